@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sans-IO host channel adapter: the whole interface of the core.
+ *
+ * Nothing below opens a socket, starts a thread, reads a clock, draws system randomness or
+ * allocates outside the create calls and vb_qp_modify(). Time goes in as an argument, packets go in
+ * and out as values.
+ *
+ * Contract of a caller: feed packets, timeouts and verbs in any number and order; before waiting,
+ * call vb_hca_poll_transmit() and vb_hca_poll_event() until they have no more, then wait until
+ * vb_hca_poll_timeout(). @now must not decrease. An instance is single-threaded; instances share
+ * nothing.
+ *
+ * Control calls return 0 or a negative errno. Objects are counted: destroying one that is in use
+ * gives -EBUSY.
+ */
+#ifndef VB_CORE_HCA_H
+#define VB_CORE_HCA_H
+
+#include "base/list.h"
+#include "core/types.h"
+#include "trace/counters.h"
+#include "trace/trace.h"
+#include "wire/packet.h"
+
+#define VB_HCA_PORTS_MAX 16
+#define VB_PKEY_DEFAULT 0xffff
+#define VB_PKEYS_MAX 16
+
+/* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */
+struct vb_limits {
+	uint32_t qp, cq, srq, mr, pd; /* objects */
+	uint32_t qp_wr, srq_wr, cqe;  /* entries of a queue */
+	uint32_t sge, sge_rd, inline_bytes;
+	uint32_t rd_atomic; /* per QP, both directions; at most 128 */
+	uint64_t mr_size, msg_size;
+};
+
+extern const struct vb_limits vb_limits_default;
+
+struct vb_hca_port {
+	enum vb_mtu active_mtu;
+	uint16_t pkey[VB_PKEYS_MAX]; /* 0: empty entry. IBT-81 */
+	struct vb_counters *counters; /* NULL: the HCA keeps its own */
+};
+
+struct vb_hca_config {
+	struct vb_limits limits;
+	uint64_t seed; /* every random choice derives from it */
+	/*
+	 * QPNs are qpn_base + k * qpn_stride, k = qpn_first ... and wrap at 2^24; so the processes
+	 * of one host, each its own HCA, share the adapter's QPN space.
+	 */
+	uint32_t qpn_base, qpn_stride, qpn_first;
+	uint8_t port_cnt; /* ports are 1 ... port_cnt */
+	struct vb_hca_port port[VB_HCA_PORTS_MAX + 1];
+	/* Bytes in flight towards one remote address, READ responses included, each packet counted
+	 * with vb_packet_overhead bytes on top; 0: no limit. */
+	uint32_t peer_window_bytes;
+	/* A READ longer than this is requested in pieces of this size, so that the window also
+	 * bounds responses; 0: never. Rounded down to whole packets. */
+	uint32_t read_piece_bytes;
+	struct vb_trace trace;
+	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
+	void (*free)(void *ctx, void *p);
+	void *alloc_ctx;
+};
+
+#define VB_PACKET_OVERHEAD 512
+
+enum vb_event_kind {
+	VB_EVENT_CQ_NOTIFY, /* an armed CQ got an entry: object is the vb_cq */
+	VB_EVENT_ASYNC_CQ,
+	VB_EVENT_ASYNC_QP,
+	VB_EVENT_ASYNC_SRQ,
+};
+
+struct vb_event {
+	enum vb_event_kind kind;
+	enum vb_async async; /* unless CQ_NOTIFY */
+	void *owner;	     /* of the object, as given at its creation */
+};
+
+int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time now);
+void vb_hca_destroy(struct vb_hca *h); /* and every object left in it */
+
+/* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
+int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
+
+/* Packet in. The verdict is data (counted and traced), never an error of the call. */
+enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);
+
+/* Packets out: appends to @b what may leave at @now, as far as there is room. Returns b->cnt. */
+uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time now);
+
+/* True while vb_hca_poll_transmit() may have packets. */
+bool vb_hca_has_transmit(const struct vb_hca *h);
+
+/* The earliest instant at which vb_hca_handle_timeout() has work, or VB_NEVER. */
+vb_time vb_hca_poll_timeout(const struct vb_hca *h);
+
+/* Fires what is due at @now. Early and repeated calls are harmless. */
+void vb_hca_handle_timeout(struct vb_hca *h, vb_time now);
+
+bool vb_hca_poll_event(struct vb_hca *h, struct vb_event *ev);
+
+/* Protection domains. */
+int vb_pd_create(struct vb_hca *h, struct vb_pd **out);
+int vb_pd_destroy(struct vb_pd *pd);
+
+/*
+ * Memory regions: @length bytes that remote and local work names @iova and that are at @host, or
+ * that have no bytes when @host is NULL. -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without
+ * LOCAL_WRITE, or the range wraps (IBT-83).
+ */
+struct vb_mr_attr {
+	uint64_t iova, length;
+	void *host;
+	uint32_t access; /* set of enum vb_access */
+};
+int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out);
+int vb_mr_destroy(struct vb_mr *mr);
+uint32_t vb_mr_lkey(const struct vb_mr *mr);
+uint32_t vb_mr_rkey(const struct vb_mr *mr);
+
+/* Completion queues. @cqe is rounded up to a power of two; a full queue is an overrun: async CQ_ERR,
+ * and the QPs on it go to ERR (IBA 11.6.3.3). */
+int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out);
+int vb_cq_resize(struct vb_cq *cq, uint32_t cqe);
+int vb_cq_destroy(struct vb_cq *cq);
+uint32_t vb_cq_size(const struct vb_cq *cq);
+uint32_t vb_cq_number(const struct vb_cq *cq);
+/* Takes up to @cnt completions. Returns how many, or -EOVERFLOW after an overrun. */
+int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int cnt);
+bool vb_cq_is_empty(const struct vb_cq *cq);
+/* One CQ_NOTIFY for the next entry (or the next solicited or erroneous one). */
+void vb_cq_arm(struct vb_cq *cq, bool solicited_only);
+
+/* Shared receive queues. @limit arms SRQ_LIMIT_REACHED once, 0 disarms. */
+int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t limit, void *owner,
+		  struct vb_srq **out);
+int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit);
+int vb_srq_resize(struct vb_srq *srq, uint32_t wr_max);
+void vb_srq_query(const struct vb_srq *srq, uint32_t *wr_max, uint32_t *sge_max, uint32_t *limit);
+int vb_srq_destroy(struct vb_srq *srq);
+int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr);
+uint32_t vb_srq_number(const struct vb_srq *srq);
+
+/* Queue pairs. */
+struct vb_qp_init {
+	enum vb_qp_type type;
+	struct vb_cq *send_cq, *recv_cq;
+	struct vb_srq *srq;    /* NULL: the QP has its own receive queue */
+	struct vb_qp_cap cap;  /* in: wanted; out: given (>= wanted) */
+	bool sq_sig_all;
+	void *owner;
+};
+int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out);
+int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
+void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr);
+int vb_qp_destroy(struct vb_qp *qp);
+uint32_t vb_qp_number(const struct vb_qp *qp);
+enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp);
+enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp);
+/* Posts one work request. -EINVAL: the request can never be right in this state or on this QP;
+ * -ENOMEM: the queue is full. An error found later is a completion. */
+int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now);
+int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now);
+/* Request packets sent and not yet acknowledged. */
+uint32_t vb_qp_unacked(const struct vb_qp *qp);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an adapter is plugged into. A driver frames packets and checks their ICRC; middleware
+ * (fault, capture) implements the same table and forwards to the link below it.
+ */
+#ifndef VB_LINK_LINK_H
+#define VB_LINK_LINK_H
+
+#include "base/time.h"
+#include "wire/packet.h"
+
+struct vb_link;
+
+struct vb_link_ops {
+	const char *name;
+
+	/*
+	 * Sends the packets of @batch from index @from on, in order. Returns how many were taken:
+	 * fewer than there are only when the link is full for now (the caller offers the rest
+	 * again later). A packet that can never be sent (no route, too long) is taken and counted
+	 * as a discard. The batch is borrowed for the call.
+	 */
+	uint32_t (*send)(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
+			 vb_time now);
+
+	/*
+	 * Receives up to @cnt packets, ICRC checked, without waiting. What @rx points to stays
+	 * valid until the next call of recv.
+	 */
+	uint32_t (*recv)(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
+
+	/* File descriptor that is readable when recv has packets, or -1. */
+	int (*fd)(const struct vb_link *l);
+
+	/* Ends the link and frees it, and the links below it. */
+	void (*close)(struct vb_link *l);
+};
+
+struct vb_link {
+	const struct vb_link_ops *ops;
+	struct vb_link *lower; /* NULL at the bottom */
+};
+
+#endif

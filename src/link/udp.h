@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RoCEv2 over ordinary UDP sockets, no privilege needed. IBA A17
+ *
+ * Receives on one socket of the adapter's SO_REUSEPORT group (port 4791, see node/broker.h) and
+ * sends on sockets bound to the UDP source port of the flow. Trains of packets of one size and one
+ * path leave in one UDP_SEGMENT send and arrive in one UDP_GRO receive.
+ */
+#ifndef VB_LINK_UDP_H
+#define VB_LINK_UDP_H
+
+#include "link/link.h"
+#include "trace/counters.h"
+
+#define VB_UDP_PORTS_MAX 64 /* HCA ports, that is network devices, one link serves */
+
+struct vb_udp_config {
+	int rx_fd; /* bound AF_INET6 dual-stack (or AF_INET) UDP socket; the link owns it */
+	/* Interface index by HCA port, for link-local addresses; entry 0 is unused. */
+	uint32_t ifindex[VB_UDP_PORTS_MAX];
+	struct vb_counters *counters[VB_UDP_PORTS_MAX]; /* by HCA port; entry 0 is unused */
+	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
+	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
+	void *ctx;
+};
+
+/* Returns 0 and the link in *out, or a negative errno. */
+int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg);
+
+#endif

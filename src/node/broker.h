@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker: one small process per host (network namespace) and user, started on first use and
+ * gone shortly after its last client. It owns the SO_REUSEPORT group on UDP port 4791 and hands out
+ * its sockets, keeps the device table and the sysfs-like tree, and gives each client a slot: the
+ * low byte of its QPNs.
+ *
+ * The socket is in the abstract namespace, "verbena/<uid>", so each network namespace is a host of
+ * its own. Messages are struct vb_broker_msg over SOCK_SEQPACKET; descriptors travel with
+ * SCM_RIGHTS; SO_PEERCRED guards it (same user, or root).
+ */
+#ifndef VB_NODE_BROKER_H
+#define VB_NODE_BROKER_H
+
+#include "node/shm.h"
+
+#include <stddef.h>
+
+/* A client's side of the connection. The broker frees the slot when the socket closes. */
+struct vb_broker_client {
+	int sock;
+	int rx_fd; /* this slot's socket of the group; the caller passes it to the UDP link */
+	uint32_t slot;
+	struct vb_slot_shm *shm;	/* mapped read-write */
+	const struct vb_host_shm *host; /* mapped read-only */
+};
+
+/*
+ * Connects, starting a broker if there is none, and takes a slot. On failure returns a negative
+ * errno and one line for the user in @why (what is wrong and what to do): -EADDRINUSE when somebody
+ * else has port 4791, -EMFILE, -EACCES, -ENOSPC when all slots are taken, -ETIMEDOUT.
+ */
+int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size);
+void vb_broker_disconnect(struct vb_broker_client *c);
+
+/* In a forked child: closes the inherited descriptors and unmaps, leaving the parent's slot alone. */
+void vb_broker_abandon(struct vb_broker_client *c);
+
+/*
+ * An observer's side (the `verbena` command): no slot of its own. @start: start a broker if none
+ * runs. vb_broker_observe_slots() maps the slots in use read-only and may be called again for newer
+ * ones; vb_broker_capture() switches capture on or off for as long as this connection lives.
+ */
+struct vb_broker_observer {
+	int sock;
+	const struct vb_host_shm *host;
+	const struct vb_slot_shm *slot[VB_SLOT_CNT]; /* NULL: not in use */
+};
+int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size);
+int vb_broker_observe_slots(struct vb_broker_observer *o);
+int vb_broker_capture(struct vb_broker_observer *o, bool on);
+void vb_broker_observe_end(struct vb_broker_observer *o);
+
+/* The broker itself: `verbena broker`, never returns before its work is done. Returns an exit code. */
+int vb_broker_main(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine: one per process. It runs the core against the UDP link, driven by the application's
+ * own calls (posting and polling) and, only while the application does not poll, by one stand-by
+ * thread. The only place of the program with threads and locks.
+ *
+ * Every call below but acquire, release, now, lock and wait-free readers is made under the lock.
+ */
+#ifndef VB_NODE_ENGINE_H
+#define VB_NODE_ENGINE_H
+
+#include "core/hca.h"
+#include "node/shm.h"
+
+#include <stddef.h>
+
+struct vb_engine;
+
+/*
+ * The engine of this process, started by the first acquire and ended by the last release. Failure:
+ * a negative errno and one line for the user in @why. After fork() the child has no engine until
+ * it acquires one; objects inherited from the parent are dead there (vb_engine_is_alive()).
+ */
+int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size);
+void vb_engine_release(struct vb_engine *e);
+bool vb_engine_is_alive(const struct vb_engine *e);
+
+void vb_engine_lock(struct vb_engine *e);
+void vb_engine_unlock(struct vb_engine *e);
+
+struct vb_hca *vb_engine_hca(struct vb_engine *e);
+vb_time vb_engine_now(void); /* CLOCK_MONOTONIC, ns */
+
+/* The device table; copy it with vb_host_read(). */
+const struct vb_host_shm *vb_engine_host(const struct vb_engine *e);
+
+/*
+ * After work was posted on @qp: sends at once when nothing is in flight there, else leaves the work
+ * to the next progress, so that doorbells coalesce into trains. Never leaves it to nobody: the
+ * stand-by thread sends what the application does not get to.
+ */
+void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp);
+
+/* Receives, fires timeouts, sends, delivers events; never waits. */
+void vb_engine_progress(struct vb_engine *e);
+
+/* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
+void vb_engine_expect_sleep(struct vb_engine *e);
+
+/*
+ * Where events go; called under the lock by whoever makes progress, must not block. CQ_NOTIFY
+ * becomes an entry of a completion channel, the others async events. @port_change: the device table
+ * has a new generation.
+ */
+struct vb_engine_sink {
+	void (*event)(void *ctx, const struct vb_event *ev);
+	void (*port_change)(void *ctx);
+	void *ctx;
+};
+void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
+
+/* For observers: numbers of live objects, kept in slot memory. */
+struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
+
+#endif

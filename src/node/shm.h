@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the processes of one host share, in two kinds of memory that the broker makes (memfd):
+ *
+ * - host memory: the table of devices, written by the broker alone, read by all. A reader copies it
+ *   under the sequence number, see vb_host_read().
+ * - slot memory, one per client process: its counters, its QP table for observers, and its capture
+ *   ring, written by that client alone, read by the broker and the `verbena` command.
+ *
+ * Readers trust no index or length found in slot memory: its owner is another program.
+ */
+#ifndef VB_NODE_SHM_H
+#define VB_NODE_SHM_H
+
+#include "core/hca.h"
+#include "trace/counters.h"
+#include "wire/path.h"
+
+#include <stdint.h>
+
+#define VB_SHM_MAGIC 0x56426e61u
+#define VB_SHM_VERSION 1u
+
+/* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
+#define VB_SLOT_FIRST 2
+#define VB_SLOT_LAST 254
+#define VB_SLOT_CNT 256
+
+#define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
+#define VB_GIDS_MAX 32
+#define VB_NAME_MAX 32
+
+enum vb_gid_type { VB_GID_NONE, VB_GID_IPV6, VB_GID_IPV4 };
+
+struct vb_gid_entry {
+	struct vb_gid gid; /* zero: empty entry; an index keeps its GID as long as that lives */
+	uint32_t type;	   /* enum vb_gid_type */
+};
+
+struct vb_device {
+	char name[VB_NAME_MAX];	  /* "verbena0" */
+	char ifname[VB_NAME_MAX]; /* "eth0" */
+	uint32_t ifindex;	  /* 0: this entry is unused */
+	uint32_t netdev_mtu;	  /* bytes */
+	uint32_t active_mtu;	  /* enum vb_mtu: largest <= netdev_mtu - 80, at most 4096 */
+	uint32_t is_up;		  /* 1: port ACTIVE, 0: port DOWN */
+	uint32_t speed_mbps;	  /* 0: unknown */
+	uint8_t mac[6];
+	uint64_t guid; /* host order; from the MAC (EUI-64), or from the boot id for "lo" */
+	struct vb_gid_entry gid[VB_GIDS_MAX];
+};
+
+struct vb_host_shm {
+	uint32_t magic, version;
+	uint32_t seq;		   /* odd while the broker writes */
+	uint32_t generation;	   /* +1 whenever a device or GID changes */
+	uint32_t broker_pid;
+	uint32_t device_cnt;	   /* entries in use are 0 ... device_cnt - 1, with holes */
+	char sysfs_path[256];	   /* root of the sysfs-like tree: $path/class/infiniband/... */
+	struct vb_device device[VB_DEVICES_MAX];
+};
+
+#define VB_CAPTURE_RING_BYTES (8u << 20) /* power of two */
+
+/* One captured packet in the ring: this, then len bytes (BTH through ICRC), padded to 8. */
+struct vb_capture_rec {
+	uint64_t time_ns; /* CLOCK_REALTIME */
+	struct vb_gid src, dst;
+	uint32_t flow_label;
+	uint16_t sport, dport;
+	uint16_t ip_id;
+	uint8_t traffic_class, hop_limit;
+	uint8_t sent; /* 1: by this host, 0: received */
+	uint8_t port; /* HCA port */
+	uint16_t rsv;
+	uint32_t len;	   /* bytes that follow, without padding */
+	uint32_t rec_len; /* this record with bytes and padding; a multiple of 8 */
+};
+
+struct vb_capture_ring {
+	uint32_t enabled; /* written by the broker: nonzero while someone captures */
+	uint32_t rsv;
+	uint64_t head; /* bytes ever written; release-stored after each record */
+	uint64_t lost; /* records dropped because a reader fell behind; counted by the reader */
+	uint8_t data[VB_CAPTURE_RING_BYTES];
+};
+
+struct vb_slot_shm {
+	uint32_t magic, version;
+	uint32_t slot;
+	uint32_t pid; /* of the owner; 0: free */
+	uint32_t qpn_next; /* where the next owner of the slot starts, so QPNs are not reused soon */
+	uint32_t qp_cnt, cq_cnt, mr_cnt;
+	char comm[16];
+	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
+	struct vb_capture_ring capture;
+};
+
+/* A consistent copy of the device table. Returns its generation. */
+uint32_t vb_host_read(const struct vb_host_shm *host, struct vb_host_shm *copy);
+
+#endif

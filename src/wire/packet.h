@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packets as values that cross the border between the core and a link: BTH through padded payload,
+ * and a path. ICRC and everything below the BTH belong to the link.
+ */
+#ifndef VB_WIRE_PACKET_H
+#define VB_WIRE_PACKET_H
+
+#include "wire/hdr.h"
+#include "wire/path.h"
+
+#include <stdint.h>
+
+/* A received packet, its ICRC checked and removed. */
+struct vb_rx {
+	const uint8_t *pkt;	    /* headers and, unless absent, payload and pad */
+	uint32_t len;		    /* BTH through pad, bytes */
+	uint32_t avail;		    /* bytes at pkt; < len only when the payload is absent */
+	const struct vb_path *path; /* sgid is the sender's; traffic_class as received */
+};
+
+/* A run of payload bytes; NULL when the memory has a length only (simulation). */
+struct vb_seg {
+	const void *p;
+	uint32_t len;
+};
+
+/* A packet to send. Headers are copied, payload is borrowed. */
+struct vb_tx {
+	const struct vb_path *path;
+	const struct vb_seg *seg; /* payload, seg_cnt runs */
+	uint32_t payload_len;	  /* sum of the runs, without pad */
+	uint8_t seg_cnt;
+	uint8_t pad; /* zero bytes to append behind the payload, 0...3 */
+	uint8_t hdr_len;
+	uint8_t hdr[VB_HDR_MAX];
+};
+
+#define VB_TX_BATCH_PKTS 64
+#define VB_TX_BATCH_SEGS 256
+
+/*
+ * Packets to send, in order. Paths and segments stay valid until the next call on the HCA other
+ * than vb_hca_poll_transmit().
+ */
+struct vb_tx_batch {
+	uint32_t cnt, seg_cnt;
+	struct vb_tx pkt[VB_TX_BATCH_PKTS];
+	struct vb_seg seg[VB_TX_BATCH_SEGS];
+};
+
+/* UDP payload of a packet: BTH through ICRC, bytes. */
+static inline uint32_t vb_tx_wire_len(const struct vb_tx *tx)
+{
+	return tx->hdr_len + tx->payload_len + tx->pad + VB_ICRC_LEN;
+}
+
+#endif

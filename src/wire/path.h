@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where a packet goes to or came from. The core treats it as a value; the link turns it into
+ * UDP/IP (RoCEv2) or LRH/GRH (InfiniBand) and back.
+ */
+#ifndef VB_WIRE_PATH_H
+#define VB_WIRE_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* A GID, network byte order. RoCEv2: an IPv6 address, or ::ffff:a.b.c.d for IPv4. IBA A17.4.2 */
+struct vb_gid {
+	uint8_t b[16];
+};
+
+#define VB_GRH_LEN 40
+
+struct vb_path {
+	struct vb_gid sgid;   /* of the sender */
+	struct vb_gid dgid;   /* of the receiver */
+	uint32_t flow_label;  /* 20 bits */
+	uint16_t udp_sport;   /* RoCEv2 source port; 0: the link derives none and uses its own */
+	uint16_t slid, dlid;  /* InfiniBand only */
+	uint8_t port;	      /* local HCA port, 1... */
+	uint8_t sl;	      /* 0...15 */
+	uint8_t traffic_class; /* DSCP in bits 7:2, ECN in bits 1:0, as sent or received */
+	uint8_t hop_limit;
+};
+
+#define VB_ECN_MASK 0x03
+#define VB_ECN_ECT0 0x02
+#define VB_ECN_CE 0x03
+
+static inline bool vb_gid_eq(const struct vb_gid *a, const struct vb_gid *b)
+{
+	return memcmp(a->b, b->b, sizeof a->b) == 0;
+}
+
+/* True for ::ffff:a.b.c.d, the GID of an IPv4 address. */
+static inline bool vb_gid_is_ipv4(const struct vb_gid *g)
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	return memcmp(g->b, mapped, sizeof mapped) == 0;
+}
+
+/*
+ * The UDP source port of a connection: from the flow label if there is one, else from both QPNs, so
+ * that both directions use one port and ECMP spreads QPs. Range 0xC000...0xFFFF. facts B.1
+ */
+uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn);
+
+/*
+ * Writes the VB_GRH_LEN bytes in front of a UD message at @grh: over IPv6 the IPv6 header, over
+ * IPv4 20 zero bytes and the IPv4 header (IBT-21). @len counts BTH through ICRC.
+ */
+void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh);
+
+#endif
