@@ -11,8 +11,19 @@
 
 #include "link/link.h"
 #include "trace/counters.h"
+#include "wire/icrc.h"
 
-#define VB_UDP_PORTS_MAX 64 /* HCA ports, that is network devices, one link serves */
+#define VB_UDP_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
+
+/* A packet as it left or arrived, for capture: BTH through ICRC in pieces. */
+struct vb_udp_tap {
+	struct vb_icrc_udp udp; /* addresses, ports, IPv4 identification */
+	uint32_t flow_label;
+	uint8_t port, traffic_class, hop_limit;
+	bool sent; /* else received */
+	uint32_t seg_cnt;
+	const struct vb_seg *seg;
+};
 
 struct vb_udp_config {
 	int rx_fd; /* bound AF_INET6 dual-stack (or AF_INET) UDP socket; the link owns it */
@@ -21,6 +32,10 @@ struct vb_udp_config {
 	struct vb_counters *counters[VB_UDP_PORTS_MAX]; /* by HCA port; entry 0 is unused */
 	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
 	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
+	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
+	 * nonzero. Either may be NULL. */
+	void (*tap)(void *ctx, const struct vb_udp_tap *t);
+	const uint32_t *tap_on;
 	void *ctx;
 };
 
