@@ -9,7 +9,30 @@
 
 #include "link/udp.h"
 
-struct vb_capture_ring;
+#define VB_CAPTURE_RING_BYTES (8u << 20) /* power of two */
+
+/* One captured packet in the ring: this, then len bytes (BTH through ICRC), padded to 8. */
+struct vb_capture_rec {
+	uint64_t time_ns; /* CLOCK_REALTIME */
+	struct vb_gid src, dst;
+	uint32_t flow_label;
+	uint16_t sport, dport;
+	uint16_t ip_id;
+	uint8_t traffic_class, hop_limit;
+	uint8_t sent; /* 1: by this host, 0: received */
+	uint8_t port; /* HCA port */
+	uint16_t rsv;
+	uint32_t len;	   /* bytes that follow, without padding */
+	uint32_t rec_len; /* this record with bytes and padding; a multiple of 8 */
+};
+
+struct vb_capture_ring {
+	uint32_t enabled; /* written by the broker: nonzero while someone captures */
+	uint32_t rsv;
+	uint64_t head; /* bytes ever written; release-stored after each record */
+	uint64_t lost; /* records dropped because a reader fell behind; counted by the reader */
+	uint8_t data[VB_CAPTURE_RING_BYTES];
+};
 
 void vb_capture_write(struct vb_capture_ring *ring, const struct vb_udp_tap *t, uint64_t realtime_ns);
 

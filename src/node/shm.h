@@ -13,6 +13,7 @@
 #define VB_NODE_SHM_H
 
 #include "core/hca.h"
+#include "link/capture.h"
 #include "trace/counters.h"
 #include "wire/path.h"
 
@@ -58,31 +59,6 @@ struct vb_host_shm {
 	uint32_t device_cnt;	   /* entries in use are 0 ... device_cnt - 1, with holes */
 	char sysfs_path[256];	   /* root of the sysfs-like tree: $path/class/infiniband/... */
 	struct vb_device device[VB_DEVICES_MAX];
-};
-
-#define VB_CAPTURE_RING_BYTES (8u << 20) /* power of two */
-
-/* One captured packet in the ring: this, then len bytes (BTH through ICRC), padded to 8. */
-struct vb_capture_rec {
-	uint64_t time_ns; /* CLOCK_REALTIME */
-	struct vb_gid src, dst;
-	uint32_t flow_label;
-	uint16_t sport, dport;
-	uint16_t ip_id;
-	uint8_t traffic_class, hop_limit;
-	uint8_t sent; /* 1: by this host, 0: received */
-	uint8_t port; /* HCA port */
-	uint16_t rsv;
-	uint32_t len;	   /* bytes that follow, without padding */
-	uint32_t rec_len; /* this record with bytes and padding; a multiple of 8 */
-};
-
-struct vb_capture_ring {
-	uint32_t enabled; /* written by the broker: nonzero while someone captures */
-	uint32_t rsv;
-	uint64_t head; /* bytes ever written; release-stored after each record */
-	uint64_t lost; /* records dropped because a reader fell behind; counted by the reader */
-	uint8_t data[VB_CAPTURE_RING_BYTES];
 };
 
 struct vb_slot_shm {
