@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UDP source port of a path, and the GRH that a UD receive buffer begins with. IBA A17; facts B.1
+ */
+#include "wire/path.h"
+
+#include "wire/be.h"
+
+#define FLOW_LABEL_MASK 0xfffffu
+#define SPORT_MIN 0xc000u
+#define IPPROTO_NUM_UDP 17
+#define IPV4_HDR_LEN 20
+#define IPV4_DF 0x4000
+#define UDP_HDR_LEN 8
+
+uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn)
+{
+	uint32_t fl = flow_label & FLOW_LABEL_MASK;
+
+	if (fl == 0) {
+		/* The product is the same seen from both ends. */
+		uint64_t v = (uint64_t)qpn * dqpn;
+
+		v ^= v >> 20;
+		v ^= v >> 40;
+		fl = v & FLOW_LABEL_MASK;
+	}
+	return (uint16_t)(((fl & 0x3fff) ^ (fl & 0xfc000) >> 14) | SPORT_MIN);
+}
+
+static uint16_t ipv4_checksum(const uint8_t *hdr)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < IPV4_HDR_LEN; i += 2)
+		sum += be16_get(hdr + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/* Readers tell IPv4 from IPv6 by the checksum: rdma-core's ibv_init_ah_from_wc() checks it. */
+static void emit_ipv4(const struct vb_path *p, uint32_t len, uint8_t *ip)
+{
+	memset(ip, 0, IPV4_HDR_LEN);
+	ip[0] = 0x45;
+	ip[1] = p->traffic_class;
+	be16_put(ip + 2, (uint16_t)(IPV4_HDR_LEN + UDP_HDR_LEN + len));
+	be16_put(ip + 6, IPV4_DF);
+	ip[8] = p->hop_limit;
+	ip[9] = IPPROTO_NUM_UDP;
+	memcpy(ip + 12, p->sgid.b + 12, 4);
+	memcpy(ip + 16, p->dgid.b + 12, 4);
+	be16_put(ip + 10, ipv4_checksum(ip));
+}
+
+void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh)
+{
+	if (vb_gid_is_ipv4(&p->sgid)) {
+		memset(grh, 0, VB_GRH_LEN - IPV4_HDR_LEN);
+		emit_ipv4(p, len, grh + VB_GRH_LEN - IPV4_HDR_LEN);
+		return;
+	}
+	be32_put(grh,
+		 6u << 28 | (uint32_t)p->traffic_class << 20 | (p->flow_label & FLOW_LABEL_MASK));
+	be16_put(grh + 4, (uint16_t)(UDP_HDR_LEN + len));
+	grh[6] = IPPROTO_NUM_UDP;
+	grh[7] = p->hop_limit;
+	memcpy(grh + 8, p->sgid.b, 16);
+	memcpy(grh + 24, p->dgid.b, 16);
+}
