@@ -8,6 +8,11 @@
  * The socket is in the abstract namespace, "verbena/<uid>", so each network namespace is a host of
  * its own. Messages are struct vb_broker_msg over SOCK_SEQPACKET; descriptors travel with
  * SCM_RIGHTS; SO_PEERCRED guards it (same user, or root).
+ *
+ * A broker may be killed at any time. Everything it owns (the sockets of the group in their order,
+ * host and slot memory) also lies in the chest, a socket whose receive queue holds the descriptors;
+ * each client has one descriptor of the chest. So the group, and with it the steering, outlives the
+ * broker for as long as one client lives, and a client hands the chest to the next broker.
  */
 #ifndef VB_NODE_BROKER_H
 #define VB_NODE_BROKER_H
@@ -16,10 +21,17 @@
 
 #include <stddef.h>
 
-/* A client's side of the connection. The broker frees the slot when the socket closes. */
+/*
+ * A client's side of the connection. The broker frees the slot when the socket closes or the process
+ * that connected ends.
+ */
 struct vb_broker_client {
-	int sock;
-	int rx_fd; /* this slot's socket of the group; the caller passes it to the UDP link */
+	int sock; /* -1 while there is no broker; see vb_broker_check() */
+	/* This slot's socket of the group, for the UDP link. disconnect and abandon close it unless
+	 * it is -1: set it to -1 when the link, which closes it, takes it over. */
+	int rx_fd;
+	int chest;
+	uint64_t retry_ns; /* CLOCK_MONOTONIC: not before this is the next attempt to reconnect */
 	uint32_t slot;
 	struct vb_slot_shm *shm;	/* mapped read-write */
 	const struct vb_host_shm *host; /* mapped read-only */
@@ -32,6 +44,15 @@ struct vb_broker_client {
  */
 int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size);
 void vb_broker_disconnect(struct vb_broker_client *c);
+
+/*
+ * Looks whether the broker is still there, and when it is not finds or starts another one and gives
+ * it the chest. Call it about once a second, or when c->sock is readable (the descriptor may have
+ * changed after the call). One system call when nothing happened; a few milliseconds when a broker
+ * has to be started, at most once a second. Returns 0, or a negative errno while there is none:
+ * sockets, memory and steering work all the same.
+ */
+int vb_broker_check(struct vb_broker_client *c);
 
 /* In a forked child: closes the inherited descriptors and unmaps, leaving the parent's slot alone. */
 void vb_broker_abandon(struct vb_broker_client *c);
@@ -49,6 +70,11 @@ struct vb_broker_observer {
 int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size);
 int vb_broker_observe_slots(struct vb_broker_observer *o);
 int vb_broker_capture(struct vb_broker_observer *o, bool on);
+/* 0, or -ECONNRESET when the broker is gone. */
+int vb_broker_observe_check(struct vb_broker_observer *o);
+/* The totals of each HCA port, live and past clients together, in @total[1...VB_HCA_PORTS_MAX].
+ * Never runs backwards; covers the slots of the last vb_broker_observe_slots(). */
+void vb_broker_totals(const struct vb_broker_observer *o, struct vb_counters *total);
 void vb_broker_observe_end(struct vb_broker_observer *o);
 
 /* The broker itself: `verbena broker`, never returns before its work is done. Returns an exit code. */

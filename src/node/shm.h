@@ -4,7 +4,7 @@
  *
  * - host memory: the table of devices, written by the broker alone, read by all. A reader copies it
  *   under the sequence number, see vb_host_read().
- * - slot memory, one per client process: its counters, its QP table for observers, and its capture
+ * - slot memory, one per client process: its counters, numbers of objects, and its capture
  *   ring, written by that client alone, read by the broker and the `verbena` command.
  *
  * Readers trust no index or length found in slot memory: its owner is another program.
@@ -59,13 +59,18 @@ struct vb_host_shm {
 	uint32_t device_cnt;	   /* entries in use are 0 ... device_cnt - 1, with holes */
 	char sysfs_path[256];	   /* root of the sysfs-like tree: $path/class/infiniband/... */
 	struct vb_device device[VB_DEVICES_MAX];
+	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
+	 * together with the slot it came from, see vb_broker_totals(). */
+	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
 };
 
 struct vb_slot_shm {
 	uint32_t magic, version;
 	uint32_t slot;
-	uint32_t pid; /* of the owner; 0: free */
-	uint32_t qpn_next; /* where the next owner of the slot starts, so QPNs are not reused soon */
+	uint32_t pid; /* of the owner, as the broker sees it; 0: free */
+	/* Index k (vb_hca_config.qpn_first) of the next QPN, kept up to date by the owner: the next
+	 * owner of the slot starts there, so QPNs are not reused soon. */
+	uint32_t qpn_next;
 	uint32_t qp_cnt, cq_cnt, mr_cnt;
 	char comm[16];
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
