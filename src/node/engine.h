@@ -41,7 +41,11 @@ const struct vb_host_shm *vb_engine_host(const struct vb_engine *e);
  */
 void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp);
 
-/* Receives, fires timeouts, sends, delivers events; never waits. */
+/*
+ * Receives, fires timeouts, sends, delivers events; never waits. Also to be called after a control
+ * call that may leave events or packets behind (vb_qp_modify), and before vb_qp_destroy(), so that
+ * what was posted or has to be acknowledged leaves.
+ */
 void vb_engine_progress(struct vb_engine *e);
 
 /* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
@@ -59,7 +63,10 @@ struct vb_engine_sink {
 };
 void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
 
-/* For observers: numbers of live objects, kept in slot memory. */
+/*
+ * For observers: numbers of live objects, kept in slot memory. Whoever creates a QP also stores
+ * (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.
+ */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
 
 #endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine's life: one per process, made of a place at the broker, a UDP link, an HCA and the
+ * stand-by thread; and what becomes of it in a forked child.
+ */
+#include "link/udp.h"
+#include "node/engine_priv.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The engine of this process, and who may change it. */
+static struct {
+	pthread_mutex_t mutex;
+	struct vb_engine *engine;
+	pthread_once_t fork_once;
+} process = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fork_once = PTHREAD_ONCE_INIT};
+
+/* Set while this thread may fork a broker: not a fork of the application, and made by a thread that
+ * may hold the locks which fork_prepare() takes. */
+static _Thread_local bool forks_broker;
+
+vb_time vb_engine_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
+}
+
+bool vb_engine_is_alive(const struct vb_engine *e)
+{
+	return atomic_load_explicit(&e->alive, memory_order_relaxed);
+}
+
+void vb_engine_lock(struct vb_engine *e)
+{
+	vb_lock_take(&e->lock);
+}
+
+void vb_engine_unlock(struct vb_engine *e)
+{
+	vb_lock_drop(&e->lock);
+}
+
+struct vb_hca *vb_engine_hca(struct vb_engine *e)
+{
+	return e->hca;
+}
+
+const struct vb_host_shm *vb_engine_host(const struct vb_engine *e)
+{
+	return e->broker.host;
+}
+
+struct vb_slot_shm *vb_engine_slot(struct vb_engine *e)
+{
+	return e->broker.shm;
+}
+
+void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink)
+{
+	e->sink = *sink;
+}
+
+/*
+ * fork(): the lock is held across it, so that the child finds the engine at rest and can close what
+ * it inherited; the engine itself stays with the parent. Its memory is kept in the child, because
+ * the application may still hold objects that point into it.
+ */
+static void fork_prepare(void)
+{
+	if (forks_broker)
+		return;
+	pthread_mutex_lock(&process.mutex);
+	if (process.engine)
+		vb_lock_take(&process.engine->lock);
+}
+
+static void fork_parent(void)
+{
+	if (forks_broker)
+		return;
+	if (process.engine)
+		vb_lock_drop(&process.engine->lock);
+	pthread_mutex_unlock(&process.mutex);
+}
+
+static void fork_child(void)
+{
+	struct vb_engine *e = process.engine;
+
+	if (forks_broker)
+		return;
+	process.engine = NULL;
+	pthread_mutex_init(&process.mutex, NULL);
+	if (!e)
+		return;
+	atomic_store(&e->alive, false);
+	close(e->standby.kick_fd);
+	e->link->ops->close(e->link);
+	vb_broker_abandon(&e->broker);
+	atomic_store(&e->lock.state, 0);
+}
+
+static void fork_register(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+void vb_engine_check_broker(struct vb_engine *e)
+{
+	forks_broker = true;
+	/* Without a broker everything that is open goes on; the next check tries again. */
+	(void)vb_broker_check(&e->broker);
+	forks_broker = false;
+}
+
+static void *hca_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void hca_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static uint8_t link_port_of(void *ctx, const struct vb_gid *local, uint32_t ifindex)
+{
+	struct vb_engine *e = ctx;
+
+	return vb_addr_find(&e->addr, local, ifindex);
+}
+
+static void link_tap(void *ctx, const struct vb_udp_tap *t)
+{
+	struct vb_engine *e = ctx;
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	vb_capture_write(&e->broker.shm->capture, t,
+			 (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec);
+}
+
+/* Device @i of the table as an HCA port; a hole in the table is a port that is never used. */
+static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
+{
+	const struct vb_device *dev = &e->devices.device[i];
+
+	return (struct vb_hca_port){
+	    .active_mtu = dev->active_mtu ? (enum vb_mtu)dev->active_mtu : VB_MTU_256,
+	    .pkey = {VB_PKEY_DEFAULT},
+	    .counters = &e->broker.shm->counters[i + 1],
+	};
+}
+
+void vb_engine_reload(struct vb_engine *e)
+{
+	if (__atomic_load_n(&e->broker.host->generation, __ATOMIC_ACQUIRE) == e->generation)
+		return;
+	e->generation = vb_host_read(e->broker.host, &e->devices);
+	vb_addr_build(&e->addr, &e->devices);
+	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < e->devices.device_cnt; i++) {
+		struct vb_hca_port p = device_port(e, i);
+
+		int err = vb_hca_set_port(e->hca, (uint8_t)(i + 1), &p);
+
+		assert(!err); /* a port that exists already */
+		(void)err;
+	}
+	if (e->sink.port_change)
+		e->sink.port_change(e->sink.ctx);
+}
+
+/*
+ * Bytes that may be in flight towards one peer, whose receive buffer is taken to be like ours: half
+ * of it, because the kernel charges the memory around a packet too and because we are not the only
+ * sender.
+ */
+static uint32_t peer_window(int rx_fd)
+{
+	int size = 0;
+	socklen_t len = sizeof size;
+
+	if (getsockopt(rx_fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
+		size = 0;
+	if (size < 256 << 10)
+		return 128 << 10;
+	return size > 2 << 20 ? 1 << 20 : (uint32_t)size / 2;
+}
+
+static int open_link(struct vb_engine *e)
+{
+	struct vb_udp_config cfg = {
+	    .rx_fd = e->broker.rx_fd,
+	    .port_of = link_port_of,
+	    .tap = link_tap,
+	    .tap_on = &e->broker.shm->capture.enabled,
+	    .ctx = e,
+	};
+
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
+		cfg.ifindex[i + 1] = e->devices.device[i].ifindex;
+		cfg.counters[i + 1] = &e->broker.shm->counters[i + 1];
+	}
+
+	int err = vb_udp_open(&e->link, &cfg);
+
+	if (!err)
+		e->broker.rx_fd = -1; /* the link's now */
+	return err;
+}
+
+static int open_hca(struct vb_engine *e, uint32_t window)
+{
+	struct vb_hca_config cfg = {
+	    .limits = vb_limits_default,
+	    .qpn_base = e->broker.slot,
+	    .qpn_stride = VB_SLOT_CNT,
+	    .qpn_first = e->broker.shm->qpn_next,
+	    .port_cnt = VB_DEVICES_MAX,
+	    .peer_window_bytes = window,
+	    .read_piece_bytes = window / 2,
+	    .alloc = hca_alloc,
+	    .free = hca_free,
+	};
+
+	if (getrandom(&cfg.seed, sizeof cfg.seed, 0) != (ssize_t)sizeof cfg.seed)
+		return -errno;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		cfg.port[i + 1] = device_port(e, i);
+	return vb_hca_create(&e->hca, &cfg, vb_engine_now());
+}
+
+static void engine_close(struct vb_engine *e)
+{
+	vb_standby_stop(e);
+	if (e->hca)
+		vb_hca_destroy(e->hca);
+	if (e->link)
+		e->link->ops->close(e->link);
+	if (e->connected)
+		vb_broker_disconnect(&e->broker);
+	free(e);
+}
+
+static int engine_open(struct vb_engine *e, char *why, size_t why_size)
+{
+	e->standby.kick_fd = -1;
+	forks_broker = true;
+	int err = vb_broker_connect(&e->broker, why, why_size);
+	forks_broker = false;
+
+	if (err)
+		return err;
+	e->connected = true;
+	e->generation = vb_host_read(e->broker.host, &e->devices);
+	vb_addr_build(&e->addr, &e->devices);
+
+	uint32_t window = peer_window(e->broker.rx_fd);
+	const char *what = "the UDP sockets";
+
+	err = open_link(e);
+	if (!err) {
+		what = "the adapter's memory";
+		err = open_hca(e, window);
+	}
+	if (!err) {
+		what = "the stand-by thread";
+		err = vb_standby_start(e);
+	}
+	if (err)
+		snprintf(why, why_size, "cannot set up %s: %s", what, strerror(-err));
+	atomic_store(&e->alive, !err);
+	return err;
+}
+
+int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
+{
+	int err = 0;
+
+	pthread_once(&process.fork_once, fork_register);
+	pthread_mutex_lock(&process.mutex);
+	if (!process.engine) {
+		struct vb_engine *e = calloc(1, sizeof *e);
+
+		if (e) {
+			err = engine_open(e, why, why_size);
+		} else {
+			err = -ENOMEM;
+			snprintf(why, why_size, "out of memory");
+		}
+		if (err && e)
+			engine_close(e);
+		if (!err)
+			process.engine = e;
+	}
+	if (!err) {
+		process.engine->refs++;
+		*out = process.engine;
+	}
+	pthread_mutex_unlock(&process.mutex);
+	return err;
+}
+
+void vb_engine_release(struct vb_engine *e)
+{
+	/* In a forked child: the parent's engine, whose memory stays for objects that point to it.
+	 */
+	if (!vb_engine_is_alive(e))
+		return;
+	pthread_mutex_lock(&process.mutex);
+	if (--e->refs == 0) {
+		process.engine = NULL;
+		atomic_store(&e->alive, false);
+		engine_close(e);
+	}
+	pthread_mutex_unlock(&process.mutex);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
+ * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link).
+ */
+#ifndef VB_NODE_ENGINE_PRIV_H
+#define VB_NODE_ENGINE_PRIV_H
+
+#include "link/link.h"
+#include "node/broker.h"
+#include "node/engine.h"
+#include "node/engine_lock.h"
+
+#include <pthread.h>
+
+/* Packets taken from the link at once. */
+#define VB_ENGINE_RX_PKTS 128
+
+/* Which HCA port a local address belongs to: open addressing, rebuilt when the devices change. */
+#define VB_ADDR_SLOTS 1024 /* a power of two, twice the addresses there can be */
+
+struct vb_addr {
+	struct vb_gid gid;
+	uint32_t ifindex;
+	uint8_t port; /* 0: a free slot */
+};
+
+struct vb_addr_table {
+	struct vb_addr last; /* the answer before; packets come in trains of one address */
+	struct vb_addr slot[VB_ADDR_SLOTS];
+};
+
+void vb_addr_build(struct vb_addr_table *t, const struct vb_host_shm *host);
+/* The port of @gid; for a link-local address the one on @ifindex if there are several. 0: none. */
+uint8_t vb_addr_find(struct vb_addr_table *t, const struct vb_gid *gid, uint32_t ifindex);
+
+/*
+ * Packets that a full link did not take. They are copied, payload included: the memory they were
+ * built from may change or go away before there is room, and to drop them would cost the peer's
+ * retransmission timer. At most one batch; nothing new is asked of the HCA until it has left.
+ */
+struct vb_backlog {
+	struct vb_tx_batch batch;
+	uint32_t from; /* first packet not sent; == batch.cnt: empty */
+	struct vb_path path[VB_TX_BATCH_PKTS];
+	uint8_t bytes[VB_TX_BATCH_PKTS][4096];
+};
+
+void vb_backlog_keep(struct vb_backlog *l, const struct vb_tx_batch *batch, uint32_t from);
+
+static inline bool vb_backlog_is_empty(const struct vb_backlog *l)
+{
+	return l->from == l->batch.cnt;
+}
+
+/* Work requests posted and left for later, so that several leave as one train. */
+struct vb_unsent {
+	uint32_t wr_cnt;
+	vb_time since;       /* when the first of them was posted */
+	vb_time doorbell_at; /* the last doorbell, whether it sent or not */
+	uint32_t trust;      /* times in a row that the application came back in time to send */
+};
+
+struct vb_standby {
+	pthread_t thread;
+	bool started, stop;
+	int kick_fd;          /* eventfd: look again */
+	bool kicked;          /* kick_fd was written and not yet acted on */
+	bool aside;           /* the application polls: sleeps until wake_at, blind for packets */
+	bool handover;        /* the application is about to sleep */
+	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
+	vb_time wake_at;      /* when it wakes by itself */
+	vb_time check_at;     /* next look at broker and devices */
+	vb_dur nap;
+	uint32_t score; /* how often the application was faster at a packet */
+};
+
+struct vb_engine {
+	struct vb_lock lock;
+	_Atomic bool alive;
+	uint32_t refs; /* under the mutex of acquire and release */
+	struct vb_hca *hca;
+	struct vb_link *link;
+	struct vb_broker_client broker;
+	bool connected;
+	struct vb_engine_sink sink;
+	struct vb_unsent unsent;
+	struct vb_standby standby;
+	vb_time progress_at; /* the application's last vb_engine_progress() */
+	uint32_t generation; /* of the device table in use */
+	struct vb_host_shm devices;
+	struct vb_addr_table addr;
+	struct vb_rx rx[VB_ENGINE_RX_PKTS];
+	struct vb_tx_batch batch;
+	struct vb_backlog backlog;
+};
+
+/* engine.c: takes over a new generation of the device table, if there is one. Under the lock. */
+void vb_engine_reload(struct vb_engine *e);
+/* engine.c: vb_broker_check(), which may fork; not under the lock. */
+void vb_engine_check_broker(struct vb_engine *e);
+
+/* engine_run.c: receives once, fires timeouts, sends. Returns packets received. */
+uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
+/* engine_run.c: when the engine next has work that no packet announces, or VB_NEVER. */
+vb_time vb_engine_due(const struct vb_engine *e, vb_time now);
+
+/* engine_standby.c */
+int vb_standby_start(struct vb_engine *e);
+void vb_standby_stop(struct vb_engine *e);
+/* After the application's call: wakes the thread if it would otherwise come too late. */
+void vb_standby_notice(struct vb_engine *e, vb_time now);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One step of the engine: receive, fire timeouts, deliver events, send. And the doorbell, which
+ * decides whether a work request leaves now or waits for company.
+ *
+ * On an idle link the first packet leaves at once. While there is work in flight a posted request
+ * can wait for the next step, which is never far: the application polls for the completions of what
+ * is in flight. What has gathered by then leaves in one UDP_SEGMENT train. The stand-by thread
+ * sends what the application does not come back for.
+ */
+#include "node/engine_priv.h"
+
+/* Batches per step: bounds the time under the lock. */
+#define TX_BATCHES_MAX 16
+/* Work requests left unsent at most. */
+#define UNSENT_WR_MAX 64
+/* How long they may wait while the application goes on posting without polling... */
+#define UNSENT_POST_NS (20 * VB_USEC)
+/* ... and until the stand-by thread sends them. */
+#define UNSENT_MAX_NS (50 * VB_USEC)
+/* UC and UD: nothing tells what is in flight. Doorbells closer than this are a burst. */
+#define BURST_GAP_NS (2 * VB_USEC)
+/* Pause before a full link is offered its backlog again. */
+#define LINK_FULL_NS (50 * VB_USEC)
+
+static void deliver_events(struct vb_engine *e)
+{
+	struct vb_event ev;
+
+	while (vb_hca_poll_event(e->hca, &ev))
+		if (e->sink.event)
+			e->sink.event(e->sink.ctx, &ev);
+}
+
+/* Offers the backlog; true when all of it has left. */
+static bool flush_backlog(struct vb_engine *e, vb_time now)
+{
+	struct vb_backlog *l = &e->backlog;
+
+	if (vb_backlog_is_empty(l))
+		return true;
+	l->from += e->link->ops->send(e->link, &l->batch, l->from, now);
+	return vb_backlog_is_empty(l);
+}
+
+static void transmit(struct vb_engine *e, vb_time now)
+{
+	e->unsent.wr_cnt = 0;
+	if (!flush_backlog(e, now))
+		return;
+	for (int i = 0; i < TX_BATCHES_MAX && vb_hca_has_transmit(e->hca); i++) {
+		struct vb_tx_batch *b = &e->batch;
+
+		b->cnt = b->seg_cnt = 0;
+		if (!vb_hca_poll_transmit(e->hca, b, now))
+			break;
+
+		uint32_t sent = e->link->ops->send(e->link, b, 0, now);
+
+		if (sent < b->cnt) {
+			struct vb_slot_shm *shm = e->broker.shm;
+
+			vb_count(&shm->counters[b->pkt[sent].path->port],
+				 VB_COUNTER_port_xmit_wait);
+			vb_backlog_keep(&e->backlog, b, sent);
+			break;
+		}
+	}
+	/* Sending may have found errors: completions, QP events. */
+	deliver_events(e);
+}
+
+uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
+{
+	uint32_t cnt = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
+
+	for (uint32_t i = 0; i < cnt; i++)
+		(void)vb_hca_handle_packet(e->hca, &e->rx[i], now);
+	if (vb_hca_poll_timeout(e->hca) <= now)
+		vb_hca_handle_timeout(e->hca, now);
+	/* Before sending: whoever waits for a completion wakes up meanwhile. */
+	deliver_events(e);
+	if (vb_hca_has_transmit(e->hca) || !vb_backlog_is_empty(&e->backlog))
+		transmit(e, now);
+	e->unsent.wr_cnt = 0;
+	return cnt;
+}
+
+vb_time vb_engine_due(const struct vb_engine *e, vb_time now)
+{
+	vb_time due = vb_hca_poll_timeout(e->hca);
+
+	if (!vb_backlog_is_empty(&e->backlog))
+		return vb_time_min(due, now + LINK_FULL_NS);
+	if (e->unsent.wr_cnt)
+		return vb_time_min(due, e->unsent.since + UNSENT_MAX_NS);
+	return vb_hca_has_transmit(e->hca) ? now : due;
+}
+
+/* The application is about to send what was left: was it in time? */
+static void judge_unsent(struct vb_unsent *u, vb_time now)
+{
+	if (!u->wr_cnt)
+		return;
+	if (now - u->since <= UNSENT_MAX_NS)
+		u->trust += u->trust < UINT32_MAX;
+	else
+		u->trust = 0;
+}
+
+void vb_engine_progress(struct vb_engine *e)
+{
+	vb_time now = vb_engine_now();
+
+	judge_unsent(&e->unsent, now);
+	(void)vb_engine_step(e, now);
+	e->progress_at = now;
+	vb_standby_notice(e, now);
+}
+
+/* True when what was just posted on @qp should leave at once. */
+static bool doorbell_sends(const struct vb_engine *e, const struct vb_qp *qp, vb_time now)
+{
+	const struct vb_unsent *u = &e->unsent;
+
+	if (u->wr_cnt >= UNSENT_WR_MAX || now - u->since >= UNSENT_POST_NS)
+		return true;
+	switch (vb_qp_get_type(qp)) {
+	case VB_QPT_UC:
+	case VB_QPT_UD:
+	case VB_QPT_GSI:
+		return now - u->doorbell_at >= BURST_GAP_NS;
+	default:
+		return vb_qp_unacked(qp) == 0;
+	}
+}
+
+void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp)
+{
+	struct vb_unsent *u = &e->unsent;
+	vb_time now = vb_engine_now();
+
+	if (!u->wr_cnt++)
+		u->since = now;
+	if (doorbell_sends(e, qp, now)) {
+		if (u->wr_cnt > 1)
+			judge_unsent(u, now);
+		transmit(e, now);
+		now = vb_engine_now();
+	}
+	u->doorbell_at = now;
+	/* A request that can only fail has its completion already. */
+	deliver_events(e);
+	vb_standby_notice(e, now);
+}
