@@ -40,7 +40,7 @@ extern const struct vb_limits vb_limits_default;
 
 struct vb_hca_port {
 	enum vb_mtu active_mtu;
-	uint16_t pkey[VB_PKEYS_MAX]; /* 0: empty entry. IBT-81 */
+	uint16_t pkey[VB_PKEYS_MAX];  /* 0: empty entry. IBT-81 */
 	struct vb_counters *counters; /* NULL: the HCA keeps its own */
 };
 
@@ -78,7 +78,7 @@ enum vb_event_kind {
 struct vb_event {
 	enum vb_event_kind kind;
 	enum vb_async async; /* unless CQ_NOTIFY */
-	void *owner;	     /* of the object, as given at its creation */
+	void *owner;         /* of the object, as given at its creation */
 };
 
 int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time now);
@@ -123,8 +123,17 @@ int vb_mr_destroy(struct vb_mr *mr);
 uint32_t vb_mr_lkey(const struct vb_mr *mr);
 uint32_t vb_mr_rkey(const struct vb_mr *mr);
 
-/* Completion queues. @cqe is rounded up to a power of two; a full queue is an overrun: async CQ_ERR,
- * and the QPs on it go to ERR (IBA 11.6.3.3). */
+/*
+ * Memory windows of type 1 or 2, unbound. They are bound by a BIND_MW work request: rkey is the
+ * window's present key, imm the L_Key of the region, remote_addr and swap the range (0 bytes
+ * unbind), compare_add the rights (set of enum vb_access) << 32 | the new key byte.
+ */
+int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out);
+int vb_mw_destroy(struct vb_mw *mw);
+uint32_t vb_mw_rkey(const struct vb_mw *mw);
+
+/* Completion queues. @cqe is rounded up to a power of two; a full queue is an overrun: async
+ * CQ_ERR, and the QPs on it go to ERR (IBA 11.6.3.3). */
 int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out);
 int vb_cq_resize(struct vb_cq *cq, uint32_t cqe);
 int vb_cq_destroy(struct vb_cq *cq);
@@ -150,8 +159,8 @@ uint32_t vb_srq_number(const struct vb_srq *srq);
 struct vb_qp_init {
 	enum vb_qp_type type;
 	struct vb_cq *send_cq, *recv_cq;
-	struct vb_srq *srq;    /* NULL: the QP has its own receive queue */
-	struct vb_qp_cap cap;  /* in: wanted; out: given (>= wanted) */
+	struct vb_srq *srq;   /* NULL: the QP has its own receive queue */
+	struct vb_qp_cap cap; /* in: wanted; out: given (>= wanted) */
 	bool sq_sig_all;
 	void *owner;
 };

@@ -166,6 +166,7 @@ struct vb_sge {
 
 struct vb_pd;
 struct vb_mr;
+struct vb_mw;
 struct vb_cq;
 struct vb_srq;
 struct vb_qp;
@@ -183,14 +184,14 @@ struct vb_send_wr {
 	const struct vb_sge *sge;
 	uint32_t sge_cnt;
 	enum vb_wr_opcode opcode;
-	uint32_t flags;	 /* set of enum vb_send_flag */
-	uint32_t imm;	 /* as on the wire */
+	uint32_t flags; /* set of enum vb_send_flag */
+	uint32_t imm;   /* as on the wire */
 	uint32_t inv_rkey;
 	uint64_t remote_addr; /* RDMA and atomics */
 	uint32_t rkey;
 	uint64_t compare_add, swap;
 	const struct vb_ah *ah; /* UD */
-	uint32_t dqpn, qkey;	/* UD */
+	uint32_t dqpn, qkey;    /* UD */
 };
 
 struct vb_recv_wr {

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completions, and what an error does to a QP: the state, the flush of both queues in order, and
+ * the async events. IBA 10.3.1, 10.10.2, 10.7.3.1
+ */
+#include "core/priv.h"
+#include "core/rc/rc.h"
+
+static const uint8_t wc_opcode_of[VB_WR_CNT] = {
+    [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE,
+    [VB_WR_RDMA_WRITE_IMM] = VB_WC_RDMA_WRITE,
+    [VB_WR_SEND] = VB_WC_SEND,
+    [VB_WR_SEND_IMM] = VB_WC_SEND,
+    [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
+    [VB_WR_COMPARE_SWAP] = VB_WC_COMP_SWAP,
+    [VB_WR_FETCH_ADD] = VB_WC_FETCH_ADD,
+    [VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
+    [VB_WR_BIND_MW] = VB_WC_BIND_MW,
+    [VB_WR_SEND_INV] = VB_WC_SEND,
+};
+
+void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now)
+{
+	if (qp->state == to)
+		return;
+	vb_qp_trace(qp, VB_TRACE_QP_STATE, now, qp->state, to, 0, 0);
+	qp->state = to;
+}
+
+static void count_error(struct vb_qp *qp, enum vb_wc_status status, enum vb_counter_id error,
+			enum vb_counter_id flush)
+{
+	if (status != VB_WC_SUCCESS)
+		vb_qp_count(qp, status == VB_WC_WR_FLUSH_ERR ? flush : error);
+}
+
+/* Completes the oldest send WQE. An error always makes a completion. IBA 10.7.3.1 */
+void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
+{
+	struct vb_sq *sq = &qp->sq;
+	const struct vb_swqe *w = vb_sq_at(sq, sq->head);
+
+	assert(sq->head != sq->tail);
+	count_error(qp, status, VB_COUNTER_req_cqe_error, VB_COUNTER_req_cqe_flush_error);
+	if (sq->nxt == sq->head)
+		sq->nxt++;
+	sq->head++;
+	if (status == VB_WC_SUCCESS && !(w->flags & VB_SEND_SIGNALED))
+		return;
+
+	struct vb_wc wc = {
+	    .wr_id = w->wr_id,
+	    .status = status,
+	    .opcode = (enum vb_wc_opcode)wc_opcode_of[w->opcode],
+	    .vendor_err = vendor_err,
+	    .byte_len = w->length,
+	    .qpn = qp->qpn,
+	    .qp = qp,
+	    .time = now,
+	};
+
+	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc.wr_id, wc.status, wc.opcode, wc.byte_len);
+	vb_cq_add(qp->send_cq, &wc, false);
+}
+
+/* Completes the receive WQE that the QP holds; @wc has what the packet says. */
+void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_time now)
+{
+	assert(qp->resp.rwqe_held);
+	qp->resp.rwqe_held = false;
+	count_error(qp, wc->status, VB_COUNTER_resp_cqe_error, VB_COUNTER_resp_cqe_flush_error);
+	wc->wr_id = qp->resp.rwqe->wr_id;
+	wc->qpn = qp->qpn;
+	wc->qp = qp;
+	wc->time = now;
+	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
+	vb_cq_add(qp->recv_cq, wc, solicited);
+}
+
+void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
+			    vb_time now)
+{
+	struct vb_wc wc = {.status = status, .opcode = VB_WC_RECV, .vendor_err = vendor_err};
+
+	vb_recv_complete(qp, &wc, false, now);
+}
+
+static void flush_send(struct vb_qp *qp, vb_time now)
+{
+	while (qp->sq.head != qp->sq.tail)
+		vb_send_complete(qp, VB_WC_WR_FLUSH_ERR, 0, now);
+	qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = qp->req.psn_post;
+	qp->req.rd_out = 0;
+	vb_req_update_inflight(qp);
+}
+
+static void flush_recv(struct vb_qp *qp, vb_time now)
+{
+	if (qp->resp.rwqe_held)
+		vb_recv_complete_error(qp, VB_WC_WR_FLUSH_ERR, 0, now);
+	if (qp->srq)
+		return;
+	while (vb_qp_take_rwqe(qp))
+		vb_recv_complete_error(qp, VB_WC_WR_FLUSH_ERR, 0, now);
+}
+
+void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
+{
+	bool enters = qp->state != VB_QPS_ERR;
+
+	if (enters) {
+		vb_qp_set_state(qp, VB_QPS_ERR, now);
+		vb_timer_stop(qp, VB_TIMER_ACK);
+		vb_timer_stop(qp, VB_TIMER_RNR);
+		qp->resp.ack_due = false;
+		qp->resp.msg = VB_MSG_NONE;
+	}
+	flush_send(qp, now);
+	flush_recv(qp, now);
+	/* A QP that must still say NAK says it, behind the responses that come before it. */
+	if (qp->resp.nak_due) {
+		vb_sched_activate(qp);
+	} else {
+		vb_sched_remove(qp);
+	}
+	if (enters && qp->srq)
+		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_LAST_WQE_REACHED);
+}
+
+void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now)
+{
+	vb_qp_set_state(qp, VB_QPS_SQE, now);
+	flush_send(qp, now);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues: a ring of completions, arming, overrun. IBA 10.8.2, 11.4.2
+ *
+ * An overrun loses completions, so the verbs cannot go on as if nothing had happened: the CQ raises
+ * CQ_ERR, every QP on it goes to ERR, and polling reports the overrun after what was queued.
+ */
+#include "core/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out)
+{
+	if (cqe == 0 || cqe > h->cfg.limits.cqe)
+		return -EINVAL;
+	if (h->cq_cnt >= h->cfg.limits.cq)
+		return -ENOMEM;
+
+	struct vb_cq *cq = vb_alloc(h, sizeof *cq);
+	uint32_t size = vb_round_up_pow2(cqe);
+
+	if (!cq)
+		return -ENOMEM;
+	cq->ring = vb_alloc(h, size * sizeof *cq->ring);
+	if (!cq->ring) {
+		vb_free(h, cq);
+		return -ENOMEM;
+	}
+	cq->hca = h;
+	cq->mask = size - 1;
+	cq->number = ++h->number_next;
+	vb_event_source_init(&cq->ev, VB_EVENT_ASYNC_CQ, owner);
+	h->cq_cnt++;
+	*out = cq;
+	return 0;
+}
+
+int vb_cq_resize(struct vb_cq *cq, uint32_t cqe)
+{
+	uint32_t cnt = cq->tail - cq->head;
+
+	if (cqe == 0 || cqe > cq->hca->cfg.limits.cqe || cqe < cnt)
+		return -EINVAL;
+
+	uint32_t size = vb_round_up_pow2(cqe);
+	struct vb_wc *ring = vb_alloc(cq->hca, size * sizeof *ring);
+
+	if (!ring)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cnt; i++)
+		ring[i] = cq->ring[(cq->head + i) & cq->mask];
+	vb_free(cq->hca, cq->ring);
+	cq->ring = ring;
+	cq->mask = size - 1;
+	cq->head = 0;
+	cq->tail = cnt;
+	return 0;
+}
+
+int vb_cq_destroy(struct vb_cq *cq)
+{
+	if (cq->refs)
+		return -EBUSY;
+	vb_list_remove(&cq->ev.link);
+	cq->hca->cq_cnt--;
+	vb_free(cq->hca, cq->ring);
+	vb_free(cq->hca, cq);
+	return 0;
+}
+
+uint32_t vb_cq_size(const struct vb_cq *cq)
+{
+	return cq->mask + 1;
+}
+
+uint32_t vb_cq_number(const struct vb_cq *cq)
+{
+	return cq->number;
+}
+
+bool vb_cq_is_empty(const struct vb_cq *cq)
+{
+	return cq->head == cq->tail;
+}
+
+int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int cnt)
+{
+	int n = 0;
+
+	while (n < cnt && cq->head != cq->tail)
+		wc[n++] = cq->ring[cq->head++ & cq->mask];
+	return n == 0 && cnt > 0 && cq->overrun ? -EOVERFLOW : n;
+}
+
+void vb_cq_arm(struct vb_cq *cq, bool solicited_only)
+{
+	/* Arming for any completion is the stronger request and stays. IBA 11.4.2.2 */
+	if (!solicited_only)
+		cq->armed = VB_CQ_ARMED;
+	else if (cq->armed == VB_CQ_UNARMED)
+		cq->armed = VB_CQ_ARMED_SOLICITED;
+}
+
+static void cq_overrun(struct vb_cq *cq, vb_time now)
+{
+	struct vb_hca *h = cq->hca;
+
+	cq->overrun = true; /* first: flushing below adds to this CQ again */
+	vb_event_raise_async(h, &cq->ev, VB_ASYNC_CQ_ERR);
+	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		struct vb_qp *qp = h->qp[i];
+
+		if (!qp || (qp->send_cq != cq && qp->recv_cq != cq) || qp->state == VB_QPS_RESET ||
+		    qp->state == VB_QPS_ERR)
+			continue;
+		vb_event_raise_async(h, &qp->ev, VB_ASYNC_QP_FATAL);
+		vb_qp_enter_err(qp, now);
+	}
+}
+
+void vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+{
+	if (cq->overrun)
+		return;
+	if (cq->tail - cq->head > cq->mask) {
+		cq_overrun(cq, wc->time);
+		return;
+	}
+	cq->ring[cq->tail++ & cq->mask] = *wc;
+	if (cq->armed == VB_CQ_ARMED ||
+	    (cq->armed == VB_CQ_ARMED_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS))) {
+		cq->armed = VB_CQ_UNARMED;
+		vb_event_raise_notify(cq->hca, &cq->ev);
+	}
+}
+
+/* Takes the completions of a QP that is being destroyed out of the queue. */
+void vb_cq_forget_qp(struct vb_cq *cq, const struct vb_qp *qp)
+{
+	uint32_t to = cq->head;
+
+	for (uint32_t from = cq->head; from != cq->tail; from++) {
+		const struct vb_wc *wc = &cq->ring[from & cq->mask];
+
+		if (wc->qp != qp)
+			cq->ring[to++ & cq->mask] = *wc;
+	}
+	cq->tail = to;
+}

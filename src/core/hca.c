@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter: creation, ports, and the way of a packet to its QP. Everything a packet must pass
+ * before a QP sees it is here, in the order of IBA 9.6.1: headers, P_Key, QPN, transport, state,
+ * source.
+ */
+#include "core/priv.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+const struct vb_limits vb_limits_default = {
+    .qp = 65000,
+    .cq = 65536,
+    .srq = 65536,
+    .mr = 1u << 20,
+    .pd = 65536,
+    .qp_wr = 32768,
+    .srq_wr = 32768,
+    .cqe = 1u << 22,
+    .sge = 32,
+    .sge_rd = 32,
+    .inline_bytes = 1024,
+    .rd_atomic = 16,
+    .mr_size = UINT64_MAX,
+    .msg_size = 1u << 31, /* IBT-06 */
+};
+
+static int config_check(const struct vb_hca_config *c)
+{
+	if (!c->alloc || !c->free || c->qpn_stride == 0 || c->port_cnt > VB_HCA_PORTS_MAX)
+		return -EINVAL;
+	if (c->limits.sge == 0 || c->limits.sge > 32 || c->limits.rd_atomic > 128 ||
+	    c->limits.mr >= 1u << 24 || c->limits.inline_bytes > 4096)
+		return -EINVAL;
+	return 0;
+}
+
+int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time now)
+{
+	int err = config_check(cfg);
+
+	(void)now;
+	if (err)
+		return err;
+
+	struct vb_hca *h = cfg->alloc(cfg->alloc_ctx, sizeof *h);
+
+	if (!h)
+		return -ENOMEM;
+	h->cfg = *cfg;
+	vb_list_init(&h->active);
+	vb_list_init(&h->events);
+	vb_list_init(&h->peers);
+	/* A power of two of numbers, so that a number's place in the table is unique. */
+	h->qp_k_cnt = 1;
+	while (h->qp_k_cnt < 1u << 24 && (uint64_t)h->qp_k_cnt * 2 * cfg->qpn_stride <= 1u << 24)
+		h->qp_k_cnt *= 2;
+	h->qp_k_next = cfg->qpn_first;
+	*out = h;
+	return 0;
+}
+
+void vb_hca_destroy(struct vb_hca *h)
+{
+	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		if (h->qp[i])
+			vb_qp_destroy(h->qp[i]);
+	}
+	vb_key_table_free(h);
+	vb_free(h, h->qp);
+	vb_free(h, h->heap);
+	vb_free(h, h);
+}
+
+int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p)
+{
+	if (port < 1 || port > VB_HCA_PORTS_MAX)
+		return -EINVAL;
+	h->cfg.port[port] = *p;
+	if (port > h->cfg.port_cnt)
+		h->cfg.port_cnt = port;
+	return 0;
+}
+
+/* Low 15 bits equal, at least one side a full member. IBT-81 */
+static bool pkey_matches(uint16_t a, uint16_t b)
+{
+	return (a & 0x7fff) != 0 && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
+}
+
+static bool state_receives(enum vb_qp_state s)
+{
+	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
+}
+
+/* Everything that can be said before the transport looks. IBA 9.6.1 */
+static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr *hdr,
+				    const struct vb_rx *rx)
+{
+	const struct vb_path *from = rx->path;
+
+	if ((hdr->opcode & VB_TRANSPORT_MASK) != qp->ops->transport)
+		return VB_VERDICT_TRANSPORT;
+	if (!state_receives(qp->state))
+		return VB_VERDICT_QP_STATE;
+	if (from->port != qp->attr.port)
+		return VB_VERDICT_SOURCE;
+	if (!pkey_matches(hdr->pkey, qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index]))
+		return VB_VERDICT_PKEY;
+	if (qp->ops->is_connected && (!vb_gid_eq(&from->sgid, &qp->attr.path.dgid) ||
+				      !vb_gid_eq(&from->dgid, &qp->attr.path.sgid)))
+		return VB_VERDICT_SOURCE;
+	return VB_VERDICT_OK;
+}
+
+static void count_verdict(struct vb_counters *c, enum vb_verdict v)
+{
+	switch (v) {
+	case VB_VERDICT_OK:
+	case VB_VERDICT_DUPLICATE:
+	case VB_VERDICT_PSN:
+		break;
+	case VB_VERDICT_TRUNCATED:
+	case VB_VERDICT_OPCODE:
+	case VB_VERDICT_TVER:
+	case VB_VERDICT_PAD:
+		vb_count(c, VB_COUNTER_port_rcv_errors);
+		break;
+	case VB_VERDICT_PKEY:
+		vb_count(c, VB_COUNTER_port_rcv_constraint_errors);
+		break;
+	case VB_VERDICT_QPN:
+		vb_count(c, VB_COUNTER_rx_qpn_miss);
+		break;
+	default:
+		vb_count(c, VB_COUNTER_rx_dropped);
+		break;
+	}
+}
+
+static enum vb_verdict packet_deliver(struct vb_hca *h, struct vb_qp *qp, const struct vb_hdr *hdr,
+				      const struct vb_rx *rx, vb_time now)
+{
+	if (hdr->opcode == VB_OPCODE_CNP) {
+		/* No congestion controller listens. */
+		vb_count(vb_port_counters(h, rx->path->port), VB_COUNTER_rp_cnp_ignored);
+		vb_trace(&h->cfg.trace, VB_TRACE_CNP_RECEIVED, hdr->dqpn, now, 0, 0, 0, 0);
+		return VB_VERDICT_OK;
+	}
+
+	enum vb_verdict v = packet_check(qp, hdr, rx);
+
+	if (v != VB_VERDICT_OK)
+		return v;
+	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {
+		qp->comm_est = true;
+		vb_event_raise_async(h, &qp->ev, VB_ASYNC_COMM_EST);
+	}
+	return qp->ops->recv(qp, hdr, rx, now);
+}
+
+enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now)
+{
+	struct vb_counters *c = vb_port_counters(h, rx->path->port);
+	struct vb_hdr hdr = {0};
+	enum vb_verdict v = vb_hdr_parse(&hdr, rx->pkt, rx->avail, rx->len);
+
+	if (v == VB_VERDICT_OK) {
+		struct vb_qp *qp = vb_qp_find(h, hdr.dqpn);
+
+		if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
+			vb_count(c, VB_COUNTER_np_ecn_marked_roce_packets);
+		v = qp ? packet_deliver(h, qp, &hdr, rx, now) : VB_VERDICT_QPN;
+	}
+	count_verdict(c, v);
+	vb_trace(&h->cfg.trace, VB_TRACE_PACKET_RECEIVED, hdr.dqpn, now, hdr.opcode, hdr.psn.v,
+		 rx->len, v);
+	return v;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Protection domains, memory regions, and every access to registered memory. Whatever a peer or an
+ * application names by a key passes through vb_mem_gather(), vb_mem_scatter() or vb_mem_remote():
+ * key, PD, right and bounds are checked there and nowhere else. IBA 10.6, 9.7.4.1.5; IBT-82...84
+ */
+#include "core/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+int vb_pd_create(struct vb_hca *h, struct vb_pd **out)
+{
+	if (h->pd_cnt >= h->cfg.limits.pd)
+		return -ENOMEM;
+
+	struct vb_pd *pd = vb_alloc(h, sizeof *pd);
+
+	if (!pd)
+		return -ENOMEM;
+	pd->hca = h;
+	h->pd_cnt++;
+	*out = pd;
+	return 0;
+}
+
+int vb_pd_destroy(struct vb_pd *pd)
+{
+	if (pd->refs)
+		return -EBUSY;
+	pd->hca->pd_cnt--;
+	vb_free(pd->hca, pd);
+	return 0;
+}
+
+int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out)
+{
+	struct vb_hca *h = pd->hca;
+	const uint32_t remote_writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
+
+	if ((attr->access & remote_writes) && !(attr->access & VB_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	if (attr->length > h->cfg.limits.mr_size || attr->iova + attr->length < attr->iova)
+		return -EINVAL;
+
+	struct vb_mr *mr = vb_alloc(h, sizeof *mr);
+
+	if (!mr)
+		return -ENOMEM;
+	mr->key.kind = VB_KEY_MR;
+	mr->iova = attr->iova;
+	mr->length = attr->length;
+	mr->host = attr->host;
+	mr->access = attr->access;
+
+	int err = vb_key_insert(h, &mr->key, pd);
+
+	if (err) {
+		vb_free(h, mr);
+		return err;
+	}
+	*out = mr;
+	return 0;
+}
+
+int vb_mr_destroy(struct vb_mr *mr)
+{
+	struct vb_hca *h = mr->key.pd->hca;
+
+	if (mr->window_cnt)
+		return -EBUSY;
+	vb_key_remove(h, &mr->key);
+	vb_free(h, mr);
+	return 0;
+}
+
+uint32_t vb_mr_lkey(const struct vb_mr *mr)
+{
+	return mr->key.key;
+}
+
+uint32_t vb_mr_rkey(const struct vb_mr *mr)
+{
+	return mr->key.key;
+}
+
+/* True when [va, va + len) lies in [start, start + size), whatever the numbers. */
+static bool range_within(uint64_t va, uint64_t len, uint64_t start, uint64_t size)
+{
+	return va >= start && va - start <= size && len <= size - (va - start);
+}
+
+static uint8_t *mr_host_at(const struct vb_mr *mr, uint64_t va)
+{
+	return mr->host ? mr->host + (va - mr->iova) : NULL;
+}
+
+/* The region that an SGE names, when @pd may use it so. */
+static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge *s, uint32_t access)
+{
+	const struct vb_key *k = vb_key_find(pd->hca, s->lkey);
+
+	if (!k || k->kind != VB_KEY_MR || k->pd != pd)
+		return NULL;
+
+	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
+
+	if ((mr->access & access) != access ||
+	    !range_within(s->addr, s->length, mr->iova, mr->length))
+		return NULL;
+	return mr;
+}
+
+int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
+		  uint32_t len, uint32_t access, struct vb_seg *seg, uint32_t seg_max)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; i < sge_cnt && len > 0; i++) {
+		const struct vb_sge *s = &sge[i];
+
+		if (off >= s->length) {
+			off -= s->length;
+			continue;
+		}
+
+		const struct vb_mr *mr = sge_find(pd, s, access);
+		uint32_t n = s->length - (uint32_t)off;
+
+		if (!mr)
+			return -EACCES;
+		assert(cnt < seg_max);
+		n = n < len ? n : len;
+		seg[cnt++] = (struct vb_seg){mr_host_at(mr, s->addr + off), n};
+		len -= n;
+		off = 0;
+	}
+	return len == 0 ? (int)cnt : -EMSGSIZE;
+}
+
+int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
+		   const void *src, uint32_t len)
+{
+	struct vb_seg seg[VB_TX_BATCH_SEGS];
+	int cnt =
+	    vb_mem_gather(pd, sge, sge_cnt, off, len, VB_ACCESS_LOCAL_WRITE, seg, VB_TX_BATCH_SEGS);
+	const uint8_t *from = src;
+
+	for (int i = 0; i < cnt; i++) {
+		if (seg[i].p && from)
+			memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len);
+		if (from)
+			from += seg[i].len;
+	}
+	return cnt < 0 ? cnt : 0;
+}
+
+int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
+		  uint8_t **p)
+{
+	const struct vb_key *k = vb_key_find(qp->hca, rkey);
+	const struct vb_mr *mr;
+
+	*p = NULL;
+	if (!k || k->pd != qp->pd)
+		return -EACCES;
+	if (k->kind == VB_KEY_MW) {
+		const struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
+
+		/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
+		if (!mw->mr || (mw->access & access) != access ||
+		    (mw->type == 2 && mw->qpn != qp->qpn) ||
+		    !range_within(va, len, mw->iova, mw->length))
+			return -EACCES;
+		mr = mw->mr;
+	} else {
+		mr = vb_container_of(k, struct vb_mr, key);
+		if ((mr->access & access) != access || !range_within(va, len, mr->iova, mr->length))
+			return -EACCES;
+	}
+	*p = mr_host_at(mr, va);
+	return 0;
+}
+
+int vb_mem_check(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,
+		 uint32_t access)
+{
+	for (uint32_t i = 0; i < sge_cnt; i++) {
+		if (sge[i].length && !sge_find(pd, &sge[i], access))
+			return -EACCES;
+	}
+	return 0;
+}

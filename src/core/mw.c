@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows: bind, unbind and invalidate. Type 1 belongs to a PD and is bound by its own verb;
+ * type 2 is bound by a send WQE, belongs to the QP it was bound through, and can be invalidated
+ * locally or by the peer's SEND with Invalidate. IBA 10.6.7; facts B.10
+ */
+#include "core/priv.h"
+
+#include <errno.h>
+
+int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out)
+{
+	struct vb_hca *h = pd->hca;
+
+	if (type != 1 && type != 2)
+		return -EINVAL;
+
+	struct vb_mw *mw = vb_alloc(h, sizeof *mw);
+
+	if (!mw)
+		return -ENOMEM;
+	mw->key.kind = VB_KEY_MW;
+	mw->type = type;
+
+	int err = vb_key_insert(h, &mw->key, pd);
+
+	if (err) {
+		vb_free(h, mw);
+		return err;
+	}
+	*out = mw;
+	return 0;
+}
+
+static void mw_unbind(struct vb_mw *mw)
+{
+	if (mw->mr)
+		mw->mr->window_cnt--;
+	mw->mr = NULL;
+}
+
+int vb_mw_destroy(struct vb_mw *mw)
+{
+	struct vb_hca *h = mw->key.pd->hca;
+
+	mw_unbind(mw);
+	vb_key_remove(h, &mw->key);
+	vb_free(h, mw);
+	return 0;
+}
+
+uint32_t vb_mw_rkey(const struct vb_mw *mw)
+{
+	return mw->key.key;
+}
+
+/*
+ * A bind uses the fields of a send WQE so: rkey is the window's present key, imm the L_Key of the
+ * region, remote_addr and swap the range (0 bytes unbind), compare_add the access rights in the
+ * upper half and the new key byte in the lowest.
+ */
+enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w)
+{
+	struct vb_key *k = vb_key_find(qp->hca, w->rkey);
+	struct vb_key *rk = vb_key_find(qp->hca, w->imm);
+
+	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd)
+		return VB_WC_MW_BIND_ERR;
+
+	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
+	uint64_t len = w->swap;
+	uint32_t access = (uint32_t)(w->compare_add >> 32);
+	uint8_t key_byte = (uint8_t)w->compare_add;
+
+	/* A type 2 window must be invalidated before it is bound anew. o10-36.2.9 */
+	if (mw->type == 2 && mw->mr)
+		return VB_WC_MW_BIND_ERR;
+	mw_unbind(mw);
+	if (len) {
+		if (!rk || rk->kind != VB_KEY_MR || rk->pd != qp->pd)
+			return VB_WC_MW_BIND_ERR;
+
+		struct vb_mr *mr = vb_container_of(rk, struct vb_mr, key);
+		uint64_t va = w->remote_addr;
+		const uint32_t writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
+
+		if (!(mr->access & VB_ACCESS_MW_BIND) ||
+		    ((access & writes) && !(mr->access & VB_ACCESS_LOCAL_WRITE)) || va < mr->iova ||
+		    va - mr->iova > mr->length || len > mr->length - (va - mr->iova))
+			return VB_WC_MW_BIND_ERR;
+		mw->mr = mr;
+		mw->iova = va;
+		mw->length = len;
+		mw->access = access;
+		mw->qpn = qp->qpn;
+		mr->window_cnt++;
+	}
+	k->key = (k->key & ~0xffu) | key_byte;
+	return VB_WC_SUCCESS;
+}
+
+int vb_key_invalidate(struct vb_qp *qp, uint32_t rkey)
+{
+	struct vb_key *k = vb_key_find(qp->hca, rkey);
+
+	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd)
+		return -EACCES;
+
+	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
+
+	if (mw->type != 2 || !mw->mr || mw->qpn != qp->qpn)
+		return -EACCES;
+	mw_unbind(mw);
+	return 0;
+}

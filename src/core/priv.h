@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The core's own structures: what an HCA, its queues, keys and QPs consist of, and what the files
+ * of this folder offer to each other. Everything outside uses core/hca.h.
+ */
+#ifndef VB_CORE_PRIV_H
+#define VB_CORE_PRIV_H
+
+#include "base/list.h"
+#include "core/hca.h"
+#include "core/recover/rto.h"
+
+#include <assert.h>
+
+/* An object that raises events: pending bits, and its place in the HCA's queue of such objects. */
+struct vb_event_source {
+	struct vb_list link;
+	enum vb_event_kind async_kind;
+	uint32_t async; /* bit (1 << enum vb_async) */
+	bool notify;    /* a CQ_NOTIFY is due */
+	void *owner;
+};
+
+struct vb_pd {
+	struct vb_hca *hca;
+	uint32_t refs;
+};
+
+/* What an L_Key or R_Key names. */
+enum vb_key_kind { VB_KEY_MR, VB_KEY_MW };
+
+struct vb_key {
+	enum vb_key_kind kind;
+	uint32_t key; /* index << 8 | key byte. IBT-84 */
+	struct vb_pd *pd;
+};
+
+struct vb_mr {
+	struct vb_key key;
+	uint64_t iova, length;
+	uint8_t *host; /* NULL: the region has a length only */
+	uint32_t access;
+	uint32_t window_cnt; /* memory windows bound to it */
+};
+
+/* A memory window. Unbound while mr is NULL. IBA 10.6.7 */
+struct vb_mw {
+	struct vb_key key;
+	uint8_t type; /* 1 or 2 */
+	struct vb_mr *mr;
+	uint64_t iova, length;
+	uint32_t access;
+	uint32_t qpn; /* type 2: the QP it is bound through */
+};
+
+/* The table of keys: entry i is the object with index i, or the next free index. */
+struct vb_key_slot {
+	struct vb_key *obj;
+	uint32_t next_free;
+	uint8_t key_byte; /* of the next object with this index */
+};
+
+struct vb_key_table {
+	struct vb_key_slot *slot;
+	uint32_t cap, cnt;
+	uint32_t free_head, free_tail; /* FIFO, so that an index rests before reuse; 0: none */
+};
+
+struct vb_cq {
+	struct vb_hca *hca;
+	struct vb_event_source ev;
+	struct vb_wc *ring;
+	uint32_t mask, head, tail; /* head: next to poll; both run freely */
+	uint32_t number, refs;
+	enum { VB_CQ_UNARMED, VB_CQ_ARMED_SOLICITED, VB_CQ_ARMED } armed;
+	bool overrun;
+};
+
+/* A receive WQE. */
+struct vb_rwqe {
+	uint64_t wr_id;
+	uint64_t length; /* sum of the SGEs */
+	uint32_t sge_cnt;
+	struct vb_sge sge[];
+};
+
+/* Receive WQEs in posting order, of a QP or an SRQ. */
+struct vb_rq {
+	uint8_t *slots;
+	size_t stride;
+	uint32_t mask, head, tail; /* run freely */
+	uint32_t wr_max, sge_max;
+};
+
+struct vb_srq {
+	struct vb_pd *pd;
+	struct vb_event_source ev;
+	struct vb_rq rq;
+	uint32_t limit; /* 0: not armed */
+	uint32_t number, refs;
+};
+
+/* Where a UD WQE goes. */
+struct vb_ud_dest {
+	struct vb_path path;
+	uint32_t dqpn, qkey;
+};
+
+/* A send WQE. Packet k of it is a function of this, the MTU and k alone. */
+struct vb_swqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	uint64_t compare_add, swap;
+	uint64_t charge; /* window bytes of all WQEs before it, see charge_at() */
+	uint32_t length;
+	uint32_t rkey;
+	uint32_t imm; /* or the R_Key to invalidate */
+	struct vb_psn first;
+	uint32_t pkts; /* PSNs it takes; 0 for local work */
+	uint32_t rsn;  /* receive-consuming messages up to and with this one */
+	uint16_t sge_cnt;
+	uint8_t opcode; /* enum vb_wr_opcode */
+	uint8_t flags;  /* set of enum vb_send_flag, and VB_SWQE_RAN */
+	uint8_t status; /* enum vb_wc_status it is bound to fail with, found when it was posted */
+};
+
+#define VB_SWQE_RAN 0x80 /* local work that was done and only waits for its turn to complete */
+
+struct vb_sq {
+	uint8_t *slots;
+	size_t stride;
+	uint32_t mask;
+	uint32_t head; /* oldest WQE not completed */
+	uint32_t nxt;  /* WQE that holds psn_nxt, or is local and due */
+	uint32_t tail; /* next to post; all three run freely */
+	uint32_t wr_max, sge_max, inline_max;
+};
+
+/* A remote address and what is in flight towards it. */
+struct vb_peer {
+	struct vb_list link;
+	struct vb_gid gid;
+	uint32_t refs;
+	uint64_t inflight;      /* bytes, see charge_at() */
+	struct vb_list waiting; /* QPs that wait for room, by vb_qp.active */
+};
+
+enum vb_req_state {
+	VB_REQ_ACTIVE,
+	VB_REQ_RNR_WAIT, /* until the RNR timer fires */
+};
+
+/* Why the last look at the send queue sent nothing more. */
+enum vb_block {
+	VB_BLOCK_NONE,
+	VB_BLOCK_EMPTY,
+	VB_BLOCK_FENCE,
+	VB_BLOCK_RD_ATOMIC,
+	VB_BLOCK_CREDIT,
+	VB_BLOCK_WINDOW,
+	VB_BLOCK_PSN_WINDOW,
+	VB_BLOCK_STATE,
+	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
+};
+
+struct vb_requester {
+	enum vb_req_state state;
+	enum vb_block block;
+	struct vb_psn psn_post; /* of the next WQE to be posted */
+	struct vb_psn psn_una;  /* oldest unacknowledged */
+	struct vb_psn psn_nxt;  /* next to send */
+	struct vb_psn psn_max;  /* one past the highest ever sent */
+	struct vb_psn recover;  /* psn_max when sending last went back */
+	bool recovering;        /* ... and nothing was acknowledged since */
+	bool credit_limited;    /* an AETH gave a credit count */
+	uint32_t rd_out;        /* READ requests and atomics in flight */
+	uint32_t rsn_post;      /* receive-consuming messages posted */
+	uint32_t rsn_acked;
+	uint32_t rsn_limit; /* highest that credits allow */
+	uint64_t charge_post, inflight;
+	uint8_t rnr_left;
+};
+
+/* A READ or atomic that the responder answers, and may have to answer again. IBA 9.7.5.1.3 */
+struct vb_resource {
+	struct vb_psn first;      /* of the request */
+	uint32_t pkts;            /* response packets */
+	struct vb_psn nxt;        /* next response to send */
+	struct vb_psn start, end; /* of the response under way: [start, end) */
+	uint64_t va;
+	uint64_t orig; /* atomic: the value that was there */
+	uint32_t rkey, len;
+	uint32_t msn;
+	bool is_atomic, pending;
+};
+
+enum vb_msg_kind { VB_MSG_NONE, VB_MSG_SEND, VB_MSG_WRITE };
+
+struct vb_responder {
+	struct vb_psn epsn;
+	uint32_t msn;
+	enum vb_msg_kind msg; /* message under way */
+	bool skip;            /* UC: drop until the next message starts */
+	bool nak_sent;        /* no more NAKs until ePSN arrives */
+	bool ack_due;
+	bool nak_due;
+	bool rwqe_held;
+	bool credit_zero; /* the last AETH told the peer that it has no credits */
+	uint8_t nak_syndrome;
+	struct vb_psn ack_psn; /* newest that wants the ACK */
+	uint64_t va;           /* WRITE: where the next payload goes */
+	uint64_t left;         /* WRITE: bytes to come */
+	uint32_t rkey;
+	uint64_t rcvd; /* bytes of the message so far */
+	struct vb_rwqe *rwqe;
+	struct vb_resource *res; /* ring of attr.max_dest_rd_atomic */
+	uint32_t res_cap, res_tail, res_cnt, res_pending;
+};
+
+enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_CNT };
+
+/* How the transports differ. */
+struct vb_transport_ops {
+	uint8_t transport; /* enum vb_transport */
+	bool is_acked;     /* requests are acknowledged and resent */
+	bool is_connected; /* has one peer */
+	uint16_t wr_mask;  /* bit (1 << enum vb_wr_opcode): may be posted */
+	/* A parsed packet for a QP in a state that receives, P_Key checked. */
+	enum vb_verdict (*recv)(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now);
+};
+
+struct vb_qp {
+	struct vb_hca *hca;
+	struct vb_pd *pd;
+	struct vb_cq *send_cq, *recv_cq;
+	struct vb_srq *srq;
+	const struct vb_transport_ops *ops;
+	struct vb_event_source ev;
+	struct vb_list active; /* in hca->active (is_active) or in peer->waiting */
+	struct vb_peer *peer;
+	uint32_t qpn;
+	uint32_t mtu;        /* path MTU, bytes */
+	uint32_t ack_every;  /* packets of a message between two that ask for an ACK */
+	uint32_t piece_pkts; /* of one READ request; 0: no limit */
+	enum vb_qp_type type;
+	enum vb_qp_state state;
+	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
+	struct vb_qp_attr attr;
+	struct vb_sq sq;
+	struct vb_rq rq;
+	struct vb_requester req;
+	struct vb_responder resp;
+	struct vb_rto rto;
+	vb_time timer[VB_TIMER_CNT];
+	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
+	uint32_t heap_pos; /* 0: not in it */
+};
+
+struct vb_hca {
+	struct vb_hca_config cfg;
+	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
+	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
+	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
+	struct vb_qp **heap; /* timer queue; entry 0 is unused, capacity qp_cap + 1 */
+	uint32_t heap_cnt;
+	struct vb_key_table keys;
+	uint32_t pd_cnt, cq_cnt, srq_cnt, number_next;
+	struct vb_list active, events, peers;
+};
+
+/* alloc.c is the configured allocator; zeroed memory or NULL. */
+static inline void *vb_alloc(struct vb_hca *h, size_t size)
+{
+	return h->cfg.alloc(h->cfg.alloc_ctx, size);
+}
+
+static inline void vb_free(struct vb_hca *h, void *p)
+{
+	if (p)
+		h->cfg.free(h->cfg.alloc_ctx, p);
+}
+
+static inline uint32_t vb_round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+static inline struct vb_counters *vb_port_counters(struct vb_hca *h, uint8_t port)
+{
+	struct vb_counters *c = port <= h->cfg.port_cnt ? h->cfg.port[port].counters : NULL;
+
+	return c ? c : &h->own_counters[port <= VB_HCA_PORTS_MAX ? port : 0];
+}
+
+static inline struct vb_counters *vb_qp_counters(struct vb_qp *qp)
+{
+	return vb_port_counters(qp->hca, qp->attr.port);
+}
+
+static inline void vb_qp_count(struct vb_qp *qp, enum vb_counter_id id)
+{
+	vb_count(vb_qp_counters(qp), id);
+}
+
+static inline void vb_qp_trace(struct vb_qp *qp, enum vb_trace_id id, vb_time now, uint64_t a,
+			       uint64_t b, uint64_t c, uint64_t d)
+{
+	vb_trace(&qp->hca->cfg.trace, id, qp->qpn, now, a, b, c, d);
+}
+
+/* event.c */
+void vb_event_source_init(struct vb_event_source *s, enum vb_event_kind kind, void *owner);
+void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_async ev);
+void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
+
+/* key.c */
+int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd);
+void vb_key_remove(struct vb_hca *h, struct vb_key *k);
+struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key);
+void vb_key_table_free(struct vb_hca *h);
+
+/* mem.c: access to registered memory. */
+
+/*
+ * Where @len bytes at offset @off of a list of SGEs are: appends runs to @seg (at most @seg_max)
+ * and returns their number, or a negative errno when an L_Key, PD, bound or right is wrong.
+ */
+int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
+		  uint32_t len, uint32_t access, struct vb_seg *seg, uint32_t seg_max);
+/* 0 when @pd may use all of the SGEs for @access; -EACCES otherwise. */
+int vb_mem_check(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,
+		 uint32_t access);
+/* Copies @len bytes from @src (NULL: absent) to offset @off of the SGEs. Needs LOCAL_WRITE. */
+int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
+		   const void *src, uint32_t len);
+/*
+ * Checks a remote access of @qp to [va, va + len) under @rkey for the right @access. On success *p
+ * is the address (NULL: memory without bytes). -EACCES: key, PD, bounds or right is wrong.
+ */
+int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
+		  uint8_t **p);
+
+/* mw.c */
+enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w);
+int vb_key_invalidate(struct vb_qp *qp, uint32_t rkey);
+
+/* cq.c */
+void vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
+void vb_cq_forget_qp(struct vb_cq *cq, const struct vb_qp *qp);
+
+/* rq.c */
+int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge_max);
+void vb_rq_free(struct vb_hca *h, struct vb_rq *rq);
+int vb_rq_post(struct vb_rq *rq, const struct vb_recv_wr *wr);
+int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max);
+static inline uint32_t vb_rq_cnt(const struct vb_rq *rq)
+{
+	return rq->tail - rq->head;
+}
+struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq);
+/* Takes the next receive WQE of @qp (its SRQ's or its own) into resp.rwqe; false: there is none. */
+bool vb_qp_take_rwqe(struct vb_qp *qp);
+
+/* complete.c: completions and the error state. */
+void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
+void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_time now);
+void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
+			    vb_time now);
+/* Enters ERR: flushes both queues. Harmless when already there (flushes what was posted since). */
+void vb_qp_enter_err(struct vb_qp *qp, vb_time now);
+/* A send failed on a QP whose receive side goes on (UC, UD): SQE. */
+void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now);
+void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now);
+
+/* qp_state.c */
+/* 0 when @mask fits the transition; -EINVAL otherwise. Facts B.4 */
+int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to,
+			   uint32_t mask);
+
+/* qp.c */
+struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
+void vb_qp_free(struct vb_qp *qp);
+void vb_qp_reset(struct vb_qp *qp, vb_time now);
+const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type);
+
+/* peer.c */
+struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid);
+void vb_peer_put(struct vb_hca *h, struct vb_peer *p);
+/* Lets one waiting QP look again when there is room. */
+void vb_peer_wake(struct vb_hca *h, struct vb_peer *p);
+
+/* sched.c */
+void vb_sched_activate(struct vb_qp *qp);
+void vb_sched_remove(struct vb_qp *qp);
+
+/* timerq.c */
+int vb_timerq_grow(struct vb_hca *h, uint32_t cap);
+void vb_timer_set(struct vb_qp *qp, enum vb_timer t, vb_time deadline);
+void vb_timer_stop(struct vb_qp *qp, enum vb_timer t);
+void vb_timerq_remove(struct vb_qp *qp);
+
+/* sq.c */
+static inline struct vb_swqe *vb_sq_at(const struct vb_sq *sq, uint32_t idx)
+{
+	return (struct vb_swqe *)(sq->slots + (size_t)(idx & sq->mask) * sq->stride);
+}
+const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w);
+const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w);
+struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w);
+int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap);
+static inline bool vb_swqe_is_local(const struct vb_swqe *w)
+{
+	return w->opcode == VB_WR_LOCAL_INV || w->opcode == VB_WR_BIND_MW;
+}
+static inline bool vb_swqe_wants_response(const struct vb_swqe *w)
+{
+	return w->opcode == VB_WR_RDMA_READ || w->opcode == VB_WR_COMPARE_SWAP ||
+	       w->opcode == VB_WR_FETCH_ADD;
+}
+static inline bool vb_swqe_takes_recv(const struct vb_swqe *w)
+{
+	return w->opcode == VB_WR_SEND || w->opcode == VB_WR_SEND_IMM ||
+	       w->opcode == VB_WR_SEND_INV || w->opcode == VB_WR_RDMA_WRITE_IMM;
+}
+static inline struct vb_psn vb_swqe_end(const struct vb_swqe *w)
+{
+	return vb_psn_add(w->first, w->pkts);
+}
+
+/* rc/: see rc/rc.h */
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: their numbers, creation, destruction and posting of receives. IBA 10.2.3, 10.2.4 */
+#include "core/priv.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define QP_CAP_FIRST 16u
+
+extern const struct vb_transport_ops vb_rc_ops, vb_uc_ops, vb_ud_ops;
+
+const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
+{
+	switch (type) {
+	case VB_QPT_RC:
+		return &vb_rc_ops;
+	case VB_QPT_UC:
+		return &vb_uc_ops;
+	case VB_QPT_UD:
+		return &vb_ud_ops;
+	default:
+		return NULL;
+	}
+}
+
+/* The k-th number of this HCA; see vb_hca_config. */
+static uint32_t qpn_of(const struct vb_hca *h, uint32_t k)
+{
+	return h->cfg.qpn_base + k * h->cfg.qpn_stride;
+}
+
+struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn)
+{
+	if (h->qp_cap == 0)
+		return NULL;
+
+	struct vb_qp *qp = h->qp[(qpn - h->cfg.qpn_base) / h->cfg.qpn_stride & (h->qp_cap - 1)];
+
+	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+static int table_grow(struct vb_hca *h)
+{
+	uint32_t cap = h->qp_cap ? h->qp_cap * 2 : QP_CAP_FIRST;
+	struct vb_qp **table = vb_alloc(h, cap * sizeof(struct vb_qp *));
+
+	if (!table)
+		return -ENOMEM;
+	if (vb_timerq_grow(h, cap)) {
+		vb_free(h, table);
+		return -ENOMEM;
+	}
+	/* Two numbers that differ modulo the old size differ modulo the new one. */
+	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		if (h->qp[i])
+			table[(h->qp[i]->qpn - h->cfg.qpn_base) / h->cfg.qpn_stride & (cap - 1)] =
+			    h->qp[i];
+	}
+	vb_free(h, h->qp);
+	h->qp = table;
+	h->qp_cap = cap;
+	return 0;
+}
+
+static bool qpn_is_reserved(uint32_t qpn)
+{
+	return qpn <= 1 || qpn == 0xffffff; /* IBT-19, IBT-99 */
+}
+
+/* Gives the QP a number, the longest unused one first, so that stale packets find nobody. */
+static int qp_insert(struct vb_hca *h, struct vb_qp *qp)
+{
+	if (h->qp_cnt >= h->cfg.limits.qp)
+		return -ENOMEM;
+	if (h->qp_cnt * 2 >= h->qp_cap && h->qp_cap < h->qp_k_cnt) {
+		int err = table_grow(h);
+
+		if (err)
+			return err;
+	}
+	for (uint32_t tries = 0; tries < h->qp_k_cnt; tries++) {
+		uint32_t k = h->qp_k_next++ % h->qp_k_cnt;
+		struct vb_qp **slot = &h->qp[k & (h->qp_cap - 1)];
+
+		if (*slot || qpn_is_reserved(qpn_of(h, k)))
+			continue;
+		*slot = qp;
+		qp->qpn = qpn_of(h, k);
+		h->qp_cnt++;
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)
+{
+	const struct vb_limits *l = &h->cfg.limits;
+	const struct vb_qp_cap *c = &init->cap;
+
+	if (!init->send_cq || !init->recv_cq || (init->srq && init->srq->pd != pd))
+		return -EINVAL;
+	if (!vb_transport_of(init->type))
+		return -EOPNOTSUPP;
+	if (c->max_send_wr > l->qp_wr || c->max_send_sge > l->sge ||
+	    c->max_inline_data > l->inline_bytes)
+		return -EINVAL;
+	if (!init->srq && (c->max_recv_wr > l->qp_wr || c->max_recv_sge > l->sge))
+		return -EINVAL;
+	return 0;
+}
+
+static int qp_alloc_queues(struct vb_qp *qp, struct vb_qp_cap *cap)
+{
+	struct vb_hca *h = qp->hca;
+	uint32_t recv_sge;
+
+	if (cap->max_send_wr && cap->max_send_sge == 0)
+		cap->max_send_sge = 1;
+	if (qp->srq) {
+		cap->max_recv_wr = cap->max_recv_sge = 0;
+	} else if (cap->max_recv_wr && cap->max_recv_sge == 0) {
+		cap->max_recv_sge = 1;
+	}
+	recv_sge = qp->srq ? qp->srq->rq.sge_max : cap->max_recv_sge;
+	qp->resp.rwqe = vb_alloc(h, sizeof(struct vb_rwqe) + recv_sge * sizeof(struct vb_sge));
+	if (!qp->resp.rwqe)
+		return -ENOMEM;
+
+	int err = vb_sq_init(qp, cap);
+
+	return err ? err : vb_rq_init(h, &qp->rq, cap->max_recv_wr, cap->max_recv_sge);
+}
+
+int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
+{
+	struct vb_hca *h = pd->hca;
+	int err = init_check(h, pd, init);
+
+	if (err)
+		return err;
+
+	struct vb_qp *qp = vb_alloc(h, sizeof *qp);
+
+	if (!qp)
+		return -ENOMEM;
+	qp->hca = h;
+	qp->pd = pd;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->srq = init->srq;
+	qp->type = init->type;
+	qp->ops = vb_transport_of(init->type);
+	qp->sq_sig_all = init->sq_sig_all;
+	vb_list_init(&qp->active);
+	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, init->owner);
+	for (int i = 0; i < VB_TIMER_CNT; i++)
+		qp->timer[i] = VB_NEVER;
+	err = qp_alloc_queues(qp, &init->cap);
+	if (!err)
+		err = qp_insert(h, qp);
+	if (err) {
+		vb_free(h, qp->resp.rwqe);
+		vb_free(h, qp->sq.slots);
+		vb_rq_free(h, &qp->rq);
+		vb_free(h, qp);
+		return err;
+	}
+	qp->attr.cap = init->cap;
+	pd->refs++;
+	qp->send_cq->refs++;
+	qp->recv_cq->refs++;
+	if (qp->srq)
+		qp->srq->refs++;
+	*out = qp;
+	return 0;
+}
+
+/* Back to how it was created; nothing that was posted completes. IBA 10.3.1.1 */
+void vb_qp_reset(struct vb_qp *qp, vb_time now)
+{
+	struct vb_qp_cap cap = qp->attr.cap;
+
+	vb_qp_set_state(qp, VB_QPS_RESET, now);
+	for (int i = 0; i < VB_TIMER_CNT; i++)
+		vb_timer_stop(qp, (enum vb_timer)i);
+	vb_timerq_remove(qp);
+	vb_sched_remove(qp);
+	vb_cq_forget_qp(qp->send_cq, qp);
+	vb_cq_forget_qp(qp->recv_cq, qp);
+	qp->sq.head = qp->sq.nxt = qp->sq.tail;
+	qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_post;
+	qp->rq.head = qp->rq.tail;
+	vb_req_update_inflight(qp);
+	vb_peer_put(qp->hca, qp->peer);
+	qp->peer = NULL;
+	qp->req = (struct vb_requester){0};
+	vb_free(qp->hca, qp->resp.res);
+	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};
+	qp->attr = (struct vb_qp_attr){.cap = cap};
+	qp->comm_est = qp->sqd_notify = qp->sq_draining = false;
+}
+
+void vb_qp_free(struct vb_qp *qp)
+{
+	struct vb_hca *h = qp->hca;
+
+	h->qp[(qp->qpn - h->cfg.qpn_base) / h->cfg.qpn_stride & (h->qp_cap - 1)] = NULL;
+	h->qp_cnt--;
+	vb_list_remove(&qp->ev.link);
+	vb_free(h, qp->resp.rwqe);
+	vb_free(h, qp->sq.slots);
+	vb_rq_free(h, &qp->rq);
+	vb_free(h, qp);
+}
+
+int vb_qp_destroy(struct vb_qp *qp)
+{
+	vb_qp_reset(qp, 0);
+	qp->pd->refs--;
+	qp->send_cq->refs--;
+	qp->recv_cq->refs--;
+	if (qp->srq)
+		qp->srq->refs--;
+	vb_qp_free(qp);
+	return 0;
+}
+
+int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now)
+{
+	if (qp->state == VB_QPS_RESET || qp->srq)
+		return -EINVAL; /* IBT-30 */
+
+	int err = vb_rq_post(&qp->rq, wr);
+
+	if (err)
+		return err;
+	if (qp->state == VB_QPS_ERR) {
+		vb_qp_enter_err(qp, now);
+	} else if (qp->resp.credit_zero && qp->ops->is_acked) {
+		/* The peer was told that there are no credits: tell it of the new one. */
+		qp->resp.credit_zero = false;
+		qp->resp.ack_due = true;
+		qp->resp.ack_psn = vb_psn_prev(qp->resp.epsn);
+		vb_sched_activate(qp);
+	}
+	return 0;
+}
+
+uint32_t vb_qp_number(const struct vb_qp *qp)
+{
+	return qp->qpn;
+}
+
+enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp)
+{
+	return qp->state;
+}
+
+enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp)
+{
+	return qp->type;
+}
+
+uint32_t vb_qp_unacked(const struct vb_qp *qp)
+{
+	return vb_psn_span(qp->req.psn_una, qp->req.psn_nxt);
+}

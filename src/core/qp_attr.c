@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Modify and query: every attribute is checked before the first one is set, so that a refused
+ * modify changes nothing. IBA 11.2.5.2
+ */
+#include "core/priv.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+/* A message asks for an ACK about every so many bytes, so that its window keeps moving. */
+#define ACK_EVERY_BYTES 65536u
+
+static bool port_is_valid(const struct vb_hca *h, uint8_t port)
+{
+	return port >= 1 && port <= h->cfg.port_cnt && h->cfg.port[port].active_mtu;
+}
+
+static bool pkey_is_valid(const struct vb_hca *h, uint8_t port, uint16_t index)
+{
+	return index < VB_PKEYS_MAX && (h->cfg.port[port].pkey[index] & 0x7fff) != 0;
+}
+
+/* The values of the attributes in @mask, each against its range. */
+static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	const struct vb_hca *h = qp->hca;
+	uint8_t port = mask & VB_QP_PORT ? a->port : qp->attr.port;
+
+	if ((mask & VB_QP_PORT) && !port_is_valid(h, port))
+		return -EINVAL;
+	if ((mask & VB_QP_PKEY_INDEX) &&
+	    (!port_is_valid(h, port) || !pkey_is_valid(h, port, a->pkey_index)))
+		return -EINVAL;
+	if ((mask & VB_QP_PATH_MTU) && (a->path_mtu < VB_MTU_256 || a->path_mtu > VB_MTU_4096 ||
+					a->path_mtu > h->cfg.port[port].active_mtu))
+		return -EINVAL;
+	if ((mask & VB_QP_AV) && a->path.port != port)
+		return -EINVAL;
+	if ((mask & VB_QP_DEST_QPN) && a->dest_qpn > 0xffffff)
+		return -EINVAL;
+	if ((mask & VB_QP_TIMEOUT) && a->timeout > 31)
+		return -EINVAL;
+	if (((mask & VB_QP_RETRY_CNT) && a->retry_cnt > 7) ||
+	    ((mask & VB_QP_RNR_RETRY) && a->rnr_retry > 7) ||
+	    ((mask & VB_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
+		return -EINVAL;
+	if (((mask & VB_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > h->cfg.limits.rd_atomic) ||
+	    ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > h->cfg.limits.rd_atomic))
+		return -EINVAL;
+	/* Alternate paths and path migration are an InfiniBand matter; RoCE has none. */
+	if (mask & (VB_QP_ALT_PATH | VB_QP_PATH_MIG_STATE))
+		return -EINVAL;
+	return 0;
+}
+
+/* What a modify needs to allocate. Called last of what can fail. */
+static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	struct vb_hca *h = qp->hca;
+	struct vb_peer *peer = NULL;
+	struct vb_resource *res = NULL;
+
+	if ((mask & VB_QP_AV) && qp->ops->is_acked) {
+		peer = vb_peer_get(h, &a->path.dgid);
+		if (!peer)
+			return -ENOMEM;
+	}
+	if ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic != qp->resp.res_cap) {
+		res =
+		    a->max_dest_rd_atomic ? vb_alloc(h, a->max_dest_rd_atomic * sizeof *res) : NULL;
+		if (a->max_dest_rd_atomic && !res) {
+			vb_peer_put(h, peer);
+			return -ENOMEM;
+		}
+		vb_free(h, qp->resp.res);
+		qp->resp.res = res;
+		qp->resp.res_cap = a->max_dest_rd_atomic;
+		qp->resp.res_tail = qp->resp.res_cnt = qp->resp.res_pending = 0;
+	}
+	if (peer) {
+		uint64_t inflight = qp->req.inflight;
+
+		if (qp->peer)
+			qp->peer->inflight -= inflight;
+		vb_sched_activate(qp); /* it may wait at the peer that it leaves */
+		vb_peer_put(h, qp->peer);
+		peer->inflight += inflight;
+		qp->peer = peer;
+	}
+	return 0;
+}
+
+static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	struct vb_qp_attr *to = &qp->attr;
+
+	if (mask & VB_QP_PORT)
+		to->port = a->port;
+	if (mask & VB_QP_PKEY_INDEX)
+		to->pkey_index = a->pkey_index;
+	if (mask & VB_QP_ACCESS_FLAGS)
+		to->access = a->access;
+	if (mask & VB_QP_QKEY)
+		to->qkey = a->qkey;
+	if (mask & VB_QP_AV)
+		to->path = a->path;
+	if (mask & VB_QP_PATH_MTU)
+		to->path_mtu = a->path_mtu;
+	if (mask & VB_QP_DEST_QPN)
+		to->dest_qpn = a->dest_qpn;
+	if (mask & VB_QP_RQ_PSN)
+		to->rq_psn = a->rq_psn & VB_PSN_MASK;
+	if (mask & VB_QP_SQ_PSN)
+		to->sq_psn = a->sq_psn & VB_PSN_MASK;
+	if (mask & VB_QP_TIMEOUT)
+		to->timeout = a->timeout;
+	if (mask & VB_QP_RETRY_CNT)
+		to->retry_cnt = a->retry_cnt;
+	if (mask & VB_QP_RNR_RETRY)
+		to->rnr_retry = a->rnr_retry;
+	if (mask & VB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = a->min_rnr_timer;
+	if (mask & VB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = a->max_rd_atomic;
+	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
+	if (mask & (VB_QP_TIMEOUT | VB_QP_RETRY_CNT))
+		vb_rto_reset(&qp->rto, to->timeout, to->retry_cnt);
+	if (mask & VB_QP_RNR_RETRY)
+		qp->req.rnr_left = to->rnr_retry;
+}
+
+static void enter_rtr(struct vb_qp *qp)
+{
+	const struct vb_hca_config *cfg = &qp->hca->cfg;
+
+	qp->mtu = vb_mtu_bytes(qp->ops->is_connected ? qp->attr.path_mtu
+						     : cfg->port[qp->attr.port].active_mtu);
+	qp->ack_every = ACK_EVERY_BYTES / qp->mtu;
+	if (cfg->peer_window_bytes && qp->ack_every > cfg->peer_window_bytes / 4 / qp->mtu)
+		qp->ack_every = cfg->peer_window_bytes / 4 / qp->mtu;
+	if (qp->ack_every == 0)
+		qp->ack_every = 1;
+	qp->piece_pkts = cfg->read_piece_bytes / qp->mtu;
+	if (cfg->read_piece_bytes && qp->piece_pkts == 0)
+		qp->piece_pkts = 1;
+	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
+	qp->resp.skip = false;
+}
+
+static void enter_rts(struct vb_qp *qp, enum vb_qp_state from)
+{
+	if (from == VB_QPS_RTR) {
+		struct vb_psn psn = vb_psn(qp->attr.sq_psn);
+
+		qp->req.psn_post = qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = psn;
+	}
+	vb_sched_activate(qp);
+}
+
+static void enter_sqd(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	qp->sq_draining = true;
+	qp->sqd_notify = (mask & VB_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
+}
+
+int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
+{
+	enum vb_qp_state from = mask & VB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	enum vb_qp_state to = mask & VB_QP_STATE ? attr->qp_state : from;
+
+	if ((uint32_t)from >= VB_QPS_CNT || (uint32_t)to >= VB_QPS_CNT)
+		return -EINVAL;
+	/* CUR_STATE says what the consumer believes; it must be true. IBA 11.2.5.2 */
+	if (from != qp->state)
+		return -EINVAL;
+
+	int err = vb_qp_transition_check(qp->type, from, to, mask);
+
+	if (!err)
+		err = attr_check(qp, attr, mask);
+	if (!err)
+		err = attr_reserve(qp, attr, mask);
+	if (err)
+		return err;
+	attr_set(qp, attr, mask);
+	switch (to) {
+	case VB_QPS_RESET:
+		vb_qp_reset(qp, now);
+		return 0;
+	case VB_QPS_ERR:
+		qp->resp.nak_due = false;
+		vb_qp_enter_err(qp, now);
+		return 0;
+	case VB_QPS_RTR:
+		enter_rtr(qp);
+		break;
+	case VB_QPS_SQD:
+		if (from == VB_QPS_RTS)
+			enter_sqd(qp, attr, mask);
+		break;
+	default:
+		break;
+	}
+	vb_qp_set_state(qp, to, now);
+	if (to == VB_QPS_RTS)
+		enter_rts(qp, from);
+	if (to == VB_QPS_SQD && from == VB_QPS_RTS)
+		vb_req_complete_local(qp, now); /* it may be drained already */
+	return 0;
+}
+
+void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr)
+{
+	*attr = qp->attr;
+	attr->qp_state = attr->cur_qp_state = qp->state;
+	attr->sq_draining = qp->state == VB_QPS_SQD && qp->sq_draining;
+	attr->rq_psn = qp->state >= VB_QPS_RTR ? qp->resp.epsn.v : qp->attr.rq_psn;
+	attr->sq_psn = qp->state >= VB_QPS_RTS ? qp->req.psn_nxt.v : qp->attr.sq_psn;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The QP state machine as a table: which transition is legal, with which attributes. IBA 10.3.1 */
+#include "core/priv.h"
+
+#include <errno.h>
+
+enum type_bit { RC = 1, UC = 2, UD = 4, INI = 8, TGT = 16, GSI = 32 };
+
+static enum type_bit bit_of(enum vb_qp_type type)
+{
+	switch (type) {
+	case VB_QPT_RC:
+		return RC;
+	case VB_QPT_UC:
+		return UC;
+	case VB_QPT_UD:
+		return UD;
+	case VB_QPT_XRC_INI:
+		return INI;
+	case VB_QPT_XRC_TGT:
+		return TGT;
+	case VB_QPT_GSI:
+		return GSI;
+	}
+	return (enum type_bit)0;
+}
+
+struct transition {
+	uint8_t from, to, types;
+	uint32_t required, optional;
+};
+
+static const struct transition transitions[] = {
+#define TRANSITION(from, to, types, required, optional)                                            \
+	{VB_QPS_##from, VB_QPS_##to, types, required, optional},
+#include "core/qp_transition.def"
+#undef TRANSITION
+};
+
+int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to,
+			   uint32_t mask)
+{
+	for (size_t i = 0; i < sizeof transitions / sizeof transitions[0]; i++) {
+		const struct transition *t = &transitions[i];
+
+		if (t->from != from || t->to != to || !(t->types & bit_of(type)))
+			continue;
+
+		uint32_t given = mask & ~(uint32_t)VB_QP_STATE;
+
+		if ((given & t->required) != t->required || (given & ~(t->required | t->optional)))
+			return -EINVAL;
+		return 0;
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything the responder sends, in the order of the requests it answers: READ responses and
+ * atomic ACKs from the resource ring, coalesced ACKs with end-to-end credits, NAKs behind the
+ * answers that come before them. IBA 9.7.5, 9.7.7; facts B.6
+ */
+#include "core/rc/rc.h"
+
+/* Receive WQEs by credit code 0x00...0x1e. IBA table 48 */
+static const uint16_t credit_wqes[31] = {
+    0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
+    256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+};
+
+uint8_t vb_credit_encode(uint32_t wqe_cnt)
+{
+	uint8_t code = 30;
+
+	while (credit_wqes[code] > wqe_cnt)
+		code--;
+	return code;
+}
+
+uint32_t vb_credit_decode(uint8_t code)
+{
+	return code < 31 ? credit_wqes[code] : UINT32_MAX;
+}
+
+/* The credits of an ACK: the QP's own receive WQEs; an SRQ promises nothing to one QP. */
+static uint8_t credit_code(struct vb_qp *qp)
+{
+	if (qp->srq)
+		return VB_CREDIT_UNLIMITED;
+
+	uint8_t code = vb_credit_encode(vb_rq_cnt(&qp->rq));
+
+	qp->resp.credit_zero = code == 0;
+	return code;
+}
+
+static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, struct vb_psn psn,
+		     uint32_t msn, vb_time now)
+{
+	struct vb_hdr hdr;
+	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, VB_OP_ACK, psn);
+
+	hdr.aeth.syndrome = syndrome;
+	hdr.aeth.msn = msn & VB_PSN_MASK;
+	vb_tx_finish(tx, &hdr);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, 0, 0);
+	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_ACK)
+		vb_qp_trace(qp, VB_TRACE_NAK_SENT, now, syndrome, psn.v, msn, 0);
+}
+
+/* The next response packet of @r. False: its memory is gone; the QP has a NAK to send instead. */
+static bool emit_response(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch *b,
+			  vb_time now)
+{
+	struct vb_psn psn = r->nxt;
+	bool first = vb_psn_eq(psn, r->start);
+	bool last = vb_psn_eq(vb_psn_add(psn, 1), r->end);
+	uint64_t off = (uint64_t)vb_psn_span(r->first, psn) * qp->mtu;
+	uint32_t len = 0;
+	uint8_t *p = NULL;
+	uint8_t op;
+
+	if (r->is_atomic) {
+		op = VB_OP_ATOMIC_ACK;
+	} else {
+		op = first ? (last ? VB_OP_READ_RESP_ONLY : VB_OP_READ_RESP_FIRST)
+			   : (last ? VB_OP_READ_RESP_LAST : VB_OP_READ_RESP_MIDDLE);
+		len = r->len - off < qp->mtu ? (uint32_t)(r->len - off) : qp->mtu;
+		if (len && vb_mem_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ, &p))
+			return false;
+	}
+
+	struct vb_hdr hdr;
+	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
+
+	if (vb_hdr_opcode(&hdr)->ext & VB_EXT_AETH) {
+		hdr.aeth.syndrome = credit_code(qp);
+		hdr.aeth.msn = r->msn & VB_PSN_MASK;
+	}
+	hdr.atomic_orig = r->orig;
+	if (len) {
+		b->seg[b->seg_cnt++] = (struct vb_seg){p, len};
+		tx->seg_cnt = 1;
+		tx->payload_len = len;
+		hdr.pad = (uint8_t)(-len & 3);
+	}
+	vb_tx_finish(tx, &hdr);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, len, 0);
+	r->nxt = vb_psn_add(psn, 1);
+	if (last) {
+		r->pending = false;
+		qp->resp.res_pending--;
+	}
+	return true;
+}
+
+/* Memory that a granted READ reads has been taken away meanwhile. IBA 9.7.5.2.4 */
+static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r, vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	resp->epsn = r->nxt; /* the NAK carries it; nothing is received any more */
+	resp->res_pending = 0;
+	for (uint32_t i = 0; i < resp->res_cap; i++)
+		resp->res[i].pending = false;
+	vb_resp_fail(qp, VB_NAK_REMOTE_ACCESS, now);
+}
+
+bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	if (!qp->ops->is_acked ||
+	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD &&
+	     !(qp->state == VB_QPS_ERR && resp->nak_due)))
+		return false;
+	while (resp->res_pending || resp->ack_due || resp->nak_due) {
+		struct vb_resource *r = vb_resp_pending(qp);
+
+		if (!vb_tx_may_emit(qp, b, stop))
+			return true;
+		/* An ACK that was asked for before a READ goes out before its response. */
+		if (r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first))) {
+			if (!emit_response(qp, r, b, now))
+				on_lost_memory(qp, r, now);
+		} else if (resp->ack_due) {
+			resp->ack_due = false;
+			if (r)
+				emit_ack(qp, b, credit_code(qp), vb_psn_prev(r->first), r->msn - 1,
+					 now);
+			else
+				emit_ack(qp, b, credit_code(qp), vb_psn_prev(resp->epsn), resp->msn,
+					 now);
+		} else {
+			resp->nak_due = false;
+			emit_ack(qp, b, resp->nak_syndrome, resp->epsn, resp->msn, now);
+		}
+	}
+	return false;
+}

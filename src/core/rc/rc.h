@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The parts of the connected transports: requester (req.c, req_emit.c), completer (comp.c) and
+ * responder (resp.c, resp_read.c, ack.c). RC uses all of them; UC and UD use the requester, and UC
+ * the message part of the responder.
+ */
+#ifndef VB_CORE_RC_RC_H
+#define VB_CORE_RC_RC_H
+
+#include "core/priv.h"
+
+/* sched.c: room for one more packet, before the batch holds @stop. */
+bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop);
+
+/* req_emit.c: packet @psn of @w appended to @b. A pure function of its arguments. Returns how many
+ * PSNs the packet takes (more than 1 for a READ request), or -EACCES: an SGE is not usable. */
+int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn,
+		struct vb_tx_batch *b);
+/* PSNs that the packet at @psn takes. */
+uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn);
+
+/* req.c. Both transmit calls return true when there is more than the batch or turn took. */
+bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
+void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now);
+void vb_req_update_inflight(struct vb_qp *qp);
+void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why);
+/* Sends again from psn_una if the policy allows; else fails the oldest WQE with RETRY_EXC_ERR. */
+void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
+/* Fails the oldest WQE: a completion with @status, then ERR. */
+void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
+/* Something was acknowledged: reload retries, restart the timer, look at the queue again. */
+void vb_req_on_progress(struct vb_qp *qp, vb_time now);
+/* Completes local WQEs and a failed one that have become the oldest. */
+void vb_req_complete_local(struct vb_qp *qp, vb_time now);
+
+/* Why sending went back; argument of the REWOUND event. */
+enum vb_rewind_why { VB_REWIND_TIMEOUT, VB_REWIND_NAK, VB_REWIND_IMPLIED_NAK, VB_REWIND_RNR };
+
+/* comp.c */
+enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			     vb_time now);
+
+/* resp.c */
+enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			     vb_time now);
+/*
+ * Carries out a SEND or WRITE packet whose PSN is the expected one. Not OK: *syndrome is the NAK or
+ * RNR NAK that answers it where requests are acknowledged.
+ */
+enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now, uint8_t *syndrome);
+/* The receive error behind a verdict, if there is one: SUCCESS when no receive WQE is concerned. */
+void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
+const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len);
+
+/* resp_read.c: READs and atomics. */
+enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
+enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
+enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
+/* The oldest READ or atomic whose answer is not all sent, or NULL. */
+struct vb_resource *vb_resp_pending(struct vb_qp *qp);
+
+/* ack.c: everything the responder sends. */
+bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
+uint8_t vb_credit_encode(uint32_t wqe_cnt);
+/* Receive WQEs that a credit code stands for; UINT32_MAX: no limit. */
+uint32_t vb_credit_decode(uint8_t code);
+
+/* One more packet in @b with its BTH prepared; the caller sets the rest and emits @hdr. */
+struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct vb_hdr *hdr,
+			  uint8_t op, struct vb_psn psn);
+void vb_tx_finish(struct vb_tx *tx, const struct vb_hdr *hdr);
+
+#endif

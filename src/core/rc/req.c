@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The requester: which packet goes next, and what holds it back. It owns psn_una <= psn_nxt <=
+ * psn_max and the place in the send queue that belongs to psn_nxt; req_emit.c says what a packet
+ * is. Going back is moving psn_nxt to psn_una. IBA 9.7.2, 9.7.3, 10.8.3
+ */
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+/* Window bytes of everything posted before @psn, which lies in (or right behind) WQE @idx. */
+static uint64_t charge_at(const struct vb_qp *qp, uint32_t idx, struct vb_psn psn)
+{
+	if (idx == qp->sq.tail)
+		return qp->req.charge_post;
+
+	const struct vb_swqe *w = vb_sq_at(&qp->sq, idx);
+
+	return w->charge + (uint64_t)vb_psn_span(w->first, psn) * (qp->mtu + VB_PACKET_OVERHEAD);
+}
+
+void vb_req_update_inflight(struct vb_qp *qp)
+{
+	if (!qp->peer)
+		return;
+
+	uint64_t now = charge_at(qp, qp->sq.nxt, qp->req.psn_nxt) -
+		       charge_at(qp, qp->sq.head, qp->req.psn_una);
+	bool fell = now < qp->req.inflight;
+
+	qp->peer->inflight += now - qp->req.inflight;
+	qp->req.inflight = now;
+	if (fell)
+		vb_peer_wake(qp->hca, qp->peer);
+}
+
+static bool window_is_full(const struct vb_qp *qp, const struct vb_swqe *w, uint32_t pkts)
+{
+	uint32_t window = qp->hca->cfg.peer_window_bytes;
+
+	if (!qp->peer || window == 0 || qp->peer->inflight == 0)
+		return false;
+
+	uint64_t cost = (uint64_t)pkts * (qp->mtu + VB_PACKET_OVERHEAD);
+	uint64_t whole = w->length + (uint64_t)w->pkts * VB_PACKET_OVERHEAD;
+
+	return qp->peer->inflight + (cost < whole ? cost : whole) > window;
+}
+
+/* End-to-end credits: a message that takes a receive WQE waits for one, but for a probe when
+ * nothing else is on its way. IBA 9.7.7.2 */
+static bool credit_is_short(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	const struct vb_requester *req = &qp->req;
+
+	if (!req->credit_limited || !vb_swqe_takes_recv(w) ||
+	    (int32_t)(w->rsn - req->rsn_limit) <= 0)
+		return false;
+	return !vb_psn_eq(req->psn_una, req->psn_nxt);
+}
+
+/* What keeps the packet at psn_nxt of @w from leaving now. */
+static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	const struct vb_requester *req = &qp->req;
+	bool starts = vb_psn_eq(req->psn_nxt, w->first);
+	uint32_t pkts = vb_req_emit_pkts(qp, w, req->psn_nxt);
+
+	/* SQD finishes the message under way and starts none. IBA 10.3.1.5 */
+	if (qp->state == VB_QPS_SQD && starts && vb_psn_eq(req->psn_nxt, req->psn_max))
+		return VB_BLOCK_STATE;
+	if (!qp->ops->is_acked)
+		return VB_BLOCK_NONE;
+	if (starts && (w->flags & VB_SEND_FENCE) && req->rd_out)
+		return VB_BLOCK_FENCE; /* IBA 10.8.3.3 */
+	if (vb_swqe_wants_response(w) && req->rd_out >= qp->attr.max_rd_atomic)
+		return VB_BLOCK_RD_ATOMIC;
+	if (starts && credit_is_short(qp, w))
+		return VB_BLOCK_CREDIT;
+	if (vb_psn_span(req->psn_una, req->psn_nxt) + pkts >= VB_PSN_HALF)
+		return VB_BLOCK_PSN_WINDOW;
+	if (window_is_full(qp, w, pkts))
+		return VB_BLOCK_WINDOW;
+	return VB_BLOCK_NONE;
+}
+
+void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
+{
+	vb_send_complete(qp, status, vendor_err, now);
+	if (qp->ops->is_acked)
+		vb_qp_enter_err(qp, now);
+	else
+		vb_qp_enter_sqe(qp, now);
+}
+
+static void sqd_check_drained(struct vb_qp *qp)
+{
+	const struct vb_requester *req = &qp->req;
+
+	if (qp->state != VB_QPS_SQD || !qp->sq_draining || !vb_psn_eq(req->psn_una, req->psn_max))
+		return;
+	qp->sq_draining = false;
+	if (qp->sqd_notify) {
+		qp->sqd_notify = false;
+		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_SQ_DRAINED);
+	}
+}
+
+static bool req_may_run_local(struct vb_qp *qp, const struct vb_swqe *w)
+{
+	if (w->flags & VB_SWQE_RAN)
+		return true;
+	if (qp->state == VB_QPS_SQD)
+		return false;
+	if ((w->flags & VB_SEND_FENCE) && qp->req.rd_out) {
+		qp->req.block = VB_BLOCK_FENCE;
+		return false;
+	}
+	return true;
+}
+
+/* Local work runs once, in the order of the queue; it completes with what was sent before it. */
+static void req_run_local(struct vb_qp *qp, struct vb_swqe *w)
+{
+	if (!(w->flags & VB_SWQE_RAN)) {
+		if (w->opcode == VB_WR_BIND_MW)
+			w->status = (uint8_t)vb_mw_bind_wqe(qp, w);
+		else if (vb_key_invalidate(qp, w->imm))
+			w->status = VB_WC_LOC_PROT_ERR;
+		w->flags |= VB_SWQE_RAN;
+	}
+	if (w->status == VB_WC_SUCCESS)
+		qp->sq.nxt++;
+}
+
+void vb_req_complete_local(struct vb_qp *qp, vb_time now)
+{
+	struct vb_sq *sq = &qp->sq;
+
+	while (sq->head != sq->tail && vb_sq_at(sq, sq->head)->flags & VB_SWQE_RAN &&
+	       vb_sq_at(sq, sq->head)->status == VB_WC_SUCCESS)
+		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);
+	if (sq->head == sq->nxt && sq->head != sq->tail) {
+		const struct vb_swqe *w = vb_sq_at(sq, sq->head);
+
+		if (w->status != VB_WC_SUCCESS) {
+			vb_req_fail(qp, (enum vb_wc_status)w->status, 0, now);
+			return;
+		}
+	}
+	sqd_check_drained(qp);
+}
+
+/* Sends the packet at psn_nxt. False: an SGE is not usable, and w->status says so. */
+static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_requester *req = &qp->req;
+	bool resend = vb_psn_before(req->psn_nxt, req->psn_max);
+	uint32_t access = vb_swqe_wants_response(w) ? VB_ACCESS_LOCAL_WRITE : 0;
+	int pkts = 0;
+
+	if (vb_psn_eq(req->psn_nxt, w->first) && !(w->flags & VB_SEND_INLINE))
+		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
+	if (pkts == 0)
+		pkts = vb_req_emit(qp, w, req->psn_nxt, b);
+	if (pkts < 0) {
+		w->status = VB_WC_LOC_PROT_ERR;
+		return false;
+	}
+	if (resend)
+		vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], req->psn_nxt.v,
+		    b->pkt[b->cnt - 1].payload_len, resend);
+	if (vb_swqe_wants_response(w))
+		req->rd_out++;
+	req->psn_nxt = vb_psn_add(req->psn_nxt, (uint32_t)pkts);
+	req->psn_max = vb_psn_later(req->psn_max, req->psn_nxt);
+	if (vb_psn_eq(req->psn_nxt, vb_swqe_end(w)))
+		qp->sq.nxt++;
+	return true;
+}
+
+static void req_arm(struct vb_qp *qp, vb_time now)
+{
+	vb_dur timeout = vb_rto_timeout(&qp->rto);
+
+	vb_timer_set(qp, VB_TIMER_ACK, vb_time_after(now, timeout));
+	vb_qp_trace(qp, VB_TRACE_TIMER_ARMED, now, qp->timer[VB_TIMER_ACK], timeout,
+		    qp->req.psn_una.v, 0);
+}
+
+/* After a packet left: an acked one waits for its ACK, another is done when its last packet left.
+ */
+static void req_sent(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *req = &qp->req;
+
+	if (qp->ops->is_acked) {
+		vb_req_update_inflight(qp);
+		if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
+			req_arm(qp, now);
+		return;
+	}
+	req->psn_una = req->psn_nxt;
+	while (qp->sq.head != qp->sq.nxt)
+		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);
+	sqd_check_drained(qp);
+}
+
+bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
+{
+	struct vb_sq *sq = &qp->sq;
+
+	qp->req.block = VB_BLOCK_STATE;
+	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
+	       qp->req.state == VB_REQ_ACTIVE) {
+		if (sq->nxt == sq->tail) {
+			qp->req.block = VB_BLOCK_EMPTY;
+			return false;
+		}
+
+		struct vb_swqe *w = vb_sq_at(sq, sq->nxt);
+
+		if (vb_swqe_is_local(w) && w->status == VB_WC_SUCCESS) {
+			if (!req_may_run_local(qp, w))
+				return false;
+			req_run_local(qp, w);
+			vb_req_complete_local(qp, now);
+			continue;
+		}
+		if (w->status != VB_WC_SUCCESS) {
+			qp->req.block = VB_BLOCK_FAILED;
+			vb_req_complete_local(qp, now);
+			return false;
+		}
+		qp->req.block = req_gate(qp, w);
+		if (qp->req.block != VB_BLOCK_NONE)
+			return false;
+		if (!vb_tx_may_emit(qp, b, stop))
+			return true;
+		if (req_send(qp, w, b, now))
+			req_sent(qp, now);
+	}
+	return false;
+}
+
+void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
+{
+	struct vb_requester *req = &qp->req;
+	struct vb_sq *sq = &qp->sq;
+
+	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);
+	req->recover = req->psn_max;
+	req->recovering = true;
+	req->psn_nxt = req->psn_una;
+	req->rd_out = 0;
+	/* Local WQEs before the old place have run; head is the first one that sends. */
+	for (uint32_t i = sq->head; i != sq->nxt; i++) {
+		if (vb_sq_at(sq, i)->pkts) {
+			sq->nxt = i;
+			break;
+		}
+	}
+	vb_timer_stop(qp, VB_TIMER_ACK);
+	vb_req_update_inflight(qp);
+	vb_sched_activate(qp);
+}
+
+void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)
+{
+	if (vb_rto_retry(&qp->rto)) {
+		vb_req_rewind(qp, now, why);
+		return;
+	}
+	vb_qp_count(qp, VB_COUNTER_retry_exceeded_err);
+	vb_req_fail(qp, VB_WC_RETRY_EXC_ERR, why, now);
+}
+
+void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
+{
+	if (t == VB_TIMER_RNR) {
+		qp->req.state = VB_REQ_ACTIVE;
+		vb_sched_activate(qp);
+		return;
+	}
+	vb_qp_count(qp, VB_COUNTER_local_ack_timeout_err);
+	vb_qp_trace(qp, VB_TRACE_TIMER_FIRED, now, qp->req.psn_una.v, qp->rto.retry_left,
+		    vb_rto_timeout(&qp->rto), 0);
+	vb_req_retry(qp, now, VB_REWIND_TIMEOUT);
+}
+
+void vb_req_on_progress(struct vb_qp *qp, vb_time now)
+{
+	struct vb_requester *req = &qp->req;
+
+	vb_rto_progress(&qp->rto);
+	req->rnr_left = qp->attr.rnr_retry;
+	req->recovering = false;
+	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
+		/* What was about to be resent arrived after all. */
+		req->psn_nxt = req->psn_una;
+		qp->sq.nxt = qp->sq.head;
+	}
+	vb_timer_stop(qp, VB_TIMER_ACK);
+	if (!vb_psn_eq(req->psn_una, req->psn_nxt))
+		req_arm(qp, now);
+	vb_req_update_inflight(qp);
+	vb_req_complete_local(qp, now);
+	if (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) {
+		vb_sched_activate(qp);
+	}
+}

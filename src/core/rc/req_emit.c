@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What packet @psn of a send WQE is: a pure function of the WQE, the PSN and the QP's constants.
+ * Nothing is changed by sending, so a resend is the same call again, and a READ is taken up in the
+ * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
+ */
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+/* The opcodes of a message by its place in it; a request of one packet has only an "only". */
+struct op_row {
+	uint8_t first, middle, last, only;
+};
+
+static const struct op_row op_of[VB_WR_CNT] = {
+    [VB_WR_RDMA_WRITE] = {VB_OP_WRITE_FIRST, VB_OP_WRITE_MIDDLE, VB_OP_WRITE_LAST,
+			  VB_OP_WRITE_ONLY},
+    [VB_WR_RDMA_WRITE_IMM] = {VB_OP_WRITE_FIRST, VB_OP_WRITE_MIDDLE, VB_OP_WRITE_LAST_IMM,
+			      VB_OP_WRITE_ONLY_IMM},
+    [VB_WR_SEND] = {VB_OP_SEND_FIRST, VB_OP_SEND_MIDDLE, VB_OP_SEND_LAST, VB_OP_SEND_ONLY},
+    [VB_WR_SEND_IMM] = {VB_OP_SEND_FIRST, VB_OP_SEND_MIDDLE, VB_OP_SEND_LAST_IMM,
+			VB_OP_SEND_ONLY_IMM},
+    [VB_WR_SEND_INV] = {VB_OP_SEND_FIRST, VB_OP_SEND_MIDDLE, VB_OP_SEND_LAST_INV,
+			VB_OP_SEND_ONLY_INV},
+    [VB_WR_RDMA_READ] = {VB_OP_READ_REQUEST, VB_OP_READ_REQUEST, VB_OP_READ_REQUEST,
+			 VB_OP_READ_REQUEST},
+    [VB_WR_COMPARE_SWAP] = {.only = VB_OP_COMPARE_SWAP},
+    [VB_WR_FETCH_ADD] = {.only = VB_OP_FETCH_ADD},
+};
+
+struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct vb_hdr *hdr,
+			  uint8_t op, struct vb_psn psn)
+{
+	struct vb_tx *tx = &b->pkt[b->cnt++];
+
+	assert(b->cnt <= VB_TX_BATCH_PKTS);
+	tx->path = &qp->attr.path;
+	tx->seg = &b->seg[b->seg_cnt];
+	tx->payload_len = 0;
+	tx->seg_cnt = 0;
+	tx->pad = 0;
+	*hdr = (struct vb_hdr){
+	    .opcode = (uint8_t)(qp->ops->transport | op),
+	    .migrated = true,
+	    .pkey = qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index],
+	    .dqpn = qp->attr.dest_qpn,
+	    .psn = psn,
+	};
+	return tx;
+}
+
+void vb_tx_finish(struct vb_tx *tx, const struct vb_hdr *hdr)
+{
+	tx->pad = hdr->pad;
+	tx->hdr_len = (uint8_t)vb_hdr_emit(hdr, tx->hdr);
+}
+
+uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn)
+{
+	uint32_t k = vb_psn_span(w->first, psn);
+
+	assert(k < w->pkts);
+	if (w->opcode != VB_WR_RDMA_READ)
+		return 1;
+
+	uint32_t n = w->pkts - k;
+	uint32_t piece = qp->piece_pkts;
+
+	if (piece && n > piece - k % piece)
+		n = piece - k % piece;
+	return n;
+}
+
+/* Payload of packet k; appends its runs. */
+static int emit_payload(const struct vb_qp *qp, const struct vb_swqe *w, uint32_t k,
+			struct vb_tx_batch *b, struct vb_tx *tx)
+{
+	uint64_t off = (uint64_t)k * qp->mtu;
+	uint32_t len = w->length - (uint32_t)off < qp->mtu ? w->length - (uint32_t)off : qp->mtu;
+	int cnt = 0;
+
+	if (w->flags & VB_SEND_INLINE && len) {
+		b->seg[b->seg_cnt] = (struct vb_seg){vb_swqe_inline(qp, w) + off, len};
+		cnt = 1;
+	} else if (len) {
+		cnt = vb_mem_gather(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, len, 0,
+				    &b->seg[b->seg_cnt], VB_TX_BATCH_SEGS - b->seg_cnt);
+	}
+	if (cnt < 0)
+		return cnt;
+	tx->seg_cnt = (uint8_t)cnt;
+	tx->payload_len = len;
+	b->seg_cnt += (uint32_t)cnt;
+	return 0;
+}
+
+static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint32_t pkts,
+		     struct vb_hdr *hdr)
+{
+	uint16_t ext = vb_hdr_opcode(hdr)->ext;
+	uint64_t off = (uint64_t)k * qp->mtu;
+
+	if (ext & VB_EXT_RETH) {
+		uint64_t len = w->length - off;
+
+		if (w->opcode == VB_WR_RDMA_READ && len > (uint64_t)pkts * qp->mtu)
+			len = (uint64_t)pkts * qp->mtu;
+		hdr->reth.va = w->remote_addr + off;
+		hdr->reth.rkey = w->rkey;
+		hdr->reth.len = (uint32_t)len;
+	}
+	if (ext & VB_EXT_ATOMICETH) {
+		hdr->atomic.va = w->remote_addr;
+		hdr->atomic.rkey = w->rkey;
+		hdr->atomic.swap_add = w->opcode == VB_WR_COMPARE_SWAP ? w->swap : w->compare_add;
+		hdr->atomic.compare = w->opcode == VB_WR_COMPARE_SWAP ? w->compare_add : 0;
+	}
+	if (ext & VB_EXT_IMMDT)
+		hdr->imm = w->imm;
+	if (ext & VB_EXT_IETH)
+		hdr->inv_rkey = w->imm;
+	if (ext & VB_EXT_DETH) {
+		hdr->dqpn = vb_swqe_ud(w)->dqpn;
+		hdr->deth.qkey = vb_swqe_ud(w)->qkey;
+		hdr->deth.sqpn = qp->qpn;
+	}
+}
+
+int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, struct vb_tx_batch *b)
+{
+	uint32_t k = vb_psn_span(w->first, psn);
+	uint32_t pkts = vb_req_emit_pkts(qp, w, psn);
+	bool last = k + pkts == w->pkts;
+	const struct op_row *row = &op_of[w->opcode];
+	uint8_t op = w->pkts == 1 ? row->only
+		     : k == 0     ? row->first
+		     : last       ? row->last
+				  : row->middle;
+	uint32_t seg_cnt = b->seg_cnt;
+	struct vb_hdr hdr;
+	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
+
+	if (!qp->ops->is_connected)
+		tx->path = &vb_swqe_ud(w)->path;
+	if (!vb_swqe_wants_response(w)) {
+		int err = emit_payload(qp, w, k, b, tx);
+
+		if (err) {
+			b->cnt--;
+			b->seg_cnt = seg_cnt;
+			return -EACCES;
+		}
+		hdr.pad = (uint8_t)(-tx->payload_len & 3);
+	}
+	/* The last packet always asks; within a message enough ask to keep the window moving. */
+	hdr.ack_req = qp->ops->is_acked &&
+		      (last || vb_swqe_wants_response(w) || (k + 1) % qp->ack_every == 0);
+	hdr.solicited = last && (w->flags & VB_SEND_SOLICITED) && vb_swqe_takes_recv(w);
+	emit_ext(qp, w, k, pkts, &hdr);
+	vb_tx_finish(tx, &hdr);
+	return (int)pkts;
+}

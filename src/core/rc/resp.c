@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The responder: requests of RC, and the SEND and WRITE messages that UC shares. A request passes
+ * PSN, then its place in the message, then length, rights and receive WQE; what fails first is the
+ * answer. IBA 9.7.4, 9.9.3
+ */
+#include "core/rc/rc.h"
+
+#include <errno.h>
+#include <string.h>
+
+const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len)
+{
+	uint32_t hdr_len = vb_hdr_opcode(hdr)->hdr_len;
+
+	*len = rx->len - hdr_len - hdr->pad;
+	return rx->avail < rx->len ? NULL : rx->pkt + hdr_len;
+}
+
+/* Middles are full, only the end of a message may be shorter or padded. IBA 9.7.4.1.6 */
+static bool payload_fits(const struct vb_qp *qp, uint16_t flags, uint32_t len)
+{
+	if (!(flags & VB_OP_LAST))
+		return len == qp->mtu;
+	return len <= qp->mtu && (len > 0 || (flags & VB_OP_FIRST));
+}
+
+static void recv_finish(struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t bytes,
+			enum vb_wc_opcode opcode, vb_time now)
+{
+	struct vb_wc wc = {.opcode = opcode, .byte_len = bytes, .sl = qp->attr.path.sl};
+	uint16_t ext = vb_hdr_opcode(hdr)->ext;
+
+	if (ext & VB_EXT_IMMDT) {
+		wc.flags |= VB_WC_WITH_IMM;
+		wc.imm = hdr->imm;
+	} else if (ext & VB_EXT_IETH) {
+		wc.flags |= VB_WC_WITH_INV;
+		wc.imm = hdr->inv_rkey;
+	}
+	vb_recv_complete(qp, &wc, hdr->solicited, now);
+}
+
+static uint8_t rnr_syndrome(struct vb_qp *qp)
+{
+	vb_qp_count(qp, VB_COUNTER_out_of_buffer);
+	return VB_SYNDROME_RNR | (qp->attr.min_rnr_timer & VB_SYNDROME_VALUE);
+}
+
+static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
+				    const uint8_t *payload, uint32_t len, vb_time now,
+				    uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+
+	if (flags & VB_OP_FIRST) {
+		if (!resp->rwqe_held && !vb_qp_take_rwqe(qp)) {
+			*syndrome = rnr_syndrome(qp);
+			return VB_VERDICT_NO_RECV_WQE;
+		}
+		resp->rcvd = 0;
+		resp->msg = VB_MSG_SEND;
+	}
+	if (resp->rcvd + len > resp->rwqe->length) {
+		vb_qp_count(qp, VB_COUNTER_resp_local_length_error);
+		vb_recv_complete_error(qp, VB_WC_LOC_LEN_ERR, VB_VERDICT_LENGTH, now);
+		*syndrome = VB_NAK_INVALID_REQUEST; /* IBT-43 */
+		return VB_VERDICT_LENGTH;
+	}
+	if (vb_mem_scatter(qp->pd, resp->rwqe->sge, resp->rwqe->sge_cnt, resp->rcvd, payload,
+			   len)) {
+		vb_recv_complete_error(qp, VB_WC_LOC_PROT_ERR, VB_VERDICT_OPERATION, now);
+		*syndrome = VB_NAK_REMOTE_OP;
+		return VB_VERDICT_OPERATION;
+	}
+	if ((vb_hdr_opcode(hdr)->ext & VB_EXT_IETH) && vb_key_invalidate(qp, hdr->inv_rkey)) {
+		*syndrome = VB_NAK_REMOTE_ACCESS;
+		return VB_VERDICT_ACCESS;
+	}
+	resp->rcvd += len;
+	if (flags & VB_OP_LAST) {
+		resp->msg = VB_MSG_NONE;
+		recv_finish(qp, hdr, (uint32_t)resp->rcvd, VB_WC_RECV, now);
+	}
+	return VB_VERDICT_OK;
+}
+
+static enum vb_verdict execute_write(struct vb_qp *qp, const struct vb_hdr *hdr,
+				     const uint8_t *payload, uint32_t len, vb_time now,
+				     uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+	bool first = flags & VB_OP_FIRST, last = flags & VB_OP_LAST;
+	uint64_t va = first ? hdr->reth.va : resp->va;
+	uint64_t left = first ? hdr->reth.len : resp->left;
+	uint32_t rkey = first ? hdr->reth.rkey : resp->rkey;
+	uint64_t check =
+	    first ? left : len; /* the whole range at once, before any byte is written */
+	uint8_t *p = NULL;
+
+	if (first)
+		vb_qp_count(qp, VB_COUNTER_rx_write_requests);
+	*syndrome = VB_NAK_INVALID_REQUEST;
+	if (!(qp->attr.access & VB_ACCESS_REMOTE_WRITE) || left > qp->hca->cfg.limits.msg_size)
+		return VB_VERDICT_INVALID_REQUEST;
+	if (check && vb_mem_remote(qp, rkey, va, check, VB_ACCESS_REMOTE_WRITE, &p)) {
+		*syndrome = VB_NAK_REMOTE_ACCESS;
+		return VB_VERDICT_ACCESS;
+	}
+	if (last ? len != left : len >= left) {
+		vb_qp_count(qp, VB_COUNTER_resp_local_length_error);
+		return VB_VERDICT_LENGTH; /* DMALen is the length of the message. C9-92 */
+	}
+	/* The receive WQE is taken at the last packet. IBT-67 */
+	if ((flags & VB_OP_RECV_WQE) && !resp->rwqe_held && !vb_qp_take_rwqe(qp)) {
+		*syndrome = rnr_syndrome(qp);
+		return VB_VERDICT_NO_RECV_WQE;
+	}
+	if (p && payload)
+		memcpy(p, payload, len);
+	if (first)
+		resp->rcvd = 0;
+	resp->msg = last ? VB_MSG_NONE : VB_MSG_WRITE;
+	resp->va = va + len;
+	resp->left = left - len;
+	resp->rkey = rkey;
+	resp->rcvd += len;
+	if (flags & VB_OP_RECV_WQE)
+		recv_finish(qp, hdr, (uint32_t)resp->rcvd, VB_WC_RECV_RDMA_WITH_IMM, now);
+	return VB_VERDICT_OK;
+}
+
+enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now, uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+	enum vb_msg_kind kind = flags & VB_OP_SEND ? VB_MSG_SEND : VB_MSG_WRITE;
+	uint32_t len;
+	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
+
+	*syndrome = VB_NAK_INVALID_REQUEST;
+	if (resp->msg != (flags & VB_OP_FIRST ? VB_MSG_NONE : kind))
+		return VB_VERDICT_SEQUENCE;
+	if (!payload_fits(qp, flags, len))
+		return VB_VERDICT_LENGTH;
+	return kind == VB_MSG_SEND ? execute_send(qp, hdr, payload, len, now, syndrome)
+				   : execute_write(qp, hdr, payload, len, now, syndrome);
+}
+
+void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	resp->nak_due = true;
+	resp->nak_syndrome = syndrome;
+	if (syndrome == VB_NAK_REMOTE_ACCESS) {
+		vb_qp_count(qp, VB_COUNTER_resp_remote_access_errors);
+		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_ACCESS_ERR);
+	} else if (syndrome == VB_NAK_INVALID_REQUEST && !resp->rwqe_held) {
+		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_REQ_ERR);
+	}
+	vb_qp_enter_err(qp, now);
+}
+
+/* A request that cannot be carried out: RNR NAK and wait, or NAK and ERR. */
+static void refuse(struct vb_qp *qp, uint8_t syndrome, vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_RNR) {
+		vb_resp_fail(qp, syndrome, now);
+		return;
+	}
+	resp->nak_due = true;
+	resp->nak_sent = true; /* what follows this request is dropped until it comes again */
+	resp->nak_syndrome = syndrome;
+	vb_sched_activate(qp);
+}
+
+/* Beyond the expected PSN: one NAK, then silence until the expected one arrives. IBA 9.7.4.2 */
+static enum vb_verdict on_gap(struct vb_qp *qp)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	vb_qp_count(qp, VB_COUNTER_out_of_sequence);
+	if (!resp->nak_sent) {
+		resp->nak_sent = true;
+		resp->nak_due = true;
+		resp->nak_syndrome = VB_NAK_PSN_SEQ;
+		vb_sched_activate(qp);
+	}
+	return VB_VERDICT_PSN;
+}
+
+enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			     vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
+	enum vb_verdict verdict;
+	uint8_t syndrome;
+
+	if (ahead > 0)
+		return on_gap(qp);
+	if (ahead < 0)
+		return vb_resp_duplicate(qp, hdr);
+	/* The awaited one: a NAK still due for it has lost its cause. */
+	resp->nak_sent = false;
+	resp->nak_due = false;
+	if (flags & (VB_OP_READ | VB_OP_ATOMIC)) {
+		syndrome = VB_NAK_INVALID_REQUEST;
+		if (resp->msg != VB_MSG_NONE)
+			verdict = VB_VERDICT_SEQUENCE;
+		else if (flags & VB_OP_READ)
+			verdict = vb_resp_read(qp, hdr, &syndrome);
+		else
+			verdict = vb_resp_atomic(qp, hdr, &syndrome);
+	} else {
+		verdict = vb_resp_execute(qp, hdr, rx, now, &syndrome);
+		if (verdict == VB_VERDICT_OK) {
+			resp->epsn = vb_psn_add(resp->epsn, 1);
+			if (flags & VB_OP_LAST)
+				resp->msn++;
+			if (hdr->ack_req) {
+				resp->ack_due = true;
+				resp->ack_psn = hdr->psn;
+				vb_sched_activate(qp);
+			}
+		}
+	}
+	/* A completion above may have overrun the CQ and with it ended the QP. */
+	if (verdict != VB_VERDICT_OK && qp->state != VB_QPS_ERR)
+		refuse(qp, syndrome, now);
+	return verdict;
+}

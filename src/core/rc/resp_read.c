@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * READs and atomics at the responder: a ring of max_dest_rd_atomic resources remembers the last of
+ * them, so that a repeated READ is answered from memory again and a repeated atomic from its stored
+ * result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
+ */
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+static struct vb_resource *res_at(struct vb_responder *resp, uint32_t age_idx)
+{
+	return &resp->res[age_idx % resp->res_cap];
+}
+
+/* The next free resource, or NULL while the oldest is still being answered. */
+static struct vb_resource *res_take(struct vb_responder *resp)
+{
+	if (resp->res_cap == 0 || res_at(resp, resp->res_tail)->pending)
+		return NULL;
+
+	struct vb_resource *r = res_at(resp, resp->res_tail);
+
+	resp->res_tail++;
+	if (resp->res_cnt < resp->res_cap)
+		resp->res_cnt++;
+	*r = (struct vb_resource){0};
+	return r;
+}
+
+struct vb_resource *vb_resp_pending(struct vb_qp *qp)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	if (resp->res_pending == 0)
+		return NULL;
+	for (uint32_t i = resp->res_tail - resp->res_cnt; i != resp->res_tail; i++) {
+		if (res_at(resp, i)->pending)
+			return res_at(resp, i);
+	}
+	return NULL;
+}
+
+static void res_answer(struct vb_qp *qp, struct vb_resource *r, struct vb_psn start,
+		       struct vb_psn end)
+{
+	if (!r->pending)
+		qp->resp.res_pending++;
+	r->pending = true;
+	r->start = r->nxt = start;
+	r->end = end;
+	vb_sched_activate(qp);
+}
+
+static uint32_t pkts_of(const struct vb_qp *qp, uint32_t len)
+{
+	return len <= qp->mtu ? 1 : (uint32_t)(((uint64_t)len + qp->mtu - 1) / qp->mtu);
+}
+
+enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint8_t *p;
+
+	vb_qp_count(qp, VB_COUNTER_rx_read_requests);
+	*syndrome = VB_NAK_INVALID_REQUEST;
+	if (!(qp->attr.access & VB_ACCESS_REMOTE_READ) ||
+	    hdr->reth.len > qp->hca->cfg.limits.msg_size)
+		return VB_VERDICT_INVALID_REQUEST;
+	if (hdr->reth.len && vb_mem_remote(qp, hdr->reth.rkey, hdr->reth.va, hdr->reth.len,
+					   VB_ACCESS_REMOTE_READ, &p)) {
+		*syndrome = VB_NAK_REMOTE_ACCESS; /* a length of 0 needs no key, C9-88 */
+		return VB_VERDICT_ACCESS;
+	}
+
+	struct vb_resource *r = res_take(resp);
+
+	if (!r)
+		return VB_VERDICT_RESOURCE;
+	resp->msn++;
+	r->first = hdr->psn;
+	r->pkts = pkts_of(qp, hdr->reth.len);
+	r->va = hdr->reth.va;
+	r->rkey = hdr->reth.rkey;
+	r->len = hdr->reth.len;
+	r->msn = resp->msn;
+	resp->epsn = vb_psn_add(hdr->psn, r->pkts);
+	res_answer(qp, r, r->first, resp->epsn);
+	return VB_VERDICT_OK;
+}
+
+/* Memory may be shared with the application's own atomics: C11 atomics make it one order. IBT-70 */
+static uint64_t atomic_execute(uint64_t *at, const struct vb_hdr *hdr)
+{
+	if ((hdr->opcode & VB_OP_MASK) == VB_OP_FETCH_ADD)
+		return __atomic_fetch_add(at, hdr->atomic.swap_add, __ATOMIC_SEQ_CST);
+
+	uint64_t orig = hdr->atomic.compare;
+
+	__atomic_compare_exchange_n(at, &orig, hdr->atomic.swap_add, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return orig;
+}
+
+enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint8_t *p;
+
+	vb_qp_count(qp, VB_COUNTER_rx_atomic_requests);
+	*syndrome = VB_NAK_INVALID_REQUEST;
+	if (!(qp->attr.access & VB_ACCESS_REMOTE_ATOMIC) || hdr->atomic.va % 8)
+		return VB_VERDICT_INVALID_REQUEST;
+	if (vb_mem_remote(qp, hdr->atomic.rkey, hdr->atomic.va, 8, VB_ACCESS_REMOTE_ATOMIC, &p) ||
+	    (uintptr_t)p % 8) {
+		*syndrome = VB_NAK_REMOTE_ACCESS;
+		return VB_VERDICT_ACCESS;
+	}
+
+	struct vb_resource *r = res_take(resp);
+
+	if (!r)
+		return VB_VERDICT_RESOURCE;
+	resp->msn++;
+	r->first = hdr->psn;
+	r->pkts = 1;
+	r->is_atomic = true;
+	r->msn = resp->msn;
+	r->orig = p ? atomic_execute((uint64_t *)(void *)p, hdr) : 0;
+	resp->epsn = vb_psn_add(hdr->psn, 1);
+	res_answer(qp, r, r->first, resp->epsn);
+	return VB_VERDICT_OK;
+}
+
+static struct vb_resource *res_find(struct vb_responder *resp, struct vb_psn psn)
+{
+	for (uint32_t i = resp->res_tail - resp->res_cnt; i != resp->res_tail; i++) {
+		struct vb_resource *r = res_at(resp, i);
+
+		if (vb_psn_span(r->first, psn) < r->pkts)
+			return r;
+	}
+	return NULL;
+}
+
+/*
+ * A READ that comes again may ask for the rest of it only; what it asks for must lie where the
+ * first request said. One that is older than all resources, or differs, is dropped. IBA 9.7.5.1.3
+ */
+static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr)
+{
+	uint32_t k = vb_psn_span(r->first, hdr->psn);
+	uint64_t off = (uint64_t)k * qp->mtu;
+
+	if (r->is_atomic || hdr->reth.va != r->va + off || hdr->reth.rkey != r->rkey ||
+	    hdr->reth.len > r->len - off)
+		return;
+
+	uint32_t pkts = pkts_of(qp, hdr->reth.len);
+	bool to_end = k + pkts == r->pkts;
+
+	if (to_end ? hdr->reth.len != r->len - off : hdr->reth.len % qp->mtu != 0)
+		return;
+	res_answer(qp, r, hdr->psn, vb_psn_add(hdr->psn, pkts));
+}
+
+enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+
+	vb_qp_count(qp, VB_COUNTER_duplicate_request);
+	if (flags & (VB_OP_READ | VB_OP_ATOMIC)) {
+		struct vb_resource *r = res_find(resp, hdr->psn);
+
+		if (r && (flags & VB_OP_READ))
+			repeat_read(qp, r, hdr);
+		else if (r && r->is_atomic)
+			res_answer(qp, r, r->first, vb_psn_add(r->first, 1));
+	} else {
+		/* Acknowledged again with the newest PSN, not executed. C9-105 */
+		resp->ack_due = true;
+		resp->ack_psn = vb_psn_prev(resp->epsn);
+		vb_sched_activate(qp);
+	}
+	return VB_VERDICT_DUPLICATE;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receive WQEs: the ring behind a QP's own receive queue and behind an SRQ, and shared receive
+ * queues themselves. A WQE is copied to the QP when a message takes it, so that an SRQ's slot is
+ * free again while the message arrives. IBA 10.2.9
+ */
+#include "core/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge_max)
+{
+	uint32_t size = vb_round_up_pow2(wr_max);
+
+	rq->stride = sizeof(struct vb_rwqe) + sge_max * sizeof(struct vb_sge);
+	rq->wr_max = wr_max;
+	rq->sge_max = sge_max;
+	rq->mask = size - 1;
+	rq->head = rq->tail = 0;
+	rq->slots = NULL;
+	if (wr_max == 0)
+		return 0;
+	rq->slots = vb_alloc(h, size * rq->stride);
+	return rq->slots ? 0 : -ENOMEM;
+}
+
+void vb_rq_free(struct vb_hca *h, struct vb_rq *rq)
+{
+	vb_free(h, rq->slots);
+	rq->slots = NULL;
+}
+
+static struct vb_rwqe *rq_at(const struct vb_rq *rq, uint32_t idx)
+{
+	return (struct vb_rwqe *)(rq->slots + (size_t)(idx & rq->mask) * rq->stride);
+}
+
+int vb_rq_post(struct vb_rq *rq, const struct vb_recv_wr *wr)
+{
+	if (wr->sge_cnt > rq->sge_max)
+		return -EINVAL;
+	if (vb_rq_cnt(rq) >= rq->wr_max)
+		return -ENOMEM;
+
+	struct vb_rwqe *w = rq_at(rq, rq->tail);
+
+	w->wr_id = wr->wr_id;
+	w->sge_cnt = wr->sge_cnt;
+	w->length = 0;
+	for (uint32_t i = 0; i < wr->sge_cnt; i++) {
+		w->sge[i] = wr->sge[i];
+		w->length += wr->sge[i].length;
+	}
+	rq->tail++;
+	return 0;
+}
+
+int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max)
+{
+	uint32_t cnt = vb_rq_cnt(rq);
+	struct vb_rq next;
+
+	if (wr_max < cnt)
+		return -EINVAL;
+
+	int err = vb_rq_init(h, &next, wr_max, rq->sge_max);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < cnt; i++)
+		memcpy(rq_at(&next, i), rq_at(rq, rq->head + i), rq->stride);
+	next.tail = cnt;
+	vb_rq_free(h, rq);
+	*rq = next;
+	return 0;
+}
+
+struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq)
+{
+	return vb_rq_cnt(rq) ? rq_at(rq, rq->head) : NULL;
+}
+
+bool vb_qp_take_rwqe(struct vb_qp *qp)
+{
+	struct vb_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
+	const struct vb_rwqe *w = vb_rq_peek(rq);
+
+	if (!w)
+		return false;
+	assert(!qp->resp.rwqe_held && w->sge_cnt <= rq->sge_max);
+	memcpy(qp->resp.rwqe, w, sizeof *w + w->sge_cnt * sizeof w->sge[0]);
+	qp->resp.rwqe_held = true;
+	rq->head++;
+	if (qp->srq && qp->srq->limit && vb_rq_cnt(rq) < qp->srq->limit) {
+		qp->srq->limit = 0; /* one event for each time it is armed */
+		vb_event_raise_async(qp->hca, &qp->srq->ev, VB_ASYNC_SRQ_LIMIT_REACHED);
+	}
+	return true;
+}
+
+int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t limit, void *owner,
+		  struct vb_srq **out)
+{
+	struct vb_hca *h = pd->hca;
+
+	if (wr_max == 0 || wr_max > h->cfg.limits.srq_wr || sge_max > h->cfg.limits.sge ||
+	    limit > wr_max)
+		return -EINVAL;
+	if (h->srq_cnt >= h->cfg.limits.srq)
+		return -ENOMEM;
+
+	struct vb_srq *srq = vb_alloc(h, sizeof *srq);
+
+	if (!srq)
+		return -ENOMEM;
+
+	int err = vb_rq_init(h, &srq->rq, wr_max, sge_max ? sge_max : 1);
+
+	if (err) {
+		vb_free(h, srq);
+		return err;
+	}
+	srq->pd = pd;
+	srq->limit = limit;
+	srq->number = ++h->number_next;
+	vb_event_source_init(&srq->ev, VB_EVENT_ASYNC_SRQ, owner);
+	pd->refs++;
+	h->srq_cnt++;
+	*out = srq;
+	return 0;
+}
+
+int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit)
+{
+	if (limit > srq->rq.wr_max)
+		return -EINVAL;
+	srq->limit = limit;
+	return 0;
+}
+
+int vb_srq_resize(struct vb_srq *srq, uint32_t wr_max)
+{
+	if (wr_max == 0 || wr_max > srq->pd->hca->cfg.limits.srq_wr || wr_max < srq->limit)
+		return -EINVAL;
+	return vb_rq_resize(srq->pd->hca, &srq->rq, wr_max);
+}
+
+void vb_srq_query(const struct vb_srq *srq, uint32_t *wr_max, uint32_t *sge_max, uint32_t *limit)
+{
+	*wr_max = srq->rq.wr_max;
+	*sge_max = srq->rq.sge_max;
+	*limit = srq->limit;
+}
+
+int vb_srq_destroy(struct vb_srq *srq)
+{
+	struct vb_hca *h = srq->pd->hca;
+
+	if (srq->refs)
+		return -EBUSY;
+	vb_list_remove(&srq->ev.link);
+	srq->pd->refs--;
+	h->srq_cnt--;
+	vb_rq_free(h, &srq->rq);
+	vb_free(h, srq);
+	return 0;
+}
+
+int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr)
+{
+	return vb_rq_post(&srq->rq, wr);
+}
+
+uint32_t vb_srq_number(const struct vb_srq *srq)
+{
+	return srq->number;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The send queue: posting. A WQE gets its PSNs, its place in the window and its receive credits
+ * when it is posted, so that everything sent later is computed from it. IBA 10.8.2.4, 11.4.1.1
+ */
+#include "core/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap)
+{
+	struct vb_sq *sq = &qp->sq;
+	size_t data = cap->max_send_sge * sizeof(struct vb_sge);
+	size_t dest =
+	    qp->type == VB_QPT_UD || qp->type == VB_QPT_GSI ? sizeof(struct vb_ud_dest) : 0;
+
+	if (data < cap->max_inline_data)
+		data = (cap->max_inline_data + 7u) & ~(size_t)7;
+	sq->stride = sizeof(struct vb_swqe) + dest + data;
+	sq->wr_max = cap->max_send_wr;
+	sq->sge_max = cap->max_send_sge;
+	sq->inline_max = cap->max_inline_data;
+	if (sq->wr_max == 0)
+		return 0;
+
+	uint32_t size = vb_round_up_pow2(sq->wr_max);
+
+	sq->mask = size - 1;
+	sq->slots = vb_alloc(qp->hca, size * sq->stride);
+	return sq->slots ? 0 : -ENOMEM;
+}
+
+struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w)
+{
+	return (struct vb_ud_dest *)(w + 1);
+}
+
+static const uint8_t *swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	bool ud = qp->type == VB_QPT_UD || qp->type == VB_QPT_GSI;
+
+	return (const uint8_t *)(w + 1) + (ud ? sizeof(struct vb_ud_dest) : 0);
+}
+
+const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	return (const struct vb_sge *)swqe_data(qp, w);
+}
+
+const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	return swqe_data(qp, w);
+}
+
+static bool opcode_may_be_inline(enum vb_wr_opcode op)
+{
+	return op <= VB_WR_SEND_IMM || op == VB_WR_SEND_INV;
+}
+
+/* What can be said without looking at the queue. IBA 11.4.1.1 immediate errors */
+static int wr_check(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_t length)
+{
+	switch (qp->state) {
+	case VB_QPS_RTS:
+	case VB_QPS_SQD:
+	case VB_QPS_SQE:
+	case VB_QPS_ERR:
+		break;
+	default: /* IBT-30 */
+		return -EINVAL;
+	}
+	if ((uint32_t)wr->opcode >= VB_WR_CNT || !(qp->ops->wr_mask >> wr->opcode & 1))
+		return -EINVAL;
+	if (wr->flags & VB_SEND_INLINE) {
+		if (!opcode_may_be_inline(wr->opcode) || length > qp->sq.inline_max)
+			return -EINVAL;
+	} else if (wr->sge_cnt > qp->sq.sge_max) {
+		return -EINVAL;
+	}
+	if (!qp->ops->is_connected && !wr->ah)
+		return -EINVAL;
+	return 0;
+}
+
+/* An error that shows only as a completion, or SUCCESS. */
+static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_wr *wr,
+				   uint64_t length)
+{
+	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
+		return length < 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
+	if (length > qp->hca->cfg.limits.msg_size)
+		return VB_WC_LOC_LEN_ERR; /* C9-94 */
+	if (!qp->ops->is_connected) {
+		if (length > qp->mtu)
+			return VB_WC_LOC_LEN_ERR; /* C10-93.1.1 */
+		if (wr->ah->pd != qp->pd)
+			return VB_WC_LOC_QP_OP_ERR;
+	}
+	if (wr->opcode == VB_WR_RDMA_READ && qp->attr.max_rd_atomic == 0)
+		return VB_WC_LOC_QP_OP_ERR;
+	return VB_WC_SUCCESS;
+}
+
+static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)
+{
+	w->wr_id = wr->wr_id;
+	w->remote_addr = wr->remote_addr;
+	w->rkey = wr->rkey;
+	w->compare_add = wr->compare_add;
+	w->swap = wr->swap;
+	bool invalidates = wr->opcode == VB_WR_SEND_INV || wr->opcode == VB_WR_LOCAL_INV;
+
+	w->imm = invalidates ? wr->inv_rkey : wr->imm;
+	w->opcode = (uint8_t)wr->opcode;
+	w->flags = (uint8_t)(wr->flags & (VB_SEND_FENCE | VB_SEND_SIGNALED | VB_SEND_SOLICITED |
+					  VB_SEND_INLINE));
+	if (qp->sq_sig_all)
+		w->flags |= VB_SEND_SIGNALED;
+	if (!qp->ops->is_connected) {
+		/* A Q_Key with its top bit set stands for the QP's own. IBA 10.2.5 */
+		uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
+
+		*vb_swqe_ud(w) = (struct vb_ud_dest){wr->ah->path, wr->dqpn & 0xffffff, qkey};
+	}
+
+	uint8_t *data = (uint8_t *)(uintptr_t)swqe_data(qp, w);
+
+	if (w->flags & VB_SEND_INLINE) {
+		w->sge_cnt = 0;
+		for (uint32_t i = 0; i < wr->sge_cnt; i++) {
+			if (wr->sge[i].length)
+				memcpy(data, (const void *)(uintptr_t)wr->sge[i].addr,
+				       wr->sge[i].length);
+			data += wr->sge[i].length;
+		}
+	} else {
+		w->sge_cnt = (uint16_t)wr->sge_cnt;
+		if (wr->sge_cnt)
+			memcpy(data, wr->sge, wr->sge_cnt * sizeof *wr->sge);
+	}
+}
+
+/* Gives the WQE its PSNs and its place in window and credits. */
+static void wqe_place(struct vb_qp *qp, struct vb_swqe *w, uint32_t length)
+{
+	struct vb_requester *req = &qp->req;
+
+	w->length = length;
+	w->pkts = length <= qp->mtu ? 1 : (uint32_t)(((uint64_t)length + qp->mtu - 1) / qp->mtu);
+	if (vb_swqe_is_local(w) || w->status != VB_WC_SUCCESS)
+		w->pkts = 0;
+	w->first = req->psn_post;
+	w->charge = req->charge_post;
+	if (vb_swqe_takes_recv(w))
+		req->rsn_post++;
+	w->rsn = req->rsn_post;
+	req->psn_post = vb_psn_add(req->psn_post, w->pkts);
+	if (w->pkts)
+		req->charge_post += length + (uint64_t)w->pkts * VB_PACKET_OVERHEAD;
+}
+
+int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
+{
+	struct vb_sq *sq = &qp->sq;
+	uint64_t length = 0;
+
+	for (uint32_t i = 0; i < wr->sge_cnt; i++)
+		length += wr->sge[i].length;
+
+	int err = wr_check(qp, wr, length);
+
+	if (err)
+		return err;
+	if (sq->tail - sq->head >= sq->wr_max)
+		return -ENOMEM;
+
+	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
+
+	w->status = (uint8_t)wr_status(qp, wr, length);
+	wqe_fill(qp, w, wr);
+	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
+		length = 8;
+	wqe_place(qp, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
+	sq->tail++;
+	if (qp->state == VB_QPS_ERR)
+		vb_qp_enter_err(qp, now);
+	else if (qp->state == VB_QPS_SQE)
+		vb_qp_enter_sqe(qp, now);
+	else
+		vb_sched_activate(qp);
+	return 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deadlines of all QPs in one binary heap.
+ *
+ * Moving a deadline later, which every ACK does, costs nothing: the QP stays in the heap under its
+ * old, earlier key and is put right when that key comes up. So a QP costs one heap operation per
+ * timeout period, not one per packet, and none while it has no work.
+ */
+#include "core/priv.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+#include <string.h>
+
+int vb_timerq_grow(struct vb_hca *h, uint32_t cap)
+{
+	struct vb_qp **heap = vb_alloc(h, ((size_t)cap + 1) * sizeof *heap);
+
+	if (!heap)
+		return -ENOMEM;
+	if (h->heap)
+		memcpy(heap, h->heap, (h->heap_cnt + 1) * sizeof *heap);
+	vb_free(h, h->heap);
+	h->heap = heap;
+	return 0;
+}
+
+static void heap_put(struct vb_hca *h, uint32_t pos, struct vb_qp *qp)
+{
+	h->heap[pos] = qp;
+	qp->heap_pos = pos;
+}
+
+/* Equal deadlines fire in QPN order, so that a run can be repeated. */
+static bool heap_before(const struct vb_qp *a, const struct vb_qp *b)
+{
+	return a->heap_key < b->heap_key || (a->heap_key == b->heap_key && a->qpn < b->qpn);
+}
+
+static void heap_up(struct vb_hca *h, struct vb_qp *qp)
+{
+	uint32_t pos = qp->heap_pos;
+
+	while (pos > 1 && heap_before(qp, h->heap[pos / 2])) {
+		heap_put(h, pos, h->heap[pos / 2]);
+		pos /= 2;
+	}
+	heap_put(h, pos, qp);
+}
+
+static void heap_down(struct vb_hca *h, struct vb_qp *qp)
+{
+	uint32_t pos = qp->heap_pos;
+
+	for (;;) {
+		uint32_t child = pos * 2;
+
+		if (child > h->heap_cnt)
+			break;
+		if (child < h->heap_cnt && heap_before(h->heap[child + 1], h->heap[child]))
+			child++;
+		if (!heap_before(h->heap[child], qp))
+			break;
+		heap_put(h, pos, h->heap[child]);
+		pos = child;
+	}
+	heap_put(h, pos, qp);
+}
+
+void vb_timerq_remove(struct vb_qp *qp)
+{
+	struct vb_hca *h = qp->hca;
+	uint32_t pos = qp->heap_pos;
+
+	if (pos == 0)
+		return;
+
+	struct vb_qp *last = h->heap[h->heap_cnt--];
+
+	qp->heap_pos = 0;
+	if (last == qp)
+		return;
+	heap_put(h, pos, last);
+	heap_up(h, last);
+	heap_down(h, last);
+}
+
+static vb_time qp_deadline(const struct vb_qp *qp)
+{
+	vb_time t = VB_NEVER;
+
+	for (int i = 0; i < VB_TIMER_CNT; i++)
+		t = vb_time_min(t, qp->timer[i]);
+	return t;
+}
+
+void vb_timer_set(struct vb_qp *qp, enum vb_timer t, vb_time deadline)
+{
+	struct vb_hca *h = qp->hca;
+
+	qp->timer[t] = deadline;
+	if (deadline == VB_NEVER)
+		return;
+	if (qp->heap_pos == 0) {
+		qp->heap_key = deadline;
+		heap_put(h, ++h->heap_cnt, qp);
+		heap_up(h, qp);
+	} else if (deadline < qp->heap_key) {
+		qp->heap_key = deadline;
+		heap_up(h, qp);
+	}
+}
+
+void vb_timer_stop(struct vb_qp *qp, enum vb_timer t)
+{
+	qp->timer[t] = VB_NEVER;
+}
+
+vb_time vb_hca_poll_timeout(const struct vb_hca *h)
+{
+	return h->heap_cnt ? h->heap[1]->heap_key : VB_NEVER;
+}
+
+void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
+{
+	while (h->heap_cnt && h->heap[1]->heap_key <= now) {
+		struct vb_qp *qp = h->heap[1];
+		vb_time due = qp_deadline(qp);
+
+		if (due == VB_NEVER) {
+			vb_timerq_remove(qp);
+		} else if (due > now) {
+			qp->heap_key = due;
+			heap_down(h, qp);
+		} else {
+			/* A timer that fired is off; firing sets it anew, later than now. */
+			for (int i = 0; i < VB_TIMER_CNT; i++) {
+				if (qp->timer[i] > now)
+					continue;
+				qp->timer[i] = VB_NEVER;
+				vb_req_on_timer(qp, (enum vb_timer)i, now);
+			}
+		}
+	}
+}

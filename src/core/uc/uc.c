@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UC: SEND and WRITE without acknowledgement. A gap in the PSNs, or a packet out of place, drops
+ * the message it hits; the next first or only packet starts again with whatever PSN it has. Its
+ * receive WQE stays with the QP for the next message. IBA 9.8.2; IBT-11, IBT-12
+ */
+#include "core/rc/rc.h"
+
+static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			       vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+	enum vb_verdict verdict;
+	uint8_t syndrome;
+
+	if (!(flags & VB_OP_REQUEST))
+		return VB_VERDICT_UNEXPECTED;
+	if (!vb_psn_eq(hdr->psn, resp->epsn)) {
+		vb_qp_count(qp, VB_COUNTER_out_of_sequence);
+		resp->skip = true;
+	}
+	resp->epsn = vb_psn_add(hdr->psn, 1);
+	if (flags & VB_OP_FIRST) {
+		resp->skip = false;
+		resp->msg = VB_MSG_NONE;
+	}
+	if (resp->skip) {
+		resp->msg = VB_MSG_NONE;
+		return VB_VERDICT_PSN;
+	}
+	verdict = vb_resp_execute(qp, hdr, rx, now, &syndrome);
+	if (verdict == VB_VERDICT_OK)
+		return verdict;
+	resp->skip = true;
+	resp->msg = VB_MSG_NONE;
+	/* An error of the receive WQE itself has completed it and ends the QP; others only the
+	 * message. IBA 9.9.3.1.2 */
+	if (verdict == VB_VERDICT_OPERATION ||
+	    (verdict == VB_VERDICT_LENGTH && (flags & VB_OP_SEND) && !resp->rwqe_held))
+		vb_qp_enter_err(qp, now);
+	return verdict;
+}
+
+const struct vb_transport_ops vb_uc_ops = {
+    .transport = VB_TRANSPORT_UC,
+    .is_connected = true,
+    .wr_mask = 1u << VB_WR_RDMA_WRITE | 1u << VB_WR_RDMA_WRITE_IMM | 1u << VB_WR_SEND |
+	       1u << VB_WR_SEND_IMM | 1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV,
+    .recv = uc_recv,
+};

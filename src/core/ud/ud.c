@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UD: single packets to anyone, guarded by the Q_Key. The first 40 bytes of every receive buffer
+ * are the GRH's. IBA 9.8.3, 11.4.1.2; IBT-14...21
+ */
+#include "core/rc/rc.h"
+
+static enum vb_verdict ud_scatter(struct vb_qp *qp, const struct vb_rx *rx, const uint8_t *payload,
+				  uint32_t len, vb_time now)
+{
+	const struct vb_rwqe *w = qp->resp.rwqe;
+	uint8_t grh[VB_GRH_LEN];
+
+	if (VB_GRH_LEN + (uint64_t)len > w->length) {
+		vb_qp_count(qp, VB_COUNTER_resp_local_length_error);
+		vb_recv_complete_error(qp, VB_WC_LOC_LEN_ERR, VB_VERDICT_LENGTH, now);
+		return VB_VERDICT_LENGTH;
+	}
+	vb_path_emit_grh(rx->path, rx->len + VB_ICRC_LEN, grh);
+	if (vb_mem_scatter(qp->pd, w->sge, w->sge_cnt, 0, grh, VB_GRH_LEN) ||
+	    vb_mem_scatter(qp->pd, w->sge, w->sge_cnt, VB_GRH_LEN, payload, len)) {
+		vb_recv_complete_error(qp, VB_WC_LOC_PROT_ERR, VB_VERDICT_OPERATION, now);
+		return VB_VERDICT_OPERATION;
+	}
+	return VB_VERDICT_OK;
+}
+
+static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			       vb_time now)
+{
+	uint32_t len;
+	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
+
+	if (hdr->deth.qkey != qp->attr.qkey)
+		return VB_VERDICT_QKEY;
+	if (len > qp->mtu)
+		return VB_VERDICT_OVERSIZED;
+	if (!vb_qp_take_rwqe(qp)) {
+		vb_qp_count(qp, VB_COUNTER_out_of_buffer);
+		return VB_VERDICT_NO_RECV_WQE;
+	}
+
+	enum vb_verdict verdict = ud_scatter(qp, rx, payload, len, now);
+
+	if (verdict != VB_VERDICT_OK) {
+		vb_qp_enter_err(qp, now);
+		return verdict;
+	}
+
+	struct vb_wc wc = {
+	    .opcode = VB_WC_RECV,
+	    .byte_len = len + VB_GRH_LEN, /* IBT-21 */
+	    .src_qpn = hdr->deth.sqpn,
+	    .flags = VB_WC_GRH,
+	    .sl = rx->path->sl,
+	    .pkey_index = qp->attr.pkey_index,
+	};
+
+	if (vb_hdr_opcode(hdr)->ext & VB_EXT_IMMDT) {
+		wc.flags |= VB_WC_WITH_IMM;
+		wc.imm = hdr->imm;
+	}
+	vb_recv_complete(qp, &wc, hdr->solicited, now);
+	return VB_VERDICT_OK;
+}
+
+const struct vb_transport_ops vb_ud_ops = {
+    .transport = VB_TRANSPORT_UD,
+    .wr_mask = 1u << VB_WR_SEND | 1u << VB_WR_SEND_IMM,
+    .recv = ud_recv,
+};
