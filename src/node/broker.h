@@ -22,8 +22,8 @@
 #include <stddef.h>
 
 /*
- * A client's side of the connection. The broker frees the slot when the socket closes or the process
- * that connected ends.
+ * A client's side of the connection. The broker frees the slot when the socket closes or the
+ * process that connected ends.
  */
 struct vb_broker_client {
 	int sock; /* -1 while there is no broker; see vb_broker_check() */
@@ -33,7 +33,7 @@ struct vb_broker_client {
 	int chest;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: not before this is the next attempt to reconnect */
 	uint32_t slot;
-	struct vb_slot_shm *shm;	/* mapped read-write */
+	struct vb_slot_shm *shm;        /* mapped read-write */
 	const struct vb_host_shm *host; /* mapped read-only */
 };
 
@@ -54,18 +54,20 @@ void vb_broker_disconnect(struct vb_broker_client *c);
  */
 int vb_broker_check(struct vb_broker_client *c);
 
-/* In a forked child: closes the inherited descriptors and unmaps, leaving the parent's slot alone. */
+/* In a forked child: closes the inherited descriptors and unmaps, leaving the parent's slot alone.
+ */
 void vb_broker_abandon(struct vb_broker_client *c);
 
 /*
  * An observer's side (the `verbena` command): no slot of its own. @start: start a broker if none
- * runs. vb_broker_observe_slots() maps the slots in use read-only and may be called again for newer
- * ones; vb_broker_capture() switches capture on or off for as long as this connection lives.
+ * runs. vb_broker_observe_slots() maps the slots that have been made, read-only, and may be called
+ * again for newer ones; a slot whose pid is 0 has no owner now. vb_broker_capture() switches
+ * capture on or off for as long as this connection lives.
  */
 struct vb_broker_observer {
 	int sock;
 	const struct vb_host_shm *host;
-	const struct vb_slot_shm *slot[VB_SLOT_CNT]; /* NULL: not in use */
+	const struct vb_slot_shm *slot[VB_SLOT_CNT]; /* NULL: never used */
 };
 int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size);
 int vb_broker_observe_slots(struct vb_broker_observer *o);
@@ -77,7 +79,8 @@ int vb_broker_observe_check(struct vb_broker_observer *o);
 void vb_broker_totals(const struct vb_broker_observer *o, struct vb_counters *total);
 void vb_broker_observe_end(struct vb_broker_observer *o);
 
-/* The broker itself: `verbena broker`, never returns before its work is done. Returns an exit code. */
+/* The broker itself: `verbena broker`, never returns before its work is done. Returns an exit code.
+ */
 int vb_broker_main(void);
 
 #endif

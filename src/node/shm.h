@@ -35,17 +35,17 @@ enum vb_gid_type { VB_GID_NONE, VB_GID_IPV6, VB_GID_IPV4 };
 
 struct vb_gid_entry {
 	struct vb_gid gid; /* zero: empty entry; an index keeps its GID as long as that lives */
-	uint32_t type;	   /* enum vb_gid_type */
+	uint32_t type;     /* enum vb_gid_type */
 };
 
 struct vb_device {
-	char name[VB_NAME_MAX];	  /* "verbena0" */
+	char name[VB_NAME_MAX];   /* "verbena0" */
 	char ifname[VB_NAME_MAX]; /* "eth0" */
-	uint32_t ifindex;	  /* 0: this entry is unused */
-	uint32_t netdev_mtu;	  /* bytes */
-	uint32_t active_mtu;	  /* enum vb_mtu: largest <= netdev_mtu - 80, at most 4096 */
-	uint32_t is_up;		  /* 1: port ACTIVE, 0: port DOWN */
-	uint32_t speed_mbps;	  /* 0: unknown */
+	uint32_t ifindex;         /* 0: this entry is unused */
+	uint32_t netdev_mtu;      /* bytes */
+	uint32_t active_mtu;      /* enum vb_mtu: largest <= netdev_mtu - 80, at most 4096 */
+	uint32_t is_up;           /* 1: port ACTIVE, 0: port DOWN */
+	uint32_t speed_mbps;      /* 0: unknown */
 	uint8_t mac[6];
 	uint64_t guid; /* host order; from the MAC (EUI-64), or from the boot id for "lo" */
 	struct vb_gid_entry gid[VB_GIDS_MAX];
@@ -53,11 +53,11 @@ struct vb_device {
 
 struct vb_host_shm {
 	uint32_t magic, version;
-	uint32_t seq;		   /* odd while the broker writes */
-	uint32_t generation;	   /* +1 whenever a device or GID changes */
+	uint32_t seq;        /* odd while the broker writes */
+	uint32_t generation; /* +1 whenever a device or GID changes */
 	uint32_t broker_pid;
-	uint32_t device_cnt;	   /* entries in use are 0 ... device_cnt - 1, with holes */
-	char sysfs_path[256];	   /* root of the sysfs-like tree: $path/class/infiniband/... */
+	uint32_t device_cnt;  /* entries in use are 0 ... device_cnt - 1, with holes */
+	char sysfs_path[256]; /* root of the sysfs-like tree: $path/class/infiniband/... */
 	struct vb_device device[VB_DEVICES_MAX];
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */

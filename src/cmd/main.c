@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The `verbena` command: picks the subcommand. */
+#include "cmd/cmd.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct vb_cmd *const commands[] = {
+    &vb_cmd_run, &vb_cmd_devices, &vb_cmd_counters, &vb_cmd_capture, &vb_cmd_doctor, &vb_cmd_broker,
+};
+
+#define COMMAND_CNT (sizeof commands / sizeof commands[0])
+
+static void help(FILE *f)
+{
+	fputs("Usage: verbena COMMAND [OPTIONS]\n\n"
+	      "An RDMA adapter in software: RoCEv2 over UDP, without hardware, kernel module or "
+	      "root.\n\nCommands:\n",
+	      f);
+	for (size_t i = 0; i < COMMAND_CNT; i++)
+		if (!commands[i]->is_internal)
+			fprintf(f, "  %-10s  %s\n", commands[i]->name, commands[i]->text);
+	fputs("\n'verbena COMMAND --help' shows the options of a command; see also verbena(1).\n"
+	      "Start with 'verbena doctor', then 'verbena run -- ibv_devinfo'.\n",
+	      f);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+
+	signal(SIGPIPE, SIG_IGN);
+	if (!name[0]) {
+		help(stderr);
+		return VB_EXIT_USAGE;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		help(stdout);
+		return fflush(stdout) ? 1 : 0;
+	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		puts("verbena " VERBENA_VERSION);
+		return fflush(stdout) ? 1 : 0;
+	}
+	for (size_t i = 0; i < COMMAND_CNT; i++)
+		if (strcmp(name, commands[i]->name) == 0)
+			return commands[i]->run(commands[i], argc - 1, argv + 1);
+	fprintf(stderr, "verbena: there is no command '%s'; see 'verbena --help'\n", name);
+	return VB_EXIT_USAGE;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reaching the broker, see broker_dial.h. A broker may end or be killed at any moment, and several
+ * programs may start one at once: only one of those gets the address, and everybody connects to it.
+ */
+#include "node/broker_dial.h"
+
+#include "node/broker_spawn.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* More than the broker itself waits for survivors of an earlier one. */
+#define DIAL_NS (8 * VB_SEC)
+#define SPAWN_MS 5000
+#define PAUSE_MS_MAX 64
+
+vb_time vb_broker_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (vb_time)ts.tv_sec * VB_SEC + (vb_time)ts.tv_nsec;
+}
+
+int vb_broker_connect_once(char *why, size_t why_size)
+{
+	struct timeval timeout = {.tv_sec = 5};
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	struct ucred cred;
+	socklen_t cred_len = sizeof cred;
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (sock < 0) {
+		int rc = -errno;
+
+		snprintf(why, why_size, "cannot reach the broker: %s%s", strerror(-rc),
+			 rc == -EMFILE ? "; raise the limit of open files ('ulimit -n')" : "");
+		return rc;
+	}
+	(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+	if (connect(sock, (struct sockaddr *)&a, len)) {
+		int rc = -errno;
+
+		snprintf(why, why_size, "cannot reach the broker: %s", strerror(-rc));
+		close(sock);
+		return rc;
+	}
+	/* Anybody can take a name in the abstract namespace. */
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) ||
+	    (cred.uid != geteuid() && cred.uid != 0)) {
+		snprintf(why, why_size,
+			 "the socket '@%s' is not your broker's but a process of user %u; end that",
+			 a.sun_path + 1, (unsigned)cred.uid);
+		close(sock);
+		return -EACCES;
+	}
+	return sock;
+}
+
+int vb_broker_await(int sock, struct vb_broker_msg *m, struct vb_fds *fds, vb_time deadline)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+
+	for (;;) {
+		vb_time left = vb_time_since(vb_broker_clock(), deadline);
+		int n = poll(&p, 1, (int)((left + VB_MSEC - 1) / VB_MSEC));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return -ETIMEDOUT;
+		int rc = vb_broker_msg_recv(sock, m, fds, MSG_DONTWAIT);
+		if (rc == -EAGAIN)
+			continue;
+		return rc == 0 ? -ECONNRESET : rc < 0 ? rc : 0;
+	}
+}
+
+static void explain(int rc, char *why, size_t why_size)
+{
+	if (rc == -EMFILE)
+		snprintf(why, why_size,
+			 "no file descriptors left for the adapter; raise the limit ('ulimit -n')");
+	else if (rc == -EPROTO)
+		snprintf(
+		    why, why_size,
+		    "the broker is of another version of verbena; it ends when the programs that "
+		    "use it have ended");
+	else if (rc == -ETIMEDOUT)
+		snprintf(why, why_size, "the broker does not answer");
+	else
+		snprintf(why, why_size, "lost the broker: %s", strerror(-rc));
+}
+
+/* Connects, starting a broker when @start; pauses longer with each attempt that failed. */
+static int reach(bool start, int *pause_ms, char *why, size_t why_size)
+{
+	int sock = vb_broker_connect_once(why, why_size);
+
+	if (sock != -ECONNREFUSED || !start)
+		return sock;
+	int rc = vb_broker_spawn(SPAWN_MS, why, why_size);
+	if (rc)
+		return rc;
+	sock = vb_broker_connect_once(why, why_size);
+	if (sock == -ECONNREFUSED) {
+		/* Between the broker's bind and listen, or it is just ending. */
+		(void)poll(NULL, 0, *pause_ms);
+		*pause_ms = *pause_ms * 2 > PAUSE_MS_MAX ? PAUSE_MS_MAX : *pause_ms * 2;
+		return -EAGAIN;
+	}
+	return sock;
+}
+
+int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char *why,
+		   size_t why_size)
+{
+	vb_time deadline = vb_broker_clock() + DIAL_NS;
+	struct vb_broker_msg ask = *m;
+	int pause_ms = 1;
+
+	while (vb_broker_clock() < deadline) {
+		int sock = reach(start, &pause_ms, why, why_size), rc;
+
+		if (sock == -EAGAIN)
+			continue;
+		if (sock < 0)
+			return sock;
+		rc = vb_fds_send(sock, &ask, sizeof ask, NULL);
+		if (!rc)
+			rc = vb_broker_await(sock, m, fds, deadline);
+		if (!rc && m->status == 0)
+			return sock;
+		close(sock);
+		if (!rc) {
+			vb_fds_close(fds);
+			snprintf(why, why_size, "%s", m->text);
+			return m->status < 0 ? m->status : -EPROTO;
+		}
+		if (rc != -ECONNRESET && rc != -EPIPE) {
+			explain(rc, why, why_size);
+			return rc;
+		}
+	}
+	explain(-ETIMEDOUT, why, why_size);
+	return -ETIMEDOUT;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The messages between the broker and its clients and observers, and the one place that sends and
+ * receives descriptors. One struct for every message: SOCK_SEQPACKET keeps the borders.
+ */
+#ifndef VB_NODE_BROKER_MSG_H
+#define VB_NODE_BROKER_MSG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define VB_BROKER_MAGIC 0x56424d53u
+/* Also covers the layout of the shared memory. magic to text never move: a broker of another
+ * version can be told apart and can say so. */
+#define VB_BROKER_VERSION 1u
+
+#define VB_BROKER_TEXT_MAX 400
+#define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
+#define VB_BROKER_FDS_MAX VB_BROKER_SLOTS_MAX
+
+enum vb_broker_op {
+	/* To the broker. */
+	VB_BROKER_CLIENT = 1, /* give me a slot */
+	VB_BROKER_REATTACH,   /* I have slot @slot; comes with the chest */
+	VB_BROKER_OBSERVER,   /* give me host memory */
+	VB_BROKER_GET_SLOTS,  /* observer: give me the slots */
+	VB_BROKER_CAPTURE,    /* observer: capture on (@slot 1) or off (0) */
+	/* From the broker. */
+	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
+			      host memory; to a client that reattaches: none */
+	VB_BROKER_SLOTS,   /* slot[0 ... cnt - 1] and their memory; the last one has more == 0 */
+	VB_BROKER_DONE,
+};
+
+struct vb_broker_msg {
+	uint32_t magic, version;
+	uint32_t op;    /* enum vb_broker_op */
+	int32_t status; /* 0 or a negative errno, then @text has one line for the user */
+	char text[VB_BROKER_TEXT_MAX];
+	uint32_t slot;
+	uint32_t cnt, more;
+	uint8_t slots[VB_BROKER_SLOTS_MAX];
+	char comm[16]; /* of a client */
+};
+
+enum { VB_WELCOME_RX, VB_WELCOME_SLOT, VB_WELCOME_HOST, VB_WELCOME_CHEST, VB_WELCOME_CNT };
+
+struct vb_fds {
+	uint32_t cnt;
+	int fd[VB_BROKER_FDS_MAX];
+};
+
+/* A message of @op, all else zero. */
+void vb_broker_msg_init(struct vb_broker_msg *m, enum vb_broker_op op);
+
+/* Sends @data with the descriptors of @fds (NULL: none), without waiting. Returns 0 or a negative
+ * errno. */
+int vb_fds_send(int sock, const void *data, size_t len, const struct vb_fds *fds);
+
+/*
+ * Receives @len bytes and what descriptors come along; @flags as recvmsg has them. Returns the
+ * number of bytes (0: the other side closed), or a negative errno. -EMFILE: descriptors were lost
+ * because this process has no room for them.
+ */
+ssize_t vb_fds_recv(int sock, void *data, size_t len, struct vb_fds *fds, int flags);
+
+void vb_fds_close(struct vb_fds *fds);
+
+/* Receives one message. 1: there is one, 0: the other side closed, else a negative errno; -EPROTO:
+ * not a message of this version. */
+int vb_broker_msg_recv(int sock, struct vb_broker_msg *m, struct vb_fds *fds, int flags);
+
+/* The abstract address of user @uid's broker. Returns its length. */
+struct sockaddr_un;
+unsigned vb_broker_address(struct sockaddr_un *a, uid_t uid);
+
+#endif

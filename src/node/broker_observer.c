@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An observer's side of the broker connection, see broker.h. */
+#include "node/broker.h"
+#include "node/broker_dial.h"
+#include "node/memory.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_NS (5 * VB_SEC)
+#define READ_ATTEMPTS 1000
+
+int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	void *host;
+
+	memset(o, 0, sizeof *o);
+	o->sock = -1;
+	vb_broker_msg_init(&m, VB_BROKER_OBSERVER);
+	int sock = vb_broker_dial(&m, &fds, start, why, why_size);
+	if (sock < 0)
+		return sock;
+	int rc = fds.cnt == 1 ? vb_memory_map(fds.fd[0], sizeof *o->host, false, &host) : -EPROTO;
+	vb_fds_close(&fds);
+	if (rc) {
+		snprintf(why, why_size, "cannot map the broker's memory: %s", strerror(-rc));
+		close(sock);
+		return rc;
+	}
+	o->sock = sock;
+	o->host = host;
+	return 0;
+}
+
+static int take_slots(struct vb_broker_observer *o, const struct vb_broker_msg *m,
+		      const struct vb_fds *fds)
+{
+	if (m->op != VB_BROKER_SLOTS || m->cnt != fds->cnt)
+		return -EPROTO;
+	for (uint32_t i = 0; i < m->cnt; i++) {
+		uint8_t k = m->slots[i];
+		void *p;
+
+		/* A slot keeps its memory from one owner to the next. */
+		if (!o->slot[k] && !vb_memory_map(fds->fd[i], sizeof *o->slot[k], false, &p))
+			o->slot[k] = p;
+	}
+	return 0;
+}
+
+int vb_broker_observe_slots(struct vb_broker_observer *o)
+{
+	struct vb_broker_msg m;
+	vb_time deadline = vb_broker_clock() + ANSWER_NS;
+
+	vb_broker_msg_init(&m, VB_BROKER_GET_SLOTS);
+	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	do {
+		struct vb_fds fds = {.cnt = 0};
+
+		if (!rc)
+			rc = vb_broker_await(o->sock, &m, &fds, deadline);
+		if (!rc)
+			rc = take_slots(o, &m, &fds);
+		vb_fds_close(&fds);
+	} while (!rc && m.more);
+	return rc;
+}
+
+int vb_broker_capture(struct vb_broker_observer *o, bool on)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+
+	vb_broker_msg_init(&m, VB_BROKER_CAPTURE);
+	m.slot = on;
+	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	if (!rc)
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+	vb_fds_close(&fds);
+	return rc;
+}
+
+int vb_broker_observe_check(struct vb_broker_observer *o)
+{
+	char byte;
+
+	return recv(o->sock, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ? -ECONNRESET : 0;
+}
+
+static void totals_once(const struct vb_broker_observer *o, struct vb_counters *total)
+{
+	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++) {
+		total[port] = o->host->past[port];
+		for (int k = 0; k < VB_SLOT_CNT; k++)
+			for (int i = 0; o->slot[k] && i < VB_COUNTER_CNT; i++)
+				total[port].v[i] += __atomic_load_n(
+				    &o->slot[k]->counters[port].v[i], __ATOMIC_RELAXED);
+	}
+}
+
+void vb_broker_totals(const struct vb_broker_observer *o, struct vb_counters *total)
+{
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		uint32_t seq = __atomic_load_n(&o->host->seq, __ATOMIC_ACQUIRE);
+
+		if (!(seq & 1)) {
+			totals_once(o, total);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (__atomic_load_n(&o->host->seq, __ATOMIC_RELAXED) == seq)
+				return;
+		} else {
+			sched_yield();
+		}
+	}
+	totals_once(o, total);
+}
+
+void vb_broker_observe_end(struct vb_broker_observer *o)
+{
+	for (int k = 0; k < VB_SLOT_CNT; k++)
+		vb_memory_unmap(o->slot[k], sizeof *o->slot[k]);
+	vb_memory_unmap(o->host, sizeof *o->host);
+	if (o->sock >= 0)
+		close(o->sock);
+	memset(o, 0, sizeof *o);
+	o->sock = -1;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker's state, shared by its main loop (broker.c) and by what serves its connections
+ * (broker_conn.c). One thread.
+ */
+#ifndef VB_NODE_BROKER_STATE_H
+#define VB_NODE_BROKER_STATE_H
+
+#include "node/broker_msg.h"
+#include "node/netdev.h"
+#include "node/slots.h"
+#include "node/sysfs.h"
+
+#define VB_CONNS_MAX 512
+
+enum vb_conn_kind {
+	VB_CONN_NEW,     /* has not said yet what it is */
+	VB_CONN_WAITING, /* a client that waits until the group is made */
+	VB_CONN_CLIENT,
+	VB_CONN_OBSERVER,
+	VB_CONN_ORPHAN, /* owner of an adopted slot that has not reattached; no socket */
+};
+
+struct vb_conn {
+	bool in_use;
+	enum vb_conn_kind kind;
+	int sock;  /* -1: ORPHAN */
+	int pidfd; /* readable when the process ends; -1: not known */
+	pid_t pid; /* 0: of another pid namespace */
+	uint32_t slot;
+	bool capture;
+	vb_time since;
+	char comm[16];
+};
+
+struct vb_broker {
+	int listen_fd, epoll_fd, netlink_fd, signal_fd;
+	int spare_fd; /* given up to turn a client away when descriptors run out */
+	bool is_ending;
+	struct vb_slots slots;
+	struct vb_sysfs sysfs;
+	vb_time idle_since;   /* VB_NEVER: there are connections */
+	vb_time devices_due;  /* when the device table is read again; VB_NEVER: nothing changed */
+	vb_time counters_due; /* when the counter files are written again */
+	vb_time retry_due;    /* when WAITING connections are looked at again */
+	uint32_t conn_cnt, client_cnt;
+	struct vb_conn conn[VB_CONNS_MAX];
+};
+
+/* What an epoll event belongs to: one of these in the upper half, an index in the lower. */
+enum vb_broker_source {
+	VB_SOURCE_LISTEN,
+	VB_SOURCE_NETLINK,
+	VB_SOURCE_SIGNAL,
+	VB_SOURCE_SINK, /* a socket of the group that is the broker's own */
+	VB_SOURCE_CONN,
+	VB_SOURCE_PIDFD,
+};
+
+/* Adds @fd to the loop. Returns 0 or a negative errno. */
+int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index);
+
+/* Called when the group has been made or adopted. */
+void vb_broker_group_ready(struct vb_broker *b);
+
+/* Writes the device table and the tree anew. */
+void vb_broker_refresh_devices(struct vb_broker *b);
+
+void vb_conn_accept(struct vb_broker *b, vb_time now);
+void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now);
+/* The connection, or the process behind it, is gone. */
+void vb_conn_end(struct vb_broker *b, uint32_t index);
+/* Serves the WAITING connections, or turns them away when they have waited long enough. */
+void vb_conn_retry(struct vb_broker *b, vb_time now);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device table in host memory: one verbenaN for each network device that is up and has an
+ * address, with its GID table. Names, places in the table and GID indices keep their meaning for as
+ * long as what they stand for exists.
+ */
+#ifndef VB_NODE_DEVICES_H
+#define VB_NODE_DEVICES_H
+
+#include "node/netdev.h"
+#include "node/shm.h"
+
+/* Brings @host in line with @n. Returns true when something changed; the generation has grown then.
+ */
+bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n);
+
+/* Bracket a change of host memory, so that readers see all of it or nothing. */
+void vb_host_write_begin(struct vb_host_shm *host);
+void vb_host_write_end(struct vb_host_shm *host);
+
+#endif

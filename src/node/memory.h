@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Shared memory of a fixed size behind a descriptor (memfd). It is sealed against growing and
+ * shrinking, so that no process that has it mapped can be hit by SIGBUS because of another one.
+ */
+#ifndef VB_NODE_MEMORY_H
+#define VB_NODE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Makes @size zero bytes. Returns a descriptor, or a negative errno. */
+int vb_memory_create(const char *name, size_t size);
+
+/* Maps all @size bytes of @fd in *out. -EINVAL: it has not this size, or is not sealed. */
+int vb_memory_map(int fd, size_t size, bool writable, void **out);
+
+void vb_memory_unmap(const void *p, size_t size);
+
+#endif

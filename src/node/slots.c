@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The slots, see slots.h. */
+#include "node/slots.h"
+
+#include "node/chest.h"
+#include "node/devices.h"
+#include "node/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* QPNs that an owner leaves behind unused although it told of no progress. */
+#define QPN_GAP 64
+#define QPN_INDEX_MASK 0xffffu /* a QPN is slot + 256 * index */
+
+static int host_create(struct vb_slots *s)
+{
+	void *p;
+	int fd = vb_memory_create("verbena-host", sizeof *s->host);
+
+	if (fd < 0)
+		return fd;
+	int rc = vb_memory_map(fd, sizeof *s->host, true, &p);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	s->host_fd = fd;
+	s->host = p;
+	s->host->magic = VB_SHM_MAGIC;
+	s->host->version = VB_SHM_VERSION;
+	s->host->broker_pid = (uint32_t)getpid();
+	return 0;
+}
+
+int vb_slots_init(struct vb_slots *s)
+{
+	memset(s, 0, sizeof *s);
+	s->chest = s->host_fd = -1;
+	vb_group_init(&s->group);
+	for (int i = 0; i < VB_SLOT_CNT; i++)
+		s->slot[i].mem_fd = -1;
+	return host_create(s);
+}
+
+/* Makes the next slot of the group. The broker's own slots have no memory. */
+static int slot_make(struct vb_slots *s)
+{
+	uint32_t k = s->group.cnt;
+	struct vb_slot *slot = &s->slot[k];
+	struct vb_fds fds = {.cnt = 1};
+	void *p = NULL;
+	int mem_fd = -1, rc;
+
+	if (k >= VB_SLOT_FIRST) {
+		mem_fd = vb_memory_create("verbena-slot", sizeof *slot->shm);
+		if (mem_fd < 0)
+			return mem_fd;
+		rc = vb_memory_map(mem_fd, sizeof *slot->shm, true, &p);
+		if (rc)
+			goto fail;
+		fds.fd[fds.cnt++] = mem_fd;
+	}
+	rc = vb_group_grow(&s->group);
+	if (rc)
+		goto fail;
+	fds.fd[0] = s->group.fd[k];
+	rc = vb_chest_put(s->chest, VB_CHEST_SLOT, k, &fds);
+	if (rc) {
+		vb_group_shrink(&s->group);
+		goto fail;
+	}
+	slot->mem_fd = mem_fd;
+	slot->shm = p;
+	if (p) {
+		slot->shm->magic = VB_SHM_MAGIC;
+		slot->shm->version = VB_SHM_VERSION;
+		slot->shm->slot = k;
+	}
+	return 0;
+fail:
+	vb_memory_unmap(p, sizeof *slot->shm);
+	if (mem_fd >= 0)
+		close(mem_fd);
+	return rc;
+}
+
+int vb_slots_start(struct vb_slots *s)
+{
+	struct vb_fds fds = {.cnt = 1, .fd = {s->host_fd}};
+	int rc = vb_group_probe();
+
+	if (rc)
+		return rc;
+	s->chest = vb_chest_create();
+	if (s->chest < 0)
+		return s->chest;
+	rc = vb_chest_put(s->chest, VB_CHEST_HOST, 0, &fds);
+	while (!rc && s->group.cnt < VB_SLOT_FIRST)
+		rc = slot_make(s);
+	if (rc) {
+		vb_group_close(&s->group);
+		close(s->chest);
+		s->chest = -1;
+	}
+	return rc;
+}
+
+static int adopt_host(struct vb_slots *s, struct vb_fds *fds)
+{
+	void *p;
+	int rc = fds->cnt == 1 ? vb_memory_map(fds->fd[0], sizeof *s->host, true, &p) : -EINVAL;
+
+	if (rc)
+		return rc;
+	struct vb_host_shm *host = p;
+	if (host->magic != VB_SHM_MAGIC || host->version != VB_SHM_VERSION) {
+		vb_memory_unmap(p, sizeof *host);
+		return -EPROTO;
+	}
+	s->host = host;
+	s->host_fd = fds->fd[0];
+	fds->cnt = 0;
+	return 0;
+}
+
+static int adopt_slot(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
+{
+	struct vb_slot *slot = &s->slot[k];
+	void *p = NULL;
+	int rc;
+
+	if (k != s->group.cnt || k > VB_SLOT_LAST || fds->cnt != (k < VB_SLOT_FIRST ? 1u : 2u))
+		return -EINVAL;
+	if (fds->cnt == 2) {
+		rc = vb_memory_map(fds->fd[1], sizeof *slot->shm, true, &p);
+		if (rc)
+			return rc;
+	}
+	rc = vb_group_adopt(&s->group, fds->fd[0]);
+	if (rc) {
+		vb_memory_unmap(p, sizeof *slot->shm);
+		return rc;
+	}
+	slot->shm = p;
+	slot->mem_fd = p ? fds->fd[1] : -1;
+	slot->is_taken = p && slot->shm->pid;
+	slot->qpn_start = p ? slot->shm->qpn_next : 0;
+	fds->cnt = 0;
+	return 0;
+}
+
+static int adopt_item(void *ctx, const struct vb_chest_item *item, struct vb_fds *fds)
+{
+	struct vb_slots *s = ctx;
+	int rc = -EINVAL;
+
+	if (item->kind == VB_CHEST_HOST && !s->host)
+		rc = adopt_host(s, fds);
+	else if (item->kind == VB_CHEST_SLOT)
+		rc = adopt_slot(s, item->slot, fds);
+	vb_fds_close(fds);
+	return rc;
+}
+
+int vb_slots_adopt(struct vb_slots *s, int chest)
+{
+	static struct vb_slots next;
+
+	memset(&next, 0, sizeof next);
+	vb_group_init(&next.group);
+	for (int i = 0; i < VB_SLOT_CNT; i++)
+		next.slot[i].mem_fd = -1;
+	next.host_fd = -1;
+	next.chest = chest;
+	int rc = vb_chest_walk(chest, adopt_item, &next);
+	if (!rc && (!next.host || next.group.cnt < VB_SLOT_FIRST))
+		rc = -EINVAL;
+	if (rc) {
+		vb_slots_close(&next);
+		return rc;
+	}
+	next.capture = s->capture;
+	vb_host_write_begin(next.host);
+	next.host->broker_pid = (uint32_t)getpid();
+	vb_host_write_end(next.host);
+	vb_slots_close(s);
+	*s = next;
+	vb_slots_capture(s, s->capture);
+	return 0;
+}
+
+int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm)
+{
+	uint32_t k = VB_SLOT_FIRST;
+
+	while (k < s->group.cnt && s->slot[k].is_taken)
+		k++;
+	if (k > VB_SLOT_LAST)
+		return -ENOSPC;
+	if (k == s->group.cnt) {
+		int rc = slot_make(s);
+
+		if (rc)
+			return rc;
+	}
+	struct vb_slot *slot = &s->slot[k];
+	slot->is_taken = true;
+	slot->qpn_start = slot->shm->qpn_next;
+	slot->shm->pid = (uint32_t)pid;
+	snprintf(slot->shm->comm, sizeof slot->shm->comm, "%s", comm);
+	__atomic_store_n(&slot->shm->capture.enabled, s->capture, __ATOMIC_RELAXED);
+	vb_group_open(&s->group, k);
+	return (int)k;
+}
+
+void vb_slots_release(struct vb_slots *s, uint32_t k)
+{
+	struct vb_slot *slot = &s->slot[k];
+	struct vb_slot_shm *shm = slot->shm;
+	uint32_t next = shm->qpn_next;
+
+	vb_group_quiet(&s->group, k);
+	if (next == slot->qpn_start)
+		next += QPN_GAP;
+	/* One change for readers: totals neither run backwards nor count twice. */
+	vb_host_write_begin(s->host);
+	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
+		for (int i = 0; i < VB_COUNTER_CNT; i++)
+			vb_count_add(&s->host->past[port], (enum vb_counter_id)i,
+				     __atomic_load_n(&shm->counters[port].v[i], __ATOMIC_RELAXED));
+	memset(shm->counters, 0, sizeof shm->counters);
+	vb_host_write_end(s->host);
+	shm->pid = 0;
+	shm->qpn_next = next & QPN_INDEX_MASK;
+	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;
+	memset(shm->comm, 0, sizeof shm->comm);
+	/* Returns the pages of the ring; what an observer has not read yet of it is gone. */
+	if (!s->capture)
+		(void)fallocate(slot->mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				offsetof(struct vb_slot_shm, capture.data), VB_CAPTURE_RING_BYTES);
+	slot->is_taken = false;
+}
+
+void vb_slots_capture(struct vb_slots *s, bool on)
+{
+	s->capture = on;
+	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++)
+		__atomic_store_n(&s->slot[k].shm->capture.enabled, on, __ATOMIC_RELAXED);
+}
+
+void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total)
+{
+	*total = s->host->past[port];
+	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++)
+		for (int i = 0; s->slot[k].is_taken && i < VB_COUNTER_CNT; i++)
+			total->v[i] +=
+			    __atomic_load_n(&s->slot[k].shm->counters[port].v[i], __ATOMIC_RELAXED);
+}
+
+void vb_slots_close(struct vb_slots *s)
+{
+	for (int k = 0; k < VB_SLOT_CNT; k++) {
+		vb_memory_unmap(s->slot[k].shm, sizeof *s->slot[k].shm);
+		if (s->slot[k].mem_fd >= 0)
+			close(s->slot[k].mem_fd);
+	}
+	vb_group_close(&s->group);
+	vb_memory_unmap(s->host, sizeof *s->host);
+	if (s->host_fd >= 0)
+		close(s->host_fd);
+	if (s->chest >= 0)
+		close(s->chest);
+}

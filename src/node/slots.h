@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the broker owns and the chest keeps: host memory, the group, and the slots with their
+ * memory. A slot is made when the first client needs it and then kept; its socket and its memory
+ * serve one owner after the other.
+ */
+#ifndef VB_NODE_SLOTS_H
+#define VB_NODE_SLOTS_H
+
+#include "node/group.h"
+#include "node/shm.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct vb_slot {
+	int mem_fd; /* -1: the slot has not been made */
+	struct vb_slot_shm *shm;
+	bool is_taken;
+	uint32_t qpn_start; /* qpn_next when the owner came */
+};
+
+struct vb_slots {
+	int host_fd;
+	struct vb_host_shm *host;
+	int chest; /* -1: there is no group yet */
+	struct vb_group group;
+	bool capture;
+	struct vb_slot slot[VB_SLOT_CNT];
+};
+
+/* Makes host memory; the group comes with vb_slots_start() or vb_slots_adopt(). */
+int vb_slots_init(struct vb_slots *s);
+
+/* Makes chest and group. -EADDRINUSE: somebody has the port. */
+int vb_slots_start(struct vb_slots *s);
+
+/*
+ * Takes everything over from an earlier broker's @chest, which it owns from then on. Slots whose
+ * shm->pid is not 0 are taken afterwards. -EINVAL or -EPROTO: not a chest of this version; then
+ * nothing has changed but that @chest is closed.
+ */
+int vb_slots_adopt(struct vb_slots *s, int chest);
+
+/* Gives a free slot to process @pid. Returns the slot or a negative errno: -ENOSPC, -EMFILE ... */
+int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm);
+
+/* The owner is gone: its counters go to the past, its QPNs are not used again soon. */
+void vb_slots_release(struct vb_slots *s, uint32_t slot);
+
+/* Switches the capture rings of all slots, present and future. */
+void vb_slots_capture(struct vb_slots *s, bool on);
+
+/* Sums past and present of HCA port @port. */
+void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total);
+
+void vb_slots_close(struct vb_slots *s);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree that mirrors /sys/class/infiniband and /sys/class/infiniband_verbs for the devices of
+ * this host, with the kernel's file names and formats. Plain files in a temporary directory; it is
+ * replaced as a whole when the device table changes, and the counter files are rewritten in place.
+ */
+#ifndef VB_NODE_SYSFS_H
+#define VB_NODE_SYSFS_H
+
+#include "node/shm.h"
+
+#include <stdbool.h>
+
+struct vb_sysfs {
+	char root[256]; /* empty: no directory could be made, there is no tree */
+	struct vb_counters shown[VB_DEVICES_MAX];
+};
+
+/* Chooses the directory: below XDG_RUNTIME_DIR, /dev/shm or /tmp. */
+void vb_sysfs_init(struct vb_sysfs *t);
+
+/* Builds the tree for @host and puts it in the place of the one that is there. @total has the
+ * counters by HCA port. Returns 0 or a negative errno. */
+int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
+		     const struct vb_counters *total);
+
+/* Rewrites the counter files of device @index that have changed. */
+void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
+		       const struct vb_counters *total);
+
+void vb_sysfs_remove(struct vb_sysfs *t);
+
+#endif
