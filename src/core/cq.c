@@ -32,6 +32,7 @@ int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out
 	cq->number = ++h->number_next;
 	vb_event_source_init(&cq->ev, VB_EVENT_ASYNC_CQ, owner);
 	h->cq_cnt++;
+	vb_list_append(&h->cqs, &cq->link);
 	*out = cq;
 	return 0;
 }
@@ -63,6 +64,7 @@ int vb_cq_destroy(struct vb_cq *cq)
 	if (cq->refs)
 		return -EBUSY;
 	vb_list_remove(&cq->ev.link);
+	vb_list_remove(&cq->link);
 	cq->hca->cq_cnt--;
 	vb_free(cq->hca, cq->ring);
 	vb_free(cq->hca, cq);

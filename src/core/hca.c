@@ -52,6 +52,9 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);
 	vb_list_init(&h->peers);
+	vb_list_init(&h->pds);
+	vb_list_init(&h->cqs);
+	vb_list_init(&h->srqs);
 	/* A power of two of numbers, so that a number's place in the table is unique. */
 	h->qp_k_cnt = 1;
 	while (h->qp_k_cnt < 1u << 24 && (uint64_t)h->qp_k_cnt * 2 * cfg->qpn_stride <= 1u << 24)
@@ -61,6 +64,20 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	return 0;
 }
 
+/* What nothing refers to any more. */
+static void destroy_rest(struct vb_hca *h)
+{
+	int err = 0;
+
+	while (!err && !vb_list_is_empty(&h->srqs))
+		err = vb_srq_destroy(vb_container_of(h->srqs.next, struct vb_srq, link));
+	while (!err && !vb_list_is_empty(&h->cqs))
+		err = vb_cq_destroy(vb_container_of(h->cqs.next, struct vb_cq, link));
+	while (!err && !vb_list_is_empty(&h->pds))
+		err = vb_pd_destroy(vb_container_of(h->pds.next, struct vb_pd, link));
+	assert(!err);
+}
+
 void vb_hca_destroy(struct vb_hca *h)
 {
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
@@ -68,6 +85,7 @@ void vb_hca_destroy(struct vb_hca *h)
 			vb_qp_destroy(h->qp[i]);
 	}
 	vb_key_table_free(h);
+	destroy_rest(h);
 	vb_free(h, h->qp);
 	vb_free(h, h->heap);
 	vb_free(h, h);

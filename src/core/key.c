@@ -94,8 +94,13 @@ struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key)
 /* Destroys the table and what is left in it. */
 void vb_key_table_free(struct vb_hca *h)
 {
-	for (uint32_t i = 0; i < h->keys.cap; i++)
-		vb_free(h, h->keys.slot[i].obj);
+	for (uint32_t i = 0; i < h->keys.cap; i++) {
+		struct vb_key *k = h->keys.slot[i].obj;
+
+		if (k)
+			k->pd->refs--;
+		vb_free(h, k);
+	}
 	vb_free(h, h->keys.slot);
 	h->keys = (struct vb_key_table){0};
 }

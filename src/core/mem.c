@@ -19,6 +19,7 @@ int vb_pd_create(struct vb_hca *h, struct vb_pd **out)
 	if (!pd)
 		return -ENOMEM;
 	pd->hca = h;
+	vb_list_append(&h->pds, &pd->link);
 	h->pd_cnt++;
 	*out = pd;
 	return 0;
@@ -28,6 +29,7 @@ int vb_pd_destroy(struct vb_pd *pd)
 {
 	if (pd->refs)
 		return -EBUSY;
+	vb_list_remove(&pd->link);
 	pd->hca->pd_cnt--;
 	vb_free(pd->hca, pd);
 	return 0;

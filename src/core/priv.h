@@ -23,6 +23,7 @@ struct vb_event_source {
 
 struct vb_pd {
 	struct vb_hca *hca;
+	struct vb_list link; /* in hca->pds */
 	uint32_t refs;
 };
 
@@ -68,6 +69,7 @@ struct vb_key_table {
 
 struct vb_cq {
 	struct vb_hca *hca;
+	struct vb_list link; /* in hca->cqs */
 	struct vb_event_source ev;
 	struct vb_wc *ring;
 	uint32_t mask, head, tail; /* head: next to poll; both run freely */
@@ -94,6 +96,7 @@ struct vb_rq {
 
 struct vb_srq {
 	struct vb_pd *pd;
+	struct vb_list link; /* in hca->srqs */
 	struct vb_event_source ev;
 	struct vb_rq rq;
 	uint32_t limit; /* 0: not armed */
@@ -267,6 +270,7 @@ struct vb_hca {
 	struct vb_key_table keys;
 	uint32_t pd_cnt, cq_cnt, srq_cnt, number_next;
 	struct vb_list active, events, peers;
+	struct vb_list pds, cqs, srqs; /* all there are */
 };
 
 /* alloc.c is the configured allocator; zeroed memory or NULL. */

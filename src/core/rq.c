@@ -127,6 +127,7 @@ int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t 
 	vb_event_source_init(&srq->ev, VB_EVENT_ASYNC_SRQ, owner);
 	pd->refs++;
 	h->srq_cnt++;
+	vb_list_append(&h->srqs, &srq->link);
 	*out = srq;
 	return 0;
 }
@@ -160,6 +161,7 @@ int vb_srq_destroy(struct vb_srq *srq)
 	if (srq->refs)
 		return -EBUSY;
 	vb_list_remove(&srq->ev.link);
+	vb_list_remove(&srq->link);
 	srq->pd->refs--;
 	h->srq_cnt--;
 	vb_rq_free(h, &srq->rq);
