@@ -1,0 +1,277 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Enforces the architecture: what docs/architecture.md says about folders, sizes and names.
+
+Each check is a function named check_<name>(tree); its docstring says the rule, what it returns is
+a list of complaints, each with the place and what to do about it.
+
+  structure.py [--build DIR] [--cc CC] [--cxx CXX] [--sanitized] [CHECK...]
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Folder of src/ -> the folders whose headers it may include. docs/architecture.md, "Folders".
+MAY_INCLUDE = {
+    "base": {"base"},
+    "wire": {"base", "wire"},
+    "trace": {"base", "trace"},
+    "core": {"base", "wire", "trace", "core"},
+    "export": {"base", "wire", "trace", "export"},
+    "link": {"base", "wire", "trace", "link"},
+    "node": {"base", "wire", "trace", "core", "link", "node"},
+    "verbs": {"base", "wire", "trace", "core", "link", "node", "verbs"},
+    "cmd": {"base", "wire", "trace", "core", "export", "link", "node", "verbs", "cmd"},
+}
+PURE = ("base", "wire", "trace", "core")
+PURE_SYSTEM_HEADERS = {
+    "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
+    "stdint.h", "string.h",
+}
+EXTRA_SYSTEM_HEADERS = {"wire": {"isa-l/crc.h", "isa-l.h"}}
+PURE_SYMBOLS = {
+    "memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp", "strncmp", "memchr",
+    "__assert_fail", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_",
+}
+EXTRA_SYMBOLS = {"wire": {"crc32_gzip_refl"}}
+SANITIZER_SYMBOL = re.compile(r"^__(asan|ubsan|tsan|sanitizer|lsan|odr_asan|sancov)")
+
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+BANNED_WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+# Calls that have a better replacement: pattern, where (folders of src/, None: all), what to do.
+BANNED_CALLS = (
+    (r"\b(strcpy|strcat|sprintf|vsprintf|gets)\s*\(", None, "use snprintf or memcpy"),
+    (r"\b(rand|srand|random|drand48)\s*\(", None, "use base/rng.h"),
+    (r"\b(alloca)\s*\(", None, "use storage given at creation"),
+    (r"\b(printf|fprintf|puts|malloc|calloc|realloc|free|time|clock_gettime)\s*\(", PURE,
+     "a pure folder calls nobody"),
+    (r"\b(float|double)\b", PURE, "behaviour is computed in integers"),
+)
+
+
+def walk(*tops):
+    for top in tops:
+        for folder, folders, files in os.walk(os.path.join(ROOT, top)):
+            folders[:] = sorted(f for f in folders if f not in ("build", ".git", "__pycache__"))
+            for name in sorted(files):
+                yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def c_files(*tops):
+    return [p for p in walk(*(tops or ("src", "include", "tests", "bench"))) if p.endswith((".c", ".h"))]
+
+
+def without_comments(text):
+    """The text with comments and strings blanked, lines kept."""
+    def blank(m):
+        return re.sub(r"[^\n]", " ", m.group())
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S)
+
+
+def check_includes(_):
+    """A folder includes only what stands above it; a pure one only headers that do nothing."""
+    bad = []
+    for path in c_files("src"):
+        folder = path.split(os.sep)[1]
+        if folder not in MAY_INCLUDE:
+            bad.append(f"{path}: src/{folder}/ is not in the table of folders")
+            continue
+        for n, line in enumerate(read(path).splitlines(), 1):
+            m = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+            if not m:
+                continue
+            quoted, name = m.group(1) == '"', m.group(2)
+            if quoted:
+                if name.startswith("verbena/"):
+                    continue
+                top = name.split("/")[0] if "/" in name else folder
+                if top not in MAY_INCLUDE[folder]:
+                    bad.append(f"{path}:{n}: src/{folder} may not include {name}")
+            elif folder in PURE:
+                if name not in PURE_SYSTEM_HEADERS | EXTRA_SYSTEM_HEADERS.get(folder, set()):
+                    bad.append(f"{path}:{n}: a pure folder may not include <{name}>")
+    return bad
+
+
+def pure_archives(args):
+    if not args.build:
+        sys.exit("structure.py: this check looks at archives: give a build folder with --build")
+    for folder in PURE:
+        path = os.path.join(args.build, "src", folder, f"libvb_{folder}.a")
+        if os.path.exists(path):
+            yield folder, path
+
+
+def check_symbols(args):
+    """The pure archives call nothing outside the list, and each other only upwards."""
+    defined, bad, seen = set(PURE_SYMBOLS), [], 0
+    for folder, path in pure_archives(args):
+        seen += 1
+        out = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        rows = [line.split() for line in out.splitlines()]
+        defined |= {r[2] for r in rows if len(r) == 3 and r[1] in "TDRBVW"}
+        allowed = defined | EXTRA_SYMBOLS.get(folder, set())
+        for row in rows:
+            if len(row) == 2 and row[0] == "U" and row[1] not in allowed:
+                if not SANITIZER_SYMBOL.match(row[1]):
+                    bad.append(f"libvb_{folder}.a calls {row[1]}")
+    if not seen:
+        bad.append(f"{args.build}: no pure archive was found; build first")
+    return sorted(set(bad))
+
+
+def check_globals(args):
+    """The pure archives have no writable data."""
+    bad = []
+    if args.sanitized:
+        return bad # sanitizers add tables of their own
+    for folder, path in pure_archives(args):
+        out = subprocess.run(["objdump", "-t", path], capture_output=True, text=True, check=True)
+        for line in out.stdout.splitlines():
+            m = re.match(r"[0-9a-f]{16} .{7} (\S+)\s+([0-9a-f]+) (?:\.hidden )?(\S+)$", line)
+            if m and re.match(r"(\.data|\.bss|\.tbss|\.tdata|\*COM\*)", m.group(1)):
+                if not m.group(1).startswith(".data.rel.ro") and int(m.group(2), 16):
+                    bad.append(f"libvb_{folder}.a: {m.group(3)} is mutable: pass it in, or const")
+    return bad
+
+
+def check_sizes(_):
+    """No file is over 600 lines and no function over 70."""
+    bad = []
+    for path in c_files():
+        lines = read(path).splitlines()
+        if len(lines) > FILE_LINES_MAX:
+            bad.append(f"{path}: {len(lines)} lines, at most {FILE_LINES_MAX}: which two nouns live in it?")
+        start = None
+        for n, line in enumerate(lines, 1):
+            if line == "{":
+                start = n
+            elif line == "}" and start:
+                if n - start - 1 > FUNCTION_LINES_MAX:
+                    bad.append(f"{path}:{start}: a function of {n - start - 1} lines, at most "
+                               f"{FUNCTION_LINES_MAX}")
+                start = None
+    return bad
+
+
+def check_words(_):
+    """No unfinished work is left in the text, no call that has a better replacement."""
+    bad = []
+    own = os.path.relpath(os.path.abspath(__file__), ROOT)
+    text_files = list(walk("src", "include", "tests", "bench", "scripts", "docs", "man"))
+    text_files += [p for p in os.listdir(ROOT) if p.endswith((".md", ".txt", ".json"))]
+    for path in text_files:
+        if path == own or not path.endswith((".c", ".h", ".def", ".py", ".md", ".txt", ".sh", ".drill",
+                                             ".1", ".7")) and "." in os.path.basename(path):
+            continue
+        for n, line in enumerate(read(path).splitlines(), 1):
+            if BANNED_WORDS.search(line):
+                bad.append(f"{path}:{n}: finish it, or take it out")
+    for path in c_files("src", "include"):
+        folder = path.split(os.sep)[1]
+        lines = without_comments(read(path)).splitlines()
+        for pattern, folders, instead in BANNED_CALLS:
+            if folders is not None and folder not in folders:
+                continue
+            for n, line in enumerate(lines, 1):
+                m = re.search(pattern, line)
+                if m and not (folder == "core" and re.search(r"->\s*free|cfg\.free|\(\*free\)|vb_free", line)):
+                    bad.append(f"{path}:{n}: {m.group().strip()}: {instead}")
+    return bad
+
+
+def check_spdx(_):
+    """Every source file says its licence in the first lines and what it is for right after."""
+    bad = []
+    for path in c_files():
+        text = read(path)
+        if not text.startswith("/* SPDX-License-Identifier: BSD-2-Clause */\n"):
+            bad.append(f"{path}: the first line is not the SPDX line")
+        elif not text.split("\n")[1].startswith("/*"):
+            bad.append(f"{path}: the second line does not open the paragraph that says what it is for")
+    for path in walk("scripts", "tests"):
+        if path.endswith((".py", ".sh")) or "." not in os.path.basename(path):
+            head = read(path)[:200]
+            if head.startswith("#!") and "SPDX-License-Identifier: BSD-2-Clause" not in head:
+                bad.append(f"{path}: no SPDX line in the head")
+    return bad
+
+
+def check_headers(args):
+    """Every header compiles alone as C17; the public ones also as C++17."""
+    def compile_alone(job):
+        path, command = job
+        with tempfile.NamedTemporaryFile("w", suffix=".c") as f:
+            f.write(f'#include "{os.path.join(ROOT, path)}"\n')
+            f.flush()
+            r = subprocess.run(command + ["-fsyntax-only", "-D_GNU_SOURCE", "-DTEST_DATA=\"\"",
+                                          "-I", os.path.join(ROOT, "src"),
+                                          "-I", os.path.join(ROOT, "include"), f.name],
+                               capture_output=True, text=True)
+        return [] if r.returncode == 0 else [f"{path}: {' '.join(command)}\n{r.stderr}"]
+    c17 = [args.cc, "-x", "c", "-std=c17", "-Wall", "-Wextra", "-Werror"]
+    cxx = [args.cxx, "-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"]
+    jobs = [(p, c17) for p in c_files("src", "include") if p.endswith(".h")]
+    jobs += [(p, cxx) for p in c_files("include") if p.endswith(".h")]
+    with ThreadPoolExecutor(2) as pool:
+        return [line for lines in pool.map(compile_alone, jobs) for line in lines]
+
+
+def check_citations(_):
+    """Every item id that source, tests and documents cite stands in docs/conformance-items.tsv."""
+    items = {line.split("\t")[0] for line in read("docs/conformance-items.tsv").splitlines()}
+    bad = []
+    for path in walk("src", "include", "tests", "docs"):
+        if not path.endswith((".c", ".h", ".def", ".drill", ".md", ".py")):
+            continue
+        for n, line in enumerate(read(path).splitlines(), 1):
+            for item in re.findall(r"\b(?:ADP|REG|IBT|CC)-\d\d+\b", line):
+                if item not in items:
+                    bad.append(f"{path}:{n}: {item} is not in docs/conformance-items.tsv")
+    return bad
+
+
+def check_conformance(_):
+    """docs/conformance.md is what scripts/conformance.py makes of the items and the tests."""
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "conformance.py"), "--check"],
+                       capture_output=True, text=True)
+    return [] if r.returncode == 0 else [(r.stdout + r.stderr).strip()]
+
+
+CHECKS = {name[6:]: f for name, f in sorted(globals().items()) if name.startswith("check_")}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", help="a build folder with the pure archives")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    parser.add_argument("--sanitized", action="store_true", help="the archives have sanitizers in")
+    parser.add_argument("check", nargs="*", help="all of them unless named: " + " ".join(CHECKS))
+    args = parser.parse_args()
+    failed = 0
+    for name in args.check or CHECKS:
+        if name not in CHECKS:
+            parser.error(f"there is no check '{name}'")
+        bad = CHECKS[name](args)
+        failed += bool(bad)
+        print(f"{'FAIL' if bad else 'ok  '} {name}: {CHECKS[name].__doc__}")
+        for line in bad:
+            print("    " + line.replace("\n", "\n    "))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
