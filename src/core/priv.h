@@ -195,6 +195,7 @@ struct vb_resource {
 	uint32_t rkey, len;
 	uint32_t msn;
 	bool is_atomic, pending;
+	bool answered; /* to the end, at least once: what is pending is a repetition */
 };
 
 enum vb_msg_kind { VB_MSG_NONE, VB_MSG_SEND, VB_MSG_WRITE };

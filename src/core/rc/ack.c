@@ -93,6 +93,7 @@ static bool emit_response(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_
 	r->nxt = vb_psn_add(psn, 1);
 	if (last) {
 		r->pending = false;
+		r->answered |= vb_psn_eq(r->end, vb_psn_add(r->first, r->pkts));
 		qp->resp.res_pending--;
 	}
 	return true;

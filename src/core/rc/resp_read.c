@@ -13,14 +13,22 @@ static struct vb_resource *res_at(struct vb_responder *resp, uint32_t age_idx)
 	return &resp->res[age_idx % resp->res_cap];
 }
 
-/* The next free resource, or NULL while the oldest is still being answered. */
+/*
+ * The next free resource, or NULL while the oldest is still being answered. That it is answered
+ * again does not count: a requester that asks for something new has had the answer, and what is
+ * left of the repetition would be ignored there.
+ */
 static struct vb_resource *res_take(struct vb_responder *resp)
 {
-	if (resp->res_cap == 0 || res_at(resp, resp->res_tail)->pending)
+	if (resp->res_cap == 0)
 		return NULL;
 
 	struct vb_resource *r = res_at(resp, resp->res_tail);
 
+	if (r->pending && !r->answered)
+		return NULL;
+	if (r->pending)
+		resp->res_pending--;
 	resp->res_tail++;
 	if (resp->res_cnt < resp->res_cap)
 		resp->res_cnt++;
