@@ -30,7 +30,7 @@ struct vb_capture_ring {
 	uint32_t enabled; /* written by the broker: nonzero while someone captures */
 	uint32_t rsv;
 	uint64_t head; /* bytes ever written; release-stored after each record */
-	uint64_t lost; /* records dropped because a reader fell behind; counted by the reader */
+	uint64_t records; /* ever written, stored before head: so a reader can tell what it lost */
 	uint8_t data[VB_CAPTURE_RING_BYTES];
 };
 

@@ -218,6 +218,13 @@ int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm)
 	return (int)k;
 }
 
+/* Returns the pages of a ring that nobody writes any more. */
+static void ring_discard(const struct vb_slot *slot)
+{
+	(void)fallocate(slot->mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			offsetof(struct vb_slot_shm, capture.data), VB_CAPTURE_RING_BYTES);
+}
+
 void vb_slots_release(struct vb_slots *s, uint32_t k)
 {
 	struct vb_slot *slot = &s->slot[k];
@@ -239,18 +246,20 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	shm->qpn_next = next & QPN_INDEX_MASK;
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;
 	memset(shm->comm, 0, sizeof shm->comm);
-	/* Returns the pages of the ring; what an observer has not read yet of it is gone. */
+	/* While somebody captures, the last packets of the owner are still to be read. */
 	if (!s->capture)
-		(void)fallocate(slot->mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				offsetof(struct vb_slot_shm, capture.data), VB_CAPTURE_RING_BYTES);
+		ring_discard(slot);
 	slot->is_taken = false;
 }
 
 void vb_slots_capture(struct vb_slots *s, bool on)
 {
 	s->capture = on;
-	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++)
+	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++) {
 		__atomic_store_n(&s->slot[k].shm->capture.enabled, on, __ATOMIC_RELAXED);
+		if (!on && !s->slot[k].is_taken)
+			ring_discard(&s->slot[k]);
+	}
 }
 
 void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding libverbena.so. Everything is relative, so that an installation can be moved. */
+#include "cmd/library.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int vb_library_path(char *path, size_t size)
+{
+	/* VERBENA_LIBDIR: the way from the installed bin to lib; both may be one of a multiarch. */
+	static const char *const from_bin[] = {"libverbena.so", VERBENA_LIBDIR "/libverbena.so",
+					       "../lib/libverbena.so", "src/verbs/libverbena.so"};
+	char dir[PATH_MAX], found[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
+
+	dir[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(dir, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof from_bin / sizeof from_bin[0]; i++) {
+		if ((size_t)snprintf(path, size, "%s/%s", dir, from_bin[i]) < size &&
+		    realpath(path, found) && strlen(found) < size) {
+			memcpy(path, found, strlen(found) + 1);
+			return 0;
+		}
+	}
+	snprintf(path, size, "%s/%s", dir, from_bin[0]);
+	return -ENOENT;
+}

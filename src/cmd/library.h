@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where libverbena.so is, seen from this program. */
+#ifndef VB_CMD_LIBRARY_H
+#define VB_CMD_LIBRARY_H
+
+#include <stddef.h>
+
+/* The path of libverbena.so: beside this program (build directory), or where it was installed
+ * relative to it. Returns 0, or -ENOENT; then @path has the place looked at first. */
+int vb_library_path(char *path, size_t size);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `verbena run`: executes a program with libverbena.so preloaded. It replaces itself by the
+ * program, so the exit status and signals are the program's own and nothing stays behind. ld.so(8)
+ */
+#include "cmd/cmd.h"
+#include "cmd/library.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As env(1) has them. */
+#define EXIT_SELF 125
+#define EXIT_CANNOT_EXEC 126
+#define EXIT_NOT_FOUND 127
+
+enum { OPT_PRINT };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_PRINT] = {'p', "print", NULL, "print the environment setting, run nothing"},
+    {0},
+};
+
+/* Finds @name as execvp() does. */
+static bool find_program(const char *name, char *path, size_t size)
+{
+	const char *p = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return (size_t)snprintf(path, size, "%s", name) < size;
+	for (p = p ? p : "/bin:/usr/bin"; *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		if ((size_t)snprintf(path, size, "%.*s/%s", (int)n, p, name) < size &&
+		    access(path, X_OK) == 0)
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+/* The dynamic linker ignores LD_PRELOAD for programs that change their user or group. */
+static void warn_setuid(const struct vb_cmd *cmd, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find_program(name, path, sizeof path) || stat(path, &st))
+		return;
+	if ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
+	    (st.st_mode & S_ISGID && st.st_gid != getgid()))
+		vb_cmd_error(cmd,
+			     "warning: '%s' is set-user-ID or set-group-ID, so it will not "
+			     "use verbena; run a copy without that bit",
+			     path);
+}
+
+static int set_preload(const struct vb_cmd *cmd, bool print)
+{
+	char library[PATH_MAX], value[2 * PATH_MAX];
+	const char *old = getenv("LD_PRELOAD");
+
+	if (vb_library_path(library, sizeof library)) {
+		vb_cmd_error(cmd, "libverbena.so is not at %s nor beside it; build or install it",
+			     library);
+		return EXIT_SELF;
+	}
+	if (strpbrk(library, " :")) {
+		vb_cmd_error(
+		    cmd, "'%s' has a space or colon, which LD_PRELOAD cannot hold; move verbena",
+		    library);
+		return EXIT_SELF;
+	}
+	/* First, so that its verbs are the ones found; what was preloaded before stays. */
+	if ((size_t)snprintf(value, sizeof value, "%s%s%s", library, old && *old ? ":" : "",
+			     old ? old : "") >= sizeof value ||
+	    setenv("LD_PRELOAD", value, 1)) {
+		vb_cmd_error(cmd, "LD_PRELOAD is too long");
+		return EXIT_SELF;
+	}
+	if (print)
+		printf("LD_PRELOAD=%s\n", value);
+	return 0;
+}
+
+static int run(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	const char *arg;
+	bool print = false;
+
+	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;)
+		print |= i == OPT_PRINT;
+	if (optind == argc && !print)
+		return vb_cmd_usage(cmd, "no command to run");
+	int rc = set_preload(cmd, print);
+	if (rc)
+		return rc;
+	if (print)
+		return vb_cmd_finish(cmd);
+	warn_setuid(cmd, argv[optind]);
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[optind], argv + optind);
+	rc = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC;
+	vb_cmd_error(cmd, "cannot run '%s': %s", argv[optind], strerror(errno));
+	return rc;
+}
+
+const struct vb_cmd vb_cmd_run = {
+    .name = "run",
+    .arguments = "[OPTIONS] [--] COMMAND [ARGUMENT...]",
+    .text = "Runs a verbs program on the devices of verbena.",
+    .options = options,
+    .run = run,
+};

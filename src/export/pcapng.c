@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writing pcapng, see pcapng.h. Blocks are in the byte order of this machine, which the magic of
+ * the section header tells. Numbers in comments are sections of draft-ietf-opsawg-pcapng.
+ */
+#include "export/pcapng.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BLOCK_SECTION 0x0a0d0d0au
+#define BLOCK_INTERFACE 1u
+#define BLOCK_STATISTICS 5u
+#define BLOCK_PACKET 6u
+#define BYTE_ORDER_MAGIC 0x1a2b3c4du
+#define LINKTYPE_RAW 101
+
+#define OPT_END 0
+#define OPT_SHB_USERAPPL 4
+#define OPT_IF_NAME 2
+#define OPT_IF_DESCRIPTION 3
+#define OPT_IF_SPEED 8
+#define OPT_IF_TSRESOL 9
+#define OPT_EPB_FLAGS 2
+#define OPT_ISB_IFRECV 4
+#define OPT_ISB_IFDROP 5
+
+#define FLAG_INBOUND 1u
+#define FLAG_OUTBOUND 2u
+
+#define HEAD_MAX 1024 /* a block without packet bytes: fixed part and options */
+
+/* A block under construction, without the bytes of a packet. */
+struct block {
+	uint32_t len;
+	uint8_t b[HEAD_MAX];
+};
+
+static void put(struct block *k, const void *p, uint32_t len)
+{
+	memcpy(k->b + k->len, p, len);
+	k->len += len;
+	while (k->len & 3)
+		k->b[k->len++] = 0;
+}
+
+static void put32(struct block *k, uint32_t v)
+{
+	put(k, &v, sizeof v);
+}
+
+/* Times are two words, the upper one first, in either byte order (4.3). */
+static void put_time(struct block *k, uint64_t ns)
+{
+	put32(k, (uint32_t)(ns >> 32));
+	put32(k, (uint32_t)ns);
+}
+
+static void put_option(struct block *k, uint16_t code, const void *p, size_t len)
+{
+	uint16_t head[2] = {code, (uint16_t)len};
+
+	put(k, head, sizeof head);
+	if (len)
+		put(k, p, (uint32_t)len);
+}
+
+static void put_text(struct block *k, uint16_t code, const char *text)
+{
+	put_option(k, code, text, strnlen(text, 128));
+}
+
+static void begin(struct block *k, uint32_t type)
+{
+	k->len = 0;
+	put32(k, type);
+	put32(k, 0); /* the length, set by write_block() */
+}
+
+static int write_all(FILE *f, const void *p, size_t len)
+{
+	errno = 0;
+	if (len == 0 || fwrite(p, len, 1, f) == 1)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+/* Writes @k, in which @data (padded) stands before the last @behind bytes, which are options. */
+static int write_block(struct vb_pcapng *p, struct block *k, uint32_t behind, const uint8_t *data,
+		       uint32_t data_len)
+{
+	static const uint8_t zero[4];
+	uint32_t pad = -data_len & 3, front = k->len - behind;
+	uint32_t total = k->len + data_len + pad + (uint32_t)sizeof total;
+	int rc;
+
+	memcpy(k->b + 4, &total, sizeof total);
+	rc = write_all(p->f, k->b, front);
+	if (!rc)
+		rc = write_all(p->f, data, data_len);
+	if (!rc)
+		rc = write_all(p->f, zero, pad);
+	if (!rc)
+		rc = write_all(p->f, k->b + front, behind);
+	return rc ? rc : write_all(p->f, &total, sizeof total);
+}
+
+int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application)
+{
+	static const uint16_t version[2] = {1, 0};
+	static const uint64_t unknown_len = UINT64_MAX;
+	struct block k;
+
+	*p = (struct vb_pcapng){.f = f};
+	begin(&k, BLOCK_SECTION); /* 4.1 */
+	put32(&k, BYTE_ORDER_MAGIC);
+	put(&k, version, sizeof version);
+	put(&k, &unknown_len, sizeof unknown_len);
+	put_text(&k, OPT_SHB_USERAPPL, application);
+	put_option(&k, OPT_END, NULL, 0);
+	return write_block(p, &k, 0, NULL, 0);
+}
+
+int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *description,
+			uint64_t speed_bps)
+{
+	static const uint16_t link_type[2] = {LINKTYPE_RAW, 0};
+	static const uint8_t nanoseconds = 9;
+	struct block k;
+
+	begin(&k, BLOCK_INTERFACE); /* 4.2 */
+	put(&k, link_type, sizeof link_type);
+	put32(&k, 0); /* no snap length */
+	put_text(&k, OPT_IF_NAME, name);
+	put_text(&k, OPT_IF_DESCRIPTION, description);
+	if (speed_bps)
+		put_option(&k, OPT_IF_SPEED, &speed_bps, sizeof speed_bps);
+	put_option(&k, OPT_IF_TSRESOL, &nanoseconds, 1);
+	put_option(&k, OPT_END, NULL, 0);
+	p->interface_cnt++;
+	return write_block(p, &k, 0, NULL, 0);
+}
+
+int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
+		     const struct vb_udp_frame *frame)
+{
+	uint8_t head[VB_UDP_FRAME_HEADER_MAX];
+	uint32_t head_len = (uint32_t)vb_udp_frame_emit(frame, head);
+	uint32_t len = head_len + frame->payload_len;
+	uint32_t flags = sent ? FLAG_OUTBOUND : FLAG_INBOUND;
+	struct block k;
+
+	begin(&k, BLOCK_PACKET); /* 4.3 */
+	put32(&k, interface);
+	put_time(&k, time_ns);
+	put32(&k, len);
+	put32(&k, len);
+	/* IP and UDP headers are multiples of 4: the payload follows without a gap. */
+	put(&k, head, head_len);
+	uint32_t front = k.len;
+	put_option(&k, OPT_EPB_FLAGS, &flags, sizeof flags);
+	put_option(&k, OPT_END, NULL, 0);
+	return write_block(p, &k, k.len - front, frame->payload, frame->payload_len);
+}
+
+int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns,
+			 uint64_t captured, uint64_t lost)
+{
+	struct block k;
+
+	begin(&k, BLOCK_STATISTICS); /* 4.6 */
+	put32(&k, interface);
+	put_time(&k, time_ns);
+	put_option(&k, OPT_ISB_IFRECV, &captured, sizeof captured);
+	put_option(&k, OPT_ISB_IFDROP, &lost, sizeof lost);
+	put_option(&k, OPT_END, NULL, 0);
+	return write_block(p, &k, 0, NULL, 0);
+}

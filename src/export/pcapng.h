@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A writer of pcapng files (draft-ietf-opsawg-pcapng): one section, interfaces of raw IP packets,
+ * nanosecond timestamps, the direction of each packet, and statistics at the end.
+ */
+#ifndef VB_EXPORT_PCAPNG_H
+#define VB_EXPORT_PCAPNG_H
+
+#include "export/udp_frame.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct vb_pcapng {
+	FILE *f;
+	uint32_t interface_cnt;
+};
+
+/* Starts a section. All calls return 0 or a negative errno of the write. */
+int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application);
+
+/* Adds an interface; its number is the count of those before it. @speed_bps 0: unknown. */
+int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *description,
+			uint64_t speed_bps);
+
+/* Adds a packet of interface @interface. @time_ns: since 1970. */
+int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
+		     const struct vb_udp_frame *frame);
+
+/* Adds the statistics of an interface: packets captured, packets lost before they were. */
+int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns,
+			 uint64_t captured, uint64_t lost);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* IP and UDP headers for captures: RFC 791, RFC 8200, RFC 768, RFC 1071 (checksum). */
+#include "export/udp_frame.h"
+
+#include <string.h>
+
+#define IP4_LEN 20
+#define IP6_LEN 40
+#define UDP_LEN 8
+#define PROTO_UDP 17
+#define IP4_DF 0x4000
+
+static void put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+static uint32_t sum16(uint32_t sum, const uint8_t *p, size_t len)
+{
+	for (; len > 1; p += 2, len -= 2)
+		sum += (uint32_t)p[0] << 8 | p[1];
+	if (len)
+		sum += (uint32_t)p[0] << 8;
+	return sum;
+}
+
+static uint16_t sum_fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void emit_ip4(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
+{
+	p[0] = 0x45;
+	p[1] = f->traffic_class;
+	put16(p + 2, IP4_LEN + udp_len);
+	put16(p + 4, f->ip_id);
+	put16(p + 6, IP4_DF);
+	p[8] = f->hop_limit;
+	p[9] = PROTO_UDP;
+	memcpy(p + 12, f->src.b + 12, 4);
+	memcpy(p + 16, f->dst.b + 12, 4);
+	put16(p + 10, sum_fold(sum16(0, p, IP4_LEN)));
+}
+
+static void emit_ip6(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
+{
+	put32(p, 6u << 28 | (uint32_t)f->traffic_class << 20 | (f->flow_label & 0xfffff));
+	put16(p + 4, udp_len);
+	p[6] = PROTO_UDP;
+	p[7] = f->hop_limit;
+	memcpy(p + 8, f->src.b, 16);
+	memcpy(p + 24, f->dst.b, 16);
+}
+
+size_t vb_udp_frame_emit(const struct vb_udp_frame *f, uint8_t *out)
+{
+	bool ip4 = vb_gid_is_ipv4(&f->dst);
+	size_t ip_len = ip4 ? IP4_LEN : IP6_LEN, addr_len = ip4 ? 8 : 32;
+	uint32_t udp_len = UDP_LEN + f->payload_len, sum;
+	uint8_t *udp = out + ip_len;
+
+	memset(out, 0, ip_len + UDP_LEN);
+	if (ip4)
+		emit_ip4(f, out, udp_len);
+	else
+		emit_ip6(f, out, udp_len);
+	put16(udp, f->sport);
+	put16(udp + 2, f->dport);
+	put16(udp + 4, udp_len);
+	/* Pseudo header: addresses (the last ones of either IP header), protocol, length. */
+	sum = sum16(PROTO_UDP + udp_len, udp - addr_len, addr_len);
+	sum = sum16(sum, udp, UDP_LEN);
+	sum = sum16(sum, f->payload, f->payload_len);
+	uint16_t check = sum_fold(sum);
+	put16(udp + 6, check ? check : 0xffff);
+	return ip_len + UDP_LEN;
+}
