@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# The Debian packages that the scripts need, and getting those that are missing.
+# Sourced by scripts/*; docs/dependencies.md says what each is for.
+
+# shellcheck disable=SC2034 # the lists are for those who source this
+packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libcmocka-dev)
+# shellcheck disable=SC2034
+packages_run=(ibverbs-utils perftest iproute2 util-linux tshark)
+# shellcheck disable=SC2034
+packages_check=(clang clang-format clang-tidy libclang-rt-14-dev shellcheck python3 tcpdump procps
+	python3-pyverbs mandoc)
+# shellcheck disable=SC2034
+packages_bench=(iperf3 python3)
+
+packages_missing()
+{
+	local p
+
+	for p in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
+	done
+}
+
+# Installs those of the named packages that are missing. Ends the script when it cannot.
+need_packages()
+{
+	local missing root=() log
+
+	mapfile -t missing < <(packages_missing "$@" | sort -u)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	if ! command -v apt-get >/dev/null; then
+		echo "$0: these Debian packages, or what they contain, are needed: ${missing[*]}" >&2
+		exit 1
+	fi
+	if [ "$(id -u)" -ne 0 ]; then
+		root=(sudo)
+		[ -t 0 ] || root=(sudo -n)
+		if ! command -v sudo >/dev/null; then
+			echo "$0: as root, run: apt-get install ${missing[*]}" >&2
+			exit 1
+		fi
+		root+=(env)
+	else
+		root=(env)
+	fi
+	root+=(DEBIAN_FRONTEND=noninteractive)
+	echo "installing ${missing[*]}"
+	log=$(mktemp)
+	# Package lists may be missing or too old for what the mirror still has.
+	if ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null ||
+		! "${root[@]}" apt-get install -y --no-install-recommends "${missing[@]}" \
+			>"$log" 2>&1 </dev/null; then
+		if ! { "${root[@]}" apt-get update && "${root[@]}" apt-get install -y \
+			--no-install-recommends "${missing[@]}"; } >>"$log" 2>&1 </dev/null; then
+			tail -n 15 "$log" >&2
+			rm -f "$log"
+			echo "$0: could not install ${missing[*]}: is there a network, and the right to?" >&2
+			exit 1
+		fi
+	fi
+	rm -f "$log"
+}
