@@ -99,6 +99,11 @@ static void sqd_check_drained(struct vb_qp *qp)
 
 	if (qp->state != VB_QPS_SQD || !qp->sq_draining || !vb_psn_eq(req->psn_una, req->psn_max))
 		return;
+	/* Everything sent may be acknowledged while the rest of the message waits for the window.
+	 */
+	if (qp->sq.nxt != qp->sq.tail &&
+	    !vb_psn_eq(req->psn_nxt, vb_sq_at(&qp->sq, qp->sq.nxt)->first))
+		return;
 	qp->sq_draining = false;
 	if (qp->sqd_notify) {
 		qp->sqd_notify = false;
