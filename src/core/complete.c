@@ -89,7 +89,8 @@ static void flush_send(struct vb_qp *qp, vb_time now)
 {
 	while (qp->sq.head != qp->sq.tail)
 		vb_send_complete(qp, VB_WC_WR_FLUSH_ERR, 0, now);
-	qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = qp->req.psn_post;
+	/* What never left takes no PSN: a UC or UD QP goes on from here. */
+	qp->req.psn_una = qp->req.psn_max = qp->req.psn_post = qp->req.psn_nxt;
 	qp->req.rd_out = 0;
 	vb_req_update_inflight(qp);
 }

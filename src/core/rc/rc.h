@@ -50,6 +50,8 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now, uint8_t *syndrome);
 /* The receive error behind a verdict, if there is one: SUCCESS when no receive WQE is concerned. */
+/* Completes the receive WQE of the message that failed with the status that @why stands for. */
+void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now);
 void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
 const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len);
 

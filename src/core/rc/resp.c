@@ -64,13 +64,11 @@ static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 	}
 	if (resp->rcvd + len > resp->rwqe->length) {
 		vb_qp_count(qp, VB_COUNTER_resp_local_length_error);
-		vb_recv_complete_error(qp, VB_WC_LOC_LEN_ERR, VB_VERDICT_LENGTH, now);
 		*syndrome = VB_NAK_INVALID_REQUEST; /* IBT-43 */
 		return VB_VERDICT_LENGTH;
 	}
 	if (vb_mem_scatter(qp->pd, resp->rwqe->sge, resp->rwqe->sge_cnt, resp->rcvd, payload,
 			   len)) {
-		vb_recv_complete_error(qp, VB_WC_LOC_PROT_ERR, VB_VERDICT_OPERATION, now);
 		*syndrome = VB_NAK_REMOTE_OP;
 		return VB_VERDICT_OPERATION;
 	}
@@ -142,10 +140,12 @@ enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
 
 	*syndrome = VB_NAK_INVALID_REQUEST;
+	if (!(flags & (VB_OP_SEND | VB_OP_WRITE)))
+		return VB_VERDICT_INVALID_REQUEST; /* FLUSH and ATOMIC WRITE are not offered */
 	if (resp->msg != (flags & VB_OP_FIRST ? VB_MSG_NONE : kind))
 		return VB_VERDICT_SEQUENCE;
 	if (!payload_fits(qp, flags, len))
-		return VB_VERDICT_LENGTH;
+		return len > qp->mtu ? VB_VERDICT_OVERSIZED : VB_VERDICT_INVALID_REQUEST;
 	return kind == VB_MSG_SEND ? execute_send(qp, hdr, payload, len, now, syndrome)
 				   : execute_write(qp, hdr, payload, len, now, syndrome);
 }
@@ -159,18 +159,33 @@ void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 	if (syndrome == VB_NAK_REMOTE_ACCESS) {
 		vb_qp_count(qp, VB_COUNTER_resp_remote_access_errors);
 		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_ACCESS_ERR);
-	} else if (syndrome == VB_NAK_INVALID_REQUEST && !resp->rwqe_held) {
-		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_REQ_ERR);
 	}
 	vb_qp_enter_err(qp, now);
 }
 
-/* A request that cannot be carried out: RNR NAK and wait, or NAK and ERR. */
-static void refuse(struct vb_qp *qp, uint8_t syndrome, vb_time now)
+void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now)
+{
+	enum vb_wc_status status = why == VB_VERDICT_LENGTH      ? VB_WC_LOC_LEN_ERR
+				   : why == VB_VERDICT_OPERATION ? VB_WC_LOC_PROT_ERR
+				   : why == VB_VERDICT_ACCESS    ? VB_WC_REM_ACCESS_ERR
+								 : VB_WC_REM_INV_REQ_ERR;
+
+	vb_recv_complete_error(qp, status, why, now);
+}
+
+/*
+ * A request that cannot be carried out: RNR NAK and wait, or NAK and ERR. The receive WQE of the
+ * message says why; without one an async event does. IBA 9.9.3.1
+ */
+static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
 	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_RNR) {
+		if (resp->rwqe_held)
+			vb_resp_complete_failed(qp, why, now);
+		else if (syndrome == VB_NAK_INVALID_REQUEST)
+			vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_REQ_ERR);
 		vb_resp_fail(qp, syndrome, now);
 		return;
 	}
@@ -234,6 +249,6 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 	}
 	/* A completion above may have overrun the CQ and with it ended the QP. */
 	if (verdict != VB_VERDICT_OK && qp->state != VB_QPS_ERR)
-		refuse(qp, syndrome, now);
+		refuse(qp, verdict, syndrome, now);
 	return verdict;
 }

@@ -34,11 +34,12 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 		return verdict;
 	resp->skip = true;
 	resp->msg = VB_MSG_NONE;
-	/* An error of the receive WQE itself has completed it and ends the QP; others only the
-	 * message. IBA 9.9.3.1.2 */
-	if (verdict == VB_VERDICT_OPERATION ||
-	    (verdict == VB_VERDICT_LENGTH && (flags & VB_OP_SEND) && !resp->rwqe_held))
+	/* An error of the receive WQE itself ends the QP; others only the message. IBA 9.9.3.1.2 */
+	if ((flags & VB_OP_SEND) &&
+	    (verdict == VB_VERDICT_OPERATION || verdict == VB_VERDICT_LENGTH)) {
+		vb_resp_complete_failed(qp, verdict, now);
 		vb_qp_enter_err(qp, now);
+	}
 	return verdict;
 }
 

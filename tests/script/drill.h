@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A running script: one adapter in virtual time, its memory, its QPs, and what it has sent that no
+ * line has looked at yet. README.md describes the language.
+ */
+#ifndef VB_TESTS_SCRIPT_DRILL_H
+#define VB_TESTS_SCRIPT_DRILL_H
+
+#include "args.h"
+#include "core/hca.h"
+
+#include <setjmp.h>
+#include <stdnoreturn.h>
+
+#define REGION_MAX 16
+#define REGION_BYTES (256u << 10)
+#define QPS_MAX 8
+#define SENT_MAX 2048
+#define EVENTS_MAX 64
+#define TRACE_KEEP 32
+
+/* Memory that a script calls by name. */
+struct region {
+	char name[16];
+	uint64_t iova, length;
+	uint8_t *host;
+	struct vb_mr *mr; /* NULL: memory of the peer, or deregistered */
+	uint32_t lkey, rkey;
+};
+
+struct script_qp {
+	char name[16];
+	struct vb_qp *qp;
+	enum vb_qp_type type;
+	uint32_t qpn, peer_qpn;
+	struct vb_path path; /* as packets to the peer have it */
+};
+
+/* A packet that left the adapter. */
+struct sent {
+	vb_time time;
+	struct vb_path path;
+	struct vb_hdr hdr;
+	uint8_t *payload; /* without pad */
+	uint32_t payload_len;
+};
+
+struct drill {
+	const char *file;
+	unsigned line;
+	jmp_buf failed;
+	char error[4096];
+
+	vb_time now;
+	struct vb_hca_config cfg;
+	struct vb_hca *hca;
+	struct vb_pd *pd;
+	struct vb_cq *cq;
+	uint32_t cqe;
+	struct vb_srq *srq;
+	struct vb_counters counters;
+
+	struct region region[REGION_MAX];
+	unsigned region_cnt;
+	struct script_qp qp[QPS_MAX];
+	unsigned qp_cnt;
+
+	struct sent sent[SENT_MAX];
+	unsigned sent_head, sent_tail;
+	struct vb_event event[EVENTS_MAX];
+	unsigned event_cnt;
+	struct vb_trace_event trace[TRACE_KEEP];
+	unsigned trace_cnt;
+};
+
+/* Runs @text, a whole script, line by line. False: d->error says why. */
+bool drill_run(struct drill *d, const char *file, char *text);
+
+/* Ends the script with a message; never returns. */
+noreturn void drill_fail(struct drill *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* world.c: the adapter and its memory. */
+void world_create(struct drill *d);
+void world_destroy(struct drill *d);
+void world_add_region(struct drill *d, const char *name, uint64_t length, uint32_t access);
+struct region *world_region(struct drill *d, const char *name);
+/* "R+16" into the region and the offset; fails on anything else. */
+struct region *world_place(struct drill *d, const char *text, uint64_t *offset);
+/* The bytes at "R+16", of which @len must be inside. */
+uint8_t *world_bytes(struct drill *d, const char *text, uint64_t len);
+/* A number, or a place in memory. */
+uint64_t world_number(struct drill *d, const char *text);
+/* A number, or the name of a region, whose R_Key or L_Key it stands for. */
+uint32_t world_key(struct drill *d, const char *text, bool remote);
+/* Value of @key if it is there, else @otherwise. */
+uint64_t world_arg(struct drill *d, struct args *args, const char *key, uint64_t otherwise);
+struct vb_gid world_gid(unsigned host, bool ipv6);
+/* The QP that "qp=NAME" says, or the first. */
+struct script_qp *world_qp(struct drill *d, struct args *args);
+/* Takes what the adapter has to send now, and its events. */
+void world_collect(struct drill *d);
+void world_advance(struct drill *d, vb_time to);
+
+/* packet.c: lines that begin with > and <. */
+void packet_expect(struct drill *d, struct args *args);
+void packet_inject(struct drill *d, struct args *args);
+/* @s in script syntax. */
+void packet_print(const struct sent *s, char *out, size_t size);
+/* Fails if a packet was sent that no line expected. */
+void packet_none_left(struct drill *d);
+
+/* objects.c: lines that create and change objects. */
+void objects_hca(struct drill *d, struct args *args);
+void objects_mr(struct drill *d, struct args *args);
+void objects_dereg(struct drill *d, struct args *args);
+void objects_srq(struct drill *d, struct args *args);
+void objects_qp(struct drill *d, struct args *args);
+void objects_modify_qp(struct drill *d, struct args *args);
+void objects_destroy_qp(struct drill *d, struct args *args);
+
+/* work.c: lines that post work and look at what became of it. */
+void work_post_send(struct drill *d, struct args *args);
+void work_post_recv(struct drill *d, struct args *args);
+void work_post_srq(struct drill *d, struct args *args);
+void work_cq(struct drill *d, struct args *args);
+void work_arm(struct drill *d, struct args *args);
+void work_event(struct drill *d, struct args *args);
+void work_mem(struct drill *d, struct args *args);
+void work_set(struct drill *d, struct args *args);
+void work_expect(struct drill *d, struct args *args);
+/* Fails unless @rc is what "= -ENAME" says at the end of the line, or 0. */
+void work_result(struct drill *d, struct args *args, int rc);
+
+/* names.c: numbers by name. */
+struct name {
+	const char *name;
+	int value;
+};
+extern const struct name name_nak[], name_wr[], name_wc_status[], name_wc_opcode[], name_state[],
+    name_access[], name_async[], name_errno[];
+/* The value of @text in @table; -1 when it is not there. */
+int name_value(const struct name *table, const char *text);
+const char *name_of(const struct name *table, int value);
+/* The set "a|b|c". */
+uint32_t name_set(struct drill *d, const struct name *table, const char *text);
+
+#endif
