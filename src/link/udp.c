@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The UDP link as an object: opening and closing. The parts are udp_sock.c, udp_tx.c, udp_rx.c. */
+#include "link/udp_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int udp_fd(const struct vb_link *l)
+{
+	return ((const struct vb_udp *)l)->cfg.rx_fd;
+}
+
+static void udp_close(struct vb_link *l)
+{
+	struct vb_udp *u = vb_udp_of(l);
+
+	vb_udp_socks_close(&u->socks);
+	close(u->cfg.rx_fd);
+	free(u->rx.buf);
+	free(u);
+}
+
+static const struct vb_link_ops udp_ops = {
+    .name = "udp",
+    .send = vb_udp_send,
+    .recv = vb_udp_recv,
+    .fd = udp_fd,
+    .close = udp_close,
+};
+
+int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
+{
+	static const uint32_t never;
+	struct vb_udp *u = calloc(1, sizeof *u);
+	int rc;
+
+	if (u == NULL)
+		return -ENOMEM;
+	u->link.ops = &udp_ops;
+	u->cfg = *cfg;
+	if (cfg->tap == NULL || cfg->tap_on == NULL)
+		u->cfg.tap_on = &never;
+	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
+		if (u->cfg.counters[i] == NULL)
+			u->cfg.counters[i] = &u->nobody;
+	rc = vb_udp_rx_open(&u->rx);
+	if (rc)
+		goto free_link;
+	rc = vb_udp_sock_receive(cfg->rx_fd);
+	if (rc)
+		goto free_rx;
+	rc = vb_udp_socks_open(&u->socks);
+	if (rc)
+		goto free_rx;
+	*out = &u->link;
+	return 0;
+
+free_rx:
+	free(u->rx.buf);
+free_link:
+	free(u);
+	return rc;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The UDP link's own structures, shared by the udp*.c files of this folder. */
+#ifndef VB_LINK_UDP_PRIV_H
+#define VB_LINK_UDP_PRIV_H
+
+#include "link/udp.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* Sockets that send: one for each UDP source port in use, up to this many. */
+#define VB_UDP_SEND_SOCKS 64
+
+/* A datagram's payload over IPv4; a train of UDP_SEGMENT is one datagram until it is cut. */
+#define VB_UDP_PAYLOAD_MAX_IPV4 65507
+#define VB_UDP_PAYLOAD_MAX_IPV6 65487
+#define VB_UDP_TRAIN_MAX 64 /* UDP_MAX_SEGMENTS of kernels before 6.9 */
+
+/* 64 KiB is the longest datagram or train; a few buffers, so that they stay in a second-level
+ * cache until the core has copied them out. */
+#define VB_UDP_RX_BUFS 8
+#define VB_UDP_RX_BYTES 65536
+#define VB_UDP_RX_CONTROL 256
+
+struct vb_udp_sock {
+	int fd;        /* -1: not open */
+	uint32_t key;  /* of the source port that was asked for, see udp_sock.c */
+	uint16_t port; /* the source port it has */
+	bool is_ipv6;
+	bool gso;        /* UDP_SEGMENT works */
+	bool flow_label; /* the kernel takes IPv6 flow labels that nobody has leased */
+};
+
+struct vb_udp_socks {
+	struct vb_udp_sock own[2]; /* IPv4, IPv6: on a port of the kernel's choice */
+	/* On ports asked for. fd -1: that port could not be had, the own socket stands in. */
+	struct vb_udp_sock sock[VB_UDP_SEND_SOCKS];
+	uint32_t cnt, last;
+};
+
+#define VB_UDP_IOV_MAX (VB_TX_BATCH_PKTS * 2 + VB_TX_BATCH_SEGS)
+#define VB_UDP_TX_CONTROL 128
+
+struct vb_udp_tx {
+	struct iovec iov[VB_UDP_IOV_MAX];
+	uint16_t iov_at[VB_TX_BATCH_PKTS + 1]; /* first iovec of each packet of a train */
+	uint8_t trailer[VB_TX_BATCH_PKTS][8];  /* pad and ICRC */
+	struct mmsghdr msg[VB_TX_BATCH_PKTS];  /* without UDP_SEGMENT: one for each packet */
+	struct vb_seg tap_seg[VB_TX_BATCH_SEGS + 2];
+};
+
+/* One received datagram or train. */
+struct vb_udp_rx_buf {
+	struct vb_path path;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} name;
+	_Alignas(struct cmsghdr) uint8_t control[VB_UDP_RX_CONTROL];
+	_Alignas(64) uint8_t data[VB_UDP_RX_BYTES];
+};
+
+struct vb_udp_rx {
+	struct vb_udp_rx_buf *buf; /* VB_UDP_RX_BUFS of them */
+	struct iovec iov[VB_UDP_RX_BUFS];
+	struct mmsghdr msg[VB_UDP_RX_BUFS];
+	uint32_t ask; /* buffers to fill with the next call; grows while they come back full */
+	uint32_t cnt, next; /* buffers filled, and the first of them that has packets left */
+	/* The train at hand, buffer next: bytes in all, bytes taken, and of each packet. */
+	uint32_t len, at, seg_len;
+	uint32_t seg_no; /* of the packet at at */
+	bool is_begun;   /* its control data is read */
+	struct vb_icrc_udp udp;
+	struct vb_counters *counters;
+};
+
+struct vb_udp {
+	struct vb_link link; /* first: the link is the object */
+	struct vb_udp_config cfg;
+	struct vb_counters nobody; /* for ports without counters */
+	struct vb_udp_socks socks;
+	struct vb_udp_tx tx;
+	struct vb_udp_rx rx;
+};
+
+/* udp_sock.c */
+
+/* Opens the sockets of the kernel's choice. -EAFNOSUPPORT: neither IPv4 nor IPv6. */
+int vb_udp_socks_open(struct vb_udp_socks *s);
+void vb_udp_socks_close(struct vb_udp_socks *s);
+
+/*
+ * The socket to send from with source port @sport (0: any). What it returns may have another port,
+ * when somebody else has this one or there are too many: the ICRC must be made with ->port. NULL:
+ * this machine does not have the address family.
+ */
+struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, bool is_ipv6, uint16_t sport);
+
+/* Prepares the socket of the SO_REUSEPORT group for receiving. */
+int vb_udp_sock_receive(int fd);
+
+/* udp_tx.c, udp_rx.c: the rows of struct vb_link_ops */
+uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);
+uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
+int vb_udp_rx_open(struct vb_udp_rx *rx);
+
+static inline struct vb_udp *vb_udp_of(struct vb_link *l)
+{
+	return (struct vb_udp *)l;
+}
+
+static inline struct vb_counters *vb_udp_counters(struct vb_udp *u, uint8_t port)
+{
+	return port < VB_UDP_PORTS_MAX ? u->cfg.counters[port] : &u->nobody;
+}
+
+static inline bool vb_udp_is_tapped(const struct vb_udp *u)
+{
+	return __builtin_expect(__atomic_load_n(u->cfg.tap_on, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* True for ff00::/8 and ::ffff:224.0.0.0/100. */
+static inline bool vb_udp_is_multicast(const struct vb_gid *g)
+{
+	return g->b[0] == 0xff || (vb_gid_is_ipv4(g) && g->b[12] >> 4 == 0xe);
+}
+
+/* True for fe80::/10. */
+static inline bool vb_udp_is_link_local(const struct vb_gid *g)
+{
+	return g->b[0] == 0xfe && (g->b[1] & 0xc0) == 0x80;
+}
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving: takes datagrams and trains of UDP_GRO, cuts trains into packets, and checks each ICRC
+ * before anything else is believed. Nothing here grows with what arrives, and every length is
+ * checked: the sender may be anybody.
+ */
+#include "link/udp_priv.h"
+
+#include "wire/hdr.h"
+
+#include <errno.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IPV4_DF 0x4000
+#define OPT_IPV6_FLOWINFO 11 /* linux/in6.h */
+#define PACKET_MIN (VB_BTH_LEN + VB_ICRC_LEN)
+
+/* Rounds of buffers in one call that may turn out to hold nothing but garbage. */
+#define FRUITLESS_ROUNDS 4
+
+int vb_udp_rx_open(struct vb_udp_rx *rx)
+{
+	rx->buf = aligned_alloc(_Alignof(struct vb_udp_rx_buf), VB_UDP_RX_BUFS * sizeof *rx->buf);
+	if (rx->buf == NULL)
+		return -ENOMEM;
+	rx->ask = 1;
+	return 0;
+}
+
+/* Waits for nothing. Returns false when no datagram is there. */
+static bool fill(struct vb_udp *u)
+{
+	struct vb_udp_rx *rx = &u->rx;
+	int n;
+
+	for (uint32_t i = 0; i < rx->ask; i++) {
+		struct vb_udp_rx_buf *b = &rx->buf[i];
+
+		rx->iov[i] = (struct iovec){b->data, sizeof b->data};
+		rx->msg[i].msg_hdr = (struct msghdr){.msg_name = &b->name,
+						     .msg_namelen = sizeof b->name,
+						     .msg_iov = &rx->iov[i],
+						     .msg_iovlen = 1,
+						     .msg_control = b->control,
+						     .msg_controllen = sizeof b->control};
+	}
+	n = recvmmsg(u->cfg.rx_fd, rx->msg, rx->ask, MSG_DONTWAIT, NULL);
+	rx->next = 0;
+	rx->is_begun = false;
+	rx->cnt = n > 0 ? (uint32_t)n : 0;
+	/* A look at an idle socket is cheapest with one buffer; under load the call is. */
+	if (rx->cnt == rx->ask && rx->ask < VB_UDP_RX_BUFS)
+		rx->ask *= 2;
+	else if (rx->cnt == 0)
+		rx->ask = 1;
+	return rx->cnt != 0;
+}
+
+static void gid_from_ipv4(struct vb_gid *g, const void *addr)
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	memcpy(g->b, mapped, sizeof mapped);
+	memcpy(g->b + 12, addr, 4);
+}
+
+/* What control data says of a datagram. */
+struct control {
+	struct vb_gid local;
+	uint32_t ifindex, flow_label;
+	int gso, traffic_class, hop_limit;
+	bool has_local;
+};
+
+static bool is_control(const struct cmsghdr *c, int level, int type, size_t len)
+{
+	return c->cmsg_level == level && c->cmsg_type == type && c->cmsg_len >= CMSG_LEN(len);
+}
+
+static void read_control_ipv4(struct control *c, struct cmsghdr *h)
+{
+	if (is_control(h, IPPROTO_IP, IP_TOS, 1)) {
+		c->traffic_class = *CMSG_DATA(h);
+	} else if (is_control(h, IPPROTO_IP, IP_TTL, sizeof(int))) {
+		memcpy(&c->hop_limit, CMSG_DATA(h), sizeof(int));
+	} else if (is_control(h, IPPROTO_IP, IP_PKTINFO, sizeof(struct in_pktinfo))) {
+		struct in_pktinfo info;
+
+		memcpy(&info, CMSG_DATA(h), sizeof info);
+		gid_from_ipv4(&c->local, &info.ipi_addr);
+		c->ifindex = (uint32_t)info.ipi_ifindex;
+		c->has_local = true;
+	}
+}
+
+static void read_control_ipv6(struct control *c, struct cmsghdr *h)
+{
+	if (is_control(h, IPPROTO_IPV6, IPV6_TCLASS, sizeof(int))) {
+		memcpy(&c->traffic_class, CMSG_DATA(h), sizeof(int));
+	} else if (is_control(h, IPPROTO_IPV6, IPV6_HOPLIMIT, sizeof(int))) {
+		memcpy(&c->hop_limit, CMSG_DATA(h), sizeof(int));
+	} else if (is_control(h, IPPROTO_IPV6, OPT_IPV6_FLOWINFO, sizeof(uint32_t))) {
+		uint32_t flowinfo;
+
+		memcpy(&flowinfo, CMSG_DATA(h), sizeof flowinfo);
+		c->flow_label = ntohl(flowinfo) & 0xfffff;
+	} else if (is_control(h, IPPROTO_IPV6, IPV6_PKTINFO, sizeof(struct in6_pktinfo))) {
+		struct in6_pktinfo info;
+
+		memcpy(&info, CMSG_DATA(h), sizeof info);
+		memcpy(c->local.b, &info.ipi6_addr, sizeof c->local.b);
+		c->ifindex = info.ipi6_ifindex;
+		c->has_local = true;
+	}
+}
+
+static void read_control(struct control *c, struct msghdr *m)
+{
+	*c = (struct control){0};
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h != NULL; h = CMSG_NXTHDR(m, h)) {
+		if (h->cmsg_level == IPPROTO_IPV6)
+			read_control_ipv6(c, h);
+		else if (h->cmsg_level == IPPROTO_IP)
+			read_control_ipv4(c, h);
+		else if (is_control(h, IPPROTO_UDP, UDP_GRO, sizeof(int)))
+			memcpy(&c->gso, CMSG_DATA(h), sizeof(int));
+	}
+}
+
+static bool read_source(const struct vb_udp_rx_buf *b, socklen_t len, struct vb_gid *gid,
+			uint16_t *port)
+{
+	if (b->name.sa.sa_family == AF_INET6 && len >= sizeof b->name.in6) {
+		memcpy(gid->b, &b->name.in6.sin6_addr, sizeof gid->b);
+		*port = ntohs(b->name.in6.sin6_port);
+		return true;
+	}
+	if (b->name.sa.sa_family == AF_INET && len >= sizeof b->name.in) {
+		gid_from_ipv4(gid, &b->name.in.sin_addr);
+		*port = ntohs(b->name.in.sin_port);
+		return true;
+	}
+	return false;
+}
+
+/* Reads what came with buffer next. False: not for an HCA port of ours, or not whole. */
+static bool begin_train(struct vb_udp *u)
+{
+	struct vb_udp_rx *rx = &u->rx;
+	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
+	struct msghdr *m = &rx->msg[rx->next].msg_hdr;
+	struct vb_path *p = &b->path;
+	struct control c;
+
+	*p = (struct vb_path){0};
+	read_control(&c, m);
+	if (!c.has_local || !read_source(b, m->msg_namelen, &p->sgid, &p->udp_sport))
+		return false;
+	p->port = u->cfg.port_of(u->cfg.ctx, &c.local, c.ifindex);
+	if (p->port == 0 || p->port >= VB_UDP_PORTS_MAX)
+		return false;
+	rx->counters = u->cfg.counters[p->port];
+	rx->len = rx->msg[rx->next].msg_len;
+	if (rx->len == 0 || (m->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+		return false;
+	}
+	p->dgid = c.local;
+	p->flow_label = c.flow_label;
+	p->traffic_class = (uint8_t)c.traffic_class;
+	p->hop_limit = (uint8_t)c.hop_limit;
+	rx->udp = (struct vb_icrc_udp){.src = p->sgid,
+				       .dst = p->dgid,
+				       .sport = p->udp_sport,
+				       .dport = VB_ROCE_PORT,
+				       .ip_frag = IPV4_DF};
+	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
+	rx->at = 0;
+	rx->seg_no = 0;
+	rx->is_begun = true;
+	return true;
+}
+
+static uint32_t icrc_of(const struct vb_icrc_udp *in, const uint8_t *pkt, uint32_t len)
+{
+	uint32_t crc = vb_icrc_start(in, len);
+
+	crc = vb_icrc_headers(crc, pkt, VB_BTH_LEN);
+	return vb_icrc_bytes(crc, pkt + VB_BTH_LEN, len - PACKET_MIN);
+}
+
+/*
+ * The ICRC covers the IPv4 identification, which a UDP socket does not see. Senders like this one
+ * number the segments of a train; others, as rxe, put any number there, or leave DF off.
+ */
+static bool check_icrc(struct vb_icrc_udp *in, uint32_t seg_no, const uint8_t *pkt, uint32_t len)
+{
+	uint32_t got = vb_icrc_read(pkt + len - VB_ICRC_LEN), crc;
+
+	in->ip_id = (uint16_t)seg_no;
+	in->ip_frag = IPV4_DF;
+	crc = icrc_of(in, pkt, len);
+	if (crc == got)
+		return true;
+	if (!vb_gid_is_ipv4(&in->src))
+		return false;
+	if (vb_icrc_solve_id(crc, got, in->ip_id, vb_icrc_behind_id(len), &in->ip_id))
+		return true;
+	in->ip_frag = 0;
+	crc = icrc_of(in, pkt, len);
+	return vb_icrc_solve_id(crc, got, in->ip_id, vb_icrc_behind_id(len), &in->ip_id);
+}
+
+static void tap_received(struct vb_udp *u, const struct vb_path *p, const uint8_t *pkt,
+			 uint32_t len)
+{
+	struct vb_seg seg = {pkt, len};
+	struct vb_udp_tap tap = {.udp = u->rx.udp,
+				 .flow_label = p->flow_label,
+				 .port = p->port,
+				 .traffic_class = p->traffic_class,
+				 .hop_limit = p->hop_limit,
+				 .seg_cnt = 1,
+				 .seg = &seg};
+
+	u->cfg.tap(u->cfg.ctx, &tap);
+}
+
+/* Takes the next packet of the train at hand. False: it was dropped. */
+static bool take_packet(struct vb_udp *u, struct vb_rx *out)
+{
+	struct vb_udp_rx *rx = &u->rx;
+	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
+	const uint8_t *pkt = b->data + rx->at;
+	uint32_t left = rx->len - rx->at, len = rx->seg_len < left ? rx->seg_len : left;
+	uint32_t seg_no = rx->seg_no++;
+
+	rx->at += len;
+	if (len < PACKET_MIN) {
+		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+		return false;
+	}
+	if (!check_icrc(&rx->udp, seg_no, pkt, len)) {
+		vb_count(rx->counters, VB_COUNTER_rx_icrc_encapsulated);
+		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+		return false;
+	}
+	if (vb_udp_is_tapped(u))
+		tap_received(u, &b->path, pkt, len);
+	*out = (struct vb_rx){
+	    .pkt = pkt, .len = len - VB_ICRC_LEN, .avail = len - VB_ICRC_LEN, .path = &b->path};
+	return true;
+}
+
+/* Takes packets of the train at hand, up to @cnt. */
+static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
+{
+	struct vb_udp_rx *rx = &u->rx;
+	uint64_t bytes = 0;
+	uint32_t n = 0;
+
+	while (n < cnt && rx->at < rx->len)
+		if (take_packet(u, &out[n])) {
+			bytes += out[n].len + VB_ICRC_LEN;
+			n++;
+		}
+	if (n == 0)
+		return 0;
+	vb_count_add(rx->counters, VB_COUNTER_port_rcv_packets, n);
+	vb_count_add(rx->counters, VB_COUNTER_port_rcv_data, bytes / 4);
+	vb_count_add(rx->counters,
+		     vb_udp_is_multicast(&rx->udp.dst) ? VB_COUNTER_multicast_rcv_packets
+						       : VB_COUNTER_unicast_rcv_packets,
+		     n);
+	return n;
+}
+
+/* Takes packets of the buffers that are filled, up to @cnt. */
+static uint32_t take_filled(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
+{
+	struct vb_udp_rx *rx = &u->rx;
+	uint32_t n = 0;
+
+	while (n < cnt && rx->next < rx->cnt) {
+		if (rx->is_begun || begin_train(u))
+			n += take_train(u, out + n, cnt - n);
+		else
+			rx->at = rx->len = 0;
+		if (rx->at == rx->len) {
+			rx->next++;
+			rx->is_begun = false;
+		}
+	}
+	return n;
+}
+
+uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	struct vb_udp *u = vb_udp_of(l);
+	uint32_t n = take_filled(u, rx, cnt);
+
+	(void)now;
+	/* Buffers may be filled again only when no packet of them is being handed out. A flood of
+	 * garbage ends the call without a packet; the descriptor stays readable. */
+	for (uint32_t i = 0; n == 0 && cnt != 0 && i < FRUITLESS_ROUNDS && fill(u); i++)
+		n = take_filled(u, rx, cnt);
+	return n;
+}

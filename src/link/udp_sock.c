@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sockets of the UDP link and their options: ip(7), ipv6(7), udp(7).
+ *
+ * Sockets that send are not connected: with IP_PMTUDISC_DO such a socket sends identification 0,
+ * which the ICRC has to know, and connect() would make the kernel choose the identification.
+ */
+#include "link/udp_priv.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <unistd.h>
+
+/* From linux/in6.h, which cannot be included beside netinet/in.h. */
+#define OPT_IPV6_FLOWINFO 11
+#define OPT_IPV6_FLOWINFO_SEND 33
+
+#define RX_BUFFER_BYTES (8 << 20)
+#define TX_BUFFER_BYTES (1 << 20)
+#define DEFAULT_TTL 64
+
+static int set_int(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
+}
+
+static uint32_t sock_key(bool is_ipv6, uint16_t port)
+{
+	return (uint32_t)is_ipv6 << 16 | port;
+}
+
+/* Whatever arrives at a port that only sends is dropped before it takes memory. */
+static int drop_input(int fd)
+{
+	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog prog = {.len = 1, .filter = &none};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) ? -errno : 0;
+}
+
+/* UDP checksums stay on: UDP_SEGMENT refuses sockets with SO_NO_CHECK, and the device or nobody
+ * (loopback) computes them. */
+static int set_send_options(int fd, bool is_ipv6)
+{
+	int level = is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, rc;
+
+	/* Both ends of a connection use one source port; two processes of one host can share it
+	 * only this way. */
+	rc = set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (rc == 0)
+		rc = drop_input(fd);
+	if (rc == 0)
+		rc = is_ipv6 ? set_int(fd, level, IPV6_V6ONLY, 1) : 0;
+	if (rc == 0)
+		rc = is_ipv6 ? set_int(fd, level, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO)
+			     : set_int(fd, level, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	if (rc == 0)
+		rc = is_ipv6 ? set_int(fd, level, IPV6_UNICAST_HOPS, DEFAULT_TTL)
+			     : set_int(fd, level, IP_TTL, DEFAULT_TTL);
+	if (rc)
+		return rc;
+	/* As large as allowed; smaller ones only make a full link more frequent. */
+	(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, 1);
+	(void)set_int(fd, SOL_SOCKET, SO_SNDBUF, TX_BUFFER_BYTES);
+	if (is_ipv6)
+		(void)set_int(fd, level, IPV6_AUTOFLOWLABEL, 0);
+	return 0;
+}
+
+static int sock_bind(int fd, bool is_ipv6, uint16_t port, uint16_t *bound)
+{
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} a = {.in = {.sin_family = AF_INET, .sin_port = htons(port)}};
+	socklen_t len = sizeof a.in;
+
+	if (is_ipv6) {
+		a.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+		len = sizeof a.in6;
+	}
+	if (bind(fd, &a.sa, len) || getsockname(fd, &a.sa, &len))
+		return -errno;
+	*bound = ntohs(is_ipv6 ? a.in6.sin6_port : a.in.sin_port);
+	return 0;
+}
+
+static int sock_open(struct vb_udp_sock *s, bool is_ipv6, uint16_t port)
+{
+	int segment = 0, rc;
+	socklen_t len = sizeof segment;
+	int fd = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	s->fd = -1;
+	s->key = sock_key(is_ipv6, port);
+	s->is_ipv6 = is_ipv6;
+	if (fd < 0)
+		return -errno;
+	rc = set_send_options(fd, is_ipv6);
+	if (rc == 0)
+		rc = sock_bind(fd, is_ipv6, port, &s->port);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	s->fd = fd;
+	/* A kernel that does not know UDP_SEGMENT would send a train as one datagram. */
+	s->gso = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len) == 0;
+	s->flow_label = is_ipv6 && set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO_SEND, 1) == 0;
+	return 0;
+}
+
+int vb_udp_socks_open(struct vb_udp_socks *s)
+{
+	int rc;
+
+	memset(s, 0, sizeof *s);
+	s->own[1].fd = -1;
+	rc = sock_open(&s->own[0], false, 0);
+	if (rc == 0 || rc == -EAFNOSUPPORT)
+		rc = sock_open(&s->own[1], true, 0);
+	/* IPv6 may be switched off at boot (no such family) or by sysctl. */
+	if ((rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL) && s->own[0].fd >= 0)
+		rc = 0;
+	if (rc)
+		vb_udp_socks_close(s);
+	return rc;
+}
+
+static void sock_close(struct vb_udp_sock *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+void vb_udp_socks_close(struct vb_udp_socks *s)
+{
+	sock_close(&s->own[0]);
+	sock_close(&s->own[1]);
+	for (uint32_t i = 0; i < s->cnt; i++)
+		sock_close(&s->sock[i]);
+	s->cnt = 0;
+}
+
+static struct vb_udp_sock *sock_or_own(struct vb_udp_socks *s, struct vb_udp_sock *e)
+{
+	struct vb_udp_sock *own = &s->own[e->is_ipv6];
+
+	return e->fd >= 0 ? e : own->fd >= 0 ? own : NULL;
+}
+
+struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, bool is_ipv6, uint16_t sport)
+{
+	uint32_t key = sock_key(is_ipv6, sport);
+	struct vb_udp_sock *e = &s->own[is_ipv6];
+
+	if (sport == 0 || e->fd < 0)
+		return e->fd >= 0 ? e : NULL;
+	if (s->cnt != 0 && s->sock[s->last].key == key)
+		return sock_or_own(s, &s->sock[s->last]);
+	for (uint32_t i = 0; i < s->cnt; i++)
+		if (s->sock[i].key == key) {
+			s->last = i;
+			return sock_or_own(s, &s->sock[i]);
+		}
+	if (s->cnt == VB_UDP_SEND_SOCKS) {
+		/* By the port, so that a flow stays on one socket. */
+		e = &s->sock[sport % VB_UDP_SEND_SOCKS];
+		return e->is_ipv6 == is_ipv6 ? sock_or_own(s, e) : &s->own[is_ipv6];
+	}
+	s->last = s->cnt++;
+	e = &s->sock[s->last];
+	/* Failure (port taken, no descriptors) is remembered as fd -1. */
+	(void)sock_open(e, is_ipv6, sport);
+	return sock_or_own(s, e);
+}
+
+/* A hint of size only: what the kernel grants decides how much may be in flight, not whether it
+ * works. */
+static void set_receive_buffer(int fd)
+{
+	int have = 0;
+	socklen_t len = sizeof have;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &have, &len) == 0 && have >= 2 * RX_BUFFER_BYTES)
+		return;
+	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, RX_BUFFER_BYTES))
+		(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, RX_BUFFER_BYTES);
+}
+
+static int set_receive_ipv6(int fd)
+{
+	int rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+
+	if (rc == 0)
+		rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	if (rc == 0)
+		rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	if (rc == 0)
+		rc = set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO, 1);
+	/* rxe sends UDP checksum 0 over IPv6, too. */
+	if (rc == 0)
+		rc = set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+	return rc;
+}
+
+int vb_udp_sock_receive(int fd)
+{
+	int domain = 0, rc;
+	socklen_t len = sizeof domain;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
+		return -errno;
+	/* A dual-stack socket takes the options of both levels; IPv4 packets bring the address as
+	 * IPV6_PKTINFO, but TOS and TTL only as IPv4's own. */
+	rc = domain == AF_INET6 ? set_receive_ipv6(fd) : set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
+	if (rc == 0)
+		rc = set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
+	if (rc == 0)
+		rc = set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
+	if (rc)
+		return rc;
+	/* Without it (kernels before 5.0) packets arrive one by one. */
+	(void)set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
+	set_receive_buffer(fd);
+	return 0;
+}
