@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What main.c runs; each returns the number of completions it judged. */
+#ifndef VB_TESTS_PROPERTY_SCENARIOS_H
+#define VB_TESTS_PROPERTY_SCENARIOS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One world made from @seed: random.c. */
+uint64_t scenario_run(uint64_t seed, bool verbose);
+/* All masks of lost, doubled and late packets over small exchanges: masks.c. */
+uint64_t masks_run_all(void);
+
+#endif
