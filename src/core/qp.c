@@ -152,6 +152,7 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 	qp->type = init->type;
 	qp->ops = vb_transport_of(init->type);
 	qp->sq_sig_all = init->sq_sig_all;
+	qp->mtu = vb_mtu_bytes(VB_MTU_256); /* until RTR says which: work may be posted in ERR */
 	vb_list_init(&qp->active);
 	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, init->owner);
 	for (int i = 0; i < VB_TIMER_CNT; i++)
