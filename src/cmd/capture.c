@@ -5,9 +5,9 @@
  * them.
  */
 #include "cmd/cmd.h"
-#include "cmd/ring_reader.h"
 #include "export/pcapng.h"
 #include "node/broker.h"
+#include "node/ring_reader.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -256,12 +256,14 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 
 		if (rc == -EADDRINUSE) {
 			int cnt = vb_port_owners(owner, OWNERS_MAX);
-			bool ours = false;
+			bool survivors = false;
 
-			/* Sockets of this user may be those of an earlier broker's clients. */
+			/* Clients of an earlier broker may have it; they will bring the chest. */
 			for (int i = 0; i < cnt; i++)
-				ours |= owner[i].inode && owner[i].uid == geteuid();
-			if ((ours || !cnt) && vb_time_since(c->since, now) < SURVIVORS_NS) {
+				survivors |=
+				    owner[i].uid == geteuid() &&
+				    (owner[i].is_client || (owner[i].inode && !owner[i].pid));
+			if (survivors && vb_time_since(c->since, now) < SURVIVORS_NS) {
 				b->retry_due = now + RETRY_NS;
 				return false;
 			}

@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Names that show in /proc/PID/maps. */
+#define VB_MEMORY_HOST "verbena-host"
+#define VB_MEMORY_SLOT "verbena-slot"
+
 /* Makes @size zero bytes. Returns a descriptor, or a negative errno. */
 int vb_memory_create(const char *name, size_t size);
 

@@ -3,6 +3,7 @@
  * proc(5) */
 #include "node/port_owner.h"
 
+#include "node/memory.h"
 #include "wire/icrc.h"
 
 #include <ctype.h>
@@ -47,6 +48,20 @@ static void comm_of(pid_t pid, char *comm, size_t size)
 	fclose(f);
 }
 
+static bool maps_slot(pid_t pid)
+{
+	char path[64], line[512];
+	bool found = false;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	FILE *f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof line, f))
+		found = strstr(line, "/memfd:" VB_MEMORY_SLOT) != NULL;
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* Sets the pid of each socket in @o that process @pid has. */
 static void match_process(pid_t pid, struct vb_port_owner *o, int cnt)
 {
@@ -70,6 +85,7 @@ static void match_process(pid_t pid, struct vb_port_owner *o, int cnt)
 		for (int i = 0; i < cnt; i++)
 			if (!o[i].pid && o[i].inode && o[i].inode == inode) {
 				o[i].pid = pid;
+				o[i].is_client = maps_slot(pid);
 				comm_of(pid, o[i].comm, sizeof o[i].comm);
 			}
 	}
@@ -91,24 +107,43 @@ int vb_port_owners(struct vb_port_owner *o, int max)
 	return cnt;
 }
 
-void vb_port_explain(const struct vb_port_owner *o, int cnt, char *text, size_t size)
+/* The one that tells most: a client, a process, anything. */
+static const struct vb_port_owner *best_owner(const struct vb_port_owner *o, int cnt)
 {
-	if (cnt == 0)
+	const struct vb_port_owner *best = NULL;
+
+	for (int i = 0; i < cnt; i++)
+		if (!best || (o[i].is_client && !best->is_client) || (o[i].pid && !best->pid))
+			best = &o[i];
+	return best;
+}
+
+void vb_port_explain(const struct vb_port_owner *owner, int cnt, char *text, size_t size)
+{
+	const struct vb_port_owner *o = best_owner(owner, cnt);
+
+	if (!o)
 		snprintf(
 		    text, size,
 		    "UDP port 4791 is taken by a socket that /proc/net/udp does not show; find its "
 		    "owner with 'ss -ulpn sport = 4791' as root");
-	else if (o->inode == 0)
+	else if (o->is_client)
 		snprintf(
 		    text, size,
-		    "UDP port 4791 is taken by the kernel (rdma_rxe?); remove its devices with "
-		    "'rdma link delete', or use another network namespace");
+		    "UDP port 4791 is held by process %d (%s), whose broker was killed and which "
+		    "does not answer; end or continue it",
+		    (int)o->pid, o->comm);
 	else if (o->pid)
 		snprintf(
 		    text, size,
 		    "UDP port 4791 is taken by process %d (%s) of user %u; end it, or use another "
 		    "network namespace",
 		    (int)o->pid, o->comm, (unsigned)o->uid);
+	else if (o->inode == 0)
+		snprintf(
+		    text, size,
+		    "UDP port 4791 is taken by the kernel (rdma_rxe?); remove its devices with "
+		    "'rdma link delete', or use another network namespace");
 	else
 		snprintf(text, size,
 			 "UDP port 4791 is taken by a process of user %u; end it, or use another "

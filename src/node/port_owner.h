@@ -3,6 +3,7 @@
 #ifndef VB_NODE_PORT_OWNER_H
 #define VB_NODE_PORT_OWNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,6 +12,7 @@ struct vb_port_owner {
 	uid_t uid;
 	uint64_t inode; /* of the socket; 0: the kernel's own, as rdma_rxe's */
 	pid_t pid;      /* 0: not known, e.g. another user's */
+	bool is_client; /* has slot memory mapped: a client of a broker, dead or alive */
 	char comm[16];
 };
 

@@ -20,7 +20,7 @@
 static int host_create(struct vb_slots *s)
 {
 	void *p;
-	int fd = vb_memory_create("verbena-host", sizeof *s->host);
+	int fd = vb_memory_create(VB_MEMORY_HOST, sizeof *s->host);
 
 	if (fd < 0)
 		return fd;
@@ -57,7 +57,7 @@ static int slot_make(struct vb_slots *s)
 	int mem_fd = -1, rc;
 
 	if (k >= VB_SLOT_FIRST) {
-		mem_fd = vb_memory_create("verbena-slot", sizeof *slot->shm);
+		mem_fd = vb_memory_create(VB_MEMORY_SLOT, sizeof *slot->shm);
 		if (mem_fd < 0)
 			return mem_fd;
 		rc = vb_memory_map(mem_fd, sizeof *slot->shm, true, &p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading a capture ring, see ring_reader.h and link/capture.h. */
-#include "cmd/ring_reader.h"
+#include "node/ring_reader.h"
 
 #include <string.h>
 

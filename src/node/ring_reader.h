@@ -4,8 +4,8 @@
  * the ring is another program's word: lengths are checked, and a record counts only when the writer
  * was not near it while it was copied.
  */
-#ifndef VB_CMD_RING_READER_H
-#define VB_CMD_RING_READER_H
+#ifndef VB_NODE_RING_READER_H
+#define VB_NODE_RING_READER_H
 
 #include "link/capture.h"
 

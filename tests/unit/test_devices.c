@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The device table: order, names, GID indices and MTU as network devices come, change and go. */
+#include "cmocka_env.h"
+#include "node/devices.h"
+
+#include <stdio.h>
+
+static struct vb_host_shm host;
+static struct vb_netdevs net;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&host, 0, sizeof host);
+	memset(&net, 0, sizeof net);
+	return 0;
+}
+
+static struct vb_netdev *add_dev(uint32_t ifindex, const char *name, uint32_t mtu)
+{
+	struct vb_netdev *d = &net.dev[net.dev_cnt++];
+
+	*d = (struct vb_netdev){.ifindex = ifindex, .mtu = mtu, .is_up = true, .has_carrier = true};
+	d->is_loopback = strcmp(name, "lo") == 0;
+	d->wants_link_local = !d->is_loopback;
+	snprintf(d->name, sizeof d->name, "%s", name);
+	if (!d->is_loopback)
+		memcpy(d->mac, (uint8_t[]){2, 0, 0, 0, 0, (uint8_t)ifindex}, 6);
+	return d;
+}
+
+static struct vb_netdev_addr *add_addr(uint32_t ifindex, uint8_t last, bool ip4, bool link_local)
+{
+	struct vb_netdev_addr *a = &net.addr[net.addr_cnt++];
+
+	*a = (struct vb_netdev_addr){
+	    .ifindex = ifindex, .is_ready = true, .is_link_local = link_local};
+	if (ip4)
+		a->gid.b[10] = a->gid.b[11] = 0xff;
+	else
+		a->gid.b[0] = 0xfe, a->gid.b[1] = link_local ? 0x80 : 0xc0;
+	a->gid.b[15] = last;
+	return a;
+}
+
+static void devices_update__loopback_last(void **state)
+{
+	(void)state;
+	add_dev(1, "lo", 65536);
+	add_dev(4, "eth0", 1500);
+	add_dev(7, "eth1", 9000);
+	add_addr(1, 1, true, false);
+	add_addr(4, 4, true, false);
+	add_addr(7, 7, true, false);
+	assert_true(vb_devices_update(&host, &net));
+	assert_int_equal(host.device_cnt, 3);
+	assert_string_equal(host.device[0].name, "verbena0");
+	assert_string_equal(host.device[0].ifname, "eth0");
+	assert_string_equal(host.device[1].ifname, "eth1");
+	assert_string_equal(host.device[2].ifname, "lo");
+	assert_int_equal(host.generation, 1);
+	assert_int_equal(host.seq % 2, 0);
+	/* The same again is no change. */
+	assert_false(vb_devices_update(&host, &net));
+	assert_int_equal(host.generation, 1);
+}
+
+static void devices_update__needs_up_and_address(void **state)
+{
+	(void)state;
+	add_dev(2, "eth0", 1500)->is_up = false;
+	add_dev(3, "eth1", 1500);
+	add_dev(4, "eth2", 1500);
+	add_addr(2, 2, true, false);
+	add_addr(4, 4, false, true)->is_ready = false; /* tentative */
+	assert_false(vb_devices_update(&host, &net));
+	assert_int_equal(host.device_cnt, 0);
+	net.addr[1].is_ready = true;
+	assert_true(vb_devices_update(&host, &net));
+	assert_string_equal(host.device[0].ifname, "eth2");
+}
+
+static void devices_update__carrier_is_port_state(void **state)
+{
+	(void)state;
+	add_dev(2, "eth0", 1500)->has_carrier = false;
+	add_addr(2, 2, true, false);
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device[0].is_up, 0);
+	net.dev[0].has_carrier = true;
+	assert_true(vb_devices_update(&host, &net));
+	assert_int_equal(host.device[0].is_up, 1);
+	net.dev[0].is_up = false;
+	assert_true(vb_devices_update(&host, &net));
+	assert_int_equal(host.device[0].is_up, 0);
+	assert_int_equal(host.device[0].ifindex, 2);
+}
+
+static void devices_update__active_mtu(void **state)
+{
+	static const struct {
+		uint32_t netdev, active;
+	} mtu[] = {{65536, VB_MTU_4096}, {4176, VB_MTU_4096}, {4175, VB_MTU_2048},
+		   {9000, VB_MTU_4096},  {2128, VB_MTU_2048}, {1500, VB_MTU_1024},
+		   {1103, VB_MTU_512},   {591, VB_MTU_256},   {68, VB_MTU_256}};
+
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	add_addr(2, 2, true, false);
+	for (size_t i = 0; i < sizeof mtu / sizeof mtu[0]; i++) {
+		net.dev[0].mtu = mtu[i].netdev;
+		vb_devices_update(&host, &net);
+		assert_int_equal(host.device[0].active_mtu, mtu[i].active);
+	}
+}
+
+/* IBT-97, RoCE: index 0 is the link-local GID even when it is the last to come. */
+static void gids__link_local_first(void **state)
+{
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	add_addr(2, 9, true, false);
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device[0].gid[0].type, VB_GID_NONE);
+	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV4);
+	add_addr(2, 1, false, true);
+	assert_true(vb_devices_update(&host, &net));
+	assert_int_equal(host.device[0].gid[0].type, VB_GID_IPV6);
+	assert_int_equal(host.device[0].gid[0].gid.b[0], 0xfe);
+	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV4);
+}
+
+static void gids__no_hole_without_link_local(void **state)
+{
+	(void)state;
+	add_dev(1, "lo", 65536);
+	add_addr(1, 1, true, false);
+	add_addr(1, 2, false, false);
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device[0].gid[0].type, VB_GID_IPV4);
+	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV6);
+}
+
+static void gids__index_stays_while_others_go(void **state)
+{
+	(void)state;
+	add_dev(1, "lo", 65536);
+	for (uint8_t i = 0; i < 4; i++)
+		add_addr(1, 10 + i, true, false);
+	vb_devices_update(&host, &net);
+	net.addr[1] = net.addr[3]; /* 11 goes */
+	net.addr_cnt = 3;
+	assert_true(vb_devices_update(&host, &net));
+	assert_int_equal(host.device[0].gid[0].gid.b[15], 10);
+	assert_int_equal(host.device[0].gid[1].type, VB_GID_NONE);
+	assert_int_equal(host.device[0].gid[2].gid.b[15], 12);
+	assert_int_equal(host.device[0].gid[3].gid.b[15], 13);
+	/* The next one takes the free place. */
+	add_addr(1, 20, true, false);
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device[0].gid[1].gid.b[15], 20);
+}
+
+static void gids__more_than_the_table(void **state)
+{
+	(void)state;
+	add_dev(1, "lo", 65536);
+	for (int i = 0; i < VB_GIDS_MAX + 5; i++)
+		add_addr(1, (uint8_t)i, true, false);
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device[0].gid[VB_GIDS_MAX - 1].gid.b[15], VB_GIDS_MAX - 1);
+}
+
+static void devices_update__name_returns(void **state)
+{
+	(void)state;
+	add_dev(1, "lo", 65536);
+	add_dev(2, "eth0", 1500);
+	add_addr(1, 1, true, false);
+	add_addr(2, 2, true, false);
+	vb_devices_update(&host, &net);
+	vb_count_add(&host.past[1], VB_COUNTER_port_xmit_packets, 5);
+	net.dev_cnt = 1; /* eth0 goes */
+	assert_true(vb_devices_update(&host, &net));
+	assert_int_equal(host.device[0].ifindex, 0);
+	assert_int_equal(host.device[0].gid[1].type, VB_GID_NONE);
+	assert_int_equal(host.device_cnt, 2);
+	/* Another one comes first, then eth0 again under a new number. */
+	add_dev(3, "eth3", 1500);
+	add_dev(4, "eth0", 1500);
+	add_addr(3, 3, true, false);
+	add_addr(4, 2, true, false);
+	vb_devices_update(&host, &net);
+	assert_string_equal(host.device[0].ifname, "eth0");
+	assert_int_equal(host.device[0].ifindex, 4);
+	assert_int_equal(host.past[1].v[VB_COUNTER_port_xmit_packets], 5);
+	assert_string_equal(host.device[2].ifname, "eth3");
+}
+
+static void devices_update__rename_keeps_the_device(void **state)
+{
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	add_addr(2, 2, true, false);
+	vb_devices_update(&host, &net);
+	snprintf(net.dev[0].name, sizeof net.dev[0].name, "wan");
+	assert_true(vb_devices_update(&host, &net));
+	assert_string_equal(host.device[0].name, "verbena0");
+	assert_string_equal(host.device[0].ifname, "wan");
+}
+
+static void devices_update__full_table(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX + 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "eth%u", i);
+		add_dev(i + 2, name, 1500);
+		add_addr(i + 2, (uint8_t)i, true, false);
+	}
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device_cnt, VB_DEVICES_MAX);
+}
+
+/* RFC 4291: EUI-64 with the universal bit inverted. */
+static void guid__from_mac(void **state)
+{
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	memcpy(net.dev[0].mac, (uint8_t[]){0x02, 0xfc, 0x11, 0x22, 0x33, 0x44}, 6);
+	add_addr(2, 2, true, false);
+	vb_devices_update(&host, &net);
+	assert_int_equal(host.device[0].guid, UINT64_C(0x00fc11fffe223344));
+}
+
+/* A broker that was killed in the middle of a change leaves seq odd; the next change repairs it. */
+static void host_read__after_half_a_change(void **state)
+{
+	static struct vb_host_shm copy;
+
+	(void)state;
+	host.seq = 7;
+	host.generation = 3;
+	assert_int_equal(vb_host_read(&host, &copy), 3);
+	vb_host_write_begin(&host);
+	assert_int_equal(host.seq % 2, 1);
+	vb_host_write_end(&host);
+	assert_int_equal(host.seq % 2, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup(devices_update__loopback_last, setup),
+	    cmocka_unit_test_setup(devices_update__needs_up_and_address, setup),
+	    cmocka_unit_test_setup(devices_update__carrier_is_port_state, setup),
+	    cmocka_unit_test_setup(devices_update__active_mtu, setup),
+	    cmocka_unit_test_setup(gids__link_local_first, setup),
+	    cmocka_unit_test_setup(gids__no_hole_without_link_local, setup),
+	    cmocka_unit_test_setup(gids__index_stays_while_others_go, setup),
+	    cmocka_unit_test_setup(gids__more_than_the_table, setup),
+	    cmocka_unit_test_setup(devices_update__name_returns, setup),
+	    cmocka_unit_test_setup(devices_update__rename_keeps_the_device, setup),
+	    cmocka_unit_test_setup(devices_update__full_table, setup),
+	    cmocka_unit_test_setup(guid__from_mac, setup),
+	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
