@@ -19,7 +19,7 @@
 /* More than the broker itself waits for survivors of an earlier one. */
 #define DIAL_NS (8 * VB_SEC)
 #define SPAWN_MS 5000
-#define PAUSE_MS_MAX 64
+#define PAUSE_MS_MAX 256 /* after nine attempts, half a second */
 
 vb_time vb_broker_clock(void)
 {
@@ -113,13 +113,17 @@ static int reach(bool start, int *pause_ms, char *why, size_t why_size)
 	if (rc)
 		return rc;
 	sock = vb_broker_connect_once(why, why_size);
-	if (sock == -ECONNREFUSED) {
-		/* Between the broker's bind and listen, or it is just ending. */
-		(void)poll(NULL, 0, *pause_ms);
-		*pause_ms = *pause_ms * 2 > PAUSE_MS_MAX ? PAUSE_MS_MAX : *pause_ms * 2;
-		return -EAGAIN;
+	if (sock != -ECONNREFUSED)
+		return sock;
+	/* Between the broker's bind and listen, or it is just ending. */
+	if (*pause_ms > PAUSE_MS_MAX) {
+		snprintf(why, why_size,
+			 "the broker was started but ends at once; see what 'verbena doctor' says");
+		return -ETIMEDOUT;
 	}
-	return sock;
+	(void)poll(NULL, 0, *pause_ms);
+	*pause_ms *= 2;
+	return -EAGAIN;
 }
 
 int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char *why,
