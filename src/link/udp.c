@@ -29,6 +29,12 @@ static const struct vb_link_ops udp_ops = {
     .close = udp_close,
 };
 
+void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex)
+{
+	if (port < VB_UDP_PORTS_MAX)
+		vb_udp_of(l)->cfg.ifindex[port] = ifindex;
+}
+
 int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 {
 	static const uint32_t never;

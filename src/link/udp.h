@@ -42,4 +42,7 @@ struct vb_udp_config {
 /* Returns 0 and the link in *out, or a negative errno. */
 int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg);
 
+/* HCA port @port has become interface @ifindex. */
+void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex);
+
 #endif

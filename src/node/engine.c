@@ -151,13 +151,13 @@ static void link_tap(void *ctx, const struct vb_udp_tap *t)
 			 (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec);
 }
 
-/* Device @i of the table as an HCA port; a hole in the table is a port that is never used. */
+/* Device @i of the table as an HCA port; a hole in the table has no MTU and takes no QP. */
 static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 {
 	const struct vb_device *dev = &e->devices.device[i];
 
 	return (struct vb_hca_port){
-	    .active_mtu = dev->active_mtu ? (enum vb_mtu)dev->active_mtu : VB_MTU_256,
+	    .active_mtu = (enum vb_mtu)(dev->ifindex ? dev->active_mtu : 0),
 	    .pkey = {VB_PKEY_DEFAULT},
 	    .counters = &e->broker.shm->counters[i + 1],
 	};
@@ -176,6 +176,7 @@ void vb_engine_reload(struct vb_engine *e)
 
 		assert(!err); /* a port that exists already */
 		(void)err;
+		vb_udp_set_ifindex(e->link, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
 	if (e->sink.port_change)
 		e->sink.port_change(e->sink.ctx);

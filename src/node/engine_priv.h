@@ -90,6 +90,7 @@ struct vb_engine {
 	uint32_t generation; /* of the device table in use */
 	struct vb_host_shm devices;
 	struct vb_addr_table addr;
+	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
 	struct vb_tx_batch batch;
 	struct vb_backlog backlog;

@@ -74,6 +74,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
 
+	e->rx_more = cnt == VB_ENGINE_RX_PKTS;
 	for (uint32_t i = 0; i < cnt; i++)
 		(void)vb_hca_handle_packet(e->hca, &e->rx[i], now);
 	if (vb_hca_poll_timeout(e->hca) <= now)
@@ -90,6 +91,8 @@ vb_time vb_engine_due(const struct vb_engine *e, vb_time now)
 {
 	vb_time due = vb_hca_poll_timeout(e->hca);
 
+	if (e->rx_more)
+		return now;
 	if (!vb_backlog_is_empty(&e->backlog))
 		return vb_time_min(due, now + LINK_FULL_NS);
 	if (e->unsent.wr_cnt)
