@@ -69,22 +69,17 @@ on()
 	esac
 }
 
-# The adapter's device on the virtual cable, or on loopback when there is one host.
+# The adapter's device on the virtual cable, or on loopback when there is one host, and the index of
+# its first IPv4 GID: two words.
 device_of()
 {
 	local want=veth0
 
 	[ ${#on_a[@]} -gt 0 ] || want=lo
-	on "$1" "$verbena" devices |
-		awk -v want=$want '{ for (i = 2; i <= NF; i++) if ($i == want) { print $1; exit } }' |
+	on "$1" "$verbena" devices | awk -v want=$want '
+		/^verbena/ { name = $2 == want ? $1 : "" }
+		name && $NF ~ /^[0-9.]+$/ && $(NF - 1) ~ /^[0-9]+$/ { print name, $(NF - 1); exit }' |
 		grep .
-}
-
-# Index of the device's first GID that is an IPv4 address.
-gid_of()
-{
-	on "$1" "$verbena" run -- ibv_devinfo -v -d "$2" |
-		sed -n 's/.*GID\[ *\([0-9]*\)\]:.*::ffff:.*/\1/p' | head -n 1 | grep .
 }
 
 # Whether something listens on TCP port $2 of host $1.

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""perftest: every verb, transport and mode that its programs have for this adapter."""
+import re
+
+from cases import add, case
+from hosts import Failure, Skip
+import pair
+
+COMMON = ["-F"]  # do not complain about CPU frequency
+
+
+def perftest(where, program, options):
+    def run(context):
+        if where not in context.places:
+            raise Skip(context.machine.why)
+        _, client = pair.run(context.places[where], program, COMMON + list(options))
+        if not re.search(r"^\s*\d+\s+\d+\s+[\d.]+", client, re.M):
+            raise Failure(f"no line of results in\n{client}")
+    return run
+
+
+def add_verbs():
+    """Each verb over each transport it has, in every place."""
+    table = {"send": ("RC", "UC", "UD"), "write": ("RC", "UC"), "read": ("RC",), "atomic": ("RC",)}
+    for where in ("lo4", "lo6", "net4", "net6"):
+        for verb, transports in table.items():
+            for transport in transports:
+                for kind in ("bw", "lat"):
+                    size = [] if verb == "atomic" else ["-s", "1024"]
+                    add(f"perftest.{verb}_{kind}.{transport}.{where}",
+                        perftest(where, f"ib_{verb}_{kind}",
+                                 ["-c", transport, "-n", "200", *size]))
+
+
+def add_modes():
+    """The modes of perftest, each on one host and between two."""
+    modes = (
+        ("all", ("send", "write", "read"), ("bw",), ["-a", "-n", "10"]),
+        ("all", ("send", "write", "read"), ("lat",), ["-a", "-n", "10"]),
+        ("both_ways", ("send", "write", "read", "atomic"), ("bw",), ["-b", "-n", "500"]),
+        ("events", ("send", "read"), ("bw", "lat"), ["-e", "-n", "200"]),
+        ("events", ("write", "atomic"), ("bw",), ["-e", "-n", "200"]),
+        ("qps16", ("send", "write", "read", "atomic"), ("bw",), ["-q", "16", "-n", "200"]),
+        ("depth", ("send", "write", "read"), ("bw",), ["-t", "7", "-n", "300"]),
+        ("list", ("send", "write", "read"), ("bw",), ["-l", "16", "-n", "320"]),
+        ("gbits", ("write", "read"), ("bw",), ["--report_gbits", "-n", "300"]),
+        ("inline", ("send", "write"), ("bw", "lat"), ["--inline_size", "64", "-s", "64", "-n", "300"]),
+    )
+    for where in ("lo4", "net6"):
+        for mode, verbs, kinds, options in modes:
+            for verb in verbs:
+                for kind in kinds:
+                    add(f"perftest.{verb}_{kind}.{mode}.{where}",
+                        perftest(where, f"ib_{verb}_{kind}", options))
+        for mtu in (256, 1024, 4096):
+            add(f"perftest.write_bw.mtu{mtu}.{where}",
+                perftest(where, "ib_write_bw", ["-m", str(mtu), "-s", "65536", "-n", "200"]))
+        add(f"perftest.send_bw.uc_all.{where}",
+            perftest(where, "ib_send_bw", ["-c", "UC", "-s", "30000", "-n", "50"]))
+        add(f"perftest.send_bw.ud_both_ways.{where}",
+            perftest(where, "ib_send_bw", ["-c", "UD", "-b", "-s", "512", "-n", "200"]))
+        add(f"perftest.send_bw.srq.{where}",
+            perftest(where, "ib_send_bw", ["--use-srq", "-q", "4", "-n", "200"]))
+        add(f"perftest.atomic_bw.cas.{where}",
+            perftest(where, "ib_atomic_bw", ["-A", "CMP_AND_SWAP", "-n", "300"]))
+        add(f"perftest.write_bw.no_peak.{where}",
+            perftest(where, "ib_write_bw", ["-N", "-Q", "10", "-n", "300"]))
+
+
+def together(count):
+    """That many pairs at once on one host, of different programs."""
+    kinds = (("ib_write_bw", ["-s", "8192"]), ("ib_send_bw", ["-s", "1024"]),
+             ("ib_read_bw", ["-s", "4096"]), ("ib_write_lat", ["-s", "64"]))
+
+    def run(context):
+        place = context.places["lo4"]
+        pairs = []
+        try:
+            for i in range(count):
+                program, options = kinds[i % len(kinds)]
+                pairs.append(pair.start(place, program, COMMON + options + ["-n", "1000"]))
+            for server, client in pairs:
+                pair.finish(server, client, 60)
+        finally:
+            for server, client in pairs:
+                server.end()
+                client.end()
+    return run
+
+
+@case("perftest.several_devices.net4", seconds=40)
+def _(context):
+    """One host talks over loopback and over the cable at the same time."""
+    if "net4" not in context.places:
+        raise Skip(context.machine.why)
+    pairs = [pair.start(context.places[w], "ib_send_bw", COMMON + ["-n", "1000"])
+             for w in ("lo4", "net4", "net6")]
+    try:
+        for server, client in pairs:
+            pair.finish(server, client, 30)
+    finally:
+        for server, client in pairs:
+            server.end()
+            client.end()
+
+
+add_verbs()
+add_modes()
+add("pairs.2", together(2), 70)
+add("pairs.8", together(8), 90)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What goes wrong in real life: peers and brokers that die, peers that never answer, Ctrl-C, limits."""
+import os
+import re
+import signal
+import time
+
+from cases import case
+from hosts import Failure, Skip
+import pair
+
+LONG = ["-n", "100000000"]
+# ibv_rc_pingpong's QP: timeout 14 is 67.1 ms, retry_cnt 7: the first try and seven more.
+ACK_TIMEOUT_S = 4.096e-6 * 2 ** 14
+TRIES = 8
+
+
+def place(context):
+    return context.places.get("net4") or context.places["lo4"]
+
+
+def works(context, where=None):
+    """The adapter still works: a short run between the same sides."""
+    pair.run(where or place(context), "ibv_rc_pingpong", ["-n", "100", "-c"])
+
+
+def under_way(context, program, options, where=None):
+    """A run that has been exchanging packets for a moment."""
+    server, client = pair.start(where or place(context), program, options)
+    context.wait(lambda: client.output().count("\n") >= 2 or client.status() is not None, 10,
+                 f"it never began\n{client.story()}\n{server.story()}")
+    time.sleep(0.3)
+    if client.status() is not None or server.status() is not None:
+        raise Failure(f"it ended early\n{client.story()}\n{server.story()}")
+    return server, client
+
+
+@case("robust.kill9_server")
+def _(context):
+    """Kill the server: the client ends with the retry error; the next run works."""
+    server, client = under_way(context, "ibv_rc_pingpong", LONG)
+    server.kill()
+    client.wait(15)
+    if client.status() == 0 or "transport retry counter exceeded" not in client.output():
+        raise Failure(client.story())
+    works(context)
+
+
+@case("robust.kill9_client")
+def _(context):
+    """Kill the client of a write test: the server is not harmed, nor is the adapter."""
+    server, client = under_way(context, "ib_write_bw", ["-F", "-D", "20"])
+    client.kill()
+    time.sleep(0.2)
+    server.end()
+    works(context)
+
+
+@case("robust.kill9_both")
+def _(context):
+    server, client = under_way(context, "ib_write_bw", ["-F", "-D", "20"])
+    server.kill()
+    client.kill()
+    works(context)
+
+
+@case("robust.kill9_broker")
+def _(context):
+    """Kill the brokers in the middle of a run: the run goes on, and so does everything after."""
+    where = place(context)
+    if not where.client.host.holder:
+        raise Skip(context.machine.why)
+    server, client = under_way(context, "ib_write_lat", ["-F", "-D", "3", "-s", "64"])
+    brokers = {p for side in (where.server, where.client) for p in side.host.broker_pids()}
+    if not brokers:
+        raise Failure("found no broker")
+    for pid in brokers:
+        os.kill(pid, signal.SIGKILL)
+    pair.finish(server, client, 25)
+    works(context)
+
+
+@case("robust.kill9_broker_then_new_programs")
+def _(context):
+    """A program started after the broker died talks to one from before."""
+    where = context.places["lo4"]
+    if not where.client.host.holder:
+        raise Skip(context.machine.why)
+    server, client = under_way(context, "ib_write_lat", ["-F", "-D", "4", "-s", "64"], where)
+    for pid in where.client.host.broker_pids():
+        os.kill(pid, signal.SIGKILL)
+    works(context, where)
+    pair.finish(server, client, 25)
+
+
+@case("robust.kill9_everything")
+def _(context):
+    where = place(context)
+    if not where.client.host.holder:
+        raise Skip(context.machine.why)
+    under_way(context, "ib_write_bw", ["-F", "-D", "20"])
+    for side in (where.server, where.client):
+        for pid in side.host.pids():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    works(context)
+
+
+@case("robust.ctrl_c")
+def _(context):
+    """Ctrl-C ends a program at once, and nothing is left of it."""
+    server, client = under_way(context, "ibv_rc_pingpong", LONG)
+    for p in (client, server):
+        p.kill(signal.SIGINT)
+        if p.wait(3) != -signal.SIGINT:
+            raise Failure(p.story())
+    works(context)
+
+
+@case("robust.unreachable_retry_exceeded")
+def _(context):
+    """A peer that stops answering: RETRY_EXC after the time the attributes say. IBT-64"""
+    where = place(context)
+    server, client = under_way(context, "ibv_rc_pingpong", LONG)
+    try:
+        server.kill(signal.SIGSTOP)
+        stopped = time.monotonic()
+        client.wait(20)
+        took = time.monotonic() - stopped
+    finally:
+        server.end()
+    if "transport retry counter exceeded" not in client.output():
+        raise Failure(client.story())
+    # The timer may take from one to four times its value. IBA 9.7.6.1.3
+    least, most = (TRIES - 1) * ACK_TIMEOUT_S, 4 * TRIES * ACK_TIMEOUT_S + 1
+    if not least <= took <= most:
+        raise Failure(f"it took {took:.3f} s, not {least:.3f} to {most:.3f}\n{client.story()}")
+    works(context, where)
+
+
+@case("robust.unreachable_perftest")
+def _(context):
+    server, client = under_way(context, "ib_write_bw", ["-F", "-D", "30", "-u", "12"])
+    try:
+        server.kill(signal.SIGSTOP)
+        if client.wait(20) == 0 or not re.search(r"status 12|retry", client.output()):
+            raise Failure(client.story())
+    finally:
+        server.end()
+
+
+@case("robust.cable_pulled")
+def _(context):
+    """The cable is pulled for a moment: RC goes on where it was."""
+    m = context.machine
+    m.two()
+    c, d = m.host("c"), m.host("d")
+    try:
+        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
+        where = pair.Place("pulled", context.verbena, pair.Side(d, "veth9", "10.8.0.2", "10.8.0.2"),
+                           pair.Side(c, "veth9", "10.8.0.1", "10.8.0.1"))
+        server, client = pair.start(where, "ib_write_bw", ["-F", "-D", "3", "-u", "18"])
+        client.wait_output("BW average", 10)
+        # Only the far end goes down: addresses stay, packets vanish.
+        d.run(["ip", "link", "set", "veth9", "down"])
+        time.sleep(0.3)
+        d.run(["ip", "link", "set", "veth9", "up"])
+        pair.finish(server, client, 25)
+    finally:
+        m.drop(c)
+        m.drop(d)
+
+
+@case("robust.port_taken")
+def _(context):
+    """UDP port 4791 belongs to another program: one line says so."""
+    m = context.machine
+    m.two()
+    c = m.host("c")
+    try:
+        taker = c.start(["/usr/bin/python3", "-c", "import socket, time\n"
+                         "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+                         "s.bind(('::', 4791)); print('bound', flush=True); time.sleep(60)"])
+        taker.wait_output("bound")
+        p = c.start([context.verbena, "devices"])
+        if p.wait(15) == 0 or not re.search(r"^verbena devices: .*4791", p.output(), re.M):
+            raise Failure(p.story())
+        if len(p.output().splitlines()) != 1:
+            raise Failure(p.story())
+        p = c.start([context.verbena, "run", "--", "ibv_devinfo"])
+        if p.wait(15) == 0 or "4791" not in p.output():
+            raise Failure(p.story())
+    finally:
+        m.drop(c)
+
+
+@case("robust.few_descriptors")
+def _(context):
+    """Too few file descriptors: an error, not a crash."""
+    a = context.machine.a
+    for limit in range(3, 24, 2):
+        p = a.start(["prlimit", f"--nofile={limit}", context.verbena, "run", "--", "ibv_rc_pingpong",
+                     "-n", "1", "localhost"])
+        if p.wait(15) < 0:
+            raise Failure(f"with {limit} descriptors: {p.story()}")
+
+
+@case("robust.memory_locked")
+def _(context):
+    """A limit on locked memory is none for this adapter: nothing is pinned."""
+    where = place(context)
+    where = pair.Place(where.name, context.verbena, where.server, where.client)
+    where.run = ["prlimit", "--memlock=0", *where.run]
+    pair.run(where, "ibv_rc_pingpong", ["-n", "100", "-s", "1048576"])
+
+
+@case("robust.garbage")
+def _(context):
+    """A stranger sends garbage to port 4791 during a run: it is counted, the run goes on."""
+    where = place(context)
+    server, client = under_way(context, "ib_write_lat", ["-F", "-D", "3", "-s", "64"])
+    where.client.host.run(["/usr/bin/python3", "-c", f"""
+import os, random, socket
+random.seed(1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(4000):
+    s.sendto(random.randbytes(random.choice((0, 1, 11, 12, 15, 16, 17, 60, 1000, 4000))),
+             ("{where.server.control}", 4791))
+"""])
+    pair.finish(server, client, 25)
+
+
+@case("robust.nothing_lingers", seconds=40)
+def _(context):
+    """When the last program has ended the broker goes too, and takes its files along."""
+    m = context.machine
+    m.two()
+    c = m.host("c")
+    try:
+        c.run([context.verbena, "run", "--", "ibv_devinfo"])
+        context.wait(lambda: not c.pids(), 20, lambda: f"left behind: {c.pids()}")
+    finally:
+        m.drop(c)

@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs real, unmodified programs on the adapter: on one host and between two.
+
+  driver.py [--build DIR] [--list] [-k PATTERN]... [-x] [-v]
+
+The hosts are network namespaces that this makes itself, as root or in a user namespace. Where neither
+is allowed the cases that need them are skipped. Closes with "N passed, N failed, N skipped".
+"""
+import argparse
+import os
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from cases import CASES  # noqa: E402
+from hosts import Failure, Machine, Skip  # noqa: E402
+import case_command  # noqa: E402,F401
+import case_perftest  # noqa: E402,F401
+import case_pingpong  # noqa: E402,F401
+import case_readme  # noqa: E402,F401
+import case_robust  # noqa: E402,F401
+import pair  # noqa: E402
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Context:
+    """What a case gets: where the adapter is built, the hosts, and the places between them."""
+
+    def __init__(self, build, machine):
+        self.source, self.build, self.machine = SOURCE, os.path.abspath(build), machine
+        self.verbena = os.path.join(self.build, "verbena")
+        self.places = pair.places(self)
+
+    @staticmethod
+    def wait(condition, seconds, otherwise):
+        """Waits for the condition; raises Failure with the text, or what the function returns."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise Failure(otherwise() if callable(otherwise) else otherwise)
+            time.sleep(0.02)
+
+
+class Overrun(Exception):
+    pass
+
+
+def run_case(case, context):
+    """(verdict, text)."""
+    def overrun(*_):
+        raise Overrun
+    signal.signal(signal.SIGALRM, overrun)
+    signal.alarm(case.seconds)
+    try:
+        case.run(context)
+        return "ok", ""
+    except Skip as e:
+        return "skip", str(e)
+    except Failure as e:
+        return "FAIL", str(e)
+    except Overrun:
+        stories = [p.story() for h in (context.machine.a, context.machine.b) if h for p in h.programs]
+        return "FAIL", f"not done in {case.seconds} s\n" + "\n".join(stories)
+    finally:
+        signal.alarm(0)
+        for host in (context.machine.a, context.machine.b):
+            if host:
+                host.end_programs()
+
+
+def select(patterns):
+    chosen = [c for c in CASES if not patterns or any(re.search(p, c.name) for p in patterns)]
+    if not chosen:
+        sys.exit(f"driver.py: no case matches {' '.join(patterns)}; see --list")
+    return chosen
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=os.path.join(SOURCE, "build", "release"))
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
+                        help="only cases whose name matches one of the patterns")
+    parser.add_argument("-x", action="store_true", help="stop at the first failure")
+    parser.add_argument("-v", action="store_true", help="print every case, not only the bad ones")
+    args = parser.parse_args()
+    chosen = select(args.k)
+    if args.list:
+        print("\n".join(c.name for c in chosen))
+        return 0
+    if not os.access(os.path.join(args.build, "verbena"), os.X_OK):
+        sys.exit(f"driver.py: {args.build}/verbena is not there: cmake --build --preset release")
+    count = {"ok": 0, "FAIL": 0, "skip": 0}
+    machine = Machine()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        context = Context(args.build, machine)
+        for case in chosen:
+            start = time.monotonic()
+            verdict, text = run_case(case, context)
+            count[verdict] += 1
+            if args.v or verdict != "ok":
+                print(f"{verdict:4} {case.name} ({time.monotonic() - start:.1f} s)", flush=True)
+                print("".join(f"    {line}\n" for line in text.splitlines()[:120]), end="", flush=True)
+            if verdict == "FAIL" and args.x:
+                break
+    finally:
+        machine.end()
+    print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
+    return 1 if count["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Hosts to test between: network namespaces that this process makes, and programs started in them.
+
+A namespace lives as long as its holder, a process that waits for the end of its input; so whatever
+happens to this one, the namespace goes with it.
+"""
+import ipaddress
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+LINK_MTU = 4200  # holds packets of the largest path MTU, 4096, with their headers
+
+
+class Skip(Exception):
+    """A case cannot run on this machine; the reason is for the user."""
+
+
+class Failure(Exception):
+    """A case has failed; the message says how, with the output of the programs."""
+
+
+class Program:
+    """A program that runs, with its output in one file."""
+
+    def __init__(self, name, argv, env, stdin=subprocess.DEVNULL, cwd=None):
+        self.name, self.argv = name, argv
+        self.log = tempfile.TemporaryFile(mode="w+b")
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(argv, stdin=stdin, stdout=self.log, stderr=subprocess.STDOUT,
+                                        env=env, cwd=cwd, start_new_session=True)
+        self.pid = self.process.pid
+        self.ended = None
+
+    def output(self):
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def status(self):
+        return self.process.poll()
+
+    def wait(self, seconds):
+        """Its exit status; raises Failure when it is not done in time."""
+        try:
+            status = self.process.wait(seconds)
+            self.ended = self.ended or time.monotonic()
+            return status
+        except subprocess.TimeoutExpired:
+            raise Failure(f"{self.name} did not end in {seconds} s\n{self.story()}") from None
+
+    def wait_output(self, pattern, seconds=10):
+        """Waits for a line that matches, or raises Failure."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if re.search(pattern, self.output(), re.M):
+                return
+            if self.status() is not None:
+                break
+            time.sleep(0.02)
+        if not re.search(pattern, self.output(), re.M):
+            raise Failure(f"{self.name} never printed '{pattern}'\n{self.story()}")
+
+    def listens(self, port):
+        """Whether a TCP socket of its host listens on the port."""
+        want = f":{port:04X}"
+        for table in ("tcp", "tcp6"):
+            try:
+                with open(f"/proc/{self.pid}/net/{table}", encoding="ascii") as f:
+                    for line in f:
+                        fields = line.split()
+                        if fields[3] == "0A" and fields[1].endswith(want):
+                            return True
+            except OSError:
+                return False
+        return False
+
+    def wait_listen(self, port, seconds=10):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.status() is None:
+            if self.listens(port):
+                return
+            time.sleep(0.01)
+        raise Failure(f"{self.name} does not listen on TCP port {port}\n{self.story()}")
+
+    def kill(self, sig=signal.SIGKILL):
+        if self.status() is None:
+            os.kill(self.pid, sig)
+
+    def end(self):
+        """Ends it and whatever it started."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        self.process.wait()
+
+    def story(self):
+        status = self.status()
+        how = "runs" if status is None else f"exit status {status}"
+        return f"--- {self.name} ({how}): {' '.join(self.argv)}\n{self.output()}"
+
+
+class Host:
+    """A host: a network namespace of its own, or this machine when holder is None."""
+
+    def __init__(self, name, holder=None, user_namespace=False):
+        self.name, self.holder = name, holder
+        self.enter = []
+        if holder:
+            self.enter = ["nsenter", "-t", str(holder.pid), "-n"]
+            if user_namespace:
+                self.enter += ["-U", "--preserve-credentials"]
+        self.programs = []
+        self.port = 20000 + os.getpid() % 10000 if not holder else 20000
+        self._devices = {}
+
+    def start(self, argv, name=None, env=None, **more):
+        p = Program(name or f"{self.name}: {os.path.basename(argv[0])}", self.enter + argv,
+                    {**os.environ, **(env or {})}, **more)
+        self.programs.append(p)
+        return p
+
+    def run(self, argv, seconds=20, status=0, **more):
+        """Runs to the end; returns the output. Raises Failure unless the exit status is the wanted one."""
+        p = self.start(argv, **more)
+        got = p.wait(seconds)
+        if status is not None and got != status:
+            raise Failure(f"exit status {got}, not {status}\n{p.story()}")
+        self.programs.remove(p)
+        return p.output()
+
+    def end_programs(self):
+        for p in self.programs:
+            p.end()
+        self.programs.clear()
+
+    def pick_port(self):
+        self.port += 1
+        return self.port
+
+    def pids(self):
+        """Processes of this host other than its holder."""
+        if not self.holder:
+            return []
+        mine = os.stat(f"/proc/{self.holder.pid}/ns/net").st_ino
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if int(pid) != self.holder.pid and os.stat(f"/proc/{pid}/ns/net").st_ino == mine:
+                    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+                        if f.read().rsplit(")", 1)[1].split()[0] != "Z":
+                            found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
+    def broker_pids(self):
+        found = []
+        for pid in self.pids():
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    argv = f.read().split(b"\0")
+                if len(argv) > 1 and argv[1] == b"broker":
+                    found.append(pid)
+            except OSError:
+                pass
+        return found
+
+    def devices(self, verbena):
+        """The adapter's devices by network interface, as `verbena devices --json` has them."""
+        if not self._devices:
+            out = self.run([verbena, "devices", "--json"])
+            self._devices = {d["netdev"]: d for d in json.loads(out)}
+        return self._devices
+
+    def device(self, verbena, ifname):
+        """The adapter's device on a network interface."""
+        devices = self.devices(verbena)
+        if ifname not in devices:
+            raise Failure(f"there is no device on {ifname}: {devices}")
+        return devices[ifname]["name"]
+
+    def gid_index(self, verbena, ifname, address):
+        """The index of the GID that is this address, in the device on ifname."""
+        want = ipaddress.ip_address(address)
+        if want.version == 4:
+            want = ipaddress.ip_address(f"::ffff:{want}")
+        device = self.devices(verbena).get(ifname, {"gids": []})
+        for gid in device["gids"]:
+            if ipaddress.ip_address(gid["gid"]) == want:
+                return str(gid["index"])
+        raise Failure(f"there is no GID {address} on {ifname}: {device}")
+
+    def forget(self):
+        """The devices have changed."""
+        self._devices = {}
+
+
+class Machine:
+    """What the tests run on: hosts a and b on a virtual cable where that is allowed, and others."""
+
+    def __init__(self):
+        self.holders, self.why = [], None
+        self.folder = tempfile.mkdtemp(prefix="verbena-system-")
+        # Runtime files of the programs under test, so that what stays behind is seen.
+        self.runtime = os.path.join(self.folder, "runtime")
+        os.mkdir(self.runtime, 0o700)
+        os.environ["XDG_RUNTIME_DIR"] = self.runtime
+        self.user_namespace = os.geteuid() != 0
+        try:
+            self.a = self._hold("a", ["unshare"] + (["-U", "-r"] if self.user_namespace else []) + ["-n"])
+            self.b = self.host("b")
+            self.cable(self.a, self.b, "veth0", ("10.9.0.1/24", "fd09::1/64"), ("10.9.0.2/24", "fd09::2/64"))
+        except (Failure, OSError) as e:
+            self.why = f"no network namespaces here: {str(e).strip().splitlines()[-1]}"
+            self.a, self.b = Host("here"), None
+
+    def _hold(self, name, enter):
+        holder = subprocess.Popen(enter + ["sh", "-c", "ip link set lo up && echo ready && exec cat"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+        self.holders.append(holder)
+        ready = holder.stdout.readline() if select.select([holder.stdout], [], [], 10)[0] else ""
+        if ready.strip() != "ready":
+            raise Failure(ready.strip() or "unshare gave no answer")
+        return Host(name, holder, self.user_namespace)
+
+    def host(self, name):
+        """One more host, not connected to any other."""
+        if self.why:
+            raise Skip(self.why)
+        return self._hold(name, self.a.enter + ["unshare", "-n"])
+
+    def drop(self, host):
+        host.end_programs()
+        host.holder.stdin.close()
+        host.holder.wait()
+
+    def cable(self, one, other, ifname, one_addresses, other_addresses):
+        """Connects two hosts with a virtual cable whose ends have these addresses."""
+        one.run(["ip", "link", "add", ifname, "mtu", str(LINK_MTU), "type", "veth", "peer", "name",
+                 ifname, "mtu", str(LINK_MTU), "netns", str(other.holder.pid)])
+        for host, addresses in ((one, one_addresses), (other, other_addresses)):
+            for address in addresses:
+                more = ["nodad"] if ":" in address else []
+                host.run(["ip", "addr", "add", address, "dev", ifname] + more)
+            host.run(["ip", "link", "set", ifname, "up"])
+        for host in (one, other):
+            host.forget()
+            # A cable is up when both ends are; link-local addresses come a moment later.
+            end = time.monotonic() + 5
+            while "tentative" in host.run(["ip", "addr", "show", "dev", ifname]):
+                if time.monotonic() > end:
+                    break
+                time.sleep(0.05)
+
+    def two(self):
+        if self.b is None:
+            raise Skip(self.why)
+        return self.a, self.b
+
+    def end(self):
+        for host in (self.a, self.b):
+            if host:
+                host.end_programs()
+        for holder in self.holders:
+            if holder.poll() is None:
+                holder.stdin.close()
+                try:
+                    holder.wait(2)
+                except subprocess.TimeoutExpired:
+                    holder.kill()
+                    holder.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a program that talks to itself: a server on one host, a client on another."""
+from hosts import Failure, Host
+
+
+class Side:
+    """Where one end runs: a host, the interface its device is on, the address that is its GID."""
+
+    def __init__(self, host: Host, ifname: str, address: str, control: str):
+        self.host, self.ifname, self.address = host, ifname, address
+        self.control = control  # IPv4 address for the program's own TCP connection
+
+
+class Place:
+    """Two sides, and the command that gives both the adapter."""
+
+    def __init__(self, name, verbena, server: Side, client: Side, run_options=()):
+        self.name, self.verbena, self.server, self.client = name, verbena, server, client
+        self.run = [verbena, "run", *run_options, "--"]
+
+
+def places(context):
+    """The ways two programs can be apart, by name."""
+    m, v = context.machine, context.verbena
+    lo4 = Side(m.a, "lo", "127.0.0.1", "127.0.0.1")
+    lo6 = Side(m.a, "lo", "::1", "127.0.0.1")
+    made = {"lo4": Place("lo4", v, lo4, lo4), "lo6": Place("lo6", v, lo6, lo6)}
+    if m.b:
+        made["net4"] = Place("net4", v, Side(m.b, "veth0", "10.9.0.2", "10.9.0.2"),
+                             Side(m.a, "veth0", "10.9.0.1", "10.9.0.1"))
+        made["net6"] = Place("net6", v, Side(m.b, "veth0", "fd09::2", "10.9.0.2"),
+                             Side(m.a, "veth0", "fd09::1", "10.9.0.1"))
+    return made
+
+
+def command(place, side, program, options, port):
+    """The argument vector of one side: device, GID index and port in the program's own notation."""
+    gid_option = "-g" if program.startswith("ibv_") else "-x"
+    argv = place.run + [program, "-d", side.host.device(place.verbena, side.ifname), gid_option,
+                        side.host.gid_index(place.verbena, side.ifname, side.address),
+                        "-p", str(port)]
+    return argv + list(options)
+
+
+def start(place, program, options, env=None):
+    """Starts both sides; returns (server, client)."""
+    port = place.server.host.pick_port()
+    server = place.server.host.start(command(place, place.server, program, options, port),
+                                     name=f"{program} server", env=env)
+    server.wait_listen(port)
+    client = place.client.host.start(command(place, place.client, program, options, port) +
+                                     [place.server.control], name=f"{program} client", env=env)
+    return server, client
+
+
+def finish(server, client, seconds):
+    """Both must end well in time. Returns the output of both."""
+    for p in (client, server):
+        if p.wait(seconds) != 0:
+            other = server if p is client else client
+            raise Failure(f"{p.name} failed\n{p.story()}\n{other.story()}")
+    return server.output(), client.output()
+
+
+def run(place, program, options, seconds=25, env=None):
+    server, client = start(place, program, options, env)
+    try:
+        return finish(server, client, seconds)
+    except Failure as e:
+        if server.name in str(e) and client.name in str(e):
+            raise
+        raise Failure(f"{e}\n{server.story()}\n{client.story()}") from None
+    finally:
+        for p in (server, client):
+            p.end()
