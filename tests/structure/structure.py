@@ -23,13 +23,15 @@ MAY_INCLUDE = {
     "wire": {"base", "wire"},
     "trace": {"base", "trace"},
     "core": {"base", "wire", "trace", "core"},
+    "fault": {"base", "wire", "trace", "fault"},
+    "sim": {"base", "wire", "trace", "core", "fault", "sim"},
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "link"},
     "node": {"base", "wire", "trace", "core", "link", "node"},
     "verbs": {"base", "wire", "trace", "core", "link", "node", "verbs"},
-    "cmd": {"base", "wire", "trace", "core", "export", "link", "node", "verbs", "cmd"},
+    "cmd": {"base", "wire", "trace", "core", "fault", "sim", "export", "link", "node", "verbs", "cmd"},
 }
-PURE = ("base", "wire", "trace", "core")
+PURE = ("base", "wire", "trace", "core", "fault", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",
@@ -262,7 +264,8 @@ def main():
     parser.add_argument("check", nargs="*", help="all of them unless named: " + " ".join(CHECKS))
     args = parser.parse_args()
     failed = 0
-    for name in args.check or CHECKS:
+    names = args.check or list(CHECKS)
+    for name in names:
         if name not in CHECKS:
             parser.error(f"there is no check '{name}'")
         bad = CHECKS[name](args)
@@ -270,6 +273,7 @@ def main():
         print(f"{'FAIL' if bad else 'ok  '} {name}: {CHECKS[name].__doc__}")
         for line in bad:
             print("    " + line.replace("\n", "\n    "))
+    print(f"{len(names) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
