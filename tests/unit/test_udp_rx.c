@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving over UDP: trains cut into packets, control data, and what a plain socket makes up. */
+#include "udp_world.h"
+
+#include "base/rng.h"
+
+#include <netinet/udp.h>
+
+static void recv__train_in_portions(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t portion = 1; portion < 12; portion++) {
+		clear(f);
+		for (uint32_t k = 0; k < VB_TX_BATCH_PKTS; k++)
+			add(f, &f->path4, k % 16 == 0 ? 4096 : k % 16 == 9 ? 80 : 4000, 2);
+		assert_int_equal(send_all(f), VB_TX_BATCH_PKTS);
+		check_arrival(f, portion);
+	}
+}
+
+/* A call that has room for nothing loses nothing. */
+static void recv__no_room(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[2];
+
+	add(f, &f->path4, 100, 1);
+	add(f, &f->path4, 100, 1);
+	assert_int_equal(send_all(f), 2);
+	assert_int_equal(recv_some(f, rx, 0), 0);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(recv_some(f, rx, 0), 0);
+	check_packet(f, &rx[0], 0);
+	assert_int_equal(recv_some(f, rx, 2), 1);
+	check_packet(f, &rx[0], 1);
+}
+
+/* 300 KB of trains: more than one datagram in one call. */
+static void recv__several_trains(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t round = 0; round < 8; round++) {
+		clear(f);
+		for (uint32_t k = 0; k < VB_TX_BATCH_PKTS; k++)
+			add(f, round & 1 ? &f->path4 : &f->path6, 4096, 1);
+		assert_int_equal(send_all(f), VB_TX_BATCH_PKTS);
+		check_arrival(f, VB_TX_BATCH_PKTS);
+	}
+	assert_int_equal(f->udp->rx.ask, 1);
+}
+
+/* The ECN bits of each packet, and the rest of the traffic class. */
+static void recv__traffic_class(void **state)
+{
+	static const uint8_t tc[] = {0x00, 0x02, 0x03, 0x01, 0x68, 0x6a, 0x6b, 0xff};
+	struct fixture *f = *state;
+	struct vb_path path[2 * sizeof tc];
+
+	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+		path[i] = i & 1 ? f->path4 : f->path6;
+		path[i].traffic_class = tc[i / 2];
+		path[i].hop_limit = (uint8_t)(i + 1);
+		add(f, &path[i], 64, 1);
+	}
+	assert_int_equal(send_all(f), f->batch.cnt);
+	check_arrival(f, VB_TX_BATCH_PKTS);
+}
+
+static void recv__flow_label(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path with = f->path6;
+	struct vb_rx rx[1];
+
+	with.flow_label = 0x12345;
+	add(f, &with, 64, 1);
+	add(f, &f->path6, 64, 1);
+	assert_int_equal(send_all(f), 2);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(rx[0].path->flow_label, 0x12345);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(rx[0].path->flow_label, 0);
+}
+
+/* A made-up packet from a plain socket, its ICRC made with identification @id and flags @frag. */
+struct forged {
+	int fd;
+	struct vb_path path;
+	uint16_t sport;
+	uint32_t len;
+	uint8_t pkt[256];
+};
+
+static void forge(struct forged *o, const struct vb_path *path, uint16_t id, uint16_t frag,
+		  uint32_t payload)
+{
+	bool ipv4 = vb_gid_is_ipv4(&path->dgid);
+	struct sockaddr_in in = {.sin_family = AF_INET,
+				 .sin_port = htons(VB_ROCE_PORT),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+				   .sin6_port = htons(VB_ROCE_PORT),
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sockaddr_in6 name;
+	socklen_t len = sizeof name;
+	uint32_t crc;
+
+	o->fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+	if (ipv4)
+		assert_int_equal(connect(o->fd, (struct sockaddr *)&in, sizeof in), 0);
+	else
+		assert_int_equal(connect(o->fd, (struct sockaddr *)&in6, sizeof in6), 0);
+	assert_int_equal(getsockname(o->fd, (struct sockaddr *)&name, &len), 0);
+	o->len = VB_BTH_LEN + payload + VB_ICRC_LEN;
+	for (uint32_t i = 0; i < o->len; i++)
+		o->pkt[i] = (uint8_t)(i * 5);
+	struct vb_icrc_udp u = {.src = path->sgid,
+				.dst = path->dgid,
+				.sport = ntohs(name.sin6_port),
+				.dport = VB_ROCE_PORT,
+				.ip_id = id,
+				.ip_frag = frag};
+	crc = vb_icrc_headers(vb_icrc_start(&u, o->len), o->pkt, VB_BTH_LEN);
+	crc = vb_icrc_bytes(crc, o->pkt + VB_BTH_LEN, payload);
+	vb_icrc_finish(crc, o->pkt + o->len - VB_ICRC_LEN);
+}
+
+static void forged_send(const struct forged *o)
+{
+	assert_int_equal(send(o->fd, o->pkt, o->len, 0), o->len);
+}
+
+/* rxe and adapters choose the identification freely, and a UDP socket does not show it. */
+static void recv__identification_unknown(void **state)
+{
+	static const uint16_t id[] = {0, 1, 0x1234, 0x8000, 0xffff};
+	static const uint16_t frag[] = {DF, 0};
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+	struct forged o;
+
+	f->tap_on = 1;
+	for (size_t i = 0; i < 5; i++)
+		for (size_t j = 0; j < 2; j++) {
+			f->tap_cnt = 0;
+			forge(&o, &f->path4, id[i], frag[j], 100);
+			forged_send(&o);
+			assert_int_equal(recv_some(f, rx, 1), 1);
+			assert_int_equal(rx[0].len, o.len - VB_ICRC_LEN);
+			assert_memory_equal(rx[0].pkt, o.pkt, rx[0].len);
+			assert_int_equal(f->tap_cnt, 1);
+			assert_int_equal(f->tap[0].udp.ip_id, id[i]);
+			assert_int_equal(f->tap[0].udp.ip_frag, frag[j]);
+			close(o.fd);
+		}
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
+}
+
+/* Every single flipped bit of packet and ICRC, but for the masked byte, is found. */
+static void recv__corrupt(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+	struct forged o;
+	uint64_t dropped;
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		dropped = 0;
+		forge(&o, path_of(f, families[v]), 0, DF, 40);
+		for (uint32_t bit = 0; bit < o.len * 8; bit++) {
+			o.pkt[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			forged_send(&o);
+			o.pkt[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			assert_int_equal(recv_some(f, rx, 1), bit / 8 == 4 ? 1 : 0);
+			dropped += bit / 8 != 4;
+		}
+		assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), dropped);
+		assert_int_equal(counter(f, VB_COUNTER_port_rcv_errors), dropped);
+		assert_int_equal(counter(f, VB_COUNTER_port_rcv_packets), 8);
+		forged_send(&o);
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		close(o.fd);
+	}
+}
+
+static void recv__too_short(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+	struct forged o;
+
+	forge(&o, &f->path4, 0, DF, 40);
+	for (o.len = 0; o.len < VB_BTH_LEN + VB_ICRC_LEN; o.len++)
+		forged_send(&o);
+	while (counter(f, VB_COUNTER_port_rcv_errors) < o.len)
+		assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
+	close(o.fd);
+}
+
+/* Random bytes of random lengths, some as trains with silly segment sizes. */
+static void recv__garbage(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[VB_TX_BATCH_PKTS];
+	struct vb_rng rng = vb_rng_stream(4791, "garbage", 0);
+	uint8_t buf[9000];
+	struct forged o;
+
+	forge(&o, &f->path6, 0, 0, 0);
+	for (uint32_t round = 0; round < 2000; round++) {
+		size_t len = vb_rng_next(&rng) % sizeof buf;
+		int seg = (int)(vb_rng_next(&rng) % 200);
+
+		for (size_t i = 0; i < len; i++)
+			buf[i] = (uint8_t)vb_rng_next(&rng);
+		setsockopt(o.fd, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg);
+		(void)!send(o.fd, buf, len, 0);
+		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), 0);
+	}
+	assert_true(counter(f, VB_COUNTER_port_rcv_errors) > 2000);
+	assert_int_equal(counter(f, VB_COUNTER_port_rcv_packets), 0);
+	clear(f);
+	add(f, &f->path6, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	check_arrival(f, 1);
+	close(o.fd);
+}
+
+/* Garbage in front does not hide what is behind it from the caller for good. */
+static void recv__packet_behind_garbage(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+	struct forged o;
+	uint32_t n = 0;
+
+	forge(&o, &f->path4, 0, DF, 40);
+	o.pkt[20] ^= 1;
+	for (uint32_t i = 0; i < 200; i++)
+		forged_send(&o);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	for (uint32_t i = 0; i < 200 && n == 0; i++)
+		n = recv_some(f, rx, 1);
+	assert_int_equal(n, 1);
+	check_packet(f, &rx[0], 0);
+	close(o.fd);
+}
+
+static void recv__address_of_no_port(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+
+	add(f, &f->path4, 64, 1);
+	f->port = 0;
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	f->port = 200;
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	f->port = 1;
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+}
+
+static void recv__ipv4_socket(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path marked = f->path4;
+
+	marked.traffic_class = VB_ECN_CE;
+	for (uint32_t k = 0; k < 20; k++)
+		add(f, k < 10 ? &f->path4 : &marked, 1024, 1);
+	assert_int_equal(send_all(f), 20);
+	check_arrival(f, VB_TX_BATCH_PKTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(recv__train_in_portions),
+	    T(recv__no_room),
+	    T(recv__several_trains),
+	    T(recv__traffic_class),
+	    T(recv__flow_label),
+	    T(recv__identification_unknown),
+	    T(recv__corrupt),
+	    T(recv__too_short),
+	    T(recv__garbage),
+	    T(recv__packet_behind_garbage),
+	    T(recv__address_of_no_port),
+	    cmocka_unit_test_setup_teardown(recv__ipv4_socket, setup_ipv4, teardown),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace may be made here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending over UDP: trains, source ports, what cannot be sent, what the tap sees. */
+#include "udp_world.h"
+
+#include <errno.h>
+
+static void send__every_length(void **state)
+{
+	static const uint32_t len[] = {0,   1,   2,    3,    4,    5,    255,
+				       256, 511, 1024, 1025, 2048, 4095, 4096};
+	struct fixture *f = *state;
+
+	for (size_t v = 0; v < FAMILIES; v++)
+		for (uint32_t segs = 1; segs <= 3; segs++) {
+			uint64_t bytes = 0;
+
+			clear(f);
+			for (size_t i = 0; i < sizeof len / sizeof len[0]; i++)
+				bytes +=
+				    vb_tx_wire_len(add(f, path_of(f, families[v]), len[i], segs));
+			assert_int_equal(send_all(f), f->batch.cnt);
+			check_arrival(f, VB_TX_BATCH_PKTS);
+			assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), f->batch.cnt);
+			assert_int_equal(counter(f, VB_COUNTER_port_rcv_packets), f->batch.cnt);
+			assert_int_equal(counter(f, VB_COUNTER_port_xmit_data), bytes / 4);
+			assert_int_equal(counter(f, VB_COUNTER_port_rcv_data), bytes / 4);
+			assert_int_equal(counter(f, VB_COUNTER_port_rcv_errors), 0);
+		}
+}
+
+static void send__train_is_one_receive(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[VB_TX_BATCH_PKTS];
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
+			add(f, path_of(f, families[v]), k < 63 ? 1000 : 10, 1);
+		assert_int_equal(send_all(f), VB_UDP_TRAIN_MAX);
+		/* An idle link looks for one datagram only. */
+		assert_int_equal(f->udp->rx.ask, 1);
+		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), VB_UDP_TRAIN_MAX);
+		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
+			check_packet(f, &rx[k], k);
+		assert_int_equal(recv_some(f, rx, 1), 0);
+	}
+}
+
+static void send__source_port(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	f->path4.udp_sport = 0xc123;
+	f->path6.udp_sport = 0xffff;
+	for (uint32_t i = 0; i < 4; i++)
+		add(f, i & 1 ? &f->path6 : &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 4);
+	for (uint32_t k = 0; k < 4; k++) {
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		check_packet(f, &rx[0], k);
+		assert_int_equal(rx[0].path->udp_sport, k & 1 ? 0xffff : 0xc123);
+	}
+}
+
+/* Two ends on one host have the same source port, and each its own link. */
+static void send__source_port_shared_by_two_links(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_udp_socks other;
+	struct vb_udp_sock *s;
+
+	assert_int_equal(vb_udp_socks_open(&other), 0);
+	s = vb_udp_sock_find(&other, false, 0xc123);
+	assert_int_equal(s->port, 0xc123);
+	f->path4.udp_sport = 0xc123;
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(vb_udp_sock_find(&f->udp->socks, false, 0xc123)->port, 0xc123);
+	check_arrival(f, 1);
+	vb_udp_socks_close(&other);
+}
+
+/* A port that another program has: sent from another one, and the ICRC knows. */
+static void send__source_port_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(0xc200)};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof in), 0);
+	f->path4.udp_sport = 0xc200;
+	for (uint32_t i = 0; i < 3; i++)
+		add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 3);
+	check_arrival(f, 3);
+	assert_int_not_equal(vb_udp_sock_find(&f->udp->socks, false, 0xc200)->port, 0xc200);
+	close(fd);
+}
+
+/* 200 flows have more source ports than the link opens sockets; all arrive all the same. */
+static void send__many_source_ports(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path path[200];
+
+	for (uint32_t i = 0; i < 200; i++) {
+		path[i] = i & 1 ? f->path4 : f->path6;
+		path[i].udp_sport = (uint16_t)(0xc400 + i);
+	}
+	for (uint32_t round = 0; round < 10; round++) {
+		clear(f);
+		for (uint32_t k = 0; k < 40; k++)
+			add(f, &path[round * 20 % 160 + k], 64, 1);
+		assert_int_equal(send_all(f), f->batch.cnt);
+		check_arrival(f, VB_TX_BATCH_PKTS);
+	}
+	assert_int_equal(f->udp->socks.cnt, VB_UDP_SEND_SOCKS);
+}
+
+/* A train goes to one process as a whole, so packets for two QPs never share one. */
+static void send__train_ends_at_another_qp(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	for (uint32_t k = 0; k < 4; k++)
+		add(f, &f->path4, 64, 1)->hdr[7] = (uint8_t)(k / 2);
+	assert_int_equal(send_all(f), 4);
+	assert_int_equal(recv_some(f, rx, 4), 2);
+	assert_int_equal(recv_some(f, rx, 4), 2);
+}
+
+static void send__without_gso(void **state)
+{
+	struct fixture *f = *state;
+
+	f->udp->socks.own[0].gso = f->udp->socks.own[1].gso = false;
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		for (uint32_t k = 0; k < VB_TX_BATCH_PKTS; k++)
+			add(f, path_of(f, families[v]), k % 7 == 0 ? 500 : 1024, 2);
+		assert_int_equal(send_all(f), VB_TX_BATCH_PKTS);
+		check_arrival(f, VB_TX_BATCH_PKTS);
+	}
+}
+
+static void set_lo_mtu(int mtu)
+{
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_mtu = mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &ifr), 0);
+	close(fd);
+}
+
+/* What does not fit the device is a discard, and its neighbours leave. */
+static void send__longer_than_the_device_takes(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	set_lo_mtu(1500);
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		add(f, path_of(f, families[v]), 1024, 1);
+		add(f, path_of(f, families[v]), 4096, 1);
+		add(f, path_of(f, families[v]), 4096, 1);
+		add(f, path_of(f, families[v]), 1024, 1);
+		assert_int_equal(send_all(f), 4);
+		assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 2);
+		assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 2);
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		check_packet(f, &rx[0], 0);
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		check_packet(f, &rx[0], 3);
+		assert_true(path_of(f, families[v]) == &f->path6 || f->udp->socks.own[0].gso);
+	}
+	set_lo_mtu(65536);
+}
+
+static void send__nowhere_to_go(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path no_route = f->path4, no_route6 = f->path6, foreign = f->path4,
+		       foreign6 = f->path6, mixed = f->path4, no_port = f->path4;
+
+	no_route.dgid = gid("::ffff:203.0.113.1");
+	no_route6.dgid = gid("2001:db8::1");
+	foreign.sgid = gid("::ffff:203.0.113.1");
+	foreign6.sgid = gid("2001:db8::1");
+	mixed.dgid = gid("::1");
+	add(f, &no_route, 64, 1);
+	add(f, &no_route6, 64, 1);
+	add(f, &foreign, 64, 1);
+	add(f, &foreign, 64, 1);
+	add(f, &foreign6, 64, 1);
+	add(f, &mixed, 64, 1);
+	assert_int_equal(send_all(f), 6);
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 6);
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 0);
+	clear(f);
+	no_port.port = VB_UDP_PORTS_MAX;
+	add(f, &no_port, 64, 1);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 2);
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 1);
+}
+
+static void send__from_the_middle_of_a_batch(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	for (uint32_t k = 0; k < 4; k++)
+		add(f, &f->path6, 64, 1);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 3, 0), 1);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 4, 0), 0);
+	assert_int_equal(recv_some(f, rx, 4), 1);
+	check_packet(f, &rx[0], 3);
+}
+
+/* The tap sees both directions, with the identification each packet of a train has. */
+static void tap__both_directions(void **state)
+{
+	struct fixture *f = *state;
+
+	f->path4.traffic_class = 0x6a;
+	for (uint32_t k = 0; k < 5; k++)
+		add(f, &f->path4, 10, 2);
+	assert_int_equal(send_all(f), 5);
+	check_arrival(f, 5);
+	assert_int_equal(f->tap_cnt, 0);
+	f->tap_on = 1;
+	assert_int_equal(send_all(f), 5);
+	check_arrival(f, 5);
+	assert_int_equal(f->tap_cnt, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		const struct vb_udp_tap *t = &f->tap[i];
+
+		assert_int_equal(t->sent, i < 5);
+		assert_int_equal(t->udp.ip_id, i % 5);
+		assert_int_equal(t->udp.ip_frag, DF);
+		assert_int_equal(t->udp.dport, VB_ROCE_PORT);
+		assert_int_equal(t->udp.sport, f->udp->socks.own[0].port);
+		assert_memory_equal(&t->udp.src, &f->path4.sgid, 16);
+		assert_int_equal(t->traffic_class, 0x6a);
+		assert_int_equal(t->hop_limit, 7);
+		assert_int_equal(t->port, 1);
+		/* Sent: header, two runs, trailer. Received: one piece. */
+		assert_int_equal(t->seg_cnt, i < 5 ? 4 : 1);
+	}
+}
+
+static void open__not_a_udp_socket(void **state)
+{
+	struct vb_udp_config cfg = {.rx_fd = -1};
+	struct vb_link *l = NULL;
+
+	(void)state;
+	assert_int_equal(vb_udp_open(&l, &cfg), -EBADF);
+	assert_null(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(send__every_length),
+	    T(send__train_is_one_receive),
+	    T(send__source_port),
+	    T(send__source_port_shared_by_two_links),
+	    T(send__source_port_taken),
+	    T(send__many_source_ports),
+	    T(send__train_ends_at_another_qp),
+	    T(send__without_gso),
+	    T(send__longer_than_the_device_takes),
+	    T(send__nowhere_to_go),
+	    T(send__from_the_middle_of_a_batch),
+	    T(tap__both_directions),
+	    cmocka_unit_test(open__not_a_udp_socket),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace may be made here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
