@@ -9,8 +9,6 @@
 
 #include "link/capture.h"
 
-#define VB_CAPTURE_REC_MAX 16384 /* more than the longest record */
-
 struct vb_ring_reader {
 	const struct vb_capture_ring *ring;
 	uint64_t tail;    /* as ring->head counts */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sysfs-like tree: the kernel's names and formats, replacement as a whole, counters in place.
+ */
+#include "cmocka_env.h"
+#include "node/sysfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char base[] = "/tmp/verbena-test-XXXXXX";
+static struct vb_sysfs tree;
+static struct vb_host_shm host;
+static struct vb_counters total[VB_HCA_PORTS_MAX + 1];
+
+static int setup(void **state)
+{
+	struct vb_device *d = &host.device[0];
+
+	(void)state;
+	memset(&host, 0, sizeof host);
+	memset(total, 0, sizeof total);
+	host.device_cnt = 1;
+	*d = (struct vb_device){.name = "verbena0",
+				.ifname = "eth0",
+				.ifindex = 2,
+				.netdev_mtu = 1500,
+				.active_mtu = VB_MTU_1024,
+				.is_up = 1,
+				.speed_mbps = 25000,
+				.guid = UINT64_C(0x00fc11fffe223344)};
+	d->gid[0].type = VB_GID_IPV6;
+	memcpy(d->gid[0].gid.b, (uint8_t[]){0xfe, 0x80, [15] = 7}, 16);
+	d->gid[2].type = VB_GID_IPV4;
+	memcpy(d->gid[2].gid.b, (uint8_t[]){[10] = 0xff, 0xff, 192, 0, 2, 1}, 16);
+	setenv("XDG_RUNTIME_DIR", base, 1);
+	vb_sysfs_init(&tree);
+	return vb_sysfs_publish(&tree, &host, total);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vb_sysfs_remove(&tree);
+	return 0;
+}
+
+static const char *content(const char *name)
+{
+	static char text[256];
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/class/%s", tree.root, name);
+	FILE *f = fopen(path, "r");
+	if (!f)
+		return NULL;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+static void assert_file(const char *name, const char *text)
+{
+	const char *is = content(name);
+
+	if (!is)
+		fail_msg("%s is missing", name);
+	assert_string_equal(is, text);
+}
+
+static void publish__device_files(void **state)
+{
+	(void)state;
+	assert_file("infiniband/verbena0/node_type", "1: CA\n");
+	assert_file("infiniband/verbena0/node_guid", "00fc:11ff:fe22:3344\n");
+	assert_file("infiniband/verbena0/sys_image_guid", "00fc:11ff:fe22:3344\n");
+	assert_file("infiniband/verbena0/device/net/eth0/ifindex", "2\n");
+	assert_file("infiniband_verbs/abi_version", "6\n");
+	assert_file("infiniband_verbs/uverbs0/ibdev", "verbena0\n");
+	assert_file("infiniband_verbs/uverbs0/dev", "231:192\n");
+}
+
+static void publish__port_files(void **state)
+{
+	(void)state;
+	assert_file("infiniband/verbena0/ports/1/state", "4: ACTIVE\n");
+	assert_file("infiniband/verbena0/ports/1/phys_state", "5: LinkUp\n");
+	assert_file("infiniband/verbena0/ports/1/link_layer", "Ethernet\n");
+	assert_file("infiniband/verbena0/ports/1/rate", "25 Gb/sec (1X EDR)\n");
+	assert_file("infiniband/verbena0/ports/1/lid", "0x0\n");
+	assert_file("infiniband/verbena0/ports/1/pkeys/0", "0xffff\n");
+	host.device[0].is_up = 0;
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_file("infiniband/verbena0/ports/1/state", "1: DOWN\n");
+	assert_file("infiniband/verbena0/ports/1/phys_state", "3: Disabled\n");
+}
+
+static void publish__gids(void **state)
+{
+	(void)state;
+	assert_file("infiniband/verbena0/ports/1/gids/0",
+		    "fe80:0000:0000:0000:0000:0000:0000:0007\n");
+	assert_file("infiniband/verbena0/ports/1/gids/1",
+		    "0000:0000:0000:0000:0000:0000:0000:0000\n");
+	assert_file("infiniband/verbena0/ports/1/gids/2",
+		    "0000:0000:0000:0000:0000:ffff:c000:0201\n");
+	assert_file("infiniband/verbena0/ports/1/gid_attrs/types/2", "RoCE v2\n");
+	assert_file("infiniband/verbena0/ports/1/gid_attrs/ndevs/2", "eth0\n");
+	assert_null(content("infiniband/verbena0/ports/1/gid_attrs/types/1"));
+}
+
+static void counters__rewritten_in_place(void **state)
+{
+	(void)state;
+	assert_file("infiniband/verbena0/ports/1/counters/port_xmit_packets", "0\n");
+	assert_file("infiniband/verbena0/ports/1/counters/symbol_error", "0\n");
+	total[1].v[VB_COUNTER_port_xmit_packets] = 18446744073709551615u;
+	total[1].v[VB_COUNTER_out_of_sequence] = 12;
+	vb_sysfs_counters(&tree, &host, 0, &total[1]);
+	assert_file("infiniband/verbena0/ports/1/counters/port_xmit_packets",
+		    "18446744073709551615\n");
+	assert_file("infiniband/verbena0/ports/1/hw_counters/out_of_sequence", "12\n");
+	/* And they stay when the tree is made anew. */
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_file("infiniband/verbena0/ports/1/hw_counters/out_of_sequence", "12\n");
+}
+
+static void publish__replaces_all(void **state)
+{
+	(void)state;
+	snprintf(host.device[0].name, sizeof host.device[0].name, "verbena5");
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_null(content("infiniband/verbena0/node_type"));
+	assert_file("infiniband/verbena5/node_type", "1: CA\n");
+}
+
+static void init__takes_over_a_stale_tree(void **state)
+{
+	struct vb_sysfs next;
+
+	(void)state;
+	vb_sysfs_init(&next);
+	assert_string_equal(next.root, tree.root);
+	assert_int_equal(vb_sysfs_publish(&next, &host, total), 0);
+	assert_file("infiniband/verbena0/node_type", "1: CA\n");
+}
+
+/* What another user, or anything but a directory, has in our place is left alone. */
+static void init__leaves_what_is_not_ours(void **state)
+{
+	struct vb_sysfs next;
+	struct stat st;
+
+	(void)state;
+	vb_sysfs_remove(&tree);
+	assert_int_equal(symlink("/", tree.root), 0);
+	vb_sysfs_init(&next);
+	assert_string_not_equal(next.root, tree.root);
+	assert_int_equal(lstat(tree.root, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(unlink(tree.root), 0);
+}
+
+static void remove__leaves_nothing(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	vb_sysfs_remove(&tree);
+	assert_int_equal(stat(tree.root, &st), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(publish__device_files, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__port_files, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__gids, setup, teardown),
+	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
+	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),
+	    cmocka_unit_test_setup_teardown(init__leaves_what_is_not_ours, setup, teardown),
+	    cmocka_unit_test_setup_teardown(remove__leaves_nothing, setup, teardown),
+	};
+
+	if (!mkdtemp(base))
+		return 1;
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	(void)rmdir(base);
+	return rc;
+}
