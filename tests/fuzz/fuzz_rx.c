@@ -160,7 +160,8 @@ static void step_packet(struct world *w, struct input *in)
 	static uint8_t pkt[VB_HDR_MAX + PAYLOAD_MAX + VB_PAD_MAX];
 	unsigned q = take8(in) % QP_CNT;
 	uint8_t flags = take8(in);
-	struct vb_hdr h = {.opcode = take_opcode(in, w->type[q]),
+	uint8_t opcode = take_opcode(in, w->type[q]);
+	struct vb_hdr h = {.opcode = opcode,
 			   .solicited = flags & 1,
 			   .ack_req = flags & 2,
 			   .becn = (flags & 0x1c) == 0x1c,
