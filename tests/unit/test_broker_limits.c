@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker when something runs out, is taken or is abused: slots, descriptors, the program
+ * itself, the port, messages that are none, another user.
+ */
+#include "broker_env.h"
+#include "node/broker_msg.h"
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+
+static void connect__all_slots_taken(void **state)
+{
+	static struct vb_broker_client c[VB_SLOT_CNT];
+	struct vb_broker_client one;
+	struct rlimit lim;
+	int cnt = 0, rc = 0;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	struct rlimit all = {lim.rlim_max, lim.rlim_max};
+	if (lim.rlim_max < 4096)
+		skip();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	while (cnt < VB_SLOT_CNT &&
+	       (rc = vb_broker_connect(&c[cnt], broker_why, sizeof broker_why)) == 0)
+		cnt++;
+	assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(cnt, VB_SLOT_LAST - VB_SLOT_FIRST + 1);
+	assert_non_null(strstr(broker_why, "slots"));
+	assert_steered(&c[cnt - 3], 3);
+	/* A full adapter outlives its broker too. */
+	pid_t old = (pid_t)c[0].host->broker_pid;
+	broker_kill(&c[0]);
+	await_broker(c, cnt, old);
+	assert_steered(&c[cnt - 3], 3);
+	vb_broker_disconnect(&c[7]);
+	for (int i = 0; (rc = vb_broker_connect(&one, broker_why, sizeof broker_why)) && i < 1000;
+	     i++)
+		assert_int_equal(rc, -ENOSPC);
+	assert_int_equal(one.slot, VB_SLOT_FIRST + 7);
+	vb_broker_disconnect(&one);
+	for (int i = 0; i < cnt; i++)
+		vb_broker_disconnect(&c[i]);
+	setrlimit(RLIMIT_NOFILE, &lim);
+}
+
+static int highest_fd(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+/* With any number of descriptors left it works or says EMFILE, and leaks none. */
+static void connect__descriptors_run_out(void **state)
+{
+	struct vb_broker_client keep = client_connect(), c;
+	struct rlimit lim, low;
+	bool worked = false;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	int first = highest_fd();
+	for (int more = 0; more < 12; more++) {
+		low = lim;
+		low.rlim_cur = (rlim_t)(first + more);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+		int rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
+		setrlimit(RLIMIT_NOFILE, &lim);
+		if (rc == 0) {
+			worked = true;
+			vb_broker_disconnect(&c);
+		} else {
+			assert_int_equal(rc, -EMFILE);
+			assert_non_null(strstr(broker_why, "ulimit"));
+			assert_false(worked);
+		}
+		assert_int_equal(highest_fd(), first);
+	}
+	assert_true(worked);
+	vb_broker_disconnect(&keep);
+}
+
+static void connect__no_broker_program(void **state)
+{
+	struct vb_broker_client c;
+	struct vb_broker_observer o;
+
+	(void)state;
+	/* The broker of the test before may still be there. */
+	if (vb_broker_observe(&o, false, broker_why, sizeof broker_why) == 0) {
+		pid_t pid = (pid_t)o.host->broker_pid;
+
+		vb_broker_observe_end(&o);
+		kill(pid, SIGTERM);
+		assert_true(process_ends(pid));
+	}
+	setenv("VERBENA_BIN", "/nonexistent/verbena", 1);
+	assert_int_equal(vb_broker_connect(&c, broker_why, sizeof broker_why), -ENOENT);
+	assert_non_null(strstr(broker_why, "VERBENA_BIN"));
+	setenv("VERBENA_BIN", "/bin/true", 1);
+	int rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
+	assert_int_equal(rc, -ETIMEDOUT);
+	unsetenv("VERBENA_BIN");
+}
+
+/* A process of the same user that is no client of verbena has the port. */
+static void connect__port_taken(void **state)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
+	struct vb_broker_client c;
+	char pid[32];
+	int fd;
+
+	(void)state;
+	/* Wait for the group of the broker before. */
+	for (int i = 0;; i++) {
+		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (bind(fd, (struct sockaddr *)&a, sizeof a) == 0)
+			break;
+		close(fd);
+		assert_true(i < BROKER_PATIENCE_MS / 10);
+		(void)poll(NULL, 0, 10);
+	}
+	assert_int_equal(vb_broker_connect(&c, broker_why, sizeof broker_why), -EADDRINUSE);
+	snprintf(pid, sizeof pid, "process %d ", (int)getpid());
+	assert_non_null(strstr(broker_why, pid));
+	close(fd);
+	/* And as soon as it is free it works, with the same broker. */
+	c = client_connect();
+	vb_broker_disconnect(&c);
+}
+
+static int raw_connect(void)
+{
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, len), 0);
+	return fd;
+}
+
+static void broker__survives_garbage(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+
+	(void)state;
+	for (uint32_t op = 0; op < 12; op++)
+		for (int len = 0; len < 3; len++) {
+			int fd = raw_connect();
+
+			vb_broker_msg_init(&m, (enum vb_broker_op)op);
+			m.slot = c.slot;
+			m.version += len == 2;
+			assert_true(send(fd, &m, len ? sizeof m : 5, MSG_NOSIGNAL) > 0);
+			if (len == 2) {
+				assert_true(recv(fd, &m, sizeof m, 0) > 0);
+				assert_int_equal(m.status, -EPROTO);
+				assert_non_null(strstr(m.text, "version"));
+			}
+			close(fd);
+		}
+	/* A chest that is none: the slot of the owner stays its own. */
+	int fd = raw_connect(), pipes[2];
+	assert_int_equal(pipe(pipes), 0);
+	vb_broker_msg_init(&m, VB_BROKER_REATTACH);
+	m.slot = c.slot;
+	fds = (struct vb_fds){.cnt = 2, .fd = {pipes[0], pipes[1]}};
+	assert_int_equal(vb_fds_send(fd, &m, sizeof m, &fds), 0);
+	vb_fds_close(&fds);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	assert_int_equal(m.status, -ESTALE);
+	close(fd);
+	assert_int_equal(vb_broker_check(&c), 0);
+	assert_steered(&c, 1);
+	vb_broker_disconnect(&c);
+}
+
+static void broker__refuses_another_user(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	int status;
+
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		int fd = -1;
+		struct vb_broker_msg m;
+		struct sockaddr_un a;
+		socklen_t len = vb_broker_address(&a, geteuid());
+
+		if (setuid(65534))
+			_exit(77);
+		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		if (connect(fd, (struct sockaddr *)&a, len))
+			_exit(1);
+		_exit(recv(fd, &m, sizeof m, 0) > 0 && m.status == -EACCES ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	vb_broker_disconnect(&c);
+	if (WEXITSTATUS(status) == 77)
+		skip(); /* only one user here */
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(connect__all_slots_taken),
+	    cmocka_unit_test(connect__descriptors_run_out),
+	    cmocka_unit_test(connect__no_broker_program),
+	    cmocka_unit_test(connect__port_taken),
+	    cmocka_unit_test(broker__survives_garbage),
+	    cmocka_unit_test(broker__refuses_another_user),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace of our own here: tests not run\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
