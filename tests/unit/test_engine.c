@@ -16,12 +16,17 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* A forked child with an engine of its own starts a thread. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-	return "die_after_fork=0";
-}
+/* The thread sanitizer does not survive a thread in a child of a process with threads. */
+#if defined(__SANITIZE_THREAD__)
+#define CHILD_MAY_HAVE_THREADS false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CHILD_MAY_HAVE_THREADS false
+#endif
+#endif
+#ifndef CHILD_MAY_HAVE_THREADS
+#define CHILD_MAY_HAVE_THREADS true
+#endif
 
 static pid_t broker;
 
@@ -377,6 +382,8 @@ static void child_of_fork(struct vb_engine *parents, uint32_t fds, uint32_t pare
 	NEED(open_fds() == fds);
 	/* One reference each, as the application lets go of what it inherited. */
 	vb_engine_release(parents);
+	if (!CHILD_MAY_HAVE_THREADS)
+		exit(0);
 	NEED(vb_engine_acquire(&own, why, sizeof why) == 0);
 	NEED(own != parents && vb_engine_slot(own)->slot != parents_slot);
 	vb_engine_release(own);
