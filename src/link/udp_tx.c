@@ -232,10 +232,8 @@ static void count_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint
 /* What became of an attempt to send packets that the kernel refused with @err. */
 static uint32_t refused(const struct train *t, uint32_t n, int err)
 {
-	if (is_full(err)) {
-		vb_count(t->counters, VB_COUNTER_port_xmit_wait);
+	if (is_full(err))
 		return 0;
-	}
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, n);
 	return n;
 }
