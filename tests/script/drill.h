@@ -55,6 +55,7 @@ struct drill {
 	struct vb_hca_config cfg;
 	struct vb_hca *hca;
 	struct vb_pd *pd;
+	struct vb_pd *other_pd; /* of regions that no QP may use */
 	struct vb_cq *cq;
 	uint32_t cqe;
 	struct vb_srq *srq;
@@ -83,7 +84,8 @@ noreturn void drill_fail(struct drill *d, const char *fmt, ...)
 /* world.c: the adapter and its memory. */
 void world_create(struct drill *d);
 void world_destroy(struct drill *d);
-void world_add_region(struct drill *d, const char *name, uint64_t length, uint32_t access);
+void world_add_region(struct drill *d, struct vb_pd *pd, const char *name, uint64_t length,
+		      uint32_t access);
 struct region *world_region(struct drill *d, const char *name);
 /* "R+16" into the region and the offset; fails on anything else. */
 struct region *world_place(struct drill *d, const char *text, uint64_t *offset);

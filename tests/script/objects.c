@@ -29,9 +29,10 @@ void objects_hca(struct drill *d, struct args *args)
 	world_create(d);
 }
 
-/* "mr X len=4096 access=local_write|remote_read" */
+/* "mr X len=4096 access=local_write|remote_read other_pd" */
 void objects_mr(struct drill *d, struct args *args)
 {
+	bool foreign = args_flag(args, "other_pd");
 	struct arg *name = args_next_word(args);
 	const char *access = args_value(args, "access");
 	uint64_t len = world_arg(d, args, "len", 4096);
@@ -39,7 +40,7 @@ void objects_mr(struct drill *d, struct args *args)
 	world_create(d);
 	if (name == NULL || name->val != NULL)
 		drill_fail(d, "which name?");
-	world_add_region(d, name->key, len,
+	world_add_region(d, foreign ? d->other_pd : d->pd, name->key, len,
 			 name_set(d, name_access, access != NULL ? access : "all"));
 }
 

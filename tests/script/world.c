@@ -48,13 +48,14 @@ static void add_region(struct drill *d, const char *name, uint64_t length)
 		drill_fail(d, "no memory");
 }
 
-void world_add_region(struct drill *d, const char *name, uint64_t length, uint32_t access)
+void world_add_region(struct drill *d, struct vb_pd *pd, const char *name, uint64_t length,
+		      uint32_t access)
 {
 	add_region(d, name, length);
 	struct region *r = &d->region[d->region_cnt - 1];
 	struct vb_mr_attr attr = {
 	    .iova = r->iova, .length = r->length, .host = r->host, .access = access};
-	int rc = vb_mr_create(d->pd, &attr, &r->mr);
+	int rc = vb_mr_create(pd, &attr, &r->mr);
 
 	if (rc != 0)
 		drill_fail(d, "vb_mr_create: %d", rc);
@@ -83,13 +84,15 @@ void world_create(struct drill *d)
 	if (rc == 0)
 		rc = vb_pd_create(d->hca, &d->pd);
 	if (rc == 0)
+		rc = vb_pd_create(d->hca, &d->other_pd);
+	if (rc == 0)
 		rc = vb_cq_create(d->hca, d->cqe, NULL, &d->cq);
 	if (rc != 0)
 		drill_fail(d, "the adapter cannot be made: %d", rc);
 	/* L: local data to send. R: open to the peer. B: receive buffers. P: the peer's memory. */
-	world_add_region(d, "L", REGION_BYTES, all);
-	world_add_region(d, "R", REGION_BYTES, all | VB_ACCESS_MW_BIND);
-	world_add_region(d, "B", REGION_BYTES, VB_ACCESS_LOCAL_WRITE);
+	world_add_region(d, d->pd, "L", REGION_BYTES, all);
+	world_add_region(d, d->pd, "R", REGION_BYTES, all | VB_ACCESS_MW_BIND);
+	world_add_region(d, d->pd, "B", REGION_BYTES, VB_ACCESS_LOCAL_WRITE);
 	add_region(d, "P", REGION_BYTES);
 	d->region[3].rkey = PEER_RKEY;
 	fill(&d->region[0], 1);
