@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The public interface: version, devices and counters as a program outside sees them. */
+#include "broker_env.h"
+#include "verbena/verbena.h"
+
+static void version__of_header_and_library(void **state)
+{
+	char text[32];
+
+	(void)state;
+	snprintf(text, sizeof text, "%d.%d.%d", VERBENA_VERSION_MAJOR, VERBENA_VERSION_MINOR,
+		 VERBENA_VERSION_PATCH);
+	assert_string_equal(verbena_version(), text);
+	assert_string_equal(verbena_version(), TEST_VERSION);
+}
+
+static void devices__loopback(void **state)
+{
+	static const uint8_t localhost[16] = {[15] = 1};
+	struct verbena_device dev[2];
+	struct verbena *v;
+
+	(void)state;
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	assert_int_equal(verbena_devices(v, dev, 0), 1);
+	assert_int_equal(verbena_devices(v, dev, 2), 1);
+	assert_string_equal(dev[0].name, "verbena0");
+	assert_string_equal(dev[0].netdev, "lo");
+	assert_int_equal(dev[0].active_mtu, 4096);
+	assert_int_equal(dev[0].is_active, 1);
+	assert_memory_equal(dev[0].gid[1], localhost, 16);
+	verbena_close(v);
+	verbena_close(NULL);
+}
+
+static uint64_t value(struct verbena *v, const char *name)
+{
+	struct verbena_counter c[VB_COUNTER_CNT];
+
+	assert_int_equal(verbena_counters(v, "verbena0", c, VB_COUNTER_CNT), VB_COUNTER_CNT);
+	for (int i = 0; i < VB_COUNTER_CNT; i++)
+		if (strcmp(c[i].name, name) == 0)
+			return c[i].value;
+	fail();
+	return 0;
+}
+
+static void counters__live_and_past(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct verbena *v;
+
+	(void)state;
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	assert_int_equal(verbena_counters(v, "verbena7", NULL, 0), -ENODEV);
+	assert_int_equal(value(v, "rx_read_requests"), 0);
+	vb_count_add(&c.shm->counters[1], VB_COUNTER_rx_read_requests, 7);
+	assert_int_equal(value(v, "rx_read_requests"), 7);
+	vb_broker_disconnect(&c);
+	assert_int_equal(value(v, "rx_read_requests"), 7);
+	verbena_close(v);
+}
+
+static void view__broker_killed(void **state)
+{
+	struct verbena_device dev[1];
+	struct verbena *v;
+	struct vb_broker_observer o;
+
+	(void)state;
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	pid_t pid = (pid_t)o.host->broker_pid;
+	vb_broker_observe_end(&o);
+	kill(pid, SIGKILL);
+	assert_true(process_ends(pid));
+	assert_int_equal(verbena_devices(v, dev, 1), -ECONNRESET);
+	assert_int_equal(verbena_counters(v, "verbena0", NULL, 0), -ECONNRESET);
+	verbena_close(v);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(version__of_header_and_library),
+	    cmocka_unit_test(devices__loopback),
+	    cmocka_unit_test(counters__live_and_past),
+	    cmocka_unit_test(view__broker_killed),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace of our own here: tests not run\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
