@@ -1,0 +1,304 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs the measurements of scripts/bench and writes the table. Takes turns: every round measures
+each program once, so that what else the machine does in a while falls on all of them."""
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build", "release")
+VERBENA = os.path.join(BUILD, "verbena")
+SECONDS = 60  # the longest that one program may take
+
+
+class Failure(Exception):
+    """One measurement could not be made; the text says why."""
+
+
+class Program:
+    """A program that this script started, ended with everything that it started."""
+
+    def __init__(self, argv):
+        self.argv = argv
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True, start_new_session=True)
+
+    def finish(self):
+        try:
+            out, _ = self.process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise Failure(f"{' '.join(self.argv)}: no end after {SECONDS} s") from None
+        if self.process.returncode != 0:
+            raise Failure(f"{' '.join(self.argv)}: exit code {self.process.returncode}\n{out}")
+        return out
+
+    def end(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def is_listening(port):
+    """Without connecting: some servers take one connection only."""
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(path, encoding="ascii") as f:
+                for line in f:
+                    field = line.split()
+                    if field[3] == "0A" and field[1].endswith(f":{port:04X}"):
+                        return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
+def pair(server_argv, client_argv, port):
+    """Runs a server and its client. Returns the client's output."""
+    server = Program(server_argv)
+    try:
+        deadline = time.monotonic() + 10
+        while not is_listening(port):
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                server.end()
+                raise Failure(f"{' '.join(server_argv)} does not listen:\n"
+                              f"{server.process.stdout.read()}")
+            time.sleep(0.02)
+        client = Program(client_argv)
+        try:
+            return client.finish()
+        except Failure as e:
+            server.end()
+            raise Failure(f"{e}\nserver:\n{server.process.stdout.read()}") from None
+    finally:
+        server.end()
+
+
+class Adapter:
+    """The device on loopback."""
+
+    def __init__(self):
+        devices = json.loads(subprocess.check_output([VERBENA, "devices", "--json"], timeout=SECONDS))
+        device = next(d for d in devices if d["netdev"] == "lo")
+        self.name = device["name"]
+        self.gid = next(g["index"] for g in device["gids"] if g["gid"] == "::ffff:127.0.0.1")
+
+    def perftest(self, program, *options):
+        """The numbers of the last line of a perftest program's table."""
+        port = free_port()
+        argv = [VERBENA, "run", "--", program, "-d", self.name, "-x", str(self.gid), "-F",
+                "-p", str(port), *options]
+        out = pair(argv, argv + ["127.0.0.1"], port)
+        rows = re.findall(r"^\s*\d[\d. \t]+$", out, re.MULTILINE)
+        if not rows:
+            raise Failure(f"{' '.join(argv)}: no result\n{out}")
+        return [float(x) for x in rows[-1].split()]
+
+    def write_bw(self):
+        """MB/s, of 10^6 bytes."""
+        return self.perftest("ib_write_bw", "-s", "65536", "-m", "4096", "-n", "40000",
+                             "--report_gbits")[3] * 1000 / 8
+
+    def latency(self, program):
+        """us, the median (t_typical)."""
+        return self.perftest(program, "-s", "2", "-n", "50000")[4]
+
+    def message_rate(self):
+        """Messages of 8 bytes per second, millions."""
+        return self.perftest("ib_write_bw", "-s", "8", "-m", "4096", "-n", "1000000")[4]
+
+
+def bench(name, *args):
+    return Program([os.path.join(BUILD, "bench", name), *args]).finish()
+
+
+def number_in(text, pattern):
+    m = re.search(pattern, text)
+    if not m:
+        raise Failure(f"no {pattern} in: {text}")
+    return float(m.group(1))
+
+
+def iperf3():
+    """MB/s of one TCP stream."""
+    port = free_port()
+    out = pair(["iperf3", "-s", "-1", "-B", "127.0.0.1", "-p", str(port)],
+               ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", "2", "-J"], port)
+    return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e6
+
+
+def measurements(adapter):
+    """(group, name, unit, function), in the order of a round."""
+    return (
+        ("a", "ib_write_bw -s 65536 -m 4096", "MB/s", adapter.write_bw),
+        ("a", "iperf3, one TCP stream", "MB/s", iperf3),
+        ("a", "bare UDP_SEGMENT with CRC (ceiling_udp)", "MB/s",
+         lambda: number_in(bench("ceiling_udp"), r"([\d.]+) MB/s")),
+        ("b", "ib_write_lat -s 2", "us", lambda: adapter.latency("ib_write_lat")),
+        ("b", "ib_send_lat -s 2", "us", lambda: adapter.latency("ib_send_lat")),
+        ("b", "bare UDP ping-pong (pingpong_udp)", "us",
+         lambda: number_in(bench("pingpong_udp"), r"typical ([\d.]+)")),
+        ("c", "ib_write_bw -s 8", "M/s", adapter.message_rate),
+        ("c", "one sendto() per message (sendto_rate)", "M/s",
+         lambda: number_in(bench("sendto_rate"), r"([\d.]+) messages/s") / 1e6),
+        ("e", "stand-by thread, idle", "% of a core",
+         lambda: number_in(idle(adapter), r"([\d.]+) %")),
+    )
+
+
+# (group, what, numerator, denominator, relation, limit). No denominator: the number itself.
+TARGETS = (
+    ("a", "ib_write_bw : iperf3", 0, 1, ">=", 1.2),
+    ("a", "ib_write_bw : ceiling", 0, 2, ">=", 0.75),
+    ("b", "ib_write_lat : ping-pong", 0, 2, "<=", 1.5),
+    ("b", "ib_send_lat : ping-pong", 1, 2, "<=", 1.5),
+    ("c", "ib_write_bw -s 8 : sendto", 0, 1, ">=", 2.5),
+    ("e", "stand-by thread, % of a core", 0, None, "<", 0.5),
+)
+MEMORY_MAX = 4096
+QPS = 20000
+
+
+def idle(adapter):
+    return Program([VERBENA, "run", "--", os.path.join(BUILD, "bench", "idle_thread"), adapter.name,
+                    "3"]).finish()
+
+
+def memory(adapter):
+    """(bytes per QP, of which queues, beyond them)"""
+    out = Program([VERBENA, "run", "--", os.path.join(BUILD, "bench", "qp_memory"), adapter.name,
+                   str(QPS)]).finish()
+    return tuple(number_in(out, p) for p in (r"(\d+) bytes each", r"queues (\d+)", r"beyond them (\d+)"))
+
+
+def holds(value, relation, limit):
+    return {">=": value >= limit, "<=": value <= limit, "<": value < limit}[relation]
+
+
+def number(x):
+    return f"{x:.0f}" if x >= 100 else f"{x:.2f}" if x >= 1 else f"{x:.3f}"
+
+
+def run_rounds(wanted, runs):
+    results = [[] for _ in wanted]
+    for i in range(runs):
+        for (_, name, unit, function), values in zip(wanted, results):
+            values.append(function())
+            print(f"round {i + 1}/{runs}: {name}: {number(values[-1])} {unit}", flush=True)
+    return results
+
+
+def table_of_results(wanted, results):
+    lines = ["| | Measured | Median | Lowest | Highest | Unit |", "|---|---|--:|--:|--:|---|"]
+    for (group, name, unit, _), values in zip(wanted, results):
+        lines.append(f"| {group} | {name} | {number(statistics.median(values))} | {number(min(values))} |"
+                     f" {number(max(values))} | {unit} |")
+    return lines
+
+
+def table_of_targets(groups, wanted, results, qp):
+    lines = ["| | Compared | Result | Target | |", "|---|---|--:|--:|---|"]
+    all_hold = True
+
+    def row(group, what, value, relation, limit):
+        nonlocal all_hold
+        ok = holds(value, relation, limit)
+        all_hold &= ok
+        lines.append(f"| {group} | {what} | {number(value)} | {relation} {limit} |"
+                     f" {'yes' if ok else '**no**'} |")
+
+    for group, what, over, under, relation, limit in TARGETS:
+        if group not in groups:
+            continue
+        medians = [statistics.median(v) for m, v in zip(wanted, results) if m[0] == group]
+        value = medians[over] / (1 if under is None else medians[under])
+        row(group, what, value, relation, limit)
+    if qp:
+        row("f", f"bytes of an RC QP beyond its 16-entry queues, {QPS} QPs in one process", qp[2], "<=",
+            MEMORY_MAX)
+    return lines, all_hold
+
+
+def cpu_model():
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        names = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
+    return f"{len(names)} x {names[0]}" if names else platform.machine()
+
+
+def sysctl(name):
+    with open("/proc/sys/" + name.replace(".", "/"), encoding="ascii") as f:
+        return f.read().strip()
+
+
+def revision():
+    try:
+        return subprocess.check_output(["git", "-C", ROOT, "describe", "--always", "--dirty"], text=True,
+                                       stderr=subprocess.DEVNULL).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def document(tables, runs, qp):
+    memory_line = []
+    if qp:
+        memory_line = ["", f"An RC QP with two 16-entry queues of one SGE takes {qp[0]:.0f} bytes of resident "
+                       f"memory, {qp[1]:.0f} of them for the queues: the growth of a process that brings "
+                       f"{QPS} QPs to RTS, compared with queues of 32."]
+    return "\n".join([
+        "# Benchmarks", "",
+        "Written by `scripts/bench`; run it again to compare with another machine. Everything runs on the",
+        "loopback device, server and client on the same cores, release build, each program once per round in",
+        f"turn; figures are medians of {runs} rounds. MB is 10^6 bytes; latencies are half round trips.", "",
+        *tables[0], "", *tables[1], *memory_line, "",
+        "The bare programs stand in `bench/`: the least that RoCEv2 over UDP sockets has to do, without a",
+        "transport. Against the kernel's rdma_rxe, in one guest: `bench/rxe.sh`.", "",
+        f"Machine: {cpu_model()}; kernel {platform.release()}; net.core.rmem_max "
+        f"{sysctl('net.core.rmem_max')}; revision {revision()}; "
+        f"{datetime.date.today().isoformat()}.", ""])
+
+
+def main():
+    p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
+    p.add_argument("--runs", type=int, default=5, help="rounds (5)")
+    p.add_argument("--only", default="a,b,c,e,f", help="groups to measure")
+    p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
+                   help="file for the tables; - for none")
+    args = p.parse_args()
+    groups = args.only.split(",")
+    adapter = Adapter()
+    wanted = [m for m in measurements(adapter) if m[0] in groups]
+    results = run_rounds(wanted, args.runs)
+    qp = memory(adapter) if "f" in groups else None
+    targets, all_hold = table_of_targets(groups, wanted, results, qp)
+    tables = (table_of_results(wanted, results), targets)
+    print("\n".join(["", *tables[0], "", *tables[1]]))
+    if args.output != "-":
+        with open(args.output, "w", encoding="utf-8") as f:
+            f.write(document(tables, args.runs, qp))
+    return 0 if all_hold else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as e:
+        print(f"scripts/bench: {e}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
