@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "fault": {"base", "wire", "trace", "fault"},
     "sim": {"base", "wire", "trace", "core", "fault", "sim"},
     "export": {"base", "wire", "trace", "export"},
-    "link": {"base", "wire", "trace", "link"},
+    "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "core", "link", "node"},
     "verbs": {"base", "wire", "trace", "core", "link", "node", "verbs"},
     "cmd": {"base", "wire", "trace", "core", "fault", "sim", "export", "link", "node", "verbs", "cmd"},

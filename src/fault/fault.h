@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Faults on packets, for the simulator and for live links alike: loss, burst loss, reordering,
+ * duplication, delay, corruption, ECN marks and black-outs, at random or by rule.
+ *
+ * The layer only judges. vb_fault_judge() looks at a packet and says what becomes of it; whoever
+ * carries the packet does it. So the same seed and the same packets give the same faults wherever
+ * it runs. Each rule draws from a stream of its own: a rule that is added moves no other.
+ *
+ * The text of a specification is described in docs/simulator.md, "Faults"; for example
+ * "loss=1e-3,reorder=0.1%/20us:op=RC_SEND*,delay=5us/1us:dir=rx".
+ */
+#ifndef VB_FAULT_FAULT_H
+#define VB_FAULT_FAULT_H
+
+#include "base/psn.h"
+#include "base/rng.h"
+#include "base/time.h"
+#include "trace/trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VB_FAULT_RULES_MAX 16
+#define VB_FAULT_ONE UINT32_C(1000000000) /* probabilities are in parts per billion */
+
+enum vb_fault_kind {
+	VB_FAULT_LOSS,
+	VB_FAULT_BURST, /* Gilbert-Elliott: a good and a bad state, each with a loss of its own */
+	VB_FAULT_REORDER,
+	VB_FAULT_DUPLICATE,
+	VB_FAULT_DELAY,
+	VB_FAULT_CORRUPT,
+	VB_FAULT_ECN,
+	VB_FAULT_BLACKOUT,
+	VB_FAULT_KIND_CNT
+};
+
+/* "loss", "burst", ... */
+const char *vb_fault_kind_name(enum vb_fault_kind kind);
+
+enum vb_fault_dir { VB_FAULT_TX = 1, VB_FAULT_RX = 2 };
+
+/* Which packets a rule is about. Ranges include both ends. */
+struct vb_fault_filter {
+	uint8_t dirs;                 /* set of enum vb_fault_dir */
+	uint64_t opcode[4];           /* bit n of the set: opcode n */
+	uint32_t qpn_lo, qpn_hi;      /* destination QPN */
+	struct vb_psn psn_lo, psn_hi; /* a range may wrap */
+	bool any_psn;
+	uint64_t msg_lo, msg_hi; /* the how-manieth message of those that pass the rest, from 1 */
+	vb_time after, until;    /* since the layer began */
+	uint64_t skip;           /* this many pass untouched first */
+	uint64_t every;          /* of the others every so many-th; 1: each */
+	uint64_t first;          /* the rule rests after so many hits; UINT64_MAX: never */
+};
+
+struct vb_fault_rule {
+	enum vb_fault_kind kind;
+	uint32_t ppb;     /* chance of a hit; BURST: chance per packet that a burst begins */
+	uint32_t ppb_end; /* BURST: ... that it ends */
+	uint32_t ppb_in, ppb_out; /* BURST: loss inside and outside of it */
+	vb_dur time;   /* DELAY: how long; REORDER: held back so long; BLACKOUT: begins at */
+	vb_dur jitter; /* DELAY: 0 ... jitter more; BLACKOUT: so long */
+	vb_dur period; /* BLACKOUT: again after so long, 0: once */
+	struct vb_fault_filter filter;
+};
+
+struct vb_fault_spec {
+	uint32_t rule_cnt;
+	struct vb_fault_rule rule[VB_FAULT_RULES_MAX];
+};
+
+/* What is wrong with a text, and where (1 is the first character). */
+struct vb_fault_error {
+	uint32_t column;
+	char text[160];
+};
+
+/* 0, or -EINVAL with *err filled in. An empty text is a specification without rules. */
+int vb_fault_parse(const char *text, struct vb_fault_spec *spec, struct vb_fault_error *err);
+
+/* What the layer sees of a packet. */
+struct vb_fault_packet {
+	enum vb_fault_dir dir;
+	uint8_t opcode;
+	uint32_t dqpn;
+	struct vb_psn psn;
+};
+
+/* What becomes of it. */
+struct vb_fault_fate {
+	uint32_t hits; /* bit (1 << enum vb_fault_kind) */
+	bool drop;
+	bool corrupt; /* flip the bits that vb_fault_corrupt() names */
+	bool mark;    /* set CE if the packet is ECN-capable */
+	bool copy;    /* deliver a second one */
+	vb_time at;   /* when the packet goes on; not before now, and in order unless REORDER hit */
+	uint64_t bits; /* with corrupt: the choice of bits */
+};
+
+struct vb_fault_rule_state {
+	struct vb_rng rng;
+	uint64_t matched, hits;
+	uint64_t msg; /* messages begun */
+	bool bad;     /* BURST: inside a burst */
+};
+
+struct vb_fault {
+	struct vb_fault_spec spec;
+	struct vb_fault_rule_state state[VB_FAULT_RULES_MAX];
+	uint64_t hits[VB_FAULT_KIND_CNT];
+	vb_time epoch;
+	vb_time last[2];        /* by direction: nothing in order leaves before */
+	struct vb_trace *trace; /* gets a FAULT event per hit; NULL: nobody */
+};
+
+/* Starts the layer at @now; its random streams are those of @seed and number @id. */
+void vb_fault_init(struct vb_fault *f, const struct vb_fault_spec *spec, uint64_t seed, uint64_t id,
+		   vb_time now);
+
+void vb_fault_judge(struct vb_fault *f, const struct vb_fault_packet *p, vb_time now,
+		    struct vb_fault_fate *fate);
+
+/* Flips one to three bits of the @len > 0 bytes at @p, as @bits says: few enough that a CRC of 32
+ * bits finds every such error in a packet. */
+void vb_fault_corrupt(uint8_t *p, uint32_t len, uint64_t bits);
+
+#endif

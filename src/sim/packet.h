@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet under way in a simulated network, and the pool that all of them come from. The headers
+ * are always real bytes, as the core emitted them; the payload has bytes when the simulation
+ * carries data, and only a length otherwise.
+ */
+#ifndef VB_SIM_PACKET_H
+#define VB_SIM_PACKET_H
+
+#include "base/time.h"
+#include "wire/packet.h"
+
+#include <stddef.h>
+
+#define VB_SIM_PRIOS 8
+
+/* Ethernet: MAC header and FCS are part of a frame, preamble, start and gap take time only. */
+#define VB_FRAME_OVERHEAD 18u
+#define VB_FRAME_GAP 20u
+#define VB_FRAME_MIN 64u
+
+enum vb_sim_packet_kind { VB_SIM_ROCE, VB_SIM_PAUSE };
+
+struct vb_sim_packet {
+	struct vb_sim_packet *next, *prev;
+	vb_time at;    /* arrival at the end of the cable */
+	uint32_t dst;  /* host */
+	uint32_t hash; /* of its flow, for ECMP */
+	uint32_t len;  /* BTH through pad */
+	uint32_t payload_len;
+	uint32_t frame;   /* bytes of the Ethernet frame */
+	uint32_t in;      /* port by which it came into the switch it is in */
+	uint32_t icrc;    /* with corrupt and bytes: as it was when the packet was sent */
+	uint8_t kind;     /* enum vb_sim_packet_kind */
+	uint8_t prio;     /* PAUSE: the priority it is about */
+	bool pause_on;    /* PAUSE */
+	bool has_payload; /* the bytes behind the headers are there */
+	bool corrupt;
+	bool in_headroom;
+	uint8_t hdr_len;
+	struct vb_path path;
+	uint8_t bytes[];
+};
+
+struct vb_sim_slab {
+	struct vb_sim_slab *next;
+};
+
+/* Grows by slabs up to its limit. */
+struct vb_sim_pool {
+	struct vb_sim_packet *free;
+	struct vb_sim_slab *slabs;
+	size_t stride;
+	uint32_t cnt, max, used, used_max;
+	void *(*alloc)(void *ctx, size_t size);
+	void (*release)(void *ctx, void *p);
+	void *alloc_ctx;
+};
+
+/* NULL: the limit is reached or there is no memory. */
+struct vb_sim_packet *vb_sim_pool_take(struct vb_sim_pool *pool);
+void vb_sim_pool_destroy(struct vb_sim_pool *pool);
+
+static inline void vb_sim_pool_give(struct vb_sim_pool *pool, struct vb_sim_packet *p)
+{
+	p->next = pool->free;
+	pool->free = p;
+	pool->used--;
+}
+
+/* The priority of a packet: the class selector bits of its DSCP. */
+static inline uint8_t vb_sim_priority(const struct vb_path *path)
+{
+	return path->traffic_class >> 5;
+}
+
+/* Ethernet frame of a RoCEv2 packet with @len bytes BTH through pad. */
+static inline uint32_t vb_sim_frame(const struct vb_path *path, uint32_t len)
+{
+	uint32_t ip = vb_gid_is_ipv4(&path->sgid) ? 20 : 40;
+	uint32_t frame = VB_FRAME_OVERHEAD + ip + 8 + len + VB_ICRC_LEN;
+
+	return frame < VB_FRAME_MIN ? VB_FRAME_MIN : frame;
+}
+
+/* FIFO of packets. */
+struct vb_sim_fifo {
+	struct vb_sim_packet *head, *tail;
+};
+
+static inline void vb_sim_fifo_push(struct vb_sim_fifo *f, struct vb_sim_packet *p)
+{
+	p->next = NULL;
+	if (f->tail)
+		f->tail->next = p;
+	else
+		f->head = p;
+	f->tail = p;
+}
+
+static inline struct vb_sim_packet *vb_sim_fifo_pop(struct vb_sim_fifo *f)
+{
+	struct vb_sim_packet *p = f->head;
+
+	f->head = p->next;
+	if (!f->head)
+		f->tail = NULL;
+	return p;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The machines of a simulation and what its files offer to each other. Machine numbers, which order
+ * what happens at one instant: hosts, then ports, then the application's timer.
+ */
+#ifndef VB_SIM_PRIV_H
+#define VB_SIM_PRIV_H
+
+#include "sim/eventq.h"
+#include "sim/sim.h"
+
+#include <assert.h>
+
+#define VB_SIM_NONE UINT32_MAX
+
+/* Packets that an adapter has fetched from its core for a priority that is paused. */
+#define VB_SIM_STAGED_MAX 8u
+
+struct vb_sim_queue {
+	struct vb_sim_fifo fifo;
+	uint32_t bytes;
+};
+
+/* The faults of a cable, and where their events go. */
+struct vb_sim_cable_fault {
+	struct vb_fault layer;
+	struct vb_trace trace;
+};
+
+/*
+ * One end of a cable. Sending: queues by priority, the serialiser, and what is on the cable.
+ * Receiving (at a switch): the buffer accounts of what came in here.
+ */
+struct vb_sim_port {
+	vb_time busy_until;
+	vb_time pull_at; /* when the next packet is fetched; VB_NEVER: when somebody kicks */
+	struct vb_sim_packet *flight, *flight_tail; /* in the order of arrival */
+	uint64_t rate_bps;
+	uint64_t carry; /* remainder of the serialisation time, in 1 / rate ns */
+	vb_dur delay;
+	uint32_t owner; /* node */
+	uint32_t id;
+	uint32_t mtu;
+	uint8_t waiting; /* bit p: queue p has packets */
+	uint8_t paused;  /* bit p: the other end paused priority p */
+	bool sending;    /* inside of transmit */
+	uint32_t depth, depth_pkts;
+	struct vb_sim_fifo control;
+	struct vb_sim_queue q[VB_SIM_PRIOS];
+	struct vb_sim_cable_fault *fault;
+	vb_time last_at; /* arrival of the last packet that keeps the order */
+	vb_time depth_since;
+	struct vb_buffer_account in[VB_SIM_PRIOS];
+	uint32_t headroom; /* of each lossless priority */
+	struct vb_rng rng; /* RED */
+	vb_time paused_since[VB_SIM_PRIOS];
+	struct vb_port_stats stats;
+};
+
+struct vb_sim_host {
+	struct vb_hca *hca;
+	struct vb_pd *pd;
+	struct vb_cq *cq;
+	vb_time deadline;
+	uint32_t port; /* by which it sends */
+	uint32_t edge; /* switch it hangs on; VB_SIM_NONE: another host */
+	uint32_t staged;
+	uint32_t dirty_next;
+	bool dirty;
+	struct vb_counters counters;
+};
+
+struct vb_sim_switch {
+	struct vb_buffer buffer;
+	struct vb_trace trace;
+	uint32_t salt;
+};
+
+/* Ports that lead one switch closer to another: route_ports[first ... first + cnt - 1]. */
+struct vb_sim_route {
+	uint32_t first, cnt;
+};
+
+struct vb_sim {
+	struct vb_sim_config cfg;
+	struct vb_sim_app app;
+	vb_time now;
+	struct vb_eventq events;
+	struct vb_sim_pool pool;
+	uint32_t host_cnt, switch_cnt, port_cnt;
+	struct vb_sim_host *host;
+	struct vb_sim_switch *sw;
+	struct vb_sim_port *port;
+	struct vb_sim_route *route; /* [switch * switch_cnt + edge switch] */
+	uint32_t *route_ports;
+	uint32_t route_port_cnt, route_port_cap;
+	uint32_t dirty_first, dirty_last; /* hosts to settle before the next event */
+	bool stop;
+	int failure; /* ends the run */
+	uint64_t hops, event_cnt;
+	struct vb_digest digest;
+	struct vb_tx_batch batch;
+};
+
+static inline void *vb_sim_alloc(struct vb_sim *s, size_t size)
+{
+	return s->cfg.memory.alloc(s->cfg.memory.ctx, size);
+}
+
+static inline void vb_sim_free(struct vb_sim *s, void *p)
+{
+	if (p)
+		s->cfg.memory.free(s->cfg.memory.ctx, p);
+}
+
+static inline uint32_t vb_sim_peer(uint32_t port)
+{
+	return port ^ 1;
+}
+
+/* sim.c: the hook of every trace. */
+void vb_sim_on_trace(void *ctx, const struct vb_trace_event *ev);
+struct vb_trace vb_sim_trace_of(struct vb_sim *s, uint32_t node);
+struct vb_sim_packet *vb_sim_packet_take(struct vb_sim *s);
+
+/* port.c */
+void vb_port_enqueue(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt);
+/* There may be something to send: sends it, now or when the port is free. */
+void vb_port_kick(struct vb_sim *s, struct vb_sim_port *p);
+/* The port's deadline has come. */
+void vb_port_run(struct vb_sim *s, struct vb_sim_port *p);
+void vb_port_pause_frame(struct vb_sim *s, struct vb_sim_port *p, uint8_t prio, bool on);
+void vb_port_stats_update(const struct vb_sim *s, const struct vb_sim_port *p,
+			  struct vb_port_stats *st);
+/* The next packet that may go from the queues of @p, or NULL. */
+struct vb_sim_packet *vb_port_dequeue(struct vb_sim *s, struct vb_sim_port *p);
+
+/* fault_hook.c: what the fault layer makes of a packet that starts on a cable. False: it is lost
+ * (and given back). *extra is how much later it arrives, *copy a second one or NULL. */
+bool vb_port_fault(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt,
+		   vb_dur *extra, bool *in_order, struct vb_sim_packet **copy);
+/* True when a damaged packet is as it was sent, as its ICRC says. */
+bool vb_packet_is_whole(const struct vb_sim_packet *pkt);
+
+/* host.c */
+int vb_host_create(struct vb_sim *s, uint32_t host);
+void vb_host_receive(struct vb_sim *s, uint32_t host, struct vb_sim_packet *pkt);
+void vb_host_timeout(struct vb_sim *s, uint32_t host);
+/* The next packet that the adapter sends, or NULL. */
+struct vb_sim_packet *vb_host_pull(struct vb_sim *s, uint32_t host);
+bool vb_host_has_more(const struct vb_sim *s, uint32_t host);
+void vb_host_mark(struct vb_sim *s, uint32_t host);
+/* Takes what the adapters have to say, until all are still. */
+void vb_hosts_settle(struct vb_sim *s);
+
+/* switch.c */
+int vb_switch_create(struct vb_sim *s, uint32_t idx);
+void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
+		       struct vb_sim_packet *pkt);
+/* A packet leaves the memory of the switch. */
+void vb_switch_release(struct vb_sim *s, uint32_t idx, struct vb_sim_packet *pkt);
+
+/* route.c */
+int vb_routes_create(struct vb_sim *s);
+
+#endif

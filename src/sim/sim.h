@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The simulator: adapters as they ship (core/hca.h), joined by cables and switches, in virtual
+ * time.
+ *
+ * The same configuration and seed give the same run, event by event, whatever compiles it: nothing
+ * here reads a clock or depends on an address, and whatever happens at one instant happens in the
+ * order of machine numbers. A run can be stopped and continued at any instant.
+ *
+ * Who uses it creates QPs and posts work through the verbs of core/hca.h on vb_sim_hca(), from the
+ * callbacks below or between runs, and then calls vb_sim_touch() for each host it used.
+ */
+#ifndef VB_SIM_SIM_H
+#define VB_SIM_SIM_H
+
+#include "core/hca.h"
+#include "fault/fault.h"
+#include "sim/buffer.h"
+#include "sim/digest.h"
+#include "sim/packet.h"
+#include "sim/red.h"
+#include "sim/topo.h"
+
+struct vb_sim;
+
+struct vb_switch_config {
+	struct vb_buffer_config buffer;
+	uint32_t queue_bytes; /* drop-tail limit of an egress queue of a lossy priority; 0: none */
+	uint8_t ecn;          /* bit p: RED marks in priority p */
+	struct vb_red red;
+};
+
+/* Where a packet stands when the tap sees it. */
+enum vb_sim_tap_dir { VB_SIM_TAP_SENT, VB_SIM_TAP_RECEIVED };
+
+/* Who uses the simulation. Any callback may be NULL. */
+struct vb_sim_app {
+	void *ctx;
+	/* A completion was taken from the CQ of @host. */
+	void (*on_completion)(void *ctx, uint32_t host, const struct vb_wc *wc, vb_time now);
+	void (*on_async)(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now);
+	/* The time set with vb_sim_set_timer() has come. */
+	void (*on_timer)(void *ctx, vb_time now);
+};
+
+struct vb_sim_config {
+	uint64_t seed;
+	const struct vb_topo *topo;
+	struct vb_switch_config sw; /* every switch */
+	/* Of every adapter: limits, windows and active_mtu. seed, ports, QPNs, trace and memory are
+	 * set by the simulator. */
+	struct vb_hca_config hca;
+	uint32_t cqe;         /* entries of the one CQ of each host */
+	uint32_t packets_max; /* under way at once; a run that needs more ends with -ENOMEM */
+	bool carry_data;      /* payloads have bytes and are checked; else lengths only */
+	bool digest;          /* keep the digest of the event stream */
+	uint64_t trace_mask;  /* events for on_event */
+	void (*on_event)(void *ctx, const struct vb_trace_event *ev);
+	/* Each packet as it starts on a cable and as it arrives at a host. */
+	void (*on_packet)(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
+			  const struct vb_sim_packet *pkt, vb_time now);
+	void *trace_ctx;
+	struct vb_sim_memory memory;
+};
+
+/* What a port counted since the start. A port is the sending end of one direction of a cable: port
+ * 2n of cable n is at its node a, port 2n + 1 at its node b. */
+struct vb_port_stats {
+	uint64_t tx_pkts, tx_bytes; /* frames */
+	uint64_t drops, drop_bytes; /* no room in the switch or in the queue */
+	uint64_t faults;            /* lost to the fault layer or too long for the cable */
+	uint64_t marks, arrivals;   /* CE set here; packets that came to the queues */
+	uint64_t pauses_sent;       /* pause (not resume) frames */
+	uint64_t paused_ns;         /* all priorities together */
+	uint32_t depth_max;         /* bytes waiting */
+	/* Integrals over time, for means: bytes and packets waiting, times ns. */
+	uint64_t byte_ns, pkt_ns;
+};
+
+/* -EINVAL: the topology is not connected, a host has not exactly one cable, a rate is out of range,
+ * or the switch memory is smaller than its reserves and headroom. */
+int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg);
+void vb_sim_destroy(struct vb_sim *s);
+
+void vb_sim_set_app(struct vb_sim *s, const struct vb_sim_app *app);
+
+/* Runs until nothing is left to happen, or to @until, whichever comes first. 0, or -ENOMEM. */
+int vb_sim_run(struct vb_sim *s, vb_time until);
+/* Asks a run to end before the next event; for callbacks. */
+void vb_sim_stop(struct vb_sim *s);
+/* One event. False: nothing is left. */
+bool vb_sim_step(struct vb_sim *s);
+
+vb_time vb_sim_now(const struct vb_sim *s);
+/* When something happens next; VB_NEVER: nothing will. */
+vb_time vb_sim_next(const struct vb_sim *s);
+/* The application's timer; VB_NEVER: off. */
+void vb_sim_set_timer(struct vb_sim *s, vb_time at);
+/* After verbs on the adapter of @host: sends what they made ready. */
+void vb_sim_touch(struct vb_sim *s, uint32_t host);
+
+uint32_t vb_sim_host_cnt(const struct vb_sim *s);
+struct vb_hca *vb_sim_hca(struct vb_sim *s, uint32_t host);
+struct vb_pd *vb_sim_pd(struct vb_sim *s, uint32_t host);
+struct vb_cq *vb_sim_cq(struct vb_sim *s, uint32_t host);
+const struct vb_counters *vb_sim_counters(const struct vb_sim *s, uint32_t host);
+struct vb_gid vb_sim_gid(uint32_t host);
+/* The path of a packet from one host to another; ECMP follows @udp_sport. */
+struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class);
+
+/* Puts faults on what @host sends and receives; NULL takes them away. */
+int vb_sim_set_host_fault(struct vb_sim *s, uint32_t host, const struct vb_fault_spec *spec);
+/* ... on both directions of cable @link; direction tx is from its node a to b. */
+int vb_sim_set_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec);
+/* The layer that is there, or NULL: its hits can be read. */
+const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link);
+
+/* The cable of a host. */
+uint32_t vb_sim_host_link(const struct vb_sim *s, uint32_t host);
+/* The port by which a host sends, and the one that sends to it. */
+uint32_t vb_sim_host_port(const struct vb_sim *s, uint32_t host);
+uint32_t vb_sim_port_peer(uint32_t port);
+/* Counts of a port up to now. */
+void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st);
+
+/* Time that @bytes take on the way from one host to another as frames of at most @mtu payload,
+ * alone in the network: serialisation at the slowest cable, one frame at each other, and
+ * propagation. */
+vb_dur vb_sim_ideal_ns(const struct vb_sim *s, uint32_t from, uint32_t to, uint64_t bytes,
+		       uint32_t mtu);
+
+/* Packets that started on a cable, all ports; events handled; the digest. */
+uint64_t vb_sim_hops(const struct vb_sim *s);
+uint64_t vb_sim_events(const struct vb_sim *s);
+uint64_t vb_sim_digest(const struct vb_sim *s);
+/* The most packets that were under way at once. */
+uint32_t vb_sim_packets_max(const struct vb_sim *s);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An output-queued switch: where a packet goes (ECMP by flow), whether there is room (shared
+ * memory, drop-tail), whether it is marked (RED), and whether its sender is to pause (PFC). facts
+ * C.4
+ */
+#include "sim/priv.h"
+
+#include <errno.h>
+
+/* Why a packet was dropped; argument of the DROPPED event. */
+enum drop_why { DROP_BUFFER, DROP_QUEUE, DROP_NO_ROUTE };
+
+/* Bytes of the longest frame: payload of the MTU behind the longest headers. */
+static uint32_t frame_max(const struct vb_sim *s)
+{
+	uint32_t mtu = vb_mtu_bytes(s->cfg.hca.port[1].active_mtu);
+
+	return VB_FRAME_OVERHEAD + 40 + 8 + VB_HDR_MAX + mtu + VB_ICRC_LEN;
+}
+
+int vb_switch_create(struct vb_sim *s, uint32_t idx)
+{
+	struct vb_sim_switch *sw = &s->sw[idx];
+	const struct vb_buffer_config *c = &s->cfg.sw.buffer;
+	uint32_t lossless = (uint32_t)__builtin_popcount(c->lossless);
+	uint64_t kept = 0;
+
+	for (uint32_t i = 0; i < s->port_cnt; i++) {
+		struct vb_sim_port *p = &s->port[i];
+
+		if (p->owner != s->host_cnt + idx)
+			continue;
+		p->headroom = c->headroom_bytes
+				  ? c->headroom_bytes
+				  : vb_pfc_headroom(p->rate_bps, p->delay, frame_max(s));
+		kept +=
+		    (uint64_t)p->headroom * lossless + (uint64_t)c->reserve_bytes * (lossless + 1);
+	}
+	if (kept >= c->bytes)
+		return -EINVAL;
+	sw->buffer.cfg = *c;
+	sw->buffer.shared_total = c->bytes - kept;
+	sw->trace = vb_sim_trace_of(s, s->host_cnt + idx);
+
+	struct vb_rng r = vb_rng_stream(s->cfg.seed, "ecmp", idx);
+
+	sw->salt = (uint32_t)vb_rng_next(&r);
+	return 0;
+}
+
+/* The port by which a packet leaves, or NULL. */
+static struct vb_sim_port *route_of(struct vb_sim *s, uint32_t idx, const struct vb_sim_packet *pkt)
+{
+	const struct vb_sim_host *h = &s->host[pkt->dst];
+
+	if (h->edge == idx)
+		return &s->port[vb_sim_peer(h->port)];
+	if (h->edge == VB_SIM_NONE)
+		return NULL;
+
+	const struct vb_sim_route *r = &s->route[(size_t)idx * s->switch_cnt + h->edge];
+
+	if (r->cnt == 0)
+		return NULL;
+	if (r->cnt == 1)
+		return &s->port[s->route_ports[r->first]];
+
+	/* Each switch mixes the hash its own way, so that the choices of two tiers are independent.
+	 */
+	uint32_t x = (pkt->hash ^ s->sw[idx].salt) * 0x9e3779b1u;
+
+	x = (x ^ x >> 15) * 0x85ebca77u;
+	x ^= x >> 13;
+	return &s->port[s->route_ports[r->first + (uint32_t)((uint64_t)x * r->cnt >> 32)]];
+}
+
+static void drop(struct vb_sim *s, uint32_t idx, struct vb_sim_port *out, enum drop_why why,
+		 struct vb_sim_packet *pkt)
+{
+	if (out) {
+		out->stats.drops++;
+		out->stats.drop_bytes += pkt->frame;
+	}
+	vb_trace(&s->sw[idx].trace, VB_TRACE_DROPPED, 0, s->now, out ? out->id : 0, why, pkt->frame,
+		 out ? out->q[pkt->prio].bytes : 0);
+	vb_sim_pool_give(&s->pool, pkt);
+}
+
+static void mark(struct vb_sim *s, uint32_t idx, struct vb_sim_port *out, struct vb_sim_packet *pkt)
+{
+	uint32_t depth = out->q[pkt->prio].bytes;
+
+	if (!(s->cfg.sw.ecn >> pkt->prio & 1) || !(pkt->path.traffic_class & VB_ECN_MASK) ||
+	    !vb_red_marks(&s->cfg.sw.red, depth, &out->rng))
+		return;
+	pkt->path.traffic_class |= VB_ECN_CE;
+	out->stats.marks++;
+	vb_trace(&s->sw[idx].trace, VB_TRACE_MARKED, 0, s->now, out->id, pkt->prio, depth, 0);
+}
+
+void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
+		       struct vb_sim_packet *pkt)
+{
+	struct vb_sim_port *out = route_of(s, idx, pkt);
+	struct vb_buffer *buffer = &s->sw[idx].buffer;
+	struct vb_buffer_account *a = &in->in[pkt->prio];
+	bool lossless = buffer->cfg.lossless >> pkt->prio & 1;
+
+	if (!out) {
+		drop(s, idx, NULL, DROP_NO_ROUTE, pkt);
+		return;
+	}
+	out->stats.arrivals++;
+	if (!lossless && s->cfg.sw.queue_bytes &&
+	    out->q[pkt->prio].bytes + pkt->frame > s->cfg.sw.queue_bytes) {
+		drop(s, idx, out, DROP_QUEUE, pkt);
+		return;
+	}
+	if (!vb_buffer_take(buffer, a, pkt->prio, in->headroom, pkt->frame, &pkt->in_headroom)) {
+		drop(s, idx, out, DROP_BUFFER, pkt);
+		return;
+	}
+	pkt->in = in->id;
+	mark(s, idx, out, pkt);
+	vb_port_enqueue(s, out, pkt);
+	if (lossless && vb_buffer_wants_pause(buffer, a)) {
+		a->paused = true;
+		vb_port_pause_frame(s, in, pkt->prio, true);
+	}
+	vb_port_kick(s, out);
+}
+
+void vb_switch_release(struct vb_sim *s, uint32_t idx, struct vb_sim_packet *pkt)
+{
+	struct vb_buffer *buffer = &s->sw[idx].buffer;
+	struct vb_sim_port *in = &s->port[pkt->in];
+	struct vb_buffer_account *a = &in->in[pkt->prio];
+
+	vb_buffer_give(buffer, a, pkt->frame, pkt->in_headroom);
+	if (vb_buffer_wants_resume(buffer, a)) {
+		a->paused = false;
+		vb_port_pause_frame(s, in, pkt->prio, false);
+	}
+}
