@@ -21,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUND_MS 10
+#define ROUND_MS 2      /* between two looks while nothing happens */
+#define ROUND_BUSY_MS 1 /* a ring of 8 MiB is full in a few milliseconds at full speed */
+#define FILE_BUFFER_BYTES (1 << 20)
 #define SLOTS_NS (50 * VB_MSEC) /* between two looks for new processes */
 /* A packet is in its ring this long after its time at the latest, unless the writer was preempted.
  */
@@ -46,7 +48,9 @@ struct capture {
 	vb_time slots_due;
 	struct vb_pcapng out;
 	struct vb_broker_observer o;
-	struct vb_ring_reader *reader[VB_SLOT_CNT];
+	bool has_reader[VB_SLOT_CNT];
+	uint32_t reader_cnt;
+	struct vb_ring_reader *reader[VB_SLOT_CNT]; /* reader_cnt of them, in no order */
 	uint64_t captured, lost;
 	struct {
 		bool known;
@@ -106,10 +110,10 @@ static int drain(struct capture *c, uint64_t until)
 	while (c->captured < c->limit) {
 		struct vb_ring_reader *first = NULL;
 
-		for (int k = 0; k < VB_SLOT_CNT; k++) {
-			struct vb_ring_reader *r = c->reader[k];
+		for (uint32_t i = 0; i < c->reader_cnt; i++) {
+			struct vb_ring_reader *r = c->reader[i];
 
-			if (r && vb_ring_reader_peek(r) && r->rec.time_ns <= until &&
+			if (vb_ring_reader_peek(r) && r->rec.time_ns <= until &&
 			    (!first || r->rec.time_ns < first->rec.time_ns))
 				first = r;
 		}
@@ -129,23 +133,26 @@ static int find_rings(struct capture *c, bool from_start)
 	int rc = vb_broker_observe_slots(&c->o);
 
 	for (int k = 0; !rc && k < VB_SLOT_CNT; k++) {
-		if (c->reader[k] || !c->o.slot[k])
+		if (c->has_reader[k] || !c->o.slot[k])
 			continue;
-		c->reader[k] = malloc(sizeof *c->reader[k]);
-		if (!c->reader[k])
+		struct vb_ring_reader *r = malloc(sizeof *r);
+		if (!r)
 			return -ENOMEM;
-		vb_ring_reader_init(c->reader[k], &c->o.slot[k]->capture, from_start);
+		vb_ring_reader_init(r, &c->o.slot[k]->capture, from_start);
+		c->reader[c->reader_cnt++] = r;
+		c->has_reader[k] = true;
 	}
 	return rc;
 }
 
 static void release_rings(struct capture *c)
 {
-	for (int k = 0; k < VB_SLOT_CNT; k++) {
-		c->lost += c->reader[k] ? c->reader[k]->lost : 0;
-		free(c->reader[k]);
-		c->reader[k] = NULL;
+	for (uint32_t i = 0; i < c->reader_cnt; i++) {
+		c->lost += c->reader[i]->lost;
+		free(c->reader[i]);
 	}
+	c->reader_cnt = 0;
+	memset(c->has_reader, 0, sizeof c->has_reader);
 }
 
 /* The places of the rings are read before capturing starts, so nothing is missed in between. */
@@ -205,13 +212,17 @@ static int capture_loop(struct capture *c)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	struct pollfd p = {.fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN};
 
+	int wait_ms = 0;
+
 	while (c->captured < c->limit && clock_ns(CLOCK_MONOTONIC) < c->deadline) {
-		if (poll(&p, 1, ROUND_MS) > 0)
+		uint64_t before = c->captured;
+
+		if (poll(&p, 1, wait_ms) > 0)
 			break;
 		int rc = capture_round(c, clock_ns(CLOCK_MONOTONIC));
-
 		if (rc)
 			return rc - 1;
+		wait_ms = c->captured > before ? ROUND_BUSY_MS : ROUND_MS;
 	}
 	/* What has been captured up to now, processes that came last included. */
 	(void)vb_broker_capture(&c->o, false);
@@ -248,8 +259,10 @@ static int open_output(struct capture *c)
 	} else {
 		c->file = stdout;
 	}
-	if (c->file)
+	if (c->file) {
+		(void)setvbuf(c->file, NULL, _IOFBF, FILE_BUFFER_BYTES);
 		return 0;
+	}
 	vb_cmd_error(c->cmd, "cannot create %s: %s", c->path, strerror(errno));
 	return 1;
 }

@@ -22,16 +22,29 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v);
 }
 
-static uint32_t sum16(uint32_t sum, const uint8_t *p, size_t len)
+/*
+ * Adds up the 16-bit words of @p as this machine reads them, two at once. One's complement sums do
+ * not depend on byte order until the end (RFC 1071 2.B). Only the last piece may have odd length.
+ */
+static uint64_t sum_words(uint64_t sum, const uint8_t *p, size_t len)
 {
-	for (; len > 1; p += 2, len -= 2)
-		sum += (uint32_t)p[0] << 8 | p[1];
-	if (len)
-		sum += (uint32_t)p[0] << 8;
+	for (; len >= 4; p += 4, len -= 4) {
+		uint32_t w;
+
+		memcpy(&w, p, sizeof w);
+		sum += w;
+	}
+	if (len) {
+		uint32_t w = 0;
+
+		memcpy(&w, p, len);
+		sum += w;
+	}
 	return sum;
 }
 
-static uint16_t sum_fold(uint32_t sum)
+/* The checksum as it stands in memory. */
+static uint16_t sum_fold(uint64_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -49,7 +62,8 @@ static void emit_ip4(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
 	p[9] = PROTO_UDP;
 	memcpy(p + 12, f->src.b + 12, 4);
 	memcpy(p + 16, f->dst.b + 12, 4);
-	put16(p + 10, sum_fold(sum16(0, p, IP4_LEN)));
+	uint16_t check = sum_fold(sum_words(0, p, IP4_LEN));
+	memcpy(p + 10, &check, sizeof check);
 }
 
 static void emit_ip6(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
@@ -66,8 +80,9 @@ size_t vb_udp_frame_emit(const struct vb_udp_frame *f, uint8_t *out)
 {
 	bool ip4 = vb_gid_is_ipv4(&f->dst);
 	size_t ip_len = ip4 ? IP4_LEN : IP6_LEN, addr_len = ip4 ? 8 : 32;
-	uint32_t udp_len = UDP_LEN + f->payload_len, sum;
-	uint8_t *udp = out + ip_len;
+	uint32_t udp_len = UDP_LEN + f->payload_len;
+	uint8_t *udp = out + ip_len, pseudo[4];
+	uint64_t sum;
 
 	memset(out, 0, ip_len + UDP_LEN);
 	if (ip4)
@@ -77,11 +92,14 @@ size_t vb_udp_frame_emit(const struct vb_udp_frame *f, uint8_t *out)
 	put16(udp, f->sport);
 	put16(udp + 2, f->dport);
 	put16(udp + 4, udp_len);
-	/* Pseudo header: addresses (the last ones of either IP header), protocol, length. */
-	sum = sum16(PROTO_UDP + udp_len, udp - addr_len, addr_len);
-	sum = sum16(sum, udp, UDP_LEN);
-	sum = sum16(sum, f->payload, f->payload_len);
-	uint16_t check = sum_fold(sum);
-	put16(udp + 6, check ? check : 0xffff);
+	/* Pseudo header: protocol and length, the addresses (the last ones of either IP header). */
+	put16(pseudo, PROTO_UDP);
+	put16(pseudo + 2, udp_len);
+	sum = sum_words(0, pseudo, sizeof pseudo);
+	sum = sum_words(sum, udp - addr_len, addr_len + UDP_LEN);
+	uint16_t check = sum_fold(sum_words(sum, f->payload, f->payload_len));
+	if (check == 0)
+		check = 0xffff; /* 0 means that there is none */
+	memcpy(udp + 6, &check, sizeof check);
 	return ip_len + UDP_LEN;
 }
