@@ -175,6 +175,8 @@ enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp);
  * -ENOMEM: the queue is full. An error found later is a completion. */
 int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now);
 int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now);
+/* Send work requests that can still be posted. */
+uint32_t vb_qp_send_room(const struct vb_qp *qp);
 /* Request packets sent and not yet acknowledged. */
 uint32_t vb_qp_unacked(const struct vb_qp *qp);
 

@@ -191,3 +191,8 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 		vb_sched_activate(qp);
 	return 0;
 }
+
+uint32_t vb_qp_send_room(const struct vb_qp *qp)
+{
+	return qp->sq.wr_max - (qp->sq.tail - qp->sq.head);
+}
