@@ -96,7 +96,7 @@ def _(context):
 
 def counter(context, side, name):
     device = side.host.device(context.verbena, side.ifname)
-    out = side.host.run([context.verbena, "counters"])
+    out = side.host.run([context.verbena, "counters", "--all"])
     section = ""
     for line in out.splitlines():
         m = re.match(r"(verbena\d+)\b", line)
