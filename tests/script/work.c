@@ -137,6 +137,14 @@ static void wc_differs(struct drill *d, const struct vb_wc *wc, const char *fiel
 	drill_fail(d, "%s of a completion differs\n  completion: %s", field, text);
 }
 
+static void wc_unexpected(struct drill *d, const struct vb_wc *wc)
+{
+	char text[512];
+
+	print_wc(wc, text, sizeof text);
+	drill_fail(d, "a completion that no line expects\n  completion: %s", text);
+}
+
 static void compare_wc_success(struct drill *d, struct args *in, const struct vb_wc *wc)
 {
 	const char *text = NULL;
@@ -220,7 +228,7 @@ void work_cq(struct drill *d, struct args *args)
 		compare_wc(d, &in, &wc);
 	}
 	if (vb_cq_poll(d->cq, &wc, 1) == 1)
-		wc_differs(d, &wc, "no line expects it: the presence");
+		wc_unexpected(d, &wc);
 }
 
 void work_arm(struct drill *d, struct args *args)
