@@ -188,7 +188,11 @@ static bool choose(char *root, size_t size, const char *base, const char *suffix
 		return false;
 	snprintf(fresh, sizeof fresh, "%s.new", root);
 	/* /tmp is everybody's: a name that another user has taken is left alone. */
-	return vb_dir_is_ours(root) && vb_dir_is_ours(fresh);
+	if (!vb_dir_is_ours(root) || !vb_dir_is_ours(fresh))
+		return false;
+	snprintf(fresh, sizeof fresh, "verbena-%u-", (unsigned)geteuid());
+	vb_dir_sweep(base, fresh, root);
+	return true;
 }
 
 void vb_sysfs_init(struct vb_sysfs *t)
@@ -197,6 +201,7 @@ void vb_sysfs_init(struct vb_sysfs *t)
 	char pid[16];
 
 	memset(t, 0, sizeof *t);
+	t->lock_fd = -1;
 	snprintf(pid, sizeof pid, "-%d", (int)getpid());
 	for (int own = 0; own < 2; own++)
 		for (size_t i = 0; i < sizeof base / sizeof base[0]; i++)
@@ -233,7 +238,14 @@ int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
 	close(ib);
 	close(class);
 	close(root);
-	return rc ? rc : vb_dir_replace(fresh, t->root);
+	if (rc)
+		return rc;
+	int lock = vb_dir_lock(fresh);
+	rc = vb_dir_replace(fresh, t->root);
+	if (t->lock_fd >= 0)
+		close(t->lock_fd);
+	t->lock_fd = lock;
+	return rc;
 }
 
 void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
@@ -263,4 +275,7 @@ void vb_sysfs_remove(struct vb_sysfs *t)
 	snprintf(fresh, sizeof fresh, "%s.new", t->root);
 	vb_dir_remove(fresh);
 	vb_dir_remove(t->root);
+	if (t->lock_fd >= 0)
+		close(t->lock_fd);
+	t->lock_fd = -1;
 }

@@ -13,10 +13,12 @@
 
 struct vb_sysfs {
 	char root[256]; /* empty: no directory could be made, there is no tree */
+	int lock_fd;    /* tells other brokers that the tree has an owner; -1: none */
 	struct vb_counters shown[VB_DEVICES_MAX];
 };
 
-/* Chooses the directory: below XDG_RUNTIME_DIR, /dev/shm or /tmp. */
+/* Chooses the directory: below XDG_RUNTIME_DIR, /dev/shm or /tmp. Removes the trees that brokers of
+ * other network namespaces left there when they were killed. */
 void vb_sysfs_init(struct vb_sysfs *t);
 
 /* Builds the tree for @host and puts it in the place of the one that is there. @total has the

@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,4 +101,44 @@ int vb_dir_replace(const char *fresh, const char *path)
 	}
 	vb_dir_remove(fresh);
 	return 0;
+}
+
+int vb_dir_lock(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+void vb_dir_sweep(const char *base, const char *prefix, const char *keep)
+{
+	DIR *d = opendir(base);
+	char path[PATH_MAX];
+
+	if (!d)
+		return;
+	for (struct dirent *e; (e = readdir(d));) {
+		const char *dot = strchr(e->d_name, '.');
+
+		/* Under construction: not locked yet. */
+		if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 || dot)
+			continue;
+		snprintf(path, sizeof path, "%s/%s", base, e->d_name);
+		if (strcmp(path, keep) == 0 || !vb_dir_is_ours(path))
+			continue;
+		int lock = vb_dir_lock(path);
+		if (lock < 0)
+			continue;
+		vb_dir_remove(path);
+		close(lock);
+	}
+	closedir(d);
 }

@@ -27,4 +27,11 @@ bool vb_dir_is_ours(const char *path);
 /* Puts directory @fresh in the place of @path in one step; the old one is removed. */
 int vb_dir_replace(const char *fresh, const char *path);
 
+/* Locks directory @path for as long as the descriptor that is returned stays open, or a negative
+ * errno: -EWOULDBLOCK when somebody else has it. */
+int vb_dir_lock(const char *path);
+
+/* Removes the directories @prefix* of this user in @base that nobody has locked, but for @keep. */
+void vb_dir_sweep(const char *base, const char *prefix, const char *keep);
+
 #endif

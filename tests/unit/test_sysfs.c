@@ -3,6 +3,7 @@
  */
 #include "cmocka_env.h"
 #include "node/sysfs.h"
+#include "node/sysfs_dir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,28 @@ static void init__leaves_what_is_not_ours(void **state)
 	assert_int_equal(unlink(tree.root), 0);
 }
 
+/* Trees of brokers that were killed go; those of living ones stay. */
+static void init__sweeps_what_has_no_owner(void **state)
+{
+	struct vb_sysfs next;
+	char stale[300], owned[300];
+	struct stat st;
+
+	(void)state;
+	snprintf(stale, sizeof stale, "%s/verbena-%u-1", base, (unsigned)geteuid());
+	snprintf(owned, sizeof owned, "%s/verbena-%u-2", base, (unsigned)geteuid());
+	assert_int_equal(mkdir(stale, 0755), 0);
+	assert_int_equal(mkdir(owned, 0755), 0);
+	int lock = vb_dir_lock(owned);
+	assert_true(lock >= 0);
+	vb_sysfs_init(&next);
+	assert_int_equal(stat(stale, &st), -1);
+	assert_int_equal(stat(owned, &st), 0);
+	assert_file("infiniband/verbena0/node_type", "1: CA\n");
+	close(lock);
+	vb_dir_remove(owned);
+}
+
 static void remove__leaves_nothing(void **state)
 {
 	struct stat st;
@@ -182,6 +205,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__leaves_what_is_not_ours, setup, teardown),
+	    cmocka_unit_test_setup_teardown(init__sweeps_what_has_no_owner, setup, teardown),
 	    cmocka_unit_test_setup_teardown(remove__leaves_nothing, setup, teardown),
 	};
 
