@@ -28,6 +28,7 @@ VERBS_API struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, voi
 		free(cq);
 		return verbs_null(err);
 	}
+	vb_list_init(&cq->ready);
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;

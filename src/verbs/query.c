@@ -235,3 +235,18 @@ VERBS_API int ibv_get_pkey_index(struct ibv_context *c, uint8_t port, __be16 pke
 	errno = EINVAL;
 	return -1;
 }
+
+/* Private to rdma-core, yet what ibv_devinfo asks. 0: InfiniBand and RoCE v1, 1: RoCE v2. */
+VERBS_API int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, int *type);
+VERBS_API int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, int *type)
+{
+	struct vb_device d;
+	int err = gid_read(c, port, index, &d);
+
+	if (err) {
+		errno = err;
+		return -1;
+	}
+	*type = 1;
+	return 0;
+}
