@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* QPNs that an owner leaves behind unused although it told of no progress. */
-#define QPN_GAP 64
+/* QPNs that an owner is taken to have used when it did not say where it is. */
+#define QPN_GAP 2048
 #define QPN_INDEX_MASK 0xffffu /* a QPN is slot + 256 * index */
 
 static int host_create(struct vb_slots *s)
