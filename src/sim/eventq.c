@@ -1,87 +1,257 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The heap of deadlines. See eventq.h. */
+/* The wheel, the heap and the set of deadlines. See eventq.h. */
 #include "sim/eventq.h"
 
+#include <assert.h>
 #include <stdbool.h>
+
+enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_SET };
+
+static size_t set_words(uint32_t ids, int level)
+{
+	size_t n = ids;
+
+	for (int i = 0; i <= level; i++)
+		n = (n + 63) / 64;
+	return n;
+}
 
 size_t vb_eventq_size(uint32_t ids)
 {
-	return (size_t)ids * (sizeof(struct vb_eventq_entry) + sizeof(uint32_t));
+	size_t size =
+	    (size_t)ids * (sizeof(struct vb_eventq_place) + sizeof(struct vb_eventq_entry));
+
+	for (int i = 0; i < 4; i++)
+		size += set_words(ids, i) * sizeof(uint64_t);
+	return size;
 }
 
 void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 {
-	q->heap = mem;
-	q->pos = (uint32_t *)(void *)(q->heap + ids);
-	q->cnt = 0;
+	uint64_t *words;
+
+	assert(ids <= 1u << 24);
+	*q = (struct vb_eventq){.ids = ids, .place = mem};
+	q->heap = (struct vb_eventq_entry *)(void *)(q->place + ids);
+	words = (uint64_t *)(void *)(q->heap + ids);
+	for (int i = 0; i < 4; i++) {
+		q->set[i] = words;
+		words += set_words(ids, i);
+	}
 }
 
-static inline bool before(const struct vb_eventq_entry *a, const struct vb_eventq_entry *b)
+static void set_add(struct vb_eventq *q, uint32_t id)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t *w = &q->set[i][id >> 6];
+		uint64_t old = *w;
+
+		*w = old | UINT64_C(1) << (id & 63);
+		if (old)
+			return;
+		id >>= 6;
+	}
+}
+
+static void set_remove(struct vb_eventq *q, uint32_t id)
+{
+	for (int i = 0; i < 4; i++) {
+		uint64_t *w = &q->set[i][id >> 6];
+
+		*w &= ~(UINT64_C(1) << (id & 63));
+		if (*w)
+			return;
+		id >>= 6;
+	}
+}
+
+static uint32_t set_first(const struct vb_eventq *q)
+{
+	uint32_t id = 0;
+
+	for (int i = 3; i >= 0; i--)
+		id = id << 6 | (uint32_t)__builtin_ctzll(q->set[i][id]);
+	return id;
+}
+
+static void wheel_add(struct vb_eventq *q, uint32_t id, vb_time at)
+{
+	uint32_t slot = (uint32_t)at & (VB_EVENTQ_SLOTS - 1);
+	uint32_t first = q->slot[slot];
+
+	q->place[id].next = first;
+	q->place[id].prev = 0;
+	if (first)
+		q->place[first - 1].prev = id + 1;
+	q->slot[slot] = id + 1;
+	q->slot_bits[slot >> 6] |= UINT64_C(1) << (slot & 63);
+	q->slot_words |= UINT64_C(1) << (slot >> 6);
+}
+
+static void slot_empty(struct vb_eventq *q, uint32_t slot)
+{
+	q->slot[slot] = 0;
+	q->slot_bits[slot >> 6] &= ~(UINT64_C(1) << (slot & 63));
+	if (!q->slot_bits[slot >> 6])
+		q->slot_words &= ~(UINT64_C(1) << (slot >> 6));
+}
+
+static void wheel_remove(struct vb_eventq *q, uint32_t id)
+{
+	const struct vb_eventq_place *p = &q->place[id];
+	uint32_t slot = (uint32_t)p->at & (VB_EVENTQ_SLOTS - 1);
+
+	if (p->next)
+		q->place[p->next - 1].prev = p->prev;
+	if (p->prev)
+		q->place[p->prev - 1].next = p->next;
+	else if (p->next)
+		q->slot[slot] = p->next;
+	else
+		slot_empty(q, slot);
+}
+
+/* The first deadline in the wheel, which is after now and less than a turn away. */
+static vb_time wheel_next(const struct vb_eventq *q)
+{
+	uint32_t at = (uint32_t)(q->now + 1) & (VB_EVENTQ_SLOTS - 1), word = at >> 6;
+	uint64_t bits = q->slot_bits[word] >> (at & 63);
+
+	if (q->slot_words == 0)
+		return VB_NEVER;
+	if (bits)
+		return q->now + 1 + (uint32_t)__builtin_ctzll(bits);
+
+	/* The words behind this one, the first ones again, and at last this one's lower part. */
+	uint32_t turn = (word + 1) & 63;
+	uint64_t words =
+	    turn ? q->slot_words >> turn | q->slot_words << (64 - turn) : q->slot_words;
+	uint32_t found = (word + 1 + (uint32_t)__builtin_ctzll(words)) & 63;
+	uint32_t slot = found << 6 | (uint32_t)__builtin_ctzll(q->slot_bits[found]);
+
+	return q->now + 1 + ((slot - at) & (VB_EVENTQ_SLOTS - 1));
+}
+
+static bool before(const struct vb_eventq_entry *a, const struct vb_eventq_entry *b)
 {
 	return a->at < b->at || (a->at == b->at && a->id < b->id);
 }
 
-static void place(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
+static void heap_put(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 {
 	q->heap[i] = e;
-	q->pos[e.id] = i + 1;
+	q->place[e.id].next = i;
 }
 
-static void sift_up(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
+static void heap_up(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 {
-	while (i > 0 && before(&e, &q->heap[(i - 1) / 4])) {
-		place(q, i, q->heap[(i - 1) / 4]);
-		i = (i - 1) / 4;
+	while (i > 0 && before(&e, &q->heap[(i - 1) / 2])) {
+		heap_put(q, i, q->heap[(i - 1) / 2]);
+		i = (i - 1) / 2;
 	}
-	place(q, i, e);
+	heap_put(q, i, e);
 }
 
-static void sift_down(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
+static void heap_down(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 {
 	for (;;) {
-		uint32_t child = i * 4 + 1, best = child;
-		uint32_t end = child + 4 < q->cnt ? child + 4 : q->cnt;
+		uint32_t child = i * 2 + 1;
 
-		if (child >= q->cnt)
+		if (child >= q->heap_cnt)
 			break;
-		for (child++; child < end; child++) {
-			if (before(&q->heap[child], &q->heap[best]))
-				best = child;
-		}
-		if (!before(&q->heap[best], &e))
+		if (child + 1 < q->heap_cnt && before(&q->heap[child + 1], &q->heap[child]))
+			child++;
+		if (!before(&q->heap[child], &e))
 			break;
-		place(q, i, q->heap[best]);
-		i = best;
+		heap_put(q, i, q->heap[child]);
+		i = child;
 	}
-	place(q, i, e);
+	heap_put(q, i, e);
 }
 
-static void take_out(struct vb_eventq *q, uint32_t i)
+static void heap_remove(struct vb_eventq *q, uint32_t i)
 {
-	struct vb_eventq_entry last = q->heap[--q->cnt];
+	struct vb_eventq_entry last = q->heap[--q->heap_cnt];
 
-	q->pos[q->heap[i].id] = 0;
-	if (i == q->cnt)
+	if (i == q->heap_cnt)
 		return;
-	if (i > 0 && before(&last, &q->heap[(i - 1) / 4]))
-		sift_up(q, i, last);
+	if (i > 0 && before(&last, &q->heap[(i - 1) / 2]))
+		heap_up(q, i, last);
 	else
-		sift_down(q, i, last);
+		heap_down(q, i, last);
 }
 
 void vb_eventq_set(struct vb_eventq *q, uint32_t id, vb_time at)
 {
-	uint32_t i = q->pos[id];
-	struct vb_eventq_entry e = {at, id};
+	struct vb_eventq_place *p = &q->place[id];
 
-	if (at == VB_NEVER) {
-		if (i)
-			take_out(q, i - 1);
-	} else if (i == 0) {
-		sift_up(q, q->cnt++, e);
-	} else if (at < q->heap[i - 1].at) {
-		sift_up(q, i - 1, e);
-	} else if (at > q->heap[i - 1].at) {
-		sift_down(q, i - 1, e);
+	assert(id < q->ids && at >= q->now);
+	if (p->where != NOWHERE) {
+		if (p->at == at)
+			return;
+		if (p->where == IN_WHEEL) {
+			wheel_remove(q, id);
+		} else if (p->where == IN_HEAP) {
+			heap_remove(q, p->next);
+		} else {
+			set_remove(q, id);
+			q->ready--;
+		}
 	}
+	p->at = at;
+	if (at == VB_NEVER) {
+		p->where = NOWHERE;
+	} else if (at - q->now >= VB_EVENTQ_SLOTS) {
+		p->where = IN_HEAP;
+		heap_up(q, q->heap_cnt++, (struct vb_eventq_entry){at, id});
+	} else if (at == q->now) {
+		p->where = IN_SET;
+		set_add(q, id);
+		q->ready++;
+	} else {
+		p->where = IN_WHEEL;
+		wheel_add(q, id, at);
+	}
+}
+
+vb_time vb_eventq_next(const struct vb_eventq *q)
+{
+	if (q->ready)
+		return q->now;
+	return vb_time_min(wheel_next(q), q->heap_cnt ? q->heap[0].at : VB_NEVER);
+}
+
+static void set_move(struct vb_eventq *q, uint32_t id)
+{
+	q->place[id].where = IN_SET;
+	set_add(q, id);
+	q->ready++;
+}
+
+uint32_t vb_eventq_take(struct vb_eventq *q)
+{
+	if (q->ready == 0) {
+		q->now = vb_eventq_next(q);
+
+		uint32_t slot = (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1);
+
+		for (uint32_t i = q->slot[slot]; i; i = q->place[i - 1].next)
+			set_move(q, i - 1);
+		if (q->slot[slot])
+			slot_empty(q, slot);
+		while (q->heap_cnt && q->heap[0].at == q->now) {
+			uint32_t id = q->heap[0].id;
+
+			heap_remove(q, 0);
+			set_move(q, id);
+		}
+	}
+	assert(q->ready);
+
+	uint32_t id = set_first(q);
+
+	set_remove(q, id);
+	q->ready--;
+	q->place[id].where = NOWHERE;
+	return id;
 }

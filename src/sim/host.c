@@ -132,7 +132,6 @@ void vb_host_timeout(struct vb_sim *s, uint32_t host)
 	struct vb_sim_host *h = &s->host[host];
 
 	h->deadline = VB_NEVER;
-	vb_eventq_set(&s->events, host, VB_NEVER);
 	vb_hca_handle_timeout(h->hca, s->now);
 	vb_host_mark(s, host);
 }

@@ -3,6 +3,7 @@
 #include "sim/packet.h"
 
 #define SLAB_PKTS 1024u
+#define ALIGN 64u
 
 static bool grow(struct vb_sim_pool *pool)
 {
@@ -12,12 +13,15 @@ static bool grow(struct vb_sim_pool *pool)
 
 	if (!slab)
 		return false;
+
+	/* On lines of their own: forwarding a packet then touches one. */
+	uintptr_t first = ((uintptr_t)(slab + 1) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
+
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	pool->cnt += n;
 	for (uint32_t i = n; i-- > 0;) {
-		struct vb_sim_packet *p =
-		    (struct vb_sim_packet *)(void *)((char *)slab + head + i * pool->stride);
+		struct vb_sim_packet *p = (struct vb_sim_packet *)(first + i * pool->stride);
 
 		p->next = pool->free;
 		pool->free = p;

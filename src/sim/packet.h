@@ -103,7 +103,9 @@ static inline struct vb_sim_packet *vb_sim_fifo_pop(struct vb_sim_fifo *f)
 	struct vb_sim_packet *p = f->head;
 
 	f->head = p->next;
-	if (!f->head)
+	if (f->head)
+		__builtin_prefetch(f->head); /* it has waited long enough to be cold */
+	else
 		f->tail = NULL;
 	return p;
 }

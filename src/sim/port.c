@@ -19,7 +19,7 @@ static void depth_change(struct vb_sim *s, struct vb_sim_port *p)
 
 void vb_port_enqueue(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt)
 {
-	struct vb_sim_queue *q = &p->q[pkt->prio];
+	struct vb_sim_lane *q = &p->lane[pkt->prio];
 
 	depth_change(s, p);
 	vb_sim_fifo_push(&q->fifo, pkt);
@@ -40,7 +40,7 @@ struct vb_sim_packet *vb_port_dequeue(struct vb_sim *s, struct vb_sim_port *p)
 
 	/* Strict priority, the highest first. */
 	uint32_t prio = 31u - (uint32_t)__builtin_clz(may);
-	struct vb_sim_queue *q = &p->q[prio];
+	struct vb_sim_lane *q = &p->lane[prio];
 	struct vb_sim_packet *pkt = vb_sim_fifo_pop(&q->fifo);
 
 	depth_change(s, p);
@@ -211,7 +211,7 @@ static void port_deliver(struct vb_sim *s, struct vb_sim_port *p)
 
 	p->flight = pkt->next;
 	if (p->flight)
-		p->flight->prev = NULL;
+		p->flight->prev = NULL; /* and so it is in the cache when it arrives */
 	else
 		p->flight_tail = NULL;
 	if (pkt->kind == VB_SIM_PAUSE) {

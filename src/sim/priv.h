@@ -16,23 +16,26 @@
 /* Packets that an adapter has fetched from its core for a priority that is paused. */
 #define VB_SIM_STAGED_MAX 8u
 
-struct vb_sim_queue {
-	struct vb_sim_fifo fifo;
-	uint32_t bytes;
-};
-
 /* The faults of a cable, and where their events go. */
 struct vb_sim_cable_fault {
 	struct vb_fault layer;
 	struct vb_trace trace;
 };
 
+/* One priority at a port: the queue of what goes out, and the account of what came in here. */
+struct vb_sim_lane {
+	struct vb_sim_fifo fifo;
+	uint32_t bytes; /* in the queue */
+	struct vb_buffer_account in;
+};
+
 /*
  * One end of a cable. Sending: queues by priority, the serialiser, and what is on the cable.
- * Receiving (at a switch): the buffer accounts of what came in here.
+ * Receiving (at a switch): the buffer accounts of what came in here. In the order of use: a hop
+ * touches the first lines only.
  */
 struct vb_sim_port {
-	vb_time busy_until;
+	_Alignas(64) vb_time busy_until;
 	vb_time pull_at; /* when the next packet is fetched; VB_NEVER: when somebody kicks */
 	struct vb_sim_packet *flight, *flight_tail; /* in the order of arrival */
 	uint64_t rate_bps;
@@ -40,21 +43,22 @@ struct vb_sim_port {
 	vb_dur delay;
 	uint32_t owner; /* node */
 	uint32_t id;
+
+	struct vb_sim_fifo control;
+	vb_time last_at; /* arrival of the last packet that keeps the order */
+	vb_time depth_since;
+	struct vb_sim_cable_fault *fault;
+	uint32_t depth, depth_pkts;
 	uint32_t mtu;
 	uint8_t waiting; /* bit p: queue p has packets */
 	uint8_t paused;  /* bit p: the other end paused priority p */
 	bool sending;    /* inside of transmit */
-	uint32_t depth, depth_pkts;
-	struct vb_sim_fifo control;
-	struct vb_sim_queue q[VB_SIM_PRIOS];
-	struct vb_sim_cable_fault *fault;
-	vb_time last_at; /* arrival of the last packet that keeps the order */
-	vb_time depth_since;
-	struct vb_buffer_account in[VB_SIM_PRIOS];
+
+	struct vb_port_stats stats;
+	struct vb_sim_lane lane[VB_SIM_PRIOS];
 	uint32_t headroom; /* of each lossless priority */
 	struct vb_rng rng; /* RED */
 	vb_time paused_since[VB_SIM_PRIOS];
-	struct vb_port_stats stats;
 };
 
 struct vb_sim_host {
@@ -86,11 +90,13 @@ struct vb_sim {
 	struct vb_sim_app app;
 	vb_time now;
 	struct vb_eventq events;
+	void *eventq_mem;
 	struct vb_sim_pool pool;
 	uint32_t host_cnt, switch_cnt, port_cnt;
 	struct vb_sim_host *host;
 	struct vb_sim_switch *sw;
 	struct vb_sim_port *port;
+	void *port_mem;
 	struct vb_sim_route *route; /* [switch * switch_cnt + edge switch] */
 	uint32_t *route_ports;
 	uint32_t route_port_cnt, route_port_cap;

@@ -121,7 +121,12 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 	s->dirty_first = VB_SIM_NONE;
 	s->host = vb_sim_alloc(s, s->host_cnt * sizeof *s->host);
 	s->sw = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *s->sw);
-	s->port = vb_sim_alloc(s, s->port_cnt * sizeof *s->port);
+	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
+	if (s->port_mem) /* whatever the allocator aligns to */
+		s->port = (struct vb_sim_port *)(((uintptr_t)s->port_mem +
+						  _Alignof(struct vb_sim_port) - 1) /
+						 _Alignof(struct vb_sim_port) *
+						 _Alignof(struct vb_sim_port));
 	pool_init(s);
 
 	void *heap = vb_sim_alloc(s, vb_eventq_size(machines));
@@ -129,6 +134,7 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 
 	if (heap)
 		vb_eventq_init(&s->events, heap, machines);
+	s->eventq_mem = heap;
 	if (s->host && s->sw && s->port && heap)
 		err = network_create(s);
 	if (err) {
@@ -149,12 +155,12 @@ void vb_sim_destroy(struct vb_sim *s)
 	for (uint32_t i = 0; s->port && i < s->port_cnt; i += 2)
 		vb_sim_free(s, s->port[i].fault);
 	vb_sim_pool_destroy(&s->pool);
-	vb_sim_free(s, s->events.heap);
+	vb_sim_free(s, s->eventq_mem);
 	vb_sim_free(s, s->route);
 	vb_sim_free(s, s->route_ports);
 	vb_sim_free(s, s->host);
 	vb_sim_free(s, s->sw);
-	vb_sim_free(s, s->port);
+	vb_sim_free(s, s->port_mem);
 	s->cfg.memory.free(s->cfg.memory.ctx, s);
 }
 
@@ -178,19 +184,40 @@ void vb_sim_touch(struct vb_sim *s, uint32_t host)
 	vb_host_mark(s, host);
 }
 
+/* Brings into the cache what the machines next in line at this instant will touch: the port of the
+ * second, and the packet of the first, whose port was brought before. */
+static void look_ahead(const struct vb_sim *s)
+{
+	uint32_t next[2];
+	uint32_t cnt = vb_eventq_peek(&s->events, next);
+
+	if (cnt > 1 && next[1] - s->host_cnt < s->port_cnt) {
+		const struct vb_sim_port *p = &s->port[next[1] - s->host_cnt];
+
+		__builtin_prefetch(p);
+		__builtin_prefetch((const char *)p + 64);
+	}
+	if (cnt > 0 && next[0] - s->host_cnt < s->port_cnt) {
+		const struct vb_sim_port *p = &s->port[next[0] - s->host_cnt];
+
+		__builtin_prefetch(p->flight);
+		__builtin_prefetch(p->lane[0].fifo.head);
+	}
+}
+
 /* The first machine in line does what is due. */
 static void event_run(struct vb_sim *s)
 {
-	uint32_t id = vb_eventq_first(&s->events);
+	uint32_t id = vb_eventq_take(&s->events);
 
-	s->now = vb_eventq_next(&s->events);
+	s->now = s->events.now;
 	s->event_cnt++;
+	look_ahead(s);
 	if (id < s->host_cnt) {
 		vb_host_timeout(s, id);
 	} else if (id < timer_id(s)) {
 		vb_port_run(s, &s->port[id - s->host_cnt]);
 	} else {
-		vb_eventq_set(&s->events, id, VB_NEVER);
 		if (s->app.on_timer)
 			s->app.on_timer(s->app.ctx, s->now);
 	}
@@ -210,9 +237,13 @@ int vb_sim_run(struct vb_sim *s, vb_time until)
 {
 	s->stop = false;
 	vb_hosts_settle(s);
-	while (!s->failure && !s->stop && vb_eventq_next(&s->events) <= until &&
-	       vb_eventq_next(&s->events) != VB_NEVER)
+	while (!s->failure && !s->stop) {
+		vb_time next = vb_eventq_next(&s->events);
+
+		if (next > until || next == VB_NEVER)
+			break;
 		event_run(s);
+	}
 	if (!s->failure && !s->stop && until != VB_NEVER && s->now < until)
 		s->now = until;
 	return s->failure;

@@ -83,13 +83,13 @@ static void drop(struct vb_sim *s, uint32_t idx, struct vb_sim_port *out, enum d
 		out->stats.drop_bytes += pkt->frame;
 	}
 	vb_trace(&s->sw[idx].trace, VB_TRACE_DROPPED, 0, s->now, out ? out->id : 0, why, pkt->frame,
-		 out ? out->q[pkt->prio].bytes : 0);
+		 out ? out->lane[pkt->prio].bytes : 0);
 	vb_sim_pool_give(&s->pool, pkt);
 }
 
 static void mark(struct vb_sim *s, uint32_t idx, struct vb_sim_port *out, struct vb_sim_packet *pkt)
 {
-	uint32_t depth = out->q[pkt->prio].bytes;
+	uint32_t depth = out->lane[pkt->prio].bytes;
 
 	if (!(s->cfg.sw.ecn >> pkt->prio & 1) || !(pkt->path.traffic_class & VB_ECN_MASK) ||
 	    !vb_red_marks(&s->cfg.sw.red, depth, &out->rng))
@@ -104,7 +104,7 @@ void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 {
 	struct vb_sim_port *out = route_of(s, idx, pkt);
 	struct vb_buffer *buffer = &s->sw[idx].buffer;
-	struct vb_buffer_account *a = &in->in[pkt->prio];
+	struct vb_buffer_account *a = &in->lane[pkt->prio].in;
 	bool lossless = buffer->cfg.lossless >> pkt->prio & 1;
 
 	if (!out) {
@@ -113,7 +113,7 @@ void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 	}
 	out->stats.arrivals++;
 	if (!lossless && s->cfg.sw.queue_bytes &&
-	    out->q[pkt->prio].bytes + pkt->frame > s->cfg.sw.queue_bytes) {
+	    out->lane[pkt->prio].bytes + pkt->frame > s->cfg.sw.queue_bytes) {
 		drop(s, idx, out, DROP_QUEUE, pkt);
 		return;
 	}
@@ -135,7 +135,7 @@ void vb_switch_release(struct vb_sim *s, uint32_t idx, struct vb_sim_packet *pkt
 {
 	struct vb_buffer *buffer = &s->sw[idx].buffer;
 	struct vb_sim_port *in = &s->port[pkt->in];
-	struct vb_buffer_account *a = &in->in[pkt->prio];
+	struct vb_buffer_account *a = &in->lane[pkt->prio].in;
 
 	vb_buffer_give(buffer, a, pkt->frame, pkt->in_headroom);
 	if (vb_buffer_wants_resume(buffer, a)) {
