@@ -16,7 +16,8 @@ class Place:
 
     def __init__(self, name, verbena, server: Side, client: Side, run_options=()):
         self.name, self.verbena, self.server, self.client = name, verbena, server, client
-        self.run = [verbena, "run", *run_options, "--"]
+        # stdbuf: what a program has said is known while it runs.
+        self.run = [verbena, "run", *run_options, "--", "stdbuf", "-oL"]
 
 
 def places(context):
