@@ -60,6 +60,13 @@ struct vb_hca_config {
 	/* A READ longer than this is requested in pieces of this size, so that the window also
 	 * bounds responses; 0: never. Rounded down to whole packets. */
 	uint32_t read_piece_bytes;
+	/*
+	 * Bytes that the receiver of QP @dqpn at @path can take now, as far as that is known here;
+	 * UINT32_MAX: no limit. A QP that finds less than its next packet looks again after
+	 * VB_ROOM_RETRY_NS. NULL: no limit.
+	 */
+	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+	void *room_ctx;
 	struct vb_trace trace;
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
 	void (*free)(void *ctx, void *p);
@@ -67,6 +74,7 @@ struct vb_hca_config {
 };
 
 #define VB_PACKET_OVERHEAD 512
+#define VB_ROOM_RETRY_NS (20 * VB_USEC)
 
 enum vb_event_kind {
 	VB_EVENT_CQ_NOTIFY, /* an armed CQ got an entry: object is the vb_cq */

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The core's numbers are those of <infiniband/verbs.h>; the build fails when one is not. */
-#include "core/types.h"
+/*
+ * What this library and rdma-core's must agree on, checked when it is compiled: the core's numbers
+ * are those of <infiniband/verbs.h>, and the structures that inline functions in programs touch lie
+ * as the public ABI of rdma-core 44 (libibverbs.so.1) has them on 64-bit machines.
+ */
+#include "verbs/priv.h"
 
-#include <infiniband/verbs.h>
+#include <stddef.h>
 
-#define SAME(core, ibv) _Static_assert((int)(core) == (int)(ibv), #core " is not " #ibv)
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)
+#define OFFSET(type, member, at)                                                                   \
+	_Static_assert(offsetof(type, member) == (at), #type "." #member " has moved")
+#define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " has changed its size")
 
 SAME(VB_QPT_RC, IBV_QPT_RC);
 SAME(VB_QPT_UC, IBV_QPT_UC);
 SAME(VB_QPT_UD, IBV_QPT_UD);
 SAME(VB_QPT_XRC_INI, IBV_QPT_XRC_SEND);
 SAME(VB_QPT_XRC_TGT, IBV_QPT_XRC_RECV);
+
 SAME(VB_QPS_RESET, IBV_QPS_RESET);
 SAME(VB_QPS_INIT, IBV_QPS_INIT);
 SAME(VB_QPS_RTR, IBV_QPS_RTR);
@@ -18,8 +26,14 @@ SAME(VB_QPS_RTS, IBV_QPS_RTS);
 SAME(VB_QPS_SQD, IBV_QPS_SQD);
 SAME(VB_QPS_SQE, IBV_QPS_SQE);
 SAME(VB_QPS_ERR, IBV_QPS_ERR);
+SAME(VB_QPS_CNT, IBV_QPS_UNKNOWN);
+
 SAME(VB_MTU_256, IBV_MTU_256);
+SAME(VB_MTU_512, IBV_MTU_512);
+SAME(VB_MTU_1024, IBV_MTU_1024);
+SAME(VB_MTU_2048, IBV_MTU_2048);
 SAME(VB_MTU_4096, IBV_MTU_4096);
+
 SAME(VB_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE);
 SAME(VB_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_WRITE);
 SAME(VB_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_READ);
@@ -29,6 +43,7 @@ SAME(VB_ACCESS_ZERO_BASED, IBV_ACCESS_ZERO_BASED);
 SAME(VB_ACCESS_ON_DEMAND, IBV_ACCESS_ON_DEMAND);
 SAME(VB_ACCESS_HUGETLB, IBV_ACCESS_HUGETLB);
 SAME(VB_ACCESS_RELAXED_ORDERING, IBV_ACCESS_RELAXED_ORDERING);
+
 SAME(VB_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE);
 SAME(VB_WR_RDMA_WRITE_IMM, IBV_WR_RDMA_WRITE_WITH_IMM);
 SAME(VB_WR_SEND, IBV_WR_SEND);
@@ -39,35 +54,140 @@ SAME(VB_WR_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD);
 SAME(VB_WR_LOCAL_INV, IBV_WR_LOCAL_INV);
 SAME(VB_WR_BIND_MW, IBV_WR_BIND_MW);
 SAME(VB_WR_SEND_INV, IBV_WR_SEND_WITH_INV);
+
 SAME(VB_SEND_FENCE, IBV_SEND_FENCE);
 SAME(VB_SEND_SIGNALED, IBV_SEND_SIGNALED);
 SAME(VB_SEND_SOLICITED, IBV_SEND_SOLICITED);
 SAME(VB_SEND_INLINE, IBV_SEND_INLINE);
+
+/* IBT-57 */
 SAME(VB_WC_SUCCESS, IBV_WC_SUCCESS);
 SAME(VB_WC_LOC_LEN_ERR, IBV_WC_LOC_LEN_ERR);
+SAME(VB_WC_LOC_QP_OP_ERR, IBV_WC_LOC_QP_OP_ERR);
+SAME(VB_WC_LOC_EEC_OP_ERR, IBV_WC_LOC_EEC_OP_ERR);
 SAME(VB_WC_LOC_PROT_ERR, IBV_WC_LOC_PROT_ERR);
 SAME(VB_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR);
+SAME(VB_WC_MW_BIND_ERR, IBV_WC_MW_BIND_ERR);
 SAME(VB_WC_BAD_RESP_ERR, IBV_WC_BAD_RESP_ERR);
+SAME(VB_WC_LOC_ACCESS_ERR, IBV_WC_LOC_ACCESS_ERR);
 SAME(VB_WC_REM_INV_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
+SAME(VB_WC_REM_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+SAME(VB_WC_REM_OP_ERR, IBV_WC_REM_OP_ERR);
 SAME(VB_WC_RETRY_EXC_ERR, IBV_WC_RETRY_EXC_ERR);
 SAME(VB_WC_RNR_RETRY_EXC_ERR, IBV_WC_RNR_RETRY_EXC_ERR);
+SAME(VB_WC_LOC_RDD_VIOL_ERR, IBV_WC_LOC_RDD_VIOL_ERR);
+SAME(VB_WC_REM_INV_RD_REQ_ERR, IBV_WC_REM_INV_RD_REQ_ERR);
+SAME(VB_WC_REM_ABORT_ERR, IBV_WC_REM_ABORT_ERR);
+SAME(VB_WC_INV_EECN_ERR, IBV_WC_INV_EECN_ERR);
+SAME(VB_WC_INV_EEC_STATE_ERR, IBV_WC_INV_EEC_STATE_ERR);
+SAME(VB_WC_FATAL_ERR, IBV_WC_FATAL_ERR);
+SAME(VB_WC_RESP_TIMEOUT_ERR, IBV_WC_RESP_TIMEOUT_ERR);
 SAME(VB_WC_GENERAL_ERR, IBV_WC_GENERAL_ERR);
+
+SAME(VB_WC_SEND, IBV_WC_SEND);
+SAME(VB_WC_RDMA_WRITE, IBV_WC_RDMA_WRITE);
+SAME(VB_WC_RDMA_READ, IBV_WC_RDMA_READ);
+SAME(VB_WC_COMP_SWAP, IBV_WC_COMP_SWAP);
+SAME(VB_WC_FETCH_ADD, IBV_WC_FETCH_ADD);
+SAME(VB_WC_BIND_MW, IBV_WC_BIND_MW);
+SAME(VB_WC_LOCAL_INV, IBV_WC_LOCAL_INV);
 SAME(VB_WC_RECV, IBV_WC_RECV);
 SAME(VB_WC_RECV_RDMA_WITH_IMM, IBV_WC_RECV_RDMA_WITH_IMM);
-SAME(VB_WC_LOCAL_INV, IBV_WC_LOCAL_INV);
 SAME(VB_WC_GRH, IBV_WC_GRH);
 SAME(VB_WC_WITH_IMM, IBV_WC_WITH_IMM);
 SAME(VB_WC_WITH_INV, IBV_WC_WITH_INV);
+
+/* IBT-63 */
 SAME(VB_ASYNC_CQ_ERR, IBV_EVENT_CQ_ERR);
 SAME(VB_ASYNC_QP_FATAL, IBV_EVENT_QP_FATAL);
+SAME(VB_ASYNC_QP_REQ_ERR, IBV_EVENT_QP_REQ_ERR);
+SAME(VB_ASYNC_QP_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR);
 SAME(VB_ASYNC_COMM_EST, IBV_EVENT_COMM_EST);
 SAME(VB_ASYNC_SQ_DRAINED, IBV_EVENT_SQ_DRAINED);
+SAME(VB_ASYNC_SRQ_ERR, IBV_EVENT_SRQ_ERR);
 SAME(VB_ASYNC_SRQ_LIMIT_REACHED, IBV_EVENT_SRQ_LIMIT_REACHED);
 SAME(VB_ASYNC_QP_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED);
+
 SAME(VB_QP_STATE, IBV_QP_STATE);
+SAME(VB_QP_CUR_STATE, IBV_QP_CUR_STATE);
 SAME(VB_QP_EN_SQD_ASYNC_NOTIFY, IBV_QP_EN_SQD_ASYNC_NOTIFY);
+SAME(VB_QP_ACCESS_FLAGS, IBV_QP_ACCESS_FLAGS);
+SAME(VB_QP_PKEY_INDEX, IBV_QP_PKEY_INDEX);
+SAME(VB_QP_PORT, IBV_QP_PORT);
+SAME(VB_QP_QKEY, IBV_QP_QKEY);
 SAME(VB_QP_AV, IBV_QP_AV);
+SAME(VB_QP_PATH_MTU, IBV_QP_PATH_MTU);
+SAME(VB_QP_TIMEOUT, IBV_QP_TIMEOUT);
+SAME(VB_QP_RETRY_CNT, IBV_QP_RETRY_CNT);
+SAME(VB_QP_RNR_RETRY, IBV_QP_RNR_RETRY);
+SAME(VB_QP_RQ_PSN, IBV_QP_RQ_PSN);
 SAME(VB_QP_MAX_QP_RD_ATOMIC, IBV_QP_MAX_QP_RD_ATOMIC);
+SAME(VB_QP_ALT_PATH, IBV_QP_ALT_PATH);
+SAME(VB_QP_MIN_RNR_TIMER, IBV_QP_MIN_RNR_TIMER);
 SAME(VB_QP_SQ_PSN, IBV_QP_SQ_PSN);
+SAME(VB_QP_MAX_DEST_RD_ATOMIC, IBV_QP_MAX_DEST_RD_ATOMIC);
+SAME(VB_QP_PATH_MIG_STATE, IBV_QP_PATH_MIG_STATE);
+SAME(VB_QP_CAP, IBV_QP_CAP);
 SAME(VB_QP_DEST_QPN, IBV_QP_DEST_QPN);
 SAME(VB_QP_RATE_LIMIT, IBV_QP_RATE_LIMIT);
+
+/* Lists of SGEs are passed through as they are. */
+SIZE(struct ibv_sge, sizeof(struct vb_sge));
+OFFSET(struct ibv_sge, addr, offsetof(struct vb_sge, addr));
+OFFSET(struct ibv_sge, length, offsetof(struct vb_sge, length));
+OFFSET(struct ibv_sge, lkey, offsetof(struct vb_sge, lkey));
+
+#if UINTPTR_MAX == UINT64_MAX
+/* What ibv_poll_cq() and its like go through. */
+OFFSET(struct ibv_context, ops, 8);
+OFFSET(struct ibv_context_ops, alloc_mw, 7 * 8);
+OFFSET(struct ibv_context_ops, poll_cq, 11 * 8);
+OFFSET(struct ibv_context_ops, req_notify_cq, 12 * 8);
+OFFSET(struct ibv_context_ops, post_srq_recv, 20 * 8);
+OFFSET(struct ibv_context_ops, post_send, 25 * 8);
+OFFSET(struct ibv_context_ops, post_recv, 26 * 8);
+SIZE(struct ibv_context_ops, 32 * 8);
+OFFSET(struct ibv_context, cmd_fd, 264);
+OFFSET(struct ibv_context, async_fd, 268);
+OFFSET(struct ibv_context, abi_compat, 320);
+SIZE(struct ibv_context, 328);
+
+/* verbs_context grows at its front: members are found from its end. */
+#define FROM_END(member, distance)                                                                 \
+	_Static_assert(sizeof(struct verbs_context) - offsetof(struct verbs_context, member) ==    \
+			   (distance),                                                             \
+		       "verbs_context." #member " has moved")
+FROM_END(sz, 328 + 8);
+FROM_END(create_qp_ex, 328 + 8 * 7);
+FROM_END(query_device_ex, 328 + 8 * 13);
+FROM_END(create_cq_ex, 328 + 8 * 15);
+FROM_END(query_port, 328 + 8 * 40);
+SIZE(struct verbs_context, 328 + 8 * 40);
+
+SIZE(struct ibv_device, 16 + 8 + 64 + 64 + 256 + 256);
+SIZE(struct ibv_wc, 48);
+SIZE(struct ibv_cq, 32 + 40 + 48 + 8);
+SIZE(struct ibv_qp, 64 + 40 + 48 + 8);
+OFFSET(struct ibv_cq_ex, start_poll, 144);
+SIZE(struct ibv_cq_ex, 288);
+OFFSET(struct ibv_qp_ex, wr_start, 320);
+SIZE(struct ibv_qp_ex, 352);
+SIZE(struct ibv_srq, 32 + 40 + 48 + 8);
+SIZE(struct ibv_port_attr, 52);
+SIZE(struct ibv_device_attr, 232);
+#endif
+
+/* Ours begin with theirs. */
+OFFSET(struct vb_ibv_device, ibv, 0);
+OFFSET(struct vb_ibv_device, rdma_core, sizeof(struct ibv_device));
+OFFSET(struct vb_ibv_context, vctx, 0);
+OFFSET(struct vb_ibv_pd, ibv, 0);
+OFFSET(struct vb_ibv_mr, ibv, 0);
+OFFSET(struct vb_ibv_mw, ibv, 0);
+OFFSET(struct vb_ibv_ah, ibv, 0);
+OFFSET(struct vb_ibv_channel, ibv, 0);
+OFFSET(struct vb_ibv_cq, ibv, 0);
+OFFSET(struct vb_ibv_cq, ex, 0);
+OFFSET(struct vb_ibv_srq, ibv, 0);
+OFFSET(struct vb_ibv_qp, ibv, 0);
+OFFSET(struct vb_ibv_qp, ex, 0);

@@ -1,140 +1,182 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues and polling. man 3 ibv_create_cq, ibv_poll_cq, ibv_req_notify_cq */
-#include "verbs/objects.h"
+/*
+ * Completion queues. Polling is what drives the engine: a queue that is empty lets the engine
+ * receive and send, and is looked at again.
+ */
+#include "verbs/priv.h"
 
-/* A CQ that is never found empty still drives the engine once in so many polls. */
-#define POLLS_FULL_MAX 16u
+#include <stdlib.h>
 
-VERBS_API struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
-				       struct ibv_comp_channel *channel, int comp_vector)
+/* Completions taken from the core at once. */
+#define BATCH 16
+/* A queue that is never empty still lets the engine work, once in so many polls. */
+#define POLLS_PER_PROGRESS 16u
+
+struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *cq_context,
+				   struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct verbena_cq *cq = NULL;
-	int err =
-	    cqe < 1 || comp_vector < 0 || comp_vector >= context->num_comp_vectors ? -EINVAL : 0;
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (!err) {
-		cq = calloc(1, sizeof *cq);
-		err = cq ? 0 : -ENOMEM;
-	}
-	if (!err && !verbs_enter(context)) {
-		err = -EIO;
-	} else if (!err) {
-		err = vb_cq_create(vb_engine_hca(engine_of(context)), (uint32_t)cqe, cq, &cq->cq);
-		if (!err && channel)
-			channel->refcnt++;
-		verbs_leave(context);
-	}
-	if (err) {
-		free(cq);
-		return verbs_null(err);
-	}
-	vb_list_init(&cq->ready);
+	if (cqe <= 0 || comp_vector < 0 || comp_vector >= context->num_comp_vectors)
+		return vb_ibv_null(EINVAL);
+
+	struct vb_ibv_cq *cq = calloc(1, sizeof *cq);
+	int err = EIO;
+
+	if (!cq)
+		return vb_ibv_null(ENOMEM);
+	vb_evq_node_init(&cq->notify, VB_EVQ_CQ);
+	vb_evq_node_init(&cq->async, VB_EVQ_CQ);
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	cq->ibv.cq_context = cq_context;
-	cq->ibv.cqe = (int)vb_cq_size(cq->cq);
-	cq->ibv.handle = vb_cq_number(cq->cq);
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
-	return ibv_cq_ex_to_cq(&cq->ibv);
-}
-
-static struct verbena_cq *cq_of(struct ibv_cq *cq)
-{
-	return (struct verbena_cq *)(void *)cq;
-}
-
-VERBS_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
-{
-	struct verbena_cq *cq = cq_of(ibv);
-	int err;
-
-	if (cqe < 1)
-		return EINVAL;
-	if (!verbs_enter(ibv->context))
-		return EIO;
-	err = vb_cq_resize(cq->cq, (uint32_t)cqe);
-	ibv->cqe = (int)vb_cq_size(cq->cq);
-	verbs_leave(ibv->context);
-	return -err;
-}
-
-VERBS_API int ibv_destroy_cq(struct ibv_cq *ibv)
-{
-	struct verbena_cq *cq = cq_of(ibv);
-	int err;
-
-	if (!verbs_enter(ibv->context))
-		return EIO;
-	err = vb_cq_destroy(cq->cq);
-	if (!err) {
-		vb_list_remove(&cq->ready);
-		events_forget(ctx_of(ibv->context), ibv);
-		if (ibv->channel)
-			ibv->channel->refcnt--;
+	if (vb_ibv_enter(c)) {
+		err = -vb_cq_create(vb_engine_hca(c->engine), (uint32_t)cqe, cq, &cq->core);
+		if (!err) {
+			cq->ibv.handle = vb_cq_number(cq->core);
+			cq->ibv.cqe = (int)vb_cq_size(cq->core);
+			vb_list_append(&c->cqs, &cq->link);
+			vb_engine_slot(c->engine)->cq_cnt++;
+			if (channel)
+				channel->refcnt++;
+		}
+		vb_ibv_leave(c);
 	}
-	verbs_leave(ibv->context);
+	if (err) {
+		free(cq);
+		return vb_ibv_null(err);
+	}
+	return cq;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct vb_ibv_cq *cq = vb_ibv_cq_create(context, cqe, cq_context, channel, comp_vector);
+
+	return cq ? &cq->ibv : NULL;
+}
+
+int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
+{
+	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (cqe <= 0)
+		return EINVAL;
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_cq_resize(cq->core, (uint32_t)cqe);
+
+	if (!err)
+		ibv->cqe = (int)vb_cq_size(cq->core);
+	vb_ibv_leave(c);
+	return err;
+}
+
+int ibv_destroy_cq(struct ibv_cq *ibv)
+{
+	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)ibv->channel;
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	uint32_t notified = 0, asyncs = 0;
+	int err = -vb_cq_destroy(cq->core);
+
+	if (!err) {
+		vb_list_remove(&cq->link);
+		vb_engine_slot(c->engine)->cq_cnt--;
+		notified = vb_ibv_forget_events(ch ? &ch->events : NULL, &cq->notify);
+		asyncs = vb_ibv_forget_events(&c->async, &cq->async);
+		if (ch)
+			ch->ibv.refcnt--;
+	}
+	vb_ibv_leave(c);
 	if (err)
-		return -err;
-	/* Events that were taken must be acknowledged first, or the caller races with itself. */
-	pthread_mutex_lock(&ibv->mutex);
-	while (ibv->comp_events_completed != cq->comp_events ||
-	       ibv->async_events_completed != cq->async_events)
-		pthread_cond_wait(&ibv->cond, &ibv->mutex);
-	pthread_mutex_unlock(&ibv->mutex);
+		return err;
+	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed, notified);
+	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	free(cq);
 	return 0;
 }
 
-static void wc_copy(const struct vb_wc *from, struct ibv_wc *to)
+static void wc_show(struct ibv_wc *to, const struct vb_wc *wc)
 {
-	to->wr_id = from->wr_id;
-	to->status = (enum ibv_wc_status)from->status;
-	to->opcode = (enum ibv_wc_opcode)from->opcode;
-	to->vendor_err = from->vendor_err;
-	to->byte_len = from->byte_len;
-	to->imm_data = from->imm;
-	to->qp_num = from->qpn;
-	to->src_qp = from->src_qpn;
-	to->wc_flags = from->flags;
-	to->pkey_index = from->pkey_index;
-	to->slid = from->slid;
-	to->sl = from->sl;
-	to->dlid_path_bits = from->dlid_path_bits;
+	to->wr_id = wc->wr_id;
+	to->status = (enum ibv_wc_status)wc->status;
+	to->opcode = (enum ibv_wc_opcode)wc->opcode;
+	to->vendor_err = wc->vendor_err;
+	to->byte_len = wc->byte_len;
+	to->invalidated_rkey = wc->imm; /* or imm_data: one place */
+	to->qp_num = wc->qpn;
+	to->src_qp = wc->src_qpn;
+	to->wc_flags = wc->flags;
+	to->pkey_index = wc->pkey_index;
+	to->slid = wc->slid;
+	to->sl = wc->sl;
+	to->dlid_path_bits = wc->dlid_path_bits;
 }
 
-int verbena_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *wc)
+static void drive(struct vb_ibv_context *c, struct vb_ibv_cq *cq)
 {
-	struct verbena_cq *cq = cq_of(ibv);
-	struct vb_wc entry;
-	int n = 0, got = 0;
+	if (vb_cq_is_empty(cq->core) || ++cq->poll_cnt % POLLS_PER_PROGRESS == 0)
+		vb_engine_progress(c->engine);
+}
 
-	if (!verbs_enter(ibv->context))
+int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
+{
+	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	struct vb_wc wc[BATCH];
+	int got = 0, n;
+
+	if (cnt < 0)
+		return -EINVAL;
+	if (!vb_ibv_enter(c))
 		return -EIO;
-	if (vb_cq_is_empty(cq->cq) || ++cq->polls_full >= POLLS_FULL_MAX) {
-		cq->polls_full = 0;
-		vb_engine_progress(engine_of(ibv->context));
-	}
-	while (n < cnt && (got = vb_cq_poll(cq->cq, &entry, 1)) == 1)
-		wc_copy(&entry, &wc[n++]);
-	verbs_leave(ibv->context);
-	return n == 0 && got < 0 ? -1 : n;
+	drive(c, cq);
+	do {
+		n = vb_cq_poll(cq->core, wc, cnt - got < BATCH ? cnt - got : BATCH);
+		for (int i = 0; i < n; i++)
+			wc_show(&to[got++], &wc[i]);
+	} while (n == BATCH && got < cnt);
+	vb_ibv_leave(c);
+	return n < 0 && got == 0 ? n : got;
 }
 
-int verbena_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
+int vb_ibv_poll_one(struct vb_ibv_cq *cq)
 {
-	if (!verbs_enter(ibv->context))
+	struct vb_ibv_context *c = vb_ibv_ctx(cq->ibv.context);
+
+	if (!vb_ibv_enter(c))
 		return EIO;
-	vb_cq_arm(cq_of(ibv)->cq, solicited_only);
-	vb_engine_expect_sleep(engine_of(ibv->context));
-	verbs_leave(ibv->context);
-	return 0;
+	drive(c, cq);
+
+	int n = vb_cq_poll(cq->core, &cq->wc, 1);
+
+	vb_ibv_leave(c);
+	if (n < 0)
+		return -n;
+	return n ? 0 : ENOENT;
 }
 
-struct ibv_cq_ex *verbena_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr)
+int vb_ibv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
-	(void)c, (void)attr;
-	return verbs_null(-EOPNOTSUPP);
+	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+	vb_cq_arm(cq->core, solicited_only != 0);
+	vb_engine_expect_sleep(c->engine);
+	vb_ibv_leave(c);
+	return 0;
 }

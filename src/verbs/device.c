@@ -1,187 +1,151 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Devices and contexts: the list of devices is the broker's device table, a context is a hold on
- * the engine. man 3 ibv_get_device_list, ibv_open_device
+ * The list of devices: one for each entry of the broker's device table. A list keeps the engine,
+ * which the devices are opened on, until it is freed.
  */
-#include "verbs/objects.h"
+#include "verbs/priv.h"
 
+#include <endian.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-bool device_read(uint32_t index, struct vb_engine *e, struct vb_device *copy)
+struct device_list {
+	struct vb_engine *engine;
+	struct ibv_device *dev[VB_DEVICES_MAX + 1]; /* what the application sees; ends with NULL */
+};
+
+void vb_ibv_device_put(struct vb_ibv_device *d)
 {
-	struct vb_host_shm *host = malloc(sizeof *host);
-	bool found = false;
-
-	if (!host)
-		return false;
-	vb_host_read(vb_engine_host(e), host);
-	if (index < host->device_cnt && host->device[index].ifindex) {
-		*copy = host->device[index];
-		found = true;
-	}
-	free(host);
-	return found;
-}
-
-/* The one line a user sees when there can be no adapter. */
-static struct vb_engine *engine_acquire(void)
-{
-	struct vb_engine *e;
-	char why[256] = "";
-	int err = vb_engine_acquire(&e, why, sizeof why);
-
-	if (err) {
-		fprintf(stderr, "verbena: %s\n", why[0] ? why : strerror(-err));
-		errno = -err;
-		return NULL;
-	}
-	return e;
-}
-
-static void device_put(struct verbena_device *d)
-{
-	if (__atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL) == 0)
+	if (atomic_fetch_sub(&d->refs, 1) == 1)
 		free(d);
 }
 
-static struct verbena_device *device_create(const struct vb_host_shm *host, uint32_t index)
+/* Joins path elements; false when they do not fit. */
+static bool path_join(char *to, size_t size, const char *root, const char *class, const char *name)
 {
-	const struct vb_device *from = &host->device[index];
-	struct verbena_device *d = calloc(1, sizeof *d);
+	int n = snprintf(to, size, "%s/class/%s/%s", root, class, name);
+
+	return n > 0 && (size_t)n < size;
+}
+
+static struct vb_ibv_device *device_new(const struct vb_host_shm *host, uint32_t index)
+{
+	const struct vb_device *entry = &host->device[index];
+	struct vb_ibv_device *d = calloc(1, sizeof *d);
 
 	if (!d)
 		return NULL;
-	d->index = index;
-	d->refs = 1;
 	d->ibv.node_type = IBV_NODE_CA;
 	d->ibv.transport_type = IBV_TRANSPORT_IB;
-	snprintf(d->ibv.name, sizeof d->ibv.name, "%s", from->name);
+	snprintf(d->ibv.name, sizeof d->ibv.name, "%.*s", VB_NAME_MAX, entry->name);
 	snprintf(d->ibv.dev_name, sizeof d->ibv.dev_name, "uverbs%u", index);
-	snprintf(d->ibv.dev_path, sizeof d->ibv.dev_path, "%.200s/class/infiniband_verbs/uverbs%u",
-		 host->sysfs_path, index);
-	snprintf(d->ibv.ibdev_path, sizeof d->ibv.ibdev_path, "%.200s/class/infiniband/%.32s",
-		 host->sysfs_path, from->name);
+	if (!path_join(d->ibv.dev_path, sizeof d->ibv.dev_path, host->sysfs_path,
+		       "infiniband_verbs", d->ibv.dev_name) ||
+	    !path_join(d->ibv.ibdev_path, sizeof d->ibv.ibdev_path, host->sysfs_path, "infiniband",
+		       d->ibv.name))
+		d->ibv.dev_path[0] = d->ibv.ibdev_path[0] = 0;
+	d->index = index;
+	d->guid = entry->guid;
+	atomic_init(&d->refs, 1);
 	return d;
 }
 
-VERBS_API struct ibv_device **ibv_get_device_list(int *num)
+static void list_free(struct device_list *l)
 {
-	struct vb_engine *e = engine_acquire();
-	struct ibv_device **list = calloc(VB_DEVICES_MAX + 1, sizeof(struct ibv_device *));
-	struct vb_host_shm *host = malloc(sizeof *host);
-	int n = 0;
+	for (int i = 0; l->dev[i]; i++)
+		vb_ibv_device_put((struct vb_ibv_device *)l->dev[i]);
+	vb_engine_release(l->engine);
+	free(l);
+}
 
-	if (!e || !list || !host) {
-		free(list);
-		list = NULL;
-	} else {
-		vb_host_read(vb_engine_host(e), host);
-		for (uint32_t i = 0; i < host->device_cnt && i < VB_DEVICES_MAX; i++) {
-			struct verbena_device *d =
-			    host->device[i].ifindex ? device_create(host, i) : NULL;
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct device_list *l = calloc(1, sizeof *l);
+	struct vb_host_shm *host = calloc(1, sizeof *host);
+	int cnt = 0, err = l && host ? 0 : ENOMEM;
 
-			if (d)
-				list[n++] = &d->ibv;
-		}
+	if (num_devices)
+		*num_devices = 0;
+	if (!err)
+		err = -vb_ibv_acquire(&l->engine);
+	if (err) {
+		free(host);
+		free(l);
+		return vb_ibv_null(err);
 	}
-	if (e)
-		vb_engine_release(e);
+	vb_host_read(vb_engine_host(l->engine), host);
+	for (uint32_t i = 0; i < host->device_cnt && i < VB_DEVICES_MAX && !err; i++) {
+		if (!host->device[i].ifindex)
+			continue;
+		struct vb_ibv_device *d = device_new(host, i);
+
+		if (d)
+			l->dev[cnt++] = &d->ibv;
+		else
+			err = ENOMEM;
+	}
 	free(host);
-	if (num)
-		*num = n;
-	return list;
+	if (err) {
+		list_free(l);
+		return vb_ibv_null(err);
+	}
+	if (num_devices)
+		*num_devices = cnt;
+	return l->dev;
 }
 
-VERBS_API void ibv_free_device_list(struct ibv_device **list)
+void ibv_free_device_list(struct ibv_device **list)
 {
-	for (int i = 0; list && list[i]; i++)
-		device_put(vb_container_of(list[i], struct verbena_device, ibv));
-	free(list);
+	if (list)
+		list_free((struct device_list *)((char *)list - offsetof(struct device_list, dev)));
 }
 
-VERBS_API const char *ibv_get_device_name(struct ibv_device *device)
+const char *ibv_get_device_name(struct ibv_device *device)
 {
 	return device->name;
 }
 
-VERBS_API int ibv_get_device_index(struct ibv_device *device)
+__be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	return (int)vb_container_of(device, struct verbena_device, ibv)->index;
+	return htobe64(((struct vb_ibv_device *)device)->guid);
 }
 
-VERBS_API __be64 ibv_get_device_guid(struct ibv_device *device)
+int ibv_get_device_index(struct ibv_device *device)
 {
-	struct verbena_device *d = vb_container_of(device, struct verbena_device, ibv);
-	struct vb_engine *e = engine_acquire();
-	struct vb_device copy;
-	uint64_t guid = 0;
-
-	if (!e)
-		return 0;
-	if (device_read(d->index, e, &copy))
-		guid = copy.guid;
-	vb_engine_release(e);
-	return htobe64(guid);
+	return (int)((struct vb_ibv_device *)device)->index;
 }
 
-static void context_fill_ops(struct verbs_context *v)
+/* Where the tree is that stands for /sys. Declared in a header that is rdma-core's own. */
+const char *ibv_get_sysfs_path(void);
+
+const char *ibv_get_sysfs_path(void)
 {
-	v->sz = sizeof *v;
-	v->query_port = verbena_query_port;
-	v->query_device_ex = verbena_query_device_ex;
-	v->create_cq_ex = verbena_create_cq_ex;
-	v->create_qp_ex = verbena_create_qp_ex;
-	v->create_srq_ex = verbena_create_srq_ex;
-	v->get_srq_num = verbena_get_srq_num;
-	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-	v->context.ops.poll_cq = verbena_poll_cq;
-	v->context.ops.req_notify_cq = verbena_req_notify_cq;
-	v->context.ops.post_send = verbena_post_send;
-	v->context.ops.post_recv = verbena_post_recv;
-	v->context.ops.post_srq_recv = verbena_post_srq_recv;
-}
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static char path[sizeof((struct vb_host_shm *)0)->sysfs_path];
+	struct vb_engine *e;
 
-VERBS_API struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	struct verbena_device *d = vb_container_of(device, struct verbena_device, ibv);
-	struct vb_engine *e = engine_acquire();
-	struct verbena_context *c = e ? calloc(1, sizeof *c) : NULL;
-	int fd = c ? eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC) : -1;
-
-	if (fd < 0) {
-		int err = errno;
-
-		if (e)
+	pthread_mutex_lock(&mutex);
+	if (!path[0]) {
+		if (vb_ibv_acquire(&e)) {
+			snprintf(path, sizeof path, "/sys");
+		} else {
+			snprintf(path, sizeof path, "%s", vb_engine_host(e)->sysfs_path);
 			vb_engine_release(e);
-		free(c);
-		errno = err;
-		return NULL;
+		}
 	}
-	c->engine = e;
-	c->port = (uint8_t)(d->index + 1);
-	c->vctx.context.device = device;
-	c->vctx.context.async_fd = fd;
-	c->vctx.context.cmd_fd = -1;
-	c->vctx.context.num_comp_vectors = 1;
-	pthread_mutex_init(&c->vctx.context.mutex, NULL);
-	context_fill_ops(&c->vctx);
-	__atomic_add_fetch(&d->refs, 1, __ATOMIC_ACQ_REL);
-	events_attach(c);
-	return &c->vctx.context;
+	pthread_mutex_unlock(&mutex);
+	return path;
 }
 
-VERBS_API int ibv_close_device(struct ibv_context *context)
+/* A forked child starts anew when it opens the device, and what the parent registered stays the
+ * parent's: there is nothing to prepare. */
+int ibv_fork_init(void)
 {
-	struct verbena_context *c = ctx_of(context);
-
-	events_detach(c);
-	close(context->async_fd);
-	vb_engine_release(c->engine);
-	device_put(vb_container_of(context->device, struct verbena_device, ibv));
-	pthread_mutex_destroy(&context->mutex);
-	free(c);
 	return 0;
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return IBV_FORK_UNNEEDED;
 }

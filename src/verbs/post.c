@@ -1,136 +1,164 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting lists of work requests. The first bad one ends the list. man 3 ibv_post_send */
-#include "verbs/objects.h"
+/*
+ * Posting. A list stops at its first bad request, which *bad_wr then names; those before it are
+ * posted. What has been posted is announced to the engine once for the whole list.
+ */
+#include "verbs/priv.h"
 
-_Static_assert(sizeof(struct ibv_sge) == sizeof(struct vb_sge) &&
-		   offsetof(struct ibv_sge, lkey) == offsetof(struct vb_sge, lkey),
-	       "SGEs are passed through");
-
-static struct verbena_qp *qp_of(struct ibv_qp *qp)
+/* The same layout, see abi_check.c. */
+static const struct vb_sge *sge_of(const struct ibv_sge *sge)
 {
-	return (struct verbena_qp *)(void *)qp;
+	return (const struct vb_sge *)(const void *)sge;
 }
 
-static void wr_fill(const struct ibv_send_wr *from, enum ibv_qp_type type, struct vb_send_wr *to)
+void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey,
+		    const struct ibv_mw_bind_info *info)
 {
-	*to = (struct vb_send_wr){
-	    .wr_id = from->wr_id,
-	    .sge = (const struct vb_sge *)(const void *)from->sg_list,
-	    .sge_cnt = (uint32_t)from->num_sge,
-	    .opcode = (enum vb_wr_opcode)from->opcode,
-	    .flags = from->send_flags,
-	    .imm = from->imm_data,
-	    .inv_rkey = from->invalidate_rkey,
-	};
-	if (type == IBV_QPT_UD) {
-		to->ah = from->wr.ud.ah
-			     ? &vb_container_of(from->wr.ud.ah, struct verbena_ah, ibv)->ah
-			     : NULL;
-		to->dqpn = from->wr.ud.remote_qpn;
-		to->qkey = from->wr.ud.remote_qkey;
-		return;
-	}
-	switch (from->opcode) {
+	w->opcode = VB_WR_BIND_MW;
+	w->rkey = mw->rkey;
+	w->imm = info->mr ? info->mr->lkey : 0;
+	w->remote_addr = info->addr;
+	w->swap = info->length;
+	w->compare_add = (uint64_t)info->mw_access_flags << 32 | (rkey & 0xff);
+}
+
+/* The fields that the opcode has. */
+static void wr_fields(struct vb_send_wr *w, const struct ibv_send_wr *wr)
+{
+	switch (wr->opcode) {
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_RDMA_READ:
-		to->remote_addr = from->wr.rdma.remote_addr;
-		to->rkey = from->wr.rdma.rkey;
+		w->remote_addr = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
 		break;
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		to->remote_addr = from->wr.atomic.remote_addr;
-		to->rkey = from->wr.atomic.rkey;
-		to->compare_add = from->wr.atomic.compare_add;
-		to->swap = from->wr.atomic.swap;
+		w->remote_addr = wr->wr.atomic.remote_addr;
+		w->rkey = wr->wr.atomic.rkey;
+		w->compare_add = wr->wr.atomic.compare_add;
+		w->swap = wr->wr.atomic.swap;
+		break;
+	case IBV_WR_BIND_MW:
+		vb_ibv_bind_wr(w, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		break;
 	default:
 		break;
 	}
 }
 
-int verbena_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* Posts @wr. Returns 0 or a negative errno. */
+static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time now)
 {
-	struct verbena_qp *qp = qp_of(ibv);
+	const unsigned known =
+	    IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+	struct vb_send_wr w = {
+	    .wr_id = wr->wr_id,
+	    .sge = sge_of(wr->sg_list),
+	    .sge_cnt = (uint32_t)wr->num_sge,
+	    .opcode = (enum vb_wr_opcode)wr->opcode,
+	    .flags = wr->send_flags,
+	    .imm = wr->imm_data, /* the same place as invalidate_rkey */
+	    .inv_rkey = wr->invalidate_rkey,
+	};
+	struct vb_ah ah;
+
+	if (wr->num_sge < 0 || (wr->send_flags & ~known))
+		return -EINVAL;
+	if (qp->ibv.qp_type == IBV_QPT_UD) {
+		if (!wr->wr.ud.ah)
+			return -EINVAL;
+		w.dqpn = wr->wr.ud.remote_qpn;
+		w.qkey = wr->wr.ud.remote_qkey;
+		ah = ((const struct vb_ibv_ah *)wr->wr.ud.ah)->core;
+		ah.path.udp_sport = vb_udp_sport(ah.path.flow_label, qp->ibv.qp_num, w.dqpn);
+		w.ah = &ah;
+	} else {
+		wr_fields(&w, wr);
+	}
+	return vb_qp_post_send(qp->core, &w, now);
+}
+
+int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	const struct ibv_send_wr *first = wr;
 	int err = 0;
 
-	if (!verbs_enter(ibv->context)) {
-		*bad = wr;
+	if (!vb_ibv_enter(c)) {
+		*bad_wr = wr;
 		return EIO;
 	}
 
 	vb_time now = vb_engine_now();
 
 	for (; wr; wr = wr->next) {
-		struct vb_send_wr v;
-
-		/* A bind needs more than a send WR carries: ibv_bind_mw. */
-		err = wr->num_sge < 0 || wr->opcode == IBV_WR_BIND_MW ? -EINVAL : 0;
-		if (!err) {
-			wr_fill(wr, ibv->qp_type, &v);
-			err = vb_qp_post_send(qp->qp, &v, now);
-		}
+		err = -post_one(qp, wr, now);
 		if (err) {
-			*bad = wr;
+			*bad_wr = wr;
 			break;
 		}
 	}
-	vb_engine_doorbell(engine_of(ibv->context), qp->qp);
-	verbs_leave(ibv->context);
-	return -err;
+	if (wr != first)
+		vb_engine_doorbell(c->engine, qp->core);
+	vb_ibv_leave(c);
+	return err;
 }
 
-static int recv_wr_post(struct vb_qp *qp, struct vb_srq *srq, const struct ibv_recv_wr *wr,
-			vb_time now)
+/* Posts a list of receives to @qp, or to @srq when @qp is NULL. Returns 0 or an errno. */
+static int post_recvs(struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr, vb_time now)
 {
-	struct vb_recv_wr v = {.wr_id = wr->wr_id,
-			       .sge = (const struct vb_sge *)(const void *)wr->sg_list,
-			       .sge_cnt = (uint32_t)wr->num_sge};
+	for (; wr; wr = wr->next) {
+		struct vb_recv_wr w = {.wr_id = wr->wr_id,
+				       .sge = sge_of(wr->sg_list),
+				       .sge_cnt = (uint32_t)wr->num_sge};
+		int err = wr->num_sge < 0 ? -EINVAL
+			  : qp            ? vb_qp_post_recv(qp, &w, now)
+					  : vb_srq_post(srq, &w);
 
-	if (wr->num_sge < 0)
-		return -EINVAL;
-	return srq ? vb_srq_post(srq, &v) : vb_qp_post_recv(qp, &v, now);
+		if (err) {
+			*bad_wr = wr;
+			return -err;
+		}
+	}
+	return 0;
 }
 
-int verbena_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct verbena_qp *qp = qp_of(ibv);
-	int err = 0;
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
-	if (!verbs_enter(ibv->context)) {
-		*bad = wr;
+	if (!vb_ibv_enter(c)) {
+		*bad_wr = wr;
 		return EIO;
 	}
 
-	vb_time now = vb_engine_now();
+	struct vb_hca *h = vb_engine_hca(c->engine);
+	bool had_packets = vb_hca_has_transmit(h);
+	int err = post_recvs(qp->core, NULL, wr, bad_wr, vb_engine_now());
 
-	for (; wr && !err; wr = wr->next) {
-		err = recv_wr_post(qp->qp, NULL, wr, now);
-		if (err)
-			*bad = wr;
-	}
-	/* Credits to tell, or flushed receives to notify of. */
-	if (vb_hca_has_transmit(vb_engine_hca(engine_of(ibv->context))) ||
-	    vb_qp_get_state(qp->qp) == VB_QPS_ERR)
-		vb_engine_progress(engine_of(ibv->context));
-	verbs_leave(ibv->context);
-	return -err;
+	/* A receive may be all that a peer without credits waits for; in ERR it is flushed. */
+	if ((!had_packets && vb_hca_has_transmit(h)) || vb_qp_get_state(qp->core) == VB_QPS_ERR)
+		vb_engine_progress(c->engine);
+	vb_ibv_leave(c);
+	return err;
 }
 
-int verbena_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+int vb_ibv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct verbena_srq *srq = vb_container_of(ibv, struct verbena_srq, ibv);
-	int err = 0;
+	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
-	if (!verbs_enter(ibv->context)) {
-		*bad = wr;
+	if (!vb_ibv_enter(c)) {
+		*bad_wr = wr;
 		return EIO;
 	}
-	for (; wr && !err; wr = wr->next) {
-		err = recv_wr_post(NULL, srq->srq, wr, 0);
-		if (err)
-			*bad = wr;
-	}
-	verbs_leave(ibv->context);
-	return -err;
+
+	int err = post_recvs(NULL, srq->core, wr, bad_wr, 0);
+
+	vb_ibv_leave(c);
+	return err;
 }

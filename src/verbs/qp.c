@@ -1,239 +1,183 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: create, modify, query, destroy. man 3 ibv_create_qp, ibv_modify_qp */
-#include "verbs/objects.h"
-#include "verbs/qp_ex.h"
+/* Queue pairs: creation and destruction. Their attributes are in qp_attr.c. */
+#include "verbs/priv.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-static struct verbena_qp *qp_of(struct ibv_qp *qp)
+static struct vb_qp_cap cap_of(const struct ibv_qp_cap *cap)
 {
-	return (struct verbena_qp *)(void *)qp;
+	return (struct vb_qp_cap){.max_send_wr = cap->max_send_wr,
+				  .max_recv_wr = cap->max_recv_wr,
+				  .max_send_sge = cap->max_send_sge,
+				  .max_recv_sge = cap->max_recv_sge,
+				  .max_inline_data = cap->max_inline_data};
 }
 
-static struct vb_cq *core_cq(struct ibv_cq *cq)
+static void cap_show(struct ibv_qp_cap *to, const struct vb_qp_cap *cap)
 {
-	return cq ? ((struct verbena_cq *)(void *)cq)->cq : NULL;
+	to->max_send_wr = cap->max_send_wr;
+	to->max_recv_wr = cap->max_recv_wr;
+	to->max_send_sge = cap->max_send_sge;
+	to->max_recv_sge = cap->max_recv_sge;
+	to->max_inline_data = cap->max_inline_data;
 }
 
-static int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr_ex *a, struct verbena_qp **out)
+/* A CQ or SRQ of another device cannot serve. */
+static bool same_device(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
-	struct vb_qp_init init = {
-	    .type = (enum vb_qp_type)a->qp_type,
-	    .send_cq = core_cq(a->send_cq),
-	    .recv_cq = core_cq(a->recv_cq),
-	    .srq = a->srq ? vb_container_of(a->srq, struct verbena_srq, ibv)->srq : NULL,
-	    .cap = {a->cap.max_send_wr, a->cap.max_recv_wr, a->cap.max_send_sge,
-		    a->cap.max_recv_sge, a->cap.max_inline_data},
-	    .sq_sig_all = a->sq_sig_all,
-	};
-	struct verbena_qp *qp = calloc(1, sizeof *qp);
-	int err = qp ? 0 : -ENOMEM;
+	return init->send_cq && init->recv_cq && init->send_cq->context == pd->context &&
+	       init->recv_cq->context == pd->context &&
+	       (!init->srq || init->srq->context == pd->context);
+}
 
-	init.owner = qp;
-	if (!err && !verbs_enter(pd->context)) {
-		err = -EIO;
-	} else if (!err) {
-		err = vb_qp_create(vb_container_of(pd, struct verbena_pd, ibv)->pd, &init, &qp->qp);
-		verbs_leave(pd->context);
+static void qp_show(struct vb_ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+{
+	qp->ibv.context = pd->context;
+	qp->ibv.qp_context = init->qp_context;
+	qp->ibv.pd = pd;
+	qp->ibv.send_cq = init->send_cq;
+	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.srq = init->srq;
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->ibv.qp_type = init->qp_type;
+	qp->sq_sig_all = init->sq_sig_all != 0;
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	vb_evq_node_init(&qp->async, VB_EVQ_QP);
+}
+
+/* The core's part. Returns 0 or an errno. */
+static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct ibv_pd *pd,
+			  struct vb_qp_init *core)
+{
+	struct vb_slot_shm *slot;
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_qp_create(((struct vb_ibv_pd *)pd)->core, core, &qp->core);
+
+	if (!err) {
+		qp->ibv.qp_num = vb_qp_number(qp->core);
+		qp->ibv.handle = qp->ibv.qp_num;
+		vb_list_append(&c->qps, &qp->link);
+		slot = vb_engine_slot(c->engine);
+		slot->qp_cnt++;
+		slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
 	}
+	vb_ibv_leave(c);
+	return err;
+}
+
+static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool with_wr)
+{
+	if (!same_device(pd, init))
+		return vb_ibv_null(EINVAL);
+
+	struct vb_ibv_qp *qp = calloc(1, sizeof *qp);
+
+	if (!qp)
+		return vb_ibv_null(ENOMEM);
+
+	struct vb_qp_init core = {
+	    .type = (enum vb_qp_type)init->qp_type,
+	    .send_cq = ((struct vb_ibv_cq *)init->send_cq)->core,
+	    .recv_cq = ((struct vb_ibv_cq *)init->recv_cq)->core,
+	    .srq = init->srq ? ((struct vb_ibv_srq *)init->srq)->core : NULL,
+	    .cap = cap_of(&init->cap),
+	    .sq_sig_all = init->sq_sig_all != 0,
+	    .owner = qp,
+	};
+
+	qp_show(qp, pd, init);
+	int err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
+
 	if (err) {
 		free(qp);
-		return err;
+		return vb_ibv_null(err);
 	}
-	a->cap =
-	    (struct ibv_qp_cap){init.cap.max_send_wr, init.cap.max_recv_wr, init.cap.max_send_sge,
-				init.cap.max_recv_sge, init.cap.max_inline_data};
-	qp->sq_sig_all = a->sq_sig_all;
-
-	struct ibv_qp *ibv = &qp->ibv.qp_base;
-
-	*ibv = (struct ibv_qp){.context = pd->context,
-			       .qp_context = a->qp_context,
-			       .pd = pd,
-			       .send_cq = a->send_cq,
-			       .recv_cq = a->recv_cq,
-			       .srq = a->srq,
-			       .handle = vb_qp_number(qp->qp),
-			       .qp_num = vb_qp_number(qp->qp),
-			       .state = IBV_QPS_RESET,
-			       .qp_type = a->qp_type};
-	pthread_mutex_init(&ibv->mutex, NULL);
-	pthread_cond_init(&ibv->cond, NULL);
-	*out = qp;
-	return 0;
+	qp->cap = core.cap;
+	err = with_wr ? vb_wr_batch_init(qp) : 0;
+	if (err) {
+		(void)ibv_destroy_qp(&qp->ibv); /* has no events yet */
+		return vb_ibv_null(err);
+	}
+	cap_show(&init->cap, &core.cap);
+	return qp;
 }
 
-VERBS_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp_init_attr_ex ex = {.qp_context = attr->qp_context,
-					 .send_cq = attr->send_cq,
-					 .recv_cq = attr->recv_cq,
-					 .srq = attr->srq,
-					 .cap = attr->cap,
-					 .qp_type = attr->qp_type,
-					 .sq_sig_all = attr->sq_sig_all};
-	struct verbena_qp *qp;
-	int err = qp_create(pd, &ex, &qp);
+	struct vb_ibv_qp *qp = qp_create(pd, init, false);
 
-	if (err)
-		return verbs_null(err);
-	attr->cap = ex.cap;
-	return &qp->ibv.qp_base;
+	return qp ? &qp->ibv : NULL;
 }
 
-struct ibv_qp *verbena_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr)
+static uint64_t send_ops_of(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return VB_WR_OPS_RC;
+	case IBV_QPT_UC:
+		return VB_WR_OPS_CONNECTED;
+	case IBV_QPT_UD:
+		return VB_WR_OPS_UD;
+	default:
+		return 0;
+	}
+}
+
+struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known =
-	    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
-	struct verbena_qp *qp;
-	int err;
+	    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
-	(void)c;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
-		return verbs_null(-EINVAL);
 	if ((attr->comp_mask & ~known) ||
-	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags))
-		return verbs_null(-EOPNOTSUPP);
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
-	    !qp_ex_may_send(attr->qp_type, attr->send_ops_flags))
-		return verbs_null(-EOPNOTSUPP);
-	err = qp_create(attr->pd, attr, &qp);
-	if (err)
-		return verbs_null(err);
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		err = qp_ex_init(qp, attr);
-		if (err) {
-			ibv_destroy_qp(&qp->ibv.qp_base);
-			return verbs_null(err);
-		}
-	}
-	return &qp->ibv.qp_base;
+	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
+	    (with_wr && (attr->send_ops_flags & ~send_ops_of(attr->qp_type))))
+		return vb_ibv_null(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
+		return vb_ibv_null(EINVAL);
+
+	/* The extended attributes begin with the plain ones. */
+	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr, with_wr);
+
+	return qp ? &qp->ibv : NULL;
 }
 
-VERBS_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 {
-	return qp_of(qp)->batch ? &qp_of(qp)->ibv : NULL;
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+
+	return qp->batch ? &qp->ex : NULL;
 }
 
-static int attr_from(struct verbena_context *c, struct verbena_qp *qp, const struct ibv_qp_attr *a,
-		     int mask, struct vb_qp_attr *to)
+int ibv_destroy_qp(struct ibv_qp *ibv)
 {
-	*to = (struct vb_qp_attr){
-	    .qp_state = (enum vb_qp_state)a->qp_state,
-	    .cur_qp_state = (enum vb_qp_state)a->cur_qp_state,
-	    .path_mtu = (enum vb_mtu)a->path_mtu,
-	    .qkey = a->qkey,
-	    .rq_psn = a->rq_psn,
-	    .sq_psn = a->sq_psn,
-	    .dest_qpn = a->dest_qp_num,
-	    .access = a->qp_access_flags,
-	    .pkey_index = a->pkey_index,
-	    .en_sqd_async_notify = a->en_sqd_async_notify,
-	    .max_rd_atomic = a->max_rd_atomic,
-	    .max_dest_rd_atomic = a->max_dest_rd_atomic,
-	    .min_rnr_timer = a->min_rnr_timer,
-	    .port = c->port,
-	    .timeout = a->timeout,
-	    .retry_cnt = a->retry_cnt,
-	    .rnr_retry = a->rnr_retry,
-	};
-	if ((mask & IBV_QP_PORT) && a->port_num != 1)
-		return -EINVAL;
-	if (mask & IBV_QP_AV) {
-		int err = path_from_attr(c, &a->ah_attr, &to->path);
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
-		if (err)
-			return err;
-		to->path.udp_sport =
-		    vb_udp_sport(to->path.flow_label, qp->ibv.qp_base.qp_num, a->dest_qp_num);
-	}
-	return 0;
-}
-
-VERBS_API int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
-{
-	struct verbena_qp *qp = qp_of(ibv);
-	struct vb_qp_attr a;
-	int err = attr_from(ctx_of(ibv->context), qp, attr, mask, &a);
-
-	if (err)
-		return -err;
-	if (!verbs_enter(ibv->context))
+	if (!vb_ibv_enter(c))
 		return EIO;
-	err = vb_qp_modify(qp->qp, &a, (uint32_t)mask, vb_engine_now());
+	/* What was posted or has to be acknowledged leaves first. */
+	vb_engine_progress(c->engine);
+
+	uint32_t delivered = 0;
+	int err = -vb_qp_destroy(qp->core);
+
 	if (!err) {
-		ibv->state = (enum ibv_qp_state)vb_qp_get_state(qp->qp);
-		if (mask & IBV_QP_AV)
-			qp->sgid_index = attr->ah_attr.grh.sgid_index;
-		/* It may flush, drain or start to send. */
-		vb_engine_progress(engine_of(ibv->context));
+		vb_list_remove(&qp->link);
+		vb_engine_slot(c->engine)->qp_cnt--;
+		delivered = vb_ibv_forget_events(&c->async, &qp->async);
 	}
-	verbs_leave(ibv->context);
-	return -err;
-}
-
-VERBS_API int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
-			   struct ibv_qp_init_attr *init)
-{
-	struct verbena_qp *qp = qp_of(ibv);
-	struct vb_qp_attr a;
-
-	(void)mask; /* more than was asked for may be given */
-	if (!verbs_enter(ibv->context))
-		return EIO;
-	vb_qp_query(qp->qp, &a);
-	verbs_leave(ibv->context);
-	ibv->state = (enum ibv_qp_state)a.qp_state;
-	*attr = (struct ibv_qp_attr){
-	    .qp_state = (enum ibv_qp_state)a.qp_state,
-	    .cur_qp_state = (enum ibv_qp_state)a.cur_qp_state,
-	    .path_mtu = (enum ibv_mtu)a.path_mtu,
-	    .path_mig_state = IBV_MIG_MIGRATED,
-	    .qkey = a.qkey,
-	    .rq_psn = a.rq_psn,
-	    .sq_psn = a.sq_psn,
-	    .dest_qp_num = a.dest_qpn,
-	    .qp_access_flags = a.access,
-	    .cap = {a.cap.max_send_wr, a.cap.max_recv_wr, a.cap.max_send_sge, a.cap.max_recv_sge,
-		    a.cap.max_inline_data},
-	    .pkey_index = a.pkey_index,
-	    .en_sqd_async_notify = a.en_sqd_async_notify,
-	    .sq_draining = a.sq_draining,
-	    .max_rd_atomic = a.max_rd_atomic,
-	    .max_dest_rd_atomic = a.max_dest_rd_atomic,
-	    .min_rnr_timer = a.min_rnr_timer,
-	    .port_num = a.port ? 1 : 0,
-	    .timeout = a.timeout,
-	    .retry_cnt = a.retry_cnt,
-	    .rnr_retry = a.rnr_retry,
-	};
-	path_to_attr(&a.path, qp->sgid_index, &attr->ah_attr);
-	*init = (struct ibv_qp_init_attr){.qp_context = ibv->qp_context,
-					  .send_cq = ibv->send_cq,
-					  .recv_cq = ibv->recv_cq,
-					  .srq = ibv->srq,
-					  .cap = attr->cap,
-					  .qp_type = ibv->qp_type,
-					  .sq_sig_all = qp->sq_sig_all};
-	return 0;
-}
-
-VERBS_API int ibv_destroy_qp(struct ibv_qp *ibv)
-{
-	struct verbena_qp *qp = qp_of(ibv);
-
-	if (!verbs_enter(ibv->context))
-		return EIO;
-	vb_qp_destroy(qp->qp);
-	events_forget(ctx_of(ibv->context), ibv);
-	verbs_leave(ibv->context);
-	pthread_mutex_lock(&ibv->mutex);
-	while (ibv->events_completed != qp->async_events)
-		pthread_cond_wait(&ibv->cond, &ibv->mutex);
-	pthread_mutex_unlock(&ibv->mutex);
+	vb_ibv_leave(c);
+	if (err)
+		return err;
+	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
-	qp_ex_free(qp);
+	vb_wr_batch_free(qp->batch);
 	free(qp);
 	return 0;
 }

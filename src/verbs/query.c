@@ -1,252 +1,169 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What an adapter says of itself: device, port, GID table, P_Keys. Everything here is the truth: a
- * limit is the core's, a capability is there.  man 3 ibv_query_device, ibv_query_port
- */
-#include "verbs/objects.h"
+/* What device and port say of themselves: the limits that are enforced, and nothing else. */
+#include "verbs/priv.h"
 
-#include <infiniband/verbs_api.h>
+#include <endian.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#ifndef VERBENA_VERSION
-#define VERBENA_VERSION "0"
-#endif
+/* facts IBT-94 */
+enum {
+	SPEED_SDR = 1,
+	SPEED_DDR = 2,
+	SPEED_QDR = 4,
+	SPEED_FDR10 = 8,
+	SPEED_EDR = 32,
+	SPEED_HDR = 64
+};
+enum { WIDTH_1X = 1, WIDTH_4X = 2 };
+enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
 
-static void device_attr_fill(const struct vb_device *d, struct ibv_device_attr *a)
+/* 4.096 us * 2^n: how long this adapter may take until it answers. A program that shares its
+ * processor answers late; the Linux software adapters say the same. */
+#define LOCAL_CA_ACK_DELAY 15
+
+static int clamp_int(uint64_t v)
 {
-	const struct vb_limits *l = &vb_limits_default;
-
-	memset(a, 0, sizeof *a);
-	snprintf(a->fw_ver, sizeof a->fw_ver, "%s", VERBENA_VERSION);
-	a->node_guid = a->sys_image_guid = htobe64(d->guid);
-	a->max_mr_size = l->mr_size;
-	a->page_size_cap = ~UINT64_C(0xfff);
-	a->max_qp = (int)l->qp;
-	a->max_qp_wr = (int)l->qp_wr;
-	a->device_cap_flags = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_RC_RNR_NAK_GEN |
-			      IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_CURR_QP_STATE_MOD |
-			      IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SRQ_RESIZE;
-	a->max_sge = (int)l->sge;
-	a->max_sge_rd = (int)l->sge_rd;
-	a->max_cq = (int)l->cq;
-	a->max_cqe = (int)l->cqe;
-	a->max_mr = (int)l->mr;
-	a->max_pd = (int)l->pd;
-	a->max_qp_rd_atom = a->max_qp_init_rd_atom = (int)l->rd_atomic;
-	a->max_res_rd_atom = (int)(l->rd_atomic * l->qp);
-	a->atomic_cap = IBV_ATOMIC_GLOB; /* IBT-70 */
-	a->max_ah = INT32_MAX;
-	a->max_srq = (int)l->srq;
-	a->max_srq_wr = (int)l->srq_wr;
-	a->max_srq_sge = (int)l->sge;
-	a->max_pkeys = 1;
-	a->local_ca_ack_delay = 15;
-	a->phys_port_cnt = 1;
+	return v > INT_MAX ? INT_MAX : (int)v;
 }
 
-VERBS_API int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
-{
-	struct vb_device d;
+/* The layout of the first libibverbs, which ends before port_cap_flags2. */
+#define PORT_ATTR_FIRST_SIZE offsetof(struct ibv_port_attr, port_cap_flags2)
 
-	if (!device_read(ctx_of(context)->port - 1u, engine_of(context), &d))
-		return ENODEV;
-	device_attr_fill(&d, attr);
-	return 0;
-}
-
-int verbena_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
-			    struct ibv_device_attr_ex *attr, size_t size)
-{
-	struct vb_device d;
-
-	if (input && input->comp_mask)
-		return EINVAL;
-	if (size < sizeof attr->orig_attr)
-		return EINVAL;
-	if (!device_read(ctx_of(c)->port - 1u, engine_of(c), &d))
-		return ENODEV;
-	memset(attr, 0, size);
-	device_attr_fill(&d, &attr->orig_attr);
-	if (size >=
-	    offsetof(struct ibv_device_attr_ex, phys_port_cnt_ex) + sizeof attr->phys_port_cnt_ex)
-		attr->phys_port_cnt_ex = 1;
-	if (size >=
-	    offsetof(struct ibv_device_attr_ex, hca_core_clock) + sizeof attr->hca_core_clock) {
-		attr->completion_timestamp_mask = UINT64_MAX;
-		attr->hca_core_clock = 1000000; /* kHz: completion time is in ns */
-	}
-	return 0;
-}
-
-/* The lane speed and width whose product comes nearest to the netdev's speed; 25 Gb/s x 4 when it
- * has none, as a loopback or veth. IBT-94 */
-static void speed_of(uint32_t mbps, uint8_t *speed, uint8_t *width)
+/* The lane speed and width that make the Ethernet speed, as the kernel's ib_get_eth_speed(). A
+ * speed that is not known (loopback, veth) counts as 100 Gb/s. */
+static void port_speed(uint32_t mbps, struct ibv_port_attr *a)
 {
 	static const struct {
 		uint32_t mbps;
-		uint8_t speed, width;
-	} rates[] = {{2500, 1, 1},    {5000, 2, 1},    {10000, 4, 1},
-		     {25000, 32, 1},  {40000, 4, 2},   {50000, 64, 1},
-		     {100000, 32, 2}, {200000, 64, 2}, {400000, 128, 2}};
+		uint8_t width, speed;
+	} rates[] = {{1000, WIDTH_1X, SPEED_SDR},    {10000, WIDTH_1X, SPEED_FDR10},
+		     {20000, WIDTH_4X, SPEED_DDR},   {25000, WIDTH_1X, SPEED_EDR},
+		     {40000, WIDTH_4X, SPEED_FDR10}, {50000, WIDTH_1X, SPEED_HDR},
+		     {100000, WIDTH_4X, SPEED_EDR}};
 
-	*speed = 32;
-	*width = 2;
-	if (mbps == 0)
-		return;
-	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
-		if (i > 0 && rates[i].mbps > mbps)
-			break;
-		*speed = rates[i].speed;
-		*width = rates[i].width;
+	a->active_width = WIDTH_4X;
+	a->active_speed = mbps ? SPEED_HDR : SPEED_EDR;
+	for (size_t i = 0; mbps && i < sizeof rates / sizeof rates[0]; i++) {
+		if (mbps <= rates[i].mbps) {
+			a->active_width = rates[i].width;
+			a->active_speed = rates[i].speed;
+			return;
+		}
 	}
 }
 
-static int gid_cnt(const struct vb_device *d)
+int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+			 size_t len)
 {
-	int n = 0;
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	for (int i = 0; i < VB_GIDS_MAX; i++) {
-		if (d->gid[i].type != VB_GID_NONE)
-			n = i + 1;
-	}
-	return n;
-}
-
-int verbena_query_port(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr, size_t len)
-{
-	struct ibv_port_attr a = {0};
-	struct vb_device d;
-
-	if (port != 1)
+	if (port != VB_IBV_PORT)
 		return EINVAL;
-	if (!device_read(ctx_of(c)->port - 1u, engine_of(c), &d))
-		return ENODEV;
-	a.state = d.is_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
-	a.phys_state = d.is_up ? 5 : 3; /* LinkUp, Disabled */
-	a.max_mtu = IBV_MTU_4096;
-	a.active_mtu = (enum ibv_mtu)d.active_mtu;
-	a.gid_tbl_len = VB_GIDS_MAX;
-	a.port_cap_flags = IBV_PORT_CM_SUP;
-	a.max_msg_sz = vb_limits_default.msg_size > UINT32_MAX
-			   ? UINT32_MAX
-			   : (uint32_t)vb_limits_default.msg_size;
-	a.pkey_tbl_len = 1;
-	a.max_vl_num = 1;
-	speed_of(d.speed_mbps, &a.active_speed, &a.active_width);
-	a.link_layer = IBV_LINK_LAYER_ETHERNET;
-	a.flags = IBV_QPF_GRH_REQUIRED;
+	if (!vb_ibv_enter(c))
+		return EIO;
+	vb_ibv_refresh(c);
+
+	bool up = c->table.ifindex && c->table.is_up;
+	struct ibv_port_attr a = {
+	    .state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+	    .max_mtu = IBV_MTU_4096,
+	    .active_mtu = c->table.active_mtu ? (enum ibv_mtu)c->table.active_mtu : IBV_MTU_256,
+	    .gid_tbl_len = VB_GIDS_MAX,
+	    .port_cap_flags = IBV_PORT_IP_BASED_GIDS,
+	    .max_msg_sz = (uint32_t)vb_limits_default.msg_size,
+	    .pkey_tbl_len = 1,
+	    .max_vl_num = 1,
+	    .phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED,
+	    .link_layer = IBV_LINK_LAYER_ETHERNET,
+	    .flags = IBV_QPF_GRH_REQUIRED,
+	};
+
+	port_speed(c->table.speed_mbps, &a);
+	vb_ibv_leave(c);
 	memset(attr, 0, len);
 	memcpy(attr, &a, len < sizeof a ? len : sizeof a);
 	return 0;
 }
 
 #undef ibv_query_port
-VERBS_API int ibv_query_port(struct ibv_context *c, uint8_t port,
-			     struct _compat_ibv_port_attr *attr)
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
-	/* The old structure ends before port_cap_flags2. */
-	return verbena_query_port(c, port, (struct ibv_port_attr *)attr,
-				  offsetof(struct ibv_port_attr, port_cap_flags2));
+	return vb_ibv_query_port_op(context, port, (struct ibv_port_attr *)attr,
+				    PORT_ATTR_FIRST_SIZE);
 }
 
-static int gid_read(struct ibv_context *c, uint32_t port, uint32_t index, struct vb_device *d)
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	if (port != 1 || index >= VB_GIDS_MAX)
+	const struct vb_limits *l = &vb_limits_default;
+	const struct vb_ibv_device *d = vb_ibv_ctx(context)->dev;
+
+	*attr = (struct ibv_device_attr){
+	    .fw_ver = VERBENA_VERSION,
+	    .node_guid = htobe64(d->guid),
+	    .sys_image_guid = htobe64(d->guid),
+	    .max_mr_size = l->mr_size,
+	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
+	    .max_qp = clamp_int(l->qp),
+	    .max_qp_wr = clamp_int(l->qp_wr),
+	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
+	    .max_sge = clamp_int(l->sge),
+	    .max_sge_rd = clamp_int(l->sge_rd),
+	    .max_cq = clamp_int(l->cq),
+	    .max_cqe = clamp_int(l->cqe),
+	    .max_mr = clamp_int(l->mr),
+	    .max_pd = clamp_int(l->pd),
+	    .max_qp_rd_atom = clamp_int(l->rd_atomic),
+	    .max_res_rd_atom = clamp_int((uint64_t)l->rd_atomic * l->qp),
+	    .max_qp_init_rd_atom = clamp_int(l->rd_atomic),
+	    .atomic_cap = IBV_ATOMIC_GLOB, /* IBT-70: C11 atomics */
+	    .max_mw = clamp_int(l->mr),
+	    .max_ah = INT_MAX,
+	    .max_srq = clamp_int(l->srq),
+	    .max_srq_wr = clamp_int(l->srq_wr),
+	    .max_srq_sge = clamp_int(l->sge),
+	    .max_pkeys = 1,
+	    .local_ca_ack_delay = LOCAL_CA_ACK_DELAY,
+	    .phys_port_cnt = 1,
+	};
+	return 0;
+}
+
+int vb_ibv_query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t size)
+{
+	struct ibv_device_attr_ex a = {
+	    .completion_timestamp_mask = UINT64_MAX,
+	    .hca_core_clock = 1000000, /* kHz: the clock counts nanoseconds */
+	    .phys_port_cnt_ex = 1,
+	};
+
+	if (input && input->comp_mask)
 		return EINVAL;
-	return device_read(ctx_of(c)->port - 1u, engine_of(c), d) ? 0 : ENODEV;
-}
-
-VERBS_API int ibv_query_gid(struct ibv_context *c, uint8_t port, int index, union ibv_gid *gid)
-{
-	struct vb_device d;
-	int err = gid_read(c, port, (uint32_t)index, &d);
-
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	memcpy(gid->raw, d.gid[index].gid.b, sizeof gid->raw);
+	if (size < sizeof a.orig_attr)
+		return EINVAL;
+	(void)ibv_query_device(context, &a.orig_attr);
+	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
+	memset(attr, 0, size);
+	memcpy(attr, &a, size < sizeof a ? size : sizeof a);
 	return 0;
 }
 
-static void gid_entry_fill(const struct vb_device *d, uint32_t index, struct ibv_gid_entry *to)
+/* raw_clock counts in tv_nsec alone, as timestamps of completions do. */
+int vb_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	memset(to, 0, sizeof *to);
-	memcpy(to->gid.raw, d->gid[index].gid.b, sizeof to->gid.raw);
-	to->gid_index = index;
-	to->port_num = 1;
-	to->gid_type = IBV_GID_TYPE_ROCE_V2;
-	to->ndev_ifindex = d->ifindex;
-}
+	uint32_t asked = values->comp_mask;
 
-VERBS_API int _ibv_query_gid_ex(struct ibv_context *c, uint32_t port, uint32_t index,
-				struct ibv_gid_entry *entry, uint32_t flags, size_t size)
-{
-	struct ibv_gid_entry e;
-	struct vb_device d;
-	int err = flags ? EINVAL : gid_read(c, port, index, &d);
-
-	if (err)
-		return err;
-	if (d.gid[index].type == VB_GID_NONE)
-		return ENODATA;
-	gid_entry_fill(&d, index, &e);
-	memcpy(entry, &e, size < sizeof e ? size : sizeof e);
-	return 0;
-}
-
-VERBS_API ssize_t _ibv_query_gid_table(struct ibv_context *c, struct ibv_gid_entry *entries,
-				       size_t max, uint32_t flags, size_t size)
-{
-	struct vb_device d;
-	ssize_t n = 0;
-	int err = flags || size < sizeof *entries ? EINVAL : gid_read(c, 1, 0, &d);
-
-	if (err)
-		return -err;
-	for (uint32_t i = 0; i < (uint32_t)gid_cnt(&d); i++) {
-		if (d.gid[i].type == VB_GID_NONE)
-			continue;
-		if ((size_t)n == max)
-			return -EINVAL;
-		gid_entry_fill(&d, i, (struct ibv_gid_entry *)((char *)entries + (size_t)n * size));
-		n++;
+	(void)context;
+	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
+	if (values->comp_mask) {
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = (long)vb_engine_now();
 	}
-	return n;
-}
-
-VERBS_API int ibv_query_pkey(struct ibv_context *c, uint8_t port, int index, __be16 *pkey)
-{
-	(void)c;
-	if (port != 1 || index != 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	*pkey = htobe16(VB_PKEY_DEFAULT);
-	return 0;
-}
-
-VERBS_API int ibv_get_pkey_index(struct ibv_context *c, uint8_t port, __be16 pkey)
-{
-	(void)c;
-	if (port == 1 && pkey == htobe16(VB_PKEY_DEFAULT))
-		return 0;
-	errno = EINVAL;
-	return -1;
-}
-
-/* Private to rdma-core, yet what ibv_devinfo asks. 0: InfiniBand and RoCE v1, 1: RoCE v2. */
-VERBS_API int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, int *type);
-VERBS_API int ibv_query_gid_type(struct ibv_context *c, uint8_t port, unsigned int index, int *type)
-{
-	struct vb_device d;
-	int err = gid_read(c, port, index, &d);
-
-	if (err) {
-		errno = err;
-		return -1;
-	}
-	*type = 1;
-	return 0;
+	return asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0;
 }

@@ -1,108 +1,112 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues. man 3 ibv_create_srq, ibv_post_srq_recv */
-#include "verbs/objects.h"
+/* Shared receive queues. */
+#include "verbs/priv.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-static struct ibv_srq *srq_create(struct ibv_pd *pd, struct ibv_srq_attr *a, void *srq_context)
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
 {
-	struct verbena_srq *srq = calloc(1, sizeof *srq);
-	int err = srq ? 0 : -ENOMEM;
+	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
+	struct vb_ibv_srq *srq = calloc(1, sizeof *srq);
+	uint32_t limit;
+	int err = EIO;
 
-	if (!err && !verbs_enter(pd->context)) {
-		err = -EIO;
-	} else if (!err) {
-		err = vb_srq_create(vb_container_of(pd, struct verbena_pd, ibv)->pd, a->max_wr,
-				    a->max_sge, a->srq_limit, srq, &srq->srq);
-		if (!err)
-			vb_srq_query(srq->srq, &a->max_wr, &a->max_sge, &a->srq_limit);
-		verbs_leave(pd->context);
+	if (!srq)
+		return vb_ibv_null(ENOMEM);
+	vb_evq_node_init(&srq->async, VB_EVQ_SRQ);
+	srq->ibv.context = pd->context;
+	srq->ibv.srq_context = init->srq_context;
+	srq->ibv.pd = pd;
+	pthread_mutex_init(&srq->ibv.mutex, NULL);
+	pthread_cond_init(&srq->ibv.cond, NULL);
+	if (vb_ibv_enter(c)) {
+		/* srq_limit is for ibv_modify_srq() only. */
+		err = -vb_srq_create(((struct vb_ibv_pd *)pd)->core, init->attr.max_wr,
+				     init->attr.max_sge, 0, srq, &srq->core);
+		if (!err) {
+			srq->ibv.handle = vb_srq_number(srq->core);
+			vb_srq_query(srq->core, &init->attr.max_wr, &init->attr.max_sge, &limit);
+			vb_list_append(&c->srqs, &srq->link);
+		}
+		vb_ibv_leave(c);
 	}
 	if (err) {
 		free(srq);
-		return verbs_null(err);
+		return vb_ibv_null(err);
 	}
-	srq->ibv.context = pd->context;
-	srq->ibv.srq_context = srq_context;
-	srq->ibv.pd = pd;
-	srq->ibv.handle = vb_srq_number(srq->srq);
-	pthread_mutex_init(&srq->ibv.mutex, NULL);
-	pthread_cond_init(&srq->ibv.cond, NULL);
 	return &srq->ibv;
 }
 
-VERBS_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
-	return srq_create(pd, &init->attr, init->srq_context);
-}
-
-struct ibv_srq *verbena_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr)
-{
-	(void)c;
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
-		return verbs_null(-EINVAL);
-	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC)
-		return verbs_null(-EOPNOTSUPP);
-	return srq_create(attr->pd, &attr->attr, attr->srq_context);
-}
-
-static struct verbena_srq *srq_of(struct ibv_srq *srq)
-{
-	return vb_container_of(srq, struct verbena_srq, ibv);
-}
-
-VERBS_API int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
-{
-	struct vb_srq *srq = srq_of(ibv)->srq;
-	int err = 0;
+	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	uint32_t wr_max, sge_max, limit;
 
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
-	if (!verbs_enter(ibv->context))
+	if (!vb_ibv_enter(c))
 		return EIO;
-	if (mask & IBV_SRQ_MAX_WR)
-		err = vb_srq_resize(srq, attr->max_wr);
+
+	int err = 0;
+
+	/* Both or none. */
+	vb_srq_query(srq->core, &wr_max, &sge_max, &limit);
+	if ((mask & IBV_SRQ_LIMIT) &&
+	    attr->srq_limit > (mask & IBV_SRQ_MAX_WR ? attr->max_wr : wr_max))
+		err = EINVAL;
+	if (!err && (mask & IBV_SRQ_MAX_WR)) {
+		if (mask & IBV_SRQ_LIMIT)
+			(void)vb_srq_set_limit(srq->core, 0);
+		err = -vb_srq_resize(srq->core, attr->max_wr);
+		if (err && (mask & IBV_SRQ_LIMIT))
+			(void)vb_srq_set_limit(srq->core, limit);
+	}
 	if (!err && (mask & IBV_SRQ_LIMIT))
-		err = vb_srq_set_limit(srq, attr->srq_limit);
-	verbs_leave(ibv->context);
-	return -err;
+		err = -vb_srq_set_limit(srq->core, attr->srq_limit);
+	vb_ibv_leave(c);
+	return err;
 }
 
-VERBS_API int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
+int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
-	if (!verbs_enter(ibv->context))
+	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (!vb_ibv_enter(c))
 		return EIO;
-	memset(attr, 0, sizeof *attr);
-	vb_srq_query(srq_of(ibv)->srq, &attr->max_wr, &attr->max_sge, &attr->srq_limit);
-	verbs_leave(ibv->context);
+	vb_srq_query(srq->core, &attr->max_wr, &attr->max_sge, &attr->srq_limit);
+	vb_ibv_leave(c);
 	return 0;
 }
 
-VERBS_API int ibv_destroy_srq(struct ibv_srq *ibv)
+int vb_ibv_get_srq_num(struct ibv_srq *ibv, uint32_t *num)
 {
-	struct verbena_srq *srq = srq_of(ibv);
-	int err;
+	*num = ibv->handle;
+	return 0;
+}
 
-	if (!verbs_enter(ibv->context))
+int ibv_destroy_srq(struct ibv_srq *ibv)
+{
+	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	uint32_t delivered = 0;
+
+	if (!vb_ibv_enter(c))
 		return EIO;
-	err = vb_srq_destroy(srq->srq);
-	if (!err)
-		events_forget(ctx_of(ibv->context), ibv);
-	verbs_leave(ibv->context);
+
+	int err = -vb_srq_destroy(srq->core);
+
+	if (!err) {
+		vb_list_remove(&srq->link);
+		delivered = vb_ibv_forget_events(&c->async, &srq->async);
+	}
+	vb_ibv_leave(c);
 	if (err)
-		return -err;
-	pthread_mutex_lock(&ibv->mutex);
-	while (ibv->events_completed != srq->async_events)
-		pthread_cond_wait(&ibv->cond, &ibv->mutex);
-	pthread_mutex_unlock(&ibv->mutex);
+		return err;
+	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	free(srq);
-	return 0;
-}
-
-int verbena_get_srq_num(struct ibv_srq *ibv, uint32_t *num)
-{
-	*num = ibv->handle;
 	return 0;
 }

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address handles, and how to answer a UD message. */
+#include "verbs/priv.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As the Linux RoCE drivers take it when the application gives none. */
+#define HOP_LIMIT_DEFAULT 64
+
+static const struct vb_gid gid_none;
+
+int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path)
+{
+	/* RoCE has no LIDs: every path is global. IBA A16.4.3 */
+	if (!attr->is_global || attr->port_num != VB_IBV_PORT)
+		return EINVAL;
+
+	const struct vb_gid *sgid = vb_ibv_gid(c, attr->grh.sgid_index);
+
+	*path = (struct vb_path){
+	    .flow_label = attr->grh.flow_label & 0xfffff,
+	    .port = c->port,
+	    .sl = attr->sl & 0xf,
+	    .traffic_class = attr->grh.traffic_class,
+	    .hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT,
+	};
+	memcpy(path->dgid.b, attr->grh.dgid.raw, sizeof path->dgid.b);
+	/* A packet has addresses of one family. */
+	if (!sgid || vb_gid_eq(&path->dgid, &gid_none) ||
+	    vb_gid_is_ipv4(sgid) != vb_gid_is_ipv4(&path->dgid))
+		return EINVAL;
+	path->sgid = *sgid;
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
+{
+	struct vb_ibv_pd *pd = (struct vb_ibv_pd *)ibv_pd;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv_pd->context);
+	struct vb_ibv_ah *ah = calloc(1, sizeof *ah);
+	int err = EIO;
+
+	if (!ah)
+		return vb_ibv_null(ENOMEM);
+	if (vb_ibv_enter(c)) {
+		err = vb_ibv_path(c, attr, &ah->core.path);
+		if (!err)
+			pd->ah_cnt++;
+		vb_ibv_leave(c);
+	}
+	if (err) {
+		free(ah);
+		return vb_ibv_null(err);
+	}
+	ah->core.pd = pd->core;
+	ah->ibv.context = ibv_pd->context;
+	ah->ibv.pd = ibv_pd;
+	return &ah->ibv;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(ah->context);
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+	((struct vb_ibv_pd *)ah->pd)->ah_cnt--;
+	vb_ibv_leave(c);
+	free(ah);
+	return 0;
+}
+
+static uint16_t ip_checksum(const uint8_t *p, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i + 1 < len; i += 2)
+		sum += (uint32_t)p[i] << 8 | p[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static struct vb_gid gid_of_ipv4(const uint8_t *addr)
+{
+	struct vb_gid g = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}};
+
+	memcpy(g.b + 12, addr, 4);
+	return g;
+}
+
+/* What the 40 bytes in front of a UD message say. IBT-21 */
+struct received_grh {
+	struct vb_gid sgid, dgid;
+	uint32_t flow_label;
+	uint8_t traffic_class;
+};
+
+static bool grh_read(const uint8_t *grh, struct received_grh *r)
+{
+	const uint8_t *ip = grh + 20;
+
+	*r = (struct received_grh){0};
+	/* The first 20 bytes are undefined before an IPv4 header, so that is tried first; the
+	 * checksum tells it from the middle of an IPv6 header. */
+	if (ip[0] == 0x45 && ip_checksum(ip, 20) == 0) {
+		r->traffic_class = ip[1];
+		r->sgid = gid_of_ipv4(ip + 12);
+		r->dgid = gid_of_ipv4(ip + 16);
+		return true;
+	}
+	if (grh[0] >> 4 != 6)
+		return false;
+	r->traffic_class = (uint8_t)(grh[0] << 4 | grh[1] >> 4);
+	r->flow_label = (uint32_t)(grh[1] & 0xf) << 16 | (uint32_t)grh[2] << 8 | grh[3];
+	memcpy(r->sgid.b, grh + 8, sizeof r->sgid.b);
+	memcpy(r->dgid.b, grh + 24, sizeof r->dgid.b);
+	return true;
+}
+
+/* The index of @gid in the port's table, or -1. */
+static int gid_index(struct vb_ibv_context *c, const struct vb_gid *gid)
+{
+	int found = -1;
+
+	if (!vb_ibv_enter(c))
+		return -1;
+	for (uint32_t i = 0; i < VB_GIDS_MAX && found < 0; i++) {
+		const struct vb_gid *g = vb_ibv_gid(c, i);
+
+		if (g && vb_gid_eq(g, gid))
+			found = (int)i;
+	}
+	vb_ibv_leave(c);
+	return found;
+}
+
+int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+			struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+	struct received_grh r;
+
+	memset(attr, 0, sizeof *attr);
+	if (port != VB_IBV_PORT || !(wc->wc_flags & IBV_WC_GRH) ||
+	    !grh_read((const uint8_t *)grh, &r))
+		return vb_ibv_fail(EINVAL);
+
+	int index = gid_index(c, &r.dgid);
+
+	if (index < 0)
+		return vb_ibv_fail(EINVAL);
+	attr->dlid = wc->slid;
+	attr->sl = wc->sl;
+	attr->src_path_bits = wc->dlid_path_bits;
+	attr->port_num = port;
+	attr->is_global = 1;
+	memcpy(attr->grh.dgid.raw, r.sgid.b, sizeof r.sgid.b);
+	attr->grh.sgid_index = (uint8_t)index;
+	attr->grh.flow_label = r.flow_label;
+	attr->grh.traffic_class = r.traffic_class;
+	attr->grh.hop_limit = 0xff;
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+				     uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}

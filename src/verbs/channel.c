@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion channels. */
+#include "verbs/priv.h"
+
+#include <stdlib.h>
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+	struct vb_ibv_channel *ch = calloc(1, sizeof *ch);
+	int err;
+
+	if (!ch)
+		return vb_ibv_null(ENOMEM);
+	err = vb_evq_open(&ch->events);
+	if (err) {
+		free(ch);
+		return vb_ibv_null(err);
+	}
+	ch->ibv.context = context;
+	ch->ibv.fd = ch->events.fd;
+	if (!vb_ibv_enter(c)) {
+		vb_evq_close(&ch->events);
+		free(ch);
+		return vb_ibv_null(EIO);
+	}
+	vb_list_append(&c->channels, &ch->link);
+	vb_ibv_leave(c);
+	return &ch->ibv;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)channel;
+	struct vb_ibv_context *c = vb_ibv_ctx(channel->context);
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = channel->refcnt ? EBUSY : 0;
+
+	if (!err)
+		vb_list_remove(&ch->link);
+	vb_ibv_leave(c);
+	if (!err) {
+		vb_evq_close(&ch->events);
+		free(ch);
+	}
+	return err;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)channel;
+	struct vb_ibv_context *c = vb_ibv_ctx(channel->context);
+	struct vb_evq_item item;
+	int err = vb_engine_is_alive(c->engine) ? vb_evq_take(&ch->events, &item) : EIO;
+
+	if (err == EAGAIN) {
+		vb_engine_lock(c->engine);
+		vb_engine_expect_sleep(c->engine);
+		vb_engine_unlock(c->engine);
+		err = vb_evq_await(&ch->events, &item);
+	}
+	if (err)
+		return vb_ibv_fail(err);
+	*cq = &vb_container_of(item.node, struct vb_ibv_cq, notify)->ibv;
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening a device: the context, its operations and its view of the device table.
+ */
+#include "verbs/priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int vb_ibv_acquire(struct vb_engine **out)
+{
+	char why[512] = "";
+	int err = vb_engine_acquire(out, why, sizeof why);
+
+	if (err)
+		fprintf(stderr, "verbena: %s\n", why);
+	return err;
+}
+
+/* The events that the change from @old to @now brings. */
+static void table_events(struct vb_ibv_context *c, const struct vb_device *old,
+			 const struct vb_device *now)
+{
+	const uint32_t active = 1u << IBV_EVENT_PORT_ACTIVE, down = 1u << IBV_EVENT_PORT_ERR;
+	bool was_up = old->ifindex && old->is_up, is_up = now->ifindex && now->is_up;
+
+	/* Of an up and a down that were both not seen, only the last matters. */
+	if (was_up != is_up)
+		vb_evq_push_async(&c->async, &c->ports, is_up ? active : down,
+				  is_up ? down : active);
+	if (memcmp(old->gid, now->gid, sizeof old->gid) != 0)
+		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_GID_CHANGE, 0);
+}
+
+void vb_ibv_refresh(struct vb_ibv_context *c)
+{
+	const struct vb_host_shm *host = vb_engine_host(c->engine);
+	struct vb_host_shm copy;
+
+	if (__atomic_load_n(&host->generation, __ATOMIC_ACQUIRE) == c->generation)
+		return;
+	c->generation = vb_host_read(host, &copy);
+	table_events(c, &c->table, &copy.device[c->dev->index]);
+	c->table = copy.device[c->dev->index];
+}
+
+void vb_ibv_set_ops(struct vb_ibv_context *c)
+{
+	struct verbs_context *v = &c->vctx;
+	struct ibv_context_ops *ops = &v->context.ops;
+
+	v->sz = sizeof *v;
+	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	v->query_port = vb_ibv_query_port_op;
+	v->query_device_ex = vb_ibv_query_device_ex;
+	v->query_rt_values = vb_ibv_query_rt_values;
+	v->create_cq_ex = vb_ibv_create_cq_ex;
+	v->create_qp_ex = vb_ibv_create_qp_ex;
+	v->get_srq_num = vb_ibv_get_srq_num;
+	ops->alloc_mw = vb_ibv_alloc_mw;
+	ops->bind_mw = vb_ibv_bind_mw;
+	ops->dealloc_mw = vb_ibv_dealloc_mw;
+	ops->poll_cq = vb_ibv_poll_cq;
+	ops->req_notify_cq = vb_ibv_req_notify_cq;
+	ops->post_srq_recv = vb_ibv_post_srq_recv;
+	ops->post_send = vb_ibv_post_send;
+	ops->post_recv = vb_ibv_post_recv;
+}
+
+static void lists_init(struct vb_ibv_context *c)
+{
+	struct vb_list *all[] = {&c->pds,  &c->mrs, &c->mws,     &c->cqs,
+				 &c->srqs, &c->qps, &c->channels};
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		vb_list_init(all[i]);
+}
+
+/* Makes the context known to the sink. In a forked child the list may still have the parent's. */
+static void context_enlist(struct vb_ibv_context *c)
+{
+	static struct vb_engine *engine;
+
+	vb_engine_lock(c->engine);
+	if (engine != c->engine || vb_list_is_empty(&vb_ibv_contexts)) {
+		engine = c->engine;
+		vb_list_init(&vb_ibv_contexts);
+		vb_engine_set_sink(c->engine, &vb_ibv_sink);
+	}
+	vb_ibv_refresh(c);
+	/* What it says first is no change. */
+	c->ports.async = 0;
+	vb_list_append(&vb_ibv_contexts, &c->link);
+	vb_engine_unlock(c->engine);
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct vb_ibv_device *d = (struct vb_ibv_device *)device;
+	struct vb_ibv_context *c = calloc(1, sizeof *c);
+	struct vb_host_shm *host = calloc(1, sizeof *host);
+	int err = c && host ? 0 : ENOMEM;
+
+	if (!err)
+		err = -vb_ibv_acquire(&c->engine);
+	if (err)
+		goto no_engine;
+	err = vb_evq_open(&c->async);
+	if (err)
+		goto no_queue;
+	lists_init(c);
+	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
+	c->dev = d;
+	atomic_fetch_add(&d->refs, 1);
+	c->port = (uint8_t)(d->index + 1);
+	vb_ibv_set_ops(c);
+
+	struct ibv_context *ibv = &c->vctx.context;
+
+	ibv->device = device;
+	ibv->cmd_fd = -1;
+	ibv->async_fd = c->async.fd;
+	ibv->num_comp_vectors = 1;
+	pthread_mutex_init(&ibv->mutex, NULL);
+	c->generation = vb_host_read(vb_engine_host(c->engine), host);
+	c->table = host->device[d->index];
+	free(host);
+	context_enlist(c);
+	return ibv;
+
+no_queue:
+	vb_engine_release(c->engine);
+no_engine:
+	free(host);
+	free(c);
+	return vb_ibv_null(err);
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+
+	if (!vb_ibv_enter(c))
+		return vb_ibv_fail(EIO);
+	/* What was posted or has to be acknowledged leaves before the QPs go. */
+	vb_engine_progress(c->engine);
+	vb_ibv_destroy_all(c);
+	vb_list_remove(&c->link);
+	vb_ibv_leave(c);
+	vb_engine_release(c->engine);
+	vb_evq_close(&c->async);
+	pthread_mutex_destroy(&context->mutex);
+	vb_ibv_device_put(c->dev);
+	free(c);
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The extended completion queue: completions are read field by field, with timestamps. The clock of
+ * the adapter counts nanoseconds (CLOCK_MONOTONIC).
+ */
+#include "verbs/priv.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define WC_FLAGS                                                                                   \
+	((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                   \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+static struct vb_ibv_cq *cq_of(struct ibv_cq_ex *ex)
+{
+	return (struct vb_ibv_cq *)ex;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	struct vb_ibv_cq *cq = cq_of(ex);
+	int err = vb_ibv_poll_one(cq);
+
+	if (!err) {
+		ex->wr_id = cq->wc.wr_id;
+		ex->status = (enum ibv_wc_status)cq->wc.status;
+	}
+	return err;
+}
+
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	return attr && attr->comp_mask ? EINVAL : next_poll(ex);
+}
+
+static void end_poll(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
+{
+	return (enum ibv_wc_opcode)cq_of(ex)->wc.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.byte_len;
+}
+
+static __be32 read_imm_data(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.imm;
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.qpn;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.src_qpn;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.flags;
+}
+
+static uint32_t read_slid(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.slid;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.sl;
+}
+
+static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.dlid_path_bits;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
+{
+	return cq_of(ex)->wc.time;
+}
+
+static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec -
+	       (vb_engine_now() - cq_of(ex)->wc.time);
+}
+
+struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+
+	/* Every overrun is noticed, and there are no parent domains. */
+	if ((attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	    (attr->wc_flags & ~WC_FLAGS) || (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+		return vb_ibv_null(EOPNOTSUPP);
+	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
+		return vb_ibv_null(EINVAL);
+
+	struct vb_ibv_cq *cq = vb_ibv_cq_create(context, (int)attr->cqe, attr->cq_context,
+						attr->channel, (int)attr->comp_vector);
+
+	if (!cq)
+		return NULL;
+	cq->ex.start_poll = start_poll;
+	cq->ex.next_poll = next_poll;
+	cq->ex.end_poll = end_poll;
+	cq->ex.read_opcode = read_opcode;
+	cq->ex.read_vendor_err = read_vendor_err;
+	cq->ex.read_byte_len = read_byte_len;
+	cq->ex.read_imm_data = read_imm_data;
+	cq->ex.read_qp_num = read_qp_num;
+	cq->ex.read_src_qp = read_src_qp;
+	cq->ex.read_wc_flags = read_wc_flags;
+	cq->ex.read_slid = read_slid;
+	cq->ex.read_sl = read_sl;
+	cq->ex.read_dlid_path_bits = read_dlid_path_bits;
+	cq->ex.read_completion_ts = read_completion_ts;
+	cq->ex.read_completion_wallclock_ns = read_completion_wallclock_ns;
+	return &cq->ex;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the port: GIDs, each of type RoCE v2, and the one P_Key. */
+#include "verbs/priv.h"
+
+#include <endian.h>
+#include <string.h>
+
+/* What the private ibv_query_gid_type() of rdma-core answers for RoCE v2; ibv_devinfo calls it. */
+enum gid_type_sysfs { GID_TYPE_SYSFS_ROCE_V2 = 1 };
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+		       enum gid_type_sysfs *type);
+
+const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t index)
+{
+	vb_ibv_refresh(c);
+	if (index >= VB_GIDS_MAX || c->table.gid[index].type == VB_GID_NONE)
+		return NULL;
+	return &c->table.gid[index].gid;
+}
+
+/* Copies the GID: 0, EINVAL outside the table, ENODATA for an empty entry, which reads as zero. */
+static int gid_get(struct ibv_context *context, uint32_t port, uint32_t index, struct vb_gid *gid)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+
+	if (port != VB_IBV_PORT || index >= VB_GIDS_MAX)
+		return EINVAL;
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	const struct vb_gid *g = vb_ibv_gid(c, index);
+
+	memset(gid, 0, sizeof *gid);
+	if (g)
+		*gid = *g;
+	vb_ibv_leave(c);
+	return g ? 0 : ENODATA;
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+	struct vb_gid g;
+	int err = index < 0 ? EINVAL : gid_get(context, port, (uint32_t)index, &g);
+
+	if (err && err != ENODATA)
+		return vb_ibv_fail(err);
+	memcpy(gid->raw, g.b, sizeof g.b);
+	return 0;
+}
+
+/* Writes as much of the entry as the caller's structure holds. */
+static void entry_show(struct vb_ibv_context *c, uint32_t index, const struct vb_gid *gid, void *to,
+		       size_t size)
+{
+	struct ibv_gid_entry e = {
+	    .gid_index = index,
+	    .port_num = VB_IBV_PORT,
+	    .gid_type = IBV_GID_TYPE_ROCE_V2,
+	    .ndev_ifindex = c->table.ifindex,
+	};
+
+	memcpy(e.gid.raw, gid->b, sizeof gid->b);
+	memset(to, 0, size);
+	memcpy(to, &e, size < sizeof e ? size : sizeof e);
+}
+
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+{
+	struct vb_gid gid;
+	int err = flags ? EOPNOTSUPP : gid_get(context, port, index, &gid);
+
+	if (!err)
+		entry_show(vb_ibv_ctx(context), index, &gid, entry, size);
+	return err;
+}
+
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
+			     uint32_t flags, size_t size)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+	size_t cnt = 0;
+
+	if (flags)
+		return -EOPNOTSUPP;
+	if (!vb_ibv_enter(c))
+		return -EIO;
+	for (uint32_t i = 0; i < VB_GIDS_MAX; i++) {
+		const struct vb_gid *gid = vb_ibv_gid(c, i);
+
+		if (gid && cnt++ < max)
+			entry_show(c, i, gid, (char *)entries + (cnt - 1) * size, size);
+	}
+	vb_ibv_leave(c);
+	return cnt > max ? -EINVAL : (ssize_t)cnt;
+}
+
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+		       enum gid_type_sysfs *type)
+{
+	struct vb_gid gid;
+	int err = gid_get(context, port, index, &gid);
+
+	if (err && err != ENODATA)
+		return vb_ibv_fail(err);
+	*type = GID_TYPE_SYSFS_ROCE_V2;
+	return 0;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	(void)context;
+	if (port != VB_IBV_PORT || index != 0)
+		return vb_ibv_fail(EINVAL);
+	*pkey = htobe16(VB_PKEY_DEFAULT);
+	return 0;
+}
+
+int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	(void)context;
+	if (port != VB_IBV_PORT || pkey != htobe16(VB_PKEY_DEFAULT))
+		return vb_ibv_fail(EINVAL);
+	return 0;
+}

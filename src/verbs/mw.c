@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory windows. IBA 10.6.7 */
+#include "verbs/priv.h"
+
+#include <stdlib.h>
+
+struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
+	struct vb_ibv_mw *mw = calloc(1, sizeof *mw);
+	int err = EIO;
+
+	if (!mw)
+		return vb_ibv_null(ENOMEM);
+	if (vb_ibv_enter(c)) {
+		err = -vb_mw_create(((struct vb_ibv_pd *)pd)->core, (uint8_t)type, &mw->core);
+		if (!err)
+			vb_list_append(&c->mws, &mw->link);
+		vb_ibv_leave(c);
+	}
+	if (err) {
+		free(mw);
+		return vb_ibv_null(err);
+	}
+	mw->ibv.context = pd->context;
+	mw->ibv.pd = pd;
+	mw->ibv.rkey = vb_mw_rkey(mw->core);
+	mw->ibv.handle = mw->ibv.rkey >> 8;
+	mw->ibv.type = type;
+	return &mw->ibv;
+}
+
+int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
+{
+	struct vb_ibv_mw *mw = (struct vb_ibv_mw *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_mw_destroy(mw->core);
+
+	if (!err)
+		vb_list_remove(&mw->link);
+	vb_ibv_leave(c);
+	if (!err)
+		free(mw);
+	return err;
+}
+
+int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	uint32_t rkey = ibv_inc_rkey(mw->rkey);
+	struct vb_send_wr w = {.wr_id = bind->wr_id, .flags = bind->send_flags};
+
+	vb_ibv_bind_wr(&w, mw, rkey, &bind->bind_info);
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_qp_post_send(qp->core, &w, vb_engine_now());
+
+	if (!err) {
+		mw->rkey = rkey;
+		vb_engine_doorbell(c->engine, qp->core);
+	}
+	vb_ibv_leave(c);
+	return err;
+}

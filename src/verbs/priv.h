@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verbs objects: what stands behind each pointer that libibverbs' API hands out. Every object
+ * begins with rdma-core's public structure, which is ABI, and holds the core's object. Calls take
+ * the engine's lock, except where a comment says otherwise; in a forked child they answer EIO,
+ * because the adapter stayed with the parent.
+ *
+ * Lock order: the engine's lock, then an event queue's mutex. The mutexes in rdma-core's structures
+ * are held alone.
+ */
+#ifndef VB_VERBS_PRIV_H
+#define VB_VERBS_PRIV_H
+
+#include "base/list.h"
+#include "core/hca.h"
+#include "node/engine.h"
+#include "verbs/evq.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The one port that each verbs device has. */
+#define VB_IBV_PORT 1
+
+struct vb_ibv_device {
+	struct ibv_device ibv;
+	/* rdma-core's own structure goes on with the provider's operations, against which
+	 * mlx5dv_is_supported() and its like compare: none of them. */
+	const void *rdma_core[6];
+	uint32_t index; /* in the device table */
+	uint64_t guid;
+	_Atomic uint32_t refs; /* device lists and contexts */
+};
+
+struct vb_ibv_context {
+	struct verbs_context vctx; /* ends with the ibv_context */
+	struct vb_ibv_device *dev;
+	struct vb_engine *engine;
+	struct vb_list link;      /* in the list of open contexts */
+	uint8_t port;             /* of the HCA */
+	uint32_t generation;      /* of table */
+	struct vb_device table;   /* this device's entry; see vb_ibv_refresh() */
+	struct vb_evq async;      /* behind async_fd */
+	struct vb_evq_node ports; /* events of the port */
+	/* What was created and not yet destroyed, for ibv_close_device(). */
+	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels;
+};
+
+struct vb_ibv_pd {
+	struct ibv_pd ibv;
+	struct vb_list link;
+	struct vb_pd *core;
+	uint32_t ah_cnt;
+};
+
+struct vb_ibv_mr {
+	struct ibv_mr ibv;
+	struct vb_list link;
+	struct vb_mr *core;
+	uint64_t iova;
+	uint32_t access;
+};
+
+struct vb_ibv_mw {
+	struct ibv_mw ibv;
+	struct vb_list link;
+	struct vb_mw *core;
+};
+
+struct vb_ibv_ah {
+	struct ibv_ah ibv;
+	struct vb_ah core;
+};
+
+struct vb_ibv_channel {
+	struct ibv_comp_channel ibv;
+	struct vb_list link;
+	struct vb_evq events;
+};
+
+struct vb_ibv_cq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex;
+	};
+	struct vb_list link;
+	struct vb_cq *core;
+	struct vb_evq_node notify; /* in the channel's queue */
+	struct vb_evq_node async;
+	uint32_t poll_cnt;
+	struct vb_wc wc; /* the completion that the extended API is at */
+};
+
+struct vb_ibv_srq {
+	struct ibv_srq ibv;
+	struct vb_list link;
+	struct vb_srq *core;
+	struct vb_evq_node async;
+};
+
+struct vb_wr_batch;
+
+struct vb_ibv_qp {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ex;
+	};
+	struct vb_list link;
+	struct vb_qp *core;
+	struct vb_evq_node async;
+	struct vb_wr_batch *batch; /* of the ibv_wr_*() API; NULL: not asked for */
+	struct vb_qp_cap cap;
+	struct ibv_ah_attr ah_attr; /* as last set, for ibv_query_qp() */
+	bool sq_sig_all;
+};
+
+static inline struct vb_ibv_context *vb_ibv_ctx(struct ibv_context *c)
+{
+	return (struct vb_ibv_context *)vb_container_of(c, struct verbs_context, context);
+}
+
+/* Takes the engine's lock; false in a forked child. */
+static inline bool vb_ibv_enter(struct vb_ibv_context *c)
+{
+	if (!vb_engine_is_alive(c->engine))
+		return false;
+	vb_engine_lock(c->engine);
+	return true;
+}
+
+static inline void vb_ibv_leave(struct vb_ibv_context *c)
+{
+	vb_engine_unlock(c->engine);
+}
+
+/* For calls that return a pointer: sets errno. */
+static inline void *vb_ibv_null(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+/* For calls that return -1: sets errno. */
+static inline int vb_ibv_fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* context.c */
+/* The engine, with one line on standard error when there is none. Returns a negative errno. */
+int vb_ibv_acquire(struct vb_engine **out);
+/* Brings c->table up to date and raises the events of what changed. Under the lock. */
+void vb_ibv_refresh(struct vb_ibv_context *c);
+/* Fills in the operations of the context. */
+void vb_ibv_set_ops(struct vb_ibv_context *c);
+
+/* device.c */
+void vb_ibv_device_put(struct vb_ibv_device *d);
+
+/* event.c */
+extern const struct vb_engine_sink vb_ibv_sink;
+extern struct vb_list vb_ibv_contexts; /* under the engine's lock */
+/* An object is about to go: takes its events out of @q (NULL: none) and returns how many were
+ * handed out. */
+uint32_t vb_ibv_forget_events(struct vb_evq *q, struct vb_evq_node *n);
+/* Waits until *completed, which is under @mutex, has reached @delivered. Takes no other lock. */
+void vb_ibv_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		       uint32_t delivered);
+
+/* close.c: destroys everything that is left in a context. Under the lock. */
+void vb_ibv_destroy_all(struct vb_ibv_context *c);
+
+/* gid.c */
+/* The GID with index @index, NULL when the entry is empty or there is none. Under the lock. */
+const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t index);
+
+/* ah.c: the path that @attr describes, source port not yet set. Returns 0 or an errno. Under the
+ * lock. */
+int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path);
+
+/* memory.c: 0 when [addr, addr + length) is mapped, and writable if @write; else an errno. Brings
+ * the pages in, as pinning would. Takes no lock. */
+int vb_memory_check(const void *addr, size_t length, bool write);
+
+/* query.c */
+int vb_ibv_query_port_op(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr,
+			 size_t len);
+int vb_ibv_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t size);
+int vb_ibv_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
+
+/* cq.c, cq_ex.c */
+int vb_ibv_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wc);
+/* One completion into cq->wc: 0, ENOENT when there is none, or another errno. */
+int vb_ibv_poll_one(struct vb_ibv_cq *cq);
+int vb_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *c, int cqe, void *cq_context,
+				   struct ibv_comp_channel *channel, int comp_vector);
+struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
+
+/* srq.c */
+int vb_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *num);
+
+/* qp.c */
+struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
+
+/* post.c */
+int vb_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int vb_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int vb_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* The work request that binds a window. */
+void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey,
+		    const struct ibv_mw_bind_info *info);
+
+/* mw.c */
+struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int vb_ibv_dealloc_mw(struct ibv_mw *mw);
+int vb_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* wr.c */
+#define VB_WR_OPS_CONNECTED                                                                        \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |        \
+	 IBV_QP_EX_WITH_SEND_WITH_INV)
+#define VB_WR_OPS_RC                                                                               \
+	(VB_WR_OPS_CONNECTED | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |      \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define VB_WR_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+/* Gives @qp the ibv_wr_*() functions. Returns 0 or an errno. */
+int vb_wr_batch_init(struct vb_ibv_qp *qp);
+void vb_wr_batch_free(struct vb_wr_batch *b);
+
+#endif

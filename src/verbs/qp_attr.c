@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ibv_modify_qp() and ibv_query_qp(): the attributes, with the numbers passed through. */
+#include "verbs/priv.h"
+
+#include <string.h>
+
+/*
+ * The path of a connection. Both ends use one UDP source port, from the flow label or the two QPNs,
+ * so that all its packets take one way through the network. facts B.1
+ */
+static int connection_path(struct vb_ibv_context *c, const struct vb_ibv_qp *qp,
+			   const struct ibv_qp_attr *attr, int mask, struct vb_path *path)
+{
+	struct vb_qp_attr now;
+	int err = vb_ibv_path(c, &attr->ah_attr, path);
+
+	if (err)
+		return err;
+	vb_qp_query(qp->core, &now);
+	path->udp_sport = vb_udp_sport(path->flow_label, qp->ibv.qp_num,
+				       mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : now.dest_qpn);
+	return 0;
+}
+
+static struct vb_qp_attr attr_to_core(struct vb_ibv_context *c, const struct ibv_qp_attr *attr)
+{
+	return (struct vb_qp_attr){
+	    .qp_state = (enum vb_qp_state)attr->qp_state,
+	    .cur_qp_state = (enum vb_qp_state)attr->cur_qp_state,
+	    .path_mtu = (enum vb_mtu)attr->path_mtu,
+	    .qkey = attr->qkey,
+	    .rq_psn = attr->rq_psn,
+	    .sq_psn = attr->sq_psn,
+	    .dest_qpn = attr->dest_qp_num,
+	    .access = attr->qp_access_flags,
+	    .pkey_index = attr->pkey_index,
+	    .en_sqd_async_notify = attr->en_sqd_async_notify,
+	    .max_rd_atomic = attr->max_rd_atomic,
+	    .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+	    .min_rnr_timer = attr->min_rnr_timer,
+	    /* 0 is no port of the HCA and is refused there. */
+	    .port = attr->port_num == VB_IBV_PORT ? c->port : 0,
+	    .timeout = attr->timeout,
+	    .retry_cnt = attr->retry_cnt,
+	    .rnr_retry = attr->rnr_retry,
+	};
+}
+
+int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	struct vb_qp_attr core = attr_to_core(c, attr);
+	int err = 0;
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+	if (mask & IBV_QP_AV)
+		err = connection_path(c, qp, attr, mask, &core.path);
+	if (!err)
+		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
+	if (!err) {
+		if (mask & IBV_QP_AV)
+			qp->ah_attr = attr->ah_attr;
+		if (mask & IBV_QP_STATE)
+			ibv->state = attr->qp_state;
+		if (ibv->state == IBV_QPS_RESET)
+			memset(&qp->ah_attr, 0, sizeof qp->ah_attr);
+		vb_engine_progress(c->engine);
+	}
+	vb_ibv_leave(c);
+	return err;
+}
+
+static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
+		      const struct vb_ibv_qp *qp)
+{
+	memset(to, 0, sizeof *to);
+	to->qp_state = (enum ibv_qp_state)a->qp_state;
+	to->cur_qp_state = (enum ibv_qp_state)a->cur_qp_state;
+	to->path_mtu = (enum ibv_mtu)a->path_mtu;
+	to->path_mig_state = IBV_MIG_MIGRATED;
+	to->qkey = a->qkey;
+	to->rq_psn = a->rq_psn;
+	to->sq_psn = a->sq_psn;
+	to->dest_qp_num = a->dest_qpn;
+	to->qp_access_flags = a->access;
+	to->cap.max_send_wr = qp->cap.max_send_wr;
+	to->cap.max_recv_wr = qp->cap.max_recv_wr;
+	to->cap.max_send_sge = qp->cap.max_send_sge;
+	to->cap.max_recv_sge = qp->cap.max_recv_sge;
+	to->cap.max_inline_data = qp->cap.max_inline_data;
+	to->ah_attr = qp->ah_attr;
+	to->pkey_index = a->pkey_index;
+	to->en_sqd_async_notify = a->en_sqd_async_notify;
+	to->sq_draining = a->sq_draining;
+	to->max_rd_atomic = a->max_rd_atomic;
+	to->max_dest_rd_atomic = a->max_dest_rd_atomic;
+	to->min_rnr_timer = a->min_rnr_timer;
+	to->port_num = a->port ? VB_IBV_PORT : 0;
+	to->timeout = a->timeout;
+	to->retry_cnt = a->retry_cnt;
+	to->rnr_retry = a->rnr_retry;
+}
+
+/* Everything is answered, whatever the mask. */
+int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+	struct vb_qp_attr core;
+
+	(void)mask;
+	if (!vb_ibv_enter(c))
+		return EIO;
+	vb_qp_query(qp->core, &core);
+	vb_ibv_leave(c);
+	attr_show(attr, &core, qp);
+	ibv->state = attr->qp_state;
+	*init = (struct ibv_qp_init_attr){
+	    .qp_context = ibv->qp_context,
+	    .send_cq = ibv->send_cq,
+	    .recv_cq = ibv->recv_cq,
+	    .srq = ibv->srq,
+	    .cap = attr->cap,
+	    .qp_type = ibv->qp_type,
+	    .sq_sig_all = qp->sq_sig_all,
+	};
+	return 0;
+}

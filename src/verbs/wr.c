@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ibv_wr_*() functions: work requests built one after the other between ibv_wr_start() and
+ * ibv_wr_complete(), which posts all of them or none. They gather in a batch of the QP, whose mutex
+ * is held from start to complete, so that threads do not mix.
+ */
+#include "verbs/priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS_FIRST 4u
+
+struct slot {
+	struct vb_send_wr wr;
+	struct vb_ah ah;
+	struct vb_sge sge[]; /* max_send_sge of them, then max_inline_data bytes */
+};
+
+struct vb_wr_batch {
+	pthread_mutex_t mutex;
+	int err; /* the first thing that went wrong since start */
+	uint32_t cnt, cap;
+	uint32_t sge_max, inline_max, wr_max;
+	size_t stride;
+	uint8_t *slots;
+};
+
+static struct vb_wr_batch *batch_of(struct ibv_qp_ex *ex)
+{
+	return ((struct vb_ibv_qp *)ex)->batch;
+}
+
+static struct slot *slot_at(const struct vb_wr_batch *b, uint32_t i)
+{
+	return (struct slot *)(void *)(b->slots + b->stride * i);
+}
+
+static uint8_t *slot_inline(const struct vb_wr_batch *b, struct slot *s)
+{
+	return (uint8_t *)&s->sge[b->sge_max];
+}
+
+static bool batch_grow(struct vb_wr_batch *b)
+{
+	uint32_t cap = b->cap ? b->cap * 2 : SLOTS_FIRST;
+	uint8_t *slots = b->cnt < b->wr_max ? realloc(b->slots, b->stride * cap) : NULL;
+
+	if (!slots)
+		return false;
+	b->slots = slots;
+	b->cap = cap;
+	return true;
+}
+
+/* The next work request, with what all have; NULL when the batch has failed. */
+static struct vb_send_wr *next_wr(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode)
+{
+	struct vb_wr_batch *b = batch_of(ex);
+
+	if (!b->err && b->cnt == b->cap && !batch_grow(b))
+		b->err = ENOMEM;
+	if (b->err)
+		return NULL;
+
+	struct vb_send_wr *w = &slot_at(b, b->cnt++)->wr;
+
+	*w = (struct vb_send_wr){.wr_id = ex->wr_id, .opcode = opcode, .flags = ex->wr_flags};
+	return w;
+}
+
+/* The work request that a setter means; NULL when the batch has failed. */
+static struct slot *last_slot(struct ibv_qp_ex *ex)
+{
+	struct vb_wr_batch *b = batch_of(ex);
+
+	if (!b->err && !b->cnt)
+		b->err = EINVAL;
+	return b->err ? NULL : slot_at(b, b->cnt - 1);
+}
+
+static void wr_rdma(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode, uint32_t rkey, uint64_t addr,
+		    uint32_t imm)
+{
+	struct vb_send_wr *w = next_wr(ex, opcode);
+
+	if (w) {
+		w->rkey = rkey;
+		w->remote_addr = addr;
+		w->imm = imm;
+	}
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
+{
+	wr_rdma(ex, VB_WR_RDMA_WRITE, rkey, addr, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, __be32 imm)
+{
+	wr_rdma(ex, VB_WR_RDMA_WRITE_IMM, rkey, addr, imm);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr)
+{
+	wr_rdma(ex, VB_WR_RDMA_READ, rkey, addr, 0);
+}
+
+static void wr_atomic(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode, uint32_t rkey, uint64_t addr,
+		      uint64_t compare_add, uint64_t swap)
+{
+	struct vb_send_wr *w = next_wr(ex, opcode);
+
+	if (w) {
+		w->rkey = rkey;
+		w->remote_addr = addr;
+		w->compare_add = compare_add;
+		w->swap = swap;
+	}
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t compare,
+			      uint64_t swap)
+{
+	wr_atomic(ex, VB_WR_COMPARE_SWAP, rkey, addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, uint64_t add)
+{
+	wr_atomic(ex, VB_WR_FETCH_ADD, rkey, addr, add, 0);
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	(void)next_wr(ex, VB_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
+{
+	struct vb_send_wr *w = next_wr(ex, VB_WR_SEND_IMM);
+
+	if (w)
+		w->imm = imm;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	struct vb_send_wr *w = next_wr(ex, VB_WR_SEND_INV);
+
+	if (w)
+		w->inv_rkey = rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	struct vb_send_wr *w = next_wr(ex, VB_WR_LOCAL_INV);
+
+	if (w)
+		w->inv_rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct vb_send_wr *w = next_wr(ex, VB_WR_BIND_MW);
+
+	if (w)
+		vb_ibv_bind_wr(w, mw, rkey, info);
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct slot *s = last_slot(ex);
+
+	if (!s)
+		return;
+	s->ah = ((struct vb_ibv_ah *)ah)->core;
+	s->ah.path.udp_sport = vb_udp_sport(s->ah.path.flow_label, ex->qp_base.qp_num, qpn);
+	s->wr.ah = &s->ah; /* only says that there is one; see post_batch() */
+	s->wr.dqpn = qpn;
+	s->wr.qkey = qkey;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t cnt, const struct ibv_sge *list)
+{
+	struct vb_wr_batch *b = batch_of(ex);
+	struct slot *s = last_slot(ex);
+
+	if (!s)
+		return;
+	if (cnt > b->sge_max) {
+		b->err = EINVAL;
+		return;
+	}
+	for (size_t i = 0; i < cnt; i++)
+		s->sge[i] = (struct vb_sge){list[i].addr, list[i].length, list[i].lkey};
+	s->wr.sge_cnt = (uint32_t)cnt;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct ibv_sge sge = {.addr = addr, .length = length, .lkey = lkey};
+
+	wr_set_sge_list(ex, 1, &sge);
+}
+
+/* The data is copied here: the caller's buffers are free again when this returns. */
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t cnt,
+				    const struct ibv_data_buf *list)
+{
+	struct vb_wr_batch *b = batch_of(ex);
+	struct slot *s = last_slot(ex);
+	size_t len = 0;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < cnt; i++) {
+		if (list[i].length > b->inline_max - len) {
+			b->err = EINVAL;
+			return;
+		}
+		if (list[i].length)
+			memcpy(slot_inline(b, s) + len, list[i].addr, list[i].length);
+		len += list[i].length;
+	}
+	s->wr.flags |= VB_SEND_INLINE;
+	s->wr.sge_cnt = 1;
+	s->sge[0] = (struct vb_sge){.length = (uint32_t)len}; /* addr: post_batch() */
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = {.addr = addr, .length = length};
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct vb_wr_batch *b = batch_of(ex);
+
+	pthread_mutex_lock(&b->mutex);
+	b->cnt = 0;
+	b->err = 0;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	pthread_mutex_unlock(&batch_of(ex)->mutex);
+}
+
+/* Posts the batch, under the engine's lock. Room for all of it has been checked. */
+static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b)
+{
+	vb_time now = vb_engine_now();
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->cnt && !err; i++) {
+		struct slot *s = slot_at(b, i);
+
+		/* Slots move while the batch grows, so pointers into them are made here. */
+		s->wr.sge = s->sge;
+		if (s->wr.flags & VB_SEND_INLINE && s->wr.sge_cnt)
+			s->sge[0].addr = (uintptr_t)slot_inline(b, s);
+		if (s->wr.ah)
+			s->wr.ah = &s->ah;
+		err = -vb_qp_post_send(qp->core, &s->wr, now);
+	}
+	return err;
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ex;
+	struct vb_ibv_context *c = vb_ibv_ctx(ex->qp_base.context);
+	struct vb_wr_batch *b = qp->batch;
+	int err = b->err;
+
+	if (!err && b->cnt) {
+		if (vb_ibv_enter(c)) {
+			err = b->cnt > vb_qp_send_room(qp->core) ? ENOMEM : post_batch(qp, b);
+			if (!err)
+				vb_engine_doorbell(c->engine, qp->core);
+			vb_ibv_leave(c);
+		} else {
+			err = EIO;
+		}
+	}
+	pthread_mutex_unlock(&b->mutex);
+	return err;
+}
+
+static void set_functions(struct ibv_qp_ex *ex)
+{
+	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_bind_mw = wr_bind_mw;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_rdma_read = wr_rdma_read;
+	ex->wr_rdma_write = wr_rdma_write;
+	ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	ex->wr_send = wr_send;
+	ex->wr_send_imm = wr_send_imm;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+}
+
+int vb_wr_batch_init(struct vb_ibv_qp *qp)
+{
+	struct vb_wr_batch *b = calloc(1, sizeof *b);
+
+	if (!b)
+		return ENOMEM;
+	pthread_mutex_init(&b->mutex, NULL);
+	b->sge_max = qp->cap.max_send_sge ? qp->cap.max_send_sge : 1;
+	b->inline_max = qp->cap.max_inline_data;
+	b->wr_max = qp->cap.max_send_wr;
+	b->stride = sizeof(struct slot) + b->sge_max * sizeof(struct vb_sge) + b->inline_max;
+	b->stride = (b->stride + 15) & ~(size_t)15;
+	set_functions(&qp->ex);
+	qp->batch = b;
+	return 0;
+}
+
+void vb_wr_batch_free(struct vb_wr_batch *b)
+{
+	if (!b)
+		return;
+	pthread_mutex_destroy(&b->mutex);
+	free(b->slots);
+	free(b);
+}
