@@ -17,6 +17,26 @@ uint32_t vb_sim_host_cnt(const struct vb_sim *s)
 	return s->host_cnt;
 }
 
+uint32_t vb_sim_port_cnt(const struct vb_sim *s)
+{
+	return s->port_cnt;
+}
+
+uint64_t vb_sim_port_rate(const struct vb_sim *s, uint32_t port)
+{
+	return s->port[port].rate_bps;
+}
+
+bool vb_sim_carries_data(const struct vb_sim *s)
+{
+	return s->cfg.carry_data;
+}
+
+uint64_t vb_sim_seed(const struct vb_sim *s)
+{
+	return s->cfg.seed;
+}
+
 struct vb_hca *vb_sim_hca(struct vb_sim *s, uint32_t host)
 {
 	return s->host[host].hca;

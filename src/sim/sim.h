@@ -101,6 +101,10 @@ void vb_sim_set_timer(struct vb_sim *s, vb_time at);
 void vb_sim_touch(struct vb_sim *s, uint32_t host);
 
 uint32_t vb_sim_host_cnt(const struct vb_sim *s);
+uint32_t vb_sim_port_cnt(const struct vb_sim *s);
+uint64_t vb_sim_port_rate(const struct vb_sim *s, uint32_t port);
+bool vb_sim_carries_data(const struct vb_sim *s);
+uint64_t vb_sim_seed(const struct vb_sim *s);
 struct vb_hca *vb_sim_hca(struct vb_sim *s, uint32_t host);
 struct vb_pd *vb_sim_pd(struct vb_sim *s, uint32_t host);
 struct vb_cq *vb_sim_cq(struct vb_sim *s, uint32_t host);

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Flows: posting their messages, taking their completions, comparing their bytes. See load.h. */
+#include "sim/load_priv.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/* Recorded in a flow whose QPs could not be made or refused its work. */
+#define STATUS_NOT_STARTED VB_WC_GENERAL_ERR
+
+static uint32_t message_cnt(const struct vb_load *l, const struct vb_flow *f)
+{
+	uint64_t unit = f->op == VB_LOAD_ATOMIC ? 8 : l->cfg.message_bytes;
+
+	return f->bytes ? (uint32_t)((f->bytes + unit - 1) / unit) : 1;
+}
+
+static uint32_t message_len(const struct vb_load *l, const struct vb_flow *f, uint32_t k)
+{
+	if (f->op == VB_LOAD_ATOMIC)
+		return 8;
+
+	uint64_t left = f->bytes - (uint64_t)k * l->cfg.message_bytes;
+
+	return left < l->cfg.message_bytes ? (uint32_t)left : l->cfg.message_bytes;
+}
+
+/* Messages of a connection use the slots of both ends in turn, as its receive WQEs do. */
+static uint64_t slot_at(const struct vb_load *l, const struct vb_connection *c, uint32_t k)
+{
+	return (uint64_t)((c->base + k) % l->cfg.depth) * l->cfg.message_bytes;
+}
+
+static uint8_t *slot_of(const struct vb_load *l, const struct vb_connection *c, int side,
+			uint32_t k)
+{
+	return c->side[side].mem ? c->side[side].mem + slot_at(l, c, k) : NULL;
+}
+
+static void slot_fill(uint8_t *p, uint32_t len, uint64_t flow, uint32_t k)
+{
+	struct vb_rng r = {flow << 32 | k};
+
+	for (uint32_t i = 0; i < len; i += 8) {
+		uint64_t w = vb_rng_next(&r);
+
+		for (uint32_t b = 0; b < 8 && i + b < len; b++)
+			p[i + b] = (uint8_t)(w >> 8 * b);
+	}
+}
+
+/* Both ends of message k must be the same now. */
+static void slot_check(struct vb_load *l, const struct vb_flow *f, uint32_t k)
+{
+	const struct vb_connection *c = &l->connection[f->connection];
+	const uint8_t *a = slot_of(l, c, 0, k), *b = slot_of(l, c, 1, k);
+
+	if (a && f->op != VB_LOAD_ATOMIC && memcmp(a, b, message_len(l, f, k)) != 0)
+		l->damaged++;
+}
+
+static void flow_fail(struct vb_flow *f, enum vb_wc_status status)
+{
+	if (f->status == VB_WC_SUCCESS)
+		f->status = (uint8_t)status;
+}
+
+static int flow_post(struct vb_load *l, uint32_t flow)
+{
+	static const enum vb_wr_opcode opcode[VB_LOAD_OP_CNT] = {
+	    [VB_LOAD_SEND] = VB_WR_SEND,
+	    [VB_LOAD_WRITE] = VB_WR_RDMA_WRITE,
+	    [VB_LOAD_READ] = VB_WR_RDMA_READ,
+	    [VB_LOAD_ATOMIC] = VB_WR_FETCH_ADD,
+	};
+	struct vb_flow *f = &l->flow[flow];
+	struct vb_connection *c = &l->connection[f->connection];
+	uint32_t k = f->posted, len = message_len(l, f, k);
+	uint64_t at = slot_at(l, c, k);
+	struct vb_sge sge = {at, len, vb_mr_lkey(l->mr ? l->mr[f->src] : c->side[0].mr)};
+	struct vb_send_wr wr = {
+	    .wr_id = (uint64_t)k << 32 | f->connection,
+	    .sge = &sge,
+	    .sge_cnt = 1,
+	    .opcode = opcode[f->op],
+	    .flags = VB_SEND_SIGNALED,
+	    .remote_addr = at,
+	    .rkey = vb_mr_rkey(l->mr ? l->mr[f->dst] : c->side[1].mr),
+	    .compare_add = 1,
+	};
+	uint8_t *from = slot_of(l, c, f->op == VB_LOAD_READ, k);
+
+	if (from && f->op != VB_LOAD_ATOMIC)
+		slot_fill(from, len, flow, k);
+
+	int err = vb_qp_post_send(c->side[0].qp, &wr, vb_sim_now(l->sim));
+
+	if (!err)
+		f->posted++;
+	return err;
+}
+
+static void flow_go_on(struct vb_load *l, uint32_t flow)
+{
+	struct vb_flow *f = &l->flow[flow];
+	uint32_t cnt = message_cnt(l, f);
+
+	while (f->status == VB_WC_SUCCESS && f->posted < cnt &&
+	       f->posted - f->completed < l->cfg.depth) {
+		if (flow_post(l, flow))
+			flow_fail(f, STATUS_NOT_STARTED);
+	}
+	vb_sim_touch(l->sim, f->src);
+}
+
+static void flow_start(struct vb_load *l, uint32_t flow)
+{
+	struct vb_flow *f = &l->flow[flow];
+	int err = vb_load_connect(l, f, flow);
+
+	if (err) {
+		flow_fail(f, STATUS_NOT_STARTED);
+		l->failure = err;
+		return;
+	}
+	flow_go_on(l, flow);
+}
+
+int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
+{
+	if (l->flow_cnt == l->cfg.flows_max) {
+		l->failure = -ENOMEM;
+		return -ENOMEM;
+	}
+
+	struct vb_flow *n = &l->flow[l->flow_cnt];
+
+	*n = *f;
+	n->delivered = n->done = VB_NEVER;
+	n->connection = VB_LOAD_NONE;
+	vb_eventq_set(&l->starts, l->flow_cnt++, f->start);
+	return 0;
+}
+
+void vb_load_arm(struct vb_load *l)
+{
+	vb_sim_set_timer(l->sim, vb_eventq_next(&l->starts));
+}
+
+static void on_timer(void *ctx, vb_time now)
+{
+	struct vb_load *l = ctx;
+
+	while (vb_eventq_next(&l->starts) <= now) {
+		uint32_t id = vb_eventq_take(&l->starts);
+
+		if (id < l->cfg.flows_max)
+			flow_start(l, id);
+		else
+			vb_pattern_on_arrival(l, &l->source[id - l->cfg.flows_max], now);
+	}
+	vb_load_arm(l);
+}
+
+static void on_received(struct vb_load *l, struct vb_connection *c, const struct vb_wc *wc,
+			vb_time now)
+{
+	uint32_t slot = (uint32_t)(wc->wr_id >> 32 & 0x7fffffff), flow = c->flow;
+
+	if (wc->status != VB_WC_SUCCESS) {
+		c->broken = true;
+		return;
+	}
+	if (flow != VB_LOAD_NONE && l->flow[flow].op == VB_LOAD_SEND) {
+		struct vb_flow *f = &l->flow[flow];
+
+		if (l->cfg.type == VB_QPT_RC)
+			slot_check(l, f, f->received);
+		if (++f->received == message_cnt(l, f)) {
+			f->delivered = now;
+			if (f->done != VB_NEVER)
+				vb_load_disconnect(l, f);
+			vb_pattern_on_delivered(l, flow, now);
+		}
+	}
+	if (vb_load_post_recv(l, (uint32_t)(c - l->connection), slot))
+		c->broken = true;
+	vb_sim_touch(l->sim, c->dst);
+}
+
+static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_wc *wc, vb_time now)
+{
+	uint32_t flow = c->flow;
+
+	if (flow == VB_LOAD_NONE)
+		return;
+
+	struct vb_flow *f = &l->flow[flow];
+	uint32_t k = (uint32_t)(wc->wr_id >> 32);
+
+	f->completed++;
+	if (wc->status != VB_WC_SUCCESS) {
+		c->broken = true;
+		flow_fail(f, wc->status);
+	} else if (l->cfg.type == VB_QPT_RC && f->op != VB_LOAD_SEND) {
+		slot_check(l, f, k);
+	}
+	if (f->status == VB_WC_SUCCESS && f->completed < message_cnt(l, f)) {
+		flow_go_on(l, flow);
+	} else if (f->completed == f->posted) {
+		f->done = now;
+		/* A UC SEND ends here before it arrives there, if it does. */
+		if (l->cfg.type == VB_QPT_RC || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
+			vb_load_disconnect(l, f);
+		vb_pattern_on_done(l, flow, now);
+	}
+}
+
+static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_time now)
+{
+	struct vb_load *l = ctx;
+	struct vb_connection *c = &l->connection[(uint32_t)wc->wr_id];
+
+	(void)host;
+	if (wc->wr_id & VB_LOAD_WR_RECV)
+		on_received(l, c, wc, now);
+	else
+		on_sent(l, c, wc, now);
+}
+
+static int memory_create(struct vb_load *l)
+{
+	const struct vb_sim_memory *m = &l->memory;
+	uint32_t ids = l->cfg.flows_max + VB_LOAD_PATTERNS_MAX;
+
+	l->flow = m->alloc(m->ctx, l->cfg.flows_max * sizeof *l->flow);
+	l->connection = m->alloc(m->ctx, l->cfg.connections_max * sizeof *l->connection);
+	l->idle = m->alloc(m->ctx, l->host_cnt * sizeof *l->idle);
+	l->starts_mem = m->alloc(m->ctx, vb_eventq_size(ids));
+	if (!l->flow || !l->connection || !l->idle || !l->starts_mem)
+		return -ENOMEM;
+	vb_eventq_init(&l->starts, l->starts_mem, ids);
+	for (uint32_t i = 0; i < l->host_cnt; i++)
+		l->idle[i] = VB_LOAD_NONE;
+	if (vb_sim_carries_data(l->sim))
+		return 0;
+	l->mr = m->alloc(m->ctx, l->host_cnt * sizeof *l->mr);
+	if (!l->mr)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->host_cnt; i++) {
+		struct vb_mr_attr a = {
+		    .length = (uint64_t)l->cfg.depth * l->cfg.message_bytes,
+		    .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE |
+			      VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
+		};
+		int err = vb_mr_create(vb_sim_pd(l->sim, i), &a, &l->mr[i]);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_load_config *cfg,
+		   const struct vb_sim_memory *memory)
+{
+	struct vb_sim_app app = {.on_completion = on_completion, .on_timer = on_timer};
+	struct vb_load *l;
+
+	if (cfg->flows_max == 0 || cfg->connections_max == 0 || cfg->depth == 0 ||
+	    cfg->flows_max >= 1u << 23 || cfg->message_bytes < 8 || cfg->depth > 1024 ||
+	    (cfg->type != VB_QPT_RC && cfg->type != VB_QPT_UC))
+		return -EINVAL;
+	l = memory->alloc(memory->ctx, sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	l->sim = sim;
+	l->cfg = *cfg;
+	l->memory = *memory;
+	l->host_cnt = vb_sim_host_cnt(sim);
+
+	int err = memory_create(l);
+
+	if (err) {
+		vb_load_destroy(l);
+		return err;
+	}
+	app.ctx = l;
+	vb_sim_set_app(sim, &app);
+	*out = l;
+	return 0;
+}
+
+void vb_load_destroy(struct vb_load *l)
+{
+	void (*give)(void *ctx, void *p) = l->memory.free;
+	void *ctx = l->memory.ctx;
+
+	for (uint32_t i = 0; l->connection && i < l->connection_cnt; i++) {
+		for (uint32_t k = 0; k < 2; k++) {
+			struct vb_load_side *s = &l->connection[i].side[k];
+
+			if (s->qp)
+				(void)vb_qp_destroy(s->qp);
+			if (s->mr)
+				(void)vb_mr_destroy(s->mr);
+			if (s->mem)
+				give(ctx, s->mem);
+		}
+	}
+	void *const all[] = {l->flow, l->connection, l->idle, l->starts_mem, l->mr, l};
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		if (all[i])
+			give(ctx, all[i]);
+	}
+}
+
+int vb_load_failure(const struct vb_load *l)
+{
+	return l->failure;
+}
+
+uint32_t vb_load_flow_cnt(const struct vb_load *l)
+{
+	return l->flow_cnt;
+}
+
+const struct vb_flow *vb_load_flow(const struct vb_load *l, uint32_t i)
+{
+	assert(i < l->flow_cnt);
+	return &l->flow[i];
+}
+
+uint64_t vb_load_damaged(const struct vb_load *l)
+{
+	return l->damaged;
+}
+
+uint32_t vb_load_mtu_bytes(const struct vb_load *l)
+{
+	return vb_mtu_bytes(l->cfg.mtu);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work for the hosts of a simulation: flows of SEND, WRITE, READ or atomics between pairs of hosts,
+ * posted through the verbs as a program would, and what became of each.
+ *
+ * A flow is a number of bytes in messages, of which a few are outstanding at a time. It runs on an
+ * RC (or UC) connection of its own; connections that have become idle are used again.
+ */
+#ifndef VB_SIM_LOAD_H
+#define VB_SIM_LOAD_H
+
+#include "sim/draw.h"
+#include "sim/sim.h"
+
+enum vb_load_op { VB_LOAD_SEND, VB_LOAD_WRITE, VB_LOAD_READ, VB_LOAD_ATOMIC, VB_LOAD_OP_CNT };
+
+enum vb_load_shape {
+	VB_LOAD_SINGLE,      /* one flow, src to dst */
+	VB_LOAD_INCAST,      /* the hosts behind dst, flows of them, to dst at once */
+	VB_LOAD_PERMUTATION, /* each host sends to one, each receives from one */
+	VB_LOAD_ALL_TO_ALL,  /* each host sends to each other */
+	VB_LOAD_RING,        /* ring all-reduce of bytes: 2 (n - 1) steps of bytes / n */
+	VB_LOAD_POISSON,     /* flows arrive at random between random hosts */
+	VB_LOAD_PING_PONG,   /* flows messages to and fro between src and dst */
+	VB_LOAD_SHAPE_CNT
+};
+
+struct vb_load_pattern {
+	enum vb_load_shape shape;
+	uint32_t hosts; /* the first so many; 0: all */
+	uint32_t src, dst;
+	uint32_t flows;                   /* INCAST senders, POISSON arrivals, PING_PONG messages */
+	uint64_t bytes;                   /* of a flow */
+	const struct vb_size_dist *sizes; /* POISSON: instead of bytes; NULL: bytes */
+	uint32_t load_ppm;                /* POISSON: share of every host's cable that flows fill */
+	uint32_t mix[VB_LOAD_OP_CNT];     /* weights of the operations; all 0: WRITE */
+	uint32_t parallel; /* ALL_TO_ALL: flows of one host at a time; 0: all at once */
+	vb_time start;
+};
+
+struct vb_load_config {
+	uint32_t flows_max, connections_max;
+	uint32_t message_bytes; /* at most so many in one work request; > 0 */
+	uint32_t depth;         /* work requests outstanding per flow, 1...1024 */
+	enum vb_qp_type type;   /* RC or UC; UC has no READs and atomics */
+	enum vb_mtu mtu;
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic;
+	uint8_t traffic_class;
+};
+
+struct vb_flow {
+	uint32_t src, dst;
+	uint64_t bytes;
+	vb_time start;
+	vb_time delivered; /* SEND: all of it has arrived; else VB_NEVER */
+	vb_time done;      /* the last work request completed; VB_NEVER: not yet */
+	uint32_t posted, completed, received; /* messages */
+	uint32_t connection;                  /* index; UINT32_MAX: none */
+	uint32_t step;
+	uint16_t pattern;
+	uint8_t op;
+	uint8_t status; /* enum vb_wc_status of the first that failed */
+};
+
+struct vb_load;
+
+int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_load_config *cfg,
+		   const struct vb_sim_memory *memory);
+/* To be called before the simulation is destroyed. */
+void vb_load_destroy(struct vb_load *l);
+
+/* Adds a pattern. -EINVAL: it does not fit the network; -ENOMEM: more flows than flows_max. */
+int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p);
+/* Adds one flow. */
+int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load_op op,
+		     uint64_t bytes, vb_time start);
+
+/* 0, or why no more flows could be started: -ENOMEM, a limit was reached. */
+int vb_load_failure(const struct vb_load *l);
+
+uint32_t vb_load_flow_cnt(const struct vb_load *l);
+const struct vb_flow *vb_load_flow(const struct vb_load *l, uint32_t i);
+/* Messages whose bytes were not those that were sent; 0, or something is badly wrong. */
+uint64_t vb_load_damaged(const struct vb_load *l);
+uint32_t vb_load_mtu_bytes(const struct vb_load *l);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Patterns: which flows there are, and which follow from others. See load.h. */
+#include "sim/load_priv.h"
+
+#include <errno.h>
+
+static enum vb_load_op draw_op(const struct vb_load_pattern *p, struct vb_rng *rng)
+{
+	uint32_t sum = 0, i = 0;
+
+	for (uint32_t k = 0; k < VB_LOAD_OP_CNT; k++)
+		sum += p->mix[k];
+	if (sum == 0)
+		return VB_LOAD_WRITE;
+
+	uint32_t u = vb_rng_below(rng, sum);
+
+	for (; u >= p->mix[i]; i++)
+		u -= p->mix[i];
+	return (enum vb_load_op)i;
+}
+
+static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, uint32_t dst,
+		   uint64_t bytes, uint32_t step, vb_time start)
+{
+	struct vb_flow f = {
+	    .src = src,
+	    .dst = dst,
+	    .bytes = bytes,
+	    .start = start,
+	    .step = step,
+	    .pattern = (uint16_t)(s - l->source),
+	    .op = (uint8_t)draw_op(&s->p, &s->rng),
+	};
+
+	/* What waits for arrivals needs to see them. */
+	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG)
+		f.op = VB_LOAD_SEND;
+	s->made++;
+	return vb_load_flow_new(l, &f);
+}
+
+/* Each host but one swaps with an earlier one: a random cycle, so that nobody sends to itself. */
+static int add_permutation(struct vb_load *l, struct vb_load_source *s)
+{
+	uint32_t n = s->p.hosts;
+	uint32_t *to = l->memory.alloc(l->memory.ctx, n * sizeof *to);
+	int err = 0;
+
+	if (!to)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		to[i] = i;
+	for (uint32_t i = n - 1; i > 0; i--) {
+		uint32_t k = vb_rng_below(&s->rng, i), t = to[i];
+
+		to[i] = to[k];
+		to[k] = t;
+	}
+	for (uint32_t i = 0; !err && i < n; i++)
+		err = flow_of(l, s, i, to[i], s->p.bytes, 0, s->p.start);
+	l->memory.free(l->memory.ctx, to);
+	return err;
+}
+
+static int add_all_to_all(struct vb_load *l, struct vb_load_source *s)
+{
+	uint32_t n = s->p.hosts, last = s->p.parallel ? s->p.parallel : n - 1;
+	int err = 0;
+
+	for (uint32_t d = 1; !err && d <= last && d < n; d++) {
+		for (uint32_t i = 0; !err && i < n; i++)
+			err = flow_of(l, s, i, (i + d) % n, s->p.bytes, d, s->p.start);
+	}
+	return err;
+}
+
+static int add_poisson(struct vb_load *l, struct vb_load_source *s)
+{
+	uint64_t mean = s->p.sizes ? vb_size_mean(s->p.sizes) : s->p.bytes;
+	uint64_t rate = vb_sim_port_rate(l->sim, vb_sim_host_port(l->sim, 0));
+
+	if (s->p.load_ppm == 0 || s->p.load_ppm > 10000000 || mean == 0 || mean > 1u << 30)
+		return -EINVAL;
+	/* bytes * 8e9 ns / rate, over the load and the hosts. */
+	s->gap_q8 =
+	    mean * UINT64_C(2048000000) / (rate / 1000) * 1000 / s->p.load_ppm * 1000 / s->p.hosts;
+	s->next_q8 = s->p.start << 8;
+	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source), s->p.start);
+	return 0;
+}
+
+void vb_pattern_on_arrival(struct vb_load *l, struct vb_load_source *s, vb_time now)
+{
+	uint32_t n = s->p.hosts;
+
+	/* The first call only draws the first gap. */
+	if (now > s->p.start || s->next_q8 >> 8 > s->p.start) {
+		uint32_t src = vb_rng_below(&s->rng, n);
+		uint32_t dst = (src + 1 + vb_rng_below(&s->rng, n - 1)) % n;
+		uint64_t bytes = s->p.sizes ? vb_size_draw(s->p.sizes, &s->rng) : s->p.bytes;
+
+		if (flow_of(l, s, src, dst, bytes, 0, now) || s->made >= s->p.flows)
+			return;
+	}
+	s->next_q8 += s->gap_q8 * (vb_exp_draw(&s->rng) >> 16) >> 16;
+
+	vb_time at = s->next_q8 >> 8;
+
+	vb_eventq_set(&l->starts, l->cfg.flows_max + (uint32_t)(s - l->source),
+		      at < now ? now : at);
+}
+
+static struct vb_load_source *source_of(struct vb_load *l, const struct vb_flow *f)
+{
+	return f->pattern < l->source_cnt ? &l->source[f->pattern] : NULL;
+}
+
+void vb_pattern_on_delivered(struct vb_load *l, uint32_t flow, vb_time now)
+{
+	const struct vb_flow f = l->flow[flow];
+	struct vb_load_source *s = source_of(l, &f);
+
+	if (!s)
+		return;
+	if (s->p.shape == VB_LOAD_RING && f.step + 1 < 2 * (s->p.hosts - 1))
+		(void)flow_of(l, s, f.dst, (f.dst + 1) % s->p.hosts, f.bytes, f.step + 1, now);
+	else if (s->p.shape == VB_LOAD_PING_PONG && f.step + 1 < s->p.flows)
+		(void)flow_of(l, s, f.dst, f.src, f.bytes, f.step + 1, now);
+	else
+		return;
+	vb_load_arm(l);
+}
+
+void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now)
+{
+	const struct vb_flow f = l->flow[flow];
+	struct vb_load_source *s = source_of(l, &f);
+
+	if (!s || s->p.shape != VB_LOAD_ALL_TO_ALL || s->p.parallel == 0)
+		return;
+
+	uint32_t d = f.step + s->p.parallel;
+
+	if (d >= s->p.hosts)
+		return;
+	(void)flow_of(l, s, f.src, (f.src + d) % s->p.hosts, f.bytes, d, now);
+	vb_load_arm(l);
+}
+
+static int pattern_check(const struct vb_load *l, const struct vb_load_pattern *p)
+{
+	uint64_t weights = 0;
+
+	for (uint32_t k = 0; k < VB_LOAD_OP_CNT; k++)
+		weights += p->mix[k];
+	if (p->hosts < 2 || p->hosts > l->host_cnt || weights > UINT32_MAX)
+		return -EINVAL;
+	if (l->cfg.type == VB_QPT_UC && (p->mix[VB_LOAD_READ] || p->mix[VB_LOAD_ATOMIC]))
+		return -EINVAL;
+	switch (p->shape) {
+	case VB_LOAD_SINGLE:
+	case VB_LOAD_PING_PONG:
+		return p->src < p->hosts && p->dst < p->hosts && p->src != p->dst ? 0 : -EINVAL;
+	case VB_LOAD_INCAST:
+		return p->dst < p->hosts && p->flows >= 1 && p->flows < p->hosts ? 0 : -EINVAL;
+	case VB_LOAD_POISSON:
+		return p->flows >= 1 ? 0 : -EINVAL;
+	default:
+		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? 0 : -EINVAL;
+	}
+}
+
+static int pattern_begin(struct vb_load *l, struct vb_load_source *s)
+{
+	const struct vb_load_pattern *p = &s->p;
+	uint32_t n = p->hosts;
+	int err = 0;
+
+	switch (p->shape) {
+	case VB_LOAD_SINGLE:
+	case VB_LOAD_PING_PONG:
+		return flow_of(l, s, p->src, p->dst, p->bytes, 0, p->start);
+	case VB_LOAD_INCAST:
+		for (uint32_t i = 1; !err && i <= p->flows; i++)
+			err = flow_of(l, s, (p->dst + i) % n, p->dst, p->bytes, 0, p->start);
+		return err;
+	case VB_LOAD_PERMUTATION:
+		return add_permutation(l, s);
+	case VB_LOAD_ALL_TO_ALL:
+		return add_all_to_all(l, s);
+	case VB_LOAD_RING:
+		for (uint32_t i = 0; !err && i < n; i++)
+			err = flow_of(l, s, i, (i + 1) % n, (p->bytes + n - 1) / n, 0, p->start);
+		return err;
+	case VB_LOAD_POISSON:
+		return add_poisson(l, s);
+	case VB_LOAD_SHAPE_CNT:
+		break;
+	}
+	return -EINVAL;
+}
+
+int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p)
+{
+	struct vb_load_source *s = &l->source[l->source_cnt];
+	struct vb_load_pattern own = *p;
+
+	if (l->source_cnt == VB_LOAD_PATTERNS_MAX)
+		return -ENOMEM;
+	if (own.hosts == 0)
+		own.hosts = l->host_cnt;
+	if (own.start < vb_sim_now(l->sim))
+		own.start = vb_sim_now(l->sim);
+
+	int err = pattern_check(l, &own);
+
+	if (err)
+		return err;
+	*s = (struct vb_load_source){
+	    .p = own, .rng = vb_rng_stream(vb_sim_seed(l->sim), "load", l->source_cnt)};
+	l->source_cnt++;
+	err = pattern_begin(l, s);
+	vb_load_arm(l);
+	return err;
+}
+
+int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load_op op,
+		     uint64_t bytes, vb_time start)
+{
+	struct vb_flow f = {.src = src,
+			    .dst = dst,
+			    .op = (uint8_t)op,
+			    .bytes = bytes,
+			    .start = start,
+			    .pattern = UINT16_MAX};
+
+	if (src >= l->host_cnt || dst >= l->host_cnt || src == dst || op >= VB_LOAD_OP_CNT ||
+	    start < vb_sim_now(l->sim) ||
+	    (l->cfg.type == VB_QPT_UC && (op == VB_LOAD_READ || op == VB_LOAD_ATOMIC)))
+		return -EINVAL;
+
+	int err = vb_load_flow_new(l, &f);
+
+	vb_load_arm(l);
+	return err;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sums over a run. See report.h. */
+#include "sim/report.h"
+
+#include <errno.h>
+
+static void sift(uint64_t *v, size_t i, size_t cnt)
+{
+	uint64_t x = v[i];
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= cnt)
+			break;
+		if (child + 1 < cnt && v[child + 1] > v[child])
+			child++;
+		if (v[child] <= x)
+			break;
+		v[i] = v[child];
+		i = child;
+	}
+	v[i] = x;
+}
+
+static void sort(uint64_t *v, size_t cnt)
+{
+	for (size_t i = cnt / 2; i-- > 0;)
+		sift(v, i, cnt);
+	for (size_t n = cnt; n > 1; n--) {
+		uint64_t max = v[0];
+
+		v[0] = v[n - 1];
+		v[n - 1] = max;
+		sift(v, 0, n - 1);
+	}
+}
+
+void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt)
+{
+	uint64_t sum = 0;
+
+	*s = (struct vb_spread){.cnt = cnt};
+	if (cnt == 0)
+		return;
+	sort(v, cnt);
+	for (size_t i = 0; i < cnt; i++)
+		sum += v[i];
+	s->mean = sum / cnt;
+	s->min = v[0];
+	s->p50 = v[(cnt - 1) / 2];
+	s->p90 = v[(cnt - 1) * 90 / 100];
+	s->p99 = v[(cnt - 1) * 99 / 100];
+	s->p999 = v[(cnt - 1) * 999 / 1000];
+	s->max = v[cnt - 1];
+}
+
+vb_dur vb_flow_ideal_ns(const struct vb_load *l, const struct vb_sim *sim, const struct vb_flow *f)
+{
+	uint32_t mtu = vb_load_mtu_bytes(l);
+	bool back = f->op == VB_LOAD_READ; /* the data comes from dst */
+
+	return vb_sim_ideal_ns(sim, f->src, f->dst, back ? 0 : f->bytes, mtu) +
+	       vb_sim_ideal_ns(sim, f->dst, f->src, back ? f->bytes : 0, mtu);
+}
+
+static bool is_done(const struct vb_flow *f)
+{
+	return f->done != VB_NEVER && f->status == VB_WC_SUCCESS;
+}
+
+/* Mean rate of a flow in bits per microsecond, at least 1. */
+static uint64_t rate_of(const struct vb_flow *f)
+{
+	uint64_t ns = f->done - f->start, bits = f->bytes * 8;
+	uint64_t rate = ns ? bits / 1000 * 1000000 / ns : 0;
+
+	return rate ? rate : 1;
+}
+
+/* (sum x)^2 / (n sum x^2); rates are brought to 20 bits first, so that nothing overflows. */
+static uint64_t jain_ppm(const struct vb_load *l)
+{
+	uint64_t max = 1, sum = 0, squares = 0, n = 0;
+
+	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
+		const struct vb_flow *f = vb_load_flow(l, i);
+
+		if (is_done(f) && rate_of(f) > max)
+			max = rate_of(f);
+	}
+	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
+		const struct vb_flow *f = vb_load_flow(l, i);
+
+		if (!is_done(f))
+			continue;
+
+		uint64_t x = (rate_of(f) << 20) / max;
+
+		sum += x;
+		squares += x * x;
+		n++;
+	}
+	return n && squares / n ? (sum / n) * (sum / n) * 1000000 / (squares / n) : 0;
+}
+
+static uint32_t size_class(uint64_t bytes)
+{
+	uint32_t c = 0;
+
+	for (uint64_t limit = 10000; c + 1 < VB_REPORT_SIZES && bytes > limit; limit *= 10)
+		c++;
+	return c;
+}
+
+static void sum_flows(struct vb_report *r, const struct vb_load *l)
+{
+	r->first_start = VB_NEVER;
+	r->flows = vb_load_flow_cnt(l);
+	for (uint32_t i = 0; i < r->flows; i++) {
+		const struct vb_flow *f = vb_load_flow(l, i);
+
+		r->first_start = vb_time_min(r->first_start, f->start);
+		r->failed += f->status != VB_WC_SUCCESS;
+		if (!is_done(f))
+			continue;
+		r->done++;
+		r->bytes += f->bytes;
+		if (f->done > r->last_done)
+			r->last_done = f->done;
+	}
+	if (r->last_done > r->first_start)
+		r->goodput_bps = r->bytes * 8 / 1000 * 1000000 /
+				 ((r->last_done - r->first_start + 999) / 1000) * 1000;
+}
+
+/* FCT or slow-down of the flows of a class of sizes; VB_REPORT_SIZES: of all. */
+static void spread_flows(struct vb_spread *s, const struct vb_load *l, const struct vb_sim *sim,
+			 uint32_t class, bool slowdown, uint64_t *v)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
+		const struct vb_flow *f = vb_load_flow(l, i);
+
+		if (!is_done(f) || (class < VB_REPORT_SIZES && size_class(f->bytes) != class))
+			continue;
+		v[n] = f->done - f->start;
+		if (slowdown)
+			v[n] = v[n] * 1000 / vb_flow_ideal_ns(l, sim, f);
+		n++;
+	}
+	vb_spread_of(s, v, n);
+}
+
+static void sum_network(struct vb_report *r, const struct vb_sim *sim)
+{
+	vb_time now = r->last_done ? r->last_done : vb_sim_now(sim);
+
+	for (uint32_t i = 0; i < vb_sim_port_cnt(sim); i++) {
+		struct vb_port_stats st;
+
+		vb_sim_port_stats(sim, i, &st);
+		r->drops += st.drops;
+		r->marks += st.marks;
+		r->faults += st.faults;
+		r->pauses += st.pauses_sent;
+		r->paused_ns += st.paused_ns;
+		if (st.depth_max > r->depth_max)
+			r->depth_max = st.depth_max;
+		if (now && st.byte_ns / now > r->depth_mean)
+			r->depth_mean = st.byte_ns / now;
+	}
+	for (uint32_t i = 0; i < vb_sim_host_cnt(sim); i++) {
+		const struct vb_counters *c = vb_sim_counters(sim, i);
+
+		for (uint32_t k = 0; k < VB_COUNTER_CNT; k++)
+			r->counters.v[k] += c->v[k];
+	}
+	r->hops = vb_sim_hops(sim);
+	r->events = vb_sim_events(sim);
+	r->digest = vb_sim_digest(sim);
+}
+
+int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb_sim *sim,
+		   const struct vb_sim_memory *memory)
+{
+	uint64_t *v = memory->alloc(memory->ctx, (vb_load_flow_cnt(l) + 1) * sizeof *v);
+
+	if (!v)
+		return -ENOMEM;
+	*r = (struct vb_report){0};
+	sum_flows(r, l);
+	sum_network(r, sim);
+	r->jain_ppm = jain_ppm(l);
+	spread_flows(&r->fct_ns, l, sim, VB_REPORT_SIZES, false, v);
+	spread_flows(&r->slowdown_milli, l, sim, VB_REPORT_SIZES, true, v);
+	for (uint32_t c = 0; c < VB_REPORT_SIZES; c++)
+		spread_flows(&r->slowdown_of_size[c], l, sim, c, true, v);
+	memory->free(memory->ctx, v);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a run comes to: completion times, goodput, fairness, queues, pauses, and retransmissions by
+ * cause. All numbers are integers; ratios are in the unit that their name ends with.
+ */
+#ifndef VB_SIM_REPORT_H
+#define VB_SIM_REPORT_H
+
+#include "sim/load.h"
+
+struct vb_spread {
+	uint64_t cnt, mean, min, p50, p90, p99, p999, max;
+};
+
+#define VB_REPORT_SIZES 5
+
+struct vb_report {
+	uint32_t flows, done, failed;
+	uint64_t bytes; /* of flows that are done */
+	vb_time first_start, last_done;
+	uint64_t goodput_bps;    /* bytes over the time from first_start to last_done */
+	uint64_t jain_ppm;       /* of the mean rates of flows; 1000000 is equal */
+	struct vb_spread fct_ns; /* from posting to the last completion */
+	/* FCT over what it would be alone in the network, in thousandths; all flows, and by size:
+	 * up to 10 kB, 100 kB, 1 MB, 10 MB, and more. */
+	struct vb_spread slowdown_milli, slowdown_of_size[VB_REPORT_SIZES];
+	struct vb_counters counters; /* sums over all hosts */
+	uint64_t drops, marks, faults, pauses, paused_ns;
+	uint64_t depth_max;  /* bytes, the fullest port */
+	uint64_t depth_mean; /* bytes, at the port with the highest mean */
+	uint64_t hops, events, digest;
+};
+
+/* Sums up; -ENOMEM. May be called at any time. */
+int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb_sim *sim,
+		   const struct vb_sim_memory *memory);
+
+/* Sorts @v and takes its spread. */
+void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt);
+
+/* Time that a flow would take alone. */
+vb_dur vb_flow_ideal_ns(const struct vb_load *l, const struct vb_sim *sim, const struct vb_flow *f);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Workloads: every shape and operation runs to its end, the bytes are right, the sums are too. */
+#include "sim/report.h"
+#include "sim_net.h"
+
+static const struct vb_load_config load_config = {
+    .flows_max = 4096,
+    .connections_max = 4096,
+    .message_bytes = 16384,
+    .depth = 4,
+    .type = VB_QPT_RC,
+    .mtu = VB_MTU_1024,
+    .timeout = 8,
+    .retry_cnt = 7,
+    .rnr_retry = 7,
+    .min_rnr_timer = 1,
+    .rd_atomic = 4,
+};
+
+struct fixture {
+	struct net net;
+	struct vb_load *load;
+	struct vb_report report;
+};
+
+/* 3 leaves, 2 spines, 4 hosts at each leaf. */
+static void open_clos(struct fixture *f, bool data, const char *fault)
+{
+	struct vb_sim_config c = net_config();
+	struct vb_cable host = net_cable(25, 500), fabric = net_cable(50, 500);
+
+	c.carry_data = data;
+	c.digest = true;
+	assert_int_equal(vb_topo_clos(&f->net.topo, &net_memory, 3, 2, 4, &host, &fabric), 0);
+	net_open(&f->net, &c);
+	assert_int_equal(vb_load_create(&f->load, f->net.sim, &load_config, &net_memory), 0);
+	if (fault) {
+		struct vb_fault_spec spec;
+		struct vb_fault_error err;
+
+		assert_int_equal(vb_fault_parse(fault, &spec, &err), 0);
+		for (uint32_t i = 0; i < f->net.topo.link_cnt; i++)
+			assert_int_equal(vb_sim_set_cable_fault(f->net.sim, i, &spec), 0);
+	}
+}
+
+static void run(struct fixture *f, const struct vb_load_pattern *p)
+{
+	assert_int_equal(vb_load_add(f->load, p), 0);
+	assert_int_equal(vb_sim_run(f->net.sim, VB_NEVER), 0);
+	assert_int_equal(vb_load_failure(f->load), 0);
+	assert_int_equal(vb_report_make(&f->report, f->load, f->net.sim, &net_memory), 0);
+	assert_int_equal(f->report.done, f->report.flows);
+	assert_int_equal(vb_load_damaged(f->load), 0);
+}
+
+static void close_clos(struct fixture *f)
+{
+	vb_load_destroy(f->load);
+	net_close(&f->net);
+}
+
+static void shape__runs_to_its_end(void **state)
+{
+	static const struct {
+		struct vb_load_pattern p;
+		uint32_t flows;
+	} t[] = {
+	    {{.shape = VB_LOAD_SINGLE, .src = 3, .dst = 9, .bytes = 1000000}, 1},
+	    {{.shape = VB_LOAD_INCAST, .dst = 5, .flows = 11, .bytes = 50000}, 11},
+	    {{.shape = VB_LOAD_PERMUTATION, .bytes = 100000}, 12},
+	    {{.shape = VB_LOAD_ALL_TO_ALL, .bytes = 20000}, 132},
+	    {{.shape = VB_LOAD_ALL_TO_ALL, .bytes = 20000, .parallel = 2}, 132},
+	    {{.shape = VB_LOAD_RING, .bytes = 120000}, 12 * 22},
+	    {{.shape = VB_LOAD_PING_PONG, .src = 1, .dst = 0, .flows = 100, .bytes = 64}, 100},
+	    {{.shape = VB_LOAD_POISSON, .flows = 300, .bytes = 5000, .load_ppm = 500000}, 300},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		for (uint32_t op = 0; op < VB_LOAD_OP_CNT; op++) {
+			struct fixture f;
+			struct vb_load_pattern p = t[i].p;
+
+			p.mix[op] = 1;
+			if (op == VB_LOAD_ATOMIC)
+				p.bytes = 160;
+			open_clos(&f, op % 2 == 0, NULL);
+			run(&f, &p);
+			assert_int_equal(f.report.flows, t[i].flows);
+			close_clos(&f);
+		}
+	}
+}
+
+static void shape__survives_faults(void **state)
+{
+	static const char *const fault[] = {
+	    "loss=2e-3",
+	    "reorder=1%/5us",
+	    "dup=1%,delay=1us/3us",
+	    "corrupt=2e-3,ecn=1%",
+	    "burst=1e-3/0.3,blackout=20us/5us/50us",
+	};
+	struct vb_load_pattern p = {
+	    .shape = VB_LOAD_PERMUTATION, .bytes = 200000, .mix = {1, 1, 1, 0}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof fault / sizeof fault[0]; i++) {
+		struct fixture f;
+
+		open_clos(&f, true, fault[i]);
+		run(&f, &p);
+		close_clos(&f);
+	}
+}
+
+static void report__ideal_is_never_beaten(void **state)
+{
+	struct fixture f;
+	struct vb_load_pattern p = {
+	    .shape = VB_LOAD_POISSON, .flows = 500, .sizes = &vb_size_hadoop, .load_ppm = 300000};
+
+	(void)state;
+	open_clos(&f, false, NULL);
+	run(&f, &p);
+	assert_true(f.report.slowdown_milli.min >= 990);
+	assert_true(f.report.slowdown_milli.p50 < 3000);
+	assert_true(f.report.jain_ppm > 0 && f.report.jain_ppm <= 1000000);
+	assert_true(f.report.counters.v[VB_COUNTER_retransmitted_packets] == 0);
+	close_clos(&f);
+}
+
+static void report__incast_is_fair(void **state)
+{
+	struct fixture f;
+	struct vb_load_pattern p = {
+	    .shape = VB_LOAD_INCAST, .dst = 0, .flows = 3, .hosts = 4, .bytes = 1000000};
+
+	(void)state;
+	open_clos(&f, false, NULL);
+	run(&f, &p);
+	assert_true(f.report.jain_ppm > 990000);
+	/* 1024 of 1024 + 82 bytes of a packet are payload. */
+	assert_in_range(f.report.goodput_bps, 22500000000, 25000000000 * 1024 / 1106);
+	close_clos(&f);
+}
+
+static void draw__has_the_right_mean(void **state)
+{
+	struct vb_rng r = vb_rng_stream(1, "test", 0);
+	const struct vb_size_dist *dist[] = {&vb_size_websearch, &vb_size_hadoop};
+	uint64_t sum = 0, n = 200000;
+
+	(void)state;
+	for (uint64_t i = 0; i < n; i++)
+		sum += vb_exp_draw(&r) >> 12;
+	sum /= n; /* 2^20 */
+	assert_in_range(sum, (1 << 20) - (1 << 20) / 100, (1 << 20) + (1 << 20) / 100);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t mean = vb_size_mean(dist[i]), total = 0;
+
+		for (uint64_t k = 0; k < n; k++)
+			total += vb_size_draw(dist[i], &r);
+		assert_in_range(total / n, mean - mean / 33, mean + mean / 33);
+		assert_ptr_equal(vb_size_dist_find(dist[i]->name), dist[i]);
+	}
+	assert_null(vb_size_dist_find("pareto"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(shape__runs_to_its_end),
+	    cmocka_unit_test(shape__survives_faults),
+	    cmocka_unit_test(report__ideal_is_never_beaten),
+	    cmocka_unit_test(report__incast_is_fair),
+	    cmocka_unit_test(draw__has_the_right_mean),
+	};
+
+	return cmocka_run_group_tests_name("sim_load", tests, NULL, NULL);
+}
