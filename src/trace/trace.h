@@ -21,8 +21,8 @@ enum vb_trace_id {
 struct vb_trace_event {
 	vb_time time;
 	uint32_t node, qpn; /* 0: not applicable */
-	uint32_t id;	    /* enum vb_trace_id */
-	uint32_t seq;	    /* per node; a gap shows what was lost */
+	uint32_t id;        /* enum vb_trace_id */
+	uint32_t seq;       /* per node; a gap shows what was lost */
 	uint64_t arg[4];    /* as the row of events.def names them */
 };
 _Static_assert(sizeof(struct vb_trace_event) == 56, "no padding: the record is hashed");

@@ -75,7 +75,7 @@ struct vb_hdr {
 		uint32_t msn; /* 24 bits */
 	} aeth;
 	uint64_t atomic_orig; /* AtomicAckETH */
-	uint32_t imm;	      /* ImmDt as it stands on the wire: never byte-swapped */
+	uint32_t imm;         /* ImmDt as it stands on the wire: never byte-swapped */
 	uint32_t inv_rkey;    /* IETH */
 };
 
@@ -89,7 +89,8 @@ struct vb_hdr {
  */
 enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail, size_t len);
 
-/* Writes @h at @buf, which has VB_HDR_MAX bytes. The opcode must be a known one. Returns the length. */
+/* Writes @h at @buf, which has VB_HDR_MAX bytes. The opcode must be a known one. Returns the
+ * length. */
 size_t vb_hdr_emit(const struct vb_hdr *h, uint8_t *buf);
 
 static inline const struct vb_opcode_info *vb_hdr_opcode(const struct vb_hdr *h)

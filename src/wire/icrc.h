@@ -22,12 +22,12 @@
 struct vb_icrc_udp {
 	struct vb_gid src, dst; /* both IPv4 (mapped) or both IPv6 */
 	uint16_t sport, dport;
-	uint16_t ip_id;	     /* IPv4 only */
-	uint16_t ip_frag;    /* IPv4 only: flags and fragment offset; 0x4000 is DF */
+	uint16_t ip_id;   /* IPv4 only */
+	uint16_t ip_frag; /* IPv4 only: flags and fragment offset; 0x4000 is DF */
 };
 
-/* CRC state (not complemented at the end) over the pseudo header of a UDP datagram with @udp_payload
- * bytes, that is BTH through ICRC. */
+/* CRC state (not complemented at the end) over the pseudo header of a UDP datagram with
+ * @udp_payload bytes, that is BTH through ICRC. */
 uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload);
 
 /* Continues over the headers at @hdr, masking resv8a of the BTH. @len >= VB_BTH_LEN. */

@@ -27,8 +27,8 @@ enum vb_ext {
 enum vb_op_flag {
 	VB_OP_REQUEST = 1u << 0,
 	VB_OP_RESPONSE = 1u << 1,
-	VB_OP_FIRST = 1u << 2,	  /* starts a message */
-	VB_OP_LAST = 1u << 3,	  /* ends a message; FIRST|LAST is an "Only" packet */
+	VB_OP_FIRST = 1u << 2,    /* starts a message */
+	VB_OP_LAST = 1u << 3,     /* ends a message; FIRST|LAST is an "Only" packet */
 	VB_OP_PAYLOAD = 1u << 4,  /* may carry a payload */
 	VB_OP_RECV_WQE = 1u << 5, /* completes a receive WQE */
 	VB_OP_SEND = 1u << 6,
@@ -83,8 +83,8 @@ enum vb_op {
 /* One row per opcode. */
 struct vb_opcode_info {
 	const char *name; /* "RC_WRITE_FIRST"; NULL: no such opcode */
-	uint16_t ext;	  /* set of enum vb_ext */
-	uint16_t flags;	  /* set of enum vb_op_flag */
+	uint16_t ext;     /* set of enum vb_ext */
+	uint16_t flags;   /* set of enum vb_op_flag */
 	uint8_t hdr_len;  /* BTH and extension headers, bytes; derived from ext */
 };
 

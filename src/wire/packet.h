@@ -13,9 +13,9 @@
 
 /* A received packet, its ICRC checked and removed. */
 struct vb_rx {
-	const uint8_t *pkt;	    /* headers and, unless absent, payload and pad */
-	uint32_t len;		    /* BTH through pad, bytes */
-	uint32_t avail;		    /* bytes at pkt; < len only when the payload is absent */
+	const uint8_t *pkt;         /* headers and, unless absent, payload and pad */
+	uint32_t len;               /* BTH through pad, bytes */
+	uint32_t avail;             /* bytes at pkt; < len only when the payload is absent */
 	const struct vb_path *path; /* sgid is the sender's; traffic_class as received */
 };
 
@@ -29,7 +29,7 @@ struct vb_seg {
 struct vb_tx {
 	const struct vb_path *path;
 	const struct vb_seg *seg; /* payload, seg_cnt runs */
-	uint32_t payload_len;	  /* sum of the runs, without pad */
+	uint32_t payload_len;     /* sum of the runs, without pad */
 	uint8_t seg_cnt;
 	uint8_t pad; /* zero bytes to append behind the payload, 0...3 */
 	uint8_t hdr_len;

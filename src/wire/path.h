@@ -18,13 +18,13 @@ struct vb_gid {
 #define VB_GRH_LEN 40
 
 struct vb_path {
-	struct vb_gid sgid;   /* of the sender */
-	struct vb_gid dgid;   /* of the receiver */
-	uint32_t flow_label;  /* 20 bits */
-	uint16_t udp_sport;   /* RoCEv2 source port; 0: the link derives none and uses its own */
-	uint16_t slid, dlid;  /* InfiniBand only */
-	uint8_t port;	      /* local HCA port, 1... */
-	uint8_t sl;	      /* 0...15 */
+	struct vb_gid sgid;    /* of the sender */
+	struct vb_gid dgid;    /* of the receiver */
+	uint32_t flow_label;   /* 20 bits */
+	uint16_t udp_sport;    /* RoCEv2 source port; 0: the link derives none and uses its own */
+	uint16_t slid, dlid;   /* InfiniBand only */
+	uint8_t port;          /* local HCA port, 1... */
+	uint8_t sl;            /* 0...15 */
 	uint8_t traffic_class; /* DSCP in bits 7:2, ECN in bits 1:0, as sent or received */
 	uint8_t hop_limit;
 };
