@@ -115,7 +115,7 @@ class Interop:
         folder = tempfile.mkdtemp(prefix="verbena-interop-")
         path = os.path.join(folder, "wire.pcap")
         inst = self.rig.environment["RXE_PEER_INSTANCE"]
-        dump = self.rig.start("tcpdump", ["ip", "netns", "exec", f"{inst}-sw", "tcpdump", "-i", "d1", "-U",
+        dump = self.rig.start("tcpdump", ["ip", "netns", "exec", f"{inst}-sw", "tcpdump", "-i", "d1", "-U", "--immediate-mode",
                                           "-s", "0", "-B", "65536", "-Z", "root", "-w", path,
                                           "udp port 4791"])
         try:

@@ -169,7 +169,7 @@ def witnessed(where, runs):
         # Segments as they are on a wire: the kernel cuts trains before the capture sees them.
         for side in {place.server, place.client}:
             side.host.run(["ip", "link", "set", "dev", side.ifname, "gso_max_segs", "1"], status=None)
-        dump = host.start(["tcpdump", "-i", ifname, "-U", "-s", "0", "-B", "32768", "-Z", "root", "-w",
+        dump = host.start(["tcpdump", "-i", ifname, "-U", "--immediate-mode", "-s", "0", "-B", "32768", "-Z", "root", "-w",
                            path, "udp port 4791"])
         try:
             dump.wait_output("listening on")
