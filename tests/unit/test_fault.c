@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The fault layer: its language, its rules, its chances. */
+#include "cmocka_env.h"
+#include "fault/fault.h"
+#include "wire/opcode.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RC_SEND_ONLY (VB_TRANSPORT_RC | VB_OP_SEND_ONLY)
+
+static struct vb_fault start(const char *text)
+{
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	struct vb_fault f;
+
+	if (vb_fault_parse(text, &spec, &err))
+		fail_msg("%s: column %u: %s", text, err.column, err.text);
+	vb_fault_init(&f, &spec, 42, 0, 1000);
+	return f;
+}
+
+static struct vb_fault_fate judge(struct vb_fault *f, uint8_t opcode, uint32_t psn, vb_time now)
+{
+	struct vb_fault_packet p = {VB_FAULT_TX, opcode, 17, vb_psn(psn)};
+	struct vb_fault_fate fate;
+
+	vb_fault_judge(f, &p, now, &fate);
+	return fate;
+}
+
+/* How many of packets 0 ... n - 1 are lost; bit i of *which is packet i. */
+static uint32_t lost(struct vb_fault *f, uint32_t n, uint64_t *which)
+{
+	uint32_t cnt = 0;
+
+	*which = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!judge(f, RC_SEND_ONLY, i, 1000 + i).drop)
+			continue;
+		cnt++;
+		*which |= i < 64 ? UINT64_C(1) << i : 0;
+	}
+	return cnt;
+}
+
+static void parse__reads_every_form(void **state)
+{
+	static const struct {
+		const char *text;
+		enum vb_fault_kind kind;
+		uint32_t ppb;
+		vb_dur time, jitter;
+	} t[] = {
+	    {"loss=0.001", VB_FAULT_LOSS, 1000000, 0, 0},
+	    {"loss=1e-3", VB_FAULT_LOSS, 1000000, 0, 0},
+	    {"loss=.5%", VB_FAULT_LOSS, 5000000, 0, 0},
+	    {"loss=20ppm", VB_FAULT_LOSS, 20000, 0, 0},
+	    {"loss=7ppb", VB_FAULT_LOSS, 7, 0, 0},
+	    {"loss=1", VB_FAULT_LOSS, VB_FAULT_ONE, 0, 0},
+	    {"loss=100%", VB_FAULT_LOSS, VB_FAULT_ONE, 0, 0},
+	    {"dup=0", VB_FAULT_DUPLICATE, 0, 0, 0},
+	    {"reorder=1e-2/20us", VB_FAULT_REORDER, 10000000, 20000, 0},
+	    {"delay=1.5us", VB_FAULT_DELAY, VB_FAULT_ONE, 1500, 0},
+	    {"delay=2ms/500ns", VB_FAULT_DELAY, VB_FAULT_ONE, 2000000, 500},
+	    {"blackout=1s/10ms", VB_FAULT_BLACKOUT, 0, VB_SEC, 10000000},
+	    {"corrupt=1E-9", VB_FAULT_CORRUPT, 1, 0, 0},
+	    {"ecn=50%", VB_FAULT_ECN, 500000000, 0, 0},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		struct vb_fault f = start(t[i].text);
+
+		assert_int_equal(f.spec.rule_cnt, 1);
+		assert_int_equal(f.spec.rule[0].kind, t[i].kind);
+		assert_int_equal(f.spec.rule[0].ppb, t[i].ppb);
+		assert_int_equal(f.spec.rule[0].time, t[i].time);
+		assert_int_equal(f.spec.rule[0].jitter, t[i].jitter);
+	}
+	assert_int_equal(start("").spec.rule_cnt, 0);
+	assert_int_equal(start("loss=1e-3,dup=1%:op=ACK,delay=1us").spec.rule_cnt, 3);
+}
+
+static void parse__says_what_is_wrong_and_where(void **state)
+{
+	static const struct {
+		const char *text;
+		uint32_t column;
+		const char *part;
+	} t[] = {
+	    {"los=1", 1, "unknown fault"},
+	    {"loss", 5, "expected ="},
+	    {"loss=", 6, "expected a probability"},
+	    {"loss=2", 6, "at most 1"},
+	    {"loss=1e-10", 6, "at least 1e-9"},
+	    {"loss=1x", 7, "no unit"},
+	    {"loss=1,", 7, "missing behind the comma"},
+	    {"loss=0.1/3", 9, "a part too many"},
+	    {"delay=5", 8, "needs a unit"},
+	    {"delay=5us/x", 11, "expected a time"},
+	    {"delay=99999999999999s", 7, "too long"},
+	    {"reorder=1e-3", 13, "PROBABILITY/HELD"},
+	    {"burst=1e-3", 11, "BEGIN/END"},
+	    {"blackout=1s", 12, "BEGIN/LENGTH"},
+	    {"loss=1:dirr=tx", 8, "unknown option"},
+	    {"loss=1:dir=up", 12, "tx, rx or both"},
+	    {"loss=1:op=RC_SEMD", 11, "no such opcode"},
+	    {"loss=1:psn=5-x", 14, "expected a number"},
+	    {"loss=1:psn=16777216", 12, "too large"},
+	    {"loss=1:every=0", 14, "at least 1"},
+	    {"loss=1:nth=0", 8, "counts from 1"},
+	    {"loss=1:first=3x", 15, "unexpected text"},
+	    {"dup=1,loss=1:", 14, "unknown option"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		struct vb_fault_spec spec;
+		struct vb_fault_error err;
+
+		if (vb_fault_parse(t[i].text, &spec, &err) != -EINVAL)
+			fail_msg("accepted: %s", t[i].text);
+		if (err.column != t[i].column || !strstr(err.text, t[i].part))
+			fail_msg("%s: column %u: %s", t[i].text, err.column, err.text);
+	}
+}
+
+static void rule__hits_the_packets_it_names(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t which; /* of 20 RC SEND Only with PSNs 0 ... 19, one per ns */
+	} t[] = {
+	    {"loss=1:nth=4", 0x8},
+	    {"loss=1:first=3", 0x7},
+	    {"loss=1:every=5", 0x84210},
+	    {"loss=1:skip=10:every=3", 1 << 12 | 1 << 15 | 1 << 18},
+	    {"loss=1:psn=7-9", 0x380},
+	    {"loss=1:psn=18-", 0xc0000},
+	    {"loss=1:psn=0xfffff0-1", 0x3},
+	    {"loss=1:psn=3:psn=4", 0x10},
+	    {"loss=1:msg=2-3", 0x6},
+	    {"loss=1:after=15ns", 0xf8000},
+	    {"loss=1:after=2ns:until=4ns", 0xc},
+	    {"loss=1:op=ACK", 0},
+	    {"loss=1:op=RC_SEND*:first=1", 0x1},
+	    {"loss=1:op=SEND_ONLY:nth=2", 0x2},
+	    {"loss=1:qpn=18-", 0},
+	    {"loss=1:qpn=0x11:first=1", 0x1},
+	    {"loss=1:dir=rx", 0},
+	    {"loss=1:dir=tx:first=1", 0x1},
+	    {"blackout=4ns/2ns", 0x30},
+	    {"blackout=4ns/1ns/8ns", 0x1010},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		struct vb_fault f = start(t[i].text);
+		uint64_t which;
+
+		lost(&f, 20, &which);
+		if (which != t[i].which)
+			fail_msg("%s: 0x%llx", t[i].text, (unsigned long long)which);
+		assert_int_equal(f.hits[f.spec.rule[0].kind], __builtin_popcountll(which));
+	}
+}
+
+static void loss__has_its_rate(void **state)
+{
+	struct vb_fault f = start("loss=1%");
+	uint64_t which;
+
+	(void)state;
+	assert_in_range(lost(&f, 1000000, &which), 9700, 10300);
+}
+
+static void burst__is_the_gilbert_elliott_chain(void **state)
+{
+	/* Mean burst 10 packets, 1 % of time begun: 1/11 of the packets are inside. */
+	struct vb_fault f = start("burst=1%/10%");
+	uint32_t runs = 0, cnt = 0;
+	bool last = false;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000000; i++) {
+		bool drop = judge(&f, RC_SEND_ONLY, i, 1000).drop;
+
+		runs += drop && !last;
+		cnt += drop;
+		last = drop;
+	}
+	assert_in_range(cnt, 87000, 95000);
+	assert_in_range(cnt * 100 / runs, 960, 1040);
+}
+
+static void delay__keeps_the_order_and_reorder_breaks_it(void **state)
+{
+	struct vb_fault f = start("delay=100ns/900ns");
+	vb_time last = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		struct vb_fault_fate fate = judge(&f, RC_SEND_ONLY, i, 1000 + i);
+
+		assert_true(fate.at >= last && fate.at >= 1100 + i);
+		last = fate.at;
+	}
+	f = start("reorder=1/50ns:nth=1");
+	assert_int_equal(judge(&f, RC_SEND_ONLY, 0, 1000).at, 1050);
+	assert_int_equal(judge(&f, RC_SEND_ONLY, 1, 1001).at, 1001);
+}
+
+static void rule__added_moves_no_other(void **state)
+{
+	struct vb_fault a = start("loss=10%"), b = start("loss=10%,corrupt=50%");
+	uint64_t which_a, which_b;
+
+	(void)state;
+	assert_int_equal(lost(&a, 10000, &which_a), lost(&b, 10000, &which_b));
+	assert_int_equal(which_a, which_b);
+}
+
+static void corrupt__changes_one_to_three_bits(void **state)
+{
+	(void)state;
+	for (uint64_t bits = 0; bits < 2000; bits++) {
+		uint8_t p[40] = {0};
+		uint32_t cnt = 0;
+
+		vb_fault_corrupt(p, 1 + bits % 40, bits * UINT64_C(0x9e3779b97f4a7c15));
+		for (unsigned i = 0; i < sizeof p; i++)
+			cnt += (uint32_t)__builtin_popcount(p[i]);
+		assert_in_range(cnt, 1, 3);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(parse__reads_every_form),
+	    cmocka_unit_test(parse__says_what_is_wrong_and_where),
+	    cmocka_unit_test(rule__hits_the_packets_it_names),
+	    cmocka_unit_test(loss__has_its_rate),
+	    cmocka_unit_test(burst__is_the_gilbert_elliott_chain),
+	    cmocka_unit_test(delay__keeps_the_order_and_reorder_breaks_it),
+	    cmocka_unit_test(rule__added_moves_no_other),
+	    cmocka_unit_test(corrupt__changes_one_to_three_bits),
+	};
+
+	return cmocka_run_group_tests_name("fault", tests, NULL, NULL);
+}
