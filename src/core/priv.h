@@ -161,6 +161,7 @@ enum vb_block {
 	VB_BLOCK_RD_ATOMIC,
 	VB_BLOCK_CREDIT,
 	VB_BLOCK_WINDOW,
+	VB_BLOCK_ROOM, /* until the ROOM timer fires */
 	VB_BLOCK_PSN_WINDOW,
 	VB_BLOCK_STATE,
 	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
@@ -221,7 +222,7 @@ struct vb_responder {
 	uint32_t res_cap, res_tail, res_cnt, res_pending;
 };
 
-enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_CNT };
+enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_ROOM, VB_TIMER_CNT };
 
 /* How the transports differ. */
 struct vb_transport_ops {

@@ -9,6 +9,7 @@
 #ifndef VB_LINK_UDP_H
 #define VB_LINK_UDP_H
 
+#include "link/flow.h"
 #include "link/link.h"
 #include "trace/counters.h"
 #include "wire/icrc.h"
@@ -30,6 +31,10 @@ struct vb_udp_config {
 	/* Interface index by HCA port, for link-local addresses; entry 0 is unused. */
 	uint32_t ifindex[VB_UDP_PORTS_MAX];
 	struct vb_counters *counters[VB_UDP_PORTS_MAX]; /* by HCA port; entry 0 is unused */
+	/* The receive sockets of this host, by the low byte of the QPN, and our own among them;
+	 * NULL: nobody shares that. */
+	struct vb_flow *flow;
+	uint8_t slot;
 	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
 	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is

@@ -50,6 +50,8 @@ static bool fill(struct vb_udp *u)
 	rx->next = 0;
 	rx->is_begun = false;
 	rx->cnt = n > 0 ? (uint32_t)n : 0;
+	if (u->cfg.flow && rx->cnt == 0)
+		vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
 	/* A look at an idle socket is cheapest with one buffer; under load the call is. */
 	if (rx->cnt == rx->ask && rx->ask < VB_UDP_RX_BUFS)
 		rx->ask *= 2;
@@ -176,6 +178,8 @@ static bool begin_train(struct vb_udp *u)
 				       .sport = p->udp_sport,
 				       .dport = VB_ROCE_PORT,
 				       .ip_frag = IPV4_DF};
+	if (u->cfg.flow && u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex))
+		vb_flow_taken(&u->cfg.flow[u->cfg.slot], rx->len);
 	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
 	rx->at = 0;
 	rx->seg_no = 0;

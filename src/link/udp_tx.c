@@ -31,6 +31,7 @@ struct train {
 	const struct vb_path *path;
 	struct vb_udp_sock *sock;
 	struct vb_counters *counters;
+	struct vb_flow *flow; /* of the receive socket, when it is on this host */
 	bool is_ipv6;
 };
 
@@ -221,6 +222,8 @@ static void count_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint
 		if (vb_udp_is_tapped(u))
 			tap_sent(u, t, i, is_one_send ? (uint16_t)i : 0);
 	}
+	if (t->flow)
+		vb_flow_sent(t->flow, (uint32_t)bytes);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_packets, n);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_data, bytes / 4);
 	vb_count_add(t->counters,
@@ -309,6 +312,9 @@ static bool find_way(struct vb_udp *u, struct train *t)
 	t->is_ipv6 = !vb_gid_is_ipv4(&t->path->dgid);
 	if (t->is_ipv6 == vb_gid_is_ipv4(&t->path->sgid) || t->path->port >= VB_UDP_PORTS_MAX)
 		return false;
+	if (u->cfg.flow &&
+	    u->cfg.port_of(u->cfg.ctx, &t->path->dgid, u->cfg.ifindex[t->path->port]))
+		t->flow = &u->cfg.flow[t->pkt[0].hdr[BTH_DQPN + 2]];
 	t->sock = vb_udp_sock_find(&u->socks, t->is_ipv6, t->path->udp_sport);
 	return t->sock != NULL;
 }

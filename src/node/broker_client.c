@@ -33,17 +33,20 @@ static int map_memory(struct vb_broker_client *c, const struct vb_fds *fds)
 
 	if (rc)
 		return rc;
-	rc = vb_memory_map(fds->fd[VB_WELCOME_HOST], sizeof *c->host, false, &host);
+	rc = vb_memory_map(fds->fd[VB_WELCOME_HOST], sizeof(struct vb_host_memory), true, &host);
+	if (!rc)
+		rc = vb_memory_protect(host, offsetof(struct vb_host_memory, flow));
 	if (rc) {
 		vb_memory_unmap(slot, sizeof *c->shm);
 		return rc;
 	}
 	c->shm = slot;
 	c->host = host;
+	c->flow = ((struct vb_host_memory *)host)->flow;
 	if (c->shm->version == VB_SHM_VERSION && c->host->version == VB_SHM_VERSION)
 		return 0;
 	vb_memory_unmap(slot, sizeof *c->shm);
-	vb_memory_unmap(host, sizeof *c->host);
+	vb_memory_unmap(host, sizeof(struct vb_host_memory));
 	return -EPROTO;
 }
 
@@ -134,7 +137,7 @@ int vb_broker_check(struct vb_broker_client *c)
 void vb_broker_abandon(struct vb_broker_client *c)
 {
 	vb_memory_unmap(c->shm, sizeof *c->shm);
-	vb_memory_unmap(c->host, sizeof *c->host);
+	vb_memory_unmap(c->host, sizeof(struct vb_host_memory));
 	if (c->rx_fd >= 0)
 		close(c->rx_fd);
 	if (c->chest >= 0)

@@ -203,6 +203,8 @@ static int open_link(struct vb_engine *e)
 {
 	struct vb_udp_config cfg = {
 	    .rx_fd = e->broker.rx_fd,
+	    .flow = e->broker.flow,
+	    .slot = (uint8_t)e->broker.slot,
 	    .port_of = link_port_of,
 	    .tap = link_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
@@ -231,6 +233,8 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .port_cnt = VB_DEVICES_MAX,
 	    .peer_window_bytes = window,
 	    .read_piece_bytes = window / 2,
+	    .room = vb_engine_room,
+	    .room_ctx = e,
 	    .alloc = hca_alloc,
 	    .free = hca_free,
 	};
@@ -269,6 +273,8 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 
 	uint32_t window = peer_window(e->broker.rx_fd);
 	const char *what = "the UDP sockets";
+
+	e->flow_limit = window / 2;
 
 	err = open_link(e);
 	if (!err) {

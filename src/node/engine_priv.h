@@ -61,6 +61,19 @@ struct vb_unsent {
 	uint32_t trust;      /* times in a row that the application came back in time to send */
 };
 
+/*
+ * An answer that waits for company. An application that posts a reply as soon as it has a message
+ * makes two sends of what could be one train: first the acknowledgement, then the reply. So while
+ * replies have come promptly again and again, what there is to send after receiving waits a little
+ * for the next.
+ */
+struct vb_reply {
+	bool open;      /* packets came that are to be answered, and no doorbell rang since */
+	bool held;      /* ... and the answer waits for it */
+	vb_time at;     /* since when */
+	uint32_t score; /* prompt replies in a row */
+};
+
 struct vb_standby {
 	pthread_t thread;
 	bool started, stop;
@@ -75,6 +88,12 @@ struct vb_standby {
 	uint32_t score; /* how often the application was faster at a packet */
 };
 
+/* When a receive socket of this host was last seen to be read. */
+struct vb_flow_watch {
+	uint64_t taken;
+	vb_time since;
+};
+
 struct vb_engine {
 	struct vb_lock lock;
 	_Atomic bool alive;
@@ -85,6 +104,7 @@ struct vb_engine {
 	bool connected;
 	struct vb_engine_sink sink;
 	struct vb_unsent unsent;
+	struct vb_reply reply;
 	struct vb_standby standby;
 	vb_time progress_at; /* the application's last vb_engine_progress() */
 	uint32_t generation; /* of the device table in use */
@@ -94,7 +114,12 @@ struct vb_engine {
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
 	struct vb_tx_batch batch;
 	struct vb_backlog backlog;
+	uint32_t flow_limit; /* bytes that may wait in a receive socket of this host */
+	struct vb_flow_watch watch[VB_SLOT_CNT];
 };
+
+/* engine_flow.c: the core's room callback; @ctx is the engine. */
+uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
 /* engine.c: takes over a new generation of the device table, if there is one. Under the lock. */
 void vb_engine_reload(struct vb_engine *e);

@@ -19,6 +19,9 @@ int vb_memory_create(const char *name, size_t size);
 /* Maps all @size bytes of @fd in *out. -EINVAL: it has not this size, or is not sealed. */
 int vb_memory_map(int fd, size_t size, bool writable, void **out);
 
+/* Makes the first @size bytes of a mapping read-only. */
+int vb_memory_protect(void *p, size_t size);
+
 void vb_memory_unmap(const void *p, size_t size);
 
 #endif

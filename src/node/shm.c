@@ -53,6 +53,11 @@ int vb_memory_map(int fd, size_t size, bool writable, void **out)
 	return 0;
 }
 
+int vb_memory_protect(void *p, size_t size)
+{
+	return mprotect(p, size, PROT_READ) ? -errno : 0;
+}
+
 void vb_memory_unmap(const void *p, size_t size)
 {
 	if (p)

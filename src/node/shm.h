@@ -14,13 +14,14 @@
 
 #include "core/hca.h"
 #include "link/capture.h"
+#include "link/flow.h"
 #include "trace/counters.h"
 #include "wire/path.h"
 
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 1u
+#define VB_SHM_VERSION 2u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -62,6 +63,12 @@ struct vb_host_shm {
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
+};
+
+/* The whole of host memory: the table, and behind it what clients may write too. */
+struct vb_host_memory {
+	struct vb_host_shm host;
+	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
 };
 
 struct vb_slot_shm {

@@ -20,11 +20,11 @@
 static int host_create(struct vb_slots *s)
 {
 	void *p;
-	int fd = vb_memory_create(VB_MEMORY_HOST, sizeof *s->host);
+	int fd = vb_memory_create(VB_MEMORY_HOST, sizeof(struct vb_host_memory));
 
 	if (fd < 0)
 		return fd;
-	int rc = vb_memory_map(fd, sizeof *s->host, true, &p);
+	int rc = vb_memory_map(fd, sizeof(struct vb_host_memory), true, &p);
 	if (rc) {
 		close(fd);
 		return rc;
@@ -113,13 +113,13 @@ int vb_slots_start(struct vb_slots *s)
 static int adopt_host(struct vb_slots *s, struct vb_fds *fds)
 {
 	void *p;
-	int rc = fds->cnt == 1 ? vb_memory_map(fds->fd[0], sizeof *s->host, true, &p) : -EINVAL;
+	int rc = fds->cnt == 1 ? vb_memory_map(fds->fd[0], sizeof(struct vb_host_memory), true, &p) : -EINVAL;
 
 	if (rc)
 		return rc;
 	struct vb_host_shm *host = p;
 	if (host->magic != VB_SHM_MAGIC || host->version != VB_SHM_VERSION) {
-		vb_memory_unmap(p, sizeof *host);
+		vb_memory_unmap(p, sizeof(struct vb_host_memory));
 		return -EPROTO;
 	}
 	s->host = host;
@@ -279,7 +279,7 @@ void vb_slots_close(struct vb_slots *s)
 			close(s->slot[k].mem_fd);
 	}
 	vb_group_close(&s->group);
-	vb_memory_unmap(s->host, sizeof *s->host);
+	vb_memory_unmap(s->host, sizeof(struct vb_host_memory));
 	if (s->host_fd >= 0)
 		close(s->host_fd);
 	if (s->chest >= 0)

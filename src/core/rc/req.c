@@ -212,9 +212,35 @@ static void req_sent(struct vb_qp *qp, vb_time now)
 	sqd_check_drained(qp);
 }
 
+/*
+ * True while the receiver cannot take another packet. *room is what it could take when asked, which
+ * is once a turn, for UD once a message. The timer lets the QP look again.
+ */
+static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, vb_time now)
+{
+	const struct vb_hca_config *cfg = &qp->hca->cfg;
+
+	if (!cfg->room)
+		return false;
+	if (!qp->ops->is_connected) {
+		const struct vb_ud_dest *to = vb_swqe_ud(w);
+
+		*room = cfg->room(cfg->room_ctx, &to->path, to->dqpn, now);
+	} else if (*room == UINT64_MAX) {
+		*room = cfg->room(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
+	}
+	if (*room >= qp->mtu)
+		return false;
+	qp->req.block = VB_BLOCK_ROOM;
+	vb_timer_set(qp, VB_TIMER_ROOM, vb_time_after(now, VB_ROOM_RETRY_NS));
+	vb_qp_count(qp, VB_COUNTER_port_xmit_wait);
+	return true;
+}
+
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	struct vb_sq *sq = &qp->sq;
+	uint64_t room = UINT64_MAX;
 
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
@@ -241,10 +267,18 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
+		if (room_is_short(qp, w, &room, now))
+			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;
-		if (req_send(qp, w, b, now))
-			req_sent(qp, now);
+		if (!req_send(qp, w, b, now))
+			continue;
+
+		uint32_t len = vb_tx_wire_len(&b->pkt[b->cnt - 1]);
+
+		if (room <= UINT32_MAX)
+			room -= len < room ? len : room;
+		req_sent(qp, now);
 	}
 	return false;
 }
@@ -283,8 +317,9 @@ void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)
 
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 {
-	if (t == VB_TIMER_RNR) {
-		qp->req.state = VB_REQ_ACTIVE;
+	if (t != VB_TIMER_ACK) {
+		if (t == VB_TIMER_RNR)
+			qp->req.state = VB_REQ_ACTIVE;
 		vb_sched_activate(qp);
 		return;
 	}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How full the receive sockets of one host are. UDP over loopback drops what a receiver cannot
+ * take; an adapter's own link would have paused the sender instead. So the processes of a host
+ * share one entry per receive socket: senders add what they sent there, the receiver adds what it
+ * took, and who sends looks at the difference first. Entries are only a hint: a lost packet, a
+ * stale or a hostile value costs speed or packets, never memory.
+ */
+#ifndef VB_LINK_FLOW_H
+#define VB_LINK_FLOW_H
+
+#include <stdint.h>
+
+struct vb_flow {
+	uint64_t sent;  /* bytes, each datagram counted with VB_FLOW_OVERHEAD */
+	uint64_t taken; /* the same of what the receiver has read */
+	uint8_t rsv[48];
+};
+_Static_assert(sizeof(struct vb_flow) == 64,
+	       "one cache line, so that sockets do not disturb each other");
+
+/* What the kernel charges a receive buffer for a datagram beside its bytes, about. */
+#define VB_FLOW_OVERHEAD 1024u
+
+static inline void vb_flow_sent(struct vb_flow *f, uint32_t bytes)
+{
+	__atomic_fetch_add(&f->sent, bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
+}
+
+static inline void vb_flow_taken(struct vb_flow *f, uint32_t bytes)
+{
+	__atomic_store_n(&f->taken, f->taken + bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
+}
+
+/* The receiver found its socket empty: whatever the counts say, nothing is on its way. */
+static inline void vb_flow_empty(struct vb_flow *f)
+{
+	uint64_t sent = __atomic_load_n(&f->sent, __ATOMIC_RELAXED);
+
+	if (f->taken != sent)
+		__atomic_store_n(&f->taken, sent, __ATOMIC_RELAXED);
+}
+
+/* Bytes that wait in the socket. */
+static inline uint64_t vb_flow_backlog(const struct vb_flow *f)
+{
+	uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
+	uint64_t n = __atomic_load_n(&f->sent, __ATOMIC_RELAXED) - taken;
+
+	return (int64_t)n < 0 ? 0 : n;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the receive sockets of this host can take: the core's room callback. See link/flow.h.
+ */
+#include "node/engine_priv.h"
+
+/* A socket that nobody has read for so long is not waited for: its owner is stopped or gone. */
+#define STUCK_NS (100 * VB_MSEC)
+
+uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	struct vb_engine *e = ctx;
+	uint8_t slot = (uint8_t)dqpn;
+	const struct vb_flow *f = &e->broker.flow[slot];
+	struct vb_flow_watch *w = &e->watch[slot];
+
+	if (!vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex))
+		return UINT32_MAX; /* another host: the transport's own window has to do */
+
+	uint64_t backlog = vb_flow_backlog(f);
+	uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
+
+	if (taken != w->taken || backlog < e->flow_limit) {
+		w->taken = taken;
+		w->since = now;
+	} else if (now - w->since > STUCK_NS) {
+		return UINT32_MAX;
+	}
+	return backlog < e->flow_limit ? (uint32_t)(e->flow_limit - backlog) : 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared counts of receive sockets, and a receiver that is full, as the core sees it. */
+#include "core/hca.h"
+#include "link/flow.h"
+
+#include "cmocka_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void backlog__is_what_was_sent_and_not_taken(void **state)
+{
+	struct vb_flow f = {0};
+
+	(void)state;
+	vb_flow_sent(&f, 1000);
+	vb_flow_sent(&f, 24);
+	assert_int_equal(vb_flow_backlog(&f), 1024 + 2 * VB_FLOW_OVERHEAD);
+	vb_flow_taken(&f, 1000);
+	assert_int_equal(vb_flow_backlog(&f), 24 + VB_FLOW_OVERHEAD);
+	vb_flow_taken(&f, 24);
+	assert_int_equal(vb_flow_backlog(&f), 0);
+}
+
+static void backlog__is_not_negative_and_heals(void **state)
+{
+	struct vb_flow f = {0};
+
+	(void)state;
+	vb_flow_taken(&f, 5000); /* read before its sender has counted it */
+	assert_int_equal(vb_flow_backlog(&f), 0);
+	vb_flow_sent(&f, 5000);
+	vb_flow_sent(&f, 70000); /* this one the kernel dropped */
+	assert_true(vb_flow_backlog(&f) > 0);
+	vb_flow_empty(&f);
+	assert_int_equal(vb_flow_backlog(&f), 0);
+}
+
+static void *world_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void world_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static uint32_t test_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	(void)path, (void)now;
+	assert_int_equal(dqpn, 77);
+	return *(uint32_t *)ctx;
+}
+
+/* A UC QP at MTU 1024 with one 8 KiB message posted. */
+static struct vb_hca *world(uint32_t *room, uint8_t *bytes)
+{
+	struct vb_hca_config cfg = {.limits = vb_limits_default,
+				    .qpn_stride = 1,
+				    .qpn_first = 9,
+				    .port_cnt = 1,
+				    .room = test_room,
+				    .room_ctx = room,
+				    .alloc = world_alloc,
+				    .free = world_free};
+	struct vb_qp_init init = {.type = VB_QPT_UC, .cap = {4, 4, 1, 1, 0}};
+	struct vb_qp_attr a = {.port = 1, .path_mtu = VB_MTU_1024, .dest_qpn = 77, .path.port = 1};
+	struct vb_mr_attr region = {.iova = 0, .length = 8192, .host = bytes};
+	struct vb_hca *h;
+	struct vb_pd *pd;
+	struct vb_mr *mr;
+	struct vb_qp *qp;
+
+	cfg.port[1] = (struct vb_hca_port){.active_mtu = VB_MTU_4096, .pkey = {VB_PKEY_DEFAULT}};
+	assert_int_equal(vb_hca_create(&h, &cfg, 0), 0);
+	assert_int_equal(vb_pd_create(h, &pd), 0);
+	assert_int_equal(vb_cq_create(h, 8, NULL, &init.send_cq), 0);
+	init.recv_cq = init.send_cq;
+	assert_int_equal(vb_mr_create(pd, &region, &mr), 0);
+	assert_int_equal(vb_qp_create(pd, &init, &qp), 0);
+	a.qp_state = VB_QPS_INIT;
+	assert_int_equal(
+	    vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
+			 0),
+	    0);
+	a.qp_state = VB_QPS_RTR;
+	assert_int_equal(
+	    vb_qp_modify(
+		qp, &a, VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN, 0),
+	    0);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_SQ_PSN, 0), 0);
+
+	struct vb_sge sge = {0, 8192, vb_mr_lkey(mr)};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_SEND};
+
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	return h;
+}
+
+static uint32_t emit(struct vb_hca *h, vb_time now)
+{
+	static struct vb_tx_batch b;
+
+	b.cnt = b.seg_cnt = 0;
+	return vb_hca_poll_transmit(h, &b, now);
+}
+
+static void room__holds_packets_back_until_there_is_some(void **state)
+{
+	static uint8_t bytes[8192];
+	uint32_t room = 4000; /* three packets of 1 KiB and a bit */
+	struct vb_hca *h = world(&room, bytes);
+
+	(void)state;
+	assert_int_equal(emit(h, 0), 3);
+	room = 0;
+	assert_int_equal(vb_hca_poll_timeout(h), VB_ROOM_RETRY_NS);
+	vb_hca_handle_timeout(h, VB_ROOM_RETRY_NS);
+	assert_int_equal(emit(h, VB_ROOM_RETRY_NS), 0);
+	room = UINT32_MAX;
+	vb_hca_handle_timeout(h, 2 * VB_ROOM_RETRY_NS);
+	assert_int_equal(emit(h, 2 * VB_ROOM_RETRY_NS), 5);
+	vb_hca_destroy(h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(backlog__is_what_was_sent_and_not_taken),
+	    cmocka_unit_test(backlog__is_not_negative_and_heals),
+	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
