@@ -21,7 +21,7 @@ const struct vb_limits vb_limits_default = {
     .sge = 32,
     .sge_rd = 32,
     .inline_bytes = 1024,
-    .rd_atomic = 16,
+    .rd_atomic = 128, /* as the kernel's soft RoCE has it; a QP pays for what it asks */
     .mr_size = UINT64_MAX,
     .msg_size = 1u << 31, /* IBT-06 */
 };
