@@ -37,7 +37,7 @@ bool vb_buffer_take(struct vb_buffer *b, struct vb_buffer_account *a, uint8_t pr
 	bool lossless = b->cfg.lossless >> prio & 1;
 
 	*in_headroom = false;
-	if (lossless && (a->headroom || before + more > vb_buffer_threshold(b) ||
+	if (lossless && (a->headroom || before >= vb_buffer_threshold(b) ||
 			 b->shared_used + more > b->shared_total)) {
 		if (a->headroom + len > headroom)
 			return false;
