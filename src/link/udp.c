@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The UDP link as an object: opening and closing. The parts are udp_sock.c, udp_tx.c, udp_rx.c. */
+/* The UDP link as an object: opening and closing. The parts are udp_sock.c, udp_frame.c,
+ * udp_tx.c and udp_rx.c. */
 #include "link/udp_priv.h"
 
 #include <errno.h>
@@ -50,6 +51,7 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;
+	vb_udp_id_deltas(u->id_delta);
 	rc = vb_udp_rx_open(&u->rx);
 	if (rc)
 		goto free_link;

@@ -4,10 +4,14 @@
 #define VB_LINK_UDP_PRIV_H
 
 #include "link/udp.h"
+#include "wire/hdr.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+/* Hop limit of what asks for none, and of the sockets. */
+#define VB_UDP_HOP_LIMIT 64
 
 /* Sockets that send: one for each UDP source port in use, up to this many. */
 #define VB_UDP_SEND_SOCKS 64
@@ -39,15 +43,32 @@ struct vb_udp_socks {
 	uint32_t cnt, last;
 };
 
+/*
+ * The ICRC state behind the pseudo header. The packets of a train differ there in the IPv4
+ * identification alone, and the last one in its length.
+ */
+struct vb_udp_pseudo {
+	struct vb_icrc_udp in; /* ip_id is 0 */
+	uint32_t len;          /* that state is for; 0: none yet */
+	uint32_t state;
+};
+
 #define VB_UDP_IOV_MAX (VB_TX_BATCH_PKTS * 2 + VB_TX_BATCH_SEGS)
 #define VB_UDP_TX_CONTROL 128
 
+/* Up to so many bytes a copy costs less than an element of the kernel's gather list. */
+#define VB_UDP_COPY_MAX 1024
+#define VB_UDP_FRAME_MAX (VB_HDR_MAX + VB_UDP_COPY_MAX + VB_PAD_MAX + VB_ICRC_LEN)
+
 struct vb_udp_tx {
+	/* Of each packet of the train: headers, short payload, pad and ICRC, one behind the other.
+	 */
+	uint8_t frame[VB_TX_BATCH_PKTS * VB_UDP_FRAME_MAX];
+	uint8_t *frame_at[VB_TX_BATCH_PKTS + 1];
 	struct iovec iov[VB_UDP_IOV_MAX];
-	uint16_t iov_at[VB_TX_BATCH_PKTS + 1]; /* first iovec of each packet of a train */
-	uint8_t trailer[VB_TX_BATCH_PKTS][8];  /* pad and ICRC */
-	struct mmsghdr msg[VB_TX_BATCH_PKTS];  /* without UDP_SEGMENT: one for each packet */
-	struct vb_seg tap_seg[VB_TX_BATCH_SEGS + 2];
+	uint16_t iov_at[VB_TX_BATCH_PKTS + 1]; /* first iovec of a packet, unless it shares one */
+	uint32_t iov_cnt;
+	struct mmsghdr msg[VB_TX_BATCH_PKTS]; /* without UDP_SEGMENT: one for each packet */
 };
 
 /* One received datagram or train. */
@@ -72,7 +93,7 @@ struct vb_udp_rx {
 	uint32_t len, at, seg_len;
 	uint32_t seg_no; /* of the packet at at */
 	bool is_begun;   /* its control data is read */
-	struct vb_icrc_udp udp;
+	struct vb_udp_pseudo pseudo;
 	struct vb_counters *counters;
 };
 
@@ -80,6 +101,7 @@ struct vb_udp {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_udp_config cfg;
 	struct vb_counters nobody; /* for ports without counters */
+	uint32_t id_delta[VB_UDP_TRAIN_MAX];
 	struct vb_udp_socks socks;
 	struct vb_udp_tx tx;
 	struct vb_udp_rx rx;
@@ -100,6 +122,29 @@ struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, bool is_ipv6, uint1
 
 /* Prepares the socket of the SO_REUSEPORT group for receiving. */
 int vb_udp_sock_receive(int fd);
+
+/* udp_frame.c */
+
+/* What an IPv4 identification of k changes in the state behind the pseudo header. */
+void vb_udp_id_deltas(uint32_t delta[VB_UDP_TRAIN_MAX]);
+
+/* The ICRC state behind the pseudo header of a packet of @len bytes, BTH through ICRC, with
+ * identification @id. */
+uint32_t vb_udp_pseudo_state(struct vb_udp_pseudo *p, const uint32_t *id_delta, uint32_t len,
+			     uint32_t id);
+
+/*
+ * Lays out @cnt packets, ICRC and all, as the elements of one gather list: for one UDP_SEGMENT
+ * send, whose segments the kernel numbers 0, 1, 2 ..., or for as many sends, each with
+ * identification 0.
+ */
+void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
+		  struct vb_udp_pseudo *pseudo, const uint32_t *id_delta, bool is_one_send);
+
+/* Packet @k of those laid out last in pieces, for the tap. Returns how many, at most
+ * VB_TX_BATCH_SEGS + 2. */
+uint32_t vb_udp_frame_pieces(const struct vb_udp_tx *x, const struct vb_tx *tx, uint32_t k,
+			     struct vb_seg *piece);
 
 /* udp_tx.c, udp_rx.c: the rows of struct vb_link_ops */
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);

@@ -20,6 +20,9 @@
 /* Rounds of buffers in one call that may turn out to hold nothing but garbage. */
 #define FRUITLESS_ROUNDS 4
 
+/* Received in one call, this is a lot. */
+#define LONG_BYTES (32u << 10)
+
 int vb_udp_rx_open(struct vb_udp_rx *rx)
 {
 	rx->buf = aligned_alloc(_Alignof(struct vb_udp_rx_buf), VB_UDP_RX_BUFS * sizeof *rx->buf);
@@ -27,6 +30,34 @@ int vb_udp_rx_open(struct vb_udp_rx *rx)
 		return -ENOMEM;
 	rx->ask = 1;
 	return 0;
+}
+
+/* One datagram at a time is taken by the cheaper call. Returns how many, or -1. */
+static int receive(int fd, struct mmsghdr *msg, uint32_t cnt)
+{
+	ssize_t len;
+
+	if (cnt > 1)
+		return recvmmsg(fd, msg, cnt, MSG_DONTWAIT, NULL);
+	len = recvmsg(fd, &msg->msg_hdr, MSG_DONTWAIT);
+	msg->msg_len = len > 0 ? (unsigned)len : 0;
+	return len < 0 ? -1 : 1;
+}
+
+/*
+ * How many datagrams to ask for next time. A look at an idle socket is cheapest with one buffer;
+ * many small datagrams, with many; long trains fill the cache, and so use the same buffer again.
+ */
+static void adapt(struct vb_udp_rx *rx)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < rx->cnt; i++)
+		bytes += rx->msg[i].msg_len;
+	if (rx->cnt == 0 || bytes > LONG_BYTES)
+		rx->ask = 1;
+	else if (rx->cnt == rx->ask && rx->ask < VB_UDP_RX_BUFS)
+		rx->ask *= 2;
 }
 
 /* Waits for nothing. Returns false when no datagram is there. */
@@ -46,17 +77,13 @@ static bool fill(struct vb_udp *u)
 						     .msg_control = b->control,
 						     .msg_controllen = sizeof b->control};
 	}
-	n = recvmmsg(u->cfg.rx_fd, rx->msg, rx->ask, MSG_DONTWAIT, NULL);
+	n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
 	rx->next = 0;
 	rx->is_begun = false;
 	rx->cnt = n > 0 ? (uint32_t)n : 0;
 	if (u->cfg.flow && rx->cnt == 0)
 		vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
-	/* A look at an idle socket is cheapest with one buffer; under load the call is. */
-	if (rx->cnt == rx->ask && rx->ask < VB_UDP_RX_BUFS)
-		rx->ask *= 2;
-	else if (rx->cnt == 0)
-		rx->ask = 1;
+	adapt(rx);
 	return rx->cnt != 0;
 }
 
@@ -173,11 +200,11 @@ static bool begin_train(struct vb_udp *u)
 	p->flow_label = c.flow_label;
 	p->traffic_class = (uint8_t)c.traffic_class;
 	p->hop_limit = (uint8_t)c.hop_limit;
-	rx->udp = (struct vb_icrc_udp){.src = p->sgid,
-				       .dst = p->dgid,
-				       .sport = p->udp_sport,
-				       .dport = VB_ROCE_PORT,
-				       .ip_frag = IPV4_DF};
+	rx->pseudo = (struct vb_udp_pseudo){.in = {.src = p->sgid,
+						   .dst = p->dgid,
+						   .sport = p->udp_sport,
+						   .dport = VB_ROCE_PORT,
+						   .ip_frag = IPV4_DF}};
 	if (u->cfg.flow && u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex))
 		vb_flow_taken(&u->cfg.flow[u->cfg.slot], rx->len);
 	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
@@ -187,41 +214,37 @@ static bool begin_train(struct vb_udp *u)
 	return true;
 }
 
-static uint32_t icrc_of(const struct vb_icrc_udp *in, const uint8_t *pkt, uint32_t len)
-{
-	uint32_t crc = vb_icrc_start(in, len);
-
-	crc = vb_icrc_headers(crc, pkt, VB_BTH_LEN);
-	return vb_icrc_bytes(crc, pkt + VB_BTH_LEN, len - PACKET_MIN);
-}
-
 /*
  * The ICRC covers the IPv4 identification, which a UDP socket does not see. Senders like this one
- * number the segments of a train; others, as rxe, put any number there, or leave DF off.
+ * number the segments of a train; others, as rxe, put any number there, or leave DF off: *udp says
+ * what it was. @pkt is not changed in the end.
  */
-static bool check_icrc(struct vb_icrc_udp *in, uint32_t seg_no, const uint8_t *pkt, uint32_t len)
+static bool check_icrc(struct vb_udp *u, uint32_t seg_no, uint8_t *pkt, uint32_t len,
+		       struct vb_icrc_udp *udp)
 {
-	uint32_t got = vb_icrc_read(pkt + len - VB_ICRC_LEN), crc;
+	struct vb_udp_pseudo *p = &u->rx.pseudo;
+	uint32_t got = vb_icrc_read(pkt + len - VB_ICRC_LEN);
+	uint32_t crc = vb_udp_pseudo_state(p, u->id_delta, len, seg_no);
 
-	in->ip_id = (uint16_t)seg_no;
-	in->ip_frag = IPV4_DF;
-	crc = icrc_of(in, pkt, len);
+	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
+	*udp = p->in;
+	udp->ip_id = (uint16_t)seg_no;
 	if (crc == got)
 		return true;
-	if (!vb_gid_is_ipv4(&in->src))
+	if (!vb_gid_is_ipv4(&udp->src))
 		return false;
-	if (vb_icrc_solve_id(crc, got, in->ip_id, vb_icrc_behind_id(len), &in->ip_id))
+	if (vb_icrc_solve_id(crc, got, udp->ip_id, vb_icrc_behind_id(len), &udp->ip_id))
 		return true;
-	in->ip_frag = 0;
-	crc = icrc_of(in, pkt, len);
-	return vb_icrc_solve_id(crc, got, in->ip_id, vb_icrc_behind_id(len), &in->ip_id);
+	udp->ip_frag = 0;
+	crc = vb_icrc_packet(vb_icrc_start(udp, len), pkt, len - VB_ICRC_LEN);
+	return vb_icrc_solve_id(crc, got, udp->ip_id, vb_icrc_behind_id(len), &udp->ip_id);
 }
 
-static void tap_received(struct vb_udp *u, const struct vb_path *p, const uint8_t *pkt,
-			 uint32_t len)
+static void tap_received(struct vb_udp *u, const struct vb_icrc_udp *udp, const struct vb_path *p,
+			 const uint8_t *pkt, uint32_t len)
 {
 	struct vb_seg seg = {pkt, len};
-	struct vb_udp_tap tap = {.udp = u->rx.udp,
+	struct vb_udp_tap tap = {.udp = *udp,
 				 .flow_label = p->flow_label,
 				 .port = p->port,
 				 .traffic_class = p->traffic_class,
@@ -237,22 +260,23 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 {
 	struct vb_udp_rx *rx = &u->rx;
 	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
-	const uint8_t *pkt = b->data + rx->at;
+	uint8_t *pkt = b->data + rx->at;
 	uint32_t left = rx->len - rx->at, len = rx->seg_len < left ? rx->seg_len : left;
 	uint32_t seg_no = rx->seg_no++;
+	struct vb_icrc_udp udp;
 
 	rx->at += len;
 	if (len < PACKET_MIN) {
 		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
 		return false;
 	}
-	if (!check_icrc(&rx->udp, seg_no, pkt, len)) {
+	if (!check_icrc(u, seg_no, pkt, len, &udp)) {
 		vb_count(rx->counters, VB_COUNTER_rx_icrc_encapsulated);
 		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
 		return false;
 	}
 	if (vb_udp_is_tapped(u))
-		tap_received(u, &b->path, pkt, len);
+		tap_received(u, &udp, &b->path, pkt, len);
 	*out = (struct vb_rx){
 	    .pkt = pkt, .len = len - VB_ICRC_LEN, .avail = len - VB_ICRC_LEN, .path = &b->path};
 	return true;
@@ -275,8 +299,8 @@ static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 	vb_count_add(rx->counters, VB_COUNTER_port_rcv_packets, n);
 	vb_count_add(rx->counters, VB_COUNTER_port_rcv_data, bytes / 4);
 	vb_count_add(rx->counters,
-		     vb_udp_is_multicast(&rx->udp.dst) ? VB_COUNTER_multicast_rcv_packets
-						       : VB_COUNTER_unicast_rcv_packets,
+		     vb_udp_is_multicast(&rx->pseudo.in.dst) ? VB_COUNTER_multicast_rcv_packets
+							     : VB_COUNTER_unicast_rcv_packets,
 		     n);
 	return n;
 }

@@ -19,7 +19,6 @@
 
 #define RX_BUFFER_BYTES (8 << 20)
 #define TX_BUFFER_BYTES (1 << 20)
-#define DEFAULT_TTL 64
 
 static int set_int(int fd, int level, int name, int value)
 {
@@ -57,8 +56,8 @@ static int set_send_options(int fd, bool is_ipv6)
 		rc = is_ipv6 ? set_int(fd, level, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO)
 			     : set_int(fd, level, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	if (rc == 0)
-		rc = is_ipv6 ? set_int(fd, level, IPV6_UNICAST_HOPS, DEFAULT_TTL)
-			     : set_int(fd, level, IP_TTL, DEFAULT_TTL);
+		rc = is_ipv6 ? set_int(fd, level, IPV6_UNICAST_HOPS, VB_UDP_HOP_LIMIT)
+			     : set_int(fd, level, IP_TTL, VB_UDP_HOP_LIMIT);
 	if (rc)
 		return rc;
 	/* As large as allowed; smaller ones only make a full link more frequent. */

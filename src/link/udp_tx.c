@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sending: runs of packets with one path and one length become trains, one UDP_SEGMENT send each.
- * The kernel gathers headers, payload and trailer from where they are; payload is read twice, here
- * for the ICRC and by the kernel, and copied by the kernel alone.
- *
- * Payload is the application's memory. What it writes there while a packet is being sent may spoil
- * the ICRC, and then the receiver drops the packet and the transport sends it again. Memory that
- * it registered has to stay mapped until deregistered, as with any adapter that has no pages of its
- * own pinned: unmapped earlier, the send is refused (EFAULT, a discard) if the kernel finds it, and
- * is a SIGSEGV in the application's process if the CRC does.
  */
 #include "link/udp_priv.h"
 
@@ -21,8 +13,6 @@
 
 #define IPV4_DF 0x4000
 #define BTH_DQPN 5 /* offset of the 3 bytes */
-
-_Static_assert(VB_UDP_IOV_MAX <= 1024, "UIO_MAXIOV");
 
 /* A train of packets of one batch on its way. */
 struct train {
@@ -78,41 +68,12 @@ static void icrc_inputs(const struct train *t, struct vb_icrc_udp *in)
 				   .ip_frag = IPV4_DF};
 }
 
-/* Lays out packet @k at iovec @at. Returns the iovec behind it. */
-static uint32_t build_packet(struct vb_udp_tx *x, const struct train *t, uint32_t k, uint32_t at,
-			     const struct vb_icrc_udp *in)
+static void frame_train(struct vb_udp *u, const struct train *t, bool is_one_send)
 {
-	const struct vb_tx *tx = &t->pkt[k];
-	uint8_t *trailer = x->trailer[k];
-	uint32_t crc = vb_icrc_start(in, vb_tx_wire_len(tx));
+	struct vb_udp_pseudo pseudo = {.len = 0};
 
-	x->iov_at[k] = (uint16_t)at;
-	x->iov[at++] = (struct iovec){(void *)(uintptr_t)tx->hdr, tx->hdr_len};
-	crc = vb_icrc_headers(crc, tx->hdr, tx->hdr_len);
-	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
-		crc = vb_icrc_bytes(crc, tx->seg[i].p, tx->seg[i].len);
-		x->iov[at++] = (struct iovec){(void *)(uintptr_t)tx->seg[i].p, tx->seg[i].len};
-	}
-	memset(trailer, 0, VB_PAD_MAX);
-	crc = vb_icrc_bytes(crc, trailer, tx->pad);
-	vb_icrc_finish(crc, trailer + tx->pad);
-	x->iov[at++] = (struct iovec){trailer, tx->pad + VB_ICRC_LEN};
-	return at;
-}
-
-/* Lays out the train. The kernel numbers the segments of one send 0, 1, 2 ...; separate datagrams
- * all have identification 0. */
-static void build_train(struct vb_udp_tx *x, const struct train *t, bool is_one_send)
-{
-	struct vb_icrc_udp in;
-	uint32_t at = 0;
-
-	icrc_inputs(t, &in);
-	for (uint32_t k = 0; k < t->cnt; k++) {
-		in.ip_id = is_one_send ? (uint16_t)k : 0;
-		at = build_packet(x, t, k, at, &in);
-	}
-	x->iov_at[t->cnt] = (uint16_t)at;
+	icrc_inputs(t, &pseudo.in);
+	vb_udp_frame(&u->tx, t->pkt, t->cnt, &pseudo, u->id_delta, is_one_send);
 }
 
 /* Everything of a message but its bytes. */
@@ -149,7 +110,7 @@ static void address_ipv4(struct envelope *e, const struct vb_path *p)
 	add_control(&e->msg, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
 	if (tos != 0)
 		add_control(&e->msg, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
-	if (ttl != 0)
+	if (ttl != 0 && ttl != VB_UDP_HOP_LIMIT)
 		add_control(&e->msg, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
 }
 
@@ -172,7 +133,7 @@ static void address_ipv6(struct envelope *e, const struct vb_path *p, uint32_t i
 	add_control(&e->msg, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
 	if (tclass != 0)
 		add_control(&e->msg, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass);
-	if (hops != 0)
+	if (hops != 0 && hops != VB_UDP_HOP_LIMIT)
 		add_control(&e->msg, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof hops);
 }
 
@@ -192,22 +153,17 @@ static bool is_full(int err)
 
 static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint16_t ip_id)
 {
-	struct vb_udp_tx *x = &u->tx;
+	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
 	struct vb_udp_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
 				 .port = t->path->port,
 				 .traffic_class = t->path->traffic_class,
 				 .hop_limit = t->path->hop_limit,
 				 .sent = true,
-				 .seg_cnt = x->iov_at[k + 1] - (uint32_t)x->iov_at[k],
-				 .seg = x->tap_seg};
+				 .seg_cnt = vb_udp_frame_pieces(&u->tx, &t->pkt[k], k, piece),
+				 .seg = piece};
 
 	icrc_inputs(t, &tap.udp);
 	tap.udp.ip_id = ip_id;
-	for (uint32_t i = 0; i < tap.seg_cnt; i++) {
-		const struct iovec *v = &x->iov[x->iov_at[k] + i];
-
-		x->tap_seg[i] = (struct vb_seg){v->iov_base, (uint32_t)v->iov_len};
-	}
 	u->cfg.tap(u->cfg.ctx, &tap);
 }
 
@@ -248,7 +204,7 @@ static uint32_t send_singly(struct vb_udp *u, struct train *t)
 	struct envelope e;
 	uint32_t k = 0;
 
-	build_train(x, t, false);
+	frame_train(u, t, false);
 	address_train(u, t, &e);
 	for (uint32_t i = 0; i < t->cnt; i++) {
 		x->msg[i].msg_hdr = e.msg;
@@ -283,12 +239,12 @@ static uint32_t send_segmented(struct vb_udp *u, struct train *t)
 	struct envelope e;
 	int err;
 
-	build_train(x, t, true);
+	frame_train(u, t, true);
 	address_train(u, t, &e);
 	if (t->cnt > 1)
 		add_control(&e.msg, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg);
 	e.msg.msg_iov = x->iov;
-	e.msg.msg_iovlen = x->iov_at[t->cnt];
+	e.msg.msg_iovlen = x->iov_cnt;
 	if (sendmsg(t->sock->fd, &e.msg, MSG_DONTWAIT) >= 0) {
 		count_sent(u, t, 0, t->cnt, true);
 		return t->cnt;

@@ -19,9 +19,8 @@
 /* The state behind the 8 bytes 0xFF that stand for the LRH. */
 #define STATE_AFTER_LRH 0xdebb20e3u
 
-#define BTH_RESV8A                                                                                 \
-	4 /* offset of the byte that holds FECN and BECN, the only masked one of a BTH             \
-	   */
+/* Offset of the byte that holds FECN and BECN, the only masked one of a BTH. */
+#define BTH_RESV8A 4
 
 static uint32_t crc_continue(uint32_t state, const uint8_t *p, size_t len)
 {
@@ -77,6 +76,16 @@ uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len)
 	masked[BTH_RESV8A] = 0xff;
 	crc = crc_continue(crc, masked, n);
 	return len > n ? crc_continue(crc, hdr + n, len - n) : crc;
+}
+
+uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len)
+{
+	uint8_t resv8a = pkt[BTH_RESV8A];
+
+	pkt[BTH_RESV8A] = 0xff;
+	crc = crc_continue(crc, pkt, len);
+	pkt[BTH_RESV8A] = resv8a;
+	return crc;
 }
 
 uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len)

@@ -33,6 +33,10 @@ uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload);
 /* Continues over the headers at @hdr, masking resv8a of the BTH. @len >= VB_BTH_LEN. */
 uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len);
 
+/* The same over headers and what follows them in one piece, in memory that may be written: resv8a
+ * is set for the time of the call. */
+uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len);
+
 /* Continues over plain bytes (payload and pad). */
 uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len);
 

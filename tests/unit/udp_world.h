@@ -26,7 +26,9 @@ struct fixture {
 	uint8_t payload[VB_TX_BATCH_PKTS * PAYLOAD_MAX];
 	uint8_t port; /* what port_of answers */
 	uint32_t tap_on, tap_cnt;
-	struct vb_udp_tap tap[2 * VB_TX_BATCH_PKTS];
+	struct vb_udp_tap tap[16]; /* what the tap saw, and the bytes */
+	uint32_t tap_len[16];
+	uint8_t tap_bytes[16][PAYLOAD_MAX + VB_HDR_MAX];
 };
 
 static const uint32_t families[] = {4, 6};
@@ -46,7 +48,14 @@ static inline void tap(void *ctx, const struct vb_udp_tap *t)
 	struct fixture *f = ctx;
 
 	assert_true(f->tap_cnt < sizeof f->tap / sizeof f->tap[0]);
-	f->tap[f->tap_cnt++] = *t;
+	f->tap[f->tap_cnt] = *t;
+	f->tap_len[f->tap_cnt] = 0;
+	for (uint32_t i = 0; i < t->seg_cnt; i++) {
+		memcpy(f->tap_bytes[f->tap_cnt] + f->tap_len[f->tap_cnt], t->seg[i].p,
+		       t->seg[i].len);
+		f->tap_len[f->tap_cnt] += t->seg[i].len;
+	}
+	f->tap_cnt++;
 }
 
 static inline int rx_socket(int family)

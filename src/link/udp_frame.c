@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From packets to what a send gathers: headers, payload, pad and ICRC. Long payload is read twice
+ * where it is, here for the ICRC and by the kernel, and copied by the kernel alone; short payload
+ * is copied here, which is cheaper than to have the kernel gather it. IBA 7.8.1, A17
+ *
+ * Payload is the application's memory. What it writes to long payload while a packet is being sent
+ * may spoil the ICRC, and then the receiver drops the packet and the transport sends it again.
+ * Memory that it registered has to stay mapped until deregistered, for this adapter has no pages of
+ * its own pinned: unmapped earlier, the send is refused (EFAULT, a discard) if the kernel finds it,
+ * and is a SIGSEGV in the application's process if it is found here.
+ */
+#include "link/udp_priv.h"
+
+#include <string.h>
+
+_Static_assert(VB_UDP_IOV_MAX <= 1024, "UIO_MAXIOV");
+
+/* A CRC is linear: what an identification changes does not depend on the rest. */
+void vb_udp_id_deltas(uint32_t delta[VB_UDP_TRAIN_MAX])
+{
+	struct vb_icrc_udp in = {.src.b = {[10] = 0xff, [11] = 0xff}};
+	uint32_t zero = vb_icrc_start(&in, 0);
+
+	for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++) {
+		in.ip_id = (uint16_t)k;
+		delta[k] = vb_icrc_start(&in, 0) ^ zero;
+	}
+}
+
+uint32_t vb_udp_pseudo_state(struct vb_udp_pseudo *p, const uint32_t *id_delta, uint32_t len,
+			     uint32_t id)
+{
+	if (p->len != len) {
+		p->len = len;
+		p->in.ip_id = 0;
+		p->state = vb_icrc_start(&p->in, len);
+	}
+	if (id == 0 || !vb_gid_is_ipv4(&p->in.src))
+		return p->state;
+	if (id < VB_UDP_TRAIN_MAX)
+		return p->state ^ id_delta[id];
+
+	struct vb_icrc_udp in = p->in;
+
+	in.ip_id = (uint16_t)id;
+	return vb_icrc_start(&in, len);
+}
+
+/* Appends to the gather list; bytes right behind those before join them, if they may. */
+static void gather(struct vb_udp_tx *x, const void *p, size_t len, bool may_join)
+{
+	struct iovec *last = &x->iov[x->iov_cnt];
+
+	if (may_join && x->iov_cnt != 0 && (uint8_t *)last[-1].iov_base + last[-1].iov_len == p) {
+		last[-1].iov_len += len;
+		return;
+	}
+	*last = (struct iovec){(void *)(uintptr_t)p, len};
+	x->iov_cnt++;
+}
+
+/* Ends the packet at @at: pad and ICRC. */
+static uint8_t *put_trailer(uint8_t *at, uint32_t pad, uint32_t crc)
+{
+	vb_icrc_finish(crc, at + pad);
+	return at + pad + VB_ICRC_LEN;
+}
+
+/* Headers, payload, pad and ICRC in one piece at @at. Returns the place behind it. */
+static uint8_t *frame_short(struct vb_udp_tx *x, const struct vb_tx *tx, uint8_t *at, uint32_t crc,
+			    bool may_join)
+{
+	uint8_t *p = at + tx->hdr_len;
+
+	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
+		memcpy(p, tx->seg[i].p, tx->seg[i].len);
+		p += tx->seg[i].len;
+	}
+	memset(p, 0, VB_PAD_MAX);
+	crc = vb_icrc_packet(crc, at, (size_t)(p - at) + tx->pad);
+	p = put_trailer(p, tx->pad, crc);
+	gather(x, at, (size_t)(p - at), may_join);
+	return p;
+}
+
+/* Headers at @at, pad and ICRC behind them, payload from where it is. */
+static uint8_t *frame_long(struct vb_udp_tx *x, const struct vb_tx *tx, uint8_t *at, uint32_t crc,
+			   bool may_join)
+{
+	uint8_t *trailer = at + tx->hdr_len, *end;
+
+	gather(x, at, tx->hdr_len, may_join);
+	crc = vb_icrc_packet(crc, at, tx->hdr_len);
+	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
+		crc = vb_icrc_bytes(crc, tx->seg[i].p, tx->seg[i].len);
+		gather(x, tx->seg[i].p, tx->seg[i].len, false);
+	}
+	memset(trailer, 0, VB_PAD_MAX);
+	crc = vb_icrc_bytes(crc, trailer, tx->pad);
+	end = put_trailer(trailer, tx->pad, crc);
+	gather(x, trailer, (size_t)(end - trailer), false);
+	return end;
+}
+
+void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
+		  struct vb_udp_pseudo *pseudo, const uint32_t *id_delta, bool is_one_send)
+{
+	uint8_t *at = x->frame;
+
+	x->iov_cnt = 0;
+	for (uint32_t k = 0; k < cnt; k++) {
+		const struct vb_tx *tx = &pkt[k];
+		uint32_t crc =
+		    vb_udp_pseudo_state(pseudo, id_delta, vb_tx_wire_len(tx), is_one_send ? k : 0);
+
+		x->frame_at[k] = at;
+		x->iov_at[k] = (uint16_t)x->iov_cnt;
+		memcpy(at, tx->hdr, tx->hdr_len);
+		at = (tx->payload_len <= VB_UDP_COPY_MAX ? frame_short : frame_long)(x, tx, at, crc,
+										     is_one_send);
+	}
+	x->frame_at[cnt] = at;
+	x->iov_at[cnt] = (uint16_t)x->iov_cnt;
+}
+
+uint32_t vb_udp_frame_pieces(const struct vb_udp_tx *x, const struct vb_tx *tx, uint32_t k,
+			     struct vb_seg *piece)
+{
+	const uint8_t *at = x->frame_at[k];
+	uint32_t len = (uint32_t)(x->frame_at[k + 1] - at), n = 0;
+
+	if (tx->payload_len <= VB_UDP_COPY_MAX) {
+		piece[n++] = (struct vb_seg){at, len};
+		return n;
+	}
+	piece[n++] = (struct vb_seg){at, tx->hdr_len};
+	for (uint32_t i = 0; i < tx->seg_cnt; i++)
+		piece[n++] = tx->seg[i];
+	piece[n++] = (struct vb_seg){at + tx->hdr_len, len - tx->hdr_len};
+	return n;
+}
