@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the Linux RoCE drivers take it when the application gives none. */
+/* As Linux takes it. 0 and 1 do not mean an IP TTL: InfiniBand programs write them for a path that
+ * no router is on, and a packet with TTL 1 would not reach a peer behind one. */
 #define HOP_LIMIT_DEFAULT 64
 
 static const struct vb_gid gid_none;
@@ -24,7 +25,7 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	    .port = c->port,
 	    .sl = attr->sl & 0xf,
 	    .traffic_class = attr->grh.traffic_class,
-	    .hop_limit = attr->grh.hop_limit ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT,
+	    .hop_limit = attr->grh.hop_limit > 1 ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT,
 	};
 	memcpy(path->dgid.b, attr->grh.dgid.raw, sizeof path->dgid.b);
 	/* A packet has addresses of one family. */
