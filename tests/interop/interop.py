@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Real programs between this adapter and rdma_rxe of a Linux kernel that runs in an emulator.
 
-  interop.py [--build DIR] [--short] [--list] [-k PATTERN]... [-v]
+  interop.py [--build DIR] [--short] [--list] [-k PATTERN]... [--keep DIR] [--times N] [-v]
 
 VERBENA_RXE_PEER names the folder of the rig, a program rxe-peer that boots a kernel with rdma_rxe and
 gives a namespace connected to it. Without it everything is skipped. Every packet of every run is
@@ -11,6 +11,7 @@ captured on the switch between both and its ICRC checked. Closes with "N passed,
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ import icrc  # noqa: E402
 HOST = {4: "10.77.0.1", 6: "fd77:0:0:77::1"}
 GUEST = {4: "10.77.0.2", 6: "fd77:0:0:77::2"}
 GUEST_GID = {4: "1", 6: "2"}
+# An emulated kernel on a busy machine may say nothing for half a second: ACK timeout 1 s.
+PERFTEST = ["-F", "-u", "18"]
 IFNAME = "rdma0"
 
 
@@ -69,7 +72,8 @@ class Rig:
 
 
 class Interop:
-    def __init__(self, rig, build):
+    def __init__(self, rig, build, keep):
+        self.keep = keep # where captures of failed runs go, or None
         self.rig, self.verbena = rig, os.path.join(os.path.abspath(build), "verbena")
         self.port = 21000
         self.packets = 0
@@ -113,11 +117,11 @@ class Interop:
         client_at = "guest" if server_at == "host" else "host"
         start = {"host": self.rig.on_host, "guest": self.rig.on_guest}
         folder = tempfile.mkdtemp(prefix="verbena-interop-")
-        path = os.path.join(folder, "wire.pcap")
+        path, good = os.path.join(folder, "wire.pcap"), False
         inst = self.rig.environment["RXE_PEER_INSTANCE"]
-        dump = self.rig.start("tcpdump", ["ip", "netns", "exec", f"{inst}-sw", "tcpdump", "-i", "d1", "-U", "--immediate-mode",
-                                          "-s", "0", "-B", "65536", "-Z", "root", "-w", path,
-                                          "udp port 4791"])
+        dump = self.rig.start("tcpdump", ["ip", "netns", "exec", f"{inst}-sw", "tcpdump", "-i", "d1", "-U",
+                                          "--immediate-mode", "-s", "0", "-B", "65536", "-Z",
+                                          "root", "-w", path, "udp port 4791"])
         try:
             dump.wait_output("listening on")
             server = start[server_at](self.argv(server_at, program, version, options),
@@ -138,11 +142,12 @@ class Interop:
                 if re.search("invalid data|mismatch", p.output()):
                     raise Failure(f"{server.story()}\n{client.story()}")
             self.check_packets(dump, path)
+            good = True
         finally:
             self.rig.end_programs()
-            for name in os.listdir(folder):
-                os.remove(os.path.join(folder, name))
-            os.rmdir(folder)
+            if self.keep and not good:
+                shutil.copy(path, os.path.join(self.keep, f"{program}-{server_at}-{self.port}.pcap"))
+            shutil.rmtree(folder)
 
     def check_packets(self, dump, path):
         time.sleep(0.1) # the last packets are on their way to the file
@@ -171,20 +176,20 @@ def cases(short):
                                  ["-n", "100", "-s", "10000", "-m", mtu] + (["-c"] if kind != "srq" else [])))
                 for verb in ("write", "read", "send"):
                     made.append((f"perftest.{verb}.{tag}", server, f"ib_{verb}_bw", version,
-                                 ["-F", "-n", "100", "-s", "20000", "-m", mtu]))
+                                 [*PERFTEST, "-n", "100", "-s", "20000", "-m", mtu]))
             tag = f"ipv{version}.server_{server}"
             made.append((f"pingpong.ud.{tag}", server, "ibv_ud_pingpong", version, ["-n", "100", "-c"]))
             made.append((f"pingpong.rc_events.{tag}", server, "ibv_rc_pingpong", version,
                          ["-n", "100", "-e", "-c"]))
             for program in ("ib_atomic_bw", "ib_atomic_lat", "ib_write_lat", "ib_send_lat", "ib_read_lat"):
-                made.append((f"perftest.{program[3:]}.{tag}", server, program, version, ["-F", "-n", "100"]))
+                made.append((f"perftest.{program[3:]}.{tag}", server, program, version, [*PERFTEST, "-n", "100"]))
             for transport in ("UC", "UD"):
                 made.append((f"perftest.send_{transport.lower()}.{tag}", server, "ib_send_bw", version,
-                             ["-F", "-n", "50", "-s", "1024", "-c", transport]))
+                             [*PERFTEST, "-n", "50", "-s", "1024", "-c", transport]))
             made.append((f"perftest.write_both_ways.{tag}", server, "ib_write_bw", version,
-                         ["-F", "-n", "100", "-b", "-q", "4"]))
+                         [*PERFTEST, "-n", "50", "-b", "-q", "4"]))
             made.append((f"perftest.cas.{tag}", server, "ib_atomic_bw", version,
-                         ["-F", "-n", "100", "-A", "CMP_AND_SWAP"]))
+                         [*PERFTEST, "-n", "100", "-A", "CMP_AND_SWAP"]))
     if short:
         made = [c for c in made if "mtu1024" in c[0] and ("ipv4" in c[0]) == (c[1] == "host")] + \
                [c for c in made if "mtu" not in c[0] and ("ipv6" in c[0]) == (c[1] == "host")]
@@ -197,9 +202,12 @@ def main():
     parser.add_argument("--short", action="store_true", help="a quarter of the cases, all kinds")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[])
+    parser.add_argument("--keep", metavar="DIR", help="where to put the captures of failed runs")
+    parser.add_argument("--times", type=int, default=1, help="run each case so often")
     parser.add_argument("-v", action="store_true", help="print every case, not only the bad ones")
     args = parser.parse_args()
     chosen = [c for c in cases(args.short) if not args.k or any(re.search(k, c[0]) for k in args.k)]
+    chosen *= args.times
     if args.list:
         print("\n".join(c[0] for c in chosen))
         return 0
@@ -219,7 +227,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         rig.call("up", seconds=600)
-        interop = Interop(rig, args.build)
+        interop = Interop(rig, args.build, args.keep)
         interop.find_device()
         for name, server_at, program, version, options in chosen:
             start = time.monotonic()
