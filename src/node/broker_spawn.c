@@ -20,10 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define STACK_BYTES (256 << 10)
+/* Three for each client, and some. */
+#define BROKER_FILES_MIN 1024
 
 extern char **environ;
 
@@ -166,11 +169,27 @@ static int wait_ready(int fd, int timeout_ms, char *why, size_t why_size)
 	return -EIO;
 }
 
+/* A broker inherits the limits of the program that happens to start it, and serves all others. */
+static int check_limits(char *why, size_t why_size)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_max >= BROKER_FILES_MIN)
+		return 0;
+	snprintf(why, why_size,
+		 "the hard limit of open files is %lu and the broker, which serves all programs of "
+		 "this host, needs %d; raise it ('ulimit -Hn') or start another program first",
+		 (unsigned long)files.rlim_max, BROKER_FILES_MIN);
+	return -EMFILE;
+}
+
 int vb_broker_spawn(int timeout_ms, char *why, size_t why_size)
 {
 	char path[PATH_MAX];
 	int fd[2];
 
+	if (check_limits(why, why_size))
+		return -EMFILE;
 	if (vb_verbena_path(path, sizeof path)) {
 		snprintf(why, why_size,
 			 "cannot find the 'verbena' program beside libverbena.so; set VERBENA_BIN "

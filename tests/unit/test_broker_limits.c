@@ -107,6 +107,27 @@ static void connect__no_broker_program(void **state)
 	unsetenv("VERBENA_BIN");
 }
 
+/* A program with few descriptors does not start a broker for the whole host that has as few. */
+static void connect__too_few_files_for_a_broker(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0) {
+		const struct rlimit few = {100, 100};
+		struct vb_broker_client c;
+		bool refused = setrlimit(RLIMIT_NOFILE, &few) == 0 &&
+			       vb_broker_connect(&c, broker_why, sizeof broker_why) == -EMFILE &&
+			       strstr(broker_why, "ulimit -Hn");
+
+		_exit(refused ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 /* A process of the same user that is no client of verbena has the port. */
 static void connect__port_taken(void **state)
 {
@@ -215,6 +236,7 @@ int main(void)
 	    cmocka_unit_test(connect__all_slots_taken),
 	    cmocka_unit_test(connect__descriptors_run_out),
 	    cmocka_unit_test(connect__no_broker_program),
+	    cmocka_unit_test(connect__too_few_files_for_a_broker),
 	    cmocka_unit_test(connect__port_taken),
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(broker__refuses_another_user),
