@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICRC: CRC-32 (0x04C11DB7, reflected), computed by ISA-L. A CRC state here is the bare register;
- * crc32_gzip_refl() takes and returns its complement. IBA 7.8.1, A17.3.2; facts B.3
+ * ICRC: CRC-32 over what a packet looks like with the changing fields set to ones. A CRC state here
+ * is the bare register. IBA 7.8.1, A17.3.2; facts B.3
  */
 #include "wire/icrc.h"
 
 #include "wire/be.h"
+#include "wire/crc.h"
 #include "wire/hdr.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
 
 #define IPV4_HDR_LEN 20
@@ -21,11 +21,6 @@
 
 /* Offset of the byte that holds FECN and BECN, the only masked one of a BTH. */
 #define BTH_RESV8A 4
-
-static uint32_t crc_continue(uint32_t state, const uint8_t *p, size_t len)
-{
-	return ~crc32_gzip_refl(~state, p, len);
-}
 
 static size_t pseudo_ipv4(const struct vb_icrc_udp *u, uint32_t udp_len, uint8_t *p)
 {
@@ -64,7 +59,7 @@ uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload)
 	be16_put(pseudo + n + 2, u->dport);
 	be16_put(pseudo + n + 4, (uint16_t)udp_len);
 	be16_put(pseudo + n + 6, 0xffff); /* checksum */
-	return crc_continue(STATE_AFTER_LRH, pseudo, n + UDP_HDR_LEN);
+	return vb_crc32(STATE_AFTER_LRH, pseudo, n + UDP_HDR_LEN);
 }
 
 uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len)
@@ -74,8 +69,8 @@ uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len)
 
 	memcpy(masked, hdr, n);
 	masked[BTH_RESV8A] = 0xff;
-	crc = crc_continue(crc, masked, n);
-	return len > n ? crc_continue(crc, hdr + n, len - n) : crc;
+	crc = vb_crc32(crc, masked, n);
+	return len > n ? vb_crc32(crc, hdr + n, len - n) : crc;
 }
 
 uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len)
@@ -83,14 +78,14 @@ uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len)
 	uint8_t resv8a = pkt[BTH_RESV8A];
 
 	pkt[BTH_RESV8A] = 0xff;
-	crc = crc_continue(crc, pkt, len);
+	crc = vb_crc32(crc, pkt, len);
 	pkt[BTH_RESV8A] = resv8a;
 	return crc;
 }
 
 uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len)
 {
-	return len != 0 ? crc_continue(crc, p, len) : crc;
+	return len != 0 ? vb_crc32(crc, p, len) : crc;
 }
 
 void vb_icrc_finish(uint32_t crc, uint8_t *out)

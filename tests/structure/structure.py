@@ -36,12 +36,13 @@ PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",
 }
-EXTRA_SYSTEM_HEADERS = {"wire": {"isa-l/crc.h", "isa-l.h"}}
+EXTRA_SYSTEM_HEADERS = {"wire": {"isa-l/crc.h", "isa-l.h", "immintrin.h"}}
 PURE_SYMBOLS = {
     "memcpy", "memmove", "memset", "memcmp", "strlen", "strcmp", "strncmp", "memchr",
     "__assert_fail", "__stack_chk_fail", "_GLOBAL_OFFSET_TABLE_",
 }
-EXTRA_SYMBOLS = {"wire": {"crc32_gzip_refl"}}
+# __cpu_*: what the compiler found out about the processor when the program started.
+EXTRA_SYMBOLS = {"wire": {"crc32_gzip_refl", "__cpu_model", "__cpu_features2"}}
 # What sanitizers call, and integer arithmetic that the compiler has no instruction for.
 SANITIZER_SYMBOL = re.compile(r"^__(asan|ubsan|tsan|sanitizer|lsan|odr_asan|sancov)")
 ARITHMETIC_SYMBOL = re.compile(r"^__(popcount|clz|ctz|u?div|u?mod|mul|ashl|lshr|ashr)[sdt]i[0-9]$")
