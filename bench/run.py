@@ -16,8 +16,6 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BUILD = os.path.join(ROOT, "build", "release")
-VERBENA = os.path.join(BUILD, "verbena")
 SECONDS = 60  # the longest that one program may take
 
 
@@ -91,10 +89,12 @@ def pair(server_argv, client_argv, port):
 
 
 class Adapter:
-    """The device on loopback."""
+    """The device on loopback, and the programs of one build."""
 
-    def __init__(self):
-        devices = json.loads(subprocess.check_output([VERBENA, "devices", "--json"], timeout=SECONDS))
+    def __init__(self, build):
+        self.build = build
+        self.verbena = os.path.join(build, "verbena")
+        devices = json.loads(subprocess.check_output([self.verbena, "devices", "--json"], timeout=SECONDS))
         device = next(d for d in devices if d["netdev"] == "lo")
         self.name = device["name"]
         self.gid = next(g["index"] for g in device["gids"] if g["gid"] == "::ffff:127.0.0.1")
@@ -102,7 +102,7 @@ class Adapter:
     def perftest(self, program, *options):
         """The numbers of the last line of a perftest program's table."""
         port = free_port()
-        argv = [VERBENA, "run", "--", program, "-d", self.name, "-x", str(self.gid), "-F",
+        argv = [self.verbena, "run", "--", program, "-d", self.name, "-x", str(self.gid), "-F",
                 "-p", str(port), *options]
         out = pair(argv, argv + ["127.0.0.1"], port)
         rows = re.findall(r"^\s*\d[\d. \t]+$", out, re.MULTILINE)
@@ -119,13 +119,18 @@ class Adapter:
         """us, the median (t_typical)."""
         return self.perftest(program, "-s", "2", "-n", "50000")[4]
 
+    def bare(self, name):
+        """What a program of bench/ without an adapter prints."""
+        return Program([os.path.join(self.build, "bench", name)]).finish()
+
+    def adapted(self, name, *args):
+        """What a program of bench/ with the adapter prints."""
+        return Program([self.verbena, "run", "--", os.path.join(self.build, "bench", name), self.name,
+                        *args]).finish()
+
     def message_rate(self):
         """Messages of 8 bytes per second, millions."""
         return self.perftest("ib_write_bw", "-s", "8", "-m", "4096", "-n", "1000000")[4]
-
-
-def bench(name, *args):
-    return Program([os.path.join(BUILD, "bench", name), *args]).finish()
 
 
 def number_in(text, pattern):
@@ -149,16 +154,16 @@ def measurements(adapter):
         ("a", "ib_write_bw -s 65536 -m 4096", "MB/s", adapter.write_bw),
         ("a", "iperf3, one TCP stream", "MB/s", iperf3),
         ("a", "bare UDP_SEGMENT with CRC (ceiling_udp)", "MB/s",
-         lambda: number_in(bench("ceiling_udp"), r"([\d.]+) MB/s")),
+         lambda: number_in(adapter.bare("ceiling_udp"), r"([\d.]+) MB/s")),
         ("b", "ib_write_lat -s 2", "us", lambda: adapter.latency("ib_write_lat")),
         ("b", "ib_send_lat -s 2", "us", lambda: adapter.latency("ib_send_lat")),
         ("b", "bare UDP ping-pong (pingpong_udp)", "us",
-         lambda: number_in(bench("pingpong_udp"), r"typical ([\d.]+)")),
+         lambda: number_in(adapter.bare("pingpong_udp"), r"typical ([\d.]+)")),
         ("c", "ib_write_bw -s 8", "M/s", adapter.message_rate),
         ("c", "one sendto() per message (sendto_rate)", "M/s",
-         lambda: number_in(bench("sendto_rate"), r"([\d.]+) messages/s") / 1e6),
+         lambda: number_in(adapter.bare("sendto_rate"), r"([\d.]+) messages/s") / 1e6),
         ("e", "stand-by thread, idle", "% of a core",
-         lambda: number_in(idle(adapter), r"([\d.]+) %")),
+         lambda: number_in(adapter.adapted("idle_thread", "3"), r"([\d.]+) %")),
     )
 
 
@@ -175,15 +180,9 @@ MEMORY_MAX = 4096
 QPS = 20000
 
 
-def idle(adapter):
-    return Program([VERBENA, "run", "--", os.path.join(BUILD, "bench", "idle_thread"), adapter.name,
-                    "3"]).finish()
-
-
 def memory(adapter):
     """(bytes per QP, of which queues, beyond them)"""
-    out = Program([VERBENA, "run", "--", os.path.join(BUILD, "bench", "qp_memory"), adapter.name,
-                   str(QPS)]).finish()
+    out = adapter.adapted("qp_memory", str(QPS))
     return tuple(number_in(out, p) for p in (r"(\d+) bytes each", r"queues (\d+)", r"beyond them (\d+)"))
 
 
@@ -277,11 +276,12 @@ def main():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
     p.add_argument("--runs", type=int, default=5, help="rounds (5)")
     p.add_argument("--only", default="a,b,c,e,f", help="groups to measure")
+    p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
                    help="file for the tables; - for none")
     args = p.parse_args()
     groups = args.only.split(",")
-    adapter = Adapter()
+    adapter = Adapter(args.build)
     wanted = [m for m in measurements(adapter) if m[0] in groups]
     results = run_rounds(wanted, args.runs)
     qp = memory(adapter) if "f" in groups else None
