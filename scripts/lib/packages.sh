@@ -4,7 +4,8 @@
 # Sourced by scripts/*; docs/dependencies.md says what each is for.
 
 # shellcheck disable=SC2034 # the lists are for those who source this
-packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libcmocka-dev)
+packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libcmocka-dev
+	libyaml-dev)
 # shellcheck disable=SC2034
 packages_run=(ibverbs-utils perftest iproute2 util-linux tshark)
 # shellcheck disable=SC2034

@@ -217,14 +217,14 @@ static void port_deliver(struct vb_sim *s, struct vb_sim_port *p)
 	if (pkt->kind == VB_SIM_PAUSE) {
 		port_on_pause(s, in, pkt->prio, pkt->pause_on);
 		vb_sim_pool_give(&s->pool, pkt);
-	} else if (in->owner < s->host_cnt) {
-		if (s->cfg.on_packet)
-			s->cfg.on_packet(s->cfg.trace_ctx, in->id, VB_SIM_TAP_RECEIVED, pkt,
-					 s->now);
-		vb_host_receive(s, in->owner, pkt);
-	} else {
-		vb_switch_receive(s, in->owner - s->host_cnt, in, pkt);
+		return;
 	}
+	if (s->cfg.on_packet)
+		s->cfg.on_packet(s->cfg.trace_ctx, in->id, VB_SIM_TAP_RECEIVED, pkt, s->now);
+	if (in->owner < s->host_cnt)
+		vb_host_receive(s, in->owner, pkt);
+	else
+		vb_switch_receive(s, in->owner - s->host_cnt, in, pkt);
 }
 
 void vb_port_run(struct vb_sim *s, struct vb_sim_port *p)

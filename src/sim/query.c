@@ -32,6 +32,15 @@ bool vb_sim_carries_data(const struct vb_sim *s)
 	return s->cfg.carry_data;
 }
 
+uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx)
+{
+	for (uint32_t i = 0; i < s->port_cnt; i++) {
+		if (s->port[i].owner == node && idx-- == 0)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
 uint64_t vb_sim_seed(const struct vb_sim *s)
 {
 	return s->cfg.seed;

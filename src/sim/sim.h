@@ -56,7 +56,7 @@ struct vb_sim_config {
 	bool digest;          /* keep the digest of the event stream */
 	uint64_t trace_mask;  /* events for on_event */
 	void (*on_event)(void *ctx, const struct vb_trace_event *ev);
-	/* Each packet as it starts on a cable and as it arrives at a host. */
+	/* Each packet as it starts on a cable and as it arrives at the other end. */
 	void (*on_packet)(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 			  const struct vb_sim_packet *pkt, vb_time now);
 	void *trace_ctx;
@@ -125,6 +125,8 @@ uint32_t vb_sim_host_link(const struct vb_sim *s, uint32_t host);
 /* The port by which a host sends, and the one that sends to it. */
 uint32_t vb_sim_host_port(const struct vb_sim *s, uint32_t host);
 uint32_t vb_sim_port_peer(uint32_t port);
+/* The port with number @idx, in the order of cables, of a node; UINT32_MAX: it has none such. */
+uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx);
 /* Counts of a port up to now. */
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st);
 

@@ -25,11 +25,13 @@ MAY_INCLUDE = {
     "core": {"base", "wire", "trace", "core"},
     "fault": {"base", "wire", "trace", "fault"},
     "sim": {"base", "wire", "trace", "core", "fault", "sim"},
+    "scenario": {"base", "wire", "trace", "core", "fault", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "core", "link", "node"},
     "verbs": {"base", "wire", "trace", "core", "link", "node", "verbs"},
-    "cmd": {"base", "wire", "trace", "core", "fault", "sim", "export", "link", "node", "verbs", "cmd"},
+    "cmd": {"base", "wire", "trace", "core", "fault", "sim", "scenario", "export", "link", "node", "verbs",
+            "cmd"},
 }
 PURE = ("base", "wire", "trace", "core", "fault", "sim")
 PURE_SYSTEM_HEADERS = {

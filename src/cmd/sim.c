@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `verbena sim`: runs a scenario in virtual time and says what came of it. */
+#include "cmd/sim.h"
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS_BETWEEN_LOOKS 65536
+#define PROGRESS_AFTER_S 1.0
+#define PROGRESS_EVERY_S 0.2
+
+enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
+    [OPT_OUT] = {'o', "out", "DIR", "write summary.json, flows.csv and ports.csv to DIR"},
+    [OPT_TRACE] = {'t', "trace", "FILE", "write every event as a line of JSON"},
+    [OPT_PCAP] = {'p', "pcap", "NODE.PORT",
+		  "capture this port, to NODE.PORT.pcapng in DIR or here"},
+    {0},
+};
+
+struct job {
+	const struct vb_cmd *cmd;
+	const char *out, *trace, *pcap;
+	struct vb_scenario sc;
+	struct vb_scenario_run run;
+	struct vb_sim_record record;
+};
+
+static double seconds_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static FILE *open_file(struct job *j, const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f)
+		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(errno));
+	return f;
+}
+
+/* Reads "NODE.PORT" and opens the files that were asked for. */
+static int open_records(struct job *j)
+{
+	char path[4096], rest;
+
+	if (j->out && mkdir(j->out, 0777) != 0 && errno != EEXIST) {
+		vb_cmd_error(j->cmd, "%s cannot be made: %s", j->out, strerror(errno));
+		return 1;
+	}
+	if (j->trace) {
+		j->record.trace = open_file(j, j->trace);
+		if (!j->record.trace)
+			return 1;
+	}
+	if (!j->pcap)
+		return 0;
+	if (sscanf(j->pcap, "%" SCNu32 ".%" SCNu32 "%c", &j->record.node, &j->record.port_idx,
+		   &rest) != 2)
+		return vb_cmd_usage(j->cmd, "--pcap is NODE.PORT, such as 0.0, not \"%s\"",
+				    j->pcap);
+	snprintf(path, sizeof path, "%s/%s.pcapng", j->out ? j->out : ".", j->pcap);
+	j->record.pcap = open_file(j, path);
+	return j->record.pcap ? 0 : 1;
+}
+
+static void progress(const struct job *j, bool end)
+{
+	uint32_t done = 0, cnt = vb_load_flow_cnt(j->run.load);
+
+	for (uint32_t i = 0; i < cnt; i++)
+		done += vb_load_flow(j->run.load, i)->done != VB_NEVER;
+	fprintf(stderr, "\r%s", "");
+	if (end)
+		fprintf(stderr, "%60s\r", "");
+	else
+		fprintf(stderr, "%.3f ms, %u of %u flows, %" PRIu64 " packet-hops ",
+			(double)vb_sim_now(j->run.sim) / 1e6, done, cnt, vb_sim_hops(j->run.sim));
+	fflush(stderr);
+}
+
+/* Runs to the end, with a line about how far it is when that takes long. */
+static bool run_all(struct job *j)
+{
+	double start = seconds_now(), next = start + PROGRESS_AFTER_S;
+	bool shows = isatty(STDERR_FILENO), shown = false, more = true;
+
+	while (more) {
+		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
+			more = vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_step(j->run.sim);
+		if (more && shows && seconds_now() > next) {
+			progress(j, false);
+			shown = true;
+			next = seconds_now() + PROGRESS_EVERY_S;
+		}
+	}
+	if (shown)
+		progress(j, true);
+	return vb_sim_next(j->run.sim) > j->sc.until || vb_sim_next(j->run.sim) == VB_NEVER;
+}
+
+static int report(struct job *j, double seconds)
+{
+	struct vb_report r;
+	char path[4096];
+	int err = vb_report_make(&r, j->run.load, j->run.sim, &j->run.memory);
+
+	if (err) {
+		vb_cmd_error(j->cmd, "no memory for the report");
+		return 1;
+	}
+	printf("seed           %" PRIu64 "\n", j->sc.seed);
+	vb_sim_print(stdout, &r, seconds);
+	if (vb_load_damaged(j->run.load)) {
+		vb_cmd_error(j->cmd, "%" PRIu64 " messages arrived with other bytes than were sent",
+			     vb_load_damaged(j->run.load));
+		return 1;
+	}
+	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
+	if (err) {
+		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
+		return 1;
+	}
+	return vb_cmd_finish(j->cmd);
+}
+
+static int run_job(struct job *j)
+{
+	struct vb_scenario_watch watch = {
+	    .trace_mask = j->trace ? UINT64_MAX : 0,
+	    .on_event = j->trace ? vb_sim_record_event : NULL,
+	    .on_packet = j->pcap ? vb_sim_record_packet : NULL,
+	    .ctx = &j->record,
+	};
+	double start;
+	char why[1024];
+	int err = vb_scenario_open(&j->run, &j->sc, &watch, why, sizeof why), status = 1;
+
+	if (err) {
+		vb_cmd_error(j->cmd, "%s", why);
+		return 1;
+	}
+	err = vb_sim_record_begin(&j->record, j->run.sim);
+	start = seconds_now();
+	if (err == -ENODEV)
+		vb_cmd_error(j->cmd, "there is no port %s: nodes are 0 to %u", j->pcap,
+			     j->run.topo.host_cnt + j->run.topo.switch_cnt - 1);
+	else if (err)
+		vb_cmd_error(j->cmd, "the capture cannot be written: %s", strerror(-err));
+	else if (!run_all(j))
+		vb_cmd_error(j->cmd,
+			     "more than %u packets under way: give the scenario a larger "
+			     "\"packets\"",
+			     j->sc.packets_max);
+	else if (vb_load_failure(j->run.load))
+		vb_cmd_error(j->cmd, "more than %u flows: give the scenario a larger \"flows\"",
+			     j->sc.load.flows_max);
+	else
+		status = report(j, seconds_now() - start);
+	err = vb_sim_record_end(&j->record);
+	vb_scenario_close(&j->run);
+	if (err && status == 0) {
+		vb_cmd_error(j->cmd, "trace or capture could not be written: %s", strerror(-err));
+		status = 1;
+	}
+	return status;
+}
+
+static int read_scenario(struct job *j, const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char why[1024];
+	int err;
+
+	if (!f) {
+		vb_cmd_error(j->cmd, "%s cannot be read: %s", path, strerror(errno));
+		return 1;
+	}
+	err = vb_scenario_read(&j->sc, f, path, why, sizeof why);
+	fclose(f);
+	if (err)
+		vb_cmd_error(j->cmd, "%s", why);
+	return err ? 1 : 0;
+}
+
+static int run(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	static struct job j;
+	const char *arg, *seed = NULL;
+	char *end;
+	int opt, status;
+
+	j.cmd = cmd;
+	while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
+		const char **to[] = {
+		    [OPT_SEED] = &seed,
+		    [OPT_OUT] = &j.out,
+		    [OPT_TRACE] = &j.trace,
+		    [OPT_PCAP] = &j.pcap,
+		};
+
+		*to[opt] = arg;
+	}
+	if (argc - optind != 1)
+		return vb_cmd_usage(cmd, "expected one scenario file");
+	status = read_scenario(&j, argv[optind]);
+	if (status)
+		return status;
+	if (seed) {
+		errno = 0;
+		j.sc.seed = strtoull(seed, &end, 0);
+		if (errno || *end != '\0' || end == seed || *seed == '-')
+			return vb_cmd_usage(cmd, "--replay is a number, not \"%s\"", seed);
+	}
+	status = open_records(&j);
+	return status ? status : run_job(&j);
+}
+
+const struct vb_cmd vb_cmd_sim = {
+    .name = "sim",
+    .arguments = "SCENARIO",
+    .text = "Runs a scenario in virtual time: adapters, cables, switches, faults and work.",
+    .options = options,
+    .run = run,
+};

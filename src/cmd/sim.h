@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of `verbena sim`: running (sim.c), what it says (sim_report.c), what it records
+ * (sim_record.c). */
+#ifndef VB_CMD_SIM_H
+#define VB_CMD_SIM_H
+
+#include "scenario/scenario.h"
+
+#include <stdio.h>
+
+/* The table at the end of a run; @seconds of real time. */
+void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
+
+/* summary.json, flows.csv and ports.csv in @dir. 0, or a negative errno with the file's name in
+ * @path. */
+int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
+		 char *path, size_t path_len);
+
+/* What is recorded while a simulation runs. */
+struct vb_sim_record {
+	FILE *trace; /* JSON lines; NULL: none */
+	FILE *pcap;
+	void *out; /* struct vb_pcapng */
+	uint32_t node, port_idx;
+	uint32_t port; /* resolved once the simulation is there; UINT32_MAX: none */
+	int err;       /* the first failure of a write, negative errno */
+};
+
+void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev);
+void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
+			  const struct vb_sim_packet *pkt, vb_time now);
+/* Starts the capture once the port is known; ends and closes both files. 0 or a negative errno. */
+int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim);
+int vb_sim_record_end(struct vb_sim_record *rec);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A YAML mapping read into a structure by a table: each key has a kind, a place in the structure
+ * and limits. Whatever is wrong is said with file, line and column, and with what would be right.
+ */
+#ifndef VB_SCENARIO_READER_H
+#define VB_SCENARIO_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <yaml.h>
+
+enum key_kind {
+	KEY_U8, /* numbers */
+	KEY_U32,
+	KEY_U64,
+	KEY_BYTES32, /* with a unit: kB MB GB KiB MiB GiB, or none */
+	KEY_BYTES64,
+	KEY_RATE,  /* kbps Mbps Gbps Tbps */
+	KEY_TIME,  /* ns us ms s */
+	KEY_SHARE, /* of 1, into parts per million: 0.8 or 80% */
+	KEY_BOOL,
+	KEY_NAME, /* one of names; its value as uint32_t */
+	KEY_BITS, /* a list of numbers 0...7, as bits of a uint8_t */
+	KEY_MAP,  /* a mapping with a table of its own */
+	KEY_CALL, /* read by a function */
+};
+
+struct key_name {
+	const char *name;
+	uint32_t value;
+};
+
+struct reader;
+
+struct key {
+	const char *name;
+	enum key_kind kind;
+	size_t offset;
+	uint64_t min, max;            /* numbers, bytes, rates, times */
+	const struct key_name *names; /* KEY_NAME; ends with a NULL */
+	const struct key *map;        /* KEY_MAP; ends with a NULL name */
+	int (*read)(struct reader *r, const yaml_node_t *node, void *at); /* KEY_CALL */
+};
+
+struct reader {
+	yaml_document_t *doc;
+	const char *file;
+	char *err;
+	size_t err_len;
+};
+
+/* Fills what the mapping @node says into the structure at @base. */
+int reader_map(struct reader *r, const yaml_node_t *node, const struct key *table, void *base);
+
+/* The elements of a list, one call of @each per element; a single mapping is a list of one. */
+int reader_list(struct reader *r, const yaml_node_t *node, void *base,
+		int (*each)(struct reader *r, const yaml_node_t *node, void *base));
+
+/* The text of a scalar, or NULL. */
+const char *reader_text(const yaml_node_t *node);
+
+/* Says what is wrong at @node; returns -EINVAL. */
+__attribute__((format(printf, 3, 4))) int reader_fail(struct reader *r, const yaml_node_t *node,
+						      const char *fmt, ...);
+
+#endif

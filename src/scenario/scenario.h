@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scenario files: a simulation written down in YAML. The format is in docs/simulator.md; what a key
+ * may hold, its limits and its default stand in the tables of sections.c, from which the reader's
+ * complaints are made too.
+ */
+#ifndef VB_SCENARIO_SCENARIO_H
+#define VB_SCENARIO_SCENARIO_H
+
+#include "sim/report.h"
+
+#include <stdio.h>
+
+#define VB_SCENARIO_FAULTS_MAX 64
+
+enum vb_scenario_shape {
+	VB_SHAPE_PAIR,
+	VB_SHAPE_STAR,
+	VB_SHAPE_DUMBBELL,
+	VB_SHAPE_PARKING_LOT,
+	VB_SHAPE_CLOS,
+	VB_SHAPE_CLOS3,
+	VB_SHAPE_FAT_TREE,
+};
+
+struct vb_scenario_topology {
+	uint32_t shape; /* enum vb_scenario_shape */
+	uint32_t hosts; /* STAR: all; else at each leaf, ToR or switch of the row */
+	uint32_t left, right, switches, leaves, spines, pods, tors, aggs, cores, k;
+	struct vb_cable cable, fabric; /* fabric.rate_bps 0: like cable */
+};
+
+struct vb_scenario_fault {
+	uint32_t host, link; /* UINT32_MAX: not this one; both: every cable */
+	struct vb_fault_spec spec;
+};
+
+struct vb_scenario {
+	uint64_t seed;
+	vb_time until; /* VB_NEVER: until everything is done */
+	bool data;     /* payloads have bytes */
+	struct vb_scenario_topology topology;
+	struct vb_switch_config sw;
+	struct vb_load_config load;
+	uint32_t window_bytes, packets_max;
+	uint32_t pattern_cnt, fault_cnt;
+	struct vb_load_pattern pattern[64];
+	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
+};
+
+/* A scenario that has become a simulation. */
+struct vb_scenario_run {
+	struct vb_topo topo;
+	struct vb_sim *sim;
+	struct vb_load *load;
+	struct vb_sim_memory memory;
+};
+
+/* What the command adds to a scenario: watching it. */
+struct vb_scenario_watch {
+	uint64_t trace_mask;
+	void (*on_event)(void *ctx, const struct vb_trace_event *ev);
+	void (*on_packet)(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
+			  const struct vb_sim_packet *pkt, vb_time now);
+	void *ctx;
+};
+
+/* Reads a file. 0, or -EINVAL with "NAME:LINE:COLUMN: what is wrong and what is allowed" in @err.
+ */
+int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len);
+
+/* Builds the simulation. 0, or a negative errno with the reason in @err. */
+int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,
+		     const struct vb_scenario_watch *watch, char *err, size_t err_len);
+void vb_scenario_close(struct vb_scenario_run *run);
+
+#endif

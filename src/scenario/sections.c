@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a scenario file may say: its sections as tables, and their defaults. */
+#include "scenario/reader.h"
+#include "scenario/scenario.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IN(type, field) offsetof(struct type, field)
+#define HOSTS_MAX (1u << 20)
+#define BYTES_MAX UINT32_MAX
+#define NAMED(field, key_, list)                                                                   \
+	{                                                                                          \
+		.name = key_, .kind = KEY_NAME, .offset = field, .names = list                     \
+	}
+
+static const struct key cable_keys[] = {
+    {"rate", KEY_RATE, IN(vb_cable, rate_bps), 1000000, UINT64_C(10000000000000), NULL, NULL, NULL},
+    {"delay", KEY_TIME, IN(vb_cable, delay), 0, 10 * VB_SEC, NULL, NULL, NULL},
+    {"mtu", KEY_BYTES32, IN(vb_cable, mtu), 0, 65535, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static const struct key_name shapes[] = {
+    {"pair", VB_SHAPE_PAIR},         {"star", VB_SHAPE_STAR},
+    {"dumbbell", VB_SHAPE_DUMBBELL}, {"parking-lot", VB_SHAPE_PARKING_LOT},
+    {"clos", VB_SHAPE_CLOS},         {"clos3", VB_SHAPE_CLOS3},
+    {"fat-tree", VB_SHAPE_FAT_TREE}, {NULL, 0},
+};
+
+#define COUNT(name)                                                                                \
+	{                                                                                          \
+#name, KEY_U32, IN(vb_scenario_topology, name), 1, HOSTS_MAX, NULL, NULL, NULL     \
+	}
+
+static const struct key topology_keys[] = {
+    NAMED(IN(vb_scenario_topology, shape), "shape", shapes),
+    COUNT(hosts),
+    COUNT(left),
+    COUNT(right),
+    COUNT(switches),
+    COUNT(leaves),
+    COUNT(spines),
+    COUNT(pods),
+    COUNT(tors),
+    COUNT(aggs),
+    COUNT(cores),
+    {"k", KEY_U32, IN(vb_scenario_topology, k), 2, 128, NULL, NULL, NULL},
+    {.name = "cable",
+     .kind = KEY_MAP,
+     .offset = IN(vb_scenario_topology, cable),
+     .map = cable_keys},
+    {.name = "fabric",
+     .kind = KEY_MAP,
+     .offset = IN(vb_scenario_topology, fabric),
+     .map = cable_keys},
+    {.name = NULL},
+};
+
+#define SWITCH_BYTES(name, field)                                                                  \
+	{                                                                                          \
+		name, KEY_BYTES32, IN(vb_switch_config, field), 0, BYTES_MAX, NULL, NULL, NULL     \
+	}
+
+static const struct key switch_keys[] = {
+    SWITCH_BYTES("buffer", buffer.bytes),
+    SWITCH_BYTES("reserve", buffer.reserve_bytes),
+    {"lossless", KEY_BITS, IN(vb_switch_config, buffer.lossless), 0, 0, NULL, NULL, NULL},
+    SWITCH_BYTES("xoff", buffer.xoff_bytes),
+    {"alpha-1024", KEY_U32, IN(vb_switch_config, buffer.alpha_1024), 1, 1 << 20, NULL, NULL, NULL},
+    SWITCH_BYTES("xon-gap", buffer.xon_gap_bytes),
+    SWITCH_BYTES("headroom", buffer.headroom_bytes),
+    SWITCH_BYTES("queue", queue_bytes),
+    {"ecn", KEY_BITS, IN(vb_switch_config, ecn), 0, 0, NULL, NULL, NULL},
+    SWITCH_BYTES("kmin", red.kmin),
+    SWITCH_BYTES("kmax", red.kmax),
+    {"pmax", KEY_SHARE, IN(vb_switch_config, red.pmax_ppm), 0, 1000000, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static const struct key_name transports[] = {{"rc", VB_QPT_RC}, {"uc", VB_QPT_UC}, {NULL, 0}};
+static const struct key_name mtus[] = {
+    {"256", VB_MTU_256},   {"512", VB_MTU_512},   {"1024", VB_MTU_1024},
+    {"2048", VB_MTU_2048}, {"4096", VB_MTU_4096}, {NULL, 0},
+};
+
+static const struct key transport_keys[] = {
+    NAMED(IN(vb_scenario, load.type), "type", transports),
+    NAMED(IN(vb_scenario, load.mtu), "mtu", mtus),
+    {"timeout", KEY_U8, IN(vb_scenario, load.timeout), 0, 31, NULL, NULL, NULL},
+    {"retry", KEY_U8, IN(vb_scenario, load.retry_cnt), 0, 7, NULL, NULL, NULL},
+    {"rnr-retry", KEY_U8, IN(vb_scenario, load.rnr_retry), 0, 7, NULL, NULL, NULL},
+    {"rnr-timer", KEY_U8, IN(vb_scenario, load.min_rnr_timer), 0, 31, NULL, NULL, NULL},
+    {"rd-atomic", KEY_U8, IN(vb_scenario, load.rd_atomic), 1, 128, NULL, NULL, NULL},
+    {"traffic-class", KEY_U8, IN(vb_scenario, load.traffic_class), 0, 255, NULL, NULL, NULL},
+    {"window", KEY_BYTES32, IN(vb_scenario, window_bytes), 0, BYTES_MAX, NULL, NULL, NULL},
+    {"message", KEY_BYTES32, IN(vb_scenario, load.message_bytes), 8, 1u << 30, NULL, NULL, NULL},
+    {"depth", KEY_U32, IN(vb_scenario, load.depth), 1, 1024, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static const struct key_name loads[] = {
+    {"single", VB_LOAD_SINGLE},
+    {"incast", VB_LOAD_INCAST},
+    {"permutation", VB_LOAD_PERMUTATION},
+    {"all-to-all", VB_LOAD_ALL_TO_ALL},
+    {"ring", VB_LOAD_RING},
+    {"poisson", VB_LOAD_POISSON},
+    {"ping-pong", VB_LOAD_PING_PONG},
+    {NULL, 0},
+};
+
+#define WEIGHT(name, op)                                                                           \
+	{                                                                                          \
+		name, KEY_U32, op * sizeof(uint32_t), 0, 1000000, NULL, NULL, NULL                 \
+	}
+
+static const struct key mix_keys[] = {
+    WEIGHT("send", VB_LOAD_SEND),
+    WEIGHT("write", VB_LOAD_WRITE),
+    WEIGHT("read", VB_LOAD_READ),
+    WEIGHT("atomic", VB_LOAD_ATOMIC),
+    {.name = NULL},
+};
+
+static int read_sizes(struct reader *r, const yaml_node_t *node, void *at)
+{
+	const char *text = reader_text(node);
+	const struct vb_size_dist *d = text ? vb_size_dist_find(text) : NULL;
+
+	if (!d)
+		return reader_fail(r, node, "sizes is websearch or hadoop");
+	*(const struct vb_size_dist **)at = d;
+	return 0;
+}
+
+static const struct key load_keys[] = {
+    NAMED(IN(vb_load_pattern, shape), "shape", loads),
+    {"hosts", KEY_U32, IN(vb_load_pattern, hosts), 2, HOSTS_MAX, NULL, NULL, NULL},
+    {"from", KEY_U32, IN(vb_load_pattern, src), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"to", KEY_U32, IN(vb_load_pattern, dst), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"count", KEY_U32, IN(vb_load_pattern, flows), 1, 1u << 22, NULL, NULL, NULL},
+    {"bytes", KEY_BYTES64, IN(vb_load_pattern, bytes), 0, UINT64_C(1) << 40, NULL, NULL, NULL},
+    {.name = "sizes", .kind = KEY_CALL, .offset = IN(vb_load_pattern, sizes), .read = read_sizes},
+    {"load", KEY_SHARE, IN(vb_load_pattern, load_ppm), 1, 10000000, NULL, NULL, NULL},
+    {.name = "mix", .kind = KEY_MAP, .offset = IN(vb_load_pattern, mix), .map = mix_keys},
+    {"parallel", KEY_U32, IN(vb_load_pattern, parallel), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"start", KEY_TIME, IN(vb_load_pattern, start), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
+{
+	struct vb_scenario *sc = base;
+
+	if (sc->pattern_cnt == sizeof sc->pattern / sizeof sc->pattern[0])
+		return reader_fail(r, node, "there are at most 64 workloads");
+
+	struct vb_load_pattern *p = &sc->pattern[sc->pattern_cnt++];
+
+	p->bytes = 1 << 20;
+	p->dst = 1;
+	p->flows = 1;
+	p->load_ppm = 500000;
+	return reader_map(r, node, load_keys, p);
+}
+
+static int read_workloads(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return reader_list(r, node, at, read_workload);
+}
+
+/* "loss=1e-3", by the fault layer's own parser. */
+static int read_fault_spec(struct reader *r, const yaml_node_t *node, void *at)
+{
+	const char *text = reader_text(node);
+	struct vb_fault_error err;
+
+	if (!text)
+		return reader_fail(r, node, "do is a text such as \"loss=1e-3\"");
+	if (vb_fault_parse(text, at, &err))
+		return reader_fail(r, node, "\"%s\", character %u: %s", text, err.column, err.text);
+	return 0;
+}
+
+static const struct key fault_keys[] = {
+    {.name = "do",
+     .kind = KEY_CALL,
+     .offset = IN(vb_scenario_fault, spec),
+     .read = read_fault_spec},
+    {"host", KEY_U32, IN(vb_scenario_fault, host), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"cable", KEY_U32, IN(vb_scenario_fault, link), 0, 1u << 22, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static int read_fault(struct reader *r, const yaml_node_t *node, void *base)
+{
+	struct vb_scenario *sc = base;
+
+	if (sc->fault_cnt == VB_SCENARIO_FAULTS_MAX)
+		return reader_fail(r, node, "there are at most %d faults", VB_SCENARIO_FAULTS_MAX);
+
+	struct vb_scenario_fault *f = &sc->fault[sc->fault_cnt++];
+
+	f->host = f->link = UINT32_MAX;
+	return reader_map(r, node, fault_keys, f);
+}
+
+static int read_faults(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return reader_list(r, node, at, read_fault);
+}
+
+static const struct key scenario_keys[] = {
+    {"seed", KEY_U64, IN(vb_scenario, seed), 0, UINT64_MAX, NULL, NULL, NULL},
+    {"until", KEY_TIME, IN(vb_scenario, until), 1, 100000 * VB_SEC, NULL, NULL, NULL},
+    {"data", KEY_BOOL, IN(vb_scenario, data), 0, 0, NULL, NULL, NULL},
+    {"flows", KEY_U32, IN(vb_scenario, load.flows_max), 1, 1u << 22, NULL, NULL, NULL},
+    {"packets", KEY_U32, IN(vb_scenario, packets_max), 1, 1u << 26, NULL, NULL, NULL},
+    {.name = "topology",
+     .kind = KEY_MAP,
+     .offset = IN(vb_scenario, topology),
+     .map = topology_keys},
+    {.name = "switch", .kind = KEY_MAP, .offset = IN(vb_scenario, sw), .map = switch_keys},
+    {.name = "transport", .kind = KEY_MAP, .offset = 0, .map = transport_keys},
+    {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = read_workloads},
+    {.name = "faults", .kind = KEY_CALL, .offset = 0, .read = read_faults},
+    {.name = NULL},
+};
+
+static const struct vb_scenario defaults = {
+    .seed = 1,
+    .until = VB_NEVER,
+    .packets_max = 1u << 22,
+    .topology = {.shape = VB_SHAPE_STAR,
+		 .hosts = 2,
+		 .left = 2,
+		 .right = 2,
+		 .switches = 3,
+		 .leaves = 4,
+		 .spines = 2,
+		 .pods = 2,
+		 .tors = 2,
+		 .aggs = 2,
+		 .cores = 2,
+		 .k = 4,
+		 .cable = {.rate_bps = UINT64_C(100000000000), .delay = 1000}},
+    .sw = {.buffer = {.bytes = 32u << 20,
+		      .reserve_bytes = 4096,
+		      .alpha_1024 = 128,
+		      .xon_gap_bytes = 8192},
+	   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000}},
+    .load = {.flows_max = 1u << 17,
+	     .message_bytes = 1 << 20,
+	     .depth = 16,
+	     .type = VB_QPT_RC,
+	     .mtu = VB_MTU_1024,
+	     .timeout = 14,
+	     .retry_cnt = 7,
+	     .rnr_retry = 7,
+	     .min_rnr_timer = 12,
+	     .rd_atomic = 16,
+	     .traffic_class = VB_ECN_ECT0},
+};
+
+static int document_read(struct vb_scenario *sc, yaml_document_t *doc, const char *name, char *err,
+			 size_t err_len)
+{
+	struct reader r = {doc, name, err, err_len};
+	const yaml_node_t *root = yaml_document_get_root_node(doc);
+	int bad;
+
+	*sc = defaults;
+	if (!root) {
+		snprintf(err, err_len, "%s: the file is empty", name);
+		return -EINVAL;
+	}
+	bad = reader_map(&r, root, scenario_keys, sc);
+	if (bad)
+		return bad;
+	if (sc->pattern_cnt == 0)
+		return reader_fail(&r, root, "there is no workload");
+	if (sc->topology.fabric.rate_bps == 0)
+		sc->topology.fabric.rate_bps = sc->topology.cable.rate_bps;
+	if (sc->topology.fabric.delay == 0)
+		sc->topology.fabric.delay = sc->topology.cable.delay;
+	return 0;
+}
+
+int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len)
+{
+	yaml_parser_t parser;
+	yaml_document_t doc;
+	int bad = -EINVAL;
+
+	if (!yaml_parser_initialize(&parser)) {
+		snprintf(err, err_len, "%s: no memory", name);
+		return -ENOMEM;
+	}
+	yaml_parser_set_input_file(&parser, f);
+	if (yaml_parser_load(&parser, &doc)) {
+		bad = document_read(sc, &doc, name, err, err_len);
+		yaml_document_delete(&doc);
+	} else {
+		snprintf(err, err_len, "%s:%zu:%zu: %s", name, parser.problem_mark.line + 1,
+			 parser.problem_mark.column + 1,
+			 parser.problem ? parser.problem : "cannot be read");
+	}
+	yaml_parser_delete(&parser);
+	return bad;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scenario files: what they say is done, and what is wrong is said. */
+#include "cmocka_env.h"
+#include "scenario/scenario.h"
+
+#include <errno.h>
+#include <string.h>
+
+static int read_text(struct vb_scenario *sc, const char *text, char *err, size_t len)
+{
+	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	int bad;
+
+	assert_non_null(f);
+	bad = vb_scenario_read(sc, f, "s.yaml", err, len);
+	fclose(f);
+	return bad;
+}
+
+static void read__takes_every_kind_of_value(void **state)
+{
+	static struct vb_scenario sc;
+	char err[1024] = "";
+
+	(void)state;
+	if (read_text(&sc,
+		      "seed: 18446744073709551615\n"
+		      "until: 1.5ms\n"
+		      "data: true\n"
+		      "topology: {shape: clos, leaves: 3, cable: {rate: 12.5Gbps, delay: 0.25us}}\n"
+		      "switch: {buffer: 16MiB, lossless: [0, 3], pmax: 1.5%, kmin: 5kB}\n"
+		      "transport: {type: uc, mtu: 2048, timeout: 10, window: 64 KiB}\n"
+		      "workload:\n"
+		      "  - {shape: poisson, sizes: hadoop, load: 0.8, count: 10}\n"
+		      "  - {shape: incast, count: 4, mix: {send: 3, write: 1}}\n"
+		      "faults: {host: 2, do: \"loss=1e-3,dup=1%\"}\n",
+		      err, sizeof err))
+		fail_msg("%s", err);
+	assert_true(sc.seed == UINT64_MAX && sc.until == 1500000 && sc.data);
+	assert_int_equal(sc.topology.shape, VB_SHAPE_CLOS);
+	assert_int_equal(sc.topology.leaves, 3);
+	assert_int_equal(sc.topology.cable.rate_bps, 12500000000);
+	assert_int_equal(sc.topology.fabric.rate_bps, 12500000000);
+	assert_int_equal(sc.topology.cable.delay, 250);
+	assert_int_equal(sc.sw.buffer.bytes, 16 << 20);
+	assert_int_equal(sc.sw.buffer.lossless, 9);
+	assert_int_equal(sc.sw.red.pmax_ppm, 15000);
+	assert_int_equal(sc.sw.red.kmin, 5000);
+	assert_int_equal(sc.load.type, VB_QPT_UC);
+	assert_int_equal(sc.load.mtu, VB_MTU_2048);
+	assert_int_equal(sc.window_bytes, 65536);
+	assert_int_equal(sc.pattern_cnt, 2);
+	assert_int_equal(sc.pattern[0].load_ppm, 800000);
+	assert_ptr_equal(sc.pattern[0].sizes, &vb_size_hadoop);
+	assert_int_equal(sc.pattern[1].mix[VB_LOAD_SEND], 3);
+	assert_int_equal(sc.fault_cnt, 1);
+	assert_int_equal(sc.fault[0].host, 2);
+	assert_int_equal(sc.fault[0].link, UINT32_MAX);
+	assert_int_equal(sc.fault[0].spec.rule_cnt, 2);
+}
+
+static void read__says_what_is_wrong_and_where(void **state)
+{
+	static const struct {
+		const char *text, *err;
+	} t[] = {
+	    {"seed: 1\n", "s.yaml:1:1: there is no workload"},
+	    {"sede: 1\n",
+	     "s.yaml:1:1: there is no key \"sede\" here, only seed, until, data, flows, "
+	     "packets, topology, switch, transport, workload or faults"},
+	    {"seed: 1\nseed: 2\n", "s.yaml:2:1: seed stands here twice"},
+	    {"seed: one\n", "s.yaml:1:7: seed is a whole number, not \"one\""},
+	    {"seed: [1]\n", "s.yaml:1:7: seed is a whole number"},
+	    {"until: 5\n", "s.yaml:1:8: until is a time such as 500ns, 1.5us or 10ms, not \"5\""},
+	    {"topology:\n  shape: ring\n",
+	     "s.yaml:2:10: shape is pair, star, dumbbell, parking-lot, "
+	     "clos, clos3 or fat-tree, not \"ring\""},
+	    {"topology: {k: 130}\n", "s.yaml:1:15: k is 2 to 128, not 130"},
+	    {"topology: 7\n", "s.yaml:1:11: expected keys and values here, as \"shape: ...\""},
+	    {"topology: {cable: {rate: 5}}\n",
+	     "s.yaml:1:26: rate is a rate such as 25Gbps or 100Gbps, not \"5\""},
+	    {"switch: {lossless: 3}\n",
+	     "s.yaml:1:20: lossless is a list of priorities 0 to 7, such as [0, 3]"},
+	    {"switch: {lossless: [8]}\n", "s.yaml:1:21: a priority is 0 to 7"},
+	    {"data: yes\n", "s.yaml:1:7: data is true or false"},
+	    {"workload: {sizes: pareto}\n", "s.yaml:1:19: sizes is websearch or hadoop"},
+	    {"faults: {do: \"los=1\"}\n",
+	     "s.yaml:1:14: \"los=1\", character 1: unknown fault; there are loss burst reorder dup "
+	     "delay corrupt ecn blackout, each with =VALUE"},
+	    {"a: [\n", "s.yaml:2:1: did not find expected node content"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		static struct vb_scenario sc;
+		char err[1024] = "";
+
+		assert_int_equal(read_text(&sc, t[i].text, err, sizeof err), -EINVAL);
+		assert_string_equal(err, t[i].err);
+	}
+}
+
+static void open__runs_what_was_read(void **state)
+{
+	static struct vb_scenario sc;
+	struct vb_scenario_run run;
+	char err[1024] = "";
+
+	(void)state;
+	assert_int_equal(read_text(&sc,
+				   "topology: {shape: fat-tree}\n"
+				   "workload: {shape: permutation, bytes: 10kB}\n"
+				   "faults: {do: \"loss=1e-3\"}\n",
+				   err, sizeof err),
+			 0);
+	assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), 0);
+	assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+	assert_int_equal(vb_load_flow_cnt(run.load), 16);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(vb_load_flow(run.load, i)->status, VB_WC_SUCCESS);
+	vb_scenario_close(&run);
+}
+
+static void open__says_what_does_not_fit(void **state)
+{
+	static const struct {
+		const char *text, *err;
+	} t[] = {
+	    {"workload: {shape: incast, count: 2}\n", "workload 1: it does not fit the network"},
+	    {"workload: {shape: ring}\nfaults: {host: 2, do: \"loss=1\"}\n",
+	     "fault 1: it does not fit the network"},
+	    {"workload: {shape: ring}\nswitch: {buffer: 1kB}\n",
+	     "switch: the buffer of 1000 bytes is smaller than the reserves and headroom of its "
+	     "ports, or kmin is above kmax"},
+	    {"workload: {shape: ring}\ntopology: {shape: fat-tree, k: 3}\n",
+	     "topology: it does not fit the network"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		static struct vb_scenario sc;
+		struct vb_scenario_run run;
+		char err[1024] = "";
+
+		assert_int_equal(read_text(&sc, t[i].text, err, sizeof err), 0);
+		assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), -EINVAL);
+		assert_string_equal(err, t[i].err);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(read__takes_every_kind_of_value),
+	    cmocka_unit_test(read__says_what_is_wrong_and_where),
+	    cmocka_unit_test(open__runs_what_was_read),
+	    cmocka_unit_test(open__says_what_does_not_fit),
+	};
+
+	return cmocka_run_group_tests_name("scenario", tests, NULL, NULL);
+}
