@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Devices, contexts, and what they say of themselves. */
+#include "verbs_env.h"
+
+#include <endian.h>
+
+/* Of a header that rdma-core keeps to itself. */
+const char *ibv_get_sysfs_path(void);
+
+static void device_list__describes_lo(void **state)
+{
+	struct ibv_device **list;
+	int cnt;
+
+	(void)state;
+	list = ibv_get_device_list(&cnt);
+	assert_int_equal(cnt, 1);
+	assert_null(list[1]);
+	assert_string_equal(ibv_get_device_name(list[0]), "verbena0");
+	assert_int_equal(list[0]->node_type, IBV_NODE_CA);
+	assert_int_equal(list[0]->transport_type, IBV_TRANSPORT_IB);
+	assert_true(ibv_get_device_guid(list[0]) != 0);
+	assert_int_equal(ibv_get_device_index(list[0]), 0);
+	assert_int_equal(
+	    strncmp(list[0]->ibdev_path, ibv_get_sysfs_path(), strlen(ibv_get_sysfs_path())), 0);
+	assert_int_equal(access(list[0]->ibdev_path, R_OK), 0);
+	assert_int_equal(access(list[0]->dev_path, R_OK), 0);
+	ibv_free_device_list(list);
+}
+
+static void device_list__without_broker_is_null(void **state)
+{
+	(void)state;
+	verbs_close(NULL);
+	setenv("VERBENA_BIN", "/nonexistent", 1);
+	int cnt = 7;
+
+	assert_null(ibv_get_device_list(&cnt));
+	assert_int_equal(cnt, 0);
+	assert_true(errno != 0);
+	unsetenv("VERBENA_BIN");
+}
+
+static void query_device__tells_the_limits(void **state)
+{
+	struct ibv_device_attr a;
+	struct ibv_device_attr_ex ex;
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &a), 0);
+	assert_int_equal(a.max_qp_wr, (int)vb_limits_default.qp_wr);
+	assert_int_equal(a.max_sge, (int)vb_limits_default.sge);
+	assert_int_equal(a.phys_port_cnt, 1);
+	assert_int_equal(a.atomic_cap, IBV_ATOMIC_GLOB); /* IBT-70 */
+	assert_true(a.node_guid == ibv_get_device_guid(ctx->device));
+	assert_int_equal(ibv_query_device_ex(ctx, NULL, &ex), 0);
+	assert_memory_equal(&ex.orig_attr, &a, sizeof a);
+	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
+	assert_int_equal(ex.odp_caps.general_caps, 0);
+
+	/* One more than the limit is refused, the limit is not. */
+	struct ibv_cq *cq = ibv_create_cq(ctx, a.max_cqe, NULL, NULL, 0);
+
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_null(ibv_create_cq(ctx, a.max_cqe + 1, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_cq(ctx, 0, NULL, NULL, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_null(ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void query_port__is_ethernet_and_active(void **state)
+{
+	struct ibv_port_attr a;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(a.state, IBV_PORT_ACTIVE);
+	assert_int_equal(a.link_layer, IBV_LINK_LAYER_ETHERNET);
+	assert_int_equal(a.active_mtu, IBV_MTU_4096);
+	assert_int_equal(a.lid, 0);
+	assert_int_equal(ibv_query_port(ctx, 0, &a), EINVAL);
+	assert_int_equal(ibv_query_port(ctx, 2, &a), EINVAL);
+}
+
+/* The symbol of old programs: nothing behind the first structure's end is written. */
+#undef ibv_query_port
+static void query_port__old_symbol_writes_no_more_than_the_old_structure(void **state)
+{
+	struct ibv_port_attr a;
+
+	(void)state;
+	memset(&a, 0xaa, sizeof a);
+	assert_int_equal(ibv_query_port(ctx, 1, (struct _compat_ibv_port_attr *)&a), 0);
+	assert_int_equal(a.state, IBV_PORT_ACTIVE);
+	assert_int_equal(a.link_layer, IBV_LINK_LAYER_ETHERNET);
+	assert_int_equal(a.port_cap_flags2, 0xaaaa);
+}
+
+static void gid__table_and_entries_agree(void **state)
+{
+	struct ibv_gid_entry table[64], e;
+	union ibv_gid gid, zero = {0};
+	ssize_t cnt = ibv_query_gid_table(ctx, table, 64, 0);
+
+	(void)state;
+	assert_true(cnt >= 1);
+	for (ssize_t i = 0; i < cnt; i++) {
+		assert_int_equal(table[i].gid_type, IBV_GID_TYPE_ROCE_V2);
+		assert_int_equal(ibv_query_gid_ex(ctx, 1, table[i].gid_index, &e, 0), 0);
+		assert_memory_equal(&e, &table[i], sizeof e);
+		assert_int_equal(ibv_query_gid(ctx, 1, (int)e.gid_index, &gid), 0);
+		assert_memory_equal(&gid, &e.gid, sizeof gid);
+	}
+	if (cnt > 1)
+		assert_int_equal(ibv_query_gid_table(ctx, table, 1, 0), -EINVAL);
+	/* An empty entry reads as zero; one outside the table is an error. */
+	assert_int_equal(ibv_query_gid(ctx, 1, 31, &gid), 0);
+	assert_memory_equal(&gid, &zero, sizeof gid);
+	assert_int_equal(ibv_query_gid_ex(ctx, 1, 31, &e, 0), ENODATA);
+	assert_int_equal(ibv_query_gid(ctx, 1, 4000, &gid), -1);
+	assert_int_equal(ibv_query_gid(ctx, 1, -1, &gid), -1);
+	assert_int_equal(ibv_query_gid(ctx, 2, 0, &gid), -1);
+}
+
+static void pkey__only_the_default(void **state)
+{
+	__be16 pkey;
+
+	(void)state;
+	assert_int_equal(ibv_query_pkey(ctx, 1, 0, &pkey), 0);
+	assert_int_equal(be16toh(pkey), 0xffff);
+	assert_int_equal(ibv_query_pkey(ctx, 1, 1, &pkey), -1);
+	assert_int_equal(ibv_get_pkey_index(ctx, 1, htobe16(0xffff)), 0);
+	assert_int_equal(ibv_get_pkey_index(ctx, 1, htobe16(0x1234)), -1);
+}
+
+static void unsupported__says_so(void **state)
+{
+	struct ibv_srq_init_attr_ex srq = {.comp_mask =
+					       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+					   .srq_type = IBV_SRQT_XRC,
+					   .pd = pd};
+	struct ibv_td_init_attr td = {0};
+	struct ibv_xrcd_init_attr xrcd = {.fd = -1};
+	struct ibv_wq_init_attr wq = {0};
+	struct ibv_parent_domain_init_attr domain = {.pd = pd};
+
+	(void)state;
+	errno = 0;
+	assert_null(ibv_create_srq_ex(ctx, &srq));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(ibv_alloc_td(ctx, &td));
+	assert_null(ibv_open_xrcd(ctx, &xrcd));
+	assert_null(ibv_create_wq(ctx, &wq));
+	assert_null(ibv_alloc_parent_domain(ctx, &domain));
+	assert_null(ibv_alloc_null_mr(pd));
+	assert_null(ibv_import_pd(ctx, 0));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0), EOPNOTSUPP);
+}
+
+static void close_device__takes_what_is_left(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, ibv_create_comp_channel(ctx), NULL);
+	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 4, .max_sge = 1}};
+
+	(void)state;
+	assert_non_null(ibv_create_srq(pd, &srq));
+	assert_non_null(ibv_alloc_mw(pd, IBV_MW_TYPE_1));
+	to_init(e.qp);
+	/* verbs_close() closes the device with all of it. */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    VERBS_TEST(device_list__describes_lo),
+	    VERBS_TEST(query_device__tells_the_limits),
+	    VERBS_TEST(query_port__is_ethernet_and_active),
+	    VERBS_TEST(query_port__old_symbol_writes_no_more_than_the_old_structure),
+	    VERBS_TEST(gid__table_and_entries_agree),
+	    VERBS_TEST(pkey__only_the_default),
+	    VERBS_TEST(unsupported__says_so),
+	    VERBS_TEST(close_device__takes_what_is_left),
+	    cmocka_unit_test_setup(device_list__without_broker_is_null, verbs_open),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion channels and async events: nothing is lost, nothing is announced that is not there. */
+#include "verbs_env.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+
+static struct ibv_comp_channel *channel;
+static struct verbs_end a, b;
+
+static int open_pair(void **state)
+{
+	verbs_open(state);
+	channel = ibv_create_comp_channel(ctx);
+	assert_non_null(channel);
+	a = end_new(IBV_QPT_RC, channel, NULL);
+	b = end_new(IBV_QPT_RC, channel, NULL);
+	verbs_connect(a.qp, b.qp, false);
+	return 0;
+}
+
+static bool is_readable(int fd, int timeout_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+static void set_nonblocking(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+/* One message from a to b, which makes a completion on both. */
+static void message(uint32_t flags)
+{
+	post_recv(b.qp, 1, 0, 64);
+	post_send(a.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND, .send_flags = flags}, 4096, 16);
+}
+
+static struct ibv_cq *event_next(void)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	assert_int_equal(ibv_get_cq_event(channel, &cq, &context), 0);
+	return cq;
+}
+
+static void cq_event__one_for_each_arm(void **state)
+{
+	(void)state;
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	message(0);
+	message(0);
+	assert_true(is_readable(channel->fd, 20000));
+	assert_true(event_next() == b.cq);
+	(void)wc_next(b.cq);
+	(void)wc_next(b.cq);
+	assert_false(is_readable(channel->fd, 0));
+
+	/* Armed twice before the event is taken: two events. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+		message(0);
+		(void)wc_next(b.cq);
+	}
+	assert_true(event_next() == b.cq);
+	assert_true(is_readable(channel->fd, 0));
+	assert_true(event_next() == b.cq);
+	assert_false(is_readable(channel->fd, 0));
+	ibv_ack_cq_events(b.cq, 3);
+}
+
+static void cq_event__solicited_only(void **state)
+{
+	(void)state;
+	assert_int_equal(ibv_req_notify_cq(b.cq, 1), 0);
+	message(0);
+	(void)wc_next(b.cq);
+	assert_false(is_readable(channel->fd, 0));
+	message(IBV_SEND_SOLICITED);
+	(void)wc_next(b.cq);
+	assert_true(is_readable(channel->fd, 0));
+	assert_true(event_next() == b.cq);
+	ibv_ack_cq_events(b.cq, 1);
+}
+
+static void get_cq_event__nonblocking(void **state)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	set_nonblocking(channel->fd);
+	assert_int_equal(ibv_get_cq_event(channel, &cq, &context), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static volatile sig_atomic_t alarm_cnt;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	alarm_cnt++;
+}
+
+static void arm_alarm(int flags)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = flags};
+	timer_t t;
+	struct sigevent ev = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+	/* Again and again: the first may come before the wait. */
+	struct itimerspec when = {{0, 20000000}, {0, 20000000}};
+
+	alarm_cnt = 0;
+	sigaction(SIGALRM, &sa, NULL);
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, &ev, &t), 0);
+	assert_int_equal(timer_settime(t, 0, &when, NULL), 0);
+}
+
+static void disarm_alarm(void)
+{
+	struct sigaction sa = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGALRM, &sa, NULL);
+}
+
+static void get_cq_event__interrupted(void **state)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	arm_alarm(0);
+	assert_int_equal(ibv_get_cq_event(channel, &cq, &context), -1);
+	assert_int_equal(errno, EINTR);
+	disarm_alarm();
+}
+
+static void *send_later(void *arg)
+{
+	sigset_t all;
+
+	(void)arg;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	while (alarm_cnt < 3)
+		usleep(1000);
+	message(0);
+	return NULL;
+}
+
+/* As read(2) on a device: a handler with SA_RESTART does not show. */
+static void get_cq_event__restarted(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	arm_alarm(SA_RESTART);
+	assert_int_equal(pthread_create(&t, NULL, send_later, NULL), 0);
+	assert_true(event_next() == b.cq);
+	disarm_alarm();
+	pthread_join(t, NULL);
+	ibv_ack_cq_events(b.cq, 1);
+}
+
+static void destroy_cq__takes_its_events_along(void **state)
+{
+	(void)state;
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	message(0);
+	(void)wc_next(b.cq);
+	assert_true(is_readable(channel->fd, 0));
+	assert_int_equal(ibv_destroy_cq(b.cq), EBUSY);
+	assert_int_equal(ibv_destroy_comp_channel(channel), EBUSY);
+	end_free(&b);
+	assert_false(is_readable(channel->fd, 0));
+	end_free(&a);
+	assert_int_equal(ibv_destroy_comp_channel(channel), 0);
+}
+
+static _Atomic bool acknowledged;
+
+static void *ack_later(void *arg)
+{
+	usleep(20000); /* so that there is something to wait for; nothing depends on it */
+	acknowledged = true;
+	ibv_ack_cq_events(arg, 1);
+	return NULL;
+}
+
+static void destroy_cq__waits_for_acknowledgement(void **state)
+{
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	message(0);
+	assert_true(event_next() == b.cq);
+	assert_int_equal(pthread_create(&t, NULL, ack_later, b.cq), 0);
+	end_free(&b);
+	assert_true(acknowledged);
+	pthread_join(t, NULL);
+}
+
+static struct ibv_async_event async_next(void)
+{
+	struct ibv_async_event e;
+
+	assert_int_equal(ibv_get_async_event(ctx, &e), 0);
+	return e;
+}
+
+static void async__established_and_last_wqe(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct verbs_end c = end_new(IBV_QPT_RC, NULL, srq), d = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct ibv_async_event e;
+
+	(void)state;
+	verbs_connect(c.qp, d.qp, true);
+	assert_int_equal(ibv_modify_qp(c.qp, &err, IBV_QP_STATE), 0);
+	e = async_next();
+	assert_int_equal(e.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	assert_true(e.element.qp == c.qp);
+	ibv_ack_async_event(&e);
+	end_free(&c);
+	end_free(&d);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	set_nonblocking(ctx->async_fd);
+	assert_int_equal(ibv_get_async_event(ctx, &e), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void async__srq_limit(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct verbs_end c = end_new(IBV_QPT_RC, NULL, srq), d = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_srq_attr limit = {.srq_limit = 2};
+	struct ibv_sge sge = sge_at(0, 64);
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_async_event e;
+
+	(void)state;
+	verbs_connect(c.qp, d.qp, false);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	assert_int_equal(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
+	post_send(d.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4096, 4);
+	e = async_next();
+	assert_int_equal(e.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_true(e.element.srq == srq);
+	ibv_ack_async_event(&e);
+	assert_int_equal(ibv_query_srq(srq, &limit), 0);
+	assert_int_equal(limit.srq_limit, 0);
+	end_free(&c);
+	end_free(&d);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
+static void async__cq_overrun(void **state)
+{
+	struct ibv_cq *small = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+	    .send_cq = small, .recv_cq = small, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct ibv_async_event e;
+	struct ibv_wc wc[4];
+
+	(void)state;
+	to_init(qp);
+	post_recv(qp, 1, 0, 8);
+	post_recv(qp, 2, 0, 8);
+	post_recv(qp, 3, 0, 8);
+	assert_int_equal(ibv_modify_qp(qp, &err, IBV_QP_STATE), 0);
+	e = async_next();
+	assert_int_equal(e.event_type, IBV_EVENT_CQ_ERR);
+	assert_true(e.element.cq == small);
+	ibv_ack_async_event(&e);
+	assert_int_equal(ibv_poll_cq(small, 4, wc), small->cqe);
+	assert_true(ibv_poll_cq(small, 4, wc) < 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(small), 0);
+}
+
+#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, verbs_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    PAIR_TEST(cq_event__one_for_each_arm),
+	    PAIR_TEST(cq_event__solicited_only),
+	    PAIR_TEST(get_cq_event__nonblocking),
+	    PAIR_TEST(get_cq_event__interrupted),
+	    PAIR_TEST(get_cq_event__restarted),
+	    PAIR_TEST(destroy_cq__takes_its_events_along),
+	    PAIR_TEST(destroy_cq__waits_for_acknowledgement),
+	    VERBS_TEST(async__established_and_last_wqe),
+	    VERBS_TEST(async__srq_limit),
+	    VERBS_TEST(async__cq_overrun),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

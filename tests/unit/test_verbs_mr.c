@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory regions and windows: what may be registered, and what is found out when. */
+#include "verbs_env.h"
+
+#include <sys/mman.h>
+
+#define PAGE 4096u
+
+static void *pages(size_t cnt, int prot)
+{
+	void *p = mmap(NULL, cnt * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+static void assert_refused(void *addr, size_t len, int access, int err)
+{
+	errno = 0;
+	assert_null(ibv_reg_mr(pd, addr, len, access));
+	assert_int_equal(errno, err);
+}
+
+static void reg_mr__unmapped(void **state)
+{
+	char *p = pages(4, PROT_READ | PROT_WRITE);
+
+	(void)state;
+	munmap(p + PAGE, PAGE);
+	assert_refused(p, 4 * PAGE, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	assert_refused(p + PAGE, 1, 0, EFAULT);
+	assert_refused(p + PAGE - 1, 2, 0, EFAULT);
+	assert_refused(NULL, 10, 0, EFAULT);
+	assert_refused(p, SIZE_MAX - 100, 0, EFAULT);
+	assert_refused(p, SIZE_MAX / 4, 0, EFAULT);
+	munmap(p, 4 * PAGE);
+}
+
+static void reg_mr__read_only(void **state)
+{
+	char *p = pages(2, PROT_READ);
+
+	(void)state;
+	assert_refused(p, PAGE, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+	assert_refused((void *)(uintptr_t) "text", 4, IBV_ACCESS_LOCAL_WRITE, EFAULT);
+
+	struct ibv_mr *m = ibv_reg_mr(pd, p, PAGE, IBV_ACCESS_REMOTE_READ);
+
+	assert_non_null(m);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	mprotect(p, PAGE, PROT_NONE);
+	assert_refused(p, PAGE, 0, EFAULT);
+	munmap(p, 2 * PAGE);
+}
+
+static void reg_mr__access_and_length(void **state)
+{
+	(void)state;
+	assert_refused(buf, 0, IBV_ACCESS_LOCAL_WRITE, EINVAL);
+	assert_refused(buf, 8, IBV_ACCESS_REMOTE_WRITE, EINVAL);
+	assert_refused(buf, 8, IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
+	assert_refused(buf, 8, 1 << 15, EINVAL);
+	assert_refused(buf, 8, IBV_ACCESS_ON_DEMAND, EOPNOTSUPP);
+
+	/* Optional rights that mean nothing here are no error. */
+	struct ibv_mr *m = ibv_reg_mr(pd, buf, 8, IBV_ACCESS_RELAXED_ORDERING | 1 << 29);
+
+	assert_non_null(m);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
+static void reg_mr__iova(void **state)
+{
+	struct ibv_mr *m;
+
+	(void)state;
+	assert_null(ibv_reg_mr_iova(pd, buf, 8, (uintptr_t)buf + 1, 0));
+	assert_int_equal(errno, EINVAL);
+	m = ibv_reg_mr_iova(pd, buf, 8, 0x100000 + (uintptr_t)buf % PAGE, 0);
+	assert_non_null(m);
+	assert_true(m->addr == buf);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
+/* Much more than the machine has, which a sparse program may map: no time and no memory. */
+static void reg_mr__huge(void **state)
+{
+	size_t len = (size_t)1 << 42;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)state;
+	if (p == MAP_FAILED)
+		skip();
+	struct ibv_mr *m = ibv_reg_mr(pd, p, len, IBV_ACCESS_LOCAL_WRITE);
+
+	assert_non_null(m);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	munmap(p, len);
+}
+
+/* IBT-84 */
+static void rereg_mr__changes_what_is_asked(void **state)
+{
+	struct ibv_mr *m = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+	uint32_t lkey;
+
+	(void)state;
+	assert_non_null(m);
+	lkey = m->lkey;
+	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buf + 8192, 100, 0),
+			 0);
+	assert_true(m->addr == buf + 8192 && m->length == 100);
+	assert_int_not_equal(m->lkey, lkey);
+	/* A refused change leaves the region as it is. */
+	assert_int_equal(
+	    ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE),
+	    IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_rereg_mr(m, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
+static void dealloc_pd__in_use(void **state)
+{
+	struct ibv_pd *other = ibv_alloc_pd(ctx);
+	struct ibv_mr *m = ibv_reg_mr(other, buf, 8, 0);
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(other, &attr);
+
+	(void)state;
+	assert_non_null(ah);
+	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
+static void bind_window(struct verbs_end *e, struct ibv_mw *mw, uint64_t length)
+{
+	struct ibv_mw_bind b = {.wr_id = 7,
+				.send_flags = IBV_SEND_SIGNALED,
+				.bind_info = {.mr = mr,
+					      .addr = (uintptr_t)buf,
+					      .length = length,
+					      .mw_access_flags = IBV_ACCESS_REMOTE_WRITE}};
+
+	assert_int_equal(ibv_bind_mw(e->qp, mw, &b), 0);
+	struct ibv_wc wc = wc_next(e->cq);
+
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
+}
+
+static void mw__type_1_is_bound_and_written_through(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	uint32_t rkey = mw->rkey;
+
+	(void)state;
+	verbs_connect(a.qp, b.qp, false);
+	bind_window(&b, mw, 4096);
+	assert_int_not_equal(mw->rkey, rkey);
+	assert_int_equal(ibv_dereg_mr(mr), EBUSY);
+	memset(buf + 8192, 0x5a, 64);
+	post_send(a.qp,
+		  (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE,
+				       .wr.rdma = {(uintptr_t)buf, mw->rkey}},
+		  8192, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(buf, buf + 8192, 64);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	end_free(&a);
+	end_free(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    VERBS_TEST(reg_mr__unmapped),
+	    VERBS_TEST(reg_mr__read_only),
+	    VERBS_TEST(reg_mr__access_and_length),
+	    VERBS_TEST(reg_mr__iova),
+	    VERBS_TEST(reg_mr__huge),
+	    VERBS_TEST(rereg_mr__changes_what_is_asked),
+	    VERBS_TEST(dealloc_pd__in_use),
+	    VERBS_TEST(mw__type_1_is_bound_and_written_through),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

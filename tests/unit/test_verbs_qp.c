@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: creation, attributes there and back, and errors as the man pages name them. */
+#include "verbs_env.h"
+
+static struct ibv_qp_init_attr rc_init(struct ibv_cq *cq)
+{
+	return (struct ibv_qp_init_attr){.send_cq = cq,
+					 .recv_cq = cq,
+					 .cap = {8, 8, 2, 2, 16},
+					 .qp_type = IBV_QPT_RC,
+					 .qp_context = buf,
+					 .sq_sig_all = 1};
+}
+
+static void create_qp__gives_at_least_what_is_asked(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = rc_init(cq), asked = init, got;
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr attr;
+
+	(void)state;
+	assert_non_null(qp);
+	assert_true(init.cap.max_send_wr >= asked.cap.max_send_wr &&
+		    init.cap.max_inline_data >= asked.cap.max_inline_data);
+	assert_int_equal(qp->state, IBV_QPS_RESET);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CAP, &got), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RESET);
+	assert_memory_equal(&attr.cap, &init.cap, sizeof init.cap);
+	assert_true(got.send_cq == cq && got.qp_context == buf && got.sq_sig_all == 1 &&
+		    got.qp_type == IBV_QPT_RC);
+	assert_int_equal(ibv_destroy_cq(cq), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void create_qp__refused(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 8, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = rc_init(cq);
+	struct ibv_qp_init_attr_ex ex = {.send_cq = cq,
+					 .recv_cq = cq,
+					 .qp_type = IBV_QPT_UD,
+					 .cap = {1, 1, 1, 1, 0},
+					 .pd = pd,
+					 .comp_mask =
+					     IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					 .send_ops_flags = IBV_QP_EX_WITH_RDMA_READ};
+
+	(void)state;
+	init.cap.max_send_wr = vb_limits_default.qp_wr + 1;
+	assert_null(ibv_create_qp(pd, &init));
+	assert_int_equal(errno, EINVAL);
+	init = rc_init(cq);
+	init.send_cq = NULL;
+	assert_null(ibv_create_qp(pd, &init));
+	assert_int_equal(errno, EINVAL);
+	init = rc_init(cq);
+	init.qp_type = IBV_QPT_RAW_PACKET;
+	assert_null(ibv_create_qp(pd, &init));
+	assert_int_equal(errno, EOPNOTSUPP);
+	/* UD has no READ. */
+	assert_null(ibv_create_qp_ex(ctx, &ex));
+	assert_int_equal(errno, EOPNOTSUPP);
+	ex.send_ops_flags = IBV_QP_EX_WITH_SEND;
+	ex.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH;
+	assert_null(ibv_create_qp_ex(ctx, &ex));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void modify_qp__what_is_set_is_told(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_ah_attr path = verbs_ah_attr(true);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr q;
+
+	(void)state;
+	verbs_connect(a.qp, b.qp, true);
+	assert_int_equal(a.qp->state, IBV_QPS_RTS);
+	assert_int_equal(ibv_query_qp(a.qp, &q, IBV_QP_STATE, &init), 0);
+	assert_int_equal(q.qp_state, IBV_QPS_RTS);
+	assert_int_equal(q.cur_qp_state, IBV_QPS_RTS);
+	assert_int_equal(q.path_mtu, IBV_MTU_1024);
+	assert_int_equal(q.dest_qp_num, b.qp->qp_num);
+	assert_int_equal(q.rq_psn, 0xfffffe);
+	assert_int_equal(q.sq_psn, 0xfffffe);
+	assert_int_equal(q.max_rd_atomic, 4);
+	assert_int_equal(q.max_dest_rd_atomic, 4);
+	assert_int_equal(q.min_rnr_timer, 1);
+	assert_int_equal(q.timeout, 14);
+	assert_int_equal(q.retry_cnt, 7);
+	assert_int_equal(q.rnr_retry, 7);
+	assert_int_equal(q.port_num, 1);
+	assert_int_equal(q.pkey_index, 0);
+	assert_int_equal(q.qp_access_flags, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+						IBV_ACCESS_REMOTE_ATOMIC);
+	assert_memory_equal(&q.ah_attr.grh, &path.grh, sizeof path.grh);
+	assert_int_equal(q.ah_attr.is_global, 1);
+	assert_int_equal(q.ah_attr.port_num, 1);
+	end_free(&a);
+	end_free(&b);
+}
+
+/* IBT-30, IBT-35 */
+static void modify_qp__refused(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_UC, NULL, NULL);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR, .port_num = 2};
+	const int init_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	const int rtr_mask =
+	    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+	(void)state;
+	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_STATE), EINVAL); /* RESET to ERR */
+	a.qp_state = IBV_QPS_INIT;
+	assert_int_equal(ibv_modify_qp(e.qp, &a, init_mask), EINVAL); /* port 2 */
+	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_STATE), EINVAL);
+	to_init(e.qp);
+	assert_int_equal(e.qp->state, IBV_QPS_INIT);
+
+	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+				 .path_mtu = IBV_MTU_1024,
+				 .dest_qp_num = 5,
+				 .ah_attr = verbs_ah_attr(false)};
+	a.ah_attr.is_global = 0; /* RoCE has no local paths */
+	assert_int_equal(ibv_modify_qp(e.qp, &a, rtr_mask), EINVAL);
+	a.ah_attr = verbs_ah_attr(false);
+	a.ah_attr.grh.sgid_index = 31; /* empty entry */
+	assert_int_equal(ibv_modify_qp(e.qp, &a, rtr_mask), EINVAL);
+	a.ah_attr = verbs_ah_attr(false);
+	memset(&a.ah_attr.grh.dgid, 0x20, 16); /* IPv6, from IPv4 */
+	assert_int_equal(ibv_modify_qp(e.qp, &a, rtr_mask), EINVAL);
+	a.ah_attr = verbs_ah_attr(false);
+	a.ah_attr.port_num = 2;
+	assert_int_equal(ibv_modify_qp(e.qp, &a, rtr_mask), EINVAL);
+	a.ah_attr.port_num = 1;
+	assert_int_equal(ibv_modify_qp(e.qp, &a, rtr_mask), 0);
+	end_free(&e);
+}
+
+static void create_ah__refused(void **state)
+{
+	struct ibv_ah_attr a = verbs_ah_attr(false);
+
+	(void)state;
+	a.is_global = 0;
+	assert_null(ibv_create_ah(pd, &a));
+	assert_int_equal(errno, EINVAL);
+	a.is_global = 1;
+	a.port_num = 0;
+	assert_null(ibv_create_ah(pd, &a));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void srq__limits_and_resize(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 2, .srq_limit = 3}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct ibv_srq_attr a;
+	uint32_t num;
+
+	(void)state;
+	assert_non_null(srq);
+	assert_int_equal(ibv_get_srq_num(srq, &num), 0);
+	assert_int_equal(ibv_query_srq(srq, &a), 0);
+	assert_true(a.max_wr >= 4 && a.max_sge >= 2 && a.srq_limit == 0);
+	a = (struct ibv_srq_attr){.max_wr = 64, .srq_limit = 60};
+	assert_int_equal(ibv_modify_srq(srq, &a, IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(ibv_modify_srq(srq, &a, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	assert_int_equal(ibv_query_srq(srq, &a), 0);
+	assert_true(a.max_wr >= 64 && a.srq_limit == 60);
+	a.max_wr = 8;
+	assert_int_equal(ibv_modify_srq(srq, &a, IBV_SRQ_MAX_WR), EINVAL); /* below the limit */
+	assert_int_equal(ibv_modify_srq(srq, &a, 1 << 5), EINVAL);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	init.attr.max_wr = 0;
+	assert_null(ibv_create_srq(pd, &init));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void resize_cq__keeps_what_is_queued(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+
+	(void)state;
+	to_init(e.qp);
+	for (uint64_t i = 0; i < 3; i++)
+		post_recv(e.qp, i, 0, 8);
+	assert_int_equal(ibv_modify_qp(e.qp, &err, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_resize_cq(e.cq, 2), EINVAL);
+	assert_int_equal(ibv_resize_cq(e.cq, 0), EINVAL);
+	assert_int_equal(ibv_resize_cq(e.cq, 1000), 0);
+	assert_true(e.cq->cqe >= 1000);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct ibv_wc wc = wc_next(e.cq);
+
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc.qp_num, e.qp->qp_num);
+	}
+	end_free(&e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    VERBS_TEST(create_qp__gives_at_least_what_is_asked),
+	    VERBS_TEST(create_qp__refused),
+	    VERBS_TEST(modify_qp__what_is_set_is_told),
+	    VERBS_TEST(modify_qp__refused),
+	    VERBS_TEST(create_ah__refused),
+	    VERBS_TEST(srq__limits_and_resize),
+	    VERBS_TEST(resize_cq__keeps_what_is_queued),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
