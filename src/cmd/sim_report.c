@@ -149,14 +149,14 @@ static int write_flows(FILE *f, const struct vb_scenario_run *run)
 	return close_file(f);
 }
 
-static int write_ports(FILE *f, const struct vb_scenario_run *run)
+static int write_ports(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	fputs("cable,from,to,rate_bps,packets,bytes,dropped,faults,marked,pauses,paused_ns,"
 	      "depth_max_bytes,depth_mean_bytes\n",
 	      f);
 	for (uint32_t i = 0; i < vb_sim_port_cnt(run->sim); i++) {
 		const struct vb_topo_link *l = &run->topo.link[i / 2];
-		vb_time now = vb_sim_now(run->sim);
+		vb_time end = r->last_done;
 		struct vb_port_stats st;
 
 		vb_sim_port_stats(run->sim, i, &st);
@@ -165,7 +165,7 @@ static int write_ports(FILE *f, const struct vb_scenario_run *run)
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
 			i / 2, i & 1 ? l->b : l->a, i & 1 ? l->a : l->b, l->cable.rate_bps,
 			st.tx_pkts, st.tx_bytes, st.drops, st.faults, st.marks, st.pauses_sent,
-			st.paused_ns, st.depth_max, now ? st.byte_ns / now : 0);
+			st.paused_ns, st.depth_max, end ? st.byte_ns / end : 0);
 	}
 	return close_file(f);
 }
@@ -183,5 +183,5 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 	if (err)
 		return err;
 	f = open_in(dir, "ports.csv", path, path_len);
-	return f ? write_ports(f, run) : -errno;
+	return f ? write_ports(f, run, r) : -errno;
 }
