@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * RED marking of one queue: nothing is marked below kmin bytes, everything above kmax, and between
- * them the chance grows in a straight line up to pmax. facts D-03; CC-01
+ * them the chance grows in a straight line up to pmax. facts D-03
  */
 #ifndef VB_SIM_RED_H
 #define VB_SIM_RED_H
