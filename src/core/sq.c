@@ -75,8 +75,6 @@ static int wr_check(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_
 	if (wr->flags & VB_SEND_INLINE) {
 		if (!opcode_may_be_inline(wr->opcode) || length > qp->sq.inline_max)
 			return -EINVAL;
-	} else if (wr->sge_cnt > qp->sq.sge_max) {
-		return -EINVAL;
 	}
 	if (!qp->ops->is_connected && !wr->ah)
 		return -EINVAL;
@@ -165,6 +163,11 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	struct vb_sq *sq = &qp->sq;
 	uint64_t length = 0;
 
+	/* Before the list is read: a count too large is the caller's mistake, not its list's
+	 * length.
+	 */
+	if (!(wr->flags & VB_SEND_INLINE) && wr->sge_cnt > sq->sge_max)
+		return -EINVAL;
 	for (uint32_t i = 0; i < wr->sge_cnt; i++)
 		length += wr->sge[i].length;
 
