@@ -73,23 +73,30 @@ static bool port_has_more(const struct vb_sim *s, const struct vb_sim_port *p)
 	return p->owner < s->host_cnt && vb_host_has_more(s, p->owner);
 }
 
-/* Puts a packet on the cable, behind those that arrive no later. */
+/*
+ * Puts a packet on the cable, behind those that arrive no later. Each packet knows when the one
+ * behind it arrives, so that taking one does not touch the next, which has long left the cache.
+ */
 static void flight_insert(struct vb_sim_port *p, struct vb_sim_packet *pkt)
 {
 	struct vb_sim_packet *after = p->flight_tail;
 
 	while (after && after->at > pkt->at)
-		after = after->prev;
+		after = after == p->flight ? NULL : after->prev;
 	pkt->prev = after;
 	pkt->next = after ? after->next : p->flight;
+	pkt->next_at = after ? after->next_at : p->arrive_at;
 	if (pkt->next)
 		pkt->next->prev = pkt;
 	else
 		p->flight_tail = pkt;
-	if (after)
+	if (after) {
 		after->next = pkt;
-	else
+		after->next_at = pkt->at;
+	} else {
 		p->flight = pkt;
+		p->arrive_at = pkt->at;
+	}
 }
 
 static void port_launch(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt)
@@ -151,9 +158,7 @@ static void port_transmit(struct vb_sim *s, struct vb_sim_port *p)
 
 static void port_arm(struct vb_sim *s, struct vb_sim_port *p)
 {
-	vb_time at = p->flight ? vb_time_min(p->flight->at, p->pull_at) : p->pull_at;
-
-	vb_eventq_set(&s->events, s->host_cnt + p->id, at);
+	vb_eventq_set(&s->events, s->host_cnt + p->id, vb_time_min(p->arrive_at, p->pull_at));
 }
 
 void vb_port_kick(struct vb_sim *s, struct vb_sim_port *p)
@@ -210,9 +215,8 @@ static void port_deliver(struct vb_sim *s, struct vb_sim_port *p)
 	struct vb_sim_port *in = &s->port[vb_sim_peer(p->id)];
 
 	p->flight = pkt->next;
-	if (p->flight)
-		p->flight->prev = NULL; /* and so it is in the cache when it arrives */
-	else
+	p->arrive_at = pkt->next_at;
+	if (!p->flight)
 		p->flight_tail = NULL;
 	if (pkt->kind == VB_SIM_PAUSE) {
 		port_on_pause(s, in, pkt->prio, pkt->pause_on);
@@ -229,7 +233,7 @@ static void port_deliver(struct vb_sim *s, struct vb_sim_port *p)
 
 void vb_port_run(struct vb_sim *s, struct vb_sim_port *p)
 {
-	while (p->flight && p->flight->at <= s->now)
+	while (p->arrive_at <= s->now)
 		port_deliver(s, p);
 	if (p->pull_at <= s->now)
 		port_transmit(s, p);

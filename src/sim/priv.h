@@ -39,11 +39,12 @@ struct vb_sim_port {
 	vb_time pull_at; /* when the next packet is fetched; VB_NEVER: when somebody kicks */
 	struct vb_sim_packet *flight, *flight_tail; /* in the order of arrival */
 	uint64_t rate_bps;
-	uint64_t carry; /* remainder of the serialisation time, in 1 / rate ns */
-	vb_dur delay;
-	uint32_t owner; /* node */
+	uint64_t carry;    /* remainder of the serialisation time, in 1 / rate ns */
+	vb_time arrive_at; /* of the first packet on the cable; VB_NEVER: it is empty */
+	uint32_t owner;    /* node */
 	uint32_t id;
 
+	vb_dur delay;
 	struct vb_sim_fifo control;
 	vb_time last_at; /* arrival of the last packet that keeps the order */
 	vb_time depth_since;

@@ -65,7 +65,7 @@ static int port_create(struct vb_sim *s, uint32_t id, const struct vb_topo_link 
 	p->rate_bps = l->cable.rate_bps;
 	p->delay = l->cable.delay;
 	p->mtu = l->cable.mtu;
-	p->pull_at = VB_NEVER;
+	p->pull_at = p->arrive_at = VB_NEVER;
 	p->rng = vb_rng_stream(s->cfg.seed, "red", id);
 	if (p->owner >= s->host_cnt + s->switch_cnt)
 		return -EINVAL;
