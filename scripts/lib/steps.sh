@@ -41,7 +41,7 @@ step()
 	shift
 	mkdir -p "$steps_logs"
 	log=$steps_logs/${name// /-}.log
-	printf '%-28s ' "$name"
+	printf '%-30s ' "$name"
 	"$@" >"$log" 2>&1 </dev/null
 	status=$?
 	steps_count "$log" "$status"
@@ -57,7 +57,7 @@ step()
 # Says why a step is left out; it counts as skipped.
 step_skip()
 {
-	printf '%-28s skipped: %s\n' "$1" "$2"
+	printf '%-30s skipped: %s\n' "$1" "$2"
 	steps_skipped=$((steps_skipped + 1))
 }
 

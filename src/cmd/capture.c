@@ -241,7 +241,7 @@ static int finish(struct capture *c)
 		if (c->port[port].known)
 			rc = vb_pcapng_statistics(&c->out, c->port[port].interface, now,
 						  c->port[port].captured, c->lost);
-	if (!rc && fclose(c->file))
+	if (!rc && c->file && fclose(c->file))
 		rc = -errno;
 	c->file = NULL;
 	vb_broker_observe_end(&c->o);

@@ -189,8 +189,10 @@ static int read_range(struct parser *p, uint64_t max, uint64_t *lo, uint64_t *hi
 {
 	int err = read_number(p, max, lo);
 
+	if (err)
+		return err;
 	*hi = *lo;
-	if (!err && p->at < p->end && *p->at == '-') {
+	if (p->at < p->end && *p->at == '-') {
 		p->at++;
 		if (p->at == p->end) /* "5-": and everything behind */
 			*hi = max;

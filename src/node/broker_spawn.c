@@ -28,8 +28,6 @@
 /* Three for each client, and some. */
 #define BROKER_FILES_MIN 1024
 
-extern char **environ;
-
 /* The file that holds this code: libverbena.so, or the program it is linked into. */
 static int own_path(char *path, size_t size)
 {

@@ -226,7 +226,9 @@ bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n)
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
 		if (next.device[i].ifindex)
 			next.device_cnt = i + 1;
+	/* The table began as zeros and entries are copied whole, so padding is equal as well. */
 	if (next.device_cnt == host->device_cnt &&
+	    /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 	    memcmp(next.device, host->device, sizeof next.device) == 0)
 		return false;
 	vb_host_write_begin(host);

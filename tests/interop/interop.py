@@ -120,7 +120,7 @@ class Interop:
         path, good = os.path.join(folder, "wire.pcap"), False
         inst = self.rig.environment["RXE_PEER_INSTANCE"]
         dump = self.rig.start("tcpdump", ["ip", "netns", "exec", f"{inst}-sw", "tcpdump", "-i", "d1", "-U",
-                                          "--immediate-mode", "-s", "0", "-B", "65536", "-Z",
+                                          "--immediate-mode", "-s", "5000", "-B", "65536", "-Z",
                                           "root", "-w", path, "udp port 4791"])
         try:
             dump.wait_output("listening on")

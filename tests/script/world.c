@@ -40,7 +40,7 @@ static void add_region(struct drill *d, const char *name, uint64_t length)
 	if (d->region_cnt == REGION_MAX || strlen(name) >= sizeof r->name)
 		drill_fail(d, "too many regions, or too long a name: %s", name);
 	d->region_cnt++;
-	strcpy(r->name, name);
+	memcpy(r->name, name, strlen(name) + 1);
 	r->iova = (uint64_t)d->region_cnt << 28;
 	r->length = length;
 	r->host = calloc(1, length + 1);

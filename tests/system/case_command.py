@@ -155,7 +155,7 @@ add("capture.rc.net6", captured("net6", "ibv_rc_pingpong", ["-n", "200"], (0, 1,
 add("capture.uc.net6", captured("net6", "ibv_uc_pingpong", ["-n", "200", "-s", "100"], (36,)))
 add("capture.ud.net4", captured("net4", "ibv_ud_pingpong", ["-n", "200", "-s", "100"], (100,)))
 add("capture.read.net4", captured("net4", "ib_read_bw", ["-F", "-n", "50", "-s", "9000"], (12, 13, 14, 15)))
-add("capture.atomic.net6", captured("net6", "ib_atomic_bw", ["-F", "-n", "100"], (18, 20)))
+add("capture.atomic.net6", captured("net6", "ib_atomic_bw", ["-F", "-n", "100"], (20,)))
 
 
 def witnessed(where, runs):
@@ -169,8 +169,8 @@ def witnessed(where, runs):
         # Segments as they are on a wire: the kernel cuts trains before the capture sees them.
         for side in {place.server, place.client}:
             side.host.run(["ip", "link", "set", "dev", side.ifname, "gso_max_segs", "1"], status=None)
-        dump = host.start(["tcpdump", "-i", ifname, "-U", "--immediate-mode", "-s", "0", "-B", "32768", "-Z", "root", "-w",
-                           path, "udp port 4791"])
+        dump = host.start(["tcpdump", "-i", ifname, "-U", "--immediate-mode", "-s", "5000",
+                           "-B", "65536", "-Z", "root", "-w", path, "udp port 4791"])
         try:
             dump.wait_output("listening on")
             for program, options in runs:

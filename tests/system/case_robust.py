@@ -159,7 +159,7 @@ def _(context):
     c, d = m.host("c"), m.host("d")
     try:
         m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
-        where = pair.Place("pulled", context.verbena, pair.Side(d, "veth9", "10.8.0.2", "10.8.0.2"),
+        where = pair.Place("pulled", context, pair.Side(d, "veth9", "10.8.0.2", "10.8.0.2"),
                            pair.Side(c, "veth9", "10.8.0.1", "10.8.0.1"))
         server, client = pair.start(where, "ib_write_bw", ["-F", "-D", "3", "-u", "18"])
         client.wait_output("BW average", 10)
@@ -214,7 +214,7 @@ def _(context):
 def _(context):
     """A limit on locked memory is none for this adapter: nothing is pinned."""
     where = place(context)
-    where = pair.Place(where.name, context.verbena, where.server, where.client)
+    where = pair.Place(where.name, context, where.server, where.client)
     where.run = ["prlimit", "--memlock=0", *where.run]
     pair.run(where, "ibv_rc_pingpong", ["-n", "100", "-s", "1048576"])
 

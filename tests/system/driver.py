@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs real, unmodified programs on the adapter: on one host and between two.
 
-  driver.py [--build DIR] [--list] [-k PATTERN]... [-x] [-v]
+  driver.py [--build DIR] [--sanitizer address|thread] [--list] [-k PATTERN]... [-x] [-v]
 
 The hosts are network namespaces that this makes itself, as root or in a user namespace. Where neither
-is allowed the cases that need them are skipped. Closes with "N passed, N failed, N skipped".
+is allowed the cases that need them are skipped. With --sanitizer the build is one with that sanitizer,
+and the programs get its runtime; what it reports fails the case. Closes with "N passed, N failed, N
+skipped".
 """
 import argparse
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -31,9 +34,10 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 class Context:
     """What a case gets: where the adapter is built, the hosts, and the places between them."""
 
-    def __init__(self, build, machine):
+    def __init__(self, build, machine, sanitizer=None):
         self.source, self.build, self.machine = SOURCE, os.path.abspath(build), machine
         self.verbena = os.path.join(self.build, "verbena")
+        self.sanitizer = sanitizer_prefix(sanitizer)
         self.places = pair.places(self)
 
     @staticmethod
@@ -44,6 +48,18 @@ class Context:
             if time.monotonic() > end:
                 raise Failure(otherwise() if callable(otherwise) else otherwise)
             time.sleep(0.02)
+
+
+def sanitizer_prefix(name):
+    """The start of a command that gives programs without a sanitizer the runtime of one."""
+    if not name:
+        return []
+    library = {"address": "libasan.so", "thread": "libtsan.so"}[name]
+    path = subprocess.run(["gcc", f"-print-file-name={library}"], capture_output=True, text=True,
+                          check=True).stdout.strip()
+    # Leaks are the programs' own; the preloaded library comes before the runtime, which is harmless.
+    return ["env", f"LD_PRELOAD={os.path.realpath(path)}", "TSAN_OPTIONS=exitcode=66",
+            "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:exitcode=66"]
 
 
 class Overrun(Exception):
@@ -83,6 +99,7 @@ def select(patterns):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=os.path.join(SOURCE, "build", "release"))
+    parser.add_argument("--sanitizer", choices=("address", "thread"))
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only cases whose name matches one of the patterns")
@@ -99,7 +116,7 @@ def main():
     machine = Machine()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        context = Context(args.build, machine)
+        context = Context(args.build, machine, args.sanitizer)
         for case in chosen:
             start = time.monotonic()
             verdict, text = run_case(case, context)

@@ -14,22 +14,22 @@ class Side:
 class Place:
     """Two sides, and the command that gives both the adapter."""
 
-    def __init__(self, name, verbena, server: Side, client: Side, run_options=()):
-        self.name, self.verbena, self.server, self.client = name, verbena, server, client
+    def __init__(self, name, context, server: Side, client: Side):
+        self.name, self.verbena, self.server, self.client = name, context.verbena, server, client
         # stdbuf: what a program has said is known while it runs.
-        self.run = [verbena, "run", *run_options, "--", "stdbuf", "-oL"]
+        self.run = [*context.sanitizer, context.verbena, "run", "--", "stdbuf", "-oL"]
 
 
 def places(context):
     """The ways two programs can be apart, by name."""
-    m, v = context.machine, context.verbena
+    m = context.machine
     lo4 = Side(m.a, "lo", "127.0.0.1", "127.0.0.1")
     lo6 = Side(m.a, "lo", "::1", "127.0.0.1")
-    made = {"lo4": Place("lo4", v, lo4, lo4), "lo6": Place("lo6", v, lo6, lo6)}
+    made = {"lo4": Place("lo4", context, lo4, lo4), "lo6": Place("lo6", context, lo6, lo6)}
     if m.b:
-        made["net4"] = Place("net4", v, Side(m.b, "veth0", "10.9.0.2", "10.9.0.2"),
+        made["net4"] = Place("net4", context, Side(m.b, "veth0", "10.9.0.2", "10.9.0.2"),
                              Side(m.a, "veth0", "10.9.0.1", "10.9.0.1"))
-        made["net6"] = Place("net6", v, Side(m.b, "veth0", "fd09::2", "10.9.0.2"),
+        made["net6"] = Place("net6", context, Side(m.b, "veth0", "fd09::2", "10.9.0.2"),
                              Side(m.a, "veth0", "fd09::1", "10.9.0.1"))
     return made
 

@@ -66,7 +66,7 @@ static void connect__descriptors_run_out(void **state)
 	int first = highest_fd();
 	for (int more = 0; more < 12; more++) {
 		low = lim;
-		low.rlim_cur = (rlim_t)(first + more);
+		low.rlim_cur = (rlim_t)first + (rlim_t)more;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
 		int rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
 		setrlimit(RLIMIT_NOFILE, &lim);
