@@ -118,6 +118,8 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 {
 	uint32_t cnt = 0;
 
+	(void)seg_max; /* asserted only */
+
 	for (uint32_t i = 0; i < sge_cnt && len > 0; i++) {
 		const struct vb_sge *s = &sge[i];
 
