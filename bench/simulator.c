@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How fast the simulator is, and what a host costs it: packet-hops per second of processor time on
+ * one core for incast 16:1 and for all-to-all on a fat tree of 128 hosts, lengths only, with the
+ * digest on; and the memory of 10,000 hosts that have sent over one RC connection each.
+ *
+ *   simulator incast | fat-tree | hosts
+ */
+#include "sim/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static void *memory_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void memory_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static const struct vb_sim_memory memory = {memory_alloc, memory_free, NULL};
+static const struct vb_cable cable = {.rate_bps = UINT64_C(100000000000), .delay = 1000};
+
+struct workload {
+	const char *name;
+	int (*shape)(struct vb_topo *t);
+	uint32_t cqe, depth;
+	struct vb_load_pattern p;
+};
+
+static int shape_incast(struct vb_topo *t)
+{
+	return vb_topo_star(t, &memory, 17, &cable);
+}
+
+static int shape_fat_tree(struct vb_topo *t)
+{
+	return vb_topo_fat_tree(t, &memory, 8, &cable, &cable);
+}
+
+static int shape_hosts(struct vb_topo *t)
+{
+	return vb_topo_clos(t, &memory, 100, 10, 100, &cable, &cable);
+}
+
+static const struct workload workloads[] = {
+    {"incast", shape_incast, 256, 4, {.shape = VB_LOAD_INCAST, .flows = 16, .bytes = 64 << 20}},
+    {"fat-tree", shape_fat_tree, 256, 4, {.shape = VB_LOAD_ALL_TO_ALL, .bytes = 64 << 10}},
+    {"hosts", shape_hosts, 16, 4, {.shape = VB_LOAD_PERMUTATION, .bytes = 4096}},
+};
+
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static void need(int err, const char *what)
+{
+	if (err == 0)
+		return;
+	fprintf(stderr, "simulator: %s: %s\n", what, strerror(-err));
+	exit(1);
+}
+
+static void run(const struct workload *w)
+{
+	struct vb_load_config load = {
+	    .flows_max = 1 << 15,
+	    .connections_max = 1 << 15,
+	    .message_bytes = 16 << 20,
+	    .depth = w->depth,
+	    .type = VB_QPT_RC,
+	    .mtu = VB_MTU_1024,
+	    .timeout = 14,
+	    .retry_cnt = 7,
+	    .rnr_retry = 7,
+	    .rd_atomic = 1,
+	    .traffic_class = VB_ECN_ECT0,
+	};
+	struct vb_topo topo;
+	struct vb_sim_config cfg = {
+	    .seed = 1,
+	    .topo = &topo,
+	    .sw = {.buffer = {.bytes = 64u << 20,
+			      .lossless = 1,
+			      .alpha_1024 = 128,
+			      .xon_gap_bytes = 8192}},
+	    .hca = {.limits = vb_limits_default, .port[1] = {.active_mtu = VB_MTU_1024}},
+	    .cqe = w->cqe,
+	    .packets_max = 1u << 22,
+	    .digest = true,
+	    .memory = memory,
+	};
+	struct rusage ru;
+	struct vb_load *l;
+	struct vb_report r;
+	struct vb_sim *sim;
+	double start, seconds;
+
+	need(w->shape(&topo), "topology");
+	need(vb_sim_create(&sim, &cfg), "simulation");
+	need(vb_load_create(&l, sim, &load, &memory), "workload");
+	need(vb_load_add(l, &w->p), "pattern");
+	need(vb_sim_run(sim, 0), "start"); /* connections are made at time 0 */
+	start = cpu_seconds();
+	need(vb_sim_run(sim, VB_NEVER), "run");
+	seconds = cpu_seconds() - start;
+	need(vb_report_make(&r, l, sim, &memory), "report");
+	getrusage(RUSAGE_SELF, &ru);
+	printf("%s: %u of %u flows, %" PRIu64 " packet-hops in %.3f s: %.2f million/s; %ld MB; "
+	       "digest %016" PRIx64 "\n",
+	       w->name, r.done, r.flows, r.hops, seconds, (double)r.hops / seconds / 1e6,
+	       ru.ru_maxrss / 1024, r.digest);
+	vb_load_destroy(l);
+	vb_sim_destroy(sim);
+	vb_topo_free(&topo);
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 2 && i < sizeof workloads / sizeof workloads[0]; i++) {
+		if (strcmp(argv[1], workloads[i].name) == 0) {
+			run(&workloads[i]);
+			return 0;
+		}
+	}
+	fputs("usage: simulator incast | fat-tree | hosts\n", stderr);
+	return 2;
+}
