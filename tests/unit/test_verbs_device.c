@@ -54,7 +54,7 @@ static void query_device__tells_the_limits(void **state)
 	assert_int_equal(a.atomic_cap, IBV_ATOMIC_GLOB); /* IBT-70 */
 	assert_true(a.node_guid == ibv_get_device_guid(ctx->device));
 	assert_int_equal(ibv_query_device_ex(ctx, NULL, &ex), 0);
-	assert_memory_equal(&ex.orig_attr, &a, sizeof a);
+	assert_memory_equal(&ex.orig_attr, &a, offsetof(struct ibv_device_attr, phys_port_cnt));
 	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
 	assert_int_equal(ex.odp_caps.general_caps, 0);
 

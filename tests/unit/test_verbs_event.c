@@ -139,6 +139,7 @@ static void get_cq_event__interrupted(void **state)
 	disarm_alarm();
 }
 
+#if !defined(__SANITIZE_THREAD__)
 static void *send_later(void *arg)
 {
 	sigset_t all;
@@ -166,6 +167,7 @@ static void get_cq_event__restarted(void **state)
 	pthread_join(t, NULL);
 	ibv_ack_cq_events(b.cq, 1);
 }
+#endif
 
 static void destroy_cq__takes_its_events_along(void **state)
 {
@@ -295,16 +297,18 @@ static void async__cq_overrun(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    PAIR_TEST(cq_event__one_for_each_arm),
-	    PAIR_TEST(cq_event__solicited_only),
-	    PAIR_TEST(get_cq_event__nonblocking),
-	    PAIR_TEST(get_cq_event__interrupted),
-	    PAIR_TEST(get_cq_event__restarted),
-	    PAIR_TEST(destroy_cq__takes_its_events_along),
-	    PAIR_TEST(destroy_cq__waits_for_acknowledgement),
-	    VERBS_TEST(async__established_and_last_wqe),
-	    VERBS_TEST(async__srq_limit),
-	    VERBS_TEST(async__cq_overrun),
+		PAIR_TEST(cq_event__one_for_each_arm),
+		PAIR_TEST(cq_event__solicited_only),
+		PAIR_TEST(get_cq_event__nonblocking),
+		PAIR_TEST(get_cq_event__interrupted),
+#if !defined(__SANITIZE_THREAD__) /* which puts a handler off while its thread waits */
+		PAIR_TEST(get_cq_event__restarted),
+#endif
+		PAIR_TEST(destroy_cq__takes_its_events_along),
+		PAIR_TEST(destroy_cq__waits_for_acknowledgement),
+		VERBS_TEST(async__established_and_last_wqe),
+		VERBS_TEST(async__srq_limit),
+		VERBS_TEST(async__cq_overrun),
 	};
 
 	VERBS_MAIN_OR_SKIP();
