@@ -199,24 +199,30 @@ static int read_scenario(struct job *j, const char *path)
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct job j;
-	const char *arg, *seed = NULL;
+	const char *arg, *seed = NULL, *path = NULL;
 	char *end;
 	int opt, status;
 
 	j.cmd = cmd;
-	while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
-		const char **to[] = {
-		    [OPT_SEED] = &seed,
-		    [OPT_OUT] = &j.out,
-		    [OPT_TRACE] = &j.trace,
-		    [OPT_PCAP] = &j.pcap,
-		};
+	/* Options may stand on both sides of the file. */
+	for (;;) {
+		while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
+			const char **to[] = {
+			    [OPT_SEED] = &seed,
+			    [OPT_OUT] = &j.out,
+			    [OPT_TRACE] = &j.trace,
+			    [OPT_PCAP] = &j.pcap,
+			};
 
-		*to[opt] = arg;
+			*to[opt] = arg;
+		}
+		if (optind == argc || path)
+			break;
+		path = argv[optind++];
 	}
-	if (argc - optind != 1)
+	if (!path || optind != argc)
 		return vb_cmd_usage(cmd, "expected one scenario file");
-	status = read_scenario(&j, argv[optind]);
+	status = read_scenario(&j, path);
 	if (status)
 		return status;
 	if (seed) {
