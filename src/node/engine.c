@@ -19,8 +19,8 @@
 static struct {
 	pthread_mutex_t mutex;
 	struct vb_engine *engine;
-	pthread_once_t fork_once;
-} process = {.mutex = PTHREAD_MUTEX_INITIALIZER, .fork_once = PTHREAD_ONCE_INIT};
+	pthread_once_t once;
+} process = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 /* Set while this thread may fork a broker: not a fork of the application, and made by a thread that
  * may hold the locks which fork_prepare() takes. */
@@ -109,9 +109,29 @@ static void fork_child(void)
 	atomic_store(&e->lock.state, 0);
 }
 
-static void fork_register(void)
+/*
+ * exit(): what waits for company leaves, above all acknowledgements of messages that the program
+ * has seen. Not at any price: the lock may belong to the code that a signal handler which calls
+ * exit() has interrupted.
+ */
+static void exit_flush(void)
+{
+	struct vb_engine *e = process.engine;
+
+	for (int i = 0; e && i < 100; i++) {
+		if (vb_lock_try(&e->lock)) {
+			vb_engine_flush(e);
+			vb_lock_drop(&e->lock);
+			return;
+		}
+		usleep(10);
+	}
+}
+
+static void process_register(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
+	atexit(exit_flush);
 }
 
 void vb_engine_check_broker(struct vb_engine *e)
@@ -295,7 +315,7 @@ int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
 {
 	int err = 0;
 
-	pthread_once(&process.fork_once, fork_register);
+	pthread_once(&process.once, process_register);
 	pthread_mutex_lock(&process.mutex);
 	if (!process.engine) {
 		struct vb_engine *e = calloc(1, sizeof *e);

@@ -43,10 +43,15 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp);
 
 /*
  * Receives, fires timeouts, sends, delivers events; never waits. Also to be called after a control
- * call that may leave events or packets behind (vb_qp_modify), and before vb_qp_destroy(), so that
- * what was posted or has to be acknowledged leaves.
+ * call that may leave events or packets behind (vb_qp_modify).
  */
 void vb_engine_progress(struct vb_engine *e);
+
+/*
+ * Progress that leaves nothing for later: neither doorbells nor acknowledgements that wait for a
+ * reply to travel with. Before a QP is destroyed, or leaves RTS.
+ */
+void vb_engine_flush(struct vb_engine *e);
 
 /* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);

@@ -9,8 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* About 2 us: longer than a send or a receive of a few packets, shorter than going to sleep. */
-#define SPINS 64u
+/* Some 15 us: as long as most sends and receives take, and no longer than waking a sleeper does,
+ * which costs the owner as much again. */
+#define SPINS 512u
 /* Sleeps after which a waiter reserves the lock. */
 #define SLEEPS_BEFORE_RESERVING 2u
 

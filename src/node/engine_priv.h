@@ -68,9 +68,9 @@ struct vb_unsent {
  * for the next.
  */
 struct vb_reply {
-	bool open;      /* packets came that are to be answered, and no doorbell rang since */
-	bool held;      /* ... and the answer waits for it */
-	vb_time at;     /* since when */
+	bool open;      /* an answer has left alone; will a reply follow? */
+	bool held;      /* an answer waits */
+	vb_time at;     /* since when, either */
 	uint32_t score; /* prompt replies in a row */
 };
 
@@ -85,7 +85,7 @@ struct vb_standby {
 	vb_time wake_at;      /* when it wakes by itself */
 	vb_time check_at;     /* next look at broker and devices */
 	vb_dur nap;
-	uint32_t score; /* how often the application was faster at a packet */
+	uint32_t beaten; /* times in a row that the application was faster at a packet */
 };
 
 /* When a receive socket of this host was last seen to be read. */
@@ -106,7 +106,8 @@ struct vb_engine {
 	struct vb_unsent unsent;
 	struct vb_reply reply;
 	struct vb_standby standby;
-	vb_time progress_at; /* the application's last vb_engine_progress() */
+	vb_time step_end;    /* when the last step ended, of the application or the thread */
+	vb_time progress_at; /* when the application's last vb_engine_progress() did */
 	uint32_t generation; /* of the device table in use */
 	struct vb_host_shm devices;
 	struct vb_addr_table addr;
@@ -136,5 +137,7 @@ int vb_standby_start(struct vb_engine *e);
 void vb_standby_stop(struct vb_engine *e);
 /* After the application's call: wakes the thread if it would otherwise come too late. */
 void vb_standby_notice(struct vb_engine *e, vb_time now);
+/* The application took packets by itself. */
+void vb_standby_beaten(struct vb_engine *e);
 
 #endif

@@ -20,6 +20,12 @@
 #define UNSENT_MAX_NS (50 * VB_USEC)
 /* UC and UD: nothing tells what is in flight. Doorbells closer than this are a burst. */
 #define BURST_GAP_NS (2 * VB_USEC)
+/* A reply is prompt when it comes this soon... */
+#define REPLY_PROMPT_NS (30 * VB_USEC)
+/* ... so many times in a row make the next one expected... */
+#define REPLY_SCORE_MIN 4u
+/* ... and for so long it is waited for. */
+#define REPLY_HOLD_NS (40 * VB_USEC)
 /* Pause before a full link is offered its backlog again. */
 #define LINK_FULL_NS (50 * VB_USEC)
 
@@ -43,11 +49,15 @@ static bool flush_backlog(struct vb_engine *e, vb_time now)
 	return vb_backlog_is_empty(l);
 }
 
-static void transmit(struct vb_engine *e, vb_time now)
+/* Sends what there is; returns how many packets that were. */
+static uint32_t transmit(struct vb_engine *e, vb_time now)
 {
+	uint32_t cnt = 0;
+
 	e->unsent.wr_cnt = 0;
+	e->reply.held = false;
 	if (!flush_backlog(e, now))
-		return;
+		return 0;
 	for (int i = 0; i < TX_BATCHES_MAX && vb_hca_has_transmit(e->hca); i++) {
 		struct vb_tx_batch *b = &e->batch;
 
@@ -57,6 +67,7 @@ static void transmit(struct vb_engine *e, vb_time now)
 
 		uint32_t sent = e->link->ops->send(e->link, b, 0, now);
 
+		cnt += b->cnt;
 		if (sent < b->cnt) {
 			struct vb_slot_shm *shm = e->broker.shm;
 
@@ -68,6 +79,38 @@ static void transmit(struct vb_engine *e, vb_time now)
 	}
 	/* Sending may have found errors: completions, QP events. */
 	deliver_events(e);
+	return cnt;
+}
+
+/* True while what there is to send after receiving waits for a reply to travel with. */
+static bool reply_holds(struct vb_engine *e, bool received, vb_time now)
+{
+	struct vb_reply *r = &e->reply;
+
+	if (e->unsent.wr_cnt || !vb_backlog_is_empty(&e->backlog))
+		return false;
+	if (received && !r->held && r->score >= REPLY_SCORE_MIN) {
+		r->held = true;
+		r->at = now;
+	}
+	return r->held && now - r->at < REPLY_HOLD_NS;
+}
+
+/* An answer has left without a reply. */
+static void reply_missed(struct vb_reply *r, bool was_held, vb_time now)
+{
+	if (was_held || r->open)
+		r->score = 0;
+	r->open = !was_held;
+	r->at = now;
+}
+
+/* The doorbell of a request that leaves at once. */
+static void reply_came(struct vb_reply *r, vb_time now)
+{
+	if (r->open && now - r->at < REPLY_PROMPT_NS && r->score < REPLY_SCORE_MIN)
+		r->score++;
+	r->open = false;
 }
 
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
@@ -81,9 +124,19 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 		vb_hca_handle_timeout(e->hca, now);
 	/* Before sending: whoever waits for a completion wakes up meanwhile. */
 	deliver_events(e);
-	if (vb_hca_has_transmit(e->hca) || !vb_backlog_is_empty(&e->backlog))
-		transmit(e, now);
-	e->unsent.wr_cnt = 0;
+
+	e->step_end = cnt ? vb_engine_now() : now;
+	if (!vb_hca_has_transmit(e->hca) && vb_backlog_is_empty(&e->backlog)) {
+		e->unsent.wr_cnt = 0;
+		e->reply.held = false;
+	} else if (!reply_holds(e, cnt != 0, e->step_end)) {
+		bool was_held = e->reply.held;
+		uint32_t sent = transmit(e, e->step_end);
+
+		e->step_end = vb_engine_now();
+		if (sent && (cnt || was_held))
+			reply_missed(&e->reply, was_held, e->step_end);
+	}
 	return cnt;
 }
 
@@ -95,6 +148,8 @@ vb_time vb_engine_due(const struct vb_engine *e, vb_time now)
 		return now;
 	if (!vb_backlog_is_empty(&e->backlog))
 		return vb_time_min(due, now + LINK_FULL_NS);
+	if (e->reply.held)
+		return vb_time_min(due, e->reply.at + REPLY_HOLD_NS);
 	if (e->unsent.wr_cnt)
 		return vb_time_min(due, e->unsent.since + UNSENT_MAX_NS);
 	return vb_hca_has_transmit(e->hca) ? now : due;
@@ -116,9 +171,17 @@ void vb_engine_progress(struct vb_engine *e)
 	vb_time now = vb_engine_now();
 
 	judge_unsent(&e->unsent, now);
-	(void)vb_engine_step(e, now);
-	e->progress_at = now;
-	vb_standby_notice(e, now);
+	if (vb_engine_step(e, now))
+		vb_standby_beaten(e);
+	e->progress_at = e->step_end;
+	vb_standby_notice(e, e->step_end);
+}
+
+void vb_engine_flush(struct vb_engine *e)
+{
+	vb_engine_progress(e);
+	if (e->reply.held)
+		(void)transmit(e, e->step_end);
 }
 
 /* True when what was just posted on @qp should leave at once. */
@@ -146,9 +209,10 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp)
 	if (!u->wr_cnt++)
 		u->since = now;
 	if (doorbell_sends(e, qp, now)) {
+		reply_came(&e->reply, now);
 		if (u->wr_cnt > 1)
 			judge_unsent(u, now);
-		transmit(e, now);
+		(void)transmit(e, now);
 		now = vb_engine_now();
 	}
 	u->doorbell_at = now;

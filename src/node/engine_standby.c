@@ -4,13 +4,13 @@
  * it does not: receive for one-sided operations while it computes, fire timers while it sleeps,
  * send what it posted and left.
  *
- * On duty the thread sleeps until a packet arrives, a deadline passes or somebody kicks it. While
- * the application polls, it would wake up for each packet only to find it taken; so it keeps a
- * score of who was faster, and when the application was, again and again, it stands aside: it
- * sleeps for a nap, blind for packets, and then looks whether the application still polls. Naps
- * double from 50 us to 1 ms while it does, which bounds both the cost of looking and the time for
- * which a program that stops polling without a word is not served. A program that says so, by
- * arming a completion queue, is served at once (vb_engine_expect_sleep()).
+ * On duty the thread sleeps until a packet arrives, a deadline passes or somebody kicks it. To be
+ * woken for a packet that the application takes anyway helps nobody and costs the sender dearly, so
+ * a thread that wakes up to find the application polling stands aside: it takes a nap, blind for
+ * packets, and then looks again. Naps double from 50 us to 1 ms while the application polls, which
+ * bounds the cost of looking, and also the time for which a program that stops polling without a
+ * word is not served. A program that says so, by arming a completion queue, is served at once
+ * (vb_engine_expect_sleep()).
  */
 #include "node/engine_priv.h"
 
@@ -24,13 +24,15 @@
 #define NAP_MIN_NS (50 * VB_USEC)
 #define NAP_MAX_NS VB_MSEC
 /* The application polls if it did so this short a time ago. */
-#define POLLS_NS (20 * VB_USEC)
-/* Points that make it stand aside; a packet it had to take itself costs two. */
-#define SCORE_ASIDE 8u
-/* Looks at a lock that is taken before it waits in line. */
-#define LOOKS_MAX 8u
+#define POLLS_NS (5 * VB_USEC)
+/* Packets that the application takes before the thread does until it is told so: it sleeps on in
+ * ppoll() when there is nothing left to read, and does not know for what it was woken. */
+#define BEATEN_MAX 4u
+/* Naps at a lock that is taken, each twice as long, before it waits in line. */
+#define NAPS_MAX 4u
 /* Steps in a row before the lock is offered to others. */
 #define STEPS_MAX 4
+#define STREAM_PKTS 8u
 /* Doorbells answered in time before the application is trusted to come back for the next. */
 #define TRUST_MIN 8u
 /* Looking after broker and devices. */
@@ -48,10 +50,21 @@ static void kick(struct vb_standby *s)
 void vb_standby_notice(struct vb_engine *e, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
+	vb_time due;
 
 	if (s->aside && (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN))
 		return;
-	if (vb_engine_due(e, now) < s->wake_at)
+	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
+	due = e->reply.held ? now + NAP_MAX_NS : vb_engine_due(e, now);
+	if (due < s->wake_at)
+		kick(s);
+}
+
+void vb_standby_beaten(struct vb_engine *e)
+{
+	struct vb_standby *s = &e->standby;
+
+	if (!s->aside && ++s->beaten >= BEATEN_MAX)
 		kick(s);
 }
 
@@ -59,7 +72,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 
-	vb_engine_progress(e);
+	vb_engine_flush(e);
 	s->handover = true;
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick(s);
@@ -84,65 +97,54 @@ static bool sleep_until(struct vb_standby *s, int fd, int broker, vb_time until)
 
 /*
  * Takes the lock because a packet has arrived. Who holds it is most likely receiving that packet,
- * so rather than wait in line the thread looks again a little later.
+ * and would only be held up by a thread that waits in line; so this one takes a nap first.
  */
 static void enter_for_packet(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 
 	for (uint32_t i = 0; !vb_lock_try(&e->lock); i++) {
-		if (i == LOOKS_MAX) {
+		if (i == NAPS_MAX) {
 			vb_lock_take(&e->lock);
 			break;
 		}
 		atomic_store_explicit(&s->napping, true, memory_order_relaxed);
-		(void)sleep_until(s, -1, -1, vb_engine_now() + NAP_MIN_NS);
+		(void)sleep_until(s, -1, -1, vb_engine_now() + (NAP_MIN_NS << i));
 		atomic_store_explicit(&s->napping, false, memory_order_relaxed);
 	}
 }
 
-/* Ends a nap, or extends it; true when it goes on. */
-static bool nap_goes_on(struct vb_standby *s, bool app_polls)
+/* Takes what has arrived; more than once only where there is a stream of it. */
+static void receive(struct vb_engine *e, vb_time now)
 {
-	if (app_polls && !s->handover) {
-		s->nap = s->nap * 2 < NAP_MAX_NS ? s->nap * 2 : NAP_MAX_NS;
-		return true;
-	}
-	s->aside = false;
-	s->nap = NAP_MIN_NS;
-	s->score = s->handover ? 0 : SCORE_ASIDE / 2;
-	return false;
-}
+	uint32_t cnt = vb_engine_step(e, now);
 
-static void keep_score(struct vb_standby *s, bool took_packets, bool app_polls)
-{
-	if (took_packets)
-		s->score -= s->score < 2 ? s->score : 2;
-	else if (app_polls)
-		s->score++;
-	if (s->score >= SCORE_ASIDE && app_polls && !s->handover)
-		s->aside = true;
+	for (int i = 1; i < STEPS_MAX && cnt >= STREAM_PKTS; i++)
+		cnt = vb_engine_step(e, vb_engine_now());
 }
 
 /* What there is to do after waking up, under the lock. */
 static void work(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
-	bool app_polls = now - e->progress_at < POLLS_NS;
-	bool took = false;
+	bool polls = now - e->progress_at < POLLS_NS && !s->handover;
+	bool due = vb_engine_due(e, now) <= now;
 
 	s->kicked = false;
-	if (s->aside && nap_goes_on(s, app_polls))
+	if (s->aside && polls) {
+		s->nap = s->nap * 2 < NAP_MAX_NS ? s->nap * 2 : NAP_MAX_NS;
 		return;
-	if (e->unsent.wr_cnt && vb_engine_due(e, now) <= now)
+	}
+	if (s->aside || s->handover)
+		s->nap = NAP_MIN_NS;
+	s->aside = polls && (packet || s->beaten >= BEATEN_MAX);
+	s->beaten = 0;
+	if (s->aside)
+		return;
+	if (e->unsent.wr_cnt && due)
 		e->unsent.trust = 0;
-	if (packet || s->handover || vb_engine_due(e, now) <= now)
-		for (int i = 0; i < STEPS_MAX && vb_engine_step(e, now); i++) {
-			took = true;
-			now = vb_engine_now();
-		}
-	if (packet)
-		keep_score(s, took, app_polls);
+	if (packet || s->handover || due)
+		receive(e, now);
 	s->handover = false;
 }
 
@@ -150,12 +152,16 @@ static void plan(struct vb_engine *e, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
 
-	if (!s->aside)
+	if (!s->aside) {
 		s->wake_at = vb_time_min(vb_engine_due(e, now), s->check_at);
-	else if (e->unsent.wr_cnt && e->unsent.trust < TRUST_MIN)
+		/* So that nothing an active application leaves undone takes long to be noticed. */
+		if (now - e->progress_at < NAP_MAX_NS)
+			s->wake_at = vb_time_min(s->wake_at, now + NAP_MAX_NS);
+	} else if (e->unsent.wr_cnt && e->unsent.trust < TRUST_MIN) {
 		s->wake_at = vb_time_min(now + s->nap, vb_engine_due(e, now));
-	else
+	} else {
 		s->wake_at = now + s->nap;
+	}
 }
 
 static void look_after_broker(struct vb_engine *e)

@@ -144,7 +144,7 @@ int ibv_close_device(struct ibv_context *context)
 	if (!vb_ibv_enter(c))
 		return vb_ibv_fail(EIO);
 	/* What was posted or has to be acknowledged leaves before the QPs go. */
-	vb_engine_progress(c->engine);
+	vb_engine_flush(c->engine);
 	vb_ibv_destroy_all(c);
 	vb_list_remove(&c->link);
 	vb_ibv_leave(c);

@@ -161,7 +161,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	if (!vb_ibv_enter(c))
 		return EIO;
 	/* What was posted or has to be acknowledged leaves first. */
-	vb_engine_progress(c->engine);
+	vb_engine_flush(c->engine);
 
 	uint32_t delivered = 0;
 	int err = -vb_qp_destroy(qp->core);

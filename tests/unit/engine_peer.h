@@ -164,7 +164,7 @@ static inline void peer_meet(struct peer *p)
 static inline void peer_close(struct peer *p)
 {
 	vb_engine_lock(p->e);
-	vb_engine_progress(p->e);
+	vb_engine_flush(p->e);
 	NEED(vb_qp_destroy(p->qp) == 0);
 	NEED(vb_cq_destroy(p->cq) == 0);
 	NEED(vb_mr_destroy(p->mr) == 0);
