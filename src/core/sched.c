@@ -41,6 +41,22 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
 	return b->cnt < stop && batch_has_room(qp->hca, b);
 }
 
+/*
+ * One turn; true when there is more. READ responses come first: a peer waits for them, and they
+ * free its window. A mere acknowledgement comes last: short as it is, it ends the train of the
+ * requests before it, and a peer that polls for it finds that what was sent with it has arrived
+ * too.
+ */
+static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
+{
+	if (qp->resp.res_pending && vb_resp_transmit(qp, b, stop, now))
+		return true;
+
+	bool more = vb_req_transmit(qp, b, stop, now);
+
+	return vb_resp_transmit(qp, b, stop + 1, now) || more;
+}
+
 uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time now)
 {
 	while (batch_has_room(h, b) && !vb_list_is_empty(&h->active)) {
@@ -48,8 +64,7 @@ uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time n
 		uint32_t stop = b->cnt + TURN_PKTS;
 
 		vb_sched_remove(qp);
-		/* Responses first: a peer waits for them, and they free its window. */
-		if (vb_resp_transmit(qp, b, stop, now) || vb_req_transmit(qp, b, stop, now))
+		if (qp_transmit(qp, b, stop, now))
 			vb_sched_activate(qp);
 		else if (qp->req.block == VB_BLOCK_WINDOW && !qp->is_active)
 			vb_list_append(&qp->peer->waiting, &qp->active);

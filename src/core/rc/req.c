@@ -346,7 +346,6 @@ void vb_req_on_progress(struct vb_qp *qp, vb_time now)
 		req_arm(qp, now);
 	vb_req_update_inflight(qp);
 	vb_req_complete_local(qp, now);
-	if (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) {
+	if (qp->sq.nxt != qp->sq.tail && (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD))
 		vb_sched_activate(qp);
-	}
 }
