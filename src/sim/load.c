@@ -26,7 +26,7 @@ static uint32_t message_len(const struct vb_load *l, const struct vb_flow *f, ui
 	return left < l->cfg.message_bytes ? (uint32_t)left : l->cfg.message_bytes;
 }
 
-/* Messages of a connection use the slots of both ends in turn, as its receive WQEs do. */
+/* Messages of a connection use the slots of both ends in turn. */
 static uint64_t slot_at(const struct vb_load *l, const struct vb_connection *c, uint32_t k)
 {
 	return (uint64_t)((c->base + k) % l->cfg.depth) * l->cfg.message_bytes;
@@ -50,13 +50,13 @@ static void slot_fill(uint8_t *p, uint32_t len, uint64_t flow, uint32_t k)
 	}
 }
 
-/* Both ends of message k must be the same now. */
-static void slot_check(struct vb_load *l, const struct vb_flow *f, uint32_t k)
+/* Message k must be at the far end's @far as it is at the near end. */
+static void slot_check(struct vb_load *l, const struct vb_flow *f, uint32_t k, const uint8_t *far)
 {
 	const struct vb_connection *c = &l->connection[f->connection];
-	const uint8_t *a = slot_of(l, c, 0, k), *b = slot_of(l, c, 1, k);
+	const uint8_t *near = slot_of(l, c, 0, k);
 
-	if (a && f->op != VB_LOAD_ATOMIC && memcmp(a, b, message_len(l, f, k)) != 0)
+	if (near && f->op != VB_LOAD_ATOMIC && memcmp(near, far, message_len(l, f, k)) != 0)
 		l->damaged++;
 }
 
@@ -163,6 +163,15 @@ static void on_timer(void *ctx, vb_time now)
 	vb_load_arm(l);
 }
 
+/* Receive WQEs take their slots in turn, whatever else the connection carries. */
+static const uint8_t *received_at(const struct vb_load *l, const struct vb_connection *c,
+				  uint32_t slot)
+{
+	const uint8_t *mem = c->side[1].mem;
+
+	return mem ? mem + (size_t)slot * l->cfg.message_bytes : NULL;
+}
+
 static void on_received(struct vb_load *l, struct vb_connection *c, const struct vb_wc *wc,
 			vb_time now)
 {
@@ -176,7 +185,7 @@ static void on_received(struct vb_load *l, struct vb_connection *c, const struct
 		struct vb_flow *f = &l->flow[flow];
 
 		if (l->cfg.type == VB_QPT_RC)
-			slot_check(l, f, f->received);
+			slot_check(l, f, f->received, received_at(l, c, slot));
 		if (++f->received == message_cnt(l, f)) {
 			f->delivered = now;
 			if (f->done != VB_NEVER)
@@ -204,7 +213,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 		c->broken = true;
 		flow_fail(f, wc->status);
 	} else if (l->cfg.type == VB_QPT_RC && f->op != VB_LOAD_SEND) {
-		slot_check(l, f, k);
+		slot_check(l, f, k, slot_of(l, c, 1, k));
 	}
 	if (f->status == VB_WC_SUCCESS && f->completed < message_cnt(l, f)) {
 		flow_go_on(l, flow);

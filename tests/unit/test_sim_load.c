@@ -115,6 +115,24 @@ static void shape__survives_faults(void **state)
 	}
 }
 
+/* Flows of all operations follow each other on the same connections. */
+static void mix__keeps_the_bytes_right(void **state)
+{
+	struct vb_load_pattern p = {.shape = VB_LOAD_POISSON,
+				    .flows = 1000,
+				    .bytes = 50000,
+				    .load_ppm = 200000,
+				    .mix = {1, 1, 1, 1}};
+	struct fixture f;
+
+	(void)state;
+	open_clos(&f, true, "loss=1e-3,corrupt=1e-3,reorder=1e-3/4us");
+	run(&f, &p);
+	assert_true(f.report.faults > 10);
+	assert_true(f.report.counters.v[VB_COUNTER_retransmitted_packets] > 10);
+	close_clos(&f);
+}
+
 static void report__ideal_is_never_beaten(void **state)
 {
 	struct fixture f;
@@ -173,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(shape__runs_to_its_end),
 	    cmocka_unit_test(shape__survives_faults),
+	    cmocka_unit_test(mix__keeps_the_bytes_right),
 	    cmocka_unit_test(report__ideal_is_never_beaten),
 	    cmocka_unit_test(report__incast_is_fair),
 	    cmocka_unit_test(draw__has_the_right_mean),
