@@ -35,7 +35,7 @@ struct vb_broker_client {
 	uint32_t slot;
 	struct vb_slot_shm *shm;        /* mapped read-write */
 	const struct vb_host_shm *host; /* mapped read-only */
-	struct vb_flow *flow;		/* the receive sockets of the host, by slot */
+	struct vb_flow *flow;           /* the receive sockets of the host, by slot */
 };
 
 /*

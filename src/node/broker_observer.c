@@ -26,7 +26,9 @@ int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_
 	int sock = vb_broker_dial(&m, &fds, start, why, why_size);
 	if (sock < 0)
 		return sock;
-	int rc = fds.cnt == 1 ? vb_memory_map(fds.fd[0], sizeof(struct vb_host_memory), false, &host) : -EPROTO;
+	int rc = fds.cnt == 1
+		     ? vb_memory_map(fds.fd[0], sizeof(struct vb_host_memory), false, &host)
+		     : -EPROTO;
 	vb_fds_close(&fds);
 	if (rc) {
 		snprintf(why, why_size, "cannot map the broker's memory: %s", strerror(-rc));

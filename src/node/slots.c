@@ -113,7 +113,8 @@ int vb_slots_start(struct vb_slots *s)
 static int adopt_host(struct vb_slots *s, struct vb_fds *fds)
 {
 	void *p;
-	int rc = fds->cnt == 1 ? vb_memory_map(fds->fd[0], sizeof(struct vb_host_memory), true, &p) : -EINVAL;
+	int rc = fds->cnt == 1 ? vb_memory_map(fds->fd[0], sizeof(struct vb_host_memory), true, &p)
+			       : -EINVAL;
 
 	if (rc)
 		return rc;

@@ -17,7 +17,8 @@ static void *take_first(struct vb_list *list, size_t offset)
 
 	if (l == list)
 		return NULL;
-	/* What was taken before is off the list when it is freed, which the analyser does not see. */
+	/* What was taken before is off the list when it is freed, which the analyser does not see.
+	 */
 	vb_list_remove(l); /* NOLINT(clang-analyzer-unix.Malloc) */
 	return (char *)l - offset;
 }
