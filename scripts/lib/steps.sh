@@ -48,7 +48,9 @@ step()
 	printf '%s (%d s)\n' "$steps_line" $((SECONDS - start))
 	if [ "$status" -ne 0 ]; then
 		steps_failures+=("$name")
-		tail -n "${steps_tail:-60}" "$log" | sed 's/^/    /'
+		# Of what ctest prints, not the lines of what went well.
+		grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed |^ +Start +[0-9]+: ' "$log" |
+			tail -n "${steps_tail:-60}" | sed 's/^/    /'
 		echo "    (all of it: $log)"
 	fi
 	return "$status"

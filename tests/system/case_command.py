@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 from cases import add, case
@@ -79,6 +80,24 @@ def _(context):
     out = context.machine.a.run([context.verbena, "doctor"])
     if not re.search(r"^\d+ ok, \d+ warn, 0 fail$", out, re.M):
         raise Failure(out)
+
+
+@case("command.installed")
+def _(context):
+    """What cmake --install puts elsewhere works there."""
+    prefix = os.path.join(context.machine.folder, "installed")
+    subprocess.run(["cmake", "--install", context.build, "--prefix", prefix], check=True,
+                   stdout=subprocess.DEVNULL, timeout=30)
+    found = {os.path.relpath(os.path.join(d, f), prefix) for d, _, files in os.walk(prefix) for f in files}
+    for want in (r"bin/verbena", r"lib/(.*/)?libverbena\.so", r"include/verbena/verbena\.h",
+                 r"share/man/man1/verbena\.1", r"share/man/man1/verbena-run\.1",
+                 r"share/bash-completion/completions/verbena", r"lib/(.*/)?pkgconfig/verbena\.pc"):
+        if not any(re.fullmatch(want, f) for f in found):
+            raise Failure(f"no {want} among {sorted(found)}")
+    out = context.machine.a.run([os.path.join(prefix, "bin", "verbena"), "run", "--", "ibv_devices"])
+    if "verbena0" not in out:
+        raise Failure(out)
+    shutil.rmtree(prefix)
 
 
 @case("command.counters")
