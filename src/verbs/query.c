@@ -14,7 +14,8 @@ enum {
 	SPEED_QDR = 4,
 	SPEED_FDR10 = 8,
 	SPEED_EDR = 32,
-	SPEED_HDR = 64
+	SPEED_HDR = 64,
+	SPEED_NDR = 128
 };
 enum { WIDTH_1X = 1, WIDTH_4X = 2 };
 enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
@@ -41,10 +42,10 @@ static void port_speed(uint32_t mbps, struct ibv_port_attr *a)
 	} rates[] = {{1000, WIDTH_1X, SPEED_SDR},    {10000, WIDTH_1X, SPEED_FDR10},
 		     {20000, WIDTH_4X, SPEED_DDR},   {25000, WIDTH_1X, SPEED_EDR},
 		     {40000, WIDTH_4X, SPEED_FDR10}, {50000, WIDTH_1X, SPEED_HDR},
-		     {100000, WIDTH_4X, SPEED_EDR}};
+		     {100000, WIDTH_4X, SPEED_EDR},  {200000, WIDTH_4X, SPEED_HDR}};
 
 	a->active_width = WIDTH_4X;
-	a->active_speed = mbps ? SPEED_HDR : SPEED_EDR;
+	a->active_speed = mbps ? SPEED_NDR : SPEED_EDR;
 	for (size_t i = 0; mbps && i < sizeof rates / sizeof rates[0]; i++) {
 		if (mbps <= rates[i].mbps) {
 			a->active_width = rates[i].width;
