@@ -42,8 +42,11 @@ int main(int argc, char **argv)
 	}
 	if (seed == 1)
 		completions += masks_run_all();
-	for (uint64_t i = 0; i < runs; i++)
+	for (uint64_t i = 0; i < runs; i++) {
 		completions += scenario_run(seed + i, verbose);
+		completions += breakage_run(seed + i);
+		completions += datagram_run(seed + i);
+	}
 	printf("%llu runs from seed %llu, %llu completions\n", (unsigned long long)runs,
 	       (unsigned long long)seed, (unsigned long long)completions);
 	return 0;

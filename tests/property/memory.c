@@ -72,6 +72,17 @@ void slot_store(const struct mem *m, const struct vb_sge *sge, uint32_t sge_cnt,
 	}
 }
 
+uint32_t slot_gather(const struct mem *m, const struct vb_sge *sge, uint32_t sge_cnt, uint8_t *data)
+{
+	uint32_t len = 0;
+
+	for (uint32_t i = 0; i < sge_cnt; i++) {
+		memcpy(data + len, m->base + (sge[i].addr - m->iova), sge[i].length);
+		len += sge[i].length;
+	}
+	return len;
+}
+
 void slot_image(const struct mem *m, uint32_t slot, const struct vb_sge *sge, uint32_t sge_cnt,
 		const uint8_t *data, uint32_t len, uint8_t *image)
 {

@@ -94,7 +94,9 @@ static void rc_world(struct world *w)
 	struct rc_params p = {
 	    .bidirectional = rng_chance(r, 70),
 	    .sqd = rng_chance(r, 20),
+	    .depth_min = 1,
 	    .depth_max = rng_range(r, 1, 40),
+	    .rnr_retry = 7,
 	    .len_max = pick(r, (const uint32_t[]){64, 2000, MSG_MAX}, 3),
 	    .gap = pick(r, gap, 4),
 	};

@@ -20,11 +20,12 @@ static void side_open(struct world *w, struct rc_side *s, const struct rc_params
 	struct vb_rng *r = &w->rng;
 	struct host *host = &w->host[vb_rng_below(r, w->host_cnt)];
 
-	s->depth = rng_range(r, 1, p->depth_max);
+	s->depth = rng_range(r, p->depth_min, p->depth_max);
 	s->rd_atomic = rng_range(r, 1, 16);
 	s->gap = p->gap;
 	s->len_max = p->len_max;
 	s->sqd = p->sqd;
+	s->rnr_retry = p->rnr_retry;
 	s->to_post = posts ? p->requests : 0;
 	s->s.init = (struct vb_qp_init){
 	    .type = VB_QPT_RC,
@@ -74,7 +75,7 @@ static void side_connect(struct rc_side *s, uint32_t rq_psn, uint32_t sq_psn, en
 	    .min_rnr_timer = (uint8_t)rng_range(&w->rng, 1, 10),
 	    .timeout = w->timeout_exp,
 	    .retry_cnt = 7,
-	    .rnr_retry = 7,
+	    .rnr_retry = s->rnr_retry,
 	};
 	uint32_t init = VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS;
 	uint32_t rtr = VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
@@ -166,7 +167,7 @@ void rc_on_async(struct world *w, void *owner, enum vb_async async)
 	struct rc_side *s = owner;
 	struct vb_qp_attr a = {.qp_state = VB_QPS_RTS};
 
-	if (async == VB_ASYNC_COMM_EST)
+	if (async == VB_ASYNC_COMM_EST || s->breaks)
 		return;
 	if (async != VB_ASYNC_SQ_DRAINED)
 		die(w, "async event %d, and nothing happened", async);
@@ -201,6 +202,12 @@ static void rc_received(struct rc_side *s, const struct vb_wc *wc, struct pool *
 	struct world *w = s->s.w;
 	uint8_t image[SLOT_BYTES];
 
+	if (s->breaks && wc->status != VB_WC_SUCCESS) {
+		CHECK(w, wc->status == s->recv_status);
+		s->recv_status = VB_WC_WR_FLUSH_ERR;
+		pool_took(p, i);
+		return;
+	}
 	if (s->in_head == s->in_tail)
 		die(w, "side %u: a message that nobody sent", s->s.idx);
 
@@ -258,10 +265,12 @@ void rc_on_wc(struct world *w, struct side *side, const struct vb_wc *wc, struct
 
 	struct request *r = &s->sq[s->retired % s->depth];
 
-	if (wc->status != VB_WC_SUCCESS)
-		die(w, "side %u: request %llu failed with status %d, vendor_err %u", s->s.idx,
-		    (unsigned long long)s->retired, wc->status, wc->vendor_err);
-	CHECK(w, r->signaled && wc->opcode == opcode[r->opcode]);
+	if (wc->status != r->status)
+		die(w, "side %u: request %llu ended with status %d instead of %d, vendor_err %u",
+		    s->s.idx, (unsigned long long)s->retired, wc->status, r->status,
+		    wc->vendor_err);
+	/* An error is always told. IBA 10.7.3.1 */
+	CHECK(w, r->status != VB_WC_SUCCESS || (r->signaled && wc->opcode == opcode[r->opcode]));
 	retire(s, r);
 	if (side->next_act == VB_NEVER && s->to_post)
 		side->next_act = w->now + vb_rng_below(&w->rng, (uint32_t)s->gap + 1);

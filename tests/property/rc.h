@@ -14,7 +14,6 @@ struct request {
 	enum vb_wr_opcode opcode;
 	bool signaled;
 	enum vb_wc_status status; /* it must complete with */
-	bool may_flush;           /* or may it complete with WR_FLUSH_ERR as well */
 	uint32_t slot;
 	uint8_t *image;              /* what the slot must hold then; NULL: nothing is returned */
 	uint32_t read_off, read_len; /* READ: its range, to be left alone meanwhile */
@@ -35,6 +34,7 @@ struct rc_side {
 	uint8_t *shadow;   /* what region must hold when all is done */
 	uint32_t rkey;
 	uint32_t depth, rd_atomic;
+	uint8_t rnr_retry;
 	uint32_t to_post; /* requests still to come */
 	uint64_t posted, retired;
 	uint32_t unsignaled; /* since the last signaled one */
@@ -45,13 +45,15 @@ struct rc_side {
 	vb_dur gap; /* between posts, at most */
 	uint32_t len_max;
 	bool sqd;    /* may visit SQD */
-	bool failed; /* a completion with an error came */
+	bool breaks; /* an error is on its way: receive buffers come back flushed */
+	enum vb_wc_status recv_status; /* of the first of them, then WR_FLUSH_ERR */
 };
 
 struct rc_params {
 	uint32_t requests; /* per side */
 	bool bidirectional, sqd;
-	uint32_t depth_max, len_max;
+	uint32_t depth_min, depth_max, len_max;
+	uint8_t rnr_retry;
 	vb_dur gap;
 };
 
@@ -59,6 +61,8 @@ struct rc_params {
 void rc_connect(struct world *w, const struct rc_params *p);
 /* Posts one request of @opcode and records what it must do. */
 void rc_post(struct rc_side *s, enum vb_wr_opcode opcode, uint32_t len, bool signaled);
+/* Posts @wr, which must fail with @status (not SUCCESS) and change nothing anywhere. */
+void rc_post_doomed(struct rc_side *s, struct vb_send_wr *wr, enum vb_wc_status status);
 bool rc_has_room(const struct rc_side *s);
 bool rc_is_done(const struct rc_side *s);
 /* Regions hold what the reference executor says; memory freed. */

@@ -149,3 +149,18 @@ void rc_post(struct rc_side *s, enum vb_wr_opcode opcode, uint32_t len, bool sig
 	s->unsignaled = r->signaled ? 0 : s->unsignaled + 1;
 	s->posted++;
 }
+
+void rc_post_doomed(struct rc_side *s, struct vb_send_wr *wr, enum vb_wc_status status)
+{
+	struct world *w = s->s.w;
+	struct request *r = rc_request(s, s->posted);
+
+	CHECK(w, rc_has_room(s) && status != VB_WC_SUCCESS);
+	*r = (struct request){.wr_id = (uint64_t)s->s.idx << 32 | (uint32_t)s->posted,
+			      .opcode = wr->opcode,
+			      .signaled = wr->flags & VB_SEND_SIGNALED,
+			      .status = status};
+	wr->wr_id = r->wr_id;
+	CHECK(w, vb_qp_post_send(s->s.qp, wr, w->now) == 0);
+	s->posted++;
+}

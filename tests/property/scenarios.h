@@ -8,6 +8,10 @@
 
 /* One world made from @seed: random.c. */
 uint64_t scenario_run(uint64_t seed, bool verbose);
+/* One connection that breaks: breakage.c. */
+uint64_t breakage_run(uint64_t seed);
+/* A UC connection or a pair of UD QPs: datagram.c. */
+uint64_t datagram_run(uint64_t seed);
 /* All masks of lost, doubled and late packets over small exchanges: masks.c. */
 uint64_t masks_run_all(void);
 

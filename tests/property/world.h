@@ -128,13 +128,16 @@ void mem_close(struct mem *m);
 
 /*
  * Spreads @len bytes over pieces of the slot at @slot of @m, with gaps; returns the number of
- * pieces. slot_store() and slot_image() walk the same pieces: one writes @data there, the other
- * makes what the whole slot must hold once @data has been received into a slot of canaries.
+ * pieces. slot_store() writes @data there, slot_gather() reads all of it back and returns its
+ * length, slot_image() makes what the whole slot must hold once @data was received into a slot of
+ * canaries.
  */
 uint32_t slot_split(struct vb_rng *r, const struct mem *m, uint32_t slot, uint32_t len,
 		    uint32_t sge_max, struct vb_sge *sge);
 void slot_store(const struct mem *m, const struct vb_sge *sge, uint32_t sge_cnt,
 		const uint8_t *data);
+uint32_t slot_gather(const struct mem *m, const struct vb_sge *sge, uint32_t sge_cnt,
+		     uint8_t *data);
 void slot_image(const struct mem *m, uint32_t slot, const struct vb_sge *sge, uint32_t sge_cnt,
 		const uint8_t *data, uint32_t len, uint8_t *image);
 static inline uint8_t *slot_at(const struct mem *m, uint32_t slot)
