@@ -250,6 +250,19 @@ def check_citations(_):
     return bad
 
 
+def check_links(_):
+    """What one document of the project links to in another is there."""
+    bad = []
+    for path in [p for p in os.listdir(ROOT) if p.endswith(".md")] + list(walk("docs", "tests")):
+        if not path.endswith(".md"):
+            continue
+        for n, line in enumerate(read(path).splitlines(), 1):
+            for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
+                if not os.path.exists(os.path.join(ROOT, os.path.dirname(path), link)):
+                    bad.append(f"{path}:{n}: there is no {link}")
+    return bad
+
+
 def check_conformance(_):
     """docs/conformance.md is what scripts/conformance.py makes of the items and the tests."""
     r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "conformance.py"), "--check"],
