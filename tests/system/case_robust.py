@@ -37,11 +37,12 @@ def under_way(context, program, options, where=None):
 
 @case("robust.kill9_server")
 def _(context):
-    """Kill the server: the client ends with the retry error; the next run works."""
-    server, client = under_way(context, "ibv_rc_pingpong", LONG)
+    """Kill the server: the client, which always has work in flight, ends with the retry error; the
+    next run works."""
+    server, client = under_way(context, "ib_write_bw", ["-F", "-D", "20"])
     server.kill()
     client.wait(15)
-    if client.status() == 0 or "transport retry counter exceeded" not in client.output():
+    if client.status() == 0 or "Failed status 12" not in client.output():
         raise Failure(client.story())
     works(context)
 
