@@ -84,8 +84,10 @@ struct vb_standby {
 	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
 	vb_time wake_at;      /* when it wakes by itself */
 	vb_time check_at;     /* next look at broker and devices */
-	vb_dur nap;
-	uint32_t beaten; /* times in a row that the application was faster at a packet */
+	bool streams;         /* took a packet for a program that is passive */
+	uint32_t lingered;    /* times in a row that no other packet came in the time allowed... */
+	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
+	uint32_t beaten;      /* times in a row that the application was faster at a packet */
 };
 
 /* When a receive socket of this host was last seen to be read. */
@@ -108,7 +110,8 @@ struct vb_engine {
 	struct vb_standby standby;
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
 	vb_time progress_at; /* when the application's last vb_engine_progress() did */
-	uint32_t generation; /* of the device table in use */
+	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
+	uint32_t generation;           /* of the device table in use */
 	struct vb_host_shm devices;
 	struct vb_addr_table addr;
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */

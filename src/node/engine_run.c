@@ -26,6 +26,10 @@
 #define REPLY_SCORE_MIN 4u
 /* ... and for so long it is waited for. */
 #define REPLY_HOLD_NS (40 * VB_USEC)
+/* So many packets taken at once are a stream, and then so many more receives come before sending:
+ * one acknowledgement answers for all. */
+#define STREAM_PKTS 8u
+#define STREAM_RECVS_MAX 8
 /* Pause before a full link is offered its backlog again. */
 #define LINK_FULL_NS (50 * VB_USEC)
 
@@ -113,13 +117,27 @@ static void reply_came(struct vb_reply *r, vb_time now)
 	r->open = false;
 }
 
+/* Returns how many packets there were. */
+static uint32_t receive(struct vb_engine *e, vb_time now)
+{
+	uint32_t cnt = 0, n;
+
+	for (int i = 0; i < STREAM_RECVS_MAX; i++) {
+		n = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
+		e->rx_more = n == VB_ENGINE_RX_PKTS;
+		for (uint32_t k = 0; k < n; k++)
+			(void)vb_hca_handle_packet(e->hca, &e->rx[k], now);
+		cnt += n;
+		if (n == 0 || cnt < STREAM_PKTS)
+			break;
+	}
+	return cnt;
+}
+
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 {
-	uint32_t cnt = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
+	uint32_t cnt = receive(e, now);
 
-	e->rx_more = cnt == VB_ENGINE_RX_PKTS;
-	for (uint32_t i = 0; i < cnt; i++)
-		(void)vb_hca_handle_packet(e->hca, &e->rx[i], now);
 	if (vb_hca_poll_timeout(e->hca) <= now)
 		vb_hca_handle_timeout(e->hca, now);
 	/* Before sending: whoever waits for a completion wakes up meanwhile. */
@@ -174,6 +192,10 @@ void vb_engine_progress(struct vb_engine *e)
 	if (vb_engine_step(e, now))
 		vb_standby_beaten(e);
 	e->progress_at = e->step_end;
+	/* Under the lock there is one writer. */
+	atomic_store_explicit(&e->progress_cnt,
+			      atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
 	vb_standby_notice(e, e->step_end);
 }
 

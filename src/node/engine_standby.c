@@ -7,10 +7,13 @@
  * On duty the thread sleeps until a packet arrives, a deadline passes or somebody kicks it. To be
  * woken for a packet that the application takes anyway helps nobody and costs the sender dearly, so
  * a thread that wakes up to find the application polling stands aside: it takes a nap, blind for
- * packets, and then looks again. Naps double from 50 us to 1 ms while the application polls, which
- * bounds the cost of looking, and also the time for which a program that stops polling without a
- * word is not served. A program that says so, by arming a completion queue, is served at once
- * (vb_engine_expect_sleep()).
+ * packets, and then looks, without the lock, whether the application has polled meanwhile. Naps
+ * double from 50 us to 500 us while it has, which bounds the cost of looking, and also the time for
+ * which a program that stops polling without a word is not served. A program that says so, by
+ * arming a completion queue, is served at once (vb_engine_expect_sleep()).
+ *
+ * While a peer streams to a program that does nothing itself, the thread looks on for a moment
+ * after each packet before it sleeps: to be woken for every train costs both sides more than that.
  */
 #include "node/engine_priv.h"
 
@@ -22,7 +25,7 @@
 #include <unistd.h>
 
 #define NAP_MIN_NS (50 * VB_USEC)
-#define NAP_MAX_NS VB_MSEC
+#define NAP_MAX_NS (500 * VB_USEC)
 /* The application polls if it did so this short a time ago. */
 #define POLLS_NS (5 * VB_USEC)
 /* Packets that the application takes before the thread does until it is told so: it sleeps on in
@@ -33,6 +36,12 @@
 /* Steps in a row before the lock is offered to others. */
 #define STEPS_MAX 4
 #define STREAM_PKTS 8u
+/* A program that has not polled for so long is passive... */
+#define PASSIVE_NS VB_MSEC
+/* ... and after a packet for it the next one is looked for during this time. Each time in a row
+ * that none comes, twice as many packets are taken without, at most 2^LINGER_SKIP_MAX. */
+#define LINGER_NS (50 * VB_USEC)
+#define LINGER_SKIP_MAX 6u
 /* Doorbells answered in time before the application is trusted to come back for the next. */
 #define TRUST_MIN 8u
 /* Looking after broker and devices. */
@@ -95,6 +104,50 @@ static bool sleep_until(struct vb_standby *s, int fd, int broker, vb_time until)
 	return p[1].revents != 0;
 }
 
+/* Looks on, without the lock, for the packet after the last one; true when it is there. */
+static bool linger(struct vb_engine *e, int fd, vb_time until)
+{
+	struct vb_standby *s = &e->standby;
+	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
+
+	s->streams = false;
+	if (s->linger_skip) {
+		s->linger_skip--;
+		return false;
+	}
+	until = vb_time_min(until, vb_engine_now() + LINGER_NS);
+	do {
+		if (poll(p, 2, 0) <= 0)
+			continue;
+		s->lingered = 0;
+		return p[1].revents != 0;
+	} while (vb_engine_now() < until);
+	s->linger_skip = 1u << s->lingered;
+	s->lingered += s->lingered < LINGER_SKIP_MAX;
+	return false;
+}
+
+/* Sleeps, aside, for as long as the application polls and nobody kicks. */
+static void nap(struct vb_engine *e)
+{
+	struct vb_standby *s = &e->standby;
+	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
+	vb_dur length = NAP_MIN_NS;
+
+	do {
+		struct pollfd p = {s->kick_fd, POLLIN, 0};
+		struct timespec t = {0, (long)length};
+
+		seen = cnt;
+		if (ppoll(&p, 1, &t, NULL) > 0) {
+			(void)!read(s->kick_fd, &cnt, sizeof cnt);
+			return;
+		}
+		length = length * 2 < NAP_MAX_NS ? length * 2 : NAP_MAX_NS;
+		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
+	} while (cnt != seen && vb_engine_now() < s->check_at);
+}
+
 /*
  * Takes the lock because a packet has arrived. Who holds it is most likely receiving that packet,
  * and would only be held up by a thread that waits in line; so this one takes a nap first.
@@ -119,6 +172,7 @@ static void receive(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = vb_engine_step(e, now);
 
+	e->standby.streams = cnt != 0 && now - e->progress_at > PASSIVE_NS;
 	for (int i = 1; i < STEPS_MAX && cnt >= STREAM_PKTS; i++)
 		cnt = vb_engine_step(e, vb_engine_now());
 }
@@ -131,12 +185,8 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 	bool due = vb_engine_due(e, now) <= now;
 
 	s->kicked = false;
-	if (s->aside && polls) {
-		s->nap = s->nap * 2 < NAP_MAX_NS ? s->nap * 2 : NAP_MAX_NS;
+	if (s->aside && polls)
 		return;
-	}
-	if (s->aside || s->handover)
-		s->nap = NAP_MIN_NS;
 	s->aside = polls && (packet || s->beaten >= BEATEN_MAX);
 	s->beaten = 0;
 	if (s->aside)
@@ -157,10 +207,9 @@ static void plan(struct vb_engine *e, vb_time now)
 		/* So that nothing an active application leaves undone takes long to be noticed. */
 		if (now - e->progress_at < NAP_MAX_NS)
 			s->wake_at = vb_time_min(s->wake_at, now + NAP_MAX_NS);
-	} else if (e->unsent.wr_cnt && e->unsent.trust < TRUST_MIN) {
-		s->wake_at = vb_time_min(now + s->nap, vb_engine_due(e, now));
 	} else {
-		s->wake_at = now + s->nap;
+		/* Naps end by themselves; what is left unsent without trust wakes it at once. */
+		s->wake_at = VB_NEVER;
 	}
 }
 
@@ -190,7 +239,13 @@ static void *standby_main(void *arg)
 
 		vb_lock_drop(&e->lock);
 
-		bool packet = sleep_until(s, aside ? -1 : fd, aside ? -1 : e->broker.sock, until);
+		bool packet = false;
+
+		if (aside)
+			nap(e);
+		else
+			packet = (s->streams && linger(e, fd, until)) ||
+				 sleep_until(s, fd, e->broker.sock, until);
 
 		if (s->check_at <= vb_engine_now())
 			look_after_broker(e);
@@ -212,7 +267,6 @@ int vb_standby_start(struct vb_engine *e)
 	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->kick_fd < 0)
 		return -errno;
-	s->nap = NAP_MIN_NS;
 	s->check_at = vb_engine_now() + CHECK_NS;
 	/* Signals are the application's; none may land on this thread. */
 	sigfillset(&all);
