@@ -65,7 +65,7 @@ def _(context):
     works(context)
 
 
-@case("robust.kill9_broker")
+@case("robust.kill9_broker", seconds=60)
 def _(context):
     """Kill the brokers in the middle of a run: the run goes on, and so does everything after."""
     where = place(context)
@@ -81,7 +81,7 @@ def _(context):
     works(context)
 
 
-@case("robust.kill9_broker_then_new_programs")
+@case("robust.kill9_broker_then_new_programs", seconds=60)
 def _(context):
     """A program started after the broker died talks to one from before."""
     where = context.places["lo4"]

@@ -59,7 +59,8 @@ def sanitizer_prefix(name):
     path = subprocess.run(["gcc", f"-print-file-name={library}"], capture_output=True, text=True,
                           check=True).stdout.strip()
     # Leaks are the programs' own; the preloaded library comes before the runtime, which is harmless.
-    return ["env", f"LD_PRELOAD={os.path.realpath(path)}", "TSAN_OPTIONS=exitcode=66",
+    return ["env", f"LD_PRELOAD={os.path.realpath(path)}",
+            f"TSAN_OPTIONS=exitcode=66:suppressions={SOURCE}/tests/system/tsan.supp",
             "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:exitcode=66"]
 
 
