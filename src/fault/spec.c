@@ -242,7 +242,7 @@ static int read_opcodes(struct parser *p, uint64_t set[4])
 
 static int read_option(struct parser *p, const char *name, size_t len, struct vb_fault_filter *f)
 {
-	uint64_t lo, hi;
+	uint64_t lo = 0, hi = 0;
 	int err;
 #define IS(word) (len == sizeof(word) - 1 && memcmp(name, word, len) == 0)
 
