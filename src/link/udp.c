@@ -51,7 +51,7 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;
-	vb_udp_id_deltas(u->id_delta);
+	vb_udp_icrc_init(&u->icrc);
 	rc = vb_udp_rx_open(&u->rx);
 	if (rc)
 		goto free_link;

@@ -17,34 +17,43 @@
 _Static_assert(VB_UDP_IOV_MAX <= 1024, "UIO_MAXIOV");
 
 /* A CRC is linear: what an identification changes does not depend on the rest. */
-void vb_udp_id_deltas(uint32_t delta[VB_UDP_TRAIN_MAX])
+void vb_udp_icrc_init(struct vb_udp_icrc *c)
 {
 	struct vb_icrc_udp in = {.src.b = {[10] = 0xff, [11] = 0xff}};
 	uint32_t zero = vb_icrc_start(&in, 0);
 
+	memset(c, 0, sizeof *c);
 	for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++) {
 		in.ip_id = (uint16_t)k;
-		delta[k] = vb_icrc_start(&in, 0) ^ zero;
+		c->id_delta[k] = vb_icrc_start(&in, 0) ^ zero;
 	}
 }
 
-uint32_t vb_udp_pseudo_state(struct vb_udp_pseudo *p, const uint32_t *id_delta, uint32_t len,
-			     uint32_t id)
+static bool icrc_inputs_eq(const struct vb_icrc_udp *a, const struct vb_icrc_udp *b)
 {
-	if (p->len != len) {
-		p->len = len;
-		p->in.ip_id = 0;
-		p->state = vb_icrc_start(&p->in, len);
+	return a->sport == b->sport && a->dport == b->dport && a->ip_frag == b->ip_frag &&
+	       vb_gid_eq(&a->src, &b->src) && vb_gid_eq(&a->dst, &b->dst);
+}
+
+uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, uint32_t len,
+			   uint32_t id)
+{
+	uint32_t i = (len >> 2 ^ in->sport ^ in->src.b[15]) % VB_UDP_ICRC_SLOTS;
+
+	if (c->slot[i].len != len || !icrc_inputs_eq(&c->slot[i].in, in)) {
+		c->slot[i].in = *in;
+		c->slot[i].len = len;
+		c->slot[i].state = vb_icrc_start(in, len);
 	}
-	if (id == 0 || !vb_gid_is_ipv4(&p->in.src))
-		return p->state;
+	if (id == 0 || !vb_gid_is_ipv4(&in->src))
+		return c->slot[i].state;
 	if (id < VB_UDP_TRAIN_MAX)
-		return p->state ^ id_delta[id];
+		return c->slot[i].state ^ c->id_delta[id];
 
-	struct vb_icrc_udp in = p->in;
+	struct vb_icrc_udp numbered = *in;
 
-	in.ip_id = (uint16_t)id;
-	return vb_icrc_start(&in, len);
+	numbered.ip_id = (uint16_t)id;
+	return vb_icrc_start(&numbered, len);
 }
 
 /* Appends to the gather list; bytes right behind those before join them, if they may. */
@@ -103,16 +112,15 @@ static uint8_t *frame_long(struct vb_udp_tx *x, const struct vb_tx *tx, uint8_t 
 	return end;
 }
 
-void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
-		  struct vb_udp_pseudo *pseudo, const uint32_t *id_delta, bool is_one_send)
+void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt, bool is_one_send,
+		  struct vb_udp_icrc *c, const struct vb_icrc_udp *in)
 {
 	uint8_t *at = x->frame;
 
 	x->iov_cnt = 0;
 	for (uint32_t k = 0; k < cnt; k++) {
 		const struct vb_tx *tx = &pkt[k];
-		uint32_t crc =
-		    vb_udp_pseudo_state(pseudo, id_delta, vb_tx_wire_len(tx), is_one_send ? k : 0);
+		uint32_t crc = vb_udp_icrc_start(c, in, vb_tx_wire_len(tx), is_one_send ? k : 0);
 
 		x->frame_at[k] = at;
 		x->iov_at[k] = (uint16_t)x->iov_cnt;

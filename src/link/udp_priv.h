@@ -13,7 +13,7 @@
 /* Hop limit of what asks for none, and of the sockets. */
 #define VB_UDP_HOP_LIMIT 64
 
-/* Sockets that send: one for each UDP source port in use, up to this many. */
+/* Sockets that send: one for each source address and UDP source port in use, up to this many. */
 #define VB_UDP_SEND_SOCKS 64
 
 /* A datagram's payload over IPv4; a train of UDP_SEGMENT is one datagram until it is cut. */
@@ -28,29 +28,36 @@
 #define VB_UDP_RX_CONTROL 256
 
 struct vb_udp_sock {
-	int fd;        /* -1: not open */
-	uint32_t key;  /* of the source port that was asked for, see udp_sock.c */
+	int fd;             /* -1: not open */
+	struct vb_gid sgid; /* source address and port that were asked for */
+	uint16_t sport;
 	uint16_t port; /* the source port it has */
 	bool is_ipv6;
+	bool is_bound;   /* to sgid; else each send has to say it */
 	bool gso;        /* UDP_SEGMENT works */
 	bool flow_label; /* the kernel takes IPv6 flow labels that nobody has leased */
 };
 
 struct vb_udp_socks {
 	struct vb_udp_sock own[2]; /* IPv4, IPv6: on a port of the kernel's choice */
-	/* On ports asked for. fd -1: that port could not be had, the own socket stands in. */
+	/* On addresses and ports asked for. fd -1: could not be had, the own socket stands in. */
 	struct vb_udp_sock sock[VB_UDP_SEND_SOCKS];
 	uint32_t cnt, last;
 };
 
 /*
- * The ICRC state behind the pseudo header. The packets of a train differ there in the IPv4
- * identification alone, and the last one in its length.
+ * ICRC states behind pseudo headers. The packets of a train differ there in the IPv4 identification
+ * alone, and the last one in its length; the packets of a connection have few lengths.
  */
-struct vb_udp_pseudo {
-	struct vb_icrc_udp in; /* ip_id is 0 */
-	uint32_t len;          /* that state is for; 0: none yet */
-	uint32_t state;
+#define VB_UDP_ICRC_SLOTS 16 /* power of two */
+
+struct vb_udp_icrc {
+	uint32_t id_delta[VB_UDP_TRAIN_MAX]; /* what identification k changes in a state */
+	struct {
+		struct vb_icrc_udp in; /* ip_id is 0 */
+		uint32_t len;          /* 0: a free slot */
+		uint32_t state;
+	} slot[VB_UDP_ICRC_SLOTS];
 };
 
 #define VB_UDP_IOV_MAX (VB_TX_BATCH_PKTS * 2 + VB_TX_BATCH_SEGS)
@@ -91,9 +98,9 @@ struct vb_udp_rx {
 	uint32_t cnt, next; /* buffers filled, and the first of them that has packets left */
 	/* The train at hand, buffer next: bytes in all, bytes taken, and of each packet. */
 	uint32_t len, at, seg_len;
-	uint32_t seg_no; /* of the packet at at */
-	bool is_begun;   /* its control data is read */
-	struct vb_udp_pseudo pseudo;
+	uint32_t seg_no;        /* of the packet at at */
+	bool is_begun;          /* its control data is read */
+	struct vb_icrc_udp udp; /* ip_id is 0 */
 	struct vb_counters *counters;
 };
 
@@ -101,7 +108,7 @@ struct vb_udp {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_udp_config cfg;
 	struct vb_counters nobody; /* for ports without counters */
-	uint32_t id_delta[VB_UDP_TRAIN_MAX];
+	struct vb_udp_icrc icrc;
 	struct vb_udp_socks socks;
 	struct vb_udp_tx tx;
 	struct vb_udp_rx rx;
@@ -114,32 +121,32 @@ int vb_udp_socks_open(struct vb_udp_socks *s);
 void vb_udp_socks_close(struct vb_udp_socks *s);
 
 /*
- * The socket to send from with source port @sport (0: any). What it returns may have another port,
- * when somebody else has this one or there are too many: the ICRC must be made with ->port. NULL:
- * this machine does not have the address family.
+ * The socket to send from with source address @sgid and source port @sport (0: any). What it
+ * returns may have another port, when somebody else has this one or there are too many: the ICRC
+ * must be made with ->port. NULL: this machine does not have the address family.
  */
-struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, bool is_ipv6, uint16_t sport);
+struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_gid *sgid,
+				     uint16_t sport);
 
 /* Prepares the socket of the SO_REUSEPORT group for receiving. */
 int vb_udp_sock_receive(int fd);
 
 /* udp_frame.c */
 
-/* What an IPv4 identification of k changes in the state behind the pseudo header. */
-void vb_udp_id_deltas(uint32_t delta[VB_UDP_TRAIN_MAX]);
+void vb_udp_icrc_init(struct vb_udp_icrc *c);
 
-/* The ICRC state behind the pseudo header of a packet of @len bytes, BTH through ICRC, with
- * identification @id. */
-uint32_t vb_udp_pseudo_state(struct vb_udp_pseudo *p, const uint32_t *id_delta, uint32_t len,
-			     uint32_t id);
+/* The ICRC state behind the pseudo header @in, but with identification @id, of a packet of @len
+ * bytes, BTH through ICRC. @in->ip_id is 0. */
+uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, uint32_t len,
+			   uint32_t id);
 
 /*
  * Lays out @cnt packets, ICRC and all, as the elements of one gather list: for one UDP_SEGMENT
  * send, whose segments the kernel numbers 0, 1, 2 ..., or for as many sends, each with
  * identification 0.
  */
-void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
-		  struct vb_udp_pseudo *pseudo, const uint32_t *id_delta, bool is_one_send);
+void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt, bool is_one_send,
+		  struct vb_udp_icrc *c, const struct vb_icrc_udp *in);
 
 /* Packet @k of those laid out last in pieces, for the tap. Returns how many, at most
  * VB_TX_BATCH_SEGS + 2. */

@@ -12,6 +12,8 @@
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define IPV4_DF 0x4000
 #define OPT_IPV6_FLOWINFO 11 /* linux/in6.h */
@@ -32,14 +34,18 @@ int vb_udp_rx_open(struct vb_udp_rx *rx)
 	return 0;
 }
 
-/* One datagram at a time is taken by the cheaper call. Returns how many, or -1. */
-static int receive(int fd, struct mmsghdr *msg, uint32_t cnt)
+/*
+ * One datagram at a time is taken by the cheaper call. Returns how many, or -1. Here and when
+ * sending, system calls are made directly: those of the C library are points at which a thread of
+ * the application may be cancelled, and it would take the engine's lock with it.
+ */
+static long receive(int fd, struct mmsghdr *msg, uint32_t cnt)
 {
-	ssize_t len;
+	long len;
 
 	if (cnt > 1)
-		return recvmmsg(fd, msg, cnt, MSG_DONTWAIT, NULL);
-	len = recvmsg(fd, &msg->msg_hdr, MSG_DONTWAIT);
+		return syscall(SYS_recvmmsg, fd, msg, cnt, MSG_DONTWAIT, NULL);
+	len = syscall(SYS_recvmsg, fd, &msg->msg_hdr, MSG_DONTWAIT);
 	msg->msg_len = len > 0 ? (unsigned)len : 0;
 	return len < 0 ? -1 : 1;
 }
@@ -64,7 +70,7 @@ static void adapt(struct vb_udp_rx *rx)
 static bool fill(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
-	int n;
+	long n;
 
 	for (uint32_t i = 0; i < rx->ask; i++) {
 		struct vb_udp_rx_buf *b = &rx->buf[i];
@@ -200,11 +206,11 @@ static bool begin_train(struct vb_udp *u)
 	p->flow_label = c.flow_label;
 	p->traffic_class = (uint8_t)c.traffic_class;
 	p->hop_limit = (uint8_t)c.hop_limit;
-	rx->pseudo = (struct vb_udp_pseudo){.in = {.src = p->sgid,
-						   .dst = p->dgid,
-						   .sport = p->udp_sport,
-						   .dport = VB_ROCE_PORT,
-						   .ip_frag = IPV4_DF}};
+	rx->udp = (struct vb_icrc_udp){.src = p->sgid,
+				       .dst = p->dgid,
+				       .sport = p->udp_sport,
+				       .dport = VB_ROCE_PORT,
+				       .ip_frag = IPV4_DF};
 	if (u->cfg.flow && u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex))
 		vb_flow_taken(&u->cfg.flow[u->cfg.slot], rx->len);
 	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
@@ -216,35 +222,31 @@ static bool begin_train(struct vb_udp *u)
 
 /*
  * The ICRC covers the IPv4 identification, which a UDP socket does not see. Senders like this one
- * number the segments of a train; others, as rxe, put any number there, or leave DF off: *udp says
- * what it was. @pkt is not changed in the end.
+ * number the segments of a train; others, as rxe, put any number there, or leave DF off. *id and
+ * *frag become what it must have been. False: wrong whatever it was.
  */
-static bool check_icrc(struct vb_udp *u, uint32_t seg_no, uint8_t *pkt, uint32_t len,
-		       struct vb_icrc_udp *udp)
+static bool solve_icrc(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uint32_t len, uint16_t *id,
+		       uint16_t *frag)
 {
-	struct vb_udp_pseudo *p = &u->rx.pseudo;
 	uint32_t got = vb_icrc_read(pkt + len - VB_ICRC_LEN);
-	uint32_t crc = vb_udp_pseudo_state(p, u->id_delta, len, seg_no);
+	size_t behind = vb_icrc_behind_id(len);
+	struct vb_icrc_udp in = u->rx.udp;
 
-	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
-	*udp = p->in;
-	udp->ip_id = (uint16_t)seg_no;
-	if (crc == got)
-		return true;
-	if (!vb_gid_is_ipv4(&udp->src))
+	if (!vb_gid_is_ipv4(&in.src))
 		return false;
-	if (vb_icrc_solve_id(crc, got, udp->ip_id, vb_icrc_behind_id(len), &udp->ip_id))
+	*frag = IPV4_DF;
+	if (vb_icrc_solve_id(crc, got, *id, behind, id))
 		return true;
-	udp->ip_frag = 0;
-	crc = vb_icrc_packet(vb_icrc_start(udp, len), pkt, len - VB_ICRC_LEN);
-	return vb_icrc_solve_id(crc, got, udp->ip_id, vb_icrc_behind_id(len), &udp->ip_id);
+	*frag = in.ip_frag = 0;
+	crc = vb_icrc_packet(vb_icrc_start(&in, len), pkt, len - VB_ICRC_LEN);
+	return vb_icrc_solve_id(crc, got, 0, behind, id);
 }
 
-static void tap_received(struct vb_udp *u, const struct vb_icrc_udp *udp, const struct vb_path *p,
-			 const uint8_t *pkt, uint32_t len)
+static void tap_received(struct vb_udp *u, const struct vb_path *p, const uint8_t *pkt,
+			 uint32_t len, uint16_t id, uint16_t frag)
 {
 	struct vb_seg seg = {pkt, len};
-	struct vb_udp_tap tap = {.udp = *udp,
+	struct vb_udp_tap tap = {.udp = u->rx.udp,
 				 .flow_label = p->flow_label,
 				 .port = p->port,
 				 .traffic_class = p->traffic_class,
@@ -252,6 +254,8 @@ static void tap_received(struct vb_udp *u, const struct vb_icrc_udp *udp, const 
 				 .seg_cnt = 1,
 				 .seg = &seg};
 
+	tap.udp.ip_id = id;
+	tap.udp.ip_frag = frag;
 	u->cfg.tap(u->cfg.ctx, &tap);
 }
 
@@ -262,21 +266,24 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
 	uint8_t *pkt = b->data + rx->at;
 	uint32_t left = rx->len - rx->at, len = rx->seg_len < left ? rx->seg_len : left;
-	uint32_t seg_no = rx->seg_no++;
-	struct vb_icrc_udp udp;
+	uint16_t id = (uint16_t)rx->seg_no++, frag = IPV4_DF;
+	uint32_t crc;
 
 	rx->at += len;
 	if (len < PACKET_MIN) {
 		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
 		return false;
 	}
-	if (!check_icrc(u, seg_no, pkt, len, &udp)) {
+	crc = vb_udp_icrc_start(&u->icrc, &rx->udp, len, id);
+	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
+	if (crc != vb_icrc_read(pkt + len - VB_ICRC_LEN) &&
+	    !solve_icrc(u, crc, pkt, len, &id, &frag)) {
 		vb_count(rx->counters, VB_COUNTER_rx_icrc_encapsulated);
 		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
 		return false;
 	}
 	if (vb_udp_is_tapped(u))
-		tap_received(u, &udp, &b->path, pkt, len);
+		tap_received(u, &b->path, pkt, len, id, frag);
 	*out = (struct vb_rx){
 	    .pkt = pkt, .len = len - VB_ICRC_LEN, .avail = len - VB_ICRC_LEN, .path = &b->path};
 	return true;
@@ -299,8 +306,8 @@ static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 	vb_count_add(rx->counters, VB_COUNTER_port_rcv_packets, n);
 	vb_count_add(rx->counters, VB_COUNTER_port_rcv_data, bytes / 4);
 	vb_count_add(rx->counters,
-		     vb_udp_is_multicast(&rx->pseudo.in.dst) ? VB_COUNTER_multicast_rcv_packets
-							     : VB_COUNTER_unicast_rcv_packets,
+		     vb_udp_is_multicast(&rx->udp.dst) ? VB_COUNTER_multicast_rcv_packets
+						       : VB_COUNTER_unicast_rcv_packets,
 		     n);
 	return n;
 }

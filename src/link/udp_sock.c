@@ -25,11 +25,6 @@ static int set_int(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof value) ? -errno : 0;
 }
 
-static uint32_t sock_key(bool is_ipv6, uint16_t port)
-{
-	return (uint32_t)is_ipv6 << 16 | port;
-}
-
 /* Whatever arrives at a port that only sends is dropped before it takes memory. */
 static int drop_input(int fd)
 {
@@ -68,39 +63,44 @@ static int set_send_options(int fd, bool is_ipv6)
 	return 0;
 }
 
-static int sock_bind(int fd, bool is_ipv6, uint16_t port, uint16_t *bound)
+static int sock_bind(struct vb_udp_sock *s, int fd)
 {
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in in;
 		struct sockaddr_in6 in6;
-	} a = {.in = {.sin_family = AF_INET, .sin_port = htons(port)}};
+	} a = {.in = {.sin_family = AF_INET, .sin_port = htons(s->sport)}};
 	socklen_t len = sizeof a.in;
 
-	if (is_ipv6) {
-		a.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	if (s->is_ipv6) {
+		a.in6 =
+		    (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(s->sport)};
 		len = sizeof a.in6;
 	}
+	if (s->is_bound && s->is_ipv6)
+		memcpy(&a.in6.sin6_addr, s->sgid.b, 16);
+	else if (s->is_bound)
+		memcpy(&a.in.sin_addr, s->sgid.b + 12, 4);
 	if (bind(fd, &a.sa, len) || getsockname(fd, &a.sa, &len))
 		return -errno;
-	*bound = ntohs(is_ipv6 ? a.in6.sin6_port : a.in.sin_port);
+	s->port = ntohs(s->is_ipv6 ? a.in6.sin6_port : a.in.sin_port);
 	return 0;
 }
 
-static int sock_open(struct vb_udp_sock *s, bool is_ipv6, uint16_t port)
+/* Opens @s, whose sgid, sport, is_ipv6 and is_bound say what is wanted. */
+static int sock_open(struct vb_udp_sock *s)
 {
 	int segment = 0, rc;
 	socklen_t len = sizeof segment;
-	int fd = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd =
+	    socket(s->is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	s->fd = -1;
-	s->key = sock_key(is_ipv6, port);
-	s->is_ipv6 = is_ipv6;
 	if (fd < 0)
 		return -errno;
-	rc = set_send_options(fd, is_ipv6);
+	rc = set_send_options(fd, s->is_ipv6);
 	if (rc == 0)
-		rc = sock_bind(fd, is_ipv6, port, &s->port);
+		rc = sock_bind(s, fd);
 	if (rc) {
 		close(fd);
 		return rc;
@@ -108,7 +108,7 @@ static int sock_open(struct vb_udp_sock *s, bool is_ipv6, uint16_t port)
 	s->fd = fd;
 	/* A kernel that does not know UDP_SEGMENT would send a train as one datagram. */
 	s->gso = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len) == 0;
-	s->flow_label = is_ipv6 && set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO_SEND, 1) == 0;
+	s->flow_label = s->is_ipv6 && set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO_SEND, 1) == 0;
 	return 0;
 }
 
@@ -118,9 +118,10 @@ int vb_udp_socks_open(struct vb_udp_socks *s)
 
 	memset(s, 0, sizeof *s);
 	s->own[1].fd = -1;
-	rc = sock_open(&s->own[0], false, 0);
+	s->own[1].is_ipv6 = true;
+	rc = sock_open(&s->own[0]);
 	if (rc == 0 || rc == -EAFNOSUPPORT)
-		rc = sock_open(&s->own[1], true, 0);
+		rc = sock_open(&s->own[1]);
 	/* IPv6 may be switched off at boot (no such family) or by sysctl. */
 	if ((rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL) && s->own[0].fd >= 0)
 		rc = 0;
@@ -152,30 +153,50 @@ static struct vb_udp_sock *sock_or_own(struct vb_udp_socks *s, struct vb_udp_soc
 	return e->fd >= 0 ? e : own->fd >= 0 ? own : NULL;
 }
 
-struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, bool is_ipv6, uint16_t sport)
+static bool sock_is_for(const struct vb_udp_sock *e, const struct vb_gid *sgid, uint16_t sport)
 {
-	uint32_t key = sock_key(is_ipv6, sport);
-	struct vb_udp_sock *e = &s->own[is_ipv6];
+	return e->sport == sport && vb_gid_eq(&e->sgid, sgid);
+}
 
-	if (sport == 0 || e->fd < 0)
-		return e->fd >= 0 ? e : NULL;
-	if (s->cnt != 0 && s->sock[s->last].key == key)
+/*
+ * A socket that is bound to its source address saves the kernel the work of finding out with each
+ * send. A link-local address needs an interface as well, which a send can say.
+ */
+static struct vb_udp_sock *sock_add(struct vb_udp_socks *s, const struct vb_gid *sgid,
+				    uint16_t sport)
+{
+	struct vb_udp_sock *e = &s->sock[s->cnt];
+
+	s->last = s->cnt++;
+	*e = (struct vb_udp_sock){.fd = -1,
+				  .sgid = *sgid,
+				  .sport = sport,
+				  .is_ipv6 = !vb_gid_is_ipv4(sgid),
+				  .is_bound = !vb_udp_is_link_local(sgid)};
+	/* Failure (port taken, no descriptors) is remembered as fd -1. */
+	(void)sock_open(e);
+	return e;
+}
+
+struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_gid *sgid,
+				     uint16_t sport)
+{
+	struct vb_udp_sock *own = &s->own[!vb_gid_is_ipv4(sgid)], *e;
+
+	if (sport == 0 || own->fd < 0)
+		return own->fd >= 0 ? own : NULL;
+	if (s->cnt != 0 && sock_is_for(&s->sock[s->last], sgid, sport))
 		return sock_or_own(s, &s->sock[s->last]);
 	for (uint32_t i = 0; i < s->cnt; i++)
-		if (s->sock[i].key == key) {
+		if (sock_is_for(&s->sock[i], sgid, sport)) {
 			s->last = i;
 			return sock_or_own(s, &s->sock[i]);
 		}
-	if (s->cnt == VB_UDP_SEND_SOCKS) {
-		/* By the port, so that a flow stays on one socket. */
-		e = &s->sock[sport % VB_UDP_SEND_SOCKS];
-		return e->is_ipv6 == is_ipv6 ? sock_or_own(s, e) : &s->own[is_ipv6];
-	}
-	s->last = s->cnt++;
-	e = &s->sock[s->last];
-	/* Failure (port taken, no descriptors) is remembered as fd -1. */
-	(void)sock_open(e, is_ipv6, sport);
-	return sock_or_own(s, e);
+	if (s->cnt < VB_UDP_SEND_SOCKS)
+		return sock_or_own(s, sock_add(s, sgid, sport));
+	/* By the port, so that a flow stays on one socket. */
+	e = &s->sock[sport % VB_UDP_SEND_SOCKS];
+	return vb_gid_eq(&e->sgid, sgid) ? sock_or_own(s, e) : own;
 }
 
 /* A hint of size only: what the kernel grants decides how much may be in flight, not whether it

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <netinet/udp.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define IPV4_DF 0x4000
 #define BTH_DQPN 5 /* offset of the 3 bytes */
@@ -70,10 +72,10 @@ static void icrc_inputs(const struct train *t, struct vb_icrc_udp *in)
 
 static void frame_train(struct vb_udp *u, const struct train *t, bool is_one_send)
 {
-	struct vb_udp_pseudo pseudo = {.len = 0};
+	struct vb_icrc_udp in;
 
-	icrc_inputs(t, &pseudo.in);
-	vb_udp_frame(&u->tx, t->pkt, t->cnt, &pseudo, u->id_delta, is_one_send);
+	icrc_inputs(t, &in);
+	vb_udp_frame(&u->tx, t->pkt, t->cnt, is_one_send, &u->icrc, &in);
 }
 
 /* Everything of a message but its bytes. */
@@ -98,24 +100,25 @@ static void add_control(struct msghdr *m, int level, int type, const void *data,
 	m->msg_controllen += CMSG_SPACE(len);
 }
 
-static void address_ipv4(struct envelope *e, const struct vb_path *p)
+static void address_ipv4(struct envelope *e, const struct vb_path *p, const struct vb_udp_sock *s)
 {
 	struct in_pktinfo info = {0};
 	int tos = p->traffic_class, ttl = p->hop_limit;
 
-	memcpy(&info.ipi_spec_dst, p->sgid.b + 12, 4);
 	e->name.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
 	memcpy(&e->name.in.sin_addr, p->dgid.b + 12, 4);
 	e->msg.msg_namelen = sizeof e->name.in;
-	add_control(&e->msg, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+	memcpy(&info.ipi_spec_dst, p->sgid.b + 12, 4);
+	if (!s->is_bound)
+		add_control(&e->msg, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
 	if (tos != 0)
 		add_control(&e->msg, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
 	if (ttl != 0 && ttl != VB_UDP_HOP_LIMIT)
 		add_control(&e->msg, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
 }
 
-static void address_ipv6(struct envelope *e, const struct vb_path *p, uint32_t ifindex,
-			 bool flow_label)
+static void address_ipv6(struct envelope *e, const struct vb_path *p, const struct vb_udp_sock *s,
+			 uint32_t ifindex)
 {
 	struct in6_pktinfo info = {0};
 	int tclass = p->traffic_class, hops = p->hop_limit;
@@ -126,11 +129,12 @@ static void address_ipv6(struct envelope *e, const struct vb_path *p, uint32_t i
 	e->name.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
 					    .sin6_port = htons(VB_ROCE_PORT),
 					    .sin6_scope_id = info.ipi6_ifindex};
-	if (flow_label)
+	if (s->flow_label)
 		e->name.in6.sin6_flowinfo = htonl(p->flow_label & 0xfffff);
 	memcpy(&e->name.in6.sin6_addr, p->dgid.b, 16);
 	e->msg.msg_namelen = sizeof e->name.in6;
-	add_control(&e->msg, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+	if (!s->is_bound || info.ipi6_ifindex != 0)
+		add_control(&e->msg, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
 	if (tclass != 0)
 		add_control(&e->msg, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass);
 	if (hops != 0 && hops != VB_UDP_HOP_LIMIT)
@@ -141,9 +145,9 @@ static void address_train(struct vb_udp *u, const struct train *t, struct envelo
 {
 	e->msg = (struct msghdr){.msg_name = &e->name, .msg_control = e->control};
 	if (t->is_ipv6)
-		address_ipv6(e, t->path, u->cfg.ifindex[t->path->port], t->sock->flow_label);
+		address_ipv6(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	else
-		address_ipv4(e, t->path);
+		address_ipv4(e, t->path, t->sock);
 }
 
 static bool is_full(int err)
@@ -212,7 +216,7 @@ static uint32_t send_singly(struct vb_udp *u, struct train *t)
 		x->msg[i].msg_hdr.msg_iovlen = x->iov_at[i + 1] - (size_t)x->iov_at[i];
 	}
 	while (k < t->cnt) {
-		int n = sendmmsg(t->sock->fd, x->msg + k, t->cnt - k, MSG_DONTWAIT);
+		long n = syscall(SYS_sendmmsg, t->sock->fd, x->msg + k, t->cnt - k, MSG_DONTWAIT);
 
 		if (n > 0) {
 			count_sent(u, t, k, (uint32_t)n, false);
@@ -245,7 +249,7 @@ static uint32_t send_segmented(struct vb_udp *u, struct train *t)
 		add_control(&e.msg, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg);
 	e.msg.msg_iov = x->iov;
 	e.msg.msg_iovlen = x->iov_cnt;
-	if (sendmsg(t->sock->fd, &e.msg, MSG_DONTWAIT) >= 0) {
+	if (syscall(SYS_sendmsg, t->sock->fd, &e.msg, MSG_DONTWAIT) >= 0) {
 		count_sent(u, t, 0, t->cnt, true);
 		return t->cnt;
 	}
@@ -271,7 +275,7 @@ static bool find_way(struct vb_udp *u, struct train *t)
 	if (u->cfg.flow &&
 	    u->cfg.port_of(u->cfg.ctx, &t->path->dgid, u->cfg.ifindex[t->path->port]))
 		t->flow = &u->cfg.flow[t->pkt[0].hdr[BTH_DQPN + 2]];
-	t->sock = vb_udp_sock_find(&u->socks, t->is_ipv6, t->path->udp_sport);
+	t->sock = vb_udp_sock_find(&u->socks, &t->path->sgid, t->path->udp_sport);
 	return t->sock != NULL;
 }
 

@@ -72,12 +72,12 @@ static void send__source_port_shared_by_two_links(void **state)
 	struct vb_udp_sock *s;
 
 	assert_int_equal(vb_udp_socks_open(&other), 0);
-	s = vb_udp_sock_find(&other, false, 0xc123);
+	s = vb_udp_sock_find(&other, &f->path4.sgid, 0xc123);
 	assert_int_equal(s->port, 0xc123);
 	f->path4.udp_sport = 0xc123;
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
-	assert_int_equal(vb_udp_sock_find(&f->udp->socks, false, 0xc123)->port, 0xc123);
+	assert_int_equal(vb_udp_sock_find(&f->udp->socks, &f->path4.sgid, 0xc123)->port, 0xc123);
 	check_arrival(f, 1);
 	vb_udp_socks_close(&other);
 }
@@ -95,7 +95,8 @@ static void send__source_port_taken(void **state)
 		add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 3);
 	check_arrival(f, 3);
-	assert_int_not_equal(vb_udp_sock_find(&f->udp->socks, false, 0xc200)->port, 0xc200);
+	assert_int_not_equal(vb_udp_sock_find(&f->udp->socks, &f->path4.sgid, 0xc200)->port,
+			     0xc200);
 	close(fd);
 }
 
