@@ -4,17 +4,19 @@
 # Verbena beside the kernel's rdma_rxe: the same perftest programs, in one guest, in one run, taking
 # turns. The guest is emulated, so only the ratios mean anything.
 #
-#   bench/rxe.sh RIG [RUNS]
+#   bench/rxe.sh RIG [RUNS [BUILD]]
 #
 # RIG is a directory with a program `rxe-peer` that boots a kernel with rdma_rxe (`up`, `exec`,
-# `down`, and RXE_PEER_SHARE for a host directory at /share). Needs a release build in build/release.
+# `down`, and RXE_PEER_SHARE for a host directory at /share). BUILD is a release build, build/release
+# unless given.
 set -euo pipefail
 
-rig=${1:?usage: bench/rxe.sh RIG [RUNS]}
+rig=${1:?usage: bench/rxe.sh RIG [RUNS [BUILD]]}
 runs=${2:-5}
 root=$(cd "$(dirname "$0")/.." && pwd)
+build=${3:-$root/build/release}
 share=$(mktemp -d)
-export RXE_PEER_INSTANCE=vbench RXE_PEER_SHARE=$share
+export RXE_PEER_INSTANCE=vb$(($$ % 100000)) RXE_PEER_SHARE=$share
 
 finish() {
 	"$rig/rxe-peer" down >/dev/null 2>&1 || true
@@ -23,7 +25,7 @@ finish() {
 trap finish EXIT
 
 # The guest has the programs but not our library: take it and what it needs along.
-cp "$root/build/release/verbena" "$root/build/release/libverbena.so" "$share/"
+cp "$build/verbena" "$build/libverbena.so" "$share/"
 ldd "$share/libverbena.so" "$share/verbena" | awk '$3 ~ /libisal/ {print $3}' | sort -u |
 	xargs -r -I{} cp {} "$share/"
 cat >"$share/guest.sh" <<'GUEST'
