@@ -109,7 +109,7 @@ struct vb_engine {
 	struct vb_reply reply;
 	struct vb_standby standby;
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
-	vb_time progress_at; /* when the application's last vb_engine_progress() did */
+	vb_time progress_at; /* when the application's last progress or doorbell did */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	uint32_t generation;           /* of the device table in use */
 	struct vb_host_shm devices;
