@@ -33,7 +33,7 @@ static int config_check(const struct vb_hca_config *c)
 	if (c->limits.sge == 0 || c->limits.sge > 32 || c->limits.rd_atomic > 128 ||
 	    c->limits.mr >= 1u << 24 || c->limits.inline_bytes > 4096)
 		return -EINVAL;
-	return 0;
+	return vb_recovery_check(&c->recovery, NULL);
 }
 
 int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time now)
@@ -99,6 +99,21 @@ int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p)
 	if (port > h->cfg.port_cnt)
 		h->cfg.port_cnt = port;
 	return 0;
+}
+
+int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time now)
+{
+	int err = vb_recovery_check(r, NULL);
+
+	(void)now;
+	if (!err)
+		h->cfg.recovery = *r;
+	return err;
+}
+
+const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h)
+{
+	return &h->cfg.recovery;
 }
 
 /* Low 15 bits equal, at least one side a full member. IBT-81 */

@@ -18,6 +18,7 @@
 #define VB_CORE_HCA_H
 
 #include "base/list.h"
+#include "core/recover/settings.h"
 #include "core/types.h"
 #include "trace/counters.h"
 #include "trace/trace.h"
@@ -67,6 +68,8 @@ struct vb_hca_config {
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	void *room_ctx;
+	struct vb_recovery recovery;    /* zeros: fixed timers, go-back-N, nothing else */
+	struct vb_adp_fired *adp_fired; /* NULL: nobody counts */
 	struct vb_trace trace;
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
 	void (*free)(void *ctx, void *p);
@@ -94,6 +97,15 @@ void vb_hca_destroy(struct vb_hca *h); /* and every object left in it */
 
 /* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
+
+/*
+ * Changes what ROCE_ACCL switches, as a whole, with QPs at work: a timer that runs ends as it was
+ * set, the next one follows the new settings; a bound that became tighter holds from the next
+ * packet on. selective_repeat_forced_en is for QPs that reach RTR later. -EINVAL: a rule of
+ * vb_recovery_check() is broken; nothing has changed.
+ */
+int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time now);
+const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h);
 
 /* Packet in. The verdict is data (counted and traced), never an error of the call. */
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);
