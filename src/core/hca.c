@@ -49,6 +49,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	if (!h)
 		return -ENOMEM;
 	h->cfg = *cfg;
+	h->rules.set = cfg->recovery;
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);
 	vb_list_init(&h->peers);
@@ -107,13 +108,13 @@ int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time n
 
 	(void)now;
 	if (!err)
-		h->cfg.recovery = *r;
+		h->rules = (struct vb_rto_rules){*r, h->rules.epoch + 1};
 	return err;
 }
 
 const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h)
 {
-	return &h->cfg.recovery;
+	return &h->rules.set;
 }
 
 /* Low 15 bits equal, at least one side a full member. IBT-81 */

@@ -264,6 +264,7 @@ struct vb_qp {
 
 struct vb_hca {
 	struct vb_hca_config cfg;
+	struct vb_rto_rules rules; /* cfg.recovery is only how they began */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
 	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;

@@ -126,7 +126,8 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
 		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & (VB_QP_TIMEOUT | VB_QP_RETRY_CNT))
-		vb_rto_reset(&qp->rto, to->timeout, to->retry_cnt);
+		vb_rto_reset(&qp->rto, &qp->hca->rules, to->timeout, to->retry_cnt,
+			     vb_rng_stream(qp->hca->cfg.seed, "adp", qp->qpn));
 	if (mask & VB_QP_RNR_RETRY)
 		qp->req.rnr_left = to->rnr_retry;
 }

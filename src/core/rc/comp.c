@@ -80,7 +80,7 @@ static enum vb_verdict recv_ack(struct vb_qp *qp, const struct vb_hdr *hdr, vb_t
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_OK;
 	if (!vb_psn_eq(una, qp->req.psn_una))
-		vb_req_on_progress(qp, now);
+		vb_req_on_progress(qp, una, now);
 	if (!clear)
 		return on_implied_nak(qp, hdr->psn, now);
 	take_credits(qp, hdr->aeth.syndrome);
@@ -102,6 +102,7 @@ static void on_rnr_nak(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 	if (qp->attr.rnr_retry != 7) /* IBT-80: 7 is for ever */
 		req->rnr_left--;
 	vb_req_rewind(qp, now, VB_REWIND_RNR);
+	vb_rto_paused(&qp->rto);
 	req->state = VB_REQ_RNR_WAIT;
 	vb_timer_set(qp, VB_TIMER_RNR,
 		     vb_time_after(now, vb_rnr_timer_ns(syndrome & VB_SYNDROME_VALUE)));
@@ -151,7 +152,7 @@ static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, vb_t
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_OK;
 	if (!vb_psn_eq(una, qp->req.psn_una))
-		vb_req_on_progress(qp, now);
+		vb_req_on_progress(qp, una, now);
 	/* A lost READ response comes first: the NAK's request will be repeated, and so will it. A
 	 * fatal one will not: the responder is in ERR, so the oldest WQE fails for that reason. */
 	bool fatal =
@@ -182,7 +183,7 @@ static struct vb_swqe *response_owner(struct vb_qp *qp, struct vb_psn psn, vb_ti
 	if (qp->state == VB_QPS_ERR)
 		return NULL;
 	if (!vb_psn_eq(una, qp->req.psn_una))
-		vb_req_on_progress(qp, now);
+		vb_req_on_progress(qp, una, now);
 	if (!vb_psn_eq(qp->req.psn_una, psn)) {
 		if (!clear)
 			*verdict = on_implied_nak(qp, psn, now);
@@ -200,8 +201,9 @@ static void response_done(struct vb_qp *qp, struct vb_swqe *w, const struct vb_h
 			  bool request_done, vb_time now)
 {
 	struct vb_requester *req = &qp->req;
+	struct vb_psn una = req->psn_una;
 
-	req->psn_una = vb_psn_add(req->psn_una, 1);
+	req->psn_una = vb_psn_add(una, 1);
 	if (request_done && req->rd_out)
 		req->rd_out--;
 	if (vb_psn_eq(req->psn_una, vb_swqe_end(w))) {
@@ -210,7 +212,7 @@ static void response_done(struct vb_qp *qp, struct vb_swqe *w, const struct vb_h
 	}
 	if (vb_hdr_opcode(hdr)->ext & VB_EXT_AETH)
 		take_credits(qp, hdr->aeth.syndrome);
-	vb_req_on_progress(qp, now);
+	vb_req_on_progress(qp, una, now);
 }
 
 /* The PSN was right and the packet is not what a responder may send. IBA 9.9.2.4 */

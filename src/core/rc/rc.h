@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of the connected transports: requester (req.c, req_emit.c), completer (comp.c) and
- * responder (resp.c, resp_read.c, ack.c). RC uses all of them; UC and UD use the requester, and UC
- * the message part of the responder.
+ * The parts of the connected transports: requester (req.c, req_emit.c, rewind.c), completer
+ * (comp.c) and responder (resp.c, resp_read.c, ack.c). RC uses all of them; UC and UD use the
+ * requester, and UC the message part of the responder.
  */
 #ifndef VB_CORE_RC_RC_H
 #define VB_CORE_RC_RC_H
@@ -21,17 +21,22 @@ uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struc
 
 /* req.c. Both transmit calls return true when there is more than the batch or turn took. */
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
-void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now);
 void vb_req_update_inflight(struct vb_qp *qp);
+/* Fails the oldest WQE: a completion with @status, then ERR. */
+void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
+/* Completes local WQEs and a failed one that have become the oldest. */
+void vb_req_complete_local(struct vb_qp *qp, vb_time now);
+
+/* rewind.c */
+void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now);
 void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why);
 /* Sends again from psn_una if the policy allows; else fails the oldest WQE with RETRY_EXC_ERR. */
 void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
-/* Fails the oldest WQE: a completion with @status, then ERR. */
-void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
-/* Something was acknowledged: reload retries, restart the timer, look at the queue again. */
-void vb_req_on_progress(struct vb_qp *qp, vb_time now);
-/* Completes local WQEs and a failed one that have become the oldest. */
-void vb_req_complete_local(struct vb_qp *qp, vb_time now);
+/* What is before psn_una, @from on, was acknowledged: reload retries, restart the timer, look at
+ * the queue again. */
+void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);
+/* Starts the ACK timer. */
+void vb_req_arm(struct vb_qp *qp, vb_time now);
 
 /* Why sending went back; argument of the REWOUND event. */
 enum vb_rewind_why { VB_REWIND_TIMEOUT, VB_REWIND_NAK, VB_REWIND_IMPLIED_NAK, VB_REWIND_RNR };

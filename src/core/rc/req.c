@@ -185,15 +185,6 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	return true;
 }
 
-static void req_arm(struct vb_qp *qp, vb_time now)
-{
-	vb_dur timeout = vb_rto_timeout(&qp->rto);
-
-	vb_timer_set(qp, VB_TIMER_ACK, vb_time_after(now, timeout));
-	vb_qp_trace(qp, VB_TRACE_TIMER_ARMED, now, qp->timer[VB_TIMER_ACK], timeout,
-		    qp->req.psn_una.v, 0);
-}
-
 /* After a packet left: an acked one waits for its ACK, another is done when its last packet left.
  */
 static void req_sent(struct vb_qp *qp, vb_time now)
@@ -203,7 +194,7 @@ static void req_sent(struct vb_qp *qp, vb_time now)
 	if (qp->ops->is_acked) {
 		vb_req_update_inflight(qp);
 		if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
-			req_arm(qp, now);
+			vb_req_arm(qp, now);
 		return;
 	}
 	req->psn_una = req->psn_nxt;
@@ -281,71 +272,4 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		req_sent(qp, now);
 	}
 	return false;
-}
-
-void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
-{
-	struct vb_requester *req = &qp->req;
-	struct vb_sq *sq = &qp->sq;
-
-	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);
-	req->recover = req->psn_max;
-	req->recovering = true;
-	req->psn_nxt = req->psn_una;
-	req->rd_out = 0;
-	/* Local WQEs before the old place have run; head is the first one that sends. */
-	for (uint32_t i = sq->head; i != sq->nxt; i++) {
-		if (vb_sq_at(sq, i)->pkts) {
-			sq->nxt = i;
-			break;
-		}
-	}
-	vb_timer_stop(qp, VB_TIMER_ACK);
-	vb_req_update_inflight(qp);
-	vb_sched_activate(qp);
-}
-
-void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)
-{
-	if (vb_rto_retry(&qp->rto)) {
-		vb_req_rewind(qp, now, why);
-		return;
-	}
-	vb_qp_count(qp, VB_COUNTER_retry_exceeded_err);
-	vb_req_fail(qp, VB_WC_RETRY_EXC_ERR, why, now);
-}
-
-void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
-{
-	if (t != VB_TIMER_ACK) {
-		if (t == VB_TIMER_RNR)
-			qp->req.state = VB_REQ_ACTIVE;
-		vb_sched_activate(qp);
-		return;
-	}
-	vb_qp_count(qp, VB_COUNTER_local_ack_timeout_err);
-	vb_qp_trace(qp, VB_TRACE_TIMER_FIRED, now, qp->req.psn_una.v, qp->rto.retry_left,
-		    vb_rto_timeout(&qp->rto), 0);
-	vb_req_retry(qp, now, VB_REWIND_TIMEOUT);
-}
-
-void vb_req_on_progress(struct vb_qp *qp, vb_time now)
-{
-	struct vb_requester *req = &qp->req;
-
-	vb_rto_progress(&qp->rto);
-	req->rnr_left = qp->attr.rnr_retry;
-	req->recovering = false;
-	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
-		/* What was about to be resent arrived after all. */
-		req->psn_nxt = req->psn_una;
-		qp->sq.nxt = qp->sq.head;
-	}
-	vb_timer_stop(qp, VB_TIMER_ACK);
-	if (!vb_psn_eq(req->psn_una, req->psn_nxt))
-		req_arm(qp, now);
-	vb_req_update_inflight(qp);
-	vb_req_complete_local(qp, now);
-	if (qp->sq.nxt != qp->sq.tail && (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD))
-		vb_sched_activate(qp);
 }

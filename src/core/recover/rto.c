@@ -1,30 +1,123 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fixed local ACK timeout and the RNR timer table. IBA 9.7.6.1.3, 9.7.5.2.8 */
+/* The choice of a strategy, the fixed one, and the RNR timer table. IBA 9.7.6.1.3, 9.7.5.2.8 */
 #include "core/recover/rto.h"
 
-void vb_rto_reset(struct vb_rto *r, uint8_t timeout_exp, uint8_t retry_cnt)
+#define STRETCH_ONE 1024u /* a factor of 1 */
+
+static void start(struct vb_rto *r, const struct vb_rto_rules *rules)
 {
-	r->timeout_exp = timeout_exp & 31;
-	r->retry_cnt = retry_cnt & 7;
-	r->retry_left = r->retry_cnt;
+	const struct vb_recovery *set = &rules->set;
+	uint8_t least = set->min_ack_timeout_limit_disabled ? 0 : set->min_ack_timeout;
+
+	r->epoch = rules->epoch;
+	r->cap_exp = r->attr_timeout && r->attr_timeout < least ? least : r->attr_timeout;
+	r->retry_left = r->attr_retry;
+	r->adaptive = set->roce_adp_retrans_en;
+	if (r->adaptive)
+		vb_adp_start(r, set);
+	else
+		r->timeout = vb_ack_timeout_ns(r->cap_exp);
 }
 
-vb_dur vb_rto_timeout(const struct vb_rto *r)
+void vb_rto_reset(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t timeout_exp,
+		  uint8_t retry_cnt, struct vb_rng rng)
 {
-	return vb_ack_timeout_ns(r->timeout_exp);
+	*r = (struct vb_rto){.since = VB_NEVER,
+			     .rng = rng,
+			     .attr_timeout = timeout_exp & 31,
+			     .attr_retry = retry_cnt & 7};
+	start(r, rules);
 }
 
-void vb_rto_progress(struct vb_rto *r)
+enum vb_rto_move vb_rto_adopt(struct vb_rto *r, const struct vb_rto_rules *rules)
 {
-	r->retry_left = r->retry_cnt;
+	if (r->epoch == rules->epoch)
+		return VB_RTO_STAYS;
+	start(r, rules);
+	return r->adaptive ? VB_RTO_STARTS : VB_RTO_STAYS;
 }
 
-bool vb_rto_retry(struct vb_rto *r)
+/* ADP-31: firmware may wait up to four times as long as it was told. */
+static vb_dur stretched(struct vb_rto *r, const struct vb_recovery *set, vb_dur t)
 {
+	uint64_t factor = STRETCH_ONE;
+
+	if (set->adp_timeout_stretch == VB_STRETCH_MAX)
+		factor = 4 * STRETCH_ONE;
+	else if (set->adp_timeout_stretch == VB_STRETCH_RANDOM)
+		factor += vb_rng_below(&r->rng, 3 * STRETCH_ONE + 1);
+	return factor == STRETCH_ONE || t > VB_NEVER / factor ? t : t * factor / STRETCH_ONE;
+}
+
+vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now)
+{
+	unsigned slot;
+
+	if (r->since == VB_NEVER)
+		r->since = now;
+	if (!r->adaptive)
+		return vb_time_after(now, r->timeout);
+	r->timeout = stretched(r, &rules->set, vb_adp_timeout(r, &rules->set, &slot));
+	return vb_time_min(vb_time_after(now, r->timeout), vb_time_after(r->since, r->total));
+}
+
+enum vb_rto_move vb_rto_progress(struct vb_rto *r, const struct vb_rto_rules *rules,
+				 struct vb_psn una, struct vb_psn nxt)
+{
+	r->timeout_cnt = 0;
+	r->since = VB_NEVER;
+	if (!r->adaptive) {
+		r->retry_left = r->attr_retry;
+		return VB_RTO_STAYS;
+	}
+	if (r->range == VB_RTO_NO_RANGE || r->epoch != rules->epoch)
+		return VB_RTO_STAYS;
+	if (rules->set.adp_dec_per_flight) {
+		if (r->dec_waits && vb_psn_before(una, r->dec_psn))
+			return VB_RTO_STAYS;
+		r->dec_waits = true;
+		r->dec_psn = nxt;
+	}
+	return vb_adp_lower(r, vb_recovery_profile(&rules->set));
+}
+
+void vb_rto_paused(struct vb_rto *r)
+{
+	r->since = VB_NEVER;
+}
+
+static bool may_retry(struct vb_rto *r, vb_time now)
+{
+	if (r->adaptive)
+		return vb_rto_budget(r, now) > 0;
 	if (r->retry_left == 0)
 		return false;
 	r->retry_left--;
 	return true;
+}
+
+bool vb_rto_timed_out(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now,
+		      enum vb_rto_move *move)
+{
+	bool again = may_retry(r, now);
+
+	r->timeout_cnt++;
+	*move = VB_RTO_STAYS;
+	if (r->adaptive && again && r->epoch == rules->epoch)
+		*move = vb_adp_raise(r, vb_recovery_profile(&rules->set));
+	return again;
+}
+
+bool vb_rto_gap(struct vb_rto *r, vb_time now)
+{
+	return may_retry(r, now);
+}
+
+vb_dur vb_rto_budget(const struct vb_rto *r, vb_time now)
+{
+	if (!r->adaptive || r->since == VB_NEVER || r->total == VB_NEVER)
+		return VB_NEVER;
+	return vb_time_since(now, vb_time_after(r->since, r->total));
 }
 
 vb_dur vb_rnr_timer_ns(uint8_t code)

@@ -1,38 +1,98 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Retransmission policy of one QP: how long to wait for an acknowledgement, and when to give up.
- * The transport tells it what happens and knows nothing of how it decides.
+ * Retransmission policy of one QP: how long to wait for an acknowledgement, what to do when none
+ * comes, and when to give up. The transport tells it what happens and knows nothing of how it
+ * decides; nothing here reads a clock or touches a packet.
  *
- * One strategy so far: the fixed local ACK timeout of IBA 9.7.6.1.3, with retry_cnt shared by
- * timeouts and sequence errors and reloaded by progress (IBT-80).
+ * Two strategies, chosen by the adapter's settings. Fixed: the local ACK timeout of IBA 9.7.6.1.3,
+ * with retry_cnt shared by timeouts and sequence errors and reloaded by progress (IBT-80).
+ * Adaptive: a ladder of timeouts that doubles while nothing is heard and falls back with progress,
+ * limited by time in place of a count (ADP-01...32, in adp.c).
  */
 #ifndef VB_CORE_RECOVER_RTO_H
 #define VB_CORE_RECOVER_RTO_H
 
+#include "base/psn.h"
+#include "base/rng.h"
 #include "base/time.h"
+#include "core/recover/settings.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct vb_rto {
-	uint8_t timeout_exp; /* QP attribute timeout: 4.096 us * 2^n, 0 = infinite */
-	uint8_t retry_cnt;   /* QP attribute, 0...7 */
-	uint8_t retry_left;
+/* The settings in force, and a number that changes with them: a QP that finds another one than it
+ * knows starts its ladder over at its next timer. */
+struct vb_rto_rules {
+	struct vb_recovery set;
+	uint32_t epoch;
 };
 
-/* Starts over with the QP's attributes. */
-void vb_rto_reset(struct vb_rto *r, uint8_t timeout_exp, uint8_t retry_cnt);
+#define VB_RTO_NO_RANGE 0xff
 
-/* How long to wait from now for an acknowledgement; VB_NEVER: for ever. */
-vb_dur vb_rto_timeout(const struct vb_rto *r);
+struct vb_rto {
+	vb_dur timeout; /* of the next timer; VB_NEVER: wait for ever */
+	vb_dur total;   /* adaptive: without progress, give up after this; VB_NEVER: never */
+	vb_time since;  /* first transmission that waits since the last progress; VB_NEVER: none */
+	struct vb_rng rng;
+	uint32_t epoch;       /* of the rules that the rest follows */
+	uint32_t timeout_cnt; /* timers that fired since the last progress */
+	uint16_t uses;        /* of cur_exp that have run out */
+	/* adp_dec_per_flight: no decrement before this is acknowledged, when dec_waits. */
+	struct vb_psn dec_psn;
+	bool adaptive, dec_waits;
+	uint8_t attr_timeout, attr_retry; /* the QP's attributes */
+	uint8_t cap_exp;    /* the QP's timeout, with the adapter's least one applied */
+	uint8_t retry_left; /* fixed */
+	uint8_t cur_exp;    /* adaptive: the timer is time_base << cur_exp */
+	uint8_t range;      /* VB_RTO_NO_RANGE before the first timeout */
+};
 
-/* Something new was acknowledged. */
-void vb_rto_progress(struct vb_rto *r);
+/* How a timeout, progress or new settings moved the ladder. */
+enum vb_rto_move {
+	VB_RTO_STAYS,       /* fixed, or nothing to move */
+	VB_RTO_STARTS,      /* initial value drawn */
+	VB_RTO_ENTERS,      /* first timeout, the initial value lies in a range: it goes on there */
+	VB_RTO_START_RANGE, /* first timeout, it does not: the start range's low bound */
+	VB_RTO_AGAIN,       /* same value once more */
+	VB_RTO_DOUBLES,
+	VB_RTO_NEXT_RANGE,
+	VB_RTO_HOLDS,      /* at the top of the last range */
+	VB_RTO_DECREMENTS, /* by progress, within the range */
+	VB_RTO_PREV_RANGE, /* by progress, at the low bound */
+};
 
-/* The timer fired, or the peer reported a gap: true: send again, false: give up. */
-bool vb_rto_retry(struct vb_rto *r);
+/* Starts over with the QP's attributes; @rng is the QP's own stream. */
+void vb_rto_reset(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t timeout_exp,
+		  uint8_t retry_cnt, struct vb_rng rng);
+
+/* Adopts changed settings, if they changed since the last call. Before vb_rto_arm(). */
+enum vb_rto_move vb_rto_adopt(struct vb_rto *r, const struct vb_rto_rules *rules);
+
+/* When a timer that starts now ends; VB_NEVER: never. Starts the clock of the total timeout. */
+vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now);
+
+/* Something new was acknowledged; all up to @una, and @nxt is the next PSN to send. */
+enum vb_rto_move vb_rto_progress(struct vb_rto *r, const struct vb_rto_rules *rules,
+				 struct vb_psn una, struct vb_psn nxt);
+
+/* The peer answered that it is not ready: it is alive, so the total timeout starts anew. */
+void vb_rto_paused(struct vb_rto *r);
+
+/* The timer fired. *move says what became of the ladder. True: send again, false: give up. */
+bool vb_rto_timed_out(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now,
+		      enum vb_rto_move *move);
+
+/* The peer reported a gap. True: send again, false: give up. */
+bool vb_rto_gap(struct vb_rto *r, vb_time now);
+
+/* Until the total timeout ends; VB_NEVER: there is none, or its clock stands. */
+vb_dur vb_rto_budget(const struct vb_rto *r, vb_time now);
 
 /* RNR NAK timer codes in ns, IBA 9.7.5.2.8; facts B.6. @code 0...31. IBT-79 */
 vb_dur vb_rnr_timer_ns(uint8_t code);
+
+/* adp.c: the adaptive strategy; called by rto.c for a QP that uses it. */
+void vb_adp_start(struct vb_rto *r, const struct vb_recovery *set);
+/* The length of the next timer, of which *slot is its slot in vb_adp_fired. */
+vb_dur vb_adp_timeout(const struct vb_rto *r, const struct vb_recovery *set, unsigned *slot);
+enum vb_rto_move vb_adp_raise(struct vb_rto *r, const struct vb_adp_profile *p);
+enum vb_rto_move vb_adp_lower(struct vb_rto *r, const struct vb_adp_profile *p);
 
 #endif

@@ -76,12 +76,12 @@ struct vb_recovery {
 
 	/* What the register does not carry. */
 	uint8_t min_ack_timeout; /* a QP's timeout counts as at least this exponent; 0: no limit */
-	uint8_t adp_timeout_stretch; /* enum vb_timer_stretch, of adaptive timers */
-	uint8_t
-	    extended_retry_count;    /* replaces retry_cnt in the QP's total. REG-18; 0: does not */
-	uint32_t tx_window_bytes;    /* 0: VB_TX_WINDOW_BYTES */
-	uint32_t slow_restart_bytes; /* first window of a ramp; 0: VB_SLOW_RESTART_BYTES */
-	uint64_t idle_restart_ns;    /* 0: VB_IDLE_RESTART_NS */
+	uint8_t adp_timeout_stretch;  /* enum vb_timer_stretch, of adaptive timers */
+	bool adp_dec_per_flight;      /* one decrement for all that was in flight. ADP-22 */
+	uint8_t extended_retry_count; /* in place of retry_cnt in the QP's total; 0: not. REG-18 */
+	uint32_t tx_window_bytes;     /* 0: VB_TX_WINDOW_BYTES */
+	uint32_t slow_restart_bytes;  /* first window of a ramp; 0: VB_SLOW_RESTART_BYTES */
+	uint64_t idle_restart_ns;     /* 0: VB_IDLE_RESTART_NS */
 };
 
 #define VB_TX_WINDOW_BYTES (1u << 20)

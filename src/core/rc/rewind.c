@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Going back: the ACK timer, what makes the requester send again, and what progress undoes. When to
+ * wait and when to give up is the retransmission policy's business (core/recover). Going back is
+ * moving psn_nxt to psn_una. IBA 9.7.6.1.3, 9.7.5.2.1
+ */
+#include "core/rc/rc.h"
+
+static void trace_move(struct vb_qp *qp, enum vb_rto_move move, uint8_t from_exp, vb_time now)
+{
+	if (move != VB_RTO_STAYS)
+		vb_qp_trace(qp, VB_TRACE_TIMER_MOVED, now, move, from_exp, qp->rto.cur_exp,
+			    qp->rto.range);
+}
+
+void vb_req_arm(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_rto_rules *rules = &qp->hca->rules;
+	uint8_t from_exp = qp->rto.cur_exp;
+
+	trace_move(qp, vb_rto_adopt(&qp->rto, rules), from_exp, now);
+	vb_timer_set(qp, VB_TIMER_ACK, vb_rto_arm(&qp->rto, rules, now));
+	vb_qp_trace(qp, VB_TRACE_TIMER_ARMED, now, qp->timer[VB_TIMER_ACK], qp->rto.timeout,
+		    qp->req.psn_una.v, vb_rto_budget(&qp->rto, now));
+}
+
+void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
+{
+	struct vb_requester *req = &qp->req;
+	struct vb_sq *sq = &qp->sq;
+
+	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);
+	req->recover = req->psn_max;
+	req->recovering = true;
+	req->psn_nxt = req->psn_una;
+	req->rd_out = 0;
+	/* Local WQEs before the old place have run; head is the first one that sends. */
+	for (uint32_t i = sq->head; i != sq->nxt; i++) {
+		if (vb_sq_at(sq, i)->pkts) {
+			sq->nxt = i;
+			break;
+		}
+	}
+	vb_timer_stop(qp, VB_TIMER_ACK);
+	vb_req_update_inflight(qp);
+	vb_sched_activate(qp);
+}
+
+static void give_up(struct vb_qp *qp, vb_time now, uint32_t why)
+{
+	vb_qp_count(qp, VB_COUNTER_retry_exceeded_err);
+	vb_qp_trace(qp, VB_TRACE_RETRY_ENDED, now, why, qp->rto.timeout_cnt,
+		    vb_time_since(qp->rto.since, now), qp->req.psn_una.v);
+	vb_req_fail(qp, VB_WC_RETRY_EXC_ERR, why, now);
+}
+
+void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)
+{
+	if (vb_rto_gap(&qp->rto, now))
+		vb_req_rewind(qp, now, why);
+	else
+		give_up(qp, now, why);
+}
+
+/* Counts an adaptive timer that fired under the value it had. REG-34 */
+static void count_fired(struct vb_qp *qp)
+{
+	struct vb_adp_fired *fired = qp->hca->cfg.adp_fired;
+	unsigned slot;
+
+	vb_qp_count(qp, VB_COUNTER_roce_adp_retrans_to);
+	if (!fired)
+		return;
+	(void)vb_adp_timeout(&qp->rto, &qp->hca->rules.set, &slot);
+	__atomic_store_n(&fired->slot[slot], fired->slot[slot] + 1, __ATOMIC_RELAXED);
+}
+
+static void on_ack_timer(struct vb_qp *qp, vb_time now)
+{
+	struct vb_rto *rto = &qp->rto;
+	uint8_t from_exp = rto->cur_exp;
+	enum vb_rto_move move;
+
+	vb_qp_count(qp, VB_COUNTER_local_ack_timeout_err);
+	vb_qp_trace(qp, VB_TRACE_TIMER_FIRED, now, qp->req.psn_una.v, rto->retry_left, rto->timeout,
+		    vb_rto_budget(rto, now));
+	if (rto->adaptive)
+		count_fired(qp);
+	if (!vb_rto_timed_out(rto, &qp->hca->rules, now, &move)) {
+		give_up(qp, now, VB_REWIND_TIMEOUT);
+		return;
+	}
+	if (rto->adaptive)
+		vb_qp_count(qp, VB_COUNTER_roce_adp_retrans);
+	trace_move(qp, move, from_exp, now);
+	vb_req_rewind(qp, now, VB_REWIND_TIMEOUT);
+}
+
+void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
+{
+	if (t != VB_TIMER_ACK) {
+		if (t == VB_TIMER_RNR)
+			qp->req.state = VB_REQ_ACTIVE;
+		vb_sched_activate(qp);
+		return;
+	}
+	on_ack_timer(qp, now);
+}
+
+void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
+{
+	struct vb_requester *req = &qp->req;
+	uint8_t from_exp = qp->rto.cur_exp;
+
+	vb_qp_trace(qp, VB_TRACE_PROGRESS, now, from.v, req->psn_una.v, qp->rto.timeout_cnt,
+		    vb_time_since(qp->rto.since, now));
+	trace_move(qp, vb_rto_progress(&qp->rto, &qp->hca->rules, req->psn_una, req->psn_nxt),
+		   from_exp, now);
+	req->rnr_left = qp->attr.rnr_retry;
+	req->recovering = false;
+	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
+		/* What was about to be resent arrived after all. */
+		req->psn_nxt = req->psn_una;
+		qp->sq.nxt = qp->sq.head;
+	}
+	vb_timer_stop(qp, VB_TIMER_ACK);
+	if (!vb_psn_eq(req->psn_una, req->psn_nxt))
+		vb_req_arm(qp, now);
+	vb_req_update_inflight(qp);
+	vb_req_complete_local(qp, now);
+	if (qp->sq.nxt != qp->sq.tail && (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD))
+		vb_sched_activate(qp);
+}
