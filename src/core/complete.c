@@ -125,6 +125,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 	} else {
 		vb_sched_remove(qp);
 	}
+	vb_peer_wake(qp->hca, qp->peer); /* it may have been woken, and its turn is another's now */
 	if (enters && qp->srq)
 		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_LAST_WQE_REACHED);
 }

@@ -139,6 +139,8 @@ struct vb_mr_attr {
 	uint32_t access; /* set of enum vb_access */
 };
 int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out);
+/* Other rights, another PD, the same keys. -EINVAL: the rights; -EBUSY: windows are bound to it. */
+int vb_mr_modify(struct vb_mr *mr, struct vb_pd *pd, uint32_t access);
 int vb_mr_destroy(struct vb_mr *mr);
 uint32_t vb_mr_lkey(const struct vb_mr *mr);
 uint32_t vb_mr_rkey(const struct vb_mr *mr);
@@ -146,7 +148,8 @@ uint32_t vb_mr_rkey(const struct vb_mr *mr);
 /*
  * Memory windows of type 1 or 2, unbound. They are bound by a BIND_MW work request: rkey is the
  * window's present key, imm the L_Key of the region, remote_addr and swap the range (0 bytes
- * unbind), compare_add the rights (set of enum vb_access) << 32 | the new key byte.
+ * unbind one of type 1), compare_add the rights (set of enum vb_access) << 32 | the new key byte.
+ * With ZERO_BASED, type 2 only, the peer's addresses begin at 0.
  */
 int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out);
 int vb_mw_destroy(struct vb_mw *mw);

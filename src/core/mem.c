@@ -35,12 +35,19 @@ int vb_pd_destroy(struct vb_pd *pd)
 	return 0;
 }
 
+/* IBT-83 */
+static bool access_is_valid(uint32_t access)
+{
+	const uint32_t remote_writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
+
+	return !(access & remote_writes) || (access & VB_ACCESS_LOCAL_WRITE);
+}
+
 int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out)
 {
 	struct vb_hca *h = pd->hca;
-	const uint32_t remote_writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
 
-	if ((attr->access & remote_writes) && !(attr->access & VB_ACCESS_LOCAL_WRITE))
+	if (!access_is_valid(attr->access))
 		return -EINVAL;
 	if (attr->length > h->cfg.limits.mr_size || attr->iova + attr->length < attr->iova)
 		return -EINVAL;
@@ -65,6 +72,19 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 	return 0;
 }
 
+int vb_mr_modify(struct vb_mr *mr, struct vb_pd *pd, uint32_t access)
+{
+	if (!access_is_valid(access) || pd->hca != mr->key.pd->hca)
+		return -EINVAL;
+	if (mr->window_cnt)
+		return -EBUSY;
+	mr->key.pd->refs--;
+	pd->refs++;
+	mr->key.pd = pd;
+	mr->access = access;
+	return 0;
+}
+
 int vb_mr_destroy(struct vb_mr *mr)
 {
 	struct vb_hca *h = mr->key.pd->hca;
@@ -86,12 +106,6 @@ uint32_t vb_mr_rkey(const struct vb_mr *mr)
 	return mr->key.key;
 }
 
-/* True when [va, va + len) lies in [start, start + size), whatever the numbers. */
-static bool range_within(uint64_t va, uint64_t len, uint64_t start, uint64_t size)
-{
-	return va >= start && va - start <= size && len <= size - (va - start);
-}
-
 static uint8_t *mr_host_at(const struct vb_mr *mr, uint64_t va)
 {
 	return mr->host ? mr->host + (va - mr->iova) : NULL;
@@ -108,7 +122,7 @@ static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge 
 	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
 
 	if ((mr->access & access) != access ||
-	    !range_within(s->addr, s->length, mr->iova, mr->length))
+	    !vb_range_within(s->addr, s->length, mr->iova, mr->length))
 		return NULL;
 	return mr;
 }
@@ -174,12 +188,14 @@ int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, ui
 		/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
 		if (!mw->mr || (mw->access & access) != access ||
 		    (mw->type == 2 && mw->qpn != qp->qpn) ||
-		    !range_within(va, len, mw->iova, mw->length))
+		    !vb_range_within(va, len, mw->iova, mw->length))
 			return -EACCES;
 		mr = mw->mr;
+		va = mw->start + (va - mw->iova);
 	} else {
 		mr = vb_container_of(k, struct vb_mr, key);
-		if ((mr->access & access) != access || !range_within(va, len, mr->iova, mr->length))
+		if ((mr->access & access) != access ||
+		    !vb_range_within(va, len, mr->iova, mr->length))
 			return -EACCES;
 	}
 	*p = mr_host_at(mr, va);

@@ -54,48 +54,61 @@ uint32_t vb_mw_rkey(const struct vb_mw *mw)
 	return mw->key.key;
 }
 
+/* Rights that a window can give. */
+#define MW_ACCESS                                                                                  \
+	(VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |                \
+	 VB_ACCESS_ZERO_BASED)
+
+/* True when a window may give @access to [@va, @va + @len) of @mr. IBA 10.6.7.2.1, C10-73...75 */
+static bool mr_may_be_bound(const struct vb_mr *mr, uint64_t va, uint64_t len, uint32_t access)
+{
+	const uint32_t writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
+
+	if (!(mr->access & VB_ACCESS_MW_BIND) || (mr->access & VB_ACCESS_ZERO_BASED))
+		return false;
+	if ((access & writes) && !(mr->access & VB_ACCESS_LOCAL_WRITE))
+		return false;
+	return vb_range_within(va, len, mr->iova, mr->length);
+}
+
 /*
  * A bind uses the fields of a send WQE so: rkey is the window's present key, imm the L_Key of the
  * region, remote_addr and swap the range (0 bytes unbind), compare_add the access rights in the
- * upper half and the new key byte in the lowest.
+ * upper half and the new key byte in the lowest. One that fails leaves the window as it was.
  */
 enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w)
 {
 	struct vb_key *k = vb_key_find(qp->hca, w->rkey);
 	struct vb_key *rk = vb_key_find(qp->hca, w->imm);
+	uint64_t len = w->swap;
+	uint32_t access = (uint32_t)(w->compare_add >> 32);
+	struct vb_mr *mr = NULL;
 
-	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd)
+	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd || (access & ~(uint32_t)MW_ACCESS))
 		return VB_WC_MW_BIND_ERR;
 
 	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
-	uint64_t len = w->swap;
-	uint32_t access = (uint32_t)(w->compare_add >> 32);
-	uint8_t key_byte = (uint8_t)w->compare_add;
 
-	/* A type 2 window must be invalidated before it is bound anew. o10-36.2.9 */
-	if (mw->type == 2 && mw->mr)
+	/* A type 2 window is bound once and ends by invalidation, not by an empty bind:
+	 * o10-37.2.30, o10-37.2.40. One of type 1 has the addresses of its region: o10-36.2.2. */
+	if (mw->type == 2 ? mw->mr || !len : (access & VB_ACCESS_ZERO_BASED) != 0)
 		return VB_WC_MW_BIND_ERR;
-	mw_unbind(mw);
 	if (len) {
 		if (!rk || rk->kind != VB_KEY_MR || rk->pd != qp->pd)
 			return VB_WC_MW_BIND_ERR;
-
-		struct vb_mr *mr = vb_container_of(rk, struct vb_mr, key);
-		uint64_t va = w->remote_addr;
-		const uint32_t writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
-
-		if (!(mr->access & VB_ACCESS_MW_BIND) ||
-		    ((access & writes) && !(mr->access & VB_ACCESS_LOCAL_WRITE)) || va < mr->iova ||
-		    va - mr->iova > mr->length || len > mr->length - (va - mr->iova))
+		mr = vb_container_of(rk, struct vb_mr, key);
+		if (!mr_may_be_bound(mr, w->remote_addr, len, access))
 			return VB_WC_MW_BIND_ERR;
-		mw->mr = mr;
-		mw->iova = va;
-		mw->length = len;
-		mw->access = access;
-		mw->qpn = qp->qpn;
 		mr->window_cnt++;
 	}
-	k->key = (k->key & ~0xffu) | key_byte;
+	mw_unbind(mw);
+	mw->mr = mr;
+	mw->start = w->remote_addr;
+	mw->iova = access & VB_ACCESS_ZERO_BASED ? 0 : w->remote_addr;
+	mw->length = len;
+	mw->access = access;
+	mw->qpn = qp->qpn;
+	k->key = (k->key & ~0xffu) | (uint8_t)w->compare_add;
 	return VB_WC_SUCCESS;
 }
 

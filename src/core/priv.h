@@ -49,7 +49,9 @@ struct vb_mw {
 	struct vb_key key;
 	uint8_t type; /* 1 or 2 */
 	struct vb_mr *mr;
-	uint64_t iova, length;
+	uint64_t start; /* in the addresses of mr */
+	uint64_t iova;  /* what a peer calls that: the same, or 0 when ZERO_BASED */
+	uint64_t length;
 	uint32_t access;
 	uint32_t qpn; /* type 2: the QP it is bound through */
 };
@@ -218,7 +220,7 @@ struct vb_responder {
 	uint32_t rkey;
 	uint64_t rcvd; /* bytes of the message so far */
 	struct vb_rwqe *rwqe;
-	struct vb_resource *res; /* ring of attr.max_dest_rd_atomic */
+	struct vb_resource *res; /* ring of attr.max_dest_rd_atomic; the next goes to res_tail */
 	uint32_t res_cap, res_tail, res_cnt, res_pending;
 };
 
@@ -332,6 +334,12 @@ struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key);
 void vb_key_table_free(struct vb_hca *h);
 
 /* mem.c: access to registered memory. */
+
+/* True when [va, va + len) lies in [start, start + size), whatever the numbers. */
+static inline bool vb_range_within(uint64_t va, uint64_t len, uint64_t start, uint64_t size)
+{
+	return va >= start && va - start <= size && len <= size - (va - start);
+}
 
 /*
  * Where @len bytes at offset @off of a list of SGEs are: appends runs to @seg (at most @seg_max)

@@ -193,6 +193,8 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_post;
 	qp->rq.head = qp->rq.tail;
 	vb_req_update_inflight(qp);
+	if (qp->peer)
+		vb_peer_wake(qp->hca, qp->peer); /* its turn there is another's now */
 	vb_peer_put(qp->hca, qp->peer);
 	qp->peer = NULL;
 	qp->req = (struct vb_requester){0};

@@ -84,6 +84,7 @@ static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t m
 		if (qp->peer)
 			qp->peer->inflight -= inflight;
 		vb_sched_activate(qp); /* it may wait at the peer that it leaves */
+		vb_peer_wake(h, qp->peer);
 		vb_peer_put(h, qp->peer);
 		peer->inflight += inflight;
 		qp->peer = peer;

@@ -95,8 +95,6 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 		if (wr->ah->pd != qp->pd)
 			return VB_WC_LOC_QP_OP_ERR;
 	}
-	if (wr->opcode == VB_WR_RDMA_READ && qp->attr.max_rd_atomic == 0)
-		return VB_WC_LOC_QP_OP_ERR;
 	return VB_WC_SUCCESS;
 }
 

@@ -104,48 +104,66 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
-/* A new region takes the place of the old one, with new keys. */
+/* Other memory needs another region, which has other keys. IBT-84. Returns 0 or an errno. */
+static int mr_move(struct vb_ibv_mr *mr, struct ibv_pd *pd, const struct vb_mr_attr *attr)
+{
+	struct vb_mr *fresh;
+	int err = -vb_mr_create(((struct vb_ibv_pd *)pd)->core, attr, &fresh);
+
+	if (err)
+		return err;
+	err = -vb_mr_destroy(mr->core);
+	if (err)
+		(void)vb_mr_destroy(fresh); /* nothing refers to it yet */
+	else
+		mr->core = fresh;
+	return err;
+}
+
+/* What a re-registration says, checked as ibv_rereg_mr(3) has it. Returns 0 or an errno. */
+static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_pd *pd, void *addr,
+		       size_t length, int access, struct vb_mr_attr *attr)
+{
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+
+	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED))
+		return EINVAL;
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->ibv.context))
+		return EINVAL;
+	if ((moves && (!addr || !length)) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)))
+		return EINVAL;
+	return mr_check(moves ? addr : mr->ibv.addr, moves ? length : mr->ibv.length,
+			moves ? (uintptr_t)addr : mr->iova,
+			flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access : mr->access, attr);
+}
+
 int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
 	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
-	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 	struct vb_mr_attr attr;
-	struct vb_mr *fresh;
+	int err = rereg_check(mr, flags, pd, addr, length, access, &attr);
 
-	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED) ||
-	    ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)) {
-		errno = EINVAL;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
 	if (!(flags & IBV_REREG_MR_CHANGE_PD))
 		pd = ibv->pd;
-
-	int err =
-	    mr_check(moves ? addr : ibv->addr, moves ? length : ibv->length,
-		     moves ? (uintptr_t)addr : mr->iova,
-		     flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access : mr->access, &attr);
-
-	if (!err)
-		err = EIO;
-	if (err == EIO && vb_ibv_enter(c)) {
-		err = -vb_mr_create(((struct vb_ibv_pd *)pd)->core, &attr, &fresh);
-		if (!err) {
-			err = -vb_mr_destroy(mr->core);
-			if (err) {
-				(void)vb_mr_destroy(fresh); /* nothing refers to it yet */
-			} else {
-				mr->core = fresh;
-				mr_show(mr, pd, &attr);
-			}
-		}
+	if (!err && !vb_ibv_enter(c)) {
+		errno = EIO;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	if (!err) {
+		if (attr.host == ibv->addr && attr.length == ibv->length && attr.iova == mr->iova)
+			err = -vb_mr_modify(mr->core, ((struct vb_ibv_pd *)pd)->core, attr.access);
+		else
+			err = mr_move(mr, pd, &attr);
+		if (!err)
+			mr_show(mr, pd, &attr);
 		vb_ibv_leave(c);
 	}
 	if (!err)
 		return 0;
 	errno = err;
-	return IBV_REREG_MR_ERR_INPUT; /* the old region is still valid */
+	return IBV_REREG_MR_ERR_INPUT; /* the region is what it was */
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibv)

@@ -55,6 +55,10 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
 	struct vb_send_wr w = {.wr_id = bind->wr_id, .flags = bind->send_flags};
 
+	/* Only a window of type 2 can begin at 0. IBA o10-36.2.2 */
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
+		return EINVAL;
+
 	vb_ibv_bind_wr(&w, mw, rkey, &bind->bind_info);
 	if (!vb_ibv_enter(c))
 		return EIO;

@@ -39,7 +39,7 @@ static void wr_fields(struct vb_send_wr *w, const struct ibv_send_wr *wr)
 		w->compare_add = wr->wr.atomic.compare_add;
 		w->swap = wr->wr.atomic.swap;
 		break;
-	case IBV_WR_BIND_MW:
+	case IBV_WR_BIND_MW: /* its window is there: post_one() */
 		vb_ibv_bind_wr(w, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 		break;
 	default:
@@ -64,6 +64,10 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 	struct vb_ah ah;
 
 	if (wr->num_sge < 0 || (wr->send_flags & ~known))
+		return -EINVAL;
+	/* Windows of type 1 have a verb of their own. IBA o10-37.2.34 */
+	if (wr->opcode == IBV_WR_BIND_MW && qp->ibv.qp_type != IBV_QPT_UD &&
+	    (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
 		return -EINVAL;
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		if (!wr->wr.ud.ah)

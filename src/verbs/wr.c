@@ -164,8 +164,12 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 {
 	struct vb_send_wr *w = next_wr(ex, VB_WR_BIND_MW);
 
-	if (w)
+	if (!w)
+		return;
+	if (mw->type == IBV_MW_TYPE_2)
 		vb_ibv_bind_wr(w, mw, rkey, info);
+	else
+		batch_of(ex)->err = EINVAL; /* that has a verb of its own. IBA o10-37.2.34 */
 }
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)

@@ -121,6 +121,75 @@ static void rereg_mr__changes_what_is_asked(void **state)
 	assert_int_equal(ibv_dereg_mr(m), 0);
 }
 
+/* Keys that peers have been told stay good when only the rights or the PD change. */
+static void rereg_mr__rights_and_pd_keep_the_keys(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_pd *other = ibv_alloc_pd(ctx);
+	struct ibv_mr *m = ibv_reg_mr(other, buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+	uint32_t lkey = m->lkey, rkey = m->rkey;
+
+	(void)state;
+	verbs_connect(a.qp, b.qp, false);
+	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), 0);
+	assert_ptr_equal(m->pd, pd);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+			 0);
+	assert_true(m->lkey == lkey && m->rkey == rkey);
+	assert_true(m->addr == buf && m->length == 4096);
+	memset(buf + 8192, 0x5a, 64);
+	post_send(
+	    a.qp,
+	    (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {(uintptr_t)buf, rkey}},
+	    8192, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(buf, buf + 8192, 64);
+	/* ... and rights that are taken away are gone. */
+	assert_int_equal(
+	    ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE), 0);
+	post_send(
+	    a.qp,
+	    (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {(uintptr_t)buf, rkey}},
+	    8192, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	end_free(&a);
+	end_free(&b);
+}
+
+/* A call that fails, as ibv_rereg_mr(3) has it, says that the old region is still there. */
+static void rereg_mr__refused(void **state)
+{
+	struct ibv_mr *m = ibv_reg_mr(pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+	const struct {
+		int flags;
+		void *addr;
+		size_t length;
+		int access, err;
+	} bad[] = {
+	    {8, NULL, 0, 0, EINVAL},
+	    {IBV_REREG_MR_CHANGE_PD, NULL, 0, 0, EINVAL},
+	    {IBV_REREG_MR_CHANGE_TRANSLATION, NULL, 4096, 0, EINVAL},
+	    {IBV_REREG_MR_CHANGE_TRANSLATION, buf, 0, 0, EINVAL},
+	    {IBV_REREG_MR_CHANGE_TRANSLATION, buf, 8, IBV_ACCESS_LOCAL_WRITE, EINVAL},
+	    {IBV_REREG_MR_CHANGE_TRANSLATION, (void *)64, 4096, 0, EFAULT},
+	};
+	struct ibv_mr before = *m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		errno = 0;
+		assert_int_equal(
+		    ibv_rereg_mr(m, bad[i].flags, NULL, bad[i].addr, bad[i].length, bad[i].access),
+		    IBV_REREG_MR_ERR_INPUT);
+		assert_int_equal(errno, bad[i].err);
+		assert_memory_equal(m, &before, sizeof before);
+	}
+	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
 static void dealloc_pd__in_use(void **state)
 {
 	struct ibv_pd *other = ibv_alloc_pd(ctx);
@@ -164,6 +233,9 @@ static void mw__type_1_is_bound_and_written_through(void **state)
 	bind_window(&b, mw, 4096);
 	assert_int_not_equal(mw->rkey, rkey);
 	assert_int_equal(ibv_dereg_mr(mr), EBUSY);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EBUSY);
 	memset(buf + 8192, 0x5a, 64);
 	post_send(a.qp,
 		  (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE,
@@ -172,6 +244,47 @@ static void mw__type_1_is_bound_and_written_through(void **state)
 	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
 	assert_memory_equal(buf, buf + 8192, 64);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	end_free(&a);
+	end_free(&b);
+}
+
+/* Each type has its own way to be bound. IBA o10-37.2.34, o10-36.2.2 */
+static void mw__bound_the_wrong_way(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_mw *one = ibv_alloc_mw(pd, IBV_MW_TYPE_1),
+		      *two = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	struct ibv_mw_bind_info info = {
+	    .mr = mr, .addr = (uintptr_t)buf, .length = 64, .mw_access_flags = ALL_ACCESS & 0xe};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW,
+				 .bind_mw = {.mw = one, .rkey = one->rkey + 1, .bind_info = info}};
+	struct ibv_mw_bind bind = {.bind_info = info};
+	struct ibv_send_wr *bad = NULL;
+
+	(void)state;
+	verbs_connect(a.qp, b.qp, false);
+	assert_int_equal(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	assert_ptr_equal(bad, &wr);
+	wr.bind_mw.mw = NULL;
+	assert_int_equal(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	bind.bind_info.mw_access_flags |= IBV_ACCESS_ZERO_BASED;
+	assert_int_equal(ibv_bind_mw(a.qp, one, &bind), EINVAL);
+	/* Type 2 is bound by a work request, and then also from 0 on. */
+	wr.bind_mw.mw = two;
+	wr.bind_mw.rkey = ibv_inc_rkey(two->rkey);
+	wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	assert_int_equal(ibv_post_send(b.qp, &wr, &bad), 0);
+	assert_int_equal(wc_next(b.cq).status, IBV_WC_SUCCESS);
+	memset(buf + 8192, 0x5a, 64);
+	post_send(
+	    a.qp,
+	    (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {0, wr.bind_mw.rkey}},
+	    8192, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(buf, buf + 8192, 64);
+	assert_int_equal(ibv_dealloc_mw(one), 0);
+	assert_int_equal(ibv_dealloc_mw(two), 0);
 	end_free(&a);
 	end_free(&b);
 }
@@ -185,8 +298,11 @@ int main(void)
 	    VERBS_TEST(reg_mr__iova),
 	    VERBS_TEST(reg_mr__huge),
 	    VERBS_TEST(rereg_mr__changes_what_is_asked),
+	    VERBS_TEST(rereg_mr__rights_and_pd_keep_the_keys),
+	    VERBS_TEST(rereg_mr__refused),
 	    VERBS_TEST(dealloc_pd__in_use),
 	    VERBS_TEST(mw__type_1_is_bound_and_written_through),
+	    VERBS_TEST(mw__bound_the_wrong_way),
 	};
 
 	VERBS_MAIN_OR_SKIP();

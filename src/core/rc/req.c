@@ -73,11 +73,12 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 		return VB_BLOCK_NONE;
 	if (starts && (w->flags & VB_SEND_FENCE) && req->rd_out)
 		return VB_BLOCK_FENCE; /* IBA 10.8.3.3 */
-	if (vb_swqe_wants_response(w) && req->rd_out >= qp->attr.max_rd_atomic)
+	/* Where none is allowed, waiting would not help: sending fails. */
+	if (vb_swqe_wants_response(w) && req->rd_out && req->rd_out >= qp->attr.max_rd_atomic)
 		return VB_BLOCK_RD_ATOMIC;
 	if (starts && credit_is_short(qp, w))
 		return VB_BLOCK_CREDIT;
-	if (vb_psn_span(req->psn_una, req->psn_nxt) + pkts >= VB_PSN_HALF)
+	if (vb_psn_span(req->psn_una, req->psn_nxt) + pkts > VB_PSN_HALF)
 		return VB_BLOCK_PSN_WINDOW;
 	if (window_is_full(qp, w, pkts))
 		return VB_BLOCK_WINDOW;
@@ -87,6 +88,8 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
 {
 	vb_send_complete(qp, status, vendor_err, now);
+	if (qp->state == VB_QPS_ERR)
+		return; /* the completion has overrun its CQ */
 	if (qp->ops->is_acked)
 		vb_qp_enter_err(qp, now);
 	else
@@ -131,7 +134,7 @@ static void req_run_local(struct vb_qp *qp, struct vb_swqe *w)
 		if (w->opcode == VB_WR_BIND_MW)
 			w->status = (uint8_t)vb_mw_bind_wqe(qp, w);
 		else if (vb_key_invalidate(qp, w->imm))
-			w->status = VB_WC_LOC_PROT_ERR;
+			w->status = VB_WC_MW_BIND_ERR; /* any memory management error. 11.6.2 */
 		w->flags |= VB_SWQE_RAN;
 	}
 	if (w->status == VB_WC_SUCCESS)
@@ -156,7 +159,7 @@ void vb_req_complete_local(struct vb_qp *qp, vb_time now)
 	sqd_check_drained(qp);
 }
 
-/* Sends the packet at psn_nxt. False: an SGE is not usable, and w->status says so. */
+/* Sends the packet at psn_nxt. False: it cannot be sent at all, and w->status says why. */
 static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b, vb_time now)
 {
 	struct vb_requester *req = &qp->req;
@@ -164,6 +167,10 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	uint32_t access = vb_swqe_wants_response(w) ? VB_ACCESS_LOCAL_WRITE : 0;
 	int pkts = 0;
 
+	if (access && qp->attr.max_rd_atomic == 0) {
+		w->status = VB_WC_LOC_QP_OP_ERR;
+		return false;
+	}
 	if (vb_psn_eq(req->psn_nxt, w->first) && !(w->flags & VB_SEND_INLINE))
 		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
 	if (pkts == 0)

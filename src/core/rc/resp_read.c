@@ -8,9 +8,10 @@
 
 #include <errno.h>
 
-static struct vb_resource *res_at(struct vb_responder *resp, uint32_t age_idx)
+/* The resource taken @i-th of those there are, the oldest first. */
+static struct vb_resource *res_at(struct vb_responder *resp, uint32_t i)
 {
-	return &resp->res[age_idx % resp->res_cap];
+	return &resp->res[(resp->res_tail + resp->res_cap - resp->res_cnt + i) % resp->res_cap];
 }
 
 /*
@@ -23,13 +24,13 @@ static struct vb_resource *res_take(struct vb_responder *resp)
 	if (resp->res_cap == 0)
 		return NULL;
 
-	struct vb_resource *r = res_at(resp, resp->res_tail);
+	struct vb_resource *r = &resp->res[resp->res_tail];
 
 	if (r->pending && !r->answered)
 		return NULL;
 	if (r->pending)
 		resp->res_pending--;
-	resp->res_tail++;
+	resp->res_tail = (resp->res_tail + 1) % resp->res_cap;
 	if (resp->res_cnt < resp->res_cap)
 		resp->res_cnt++;
 	*r = (struct vb_resource){0};
@@ -42,7 +43,7 @@ struct vb_resource *vb_resp_pending(struct vb_qp *qp)
 
 	if (resp->res_pending == 0)
 		return NULL;
-	for (uint32_t i = resp->res_tail - resp->res_cnt; i != resp->res_tail; i++) {
+	for (uint32_t i = 0; i < resp->res_cnt; i++) {
 		if (res_at(resp, i)->pending)
 			return res_at(resp, i);
 	}
@@ -142,7 +143,7 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 
 static struct vb_resource *res_find(struct vb_responder *resp, struct vb_psn psn)
 {
-	for (uint32_t i = resp->res_tail - resp->res_cnt; i != resp->res_tail; i++) {
+	for (uint32_t i = 0; i < resp->res_cnt; i++) {
 		struct vb_resource *r = res_at(resp, i);
 
 		if (vb_psn_span(r->first, psn) < r->pkts)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of keys: index and key byte, and how long a stale key misses. IBT-84 */
+#include "core_env.h"
+
+static struct env env;
+
+static void setup(uint32_t mr_max)
+{
+	env_config(&env);
+	env.cfg.limits.mr = mr_max;
+	env_open(&env, 16);
+}
+
+static struct vb_mr *mr_new(void)
+{
+	struct vb_mr_attr a = {.iova = ENV_IOVA, .length = 8, .host = env.mem};
+	struct vb_mr *mr;
+
+	assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
+	return mr;
+}
+
+static void key__is_index_and_byte(void **state)
+{
+	enum { CNT = 300 }; /* grows the table more than once */
+	static struct vb_mr *mr[CNT];
+
+	(void)state;
+	setup(1000);
+	for (uint32_t i = 0; i < CNT; i++)
+		mr[i] = mr_new();
+	for (uint32_t i = 0; i < CNT; i++) {
+		uint32_t key = vb_mr_lkey(mr[i]);
+
+		assert_int_equal(key, vb_mr_rkey(mr[i]));
+		assert_int_not_equal(key >> 8, 0);
+		assert_ptr_equal(vb_key_find(env.hca, key), &mr[i]->key);
+		/* The same index with any other byte names nothing. */
+		for (uint32_t b = 1; b < 256; b++)
+			assert_null(vb_key_find(env.hca, (key & ~0xffu) | ((key + b) & 0xff)));
+		for (uint32_t k = 0; k < i; k++)
+			assert_int_not_equal(key >> 8, vb_mr_lkey(mr[k]) >> 8);
+	}
+	env_close(&env);
+}
+
+static void key__that_names_nothing(void **state)
+{
+	(void)state;
+	setup(1000);
+	for (uint32_t b = 0; b < 256; b++) {
+		assert_null(vb_key_find(env.hca, b)); /* index 0 is never used */
+		assert_null(vb_key_find(env.hca, 0xffffff00u | b));
+		assert_null(vb_key_find(env.hca, env.hca->keys.cap << 8 | b));
+	}
+	env_close(&env);
+}
+
+/* A freed index goes to the back of the queue, and comes again with the next byte. */
+static void key__stale(void **state)
+{
+	uint32_t stale, key, others = 0;
+	struct vb_mr *mr;
+
+	(void)state;
+	setup(1000);
+	mr = mr_new();
+	stale = vb_mr_lkey(mr);
+	assert_int_equal(vb_mr_destroy(mr), 0);
+	assert_null(vb_key_find(env.hca, stale));
+	do {
+		mr = mr_new();
+		key = vb_mr_lkey(mr);
+		assert_int_not_equal(key, stale);
+		assert_null(vb_key_find(env.hca, stale));
+		assert_int_equal(vb_mr_destroy(mr), 0);
+		others++;
+	} while (key >> 8 != stale >> 8);
+	assert_int_equal((key - stale) & 0xff, 1);
+	assert_int_equal(others, env.hca->keys.cap - 2); /* all but index 0 and env.mr's */
+	env_close(&env);
+}
+
+static void key__limit_is_exact(void **state)
+{
+	struct vb_mr_attr a = {.iova = 0, .length = 8};
+	struct vb_mr *mr[4], *more;
+	struct vb_mw *mw;
+
+	(void)state;
+	setup(5);
+	for (int i = 0; i < 4; i++) /* with env.mr they are five */
+		mr[i] = mr_new();
+	assert_int_equal(vb_mr_create(env.pd, &a, &more), -ENOMEM);
+	assert_int_equal(vb_mw_create(env.pd, 1, &mw), -ENOMEM);
+	assert_int_equal(vb_mr_destroy(mr[2]), 0);
+	assert_int_equal(vb_mw_create(env.pd, 1, &mw), 0);
+	assert_int_equal(vb_mr_create(env.pd, &a, &more), -ENOMEM);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(key__is_index_and_byte),
+	    cmocka_unit_test(key__that_names_nothing),
+	    cmocka_unit_test(key__stale),
+	    cmocka_unit_test(key__limit_is_exact),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

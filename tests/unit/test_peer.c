@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The window of bytes in flight towards one address: who waits, and that whoever waits is let in,
+ * whatever becomes of the one whose turn it was.
+ */
+#include "core_env.h"
+
+#define LEN 1024u
+#define PACKET (LEN + VB_PACKET_OVERHEAD)
+
+static struct env env;
+static struct vb_qp *qp[3];
+
+/* Three QPs towards one host, and a window of @packets. */
+static void setup(uint32_t packets)
+{
+	env_config(&env);
+	env.cfg.peer_window_bytes = packets * PACKET;
+	env_open(&env, 64);
+	for (uint32_t i = 0; i < 3; i++)
+		qp[i] = env_rts(&env, VB_QPT_RC, 2, 0x21 + i);
+}
+
+static void ack(uint32_t i, uint32_t psn)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp[i]),
+			   .psn = vb_psn(psn),
+			   .aeth.syndrome = VB_CREDIT_UNLIMITED};
+
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+}
+
+/* The packets that leave now, all of QP @i. */
+static void expect_from(uint32_t i, uint32_t cnt)
+{
+	struct vb_tx_batch b;
+
+	assert_int_equal(env_tx(&env, &b), cnt);
+	for (uint32_t k = 0; k < cnt; k++)
+		assert_int_equal(env_hdr(&b.pkt[k]).dqpn, 0x21 + i);
+}
+
+static void window__bounds_what_is_in_flight(void **state)
+{
+	(void)state;
+	setup(3);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(env_send(&env, qp[0], i, VB_WR_RDMA_WRITE, LEN), 0);
+	expect_from(0, 3);
+	assert_int_equal(qp[0]->peer->inflight, 3 * PACKET);
+	ack(0, 0);
+	expect_from(0, 1);
+	ack(0, 3);
+	expect_from(0, 1);
+	ack(0, 4);
+	assert_int_equal(qp[0]->peer->inflight, 0);
+	env_close(&env);
+}
+
+/* A message larger than the window goes alone, not never. */
+static void window__smaller_than_a_packet(void **state)
+{
+	(void)state;
+	setup(1);
+	env.hca->cfg.peer_window_bytes = 1;
+	assert_int_equal(env_send(&env, qp[0], 1, VB_WR_RDMA_WRITE, 3000), 0);
+	for (uint32_t psn = 0; psn < 3; psn++) {
+		expect_from(0, 1);
+		expect_from(0, 0);
+		ack(0, psn);
+	}
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
+static void window__is_of_the_address(void **state)
+{
+	struct vb_qp *elsewhere;
+
+	(void)state;
+	setup(1);
+	elsewhere = env_rts(&env, VB_QPT_RC, 3, 0x24);
+	assert_ptr_equal(qp[0]->peer, qp[1]->peer);
+	assert_ptr_not_equal(qp[0]->peer, elsewhere->peer);
+	assert_int_equal(env_send(&env, qp[0], 1, VB_WR_RDMA_WRITE, LEN), 0);
+	assert_int_equal(env_send(&env, qp[1], 1, VB_WR_RDMA_WRITE, LEN), 0);
+	assert_int_equal(env_send(&env, elsewhere, 1, VB_WR_RDMA_WRITE, LEN), 0);
+
+	struct vb_tx_batch b;
+
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).dqpn, 0x21);
+	assert_int_equal(env_hdr(&b.pkt[1]).dqpn, 0x24);
+	ack(0, 0);
+	expect_from(1, 1);
+	env_close(&env);
+}
+
+/* QP 0 holds the window, 1 and 2 wait in this order. */
+static void two_wait(void)
+{
+	setup(1);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(env_send(&env, qp[i], i, VB_WR_RDMA_WRITE, LEN), 0);
+		expect_from(i, i == 0);
+	}
+}
+
+static void waiting__in_order(void **state)
+{
+	(void)state;
+	two_wait();
+	ack(0, 0);
+	expect_from(1, 1);
+	ack(1, 0);
+	expect_from(2, 1);
+	env_close(&env);
+}
+
+/* The one that was let in goes before it has sent: the next has its turn. */
+static void waiting__woken_and_then_reset(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_RESET};
+
+	(void)state;
+	two_wait();
+	ack(0, 0);
+	assert_int_equal(vb_qp_modify(qp[1], &a, VB_QP_STATE, 0), 0);
+	expect_from(2, 1);
+	env_close(&env);
+}
+
+static void waiting__woken_and_then_told_to_fail(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
+
+	(void)state;
+	two_wait();
+	ack(0, 0);
+	assert_int_equal(vb_qp_modify(qp[1], &a, VB_QP_STATE, 0), 0);
+	expect_from(2, 1);
+	env_close(&env);
+}
+
+/* Room for two lets in two. */
+static void waiting__as_many_as_there_is_room_for(void **state)
+{
+	struct vb_tx_batch b;
+
+	(void)state;
+	setup(2);
+	assert_int_equal(env_send(&env, qp[0], 0, VB_WR_RDMA_WRITE, 2 * LEN), 0);
+	expect_from(0, 2);
+	for (uint32_t i = 1; i < 3; i++) {
+		assert_int_equal(env_send(&env, qp[i], i, VB_WR_RDMA_WRITE, LEN), 0);
+		expect_from(i, 0);
+	}
+	ack(0, 1);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).dqpn, 0x22);
+	assert_int_equal(env_hdr(&b.pkt[1]).dqpn, 0x23);
+	env_close(&env);
+}
+
+static void waiting__woken_and_then_in_error(void **state)
+{
+	struct vb_hdr h;
+
+	(void)state;
+	two_wait();
+	ack(0, 0);
+	/* A request that is refused ends QP 1: the NAK leaves, and QP 2's packet. */
+	h = (struct vb_hdr){.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY,
+			    .dqpn = vb_qp_number(qp[1]),
+			    .reth = {.va = 1, .rkey = 0xdead00, .len = 8}};
+	assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_ACCESS);
+
+	struct vb_tx_batch b;
+
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_TRANSPORT_RC | VB_OP_ACK);
+	assert_int_equal(env_hdr(&b.pkt[1]).dqpn, 0x23);
+	env_close(&env);
+}
+
+static void waiting__woken_and_then_destroyed(void **state)
+{
+	(void)state;
+	two_wait();
+	ack(0, 0);
+	assert_int_equal(vb_qp_destroy(qp[1]), 0);
+	expect_from(2, 1);
+	env_close(&env);
+}
+
+/* QP 0 moves to another address with all that is in flight. */
+static void waiting__for_one_that_moves_away(void **state)
+{
+	struct vb_qp_attr a = env_attr(3, 0);
+
+	(void)state;
+	two_wait();
+	a.qp_state = VB_QPS_SQD;
+	assert_int_equal(vb_qp_modify(qp[0], &a, VB_QP_STATE, 0), 0);
+	assert_int_equal(vb_qp_modify(qp[0], &a, VB_QP_AV, 0), 0);
+	assert_int_equal(qp[0]->peer->inflight, PACKET);
+	expect_from(1, 1);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(window__bounds_what_is_in_flight),
+	    cmocka_unit_test(window__smaller_than_a_packet),
+	    cmocka_unit_test(window__is_of_the_address),
+	    cmocka_unit_test(waiting__in_order),
+	    cmocka_unit_test(waiting__woken_and_then_reset),
+	    cmocka_unit_test(waiting__as_many_as_there_is_room_for),
+	    cmocka_unit_test(waiting__woken_and_then_told_to_fail),
+	    cmocka_unit_test(waiting__woken_and_then_in_error),
+	    cmocka_unit_test(waiting__woken_and_then_destroyed),
+	    cmocka_unit_test(waiting__for_one_that_moves_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

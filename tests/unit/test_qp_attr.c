@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The attributes of a modify: each value against its range, at both ends, and a refused modify
+ * changes nothing. IBA 11.2.5.2, IBT-28, IBT-32, IBT-33
+ */
+#include "core_env.h"
+
+static struct env env;
+
+static void setup(void)
+{
+	env_config(&env);
+	env.cfg.port_cnt = 2;
+	env.cfg.port[1].active_mtu = VB_MTU_2048;
+	env.cfg.port[1].pkey[2] = 0x8001;
+	env.cfg.port[1].pkey[VB_PKEYS_MAX - 1] = 0x0002;
+	env.cfg.port[1].pkey[4] = 0x8000; /* no P_Key: its base is 0 */
+	env.cfg.limits.rd_atomic = 16;
+	env_open(&env, 64);
+}
+
+/* With attribute @field of mask bit @bit at @value, from state @from to the next. */
+struct value_case {
+	enum vb_qp_state to;
+	uint32_t bit;
+	size_t offset, size;
+	uint64_t good_first, good_last;
+	uint64_t bad[3];
+	uint32_t bad_cnt;
+};
+
+#define FIELD(name) offsetof(struct vb_qp_attr, name), sizeof(((struct vb_qp_attr *)0)->name)
+
+static const struct value_case value_cases[] = {
+    {VB_QPS_INIT, VB_QP_PORT, FIELD(port), 1, 1, {0, 3, 255}, 3},
+    {VB_QPS_INIT, VB_QP_PKEY_INDEX, FIELD(pkey_index), 2, 2, {1, 4, VB_PKEYS_MAX}, 3},
+    {VB_QPS_INIT, VB_QP_PKEY_INDEX, FIELD(pkey_index), 15, 15, {0xffff, 17, 3}, 3},
+    {VB_QPS_RTR, VB_QP_PATH_MTU, FIELD(path_mtu), 1, 4, {0, 5, 6}, 3}, /* active: 2048 */
+    {VB_QPS_RTR, VB_QP_DEST_QPN, FIELD(dest_qpn), 0xffffff, 0xffffff, {0x1000000, UINT32_MAX}, 2},
+    {VB_QPS_RTR, VB_QP_MIN_RNR_TIMER, FIELD(min_rnr_timer), 0, 31, {32, 255}, 2},
+    {VB_QPS_RTR, VB_QP_MAX_DEST_RD_ATOMIC, FIELD(max_dest_rd_atomic), 0, 16, {17, 255}, 2},
+    {VB_QPS_RTS, VB_QP_TIMEOUT, FIELD(timeout), 0, 31, {32, 255}, 2},
+    {VB_QPS_RTS, VB_QP_RETRY_CNT, FIELD(retry_cnt), 0, 7, {8, 255}, 2},
+    {VB_QPS_RTS, VB_QP_RNR_RETRY, FIELD(rnr_retry), 0, 7, {8, 255}, 2},
+    {VB_QPS_RTS, VB_QP_MAX_QP_RD_ATOMIC, FIELD(max_rd_atomic), 0, 16, {17, 255}, 2},
+};
+
+static void field_set(struct vb_qp_attr *a, const struct value_case *c, uint64_t v)
+{
+	memcpy((char *)a + c->offset, &v, c->size); /* little endian, as every machine it runs on */
+}
+
+static uint64_t field_get(const struct vb_qp_attr *a, const struct value_case *c)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, (const char *)a + c->offset, c->size);
+	return v;
+}
+
+/* Steps @qp with @v; 0 or the error. */
+static int step(struct vb_qp *qp, const struct value_case *c, uint64_t v)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+
+	field_set(&a, c, v);
+	return env_modify(&env, qp, &a, c->to);
+}
+
+static void modify__each_value_at_its_limits(void **state)
+{
+	(void)state;
+	setup();
+	for (size_t i = 0; i < sizeof value_cases / sizeof value_cases[0]; i++) {
+		const struct value_case *c = &value_cases[i];
+
+		for (uint64_t v = c->good_first; v <= c->good_last; v++) {
+			struct vb_qp *qp = env_qp(&env, VB_QPT_RC, NULL);
+			struct vb_qp_attr a = env_attr(2, 0x21), before, after;
+
+			env_up(&env, qp, &a, (enum vb_qp_state)(c->to - 1));
+			vb_qp_query(qp, &before);
+			for (uint32_t k = 0; k < c->bad_cnt; k++) {
+				assert_int_equal(step(qp, c, c->bad[k]), -EINVAL);
+				vb_qp_query(qp, &after);
+				assert_memory_equal(&before, &after, sizeof after);
+			}
+			assert_int_equal(step(qp, c, v), 0);
+			vb_qp_query(qp, &after);
+			assert_int_equal(after.qp_state, c->to);
+			assert_int_equal(field_get(&after, c), v);
+			assert_int_equal(vb_qp_destroy(qp), 0);
+		}
+	}
+	env_close(&env);
+}
+
+/* What B.4 lets be optional is told back, and nothing else has moved. */
+static void modify__optional_attributes(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21), got;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(vb_qp_modify(qp, &(struct vb_qp_attr){.access = 2, .min_rnr_timer = 9},
+				      VB_QP_ACCESS_FLAGS | VB_QP_MIN_RNR_TIMER, 0),
+			 0);
+	vb_qp_query(qp, &got);
+	assert_int_equal(got.access, 2);
+	assert_int_equal(got.min_rnr_timer, 9);
+	assert_int_equal(got.timeout, 14);
+	a.qp_state = VB_QPS_SQD;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), 0);
+	a = env_attr(3, 0x99); /* DEST_QPN is for RTR alone */
+	a.timeout = 5;
+	a.retry_cnt = 1;
+	a.rnr_retry = 2;
+	a.max_rd_atomic = 3;
+	a.max_dest_rd_atomic = 6;
+	a.pkey_index = 2;
+	assert_int_equal(vb_qp_modify(qp, &a,
+				      VB_QP_AV | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+					  VB_QP_MAX_QP_RD_ATOMIC | VB_QP_MAX_DEST_RD_ATOMIC |
+					  VB_QP_PKEY_INDEX | VB_QP_PORT,
+				      0),
+			 0);
+	vb_qp_query(qp, &got);
+	assert_int_equal(got.qp_state, VB_QPS_SQD);
+	assert_memory_equal(&got.path, &a.path, sizeof a.path);
+	assert_int_equal(got.timeout, 5);
+	assert_int_equal(got.retry_cnt, 1);
+	assert_int_equal(got.rnr_retry, 2);
+	assert_int_equal(got.max_rd_atomic, 3);
+	assert_int_equal(got.max_dest_rd_atomic, 6);
+	assert_int_equal(got.pkey_index, 2);
+	assert_int_equal(got.dest_qpn, 0x21);
+	env_close(&env);
+}
+
+/* RoCE has neither alternate paths nor path migration; queues are not resized. */
+static void modify__what_roce_lacks(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_ALT_PATH, 0), -EINVAL);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_PATH_MIG_STATE, 0), -EINVAL);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_CAP, 0), -EINVAL);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_RATE_LIMIT, 0), -EINVAL);
+	env_close(&env);
+}
+
+/* A PSN has 24 bits; what stands above them is ignored. */
+static void modify__psn_has_24_bits(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21), got;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	a.rq_psn = 0xff123456;
+	a.sq_psn = 0x89ffffff;
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	vb_qp_query(qp, &got);
+	assert_int_equal(got.rq_psn, 0x123456);
+	assert_int_equal(got.sq_psn, 0xffffff);
+	env_close(&env);
+}
+
+/* The path must leave by the port that the QP has. */
+static void modify__path_of_another_port(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_INIT);
+	a.path.port = 2;
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RTR), -EINVAL);
+	a.path.port = 1;
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RTR), 0);
+	/* Port 2 has no link: nothing says its MTU. */
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	a.port = 2;
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_INIT), -EINVAL);
+	env_close(&env);
+}
+
+/* CUR_STATE is what the consumer believes, and is refused when it is wrong. */
+static void modify__cur_state(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_UC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	a.qp_state = VB_QPS_RTS;
+	for (unsigned s = 0; s <= VB_QPS_CNT; s++) {
+		a.cur_qp_state = (enum vb_qp_state)s;
+		if (s == VB_QPS_RTR)
+			continue;
+		assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_CUR_STATE, 0), -EINVAL);
+		assert_int_equal(
+		    vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_CUR_STATE | VB_QP_SQ_PSN, 0), -EINVAL);
+	}
+	a.cur_qp_state = VB_QPS_RTR;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_CUR_STATE | VB_QP_SQ_PSN, 0), 0);
+	a.qp_state = (enum vb_qp_state)VB_QPS_CNT;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), -EINVAL);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(modify__each_value_at_its_limits),
+	    cmocka_unit_test(modify__optional_attributes),
+	    cmocka_unit_test(modify__what_roce_lacks),
+	    cmocka_unit_test(modify__psn_has_24_bits),
+	    cmocka_unit_test(modify__path_of_another_port),
+	    cmocka_unit_test(modify__cur_state),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
