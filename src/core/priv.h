@@ -9,6 +9,7 @@
 #include "base/list.h"
 #include "core/hca.h"
 #include "core/recover/rto.h"
+#include "core/recover/window.h"
 
 #include <assert.h>
 
@@ -165,6 +166,7 @@ enum vb_block {
 	VB_BLOCK_WINDOW,
 	VB_BLOCK_ROOM, /* until the ROOM timer fires */
 	VB_BLOCK_PSN_WINDOW,
+	VB_BLOCK_TX_WINDOW, /* the QP's own, see core/recover/window.h */
 	VB_BLOCK_STATE,
 	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
 };
@@ -184,6 +186,7 @@ struct vb_requester {
 	uint32_t rsn_acked;
 	uint32_t rsn_limit; /* highest that credits allow */
 	uint64_t charge_post, inflight;
+	struct vb_window window;
 	uint8_t rnr_left;
 };
 
@@ -259,6 +262,7 @@ struct vb_qp {
 	struct vb_requester req;
 	struct vb_responder resp;
 	struct vb_rto rto;
+	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 	vb_time timer[VB_TIMER_CNT];
 	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
 	uint32_t heap_pos; /* 0: not in it */

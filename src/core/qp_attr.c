@@ -133,6 +133,18 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		qp->req.rnr_left = to->rnr_retry;
 }
 
+/* Packets of one READ request: what the configuration says, and half of the QP's window at most. */
+static uint32_t read_piece(const struct vb_qp *qp)
+{
+	const struct vb_recovery *set = &qp->hca->rules.set;
+	uint32_t bytes = qp->hca->cfg.read_piece_bytes;
+	uint32_t window = set->tx_window_bytes ? set->tx_window_bytes : VB_TX_WINDOW_BYTES;
+
+	if (set->roce_tx_window_en && (bytes == 0 || bytes > window / 2))
+		bytes = window / 2;
+	return bytes && bytes < qp->mtu ? 1 : bytes / qp->mtu;
+}
+
 static void enter_rtr(struct vb_qp *qp)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
@@ -144,19 +156,18 @@ static void enter_rtr(struct vb_qp *qp)
 		qp->ack_every = cfg->peer_window_bytes / 4 / qp->mtu;
 	if (qp->ack_every == 0)
 		qp->ack_every = 1;
-	qp->piece_pkts = cfg->read_piece_bytes / qp->mtu;
-	if (cfg->read_piece_bytes && qp->piece_pkts == 0)
-		qp->piece_pkts = 1;
+	qp->piece_pkts = read_piece(qp);
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.skip = false;
 }
 
-static void enter_rts(struct vb_qp *qp, enum vb_qp_state from)
+static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)
 {
 	if (from == VB_QPS_RTR) {
 		struct vb_psn psn = vb_psn(qp->attr.sq_psn);
 
 		qp->req.psn_post = qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = psn;
+		vb_window_reset(&qp->req.window, &qp->hca->rules, qp->mtu, psn, now);
 	}
 	vb_sched_activate(qp);
 }
@@ -207,7 +218,7 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	}
 	vb_qp_set_state(qp, to, now);
 	if (to == VB_QPS_RTS)
-		enter_rts(qp, from);
+		enter_rts(qp, from, now);
 	if (to == VB_QPS_SQD && from == VB_QPS_RTS)
 		vb_req_complete_local(qp, now); /* it may be drained already */
 	return 0;

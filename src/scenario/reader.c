@@ -137,6 +137,9 @@ static int read_number(struct reader *r, const yaml_node_t *node, const struct k
 	case KEY_U8:
 		*(uint8_t *)at = (uint8_t)v;
 		break;
+	case KEY_U16:
+		*(uint16_t *)at = (uint16_t)v;
+		break;
 	case KEY_U32:
 	case KEY_BYTES32:
 	case KEY_SHARE:
@@ -156,7 +159,10 @@ static int read_name(struct reader *r, const yaml_node_t *node, const struct key
 
 	for (const struct key_name *n = k->names; text && n->name; n++) {
 		if (strcmp(n->name, text) == 0) {
-			*(uint32_t *)at = n->value;
+			if (k->kind == KEY_NAME8)
+				*(uint8_t *)at = (uint8_t)n->value;
+			else
+				*(uint32_t *)at = n->value;
 			return 0;
 		}
 	}
@@ -200,6 +206,7 @@ static int read_key(struct reader *r, const yaml_node_t *node, const struct key 
 	case KEY_BOOL:
 		return read_bool(r, node, k, at);
 	case KEY_NAME:
+	case KEY_NAME8:
 		return read_name(r, node, k, at);
 	case KEY_BITS:
 		return read_bits(r, node, k, at);

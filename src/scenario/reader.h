@@ -13,6 +13,7 @@
 
 enum key_kind {
 	KEY_U8, /* numbers */
+	KEY_U16,
 	KEY_U32,
 	KEY_U64,
 	KEY_BYTES32, /* with a unit: kB MB GB KiB MiB GiB, or none */
@@ -21,10 +22,11 @@ enum key_kind {
 	KEY_TIME,  /* ns us ms s */
 	KEY_SHARE, /* of 1, into parts per million: 0.8 or 80% */
 	KEY_BOOL,
-	KEY_NAME, /* one of names; its value as uint32_t */
-	KEY_BITS, /* a list of numbers 0...7, as bits of a uint8_t */
-	KEY_MAP,  /* a mapping with a table of its own */
-	KEY_CALL, /* read by a function */
+	KEY_NAME,  /* one of names; its value as uint32_t */
+	KEY_NAME8, /* ... as uint8_t */
+	KEY_BITS,  /* a list of numbers 0...7, as bits of a uint8_t */
+	KEY_MAP,   /* a mapping with a table of its own */
+	KEY_CALL,  /* read by a function */
 };
 
 struct key_name {

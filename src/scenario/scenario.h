@@ -42,6 +42,7 @@ struct vb_scenario {
 	struct vb_scenario_topology topology;
 	struct vb_switch_config sw;
 	struct vb_load_config load;
+	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
 	uint32_t window_bytes, packets_max;
 	uint32_t pattern_cnt, fault_cnt;
 	struct vb_load_pattern pattern[64];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a scenario file may say: its sections as tables, and their defaults. */
 #include "scenario/reader.h"
+#include "scenario/recovery.h"
 #include "scenario/scenario.h"
 
 #include <errno.h>
@@ -97,6 +98,10 @@ static const struct key transport_keys[] = {
     {"window", KEY_BYTES32, IN(vb_scenario, window_bytes), 0, BYTES_MAX, NULL, NULL, NULL},
     {"message", KEY_BYTES32, IN(vb_scenario, load.message_bytes), 8, 1u << 30, NULL, NULL, NULL},
     {"depth", KEY_U32, IN(vb_scenario, load.depth), 1, 1024, NULL, NULL, NULL},
+    {.name = "recovery",
+     .kind = KEY_CALL,
+     .offset = IN(vb_scenario, recovery),
+     .read = vb_scenario_read_recovery},
     {.name = NULL},
 };
 

@@ -49,6 +49,12 @@ struct vb_tx_batch {
 	struct vb_seg seg[VB_TX_BATCH_SEGS];
 };
 
+/* The AckReq bit of a packet to send. */
+static inline bool vb_tx_asks_ack(const struct vb_tx *tx)
+{
+	return tx->hdr[8] & 0x80;
+}
+
 /* UDP payload of a packet: BTH through ICRC, bytes. */
 static inline uint32_t vb_tx_wire_len(const struct vb_tx *tx)
 {

@@ -121,6 +121,9 @@ void objects_qp(struct drill *d, struct args *args);
 void objects_modify_qp(struct drill *d, struct args *args);
 void objects_destroy_qp(struct drill *d, struct args *args);
 
+/* recovery.c */
+void recovery_set(struct drill *d, struct args *args);
+
 /* work.c: lines that post work and look at what became of it. */
 void work_post_send(struct drill *d, struct args *args);
 void work_post_recv(struct drill *d, struct args *args);

@@ -341,6 +341,7 @@ static void compare(struct drill *d, const struct spec *want, const struct sent 
 void packet_expect(struct drill *d, struct args *args)
 {
 	struct spec want;
+	const char *tclass = args_value(args, "tclass");
 
 	spec_read(d, args, &want, false);
 	if (args_left(args) != NULL)
@@ -348,6 +349,9 @@ void packet_expect(struct drill *d, struct args *args)
 	world_collect(d);
 	if (d->sent_head == d->sent_tail)
 		drill_fail(d, "expected %s, but nothing was sent", vb_hdr_opcode(&want.hdr)->name);
+	if (tclass != NULL && world_number(d, tclass) != d->sent[d->sent_head].path.traffic_class)
+		differ(d, &d->sent[d->sent_head], "tclass", world_number(d, tclass),
+		       d->sent[d->sent_head].path.traffic_class);
 	compare(d, &want, &d->sent[d->sent_head++]);
 }
 

@@ -44,6 +44,7 @@ static const struct {
     {"mem", work_mem},
     {"set", work_set},
     {"hca", objects_hca},
+    {"recovery", recovery_set},
     {"qp", objects_qp},
     {"srq", objects_srq},
     {"mr", objects_mr},

@@ -12,9 +12,10 @@
 /* sched.c: room for one more packet, before the batch holds @stop. */
 bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop);
 
-/* req_emit.c: packet @psn of @w appended to @b. A pure function of its arguments. Returns how many
- * PSNs the packet takes (more than 1 for a READ request), or -EACCES: an SGE is not usable. */
-int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn,
+/* req_emit.c: packet @psn of @w appended to @b; @ask: it asks for an ACK in any case. A pure
+ * function of its arguments. Returns how many PSNs the packet takes (more than 1 for a READ
+ * request), or -EACCES: an SGE is not usable. */
+int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
 		struct vb_tx_batch *b);
 /* PSNs that the packet at @psn takes. */
 uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn);
@@ -35,11 +36,16 @@ void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
 /* What is before psn_una, @from on, was acknowledged: reload retries, restart the timer, look at
  * the queue again. */
 void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);
+/* Before sending: the window follows the settings, and ramps up after a pause. */
+void vb_req_open_window(struct vb_qp *qp, vb_time now);
 /* Starts the ACK timer. */
 void vb_req_arm(struct vb_qp *qp, vb_time now);
 
 /* Why sending went back; argument of the REWOUND event. */
 enum vb_rewind_why { VB_REWIND_TIMEOUT, VB_REWIND_NAK, VB_REWIND_IMPLIED_NAK, VB_REWIND_RNR };
+
+/* Why the window changed; argument of the SLOW_RESTART event. */
+enum vb_ramp_why { VB_RAMP_LOSS, VB_RAMP_IDLE, VB_RAMP_END };
 
 /* comp.c */
 enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,

@@ -80,6 +80,8 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 		return VB_BLOCK_CREDIT;
 	if (vb_psn_span(req->psn_una, req->psn_nxt) + pkts > VB_PSN_HALF)
 		return VB_BLOCK_PSN_WINDOW;
+	if (vb_window_is_full(&req->window, req->psn_una, req->psn_nxt, pkts))
+		return VB_BLOCK_TX_WINDOW;
 	if (window_is_full(qp, w, pkts))
 		return VB_BLOCK_WINDOW;
 	return VB_BLOCK_NONE;
@@ -174,7 +176,8 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (vb_psn_eq(req->psn_nxt, w->first) && !(w->flags & VB_SEND_INLINE))
 		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
 	if (pkts == 0)
-		pkts = vb_req_emit(qp, w, req->psn_nxt, b);
+		pkts =
+		    vb_req_emit(qp, w, req->psn_nxt, vb_window_asks(&req->window, req->psn_nxt), b);
 	if (pkts < 0) {
 		w->status = VB_WC_LOC_PROT_ERR;
 		return false;
@@ -186,6 +189,8 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (vb_swqe_wants_response(w))
 		req->rd_out++;
 	req->psn_nxt = vb_psn_add(req->psn_nxt, (uint32_t)pkts);
+	if (vb_tx_asks_ack(&b->pkt[b->cnt - 1]))
+		req->window.asked = req->psn_nxt;
 	req->psn_max = vb_psn_later(req->psn_max, req->psn_nxt);
 	if (vb_psn_eq(req->psn_nxt, vb_swqe_end(w)))
 		qp->sq.nxt++;
@@ -240,6 +245,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
 
+	if (qp->ops->is_acked)
+		vb_req_open_window(qp, now);
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {

@@ -127,7 +127,8 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 	}
 }
 
-int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, struct vb_tx_batch *b)
+int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
+		struct vb_tx_batch *b)
 {
 	uint32_t k = vb_psn_span(w->first, psn);
 	uint32_t pkts = vb_req_emit_pkts(qp, w, psn);
@@ -155,7 +156,7 @@ int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, st
 	}
 	/* The last packet always asks; within a message enough ask to keep the window moving. */
 	hdr.ack_req = qp->ops->is_acked &&
-		      (last || vb_swqe_wants_response(w) || (k + 1) % qp->ack_every == 0);
+		      (ask || last || vb_swqe_wants_response(w) || (k + 1) % qp->ack_every == 0);
 	hdr.solicited = last && (w->flags & VB_SEND_SOLICITED) && vb_swqe_takes_recv(w);
 	emit_ext(qp, w, k, pkts, &hdr);
 	vb_tx_finish(tx, &hdr);

@@ -24,10 +24,58 @@ void vb_req_arm(struct vb_qp *qp, vb_time now)
 		    qp->req.psn_una.v, vb_rto_budget(&qp->rto, now));
 }
 
+static void trace_ramp(struct vb_qp *qp, enum vb_ramp_why why, vb_time now)
+{
+	vb_qp_trace(qp, VB_TRACE_SLOW_RESTART, now, why, qp->req.window.pkts,
+		    qp->req.window.ramp_end, 0);
+}
+
+static void count_ramp(struct vb_qp *qp, bool was_ramping)
+{
+	vb_qp_count(qp, VB_COUNTER_roce_slow_restart);
+	if (!was_ramping)
+		vb_qp_count(qp, VB_COUNTER_roce_slow_restart_trans);
+}
+
+void vb_req_open_window(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_rto_rules *rules = &qp->hca->rules;
+	struct vb_window *w = &qp->req.window;
+
+	if (w->epoch != rules->epoch)
+		vb_window_adopt(w, rules, qp->mtu);
+	if (w->idle_since != VB_NEVER && qp->sq.nxt != qp->sq.tail) {
+		bool was_ramping = w->ramp;
+
+		if (vb_window_after_idle(w, rules, qp->mtu, now)) {
+			count_ramp(qp, was_ramping);
+			trace_ramp(qp, VB_RAMP_IDLE, now);
+		}
+	}
+}
+
+/* What was in flight when it was lost is sent again, and grows back to as much. */
+static void slow_restart(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_rto_rules *rules = &qp->hca->rules;
+	struct vb_requester *req = &qp->req;
+	bool was_ramping = req->window.ramp;
+
+	if (rules->set.roce_slow_restart_en &&
+	    vb_window_ramp(&req->window, rules, qp->mtu, vb_psn_span(req->psn_una, req->psn_max))) {
+		count_ramp(qp, was_ramping);
+		trace_ramp(qp, VB_RAMP_LOSS, now);
+	}
+}
+
 void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 {
 	struct vb_requester *req = &qp->req;
 	struct vb_sq *sq = &qp->sq;
+
+	if (why != VB_REWIND_RNR)
+		slow_restart(qp, now);
+	req->window.asked = req->psn_una;
 
 	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);
 	req->recover = req->psn_max;
@@ -123,8 +171,12 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		req->psn_nxt = req->psn_una;
 		qp->sq.nxt = qp->sq.head;
 	}
+	if (vb_window_grow(&req->window, vb_psn_span(from, req->psn_una)))
+		trace_ramp(qp, VB_RAMP_END, now);
 	vb_timer_stop(qp, VB_TIMER_ACK);
-	if (!vb_psn_eq(req->psn_una, req->psn_nxt))
+	if (vb_psn_eq(req->psn_una, req->psn_nxt))
+		req->window.idle_since = now;
+	else
 		vb_req_arm(qp, now);
 	vb_req_update_inflight(qp);
 	vb_req_complete_local(qp, now);
