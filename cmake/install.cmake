@@ -7,6 +7,9 @@ endif()
 if(TARGET verbena_preload)
   install(TARGETS verbena_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(TARGET verbena_soname)
+  install(TARGETS verbena_soname LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libverbena.d)
+endif()
 
 install(DIRECTORY include/verbena DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")

@@ -310,7 +310,7 @@ static int try_load(const char *path)
 
 static void look_preload(struct vb_check_result *r)
 {
-	char path[PATH_MAX / 16];
+	char path[PATH_MAX / 16], names[PATH_MAX];
 
 	if (vb_library_path(path, sizeof path)) {
 		result(r, VB_CHECK_FAIL, "libverbena.so is not at %s nor in the library directory",
@@ -323,6 +323,12 @@ static void look_preload(struct vb_check_result *r)
 	} else if (try_load(path)) {
 		result(r, VB_CHECK_FAIL, "%s cannot be loaded", path);
 		remedy(r, "see what 'ldd %s' misses", path);
+	} else if (vb_library_names_path(names, sizeof names)) {
+		result(r, VB_CHECK_WARN,
+		       "%s loads, but nothing is there for programs that open libibverbs.so.1 by "
+		       "name while they run",
+		       path);
+		remedy(r, "build verbena where libibverbs1 is installed");
 	} else {
 		result(r, VB_CHECK_OK, "%s loads; set-user-ID and static programs cannot use it",
 		       path);

@@ -9,6 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
+int vb_library_names_path(char *path, size_t size)
+{
+	char library[PATH_MAX], name[PATH_MAX + 32];
+	int err = vb_library_path(library, sizeof library);
+	char *slash = strrchr(library, '/');
+
+	if (err || !slash)
+		return -ENOENT;
+	*slash = 0;
+	if ((size_t)snprintf(path, size, "%s/libverbena.d", library) >= size)
+		return -ENOENT;
+	snprintf(name, sizeof name, "%s/libibverbs.so.1", path);
+	return access(name, R_OK) ? -ENOENT : 0;
+}
+
 int vb_library_path(char *path, size_t size)
 {
 	/* VERBENA_LIBDIR: the way from the installed bin to lib; both may be one of a multiarch. */

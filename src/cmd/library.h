@@ -5,6 +5,10 @@
 
 #include <stddef.h>
 
+/* The folder of what stands in for libibverbs.so.1 where a program opens that while it runs.
+ * Returns 0, or -ENOENT: this machine has no rdma-core for it to stand before. */
+int vb_library_names_path(char *path, size_t size);
+
 /* The path of libverbena.so: beside this program (build directory), or where it was installed
  * relative to it. Returns 0, or -ENOENT; then @path has the place looked at first. */
 int vb_library_path(char *path, size_t size);

@@ -24,7 +24,7 @@
 enum { OPT_PRINT };
 
 static const struct vb_cmd_option options[] = {
-    [OPT_PRINT] = {'p', "print", NULL, "print the environment setting, run nothing"},
+    [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     {0},
 };
 
@@ -90,6 +90,26 @@ static int set_preload(const struct vb_cmd *cmd, bool print)
 	return 0;
 }
 
+/* For what a program opens by name while it runs. */
+static int set_library_path(const struct vb_cmd *cmd, bool print)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char folder[PATH_MAX], value[2 * PATH_MAX];
+
+	if (vb_library_names_path(folder, sizeof folder))
+		return 0;
+	/* An empty place in the list would be the working directory. */
+	if ((size_t)snprintf(value, sizeof value, "%s%s%s", folder, old && *old ? ":" : "",
+			     old ? old : "") >= sizeof value ||
+	    setenv("LD_LIBRARY_PATH", value, 1)) {
+		vb_cmd_error(cmd, "LD_LIBRARY_PATH is too long");
+		return EXIT_SELF;
+	}
+	if (print)
+		printf("LD_LIBRARY_PATH=%s\n", value);
+	return 0;
+}
+
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg;
@@ -100,6 +120,8 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (optind == argc && !print)
 		return vb_cmd_usage(cmd, "no command to run");
 	int rc = set_preload(cmd, print);
+	if (!rc)
+		rc = set_library_path(cmd, print);
 	if (rc)
 		return rc;
 	if (print)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 int vb_ibv_acquire(struct vb_engine **out)
 {
@@ -109,6 +111,12 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	err = vb_evq_open(&c->async);
 	if (err)
 		goto no_queue;
+	/* Nothing is at its other end, but programs duplicate and pass on what they find here. */
+	c->vctx.context.cmd_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->vctx.context.cmd_fd < 0) {
+		err = errno;
+		goto no_cmd_fd;
+	}
 	lists_init(c);
 	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
 	c->dev = d;
@@ -119,7 +127,6 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct ibv_context *ibv = &c->vctx.context;
 
 	ibv->device = device;
-	ibv->cmd_fd = -1;
 	ibv->async_fd = c->async.fd;
 	ibv->num_comp_vectors = 1;
 	pthread_mutex_init(&ibv->mutex, NULL);
@@ -129,6 +136,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context_enlist(c);
 	return ibv;
 
+no_cmd_fd:
+	vb_evq_close(&c->async);
 no_queue:
 	vb_engine_release(c->engine);
 no_engine:
@@ -150,6 +159,7 @@ int ibv_close_device(struct ibv_context *context)
 	vb_ibv_leave(c);
 	vb_engine_release(c->engine);
 	vb_evq_close(&c->async);
+	close(context->cmd_fd);
 	pthread_mutex_destroy(&context->mutex);
 	vb_ibv_device_put(c->dev);
 	free(c);

@@ -191,6 +191,7 @@ static void exec_closes__descriptors(void **state)
 	(void)state;
 	assert_true(fcntl(channel->fd, F_GETFD) & FD_CLOEXEC);
 	assert_true(fcntl(ctx->async_fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(ctx->cmd_fd, F_GETFD) & FD_CLOEXEC);
 }
 
 static void two_contexts__share_the_adapter(void **state)
