@@ -54,7 +54,7 @@ uint32_t vb_mw_rkey(const struct vb_mw *mw)
 	return mw->key.key;
 }
 
-/* Rights that a window can give. */
+/* Rights that a window can give; programs name others with them, which do nothing. */
 #define MW_ACCESS                                                                                  \
 	(VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC |                \
 	 VB_ACCESS_ZERO_BASED)
@@ -81,10 +81,10 @@ enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w)
 	struct vb_key *k = vb_key_find(qp->hca, w->rkey);
 	struct vb_key *rk = vb_key_find(qp->hca, w->imm);
 	uint64_t len = w->swap;
-	uint32_t access = (uint32_t)(w->compare_add >> 32);
+	uint32_t access = (uint32_t)(w->compare_add >> 32) & MW_ACCESS;
 	struct vb_mr *mr = NULL;
 
-	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd || (access & ~(uint32_t)MW_ACCESS))
+	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd)
 		return VB_WC_MW_BIND_ERR;
 
 	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
