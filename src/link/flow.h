@@ -11,13 +11,14 @@
 
 #include <stdint.h>
 
+/* A cache line for each side, so that neither waits for what the other writes. */
 struct vb_flow {
-	uint64_t sent;  /* bytes, each datagram counted with VB_FLOW_OVERHEAD */
+	uint64_t sent; /* bytes, each datagram counted with VB_FLOW_OVERHEAD */
+	uint8_t rsv0[56];
 	uint64_t taken; /* the same of what the receiver has read */
-	uint8_t rsv[48];
+	uint8_t rsv1[56];
 };
-_Static_assert(sizeof(struct vb_flow) == 64,
-	       "one cache line, so that sockets do not disturb each other");
+_Static_assert(sizeof(struct vb_flow) == 128, "shared between processes");
 
 /* What the kernel charges a receive buffer for a datagram beside its bytes, about. */
 #define VB_FLOW_OVERHEAD 1024u
@@ -41,10 +42,9 @@ static inline void vb_flow_empty(struct vb_flow *f)
 		__atomic_store_n(&f->taken, sent, __ATOMIC_RELAXED);
 }
 
-/* Bytes that wait in the socket. */
-static inline uint64_t vb_flow_backlog(const struct vb_flow *f)
+/* Bytes that waited in the socket when it had @taken so many. */
+static inline uint64_t vb_flow_backlog(const struct vb_flow *f, uint64_t taken)
 {
-	uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
 	uint64_t n = __atomic_load_n(&f->sent, __ATOMIC_RELAXED) - taken;
 
 	return (int64_t)n < 0 ? 0 : n;

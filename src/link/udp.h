@@ -41,6 +41,9 @@ struct vb_udp_config {
 	 * nonzero. Either may be NULL. */
 	void (*tap)(void *ctx, const struct vb_udp_tap *t);
 	const uint32_t *tap_on;
+	/* Nonzero: received packets have to bring their hop limit, for the GRH of UD; else they do
+	 * only while they are tapped. NULL: never. */
+	const uint32_t *hop_limit_on;
 	void *ctx;
 };
 

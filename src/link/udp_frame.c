@@ -23,9 +23,11 @@ void vb_udp_icrc_init(struct vb_udp_icrc *c)
 	uint32_t zero = vb_icrc_start(&in, 0);
 
 	memset(c, 0, sizeof *c);
-	for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++) {
+	for (uint32_t k = 0; k < 256; k++) {
+		in.ip_id = (uint16_t)(k << 8);
+		c->id_delta[0][k] = vb_icrc_start(&in, 0) ^ zero;
 		in.ip_id = (uint16_t)k;
-		c->id_delta[k] = vb_icrc_start(&in, 0) ^ zero;
+		c->id_delta[1][k] = vb_icrc_start(&in, 0) ^ zero;
 	}
 }
 
@@ -36,7 +38,7 @@ static bool icrc_inputs_eq(const struct vb_icrc_udp *a, const struct vb_icrc_udp
 }
 
 uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, uint32_t len,
-			   uint32_t id)
+			   uint16_t id)
 {
 	uint32_t i = (len >> 2 ^ in->sport ^ in->src.b[15]) % VB_UDP_ICRC_SLOTS;
 
@@ -47,13 +49,7 @@ uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, 
 	}
 	if (id == 0 || !vb_gid_is_ipv4(&in->src))
 		return c->slot[i].state;
-	if (id < VB_UDP_TRAIN_MAX)
-		return c->slot[i].state ^ c->id_delta[id];
-
-	struct vb_icrc_udp numbered = *in;
-
-	numbered.ip_id = (uint16_t)id;
-	return vb_icrc_start(&numbered, len);
+	return c->slot[i].state ^ c->id_delta[0][id >> 8] ^ c->id_delta[1][id & 0xff];
 }
 
 /* Appends to the gather list; bytes right behind those before join them, if they may. */
@@ -112,21 +108,24 @@ static uint8_t *frame_long(struct vb_udp_tx *x, const struct vb_tx *tx, uint8_t 
 	return end;
 }
 
-void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt, bool is_one_send,
-		  struct vb_udp_icrc *c, const struct vb_icrc_udp *in)
+void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
+		  const struct vb_udp_sending *how, struct vb_udp_icrc *c,
+		  const struct vb_icrc_udp *in)
 {
 	uint8_t *at = x->frame;
+	uint16_t id = how->ip_id;
 
 	x->iov_cnt = 0;
 	for (uint32_t k = 0; k < cnt; k++) {
 		const struct vb_tx *tx = &pkt[k];
-		uint32_t crc = vb_udp_icrc_start(c, in, vb_tx_wire_len(tx), is_one_send ? k : 0);
+		uint32_t crc = vb_udp_icrc_start(c, in, vb_tx_wire_len(tx), id);
 
 		x->frame_at[k] = at;
 		x->iov_at[k] = (uint16_t)x->iov_cnt;
 		memcpy(at, tx->hdr, tx->hdr_len);
 		at = (tx->payload_len <= VB_UDP_COPY_MAX ? frame_short : frame_long)(x, tx, at, crc,
-										     is_one_send);
+										     how->is_one);
+		id = (uint16_t)(id + how->step);
 	}
 	x->frame_at[cnt] = at;
 	x->iov_at[cnt] = (uint16_t)x->iov_cnt;

@@ -27,15 +27,29 @@
 #define VB_UDP_RX_BYTES 65536
 #define VB_UDP_RX_CONTROL 256
 
+/* An option of a socket that sends can override with control data. */
+struct vb_udp_option {
+	int have;    /* the socket's own value */
+	int asked;   /* what the last send that differed asked for, */
+	uint8_t run; /* and how many of them in a row */
+};
+
 struct vb_udp_sock {
 	int fd;             /* -1: not open */
 	struct vb_gid sgid; /* source address and port that were asked for */
 	uint16_t sport;
 	uint16_t port; /* the source port it has */
 	bool is_ipv6;
-	bool is_bound;   /* to sgid; else each send has to say it */
+	bool is_bound;     /* to sgid; else each send has to say it */
+	bool is_connected; /* to dgid, with a flow label */
+	struct vb_gid dgid;
+	uint32_t connected_label;
+	uint16_t ip_id;  /* IPv4: identification of the next datagram; unconnected: always 0 */
+	uint16_t probes; /* to find it out */
 	bool gso;        /* UDP_SEGMENT works */
 	bool flow_label; /* the kernel takes IPv6 flow labels that nobody has leased */
+	struct vb_udp_option traffic_class, hop_limit;
+	struct vb_udp_option segment; /* UDP_SEGMENT; 0: none */
 };
 
 struct vb_udp_socks {
@@ -52,7 +66,7 @@ struct vb_udp_socks {
 #define VB_UDP_ICRC_SLOTS 16 /* power of two */
 
 struct vb_udp_icrc {
-	uint32_t id_delta[VB_UDP_TRAIN_MAX]; /* what identification k changes in a state */
+	uint32_t id_delta[2][256]; /* what an identification changes in a state: high, low byte */
 	struct {
 		struct vb_icrc_udp in; /* ip_id is 0 */
 		uint32_t len;          /* 0: a free slot */
@@ -61,7 +75,6 @@ struct vb_udp_icrc {
 };
 
 #define VB_UDP_IOV_MAX (VB_TX_BATCH_PKTS * 2 + VB_TX_BATCH_SEGS)
-#define VB_UDP_TX_CONTROL 128
 
 /* Up to so many bytes a copy costs less than an element of the kernel's gather list. */
 #define VB_UDP_COPY_MAX 1024
@@ -90,15 +103,32 @@ struct vb_udp_rx_buf {
 	_Alignas(64) uint8_t data[VB_UDP_RX_BYTES];
 };
 
+/*
+ * What is known of a sender's IPv4 identifications, which a UDP socket does not see: the last first
+ * one of a train, and what the next one is expected to add to it. A guess, that is all: the ICRC
+ * tells.
+ */
+struct vb_udp_sender {
+	struct vb_gid gid;
+	uint16_t port;
+	uint16_t ip_id;
+	uint16_t step; /* 0: always the same, or 1 */
+};
+#define VB_UDP_SENDERS 64 /* power of two */
+
 struct vb_udp_rx {
 	struct vb_udp_rx_buf *buf; /* VB_UDP_RX_BUFS of them */
 	struct iovec iov[VB_UDP_RX_BUFS];
 	struct mmsghdr msg[VB_UDP_RX_BUFS];
-	uint32_t ask; /* buffers to fill with the next call; grows while they come back full */
+	bool has_hop_limit; /* the socket is told to bring hop limits */
+	uint32_t ask;     /* buffers to fill with the next call; grows while they come back full */
+	uint32_t in_vain; /* calls in a row that brought nothing */
 	uint32_t cnt, next; /* buffers filled, and the first of them that has packets left */
 	/* The train at hand, buffer next: bytes in all, bytes taken, and of each packet. */
 	uint32_t len, at, seg_len;
-	uint32_t seg_no;        /* of the packet at at */
+	uint32_t seg_no; /* of the packet at at */
+	struct vb_udp_sender *sender;
+	struct vb_udp_sender senders[VB_UDP_SENDERS];
 	bool is_begun;          /* its control data is read */
 	struct vb_icrc_udp udp; /* ip_id is 0 */
 	struct vb_counters *counters;
@@ -121,15 +151,49 @@ int vb_udp_socks_open(struct vb_udp_socks *s);
 void vb_udp_socks_close(struct vb_udp_socks *s);
 
 /*
- * The socket to send from with source address @sgid and source port @sport (0: any). What it
- * returns may have another port, when somebody else has this one or there are too many: the ICRC
- * must be made with ->port. NULL: this machine does not have the address family.
+ * The socket to send from on the path @p. What it returns may have another port, when somebody else
+ * has this one or there are too many: the ICRC must be made with ->port. NULL: this machine does
+ * not have the address family.
  */
-struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_gid *sgid,
-				     uint16_t sport);
+struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_path *p);
 
 /* Prepares the socket of the SO_REUSEPORT group for receiving. */
 int vb_udp_sock_receive(int fd);
+
+/* From now on packets bring their hop limit, or no longer. */
+void vb_udp_sock_bring_hop_limit(int fd, bool on);
+
+/* udp_connect.c */
+
+/* Connects @s, which was just opened, if that is of use. */
+void vb_udp_sock_connect(struct vb_udp_sock *s, const struct vb_gid *dgid, uint32_t flow_label);
+
+/* The kernel may have given away an identification without a datagram that left. */
+void vb_udp_sock_relearn(struct vb_udp_sock *s);
+
+/* udp_envelope.c */
+
+#define VB_UDP_TX_CONTROL 128
+
+/* Everything of a message but its bytes. */
+struct vb_udp_envelope {
+	union {
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} name;
+	_Alignas(struct cmsghdr) uint8_t control[VB_UDP_TX_CONTROL];
+	struct msghdr msg; /* msg_iov is the caller's to fill */
+};
+
+/* The path @p, to be sent from @s; @ifindex is the interface of the path's HCA port. */
+void vb_udp_address(struct vb_udp_envelope *e, const struct vb_path *p, struct vb_udp_sock *s,
+		    uint32_t ifindex);
+
+/*
+ * Has the kernel cut what is sent into segments of @seg bytes; 0: not at all, the message is one
+ * packet of @len bytes (UINT16_MAX: of any length).
+ */
+void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len);
 
 /* udp_frame.c */
 
@@ -138,15 +202,19 @@ void vb_udp_icrc_init(struct vb_udp_icrc *c);
 /* The ICRC state behind the pseudo header @in, but with identification @id, of a packet of @len
  * bytes, BTH through ICRC. @in->ip_id is 0. */
 uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, uint32_t len,
-			   uint32_t id);
+			   uint16_t id);
 
-/*
- * Lays out @cnt packets, ICRC and all, as the elements of one gather list: for one UDP_SEGMENT
- * send, whose segments the kernel numbers 0, 1, 2 ..., or for as many sends, each with
- * identification 0.
- */
-void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt, bool is_one_send,
-		  struct vb_udp_icrc *c, const struct vb_icrc_udp *in);
+/* How a train is sent. */
+struct vb_udp_sending {
+	bool is_one;    /* one UDP_SEGMENT send; else one send for each packet */
+	uint16_t ip_id; /* identification of the first packet, */
+	uint16_t step;  /* and from each packet to the next */
+};
+
+/* Lays out @cnt packets, ICRC and all, as the elements of one gather list. */
+void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
+		  const struct vb_udp_sending *how, struct vb_udp_icrc *c,
+		  const struct vb_icrc_udp *in);
 
 /* Packet @k of those laid out last in pieces, for the tap. Returns how many, at most
  * VB_TX_BATCH_SEGS + 2. */
@@ -166,6 +234,12 @@ static inline struct vb_udp *vb_udp_of(struct vb_link *l)
 static inline struct vb_counters *vb_udp_counters(struct vb_udp *u, uint8_t port)
 {
 	return port < VB_UDP_PORTS_MAX ? u->cfg.counters[port] : &u->nobody;
+}
+
+/* True when the kernel numbers what @s sends. */
+static inline bool vb_udp_is_numbered(const struct vb_udp_sock *s)
+{
+	return s->is_connected && !s->is_ipv6;
 }
 
 static inline bool vb_udp_is_tapped(const struct vb_udp *u)

@@ -22,6 +22,9 @@
 /* Rounds of buffers in one call that may turn out to hold nothing but garbage. */
 #define FRUITLESS_ROUNDS 4
 
+/* Looks at an empty socket, of which one sets right what is known of it. */
+#define EMPTY_LOOKS 16u
+
 /* Received in one call, this is a lot. */
 #define LONG_BYTES (32u << 10)
 
@@ -66,12 +69,24 @@ static void adapt(struct vb_udp_rx *rx)
 		rx->ask *= 2;
 }
 
+/* Few want hop limits, and the kernel takes its time to bring them. */
+static void follow_hop_limit(struct vb_udp *u)
+{
+	bool on = vb_udp_is_tapped(u) || *u->cfg.hop_limit_on != 0;
+
+	if (on == u->rx.has_hop_limit)
+		return;
+	vb_udp_sock_bring_hop_limit(u->cfg.rx_fd, on);
+	u->rx.has_hop_limit = on;
+}
+
 /* Waits for nothing. Returns false when no datagram is there. */
 static bool fill(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
 	long n;
 
+	follow_hop_limit(u);
 	for (uint32_t i = 0; i < rx->ask; i++) {
 		struct vb_udp_rx_buf *b = &rx->buf[i];
 
@@ -87,7 +102,9 @@ static bool fill(struct vb_udp *u)
 	rx->next = 0;
 	rx->is_begun = false;
 	rx->cnt = n > 0 ? (uint32_t)n : 0;
-	if (u->cfg.flow && rx->cnt == 0)
+	rx->in_vain = rx->cnt == 0 ? rx->in_vain + 1 : 0;
+	/* Not with each look: what senders write is far away. */
+	if (u->cfg.flow && rx->in_vain % EMPTY_LOOKS == 1)
 		vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
 	adapt(rx);
 	return rx->cnt != 0;
@@ -180,6 +197,27 @@ static bool read_source(const struct vb_udp_rx_buf *b, socklen_t len, struct vb_
 	return false;
 }
 
+/* What is known of the sender of the train at hand. Who hashes to the place of another starts anew.
+ */
+static struct vb_udp_sender *sender_of(struct vb_udp_rx *rx, const struct vb_path *p)
+{
+	struct vb_udp_sender *s = &rx->senders[(p->udp_sport ^ p->sgid.b[15]) % VB_UDP_SENDERS];
+
+	if (s->port != p->udp_sport || !vb_gid_eq(&s->gid, &p->sgid))
+		*s = (struct vb_udp_sender){.gid = p->sgid, .port = p->udp_sport};
+	return s;
+}
+
+/* Packet @seg_no of a train turned out to have identification @id, which was not expected. */
+static void sender_differs(struct vb_udp_rx *rx, uint16_t id)
+{
+	struct vb_udp_sender *s = rx->sender;
+	uint16_t first = (uint16_t)(id - rx->seg_no);
+
+	s->step = first != (uint16_t)(s->ip_id - s->step); /* than the train before */
+	s->ip_id = first;
+}
+
 /* Reads what came with buffer next. False: not for an HCA port of ours, or not whole. */
 static bool begin_train(struct vb_udp *u)
 {
@@ -216,6 +254,8 @@ static bool begin_train(struct vb_udp *u)
 	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
 	rx->at = 0;
 	rx->seg_no = 0;
+	rx->sender = sender_of(rx, p);
+	rx->sender->ip_id = (uint16_t)(rx->sender->ip_id + rx->sender->step);
 	rx->is_begun = true;
 	return true;
 }
@@ -266,7 +306,7 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
 	uint8_t *pkt = b->data + rx->at;
 	uint32_t left = rx->len - rx->at, len = rx->seg_len < left ? rx->seg_len : left;
-	uint16_t id = (uint16_t)rx->seg_no++, frag = IPV4_DF;
+	uint16_t id = (uint16_t)(rx->sender->ip_id + rx->seg_no), frag = IPV4_DF;
 	uint32_t crc;
 
 	rx->at += len;
@@ -276,12 +316,16 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	}
 	crc = vb_udp_icrc_start(&u->icrc, &rx->udp, len, id);
 	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
-	if (crc != vb_icrc_read(pkt + len - VB_ICRC_LEN) &&
-	    !solve_icrc(u, crc, pkt, len, &id, &frag)) {
-		vb_count(rx->counters, VB_COUNTER_rx_icrc_encapsulated);
-		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
-		return false;
+	if (crc != vb_icrc_read(pkt + len - VB_ICRC_LEN)) {
+		if (!solve_icrc(u, crc, pkt, len, &id, &frag)) {
+			vb_count(rx->counters, VB_COUNTER_rx_icrc_encapsulated);
+			vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+			rx->seg_no++;
+			return false;
+		}
+		sender_differs(rx, id);
 	}
+	rx->seg_no++;
 	if (vb_udp_is_tapped(u))
 		tap_received(u, &b->path, pkt, len, id, frag);
 	*out = (struct vb_rx){

@@ -2,8 +2,8 @@
 /*
  * The sockets of the UDP link and their options: ip(7), ipv6(7), udp(7).
  *
- * Sockets that send are not connected: with IP_PMTUDISC_DO such a socket sends identification 0,
- * which the ICRC has to know, and connect() would make the kernel choose the identification.
+ * With IP_PMTUDISC_DO a socket that is not connected sends identification 0, which the ICRC has to
+ * know; for connected ones see udp_connect.c.
  */
 #include "link/udp_priv.h"
 
@@ -106,6 +106,7 @@ static int sock_open(struct vb_udp_sock *s)
 		return rc;
 	}
 	s->fd = fd;
+	s->hop_limit.have = VB_UDP_HOP_LIMIT;
 	/* A kernel that does not know UDP_SEGMENT would send a train as one datagram. */
 	s->gso = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len) == 0;
 	s->flow_label = s->is_ipv6 && set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO_SEND, 1) == 0;
@@ -153,50 +154,51 @@ static struct vb_udp_sock *sock_or_own(struct vb_udp_socks *s, struct vb_udp_soc
 	return e->fd >= 0 ? e : own->fd >= 0 ? own : NULL;
 }
 
-static bool sock_is_for(const struct vb_udp_sock *e, const struct vb_gid *sgid, uint16_t sport)
+static bool sock_is_for(const struct vb_udp_sock *e, const struct vb_path *p)
 {
-	return e->sport == sport && vb_gid_eq(&e->sgid, sgid);
+	return e->sport == p->udp_sport && vb_gid_eq(&e->dgid, &p->dgid) &&
+	       vb_gid_eq(&e->sgid, &p->sgid);
 }
 
 /*
  * A socket that is bound to its source address saves the kernel the work of finding out with each
  * send. A link-local address needs an interface as well, which a send can say.
  */
-static struct vb_udp_sock *sock_add(struct vb_udp_socks *s, const struct vb_gid *sgid,
-				    uint16_t sport)
+static struct vb_udp_sock *sock_add(struct vb_udp_socks *s, const struct vb_path *p)
 {
 	struct vb_udp_sock *e = &s->sock[s->cnt];
 
 	s->last = s->cnt++;
 	*e = (struct vb_udp_sock){.fd = -1,
-				  .sgid = *sgid,
-				  .sport = sport,
-				  .is_ipv6 = !vb_gid_is_ipv4(sgid),
-				  .is_bound = !vb_udp_is_link_local(sgid)};
+				  .sgid = p->sgid,
+				  .dgid = p->dgid,
+				  .sport = p->udp_sport,
+				  .is_ipv6 = !vb_gid_is_ipv4(&p->sgid),
+				  .is_bound = !vb_udp_is_link_local(&p->sgid)};
 	/* Failure (port taken, no descriptors) is remembered as fd -1. */
 	(void)sock_open(e);
+	vb_udp_sock_connect(e, &p->dgid, p->flow_label);
 	return e;
 }
 
-struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_gid *sgid,
-				     uint16_t sport)
+struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_path *p)
 {
-	struct vb_udp_sock *own = &s->own[!vb_gid_is_ipv4(sgid)], *e;
+	struct vb_udp_sock *own = &s->own[!vb_gid_is_ipv4(&p->sgid)], *e;
 
-	if (sport == 0 || own->fd < 0)
+	if (p->udp_sport == 0 || own->fd < 0)
 		return own->fd >= 0 ? own : NULL;
-	if (s->cnt != 0 && sock_is_for(&s->sock[s->last], sgid, sport))
+	if (s->cnt != 0 && sock_is_for(&s->sock[s->last], p))
 		return sock_or_own(s, &s->sock[s->last]);
 	for (uint32_t i = 0; i < s->cnt; i++)
-		if (sock_is_for(&s->sock[i], sgid, sport)) {
+		if (sock_is_for(&s->sock[i], p)) {
 			s->last = i;
 			return sock_or_own(s, &s->sock[i]);
 		}
 	if (s->cnt < VB_UDP_SEND_SOCKS)
-		return sock_or_own(s, sock_add(s, sgid, sport));
+		return sock_or_own(s, sock_add(s, p));
 	/* By the port, so that a flow stays on one socket. */
-	e = &s->sock[sport % VB_UDP_SEND_SOCKS];
-	return vb_gid_eq(&e->sgid, sgid) ? sock_or_own(s, e) : own;
+	e = &s->sock[p->udp_sport % VB_UDP_SEND_SOCKS];
+	return vb_gid_eq(&e->sgid, &p->sgid) ? sock_or_own(s, e) : own;
 }
 
 /* A hint of size only: what the kernel grants decides how much may be in flight, not whether it
@@ -219,13 +221,18 @@ static int set_receive_ipv6(int fd)
 	if (rc == 0)
 		rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
 	if (rc == 0)
-		rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
-	if (rc == 0)
 		rc = set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO, 1);
 	/* rxe sends UDP checksum 0 over IPv6, too. */
 	if (rc == 0)
 		rc = set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	return rc;
+}
+
+void vb_udp_sock_bring_hop_limit(int fd, bool on)
+{
+	/* The level of the other family fails: an IPv4 socket has no IPv6 options. */
+	(void)set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on);
+	(void)set_int(fd, IPPROTO_IP, IP_RECVTTL, on);
 }
 
 int vb_udp_sock_receive(int fd)
@@ -240,8 +247,6 @@ int vb_udp_sock_receive(int fd)
 	rc = domain == AF_INET6 ? set_receive_ipv6(fd) : set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
 	if (rc == 0)
 		rc = set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
-	if (rc == 0)
-		rc = set_int(fd, IPPROTO_IP, IP_RECVTTL, 1);
 	if (rc)
 		return rc;
 	/* Without it (kernels before 5.0) packets arrive one by one. */

@@ -6,9 +6,7 @@
 
 #include "wire/hdr.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <netinet/udp.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,7 +22,9 @@ struct train {
 	struct vb_udp_sock *sock;
 	struct vb_counters *counters;
 	struct vb_flow *flow; /* of the receive socket, when it is on this host */
-	bool is_ipv6;
+	struct vb_udp_sending how;
+	uint32_t done; /* packets that have left or are given up */
+	bool is_full;  /* the rest has to wait */
 };
 
 static bool path_eq(const struct vb_path *a, const struct vb_path *b)
@@ -70,84 +70,16 @@ static void icrc_inputs(const struct train *t, struct vb_icrc_udp *in)
 				   .ip_frag = IPV4_DF};
 }
 
-static void frame_train(struct vb_udp *u, const struct train *t, bool is_one_send)
+/* The kernel numbers the segments of one send, and the sends of a connected socket. */
+static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send)
 {
 	struct vb_icrc_udp in;
 
+	t->how = (struct vb_udp_sending){.is_one = is_one_send,
+					 .ip_id = t->sock->ip_id,
+					 .step = is_one_send || vb_udp_is_numbered(t->sock)};
 	icrc_inputs(t, &in);
-	vb_udp_frame(&u->tx, t->pkt, t->cnt, is_one_send, &u->icrc, &in);
-}
-
-/* Everything of a message but its bytes. */
-struct envelope {
-	union {
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} name;
-	_Alignas(struct cmsghdr) uint8_t control[VB_UDP_TX_CONTROL];
-	struct msghdr msg;
-};
-
-static void add_control(struct msghdr *m, int level, int type, const void *data, size_t len)
-{
-	struct cmsghdr *c = (struct cmsghdr *)((uint8_t *)m->msg_control + m->msg_controllen);
-
-	assert(m->msg_controllen + CMSG_SPACE(len) <= VB_UDP_TX_CONTROL);
-	c->cmsg_level = level;
-	c->cmsg_type = type;
-	c->cmsg_len = CMSG_LEN(len);
-	memcpy(CMSG_DATA(c), data, len);
-	m->msg_controllen += CMSG_SPACE(len);
-}
-
-static void address_ipv4(struct envelope *e, const struct vb_path *p, const struct vb_udp_sock *s)
-{
-	struct in_pktinfo info = {0};
-	int tos = p->traffic_class, ttl = p->hop_limit;
-
-	e->name.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
-	memcpy(&e->name.in.sin_addr, p->dgid.b + 12, 4);
-	e->msg.msg_namelen = sizeof e->name.in;
-	memcpy(&info.ipi_spec_dst, p->sgid.b + 12, 4);
-	if (!s->is_bound)
-		add_control(&e->msg, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
-	if (tos != 0)
-		add_control(&e->msg, IPPROTO_IP, IP_TOS, &tos, sizeof tos);
-	if (ttl != 0 && ttl != VB_UDP_HOP_LIMIT)
-		add_control(&e->msg, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl);
-}
-
-static void address_ipv6(struct envelope *e, const struct vb_path *p, const struct vb_udp_sock *s,
-			 uint32_t ifindex)
-{
-	struct in6_pktinfo info = {0};
-	int tclass = p->traffic_class, hops = p->hop_limit;
-
-	if (vb_udp_is_link_local(&p->dgid) || vb_udp_is_multicast(&p->dgid))
-		info.ipi6_ifindex = ifindex;
-	memcpy(&info.ipi6_addr, p->sgid.b, 16);
-	e->name.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
-					    .sin6_port = htons(VB_ROCE_PORT),
-					    .sin6_scope_id = info.ipi6_ifindex};
-	if (s->flow_label)
-		e->name.in6.sin6_flowinfo = htonl(p->flow_label & 0xfffff);
-	memcpy(&e->name.in6.sin6_addr, p->dgid.b, 16);
-	e->msg.msg_namelen = sizeof e->name.in6;
-	if (!s->is_bound || info.ipi6_ifindex != 0)
-		add_control(&e->msg, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
-	if (tclass != 0)
-		add_control(&e->msg, IPPROTO_IPV6, IPV6_TCLASS, &tclass, sizeof tclass);
-	if (hops != 0 && hops != VB_UDP_HOP_LIMIT)
-		add_control(&e->msg, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof hops);
-}
-
-static void address_train(struct vb_udp *u, const struct train *t, struct envelope *e)
-{
-	e->msg = (struct msghdr){.msg_name = &e->name, .msg_control = e->control};
-	if (t->is_ipv6)
-		address_ipv6(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
-	else
-		address_ipv4(e, t->path, t->sock);
+	vb_udp_frame(&u->tx, t->pkt, t->cnt, &t->how, &u->icrc, &in);
 }
 
 static bool is_full(int err)
@@ -155,7 +87,7 @@ static bool is_full(int err)
 	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
 }
 
-static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint16_t ip_id)
+static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
 {
 	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
 	struct vb_udp_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
@@ -167,21 +99,23 @@ static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint16
 				 .seg = piece};
 
 	icrc_inputs(t, &tap.udp);
-	tap.udp.ip_id = ip_id;
+	tap.udp.ip_id = (uint16_t)(t->how.ip_id + k * t->how.step);
 	u->cfg.tap(u->cfg.ctx, &tap);
 }
 
-/* Packets @k ... @k + @n - 1 of the train have left. */
-static void count_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint32_t n,
-		       bool is_one_send)
+/* The next @n packets of the train have left. */
+static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = k; i < k + n; i++) {
+	for (uint32_t i = t->done; i < t->done + n; i++) {
 		bytes += vb_tx_wire_len(&t->pkt[i]);
 		if (vb_udp_is_tapped(u))
-			tap_sent(u, t, i, is_one_send ? (uint16_t)i : 0);
+			tap_sent(u, t, i);
 	}
+	t->done += n;
+	if (vb_udp_is_numbered(t->sock))
+		t->sock->ip_id = (uint16_t)(t->sock->ip_id + (t->how.is_one ? 1 : n));
 	if (t->flow)
 		vb_flow_sent(t->flow, (uint32_t)bytes);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_packets, n);
@@ -192,76 +126,114 @@ static void count_sent(struct vb_udp *u, const struct train *t, uint32_t k, uint
 		     n);
 }
 
-/* What became of an attempt to send packets that the kernel refused with @err. */
-static uint32_t refused(const struct train *t, uint32_t n, int err)
+/* The kernel refused the next @n packets with @err: they wait, or they are lost. */
+static void refused(struct train *t, uint32_t n, int err)
 {
-	if (is_full(err))
-		return 0;
+	t->is_full = is_full(err);
+	/* Before the kernel numbers a datagram it looks whether the socket has room. */
+	if (err != EAGAIN)
+		vb_udp_sock_relearn(t->sock);
+	if (t->is_full)
+		return;
+	t->done += n;
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, n);
-	return n;
 }
 
-/* Sends the train packet by packet. Returns how many were taken. */
-static uint32_t send_singly(struct vb_udp *u, struct train *t)
+/*
+ * What an ICMP message has told of an earlier datagram is reported with the next one, which does
+ * not leave then.
+ */
+static bool is_stale(const struct vb_udp_sock *s, long rc)
+{
+	return rc < 0 && errno == ECONNREFUSED && s->is_connected;
+}
+
+static long send_many(const struct vb_udp_sock *s, struct mmsghdr *msg, uint32_t cnt)
+{
+	long n = syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT);
+
+	return is_stale(s, n) ? syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT) : n;
+}
+
+/* Sends the train packet by packet, up to the first that is refused. */
+static void send_singly(struct vb_udp *u, struct train *t)
 {
 	struct vb_udp_tx *x = &u->tx;
-	struct envelope e;
-	uint32_t k = 0;
+	struct vb_udp_envelope e;
 
 	frame_train(u, t, false);
-	address_train(u, t, &e);
+	vb_udp_address(&e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
+	/* Each packet is a message of its own here. */
+	vb_udp_segment(&e, t->sock, 0, UINT16_MAX);
 	for (uint32_t i = 0; i < t->cnt; i++) {
 		x->msg[i].msg_hdr = e.msg;
 		x->msg[i].msg_hdr.msg_iov = x->iov + x->iov_at[i];
 		x->msg[i].msg_hdr.msg_iovlen = x->iov_at[i + 1] - (size_t)x->iov_at[i];
 	}
-	while (k < t->cnt) {
-		long n = syscall(SYS_sendmmsg, t->sock->fd, x->msg + k, t->cnt - k, MSG_DONTWAIT);
+	while (t->done < t->cnt) {
+		long n = send_many(t->sock, x->msg + t->done, t->cnt - t->done);
 
 		if (n > 0) {
-			count_sent(u, t, k, (uint32_t)n, false);
-			k += (uint32_t)n;
+			count_sent(u, t, (uint32_t)n);
 		} else if (n < 0 && errno == EINVAL && t->sock->flow_label &&
 			   t->path->flow_label != 0) {
 			/* Somebody has leased flow labels exclusively: from now on without. */
 			t->sock->flow_label = false;
 			e.name.in6.sin6_flowinfo = 0;
-		} else if (n < 0 && refused(t, 1, errno) == 0) {
-			break;
 		} else {
-			k++;
+			/* Those behind it may get other identifications than they were made for. */
+			refused(t, 1, n < 0 ? errno : EAGAIN);
+			break;
 		}
 	}
-	return k;
 }
 
-/* Sends the train in one call. Returns how many packets were taken: all or none. */
-static uint32_t send_segmented(struct vb_udp *u, struct train *t)
+/* A plain message is taken by the cheaper call. */
+static long send_once(int fd, const struct msghdr *m)
+{
+	if (m->msg_iovlen == 1 && m->msg_controllen == 0)
+		return syscall(SYS_sendto, fd, m->msg_iov->iov_base, m->msg_iov->iov_len,
+			       MSG_DONTWAIT, m->msg_name, m->msg_namelen);
+	return syscall(SYS_sendmsg, fd, m, MSG_DONTWAIT);
+}
+
+static long send_one(const struct vb_udp_sock *s, const struct msghdr *m)
+{
+	long rc = send_once(s->fd, m);
+
+	return is_stale(s, rc) ? send_once(s->fd, m) : rc;
+}
+
+/* Sends the train in one call: all of it or nothing. */
+static void send_segmented(struct vb_udp *u, struct train *t)
 {
 	struct vb_udp_tx *x = &u->tx;
 	uint16_t seg = (uint16_t)vb_tx_wire_len(&t->pkt[0]);
-	struct envelope e;
-	int err;
+	struct vb_udp_envelope e;
 
 	frame_train(u, t, true);
-	address_train(u, t, &e);
-	if (t->cnt > 1)
-		add_control(&e.msg, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg);
+	vb_udp_address(&e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
+	vb_udp_segment(&e, t->sock, t->cnt > 1 ? seg : 0, seg);
 	e.msg.msg_iov = x->iov;
 	e.msg.msg_iovlen = x->iov_cnt;
-	if (syscall(SYS_sendmsg, t->sock->fd, &e.msg, MSG_DONTWAIT) >= 0) {
-		count_sent(u, t, 0, t->cnt, true);
-		return t->cnt;
+	if (send_one(t->sock, &e.msg) >= 0) {
+		count_sent(u, t, t->cnt);
+		return;
 	}
-	err = errno;
+
+	int err = errno;
+
 	/* EIO: the device cannot checksum what it segments. EINVAL and EMSGSIZE: the segments do
 	 * not fit the device, or the flow label or an address is not to be had; each packet tells
 	 * for itself. */
 	if (err == EIO)
 		t->sock->gso = false;
-	if (err == EIO || err == EINVAL || err == EMSGSIZE)
-		return send_singly(u, t);
-	return refused(t, t->cnt, err);
+	if (err == EIO || err == EINVAL || err == EMSGSIZE) {
+		vb_udp_sock_relearn(t->sock);
+		send_singly(u, t);
+	} else {
+		refused(t, t->cnt, err);
+	}
 }
 
 /* Where the train leaves. False: nowhere. */
@@ -269,13 +241,13 @@ static bool find_way(struct vb_udp *u, struct train *t)
 {
 	t->path = t->pkt[0].path;
 	t->counters = vb_udp_counters(u, t->path->port);
-	t->is_ipv6 = !vb_gid_is_ipv4(&t->path->dgid);
-	if (t->is_ipv6 == vb_gid_is_ipv4(&t->path->sgid) || t->path->port >= VB_UDP_PORTS_MAX)
+	if (vb_gid_is_ipv4(&t->path->dgid) != vb_gid_is_ipv4(&t->path->sgid) ||
+	    t->path->port >= VB_UDP_PORTS_MAX)
 		return false;
 	if (u->cfg.flow &&
 	    u->cfg.port_of(u->cfg.ctx, &t->path->dgid, u->cfg.ifindex[t->path->port]))
 		t->flow = &u->cfg.flow[t->pkt[0].hdr[BTH_DQPN + 2]];
-	t->sock = vb_udp_sock_find(&u->socks, &t->path->sgid, t->path->udp_sport);
+	t->sock = vb_udp_sock_find(&u->socks, t->path);
 	return t->sock != NULL;
 }
 
@@ -283,23 +255,22 @@ uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 {
 	struct vb_udp *u = vb_udp_of(l);
 	uint32_t i = from;
+	bool is_full = false;
 
 	(void)now;
-	while (i < b->cnt) {
+	while (i < b->cnt && !is_full) {
 		struct train t = {.pkt = &b->pkt[i], .cnt = train_length(b, i)};
-		uint32_t taken;
 
 		if (!find_way(u, &t)) {
 			vb_count_add(t.counters, VB_COUNTER_port_xmit_discards, t.cnt);
-			taken = t.cnt;
+			t.done = t.cnt;
 		} else if (t.sock->gso) {
-			taken = send_segmented(u, &t);
+			send_segmented(u, &t);
 		} else {
-			taken = send_singly(u, &t);
+			send_singly(u, &t);
 		}
-		i += taken;
-		if (taken < t.cnt)
-			break;
+		i += t.done;
+		is_full = t.is_full;
 	}
 	return i - from;
 }

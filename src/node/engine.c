@@ -219,6 +219,11 @@ static uint32_t peer_window(int rx_fd)
 	return size > 2 << 20 ? 1 << 20 : (uint32_t)size / 2;
 }
 
+void vb_engine_make_grh(struct vb_engine *e)
+{
+	e->makes_grh = 1;
+}
+
 static int open_link(struct vb_engine *e)
 {
 	struct vb_udp_config cfg = {
@@ -228,6 +233,7 @@ static int open_link(struct vb_engine *e)
 	    .port_of = link_port_of,
 	    .tap = link_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
+	    .hop_limit_on = &e->makes_grh,
 	    .ctx = e,
 	};
 

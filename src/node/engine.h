@@ -4,7 +4,8 @@
  * own calls (posting and polling) and, only while the application does not poll, by one stand-by
  * thread. The only place of the program with threads and locks.
  *
- * Every call below but acquire, release, now, lock and wait-free readers is made under the lock.
+ * Every call below but acquire, release, now, lock, yield and wait-free readers is made under the
+ * lock.
  */
 #ifndef VB_NODE_ENGINE_H
 #define VB_NODE_ENGINE_H
@@ -37,9 +38,9 @@ const struct vb_host_shm *vb_engine_host(const struct vb_engine *e);
 /*
  * After work was posted on @qp: sends at once when nothing is in flight there, else leaves the work
  * to the next progress, so that doorbells coalesce into trains. Never leaves it to nobody: the
- * stand-by thread sends what the application does not get to.
+ * stand-by thread sends what the application does not get to. @now is when it was posted.
  */
-void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp);
+void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now);
 
 /*
  * Receives, fires timeouts, sends, delivers events; never waits. Also to be called after a control
@@ -52,6 +53,15 @@ void vb_engine_progress(struct vb_engine *e);
  * reply to travel with. Before a QP is destroyed, or leaves RTS.
  */
 void vb_engine_flush(struct vb_engine *e);
+
+/* From now on received packets bring all that a GRH needs: for the first UD QP. */
+void vb_engine_make_grh(struct vb_engine *e);
+
+/*
+ * After a poll that found nothing, not under the lock: when polling has been in vain for a while,
+ * lets others run. Where more programs poll than there are cores, the peer is among them.
+ */
+void vb_engine_yield(const struct vb_engine *e);
 
 /* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);

@@ -17,14 +17,22 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 	if (!vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex))
 		return UINT32_MAX; /* another host: the transport's own window has to do */
 
-	uint64_t backlog = vb_flow_backlog(f);
-	uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
+	/* A count that the receiver has just written is far away: the last one seen will do while
+	 * it leaves much room. */
+	uint64_t backlog = vb_flow_backlog(f, w->taken);
 
-	if (taken != w->taken || backlog < e->flow_limit) {
+	if (backlog > e->flow_limit / 4) {
+		uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
+		bool is_stuck = taken == w->taken && backlog >= e->flow_limit;
+
+		if (is_stuck && now - w->since > STUCK_NS)
+			return UINT32_MAX;
+		if (!is_stuck)
+			w->since = now;
 		w->taken = taken;
+		backlog = vb_flow_backlog(f, taken);
+	} else {
 		w->since = now;
-	} else if (now - w->since > STUCK_NS) {
-		return UINT32_MAX;
 	}
 	return backlog < e->flow_limit ? (uint32_t)(e->flow_limit - backlog) : 0;
 }

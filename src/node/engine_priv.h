@@ -108,10 +108,12 @@ struct vb_engine {
 	struct vb_unsent unsent;
 	struct vb_reply reply;
 	struct vb_standby standby;
-	vb_time step_end;    /* when the last step ended, of the application or the thread */
-	vb_time progress_at; /* when the application's last progress or doorbell did */
+	vb_time step_end;         /* when the last step ended, of the application or the thread */
+	vb_time progress_at;      /* when the application's last progress or doorbell did */
+	_Atomic uint32_t in_vain; /* calls of it in a row that received nothing */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
-	uint32_t generation;           /* of the device table in use */
+	uint32_t makes_grh;  /* 1: there is, or was, a QP whose receives begin with a GRH */
+	uint32_t generation; /* of the device table in use */
 	struct vb_host_shm devices;
 	struct vb_addr_table addr;
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */

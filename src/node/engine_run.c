@@ -10,6 +10,8 @@
  */
 #include "node/engine_priv.h"
 
+#include <sched.h>
+
 /* Batches per step: bounds the time under the lock. */
 #define TX_BATCHES_MAX 16
 /* Work requests left unsent at most. */
@@ -30,6 +32,8 @@
  * one acknowledgement answers for all. */
 #define STREAM_PKTS 8u
 #define STREAM_RECVS_MAX 8
+/* Polls in vain, some 100 us, before each further one lets others run. */
+#define IN_VAIN_MAX 200u
 /* Pause before a full link is offered its backlog again. */
 #define LINK_FULL_NS (50 * VB_USEC)
 
@@ -188,16 +192,25 @@ static void judge_unsent(struct vb_unsent *u, vb_time now)
 void vb_engine_progress(struct vb_engine *e)
 {
 	vb_time now = vb_engine_now();
+	uint64_t calls = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1;
+	uint32_t in_vain = atomic_load_explicit(&e->in_vain, memory_order_relaxed) + 1;
 
 	judge_unsent(&e->unsent, now);
-	if (vb_engine_step(e, now))
+	if (vb_engine_step(e, now)) {
+		in_vain = 0;
 		vb_standby_beaten(e);
+	}
 	e->progress_at = e->step_end;
-	/* Under the lock there is one writer. */
-	atomic_store_explicit(&e->progress_cnt,
-			      atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+	/* Plain stores: under the lock there is one writer. */
+	atomic_store_explicit(&e->progress_cnt, calls, memory_order_relaxed);
+	atomic_store_explicit(&e->in_vain, in_vain, memory_order_relaxed);
 	vb_standby_notice(e, e->step_end);
+}
+
+void vb_engine_yield(const struct vb_engine *e)
+{
+	if (atomic_load_explicit(&e->in_vain, memory_order_relaxed) > IN_VAIN_MAX)
+		sched_yield();
 }
 
 void vb_engine_flush(struct vb_engine *e)
@@ -224,10 +237,9 @@ static bool doorbell_sends(const struct vb_engine *e, const struct vb_qp *qp, vb
 	}
 }
 
-void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp)
+void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 {
 	struct vb_unsent *u = &e->unsent;
-	vb_time now = vb_engine_now();
 
 	if (!u->wr_cnt++)
 		u->since = now;

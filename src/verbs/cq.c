@@ -149,6 +149,8 @@ int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
 			wc_show(&to[got++], &wc[i]);
 	} while (n == BATCH && got < cnt);
 	vb_ibv_leave(c);
+	if (got == 0)
+		vb_engine_yield(c->engine);
 	return n < 0 && got == 0 ? n : got;
 }
 
@@ -165,6 +167,8 @@ int vb_ibv_poll_one(struct vb_ibv_cq *cq)
 	vb_ibv_leave(c);
 	if (n < 0)
 		return -n;
+	if (n == 0)
+		vb_engine_yield(c->engine);
 	return n ? 0 : ENOENT;
 }
 

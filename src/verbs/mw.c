@@ -63,11 +63,12 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 	if (!vb_ibv_enter(c))
 		return EIO;
 
-	int err = -vb_qp_post_send(qp->core, &w, vb_engine_now());
+	vb_time now = vb_engine_now();
+	int err = -vb_qp_post_send(qp->core, &w, now);
 
 	if (!err) {
 		mw->rkey = rkey;
-		vb_engine_doorbell(c->engine, qp->core);
+		vb_engine_doorbell(c->engine, qp->core, now);
 	}
 	vb_ibv_leave(c);
 	return err;

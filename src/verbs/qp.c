@@ -64,6 +64,8 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 		slot = vb_engine_slot(c->engine);
 		slot->qp_cnt++;
 		slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
+		if (core->type == VB_QPT_UD)
+			vb_engine_make_grh(c->engine);
 	}
 	vb_ibv_leave(c);
 	return err;

@@ -254,9 +254,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 }
 
 /* Posts the batch, under the engine's lock. Room for all of it has been checked. */
-static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b)
+static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 {
-	vb_time now = vb_engine_now();
 	int err = 0;
 
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
@@ -282,9 +281,11 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 	if (!err && b->cnt) {
 		if (vb_ibv_enter(c)) {
-			err = b->cnt > vb_qp_send_room(qp->core) ? ENOMEM : post_batch(qp, b);
+			vb_time now = vb_engine_now();
+
+			err = b->cnt > vb_qp_send_room(qp->core) ? ENOMEM : post_batch(qp, b, now);
 			if (!err)
-				vb_engine_doorbell(c->engine, qp->core);
+				vb_engine_doorbell(c->engine, qp->core, now);
 			vb_ibv_leave(c);
 		} else {
 			err = EIO;

@@ -191,7 +191,7 @@ static inline void peer_post(struct peer *p, enum vb_wr_opcode op, uint32_t off,
 				.rkey = p->other.rkey};
 
 	NEED(vb_qp_post_send(p->qp, &wr, vb_engine_now()) == 0);
-	vb_engine_doorbell(p->e, p->qp);
+	vb_engine_doorbell(p->e, p->qp, vb_engine_now());
 	vb_engine_unlock(p->e);
 }
 

@@ -93,6 +93,21 @@ struct forged {
 	uint8_t pkt[256];
 };
 
+static void forge_icrc(struct forged *o, const struct vb_path *path, uint16_t id, uint16_t frag)
+{
+	struct vb_icrc_udp u = {.src = path->sgid,
+				.dst = path->dgid,
+				.sport = o->sport,
+				.dport = VB_ROCE_PORT,
+				.ip_id = id,
+				.ip_frag = frag};
+	uint32_t crc;
+
+	crc = vb_icrc_headers(vb_icrc_start(&u, o->len), o->pkt, VB_BTH_LEN);
+	crc = vb_icrc_bytes(crc, o->pkt + VB_BTH_LEN, o->len - VB_BTH_LEN - VB_ICRC_LEN);
+	vb_icrc_finish(crc, o->pkt + o->len - VB_ICRC_LEN);
+}
+
 static void forge(struct forged *o, const struct vb_path *path, uint16_t id, uint16_t frag,
 		  uint32_t payload)
 {
@@ -105,7 +120,6 @@ static void forge(struct forged *o, const struct vb_path *path, uint16_t id, uin
 				   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 	struct sockaddr_in6 name;
 	socklen_t len = sizeof name;
-	uint32_t crc;
 
 	o->fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
 	if (ipv4)
@@ -113,18 +127,11 @@ static void forge(struct forged *o, const struct vb_path *path, uint16_t id, uin
 	else
 		assert_int_equal(connect(o->fd, (struct sockaddr *)&in6, sizeof in6), 0);
 	assert_int_equal(getsockname(o->fd, (struct sockaddr *)&name, &len), 0);
+	o->sport = ntohs(name.sin6_port);
 	o->len = VB_BTH_LEN + payload + VB_ICRC_LEN;
 	for (uint32_t i = 0; i < o->len; i++)
 		o->pkt[i] = (uint8_t)(i * 5);
-	struct vb_icrc_udp u = {.src = path->sgid,
-				.dst = path->dgid,
-				.sport = ntohs(name.sin6_port),
-				.dport = VB_ROCE_PORT,
-				.ip_id = id,
-				.ip_frag = frag};
-	crc = vb_icrc_headers(vb_icrc_start(&u, o->len), o->pkt, VB_BTH_LEN);
-	crc = vb_icrc_bytes(crc, o->pkt + VB_BTH_LEN, payload);
-	vb_icrc_finish(crc, o->pkt + o->len - VB_ICRC_LEN);
+	forge_icrc(o, path, id, frag);
 }
 
 static void forged_send(const struct forged *o)
@@ -156,6 +163,57 @@ static void recv__identification_unknown(void **state)
 			close(o.fd);
 		}
 	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
+}
+
+/* What was solved for once is expected the next time: the same again, or the next one. */
+static void recv__identification_expected(void **state)
+{
+	static const uint16_t id[] = {0x7001, 0x7002, 0x7003, 0x7003, 0x7003, 0x7004, 0x7005};
+	static const bool expected[] = {false, true, true, false, true, false, true};
+	struct fixture *f = *state;
+	const struct vb_udp_sender *sender;
+	struct vb_rx rx[1];
+	struct forged o;
+
+	forge(&o, &f->path4, 0, DF, 100);
+	for (size_t i = 0; i < 7; i++) {
+		uint16_t before = 0, step = 0;
+
+		if (i) {
+			sender = f->udp->rx.sender;
+			before = sender->ip_id;
+			step = sender->step;
+		}
+		forge_icrc(&o, &f->path4, id[i], DF);
+		forged_send(&o);
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		sender = f->udp->rx.sender;
+		assert_int_equal(sender->ip_id, id[i]);
+		if (i)
+			assert_int_equal((uint16_t)(before + step) == id[i], expected[i]);
+	}
+	close(o.fd);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
+}
+
+/* The kernel is asked for hop limits only where somebody wants them. */
+static void recv__hop_limit_where_wanted(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+
+	for (uint32_t on = 0; on < 2; on++) {
+		for (uint32_t tapped = 0; tapped < 2; tapped++) {
+			f->hop_limit_on = on;
+			f->tap_on = tapped;
+			clear(f);
+			add(f, &f->path4, 64, 1);
+			assert_int_equal(send_all(f), 1);
+			assert_int_equal(recv_some(f, rx, 1), 1);
+			assert_int_equal(rx[0].path->hop_limit,
+					 on || tapped ? f->path4.hop_limit : 0);
+		}
+	}
 }
 
 /* Every single flipped bit of packet and ICRC, but for the masked byte, is found. */
@@ -289,6 +347,8 @@ int main(void)
 	    T(recv__traffic_class),
 	    T(recv__flow_label),
 	    T(recv__identification_unknown),
+	    T(recv__identification_expected),
+	    T(recv__hop_limit_where_wanted),
 	    T(recv__corrupt),
 	    T(recv__too_short),
 	    T(recv__garbage),

@@ -72,12 +72,12 @@ static void send__source_port_shared_by_two_links(void **state)
 	struct vb_udp_sock *s;
 
 	assert_int_equal(vb_udp_socks_open(&other), 0);
-	s = vb_udp_sock_find(&other, &f->path4.sgid, 0xc123);
-	assert_int_equal(s->port, 0xc123);
 	f->path4.udp_sport = 0xc123;
+	s = vb_udp_sock_find(&other, &f->path4);
+	assert_int_equal(s->port, 0xc123);
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
-	assert_int_equal(vb_udp_sock_find(&f->udp->socks, &f->path4.sgid, 0xc123)->port, 0xc123);
+	assert_int_equal(vb_udp_sock_find(&f->udp->socks, &f->path4)->port, 0xc123);
 	check_arrival(f, 1);
 	vb_udp_socks_close(&other);
 }
@@ -95,9 +95,41 @@ static void send__source_port_taken(void **state)
 		add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 3);
 	check_arrival(f, 3);
-	assert_int_not_equal(vb_udp_sock_find(&f->udp->socks, &f->path4.sgid, 0xc200)->port,
-			     0xc200);
+	assert_int_not_equal(vb_udp_sock_find(&f->udp->socks, &f->path4)->port, 0xc200);
 	close(fd);
+}
+
+/* The identification that an ICRC was made for is the one that left: the receiver never has to
+ * solve for it but once. */
+static void send__connected_identification_is_known(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_udp_sock *s;
+
+	f->path4.udp_sport = 0xc124;
+	s = vb_udp_sock_find(&f->udp->socks, &f->path4);
+	if (!s->is_connected)
+		skip(); /* no time stamps with data here: sysctl net.core.tstamp_allow_data */
+	for (uint32_t round = 0; round < 70; round++) {
+		uint16_t id = s->ip_id;
+		uint32_t cnt = 1 + round % 5;
+
+		clear(f);
+		s->gso = round % 7 != 0;
+		for (uint32_t k = 0; k < cnt; k++)
+			add(f, &f->path4, 64 + 4 * round, 1);
+		assert_int_equal(send_all(f), cnt);
+		assert_int_equal(s->ip_id, (uint16_t)(id + (s->gso ? 1 : cnt)));
+		check_arrival(f, cnt);
+		/* Not by solving alone: that also finds an identification that never was. */
+		assert_int_equal(f->udp->rx.sender->ip_id, s->gso ? id : (uint16_t)(id + cnt - 1));
+	}
+	/* The kernel agrees. */
+	uint16_t id = s->ip_id;
+
+	vb_udp_sock_relearn(s);
+	assert_true(s->is_connected);
+	assert_int_equal(s->ip_id, (uint16_t)(id + 1)); /* the probe took one */
 }
 
 /* 200 flows have more source ports than the link opens sockets; all arrive all the same. */
@@ -273,19 +305,13 @@ static void open__not_a_udp_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__every_length),
-	    T(send__train_is_one_receive),
-	    T(send__source_port),
-	    T(send__source_port_shared_by_two_links),
-	    T(send__source_port_taken),
-	    T(send__many_source_ports),
-	    T(send__train_ends_at_another_qp),
-	    T(send__without_gso),
-	    T(send__longer_than_the_device_takes),
-	    T(send__nowhere_to_go),
-	    T(send__from_the_middle_of_a_batch),
-	    T(tap__both_directions),
-	    cmocka_unit_test(open__not_a_udp_socket),
+	    T(send__every_length),      T(send__train_is_one_receive),
+	    T(send__source_port),       T(send__source_port_shared_by_two_links),
+	    T(send__source_port_taken), T(send__connected_identification_is_known),
+	    T(send__many_source_ports), T(send__train_ends_at_another_qp),
+	    T(send__without_gso),       T(send__longer_than_the_device_takes),
+	    T(send__nowhere_to_go),     T(send__from_the_middle_of_a_batch),
+	    T(tap__both_directions),    cmocka_unit_test(open__not_a_udp_socket),
 	};
 
 	if (!netns_enter()) {
