@@ -256,6 +256,7 @@ struct vb_qp {
 	enum vb_qp_type type;
 	enum vb_qp_state state;
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
+	bool owes_requests; /* responses filled the last turn; see sched.c */
 	struct vb_qp_attr attr;
 	struct vb_sq sq;
 	struct vb_rq rq;

@@ -43,14 +43,19 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
 
 /*
  * One turn; true when there is more. READ responses come first: a peer waits for them, and they
- * free its window. A mere acknowledgement comes last: short as it is, it ends the train of the
- * requests before it, and a peer that polls for it finds that what was sent with it has arrived
- * too.
+ * free its window. But a turn that they filled is followed by one of requests, since a peer may
+ * have READs under way all the time. A mere acknowledgement comes last: short as it is, it ends the
+ * train of the requests before it, and a peer that polls for it finds that what was sent with it
+ * has arrived too.
  */
 static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
-	if (qp->resp.res_pending && vb_resp_transmit(qp, b, stop, now))
-		return true;
+	if (qp->resp.res_pending && !qp->owes_requests) {
+		qp->owes_requests = vb_resp_transmit(qp, b, stop, now);
+		if (qp->owes_requests)
+			return true;
+	}
+	qp->owes_requests = false;
 
 	bool more = vb_req_transmit(qp, b, stop, now);
 

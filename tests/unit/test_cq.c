@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues: sizes, order, arming, overrun, resizing. IBA 10.8.2, 11.4.2, 11.6.3.3 */
+#include "core_env.h"
+
+static struct env env;
+
+static void setup(uint32_t cqe)
+{
+	env_config(&env);
+	env.cfg.limits.cqe = 64;
+	env.cfg.limits.cq = 3;
+	env_open(&env, cqe);
+}
+
+static void add(uint64_t wr_id, enum vb_wc_status status, bool solicited)
+{
+	vb_cq_add(env.cq, &(struct vb_wc){.wr_id = wr_id, .status = status}, solicited);
+}
+
+static void expect_next(uint64_t wr_id)
+{
+	(void)env_wc(&env, wr_id, VB_WC_SUCCESS);
+}
+
+static void cq_create__sizes(void **state)
+{
+	struct vb_cq *a, *b, *c;
+
+	(void)state;
+	setup(1);
+	assert_int_equal(vb_cq_size(env.cq), 1);
+	assert_int_equal(vb_cq_create(env.hca, 0, NULL, &a), -EINVAL);
+	assert_int_equal(vb_cq_create(env.hca, 65, NULL, &a), -EINVAL);
+	assert_int_equal(vb_cq_create(env.hca, 33, NULL, &a), 0);
+	assert_int_equal(vb_cq_size(a), 64);
+	assert_int_equal(vb_cq_create(env.hca, 64, NULL, &b), 0);
+	assert_int_equal(vb_cq_size(b), 64);
+	assert_int_not_equal(vb_cq_number(a), vb_cq_number(b));
+	assert_int_equal(vb_cq_create(env.hca, 1, NULL, &c), -ENOMEM); /* limits.cq */
+	assert_int_equal(vb_cq_destroy(a), 0);
+	assert_int_equal(vb_cq_create(env.hca, 1, NULL, &c), 0);
+	env_close(&env);
+}
+
+static void poll__in_order_and_in_parts(void **state)
+{
+	struct vb_wc wc[8];
+
+	(void)state;
+	setup(8);
+	/* The counters run freely: also across their end. */
+	env.cq->head = env.cq->tail = UINT32_MAX - 4;
+	assert_int_equal(vb_cq_poll(env.cq, wc, 8), 0);
+	for (uint64_t i = 0; i < 8; i++)
+		add(i, VB_WC_SUCCESS, false);
+	assert_int_equal(vb_cq_poll(env.cq, wc, 0), 0);
+	assert_int_equal(vb_cq_poll(env.cq, wc, 3), 3);
+	assert_int_equal(wc[2].wr_id, 2);
+	assert_false(vb_cq_is_empty(env.cq));
+	assert_int_equal(vb_cq_poll(env.cq, wc, 8), 5);
+	assert_int_equal(wc[0].wr_id, 3);
+	assert_int_equal(wc[4].wr_id, 7);
+	assert_true(vb_cq_is_empty(env.cq));
+	env_no_event(&env);
+	env_close(&env);
+}
+
+/* What a completion of each kind does to a queue that was armed in each way. IBA 11.4.2.2 */
+static void arm__which_completion_notifies(void **state)
+{
+	static const struct {
+		int arm; /* 0: not, 1: solicited only, 2: any, 3: any and then solicited only */
+		enum vb_wc_status status;
+		bool solicited, notifies;
+	} c[] = {
+	    {0, VB_WC_SUCCESS, false, false},      {0, VB_WC_SUCCESS, true, false},
+	    {0, VB_WC_WR_FLUSH_ERR, false, false}, {1, VB_WC_SUCCESS, false, false},
+	    {1, VB_WC_SUCCESS, true, true},        {1, VB_WC_WR_FLUSH_ERR, false, true},
+	    {1, VB_WC_RETRY_EXC_ERR, false, true}, {2, VB_WC_SUCCESS, false, true},
+	    {2, VB_WC_SUCCESS, true, true},        {2, VB_WC_LOC_LEN_ERR, false, true},
+	    {3, VB_WC_SUCCESS, false, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		setup(8);
+		add(0, VB_WC_SUCCESS, true); /* what is there already does not count */
+		if (c[i].arm)
+			vb_cq_arm(env.cq, c[i].arm == 1);
+		if (c[i].arm == 3)
+			vb_cq_arm(env.cq, true);
+		env_no_event(&env);
+		add(1, c[i].status, c[i].solicited);
+		if (c[i].notifies)
+			env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+		env_no_event(&env);
+		/* Once for each arming; one that did not fire stays. */
+		add(2, VB_WC_SUCCESS, true);
+		if (c[i].arm && !c[i].notifies)
+			env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+		env_no_event(&env);
+		env_close(&env);
+	}
+}
+
+/* The event names the owner that the queue was given. */
+static void arm__event_names_the_queue(void **state)
+{
+	struct vb_event ev;
+	struct vb_cq *cq;
+
+	(void)state;
+	setup(8);
+	assert_int_equal(vb_cq_create(env.hca, 8, &env, &cq), 0);
+	vb_cq_arm(cq, false);
+	vb_cq_add(cq, &(struct vb_wc){0}, false);
+	assert_true(vb_hca_poll_event(env.hca, &ev));
+	assert_ptr_equal(ev.owner, &env);
+	/* One destroyed takes its events along. */
+	vb_cq_arm(cq, false);
+	vb_cq_add(cq, &(struct vb_wc){0}, false);
+	assert_int_equal(vb_cq_destroy(cq), 0);
+	env_no_event(&env);
+	env_close(&env);
+}
+
+static void overrun__ends_every_qp_on_the_queue(void **state)
+{
+	struct vb_qp *sends, *receives, *reset, *elsewhere;
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_cq *other;
+	struct vb_wc wc[4];
+
+	(void)state;
+	setup(2);
+	assert_int_equal(vb_cq_create(env.hca, 64, NULL, &other), 0);
+
+	struct vb_qp_init init = {.type = VB_QPT_UC, .send_cq = env.cq, .recv_cq = other};
+
+	assert_int_equal(vb_qp_create(env.pd, &init, &sends), 0);
+	init.send_cq = other;
+	assert_int_equal(vb_qp_create(env.pd, &init, &elsewhere), 0);
+	init.recv_cq = env.cq;
+	assert_int_equal(vb_qp_create(env.pd, &init, &receives), 0);
+	reset = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, sends, &a, VB_QPS_RTS);
+	env_up(&env, receives, &a, VB_QPS_INIT);
+	env_up(&env, elsewhere, &a, VB_QPS_RTS);
+	add(1, VB_WC_SUCCESS, false);
+	add(2, VB_WC_SUCCESS, false);
+	env_no_event(&env);
+	assert_int_equal(vb_qp_get_state(sends), VB_QPS_RTS);
+	add(3, VB_WC_SUCCESS, false); /* no room */
+	add(4, VB_WC_SUCCESS, false); /* told once */
+	env_event(&env, VB_EVENT_ASYNC_CQ, VB_ASYNC_CQ_ERR);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_FATAL);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_FATAL);
+	env_no_event(&env);
+	assert_int_equal(vb_qp_get_state(sends), VB_QPS_ERR);
+	assert_int_equal(vb_qp_get_state(receives), VB_QPS_ERR);
+	assert_int_equal(vb_qp_get_state(reset), VB_QPS_RESET);
+	assert_int_equal(vb_qp_get_state(elsewhere), VB_QPS_RTS);
+	/* What was queued is there to the last entry; then the error, for ever. */
+	assert_int_equal(vb_cq_poll(env.cq, wc, 4), 2);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(vb_cq_poll(env.cq, wc, 4), -EOVERFLOW);
+	assert_int_equal(vb_cq_poll(env.cq, wc, 0), 0);
+	add(5, VB_WC_SUCCESS, false);
+	assert_int_equal(vb_cq_poll(env.cq, wc, 4), -EOVERFLOW);
+	env_close(&env);
+}
+
+static void resize__keeps_what_is_queued(void **state)
+{
+	(void)state;
+	setup(4);
+	/* Around the end of the ring. */
+	for (uint64_t i = 0; i < 3; i++)
+		add(i, VB_WC_SUCCESS, false);
+	for (uint64_t i = 0; i < 3; i++)
+		expect_next(i);
+	for (uint64_t i = 10; i < 14; i++)
+		add(i, VB_WC_SUCCESS, false);
+	assert_int_equal(vb_cq_resize(env.cq, 0), -EINVAL);
+	assert_int_equal(vb_cq_resize(env.cq, 3), -EINVAL); /* four are in it */
+	assert_int_equal(vb_cq_resize(env.cq, 65), -EINVAL);
+	assert_int_equal(vb_cq_size(env.cq), 4);
+	assert_int_equal(vb_cq_resize(env.cq, 5), 0);
+	assert_int_equal(vb_cq_size(env.cq), 8);
+	for (uint64_t i = 14; i < 18; i++)
+		add(i, VB_WC_SUCCESS, false);
+	env_no_event(&env); /* eight fit */
+	for (uint64_t i = 10; i < 16; i++)
+		expect_next(i);
+	assert_int_equal(vb_cq_resize(env.cq, 2), 0);
+	expect_next(16);
+	expect_next(17);
+	env_no_wc(&env);
+	env_close(&env);
+}
+
+/* A QP that goes takes its completions along, and no others. IBA 11.2.5.4 */
+static void destroy_qp__takes_its_completions(void **state)
+{
+	struct vb_qp *qp[2];
+
+	(void)state;
+	setup(8);
+	env_pair(&env, VB_QPT_RC, qp);
+	env.cq->head = env.cq->tail = 6;
+	for (uint64_t i = 0; i < 8; i++)
+		vb_cq_add(env.cq, &(struct vb_wc){.wr_id = i, .qp = qp[i & 1]}, false);
+	assert_int_equal(vb_qp_destroy(qp[0]), 0);
+	for (uint64_t i = 1; i < 8; i += 2)
+		expect_next(i);
+	env_no_wc(&env);
+	env_close(&env);
+}
+
+static void destroy__in_use(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	setup(8);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	assert_int_equal(vb_cq_destroy(env.cq), -EBUSY);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	assert_int_equal(vb_cq_destroy(env.cq), 0);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(cq_create__sizes),
+	    cmocka_unit_test(poll__in_order_and_in_parts),
+	    cmocka_unit_test(arm__which_completion_notifies),
+	    cmocka_unit_test(arm__event_names_the_queue),
+	    cmocka_unit_test(overrun__ends_every_qp_on_the_queue),
+	    cmocka_unit_test(resize__keeps_what_is_queued),
+	    cmocka_unit_test(destroy_qp__takes_its_completions),
+	    cmocka_unit_test(destroy__in_use),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

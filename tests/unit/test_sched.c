@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Turns: nobody who may send waits for ever, and nobody takes more than a turn. */
+#include "core_env.h"
+
+#define QPS 5u
+#define TURN 32u
+
+static struct env env;
+static struct vb_tx_batch b;
+
+static void setup(void)
+{
+	env_config(&env);
+	env_open(&env, 64);
+}
+
+/* A region without bytes, for messages that only their length counts of. */
+static uint32_t long_key(void)
+{
+	struct vb_mr_attr a = {.iova = 0, .length = 1u << 30, .access = ENV_ACCESS};
+	struct vb_mr *mr;
+
+	assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
+	return vb_mr_lkey(mr);
+}
+
+static void post_long(struct vb_qp *qp, uint32_t key, uint32_t bytes)
+{
+	struct vb_sge sge = {0, bytes, key};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
+
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+}
+
+/* QPs with equal work send equally, in turns. */
+static void turns__are_equal(void **state)
+{
+	uint32_t sent[QPS] = {0}, run = 0, last = QPS, key;
+
+	(void)state;
+	setup();
+	key = long_key();
+	for (uint32_t i = 0; i < QPS; i++)
+		post_long(env_rts(&env, VB_QPT_RC, 2, 0x21 + i), key, 1u << 20);
+	for (uint32_t round = 0; round < 40; round++) {
+		assert_int_equal(env_tx(&env, &b), VB_TX_BATCH_PKTS);
+		for (uint32_t i = 0; i < b.cnt; i++) {
+			uint32_t q = env_hdr(&b.pkt[i]).dqpn - 0x21;
+
+			run = q == last ? run + 1 : 1;
+			last = q;
+			assert_true(run <= TURN);
+			sent[q]++;
+		}
+		for (uint32_t i = 1; i < QPS; i++)
+			assert_true(sent[i] <= sent[0] + TURN && sent[0] <= sent[i] + TURN);
+	}
+	env_close(&env);
+}
+
+/* One with little to send does not wait for one with much. */
+static void turns__short_among_long(void **state)
+{
+	struct vb_qp *qp;
+	uint32_t key, before = 0;
+
+	(void)state;
+	setup();
+	key = long_key();
+	for (uint32_t i = 0; i < 2; i++)
+		post_long(env_rts(&env, VB_QPT_RC, 2, 0x21 + i), key, 1u << 28);
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x30);
+	(void)env_tx(&env, &b);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	for (;;) {
+		(void)env_tx(&env, &b);
+		for (uint32_t i = 0; i < b.cnt; i++) {
+			if (env_hdr(&b.pkt[i]).dqpn == 0x30) {
+				assert_true(before + i <= 2 * TURN);
+				env_close(&env);
+				return;
+			}
+		}
+		before += b.cnt;
+		assert_true(before < 1000);
+	}
+}
+
+static void expect_own_request_soon(uint8_t opcode)
+{
+	for (uint32_t seen = 0; seen < 8 * TURN;) {
+		(void)env_tx(&env, &b);
+		for (uint32_t i = 0; i < b.cnt; i++) {
+			if (env_hdr(&b.pkt[i]).opcode == (VB_TRANSPORT_RC | opcode))
+				return;
+		}
+		seen += b.cnt;
+	}
+	fail_msg("the requests wait until the responses end");
+}
+
+/* A peer that always has READs under way does not keep the QP's own requests from leaving; nor do
+ * those keep the responses back. */
+static void turns__requests_and_responses(void **state)
+{
+	struct vb_qp *qp[2];
+	uint32_t key, psn = 0;
+
+	(void)state;
+	setup();
+	key = long_key();
+	for (int i = 0; i < 2; i++) {
+		qp[i] = env_rts(&env, VB_QPT_RC, 2, 0x21);
+		for (int k = 0; k < 2; k++) {
+			struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST,
+					   .dqpn = vb_qp_number(qp[i]),
+					   .psn = vb_psn(psn + (uint32_t)k * 4096),
+					   .reth = {0, key, 4096 * 1024}};
+
+			assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		}
+	}
+	(void)env_tx(&env, &b);
+	assert_int_equal(env_send(&env, qp[0], 1, VB_WR_SEND, 8), 0);
+	expect_own_request_soon(VB_OP_SEND_ONLY);
+	post_long(qp[1], key, 1u << 24);
+	expect_own_request_soon(VB_OP_WRITE_MIDDLE);
+	expect_own_request_soon(VB_OP_READ_RESP_MIDDLE);
+	env_close(&env);
+}
+
+/* A batch that is full keeps nothing back for good. */
+static void transmit__into_a_batch_with_little_room(void **state)
+{
+	uint32_t psn = 0;
+
+	(void)state;
+	setup();
+	post_long(env_rts(&env, VB_QPT_RC, 2, 0x21), long_key(), 100 * 1024);
+	assert_true(vb_hca_has_transmit(env.hca));
+	while (psn < 100) {
+		b.cnt = VB_TX_BATCH_PKTS - 1;
+		b.seg_cnt = 0;
+		assert_int_equal(vb_hca_poll_transmit(env.hca, &b, 0), VB_TX_BATCH_PKTS);
+		assert_int_equal(env_hdr(&b.pkt[b.cnt - 1]).psn.v, psn++);
+	}
+	assert_int_equal(env_tx(&env, &b), 0);
+	assert_false(vb_hca_has_transmit(env.hca));
+	env_close(&env);
+}
+
+/* As many segments as a batch has, whatever the SGEs. */
+static void transmit__runs_out_of_segments(void **state)
+{
+	struct vb_qp_cap cap = {.max_send_wr = 64, .max_send_sge = 32};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_sge sge[32];
+	struct vb_qp *qp;
+	uint32_t got = 0;
+
+	(void)state;
+	setup();
+	qp = env_qp_cap(&env, VB_QPT_RC, NULL, cap);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	for (uint32_t i = 0; i < 32; i++)
+		sge[i] = env_sge(&env, i * 8, 3);
+	for (uint64_t i = 0; i < 64; i++) {
+		struct vb_send_wr wr = {.sge = sge, .sge_cnt = 32, .opcode = VB_WR_SEND};
+
+		assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	}
+	while (env_tx(&env, &b)) {
+		assert_true(b.seg_cnt <= VB_TX_BATCH_SEGS);
+		for (uint32_t i = 0; i < b.cnt; i++)
+			assert_int_equal(b.pkt[i].payload_len, 96);
+		got += b.cnt;
+	}
+	assert_int_equal(got, 64);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(turns__are_equal),
+	    cmocka_unit_test(turns__short_among_long),
+	    cmocka_unit_test(turns__requests_and_responses),
+	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
+	    cmocka_unit_test(transmit__runs_out_of_segments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
