@@ -112,6 +112,15 @@ static void qp__two_queues_two_cqs(void **state)
 	assert_int_equal(wc.qpn, vb_qp_number(qp[1]));
 	assert_int_equal(wc.opcode, VB_WC_RECV);
 	assert_true(vb_cq_is_empty(recv));
+	/* One that goes takes what it has in both along. */
+	assert_int_equal(env_recv(&env, qp[1], 9, 8), 0);
+	assert_int_equal(env_send(&env, qp[1], 8, VB_WR_RDMA_WRITE, 8), 0);
+	assert_int_equal(env_send(&env, qp[0], 6, VB_WR_SEND, 8), 0);
+	env_loop(&env);
+	assert_int_equal(vb_qp_destroy(qp[1]), 0);
+	assert_true(vb_cq_is_empty(recv));
+	(void)env_wc(&env, 6, VB_WC_SUCCESS);
+	env_no_wc(&env);
 	env_close(&env);
 }
 

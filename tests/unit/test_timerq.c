@@ -67,7 +67,7 @@ static void random_step(struct vb_rng *rng)
 		}
 		break;
 	case 2:
-		env.now += vb_rng_below(rng, 200);
+		env.now += vb_rng_below(rng, 16);
 		expect_fired();
 		break;
 	default:
