@@ -5,6 +5,7 @@
  */
 #include "core/priv.h"
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 static const uint8_t wc_opcode_of[VB_WR_CNT] = {
     [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE,
@@ -116,6 +117,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		vb_timer_stop(qp, VB_TIMER_ROOM);
 		qp->resp.ack_due = false;
 		qp->resp.msg = VB_MSG_NONE;
+		vb_sr_end(qp);
 	}
 	flush_send(qp, now);
 	flush_recv(qp, now);

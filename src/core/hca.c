@@ -6,6 +6,7 @@
  */
 #include "core/priv.h"
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 
@@ -21,6 +22,7 @@ const struct vb_limits vb_limits_default = {
     .sge = 32,
     .sge_rd = 32,
     .inline_bytes = 1024,
+    .ooo_pkts = 8192,
     .rd_atomic = 128, /* as the kernel's soft RoCE has it; a QP pays for what it asks */
     .mr_size = UINT64_MAX,
     .msg_size = 1u << 31, /* IBT-06 */
@@ -31,7 +33,8 @@ static int config_check(const struct vb_hca_config *c)
 	if (!c->alloc || !c->free || c->qpn_stride == 0 || c->port_cnt > VB_HCA_PORTS_MAX)
 		return -EINVAL;
 	if (c->limits.sge == 0 || c->limits.sge > 32 || c->limits.rd_atomic > 128 ||
-	    c->limits.mr >= 1u << 24 || c->limits.inline_bytes > 4096)
+	    c->limits.ooo_pkts > UINT16_MAX || c->limits.mr >= 1u << 24 ||
+	    c->limits.inline_bytes > 4096)
 		return -EINVAL;
 	return vb_recovery_check(&c->recovery, NULL);
 }
@@ -85,6 +88,7 @@ void vb_hca_destroy(struct vb_hca *h)
 		if (h->qp[i])
 			vb_qp_destroy(h->qp[i]);
 	}
+	vb_sr_pool_free(h);
 	vb_key_table_free(h);
 	destroy_rest(h);
 	vb_free(h, h->qp);

@@ -33,6 +33,7 @@ struct vb_limits {
 	uint32_t qp, cq, srq, mr, pd; /* objects */
 	uint32_t qp_wr, srq_wr, cqe;  /* entries of a queue */
 	uint32_t sge, sge_rd, inline_bytes;
+	uint32_t ooo_pkts;  /* kept out of order by selective repeat, all QPs; at most 65535 */
 	uint32_t rd_atomic; /* per QP, both directions; at most 128 */
 	uint64_t mr_size, msg_size;
 };

@@ -240,6 +240,8 @@ struct vb_transport_ops {
 				vb_time now);
 };
 
+struct vb_sr; /* core/recover/selective.h */
+
 struct vb_qp {
 	struct vb_hca *hca;
 	struct vb_pd *pd;
@@ -263,14 +265,24 @@ struct vb_qp {
 	struct vb_requester req;
 	struct vb_responder resp;
 	struct vb_rto rto;
+	struct vb_sr *sr;        /* selective repeat; NULL: not offered */
 	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 	vb_time timer[VB_TIMER_CNT];
 	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
 	uint32_t heap_pos; /* 0: not in it */
 };
 
+/* Packets that selective repeat keeps out of order, for all QPs. */
+struct vb_sr_pool {
+	uint8_t *mem; /* NULL: no QP has needed it yet */
+	size_t stride;
+	uint32_t cnt, free_cnt;
+	uint16_t *free;
+};
+
 struct vb_hca {
 	struct vb_hca_config cfg;
+	struct vb_sr_pool sr_pool;
 	struct vb_rto_rules rules; /* cfg.recovery is only how they began */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */

@@ -2,6 +2,7 @@
 /* Queue pairs: their numbers, creation, destruction and posting of receives. IBA 10.2.3, 10.2.4 */
 #include "core/priv.h"
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 #include <string.h>
@@ -197,6 +198,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 		vb_peer_wake(qp->hca, qp->peer); /* its turn there is another's now */
 	vb_peer_put(qp->hca, qp->peer);
 	qp->peer = NULL;
+	vb_sr_end(qp);
 	qp->req = (struct vb_requester){0};
 	vb_free(qp->hca, qp->resp.res);
 	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};

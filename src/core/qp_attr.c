@@ -5,6 +5,7 @@
  */
 #include "core/priv.h"
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 
@@ -159,6 +160,8 @@ static void enter_rtr(struct vb_qp *qp)
 	qp->piece_pkts = read_piece(qp);
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.skip = false;
+	if (qp->type == VB_QPT_RC && qp->hca->rules.set.selective_repeat_forced_en)
+		vb_sr_offer(qp);
 }
 
 static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)

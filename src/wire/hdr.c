@@ -3,7 +3,8 @@
  * BTH and extension headers to and from bytes. Which extension headers a packet has is a column of
  * the opcode table; the order in which they stand is the order of the statements here.
  *
- * Reserved fields are written as zero and not looked at. IBA 9.2, 9.3; facts B.2
+ * Reserved fields are written as zero and not looked at, but for the selective bit. IBA 9.2, 9.3;
+ * facts B.2
  */
 #include "wire/hdr.h"
 
@@ -19,6 +20,7 @@
 #define BTH_FECN 0x80
 #define BTH_BECN 0x40
 #define BTH_ACKREQ 0x80
+#define BTH_SELECTIVE 0x40
 
 #define CNP_RESERVED_LEN 16
 
@@ -44,6 +46,7 @@ static void parse_bth(struct vb_hdr *h, const uint8_t *p)
 	h->becn = p[4] & BTH_BECN;
 	h->dqpn = be24_get(p + 5);
 	h->ack_req = p[8] & BTH_ACKREQ;
+	h->selective = p[8] & BTH_SELECTIVE;
 	h->psn = vb_psn(be24_get(p + 9));
 }
 
@@ -92,6 +95,12 @@ static void parse_ext(struct vb_hdr *h, uint32_t ext, const uint8_t *p)
 		h->inv_rkey = be32_get(p);
 }
 
+/* An ACK has no payload, but that of a peer with selective repeat may have a report. */
+static bool may_report(const struct vb_hdr *h, size_t padded)
+{
+	return h->selective && (h->opcode & VB_OP_MASK) == VB_OP_ACK && padded <= VB_REPORT_MAX;
+}
+
 enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail, size_t len)
 {
 	size_t there = avail < len ? avail : len;
@@ -114,7 +123,7 @@ enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail,
 
 	if (padded % 4 != 0 || h->pad > padded)
 		return VB_VERDICT_PAD;
-	if (padded != 0 && !(op->flags & VB_OP_PAYLOAD))
+	if (padded != 0 && !(op->flags & VB_OP_PAYLOAD) && !may_report(h, padded))
 		return VB_VERDICT_PAD;
 	parse_ext(h, op->ext, buf + VB_BTH_LEN);
 	return VB_VERDICT_OK;
@@ -128,7 +137,7 @@ static void emit_bth(const struct vb_hdr *h, uint8_t *p)
 	be16_put(p + 2, h->pkey);
 	p[4] = (uint8_t)((h->fecn ? BTH_FECN : 0) | (h->becn ? BTH_BECN : 0));
 	be24_put(p + 5, h->dqpn);
-	p[8] = h->ack_req ? BTH_ACKREQ : 0;
+	p[8] = (uint8_t)((h->ack_req ? BTH_ACKREQ : 0) | (h->selective ? BTH_SELECTIVE : 0));
 	be24_put(p + 9, h->psn.v);
 }
 

@@ -19,6 +19,7 @@
 #define VB_HDR_MAX 64 /* at least BTH and the longest legal chain of extension headers */
 #define VB_ICRC_LEN 4
 #define VB_PAD_MAX 3
+#define VB_REPORT_MAX 44 /* bytes behind the AETH of an ACK with the selective bit */
 
 /* AETH syndrome, IBA 9.7.5.1.1; facts B.6. Class in bits 6:5, value in bits 4:0. */
 #define VB_SYNDROME_CLASS 0xe0
@@ -54,6 +55,7 @@ struct vb_hdr {
 	uint8_t opcode;
 	uint8_t pad; /* pad bytes behind the payload, 0...3 */
 	bool solicited, migrated, ack_req, fecn, becn;
+	bool selective; /* a reserved bit of byte 8; what for: core/recover/selective.h */
 	uint16_t pkey;
 	uint32_t dqpn; /* 24 bits */
 	struct vb_psn psn;

@@ -149,6 +149,9 @@ void world_open(struct world *w)
 
 	memset(w, 0, offsetof(struct world, arena));
 	cfg.limits.qp = cfg.limits.cq = cfg.limits.srq = cfg.limits.mr = cfg.limits.pd = 32;
+	cfg.limits.ooo_pkts = 8; /* few enough to run out */
+	cfg.recovery = vb_recovery_default;
+	cfg.recovery.roce_tx_window_en = cfg.recovery.selective_repeat_forced_en = true;
 	cfg.port[1].active_mtu = VB_MTU_4096;
 	cfg.port[1].pkey[0] = VB_PKEY_DEFAULT;
 	require(vb_hca_create(&w->hca, &cfg, 0) == 0);

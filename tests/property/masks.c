@@ -29,10 +29,11 @@ static const struct exchange {
 enum fault { LOSE, DOUBLE, DELAY, FAULT_CNT };
 
 static uint64_t exchange_run(const struct exchange *x, uint64_t seed, enum fault fault,
-			     uint64_t mask)
+			     uint64_t mask, bool selective)
 {
 	struct world w = {.seed = seed, .rng = vb_rng_stream(seed, "masks", 0), .timeout_exp = 10};
-	struct world_config cfg = {.host_cnt = 2, .cq_cnt = 1};
+	struct world_config cfg = {
+	    .host_cnt = 2, .cq_cnt = 1, .recovery.selective_repeat_forced_en = selective};
 	struct rc_params p = {.depth_min = 4, .depth_max = 4, .rnr_retry = 7};
 
 	w.net.rng = vb_rng_stream(seed, "net", 0);
@@ -75,6 +76,7 @@ uint64_t masks_run_all(void)
 		for (enum fault f = 0; f < FAULT_CNT; f++)
 			/* All eight lost may be all eight attempts of a QP, which then gives up. */
 			for (uint64_t mask = 0; mask < (1u << PACKETS) - 1; mask++)
-				completions += exchange_run(&exchanges[i], i, f, mask);
+				completions += exchange_run(&exchanges[i], i, f, mask, false) +
+					       exchange_run(&exchanges[i], i, f, mask, true);
 	return completions;
 }

@@ -90,6 +90,7 @@ static void rc_world(struct world *w)
 	    .event_driven = rng_chance(r, 40),
 	    .peer_window_bytes = pick(r, window, 4),
 	    .read_piece_bytes = pick(r, piece, 3),
+	    .any_recovery = rng_chance(r, 60),
 	};
 	struct rc_params p = {
 	    .bidirectional = rng_chance(r, 70),

@@ -83,12 +83,15 @@ static void host_open(struct world *w, uint32_t idx, const struct world_config *
 	    .port[1] = {.active_mtu = VB_MTU_4096, .pkey = {VB_PKEY_DEFAULT}},
 	    .peer_window_bytes = cfg->peer_window_bytes,
 	    .read_piece_bytes = cfg->read_piece_bytes,
+	    .recovery = cfg->any_recovery ? random_recovery(&w->settings_rng) : cfg->recovery,
 	    .trace = {.mask = w->verbose ? UINT64_MAX : 0, .emit = print_event, .node = idx},
 	    .alloc = host_alloc,
 	    .free = host_free,
 	    .alloc_ctx = h,
 	};
 
+	/* So few that they run out at times. */
+	c.limits.ooo_pkts = cfg->any_recovery ? vb_rng_below(&w->settings_rng, 100) : 64;
 	h->w = w;
 	h->idx = idx;
 	CHECK(w, vb_hca_create(&h->hca, &c, w->now) == 0);
@@ -109,6 +112,8 @@ static void host_open(struct world *w, uint32_t idx, const struct world_config *
 void world_open(struct world *w, const struct world_config *cfg)
 {
 	w->host_cnt = cfg->host_cnt;
+	w->any_recovery = cfg->any_recovery;
+	w->settings_rng = vb_rng_stream(w->seed, "settings", 0);
 	for (uint32_t i = 0; i < w->host_cnt; i++)
 		host_open(w, i, cfg);
 }
@@ -271,6 +276,15 @@ vb_time world_next(const struct world *w)
 	return t;
 }
 
+/* Other settings, with everything under way. */
+static void settings_change(struct world *w)
+{
+	struct host *h = &w->host[vb_rng_below(&w->settings_rng, w->host_cnt)];
+	struct vb_recovery set = random_recovery(&w->settings_rng);
+
+	CHECK(w, vb_hca_set_recovery(h->hca, &set, w->now) == 0);
+}
+
 void world_step(struct world *w)
 {
 	vb_time next = world_next(w);
@@ -280,6 +294,8 @@ void world_step(struct world *w)
 		die(w, "stuck: work is left and nothing will ever happen");
 	if (next > w->now)
 		w->now = next;
+	if (w->any_recovery && vb_rng_below(&w->settings_rng, 500) == 0)
+		settings_change(w);
 	while ((p = net_take(&w->net, w->now))) {
 		struct vb_rx rx = {p->bytes, p->len, p->len, &p->path};
 		struct host *h = &w->host[p->dst];

@@ -75,6 +75,8 @@ struct world {
 	struct pool *pool[SIDES_MAX + NET_HOSTS_MAX];
 	vb_dur recv_gap; /* how late receive buffers are posted, at most */
 	uint8_t timeout_exp;
+	bool any_recovery;
+	struct vb_rng settings_rng;
 	uint64_t completions;
 	/* Judges a completion; @recv names the receive buffer it returns, or is NULL. */
 	void (*on_wc)(struct world *w, struct side *s, const struct vb_wc *wc, struct pool *pool,
@@ -101,6 +103,8 @@ struct world_config {
 	uint32_t host_cnt, cq_cnt;
 	bool srq, event_driven;
 	uint32_t peer_window_bytes, read_piece_bytes;
+	struct vb_recovery recovery;
+	bool any_recovery; /* random settings, for each host others, that change meanwhile */
 };
 
 _Noreturn void die(const struct world *w, const char *fmt, ...)
@@ -144,6 +148,9 @@ static inline uint8_t *slot_at(const struct mem *m, uint32_t slot)
 {
 	return m->base + (size_t)slot * SLOT_BYTES;
 }
+
+/* settings.c */
+struct vb_recovery random_recovery(struct vb_rng *r);
 
 void pool_open(struct pool *p, struct host *host, uint32_t cnt);
 /* Takes buffer @i back, which holds a received message. */

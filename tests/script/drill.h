@@ -123,6 +123,8 @@ void objects_destroy_qp(struct drill *d, struct args *args);
 
 /* recovery.c */
 void recovery_set(struct drill *d, struct args *args);
+/* The bytes of "EXTENT OFFSET:COUNT ...", a selective repeat report. */
+const uint8_t *recovery_report(struct drill *d, const char *text, uint32_t *len);
 
 /* work.c: lines that post work and look at what became of it. */
 void work_post_send(struct drill *d, struct args *args);

@@ -156,10 +156,15 @@ static void take_syndrome(struct drill *d, struct spec *s, struct args *args)
 /* "pay=1024" or "pay=1024@L+0" */
 static void take_payload(struct drill *d, struct spec *s, struct args *args)
 {
-	const char *text = args_value(args, "pay");
+	const char *text = args_value(args, "report");
 	char len[32];
 	size_t n;
 
+	if (text != NULL) {
+		s->given |= GIVEN_CONTENT;
+		s->payload = recovery_report(d, text, &s->payload_len);
+	}
+	text = args_value(args, "pay");
 	if (text == NULL)
 		return;
 	n = strcspn(text, "@");
@@ -188,6 +193,7 @@ static void spec_read(struct drill *d, struct args *args, struct spec *s, bool i
 	s->hdr.ack_req = args_flag(args, "ackreq");
 	s->hdr.becn = args_flag(args, "becn");
 	s->hdr.fecn = args_flag(args, "fecn");
+	s->hdr.selective = args_flag(args, "sel");
 	s->hdr.pkey = (uint16_t)world_arg(d, args, "pkey", s->hdr.pkey);
 	s->hdr.dqpn = (uint32_t)world_arg(d, args, "dqpn", inbound ? s->qp->qpn : s->qp->peer_qpn);
 	take32(d, s, args, "psn", GIVEN_PSN, &psn);
@@ -240,10 +246,11 @@ void packet_print(const struct sent *s, char *out, size_t size)
 	char ext[512];
 
 	print_extended(h, ext, sizeof ext);
-	snprintf(out, size, "%s psn=%u%s%s%s%s%s pay=%u  (at %llu ns, dqpn=%#x pkey=%#x)",
+	snprintf(out, size, "%s psn=%u%s%s%s%s%s%s pay=%u  (at %llu ns, dqpn=%#x pkey=%#x)",
 		 vb_hdr_opcode(h)->name, h->psn.v, h->ack_req ? " ackreq" : "",
-		 h->solicited ? " se" : "", h->becn ? " becn" : "", h->fecn ? " fecn" : "", ext,
-		 s->payload_len, (unsigned long long)s->time, h->dqpn, h->pkey);
+		 h->solicited ? " se" : "", h->becn ? " becn" : "", h->fecn ? " fecn" : "",
+		 h->selective ? " sel" : "", ext, s->payload_len, (unsigned long long)s->time,
+		 h->dqpn, h->pkey);
 }
 
 static void differ(struct drill *d, const struct sent *got, const char *field,
@@ -322,6 +329,8 @@ static void compare(struct drill *d, const struct spec *want, const struct sent 
 		differ(d, got, "becn", w->becn, g->becn);
 	if (w->fecn != g->fecn)
 		differ(d, got, "fecn", w->fecn, g->fecn);
+	if (w->selective != g->selective)
+		differ(d, got, "sel", w->selective, g->selective);
 	if (w->pkey != g->pkey)
 		differ(d, got, "pkey", w->pkey, g->pkey);
 	if (w->dqpn != g->dqpn)

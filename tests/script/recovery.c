@@ -2,6 +2,8 @@
 /* The "recovery" statement: the adapter's recovery settings, before its first QP or later. */
 #include "drill.h"
 
+#include "wire/be.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,4 +80,22 @@ void recovery_set(struct drill *d, struct args *args)
 	profile(d, args, &set);
 	world_create(d);
 	work_result(d, args, vb_hca_set_recovery(d->hca, &set, d->now));
+}
+
+const uint8_t *recovery_report(struct drill *d, const char *text, uint32_t *len)
+{
+	static uint8_t bytes[256];
+	char *end;
+
+	be32_put(bytes, (uint32_t)strtoul(text, &end, 0));
+	for (*len = 4; *end == ' ' && *len + 4 <= sizeof bytes; *len += 4) {
+		uint32_t off = (uint32_t)strtoul(end, &end, 0);
+
+		if (*end != ':')
+			break;
+		be32_put(bytes + *len, off << 16 | (uint32_t)strtoul(end + 1, &end, 0));
+	}
+	if (*end != '\0')
+		drill_fail(d, "\"%s\" is no report", text);
+	return bytes;
 }

@@ -216,21 +216,24 @@ static void keep_sent(struct drill *d, const struct vb_tx *tx)
 	if (d->sent_tail == SENT_MAX)
 		drill_fail(d, "more than %d packets were sent", SENT_MAX);
 	d->sent_tail++;
-	*s = (struct sent){.time = d->now, .path = *tx->path, .payload_len = tx->payload_len};
+	*s = (struct sent){.time = d->now, .path = *tx->path};
 	enum vb_verdict v = vb_hdr_parse(&s->hdr, tx->hdr, tx->hdr_len, len);
 
 	if (v != VB_VERDICT_OK)
 		drill_fail(d, "sent a packet that is %s", vb_verdict_name(v));
-	s->payload = malloc(tx->payload_len + 1);
+	at = tx->hdr_len - vb_hdr_opcode(&s->hdr)->hdr_len; /* a report */
+	s->payload_len = at + tx->payload_len;
+	s->payload = malloc(s->payload_len + 1);
 	if (s->payload == NULL)
 		drill_fail(d, "no memory");
+	memcpy(s->payload, tx->hdr + tx->hdr_len - at, at);
 	for (unsigned i = 0; i < tx->seg_cnt; i++) {
-		if (tx->seg[i].len > tx->payload_len - at)
+		if (tx->seg[i].len > s->payload_len - at)
 			drill_fail(d, "the segments of a packet are longer than its payload");
 		memcpy(s->payload + at, tx->seg[i].p, tx->seg[i].len);
 		at += tx->seg[i].len;
 	}
-	if (at != tx->payload_len)
+	if (at != s->payload_len)
 		drill_fail(d, "the segments of a packet are shorter than its payload");
 }
 

@@ -33,18 +33,19 @@ static void hdr_emit__one_bit_per_flag(void **state)
 	static const struct {
 		unsigned at;
 		uint8_t bit;
-	} place[] = {{1, 0x80}, {1, 0x40}, {4, 0x80}, {4, 0x40}, {8, 0x80}};
+	} place[] = {{1, 0x80}, {1, 0x40}, {4, 0x80}, {4, 0x40}, {8, 0x80}, {8, 0x40}};
 	uint8_t zero[VB_HDR_MAX], buf[VB_HDR_MAX];
 
 	(void)state;
 	vb_hdr_emit(&(struct vb_hdr){.opcode = 0x04}, zero);
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		struct vb_hdr h = {.opcode = 0x04,
 				   .solicited = i == 0,
 				   .migrated = i == 1,
 				   .fecn = i == 2,
 				   .becn = i == 3,
-				   .ack_req = i == 4};
+				   .ack_req = i == 4,
+				   .selective = i == 5};
 
 		assert_int_equal(vb_hdr_emit(&h, buf), 12);
 		buf[place[i].at] ^= place[i].bit;
@@ -171,6 +172,25 @@ static void hdr_parse__refuses_unknown_opcodes_and_versions(void **state)
 	}
 }
 
+/* What may stand behind an ACK of a peer with selective repeat, and behind nothing else. */
+static void hdr_parse__report_behind_ack(void **state)
+{
+	uint8_t buf[256] = {0x11};
+	struct vb_hdr h;
+
+	(void)state;
+	buf[8] = 0x40;
+	assert_int_equal(vb_hdr_parse(&h, buf, sizeof buf, 16 + VB_REPORT_MAX), VB_VERDICT_OK);
+	assert_true(h.selective);
+	assert_int_equal(vb_hdr_parse(&h, buf, sizeof buf, 16 + VB_REPORT_MAX + 4), VB_VERDICT_PAD);
+	assert_int_equal(vb_hdr_parse(&h, buf, sizeof buf, 16 + 3), VB_VERDICT_PAD);
+	buf[8] = 0;
+	assert_int_equal(vb_hdr_parse(&h, buf, sizeof buf, 16 + 8), VB_VERDICT_PAD);
+	buf[0] = 0x12; /* an atomic ACK */
+	buf[8] = 0x40;
+	assert_int_equal(vb_hdr_parse(&h, buf, sizeof buf, 24 + 8), VB_VERDICT_PAD);
+}
+
 static void hdr_parse__pad_and_payload_must_fit(void **state)
 {
 	uint8_t buf[64];
@@ -217,6 +237,7 @@ static void random_hdr(struct vb_rng *r, uint8_t opcode, struct vb_hdr *h)
 			     .ack_req = bits & 4,
 			     .fecn = bits & 8,
 			     .becn = bits & 16,
+			     .selective = bits & 128,
 			     .pkey = (uint16_t)(bits >> 16),
 			     .dqpn = vb_rng_below(r, 1u << 24),
 			     .psn = vb_psn((uint32_t)vb_rng_next(r))};
@@ -262,6 +283,7 @@ static void assert_hdr_equal(const struct vb_hdr *a, const struct vb_hdr *b)
 	assert_int_equal(a->ack_req, b->ack_req);
 	assert_int_equal(a->fecn, b->fecn);
 	assert_int_equal(a->becn, b->becn);
+	assert_int_equal(a->selective, b->selective);
 	assert_int_equal(a->pkey, b->pkey);
 	assert_int_equal(a->dqpn, b->dqpn);
 	assert_int_equal(a->psn.v, b->psn.v);
@@ -343,6 +365,7 @@ int main(void)
 	    cmocka_unit_test(hdr_parse__refuses_every_truncation),
 	    cmocka_unit_test(hdr_parse__refuses_unknown_opcodes_and_versions),
 	    cmocka_unit_test(hdr_parse__pad_and_payload_must_fit),
+	    cmocka_unit_test(hdr_parse__report_behind_ack),
 	    cmocka_unit_test(hdr_parse__payload_may_be_absent),
 	    cmocka_unit_test(hdr__random_round_trip),
 	    cmocka_unit_test(hdr__captured_packets_round_trip),

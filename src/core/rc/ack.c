@@ -5,6 +5,7 @@
  * answers that come before them. IBA 9.7.5, 9.7.7; facts B.6
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 /* Receive WQEs by credit code 0x00...0x1e. IBA table 48 */
 static const uint16_t credit_wqes[31] = {
@@ -58,7 +59,10 @@ static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 		tx->path = with_ack_dscp(qp);
 	hdr.aeth.syndrome = syndrome;
 	hdr.aeth.msn = msn & VB_PSN_MASK;
+	hdr.selective = qp->sr && qp->sr->speaks;
 	vb_tx_finish(tx, &hdr);
+	if (syndrome == VB_NAK_PSN_SEQ && vb_sr_misses(qp))
+		vb_sr_emit_report(qp, tx);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, 0, 0);
 	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_ACK)
 		vb_qp_trace(qp, VB_TRACE_NAK_SENT, now, syndrome, psn.v, msn, 0);
@@ -140,6 +144,9 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 		if (r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first))) {
 			if (!emit_response(qp, r, b, now))
 				on_lost_memory(qp, r, now);
+		} else if (resp->ack_due && !r && !resp->nak_sent && vb_sr_misses(qp)) {
+			resp->ack_due = resp->nak_due = false;
+			emit_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);
 		} else if (resp->ack_due) {
 			resp->ack_due = false;
 			if (r)

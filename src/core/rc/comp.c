@@ -6,6 +6,7 @@
  * were sent and are not yet acknowledged. IBA 9.7.5, 9.7.6, 9.9.2
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 #include <string.h>
@@ -124,10 +125,14 @@ static enum vb_wc_status status_of_nak(uint8_t syndrome)
 	}
 }
 
-static void on_nak(struct vb_qp *qp, uint8_t syndrome, vb_time now)
+static void on_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx, vb_time now)
 {
+	uint8_t syndrome = hdr->aeth.syndrome;
+
 	if (syndrome == VB_NAK_PSN_SEQ) {
 		vb_qp_count(qp, VB_COUNTER_packet_seq_err);
+		if (vb_sr_take_report(qp, hdr, rx, now))
+			return;
 		if (!vb_psn_eq(qp->req.psn_nxt, qp->req.psn_una))
 			vb_req_retry(qp, now, VB_REWIND_NAK);
 		return;
@@ -140,7 +145,8 @@ static void on_nak(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 }
 
 /* A NAK names the PSN that was expected: everything before it has arrived. IBA 9.7.5.2.1 */
-static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now)
+static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
 {
 	struct vb_psn una = qp->req.psn_una;
 	uint8_t syndrome = hdr->aeth.syndrome;
@@ -165,7 +171,7 @@ static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, vb_t
 	if ((syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR)
 		on_rnr_nak(qp, syndrome, now);
 	else
-		on_nak(qp, syndrome, now);
+		on_nak(qp, hdr, rx, now);
 	return VB_VERDICT_OK;
 }
 
@@ -291,7 +297,9 @@ enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 	}
 	switch (op) {
 	case VB_OP_ACK:
-		return class == VB_SYNDROME_ACK ? recv_ack(qp, hdr, now) : recv_nak(qp, hdr, now);
+		vb_sr_on_ack(qp, hdr);
+		return class == VB_SYNDROME_ACK ? recv_ack(qp, hdr, now)
+						: recv_nak(qp, hdr, rx, now);
 	case VB_OP_ATOMIC_ACK:
 		return recv_atomic_ack(qp, hdr, now);
 	default:

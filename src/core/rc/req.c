@@ -5,6 +5,7 @@
  * is. Going back is moving psn_nxt to psn_una. IBA 9.7.2, 9.7.3, 10.8.3
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 
@@ -65,6 +66,7 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 	const struct vb_requester *req = &qp->req;
 	bool starts = vb_psn_eq(req->psn_nxt, w->first);
 	uint32_t pkts = vb_req_emit_pkts(qp, w, req->psn_nxt);
+	uint32_t span = vb_psn_span(req->psn_una, req->psn_nxt);
 
 	/* SQD finishes the message under way and starts none. IBA 10.3.1.5 */
 	if (qp->state == VB_QPS_SQD && starts && vb_psn_eq(req->psn_nxt, req->psn_max))
@@ -78,7 +80,7 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 		return VB_BLOCK_RD_ATOMIC;
 	if (starts && credit_is_short(qp, w))
 		return VB_BLOCK_CREDIT;
-	if (vb_psn_span(req->psn_una, req->psn_nxt) + pkts > VB_PSN_HALF)
+	if (span + pkts > VB_PSN_HALF || vb_sr_is_full(qp, span, pkts))
 		return VB_BLOCK_PSN_WINDOW;
 	if (vb_window_is_full(&req->window, req->psn_una, req->psn_nxt, pkts))
 		return VB_BLOCK_TX_WINDOW;
@@ -240,6 +242,14 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 	return true;
 }
 
+static void take_room(uint64_t *room, const struct vb_tx *tx)
+{
+	uint32_t len = vb_tx_wire_len(tx);
+
+	if (*room <= UINT32_MAX)
+		*room -= len < *room ? len : *room;
+}
+
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	struct vb_sq *sq = &qp->sq;
@@ -250,6 +260,19 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
+		if (vb_sr_is_due(qp)) {
+			if (room_is_short(qp, NULL, &room, now))
+				return false;
+			if (!vb_tx_may_emit(qp, b, stop))
+				return true;
+
+			uint32_t cnt = b->cnt;
+
+			vb_sr_resend(qp, b, now);
+			if (b->cnt > cnt)
+				take_room(&room, &b->pkt[b->cnt - 1]);
+			continue;
+		}
 		if (sq->nxt == sq->tail) {
 			qp->req.block = VB_BLOCK_EMPTY;
 			return false;
@@ -279,10 +302,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		if (!req_send(qp, w, b, now))
 			continue;
 
-		uint32_t len = vb_tx_wire_len(&b->pkt[b->cnt - 1]);
-
-		if (room <= UINT32_MAX)
-			room -= len < room ? len : room;
+		take_room(&room, &b->pkt[b->cnt - 1]);
 		req_sent(qp, now);
 	}
 	return false;

@@ -5,6 +5,7 @@
  * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 
@@ -157,6 +158,7 @@ int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bo
 	/* The last packet always asks; within a message enough ask to keep the window moving. */
 	hdr.ack_req = qp->ops->is_acked &&
 		      (ask || last || vb_swqe_wants_response(w) || (k + 1) % qp->ack_every == 0);
+	hdr.selective = vb_sr_announces(qp);
 	hdr.solicited = last && (w->flags & VB_SEND_SOLICITED) && vb_swqe_takes_recv(w);
 	emit_ext(qp, w, k, pkts, &hdr);
 	vb_tx_finish(tx, &hdr);

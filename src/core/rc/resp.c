@@ -5,6 +5,7 @@
  * answer. IBA 9.7.4, 9.9.3
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 #include <string.h>
@@ -196,12 +197,14 @@ static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_t
 }
 
 /* Beyond the expected PSN: one NAK, then silence until the expected one arrives. IBA 9.7.4.2 */
-static enum vb_verdict on_gap(struct vb_qp *qp)
+static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx)
 {
 	struct vb_responder *resp = &qp->resp;
 
 	vb_qp_count(qp, VB_COUNTER_out_of_sequence);
 	if (!resp->nak_sent) {
+		if (qp->sr && qp->sr->speaks)
+			return vb_sr_keep(qp, hdr, rx);
 		resp->nak_sent = true;
 		resp->nak_due = true;
 		resp->nak_syndrome = VB_NAK_PSN_SEQ;
@@ -210,20 +213,16 @@ static enum vb_verdict on_gap(struct vb_qp *qp)
 	return VB_VERDICT_PSN;
 }
 
-enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-			     vb_time now)
+/* A request with the expected PSN. */
+static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 	uint16_t flags = vb_hdr_opcode(hdr)->flags;
-	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
 	enum vb_verdict verdict;
 	uint8_t syndrome;
 
-	if (ahead > 0)
-		return on_gap(qp);
-	if (ahead < 0)
-		return vb_resp_duplicate(qp, hdr);
-	/* The awaited one: a NAK still due for it has lost its cause. */
+	/* A NAK still due for it has lost its cause. */
 	resp->nak_sent = false;
 	resp->nak_due = false;
 	if (flags & (VB_OP_READ | VB_OP_ATOMIC)) {
@@ -250,5 +249,50 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 	/* A completion above may have overrun the CQ and with it ended the QP. */
 	if (verdict != VB_VERDICT_OK && qp->state != VB_QPS_ERR)
 		refuse(qp, verdict, syndrome, now);
+	return verdict;
+}
+
+/* With selective repeat: goes on behind @psn with what was kept, and acknowledges that at once. */
+static void go_on(struct vb_qp *qp, struct vb_psn psn, bool was_due, vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+	bool went_on = false;
+	struct vb_hdr hdr;
+	struct vb_rx rx;
+
+	vb_sr_advance(qp, psn);
+	while (vb_sr_next(qp, &hdr, &rx)) {
+		enum vb_verdict verdict = in_order(qp, &hdr, &rx, now);
+
+		vb_sr_release(qp, hdr.psn);
+		if (verdict != VB_VERDICT_OK)
+			return;
+		vb_sr_advance(qp, hdr.psn);
+		went_on = true;
+	}
+	if (qp->state == VB_QPS_ERR || !(went_on || (was_due && vb_sr_misses(qp))))
+		return;
+	resp->ack_due = true;
+	resp->ack_psn = vb_psn_prev(resp->epsn);
+	vb_sched_activate(qp);
+}
+
+enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			     vb_time now)
+{
+	struct vb_responder *resp = &qp->resp;
+	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
+	bool was_due = resp->nak_due;
+	enum vb_verdict verdict;
+
+	if (qp->sr && hdr->selective)
+		qp->sr->speaks = true;
+	if (ahead > 0)
+		return on_gap(qp, hdr, rx);
+	if (ahead < 0)
+		return vb_resp_duplicate(qp, hdr);
+	verdict = in_order(qp, hdr, rx, now);
+	if (verdict == VB_VERDICT_OK && qp->sr)
+		go_on(qp, hdr->psn, was_due, now);
 	return verdict;
 }

@@ -5,6 +5,7 @@
  * moving psn_nxt to psn_una. IBA 9.7.6.1.3, 9.7.5.2.1
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 static void trace_move(struct vb_qp *qp, enum vb_rto_move move, uint8_t from_exp, vb_time now)
 {
@@ -75,6 +76,7 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 
 	if (why != VB_REWIND_RNR)
 		slow_restart(qp, now);
+	vb_sr_forget(qp);
 	req->window.asked = req->psn_una;
 
 	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);
@@ -166,6 +168,7 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		   from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;
 	req->recovering = false;
+	vb_sr_on_progress(qp, req->psn_una);
 	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
 		/* What was about to be resent arrived after all. */
 		req->psn_nxt = req->psn_una;

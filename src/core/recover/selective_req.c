@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Selective repeat at the requester: the account of what the peer misses. Holes stand in PSN order.
+ * A hole that was filled by sending again is lost once more when something that was sent after it
+ * has arrived and it is still missing. See selective.h.
+ */
+#include "core/rc/rc.h"
+#include "core/recover/selective.h"
+#include "wire/be.h"
+
+#include <string.h>
+
+#define AETH_END (VB_BTH_LEN + 4u)
+
+void vb_sr_forget(struct vb_qp *qp)
+{
+	if (qp->sr)
+		qp->sr->hole_cnt = qp->sr->due_cnt = 0;
+}
+
+/* The WQE of an unacknowledged PSN; searched from where the last one was found. */
+static struct vb_swqe *wqe_of(struct vb_qp *qp, struct vb_psn psn)
+{
+	const struct vb_sq *sq = &qp->sq;
+	uint32_t *idx = &qp->sr->wqe;
+
+	if (*idx - sq->head >= sq->tail - sq->head || vb_psn_before(psn, vb_sq_at(sq, *idx)->first))
+		*idx = sq->head;
+	for (; *idx != sq->tail; ++*idx) {
+		struct vb_swqe *w = vb_sq_at(sq, *idx);
+
+		if (w->pkts && vb_psn_span(w->first, psn) < w->pkts)
+			return w;
+	}
+	return NULL;
+}
+
+/* Whether a request packet starts at @psn: within a READ most PSNs are those of its responses. */
+static bool is_request(struct vb_qp *qp, struct vb_psn psn)
+{
+	const struct vb_swqe *w = wqe_of(qp, psn);
+
+	if (!w || w->opcode != VB_WR_RDMA_READ)
+		return w;
+
+	uint32_t k = vb_psn_span(w->first, psn);
+
+	return k == 0 || (qp->piece_pkts && k % qp->piece_pkts == 0);
+}
+
+/* What the report says is missing, in the form that all checks have passed. */
+struct report {
+	const uint8_t *run;
+	uint32_t run_cnt;
+	struct vb_psn epsn, high; /* one past the highest that arrived */
+};
+
+static bool report_parse(const struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			 struct report *rep)
+{
+	uint32_t end = 0, extent;
+
+	if (rx->avail < rx->len || rx->len < AETH_END + 8 || hdr->pad)
+		return false;
+	rep->run = rx->pkt + AETH_END + 4;
+	rep->run_cnt = (rx->len - AETH_END) / 4 - 1;
+	extent = be32_get(rx->pkt + AETH_END);
+	if (extent > VB_SR_WINDOW)
+		return false;
+	for (uint32_t i = 0; i < rep->run_cnt; i++) {
+		uint32_t run = be32_get(rep->run + 4 * i), off = run >> 16, cnt = run & 0xffff;
+
+		if (cnt == 0 || (i == 0 ? off != 0 : off <= end) || off + cnt > extent)
+			return false;
+		end = off + cnt;
+	}
+	rep->epsn = hdr->psn;
+	rep->high = vb_psn_add(hdr->psn, extent);
+	/* Nobody can have seen what was never sent. */
+	return !vb_psn_before(qp->req.psn_max, rep->high);
+}
+
+/* The hole at @psn, with what is known of it from @old. True when it has to be sent (again). */
+static bool hole_make(struct vb_sr_hole *hole, const struct vb_sr_hole *old, struct vb_psn psn,
+		      struct vb_psn high)
+{
+	*hole = (struct vb_sr_hole){.psn = psn};
+	if (!old || !old->resent)
+		return !old;
+	/* Not before something that was sent behind it has overtaken it. */
+	hole->resent = !vb_psn_before(old->stamp, high);
+	hole->stamp = old->stamp;
+	return !hole->resent;
+}
+
+/* Replaces the account by what @rep says. *una_new: the oldest was not known yet. True: there is
+ * something to send (again). */
+static bool account(struct vb_qp *qp, const struct report *rep, bool *una_new)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_sr_hole fresh[VB_SR_HOLES];
+	uint32_t cnt = 0, old = 0;
+	bool due = false;
+
+	sr->due_cnt = 0;
+	for (uint32_t i = 0; i < rep->run_cnt; i++) {
+		uint32_t run = be32_get(rep->run + 4 * i);
+
+		for (uint32_t k = 0; k < (run & 0xffff) && cnt < VB_SR_HOLES; k++) {
+			struct vb_psn psn = vb_psn_add(rep->epsn, (run >> 16) + k);
+
+			/* From psn_nxt on everything is about to be sent anyway. */
+			if (!vb_psn_before(psn, qp->req.psn_nxt))
+				break;
+			if (!is_request(qp, psn))
+				continue;
+			while (old < sr->hole_cnt && vb_psn_before(sr->hole[old].psn, psn))
+				old++;
+
+			bool known = old < sr->hole_cnt && vb_psn_eq(sr->hole[old].psn, psn);
+
+			due |=
+			    hole_make(&fresh[cnt], known ? &sr->hole[old] : NULL, psn, rep->high);
+			*una_new |= cnt == 0 && !known;
+			sr->due_cnt += !fresh[cnt].resent;
+			cnt++;
+		}
+	}
+	memcpy(sr->hole, fresh, cnt * sizeof fresh[0]);
+	sr->hole_cnt = cnt;
+	return due;
+}
+
+bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+		       vb_time now)
+{
+	struct report rep;
+	bool una_new = false;
+
+	if (!qp->sr || qp->sr->peer != VB_SR_AGREED || !report_parse(qp, hdr, rx, &rep))
+		return false;
+	if (qp->req.state != VB_REQ_ACTIVE || !account(qp, &rep, &una_new))
+		return true;
+	vb_qp_trace(qp, VB_TRACE_MISSING, now, rep.epsn.v, rep.high.v, qp->sr->hole_cnt,
+		    qp->sr->due_cnt);
+	/* A new wait begins with the first report of a gap and with no later one: should nothing
+	 * come of it, the timer fires. */
+	if (una_new)
+		vb_req_arm(qp, now);
+	vb_sched_activate(qp);
+	return true;
+}
+
+void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+	uint32_t i = 0;
+
+	while (i < sr->hole_cnt && sr->hole[i].resent)
+		i++;
+	assert(i < sr->hole_cnt);
+
+	struct vb_sr_hole *hole = &sr->hole[i];
+	struct vb_swqe *w =
+	    vb_psn_before(hole->psn, qp->req.psn_una) ? NULL : wqe_of(qp, hole->psn);
+
+	hole->resent = true;
+	hole->stamp = qp->req.psn_nxt;
+	sr->due_cnt--;
+	if (!w) /* acknowledged meanwhile */
+		return;
+	if (vb_req_emit(qp, w, hole->psn, sr->due_cnt == 0, b) < 0) {
+		/* Its memory is gone; it fails in its turn. */
+		vb_req_rewind(qp, now, VB_REWIND_NAK);
+		return;
+	}
+	vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], hole->psn.v,
+		    b->pkt[b->cnt - 1].payload_len, 1);
+}

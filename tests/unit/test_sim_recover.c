@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Recovery in the simulator against theory: what selective repeat, a lost last packet, and a timer
+ * below the round trip must come to. Virtual time and fixed seeds.
+ */
+#include "sim_net.h"
+
+#define ETH_IP_UDP_BTH_ICRC 82u /* of each packet on the cable, preamble and gap included */
+
+static void set_fault(struct net *n, uint32_t link, const char *text)
+{
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+
+	if (vb_fault_parse(text, &spec, &err))
+		fail_msg("%s: %s", text, err.text);
+	assert_int_equal(vb_sim_set_cable_fault(n->sim, link, &spec), 0);
+}
+
+static uint64_t counter(const struct net *n, uint32_t host, enum vb_counter_id id)
+{
+	return vb_sim_counters(n->sim, host)->v[id];
+}
+
+/* D-31: with selective repeat a loss costs the lost packet only: goodput is 1 - p of the cable, and
+ * hardly more is sent again than was lost. */
+static void selective_repeat__has_the_goodput_of_theory(void **state)
+{
+	static const struct {
+		const char *loss;
+		uint64_t p_ppm, pkts;
+	} t[] = {
+	    {"loss=1e-4:dir=tx", 100, 400000},
+	    {"loss=1e-3:dir=tx", 1000, 400000},
+	    {"loss=1e-2:dir=tx", 10000, 200000},
+	    {"loss=5e-2:dir=tx", 50000, 100000},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		struct vb_sim_config c = net_config();
+		struct net_link l = net_rc;
+		struct net n;
+
+		c.hca.recovery.selective_repeat_forced_en = true;
+		c.hca.port[1].active_mtu = VB_MTU_1024;
+		l.mtu = VB_MTU_1024;
+		l.timeout = 6;
+		net_pair(&n, 100, 4775, &c);
+		set_fault(&n, 0, t[i].loss);
+
+		struct net_qp q = net_connect(&n, 0, 1, &l);
+
+		net_post_write(&n, q.a, 0, 1, (uint32_t)t[i].pkts * 1024);
+		assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
+		assert_int_equal(n.wc_cnt, 1);
+		assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
+
+		uint64_t alone = t[i].pkts * (1024 + ETH_IP_UDP_BTH_ICRC) * 8 / 100;
+		uint64_t got = alone * 1000000 / n.wc_at[0];
+		uint64_t want = 1000000 - t[i].p_ppm;
+		uint64_t lost = t[i].pkts * t[i].p_ppm / 1000000;
+		uint64_t again = counter(&n, 0, VB_COUNTER_retransmitted_packets);
+
+		print_message("p = %llu ppm: goodput %llu ppm, %llu lost, %llu sent again\n",
+			      (unsigned long long)t[i].p_ppm, (unsigned long long)got,
+			      (unsigned long long)lost, (unsigned long long)again);
+		assert_in_range(got, want - want / 20, want);
+		assert_in_range(again, lost * 8 / 10, lost * 14 / 10 + 10);
+		net_close(&n);
+	}
+}
+
+/* A profile with one value, in powers of two of 4 us. */
+static struct vb_recovery one_value(uint8_t exp)
+{
+	return (struct vb_recovery){
+	    .roce_adp_retrans_en = true,
+	    .adp_retx_profile_id = 1,
+	    .profile = {.qp_total_timeout = true,
+			.range_num = 1,
+			.time_unit = VB_ADP_TIME_USEC,
+			.time_base = 4,
+			.timeout_init_low_bound = exp,
+			.timeout_range = {{0, VB_ADP_DEC_LOW_BOUND, 1, exp, 8}}},
+	};
+}
+
+/* Time of a write of 1 MB at 100 Gb/s whose last packet is lost once. */
+static vb_time tail_loss(const struct vb_recovery *set, const char *fault)
+{
+	struct vb_sim_config c = net_config();
+	struct net n;
+
+	c.hca.recovery = *set;
+	net_pair(&n, 100, 500, &c);
+	if (fault)
+		set_fault(&n, 0, fault);
+	net_write(&n, 0, 1, 1 << 20);
+	assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
+	assert_int_equal(n.wc_cnt, 1);
+	assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
+
+	vb_time at = n.wc_at[0];
+
+	net_close(&n);
+	return at;
+}
+
+/* D-32: one lost last packet costs one timer: 67 ms after 86 us with timeout 14, 16 us with a
+ * profile. */
+static void tail_loss__costs_one_timer(void **state)
+{
+	static const char *const last = "loss=1:op=RC_WRITE_LAST:nth=1";
+	struct vb_recovery fixed = {0}, tuned = one_value(2);
+	vb_time alone = tail_loss(&fixed, NULL);
+
+	(void)state;
+	/* An ACK and the propagation of 2 x 500 ns are all that is lost beside it. */
+	assert_in_range(tail_loss(&fixed, last) - alone, 67108864 - 10000, 67108864 + 2000);
+	assert_true(tail_loss(&fixed, last) / alone > 750);
+	assert_in_range(tail_loss(&tuned, last) - alone, 5000, 18000);
+	assert_true(tail_loss(&tuned, last) * 10 / alone <= 12);
+}
+
+/* D-33: a timer below the round trip sends again what was not lost. */
+static void timer_below_round_trip__wastes_the_cable(void **state)
+{
+	struct vb_recovery eager = one_value(2), fixed = {0};
+	const uint32_t bytes = 64 << 20;
+	uint64_t again[2], took[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct vb_sim_config c = net_config();
+		struct net n;
+
+		c.hca.recovery = i ? eager : fixed;
+		net_pair(&n, 100, 300000, &c); /* 0.6 ms */
+		net_write(&n, 0, 1, bytes);
+		assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
+		assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
+		again[i] = counter(&n, 0, VB_COUNTER_retransmitted_packets);
+		took[i] = n.wc_at[0];
+		assert_int_equal(counter(&n, 1, VB_COUNTER_out_of_sequence), 0);
+		net_close(&n);
+	}
+	assert_int_equal(again[0], 0);
+	print_message("sent again for nothing: %llu of %u packets; %llu us instead of %llu us\n",
+		      (unsigned long long)again[1], bytes / 4096,
+		      (unsigned long long)took[1] / 1000, (unsigned long long)took[0] / 1000);
+	assert_true(again[1] > bytes / 4096 / 20);
+	assert_true(took[1] > took[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(selective_repeat__has_the_goodput_of_theory),
+	    cmocka_unit_test(tail_loss__costs_one_timer),
+	    cmocka_unit_test(timer_below_round_trip__wastes_the_cable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
