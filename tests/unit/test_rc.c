@@ -69,6 +69,32 @@ static struct vb_hdr answer(void)
 	return env_hdr(&b.pkt[0]);
 }
 
+/* Every AETH tells of the receive WQEs that are left. IBA 9.7.7.2 */
+static void credit__in_every_answer(void **state)
+{
+	struct vb_hdr h;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(env_recv(&env, qp, i, 8), 0);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 0, 8), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, 4); /* four, or six: five are there */
+	assert_int_equal(request(qp, VB_OP_READ_REQUEST, 1, 0), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, 4);
+	assert_int_equal(request(qp, VB_OP_FETCH_ADD, 2, 0), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, 4);
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 3, 8), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, 4);
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 4, 8), VB_VERDICT_OK);
+	h = answer();
+	assert_int_equal(h.aeth.syndrome, 3);
+	assert_int_equal(h.psn.v, 4);
+	env_close(&env);
+}
+
 /* IBT-28: the MSN has 24 bits too, and counts messages of every kind. */
 static void msn__wraps(void **state)
 {
@@ -176,6 +202,88 @@ static void resources__more_than_granted(void **state)
 		assert_int_equal(env_hdr(&b.pkt[depth]).aeth.syndrome, VB_NAK_INVALID_REQUEST);
 		assert_int_equal(vb_qp_destroy(qp), 0);
 	}
+	env_close(&env);
+}
+
+/* A repetition that is still to be sent makes room for a new request, and only that is answered. */
+static void resources__repetition_gives_way(void **state)
+{
+	(void)state;
+	setup();
+	for (uint8_t depth = 1; depth <= 3; depth++) {
+		struct vb_qp *qp = rts(0, 0, depth);
+		uint32_t n = depth;
+
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(request(qp, VB_OP_READ_REQUEST, i, 0), VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), n);
+		assert_int_equal(request(qp, VB_OP_READ_REQUEST, 0, 0), VB_VERDICT_DUPLICATE);
+		for (uint32_t i = n; i < 2 * n; i++)
+			assert_int_equal(request(qp, VB_OP_READ_REQUEST, i, 0), VB_VERDICT_OK);
+		assert_int_equal(qp->resp.res_pending, n);
+		assert_int_equal(env_tx(&env, &b), n);
+		for (uint32_t i = 0; i < n; i++) /* and in their order */
+			assert_int_equal(env_hdr(&b.pkt[i]).psn.v, n + i);
+		assert_int_equal(env_tx(&env, &b), 0);
+		assert_int_equal(vb_qp_destroy(qp), 0);
+	}
+	env_close(&env);
+}
+
+/* What comes again must be what came: else it is dropped. IBA 9.7.5.1.3 */
+static void resources__repetition_of_something_else(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	h.dqpn = vb_qp_number(qp);
+	h.reth.va = ENV_IOVA;
+	h.reth.rkey = vb_mr_rkey(env.mr);
+	h.reth.len = 3000; /* PSNs 0...2 */
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	assert_int_equal(request(qp, VB_OP_FETCH_ADD, 3, 0), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 4);
+
+	const struct {
+		uint32_t psn;
+		uint64_t va;
+		uint32_t rkey, len, answers;
+	} c[] = {
+	    {0, ENV_IOVA, h.reth.rkey, 3000, 3},
+	    {1, ENV_IOVA + 1024, h.reth.rkey, 1976, 2},
+	    {2, ENV_IOVA + 2048, h.reth.rkey, 952, 1},
+	    {0, ENV_IOVA, h.reth.rkey, 1024, 1},
+	    {0, ENV_IOVA, h.reth.rkey, 2048, 2},
+	    {1, ENV_IOVA + 1024, h.reth.rkey, 1024, 1},
+	    {0, ENV_IOVA + 1, h.reth.rkey, 3000, 0},
+	    {1, ENV_IOVA, h.reth.rkey, 1976, 0},
+	    {0, ENV_IOVA, h.reth.rkey + 1, 3000, 0},
+	    {0, ENV_IOVA, h.reth.rkey, 3001, 0},
+	    {0, ENV_IOVA, h.reth.rkey, 2999, 0},
+	    {0, ENV_IOVA, h.reth.rkey, 1000, 0},
+	    {1, ENV_IOVA + 1024, h.reth.rkey, 1977, 0},
+	    {2, ENV_IOVA + 2048, h.reth.rkey, 0, 0},
+	    {3, 0, 0, 0, 0}, /* an atomic stood there */
+	    {3, ENV_IOVA, h.reth.rkey, 8, 0},
+	};
+
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		h.psn = vb_psn(c[i].psn);
+		h.reth.va = c[i].va;
+		h.reth.rkey = c[i].rkey;
+		h.reth.len = c[i].len;
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_DUPLICATE);
+		if (env_tx(&env, &b) != c[i].answers)
+			fail_msg("case %zu: %u answers", i, b.cnt);
+		for (uint32_t k = 0; k < b.cnt; k++)
+			assert_int_equal(env_hdr(&b.pkt[k]).psn.v, c[i].psn + k);
+	}
+	/* And an atomic where a READ stood. */
+	assert_int_equal(request(qp, VB_OP_FETCH_ADD, 1, 0), VB_VERDICT_DUPLICATE);
+	assert_int_equal(env_tx(&env, &b), 0);
 	env_close(&env);
 }
 
@@ -333,10 +441,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(credit__codes),
+	    cmocka_unit_test(credit__in_every_answer),
 	    cmocka_unit_test(msn__wraps),
 	    cmocka_unit_test(psn__classes),
 	    cmocka_unit_test(resources__repeat_atomics_to_their_depth),
 	    cmocka_unit_test(resources__more_than_granted),
+	    cmocka_unit_test(resources__repetition_gives_way),
+	    cmocka_unit_test(resources__repetition_of_something_else),
 	    cmocka_unit_test(ack__ghosts),
 	    cmocka_unit_test(completion__of_each_kind),
 	    cmocka_unit_test(completion__vendor_err),

@@ -3,6 +3,8 @@
  */
 #include "verbs_env.h"
 
+#include <pthread.h>
+
 /* Where what is sent and what is received lies in buf. */
 #define FROM 0u
 #define TO (512u << 10)
@@ -91,6 +93,32 @@ static void rc__atomics(void **state)
 	post_send(a.qp, wr, 0, 8);
 	assert_wc(wc_next(a.cq), IBV_WC_COMP_SWAP, 8);
 	assert_true(*result == 42 && *target == UINT64_MAX);
+}
+
+static void *add_by_cpu(void *target)
+{
+	for (int i = 0; i < 100000; i++)
+		__atomic_fetch_add((uint64_t *)target, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* The adapter's atomics and the processor's are one order: no sum is lost. IBT-70 */
+static void rc__atomics_beside_the_processor(void **state)
+{
+	uint64_t *target = (uint64_t *)(void *)(buf + TO);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				 .wr.atomic = {(uintptr_t)target, UINT64_C(1) << 32, 0, mr->rkey}};
+	pthread_t thread;
+
+	(void)state;
+	*target = 0;
+	assert_int_equal(pthread_create(&thread, NULL, add_by_cpu, target), 0);
+	for (int i = 0; i < 1000; i++) {
+		post_send(a.qp, wr, 0, 8);
+		assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(*target == (UINT64_C(1000) << 32) + 100000);
 }
 
 static void rc__wrong_rkey_is_a_remote_access_error(void **state)
@@ -359,6 +387,7 @@ int main(void)
 	    PAIR_TEST(rc__send_write_read),
 	    PAIR_TEST(rc__immediate),
 	    PAIR_TEST(rc__atomics),
+	    PAIR_TEST(rc__atomics_beside_the_processor),
 	    PAIR_TEST(rc__wrong_rkey_is_a_remote_access_error),
 	    PAIR_TEST(post_send__inline),
 	    PAIR_TEST(post_send__stops_at_the_first_bad),

@@ -52,7 +52,9 @@ static void query_device__tells_the_limits(void **state)
 	assert_int_equal(a.max_sge, (int)vb_limits_default.sge);
 	assert_int_equal(a.phys_port_cnt, 1);
 	assert_int_equal(a.atomic_cap, IBV_ATOMIC_GLOB); /* IBT-70 */
-	assert_true(a.node_guid == ibv_get_device_guid(ctx->device));
+	/* IBT-98: one node, one system. */
+	assert_true(a.node_guid == ibv_get_device_guid(ctx->device) && a.node_guid != 0);
+	assert_true(a.sys_image_guid == a.node_guid);
 	assert_int_equal(ibv_query_device_ex(ctx, NULL, &ex), 0);
 	assert_memory_equal(&ex.orig_attr, &a, offsetof(struct ibv_device_attr, phys_port_cnt));
 	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
@@ -81,6 +83,9 @@ static void query_port__is_ethernet_and_active(void **state)
 	assert_int_equal(a.link_layer, IBV_LINK_LAYER_ETHERNET);
 	assert_int_equal(a.active_mtu, IBV_MTU_4096);
 	assert_int_equal(a.lid, 0);
+	/* Loopback has no speed of its own: 4 lanes of EDR, by their codes. IBT-94 */
+	assert_int_equal(a.active_width, 2);
+	assert_int_equal(a.active_speed, 32);
 	assert_int_equal(ibv_query_port(ctx, 0, &a), EINVAL);
 	assert_int_equal(ibv_query_port(ctx, 2, &a), EINVAL);
 }
