@@ -303,6 +303,40 @@ static void send_queue__binds_and_invalidates(void **state)
 	env_close(&env);
 }
 
+/* Local work completes with the sends around it, in order, by one ACK for all. */
+static void send_queue__local_work_among_sends(void **state)
+{
+	struct vb_tx_batch b;
+	struct vb_mw *mw;
+
+	(void)state;
+	setup();
+	mw = mw_new(2);
+
+	struct vb_send_wr wr = {.wr_id = 2,
+				.opcode = VB_WR_BIND_MW,
+				.flags = VB_SEND_SIGNALED,
+				.rkey = vb_mw_rkey(mw),
+				.imm = vb_mr_lkey(env.mr),
+				.remote_addr = ENV_IOVA,
+				.swap = 8,
+				.compare_add = (uint64_t)RW << 32 | 0x77};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(1),
+			   .aeth.syndrome = VB_CREDIT_UNLIMITED};
+
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	assert_int_equal(env_send(&env, qp, 3, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	env_no_wc(&env);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	for (uint64_t i = 1; i <= 3; i++)
+		(void)env_wc(&env, i, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +349,7 @@ int main(void)
 	    cmocka_unit_test(bind__type_2_zero_based),
 	    cmocka_unit_test(region__with_windows_stays),
 	    cmocka_unit_test(send_queue__binds_and_invalidates),
+	    cmocka_unit_test(send_queue__local_work_among_sends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

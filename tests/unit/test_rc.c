@@ -287,6 +287,40 @@ static void resources__repetition_of_something_else(void **state)
 	env_close(&env);
 }
 
+/* A region that goes while a READ of it is being answered: what was sent stands, a NAK takes the
+ * place of the next response, and nothing follows. IBA 9.7.5.2.4 */
+static void read__memory_goes_while_it_is_answered(void **state)
+{
+	(void)state;
+	for (uint32_t sent = 0; sent < 3; sent++) {
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST};
+		struct vb_qp *qp;
+
+		setup();
+		qp = rts(0, 100, 4);
+		h.dqpn = vb_qp_number(qp);
+		h.psn = vb_psn(100);
+		h.reth.va = ENV_IOVA;
+		h.reth.rkey = vb_mr_rkey(env.mr);
+		h.reth.len = 3000;
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		assert_int_equal(request(qp, VB_OP_FETCH_ADD, 103, 0), VB_VERDICT_OK);
+		b.cnt = VB_TX_BATCH_PKTS - sent;
+		b.seg_cnt = 0;
+		(void)vb_hca_poll_transmit(env.hca, &b, 0);
+		assert_int_equal(vb_mr_destroy(env.mr), 0);
+		h = answer();
+		assert_int_equal(h.opcode, VB_TRANSPORT_RC | VB_OP_ACK);
+		assert_int_equal(h.aeth.syndrome, VB_NAK_REMOTE_ACCESS);
+		assert_int_equal(h.psn.v, 100 + sent);
+		assert_int_equal(vb_qp_get_state(qp), VB_QPS_ERR);
+		env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_ACCESS_ERR);
+		env_no_event(&env);
+		assert_int_equal(env_tx(&env, &b), 0);
+		env_close(&env);
+	}
+}
+
 /* An ACK for any PSN that is not outstanding changes nothing: ghosts of before and of after. */
 static void ack__ghosts(void **state)
 {
@@ -448,6 +482,7 @@ int main(void)
 	    cmocka_unit_test(resources__more_than_granted),
 	    cmocka_unit_test(resources__repetition_gives_way),
 	    cmocka_unit_test(resources__repetition_of_something_else),
+	    cmocka_unit_test(read__memory_goes_while_it_is_answered),
 	    cmocka_unit_test(ack__ghosts),
 	    cmocka_unit_test(completion__of_each_kind),
 	    cmocka_unit_test(completion__vendor_err),
