@@ -52,7 +52,8 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	if (!h)
 		return -ENOMEM;
 	h->cfg = *cfg;
-	h->rules.set = cfg->recovery;
+	for (int i = 0; i <= VB_HCA_PORTS_MAX; i++)
+		h->rules[i].set = cfg->recovery;
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);
 	vb_list_init(&h->peers);
@@ -111,14 +112,22 @@ int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time n
 	int err = vb_recovery_check(r, NULL);
 
 	(void)now;
-	if (!err)
-		h->rules = (struct vb_rto_rules){*r, h->rules.epoch + 1};
+	for (int i = 0; !err && i <= VB_HCA_PORTS_MAX; i++)
+		h->rules[i] = (struct vb_rto_rules){*r, h->rules[i].epoch + 1};
 	return err;
 }
 
-const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h)
+int vb_hca_set_port_recovery(struct vb_hca *h, uint8_t port, const struct vb_recovery *r)
 {
-	return &h->rules.set;
+	if (port < 1 || port > VB_HCA_PORTS_MAX || vb_recovery_check(r, NULL))
+		return -EINVAL;
+	h->rules[port] = (struct vb_rto_rules){*r, h->rules[port].epoch + 1};
+	return 0;
+}
+
+const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port)
+{
+	return &h->rules[port].set;
 }
 
 /* Low 15 bits equal, at least one side a full member. IBT-81 */
@@ -142,7 +151,7 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 		return VB_VERDICT_TRANSPORT;
 	if (!state_receives(qp->state))
 		return VB_VERDICT_QP_STATE;
-	if (from->port != qp->attr.port)
+	if (from->port != qp->attr.port && from->port != qp->hca->cfg.port[qp->attr.port].parent)
 		return VB_VERDICT_SOURCE;
 	if (!pkey_matches(hdr->pkey, qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index]))
 		return VB_VERDICT_PKEY;

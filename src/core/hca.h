@@ -42,8 +42,12 @@ extern const struct vb_limits vb_limits_default;
 
 struct vb_hca_port {
 	enum vb_mtu active_mtu;
-	uint16_t pkey[VB_PKEYS_MAX];  /* 0: empty entry. IBT-81 */
-	struct vb_counters *counters; /* NULL: the HCA keeps its own */
+	uint16_t pkey[VB_PKEYS_MAX];    /* 0: empty entry. IBT-81 */
+	struct vb_counters *counters;   /* NULL: the HCA keeps its own */
+	struct vb_adp_fired *adp_fired; /* NULL: nobody counts */
+	/* A virtual function has no address of its own: packets for its QPs may arrive on this port
+	 * too. 0: none. */
+	uint8_t parent;
 };
 
 struct vb_hca_config {
@@ -69,8 +73,7 @@ struct vb_hca_config {
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	void *room_ctx;
-	struct vb_recovery recovery;    /* zeros: fixed timers, go-back-N, nothing else */
-	struct vb_adp_fired *adp_fired; /* NULL: nobody counts */
+	struct vb_recovery recovery; /* of every port; zeros: fixed timers, go-back-N */
 	struct vb_trace trace;
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
 	void (*free)(void *ctx, void *p);
@@ -106,7 +109,9 @@ int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p)
  * vb_recovery_check() is broken; nothing has changed.
  */
 int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time now);
-const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h);
+/* The same for the QPs of one port. -EINVAL: also when there cannot be such a port. */
+int vb_hca_set_port_recovery(struct vb_hca *h, uint8_t port, const struct vb_recovery *r);
+const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port);
 
 /* Packet in. The verdict is data (counted and traced), never an error of the call. */
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);

@@ -283,7 +283,8 @@ struct vb_sr_pool {
 struct vb_hca {
 	struct vb_hca_config cfg;
 	struct vb_sr_pool sr_pool;
-	struct vb_rto_rules rules; /* cfg.recovery is only how they began */
+	/* By port; cfg.recovery is only how they began. */
+	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
 	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
@@ -294,6 +295,12 @@ struct vb_hca {
 	struct vb_list active, events, peers;
 	struct vb_list pds, cqs, srqs; /* all there are */
 };
+
+/* What a QP's recovery follows: the settings of its port. ADP-26 */
+static inline const struct vb_rto_rules *vb_qp_rules(const struct vb_qp *qp)
+{
+	return &qp->hca->rules[qp->attr.port];
+}
 
 /* alloc.c is the configured allocator; zeroed memory or NULL. */
 static inline void *vb_alloc(struct vb_hca *h, size_t size)

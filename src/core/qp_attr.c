@@ -128,7 +128,7 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
 		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & (VB_QP_TIMEOUT | VB_QP_RETRY_CNT))
-		vb_rto_reset(&qp->rto, &qp->hca->rules, to->timeout, to->retry_cnt,
+		vb_rto_reset(&qp->rto, vb_qp_rules(qp), to->timeout, to->retry_cnt,
 			     vb_rng_stream(qp->hca->cfg.seed, "adp", qp->qpn));
 	if (mask & VB_QP_RNR_RETRY)
 		qp->req.rnr_left = to->rnr_retry;
@@ -137,7 +137,7 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 /* Packets of one READ request: what the configuration says, and half of the QP's window at most. */
 static uint32_t read_piece(const struct vb_qp *qp)
 {
-	const struct vb_recovery *set = &qp->hca->rules.set;
+	const struct vb_recovery *set = &vb_qp_rules(qp)->set;
 	uint32_t bytes = qp->hca->cfg.read_piece_bytes;
 	uint32_t window = set->tx_window_bytes ? set->tx_window_bytes : VB_TX_WINDOW_BYTES;
 
@@ -160,7 +160,7 @@ static void enter_rtr(struct vb_qp *qp)
 	qp->piece_pkts = read_piece(qp);
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.skip = false;
-	if (qp->type == VB_QPT_RC && qp->hca->rules.set.selective_repeat_forced_en)
+	if (qp->type == VB_QPT_RC && vb_qp_rules(qp)->set.selective_repeat_forced_en)
 		vb_sr_offer(qp);
 }
 
@@ -170,7 +170,7 @@ static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)
 		struct vb_psn psn = vb_psn(qp->attr.sq_psn);
 
 		qp->req.psn_post = qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = psn;
-		vb_window_reset(&qp->req.window, &qp->hca->rules, qp->mtu, psn, now);
+		vb_window_reset(&qp->req.window, vb_qp_rules(qp), qp->mtu, psn, now);
 	}
 	vb_sched_activate(qp);
 }

@@ -45,7 +45,7 @@ static const struct vb_path *with_ack_dscp(struct vb_qp *qp)
 	uint8_t ecn = qp->attr.path.traffic_class & VB_ECN_MASK;
 
 	qp->ack_path = qp->attr.path;
-	qp->ack_path.traffic_class = (uint8_t)(qp->hca->rules.set.ack_dscp << 2 | ecn);
+	qp->ack_path.traffic_class = (uint8_t)(vb_qp_rules(qp)->set.ack_dscp << 2 | ecn);
 	return &qp->ack_path;
 }
 
@@ -55,7 +55,7 @@ static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, VB_OP_ACK, psn);
 
-	if (qp->hca->rules.set.ack_dscp_force)
+	if (vb_qp_rules(qp)->set.ack_dscp_force)
 		tx->path = with_ack_dscp(qp);
 	hdr.aeth.syndrome = syndrome;
 	hdr.aeth.msn = msn & VB_PSN_MASK;

@@ -16,7 +16,7 @@ static void trace_move(struct vb_qp *qp, enum vb_rto_move move, uint8_t from_exp
 
 void vb_req_arm(struct vb_qp *qp, vb_time now)
 {
-	const struct vb_rto_rules *rules = &qp->hca->rules;
+	const struct vb_rto_rules *rules = vb_qp_rules(qp);
 	uint8_t from_exp = qp->rto.cur_exp;
 
 	trace_move(qp, vb_rto_adopt(&qp->rto, rules), from_exp, now);
@@ -40,7 +40,7 @@ static void count_ramp(struct vb_qp *qp, bool was_ramping)
 
 void vb_req_open_window(struct vb_qp *qp, vb_time now)
 {
-	const struct vb_rto_rules *rules = &qp->hca->rules;
+	const struct vb_rto_rules *rules = vb_qp_rules(qp);
 	struct vb_window *w = &qp->req.window;
 
 	if (w->epoch != rules->epoch)
@@ -58,7 +58,7 @@ void vb_req_open_window(struct vb_qp *qp, vb_time now)
 /* What was in flight when it was lost is sent again, and grows back to as much. */
 static void slow_restart(struct vb_qp *qp, vb_time now)
 {
-	const struct vb_rto_rules *rules = &qp->hca->rules;
+	const struct vb_rto_rules *rules = vb_qp_rules(qp);
 	struct vb_requester *req = &qp->req;
 	bool was_ramping = req->window.ramp;
 
@@ -115,13 +115,13 @@ void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)
 /* Counts an adaptive timer that fired under the value it had. REG-34 */
 static void count_fired(struct vb_qp *qp)
 {
-	struct vb_adp_fired *fired = qp->hca->cfg.adp_fired;
+	struct vb_adp_fired *fired = qp->hca->cfg.port[qp->attr.port].adp_fired;
 	unsigned slot;
 
 	vb_qp_count(qp, VB_COUNTER_roce_adp_retrans_to);
 	if (!fired)
 		return;
-	(void)vb_adp_timeout(&qp->rto, &qp->hca->rules.set, &slot);
+	(void)vb_adp_timeout(&qp->rto, &vb_qp_rules(qp)->set, &slot);
 	__atomic_store_n(&fired->slot[slot], fired->slot[slot] + 1, __ATOMIC_RELAXED);
 }
 
@@ -136,7 +136,7 @@ static void on_ack_timer(struct vb_qp *qp, vb_time now)
 		    vb_rto_budget(rto, now));
 	if (rto->adaptive)
 		count_fired(qp);
-	if (!vb_rto_timed_out(rto, &qp->hca->rules, now, &move)) {
+	if (!vb_rto_timed_out(rto, vb_qp_rules(qp), now, &move)) {
 		give_up(qp, now, VB_REWIND_TIMEOUT);
 		return;
 	}
@@ -164,7 +164,7 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 
 	vb_qp_trace(qp, VB_TRACE_PROGRESS, now, from.v, req->psn_una.v, qp->rto.timeout_cnt,
 		    vb_time_since(qp->rto.since, now));
-	trace_move(qp, vb_rto_progress(&qp->rto, &qp->hca->rules, req->psn_una, req->psn_nxt),
+	trace_move(qp, vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt),
 		   from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;
 	req->recovering = false;
