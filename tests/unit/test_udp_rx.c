@@ -118,7 +118,7 @@ static void forge(struct forged *o, const struct vb_path *path, uint16_t id, uin
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
 				   .sin6_port = htons(VB_ROCE_PORT),
 				   .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	struct sockaddr_in6 name;
+	struct sockaddr_in6 name = {0};
 	socklen_t len = sizeof name;
 
 	o->fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
