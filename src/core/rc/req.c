@@ -191,7 +191,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (vb_swqe_wants_response(w))
 		req->rd_out++;
 	req->psn_nxt = vb_psn_add(req->psn_nxt, (uint32_t)pkts);
-	if (vb_tx_asks_ack(&b->pkt[b->cnt - 1]))
+	if (req->window.pkts && vb_tx_asks_ack(&b->pkt[b->cnt - 1]))
 		req->window.asked = req->psn_nxt;
 	req->psn_max = vb_psn_later(req->psn_max, req->psn_nxt);
 	if (vb_psn_eq(req->psn_nxt, vb_swqe_end(w)))
@@ -225,8 +225,6 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
 
-	if (!cfg->room)
-		return false;
 	if (!qp->ops->is_connected) {
 		const struct vb_ud_dest *to = vb_swqe_ud(w);
 
@@ -255,13 +253,14 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
 
-	if (qp->ops->is_acked)
+	if (qp->ops->is_acked &&
+	    (qp->req.window.idle_since != VB_NEVER || qp->req.window.epoch != qp->hca->rules.epoch))
 		vb_req_open_window(qp, now);
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
 		if (vb_sr_is_due(qp)) {
-			if (room_is_short(qp, NULL, &room, now))
+			if (qp->hca->cfg.room && room_is_short(qp, NULL, &room, now))
 				return false;
 			if (!vb_tx_may_emit(qp, b, stop))
 				return true;
@@ -295,7 +294,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
-		if (room_is_short(qp, w, &room, now))
+		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))
 			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;

@@ -252,25 +252,12 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	return verdict;
 }
 
-/* With selective repeat: goes on behind @psn with what was kept, and acknowledges that at once. */
-static void go_on(struct vb_qp *qp, struct vb_psn psn, bool was_due, vb_time now)
+/* What was kept has been carried out as well: acknowledged at once, or more is missing. */
+static void report_on(struct vb_qp *qp, bool went_on, bool was_due)
 {
 	struct vb_responder *resp = &qp->resp;
-	bool went_on = false;
-	struct vb_hdr hdr;
-	struct vb_rx rx;
 
-	vb_sr_advance(qp, psn);
-	while (vb_sr_next(qp, &hdr, &rx)) {
-		enum vb_verdict verdict = in_order(qp, &hdr, &rx, now);
-
-		vb_sr_release(qp, hdr.psn);
-		if (verdict != VB_VERDICT_OK)
-			return;
-		vb_sr_advance(qp, hdr.psn);
-		went_on = true;
-	}
-	if (qp->state == VB_QPS_ERR || !(went_on || (was_due && vb_sr_misses(qp))))
+	if (!went_on && !(was_due && vb_sr_misses(qp)))
 		return;
 	resp->ack_due = true;
 	resp->ack_psn = vb_psn_prev(resp->epsn);
@@ -282,8 +269,10 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 {
 	struct vb_responder *resp = &qp->resp;
 	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
-	bool was_due = resp->nak_due;
-	enum vb_verdict verdict;
+	bool was_due = resp->nak_due, went_on = false;
+	enum vb_verdict verdict, first = VB_VERDICT_OK;
+	struct vb_hdr kept_hdr;
+	struct vb_rx kept_rx;
 
 	if (qp->sr && hdr->selective)
 		qp->sr->speaks = true;
@@ -291,8 +280,24 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 		return on_gap(qp, hdr, rx);
 	if (ahead < 0)
 		return vb_resp_duplicate(qp, hdr);
-	verdict = in_order(qp, hdr, rx, now);
-	if (verdict == VB_VERDICT_OK && qp->sr)
-		go_on(qp, hdr->psn, was_due, now);
-	return verdict;
+	for (;;) {
+		verdict = in_order(qp, hdr, rx, now);
+		if (!went_on)
+			first = verdict;
+		/* With selective repeat: what was kept goes on behind it. */
+		if (!qp->sr)
+			return first;
+		if (went_on)
+			vb_sr_release(qp, hdr->psn);
+		if (verdict != VB_VERDICT_OK)
+			return first;
+		vb_sr_advance(qp, hdr->psn);
+		if (!vb_sr_next(qp, &kept_hdr, &kept_rx))
+			break;
+		hdr = &kept_hdr;
+		rx = &kept_rx;
+		went_on = true;
+	}
+	report_on(qp, went_on, was_due);
+	return first;
 }

@@ -43,12 +43,15 @@ void vb_req_open_window(struct vb_qp *qp, vb_time now)
 	const struct vb_rto_rules *rules = vb_qp_rules(qp);
 	struct vb_window *w = &qp->req.window;
 
-	if (w->epoch != rules->epoch)
+	if (w->epoch != rules->epoch) {
 		vb_window_adopt(w, rules, qp->mtu);
+		w->asked = qp->req.psn_una; /* nobody kept account while there was no window */
+	}
 	if (w->idle_since != VB_NEVER && qp->sq.nxt != qp->sq.tail) {
 		bool was_ramping = w->ramp;
 
 		if (vb_window_after_idle(w, rules, qp->mtu, now)) {
+			w->asked = qp->req.psn_una;
 			count_ramp(qp, was_ramping);
 			trace_ramp(qp, VB_RAMP_IDLE, now);
 		}

@@ -20,7 +20,7 @@ struct vb_window {
 	uint32_t ramp;       /* slow restart: the present bound; 0: full speed */
 	uint32_t ramp_end;   /* ... that ends it */
 	uint32_t epoch;      /* of the rules that bound follows */
-	struct vb_psn asked; /* one past the last packet that asked for an ACK */
+	struct vb_psn asked; /* with a bound: one past the last packet that asked for an ACK */
 	vb_time idle_since;  /* nothing in flight since; VB_NEVER: something is */
 };
 
@@ -47,9 +47,12 @@ bool vb_window_grow(struct vb_window *w, uint32_t pkts);
 static inline bool vb_window_is_full(const struct vb_window *w, struct vb_psn una,
 				     struct vb_psn nxt, uint32_t pkts)
 {
+	if (w->pkts == 0)
+		return false;
+
 	uint32_t span = vb_psn_span(una, nxt);
 
-	return w->pkts && span && span + pkts > w->pkts && vb_psn_before(una, w->asked);
+	return span && span + pkts > w->pkts && vb_psn_before(una, w->asked);
 }
 
 /* Whether the packet at @psn has to ask for an ACK. */
