@@ -253,8 +253,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
 
-	if (qp->ops->is_acked &&
-	    (qp->req.window.idle_since != VB_NEVER || qp->req.window.epoch != qp->hca->rules.epoch))
+	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
+				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
 		vb_req_open_window(qp, now);
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
