@@ -337,6 +337,48 @@ static void send_queue__local_work_among_sends(void **state)
 	env_close(&env);
 }
 
+/* SEND with Invalidate ends the window at its last packet, and the completion names it. IBT-56 */
+static void send_inv__ends_the_window(void **state)
+{
+	struct vb_qp *pair[2];
+	struct vb_mw *mw;
+	struct vb_wc wc;
+
+	(void)state;
+	setup();
+	env_pair(&env, VB_QPT_RC, pair);
+	mw = mw_new(2);
+	assert_int_equal(bind_to(pair[1], mw, vb_mr_lkey(env.mr), ENV_IOVA, 8, RW), VB_WC_SUCCESS);
+
+	struct vb_sge sge = env_sge(&env, 0, 1500); /* two packets */
+	struct vb_send_wr wr = {.wr_id = 1,
+				.sge = &sge,
+				.sge_cnt = 1,
+				.opcode = VB_WR_SEND_INV,
+				.flags = VB_SEND_SIGNALED,
+				.inv_rkey = vb_mw_rkey(mw)};
+
+	assert_int_equal(env_recv(&env, pair[1], 2, 2000), 0);
+	assert_int_equal(env_recv(&env, pair[1], 3, 2000), 0);
+	assert_int_equal(vb_qp_post_send(pair[0], &wr, 0), 0);
+	env_loop(&env);
+	wc = env_wc(&env, 2, VB_WC_SUCCESS);
+	assert_int_equal(wc.flags, VB_WC_WITH_INV);
+	assert_int_equal(wc.imm, vb_mw_rkey(mw));
+	assert_int_equal(wc.byte_len, 1500);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	assert_int_equal(reach(pair[1], mw, ENV_IOVA, 8, VB_ACCESS_REMOTE_READ), -EACCES);
+	/* There is nothing to invalidate any more: both ends fail. */
+	wr.wr_id = 4;
+	assert_int_equal(vb_qp_post_send(pair[0], &wr, 0), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 3, VB_WC_REM_ACCESS_ERR);
+	(void)env_wc(&env, 4, VB_WC_REM_ACCESS_ERR);
+	assert_int_equal(env.counters.v[VB_COUNTER_resp_remote_access_errors], 1);
+	assert_int_equal(env.counters.v[VB_COUNTER_req_remote_access_errors], 1);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +392,7 @@ int main(void)
 	    cmocka_unit_test(region__with_windows_stays),
 	    cmocka_unit_test(send_queue__binds_and_invalidates),
 	    cmocka_unit_test(send_queue__local_work_among_sends),
+	    cmocka_unit_test(send_inv__ends_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,6 +287,65 @@ static void resources__repetition_of_something_else(void **state)
 	env_close(&env);
 }
 
+/* DMALen is the length of the message, 2^31 at most, and each packet must agree. C9-92, IBT-06 */
+static void write__length(void **state)
+{
+	static const struct {
+		uint8_t op;
+		uint32_t dma_len, bytes;
+		enum vb_verdict verdict;
+	} c[] = {
+	    {VB_OP_WRITE_ONLY, 0, 0, VB_VERDICT_OK},
+	    {VB_OP_WRITE_ONLY, 1024, 1024, VB_VERDICT_OK},
+	    {VB_OP_WRITE_ONLY, 9, 8, VB_VERDICT_LENGTH},
+	    {VB_OP_WRITE_ONLY, 7, 8, VB_VERDICT_LENGTH},
+	    {VB_OP_WRITE_ONLY, 1025, 1025, VB_VERDICT_OVERSIZED},
+	    {VB_OP_WRITE_FIRST, 1u << 31, 1024, VB_VERDICT_OK},
+	    {VB_OP_WRITE_FIRST, (1u << 31) + 1, 1024, VB_VERDICT_INVALID_REQUEST},
+	    {VB_OP_WRITE_FIRST, 1025, 1024, VB_VERDICT_OK},
+	    {VB_OP_WRITE_FIRST, 1024, 1024, VB_VERDICT_LENGTH}, /* that is an ONLY */
+	    {VB_OP_WRITE_FIRST, 2000, 1023, VB_VERDICT_INVALID_REQUEST},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		struct vb_mr_attr a = {.length = UINT64_C(1) << 33, .access = ENV_ACCESS};
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | c[i].op};
+		struct vb_mr *mr;
+
+		setup();
+		assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
+		h.dqpn = vb_qp_number(rts(0, 0, 4));
+		h.reth.rkey = vb_mr_rkey(mr);
+		h.reth.len = c[i].dma_len;
+		assert_int_equal(env_rx(&env, 2, &h, c[i].bytes), c[i].verdict);
+		assert_int_equal(env_tx(&env, &b), c[i].verdict != VB_VERDICT_OK);
+		if (b.cnt)
+			assert_int_equal(env_hdr(&b.pkt[0]).aeth.syndrome, VB_NAK_INVALID_REQUEST);
+		assert_int_equal(env.counters.v[VB_COUNTER_resp_local_length_error],
+				 c[i].verdict == VB_VERDICT_LENGTH);
+		env_close(&env);
+	}
+}
+
+/* A NAK that has not left yet has lost its cause when the awaited packet comes. */
+static void nak__overtaken(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 5, 4);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 6, 8), VB_VERDICT_PSN);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 5, 8), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, 0);
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 6, 8), VB_VERDICT_NO_RECV_WQE);
+	assert_int_equal(env_recv(&env, qp, 1, 8), 0);
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 6, 8), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome & VB_SYNDROME_CLASS, VB_SYNDROME_ACK);
+	env_close(&env);
+}
+
 /* A region that goes while a READ of it is being answered: what was sent stands, a NAK takes the
  * place of the next response, and nothing follows. IBA 9.7.5.2.4 */
 static void read__memory_goes_while_it_is_answered(void **state)
@@ -482,6 +541,8 @@ int main(void)
 	    cmocka_unit_test(resources__more_than_granted),
 	    cmocka_unit_test(resources__repetition_gives_way),
 	    cmocka_unit_test(resources__repetition_of_something_else),
+	    cmocka_unit_test(write__length),
+	    cmocka_unit_test(nak__overtaken),
 	    cmocka_unit_test(read__memory_goes_while_it_is_answered),
 	    cmocka_unit_test(ack__ghosts),
 	    cmocka_unit_test(completion__of_each_kind),

@@ -133,6 +133,21 @@ static void receive__fits_exactly(void **state)
 	}
 }
 
+/* The memory of the receive WQE is gone: a protection error, and the end of the QP. */
+static void receive__into_memory_that_is_gone(void **state)
+{
+	(void)state;
+	setup(VB_PKEY_DEFAULT);
+	assert_int_equal(env_recv(&env, qp, 1, 100), 0);
+	assert_int_equal(vb_mr_destroy(env.mr), 0);
+	assert_int_equal(
+	    datagram((struct vb_hdr){.opcode = VB_OP_SEND_ONLY, .deth.qkey = ENV_QKEY}, 8),
+	    VB_VERDICT_OPERATION);
+	(void)env_wc(&env, 1, VB_WC_LOC_PROT_ERR);
+	assert_int_equal(vb_qp_get_state(qp), VB_QPS_ERR);
+	env_close(&env);
+}
+
 /* The MTU of the port bounds a datagram in both directions. IBT-16 */
 static void receive__longer_than_the_mtu(void **state)
 {
@@ -177,6 +192,7 @@ int main(void)
 	    cmocka_unit_test(pkey__every_pair),
 	    cmocka_unit_test(completion__tells_of_the_datagram),
 	    cmocka_unit_test(receive__fits_exactly),
+	    cmocka_unit_test(receive__into_memory_that_is_gone),
 	    cmocka_unit_test(receive__longer_than_the_mtu),
 	    cmocka_unit_test(receive__states),
 	};

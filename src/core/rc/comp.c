@@ -176,7 +176,7 @@ static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 }
 
 /*
- * Finds the READ or atomic to which a response with @psn belongs, acknowledging what lies before.
+ * Finds the WQE to which a response with @psn belongs, acknowledging what lies before.
  * NULL: the response is not the next one; *verdict says what became of it.
  */
 static struct vb_swqe *response_owner(struct vb_qp *qp, struct vb_psn psn, vb_time now,
@@ -200,7 +200,7 @@ static struct vb_swqe *response_owner(struct vb_qp *qp, struct vb_psn psn, vb_ti
 
 	struct vb_swqe *w = vb_sq_at(&qp->sq, qp->sq.head);
 
-	return w->pkts && vb_swqe_wants_response(w) ? w : NULL;
+	return w->pkts ? w : NULL;
 }
 
 static void response_done(struct vb_qp *qp, struct vb_swqe *w, const struct vb_hdr *hdr,
@@ -266,7 +266,7 @@ static enum vb_verdict recv_atomic_ack(struct vb_qp *qp, const struct vb_hdr *hd
 
 	if (!w)
 		return verdict;
-	if (w->opcode == VB_WR_RDMA_READ)
+	if (w->opcode != VB_WR_COMPARE_SWAP && w->opcode != VB_WR_FETCH_ADD)
 		return bad_response(qp, VB_VERDICT_SEQUENCE, now);
 	/* The result lands in host order. IBT-69 */
 	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, 0, &orig, sizeof orig)) {
