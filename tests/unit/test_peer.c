@@ -118,6 +118,19 @@ static void waiting__in_order(void **state)
 	env_close(&env);
 }
 
+/* Who holds the window and fails gives it up. */
+static void waiting__for_one_that_fails(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
+
+	(void)state;
+	two_wait();
+	assert_int_equal(vb_qp_modify(qp[0], &a, VB_QP_STATE, 0), 0);
+	assert_int_equal(qp[0]->peer->inflight, 0);
+	expect_from(1, 1);
+	env_close(&env);
+}
+
 /* The one that was let in goes before it has sent: the next has its turn. */
 static void waiting__woken_and_then_reset(void **state)
 {
@@ -216,6 +229,7 @@ int main(void)
 	    cmocka_unit_test(window__smaller_than_a_packet),
 	    cmocka_unit_test(window__is_of_the_address),
 	    cmocka_unit_test(waiting__in_order),
+	    cmocka_unit_test(waiting__for_one_that_fails),
 	    cmocka_unit_test(waiting__woken_and_then_reset),
 	    cmocka_unit_test(waiting__as_many_as_there_is_room_for),
 	    cmocka_unit_test(waiting__woken_and_then_told_to_fail),

@@ -290,6 +290,10 @@ static void err__flushes_in_order(void **state)
 	}
 	assert_int_equal(send, 16);
 	assert_int_equal(recv, 3);
+	assert_int_equal(env.counters.v[VB_COUNTER_req_cqe_flush_error], 6);
+	assert_int_equal(env.counters.v[VB_COUNTER_resp_cqe_flush_error], 2);
+	assert_int_equal(env.counters.v[VB_COUNTER_req_cqe_error], 0);
+	assert_int_equal(env.counters.v[VB_COUNTER_resp_cqe_error], 0);
 	/* No timer speaks again. */
 	vb_hca_handle_timeout(env.hca, 1000 * VB_SEC);
 	assert_int_equal(vb_hca_poll_timeout(env.hca), VB_NEVER);

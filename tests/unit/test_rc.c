@@ -496,6 +496,7 @@ static void completion__vendor_err(void **state)
 		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
 		assert_int_equal(env_wc(&env, 5, status[i]).vendor_err, naks[i]);
 		assert_int_equal(env_wc(&env, 6, VB_WC_WR_FLUSH_ERR).vendor_err, 0);
+		assert_int_equal(env.counters.v[VB_COUNTER_req_cqe_error], i + 1);
 		assert_int_equal(vb_qp_destroy(qp), 0);
 	}
 	env_close(&env);

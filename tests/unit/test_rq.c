@@ -91,6 +91,8 @@ static void receive__fits_exactly(void **state)
 		assert_int_equal(env_recv(&env, qp, 3, 64), 0);
 		assert_int_equal(arrives(qp, 1, len + 1), VB_VERDICT_LENGTH);
 		(void)env_wc(&env, 2, VB_WC_LOC_LEN_ERR);
+		assert_int_equal(env.counters.v[VB_COUNTER_resp_cqe_error], len + 1);
+		assert_int_equal(env.counters.v[VB_COUNTER_resp_local_length_error], len + 1);
 		(void)env_wc(&env, 3, VB_WC_WR_FLUSH_ERR);
 		assert_int_equal(vb_qp_destroy(qp), 0);
 	}
@@ -204,7 +206,7 @@ static void srq_resize__keeps_what_is_posted(void **state)
 	assert_int_equal(vb_srq_resize(srq, 0), -EINVAL);
 	assert_int_equal(vb_srq_resize(srq, 17), -EINVAL);
 	assert_int_equal(vb_srq_set_limit(srq, 0), 0);
-	assert_int_equal(vb_srq_resize(srq, 3), -EINVAL); /* four are in it */
+	assert_int_equal(vb_srq_resize(srq, 3), -EINVAL);              /* four are in it */
 	assert_int_equal(vb_srq_resize(srq_new(4, 1, 4), 3), -EINVAL); /* below its limit */
 	assert_int_equal(vb_srq_resize(srq, 5), 0);
 	assert_int_equal(srq_post(srq, 6, 2), 0);
