@@ -263,6 +263,18 @@ static void region__with_windows_stays(void **state)
 	env_close(&env);
 }
 
+static struct vb_send_wr bind_wr(const struct vb_mw *mw, uint32_t flags)
+{
+	return (struct vb_send_wr){.wr_id = 2,
+				   .opcode = VB_WR_BIND_MW,
+				   .flags = VB_SEND_SIGNALED | flags,
+				   .rkey = vb_mw_rkey(mw),
+				   .imm = vb_mr_lkey(env.mr),
+				   .remote_addr = ENV_IOVA,
+				   .swap = 8,
+				   .compare_add = (uint64_t)RW << 32 | 0x77};
+}
+
 /* In the send queue, binding and invalidating take their turn; a failure is a completion and ends
  * the QP. IBA 11.6.2 */
 static void send_queue__binds_and_invalidates(void **state)
@@ -274,18 +286,11 @@ static void send_queue__binds_and_invalidates(void **state)
 	setup();
 	mw = mw_new(2);
 
-	struct vb_send_wr wr = {.wr_id = 1,
-				.opcode = VB_WR_BIND_MW,
-				.flags = VB_SEND_SIGNALED,
-				.rkey = vb_mw_rkey(mw),
-				.imm = vb_mr_lkey(env.mr),
-				.remote_addr = ENV_IOVA,
-				.swap = 8,
-				.compare_add = (uint64_t)RW << 32 | 0x77};
+	struct vb_send_wr wr = bind_wr(mw, 0);
 
 	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
 	assert_int_equal(env_tx(&env, &b), 0);
-	assert_int_equal(env_wc(&env, 1, VB_WC_SUCCESS).opcode, VB_WC_BIND_MW);
+	assert_int_equal(env_wc(&env, 2, VB_WC_SUCCESS).opcode, VB_WC_BIND_MW);
 	wr = (struct vb_send_wr){.wr_id = 2,
 				 .opcode = VB_WR_LOCAL_INV,
 				 .flags = VB_SEND_SIGNALED,
@@ -313,14 +318,7 @@ static void send_queue__local_work_among_sends(void **state)
 	setup();
 	mw = mw_new(2);
 
-	struct vb_send_wr wr = {.wr_id = 2,
-				.opcode = VB_WR_BIND_MW,
-				.flags = VB_SEND_SIGNALED,
-				.rkey = vb_mw_rkey(mw),
-				.imm = vb_mr_lkey(env.mr),
-				.remote_addr = ENV_IOVA,
-				.swap = 8,
-				.compare_add = (uint64_t)RW << 32 | 0x77};
+	struct vb_send_wr wr = bind_wr(mw, 0);
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
 			   .dqpn = vb_qp_number(qp),
 			   .psn = vb_psn(1),
@@ -334,6 +332,80 @@ static void send_queue__local_work_among_sends(void **state)
 	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
 	for (uint64_t i = 1; i <= 3; i++)
 		(void)env_wc(&env, i, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
+/* A fence keeps local work behind READs that are not answered; without one it does not wait.
+ * IBA 10.8.3.3 */
+static void send_queue__fenced_bind(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_RESP_ONLY,
+			   .aeth.syndrome = VB_CREDIT_UNLIMITED};
+	struct vb_tx_batch b;
+
+	(void)state;
+	for (int fenced = 0; fenced < 2; fenced++) {
+		struct vb_send_wr wr;
+		struct vb_mw *mw;
+
+		setup();
+		mw = mw_new(2);
+		wr = bind_wr(mw, fenced ? VB_SEND_FENCE : 0);
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_READ, 8), 0);
+		assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+		assert_int_equal(env_send(&env, qp, 3, VB_WR_SEND, 8), 0);
+		assert_int_equal(env_tx(&env, &b), fenced ? 1 : 2);
+		assert_int_equal(mw->mr != NULL, !fenced);
+		h.dqpn = vb_qp_number(qp);
+		assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), fenced ? 1 : 0);
+		assert_non_null(mw->mr);
+		(void)env_wc(&env, 1, VB_WC_SUCCESS);
+		(void)env_wc(&env, 2, VB_WC_SUCCESS);
+		env_close(&env);
+	}
+}
+
+/* What was sent is sent again in SQD too, past local work between, which runs once; the queue is
+ * drained when all of it is acknowledged. IBT-34 */
+static void send_queue__drains_past_local_work(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD, .en_sqd_async_notify = 1}, got;
+	struct vb_tx_batch b;
+	struct vb_send_wr wr;
+	struct vb_mw *mw;
+
+	(void)state;
+	setup();
+	mw = mw_new(2);
+	wr = bind_wr(mw, 0);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	assert_int_equal(env_send(&env, qp, 3, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_EN_SQD_ASYNC_NOTIFY, 0), 0);
+	assert_int_equal(env_send(&env, qp, 4, VB_WR_SEND, 8), 0);
+	env.now = vb_hca_poll_timeout(env.hca);
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env_tx(&env, &b), 2);
+	vb_qp_query(qp, &got);
+	assert_int_equal(got.sq_draining, 1);
+	env_no_event(&env);
+
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(1),
+			   .aeth.syndrome = VB_CREDIT_UNLIMITED};
+
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	for (uint64_t i = 1; i <= 3; i++)
+		(void)env_wc(&env, i, VB_WC_SUCCESS);
+	env_no_wc(&env);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_SQ_DRAINED);
+	env_no_event(&env);
+	vb_qp_query(qp, &got);
+	assert_int_equal(got.sq_draining, 0);
+	assert_int_equal(env_tx(&env, &b), 0);
 	env_close(&env);
 }
 
@@ -392,6 +464,8 @@ int main(void)
 	    cmocka_unit_test(region__with_windows_stays),
 	    cmocka_unit_test(send_queue__binds_and_invalidates),
 	    cmocka_unit_test(send_queue__local_work_among_sends),
+	    cmocka_unit_test(send_queue__fenced_bind),
+	    cmocka_unit_test(send_queue__drains_past_local_work),
 	    cmocka_unit_test(send_inv__ends_the_window),
 	};
 
