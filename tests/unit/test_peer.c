@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The window of bytes in flight towards one address: who waits, and that whoever waits is let in,
- * whatever becomes of the one whose turn it was.
+ * whatever becomes of the one whose turn it was. And the room that a receiver has.
  */
 #include "core_env.h"
 
@@ -222,6 +222,89 @@ static void waiting__for_one_that_moves_away(void **state)
 	env_close(&env);
 }
 
+/* What the receiver of each QP can take, and how often that was asked. */
+static uint32_t room_of[256], asked;
+
+static uint32_t room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	assert_ptr_equal(ctx, &env);
+	assert_int_equal(path->dgid.b[15], 2);
+	assert_int_equal(now, env.now);
+	asked++;
+	return room_of[dqpn];
+}
+
+static void setup_room(void)
+{
+	env_config(&env);
+	env.cfg.room = room;
+	env.cfg.room_ctx = &env;
+	env_open(&env, 64);
+	asked = 0;
+}
+
+/* A QP sends what its receiver has room for, a packet more for the rest of one, and looks again a
+ * little later. */
+static void room__of_a_connection(void **state)
+{
+	struct vb_qp *q;
+
+	(void)state;
+	setup_room();
+	env.now = 1000;
+	q = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, 8 * LEN), 0);
+	room_of[0x21] = LEN - 1;
+	expect_from(0, 0);
+	assert_int_equal(asked, 1);
+	assert_int_equal(vb_hca_poll_timeout(env.hca), env.now + VB_ROOM_RETRY_NS);
+	assert_int_equal(env.counters.v[VB_COUNTER_port_xmit_wait], 1);
+	expect_from(0, 0); /* not asked again before */
+	assert_int_equal(asked, 1);
+	room_of[0x21] = 3 * LEN;
+	env.now += VB_ROOM_RETRY_NS;
+	vb_hca_handle_timeout(env.hca, env.now);
+	expect_from(0, 2); /* headers take their part of it */
+	room_of[0x21] = UINT32_MAX;
+	env.now += VB_ROOM_RETRY_NS;
+	vb_hca_handle_timeout(env.hca, env.now);
+	expect_from(0, 6);
+	assert_int_equal(asked, 3); /* once a turn */
+	env_close(&env);
+}
+
+/* UD asks for each destination. */
+static void room__of_datagrams(void **state)
+{
+	struct vb_ah ah = {NULL, env_path(2)};
+	struct vb_tx_batch b;
+	struct vb_sge sge;
+	struct vb_qp *q;
+
+	(void)state;
+	setup_room();
+	q = env_rts(&env, VB_QPT_UD, 2, 0);
+	ah.pd = env.pd;
+	sge = env_sge(&env, 0, 8);
+	room_of[1] = room_of[2] = UINT32_MAX;
+	room_of[3] = 4095;
+	for (uint32_t i = 1; i <= 4; i++) {
+		struct vb_send_wr wr = {
+		    .sge = &sge, .sge_cnt = 1, .opcode = VB_WR_SEND, .ah = &ah, .dqpn = i};
+
+		assert_int_equal(vb_qp_post_send(q, &wr, 0), 0);
+	}
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[1]).dqpn, 2);
+	room_of[3] = 4096;
+	room_of[4] = 4096;
+	env.now = vb_hca_poll_timeout(env.hca);
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(asked, 5);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +319,8 @@ int main(void)
 	    cmocka_unit_test(waiting__woken_and_then_in_error),
 	    cmocka_unit_test(waiting__woken_and_then_destroyed),
 	    cmocka_unit_test(waiting__for_one_that_moves_away),
+	    cmocka_unit_test(room__of_a_connection),
+	    cmocka_unit_test(room__of_datagrams),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

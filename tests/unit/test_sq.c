@@ -245,6 +245,43 @@ static void post_send__longest_message(void **state)
 	env_close(&env);
 }
 
+/* UC and UD are drained when the last packet of the message under way has left. IBT-34 */
+static void sqd__of_what_is_not_acknowledged(void **state)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD, .en_sqd_async_notify = 1};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_rts(&env, VB_QPT_UC, 2, 0x21);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 3000), 0);
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_SEND, 8), 0);
+	b.cnt = VB_TX_BATCH_PKTS - 1;
+	b.seg_cnt = 0;
+	(void)vb_hca_poll_transmit(env.hca, &b, 0); /* one of three */
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_EN_SQD_ASYNC_NOTIFY, 0), 0);
+	env_no_event(&env);
+	assert_int_equal(env_tx(&env, &b), 2);
+	env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_SQ_DRAINED);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	env_no_wc(&env);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	(void)env_wc(&env, 2, VB_WC_SUCCESS);
+	/* With nothing under way at once, and only when asked. */
+	for (a.en_sqd_async_notify = 0; a.en_sqd_async_notify < 2; a.en_sqd_async_notify++) {
+		qp = env_rts(&env, VB_QPT_UD, 2, 0);
+		a.qp_state = VB_QPS_SQD;
+		assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_EN_SQD_ASYNC_NOTIFY, 0),
+				 0);
+		if (a.en_sqd_async_notify)
+			env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_SQ_DRAINED);
+		env_no_event(&env);
+	}
+	env_close(&env);
+}
+
 /* UD: an address handle of the QP's domain, at most one packet, and whose Q_Key. IBT-16, IBT-17 */
 static void post_send__ud(void **state)
 {
@@ -305,6 +342,7 @@ int main(void)
 	    cmocka_unit_test(post_send__inline),
 	    cmocka_unit_test(post_send__atomic_length),
 	    cmocka_unit_test(post_send__longest_message),
+	    cmocka_unit_test(sqd__of_what_is_not_acknowledged),
 	    cmocka_unit_test(post_send__ud),
 	};
 

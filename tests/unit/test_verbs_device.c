@@ -3,6 +3,8 @@
 #include "verbs_env.h"
 
 #include <endian.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 
 /* Of a header that rdma-core keeps to itself. */
 const char *ibv_get_sysfs_path(void);
@@ -167,6 +169,51 @@ static void unsupported__says_so(void **state)
 	assert_int_equal(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0), EOPNOTSUPP);
 }
 
+static uint32_t descriptors(void)
+{
+	uint32_t cnt = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+/* A context has two descriptors, cmd_fd and async_fd, and gives both back; where there is no room
+ * for one of them, the device does not open. */
+static void open_device__descriptors(void **state)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	uint32_t before = descriptors();
+	struct rlimit old, few;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct ibv_context *other = ibv_open_device(list[0]);
+		int copy;
+
+		assert_non_null(other);
+		assert_int_equal(descriptors(), before + 2);
+		copy = dup(other->cmd_fd);
+		assert_true(copy >= 0);
+		close(copy);
+		assert_int_equal(ibv_close_device(other), 0);
+		assert_int_equal(descriptors(), before);
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (rlim_t room = 0; room < 2; room++) {
+		int last = dup(0);
+
+		close(last);
+		few = (struct rlimit){(rlim_t)last + room, old.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		assert_null(ibv_open_device(list[0]));
+		assert_int_equal(errno, EMFILE);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+		assert_int_equal(descriptors(), before);
+	}
+	ibv_free_device_list(list);
+}
+
 static void close_device__takes_what_is_left(void **state)
 {
 	struct verbs_end e = end_new(IBV_QPT_RC, ibv_create_comp_channel(ctx), NULL);
@@ -189,6 +236,7 @@ int main(void)
 	    VERBS_TEST(gid__table_and_entries_agree),
 	    VERBS_TEST(pkey__only_the_default),
 	    VERBS_TEST(unsupported__says_so),
+	    VERBS_TEST(open_device__descriptors),
 	    VERBS_TEST(close_device__takes_what_is_left),
 	    cmocka_unit_test_setup(device_list__without_broker_is_null, verbs_open),
 	};
