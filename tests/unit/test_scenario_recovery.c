@@ -108,12 +108,55 @@ static void recovery__says_what_is_wrong(void **state)
 	}
 }
 
+/* The files that users start from: each can be read and opened, and the small ones show what they
+ * say. */
+static void scenarios__are_what_they_say(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t from_us, to_us; /* when the last flow is done; 0: only opened */
+	} t[] = {
+	    {"tail-loss", 67150, 67250}, {"herd", 2000, 10000}, {"selective-repeat", 17300, 17900},
+	    {"goodput", 0, 0},           {"long-link", 0, 0},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		static struct vb_scenario sc;
+		struct vb_scenario_run run;
+		char path[256], err[1024] = "";
+		FILE *f;
+
+		snprintf(path, sizeof path, "%s/../../scenarios/adp/%s.yaml", TEST_DATA, t[i].name);
+		f = fopen(path, "r");
+		assert_non_null(f);
+		if (vb_scenario_read(&sc, f, path, err, sizeof err) ||
+		    vb_scenario_open(&run, &sc, NULL, err, sizeof err))
+			fail_msg("%s", err);
+		fclose(f);
+		if (t[i].to_us) {
+			assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+			vb_time done = 0;
+
+			for (uint32_t k = 0; k < vb_load_flow_cnt(run.load); k++) {
+				const struct vb_flow *flow = vb_load_flow(run.load, k);
+
+				assert_int_equal(flow->status, VB_WC_SUCCESS);
+				done = flow->done > done ? flow->done : done;
+			}
+			assert_in_range(done / VB_USEC, t[i].from_us, t[i].to_us);
+		}
+		vb_scenario_close(&run);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(recovery__presets),
 	    cmocka_unit_test(recovery__profile),
 	    cmocka_unit_test(recovery__says_what_is_wrong),
+	    cmocka_unit_test(scenarios__are_what_they_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
