@@ -222,6 +222,38 @@ static void waiting__for_one_that_moves_away(void **state)
 	env_close(&env);
 }
 
+/* Whatever the window, a message asks often enough for acknowledgement to go on without a timeout.
+ */
+static void window__never_waits_for_the_timer(void **state)
+{
+	static const enum vb_wr_opcode ops[] = {VB_WR_RDMA_WRITE, VB_WR_SEND, VB_WR_RDMA_READ};
+
+	(void)state;
+	for (uint32_t window = 1; window < 24 * PACKET; window += 1 + window / 7) {
+		for (int op = 0; op < 3; op++) {
+			struct vb_qp *pair[2];
+
+			env_config(&env);
+			env.cfg.peer_window_bytes = window;
+			env.cfg.read_piece_bytes = window / 2;
+			env_open(&env, 64);
+			env_pair(&env, VB_QPT_RC, pair);
+			for (int i = 0; i < 2; i++) { /* both ways at once */
+				assert_int_equal(env_recv(&env, pair[i], 1, ENV_MEM / 2), 0);
+				assert_int_equal(env_send(&env, pair[i], 2, ops[op], ENV_MEM / 2),
+						 0);
+			}
+			env_loop(&env);
+			assert_int_equal(vb_qp_unacked(pair[0]) + vb_qp_unacked(pair[1]), 0);
+			assert_int_equal(pair[0]->peer->inflight, 0);
+			assert_int_equal(
+			    vb_cq_poll(env.cq, (struct vb_wc[8]){{.status = VB_WC_SUCCESS}}, 8),
+			    ops[op] == VB_WR_SEND ? 4 : 2);
+			env_close(&env);
+		}
+	}
+}
+
 /* What the receiver of each QP can take, and how often that was asked. */
 static uint32_t room_of[256], asked;
 
@@ -319,6 +351,7 @@ int main(void)
 	    cmocka_unit_test(waiting__woken_and_then_in_error),
 	    cmocka_unit_test(waiting__woken_and_then_destroyed),
 	    cmocka_unit_test(waiting__for_one_that_moves_away),
+	    cmocka_unit_test(window__never_waits_for_the_timer),
 	    cmocka_unit_test(room__of_a_connection),
 	    cmocka_unit_test(room__of_datagrams),
 	};

@@ -69,6 +69,41 @@ static struct vb_hdr answer(void)
 	return env_hdr(&b.pkt[0]);
 }
 
+/* The last packet of a message asks for an ACK, and one in every 64 KiB; a READ request always
+ * does. IBT-09 */
+static void ackreq__in_long_messages(void **state)
+{
+	(void)state;
+	for (unsigned m = VB_MTU_256; m <= VB_MTU_4096; m++) {
+		uint32_t mtu = vb_mtu_bytes((enum vb_mtu)m), every = 65536 / mtu, k = 0;
+		struct vb_mr_attr attr = {.length = 1u << 30, .access = ENV_ACCESS};
+		struct vb_qp_attr a = env_attr(2, 0x21);
+		struct vb_mr *mr;
+		struct vb_qp *qp;
+
+		setup();
+		assert_int_equal(vb_mr_create(env.pd, &attr, &mr), 0);
+		a.path_mtu = (enum vb_mtu)m;
+		qp = env_qp(&env, VB_QPT_RC, NULL);
+		env_up(&env, qp, &a, VB_QPS_RTS);
+
+		struct vb_sge sge = {0, 200000, vb_mr_lkey(mr)};
+		struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_SEND};
+		uint32_t pkts = (200000 + mtu - 1) / mtu;
+
+		assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+		wr.opcode = VB_WR_RDMA_READ;
+		assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+		while (env_tx(&env, &b)) {
+			for (uint32_t i = 0; i < b.cnt; i++, k++)
+				assert_int_equal(env_hdr(&b.pkt[i]).ack_req,
+						 k + 1 >= pkts || (k + 1) % every == 0);
+		}
+		assert_int_equal(k, pkts + 1);
+		env_close(&env);
+	}
+}
+
 /* Every AETH tells of the receive WQEs that are left. IBA 9.7.7.2 */
 static void credit__in_every_answer(void **state)
 {
@@ -535,6 +570,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(credit__codes),
+	    cmocka_unit_test(ackreq__in_long_messages),
 	    cmocka_unit_test(credit__in_every_answer),
 	    cmocka_unit_test(msn__wraps),
 	    cmocka_unit_test(psn__classes),

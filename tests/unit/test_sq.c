@@ -245,6 +245,34 @@ static void post_send__longest_message(void **state)
 	env_close(&env);
 }
 
+/* The region goes when part of the message has left: the rest does not, and the WQE fails. IBT-83
+ */
+static void send__memory_goes_in_the_middle(void **state)
+{
+	static const enum vb_qp_type types[] = {VB_QPT_RC, VB_QPT_UC};
+	static const enum vb_qp_state then[] = {VB_QPS_ERR, VB_QPS_SQE};
+
+	(void)state;
+	for (int t = 0; t < 2; t++) {
+		struct vb_qp *qp;
+
+		setup();
+		qp = env_rts(&env, types[t], 2, 0x21);
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 3000), 0);
+		assert_int_equal(env_send(&env, qp, 2, VB_WR_SEND, 0), 0);
+		b.cnt = VB_TX_BATCH_PKTS - 1;
+		b.seg_cnt = 0;
+		(void)vb_hca_poll_transmit(env.hca, &b, 0);
+		assert_int_equal(vb_mr_destroy(env.mr), 0);
+		assert_int_equal(env_tx(&env, &b), 0);
+		assert_int_equal(b.seg_cnt, 0);
+		(void)env_wc(&env, 1, VB_WC_LOC_PROT_ERR);
+		(void)env_wc(&env, 2, VB_WC_WR_FLUSH_ERR);
+		assert_int_equal(vb_qp_get_state(qp), then[t]);
+		env_close(&env);
+	}
+}
+
 /* UC and UD are drained when the last packet of the message under way has left. IBT-34 */
 static void sqd__of_what_is_not_acknowledged(void **state)
 {
@@ -342,6 +370,7 @@ int main(void)
 	    cmocka_unit_test(post_send__inline),
 	    cmocka_unit_test(post_send__atomic_length),
 	    cmocka_unit_test(post_send__longest_message),
+	    cmocka_unit_test(send__memory_goes_in_the_middle),
 	    cmocka_unit_test(sqd__of_what_is_not_acknowledged),
 	    cmocka_unit_test(post_send__ud),
 	};
