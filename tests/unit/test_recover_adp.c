@@ -5,6 +5,8 @@
  */
 #include "ladder.h"
 
+#include <string.h>
+
 #define LADDER_STEPS_MAX 4096
 
 static void ladder_from(struct ladder *l, const struct vb_recovery *set, uint8_t exp)
@@ -95,7 +97,7 @@ static void ladder__overlapping_ranges(void **state)
 	assert_int_equal(l.rto.cur_exp, 13);
 }
 
-/* ADP-11: a retry number of 0 is one use. REG-31: a size of 0 is one value. */
+/* ADP-11: a retry number of 0 is one use. ADP-14, REG-31: a range has at least one value. */
 static void ladder__zero_counts(void **state)
 {
 	struct vb_recovery set = worked;
@@ -273,7 +275,8 @@ static vb_dur spent(struct ladder *l)
 	return 0;
 }
 
-/* ADP-17, ADP-18: both ways of saying how long it may take; facts E.3: 469.762 ms. */
+/* ADP-17, ADP-18: both ways of saying how long it may take, by the QP's timeout and retry_cnt
+ * (ADP-30) or by the profile; facts E.3: 469.762 ms. */
 static void total__both_ways(void **state)
 {
 	struct vb_recovery set = worked;
@@ -416,6 +419,14 @@ static void fixed__counts_retries(void **state)
 	assert_false(fire(&l));
 }
 
+static void move_text__each_has_one(void **state)
+{
+	(void)state;
+	for (unsigned m = 0; m < VB_RTO_MOVE_CNT; m++)
+		assert_true(strlen(vb_rto_move_text((enum vb_rto_move)m)) > 3);
+	assert_string_equal(vb_rto_move_text(VB_RTO_MOVE_CNT), "?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +449,7 @@ int main(void)
 	    cmocka_unit_test(settings__change_at_next_timer),
 	    cmocka_unit_test(fixed__least_timeout),
 	    cmocka_unit_test(fixed__counts_retries),
+	    cmocka_unit_test(move_text__each_has_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,12 +87,14 @@ static struct vb_recovery one_value(uint8_t exp)
 }
 
 /* Time of a write of 1 MB at 100 Gb/s whose last packet is lost once. */
-static vb_time tail_loss(const struct vb_recovery *set, const char *fault)
+static vb_time tail_loss(const struct vb_recovery *set, const char *fault,
+			 struct vb_adp_fired *fired)
 {
 	struct vb_sim_config c = net_config();
 	struct net n;
 
 	c.hca.recovery = *set;
+	c.hca.port[1].adp_fired = fired;
 	net_pair(&n, 100, 500, &c);
 	if (fault)
 		set_fault(&n, 0, fault);
@@ -113,14 +115,18 @@ static void tail_loss__costs_one_timer(void **state)
 {
 	static const char *const last = "loss=1:op=RC_WRITE_LAST:nth=1";
 	struct vb_recovery fixed = {0}, tuned = one_value(2);
-	vb_time alone = tail_loss(&fixed, NULL);
+	struct vb_adp_fired fired = {{0}};
+	vb_time alone = tail_loss(&fixed, NULL, &fired);
 
 	(void)state;
 	/* An ACK and the propagation of 2 x 500 ns are all that is lost beside it. */
-	assert_in_range(tail_loss(&fixed, last) - alone, 67108864 - 10000, 67108864 + 2000);
-	assert_true(tail_loss(&fixed, last) / alone > 750);
-	assert_in_range(tail_loss(&tuned, last) - alone, 5000, 18000);
-	assert_true(tail_loss(&tuned, last) * 10 / alone <= 12);
+	assert_in_range(tail_loss(&fixed, last, &fired) - alone, 67108864 - 10000, 67108864 + 2000);
+	assert_true(tail_loss(&fixed, last, &fired) / alone > 750);
+	assert_in_range(tail_loss(&tuned, last, &fired) - alone, 5000, 18000);
+	assert_true(tail_loss(&tuned, last, &fired) * 10 / alone <= 12);
+	/* REG-34: adaptive timers that fired, by value; the fixed ones are not among them. */
+	for (unsigned i = 0; i < VB_ADP_FIRED_SLOTS; i++)
+		assert_int_equal(fired.slot[i], vb_adp_fired_ns(i) == 16000 ? 2 : 0);
 }
 
 /* D-33: a timer below the round trip sends again what was not lost, and goodput is what the cable

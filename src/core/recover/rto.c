@@ -4,6 +4,24 @@
 
 #define STRETCH_ONE 1024u /* a factor of 1 */
 
+const char *vb_rto_move_text(enum vb_rto_move move)
+{
+	static const char *const text[VB_RTO_MOVE_CNT] = {
+	    [VB_RTO_STAYS] = "stays",
+	    [VB_RTO_STARTS] = "initial value",
+	    [VB_RTO_ENTERS] = "goes on in the range it lies in",
+	    [VB_RTO_START_RANGE] = "to the start range",
+	    [VB_RTO_AGAIN] = "same value again",
+	    [VB_RTO_DOUBLES] = "doubled",
+	    [VB_RTO_NEXT_RANGE] = "to the next range",
+	    [VB_RTO_HOLDS] = "holds at the top",
+	    [VB_RTO_DECREMENTS] = "lowered by progress",
+	    [VB_RTO_PREV_RANGE] = "to the previous range by progress",
+	};
+
+	return (unsigned)move < VB_RTO_MOVE_CNT ? text[move] : "?";
+}
+
 static void start(struct vb_rto *r, const struct vb_rto_rules *rules)
 {
 	const struct vb_recovery *set = &rules->set;

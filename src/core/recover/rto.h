@@ -56,7 +56,11 @@ enum vb_rto_move {
 	VB_RTO_HOLDS,      /* at the top of the last range */
 	VB_RTO_DECREMENTS, /* by progress, within the range */
 	VB_RTO_PREV_RANGE, /* by progress, at the low bound */
+	VB_RTO_MOVE_CNT
 };
+
+/* Of a move in a few words, for who shows TIMER_MOVED events. */
+const char *vb_rto_move_text(enum vb_rto_move move);
 
 /* Starts over with the QP's attributes; @rng is the QP's own stream. */
 void vb_rto_reset(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t timeout_exp,
