@@ -222,6 +222,24 @@ static void waiting__for_one_that_moves_away(void **state)
 	env_close(&env);
 }
 
+/* Who waits and moves to another address waits there, or not at all. */
+static void waiting__moves_away(void **state)
+{
+	struct vb_qp_attr a = env_attr(3, 0);
+
+	(void)state;
+	two_wait();
+	a.qp_state = VB_QPS_SQD;
+	assert_int_equal(vb_qp_modify(qp[1], &a, VB_QP_STATE, 0), 0);
+	assert_int_equal(vb_qp_modify(qp[1], &a, VB_QP_AV, 0), 0);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp[1], &a, VB_QP_STATE, 0), 0);
+	expect_from(1, 1);
+	ack(0, 0);
+	expect_from(2, 1);
+	env_close(&env);
+}
+
 /* Whatever the window, a message asks often enough for acknowledgement to go on without a timeout.
  */
 static void window__never_waits_for_the_timer(void **state)
@@ -352,6 +370,7 @@ int main(void)
 	    cmocka_unit_test(waiting__woken_and_then_destroyed),
 	    cmocka_unit_test(waiting__for_one_that_moves_away),
 	    cmocka_unit_test(window__never_waits_for_the_timer),
+	    cmocka_unit_test(waiting__moves_away),
 	    cmocka_unit_test(room__of_a_connection),
 	    cmocka_unit_test(room__of_datagrams),
 	};
