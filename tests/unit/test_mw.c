@@ -328,6 +328,7 @@ static void send_queue__local_work_among_sends(void **state)
 	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
 	assert_int_equal(env_send(&env, qp, 3, VB_WR_SEND, 8), 0);
 	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[1]).psn.v, 1); /* local work takes no PSN */
 	env_no_wc(&env);
 	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
 	for (uint64_t i = 1; i <= 3; i++)

@@ -56,6 +56,42 @@ static void qp_create__limits_are_exact(void **state)
 	env_close(&env);
 }
 
+/* What is asked is what is given, but that a queue with WQEs has an SGE for them, and that a QP of
+ * an SRQ has no receive queue. */
+static void qp_create__says_what_it_gives(void **state)
+{
+	static const struct {
+		bool srq;
+		struct vb_qp_cap asked, given;
+	} c[] = {
+	    {false, {5, 6, 2, 3, 17}, {5, 6, 2, 3, 17}},
+	    {false, {5, 6, 0, 0, 0}, {5, 6, 1, 1, 0}},
+	    {false, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}},
+	    {true, {5, 6, 2, 3, 0}, {5, 0, 2, 0, 0}},
+	    {true, {5, UINT32_MAX, 2, UINT32_MAX, 0}, {5, 0, 2, 0, 0}}, /* of no matter */
+	};
+	struct vb_qp_attr got;
+	struct vb_srq *srq;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		struct vb_qp_init init = {.type = VB_QPT_RC,
+					  .send_cq = env.cq,
+					  .recv_cq = env.cq,
+					  .srq = c[i].srq ? srq : NULL,
+					  .cap = c[i].asked};
+
+		assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
+		assert_memory_equal(&init.cap, &c[i].given, sizeof init.cap);
+		vb_qp_query(qp, &got);
+		assert_memory_equal(&got.cap, &c[i].given, sizeof got.cap);
+	}
+	env_close(&env);
+}
+
 static void qp_create__types(void **state)
 {
 	struct vb_qp *qp;
@@ -260,9 +296,56 @@ static void reset__with_work_outstanding(void **state)
 	a.rq_psn = 88;
 	env_up(&env, qp, &a, VB_QPS_RTS);
 	assert_int_equal(vb_qp_send_room(qp), 16);
+	for (uint64_t i = 0; i < 16; i++) /* the receives are forgotten too */
+		assert_int_equal(env_recv(&env, qp, i, 8), 0);
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
 	assert_int_equal(env_tx(&env, &b), 1);
 	assert_int_equal(env_hdr(&b.pkt[0]).psn.v, 77);
+	env_close(&env);
+}
+
+/* A QP that waited for a timer, or for credits, waits for nothing after RESET. */
+static void reset__of_one_that_waits(void **state)
+{
+	static const uint8_t syndromes[] = {VB_SYNDROME_RNR | 20, VB_SYNDROME_ACK | 0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof syndromes; i++) {
+		struct vb_qp_attr a = env_attr(2, 0x21);
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+				   .aeth.syndrome = syndromes[i]};
+		struct vb_qp *qp;
+
+		setup();
+		qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+		h.dqpn = vb_qp_number(qp);
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RESET), 0);
+		env_up(&env, qp, &a, VB_QPS_RTS);
+		for (uint64_t k = 0; k < 3; k++)
+			assert_int_equal(env_send(&env, qp, k, VB_WR_SEND, 8), 0);
+		assert_int_equal(env_tx(&env, &b), 3);
+		env_close(&env);
+	}
+}
+
+/* The events of a QP go with it. */
+static void destroy__takes_its_events(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_srq *srq;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_srq_create(env.pd, 4, 1, 0, NULL, &srq), 0);
+	qp = env_qp(&env, VB_QPT_RC, srq);
+	env_up(&env, qp, &a, VB_QPS_INIT);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_ERR), 0); /* the last WQE is reached */
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	env_no_event(&env);
 	env_close(&env);
 }
 
@@ -321,12 +404,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(qp_create__limits_are_exact),
+	    cmocka_unit_test(qp_create__says_what_it_gives),
 	    cmocka_unit_test(qp_create__types),
 	    cmocka_unit_test(qp__two_queues_two_cqs),
 	    cmocka_unit_test(qpn__space),
 	    cmocka_unit_test(qpn__stride),
 	    cmocka_unit_test(destroy__with_work_outstanding),
 	    cmocka_unit_test(reset__with_work_outstanding),
+	    cmocka_unit_test(reset__of_one_that_waits),
+	    cmocka_unit_test(destroy__takes_its_events),
 	    cmocka_unit_test(err__flushes_in_order),
 	    cmocka_unit_test(hca_destroy__takes_all),
 	};

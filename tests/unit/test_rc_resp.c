@@ -32,6 +32,30 @@ static void credit__in_every_answer(void **state)
 	env_close(&env);
 }
 
+/* A peer that was told that there is no receive WQE is told of the next, once. IBA 9.7.7.2.4 */
+static void credit__after_none(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 7, 4);
+	assert_int_equal(env_recv(&env, qp, 1, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 0); /* nobody was told anything */
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 7, 8), VB_VERDICT_OK);
+	assert_int_equal(answer().aeth.syndrome, 0);
+	assert_int_equal(env_recv(&env, qp, 2, 8), 0);
+
+	struct vb_hdr h = answer();
+
+	assert_int_equal(h.aeth.syndrome, 1);
+	assert_int_equal(h.psn.v, 7);
+	assert_int_equal(h.aeth.msn, 1);
+	assert_int_equal(env_recv(&env, qp, 3, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	env_close(&env);
+}
+
 /* IBT-28: the MSN has 24 bits too, and counts messages of every kind. */
 static void msn__wraps(void **state)
 {
@@ -361,6 +385,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(credit__in_every_answer),
+	    cmocka_unit_test(credit__after_none),
 	    cmocka_unit_test(msn__wraps),
 	    cmocka_unit_test(psn__classes),
 	    cmocka_unit_test(resources__repeat_atomics_to_their_depth),

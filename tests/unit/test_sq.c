@@ -169,6 +169,16 @@ static void post_send__inline(void **state)
 	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
 	sge.length = 65;
 	assert_int_equal(vb_qp_post_send(qp, &wr, 0), -EINVAL);
+	/* From several places, as many as fit: more than the queue has SGEs. */
+	struct vb_sge parts[5];
+
+	for (uint32_t i = 0; i < 5; i++)
+		parts[i] = (struct vb_sge){.addr = (uintptr_t)data + i, .length = 1};
+	wr.sge = parts;
+	wr.sge_cnt = 5;
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	wr.sge = &sge;
+	wr.sge_cnt = 1;
 	memcpy(data, "change", 7);
 	sge.length = 8;
 	for (uint32_t op = 0; op < VB_WR_CNT; op++) {
@@ -181,6 +191,8 @@ static void post_send__inline(void **state)
 	assert_true(env_tx(&env, &b) >= 1);
 	assert_int_equal(b.pkt[0].payload_len, 64);
 	assert_string_equal((const char *)b.seg[0].p, "inline");
+	assert_int_equal(b.pkt[1].payload_len, 5);
+	assert_memory_equal(b.seg[1].p, "inlin", 5);
 	env_close(&env);
 }
 
