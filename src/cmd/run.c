@@ -5,8 +5,10 @@
  */
 #include "cmd/cmd.h"
 #include "cmd/library.h"
+#include "cmd/register.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -21,10 +23,11 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT };
+enum { OPT_PRINT, OPT_ADP };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
+    [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
     {0},
 };
 
@@ -110,13 +113,38 @@ static int set_library_path(const struct vb_cmd *cmd, bool print)
 	return 0;
 }
 
+/*
+ * Makes the settings in @path the adapter's. The connection stays open in the program, so that the
+ * adapter and its settings are there until it ends.
+ */
+static int set_registers(const struct vb_cmd *cmd, const char *path)
+{
+	struct vb_broker_observer o;
+	char why[512];
+
+	if (vb_broker_observe(&o, true, why, sizeof why)) {
+		vb_cmd_error(cmd, "%s", why);
+		return EXIT_SELF;
+	}
+	if (vb_reg_apply_file(cmd, &o, path)) {
+		vb_cmd_error(cmd, "'%s' was refused, nothing is run", path);
+		vb_broker_observe_end(&o);
+		return EXIT_SELF;
+	}
+	(void)fcntl(o.sock, F_SETFD, 0);
+	return 0;
+}
+
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	const char *arg;
+	const char *arg, *adp = NULL;
 	bool print = false;
 
 	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;)
-		print |= i == OPT_PRINT;
+		if (i == OPT_ADP)
+			adp = arg;
+		else
+			print = true;
 	if (optind == argc && !print)
 		return vb_cmd_usage(cmd, "no command to run");
 	int rc = set_preload(cmd, print);
@@ -126,6 +154,10 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		return rc;
 	if (print)
 		return vb_cmd_finish(cmd);
+	if (adp)
+		rc = set_registers(cmd, adp);
+	if (rc)
+		return rc;
 	warn_setuid(cmd, argv[optind]);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[optind], argv + optind);

@@ -114,11 +114,16 @@ static void totals(const struct vb_broker *b, struct vb_counters *total)
 void vb_broker_refresh_devices(struct vb_broker *b)
 {
 	static struct vb_netdevs netdevs;
+	static struct vb_device before[VB_DEVICES_MAX];
 	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
 
 	b->devices_due = VB_NEVER;
-	if (vb_netdev_read(&netdevs) || !vb_devices_update(b->slots.host, &netdevs))
+	memcpy(before, b->slots.host->device, sizeof before);
+	if (vb_netdev_read(&netdevs) ||
+	    !vb_devices_update(b->slots.host, &netdevs,
+			       vb_adapter_state(vb_slots_adapter(&b->slots))->vf_cnt))
 		return;
+	vb_broker_registers_follow(b, before);
 	totals(b, total);
 	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
 }
@@ -198,7 +203,7 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 	}
 	if (b->client_cnt && b->counters_due == VB_NEVER)
 		b->counters_due = now + COUNTERS_NS;
-	if (b->conn_cnt)
+	if (b->conn_cnt || vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept)
 		b->idle_since = VB_NEVER;
 	else if (b->idle_since == VB_NEVER)
 		b->idle_since = now;

@@ -17,6 +17,7 @@
 #ifndef VB_NODE_BROKER_H
 #define VB_NODE_BROKER_H
 
+#include "node/broker_msg.h"
 #include "node/shm.h"
 
 #include <stddef.h>
@@ -73,6 +74,17 @@ struct vb_broker_observer {
 int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size);
 int vb_broker_observe_slots(struct vb_broker_observer *o);
 int vb_broker_capture(struct vb_broker_observer *o, bool on);
+/*
+ * An access to a register, in place. 0, or a negative errno with what is wrong in @why: -ENODEV no
+ * such device, -EINVAL a rule of the register, -EPERM a virtual function, -ECONNRESET.
+ */
+int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, char *why,
+		     size_t why_size);
+/* The adapter stays when no program uses it, with @vf_cnt virtual functions of each device; or, not
+ * @on, it no longer does, and has none. */
+int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt);
+/* What the adapter keeps. */
+const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o);
 /* 0, or -ECONNRESET when the broker is gone. */
 int vb_broker_observe_check(struct vb_broker_observer *o);
 /* The totals of each HCA port, live and past clients together, in @total[1...VB_HCA_PORTS_MAX].

@@ -324,6 +324,16 @@ static void welcome_observer(struct vb_broker *b, struct vb_conn *c)
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
+static void access_adapter(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m)
+{
+	if (m->op == VB_BROKER_REGISTER)
+		vb_broker_register(b, m);
+	else
+		vb_broker_keep(b, m);
+	if (reply(c, m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
 static void set_capture(struct vb_broker *b, struct vb_conn *c, bool on)
 {
 	struct vb_broker_msg m;
@@ -375,6 +385,9 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		send_slots(b, c);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CAPTURE) {
 		set_capture(b, c, m.slot);
+	} else if (c->kind == VB_CONN_OBSERVER &&
+		   (m.op == VB_BROKER_REGISTER || m.op == VB_BROKER_KEEP)) {
+		access_adapter(b, c, &m);
 	} else {
 		vb_conn_end(b, index);
 	}

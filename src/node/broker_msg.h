@@ -6,6 +6,8 @@
 #ifndef VB_NODE_BROKER_MSG_H
 #define VB_NODE_BROKER_MSG_H
 
+#include "reg/reg.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,7 +15,7 @@
 #define VB_BROKER_MAGIC 0x56424d53u
 /* Also covers the layout of the shared memory. magic to text never move: a broker of another
  * version can be told apart and can say so. */
-#define VB_BROKER_VERSION 2u
+#define VB_BROKER_VERSION 3u
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
@@ -26,11 +28,25 @@ enum vb_broker_op {
 	VB_BROKER_OBSERVER,   /* give me host memory */
 	VB_BROKER_GET_SLOTS,  /* observer: give me the slots */
 	VB_BROKER_CAPTURE,    /* observer: capture on (@slot 1) or off (0) */
+	VB_BROKER_REGISTER,   /* observer: what @reg says; comes back with DONE */
+	VB_BROKER_KEEP,       /* observer: stay (@slot 1), with @cnt VFs each, or not (0) */
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
 			      host memory; to a client that reattaches: none */
 	VB_BROKER_SLOTS,   /* slot[0 ... cnt - 1] and their memory; the last one has more == 0 */
 	VB_BROKER_DONE,
+};
+
+enum vb_broker_reg_method {
+	VB_BROKER_REG_GET,
+	VB_BROKER_REG_SET,
+	VB_BROKER_REG_RESET, /* all registers of the device, as a reset of the firmware */
+};
+
+struct vb_broker_reg {
+	uint32_t method, id, len;
+	char device[32]; /* its name, or that of its network device */
+	uint8_t image[VB_REG_BYTES_MAX];
 };
 
 struct vb_broker_msg {
@@ -42,6 +58,7 @@ struct vb_broker_msg {
 	uint32_t cnt, more;
 	uint8_t slots[VB_BROKER_SLOTS_MAX];
 	char comm[16]; /* of a client */
+	struct vb_broker_reg reg;
 };
 
 enum { VB_WELCOME_RX, VB_WELCOME_SLOT, VB_WELCOME_HOST, VB_WELCOME_CHEST, VB_WELCOME_CNT };

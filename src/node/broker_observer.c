@@ -75,18 +75,64 @@ int vb_broker_observe_slots(struct vb_broker_observer *o)
 	return rc;
 }
 
+/* Sends a request and receives the answer into it. */
+static int ask(struct vb_broker_observer *o, struct vb_broker_msg *m)
+{
+	struct vb_fds fds = {.cnt = 0};
+	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
+
+	if (!rc)
+		rc = vb_broker_await(o->sock, m, &fds, vb_broker_clock() + ANSWER_NS);
+	vb_fds_close(&fds);
+	return rc == -EPIPE ? -ECONNRESET : rc;
+}
+
 int vb_broker_capture(struct vb_broker_observer *o, bool on)
 {
 	struct vb_broker_msg m;
-	struct vb_fds fds = {.cnt = 0};
 
 	vb_broker_msg_init(&m, VB_BROKER_CAPTURE);
 	m.slot = on;
-	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
-	if (!rc)
-		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
-	vb_fds_close(&fds);
-	return rc;
+	return ask(o, &m);
+}
+
+int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, char *why,
+		     size_t why_size)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_REGISTER);
+	m.reg = *reg;
+
+	int rc = ask(o, &m);
+
+	if (rc) {
+		snprintf(why, why_size, "the broker does not answer: %s", strerror(-rc));
+		return rc;
+	}
+	m.text[sizeof m.text - 1] = 0;
+	snprintf(why, why_size, "%s", m.text);
+	*reg = m.reg;
+	return m.status;
+}
+
+int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_KEEP);
+	m.slot = on;
+	m.cnt = vf_cnt;
+
+	int rc = ask(o, &m);
+
+	return rc ? rc : m.status;
+}
+
+const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o)
+{
+	/* The device table is the first member of host memory. */
+	return &((const struct vb_host_memory *)o->host)->adapter;
 }
 
 int vb_broker_observe_check(struct vb_broker_observer *o)

@@ -66,6 +66,14 @@ void vb_broker_group_ready(struct vb_broker *b);
 /* Writes the device table and the tree anew. */
 void vb_broker_refresh_devices(struct vb_broker *b);
 
+/* broker_adapter.c: answer in place what an observer asks of registers, and for the adapter to
+ * stay.
+ */
+void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
+void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
+/* The device table was @before, and has changed. */
+void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *before);
+
 void vb_conn_accept(struct vb_broker *b, vb_time now);
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now);
 /* The connection, or the process behind it, is gone. */

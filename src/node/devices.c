@@ -182,6 +182,71 @@ static int place_for(const struct vb_host_shm *h, const struct vb_netdev *dev)
 	return fresh >= 0 ? fresh : any;
 }
 
+static void device_drop(struct vb_host_shm *h, int i)
+{
+	struct vb_device *d = &h->device[i];
+
+	d->ifindex = d->is_up = 0;
+	memset(d->gid, 0, sizeof d->gid);
+	if (d->parent) {
+		memset(d, 0, sizeof *d);
+		memset(&h->past[i + 1], 0, sizeof h->past[i + 1]);
+	}
+}
+
+/* A virtual function has the network device and the GIDs of its parent, and a GUID of its own. */
+static void vf_update(struct vb_host_shm *h, struct vb_device *d, int parent, uint32_t number)
+{
+	*d = h->device[parent];
+	snprintf(d->name, sizeof d->name, "verbena%dv%u", parent, number);
+	d->parent = (uint32_t)parent + 1;
+	d->guid = (d->guid | UINT64_C(0x0200000000000000)) + ((uint64_t)number << 48);
+}
+
+static int device_named(const struct vb_host_shm *h, const char *name)
+{
+	for (int i = 0; i < VB_DEVICES_MAX; i++)
+		if (h->device[i].ifindex && strcmp(h->device[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+static int place_unused(const struct vb_host_shm *h)
+{
+	for (int i = 0; i < VB_DEVICES_MAX; i++)
+		if (!h->device[i].ifname[0])
+			return i;
+	return -1;
+}
+
+/* One after the other for all devices, so that each gets its share when there is not room for all.
+ */
+static void vfs_merge(struct vb_host_shm *h, uint32_t vf_cnt)
+{
+	bool wanted[VB_DEVICES_MAX] = {false};
+
+	for (uint32_t number = 1; number <= vf_cnt; number++)
+		for (int i = 0; i < VB_DEVICES_MAX; i++) {
+			char name[VB_NAME_MAX];
+
+			if (!h->device[i].ifindex || h->device[i].parent)
+				continue;
+			snprintf(name, sizeof name, "verbena%dv%u", i, number);
+
+			int k = device_named(h, name);
+
+			if (k < 0)
+				k = place_unused(h);
+			if (k < 0)
+				continue;
+			vf_update(h, &h->device[k], i, number);
+			wanted[k] = true;
+		}
+	for (int i = 0; i < VB_DEVICES_MAX; i++)
+		if (h->device[i].parent && !wanted[i])
+			device_drop(h, i);
+}
+
 static void devices_merge(struct vb_host_shm *h, const struct vb_netdevs *n)
 {
 	bool known[VB_NETDEVS_MAX] = {false};
@@ -190,12 +255,13 @@ static void devices_merge(struct vb_host_shm *h, const struct vb_netdevs *n)
 		struct vb_device *d = &h->device[i];
 		const struct vb_netdev *dev = d->ifindex ? netdev_of(n, d->ifindex) : NULL;
 
+		if (d->parent)
+			continue;
 		if (dev) {
 			known[dev - n->dev] = true;
 			device_update(d, dev, n);
 		} else if (d->ifindex) {
-			d->ifindex = d->is_up = 0;
-			memset(d->gid, 0, sizeof d->gid);
+			device_drop(h, i);
 		}
 	}
 	/* Loopback last: tools take the first device when none is named. */
@@ -216,12 +282,13 @@ static void devices_merge(struct vb_host_shm *h, const struct vb_netdevs *n)
 		}
 }
 
-bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n)
+bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n, uint32_t vf_cnt)
 {
 	static struct vb_host_shm next;
 
 	next = *host;
 	devices_merge(&next, n);
+	vfs_merge(&next, vf_cnt);
 	next.device_cnt = 0;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
 		if (next.device[i].ifindex)

@@ -10,9 +10,10 @@
 #include "node/netdev.h"
 #include "node/shm.h"
 
-/* Brings @host in line with @n. Returns true when something changed; the generation has grown then.
+/* Brings @host in line with @n, with @vf_cnt virtual functions of each device as far as there is
+ * room. Returns true when something changed; the generation has grown then.
  */
-bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n);
+bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n, uint32_t vf_cnt);
 
 /* Bracket a change of host memory, so that readers see all of it or nothing. */
 void vb_host_write_begin(struct vb_host_shm *host);

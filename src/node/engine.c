@@ -180,13 +180,17 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 	    .active_mtu = (enum vb_mtu)(dev->ifindex ? dev->active_mtu : 0),
 	    .pkey = {VB_PKEY_DEFAULT},
 	    .counters = &e->broker.shm->counters[i + 1],
+	    .adp_fired = &e->broker.shm->fired[i + 1],
+	    .parent = (uint8_t)dev->parent,
 	};
 }
 
 void vb_engine_reload(struct vb_engine *e)
 {
-	if (__atomic_load_n(&e->broker.host->generation, __ATOMIC_ACQUIRE) == e->generation)
+	if (__atomic_load_n(&e->broker.host->generation, __ATOMIC_ACQUIRE) == e->generation) {
+		vb_engine_adopt(e);
 		return;
+	}
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
 	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < e->devices.device_cnt; i++) {
@@ -198,6 +202,9 @@ void vb_engine_reload(struct vb_engine *e)
 		(void)err;
 		vb_udp_set_ifindex(e->link, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
+	/* Virtual functions may have another parent. */
+	e->adopts = false;
+	vb_engine_adopt(e);
 	if (e->sink.port_change)
 		e->sink.port_change(e->sink.ctx);
 }
@@ -269,7 +276,11 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 		return -errno;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
 		cfg.port[i + 1] = device_port(e, i);
-	return vb_hca_create(&e->hca, &cfg, vb_engine_now());
+	int err = vb_hca_create(&e->hca, &cfg, vb_engine_now());
+
+	if (!err)
+		vb_engine_adopt(e);
+	return err;
 }
 
 static void engine_close(struct vb_engine *e)

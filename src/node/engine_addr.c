@@ -34,7 +34,7 @@ void vb_addr_build(struct vb_addr_table *t, const struct vb_host_shm *host)
 	for (uint32_t d = 0; d < VB_DEVICES_MAX && d < host->device_cnt; d++) {
 		const struct vb_device *dev = &host->device[d];
 
-		for (uint32_t g = 0; dev->ifindex && g < VB_GIDS_MAX; g++) {
+		for (uint32_t g = 0; dev->ifindex && !dev->parent && g < VB_GIDS_MAX; g++) {
 			struct vb_addr a = {dev->gid[g].gid, dev->ifindex, (uint8_t)(d + 1)};
 
 			if (dev->gid[g].type != VB_GID_NONE)

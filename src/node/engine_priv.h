@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
- * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link).
+ * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
+ * engine_adapter.c (settings).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -96,6 +97,12 @@ struct vb_flow_watch {
 	vb_time since;
 };
 
+/* Whose settings a port follows, and which change of them. */
+struct vb_adopted {
+	bool is_set;
+	uint32_t epoch, pf;
+};
+
 struct vb_engine {
 	struct vb_lock lock;
 	_Atomic bool alive;
@@ -115,6 +122,9 @@ struct vb_engine {
 	uint32_t makes_grh;  /* 1: there is, or was, a QP whose receives begin with a GRH */
 	uint32_t generation; /* of the device table in use */
 	struct vb_host_shm devices;
+	bool adopts; /* adapter_generation is valid */
+	uint32_t adapter_generation;
+	struct vb_adopted adopted[VB_DEVICES_MAX];
 	struct vb_addr_table addr;
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];

@@ -142,8 +142,10 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = receive(e, now);
 
-	if (vb_hca_poll_timeout(e->hca) <= now)
+	if (vb_hca_poll_timeout(e->hca) <= now) {
+		vb_engine_adopt(e);
 		vb_hca_handle_timeout(e->hca, now);
+	}
 	/* Before sending: whoever waits for a completion wakes up meanwhile. */
 	deliver_events(e);
 

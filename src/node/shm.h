@@ -15,13 +15,14 @@
 #include "core/hca.h"
 #include "link/capture.h"
 #include "link/flow.h"
+#include "node/adapter.h"
 #include "trace/counters.h"
 #include "wire/path.h"
 
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 2u
+#define VB_SHM_VERSION 3u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -31,6 +32,7 @@
 #define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
 #define VB_GIDS_MAX 32
 #define VB_NAME_MAX 32
+#define VB_VFS_MAX 8 /* virtual functions of a device */
 
 enum vb_gid_type { VB_GID_NONE, VB_GID_IPV6, VB_GID_IPV4 };
 
@@ -48,6 +50,8 @@ struct vb_device {
 	uint32_t is_up;           /* 1: port ACTIVE, 0: port DOWN */
 	uint32_t speed_mbps;      /* 0: unknown */
 	uint8_t mac[6];
+	/* A virtual function: the device, counted from 1, of whose addresses it makes use. */
+	uint32_t parent;
 	uint64_t guid; /* host order; from the MAC (EUI-64), or from the boot id for "lo" */
 	struct vb_gid_entry gid[VB_GIDS_MAX];
 };
@@ -65,9 +69,11 @@ struct vb_host_shm {
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
 };
 
-/* The whole of host memory: the table, and behind it what clients may write too. */
+/* The whole of host memory: the table, the adapter's own state, and behind it what clients may
+ * write too. */
 struct vb_host_memory {
 	struct vb_host_shm host;
+	struct vb_adapter_shm adapter;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
 };
 
@@ -81,6 +87,7 @@ struct vb_slot_shm {
 	uint32_t qp_cnt, cq_cnt, mr_cnt;
 	char comm[16];
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
+	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];   /* the same way */
 	struct vb_capture_ring capture;
 };
 

@@ -17,6 +17,11 @@
 #define QPN_GAP 2048
 #define QPN_INDEX_MASK 0xffffu /* a QPN is slot + 256 * index */
 
+struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
+{
+	return &((struct vb_host_memory *)s->host)->adapter;
+}
+
 static int host_create(struct vb_slots *s)
 {
 	void *p;
@@ -34,6 +39,7 @@ static int host_create(struct vb_slots *s)
 	s->host->magic = VB_SHM_MAGIC;
 	s->host->version = VB_SHM_VERSION;
 	s->host->broker_pid = (uint32_t)getpid();
+	vb_adapter_init(vb_slots_adapter(s));
 	return 0;
 }
 
@@ -242,6 +248,10 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 			vb_count_add(&s->host->past[port], (enum vb_counter_id)i,
 				     __atomic_load_n(&shm->counters[port].v[i], __ATOMIC_RELAXED));
 	memset(shm->counters, 0, sizeof shm->counters);
+	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
+		for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)
+			vb_slots_adapter(s)->past_fired[port].slot[i] += shm->fired[port].slot[i];
+	memset(shm->fired, 0, sizeof shm->fired);
 	vb_host_write_end(s->host);
 	shm->pid = 0;
 	shm->qpn_next = next & QPN_INDEX_MASK;

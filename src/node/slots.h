@@ -51,6 +51,9 @@ void vb_slots_release(struct vb_slots *s, uint32_t slot);
 /* Switches the capture rings of all slots, present and future. */
 void vb_slots_capture(struct vb_slots *s, bool on);
 
+/* The adapter's own state, behind the device table. */
+struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s);
+
 /* Sums past and present of HCA port @port. */
 void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total);
 

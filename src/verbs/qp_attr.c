@@ -58,8 +58,10 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_AV)
 		err = connection_path(c, qp, attr, mask, &core.path);
 	/* On the way to ERR or RESET, what was received before is acknowledged all the same. */
-	if (!err && (mask & IBV_QP_STATE))
+	if (!err && (mask & IBV_QP_STATE)) {
 		vb_engine_flush(c->engine);
+		vb_engine_adopt(c->engine);
+	}
 	if (!err)
 		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
 	if (!err) {

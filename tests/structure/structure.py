@@ -23,17 +23,18 @@ MAY_INCLUDE = {
     "wire": {"base", "wire"},
     "trace": {"base", "trace"},
     "core": {"base", "wire", "trace", "core"},
+    "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
     "sim": {"base", "wire", "trace", "core", "fault", "sim"},
     "scenario": {"base", "wire", "trace", "core", "fault", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "fault", "link"},
-    "node": {"base", "wire", "trace", "core", "link", "node"},
-    "verbs": {"base", "wire", "trace", "core", "link", "node", "verbs"},
-    "cmd": {"base", "wire", "trace", "core", "fault", "sim", "scenario", "export", "link", "node", "verbs",
+    "node": {"base", "wire", "trace", "core", "reg", "link", "node"},
+    "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
+    "cmd": {"base", "wire", "trace", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }
-PURE = ("base", "wire", "trace", "core", "fault", "sim")
+PURE = ("base", "wire", "trace", "core", "reg", "fault", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",

@@ -52,7 +52,7 @@ static void devices_update__loopback_last(void **state)
 	add_addr(1, 1, true, false);
 	add_addr(4, 4, true, false);
 	add_addr(7, 7, true, false);
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device_cnt, 3);
 	assert_string_equal(host.device[0].name, "verbena0");
 	assert_string_equal(host.device[0].ifname, "eth0");
@@ -61,7 +61,7 @@ static void devices_update__loopback_last(void **state)
 	assert_int_equal(host.generation, 1);
 	assert_int_equal(host.seq % 2, 0);
 	/* The same again is no change. */
-	assert_false(vb_devices_update(&host, &net));
+	assert_false(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.generation, 1);
 }
 
@@ -73,10 +73,10 @@ static void devices_update__needs_up_and_address(void **state)
 	add_dev(4, "eth2", 1500);
 	add_addr(2, 2, true, false);
 	add_addr(4, 4, false, true)->is_ready = false; /* tentative */
-	assert_false(vb_devices_update(&host, &net));
+	assert_false(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device_cnt, 0);
 	net.addr[1].is_ready = true;
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_string_equal(host.device[0].ifname, "eth2");
 }
 
@@ -85,13 +85,13 @@ static void devices_update__carrier_is_port_state(void **state)
 	(void)state;
 	add_dev(2, "eth0", 1500)->has_carrier = false;
 	add_addr(2, 2, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device[0].is_up, 0);
 	net.dev[0].has_carrier = true;
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device[0].is_up, 1);
 	net.dev[0].is_up = false;
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device[0].is_up, 0);
 	assert_int_equal(host.device[0].ifindex, 2);
 }
@@ -109,7 +109,7 @@ static void devices_update__active_mtu(void **state)
 	add_addr(2, 2, true, false);
 	for (size_t i = 0; i < sizeof mtu / sizeof mtu[0]; i++) {
 		net.dev[0].mtu = mtu[i].netdev;
-		vb_devices_update(&host, &net);
+		vb_devices_update(&host, &net, 0);
 		assert_int_equal(host.device[0].active_mtu, mtu[i].active);
 	}
 }
@@ -120,11 +120,11 @@ static void gids__link_local_first(void **state)
 	(void)state;
 	add_dev(2, "eth0", 1500);
 	add_addr(2, 9, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device[0].gid[0].type, VB_GID_NONE);
 	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV4);
 	add_addr(2, 1, false, true);
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device[0].gid[0].type, VB_GID_IPV6);
 	assert_int_equal(host.device[0].gid[0].gid.b[0], 0xfe);
 	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV4);
@@ -136,7 +136,7 @@ static void gids__no_hole_without_link_local(void **state)
 	add_dev(1, "lo", 65536);
 	add_addr(1, 1, true, false);
 	add_addr(1, 2, false, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device[0].gid[0].type, VB_GID_IPV4);
 	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV6);
 }
@@ -147,17 +147,17 @@ static void gids__index_stays_while_others_go(void **state)
 	add_dev(1, "lo", 65536);
 	for (uint8_t i = 0; i < 4; i++)
 		add_addr(1, 10 + i, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	net.addr[1] = net.addr[3]; /* 11 goes */
 	net.addr_cnt = 3;
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device[0].gid[0].gid.b[15], 10);
 	assert_int_equal(host.device[0].gid[1].type, VB_GID_NONE);
 	assert_int_equal(host.device[0].gid[2].gid.b[15], 12);
 	assert_int_equal(host.device[0].gid[3].gid.b[15], 13);
 	/* The next one takes the free place. */
 	add_addr(1, 20, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device[0].gid[1].gid.b[15], 20);
 }
 
@@ -167,7 +167,7 @@ static void gids__more_than_the_table(void **state)
 	add_dev(1, "lo", 65536);
 	for (int i = 0; i < VB_GIDS_MAX + 5; i++)
 		add_addr(1, (uint8_t)i, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device[0].gid[VB_GIDS_MAX - 1].gid.b[15], VB_GIDS_MAX - 1);
 }
 
@@ -178,10 +178,10 @@ static void devices_update__name_returns(void **state)
 	add_dev(2, "eth0", 1500);
 	add_addr(1, 1, true, false);
 	add_addr(2, 2, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	vb_count_add(&host.past[1], VB_COUNTER_port_xmit_packets, 5);
 	net.dev_cnt = 1; /* eth0 goes */
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device[0].ifindex, 0);
 	assert_int_equal(host.device[0].gid[1].type, VB_GID_NONE);
 	assert_int_equal(host.device_cnt, 2);
@@ -190,7 +190,7 @@ static void devices_update__name_returns(void **state)
 	add_dev(4, "eth0", 1500);
 	add_addr(3, 3, true, false);
 	add_addr(4, 2, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_string_equal(host.device[0].ifname, "eth0");
 	assert_int_equal(host.device[0].ifindex, 4);
 	assert_int_equal(host.past[1].v[VB_COUNTER_port_xmit_packets], 5);
@@ -202,9 +202,9 @@ static void devices_update__rename_keeps_the_device(void **state)
 	(void)state;
 	add_dev(2, "eth0", 1500);
 	add_addr(2, 2, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	snprintf(net.dev[0].name, sizeof net.dev[0].name, "wan");
-	assert_true(vb_devices_update(&host, &net));
+	assert_true(vb_devices_update(&host, &net, 0));
 	assert_string_equal(host.device[0].name, "verbena0");
 	assert_string_equal(host.device[0].ifname, "wan");
 }
@@ -219,7 +219,7 @@ static void devices_update__full_table(void **state)
 		add_dev(i + 2, name, 1500);
 		add_addr(i + 2, (uint8_t)i, true, false);
 	}
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device_cnt, VB_DEVICES_MAX);
 }
 
@@ -230,7 +230,7 @@ static void guid__from_mac(void **state)
 	add_dev(2, "eth0", 1500);
 	memcpy(net.dev[0].mac, (uint8_t[]){0x02, 0xfc, 0x11, 0x22, 0x33, 0x44}, 6);
 	add_addr(2, 2, true, false);
-	vb_devices_update(&host, &net);
+	vb_devices_update(&host, &net, 0);
 	assert_int_equal(host.device[0].guid, UINT64_C(0x00fc11fffe223344));
 }
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Settings of the adapter that changed, taken over while QPs are at work: before timers fire, when
+ * a QP changes its state, and once a second. To look costs one load.
+ */
+#include "node/engine_priv.h"
+
+static const struct vb_adapter_shm *adapter_of(const struct vb_engine *e)
+{
+	/* The device table is the first member of host memory. */
+	return &((const struct vb_host_memory *)e->broker.host)->adapter;
+}
+
+static void adopt_port(struct vb_engine *e, uint32_t device, uint32_t pf)
+{
+	size_t at = offsetof(struct vb_adapter_state, pf) + pf * sizeof(struct vb_adapter_pf);
+	struct vb_adopted now = {.is_set = true, .pf = pf}, *had = &e->adopted[device];
+	struct vb_recovery set;
+
+	(void)vb_adapter_read(adapter_of(e), at + offsetof(struct vb_adapter_pf, recovery_epoch),
+			      sizeof now.epoch, &now.epoch);
+	if (had->is_set && had->epoch == now.epoch && had->pf == now.pf)
+		return;
+	/* Settings newer than the epoch are taken over once more the next time. */
+	(void)vb_adapter_read(adapter_of(e), at + offsetof(struct vb_adapter_pf, reg.recovery),
+			      sizeof set, &set);
+	/* The broker has checked them; what it has not changes nothing. */
+	if (vb_hca_set_port_recovery(e->hca, (uint8_t)(device + 1), &set) == 0)
+		*had = now;
+}
+
+void vb_engine_adopt(struct vb_engine *e)
+{
+	uint32_t generation = __atomic_load_n(&adapter_of(e)->generation, __ATOMIC_ACQUIRE);
+
+	if (e->adopts && generation == e->adapter_generation)
+		return;
+	e->adapter_generation = generation;
+	e->adopts = true;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
+		uint32_t parent = e->devices.device[i].parent;
+
+		adopt_port(e, i, parent && parent <= VB_DEVICES_MAX ? parent - 1 : i);
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The register file: which registers there are, and the way into them. */
+#include "reg/file.h"
+
+#include <string.h>
+
+const struct vb_reg *const vb_reg_all[] = {
+    &vb_reg_adp_histogram,
+    &vb_reg_adp_histogram_config,
+    &vb_reg_roce_accl,
+};
+const unsigned vb_reg_cnt = sizeof vb_reg_all / sizeof vb_reg_all[0];
+
+const struct vb_reg *vb_reg_by_id(uint32_t id)
+{
+	for (unsigned i = 0; i < vb_reg_cnt; i++)
+		if (vb_reg_all[i]->id == id)
+			return vb_reg_all[i];
+	return NULL;
+}
+
+const struct vb_reg *vb_reg_by_name(const char *name)
+{
+	for (unsigned i = 0; i < vb_reg_cnt; i++)
+		if (vb_reg_name_is(vb_reg_all[i]->name, name, strlen(name)))
+			return vb_reg_all[i];
+	return NULL;
+}
+
+void vb_reg_file_reset(struct vb_reg_file *file)
+{
+	memset(file, 0, sizeof *file);
+	file->recovery = vb_recovery_default;
+	/* 4096 us and its doubles: the values of the ladder that profile id 0 stands for. */
+	file->histogram.bin_width_mode = VB_BINS_DOUBLE;
+	file->histogram.time_unit = VB_HIST_US;
+	file->histogram.count_enable = true;
+	file->histogram.bin_num = VB_ADP_BINS_MAX;
+	file->histogram.bin0_width = file->histogram.bin1_width = 4096;
+}
+
+static int find(uint32_t id, size_t len, const struct vb_reg **reg, struct vb_reg_fault *fault)
+{
+	*fault = (struct vb_reg_fault){0};
+	*reg = vb_reg_by_id(id);
+	if (!*reg)
+		return vb_reg_broken(fault, NULL, 0, "there is no register with this id");
+	if (len != (*reg)->len && len != (*reg)->len_short)
+		return vb_reg_broken(fault, NULL, 0,
+				     (*reg)->len == (*reg)->len_short
+					 ? "the register has another length"
+					 : "the length must be 0x40 or 0x80");
+	return 0;
+}
+
+int vb_reg_get(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t id, uint8_t *image,
+	       size_t len, struct vb_reg_fault *fault)
+{
+	uint8_t full[VB_REG_BYTES_MAX] = {0};
+	const struct vb_reg *reg;
+	int err = find(id, len, &reg, fault);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < reg->field_cnt; i++)
+		if (reg->field[i].access == VB_REG_INDEX)
+			vb_reg_field_put(reg, &reg->field[i], full,
+					 vb_reg_field_get(reg, &reg->field[i], image));
+	vb_reg_load(reg, file, full);
+	err = reg->get ? reg->get(reg, file, env, full, fault) : 0;
+	if (!err)
+		memcpy(image, full, len);
+	return err;
+}
+
+int vb_reg_set(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t id,
+	       const uint8_t *image, size_t len, struct vb_reg_fault *fault)
+{
+	uint8_t full[VB_REG_BYTES_MAX] = {0};
+	const struct vb_reg *reg;
+	int err = find(id, len, &reg, fault);
+
+	if (err)
+		return err;
+	if (!reg->set)
+		return vb_reg_broken(fault, NULL, 0, "the register is ReadOnly");
+	/* What lies behind a short image is reserved. */
+	memcpy(full, image, len);
+	return reg->set(reg, file, env, full, fault);
+}
