@@ -2,7 +2,6 @@
 /* Accesses to registers and their messages, see register.h. */
 #include "cmd/register.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +68,22 @@ int vb_reg_text_error(const struct vb_reg_text_fault *f)
 	return 0;
 }
 
+int vb_reg_find_device(struct vb_broker_observer *o, const char *device)
+{
+	static struct vb_host_shm host;
+
+	vb_host_read(o->host, &host);
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
+		const struct vb_device *d = &host.device[i];
+
+		if (d->ifindex && (strcmp(d->name, device) == 0 || strcmp(d->ifname, device) == 0))
+			return 0;
+	}
+	return vb_reg_error("Failed to open device: \"%s\", there is none of this name; "
+			    "'verbena devices' lists them",
+			    device);
+}
+
 int vb_reg_access(struct vb_broker_observer *o, const char *device, bool set, uint32_t id,
 		  uint8_t *image, size_t len)
 {
@@ -81,18 +96,9 @@ int vb_reg_access(struct vb_broker_observer *o, const char *device, bool set, ui
 
 	if (len > sizeof r.image)
 		return vb_reg_error("Register length: 0x%08zx is too large", len);
-	if (strlen(device) >= sizeof r.device)
-		return vb_reg_error(
-		    "Failed to open device: \"%s\", there is no device of this name", device);
-	memcpy(r.device, device, strlen(device));
+	snprintf(r.device, sizeof r.device, "%s", device);
 	memcpy(r.image, image, len);
-
-	int rc = vb_broker_access(o, &r, why, sizeof why);
-
-	if (rc == -ENODEV)
-		return vb_reg_error(
-		    "Failed to open device: \"%s\", %s; 'verbena devices' lists them", device, why);
-	if (rc)
+	if (vb_broker_access(o, &r, why, sizeof why))
 		return vb_reg_error("Failed to send access register: %s", why);
 	memcpy(image, r.image, len);
 	return 0;
