@@ -164,7 +164,7 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	/* Before the list is read: a count too large is the caller's mistake, not its list's
 	 * length.
 	 */
-	if (!(wr->flags & VB_SEND_INLINE) && wr->sge_cnt > sq->sge_max)
+	if (wr->sge_cnt > sq->sge_max)
 		return -EINVAL;
 	for (uint32_t i = 0; i < wr->sge_cnt; i++)
 		length += wr->sge[i].length;
