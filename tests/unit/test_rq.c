@@ -99,6 +99,28 @@ static void receive__fits_exactly(void **state)
 	env_close(&env);
 }
 
+/* A slot that is used again knows nothing of what it held. */
+static void receive__slot_is_used_again(void **state)
+{
+	struct vb_qp_cap cap = {.max_recv_wr = 1, .max_recv_sge = 2};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp_cap(&env, VB_QPT_RC, NULL, cap);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(env_recv(&env, qp, i, 64), 0);
+		assert_int_equal(arrives(qp, i, 64), VB_VERDICT_OK);
+		(void)env_wc(&env, i, VB_WC_SUCCESS);
+	}
+	assert_int_equal(env_recv(&env, qp, 4, 8), 0);
+	assert_int_equal(arrives(qp, 3, 9), VB_VERDICT_LENGTH);
+	(void)env_wc(&env, 4, VB_WC_LOC_LEN_ERR);
+	env_close(&env);
+}
+
 static void srq_create__limits(void **state)
 {
 	struct vb_srq *srq, *second;
@@ -208,6 +230,7 @@ static void srq_resize__keeps_what_is_posted(void **state)
 	assert_int_equal(vb_srq_set_limit(srq, 0), 0);
 	assert_int_equal(vb_srq_resize(srq, 3), -EINVAL);              /* four are in it */
 	assert_int_equal(vb_srq_resize(srq_new(4, 1, 4), 3), -EINVAL); /* below its limit */
+	assert_int_equal(vb_srq_resize(srq, 4), 0);
 	assert_int_equal(vb_srq_resize(srq, 5), 0);
 	assert_int_equal(srq_post(srq, 6, 2), 0);
 	assert_int_equal(srq_post(srq, 7, 2), -ENOMEM);
@@ -248,6 +271,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(post_recv__until_full),
 	    cmocka_unit_test(receive__fits_exactly),
+	    cmocka_unit_test(receive__slot_is_used_again),
 	    cmocka_unit_test(srq_create__limits),
 	    cmocka_unit_test(srq__is_shared_in_order),
 	    cmocka_unit_test(srq__limit_event),
