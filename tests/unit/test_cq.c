@@ -185,6 +185,7 @@ static void resize__keeps_what_is_queued(void **state)
 	assert_int_equal(vb_cq_resize(env.cq, 3), -EINVAL); /* four are in it */
 	assert_int_equal(vb_cq_resize(env.cq, 65), -EINVAL);
 	assert_int_equal(vb_cq_size(env.cq), 4);
+	assert_int_equal(vb_cq_resize(env.cq, 64), 0);
 	assert_int_equal(vb_cq_resize(env.cq, 5), 0);
 	assert_int_equal(vb_cq_size(env.cq), 8);
 	for (uint64_t i = 14; i < 18; i++)

@@ -139,7 +139,10 @@ static void srq_create__limits(void **state)
 	assert_int_not_equal(vb_srq_number(srq), vb_srq_number(second));
 	assert_int_equal(vb_srq_create(env.pd, 1, 1, 0, NULL, &second), -ENOMEM);
 	assert_int_equal(vb_srq_set_limit(srq, 17), -EINVAL);
+	assert_int_equal(vb_srq_resize(srq, 16), 0); /* its limit, and the adapter's */
 	assert_int_equal(vb_srq_set_limit(srq, 0), 0);
+	assert_int_equal(vb_srq_destroy(srq), 0);
+	assert_int_equal(vb_srq_create(env.pd, 1, 1, 0, NULL, &srq), 0);
 	env_close(&env);
 }
 
@@ -206,6 +209,13 @@ static void srq__limit_event(void **state)
 	env_no_event(&env);
 	assert_int_equal(arrives(qp, 5, 8), VB_VERDICT_OK);
 	env_event(&env, VB_EVENT_ASYNC_SRQ, VB_ASYNC_SRQ_LIMIT_REACHED);
+	env_no_event(&env);
+	/* The event of one that is gone went with it. */
+	assert_int_equal(srq_post(srq, 10, 1), 0);
+	assert_int_equal(vb_srq_set_limit(srq, 8), 0);
+	assert_int_equal(arrives(qp, 6, 8), VB_VERDICT_OK);
+	assert_int_equal(vb_qp_destroy(qp), 0);
+	assert_int_equal(vb_srq_destroy(srq), 0);
 	env_no_event(&env);
 	env_close(&env);
 }
