@@ -2,7 +2,7 @@
 /*
  * UC and UD: what arrives is a whole message that was sent, or nothing. Sends complete in order
  * whatever becomes of them; without faults and with enough receive buffers all of them arrive.
- * IBA 9.8, IBT-25
+ * IBA 9.8, IBT-12, IBT-14
  */
 #include "scenarios.h"
 #include "world.h"

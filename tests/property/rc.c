@@ -171,7 +171,7 @@ void rc_on_async(struct world *w, void *owner, enum vb_async async)
 		return;
 	if (async != VB_ASYNC_SQ_DRAINED)
 		die(w, "async event %d, and nothing happened", async);
-	/* Drained: everything sent has been acknowledged. IBT-32 */
+	/* Drained: everything sent has been acknowledged. IBT-34 */
 	CHECK(w, vb_qp_get_state(s->s.qp) == VB_QPS_SQD);
 	CHECK(w, vb_qp_unacked(s->s.qp) == 0);
 	CHECK(w, vb_qp_modify(s->s.qp, &a, VB_QP_STATE, w->now) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The requester of RC over whole ranges, where the scripts show single numbers: credit codes, which
- * packets ask for an ACK, ghosts of ACKs, and every kind of completion. IBA 9.7; facts B.6; IBT-07,
- * IBT-44...61
+ * packets ask for an ACK, ghosts of ACKs, and every kind of completion. IBA 9.7; facts B.6;
+ * IBT-07, IBT-09, IBT-44, IBT-47, IBT-65
  */
 #include "rc_env.h"
 
@@ -96,7 +96,8 @@ static void ack__ghosts(void **state)
 	env_close(&env);
 }
 
-/* What the completion of each kind of work says, at both ends. IBT-46, IBT-48...50, IBT-55...61 */
+/* What the completion of each kind of work says, at both ends. IBT-46, IBT-48, IBT-49,
+ * IBT-55, IBT-56, IBT-58 */
 static void completion__of_each_kind(void **state)
 {
 	static const struct {
