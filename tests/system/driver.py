@@ -26,6 +26,7 @@ import case_command  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
 import case_readme  # noqa: E402,F401
+import case_registers  # noqa: E402,F401
 import case_robust  # noqa: E402,F401
 import case_verbs  # noqa: E402,F401
 import pair  # noqa: E402

@@ -176,7 +176,8 @@ class Host:
         """The adapter's devices by network interface, as `verbena devices --json` has them."""
         if not self._devices:
             out = self.run([verbena, "devices", "--json"])
-            self._devices = {d["netdev"]: d for d in json.loads(out)}
+            # Virtual functions, if there are any, stand on the same interface behind their device.
+            self._devices = {d["netdev"]: d for d in reversed(json.loads(out))}
         return self._devices
 
     def device(self, verbena, ifname):
