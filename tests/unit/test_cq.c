@@ -170,6 +170,23 @@ static void overrun__ends_every_qp_on_the_queue(void **state)
 	env_close(&env);
 }
 
+/* An object's events wait together and come one by one, none of them lost, none twice. */
+static void event__several_of_one_queue(void **state)
+{
+	(void)state;
+	setup(1);
+	vb_cq_arm(env.cq, false);
+	add(1, VB_WC_SUCCESS, false);
+	vb_event_raise_async(env.hca, &env.cq->ev, VB_ASYNC_SRQ_ERR);
+	add(2, VB_WC_SUCCESS, false);
+	vb_event_raise_async(env.hca, &env.cq->ev, VB_ASYNC_SRQ_ERR);
+	env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+	env_event(&env, VB_EVENT_ASYNC_CQ, VB_ASYNC_CQ_ERR);
+	env_event(&env, VB_EVENT_ASYNC_CQ, VB_ASYNC_SRQ_ERR);
+	env_no_event(&env);
+	env_close(&env);
+}
+
 static void resize__keeps_what_is_queued(void **state)
 {
 	(void)state;
@@ -239,6 +256,7 @@ int main(void)
 	    cmocka_unit_test(arm__which_completion_notifies),
 	    cmocka_unit_test(arm__event_names_the_queue),
 	    cmocka_unit_test(overrun__ends_every_qp_on_the_queue),
+	    cmocka_unit_test(event__several_of_one_queue),
 	    cmocka_unit_test(resize__keeps_what_is_queued),
 	    cmocka_unit_test(destroy_qp__takes_its_completions),
 	    cmocka_unit_test(destroy__in_use),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * UD and what guards every receive: all Q_Keys that are nearly right, all kinds of P_Key, and what
- * a completion tells of a datagram. IBA 9.8.3, 10.9.3, 11.4.2.1; IBT-16, IBT-19, IBT-21, IBT-50...56,
- * IBT-81
+ * a completion tells of a datagram. IBA 9.8.3, 10.9.3, 11.4.2.1; IBT-16, IBT-17, IBT-21,
+ * IBT-50...56, IBT-81
  */
 #include "core_env.h"
 
