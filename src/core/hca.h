@@ -116,6 +116,14 @@ const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port);
 /* Packet in. The verdict is data (counted and traced), never an error of the call. */
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);
 
+/*
+ * Hints that change nothing: a packet that begins with the @len bytes at @bth is about to be
+ * handled, or vb_hca_poll_transmit() about to be called. They bring into the cache what will be
+ * needed, for who has something else to do until then.
+ */
+void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len);
+void vb_hca_expect_transmit(const struct vb_hca *h);
+
 /* Packets out: appends to @b what may leave at @now, as far as there is room. Returns b->cnt. */
 uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time now);
 

@@ -31,14 +31,43 @@ static uint32_t qpn_of(const struct vb_hca *h, uint32_t k)
 	return h->cfg.qpn_base + k * h->cfg.qpn_stride;
 }
 
+/* Where the QP of @qpn stands if there is one; the table is not empty. */
+static struct vb_qp **qp_slot(const struct vb_hca *h, uint32_t qpn)
+{
+	return &h->qp[(qpn - h->cfg.qpn_base) / h->cfg.qpn_stride & (h->qp_cap - 1)];
+}
+
 struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn)
 {
 	if (h->qp_cap == 0)
 		return NULL;
 
-	struct vb_qp *qp = h->qp[(qpn - h->cfg.qpn_base) / h->cfg.qpn_stride & (h->qp_cap - 1)];
+	struct vb_qp *qp = *qp_slot(h, qpn);
 
 	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+static void qp_prefetch(const struct vb_qp *qp)
+{
+	for (size_t i = 0; i < sizeof *qp; i += 64)
+		__builtin_prefetch((const char *)qp + i);
+}
+
+void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len)
+{
+	if (len < VB_BTH_LEN || h->qp_cap == 0)
+		return;
+
+	const struct vb_qp *qp = *qp_slot(h, vb_hdr_dqpn(bth));
+
+	if (qp)
+		qp_prefetch(qp);
+}
+
+void vb_hca_expect_transmit(const struct vb_hca *h)
+{
+	if (!vb_list_is_empty(&h->active))
+		qp_prefetch(vb_container_of(h->active.next, struct vb_qp, active));
 }
 
 static int table_grow(struct vb_hca *h)
@@ -210,7 +239,7 @@ void vb_qp_free(struct vb_qp *qp)
 {
 	struct vb_hca *h = qp->hca;
 
-	h->qp[(qp->qpn - h->cfg.qpn_base) / h->cfg.qpn_stride & (h->qp_cap - 1)] = NULL;
+	*qp_slot(h, qp->qpn) = NULL;
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
 	vb_free(h, qp->resp.rwqe);

@@ -37,12 +37,14 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 	for (int i = 0; i < 4; i++) {
 		q->set[i] = words;
 		words += set_words(ids, i);
+		if (!q->levels && set_words(ids, i) <= 1)
+			q->levels = (uint32_t)i + 1;
 	}
 }
 
 static void set_add(struct vb_eventq *q, uint32_t id)
 {
-	for (int i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < q->levels; i++) {
 		uint64_t *w = &q->set[i][id >> 6];
 		uint64_t old = *w;
 
@@ -55,7 +57,7 @@ static void set_add(struct vb_eventq *q, uint32_t id)
 
 static void set_remove(struct vb_eventq *q, uint32_t id)
 {
-	for (int i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < q->levels; i++) {
 		uint64_t *w = &q->set[i][id >> 6];
 
 		*w &= ~(UINT64_C(1) << (id & 63));
@@ -69,7 +71,7 @@ static uint32_t set_first(const struct vb_eventq *q)
 {
 	uint32_t id = 0;
 
-	for (int i = 3; i >= 0; i--)
+	for (uint32_t i = q->levels; i-- > 0;)
 		id = id << 6 | (uint32_t)__builtin_ctzll(q->set[i][id]);
 	return id;
 }

@@ -41,8 +41,9 @@ struct vb_eventq {
 	struct vb_eventq_entry *heap;
 	uint32_t heap_cnt;
 	/* The set: bit i of level 0 is machine i, bit i of level n + 1 says that word i of level n
-	 * is not 0. */
+	 * is not 0. The highest level is one word. */
 	uint64_t *set[4];
+	uint32_t levels;
 };
 
 /* Bytes that a queue of @ids machines (at most 2^24) needs; the caller gives them zeroed. */
@@ -58,25 +59,35 @@ vb_time vb_eventq_next(const struct vb_eventq *q);
 /* Takes the machine whose turn it is; there must be one. q->now is its deadline. */
 uint32_t vb_eventq_take(struct vb_eventq *q);
 
-/* Up to two machines whose turn may be next at this instant, as far as that is seen at a glance. */
-static inline uint32_t vb_eventq_peek(const struct vb_eventq *q, uint32_t next[2])
+/* Machines that vb_eventq_peek() sees ahead. */
+#define VB_EVENTQ_AHEAD 4u
+
+/* The machines whose turn is next at this instant, in order: how many, at most VB_EVENTQ_AHEAD. More
+ * may follow than it sees: it looks at two words of the set. */
+static inline uint32_t vb_eventq_peek(const struct vb_eventq *q, uint32_t next[VB_EVENTQ_AHEAD])
 {
 	if (q->ready == 0)
 		return 0;
 
-	uint32_t id = 0;
+	uint32_t id = 0, cnt = 0;
 
-	for (int i = 3; i > 0; i--)
+	for (uint32_t i = q->levels; i-- > 1;)
 		id = id << 6 | (uint32_t)__builtin_ctzll(q->set[i][id]);
 
 	uint64_t bits = q->set[0][id];
+	uint64_t words = q->levels > 1 ? q->set[1][id >> 6] >> (id & 63) & ~UINT64_C(1) : 0;
 
-	next[0] = id << 6 | (uint32_t)__builtin_ctzll(bits);
-	bits &= bits - 1;
-	if (!bits)
-		return 1;
-	next[1] = id << 6 | (uint32_t)__builtin_ctzll(bits);
-	return 2;
+	for (;;) {
+		do {
+			next[cnt++] = id << 6 | (uint32_t)__builtin_ctzll(bits);
+			bits &= bits - 1;
+		} while (bits && cnt < VB_EVENTQ_AHEAD);
+		if (cnt == VB_EVENTQ_AHEAD || !words)
+			return cnt;
+		id += (uint32_t)__builtin_ctzll(words);
+		bits = q->set[0][id];
+		words = 0;
+	}
 }
 
 #endif

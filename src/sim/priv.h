@@ -54,6 +54,7 @@ struct vb_sim_port {
 	uint8_t waiting; /* bit p: queue p has packets */
 	uint8_t paused;  /* bit p: the other end paused priority p */
 	bool sending;    /* inside of transmit */
+	bool to_host;    /* the other end is a host's */
 
 	struct vb_port_stats stats;
 	struct vb_sim_lane lane[VB_SIM_PRIOS];

@@ -65,6 +65,7 @@ static int port_create(struct vb_sim *s, uint32_t id, const struct vb_topo_link 
 	p->rate_bps = l->cable.rate_bps;
 	p->delay = l->cable.delay;
 	p->mtu = l->cable.mtu;
+	p->to_host = (id & 1 ? l->a : l->b) < s->host_cnt;
 	p->pull_at = p->arrive_at = VB_NEVER;
 	p->rng = vb_rng_stream(s->cfg.seed, "red", id);
 	if (p->owner >= s->host_cnt + s->switch_cnt)
@@ -184,25 +185,48 @@ void vb_sim_touch(struct vb_sim *s, uint32_t host)
 	vb_host_mark(s, host);
 }
 
-/* Brings into the cache what the machines next in line at this instant will touch: the port of the
- * second, and the packet of the first, whose port was brought before. */
+/* The port behind a machine number, or NULL. */
+static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
+{
+	return id - s->host_cnt < s->port_cnt ? &s->port[id - s->host_cnt] : NULL;
+}
+
+/* The adapters at both ends of @p say where they will look. */
+static void look_ahead_in_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
+{
+	const struct vb_sim_packet *pkt = p->flight;
+
+	if (p->to_host && p->arrive_at <= s->now && pkt->kind == VB_SIM_ROCE)
+		vb_hca_expect_packet(s->host[s->port[vb_sim_peer(p->id)].owner].hca, pkt->bytes,
+				     pkt->hdr_len);
+	if (p->pull_at <= s->now && p->owner < s->host_cnt)
+		vb_hca_expect_transmit(s->host[p->owner].hca);
+}
+
+/*
+ * Brings into the cache what the machines next in line at this instant will touch. Each step needs
+ * what the step before has brought, and has one machine's time: the port, then the packets that
+ * arrive there and wait there, then the QP.
+ */
 static void look_ahead(const struct vb_sim *s)
 {
-	uint32_t next[2];
+	uint32_t next[VB_EVENTQ_AHEAD];
 	uint32_t cnt = vb_eventq_peek(&s->events, next);
+	const struct vb_sim_port *p;
 
-	if (cnt > 1 && next[1] - s->host_cnt < s->port_cnt) {
-		const struct vb_sim_port *p = &s->port[next[1] - s->host_cnt];
-
+	if (cnt > 3 && (p = port_of(s, next[3])) != NULL) {
 		__builtin_prefetch(p);
 		__builtin_prefetch((const char *)p + 64);
+		__builtin_prefetch(&s->port[vb_sim_peer(p->id)]);
 	}
-	if (cnt > 0 && next[0] - s->host_cnt < s->port_cnt) {
-		const struct vb_sim_port *p = &s->port[next[0] - s->host_cnt];
-
+	if (cnt > 1 && (p = port_of(s, next[1])) != NULL) {
 		__builtin_prefetch(p->flight);
 		__builtin_prefetch(p->lane[0].fifo.head);
+		if (p->to_host)
+			__builtin_prefetch((const char *)p->flight + 64);
 	}
+	if (cnt > 0 && (p = port_of(s, next[0])) != NULL)
+		look_ahead_in_hosts(s, p);
 }
 
 /* The first machine in line does what is due. */

@@ -35,6 +35,11 @@ const char *vb_verdict_name(enum vb_verdict v)
 	return (unsigned)v < VB_VERDICT_CNT ? verdict_name[v] : "?";
 }
 
+uint32_t vb_hdr_dqpn(const uint8_t *bth)
+{
+	return be24_get(bth + 5);
+}
+
 static void parse_bth(struct vb_hdr *h, const uint8_t *p)
 {
 	h->opcode = p[0];
@@ -44,7 +49,7 @@ static void parse_bth(struct vb_hdr *h, const uint8_t *p)
 	h->pkey = be16_get(p + 2);
 	h->fecn = p[4] & BTH_FECN;
 	h->becn = p[4] & BTH_BECN;
-	h->dqpn = be24_get(p + 5);
+	h->dqpn = vb_hdr_dqpn(p);
 	h->ack_req = p[8] & BTH_ACKREQ;
 	h->selective = p[8] & BTH_SELECTIVE;
 	h->psn = vb_psn(be24_get(p + 9));

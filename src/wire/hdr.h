@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * BTH and extension headers: the parsed form, and the only two functions that know their bytes.
+ * BTH and extension headers: the parsed form, and the only functions that know their bytes.
  *
  * After vb_hdr_parse() has accepted a packet no length computation on it can underflow, and nothing
  * reads its header bytes again. IBA 9.2 (BTH), 9.3 (extension headers); facts B.2
@@ -90,6 +90,9 @@ struct vb_hdr {
  * *h is unspecified but for opcode and dqpn if len allowed to read them.
  */
 enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail, size_t len);
+
+/* The destination QPN alone, of the VB_BTH_LEN bytes at @bth. */
+uint32_t vb_hdr_dqpn(const uint8_t *bth);
 
 /* Writes @h at @buf, which has VB_HDR_MAX bytes. The opcode must be a known one. Returns the
  * length. */
