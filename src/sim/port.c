@@ -75,21 +75,26 @@ static bool port_has_more(const struct vb_sim *s, const struct vb_sim_port *p)
 
 /*
  * Puts a packet on the cable, behind those that arrive no later. Each packet knows when the one
- * behind it arrives, so that taking one does not touch the next, which has long left the cache.
+ * behind it arrives, and the port when the last one does, so that neither taking one nor adding one
+ * waits for another, which has long left the cache.
  */
 static void flight_insert(struct vb_sim_port *p, struct vb_sim_packet *pkt)
 {
 	struct vb_sim_packet *after = p->flight_tail;
 
-	while (after && after->at > pkt->at)
-		after = after == p->flight ? NULL : after->prev;
+	if (after && p->tail_at > pkt->at) {
+		while (after && after->at > pkt->at)
+			after = after == p->flight ? NULL : after->prev;
+	}
 	pkt->prev = after;
 	pkt->next = after ? after->next : p->flight;
 	pkt->next_at = after ? after->next_at : p->arrive_at;
-	if (pkt->next)
+	if (pkt->next) {
 		pkt->next->prev = pkt;
-	else
+	} else {
 		p->flight_tail = pkt;
+		p->tail_at = pkt->at;
+	}
 	if (after) {
 		after->next = pkt;
 		after->next_at = pkt->at;

@@ -56,6 +56,7 @@ struct vb_sim_port {
 	bool sending;    /* inside of transmit */
 	bool to_host;    /* the other end is a host's */
 
+	vb_time tail_at; /* of flight_tail */
 	struct vb_port_stats stats;
 	struct vb_sim_lane lane[VB_SIM_PRIOS];
 	uint32_t headroom; /* of each lossless priority */

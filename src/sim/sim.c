@@ -185,6 +185,9 @@ void vb_sim_touch(struct vb_sim *s, uint32_t host)
 	vb_host_mark(s, host);
 }
 
+/* As far as the queue of the lowest priority. */
+#define PORT_HOT (offsetof(struct vb_sim_port, lane) + sizeof(struct vb_sim_lane))
+
 /* The port behind a machine number, or NULL. */
 static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
 {
@@ -215,9 +218,10 @@ static void look_ahead(const struct vb_sim *s)
 	const struct vb_sim_port *p;
 
 	if (cnt > 3 && (p = port_of(s, next[3])) != NULL) {
-		__builtin_prefetch(p);
-		__builtin_prefetch((const char *)p + 64);
-		__builtin_prefetch(&s->port[vb_sim_peer(p->id)]);
+		for (size_t i = 0; i < PORT_HOT; i += 64)
+			__builtin_prefetch((const char *)p + i);
+		/* What arrives is accounted for at the other end. */
+		__builtin_prefetch(&s->port[vb_sim_peer(next[3] - s->host_cnt)]);
 	}
 	if (cnt > 1 && (p = port_of(s, next[1])) != NULL) {
 		__builtin_prefetch(p->flight);
