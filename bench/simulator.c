@@ -2,9 +2,10 @@
 /*
  * How fast the simulator is, and what a host costs it: packet-hops per second of processor time on
  * one core for incast 16:1 and for all-to-all on a fat tree of 128 hosts, lengths only, with the
- * digest on; and the memory of 10,000 hosts that have sent over one RC connection each.
+ * digest on; the memory of 10,000 hosts that have sent over one RC connection each; and that of a
+ * million RC QPs, each of which has sent or received a message and is idle since.
  *
- *   simulator incast | fat-tree | hosts
+ *   simulator incast | fat-tree | hosts | qps
  */
 #include "sim/report.h"
 
@@ -52,10 +53,17 @@ static int shape_hosts(struct vb_topo *t)
 	return vb_topo_clos(t, &memory, 100, 10, 100, &cable, &cable);
 }
 
+/* 708 hosts with a connection in each direction between any two: 1,001,112 QPs. */
+static int shape_qps(struct vb_topo *t)
+{
+	return vb_topo_star(t, &memory, 708, &cable);
+}
+
 static const struct workload workloads[] = {
     {"incast", shape_incast, 256, 4, {.shape = VB_LOAD_INCAST, .flows = 16, .bytes = 64 << 20}},
     {"fat-tree", shape_fat_tree, 256, 4, {.shape = VB_LOAD_ALL_TO_ALL, .bytes = 64 << 10}},
     {"hosts", shape_hosts, 16, 4, {.shape = VB_LOAD_PERMUTATION, .bytes = 4096}},
+    {"qps", shape_qps, 2048, 4, {.shape = VB_LOAD_ALL_TO_ALL, .bytes = 64}},
 };
 
 static double cpu_seconds(void)
@@ -77,8 +85,8 @@ static void need(int err, const char *what)
 static void run(const struct workload *w)
 {
 	struct vb_load_config load = {
-	    .flows_max = 1 << 15,
-	    .connections_max = 1 << 15,
+	    .flows_max = 1 << 19,
+	    .connections_max = 1 << 19,
 	    .message_bytes = 16 << 20,
 	    .depth = w->depth,
 	    .type = VB_QPT_RC,
@@ -136,6 +144,6 @@ int main(int argc, char **argv)
 			return 0;
 		}
 	}
-	fputs("usage: simulator incast | fat-tree | hosts\n", stderr);
+	fputs("usage: simulator incast | fat-tree | hosts | qps\n", stderr);
 	return 2;
 }

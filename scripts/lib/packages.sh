@@ -12,7 +12,7 @@ packages_run=(ibverbs-utils perftest iproute2 util-linux tshark)
 packages_check=(clang clang-format clang-tidy libclang-rt-14-dev shellcheck python3 tcpdump procps
 	python3-pyverbs mandoc)
 # shellcheck disable=SC2034
-packages_bench=(iperf3 python3)
+packages_bench=(iperf3 python3 g++ libns3-dev)
 
 packages_missing()
 {
