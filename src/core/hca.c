@@ -56,7 +56,6 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 		h->rules[i].set = cfg->recovery;
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);
-	vb_list_init(&h->peers);
 	vb_list_init(&h->pds);
 	vb_list_init(&h->cqs);
 	vb_list_init(&h->srqs);
@@ -93,6 +92,7 @@ void vb_hca_destroy(struct vb_hca *h)
 	vb_key_table_free(h);
 	destroy_rest(h);
 	vb_free(h, h->qp);
+	vb_free(h, h->peer);
 	vb_free(h, h->heap);
 	vb_free(h, h);
 }

@@ -6,25 +6,69 @@
  */
 #include "core/priv.h"
 
-struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid)
-{
-	for (struct vb_list *l = h->peers.next; l != &h->peers; l = l->next) {
-		struct vb_peer *p = vb_container_of(l, struct vb_peer, link);
+#include <errno.h>
+#include <string.h>
 
-		if (vb_gid_eq(&p->gid, gid)) {
-			p->refs++;
-			return p;
+#define PEERS_FIRST 8u
+
+static struct vb_peer **bucket_of(struct vb_peer **table, uint32_t cap, const struct vb_gid *gid)
+{
+	uint64_t half[2];
+
+	memcpy(half, gid->b, sizeof half);
+	/* Addresses differ in their last bytes, and a product's middle depends on lower bits only.
+	 */
+	half[0] ^= half[1];
+	half[0] = (half[0] ^ half[0] >> 32) * UINT64_C(0x9fb21c651e98df25);
+	return &table[half[0] >> 32 & (cap - 1)];
+}
+
+static int table_grow(struct vb_hca *h)
+{
+	uint32_t cap = h->peer_cap ? h->peer_cap * 2 : PEERS_FIRST;
+	struct vb_peer **table = vb_alloc(h, cap * sizeof(struct vb_peer *));
+
+	if (!table)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->peer_cap; i++) {
+		while (h->peer[i]) {
+			struct vb_peer *p = h->peer[i], **to = bucket_of(table, cap, &p->gid);
+
+			h->peer[i] = p->next;
+			p->next = *to;
+			*to = p;
 		}
 	}
+	vb_free(h, h->peer);
+	h->peer = table;
+	h->peer_cap = cap;
+	return 0;
+}
 
-	struct vb_peer *p = vb_alloc(h, sizeof *p);
+struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid)
+{
+	struct vb_peer *p = h->peer_cap ? *bucket_of(h->peer, h->peer_cap, gid) : NULL;
 
+	while (p && !vb_gid_eq(&p->gid, gid))
+		p = p->next;
+	if (p) {
+		p->refs++;
+		return p;
+	}
+	if (h->peer_cnt == h->peer_cap && table_grow(h))
+		return NULL;
+	p = vb_alloc(h, sizeof *p);
 	if (!p)
 		return NULL;
+
+	struct vb_peer **bucket = bucket_of(h->peer, h->peer_cap, gid);
+
 	p->gid = *gid;
 	p->refs = 1;
 	vb_list_init(&p->waiting);
-	vb_list_append(&h->peers, &p->link);
+	p->next = *bucket;
+	*bucket = p;
+	h->peer_cnt++;
 	return p;
 }
 
@@ -33,7 +77,13 @@ void vb_peer_put(struct vb_hca *h, struct vb_peer *p)
 	if (!p || --p->refs)
 		return;
 	assert(p->inflight == 0 && vb_list_is_empty(&p->waiting));
-	vb_list_remove(&p->link);
+
+	struct vb_peer **at = bucket_of(h->peer, h->peer_cap, &p->gid);
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	h->peer_cnt--;
 	vb_free(h, p);
 }
 

@@ -144,7 +144,7 @@ struct vb_sq {
 
 /* A remote address and what is in flight towards it. */
 struct vb_peer {
-	struct vb_list link;
+	struct vb_peer *next; /* in its bucket */
 	struct vb_gid gid;
 	uint32_t refs;
 	uint64_t inflight;      /* bytes, see charge_at() */
@@ -292,7 +292,9 @@ struct vb_hca {
 	uint32_t heap_cnt;
 	struct vb_key_table keys;
 	uint32_t pd_cnt, cq_cnt, srq_cnt, number_next;
-	struct vb_list active, events, peers;
+	struct vb_list active, events;
+	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
+	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs; /* all there are */
 };
 

@@ -62,8 +62,8 @@ uint32_t vb_eventq_take(struct vb_eventq *q);
 /* Machines that vb_eventq_peek() sees ahead. */
 #define VB_EVENTQ_AHEAD 4u
 
-/* The machines whose turn is next at this instant, in order: how many, at most VB_EVENTQ_AHEAD. More
- * may follow than it sees: it looks at two words of the set. */
+/* The machines whose turn is next at this instant, in order: how many, at most VB_EVENTQ_AHEAD.
+ * More may follow than it sees: it looks at two words of the set. */
 static inline uint32_t vb_eventq_peek(const struct vb_eventq *q, uint32_t next[VB_EVENTQ_AHEAD])
 {
 	if (q->ready == 0)

@@ -23,8 +23,8 @@ enum vb_sim_packet_kind { VB_SIM_ROCE, VB_SIM_PAUSE };
 
 struct vb_sim_packet {
 	struct vb_sim_packet *next, *prev;
-	vb_time at;      /* arrival at the end of the cable */
-	vb_time next_at; /* of the packet behind it on the cable; VB_NEVER: there is none */
+	vb_time at;       /* arrival at the end of the cable */
+	vb_time next_at;  /* of the packet behind it on the cable; VB_NEVER: there is none */
 	uint32_t dst;     /* host */
 	uint32_t hash;    /* of its flow, for ECMP */
 	uint32_t len;     /* BTH through pad */
