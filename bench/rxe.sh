@@ -49,27 +49,24 @@ server_is_up() {
 	done
 	return 1
 }
-pair() { # pair NETNS-PREFIX -- ADAPTER-PREFIX -- ADDRESS TOOL ARGS...
-	ns=() ad=()
-	while [ "$1" != -- ]; do ns+=("$1"); shift; done; shift
-	while [ "$1" != -- ]; do ad+=("$1"); shift; done; shift
-	address=$1; shift
-	timeout 120 "${ns[@]}" "${ad[@]}" "$@" >/dev/null 2>&1 &
-	server=$!
-	server_is_up "${ns[@]}" && timeout 120 "${ns[@]}" "${ad[@]}" "$@" "$address" 2>/tmp/err ||
-		cat /tmp/err >&2
-	# A client that failed leaves a server that waits.
-	kill "$server" 2>/dev/null
-	wait "$server" 2>/dev/null
+run() { # run rxe|verbena PROGRAM ARGS...
+	case $1 in
+	rxe) shift; timeout 120 "$@" -d rxe0 -x 1 -F ;;
+	verbena) shift; timeout 120 ip netns exec v /share/verbena run -- "$@" -F ;;
+	esac
+}
+pair() { # pair rxe|verbena TOOL ARGS...
+	ns=() address=10.77.0.2
+	[ "$1" = rxe ] || ns=(ip netns exec v) address=127.0.0.1
+	run "$@" >/dev/null 2>&1 &
+	server_is_up "${ns[@]}" && run "$@" "$address" 2>/tmp/err || cat /tmp/err >&2
+	# A server whose client failed waits for two minutes at most.
+	wait
 }
 column() { awk -v c="$1" '/^ *[0-9]+ +[0-9]+ +[0-9.]/ {print $c}'; }
 one() { # one rxe|verbena COLUMN TOOL ARGS...
 	who=$1 col=$2 tool=$3; shift 3
-	if [ "$who" = rxe ]; then
-		pair env -- -- 10.77.0.2 "$tool" -d rxe0 -x 1 -F "$@"
-	else
-		pair ip netns exec v -- /share/verbena run -- -- 127.0.0.1 "$tool" -F "$@"
-	fi | column "$col"
+	pair "$who" "$tool" "$@" | column "$col"
 }
 median() { sort -g | awk '{a[NR] = $1} END {if (NR) printf "%s", a[int((NR + 1) / 2)]; else printf "-"}'; }
 row() { # row TARGET LABEL COLUMN BARE TOOL ARGS...
