@@ -285,8 +285,8 @@ def revision():
 SIMULATOR_TEXT = """
 The simulator's figures (g) are packets put on a cable, per second of processor time on one core, with the
 digest of events on and payloads that are lengths only. ns-3's incast has the same shape (sixteen hosts, one
-switch, one receiver, 1024 bytes of payload, cables of 100 Gb/s and 1 us) and the same count. What is not equal: ns-3
-forwards UDP by an IPv4 router, without a transport, without loss and with no more than sixteen packets
+switch, one receiver, 1024 bytes of payload, cables of 100 Gb/s and 1 us) and the same count. What is not
+equal: ns-3 forwards UDP by an IPv4 router, without a transport, without loss and with no more than sixteen packets
 queued; Verbena's hops carry reliable connections with their acknowledgements (an acknowledgement is a packet,
 too), windows, retransmission timers, a shared buffer and PFC. ns-3 is Debian's build, which has its log
 macros compiled in and switched off. The digests of both runs are the same on every machine.
