@@ -72,10 +72,11 @@ static void print_json(const struct vb_host_shm *host)
 			continue;
 		printf("%s\n  {\"name\": \"%s\", \"netdev\": \"%s\", \"ifindex\": %" PRIu32
 		       ", \"state\": \"%s\", \"active_mtu\": %" PRIu32 ", \"netdev_mtu\": %" PRIu32
-		       ", \"speed_mbps\": %" PRIu32 ", \"guid\": \"%016" PRIx64 "\", \"gids\": [",
+		       ", \"speed_mbps\": %" PRIu32 ", \"guid\": \"%016" PRIx64
+		       "\", \"parent\": \"%s\", \"gids\": [",
 		       sep, d->name, d->ifname, d->ifindex, d->is_up ? "ACTIVE" : "DOWN",
 		       vb_mtu_bytes((enum vb_mtu)d->active_mtu), d->netdev_mtu, d->speed_mbps,
-		       d->guid);
+		       d->guid, d->parent ? host->device[d->parent - 1].name : "");
 		sep = ",";
 		for (int k = 0; k < VB_GIDS_MAX; k++) {
 			if (d->gid[k].type == VB_GID_NONE)

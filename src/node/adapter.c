@@ -28,8 +28,8 @@ uint32_t vb_adapter_read(const struct vb_adapter_shm *a, size_t offset, size_t s
 {
 	uint32_t generation = __atomic_load_n(&a->generation, __ATOMIC_ACQUIRE), before;
 
-	/* The copy that is read is written only when a second change follows the first: with two
-	 * changes during each copy, by hand, this would not end. */
+	/* The copy that is read is written again only by the second change from now on, and changes
+	 * are made by hand: this ends. */
 	do {
 		before = generation;
 		memcpy(out, (const uint8_t *)&a->state[generation & 1] + offset, size);

@@ -47,14 +47,16 @@ static int fired(void *ctx, int vhca, struct vb_adp_fired *out)
 	return found;
 }
 
-/* The device that @name means, by its own name or that of its network device. */
+/* The device that @name means, by its own name or that of its network device; virtual functions
+ * have only the first. */
 static int find_device(const struct vb_host_shm *h, const char *name)
 {
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < VB_DEVICES_MAX; i++) {
 			const struct vb_device *d = &h->device[i];
 
-			if (d->ifindex && strcmp(pass ? d->ifname : d->name, name) == 0)
+			if (d->ifindex && !(pass && d->parent) &&
+			    strcmp(pass ? d->ifname : d->name, name) == 0)
 				return i;
 		}
 	return -ENODEV;

@@ -66,9 +66,9 @@ const char *vb_reg_field_name(const struct vb_reg_field *f)
 	return name;
 }
 
-static char lower(char c)
+static int lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 bool vb_reg_name_is(const char *name, const char *text, size_t len)

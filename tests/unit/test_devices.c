@@ -249,6 +249,63 @@ static void host_read__after_half_a_change(void **state)
 	assert_int_equal(host.seq % 2, 0);
 }
 
+static int named(const char *name)
+{
+	for (int i = 0; i < VB_DEVICES_MAX; i++)
+		if (host.device[i].ifindex && strcmp(host.device[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+/* ADP-26: each with what its device has, but for name and GUID, and gone with it. */
+static void update__virtual_functions(void **state)
+{
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	add_addr(2, 1, true, false);
+	add_dev(3, "eth1", 1500);
+	add_addr(3, 2, true, false);
+	assert_true(vb_devices_update(&host, &net, 2));
+	assert_false(vb_devices_update(&host, &net, 2));
+	assert_int_equal(host.device_cnt, 6);
+	for (int pf = 0; pf < 2; pf++)
+		for (int n = 1; n <= 2; n++) {
+			char name[VB_NAME_MAX];
+
+			snprintf(name, sizeof name, "verbena%dv%d", pf, n);
+			assert_true(named(name) >= 2);
+
+			const struct vb_device *d = &host.device[named(name)],
+					       *p = &host.device[pf];
+
+			assert_int_equal(d->parent, pf + 1);
+			assert_string_equal(d->ifname, p->ifname);
+			assert_memory_equal(d->gid, p->gid, sizeof d->gid);
+			for (int i = 0; i < 6; i++)
+				assert_int_equal(host.device[i].guid == d->guid, i == named(name));
+		}
+	/* A new address is theirs at once; a place that others leave stays empty. */
+	int kept = named("verbena1v1");
+
+	add_addr(3, 9, true, false);
+	assert_true(vb_devices_update(&host, &net, 1));
+	assert_int_equal(named("verbena1v1"), kept);
+	assert_int_equal(host.device[kept].gid[2].type, VB_GID_IPV4);
+	assert_int_equal(named("verbena1v2"), -1);
+	/* No more than there is room for: 2 devices and 7 each. */
+	assert_true(vb_devices_update(&host, &net, 8));
+	assert_int_equal(host.device_cnt, VB_DEVICES_MAX);
+	assert_true(named("verbena0v7") > 0 && named("verbena1v7") > 0);
+	assert_int_equal(named("verbena0v8"), -1);
+	/* Its device is gone. */
+	net.dev[1].ifindex = 99;
+	assert_true(vb_devices_update(&host, &net, 1));
+	assert_int_equal(named("verbena1v1"), -1);
+	assert_true(vb_devices_update(&host, &net, 0));
+	for (int i = 0; i < VB_DEVICES_MAX; i++)
+		assert_int_equal(host.device[i].parent, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +322,7 @@ int main(void)
 	    cmocka_unit_test_setup(devices_update__full_table, setup),
 	    cmocka_unit_test_setup(guid__from_mac, setup),
 	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
+	    cmocka_unit_test_setup(update__virtual_functions, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
