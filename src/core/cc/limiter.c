@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rate limiter of a QP: an account in time. A packet costs the time that its bytes take at
+ * CC_RATE_MEM, and the next one may leave when the account is paid. Unused time is kept for one
+ * window of 1024 cycles, so in any span the QP sends what the windows that it touches allow and at
+ * most one packet more; remainders are carried, so the mean is exact. No timer, no loop. CC-01,
+ * CC-33
+ */
+#include "core/cc/cc.h"
+
+/* bytes * WINDOW_NS / (units * Hz) are ns. */
+#define WINDOW_NS (UINT64_C(1000000000) * VB_CC_WINDOW_CYCLES)
+#define Q15 (1u << 15)
+
+static uint64_t units_in_force(const struct vb_cc *cc, const struct vb_cc_settings *set)
+{
+	uint16_t least = set->dcqcn_min_rate ? set->dcqcn_min_rate : 1;
+
+	return cc->cc_rate > least ? cc->cc_rate : least;
+}
+
+static vb_dur kept(const struct vb_cc_settings *set)
+{
+	vb_dur window = WINDOW_NS / set->cc_clk_hz;
+
+	return set->limiter_burst_ns > window ? set->limiter_burst_ns : window;
+}
+
+void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
+		       vb_time now)
+{
+	/* bytes < 2^17: below 2^57; units * Hz: below 2^48; the remainder of it * 2^15 fits. */
+	uint64_t cost = bytes * WINDOW_NS;
+	uint64_t per = units_in_force(cc, set) * set->cc_clk_hz;
+	vb_dur keep = kept(set);
+
+	if (vb_time_after(cc->next, keep) < now) {
+		cc->next = now - keep;
+		cc->next_q15 = 0;
+	}
+
+	uint32_t q15 = cc->next_q15 + (uint32_t)((cost % per) * Q15 / per);
+
+	cc->next = vb_time_after(cc->next, cost / per + q15 / Q15);
+	cc->next_q15 = (uint16_t)(q15 % Q15);
+}
+
+void vb_limiter_set(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time at)
+{
+	uint64_t from = units_in_force(cc, set);
+	vb_dur owed = vb_time_since(at, cc->next);
+
+	cc->cc_rate = units;
+	if (owed && owed <= UINT64_MAX / VB_CC_RATE_MAX)
+		cc->next = at + owed * from / units_in_force(cc, set);
+}
+
+uint32_t vb_limiter_bytes(const struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+{
+	if (set->cc_clk_hz == 0)
+		return 0;
+
+	/* ns * units / (ns of a window) */
+	vb_dur window = WINDOW_NS / set->cc_clk_hz;
+	vb_dur used = vb_time_since(now, vb_time_after(cc->next, window));
+
+	if (used > UINT64_MAX / VB_CC_RATE_MAX)
+		return UINT32_MAX;
+
+	uint64_t bytes = used * units_in_force(cc, set) / window;
+
+	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
