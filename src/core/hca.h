@@ -210,6 +210,7 @@ enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp);
 enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp);
 /* Posts one work request. -EINVAL: the request can never be right in this state or on this QP;
  * -ENOMEM: the queue is full. An error found later is a completion. */
+int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr); /* 0 or -EINVAL only */
 int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now);
 int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now);
 /* Send work requests that can still be posted. */

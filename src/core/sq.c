@@ -58,9 +58,23 @@ static bool opcode_may_be_inline(enum vb_wr_opcode op)
 	return op <= VB_WR_SEND_IMM || op == VB_WR_SEND_INV;
 }
 
-/* What can be said without looking at the queue. IBA 11.4.1.1 immediate errors */
-static int wr_check(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_t length)
+static uint64_t wr_length(const struct vb_send_wr *wr)
 {
+	uint64_t length = 0;
+
+	for (uint32_t i = 0; i < wr->sge_cnt; i++)
+		length += wr->sge[i].length;
+	return length;
+}
+
+/* What can be said without looking at the queue. IBA 11.4.1.1 immediate errors */
+int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
+{
+	/* Before the list is read: a count too large is the caller's mistake, not its list's
+	 * length.
+	 */
+	if (wr->sge_cnt > qp->sq.sge_max)
+		return -EINVAL;
 	switch (qp->state) {
 	case VB_QPS_RTS:
 	case VB_QPS_SQD:
@@ -73,7 +87,7 @@ static int wr_check(const struct vb_qp *qp, const struct vb_send_wr *wr, uint64_
 	if ((uint32_t)wr->opcode >= VB_WR_CNT || !(qp->ops->wr_mask >> wr->opcode & 1))
 		return -EINVAL;
 	if (wr->flags & VB_SEND_INLINE) {
-		if (!opcode_may_be_inline(wr->opcode) || length > qp->sq.inline_max)
+		if (!opcode_may_be_inline(wr->opcode) || wr_length(wr) > qp->sq.inline_max)
 			return -EINVAL;
 	}
 	if (!qp->ops->is_connected && !wr->ah)
@@ -159,17 +173,7 @@ static void wqe_place(struct vb_qp *qp, struct vb_swqe *w, uint32_t length)
 int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 {
 	struct vb_sq *sq = &qp->sq;
-	uint64_t length = 0;
-
-	/* Before the list is read: a count too large is the caller's mistake, not its list's
-	 * length.
-	 */
-	if (wr->sge_cnt > sq->sge_max)
-		return -EINVAL;
-	for (uint32_t i = 0; i < wr->sge_cnt; i++)
-		length += wr->sge[i].length;
-
-	int err = wr_check(qp, wr, length);
+	int err = vb_qp_send_check(qp, wr);
 
 	if (err)
 		return err;
@@ -177,6 +181,7 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 		return -ENOMEM;
 
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
+	uint64_t length = wr_length(wr);
 
 	w->status = (uint8_t)wr_status(qp, wr, length);
 	wqe_fill(qp, w, wr);

@@ -253,10 +253,10 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	pthread_mutex_unlock(&batch_of(ex)->mutex);
 }
 
-/* Posts the batch, under the engine's lock. Room for all of it has been checked. */
+/* Posts the batch or, when any of it is wrong, nothing; under the engine's lock. */
 static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 {
-	int err = 0;
+	int err = b->cnt > vb_qp_send_room(qp->core) ? ENOMEM : 0;
 
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
 		struct slot *s = slot_at(b, i);
@@ -267,8 +267,10 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 			s->sge[0].addr = (uintptr_t)slot_inline(b, s);
 		if (s->wr.ah)
 			s->wr.ah = &s->ah;
-		err = -vb_qp_post_send(qp->core, &s->wr, now);
+		err = -vb_qp_send_check(qp->core, &s->wr);
 	}
+	for (uint32_t i = 0; i < b->cnt && !err; i++)
+		err = -vb_qp_post_send(qp->core, &slot_at(b, i)->wr, now);
 	return err;
 }
 
@@ -283,7 +285,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		if (vb_ibv_enter(c)) {
 			vb_time now = vb_engine_now();
 
-			err = b->cnt > vb_qp_send_room(qp->core) ? ENOMEM : post_batch(qp, b, now);
+			err = post_batch(qp, b, now);
 			if (!err)
 				vb_engine_doorbell(c->engine, qp->core, now);
 			vb_ibv_leave(c);

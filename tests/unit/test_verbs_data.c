@@ -297,6 +297,14 @@ static void wr_api__batch(void **state)
 	ibv_wr_start(x);
 	ibv_wr_rdma_write(x, mr->rkey, (uintptr_t)buf + TO);
 	ibv_wr_abort(x);
+	/* A window of type 1 has a verb of its own. IBA o10-37.2.34 */
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind_info info = {.mr = mr, .addr = (uintptr_t)buf, .length = 8};
+
+	ibv_wr_start(x);
+	ibv_wr_bind_mw(x, mw, mw->rkey + 1, &info);
+	assert_int_equal(ibv_wr_complete(x), EINVAL);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
 	struct ibv_wc wc;
 
 	assert_int_equal(ibv_poll_cq(a.cq, 1, &wc), 0);
@@ -321,6 +329,20 @@ static void wr_api__ud(void **state)
 	assert_int_equal(ibv_wr_complete(x), 0);
 	assert_wc(wc_next(d.cq), IBV_WC_RECV, 340);
 	assert_memory_equal(buf + TO + 40, buf + FROM, 300);
+	assert_wc(wc_next(a.cq), IBV_WC_SEND, 300);
+	/* All or none: the second says not where to. */
+	ibv_wr_start(x);
+	ibv_wr_send(x);
+	ibv_wr_set_ud_addr(x, ah, d.qp->qp_num, 0x11111111);
+	ibv_wr_send(x);
+	assert_int_equal(ibv_wr_complete(x), EINVAL);
+	post_recv(d.qp, 2, TO, 1000);
+	ibv_wr_start(x);
+	ibv_wr_send_imm(x, 77);
+	ibv_wr_set_ud_addr(x, ah, d.qp->qp_num, 0x11111111);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(wc_next(d.cq).imm_data, 77);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_qp(&x->qp_base), 0);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	end_free(&d);
