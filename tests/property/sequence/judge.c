@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Judges completions and memory against the model. See play.h. */
+#include "play.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(status) (1u << (status))
+
+bool end_lives(const struct end *e)
+{
+	if (!e->qp || e->was_dead)
+		return false;
+
+	enum vb_qp_state s = vb_qp_get_state(e->qp);
+
+	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
+}
+
+/* What @w may end with when nothing else has gone wrong. */
+static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w)
+{
+	struct end *to = peer_of(e);
+	bool rc = e->conn->type == VB_QPT_RC;
+	uint32_t ok = BIT(VB_WC_SUCCESS);
+
+	switch ((enum defect)w->defect) {
+	case DEFECT_LKEY:
+	case DEFECT_LOCAL_BOUNDS:
+		return BIT(VB_WC_LOC_PROT_ERR);
+	case DEFECT_RKEY:
+	case DEFECT_BOUNDS:
+	case DEFECT_RIGHT:
+		return w->bytes == 0 || !rc ? ok : BIT(VB_WC_REM_ACCESS_ERR);
+	case DEFECT_ALIGN:
+		return BIT(VB_WC_REM_INV_REQ_ERR);
+	default:
+		break;
+	}
+	if (w->op == VB_WR_BIND_MW)
+		return ok | BIT(VB_WC_MW_BIND_ERR);
+	if (w->op == VB_WR_LOCAL_INV)
+		return ok | BIT(VB_WC_MW_BIND_ERR) | BIT(VB_WC_LOC_PROT_ERR) |
+		       BIT(VB_WC_LOC_QP_OP_ERR);
+	if (!rc)
+		return ok;
+	if (w->op == VB_WR_SEND_INV)
+		ok |=
+		    BIT(VB_WC_REM_ACCESS_ERR) | BIT(VB_WC_REM_OP_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
+	if (w->target >= TARGET_MW && w->bytes)
+		ok |= BIT(VB_WC_REM_ACCESS_ERR);
+	else if (w->target >= TARGET_MR && w->bytes)
+		ok = w->mr_change != p->mr_change ? ok | BIT(VB_WC_REM_ACCESS_ERR) : w->old_allowed;
+	if (w->op == VB_WR_COMPARE_SWAP || w->op == VB_WR_FETCH_ADD)
+		ok |= w->target ? BIT(VB_WC_REM_INV_REQ_ERR) : 0;
+	if (!takes_receive(w->op) || !(ok & BIT(VB_WC_SUCCESS)) || w->op == VB_WR_RDMA_WRITE_IMM)
+		return ok;
+	/* A SEND takes a certain receive, unless they are shared. */
+	if (!e->conn->srq && to->recv_epoch + w->recvs < to->recv_cnt && !to->was_dead) {
+		const struct posted *r = &to->recv[to->recv_epoch + w->recvs];
+
+		if (r->buf.len < w->bytes)
+			return BIT(VB_WC_REM_INV_REQ_ERR) | (r->defect ? BIT(VB_WC_REM_OP_ERR) : 0);
+		if (r->defect && w->bytes)
+			return BIT(VB_WC_REM_OP_ERR);
+	}
+	return ok;
+}
+
+/* ... and what earlier errors, and the state of the peer and of the network, add. */
+static uint32_t statuses(struct play *p, struct end *e, const struct sent *w)
+{
+	struct end *to = peer_of(e);
+	uint32_t ok = own_statuses(p, e, w);
+	bool acked =
+	    e->conn->type == VB_QPT_RC && w->op != VB_WR_LOCAL_INV && w->op != VB_WR_BIND_MW;
+
+	if (e->moved || e->failed || to->hurts || e->spoilt)
+		ok |= BIT(VB_WC_WR_FLUSH_ERR);
+	if (acked && (!end_lives(to) || p->wild || e->conn->unsure))
+		ok |= BIT(VB_WC_RETRY_EXC_ERR);
+	/* A fatal NAK of a later request ends a READ or atomic whose answer was lost. */
+	if ((w->op == VB_WR_RDMA_READ || is_atomic(w->op)) && (p->wild || p->hits) &&
+	    (e->hurts || to->spoilt))
+		ok |=
+		    BIT(VB_WC_REM_ACCESS_ERR) | BIT(VB_WC_REM_INV_REQ_ERR) | BIT(VB_WC_REM_OP_ERR);
+	if (acked && e->conn->rnr < 7)
+		ok |= BIT(VB_WC_RNR_RETRY_EXC_ERR);
+	return ok;
+}
+
+static bool region_is(const struct mem *m, uint32_t off, uint32_t len, uint64_t id, bool whole)
+{
+	for (uint32_t i = 0; i < len; i++) {
+		uint8_t b = m->base[off + i];
+
+		if (b != byte_of(id, i) && (whole || b != CANARY))
+			return false;
+	}
+	return true;
+}
+
+static void check_atomic(struct end *e, const struct sent *w)
+{
+	uint8_t got[8];
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < w->buf.sge_cnt && at < 8; i++) {
+		memcpy(got + at, e->local.base + (w->buf.sge[i].addr - e->local.iova),
+		       w->buf.sge[i].length);
+		at += w->buf.sge[i].length;
+	}
+
+	uint64_t old;
+
+	memcpy(&old, got, sizeof old);
+	if (old != w->old)
+		fail("bytes", "an atomic returned %#llx instead of %#llx", (unsigned long long)old,
+		     (unsigned long long)w->old);
+}
+
+/* What success means for memory. */
+static void check_done(struct end *e, const struct sent *w)
+{
+	struct end *to = peer_of(e);
+	bool rc = e->conn->type == VB_QPT_RC;
+
+	if (w->target || w->defect)
+		return;
+	if (w->op == VB_WR_RDMA_READ) {
+		uint64_t id = w->reads ? e->sent[w->reads - 1].id : to->pattern;
+		uint32_t from = w->reads ? w->off - e->sent[w->reads - 1].off : w->off - PATTERN_AT;
+
+		if (!buf_holds(&e->local, &w->buf, id, from, w->bytes, true, 0))
+			fail("bytes", "a READ of %u bytes returned others", w->bytes);
+	} else if (is_atomic(w->op)) {
+		check_atomic(e, w);
+	} else if (rc && is_write(w->op) &&
+		   !region_is(&to->region, w->off, w->bytes, w->id, true)) {
+		fail("bytes", "a WRITE of %u bytes completed, and they are not there", w->bytes);
+	}
+	if (rc && takes_receive(w->op) && w->epoch_in == to->recv_life && to->qp &&
+	    to->in_next <= (uint32_t)(w - e->sent))
+		fail("once", "a message completed before it was received");
+}
+
+static void retire(struct end *e, struct sent *w, enum vb_wc_status status)
+{
+	w->done = true;
+	w->result = (uint8_t)status;
+	if (status == VB_WC_SUCCESS)
+		check_done(e, w);
+	else if (status != VB_WC_WR_FLUSH_ERR)
+		e->failed = true;
+	e->retired++;
+}
+
+static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_wc *wc)
+{
+	static const uint8_t opcode[VB_WR_CNT] = {
+	    [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE, [VB_WR_RDMA_WRITE_IMM] = VB_WC_RDMA_WRITE,
+	    [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,   [VB_WR_COMPARE_SWAP] = VB_WC_COMP_SWAP,
+	    [VB_WR_FETCH_ADD] = VB_WC_FETCH_ADD,   [VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
+	    [VB_WR_BIND_MW] = VB_WC_BIND_MW,
+	};
+	struct sent *w = &e->sent[n];
+
+	if (n >= e->sent_cnt || w->done || w->void_)
+		fail("once", "request %u completes %s", n, n >= e->sent_cnt ? "" : "twice");
+	/* In order; those without a completion of their own have succeeded. */
+	while (e->retired < n) {
+		struct sent *u = &e->sent[e->retired];
+
+		if (!u->void_ && u->signaled)
+			fail("order", "request %u completes before request %u", n, e->retired);
+		if (!u->void_ && !(own_statuses(p, e, u) & BIT(VB_WC_SUCCESS)))
+			fail("status", "request %u succeeded, and must not", e->retired);
+		retire(e, u, VB_WC_SUCCESS);
+	}
+	if (!(statuses(p, e, w) & BIT(wc->status)))
+		fail("status",
+		     "request %u (opcode %u, %u bytes, defect %u) ends with status %d, and only "
+		     "the set %#x is right; vendor_err %u",
+		     n, w->op, w->bytes, w->defect, wc->status, statuses(p, e, w), wc->vendor_err);
+	if (wc->status == VB_WC_SUCCESS && (!w->signaled || wc->opcode != opcode[w->op]))
+		fail("status", "request %u completes as opcode %d, signaled %d", n, wc->opcode,
+		     w->signaled);
+	if (w->op == VB_WR_BIND_MW && wc->status == VB_WC_SUCCESS)
+		for (uint32_t i = 0; i < MWS_MAX; i++)
+			if (p->mw[i].mw && p->mw[i].host == e->host)
+				p->mw[i].rkey = vb_mw_rkey(p->mw[i].mw);
+	retire(e, w, wc->status);
+}
+
+void end_settle(struct play *p, struct end *e)
+{
+	for (; e->retired < e->sent_cnt && !e->sent[e->retired].signaled;) {
+		struct sent *w = &e->sent[e->retired];
+
+		if (!(own_statuses(p, e, w) & BIT(VB_WC_SUCCESS)))
+			fail("status", "request %u succeeded, and must not", e->retired);
+		retire(e, w, VB_WC_SUCCESS);
+	}
+}
+
+/* True when buffer @b of @m holds message @w of @from as @wc says. */
+static bool is_message(const struct end *e, const struct sent *w, const struct mem *m,
+		       const struct buf *b, const struct vb_wc *wc)
+{
+	bool write = w->op == VB_WR_RDMA_WRITE_IMM, ud = e->conn->type == VB_QPT_UD;
+	bool imm = w->op == VB_WR_SEND_IMM || write, inv = w->op == VB_WR_SEND_INV;
+	uint32_t skip = ud ? VB_GRH_LEN : 0;
+	uint32_t flags =
+	    (imm ? VB_WC_WITH_IMM : 0u) | (inv ? VB_WC_WITH_INV : 0u) | (ud ? VB_WC_GRH : 0u);
+
+	if (wc->opcode != (write ? VB_WC_RECV_RDMA_WITH_IMM : VB_WC_RECV) ||
+	    wc->byte_len != w->bytes + skip ||
+	    (wc->flags & (VB_WC_WITH_IMM | VB_WC_WITH_INV | VB_WC_GRH)) != flags ||
+	    ((imm || inv) && wc->imm != w->imm))
+		return false;
+	/* An unreliable message that broke off leaves its bytes behind the next one's. */
+	if (!write)
+		return buf_holds(m, b, w->id, 0, w->bytes, e->conn->type == VB_QPT_RC, skip);
+	return e->conn->type != VB_QPT_RC || b->sge_cnt == 0 ||
+	       m->base[b->sge[0].addr - m->iova] == CANARY || b->sge[0].length == 0;
+}
+
+static void on_message(struct play *p, struct end *e, const struct mem *m, const struct buf *b,
+		       const struct vb_wc *wc)
+{
+	struct end *from = peer_of(e);
+	bool rc = e->conn->type == VB_QPT_RC, ud = e->conn->type == VB_QPT_UD;
+	/* A UC message of one packet counts as new wherever it comes from. IBA 9.8.2.2 */
+	uint32_t i = ud || (!rc && p->disorder) ? 0 : e->in_next;
+
+	for (; i < from->sent_cnt; i++) {
+		struct sent *w = &from->sent[i];
+
+		if (!takes_receive(w->op))
+			continue;
+		if (is_message(e, w, m, b, wc)) {
+			if (w->op == VB_WR_RDMA_WRITE_IMM && !w->target && !w->defect && w->bytes &&
+			    !region_is(&e->region, w->off, w->bytes, w->id, true))
+				fail("bytes", "a WRITE with immediate was told before its bytes");
+			e->in_next = i + 1;
+			return;
+		}
+		if (rc)
+			fail("bytes",
+			     "side %u received %u bytes (opcode %d, flags %u) that are not message "
+			     "%u of %u bytes, opcode %u",
+			     e->side, wc->byte_len, wc->opcode, wc->flags, i, w->bytes, w->op);
+	}
+	fail("once", "%u bytes arrived that nobody sent, or that had arrived before", wc->byte_len);
+}
+
+static void on_received(struct play *p, struct end *e, struct posted *r, const struct mem *m,
+			const struct vb_wc *wc)
+{
+	struct end *from = peer_of(e);
+	uint32_t ok = 0;
+
+	if (!r->buf.len && !r->buf.span)
+		fail("once", "a receive completes that was not posted");
+	if (r->done)
+		fail("once", "a receive completes twice");
+	r->done = true;
+	if (wc->status == VB_WC_SUCCESS) {
+		on_message(p, e, m, &r->buf, wc);
+		return;
+	}
+	if (e->moved || e->failed || from->hurts || e->spoilt ||
+	    vb_qp_get_state(e->qp) == VB_QPS_ERR)
+		ok |= BIT(VB_WC_WR_FLUSH_ERR);
+	if (e->spoilt)
+		ok |= BIT(VB_WC_LOC_LEN_ERR) | BIT(VB_WC_LOC_PROT_ERR);
+	if (from->hurts)
+		ok |= BIT(VB_WC_LOC_QP_OP_ERR) | BIT(VB_WC_REM_INV_REQ_ERR) |
+		      BIT(VB_WC_LOC_ACCESS_ERR) | BIT(VB_WC_REM_ACCESS_ERR);
+	if (!(ok & BIT(wc->status)))
+		fail("status",
+		     "a receive of %u bytes ends with status %d, and only the set %#x is right",
+		     r->buf.len, wc->status, ok);
+}
+
+void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc)
+{
+	uint32_t n = (uint32_t)wc->wr_id, conn = (uint32_t)(wc->wr_id >> 40) & 0xffff;
+	struct end *e = NULL;
+
+	p->count.completions++;
+	/* Whose it is says the QP; with an SRQ only it does. */
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; i < 2; i++) {
+			struct end *x = &p->conn[c].end[i];
+
+			if (p->conn[c].exists && x->qp && x->host == host && x->qp == wc->qp)
+				e = x;
+		}
+	if (!e || vb_qp_number(e->qp) != wc->qpn)
+		fail("once", "a completion of a QP that does not exist");
+	if (wc->wr_id & ID_SRQ) {
+		struct srq *s = &p->srq[host];
+
+		CHECK("once", conn == host && n < SRQ_WRS && e->conn->srq);
+		on_received(p, e, &s->recv[n], &s->mem, wc);
+		memset(s->mem.base + s->recv[n].buf.off, CANARY, s->recv[n].buf.span);
+		s->posted--;
+		return;
+	}
+	CHECK("once", &p->conn[conn] == e->conn && (wc->wr_id >> 39 & 1) == e->side);
+	if (!(wc->wr_id & ID_RECV)) {
+		on_sent(p, e, n, wc);
+		return;
+	}
+	if (n != e->recv_done)
+		fail("order", "receive %u completes, and %u is next", n, e->recv_done);
+	CHECK("once", n < e->recv_cnt);
+	on_received(p, e, &e->recv[n], &e->local, wc);
+	e->recv_done++;
+}
+
+void end_void(struct end *e)
+{
+	for (; e->retired < e->sent_cnt; e->retired++)
+		e->sent[e->retired].void_ = true;
+	e->recv_done = e->recv_cnt;
+}
+
+/* The cell holds what some number of its atomics, in order, made of it: all that were told, maybe
+ * some that were not. */
+static void check_cell(struct end *e, uint32_t cell)
+{
+	const struct end *from = peer_of(e);
+	uint64_t v = e->cell_start[cell], got, found = 0;
+	bool told = false;
+
+	memcpy(&got, e->region.base + cell * 8, sizeof got);
+	found = got == v;
+	for (uint32_t i = from->epoch; i < from->sent_cnt; i++) {
+		const struct sent *w = &from->sent[i];
+
+		if (!is_atomic(w->op) || w->off != cell * 8 || w->target || w->defect)
+			continue;
+		told = w->done && w->result == VB_WC_SUCCESS;
+		if (w->op == VB_WR_FETCH_ADD)
+			v = w->old + w->add;
+		else
+			v = w->old == w->add ? w->swap : w->old;
+		found = (found && !told) || got == v;
+	}
+	if (!found)
+		fail("bytes", "the cell of atomics holds %#llx, which no order of them makes",
+		     (unsigned long long)got);
+}
+
+/* Every byte of the region is what it was, or what a request wrote there. */
+void end_check(struct play *p, struct end *e)
+{
+	const struct end *from = peer_of(e);
+	uint32_t at = PATTERN_AT + PATTERN_LEN;
+
+	(void)p;
+	for (uint32_t i = 0; i < CELLS; i++)
+		check_cell(e, i);
+	for (uint32_t i = 0; i < PATTERN_LEN; i++)
+		if (e->region.base[PATTERN_AT + i] != byte_of(e->pattern, i))
+			fail("guard", "a byte that nobody writes was written");
+	for (uint32_t i = 0; i < from->sent_cnt; i++) {
+		const struct sent *w = &from->sent[i];
+
+		if (!is_write(w->op) || w->target)
+			continue;
+		for (; at < w->off; at++)
+			if (e->region.base[at] != CANARY)
+				fail("guard", "a byte was written between two WRITEs");
+		if (w->defect && !region_is(&e->region, w->off, w->bytes, w->id, false))
+			fail("guard", "a WRITE that is refused wrote");
+		if (!region_is(&e->region, w->off, w->bytes, w->id,
+			       e->conn->type == VB_QPT_RC && w->done && !w->defect &&
+				   w->result == VB_WC_SUCCESS))
+			fail("bytes", "a WRITE of %u bytes left others", w->bytes);
+		at = w->off + w->bytes;
+	}
+	for (; at < e->region.size; at++)
+		if (e->region.base[at] != CANARY)
+			fail("guard", "a byte was written behind the last WRITE");
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes a case from a seed: first what the case is about, then steps of that mood. */
+#include "steps.h"
+
+#include "base/rng.h"
+#include "core/types.h"
+#include "fault/fault.h"
+
+#include <string.h>
+
+static uint32_t range(struct vb_rng *r, uint32_t lo, uint32_t hi)
+{
+	return lo + vb_rng_below(r, hi - lo + 1);
+}
+
+static bool chance(struct vb_rng *r, uint32_t percent)
+{
+	return vb_rng_below(r, 100) < percent;
+}
+
+/* What a case likes to do; weights of the steps, and percentages. */
+struct mood {
+	uint32_t weight[STEP_KINDS];
+	uint32_t defects, recv_defects, wild; /* percent */
+	uint32_t gap;                         /* ns between steps, at most */
+	uint32_t conns;
+};
+
+uint32_t sequence_hosts(const struct sequence *s)
+{
+	uint32_t n = s->world[WORLD_SIZE];
+
+	switch ((enum world_shape)s->world[WORLD_SHAPE]) {
+	case SHAPE_PAIR:
+		return 2;
+	case SHAPE_STAR:
+		return n;
+	case SHAPE_FAT_TREE:
+		return 16;
+	case SHAPE_DUMBBELL:
+		return 2 * n;
+	default: /* two at each switch of the row, or at each of two leaves */
+		return s->world[WORLD_SHAPE] == SHAPE_CLOS ? 4 : 2 * n;
+	}
+}
+
+static void make_world(struct sequence *s, struct vb_rng *r)
+{
+	static const uint32_t gbps[] = {10, 25, 100, 400};
+	static const uint32_t window[] = {0, 6000, 20000, 131072};
+	static const uint32_t piece[] = {0, 4096, 10000};
+	uint32_t *w = s->world;
+
+	w[WORLD_SEED] = (uint32_t)vb_rng_next(r);
+	w[WORLD_SHAPE] = vb_rng_below(r, SHAPE_CNT);
+	w[WORLD_SIZE] = range(r, 2, 4);
+	w[WORLD_GBPS] = gbps[vb_rng_below(r, 4)];
+	w[WORLD_DELAY] = range(r, 10, 3000);
+	w[WORLD_WINDOW] = window[vb_rng_below(r, 4)];
+	w[WORLD_PIECE] = piece[vb_rng_below(r, 3)];
+	w[WORLD_EVENT] = chance(r, 40);
+	w[WORLD_SRQ] = chance(r, 40);
+	w[WORLD_TIDY] = chance(r, 50);
+}
+
+static void make_mood(struct mood *m, struct vb_rng *r)
+{
+	static const uint32_t gaps[] = {0, 300, 5000, 100000, 4000000};
+	bool breaks = chance(r, 50), faulty = chance(r, 60), keys = chance(r, 40);
+
+	*m = (struct mood){.gap = gaps[vb_rng_below(r, 5)], .conns = range(r, 1, CONNS_MAX)};
+	m->weight[STEP_POST] = 60;
+	m->weight[STEP_RECV] = range(r, 10, 40);
+	m->weight[STEP_SRQ] = 10;
+	m->weight[STEP_REFUSED] = 3;
+	m->weight[STEP_CQ] = 2;
+	if (breaks) {
+		m->weight[STEP_STATE] = range(r, 1, 6);
+		m->weight[STEP_RECONNECT] = range(r, 1, 10);
+		m->weight[STEP_DESTROY] = range(r, 0, 3);
+		m->defects = range(r, 0, 8);
+		m->recv_defects = range(r, 0, 6);
+	}
+	if (faulty) {
+		m->weight[STEP_FAULT] = range(r, 1, 8);
+		m->weight[STEP_HEAL] = 3;
+		m->wild = chance(r, 40) ? 50 : 0;
+	}
+	if (keys) {
+		m->weight[STEP_MR] = m->weight[STEP_MW] = m->weight[STEP_BIND] = 6;
+		m->weight[STEP_UNMR] = m->weight[STEP_UNMW] = range(r, 0, 3);
+	}
+}
+
+/* Many short ones, and the neighbourhood of multiples of every MTU. */
+static uint32_t random_len(struct vb_rng *r)
+{
+	switch (vb_rng_below(r, 4)) {
+	case 0:
+		return vb_rng_below(r, 9);
+	case 1:
+		return vb_rng_below(r, 600);
+	case 2:
+		return range(r, 1, 16) * 256 + vb_rng_below(r, 3) - 1;
+	default:
+		return vb_rng_below(r, 9001);
+	}
+}
+
+static void make_connect(uint32_t *a, uint32_t conn, const struct sequence *s, struct vb_rng *r)
+{
+	static const uint32_t types[] = {VB_QPT_RC, VB_QPT_RC, VB_QPT_RC,
+					 VB_QPT_RC, VB_QPT_UC, VB_QPT_UD};
+	uint32_t hosts = sequence_hosts(s);
+
+	a[ARG_CONN] = conn;
+	a[CONNECT_TYPE] = types[vb_rng_below(r, 6)];
+	a[CONNECT_A] = vb_rng_below(r, hosts);
+	a[CONNECT_B] = (a[CONNECT_A] + range(r, 1, hosts - 1)) % hosts;
+	a[CONNECT_MTU] = range(r, VB_MTU_256, VB_MTU_4096);
+	a[CONNECT_DEPTH] = range(r, 2, 40);
+	a[CONNECT_RECVS] = range(r, 1, 40);
+	a[CONNECT_TIMEOUT] = range(r, 11, 13);
+	a[CONNECT_RNR] = chance(r, 80) ? 7 : vb_rng_below(r, 4);
+	a[CONNECT_ATOMICS] = range(r, 1, 16);
+	a[CONNECT_SRQ] = chance(r, 50);
+	a[CONNECT_SALT] = (uint32_t)vb_rng_next(r);
+}
+
+static void make_post(uint32_t *a, const struct mood *m, struct vb_rng *r)
+{
+	static const uint32_t targets[] = {0, 0, 1};
+
+	a[POST_OP] = vb_rng_below(r, VB_WR_CNT);
+	a[POST_LEN] = random_len(r);
+	a[POST_CNT] = chance(r, 70) ? 1 : range(r, 2, 8);
+	a[POST_FLAGS] = vb_rng_below(r, 16);
+	a[POST_SGES] = range(r, 1, 4);
+	a[POST_DEFECT] = chance(r, m->defects) ? range(r, 1, DEFECT_CNT - 1) : 0;
+	if (m->weight[STEP_MR] && targets[vb_rng_below(r, 3)])
+		a[POST_TARGET] = range(r, 1, TARGET_CNT - 1);
+	a[POST_SALT] = (uint32_t)vb_rng_next(r);
+}
+
+/* Those with few hits leave every QP able to deliver; wild ones do not. */
+static void make_fault(uint32_t *a, const struct mood *m, struct vb_rng *r)
+{
+	static const uint32_t ppm[] = {1000, 20000, 200000, 1000000};
+
+	a[FAULT_CABLE] = vb_rng_below(r, 16);
+	a[FAULT_KIND] = vb_rng_below(r, VB_FAULT_KIND_CNT);
+	a[FAULT_PPM] = ppm[vb_rng_below(r, 4)];
+	a[FAULT_FIRST] = chance(r, m->wild) ? 1000000 : range(r, 1, 2);
+	a[FAULT_SKIP] = vb_rng_below(r, 20);
+	a[FAULT_US] = range(r, 1, 30);
+}
+
+static void make_key(uint32_t kind, uint32_t *a, uint32_t hosts, struct vb_rng *r)
+{
+	static const uint32_t access[] = {0x1f, 0x1f, 0x1f, 0x15, 0x13, 0x5, 0x4, 0x0};
+
+	switch (kind) {
+	case STEP_MR:
+		a[MR_SLOT] = vb_rng_below(r, MRS_MAX);
+		a[MR_HOST] = vb_rng_below(r, hosts < 4 ? hosts : 4);
+		a[MR_ACCESS] = access[vb_rng_below(r, 8)];
+		a[MR_LEN] = range(r, 1, 10000);
+		break;
+	case STEP_UNMR:
+		a[MR_SLOT] = vb_rng_below(r, MRS_MAX);
+		break;
+	case STEP_MW:
+		a[MW_SLOT] = vb_rng_below(r, MWS_MAX);
+		a[MW_TYPE] = range(r, 1, 2);
+		a[MW_HOST] = vb_rng_below(r, hosts < 4 ? hosts : 4);
+		break;
+	case STEP_UNMW:
+		a[MW_SLOT] = vb_rng_below(r, MWS_MAX);
+		break;
+	default:
+		a[BIND_MW] = vb_rng_below(r, MWS_MAX);
+		a[BIND_MR] = vb_rng_below(r, MRS_MAX);
+		a[BIND_ACCESS] = access[vb_rng_below(r, 8)] & 0xe;
+		a[BIND_LEN] = chance(r, 20) ? 0 : range(r, 1, 10000);
+		break;
+	}
+}
+
+static void make_step(struct step *st, const struct mood *m, const struct sequence *s,
+		      struct vb_rng *r)
+{
+	uint32_t sum = 0, at, *a = st->arg;
+
+	for (int i = 0; i < STEP_KINDS; i++)
+		sum += m->weight[i];
+	at = vb_rng_below(r, sum);
+	for (st->kind = 0; at >= m->weight[st->kind]; st->kind++)
+		at -= m->weight[st->kind];
+	st->after = vb_rng_below(r, m->gap + 1);
+	a[ARG_CONN] = vb_rng_below(r, m->conns);
+	a[ARG_SIDE] = vb_rng_below(r, 2);
+	switch (st->kind) {
+	case STEP_POST:
+		make_post(a, m, r);
+		break;
+	case STEP_RECV:
+		a[RECV_CNT] = range(r, 1, 16);
+		a[RECV_LEN] = chance(r, m->recv_defects) ? vb_rng_below(r, 4000) : 9001;
+		a[RECV_SGES] = range(r, 1, 4);
+		a[RECV_DEFECT] = chance(r, m->recv_defects) ? RECV_BAD_LKEY : RECV_GOOD;
+		a[RECV_SALT] = (uint32_t)vb_rng_next(r);
+		break;
+	case STEP_STATE: {
+		static const uint32_t to[] = {VB_QPS_ERR, VB_QPS_RESET, VB_QPS_SQD, VB_QPS_RTS};
+
+		a[STATE_TO] = to[vb_rng_below(r, 4)];
+		break;
+	}
+	case STEP_RECONNECT:
+		a[RECONNECT_SALT] = (uint32_t)vb_rng_next(r);
+		break;
+	case STEP_FAULT:
+		make_fault(a, m, r);
+		break;
+	case STEP_HEAL:
+		a[FAULT_CABLE] = vb_rng_below(r, 16);
+		break;
+	case STEP_SRQ:
+		a[SRQ_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[SRQ_CNT_] = range(r, 1, 16);
+		a[SRQ_LEN] = 9001;
+		a[SRQ_SALT] = (uint32_t)vb_rng_next(r);
+		break;
+	case STEP_REFUSED:
+		a[REFUSED_WHY] = vb_rng_below(r, REFUSED_CNT);
+		break;
+	case STEP_CQ:
+		a[CQ_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[CQ_SIZE] = 1u << range(r, 11, 13);
+		break;
+	case STEP_DESTROY:
+		break;
+	default:
+		make_key(st->kind, a, sequence_hosts(s), r);
+		break;
+	}
+}
+
+void sequence_make(struct sequence *s, uint64_t seed)
+{
+	struct vb_rng rng = vb_rng_stream(seed, "sequence", 0);
+	struct mood m;
+
+	*s = (struct sequence){0};
+	make_world(s, &rng);
+	make_mood(&m, &rng);
+	for (uint32_t c = 0; c < m.conns; c++) {
+		struct step *st = &s->step[s->cnt++];
+
+		st->kind = STEP_CONNECT;
+		make_connect(st->arg, c, s, &rng);
+	}
+	for (uint32_t n = range(&rng, 1, STEPS_MAX - CONNS_MAX); n; n--)
+		make_step(&s->step[s->cnt++], &m, s, &rng);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Steps that make, change and destroy objects. See play.h. */
+#include "play.h"
+
+#include "base/rng.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QP_ACCESS                                                                                  \
+	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |                  \
+	 VB_ACCESS_REMOTE_ATOMIC)
+
+struct end *play_end(struct play *p, const struct step *st)
+{
+	struct conn *c = &p->conn[st->arg[ARG_CONN] % CONNS_MAX];
+
+	return c->exists ? &c->end[st->arg[ARG_SIDE] & 1] : NULL;
+}
+
+static void modify(struct play *p, struct end *e, enum vb_qp_state to, uint32_t mask,
+		   struct vb_qp_attr *a)
+{
+	a->qp_state = to;
+
+	int err = vb_qp_modify(e->qp, a, VB_QP_STATE | mask, vb_sim_now(p->sim));
+
+	if (err)
+		fail("call", "changing a QP to state %d gives %d", to, err);
+	vb_sim_touch(p->sim, e->host);
+}
+
+/* RESET to RTS, with PSNs of @salt. */
+static void bring_up(struct play *p, struct conn *c, uint32_t salt)
+{
+	struct vb_rng r = vb_rng_stream(salt, "psn", c->end[0].recv_life);
+	const uint32_t *arg = c->step->arg;
+	uint32_t psn[2] = {(uint32_t)vb_rng_next(&r) & 0xffffff,
+			   (uint32_t)vb_rng_next(&r) & 0xffffff};
+	bool ud = c->type == VB_QPT_UD, rc = c->type == VB_QPT_RC;
+
+	/* Soon wraps; never those of a former life, whose packets may still be under way. */
+	if (c->first_life && salt % 4 == 0)
+		psn[0] = 0xfffff0 | salt >> 28;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct end *e = &c->end[i];
+		struct vb_qp_attr a = {
+		    .port = 1,
+		    .qkey = 0x1234,
+		    .access = QP_ACCESS,
+		    .path =
+			vb_sim_path(e->host, peer_of(e)->host, (uint16_t)(0xc000 | salt % 1024), 2),
+		    .path_mtu = (enum vb_mtu)c->mtu,
+		    .dest_qpn = vb_qp_number(peer_of(e)->qp),
+		    .rq_psn = psn[!i],
+		    .sq_psn = psn[i],
+		    .max_dest_rd_atomic = 16,
+		    .max_rd_atomic = (uint8_t)(1 + arg[CONNECT_ATOMICS] % 16),
+		    .min_rnr_timer = (uint8_t)(salt & 1 ? 12 : 8),
+		    .timeout = (uint8_t)(arg[CONNECT_TIMEOUT] < 11 ? 11 : arg[CONNECT_TIMEOUT]),
+		    .retry_cnt = 7,
+		    .rnr_retry = (uint8_t)c->rnr,
+		};
+
+		e->psn_start = e->psn_next = psn[i];
+		modify(p, e, VB_QPS_INIT,
+		       VB_QP_PKEY_INDEX | VB_QP_PORT | (ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS), &a);
+		modify(p, e, VB_QPS_RTR,
+		       (ud ? 0 : VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN) |
+			   (rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0),
+		       &a);
+		modify(p, e, VB_QPS_RTS,
+		       VB_QP_SQ_PSN | (rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+						VB_QP_MAX_QP_RD_ATOMIC
+					  : 0),
+		       &a);
+	}
+}
+
+static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t host)
+{
+	struct end *e = &c->end[side];
+	struct vb_cq *cq = p->queue[host].cq;
+	struct vb_qp_init init = {
+	    .type = (enum vb_qp_type)c->type,
+	    .send_cq = cq,
+	    .recv_cq = cq,
+	    .srq = c->srq ? p->srq[host].srq : NULL,
+	    .cap = {.max_send_wr = c->depth,
+		    .max_recv_wr = c->recvs,
+		    .max_send_sge = SGES_MAX,
+		    .max_recv_sge = SGES_MAX,
+		    .max_inline_data = 64},
+	    .owner = e,
+	};
+
+	*e = (struct end){.conn = c, .host = host, .side = side};
+	mem_open(p, &e->local, host, LOCAL_BYTES, VB_ACCESS_LOCAL_WRITE);
+	mem_open(p, &e->region, host, REGION_BYTES, QP_ACCESS);
+	/* Kept back for the receives that the end of a case posts. */
+	e->local.limit -= SRQ_SLOT;
+	e->region.used = PATTERN_AT + PATTERN_LEN;
+	e->pattern = e->local.iova >> 20;
+	for (uint32_t i = 0; i < PATTERN_LEN; i++)
+		e->region.base[PATTERN_AT + i] = byte_of(e->pattern, i);
+	for (uint32_t i = 0; i < CELLS; i++) {
+		memcpy(&e->cell[i], e->region.base + i * 8, 8);
+		e->cell_start[i] = e->cell[i];
+	}
+	CHECK("call", vb_qp_create(vb_sim_pd(p->sim, host), &init, &e->qp) == 0);
+	CHECK("call", init.cap.max_send_wr >= c->depth && init.cap.max_send_sge >= SGES_MAX &&
+			  init.cap.max_inline_data >= 64);
+}
+
+void play_connect(struct play *p, const struct step *st)
+{
+	const uint32_t *a = st->arg;
+	struct conn *c = &p->conn[a[ARG_CONN] % CONNS_MAX];
+	uint32_t x = a[CONNECT_A] % p->hosts, y = a[CONNECT_B] % p->hosts;
+
+	if (c->exists || x == y || a[CONNECT_MTU] < VB_MTU_256 || a[CONNECT_MTU] > VB_MTU_4096 ||
+	    (a[CONNECT_TYPE] != VB_QPT_RC && a[CONNECT_TYPE] != VB_QPT_UC &&
+	     a[CONNECT_TYPE] != VB_QPT_UD))
+		return;
+	*c = (struct conn){.exists = true,
+			   .first_life = true,
+			   .type = a[CONNECT_TYPE],
+			   .mtu = a[CONNECT_MTU],
+			   .mtu_bytes = 128u << a[CONNECT_MTU],
+			   .depth = a[CONNECT_DEPTH] < 2 ? 2 : a[CONNECT_DEPTH] % 64,
+			   .rnr = a[CONNECT_RNR] & 7,
+			   .srq = a[CONNECT_SRQ] && p->s->world[WORLD_SRQ],
+			   .step = st};
+	if (c->type == VB_QPT_UD) /* its MTU is the port's */
+		c->mtu_bytes = 4096;
+	if (c->depth < 2)
+		c->depth = 2;
+	c->recvs = a[CONNECT_RECVS] ? a[CONNECT_RECVS] : 1;
+	open_end(p, c, 0, x);
+	open_end(p, c, 1, y);
+	bring_up(p, c, a[CONNECT_SALT]);
+}
+
+/* What dies with a QP that leaves the connection. */
+static void leave(struct end *e)
+{
+	e->was_dead = true;
+	end_void(e);
+}
+
+void play_state(struct play *p, const struct step *st)
+{
+	struct end *e = play_end(p, st);
+	struct vb_qp_attr a = {.en_sqd_async_notify = 1};
+	enum vb_qp_state was;
+
+	if (!e || !e->qp)
+		return;
+	was = vb_qp_get_state(e->qp);
+	switch (st->arg[STATE_TO]) {
+	case VB_QPS_ERR:
+		if (was == VB_QPS_RESET) /* leads to INIT only, facts B.4 */
+			break;
+		e->moved = true;
+		modify(p, e, VB_QPS_ERR, 0, &a);
+		break;
+	case VB_QPS_RESET:
+		modify(p, e, VB_QPS_RESET, 0, &a);
+		e->conn->first_life = false;
+		leave(e);
+		break;
+	case VB_QPS_SQD:
+		e->drained &= was != VB_QPS_RTS;
+		if (was == VB_QPS_RTS)
+			modify(p, e, VB_QPS_SQD, VB_QP_EN_SQD_ASYNC_NOTIFY, &a);
+		break;
+	case VB_QPS_RTS: /* from SQD only once it is drained; else it is refused */
+		if (was == VB_QPS_SQD && e->drained)
+			modify(p, e, VB_QPS_RTS, 0, &a);
+		else if (was == VB_QPS_RESET || was == VB_QPS_ERR)
+			CHECK("call",
+			      vb_qp_modify(e->qp, &(struct vb_qp_attr){.qp_state = VB_QPS_RTS},
+					   VB_QP_STATE, vb_sim_now(p->sim)) == -EINVAL);
+		break;
+	default:
+		break;
+	}
+}
+
+void play_reconnect(struct play *p, const struct step *st)
+{
+	struct conn *c = &p->conn[st->arg[ARG_CONN] % CONNS_MAX];
+	struct vb_qp_attr a = {0};
+
+	if (!c->exists || !c->end[0].qp || !c->end[1].qp)
+		return;
+	c->first_life = false;
+	for (uint32_t i = 0; i < 2; i++) {
+		modify(p, &c->end[i], VB_QPS_RESET, 0, &a);
+		end_void(&c->end[i]);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		end_check(p, &c->end[i]);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct end *e = &c->end[i];
+
+		e->moved = e->failed = e->hurts = e->was_dead = e->spoilt = e->drained = false;
+		e->epoch = e->sent_cnt;
+		e->recv_epoch = e->recv_cnt;
+		e->messages = e->unsignaled = 0;
+		e->recv_life++;
+		/* UC takes up any message's first packet, also one that was long under way. */
+		if (c->type == VB_QPT_RC)
+			e->in_next = peer_of(e)->sent_cnt;
+		for (uint32_t k = 0; k < CELLS; k++) {
+			memcpy(&e->cell[k], e->region.base + k * 8, 8);
+			e->cell_start[k] = e->cell[k];
+		}
+	}
+	/* Packets of the former life may still arrive, and count as those of a bad network. */
+	c->unsure = true;
+	bring_up(p, c, st->arg[RECONNECT_SALT]);
+}
+
+void play_destroy(struct play *p, const struct step *st)
+{
+	struct end *e = play_end(p, st);
+
+	if (!e || !e->qp)
+		return;
+	CHECK("call", vb_qp_destroy(e->qp) == 0);
+	e->qp = NULL;
+	leave(e);
+}
+
+static void unmr(struct play *p, uint32_t slot)
+{
+	struct mem *m = &p->mr[slot];
+
+	if (!m->mr)
+		return;
+
+	int err = vb_mr_destroy(m->mr);
+
+	/* Windows on it keep it. IBA 11.2.8.5 */
+	CHECK("call", err == 0 || err == -EBUSY);
+	p->mr_change++;
+	if (err)
+		return;
+	mem_freeze(m);
+	p->dead = realloc(p->dead, (p->dead_cnt + 1) * sizeof *p->dead);
+	CHECK("memory", p->dead);
+	p->dead[p->dead_cnt++] = *m;
+	/* The slot keeps the stale key. */
+	*m = (struct mem){
+	    .iova = m->iova, .rkey = m->rkey, .lkey = m->lkey, .size = m->size, .host = m->host};
+}
+
+void play_keys(struct play *p, const struct step *st)
+{
+	const uint32_t *a = st->arg;
+	struct window *mw = &p->mw[a[MW_SLOT] % MWS_MAX];
+	uint32_t slot = a[MR_SLOT] % MRS_MAX;
+
+	switch (st->kind) {
+	case STEP_MR:
+		if (p->mr[slot].mr)
+			break;
+		p->mr_change++;
+		p->access[slot] = a[MR_ACCESS] & 0x1f;
+		if (p->access[slot] & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC))
+			p->access[slot] |= VB_ACCESS_LOCAL_WRITE;
+		mem_open(p, &p->mr[slot], a[MR_HOST] % p->hosts, 1 + a[MR_LEN] % 10000,
+			 p->access[slot]);
+		break;
+	case STEP_UNMR:
+		unmr(p, slot);
+		break;
+	case STEP_MW:
+		if (mw->mw)
+			break;
+		mw->type = 1 + (a[MW_TYPE] + 1) % 2;
+		mw->host = a[MW_HOST] % p->hosts;
+		CHECK("call",
+		      vb_mw_create(vb_sim_pd(p->sim, mw->host), (uint8_t)mw->type, &mw->mw) == 0);
+		mw->rkey = vb_mw_rkey(mw->mw);
+		break;
+	case STEP_UNMW:
+		if (mw->mw)
+			CHECK("call", vb_mw_destroy(mw->mw) == 0);
+		mw->mw = NULL;
+		break;
+	default:
+		break;
+	}
+}
+
+void play_cq(struct play *p, const struct step *st)
+{
+	uint32_t size = st->arg[CQ_SIZE];
+	struct vb_cq *cq = p->queue[st->arg[CQ_HOST] % p->hosts].cq;
+
+	if (size < 2048 || size > 8192)
+		return;
+	CHECK("call", vb_cq_resize(cq, size) == 0 && vb_cq_size(cq) >= size);
+}
+
+void play_refused(struct play *p, const struct step *st)
+{
+	struct end *e = play_end(p, st);
+	struct vb_sge sge[SGES_MAX + 1] = {{0}};
+	struct vb_send_wr wr = {.opcode = VB_WR_SEND, .sge = sge, .sge_cnt = 1};
+	struct vb_recv_wr recv = {.sge = sge, .sge_cnt = SGES_MAX + 1};
+	struct vb_mr_attr mr = {.iova = 1, .length = 1, .access = VB_ACCESS_REMOTE_WRITE};
+	struct vb_mr *out;
+	vb_time now = vb_sim_now(p->sim);
+
+	if (!e || !e->qp)
+		return;
+	switch ((enum refused)st->arg[REFUSED_WHY]) {
+	case REFUSED_SGES:
+		wr.sge_cnt = SGES_MAX + 1;
+		CHECK("call", vb_qp_post_send(e->qp, &wr, now) == -EINVAL);
+		break;
+	case REFUSED_INLINE:
+		sge[0].length = 1u << 20;
+		wr.flags = VB_SEND_INLINE;
+		CHECK("call", vb_qp_post_send(e->qp, &wr, now) == -EINVAL);
+		break;
+	case REFUSED_OPCODE:
+		wr.opcode = e->conn->type == VB_QPT_RC ? VB_WR_CNT : VB_WR_RDMA_READ;
+		CHECK("call", vb_qp_post_send(e->qp, &wr, now) == -EINVAL);
+		break;
+	case REFUSED_RECV_SGES:
+		CHECK("call", vb_qp_post_recv(e->qp, &recv, now) == -EINVAL);
+		break;
+	case REFUSED_CQ:
+		CHECK("call", vb_cq_destroy(p->queue[e->host].cq) == -EBUSY);
+		CHECK("call", vb_pd_destroy(vb_sim_pd(p->sim, e->host)) == -EBUSY);
+		break;
+	case REFUSED_MR:
+		CHECK("call", vb_mr_create(vb_sim_pd(p->sim, e->host), &mr, &out) == -EINVAL);
+		break;
+	default:
+		break;
+	}
+}

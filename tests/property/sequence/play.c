@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Plays a case: the network, its steps, the end in which everything must complete, and what must
+ * be left of it: nothing. See play.h. */
+#include "play.h"
+
+#include "fault/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define END_NS (20 * VB_SEC)
+#define END_EVENTS 400000u
+
+static void *counted_alloc(void *ctx, size_t size)
+{
+	struct play *p = ctx;
+
+	p->alloc_cnt++;
+	return play_alloc(size);
+}
+
+static void counted_free(void *ctx, void *at)
+{
+	struct play *p = ctx;
+
+	if (!at)
+		return;
+	CHECK("leak", p->alloc_cnt > 0);
+	p->alloc_cnt--;
+	free(at);
+}
+
+static int make_topology(struct play *p)
+{
+	const uint32_t *w = p->s->world;
+	struct vb_cable c = {.rate_bps = w[WORLD_GBPS] * UINT64_C(1000000000),
+			     .delay = w[WORLD_DELAY]};
+	uint32_t n = w[WORLD_SIZE];
+
+	switch ((enum world_shape)w[WORLD_SHAPE]) {
+	case SHAPE_PAIR:
+		return vb_topo_pair(&p->topo, &p->memory, &c);
+	case SHAPE_STAR:
+		return vb_topo_star(&p->topo, &p->memory, n, &c);
+	case SHAPE_DUMBBELL:
+		return vb_topo_dumbbell(&p->topo, &p->memory, n, n, &c, &c);
+	case SHAPE_PARKING_LOT:
+		return vb_topo_parking_lot(&p->topo, &p->memory, n, 2, &c, &c);
+	case SHAPE_CLOS:
+		return vb_topo_clos(&p->topo, &p->memory, 2, n, 2, &c, &c);
+	default:
+		return vb_topo_fat_tree(&p->topo, &p->memory, 4, &c, &c);
+	}
+}
+
+static void on_async(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now)
+{
+	struct play *p = ctx;
+
+	(void)now;
+	if (ev->kind == VB_EVENT_CQ_NOTIFY) {
+		struct queue *q = ev->owner;
+
+		if (!q) /* the simulator's own CQ */
+			return;
+		CHECK("call", q == &p->queue[host] && q->awaits);
+		q->awaits = false;
+		return;
+	}
+	if (ev->kind == VB_EVENT_ASYNC_QP && ev->async == VB_ASYNC_SQ_DRAINED) {
+		struct end *e = ev->owner;
+
+		/* Everything sent has been acknowledged. IBT-32 */
+		if (e->qp && vb_qp_get_state(e->qp) == VB_QPS_SQD)
+			CHECK("order", vb_qp_unacked(e->qp) == 0);
+		e->drained = true;
+		return;
+	}
+	CHECK("status", ev->async != VB_ASYNC_CQ_ERR && ev->async != VB_ASYNC_QP_FATAL);
+}
+
+static void make_hosts(struct play *p)
+{
+	for (uint32_t h = 0; h < p->hosts; h++) {
+		CHECK("call", vb_cq_create(vb_sim_hca(p->sim, h), 4096, &p->queue[h],
+					   &p->queue[h].cq) == 0);
+		if (!p->s->world[WORLD_SRQ])
+			continue;
+
+		struct srq *s = &p->srq[h];
+
+		mem_open(p, &s->mem, h, SRQ_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE);
+		s->recv = play_alloc(SRQ_WRS * sizeof *s->recv);
+		CHECK("call",
+		      vb_srq_create(vb_sim_pd(p->sim, h), SRQ_WRS, SGES_MAX, 0, s, &s->srq) == 0);
+	}
+}
+
+static void play_open(struct play *p)
+{
+	const uint32_t *w = p->s->world;
+	const struct vb_sim_app app = {.ctx = p, .on_async = on_async};
+
+	p->memory = (struct vb_sim_memory){counted_alloc, counted_free, p};
+	p->hosts = sequence_hosts(p->s);
+	p->next_iova = UINT64_C(0x7000000000);
+	CHECK("self", p->hosts <= HOSTS_MAX && make_topology(p) == 0);
+
+	struct vb_sim_config c = {
+	    .seed = w[WORLD_SEED],
+	    .topo = &p->topo,
+	    .sw = {.buffer = {.bytes = 64u << 20,
+			      .reserve_bytes = 4096,
+			      .alpha_1024 = 8192,
+			      .xon_gap_bytes = 8192},
+		   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000}},
+	    .hca = {.limits = vb_limits_default,
+		    .port[1] = {.active_mtu = VB_MTU_4096},
+		    .peer_window_bytes = w[WORLD_WINDOW],
+		    .read_piece_bytes = w[WORLD_PIECE]},
+	    .cqe = 16,
+	    .packets_max = 1u << 20,
+	    .carry_data = true,
+	    .on_packet = play_packet,
+	    .trace_ctx = p,
+	    .memory = p->memory,
+	};
+
+	CHECK("self", vb_sim_create(&p->sim, &c) == 0);
+	vb_sim_set_app(p->sim, &app);
+	make_hosts(p);
+}
+
+/* Takes completions as a program does: arms, then takes what came before. */
+static void poll_host(struct play *p, uint32_t host)
+{
+	struct queue *q = &p->queue[host];
+	bool event_driven = p->s->world[WORLD_EVENT];
+	struct vb_wc wc[8];
+	int n;
+
+	if (!event_driven && vb_cq_is_empty(q->cq))
+		return;
+	if (event_driven && q->awaits)
+		return;
+	if (event_driven)
+		vb_cq_arm(q->cq, false);
+	while ((n = vb_cq_poll(q->cq, wc, 1 + (int)(p->count.completions % 8))) != 0) {
+		CHECK("once", n > 0 && n <= 8);
+		for (int i = 0; i < n; i++) {
+			if (p->verbose)
+				printf("%12llu host %u wr %llx qp %06x status %d bytes %u\n",
+				       (unsigned long long)vb_sim_now(p->sim), host,
+				       (unsigned long long)wc[i].wr_id, wc[i].qpn, wc[i].status,
+				       wc[i].byte_len);
+			play_completion(p, host, &wc[i]);
+		}
+	}
+	q->awaits = event_driven;
+}
+
+/* After every event. */
+static void look(struct play *p)
+{
+	for (uint32_t h = 0; h < p->hosts; h++) {
+		poll_host(p, h);
+		mem_check(&p->srq[h].mem);
+	}
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
+			mem_check(&p->conn[c].end[i].local);
+			mem_check(&p->conn[c].end[i].region);
+		}
+	for (uint32_t i = 0; i < MRS_MAX; i++)
+		mem_check(&p->mr[i]);
+}
+
+static void run_until(struct play *p, vb_time until)
+{
+	while (vb_sim_next(p->sim) <= until && vb_sim_step(p->sim))
+		look(p);
+	CHECK("self", vb_sim_run(p->sim, until) == 0);
+	look(p);
+}
+
+static void play_fault(struct play *p, const struct step *st)
+{
+	const uint32_t *a = st->arg;
+	uint32_t cable = a[FAULT_CABLE] % p->topo.link_cnt,
+		 kind = a[FAULT_KIND] % VB_FAULT_KIND_CNT;
+	struct vb_fault_spec spec = {.rule_cnt = 1};
+	struct vb_fault_rule *r = &spec.rule[0];
+
+	*r = (struct vb_fault_rule){
+	    .kind = (enum vb_fault_kind)kind,
+	    .ppb = a[FAULT_PPM] * 1000,
+	    .ppb_end = VB_FAULT_ONE / 4,
+	    .ppb_in = VB_FAULT_ONE,
+	    .time = a[FAULT_US] * VB_USEC,
+	    .jitter = kind == VB_FAULT_BLACKOUT ? a[FAULT_US] * 100 * VB_USEC : 0,
+	    .filter = {.dirs = VB_FAULT_TX | VB_FAULT_RX,
+		       .opcode = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
+		       .qpn_hi = UINT32_MAX,
+		       .any_psn = true,
+		       .msg_hi = UINT64_MAX,
+		       .until = VB_NEVER,
+		       .skip = a[FAULT_SKIP],
+		       .every = 1,
+		       .first = a[FAULT_FIRST]},
+	};
+	if (kind == VB_FAULT_BURST || kind == VB_FAULT_BLACKOUT)
+		p->wild = true;
+	else if (kind != VB_FAULT_DELAY && kind != VB_FAULT_ECN && kind != VB_FAULT_DUPLICATE)
+		p->hits += a[FAULT_FIRST] < FAIR_HITS ? a[FAULT_FIRST] : FAIR_HITS + 1;
+	p->wild |= p->hits > FAIR_HITS;
+	p->disorder |= kind == VB_FAULT_DUPLICATE || kind == VB_FAULT_REORDER;
+	CHECK("self", vb_sim_set_cable_fault(p->sim, cable, &spec) == 0);
+}
+
+static void play_step(struct play *p, const struct step *st)
+{
+	switch ((enum step_kind)st->kind) {
+	case STEP_CONNECT:
+		play_connect(p, st);
+		break;
+	case STEP_POST:
+		play_post(p, st);
+		break;
+	case STEP_RECV:
+		play_recv(p, st);
+		break;
+	case STEP_STATE:
+		play_state(p, st);
+		break;
+	case STEP_RECONNECT:
+		play_reconnect(p, st);
+		break;
+	case STEP_DESTROY:
+		play_destroy(p, st);
+		break;
+	case STEP_FAULT:
+		play_fault(p, st);
+		break;
+	case STEP_HEAL:
+		vb_sim_set_cable_fault(p->sim, st->arg[FAULT_CABLE] % p->topo.link_cnt, NULL);
+		break;
+	case STEP_BIND:
+		play_bind(p, st);
+		break;
+	case STEP_SRQ:
+		play_srq(p, st);
+		break;
+	case STEP_REFUSED:
+		play_refused(p, st);
+		break;
+	case STEP_CQ:
+		play_cq(p, st);
+		break;
+	default:
+		play_keys(p, st);
+		break;
+	}
+}
+
+typedef void each_end(struct play *p, struct end *e);
+
+static void each(struct play *p, each_end *f)
+{
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++)
+			f(p, &p->conn[c].end[i]);
+}
+
+static void resume(struct play *p, struct end *e)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_RTS};
+
+	if (!e->qp)
+		return;
+
+	enum vb_qp_state s = vb_qp_get_state(e->qp);
+
+	if (s == VB_QPS_SQD && e->drained) {
+		CHECK("call", vb_qp_modify(e->qp, &a, VB_QP_STATE, vb_sim_now(p->sim)) == 0);
+		e->drained = false;
+		vb_sim_touch(p->sim, e->host);
+	}
+	if (s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD)
+		end_feed(p, e);
+}
+
+/* What has no completion of its own gets a request behind it that has. */
+static void mark(struct play *p, struct end *e)
+{
+	if (e->qp && e->unsignaled && vb_qp_get_state(e->qp) == VB_QPS_RTS)
+		end_mark(p, e);
+}
+
+static void complete(struct play *p, struct end *e)
+{
+	if (e->qp && vb_qp_get_state(e->qp) == VB_QPS_ERR)
+		end_settle(p, e);
+	if (e->qp && e->retired != e->sent_cnt)
+		fail("stuck", "request %u (opcode %u) of %u does not complete; QP state %d",
+		     e->retired, e->sent[e->retired].op, e->sent_cnt, vb_qp_get_state(e->qp));
+	if (e->qp && vb_qp_get_state(e->qp) == VB_QPS_ERR && e->recv_done != e->recv_cnt)
+		fail("stuck", "%u receives of a QP in ERR do not come back",
+		     e->recv_cnt - e->recv_done);
+}
+
+/* The network is well again: whatever was posted must complete. */
+static void finish(struct play *p)
+{
+	vb_time bound = vb_sim_now(p->sim) + END_NS;
+	uint64_t events = vb_sim_events(p->sim) + END_EVENTS;
+
+	p->ending = true;
+	for (uint32_t i = 0; i < p->topo.link_cnt; i++)
+		vb_sim_set_cable_fault(p->sim, i, NULL);
+	for (bool marked = false;;) {
+		each(p, resume);
+		look(p);
+		if (vb_sim_now(p->sim) > bound || vb_sim_events(p->sim) > events)
+			fail("endless", "the network is well, and there is no end of packets");
+		if (vb_sim_step(p->sim)) {
+			look(p);
+			continue;
+		}
+		look(p);
+		if (vb_sim_next(p->sim) != VB_NEVER)
+			continue;
+		if (marked)
+			break;
+		each(p, mark);
+		marked = true;
+	}
+	each(p, complete);
+	each(p, end_check);
+	for (uint32_t i = 0; i < p->dead_cnt; i++)
+		mem_check_frozen(&p->dead[i]);
+}
+
+static void drop_end(struct play *p, struct end *e)
+{
+	if (e->qp)
+		CHECK("call", vb_qp_destroy(e->qp) == 0);
+	e->qp = NULL;
+	CHECK("call", vb_mr_destroy(e->local.mr) == 0 && vb_mr_destroy(e->region.mr) == 0);
+	(void)p;
+}
+
+/* Everything in the right order; whatever is used refuses. */
+static void tidy(struct play *p)
+{
+	each(p, drop_end);
+	for (uint32_t i = 0; i < MWS_MAX; i++)
+		if (p->mw[i].mw)
+			CHECK("call", vb_mw_destroy(p->mw[i].mw) == 0);
+	for (uint32_t i = 0; i < MRS_MAX; i++)
+		if (p->mr[i].mr)
+			CHECK("call", vb_mr_destroy(p->mr[i].mr) == 0);
+	for (uint32_t h = 0; h < p->hosts; h++) {
+		if (p->srq[h].srq)
+			CHECK("call", vb_srq_destroy(p->srq[h].srq) == 0 &&
+					  vb_mr_destroy(p->srq[h].mem.mr) == 0);
+		CHECK("call", vb_cq_destroy(p->queue[h].cq) == 0);
+	}
+}
+
+static void free_end(struct play *p, struct end *e)
+{
+	(void)p;
+	mem_close(&e->local);
+	mem_close(&e->region);
+	free(e->sent);
+	free(e->recv);
+}
+
+static void play_close(struct play *p)
+{
+	if (p->s->world[WORLD_TIDY])
+		tidy(p);
+	vb_sim_destroy(p->sim);
+	vb_topo_free(&p->topo);
+	if (p->alloc_cnt)
+		fail("leak", "%llu allocations were not freed", (unsigned long long)p->alloc_cnt);
+	each(p, free_end);
+	for (uint32_t h = 0; h < p->hosts; h++) {
+		mem_close(&p->srq[h].mem);
+		free(p->srq[h].recv);
+	}
+	for (uint32_t i = 0; i < MRS_MAX; i++)
+		mem_close(&p->mr[i]);
+	for (uint32_t i = 0; i < p->dead_cnt; i++)
+		mem_close(&p->dead[i]);
+	free(p->dead);
+}
+
+void sequence_play(const struct sequence *s, bool verbose, struct play_count *count)
+{
+	static struct play p;
+
+	p = (struct play){.s = s, .verbose = verbose};
+	play_open(&p);
+	for (uint32_t i = 0; i < s->cnt; i++) {
+		run_until(&p, vb_sim_now(p.sim) + s->step[i].after);
+		p.at = i;
+		if (verbose)
+			printf("%12llu step %u\n", (unsigned long long)vb_sim_now(p.sim), i);
+		play_step(&p, &s->step[i]);
+		look(&p);
+	}
+	finish(&p);
+	play_close(&p);
+	*count = p.count;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The state of a case that is being played, and the model that judges it. The model knows of every
+ * work request what must be true of it at each moment: the statuses that it may end with, whose
+ * turn it is, and which bytes it may have moved. What may go wrong without being a mistake (a peer
+ * that is gone, an earlier error) is recorded when it happens and allows exactly its statuses.
+ */
+#ifndef VB_TESTS_PROPERTY_SEQUENCE_PLAY_H
+#define VB_TESTS_PROPERTY_SEQUENCE_PLAY_H
+
+#include "sim/sim.h"
+#include "steps.h"
+
+#define CANARY 0xc5
+#define HOSTS_MAX 16
+#define SGES_MAX 4
+#define CELLS 4        /* for atomics, 8 bytes each, at the start of a region */
+#define PATTERN_AT 64u /* then bytes that READs read */
+#define PATTERN_LEN 9216u
+#define LOCAL_BYTES 131072u
+#define REGION_BYTES 131072u
+#define SRQ_WRS 64u
+#define SRQ_SLOT 9216u
+#define FAIR_HITS 5u /* faults with at most so many hits in all leave retry_cnt 7 enough */
+
+/* Registered memory with guards; given out from the start to the end. */
+struct mem {
+	uint8_t *block, *base;
+	uint32_t size, used, limit, host; /* limit: given out before the end of a case */
+	uint64_t iova;
+	uint32_t lkey, rkey;
+	struct vb_mr *mr;
+	uint8_t *frozen; /* what it held when it was deregistered, and must hold ever after */
+};
+
+/* A buffer of a work request. */
+struct buf {
+	uint32_t off, span, len, sge_cnt;
+	struct vb_sge sge[SGES_MAX];
+};
+
+/* A posted send work request. */
+struct sent {
+	struct buf buf;
+	uint64_t id;             /* its bytes are those of this number */
+	uint64_t old, add, swap; /* atomics: what it must return, and its operands */
+	uint32_t off;            /* in the peer's region: WRITE, READ, atomics */
+	uint32_t imm, mr_change; /* mr_change: value of play.mr_change when posted */
+	uint32_t old_allowed;    /* target MR: statuses if it does not change meanwhile */
+	uint32_t epoch_in;       /* recv_life of the peer when posted */
+	uint32_t reads;          /* READ: the sent whose bytes it reads, plus one; 0: the pattern */
+	uint32_t recvs; /* message: the receive that it takes, counted since the connection */
+	uint32_t bytes; /* length, unless an atomic */
+	uint8_t op, defect, target, result; /* result: enum vb_wc_status */
+	bool signaled, done, void_, marker;
+};
+
+struct posted {
+	struct buf buf;
+	uint8_t defect;
+	bool done;
+};
+
+struct conn;
+
+/* One QP of a connection. */
+struct end {
+	struct conn *conn;
+	struct vb_qp *qp; /* NULL: destroyed */
+	uint32_t host, side;
+	struct mem local, region;
+	struct sent *sent;
+	uint32_t sent_cnt, sent_cap, retired, epoch; /* epoch: the first since the connection */
+	uint32_t unsignaled;                         /* since the last signaled */
+	struct posted *recv;
+	uint32_t recv_cnt, recv_cap, recv_done, recv_epoch;
+	uint32_t messages;  /* that take a receive of the peer, since the connection */
+	uint32_t recv_life; /* counts its lives */
+	uint64_t pattern;
+	uint32_t in_next; /* the peer's sent that may arrive next */
+	uint64_t cell[CELLS], cell_start[CELLS];
+	/* What allows errors. */
+	bool moved, failed, hurts; /* put into ERR; a request failed; posted what hurts the peer */
+	bool was_dead, spoilt;     /* not able to receive for a while; a receive of it is bad */
+	bool drained;
+	/* On the wire, of the first life of the connection. */
+	uint32_t psn_start, psn_next, ack_psn, ack_msn, wire_messages;
+	bool acked;
+};
+
+struct conn {
+	bool exists, first_life, unsure; /* unsure: packets of a former life may arrive */
+	uint32_t type, mtu, depth, recvs, rnr, srq, mtu_bytes;
+	const struct step *step;
+	struct end end[2];
+};
+
+struct queue {
+	struct vb_cq *cq;
+	bool awaits;
+};
+
+struct srq {
+	struct vb_srq *srq;
+	struct mem mem;
+	struct posted *recv; /* SRQ_WRS slots */
+	uint32_t posted;
+};
+
+struct window {
+	struct vb_mw *mw;
+	uint32_t host, rkey, type;
+};
+
+struct play {
+	const struct sequence *s;
+	struct vb_topo topo;
+	struct vb_sim *sim;
+	struct vb_sim_memory memory;
+	uint64_t alloc_cnt;
+	uint32_t hosts, at; /* at: the step */
+	struct queue queue[HOSTS_MAX];
+	struct srq srq[HOSTS_MAX];
+	struct conn conn[CONNS_MAX];
+	struct mem mr[MRS_MAX];
+	struct mem *dead; /* regions that were deregistered */
+	uint32_t dead_cnt, mr_change, access[MRS_MAX];
+	struct window mw[MWS_MAX];
+	uint64_t next_iova;
+	uint32_t hits; /* that faults may have made, at most */
+	bool wild;     /* more than FAIR_HITS */
+	bool disorder; /* packets may arrive twice or late */
+	bool ending, verbose;
+	struct play_count count;
+};
+
+#define CHECK(kind, cond)                                                                          \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			fail(kind, "%s:%d: not true: %s", __FILE__, __LINE__, #cond);              \
+	} while (0)
+
+/* wr_id: whose it is, and its number. */
+#define ID_RECV (UINT64_C(1) << 62)
+#define ID_SRQ (UINT64_C(1) << 61)
+#define ID_OF(conn, side, n) ((uint64_t)(conn) << 40 | (uint64_t)(side) << 39 | (n))
+
+static inline struct end *peer_of(struct end *e)
+{
+	return &e->conn->end[!e->side];
+}
+
+static inline bool takes_receive(uint8_t op)
+{
+	return op == VB_WR_SEND || op == VB_WR_SEND_IMM || op == VB_WR_SEND_INV ||
+	       op == VB_WR_RDMA_WRITE_IMM;
+}
+
+static inline bool is_write(uint8_t op)
+{
+	return op == VB_WR_RDMA_WRITE || op == VB_WR_RDMA_WRITE_IMM;
+}
+
+static inline bool is_atomic(uint8_t op)
+{
+	return op == VB_WR_COMPARE_SWAP || op == VB_WR_FETCH_ADD;
+}
+
+/* Byte @i of the data with number @id. */
+static inline uint8_t byte_of(uint64_t id, uint32_t i)
+{
+	return (uint8_t)(id * 0x9d + (id >> 8) * 0x35 + i * 7 + (i >> 8) * 0x3b);
+}
+
+/* memory.c */
+void *play_alloc(size_t size);
+void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint32_t access);
+void mem_close(struct mem *m);       /* deregistered already, or its adapter is gone */
+void mem_freeze(struct mem *m);      /* as it is being deregistered */
+void mem_check(const struct mem *m); /* guards */
+void mem_check_frozen(const struct mem *m);
+/* A buffer of @len bytes in up to @sges pieces with gaps. False: no room is left. */
+bool buf_take(struct mem *m, struct buf *b, uint32_t len, uint32_t sges, uint32_t salt);
+void buf_fill(const struct mem *m, const struct buf *b, uint64_t id);
+/* The first @len bytes are those of @id from @from; and, if @alone, nothing else was written. */
+bool buf_holds(const struct mem *m, const struct buf *b, uint64_t id, uint32_t from, uint32_t len,
+	       bool alone, uint32_t skip);
+
+/* objects.c: steps about objects. */
+void play_connect(struct play *p, const struct step *st);
+void play_state(struct play *p, const struct step *st);
+void play_reconnect(struct play *p, const struct step *st);
+void play_destroy(struct play *p, const struct step *st);
+void play_keys(struct play *p, const struct step *st); /* STEP_MR ... STEP_UNMW */
+void play_cq(struct play *p, const struct step *st);
+void play_refused(struct play *p, const struct step *st);
+struct end *play_end(struct play *p, const struct step *st); /* NULL: there is none */
+
+/* post.c */
+void play_post(struct play *p, const struct step *st);
+void play_recv(struct play *p, const struct step *st);
+void play_srq(struct play *p, const struct step *st);
+void play_bind(struct play *p, const struct step *st);
+/* For the end of a case: receives as long as messages want them; a last signaled request. */
+void end_feed(struct play *p, struct end *e);
+void end_mark(struct play *p, struct end *e);
+
+/* judge.c */
+void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc);
+void end_check(struct play *p, struct end *e); /* cells and region, at the end of a life */
+/* A QP in ERR has told of all that failed: what is left without a completion has succeeded. */
+void end_settle(struct play *p, struct end *e);
+void end_void(struct end *e);        /* what was under way will never complete */
+bool end_lives(const struct end *e); /* it can receive */
+
+/* wire.c */
+void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,
+		 vb_time now);
+
+#endif

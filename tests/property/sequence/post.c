@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting: builds work requests from steps and writes down what must come of them. See play.h. */
+#include "play.h"
+
+#include "base/rng.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *grow(void *array, uint32_t cnt, uint32_t *cap, size_t size)
+{
+	if (cnt < *cap)
+		return array;
+	*cap = *cap ? *cap * 2 : 64;
+	array = realloc(array, *cap * size);
+	if (!array)
+		fail("memory", "no memory for the test itself");
+	return array;
+}
+
+/* Where it goes to: the peer's region, or a region or window of a slot, which it may miss. */
+static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr)
+{
+	uint32_t need = is_write(w->op)            ? VB_ACCESS_REMOTE_WRITE
+			: w->op == VB_WR_RDMA_READ ? VB_ACCESS_REMOTE_READ
+						   : VB_ACCESS_REMOTE_ATOMIC;
+	const struct mem *m = &p->mr[(w->target - TARGET_MR) % MRS_MAX];
+	bool good = m->mr && m->host == peer_of(e)->host;
+
+	w->mr_change = p->mr_change;
+	wr->remote_addr = m->iova;
+	wr->rkey = m->rkey;
+	if (w->target >= TARGET_MW) {
+		wr->rkey = p->mw[w->target - TARGET_MW].rkey;
+		return;
+	}
+	good = good && (p->access[w->target - TARGET_MR] & need) && w->bytes <= m->size;
+	w->old_allowed = good ? 1u << VB_WC_SUCCESS : 1u << VB_WC_REM_ACCESS_ERR;
+}
+
+static void aim_atomic(struct end *e, struct sent *w, struct vb_send_wr *wr, struct vb_rng *r)
+{
+	struct end *to = peer_of(e);
+	uint32_t cell = vb_rng_below(r, CELLS);
+
+	w->off = cell * 8;
+	w->add = vb_rng_next(r);
+	w->swap = vb_rng_next(r);
+	w->old = to->cell[cell];
+	if (w->op == VB_WR_COMPARE_SWAP && vb_rng_below(r, 2))
+		w->add = w->old;
+	wr->compare_add = w->add;
+	wr->swap = w->swap;
+	if (w->defect)
+		return;
+	if (w->op == VB_WR_FETCH_ADD)
+		to->cell[cell] += w->add;
+	else if (w->old == w->add)
+		to->cell[cell] = w->swap;
+}
+
+/* READs read the pattern, or what a WRITE before them wrote. */
+static void aim_read(struct end *e, struct sent *w, struct vb_rng *r)
+{
+	uint32_t n = e->epoch + vb_rng_below(r, e->sent_cnt - e->epoch + 1);
+
+	w->off = PATTERN_AT + vb_rng_below(r, PATTERN_LEN - w->bytes + 1);
+	if (n >= e->sent_cnt)
+		return;
+
+	const struct sent *of = &e->sent[n];
+
+	if (!is_write(of->op) || of->defect || of->target || of->bytes < w->bytes)
+		return;
+	w->off = of->off;
+	w->reads = n + 1;
+}
+
+static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr,
+		struct vb_rng *r)
+{
+	struct end *to = peer_of(e);
+
+	if (is_atomic(w->op) && !w->target)
+		aim_atomic(e, w, wr, r);
+	else if (w->op == VB_WR_RDMA_READ)
+		aim_read(e, w, r);
+	else if (is_write(w->op)) {
+		if (to->region.size - to->region.used < w->bytes + 8)
+			return false;
+		w->off = to->region.used;
+		if (!w->target)
+			to->region.used += w->bytes + vb_rng_below(r, 9);
+	}
+	wr->remote_addr = to->region.iova + w->off;
+	wr->rkey = to->region.rkey;
+	if (w->target)
+		aim_slot(p, e, w, wr);
+	switch ((enum defect)w->defect) {
+	case DEFECT_RKEY:
+		wr->rkey ^= 1u << vb_rng_below(r, 32);
+		break;
+	case DEFECT_BOUNDS:
+		wr->remote_addr =
+		    to->region.iova + to->region.size - w->bytes + (is_atomic(w->op) ? 8 : 1);
+		break;
+	case DEFECT_RIGHT:
+		wr->rkey = to->local.rkey;
+		wr->remote_addr = to->local.iova;
+		break;
+	case DEFECT_ALIGN:
+		wr->remote_addr += 1 + vb_rng_below(r, 7);
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
+/* Leaves out defects that the operation cannot have. */
+static uint32_t fitting_defect(const struct end *e, uint8_t op, uint32_t defect, uint32_t len)
+{
+	bool remote = is_write(op) || is_atomic(op) || op == VB_WR_RDMA_READ;
+
+	if (op == VB_WR_BIND_MW || op == VB_WR_LOCAL_INV || defect >= DEFECT_CNT)
+		return DEFECT_NONE;
+	if (defect == DEFECT_ALIGN)
+		return is_atomic(op) ? defect : DEFECT_NONE;
+	if (defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS)
+		return len && e->conn->type == VB_QPT_RC ? defect : DEFECT_NONE;
+	return remote && e->conn->type == VB_QPT_RC ? defect : DEFECT_NONE;
+}
+
+static bool local_buffer(struct end *e, struct sent *w, const uint32_t *a, uint32_t salt)
+{
+	uint32_t sges = 1 + (a[POST_SGES] - 1) % SGES_MAX;
+	bool returns = w->op == VB_WR_RDMA_READ || is_atomic(w->op);
+
+	if (w->op == VB_WR_BIND_MW || w->op == VB_WR_LOCAL_INV)
+		return true;
+	if (!buf_take(&e->local, &w->buf, is_atomic(w->op) ? 8 : w->bytes, sges, salt))
+		return false;
+	if (!returns)
+		buf_fill(&e->local, &w->buf, w->id);
+	return true;
+}
+
+static void spoil_local(struct end *e, struct sent *w)
+{
+	struct vb_sge *last = &w->buf.sge[w->buf.sge_cnt - 1];
+
+	for (; last > w->buf.sge && last->length == 0; last--)
+		;
+	if (w->defect == DEFECT_LKEY)
+		last->lkey ^= 0x100;
+	else if (w->defect == DEFECT_LOCAL_BOUNDS)
+		last->addr = e->local.iova + e->local.size - last->length + 1;
+}
+
+static void note(struct end *e, const struct sent *w)
+{
+	/* What can make the peer fail, or refuse what comes behind. */
+	if (w->defect || w->target || w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV ||
+	    w->op == VB_WR_BIND_MW)
+		e->hurts = true;
+	e->unsignaled = w->signaled ? 0 : e->unsignaled + 1;
+	if (takes_receive(w->op))
+		e->messages++;
+}
+
+static uint32_t flags_of(const struct end *e, const struct sent *w, uint32_t wanted)
+{
+	uint32_t flags = wanted & (VB_SEND_FENCE | VB_SEND_SIGNALED | VB_SEND_SOLICITED);
+	bool returns = w->op == VB_WR_RDMA_READ || is_atomic(w->op) || w->op == VB_WR_BIND_MW ||
+		       w->op == VB_WR_LOCAL_INV;
+
+	/* Unsignaled ones need a signaled one behind them, while there is room for it. */
+	if (e->unsignaled + 1 >= (e->conn->depth + 1) / 2)
+		flags |= VB_SEND_SIGNALED;
+	if (wanted & VB_SEND_INLINE && !returns && w->bytes <= 64 && w->defect != DEFECT_LKEY &&
+	    w->defect != DEFECT_LOCAL_BOUNDS)
+		flags |= VB_SEND_INLINE;
+	return flags;
+}
+
+/* Posts what @w and @wr say; what the call must return follows from the state and the room. */
+static bool submit(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr)
+{
+	enum vb_qp_state s = vb_qp_get_state(e->qp);
+	bool can = s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE || s == VB_QPS_ERR;
+	int want = !can ? -EINVAL : vb_qp_send_room(e->qp) == 0 ? -ENOMEM : 0;
+	struct vb_sge sge[SGES_MAX];
+
+	wr->wr_id = ID_OF(e->conn - p->conn, e->side, e->sent_cnt);
+	wr->sge = sge;
+	wr->sge_cnt = w->buf.sge_cnt;
+	memcpy(sge, w->buf.sge, sizeof sge);
+	if (wr->flags & VB_SEND_INLINE) /* named by its address, whatever the region's iova */
+		for (uint32_t i = 0; i < wr->sge_cnt; i++)
+			sge[i].addr = (uintptr_t)e->local.base + (sge[i].addr - e->local.iova);
+
+	int err = vb_qp_post_send(e->qp, wr, vb_sim_now(p->sim));
+
+	if (err != want)
+		fail("call", "posting opcode %u gives %d instead of %d", w->op, err, want);
+	if (wr->flags & VB_SEND_INLINE) /* taken already */
+		memset(e->local.base + w->buf.off, 0xee, w->buf.span);
+	memset(sge, 0xee, sizeof sge);
+	vb_sim_touch(p->sim, e->host);
+	return err == 0;
+}
+
+static bool can_do(const struct end *e, uint8_t op)
+{
+	if (op >= VB_WR_CNT || op == VB_WR_BIND_MW)
+		return false;
+	if (e->conn->type == VB_QPT_UC)
+		return op <= VB_WR_SEND_IMM;
+	if (e->conn->type == VB_QPT_UD)
+		return op == VB_WR_SEND || op == VB_WR_SEND_IMM;
+	return true;
+}
+
+static struct sent *new_sent(struct end *e)
+{
+	e->sent = grow(e->sent, e->sent_cnt, &e->sent_cap, sizeof *e->sent);
+	e->sent[e->sent_cnt] =
+	    (struct sent){.id = (uint64_t)(e->side + 1) << 32 | (e->sent_cnt * 7919u),
+			  .epoch_in = peer_of(e)->recv_life};
+	return &e->sent[e->sent_cnt];
+}
+
+/* True when there is room for a marker behind it, and nothing else speaks against it. */
+static bool may_post(const struct end *e)
+{
+	enum vb_qp_state s = vb_qp_get_state(e->qp);
+
+	return s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE || s == VB_QPS_ERR;
+}
+
+static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t salt)
+{
+	struct vb_rng r = vb_rng_stream(salt, "post", 0);
+	struct end *to = peer_of(e);
+	struct sent *w = new_sent(e);
+	struct vb_ah ah = {vb_sim_pd(p->sim, e->host), vb_sim_path(e->host, to->host, 0xc000, 2)};
+	uint32_t most = e->conn->type == VB_QPT_UD ? e->conn->mtu_bytes : 9000;
+
+	w->op = (uint8_t)a[POST_OP];
+	if (!can_do(e, w->op) || !may_post(e) || vb_qp_send_room(e->qp) == 0)
+		return false;
+	w->bytes = is_atomic(w->op) ? 8 : w->op == VB_WR_LOCAL_INV ? 0 : a[POST_LEN] % (most + 1);
+	w->defect = (uint8_t)fitting_defect(e, w->op, a[POST_DEFECT], w->bytes);
+	if ((is_write(w->op) || is_atomic(w->op) || w->op == VB_WR_RDMA_READ) && !w->defect &&
+	    e->conn->type == VB_QPT_RC)
+		w->target = (uint8_t)(a[POST_TARGET] % TARGET_CNT);
+	w->imm = (uint32_t)vb_rng_next(&r);
+	w->recvs = e->messages;
+
+	uint32_t flags = flags_of(e, w, a[POST_FLAGS]);
+	struct vb_send_wr wr = {.opcode = (enum vb_wr_opcode)w->op,
+				.flags = flags,
+				.imm = w->imm,
+				.ah = &ah,
+				.dqpn = to->qp ? vb_qp_number(to->qp) : 0,
+				.qkey = 0x1234};
+
+	w->signaled = flags & VB_SEND_SIGNALED;
+	if (!local_buffer(e, w, a, salt) || !aim(p, e, w, &wr, &r))
+		return false;
+	if (w->defect == DEFECT_LKEY || w->defect == DEFECT_LOCAL_BOUNDS)
+		spoil_local(e, w);
+	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV)
+		wr.inv_rkey = w->imm = p->mw[a[POST_TARGET] % MWS_MAX].rkey;
+	if (!submit(p, e, w, &wr))
+		return false;
+	note(e, w);
+	e->sent_cnt++;
+	return true;
+}
+
+void play_post(struct play *p, const struct step *st)
+{
+	struct end *e = play_end(p, st);
+
+	for (uint32_t i = 0; e && e->qp && i < st->arg[POST_CNT] && i < 8; i++)
+		if (!post_one(p, e, st->arg, st->arg[POST_SALT] + i))
+			return;
+}
+
+void play_bind(struct play *p, const struct step *st)
+{
+	const uint32_t *a = st->arg;
+	struct end *e = play_end(p, st);
+	struct window *mw = &p->mw[a[BIND_MW] % MWS_MAX];
+	const struct mem *m = &p->mr[a[BIND_MR] % MRS_MAX];
+
+	if (!e || !e->qp || e->conn->type != VB_QPT_RC || !may_post(e) ||
+	    vb_qp_send_room(e->qp) == 0 || !mw->mw)
+		return;
+
+	struct sent *w = new_sent(e);
+	struct vb_send_wr wr = {.opcode = VB_WR_BIND_MW,
+				.flags = VB_SEND_SIGNALED,
+				.rkey = vb_mw_rkey(mw->mw),
+				.imm = m->lkey,
+				.remote_addr = m->iova,
+				.swap = a[BIND_LEN],
+				.compare_add =
+				    (uint64_t)a[BIND_ACCESS] << 32 | (mw->rkey + 1) % 256};
+
+	w->op = VB_WR_BIND_MW;
+	w->signaled = true;
+	if (!submit(p, e, w, &wr))
+		return;
+	note(e, w);
+	e->sent_cnt++;
+}
+
+void end_mark(struct play *p, struct end *e)
+{
+	struct end *to = peer_of(e);
+	struct sent *w = new_sent(e);
+	struct vb_ah ah = {vb_sim_pd(p->sim, e->host), vb_sim_path(e->host, to->host, 0xc000, 2)};
+	struct vb_send_wr wr = {.flags = VB_SEND_SIGNALED, .ah = &ah, .qkey = 0x1234};
+
+	w->op = e->conn->type == VB_QPT_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE;
+	w->off = to->region.used;
+	w->signaled = true;
+	wr.opcode = (enum vb_wr_opcode)w->op;
+	wr.dqpn = to->qp ? vb_qp_number(to->qp) : 0;
+	if (!submit(p, e, w, &wr))
+		return;
+	note(e, w);
+	e->sent_cnt++;
+}
+
+static bool recv_one(struct play *p, struct end *e, const uint32_t *a, uint32_t salt)
+{
+	struct posted *r;
+	uint32_t cap = e->recv_cap;
+	bool rc = e->conn->type == VB_QPT_RC;
+	bool small = a[RECV_LEN] < 9000 && rc;
+	uint32_t len = small ? a[RECV_LEN] : 9001 + VB_GRH_LEN;
+
+	e->recv = grow(e->recv, e->recv_cnt, &cap, sizeof *e->recv);
+	e->recv_cap = cap;
+	r = &e->recv[e->recv_cnt];
+	*r = (struct posted){.defect = a[RECV_DEFECT] == RECV_BAD_LKEY && rc};
+	if (!buf_take(&e->local, &r->buf, len, 1 + (a[RECV_SGES] - 1) % SGES_MAX, salt))
+		return false;
+	if (r->defect)
+		for (uint32_t i = 0; i < r->buf.sge_cnt; i++)
+			r->buf.sge[i].lkey ^= 0x100;
+
+	struct vb_recv_wr wr = {ID_OF(e->conn - p->conn, e->side, e->recv_cnt) | ID_RECV,
+				r->buf.sge, r->buf.sge_cnt};
+	int err = vb_qp_post_recv(e->qp, &wr, vb_sim_now(p->sim));
+
+	if (vb_qp_get_state(e->qp) == VB_QPS_RESET) {
+		CHECK("call", err == -EINVAL);
+		return false;
+	}
+	if (err == -ENOMEM && e->recv_cnt - e->recv_done >= e->conn->recvs)
+		return false;
+	if (err)
+		fail("call", "posting a receive gives %d", err);
+	if (r->defect || small)
+		e->spoilt = true;
+	vb_sim_touch(p->sim, e->host);
+	e->recv_cnt++;
+	return true;
+}
+
+void play_recv(struct play *p, const struct step *st)
+{
+	struct end *e = play_end(p, st);
+
+	for (uint32_t i = 0; e && e->qp && !e->conn->srq && i < st->arg[RECV_CNT] && i < 16; i++)
+		if (!recv_one(p, e, st->arg, st->arg[RECV_SALT] + i))
+			return;
+}
+
+static bool srq_one(struct play *p, uint32_t host, uint32_t salt)
+{
+	struct srq *s = &p->srq[host];
+	uint32_t n = vb_rng_below(&(struct vb_rng){salt}, SRQ_WRS);
+
+	if (s->posted == SRQ_WRS)
+		return false;
+	while (s->recv[n].buf.span && !s->recv[n].done)
+		n = (n + 1) % SRQ_WRS;
+
+	struct posted *r = &s->recv[n];
+
+	*r = (struct posted){0};
+	s->mem.used = n * SRQ_SLOT;
+	CHECK("self", buf_take(&s->mem, &r->buf, 9001 + VB_GRH_LEN, 1 + salt % SGES_MAX, salt));
+
+	struct vb_recv_wr wr = {ID_OF(host, 0, n) | ID_RECV | ID_SRQ, r->buf.sge, r->buf.sge_cnt};
+
+	CHECK("call", vb_srq_post(s->srq, &wr) == 0);
+	s->posted++;
+	return true;
+}
+
+void play_srq(struct play *p, const struct step *st)
+{
+	uint32_t host = st->arg[SRQ_HOST] % p->hosts;
+
+	for (uint32_t i = 0; p->srq[host].srq && i < st->arg[SRQ_CNT_] && i < 16; i++)
+		if (!srq_one(p, host, st->arg[SRQ_SALT] + i))
+			return;
+	vb_sim_touch(p->sim, host);
+}
+
+void end_feed(struct play *p, struct end *e)
+{
+	static const uint32_t good[STEP_ARGS] = {[RECV_LEN] = 9001, [RECV_SGES] = 1};
+
+	if (e->conn->srq) {
+		if (p->srq[e->host].posted == 0)
+			srq_one(p, e->host, 1);
+		return;
+	}
+	if (e->recv_cnt == e->recv_done && peer_of(e)->retired < peer_of(e)->sent_cnt &&
+	    vb_qp_get_state(e->qp) != VB_QPS_RESET) {
+		if (e->local.limit - e->local.used < SRQ_SLOT) {
+			/* What was received there before has been judged. */
+			e->local.limit = e->local.size;
+			e->local.used = e->local.size - SRQ_SLOT;
+			memset(e->local.base + e->local.used, CANARY, SRQ_SLOT);
+		}
+		recv_one(p, e, good, 1);
+	}
+}
