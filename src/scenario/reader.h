@@ -60,6 +60,10 @@ int reader_map(struct reader *r, const yaml_node_t *node, const struct key *tabl
 int reader_list(struct reader *r, const yaml_node_t *node, void *base,
 		int (*each)(struct reader *r, const yaml_node_t *node, void *base));
 
+/* Puts a value into the document. 0, or a negative errno with the reason in r->err. */
+struct vb_scenario_override;
+int reader_override(struct reader *r, const struct vb_scenario_override *o);
+
 /* The text of a scalar, or NULL. */
 const char *reader_text(const yaml_node_t *node);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a scenario file may say: its sections as tables, and their defaults. */
+#include "scenario/override.h"
 #include "scenario/reader.h"
 #include "scenario/recovery.h"
 #include "scenario/scenario.h"
@@ -269,23 +270,21 @@ static const struct vb_scenario defaults = {
 	     .traffic_class = VB_ECN_ECT0},
 };
 
-static int document_read(struct vb_scenario *sc, yaml_document_t *doc, const char *name, char *err,
-			 size_t err_len)
+static int document_read(struct vb_scenario *sc, struct reader *r)
 {
-	struct reader r = {doc, name, err, err_len};
-	const yaml_node_t *root = yaml_document_get_root_node(doc);
+	const yaml_node_t *root = yaml_document_get_root_node(r->doc);
 	int bad;
 
 	*sc = defaults;
 	if (!root) {
-		snprintf(err, err_len, "%s: the file is empty", name);
+		snprintf(r->err, r->err_len, "%s: the file is empty", r->file);
 		return -EINVAL;
 	}
-	bad = reader_map(&r, root, scenario_keys, sc);
+	bad = reader_map(r, root, scenario_keys, sc);
 	if (bad)
 		return bad;
 	if (sc->pattern_cnt == 0)
-		return reader_fail(&r, root, "there is no workload");
+		return reader_fail(r, root, "there is no workload");
 	if (sc->topology.fabric.rate_bps == 0)
 		sc->topology.fabric.rate_bps = sc->topology.cable.rate_bps;
 	if (sc->topology.fabric.delay == 0)
@@ -293,10 +292,39 @@ static int document_read(struct vb_scenario *sc, yaml_document_t *doc, const cha
 	return 0;
 }
 
-int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len)
+/* Puts the values in and reads what has come of it; a mistake names all of them. */
+static int document_read_with(struct vb_scenario *sc, struct reader *r,
+			      const struct vb_scenario_override *with, uint32_t cnt)
+{
+	char *err = r->err;
+	size_t len = r->err_len;
+	int bad = 0;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		int n = snprintf(r->err, r->err_len, "%s%s=%s%s", i ? ", " : "with ", with[i].path,
+				 with[i].value, i + 1 == cnt ? ": " : "");
+
+		if (n > 0 && (size_t)n < r->err_len / 2) {
+			r->err += n;
+			r->err_len -= (size_t)n;
+		}
+	}
+	for (uint32_t i = 0; !bad && i < cnt; i++)
+		bad = reader_override(r, &with[i]);
+	if (!bad)
+		bad = document_read(sc, r);
+	r->err = err;
+	r->err_len = len;
+	return bad;
+}
+
+int vb_scenario_read_with(struct vb_scenario *sc, FILE *f, const char *name,
+			  const struct vb_scenario_override *with, uint32_t cnt, char *err,
+			  size_t err_len)
 {
 	yaml_parser_t parser;
 	yaml_document_t doc;
+	struct reader r = {&doc, name, err, err_len};
 	int bad = -EINVAL;
 
 	if (!yaml_parser_initialize(&parser)) {
@@ -305,7 +333,7 @@ int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *er
 	}
 	yaml_parser_set_input_file(&parser, f);
 	if (yaml_parser_load(&parser, &doc)) {
-		bad = document_read(sc, &doc, name, err, err_len);
+		bad = document_read_with(sc, &r, with, cnt);
 		yaml_document_delete(&doc);
 	} else {
 		snprintf(err, err_len, "%s:%zu:%zu: %s", name, parser.problem_mark.line + 1,
@@ -314,4 +342,9 @@ int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *er
 	}
 	yaml_parser_delete(&parser);
 	return bad;
+}
+
+int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len)
+{
+	return vb_scenario_read_with(sc, f, name, NULL, 0, err, err_len);
 }

@@ -55,8 +55,10 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 		ok |= w->target ? BIT(VB_WC_REM_INV_REQ_ERR) : 0;
 	if (!takes_receive(w->op) || !(ok & BIT(VB_WC_SUCCESS)) || w->op == VB_WR_RDMA_WRITE_IMM)
 		return ok;
+	if (to->was_dead)
+		return to->spoilt ? ok | BIT(VB_WC_REM_INV_REQ_ERR) | BIT(VB_WC_REM_OP_ERR) : ok;
 	/* A SEND takes a certain receive, unless they are shared. */
-	if (!e->conn->srq && to->recv_epoch + w->recvs < to->recv_cnt && !to->was_dead) {
+	if (!e->conn->srq && to->recv_epoch + w->recvs < to->recv_cnt) {
 		const struct posted *r = &to->recv[to->recv_epoch + w->recvs];
 
 		if (r->buf.len < w->bytes)
@@ -231,7 +233,7 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 	struct end *from = peer_of(e);
 	bool rc = e->conn->type == VB_QPT_RC, ud = e->conn->type == VB_QPT_UD;
 	/* A UC message of one packet counts as new wherever it comes from. IBA 9.8.2.2 */
-	uint32_t i = ud || (!rc && p->disorder) ? 0 : e->in_next;
+	uint32_t i = ud || (!rc && (p->disorder || e->conn->unsure)) ? 0 : e->in_next;
 
 	for (; i < from->sent_cnt; i++) {
 		struct sent *w = &from->sent[i];

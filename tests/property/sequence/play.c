@@ -317,7 +317,7 @@ static void finish(struct play *p)
 	p->ending = true;
 	for (uint32_t i = 0; i < p->topo.link_cnt; i++)
 		vb_sim_set_cable_fault(p->sim, i, NULL);
-	for (bool marked = false;;) {
+	for (uint32_t quiet = 0;;) {
 		each(p, resume);
 		look(p);
 		if (vb_sim_now(p->sim) > bound || vb_sim_events(p->sim) > events)
@@ -329,10 +329,10 @@ static void finish(struct play *p)
 		look(p);
 		if (vb_sim_next(p->sim) != VB_NEVER)
 			continue;
-		if (marked)
+		/* Twice: a QP that was draining goes on first. */
+		if (quiet++ == 2)
 			break;
 		each(p, mark);
-		marked = true;
 	}
 	each(p, complete);
 	each(p, end_check);

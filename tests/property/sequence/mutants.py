@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Shows that the sequence tests find what they are for: breaks the core in one line, links
+`sequence` with it, and demands that it fails by the invariant that the line violates, that the
+case shrinks to a few steps, and that what is printed fails in the same way when it is run again.
+
+    tests/property/sequence/mutants.py --build build/release [-k NAME]
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
+STEPS = 8  # a shrunk case has at most so many
+
+# Name, file, what is broken, by what, the invariants that may tell.
+MUTANTS = (
+    ("completion_lost", "core/complete.c", "if (status == VB_WC_SUCCESS && !(w->flags & VB_SEND_SIGNALED))",
+     "if (status == VB_WC_SUCCESS && (!(w->flags & VB_SEND_SIGNALED) || w->length == 4))",
+     "order stuck"),
+    ("completion_twice", "core/complete.c", "vb_cq_add(qp->send_cq, &wc, false);",
+     "vb_cq_add(qp->send_cq, &wc, false); vb_cq_add(qp->send_cq, &wc, false);", "once"),
+    ("completions_in_disorder", "core/cq.c", "wc[n++] = cq->ring[cq->head++ & cq->mask];",
+     "{ wc[n++] = cq->ring[(cq->head ^ (cq->tail - cq->head > 1)) & cq->mask]; cq->head++; }",
+     "order once"),
+    ("flush_is_success", "core/complete.c", "vb_send_complete(qp, VB_WC_WR_FLUSH_ERR, 0, now);",
+     "vb_send_complete(qp, VB_WC_SUCCESS, 0, now);", "status bytes once"),
+    ("any_key_will_do", "core/mem.c", "!vb_range_within(va, len, mr->iova, mr->length))\n\t\t\treturn -EACCES;",
+     "!vb_range_within(va, len - 1, mr->iova, mr->length))\n\t\t\treturn -EACCES;", "guard status"),
+    ("wrong_bytes", "core/mem.c", "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len);",
+     "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len - (seg[i].len > 700));", "bytes"),
+    ("psn_gap", "core/sq.c", "req->psn_post = vb_psn_add(req->psn_post, w->pkts);",
+     "req->psn_post = vb_psn_add(req->psn_post, w->pkts + (w->pkts == 3));", "psn crash"),
+    ("ack_of_the_next", "core/rc/ack.c", "vb_psn_prev(resp->epsn)", "resp->epsn", "psn"),
+    ("msn_ahead", "core/rc/resp.c", "if (flags & VB_OP_LAST)\n\t\t\t\tresp->msn++;",
+     "if (flags & VB_OP_LAST)\n\t\t\t\tresp->msn += 2;", "msn"),
+    ("too_much_credit", "core/rc/ack.c", "while (credit_wqes[code] > wqe_cnt)",
+     "while (credit_wqes[code] > wqe_cnt + 1)", "credit"),
+    ("rnr_timer_off", "core/rc/comp.c", "vb_timer_set(qp, VB_TIMER_RNR,", "(void)(",
+     "stuck"),
+    ("queue_not_freed", "core/qp.c", "\tvb_free(h, qp->sq.slots);\n", "", "leak"),
+    ("repeated_atomic", "core/rc/resp_read.c", "r->orig = p ? atomic_execute((uint64_t *)(void *)p, hdr) : 0;",
+     "r->orig = p ? (atomic_execute((uint64_t *)(void *)p, hdr), "
+     "atomic_execute((uint64_t *)(void *)p, hdr)) : 0;", "bytes"),
+)
+
+
+def replace_one(text, old, new):
+    """The last occurrence: a clean-up path of the same text may stand before it."""
+    at = text.rfind(old)
+    return None if at < 0 else text[:at] + new + text[at + len(old):]
+
+
+def build(folder, commands, objects, mutant):
+    name, path, old, new, _ = mutant
+    source = os.path.join(ROOT, "src", path)
+    with open(source, encoding="utf-8") as f:
+        text = replace_one(f.read(), old, new)
+    if text is None:
+        return f"{source} has no line '{old}' any more: give the mutant another"
+    broken = os.path.join(folder, os.path.basename(path))
+    with open(broken, "w", encoding="utf-8") as f:
+        f.write(text)
+    entry = commands[source]
+    argv = shlex.split(entry["command"])
+    argv[argv.index("-o") + 1] = broken + ".o"
+    argv = [broken if a == source or os.path.join(entry["directory"], a) == source else a
+            for a in argv if a not in ("-Werror",)]
+    subprocess.run(argv + ["-w", f"-I{os.path.dirname(source)}"], check=True, cwd=entry["directory"])
+    subprocess.run([argv[os.path.basename(argv[0]) == "ccache"], "-o", os.path.join(folder, "sequence"),
+                    broken + ".o", *objects], check=True, stderr=subprocess.DEVNULL)
+    return None
+
+
+def judge(folder, mutant):
+    name, _, _, _, kinds = mutant
+    program = os.path.join(folder, "sequence")
+    p = subprocess.run([program, "--seed", "1", "--runs", "3000"], capture_output=True, text=True,
+                       timeout=600)
+    said = re.search(r"^# (\w+): (.*)$", p.stdout, re.M)
+    if p.returncode != 1 or not said:
+        return f"is not found\n{p.stdout}{p.stderr}"
+    if said[1] not in kinds.split():
+        return f"is found as '{said[1]}', not {kinds}: {said[2]}"
+    steps = re.findall(r"^\+.*$", p.stdout, re.M)
+    if len(steps) > STEPS:
+        return f"{len(steps)} steps are left\n{p.stdout}"
+    case = p.stdout[p.stdout.index("# "):]
+    again = subprocess.run([program, "--case", "/dev/stdin", "--no-shrink"], input=case,
+                           capture_output=True, text=True, timeout=120)
+    if again.returncode != 1 or f"fails: {said[1]}:" not in again.stdout:
+        return f"what is printed does not fail again\n{p.stdout}{again.stdout}"
+    print(f"ok   {name}: {said[1]}, {len(steps)} steps: {said[2]}", flush=True)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("-k", default="")
+    args = parser.parse_args()
+    tree = os.path.abspath(args.build)
+    with open(os.path.join(tree, "compile_commands.json"), encoding="utf-8") as f:
+        commands = {os.path.abspath(os.path.join(e["directory"], e["file"])): e for e in json.load(f)}
+    own = os.path.join(tree, "tests/property/sequence/CMakeFiles/sequence.dir")
+    objects = [os.path.join(own, n) for n in sorted(os.listdir(own)) if n.endswith(".o")]
+    objects += [os.path.join(tree, "src", lib, f"libvb_{lib}.a")
+                for lib in ("sim", "fault", "core", "trace", "wire")] + ["-lisal"]
+    failed = 0
+    for mutant in MUTANTS:
+        if args.k not in mutant[0]:
+            continue
+        with tempfile.TemporaryDirectory(prefix="verbena-mutant-") as folder:
+            why = build(folder, commands, objects, mutant) or judge(folder, mutant)
+        if why:
+            failed += 1
+            print(f"FAIL {mutant[0]} {why}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
