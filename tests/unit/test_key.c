@@ -99,6 +99,40 @@ static void key__limit_is_exact(void **state)
 	env_close(&env);
 }
 
+/* A table with nothing free takes back what is freed, and grows when there is nothing. */
+static void key__table_full_and_freed(void **state)
+{
+	static struct vb_mr *mr[200];
+	uint32_t cap, n = 0, index;
+
+	(void)state;
+	setup(1000);
+	cap = env.hca->keys.cap;
+	while (env.hca->keys.cnt < cap - 1) /* index 0 is nobody's */
+		mr[n++] = mr_new();
+	for (int round = 0; round < 3; round++) {
+		uint32_t k = (uint32_t)round * 7;
+
+		index = vb_mr_lkey(mr[k]) >> 8;
+		assert_int_equal(vb_mr_destroy(mr[k]), 0);
+		mr[k] = mr_new();
+		assert_int_equal(vb_mr_lkey(mr[k]) >> 8, index);
+	}
+	/* In the order they were freed. */
+	index = vb_mr_lkey(mr[3]) >> 8;
+	assert_int_equal(vb_mr_destroy(mr[3]), 0);
+	assert_int_equal(vb_mr_destroy(mr[1]), 0);
+	mr[3] = mr_new();
+	assert_int_equal(vb_mr_lkey(mr[3]) >> 8, index);
+	mr[1] = mr_new();
+	assert_int_equal(env.hca->keys.cap, cap);
+	mr[n++] = mr_new();
+	assert_int_equal(env.hca->keys.cap, 2 * cap);
+	for (uint32_t i = 0; i < n; i++)
+		assert_ptr_equal(vb_key_find(env.hca, vb_mr_lkey(mr[i])), &mr[i]->key);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +140,7 @@ int main(void)
 	    cmocka_unit_test(key__that_names_nothing),
 	    cmocka_unit_test(key__stale),
 	    cmocka_unit_test(key__limit_is_exact),
+	    cmocka_unit_test(key__table_full_and_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,6 +151,10 @@ static void access__other_domain(void **state)
 	assert_int_equal(vb_mr_modify(mr, env.pd, ENV_ACCESS), 0);
 	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p), 0);
 	assert_int_equal(vb_pd_destroy(other), 0);
+	/* Rights change at once. */
+	assert_int_equal(vb_mr_modify(mr, env.pd, VB_ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p),
+			 -EACCES);
 	env_close(&env);
 }
 
@@ -230,6 +234,12 @@ static void pd_destroy__in_use(void **state)
 	assert_int_equal(vb_pd_destroy(pd), -EBUSY);
 	assert_int_equal(vb_mw_destroy(mw), 0);
 	assert_int_equal(vb_pd_destroy(pd), 0);
+	/* The limit counts those that are there. */
+	env.hca->cfg.limits.pd = 2;
+	assert_int_equal(vb_pd_create(env.hca, &pd), 0);
+	assert_int_equal(vb_pd_create(env.hca, &(struct vb_pd *){NULL}), -ENOMEM);
+	assert_int_equal(vb_pd_destroy(pd), 0);
+	assert_int_equal(vb_pd_create(env.hca, &pd), 0);
 	env_close(&env);
 }
 
