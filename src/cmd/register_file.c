@@ -28,8 +28,11 @@ bool vb_reg_preset(const char *name, uint8_t *image)
 		vb_recovery_set_lossless(&r);
 	else
 		return false;
+	put(image, "roce_adp_retrans_field_select", 1);
 	put(image, "roce_adp_retrans_en", r.roce_adp_retrans_en);
+	put(image, "roce_tx_window_field_select", 1);
 	put(image, "roce_tx_window_en", r.roce_tx_window_en);
+	put(image, "roce_slow_restart_field_select", 1);
 	put(image, "roce_slow_restart_en", r.roce_slow_restart_en);
 	return true;
 }

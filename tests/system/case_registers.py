@@ -148,7 +148,7 @@ def _(context):
         a.refuse("fwreset", "-d", a.device, *ACCL, "--set", "adp_retx_profile_id=0", "--yes")
         a.verbena("reg", "-d", a.device, "--preset", "lossless", "--yes")
         expect([a.get()[f"roce_{n}_en"] for n in ("adp_retrans", "tx_window", "slow_restart")], [0, 0, 0], "lossless")
-        a.verbena("reg", "-d", a.device, "--preset", "lossy", "--yes")
+        a.verbena("reg", "-d", a.device, "--preset", "lossy", "--yes", "-w")
         expect([a.get()[f"roce_{n}_en"] for n in ("adp_retrans", "tx_window", "slow_restart")], [1, 1, 1], "lossy")
         a.verbena("fwreset", "-d", a.device)
         expect(a.get(), first, "the register after the reset")
