@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Property tests: `property [--seed N] [--runs N] [--verbose]`. Each run makes a world from its
- * seed, works in it under faults, heals it, and demands that everything posted completes, with the
- * bytes that a reference executor says. A failure prints the seed that repeats it.
+ * Property tests: `property [--seed N] [--runs N | --messages N] [--verbose]`. Each run makes a
+ * world from its seed, works in it under faults, heals it, and demands that everything posted
+ * completes, with the bytes that a reference executor says. A failure prints the seed that repeats
+ * it.
  */
 #include "scenarios.h"
 
@@ -25,29 +26,33 @@ static uint64_t number(const char *text)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = 1, runs = 200, completions = 0;
+	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, i = 0;
 	bool verbose = false;
 
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--verbose") == 0) {
+	for (int k = 1; k < argc; k++) {
+		if (strcmp(argv[k], "--verbose") == 0) {
 			verbose = true;
-		} else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
-			seed = number(argv[++i]);
-		} else if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {
-			runs = number(argv[++i]);
+		} else if (strcmp(argv[k], "--seed") == 0 && k + 1 < argc) {
+			seed = number(argv[++k]);
+		} else if (strcmp(argv[k], "--runs") == 0 && k + 1 < argc) {
+			runs = number(argv[++k]);
+		} else if (strcmp(argv[k], "--messages") == 0 && k + 1 < argc) {
+			messages = number(argv[++k]);
 		} else {
-			fprintf(stderr, "usage: property [--seed N] [--runs N] [--verbose]\n");
+			fprintf(stderr, "usage: property [--seed N] [--runs N | --messages N] "
+					"[--verbose]\n");
 			return 2;
 		}
 	}
 	if (seed == 1)
 		completions += masks_run_all();
-	for (uint64_t i = 0; i < runs; i++) {
+	/* A message has a completion at its sender, and most have one at the receiver. */
+	for (; messages ? completions < 2 * messages : i < runs; i++) {
 		completions += scenario_run(seed + i, verbose);
 		completions += breakage_run(seed + i);
 		completions += datagram_run(seed + i);
 	}
-	printf("%llu runs from seed %llu, %llu completions\n", (unsigned long long)runs,
+	printf("%llu runs from seed %llu, %llu completions\n", (unsigned long long)i,
 	       (unsigned long long)seed, (unsigned long long)completions);
 	return 0;
 }
