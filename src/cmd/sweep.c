@@ -112,7 +112,7 @@ static int check_points(const struct vb_sweep *s)
 /* The scenario's own points, once --grid and --list have said theirs. */
 static int plan(struct vb_sweep *s, uint32_t seeds)
 {
-	struct vb_scenario *sc;
+	static struct vb_scenario sc;
 	char why[1024];
 	FILE *f;
 	uint64_t first;
@@ -122,16 +122,14 @@ static int plan(struct vb_sweep *s, uint32_t seeds)
 		return vb_cmd_usage(s->cmd, "nothing is swept: give --grid, --list or --seeds");
 	if (seeds == 0)
 		return 0;
-	sc = calloc(1, sizeof *sc);
 	f = fmemopen(s->text, s->text_len, "r");
-	if (!sc || !f) {
+	if (!f) {
 		vb_cmd_error(s->cmd, "no memory");
 		return 1;
 	}
-	bad = vb_scenario_read(sc, f, s->path, why, sizeof why);
-	first = sc->seed;
+	bad = vb_scenario_read(&sc, f, s->path, why, sizeof why);
+	first = sc.seed;
 	fclose(f);
-	free(sc);
 	if (bad) {
 		vb_cmd_error(s->cmd, "%s", why);
 		return 1;

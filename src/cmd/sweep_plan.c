@@ -246,23 +246,22 @@ static int same(const struct vb_sweep *s, const char *name,
 	char path[4096], *want = NULL;
 	size_t want_len = 0, at = 0;
 	FILE *f, *m;
-	int c = 0;
+	int err, is;
 
 	snprintf(path, sizeof path, "%s/%s", s->dir, name);
 	f = fopen(path, "r");
 	if (!f)
 		return -errno;
 	m = open_memstream(&want, &want_len);
-	if (!m || write(m, s, NULL) || fclose(m)) {
-		fclose(f);
-		return -ENOMEM;
-	}
-	while (at < want_len && (c = getc(f)) == (unsigned char)want[at])
+	err = m ? write(m, s, NULL) : -ENOMEM;
+	if (m && fclose(m) != 0)
+		err = -ENOMEM;
+	while (!err && at < want_len && getc(f) == (unsigned char)want[at])
 		at++;
-	c = at == want_len && getc(f) == EOF;
+	is = at == want_len && getc(f) == EOF;
 	fclose(f);
 	free(want);
-	return c;
+	return err ? err : is;
 }
 
 static int open_file(struct vb_sweep *s, const char *name, const char *what,
@@ -271,10 +270,12 @@ static int open_file(struct vb_sweep *s, const char *name, const char *what,
 	int is = same(s, name, write);
 
 	if (is == -ENOENT)
-		is = vb_sweep_store(s, name, write, NULL) ? -errno : 1;
-	if (is > 0)
+		is = vb_sweep_store(s, name, write, NULL);
+	else if (is == 0)
+		is = -EEXIST;
+	if (is >= 0)
 		return 0;
-	if (is == 0)
+	if (is == -EEXIST)
 		vb_cmd_error(
 		    s->cmd,
 		    "%s holds another sweep: %s differs from %s/%s; give another --out, or "

@@ -176,7 +176,8 @@ static void axes(FILE *f, const struct plot *p)
 	uint32_t every = (p->x_cnt + TICKS_MAX - 1) / TICKS_MAX;
 	double step = round_up(p->y_hi / 6);
 
-	for (double v = 0; v <= p->y_hi * 1.0001; v += step) {
+	for (uint32_t i = 0; i <= (uint32_t)lround(p->y_hi / step); i++) {
+		double v = step * i;
 		char number[32];
 
 		fprintf(f,

@@ -207,6 +207,7 @@ static bool submit(struct play *p, struct end *e, struct sent *w, struct vb_send
 	if (wr->flags & VB_SEND_INLINE) /* taken already */
 		memset(e->local.base + w->buf.off, 0xee, w->buf.span);
 	memset(sge, 0xee, sizeof sge);
+	wr->sge = NULL;
 	vb_sim_touch(p->sim, e->host);
 	return err == 0;
 }
