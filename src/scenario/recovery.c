@@ -76,7 +76,6 @@ static int read_profile(struct reader *r, const yaml_node_t *node, void *at)
 	if (err)
 		return err;
 	set->adp_retx_profile_id = 1;
-	set->roce_adp_retrans_en = true;
 	if (vb_adp_profile_check(&set->profile, &fault) == 0)
 		return 0;
 	if (fault.range >= 0)
@@ -143,6 +142,8 @@ static const struct key recovery_keys[] = {
 
 int vb_scenario_read_recovery(struct reader *r, const yaml_node_t *node, void *at)
 {
+	bool has_profile = false;
+
 	if (node->type == YAML_SCALAR_NODE)
 		return read_preset(r, node, at);
 	if (node->type == YAML_MAPPING_NODE) {
@@ -155,7 +156,11 @@ int vb_scenario_read_recovery(struct reader *r, const yaml_node_t *node, void *a
 				err = read_preset(r, yaml_document_get_node(r->doc, p->value), at);
 			if (err)
 				return err;
+			has_profile |= key && strcmp(key, "profile") == 0;
 		}
+		/* Whoever writes a profile wants it, unless roce_adp_retrans_en says no. */
+		if (has_profile)
+			((struct vb_recovery *)at)->roce_adp_retrans_en = true;
 	}
 	return reader_map(r, node, recovery_keys, at);
 }

@@ -78,6 +78,19 @@ static void recovery__profile(void **state)
 	assert_int_equal(vb_recovery_check(&r, NULL), 0);
 }
 
+/* A profile switches adaptive timers on, unless the file says otherwise, in any order. */
+static void recovery__profile_without_adaptive_timers(void **state)
+{
+	(void)state;
+	assert_false(recovery_of(WORK "transport: {recovery: {roce_adp_retrans_en: false, profile: "
+				      "{timeout_range: {range_size: 1}}}}\n")
+			 .roce_adp_retrans_en);
+	assert_false(recovery_of(WORK
+				 "transport: {recovery: {profile: {timeout_range: {range_size: "
+				 "1}}, roce_adp_retrans_en: false}}\n")
+			 .roce_adp_retrans_en);
+}
+
 static void recovery__says_what_is_wrong(void **state)
 {
 	static const struct {
@@ -155,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(recovery__presets),
 	    cmocka_unit_test(recovery__profile),
+	    cmocka_unit_test(recovery__profile_without_adaptive_timers),
 	    cmocka_unit_test(recovery__says_what_is_wrong),
 	    cmocka_unit_test(scenarios__are_what_they_say),
 	};
