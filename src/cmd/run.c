@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/library.h"
 #include "cmd/register.h"
+#include "node/shm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +24,14 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP };
+enum { OPT_PRINT, OPT_ADP, OPT_FAULT, OPT_SEED };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
+    [OPT_FAULT] = {'f', "fault", "RULES",
+		   "faults that its packets meet, such as loss=1%; see verbena-fault(1)"},
+    [OPT_SEED] = {'s', "fault-seed", "NUMBER", "seed of the faults' random choices (0)"},
     {0},
 };
 
@@ -135,25 +139,74 @@ static int set_registers(const struct vb_cmd *cmd, const char *path)
 	return 0;
 }
 
+/* Adds @rules to those of the environment, which a `verbena run` outside of this one may have set.
+ */
+static int add_faults(const struct vb_cmd *cmd, const char *rules)
+{
+	const char *old = getenv("VERBENA_FAULT");
+	char text[2 * VB_FAULT_TEXT_MAX];
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+
+	if (vb_fault_parse(rules, &spec, &err)) {
+		vb_cmd_error(cmd, "--fault '%s', at character %u: %s", rules, err.column, err.text);
+		return VB_EXIT_USAGE;
+	}
+	snprintf(text, sizeof text, "%s%s%s", old ? old : "", old && *old ? "," : "", rules);
+	if (strlen(text) >= VB_FAULT_TEXT_MAX || vb_fault_parse(text, &spec, &err)) {
+		vb_cmd_error(cmd, "too many faults: at most %d rules and %d characters",
+			     VB_FAULT_RULES_MAX, VB_FAULT_TEXT_MAX - 1);
+		return VB_EXIT_USAGE;
+	}
+	return setenv("VERBENA_FAULT", text, 1) ? EXIT_SELF : 0;
+}
+
+static int set_seed(const struct vb_cmd *cmd, const char *text)
+{
+	double seed;
+
+	if (!vb_cmd_number(text, 0, 9007199254740991.0, &seed))
+		return vb_cmd_usage(cmd, "'%s' is no seed", text);
+	return setenv("VERBENA_FAULT_SEED", text, 1) ? EXIT_SELF : 0;
+}
+
+static void print_faults(void)
+{
+	static const char *const names[] = {"VERBENA_FAULT", "VERBENA_FAULT_SEED"};
+
+	for (int i = 0; i < 2; i++)
+		if (getenv(names[i]))
+			printf("%s=%s\n", names[i], getenv(names[i]));
+}
+
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg, *adp = NULL;
 	bool print = false;
+	int rc = 0;
 
-	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;)
+	for (int i; !rc && (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
+		print |= i == OPT_PRINT;
 		if (i == OPT_ADP)
 			adp = arg;
-		else
-			print = true;
+		if (i == OPT_FAULT)
+			rc = add_faults(cmd, arg);
+		if (i == OPT_SEED)
+			rc = set_seed(cmd, arg);
+	}
+	if (rc)
+		return rc;
 	if (optind == argc && !print)
 		return vb_cmd_usage(cmd, "no command to run");
-	int rc = set_preload(cmd, print);
+	rc = set_preload(cmd, print);
 	if (!rc)
 		rc = set_library_path(cmd, print);
 	if (rc)
 		return rc;
-	if (print)
+	if (print) {
+		print_faults();
 		return vb_cmd_finish(cmd);
+	}
 	if (adp)
 		rc = set_registers(cmd, adp);
 	if (rc)

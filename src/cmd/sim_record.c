@@ -81,7 +81,7 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 	    .payload_len = packet_bytes(pkt, bytes),
 	};
 
-	note(rec, vb_pcapng_packet(rec->out, 0, now, dir == VB_SIM_TAP_SENT, &frame));
+	note(rec, vb_pcapng_packet(rec->out, 0, now, dir == VB_SIM_TAP_SENT, &frame, NULL));
 }
 
 int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)

@@ -16,6 +16,7 @@
 #define LINKTYPE_RAW 101
 
 #define OPT_END 0
+#define OPT_COMMENT 1
 #define OPT_SHB_USERAPPL 4
 #define OPT_IF_NAME 2
 #define OPT_IF_DESCRIPTION 3
@@ -142,7 +143,7 @@ int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *descr
 }
 
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
-		     const struct vb_udp_frame *frame)
+		     const struct vb_udp_frame *frame, const char *comment)
 {
 	uint8_t head[VB_UDP_FRAME_HEADER_MAX];
 	uint32_t head_len = (uint32_t)vb_udp_frame_emit(frame, head);
@@ -158,6 +159,8 @@ int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, 
 	/* IP and UDP headers are multiples of 4: the payload follows without a gap. */
 	put(&k, head, head_len);
 	uint32_t front = k.len;
+	if (comment)
+		put_text(&k, OPT_COMMENT, comment);
 	put_option(&k, OPT_EPB_FLAGS, &flags, sizeof flags);
 	put_option(&k, OPT_END, NULL, 0);
 	return write_block(p, &k, k.len - front, frame->payload, frame->payload_len);

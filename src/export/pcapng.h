@@ -23,9 +23,9 @@ int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application);
 int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *description,
 			uint64_t speed_bps);
 
-/* Adds a packet of interface @interface. @time_ns: since 1970. */
+/* Adds a packet of interface @interface. @time_ns: since 1970. @comment may be NULL. */
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
-		     const struct vb_udp_frame *frame);
+		     const struct vb_udp_frame *frame, const char *comment);
 
 /* Adds the statistics of an interface: packets captured, packets lost before they were. */
 int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns,

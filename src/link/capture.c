@@ -43,7 +43,8 @@ void vb_capture_write(struct vb_capture_ring *ring, const struct vb_udp_tap *t,
 				     .traffic_class = t->traffic_class,
 				     .hop_limit = t->hop_limit,
 				     .sent = t->sent,
-				     .port = t->port};
+				     .port = t->port,
+				     .mark = t->mark};
 	uint32_t left;
 
 	for (uint32_t i = 0; i < t->seg_cnt && rec.len < CAPTURE_BYTES_MAX; i++)

@@ -39,6 +39,8 @@ struct vb_link_ops {
 struct vb_link {
 	const struct vb_link_ops *ops;
 	struct vb_link *lower; /* NULL at the bottom */
+	/* recv has to be called by then, whatever the descriptor says; VB_NEVER: it tells all. */
+	vb_time due;
 };
 
 #endif

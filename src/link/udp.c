@@ -30,6 +30,11 @@ static const struct vb_link_ops udp_ops = {
     .close = udp_close,
 };
 
+void vb_udp_tap_later(struct vb_link *l, bool on)
+{
+	vb_udp_of(l)->rx.tap_later = on;
+}
+
 void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex)
 {
 	if (port < VB_UDP_PORTS_MAX)
@@ -45,6 +50,7 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 	if (u == NULL)
 		return -ENOMEM;
 	u->link.ops = &udp_ops;
+	u->link.due = VB_NEVER;
 	u->cfg = *cfg;
 	if (cfg->tap == NULL || cfg->tap_on == NULL)
 		u->cfg.tap_on = &never;

@@ -12,6 +12,8 @@
  */
 #include "link/udp_priv.h"
 
+#include "fault/fault.h"
+
 #include <string.h>
 
 _Static_assert(VB_UDP_IOV_MAX <= 1024, "UIO_MAXIOV");
@@ -125,6 +127,8 @@ void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
 		memcpy(at, tx->hdr, tx->hdr_len);
 		at = (tx->payload_len <= VB_UDP_COPY_MAX ? frame_short : frame_long)(x, tx, at, crc,
 										     how->is_one);
+		if (how->fate && how->fate[k].damage)
+			vb_fault_corrupt(x->frame_at[k], tx->hdr_len, how->fate[k].damage);
 		id = (uint16_t)(id + how->step);
 	}
 	x->frame_at[cnt] = at;

@@ -116,6 +116,8 @@ struct vb_udp_sender {
 };
 #define VB_UDP_SENDERS 64 /* power of two */
 
+#define VB_UDP_SEEN_MAX 128
+
 struct vb_udp_rx {
 	struct vb_udp_rx_buf *buf; /* VB_UDP_RX_BUFS of them */
 	struct iovec iov[VB_UDP_RX_BUFS];
@@ -127,6 +129,9 @@ struct vb_udp_rx {
 	/* The train at hand, buffer next: bytes in all, bytes taken, and of each packet. */
 	uint32_t len, at, seg_len;
 	uint32_t seg_no; /* of the packet at at */
+	bool tap_later;
+	uint32_t seen_cnt; /* packets of this call that the tap has not seen yet */
+	struct vb_icrc_udp seen[VB_UDP_SEEN_MAX];
 	struct vb_udp_sender *sender;
 	struct vb_udp_sender senders[VB_UDP_SENDERS];
 	bool is_begun;          /* its control data is read */
@@ -206,9 +211,10 @@ uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, 
 
 /* How a train is sent. */
 struct vb_udp_sending {
-	bool is_one;    /* one UDP_SEGMENT send; else one send for each packet */
-	uint16_t ip_id; /* identification of the first packet, */
-	uint16_t step;  /* and from each packet to the next */
+	bool is_one;                   /* one UDP_SEGMENT send; else one send for each packet */
+	uint16_t ip_id;                /* identification of the first packet, */
+	uint16_t step;                 /* and from each packet to the next */
+	const struct vb_tx_fate *fate; /* of each packet, or NULL */
 };
 
 /* Lays out @cnt packets, ICRC and all, as the elements of one gather list. */

@@ -282,21 +282,39 @@ static bool solve_icrc(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uint32_t le
 	return vb_icrc_solve_id(crc, got, 0, behind, id);
 }
 
-static void tap_received(struct vb_udp *u, const struct vb_path *p, const uint8_t *pkt,
-			 uint32_t len, uint16_t id, uint16_t frag)
+void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark)
 {
-	struct vb_seg seg = {pkt, len};
-	struct vb_udp_tap tap = {.udp = u->rx.udp,
-				 .flow_label = p->flow_label,
+	struct vb_udp *u = vb_udp_of(l);
+	const struct vb_path *p = rx->path;
+	struct vb_seg seg = {rx->pkt, rx->len + VB_ICRC_LEN};
+	struct vb_udp_tap tap = {.flow_label = p->flow_label,
 				 .port = p->port,
 				 .traffic_class = p->traffic_class,
 				 .hop_limit = p->hop_limit,
+				 .mark = mark,
 				 .seg_cnt = 1,
 				 .seg = &seg};
 
-	tap.udp.ip_id = id;
-	tap.udp.ip_frag = frag;
+	if (i >= u->rx.seen_cnt)
+		return;
+	tap.udp = u->rx.seen[i];
 	u->cfg.tap(u->cfg.ctx, &tap);
+}
+
+/* Shows a packet to the tap, or has it shown by whoever decides what becomes of it. */
+static void tap_taken(struct vb_udp *u, const struct vb_rx *rx, uint16_t id, uint16_t frag)
+{
+	struct vb_udp_rx *r = &u->rx;
+
+	if (r->seen_cnt == VB_UDP_SEEN_MAX)
+		return;
+	r->seen[r->seen_cnt] = r->udp;
+	r->seen[r->seen_cnt].ip_id = id;
+	r->seen[r->seen_cnt++].ip_frag = frag;
+	if (r->tap_later)
+		return;
+	vb_udp_tap_received(&u->link, r->seen_cnt - 1, rx, 0);
+	r->seen_cnt = 0;
 }
 
 /* Takes the next packet of the train at hand. False: it was dropped. */
@@ -326,10 +344,10 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 		sender_differs(rx, id);
 	}
 	rx->seg_no++;
-	if (vb_udp_is_tapped(u))
-		tap_received(u, &b->path, pkt, len, id, frag);
 	*out = (struct vb_rx){
 	    .pkt = pkt, .len = len - VB_ICRC_LEN, .avail = len - VB_ICRC_LEN, .path = &b->path};
+	if (vb_udp_is_tapped(u))
+		tap_taken(u, out, id, frag);
 	return true;
 }
 
@@ -378,9 +396,11 @@ static uint32_t take_filled(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
 {
 	struct vb_udp *u = vb_udp_of(l);
-	uint32_t n = take_filled(u, rx, cnt);
+	uint32_t n;
 
 	(void)now;
+	u->rx.seen_cnt = 0;
+	n = take_filled(u, rx, cnt);
 	/* Buffers may be filled again only when no packet of them is being handed out. A flood of
 	 * garbage ends the call without a packet; the descriptor stays readable. */
 	for (uint32_t i = 0; n == 0 && cnt != 0 && i < FRUITLESS_ROUNDS && fill(u); i++)

@@ -23,8 +23,9 @@ struct train {
 	struct vb_counters *counters;
 	struct vb_flow *flow; /* of the receive socket, when it is on this host */
 	struct vb_udp_sending how;
-	uint32_t done; /* packets that have left or are given up */
-	bool is_full;  /* the rest has to wait */
+	const struct vb_tx_fate *fate; /* of each packet, or NULL */
+	uint32_t done;                 /* packets that have left or are given up */
+	bool is_full;                  /* the rest has to wait */
 };
 
 static bool path_eq(const struct vb_path *a, const struct vb_path *b)
@@ -77,7 +78,8 @@ static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send)
 
 	t->how = (struct vb_udp_sending){.is_one = is_one_send,
 					 .ip_id = t->sock->ip_id,
-					 .step = is_one_send || vb_udp_is_numbered(t->sock)};
+					 .step = is_one_send || vb_udp_is_numbered(t->sock),
+					 .fate = t->fate};
 	icrc_inputs(t, &in);
 	vb_udp_frame(&u->tx, t->pkt, t->cnt, &t->how, &u->icrc, &in);
 }
@@ -100,6 +102,7 @@ static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
 
 	icrc_inputs(t, &tap.udp);
 	tap.udp.ip_id = (uint16_t)(t->how.ip_id + k * t->how.step);
+	tap.mark = t->fate ? t->fate[k].mark : 0;
 	u->cfg.tap(u->cfg.ctx, &tap);
 }
 
@@ -259,7 +262,9 @@ uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 
 	(void)now;
 	while (i < b->cnt && !is_full) {
-		struct train t = {.pkt = &b->pkt[i], .cnt = train_length(b, i)};
+		struct train t = {.pkt = &b->pkt[i],
+				  .cnt = train_length(b, i),
+				  .fate = b->fate ? b->fate + i : NULL};
 
 		if (!find_way(u, &t)) {
 			vb_count_add(t.counters, VB_COUNTER_port_xmit_discards, t.cnt);

@@ -4,6 +4,7 @@
  * death of an earlier broker, its old slot back (client that reattaches).
  */
 #include "node/broker_state.h"
+#include "node/devices.h"
 #include "node/port_owner.h"
 
 #include <errno.h>
@@ -345,6 +346,50 @@ static void set_capture(struct vb_broker *b, struct vb_conn *c, bool on)
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
+/* The text has been checked by who sent it; a wrong one is refused all the same. */
+static int fault_check(const struct vb_broker_msg *m)
+{
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+
+	if (m->slot >= VB_DEVICES_MAX || !memchr(m->text, 0, VB_FAULT_TEXT_MAX))
+		return -EINVAL;
+	return vb_fault_parse(m->text, &spec, &err);
+}
+
+/* A message without a meaning of its own: clients look at host memory when one comes. */
+static void wake_clients(struct vb_broker *b)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	for (int i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)
+			(void)reply(&b->conn[i], &m, NULL);
+}
+
+static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_broker_msg *from)
+{
+	struct vb_host_shm *host = b->slots.host;
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	m.status = fault_check(from);
+	if (m.status == 0) {
+		struct vb_fault_rules *to = &host->fault[from->slot];
+
+		vb_host_write_begin(host);
+		to->seed = from->seed;
+		memcpy(to->text, from->text, sizeof to->text);
+		host->fault_generation++;
+		host->generation++;
+		vb_host_write_end(host);
+		wake_clients(b);
+	}
+	if (reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 {
 	struct vb_conn *c = &b->conn[index];
@@ -385,9 +430,14 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		send_slots(b, c);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CAPTURE) {
 		set_capture(b, c, m.slot);
+<<<<<<< HEAD
 	} else if (c->kind == VB_CONN_OBSERVER &&
 		   (m.op == VB_BROKER_REGISTER || m.op == VB_BROKER_KEEP)) {
 		access_adapter(b, c, &m);
+=======
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_FAULT) {
+		set_fault(b, c, &m);
+>>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	} else {
 		vb_conn_end(b, index);
 	}

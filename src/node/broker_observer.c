@@ -135,6 +135,24 @@ const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *
 	return &((const struct vb_host_memory *)o->host)->adapter;
 }
 
+int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+
+	if (strlen(text) >= VB_FAULT_TEXT_MAX)
+		return -E2BIG;
+	vb_broker_msg_init(&m, VB_BROKER_FAULT);
+	m.slot = device;
+	m.seed = seed;
+	strcpy(m.text, text);
+	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	if (!rc)
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+	vb_fds_close(&fds);
+	return rc ? rc : m.status;
+}
+
 int vb_broker_observe_check(struct vb_broker_observer *o)
 {
 	char byte;

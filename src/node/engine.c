@@ -161,7 +161,7 @@ static uint8_t link_port_of(void *ctx, const struct vb_gid *local, uint32_t ifin
 	return vb_addr_find(&e->addr, local, ifindex);
 }
 
-static void link_tap(void *ctx, const struct vb_udp_tap *t)
+void vb_engine_tap(void *ctx, const struct vb_udp_tap *t)
 {
 	struct vb_engine *e = ctx;
 	struct timespec now;
@@ -200,11 +200,15 @@ void vb_engine_reload(struct vb_engine *e)
 
 		assert(!err); /* a port that exists already */
 		(void)err;
-		vb_udp_set_ifindex(e->link, (uint8_t)(i + 1), e->devices.device[i].ifindex);
+		vb_udp_set_ifindex(e->link->lower, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
+<<<<<<< HEAD
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
 	vb_engine_adopt(e);
+=======
+	vb_engine_follow_faults(e);
+>>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	if (e->sink.port_change)
 		e->sink.port_change(e->sink.ctx);
 }
@@ -238,7 +242,7 @@ static int open_link(struct vb_engine *e)
 	    .flow = e->broker.flow,
 	    .slot = (uint8_t)e->broker.slot,
 	    .port_of = link_port_of,
-	    .tap = link_tap,
+	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
 	    .hop_limit_on = &e->makes_grh,
 	    .ctx = e,
@@ -315,6 +319,9 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 
 	err = open_link(e);
 	if (!err) {
+		err = vb_engine_open_faults(e, why, why_size);
+		if (err)
+			return err;
 		what = "the adapter's memory";
 		err = open_hca(e, window);
 	}

@@ -108,7 +108,7 @@ struct vb_engine {
 	_Atomic bool alive;
 	uint32_t refs; /* under the mutex of acquire and release */
 	struct vb_hca *hca;
-	struct vb_link *link;
+	struct vb_link *link; /* the fault middleware, in front of the UDP link */
 	struct vb_broker_client broker;
 	bool connected;
 	struct vb_engine_sink sink;
@@ -126,6 +126,7 @@ struct vb_engine {
 	uint32_t adapter_generation;
 	struct vb_adopted adopted[VB_DEVICES_MAX];
 	struct vb_addr_table addr;
+	struct vb_fault_rules own_faults; /* what this process was started with */
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
 	struct vb_tx_batch batch;
@@ -133,6 +134,16 @@ struct vb_engine {
 	uint32_t flow_limit; /* bytes that may wait in a receive socket of this host */
 	struct vb_flow_watch watch[VB_SLOT_CNT];
 };
+
+/* engine_fault.c */
+
+/* Puts the fault middleware in front of e->link. On failure says in @why what is wrong. */
+int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size);
+/* Takes over the rules that hold now. Under the lock. */
+void vb_engine_follow_faults(struct vb_engine *e);
+
+/* engine.c: shows a packet to who captures; @ctx is the engine. */
+void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);
 
 /* engine_flow.c: the core's room callback; @ctx is the engine. */
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);

@@ -167,7 +167,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 
 vb_time vb_engine_due(const struct vb_engine *e, vb_time now)
 {
-	vb_time due = vb_hca_poll_timeout(e->hca);
+	vb_time due = vb_time_min(vb_hca_poll_timeout(e->hca), e->link->due);
 
 	if (e->rx_more)
 		return now;

@@ -13,6 +13,7 @@
 #define VB_NODE_SHM_H
 
 #include "core/hca.h"
+#include "fault/fault.h"
 #include "link/capture.h"
 #include "link/flow.h"
 #include "node/adapter.h"
@@ -56,6 +57,31 @@ struct vb_device {
 	struct vb_gid_entry gid[VB_GIDS_MAX];
 };
 
+/* Rules of the fault layer (fault/fault.h), as text. */
+#define VB_FAULT_TEXT_MAX 400
+struct vb_fault_rules {
+	uint64_t seed;
+	char text[VB_FAULT_TEXT_MAX]; /* empty: none */
+};
+
+/* What the rules of a device have done in one process. */
+struct vb_fault_status {
+	struct vb_fault_rules rules;
+	uint64_t matched[VB_FAULT_RULES_MAX]; /* packets that passed the rule's filter */
+	uint64_t hits[VB_FAULT_RULES_MAX];
+};
+
+/* The last hits in one process: entry k of them is at k modulo the size. */
+#define VB_FAULT_LOG_CNT 1024u
+struct vb_fault_log {
+	uint64_t cnt; /* ever written; release-stored after each entry */
+	struct {
+		uint64_t time_ns; /* CLOCK_REALTIME */
+		uint32_t pid, rsv;
+		struct vb_trace_event event;
+	} hit[VB_FAULT_LOG_CNT];
+};
+
 struct vb_host_shm {
 	uint32_t magic, version;
 	uint32_t seq;        /* odd while the broker writes */
@@ -64,6 +90,10 @@ struct vb_host_shm {
 	uint32_t device_cnt;  /* entries in use are 0 ... device_cnt - 1, with holes */
 	char sysfs_path[256]; /* root of the sysfs-like tree: $path/class/infiniband/... */
 	struct vb_device device[VB_DEVICES_MAX];
+	/* What `verbena fault` has set, by device, and how often it has: 0, never, and then the
+	 * processes have the rules that they were started with. */
+	struct vb_fault_rules fault[VB_DEVICES_MAX];
+	uint32_t fault_generation;
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
@@ -87,7 +117,13 @@ struct vb_slot_shm {
 	uint32_t qp_cnt, cq_cnt, mr_cnt;
 	char comm[16];
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
+<<<<<<< HEAD
 	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];   /* the same way */
+=======
+	struct vb_fault_status fault[VB_DEVICES_MAX];      /* by device; under fault_seq */
+	uint32_t fault_seq;                                /* odd while the owner writes rules */
+	struct vb_fault_log fault_log;
+>>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	struct vb_capture_ring capture;
 };
 

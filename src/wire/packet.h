@@ -36,6 +36,12 @@ struct vb_tx {
 	uint8_t hdr[VB_HDR_MAX];
 };
 
+/* What a fault does to a packet that leaves; only a link that makes faults sets it. */
+struct vb_tx_fate {
+	uint64_t damage; /* not 0: bits of the headers are flipped behind the ICRC, chosen by it */
+	uint16_t mark;   /* for the capture: see link/fault.h */
+};
+
 #define VB_TX_BATCH_PKTS 64
 #define VB_TX_BATCH_SEGS 256
 
@@ -45,6 +51,7 @@ struct vb_tx {
  */
 struct vb_tx_batch {
 	uint32_t cnt, seg_cnt;
+	const struct vb_tx_fate *fate; /* of each packet; NULL: nothing happens to them */
 	struct vb_tx pkt[VB_TX_BATCH_PKTS];
 	struct vb_seg seg[VB_TX_BATCH_SEGS];
 };

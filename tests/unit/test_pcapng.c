@@ -105,7 +105,7 @@ static void packet__ip4_headers(void **state)
 	(void)state;
 	memset(payload, 0x5a, sizeof payload);
 	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
-	assert_int_equal(vb_pcapng_packet(&out, 0, 0x1122334455667788, true, &f), 0);
+	assert_int_equal(vb_pcapng_packet(&out, 0, 0x1122334455667788, true, &f, NULL), 0);
 	size_t at = find_block(6, 0);
 	const uint8_t *p = (uint8_t *)file + at + 28;
 	assert_int_equal(word(at + 12), 0x11223344);
@@ -138,7 +138,7 @@ static void packet__ip6_headers(void **state)
 
 	(void)state;
 	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
-	assert_int_equal(vb_pcapng_packet(&out, 0, 1, false, &f), 0);
+	assert_int_equal(vb_pcapng_packet(&out, 0, 1, false, &f, NULL), 0);
 	size_t at = find_block(6, 0);
 	const uint8_t *p = (uint8_t *)file + at + 28;
 	assert_int_equal(word(at + 24), 48 + sizeof payload);
@@ -176,7 +176,7 @@ static void packet__full_disk(void **state)
 		skip();
 	(void)vb_pcapng_begin(&out, full, "test");
 	for (int i = 0; i < 100 && !rc; i++)
-		rc = vb_pcapng_packet(&out, 0, 1, false, &f);
+		rc = vb_pcapng_packet(&out, 0, 1, false, &f, NULL);
 	assert_int_equal(rc, -ENOSPC);
 	(void)fclose(full);
 }

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The fault middleware, see fault.h. What each packet meets is decided by vb_fault_judge() alone.
+ */
+#include "link/fault.h"
+
+#include "link/fault_held.h"
+#include "wire/icrc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IPV4_DF 0x4000
+#define RX_PKTS 64
+/* Pause before a link that was full is offered again what was held back. */
+#define FULL_NS (50 * VB_USEC)
+
+struct port_faults {
+	struct vb_fault *fault; /* NULL: none */
+	struct vb_trace trace;
+};
+
+struct fault_link {
+	struct vb_link link; /* first: the link is the object */
+	struct vb_fault_link_config cfg;
+	struct port_faults port[VB_UDP_PORTS_MAX];
+	uint32_t active; /* ports that have rules */
+	struct vb_held_queue tx, rx;
+	struct vb_list given; /* held packets that the last recv has handed out */
+	/* What one call sends at once, and what one call has received. */
+	struct vb_tx_batch out;
+	struct vb_path out_path[VB_TX_BATCH_PKTS];
+	struct vb_tx_fate out_fate[VB_TX_BATCH_PKTS];
+	struct vb_rx in[RX_PKTS];
+	struct vb_path in_path[RX_PKTS];
+};
+
+static struct fault_link *of(struct vb_link *l)
+{
+	return (struct fault_link *)l;
+}
+
+static struct vb_fault *faults_of(struct fault_link *l, uint8_t port)
+{
+	return port < VB_UDP_PORTS_MAX ? l->port[port].fault : NULL;
+}
+
+static bool is_tapped(const struct fault_link *l)
+{
+	return l->cfg.tap && __atomic_load_n(l->cfg.tap_on, __ATOMIC_RELAXED) != 0;
+}
+
+static void set_due(struct fault_link *l)
+{
+	l->link.due = vb_time_min(vb_held_due(&l->tx), vb_held_due(&l->rx));
+}
+
+static void judge(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth, vb_time now,
+		  struct vb_fault_fate *fate)
+{
+	struct vb_fault_packet p = {
+	    .dir = dir,
+	    .opcode = bth[0],
+	    .dqpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7],
+	    .psn = vb_psn((uint32_t)bth[9] << 16 | (uint32_t)bth[10] << 8 | bth[11]),
+	};
+
+	vb_fault_judge(f, &p, now, fate);
+}
+
+static uint8_t marked(uint8_t traffic_class, const struct vb_fault_fate *fate)
+{
+	/* Who is not ECN-capable cannot be marked. RFC 3168 5 */
+	return fate->mark && traffic_class & VB_ECN_MASK ? traffic_class | VB_ECN_CE
+							 : traffic_class;
+}
+
+/* Sends what has gathered; what the link below cannot take now waits for it here. */
+static void flush(struct fault_link *l, vb_time now)
+{
+	struct vb_tx_batch *b = &l->out;
+	uint32_t n = b->cnt ? l->link.lower->ops->send(l->link.lower, b, 0, now) : 0;
+
+	for (; n < b->cnt; n++)
+		(void)vb_held_tx(&l->tx, &b->pkt[n], b->pkt[n].path, &l->out_fate[n],
+				 now + FULL_NS);
+	b->cnt = 0;
+}
+
+static void append(struct fault_link *l, const struct vb_tx *tx, const struct vb_path *path,
+		   const struct vb_tx_fate *fate, vb_time now)
+{
+	struct vb_tx_batch *b = &l->out;
+
+	if (b->cnt == VB_TX_BATCH_PKTS)
+		flush(l, now);
+	l->out_path[b->cnt] = *path;
+	l->out_fate[b->cnt] = *fate;
+	b->pkt[b->cnt] = *tx;
+	b->pkt[b->cnt].path = &l->out_path[b->cnt];
+	b->cnt++;
+}
+
+/* Sends what was held back until now. */
+static void release_tx(struct fault_link *l, vb_time now)
+{
+	struct vb_held *h;
+
+	while ((h = vb_held_take(&l->tx, now)) != NULL) {
+		append(l, &h->tx, &h->path, &h->fate, now);
+		if (l->link.lower->ops->send(l->link.lower, &l->out, 0, now) == 0) {
+			l->out.cnt = 0;
+			vb_held_put_back(&l->tx, h, now + FULL_NS);
+			return;
+		}
+		l->out.cnt = 0;
+		free(h);
+	}
+}
+
+/* Shows a packet that never reaches the wire. */
+static void tap_dropped(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
+{
+	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
+	const struct vb_path *p = tx->path;
+	uint8_t trailer[VB_PAD_MAX + VB_ICRC_LEN] = {0};
+	struct vb_udp_tap t = {.udp = {.src = p->sgid,
+				       .dst = p->dgid,
+				       .sport = p->udp_sport,
+				       .dport = VB_ROCE_PORT,
+				       .ip_frag = IPV4_DF},
+			       .flow_label = p->flow_label,
+			       .port = p->port,
+			       .traffic_class = p->traffic_class,
+			       .hop_limit = p->hop_limit,
+			       .sent = true,
+			       .mark = mark,
+			       .seg = piece};
+	uint32_t crc;
+
+	if (!is_tapped(l))
+		return;
+	crc = vb_icrc_headers(vb_icrc_start(&t.udp, vb_tx_wire_len(tx)), tx->hdr, tx->hdr_len);
+	piece[t.seg_cnt++] = (struct vb_seg){tx->hdr, tx->hdr_len};
+	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
+		crc = vb_icrc_bytes(crc, tx->seg[i].p, tx->seg[i].len);
+		piece[t.seg_cnt++] = tx->seg[i];
+	}
+	crc = vb_icrc_bytes(crc, trailer, tx->pad);
+	vb_icrc_finish(crc, trailer + tx->pad);
+	piece[t.seg_cnt++] = (struct vb_seg){trailer, tx->pad + (uint32_t)VB_ICRC_LEN};
+	l->cfg.tap(l->cfg.ctx, &t);
+}
+
+static void send_on(struct fault_link *l, const struct vb_tx *tx, const struct vb_path *path,
+		    const struct vb_tx_fate *fate, vb_time at, vb_time now)
+{
+	if (at <= now)
+		append(l, tx, path, fate, now);
+	else if (!vb_held_tx(&l->tx, tx, path, fate, at))
+		tap_dropped(l, tx, fate->mark | VB_FAULT_MARK_DROPPED);
+}
+
+static void send_judged(struct fault_link *l, struct vb_fault *f, const struct vb_tx *tx,
+			vb_time now)
+{
+	struct vb_path path = *tx->path;
+	struct vb_tx_fate to = {0};
+	struct vb_fault_fate fate;
+
+	judge(f, VB_FAULT_TX, tx->hdr, now, &fate);
+	to.mark = (uint16_t)fate.hits;
+	if (fate.drop) {
+		tap_dropped(l, tx, to.mark | VB_FAULT_MARK_DROPPED);
+		return;
+	}
+	path.traffic_class = marked(path.traffic_class, &fate);
+	if (fate.corrupt)
+		to.damage = fate.bits ? fate.bits : 1;
+	send_on(l, tx, &path, &to, fate.at, now);
+	to.mark |= VB_FAULT_MARK_COPY;
+	if (fate.copy)
+		send_on(l, tx, &path, &to, fate.at, now);
+}
+
+static uint32_t fault_send(struct vb_link *link, const struct vb_tx_batch *b, uint32_t from,
+			   vb_time now)
+{
+	static const struct vb_tx_fate none;
+	struct fault_link *l = of(link);
+
+	if (!l->active && l->tx.cnt == 0)
+		return link->lower->ops->send(link->lower, b, from, now);
+	release_tx(l, now);
+	for (uint32_t i = from; i < b->cnt; i++) {
+		struct vb_fault *f = faults_of(l, b->pkt[i].path->port);
+
+		if (f)
+			send_judged(l, f, &b->pkt[i], now);
+		else
+			send_on(l, &b->pkt[i], b->pkt[i].path, &none, now, now);
+	}
+	flush(l, now);
+	set_due(l);
+	return b->cnt - from;
+}
+
+static void free_given(struct fault_link *l)
+{
+	while (!vb_list_is_empty(&l->given)) {
+		struct vb_held *h = vb_container_of(l->given.next, struct vb_held, link);
+
+		vb_list_remove(&h->link);
+		free(h);
+	}
+}
+
+/* Hands out what was held back until now. */
+static uint32_t release_rx(struct fault_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	struct vb_held *h;
+	uint32_t n = 0;
+
+	while (n < cnt && (h = vb_held_take(&l->rx, now)) != NULL) {
+		rx[n++] = (struct vb_rx){
+		    .pkt = h->bytes, .len = h->len, .avail = h->avail, .path = &h->path};
+		vb_list_append(&l->given, &h->link);
+	}
+	return n;
+}
+
+/* Packet @i of what the link below has received. Returns how many of it go on now: 0, 1 or 2. */
+static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, vb_time now)
+{
+	struct vb_rx *rx = &l->in[i];
+	struct vb_fault *f = faults_of(l, rx->path->port);
+	struct vb_path *path = &l->in_path[i];
+	struct vb_fault_fate fate;
+	uint32_t n = 0, copies;
+	uint16_t mark;
+
+	if (!f) {
+		vb_udp_tap_received(l->link.lower, i, rx, 0);
+		*to = *rx;
+		return 1;
+	}
+	judge(f, VB_FAULT_RX, rx->pkt, now, &fate);
+	mark = (uint16_t)fate.hits;
+	if (fate.corrupt) {
+		/* As if its bits had been damaged on the way: the ICRC would have told. */
+		vb_count(l->cfg.counters[rx->path->port], VB_COUNTER_rx_icrc_encapsulated);
+		vb_count(l->cfg.counters[rx->path->port], VB_COUNTER_port_rcv_errors);
+		fate.drop = true;
+	}
+	vb_udp_tap_received(l->link.lower, i, rx, fate.drop ? mark | VB_FAULT_MARK_DROPPED : mark);
+	if (fate.drop)
+		return 0;
+	*path = *rx->path;
+	path->traffic_class = marked(path->traffic_class, &fate);
+	for (copies = fate.copy ? 2 : 1; copies != 0; copies--) {
+		if (fate.at > now) {
+			(void)vb_held_rx(&l->rx, rx, path, fate.at);
+		} else {
+			to[n] = *rx;
+			to[n++].path = path;
+		}
+	}
+	return n;
+}
+
+static uint32_t fault_recv(struct vb_link *link, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	struct fault_link *l = of(link);
+	uint32_t n, m;
+
+	if (!l->active && l->tx.cnt == 0 && l->rx.cnt == 0 && vb_list_is_empty(&l->given))
+		return link->lower->ops->recv(link->lower, rx, cnt, now);
+	free_given(l);
+	release_tx(l, now);
+	n = release_rx(l, rx, cnt, now);
+	/* Each packet may become two. */
+	m = (cnt - n) / 2 < RX_PKTS ? (cnt - n) / 2 : RX_PKTS;
+	if (n == 0)
+		m = link->lower->ops->recv(link->lower, l->in, m, now);
+	else
+		m = 0;
+	for (uint32_t i = 0; i < m; i++)
+		n += recv_judged(l, i, rx + n, now);
+	set_due(l);
+	return n;
+}
+
+static int fault_fd(const struct vb_link *link)
+{
+	return link->lower->ops->fd(link->lower);
+}
+
+static void fault_close(struct vb_link *link)
+{
+	struct fault_link *l = of(link);
+
+	free_given(l);
+	vb_held_clear(&l->tx);
+	vb_held_clear(&l->rx);
+	for (uint32_t i = 0; i < VB_UDP_PORTS_MAX; i++)
+		free(l->port[i].fault);
+	link->lower->ops->close(link->lower);
+	free(l);
+}
+
+static const struct vb_link_ops fault_ops = {
+    .name = "fault",
+    .send = fault_send,
+    .recv = fault_recv,
+    .fd = fault_fd,
+    .close = fault_close,
+};
+
+int vb_fault_link_open(struct vb_link **out, const struct vb_fault_link_config *cfg)
+{
+	struct fault_link *l = calloc(1, sizeof *l);
+
+	if (!l)
+		return -ENOMEM;
+	l->link = (struct vb_link){.ops = &fault_ops, .lower = cfg->lower, .due = VB_NEVER};
+	l->cfg = *cfg;
+	l->out.fate = l->out_fate;
+	vb_held_init(&l->tx);
+	vb_held_init(&l->rx);
+	vb_list_init(&l->given);
+	*out = &l->link;
+	return 0;
+}
+
+int vb_fault_link_set(struct vb_link *link, uint8_t port, const struct vb_fault_spec *spec,
+		      uint64_t seed, vb_time now)
+{
+	struct fault_link *l = of(link);
+	struct port_faults *p = &l->port[port];
+
+	l->active -= p->fault != NULL;
+	free(p->fault);
+	p->fault = spec->rule_cnt ? malloc(sizeof *p->fault) : NULL;
+	if (p->fault) {
+		vb_fault_init(p->fault, spec, seed, port, now);
+		p->trace = (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_FAULT,
+					     .emit = l->cfg.hit,
+					     .ctx = l->cfg.ctx,
+					     .node = port};
+		p->fault->trace = l->cfg.hit ? &p->trace : NULL;
+		l->active++;
+	}
+	vb_udp_tap_later(link->lower, l->active != 0);
+	return spec->rule_cnt && !p->fault ? -ENOMEM : 0;
+}
+
+const struct vb_fault *vb_fault_link_state(const struct vb_link *link, uint8_t port)
+{
+	const struct fault_link *l = (const struct fault_link *)link;
+
+	return port < VB_UDP_PORTS_MAX ? l->port[port].fault : NULL;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queue of what a fault holds back, see fault_held.h. */
+#include "link/fault_held.h"
+
+#include "link/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void vb_held_init(struct vb_held_queue *q)
+{
+	vb_list_init(&q->list);
+	q->cnt = 0;
+}
+
+static struct vb_held *first(const struct vb_held_queue *q)
+{
+	return vb_list_is_empty(&q->list) ? NULL
+					  : vb_container_of(q->list.next, struct vb_held, link);
+}
+
+void vb_held_clear(struct vb_held_queue *q)
+{
+	struct vb_held *h;
+
+	while ((h = first(q)) != NULL) {
+		vb_list_remove(&h->link);
+		free(h);
+	}
+	q->cnt = 0;
+}
+
+static void insert(struct vb_held_queue *q, struct vb_held *h)
+{
+	struct vb_list *before = q->list.prev;
+
+	/* Nearly always the last. */
+	while (before != &q->list && vb_container_of(before, struct vb_held, link)->at > h->at)
+		before = before->prev;
+	vb_list_append(before->next, &h->link);
+	q->cnt++;
+}
+
+static struct vb_held *add(struct vb_held_queue *q, size_t bytes, const struct vb_path *path,
+			   vb_time at)
+{
+	struct vb_held *h;
+
+	if (q->cnt >= VB_FAULT_HELD_MAX)
+		return NULL;
+	h = malloc(sizeof *h + bytes);
+	if (!h)
+		return NULL;
+	memset(h, 0, sizeof *h);
+	h->path = *path;
+	h->at = at;
+	return h;
+}
+
+bool vb_held_tx(struct vb_held_queue *q, const struct vb_tx *tx, const struct vb_path *path,
+		const struct vb_tx_fate *fate, vb_time at)
+{
+	struct vb_held *h = add(q, tx->payload_len, path, at);
+	uint8_t *to;
+
+	if (!h)
+		return false;
+	to = h->bytes;
+	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
+		memcpy(to, tx->seg[i].p, tx->seg[i].len);
+		to += tx->seg[i].len;
+	}
+	h->fate = *fate;
+	h->tx = *tx;
+	h->tx.path = &h->path;
+	h->seg = (struct vb_seg){h->bytes, tx->payload_len};
+	h->tx.seg = &h->seg;
+	h->tx.seg_cnt = tx->payload_len != 0;
+	insert(q, h);
+	return true;
+}
+
+bool vb_held_rx(struct vb_held_queue *q, const struct vb_rx *rx, const struct vb_path *path,
+		vb_time at)
+{
+	struct vb_held *h = add(q, rx->avail, path, at);
+
+	if (!h)
+		return false;
+	memcpy(h->bytes, rx->pkt, rx->avail);
+	h->len = rx->len;
+	h->avail = rx->avail;
+	insert(q, h);
+	return true;
+}
+
+struct vb_held *vb_held_take(struct vb_held_queue *q, vb_time now)
+{
+	struct vb_held *h = first(q);
+
+	if (!h || h->at > now)
+		return NULL;
+	vb_list_remove(&h->link);
+	q->cnt--;
+	return h;
+}
+
+void vb_held_put_back(struct vb_held_queue *q, struct vb_held *h, vb_time at)
+{
+	h->at = at;
+	/* In front of all: it was the first. */
+	vb_list_append(q->list.next, &h->link);
+	q->cnt++;
+}
+
+vb_time vb_held_due(const struct vb_held_queue *q)
+{
+	struct vb_held *h = first(q);
+
+	return h ? h->at : VB_NEVER;
+}
