@@ -246,10 +246,13 @@ static int capture_loop(struct capture *c)
 			return rc - 1;
 		wait_ms = c->captured > before ? ROUND_BUSY_MS : ROUND_MS;
 	}
-	/* What has been captured up to now, processes that came last included. */
-	(void)vb_broker_capture(&c->o, false);
+	/* What has been captured up to now, processes that came last included. First what those
+	 * left behind that have ended: when nobody captures any more, the broker gives it away. */
 	(void)find_rings(c, true);
 	int rc = drain(c, UINT64_MAX);
+	(void)vb_broker_capture(&c->o, false);
+	if (!rc)
+		rc = drain(c, UINT64_MAX);
 	return rc ? write_failed(c, rc) : 0;
 }
 

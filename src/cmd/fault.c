@@ -115,11 +115,8 @@ static int list(struct view *v)
 		if (!is_meant(v, i))
 			continue;
 		printf("%s (%s): %s\n", v->host.device[i].name, v->host.device[i].ifname,
-		       !v->host.fault_generation ? "as each program was started"
-		       : text[0]                 ? "rules for every program"
-						 : "no faults");
-		if (v->host.fault_generation)
-			print_rules("  ", text);
+		       text[0] ? "rules for every program" : "no rules for every program");
+		print_rules("  ", text);
 		for (int k = 0; k < VB_SLOT_CNT; k++)
 			if (v->o.slot[k] && v->o.slot[k]->pid)
 				print_process(v->o.slot[k], i);

@@ -171,6 +171,9 @@ static void send_judged(struct fault_link *l, struct vb_fault *f, const struct v
 	judge(f, VB_FAULT_TX, tx->hdr, now, &fate);
 	to.mark = (uint16_t)fate.hits;
 	if (fate.drop) {
+		/* In the capture, too, it stands behind those before it. */
+		if (is_tapped(l))
+			flush(l, now);
 		tap_dropped(l, tx, to.mark | VB_FAULT_MARK_DROPPED);
 		return;
 	}

@@ -74,7 +74,6 @@ struct vb_broker_observer {
 int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size);
 int vb_broker_observe_slots(struct vb_broker_observer *o);
 int vb_broker_capture(struct vb_broker_observer *o, bool on);
-<<<<<<< HEAD
 /*
  * An access to a register, in place. 0, or a negative errno with what is wrong in @why: -ENODEV no
  * such device, -EINVAL a rule of the register, -EPERM a virtual function, -ECONNRESET.
@@ -86,11 +85,9 @@ int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, ch
 int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt);
 /* What the adapter keeps. */
 const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o);
-=======
 /* Gives device @device (as host->device counts) the rules @text; empty: none. -E2BIG, -EINVAL: the
  * text is too long, or says nothing that vb_fault_parse() knows. */
 int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed);
->>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 /* 0, or -ECONNRESET when the broker is gone. */
 int vb_broker_observe_check(struct vb_broker_observer *o);
 /* The totals of each HCA port, live and past clients together, in @total[1...VB_HCA_PORTS_MAX].

@@ -430,14 +430,11 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		send_slots(b, c);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CAPTURE) {
 		set_capture(b, c, m.slot);
-<<<<<<< HEAD
 	} else if (c->kind == VB_CONN_OBSERVER &&
 		   (m.op == VB_BROKER_REGISTER || m.op == VB_BROKER_KEEP)) {
 		access_adapter(b, c, &m);
-=======
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_FAULT) {
 		set_fault(b, c, &m);
->>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	} else {
 		vb_conn_end(b, index);
 	}

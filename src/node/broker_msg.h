@@ -28,12 +28,9 @@ enum vb_broker_op {
 	VB_BROKER_OBSERVER,   /* give me host memory */
 	VB_BROKER_GET_SLOTS,  /* observer: give me the slots */
 	VB_BROKER_CAPTURE,    /* observer: capture on (@slot 1) or off (0) */
-<<<<<<< HEAD
 	VB_BROKER_REGISTER,   /* observer: what @reg says; comes back with DONE */
 	VB_BROKER_KEEP,       /* observer: stay (@slot 1), with @cnt VFs each, or not (0) */
-=======
 	VB_BROKER_FAULT,      /* observer: the rules of device @slot are @text, with seed @seed */
->>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
 			      host memory; to a client that reattaches: none */
@@ -62,11 +59,8 @@ struct vb_broker_msg {
 	uint32_t cnt, more;
 	uint8_t slots[VB_BROKER_SLOTS_MAX];
 	char comm[16]; /* of a client */
-<<<<<<< HEAD
 	struct vb_broker_reg reg;
-=======
 	uint64_t seed;
->>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 };
 
 enum { VB_WELCOME_RX, VB_WELCOME_SLOT, VB_WELCOME_HOST, VB_WELCOME_CHEST, VB_WELCOME_CNT };

@@ -202,13 +202,10 @@ void vb_engine_reload(struct vb_engine *e)
 		(void)err;
 		vb_udp_set_ifindex(e->link->lower, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
-<<<<<<< HEAD
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
 	vb_engine_adopt(e);
-=======
 	vb_engine_follow_faults(e);
->>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	if (e->sink.port_change)
 		e->sink.port_change(e->sink.ctx);
 }

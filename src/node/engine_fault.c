@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Faults on this process's packets: which rules hold, and what they have done. A process is started
- * with rules (VERBENA_FAULT, see verbena-run(1)); once `verbena fault` has set any, those of host
- * memory hold instead, for every process.
+ * Faults on this process's packets: which rules hold, and what they have done. A process may have
+ * been started with rules (VERBENA_FAULT, see verbena-run(1)); they hold until `verbena fault` says
+ * something else while it runs. Without, what `verbena fault` said last holds.
  */
 #include "node/engine_priv.h"
 
@@ -67,7 +67,7 @@ static void set_rules(struct vb_engine *e, uint32_t device, const struct vb_faul
 
 void vb_engine_follow_faults(struct vb_engine *e)
 {
-	bool is_host = e->devices.fault_generation != 0;
+	bool is_host = !e->own_faults.text[0] || e->devices.fault_generation != e->fault_generation;
 
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
 		const struct vb_fault_rules *rules =
@@ -129,6 +129,7 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size)
 	status_begin(e->broker.shm);
 	memset(e->broker.shm->fault, 0, sizeof e->broker.shm->fault);
 	status_end(e->broker.shm);
+	e->fault_generation = e->devices.fault_generation;
 	vb_engine_follow_faults(e);
 	return 0;
 }

@@ -126,7 +126,8 @@ struct vb_engine {
 	uint32_t adapter_generation;
 	struct vb_adopted adopted[VB_DEVICES_MAX];
 	struct vb_addr_table addr;
-	struct vb_fault_rules own_faults; /* what this process was started with */
+	struct vb_fault_rules own_faults; /* what this process was started with... */
+	uint32_t fault_generation;        /* ... and of host memory then */
 	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
 	struct vb_tx_batch batch;

@@ -90,8 +90,7 @@ struct vb_host_shm {
 	uint32_t device_cnt;  /* entries in use are 0 ... device_cnt - 1, with holes */
 	char sysfs_path[256]; /* root of the sysfs-like tree: $path/class/infiniband/... */
 	struct vb_device device[VB_DEVICES_MAX];
-	/* What `verbena fault` has set, by device, and how often it has: 0, never, and then the
-	 * processes have the rules that they were started with. */
+	/* What `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];
 	uint32_t fault_generation;
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
@@ -117,13 +116,10 @@ struct vb_slot_shm {
 	uint32_t qp_cnt, cq_cnt, mr_cnt;
 	char comm[16];
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
-<<<<<<< HEAD
 	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];   /* the same way */
-=======
 	struct vb_fault_status fault[VB_DEVICES_MAX];      /* by device; under fault_seq */
 	uint32_t fault_seq;                                /* odd while the owner writes rules */
 	struct vb_fault_log fault_log;
->>>>>>> 1d99922 (link, node, cmd: faults on live packets)
 	struct vb_capture_ring capture;
 };
 

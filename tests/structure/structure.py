@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "scenario": {"base", "wire", "trace", "core", "fault", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "fault", "link"},
-    "node": {"base", "wire", "trace", "core", "reg", "link", "node"},
+    "node": {"base", "wire", "trace", "fault", "core", "reg", "link", "node"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
     "cmd": {"base", "wire", "trace", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The fault middleware over a real UDP link: what is lost, doubled, held back, marked, damaged. */
+#include "udp_world.h"
+
+#include "link/fault.h"
+
+static unsigned hits;
+
+static void on_hit(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	assert_int_equal(ev->id, VB_TRACE_FAULT);
+	assert_int_equal(ev->node, 1);
+	hits++;
+}
+
+/* Puts the middleware in front of the fixture's link. */
+static struct vb_link *faulty(struct fixture *f, const char *rules)
+{
+	struct vb_fault_link_config cfg = {.lower = f->link,
+					   .counters = {NULL, &f->counters},
+					   .tap = tap,
+					   .tap_on = &f->tap_on,
+					   .hit = on_hit,
+					   .ctx = f};
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+
+	hits = 0;
+	assert_int_equal(vb_fault_parse(rules, &spec, &err), 0);
+	assert_int_equal(vb_fault_link_open(&f->link, &cfg), 0);
+	assert_int_equal(vb_fault_link_set(f->link, 1, &spec, 7, 0), 0);
+	return f->link;
+}
+
+/* What arrives by @now: of each packet its number in the batch and its traffic class. */
+static uint32_t recv_at(struct fixture *f, uint8_t *no, uint8_t *traffic_class, vb_time now)
+{
+	struct vb_rx rx[16];
+	uint32_t cnt = 0;
+
+	for (int i = 0; i < 20; i++) {
+		uint32_t n = f->link->ops->recv(f->link, rx, 16, now);
+
+		for (uint32_t k = 0; k < n && cnt < 16; k++) {
+			no[cnt] = rx[k].pkt[11];
+			traffic_class[cnt++] = rx[k].path->traffic_class;
+			assert_memory_equal(rx[k].pkt + VB_BTH_LEN,
+					    f->payload + rx[k].pkt[11] * PAYLOAD_MAX,
+					    rx[k].len - VB_BTH_LEN);
+		}
+	}
+	return cnt;
+}
+
+static void send__every_second_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "loss=1:dir=tx:every=2");
+	uint8_t no[16], tc[16];
+
+	f->tap_on = 1;
+	for (uint32_t k = 0; k < 6; k++)
+		add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 6);
+	/* The tap has seen all six, and which of them went no further. */
+	assert_int_equal(f->tap_cnt, 6);
+	for (uint32_t k = 0; k < 6; k++)
+		assert_int_equal(f->tap[k].mark,
+				 k & 1 ? 1u << VB_FAULT_LOSS | VB_FAULT_MARK_DROPPED : 0);
+	f->tap_on = 0;
+	assert_int_equal(recv_at(f, no, tc, 0), 3);
+	for (uint32_t k = 0; k < 3; k++)
+		assert_int_equal(no[k], 2 * k);
+	assert_int_equal(hits, 3);
+	assert_int_equal(vb_fault_link_state(l, 1)->state[0].hits, 3);
+}
+
+static void recv__lost_doubled_and_marked(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "loss=1:dir=rx:nth=1,dup=1:dir=rx:nth=2,ecn=1:dir=rx:nth=3");
+	uint8_t no[16], tc[16];
+
+	f->path4.traffic_class = VB_ECN_ECT0;
+	for (uint32_t k = 0; k < 4; k++)
+		add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 4);
+	assert_int_equal(recv_at(f, no, tc, 0), 4);
+	assert_int_equal(no[0], 1);
+	assert_int_equal(no[1], 1);
+	assert_int_equal(tc[1], VB_ECN_ECT0);
+	assert_int_equal(tc[2], VB_ECN_CE);
+	assert_int_equal(tc[3], VB_ECN_ECT0);
+}
+
+static void send__held_back_until_due(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "reorder=1/50us:dir=tx:nth=1");
+	uint8_t no[16], tc[16];
+
+	for (uint32_t k = 0; k < 3; k++)
+		add(f, &f->path4, 64, 1);
+	assert_int_equal(l->due, VB_NEVER);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 1000), 3);
+	assert_int_equal(l->due, 1000 + 50 * VB_USEC);
+	assert_int_equal(recv_at(f, no, tc, 1000 + 50 * VB_USEC - 1), 2);
+	assert_int_equal(no[0], 1);
+	assert_int_equal(no[1], 2);
+	assert_int_equal(recv_at(f, no, tc, 1000 + 50 * VB_USEC), 1);
+	assert_int_equal(no[0], 0);
+	assert_int_equal(l->due, VB_NEVER);
+}
+
+static void recv__held_back_in_order(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "delay=10us:dir=rx");
+	uint8_t no[16], tc[16];
+
+	for (uint32_t k = 0; k < 3; k++)
+		add(f, &f->path6, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 3);
+	assert_int_equal(recv_at(f, no, tc, 0), 0);
+	assert_int_equal(l->due, 10 * VB_USEC);
+	assert_int_equal(recv_at(f, no, tc, 10 * VB_USEC), 3);
+	for (uint32_t k = 0; k < 3; k++)
+		assert_int_equal(no[k], k);
+}
+
+/* Damage is on the wire: it is the receiver's ICRC that finds it. */
+static void send__damaged(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "corrupt=1:dir=tx:nth=2");
+	uint8_t no[16], tc[16];
+
+	for (uint32_t k = 0; k < 3; k++)
+		add(f, &f->path4, 3000, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 3);
+	assert_int_equal(recv_at(f, no, tc, 0), 2);
+	assert_int_equal(no[0], 0);
+	assert_int_equal(no[1], 2);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 1);
+}
+
+/* A flood that is held back takes no more memory than it may. */
+static void send__held_back_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "delay=1s:dir=tx");
+
+	for (uint32_t i = 0; i < 2 * VB_FAULT_HELD_MAX / 32; i++) {
+		clear(f);
+		for (uint32_t k = 0; k < 32; k++)
+			add(f, &f->path4, 64, 1);
+		assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 32);
+	}
+	assert_int_equal(hits, 2 * VB_FAULT_HELD_MAX);
+	/* Rules that go leave what is held back; closing frees it (the address sanitizer looks). */
+	struct vb_fault_spec none = {0};
+
+	assert_int_equal(vb_fault_link_set(l, 1, &none, 0, 0), 0);
+	assert_null(vb_fault_link_state(l, 1));
+	assert_int_equal(l->due, VB_SEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(send__every_second_is_lost),
+	    T(recv__lost_doubled_and_marked),
+	    T(send__held_back_until_due),
+	    T(recv__held_back_in_order),
+	    T(send__damaged),
+	    T(send__held_back_is_bounded),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace may be made here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
