@@ -145,7 +145,7 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 	vb_broker_msg_init(&m, VB_BROKER_FAULT);
 	m.slot = device;
 	m.seed = seed;
-	strcpy(m.text, text);
+	snprintf(m.text, sizeof m.text, "%s", text);
 	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
 	if (!rc)
 		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);

@@ -100,7 +100,7 @@ static int read_own(struct vb_engine *e, char *why, size_t why_size)
 		snprintf(why, why_size, "VERBENA_FAULT, at character %u: %s", err.column, err.text);
 		return -EINVAL;
 	}
-	strcpy(e->own_faults.text, text);
+	memcpy(e->own_faults.text, text, strlen(text) + 1);
 	e->own_faults.seed = seed ? strtoull(seed, NULL, 0) : 0;
 	return 0;
 }
