@@ -40,7 +40,8 @@ void vb_reg_print_names(void);
  */
 int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path);
 
-/* Sets and selects the switches of preset @name in an image of ROCE_ACCL; false: there is no such preset. */
+/* Sets and selects the switches of preset @name in an image of ROCE_ACCL; false: there is no such
+ * preset. */
 bool vb_reg_preset(const char *name, uint8_t *image);
 
 #endif

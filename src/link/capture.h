@@ -21,8 +21,8 @@ struct vb_capture_rec {
 	uint16_t sport, dport;
 	uint16_t ip_id;
 	uint8_t traffic_class, hop_limit;
-	uint8_t sent; /* 1: by this host, 0: received */
-	uint8_t port; /* HCA port */
+	uint8_t sent;     /* 1: by this host, 0: received */
+	uint8_t port;     /* HCA port */
 	uint16_t mark;    /* what a fault did to it, see link/fault.h */
 	uint32_t len;     /* bytes that follow, without padding */
 	uint32_t rec_len; /* this record with bytes and padding; a multiple of 8 */
