@@ -53,6 +53,19 @@ static void ladder__worked_example(void **state)
 	assert_int_equal(armed(&l), 16384 * VB_USEC);
 }
 
+/* A window held the attempt back until the total was over: its deadline still lies ahead. */
+static void ladder__armed_after_the_total(void **state)
+{
+	struct ladder l;
+	vb_time now;
+
+	(void)state;
+	ladder_from(&l, &worked, 13);
+	(void)armed(&l);
+	now = l.rto.since + l.rto.total + VB_MSEC;
+	assert_true(vb_rto_arm(&l.rto, &l.rules, now) == now + l.rto.timeout);
+}
+
 /* ADP-06, ADP-09: an initial value outside every range fires once. */
 static void ladder__initial_value_outside(void **state)
 {
@@ -447,6 +460,7 @@ int main(void)
 	    cmocka_unit_test(total__clock_restarts),
 	    cmocka_unit_test(timeout__stretched),
 	    cmocka_unit_test(settings__change_at_next_timer),
+	    cmocka_unit_test(ladder__armed_after_the_total),
 	    cmocka_unit_test(fixed__least_timeout),
 	    cmocka_unit_test(fixed__counts_retries),
 	    cmocka_unit_test(move_text__each_has_one),

@@ -76,6 +76,10 @@ vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time n
 	if (!r->adaptive)
 		return vb_time_after(now, r->timeout);
 	r->timeout = stretched(r, &rules->set, vb_adp_timeout(r, &rules->set, &slot));
+	/* An attempt that a window held back until the total was over still gets its time; a
+	 * deadline never lies before now. */
+	if (vb_rto_budget(r, now) == 0)
+		return vb_time_after(now, r->timeout);
 	return vb_time_min(vb_time_after(now, r->timeout), vb_time_after(r->since, r->total));
 }
 

@@ -61,6 +61,7 @@ static void make_world(struct sequence *s, struct vb_rng *r)
 	w[WORLD_EVENT] = chance(r, 40);
 	w[WORLD_SRQ] = chance(r, 40);
 	w[WORLD_TIDY] = chance(r, 50);
+	w[WORLD_RECOVERY] = chance(r, 50) ? vb_rng_below(r, 16) : 0;
 }
 
 static void make_mood(struct mood *m, struct vb_rng *r)

@@ -106,6 +106,7 @@ static void play_open(struct play *p)
 	p->next_iova = UINT64_C(0x7000000000);
 	CHECK("self", p->hosts <= HOSTS_MAX && make_topology(p) == 0);
 
+	uint32_t recovery = w[WORLD_RECOVERY];
 	struct vb_sim_config c = {
 	    .seed = w[WORLD_SEED],
 	    .topo = &p->topo,
@@ -117,7 +118,13 @@ static void play_open(struct play *p)
 	    .hca = {.limits = vb_limits_default,
 		    .port[1] = {.active_mtu = VB_MTU_4096},
 		    .peer_window_bytes = w[WORLD_WINDOW],
-		    .read_piece_bytes = w[WORLD_PIECE]},
+		    .read_piece_bytes = w[WORLD_PIECE],
+		    .recovery = {.roce_adp_retrans_en = recovery & RECOVERY_ADAPTIVE,
+				 .roce_tx_window_en = recovery & RECOVERY_WINDOW,
+				 .tx_window_bytes = 20000,
+				 .roce_slow_restart_en = recovery & RECOVERY_SLOW_RESTART,
+				 .roce_slow_restart_idle_en = recovery & RECOVERY_SLOW_RESTART,
+				 .selective_repeat_forced_en = recovery & RECOVERY_SELECTIVE}},
 	    .cqe = 16,
 	    .packets_max = 1u << 20,
 	    .carry_data = true,

@@ -22,16 +22,24 @@
 /* The network and what all adapters in it have in common. */
 enum world_arg {
 	WORLD_SEED,
-	WORLD_SHAPE,  /* enum world_shape */
-	WORLD_SIZE,   /* 2...4: hosts or switches, as the shape uses it */
-	WORLD_GBPS,   /* of cables */
-	WORLD_DELAY,  /* ns, of a cable */
-	WORLD_WINDOW, /* vb_hca_config.peer_window_bytes */
-	WORLD_PIECE,  /* vb_hca_config.read_piece_bytes */
-	WORLD_EVENT,  /* 1: CQs are only looked at when they have notified */
-	WORLD_SRQ,    /* 1: each host has an SRQ */
-	WORLD_TIDY,   /* 1: every object is destroyed; 0: the adapter takes them with it */
+	WORLD_SHAPE,    /* enum world_shape */
+	WORLD_SIZE,     /* 2...4: hosts or switches, as the shape uses it */
+	WORLD_GBPS,     /* of cables */
+	WORLD_DELAY,    /* ns, of a cable */
+	WORLD_WINDOW,   /* vb_hca_config.peer_window_bytes */
+	WORLD_PIECE,    /* vb_hca_config.read_piece_bytes */
+	WORLD_EVENT,    /* 1: CQs are only looked at when they have notified */
+	WORLD_SRQ,      /* 1: each host has an SRQ */
+	WORLD_TIDY,     /* 1: every object is destroyed; 0: the adapter takes them with it */
+	WORLD_RECOVERY, /* set of enum world_recovery */
 	WORLD_CNT
+};
+
+enum world_recovery {
+	RECOVERY_ADAPTIVE = 1,
+	RECOVERY_WINDOW = 2,
+	RECOVERY_SLOW_RESTART = 4,
+	RECOVERY_SELECTIVE = 8
 };
 
 enum world_shape {

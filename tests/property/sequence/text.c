@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const world_names[WORLD_CNT] = {"seed",   "shape", "size",  "gbps", "delay",
-						   "window", "piece", "event", "srq",  "tidy"};
+static const char *const world_names[WORLD_CNT] = {"seed",  "shape",  "size",    "gbps",
+						   "delay", "window", "piece",   "event",
+						   "srq",   "tidy",   "recovery"};
 
 static const struct {
 	const char *name, *arg[STEP_ARGS];
