@@ -6,6 +6,7 @@
 #include "sim/report.h"
 #include "sim_net.h"
 
+#define FRAME 4230u
 #define ETH_IP_UDP_BTH_ICRC 82u /* of each packet on the cable, preamble and gap included */
 
 static void set_fault(struct net *n, uint32_t link, const char *text)
@@ -17,9 +18,8 @@ static void set_fault(struct net *n, uint32_t link, const char *text)
 	assert_int_equal(vb_sim_set_cable_fault(n->sim, link, &spec), 0);
 }
 
-/* D-31: goodput is (1 - p) / (1 - p + p W) of the cable when each loss costs W packets. The cable
- * is so long that W is 110: the lost packet, the one behind it, and those sent until the NAK is
- * here. */
+/* D-31: goodput is (1 - p) / (1 - p + p W) of the cable when each loss costs W packets: the lost
+ * one, the one behind it that shows the gap, and those sent until its NAK is here. */
 static void go_back_n__has_the_goodput_of_theory(void **state)
 {
 	static const struct {
@@ -30,7 +30,10 @@ static void go_back_n__has_the_goodput_of_theory(void **state)
 	    {"loss=1e-3:dir=tx", 1000, 400000},
 	    {"loss=1e-2:dir=tx", 10000, 200000},
 	};
-	const uint64_t w = 110;
+	const vb_dur delay = 4775;
+	/* Bytes that pass in a round trip and while the NAK, an ACK of 86 bytes, is being sent. */
+	const uint64_t until_nak = 2 * delay * 100 / 8 + 86;
+	const uint64_t w = 2 + until_nak / (1024 + ETH_IP_UDP_BTH_ICRC);
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
@@ -41,7 +44,7 @@ static void go_back_n__has_the_goodput_of_theory(void **state)
 		c.hca.port[1].active_mtu = VB_MTU_1024;
 		l.mtu = VB_MTU_1024;
 		l.timeout = 2;
-		net_pair(&n, 100, 4775, &c);
+		net_pair(&n, 100, delay, &c);
 		set_fault(&n, 0, t[i].loss);
 
 		struct net_qp q = net_connect(&n, 0, 1, &l);
@@ -170,6 +173,27 @@ static uint64_t pfc_drops(uint64_t gbps, vb_dur delay, uint32_t headroom)
 	return drops;
 }
 
+/* The least headroom with which nothing is dropped, at most @whole. */
+static uint32_t pfc_need(uint64_t gbps, vb_dur delay, uint32_t whole)
+{
+	uint32_t drops = 1, enough = whole;
+
+	while (drops < enough) {
+		uint32_t middle = drops + (enough - drops) / 2;
+
+		if (pfc_drops(gbps, delay, middle))
+			drops = middle + 1;
+		else
+			enough = middle;
+	}
+	return enough;
+}
+
+/*
+ * Nothing is dropped with the headroom of the formula, and something with less than what is on the
+ * cable. The formula is for the worst phases of frames and a queue that does not move; here the
+ * queue goes on draining, at half the rate, while the cable runs empty.
+ */
 static void pfc__drops_nothing_with_headroom_and_something_with_less(void **state)
 {
 	static const struct {
@@ -179,13 +203,14 @@ static void pfc__drops_nothing_with_headroom_and_something_with_less(void **stat
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
-		/* The formula, and what is left without the cable's and a frame's share. */
-		uint32_t whole = vb_pfc_headroom(t[i].gbps * 1000000000, t[i].delay, 4230);
-		uint32_t less = (uint32_t)(t[i].gbps * t[i].delay / 8);
+		uint32_t whole = vb_pfc_headroom(t[i].gbps * 1000000000, t[i].delay, FRAME);
+		uint32_t cable = (uint32_t)(2 * t[i].gbps * t[i].delay / 8), need;
 
-		assert_int_equal(pfc_drops(t[i].gbps, t[i].delay, 0), 0);
+		assert_int_equal(pfc_drops(t[i].gbps, t[i].delay, 0), 0); /* 0: by the formula */
 		assert_int_equal(pfc_drops(t[i].gbps, t[i].delay, whole), 0);
-		assert_true(pfc_drops(t[i].gbps, t[i].delay, less) > 0);
+		need = pfc_need(t[i].gbps, t[i].delay, whole);
+		assert_true(pfc_drops(t[i].gbps, t[i].delay, need - 1) > 0);
+		assert_in_range(need, cable > 10 * FRAME ? cable / 4 * 3 : cable / 2, whole);
 	}
 }
 
