@@ -4,6 +4,7 @@
  * before a QP sees it is here, in the order of IBA 9.6.1: headers, P_Key, QPN, transport, state,
  * source.
  */
+#include "core/cc/point.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -36,7 +37,7 @@ static int config_check(const struct vb_hca_config *c)
 	    c->limits.ooo_pkts > UINT16_MAX || c->limits.mr >= 1u << 24 ||
 	    c->limits.inline_bytes > 4096)
 		return -EINVAL;
-	return vb_recovery_check(&c->recovery, NULL);
+	return vb_recovery_check(&c->recovery, NULL) ? -EINVAL : vb_cc_settings_check(&c->cc, NULL);
 }
 
 int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time now)
@@ -52,8 +53,10 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	if (!h)
 		return -ENOMEM;
 	h->cfg = *cfg;
-	for (int i = 0; i <= VB_HCA_PORTS_MAX; i++)
+	for (int i = 0; i <= VB_HCA_PORTS_MAX; i++) {
 		h->rules[i].set = cfg->recovery;
+		h->cc[i] = cfg->cc;
+	}
 	vb_list_init(&h->active);
 	vb_list_init(&h->events);
 	vb_list_init(&h->pds);
@@ -147,7 +150,8 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 {
 	const struct vb_path *from = rx->path;
 
-	if ((hdr->opcode & VB_TRANSPORT_MASK) != qp->ops->transport)
+	if (hdr->opcode == VB_OPCODE_CNP ? !qp->ops->is_connected
+					 : (hdr->opcode & VB_TRANSPORT_MASK) != qp->ops->transport)
 		return VB_VERDICT_TRANSPORT;
 	if (!state_receives(qp->state))
 		return VB_VERDICT_QP_STATE;
@@ -189,17 +193,16 @@ static void count_verdict(struct vb_counters *c, enum vb_verdict v)
 static enum vb_verdict packet_deliver(struct vb_hca *h, struct vb_qp *qp, const struct vb_hdr *hdr,
 				      const struct vb_rx *rx, vb_time now)
 {
-	if (hdr->opcode == VB_OPCODE_CNP) {
-		/* No congestion controller listens. */
-		vb_count(vb_port_counters(h, rx->path->port), VB_COUNTER_rp_cnp_ignored);
-		vb_trace(&h->cfg.trace, VB_TRACE_CNP_RECEIVED, hdr->dqpn, now, 0, 0, 0, 0);
-		return VB_VERDICT_OK;
-	}
-
 	enum vb_verdict v = packet_check(qp, hdr, rx);
 
 	if (v != VB_VERDICT_OK)
 		return v;
+	if (hdr->opcode == VB_OPCODE_CNP) {
+		vb_cc_take_cnp(qp, now); /* marked or not: it draws none. CC-04 */
+		return VB_VERDICT_OK;
+	}
+	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
+		vb_cc_take_mark(qp, now);
 	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {
 		qp->comm_est = true;
 		vb_event_raise_async(h, &qp->ev, VB_ASYNC_COMM_EST);

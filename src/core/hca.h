@@ -18,6 +18,7 @@
 #define VB_CORE_HCA_H
 
 #include "base/list.h"
+#include "core/cc/cc.h"
 #include "core/recover/settings.h"
 #include "core/types.h"
 #include "trace/counters.h"
@@ -74,6 +75,7 @@ struct vb_hca_config {
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	void *room_ctx;
 	struct vb_recovery recovery; /* of every port; zeros: fixed timers, go-back-N */
+	struct vb_cc_settings cc;    /* of every port; zeros: no congestion control */
 	struct vb_trace trace;
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
 	void (*free)(void *ctx, void *p);
@@ -112,6 +114,20 @@ int vb_hca_set_recovery(struct vb_hca *h, const struct vb_recovery *r, vb_time n
 /* The same for the QPs of one port. -EINVAL: also when there cannot be such a port. */
 int vb_hca_set_port_recovery(struct vb_hca *h, uint8_t port, const struct vb_recovery *r);
 const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port);
+
+/*
+ * Changes congestion control of one port, with QPs at work. The limiter and the window act on RC
+ * and UC QPs. -EINVAL: vb_cc_settings_check() refuses it, or there cannot be such a port.
+ */
+int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settings *set,
+		       vb_time now);
+const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port);
+/* The controller of a QP, up to date, for reading. */
+const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now);
+/* CC_RATE_MEM of a QP; the algorithm, where it is on, overwrites it at its next step. CC-46 */
+void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now);
+/* While set, no send WQE is begun; what was begun goes on. CC-47 */
+void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked);
 
 /* Packet in. The verdict is data (counted and traced), never an error of the call. */
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);

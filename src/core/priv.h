@@ -167,6 +167,9 @@ enum vb_block {
 	VB_BLOCK_ROOM, /* until the ROOM timer fires */
 	VB_BLOCK_PSN_WINDOW,
 	VB_BLOCK_TX_WINDOW, /* the QP's own, see core/recover/window.h */
+	VB_BLOCK_RATE,      /* until the PACE timer fires */
+	VB_BLOCK_OST,       /* outstanding WQEs, see core/cc */
+	VB_BLOCK_MASK,      /* sq_arb_mask */
 	VB_BLOCK_STATE,
 	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
 };
@@ -227,7 +230,7 @@ struct vb_responder {
 	uint32_t res_cap, res_tail, res_cnt, res_pending;
 };
 
-enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_ROOM, VB_TIMER_CNT };
+enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_ROOM, VB_TIMER_PACE, VB_TIMER_CNT };
 
 /* How the transports differ. */
 struct vb_transport_ops {
@@ -241,6 +244,17 @@ struct vb_transport_ops {
 };
 
 struct vb_sr; /* core/recover/selective.h */
+
+/* Congestion control at a QP, see core/cc/point.h. */
+struct vb_cc_point {
+	bool on;  /* requests and READ responses ask the controller */
+	bool ect; /* ... and leave by data_path */
+	bool sq_arb_mask;
+	uint32_t cnp_due;
+	vb_time cnp_at; /* no CNP before that */
+	struct vb_path data_path, cnp_path;
+	struct vb_cc ctl;
+};
 
 struct vb_qp {
 	struct vb_hca *hca;
@@ -265,7 +279,8 @@ struct vb_qp {
 	struct vb_requester req;
 	struct vb_responder resp;
 	struct vb_rto rto;
-	struct vb_sr *sr;        /* selective repeat; NULL: not offered */
+	struct vb_sr *sr; /* selective repeat; NULL: not offered */
+	struct vb_cc_point cc;
 	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 	vb_time timer[VB_TIMER_CNT];
 	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
@@ -285,6 +300,7 @@ struct vb_hca {
 	struct vb_sr_pool sr_pool;
 	/* By port; cfg.recovery is only how they began. */
 	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
+	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
 	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
@@ -437,6 +453,8 @@ void vb_peer_wake(struct vb_hca *h, struct vb_peer *p);
 
 /* sched.c */
 void vb_sched_activate(struct vb_qp *qp);
+/* ... ahead of all others. */
+void vb_sched_activate_first(struct vb_qp *qp);
 void vb_sched_remove(struct vb_qp *qp);
 
 /* timerq.c */

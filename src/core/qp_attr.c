@@ -3,6 +3,7 @@
  * Modify and query: every attribute is checked before the first one is set, so that a refused
  * modify changes nothing. IBA 11.2.5.2
  */
+#include "core/cc/point.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -211,6 +212,7 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 		return 0;
 	case VB_QPS_RTR:
 		enter_rtr(qp);
+		vb_cc_start(qp, now);
 		break;
 	case VB_QPS_SQD:
 		if (from == VB_QPS_RTS)
@@ -219,6 +221,8 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	default:
 		break;
 	}
+	if (mask & VB_QP_AV)
+		vb_cc_refresh(qp);
 	vb_qp_set_state(qp, to, now);
 	if (to == VB_QPS_RTS)
 		enter_rts(qp, from, now);

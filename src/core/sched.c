@@ -5,6 +5,7 @@
  * that is blocked (window, credit, fence, timer) is not in the queue; what unblocks it puts it
  * back.
  */
+#include "core/cc/point.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
 
@@ -17,6 +18,13 @@ void vb_sched_activate(struct vb_qp *qp)
 		return;
 	vb_list_remove(&qp->active); /* it may wait at its peer */
 	vb_list_append(&qp->hca->active, &qp->active);
+	qp->is_active = true;
+}
+
+void vb_sched_activate_first(struct vb_qp *qp)
+{
+	vb_list_remove(&qp->active);
+	vb_list_append(qp->hca->active.next, &qp->active);
 	qp->is_active = true;
 }
 
@@ -42,14 +50,16 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
 }
 
 /*
- * One turn; true when there is more. READ responses come first: a peer waits for them, and they
- * free its window. But a turn that they filled is followed by one of requests, since a peer may
- * have READs under way all the time. A mere acknowledgement comes last: short as it is, it ends the
- * train of the requests before it, and a peer that polls for it finds that what was sent with it
- * has arrived too.
+ * One turn; true when there is more. CNPs come first: they are what congestion waits for. READ
+ * responses come next: a peer waits for them, and they free its window. But a turn that they filled
+ * is followed by one of requests, since a peer may have READs under way all the time. A mere
+ * acknowledgement comes last: short as it is, it ends the train of the requests before it, and a
+ * peer that polls for it finds that what was sent with it has arrived too.
  */
 static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
+	if (qp->cc.cnp_due && vb_cc_send_cnps(qp, b, stop, now))
+		return true;
 	if (qp->resp.res_pending && !qp->owes_requests) {
 		qp->owes_requests = vb_resp_transmit(qp, b, stop, now);
 		if (qp->owes_requests)

@@ -43,6 +43,7 @@ struct vb_scenario {
 	struct vb_switch_config sw;
 	struct vb_load_config load;
 	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
+	struct vb_cc_settings cc;    /* of every adapter; zeros: no congestion control */
 	uint32_t window_bytes, packets_max;
 	uint32_t pattern_cnt, fault_cnt;
 	struct vb_load_pattern pattern[64];

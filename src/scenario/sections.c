@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a scenario file may say: its sections as tables, and their defaults. */
+#include "scenario/congestion.h"
 #include "scenario/override.h"
 #include "scenario/reader.h"
 #include "scenario/recovery.h"
@@ -87,6 +88,13 @@ static const struct key_name mtus[] = {
     {"2048", VB_MTU_2048}, {"4096", VB_MTU_4096}, {NULL, 0},
 };
 
+/* By vb_scenario_read_congestion(), when the rate of the cables is known. */
+static int read_later(struct reader *r, const yaml_node_t *node, void *at)
+{
+	(void)r, (void)node, (void)at;
+	return 0;
+}
+
 static const struct key transport_keys[] = {
     NAMED(IN(vb_scenario, load.type), "type", transports),
     NAMED(IN(vb_scenario, load.mtu), "mtu", mtus),
@@ -103,6 +111,7 @@ static const struct key transport_keys[] = {
      .kind = KEY_CALL,
      .offset = IN(vb_scenario, recovery),
      .read = vb_scenario_read_recovery},
+    {.name = "congestion", .kind = KEY_CALL, .offset = 0, .read = read_later},
     {.name = NULL},
 };
 
@@ -281,6 +290,8 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 		return -EINVAL;
 	}
 	bad = reader_map(r, root, scenario_keys, sc);
+	if (!bad)
+		bad = vb_scenario_read_congestion(r, root, &sc->cc, sc->topology.cable.rate_bps);
 	if (bad)
 		return bad;
 	if (sc->pattern_cnt == 0)

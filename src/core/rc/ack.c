@@ -4,6 +4,7 @@
  * atomic ACKs from the resource ring, coalesced ACKs with end-to-end credits, NAKs behind the
  * answers that come before them. IBA 9.7.5, 9.7.7; facts B.6
  */
+#include "core/cc/point.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -93,6 +94,8 @@ static bool emit_response(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
 
+	if (qp->cc.ect)
+		tx->path = &qp->cc.data_path;
 	if (vb_hdr_opcode(&hdr)->ext & VB_EXT_AETH) {
 		hdr.aeth.syndrome = credit_code(qp);
 		hdr.aeth.msn = r->msn & VB_PSN_MASK;
@@ -138,12 +141,19 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 	while (resp->res_pending || resp->ack_due || resp->nak_due) {
 		struct vb_resource *r = vb_resp_pending(qp);
 
+		/* An ACK that was asked for before a READ goes out before its response. */
+		bool responds = r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first));
+
+		/* The rate of a QP is that of its READ responses too. */
+		if (responds && qp->cc.on && vb_cc_is_early(qp, now))
+			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;
-		/* An ACK that was asked for before a READ goes out before its response. */
-		if (r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first))) {
+		if (responds) {
 			if (!emit_response(qp, r, b, now))
 				on_lost_memory(qp, r, now);
+			else if (qp->cc.on)
+				vb_cc_sent(qp, &b->pkt[b->cnt - 1], now);
 		} else if (resp->ack_due && !r && !resp->nak_sent && vb_sr_misses(qp)) {
 			resp->ack_due = resp->nak_due = false;
 			emit_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);

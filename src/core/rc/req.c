@@ -4,6 +4,7 @@
  * psn_max and the place in the send queue that belongs to psn_nxt; req_emit.c says what a packet
  * is. Going back is moving psn_nxt to psn_una. IBA 9.7.2, 9.7.3, 10.8.3
  */
+#include "core/cc/point.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -240,10 +241,13 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 	return true;
 }
 
-static void take_room(uint64_t *room, const struct vb_tx *tx)
+/* A packet left: what it took of the receiver's room and of the QP's rate. */
+static void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx *tx, vb_time now)
 {
 	uint32_t len = vb_tx_wire_len(tx);
 
+	if (qp->cc.on)
+		vb_cc_sent(qp, tx, now);
 	if (*room <= UINT32_MAX)
 		*room -= len < *room ? len : *room;
 }
@@ -252,6 +256,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 {
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
+	bool paced = qp->cc.on;
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
 				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
@@ -260,6 +265,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
 		if (vb_sr_is_due(qp)) {
+			if (paced && vb_cc_holds(qp, NULL, now))
+				return false;
 			if (qp->hca->cfg.room && room_is_short(qp, NULL, &room, now))
 				return false;
 			if (!vb_tx_may_emit(qp, b, stop))
@@ -269,7 +276,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 
 			vb_sr_resend(qp, b, now);
 			if (b->cnt > cnt)
-				take_room(&room, &b->pkt[b->cnt - 1]);
+				req_left(qp, &room, &b->pkt[b->cnt - 1], now);
 			continue;
 		}
 		if (sq->nxt == sq->tail) {
@@ -294,6 +301,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
+		if (paced && vb_cc_holds(qp, w, now))
+			return false;
 		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))
 			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
@@ -301,7 +310,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		if (!req_send(qp, w, b, now))
 			continue;
 
-		take_room(&room, &b->pkt[b->cnt - 1]);
+		req_left(qp, &room, &b->pkt[b->cnt - 1], now);
 		req_sent(qp, now);
 	}
 	return false;

@@ -145,6 +145,8 @@ int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bo
 
 	if (!qp->ops->is_connected)
 		tx->path = &vb_swqe_ud(w)->path;
+	else if (qp->cc.ect)
+		tx->path = &qp->cc.data_path;
 	if (!vb_swqe_wants_response(w)) {
 		int err = emit_payload(qp, w, k, b, tx);
 

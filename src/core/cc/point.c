@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Congestion control at a QP, and the settings of ports. See point.h. */
+#include "core/cc/point.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+static const struct vb_cc_settings *settings(const struct vb_qp *qp)
+{
+	return &qp->hca->cc[qp->attr.port];
+}
+
+static struct vb_path with_class(const struct vb_qp *qp, uint8_t traffic_class)
+{
+	struct vb_path path = qp->attr.path;
+
+	path.traffic_class = traffic_class;
+	return path;
+}
+
+void vb_cc_refresh(struct vb_qp *qp)
+{
+	const struct vb_cc_settings *set = settings(qp);
+	bool acts = set->dcqcn_hw_en || set->tx_wqe_ost_limit_en || vb_cc_limits(set);
+	uint8_t dscp = qp->attr.path.traffic_class & ~VB_ECN_MASK;
+
+	qp->cc.on = (acts && qp->ops->is_connected) || qp->cc.sq_arb_mask;
+	qp->cc.ect = set->ecn_en && qp->ops->is_connected;
+	qp->cc.data_path = with_class(qp, dscp | VB_ECN_ECT0);
+	/* As adapters send it: a queue that drops what it may not mark shall not drop CNPs. */
+	qp->cc.cnp_path = with_class(qp, (uint8_t)(set->np_cnp_dscp << 2 | VB_ECN_ECT0));
+}
+
+void vb_cc_start(struct vb_qp *qp, vb_time now)
+{
+	vb_cc_reset(&qp->cc.ctl, settings(qp), now);
+	qp->cc.cnp_due = 0;
+	qp->cc.cnp_at = 0;
+	vb_cc_refresh(qp);
+}
+
+static bool state_runs(enum vb_qp_state s)
+{
+	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD;
+}
+
+int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settings *set,
+		       vb_time now)
+{
+	struct vb_cc_settings from;
+
+	if (port < 1 || port > VB_HCA_PORTS_MAX || vb_cc_settings_check(set, NULL))
+		return -EINVAL;
+	from = h->cc[port];
+	h->cc[port] = *set;
+	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		struct vb_qp *qp = h->qp[i];
+
+		if (!qp || qp->attr.port != port || !state_runs(qp->state))
+			continue;
+		vb_cc_adopt(&qp->cc.ctl, &from, set, now);
+		vb_cc_refresh(qp);
+		vb_sched_activate(qp); /* what held it back may be gone */
+	}
+	return 0;
+}
+
+const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port)
+{
+	return &h->cc[port];
+}
+
+void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked)
+{
+	qp->cc.sq_arb_mask = masked;
+	vb_cc_refresh(qp);
+	if (!masked && qp->state != VB_QPS_RESET)
+		vb_sched_activate(qp);
+}
+
+const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now)
+{
+	vb_cc_on_time(&qp->cc.ctl, settings(qp), now);
+	return &qp->cc.ctl;
+}
+
+void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now)
+{
+	vb_cc_set_rate(&qp->cc.ctl, settings(qp), units, now);
+	if (qp->state != VB_QPS_RESET)
+		vb_sched_activate(qp);
+}
+
+/* One timer for all that time ends; too early is harmless. */
+static void look_again(struct vb_qp *qp, vb_time at)
+{
+	if (at < qp->timer[VB_TIMER_PACE])
+		vb_timer_set(qp, VB_TIMER_PACE, at);
+}
+
+bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
+{
+	vb_time at = vb_cc_send_at(&qp->cc.ctl, settings(qp), now);
+
+	if (at <= now)
+		return false;
+	look_again(qp, at);
+	return true;
+}
+
+bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
+{
+	struct vb_requester *req = &qp->req;
+	struct vb_cc *cc = &qp->cc.ctl;
+
+	/* The mask and the window stop a WQE that was not begun. CC-05, CC-47 */
+	if (w && vb_psn_eq(req->psn_nxt, w->first) && vb_psn_eq(req->psn_nxt, req->psn_max)) {
+		if (qp->cc.sq_arb_mask) {
+			req->block = VB_BLOCK_MASK;
+			return true;
+		}
+		if (cc->window && qp->ops->is_acked) {
+			vb_cc_on_time(cc, settings(qp), now);
+			if (cc->window && qp->sq.nxt - qp->sq.head >= cc->window) {
+				req->block = VB_BLOCK_OST;
+				look_again(qp, vb_cc_window_at(cc));
+				return true;
+			}
+		}
+	}
+	if (!vb_cc_is_early(qp, now))
+		return false;
+	req->block = VB_BLOCK_RATE;
+	return true;
+}
+
+void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)
+{
+	vb_cc_on_sent(&qp->cc.ctl, settings(qp), vb_tx_wire_len(tx), now);
+}
+
+void vb_cc_take_cnp(struct vb_qp *qp, vb_time now)
+{
+	struct vb_cc *cc = &qp->cc.ctl;
+	bool handled = qp->ops->is_connected && vb_cc_on_cnp(cc, settings(qp), now);
+
+	vb_qp_count(qp, handled ? VB_COUNTER_rp_cnp_handled : VB_COUNTER_rp_cnp_ignored);
+	vb_qp_trace(qp, VB_TRACE_CNP_RECEIVED, now, cc->cc_rate, vb_cc_target_rate(cc),
+		    vb_cc_alpha(cc), cc->window);
+}
+
+void vb_cc_take_mark(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_cc_settings *set = settings(qp);
+
+	if (!set->np_en || !qp->ops->is_connected || now < qp->cc.cnp_at)
+		return;
+	if (set->np_min_cnp_us)
+		qp->cc.cnp_at = vb_time_after(now, set->np_min_cnp_us * VB_USEC);
+	qp->cc.cnp_due++;
+	vb_sched_activate_first(qp);
+}
+
+/* facts B.3: BECN, no PSN, no AckReq, 16 zero bytes. */
+static void emit_cnp(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_hdr hdr;
+	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, 0, vb_psn(0));
+
+	hdr.opcode = VB_OPCODE_CNP;
+	hdr.migrated = false;
+	hdr.becn = true;
+	tx->path = &qp->cc.cnp_path;
+	vb_tx_finish(tx, &hdr);
+	vb_qp_count(qp, VB_COUNTER_np_cnp_sent);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, 0, 0, 0);
+}
+
+bool vb_cc_send_cnps(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
+{
+	if (!state_runs(qp->state))
+		qp->cc.cnp_due = 0;
+	for (; qp->cc.cnp_due; qp->cc.cnp_due--) {
+		if (!vb_tx_may_emit(qp, b, stop))
+			return true;
+		emit_cnp(qp, b, now);
+	}
+	return false;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where congestion control meets a QP: what it holds back, what it is told, and the notification
+ * point, which answers marked packets with CNPs. While the settings of the port are zeros,
+ * qp->cc.on and qp->cc.ect are false, and that is all that the transport looks at. CC-03...08, IBA
+ * A17.9
+ */
+#ifndef VB_CORE_CC_POINT_H
+#define VB_CORE_CC_POINT_H
+
+#include "core/priv.h"
+
+/* The QP leaves INIT: the controller starts over. */
+void vb_cc_start(struct vb_qp *qp, vb_time now);
+/* What follows from the settings, the path and the mask, after one of them has changed. */
+void vb_cc_refresh(struct vb_qp *qp);
+
+/* qp->cc.on: whether the next request packet, of @w (NULL: sent again out of turn), has to wait. If
+ * so, qp->req.block says why, and a timer runs if time ends it. */
+bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);
+/* qp->cc.on: whether the limiter holds back the next packet, whatever it is; sets the timer. */
+bool vb_cc_is_early(struct vb_qp *qp, vb_time now);
+/* qp->cc.on: @tx leaves. */
+void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now);
+
+/* A CNP for the QP arrived and has passed the checks of any packet. */
+void vb_cc_take_cnp(struct vb_qp *qp, vb_time now);
+
+/* A packet with CE for the QP arrived and has passed the checks of any packet. */
+void vb_cc_take_mark(struct vb_qp *qp, vb_time now);
+/* Sends the CNPs that are due; true: there is no room for all. */
+bool vb_cc_send_cnps(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
+
+#endif
