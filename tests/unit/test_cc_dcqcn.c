@@ -257,7 +257,7 @@ static void increase__fractions(void **state)
 	assert_int_equal(vb_cc_current_rate(&cc), 200);
 }
 
-/* CC-17, CC-18, CC-36: the byte counter, its unit, its own stage count. */
+/* CC-17, CC-18: the byte counter, its unit, its own stage count. */
 static void bytes__raise(void **state)
 {
 	struct vb_cc_settings s = quiet();
@@ -321,7 +321,7 @@ static void increase__stages(void **state)
 	}
 }
 
-/* CC-16, CC-37: a cut clears counts and bytes and restarts the timer; a merged CNP holds it off. */
+/* CC-16: a cut clears counts and bytes and restarts the timer; a merged CNP holds it off. */
 static void cut__restarts(void **state)
 {
 	struct vb_cc_settings s = quiet();
@@ -442,7 +442,7 @@ static void increase__stops_at_max(void **state)
 	assert_int_equal(cc.bc, 0);
 }
 
-/* CC-41...44, CC-59: a start at the maximum rate needs no timer, another does. */
+/* CC-41, CC-42, CC-44, CC-59: a start at the maximum rate needs no timer, another does. */
 static void reset__as_initialized(void **state)
 {
 	struct vb_cc_settings s = quiet();
@@ -496,7 +496,7 @@ static void window__halves(void **state)
 	assert_int_equal(cc.window, 0);
 }
 
-/* CC-45...48: what each of the four bits does, all sixteen mixes of them. */
+/* CC-45...47: what each of the four bits does, all sixteen mixes of them. */
 static void bits__every_mix(void **state)
 {
 	(void)state;

@@ -69,7 +69,7 @@ static void rate__exact(void **state)
 	assert_in_range(got, UINT64_C(159838000), UINT64_C(160158000)); /* 65535 / 4096 ns, 0.1 % */
 }
 
-/* CC-38: in any span no more than its windows allow, and a packet. */
+/* CC-01: in any span no more than its windows allow, and a packet. */
 static void window__never_exceeded(void **state)
 {
 	struct vb_rng g = vb_rng_stream(3, "test", 0);
@@ -144,7 +144,7 @@ static void rate__raised_while_waiting(void **state)
 	assert_int_equal(vb_cc_send_at(&cc, &s, 96000), 176000);
 }
 
-/* CC-38: what CC_BYTE_CNT_MEM shows. */
+/* What is charged to the window that ends now. */
 static void bytes__of_window(void **state)
 {
 	struct vb_cc_settings s = limited(250000000);

@@ -64,7 +64,7 @@ static void check__names_field(void **state)
 	assert_int_equal(vb_cc_settings_check(&s, &fault), 0); /* off */
 	BAD(cc_clk_hz, 0);
 	BAD(cc_clk_hz, VB_CC_CLK_HZ_MAX + 1);
-	BAD(dcqcn_byte_cnt_th, 1 << 19); /* CC-17, CC-49 */
+	BAD(dcqcn_byte_cnt_th, 1 << 19); /* CC-17 */
 	BAD(dcqcn_upd_alpha_g, 1024);
 	BAD(dcqcn_alpha_rate_shift, 16);
 	BAD(dcqcn_rate_ai_q8, 1 << 24);
