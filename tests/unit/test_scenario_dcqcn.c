@@ -113,7 +113,7 @@ static void fairness__of_far_and_near(void **state)
 
 	(void)state;
 	lab_read(&lab, "fairness");
-	s = lab_run(&lab, 40 * VB_MSEC, 100 * VB_MSEC, 4, 0, 3);
+	s = lab_run(&lab, 30 * VB_MSEC, 60 * VB_MSEC, 4, 0, 3);
 	show("D-06", &s);
 	assert_true(s.jain >= 0.97 && s.share >= 0.95);
 	assert_int_equal(s.drops + s.pauses, 0);
@@ -130,7 +130,7 @@ static void incast__is_full_and_lossless(void **state)
 
 	(void)state;
 	lab_read(&lab, "incast");
-	s = lab_run(&lab, 30 * VB_MSEC, 60 * VB_MSEC, 0, 1, 20);
+	s = lab_run(&lab, 20 * VB_MSEC, 40 * VB_MSEC, 0, 1, 20);
 	show("D-09", &s);
 	assert_true(s.share >= 0.95 && s.queue < 100000 && s.jain >= 0.97);
 	assert_int_equal(s.drops + s.pauses, 0);
@@ -152,7 +152,7 @@ static void queue__at_fixed_point(void **state)
 		lab_read(&lab, "fixed-point");
 		lab.sc.pattern[0].flows = n;
 
-		struct seen s = lab_run(&lab, 60 * VB_MSEC, 160 * VB_MSEC, 0, 1, n);
+		struct seen s = lab_run(&lab, 20 * VB_MSEC, 60 * VB_MSEC, 0, 1, n);
 		double want = 5000 + fixed_point(n) / 0.1 * (2000000 - 5000);
 
 		show("D-21", &s);
@@ -169,7 +169,7 @@ static void flows__converge(void **state)
 
 	(void)state;
 	lab_read(&lab, "two-flows");
-	s = lab_run(&lab, 40 * VB_MSEC, 100 * VB_MSEC, 0, 1, 2);
+	s = lab_run(&lab, 30 * VB_MSEC, 60 * VB_MSEC, 0, 1, 2);
 	show("D-08", &s);
 	assert_true(s.jain >= 0.97 && s.share >= 0.95);
 	lab.sc.cc.dcqcn_byte_cnt_th = 150000;
@@ -177,7 +177,7 @@ static void flows__converge(void **state)
 	lab.sc.cc.dcqcn_nocnp_timer_th = 1500;
 	lab.sc.cc.dcqcn_upd_alpha_g = 64;
 	lab.sc.sw.red = (struct vb_red){40000, 40000, 1000000};
-	s = lab_run(&lab, 40 * VB_MSEC, 100 * VB_MSEC, 0, 1, 2);
+	s = lab_run(&lab, 30 * VB_MSEC, 60 * VB_MSEC, 0, 1, 2);
 	show("D-04", &s);
 }
 
@@ -218,7 +218,7 @@ static void flows__too_many(void **state)
 
 	(void)state;
 	lab_read(&lab, "many-flows");
-	s = lab_run(&lab, 10 * VB_MSEC, 30 * VB_MSEC, 0, 1, 8);
+	s = lab_run(&lab, 10 * VB_MSEC, 20 * VB_MSEC, 0, 1, 8);
 	show("D-20", &s);
 	assert_true(s.queue > 200000);
 }
@@ -230,7 +230,7 @@ static void samples__of_ns3(void **state)
 
 	(void)state;
 	lab_read(&lab, "ns3-rdma");
-	s = lab_run(&lab, 40 * VB_MSEC, 100 * VB_MSEC, 0, 1, 2);
+	s = lab_run(&lab, 30 * VB_MSEC, 60 * VB_MSEC, 0, 1, 2);
 	show("D-22", &s);
 	assert_true(s.jain >= 0.97 && s.share >= 0.95);
 	lab_read(&lab, "hpcc");
