@@ -25,7 +25,7 @@ static void clear_reserved(uint8_t *p, const struct vb_opcode_info *op)
 	uint8_t *ext = p + VB_BTH_LEN;
 
 	p[4] &= 0xc0;
-	p[8] &= 0x80;
+	p[8] &= 0xc0; /* the AckReq and the selective bit */
 	if (op->ext & VB_EXT_XRCETH) {
 		ext[0] = 0;
 		ext += 4;
@@ -59,7 +59,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 	require(op->name != NULL);
 	require(op->hdr_len <= len);
 	require((size_t)op->hdr_len + h.pad <= pkt_len);
-	require((op->flags & VB_OP_PAYLOAD) || pkt_len == op->hdr_len);
+	size_t behind = pkt_len - op->hdr_len;
+	bool is_report = h.selective && (h.opcode & VB_OP_MASK) == VB_OP_ACK;
+
+	require((op->flags & VB_OP_PAYLOAD) || behind == 0 ||
+		(is_report && behind <= VB_REPORT_MAX));
 	require(vb_hdr_emit(&h, again) == op->hdr_len);
 	memcpy(was, in, op->hdr_len);
 	clear_reserved(was, op);
