@@ -2,6 +2,7 @@
 /* `verbena sim`: runs a scenario in virtual time and says what came of it. */
 #include "cmd/sim.h"
 #include "cmd/cmd.h"
+#include "cmd/sim_chart.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,7 +17,7 @@
 #define PROGRESS_AFTER_S 1.0
 #define PROGRESS_EVERY_S 0.2
 
-enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP };
+enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_SVG };
 
 static const struct vb_cmd_option options[] = {
     [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
@@ -24,15 +25,21 @@ static const struct vb_cmd_option options[] = {
     [OPT_TRACE] = {'t', "trace", "FILE", "write every event as a line of JSON"},
     [OPT_PCAP] = {'p', "pcap", "NODE.PORT",
 		  "capture this port, to NODE.PORT.pcapng in DIR or here"},
+    [OPT_REPORT] = {'r', "report", "FILE",
+		    "write a page for a browser: charts, and the packets one by one"},
+    [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
     {0},
 };
 
 struct job {
 	const struct vb_cmd *cmd;
-	const char *out, *trace, *pcap;
+	const char *path, *out, *trace, *pcap, *report, *svg;
 	struct vb_scenario sc;
 	struct vb_scenario_run run;
 	struct vb_sim_record record;
+	/* Opened before the run: a name that is wrong is found at once. */
+	FILE *page, *drawing;
+	struct vb_sim_charts charts;
 };
 
 static double seconds_now(void)
@@ -65,6 +72,17 @@ static int open_records(struct job *j)
 		j->record.trace = open_file(j, j->trace);
 		if (!j->record.trace)
 			return 1;
+	}
+	if (j->report && !(j->page = open_file(j, j->report)))
+		return 1;
+	if (j->svg && !(j->drawing = open_file(j, j->svg)))
+		return 1;
+	if (j->page || j->drawing) {
+		j->record.watch = vb_watch_new();
+		if (!j->record.watch) {
+			vb_cmd_error(j->cmd, "no memory for the charts");
+			return 1;
+		}
 	}
 	if (!j->pcap)
 		return 0;
@@ -112,6 +130,44 @@ static bool run_all(struct job *j)
 	return vb_sim_next(j->run.sim) > j->sc.until || vb_sim_next(j->run.sim) == VB_NEVER;
 }
 
+/* Ends a file that was opened for writing. */
+static int finish_file(struct job *j, FILE **f, const char *path, int err)
+{
+	if (!*f)
+		return 0;
+	if (fclose(*f) != 0 && !err)
+		err = -errno;
+	*f = NULL;
+	if (err)
+		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
+	return err ? 1 : 0;
+}
+
+static int draw(struct job *j, const struct vb_report *r)
+{
+	struct vb_watch *w = j->record.watch;
+	const char *name = strrchr(j->path, '/');
+	int err, status;
+
+	vb_watch_end(w);
+	err = vb_watch_error(w);
+	if (!err)
+		err = vb_sim_charts_make(&j->charts, &j->run, w);
+	if (err) {
+		vb_cmd_error(j->cmd, "no memory for the charts");
+		vb_sim_charts_free(&j->charts);
+		return 1;
+	}
+	err = j->page ? vb_sim_page_write(j->page, name ? name + 1 : j->path, &j->sc, &j->run, r, w,
+					  &j->charts)
+		      : 0;
+	status = finish_file(j, &j->page, j->report, err);
+	err = j->drawing ? vb_chart_write(j->drawing, j->charts.chart, VB_SIM_CHARTS) : 0;
+	status |= finish_file(j, &j->drawing, j->svg, err);
+	vb_sim_charts_free(&j->charts);
+	return status;
+}
+
 static int report(struct job *j, double seconds)
 {
 	struct vb_report r;
@@ -134,15 +190,19 @@ static int report(struct job *j, double seconds)
 		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
 		return 1;
 	}
+	if (j->record.watch && draw(j, &r))
+		return 1;
 	return vb_cmd_finish(j->cmd);
 }
 
 static int run_job(struct job *j)
 {
 	struct vb_scenario_watch watch = {
-	    .trace_mask = j->trace ? UINT64_MAX : 0,
-	    .on_event = j->trace ? vb_sim_record_event : NULL,
-	    .on_packet = j->pcap ? vb_sim_record_packet : NULL,
+	    .trace_mask = j->trace          ? UINT64_MAX
+			  : j->record.watch ? VB_WATCH_EVENTS
+					    : 0,
+	    .on_event = j->trace || j->record.watch ? vb_sim_record_event : NULL,
+	    .on_packet = j->pcap || j->record.watch ? vb_sim_record_packet : NULL,
 	    .ctx = &j->record,
 	};
 	double start;
@@ -153,6 +213,8 @@ static int run_job(struct job *j)
 		vb_cmd_error(j->cmd, "%s", why);
 		return 1;
 	}
+	if (j->record.watch)
+		vb_watch_begin(j->record.watch, &j->run);
 	err = vb_sim_record_begin(&j->record, j->run.sim);
 	start = seconds_now();
 	if (err == -ENODEV)
@@ -208,10 +270,8 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	for (;;) {
 		while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
 			const char **to[] = {
-			    [OPT_SEED] = &seed,
-			    [OPT_OUT] = &j.out,
-			    [OPT_TRACE] = &j.trace,
-			    [OPT_PCAP] = &j.pcap,
+			    [OPT_SEED] = &seed,   [OPT_OUT] = &j.out,       [OPT_TRACE] = &j.trace,
+			    [OPT_PCAP] = &j.pcap, [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
 			};
 
 			*to[opt] = arg;
@@ -222,6 +282,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	}
 	if (!path || optind != argc)
 		return vb_cmd_usage(cmd, "expected one scenario file");
+	j.path = path;
 	status = read_scenario(&j, path);
 	if (status)
 		return status;

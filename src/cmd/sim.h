@@ -4,6 +4,7 @@
 #ifndef VB_CMD_SIM_H
 #define VB_CMD_SIM_H
 
+#include "cmd/sim_watch.h"
 #include "scenario/scenario.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 struct vb_sim_record {
 	FILE *trace; /* JSON lines; NULL: none */
 	FILE *pcap;
-	void *out; /* struct vb_pcapng */
+	void *out;              /* struct vb_pcapng */
+	struct vb_watch *watch; /* for charts; NULL: none */
 	uint32_t node, port_idx;
 	uint32_t port; /* resolved once the simulation is there; UINT32_MAX: none */
 	int err;       /* the first failure of a write, negative errno */

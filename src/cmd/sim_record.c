@@ -22,6 +22,8 @@ void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
 	struct vb_sim_record *rec = ctx;
 	const struct vb_trace_info *info = &vb_trace_info[ev->id];
 
+	if (rec->watch)
+		vb_watch_event(rec->watch, ev);
 	if (!rec->trace)
 		return;
 	fprintf(rec->trace, "{\"t\":%" PRIu64 ",\"node\":%u,\"seq\":%u,\"event\":\"%s\"", ev->time,
@@ -66,6 +68,8 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 	struct vb_sim_record *rec = ctx;
 	uint8_t bytes[PACKET_MAX];
 
+	if (rec->watch)
+		vb_watch_packet(rec->watch, port, dir, pkt, now);
 	if (!rec->pcap || port != rec->port)
 		return;
 
@@ -112,5 +116,6 @@ int vb_sim_record_end(struct vb_sim_record *rec)
 	if (rec->pcap && fclose(rec->pcap) != 0)
 		note(rec, -errno);
 	free(rec->out);
+	vb_watch_free(rec->watch);
 	return rec->err;
 }

@@ -138,3 +138,17 @@ void vb_load_disconnect(struct vb_load *l, struct vb_flow *f)
 	c->next_idle = l->idle[f->src];
 	l->idle[f->src] = f->connection;
 }
+
+uint32_t vb_load_connection_cnt(const struct vb_load *l)
+{
+	return l->connection_cnt;
+}
+
+void vb_load_end(const struct vb_load *l, uint32_t connection, int side, uint32_t *host,
+		 uint32_t *qpn)
+{
+	const struct vb_connection *c = &l->connection[connection];
+
+	*host = side ? c->dst : c->src;
+	*qpn = vb_qp_number(c->side[side].qp);
+}

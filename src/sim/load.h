@@ -84,4 +84,10 @@ const struct vb_flow *vb_load_flow(const struct vb_load *l, uint32_t i);
 uint64_t vb_load_damaged(const struct vb_load *l);
 uint32_t vb_load_mtu_bytes(const struct vb_load *l);
 
+/* Connections that exist; their number only grows. */
+uint32_t vb_load_connection_cnt(const struct vb_load *l);
+/* Host and QPN of an end of one; @side 0 posts the work of its flows. */
+void vb_load_end(const struct vb_load *l, uint32_t connection, int side, uint32_t *host,
+		 uint32_t *qpn);
+
 #endif

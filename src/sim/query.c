@@ -41,6 +41,11 @@ uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx)
 	return UINT32_MAX;
 }
 
+uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port)
+{
+	return s->port[port].depth;
+}
+
 uint64_t vb_sim_seed(const struct vb_sim *s)
 {
 	return s->cfg.seed;

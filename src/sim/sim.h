@@ -130,6 +130,9 @@ uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx);
 /* Counts of a port up to now. */
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st);
 
+/* Bytes that wait at a port now. */
+uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port);
+
 /* Time that @bytes take on the way from one host to another as frames of at most @mtu payload,
  * alone in the network: serialisation at the slowest cable, one frame at each other, and
  * propagation. */

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Charts as SVG 1.1; colors are those of Okabe and Ito, which most eyes tell apart. See chart.h. */
+#include "export/chart.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define LEFT 72.0
+#define RIGHT 16.0
+#define TOP 36.0
+#define BOTTOM 48.0
+#define LEGEND_LINE 18u
+#define LEGEND_COLUMNS 2u
+#define TICKS 6
+
+struct frame {
+	const struct vb_chart *c;
+	double top, x_lo, x_hi, y_lo, y_hi;
+};
+
+static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+				     "#e69f00", "#56b4e9", "#6d6a75", "#8c564b"};
+
+static bool usable(const struct vb_chart_axis *a, double v)
+{
+	return isfinite(v) && (!a->is_log || v > 0);
+}
+
+static double share(const struct vb_chart_axis *a, double v, double lo, double hi)
+{
+	return a->is_log ? log(v / lo) / log(hi / lo) : (v - lo) / (hi - lo);
+}
+
+static double x_at(const struct frame *r, double v)
+{
+	return LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * share(&r->c->x, v, r->x_lo, r->x_hi);
+}
+
+static double y_at(const struct frame *r, double v)
+{
+	double s = fmax(0, share(&r->c->y, v, r->y_lo, r->y_hi));
+
+	return r->top + VB_CHART_HEIGHT - BOTTOM - (VB_CHART_HEIGHT - TOP - BOTTOM) * s;
+}
+
+static void extend(const struct vb_chart_axis *a, double v, double *lo, double *hi)
+{
+	if (!usable(a, v))
+		return;
+	*lo = fmin(*lo, v);
+	*hi = fmax(*hi, v);
+}
+
+/* An axis has a length even when all values are one, or there are none. */
+static void settle(const struct vb_chart_axis *a, double *lo, double *hi)
+{
+	if (*lo > *hi) {
+		*lo = a->is_log ? 1 : 0;
+		*hi = a->is_log ? 10 : 1;
+	} else if (*lo == *hi) {
+		*lo = a->is_log ? *lo / 2 : *lo - 1;
+		*hi = a->is_log ? *hi * 2 : *hi + 1;
+	}
+}
+
+static double step_of(double range)
+{
+	double raw = range / TICKS, unit = pow(10, floor(log10(raw))), m = raw / unit;
+
+	return unit * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10);
+}
+
+static void measure(struct frame *r, const struct vb_chart *c)
+{
+	r->c = c;
+	r->x_lo = r->y_lo = INFINITY;
+	r->x_hi = r->y_hi = -INFINITY;
+	for (uint32_t k = 0; k < c->line_cnt; k++) {
+		const struct vb_chart_line *l = &c->line[k];
+
+		for (uint32_t i = 0; i < l->cnt; i++) {
+			extend(&c->x, l->x[i], &r->x_lo, &r->x_hi);
+			extend(&c->y, l->y[i], &r->y_lo, &r->y_hi);
+			if (l->lo)
+				extend(&c->y, l->lo[i], &r->y_lo, &r->y_hi);
+		}
+	}
+	settle(&c->x, &r->x_lo, &r->x_hi);
+	if (!c->y.is_log) {
+		r->y_lo = 0;
+		r->y_hi = r->y_hi > 0 ? r->y_hi : 1;
+
+		double step = step_of(r->y_hi);
+
+		r->y_hi = step * ceil(r->y_hi / step - 1e-9);
+	}
+	settle(&c->y, &r->y_lo, &r->y_hi);
+}
+
+static void text(FILE *f, double x, double y, const char *more, const char *what)
+{
+	fprintf(f, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, more);
+	for (; *what; what++) {
+		if (strchr("<>&\"", *what))
+			fprintf(f, "&#%d;", *what);
+		else if ((unsigned char)*what >= ' ')
+			putc(*what, f);
+	}
+	fputs("</text>\n", f);
+}
+
+static void tick(FILE *f, const struct frame *r, bool is_x, double v)
+{
+	double at = is_x ? x_at(r, v) : y_at(r, v);
+	char number[32];
+
+	snprintf(number, sizeof number, "%.6g", v);
+	if (is_x) {
+		text(f, at, r->top + VB_CHART_HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"",
+		     number);
+		return;
+	}
+	fprintf(f, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", LEFT, at,
+		VB_CHART_WIDTH - RIGHT);
+	text(f, LEFT - 6, at + 4, " text-anchor=\"end\"", number);
+}
+
+static void ticks(FILE *f, const struct frame *r, bool is_x)
+{
+	const struct vb_chart_axis *a = is_x ? &r->c->x : &r->c->y;
+	double lo = is_x ? r->x_lo : r->y_lo, hi = is_x ? r->x_hi : r->y_hi, step;
+
+	if (!a->is_log || hi / lo < 4) {
+		step = step_of(hi - lo);
+		for (double i = ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; i++)
+			tick(f, r, is_x, i == 0 ? 0 : i * step);
+		return;
+	}
+	for (double p = floor(log10(lo)); p <= log10(hi); p++) {
+		static const double within[] = {1, 2, 5};
+
+		for (int k = 0; k < (hi / lo > 1000 ? 1 : 3); k++) {
+			double v = within[k] * pow(10, p);
+
+			if (v >= lo * 0.999 && v <= hi * 1.001)
+				tick(f, r, is_x, v);
+		}
+	}
+}
+
+static void band(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+{
+	char verb = 'M';
+
+	fputs("<path d=\"", f);
+	for (uint32_t k = 0; k < 2 * l->cnt; k++) {
+		uint32_t i = k < l->cnt ? k : 2 * l->cnt - 1 - k;
+		double v = k < l->cnt ? l->y[i] : l->lo[i];
+
+		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, v))
+			continue;
+		fprintf(f, "%c%.1f %.1f", verb, x_at(r, l->x[i]), y_at(r, v));
+		verb = 'L';
+	}
+	fprintf(f, "\" fill=\"%s\" fill-opacity=\"0.18\"/>\n", color);
+}
+
+static void line(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+{
+	bool begun = false;
+
+	if (l->lo)
+		band(f, r, l, color);
+	if (r->c->style == VB_CHART_POINTS)
+		fprintf(f, "<g fill=\"%s\">\n", color);
+	else
+		fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"", color);
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, l->y[i]))
+			continue;
+
+		double x = x_at(r, l->x[i]), y = y_at(r, l->y[i]);
+
+		if (r->c->style == VB_CHART_POINTS)
+			fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", x, y);
+		else if (!begun)
+			fprintf(f, "M%.1f %.1f", x, y);
+		else if (r->c->style == VB_CHART_STEP)
+			fprintf(f, "H%.1fV%.1f", x, y);
+		else
+			fprintf(f, "L%.1f %.1f", x, y);
+		begun = true;
+	}
+	fputs(r->c->style == VB_CHART_POINTS ? "</g>\n" : "\"/>\n", f);
+}
+
+static void legend(FILE *f, const struct frame *r)
+{
+	for (uint32_t k = 0; k < r->c->line_cnt; k++) {
+		double x =
+		    LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (k % LEGEND_COLUMNS) / LEGEND_COLUMNS;
+		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * (k / LEGEND_COLUMNS) + 8;
+
+		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"3\" fill=\"%s\"/>\n",
+			x, y - 5, colors[k % (sizeof colors / sizeof colors[0])]);
+		text(f, x + 20, y, "", r->c->line[k].name);
+	}
+}
+
+static void axis_name(FILE *f, const struct vb_chart_axis *a, double x, double y, const char *more)
+{
+	char name[128];
+
+	snprintf(name, sizeof name, "%s%s%s", a->name, *a->unit ? ", " : "", a->unit);
+	text(f, x, y, more, name);
+}
+
+uint32_t vb_chart_height(const struct vb_chart *c)
+{
+	uint32_t rows = (c->line_cnt + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
+
+	return VB_CHART_HEIGHT + rows * LEGEND_LINE;
+}
+
+void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top)
+{
+	struct frame r = {.top = top};
+	char turned[64];
+
+	measure(&r, c);
+	text(f, LEFT, r.top + 20, " font-weight=\"bold\"", c->title);
+	ticks(f, &r, false);
+	ticks(f, &r, true);
+	for (uint32_t k = 0; k < c->line_cnt; k++)
+		line(f, &r, &c->line[k], colors[k % (sizeof colors / sizeof colors[0])]);
+	fprintf(f, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", LEFT,
+		r.top + TOP, r.top + VB_CHART_HEIGHT - BOTTOM, VB_CHART_WIDTH - RIGHT);
+	axis_name(f, &c->x, (LEFT + VB_CHART_WIDTH - RIGHT) / 2, r.top + VB_CHART_HEIGHT - 12,
+		  " text-anchor=\"middle\"");
+	snprintf(turned, sizeof turned, " text-anchor=\"middle\" transform=\"rotate(-90 14 %.1f)\"",
+		 r.top + VB_CHART_HEIGHT / 2.0);
+	axis_name(f, &c->y, 14, r.top + VB_CHART_HEIGHT / 2.0, turned);
+	legend(f, &r);
+}
+
+int vb_chart_write(FILE *f, const struct vb_chart *charts, uint32_t cnt)
+{
+	uint32_t height = 0;
+
+	for (uint32_t i = 0; i < cnt; i++)
+		height += vb_chart_height(&charts[i]);
+	fprintf(f,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+		"viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"12\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+		VB_CHART_WIDTH, height, VB_CHART_WIDTH, height);
+	height = 0;
+	for (uint32_t i = 0; i < cnt; i++) {
+		vb_chart_draw(f, &charts[i], height);
+		height += vb_chart_height(&charts[i]);
+	}
+	fputs("</svg>\n", f);
+	return ferror(f) ? -EIO : 0;
+}

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page and the charts of `verbena sim`, seen by a browser that has no network."""
+import json
+import os
+import subprocess
+import tempfile
+import xml.etree.ElementTree
+
+import browser
+from cases import case
+from hosts import Failure, Skip
+
+SCENARIO = """topology: {shape: pair, cable: {rate: 25Gbps, delay: 1us}}
+transport: {mtu: 1024, message: 16KiB, depth: 4, timeout: 8}
+workload:
+  - {shape: single, from: 0, to: 1, bytes: 256KiB}
+  - {shape: ping-pong, from: 0, to: 1, count: 20, bytes: 64}
+faults:
+  - {cable: 0, do: "loss=2e-2"}
+"""
+
+
+def simulate(context, folder, *options, status=0, scenario=SCENARIO):
+    path = os.path.join(folder, "<lossy> & more.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(scenario)
+    p = subprocess.run([os.path.join(context.build, "verbena"), "sim", path, *options],
+                       capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    if p.returncode != status:
+        raise Failure(f"exit status {p.returncode}, not {status}\n{p.stdout}\n{p.stderr}")
+    return p
+
+
+def data_of(page):
+    """The JSON in a page."""
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    begin = text.index('id="data">') + len('id="data">')
+    return json.loads(text[begin:text.index("</script>", begin)])
+
+
+def number(text, label):
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith(label))
+
+
+@case("report.agrees_with_the_table")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        page = os.path.join(folder, "report.html")
+        out = simulate(context, folder, "--report", page).stdout
+        data = data_of(page)
+        packets = [s for s in data["steps"] if s[0] == 0]
+        resent, lost = (sum(bool(s[10] & flag) for s in packets) for flag in (1, 8))
+        if number(out, "packets") != len(packets):
+            raise Failure(f"{len(packets)} packets in the page\n{out}")
+        if number(out, "resent") != resent or resent == 0:
+            raise Failure(f"{resent} resent in the page\n{out}")
+        faults = next(line for line in out.splitlines() if line.startswith("lost"))
+        if f" {lost} to faults" not in faults or lost == 0:
+            raise Failure(f"{lost} lost in the page\n{out}")
+        if any(s[2] < 0 for s in packets):
+            raise Failure("packets that neither arrived nor were lost")
+        # Looking changes nothing, and twice the same is the same.
+        digest = out.splitlines()[-1]
+        if simulate(context, folder).stdout.splitlines()[-1] != digest:
+            raise Failure("another digest without the page")
+        with open(page, "rb") as f:
+            first = f.read()
+        simulate(context, folder, "--report", page)
+        with open(page, "rb") as f:
+            if f.read() != first:
+                raise Failure("the page of a second run differs")
+
+
+@case("report.svg")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        drawing = os.path.join(folder, "charts.svg")
+        simulate(context, folder, "--svg", drawing)
+        root = xml.etree.ElementTree.parse(drawing).getroot()
+        if len(root.findall(".//{*}path")) < 8:
+            raise Failure("too few lines")
+
+
+@case("report.refuses")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        for option in ("--report", "--svg"):
+            nowhere = os.path.join(folder, "none", "file")
+            p = simulate(context, folder, option, nowhere, status=1)
+            if nowhere not in p.stderr or len(p.stderr.splitlines()) != 1 or p.stdout:
+                raise Failure(p.stderr + p.stdout)
+
+
+def check_charts(b):
+    for i in range(b.run("return document.querySelectorAll('.chart').length")):
+        marks = b.run("return [...document.querySelectorAll('.chart')[arguments[0]]"
+                      ".querySelectorAll('path.line')].filter(p => p.getBBox().width > 0).length", i)
+        if marks == 0:
+            raise Failure(f"nothing is drawn in chart {i}")
+    lines = "return document.querySelectorAll('.chart path.line').length"
+    before = b.run(lines)
+    b.click(".legend button")
+    if b.run(lines) != before - 1:
+        raise Failure("a line does not go when its name is clicked")
+
+
+def check_steps(b):
+    def at():
+        words = b.run("return document.getElementById('words').textContent")
+        return int(words.split(" of ")[0]), words
+
+    if at()[0] != 1 or "PSN 0" not in at()[1]:
+        raise Failure(at()[1])
+    b.press("#drawing", browser.KEY["right"] * 3)
+    b.press("#drawing", browser.KEY["left"])
+    if at()[0] != 3 or not b.run("return document.querySelectorAll('.current').length"):
+        raise Failure(at()[1])
+    b.click("#next")
+    if at()[0] != 4:
+        raise Failure(at()[1])
+    b.press("#drawing", browser.KEY["end"])
+    if at()[0] < 400 or "completes a work request" not in at()[1]:
+        raise Failure(at()[1])
+    b.press("#drawing", browser.KEY["home"] + "n")
+    seen = ""
+    for _ in range(40):
+        seen += at()[1] + "\n"
+        b.press("#drawing", "n")
+    for word in ("is lost: fault: loss", "NAK, PSN sequence error", "not for the first time",
+                 "goes back to PSN"):
+        if word not in seen:
+            raise Failure(f"{word} is not said in\n{seen}")
+
+
+def check_filter(b):
+    choose = ("const f = document.getElementById('filter'); f.value = arguments[0];"
+              "f.dispatchEvent(new Event('change'));"
+              "return document.getElementById('words').textContent")
+    total = {k: int(b.run(choose, k).split(" of ")[1].split()[0]) for k in ("all", "0", "1", "2")}
+    if total["all"] != total["0"] + total["1"] + total["2"] or 0 in total.values():
+        raise Failure(f"{total}")
+    b.click("#trouble")
+    if not 0 < int(b.run(choose, "all").split(" of ")[1].split()[0]) < total["all"]:
+        raise Failure("the filter of trouble leaves nothing out")
+
+
+@case("report.browser", 120)
+def _(context):
+    if not browser.is_there():
+        raise Skip("chromium or chromedriver is not installed")
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        page = os.path.join(folder, "report.html")
+        simulate(context, folder, "--report", page)
+        for width, dark in ((1280, False), (500, True)):
+            with browser.Browser(width, 1000, dark) as b:
+                b.open(page)
+                check_charts(b)
+                check_steps(b)
+                check_filter(b)
+                if b.run("return document.documentElement.scrollWidth > innerWidth"):
+                    raise Failure(f"the page is wider than {width} pixels")
+                if b.run("return performance.getEntriesByType('resource').length"):
+                    raise Failure("the page asks for other files")
+                if b.errors():
+                    raise Failure("\n".join(b.errors()))
