@@ -27,7 +27,7 @@ static void name_series(char *name, size_t len, const struct vb_scenario_run *ru
 			 host < run->topo.host_cnt ? "host" : "switch", host);
 		break;
 	default:
-		vb_load_end(run->load, id / 2, id & 1, &host, &qpn);
+		vb_load_end(run->load, id / 2, (int)(id & 1), &host, &qpn);
 		snprintf(name, len, "host %u QP %u", host, qpn);
 		break;
 	}

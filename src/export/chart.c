@@ -130,18 +130,21 @@ static void ticks(FILE *f, const struct frame *r, bool is_x)
 {
 	const struct vb_chart_axis *a = is_x ? &r->c->x : &r->c->y;
 	double lo = is_x ? r->x_lo : r->y_lo, hi = is_x ? r->x_hi : r->y_hi, step;
+	long from;
 
 	if (!a->is_log || hi / lo < 4) {
 		step = step_of(hi - lo);
-		for (double i = ceil(lo / step - 1e-9); i * step <= hi + step * 1e-9; i++)
-			tick(f, r, is_x, i == 0 ? 0 : i * step);
+		from = lround(ceil(lo / step - 1e-9));
+		for (long i = from; (double)i * step <= hi + step * 1e-9; i++)
+			tick(f, r, is_x, (double)i * step);
 		return;
 	}
-	for (double p = floor(log10(lo)); p <= log10(hi); p++) {
+	from = lround(floor(log10(lo)));
+	for (long p = from; (double)p <= log10(hi); p++) {
 		static const double within[] = {1, 2, 5};
 
 		for (int k = 0; k < (hi / lo > 1000 ? 1 : 3); k++) {
-			double v = within[k] * pow(10, p);
+			double v = within[k] * pow(10, (double)p);
 
 			if (v >= lo * 0.999 && v <= hi * 1.001)
 				tick(f, r, is_x, v);
@@ -200,7 +203,7 @@ static void legend(FILE *f, const struct frame *r)
 	for (uint32_t k = 0; k < r->c->line_cnt; k++) {
 		double x =
 		    LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (k % LEGEND_COLUMNS) / LEGEND_COLUMNS;
-		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * (k / LEGEND_COLUMNS) + 8;
+		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * row + 8;
 
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"3\" fill=\"%s\"/>\n",
 			x, y - 5, colors[k % (sizeof colors / sizeof colors[0])]);
