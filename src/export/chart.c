@@ -201,6 +201,7 @@ static void line(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 static void legend(FILE *f, const struct frame *r)
 {
 	for (uint32_t k = 0; k < r->c->line_cnt; k++) {
+		uint32_t row = k / LEGEND_COLUMNS;
 		double x =
 		    LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (k % LEGEND_COLUMNS) / LEGEND_COLUMNS;
 		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * row + 8;
