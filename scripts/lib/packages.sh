@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034 # the lists are for those who source this
 packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libcmocka-dev
-	libyaml-dev)
+	libyaml-dev librsvg2-dev)
 # shellcheck disable=SC2034
 packages_run=(ibverbs-utils perftest iproute2 util-linux tshark)
 # shellcheck disable=SC2034

@@ -3,6 +3,7 @@
 #include "cmd/sim.h"
 #include "cmd/cmd.h"
 #include "cmd/sim_chart.h"
+#include "export/png.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,8 +17,9 @@
 #define EVENTS_BETWEEN_LOOKS 65536
 #define PROGRESS_AFTER_S 1.0
 #define PROGRESS_EVERY_S 0.2
+#define BAR_LEN 24
 
-enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_SVG };
+enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_SVG, OPT_PNG };
 
 static const struct vb_cmd_option options[] = {
     [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
@@ -28,17 +30,19 @@ static const struct vb_cmd_option options[] = {
     [OPT_REPORT] = {'r', "report", "FILE",
 		    "write a page for a browser: charts, and the packets one by one"},
     [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
+    [OPT_PNG] = {0, "png", "FILE", "write the charts as a picture"},
     {0},
 };
 
 struct job {
 	const struct vb_cmd *cmd;
-	const char *path, *out, *trace, *pcap, *report, *svg;
+	const char *path, *out, *trace, *pcap, *report, *svg, *png;
 	struct vb_scenario sc;
 	struct vb_scenario_run run;
 	struct vb_sim_record record;
 	/* Opened before the run: a name that is wrong is found at once. */
-	FILE *page, *drawing;
+	FILE *page, *drawing, *picture;
+	struct vb_png *painter;
 	struct vb_sim_charts charts;
 };
 
@@ -77,7 +81,17 @@ static int open_records(struct job *j)
 		return 1;
 	if (j->svg && !(j->drawing = open_file(j, j->svg)))
 		return 1;
-	if (j->page || j->drawing) {
+	if (j->png) {
+		int err = vb_png_open(&j->painter, path, sizeof path);
+
+		if (err) {
+			vb_cmd_error(j->cmd, "--png: %s", err == -ENOTSUP ? path : strerror(-err));
+			return 1;
+		}
+		if (!(j->picture = open_file(j, j->png)))
+			return 1;
+	}
+	if (j->page || j->drawing || j->picture) {
 		j->record.watch = vb_watch_new();
 		if (!j->record.watch) {
 			vb_cmd_error(j->cmd, "no memory for the charts");
@@ -95,18 +109,50 @@ static int open_records(struct job *j)
 	return j->record.pcap ? 0 : 1;
 }
 
+/* Flows that pattern @i comes to, of which @made exist; those of some are made one after the other.
+ */
+static uint64_t flows_of(const struct job *j, uint32_t i, uint64_t made)
+{
+	const struct vb_load_pattern *p = &j->sc.pattern[i];
+	uint64_t hosts = p->hosts ? p->hosts : j->run.topo.host_cnt, all = made;
+
+	if (p->shape == VB_LOAD_POISSON || p->shape == VB_LOAD_PING_PONG)
+		all = p->flows;
+	else if (p->shape == VB_LOAD_ALL_TO_ALL)
+		all = (hosts - 1) * hosts;
+	else if (p->shape == VB_LOAD_RING)
+		all = 2 * (hosts - 1) * hosts;
+	return all > made ? all : made;
+}
+
 static void progress(const struct job *j, bool end)
 {
-	uint32_t done = 0, cnt = vb_load_flow_cnt(j->run.load);
+	uint32_t cnt = vb_load_flow_cnt(j->run.load);
+	uint64_t made[64] = {0}, done = 0, all = 0;
+	char bar[BAR_LEN + 1];
+	double share;
 
-	for (uint32_t i = 0; i < cnt; i++)
-		done += vb_load_flow(j->run.load, i)->done != VB_NEVER;
-	fprintf(stderr, "\r%s", "");
-	if (end)
-		fprintf(stderr, "%60s\r", "");
-	else
-		fprintf(stderr, "%.3f ms, %u of %u flows, %" PRIu64 " packet-hops ",
-			(double)vb_sim_now(j->run.sim) / 1e6, done, cnt, vb_sim_hops(j->run.sim));
+	if (end) {
+		fprintf(stderr, "\r%78s\r", "");
+		return;
+	}
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct vb_flow *f = vb_load_flow(j->run.load, i);
+
+		done += f->done != VB_NEVER;
+		made[f->pattern]++;
+	}
+	for (uint32_t i = 0; i < j->sc.pattern_cnt; i++)
+		all += flows_of(j, i, made[i]);
+	share = all ? (double)done / (double)all : 0;
+	if (j->sc.until != VB_NEVER && (double)vb_sim_now(j->run.sim) > share * (double)j->sc.until)
+		share = (double)vb_sim_now(j->run.sim) / (double)j->sc.until;
+	share = share < 1 ? share : 1;
+	memset(bar, '.', BAR_LEN);
+	memset(bar, '#', (size_t)(share * BAR_LEN));
+	bar[BAR_LEN] = '\0';
+	fprintf(stderr, "\r[%s] %3.0f %%  %.3f ms, %" PRIu64 " of %" PRIu64 " flows ", bar,
+		share * 100, (double)vb_sim_now(j->run.sim) / 1e6, done, all);
 	fflush(stderr);
 }
 
@@ -143,6 +189,22 @@ static int finish_file(struct job *j, FILE **f, const char *path, int err)
 	return err ? 1 : 0;
 }
 
+static int paint(struct job *j)
+{
+	char *svg = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&svg, &len);
+	int err = f ? vb_chart_write(f, j->charts.chart, j->charts.chart_cnt) : -errno;
+
+	if (f && fclose(f) != 0 && !err)
+		err = -errno;
+	if (!err)
+		err = vb_png_write(j->painter, j->picture, svg, len, VB_CHART_WIDTH,
+				   vb_chart_heights(j->charts.chart, j->charts.chart_cnt));
+	free(svg);
+	return err;
+}
+
 static int draw(struct job *j, const struct vb_report *r)
 {
 	struct vb_watch *w = j->record.watch;
@@ -162,8 +224,10 @@ static int draw(struct job *j, const struct vb_report *r)
 					  &j->charts)
 		      : 0;
 	status = finish_file(j, &j->page, j->report, err);
-	err = j->drawing ? vb_chart_write(j->drawing, j->charts.chart, VB_SIM_CHARTS) : 0;
+	err = j->drawing ? vb_chart_write(j->drawing, j->charts.chart, j->charts.chart_cnt) : 0;
 	status |= finish_file(j, &j->drawing, j->svg, err);
+	err = j->picture ? paint(j) : 0;
+	status |= finish_file(j, &j->picture, j->png, err);
 	vb_sim_charts_free(&j->charts);
 	return status;
 }
@@ -272,6 +336,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 			const char **to[] = {
 			    [OPT_SEED] = &seed,   [OPT_OUT] = &j.out,       [OPT_TRACE] = &j.trace,
 			    [OPT_PCAP] = &j.pcap, [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
+			    [OPT_PNG] = &j.png,
 			};
 
 			*to[opt] = arg;
@@ -293,7 +358,10 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 			return vb_cmd_usage(cmd, "--replay is a number, not \"%s\"", seed);
 	}
 	status = open_records(&j);
-	return status ? status : run_job(&j);
+	if (!status)
+		status = run_job(&j);
+	vb_png_close(j.painter);
+	return status;
 }
 
 const struct vb_cmd vb_cmd_sim = {

@@ -181,7 +181,12 @@ int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *ru
 	}
 	for (uint32_t k = 0; !err && k < VB_WATCH_KIND_CNT; k++)
 		err = over_time(c, run, w, (enum vb_watch_kind)k);
-	return err ? err : distributions(c, run);
+	if (!err)
+		err = distributions(c, run);
+	for (uint32_t k = 0; k < VB_SIM_CHARTS; k++)
+		if (c->chart[k].line_cnt > 0)
+			c->chart[c->chart_cnt++] = c->chart[k];
+	return err;
 }
 
 void vb_sim_charts_free(struct vb_sim_charts *c)

@@ -10,7 +10,8 @@
 #define VB_SIM_LINES 8u /* of a chart at most */
 
 struct vb_sim_charts {
-	struct vb_chart chart[VB_SIM_CHARTS];
+	struct vb_chart chart[VB_SIM_CHARTS]; /* those that have lines */
+	uint32_t chart_cnt;
 	struct vb_chart_line line[VB_SIM_CHARTS][VB_SIM_LINES];
 	char name[VB_SIM_CHARTS][VB_SIM_LINES][64];
 	double *mem[VB_SIM_CHARTS][VB_SIM_LINES]; /* values of a line */

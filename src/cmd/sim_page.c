@@ -45,7 +45,7 @@ static void values(FILE *f, const char *name, const double *v, uint32_t cnt)
 static void write_charts(FILE *f, const struct vb_sim_charts *c)
 {
 	fputs("\"charts\":[", f);
-	for (uint32_t k = 0; k < VB_SIM_CHARTS; k++) {
+	for (uint32_t k = 0; k < c->chart_cnt; k++) {
 		const struct vb_chart *h = &c->chart[k];
 
 		fprintf(f, "%s{\"title\":", k ? ",\n" : "");

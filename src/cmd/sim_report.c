@@ -59,8 +59,11 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds)
 		r->depth_max, r->depth_mean);
 	fprintf(f, "marked         %" PRIu64 " packets; paused %" PRIu64 " times, %.1f us\n",
 		r->marks, r->pauses, (double)r->paused_ns / 1e3);
-	fprintf(f, "events         %" PRIu64 " in %.2f s: %.2f million packet-hops/s\n", r->events,
-		seconds, seconds > 0 ? (double)r->hops / seconds / 1e6 : 0);
+	fprintf(f,
+		"events         %" PRIu64
+		" in %.2f s: %.2f million packet-hops/s, %.2f million events/s\n",
+		r->events, seconds, seconds > 0 ? (double)r->hops / seconds / 1e6 : 0,
+		seconds > 0 ? (double)r->events / seconds / 1e6 : 0);
 	fprintf(f, "digest         %016" PRIx64 "\n", r->digest);
 }
 

@@ -227,6 +227,15 @@ uint32_t vb_chart_height(const struct vb_chart *c)
 	return VB_CHART_HEIGHT + rows * LEGEND_LINE;
 }
 
+uint32_t vb_chart_heights(const struct vb_chart *charts, uint32_t cnt)
+{
+	uint32_t height = 0;
+
+	for (uint32_t i = 0; i < cnt; i++)
+		height += vb_chart_height(&charts[i]);
+	return height;
+}
+
 void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top)
 {
 	struct frame r = {.top = top};
@@ -250,10 +259,8 @@ void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top)
 
 int vb_chart_write(FILE *f, const struct vb_chart *charts, uint32_t cnt)
 {
-	uint32_t height = 0;
+	uint32_t height = vb_chart_heights(charts, cnt);
 
-	for (uint32_t i = 0; i < cnt; i++)
-		height += vb_chart_height(&charts[i]);
 	fprintf(f,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
 		"viewBox=\"0 0 %u %u\" font-family=\"sans-serif\" font-size=\"12\">\n"

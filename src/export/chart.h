@@ -45,6 +45,9 @@ struct vb_chart {
 /* Height of the chart with its legend, in pixels. */
 uint32_t vb_chart_height(const struct vb_chart *c);
 
+/* ... of several, one below the other. */
+uint32_t vb_chart_heights(const struct vb_chart *charts, uint32_t cnt);
+
 /* Writes the chart with its upper edge at @top, for use between begin and end. */
 void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top);
 

@@ -82,6 +82,22 @@ def _(context):
             raise Failure("too few lines")
 
 
+@case("report.png")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        picture = os.path.join(folder, "charts.png")
+        try:
+            simulate(context, folder, "--png", picture)
+        except Failure as e:
+            if "without librsvg" in str(e) or "install librsvg2-2" in str(e):
+                raise Skip("no librsvg") from e
+            raise
+        with open(picture, "rb") as f:
+            head = f.read(24)
+        if head[:8] != b"\x89PNG\r\n\x1a\n" or int.from_bytes(head[16:20], "big") != 1280:
+            raise Failure(f"{head}")
+
+
 @case("report.refuses")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
