@@ -96,7 +96,9 @@ class Ladder {
 		const last = this.events.length ? this.events[this.events.length - 1].t : 1;
 		this.full = this.events.length ? [this.events[0].t, Math.max(last, this.events[0].t + 1)] : [0, 1];
 		const early = this.events[Math.min(40, this.events.length - 1)];
-		this.range = [this.full[0], early ? Math.max(early.t, this.full[0] + 1) : 1];
+		/* At least as long as a packet and its answer take. */
+		const least = this.full[0] + (isFinite(this.usual) ? 2.5 * this.usual : 1);
+		this.range = [this.full[0], early ? Math.max(early.t, Math.min(least, this.full[1])) : 1];
 		this.pad();
 		this.current = -1;
 		this.go(0);
@@ -245,7 +247,7 @@ class Ladder {
 		this.packets(svg, a, b);
 		draw(svg, "rect", {class: "cover", x: 0, y: 0, width: this.width, height: 28});
 		draw(svg, "text", {x: 58, y: 20, "text-anchor": "end"}, "µs");
-		const every = Math.ceil(this.hosts.length * 60 / this.width);
+		const every = Math.ceil(this.hosts.length * 72 / (this.width - 130));
 		this.hosts.forEach((h, i) => {
 			if (i % every === 0)
 				draw(svg, "text", {class: "head", x: this.x(h), y: 20, "text-anchor": "middle"}, "host " + h);
