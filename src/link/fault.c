@@ -208,16 +208,6 @@ static uint32_t fault_send(struct vb_link *link, const struct vb_tx_batch *b, ui
 	return b->cnt - from;
 }
 
-static void free_given(struct fault_link *l)
-{
-	while (!vb_list_is_empty(&l->given)) {
-		struct vb_held *h = vb_container_of(l->given.next, struct vb_held, link);
-
-		vb_list_remove(&h->link);
-		free(h);
-	}
-}
-
 /* Hands out what was held back until now. */
 static uint32_t release_rx(struct fault_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
 {
@@ -278,7 +268,7 @@ static uint32_t fault_recv(struct vb_link *link, struct vb_rx *rx, uint32_t cnt,
 
 	if (!l->active && l->tx.cnt == 0 && l->rx.cnt == 0 && vb_list_is_empty(&l->given))
 		return link->lower->ops->recv(link->lower, rx, cnt, now);
-	free_given(l);
+	vb_held_free(&l->given);
 	release_tx(l, now);
 	n = release_rx(l, rx, cnt, now);
 	/* Each packet may become two. */
@@ -302,7 +292,7 @@ static void fault_close(struct vb_link *link)
 {
 	struct fault_link *l = of(link);
 
-	free_given(l);
+	vb_held_free(&l->given);
 	vb_held_clear(&l->tx);
 	vb_held_clear(&l->rx);
 	for (uint32_t i = 0; i < VB_UDP_PORTS_MAX; i++)

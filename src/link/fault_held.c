@@ -19,14 +19,22 @@ static struct vb_held *first(const struct vb_held_queue *q)
 					  : vb_container_of(q->list.next, struct vb_held, link);
 }
 
-void vb_held_clear(struct vb_held_queue *q)
+void vb_held_free(struct vb_list *list)
 {
-	struct vb_held *h;
+	struct vb_list *l = list->next;
 
-	while ((h = first(q)) != NULL) {
-		vb_list_remove(&h->link);
+	while (l != list) {
+		struct vb_held *h = vb_container_of(l, struct vb_held, link);
+
+		l = l->next;
 		free(h);
 	}
+	vb_list_init(list);
+}
+
+void vb_held_clear(struct vb_held_queue *q)
+{
+	vb_held_free(&q->list);
 	q->cnt = 0;
 }
 

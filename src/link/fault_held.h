@@ -26,6 +26,9 @@ struct vb_held_queue {
 void vb_held_init(struct vb_held_queue *q);
 void vb_held_clear(struct vb_held_queue *q);
 
+/* Frees all struct vb_held on @list. */
+void vb_held_free(struct vb_list *list);
+
 /* Keeps a copy until @at, behind what is kept until then already. False: no room. */
 bool vb_held_tx(struct vb_held_queue *q, const struct vb_tx *tx, const struct vb_path *path,
 		const struct vb_tx_fate *fate, vb_time at);

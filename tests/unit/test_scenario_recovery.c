@@ -136,7 +136,7 @@ static void scenarios__are_what_they_say(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
 		static struct vb_scenario sc;
-		struct vb_scenario_run run;
+		struct vb_scenario_run run = {0};
 		char path[256], err[1024] = "";
 		FILE *f;
 

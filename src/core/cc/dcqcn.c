@@ -161,7 +161,7 @@ static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_t
 	uint32_t left = max_q8(set) - cc->tgt_q8;
 	uint64_t cnt;
 
-	if (vb_dfx_is_recording(cc->dfx) || stage == FAST_RECOVERY ||
+	if (th == 0 || vb_dfx_is_recording(cc->dfx) || stage == FAST_RECOVERY ||
 	    cc->t <= set->dcqcn_fr_threshold || cc->nocnp_at > until)
 		return;
 	cnt = (until - cc->nocnp_at) / th + 1;
