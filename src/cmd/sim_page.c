@@ -170,10 +170,13 @@ static void write_left_out(FILE *f, const struct vb_watch *w, const struct vb_si
 	size_t at = 0;
 
 	if (vb_watch_left_out(w))
-		at += (size_t)snprintf(text, sizeof text,
-				       "The packet sequence has the first %u steps; %" PRIu64
-				       " later ones are left out. ",
-				       vb_watch_step_cnt(w), vb_watch_left_out(w));
+		at += (size_t)snprintf(
+		    text, sizeof text,
+		    "The packet sequence has the first %u steps and of the later ones "
+		    "up to %u NAKs, timers and packets that were sent again; %" PRIu64
+		    " are left out. ",
+		    VB_WATCH_STEPS_FIRST, VB_WATCH_STEPS_MAX - VB_WATCH_STEPS_FIRST,
+		    vb_watch_left_out(w));
 	for (uint32_t k = 0; k < VB_WATCH_KIND_CNT; k++) {
 		uint32_t cnt = vb_watch_series_cnt(w, (enum vb_watch_kind)k);
 

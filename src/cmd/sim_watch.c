@@ -247,9 +247,10 @@ static uint32_t end_of(struct vb_watch *w, uint32_t host, uint32_t qpn)
 	return map_get(&w->ends, (uint64_t)host << 32 | qpn);
 }
 
-static struct vb_step *step_new(struct vb_watch *w, enum vb_step_kind kind, uint32_t end)
+static struct vb_step *step_new(struct vb_watch *w, enum vb_step_kind kind, uint32_t end,
+				bool is_trouble)
 {
-	if (w->step_cnt == VB_WATCH_STEPS_MAX) {
+	if (w->step_cnt >= (is_trouble ? VB_WATCH_STEPS_MAX : VB_WATCH_STEPS_FIRST)) {
 		w->left_out++;
 		return NULL;
 	}
@@ -303,7 +304,7 @@ void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev)
 				   : ev->id == VB_TRACE_REWOUND    ? VB_STEP_REWOUND
 				   : ev->id == VB_TRACE_COMPLETION ? VB_STEP_COMPLETION
 								   : VB_STEP_GAVE_UP,
-				   end);
+				   end, ev->id != VB_TRACE_COMPLETION || ev->arg[1] != 0);
 	if (!s)
 		return;
 	s->end = s->at;
@@ -371,7 +372,9 @@ static void packet_left(struct vb_watch *w, const struct vb_sim_packet *pkt, uin
 	    (hdr.opcode & VB_TRANSPORT_MASK) == VB_TRANSPORT_RC)
 		window_sent(w, end, &hdr, &resent);
 
-	struct vb_step *s = step_new(w, VB_STEP_PACKET, end);
+	struct vb_step *s =
+	    step_new(w, VB_STEP_PACKET, end,
+		     resent || (hdr.aeth.syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_ACK);
 
 	if (!s)
 		return;

@@ -3,7 +3,7 @@
  * What a report shows beyond the sums: rates, queues and unacknowledged packets over time, and the
  * packets one by one. All of it is bounded: series have a fixed number of time slots that double in
  * length as the run goes on and keep the least and the most of what fell into them, and of packets
- * only the first ones are kept.
+ * only the first ones are kept, and some that went wrong later.
  */
 #ifndef VB_CMD_SIM_WATCH_H
 #define VB_CMD_SIM_WATCH_H
@@ -13,6 +13,7 @@
 #define VB_WATCH_SLOTS 512u
 #define VB_WATCH_SERIES_MAX 1024u /* of a kind */
 #define VB_WATCH_STEPS_MAX 20000u
+#define VB_WATCH_STEPS_FIRST 16000u /* the room behind them is for what went wrong */
 
 enum vb_watch_kind {
 	VB_WATCH_RATE,   /* by host: bytes of frames that arrived at it in the slot */

@@ -72,6 +72,26 @@ def _(context):
                 raise Failure("the page of a second run differs")
 
 
+@case("report.is_bounded")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        page = os.path.join(folder, "report.html")
+        out = simulate(context, folder, "--report", page, scenario=SCENARIO.replace(
+            "256KiB", "32MiB").replace("2e-2", "1e-3")).stdout
+        data = data_of(page)
+        steps = data["steps"]
+        # All of the beginning; behind it what went wrong: of packets, NAKs and those sent again.
+        if not 16000 < len(steps) <= 20000 or number(out, "packets") < 20000:
+            raise Failure(f"{len(steps)} steps\n{out}")
+        if any(s[0] == 0 and not s[10] & 1 and s[9] < 0x20 for s in steps[16000:]):
+            raise Failure("something usual is in the room for trouble")
+        if "are left out" not in data["left_out"]:
+            raise Failure(data["left_out"])
+        if any(len(line["hi"]) > 512 for c in data["charts"] if not c["step"]
+               for line in c["lines"]):
+            raise Failure("more values than slots")
+
+
 @case("report.svg")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
