@@ -6,6 +6,13 @@
 
 /* A socket that nobody has read for so long is not waited for: its owner is stopped or gone. */
 #define STUCK_NS (100 * VB_MSEC)
+#define MTU_MAX_BYTES 4096u
+
+/* True when a packet of the largest MTU may not fit any more: whoever has one waits. */
+static bool is_full(const struct vb_engine *e, uint64_t backlog)
+{
+	return backlog + MTU_MAX_BYTES > e->flow_limit;
+}
 
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
@@ -23,7 +30,7 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 
 	if (backlog > e->flow_limit / 4) {
 		uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
-		bool is_stuck = taken == w->taken && backlog >= e->flow_limit;
+		bool is_stuck = taken == w->taken && is_full(e, backlog);
 
 		if (is_stuck && now - w->since > STUCK_NS)
 			return UINT32_MAX;
@@ -34,5 +41,5 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 	} else {
 		w->since = now;
 	}
-	return backlog < e->flow_limit ? (uint32_t)(e->flow_limit - backlog) : 0;
+	return is_full(e, backlog) ? 0 : (uint32_t)(e->flow_limit - backlog);
 }

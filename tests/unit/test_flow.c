@@ -2,6 +2,7 @@
 /* The shared counts of receive sockets, and a receiver that is full, as the core sees it. */
 #include "core/hca.h"
 #include "link/flow.h"
+#include "node/engine_priv.h"
 
 #include "cmocka_env.h"
 
@@ -127,12 +128,46 @@ static void room__holds_packets_back_until_there_is_some(void **state)
 	vb_hca_destroy(h);
 }
 
+/*
+ * A receiver that is gone leaves its socket full up to some bytes. Whoever has a longer packet
+ * waits for it no longer than it takes to see that nobody reads.
+ */
+static void room__nobody_reads_a_nearly_full_socket(void **state)
+{
+	static struct vb_engine e;
+	static struct vb_flow flow[VB_SLOT_CNT];
+	static struct vb_host_shm host;
+	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}};
+	vb_time now = VB_SEC;
+
+	(void)state;
+	host.device_cnt = 1;
+	host.device[0].ifindex = 1;
+	host.device[0].gid[0] = (struct vb_gid_entry){path.dgid, VB_GID_IPV6};
+	e.devices = host;
+	vb_addr_build(&e.addr, &host);
+	e.broker.flow = flow;
+	e.flow_limit = 100000;
+	assert_true(vb_engine_room(&e, &path, 0x105, now) >= 4096);
+	vb_flow_sent(&flow[5], e.flow_limit - VB_FLOW_OVERHEAD - 1000);
+	now += VB_USEC;
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	now += 50 * VB_MSEC;
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	now += 51 * VB_MSEC;
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), UINT32_MAX);
+	/* Somebody reads again. */
+	vb_flow_taken(&flow[5], 50000);
+	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, e.flow_limit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(backlog__is_what_was_sent_and_not_taken),
 	    cmocka_unit_test(backlog__is_not_negative_and_heals),
 	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
+	    cmocka_unit_test(room__nobody_reads_a_nearly_full_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
