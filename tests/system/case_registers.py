@@ -304,6 +304,8 @@ def _(context):
         f.write("preset=lossy # for networks that drop\n" + PROFILE.replace(",", "\n") + "\n\nack_dscp = 12\n")
     with open(bad, "w", encoding="utf-8") as f:
         f.write(PROFILE + "\ntime_base=5\n")
+    # The adapter goes two seconds after its last user: what is shown is that the program itself, which
+    # uses no device yet, keeps it for longer. Only time can show that.
     out = a.run([context.verbena, "run", "--adp", good, "--", "sh", "-c",
                  f"sleep 2.5; {context.verbena} reg -d lo --reg_name ROCE_ACCL --get"])
     for name, value in (("ack_dscp", 12), ("roce_tx_window_en", 1), ("adp_retx_profile_id", 1), ("time_base", 4)):

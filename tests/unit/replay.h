@@ -26,8 +26,43 @@ struct replay_case {
 	uint8_t rnr_retry; /* of the requester; 0: 7 */
 	uint8_t retry_cnt; /* 0: 7 */
 	bool is_lossy, is_duplicated, is_reordered; /* by the network between the two */
+	bool no_responder;      /* its requests are for a QP that is not there */
 	enum vb_wc_status last; /* what the last request of the requester ends with */
 };
+
+static const struct replay_case replay_cases[] = {
+    {.name = "rc"},
+    {.name = "rc_flow"},
+    {.name = "rc_mtu4096"},
+    {.name = "rc_mw", .last = VB_WC_REM_ACCESS_ERR},
+    {.name = "rc_nak_access", .access = VB_ACCESS_LOCAL_WRITE, .last = VB_WC_REM_INV_REQ_ERR},
+    {.name = "rc_nak_bounds", .beyond_end = true, .last = VB_WC_REM_ACCESS_ERR},
+    {.name = "rc_nak_length", .recv_len = 10, .last = VB_WC_REM_OP_ERR},
+    {.name = "rc_nak_rkey", .wrong_key = true, .last = VB_WC_REM_ACCESS_ERR},
+    {.name = "rc_pipeline"},
+    {.name = "rc_psn_wrap"},
+    {.name = "rc_retry_exceeded",
+     .retry_cnt = 2,
+     .no_responder = true,
+     .last = VB_WC_RETRY_EXC_ERR},
+    {.name = "rc_rnr"},
+    {.name = "rc_rnr_exceeded", .rnr_retry = 2, .last = VB_WC_RNR_RETRY_EXC_ERR},
+    {.name = "rc_srq"},
+    {.name = "rc_v6"},
+    {.name = "rc_duplicate", .is_duplicated = true},
+    {.name = "rc_loss", .is_lossy = true},
+    {.name = "rc_reorder", .is_reordered = true},
+    {.name = "pingpong_rc"},
+    {.name = "pingpong_srq"},
+    {.name = "ib_atomic_bw"},
+    {.name = "ib_atomic_lat"},
+    {.name = "ib_read_bw"},
+    {.name = "ib_send_bw"},
+    {.name = "ib_send_lat"},
+    {.name = "ib_write_bw"},
+    {.name = "ib_write_lat"},
+};
+#define REPLAY_CASES (sizeof replay_cases / sizeof replay_cases[0])
 
 struct replay {
 	const struct capture *c;

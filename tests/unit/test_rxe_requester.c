@@ -35,36 +35,6 @@ struct requester {
 	struct vb_wc failed;
 };
 
-static const struct replay_case cases[] = {
-    {.name = "rc"},
-    {.name = "rc_flow"},
-    {.name = "rc_mtu4096"},
-    {.name = "rc_mw", .last = VB_WC_REM_ACCESS_ERR},
-    {.name = "rc_nak_access", .last = VB_WC_REM_INV_REQ_ERR},
-    {.name = "rc_nak_bounds", .last = VB_WC_REM_ACCESS_ERR},
-    {.name = "rc_nak_length", .last = VB_WC_REM_OP_ERR},
-    {.name = "rc_nak_rkey", .last = VB_WC_REM_ACCESS_ERR},
-    {.name = "rc_pipeline"},
-    {.name = "rc_psn_wrap"},
-    {.name = "rc_retry_exceeded", .retry_cnt = 2, .last = VB_WC_RETRY_EXC_ERR},
-    {.name = "rc_rnr"},
-    {.name = "rc_rnr_exceeded", .rnr_retry = 2, .last = VB_WC_RNR_RETRY_EXC_ERR},
-    {.name = "rc_srq"},
-    {.name = "rc_v6"},
-    {.name = "rc_duplicate", .is_duplicated = true},
-    {.name = "rc_loss", .is_lossy = true},
-    {.name = "rc_reorder", .is_reordered = true},
-    {.name = "pingpong_rc"},
-    {.name = "pingpong_srq"},
-    {.name = "ib_atomic_bw"},
-    {.name = "ib_atomic_lat"},
-    {.name = "ib_read_bw"},
-    {.name = "ib_send_bw"},
-    {.name = "ib_send_lat"},
-    {.name = "ib_write_bw"},
-    {.name = "ib_write_lat"},
-};
-
 static struct message *message_of(struct requester *q, struct vb_psn psn)
 {
 	for (uint32_t i = 0; i < q->msg_cnt; i++)
@@ -301,15 +271,15 @@ static void requester__completes_as_rxe(void **state)
 	uint32_t total = 0;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+	for (size_t i = 0; i < REPLAY_CASES; i++) {
 		char path[512];
 		struct capture c;
 		size_t from = 0, flows = 0;
 
-		snprintf(path, sizeof path, "%s/rxe/%s.pcapng", TEST_DATA, cases[i].name);
+		snprintf(path, sizeof path, "%s/rxe/%s.pcapng", TEST_DATA, replay_cases[i].name);
 		assert_int_equal(capture_read(&c, path), 0);
 		memset(&q, 0, sizeof q);
-		while (replay_next(&q.r, &c, &cases[i], &from)) {
+		while (replay_next(&q.r, &c, &replay_cases[i], &from)) {
 			play(&q);
 			check(&q);
 			total += q.msg_cnt;
