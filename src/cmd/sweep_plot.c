@@ -2,35 +2,34 @@
 /* sweep.svg: one metric over one parameter, a line for each combination of the others, the mean
  * over seeds with the range they span. See sweep.h. */
 #include "cmd/sweep.h"
+#include "export/chart.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH 760.0
-#define HEIGHT 420.0
-#define LEFT 80.0
-#define RIGHT 20.0
-#define TOP 40.0
-#define BOTTOM 60.0
 #define LINES_MAX 12u
-#define TICKS_MAX 12u
+#define LOG_FROM 50.0 /* what an axis spans before it is logarithmic */
+
+/* What a point shows with all its seeds. */
+struct spot {
+	uint32_t point; /* the first of its group */
+	uint32_t line;
+	double x, mean, lo, hi; /* not finite: no result */
+};
 
 struct plot {
 	const struct vb_sweep *s;
 	uint32_t x, metric, seeds;
 	bool is_number; /* else values stand side by side */
-	bool is_log;
-	double x_lo, x_hi, y_hi;
-	uint32_t x_cnt, line_cnt;
-	const char **x_text; /* distinct values */
-	uint32_t *line;      /* the first point of each line */
-};
-
-static const char *const colors[LINES_MAX] = {
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
-    "#7f7f7f", "#8c564b", "#1f1f1f", "#9467bd", "#bcbd22", "#17becf",
+	uint32_t spot_cnt, line_cnt, left_out;
+	struct spot *spot;
+	uint32_t first[LINES_MAX]; /* point of each line */
+	double *v;                 /* four columns of spot_cnt: x, mean, lo, hi */
+	struct vb_chart_mark *mark;
+	struct vb_chart_line line[LINES_MAX];
+	char name[LINES_MAX][200], title[200];
 };
 
 /* A number and its unit, as scenarios write them. */
@@ -67,34 +66,6 @@ static const char *value_of(const struct vb_sweep *s, uint32_t point, uint32_t c
 	return v ? v : "-";
 }
 
-static uint32_t x_index(const struct plot *p, const char *text)
-{
-	uint32_t i = 0;
-
-	while (i < p->x_cnt && strcmp(p->x_text[i], text) != 0)
-		i++;
-	return i;
-}
-
-static double x_at(const struct plot *p, const char *text)
-{
-	double v, w = WIDTH - LEFT - RIGHT;
-
-	if (!p->is_number)
-		return LEFT + w * (x_index(p, text) + 0.5) / p->x_cnt;
-	(void)to_number(text, &v);
-	if (p->x_hi <= p->x_lo)
-		return LEFT + w / 2;
-	if (p->is_log)
-		return LEFT + w * log(v / p->x_lo) / log(p->x_hi / p->x_lo);
-	return LEFT + w * (v - p->x_lo) / (p->x_hi - p->x_lo);
-}
-
-static double y_at(const struct plot *p, double v)
-{
-	return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * v / p->y_hi;
-}
-
 static bool same_line(const struct plot *p, uint32_t a, uint32_t b)
 {
 	for (uint32_t k = 0; k < p->s->column_cnt; k++)
@@ -104,167 +75,156 @@ static bool same_line(const struct plot *p, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* Mean and range over the seeds of the group that begins at @point; false: no result. */
-static bool group(const struct plot *p, uint32_t point, double *mean, double *lo, double *hi)
+/* Mean and range over the seeds of a group. */
+static void measure(const struct plot *p, struct spot *at)
 {
 	double sum = 0, unit = vb_sweep_metric[p->metric].unit;
 	uint32_t have = 0;
 	struct vb_sweep_result r;
 
-	*lo = INFINITY;
-	*hi = 0;
-	for (uint32_t i = point; i < point + p->seeds; i++) {
+	at->lo = INFINITY;
+	at->hi = -INFINITY;
+	for (uint32_t i = at->point; i < at->point + p->seeds; i++) {
 		if (!vb_sweep_load(p->s, i, &r))
 			continue;
 
 		double v = (double)r.v[p->metric] / unit;
 
 		sum += v;
-		*lo = fmin(*lo, v);
-		*hi = fmax(*hi, v);
+		at->lo = fmin(at->lo, v);
+		at->hi = fmax(at->hi, v);
 		have++;
 	}
-	*mean = have ? sum / have : 0;
-	return have > 0;
+	at->mean = have ? sum / have : NAN;
 }
 
-static void add_point(struct plot *p, uint32_t i)
+/* The line of point @i; LINES_MAX: there are enough. */
+static uint32_t line_of(struct plot *p, uint32_t i)
 {
-	const char *x = value_of(p->s, i, p->x);
-	double v, mean, lo, hi;
 	uint32_t k = 0;
 
-	if (x_index(p, x) == p->x_cnt) {
-		p->x_text[p->x_cnt++] = x;
-		if (to_number(x, &v)) {
-			p->x_lo = fmin(p->x_lo, v);
-			p->x_hi = fmax(p->x_hi, v);
-		} else {
-			p->is_number = false;
-		}
-	}
-	while (k < p->line_cnt && !same_line(p, p->line[k], i))
+	while (k < p->line_cnt && !same_line(p, p->first[k], i))
 		k++;
-	if (k == p->line_cnt)
-		p->line[p->line_cnt++] = i;
-	if (group(p, i, &mean, &lo, &hi))
-		p->y_hi = fmax(p->y_hi, hi);
+	if (k == p->line_cnt && k < LINES_MAX)
+		p->first[p->line_cnt++] = i;
+	return k;
 }
 
-/* Rounds up to 1, 2 or 5 times a power of ten. */
-static double round_up(double v)
+/* Values that are no numbers stand one after the other, in the order of the points. */
+static double place(const struct plot *p, uint32_t point)
 {
-	double unit = pow(10, floor(log10(v))), m = v / unit;
+	const char *text = value_of(p->s, point, p->x);
+	double next = 0, v;
 
-	return unit * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10);
-}
-
-static void text(FILE *f, double x, double y, const char *more, const char *what)
-{
-	fprintf(f, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, more);
-	for (; *what; what++) {
-		if (strchr("<>&\"", *what))
-			fprintf(f, "&#%d;", *what);
-		else
-			putc(*what, f);
+	if (p->is_number) {
+		(void)to_number(text, &v);
+		return v;
 	}
-	fputs("</text>\n", f);
-}
-
-static void axes(FILE *f, const struct plot *p)
-{
-	uint32_t every = (p->x_cnt + TICKS_MAX - 1) / TICKS_MAX;
-	double step = round_up(p->y_hi / 6);
-
-	for (uint32_t i = 0; i <= (uint32_t)lround(p->y_hi / step); i++) {
-		double v = step * i;
-		char number[32];
-
-		fprintf(f,
-			"<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n",
-			LEFT, y_at(p, v), WIDTH - RIGHT, y_at(p, v));
-		snprintf(number, sizeof number, "%g", v);
-		text(f, LEFT - 8, y_at(p, v) + 4, "text-anchor=\"end\"", number);
+	for (uint32_t i = 0; i < p->spot_cnt; i++) {
+		if (strcmp(value_of(p->s, p->spot[i].point, p->x), text) == 0)
+			return p->spot[i].x;
+		next = fmax(next, p->spot[i].x + 1);
 	}
-	for (uint32_t i = 0; i < p->x_cnt; i += every)
-		text(f, x_at(p, p->x_text[i]), HEIGHT - BOTTOM + 18, "text-anchor=\"middle\"",
-		     p->x_text[i]);
-	fprintf(f, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", LEFT, TOP,
-		HEIGHT - BOTTOM, WIDTH - RIGHT);
-	text(f, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 18, "text-anchor=\"middle\"",
-	     p->s->column[p->x]);
-	text(f, LEFT, TOP - 16, "font-weight=\"bold\"", vb_sweep_metric[p->metric].text);
+	return next;
 }
 
-/* What is particular to a line. */
-static void legend(FILE *f, const struct plot *p, uint32_t line)
+static int by_line(const void *va, const void *vb)
 {
-	char name[200] = "";
-	size_t at = 0;
+	const struct spot *a = va, *b = vb;
 
-	for (uint32_t k = 0; k < p->s->column_cnt && at < sizeof name; k++) {
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return a->x < b->x ? -1 : a->x > b->x;
+}
+
+static int by_place(const void *va, const void *vb)
+{
+	const struct vb_chart_mark *a = va, *b = vb;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static void collect(struct plot *p)
+{
+	double v;
+
+	p->is_number = true;
+	for (uint32_t i = 0; i < p->s->point_cnt && p->is_number; i += p->seeds)
+		p->is_number = to_number(value_of(p->s, i, p->x), &v);
+	for (uint32_t i = 0; i < p->s->point_cnt; i += p->seeds) {
+		struct spot at = {.point = i, .line = line_of(p, i)};
+
+		if (at.line == LINES_MAX) {
+			p->left_out++;
+			continue;
+		}
+		at.x = place(p, i);
+		measure(p, &at);
+		p->spot[p->spot_cnt++] = at;
+	}
+	qsort(p->spot, p->spot_cnt, sizeof p->spot[0], by_line);
+	for (uint32_t i = 0; i < p->spot_cnt; i++)
+		p->mark[i] = (struct vb_chart_mark){.at = p->spot[i].x,
+						    .text = value_of(p->s, p->spot[i].point, p->x)};
+	qsort(p->mark, p->spot_cnt, sizeof p->mark[0], by_place);
+}
+
+/* What is particular to a line; nothing when it is the only one. */
+static void name_line(struct plot *p, uint32_t line)
+{
+	char *name = p->name[line];
+	size_t at = 0, len = sizeof p->name[line];
+
+	for (uint32_t k = 0; p->line_cnt > 1 && k < p->s->column_cnt && at < len; k++) {
 		if (k == p->x || vb_sweep_is_seed(p->s, k))
 			continue;
 
-		int n = snprintf(name + at, sizeof name - at, "%s%s=%s", at ? ", " : "",
-				 p->s->column[k], value_of(p->s, p->line[line], k));
+		int n = snprintf(name + at, len - at, "%s%s=%s", at ? ", " : "", p->s->column[k],
+				 value_of(p->s, p->first[line], k));
 
 		at += n > 0 ? (size_t)n : 0;
 	}
-	if (!at)
-		return;
-	fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"3\" fill=\"%s\"/>\n",
-		LEFT + 12, HEIGHT + 4 + 18.0 * line, colors[line]);
-	text(f, LEFT + 34, HEIGHT + 9 + 18.0 * line, "", name);
 }
 
-static void draw_line(FILE *f, const struct plot *p, uint32_t line)
+static void make_lines(struct plot *p)
 {
-	double mean, lo, hi;
-	char verb = 'M';
+	uint32_t n = p->spot_cnt;
 
-	fprintf(f, "<g stroke=\"%s\" fill=\"none\">\n<path stroke-width=\"2\" d=\"", colors[line]);
-	for (uint32_t i = 0; i < p->s->point_cnt; i += p->seeds) {
-		if (!same_line(p, p->line[line], i) || !group(p, i, &mean, &lo, &hi))
-			continue;
-		fprintf(f, "%c%.1f %.1f", verb, x_at(p, value_of(p->s, i, p->x)), y_at(p, mean));
-		verb = 'L';
-	}
-	fputs("\"/>\n", f);
-	for (uint32_t i = 0; i < p->s->point_cnt; i += p->seeds) {
-		double x = x_at(p, value_of(p->s, i, p->x));
+	for (uint32_t i = 0; i < n; i++) {
+		const struct spot *at = &p->spot[i];
+		struct vb_chart_line *l = &p->line[at->line];
 
-		if (!same_line(p, p->line[line], i) || !group(p, i, &mean, &lo, &hi))
-			continue;
-		if (hi > lo)
-			fprintf(f, "<path d=\"M%.1f %.1fV%.1f\"/>\n", x, y_at(p, lo), y_at(p, hi));
-		fprintf(f,
-			"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>%s: %g"
-			"</title></circle>\n",
-			x, y_at(p, mean), colors[line], vb_sweep_metric[p->metric].name, mean);
+		p->v[i] = at->x;
+		p->v[n + i] = at->mean;
+		p->v[2 * (size_t)n + i] = at->lo;
+		p->v[3 * (size_t)n + i] = at->hi;
+		if (l->cnt++ == 0) {
+			l->name = p->name[at->line];
+			l->x = p->v + i;
+			l->y = l->x + n;
+			l->lo = l->y + n;
+			l->hi = l->lo + n;
+			name_line(p, at->line);
+		}
 	}
-	fputs("</g>\n", f);
-	legend(f, p, line);
 }
 
 static int write_svg(FILE *f, const struct vb_sweep *s, const void *what)
 {
 	const struct plot *p = what;
-	uint32_t lines = p->line_cnt < LINES_MAX ? p->line_cnt : LINES_MAX;
-	double height = HEIGHT + (p->line_cnt > 1 ? 18.0 * lines + 12 : 0);
+	struct vb_chart c = {.title = p->title,
+			     .style = VB_CHART_DOTTED,
+			     .x = {.name = s->column_cnt ? s->column[p->x] : "",
+				   .unit = "",
+				   .mark = p->mark,
+				   .mark_cnt = p->spot_cnt},
+			     .y = {.name = vb_sweep_metric[p->metric].text, .unit = ""},
+			     .line = p->line,
+			     .line_cnt = p->line_cnt};
 
-	(void)s;
-	fprintf(
-	    f,
-	    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 "
-	    "0 %.0f %.0f\" font-family=\"sans-serif\" font-size=\"12\">\n"
-	    "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-	    WIDTH, height, WIDTH, height);
-	axes(f, p);
-	for (uint32_t i = 0; i < lines; i++)
-		draw_line(f, p, i);
-	fputs("</svg>\n", f);
-	return ferror(f) ? -EIO : 0;
+	c.x.is_log = p->is_number && p->spot_cnt && p->mark[0].at > 0 &&
+		     p->mark[p->spot_cnt - 1].at >= LOG_FROM * p->mark[0].at;
+	return vb_chart_write(f, &c, 1);
 }
 
 static bool has_values(const struct vb_sweep *s, uint32_t column)
@@ -304,32 +264,49 @@ int vb_sweep_check_plot(const struct vb_sweep *s, const char *x, const char *y)
 	return VB_EXIT_USAGE;
 }
 
+static void name_plot(struct plot *p)
+{
+	const char *name = strrchr(p->s->path, '/');
+	int n = snprintf(p->title, sizeof p->title, "%s", name ? name + 1 : p->s->path);
+	size_t at = n > 0 && (size_t)n < sizeof p->title ? (size_t)n : sizeof p->title - 1;
+
+	if (p->seeds > 1)
+		at += (size_t)snprintf(p->title + at, sizeof p->title - at,
+				       ": mean of %u seeds, and their range", p->seeds);
+	if (p->left_out && at < sizeof p->title)
+		snprintf(p->title + at, sizeof p->title - at,
+			 "; the first %u lines, %u points more in sweep.csv", LINES_MAX,
+			 p->left_out);
+}
+
 int vb_sweep_plot(const struct vb_sweep *s, const char *x, const char *y)
 {
-	struct plot p = {.s = s,
-			 .x = x_column(s, x),
-			 .is_number = true,
-			 .x_lo = INFINITY,
-			 .x_hi = -INFINITY,
-			 .seeds = vb_sweep_seeds_of(s)};
+	struct plot *p = calloc(1, sizeof *p);
 	int err = -ENOMEM;
 
-	if (vb_sweep_is_seed(s, p.x)) /* then each seed is a point of its own */
-		p.seeds = 1;
-	while (strcmp(vb_sweep_metric[p.metric].name, y) != 0)
-		p.metric++;
-	p.x_text = calloc(s->point_cnt, sizeof *p.x_text);
-	p.line = calloc(s->point_cnt, sizeof *p.line);
-	if (p.x_text && p.line) {
-		for (uint32_t i = 0; i < s->point_cnt; i += p.seeds)
-			add_point(&p, i);
-		p.is_log = p.is_number && p.x_lo > 0 && p.x_hi / p.x_lo >= 50;
-		p.y_hi =
-		    p.y_hi > 0 ? round_up(p.y_hi / 6) * ceil(p.y_hi / round_up(p.y_hi / 6)) : 1;
-		err = vb_sweep_store(s, "sweep.svg", write_svg, &p);
+	if (p) {
+		p->s = s;
+		p->x = x_column(s, x);
+		/* Over the seed each one is a point of its own. */
+		p->seeds = vb_sweep_is_seed(s, p->x) ? 1 : vb_sweep_seeds_of(s);
+		while (strcmp(vb_sweep_metric[p->metric].name, y) != 0)
+			p->metric++;
+		p->spot = calloc(s->point_cnt, sizeof *p->spot);
+		p->mark = calloc(s->point_cnt, sizeof *p->mark);
+		p->v = calloc((size_t)4 * s->point_cnt, sizeof *p->v);
 	}
-	free(p.x_text);
-	free(p.line);
+	if (p && p->spot && p->mark && p->v) {
+		collect(p);
+		make_lines(p);
+		name_plot(p);
+		err = vb_sweep_store(s, "sweep.svg", write_svg, p);
+	}
+	if (p) {
+		free(p->spot);
+		free(p->mark);
+		free(p->v);
+	}
+	free(p);
 	if (err)
 		vb_cmd_error(s->cmd, "%s/sweep.svg cannot be written: %s", s->dir, strerror(-err));
 	return err ? 1 : 0;

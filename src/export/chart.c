@@ -12,7 +12,10 @@
 #define BOTTOM 48.0
 #define LEGEND_LINE 18u
 #define LEGEND_COLUMNS 2u
+#define NAME_MAX_LEN 38u /* of a name in one of several columns */
+#define LETTER 6.5       /* how wide one is, about */
 #define TICKS 6
+#define DOTTED_MARGIN 0.04 /* of the width: points stand clear of the axis */
 
 struct frame {
 	const struct vb_chart *c;
@@ -20,7 +23,13 @@ struct frame {
 };
 
 static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-				     "#e69f00", "#56b4e9", "#6d6a75", "#8c564b"};
+				     "#e69f00", "#56b4e9", "#6d6a75", "#8c564b",
+				     "#1f1f1f", "#9467bd", "#bcbd22", "#17becf"};
+
+static const char *color_of(uint32_t line)
+{
+	return colors[line % (sizeof colors / sizeof colors[0])];
+}
 
 static bool usable(const struct vb_chart_axis *a, double v)
 {
@@ -64,6 +73,15 @@ static void settle(const struct vb_chart_axis *a, double *lo, double *hi)
 	}
 }
 
+/* Makes an axis longer at both ends. */
+static void widen(const struct vb_chart_axis *a, double *lo, double *hi)
+{
+	double by = (a->is_log ? log(*hi / *lo) : *hi - *lo) * DOTTED_MARGIN;
+
+	*lo = a->is_log ? *lo * exp(-by) : *lo - by;
+	*hi = a->is_log ? *hi * exp(by) : *hi + by;
+}
+
 static double step_of(double range)
 {
 	double raw = range / TICKS, unit = pow(10, floor(log10(raw))), m = raw / unit;
@@ -84,9 +102,13 @@ static void measure(struct frame *r, const struct vb_chart *c)
 			extend(&c->y, l->y[i], &r->y_lo, &r->y_hi);
 			if (l->lo)
 				extend(&c->y, l->lo[i], &r->y_lo, &r->y_hi);
+			if (l->hi)
+				extend(&c->y, l->hi[i], &r->y_lo, &r->y_hi);
 		}
 	}
 	settle(&c->x, &r->x_lo, &r->x_hi);
+	if (c->style == VB_CHART_DOTTED)
+		widen(&c->x, &r->x_lo, &r->x_hi);
 	if (!c->y.is_log) {
 		r->y_lo = 0;
 		r->y_hi = r->y_hi > 0 ? r->y_hi : 1;
@@ -126,12 +148,36 @@ static void tick(FILE *f, const struct frame *r, bool is_x, double v)
 	text(f, LEFT - 6, at + 4, " text-anchor=\"end\"", number);
 }
 
+/* Marks that have room beside the one before. */
+static void marks(FILE *f, const struct frame *r)
+{
+	double end = -INFINITY;
+
+	for (uint32_t i = 0; i < r->c->x.mark_cnt; i++) {
+		const struct vb_chart_mark *m = &r->c->x.mark[i];
+		double half = (double)strlen(m->text) * LETTER / 2, at;
+
+		if (!usable(&r->c->x, m->at) || m->at < r->x_lo || m->at > r->x_hi)
+			continue;
+		at = x_at(r, m->at);
+		if (at - half < end)
+			continue;
+		end = at + half + LETTER;
+		text(f, at, r->top + VB_CHART_HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"",
+		     m->text);
+	}
+}
+
 static void ticks(FILE *f, const struct frame *r, bool is_x)
 {
 	const struct vb_chart_axis *a = is_x ? &r->c->x : &r->c->y;
 	double lo = is_x ? r->x_lo : r->y_lo, hi = is_x ? r->x_hi : r->y_hi, step;
 	long from;
 
+	if (a->mark) {
+		marks(f, r);
+		return;
+	}
 	if (!a->is_log || hi / lo < 4) {
 		step = step_of(hi - lo);
 		from = lround(ceil(lo / step - 1e-9));
@@ -152,6 +198,11 @@ static void ticks(FILE *f, const struct frame *r, bool is_x)
 	}
 }
 
+static double upper(const struct vb_chart_line *l, uint32_t i)
+{
+	return l->hi ? l->hi[i] : l->y[i];
+}
+
 static void band(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
 {
 	char verb = 'M';
@@ -159,7 +210,7 @@ static void band(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 	fputs("<path d=\"", f);
 	for (uint32_t k = 0; k < 2 * l->cnt; k++) {
 		uint32_t i = k < l->cnt ? k : 2 * l->cnt - 1 - k;
-		double v = k < l->cnt ? l->y[i] : l->lo[i];
+		double v = k < l->cnt ? upper(l, i) : l->lo[i];
 
 		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, v))
 			continue;
@@ -169,25 +220,40 @@ static void band(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 	fprintf(f, "\" fill=\"%s\" fill-opacity=\"0.18\"/>\n", color);
 }
 
-static void line(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+static void bars(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+{
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		double lo = l->lo[i], hi = upper(l, i);
+
+		if (usable(&r->c->x, l->x[i]) && usable(&r->c->y, lo) && usable(&r->c->y, hi) &&
+		    hi > lo)
+			fprintf(f, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\"/>\n",
+				x_at(r, l->x[i]), y_at(r, lo), y_at(r, hi), color);
+	}
+}
+
+static void points(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+{
+	fprintf(f, "<g fill=\"%s\">\n", color);
+	for (uint32_t i = 0; i < l->cnt; i++)
+		if (usable(&r->c->x, l->x[i]) && usable(&r->c->y, l->y[i]))
+			fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n",
+				x_at(r, l->x[i]), y_at(r, l->y[i]));
+	fputs("</g>\n", f);
+}
+
+static void path(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
 {
 	bool begun = false;
 
-	if (l->lo)
-		band(f, r, l, color);
-	if (r->c->style == VB_CHART_POINTS)
-		fprintf(f, "<g fill=\"%s\">\n", color);
-	else
-		fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"", color);
+	fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"", color);
 	for (uint32_t i = 0; i < l->cnt; i++) {
 		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, l->y[i]))
 			continue;
 
 		double x = x_at(r, l->x[i]), y = y_at(r, l->y[i]);
 
-		if (r->c->style == VB_CHART_POINTS)
-			fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", x, y);
-		else if (!begun)
+		if (!begun)
 			fprintf(f, "M%.1f %.1f", x, y);
 		else if (r->c->style == VB_CHART_STEP)
 			fprintf(f, "H%.1fV%.1f", x, y);
@@ -195,20 +261,45 @@ static void line(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 			fprintf(f, "L%.1f %.1f", x, y);
 		begun = true;
 	}
-	fputs(r->c->style == VB_CHART_POINTS ? "</g>\n" : "\"/>\n", f);
+	fputs("\"/>\n", f);
+}
+
+static void line(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+{
+	enum vb_chart_style style = r->c->style;
+
+	if (l->lo)
+		(style == VB_CHART_DOTTED ? bars : band)(f, r, l, color);
+	if (style != VB_CHART_POINTS)
+		path(f, r, l, color);
+	if (style == VB_CHART_POINTS || style == VB_CHART_DOTTED)
+		points(f, r, l, color);
+}
+
+/* One when a name would reach into the next. */
+static uint32_t legend_columns(const struct vb_chart *c)
+{
+	for (uint32_t k = 0; k < c->line_cnt; k++)
+		if (strlen(c->line[k].name) > NAME_MAX_LEN)
+			return 1;
+	return LEGEND_COLUMNS;
 }
 
 static void legend(FILE *f, const struct frame *r)
 {
+	uint32_t columns = legend_columns(r->c), at = 0;
+
 	for (uint32_t k = 0; k < r->c->line_cnt; k++) {
-		uint32_t row = k / LEGEND_COLUMNS;
-		double x =
-		    LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (k % LEGEND_COLUMNS) / LEGEND_COLUMNS;
-		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * row + 8;
+		if (!*r->c->line[k].name)
+			continue;
+
+		double x = LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (at % columns) / columns;
+		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * (at / columns) + 8;
 
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"3\" fill=\"%s\"/>\n",
-			x, y - 5, colors[k % (sizeof colors / sizeof colors[0])]);
+			x, y - 5, color_of(k));
 		text(f, x + 20, y, "", r->c->line[k].name);
+		at++;
 	}
 }
 
@@ -222,9 +313,11 @@ static void axis_name(FILE *f, const struct vb_chart_axis *a, double x, double y
 
 uint32_t vb_chart_height(const struct vb_chart *c)
 {
-	uint32_t rows = (c->line_cnt + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
+	uint32_t columns = legend_columns(c), named = 0;
 
-	return VB_CHART_HEIGHT + rows * LEGEND_LINE;
+	for (uint32_t k = 0; k < c->line_cnt; k++)
+		named += *c->line[k].name != '\0';
+	return VB_CHART_HEIGHT + (named + columns - 1) / columns * LEGEND_LINE;
 }
 
 uint32_t vb_chart_heights(const struct vb_chart *charts, uint32_t cnt)
@@ -246,7 +339,7 @@ void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top)
 	ticks(f, &r, false);
 	ticks(f, &r, true);
 	for (uint32_t k = 0; k < c->line_cnt; k++)
-		line(f, &r, &c->line[k], colors[k % (sizeof colors / sizeof colors[0])]);
+		line(f, &r, &c->line[k], color_of(k));
 	fprintf(f, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", LEFT,
 		r.top + TOP, r.top + VB_CHART_HEIGHT - BOTTOM, VB_CHART_WIDTH - RIGHT);
 	axis_name(f, &c->x, (LEFT + VB_CHART_WIDTH - RIGHT) / 2, r.top + VB_CHART_HEIGHT - 12,

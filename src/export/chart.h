@@ -17,19 +17,28 @@ enum vb_chart_style {
 	VB_CHART_LINE,
 	VB_CHART_STEP, /* a value holds until the next; cumulative distributions */
 	VB_CHART_POINTS,
+	VB_CHART_DOTTED, /* a line through points; a range is a bar, not a band */
+};
+
+struct vb_chart_mark {
+	double at;
+	const char *text;
 };
 
 struct vb_chart_axis {
 	const char *name, *unit; /* unit "": none */
 	bool is_log;             /* values that are not positive are left out */
+	/* What stands along the x axis, ascending, as far as there is room; NULL: round numbers. */
+	const struct vb_chart_mark *mark;
+	uint32_t mark_cnt;
 };
 
 struct vb_chart_line {
-	const char *name;
-	const double *x; /* ascending */
-	/* What is drawn, and the lower edge of the band below it; lo NULL: there is no band. Values
-	 * that are not finite are left out. */
-	const double *y, *lo;
+	const char *name; /* "": not in the legend */
+	const double *x;  /* ascending */
+	/* What is drawn, and the range about it; lo NULL: there is none, hi NULL: it ends at y.
+	 * Values that are not finite are left out. */
+	const double *y, *lo, *hi;
 	uint32_t cnt;
 };
 

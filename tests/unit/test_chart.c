@@ -84,6 +84,49 @@ static void chart_write__points_and_a_legend(void **state)
 	free(text);
 }
 
+static void chart_write__dots_with_ranges_over_marks(void **state)
+{
+	static const double x[] = {1, 1.01, 3}, y[] = {2, 3, NAN}, lo[] = {1, 3, 0},
+			    hi[] = {4, 3, 9};
+	static const struct vb_chart_mark marks[] = {{1, "one"}, {1.01, "hidden"}, {3, "th<ree"}};
+	const struct vb_chart_line line = {
+	    .name = "", .x = x, .y = y, .lo = lo, .hi = hi, .cnt = 2};
+	const struct vb_chart c = {.title = "t",
+				   .style = VB_CHART_DOTTED,
+				   .x = {"x", "", false, marks, 3},
+				   .y = {"y", "", false},
+				   .line = &line,
+				   .line_cnt = 1};
+	struct vb_chart wide = c;
+	struct vb_chart_line named[3] = {line, line, line};
+	char *text = svg_of(&c, 1);
+
+	(void)state;
+	/* The axis is 4 % longer at each end. The range of the second point
+	 * is none. The third mark lies beyond. */
+	assert_non_null(strstr(text, "d=\"M92.4 144.0L603.6 90.0\""));
+	assert_non_null(strstr(text, "d=\"M92.4 198.0V36.0\""));
+	assert_null(strstr(text, "d=\"M603.6"));
+	assert_non_null(strstr(text, ">one<"));
+	assert_non_null(strstr(text, ">hidden<"));
+	assert_null(strstr(text, ">th"));
+	assert_int_equal(vb_chart_height(&c), VB_CHART_HEIGHT);
+	free(text);
+
+	/* The value that is missing has no dot; the text that has no room is left out. */
+	named[0].cnt = 3;
+	named[0].name = "a name of a line that is too long for half";
+	named[1].name = "b";
+	wide.line = named;
+	wide.line_cnt = 3;
+	text = svg_of(&wide, 1);
+	assert_null(strstr(text, "nan"));
+	assert_null(strstr(text, ">hidden<"));
+	assert_non_null(strstr(text, ">th&#60;ree<"));
+	assert_int_equal(vb_chart_height(&wide), VB_CHART_HEIGHT + 2 * 18);
+	free(text);
+}
+
 static void chart_write__without_values(void **state)
 {
 	static const double one[] = {5};
@@ -108,6 +151,7 @@ int main(void)
 	    cmocka_unit_test(chart_write__line_with_band),
 	    cmocka_unit_test(chart_write__steps_on_a_log_axis),
 	    cmocka_unit_test(chart_write__points_and_a_legend),
+	    cmocka_unit_test(chart_write__dots_with_ranges_over_marks),
 	    cmocka_unit_test(chart_write__without_values),
 	};
 
