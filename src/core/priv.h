@@ -193,12 +193,16 @@ struct vb_requester {
 	uint8_t rnr_left;
 };
 
+/* Response packets to send: [start, end), nxt is the next. */
+struct vb_run {
+	struct vb_psn start, nxt, end;
+};
+
 /* A READ or atomic that the responder answers, and may have to answer again. IBA 9.7.5.1.3 */
 struct vb_resource {
-	struct vb_psn first;      /* of the request */
-	uint32_t pkts;            /* response packets */
-	struct vb_psn nxt;        /* next response to send */
-	struct vb_psn start, end; /* of the response under way: [start, end) */
+	struct vb_psn first; /* of the request */
+	uint32_t pkts;       /* response packets */
+	struct vb_run run;   /* the response under way */
 	uint64_t va;
 	uint64_t orig; /* atomic: the value that was there */
 	uint32_t rkey, len;

@@ -135,7 +135,8 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		qp->req.rnr_left = to->rnr_retry;
 }
 
-/* Packets of one READ request: what the configuration says, and half of the QP's window at most. */
+/* Packets of one READ request: what the configuration says, and at most half of the QP's window and
+ * a quarter of what selective repeat keeps. */
 static uint32_t read_piece(const struct vb_qp *qp)
 {
 	const struct vb_recovery *set = &vb_qp_rules(qp)->set;
@@ -144,6 +145,8 @@ static uint32_t read_piece(const struct vb_qp *qp)
 
 	if (set->roce_tx_window_en && (bytes == 0 || bytes > window / 2))
 		bytes = window / 2;
+	if (qp->sr && (bytes == 0 || bytes > VB_SR_WINDOW / 4 * qp->mtu))
+		bytes = VB_SR_WINDOW / 4 * qp->mtu;
 	return bytes && bytes < qp->mtu ? 1 : bytes / qp->mtu;
 }
 
@@ -158,11 +161,11 @@ static void enter_rtr(struct vb_qp *qp)
 		qp->ack_every = cfg->peer_window_bytes / 4 / qp->mtu;
 	if (qp->ack_every == 0)
 		qp->ack_every = 1;
-	qp->piece_pkts = read_piece(qp);
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.skip = false;
 	if (qp->type == VB_QPT_RC && vb_qp_rules(qp)->set.selective_repeat_forced_en)
 		vb_sr_offer(qp);
+	qp->piece_pkts = read_piece(qp);
 }
 
 static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)

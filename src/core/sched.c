@@ -8,6 +8,7 @@
 #include "core/cc/point.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 /* Packets a QP may send in one turn: as many as one UDP_SEGMENT train holds at MTU 4096, twice. */
 #define TURN_PKTS 32u
@@ -60,7 +61,7 @@ static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, 
 {
 	if (qp->cc.cnp_due && vb_cc_send_cnps(qp, b, stop, now))
 		return true;
-	if (qp->resp.res_pending && !qp->owes_requests) {
+	if (vb_resp_owes(qp) && !qp->owes_requests) {
 		qp->owes_requests = vb_resp_transmit(qp, b, stop, now);
 		if (qp->owes_requests)
 			return true;

@@ -190,18 +190,24 @@ static inline struct net_qp net_connect(struct net *n, uint32_t from, uint32_t t
 static const struct net_link net_rc = {
     .type = VB_QPT_RC, .mtu = VB_MTU_4096, .send_wr = 128, .timeout = 14, .sport = 0xc000};
 
-static inline void net_post_write(struct net *n, struct vb_qp *qp, uint32_t from, uint32_t to,
-				  uint32_t bytes)
+static inline void net_post(struct net *n, struct vb_qp *qp, uint32_t from, uint32_t to,
+			    enum vb_wr_opcode opcode, uint32_t bytes)
 {
 	struct vb_sge sge = {0, bytes, vb_mr_lkey(n->mr[from])};
 	struct vb_send_wr wr = {.sge = &sge,
 				.sge_cnt = 1,
-				.opcode = VB_WR_RDMA_WRITE,
+				.opcode = opcode,
 				.flags = VB_SEND_SIGNALED,
 				.rkey = vb_mr_rkey(n->mr[to])};
 
 	assert_int_equal(vb_qp_post_send(qp, &wr, vb_sim_now(n->sim)), 0);
 	vb_sim_touch(n->sim, from);
+}
+
+static inline void net_post_write(struct net *n, struct vb_qp *qp, uint32_t from, uint32_t to,
+				  uint32_t bytes)
+{
+	net_post(n, qp, from, to, VB_WR_RDMA_WRITE, bytes);
 }
 
 static inline void net_write(struct net *n, uint32_t from, uint32_t to, uint32_t bytes)

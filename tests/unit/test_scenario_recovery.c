@@ -129,8 +129,12 @@ static void scenarios__are_what_they_say(void **state)
 		const char *name;
 		uint64_t from_us, to_us; /* when the last flow is done; 0: only opened */
 	} t[] = {
-	    {"tail-loss", 67150, 67250}, {"herd", 2000, 10000}, {"selective-repeat", 17300, 17900},
-	    {"goodput", 0, 0},           {"long-link", 0, 0},
+	    {"tail-loss", 67150, 67250},
+	    {"herd", 2000, 10000},
+	    {"selective-repeat", 17300, 17900},
+	    {"selective-repeat-read", 17300, 17900},
+	    {"goodput", 0, 0},
+	    {"long-link", 0, 0},
 	};
 
 	(void)state;

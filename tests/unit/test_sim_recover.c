@@ -23,52 +23,60 @@ static uint64_t counter(const struct net *n, uint32_t host, enum vb_counter_id i
 }
 
 /* D-31: with selective repeat a loss costs the lost packet only: goodput is 1 - p of the cable, and
- * hardly more is sent again than was lost. */
+ * hardly more is sent again than was lost. @text: the fault; what carries the data loses @p_ppm. */
+static void check_goodput(enum vb_wr_opcode opcode, const char *text, uint64_t p_ppm, uint64_t pkts)
+{
+	struct vb_sim_config c = net_config();
+	struct net_link l = net_rc;
+	struct net n;
+
+	c.hca.recovery.selective_repeat_forced_en = true;
+	c.hca.port[1].active_mtu = VB_MTU_1024;
+	l.mtu = VB_MTU_1024;
+	l.timeout = 6;
+	net_pair(&n, 100, 4775, &c);
+	set_fault(&n, 0, text);
+
+	struct net_qp q = net_connect(&n, 0, 1, &l);
+
+	net_post(&n, q.a, 0, 1, opcode, (uint32_t)pkts * 1024);
+	assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
+	assert_int_equal(n.wc_cnt, 1);
+	assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
+
+	uint64_t alone = pkts * (1024 + ETH_IP_UDP_BTH_ICRC) * 8 / 100;
+	uint64_t got = alone * 1000000 / n.wc_at[0];
+	uint64_t want = 1000000 - p_ppm;
+	uint64_t lost = pkts * p_ppm / 1000000;
+	uint64_t again = counter(&n, 0, VB_COUNTER_retransmitted_packets);
+
+	print_message("p = %llu ppm: goodput %llu ppm, %llu lost, %llu sent again, %llu timeouts\n",
+		      (unsigned long long)p_ppm, (unsigned long long)got, (unsigned long long)lost,
+		      (unsigned long long)again,
+		      (unsigned long long)counter(&n, 0, VB_COUNTER_local_ack_timeout_err));
+	assert_in_range(got, want - want / 20, want);
+	assert_in_range(again, lost * 8 / 10, lost * 14 / 10 + 10);
+	net_close(&n);
+}
+
 static void selective_repeat__has_the_goodput_of_theory(void **state)
 {
-	static const struct {
-		const char *loss;
-		uint64_t p_ppm, pkts;
-	} t[] = {
-	    {"loss=1e-4:dir=tx", 100, 400000},
-	    {"loss=1e-3:dir=tx", 1000, 400000},
-	    {"loss=1e-2:dir=tx", 10000, 200000},
-	    {"loss=5e-2:dir=tx", 50000, 100000},
-	};
-
 	(void)state;
-	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
-		struct vb_sim_config c = net_config();
-		struct net_link l = net_rc;
-		struct net n;
+	check_goodput(VB_WR_RDMA_WRITE, "loss=1e-4:dir=tx", 100, 400000);
+	check_goodput(VB_WR_RDMA_WRITE, "loss=1e-3:dir=tx", 1000, 400000);
+	check_goodput(VB_WR_RDMA_WRITE, "loss=1e-2:dir=tx", 10000, 200000);
+	check_goodput(VB_WR_RDMA_WRITE, "loss=5e-2:dir=tx", 50000, 100000);
+}
 
-		c.hca.recovery.selective_repeat_forced_en = true;
-		c.hca.port[1].active_mtu = VB_MTU_1024;
-		l.mtu = VB_MTU_1024;
-		l.timeout = 6;
-		net_pair(&n, 100, 4775, &c);
-		set_fault(&n, 0, t[i].loss);
-
-		struct net_qp q = net_connect(&n, 0, 1, &l);
-
-		net_post_write(&n, q.a, 0, 1, (uint32_t)t[i].pkts * 1024);
-		assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
-		assert_int_equal(n.wc_cnt, 1);
-		assert_int_equal(n.wc[0].status, VB_WC_SUCCESS);
-
-		uint64_t alone = t[i].pkts * (1024 + ETH_IP_UDP_BTH_ICRC) * 8 / 100;
-		uint64_t got = alone * 1000000 / n.wc_at[0];
-		uint64_t want = 1000000 - t[i].p_ppm;
-		uint64_t lost = t[i].pkts * t[i].p_ppm / 1000000;
-		uint64_t again = counter(&n, 0, VB_COUNTER_retransmitted_packets);
-
-		print_message("p = %llu ppm: goodput %llu ppm, %llu lost, %llu sent again\n",
-			      (unsigned long long)t[i].p_ppm, (unsigned long long)got,
-			      (unsigned long long)lost, (unsigned long long)again);
-		assert_in_range(got, want - want / 20, want);
-		assert_in_range(again, lost * 8 / 10, lost * 14 / 10 + 10);
-		net_close(&n);
-	}
+/* The same of READs, whose responses are lost, and then the requests as well. */
+static void selective_repeat__of_responses_has_the_goodput_of_theory(void **state)
+{
+	(void)state;
+	check_goodput(VB_WR_RDMA_READ, "loss=1e-4:dir=rx", 100, 400000);
+	check_goodput(VB_WR_RDMA_READ, "loss=1e-3:dir=rx", 1000, 400000);
+	check_goodput(VB_WR_RDMA_READ, "loss=1e-2:dir=rx", 10000, 200000);
+	check_goodput(VB_WR_RDMA_READ, "loss=5e-2:dir=rx", 50000, 100000);
+	check_goodput(VB_WR_RDMA_READ, "loss=1e-2", 10000, 200000);
 }
 
 /* A profile with one value, in powers of two of 4 us. */
@@ -168,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(selective_repeat__has_the_goodput_of_theory),
+	    cmocka_unit_test(selective_repeat__of_responses_has_the_goodput_of_theory),
 	    cmocka_unit_test(tail_loss__costs_one_timer),
 	    cmocka_unit_test(timer_below_round_trip__wastes_the_cable),
 	};

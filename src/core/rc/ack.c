@@ -69,13 +69,14 @@ static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 		vb_qp_trace(qp, VB_TRACE_NAK_SENT, now, syndrome, psn.v, msn, 0);
 }
 
-/* The next response packet of @r. False: its memory is gone; the QP has a NAK to send instead. */
-static bool emit_response(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch *b,
-			  vb_time now)
+/* The next packet of @run, responses of @r. False: its memory is gone; the QP has a NAK to send
+ * instead. */
+static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct vb_run *run,
+			  struct vb_tx_batch *b, vb_time now)
 {
-	struct vb_psn psn = r->nxt;
-	bool first = vb_psn_eq(psn, r->start);
-	bool last = vb_psn_eq(vb_psn_add(psn, 1), r->end);
+	struct vb_psn psn = run->nxt;
+	bool first = vb_psn_eq(psn, run->start);
+	bool last = vb_psn_eq(vb_psn_add(psn, 1), run->end);
 	uint64_t off = (uint64_t)vb_psn_span(r->first, psn) * qp->mtu;
 	uint32_t len = 0;
 	uint8_t *p = NULL;
@@ -101,6 +102,7 @@ static bool emit_response(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_
 		hdr.aeth.msn = r->msn & VB_PSN_MASK;
 	}
 	hdr.atomic_orig = r->orig;
+	hdr.selective = qp->sr && qp->sr->speaks;
 	if (len) {
 		b->seg[b->seg_cnt++] = (struct vb_seg){p, len};
 		tx->seg_cnt = 1;
@@ -109,25 +111,50 @@ static bool emit_response(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_
 	}
 	vb_tx_finish(tx, &hdr);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, len, 0);
-	r->nxt = vb_psn_add(psn, 1);
-	if (last) {
-		r->pending = false;
-		r->answered |= vb_psn_eq(r->end, vb_psn_add(r->first, r->pkts));
-		qp->resp.res_pending--;
-	}
+	run->nxt = vb_psn_add(psn, 1);
 	return true;
 }
 
 /* Memory that a granted READ reads has been taken away meanwhile. IBA 9.7.5.2.4 */
-static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r, vb_time now)
+static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
-	resp->epsn = r->nxt; /* the NAK carries it; nothing is received any more */
+	resp->epsn = psn; /* the NAK carries it; nothing is received any more */
 	resp->res_pending = 0;
 	for (uint32_t i = 0; i < resp->res_cap; i++)
 		resp->res[i].pending = false;
 	vb_resp_fail(qp, VB_NAK_REMOTE_ACCESS, now);
+}
+
+/* One response packet: of what is to be answered again, else of @r. */
+static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_run *repeat = vb_sr_repeat_next(qp);
+	struct vb_run *run = repeat ? repeat : &r->run;
+
+	if (repeat) {
+		r = vb_resp_resource(&qp->resp, repeat->nxt);
+		if (!r) { /* the peer has asked for so much since that it is forgotten */
+			vb_sr_repeat_done(qp->sr);
+			return;
+		}
+	}
+	if (!emit_response(qp, r, run, b, now)) {
+		on_lost_memory(qp, run->nxt, now);
+		return;
+	}
+	if (qp->cc.on)
+		vb_cc_sent(qp, &b->pkt[b->cnt - 1], now);
+	if (!vb_psn_eq(run->nxt, run->end))
+		return;
+	if (repeat) {
+		vb_sr_repeat_done(qp->sr);
+	} else {
+		r->pending = false;
+		r->answered |= vb_psn_eq(run->end, vb_psn_add(r->first, r->pkts));
+		qp->resp.res_pending--;
+	}
 }
 
 bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
@@ -138,11 +165,12 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD &&
 	     !(qp->state == VB_QPS_ERR && resp->nak_due)))
 		return false;
-	while (resp->res_pending || resp->ack_due || resp->nak_due) {
+	while (vb_resp_owes(qp) || resp->ack_due || resp->nak_due) {
 		struct vb_resource *r = vb_resp_pending(qp);
 
 		/* An ACK that was asked for before a READ goes out before its response. */
-		bool responds = r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first));
+		bool responds = vb_sr_repeat_next(qp) ||
+				(r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first)));
 
 		/* The rate of a QP is that of its READ responses too. */
 		if (responds && qp->cc.on && vb_cc_is_early(qp, now))
@@ -150,10 +178,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;
 		if (responds) {
-			if (!emit_response(qp, r, b, now))
-				on_lost_memory(qp, r, now);
-			else if (qp->cc.on)
-				vb_cc_sent(qp, &b->pkt[b->cnt - 1], now);
+			respond(qp, r, b, now);
 		} else if (resp->ack_due && !r && !resp->nak_sent && vb_sr_misses(qp)) {
 			resp->ack_due = resp->nak_due = false;
 			emit_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);

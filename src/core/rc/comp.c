@@ -42,19 +42,9 @@ static bool ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	}
 }
 
-/* The same gap is reported by every packet that was on its way when sending went back; only the
- * first report counts. */
-static bool gap_is_known(const struct vb_qp *qp, struct vb_psn psn)
-{
-	const struct vb_requester *req = &qp->req;
-
-	return vb_psn_eq(req->psn_nxt, req->psn_una) ||
-	       (req->recovering && vb_psn_before(psn, req->recover));
-}
-
 static enum vb_verdict on_implied_nak(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
-	if (gap_is_known(qp, psn))
+	if (vb_req_knows_gap(&qp->req, psn))
 		return VB_VERDICT_DUPLICATE;
 	vb_qp_count(qp, VB_COUNTER_implied_nak_seq_err);
 	vb_req_retry(qp, now, VB_REWIND_IMPLIED_NAK);
@@ -82,6 +72,10 @@ static enum vb_verdict recv_ack(struct vb_qp *qp, const struct vb_hdr *hdr, vb_t
 		return VB_VERDICT_OK;
 	if (!vb_psn_eq(una, qp->req.psn_una))
 		vb_req_on_progress(qp, una, now);
+	if (!clear && vb_sr_has_agreed(qp)) {
+		vb_sr_answered(qp, vb_psn_add(hdr->psn, 1), now);
+		return VB_VERDICT_OK;
+	}
 	if (!clear)
 		return on_implied_nak(qp, hdr->psn, now);
 	take_credits(qp, hdr->aeth.syndrome);
@@ -166,7 +160,9 @@ static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	bool fatal =
 	    (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && syndrome != VB_NAK_PSN_SEQ;
 
-	if (!clear && !fatal)
+	if (!clear && syndrome == VB_NAK_PSN_SEQ && vb_sr_has_agreed(qp))
+		vb_sr_answered(qp, hdr->psn, now);
+	else if (!clear && !fatal)
 		return on_implied_nak(qp, hdr->psn, now);
 	if (qp->sq.head == qp->sq.tail)
 		return VB_VERDICT_UNEXPECTED;
@@ -177,50 +173,39 @@ static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	return VB_VERDICT_OK;
 }
 
-/*
- * Finds the WQE to which a response with @psn belongs, acknowledging what lies before.
- * NULL: the response is not the next one; *verdict says what became of it.
- */
-static struct vb_swqe *response_owner(struct vb_qp *qp, struct vb_psn psn, vb_time now,
-				      enum vb_verdict *verdict)
-{
-	struct vb_psn una = qp->req.psn_una;
-	bool clear = ack_up_to(qp, vb_psn_prev(psn), now);
-
-	*verdict = VB_VERDICT_UNEXPECTED;
-	if (qp->state == VB_QPS_ERR)
-		return NULL;
-	if (!vb_psn_eq(una, qp->req.psn_una))
-		vb_req_on_progress(qp, una, now);
-	if (!vb_psn_eq(qp->req.psn_una, psn)) {
-		if (!clear)
-			*verdict = on_implied_nak(qp, psn, now);
-		return NULL;
-	}
-	if (qp->sq.head == qp->sq.tail)
-		return NULL;
-
-	struct vb_swqe *w = vb_sq_at(&qp->sq, qp->sq.head);
-
-	return w->pkts ? w : NULL;
-}
-
-static void response_done(struct vb_qp *qp, struct vb_swqe *w, const struct vb_hdr *hdr,
-			  bool request_done, vb_time now)
+/* The answer with psn_una, which belongs to @w, the oldest WQE, is in place. */
+static void una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 {
 	struct vb_requester *req = &qp->req;
-	struct vb_psn una = req->psn_una;
 
-	req->psn_una = vb_psn_add(una, 1);
-	if (request_done && req->rd_out)
-		req->rd_out--;
+	if (vb_req_emit_pkts(qp, w, req->psn_una) == 1 && req->rd_out)
+		req->rd_out--; /* the last one of its request */
+	req->psn_una = vb_psn_add(req->psn_una, 1);
 	if (vb_psn_eq(req->psn_una, vb_swqe_end(w))) {
 		req->rsn_acked = w->rsn;
 		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);
 	}
-	if (vb_hdr_opcode(hdr)->ext & VB_EXT_AETH)
-		take_credits(qp, hdr->aeth.syndrome);
-	vb_req_on_progress(qp, una, now);
+}
+
+/* With selective repeat: what lies behind an answer that was missing. */
+static void take_early(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_sq *sq = &qp->sq;
+
+	for (;;) {
+		(void)ack_up_to(qp, vb_psn_prev(qp->sr->psn_seen), now);
+		if (!qp->sr || sq->head == sq->tail)
+			return;
+
+		const struct vb_swqe *w = vb_sq_at(sq, sq->head);
+
+		if (w->pkts == 0 || !vb_swqe_wants_response(w) ||
+		    !vb_sr_take_got(qp->sr, qp->req.psn_una))
+			return;
+		una_answered(qp, w, now);
+		if (!qp->sr) /* the completion has overrun its CQ */
+			return;
+	}
 }
 
 /* The PSN was right and the packet is not what a responder may send. IBA 9.9.2.4 */
@@ -230,52 +215,100 @@ static enum vb_verdict bad_response(struct vb_qp *qp, enum vb_verdict why, vb_ti
 	return why;
 }
 
-static enum vb_verdict recv_read_response(struct vb_qp *qp, const struct vb_hdr *hdr,
-					  const struct vb_rx *rx, vb_time now)
+static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
+				  const struct vb_hdr *hdr, const struct vb_rx *rx)
 {
-	enum vb_verdict verdict;
-	struct vb_swqe *w = response_owner(qp, hdr->psn, now, &verdict);
-
-	if (!w)
-		return verdict;
-	if (w->opcode != VB_WR_RDMA_READ)
-		return bad_response(qp, VB_VERDICT_SEQUENCE, now);
-
 	uint32_t k = vb_psn_span(w->first, hdr->psn);
 	uint64_t off = (uint64_t)k * qp->mtu;
 	uint32_t want = w->length - (uint32_t)off < qp->mtu ? w->length - (uint32_t)off : qp->mtu;
-	bool ends = k + 1 == w->pkts || (qp->piece_pkts && (k + 1) % qp->piece_pkts == 0);
+	bool ends = vb_req_emit_pkts(qp, w, hdr->psn) == 1;
+	bool last = vb_hdr_opcode(hdr)->flags & VB_OP_LAST;
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
 
 	if (len != want)
-		return bad_response(qp, VB_VERDICT_LENGTH, now);
-	if (ends != ((vb_hdr_opcode(hdr)->flags & VB_OP_LAST) != 0))
-		return bad_response(qp, VB_VERDICT_SEQUENCE, now);
-	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, payload, len)) {
-		vb_req_fail(qp, VB_WC_LOC_PROT_ERR, 0, now);
-		return VB_VERDICT_OK;
-	}
-	response_done(qp, w, hdr, ends, now);
+		return VB_VERDICT_LENGTH;
+	/* What was asked for again with selective repeat may end anywhere. */
+	if (ends ? !last : last && !vb_sr_has_agreed(qp))
+		return VB_VERDICT_SEQUENCE;
+	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, payload, len))
+		return VB_VERDICT_OPERATION;
 	return VB_VERDICT_OK;
 }
 
-static enum vb_verdict recv_atomic_ack(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now)
+/* Puts the answer, which has a PSN of @w, where it belongs. OPERATION: the memory is gone. */
+static enum vb_verdict place(struct vb_qp *qp, const struct vb_swqe *w, const struct vb_hdr *hdr,
+			     const struct vb_rx *rx)
 {
-	enum vb_verdict verdict;
-	struct vb_swqe *w = response_owner(qp, hdr->psn, now, &verdict);
 	uint64_t orig = hdr->atomic_orig;
+	bool atomic = (hdr->opcode & VB_OP_MASK) == VB_OP_ATOMIC_ACK;
 
-	if (!w)
-		return verdict;
-	if (w->opcode != VB_WR_COMPARE_SWAP && w->opcode != VB_WR_FETCH_ADD)
-		return bad_response(qp, VB_VERDICT_SEQUENCE, now);
+	if (!vb_swqe_wants_response(w) || atomic != (w->opcode != VB_WR_RDMA_READ))
+		return VB_VERDICT_SEQUENCE;
+	if (!atomic)
+		return place_read(qp, w, hdr, rx);
 	/* The result lands in host order. IBT-69 */
-	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, 0, &orig, sizeof orig)) {
+	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, 0, &orig, sizeof orig))
+		return VB_VERDICT_OPERATION;
+	return VB_VERDICT_OK;
+}
+
+/* An answer beyond a missing one. What is wrong with it shows when it comes in its turn. */
+static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr *hdr,
+				  const struct vb_rx *rx, vb_time now)
+{
+	struct vb_swqe *w = vb_sr_wqe_of(qp, hdr->psn);
+	enum vb_verdict verdict;
+
+	if (!w || !vb_sr_may_get(qp, hdr->psn))
+		return VB_VERDICT_DUPLICATE;
+	verdict = place(qp, w, hdr, rx);
+	if (verdict == VB_VERDICT_OK)
+		vb_sr_got(qp, hdr->psn, now);
+	return verdict;
+}
+
+/* An answer. Before it, everything is acknowledged. */
+static enum vb_verdict recv_response(struct vb_qp *qp, const struct vb_hdr *hdr,
+				     const struct vb_rx *rx, vb_time now)
+{
+	struct vb_requester *req = &qp->req;
+	struct vb_psn una = req->psn_una;
+	bool clear = ack_up_to(qp, vb_psn_prev(hdr->psn), now);
+
+	if (qp->state == VB_QPS_ERR)
+		return VB_VERDICT_UNEXPECTED;
+	if (!vb_psn_eq(una, req->psn_una))
+		vb_req_on_progress(qp, una, now);
+	una = req->psn_una;
+	if (!clear && !vb_psn_eq(una, hdr->psn))
+		return vb_sr_has_agreed(qp) ? recv_early(qp, hdr, rx, now)
+					    : on_implied_nak(qp, hdr->psn, now);
+	if (!vb_psn_eq(una, hdr->psn) || qp->sq.head == qp->sq.tail)
+		return VB_VERDICT_UNEXPECTED;
+
+	const struct vb_swqe *w = vb_sq_at(&qp->sq, qp->sq.head);
+
+	if (w->pkts == 0)
+		return VB_VERDICT_UNEXPECTED;
+
+	enum vb_verdict verdict = place(qp, w, hdr, rx);
+
+	if (verdict == VB_VERDICT_OPERATION) {
 		vb_req_fail(qp, VB_WC_LOC_PROT_ERR, 0, now);
 		return VB_VERDICT_OK;
 	}
-	response_done(qp, w, hdr, true, now);
+	if (verdict != VB_VERDICT_OK)
+		return bad_response(qp, verdict, now);
+	if (vb_sr_is_behind(qp)) {
+		vb_sr_got(qp, hdr->psn, now);
+		take_early(qp, now);
+	} else {
+		una_answered(qp, w, now);
+	}
+	if (vb_hdr_opcode(hdr)->ext & VB_EXT_AETH)
+		take_credits(qp, hdr->aeth.syndrome);
+	vb_req_on_progress(qp, una, now);
 	return VB_VERDICT_OK;
 }
 
@@ -297,14 +330,8 @@ enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 			take_credits(qp, hdr->aeth.syndrome);
 		return VB_VERDICT_DUPLICATE;
 	}
-	switch (op) {
-	case VB_OP_ACK:
-		vb_sr_on_ack(qp, hdr);
-		return class == VB_SYNDROME_ACK ? recv_ack(qp, hdr, now)
-						: recv_nak(qp, hdr, rx, now);
-	case VB_OP_ATOMIC_ACK:
-		return recv_atomic_ack(qp, hdr, now);
-	default:
-		return recv_read_response(qp, hdr, rx, now);
-	}
+	vb_sr_on_ack(qp, hdr);
+	if (op != VB_OP_ACK)
+		return recv_response(qp, hdr, rx, now);
+	return class == VB_SYNDROME_ACK ? recv_ack(qp, hdr, now) : recv_nak(qp, hdr, rx, now);
 }

@@ -17,6 +17,9 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
  * request), or -EACCES: an SGE is not usable. */
 int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
 		struct vb_tx_batch *b);
+/* The READ request or atomic that asks for the answers [@psn, @psn + @pkts) of @w again. */
+void vb_req_emit_again(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
+		       struct vb_tx_batch *b);
 /* PSNs that the packet at @psn takes. */
 uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn);
 
@@ -41,6 +44,14 @@ void vb_req_open_window(struct vb_qp *qp, vb_time now);
 /* Starts the ACK timer. */
 void vb_req_arm(struct vb_qp *qp, vb_time now);
 
+/* The same gap is reported by every packet that was on its way when sending went back; only the
+ * first report counts. */
+static inline bool vb_req_knows_gap(const struct vb_requester *req, struct vb_psn psn)
+{
+	return vb_psn_eq(req->psn_nxt, req->psn_una) ||
+	       (req->recovering && vb_psn_before(psn, req->recover));
+}
+
 /* Why sending went back; argument of the REWOUND event. */
 enum vb_rewind_why { VB_REWIND_TIMEOUT, VB_REWIND_NAK, VB_REWIND_IMPLIED_NAK, VB_REWIND_RNR };
 
@@ -60,7 +71,6 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
  */
 enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now, uint8_t *syndrome);
-/* The receive error behind a verdict, if there is one: SUCCESS when no receive WQE is concerned. */
 /* Completes the receive WQE of the message that failed with the status that @why stands for. */
 void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now);
 void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
@@ -72,6 +82,8 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */
 struct vb_resource *vb_resp_pending(struct vb_qp *qp);
+/* The one that has the answer with @psn, or NULL. */
+struct vb_resource *vb_resp_resource(struct vb_responder *resp, struct vb_psn psn);
 
 /* ack.c: everything the responder sends. */
 bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);

@@ -128,11 +128,10 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 	}
 }
 
-int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
-		struct vb_tx_batch *b)
+static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
+		bool ask, struct vb_tx_batch *b)
 {
 	uint32_t k = vb_psn_span(w->first, psn);
-	uint32_t pkts = vb_req_emit_pkts(qp, w, psn);
 	bool last = k + pkts == w->pkts;
 	const struct op_row *row = &op_of[w->opcode];
 	uint8_t op = w->pkts == 1 ? row->only
@@ -165,4 +164,17 @@ int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bo
 	emit_ext(qp, w, k, pkts, &hdr);
 	vb_tx_finish(tx, &hdr);
 	return (int)pkts;
+}
+
+int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
+		struct vb_tx_batch *b)
+{
+	return emit(qp, w, psn, vb_req_emit_pkts(qp, w, psn), ask, b);
+}
+
+void vb_req_emit_again(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
+		       struct vb_tx_batch *b)
+{
+	assert(vb_swqe_wants_response(w) && pkts <= vb_req_emit_pkts(qp, w, psn));
+	(void)emit(qp, w, psn, pkts, true, b); /* fails only where there is payload */
 }

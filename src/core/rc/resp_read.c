@@ -5,6 +5,7 @@
  * result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
  */
 #include "core/rc/rc.h"
+#include "core/recover/selective.h"
 
 #include <errno.h>
 
@@ -56,8 +57,7 @@ static void res_answer(struct vb_qp *qp, struct vb_resource *r, struct vb_psn st
 	if (!r->pending)
 		qp->resp.res_pending++;
 	r->pending = true;
-	r->start = r->nxt = start;
-	r->end = end;
+	r->run = (struct vb_run){start, start, end};
 	vb_sched_activate(qp);
 }
 
@@ -141,7 +141,7 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 	return VB_VERDICT_OK;
 }
 
-static struct vb_resource *res_find(struct vb_responder *resp, struct vb_psn psn)
+struct vb_resource *vb_resp_resource(struct vb_responder *resp, struct vb_psn psn)
 {
 	for (uint32_t i = 0; i < resp->res_cnt; i++) {
 		struct vb_resource *r = res_at(resp, i);
@@ -150,6 +150,13 @@ static struct vb_resource *res_find(struct vb_responder *resp, struct vb_psn psn
 			return r;
 	}
 	return NULL;
+}
+
+static void res_repeat(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr,
+		       struct vb_psn end)
+{
+	if (!hdr->selective || !qp->sr || !vb_sr_repeat(qp, r, hdr->psn, end))
+		res_answer(qp, r, hdr->psn, end);
 }
 
 /*
@@ -170,7 +177,7 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 
 	if (to_end ? hdr->reth.len != r->len - off : hdr->reth.len % qp->mtu != 0)
 		return;
-	res_answer(qp, r, hdr->psn, vb_psn_add(hdr->psn, pkts));
+	res_repeat(qp, r, hdr, vb_psn_add(hdr->psn, pkts));
 }
 
 enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr)
@@ -180,12 +187,12 @@ enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr)
 
 	vb_qp_count(qp, VB_COUNTER_duplicate_request);
 	if (flags & (VB_OP_READ | VB_OP_ATOMIC)) {
-		struct vb_resource *r = res_find(resp, hdr->psn);
+		struct vb_resource *r = vb_resp_resource(resp, hdr->psn);
 
 		if (r && (flags & VB_OP_READ))
 			repeat_read(qp, r, hdr);
 		else if (r && r->is_atomic)
-			res_answer(qp, r, r->first, vb_psn_add(r->first, 1));
+			res_repeat(qp, r, hdr, vb_psn_add(r->first, 1));
 	} else {
 		/* Acknowledged again with the newest PSN, not executed. C9-105 */
 		resp->ack_due = true;

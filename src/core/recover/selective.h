@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Selective repeat between two QPs that both offer it: the responder keeps requests that arrive
- * beyond the expected PSN, the requester sends again only what is missing. Everything else (READ
- * responses, a timeout, a peer that does not know it) stays go-back-N.
+ * beyond the expected PSN, the requester sends again only what is missing; the requester keeps
+ * answers to READs and atomics that arrive beyond the oldest missing one, and asks again only for
+ * those that are missing. Everything else (a timeout, a peer that does not know it) stays
+ * go-back-N.
  *
  * Agreement. A QP that offers it sets bit 6 of BTH byte 8, which is reserved, covered by the ICRC
  * and ignored by everybody else, in its requests. A responder that offers it too and has seen the
- * bit sets it in its ACKs and NAKs. The first ACK that the requester accepts decides for the life
- * of the connection: with the bit they have agreed; without it the requester never sets it again.
+ * bit sets it in all that it sends. The first of it that the requester accepts decides for the
+ * life of the connection: with the bit they have agreed; without it the requester never sets it
+ * again.
  *
  * Report. While something is missing, what would be an ACK is a NAK "PSN sequence error" with the
  * bit and up to 44 bytes behind the AETH, in network order: word 0 has in its low half the extent
@@ -16,6 +19,12 @@
  * that does not fit is reported once those before it have arrived. The NAK acknowledges what is
  * before ePSN, as any does; a report acknowledges nothing else: it only keeps packets from being
  * sent again, and after a timeout everything is.
+ *
+ * Answers. They need no report: the requester sees what is missing. It asks for a run of missing
+ * answers with the READ request that has the PSN of the first of them (IBA 9.7.5.1.3), or with the
+ * atomic once more. The responder answers what is asked again in the order in which it was asked,
+ * ahead of what it answers for the first time. So an answer that was asked for again is lost once
+ * more when one has arrived that was asked for later.
  */
 #ifndef VB_CORE_RECOVER_SELECTIVE_H
 #define VB_CORE_RECOVER_SELECTIVE_H
@@ -25,12 +34,22 @@
 #define VB_SR_WINDOW 4096u /* PSNs from the expected one on that may be kept; a power of 2 */
 #define VB_SR_HOLES 64u    /* missing packets that a requester keeps account of */
 #define VB_SR_RUNS 10u     /* of a report */
+#define VB_SR_GAPS 64u     /* runs of missing answers that a requester keeps account of */
+#define VB_SR_REPEATS 64u  /* answers to be given again that a responder keeps account of */
 
 /* A request packet that the peer misses. */
 struct vb_sr_hole {
 	struct vb_psn psn;
 	struct vb_psn stamp; /* psn_nxt when it was sent again */
 	bool resent;
+};
+
+/* Answers that are missing while later ones have arrived; all of one request. */
+struct vb_sr_gap {
+	struct vb_psn first;
+	uint32_t pkts;
+	uint32_t asked; /* number of the request that asked for them again; 0: none, it is due */
+	struct vb_psn stamp; /* psn_max then: what answers a later PSN has overtaken this */
 };
 
 enum vb_sr_peer { VB_SR_OFFERED, VB_SR_AGREED, VB_SR_REFUSED };
@@ -42,12 +61,20 @@ struct vb_sr {
 	uint32_t hole_cnt, due_cnt; /* due: not resent yet */
 	uint32_t wqe;               /* where the last search for a PSN ended */
 	struct vb_sr_hole hole[VB_SR_HOLES];
+	/* Requester, answers. While there is a gap or a kept answer, everything before psn_seen was
+	 * answered or acknowledged, but for the gaps. */
+	uint32_t gap_cnt, gap_due_cnt, asked_cnt, got_cnt;
+	struct vb_psn psn_seen;
+	struct vb_sr_gap gap[VB_SR_GAPS]; /* in PSN order */
+	uint64_t got[VB_SR_WINDOW / 64];  /* answers in place, by PSN modulo the window */
 	/* Responder. */
 	bool speaks; /* the peer's requests carry the bit */
 	uint32_t kept_cnt;
 	struct vb_psn high; /* one past the highest PSN seen; not beyond ePSN: nothing is missing */
 	uint64_t kept[VB_SR_WINDOW / 64]; /* by PSN modulo the window */
 	uint16_t slot[VB_SR_WINDOW];
+	uint32_t repeat_head, repeat_cnt;
+	struct vb_run repeat[VB_SR_REPEATS]; /* ring, in the order in which they were asked for */
 };
 
 /* Makes @qp, which reaches RTR, offer selective repeat. Without memory it does not; no error. */
@@ -65,7 +92,18 @@ static inline bool vb_sr_announces(const struct vb_qp *qp)
 /* Something waits to be sent again. */
 static inline bool vb_sr_is_due(const struct vb_qp *qp)
 {
-	return qp->sr && qp->sr->due_cnt;
+	return qp->sr && (qp->sr->due_cnt || qp->sr->gap_due_cnt);
+}
+
+static inline bool vb_sr_has_agreed(const struct vb_qp *qp)
+{
+	return qp->sr && qp->sr->peer == VB_SR_AGREED;
+}
+
+/* An answer is missing while later ones are in place. */
+static inline bool vb_sr_is_behind(const struct vb_qp *qp)
+{
+	return qp->sr && (qp->sr->gap_cnt || qp->sr->got_cnt);
 }
 
 /* Whether @pkts more PSNs behind the @span in flight are more than the peer keeps behind a hole. */
@@ -74,6 +112,9 @@ static inline bool vb_sr_is_full(const struct vb_qp *qp, uint32_t span, uint32_t
 	return vb_sr_announces(qp) && span && span + pkts > VB_SR_WINDOW;
 }
 
+/* selective_read.c: gaps before @una are none any more. */
+void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una);
+
 /* All before @una was acknowledged. */
 static inline void vb_sr_on_progress(struct vb_qp *qp, struct vb_psn una)
 {
@@ -81,9 +122,11 @@ static inline void vb_sr_on_progress(struct vb_qp *qp, struct vb_psn una)
 
 	if (sr && sr->hole_cnt && vb_psn_before(sr->hole[sr->hole_cnt - 1].psn, una))
 		sr->hole_cnt = sr->due_cnt = 0;
+	if (sr && sr->gap_cnt)
+		vb_sr_trim_gaps(sr, una);
 }
 
-/* An accepted ACK or NAK. */
+/* An accepted packet of the responder. */
 static inline void vb_sr_on_ack(struct vb_qp *qp, const struct vb_hdr *hdr)
 {
 	if (qp->sr && qp->sr->peer == VB_SR_OFFERED)
@@ -95,8 +138,21 @@ bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct 
 		       vb_time now);
 /* The next packet that is due, into @b, unless it is not missing any more or sending went back. */
 void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
-/* Sending goes back: there is nothing to select. */
+/* Sending goes back: there is nothing to select. Answers in place stay. */
 void vb_sr_forget(struct vb_qp *qp);
+/* The WQE of an unacknowledged PSN, or NULL. */
+struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
+
+/* Requester, answers (selective_read.c). Whether one may be kept that lies beyond psn_una. */
+bool vb_sr_may_get(const struct vb_qp *qp, struct vb_psn psn);
+/* The answer with @psn, which may be kept, has been placed. */
+void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+/* Whether the answer with @psn is in place; it is forgotten. */
+bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn);
+/* Everything before @psn was answered or acknowledged: answers that have not come are lost. */
+void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+/* Asks for the next run of answers that is due, in @b. */
+void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 
 /* Responder: a request beyond the expected PSN. The verdict is OK when it is kept. */
 enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx);
@@ -109,6 +165,20 @@ void vb_sr_advance(struct vb_qp *qp, struct vb_psn from);
 static inline bool vb_sr_misses(const struct vb_qp *qp)
 {
 	return qp->sr && qp->sr->speaks && vb_psn_before(qp->resp.epsn, qp->sr->high);
+}
+/* A repeated request for [@start, @end) of @r. False: it is for the resource itself to answer. */
+bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn start,
+		  struct vb_psn end);
+/* What is to be answered again next, or NULL. */
+static inline struct vb_run *vb_sr_repeat_next(const struct vb_qp *qp)
+{
+	return qp->sr && qp->sr->repeat_cnt ? &qp->sr->repeat[qp->sr->repeat_head] : NULL;
+}
+void vb_sr_repeat_done(struct vb_sr *sr);
+/* READs or atomics wait for their answers, or for another one. */
+static inline bool vb_resp_owes(const struct vb_qp *qp)
+{
+	return qp->resp.res_pending || vb_sr_repeat_next(qp);
 }
 /* Appends the report to a NAK that has been made. */
 void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx);

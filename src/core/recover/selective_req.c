@@ -14,12 +14,17 @@
 
 void vb_sr_forget(struct vb_qp *qp)
 {
-	if (qp->sr)
-		qp->sr->hole_cnt = qp->sr->due_cnt = 0;
+	struct vb_sr *sr = qp->sr;
+
+	if (!sr)
+		return;
+	sr->hole_cnt = sr->due_cnt = 0;
+	sr->gap_cnt = sr->gap_due_cnt = 0;
+	sr->psn_seen = qp->req.psn_una;
 }
 
-/* The WQE of an unacknowledged PSN; searched from where the last one was found. */
-static struct vb_swqe *wqe_of(struct vb_qp *qp, struct vb_psn psn)
+/* Searched from where the last one was found. */
+struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn)
 {
 	const struct vb_sq *sq = &qp->sq;
 	uint32_t *idx = &qp->sr->wqe;
@@ -38,7 +43,7 @@ static struct vb_swqe *wqe_of(struct vb_qp *qp, struct vb_psn psn)
 /* Whether a request packet starts at @psn: within a READ most PSNs are those of its responses. */
 static bool is_request(struct vb_qp *qp, struct vb_psn psn)
 {
-	const struct vb_swqe *w = wqe_of(qp, psn);
+	const struct vb_swqe *w = vb_sr_wqe_of(qp, psn);
 
 	if (!w || w->opcode != VB_WR_RDMA_READ)
 		return w;
@@ -156,13 +161,17 @@ void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	struct vb_sr *sr = qp->sr;
 	uint32_t i = 0;
 
+	if (sr->gap_due_cnt) {
+		vb_sr_ask_again(qp, b, now);
+		return;
+	}
 	while (i < sr->hole_cnt && sr->hole[i].resent)
 		i++;
 	assert(i < sr->hole_cnt);
 
 	struct vb_sr_hole *hole = &sr->hole[i];
 	struct vb_swqe *w =
-	    vb_psn_before(hole->psn, qp->req.psn_una) ? NULL : wqe_of(qp, hole->psn);
+	    vb_psn_before(hole->psn, qp->req.psn_una) ? NULL : vb_sr_wqe_of(qp, hole->psn);
 
 	hole->resent = true;
 	hole->stamp = qp->req.psn_nxt;

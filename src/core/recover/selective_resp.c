@@ -188,3 +188,25 @@ void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx)
 	be32_put(at, extent);
 	tx->hdr_len = (uint8_t)(tx->hdr_len + 4 + 4 * cnt);
 }
+
+bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn start,
+		  struct vb_psn end)
+{
+	struct vb_sr *sr = qp->sr;
+
+	if (r->pending && vb_psn_before(r->run.nxt, end))
+		/* It is on its way. To ask for all of the rest means to start there. */
+		return !vb_psn_eq(end, r->run.end);
+	if (sr->repeat_cnt == VB_SR_REPEATS)
+		return r->pending;
+	sr->repeat[(sr->repeat_head + sr->repeat_cnt++) % VB_SR_REPEATS] =
+	    (struct vb_run){start, start, end};
+	vb_sched_activate(qp);
+	return true;
+}
+
+void vb_sr_repeat_done(struct vb_sr *sr)
+{
+	sr->repeat_head = (sr->repeat_head + 1) % VB_SR_REPEATS;
+	sr->repeat_cnt--;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Selective repeat of answers, at the requester: READ responses and atomic ACKs that arrive beyond
+ * the oldest missing one are placed at once and remembered in a bitmap; the runs between them are
+ * asked for again. psn_una stays at the oldest missing answer, so nothing completes early and the
+ * responder's memory of answered requests (IBA 9.7.5.1.3) holds all that can be asked for. See
+ * selective.h.
+ */
+#include "core/rc/rc.h"
+#include "core/recover/selective.h"
+
+#include <string.h>
+
+static bool is_got(const struct vb_sr *sr, struct vb_psn psn)
+{
+	uint32_t i = psn.v % VB_SR_WINDOW;
+
+	return sr->got[i / 64] >> i % 64 & 1;
+}
+
+bool vb_sr_may_get(const struct vb_qp *qp, struct vb_psn psn)
+{
+	return vb_sr_has_agreed(qp) && vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW &&
+	       !is_got(qp->sr, psn);
+}
+
+bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn)
+{
+	uint32_t i = psn.v % VB_SR_WINDOW;
+
+	if (!sr->got_cnt || !is_got(sr, psn))
+		return false;
+	sr->got[i / 64] &= ~(UINT64_C(1) << i % 64);
+	sr->got_cnt--;
+	return true;
+}
+
+static void gap_remove(struct vb_sr *sr, uint32_t i)
+{
+	sr->gap_due_cnt -= !sr->gap[i].asked;
+	sr->gap_cnt--;
+	memmove(&sr->gap[i], &sr->gap[i + 1], (sr->gap_cnt - i) * sizeof sr->gap[0]);
+}
+
+static void gap_lost(struct vb_qp *qp, struct vb_sr_gap *gap)
+{
+	if (!gap->asked)
+		return;
+	gap->asked = 0;
+	qp->sr->gap_due_cnt++;
+	vb_sched_activate(qp);
+}
+
+void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una)
+{
+	while (sr->gap_cnt && vb_psn_before(sr->gap[0].first, una)) {
+		struct vb_sr_gap *gap = &sr->gap[0];
+		uint32_t gone = vb_psn_span(gap->first, una);
+
+		if (gone < gap->pkts) {
+			gap->first = una;
+			gap->pkts -= gone;
+			return;
+		}
+		gap_remove(sr, 0);
+	}
+}
+
+/* Answers that are missing in [psn_seen, @to), as gaps, as many as there is room for. */
+static void find_gaps(struct vb_qp *qp, struct vb_psn to)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_psn psn = sr->psn_seen;
+
+	while (vb_psn_before(psn, to)) {
+		struct vb_swqe *w = vb_sr_wqe_of(qp, psn);
+		uint32_t left = vb_psn_span(psn, to), cnt = 0;
+
+		if (!w)
+			break;
+		if (!vb_swqe_wants_response(w)) {
+			psn = vb_swqe_end(w);
+			continue;
+		}
+		if (is_got(sr, psn)) {
+			psn = vb_psn_add(psn, 1);
+			continue;
+		}
+		if (sr->gap_cnt == VB_SR_GAPS)
+			break;
+		if (left > vb_req_emit_pkts(qp, w, psn))
+			left = vb_req_emit_pkts(qp, w, psn);
+		while (cnt < left && !is_got(sr, vb_psn_add(psn, cnt)))
+			cnt++;
+		sr->gap[sr->gap_cnt++] = (struct vb_sr_gap){.first = psn, .pkts = cnt};
+		sr->gap_due_cnt++;
+		psn = vb_psn_add(psn, cnt);
+	}
+	sr->psn_seen = vb_psn_before(to, psn) ? to : psn;
+}
+
+void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_requester *req = &qp->req;
+	uint32_t known = sr->gap_cnt;
+
+	/* From psn_nxt on everything is about to be sent anyway. */
+	struct vb_psn to = vb_psn_before(req->psn_nxt, psn) ? req->psn_nxt : psn;
+
+	if (!vb_sr_is_behind(qp) || vb_psn_before(sr->psn_seen, req->psn_una))
+		sr->psn_seen = req->psn_una;
+	if (vb_req_knows_gap(req, vb_psn_prev(psn)))
+		return;
+	for (uint32_t i = 0; i < known; i++) {
+		if (vb_psn_before(sr->gap[i].stamp, psn))
+			gap_lost(qp, &sr->gap[i]);
+	}
+	if (!vb_psn_before(sr->psn_seen, to))
+		return;
+	find_gaps(qp, to);
+	if (sr->gap_cnt == known)
+		return;
+	vb_qp_count(qp, VB_COUNTER_implied_nak_seq_err);
+	vb_qp_trace(qp, VB_TRACE_MISSING, now, req->psn_una.v, sr->psn_seen.v, sr->gap_cnt,
+		    sr->gap_due_cnt);
+	/* A new wait begins with the gap. */
+	if (known == 0)
+		vb_req_arm(qp, now);
+	vb_sched_activate(qp);
+}
+
+/* The answer with @psn, in gap @i, was asked for again: what was asked for before it is lost, and
+ * so is what comes before it in the same run. */
+static void fill_gap(struct vb_qp *qp, uint32_t i, struct vb_psn psn)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_sr_gap *gap = &sr->gap[i];
+	uint32_t before = vb_psn_span(gap->first, psn), asked = gap->asked;
+	struct vb_sr_gap rest = *gap;
+
+	for (uint32_t j = 0; j < sr->gap_cnt; j++) {
+		if (sr->gap[j].asked && (int32_t)(sr->gap[j].asked - asked) < 0)
+			gap_lost(qp, &sr->gap[j]);
+	}
+	rest.first = vb_psn_add(psn, 1);
+	rest.pkts = gap->pkts - before - 1;
+	if (before == 0 && rest.pkts == 0) {
+		gap_remove(sr, i);
+		return;
+	}
+	if (before == 0) {
+		*gap = rest;
+		return;
+	}
+	/* Without room for one more gap, the whole of it is asked for again. */
+	if (rest.pkts && sr->gap_cnt == VB_SR_GAPS) {
+		gap_lost(qp, gap);
+		return;
+	}
+	gap->pkts = before;
+	gap_lost(qp, gap);
+	if (rest.pkts == 0)
+		return;
+	memmove(gap + 2, gap + 1, (sr->gap_cnt - i - 1) * sizeof *gap);
+	gap[1] = rest;
+	sr->gap_cnt++;
+}
+
+void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+	uint32_t i = psn.v % VB_SR_WINDOW;
+	bool was_behind = vb_sr_is_behind(qp);
+
+	sr->got[i / 64] |= UINT64_C(1) << i % 64;
+	sr->got_cnt++;
+	if (!was_behind)
+		sr->psn_seen = qp->req.psn_una;
+	if (!vb_psn_before(psn, sr->psn_seen)) {
+		vb_sr_answered(qp, vb_psn_add(psn, 1), now);
+		return;
+	}
+	for (i = 0; i < sr->gap_cnt; i++) {
+		struct vb_sr_gap *gap = &sr->gap[i];
+
+		if (vb_psn_span(gap->first, psn) >= gap->pkts)
+			continue;
+		if (gap->asked)
+			fill_gap(qp, i, psn);
+		return;
+	}
+}
+
+void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_sr_gap *gap = sr->gap;
+
+	while (gap->asked)
+		gap++;
+	assert(gap < sr->gap + sr->gap_cnt);
+	if (++sr->asked_cnt == 0)
+		sr->asked_cnt = 1;
+	gap->asked = sr->asked_cnt;
+	gap->stamp = qp->req.psn_max;
+	sr->gap_due_cnt--;
+
+	struct vb_swqe *w = vb_sr_wqe_of(qp, gap->first);
+
+	assert(w && vb_swqe_wants_response(w));
+	vb_req_emit_again(qp, w, gap->first, gap->pkts, b);
+	vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], gap->first.v, 0, 1);
+}
