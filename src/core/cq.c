@@ -37,6 +37,26 @@ int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out
 	return 0;
 }
 
+static void cq_ring_free(struct vb_cq *cq)
+{
+	if (!cq->is_lent)
+		vb_free(cq->hca, cq->ring);
+	cq->is_lent = false;
+}
+
+size_t vb_cq_ring_size(const struct vb_cq *cq)
+{
+	return ((size_t)cq->mask + 1) * sizeof *cq->ring;
+}
+
+void vb_cq_lend_ring(struct vb_cq *cq, void *mem)
+{
+	memcpy(mem, cq->ring, vb_cq_ring_size(cq));
+	cq_ring_free(cq);
+	cq->ring = mem;
+	cq->is_lent = true;
+}
+
 int vb_cq_resize(struct vb_cq *cq, uint32_t cqe)
 {
 	uint32_t cnt = cq->tail - cq->head;
@@ -51,7 +71,7 @@ int vb_cq_resize(struct vb_cq *cq, uint32_t cqe)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cnt; i++)
 		ring[i] = cq->ring[(cq->head + i) & cq->mask];
-	vb_free(cq->hca, cq->ring);
+	cq_ring_free(cq);
 	cq->ring = ring;
 	cq->mask = size - 1;
 	cq->head = 0;
@@ -66,7 +86,7 @@ int vb_cq_destroy(struct vb_cq *cq)
 	vb_list_remove(&cq->ev.link);
 	vb_list_remove(&cq->link);
 	cq->hca->cq_cnt--;
-	vb_free(cq->hca, cq->ring);
+	cq_ring_free(cq);
 	vb_free(cq->hca, cq);
 	return 0;
 }

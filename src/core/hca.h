@@ -74,6 +74,14 @@ struct vb_hca_config {
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	void *room_ctx;
+	/*
+	 * Makes @len bytes at @p, of a region with ON_DEMAND, fit to be read or (@write) written:
+	 * 0, or -EFAULT when they are not mapped so, which then counts as a violation of the
+	 * region's bounds. Called before every access; at most a packet's payload. NULL: they
+	 * always are.
+	 */
+	int (*page_in)(void *ctx, void *p, size_t len, bool write);
+	void *page_in_ctx;
 	struct vb_recovery recovery; /* of every port; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every port; zeros: no congestion control */
 	struct vb_trace trace;
@@ -159,14 +167,18 @@ int vb_pd_create(struct vb_hca *h, struct vb_pd **out);
 int vb_pd_destroy(struct vb_pd *pd);
 
 /*
- * Memory regions: @length bytes that remote and local work names @iova and that are at @host, or
- * that have no bytes when @host is NULL. -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without
+ * Memory regions. Those of kind HOST: @length bytes that remote and local work names @iova and that
+ * are at @host, or that have no bytes when @host is NULL. One of kind IMPLICIT is all memory there
+ * is, named by its addresses. One of kind NULL gives zeros and drops what it is given; it has no
+ * R_Key. Of those two, @access matters alone. -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without
  * LOCAL_WRITE, or the range wraps (IBT-83).
  */
+enum vb_mr_kind { VB_MR_HOST, VB_MR_IMPLICIT, VB_MR_NULL };
 struct vb_mr_attr {
 	uint64_t iova, length;
 	void *host;
 	uint32_t access; /* set of enum vb_access */
+	enum vb_mr_kind kind;
 };
 int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out);
 /* Other rights, another PD, the same keys. -EINVAL: the rights; -EBUSY: windows are bound to it. */
@@ -174,6 +186,12 @@ int vb_mr_modify(struct vb_mr *mr, struct vb_pd *pd, uint32_t access);
 int vb_mr_destroy(struct vb_mr *mr);
 uint32_t vb_mr_lkey(const struct vb_mr *mr);
 uint32_t vb_mr_rkey(const struct vb_mr *mr);
+/*
+ * Where [addr, addr + length) of the region with ON_DEMAND that @lkey names is, for bringing it in.
+ * -EFAULT: no such key, or out of its bounds; -EPERM: another PD's, or not writable if @write;
+ * -EINVAL: not on demand, or no region.
+ */
+int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, void **p);
 
 /*
  * Memory windows of type 1 or 2, unbound. They are bound by a BIND_MW work request: rkey is the
@@ -184,6 +202,18 @@ uint32_t vb_mr_rkey(const struct vb_mr *mr);
 int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out);
 int vb_mw_destroy(struct vb_mw *mw);
 uint32_t vb_mw_rkey(const struct vb_mw *mw);
+
+/*
+ * Where a queue keeps its entries may be the caller's memory: vb_*_ring_size() says how many bytes,
+ * vb_*_lend_ring() moves the entries there; @mem is aligned to 64 bytes and stays lent until the
+ * object is destroyed, even where a later resize stops using it.
+ */
+size_t vb_cq_ring_size(const struct vb_cq *cq);
+void vb_cq_lend_ring(struct vb_cq *cq, void *mem);
+size_t vb_srq_ring_size(const struct vb_srq *srq);
+void vb_srq_lend_ring(struct vb_srq *srq, void *mem);
+size_t vb_qp_ring_size(const struct vb_qp *qp); /* of both queues; 0: it has none */
+void vb_qp_lend_ring(struct vb_qp *qp, void *mem);
 
 /* Completion queues. @cqe is rounded up to a power of two; a full queue is an overrun: async
  * CQ_ERR, and the QPs on it go to ERR (IBA 11.6.3.3). */

@@ -49,6 +49,8 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 
 	if (!access_is_valid(attr->access))
 		return -EINVAL;
+	if (attr->kind == VB_MR_NULL && attr->access & ~(uint32_t)VB_ACCESS_LOCAL_WRITE)
+		return -EINVAL;
 	if (attr->length > h->cfg.limits.mr_size || attr->iova + attr->length < attr->iova)
 		return -EINVAL;
 
@@ -57,9 +59,10 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 	if (!mr)
 		return -ENOMEM;
 	mr->key.kind = VB_KEY_MR;
-	mr->iova = attr->iova;
-	mr->length = attr->length;
-	mr->host = attr->host;
+	mr->kind = attr->kind;
+	mr->iova = attr->kind == VB_MR_HOST ? attr->iova : 0;
+	mr->length = attr->kind == VB_MR_HOST ? attr->length : UINT64_MAX;
+	mr->host = attr->kind == VB_MR_HOST ? attr->host : NULL;
 	mr->access = attr->access;
 
 	int err = vb_key_insert(h, &mr->key, pd);
@@ -108,7 +111,46 @@ uint32_t vb_mr_rkey(const struct vb_mr *mr)
 
 static uint8_t *mr_host_at(const struct vb_mr *mr, uint64_t va)
 {
+	if (mr->kind == VB_MR_IMPLICIT)
+		return (uint8_t *)(uintptr_t)va;
 	return mr->host ? mr->host + (va - mr->iova) : NULL;
+}
+
+/* Before @len bytes at @p of @mr are read or written. Returns 0 or -EFAULT. */
+static int mr_page_in(const struct vb_mr *mr, uint8_t *p, uint64_t len, bool write)
+{
+	const struct vb_hca_config *cfg = &mr->key.pd->hca->cfg;
+	const uint64_t most = vb_mtu_bytes(VB_MTU_4096);
+
+	if (!(mr->access & VB_ACCESS_ON_DEMAND) || !len)
+		return 0;
+	if (!p)
+		return mr->kind == VB_MR_IMPLICIT ? -EFAULT : 0;
+	if (!cfg->page_in)
+		return 0;
+	/* What is looked at now is one packet of it. */
+	return cfg->page_in(cfg->page_in_ctx, p, (size_t)(len < most ? len : most), write);
+}
+
+int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, void **p)
+{
+	const struct vb_key *k = vb_key_find(pd->hca, sge->lkey);
+
+	if (!k)
+		return -EFAULT;
+	if (k->kind != VB_KEY_MR)
+		return -EINVAL;
+
+	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
+
+	if (k->pd != pd || (write && !(mr->access & VB_ACCESS_LOCAL_WRITE)))
+		return -EPERM;
+	if (!(mr->access & VB_ACCESS_ON_DEMAND))
+		return -EINVAL;
+	if (!vb_range_within(sge->addr, sge->length, mr->iova, mr->length))
+		return -EFAULT;
+	*p = mr_host_at(mr, sge->addr);
+	return 0;
 }
 
 /* The region that an SGE names, when @pd may use it so. */
@@ -126,6 +168,9 @@ static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge 
 		return NULL;
 	return mr;
 }
+
+/* What a null region gives, to one packet. */
+static const uint8_t zeros[4096];
 
 int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
 		  uint32_t len, uint32_t access, struct vb_seg *seg, uint32_t seg_max)
@@ -149,7 +194,14 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 			return -EACCES;
 		assert(cnt < seg_max);
 		n = n < len ? n : len;
-		seg[cnt++] = (struct vb_seg){mr_host_at(mr, s->addr + off), n};
+
+		uint8_t *p = mr_host_at(mr, s->addr + off);
+
+		if (mr_page_in(mr, p, n, access & VB_ACCESS_LOCAL_WRITE))
+			return -EACCES;
+		/* What is written to a null region has nowhere to go. */
+		seg[cnt++] = (struct vb_seg){
+		    mr->kind == VB_MR_NULL && !(access & VB_ACCESS_LOCAL_WRITE) ? zeros : p, n};
 		len -= n;
 		off = 0;
 	}
@@ -179,6 +231,8 @@ int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, ui
 	const struct vb_key *k = vb_key_find(qp->hca, rkey);
 	const struct vb_mr *mr;
 
+	uint8_t *at;
+
 	*p = NULL;
 	if (!k || k->pd != qp->pd)
 		return -EACCES;
@@ -198,7 +252,11 @@ int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, ui
 		    !vb_range_within(va, len, mr->iova, mr->length))
 			return -EACCES;
 	}
-	*p = mr_host_at(mr, va);
+	at = mr_host_at(mr, va);
+	if (mr->kind == VB_MR_NULL ||
+	    mr_page_in(mr, at, len, access & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC)))
+		return -EACCES;
+	*p = at;
 	return 0;
 }
 

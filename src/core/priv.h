@@ -41,6 +41,7 @@ struct vb_mr {
 	struct vb_key key;
 	uint64_t iova, length;
 	uint8_t *host; /* NULL: the region has a length only */
+	enum vb_mr_kind kind;
 	uint32_t access;
 	uint32_t window_cnt; /* memory windows bound to it */
 };
@@ -79,6 +80,7 @@ struct vb_cq {
 	uint32_t number, refs;
 	enum { VB_CQ_UNARMED, VB_CQ_ARMED_SOLICITED, VB_CQ_ARMED } armed;
 	bool overrun;
+	bool is_lent; /* the ring is the caller's memory */
 };
 
 /* A receive WQE. */
@@ -95,6 +97,7 @@ struct vb_rq {
 	size_t stride;
 	uint32_t mask, head, tail; /* run freely */
 	uint32_t wr_max, sge_max;
+	bool is_lent; /* slots are the caller's memory */
 };
 
 struct vb_srq {
@@ -140,6 +143,7 @@ struct vb_sq {
 	uint32_t nxt;  /* WQE that holds psn_nxt, or is local and due */
 	uint32_t tail; /* next to post; all three run freely */
 	uint32_t wr_max, sge_max, inline_max;
+	bool is_lent; /* slots are the caller's memory */
 };
 
 /* A remote address and what is in flight towards it. */
@@ -417,6 +421,8 @@ void vb_cq_forget_qp(struct vb_cq *cq, const struct vb_qp *qp);
 /* rq.c */
 int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge_max);
 void vb_rq_free(struct vb_hca *h, struct vb_rq *rq);
+size_t vb_rq_ring_size(const struct vb_rq *rq);
+void vb_rq_lend_ring(struct vb_hca *h, struct vb_rq *rq, void *mem);
 int vb_rq_post(struct vb_rq *rq, const struct vb_recv_wr *wr);
 int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max);
 static inline uint32_t vb_rq_cnt(const struct vb_rq *rq)
@@ -476,6 +482,7 @@ const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w
 const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w);
 struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w);
 int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap);
+void vb_sq_free(struct vb_qp *qp);
 static inline bool vb_swqe_is_local(const struct vb_swqe *w)
 {
 	return w->opcode == VB_WR_LOCAL_INV || w->opcode == VB_WR_BIND_MW;

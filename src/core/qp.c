@@ -192,7 +192,7 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 		err = qp_insert(h, qp);
 	if (err) {
 		vb_free(h, qp->resp.rwqe);
-		vb_free(h, qp->sq.slots);
+		vb_sq_free(qp);
 		vb_rq_free(h, &qp->rq);
 		vb_free(h, qp);
 		return err;
@@ -244,7 +244,7 @@ void vb_qp_free(struct vb_qp *qp)
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
 	vb_free(h, qp->resp.rwqe);
-	vb_free(h, qp->sq.slots);
+	vb_sq_free(qp);
 	vb_rq_free(h, &qp->rq);
 	vb_free(h, qp);
 }

@@ -19,6 +19,7 @@ int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge
 	rq->mask = size - 1;
 	rq->head = rq->tail = 0;
 	rq->slots = NULL;
+	rq->is_lent = false;
 	if (wr_max == 0)
 		return 0;
 	rq->slots = vb_alloc(h, size * rq->stride);
@@ -27,8 +28,25 @@ int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge
 
 void vb_rq_free(struct vb_hca *h, struct vb_rq *rq)
 {
-	vb_free(h, rq->slots);
+	if (!rq->is_lent)
+		vb_free(h, rq->slots);
 	rq->slots = NULL;
+	rq->is_lent = false;
+}
+
+size_t vb_rq_ring_size(const struct vb_rq *rq)
+{
+	return rq->slots ? ((size_t)rq->mask + 1) * rq->stride : 0;
+}
+
+void vb_rq_lend_ring(struct vb_hca *h, struct vb_rq *rq, void *mem)
+{
+	if (!rq->slots)
+		return;
+	memcpy(mem, rq->slots, vb_rq_ring_size(rq));
+	vb_rq_free(h, rq);
+	rq->slots = mem;
+	rq->is_lent = true;
 }
 
 static struct vb_rwqe *rq_at(const struct vb_rq *rq, uint32_t idx)
@@ -172,6 +190,16 @@ int vb_srq_destroy(struct vb_srq *srq)
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr)
 {
 	return vb_rq_post(&srq->rq, wr);
+}
+
+size_t vb_srq_ring_size(const struct vb_srq *srq)
+{
+	return vb_rq_ring_size(&srq->rq);
+}
+
+void vb_srq_lend_ring(struct vb_srq *srq, void *mem)
+{
+	vb_rq_lend_ring(srq->pd->hca, &srq->rq, mem);
 }
 
 uint32_t vb_srq_number(const struct vb_srq *srq)

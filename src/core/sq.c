@@ -31,6 +31,37 @@ int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap)
 	return sq->slots ? 0 : -ENOMEM;
 }
 
+void vb_sq_free(struct vb_qp *qp)
+{
+	if (!qp->sq.is_lent)
+		vb_free(qp->hca, qp->sq.slots);
+	qp->sq.slots = NULL;
+	qp->sq.is_lent = false;
+}
+
+static size_t sq_ring_size(const struct vb_sq *sq)
+{
+	size_t size = sq->slots ? ((size_t)sq->mask + 1) * sq->stride : 0;
+
+	return (size + 63) & ~(size_t)63; /* the receive queue begins behind it */
+}
+
+size_t vb_qp_ring_size(const struct vb_qp *qp)
+{
+	return sq_ring_size(&qp->sq) + vb_rq_ring_size(&qp->rq);
+}
+
+void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
+{
+	vb_rq_lend_ring(qp->hca, &qp->rq, (uint8_t *)mem + sq_ring_size(&qp->sq));
+	if (!qp->sq.slots)
+		return;
+	memcpy(mem, qp->sq.slots, ((size_t)qp->sq.mask + 1) * qp->sq.stride);
+	vb_sq_free(qp);
+	qp->sq.slots = mem;
+	qp->sq.is_lent = true;
+}
+
 struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w)
 {
 	return (struct vb_ud_dest *)(w + 1);

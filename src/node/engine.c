@@ -269,6 +269,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .read_piece_bytes = window / 2,
 	    .room = vb_engine_room,
 	    .room_ctx = e,
+	    .page_in = vb_engine_page_in,
 	    .alloc = hca_alloc,
 	    .free = hca_free,
 	};

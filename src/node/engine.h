@@ -87,4 +87,12 @@ void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
  */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
 
+/*
+ * 0 when [addr, addr + length) is mapped, and writable if @write; else an errno, EFAULT above all.
+ * Brings the pages in, as pinning would. Takes no lock.
+ */
+int vb_engine_check_memory(const void *addr, size_t length, bool write);
+/* The same of memory that may go at any time, in the form of vb_hca_config.page_in. */
+int vb_engine_page_in(void *ctx, void *p, size_t len, bool write);
+
 #endif

@@ -38,7 +38,6 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
-	struct vb_ibv_pd *pd = (struct vb_ibv_pd *)ibv_pd;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv_pd->context);
 	struct vb_ibv_ah *ah = calloc(1, sizeof *ah);
 	int err = EIO;
@@ -48,14 +47,14 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 	if (vb_ibv_enter(c)) {
 		err = vb_ibv_path(c, attr, &ah->core.path);
 		if (!err)
-			pd->ah_cnt++;
+			vb_ibv_pd_hold(ibv_pd);
 		vb_ibv_leave(c);
 	}
 	if (err) {
 		free(ah);
 		return vb_ibv_null(err);
 	}
-	ah->core.pd = pd->core;
+	ah->core.pd = ((struct vb_ibv_pd *)ibv_pd)->core;
 	ah->ibv.context = ibv_pd->context;
 	ah->ibv.pd = ibv_pd;
 	return &ah->ibv;
@@ -67,7 +66,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 
 	if (!vb_ibv_enter(c))
 		return EIO;
-	((struct vb_ibv_pd *)ah->pd)->ah_cnt--;
+	vb_ibv_pd_drop(ah->pd);
 	vb_ibv_leave(c);
 	free(ah);
 	return 0;

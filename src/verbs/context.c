@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int vb_ibv_acquire(struct vb_engine **out)
@@ -60,6 +61,14 @@ void vb_ibv_set_ops(struct vb_ibv_context *c)
 	v->create_cq_ex = vb_ibv_create_cq_ex;
 	v->create_qp_ex = vb_ibv_create_qp_ex;
 	v->get_srq_num = vb_ibv_get_srq_num;
+	v->alloc_td = vb_ibv_alloc_td;
+	v->dealloc_td = vb_ibv_dealloc_td;
+	v->alloc_parent_domain = vb_ibv_alloc_parent_domain;
+	v->alloc_dm = vb_ibv_alloc_dm;
+	v->free_dm = vb_ibv_free_dm;
+	v->reg_dm_mr = vb_ibv_reg_dm_mr;
+	v->advise_mr = vb_ibv_advise_mr;
+	v->alloc_null_mr = vb_ibv_alloc_null_mr;
 	ops->alloc_mw = vb_ibv_alloc_mw;
 	ops->bind_mw = vb_ibv_bind_mw;
 	ops->dealloc_mw = vb_ibv_dealloc_mw;
@@ -72,11 +81,30 @@ void vb_ibv_set_ops(struct vb_ibv_context *c)
 
 static void lists_init(struct vb_ibv_context *c)
 {
-	struct vb_list *all[] = {&c->pds,  &c->mrs, &c->mws,     &c->cqs,
-				 &c->srqs, &c->qps, &c->channels};
+	struct vb_list *all[] = {&c->pds, &c->mrs,      &c->mws, &c->cqs, &c->srqs,
+				 &c->qps, &c->channels, &c->tds, &c->dms};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		vb_list_init(all[i]);
+}
+
+/* What @cmd_fd names, with no context yet. Returns 0 or an errno. */
+static int file_new(struct vb_ibv_file **out, int cmd_fd)
+{
+	struct vb_ibv_file *f = calloc(1, sizeof *f);
+	struct stat st;
+
+	if (!f)
+		return ENOMEM;
+	if (fstat(cmd_fd, &st)) {
+		free(f);
+		return errno;
+	}
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	vb_list_init(&f->contexts);
+	*out = f;
+	return 0;
 }
 
 /* Makes the context known to the sink. In a forked child the list may still have the parent's. */
@@ -94,12 +122,15 @@ static void context_enlist(struct vb_ibv_context *c)
 	/* What it says first is no change. */
 	c->ports.async = 0;
 	vb_list_append(&vb_ibv_contexts, &c->link);
+	vb_list_append(&c->file->contexts, &c->in_file);
+	c->file->open_cnt++;
 	vb_engine_unlock(c->engine);
 }
 
-struct ibv_context *ibv_open_device(struct ibv_device *device)
+/* A context of its own file, or of @file when that is given. Takes @cmd_fd when it succeeds. */
+static struct ibv_context *context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
+					int cmd_fd)
 {
-	struct vb_ibv_device *d = (struct vb_ibv_device *)device;
 	struct vb_ibv_context *c = calloc(1, sizeof *c);
 	struct vb_host_shm *host = calloc(1, sizeof *host);
 	int err = c && host ? 0 : ENOMEM;
@@ -111,22 +142,21 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	err = vb_evq_open(&c->async);
 	if (err)
 		goto no_queue;
-	/* Nothing is at its other end, but programs duplicate and pass on what they find here. */
-	c->vctx.context.cmd_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->vctx.context.cmd_fd < 0) {
-		err = errno;
-		goto no_cmd_fd;
-	}
+	err = file ? 0 : file_new(&file, cmd_fd);
+	if (err)
+		goto no_file;
 	lists_init(c);
 	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
 	c->dev = d;
+	c->file = file;
 	atomic_fetch_add(&d->refs, 1);
 	c->port = (uint8_t)(d->index + 1);
 	vb_ibv_set_ops(c);
 
 	struct ibv_context *ibv = &c->vctx.context;
 
-	ibv->device = device;
+	ibv->device = &d->ibv;
+	ibv->cmd_fd = cmd_fd;
 	ibv->async_fd = c->async.fd;
 	ibv->num_comp_vectors = 1;
 	pthread_mutex_init(&ibv->mutex, NULL);
@@ -136,7 +166,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	context_enlist(c);
 	return ibv;
 
-no_cmd_fd:
+no_file:
 	vb_evq_close(&c->async);
 no_queue:
 	vb_engine_release(c->engine);
@@ -146,22 +176,111 @@ no_engine:
 	return vb_ibv_null(err);
 }
 
+/*
+ * Nothing is at the other end of a context's cmd_fd, but programs duplicate it, pass it on and
+ * import the device by it. An empty memfd has an inode of its own.
+ */
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	int cmd_fd = memfd_create("verbena uverbs", MFD_CLOEXEC);
+
+	if (cmd_fd < 0)
+		return NULL;
+
+	struct ibv_context *context = context_open((struct vb_ibv_device *)device, NULL, cmd_fd);
+
+	if (!context) {
+		int err = errno;
+
+		close(cmd_fd);
+		errno = err;
+	}
+	return context;
+}
+
+/* The open context whose command descriptor @st is of; NULL: none of this process. */
+static struct vb_ibv_context *find_by_fd(const struct stat *st)
+{
+	for (struct vb_list *l = vb_ibv_contexts.next; l != &vb_ibv_contexts; l = l->next) {
+		struct vb_ibv_context *c = vb_container_of(l, struct vb_ibv_context, link);
+
+		if (vb_engine_is_alive(c->engine) && c->file->dev == st->st_dev &&
+		    c->file->ino == st->st_ino)
+			return c;
+	}
+	return NULL;
+}
+
+/*
+ * Another context on the objects of one that this process has open. Those of other processes are
+ * out of reach: an adapter's queues and keys are in the process that opened it.
+ */
+struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct vb_ibv_context *c;
+	struct vb_engine *e;
+	struct stat st;
+
+	if (fstat(cmd_fd, &st))
+		return NULL;
+
+	int err = -vb_ibv_acquire(&e);
+
+	if (err)
+		return vb_ibv_null(err);
+	vb_engine_lock(e);
+	c = find_by_fd(&st);
+	if (c)
+		c->file->open_cnt++; /* it stays until the new context holds it */
+	vb_engine_unlock(e);
+
+	struct ibv_context *context = c ? context_open(c->dev, c->file, cmd_fd) : NULL;
+
+	err = c ? errno : EOPNOTSUPP;
+	if (c) {
+		vb_engine_lock(e);
+		c->file->open_cnt--;
+		vb_engine_unlock(e);
+	}
+	vb_engine_release(e);
+	return context ? context : vb_ibv_null(err);
+}
+
+/* The last context of a file is closed: all of them go, with what is left in them. */
+static void file_free(struct vb_ibv_file *f)
+{
+	while (!vb_list_is_empty(&f->contexts)) {
+		struct vb_ibv_context *c =
+		    vb_container_of(f->contexts.next, struct vb_ibv_context, in_file);
+
+		vb_list_remove(&c->in_file);
+		vb_engine_release(c->engine);
+		vb_evq_close(&c->async);
+		close(c->vctx.context.cmd_fd);
+		pthread_mutex_destroy(&c->vctx.context.mutex);
+		vb_ibv_device_put(c->dev);
+		free(c);
+	}
+	free(f);
+}
+
 int ibv_close_device(struct ibv_context *context)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
+	struct vb_ibv_file *f = c->file;
 
 	if (!vb_ibv_enter(c))
 		return vb_ibv_fail(EIO);
 	/* What was posted or has to be acknowledged leaves before the QPs go. */
 	vb_engine_flush(c->engine);
-	vb_ibv_destroy_all(c);
 	vb_list_remove(&c->link);
+
+	bool is_last = --f->open_cnt == 0;
+
+	if (is_last)
+		vb_ibv_destroy_all(f);
 	vb_ibv_leave(c);
-	vb_engine_release(c->engine);
-	vb_evq_close(&c->async);
-	close(context->cmd_fd);
-	pthread_mutex_destroy(&context->mutex);
-	vb_ibv_device_put(c->dev);
-	free(c);
+	if (is_last)
+		file_free(f);
 	return 0;
 }

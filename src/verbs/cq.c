@@ -13,7 +13,8 @@
 #define POLLS_PER_PROGRESS 16u
 
 struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *cq_context,
-				   struct ibv_comp_channel *channel, int comp_vector)
+				   struct ibv_comp_channel *channel, int comp_vector,
+				   struct ibv_pd *parent)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
@@ -41,6 +42,8 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 			vb_engine_slot(c->engine)->cq_cnt++;
 			if (channel)
 				channel->refcnt++;
+			if (parent)
+				vb_ibv_pd_hold(parent);
 		}
 		vb_ibv_leave(c);
 	}
@@ -48,13 +51,24 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 		free(cq);
 		return vb_ibv_null(err);
 	}
+	cq->parent = parent;
+	err = vb_ibv_ring_get(&cq->ring, parent, vb_cq_ring_size(cq->core), VB_IBV_RING_CQ);
+	if (err) {
+		(void)ibv_destroy_cq(&cq->ibv); /* has no users yet */
+		return vb_ibv_null(err);
+	}
+	if (cq->ring.mem && vb_ibv_enter(c)) {
+		vb_cq_lend_ring(cq->core, cq->ring.mem);
+		vb_ibv_leave(c);
+	}
 	return cq;
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
-	struct vb_ibv_cq *cq = vb_ibv_cq_create(context, cqe, cq_context, channel, comp_vector);
+	struct vb_ibv_cq *cq =
+	    vb_ibv_cq_create(context, cqe, cq_context, channel, comp_vector, NULL);
 
 	return cq ? &cq->ibv : NULL;
 }
@@ -96,6 +110,8 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 		asyncs = vb_ibv_forget_events(&c->async, &cq->async);
 		if (ch)
 			ch->ibv.refcnt--;
+		if (cq->parent)
+			vb_ibv_pd_drop(cq->parent);
 	}
 	vb_ibv_leave(c);
 	if (err)
@@ -104,6 +120,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
+	vb_ibv_ring_put(&cq->ring);
 	free(cq);
 	return 0;
 }

@@ -107,15 +107,22 @@ struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 
-	/* Every overrun is noticed, and there are no parent domains. */
-	if ((attr->comp_mask & ~(uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
-	    (attr->wc_flags & ~WC_FLAGS) || (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	bool with_pd = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD;
+
+	/* Every overrun is noticed. */
+	if ((attr->comp_mask & ~known) || (attr->wc_flags & ~WC_FLAGS) ||
+	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
 		return vb_ibv_null(EOPNOTSUPP);
 	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
 		return vb_ibv_null(EINVAL);
+	if (with_pd && (!attr->parent_domain || attr->parent_domain->context != context ||
+			!((struct vb_ibv_pd *)attr->parent_domain)->parent))
+		return vb_ibv_null(EINVAL);
 
-	struct vb_ibv_cq *cq = vb_ibv_cq_create(context, (int)attr->cqe, attr->cq_context,
-						attr->channel, (int)attr->comp_vector);
+	struct vb_ibv_cq *cq =
+	    vb_ibv_cq_create(context, (int)attr->cqe, attr->cq_context, attr->channel,
+			     (int)attr->comp_vector, with_pd ? attr->parent_domain : NULL);
 
 	if (!cq)
 		return NULL;

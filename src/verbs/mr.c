@@ -13,13 +13,11 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_MW_BIND)
 #define KNOWN                                                                                      \
-	(WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB |            \
-	 IBV_ACCESS_OPTIONAL_RANGE)
+	(WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |          \
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 
 static int access_check(uint32_t access)
 {
-	if (access & IBV_ACCESS_ON_DEMAND)
-		return EOPNOTSUPP;
 	if (access & ~(uint32_t)KNOWN)
 		return EINVAL;
 	/* IBA 10.6.3.1 */
@@ -38,6 +36,12 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 
 	if (err)
 		return err;
+	/* All of the address space. ibv_reg_mr(3) */
+	if (access & IBV_ACCESS_ON_DEMAND && !addr && length == SIZE_MAX) {
+		*attr =
+		    (struct vb_mr_attr){.length = length, .access = access, .kind = VB_MR_IMPLICIT};
+		return iova || access & (IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB) ? EINVAL : 0;
+	}
 	if (access & IBV_ACCESS_ZERO_BASED)
 		iova = 0;
 	/* A NIC translates whole pages. */
@@ -46,41 +50,46 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 	if (length == 0)
 		return EINVAL;
 	*attr = (struct vb_mr_attr){.iova = iova, .length = length, .host = addr, .access = access};
-	return vb_memory_check(addr, length, access & WRITES);
+	/* Memory on demand may come and go. */
+	return access & IBV_ACCESS_ON_DEMAND
+		   ? 0
+		   : vb_engine_check_memory(addr, length, access & WRITES);
 }
 
 static void mr_show(struct vb_ibv_mr *mr, struct ibv_pd *pd, const struct vb_mr_attr *attr)
 {
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
-	mr->ibv.addr = attr->host;
+	mr->ibv.addr = mr->dm ? NULL : attr->host;
 	mr->ibv.length = attr->length;
-	mr->ibv.lkey = vb_mr_lkey(mr->core);
-	mr->ibv.rkey = vb_mr_rkey(mr->core);
+	mr->ibv.lkey = vb_mr_lkey(mr->share->core);
+	mr->ibv.rkey = vb_mr_rkey(mr->share->core);
 	mr->ibv.handle = mr->ibv.lkey >> 8;
 	mr->iova = attr->iova;
 	mr->access = attr->access;
+	mr->kind = attr->kind;
 }
 
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-				unsigned int access)
+struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,
+				struct vb_ibv_dm_mem *dm)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
-	struct vb_mr_attr attr;
-	int err = mr_check(addr, length, iova, access, &attr);
-
-	if (err)
-		return vb_ibv_null(err);
-
 	struct vb_ibv_mr *mr = calloc(1, sizeof *mr);
+	struct vb_ibv_mr_share *share = calloc(1, sizeof *share);
+	int err = mr && share ? EIO : ENOMEM;
 
-	if (!mr)
-		return vb_ibv_null(ENOMEM);
-	err = EIO;
-	if (vb_ibv_enter(c)) {
-		err = -vb_mr_create(((struct vb_ibv_pd *)pd)->core, &attr, &mr->core);
+	if (err == EIO && vb_ibv_enter(c)) {
+		err = -vb_mr_create(((struct vb_ibv_pd *)pd)->core, attr, &share->core);
 		if (!err) {
-			mr_show(mr, pd, &attr);
+			share->refs = 1;
+			mr->share = share;
+			mr->dm = dm;
+			if (dm) {
+				dm->refs++;
+				dm->mr_cnt++;
+			}
+			mr_show(mr, pd, attr);
+			vb_ibv_pd_hold(pd);
 			vb_list_append(&c->mrs, &mr->link);
 			vb_engine_slot(c->engine)->mr_cnt++;
 		}
@@ -88,9 +97,19 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	}
 	if (err) {
 		free(mr);
+		free(share);
 		return vb_ibv_null(err);
 	}
 	return &mr->ibv;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned int access)
+{
+	struct vb_mr_attr attr;
+	int err = mr_check(addr, length, iova, access, &attr);
+
+	return err ? vb_ibv_null(err) : vb_ibv_mr_create(pd, &attr, NULL);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -112,11 +131,11 @@ static int mr_move(struct vb_ibv_mr *mr, struct ibv_pd *pd, const struct vb_mr_a
 
 	if (err)
 		return err;
-	err = -vb_mr_destroy(mr->core);
+	err = -vb_mr_destroy(mr->share->core);
 	if (err)
 		(void)vb_mr_destroy(fresh); /* nothing refers to it yet */
 	else
-		mr->core = fresh;
+		mr->share->core = fresh;
 	return err;
 }
 
@@ -127,6 +146,9 @@ static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_p
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 
 	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED))
+		return EINVAL;
+	/* Neither device memory, nor what is no memory of the application's. */
+	if (mr->dm || mr->kind != VB_MR_HOST || mr->share->refs > 1 || !mr->share->core)
 		return EINVAL;
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->ibv.context))
 		return EINVAL;
@@ -153,17 +175,50 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	}
 	if (!err) {
 		if (attr.host == ibv->addr && attr.length == ibv->length && attr.iova == mr->iova)
-			err = -vb_mr_modify(mr->core, ((struct vb_ibv_pd *)pd)->core, attr.access);
+			err = -vb_mr_modify(mr->share->core, ((struct vb_ibv_pd *)pd)->core,
+					    attr.access);
 		else
 			err = mr_move(mr, pd, &attr);
-		if (!err)
+		if (!err) {
+			vb_ibv_pd_drop(ibv->pd);
+			vb_ibv_pd_hold(pd);
 			mr_show(mr, pd, &attr);
+		}
 		vb_ibv_leave(c);
 	}
 	if (!err)
 		return 0;
 	errno = err;
 	return IBV_REREG_MR_ERR_INPUT; /* the region is what it was */
+}
+
+/* @mr gives up its part of the region. */
+static void mr_let_go(struct vb_ibv_mr *mr)
+{
+	if (--mr->share->refs == 0)
+		free(mr->share);
+	vb_ibv_pd_drop(mr->ibv.pd);
+	if (mr->dm) {
+		mr->dm->mr_cnt--;
+		vb_ibv_dm_mem_put(mr->dm);
+	}
+	free(mr);
+}
+
+int vb_ibv_mr_free(struct vb_ibv_mr *mr)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(mr->ibv.context);
+
+	if (mr->share->core) {
+		int err = vb_mr_destroy(mr->share->core);
+
+		if (err)
+			return err;
+		vb_engine_slot(c->engine)->mr_cnt--;
+		mr->share->core = NULL;
+	}
+	mr_let_go(mr);
+	return 0;
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibv)
@@ -173,15 +228,78 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 
 	if (!vb_ibv_enter(c))
 		return EIO;
+	vb_list_remove(&mr->link);
 
-	int err = -vb_mr_destroy(mr->core);
+	int err = -vb_ibv_mr_free(mr);
 
-	if (!err) {
-		vb_list_remove(&mr->link);
-		vb_engine_slot(c->engine)->mr_cnt--;
-	}
+	if (err)
+		vb_list_append(&c->mrs, &mr->link);
 	vb_ibv_leave(c);
-	if (!err)
-		free(mr);
 	return err;
+}
+
+/* The region with @handle in the contexts that share a file with @c. Under the lock. */
+static struct vb_ibv_mr *mr_find(struct vb_ibv_context *c, uint32_t handle)
+{
+	for (struct vb_list *f = c->file->contexts.next; f != &c->file->contexts; f = f->next) {
+		struct vb_list *mrs = &vb_container_of(f, struct vb_ibv_context, in_file)->mrs;
+
+		for (struct vb_list *l = mrs->next; l != mrs; l = l->next) {
+			struct vb_ibv_mr *mr = vb_container_of(l, struct vb_ibv_mr, link);
+
+			if (mr->ibv.handle == handle && mr->share->core)
+				return mr;
+		}
+	}
+	return NULL;
+}
+
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
+	struct vb_ibv_mr *mr = calloc(1, sizeof *mr), *from;
+	int err = mr ? EIO : ENOMEM;
+
+	if (mr && vb_ibv_enter(c)) {
+		from = mr_find(c, handle);
+		err = !from ? ENOENT
+		      : ((struct vb_ibv_pd *)from->ibv.pd)->core != ((struct vb_ibv_pd *)pd)->core
+			  ? EINVAL
+			  : 0;
+		if (!err) {
+			*mr = *from;
+			mr->ibv.context = pd->context;
+			mr->ibv.pd = pd;
+			mr->ibv.addr = NULL; /* not applicable, ibv_import_mr(3) */
+			mr->share->refs++;
+			if (mr->dm) {
+				mr->dm->mr_cnt++;
+				mr->dm->refs++;
+			}
+			vb_ibv_pd_hold(pd);
+			vb_list_append(&c->mrs, &mr->link);
+		}
+		vb_ibv_leave(c);
+	}
+	if (err) {
+		free(mr);
+		return vb_ibv_null(err);
+	}
+	return &mr->ibv;
+}
+
+/* The region stays for those who have it still; with the last of them it goes. */
+void ibv_unimport_mr(struct ibv_mr *ibv)
+{
+	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (!vb_ibv_enter(c))
+		return;
+	vb_list_remove(&mr->link);
+	if (mr->share->refs > 1)
+		mr_let_go(mr);
+	else if (vb_ibv_mr_free(mr))
+		vb_list_append(&c->mrs, &mr->link);
+	vb_ibv_leave(c);
 }

@@ -14,8 +14,10 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		return vb_ibv_null(ENOMEM);
 	if (vb_ibv_enter(c)) {
 		err = -vb_mw_create(((struct vb_ibv_pd *)pd)->core, (uint8_t)type, &mw->core);
-		if (!err)
+		if (!err) {
 			vb_list_append(&c->mws, &mw->link);
+			vb_ibv_pd_hold(pd);
+		}
 		vb_ibv_leave(c);
 	}
 	if (err) {
@@ -40,8 +42,10 @@ int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
 
 	int err = -vb_mw_destroy(mw->core);
 
-	if (!err)
+	if (!err) {
 		vb_list_remove(&mw->link);
+		vb_ibv_pd_drop(ibv->pd);
+	}
 	vb_ibv_leave(c);
 	if (!err)
 		free(mw);

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* The one port that each verbs device has. */
 #define VB_IBV_PORT 1
@@ -35,8 +36,21 @@ struct vb_ibv_device {
 	_Atomic uint32_t refs; /* device lists and contexts */
 };
 
+/*
+ * What contexts of one command descriptor share: ibv_import_device() opens another context on the
+ * objects of the first. They live until the last of these contexts is closed. Under the lock.
+ */
+struct vb_ibv_file {
+	dev_t dev; /* which descriptor that is */
+	ino_t ino;
+	uint32_t open_cnt;       /* contexts that are not closed */
+	struct vb_list contexts; /* by vb_ibv_context.in_file, closed ones too */
+};
+
 struct vb_ibv_context {
 	struct verbs_context vctx; /* ends with the ibv_context */
+	struct vb_ibv_file *file;
+	struct vb_list in_file;
 	struct vb_ibv_device *dev;
 	struct vb_engine *engine;
 	struct vb_list link;      /* in the list of open contexts */
@@ -46,22 +60,67 @@ struct vb_ibv_context {
 	struct vb_evq async;      /* behind async_fd */
 	struct vb_evq_node ports; /* events of the port */
 	/* What was created and not yet destroyed, for ibv_close_device(). */
-	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels;
+	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms;
 };
 
+struct vb_ibv_td {
+	struct ibv_td ibv;
+	struct vb_list link;
+	uint32_t user_cnt; /* parent domains */
+};
+
+/* A protection domain, an imported one, or a parent domain: the core's PD is that of the first. */
 struct vb_ibv_pd {
 	struct ibv_pd ibv;
 	struct vb_list link;
 	struct vb_pd *core;
-	uint32_t ah_cnt;
+	uint32_t *core_refs; /* PDs that have this core; the last destroys it */
+	uint32_t user_cnt;   /* objects created with it */
+	/* A parent domain's: */
+	struct vb_ibv_pd *parent; /* NULL: it is none */
+	struct vb_ibv_td *td;
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
+	void *pd_context;
+};
+
+/* Memory for the entries of a queue, from a parent domain's allocator. */
+struct vb_ibv_ring {
+	struct vb_ibv_pd *pd;
+	void *mem; /* NULL: the core's own */
+	uint64_t type;
+};
+
+/* Device memory; what imports share. */
+struct vb_ibv_dm_mem {
+	uint8_t *p;
+	size_t length;
+	uint32_t refs; /* vb_ibv_dm and regions */
+	uint32_t mr_cnt;
+	bool is_freed; /* nobody can import it any more */
+};
+
+struct vb_ibv_dm {
+	struct ibv_dm ibv;
+	struct vb_list link;
+	struct vb_ibv_dm_mem *mem;
+};
+
+/* What stands behind a region and its imports. */
+struct vb_ibv_mr_share {
+	struct vb_mr *core; /* NULL: deregistered */
+	uint32_t refs;
 };
 
 struct vb_ibv_mr {
 	struct ibv_mr ibv;
 	struct vb_list link;
-	struct vb_mr *core;
+	struct vb_ibv_mr_share *share;
+	struct vb_ibv_dm_mem *dm; /* NULL: host memory */
 	uint64_t iova;
 	uint32_t access;
+	enum vb_mr_kind kind;
 };
 
 struct vb_ibv_mw {
@@ -88,6 +147,8 @@ struct vb_ibv_cq {
 	};
 	struct vb_list link;
 	struct vb_cq *core;
+	struct ibv_pd *parent; /* parent domain; NULL: none */
+	struct vb_ibv_ring ring;
 	struct vb_evq_node notify; /* in the channel's queue */
 	struct vb_evq_node async;
 	uint32_t poll_cnt;
@@ -98,6 +159,7 @@ struct vb_ibv_srq {
 	struct ibv_srq ibv;
 	struct vb_list link;
 	struct vb_srq *core;
+	struct vb_ibv_ring ring;
 	struct vb_evq_node async;
 };
 
@@ -110,6 +172,7 @@ struct vb_ibv_qp {
 	};
 	struct vb_list link;
 	struct vb_qp *core;
+	struct vb_ibv_ring ring;
 	struct vb_evq_node async;
 	struct vb_wr_batch *batch; /* of the ibv_wr_*() API; NULL: not asked for */
 	struct vb_qp_cap cap;
@@ -171,8 +234,55 @@ uint32_t vb_ibv_forget_events(struct vb_evq *q, struct vb_evq_node *n);
 void vb_ibv_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		       uint32_t delivered);
 
-/* close.c: destroys everything that is left in a context. Under the lock. */
-void vb_ibv_destroy_all(struct vb_ibv_context *c);
+/* close.c: destroys everything that is left in the contexts of a file. Under the lock. */
+void vb_ibv_destroy_all(struct vb_ibv_file *f);
+
+/* pd.c, under the lock: an object was created with @pd, or is gone. */
+static inline void vb_ibv_pd_hold(struct ibv_pd *pd)
+{
+	((struct vb_ibv_pd *)pd)->user_cnt++;
+}
+
+static inline void vb_ibv_pd_drop(struct ibv_pd *pd)
+{
+	((struct vb_ibv_pd *)pd)->user_cnt--;
+}
+/* Takes @pd, which is in no list, apart. -EBUSY: it is in use. */
+int vb_ibv_pd_free(struct vb_ibv_pd *pd);
+
+/* domain.c */
+struct ibv_td *vb_ibv_alloc_td(struct ibv_context *c, struct ibv_td_init_attr *attr);
+int vb_ibv_dealloc_td(struct ibv_td *td);
+struct ibv_pd *vb_ibv_alloc_parent_domain(struct ibv_context *c,
+					  struct ibv_parent_domain_init_attr *attr);
+/*
+ * @size bytes from the allocator of @pd, NULL or a PD; r->mem stays NULL where it has none. 0 or
+ * an errno. Calls the application, so never under the lock; nor does the way back.
+ */
+enum vb_ibv_ring_type { VB_IBV_RING_QP = 1, VB_IBV_RING_CQ, VB_IBV_RING_SRQ };
+int vb_ibv_ring_get(struct vb_ibv_ring *r, struct ibv_pd *pd, size_t size,
+		    enum vb_ibv_ring_type type);
+void vb_ibv_ring_put(const struct vb_ibv_ring *r);
+
+/* dm.c */
+#define VB_DM_SIZE (UINT64_C(16) << 20) /* of all device memory of one process */
+struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *c, struct ibv_alloc_dm_attr *attr);
+int vb_ibv_free_dm(struct ibv_dm *dm);
+struct ibv_mr *vb_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
+				size_t length, unsigned int access);
+/* Under the lock: gives up one reference. */
+void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m);
+
+/* odp.c */
+int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		     struct ibv_sge *sge, uint32_t sge_cnt);
+struct ibv_mr *vb_ibv_alloc_null_mr(struct ibv_pd *pd);
+
+/* mr.c: enters what @attr says; @dm is NULL or the device memory that it is in. */
+struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,
+				struct vb_ibv_dm_mem *dm);
+/* Takes apart a region that is in no list. Under the lock; -EBUSY: a window is bound to it. */
+int vb_ibv_mr_free(struct vb_ibv_mr *mr);
 
 /* gid.c */
 /* The GID with index @index, NULL when the entry is empty or there is none. Under the lock. */
@@ -181,10 +291,6 @@ const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t index);
 /* ah.c: the path that @attr describes, source port not yet set. Returns 0 or an errno. Under the
  * lock. */
 int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path);
-
-/* memory.c: 0 when [addr, addr + length) is mapped, and writable if @write; else an errno. Brings
- * the pages in, as pinning would. Takes no lock. */
-int vb_memory_check(const void *addr, size_t length, bool write);
 
 /* query.c */
 int vb_ibv_query_port_op(struct ibv_context *c, uint8_t port, struct ibv_port_attr *attr,
@@ -199,7 +305,8 @@ int vb_ibv_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wc);
 int vb_ibv_poll_one(struct vb_ibv_cq *cq);
 int vb_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *c, int cqe, void *cq_context,
-				   struct ibv_comp_channel *channel, int comp_vector);
+				   struct ibv_comp_channel *channel, int comp_vector,
+				   struct ibv_pd *parent);
 struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
 
 /* srq.c */

@@ -61,6 +61,7 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 		qp->ibv.qp_num = vb_qp_number(qp->core);
 		qp->ibv.handle = qp->ibv.qp_num;
 		vb_list_append(&c->qps, &qp->link);
+		vb_ibv_pd_hold(pd);
 		slot = vb_engine_slot(c->engine);
 		slot->qp_cnt++;
 		slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
@@ -99,7 +100,13 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 		return vb_ibv_null(err);
 	}
 	qp->cap = core.cap;
-	err = with_wr ? vb_wr_batch_init(qp) : 0;
+	err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);
+	if (!err && qp->ring.mem && vb_ibv_enter(vb_ibv_ctx(pd->context))) {
+		vb_qp_lend_ring(qp->core, qp->ring.mem);
+		vb_ibv_leave(vb_ibv_ctx(pd->context));
+	}
+	if (!err && with_wr)
+		err = vb_wr_batch_init(qp);
 	if (err) {
 		(void)ibv_destroy_qp(&qp->ibv); /* has no events yet */
 		return vb_ibv_null(err);
@@ -170,6 +177,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (!err) {
 		vb_list_remove(&qp->link);
+		vb_ibv_pd_drop(ibv->pd);
 		vb_engine_slot(c->engine)->qp_cnt--;
 		delivered = vb_ibv_forget_events(&c->async, &qp->async);
 	}
@@ -180,6 +188,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	vb_wr_batch_free(qp->batch);
+	vb_ibv_ring_put(&qp->ring);
 	free(qp);
 	return 0;
 }

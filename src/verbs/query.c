@@ -135,6 +135,11 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
+/* What each transport has, it has on demand as well. */
+#define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+#define ODP_UC (ODP_UD | IBV_ODP_SUPPORT_WRITE)
+#define ODP_ALL (ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC)
+
 int vb_ibv_query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t size)
@@ -142,6 +147,11 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 	struct ibv_device_attr_ex a = {
 	    .completion_timestamp_mask = UINT64_MAX,
 	    .hca_core_clock = 1000000, /* kHz: the clock counts nanoseconds */
+	    .odp_caps = {.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+			 .per_transport_caps = {.rc_odp_caps = ODP_ALL,
+						.uc_odp_caps = ODP_UC,
+						.ud_odp_caps = ODP_UD}},
+	    .max_dm_size = VB_DM_SIZE,
 	    .phys_port_cnt_ex = 1,
 	};
 

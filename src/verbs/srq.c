@@ -27,12 +27,22 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 			srq->ibv.handle = vb_srq_number(srq->core);
 			vb_srq_query(srq->core, &init->attr.max_wr, &init->attr.max_sge, &limit);
 			vb_list_append(&c->srqs, &srq->link);
+			vb_ibv_pd_hold(pd);
 		}
 		vb_ibv_leave(c);
 	}
 	if (err) {
 		free(srq);
 		return vb_ibv_null(err);
+	}
+	err = vb_ibv_ring_get(&srq->ring, pd, vb_srq_ring_size(srq->core), VB_IBV_RING_SRQ);
+	if (err) {
+		(void)ibv_destroy_srq(&srq->ibv); /* has no users yet */
+		return vb_ibv_null(err);
+	}
+	if (srq->ring.mem && vb_ibv_enter(c)) {
+		vb_srq_lend_ring(srq->core, srq->ring.mem);
+		vb_ibv_leave(c);
 	}
 	return &srq->ibv;
 }
@@ -99,6 +109,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 
 	if (!err) {
 		vb_list_remove(&srq->link);
+		vb_ibv_pd_drop(ibv->pd);
 		delivered = vb_ibv_forget_events(&c->async, &srq->async);
 	}
 	vb_ibv_leave(c);
@@ -107,6 +118,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
+	vb_ibv_ring_put(&srq->ring);
 	free(srq);
 	return 0;
 }

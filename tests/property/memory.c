@@ -28,7 +28,8 @@ void mem_open(struct mem *m, struct host *host, uint32_t size, uint32_t access, 
 	m->base = m->block + GUARD;
 	m->iova = own_iova ? vb_rng_next(&w->rng) >> 1 & ~UINT64_C(7) : (uintptr_t)m->base;
 
-	struct vb_mr_attr attr = {m->iova, size, m->base, access};
+	struct vb_mr_attr attr = {
+	    .iova = m->iova, .length = size, .host = m->base, .access = access};
 
 	CHECK(w, vb_mr_create(host->pd, &attr, &m->mr) == 0);
 }

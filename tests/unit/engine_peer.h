@@ -93,9 +93,11 @@ static inline void peer_open(struct peer *p, int sock)
 	NEED(vb_pd_create(vb_engine_hca(p->e), &p->pd) == 0);
 	NEED(vb_cq_create(vb_engine_hca(p->e), 1024, p, &p->cq) == 0);
 
-	struct vb_mr_attr attr = {(uintptr_t)p->mem, PEER_MEM, p->mem,
-				  VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE |
-				      VB_ACCESS_REMOTE_READ};
+	struct vb_mr_attr attr = {.iova = (uintptr_t)p->mem,
+				  .length = PEER_MEM,
+				  .host = p->mem,
+				  .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE |
+					    VB_ACCESS_REMOTE_READ};
 
 	NEED(vb_mr_create(p->pd, &attr, &p->mr) == 0);
 	init.send_cq = init.recv_cq = p->cq;

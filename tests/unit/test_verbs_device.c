@@ -60,7 +60,9 @@ static void query_device__tells_the_limits(void **state)
 	assert_int_equal(ibv_query_device_ex(ctx, NULL, &ex), 0);
 	assert_memory_equal(&ex.orig_attr, &a, offsetof(struct ibv_device_attr, phys_port_cnt));
 	assert_true(ex.completion_timestamp_mask == UINT64_MAX);
-	assert_int_equal(ex.odp_caps.general_caps, 0);
+	assert_int_equal(ex.odp_caps.general_caps, IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
+	assert_int_equal(ex.odp_caps.per_transport_caps.ud_odp_caps,
+			 IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV);
 
 	/* One more than the limit is refused, the limit is not. */
 	struct ibv_cq *cq = ibv_create_cq(ctx, a.max_cqe, NULL, NULL, 0);
@@ -150,23 +152,21 @@ static void unsupported__says_so(void **state)
 					       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
 					   .srq_type = IBV_SRQT_XRC,
 					   .pd = pd};
-	struct ibv_td_init_attr td = {0};
 	struct ibv_xrcd_init_attr xrcd = {.fd = -1};
 	struct ibv_wq_init_attr wq = {0};
-	struct ibv_parent_domain_init_attr domain = {.pd = pd};
+	struct ibv_flow_attr flow = {0};
+	struct verbs_end end = end_new(IBV_QPT_UD, NULL, NULL);
 
 	(void)state;
 	errno = 0;
 	assert_null(ibv_create_srq_ex(ctx, &srq));
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(ibv_alloc_td(ctx, &td));
 	assert_null(ibv_open_xrcd(ctx, &xrcd));
 	assert_null(ibv_create_wq(ctx, &wq));
-	assert_null(ibv_alloc_parent_domain(ctx, &domain));
-	assert_null(ibv_alloc_null_mr(pd));
-	assert_null(ibv_import_pd(ctx, 0));
+	errno = 0;
+	assert_null(ibv_create_flow(end.qp, &flow));
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_int_equal(ibv_advise_mr(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0), EOPNOTSUPP);
+	end_free(&end);
 }
 
 static uint32_t descriptors(void)

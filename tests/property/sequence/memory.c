@@ -27,7 +27,8 @@ void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint3
 	memset(m->block, CANARY, size + 2 * GUARD);
 	m->base = m->block + GUARD;
 
-	struct vb_mr_attr attr = {m->iova, size, m->base, access};
+	struct vb_mr_attr attr = {
+	    .iova = m->iova, .length = size, .host = m->base, .access = access};
 
 	CHECK("call", vb_mr_create(vb_sim_pd(p->sim, host), &attr, &m->mr) == 0);
 	m->lkey = vb_mr_lkey(m->mr);

@@ -5,8 +5,9 @@
  * not mapped or not writable, and makes the first access as fast as the next ones. Nothing is
  * pinned, so no RLIMIT_MEMLOCK applies.
  */
-#include "verbs/priv.h"
+#include "node/engine_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -39,27 +40,11 @@ static int walk_maps(uintptr_t start, uintptr_t end, bool write)
 	return start < end ? EFAULT : 0;
 }
 
-/* More than the machine has free is looked at but not brought in: the application may mean to use
- * little of it. */
-static bool fits_in_memory(size_t length)
+/* Asks the kernel to bring the pages in: 0 or an errno. */
+static int populate(uintptr_t start, uintptr_t end, bool write)
 {
-	long pages = sysconf(_SC_AVPHYS_PAGES);
-
-	return pages > 0 && length / (size_t)sysconf(_SC_PAGESIZE) < (size_t)pages / 2;
-}
-
-int vb_memory_check(const void *addr, size_t length, bool write)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = (uintptr_t)addr & ~(page - 1);
-	uintptr_t end;
 	int err;
 
-	if (__builtin_add_overflow((uintptr_t)addr, length, &end) || end > UINTPTR_MAX - page)
-		return EFAULT;
-	end = (end + page - 1) & ~(page - 1);
-	if (!fits_in_memory(end - start))
-		return walk_maps(start, end, write);
 	do {
 		err = madvise((void *)start, end - start,
 			      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)
@@ -74,4 +59,38 @@ int vb_memory_check(const void *addr, size_t length, bool write)
 			return why;
 	}
 	return err == EHWPOISON ? EFAULT : err;
+}
+
+int vb_engine_page_in(void *ctx, void *p, size_t len, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)p & ~(page - 1), end;
+
+	(void)ctx;
+	if (__builtin_add_overflow((uintptr_t)p, len, &end) || end > UINTPTR_MAX - page)
+		return -EFAULT;
+	return populate(start, (end + page - 1) & ~(page - 1), write) ? -EFAULT : 0;
+}
+
+/* More than the machine has free is looked at but not brought in: the application may mean to use
+ * little of it. */
+static bool fits_in_memory(size_t length)
+{
+	long pages = sysconf(_SC_AVPHYS_PAGES);
+
+	return pages > 0 && length / (size_t)sysconf(_SC_PAGESIZE) < (size_t)pages / 2;
+}
+
+int vb_engine_check_memory(const void *addr, size_t length, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr & ~(page - 1);
+	uintptr_t end;
+
+	if (__builtin_add_overflow((uintptr_t)addr, length, &end) || end > UINTPTR_MAX - page)
+		return EFAULT;
+	end = (end + page - 1) & ~(page - 1);
+	if (!fits_in_memory(end - start))
+		return walk_maps(start, end, write);
+	return populate(start, end, write);
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Prefetching of on-demand regions, and the null region. All memory is pageable for an adapter that
+ * is a program, so a region with IBV_ACCESS_ON_DEMAND differs in one thing: its memory need not be
+ * there, and is looked at before each access. ibv_advise_mr(3), ibv_alloc_null_mr(3)
+ */
+#include "verbs/priv.h"
+
+#include <stdlib.h>
+
+/* Where the range is. Returns 0 or an errno. */
+static int locate(struct ibv_pd *pd, const struct ibv_sge *s, bool write, void **p)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
+	struct vb_sge sge = {s->addr, s->length, s->lkey};
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_mr_locate(((struct vb_ibv_pd *)pd)->core, &sge, write, p);
+
+	vb_ibv_leave(c);
+	return err;
+}
+
+/* What is asked for is brought in before the call returns, whether it is to be awaited or not. */
+int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
+		     struct ibv_sge *sge, uint32_t sge_cnt)
+{
+	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+
+	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && !write &&
+	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return ENOTSUP;
+	if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || !sge_cnt)
+		return EINVAL;
+	for (uint32_t i = 0; i < sge_cnt; i++) {
+		void *p;
+		int err = locate(pd, &sge[i], write, &p);
+
+		/* Pages that are there are there for the adapter too: nothing to do for NO_FAULT.
+		 */
+		if (!err && sge[i].length && advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+			err = vb_engine_check_memory(p, sge[i].length, write);
+		/* Without FLUSH what the memory is like shows only when it is used. */
+		if (err && (err != EFAULT || flags & IBV_ADVISE_MR_FLAG_FLUSH))
+			return err;
+	}
+	return 0;
+}
+
+struct ibv_mr *vb_ibv_alloc_null_mr(struct ibv_pd *pd)
+{
+	struct vb_mr_attr attr = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
+	struct ibv_mr *mr = vb_ibv_mr_create(pd, &attr, NULL);
+
+	if (mr) {
+		mr->length = SIZE_MAX;
+		mr->rkey = 0; /* it has none */
+	}
+	return mr;
+}
