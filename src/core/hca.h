@@ -137,6 +137,23 @@ void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now);
 /* While set, no send WQE is begun; what was begun goes on. CC-47 */
 void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked);
 
+/*
+ * A QP for its registers (reg/csr.h): between the two calls, which belong together, @to->ctl and
+ * what else is not const may be written; the second makes it take effect.
+ */
+struct vb_cc_access {
+	struct vb_cc *ctl;
+	const struct vb_cc_settings *set; /* of the QP's port */
+	uint32_t qpn;
+	enum vb_qp_state state;
+	bool runs; /* in a state in which it has a controller */
+	bool sq_arb_mask;
+};
+void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to);
+void vb_qp_cc_close(struct vb_qp *qp, const struct vb_cc_access *from);
+/* Gives the QP a recorder, which it keeps. 0 or -ENOMEM. */
+int vb_qp_cc_make_recorder(struct vb_qp *qp);
+
 /* Packet in. The verdict is data (counted and traced), never an error of the call. */
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);
 
@@ -251,6 +268,8 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out);
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
 void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr);
 int vb_qp_destroy(struct vb_qp *qp);
+/* The QP with this number, which may be any; NULL: there is none. */
+struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
 uint32_t vb_qp_number(const struct vb_qp *qp);
 enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp);
 enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp);

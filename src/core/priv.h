@@ -450,7 +450,6 @@ int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_
 			   uint32_t mask);
 
 /* qp.c */
-struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
 void vb_qp_free(struct vb_qp *qp);
 void vb_qp_reset(struct vb_qp *qp, vb_time now);
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type);

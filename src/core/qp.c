@@ -232,7 +232,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	vb_free(qp->hca, qp->resp.res);
 	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};
 	qp->attr = (struct vb_qp_attr){.cap = cap};
-	qp->cc = (struct vb_cc_point){0};
+	qp->cc = (struct vb_cc_point){.ctl.dfx = qp->cc.ctl.dfx};
 	qp->comm_est = qp->sqd_notify = qp->sq_draining = false;
 }
 
@@ -243,6 +243,7 @@ void vb_qp_free(struct vb_qp *qp)
 	*qp_slot(h, qp->qpn) = NULL;
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
+	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);
 	vb_rq_free(h, &qp->rq);

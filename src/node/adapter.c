@@ -8,7 +8,7 @@ void vb_adapter_init(struct vb_adapter_shm *a)
 {
 	memset(a, 0, sizeof *a);
 	for (int i = 0; i < VB_HCA_PORTS_MAX; i++)
-		vb_reg_file_reset(&a->state[0].pf[i].reg);
+		vb_reg_file_reset(&a->state[0].pf[i].reg, 0);
 }
 
 const struct vb_adapter_state *vb_adapter_state(const struct vb_adapter_shm *a)

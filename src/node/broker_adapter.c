@@ -93,7 +93,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		to->recovery_epoch += m->reg.id == vb_reg_roce_accl.id;
 		break;
 	case VB_BROKER_REG_RESET:
-		vb_reg_file_reset(&to->reg);
+		vb_reg_file_reset(&to->reg, 0);
 		(void)fired(&f, -1, &to->reg.histogram.from);
 		to->recovery_epoch++;
 		break;
@@ -166,7 +166,7 @@ void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *bef
 	for (int i = 0; i < VB_DEVICES_MAX; i++) {
 		if (strcmp(before[i].ifname, b->slots.host->device[i].ifname) == 0)
 			continue;
-		vb_reg_file_reset(&next.pf[i].reg);
+		vb_reg_file_reset(&next.pf[i].reg, 0);
 		next.pf[i].recovery_epoch++;
 		memset(&a->past_fired[i + 1], 0, sizeof a->past_fired[i + 1]);
 		changed = true;

@@ -27,7 +27,18 @@ const struct vb_reg *vb_reg_by_name(const char *name)
 	return NULL;
 }
 
-void vb_reg_file_reset(struct vb_reg_file *file)
+#define LINE_BPS UINT64_C(100000000000) /* where the link does not say */
+
+/* The paper's values, and everything off: to switch it on is one write. CC-47 */
+static void reset_cc(struct vb_cc_settings *cc, uint64_t rate_bps)
+{
+	vb_cc_settings_paper(cc, rate_bps ? rate_bps : LINE_BPS);
+	cc->dcqcn_hw_en = cc->hw_rate_throttle_en = false;
+	cc->tx_wqe_ost_limit_en = cc->speed_limiter_en = false;
+	cc->np_en = cc->ecn_en = false;
+}
+
+void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps)
 {
 	memset(file, 0, sizeof *file);
 	file->recovery = vb_recovery_default;
@@ -37,6 +48,7 @@ void vb_reg_file_reset(struct vb_reg_file *file)
 	file->histogram.count_enable = true;
 	file->histogram.bin_num = VB_ADP_BINS_MAX;
 	file->histogram.bin0_width = file->histogram.bin1_width = 4096;
+	reset_cc(&file->cc, rate_bps);
 }
 
 static int find(uint32_t id, size_t len, const struct vb_reg **reg, struct vb_reg_fault *fault)

@@ -7,6 +7,7 @@
 #ifndef VB_REG_FILE_H
 #define VB_REG_FILE_H
 
+#include "core/cc/settings.h"
 #include "core/recover/settings.h"
 #include "reg/reg.h"
 
@@ -31,10 +32,12 @@ struct vb_adp_histogram {
 struct vb_reg_file {
 	struct vb_recovery recovery;
 	struct vb_adp_histogram histogram;
+	struct vb_cc_settings cc; /* shown by the CSR space, see csr.h */
 };
 
-/* As it leaves the factory, and as a reset of the firmware leaves it. ADP-27 */
-void vb_reg_file_reset(struct vb_reg_file *file);
+/* As it leaves the factory, and as a reset of the firmware leaves it: the rates of DCQCN are made
+ * for a link of @rate_bps, 0: not known. ADP-27 */
+void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps);
 
 /* What registers show that is not kept in them. */
 struct vb_reg_env {

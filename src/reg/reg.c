@@ -11,7 +11,7 @@
 const char *vb_reg_access_name(uint8_t access)
 {
 	static const char *const names[] = {
-	    [VB_REG_RW] = "RW", [VB_REG_RO] = "RO", [VB_REG_INDEX] = "INDEX"};
+	    [VB_REG_RW] = "RW", [VB_REG_RO] = "RO", [VB_REG_INDEX] = "INDEX", [VB_REG_W1] = "W1"};
 
 	return names[access];
 }
@@ -102,47 +102,67 @@ const struct vb_reg_field *vb_reg_find(const struct vb_reg *reg, const char *nam
 	return found;
 }
 
-static uint64_t member_get(const struct vb_reg_file *file, const struct vb_reg_field *f)
+static uint64_t member_get(const void *from, const struct vb_reg_field *f)
 {
-	const uint8_t *p = (const uint8_t *)file + f->at;
-	uint16_t u16;
+	const uint8_t *p = (const uint8_t *)from + f->at;
+	union {
+		uint8_t u8;
+		uint16_t u16;
+		uint32_t u32;
+		uint64_t u64;
+	} v;
 
-	if (f->size == 1)
-		return *p;
-	assert(f->size == 2);
-	memcpy(&u16, p, sizeof u16);
-	return u16;
+	memcpy(&v, p, f->size);
+	switch (f->size) {
+	case 1:
+		return v.u8;
+	case 2:
+		return v.u16;
+	case 4:
+		return v.u32;
+	default:
+		assert(f->size == 8);
+		return v.u64;
+	}
 }
 
-static void member_put(struct vb_reg_file *file, const struct vb_reg_field *f, uint64_t v)
+static void member_put(void *to, const struct vb_reg_field *f, uint64_t v)
 {
-	uint8_t *p = (uint8_t *)file + f->at;
+	uint8_t *p = (uint8_t *)to + f->at;
+	uint8_t u8 = (uint8_t)v;
 	uint16_t u16 = (uint16_t)v;
+	uint32_t u32 = (uint32_t)v;
+	const void *from = f->size == 1   ? (const void *)&u8
+			   : f->size == 2 ? (const void *)&u16
+			   : f->size == 4 ? (const void *)&u32
+					  : (const void *)&v;
 
-	if (f->size == 1)
-		*p = (uint8_t)v;
-	else
-		memcpy(p, &u16, sizeof u16);
+	memcpy(p, from, f->size);
 }
 
-void vb_reg_load(const struct vb_reg *reg, const struct vb_reg_file *file, uint8_t *image)
+void vb_reg_load(const struct vb_reg *reg, const void *from, uint8_t *image)
 {
 	for (unsigned i = 0; i < reg->field_cnt; i++)
 		if (reg->field[i].size)
 			vb_reg_field_put(reg, &reg->field[i], image,
-					 member_get(file, &reg->field[i]));
+					 member_get(from, &reg->field[i]));
 }
 
-void vb_reg_store(const struct vb_reg *reg, const uint8_t *image, struct vb_reg_file *file)
+static bool may_write(const struct vb_reg_field *f)
+{
+	return f->access == VB_REG_RW || f->access == VB_REG_W1;
+}
+
+void vb_reg_store(const struct vb_reg *reg, const uint8_t *image, void *to)
 {
 	uint64_t selected = holder_read(image, reg->word);
 
 	for (unsigned i = 0; i < reg->field_cnt; i++) {
 		const struct vb_reg_field *f = &reg->field[i];
 
-		if (f->size && f->access == VB_REG_RW &&
+		if (f->size && may_write(f) &&
 		    (f->select == VB_REG_NO_SELECT || selected >> f->select & 1))
-			member_put(file, f, vb_reg_field_get(reg, f, image));
+			member_put(to, f, vb_reg_field_get(reg, f, image));
 	}
 }
 

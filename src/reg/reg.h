@@ -21,6 +21,7 @@ enum vb_reg_access {
 	VB_REG_RW,
 	VB_REG_RO,    /* what a SET has there is ignored; to name it is an error. REG-35 */
 	VB_REG_INDEX, /* says which part of the register a GET or SET is about. REG-06 */
+	VB_REG_W1,    /* writing 1 does something; reads 0. CC-43 */
 };
 
 /* The name --show_reg and the documentation have for it. */
@@ -38,7 +39,8 @@ struct vb_reg_field {
 	uint8_t access;   /* enum vb_reg_access */
 	/* Bit of word 0 without which a SET leaves the field alone, or VB_REG_NO_SELECT. */
 	uint8_t select;
-	/* The member of struct vb_reg_file that it shows; size 0: none. */
+	/* The member that it shows, of struct vb_reg_file or, in registers of a QP, of struct
+	 * vb_csr_view: 1, 2, 4 or 8 bytes; size 0: none. */
 	uint16_t at, size;
 };
 
@@ -84,11 +86,12 @@ const char *vb_reg_field_name(const struct vb_reg_field *f);
 const struct vb_reg_field *vb_reg_find(const struct vb_reg *reg, const char *name, size_t len,
 				       unsigned *others);
 
-/* Shows the members of @file in the fields of @image. */
-void vb_reg_load(const struct vb_reg *reg, const struct vb_reg_file *file, uint8_t *image);
+/* Shows in the fields of @image the members of @from, of the struct that the register's table is
+ * about. */
+void vb_reg_load(const struct vb_reg *reg, const void *from, uint8_t *image);
 
-/* Takes over into @file what @image may change: fields of access RW that are selected. */
-void vb_reg_store(const struct vb_reg *reg, const uint8_t *image, struct vb_reg_file *file);
+/* Takes over into @to what @image may change: fields of access RW and W1 that are selected. */
+void vb_reg_store(const struct vb_reg *reg, const uint8_t *image, void *to);
 
 /* -EINVAL, with @fault filled. */
 int vb_reg_broken(struct vb_reg_fault *fault, const struct vb_reg_field *f, uint64_t value,

@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 	struct vb_reg_env env = {fired, &calls};
 	struct vb_reg_file f;
 
-	vb_reg_file_reset(&f);
+	vb_reg_file_reset(&f, 0);
 	while (len >= 2) {
 		const struct vb_reg *reg = vb_reg_all[(in[0] & 15) % vb_reg_cnt];
 		size_t size = in[0] & 16 ? reg->len_short : reg->len;

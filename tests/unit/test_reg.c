@@ -50,7 +50,7 @@ static struct vb_reg_file fresh(void)
 {
 	struct vb_reg_file f;
 
-	vb_reg_file_reset(&f);
+	vb_reg_file_reset(&f, 0);
 	return f;
 }
 
@@ -415,7 +415,7 @@ static void reset__only_way_back(void **state)
 	assert_int_equal(set_accl(&f, image), -EINVAL);
 	assert_string_equal(fault.field->path, "adp_retx_profile_id");
 	assert_non_null(strstr(fault.rule, "fwreset"));
-	vb_reg_file_reset(&f);
+	vb_reg_file_reset(&f, 0);
 	assert_memory_equal(&f, &first, sizeof f);
 	assert_int_equal(f.recovery.adp_retx_profile_id, 0);
 	assert_ptr_equal(vb_recovery_profile(&f.recovery), &vb_adp_firmware);

@@ -3,7 +3,8 @@
  * docs/registers.md has the tables of the registers as the code has them. To write them anew:
  * WRITE_REGISTERS_MD=1 test_reg_doc.
  */
-#include "reg/file.h"
+#include "reg/cc_names.h"
+#include "reg/csr.h"
 
 #include "cmocka_env.h"
 
@@ -13,12 +14,26 @@
 
 #define PAGE TEST_DATA "/../../docs/registers.md"
 #define BYTES_MAX 100000
-#define BEGIN "<!-- begin: tables -->\n"
-#define END "<!-- end: tables -->\n"
 
 static char page[BYTES_MAX], made[BYTES_MAX];
 
-static void render(FILE *f)
+static void render_fields(FILE *f, const struct vb_reg *reg, const char *before)
+{
+	for (unsigned k = 0; k < reg->field_cnt; k++) {
+		const struct vb_reg_field *x = &reg->field[k];
+
+		fputs(before, f);
+		if (!before[0])
+			fprintf(f, "| %02xh ", x->address);
+		fprintf(f, "| %d", x->bit + x->width - 1);
+		if (x->width > 1)
+			fprintf(f, ":%d", x->bit);
+		fprintf(f, " | `%s` | %s | %s |\n", x->path, vb_reg_access_name(x->access),
+			x->text);
+	}
+}
+
+static void render_access(FILE *f)
 {
 	for (unsigned i = 0; i < vb_reg_cnt; i++) {
 		const struct vb_reg *reg = vb_reg_all[i];
@@ -29,32 +44,55 @@ static void render(FILE *f)
 		else
 			fprintf(f, "0x%x bytes.\n\n", reg->len);
 		fputs("| offset | bits | field | access | |\n|---|---|---|---|---|\n", f);
-		for (unsigned k = 0; k < reg->field_cnt; k++) {
-			const struct vb_reg_field *x = &reg->field[k];
-
-			fprintf(f, "| %02xh | %d", x->address, x->bit + x->width - 1);
-			if (x->width > 1)
-				fprintf(f, ":%d", x->bit);
-			fprintf(f, " | `%s` | %s | %s |\n", x->path, vb_reg_access_name(x->access),
-				x->text);
-		}
+		render_fields(f, reg, "");
 	}
 	fputc('\n', f);
 }
 
-static void page__has_the_tables(void **state)
+static void render_csr(FILE *f)
 {
+	char before[64];
+
+	fputs("\n| address | register | bits | field | access | |\n|---|---|---|---|---|---|\n", f);
+	for (unsigned i = 0; i < vb_csr_cnt; i++) {
+		const struct vb_reg *reg = vb_csr_all[i];
+
+		snprintf(before, sizeof before, "| %06x%s | %s ", reg->id,
+			 vb_csr_is_of_qp(reg) ? " +" : "", reg->name);
+		render_fields(f, reg, before);
+	}
+	fputc('\n', f);
+}
+
+static void render_names(FILE *f)
+{
+	fputs("\n| `cc_params` | `ecn` | unit | values | stands for |\n|---|---|---|---|---|\n", f);
+	for (unsigned i = 0; i < vb_cc_name_cnt; i++) {
+		const struct vb_cc_name *n = &vb_cc_names[i];
+
+		fprintf(f, "| %s | %s | %s | %llu...%llu | %s |\n", n->debugfs ? n->debugfs : "",
+			n->sysfs ? n->sysfs : "", n->unit, (unsigned long long)n->min,
+			(unsigned long long)n->max, n->field);
+	}
+	fputc('\n', f);
+}
+
+/* What the page has between the marks of @name, against what @render writes. */
+static void compare(const char *name, void (*render)(FILE *f))
+{
+	char begin_mark[64], end_mark[64];
 	FILE *f = fopen(PAGE, "re");
 
-	(void)state;
 	assert_non_null(f);
 	page[fread(page, 1, sizeof page - 1, f)] = 0;
 	fclose(f);
+	snprintf(begin_mark, sizeof begin_mark, "<!-- begin: %s -->\n", name);
+	snprintf(end_mark, sizeof end_mark, "<!-- end: %s -->\n", name);
 
-	char *begin = strstr(page, BEGIN), *end = strstr(page, END);
+	char *begin = strstr(page, begin_mark), *end = strstr(page, end_mark);
 
 	assert_true(begin && end && begin < end);
-	begin += strlen(BEGIN);
+	begin += strlen(begin_mark);
 	f = fmemopen(made, sizeof made, "w");
 	assert_non_null(f);
 	render(f);
@@ -68,6 +106,14 @@ static void page__has_the_tables(void **state)
 	}
 	*end = 0;
 	assert_string_equal(begin, made);
+}
+
+static void page__has_the_tables(void **state)
+{
+	(void)state;
+	compare("tables", render_access);
+	compare("csr", render_csr);
+	compare("names", render_names);
 }
 
 int main(void)

@@ -56,7 +56,7 @@ static struct vb_reg_file fresh(void)
 {
 	struct vb_reg_file f;
 
-	vb_reg_file_reset(&f);
+	vb_reg_file_reset(&f, 0);
 	memset(&counters, 0, sizeof counters);
 	return f;
 }

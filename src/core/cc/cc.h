@@ -76,7 +76,16 @@ void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint3
 /* Bytes charged to the window of 1024 cycles that ends now, and what is owed. CC-38 */
 uint32_t vb_limiter_bytes(const struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 
-/* Software's side. CC-43, CC-46 */
+/* ... and as CC_BYTE_CNT_MEM is written. */
+void vb_limiter_set_bytes(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
+			  vb_time now);
+
+/* Software's side; rates are kept within the limits. @target 0: as @current; @left_us of a merge
+ * period, 0: none is under way. CC-32, CC-35, CC-43, CC-46 */
+void vb_cc_set_current(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t current,
+		       uint16_t target, vb_time now);
+void vb_cc_set_merge(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t left_us,
+		     vb_time now);
 void vb_cc_start_nocnp_timer(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 void vb_cc_set_rate(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units,
 		    vb_time now);

@@ -277,7 +277,23 @@ void vb_cc_start_nocnp_timer(struct vb_cc *cc, const struct vb_cc_settings *set,
 void vb_cc_set_rate(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time now)
 {
 	vb_cc_on_time(cc, set, now);
-	vb_limiter_set(cc, set, units, now);
+	vb_limiter_set(cc, set, (uint16_t)(clamp_q8(set, (uint32_t)units << 8) >> 8), now);
+}
+
+void vb_cc_set_current(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t current,
+		       uint16_t target, vb_time now)
+{
+	vb_cc_on_time(cc, set, now);
+	cc->cur_q8 = clamp_q8(set, (uint32_t)current << 8);
+	cc->tgt_q8 = clamp_q8(set, (uint32_t)(target ? target : current) << 8);
+}
+
+void vb_cc_set_merge(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t left_us,
+		     vb_time now)
+{
+	vb_cc_on_time(cc, set, now);
+	cc->merge_end = vb_time_after(now, left_us * VB_USEC);
+	cc->cut_pending &= left_us != 0;
 }
 
 void vb_cc_reset(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
@@ -310,6 +326,7 @@ void vb_cc_adopt(struct vb_cc *cc, const struct vb_cc_settings *from,
 	cc->ost_end = VB_NEVER;
 	if (!to->dcqcn_hw_en) {
 		cc->cut_pending = false;
+		vb_cc_set_rate(cc, to, cc->cc_rate, now);
 		return;
 	}
 	cc->cur_q8 = clamp_q8(to, cc->cur_q8);

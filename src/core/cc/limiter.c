@@ -71,3 +71,17 @@ uint32_t vb_limiter_bytes(const struct vb_cc *cc, const struct vb_cc_settings *s
 
 	return bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
 }
+
+void vb_limiter_set_bytes(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
+			  vb_time now)
+{
+	if (set->cc_clk_hz == 0)
+		return;
+
+	vb_dur window = WINDOW_NS / set->cc_clk_hz;
+
+	/* At most 2^32 * 2^20. */
+	cc->next = now - (window < now ? window : now);
+	cc->next = vb_time_after(cc->next, bytes * window / units_in_force(cc, set));
+	cc->next_q15 = 0;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Congestion control at a QP, and the settings of ports. See point.h. */
 #include "core/cc/point.h"
+#include "core/cc/dfx.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -89,6 +90,34 @@ void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now)
 	vb_cc_set_rate(&qp->cc.ctl, settings(qp), units, now);
 	if (qp->state != VB_QPS_RESET)
 		vb_sched_activate(qp);
+}
+
+void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to)
+{
+	*to = (struct vb_cc_access){
+	    .ctl = &qp->cc.ctl,
+	    .set = settings(qp),
+	    .qpn = qp->qpn,
+	    .state = qp->state,
+	    .runs = state_runs(qp->state),
+	    .sq_arb_mask = qp->cc.sq_arb_mask,
+	};
+}
+
+void vb_qp_cc_close(struct vb_qp *qp, const struct vb_cc_access *from)
+{
+	vb_qp_set_sq_arb_mask(qp, from->sq_arb_mask);
+	if (qp->state != VB_QPS_RESET)
+		vb_sched_activate(qp);
+}
+
+int vb_qp_cc_make_recorder(struct vb_qp *qp)
+{
+	struct vb_cc *cc = &qp->cc.ctl;
+
+	if (!cc->dfx)
+		cc->dfx = vb_alloc(qp->hca, sizeof *cc->dfx);
+	return cc->dfx ? 0 : -ENOMEM;
 }
 
 /* One timer for all that time ends; too early is harmless. */
