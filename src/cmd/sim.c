@@ -3,6 +3,7 @@
 #include "cmd/sim.h"
 #include "cmd/cmd.h"
 #include "cmd/sim_chart.h"
+#include "cmd/whole_file.h"
 #include "export/png.h"
 
 #include <errno.h>
@@ -40,8 +41,7 @@ struct job {
 	struct vb_scenario sc;
 	struct vb_scenario_run run;
 	struct vb_sim_record record;
-	/* Opened before the run: a name that is wrong is found at once. */
-	FILE *page, *drawing, *picture;
+	bool made_out;
 	struct vb_png *painter;
 	struct vb_sim_charts charts;
 };
@@ -54,59 +54,98 @@ static double seconds_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-static FILE *open_file(struct job *j, const char *path)
+static int cannot_write(struct job *j, const char *path, int err)
 {
-	FILE *f = fopen(path, "w");
-
-	if (!f)
-		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(errno));
-	return f;
+	vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
+	return 1;
 }
 
-/* Reads "NODE.PORT" and opens the files that were asked for. */
-static int open_records(struct job *j)
+/* What cannot be had is found before the run; of what the run comes to nothing is made yet. */
+static int check_files(struct job *j)
 {
-	char path[4096], rest;
+	const char *const path[] = {j->report, j->svg, j->png};
+	char rest, why[512];
 
-	if (j->out && mkdir(j->out, 0777) != 0 && errno != EEXIST) {
-		vb_cmd_error(j->cmd, "%s cannot be made: %s", j->out, strerror(errno));
-		return 1;
+	if (j->pcap && sscanf(j->pcap, "%" SCNu32 ".%" SCNu32 "%c", &j->record.node,
+			      &j->record.port_idx, &rest) != 2)
+		return vb_cmd_usage(j->cmd, "--pcap is NODE.PORT, such as 0.0, not \"%s\"",
+				    j->pcap);
+	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+		int err = path[i] ? vb_whole_file_check(path[i]) : 0;
+
+		if (err)
+			return cannot_write(j, path[i], err);
 	}
-	if (j->trace) {
-		j->record.trace = open_file(j, j->trace);
-		if (!j->record.trace)
-			return 1;
-	}
-	if (j->report && !(j->page = open_file(j, j->report)))
-		return 1;
-	if (j->svg && !(j->drawing = open_file(j, j->svg)))
-		return 1;
 	if (j->png) {
-		int err = vb_png_open(&j->painter, path, sizeof path);
+		int err = vb_png_open(&j->painter, why, sizeof why);
 
 		if (err) {
-			vb_cmd_error(j->cmd, "--png: %s", err == -ENOTSUP ? path : strerror(-err));
+			vb_cmd_error(j->cmd, "--png: %s", err == -ENOTSUP ? why : strerror(-err));
 			return 1;
 		}
-		if (!(j->picture = open_file(j, j->png)))
-			return 1;
 	}
-	if (j->page || j->drawing || j->picture) {
+	if (j->report || j->svg || j->png) {
 		j->record.watch = vb_watch_new();
 		if (!j->record.watch) {
 			vb_cmd_error(j->cmd, "no memory for the charts");
 			return 1;
 		}
 	}
+	return 0;
+}
+
+/* The folder, and the trace: that has the beginning, too. */
+static int open_records(struct job *j)
+{
+	char path[VB_WHOLE_FILE_PATH];
+	int err;
+
+	if (j->out && mkdir(j->out, 0777) == 0) {
+		j->made_out = true;
+	} else if (j->out && errno != EEXIST) {
+		vb_cmd_error(j->cmd, "%s cannot be made: %s", j->out, strerror(errno));
+		return 1;
+	}
+	if (j->out) {
+		snprintf(path, sizeof path, "%s/summary.json", j->out);
+		err = vb_whole_file_check(path);
+		if (err)
+			return cannot_write(j, path, err);
+	}
+	if (j->trace && !(j->record.trace = fopen(j->trace, "w")))
+		return cannot_write(j, j->trace, -errno);
+	return 0;
+}
+
+static int open_capture(struct job *j)
+{
+	char path[VB_WHOLE_FILE_PATH];
+	int err;
+
 	if (!j->pcap)
 		return 0;
-	if (sscanf(j->pcap, "%" SCNu32 ".%" SCNu32 "%c", &j->record.node, &j->record.port_idx,
-		   &rest) != 2)
-		return vb_cmd_usage(j->cmd, "--pcap is NODE.PORT, such as 0.0, not \"%s\"",
-				    j->pcap);
+	if (vb_sim_port_of(j->run.sim, j->record.node, j->record.port_idx) == UINT32_MAX) {
+		vb_cmd_error(j->cmd, "there is no port %s: nodes are 0 to %u", j->pcap,
+			     j->run.topo.host_cnt + j->run.topo.switch_cnt - 1);
+		return 1;
+	}
 	snprintf(path, sizeof path, "%s/%s.pcapng", j->out ? j->out : ".", j->pcap);
-	j->record.pcap = open_file(j, path);
-	return j->record.pcap ? 0 : 1;
+	j->record.pcap = fopen(path, "w");
+	if (!j->record.pcap)
+		return cannot_write(j, path, -errno);
+	err = vb_sim_record_begin(&j->record, j->run.sim);
+	return err ? cannot_write(j, path, err) : 0;
+}
+
+/* A run that never began leaves nothing. */
+static void remove_records(struct job *j)
+{
+	struct stat st;
+
+	if (j->record.trace && stat(j->trace, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(j->trace);
+	if (j->made_out)
+		rmdir(j->out);
 }
 
 /* Flows that pattern @i comes to, of which @made exist; those of some are made one after the other.
@@ -176,20 +215,7 @@ static bool run_all(struct job *j)
 	return vb_sim_next(j->run.sim) > j->sc.until || vb_sim_next(j->run.sim) == VB_NEVER;
 }
 
-/* Ends a file that was opened for writing. */
-static int finish_file(struct job *j, FILE **f, const char *path, int err)
-{
-	if (!*f)
-		return 0;
-	if (fclose(*f) != 0 && !err)
-		err = -errno;
-	*f = NULL;
-	if (err)
-		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
-	return err ? 1 : 0;
-}
-
-static int paint(struct job *j)
+static int paint(struct job *j, FILE *to)
 {
 	char *svg = NULL;
 	size_t len = 0;
@@ -199,35 +225,51 @@ static int paint(struct job *j)
 	if (f && fclose(f) != 0 && !err)
 		err = -errno;
 	if (!err)
-		err = vb_png_write(j->painter, j->picture, svg, len, VB_CHART_WIDTH,
+		err = vb_png_write(j->painter, to, svg, len, VB_CHART_WIDTH,
 				   vb_chart_heights(j->charts.chart, j->charts.chart_cnt));
 	free(svg);
 	return err;
 }
 
+static int draw_files(struct job *j, const struct vb_report *r)
+{
+	const char *const path[] = {j->report, j->svg, j->png}, *name = strrchr(j->path, '/');
+
+	for (int i = 0; i < 3; i++) {
+		struct vb_whole_file w;
+		int err = path[i] ? vb_whole_file_begin(&w, path[i]) : 0;
+
+		if (!path[i])
+			continue;
+		if (err)
+			return cannot_write(j, path[i], err);
+		if (i == 0)
+			err = vb_sim_page_write(w.f, name ? name + 1 : j->path, &j->sc, &j->run, r,
+						j->record.watch, &j->charts);
+		else if (i == 1)
+			err = vb_chart_write(w.f, j->charts.chart, j->charts.chart_cnt);
+		else
+			err = paint(j, w.f);
+		err = vb_whole_file_end(&w, err);
+		if (err)
+			return cannot_write(j, path[i], err);
+	}
+	return 0;
+}
+
 static int draw(struct job *j, const struct vb_report *r)
 {
-	struct vb_watch *w = j->record.watch;
-	const char *name = strrchr(j->path, '/');
 	int err, status;
 
-	vb_watch_end(w);
-	err = vb_watch_error(w);
+	vb_watch_end(j->record.watch);
+	err = vb_watch_error(j->record.watch);
 	if (!err)
-		err = vb_sim_charts_make(&j->charts, &j->run, w);
-	if (err) {
+		err = vb_sim_charts_make(&j->charts, &j->run, j->record.watch);
+	else
+		memset(&j->charts, 0, sizeof j->charts);
+	if (err)
 		vb_cmd_error(j->cmd, "no memory for the charts");
-		vb_sim_charts_free(&j->charts);
-		return 1;
-	}
-	err = j->page ? vb_sim_page_write(j->page, name ? name + 1 : j->path, &j->sc, &j->run, r, w,
-					  &j->charts)
-		      : 0;
-	status = finish_file(j, &j->page, j->report, err);
-	err = j->drawing ? vb_chart_write(j->drawing, j->charts.chart, j->charts.chart_cnt) : 0;
-	status |= finish_file(j, &j->drawing, j->svg, err);
-	err = j->picture ? paint(j) : 0;
-	status |= finish_file(j, &j->picture, j->png, err);
+	status = err ? 1 : draw_files(j, r);
 	vb_sim_charts_free(&j->charts);
 	return status;
 }
@@ -250,10 +292,8 @@ static int report(struct job *j, double seconds)
 		return 1;
 	}
 	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
-	if (err) {
-		vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
-		return 1;
-	}
+	if (err)
+		return cannot_write(j, path, err);
 	if (j->record.watch && draw(j, &r))
 		return 1;
 	return vb_cmd_finish(j->cmd);
@@ -271,22 +311,22 @@ static int run_job(struct job *j)
 	};
 	double start;
 	char why[1024];
-	int err = vb_scenario_open(&j->run, &j->sc, &watch, why, sizeof why), status = 1;
+	int err, status = 1;
 
-	if (err) {
+	if (vb_scenario_open(&j->run, &j->sc, &watch, why, sizeof why)) {
 		vb_cmd_error(j->cmd, "%s", why);
+		remove_records(j);
+		return 1;
+	}
+	if (open_capture(j)) {
+		remove_records(j);
+		vb_scenario_close(&j->run);
 		return 1;
 	}
 	if (j->record.watch)
 		vb_watch_begin(j->record.watch, &j->run);
-	err = vb_sim_record_begin(&j->record, j->run.sim);
 	start = seconds_now();
-	if (err == -ENODEV)
-		vb_cmd_error(j->cmd, "there is no port %s: nodes are 0 to %u", j->pcap,
-			     j->run.topo.host_cnt + j->run.topo.switch_cnt - 1);
-	else if (err)
-		vb_cmd_error(j->cmd, "the capture cannot be written: %s", strerror(-err));
-	else if (!run_all(j))
+	if (!run_all(j))
 		vb_cmd_error(j->cmd,
 			     "more than %u packets under way: give the scenario a larger "
 			     "\"packets\"",
@@ -297,6 +337,8 @@ static int run_job(struct job *j)
 	else
 		status = report(j, seconds_now() - start);
 	err = vb_sim_record_end(&j->record);
+	if (status != 0 && j->made_out)
+		rmdir(j->out); /* unless there is a capture in it */
 	vb_scenario_close(&j->run);
 	if (err && status == 0) {
 		vb_cmd_error(j->cmd, "trace or capture could not be written: %s", strerror(-err));
@@ -357,7 +399,9 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		if (errno || *end != '\0' || end == seed || *seed == '-')
 			return vb_cmd_usage(cmd, "--replay is a number, not \"%s\"", seed);
 	}
-	status = open_records(&j);
+	status = check_files(&j);
+	if (!status)
+		status = open_records(&j);
 	if (!status)
 		status = run_job(&j);
 	vb_png_close(j.painter);

@@ -24,15 +24,16 @@ struct vb_sim_record {
 	void *out;              /* struct vb_pcapng */
 	struct vb_watch *watch; /* for charts; NULL: none */
 	uint32_t node, port_idx;
-	uint32_t port; /* resolved once the simulation is there; UINT32_MAX: none */
+	uint32_t port; /* of the simulation, set by vb_sim_record_begin() */
 	int err;       /* the first failure of a write, negative errno */
 };
 
 void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev);
 void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 			  const struct vb_sim_packet *pkt, vb_time now);
-/* Starts the capture once the port is known; ends and closes both files. 0 or a negative errno. */
+/* Starts the capture of a port that exists. 0 or a negative errno. */
 int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim);
+/* Ends and closes both files. 0 or the first failure, a negative errno. */
 int vb_sim_record_end(struct vb_sim_record *rec);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `verbena sim` says of a run: the table on the terminal, JSON and CSV for programs. */
 #include "cmd/sim.h"
+#include "cmd/whole_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -67,19 +68,6 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds)
 	fprintf(f, "digest         %016" PRIx64 "\n", r->digest);
 }
 
-static FILE *open_in(const char *dir, const char *name, char *path, size_t path_len)
-{
-	snprintf(path, path_len, "%s/%s", dir, name);
-	return fopen(path, "w");
-}
-
-static int close_file(FILE *f)
-{
-	int err = ferror(f) ? -EIO : 0;
-
-	return fclose(f) != 0 && !err ? -errno : err;
-}
-
 static void json_spread(FILE *f, const char *name, const struct vb_spread *s)
 {
 	fprintf(f,
@@ -89,7 +77,7 @@ static void json_spread(FILE *f, const char *name, const struct vb_spread *s)
 		name, s->cnt, s->mean, s->min, s->p50, s->p90, s->p99, s->p999, s->max);
 }
 
-static int write_summary(FILE *f, const struct vb_report *r)
+static void write_summary(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	const struct {
 		const char *name;
@@ -115,6 +103,7 @@ static int write_summary(FILE *f, const struct vb_report *r)
 	};
 	char name[40];
 
+	(void)run;
 	fputs("{\n", f);
 	for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
 		fprintf(f, "  \"%s\": %" PRIu64 ",\n", number[i].name, number[i].v);
@@ -129,11 +118,11 @@ static int write_summary(FILE *f, const struct vb_report *r)
 		fprintf(f, "%s\"%s\": %" PRIu64, i ? ", " : "", vb_counter_info[i].name,
 			r->counters.v[i]);
 	fprintf(f, "},\n  \"digest\": \"%016" PRIx64 "\"\n}\n", r->digest);
-	return close_file(f);
 }
 
-static int write_flows(FILE *f, const struct vb_scenario_run *run)
+static void write_flows(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
+	(void)r;
 	fputs("flow,src,dst,op,bytes,start_ns,delivered_ns,done_ns,fct_ns,ideal_ns,status\n", f);
 	for (uint32_t i = 0; i < vb_load_flow_cnt(run->load); i++) {
 		const struct vb_flow *w = vb_load_flow(run->load, i);
@@ -149,10 +138,9 @@ static int write_flows(FILE *f, const struct vb_scenario_run *run)
 		fprintf(f, ",%" PRIu64 ",%u\n", vb_flow_ideal_ns(run->load, run->sim, w),
 			w->status);
 	}
-	return close_file(f);
 }
 
-static int write_ports(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
+static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	fputs("cable,from,to,rate_bps,packets,bytes,dropped,faults,marked,pauses,paused_ns,"
 	      "depth_max_bytes,depth_mean_bytes\n",
@@ -170,21 +158,29 @@ static int write_ports(FILE *f, const struct vb_scenario_run *run, const struct 
 			st.tx_pkts, st.tx_bytes, st.drops, st.faults, st.marks, st.pauses_sent,
 			st.paused_ns, st.depth_max, end ? st.byte_ns / end : 0);
 	}
-	return close_file(f);
 }
 
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
 		 char *path, size_t path_len)
 {
-	FILE *f = open_in(dir, "summary.json", path, path_len);
-	int err = f ? write_summary(f, r) : -errno;
+	static const struct {
+		const char *name;
+		void (*write)(FILE *f, const struct vb_scenario_run *run,
+			      const struct vb_report *r);
+	} file[] = {{"summary.json", write_summary},
+		    {"flows.csv", write_flows},
+		    {"ports.csv", write_ports}};
+	int err = 0;
 
-	if (err)
-		return err;
-	f = open_in(dir, "flows.csv", path, path_len);
-	err = f ? write_flows(f, run) : -errno;
-	if (err)
-		return err;
-	f = open_in(dir, "ports.csv", path, path_len);
-	return f ? write_ports(f, run, r) : -errno;
+	for (size_t i = 0; !err && i < sizeof file / sizeof file[0]; i++) {
+		struct vb_whole_file w;
+
+		snprintf(path, path_len, "%s/%s", dir, file[i].name);
+		err = vb_whole_file_begin(&w, path);
+		if (err)
+			break;
+		file[i].write(w.f, run, r);
+		err = vb_whole_file_end(&w, 0);
+	}
+	return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One point of a sweep: its run, and its result as a file. See sweep.h. */
 #include "cmd/sweep.h"
+#include "cmd/whole_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,29 +61,13 @@ int vb_sweep_store(const struct vb_sweep *s, const char *name,
 		   int (*write)(FILE *f, const struct vb_sweep *s, const void *what),
 		   const void *what)
 {
-	char path[4096], temporary[4200];
-	FILE *f;
+	char path[4096];
+	struct vb_whole_file w;
 	int err;
 
-	/* A name of its own for every writer; the last rename wins, and all write the same. */
 	snprintf(path, sizeof path, "%s/%s", s->dir, name);
-	snprintf(temporary, sizeof temporary, "%s.%u.%d.tmp", path, s->rank, (int)getpid());
-	f = fopen(temporary, "w");
-	if (!f)
-		return -errno;
-	err = write(f, s, what);
-	if (fflush(f) != 0 && !err)
-		err = -errno;
-	/* Whole also after the machine stops: the name must not be there before the bytes. */
-	if (!err && fsync(fileno(f)) != 0)
-		err = -errno;
-	if (fclose(f) != 0 && !err)
-		err = -errno;
-	if (!err && rename(temporary, path) != 0)
-		err = -errno;
-	if (err)
-		unlink(temporary);
-	return err;
+	err = vb_whole_file_begin(&w, path);
+	return err ? err : vb_whole_file_end(&w, write(w.f, s, what));
 }
 
 int vb_sweep_read(const struct vb_sweep *s, uint32_t i, struct vb_scenario *sc, char *err,

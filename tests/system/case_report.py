@@ -128,6 +128,59 @@ def _(context):
                 raise Failure(p.stderr + p.stdout)
 
 
+OUTPUT = ("--report", "r.html", "--svg", "c.svg", "--out", "out", "--trace", "t.json")
+
+
+@case("report.nothing_left_of_a_failure")
+def _(context):
+    kept = {"r.html": "the report of yesterday", "c.svg": "", "other": "x"}
+    for scenario, more, says, remains in (
+            # Limits are found while it runs: the trace up to there says how it came.
+            ("packets: 4\n" + SCENARIO, (), 'larger "packets"', {"t.json"}),
+            ("flows: 1\n" + SCENARIO, (), "larger", {"t.json"}),
+            # What cannot be built, and a port that is not there.
+            (SCENARIO.replace("cable: 0", "cable: 7"), (), "fault 1", set()),
+            (SCENARIO, ("--pcap", "9.9"), "no port 9.9", set()),
+            (SCENARIO, ("--pcap", "nine"), "NODE.PORT", set())):
+        with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+            options = [o if o.startswith("-") else os.path.join(folder, o) for o in OUTPUT]
+            status = 2 if "nine" in more else 1
+            p = simulate(context, folder, *options, *more, status=status, scenario=scenario)
+            there = set(os.listdir(folder)) - {"<lossy> & more.yaml"}
+            if says not in p.stderr or not there <= remains:
+                raise Failure(f"{says}: {there}\n{p.stderr}")
+            for name, text in kept.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                    f.write(text)
+            simulate(context, folder, *options, *more, status=status, scenario=scenario)
+            for name, text in kept.items():
+                with open(os.path.join(folder, name), encoding="utf-8") as f:
+                    if f.read() != text:
+                        raise Failure(f"{says}: {name} was written over")
+
+
+@case("report.into_what_is_there")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        behind, link = os.path.join(folder, "behind"), os.path.join(folder, "link")
+        os.symlink("behind", link)
+        with open(behind, "w", encoding="utf-8") as f:
+            f.write("old")
+        os.chmod(behind, 0o640)
+        p = simulate(context, folder, "--svg", link, "--report", "/dev/stdout")
+        if not os.path.islink(link) or os.stat(behind).st_mode & 0o777 != 0o640:
+            raise Failure("the link or its mode has gone")
+        xml.etree.ElementTree.parse(behind)
+        if "</html>" not in p.stdout:
+            raise Failure("no page on the output")
+        for name in (folder, behind + "/x"):
+            p = simulate(context, folder, "--svg", name, status=1)
+            if name not in p.stderr or p.stdout:
+                raise Failure(p.stderr)
+        if set(os.listdir(folder)) != {"behind", "link", "<lossy> & more.yaml"}:
+            raise Failure(f"{os.listdir(folder)}")
+
+
 def check_charts(b):
     for i in range(b.run("return document.querySelectorAll('.chart').length")):
         marks = b.run("return [...document.querySelectorAll('.chart')[arguments[0]]"
