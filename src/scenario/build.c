@@ -3,6 +3,7 @@
 #include "scenario/scenario.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,13 +42,66 @@ static int topology_make(struct vb_topo *t, const struct vb_sim_memory *m,
 	return -EINVAL;
 }
 
-/* Says why, and closes what is open. */
-static int give_up(struct vb_scenario_run *run, int err, const char *what, char *text, size_t len)
+/* What a refusal is about. */
+struct part {
+	const struct vb_scenario *sc;
+	struct vb_scenario_place at;
+	const char *name;
+	uint32_t number; /* from 1; 0: there is but one */
+	char *text;
+	size_t len;
+};
+
+/* "FILE:LINE:COLUMN: workload 2 ..."; returns @err. */
+__attribute__((format(printf, 3, 4))) static int refuse(const struct part *p, int err,
+							const char *fmt, ...)
 {
-	snprintf(text, len, "%s: %s", what,
-		 err == -EINVAL ? "it does not fit the network" : strerror(-err));
-	vb_scenario_close(run);
+	char number[16] = "", why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof why, fmt, ap);
+	va_end(ap);
+	if (p->number)
+		snprintf(number, sizeof number, " %u", p->number);
+	if (p->at.line)
+		snprintf(p->text, p->len, "%s:%u:%u: %s%s %s", p->sc->file, p->at.line,
+			 p->at.column, p->name, number, why);
+	else
+		snprintf(p->text, p->len, "%s: %s%s %s", p->sc->file, p->name, number, why);
 	return err;
+}
+
+static int no_memory(const struct part *p, int err)
+{
+	return refuse(p, err, "cannot be had: %s", strerror(-err));
+}
+
+static int topology_refuse(const struct part *p, int err)
+{
+	const struct vb_scenario_topology *t = &p->sc->topology;
+
+	if (err != -EINVAL)
+		return no_memory(p, err);
+	if (t->shape == VB_SHAPE_FAT_TREE && t->k % 2)
+		return refuse(p, err, "is a fat-tree: its k is even, not %u", t->k);
+	return refuse(p, err, "is too large: at most %u hosts and switches and %u cables",
+		      VB_TOPO_NODES_MAX, VB_TOPO_LINKS_MAX);
+}
+
+static int sim_refuse(const struct part *p, int err)
+{
+	const struct vb_switch_config *sw = &p->sc->sw;
+
+	if (err != -EINVAL)
+		return no_memory(p, err);
+	if (sw->red.kmin > sw->red.kmax)
+		return refuse(p, err, "has a kmin of %u bytes above its kmax of %u", sw->red.kmin,
+			      sw->red.kmax);
+	return refuse(p, err,
+		      "has a buffer of %u bytes, and reserves and headroom of its ports leave "
+		      "nothing of it",
+		      sw->buffer.bytes);
 }
 
 static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
@@ -79,58 +133,92 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	return vb_sim_create(&run->sim, &c);
 }
 
-static int fault_put(struct vb_scenario_run *run, const struct vb_scenario_fault *f)
+static int fault_put(struct vb_scenario_run *run, const struct part *p,
+		     const struct vb_scenario_fault *f)
 {
 	int err = 0;
 
-	if (f->host != UINT32_MAX)
-		return vb_sim_set_host_fault(run->sim, f->host, &f->spec);
-	if (f->link != UINT32_MAX)
-		return vb_sim_set_cable_fault(run->sim, f->link, &f->spec);
-	for (uint32_t i = 0; !err && i < run->topo.link_cnt; i++)
-		err = vb_sim_set_cable_fault(run->sim, i, &f->spec);
+	if (f->host != UINT32_MAX) {
+		if (f->host >= run->topo.host_cnt)
+			return refuse(p, -EINVAL, "is of host %u: there are 0 to %u", f->host,
+				      run->topo.host_cnt - 1);
+		err = vb_sim_set_host_fault(run->sim, f->host, &f->spec);
+	} else if (f->link != UINT32_MAX) {
+		if (f->link >= run->topo.link_cnt)
+			return refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", f->link,
+				      run->topo.link_cnt - 1);
+		err = vb_sim_set_cable_fault(run->sim, f->link, &f->spec);
+	} else {
+		for (uint32_t i = 0; !err && i < run->topo.link_cnt; i++)
+			err = vb_sim_set_cable_fault(run->sim, i, &f->spec);
+	}
+	return err ? no_memory(p, err) : 0;
+}
+
+static int pattern_put(struct vb_scenario_run *run, const struct part *p,
+		       const struct vb_load_pattern *pattern)
+{
+	const struct vb_scenario *sc = p->sc;
+	const char *wrong = vb_load_wrong(&sc->load, pattern, run->topo.host_cnt);
+	int err;
+
+	if (wrong)
+		return refuse(p, -EINVAL, "%s; hosts are 0 to %u", wrong, run->topo.host_cnt - 1);
+	err = vb_load_add(run->load, pattern);
+	if (err && vb_load_flow_cnt(run->load) == sc->load.flows_max)
+		return refuse(p, err,
+			      "has more flows than %u: give the scenario a larger \"flows\"",
+			      sc->load.flows_max);
+	return err ? no_memory(p, err) : 0;
+}
+
+static int make(struct vb_scenario_run *run, const struct vb_scenario *sc,
+		const struct vb_scenario_watch *watch, struct part *p)
+{
+	struct vb_load_config load = sc->load;
+	int err = topology_make(&run->topo, &run->memory, &sc->topology);
+
+	p->at = sc->topology_at;
+	p->name = "topology";
+	if (err)
+		return topology_refuse(p, err);
+	p->at = sc->switch_at;
+	p->name = "switch";
+	err = sim_make(run, sc, watch);
+	if (err)
+		return sim_refuse(p, err);
+	load.connections_max = load.flows_max;
+	p->at.line = 0;
+	p->name = "transport";
+	err = vb_load_create(&run->load, run->sim, &load, &run->memory);
+	if (err)
+		return no_memory(p, err);
+	p->name = "fault";
+	for (uint32_t i = 0; !err && i < sc->fault_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->fault[i].place;
+		err = fault_put(run, p, &sc->fault[i]);
+	}
+	p->name = "workload";
+	for (uint32_t i = 0; !err && i < sc->pattern_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->pattern_at[i];
+		err = pattern_put(run, p, &sc->pattern[i]);
+	}
 	return err;
 }
 
 int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct vb_scenario_watch *watch, char *err, size_t err_len)
 {
-	struct vb_load_config load = sc->load;
-	char what[64];
+	struct part p = {.sc = sc, .text = err, .len = err_len};
 	int bad;
 
 	*run = (struct vb_scenario_run){.memory = {memory_alloc, memory_free, NULL}};
-	bad = topology_make(&run->topo, &run->memory, &sc->topology);
+	bad = make(run, sc, watch, &p);
 	if (bad)
-		return give_up(run, bad, "topology", err, err_len);
-	bad = sim_make(run, sc, watch);
-	if (bad == -EINVAL) {
-		snprintf(err, err_len,
-			 "switch: the buffer of %u bytes is smaller than the reserves "
-			 "and headroom of its ports, or kmin is above kmax",
-			 sc->sw.buffer.bytes);
 		vb_scenario_close(run);
-		return bad;
-	}
-	if (bad)
-		return give_up(run, bad, "simulation", err, err_len);
-	load.connections_max = load.flows_max;
-	bad = vb_load_create(&run->load, run->sim, &load, &run->memory);
-	if (bad)
-		return give_up(run, bad, "transport", err, err_len);
-	for (uint32_t i = 0; i < sc->fault_cnt; i++) {
-		bad = fault_put(run, &sc->fault[i]);
-		snprintf(what, sizeof what, "fault %u", i + 1);
-		if (bad)
-			return give_up(run, bad, what, err, err_len);
-	}
-	for (uint32_t i = 0; i < sc->pattern_cnt; i++) {
-		bad = vb_load_add(run->load, &sc->pattern[i]);
-		snprintf(what, sizeof what, "workload %u", i + 1);
-		if (bad)
-			return give_up(run, bad, what, err, err_len);
-	}
-	return 0;
+	return bad;
 }
 
 void vb_scenario_close(struct vb_scenario_run *run)

@@ -87,20 +87,6 @@ static const struct key keys[] = {
     {.name = NULL},
 };
 
-static const yaml_node_t *member(const struct reader *r, const yaml_node_t *map, const char *name)
-{
-	if (!map || map->type != YAML_MAPPING_NODE)
-		return NULL;
-	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
-	     p++) {
-		const char *key = reader_text(yaml_document_get_node(r->doc, p->key));
-
-		if (key && strcmp(key, name) == 0)
-			return yaml_document_get_node(r->doc, p->value);
-	}
-	return NULL;
-}
-
 static int read_preset(struct reader *r, const yaml_node_t *node, struct vb_cc_settings *set,
 		       uint64_t rate_bps)
 {
@@ -146,8 +132,9 @@ static void rates_to_units(struct congestion *c, uint32_t preset_clk)
 int vb_scenario_read_congestion(struct reader *r, const yaml_node_t *root,
 				struct vb_cc_settings *set, uint64_t rate_bps)
 {
-	const yaml_node_t *node = member(r, member(r, root, "transport"), "congestion");
-	const yaml_node_t *preset = member(r, node, "preset");
+	const yaml_node_t *node =
+	    reader_member(r, reader_member(r, root, "transport"), "congestion");
+	const yaml_node_t *preset = reader_member(r, node, "preset");
 	struct congestion c = {0};
 	struct vb_cc_fault fault;
 	uint32_t preset_clk;

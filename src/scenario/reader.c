@@ -36,6 +36,20 @@ const char *reader_text(const yaml_node_t *node)
 	return node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : NULL;
 }
 
+const yaml_node_t *reader_member(const struct reader *r, const yaml_node_t *map, const char *name)
+{
+	if (!map || map->type != YAML_MAPPING_NODE)
+		return NULL;
+	for (yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top;
+	     p++) {
+		const char *key = reader_text(yaml_document_get_node(r->doc, p->key));
+
+		if (key && strcmp(key, name) == 0)
+			return yaml_document_get_node(r->doc, p->value);
+	}
+	return NULL;
+}
+
 int reader_fail(struct reader *r, const yaml_node_t *node, const char *fmt, ...)
 {
 	va_list ap;

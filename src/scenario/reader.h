@@ -67,6 +67,9 @@ int reader_override(struct reader *r, const struct vb_scenario_override *o);
 /* The text of a scalar, or NULL. */
 const char *reader_text(const yaml_node_t *node);
 
+/* What stands under a key of a mapping; NULL: nothing, or @map is NULL or no mapping. */
+const yaml_node_t *reader_member(const struct reader *r, const yaml_node_t *map, const char *name);
+
 /* Says what is wrong at @node; returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int reader_fail(struct reader *r, const yaml_node_t *node,
 						      const char *fmt, ...);

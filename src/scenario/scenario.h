@@ -30,12 +30,20 @@ struct vb_scenario_topology {
 	struct vb_cable cable, fabric; /* fabric.rate_bps 0: like cable */
 };
 
+/* Of a section in the file; line 0: it is not there. */
+struct vb_scenario_place {
+	uint32_t line, column;
+};
+
 struct vb_scenario_fault {
+	struct vb_scenario_place place;
 	uint32_t host, link; /* UINT32_MAX: not this one; both: every cable */
 	struct vb_fault_spec spec;
 };
 
 struct vb_scenario {
+	const char *file; /* the name that it was read with, the caller's */
+	struct vb_scenario_place topology_at, switch_at;
 	uint64_t seed;
 	vb_time until; /* VB_NEVER: until everything is done */
 	bool data;     /* payloads have bytes */
@@ -46,7 +54,8 @@ struct vb_scenario {
 	struct vb_cc_settings cc;    /* of every adapter; zeros: no congestion control */
 	uint32_t window_bytes, packets_max;
 	uint32_t pattern_cnt, fault_cnt;
-	struct vb_load_pattern pattern[64];
+	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
+	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 };
 
@@ -71,7 +80,8 @@ struct vb_scenario_watch {
  */
 int vb_scenario_read(struct vb_scenario *sc, FILE *f, const char *name, char *err, size_t err_len);
 
-/* Builds the simulation. 0, or a negative errno with the reason in @err. */
+/* Builds the simulation. 0, or a negative errno with the reason in @err: with the place in the file
+ * where that is what does not fit the rest. */
 int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct vb_scenario_watch *watch, char *err, size_t err_len);
 void vb_scenario_close(struct vb_scenario_run *run);

@@ -165,12 +165,24 @@ static const struct key load_keys[] = {
     {.name = NULL},
 };
 
+static struct vb_scenario_place place_of(const yaml_node_t *node)
+{
+	struct vb_scenario_place at = {0};
+
+	if (node) {
+		at.line = (uint32_t)node->start_mark.line + 1;
+		at.column = (uint32_t)node->start_mark.column + 1;
+	}
+	return at;
+}
+
 static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 {
 	struct vb_scenario *sc = base;
 
-	if (sc->pattern_cnt == sizeof sc->pattern / sizeof sc->pattern[0])
-		return reader_fail(r, node, "there are at most 64 workloads");
+	if (sc->pattern_cnt == VB_LOAD_PATTERNS_MAX)
+		return reader_fail(r, node, "there are at most %u workloads", VB_LOAD_PATTERNS_MAX);
+	sc->pattern_at[sc->pattern_cnt] = place_of(node);
 
 	struct vb_load_pattern *p = &sc->pattern[sc->pattern_cnt++];
 
@@ -218,6 +230,7 @@ static int read_fault(struct reader *r, const yaml_node_t *node, void *base)
 
 	struct vb_scenario_fault *f = &sc->fault[sc->fault_cnt++];
 
+	f->place = place_of(node);
 	f->host = f->link = UINT32_MAX;
 	return reader_map(r, node, fault_keys, f);
 }
@@ -285,6 +298,7 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 	int bad;
 
 	*sc = defaults;
+	sc->file = r->file;
 	if (!root) {
 		snprintf(r->err, r->err_len, "%s: the file is empty", r->file);
 		return -EINVAL;
@@ -294,6 +308,8 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 		bad = vb_scenario_read_congestion(r, root, &sc->cc, sc->topology.cable.rate_bps);
 	if (bad)
 		return bad;
+	sc->topology_at = place_of(reader_member(r, root, "topology"));
+	sc->switch_at = place_of(reader_member(r, root, "switch"));
 	if (sc->pattern_cnt == 0)
 		return reader_fail(r, root, "there is no workload");
 	if (sc->topology.fabric.rate_bps == 0)

@@ -25,6 +25,8 @@ enum vb_load_shape {
 	VB_LOAD_SHAPE_CNT
 };
 
+#define VB_LOAD_PATTERNS_MAX 64u /* of one load */
+
 struct vb_load_pattern {
 	enum vb_load_shape shape;
 	uint32_t hosts; /* the first so many; 0: all */
@@ -69,7 +71,11 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 /* To be called before the simulation is destroyed. */
 void vb_load_destroy(struct vb_load *l);
 
-/* Adds a pattern. -EINVAL: it does not fit the network; -ENOMEM: more flows than flows_max. */
+/* What does not fit @hosts hosts, as "... takes 2 hosts ..."; NULL: nothing. */
+const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
+			  uint32_t hosts);
+
+/* Adds a pattern. -EINVAL: vb_load_wrong(); -ENOMEM: more flows than flows_max. */
 int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p);
 /* Adds one flow. */
 int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load_op op,

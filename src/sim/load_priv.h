@@ -7,7 +7,6 @@
 #include "sim/load.h"
 
 #define VB_LOAD_NONE UINT32_MAX
-#define VB_LOAD_PATTERNS_MAX 64
 #define VB_LOAD_WR_RECV (UINT64_C(1) << 63)
 
 /* One end of a connection. */

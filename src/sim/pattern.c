@@ -80,8 +80,6 @@ static int add_poisson(struct vb_load *l, struct vb_load_source *s)
 	uint64_t mean = s->p.sizes ? vb_size_mean(s->p.sizes) : s->p.bytes;
 	uint64_t rate = vb_sim_port_rate(l->sim, vb_sim_host_port(l->sim, 0));
 
-	if (s->p.load_ppm == 0 || s->p.load_ppm > 10000000 || mean == 0 || mean > 1u << 30)
-		return -EINVAL;
 	/* bytes * 8e9 ns / rate, over the load and the hosts. */
 	s->gap_q8 =
 	    mean * UINT64_C(2048000000) / (rate / 1000) * 1000 / s->p.load_ppm * 1000 / s->p.hosts;
@@ -148,26 +146,40 @@ void vb_pattern_on_done(struct vb_load *l, uint32_t flow, vb_time now)
 	vb_load_arm(l);
 }
 
-static int pattern_check(const struct vb_load *l, const struct vb_load_pattern *p)
+const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_pattern *p,
+			  uint32_t hosts)
 {
-	uint64_t weights = 0;
+	uint64_t weights = 0, mean = p->sizes ? vb_size_mean(p->sizes) : p->bytes;
+	uint32_t n = p->hosts ? p->hosts : hosts;
 
 	for (uint32_t k = 0; k < VB_LOAD_OP_CNT; k++)
 		weights += p->mix[k];
-	if (p->hosts < 2 || p->hosts > l->host_cnt || weights > UINT32_MAX)
-		return -EINVAL;
-	if (l->cfg.type == VB_QPT_UC && (p->mix[VB_LOAD_READ] || p->mix[VB_LOAD_ATOMIC]))
-		return -EINVAL;
+	if (n < 2 || n > hosts)
+		return "takes 2 hosts and no more than there are";
+	if (weights > UINT32_MAX)
+		return "has a mix with weights that are too large together";
+	if (c->type == VB_QPT_UC && (p->mix[VB_LOAD_READ] || p->mix[VB_LOAD_ATOMIC]))
+		return "mixes READs or atomics in, which UC does not have";
 	switch (p->shape) {
 	case VB_LOAD_SINGLE:
 	case VB_LOAD_PING_PONG:
-		return p->src < p->hosts && p->dst < p->hosts && p->src != p->dst ? 0 : -EINVAL;
+		return p->src < n && p->dst < n && p->src != p->dst
+			   ? NULL
+			   : "is from a host to another one of those that take part";
 	case VB_LOAD_INCAST:
-		return p->dst < p->hosts && p->flows >= 1 && p->flows < p->hosts ? 0 : -EINVAL;
+		if (p->dst >= n)
+			return "is to one of the hosts that take part";
+		return p->flows >= 1 && p->flows < n
+			   ? NULL
+			   : "has a count of 1 up to all hosts but the one that receives";
 	case VB_LOAD_POISSON:
-		return p->flows >= 1 ? 0 : -EINVAL;
+		if (p->load_ppm == 0 || p->load_ppm > 10000000)
+			return "has a load above 0 and up to 1000 %";
+		if (mean == 0 || mean > 1u << 30)
+			return "has flows of 1 byte up to 1 GiB on average";
+		return p->flows >= 1 ? NULL : "has a count of 1 and more";
 	default:
-		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? 0 : -EINVAL;
+		return (uint32_t)p->shape < VB_LOAD_SHAPE_CNT ? NULL : "has no such shape";
 	}
 }
 
@@ -213,10 +225,10 @@ int vb_load_add(struct vb_load *l, const struct vb_load_pattern *p)
 	if (own.start < vb_sim_now(l->sim))
 		own.start = vb_sim_now(l->sim);
 
-	int err = pattern_check(l, &own);
+	int err;
 
-	if (err)
-		return err;
+	if (vb_load_wrong(&l->cfg, &own, l->host_cnt))
+		return -EINVAL;
 	*s = (struct vb_load_source){
 	    .p = own, .rng = vb_rng_stream(vb_sim_seed(l->sim), "load", l->source_cnt)};
 	l->source_cnt++;

@@ -4,14 +4,12 @@
 
 #include <errno.h>
 
-#define NODES_MAX (1u << 20)
-#define LINKS_MAX (1u << 22)
-
 static int begin(struct vb_topo *t, const struct vb_sim_memory *m, uint64_t hosts,
 		 uint64_t switches, uint64_t links)
 {
 	*t = (struct vb_topo){.memory = *m};
-	if (hosts == 0 || links == 0 || hosts + switches > NODES_MAX || links > LINKS_MAX)
+	if (hosts == 0 || links == 0 || hosts + switches > VB_TOPO_NODES_MAX ||
+	    links > VB_TOPO_LINKS_MAX)
 		return -EINVAL;
 	t->link = m->alloc(m->ctx, links * sizeof *t->link);
 	if (!t->link)

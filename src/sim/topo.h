@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define VB_TOPO_NODES_MAX (1u << 20)
+#define VB_TOPO_LINKS_MAX (1u << 22)
+
 struct vb_cable {
 	uint64_t rate_bps; /* 1 Mb/s ... 10 Tb/s */
 	vb_dur delay;      /* propagation */

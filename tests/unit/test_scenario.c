@@ -126,14 +126,35 @@ static void open__says_what_does_not_fit(void **state)
 	static const struct {
 		const char *text, *err;
 	} t[] = {
-	    {"workload: {shape: incast, count: 2}\n", "workload 1: it does not fit the network"},
+	    {"workload: {shape: incast, count: 2}\n",
+	     "s.yaml:1:11: workload 1 has a count of 1 up to all hosts but the one that receives; "
+	     "hosts are 0 to 1"},
+	    {"workload:\n  - {shape: ring}\n  - {shape: single, to: 2}\n",
+	     "s.yaml:3:5: workload 2 is from a host to another one of those that take part; hosts "
+	     "are 0 to 1"},
+	    {"workload: {shape: ring, hosts: 3}\n",
+	     "s.yaml:1:11: workload 1 takes 2 hosts and no more than there are; hosts are 0 to 1"},
+	    {"transport: {type: uc}\nworkload: {shape: ring, mix: {read: 1}}\n",
+	     "s.yaml:2:11: workload 1 mixes READs or atomics in, which UC does not have; hosts are "
+	     "0 to 1"},
+	    {"workload: {shape: poisson, bytes: 0}\n",
+	     "s.yaml:1:11: workload 1 has flows of 1 byte up to 1 GiB on average; hosts are 0 to "
+	     "1"},
 	    {"workload: {shape: ring}\nfaults: {host: 2, do: \"loss=1\"}\n",
-	     "fault 1: it does not fit the network"},
+	     "s.yaml:2:9: fault 1 is of host 2: there are 0 to 1"},
+	    {"workload: {shape: ring}\nfaults:\n  - {do: loss=0}\n  - {cable: 2, do: \"loss=1\"}\n",
+	     "s.yaml:4:5: fault 2 is of cable 2: there are 0 to 1"},
 	    {"workload: {shape: ring}\nswitch: {buffer: 1kB}\n",
-	     "switch: the buffer of 1000 bytes is smaller than the reserves and headroom of its "
-	     "ports, or kmin is above kmax"},
+	     "s.yaml:2:9: switch has a buffer of 1000 bytes, and reserves and headroom of its "
+	     "ports "
+	     "leave nothing of it"},
+	    {"workload: {shape: ring}\nswitch: {kmin: 2kB, kmax: 1kB}\n",
+	     "s.yaml:2:9: switch has a kmin of 2000 bytes above its kmax of 1000"},
 	    {"workload: {shape: ring}\ntopology: {shape: fat-tree, k: 3}\n",
-	     "topology: it does not fit the network"},
+	     "s.yaml:2:11: topology is a fat-tree: its k is even, not 3"},
+	    {"workload: {shape: ring}\ntopology: {hosts: 1048576}\n",
+	     "s.yaml:2:11: topology is too large: at most 1048576 hosts and switches and 4194304 "
+	     "cables"},
 	};
 
 	(void)state;
@@ -148,6 +169,22 @@ static void open__says_what_does_not_fit(void **state)
 	}
 }
 
+static void open__says_which_limit_is_reached(void **state)
+{
+	static struct vb_scenario sc;
+	struct vb_scenario_run run;
+	char err[1024] = "";
+
+	(void)state;
+	assert_int_equal(
+	    read_text(&sc, "flows: 2\nworkload: [{shape: ring}, {shape: ring}]\n", err, sizeof err),
+	    0);
+	assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), -ENOMEM);
+	assert_string_equal(err,
+			    "s.yaml:2:27: workload 2 has more flows than 2: give the scenario a "
+			    "larger \"flows\"");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +192,7 @@ int main(void)
 	    cmocka_unit_test(read__says_what_is_wrong_and_where),
 	    cmocka_unit_test(open__runs_what_was_read),
 	    cmocka_unit_test(open__says_what_does_not_fit),
+	    cmocka_unit_test(open__says_which_limit_is_reached),
 	};
 
 	return cmocka_run_group_tests_name("scenario", tests, NULL, NULL);
