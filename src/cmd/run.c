@@ -24,11 +24,13 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP, OPT_FAULT, OPT_SEED };
+enum { OPT_PRINT, OPT_ADP, OPT_LINK, OPT_FAULT, OPT_SEED };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
+    [OPT_LINK] = {'l', "link", "udp|shm",
+		  "how packets go to processes of this host: by UDP (default) or shared memory"},
     [OPT_FAULT] = {'f', "fault", "RULES",
 		   "faults that its packets meet, such as loss=1%; see verbena-fault(1)"},
     [OPT_SEED] = {'s', "fault-seed", "NUMBER", "seed of the faults' random choices (0)"},
@@ -170,11 +172,18 @@ static int set_seed(const struct vb_cmd *cmd, const char *text)
 	return setenv("VERBENA_FAULT_SEED", text, 1) ? EXIT_SELF : 0;
 }
 
-static void print_faults(void)
+static int set_link(const struct vb_cmd *cmd, const char *name)
 {
-	static const char *const names[] = {"VERBENA_FAULT", "VERBENA_FAULT_SEED"};
+	if (strcmp(name, "udp") != 0 && strcmp(name, "shm") != 0)
+		return vb_cmd_usage(cmd, "'%s' is no link: it has to be udp or shm", name);
+	return setenv("VERBENA_LINK", name, 1) ? EXIT_SELF : 0;
+}
 
-	for (int i = 0; i < 2; i++)
+static void print_settings(void)
+{
+	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED"};
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))
 			printf("%s=%s\n", names[i], getenv(names[i]));
 }
@@ -189,6 +198,8 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		print |= i == OPT_PRINT;
 		if (i == OPT_ADP)
 			adp = arg;
+		if (i == OPT_LINK)
+			rc = set_link(cmd, arg);
 		if (i == OPT_FAULT)
 			rc = add_faults(cmd, arg);
 		if (i == OPT_SEED)
@@ -204,7 +215,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (print) {
-		print_faults();
+		print_settings();
 		return vb_cmd_finish(cmd);
 	}
 	if (adp)

@@ -4,13 +4,12 @@
 #include "link/fault.h"
 
 #include "link/fault_held.h"
-#include "wire/icrc.h"
+#include "link/tap.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define IPV4_DF 0x4000
 #define RX_PKTS 64
 /* Pause before a link that was full is offered again what was held back. */
 #define FULL_NS (50 * VB_USEC)
@@ -121,35 +120,8 @@ static void release_tx(struct fault_link *l, vb_time now)
 /* Shows a packet that never reaches the wire. */
 static void tap_dropped(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
 {
-	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
-	const struct vb_path *p = tx->path;
-	uint8_t trailer[VB_PAD_MAX + VB_ICRC_LEN] = {0};
-	struct vb_udp_tap t = {.udp = {.src = p->sgid,
-				       .dst = p->dgid,
-				       .sport = p->udp_sport,
-				       .dport = VB_ROCE_PORT,
-				       .ip_frag = IPV4_DF},
-			       .flow_label = p->flow_label,
-			       .port = p->port,
-			       .traffic_class = p->traffic_class,
-			       .hop_limit = p->hop_limit,
-			       .sent = true,
-			       .mark = mark,
-			       .seg = piece};
-	uint32_t crc;
-
-	if (!is_tapped(l))
-		return;
-	crc = vb_icrc_headers(vb_icrc_start(&t.udp, vb_tx_wire_len(tx)), tx->hdr, tx->hdr_len);
-	piece[t.seg_cnt++] = (struct vb_seg){tx->hdr, tx->hdr_len};
-	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
-		crc = vb_icrc_bytes(crc, tx->seg[i].p, tx->seg[i].len);
-		piece[t.seg_cnt++] = tx->seg[i];
-	}
-	crc = vb_icrc_bytes(crc, trailer, tx->pad);
-	vb_icrc_finish(crc, trailer + tx->pad);
-	piece[t.seg_cnt++] = (struct vb_seg){trailer, tx->pad + (uint32_t)VB_ICRC_LEN};
-	l->cfg.tap(l->cfg.ctx, &t);
+	if (is_tapped(l))
+		vb_tap_sent(l->cfg.tap, l->cfg.ctx, tx, mark);
 }
 
 static void send_on(struct fault_link *l, const struct vb_tx *tx, const struct vb_path *path,
@@ -222,6 +194,12 @@ static uint32_t release_rx(struct fault_link *l, struct vb_rx *rx, uint32_t cnt,
 	return n;
 }
 
+/* Shows packet @i of what the link below has received. */
+static void tap_received(struct fault_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark)
+{
+	l->link.lower->ops->tap_received(l->link.lower, i, rx, mark);
+}
+
 /* Packet @i of what the link below has received. Returns how many of it go on now: 0, 1 or 2. */
 static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, vb_time now)
 {
@@ -233,7 +211,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 	uint16_t mark;
 
 	if (!f) {
-		vb_udp_tap_received(l->link.lower, i, rx, 0);
+		tap_received(l, i, rx, 0);
 		*to = *rx;
 		return 1;
 	}
@@ -245,7 +223,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 		vb_count(l->cfg.counters[rx->path->port], VB_COUNTER_port_rcv_errors);
 		fate.drop = true;
 	}
-	vb_udp_tap_received(l->link.lower, i, rx, fate.drop ? mark | VB_FAULT_MARK_DROPPED : mark);
+	tap_received(l, i, rx, fate.drop ? mark | VB_FAULT_MARK_DROPPED : mark);
 	if (fate.drop)
 		return 0;
 	*path = *rx->path;
@@ -288,6 +266,16 @@ static int fault_fd(const struct vb_link *link)
 	return link->lower->ops->fd(link->lower);
 }
 
+static bool fault_has_packets(const struct vb_link *link)
+{
+	return vb_link_has_packets(link->lower);
+}
+
+static void fault_doze(struct vb_link *link, bool on)
+{
+	vb_link_doze(link->lower, on);
+}
+
 static void fault_close(struct vb_link *link)
 {
 	struct fault_link *l = of(link);
@@ -306,6 +294,8 @@ static const struct vb_link_ops fault_ops = {
     .send = fault_send,
     .recv = fault_recv,
     .fd = fault_fd,
+    .has_packets = fault_has_packets,
+    .doze = fault_doze,
     .close = fault_close,
 };
 
@@ -343,7 +333,7 @@ int vb_fault_link_set(struct vb_link *link, uint8_t port, const struct vb_fault_
 		p->fault->trace = l->cfg.hit ? &p->trace : NULL;
 		l->active++;
 	}
-	vb_udp_tap_later(link->lower, l->active != 0);
+	link->lower->ops->tap_later(link->lower, l->active != 0);
 	return spec->rule_cnt && !p->fault ? -ENOMEM : 0;
 }
 

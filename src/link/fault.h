@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Middleware that does to live packets what the fault layer says (fault/fault.h): it stands between
- * the engine and the UDP link and drops, doubles, delays, reorders, marks and damages packets in
+ * the engine and the links and drops, doubles, delays, reorders, marks and damages packets in
  * both directions. Without rules it hands every call through.
  *
  * Packets that are held back are copied, and their number is bounded: what does not fit is dropped,
@@ -23,7 +23,7 @@ enum vb_fault_mark {
 #define VB_FAULT_HELD_MAX 4096u
 
 struct vb_fault_link_config {
-	struct vb_link *lower; /* a UDP link, which this one owns from then on */
+	struct vb_link *lower; /* a link that taps; this one owns it from then on */
 	struct vb_counters *counters[VB_UDP_PORTS_MAX]; /* by HCA port */
 	void (*tap)(void *ctx, const struct vb_udp_tap *t);
 	const uint32_t *tap_on;

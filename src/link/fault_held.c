@@ -91,13 +91,13 @@ bool vb_held_tx(struct vb_held_queue *q, const struct vb_tx *tx, const struct vb
 bool vb_held_rx(struct vb_held_queue *q, const struct vb_rx *rx, const struct vb_path *path,
 		vb_time at)
 {
-	struct vb_held *h = add(q, rx->avail, path, at);
+	struct vb_held *h = add(q, vb_rx_bytes(rx), path, at);
 
 	if (!h)
 		return false;
-	memcpy(h->bytes, rx->pkt, rx->avail);
+	vb_rx_copy(rx, h->bytes);
 	h->len = rx->len;
-	h->avail = rx->avail;
+	h->avail = vb_rx_bytes(rx);
 	insert(q, h);
 	return true;
 }

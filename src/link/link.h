@@ -32,6 +32,26 @@ struct vb_link_ops {
 	/* File descriptor that is readable when recv has packets, or -1. */
 	int (*fd)(const struct vb_link *l);
 
+	/*
+	 * Whether recv has packets that the descriptor does not show; NULL: never.
+	 */
+	bool (*has_packets)(const struct vb_link *l);
+
+	/*
+	 * With @on, the caller is about to wait for the descriptor alone, until it says that it no
+	 * longer does. It asks has_packets in between: what comes later, the descriptor shows.
+	 * NULL: it always does.
+	 */
+	void (*doze)(struct vb_link *l, bool on);
+
+	/*
+	 * For middleware that decides about received packets: with @on they are not shown to the
+	 * tap until tap_received is called for packet @i, @rx, of the last recv, with what became
+	 * of it (link/fault.h). NULL: nobody taps here.
+	 */
+	void (*tap_later)(struct vb_link *l, bool on);
+	void (*tap_received)(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
+
 	/* Ends the link and frees it, and the links below it. */
 	void (*close)(struct vb_link *l);
 };
@@ -42,5 +62,16 @@ struct vb_link {
 	/* recv has to be called by then, whatever the descriptor says; VB_NEVER: it tells all. */
 	vb_time due;
 };
+
+static inline bool vb_link_has_packets(const struct vb_link *l)
+{
+	return l->ops->has_packets && l->ops->has_packets(l);
+}
+
+static inline void vb_link_doze(struct vb_link *l, bool on)
+{
+	if (l->ops->doze)
+		l->ops->doze(l, on);
+}
 
 #endif

@@ -22,18 +22,20 @@ static void udp_close(struct vb_link *l)
 	free(u);
 }
 
+static void udp_tap_later(struct vb_link *l, bool on)
+{
+	vb_udp_of(l)->rx.tap_later = on;
+}
+
 static const struct vb_link_ops udp_ops = {
     .name = "udp",
     .send = vb_udp_send,
     .recv = vb_udp_recv,
     .fd = udp_fd,
+    .tap_later = udp_tap_later,
+    .tap_received = vb_udp_tap_received,
     .close = udp_close,
 };
-
-void vb_udp_tap_later(struct vb_link *l, bool on)
-{
-	vb_udp_of(l)->rx.tap_later = on;
-}
 
 void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex)
 {

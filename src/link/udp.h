@@ -51,13 +51,6 @@ struct vb_udp_config {
 /* Returns 0 and the link in *out, or a negative errno. */
 int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg);
 
-/*
- * For middleware that decides about received packets: with @on they are not shown to the tap until
- * vb_udp_tap_received() is called for packet @i, @rx, of the last recv, with what became of it.
- */
-void vb_udp_tap_later(struct vb_link *l, bool on);
-void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
-
 /* HCA port @port has become interface @ifindex. */
 void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex);
 

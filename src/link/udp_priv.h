@@ -231,6 +231,7 @@ uint32_t vb_udp_frame_pieces(const struct vb_udp_tx *x, const struct vb_tx *tx, 
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);
 uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
 int vb_udp_rx_open(struct vb_udp_rx *rx);
+void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
 
 static inline struct vb_udp *vb_udp_of(struct vb_link *l)
 {

@@ -37,6 +37,7 @@ struct vb_broker_client {
 	struct vb_slot_shm *shm;        /* mapped read-write */
 	const struct vb_host_shm *host; /* mapped read-only */
 	struct vb_flow *flow;           /* the receive sockets of the host, by slot */
+	struct vb_shm_door *door;       /* and the doors, see link/shm_door.h */
 };
 
 /*

@@ -2,9 +2,9 @@
 /* A client's side of the broker connection, see broker.h. */
 #include "node/broker.h"
 
+#include "link/memory.h"
 #include "node/broker_dial.h"
 #include "node/broker_spawn.h"
-#include "node/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +43,7 @@ static int map_memory(struct vb_broker_client *c, const struct vb_fds *fds)
 	c->shm = slot;
 	c->host = host;
 	c->flow = ((struct vb_host_memory *)host)->flow;
+	c->door = ((struct vb_host_memory *)host)->door;
 	if (c->shm->version == VB_SHM_VERSION && c->host->version == VB_SHM_VERSION)
 		return 0;
 	vb_memory_unmap(slot, sizeof *c->shm);

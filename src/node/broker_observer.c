@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An observer's side of the broker connection, see broker.h. */
+#include "link/memory.h"
 #include "node/broker.h"
 #include "node/broker_dial.h"
-#include "node/memory.h"
 
 #include <errno.h>
 #include <sched.h>

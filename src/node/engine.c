@@ -3,6 +3,7 @@
  * The engine's life: one per process, made of a place at the broker, a UDP link, an HCA and the
  * stand-by thread; and what becomes of it in a forked child.
  */
+#include "link/shm.h"
 #include "link/udp.h"
 #include "node/engine_priv.h"
 
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -200,7 +202,7 @@ void vb_engine_reload(struct vb_engine *e)
 
 		assert(!err); /* a port that exists already */
 		(void)err;
-		vb_udp_set_ifindex(e->link->lower, (uint8_t)(i + 1), e->devices.device[i].ifindex);
+		vb_udp_set_ifindex(e->udp, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
@@ -252,9 +254,61 @@ static int open_link(struct vb_engine *e)
 
 	int err = vb_udp_open(&e->link, &cfg);
 
-	if (!err)
-		e->broker.rx_fd = -1; /* the link's now */
-	return err;
+	if (err)
+		return err;
+	e->broker.rx_fd = -1; /* the link's now */
+	e->udp = e->link;
+	return 0;
+}
+
+static uint32_t link_ifindex_of(void *ctx, uint8_t port)
+{
+	const struct vb_engine *e = ctx;
+
+	return e->devices.device[port - 1].ifindex;
+}
+
+/* Whether `verbena run --link` asks for shared memory. -EINVAL: for something else. */
+static int wants_shm(char *why, size_t why_size)
+{
+	const char *text = getenv("VERBENA_LINK");
+
+	if (!text || !*text || strcmp(text, "udp") == 0)
+		return 0;
+	if (strcmp(text, "shm") == 0)
+		return 1;
+	snprintf(why, why_size, "VERBENA_LINK is '%s': it has to be udp or shm", text);
+	return -EINVAL;
+}
+
+/* Puts the shared-memory link in front of the UDP link, or tells the others that there is none. */
+static int open_shm(struct vb_engine *e, char *why, size_t why_size)
+{
+	struct vb_shm_config cfg = {
+	    .lower = e->link,
+	    .door = e->broker.door,
+	    .slot = (uint8_t)e->broker.slot,
+	    .port_of = link_port_of,
+	    .ifindex_of = link_ifindex_of,
+	    .tap = vb_engine_tap,
+	    .tap_on = &e->broker.shm->capture.enabled,
+	    .ctx = e,
+	};
+	int rc = wants_shm(why, why_size);
+
+	/* A slot's last owner may have been killed while there was no broker. */
+	if (rc <= 0) {
+		__atomic_store_n(&e->broker.door[e->broker.slot].token, 0, __ATOMIC_RELEASE);
+		return rc;
+	}
+	for (uint32_t i = 1; i < VB_UDP_PORTS_MAX; i++)
+		cfg.counters[i] = &e->broker.shm->counters[i];
+	rc = vb_shm_open(&e->link, &cfg);
+	if (rc)
+		snprintf(why, why_size, "cannot set up the shared-memory link: %s", strerror(-rc));
+	else
+		e->shm = e->link;
+	return rc;
 }
 
 static int open_hca(struct vb_engine *e, uint32_t window)
@@ -317,6 +371,11 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 
 	err = open_link(e);
 	if (!err) {
+		err = open_shm(e, why, why_size);
+		if (err)
+			return err;
+		if (e->shm && window > VB_SHM_WINDOW_BYTES)
+			window = VB_SHM_WINDOW_BYTES;
 		err = vb_engine_open_faults(e, why, why_size);
 		if (err)
 			return err;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the receive sockets of this host can take: the core's room callback. See link/flow.h.
+ * What the receive sockets and rings of this host can take: the core's room callback. See
+ * link/flow.h and link/shm.h.
  */
+#include "link/shm.h"
 #include "node/engine_priv.h"
 
 /* A socket that nobody has read for so long is not waited for: its owner is stopped or gone. */
@@ -23,6 +25,11 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 
 	if (!vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex))
 		return UINT32_MAX; /* another host: the transport's own window has to do */
+
+	uint32_t room;
+
+	if (e->shm && vb_shm_room(e->shm, dqpn, now, &room))
+		return room;
 
 	/* A count that the receiver has just written is far away: the last one seen will do while
 	 * it leaves much room. */

@@ -108,7 +108,9 @@ struct vb_engine {
 	_Atomic bool alive;
 	uint32_t refs; /* under the mutex of acquire and release */
 	struct vb_hca *hca;
-	struct vb_link *link; /* the fault middleware, in front of the UDP link */
+	struct vb_link *link; /* the fault middleware, in front of shm or udp */
+	struct vb_link *shm;  /* in front of udp; NULL: this process does without */
+	struct vb_link *udp;
 	struct vb_broker_client broker;
 	bool connected;
 	struct vb_engine_sink sink;

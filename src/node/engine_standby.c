@@ -15,6 +15,7 @@
  * While a peer streams to a program that does nothing itself, the thread looks on for a moment
  * after each packet before it sleeps: to be woken for every train costs both sides more than that.
  */
+#include "link/shm.h"
 #include "node/engine_priv.h"
 
 #include <errno.h>
@@ -104,6 +105,32 @@ static bool sleep_until(struct vb_standby *s, int fd, int broker, vb_time until)
 	return p[1].revents != 0;
 }
 
+/* Whether there are packets that the descriptor does not show. Who holds the lock sees to them. */
+static bool has_packets(struct vb_engine *e)
+{
+	bool has;
+
+	if (!e->shm || !vb_lock_try(&e->lock))
+		return false;
+	has = vb_link_has_packets(e->link);
+	vb_lock_drop(&e->lock);
+	return has;
+}
+
+/* From now on the descriptor shows every packet. True: there is one already. */
+static bool doze(struct vb_engine *e)
+{
+	bool has = false;
+
+	if (e->shm) {
+		vb_lock_take(&e->lock);
+		vb_link_doze(e->link, true);
+		has = vb_link_has_packets(e->link);
+		vb_lock_drop(&e->lock);
+	}
+	return has;
+}
+
 /* Looks on, without the lock, for the packet after the last one; true when it is there. */
 static bool linger(struct vb_engine *e, int fd, vb_time until)
 {
@@ -117,10 +144,12 @@ static bool linger(struct vb_engine *e, int fd, vb_time until)
 	}
 	until = vb_time_min(until, vb_engine_now() + LINGER_NS);
 	do {
-		if (poll(p, 2, 0) <= 0)
+		bool has = has_packets(e);
+
+		if (!has && poll(p, 2, 0) <= 0)
 			continue;
 		s->lingered = 0;
-		return p[1].revents != 0;
+		return has || p[1].revents != 0;
 	} while (vb_engine_now() < until);
 	s->linger_skip = 1u << s->lingered;
 	s->lingered += s->lingered < LINGER_SKIP_MAX;
@@ -218,6 +247,8 @@ static void look_after_broker(struct vb_engine *e)
 	vb_engine_check_broker(e);
 	vb_lock_take(&e->lock);
 	vb_engine_reload(e);
+	if (e->shm)
+		vb_shm_sweep(e->shm);
 	vb_lock_drop(&e->lock);
 	e->standby.check_at = vb_engine_now() + CHECK_NS;
 }
@@ -235,17 +266,20 @@ static void *standby_main(void *arg)
 		plan(e, vb_engine_now());
 
 		vb_time until = s->wake_at;
-		bool aside = s->aside;
+		bool aside = s->aside, dozes = false;
 
 		vb_lock_drop(&e->lock);
 
 		bool packet = false;
 
-		if (aside)
+		if (aside) {
 			nap(e);
-		else
-			packet = (s->streams && linger(e, fd, until)) ||
-				 sleep_until(s, fd, e->broker.sock, until);
+		} else if (s->streams && linger(e, fd, until)) {
+			packet = true;
+		} else {
+			dozes = true;
+			packet = doze(e) || sleep_until(s, fd, e->broker.sock, until);
+		}
 
 		if (s->check_at <= vb_engine_now())
 			look_after_broker(e);
@@ -253,6 +287,8 @@ static void *standby_main(void *arg)
 			enter_for_packet(e);
 		else
 			vb_lock_take(&e->lock);
+		if (dozes)
+			vb_link_doze(e->link, false);
 		work(e, packet, vb_engine_now());
 	}
 	vb_lock_drop(&e->lock);

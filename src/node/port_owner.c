@@ -3,7 +3,7 @@
  * proc(5) */
 #include "node/port_owner.h"
 
-#include "node/memory.h"
+#include "link/memory.h"
 #include "wire/icrc.h"
 
 #include <ctype.h>

@@ -16,6 +16,7 @@
 #include "fault/fault.h"
 #include "link/capture.h"
 #include "link/flow.h"
+#include "link/shm_door.h"
 #include "node/adapter.h"
 #include "trace/counters.h"
 #include "wire/path.h"
@@ -23,7 +24,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 3u
+#define VB_SHM_VERSION 4u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -104,6 +105,7 @@ struct vb_host_memory {
 	struct vb_host_shm host;
 	struct vb_adapter_shm adapter;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
+	struct vb_shm_door door[VB_SLOT_CNT];            /* doors, by slot */
 };
 
 struct vb_slot_shm {

@@ -2,9 +2,9 @@
 /* The slots, see slots.h. */
 #include "node/slots.h"
 
+#include "link/memory.h"
 #include "node/chest.h"
 #include "node/devices.h"
-#include "node/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +20,14 @@
 struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
 {
 	return &((struct vb_host_memory *)s->host)->adapter;
+}
+
+/* Nobody is to hand in anything at the door of an owner who is gone. */
+static void door_close(struct vb_slots *s, uint32_t slot)
+{
+	struct vb_host_memory *m = (struct vb_host_memory *)s->host;
+
+	__atomic_store_n(&m->door[slot].token, 0, __ATOMIC_RELEASE);
 }
 
 static int host_create(struct vb_slots *s)
@@ -239,6 +247,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	uint32_t next = shm->qpn_next;
 
 	vb_group_quiet(&s->group, k);
+	door_close(s, k);
 	if (next == slot->qpn_start)
 		next += QPN_GAP;
 	/* One change for readers: totals neither run backwards nor count twice. */

@@ -15,9 +15,29 @@
 struct vb_rx {
 	const uint8_t *pkt;         /* headers and, unless absent, payload and pad */
 	uint32_t len;               /* BTH through pad, bytes */
-	uint32_t avail;             /* bytes at pkt; < len only when the payload is absent */
+	uint32_t avail;             /* bytes at pkt; < len when the rest is at body, or absent */
 	const struct vb_path *path; /* sgid is the sender's; traffic_class as received */
+	/* Payload and pad, when they are not behind the headers but here; then avail is what the
+	 * opcode's headers have. Others may write here while the packet is handled. NULL: absent,
+	 * or behind the headers. */
+	const uint8_t *body;
 };
+
+/* Bytes of a packet that are there. */
+static inline uint32_t vb_rx_bytes(const struct vb_rx *rx)
+{
+	return rx->body || rx->avail > rx->len ? rx->len : rx->avail;
+}
+
+/* Copies vb_rx_bytes() of them to @to, one behind the other. */
+static inline void vb_rx_copy(const struct vb_rx *rx, uint8_t *to)
+{
+	uint32_t bytes = vb_rx_bytes(rx), first = bytes < rx->avail ? bytes : rx->avail;
+
+	memcpy(to, rx->pkt, first);
+	if (bytes > first)
+		memcpy(to + first, rx->body, bytes - first);
+}
 
 /* A run of payload bytes; NULL when the memory has a length only (simulation). */
 struct vb_seg {

@@ -15,6 +15,8 @@ const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, u
 	uint32_t hdr_len = vb_hdr_opcode(hdr)->hdr_len;
 
 	*len = rx->len - hdr_len - hdr->pad;
+	if (rx->body)
+		return rx->body;
 	return rx->avail < rx->len ? NULL : rx->pkt + hdr_len;
 }
 

@@ -86,7 +86,7 @@ static bool keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
 	struct vb_sr_pool *pool = &qp->hca->sr_pool;
 	struct vb_sr *sr = qp->sr;
 	uint32_t i = psn.v % VB_SR_WINDOW;
-	uint32_t bytes = rx->avail < rx->len ? rx->avail : rx->len;
+	uint32_t bytes = vb_rx_bytes(rx);
 
 	if (is_kept(sr, psn))
 		return true;
@@ -100,7 +100,7 @@ static bool keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
 
 	k->len = rx->len;
 	k->avail = bytes;
-	memcpy(k->bytes, rx->pkt, bytes);
+	vb_rx_copy(rx, k->bytes);
 	return true;
 }
 

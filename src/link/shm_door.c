@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Doors, see shm_door.h. unix(7): SO_PASSCRED, SCM_RIGHTS, abstract addresses */
+#include "link/shm_door.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define KNOCK_MAGIC 0x56424b4eu
+/* Knocks that are passed over in one call: a stranger who keeps knocking is heard again later. */
+#define PASSED_OVER_MAX 64
+
+union knock_control {
+	char buf[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static socklen_t door_address(struct sockaddr_un *a, uint64_t token)
+{
+	int n;
+
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "verbena/shm/%016" PRIx64, token);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int vb_door_open(uint64_t *token)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, rc;
+	struct sockaddr_un a;
+	socklen_t len;
+
+	if (fd < 0)
+		return -errno;
+	if (getrandom(token, sizeof *token, 0) != (ssize_t)sizeof *token) {
+		close(fd);
+		return -EIO;
+	}
+	*token |= 1; /* never 0 */
+	len = door_address(&a, *token);
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) ||
+	    bind(fd, (struct sockaddr *)&a, len)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* No cancellation points, as in udp_tx.c. */
+int vb_door_knock(int fd, uint64_t token, enum vb_knock_kind kind, uint8_t slot, uint64_t own_token,
+		  int mem_fd)
+{
+	struct vb_knock k = {.magic = KNOCK_MAGIC, .kind = kind, .slot = slot, .token = own_token};
+	union knock_control control = {.buf = {0}};
+	struct sockaddr_un a;
+	struct iovec iov = {.iov_base = &k, .iov_len = sizeof k};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = &a};
+
+	m.msg_namelen = door_address(&a, token);
+	if (mem_fd >= 0) {
+		m.msg_control = control.buf;
+		m.msg_controllen = CMSG_SPACE(sizeof mem_fd);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof mem_fd);
+		memcpy(CMSG_DATA(c), &mem_fd, sizeof mem_fd);
+	}
+	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* What came along: a descriptor, and whether the sender is of this user. */
+static bool read_control(struct msghdr *m, int *mem_fd)
+{
+	bool is_ours = false;
+
+	*mem_fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
+			memcpy(mem_fd, CMSG_DATA(c), sizeof(int));
+		} else if (c->cmsg_type == SCM_CREDENTIALS &&
+			   c->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
+			struct ucred cred;
+
+			memcpy(&cred, CMSG_DATA(c), sizeof cred);
+			is_ours = cred.uid == geteuid();
+		}
+	}
+	return is_ours;
+}
+
+bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
+{
+	for (int i = 0; i < PASSED_OVER_MAX; i++) {
+		union knock_control control;
+		struct iovec iov = {.iov_base = k, .iov_len = sizeof *k};
+		struct msghdr m = {.msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = control.buf,
+				   .msg_controllen = sizeof control.buf};
+		long n = syscall(SYS_recvmsg, fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+		if (n < 0)
+			return false;
+		bool is_ours = read_control(&m, mem_fd);
+		if (is_ours && n == (long)sizeof *k && k->magic == KNOCK_MAGIC && k->slot < 256 &&
+		    !(m.msg_flags & MSG_TRUNC))
+			return true;
+		if (*mem_fd >= 0)
+			close(*mem_fd);
+	}
+	return false;
+}

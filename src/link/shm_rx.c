@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving by shared memory: takes in rings, reads them in turn, and looks at the link below,
+ * often only while something comes from there.
+ */
+#include "link/memory.h"
+#include "link/shm_priv.h"
+#include "link/tap.h"
+
+#include <unistd.h>
+
+/* While packets come by shared memory alone, the link below is looked at not with every recv but
+ * this often: the look is a system call, and costs more than a packet. */
+#define LOOK_NS (20 * VB_USEC)
+#define LOOKS_IN_VAIN 64u
+#define SHM_ALONE_NS VB_MSEC
+
+void vb_shm_source_forget(struct vb_shm *s, uint32_t i)
+{
+	vb_memory_unmap(s->source[i].ring.mem, VB_RING_MAP_BYTES);
+	s->source[i] = s->source[--s->source_cnt];
+}
+
+void vb_shm_forget_gone(struct vb_shm *s)
+{
+	for (uint32_t i = 0; i < s->source_cnt;) {
+		const struct vb_shm_source *o = &s->source[i];
+
+		if (o->ring.is_broken ||
+		    (vb_shm_token_of(s, o->slot) != o->token && !vb_ring_has_packets(&o->ring)))
+			vb_shm_source_forget(s, i);
+		else
+			i++;
+	}
+}
+
+static void take_in(struct vb_shm *s, const struct vb_knock *k, int fd)
+{
+	struct vb_shm_source *o = &s->source[s->source_cnt];
+	void *mem;
+
+	vb_shm_forget_gone(s);
+	if (s->source_cnt == VB_SHM_RINGS_MAX ||
+	    vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem))
+		return;
+	o = &s->source[s->source_cnt++];
+	*o = (struct vb_shm_source){.token = k->token, .slot = (uint8_t)k->slot, .ring.mem = mem};
+}
+
+static void answer_door(struct vb_shm *s)
+{
+	struct vb_knock k;
+	int fd;
+
+	while (vb_door_answer(s->door_fd, &k, &fd)) {
+		if (k.kind == VB_KNOCK_RING && fd >= 0)
+			take_in(s, &k, fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	/* Whoever sleeps at the door may not have seen the knock that was just taken away. */
+	if (s->dozes)
+		vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, true);
+}
+
+static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
+{
+	struct vb_counters *c = s->cfg.counters[rx->path->port];
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += rx[i].len + VB_ICRC_LEN;
+	vb_count_add(c, VB_COUNTER_port_rcv_packets, n);
+	vb_count_add(c, VB_COUNTER_port_rcv_data, bytes / 4);
+	vb_count_add(c, VB_COUNTER_unicast_rcv_packets, n);
+}
+
+/* Takes packets of one train, up to @cnt; false: there is no train. @way is where they came. */
+static bool recv_train(struct vb_shm *s, struct vb_shm_source *o, struct vb_rx *rx, uint32_t cnt,
+		       uint32_t *n)
+{
+	struct vb_path *path = &s->path[s->rx_cnt];
+	struct vb_ring_way way;
+	bool is_ours;
+
+	*n = 0;
+	if (!vb_ring_begin(&o->ring, &way))
+		return false;
+	*path = way.path;
+	path->port = s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
+	is_ours = path->port != 0 && path->port < VB_UDP_PORTS_MAX;
+	while (*n < cnt && vb_ring_take(&o->ring, &rx[*n], s->copy[s->rx_cnt])) {
+		rx[*n].path = path;
+		if (!is_ours)
+			continue; /* an address that has just gone: dropped */
+		++*n;
+		s->rx_cnt++;
+	}
+	if (o->ring.is_broken && is_ours)
+		vb_count(s->cfg.counters[path->port], VB_COUNTER_port_rcv_errors);
+	if (*n)
+		count_received(s, rx, *n);
+	return true;
+}
+
+static uint32_t recv_rings(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt)
+{
+	uint32_t total = 0, n;
+
+	for (uint32_t k = 0; k < s->source_cnt && total < cnt; k++) {
+		struct vb_shm_source *o = &s->source[(s->first + k) % s->source_cnt];
+
+		while (total < cnt && recv_train(s, o, rx + total, cnt - total, &n))
+			total += n;
+	}
+	if (s->source_cnt > 1)
+		s->first = (s->first + 1) % s->source_cnt;
+	return total;
+}
+
+/* Whether to look at the link below. */
+static bool is_look_due(const struct vb_shm *s, vb_time now)
+{
+	return s->look_in_vain < LOOKS_IN_VAIN || vb_time_since(s->packet_at, now) > SHM_ALONE_NS ||
+	       vb_time_since(s->look_at, now) >= LOOK_NS;
+}
+
+static uint32_t recv_lower(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	uint32_t n = s->link.lower->ops->recv(s->link.lower, rx, cnt, now);
+
+	s->look_at = now;
+	s->look_in_vain = n ? 0 : s->look_in_vain + (s->look_in_vain < LOOKS_IN_VAIN);
+	return n;
+}
+
+uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	struct vb_shm *s = vb_shm_of(l);
+	uint32_t knocks = __atomic_load_n(&s->cfg.door[s->cfg.slot].knocks, __ATOMIC_ACQUIRE);
+	/* Full rings leave a place for what comes by the link below. */
+	uint32_t most = cnt - cnt / 4, n;
+
+	for (uint32_t i = 0; i < s->source_cnt; i++)
+		vb_ring_give_back(&s->source[i].ring);
+	s->rx_cnt = 0;
+	if (knocks != s->knocks) {
+		s->knocks = knocks;
+		answer_door(s);
+	}
+	n = recv_rings(s, rx, most < VB_SHM_RX_PKTS ? most : VB_SHM_RX_PKTS);
+	if (n)
+		s->packet_at = now;
+	if (vb_shm_is_tapped(s) && !s->tap_later)
+		for (uint32_t i = 0; i < n; i++)
+			vb_tap_received(s->cfg.tap, s->cfg.ctx, &rx[i], 0);
+	if (n < cnt && is_look_due(s, now))
+		n += recv_lower(s, rx + n, cnt - n, now);
+	return n;
+}
+
+bool vb_shm_has_packets(const struct vb_link *l)
+{
+	const struct vb_shm *s = vb_shm_of_const(l);
+
+	if (__atomic_load_n(&s->cfg.door[s->cfg.slot].knocks, __ATOMIC_ACQUIRE) != s->knocks)
+		return true;
+	for (uint32_t i = 0; i < s->source_cnt; i++)
+		if (vb_ring_has_packets(&s->source[i].ring))
+			return true;
+	return vb_link_has_packets(l->lower);
+}
+
+void vb_shm_doze(struct vb_link *l, bool on)
+{
+	struct vb_shm *s = vb_shm_of(l);
+
+	s->dozes = on;
+	vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, on);
+	vb_link_doze(l->lower, on);
+	if (on)
+		return;
+	/* The descriptor may have shown either: see what it was. */
+	answer_door(s);
+	s->look_in_vain = 0;
+}
+
+void vb_shm_tap_later(struct vb_link *l, bool on)
+{
+	vb_shm_of(l)->tap_later = on;
+	l->lower->ops->tap_later(l->lower, on);
+}
+
+void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark)
+{
+	struct vb_shm *s = vb_shm_of(l);
+
+	if (i >= s->rx_cnt)
+		l->lower->ops->tap_received(l->lower, i - s->rx_cnt, rx, mark);
+	else if (vb_shm_is_tapped(s))
+		vb_tap_received(s->cfg.tap, s->cfg.ctx, rx, mark);
+}

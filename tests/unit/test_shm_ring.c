@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ring between two processes: what goes in comes out, and what the other side may do to it. */
+#include "base/rng.h"
+#include "cmocka_env.h"
+#include "link/memory.h"
+#include "link/shm_ring.h"
+#include "wire/opcode.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define BATCH 8
+#define OPCODE_SEND_ONLY 0x04
+
+struct fixture {
+	struct vb_ring_tx tx;
+	struct vb_ring_rx rx;
+	struct vb_ring_way way;
+	struct vb_path path;
+	struct vb_tx pkt[BATCH];
+	struct vb_seg seg[BATCH][2];
+	uint8_t payload[BATCH][4096];
+	uint8_t copy[VB_RING_COPY_BYTES];
+	struct vb_rng rng;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof *f);
+	int fd = vb_memory_create(VB_MEMORY_RING, VB_RING_HEAD_BYTES + VB_RING_BYTES);
+	void *mem;
+
+	assert_non_null(f);
+	assert_true(fd >= 0);
+	/* Each side has a mapping of its own, as two processes do. */
+	assert_int_equal(vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem), 0);
+	f->tx.mem = mem;
+	assert_int_equal(vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem), 0);
+	f->rx.mem = mem;
+	close(fd);
+	f->path = (struct vb_path){.flow_label = 0xabcde,
+				   .udp_sport = 0xc123,
+				   .traffic_class = 0x6a,
+				   .hop_limit = 9,
+				   .port = 1};
+	memset(f->path.sgid.b, 0x11, sizeof f->path.sgid.b);
+	memset(f->path.dgid.b, 0x22, sizeof f->path.dgid.b);
+	f->way = (struct vb_ring_way){.path = f->path, .ifindex = 7};
+	f->rng = vb_rng_stream(1, "ring", 0);
+	for (size_t i = 0; i < sizeof f->payload; i++)
+		((uint8_t *)f->payload)[i] = (uint8_t)vb_rng_next(&f->rng);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	vb_memory_unmap(f->tx.mem, VB_RING_MAP_BYTES);
+	vb_memory_unmap(f->rx.mem, VB_RING_MAP_BYTES);
+	free(f);
+	return 0;
+}
+
+/* Packet @k: a SEND with @len bytes, gathered from two places. */
+static void make(struct fixture *f, uint32_t k, uint32_t len)
+{
+	uint32_t first = len / 3;
+
+	f->seg[k][0] = (struct vb_seg){f->payload[k], first};
+	f->seg[k][1] = (struct vb_seg){f->payload[k] + first, len - first};
+	f->pkt[k] = (struct vb_tx){.path = &f->path,
+				   .seg = f->seg[k],
+				   .payload_len = len,
+				   .seg_cnt = 2,
+				   .pad = (uint8_t)(-len & 3),
+				   .hdr_len = VB_BTH_LEN};
+	f->pkt[k].hdr[0] = OPCODE_SEND_ONLY;
+	f->pkt[k].hdr[7] = 5;
+	f->pkt[k].hdr[11] = (uint8_t)k;
+}
+
+static void check(struct fixture *f, uint32_t k, const struct vb_rx *rx)
+{
+	static const uint8_t zero[VB_PAD_MAX];
+	const struct vb_tx *tx = &f->pkt[k];
+	const uint8_t *payload = rx->body ? rx->body : rx->pkt + VB_BTH_LEN;
+
+	assert_int_equal(rx->len, VB_BTH_LEN + tx->payload_len + tx->pad);
+	assert_int_equal(vb_rx_bytes(rx), rx->len);
+	assert_memory_equal(rx->pkt, tx->hdr, VB_BTH_LEN);
+	assert_memory_equal(payload, f->payload[k], tx->payload_len);
+	assert_memory_equal(payload + tx->payload_len, zero, tx->pad);
+	assert_int_equal(rx->body != NULL, tx->payload_len > VB_RING_COPY_MAX);
+}
+
+/* Reads one train of @cnt packets that are 0 ... @cnt - 1 of the batch. */
+static void read_train(struct fixture *f, uint32_t cnt)
+{
+	struct vb_ring_way way;
+	struct vb_rx rx;
+
+	assert_true(vb_ring_has_packets(&f->rx));
+	assert_true(vb_ring_begin(&f->rx, &way));
+	assert_true(vb_gid_eq(&way.path.sgid, &f->path.sgid));
+	assert_true(vb_gid_eq(&way.path.dgid, &f->path.dgid));
+	assert_int_equal(way.path.flow_label, f->path.flow_label);
+	assert_int_equal(way.path.udp_sport, f->path.udp_sport);
+	assert_int_equal(way.path.traffic_class, f->path.traffic_class);
+	assert_int_equal(way.path.hop_limit, f->path.hop_limit);
+	assert_int_equal(way.ifindex, 7);
+	for (uint32_t k = 0; k < cnt; k++) {
+		assert_true(vb_ring_take(&f->rx, &rx, f->copy));
+		check(f, k, &rx);
+	}
+	assert_false(vb_ring_take(&f->rx, &rx, f->copy));
+}
+
+static void take__what_was_put_in_any_length_many_times_around(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 3000; i++) {
+		uint32_t cnt = 1 + (uint32_t)vb_rng_below(&f->rng, BATCH);
+
+		for (uint32_t k = 0; k < cnt; k++)
+			make(f, k, (uint32_t)vb_rng_below(&f->rng, 4097));
+		assert_false(vb_ring_has_packets(&f->rx));
+		cnt = vb_ring_put(&f->tx, &f->way, f->pkt, cnt, i);
+		assert_true(cnt > 0);
+		read_train(f, cnt);
+		vb_ring_give_back(&f->rx);
+		assert_int_equal(vb_ring_backlog(&f->tx, i) <= VB_RING_BYTES / 4 + 40960, 1);
+	}
+	assert_true(f->tx.head > 50 * (uint64_t)VB_RING_BYTES);
+}
+
+static void put__one_path_to_a_train(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path other = f->path;
+
+	for (uint32_t k = 0; k < 3; k++)
+		make(f, k, 100);
+	f->pkt[2].path = &other;
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 3, 0), 2);
+}
+
+/* A train is whole or is not there. */
+static void begin__not_before_the_first_word_is_written(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t *ready = (uint32_t *)(void *)(f->tx.mem + VB_RING_HEAD_BYTES), len;
+	struct vb_ring_way way;
+
+	make(f, 0, 4096);
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0), 1);
+	len = *ready;
+	*ready = 0; /* as a writer leaves it that is killed on the way */
+	assert_false(vb_ring_has_packets(&f->rx));
+	assert_false(vb_ring_begin(&f->rx, &way));
+	*ready = len;
+	read_train(f, 1);
+}
+
+static void put__full_until_given_back(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t trains = 0, n;
+
+	make(f, 0, 4096);
+	while ((n = vb_ring_put(&f->tx, &f->way, f->pkt, 1, 5)) != 0)
+		trains++;
+	assert_true(trains > VB_RING_BYTES / 4400);
+	assert_true(vb_ring_backlog(&f->tx, 5) <= VB_RING_BYTES);
+	/* What is taken is still being read... */
+	read_train(f, 1);
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 6), 0);
+	/* ... until it is given back. */
+	vb_ring_give_back(&f->rx);
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 7), 1);
+	for (uint32_t i = 0; i < trains; i++)
+		read_train(f, 1);
+	assert_false(vb_ring_has_packets(&f->rx));
+}
+
+static void is_stuck__only_while_full_and_unmoved(void **state)
+{
+	struct fixture *f = *state;
+	vb_time t = 50 * VB_SEC; /* long idle: that is not the reader's fault */
+
+	make(f, 0, 4096);
+	while (vb_ring_put(&f->tx, &f->way, f->pkt, 1, t))
+		;
+	assert_false(vb_ring_is_stuck(&f->tx, t + VB_RING_STUCK_NS));
+	assert_true(vb_ring_is_stuck(&f->tx, t + VB_RING_STUCK_NS + 1));
+	read_train(f, 1);
+	vb_ring_give_back(&f->rx);
+	t += VB_SEC;
+	assert_false(vb_ring_is_stuck(&f->tx, t));
+	assert_true(vb_ring_is_stuck(&f->tx, t + VB_RING_STUCK_NS + 1));
+}
+
+/* The reader may claim to have taken anything. */
+static void put__reader_lies(void **state)
+{
+	static const uint64_t claims[] = {1,
+					  VB_RING_BYTES,
+					  VB_RING_BYTES * 9ull,
+					  UINT64_MAX,
+					  UINT64_MAX - VB_RING_BYTES,
+					  UINT64_C(1) << 63};
+	struct fixture *f = *state;
+
+	make(f, 0, 4096);
+	for (size_t c = 0; c < sizeof claims / sizeof claims[0]; c++) {
+		((struct vb_ring_head *)(void *)f->rx.mem)->taken = claims[c];
+		for (uint32_t i = 0; i < 2 * VB_RING_BYTES / 4096; i++) {
+			(void)vb_ring_put(&f->tx, &f->way, f->pkt, 1, i);
+			assert_true(vb_ring_backlog(&f->tx, i) <= VB_RING_BYTES);
+		}
+	}
+}
+
+static bool is_inside(const struct fixture *f, const uint8_t *p, uint32_t len)
+{
+	const uint8_t *ring = f->rx.mem + VB_RING_HEAD_BYTES;
+
+	return p >= ring && p + len <= ring + 2 * (size_t)VB_RING_BYTES;
+}
+
+/* The writer may write anything, at any time. */
+static void take__writer_lies(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t broken = 0, taken = 0;
+
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint8_t *ring = f->tx.mem + VB_RING_HEAD_BYTES;
+		struct vb_ring_way way;
+		struct vb_rx rx;
+
+		f->tx = (struct vb_ring_tx){.mem = f->tx.mem};
+		f->rx = (struct vb_ring_rx){.mem = f->rx.mem};
+		for (uint32_t k = 0; k < 3; k++)
+			make(f, k, (uint32_t)vb_rng_below(&f->rng, 600));
+		assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 3, 0), 3);
+		for (uint32_t k = (uint32_t)vb_rng_below(&f->rng, 4); k < 4; k++)
+			ring[vb_rng_below(&f->rng, k & 1 ? 96 : (uint32_t)f->tx.head)] =
+			    (uint8_t)vb_rng_next(&f->rng);
+		for (uint32_t k = 0; k < 200 && vb_ring_begin(&f->rx, &way); k++)
+			while (vb_ring_take(&f->rx, &rx, f->copy)) {
+				taken++;
+				assert_true(rx.avail <= sizeof f->copy);
+				assert_true(rx.avail == rx.len || rx.body);
+				if (!rx.body)
+					continue;
+				assert_true(is_inside(f, rx.body, rx.len - rx.avail));
+				/* The core subtracts what the opcode has. */
+				assert_int_equal(vb_opcode[rx.pkt[0]].hdr_len, rx.avail);
+			}
+		broken += f->rx.is_broken;
+		assert_true(!f->rx.is_broken || !vb_ring_has_packets(&f->rx));
+	}
+	assert_true(broken > 100);
+	assert_true(taken > 20000);
+}
+
+/* Headers are read once: what is parsed is the copy. */
+static void take__headers_cannot_change_underneath(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way;
+	struct vb_rx rx;
+	uint8_t hdr[VB_BTH_LEN];
+
+	make(f, 0, 2000);
+	memcpy(hdr, f->pkt[0].hdr, sizeof hdr);
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0), 1);
+	assert_true(vb_ring_begin(&f->rx, &way));
+	assert_true(vb_ring_take(&f->rx, &rx, f->copy));
+	memset(f->tx.mem + VB_RING_HEAD_BYTES, 0xff, 256);
+	assert_memory_equal(rx.pkt, hdr, sizeof hdr);
+	assert_int_equal(rx.len, VB_BTH_LEN + 2000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(take__what_was_put_in_any_length_many_times_around,
+					    setup, teardown),
+	    cmocka_unit_test_setup_teardown(put__one_path_to_a_train, setup, teardown),
+	    cmocka_unit_test_setup_teardown(begin__not_before_the_first_word_is_written, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(put__full_until_given_back, setup, teardown),
+	    cmocka_unit_test_setup_teardown(is_stuck__only_while_full_and_unmoved, setup, teardown),
+	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
+	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),
+	    cmocka_unit_test_setup_teardown(take__headers_cannot_change_underneath, setup,
+					    teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
