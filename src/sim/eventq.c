@@ -5,7 +5,10 @@
 #include <assert.h>
 #include <stdbool.h>
 
-enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_SET };
+enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_LINE, IN_SET };
+
+/* A line of up to so many is sorted by insertion, a longer one by way of the set. */
+#define LINE_SHORT 32u
 
 static size_t set_words(uint32_t ids, int level)
 {
@@ -18,8 +21,8 @@ static size_t set_words(uint32_t ids, int level)
 
 size_t vb_eventq_size(uint32_t ids)
 {
-	size_t size =
-	    (size_t)ids * (sizeof(struct vb_eventq_place) + sizeof(struct vb_eventq_entry));
+	size_t size = (size_t)ids * (sizeof(struct vb_eventq_place) +
+				     sizeof(struct vb_eventq_entry) + sizeof(uint32_t));
 
 	for (int i = 0; i < 4; i++)
 		size += set_words(ids, i) * sizeof(uint64_t);
@@ -40,10 +43,12 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 		if (!q->levels && set_words(ids, i) <= 1)
 			q->levels = (uint32_t)i + 1;
 	}
+	q->turn = (uint32_t *)(void *)words;
 }
 
 static void set_add(struct vb_eventq *q, uint32_t id)
 {
+	q->set_cnt++;
 	for (uint32_t i = 0; i < q->levels; i++) {
 		uint64_t *w = &q->set[i][id >> 6];
 		uint64_t old = *w;
@@ -57,6 +62,7 @@ static void set_add(struct vb_eventq *q, uint32_t id)
 
 static void set_remove(struct vb_eventq *q, uint32_t id)
 {
+	q->set_cnt--;
 	for (uint32_t i = 0; i < q->levels; i++) {
 		uint64_t *w = &q->set[i][id >> 6];
 
@@ -196,7 +202,8 @@ void vb_eventq_set(struct vb_eventq *q, uint32_t id, vb_time at)
 		} else if (p->where == IN_HEAP) {
 			heap_remove(q, p->next);
 		} else {
-			set_remove(q, id);
+			if (p->where == IN_SET)
+				set_remove(q, id);
 			q->ready--;
 		}
 	}
@@ -223,36 +230,73 @@ vb_time vb_eventq_next(const struct vb_eventq *q)
 	return vb_time_min(wheel_next(q), q->heap_cnt ? q->heap[0].at : VB_NEVER);
 }
 
-static void set_move(struct vb_eventq *q, uint32_t id)
+/* Sorts the line of @cnt machines. */
+static void line_sort(struct vb_eventq *q, uint32_t cnt)
 {
-	q->place[id].where = IN_SET;
-	set_add(q, id);
-	q->ready++;
+	uint32_t *line = q->turn;
+
+	if (cnt > LINE_SHORT) { /* the set is empty between two instants */
+		for (uint32_t i = 0; i < cnt; i++)
+			set_add(q, line[i]);
+		for (uint32_t i = 0; i < cnt; i++) {
+			line[i] = set_first(q);
+			set_remove(q, line[i]);
+		}
+		return;
+	}
+	for (uint32_t i = 1; i < cnt; i++) {
+		uint32_t id = line[i], k = i;
+
+		for (; k > 0 && line[k - 1] > id; k--)
+			line[k] = line[k - 1];
+		line[k] = id;
+	}
+}
+
+/* The next instant comes: its machines line up. */
+static void line_up(struct vb_eventq *q)
+{
+	uint32_t cnt = 0;
+
+	q->now = vb_eventq_next(q);
+
+	uint32_t slot = (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1);
+
+	for (uint32_t i = q->slot[slot]; i; i = q->place[i - 1].next) {
+		q->place[i - 1].where = IN_LINE;
+		q->turn[cnt++] = i - 1;
+	}
+	if (cnt)
+		slot_empty(q, slot);
+	while (q->heap_cnt && q->heap[0].at == q->now) {
+		uint32_t id = q->heap[0].id;
+
+		heap_remove(q, 0);
+		q->place[id].where = IN_LINE;
+		q->turn[cnt++] = id;
+	}
+	line_sort(q, cnt);
+	q->turn_at = 0;
+	q->turn_end = q->ready = cnt;
 }
 
 uint32_t vb_eventq_take(struct vb_eventq *q)
 {
-	if (q->ready == 0) {
-		q->now = vb_eventq_next(q);
+	uint32_t id = UINT32_MAX;
 
-		uint32_t slot = (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1);
-
-		for (uint32_t i = q->slot[slot]; i; i = q->place[i - 1].next)
-			set_move(q, i - 1);
-		if (q->slot[slot])
-			slot_empty(q, slot);
-		while (q->heap_cnt && q->heap[0].at == q->now) {
-			uint32_t id = q->heap[0].id;
-
-			heap_remove(q, 0);
-			set_move(q, id);
-		}
-	}
+	if (q->ready == 0)
+		line_up(q);
 	assert(q->ready);
-
-	uint32_t id = set_first(q);
-
-	set_remove(q, id);
+	while (q->turn_at < q->turn_end && q->place[q->turn[q->turn_at]].where != IN_LINE)
+		q->turn_at++; /* has stepped out */
+	if (q->turn_at < q->turn_end)
+		id = q->turn[q->turn_at];
+	if (q->set_cnt && set_first(q) < id) {
+		id = set_first(q);
+		set_remove(q, id);
+	} else {
+		q->turn_at++;
+	}
 	q->ready--;
 	q->place[id].where = NOWHERE;
 	return id;

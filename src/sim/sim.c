@@ -213,8 +213,8 @@ static void look_ahead_in_hosts(const struct vb_sim *s, const struct vb_sim_port
  */
 static void look_ahead(const struct vb_sim *s)
 {
-	uint32_t next[VB_EVENTQ_AHEAD];
-	uint32_t cnt = vb_eventq_peek(&s->events, next);
+	const uint32_t *next;
+	uint32_t cnt = vb_eventq_ahead(&s->events, &next);
 	const struct vb_sim_port *p;
 
 	if (cnt > 3 && (p = port_of(s, next[3])) != NULL) {
