@@ -202,7 +202,8 @@ struct vb_run {
 	struct vb_psn start, nxt, end;
 };
 
-/* A READ or atomic that the responder answers, and may have to answer again. IBA 9.7.5.1.3 */
+/* A READ, atomic or ATOMIC WRITE that the responder answers, and may have to answer again.
+ * IBA 9.7.5.1.3 */
 struct vb_resource {
 	struct vb_psn first; /* of the request */
 	uint32_t pkts;       /* response packets */
@@ -211,7 +212,7 @@ struct vb_resource {
 	uint64_t orig; /* atomic: the value that was there */
 	uint32_t rkey, len;
 	uint32_t msn;
-	bool is_atomic, pending;
+	bool is_atomic, is_write, pending; /* neither of the first two: a READ */
 	bool answered; /* to the end, at least once: what is pending is a repetition */
 };
 
@@ -489,7 +490,7 @@ static inline bool vb_swqe_is_local(const struct vb_swqe *w)
 static inline bool vb_swqe_wants_response(const struct vb_swqe *w)
 {
 	return w->opcode == VB_WR_RDMA_READ || w->opcode == VB_WR_COMPARE_SWAP ||
-	       w->opcode == VB_WR_FETCH_ADD;
+	       w->opcode == VB_WR_FETCH_ADD || w->opcode == VB_WR_ATOMIC_WRITE;
 }
 static inline bool vb_swqe_takes_recv(const struct vb_swqe *w)
 {

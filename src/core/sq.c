@@ -86,7 +86,7 @@ const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w)
 
 static bool opcode_may_be_inline(enum vb_wr_opcode op)
 {
-	return op <= VB_WR_SEND_IMM || op == VB_WR_SEND_INV;
+	return op <= VB_WR_SEND_IMM || op == VB_WR_SEND_INV || op == VB_WR_ATOMIC_WRITE;
 }
 
 static uint64_t wr_length(const struct vb_send_wr *wr)
@@ -132,6 +132,8 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 {
 	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
 		return length < 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
+	if (wr->opcode == VB_WR_ATOMIC_WRITE)
+		return length != 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS; /* IBA A19.4.2 */
 	if (length > qp->hca->cfg.limits.msg_size)
 		return VB_WC_LOC_LEN_ERR; /* C9-94 */
 	if (!qp->ops->is_connected) {
@@ -182,6 +184,32 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 	}
 }
 
+/*
+ * What an ATOMIC WRITE writes is fetched when it is posted and is in the WQE from then on: asking
+ * for its answer again cannot fail.
+ */
+static void fetch_value(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)
+{
+	uint8_t *to = (uint8_t *)(uintptr_t)swqe_data(qp, w), value[8] = {0};
+	struct vb_seg seg[sizeof value];
+	int cnt;
+
+	if (wr->opcode != VB_WR_ATOMIC_WRITE || w->flags & VB_SEND_INLINE || w->status)
+		return;
+	cnt = vb_mem_gather(qp->pd, wr->sge, wr->sge_cnt, 0, sizeof value, 0, seg, sizeof value);
+	if (cnt < 0) {
+		w->status = VB_WC_LOC_PROT_ERR;
+		return;
+	}
+	for (int i = 0, off = 0; i < cnt; off += (int)seg[i++].len) {
+		if (seg[i].p)
+			memcpy(value + off, seg[i].p, seg[i].len);
+	}
+	memcpy(to, value, sizeof value);
+	w->flags |= VB_SEND_INLINE;
+	w->sge_cnt = 0;
+}
+
 /* Gives the WQE its PSNs and its place in window and credits. */
 static void wqe_place(struct vb_qp *qp, struct vb_swqe *w, uint32_t length)
 {
@@ -216,6 +244,7 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 
 	w->status = (uint8_t)wr_status(qp, wr, length);
 	wqe_fill(qp, w, wr);
+	fetch_value(qp, w, wr);
 	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
 		length = 8;
 	wqe_place(qp, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);

@@ -66,6 +66,7 @@ enum vb_wr_opcode {
 	VB_WR_LOCAL_INV = 7,
 	VB_WR_BIND_MW = 8,
 	VB_WR_SEND_INV = 9,
+	VB_WR_ATOMIC_WRITE = 15,
 	VB_WR_CNT
 };
 
@@ -109,6 +110,7 @@ enum vb_wc_opcode {
 	VB_WC_FETCH_ADD = 4,
 	VB_WC_BIND_MW = 5,
 	VB_WC_LOCAL_INV = 6,
+	VB_WC_ATOMIC_WRITE = 9,
 	VB_WC_RECV = 0x80,
 	VB_WC_RECV_RDMA_WITH_IMM = 0x81,
 };

@@ -33,6 +33,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	cq->ibv.cq_context = cq_context;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
+	pthread_mutex_init(&cq->poll_mutex, NULL);
 	if (vb_ibv_enter(c)) {
 		err = -vb_cq_create(vb_engine_hca(c->engine), (uint32_t)cqe, cq, &cq->core);
 		if (!err) {
@@ -120,6 +121,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
+	pthread_mutex_destroy(&cq->poll_mutex);
 	vb_ibv_ring_put(&cq->ring);
 	free(cq);
 	return 0;

@@ -31,12 +31,26 @@ static int next_poll(struct ibv_cq_ex *ex)
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	return attr && attr->comp_mask ? EINVAL : next_poll(ex);
+	struct vb_ibv_cq *cq = cq_of(ex);
+
+	if (attr && attr->comp_mask)
+		return EINVAL;
+	if (!cq->is_single_threaded)
+		pthread_mutex_lock(&cq->poll_mutex);
+
+	int err = next_poll(ex);
+
+	if (err && !cq->is_single_threaded)
+		pthread_mutex_unlock(&cq->poll_mutex);
+	return err;
 }
 
 static void end_poll(struct ibv_cq_ex *ex)
 {
-	(void)ex;
+	struct vb_ibv_cq *cq = cq_of(ex);
+
+	if (!cq->is_single_threaded)
+		pthread_mutex_unlock(&cq->poll_mutex);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
@@ -126,6 +140,7 @@ struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq
 
 	if (!cq)
 		return NULL;
+	cq->is_single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 	cq->ex.start_poll = start_poll;
 	cq->ex.next_poll = next_poll;
 	cq->ex.end_poll = end_poll;

@@ -152,7 +152,11 @@ struct vb_ibv_cq {
 	struct vb_evq_node notify; /* in the channel's queue */
 	struct vb_evq_node async;
 	uint32_t poll_cnt;
-	struct vb_wc wc; /* the completion that the extended API is at */
+	/* The extended API: held from a start that found something to its end, so that threads do
+	 * not mix; unless the application has promised to come with one thread. */
+	pthread_mutex_t poll_mutex;
+	bool is_single_threaded;
+	struct vb_wc wc; /* the completion that it is at */
 };
 
 struct vb_ibv_srq {
@@ -335,7 +339,7 @@ int vb_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	 IBV_QP_EX_WITH_SEND_WITH_INV)
 #define VB_WR_OPS_RC                                                                               \
 	(VB_WR_OPS_CONNECTED | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |      \
-	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define VB_WR_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 /* Gives @qp the ibv_wr_*() functions. Returns 0 or an errno. */
 int vb_wr_batch_init(struct vb_ibv_qp *qp);

@@ -149,6 +149,10 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
 		return vb_ibv_null(EINVAL);
 
+	/* ibv_wr_atomic_write() brings its data along. */
+	if (with_wr && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE &&
+	    attr->cap.max_inline_data < sizeof(uint64_t))
+		attr->cap.max_inline_data = sizeof(uint64_t);
 	/* The extended attributes begin with the plain ones. */
 	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr, with_wr);
 

@@ -135,6 +135,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
+/* As the kernel has it; <infiniband/verbs.h> of rdma-core 44 lacks the name. */
+#define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
+
 /* What each transport has, it has on demand as well. */
 #define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
 #define ODP_UC (ODP_UD | IBV_ODP_SUPPORT_WRITE)
@@ -160,7 +163,7 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 	if (size < sizeof a.orig_attr)
 		return EINVAL;
 	(void)ibv_query_device(context, &a.orig_attr);
-	a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
+	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | DEVICE_ATOMIC_WRITE;
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof a ? size : sizeof a);
 	return 0;

@@ -232,6 +232,15 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t cnt,
 	s->sge[0] = (struct vb_sge){.length = (uint32_t)len}; /* addr: post_batch() */
 }
 
+/* A write of 8 bytes that are visible at once. They are copied here, as inline data. */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
+{
+	struct ibv_data_buf buf = {.addr = (void *)(uintptr_t)value, .length = sizeof(uint64_t)};
+
+	wr_rdma(ex, VB_WR_ATOMIC_WRITE, rkey, addr, 0);
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
 static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 {
 	struct ibv_data_buf buf = {.addr = addr, .length = length};
@@ -301,6 +310,7 @@ static void set_functions(struct ibv_qp_ex *ex)
 {
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_atomic_write = wr_atomic_write;
 	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_local_inv = wr_local_inv;
 	ex->wr_rdma_read = wr_rdma_read;

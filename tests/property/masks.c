@@ -23,6 +23,7 @@ static const struct exchange {
     {{{VB_WR_RDMA_READ, 9000}}, 1},
     {{{VB_WR_RDMA_READ, 100}, {VB_WR_RDMA_READ, 5000}, {VB_WR_SEND, 10}}, 3},
     {{{VB_WR_RDMA_READ, 1500}, {VB_WR_FETCH_ADD, 8}, {VB_WR_RDMA_READ, 700}, {VB_WR_SEND, 5}}, 4},
+    {{{VB_WR_ATOMIC_WRITE, 8}, {VB_WR_RDMA_READ, 300}, {VB_WR_ATOMIC_WRITE, 8}}, 3},
     {{{VB_WR_FETCH_ADD, 8}, {VB_WR_FETCH_ADD, 8}, {VB_WR_COMPARE_SWAP, 8}}, 3},
     {{{VB_WR_RDMA_WRITE, 300}, {VB_WR_RDMA_READ, 300}, {VB_WR_FETCH_ADD, 8}, {VB_WR_SEND, 5}}, 4},
 };

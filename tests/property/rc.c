@@ -52,7 +52,10 @@ static void side_open(struct world *w, struct rc_side *s, const struct rc_params
 	memcpy(s->shadow, s->region.base, REGION_BYTES);
 	s->sq = test_alloc(s->depth * sizeof *s->sq);
 	for (int i = 0; i < VB_WR_CNT; i++)
-		s->weight[i] = i <= VB_WR_FETCH_ADD && rng_chance(r, 70) ? rng_range(r, 1, 10) : 0;
+		s->weight[i] =
+		    (i <= VB_WR_FETCH_ADD || i == VB_WR_ATOMIC_WRITE) && rng_chance(r, 70)
+			? rng_range(r, 1, 10)
+			: 0;
 	if (posts)
 		s->s.next_act = w->now;
 }
@@ -249,6 +252,7 @@ void rc_on_wc(struct world *w, struct side *side, const struct vb_wc *wc, struct
 	    [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
 	    [VB_WR_COMPARE_SWAP] = VB_WC_COMP_SWAP,
 	    [VB_WR_FETCH_ADD] = VB_WC_FETCH_ADD,
+	    [VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
 	};
 	struct rc_side *s = (struct rc_side *)side;
 

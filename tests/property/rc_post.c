@@ -82,7 +82,7 @@ static void execute_rdma(struct rc_side *s, struct vb_send_wr *wr, struct reques
 	bool atomic = wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD;
 	uint32_t off = vb_rng_below(rng, REGION_BYTES - len + 1);
 
-	if (atomic)
+	if (atomic || wr->opcode == VB_WR_ATOMIC_WRITE)
 		off &= ~7u;
 	wr->remote_addr = peer->region.iova + off;
 	wr->rkey = peer->rkey;
@@ -106,12 +106,14 @@ void rc_post(struct rc_side *s, enum vb_wr_opcode opcode, uint32_t len, bool sig
 	struct vb_rng *rng = &w->rng;
 	struct request *r = rc_request(s, s->posted);
 	bool returns = opcode >= VB_WR_RDMA_READ && opcode <= VB_WR_FETCH_ADD;
-	bool inlined = !returns && len <= s->s.init.cap.max_inline_data && rng_chance(rng, 50);
+	bool inlined = !returns && opcode != VB_WR_ATOMIC_WRITE &&
+		       len <= s->s.init.cap.max_inline_data && rng_chance(rng, 50);
 	bool is_write = opcode == VB_WR_RDMA_WRITE || opcode == VB_WR_RDMA_WRITE_IMM;
 	struct vb_sge sge[SGE_MAX];
 	uint8_t data[MSG_MAX];
 
-	if (opcode == VB_WR_COMPARE_SWAP || opcode == VB_WR_FETCH_ADD)
+	if (opcode == VB_WR_COMPARE_SWAP || opcode == VB_WR_FETCH_ADD ||
+	    opcode == VB_WR_ATOMIC_WRITE)
 		len = 8;
 	CHECK(w, rc_has_room(s) && len <= MSG_MAX);
 	*r = (struct request){.wr_id = (uint64_t)s->s.idx << 32 | (uint32_t)s->posted,
@@ -131,7 +133,7 @@ void rc_post(struct rc_side *s, enum vb_wr_opcode opcode, uint32_t len, bool sig
 	slot_store(&s->local, sge, wr.sge_cnt, data);
 	if (opcode != VB_WR_SEND && opcode != VB_WR_SEND_IMM)
 		execute_rdma(s, &wr, r, len, data);
-	if (!returns && opcode != VB_WR_RDMA_WRITE)
+	if (!returns && opcode != VB_WR_RDMA_WRITE && opcode != VB_WR_ATOMIC_WRITE)
 		expect_message((struct rc_side *)s->s.peer,
 			       (struct message){.len = len,
 						.is_write = is_write,

@@ -21,6 +21,7 @@ const struct name name_wr[] = {
     {"LOCAL_INV", VB_WR_LOCAL_INV},
     {"BIND_MW", VB_WR_BIND_MW},
     {"SEND_INV", VB_WR_SEND_INV},
+    {"ATOMIC_WRITE", VB_WR_ATOMIC_WRITE},
     {NULL, 0},
 };
 
@@ -54,6 +55,7 @@ const struct name name_wc_opcode[] = {
     {"FAA", VB_WC_FETCH_ADD},
     {"BIND_MW", VB_WC_BIND_MW},
     {"LOCAL_INV", VB_WC_LOCAL_INV},
+    {"ATOMIC_WRITE", VB_WC_ATOMIC_WRITE},
     {"RECV", VB_WC_RECV},
     {"RECV_WRITE_IMM", VB_WC_RECV_RDMA_WITH_IMM},
     {NULL, 0},

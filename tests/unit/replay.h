@@ -32,6 +32,7 @@ struct replay_case {
 
 static const struct replay_case replay_cases[] = {
     {.name = "rc"},
+    {.name = "rc_atomic_write"},
     {.name = "rc_flow"},
     {.name = "rc_mtu4096"},
     {.name = "rc_mw", .last = VB_WC_REM_ACCESS_ERR},

@@ -112,6 +112,8 @@ static enum vb_wr_opcode wr_opcode(uint8_t opcode)
 		return VB_WR_COMPARE_SWAP;
 	case VB_OP_FETCH_ADD:
 		return VB_WR_FETCH_ADD;
+	case VB_OP_ATOMIC_WRITE:
+		return VB_WR_ATOMIC_WRITE;
 	default:
 		return VB_WR_SEND;
 	}

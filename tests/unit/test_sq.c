@@ -39,7 +39,7 @@ static void post_send__operations(void **state)
 		enum vb_qp_type type;
 		uint32_t ops; /* by enum vb_wr_opcode */
 	} t[] = {
-	    {VB_QPT_RC, 0x3ff},
+	    {VB_QPT_RC, 0x3ff | 1 << 15},
 	    {VB_QPT_UC, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8},
 	    {VB_QPT_UD, 1 << 2 | 1 << 3},
 	};
@@ -185,7 +185,8 @@ static void post_send__inline(void **state)
 	sge.length = 8;
 	for (uint32_t op = 0; op < VB_WR_CNT; op++) {
 		bool may = op == VB_WR_RDMA_WRITE || op == VB_WR_RDMA_WRITE_IMM ||
-			   op == VB_WR_SEND || op == VB_WR_SEND_IMM || op == VB_WR_SEND_INV;
+			   op == VB_WR_SEND || op == VB_WR_SEND_IMM || op == VB_WR_SEND_INV ||
+			   op == VB_WR_ATOMIC_WRITE;
 
 		wr.opcode = (enum vb_wr_opcode)op;
 		assert_int_equal(vb_qp_post_send(qp, &wr, 0), may ? 0 : -EINVAL);

@@ -311,6 +311,41 @@ static void wr_api__batch(void **state)
 	assert_int_equal(ibv_destroy_qp(&x->qp_base), 0);
 }
 
+/* IBA A19.4.2: 8 bytes at once, by value or from memory. */
+static void atomic_write__by_value_and_from_memory(void **state)
+{
+	struct ibv_qp_init_attr_ex init = {
+	    .send_cq = a.cq,
+	    .recv_cq = a.cq,
+	    .cap = {.max_send_wr = 4},
+	    .qp_type = IBV_QPT_RC,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	    .pd = pd,
+	    .send_ops_flags = IBV_QP_EX_WITH_ATOMIC_WRITE,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &init);
+	struct ibv_qp_ex *x = ibv_qp_to_qp_ex(qp);
+	uint64_t value = 0x0102030405060708;
+	struct verbs_end to = end_new(IBV_QPT_RC, NULL, NULL);
+
+	(void)state;
+	assert_non_null(x);
+	verbs_connect(qp, to.qp, false);
+	ibv_wr_start(x);
+	x->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_write(x, mr->rkey, (uintptr_t)buf + TO, &value);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_wc(wc_next(a.cq), IBV_WC_ATOMIC_WRITE, 8);
+	assert_memory_equal(buf + TO, &value, 8);
+	post_send(qp, rdma(IBV_WR_ATOMIC_WRITE, TO + 8), FROM, 8);
+	assert_wc(wc_next(a.cq), IBV_WC_ATOMIC_WRITE, 8);
+	assert_memory_equal(buf + TO + 8, buf + FROM, 8);
+	post_send(qp, rdma(IBV_WR_ATOMIC_WRITE, TO + 4), FROM, 8);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_REM_INV_REQ_ERR);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	end_free(&to);
+}
+
 static void wr_api__ud(void **state)
 {
 	struct verbs_end d = end_new(IBV_QPT_UD, NULL, NULL);
@@ -401,6 +436,62 @@ static void cq_ex__reads_field_by_field(void **state)
 	b = old;
 }
 
+static _Atomic int polled;
+
+/* Takes completions until both threads together have 2000 of them. */
+static void *poll_ex(void *arg)
+{
+	struct ibv_cq_ex *cq = arg;
+	struct ibv_poll_cq_attr attr = {0};
+
+	while (polled < 2000) {
+		if (ibv_start_poll(cq, &attr))
+			continue;
+		do {
+			uint64_t id = cq->wr_id;
+
+			assert_int_equal(ibv_wc_read_byte_len(cq), id % 100);
+			assert_true(cq->wr_id == id);
+			polled++;
+		} while (ibv_next_poll(cq) == 0);
+		ibv_end_poll(cq);
+	}
+	return NULL;
+}
+
+/* From start to end of a poll the fields are of one completion. ibv_create_cq_ex(3) */
+static void cq_ex__polled_by_two_threads(void **state)
+{
+	struct ibv_cq_init_attr_ex init = {.cqe = 256, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(ctx, &init);
+	struct ibv_qp_init_attr qi = {.send_cq = ibv_cq_ex_to_cq(cq),
+				      .recv_cq = ibv_cq_ex_to_cq(cq),
+				      .cap = {200, 1, 1, 1, 0},
+				      .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &qi);
+	struct verbs_end to = end_new(IBV_QPT_RC, NULL, NULL);
+	pthread_t t[2];
+
+	(void)state;
+	polled = 0;
+	verbs_connect(qp, to.qp, false);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, poll_ex, cq), 0);
+	for (int i = 0; i < 2000; i++) {
+		struct ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, TO);
+
+		wr.wr_id = (uint64_t)i;
+		while (i - polled >= 200)
+			assert_true(patience_left());
+		post_send(qp, wr, FROM, (uint32_t)i % 100);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	end_free(&to);
+}
+
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, verbs_close)
 
 int main(void)
@@ -417,6 +508,8 @@ int main(void)
 	    PAIR_TEST(ud__answer_to_a_message),
 	    PAIR_TEST(wr_api__batch),
 	    PAIR_TEST(wr_api__ud),
+	    PAIR_TEST(atomic_write__by_value_and_from_memory),
+	    PAIR_TEST(cq_ex__polled_by_two_threads),
 	    PAIR_TEST(cq_ex__reads_field_by_field),
 	};
 

@@ -226,6 +226,8 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
 
+	if (w->opcode == VB_WR_ATOMIC_WRITE)
+		return len ? VB_VERDICT_LENGTH : VB_VERDICT_OK; /* that it came is the answer */
 	if (len != want)
 		return VB_VERDICT_LENGTH;
 	/* What was asked for again with selective repeat may end anywhere. */
@@ -243,7 +245,8 @@ static enum vb_verdict place(struct vb_qp *qp, const struct vb_swqe *w, const st
 	uint64_t orig = hdr->atomic_orig;
 	bool atomic = (hdr->opcode & VB_OP_MASK) == VB_OP_ATOMIC_ACK;
 
-	if (!vb_swqe_wants_response(w) || atomic != (w->opcode != VB_WR_RDMA_READ))
+	if (!vb_swqe_wants_response(w) ||
+	    atomic != (w->opcode == VB_WR_COMPARE_SWAP || w->opcode == VB_WR_FETCH_ADD))
 		return VB_VERDICT_SEQUENCE;
 	if (!atomic)
 		return place_read(qp, w, hdr, rx);

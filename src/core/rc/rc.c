@@ -14,6 +14,6 @@ const struct vb_transport_ops vb_rc_ops = {
     .transport = VB_TRANSPORT_RC,
     .is_acked = true,
     .is_connected = true,
-    .wr_mask = (1u << VB_WR_CNT) - 1, /* IBT-05 */
+    .wr_mask = ((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_ATOMIC_WRITE, /* IBT-05 */
     .recv = rc_recv,
 };

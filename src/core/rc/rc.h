@@ -76,9 +76,18 @@ void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now)
 void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
 const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len);
 
-/* resp_read.c: READs and atomics. */
+/* True for requests that a response of their own answers, and not an ACK. */
+static inline bool vb_op_is_answered(const struct vb_hdr *hdr)
+{
+	return vb_hdr_opcode(hdr)->flags & (VB_OP_READ | VB_OP_ATOMIC) ||
+	       (hdr->opcode & VB_OP_MASK) == VB_OP_ATOMIC_WRITE;
+}
+
+/* resp_read.c: READs, atomics and ATOMIC WRITEs. */
 enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
+enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
+				     const struct vb_rx *rx, uint8_t *syndrome);
 enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */
 struct vb_resource *vb_resp_pending(struct vb_qp *qp);

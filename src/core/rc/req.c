@@ -169,10 +169,12 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 {
 	struct vb_requester *req = &qp->req;
 	bool resend = vb_psn_before(req->psn_nxt, req->psn_max);
-	uint32_t access = vb_swqe_wants_response(w) ? VB_ACCESS_LOCAL_WRITE : 0;
+	bool responds = vb_swqe_wants_response(w);
+	/* The answer to an ATOMIC WRITE brings nothing. */
+	uint32_t access = responds && w->opcode != VB_WR_ATOMIC_WRITE ? VB_ACCESS_LOCAL_WRITE : 0;
 	int pkts = 0;
 
-	if (access && qp->attr.max_rd_atomic == 0) {
+	if (responds && qp->attr.max_rd_atomic == 0) {
 		w->status = VB_WC_LOC_QP_OP_ERR;
 		return false;
 	}
@@ -189,7 +191,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 		vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], req->psn_nxt.v,
 		    b->pkt[b->cnt - 1].payload_len, resend);
-	if (vb_swqe_wants_response(w))
+	if (responds)
 		req->rd_out++;
 	req->psn_nxt = vb_psn_add(req->psn_nxt, (uint32_t)pkts);
 	if (req->window.pkts && vb_tx_asks_ack(&b->pkt[b->cnt - 1]))

@@ -28,6 +28,7 @@ static const struct op_row op_of[VB_WR_CNT] = {
 			 VB_OP_READ_REQUEST},
     [VB_WR_COMPARE_SWAP] = {.only = VB_OP_COMPARE_SWAP},
     [VB_WR_FETCH_ADD] = {.only = VB_OP_FETCH_ADD},
+    [VB_WR_ATOMIC_WRITE] = {.only = VB_OP_ATOMIC_WRITE},
 };
 
 struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct vb_hdr *hdr,
@@ -146,7 +147,7 @@ static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, ui
 		tx->path = &vb_swqe_ud(w)->path;
 	else if (qp->cc.ect)
 		tx->path = &qp->cc.data_path;
-	if (!vb_swqe_wants_response(w)) {
+	if (vb_hdr_opcode(&hdr)->flags & VB_OP_PAYLOAD) {
 		int err = emit_payload(qp, w, k, b, tx);
 
 		if (err) {

@@ -144,7 +144,7 @@ enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 
 	*syndrome = VB_NAK_INVALID_REQUEST;
 	if (!(flags & (VB_OP_SEND | VB_OP_WRITE)))
-		return VB_VERDICT_INVALID_REQUEST; /* FLUSH and ATOMIC WRITE are not offered */
+		return VB_VERDICT_INVALID_REQUEST; /* FLUSH is not offered */
 	if (resp->msg != (flags & VB_OP_FIRST ? VB_MSG_NONE : kind))
 		return VB_VERDICT_SEQUENCE;
 	if (!payload_fits(qp, flags, len))
@@ -227,14 +227,16 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	/* A NAK still due for it has lost its cause. */
 	resp->nak_sent = false;
 	resp->nak_due = false;
-	if (flags & (VB_OP_READ | VB_OP_ATOMIC)) {
+	if (vb_op_is_answered(hdr)) {
 		syndrome = VB_NAK_INVALID_REQUEST;
 		if (resp->msg != VB_MSG_NONE)
 			verdict = VB_VERDICT_SEQUENCE;
 		else if (flags & VB_OP_READ)
 			verdict = vb_resp_read(qp, hdr, &syndrome);
-		else
+		else if (flags & VB_OP_ATOMIC)
 			verdict = vb_resp_atomic(qp, hdr, &syndrome);
+		else
+			verdict = vb_resp_atomic_write(qp, hdr, rx, &syndrome);
 	} else {
 		verdict = vb_resp_execute(qp, hdr, rx, now, &syndrome);
 		if (verdict == VB_VERDICT_OK) {

@@ -112,7 +112,7 @@ enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 
 	if (vb_psn_span(resp->epsn, hdr->psn) < VB_SR_WINDOW) {
 		/* What answers READs and atomics depends on everything before: they come again. */
-		if (!(vb_hdr_opcode(hdr)->flags & (VB_OP_READ | VB_OP_ATOMIC)))
+		if (!vb_op_is_answered(hdr))
 			kept = keep(qp, hdr->psn, rx);
 		opens_gap = vb_psn_before(sr->high, hdr->psn);
 		if (!vb_psn_before(hdr->psn, sr->high))
