@@ -40,6 +40,11 @@ void vb_reg_print_names(void);
  */
 int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path);
 
+/* Reads a file of fields, at most VB_REG_FILE_BYTES_MAX bytes, into @out: comments and blanks are
+ * taken out, and ends of lines are commas. 0 or an exit status. */
+#define VB_REG_FILE_BYTES_MAX 65536
+int vb_reg_read_fields(const struct vb_cmd *cmd, const char *path, char *out);
+
 /* Sets and selects the switches of preset @name in an image of ROCE_ACCL; false: there is no such
  * preset. */
 bool vb_reg_preset(const char *name, uint8_t *image);

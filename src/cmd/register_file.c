@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_BYTES_MAX 65536
-
 static const struct vb_reg *const accl = &vb_reg_roce_accl;
 
 static void put(uint8_t *image, const char *name, uint64_t value)
@@ -37,8 +35,7 @@ bool vb_reg_preset(const char *name, uint8_t *image)
 	return true;
 }
 
-/* Reads the whole file, with comments and blanks taken out and commas for ends of lines. */
-static int read_fields(const struct vb_cmd *cmd, const char *path, char *out)
+int vb_reg_read_fields(const struct vb_cmd *cmd, const char *path, char *out)
 {
 	FILE *f = fopen(path, "re");
 	size_t n = 0;
@@ -48,7 +45,7 @@ static int read_fields(const struct vb_cmd *cmd, const char *path, char *out)
 		vb_cmd_error(cmd, "cannot read '%s': %s", path, strerror(errno));
 		return 1;
 	}
-	for (int c; (c = getc(f)) != EOF && n < FILE_BYTES_MAX;) {
+	for (int c; (c = getc(f)) != EOF && n < VB_REG_FILE_BYTES_MAX;) {
 		comment = c == '#' || (comment && c != '\n');
 		if (c == '\n')
 			c = ',';
@@ -57,12 +54,12 @@ static int read_fields(const struct vb_cmd *cmd, const char *path, char *out)
 			continue;
 		out[n++] = (char)c;
 	}
-	out[n < FILE_BYTES_MAX ? n : 0] = 0;
+	out[n < VB_REG_FILE_BYTES_MAX ? n : 0] = 0;
 
 	bool bad = ferror(f) != 0;
 
 	fclose(f);
-	if (bad || n == FILE_BYTES_MAX) {
+	if (bad || n == VB_REG_FILE_BYTES_MAX) {
 		vb_cmd_error(cmd, "cannot read '%s': %s", path, bad ? strerror(EIO) : "too long");
 		return 1;
 	}
@@ -109,8 +106,8 @@ static int apply_to(struct vb_broker_observer *o, const char *device, const char
 int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path)
 {
 	static struct vb_host_shm host;
-	char *text = malloc(FILE_BYTES_MAX + 1), *fields = text, *preset = NULL;
-	int rc = text ? read_fields(cmd, path, text) : 1;
+	char *text = malloc(VB_REG_FILE_BYTES_MAX + 1), *fields = text, *preset = NULL;
+	int rc = text ? vb_reg_read_fields(cmd, path, text) : 1;
 
 	if (!rc && strncmp(fields, "preset=", 7) == 0) {
 		preset = fields + 7;

@@ -6,6 +6,8 @@
 #include "cmd/cmd.h"
 #include "cmd/library.h"
 #include "cmd/register.h"
+#include "core/cc/text.h"
+#include "node/engine.h"
 #include "node/shm.h"
 
 #include <errno.h>
@@ -24,11 +26,12 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP, OPT_LINK, OPT_FAULT, OPT_SEED };
+enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_LINK, OPT_FAULT, OPT_SEED };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
+    [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
     [OPT_LINK] = {'l', "link", "udp|shm",
 		  "how packets go to processes of this host: by UDP (default) or shared memory"},
     [OPT_FAULT] = {'f', "fault", "RULES",
@@ -179,9 +182,44 @@ static int set_link(const struct vb_cmd *cmd, const char *name)
 	return setenv("VERBENA_LINK", name, 1) ? EXIT_SELF : 0;
 }
 
+/* Congestion control: the name of a preset, or a file. */
+static int set_congestion(const struct vb_cmd *cmd, const char *arg)
+{
+	static char text[VB_REG_FILE_BYTES_MAX + 1];
+	struct vb_cc_text_fault fault;
+	struct vb_cc_settings set;
+	bool is_preset = false;
+
+	for (int i = 0; vb_cc_presets[i]; i++)
+		is_preset |= strcmp(arg, vb_cc_presets[i]) == 0;
+	if (is_preset)
+		snprintf(text, sizeof text, "%s", arg);
+	else if (access(arg, R_OK) && !strchr(arg, '/'))
+		return vb_cmd_usage(cmd, "--cc '%s' is neither a file nor a preset, which %s", arg,
+				    vb_cc_preset_rule);
+	else if (vb_reg_read_fields(cmd, arg, text))
+		return EXIT_SELF;
+	if (vb_cc_parse(text, UINT64_C(100000000000), &set, &fault)) {
+		if (fault.len)
+			vb_cmd_error(cmd, "--cc '%s': '%.*s' %s", arg, (int)fault.len,
+				     text + fault.at, fault.what);
+		else
+			vb_cmd_error(cmd, "--cc '%s': %s %s", arg,
+				     fault.field ? fault.field : "the text", fault.what);
+		return EXIT_SELF;
+	}
+	if (strlen(text) >= VB_ENGINE_CC_TEXT_MAX) {
+		vb_cmd_error(cmd, "--cc '%s': more than %d characters of settings", arg,
+			     VB_ENGINE_CC_TEXT_MAX - 1);
+		return EXIT_SELF;
+	}
+	return setenv("VERBENA_CC", text, 1) ? EXIT_SELF : 0;
+}
+
 static void print_settings(void)
 {
-	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED"};
+	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED",
+					    "VERBENA_CC"};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))
@@ -202,6 +240,8 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 			rc = set_link(cmd, arg);
 		if (i == OPT_FAULT)
 			rc = add_faults(cmd, arg);
+		if (i == OPT_CC)
+			rc = set_congestion(cmd, arg);
 		if (i == OPT_SEED)
 			rc = set_seed(cmd, arg);
 	}

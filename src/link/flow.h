@@ -23,9 +23,20 @@ _Static_assert(sizeof(struct vb_flow) == 128, "shared between processes");
 /* What the kernel charges a receive buffer for a datagram beside its bytes, about. */
 #define VB_FLOW_OVERHEAD 1024u
 
-static inline void vb_flow_sent(struct vb_flow *f, uint32_t bytes)
+/*
+ * Before a datagram is sent: counted afterwards, it may be in the socket, read, and the socket
+ * found empty before that, and would then wait there for ever as far as the counts say. Counted
+ * before, the receiver may for a moment seem to have taken more than there was.
+ */
+static inline void vb_flow_sending(struct vb_flow *f, uint32_t bytes)
 {
 	__atomic_fetch_add(&f->sent, bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
+}
+
+/* It was not sent after all. */
+static inline void vb_flow_unsent(struct vb_flow *f, uint32_t bytes)
+{
+	__atomic_fetch_sub(&f->sent, bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
 }
 
 static inline void vb_flow_taken(struct vb_flow *f, uint32_t bytes)

@@ -119,8 +119,6 @@ static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
 	t->done += n;
 	if (vb_udp_is_numbered(t->sock))
 		t->sock->ip_id = (uint16_t)(t->sock->ip_id + (t->how.is_one ? 1 : n));
-	if (t->flow)
-		vb_flow_sent(t->flow, (uint32_t)bytes);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_packets, n);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_data, bytes / 4);
 	vb_count_add(t->counters,
@@ -158,6 +156,24 @@ static long send_many(const struct vb_udp_sock *s, struct mmsghdr *msg, uint32_t
 	return is_stale(s, n) ? syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT) : n;
 }
 
+/* Bytes of @n packets from @from on, when their receiver is to know of them. */
+static uint32_t flow_bytes(const struct train *t, uint32_t from, uint32_t n)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = from; t->flow && i < from + n; i++)
+		bytes += vb_tx_wire_len(&t->pkt[i]);
+	return bytes;
+}
+
+/* Of what was counted, @bytes, only @n packets have left. */
+static void flow_correct(const struct train *t, uint32_t bytes, uint32_t n)
+{
+	vb_flow_unsent(t->flow, bytes);
+	if (n)
+		vb_flow_sending(t->flow, flow_bytes(t, t->done, n));
+}
+
 /* Sends the train packet by packet, up to the first that is refused. */
 static void send_singly(struct vb_udp *u, struct train *t)
 {
@@ -174,8 +190,15 @@ static void send_singly(struct vb_udp *u, struct train *t)
 		x->msg[i].msg_hdr.msg_iovlen = x->iov_at[i + 1] - (size_t)x->iov_at[i];
 	}
 	while (t->done < t->cnt) {
+		uint32_t bytes = flow_bytes(t, t->done, t->cnt - t->done);
+
+		if (t->flow)
+			vb_flow_sending(t->flow, bytes);
+
 		long n = send_many(t->sock, x->msg + t->done, t->cnt - t->done);
 
+		if (t->flow && n < (long)(t->cnt - t->done))
+			flow_correct(t, bytes, n > 0 ? (uint32_t)n : 0);
 		if (n > 0) {
 			count_sent(u, t, (uint32_t)n);
 		} else if (n < 0 && errno == EINVAL && t->sock->flow_label &&
@@ -213,18 +236,25 @@ static void send_segmented(struct vb_udp *u, struct train *t)
 	struct vb_udp_tx *x = &u->tx;
 	uint16_t seg = (uint16_t)vb_tx_wire_len(&t->pkt[0]);
 	struct vb_udp_envelope e;
+	uint32_t bytes;
 
 	frame_train(u, t, true);
 	vb_udp_address(&e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	vb_udp_segment(&e, t->sock, t->cnt > 1 ? seg : 0, seg);
 	e.msg.msg_iov = x->iov;
 	e.msg.msg_iovlen = x->iov_cnt;
+	bytes = flow_bytes(t, 0, t->cnt);
+	if (t->flow)
+		vb_flow_sending(t->flow, bytes);
 	if (send_one(t->sock, &e.msg) >= 0) {
 		count_sent(u, t, t->cnt);
 		return;
 	}
 
 	int err = errno;
+
+	if (t->flow)
+		vb_flow_unsent(t->flow, bytes);
 
 	/* EIO: the device cannot checksum what it segments. EINVAL and EMSGSIZE: the segments do
 	 * not fit the device, or the flow label or an address is not to be had; each packet tells

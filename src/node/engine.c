@@ -207,6 +207,7 @@ void vb_engine_reload(struct vb_engine *e)
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
 	vb_engine_adopt(e);
+	vb_engine_follow_cc(e);
 	vb_engine_follow_faults(e);
 	if (e->sink.port_change)
 		e->sink.port_change(e->sink.ctx);
@@ -334,8 +335,10 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 		cfg.port[i + 1] = device_port(e, i);
 	int err = vb_hca_create(&e->hca, &cfg, vb_engine_now());
 
-	if (!err)
+	if (!err) {
 		vb_engine_adopt(e);
+		vb_engine_follow_cc(e);
+	}
 	return err;
 }
 
@@ -377,6 +380,8 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 		if (e->shm && window > VB_SHM_WINDOW_BYTES)
 			window = VB_SHM_WINDOW_BYTES;
 		err = vb_engine_open_faults(e, why, why_size);
+		if (!err)
+			err = vb_engine_open_cc(e, why, why_size);
 		if (err)
 			return err;
 		what = "the adapter's memory";

@@ -17,6 +17,9 @@
 
 struct vb_engine;
 
+/* Of the settings of congestion control that a process may be started with, VERBENA_CC. */
+#define VB_ENGINE_CC_TEXT_MAX 1024
+
 /*
  * The engine of this process, started by the first acquire and ended by the last release. Failure:
  * a negative errno and one line for the user in @why. After fork() the child has no engine until
@@ -64,7 +67,7 @@ void vb_engine_make_grh(struct vb_engine *e);
  * After a poll that found nothing, not under the lock: when polling has been in vain for a while,
  * lets others run. Where more programs poll than there are cores, the peer is among them.
  */
-void vb_engine_yield(const struct vb_engine *e);
+void vb_engine_yield(struct vb_engine *e);
 
 /* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);

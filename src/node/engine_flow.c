@@ -48,5 +48,8 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 	} else {
 		w->since = now;
 	}
-	return is_full(e, backlog) ? 0 : (uint32_t)(e->flow_limit - backlog);
+	if (!is_full(e, backlog))
+		return (uint32_t)(e->flow_limit - backlog);
+	atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
+	return 0;
 }

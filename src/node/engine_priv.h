@@ -2,11 +2,12 @@
 /*
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
- * engine_adapter.c (settings).
+ * engine_adapter.c (settings), engine_cc.c (congestion control).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
 
+#include "base/red.h"
 #include "link/link.h"
 #include "node/broker.h"
 #include "node/engine.h"
@@ -103,6 +104,15 @@ struct vb_adopted {
 	uint32_t epoch, pf;
 };
 
+/* Congestion control beside what the core does of it. */
+struct vb_engine_cc {
+	char own[VB_ENGINE_CC_TEXT_MAX]; /* what this process was started with; empty: nothing */
+	bool marks;                      /* some port's own receive queue marks packets... */
+	struct vb_red red[VB_HCA_PORTS_MAX + 1];
+	struct vb_rng rng;
+	struct vb_path path[VB_ENGINE_RX_PKTS]; /* ... and here is what their paths become */
+};
+
 struct vb_engine {
 	struct vb_lock lock;
 	_Atomic bool alive;
@@ -120,6 +130,7 @@ struct vb_engine {
 	vb_time step_end;         /* when the last step ended, of the application or the thread */
 	vb_time progress_at;      /* when the application's last progress or doorbell did */
 	_Atomic uint32_t in_vain; /* calls of it in a row that received nothing */
+	_Atomic bool held_up;     /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	uint32_t makes_grh;  /* 1: there is, or was, a QP whose receives begin with a GRH */
 	uint32_t generation; /* of the device table in use */
@@ -136,6 +147,7 @@ struct vb_engine {
 	struct vb_backlog backlog;
 	uint32_t flow_limit; /* bytes that may wait in a receive socket of this host */
 	struct vb_flow_watch watch[VB_SLOT_CNT];
+	struct vb_engine_cc cc;
 };
 
 /* engine_fault.c */
@@ -144,6 +156,17 @@ struct vb_engine {
 int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size);
 /* Takes over the rules that hold now. Under the lock. */
 void vb_engine_follow_faults(struct vb_engine *e);
+
+/* engine_cc.c */
+
+/* Reads what this process was started with. On failure says in @why what is wrong. */
+int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size);
+/* The same for the devices there are now. Under the lock. */
+void vb_engine_follow_cc(struct vb_engine *e);
+/* Port @port is controlled by @set from now on. 0, or -EINVAL as vb_cc_settings_check() has it. */
+int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set);
+/* Only while e->cc.marks. */
+void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt);
 
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);

@@ -129,6 +129,8 @@ static uint32_t receive(struct vb_engine *e, vb_time now)
 	for (int i = 0; i < STREAM_RECVS_MAX; i++) {
 		n = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
 		e->rx_more = n == VB_ENGINE_RX_PKTS || (n != 0 && vb_link_has_packets(e->link));
+		if (e->cc.marks)
+			vb_engine_mark(e, e->rx, n);
 		for (uint32_t k = 0; k < n; k++)
 			(void)vb_hca_handle_packet(e->hca, &e->rx[k], now);
 		cnt += n;
@@ -209,9 +211,14 @@ void vb_engine_progress(struct vb_engine *e)
 	vb_standby_notice(e, e->step_end);
 }
 
-void vb_engine_yield(const struct vb_engine *e)
+void vb_engine_yield(struct vb_engine *e)
 {
-	if (atomic_load_explicit(&e->in_vain, memory_order_relaxed) > IN_VAIN_MAX)
+	/* Who is to read may be waiting for this very processor. */
+	bool held_up = atomic_load_explicit(&e->held_up, memory_order_relaxed);
+
+	if (held_up)
+		atomic_store_explicit(&e->held_up, false, memory_order_relaxed);
+	if (held_up || atomic_load_explicit(&e->in_vain, memory_order_relaxed) > IN_VAIN_MAX)
 		sched_yield();
 }
 

@@ -107,6 +107,15 @@ static const struct vb_reg_field notify_fields[] = {
 };
 static VB_CSR(notify, 0x200270, "CNP_NOTIFY", "The notification point", notify_fields);
 
+static const struct vb_reg_field queue_fields[] = {
+    SAME(0, 1, rxq_en, "with np_en: a receive queue that fills up marks what arrives"),
+    SAME(16, 10, rxq_kmin, "percent of what senders leave in it below which it marks nothing"),
+    SAME(32, 10, rxq_kmax, "... above which it marks all, at least rxq_kmin, at most 1000"),
+    SAME(48, 7, rxq_pmax, "percent of what arrives that it marks just below rxq_kmax"),
+};
+static VB_CSR(queue, 0x200278, "CNP_QUEUE", "The own receive queue as a place of congestion",
+	      queue_fields);
+
 const struct vb_reg *const vb_csr_all[] = {
     &cnp_timer,
     &cnp_irq,
@@ -120,6 +129,7 @@ const struct vb_reg *const vb_csr_all[] = {
     &clock,
     &limiter,
     &notify,
+    &queue,
     &vb_csr_qp_control,
     &vb_csr_qp_state,
     &vb_csr_dfx_ctrl,

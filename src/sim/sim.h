@@ -13,12 +13,12 @@
 #ifndef VB_SIM_SIM_H
 #define VB_SIM_SIM_H
 
+#include "base/red.h"
 #include "core/hca.h"
 #include "fault/fault.h"
 #include "sim/buffer.h"
 #include "sim/digest.h"
 #include "sim/packet.h"
-#include "sim/red.h"
 #include "sim/topo.h"
 
 struct vb_sim;

@@ -41,6 +41,24 @@ static enum vb_verdict rx_marked(struct vb_qp *qp, uint8_t opcode, uint8_t tclas
 	return vb_hca_handle_packet(env.hca, &rx, env.now);
 }
 
+/* The peer acknowledges up to @psn. */
+static void ack(struct vb_qp *qp, uint32_t psn)
+{
+	struct vb_hdr h = {.opcode = VB_OP_ACK,
+			   .pkey = VB_PKEY_DEFAULT,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(psn),
+			   .aeth.syndrome = 0x1f};
+	struct vb_path path = env_path(2);
+	uint8_t pkt[VB_HDR_MAX];
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+	path.sgid = env_gid(2);
+	path.dgid = env_gid(1);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+}
+
 static uint32_t cnps(void)
 {
 	uint32_t n = 0;
@@ -177,6 +195,38 @@ static void limiter__paces(void **state)
 	}
 }
 
+/* So slow that the ACK timer would fire in the middle of a message: each packet asks, and nothing
+ * is sent again. CC-60 */
+static void limiter__slow_packets_ask(void **state)
+{
+	struct vb_cc_settings s = {.hw_rate_throttle_en = true,
+				   .speed_limiter_en = true,
+				   .cc_clk_hz = 1000000,
+				   .dcqcn_max_rate = 51200,
+				   .initial_rate = 40}; /* a packet of 1 KiB in 27 ms */
+	struct vb_qp *qp = open_with(&s, VB_QPT_RC);
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8192), 0);
+	for (int i = 0; i < 8; i++) {
+		if (i) {
+			env.now = qp->timer[VB_TIMER_PACE];
+			vb_hca_handle_timeout(env.hca, env.now);
+		}
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_true(vb_tx_asks_ack(&b.pkt[0]));
+		ack(qp, (uint32_t)i);
+	}
+	assert_int_equal(env.counters.v[VB_COUNTER_retransmitted_packets], 0);
+	/* At a rate of some Mb/s the last one does. */
+	vb_qp_set_cc_rate(qp, 51200, env.now);
+	env.now += VB_SEC;
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_RDMA_WRITE, 8192), 0);
+	assert_true(env_tx(&env, &b) >= 1);
+	assert_false(vb_tx_asks_ack(&b.pkt[0]));
+	env_close(&env);
+}
+
 /* READ responses keep to the rate too, and the responder's wake-up is its own. */
 static void limiter__paces_responses(void **state)
 {
@@ -302,6 +352,7 @@ int main(void)
 	    cmocka_unit_test(mark__draws_cnps),
 	    cmocka_unit_test(cnp__is_checked),
 	    cmocka_unit_test(limiter__paces),
+	    cmocka_unit_test(limiter__slow_packets_ask),
 	    cmocka_unit_test(limiter__paces_responses),
 	    cmocka_unit_test(window__bounds_wqes),
 	    cmocka_unit_test(mask__blocks),

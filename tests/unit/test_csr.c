@@ -116,7 +116,7 @@ static void address__finds_register_and_index(void **state)
 {
 	static const uint32_t nowhere[] = {0,        8,          0x200204,   0x20009f, 0x2000b0,
 					   0x400001, 0x4000f8,   0x600038,   0x600004, 0x3ffff8,
-					   0x800000, 0xffffff00, UINT32_MAX, 0x200278};
+					   0x800000, 0xffffff00, UINT32_MAX, 0x200280};
 	uint32_t index;
 
 	(void)state;

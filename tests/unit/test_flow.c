@@ -4,7 +4,7 @@
 #include "link/flow.h"
 #include "node/engine_priv.h"
 
-#include "cmocka_env.h"
+#include "core_env.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,13 @@ static void backlog__is_what_was_sent_and_not_taken(void **state)
 	struct vb_flow f = {0};
 
 	(void)state;
-	vb_flow_sent(&f, 1000);
-	vb_flow_sent(&f, 24);
+	vb_flow_sending(&f, 1000);
+	vb_flow_sending(&f, 24);
 	assert_int_equal(vb_flow_backlog(&f, f.taken), 1024 + 2 * VB_FLOW_OVERHEAD);
 	vb_flow_taken(&f, 1000);
 	assert_int_equal(vb_flow_backlog(&f, f.taken), 24 + VB_FLOW_OVERHEAD);
+	vb_flow_sending(&f, 500);
+	vb_flow_unsent(&f, 500); /* the kernel refused it */
 	vb_flow_taken(&f, 24);
 	assert_int_equal(vb_flow_backlog(&f, f.taken), 0);
 }
@@ -28,10 +30,12 @@ static void backlog__is_not_negative_and_heals(void **state)
 	struct vb_flow f = {0};
 
 	(void)state;
-	vb_flow_taken(&f, 5000); /* read before its sender has counted it */
+	vb_flow_sending(&f, 5000);
+	vb_flow_empty(&f); /* counted, but not there yet */
+	vb_flow_taken(&f, 5000);
 	assert_int_equal(vb_flow_backlog(&f, f.taken), 0);
-	vb_flow_sent(&f, 5000);
-	vb_flow_sent(&f, 70000); /* this one the kernel dropped */
+	vb_flow_empty(&f);
+	vb_flow_sending(&f, 70000); /* this one the kernel dropped */
 	assert_true(vb_flow_backlog(&f, f.taken) > 0);
 	vb_flow_empty(&f);
 	assert_int_equal(vb_flow_backlog(&f, f.taken), 0);
@@ -149,7 +153,7 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	e.broker.flow = flow;
 	e.flow_limit = 100000;
 	assert_true(vb_engine_room(&e, &path, 0x105, now) >= 4096);
-	vb_flow_sent(&flow[5], e.flow_limit - VB_FLOW_OVERHEAD - 1000);
+	vb_flow_sending(&flow[5], e.flow_limit - VB_FLOW_OVERHEAD - 1000);
 	now += VB_USEC;
 	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
 	now += 50 * VB_MSEC;
@@ -161,6 +165,44 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, e.flow_limit);
 }
 
+/*
+ * While the receiver is full the ACK timer costs no retry: nothing could be sent again, and what
+ * was sent is most likely still there. When there is room again, it counts.
+ */
+static void room__full_receiver_costs_no_retry(void **state)
+{
+	static struct env env;
+	static struct vb_tx_batch b;
+	uint32_t room = 2500; /* two packets of 1 KiB */
+	vb_dur timeout = vb_ack_timeout_ns(14);
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.room = test_room;
+	env.cfg.room_ctx = &room;
+	env_open(&env, 16);
+	qp = env_rts(&env, VB_QPT_RC, 2, 77);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8192), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	room = 0;
+	for (int i = 0; i < 20; i++) {
+		env.now += timeout;
+		vb_hca_handle_timeout(env.hca, env.now);
+		assert_int_equal(env_tx(&env, &b), 0);
+	}
+	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 0);
+	assert_int_equal(vb_qp_get_state(qp), VB_QPS_RTS);
+	room = UINT32_MAX;
+	vb_hca_handle_timeout(env.hca, env.now + VB_ROOM_RETRY_NS);
+	assert_int_equal(env_tx(&env, &b), 6);
+	env.now += timeout;
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 1);
+	assert_int_equal(env_tx(&env, &b), 8);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +210,7 @@ int main(void)
 	    cmocka_unit_test(backlog__is_not_negative_and_heals),
 	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
 	    cmocka_unit_test(room__nobody_reads_a_nearly_full_socket),
+	    cmocka_unit_test(room__full_receiver_costs_no_retry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,12 +201,14 @@ static void congestion__keys(void **state)
 	static const struct {
 		const char *text, *err;
 	} bad[] = {
-	    {"transport: {congestion: on}\n", "s.yaml:1:25: preset is off or paper"},
-	    {"transport: {congestion: {preset: qcn}}\n", "s.yaml:1:34: preset is off or paper"},
+	    {"transport: {congestion: on}\n", "s.yaml:1:25: preset is off, paper, firmware-rate or "
+					      "firmware-only"},
+	    {"transport: {congestion: {preset: qcn}}\n", "s.yaml:1:34: preset is off, paper, "
+							 "firmware-rate or firmware-only"},
 	    {"transport: {congestion: {cut_mode: never}}\n",
-	     "s.yaml:1:36: cut_mode is at-once or periodic, not \"never\""},
+	     "s.yaml:1:36: cut_mode must be at-once or periodic, not never"},
 	    {"transport: {congestion: {dcqcn_upd_alpha_g: 1024}}\n",
-	     "s.yaml:1:45: dcqcn_upd_alpha_g is 0 to 1023, not 1024"},
+	     "s.yaml:1:45: dcqcn_upd_alpha_g must be at most 1023, not 1024"},
 	};
 	static const char good[] =
 	    "transport:\n  congestion: {preset: paper, cc_clk_hz: 500000000, "

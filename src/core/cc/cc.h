@@ -73,6 +73,8 @@ static inline vb_time vb_cc_window_at(const struct vb_cc *cc)
 void vb_limiter_set(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time at);
 void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 		       vb_time now);
+/* What @bytes (at most 2^20) take at the rate in force. */
+vb_dur vb_limiter_cost(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes);
 /* Bytes charged to the window of 1024 cycles that ends now, and what is owed. CC-38 */
 uint32_t vb_limiter_bytes(const struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 

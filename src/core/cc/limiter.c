@@ -26,6 +26,11 @@ static vb_dur kept(const struct vb_cc_settings *set)
 	return set->limiter_burst_ns > window ? set->limiter_burst_ns : window;
 }
 
+vb_dur vb_limiter_cost(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes)
+{
+	return bytes * WINDOW_NS / (units_in_force(cc, set) * set->cc_clk_hz);
+}
+
 void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 		       vb_time now)
 {

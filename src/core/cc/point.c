@@ -163,6 +163,17 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 	return true;
 }
 
+bool vb_cc_asks(const struct vb_qp *qp)
+{
+	const struct vb_cc_settings *set = settings(qp);
+	vb_dur apart; /* two packets of a message that ask */
+
+	if (!vb_cc_limits(set))
+		return false;
+	apart = vb_limiter_cost(&qp->cc.ctl, set, qp->ack_every * (qp->mtu + VB_HDR_MAX));
+	return apart > qp->rto.timeout / 4;
+}
+
 void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)
 {
 	vb_cc_on_sent(&qp->cc.ctl, settings(qp), vb_tx_wire_len(tx), now);

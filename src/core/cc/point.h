@@ -20,6 +20,9 @@ void vb_cc_refresh(struct vb_qp *qp);
 bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);
 /* qp->cc.on: whether the limiter holds back the next packet, whatever it is; sets the timer. */
 bool vb_cc_is_early(struct vb_qp *qp, vb_time now);
+/* qp->cc.on: packets leave so slowly that each had better ask for an ACK, or the ACK timer would
+ * fire before one is asked for again. */
+bool vb_cc_asks(const struct vb_qp *qp);
 /* qp->cc.on: @tx leaves. */
 void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now);
 

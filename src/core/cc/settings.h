@@ -20,6 +20,7 @@
 #define VB_CC_STEP_Q8_MAX ((1u << 24) - 1)
 #define VB_CC_ALPHA_MAX 1023u
 #define VB_CC_ALPHA_FRAC_MAX 10u
+#define VB_CC_RXQ_MAX 1000u
 
 /* Outstanding WQEs of a QP, and after a CNP. CC-05 */
 #define VB_CC_OST_FULL 16u
@@ -72,6 +73,14 @@ struct vb_cc_settings {
 	uint8_t np_cnp_dscp;    /* 0...63 */
 	bool ecn_en;            /* data leaves as ECT(0) */
 
+	/* The own receive queue as a place of congestion: as it fills beyond kmin, ECT packets
+	 * count as marked with a chance that reaches pmax at kmax, and all of them do beyond. In
+	 * percent of what senders leave in a receive buffer; only where there is one, not in the
+	 * simulator. */
+	bool rxq_en;
+	uint16_t rxq_kmin, rxq_kmax; /* at most 1000; kmin <= kmax */
+	uint8_t rxq_pmax;            /* percent */
+
 	/* Unused budget of the limiter lasts so long, and a QP that waits does so for half of it,
 	 * so that packets leave in trains; 0: one window, and no trains. At most 1 s. */
 	uint32_t limiter_burst_ns;
@@ -85,6 +94,32 @@ void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps);
 uint32_t vb_cc_units_q8(uint64_t rate_bps, uint32_t clk_hz);
 /* bit/s of a rate in units with 8 fraction bits. */
 uint64_t vb_cc_bps(uint32_t units_q8, uint32_t clk_hz);
+
+/* One member of the settings: its name, and what fits. In the order of the structure. */
+enum vb_cc_kind {
+	VB_CC_BOOL,
+	VB_CC_NUMBER,
+	VB_CC_RATE, /* units, 16 bits */
+	VB_CC_STEP, /* units with 8 fraction bits */
+	VB_CC_NAME, /* one of names[0...max] */
+};
+
+struct vb_cc_field {
+	const char *name;
+	const char *rule; /* half a sentence, "must be ..." */
+	uint8_t kind;     /* enum vb_cc_kind */
+	uint8_t size;     /* bytes of the member */
+	uint16_t at;      /* its offset */
+	uint32_t min, max;
+	const char *const *names;
+};
+
+extern const struct vb_cc_field vb_cc_fields[];
+extern const unsigned vb_cc_field_cnt;
+
+bool vb_cc_settings_eq(const struct vb_cc_settings *a, const struct vb_cc_settings *b);
+uint32_t vb_cc_field_get(const struct vb_cc_field *f, const struct vb_cc_settings *s);
+void vb_cc_field_put(const struct vb_cc_field *f, struct vb_cc_settings *s, uint32_t value);
 
 /* 0, or -EINVAL with the name of the field that does not fit and its rule as half a sentence. */
 struct vb_cc_fault {

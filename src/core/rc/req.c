@@ -181,8 +181,9 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (vb_psn_eq(req->psn_nxt, w->first) && !(w->flags & VB_SEND_INLINE))
 		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
 	if (pkts == 0)
-		pkts =
-		    vb_req_emit(qp, w, req->psn_nxt, vb_window_asks(&req->window, req->psn_nxt), b);
+		pkts = vb_req_emit(
+		    qp, w, req->psn_nxt,
+		    vb_window_asks(&req->window, req->psn_nxt) || (qp->cc.on && vb_cc_asks(qp)), b);
 	if (pkts < 0) {
 		w->status = VB_WC_LOC_PROT_ERR;
 		return false;

@@ -157,6 +157,13 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 		vb_sched_activate(qp);
 		return;
 	}
+	if (qp->req.block == VB_BLOCK_ROOM) {
+		/* What was sent still waits to be read there, as far as anybody knows, and nothing
+		 * more could leave now, a resend neither. */
+		vb_rto_paused(&qp->rto);
+		vb_req_arm(qp, now);
+		return;
+	}
 	on_ack_timer(qp, now);
 }
 

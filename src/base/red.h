@@ -3,8 +3,8 @@
  * RED marking of one queue: nothing is marked below kmin bytes, everything above kmax, and between
  * them the chance grows in a straight line up to pmax. facts D-03
  */
-#ifndef VB_SIM_RED_H
-#define VB_SIM_RED_H
+#ifndef VB_BASE_RED_H
+#define VB_BASE_RED_H
 
 #include "base/rng.h"
 

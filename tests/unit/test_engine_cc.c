@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Congestion control at the engine: whose settings, how they are paced, and a full queue as a mark.
+ */
+#include "cmocka_env.h"
+#include "node/engine_priv.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct vb_engine engine;
+static struct vb_flow flow[VB_SLOT_CNT];
+static int fd;
+
+static int link_fd(const struct vb_link *l)
+{
+	(void)l;
+	return fd;
+}
+
+static const struct vb_link_ops ops = {.name = "test", .fd = link_fd};
+
+static void *hca_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void hca_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static int setup(void **state)
+{
+	static struct vb_link link = {.ops = &ops};
+	static const struct vb_hca_config cfg = {.limits = {.sge = 1},
+						 .qpn_stride = 1,
+						 .port_cnt = VB_HCA_PORTS_MAX,
+						 .alloc = hca_alloc,
+						 .free = hca_free};
+
+	(void)state;
+	memset(&engine, 0, sizeof engine);
+	memset(flow, 0, sizeof flow);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	engine.link = &link;
+	engine.broker.flow = flow;
+	engine.broker.slot = 7;
+	engine.flow_limit = 100000;
+	engine.devices.device[0].ifindex = 1;
+	engine.devices.device[0].speed_mbps = 10000;
+	engine.devices.device[1].ifindex = 2;
+	return fd < 0 || vb_hca_create(&engine.hca, &cfg, 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vb_hca_destroy(engine.hca);
+	unsetenv("VERBENA_CC");
+	return close(fd);
+}
+
+static void own__follow_the_devices(void **state)
+{
+	const struct vb_cc_settings *one = vb_hca_cc(engine.hca, 1),
+				    *two = vb_hca_cc(engine.hca, 2);
+	char why[256];
+
+	(void)state;
+	setenv("VERBENA_CC", "paper,np_min_cnp_us=3", 1);
+	assert_int_equal(vb_engine_open_cc(&engine, why, sizeof why), 0);
+	vb_engine_follow_cc(&engine);
+	assert_int_equal(vb_cc_bps((uint32_t)one->dcqcn_max_rate << 8, one->cc_clk_hz) / 1000000,
+			 10000);
+	assert_int_equal(vb_cc_bps((uint32_t)two->dcqcn_max_rate << 8, two->cc_clk_hz) / 1000000,
+			 100000);
+	assert_int_equal(one->np_min_cnp_us, 3);
+	assert_true(one->limiter_burst_ns >= 50 * VB_USEC);  /* no timer for each packet */
+	assert_false(vb_hca_cc(engine.hca, 3)->dcqcn_hw_en); /* no device there */
+	assert_true(engine.cc.marks);
+}
+
+/* CC-47: without settings nothing is on, and nobody looks at queues. */
+static void own__none_is_off(void **state)
+{
+	char why[256];
+
+	(void)state;
+	assert_int_equal(vb_engine_open_cc(&engine, why, sizeof why), 0);
+	vb_engine_follow_cc(&engine);
+	assert_false(vb_hca_cc(engine.hca, 1)->dcqcn_hw_en || vb_hca_cc(engine.hca, 1)->ecn_en);
+	assert_false(engine.cc.marks);
+}
+
+static void own__wrong_is_said(void **state)
+{
+	char why[256], text[VB_ENGINE_CC_TEXT_MAX + 16];
+
+	(void)state;
+	setenv("VERBENA_CC", "paper,frob=1", 1);
+	assert_int_equal(vb_engine_open_cc(&engine, why, sizeof why), -EINVAL);
+	assert_string_equal(why, "VERBENA_CC: 'frob=1' is no setting of congestion control");
+	memset(text, ',', sizeof text);
+	text[sizeof text - 1] = 0;
+	setenv("VERBENA_CC", text, 1);
+	assert_int_equal(vb_engine_open_cc(&engine, why, sizeof why), -EINVAL);
+}
+
+#define PKTS 1000u
+
+/* Packets with CE of PKTS that arrive with @ecn while @bytes wait. */
+static uint32_t marked(uint8_t ecn, uint64_t bytes)
+{
+	uint32_t cnt = 0;
+
+	flow[7].sent = flow[7].taken + bytes;
+	for (uint32_t i = 0; i < PKTS / 10; i++) {
+		struct vb_path path = {.port = 1, .traffic_class = 0x60 | ecn};
+		struct vb_rx rx[10];
+
+		for (int k = 0; k < 10; k++)
+			rx[k] = (struct vb_rx){.path = &path};
+		vb_engine_mark(&engine, rx, 10);
+		for (int k = 0; k < 10; k++) {
+			assert_int_equal(rx[k].path->traffic_class & ~VB_ECN_MASK, 0x60);
+			cnt += (rx[k].path->traffic_class & VB_ECN_MASK) == VB_ECN_CE;
+		}
+		assert_int_equal(path.traffic_class, 0x60 | ecn);
+	}
+	return cnt;
+}
+
+/* The queue marks as RED does, and only what may be marked. CC-04 */
+static void mark__follows_the_queue(void **state)
+{
+	struct vb_cc_settings set;
+
+	(void)state;
+	vb_cc_settings_paper(&set, UINT64_C(10000000000));
+	set.rxq_kmin = 50;
+	set.rxq_kmax = 100;
+	set.rxq_pmax = 20;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	assert_true(engine.cc.marks);
+	assert_int_equal(marked(VB_ECN_ECT0, 0), 0);
+	assert_int_equal(marked(VB_ECN_ECT0, 50000), 0);
+	assert_in_range(marked(VB_ECN_ECT0, 75000), 60, 140);
+	assert_in_range(marked(VB_ECN_ECT0, 99000), 150, 240);
+	assert_int_equal(marked(VB_ECN_ECT0, 110000), PKTS);
+	assert_int_equal(marked(1, 110000), PKTS); /* ECT(1) */
+	assert_int_equal(marked(0, 110000), 0);
+	assert_int_equal(marked(VB_ECN_CE, 0), PKTS); /* and takes no mark away */
+
+	set.rxq_en = false;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	assert_false(engine.cc.marks);
+}
+
+/* What other hosts have sent counts as the kernel has it. */
+static void mark__sees_the_socket(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct vb_cc_settings set;
+	socklen_t len = sizeof a;
+	char bytes[1000] = "";
+
+	(void)state;
+	vb_cc_settings_paper(&set, UINT64_C(10000000000));
+	engine.flow_limit = 10000;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	assert_int_equal(marked(VB_ECN_ECT0, 0), 0);
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(
+		    sendto(fd, bytes, sizeof bytes, 0, (struct sockaddr *)&a, sizeof a),
+		    sizeof bytes);
+	assert_int_equal(marked(VB_ECN_ECT0, 0), PKTS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(own__follow_the_devices, setup, teardown),
+	    cmocka_unit_test_setup_teardown(own__none_is_off, setup, teardown),
+	    cmocka_unit_test_setup_teardown(own__wrong_is_said, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mark__follows_the_queue, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mark__sees_the_socket, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("engine_cc", tests, NULL, NULL);
+}
