@@ -195,7 +195,7 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 	if (is_preset)
 		snprintf(text, sizeof text, "%s", arg);
 	else if (access(arg, R_OK) && !strchr(arg, '/'))
-		return vb_cmd_usage(cmd, "--cc '%s' is neither a file nor a preset, which %s", arg,
+		return vb_cmd_usage(cmd, "--cc '%s' is no file, and no preset either: that %s", arg,
 				    vb_cc_preset_rule);
 	else if (vb_reg_read_fields(cmd, arg, text))
 		return EXIT_SELF;
