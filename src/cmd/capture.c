@@ -5,8 +5,8 @@
  * them.
  */
 #include "cmd/cmd.h"
+#include "cmd/fault_comment.h"
 #include "export/pcapng.h"
-#include "link/fault.h"
 #include "node/broker.h"
 #include "node/ring_reader.h"
 
@@ -79,25 +79,6 @@ static int add_interface(struct capture *c, uint32_t port)
 	return vb_pcapng_interface(&c->out, d->name, d->ifname, (uint64_t)d->speed_mbps * 1000000);
 }
 
-/* What a fault did to the packet, in words; NULL: nothing. */
-static const char *fault_comment(uint16_t mark, char *text, size_t size)
-{
-	size_t n;
-
-	if (!mark)
-		return NULL;
-	n = (size_t)snprintf(text, size, "fault:");
-	for (int kind = 0; kind < VB_FAULT_KIND_CNT && n < size; kind++)
-		if (mark & 1u << kind)
-			n += (size_t)snprintf(text + n, size - n, " %s",
-					      vb_fault_kind_name((enum vb_fault_kind)kind));
-	if (n < size && mark & VB_FAULT_MARK_DROPPED)
-		n += (size_t)snprintf(text + n, size - n, ", dropped");
-	if (n < size && mark & VB_FAULT_MARK_COPY)
-		snprintf(text + n, size - n, ", the copy");
-	return text;
-}
-
 static int write_packet(struct capture *c, const struct vb_ring_reader *r)
 {
 	const struct vb_capture_rec *rec = &r->rec;
@@ -114,13 +95,12 @@ static int write_packet(struct capture *c, const struct vb_ring_reader *r)
 	    .payload = r->data,
 	    .payload_len = rec->len,
 	};
-	char comment[128];
+	char comment[VB_FAULT_COMMENT_MAX];
 	int rc = c->port[port].known ? 0 : add_interface(c, port);
 
 	if (!rc)
-		rc =
-		    vb_pcapng_packet(&c->out, c->port[port].interface, rec->time_ns, rec->sent != 0,
-				     &frame, fault_comment(rec->mark, comment, sizeof comment));
+		rc = vb_pcapng_packet(&c->out, c->port[port].interface, rec->time_ns,
+				      rec->sent != 0, &frame, vb_fault_comment(rec->mark, comment));
 	c->captured += !rc;
 	c->port[port].captured += !rc;
 	return rc;

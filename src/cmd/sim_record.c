@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `verbena sim` records: events as JSON lines, packets of one port as pcapng. */
+#include "cmd/fault_comment.h"
 #include "cmd/sim.h"
 #include "export/pcapng.h"
 #include "wire/icrc.h"
@@ -67,6 +68,7 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 {
 	struct vb_sim_record *rec = ctx;
 	uint8_t bytes[PACKET_MAX];
+	char comment[VB_FAULT_COMMENT_MAX];
 
 	if (rec->watch)
 		vb_watch_packet(rec->watch, port, dir, pkt, now);
@@ -85,7 +87,8 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 	    .payload_len = packet_bytes(pkt, bytes),
 	};
 
-	note(rec, vb_pcapng_packet(rec->out, 0, now, dir == VB_SIM_TAP_SENT, &frame, NULL));
+	note(rec, vb_pcapng_packet(rec->out, 0, now, dir == VB_SIM_TAP_SENT, &frame,
+				   vb_fault_comment(pkt->mark, comment)));
 }
 
 int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)
@@ -112,5 +115,8 @@ int vb_sim_record_end(struct vb_sim_record *rec)
 		note(rec, -errno);
 	free(rec->out);
 	vb_watch_free(rec->watch);
+	/* That the simulation is taken down afterwards is no part of the run. */
+	rec->trace = rec->pcap = NULL;
+	rec->watch = NULL;
 	return rec->err;
 }

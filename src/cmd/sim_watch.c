@@ -272,16 +272,6 @@ void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev)
 
 	reach(w, ev->time);
 	switch (ev->id) {
-	case VB_TRACE_FAULT: /* of the packet that has just started on a cable */
-		if (!last || last->opcode != ev->arg[2] || last->a != ev->arg[3])
-			return;
-		last->faults |= (uint16_t)(1u << ev->arg[0]);
-		if (1u << ev->arg[0] &
-		    (1u << VB_FAULT_LOSS | 1u << VB_FAULT_BURST | 1u << VB_FAULT_BLACKOUT)) {
-			last->flags |= VB_STEP_LOST;
-			last->end = ev->time;
-		}
-		return;
 	case VB_TRACE_DROPPED: /* of the packet that has just arrived at a switch */
 		if (!last)
 			return;
@@ -415,6 +405,15 @@ static void packet_came(struct vb_watch *w, uint32_t host, const struct vb_sim_p
 		window_answered(w, to, &hdr);
 }
 
+static void met_fault(struct vb_watch *w, struct vb_step *s, uint16_t mark)
+{
+	s->faults |= mark & ((1u << VB_FAULT_KIND_CNT) - 1);
+	if (mark & VB_FAULT_MARK_DROPPED) {
+		s->flags |= VB_STEP_LOST;
+		s->end = w->now;
+	}
+}
+
 void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
 		     const struct vb_sim_packet *pkt, vb_time now)
 {
@@ -423,6 +422,9 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
 	uint64_t key = (uintptr_t)pkt;
 
 	reach(w, now);
+	/* The second one of two is no step of its own. */
+	if (dir == VB_SIM_TAP_SENT && pkt->mark & VB_FAULT_MARK_COPY)
+		return;
 	/* A received packet is reported with the port that received it. */
 	if (dir == VB_SIM_TAP_RECEIVED && a < hosts) {
 		packet_came(w, a, pkt, key);
@@ -437,6 +439,8 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
 			gauge(w, VB_WATCH_QUEUE, port, waiting);
 		}
 	}
+	if (dir == VB_SIM_TAP_SENT && w->last != NONE && pkt->mark)
+		met_fault(w, &w->step[w->last], pkt->mark);
 }
 
 vb_dur vb_watch_slot_ns(const struct vb_watch *w)

@@ -71,8 +71,8 @@ int vb_watch_error(const struct vb_watch *w);
 
 #define VB_WATCH_EVENTS                                                                            \
 	(UINT64_C(1) << VB_TRACE_TIMER_FIRED | UINT64_C(1) << VB_TRACE_REWOUND |                   \
-	 UINT64_C(1) << VB_TRACE_COMPLETION | UINT64_C(1) << VB_TRACE_FAULT |                      \
-	 UINT64_C(1) << VB_TRACE_DROPPED | UINT64_C(1) << VB_TRACE_RETRY_ENDED)
+	 UINT64_C(1) << VB_TRACE_COMPLETION | UINT64_C(1) << VB_TRACE_DROPPED |                    \
+	 UINT64_C(1) << VB_TRACE_RETRY_ENDED)
 void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev);
 void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
 		     const struct vb_sim_packet *pkt, vb_time now);

@@ -39,6 +39,13 @@ enum vb_fault_kind {
 /* "loss", "burst", ... */
 const char *vb_fault_kind_name(enum vb_fault_kind kind);
 
+/* What has become of a packet, for captures: bits (1 << enum vb_fault_kind), and these. */
+enum vb_fault_mark {
+	VB_FAULT_MARK_DROPPED = 1 << 8, /* it went no further */
+	VB_FAULT_MARK_COPY = 1 << 9,    /* it is the second one */
+	VB_FAULT_MARK_FULL = 1 << 10,   /* what holds packets back had no room for it */
+};
+
 enum vb_fault_dir { VB_FAULT_TX = 1, VB_FAULT_RX = 2 };
 
 /* Which packets a rule is about. Ranges include both ends. */

@@ -74,6 +74,20 @@ static uint8_t marked(uint8_t traffic_class, const struct vb_fault_fate *fate)
 							 : traffic_class;
 }
 
+/* Shows a packet that never reaches the wire. */
+static void tap_dropped(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
+{
+	if (is_tapped(l))
+		vb_tap_sent(l->cfg.tap, l->cfg.ctx, tx, mark);
+}
+
+/* There was no room to hold a packet back. */
+static void refuse(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
+{
+	vb_count(l->cfg.counters[tx->path->port], VB_COUNTER_port_xmit_discards);
+	tap_dropped(l, tx, mark | VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
+}
+
 /* Sends what has gathered; what the link below cannot take now waits for it here. */
 static void flush(struct fault_link *l, vb_time now)
 {
@@ -81,8 +95,8 @@ static void flush(struct fault_link *l, vb_time now)
 	uint32_t n = b->cnt ? l->link.lower->ops->send(l->link.lower, b, 0, now) : 0;
 
 	for (; n < b->cnt; n++)
-		(void)vb_held_tx(&l->tx, &b->pkt[n], b->pkt[n].path, &l->out_fate[n],
-				 now + FULL_NS);
+		if (!vb_held_tx(&l->tx, &b->pkt[n], b->pkt[n].path, &l->out_fate[n], now + FULL_NS))
+			refuse(l, &b->pkt[n], l->out_fate[n].mark);
 	b->cnt = 0;
 }
 
@@ -117,20 +131,13 @@ static void release_tx(struct fault_link *l, vb_time now)
 	}
 }
 
-/* Shows a packet that never reaches the wire. */
-static void tap_dropped(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
-{
-	if (is_tapped(l))
-		vb_tap_sent(l->cfg.tap, l->cfg.ctx, tx, mark);
-}
-
 static void send_on(struct fault_link *l, const struct vb_tx *tx, const struct vb_path *path,
 		    const struct vb_tx_fate *fate, vb_time at, vb_time now)
 {
 	if (at <= now)
 		append(l, tx, path, fate, now);
 	else if (!vb_held_tx(&l->tx, tx, path, fate, at))
-		tap_dropped(l, tx, fate->mark | VB_FAULT_MARK_DROPPED);
+		refuse(l, tx, fate->mark);
 }
 
 static void send_judged(struct fault_link *l, struct vb_fault *f, const struct vb_tx *tx,
@@ -200,6 +207,19 @@ static void tap_received(struct fault_link *l, uint32_t i, const struct vb_rx *r
 	l->link.lower->ops->tap_received(l->link.lower, i, rx, mark);
 }
 
+/* Holds back one or two of a packet; what there is no room for is dropped. The mark it deserves. */
+static uint16_t hold_rx(struct fault_link *l, const struct vb_rx *rx, const struct vb_path *path,
+			uint32_t copies, vb_time at)
+{
+	uint32_t held = 0;
+
+	while (held < copies && vb_held_rx(&l->rx, rx, path, at))
+		held++;
+	vb_count_add(l->cfg.counters[path->port], VB_COUNTER_rx_dropped, copies - held);
+	return (uint16_t)((held < copies ? VB_FAULT_MARK_FULL : 0) |
+			  (held == 0 ? VB_FAULT_MARK_DROPPED : 0));
+}
+
 /* Packet @i of what the link below has received. Returns how many of it go on now: 0, 1 or 2. */
 static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, vb_time now)
 {
@@ -223,19 +243,19 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 		vb_count(l->cfg.counters[rx->path->port], VB_COUNTER_port_rcv_errors);
 		fate.drop = true;
 	}
-	tap_received(l, i, rx, fate.drop ? mark | VB_FAULT_MARK_DROPPED : mark);
-	if (fate.drop)
-		return 0;
 	*path = *rx->path;
 	path->traffic_class = marked(path->traffic_class, &fate);
-	for (copies = fate.copy ? 2 : 1; copies != 0; copies--) {
-		if (fate.at > now) {
-			(void)vb_held_rx(&l->rx, rx, path, fate.at);
-		} else {
+	copies = fate.drop ? 0 : fate.copy ? 2 : 1;
+	if (fate.drop)
+		mark |= VB_FAULT_MARK_DROPPED;
+	else if (fate.at > now)
+		mark |= hold_rx(l, rx, path, copies, fate.at);
+	else
+		for (; n < copies; n++)
 			to[n] = *rx;
-			to[n++].path = path;
-		}
-	}
+	tap_received(l, i, rx, mark);
+	for (uint32_t k = 0; k < n; k++)
+		to[k].path = path;
 	return n;
 }
 

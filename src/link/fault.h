@@ -4,20 +4,14 @@
  * the engine and the links and drops, doubles, delays, reorders, marks and damages packets in
  * both directions. Without rules it hands every call through.
  *
- * Packets that are held back are copied, and their number is bounded: what does not fit is dropped,
- * as a full queue on a cable would.
+ * Packets that are held back are copied, and their number is bounded: what does not fit is dropped
+ * and counted, as a full queue on a cable would.
  */
 #ifndef VB_LINK_FAULT_H
 #define VB_LINK_FAULT_H
 
 #include "fault/fault.h"
 #include "link/udp.h"
-
-/* What a fault did to a packet, for the capture: bits of enum vb_fault_kind, and these. */
-enum vb_fault_mark {
-	VB_FAULT_MARK_DROPPED = 1 << 8, /* it went no further */
-	VB_FAULT_MARK_COPY = 1 << 9,    /* it is the second one */
-};
 
 /* Packets that may be held back, of each direction. */
 #define VB_FAULT_HELD_MAX 4096u

@@ -22,7 +22,7 @@ struct vb_udp_tap {
 	uint32_t flow_label;
 	uint8_t port, traffic_class, hop_limit;
 	bool sent;     /* else received */
-	uint16_t mark; /* what a fault did to it, see link/fault.h */
+	uint16_t mark; /* what a fault did to it: enum vb_fault_mark */
 	uint32_t seg_cnt;
 	const struct vb_seg *seg;
 };

@@ -40,11 +40,10 @@ static struct vb_sim_packet *packet_copy(struct vb_sim *s, const struct vb_sim_p
 	return copy;
 }
 
-bool vb_port_fault(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt,
-		   vb_dur *extra, bool *in_order, struct vb_sim_packet **copy)
+void vb_port_judge(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt,
+		   struct vb_fault_fate *fate)
 {
 	struct vb_hdr hdr = {0};
-	struct vb_fault_fate fate;
 
 	/* A packet that is damaged already may not parse; it has opcode 0 and QPN 0 then. */
 	(void)vb_hdr_parse(&hdr, pkt->bytes, pkt->has_payload ? pkt->len : pkt->hdr_len, pkt->len);
@@ -56,24 +55,27 @@ bool vb_port_fault(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet
 	    .psn = hdr.psn,
 	};
 
-	vb_fault_judge(&p->fault->layer, &fp, s->now, &fate);
-	if (fate.drop) {
-		vb_sim_pool_give(&s->pool, pkt);
-		return false;
-	}
-	*extra = fate.at - s->now;
-	*in_order = !(fate.hits & 1u << VB_FAULT_REORDER);
-	if (fate.mark && (pkt->path.traffic_class & VB_ECN_MASK))
+	vb_fault_judge(&p->fault->layer, &fp, s->now, fate);
+	pkt->mark = (uint16_t)(fate->hits | (fate->drop ? VB_FAULT_MARK_DROPPED : 0));
+}
+
+struct vb_sim_packet *vb_port_suffer(struct vb_sim *s, struct vb_sim_packet *pkt,
+				     const struct vb_fault_fate *fate)
+{
+	struct vb_sim_packet *copy;
+
+	if (fate->mark && (pkt->path.traffic_class & VB_ECN_MASK))
 		pkt->path.traffic_class |= VB_ECN_CE;
-	if (fate.copy)
-		*copy = packet_copy(s, pkt);
-	if (fate.corrupt) {
+	copy = fate->copy ? packet_copy(s, pkt) : NULL;
+	if (copy)
+		copy->mark |= VB_FAULT_MARK_COPY;
+	if (fate->corrupt) {
 		if (pkt->has_payload) {
 			if (!pkt->corrupt)
 				pkt->icrc = packet_icrc(pkt);
-			vb_fault_corrupt(pkt->bytes, pkt->len, fate.bits);
+			vb_fault_corrupt(pkt->bytes, pkt->len, fate->bits);
 		}
 		pkt->corrupt = true;
 	}
-	return true;
+	return copy;
 }

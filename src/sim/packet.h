@@ -23,20 +23,21 @@ enum vb_sim_packet_kind { VB_SIM_ROCE, VB_SIM_PAUSE };
 
 struct vb_sim_packet {
 	struct vb_sim_packet *next, *prev;
-	vb_time at;       /* arrival at the end of the cable */
-	vb_time next_at;  /* of the packet behind it on the cable; VB_NEVER: there is none */
-	uint32_t dst;     /* host */
-	uint32_t hash;    /* of its flow, for ECMP */
-	uint32_t len;     /* BTH through pad */
-	uint32_t frame;   /* bytes of the Ethernet frame */
-	uint32_t in;      /* port by which it came into the switch it is in */
-	uint8_t kind;     /* enum vb_sim_packet_kind */
-	uint8_t prio;     /* PAUSE: the priority it is about */
-	bool pause_on;    /* PAUSE */
+	vb_time at;        /* arrival at the end of the cable */
+	vb_time next_at;   /* of the packet behind it on the cable; VB_NEVER: there is none */
+	uint32_t dst;      /* host */
+	uint32_t hash;     /* of its flow, for ECMP */
+	uint32_t len;      /* BTH through pad */
+	uint32_t frame;    /* bytes of the Ethernet frame */
+	uint32_t in;       /* port by which it came into the switch it is in */
+	uint8_t kind;      /* enum vb_sim_packet_kind */
+	uint8_t prio;      /* PAUSE: the priority it is about */
+	bool pause_on : 1; /* PAUSE */
+	bool corrupt : 1;
 	bool has_payload; /* the bytes behind the headers are there */
-	bool corrupt;
 	bool in_headroom;
 	uint8_t hdr_len;
+	uint16_t mark; /* what a fault of this cable does to it: enum vb_fault_mark */
 	/* From here on: a line that switches leave alone. */
 	uint32_t payload_len;
 	uint32_t icrc; /* with corrupt and bytes: as it was when the packet was sent */

@@ -104,30 +104,43 @@ static void flight_insert(struct vb_sim_port *p, struct vb_sim_packet *pkt)
 	}
 }
 
+static void port_tap(const struct vb_sim *s, const struct vb_sim_port *p,
+		     const struct vb_sim_packet *pkt)
+{
+	if (s->cfg.on_packet && pkt->kind == VB_SIM_ROCE)
+		s->cfg.on_packet(s->cfg.trace_ctx, p->id, VB_SIM_TAP_SENT, pkt, s->now);
+}
+
+/* Faults are the cable's: the port shows what it has sent, and what becomes of it. */
 static void port_launch(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt)
 {
+	bool fits = !p->mtu || pkt->frame - VB_FRAME_OVERHEAD <= p->mtu;
+	bool is_judged = fits && p->fault && pkt->kind == VB_SIM_ROCE;
 	struct vb_sim_packet *copy = NULL;
-	bool in_order = true;
-	vb_dur extra = 0;
+	struct vb_fault_fate fate;
 
-	if (p->mtu && pkt->frame - VB_FRAME_OVERHEAD > p->mtu) {
+	pkt->mark = 0;
+	if (is_judged)
+		vb_port_judge(s, p, pkt, &fate);
+	port_tap(s, p, pkt);
+	if (!fits || (is_judged && fate.drop)) {
 		p->stats.faults++;
 		vb_sim_pool_give(&s->pool, pkt);
 		return;
 	}
-	if (p->fault && pkt->kind == VB_SIM_ROCE &&
-	    !vb_port_fault(s, p, pkt, &extra, &in_order, &copy)) {
-		p->stats.faults++;
-		return;
+	pkt->at = p->busy_until + p->delay;
+	if (is_judged) {
+		pkt->at += fate.at - s->now;
+		copy = vb_port_suffer(s, pkt, &fate);
 	}
-	pkt->at = p->busy_until + p->delay + extra;
-	if (in_order) {
+	if (!is_judged || !(fate.hits & 1u << VB_FAULT_REORDER)) {
 		if (pkt->at < p->last_at)
 			pkt->at = p->last_at;
 		p->last_at = pkt->at;
 	}
 	flight_insert(p, pkt);
 	if (copy) {
+		port_tap(s, p, copy);
 		copy->at = pkt->at;
 		flight_insert(p, copy);
 	}
@@ -154,8 +167,6 @@ static void port_transmit(struct vb_sim *s, struct vb_sim_port *p)
 	p->stats.tx_pkts++;
 	p->stats.tx_bytes += pkt->frame;
 	s->hops++;
-	if (s->cfg.on_packet && pkt->kind == VB_SIM_ROCE)
-		s->cfg.on_packet(s->cfg.trace_ctx, p->id, VB_SIM_TAP_SENT, pkt, s->now);
 	port_launch(s, p, pkt);
 	if (port_has_more(s, p))
 		p->pull_at = p->busy_until;

@@ -144,10 +144,12 @@ void vb_port_stats_update(const struct vb_sim *s, const struct vb_sim_port *p,
 /* The next packet that may go from the queues of @p, or NULL. */
 struct vb_sim_packet *vb_port_dequeue(struct vb_sim *s, struct vb_sim_port *p);
 
-/* fault_hook.c: what the fault layer makes of a packet that starts on a cable. False: it is lost
- * (and given back). *extra is how much later it arrives, *copy a second one or NULL. */
-bool vb_port_fault(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt,
-		   vb_dur *extra, bool *in_order, struct vb_sim_packet **copy);
+/* fault_hook.c: what the fault layer says of a packet that starts on a cable, also in pkt->mark. */
+void vb_port_judge(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet *pkt,
+		   struct vb_fault_fate *fate);
+/* What it meets there: damage, a mark, and that there are two, returned: the second one or NULL. */
+struct vb_sim_packet *vb_port_suffer(struct vb_sim *s, struct vb_sim_packet *pkt,
+				     const struct vb_fault_fate *fate);
 /* True when a damaged packet is as it was sent, as its ICRC says. */
 bool vb_packet_is_whole(const struct vb_sim_packet *pkt);
 

@@ -59,7 +59,7 @@ struct vb_tx {
 /* What a fault does to a packet that leaves; only a link that makes faults sets it. */
 struct vb_tx_fate {
 	uint64_t damage; /* not 0: bits of the headers are flipped behind the ICRC, chosen by it */
-	uint16_t mark;   /* for the capture: see link/fault.h */
+	uint16_t mark;   /* for the capture: enum vb_fault_mark */
 };
 
 #define VB_TX_BATCH_PKTS 64

@@ -118,10 +118,30 @@ def _(context):
             raise Failure(f"{head}")
 
 
+@case("report.capture_says_what_faults_did")
+def _(context):
+    """Comments as of live captures, on both sides of the cable."""
+    rules = ("loss=1:nth=3", "dup=1:nth=6", "corrupt=1:nth=9", "ecn=1:nth=12", "delay=3us:nth=15",
+             "delay=3us:nth=18", "ecn=1:nth=18")
+    says = ["fault: loss, dropped", "fault: dup", "fault: dup, the copy", "fault: corrupt",
+            "fault: ecn", "fault: delay", "fault: delay ecn"]
+    scenario = ("topology: {shape: pair}\nworkload: {shape: single, bytes: 64KiB}\n"
+                f"faults: {{do: \"{','.join(r + ':dir=tx' for r in rules)}\"}}\n")
+    for port, want in (("0.0", says), ("1.0", says[1:])):
+        with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+            simulate(context, folder, "--out", folder, "--pcap", port, scenario=scenario)
+            got = subprocess.run(
+                ["tshark", "-n", "-r", os.path.join(folder, port + ".pcapng"), "-Y", "frame.comment",
+                 "-T", "fields", "-e", "frame.comment"],
+                capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+            if got != want:
+                raise Failure(f"at {port}: {got}, not {want}")
+
+
 @case("report.refuses")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
-        for option in ("--report", "--svg"):
+        for option in ("--report", "--svg", "--png", "--trace"):
             nowhere = os.path.join(folder, "none", "file")
             p = simulate(context, folder, option, nowhere, status=1)
             if nowhere not in p.stderr or len(p.stderr.splitlines()) != 1 or p.stdout:

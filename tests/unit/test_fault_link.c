@@ -152,18 +152,95 @@ static void send__held_back_is_bounded(void **state)
 	struct vb_link *l = faulty(f, "delay=1s:dir=tx");
 
 	for (uint32_t i = 0; i < 2 * VB_FAULT_HELD_MAX / 32; i++) {
-		clear(f);
+		f->batch.cnt = f->batch.seg_cnt = 0;
 		for (uint32_t k = 0; k < 32; k++)
 			add(f, &f->path4, 64, 1);
 		assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 32);
 	}
 	assert_int_equal(hits, 2 * VB_FAULT_HELD_MAX);
+	assert_int_equal(f->counters.v[VB_COUNTER_port_xmit_discards], VB_FAULT_HELD_MAX);
+	/* The capture tells what the rule did and why the packet went no further. */
+	f->tap_on = 1;
+	clear(f);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 1);
+	assert_int_equal(f->tap_cnt, 1);
+	assert_int_equal(f->tap[0].mark,
+			 1u << VB_FAULT_DELAY | VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
+	f->tap_on = 0;
 	/* Rules that go leave what is held back; closing frees it (the address sanitizer looks). */
 	struct vb_fault_spec none = {0};
 
 	assert_int_equal(vb_fault_link_set(l, 1, &none, 0, 0), 0);
 	assert_null(vb_fault_link_state(l, 1));
 	assert_int_equal(l->due, VB_SEC);
+}
+
+/* The link of the fixture while its device takes nothing. */
+static uint32_t send_nothing(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
+			     vb_time now)
+{
+	(void)l, (void)batch, (void)from, (void)now;
+	return 0;
+}
+
+static void send__without_room_anywhere_is_a_discard(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *lower = f->link, *l = faulty(f, "ecn=1:dir=tx");
+	const struct vb_link_ops *real = lower->ops;
+	struct vb_link_ops full = *real;
+	uint8_t no[16], tc[16];
+
+	full.send = send_nothing;
+	lower->ops = &full;
+	for (uint32_t i = 0; i < VB_FAULT_HELD_MAX / 32; i++) {
+		clear(f);
+		for (uint32_t k = 0; k < 32; k++)
+			add(f, &f->path4, 64, 1);
+		assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 32);
+	}
+	assert_int_equal(f->counters.v[VB_COUNTER_port_xmit_discards], 0);
+	f->tap_on = 1;
+	clear(f);
+	add(f, &f->path4, 64, 1);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 2);
+	assert_int_equal(f->counters.v[VB_COUNTER_port_xmit_discards], 2);
+	assert_int_equal(f->tap_cnt, 2);
+	for (uint32_t k = 0; k < 2; k++)
+		assert_int_equal(f->tap[k].mark,
+				 1u << VB_FAULT_ECN | VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
+	f->tap_on = 0;
+	lower->ops = real;
+	/* What was held goes on now. */
+	assert_int_equal(recv_at(f, no, tc, VB_MSEC), 16);
+}
+
+static void recv__held_back_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "delay=1s:dir=rx,dup=1:dir=rx:skip=4095");
+	uint8_t no[16], tc[16];
+
+	for (uint32_t i = 0; i < VB_FAULT_HELD_MAX / 32; i++) {
+		clear(f);
+		for (uint32_t k = 0; k < 32; k++)
+			add(f, &f->path4, 64, 1);
+		assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 32);
+		assert_int_equal(recv_at(f, no, tc, 0), 0);
+	}
+	/* There was room for one of the last two. */
+	assert_int_equal(f->counters.v[VB_COUNTER_rx_dropped], 1);
+	f->tap_on = 1;
+	clear(f);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 1);
+	assert_int_equal(recv_at(f, no, tc, 0), 0);
+	assert_int_equal(f->counters.v[VB_COUNTER_rx_dropped], 2);
+	assert_int_equal(f->tap_cnt, 2);
+	assert_int_equal(f->tap[1].mark, 1u << VB_FAULT_DELAY | 1u << VB_FAULT_DUPLICATE |
+					     VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 }
 
 int main(void)
@@ -175,6 +252,8 @@ int main(void)
 	    T(recv__held_back_in_order),
 	    T(send__damaged),
 	    T(send__held_back_is_bounded),
+	    T(send__without_room_anywhere_is_a_discard),
+	    T(recv__held_back_is_bounded),
 	};
 
 	if (!netns_enter()) {

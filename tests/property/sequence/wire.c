@@ -97,8 +97,8 @@ void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct
 	struct vb_hdr h;
 	uint32_t src = (uint32_t)pkt->path.sgid.b[15] - 1;
 
-	if (dir != VB_SIM_TAP_SENT || pkt->kind != VB_SIM_ROCE || src >= p->hosts ||
-	    vb_sim_host_port(p->sim, src) != port)
+	if (dir != VB_SIM_TAP_SENT || pkt->mark & VB_FAULT_MARK_COPY || pkt->kind != VB_SIM_ROCE ||
+	    src >= p->hosts || vb_sim_host_port(p->sim, src) != port)
 		return;
 	p->count.packets++;
 	p->count.bytes += pkt->len;
