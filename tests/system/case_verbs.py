@@ -27,6 +27,14 @@ add("verbs.preload_O0", says_ok(["{build}/tests/system/verbs_preload_O0"]))
 add("verbs.pyverbs", says_ok(["/usr/bin/python3", os.path.join(HERE, "verbs_pyverbs.py")]))
 
 
+@case("verbs.errors")
+def verbs_errors(context):
+    """The matrix of docs/error-semantics.md, over loopback."""
+    context.machine.a.run([context.verbena, "run", "--", os.path.join(
+        context.build, "tests", "conformance", "conformance_errors")], 60)
+
+
+
 @case("verbs.dlopen")
 def verbs_dlopen(context):
     """Every entry point that libverbena.so has is found under its version in rdma-core's library."""

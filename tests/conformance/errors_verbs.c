@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sides of the matrix as two QPs of this process on one device, by way of libibverbs: what runs
+ * here runs on any adapter. See errors.h.
+ */
+#include "errors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PORT 1
+/* How long a completion may take that must come, and one that must not. */
+#define PATIENCE_NS INT64_C(10000000000)
+#define QUIET_NS INT64_C(5000000)
+
+static struct {
+	struct ibv_context *context;
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+} dev;
+
+static struct {
+	enum vb_qp_type type;
+	struct ibv_pd *pd[SIDES], *other_pd[SIDES];
+	struct ibv_cq *cq[SIDES];
+	struct ibv_qp *qp[SIDES];
+	struct ibv_ah *ah;
+	uint8_t *block[SIDES];
+	struct done done[SIDES][DONE_MAX];
+	uint32_t done_cnt[SIDES];
+	int event[SIDES];
+} w;
+
+static void need(bool ok, const char *what)
+{
+	if (!ok) {
+		fprintf(stderr, "%s: %s\n", what, strerror(errno));
+		exit(2);
+	}
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+void open_device(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	need(list, "devices");
+	for (int i = 0; list[i] && !dev.context; i++) {
+		if (!name || strcmp(ibv_get_device_name(list[i]), name) == 0)
+			dev.context = ibv_open_device(list[i]);
+	}
+	ibv_free_device_list(list);
+	need(dev.context, name ? name : "a device");
+	need(ibv_query_port(dev.context, PORT, &dev.port) == 0, "port");
+	need(ibv_query_gid(dev.context, PORT, 0, &dev.gid) == 0, "GID");
+	need(fcntl(dev.context->async_fd, F_SETFL,
+		   fcntl(dev.context->async_fd, F_GETFL) | O_NONBLOCK) == 0,
+	     "events");
+}
+
+void close_device(void)
+{
+	ibv_close_device(dev.context);
+}
+
+uint32_t mtu_bytes(void)
+{
+	return 128u << dev.port.active_mtu;
+}
+
+static struct ibv_ah_attr address(void)
+{
+	return (struct ibv_ah_attr){
+	    .is_global = 1, .port_num = PORT, .grh = {.dgid = dev.gid, .hop_limit = 64}};
+}
+
+static void bring_up(enum side side, const struct setup *s)
+{
+	enum vb_qp_state to = s->state[side];
+	bool rc = s->type == VB_QPT_RC, ud = s->type == VB_QPT_UD;
+	struct ibv_qp_attr a = {
+	    .qp_access_flags = s->qp_access,
+	    .port_num = PORT,
+	    .qkey = QKEY,
+	    .path_mtu = dev.port.active_mtu,
+	    .dest_qp_num = w.qp[!side]->qp_num,
+	    .ah_attr = address(),
+	    .max_dest_rd_atomic = 1,
+	    .max_rd_atomic = 1,
+	    .min_rnr_timer = 1,
+	    .timeout = 8,
+	    .retry_cnt = 1,
+	};
+	const struct {
+		enum vb_qp_state state;
+		int mask;
+	} step[] = {
+	    {VB_QPS_INIT,
+	     IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)},
+	    {VB_QPS_RTR, ud ? 0
+			    : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				  (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)},
+	    {VB_QPS_RTS, IBV_QP_SQ_PSN | (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+					     : 0)},
+	    {to, 0}, /* SQD and ERR come behind */
+	};
+
+	for (int i = 0; i < 4 && to != VB_QPS_RESET && (i < 3 || to > VB_QPS_RTS); i++) {
+		if (i < 3 && step[i].state > to)
+			break;
+		a.qp_state = (enum ibv_qp_state)step[i].state;
+		errno = ibv_modify_qp(w.qp[side], &a, IBV_QP_STATE | step[i].mask);
+		need(errno == 0, "state of a QP");
+	}
+}
+
+void open_world(const struct setup *s)
+{
+	struct ibv_ah_attr to = address();
+
+	w.type = s->type;
+	for (uint32_t i = 0; i < SIDES; i++) {
+		struct ibv_qp_init_attr init = {
+		    .qp_type = (enum ibv_qp_type)s->type,
+		    .cap = {QUEUE_WRS, QUEUE_WRS, SGE_MAX, SGE_MAX, INLINE_MAX},
+		};
+
+		w.done_cnt[i] = 0;
+		w.event[i] = NOTHING;
+		w.block[i] = calloc(1, BLOCK);
+		w.pd[i] = ibv_alloc_pd(dev.context);
+		w.other_pd[i] = ibv_alloc_pd(dev.context);
+		w.cq[i] = ibv_create_cq(dev.context, DONE_MAX, NULL, NULL, 0);
+		need(w.block[i] && w.pd[i] && w.other_pd[i] && w.cq[i], "PDs and CQs");
+		init.send_cq = init.recv_cq = w.cq[i];
+		w.qp[i] = ibv_create_qp(w.pd[i], &init);
+		need(w.qp[i], "QP");
+	}
+	w.ah = ibv_create_ah(w.pd[REQUESTER], &to);
+	need(w.ah, "AH");
+	bring_up(REQUESTER, s);
+	bring_up(RESPONDER, s);
+}
+
+void close_world(void)
+{
+	bool ok = ibv_destroy_ah(w.ah) == 0;
+
+	for (uint32_t i = 0; i < SIDES; i++) {
+		ok &= ibv_destroy_qp(w.qp[i]) == 0;
+		ok &= ibv_destroy_cq(w.cq[i]) == 0;
+		ok &= ibv_dealloc_pd(w.other_pd[i]) == 0;
+		ok &= ibv_dealloc_pd(w.pd[i]) == 0;
+		free(w.block[i]);
+	}
+	need(ok, "the end");
+}
+
+uint8_t *block_of(enum side side)
+{
+	return w.block[side];
+}
+
+uint64_t address_of(enum side side, const uint8_t *p)
+{
+	(void)side;
+	return (uintptr_t)p;
+}
+
+struct region register_region(enum side side, bool other_pd, uint32_t access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(other_pd ? w.other_pd[side] : w.pd[side],
+				       w.block[side] + REGION, REGION, (int)access);
+
+	need(mr, "MR");
+	return (struct region){mr->lkey, mr->rkey, mr};
+}
+
+void deregister_region(struct region *r)
+{
+	if (r->handle)
+		need(ibv_dereg_mr(r->handle) == 0, "MR's end");
+}
+
+int post_send(const struct work *work, bool *bad)
+{
+	struct ibv_sge sge[SGE_MAX + 1];
+	struct ibv_send_wr wr = {
+	    .wr_id = work->wr_id,
+	    .sg_list = sge,
+	    .num_sge = (int)work->sge_cnt,
+	    .opcode = (enum ibv_wr_opcode)work->opcode,
+	    .send_flags = work->flags | IBV_SEND_SIGNALED,
+	};
+	struct ibv_send_wr *refused = NULL;
+
+	for (uint32_t i = 0; i < work->sge_cnt; i++)
+		sge[i] = (struct ibv_sge){(uintptr_t)work->addr, work->len, work->lkey};
+	if (work->opcode == VB_WR_SEND_INV)
+		wr.invalidate_rkey = work->inv_rkey;
+	if (w.type == VB_QPT_UD) {
+		wr.wr.ud.ah = w.ah;
+		wr.wr.ud.remote_qpn = w.qp[RESPONDER]->qp_num;
+		wr.wr.ud.remote_qkey = work->qkey;
+	} else if (work->opcode == VB_WR_COMPARE_SWAP || work->opcode == VB_WR_FETCH_ADD) {
+		wr.wr.atomic.remote_addr = work->remote_addr;
+		wr.wr.atomic.rkey = work->rkey;
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.swap = 2;
+	} else {
+		wr.wr.rdma.remote_addr = work->remote_addr;
+		wr.wr.rdma.rkey = work->rkey;
+	}
+
+	int err = ibv_post_send(w.qp[REQUESTER], &wr, &refused);
+
+	*bad = refused == &wr;
+	return err;
+}
+
+int post_receive(enum side side, const struct work *work)
+{
+	struct ibv_sge sge = {(uintptr_t)work->addr, work->len, work->lkey};
+	struct ibv_recv_wr wr = {.wr_id = work->wr_id, .sg_list = &sge, .num_sge = 1}, *refused;
+
+	return ibv_post_recv(w.qp[side], &wr, &refused);
+}
+
+static bool poll_side(enum side side)
+{
+	struct ibv_wc wc;
+	int n = ibv_poll_cq(w.cq[side], 1, &wc);
+
+	need(n >= 0, "poll");
+	if (n && w.done_cnt[side] < DONE_MAX)
+		w.done[side][w.done_cnt[side]++] =
+		    (struct done){wc.wr_id, (enum vb_wc_status)wc.status};
+	return n > 0;
+}
+
+static void take_events(void)
+{
+	struct ibv_async_event ev;
+
+	while (ibv_get_async_event(dev.context, &ev) == 0) {
+		for (uint32_t i = 0; i < SIDES; i++) {
+			bool own = ev.event_type >= IBV_EVENT_QP_FATAL &&
+				   ev.event_type <= IBV_EVENT_QP_ACCESS_ERR &&
+				   ev.element.qp == w.qp[i];
+
+			if (own && w.event[i] == NOTHING)
+				w.event[i] = (int)ev.event_type;
+		}
+		ibv_ack_async_event(&ev);
+	}
+}
+
+void settle(const uint32_t want[SIDES])
+{
+	int64_t end = now_ns() + PATIENCE_NS, quiet = now_ns() + QUIET_NS;
+
+	while (now_ns() < end) {
+		bool some = poll_side(REQUESTER);
+
+		some |= poll_side(RESPONDER);
+		if (some)
+			quiet = now_ns() + QUIET_NS;
+		if (w.done_cnt[REQUESTER] >= want[REQUESTER] &&
+		    w.done_cnt[RESPONDER] >= want[RESPONDER] && now_ns() > quiet)
+			break;
+	}
+	take_events();
+}
+
+uint32_t completions_of(enum side side, struct done *done, uint32_t max)
+{
+	uint32_t cnt = w.done_cnt[side] < max ? w.done_cnt[side] : max;
+
+	memcpy(done, w.done[side], cnt * sizeof *done);
+	return cnt;
+}
+
+enum vb_qp_state state_of(enum side side)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a;
+
+	need(ibv_query_qp(w.qp[side], &a, IBV_QP_STATE, &init) == 0, "state of a QP");
+	return (enum vb_qp_state)a.qp_state;
+}
+
+int event_of(enum side side)
+{
+	return w.event[side];
+}
