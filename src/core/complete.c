@@ -73,7 +73,7 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	count_error(qp, wc->status, VB_COUNTER_resp_cqe_error, VB_COUNTER_resp_cqe_flush_error);
 	wc->wr_id = qp->resp.rwqe->wr_id;
 	wc->qpn = qp->qpn;
-	wc->qp = qp;
+	wc->qp = qp->xrcd ? NULL : qp; /* a target's receives belong to the SRQ and stay */
 	wc->time = now;
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
 	vb_cq_add(qp->recv_cq, wc, solicited);
@@ -101,7 +101,7 @@ static void flush_recv(struct vb_qp *qp, vb_time now)
 {
 	if (qp->resp.rwqe_held)
 		vb_recv_complete_error(qp, VB_WC_WR_FLUSH_ERR, 0, now);
-	if (qp->srq)
+	if (qp->srq || !qp->ops->has_rq)
 		return;
 	while (vb_qp_take_rwqe(qp))
 		vb_recv_complete_error(qp, VB_WC_WR_FLUSH_ERR, 0, now);
@@ -130,7 +130,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		vb_sched_remove(qp);
 	}
 	vb_peer_wake(qp->hca, qp->peer); /* it may have been woken, and its turn is another's now */
-	if (enters && qp->srq)
+	if (enters && qp->srq && !qp->xrcd)
 		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_LAST_WQE_REACHED);
 }
 

@@ -62,11 +62,12 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->pds);
 	vb_list_init(&h->cqs);
 	vb_list_init(&h->srqs);
+	vb_list_init(&h->xrcds);
 	/* A power of two of numbers, so that a number's place in the table is unique. */
 	h->qp_k_cnt = 1;
 	while (h->qp_k_cnt < 1u << 24 && (uint64_t)h->qp_k_cnt * 2 * cfg->qpn_stride <= 1u << 24)
 		h->qp_k_cnt *= 2;
-	h->qp_k_next = cfg->qpn_first;
+	h->qp_k_next = h->xsrq_k_next = cfg->qpn_first;
 	*out = h;
 	return 0;
 }
@@ -82,6 +83,8 @@ static void destroy_rest(struct vb_hca *h)
 		err = vb_cq_destroy(vb_container_of(h->cqs.next, struct vb_cq, link));
 	while (!err && !vb_list_is_empty(&h->pds))
 		err = vb_pd_destroy(vb_container_of(h->pds.next, struct vb_pd, link));
+	while (!err && !vb_list_is_empty(&h->xrcds))
+		err = vb_xrcd_destroy(vb_container_of(h->xrcds.next, struct vb_xrcd, link));
 	assert(!err);
 }
 
@@ -95,6 +98,7 @@ void vb_hca_destroy(struct vb_hca *h)
 	vb_key_table_free(h);
 	destroy_rest(h);
 	vb_free(h, h->qp);
+	vb_free(h, h->xsrq);
 	vb_free(h, h->peer);
 	vb_free(h, h->heap);
 	vb_free(h, h);

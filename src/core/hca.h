@@ -255,15 +255,35 @@ int vb_srq_destroy(struct vb_srq *srq);
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr);
 uint32_t vb_srq_number(const struct vb_srq *srq);
 
+/*
+ * XRC domains: their target QPs (VB_QPT_XRC_TGT) serve requests for any SRQ of the domain, which
+ * the peer names by its number. Receives complete in the CQ of the SRQ, with src_qpn, and keys are
+ * checked in the PD of the SRQ. A domain with SRQs or targets is in use; so is a CQ with SRQs. An
+ * SRQ may be destroyed while a message for it arrives: the message is refused. IBA A14; IBT-22
+ */
+struct vb_srq_cap {
+	uint32_t wr_max, sge_max;
+};
+int vb_xrcd_create(struct vb_hca *h, struct vb_xrcd **out);
+int vb_xrcd_destroy(struct vb_xrcd *x);
+/* The errors of vb_srq_create(). The number is one of the 2^24 that the configuration gives. */
+int vb_xrc_srq_create(struct vb_pd *pd, struct vb_xrcd *x, struct vb_cq *cq,
+		      const struct vb_srq_cap *cap, void *owner, struct vb_srq **out);
+/* The target QP @qpn of the domain, or NULL. */
+struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn);
+
 /* Queue pairs. */
 struct vb_qp_init {
 	enum vb_qp_type type;
-	struct vb_cq *send_cq, *recv_cq;
-	struct vb_srq *srq;   /* NULL: the QP has its own receive queue */
-	struct vb_qp_cap cap; /* in: wanted; out: given (>= wanted) */
+	struct vb_cq *send_cq; /* NULL for XRC_TGT */
+	struct vb_cq *recv_cq; /* NULL for XRC_INI and XRC_TGT */
+	struct vb_srq *srq;    /* NULL: the QP has its own receive queue, if its type has one */
+	struct vb_xrcd *xrcd;  /* XRC_TGT only */
+	struct vb_qp_cap cap;  /* in: wanted; out: given (>= wanted) */
 	bool sq_sig_all;
 	void *owner;
 };
+/* @pd is NULL for XRC_TGT. */
 int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out);
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
 void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr);
@@ -271,6 +291,9 @@ int vb_qp_destroy(struct vb_qp *qp);
 /* The QP with this number, which may be any; NULL: there is none. */
 struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
 uint32_t vb_qp_number(const struct vb_qp *qp);
+/* The owner that events name. */
+void *vb_qp_owner(const struct vb_qp *qp);
+void vb_qp_set_owner(struct vb_qp *qp, void *owner);
 enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp);
 enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp);
 /* Posts one work request. -EINVAL: the request can never be right in this state or on this QP;

@@ -107,12 +107,25 @@ struct vb_srq {
 	struct vb_rq rq;
 	uint32_t limit; /* 0: not armed */
 	uint32_t number, refs;
+	struct vb_xrcd *xrcd; /* NULL: not an XRC SRQ; then there is no cq either */
+	struct vb_cq *cq;
 };
 
-/* Where a UD WQE goes. */
+struct vb_xrcd {
+	struct vb_hca *hca;
+	struct vb_list link;    /* in hca->xrcds */
+	struct vb_list targets; /* QPs, by vb_qp.target */
+	uint32_t refs;
+};
+
+/* Where a WQE goes, behind it in its slot where the transport has such a thing (dest_bytes). */
 struct vb_ud_dest {
 	struct vb_path path;
 	uint32_t dqpn, qkey;
+};
+
+struct vb_xrc_dest {
+	uint32_t srqn, rsv;
 };
 
 /* A send WQE. Packet k of it is a function of this, the MTU and k alone. */
@@ -212,6 +225,7 @@ struct vb_resource {
 	uint64_t orig; /* atomic: the value that was there */
 	uint32_t rkey, len;
 	uint32_t msn;
+	uint32_t srqn; /* XRC: whose PD the key is of */
 	bool is_atomic, is_write, pending; /* neither of the first two: a READ */
 	bool answered; /* to the end, at least once: what is pending is a repetition */
 };
@@ -233,6 +247,7 @@ struct vb_responder {
 	uint64_t va;           /* WRITE: where the next payload goes */
 	uint64_t left;         /* WRITE: bytes to come */
 	uint32_t rkey;
+	uint32_t srqn; /* XRC: of the newest request */
 	uint64_t rcvd; /* bytes of the message so far */
 	struct vb_rwqe *rwqe;
 	struct vb_resource *res; /* ring of attr.max_dest_rd_atomic; the next goes to res_tail */
@@ -243,10 +258,15 @@ enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_ROOM, VB_TIMER_PACE, VB_TIM
 
 /* How the transports differ. */
 struct vb_transport_ops {
-	uint8_t transport; /* enum vb_transport */
-	bool is_acked;     /* requests are acknowledged and resent */
-	bool is_connected; /* has one peer */
-	uint16_t wr_mask;  /* bit (1 << enum vb_wr_opcode): may be posted */
+	uint8_t transport;  /* enum vb_transport */
+	bool is_acked;      /* requests are acknowledged and resent */
+	bool is_connected;  /* has one peer */
+	bool has_rq;        /* receives are posted to the QP, unless it has an SRQ */
+	uint8_t dest_bytes; /* of a send WQE: where it goes; a multiple of 8 */
+	uint16_t wr_mask;   /* bit (1 << enum vb_wr_opcode): may be posted */
+	/* Chooses what a request in order is for, before it is carried out; NULL: the QP's own. Not
+	 * OK: *syndrome is the NAK that answers it. */
+	enum vb_verdict (*select)(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 	/* A parsed packet for a QP in a state that receives, P_Key checked. */
 	enum vb_verdict (*recv)(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now);
@@ -270,6 +290,10 @@ struct vb_qp {
 	struct vb_pd *pd;
 	struct vb_cq *send_cq, *recv_cq;
 	struct vb_srq *srq;
+	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before; see core/xrc.
+	 */
+	struct vb_xrcd *xrcd;
+	struct vb_list target; /* in xrcd->targets */
 	const struct vb_transport_ops *ops;
 	struct vb_event_source ev;
 	struct vb_list active; /* in hca->active (is_active) or in peer->waiting */
@@ -316,11 +340,13 @@ struct vb_hca {
 	struct vb_qp **heap; /* timer queue; entry 0 is unused, capacity qp_cap + 1 */
 	uint32_t heap_cnt;
 	struct vb_key_table keys;
-	uint32_t pd_cnt, cq_cnt, srq_cnt, number_next;
+	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
+	struct vb_srq **xsrq; /* XRC SRQs by number, as qp */
+	uint32_t xsrq_cap, xsrq_cnt, xsrq_k_next;
 	struct vb_list active, events;
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
-	struct vb_list pds, cqs, srqs; /* all there are */
+	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
 };
 
 /* What a QP's recovery follows: the settings of its port. ADP-26 */
@@ -480,7 +506,14 @@ static inline struct vb_swqe *vb_sq_at(const struct vb_sq *sq, uint32_t idx)
 }
 const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w);
 const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w);
-struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w);
+static inline void *vb_swqe_dest(struct vb_swqe *w)
+{
+	return w + 1;
+}
+static inline struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w)
+{
+	return (struct vb_ud_dest *)vb_swqe_dest(w);
+}
 int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap);
 void vb_sq_free(struct vb_qp *qp);
 static inline bool vb_swqe_is_local(const struct vb_swqe *w)

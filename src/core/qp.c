@@ -3,6 +3,7 @@
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
+#include "core/xrc/xrc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #define QP_CAP_FIRST 16u
 
 extern const struct vb_transport_ops vb_rc_ops, vb_uc_ops, vb_ud_ops;
+extern const struct vb_transport_ops vb_xrc_ini_ops, vb_xrc_tgt_ops;
 
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
 {
@@ -20,6 +22,10 @@ const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
 		return &vb_uc_ops;
 	case VB_QPT_UD:
 		return &vb_ud_ops;
+	case VB_QPT_XRC_INI:
+		return &vb_xrc_ini_ops;
+	case VB_QPT_XRC_TGT:
+		return &vb_xrc_tgt_ops;
 	default:
 		return NULL;
 	}
@@ -123,15 +129,28 @@ static int qp_insert(struct vb_hca *h, struct vb_qp *qp)
 	return -ENOMEM;
 }
 
+/* The objects that a QP of this type needs, and no others. */
+static bool objects_fit(const struct vb_pd *pd, const struct vb_qp_init *init)
+{
+	bool is_target = init->type == VB_QPT_XRC_TGT;
+
+	if (is_target != !pd || is_target != !init->send_cq || is_target != (init->xrcd != NULL))
+		return false;
+	if (!vb_transport_of(init->type)->has_rq)
+		return !init->recv_cq && !init->srq && !init->cap.max_recv_wr &&
+		       !(is_target && init->cap.max_send_wr);
+	return init->recv_cq && (!init->srq || (init->srq->pd == pd && !init->srq->xrcd));
+}
+
 static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)
 {
 	const struct vb_limits *l = &h->cfg.limits;
 	const struct vb_qp_cap *c = &init->cap;
 
-	if (!init->send_cq || !init->recv_cq || (init->srq && init->srq->pd != pd))
-		return -EINVAL;
 	if (!vb_transport_of(init->type))
 		return -EOPNOTSUPP;
+	if (!objects_fit(pd, init))
+		return -EINVAL;
 	if (c->max_send_wr > l->qp_wr || c->max_send_sge > l->sge ||
 	    c->max_inline_data > l->inline_bytes)
 		return -EINVAL;
@@ -152,7 +171,8 @@ static int qp_alloc_queues(struct vb_qp *qp, struct vb_qp_cap *cap)
 	} else if (cap->max_recv_wr && cap->max_recv_sge == 0) {
 		cap->max_recv_sge = 1;
 	}
-	recv_sge = qp->srq ? qp->srq->rq.sge_max : cap->max_recv_sge;
+	/* A target serves any SRQ. */
+	recv_sge = qp->xrcd ? h->cfg.limits.sge : qp->srq ? qp->srq->rq.sge_max : cap->max_recv_sge;
 	qp->resp.rwqe = vb_alloc(h, sizeof(struct vb_rwqe) + recv_sge * sizeof(struct vb_sge));
 	if (!qp->resp.rwqe)
 		return -ENOMEM;
@@ -162,9 +182,26 @@ static int qp_alloc_queues(struct vb_qp *qp, struct vb_qp_cap *cap)
 	return err ? err : vb_rq_init(h, &qp->rq, cap->max_recv_wr, cap->max_recv_sge);
 }
 
+/* Counts the QP at what it uses. */
+static void count_uses(const struct vb_qp *qp, int by)
+{
+	uint32_t n = (uint32_t)by;
+
+	if (qp->pd)
+		qp->pd->refs += n;
+	if (qp->send_cq)
+		qp->send_cq->refs += n;
+	if (qp->recv_cq)
+		qp->recv_cq->refs += n;
+	if (qp->srq)
+		qp->srq->refs += n;
+	if (qp->xrcd)
+		qp->xrcd->refs += n;
+}
+
 int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 {
-	struct vb_hca *h = pd->hca;
+	struct vb_hca *h = pd ? pd->hca : init->xrcd->hca;
 	int err = init_check(h, pd, init);
 
 	if (err)
@@ -179,11 +216,13 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
+	qp->xrcd = init->xrcd;
 	qp->type = init->type;
 	qp->ops = vb_transport_of(init->type);
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->mtu = vb_mtu_bytes(VB_MTU_256); /* until RTR says which: work may be posted in ERR */
 	vb_list_init(&qp->active);
+	vb_list_init(&qp->target);
 	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, init->owner);
 	for (int i = 0; i < VB_TIMER_CNT; i++)
 		qp->timer[i] = VB_NEVER;
@@ -198,11 +237,9 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 		return err;
 	}
 	qp->attr.cap = init->cap;
-	pd->refs++;
-	qp->send_cq->refs++;
-	qp->recv_cq->refs++;
-	if (qp->srq)
-		qp->srq->refs++;
+	count_uses(qp, 1);
+	if (qp->xrcd)
+		vb_list_append(&qp->xrcd->targets, &qp->target);
 	*out = qp;
 	return 0;
 }
@@ -217,8 +254,12 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 		vb_timer_stop(qp, (enum vb_timer)i);
 	vb_timerq_remove(qp);
 	vb_sched_remove(qp);
-	vb_cq_forget_qp(qp->send_cq, qp);
-	vb_cq_forget_qp(qp->recv_cq, qp);
+	if (qp->xrcd)
+		vb_xrc_let_go(qp);
+	if (qp->send_cq)
+		vb_cq_forget_qp(qp->send_cq, qp);
+	if (qp->recv_cq)
+		vb_cq_forget_qp(qp->recv_cq, qp);
 	qp->sq.head = qp->sq.nxt = qp->sq.tail;
 	qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_post;
 	qp->rq.head = qp->rq.tail;
@@ -243,6 +284,7 @@ void vb_qp_free(struct vb_qp *qp)
 	*qp_slot(h, qp->qpn) = NULL;
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
+	vb_list_remove(&qp->target);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);
@@ -253,18 +295,14 @@ void vb_qp_free(struct vb_qp *qp)
 int vb_qp_destroy(struct vb_qp *qp)
 {
 	vb_qp_reset(qp, 0);
-	qp->pd->refs--;
-	qp->send_cq->refs--;
-	qp->recv_cq->refs--;
-	if (qp->srq)
-		qp->srq->refs--;
+	count_uses(qp, -1);
 	vb_qp_free(qp);
 	return 0;
 }
 
 int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now)
 {
-	if (qp->state == VB_QPS_RESET || qp->srq)
+	if (qp->state == VB_QPS_RESET || qp->srq || !qp->ops->has_rq)
 		return -EINVAL; /* IBT-30 */
 
 	int err = vb_rq_post(&qp->rq, wr);
@@ -286,6 +324,16 @@ int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now)
 uint32_t vb_qp_number(const struct vb_qp *qp)
 {
 	return qp->qpn;
+}
+
+void *vb_qp_owner(const struct vb_qp *qp)
+{
+	return qp->ev.owner;
+}
+
+void vb_qp_set_owner(struct vb_qp *qp, void *owner)
+{
+	qp->ev.owner = owner;
 }
 
 enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp)

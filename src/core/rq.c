@@ -5,6 +5,7 @@
  * free again while the message arrives. IBA 10.2.9
  */
 #include "core/priv.h"
+#include "core/xrc/xrc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -178,6 +179,8 @@ int vb_srq_destroy(struct vb_srq *srq)
 
 	if (srq->refs)
 		return -EBUSY;
+	if (srq->xrcd)
+		vb_xrc_srq_remove(srq);
 	vb_list_remove(&srq->ev.link);
 	vb_list_remove(&srq->link);
 	srq->pd->refs--;

@@ -12,12 +12,9 @@ int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap)
 {
 	struct vb_sq *sq = &qp->sq;
 	size_t data = cap->max_send_sge * sizeof(struct vb_sge);
-	size_t dest =
-	    qp->type == VB_QPT_UD || qp->type == VB_QPT_GSI ? sizeof(struct vb_ud_dest) : 0;
-
 	if (data < cap->max_inline_data)
 		data = (cap->max_inline_data + 7u) & ~(size_t)7;
-	sq->stride = sizeof(struct vb_swqe) + dest + data;
+	sq->stride = sizeof(struct vb_swqe) + qp->ops->dest_bytes + data;
 	sq->wr_max = cap->max_send_wr;
 	sq->sge_max = cap->max_send_sge;
 	sq->inline_max = cap->max_inline_data;
@@ -31,6 +28,7 @@ int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap)
 	return sq->slots ? 0 : -ENOMEM;
 }
 
+<<<<<<< HEAD
 void vb_sq_free(struct vb_qp *qp)
 {
 	if (!qp->sq.is_lent)
@@ -67,11 +65,11 @@ struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w)
 	return (struct vb_ud_dest *)(w + 1);
 }
 
+=======
+>>>>>>> d74600d (core: XRC, initiators, targets and the SRQs of a domain)
 static const uint8_t *swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
 {
-	bool ud = qp->type == VB_QPT_UD || qp->type == VB_QPT_GSI;
-
-	return (const uint8_t *)(w + 1) + (ud ? sizeof(struct vb_ud_dest) : 0);
+	return (const uint8_t *)(w + 1) + qp->ops->dest_bytes;
 }
 
 const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w)
@@ -165,6 +163,8 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 		uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
 
 		*vb_swqe_ud(w) = (struct vb_ud_dest){wr->ah->path, wr->dqpn & 0xffffff, qkey};
+	} else if (qp->type == VB_QPT_XRC_INI) {
+		*(struct vb_xrc_dest *)vb_swqe_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
 	}
 
 	uint8_t *data = (uint8_t *)(uintptr_t)swqe_data(qp, w);

@@ -167,6 +167,7 @@ struct vb_sge {
 };
 
 struct vb_pd;
+struct vb_xrcd;
 struct vb_mr;
 struct vb_mw;
 struct vb_cq;
@@ -194,6 +195,7 @@ struct vb_send_wr {
 	uint64_t compare_add, swap;
 	const struct vb_ah *ah; /* UD */
 	uint32_t dqpn, qkey;    /* UD */
+	uint32_t srqn;          /* XRC_INI: the peer's SRQ */
 };
 
 struct vb_recv_wr {

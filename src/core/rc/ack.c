@@ -7,6 +7,7 @@
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
+#include "core/xrc/xrc.h"
 
 /* Receive WQEs by credit code 0x00...0x1e. IBA table 48 */
 static const uint16_t credit_wqes[31] = {
@@ -31,7 +32,7 @@ uint32_t vb_credit_decode(uint8_t code)
 /* The credits of an ACK: the QP's own receive WQEs; an SRQ promises nothing to one QP. */
 static uint8_t credit_code(struct vb_qp *qp)
 {
-	if (qp->srq)
+	if (qp->srq || qp->xrcd)
 		return VB_CREDIT_UNLIMITED;
 
 	uint8_t code = vb_credit_encode(vb_rq_cnt(&qp->rq));
@@ -69,6 +70,21 @@ static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 		vb_qp_trace(qp, VB_TRACE_NAK_SENT, now, syndrome, psn.v, msn, 0);
 }
 
+/* Where a response finds its bytes: in the PD that the request was for. */
+static int response_memory(struct vb_qp *qp, const struct vb_resource *r, uint64_t off,
+			   uint32_t len, uint8_t **p)
+{
+	struct vb_pd *pd = qp->pd;
+
+	if (qp->xrcd)
+		qp->pd = vb_xrc_pd(qp, r->srqn);
+
+	int err = vb_mem_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ, p);
+
+	qp->pd = pd;
+	return err;
+}
+
 /* The next packet of @run, responses of @r. False: its memory is gone; the QP has a NAK to send
  * instead. */
 static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct vb_run *run,
@@ -88,7 +104,7 @@ static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct 
 		op = first ? (last ? VB_OP_READ_RESP_ONLY : VB_OP_READ_RESP_FIRST)
 			   : (last ? VB_OP_READ_RESP_LAST : VB_OP_READ_RESP_MIDDLE);
 		len = r->len - off < qp->mtu ? (uint32_t)(r->len - off) : qp->mtu;
-		if (len && vb_mem_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ, &p))
+		if (len && response_memory(qp, r, off, len, &p))
 			return false;
 	}
 

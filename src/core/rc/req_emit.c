@@ -122,6 +122,8 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 		hdr->imm = w->imm;
 	if (ext & VB_EXT_IETH)
 		hdr->inv_rkey = w->imm;
+	if (ext & VB_EXT_XRCETH)
+		hdr->xrc_srqn = ((const struct vb_xrc_dest *)vb_swqe_dest(w))->srqn;
 	if (ext & VB_EXT_DETH) {
 		hdr->dqpn = vb_swqe_ud(w)->dqpn;
 		hdr->deth.qkey = vb_swqe_ud(w)->qkey;

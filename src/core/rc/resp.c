@@ -32,6 +32,10 @@ static void recv_finish(struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t byt
 			enum vb_wc_opcode opcode, vb_time now)
 {
 	struct vb_wc wc = {.opcode = opcode, .byte_len = bytes, .sl = qp->attr.path.sl};
+
+	if (qp->xrcd)
+		wc.src_qpn = qp->attr.dest_qpn;
+
 	uint16_t ext = vb_hdr_opcode(hdr)->ext;
 
 	if (ext & VB_EXT_IMMDT) {
@@ -215,41 +219,53 @@ static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 	return VB_VERDICT_PSN;
 }
 
+/* A request with the expected PSN and a place to go: not OK comes with the NAK in *syndrome. */
+static enum vb_verdict carry_out(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				 vb_time now, uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint16_t flags = vb_hdr_opcode(hdr)->flags;
+
+	if (vb_op_is_answered(hdr)) {
+		*syndrome = VB_NAK_INVALID_REQUEST;
+		if (resp->msg != VB_MSG_NONE)
+			return VB_VERDICT_SEQUENCE;
+		if (flags & VB_OP_READ)
+			return vb_resp_read(qp, hdr, syndrome);
+		return flags & VB_OP_ATOMIC ? vb_resp_atomic(qp, hdr, syndrome)
+					    : vb_resp_atomic_write(qp, hdr, rx, syndrome);
+	}
+
+	enum vb_verdict verdict = vb_resp_execute(qp, hdr, rx, now, syndrome);
+
+	if (verdict != VB_VERDICT_OK)
+		return verdict;
+	resp->epsn = vb_psn_add(resp->epsn, 1);
+	if (flags & VB_OP_LAST)
+		resp->msn++;
+	if (hdr->ack_req) {
+		resp->ack_due = true;
+		resp->ack_psn = hdr->psn;
+		vb_sched_activate(qp);
+	}
+	return VB_VERDICT_OK;
+}
+
 /* A request with the expected PSN. */
 static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
-	uint16_t flags = vb_hdr_opcode(hdr)->flags;
-	enum vb_verdict verdict;
+	enum vb_verdict verdict = VB_VERDICT_OK;
 	uint8_t syndrome;
 
 	/* A NAK still due for it has lost its cause. */
 	resp->nak_sent = false;
 	resp->nak_due = false;
-	if (vb_op_is_answered(hdr)) {
-		syndrome = VB_NAK_INVALID_REQUEST;
-		if (resp->msg != VB_MSG_NONE)
-			verdict = VB_VERDICT_SEQUENCE;
-		else if (flags & VB_OP_READ)
-			verdict = vb_resp_read(qp, hdr, &syndrome);
-		else if (flags & VB_OP_ATOMIC)
-			verdict = vb_resp_atomic(qp, hdr, &syndrome);
-		else
-			verdict = vb_resp_atomic_write(qp, hdr, rx, &syndrome);
-	} else {
-		verdict = vb_resp_execute(qp, hdr, rx, now, &syndrome);
-		if (verdict == VB_VERDICT_OK) {
-			resp->epsn = vb_psn_add(resp->epsn, 1);
-			if (flags & VB_OP_LAST)
-				resp->msn++;
-			if (hdr->ack_req) {
-				resp->ack_due = true;
-				resp->ack_psn = hdr->psn;
-				vb_sched_activate(qp);
-			}
-		}
-	}
+	if (qp->ops->select)
+		verdict = qp->ops->select(qp, hdr, &syndrome);
+	if (verdict == VB_VERDICT_OK)
+		verdict = carry_out(qp, hdr, rx, now, &syndrome);
 	/* A completion above may have overrun the CQ and with it ended the QP. */
 	if (verdict != VB_VERDICT_OK && qp->state != VB_QPS_ERR)
 		refuse(qp, verdict, syndrome, now);

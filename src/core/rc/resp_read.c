@@ -89,6 +89,7 @@ enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t
 		return VB_VERDICT_RESOURCE;
 	resp->msn++;
 	r->first = hdr->psn;
+	r->srqn = resp->srqn;
 	r->pkts = pkts_of(qp, hdr->reth.len);
 	r->va = hdr->reth.va;
 	r->rkey = hdr->reth.rkey;
@@ -213,7 +214,8 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 	uint64_t off = (uint64_t)k * qp->mtu;
 
 	if (r->is_atomic || r->is_write || hdr->reth.va != r->va + off ||
-	    hdr->reth.rkey != r->rkey || hdr->reth.len > r->len - off)
+	    hdr->reth.rkey != r->rkey || hdr->reth.len > r->len - off ||
+	    hdr->xrc_srqn != r->srqn)
 		return;
 
 	uint32_t pkts = pkts_of(qp, hdr->reth.len);

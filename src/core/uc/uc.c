@@ -46,6 +46,7 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 const struct vb_transport_ops vb_uc_ops = {
     .transport = VB_TRANSPORT_UC,
     .is_connected = true,
+    .has_rq = true,
     .wr_mask = 1u << VB_WR_RDMA_WRITE | 1u << VB_WR_RDMA_WRITE_IMM | 1u << VB_WR_SEND |
 	       1u << VB_WR_SEND_IMM | 1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV,
     .recv = uc_recv,

@@ -66,6 +66,8 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 
 const struct vb_transport_ops vb_ud_ops = {
     .transport = VB_TRANSPORT_UD,
+    .has_rq = true,
+    .dest_bytes = sizeof(struct vb_ud_dest),
     .wr_mask = 1u << VB_WR_SEND | 1u << VB_WR_SEND_IMM,
     .recv = ud_recv,
 };

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two QP types of XRC as rows of differences from RC: half of it each. IBA A14; IBT-22 */
+#include "core/xrc/xrc.h"
+
+#include "core/rc/rc.h"
+
+static enum vb_verdict ini_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
+{
+	if (vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE)
+		return vb_comp_recv(qp, hdr, rx, now);
+	return VB_VERDICT_UNEXPECTED;
+}
+
+static enum vb_verdict tgt_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
+{
+	if (vb_hdr_opcode(hdr)->flags & VB_OP_REQUEST)
+		return vb_resp_recv(qp, hdr, rx, now);
+	return VB_VERDICT_UNEXPECTED;
+}
+
+const struct vb_transport_ops vb_xrc_ini_ops = {
+    .transport = VB_TRANSPORT_XRC,
+    .is_acked = true,
+    .is_connected = true,
+    .dest_bytes = sizeof(struct vb_xrc_dest),
+    .wr_mask = (1u << VB_WR_CNT) - 1,
+    .recv = ini_recv,
+};
+
+const struct vb_transport_ops vb_xrc_tgt_ops = {
+    .transport = VB_TRANSPORT_XRC,
+    .is_acked = true,
+    .is_connected = true,
+    .select = vb_xrc_select,
+    .recv = tgt_recv,
+};
