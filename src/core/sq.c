@@ -28,7 +28,6 @@ int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap)
 	return sq->slots ? 0 : -ENOMEM;
 }
 
-<<<<<<< HEAD
 void vb_sq_free(struct vb_qp *qp)
 {
 	if (!qp->sq.is_lent)
@@ -60,13 +59,6 @@ void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
 	qp->sq.is_lent = true;
 }
 
-struct vb_ud_dest *vb_swqe_ud(struct vb_swqe *w)
-{
-	return (struct vb_ud_dest *)(w + 1);
-}
-
-=======
->>>>>>> d74600d (core: XRC, initiators, targets and the SRQs of a domain)
 static const uint8_t *swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
 {
 	return (const uint8_t *)(w + 1) + qp->ops->dest_bytes;

@@ -35,17 +35,23 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_slot_shm *slot)
 	struct vb_ibv_srq *srq;
 	struct vb_ibv_qp *qp;
 	struct vb_ibv_cq *cq;
+	struct vb_ibv_xrcd *x;
 	int err = 0;
 
 	while ((qp = TAKE(f, qps, struct vb_ibv_qp))) {
-		err |= vb_qp_destroy(qp->core);
-		slot->qp_cnt--;
-		vb_ibv_pd_drop(qp->ibv.pd);
+		if (vb_ibv_target_put(qp)) {
+			err |= vb_qp_destroy(qp->core);
+			slot->qp_cnt--;
+		}
+		if (qp->ibv.pd)
+			vb_ibv_pd_drop(qp->ibv.pd);
 		vb_wr_batch_free(qp->batch);
 		free(qp);
 	}
 	while ((srq = TAKE(f, srqs, struct vb_ibv_srq))) {
 		err |= vb_srq_destroy(srq->core);
+		if (srq->xrcd)
+			srq->xrcd->user_cnt--;
 		vb_ibv_pd_drop(srq->ibv.pd);
 		free(srq);
 	}
@@ -56,6 +62,8 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_slot_shm *slot)
 			vb_ibv_pd_drop(cq->parent);
 		free(cq);
 	}
+	while ((x = TAKE(f, xrcds, struct vb_ibv_xrcd)))
+		err |= vb_ibv_xrcd_free(x);
 	return err;
 }
 

@@ -61,6 +61,10 @@ void vb_ibv_set_ops(struct vb_ibv_context *c)
 	v->create_cq_ex = vb_ibv_create_cq_ex;
 	v->create_qp_ex = vb_ibv_create_qp_ex;
 	v->get_srq_num = vb_ibv_get_srq_num;
+	v->create_srq_ex = vb_ibv_create_srq_ex;
+	v->open_xrcd = vb_ibv_open_xrcd;
+	v->close_xrcd = vb_ibv_close_xrcd;
+	v->open_qp = vb_ibv_open_qp;
 	v->alloc_td = vb_ibv_alloc_td;
 	v->dealloc_td = vb_ibv_dealloc_td;
 	v->alloc_parent_domain = vb_ibv_alloc_parent_domain;
@@ -82,7 +86,7 @@ void vb_ibv_set_ops(struct vb_ibv_context *c)
 static void lists_init(struct vb_ibv_context *c)
 {
 	struct vb_list *all[] = {&c->pds, &c->mrs,      &c->mws, &c->cqs, &c->srqs,
-				 &c->qps, &c->channels, &c->tds, &c->dms};
+				 &c->qps, &c->channels, &c->tds, &c->dms, &c->xrcds};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		vb_list_init(all[i]);

@@ -28,9 +28,14 @@ static void on_event(void *ctx, const struct vb_event *ev)
 		break;
 	}
 	case VB_EVENT_ASYNC_QP: {
-		struct vb_ibv_qp *qp = ev->owner;
+		struct vb_ibv_qp *qp = ev->owner, *handle = qp;
 
-		vb_evq_push_async(&vb_ibv_ctx(qp->ibv.context)->async, &qp->async, bit, 0);
+		/* Each handle of a target QP hears of it. */
+		do {
+			vb_evq_push_async(&vb_ibv_ctx(handle->ibv.context)->async, &handle->async,
+					  bit, 0);
+			handle = vb_container_of(handle->handles.next, struct vb_ibv_qp, handles);
+		} while (handle != qp);
 		break;
 	}
 	case VB_EVENT_ASYNC_SRQ: {

@@ -80,6 +80,8 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 		w.ah = &ah;
 	} else {
 		wr_fields(&w, wr);
+		if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
+			w.srqn = wr->qp_type.xrc.remote_srqn;
 	}
 	return vb_qp_post_send(qp->core, &w, now);
 }

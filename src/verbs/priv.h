@@ -60,7 +60,7 @@ struct vb_ibv_context {
 	struct vb_evq async;      /* behind async_fd */
 	struct vb_evq_node ports; /* events of the port */
 	/* What was created and not yet destroyed, for ibv_close_device(). */
-	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms;
+	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms, xrcds;
 };
 
 struct vb_ibv_td {
@@ -159,10 +159,21 @@ struct vb_ibv_cq {
 	struct vb_wc wc; /* the completion that it is at */
 };
 
+struct vb_ibv_xrc_domain;
+
+struct vb_ibv_xrcd {
+	struct ibv_xrcd ibv;
+	struct vb_list link;
+	struct vb_ibv_xrc_domain *domain; /* shared by the handles of one file */
+	struct vb_xrcd *core;             /* the domain's */
+	uint32_t user_cnt;                /* SRQs and QPs made with this handle */
+};
+
 struct vb_ibv_srq {
 	struct ibv_srq ibv;
 	struct vb_list link;
 	struct vb_srq *core;
+	struct vb_ibv_xrcd *xrcd; /* NULL: not an XRC SRQ */
 	struct vb_ibv_ring ring;
 	struct vb_evq_node async;
 };
@@ -181,6 +192,9 @@ struct vb_ibv_qp {
 	struct vb_wr_batch *batch; /* of the ibv_wr_*() API; NULL: not asked for */
 	struct vb_qp_cap cap;
 	struct ibv_ah_attr ah_attr; /* as last set, for ibv_query_qp() */
+	/* XRC_RECV: a handle of a QP that lives as long as it has handles. */
+	struct vb_ibv_xrcd *xrcd;
+	struct vb_list handles; /* the others of the same QP; a ring without a head */
 	bool sq_sig_all;
 };
 
@@ -313,10 +327,30 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *c, int cqe, void *cq_cont
 				   struct ibv_pd *parent);
 struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
 
+/* xrcd.c */
+struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_attr *attr);
+int vb_ibv_close_xrcd(struct ibv_xrcd *xrcd);
+/* Takes @x, which nobody uses, apart. Returns 0 or a negative errno. */
+int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x);
+
+/* xrc_qp.c */
+/* A target QP in @attr->xrcd; returns it or NULL and errno. */
+struct vb_ibv_qp *vb_ibv_create_target(struct ibv_context *c,
+				       const struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *vb_ibv_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *attr);
+/* A handle goes: true when it was the last, and the QP may be destroyed. Under the lock. */
+bool vb_ibv_target_put(struct vb_ibv_qp *qp);
+
 /* srq.c */
+struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr);
 int vb_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 
 /* qp.c */
+/* Fills in what the application sees of a new QP. */
+void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *c,
+		    const struct ibv_qp_init_attr *init);
+/* A QP of the core has been made for @qp. Under the lock. */
+void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp);
 struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */

@@ -22,19 +22,21 @@ static void cap_show(struct ibv_qp_cap *to, const struct vb_qp_cap *cap)
 	to->max_inline_data = cap->max_inline_data;
 }
 
-/* A CQ or SRQ of another device cannot serve. */
+/* A CQ or SRQ of another device cannot serve. An initiator of XRC receives nothing. */
 static bool same_device(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
+	if (init->qp_type == IBV_QPT_XRC_SEND)
+		return init->send_cq && init->send_cq->context == pd->context;
 	return init->send_cq && init->recv_cq && init->send_cq->context == pd->context &&
 	       init->recv_cq->context == pd->context &&
 	       (!init->srq || init->srq->context == pd->context);
 }
 
-static void qp_show(struct vb_ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *context,
+		    const struct ibv_qp_init_attr *init)
 {
-	qp->ibv.context = pd->context;
+	qp->ibv.context = context;
 	qp->ibv.qp_context = init->qp_context;
-	qp->ibv.pd = pd;
 	qp->ibv.send_cq = init->send_cq;
 	qp->ibv.recv_cq = init->recv_cq;
 	qp->ibv.srq = init->srq;
@@ -44,27 +46,32 @@ static void qp_show(struct vb_ibv_qp *qp, struct ibv_pd *pd, const struct ibv_qp
 	pthread_mutex_init(&qp->ibv.mutex, NULL);
 	pthread_cond_init(&qp->ibv.cond, NULL);
 	vb_evq_node_init(&qp->async, VB_EVQ_QP);
+	vb_list_init(&qp->handles);
+}
+
+void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp)
+{
+	struct vb_slot_shm *slot = vb_engine_slot(c->engine);
+
+	qp->ibv.qp_num = vb_qp_number(qp->core);
+	qp->ibv.handle = qp->ibv.qp_num;
+	vb_list_append(&c->qps, &qp->link);
+	slot->qp_cnt++;
+	slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
 }
 
 /* The core's part. Returns 0 or an errno. */
 static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct ibv_pd *pd,
 			  struct vb_qp_init *core)
 {
-	struct vb_slot_shm *slot;
-
 	if (!vb_ibv_enter(c))
 		return EIO;
 
 	int err = -vb_qp_create(((struct vb_ibv_pd *)pd)->core, core, &qp->core);
 
 	if (!err) {
-		qp->ibv.qp_num = vb_qp_number(qp->core);
-		qp->ibv.handle = qp->ibv.qp_num;
-		vb_list_append(&c->qps, &qp->link);
+		vb_ibv_qp_enlist(c, qp);
 		vb_ibv_pd_hold(pd);
-		slot = vb_engine_slot(c->engine);
-		slot->qp_cnt++;
-		slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
 		if (core->type == VB_QPT_UD)
 			vb_engine_make_grh(c->engine);
 	}
@@ -85,14 +92,19 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	struct vb_qp_init core = {
 	    .type = (enum vb_qp_type)init->qp_type,
 	    .send_cq = ((struct vb_ibv_cq *)init->send_cq)->core,
-	    .recv_cq = ((struct vb_ibv_cq *)init->recv_cq)->core,
-	    .srq = init->srq ? ((struct vb_ibv_srq *)init->srq)->core : NULL,
 	    .cap = cap_of(&init->cap),
 	    .sq_sig_all = init->sq_sig_all != 0,
 	    .owner = qp,
 	};
 
-	qp_show(qp, pd, init);
+	if (init->qp_type == IBV_QPT_XRC_SEND) {
+		core.cap.max_recv_wr = core.cap.max_recv_sge = 0;
+	} else {
+		core.recv_cq = ((struct vb_ibv_cq *)init->recv_cq)->core;
+		core.srq = init->srq ? ((struct vb_ibv_srq *)init->srq)->core : NULL;
+	}
+	vb_ibv_qp_show(qp, pd->context, init);
+	qp->ibv.pd = pd;
 	int err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
 
 	if (err) {
@@ -126,6 +138,7 @@ static uint64_t send_ops_of(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		return VB_WR_OPS_RC;
 	case IBV_QPT_UC:
 		return VB_WR_OPS_CONNECTED;
@@ -138,14 +151,19 @@ static uint64_t send_ops_of(enum ibv_qp_type type)
 
 struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t known =
-	    IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
 	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if ((attr->comp_mask & ~known) ||
 	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
 	    (with_wr && (attr->send_ops_flags & ~send_ops_of(attr->qp_type))))
 		return vb_ibv_null(EOPNOTSUPP);
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		struct vb_ibv_qp *target = vb_ibv_create_target(context, attr);
+
+		return target ? &target->ibv : NULL;
+	}
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
 		return vb_ibv_null(EINVAL);
 
@@ -177,12 +195,15 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	vb_engine_flush(c->engine);
 
 	uint32_t delivered = 0;
-	int err = -vb_qp_destroy(qp->core);
+	bool is_last = vb_ibv_target_put(qp);
+	int err = is_last ? -vb_qp_destroy(qp->core) : 0;
 
 	if (!err) {
 		vb_list_remove(&qp->link);
-		vb_ibv_pd_drop(ibv->pd);
-		vb_engine_slot(c->engine)->qp_cnt--;
+		if (ibv->pd)
+			vb_ibv_pd_drop(ibv->pd);
+		if (is_last)
+			vb_engine_slot(c->engine)->qp_cnt--;
 		delivered = vb_ibv_forget_events(&c->async, &qp->async);
 	}
 	vb_ibv_leave(c);

@@ -46,6 +46,28 @@ static struct vb_qp_attr attr_to_core(struct vb_ibv_context *c, const struct ibv
 	};
 }
 
+/* Every handle of a target QP answers a query alike. */
+static void remember_path(struct vb_ibv_qp *qp, const struct ibv_ah_attr *attr)
+{
+	struct vb_ibv_qp *handle = qp;
+
+	do {
+		handle->ah_attr = *attr;
+		handle = vb_container_of(handle->handles.next, struct vb_ibv_qp, handles);
+	} while (handle != qp);
+}
+
+/* Programs set up both ends of XRC as they do RC; of each, what only the other has is ignored, as
+ * the kernel does. */
+static int known_attrs(enum ibv_qp_type type, int mask)
+{
+	if (type == IBV_QPT_XRC_SEND)
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (type == IBV_QPT_XRC_RECV)
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	return mask;
+}
+
 int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
@@ -53,6 +75,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct vb_qp_attr core = attr_to_core(c, attr);
 	int err = 0;
 
+	mask = known_attrs(ibv->qp_type, mask);
 	if (!vb_ibv_enter(c))
 		return EIO;
 	if (mask & IBV_QP_AV)
@@ -66,11 +89,11 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
 	if (!err) {
 		if (mask & IBV_QP_AV)
-			qp->ah_attr = attr->ah_attr;
+			remember_path(qp, &attr->ah_attr);
 		if (mask & IBV_QP_STATE)
 			ibv->state = attr->qp_state;
 		if (ibv->state == IBV_QPS_RESET)
-			memset(&qp->ah_attr, 0, sizeof qp->ah_attr);
+			remember_path(qp, &(struct ibv_ah_attr){0});
 		vb_engine_progress(c->engine);
 	}
 	vb_ibv_leave(c);

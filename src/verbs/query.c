@@ -111,7 +111,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .max_qp_wr = clamp_int(l->qp_wr),
 	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-				IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |
+				IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
 				IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B,
 	    .max_sge = clamp_int(l->sge),
 	    .max_sge_rd = clamp_int(l->sge_rd),

@@ -4,8 +4,12 @@
 
 #include <stdlib.h>
 
-struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+/* An SRQ of @pd, of the domain @xrcd and completing in @cq unless they are NULL. */
+static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
+				  struct vb_ibv_xrcd *xrcd, struct vb_ibv_cq *cq)
 {
+	struct vb_srq_cap cap = {.wr_max = attr->max_wr, .sge_max = attr->max_sge};
+	struct vb_pd *core_pd = ((struct vb_ibv_pd *)pd)->core;
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_srq *srq = calloc(1, sizeof *srq);
 	uint32_t limit;
@@ -15,19 +19,23 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 		return vb_ibv_null(ENOMEM);
 	vb_evq_node_init(&srq->async, VB_EVQ_SRQ);
 	srq->ibv.context = pd->context;
-	srq->ibv.srq_context = init->srq_context;
+	srq->ibv.srq_context = srq_context;
+	srq->xrcd = xrcd;
 	srq->ibv.pd = pd;
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	if (vb_ibv_enter(c)) {
 		/* srq_limit is for ibv_modify_srq() only. */
-		err = -vb_srq_create(((struct vb_ibv_pd *)pd)->core, init->attr.max_wr,
-				     init->attr.max_sge, 0, srq, &srq->core);
+		err = xrcd
+			  ? -vb_xrc_srq_create(core_pd, xrcd->core, cq->core, &cap, srq, &srq->core)
+			  : -vb_srq_create(core_pd, cap.wr_max, cap.sge_max, 0, srq, &srq->core);
 		if (!err) {
 			srq->ibv.handle = vb_srq_number(srq->core);
-			vb_srq_query(srq->core, &init->attr.max_wr, &init->attr.max_sge, &limit);
+			vb_srq_query(srq->core, &attr->max_wr, &attr->max_sge, &limit);
 			vb_list_append(&c->srqs, &srq->link);
 			vb_ibv_pd_hold(pd);
+			if (xrcd)
+				xrcd->user_cnt++;
 		}
 		vb_ibv_leave(c);
 	}
@@ -45,6 +53,31 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 		vb_ibv_leave(c);
 	}
 	return &srq->ibv;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	return srq_create(pd, init->srq_context, &init->attr, NULL, NULL);
+}
+
+struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	const uint32_t xrc = basic | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	enum ibv_srq_type type =
+	    attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
+
+	if ((attr->comp_mask & ~xrc) || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
+		return vb_ibv_null(EOPNOTSUPP);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd->context != context)
+		return vb_ibv_null(EINVAL);
+	if (type == IBV_SRQT_BASIC)
+		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL);
+	if (attr->comp_mask != xrc || attr->xrcd->context != context ||
+	    attr->cq->context != context)
+		return vb_ibv_null(EINVAL);
+	return srq_create(attr->pd, attr->srq_context, &attr->attr,
+			  (struct vb_ibv_xrcd *)attr->xrcd, (struct vb_ibv_cq *)attr->cq);
 }
 
 int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
@@ -110,6 +143,8 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	if (!err) {
 		vb_list_remove(&srq->link);
 		vb_ibv_pd_drop(ibv->pd);
+		if (srq->xrcd)
+			srq->xrcd->user_cnt--;
 		delivered = vb_ibv_forget_events(&c->async, &srq->async);
 	}
 	vb_ibv_leave(c);

@@ -15,6 +15,7 @@
 #define REGION_MAX 16
 #define REGION_BYTES (256u << 10)
 #define QPS_MAX 8
+#define XSRQS_MAX 4
 #define SENT_MAX 2048
 #define EVENTS_MAX 64
 #define TRACE_KEEP 32
@@ -34,6 +35,13 @@ struct script_qp {
 	enum vb_qp_type type;
 	uint32_t qpn, peer_qpn;
 	struct vb_path path; /* as packets to the peer have it */
+};
+
+/* An SRQ of an XRC domain. */
+struct script_xsrq {
+	char name[16];
+	struct vb_srq *srq; /* NULL: destroyed */
+	uint32_t number;
 };
 
 /* A packet that left the adapter. */
@@ -65,6 +73,9 @@ struct drill {
 	unsigned region_cnt;
 	struct script_qp qp[QPS_MAX];
 	unsigned qp_cnt;
+	struct vb_xrcd *xrcd[2]; /* that of the targets, and another */
+	struct script_xsrq xsrq[XSRQS_MAX];
+	unsigned xsrq_cnt;
 
 	struct sent sent[SENT_MAX];
 	unsigned sent_head, sent_tail;
@@ -121,6 +132,14 @@ void objects_qp(struct drill *d, struct args *args);
 void objects_modify_qp(struct drill *d, struct args *args);
 void objects_destroy_qp(struct drill *d, struct args *args);
 
+/* xrc.c */
+void xrc_srq(struct drill *d, struct args *args);
+void xrc_destroy_srq(struct drill *d, struct args *args);
+struct vb_xrcd *xrc_domain(struct drill *d, bool other);
+struct vb_srq *xrc_srq_named(struct drill *d, const char *name);
+/* A number, or the name of an SRQ, whose number it stands for. */
+uint32_t xrc_number(struct drill *d, const char *text);
+
 /* recovery.c */
 void recovery_set(struct drill *d, struct args *args);
 /* The bytes of "EXTENT OFFSET:COUNT ...", a selective repeat report. */
@@ -145,7 +164,7 @@ struct name {
 	int value;
 };
 extern const struct name name_nak[], name_wr[], name_wc_status[], name_wc_opcode[], name_state[],
-    name_access[], name_async[], name_errno[];
+    name_access[], name_async[], name_errno[], name_qp_type[];
 /* The value of @text in @table; -1 when it is not there. */
 int name_value(const struct name *table, const char *text);
 const char *name_of(const struct name *table, int value);

@@ -66,6 +66,11 @@ const struct name name_state[] = {
     {"SQD", VB_QPS_SQD},     {"SQE", VB_QPS_SQE},   {"ERR", VB_QPS_ERR}, {NULL, 0},
 };
 
+const struct name name_qp_type[] = {
+    {"RC", VB_QPT_RC},           {"UC", VB_QPT_UC},           {"UD", VB_QPT_UD},
+    {"XRC_INI", VB_QPT_XRC_INI}, {"XRC_TGT", VB_QPT_XRC_TGT}, {NULL, 0},
+};
+
 const struct name name_access[] = {
     {"none", 0},
     {"local_write", VB_ACCESS_LOCAL_WRITE},

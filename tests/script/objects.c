@@ -124,7 +124,8 @@ static void must(struct drill *d, const char *what, int rc)
 /* The attributes that each step up to RTS requires. facts B.4 */
 static uint32_t step_mask(enum vb_qp_type type, enum vb_qp_state to)
 {
-	bool rc = type == VB_QPT_RC;
+	bool requests = type == VB_QPT_RC || type == VB_QPT_XRC_INI;
+	bool responds = type == VB_QPT_RC || type == VB_QPT_XRC_TGT;
 
 	switch (to) {
 	case VB_QPS_INIT:
@@ -134,12 +135,10 @@ static uint32_t step_mask(enum vb_qp_type type, enum vb_qp_state to)
 		if (type == VB_QPT_UD)
 			return VB_QP_STATE;
 		return VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		       (rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0u);
+		       (responds ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0u);
 	default:
-		return VB_QP_STATE | VB_QP_SQ_PSN |
-		       (rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-				 VB_QP_MAX_QP_RD_ATOMIC
-			   : 0u);
+		return VB_QP_STATE | VB_QP_SQ_PSN | (requests || responds ? VB_QP_TIMEOUT : 0u) |
+		       (requests ? VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0u);
 	}
 }
 
@@ -159,7 +158,16 @@ static void create_qp(struct drill *d, struct args *args, struct script_qp *q)
 	init.cap.max_send_sge = (uint32_t)world_arg(d, args, "send_sge", 4);
 	init.cap.max_recv_sge = (uint32_t)world_arg(d, args, "recv_sge", 4);
 	init.cap.max_inline_data = (uint32_t)world_arg(d, args, "inline", 64);
-	must(d, "vb_qp_create", vb_qp_create(d->pd, &init, &q->qp));
+	if (q->type == VB_QPT_XRC_TGT) {
+		init.send_cq = NULL;
+		init.cap = (struct vb_qp_cap){0};
+		init.xrcd = xrc_domain(d, false);
+	}
+	if (q->type == VB_QPT_XRC_TGT || q->type == VB_QPT_XRC_INI) {
+		init.recv_cq = NULL;
+		init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+	}
+	must(d, "vb_qp_create", vb_qp_create(init.xrcd != NULL ? NULL : d->pd, &init, &q->qp));
 	q->qpn = vb_qp_number(q->qp);
 }
 
@@ -188,9 +196,9 @@ void objects_qp(struct drill *d, struct args *args)
 	world_create(d);
 	if (type == NULL || d->qp_cnt == QPS_MAX)
 		drill_fail(d, "which type? or too many QPs");
-	q->type = strcmp(type->key, "RC") == 0   ? VB_QPT_RC
-		  : strcmp(type->key, "UC") == 0 ? VB_QPT_UC
-						 : VB_QPT_UD;
+	if (name_value(name_qp_type, type->key) < 0)
+		drill_fail(d, "\"%s\" is no type of QP", type->key);
+	q->type = (enum vb_qp_type)name_value(name_qp_type, type->key);
 	snprintf(q->name, sizeof q->name, "%s", name != NULL ? name : "a");
 	q->peer_qpn = PEER_QPN + d->qp_cnt;
 	q->path = (struct vb_path){.sgid = world_gid(OWN_HOST, ipv6),

@@ -31,6 +31,7 @@ enum given {
 	GIVEN_QKEY = 1 << 12,
 	GIVEN_SQPN = 1 << 13,
 	GIVEN_CONTENT = 1 << 14,
+	GIVEN_SRQN = 1 << 15,
 };
 
 /* A packet as a line says it. */
@@ -115,6 +116,12 @@ static void take_extended(struct drill *d, struct spec *s, struct args *args)
 		take32(d, s, &in, "qkey", GIVEN_QKEY, &s->hdr.deth.qkey);
 		take32(d, s, &in, "sqpn", GIVEN_SQPN, &s->hdr.deth.sqpn);
 		group_done(d, &in);
+	}
+	const char *srqn = args_value(args, "srqn");
+
+	if (srqn != NULL) {
+		s->given |= GIVEN_SRQN;
+		s->hdr.xrc_srqn = xrc_number(d, srqn);
 	}
 	take32(d, s, args, "imm", GIVEN_IMM, &s->hdr.imm);
 	s->hdr.imm = htonl(s->hdr.imm);
@@ -220,6 +227,8 @@ static void print_extended(const struct vb_hdr *h, char *out, size_t size)
 		    (unsigned long long)h->atomic.swap_add, (unsigned long long)h->atomic.compare);
 	if (ext & VB_EXT_DETH)
 		PUT(" deth(qkey=%#x sqpn=%#x)", h->deth.qkey, h->deth.sqpn);
+	if (ext & VB_EXT_XRCETH)
+		PUT(" srqn=%#x", h->xrc_srqn);
 	if (ext & VB_EXT_AETH) {
 		if ((syn & VB_SYNDROME_CLASS) == VB_SYNDROME_ACK)
 			PUT(" ack(%u)", value);
@@ -301,6 +310,7 @@ static void compare_extended(struct drill *d, const struct spec *want, const str
 	CHECK(GIVEN_INV, "inv", w->inv_rkey, g->inv_rkey);
 	CHECK(GIVEN_ORIG, "orig", w->atomic_orig, g->atomic_orig);
 	CHECK(GIVEN_QKEY, "qkey", w->deth.qkey, g->deth.qkey);
+	CHECK(GIVEN_SRQN, "srqn", w->xrc_srqn, g->xrc_srqn);
 	CHECK(GIVEN_SQPN, "sqpn", w->deth.sqpn, g->deth.sqpn);
 #undef CHECK
 }

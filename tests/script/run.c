@@ -47,6 +47,8 @@ static const struct {
     {"recovery", recovery_set},
     {"qp", objects_qp},
     {"srq", objects_srq},
+    {"xsrq", xrc_srq},
+    {"destroy_xsrq", xrc_destroy_srq},
     {"mr", objects_mr},
     {"dereg", objects_dereg},
     {"modify_qp", objects_modify_qp},

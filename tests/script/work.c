@@ -84,6 +84,7 @@ void work_post_send(struct drill *d, struct args *args)
 	wr.rkey = world_key(d, rkey != NULL ? rkey : "P", true);
 	wr.compare_add = world_arg(d, args, "compare", world_arg(d, args, "add", 0));
 	wr.swap = world_arg(d, args, "swap", 0);
+	wr.srqn = (uint32_t)world_arg(d, args, "srqn", 0);
 	wr.sge_cnt = take_sge(d, args, "L", sge);
 	if (q->type == VB_QPT_UD) {
 		wr.ah = &ah;
@@ -114,9 +115,13 @@ void work_post_srq(struct drill *d, struct args *args)
 	struct vb_recv_wr wr = {.wr_id = world_arg(d, args, "wr", 0), .sge = sge};
 
 	wr.sge_cnt = take_sge(d, args, "B", sge);
-	if (d->srq == NULL)
+
+	const char *name = args_value(args, "srq");
+	struct vb_srq *srq = name != NULL ? xrc_srq_named(d, name) : d->srq;
+
+	if (srq == NULL)
 		drill_fail(d, "there is no SRQ");
-	work_result(d, args, vb_srq_post(d->srq, &wr));
+	work_result(d, args, vb_srq_post(srq, &wr));
 }
 
 static void print_wc(const struct vb_wc *wc, char *out, size_t size)

@@ -21,7 +21,8 @@ def perftest(where, program, options, seconds=25):
 
 def add_verbs():
     """Each verb over each transport it has, in every place."""
-    table = {"send": ("RC", "UC", "UD"), "write": ("RC", "UC"), "read": ("RC",), "atomic": ("RC",)}
+    table = {"send": ("RC", "UC", "UD", "XRC"), "write": ("RC", "UC", "XRC"),
+             "read": ("RC", "XRC"), "atomic": ("RC", "XRC")}
     for where in ("lo4", "lo6", "net4", "net6"):
         for verb, transports in table.items():
             for transport in transports:

@@ -25,6 +25,9 @@ def add_pingpongs():
             program = f"ibv_{kind}_pingpong"
             add(f"pingpong.{kind}.{where}", pingpong(where, program, ["-n", "200", "-c"]))
             add(f"pingpong.{kind}.events.{where}", pingpong(where, program, ["-n", "100", "-e", "-c"]))
+        # Its -c is the number of clients.
+        add(f"pingpong.xsrq.{where}", pingpong(where, "ibv_xsrq_pingpong", ["-n", "200"]))
+        add(f"pingpong.xsrq.events.{where}", pingpong(where, "ibv_xsrq_pingpong", ["-n", "100", "-e"]))
     for where in ("lo4", "net6"):
         for kind in ("rc", "uc", "srq"):
             program = f"ibv_{kind}_pingpong"

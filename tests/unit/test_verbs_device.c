@@ -150,9 +150,8 @@ static void unsupported__says_so(void **state)
 {
 	struct ibv_srq_init_attr_ex srq = {.comp_mask =
 					       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
-					   .srq_type = IBV_SRQT_XRC,
+					   .srq_type = IBV_SRQT_TM,
 					   .pd = pd};
-	struct ibv_xrcd_init_attr xrcd = {.fd = -1};
 	struct ibv_wq_init_attr wq = {0};
 	struct ibv_flow_attr flow = {0};
 	struct verbs_end end = end_new(IBV_QPT_UD, NULL, NULL);
@@ -161,7 +160,6 @@ static void unsupported__says_so(void **state)
 	errno = 0;
 	assert_null(ibv_create_srq_ex(ctx, &srq));
 	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(ibv_open_xrcd(ctx, &xrcd));
 	assert_null(ibv_create_wq(ctx, &wq));
 	errno = 0;
 	assert_null(ibv_create_flow(end.qp, &flow));

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * XRC as a program sees it: domains of one file and of none, SRQs with numbers, initiators and
+ * targets, handles of a target, and who is busy until whom is gone. IBT-22, IBT-23
+ */
+#include "verbs_env.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+/* A file that stands for a domain. */
+static int file_new(void)
+{
+	int fd = memfd_create("domain", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static struct ibv_xrcd *open_xrcd(struct ibv_context *c, int fd, int oflags)
+{
+	struct ibv_xrcd_init_attr attr = {.comp_mask =
+					      IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+					  .fd = fd,
+					  .oflags = oflags};
+
+	errno = 0;
+	return ibv_open_xrcd(c, &attr);
+}
+
+static struct ibv_srq *srq_new(struct ibv_pd *of, struct ibv_xrcd *x, struct ibv_cq *cq)
+{
+	struct ibv_srq_init_attr_ex attr = {.attr = {.max_wr = 16, .max_sge = 2},
+					    .comp_mask =
+						IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+						IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+					    .srq_type = IBV_SRQT_XRC,
+					    .pd = of,
+					    .xrcd = x,
+					    .cq = cq};
+
+	return ibv_create_srq_ex(of->context, &attr);
+}
+
+static struct ibv_qp *target_new(struct ibv_xrcd *x)
+{
+	struct ibv_qp_init_attr_ex attr = {
+	    .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = x};
+
+	return ibv_create_qp_ex(x->context, &attr);
+}
+
+static struct ibv_qp *initiator_new(struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr_ex attr = {
+	    .send_cq = cq,
+	    .cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_inline_data = 64},
+	    .qp_type = IBV_QPT_XRC_SEND,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	    .pd = pd,
+	    .send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE};
+	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &attr);
+
+	assert_non_null(qp);
+	assert_int_equal(attr.cap.max_recv_wr, 0);
+	return qp;
+}
+
+static struct ibv_qp *open_qp(struct ibv_xrcd *x, uint32_t qpn, enum ibv_qp_type type)
+{
+	struct ibv_qp_open_attr attr = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+						     IBV_QP_OPEN_ATTR_TYPE,
+					.qp_num = qpn,
+					.xrcd = x,
+					.qp_type = type};
+
+	errno = 0;
+	return ibv_open_qp(x->context, &attr);
+}
+
+/* As programs do: with all that RC would need. */
+static void connect_xrc(struct ibv_qp *qp, uint32_t dqpn)
+{
+	const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	const int rts = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+				.ah_attr = verbs_ah_attr(false),
+				.path_mtu = IBV_MTU_1024,
+				.dest_qp_num = dqpn,
+				.max_rd_atomic = 1,
+				.max_dest_rd_atomic = 1,
+				.timeout = 14,
+				.retry_cnt = 7,
+				.rnr_retry = 7};
+
+	to_init(qp);
+	assert_int_equal(ibv_modify_qp(qp, &a, rtr), 0);
+	a.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(qp, &a, rts), 0);
+}
+
+static void post_srq(struct ibv_srq *srq, uint64_t wr_id, struct ibv_mr *of, size_t off)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)buf + off, .length = 64, .lkey = of->lkey};
+	struct ibv_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+}
+
+static uint32_t number_of(struct ibv_srq *srq)
+{
+	uint32_t num;
+
+	assert_int_equal(ibv_get_srq_num(srq, &num), 0);
+	return num;
+}
+
+static void send_to(struct ibv_qp *qp, uint32_t srqn)
+{
+	struct ibv_sge sge = sge_at(0, 16);
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .qp_type.xrc.remote_srqn = srqn},
+			   *bad;
+
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+}
+
+/* ibv_open_xrcd(3): the flags are those of open(), and a file stands for one domain. */
+static void open_xrcd__flags(void **state)
+{
+	struct ibv_xrcd_init_attr half = {.comp_mask = IBV_XRCD_INIT_ATTR_FD, .fd = -1};
+	int fd = file_new(), twin = dup(fd), other = file_new();
+	struct ibv_xrcd *a, *b, *anon;
+
+	(void)state;
+	assert_null(ibv_open_xrcd(ctx, &half));
+	assert_int_equal(errno, EINVAL);
+	assert_null(open_xrcd(ctx, 999, O_CREAT));
+	assert_int_equal(errno, EBADF);
+	assert_null(open_xrcd(ctx, fd, 0));
+	assert_int_equal(errno, EAGAIN);
+	a = open_xrcd(ctx, fd, O_CREAT | O_EXCL);
+	assert_non_null(a);
+	assert_null(open_xrcd(ctx, twin, O_CREAT | O_EXCL));
+	assert_int_equal(errno, EINVAL);
+	b = open_xrcd(ctx, twin, 0);
+	assert_non_null(b);
+	assert_null(open_xrcd(ctx, other, 0));
+	anon = open_xrcd(ctx, -1, 0);
+	assert_non_null(anon);
+	assert_int_equal(ibv_close_xrcd(a), 0);
+	assert_non_null(a = open_xrcd(ctx, fd, 0)); /* b has it open */
+	assert_int_equal(ibv_close_xrcd(a), 0);
+	assert_int_equal(ibv_close_xrcd(b), 0);
+	assert_null(open_xrcd(ctx, fd, 0));
+	assert_int_equal(ibv_close_xrcd(anon), 0);
+	close(fd), close(twin), close(other);
+}
+
+/* Another process that has the domain open counts; killed, it does not. */
+static void open_xrcd__of_another_process(void **state)
+{
+	int fd = file_new(), ready[2];
+	struct ibv_xrcd *x;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+		struct ibv_context *own = ibv_open_device(list[0]);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(!own || !open_xrcd(own, fd, O_CREAT | O_EXCL) ||
+		      write(ready[1], "", 1) != 1 || pause());
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_null(open_xrcd(ctx, fd, O_CREAT | O_EXCL));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(x = open_xrcd(ctx, fd, 0));
+	assert_int_equal(ibv_close_xrcd(x), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_null(open_xrcd(ctx, fd, 0));
+	assert_int_equal(errno, EAGAIN);
+	close(ready[0]), close(fd);
+}
+
+/* Two SRQs of two PDs behind one target: each message and each key goes where its SRQ says. */
+static void target__serves_every_srq_of_the_domain(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_cq *cq_b = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_pd *pd_b = ibv_alloc_pd(ctx);
+	struct ibv_mr *mr_b = ibv_reg_mr(pd_b, buf, sizeof buf, ALL_ACCESS);
+	struct ibv_xrcd *x = open_xrcd(ctx, -1, O_CREAT);
+	struct ibv_srq *a = srq_new(pd, x, cq), *b = srq_new(pd_b, x, cq_b);
+	struct ibv_qp *ini = initiator_new(cq), *tgt = target_new(x);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(ini);
+	struct ibv_wc wc;
+
+	(void)state;
+	assert_non_null(tgt);
+	assert_true(number_of(a) != number_of(b));
+	connect_xrc(ini, tgt->qp_num);
+	connect_xrc(tgt, ini->qp_num);
+	memset(buf, 7, 16);
+	post_srq(a, 1, mr, 1024);
+	post_srq(b, 2, mr_b, 2048);
+	send_to(ini, number_of(b));
+	wc = wc_next(cq_b);
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 16);
+	assert_int_equal(wc.qp_num, tgt->qp_num);
+	assert_int_equal(wc.src_qp, ini->qp_num);
+	assert_int_equal(wc_next(cq).opcode, IBV_WC_SEND);
+	assert_memory_equal(buf, buf + 2048, 16);
+
+	/* Through the work request API, under a key that only the other PD has. */
+	ibv_wr_start(ex);
+	ex->wr_id = 9;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, mr_b->rkey, (uintptr_t)buf + 4096);
+	ibv_wr_set_xrc_srqn(ex, number_of(b));
+	ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)buf, 16);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(buf, buf + 4096, 16);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, mr_b->rkey, (uintptr_t)buf + 4096);
+	ibv_wr_set_xrc_srqn(ex, number_of(a));
+	ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)buf, 16);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(wc_next(cq).status, IBV_WC_REM_ACCESS_ERR);
+
+	/* What is used is busy. */
+	assert_int_equal(ibv_close_xrcd(x), EBUSY);
+	assert_int_equal(ibv_destroy_cq(cq_b), EBUSY);
+	assert_int_equal(ibv_destroy_qp(tgt), 0);
+	assert_int_equal(ibv_close_xrcd(x), EBUSY);
+	assert_int_equal(ibv_destroy_srq(a), 0);
+	assert_int_equal(ibv_destroy_srq(b), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
+	assert_int_equal(ibv_destroy_qp(ini), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_destroy_cq(cq_b), 0);
+	assert_int_equal(ibv_dereg_mr(mr_b), 0);
+	assert_int_equal(ibv_dealloc_pd(pd_b), 0);
+}
+
+/* A target lives as long as it has handles, in whichever context, and each hears of its events. */
+static void open_qp__outlives_the_creator(void **state)
+{
+	int fd = file_new();
+	struct ibv_context *other = ibv_open_device(ctx->device);
+	struct ibv_xrcd *x = open_xrcd(ctx, fd, O_CREAT), *y = open_xrcd(other, fd, O_CREAT);
+	struct ibv_xrcd *foreign = open_xrcd(other, -1, O_CREAT);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_srq *srq = srq_new(pd, x, cq);
+	struct ibv_qp *ini = initiator_new(cq), *tgt = target_new(x), *again;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_async_event ev;
+	uint32_t qpn = tgt->qp_num;
+
+	(void)state;
+	assert_null(open_qp(y, qpn + 1, IBV_QPT_XRC_RECV));
+	assert_int_equal(errno, EINVAL);
+	assert_null(open_qp(foreign, qpn, IBV_QPT_XRC_RECV));
+	assert_null(open_qp(y, ini->qp_num, IBV_QPT_XRC_SEND));
+	connect_xrc(ini, qpn);
+	connect_xrc(tgt, ini->qp_num);
+	again = open_qp(y, qpn, IBV_QPT_XRC_RECV);
+	assert_non_null(again);
+	assert_int_equal(again->qp_num, qpn);
+	assert_int_equal(ibv_query_qp(again, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
+	assert_int_equal(attr.dest_qp_num, ini->qp_num);
+	assert_int_equal(ibv_destroy_qp(tgt), 0);
+
+	post_srq(srq, 1, mr, 1024);
+	send_to(ini, number_of(srq));
+	assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
+	tgt = open_qp(x, qpn, IBV_QPT_XRC_RECV);
+	assert_non_null(tgt);
+
+	/* A number that no SRQ has ends the target. */
+	send_to(ini, 0xabcdef);
+	assert_int_equal(wc_next(cq).status, IBV_WC_REM_INV_REQ_ERR);
+	assert_int_equal(ibv_get_async_event(other, &ev), 0);
+	assert_int_equal(ev.event_type, IBV_EVENT_QP_REQ_ERR);
+	assert_ptr_equal(ev.element.qp, again);
+	ibv_ack_async_event(&ev);
+	assert_int_equal(ibv_get_async_event(ctx, &ev), 0);
+	assert_ptr_equal(ev.element.qp, tgt);
+	ibv_ack_async_event(&ev);
+
+	/* A context that closes takes its handles along, and no more. */
+	assert_int_equal(ibv_close_device(other), 0);
+	assert_int_equal(ibv_query_qp(tgt, &attr, IBV_QP_STATE, &init), 0);
+	assert_int_equal(attr.qp_state, IBV_QPS_ERR);
+	assert_int_equal(ibv_destroy_qp(tgt), 0);
+	assert_null(open_qp(x, qpn, IBV_QPT_XRC_RECV));
+	assert_int_equal(ibv_destroy_qp(ini), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	close(fd);
+}
+
+static void create__refused(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr plain = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_XRC_RECV};
+	struct ibv_qp_init_attr_ex target = {
+	    .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
+	struct ibv_srq_init_attr_ex srq = {.attr = {.max_wr = 1, .max_sge = 1},
+					   .comp_mask =
+					       IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+					   .srq_type = IBV_SRQT_XRC,
+					   .pd = pd};
+	struct ibv_srq *basic;
+	struct ibv_device_attr attr;
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &attr), 0);
+	assert_true(attr.device_cap_flags & IBV_DEVICE_XRC);
+	assert_null(ibv_create_qp(pd, &plain));
+	assert_null(ibv_create_qp_ex(ctx, &target));
+	assert_null(ibv_create_srq_ex(ctx, &srq));
+	assert_int_equal(errno, EINVAL);
+	srq.srq_type = IBV_SRQT_TM;
+	assert_null(ibv_create_srq_ex(ctx, &srq));
+	assert_int_equal(errno, EOPNOTSUPP);
+	srq.srq_type = IBV_SRQT_BASIC;
+	basic = ibv_create_srq_ex(ctx, &srq);
+	assert_non_null(basic);
+	assert_int_equal(ibv_destroy_srq(basic), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    VERBS_TEST(open_xrcd__flags),
+	    VERBS_TEST(open_xrcd__of_another_process),
+	    VERBS_TEST(target__serves_every_srq_of_the_domain),
+	    VERBS_TEST(open_qp__outlives_the_creator),
+	    VERBS_TEST(create__refused),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
