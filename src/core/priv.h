@@ -225,7 +225,7 @@ struct vb_resource {
 	uint64_t orig; /* atomic: the value that was there */
 	uint32_t rkey, len;
 	uint32_t msn;
-	uint32_t srqn; /* XRC: whose PD the key is of */
+	uint32_t srqn;                     /* XRC: whose PD the key is of */
 	bool is_atomic, is_write, pending; /* neither of the first two: a READ */
 	bool answered; /* to the end, at least once: what is pending is a repetition */
 };

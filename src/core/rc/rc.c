@@ -15,6 +15,6 @@ const struct vb_transport_ops vb_rc_ops = {
     .is_acked = true,
     .is_connected = true,
     .has_rq = true,
-    .wr_mask = ((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_ATOMIC_WRITE, /* IBT-05 */
+    .wr_mask = VB_RC_WR_MASK, /* IBT-05 */
     .recv = rc_recv,
 };

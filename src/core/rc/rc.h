@@ -9,6 +9,9 @@
 
 #include "core/priv.h"
 
+/* Every work request there is. */
+#define VB_RC_WR_MASK (((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_ATOMIC_WRITE)
+
 /* sched.c: room for one more packet, before the batch holds @stop. */
 bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop);
 

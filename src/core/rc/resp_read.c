@@ -214,8 +214,7 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 	uint64_t off = (uint64_t)k * qp->mtu;
 
 	if (r->is_atomic || r->is_write || hdr->reth.va != r->va + off ||
-	    hdr->reth.rkey != r->rkey || hdr->reth.len > r->len - off ||
-	    hdr->xrc_srqn != r->srqn)
+	    hdr->reth.rkey != r->rkey || hdr->reth.len > r->len - off || hdr->xrc_srqn != r->srqn)
 		return;
 
 	uint32_t pkts = pkts_of(qp, hdr->reth.len);

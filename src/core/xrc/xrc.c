@@ -25,7 +25,7 @@ const struct vb_transport_ops vb_xrc_ini_ops = {
     .is_acked = true,
     .is_connected = true,
     .dest_bytes = sizeof(struct vb_xrc_dest),
-    .wr_mask = (1u << VB_WR_CNT) - 1,
+    .wr_mask = VB_RC_WR_MASK,
     .recv = ini_recv,
 };
 
