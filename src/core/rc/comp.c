@@ -263,7 +263,7 @@ static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr *hdr,
 	struct vb_swqe *w = vb_sr_wqe_of(qp, hdr->psn);
 	enum vb_verdict verdict;
 
-	if (!w || !vb_sr_may_get(qp, hdr->psn))
+	if (!w || vb_sr_has_got(qp, hdr->psn))
 		return VB_VERDICT_DUPLICATE;
 	verdict = place(qp, w, hdr, rx);
 	if (verdict == VB_VERDICT_OK)

@@ -62,9 +62,10 @@ struct vb_sr {
 	uint32_t wqe;               /* where the last search for a PSN ended */
 	struct vb_sr_hole hole[VB_SR_HOLES];
 	/* Requester, answers. While there is a gap or a kept answer, everything before psn_seen was
-	 * answered or acknowledged, but for the gaps. */
+	 * answered or acknowledged, but for the gaps; before psn_high too, but what is missing
+	 * there waits for room among the gaps. */
 	uint32_t gap_cnt, gap_due_cnt, asked_cnt, got_cnt;
-	struct vb_psn psn_seen;
+	struct vb_psn psn_seen, psn_high;
 	struct vb_sr_gap gap[VB_SR_GAPS]; /* in PSN order */
 	uint64_t got[VB_SR_WINDOW / 64];  /* answers in place, by PSN modulo the window */
 	/* Responder. */
@@ -143,9 +144,9 @@ void vb_sr_forget(struct vb_qp *qp);
 /* The WQE of an unacknowledged PSN, or NULL. */
 struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
 
-/* Requester, answers (selective_read.c). Whether one may be kept that lies beyond psn_una. */
-bool vb_sr_may_get(const struct vb_qp *qp, struct vb_psn psn);
-/* The answer with @psn, which may be kept, has been placed. */
+/* Requester, answers (selective_read.c). Whether the one with @psn, in flight, is in place. */
+bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn);
+/* The answer with @psn, which was not, has been placed. */
 void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);
 /* Whether the answer with @psn is in place; it is forgotten. */
 bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn);

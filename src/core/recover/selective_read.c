@@ -18,10 +18,11 @@ static bool is_got(const struct vb_sr *sr, struct vb_psn psn)
 	return sr->got[i / 64] >> i % 64 & 1;
 }
 
-bool vb_sr_may_get(const struct vb_qp *qp, struct vb_psn psn)
+bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn)
 {
-	return vb_sr_has_agreed(qp) && vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW &&
-	       !is_got(qp->sr, psn);
+	/* The requester has no more in flight, see vb_sr_is_full(). */
+	assert(vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW);
+	return is_got(qp->sr, psn);
 }
 
 bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn)
@@ -66,11 +67,11 @@ void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una)
 	}
 }
 
-/* Answers that are missing in [psn_seen, @to), as gaps, as many as there is room for. */
-static void find_gaps(struct vb_qp *qp, struct vb_psn to)
+/* Answers that are missing in [psn_seen, psn_high), as gaps, as many as there is room for. */
+static void find_gaps(struct vb_qp *qp)
 {
 	struct vb_sr *sr = qp->sr;
-	struct vb_psn psn = sr->psn_seen;
+	struct vb_psn psn = sr->psn_seen, to = sr->psn_high;
 
 	while (vb_psn_before(psn, to)) {
 		struct vb_swqe *w = vb_sr_wqe_of(qp, psn);
@@ -99,26 +100,27 @@ static void find_gaps(struct vb_qp *qp, struct vb_psn to)
 	sr->psn_seen = vb_psn_before(to, psn) ? to : psn;
 }
 
-void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+/* Everything before @psn was answered, as vb_sr_answered() says. */
+static void answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 	struct vb_requester *req = &qp->req;
 	uint32_t known = sr->gap_cnt;
 
-	/* From psn_nxt on everything is about to be sent anyway. */
-	struct vb_psn to = vb_psn_before(req->psn_nxt, psn) ? req->psn_nxt : psn;
-
-	if (!vb_sr_is_behind(qp) || vb_psn_before(sr->psn_seen, req->psn_una))
-		sr->psn_seen = req->psn_una;
 	if (vb_req_knows_gap(req, vb_psn_prev(psn)))
 		return;
 	for (uint32_t i = 0; i < known; i++) {
 		if (vb_psn_before(sr->gap[i].stamp, psn))
 			gap_lost(qp, &sr->gap[i]);
 	}
-	if (!vb_psn_before(sr->psn_seen, to))
+	/* From psn_nxt on everything is about to be sent anyway. */
+	if (vb_psn_before(req->psn_nxt, psn))
+		psn = req->psn_nxt;
+	sr->psn_high = vb_psn_later(sr->psn_high, psn);
+	sr->psn_seen = vb_psn_later(sr->psn_seen, req->psn_una);
+	if (!vb_psn_before(sr->psn_seen, sr->psn_high))
 		return;
-	find_gaps(qp, to);
+	find_gaps(qp);
 	if (sr->gap_cnt == known)
 		return;
 	vb_qp_count(qp, VB_COUNTER_implied_nak_seq_err);
@@ -128,6 +130,19 @@ void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	if (known == 0)
 		vb_req_arm(qp, now);
 	vb_sched_activate(qp);
+}
+
+/* Before the first gap there is nothing to remember. */
+static void begin(struct vb_qp *qp)
+{
+	if (!vb_sr_is_behind(qp))
+		qp->sr->psn_seen = qp->sr->psn_high = qp->req.psn_una;
+}
+
+void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+{
+	begin(qp);
+	answered(qp, psn, now);
 }
 
 /* The answer with @psn, in gap @i, was asked for again: what was asked for before it is lost, and
@@ -171,25 +186,18 @@ void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 	uint32_t i = psn.v % VB_SR_WINDOW;
-	bool was_behind = vb_sr_is_behind(qp);
 
+	begin(qp);
 	sr->got[i / 64] |= UINT64_C(1) << i % 64;
 	sr->got_cnt++;
-	if (!was_behind)
-		sr->psn_seen = qp->req.psn_una;
-	if (!vb_psn_before(psn, sr->psn_seen)) {
-		vb_sr_answered(qp, vb_psn_add(psn, 1), now);
-		return;
-	}
 	for (i = 0; i < sr->gap_cnt; i++) {
-		struct vb_sr_gap *gap = &sr->gap[i];
-
-		if (vb_psn_span(gap->first, psn) >= gap->pkts)
-			continue;
-		if (gap->asked)
-			fill_gap(qp, i, psn);
-		return;
+		if (vb_psn_span(sr->gap[i].first, psn) < sr->gap[i].pkts) {
+			if (sr->gap[i].asked)
+				fill_gap(qp, i, psn);
+			break;
+		}
 	}
+	answered(qp, vb_psn_add(psn, 1), now);
 }
 
 void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)

@@ -20,7 +20,7 @@ void vb_sr_forget(struct vb_qp *qp)
 		return;
 	sr->hole_cnt = sr->due_cnt = 0;
 	sr->gap_cnt = sr->gap_due_cnt = 0;
-	sr->psn_seen = qp->req.psn_una;
+	sr->psn_seen = sr->psn_high = qp->req.psn_una;
 }
 
 /* Searched from where the last one was found. */
