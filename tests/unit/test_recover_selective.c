@@ -317,7 +317,7 @@ static void repeats__of_a_read_under_way(void **state)
 	assert_in_range(sent, 10, 100);
 	ask(qp, 200, 50, VB_VERDICT_DUPLICATE);
 	ask(qp, 5, 1, VB_VERDICT_DUPLICATE);
-	cnt = env_tx(&env, &b);
+	assert_true(env_tx(&env, &b) > 1);
 	assert_int_equal(env_hdr(&b.pkt[0]).psn.v, vb_psn(FIRST + 5).v);
 	assert_int_equal(env_hdr(&b.pkt[1]).psn.v, vb_psn(FIRST + sent).v);
 	ask(qp, 2, 298, VB_VERDICT_DUPLICATE);
