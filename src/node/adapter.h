@@ -17,6 +17,7 @@
 /* A physical function: a device of the table that has no parent. */
 struct vb_adapter_pf {
 	uint32_t recovery_epoch; /* +1 whenever reg.recovery has been set */
+	uint32_t cc_epoch;       /* +1 whenever reg.cc has */
 	struct vb_reg_file reg;
 };
 

@@ -38,6 +38,10 @@ struct vb_broker_client {
 	const struct vb_host_shm *host; /* mapped read-only */
 	struct vb_flow *flow;           /* the receive sockets of the host, by slot */
 	struct vb_shm_door *door;       /* and the doors, see link/shm_door.h */
+	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
+	 * NULL: nothing is asked. */
+	void (*serve_csr)(void *ctx, struct vb_broker_msg *m);
+	void *serve_ctx;
 };
 
 /*
@@ -81,6 +85,19 @@ int vb_broker_capture(struct vb_broker_observer *o, bool on);
  */
 int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, char *why,
 		     size_t why_size);
+/*
+ * Accesses to the CSR space, in place. 0, or a negative errno with what is wrong in @why and which
+ * access in csr->failed: -ENODEV no such device, -EINVAL no such register or a rule, -EPERM a
+ * virtual function, -ENXIO no such QP, -EAGAIN the QP's state, -EBUSY and -ETIMEDOUT the QP's
+ * program does not answer, -ECONNRESET.
+ */
+int vb_broker_csr_access(struct vb_broker_observer *o, struct vb_broker_csr *csr, char *why,
+			 size_t why_size);
+/* The index of QP @qpn in the CSR space; the first one from @from on of a QP of device @device or
+ * its virtual functions, with its QPN. 0: there is none. */
+uint32_t vb_broker_qp_index(const struct vb_broker_observer *o, uint32_t qpn);
+uint32_t vb_broker_next_qp(const struct vb_broker_observer *o, uint32_t device, uint32_t from,
+			   uint32_t *qpn);
 /* The adapter stays when no program uses it, with @vf_cnt virtual functions of each device; or, not
  * @on, it no longer does, and has none. */
 int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt);

@@ -47,9 +47,8 @@ static int fired(void *ctx, int vhca, struct vb_adp_fired *out)
 	return found;
 }
 
-/* The device that @name means, by its own name or that of its network device; virtual functions
- * have only the first. */
-static int find_device(const struct vb_host_shm *h, const char *name)
+/* Virtual functions have only a name of their own. */
+int vb_broker_find_device(const struct vb_host_shm *h, const char *name)
 {
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < VB_DEVICES_MAX; i++) {
@@ -70,6 +69,11 @@ static void explain(const struct vb_reg_fault *fault, struct vb_broker_msg *m)
 	else
 		snprintf(m->text, sizeof m->text, "register 0x%x, length 0x%x: %s", m->reg.id,
 			 m->reg.len, fault->rule);
+}
+
+uint64_t vb_broker_rate_bps(const struct vb_device *d)
+{
+	return d->speed_mbps * UINT64_C(1000000);
 }
 
 static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32_t pf)
@@ -93,9 +97,10 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		to->recovery_epoch += m->reg.id == vb_reg_roce_accl.id;
 		break;
 	case VB_BROKER_REG_RESET:
-		vb_reg_file_reset(&to->reg, 0);
+		vb_reg_file_reset(&to->reg, vb_broker_rate_bps(&b->slots.host->device[pf]));
 		(void)fired(&f, -1, &to->reg.histogram.from);
 		to->recovery_epoch++;
+		to->cc_epoch++;
 		break;
 	default:
 		m->status = -EPROTO;
@@ -115,7 +120,7 @@ void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m)
 	m->text[0] = 0;
 	m->reg.device[sizeof m->reg.device - 1] = 0;
 
-	int i = find_device(host, m->reg.device);
+	int i = vb_broker_find_device(host, m->reg.device);
 
 	if (i < 0) {
 		m->status = -ENODEV;
@@ -166,8 +171,9 @@ void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *bef
 	for (int i = 0; i < VB_DEVICES_MAX; i++) {
 		if (strcmp(before[i].ifname, b->slots.host->device[i].ifname) == 0)
 			continue;
-		vb_reg_file_reset(&next.pf[i].reg, 0);
+		vb_reg_file_reset(&next.pf[i].reg, vb_broker_rate_bps(&b->slots.host->device[i]));
 		next.pf[i].recovery_epoch++;
+		next.pf[i].cc_epoch++;
 		memset(&a->past_fired[i + 1], 0, sizeof a->past_fired[i + 1]);
 		changed = true;
 	}

@@ -122,6 +122,12 @@ int vb_broker_check(struct vb_broker_client *c)
 			return 0;
 		if (rc > 0) {
 			vb_fds_close(&fds);
+			if (m.op == VB_BROKER_CSR && c->serve_csr) {
+				c->serve_csr(c->serve_ctx, &m);
+				/* A broker that cannot take it has not waited for it. */
+				(void)vb_fds_send(c->sock, &m, sizeof m, NULL);
+				return 0;
+			}
 			if (m.status == 0)
 				return 0;
 		}

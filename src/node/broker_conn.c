@@ -50,9 +50,14 @@ void vb_conn_end(struct vb_broker *b, uint32_t index)
 
 	if (!c->in_use)
 		return;
-	if (c->kind == VB_CONN_CLIENT || c->kind == VB_CONN_ORPHAN)
-		vb_slots_release(&b->slots, c->slot);
+	enum vb_conn_kind kind = c->kind;
+	uint32_t slot = c->slot;
+
+	if (kind == VB_CONN_CLIENT || kind == VB_CONN_ORPHAN)
+		vb_slots_release(&b->slots, slot);
 	conn_close(b, c);
+	if (kind == VB_CONN_CLIENT)
+		vb_broker_csr_client_ends(b, slot);
 	capture_update(b);
 }
 
@@ -357,8 +362,7 @@ static int fault_check(const struct vb_broker_msg *m)
 	return vb_fault_parse(m->text, &spec, &err);
 }
 
-/* A message without a meaning of its own: clients look at host memory when one comes. */
-static void wake_clients(struct vb_broker *b)
+void vb_broker_wake_clients(struct vb_broker *b)
 {
 	struct vb_broker_msg m;
 
@@ -384,7 +388,7 @@ static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_br
 		host->fault_generation++;
 		host->generation++;
 		vb_host_write_end(host);
-		wake_clients(b);
+		vb_broker_wake_clients(b);
 	}
 	if (reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
@@ -435,6 +439,10 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		access_adapter(b, c, &m);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_FAULT) {
 		set_fault(b, c, &m);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CSR) {
+		vb_broker_csr(b, c, &m);
+	} else if (c->kind == VB_CONN_CLIENT && m.op == VB_BROKER_CSR) {
+		vb_broker_csr_answer(b, c, &m);
 	} else {
 		vb_conn_end(b, index);
 	}

@@ -31,6 +31,9 @@ enum vb_broker_op {
 	VB_BROKER_REGISTER,   /* observer: what @reg says; comes back with DONE */
 	VB_BROKER_KEEP,       /* observer: stay (@slot 1), with @cnt VFs each, or not (0) */
 	VB_BROKER_FAULT,      /* observer: the rules of device @slot are @text, with seed @seed */
+	/* Observer: what @csr says; comes back with DONE. For registers of a QP the broker hands
+	 * it on to the QP's client, which sends it back with their values. */
+	VB_BROKER_CSR,
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
 			      host memory; to a client that reattaches: none */
@@ -50,6 +53,31 @@ struct vb_broker_reg {
 	uint8_t image[VB_REG_BYTES_MAX];
 };
 
+enum vb_broker_csr_method {
+	VB_BROKER_CSR_READ,
+	VB_BROKER_CSR_WRITE,
+	VB_BROKER_CSR_NAME, /* at[] are indexes of vb_cc_names[] */
+};
+
+#define VB_BROKER_WORDS_MAX 72 /* of one VB_BROKER_CSR message */
+
+/* Accesses to the CSR space, in their order: to registers of one QP, or to global ones. Those to
+ * global ones take effect together or, if one is refused, not at all. */
+struct vb_broker_csr {
+	uint32_t method, cnt;
+	char device[32]; /* its name, or that of its network device */
+	/* Set by the broker: */
+	uint32_t qpn;    /* 0: global */
+	uint32_t failed; /* with a status: the access that was refused */
+	uint32_t tag;    /* of the request */
+	uint32_t rsv;
+	struct {
+		uint32_t at, rsv;
+		uint64_t word; /* written, or read */
+		uint64_t mask; /* what is written of it; the rest stays as it is */
+	} access[VB_BROKER_WORDS_MAX];
+};
+
 struct vb_broker_msg {
 	uint32_t magic, version;
 	uint32_t op;    /* enum vb_broker_op */
@@ -60,6 +88,7 @@ struct vb_broker_msg {
 	uint8_t slots[VB_BROKER_SLOTS_MAX];
 	char comm[16]; /* of a client */
 	struct vb_broker_reg reg;
+	struct vb_broker_csr csr;
 	uint64_t seed;
 };
 

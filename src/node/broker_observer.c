@@ -116,6 +116,65 @@ int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, ch
 	return m.status;
 }
 
+int vb_broker_csr_access(struct vb_broker_observer *o, struct vb_broker_csr *csr, char *why,
+			 size_t why_size)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_CSR);
+	m.csr = *csr;
+
+	int rc = ask(o, &m);
+
+	if (rc) {
+		snprintf(why, why_size,
+			 "the broker, or the program whose QP it is, does not answer: %s",
+			 strerror(-rc));
+		return rc;
+	}
+	m.text[sizeof m.text - 1] = 0;
+	snprintf(why, why_size, "%s", m.text);
+	if (m.csr.failed >= VB_BROKER_WORDS_MAX)
+		m.csr.failed = 0;
+	m.csr.cnt = csr->cnt;
+	*csr = m.csr;
+	return m.status;
+}
+
+static uint32_t index_entry(const struct vb_broker_observer *o, uint32_t index)
+{
+	/* The device table is the first member of host memory. */
+	const struct vb_host_memory *mem = (const struct vb_host_memory *)o->host;
+
+	return __atomic_load_n(&mem->qp_index[index - 1], __ATOMIC_RELAXED);
+}
+
+uint32_t vb_broker_qp_index(const struct vb_broker_observer *o, uint32_t qpn)
+{
+	for (uint32_t i = 1; i <= VB_CSR_QPS; i++) {
+		uint32_t e = index_entry(o, i);
+
+		if (e && (e & 0xffffff) == qpn)
+			return i;
+	}
+	return 0;
+}
+
+uint32_t vb_broker_next_qp(const struct vb_broker_observer *o, uint32_t device, uint32_t from,
+			   uint32_t *qpn)
+{
+	for (uint32_t i = from; i <= VB_CSR_QPS; i++) {
+		uint32_t e = index_entry(o, i), of = (e >> 24) - 1;
+
+		if (!e || of >= VB_DEVICES_MAX ||
+		    (of != device && o->host->device[of].parent != device + 1))
+			continue;
+		*qpn = e & 0xffffff;
+		return i;
+	}
+	return 0;
+}
+
 int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt)
 {
 	struct vb_broker_msg m;

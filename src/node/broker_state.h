@@ -31,6 +31,12 @@ struct vb_conn {
 	bool capture;
 	vb_time since;
 	char comm[16];
+	/* An observer's request that a client has not answered. */
+	struct {
+		uint32_t slot; /* of the client; 0: there is none */
+		uint32_t tag, device;
+		bool is_write;
+	} asks;
 };
 
 struct vb_broker {
@@ -44,6 +50,7 @@ struct vb_broker {
 	vb_time counters_due; /* when the counter files are written again */
 	vb_time retry_due;    /* when WAITING connections are looked at again */
 	uint32_t conn_cnt, client_cnt;
+	uint32_t tag; /* of the last request to a client */
 	struct vb_conn conn[VB_CONNS_MAX];
 };
 
@@ -71,6 +78,19 @@ void vb_broker_refresh_devices(struct vb_broker *b);
  */
 void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
 void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
+/* A message without a meaning of its own: clients look at host memory when one comes. */
+void vb_broker_wake_clients(struct vb_broker *b);
+
+/* broker_csr.c: @m of observer @c; the answer may come later. */
+void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m);
+/* A client's answer, and the end of a client. */
+void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
+			  struct vb_broker_msg *m);
+void vb_broker_csr_client_ends(struct vb_broker *b, uint32_t slot);
+/* The device that @name means, by its own name or that of its network device; -ENODEV. */
+int vb_broker_find_device(const struct vb_host_shm *h, const char *name);
+/* The rate of a device, 0: not known. */
+uint64_t vb_broker_rate_bps(const struct vb_device *d);
 /* The device table was @before, and has changed. */
 void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *before);
 

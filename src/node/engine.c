@@ -189,12 +189,19 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 
 void vb_engine_reload(struct vb_engine *e)
 {
+	uint32_t before[VB_DEVICES_MAX];
+
 	if (__atomic_load_n(&e->broker.host->generation, __ATOMIC_ACQUIRE) == e->generation) {
 		vb_engine_adopt(e);
 		return;
 	}
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		before[i] = e->devices.device[i].ifindex;
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
+	/* What is known of a device that is another now is forgotten. */
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		e->adopted[i].is_set &= e->devices.device[i].ifindex == before[i];
 	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < e->devices.device_cnt; i++) {
 		struct vb_hca_port p = device_port(e, i);
 
@@ -364,6 +371,8 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 	if (err)
 		return err;
 	e->connected = true;
+	e->broker.serve_csr = vb_engine_serve_csr;
+	e->broker.serve_ctx = e;
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
 

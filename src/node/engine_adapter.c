@@ -11,19 +11,47 @@ static const struct vb_adapter_shm *adapter_of(const struct vb_engine *e)
 	return &((const struct vb_host_memory *)e->broker.host)->adapter;
 }
 
-static void adopt_port(struct vb_engine *e, uint32_t device, uint32_t pf)
+/* Of a physical function what lies at @member, of @size bytes. */
+static void read_member(const struct vb_engine *e, uint32_t pf, size_t member, size_t size,
+			void *out)
 {
 	size_t at = offsetof(struct vb_adapter_state, pf) + pf * sizeof(struct vb_adapter_pf);
+
+	(void)vb_adapter_read(adapter_of(e), at + member, size, out);
+}
+
+#define READ(e, pf, member, out)                                                                   \
+	read_member(e, pf, offsetof(struct vb_adapter_pf, member), sizeof *(out), out)
+
+static void adopt_cc(struct vb_engine *e, uint32_t device, uint32_t pf)
+{
+	struct vb_cc_settings set;
+
+	READ(e, pf, reg.cc, &set);
+	/* As below: what the broker has not checked changes nothing. */
+	(void)vb_engine_set_cc(e, (uint8_t)(device + 1), &set);
+}
+
+static void adopt_port(struct vb_engine *e, uint32_t device, uint32_t pf)
+{
 	struct vb_adopted now = {.is_set = true, .pf = pf}, *had = &e->adopted[device];
 	struct vb_recovery set;
 
-	(void)vb_adapter_read(adapter_of(e), at + offsetof(struct vb_adapter_pf, recovery_epoch),
-			      sizeof now.epoch, &now.epoch);
-	if (had->is_set && had->epoch == now.epoch && had->pf == now.pf)
-		return;
+	READ(e, pf, recovery_epoch, &now.epoch);
+	READ(e, pf, cc_epoch, &now.cc_epoch);
+
+	bool same = had->is_set && had->pf == now.pf;
+
+	now.cc_first = same ? had->cc_first : now.cc_epoch;
+
 	/* Settings newer than the epoch are taken over once more the next time. */
-	(void)vb_adapter_read(adapter_of(e), at + offsetof(struct vb_adapter_pf, reg.recovery),
-			      sizeof set, &set);
+	if (!same || had->cc_epoch != now.cc_epoch)
+		adopt_cc(e, device, pf);
+	had->cc_epoch = now.cc_epoch;
+	had->cc_first = now.cc_first;
+	if (same && had->epoch == now.epoch)
+		return;
+	READ(e, pf, reg.recovery, &set);
 	/* The broker has checked them; what it has not changes nothing. */
 	if (vb_hca_set_port_recovery(e->hca, (uint8_t)(device + 1), &set) == 0)
 		*had = now;

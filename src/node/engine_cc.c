@@ -72,8 +72,9 @@ void vb_engine_follow_cc(struct vb_engine *e)
 	for (uint32_t i = 0; e->cc.own[0] && i < VB_DEVICES_MAX; i++) {
 		const struct vb_device *d = &e->devices.device[i];
 
-		/* The text was checked when the engine was opened. */
-		if (d->ifindex && vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0)
+		/* The text was checked when the engine was opened. It holds until a register of
+		 * the device is written. */
+		if (d->ifindex && e->adopted[i].cc_epoch == e->adopted[i].cc_first && vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0)
 			(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
 	}
 }

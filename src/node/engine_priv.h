@@ -2,7 +2,7 @@
 /*
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
- * engine_adapter.c (settings), engine_cc.c (congestion control).
+ * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -101,7 +101,8 @@ struct vb_flow_watch {
 /* Whose settings a port follows, and which change of them. */
 struct vb_adopted {
 	bool is_set;
-	uint32_t epoch, pf;
+	uint32_t epoch, cc_epoch, pf;
+	uint32_t cc_first; /* cc_epoch when this process began */
 };
 
 /* Congestion control beside what the core does of it. */
@@ -178,6 +179,9 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 void vb_engine_reload(struct vb_engine *e);
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */
 void vb_engine_check_broker(struct vb_engine *e);
+
+/* engine_csr.c: the broker's serve_csr; @ctx is the engine. Takes the lock. */
+void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m);
 
 /* engine_run.c: receives once, fires timeouts, sends. Returns packets received. */
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now);

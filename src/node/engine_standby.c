@@ -164,12 +164,15 @@ static void nap(struct vb_engine *e)
 	vb_dur length = NAP_MIN_NS;
 
 	do {
-		struct pollfd p = {s->kick_fd, POLLIN, 0};
+		struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {e->broker.sock, POLLIN, 0}};
 		struct timespec t = {0, (long)length};
 
 		seen = cnt;
-		if (ppoll(&p, 1, &t, NULL) > 0) {
-			(void)!read(s->kick_fd, &cnt, sizeof cnt);
+		if (ppoll(p, 2, &t, NULL) > 0) {
+			if (p[0].revents)
+				(void)!read(s->kick_fd, &cnt, sizeof cnt);
+			if (p[1].revents)
+				s->check_at = 0;
 			return;
 		}
 		length = length * 2 < NAP_MAX_NS ? length * 2 : NAP_MAX_NS;

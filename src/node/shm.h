@@ -18,6 +18,7 @@
 #include "link/flow.h"
 #include "link/shm_door.h"
 #include "node/adapter.h"
+#include "reg/csr.h"
 #include "trace/counters.h"
 #include "wire/path.h"
 
@@ -106,6 +107,8 @@ struct vb_host_memory {
 	struct vb_adapter_shm adapter;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
 	struct vb_shm_door door[VB_SLOT_CNT];            /* doors, by slot */
+	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */
+	uint32_t qp_index[VB_CSR_QPS];
 };
 
 struct vb_slot_shm {

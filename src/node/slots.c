@@ -240,6 +240,16 @@ static void ring_discard(const struct vb_slot *slot)
 			offsetof(struct vb_slot_shm, capture.data), VB_CAPTURE_RING_BYTES);
 }
 
+/* Frees what the owner's QPs have in the CSR space. */
+static void qps_forget(const struct vb_slots *s, uint32_t k)
+{
+	uint32_t *table = ((struct vb_host_memory *)s->host)->qp_index;
+
+	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
+		if (table[i] && (table[i] & 0xff) == k)
+			__atomic_store_n(&table[i], 0, __ATOMIC_RELAXED);
+}
+
 void vb_slots_release(struct vb_slots *s, uint32_t k)
 {
 	struct vb_slot *slot = &s->slot[k];
@@ -262,6 +272,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 			vb_slots_adapter(s)->past_fired[port].slot[i] += shm->fired[port].slot[i];
 	memset(shm->fired, 0, sizeof shm->fired);
 	vb_host_write_end(s->host);
+	qps_forget(s, k);
 	shm->pid = 0;
 	shm->qpn_next = next & QPN_INDEX_MASK;
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;

@@ -8,16 +8,17 @@
 #include <errno.h>
 #include <string.h>
 
-#define FIELD(b, w, name, member, what)                                                            \
+#define FIELD(b, w, name, member, counts, what)                                                    \
 	{                                                                                          \
-		.path = (name), .bit = (b), .width = (w), .access = VB_REG_RW,                     \
+		.path = (name), .bit = (b), .width = (w), .access = VB_REG_RW, .unit = (counts),   \
 		.select = VB_REG_NO_SELECT, .text = (what), VB_REG_SHOWS(cc.member)                \
 	}
-#define SAME(b, w, name, what) FIELD(b, w, #name, name, what)
+#define SAME(b, w, name, what) FIELD(b, w, #name, name, VB_REG_PLAIN, what)
+#define RATE(b, w, name, what) FIELD(b, w, #name, name, VB_REG_RATE, what)
 
 static const struct vb_reg_field cnp_timer_fields[] = {
-    FIELD(0, 16, "cnp_timer_thrd", cnp_timer_thrd,
-	  "us after a CNP for which a QP has 8 WQEs outstanding at most, not 16"),
+    SAME(0, 16, cnp_timer_thrd,
+	 "us after a CNP for which a QP has 8 WQEs outstanding at most, not 16"),
 };
 static VB_CSR(cnp_timer, 0x2000a0, "CNP_TIMER", "Outstanding work after a CNP", cnp_timer_fields);
 
@@ -28,7 +29,7 @@ static VB_CSR(cnp_irq, 0x2000a8, "CNP_IRQ", "The interrupt of CNPs", cnp_irq_fie
 
 static const struct vb_reg_field increase_fields[] = {
     SAME(0, 16, dcqcn_nocnp_timer_th, "us between increases by time; 0: none by time"),
-    SAME(16, 16, dcqcn_max_rate, "highest rate, in units"),
+    RATE(16, 16, dcqcn_max_rate, "highest rate, in units"),
     SAME(32, 19, dcqcn_byte_cnt_th,
 	 "bytes << byte_cnt_unit_log2 between increases by bytes; 0: none by bytes"),
     {.path = "dcqcn_nocnp_timer_busy",
@@ -66,14 +67,16 @@ static const struct vb_reg_field alpha_fields[] = {
 static VB_CSR(alpha, 0x200240, "DCQCN_ALPHA", "Alpha, and what it cuts", alpha_fields);
 
 static const struct vb_reg_field steps_fields[] = {
-    FIELD(0, 24, "dcqcn_rate_ai", dcqcn_rate_ai_q8, "step of additive increase, 1/256 units"),
-    FIELD(32, 24, "dcqcn_rate_hai", dcqcn_rate_hai_q8, "step of hyper increase, 1/256 units"),
+    FIELD(0, 24, "dcqcn_rate_ai", dcqcn_rate_ai_q8, VB_REG_RATE_Q8,
+	  "step of additive increase, 1/256 units"),
+    FIELD(32, 24, "dcqcn_rate_hai", dcqcn_rate_hai_q8, VB_REG_RATE_Q8,
+	  "step of hyper increase, 1/256 units"),
 };
 static VB_CSR(steps, 0x200248, "DCQCN_STEPS", "Steps of increases", steps_fields);
 
 static const struct vb_reg_field rates_fields[] = {
-    SAME(0, 16, dcqcn_min_rate, "lowest rate, in units; 0 counts as 1"),
-    SAME(16, 16, initial_rate, "rate of a QP at first, in units; 0: dcqcn_max_rate"),
+    RATE(0, 16, dcqcn_min_rate, "lowest rate, in units; 0 counts as 1"),
+    RATE(16, 16, initial_rate, "rate of a QP at first, in units; 0: dcqcn_max_rate"),
 };
 static VB_CSR(rates, 0x200250, "DCQCN_RATES", "Lowest and first rate", rates_fields);
 
@@ -116,6 +119,15 @@ static const struct vb_reg_field queue_fields[] = {
 static VB_CSR(queue, 0x200278, "CNP_QUEUE", "The own receive queue as a place of congestion",
 	      queue_fields);
 
+static const struct vb_reg_field queue_fields[] = {
+    SAME(0, 1, rxq_en, "with np_en: packets that meet a full receive queue count as marked"),
+    SAME(16, 10, rxq_kmin, "percent of the room there from which some do, at most 1000"),
+    SAME(32, 10, rxq_kmax, "percent from which all do, at least rxq_kmin"),
+    SAME(48, 7, rxq_pmax, "percent that do just below rxq_kmax"),
+};
+static VB_CSR(queue, 0x200278, "CNP_QUEUE", "The own receive queue as a place of congestion",
+	      queue_fields);
+
 const struct vb_reg *const vb_csr_all[] = {
     &cnp_timer,
     &cnp_irq,
@@ -129,6 +141,7 @@ const struct vb_reg *const vb_csr_all[] = {
     &clock,
     &limiter,
     &notify,
+    &queue,
     &queue,
     &vb_csr_qp_control,
     &vb_csr_qp_state,
@@ -290,6 +303,10 @@ int vb_csr_set(struct vb_reg_file *file, uint32_t address, uint64_t word,
 	if (!reg || index)
 		return no_register(fault);
 	vb_csr_store(reg, word, &next);
+	/* While all is off the check lets the clock be 0; here it always counts. */
+	if (next.cc.cc_clk_hz < VB_CC_CLK_HZ_MIN || next.cc.cc_clk_hz > VB_CC_CLK_HZ_MAX)
+		return vb_reg_broken(fault, &clock_fields[0], next.cc.cc_clk_hz,
+				     "must be 1 MHz to 4 GHz");
 	if (vb_cc_settings_check(&next.cc, &why))
 		return explain(&why, &next, fault);
 	*file = next;

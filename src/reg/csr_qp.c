@@ -18,6 +18,13 @@ struct vb_csr_view {
 	uint8_t merging, recording, unread, dfx_event;
 };
 
+#define RATE(b, w, name, member, rights, what)                                                     \
+	{                                                                                          \
+		.path = (name), .bit = (b), .width = (w), .access = (rights), .unit = VB_REG_RATE, \
+		.select = VB_REG_NO_SELECT, .text = (what),                                        \
+		.at = offsetof(struct vb_csr_view, member),                                        \
+		.size = sizeof(((struct vb_csr_view *)0)->member)                                  \
+	}
 #define SHOWS(b, w, name, member, rights, what)                                                    \
 	{                                                                                          \
 		.path = (name), .bit = (b), .width = (w), .access = (rights),                      \
@@ -54,7 +61,7 @@ static const struct vb_reg_field dfx_info_fields[] = {
     SHOWS(0, 3, "dfx_event", dfx_event, VB_REG_RO,
 	  "0 Decrease; by bytes 1 FastRecovery, 2 HyperIncrease, 3 AdditiveIncrease; by time 5, "
 	  "6, 7; 4: there is no entry"),
-    SHOWS(3, 16, "dfx_rate", dfx_rate, VB_REG_RO, "the rate after the event, in units"),
+    RATE(3, 16, "dfx_rate", dfx_rate, VB_REG_RO, "the rate after the event, in units"),
     SHOWS(19, 45, "dfx_time", dfx_time, VB_REG_RO, "when it was, us of the adapter's clock"),
 };
 VB_CSR(vb_csr_dfx_info, VB_CSR_DFX_INFO, "DFX_INFO", "Takes the oldest entry of the window",
@@ -83,9 +90,9 @@ VB_CSR(vb_csr_cnp_merge_mem, VB_CSR_MEM_BASE, "CNP_MERGE_MEM", "Merging of CNPs"
 
 /* CC-32 */
 static const struct vb_reg_field rate_fields[] = {
-    SHOWS(0, 16, "current_rate", cur, VB_REG_RW, "what the algorithm is at, in units"),
-    SHOWS(16, 16, "target_rate", tgt, VB_REG_RW,
-	  "what it recovers to, in units; writing 0: current_rate"),
+    RATE(0, 16, "current_rate", cur, VB_REG_RW, "what the algorithm is at, in units"),
+    RATE(16, 16, "target_rate", tgt, VB_REG_RW,
+	 "what it recovers to, in units; writing 0: current_rate"),
 };
 VB_CSR(vb_csr_rate_mem, 0x600008, "RATE_MEM", "The rates of the algorithm", rate_fields);
 
@@ -110,8 +117,8 @@ VB_CSR(vb_csr_t_bc_mem, 0x600020, "T_BC_MEM", "The stages", t_bc_fields);
 
 /* CC-33 */
 static const struct vb_reg_field cc_rate_fields[] = {
-    SHOWS(0, 16, "cc_rate", cc_rate, VB_REG_RW,
-	  "what the limiter enforces, in units; the algorithm, where it is on, overwrites it"),
+    RATE(0, 16, "cc_rate", cc_rate, VB_REG_RW,
+	 "what the limiter enforces, in units; the algorithm, where it is on, overwrites it"),
 };
 VB_CSR(vb_csr_cc_rate_mem, 0x600028, "CC_RATE_MEM", "The limiter's rate", cc_rate_fields);
 

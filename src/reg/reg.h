@@ -27,6 +27,9 @@ enum vb_reg_access {
 /* The name --show_reg and the documentation have for it. */
 const char *vb_reg_access_name(uint8_t access);
 
+/* What a value counts, for who shows it. */
+enum vb_reg_unit { VB_REG_PLAIN, VB_REG_RATE, VB_REG_RATE_Q8 /* of rate units, 1/256 of them */ };
+
 #define VB_REG_NO_SELECT 0xff
 
 struct vb_reg_field {
@@ -37,6 +40,7 @@ struct vb_reg_field {
 	uint8_t bit;      /* lowest one in the word */
 	uint8_t width;    /* bits; more than the word has left: it lies in two words, upper first */
 	uint8_t access;   /* enum vb_reg_access */
+	uint8_t unit;     /* enum vb_reg_unit */
 	/* Bit of word 0 without which a SET leaves the field alone, or VB_REG_NO_SELECT. */
 	uint8_t select;
 	/* The member that it shows, of struct vb_reg_file or, in registers of a QP, of struct

@@ -30,8 +30,9 @@ static void *take_first(struct vb_ibv_file *f, size_t list, size_t link)
 }
 
 /* Queue pairs and what they use. The memory of their rings is the application's. */
-static int destroy_queues(struct vb_ibv_file *f, struct vb_slot_shm *slot)
+static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 {
+	struct vb_slot_shm *slot = vb_engine_slot(e);
 	struct vb_ibv_srq *srq;
 	struct vb_ibv_qp *qp;
 	struct vb_ibv_cq *cq;
@@ -42,6 +43,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_slot_shm *slot)
 		if (vb_ibv_target_put(qp)) {
 			err |= vb_qp_destroy(qp->core);
 			slot->qp_cnt--;
+			vb_engine_unindex_qp(e, qp->ibv.qp_num);
 		}
 		if (qp->ibv.pd)
 			vb_ibv_pd_drop(qp->ibv.pd);
@@ -121,7 +123,7 @@ void vb_ibv_destroy_all(struct vb_ibv_file *f)
 	    vb_container_of(f->contexts.next, struct vb_ibv_context, in_file);
 	struct vb_ibv_channel *ch;
 	/* Users before what they use, so nothing is busy. */
-	int err = destroy_queues(f, vb_engine_slot(first->engine));
+	int err = destroy_queues(f, first->engine);
 
 	err |= destroy_memory(f);
 	err |= destroy_domains(f);

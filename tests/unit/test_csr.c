@@ -338,6 +338,7 @@ static void write__is_refused_as_a_whole(void **state)
 
 	(void)state;
 	begin();
+	assert_int_equal(vb_csr_set(&w.file, 0x200260, 0, &fault), -EINVAL);
 	assert_int_equal(put(GLOBAL_CONTROL, SCHEME_1), 0);
 	was = w.file;
 	assert_int_equal(vb_csr_set(&w.file, 0x200260, 999999, &fault), -EINVAL);
