@@ -74,7 +74,8 @@ void vb_engine_follow_cc(struct vb_engine *e)
 
 		/* The text was checked when the engine was opened. It holds until a register of
 		 * the device is written. */
-		if (d->ifindex && e->adopted[i].cc_epoch == e->adopted[i].cc_first && vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0)
+		if (d->ifindex && e->adopted[i].cc_epoch == e->adopted[i].cc_first &&
+		    vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0)
 			(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
 	}
 }

@@ -119,15 +119,6 @@ static const struct vb_reg_field queue_fields[] = {
 static VB_CSR(queue, 0x200278, "CNP_QUEUE", "The own receive queue as a place of congestion",
 	      queue_fields);
 
-static const struct vb_reg_field queue_fields[] = {
-    SAME(0, 1, rxq_en, "with np_en: packets that meet a full receive queue count as marked"),
-    SAME(16, 10, rxq_kmin, "percent of the room there from which some do, at most 1000"),
-    SAME(32, 10, rxq_kmax, "percent from which all do, at least rxq_kmin"),
-    SAME(48, 7, rxq_pmax, "percent that do just below rxq_kmax"),
-};
-static VB_CSR(queue, 0x200278, "CNP_QUEUE", "The own receive queue as a place of congestion",
-	      queue_fields);
-
 const struct vb_reg *const vb_csr_all[] = {
     &cnp_timer,
     &cnp_irq,
@@ -141,7 +132,6 @@ const struct vb_reg *const vb_csr_all[] = {
     &clock,
     &limiter,
     &notify,
-    &queue,
     &queue,
     &vb_csr_qp_control,
     &vb_csr_qp_state,
