@@ -72,22 +72,6 @@ static void print_rules(const char *indent, const char *text)
 		printf("%s%u  %.*s\n", indent, i + 1, len[i], rule[i]);
 }
 
-/* A consistent copy of what process @s says of device @i; false when it does not hold still. */
-static bool read_status(const struct vb_slot_shm *s, uint32_t i, struct vb_fault_status *to)
-{
-	for (int n = 0; n < 1000; n++) {
-		uint32_t seq = __atomic_load_n(&s->fault_seq, __ATOMIC_ACQUIRE);
-
-		*to = s->fault[i];
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(seq & 1) && __atomic_load_n(&s->fault_seq, __ATOMIC_RELAXED) == seq) {
-			to->rules.text[sizeof to->rules.text - 1] = 0;
-			return true;
-		}
-	}
-	return false;
-}
-
 static void print_process(const struct vb_slot_shm *s, uint32_t i)
 {
 	const char *rule[VB_FAULT_RULES_MAX];
@@ -95,7 +79,7 @@ static void print_process(const struct vb_slot_shm *s, uint32_t i)
 	struct vb_fault_status st;
 	uint32_t n;
 
-	if (!read_status(s, i, &st) || !st.rules.text[0])
+	if (!vb_fault_status_read(s, i, &st) || !st.rules.text[0])
 		return;
 	printf("  process %" PRIu32 " (%.15s), seed %" PRIu64 "\n", s->pid, s->comm, st.rules.seed);
 	n = split(st.rules.text, rule, len);

@@ -10,6 +10,7 @@
 #include "core/hca.h"
 #include "core/recover/rto.h"
 #include "core/recover/window.h"
+#include "core/view.h"
 
 #include <assert.h>
 
@@ -171,24 +172,6 @@ struct vb_peer {
 enum vb_req_state {
 	VB_REQ_ACTIVE,
 	VB_REQ_RNR_WAIT, /* until the RNR timer fires */
-};
-
-/* Why the last look at the send queue sent nothing more. */
-enum vb_block {
-	VB_BLOCK_NONE,
-	VB_BLOCK_EMPTY,
-	VB_BLOCK_FENCE,
-	VB_BLOCK_RD_ATOMIC,
-	VB_BLOCK_CREDIT,
-	VB_BLOCK_WINDOW,
-	VB_BLOCK_ROOM, /* until the ROOM timer fires */
-	VB_BLOCK_PSN_WINDOW,
-	VB_BLOCK_TX_WINDOW, /* the QP's own, see core/recover/window.h */
-	VB_BLOCK_RATE,      /* until the PACE timer fires */
-	VB_BLOCK_OST,       /* outstanding WQEs, see core/cc */
-	VB_BLOCK_MASK,      /* sq_arb_mask */
-	VB_BLOCK_STATE,
-	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
 };
 
 struct vb_requester {

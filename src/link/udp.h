@@ -45,6 +45,9 @@ struct vb_udp_config {
 	/* Nonzero: received packets have to bring their hop limit, for the GRH of UD; else they do
 	 * only while they are tapped. NULL: never. */
 	const uint32_t *hop_limit_on;
+	/* Told what sending to @to met, an errno other than "full for now"; may be NULL. ICMP
+	 * messages about a port that nobody has come as ECONNREFUSED. */
+	void (*refused)(void *ctx, const struct vb_gid *to, int err);
 	void *ctx;
 };
 

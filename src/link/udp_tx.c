@@ -127,8 +127,14 @@ static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
 		     n);
 }
 
+static void report(const struct vb_udp *u, const struct vb_gid *to, int err)
+{
+	if (u->cfg.refused)
+		u->cfg.refused(u->cfg.ctx, to, err);
+}
+
 /* The kernel refused the next @n packets with @err: they wait, or they are lost. */
-static void refused(struct train *t, uint32_t n, int err)
+static void refused(const struct vb_udp *u, struct train *t, uint32_t n, int err)
 {
 	t->is_full = is_full(err);
 	/* Before the kernel numbers a datagram it looks whether the socket has room. */
@@ -136,6 +142,7 @@ static void refused(struct train *t, uint32_t n, int err)
 		vb_udp_sock_relearn(t->sock);
 	if (t->is_full)
 		return;
+	report(u, &t->path->dgid, err);
 	t->done += n;
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, n);
 }
@@ -144,16 +151,20 @@ static void refused(struct train *t, uint32_t n, int err)
  * What an ICMP message has told of an earlier datagram is reported with the next one, which does
  * not leave then.
  */
-static bool is_stale(const struct vb_udp_sock *s, long rc)
+static bool is_stale(const struct vb_udp *u, const struct vb_udp_sock *s, long rc)
 {
-	return rc < 0 && errno == ECONNREFUSED && s->is_connected;
+	if (rc >= 0 || errno != ECONNREFUSED || !s->is_connected)
+		return false;
+	report(u, &s->dgid, ECONNREFUSED);
+	return true;
 }
 
-static long send_many(const struct vb_udp_sock *s, struct mmsghdr *msg, uint32_t cnt)
+static long send_many(const struct vb_udp *u, const struct vb_udp_sock *s, struct mmsghdr *msg,
+		      uint32_t cnt)
 {
 	long n = syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT);
 
-	return is_stale(s, n) ? syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT) : n;
+	return is_stale(u, s, n) ? syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT) : n;
 }
 
 /* Bytes of @n packets from @from on, when their receiver is to know of them. */
@@ -195,7 +206,7 @@ static void send_singly(struct vb_udp *u, struct train *t)
 		if (t->flow)
 			vb_flow_sending(t->flow, bytes);
 
-		long n = send_many(t->sock, x->msg + t->done, t->cnt - t->done);
+		long n = send_many(u, t->sock, x->msg + t->done, t->cnt - t->done);
 
 		if (t->flow && n < (long)(t->cnt - t->done))
 			flow_correct(t, bytes, n > 0 ? (uint32_t)n : 0);
@@ -208,7 +219,7 @@ static void send_singly(struct vb_udp *u, struct train *t)
 			e.name.in6.sin6_flowinfo = 0;
 		} else {
 			/* Those behind it may get other identifications than they were made for. */
-			refused(t, 1, n < 0 ? errno : EAGAIN);
+			refused(u, t, 1, n < 0 ? errno : EAGAIN);
 			break;
 		}
 	}
@@ -223,11 +234,11 @@ static long send_once(int fd, const struct msghdr *m)
 	return syscall(SYS_sendmsg, fd, m, MSG_DONTWAIT);
 }
 
-static long send_one(const struct vb_udp_sock *s, const struct msghdr *m)
+static long send_one(const struct vb_udp *u, const struct vb_udp_sock *s, const struct msghdr *m)
 {
 	long rc = send_once(s->fd, m);
 
-	return is_stale(s, rc) ? send_once(s->fd, m) : rc;
+	return is_stale(u, s, rc) ? send_once(s->fd, m) : rc;
 }
 
 /* Sends the train in one call: all of it or nothing. */
@@ -246,7 +257,7 @@ static void send_segmented(struct vb_udp *u, struct train *t)
 	bytes = flow_bytes(t, 0, t->cnt);
 	if (t->flow)
 		vb_flow_sending(t->flow, bytes);
-	if (send_one(t->sock, &e.msg) >= 0) {
+	if (send_one(u, t->sock, &e.msg) >= 0) {
 		count_sent(u, t, t->cnt);
 		return;
 	}
@@ -265,7 +276,7 @@ static void send_segmented(struct vb_udp *u, struct train *t)
 		vb_udp_sock_relearn(t->sock);
 		send_singly(u, t);
 	} else {
-		refused(t, t->cnt, err);
+		refused(u, t, t->cnt, err);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "node/broker_state.h"
 #include "node/devices.h"
+#include "node/past.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -191,6 +192,22 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 	}
 }
 
+/*
+ * Nobody has used the adapter for a while. With nothing left to tell the broker ends; while it has
+ * tales of trouble it gives up the port, so that peers hear that nobody is here, and stays to tell
+ * them.
+ */
+static void end_or_rest(struct vb_broker *b, vb_time now)
+{
+	vb_time until = vb_past_until(vb_slots_past(&b->slots));
+
+	if (until <= now) {
+		b->is_ending = true;
+	} else if (b->slots.chest >= 0) {
+		vb_slots_stop(&b->slots);
+	}
+}
+
 static void handle_timeouts(struct vb_broker *b, vb_time now)
 {
 	if (now >= b->retry_due)
@@ -208,14 +225,23 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 	else if (b->idle_since == VB_NEVER)
 		b->idle_since = now;
 	if (b->idle_since != VB_NEVER && now >= b->idle_since + LINGER_NS)
-		b->is_ending = true;
+		end_or_rest(b, now);
+}
+
+/* When an idle broker next looks whether it can end. */
+static vb_time idle_due(const struct vb_broker *b)
+{
+	vb_time due = vb_time_after(b->idle_since, LINGER_NS);
+	vb_time until = vb_past_until(vb_slots_past(&b->slots));
+
+	return due == VB_NEVER || b->slots.chest >= 0 || until < due ? due : until;
 }
 
 static int wait_ms(const struct vb_broker *b, vb_time now)
 {
 	vb_time due = vb_time_min(vb_time_min(b->retry_due, b->devices_due), b->counters_due);
 
-	due = vb_time_min(due, vb_time_after(b->idle_since, LINGER_NS));
+	due = vb_time_min(due, idle_due(b));
 	if (due == VB_NEVER)
 		return -1;
 	return (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);

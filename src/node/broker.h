@@ -106,6 +106,14 @@ const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *
 /* Gives device @device (as host->device counts) the rules @text; empty: none. -E2BIG, -EINVAL: the
  * text is too long, or says nothing that vb_fault_parse() knows. */
 int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed);
+/* Has every process write views of its QPs, of QP @qpn before all others (0: of none). *asked is
+ * what slot->explain.answered becomes when one has. */
+int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *asked);
+/* Copies @size bytes at @from of @shm as its owner means them; one that was killed while it wrote
+ * may have left half of a change. */
+void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);
+/* What processes that are gone have left. */
+const struct vb_past *vb_broker_past(const struct vb_broker_observer *o);
 /* 0, or -ECONNRESET when the broker is gone. */
 int vb_broker_observe_check(struct vb_broker_observer *o);
 /* The totals of each HCA port, live and past clients together, in @total[1...VB_HCA_PORTS_MAX].

@@ -394,6 +394,22 @@ static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_br
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
+static void ask_views(struct vb_broker *b, struct vb_conn *c, uint32_t qpn)
+{
+	struct vb_host_shm *host = b->slots.host;
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	vb_host_write_begin(host);
+	host->explain_qpn = qpn;
+	host->explain_asked++;
+	vb_host_write_end(host);
+	m.slot = host->explain_asked;
+	wake_clients(b);
+	if (reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 {
 	struct vb_conn *c = &b->conn[index];
@@ -443,6 +459,8 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		vb_broker_csr(b, c, &m);
 	} else if (c->kind == VB_CONN_CLIENT && m.op == VB_BROKER_CSR) {
 		vb_broker_csr_answer(b, c, &m);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_EXPLAIN) {
+		ask_views(b, c, m.slot);
 	} else {
 		vb_conn_end(b, index);
 	}

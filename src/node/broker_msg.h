@@ -34,6 +34,7 @@ enum vb_broker_op {
 	/* Observer: what @csr says; comes back with DONE. For registers of a QP the broker hands
 	 * it on to the QP's client, which sends it back with their values. */
 	VB_BROKER_CSR,
+	VB_BROKER_EXPLAIN, /* observer: have the clients write views, of QPN @slot first */
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
 			      host memory; to a client that reattaches: none */

@@ -212,6 +212,36 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 	return rc ? rc : m.status;
 }
 
+int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *asked)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_EXPLAIN);
+	m.slot = qpn;
+
+	int rc = ask(o, &m);
+
+	*asked = m.slot;
+	return rc ? rc : m.status;
+}
+
+void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size)
+{
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		uint32_t seq = __atomic_load_n(&shm->seq, __ATOMIC_ACQUIRE);
+
+		memcpy(to, from, size);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && __atomic_load_n(&shm->seq, __ATOMIC_RELAXED) == seq)
+			return;
+	}
+}
+
+const struct vb_past *vb_broker_past(const struct vb_broker_observer *o)
+{
+	return &((const struct vb_host_memory *)o->host)->past;
+}
+
 int vb_broker_observe_check(struct vb_broker_observer *o)
 {
 	char byte;

@@ -252,6 +252,7 @@ static int open_link(struct vb_engine *e)
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
 	    .hop_limit_on = &e->makes_grh,
+	    .refused = vb_engine_note_refusal,
 	    .ctx = e,
 	};
 
@@ -332,6 +333,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .room = vb_engine_room,
 	    .room_ctx = e,
 	    .page_in = vb_engine_page_in,
+	    .trace = {.mask = VB_TALE_EVENTS, .emit = vb_engine_tell, .ctx = e},
 	    .alloc = hca_alloc,
 	    .free = hca_free,
 	};

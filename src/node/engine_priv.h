@@ -2,7 +2,8 @@
 /*
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
- * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs).
+ * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
+ * engine_explain.c (tales of QPs for `verbena explain`).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -168,6 +169,13 @@ void vb_engine_follow_cc(struct vb_engine *e);
 int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set);
 /* Only while e->cc.marks. */
 void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt);
+
+/* engine_explain.c: the core's event callback, which keeps tales of trouble, and the link's of what
+ * sending met; @ctx is the engine. */
+void vb_engine_tell(void *ctx, const struct vb_trace_event *ev);
+void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err);
+/* Writes views of the QPs when somebody has asked for them. Under the lock. */
+void vb_engine_answer(struct vb_engine *e);
 
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);

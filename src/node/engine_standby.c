@@ -252,6 +252,7 @@ static void look_after_broker(struct vb_engine *e)
 	vb_engine_reload(e);
 	if (e->shm)
 		vb_shm_sweep(e->shm);
+	vb_engine_answer(e);
 	vb_lock_drop(&e->lock);
 	e->standby.check_at = vb_engine_now() + CHECK_NS;
 }

@@ -26,3 +26,18 @@ uint32_t vb_host_read(const struct vb_host_shm *host, struct vb_host_shm *copy)
 	memcpy(copy, host, sizeof *copy);
 	return copy->generation;
 }
+
+bool vb_fault_status_read(const struct vb_slot_shm *s, uint32_t i, struct vb_fault_status *to)
+{
+	for (int n = 0; n < READ_ATTEMPTS; n++) {
+		uint32_t seq = __atomic_load_n(&s->fault_seq, __ATOMIC_ACQUIRE);
+
+		*to = s->fault[i];
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && __atomic_load_n(&s->fault_seq, __ATOMIC_RELAXED) == seq) {
+			to->rules.text[sizeof to->rules.text - 1] = 0;
+			return true;
+		}
+	}
+	return false;
+}

@@ -13,6 +13,8 @@
 #define VB_NODE_SHM_H
 
 #include "core/hca.h"
+#include "core/view.h"
+#include "explain/tale.h"
 #include "fault/fault.h"
 #include "link/capture.h"
 #include "link/flow.h"
@@ -84,6 +86,54 @@ struct vb_fault_log {
 	} hit[VB_FAULT_LOG_CNT];
 };
 
+/* QPs of one process that a view is written of at once. */
+#define VB_VIEWS 1024u
+/* Addresses of which is known what sending to them met. */
+#define VB_SEND_ERRORS 32u
+
+struct vb_send_error {
+	struct vb_gid gid; /* the remote address */
+	int32_t err;       /* errno; 0: this place is free */
+	uint32_t rsv;
+	uint64_t cnt;
+	vb_time at; /* the last one, CLOCK_MONOTONIC */
+};
+
+/*
+ * For `verbena explain`. Tales and errors are written as things happen, the views when host memory
+ * asks for them (explain_asked). All under seq.
+ */
+struct vb_explain_shm {
+	uint32_t seq;      /* odd while the owner writes */
+	uint32_t answered; /* the explain_asked that the views answer */
+	uint32_t qp_cnt;   /* QPs there were then... */
+	uint32_t view_cnt; /* ... and views of them */
+	uint32_t link_full;
+	uint32_t rsv;
+	struct vb_send_error error[VB_SEND_ERRORS];
+	struct vb_tales tales;
+	struct vb_qp_view view[VB_VIEWS];
+};
+
+/* Tales of processes that are gone, the last ones; kept for VB_PAST_NS. Written by the broker under
+ * its seq. */
+#define VB_PAST_TALES 128u
+#define VB_PAST_PER_PROCESS 32u
+#define VB_PAST_NS (600 * VB_SEC)
+struct vb_past_tale {
+	vb_time ended; /* the process, CLOCK_MONOTONIC; 0: this place is free */
+	uint32_t pid;
+	uint32_t slot;
+	char comm[16];
+	struct vb_send_error error; /* of the tale's remote address, as the process knew it */
+	struct vb_fault_status fault;
+	struct vb_tale tale;
+};
+struct vb_past {
+	uint32_t next; /* the place to be used next */
+	struct vb_past_tale tale[VB_PAST_TALES];
+};
+
 struct vb_host_shm {
 	uint32_t magic, version;
 	uint32_t seq;        /* odd while the broker writes */
@@ -95,6 +145,8 @@ struct vb_host_shm {
 	/* What `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];
 	uint32_t fault_generation;
+	uint32_t explain_asked; /* +1 whenever views are wanted... */
+	uint32_t explain_qpn;   /* ... of this QP before all others; 0: of none */
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
@@ -105,6 +157,7 @@ struct vb_host_shm {
 struct vb_host_memory {
 	struct vb_host_shm host;
 	struct vb_adapter_shm adapter;
+	struct vb_past past;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
 	struct vb_shm_door door[VB_SLOT_CNT];            /* doors, by slot */
 	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */
@@ -125,8 +178,12 @@ struct vb_slot_shm {
 	struct vb_fault_status fault[VB_DEVICES_MAX];      /* by device; under fault_seq */
 	uint32_t fault_seq;                                /* odd while the owner writes rules */
 	struct vb_fault_log fault_log;
+	struct vb_explain_shm explain;
 	struct vb_capture_ring capture;
 };
+
+/* A consistent copy of what process @s says of device @i; false when it does not hold still. */
+bool vb_fault_status_read(const struct vb_slot_shm *s, uint32_t i, struct vb_fault_status *to);
 
 /* A consistent copy of the device table. Returns its generation. */
 uint32_t vb_host_read(const struct vb_host_shm *host, struct vb_host_shm *copy);

@@ -5,6 +5,7 @@
 #include "link/memory.h"
 #include "node/chest.h"
 #include "node/devices.h"
+#include "node/past.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,11 @@ static void door_close(struct vb_slots *s, uint32_t slot)
 	struct vb_host_memory *m = (struct vb_host_memory *)s->host;
 
 	__atomic_store_n(&m->door[slot].token, 0, __ATOMIC_RELEASE);
+}
+
+struct vb_past *vb_slots_past(const struct vb_slots *s)
+{
+	return &((struct vb_host_memory *)s->host)->past;
 }
 
 static int host_create(struct vb_slots *s)
@@ -271,6 +277,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 		for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)
 			vb_slots_adapter(s)->past_fired[port].slot[i] += shm->fired[port].slot[i];
 	memset(shm->fired, 0, sizeof shm->fired);
+	vb_past_take(s, k);
 	vb_host_write_end(s->host);
 	qps_forget(s, k);
 	shm->pid = 0;
@@ -280,6 +287,8 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	/* While somebody captures, the last packets of the owner are still to be read. */
 	if (!s->capture)
 		ring_discard(slot);
+	(void)fallocate(slot->mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			offsetof(struct vb_slot_shm, explain), sizeof shm->explain);
 	slot->is_taken = false;
 }
 
@@ -302,17 +311,25 @@ void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters 
 			    __atomic_load_n(&s->slot[k].shm->counters[port].v[i], __ATOMIC_RELAXED);
 }
 
-void vb_slots_close(struct vb_slots *s)
+void vb_slots_stop(struct vb_slots *s)
 {
 	for (int k = 0; k < VB_SLOT_CNT; k++) {
 		vb_memory_unmap(s->slot[k].shm, sizeof *s->slot[k].shm);
 		if (s->slot[k].mem_fd >= 0)
 			close(s->slot[k].mem_fd);
+		s->slot[k] = (struct vb_slot){.mem_fd = -1};
 	}
 	vb_group_close(&s->group);
+	vb_group_init(&s->group);
+	if (s->chest >= 0)
+		close(s->chest);
+	s->chest = -1;
+}
+
+void vb_slots_close(struct vb_slots *s)
+{
+	vb_slots_stop(s);
 	vb_memory_unmap(s->host, sizeof(struct vb_host_memory));
 	if (s->host_fd >= 0)
 		close(s->host_fd);
-	if (s->chest >= 0)
-		close(s->chest);
 }

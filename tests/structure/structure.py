@@ -25,13 +25,14 @@ MAY_INCLUDE = {
     "core": {"base", "wire", "trace", "core"},
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
+    "explain": {"base", "wire", "trace", "core", "explain"},
     "sim": {"base", "wire", "trace", "core", "fault", "sim"},
     "scenario": {"base", "wire", "trace", "core", "fault", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "fault", "link"},
-    "node": {"base", "wire", "trace", "fault", "core", "reg", "link", "node"},
+    "node": {"base", "wire", "trace", "explain", "fault", "core", "reg", "link", "node"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
-    "cmd": {"base", "wire", "trace", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
+    "cmd": {"base", "wire", "trace", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }
 PURE = ("base", "wire", "trace", "core", "reg", "fault", "sim")

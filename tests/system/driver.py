@@ -24,6 +24,7 @@ from cases import CASES  # noqa: E402
 from hosts import Failure, Machine, Skip  # noqa: E402
 import case_command  # noqa: E402,F401
 import case_csr  # noqa: E402,F401
+import case_explain  # noqa: E402,F401
 import case_fault  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401

@@ -55,12 +55,6 @@ static inline bool vb_req_knows_gap(const struct vb_requester *req, struct vb_ps
 	       (req->recovering && vb_psn_before(psn, req->recover));
 }
 
-/* Why sending went back; argument of the REWOUND event. */
-enum vb_rewind_why { VB_REWIND_TIMEOUT, VB_REWIND_NAK, VB_REWIND_IMPLIED_NAK, VB_REWIND_RNR };
-
-/* Why the window changed; argument of the SLOW_RESTART event. */
-enum vb_ramp_why { VB_RAMP_LOSS, VB_RAMP_IDLE, VB_RAMP_END };
-
 /* comp.c */
 enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now);

@@ -92,6 +92,8 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 
 void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
 {
+	vb_qp_trace(qp, VB_TRACE_FAILED, now, status, vendor_err,
+		    vb_sq_at(&qp->sq, qp->sq.head)->wr_id, vb_sq_at(&qp->sq, qp->sq.head)->opcode);
 	vb_send_complete(qp, status, vendor_err, now);
 	if (qp->state == VB_QPS_ERR)
 		return; /* the completion has overrun its CQ */

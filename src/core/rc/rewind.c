@@ -174,6 +174,9 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 
 	vb_qp_trace(qp, VB_TRACE_PROGRESS, now, from.v, req->psn_una.v, qp->rto.timeout_cnt,
 		    vb_time_since(qp->rto.since, now));
+	if (req->recovering)
+		vb_qp_trace(qp, VB_TRACE_RECOVERED, now, req->psn_una.v, qp->rto.timeout_cnt,
+			    vb_time_since(qp->rto.since, now), 0);
 	trace_move(qp, vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt),
 		   from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;

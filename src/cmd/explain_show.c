@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How `verbena explain` shows what it found: a table, one QP in words with a drawing, or JSON. */
+#include "cmd/explain.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BAR_WIDTH 28
+
+static struct vb_word process_of(const struct vb_qp_case *k)
+{
+	struct vb_word w;
+
+	snprintf(w.s, sizeof w.s, "%" PRIu32 " %.15s", k->pid, k->comm);
+	return w;
+}
+
+static bool is_connected(const struct vb_qp_view *v)
+{
+	return v->type != VB_QPT_UD && v->state >= VB_QPS_RTR;
+}
+
+void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
+			   uint32_t cnt)
+{
+	uint32_t of_rank[VB_RANK_CNT] = {0}, past = 0;
+
+	fprintf(f, "%-9s %-4s %-5s %-10s %-22s %-10s %s\n", "QPN", "TYPE", "STATE", "DEVICE",
+		"PROCESS", "IT IS", "BECAUSE");
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct vb_qp_case *k = &c->at[which[i]];
+		const struct vb_qp_view *v = vb_case_view(k);
+
+		fprintf(f, "0x%06" PRIx32 "  %-4s %-5s %-10s %-22s %-10s %s\n", k->qpn,
+			vb_word_type(v->type), k->has_view ? vb_word_state(v->state) : "gone",
+			k->device, process_of(k).s, vb_rank_name(k->why.rank),
+			k->why.what.cnt ? k->why.what.text[0] : "");
+		of_rank[k->why.rank]++;
+		past += k->ended != 0;
+	}
+	fprintf(f, "%u failed, %u stuck, %u waiting, %u recovered, %u well", of_rank[0], of_rank[1],
+		of_rank[2], of_rank[3], of_rank[4]);
+	if (past)
+		fprintf(f, "; %u of programs that have ended", past);
+	fputc('\n', f);
+	if (c->unseen)
+		fprintf(f,
+			"%u more QPs, without trouble, are not listed; 'verbena explain QPN' shows "
+			"them.\n",
+			c->unseen);
+	if (c->mute_cnt)
+		fprintf(
+		    f,
+		    "%u program%s did not answer (stopped, or without a chance to run): their QPs "
+		    "as they last stood, in trouble only.\n",
+		    c->mute_cnt, c->mute_cnt == 1 ? "" : "s");
+	if (c->lost)
+		fprintf(f, "%u tales of trouble were thrown away for later ones.\n", c->lost);
+}
+
+static void show_head(FILE *f, const struct vb_qp_case *k)
+{
+	const struct vb_qp_view *v = vb_case_view(k);
+
+	fprintf(f, "QP 0x%06" PRIx32 " (%" PRIu32 "), %s, %s, process %s%s: %s\n", k->qpn, k->qpn,
+		vb_word_type(v->type), k->device[0] ? k->device : "no device yet", process_of(k).s,
+		k->ended ? " (ended)" : "", vb_rank_name(k->why.rank));
+	if (is_connected(v))
+		fprintf(f, "  from %s to %s, QP 0x%06" PRIx32 " there; %s, path MTU %u\n",
+			vb_word_gid(&v->attr.path.sgid).s, vb_word_gid(&v->attr.path.dgid).s,
+			v->attr.dest_qpn, k->has_view ? vb_word_state(v->state) : "gone",
+			vb_mtu_bytes(v->attr.path_mtu));
+	else
+		fprintf(f, "  %s\n", vb_word_state(v->state));
+}
+
+static void show_lines(FILE *f, const struct vb_lines *l, const char *mark)
+{
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		const char *s = l->text[i];
+		size_t indent = strlen(mark);
+		const char *before = mark;
+
+		/* Broken at words, at 98 columns. */
+		while (*s) {
+			size_t room = 98 - indent, len = strlen(s), cut = len;
+
+			if (len > room) {
+				for (cut = room; cut > 0 && s[cut] != ' ';)
+					cut--;
+				if (cut == 0)
+					cut = room;
+			}
+			fprintf(f, "%s%.*s\n", before, (int)cut, s);
+			s += cut;
+			s += *s == ' ';
+			before = "    ";
+			indent = 4;
+		}
+	}
+}
+
+/* Where @at lies in a bar of [from, to]. */
+static unsigned place(vb_time at, vb_time from, vb_time to)
+{
+	vb_dur all = to > from ? to - from : 1, d = vb_time_since(from, at);
+
+	return (unsigned)((double)(d < all ? d : all) * (BAR_WIDTH - 1) / (double)all);
+}
+
+static void draw(char *bar, const struct vb_row *r, vb_time from, vb_time to)
+{
+	static const char mark[VB_ROW_KIND_CNT] = {
+	    [VB_ROW_SENT] = 'o',    [VB_ROW_TIMEOUT] = 'X', [VB_ROW_NAK] = '!',
+	    [VB_ROW_REFUSED] = '!', [VB_ROW_RESENT] = 'o',  [VB_ROW_PROGRESS] = '+',
+	    [VB_ROW_END] = '#',     [VB_ROW_OTHER] = '.',   [VB_ROW_GAP] = ':',
+	    [VB_ROW_NEXT] = '?',
+	};
+	unsigned a = place(r->from, from, to), b = place(r->at, from, to);
+
+	memset(bar, ' ', BAR_WIDTH);
+	for (unsigned i = a; i < b; i++)
+		bar[i] = r->kind == VB_ROW_NEXT ? '-' : '=';
+	bar[b] = mark[r->kind];
+	bar[BAR_WIDTH] = 0;
+}
+
+static void show_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+	uint32_t cnt = vb_timeline(&k->tale, k->in.view, row);
+	uint64_t real;
+	vb_time end = 0;
+	time_t seconds;
+	struct tm tm;
+	char clock[32], bar[BAR_WIDTH + 1];
+
+	if (cnt == 0)
+		return;
+	for (uint32_t i = 0; i < cnt; i++)
+		if (row[i].at != VB_NEVER && row[i].at > end)
+			end = row[i].at;
+	real = c->real_ns - vb_time_since(row[0].at, c->now);
+	seconds = (time_t)(real / VB_SEC);
+	strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&seconds, &tm));
+	fprintf(
+	    f,
+	    "\n  What happened, from %s.%03u on (o sent, = timer runs, X fires, ! NAK, + answer, "
+	    "# end):\n",
+	    clock, (unsigned)(real % VB_SEC / VB_MSEC));
+	for (uint32_t i = 0; i < cnt; i++) {
+		draw(bar, &row[i], row[0].at, end);
+		fprintf(f, "  %c%10s |%s| %s\n", row[i].kind == VB_ROW_GAP ? ' ' : '+',
+			row[i].kind == VB_ROW_GAP
+			    ? "..."
+			    : vb_word_ns(vb_time_since(row[0].at, row[i].at)).s,
+			bar, row[i].text);
+	}
+}
+
+void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
+{
+	show_head(f, k);
+	show_lines(f, &k->why.what, "  ");
+	if (k->has_tale)
+		show_timeline(f, c, k);
+	if (k->why.advice.cnt)
+		fputs("\n  What can be done:\n", f);
+	show_lines(f, &k->why.advice, "  - ");
+}
+
+/* A string of JSON; the text is printable already. */
+static void quote(FILE *f, const char *s)
+{
+	putc('"', f);
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			putc('\\', f);
+		putc(*s, f);
+	}
+	putc('"', f);
+}
+
+static void json_lines(FILE *f, const char *name, const struct vb_lines *l)
+{
+	fprintf(f, ",\n   \"%s\": [", name);
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		fputs(i ? ", " : "", f);
+		quote(f, l->text[i]);
+	}
+	putc(']', f);
+}
+
+static void json_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
+{
+	static const char *const kind[VB_ROW_KIND_CNT] = {"sent",   "timeout",  "nak", "refused",
+							  "resent", "progress", "end", "other",
+							  "gap",    "next"};
+	static struct vb_row row[VB_ROWS_MAX];
+	uint32_t cnt = k->has_tale ? vb_timeline(&k->tale, k->in.view, row) : 0;
+
+	fputs(",\n   \"timeline\": [", f);
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint64_t real = c->real_ns + row[i].at - c->now;
+
+		fprintf(f,
+			"%s\n    {\"time_ns\": %" PRIu64 ", \"ran_ns\": %" PRIu64
+			", \"kind\": \"%s\", \"text\": ",
+			i ? "," : "", real, vb_time_since(row[i].from, row[i].at),
+			kind[row[i].kind]);
+		quote(f, row[i].text);
+		putc('}', f);
+	}
+	putc(']', f);
+}
+
+void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which, uint32_t cnt)
+{
+	fputs("[", f);
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct vb_qp_case *k = &c->at[which[i]];
+		const struct vb_qp_view *v = vb_case_view(k);
+
+		fprintf(f,
+			"%s\n  {\"qpn\": %" PRIu32
+			", \"type\": \"%s\", \"state\": \"%s\", \"pid\": "
+			"%" PRIu32 ", \"ended\": %s, \"program\": ",
+			i ? "," : "", k->qpn, vb_word_type(v->type),
+			k->has_view ? vb_word_state(v->state) : "gone", k->pid,
+			k->ended ? "true" : "false");
+		quote(f, k->comm);
+		fputs(", \"device\": ", f);
+		quote(f, k->device);
+		fprintf(f, ",\n   \"remote\": \"%s\", \"dest_qpn\": %" PRIu32,
+			is_connected(v) ? vb_word_gid(&v->attr.path.dgid).s : "", v->attr.dest_qpn);
+		fprintf(f, ", \"rank\": \"%s\", \"cause\": \"%s\"", vb_rank_name(k->why.rank),
+			k->why.cause);
+		fprintf(f,
+			", \"timeouts\": %" PRIu64 ", \"naks\": %" PRIu64
+			", \"implied_naks\": %" PRIu64 ", \"rnr_naks\": %" PRIu64,
+			k->tale.timeouts, k->tale.naks, k->tale.implied_naks, k->tale.rnr_naks);
+		fprintf(f, ", \"posted\": %u, \"unacked\": %u, \"receives\": %u", v->posted,
+			v->unacked, v->recvs);
+		json_lines(f, "what", &k->why.what);
+		json_lines(f, "advice", &k->why.advice);
+		json_timeline(f, c, k);
+		fputs("}", f);
+	}
+	fputs("\n]\n", f);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Views of QPs, see view.h. */
+#include "core/view.h"
+
+#include "core/priv.h"
+#include "core/recover/selective.h"
+
+static void view_queues(const struct vb_qp *qp, struct vb_qp_view *v)
+{
+	const struct vb_requester *req = &qp->req;
+	const struct vb_sq *sq = &qp->sq;
+
+	v->posted = sq->tail - sq->head;
+	v->unsent = sq->tail - sq->nxt;
+	v->recvs = vb_rq_cnt(qp->srq ? &qp->srq->rq : &qp->rq);
+	v->is_srq = qp->srq != NULL;
+	/* XRC has half of what others have. */
+	v->cq_overrun = (qp->send_cq && qp->send_cq->overrun) || (qp->recv_cq && qp->recv_cq->overrun);
+	v->owes_responses = qp->resp.res_pending != 0;
+	if (v->posted == 0)
+		return;
+
+	const struct vb_swqe *w = vb_sq_at(sq, sq->head), *next = vb_sq_at(sq, sq->nxt);
+
+	v->wr_id = w->wr_id;
+	v->wr_opcode = w->opcode;
+	v->remote_addr = w->remote_addr;
+	v->rkey = w->rkey;
+	v->length = w->length;
+	v->credit_limited = req->credit_limited;
+	if (v->unsent && req->credit_limited && (int32_t)(req->rsn_limit - next->rsn) >= 0)
+		v->credits = req->rsn_limit - next->rsn + 1;
+}
+
+static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
+{
+	const struct vb_requester *req = &qp->req;
+
+	v->psn_una = req->psn_una.v;
+	v->unacked = vb_psn_span(req->psn_una, req->psn_nxt);
+	v->is_acked_once = req->psn_una.v != (qp->attr.sq_psn & VB_PSN_MASK);
+	v->epsn = qp->resp.epsn.v;
+	v->rd_out = req->rd_out;
+	v->window_pkts = req->window.pkts;
+	v->is_ramping = req->window.ramp != 0;
+	v->block = req->block;
+	v->rnr_left = req->rnr_left;
+	v->is_rnr_wait = req->state == VB_REQ_RNR_WAIT;
+	v->is_recovering = req->recovering;
+	v->is_queued = qp->is_active;
+	v->is_draining = qp->state == VB_QPS_SQD && qp->sq_draining;
+	v->is_selective = qp->sr && qp->sr->peer == VB_SR_AGREED;
+	if (qp->peer) {
+		v->peer_inflight = qp->peer->inflight;
+		v->peer_window = qp->hca->cfg.peer_window_bytes;
+	}
+	if (qp->cc.on)
+		v->rate_bps = vb_cc_bps((uint32_t)qp->cc.ctl.cc_rate << 8,
+					qp->hca->cc[qp->attr.port].cc_clk_hz);
+}
+
+bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out)
+{
+	const struct vb_qp *qp = vb_qp_find(h, qpn);
+
+	if (!qp)
+		return false;
+	*out = (struct vb_qp_view){
+	    .at = now,
+	    .qpn = qpn,
+	    .type = qp->type,
+	    .state = qp->state,
+	    .attr = qp->attr,
+	    .set = vb_qp_rules(qp)->set,
+	    .rto = qp->rto,
+	    .ack_at = qp->timer[VB_TIMER_ACK],
+	    .rnr_at = qp->timer[VB_TIMER_RNR],
+	    .pace_at = qp->timer[VB_TIMER_PACE],
+	};
+	out->attr.qp_state = qp->state;
+	view_queues(qp, out);
+	view_flow(qp, out);
+	return true;
+}
+
+uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos)
+{
+	while (*pos < h->qp_cap) {
+		const struct vb_qp *qp = h->qp[(*pos)++];
+
+		if (qp)
+			return qp->qpn;
+	}
+	return 0;
+}
+
+enum vb_qp_wait vb_view_wait(const struct vb_qp_view *v)
+{
+	if (v->state != VB_QPS_RTS && v->state != VB_QPS_SQD)
+		return VB_WAIT_STATE;
+	if (v->is_rnr_wait)
+		return VB_WAIT_RNR;
+	if (v->is_queued)
+		return VB_WAIT_TURN;
+	if (v->unsent == 0)
+		return v->unacked ? VB_WAIT_ACK : VB_WAIT_NOTHING;
+	return VB_WAIT_BLOCK;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a QP stands, in one plain struct without pointers, for who explains it: what it waits for,
+ * where its timers are, what is in its queues. Taking a view changes nothing and costs nothing to
+ * who takes none.
+ */
+#ifndef VB_CORE_VIEW_H
+#define VB_CORE_VIEW_H
+
+#include "core/recover/rto.h"
+#include "core/types.h"
+
+struct vb_hca;
+
+/* Why the last look at the send queue sent nothing more. */
+enum vb_block {
+	VB_BLOCK_NONE,
+	VB_BLOCK_EMPTY,
+	VB_BLOCK_FENCE,
+	VB_BLOCK_RD_ATOMIC,
+	VB_BLOCK_CREDIT,
+	VB_BLOCK_WINDOW,
+	VB_BLOCK_ROOM, /* until the ROOM timer fires */
+	VB_BLOCK_PSN_WINDOW,
+	VB_BLOCK_TX_WINDOW, /* the QP's own, see core/recover/window.h */
+	VB_BLOCK_RATE,      /* until the PACE timer fires */
+	VB_BLOCK_OST,       /* outstanding WQEs, see core/cc */
+	VB_BLOCK_MASK,      /* sq_arb_mask */
+	VB_BLOCK_STATE,
+	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
+	VB_BLOCK_CNT
+};
+
+/* Why sending went back; argument of the REWOUND and RETRY_ENDED events. */
+enum vb_rewind_why {
+	VB_REWIND_TIMEOUT,
+	VB_REWIND_NAK,
+	VB_REWIND_IMPLIED_NAK,
+	VB_REWIND_RNR,
+	VB_REWIND_CNT
+};
+
+/* Why the window changed; argument of the SLOW_RESTART event. */
+enum vb_ramp_why { VB_RAMP_LOSS, VB_RAMP_IDLE, VB_RAMP_END, VB_RAMP_CNT };
+
+struct vb_qp_view {
+	vb_time at; /* when it was taken */
+	uint32_t qpn;
+	enum vb_qp_type type;
+	enum vb_qp_state state;
+	struct vb_qp_attr attr; /* as last set */
+	struct vb_recovery set; /* what its timers follow: the settings of its port */
+	struct vb_rto rto;      /* where its timer is */
+	vb_time ack_at, rnr_at; /* when the ACK and the RNR timer fire; VB_NEVER: they do not run */
+	vb_time pace_at;        /* BLOCK_RATE, BLOCK_OST: when it looks again */
+	enum vb_block block;    /* of the last look; means nothing while is_queued or is_rnr_wait */
+	uint32_t posted;        /* send work requests that have not completed... */
+	uint32_t unsent;        /* ... and of these not begun, or not sent to the end */
+	uint32_t psn_una;       /* oldest without an acknowledgement */
+	uint32_t unacked;       /* PSNs sent and not acknowledged */
+	uint32_t epsn; /* expected of the peer's requests */
+	uint32_t rd_out;        /* READs and atomics in flight */
+	uint32_t credits;       /* sends that the peer's receive queue still has room for */
+	uint32_t window_pkts;   /* the QP's own window, packets in flight; 0: none */
+	uint32_t recvs;         /* receives posted, in the QP's own queue or its SRQ */
+	uint64_t rate_bps;      /* congestion control: what it may send; 0: not limited */
+	uint64_t peer_inflight; /* bytes in flight to the peer's address, all QPs together */
+	uint64_t peer_window;   /* ... and how many may be; 0: any number */
+	/* The oldest send work request that has not completed, if posted > 0. */
+	uint64_t wr_id, remote_addr;
+	uint32_t wr_opcode; /* enum vb_wr_opcode */
+	uint32_t length, rkey;
+	uint8_t rnr_left;    /* RNR NAKs that it still forgives */
+	bool is_queued;      /* has its turn coming to send */
+	bool is_rnr_wait;    /* the peer had no receive posted: waits for the RNR timer */
+	bool is_recovering;  /* sending went back, and nothing was acknowledged since */
+	bool is_acked_once;  /* the peer has acknowledged something since the QP was made ready */
+	bool is_srq;         /* recvs are those of an SRQ */
+	bool credit_limited; /* credits says something */
+	bool owes_responses; /* READs and atomics of the peer that are not answered */
+	bool cq_overrun;     /* one of its completion queues overflowed */
+	bool is_ramping;     /* window_pkts is that of a slow restart */
+	bool is_selective;   /* both ends have agreed on selective repeat */
+	bool is_draining;    /* SQD, and not everything that was begun is acknowledged */
+};
+
+/* How QP @qpn stands at @now. False: there is no such QP. */
+bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out);
+
+/* The numbers of the QPs there are, in no order: the one at or behind *pos, which moves on; 0: no
+ * more. Begin with *pos = 0. */
+uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos);
+
+/* What a QP waits for, or does, as far as it can tell by itself. */
+enum vb_qp_wait {
+	VB_WAIT_NOTHING, /* idle: nothing posted, nothing in flight */
+	VB_WAIT_ACK,     /* everything is sent; an acknowledgement or answer is to come */
+	VB_WAIT_TURN,    /* will send as soon as the link takes it */
+	VB_WAIT_RNR,     /* the RNR timer */
+	VB_WAIT_BLOCK,   /* what block says */
+	VB_WAIT_STATE,   /* not in a state that sends */
+	VB_WAIT_CNT
+};
+enum vb_qp_wait vb_view_wait(const struct vb_qp_view *v);
+
+#endif

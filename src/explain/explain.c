@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The whole explanation: what counts most first. See explain.h. */
+#include "explain/explain.h"
+
+#include <inttypes.h>
+
+const char *vb_rank_name(enum vb_explain_rank rank)
+{
+	static const char *const name[VB_RANK_CNT] = {"failed", "stuck", "waiting", "recovered",
+						      "well"};
+
+	return (unsigned)rank < VB_RANK_CNT ? name[rank] : "?";
+}
+
+/* What is over: all times of trouble together. */
+static void past(const struct vb_explain_in *in, struct vb_explanation *out)
+{
+	const struct vb_tale *t = in->tale;
+
+	if (t->recovered)
+		vb_line(&out->what,
+			"So far it was sent back by %" PRIu64 " timeout%s, %" PRIu64
+			" sequence error NAK%s, %" PRIu64 " implied and %" PRIu64
+			" RNR NAKs, and made progress again %" PRIu64 " time%s.",
+			t->timeouts, t->timeouts == 1 ? "" : "s", t->naks, t->naks == 1 ? "" : "s",
+			t->implied_naks, t->rnr_naks, t->recovered, t->recovered == 1 ? "" : "s");
+	if (t->rnr_sent)
+		vb_line(&out->what,
+			"It told its peer %" PRIu64 " time%s that no receive is posted (RNR NAK); "
+			"now %s posted.",
+			t->rnr_sent, t->rnr_sent == 1 ? "" : "s",
+			in->view && in->view->recvs ? "some are" : "none is");
+}
+
+/* The failure that the tale tells is that of the QP as it is now. */
+static bool has_failed(const struct vb_explain_in *in)
+{
+	const struct vb_qp_view *v = in->view;
+
+	if (v && (v->state == VB_QPS_ERR || v->state == VB_QPS_SQE))
+		return true;
+	return in->tale && in->tale->state == VB_TALE_FAILED && (!v || !in->tale->is_gone);
+}
+
+static void without_view(const struct vb_explain_in *in, struct vb_explanation *out)
+{
+	const struct vb_tale *t = in->tale;
+
+	if (t->state == VB_TALE_OPEN) {
+		out->rank = VB_RANK_STUCK;
+		out->cause = t->is_gone ? "destroyed" : "ended";
+		vb_line(&out->what, "%s while it waited for %s: %u timeout%s without an answer.",
+			t->is_gone ? "It was destroyed or reset" : "Its process ended",
+			vb_word_gid(&t->view.attr.path.dgid).s, t->view.rto.timeout_cnt,
+			t->view.rto.timeout_cnt == 1 ? "" : "s");
+		out->cause = vb_explain_silence(in, &t->view, out);
+		return;
+	}
+	out->rank = VB_RANK_TROUBLED;
+	out->cause = "recovered";
+	vb_line(&out->what, "It is gone; what had gone wrong was overcome.");
+}
+
+void vb_explain(const struct vb_explain_in *in, struct vb_explanation *out)
+{
+	const struct vb_qp_view *v = in->view;
+
+	out->what.cnt = out->advice.cnt = 0;
+	out->rank = VB_RANK_WELL;
+	out->cause = "idle";
+	if (has_failed(in)) {
+		const struct vb_tale *t = in->tale;
+
+		vb_explain_failure(in, t && t->state == VB_TALE_FAILED ? &t->view : v, out);
+	} else if (!v) {
+		without_view(in, out);
+	} else {
+		vb_explain_wait(in, v, out);
+	}
+	if (in->owner == VB_OWNER_STOPPED) {
+		vb_line(&out->what,
+			"Its own process is stopped (SIGSTOP, a debugger): nothing "
+			"moves before it runs again; this is how it stood %s ago.",
+			vb_word_ns(vb_time_since(v ? v->at : in->tale->at, in->now)).s);
+		if (out->rank > VB_RANK_STUCK)
+			out->rank = VB_RANK_STUCK;
+	}
+	if (!in->tale)
+		return;
+	past(in, out);
+	if (out->rank == VB_RANK_WELL && in->tale->recovered)
+		out->rank = VB_RANK_TROUBLED;
+}

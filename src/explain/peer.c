@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Why there may be no answer: what the other end is known to be, the most certain first. A
+ * responder drops what it cannot place without a word (IBA 9.6.1), so on another host only its ICMP
+ * messages and its answers to others tell anything.
+ */
+#include "explain/explain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* What sending to the address met counts when it was not long before the trouble. */
+#define ERROR_SLACK_NS VB_SEC
+
+static bool error_is_ours(const struct vb_explain_in *in)
+{
+	const struct vb_peer_facts *p = in->peer;
+
+	if (!p || !p->send_errno)
+		return false;
+	return !in->tale || p->send_err_at + ERROR_SLACK_NS >= in->tale->begun;
+}
+
+/* The peer has acknowledged something, or NAKed. */
+static bool has_answered(const struct vb_explain_in *in, const struct vb_qp_view *v)
+{
+	return v->is_acked_once || (in->tale && in->tale->naks + in->tale->rnr_naks);
+}
+
+static const char *refused(const struct vb_explain_in *in, const struct vb_qp_view *v,
+			   struct vb_explanation *out)
+{
+	const struct vb_peer_facts *p = in->peer;
+	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+
+	if (p->send_errno == ECONNREFUSED) {
+		vb_line(
+		    &out->what,
+		    "The address resolves, and %s says itself that UDP port 4791 is unreachable "
+		    "there (ICMP, %" PRIu64 " time%s): no adapter runs at that address.",
+		    to.s, p->send_err_cnt, p->send_err_cnt == 1 ? "" : "s");
+		vb_line(&out->advice,
+			"Start the other program on %s ('verbena run'), or see why it ended; if it "
+			"runs, the address is not the one it uses: compare GIDs with 'verbena "
+			"devices' there.",
+			to.s);
+		return "refused";
+	}
+	vb_line(&out->what, "Sending to %s fails here: %s (%" PRIu64 " time%s).", to.s,
+		strerror(p->send_errno), p->send_err_cnt, p->send_err_cnt == 1 ? "" : "s");
+	if (p->send_errno == EMSGSIZE)
+		vb_line(&out->advice,
+			"The packets are longer than the way takes: use a smaller path MTU "
+			"(ibv_modify_qp, or -m of perftest) or raise the MTU of the interfaces.");
+	else if (p->send_errno == EPERM || p->send_errno == EACCES)
+		vb_line(&out->advice, "A firewall rule of this host forbids it: let UDP port 4791 "
+				      "out and in.");
+	else
+		vb_line(&out->advice, "Look at 'ip route get %s' and the state of the interface.",
+			to.s);
+	return "send-error";
+}
+
+static const char *qp_there(const struct vb_qp_view *v, const struct vb_peer_facts *p,
+			    struct vb_explanation *out)
+{
+	const struct vb_qp_view *q = p->qp;
+	uint32_t qpn = v->attr.dest_qpn;
+
+	if (q->state == VB_QPS_ERR) {
+		vb_line(
+		    &out->what,
+		    "QP 0x%06x of process %u (%.15s) is in the error state and answers nothing.",
+		    qpn, p->pid, p->comm);
+		vb_line(&out->advice, "See why: 'verbena explain 0x%06x'.", qpn);
+		return "peer-error";
+	}
+	if (q->state == VB_QPS_RESET || q->state == VB_QPS_INIT) {
+		vb_line(&out->what,
+			"QP 0x%06x of process %u (%.15s) is in %s: it does not receive before RTR.",
+			qpn, p->pid, p->comm, vb_word_state(q->state));
+		vb_line(&out->advice, "Move the other QP to RTR before this one sends; exchange a "
+				      "message between the programs to make sure.");
+		return "peer-not-ready";
+	}
+	if (!vb_gid_eq(&q->attr.path.dgid, &v->attr.path.sgid) || q->attr.dest_qpn != v->qpn) {
+		vb_line(&out->what,
+			"QP 0x%06x of process %u (%.15s) is connected to QP 0x%06x at %s, not to "
+			"this one, and drops what comes from elsewhere.",
+			qpn, p->pid, p->comm, q->attr.dest_qpn, vb_word_gid(&q->attr.path.dgid).s);
+		vb_line(&out->advice, "Compare the QPNs and GIDs that the programs exchange.");
+		return "peer-of-another";
+	}
+	if (!v->is_acked_once && q->epsn != v->psn_una) {
+		vb_line(
+		    &out->what,
+		    "QP 0x%06x of process %u (%.15s) expects PSN %u, and this QP began with %u.",
+		    qpn, p->pid, p->comm, q->epsn, v->psn_una);
+		vb_line(&out->advice,
+			"rq_psn of one side has to be the sq_psn of the other (ibv_modify_qp).");
+		return "wrong-psn";
+	}
+	vb_line(&out->what,
+		"QP 0x%06x of process %u (%.15s) on this host is in %s and connected to this one: "
+		"what is sent, or its answers, get lost on the way.",
+		qpn, p->pid, p->comm, vb_word_state(q->state));
+	return "lost";
+}
+
+static const char *peer_here(const struct vb_qp_view *v, const struct vb_peer_facts *p,
+			     struct vb_explanation *out)
+{
+	uint32_t qpn = v->attr.dest_qpn;
+
+	if (p->there == VB_PEER_NO_PROCESS) {
+		vb_line(&out->what,
+			"The address is this host's own, and no program here has QP 0x%06x: its "
+			"process has ended.",
+			qpn);
+		vb_line(&out->advice, "See why the other program ended; connect to a new one.");
+		return "peer-gone";
+	}
+	if (p->is_stopped) {
+		vb_line(&out->what,
+			"Process %u (%.15s) on this host has QP 0x%06x, and is stopped: it does "
+			"not run, so it does not answer.",
+			p->pid, p->comm, qpn);
+		vb_line(&out->advice, "Let it go on with 'kill -CONT %u' (or leave the debugger).",
+			p->pid);
+		return "peer-stopped";
+	}
+	if (p->there == VB_PEER_NO_QP) {
+		vb_line(&out->what,
+			"Process %u (%.15s) on this host answers, and has no QP 0x%06x: it was "
+			"destroyed, or the number is wrong.",
+			p->pid, p->comm, qpn);
+		vb_line(&out->advice, "Compare the QPNs that the programs exchange; 'verbena "
+				      "explain --all' lists those there are.");
+		return "peer-qpn-unknown";
+	}
+	return p->qp ? qp_there(v, p, out) : NULL;
+}
+
+static const char *by_address(const struct vb_explain_in *in, const struct vb_qp_view *v,
+			      struct vb_explanation *out)
+{
+	const struct vb_peer_facts *p = in->peer;
+	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+
+	if (p && p->route_errno) {
+		vb_line(&out->what, "This host has no way to %s now: %s.", to.s,
+			strerror(p->route_errno));
+		vb_line(&out->advice, "Look at 'ip route get %s' and at the interface.", to.s);
+		return "no-route";
+	}
+	if (p && p->neighbour == VB_NEIGHBOUR_SILENT) {
+		vb_line(&out->what,
+			"The address does not resolve: nobody on the link answers for %s (%s).",
+			to.s, vb_gid_is_ipv4(&v->attr.path.dgid) ? "ARP" : "neighbour discovery");
+		vb_line(&out->advice,
+			"That host is down, unplugged or has another address: try 'ping %s'.",
+			to.s);
+		return "unresolved";
+	}
+	if (p && p->answered_qpn && !has_answered(in, v)) {
+		vb_line(&out->what,
+			"The adapter at %s answers QP 0x%06x, but not this one: QPN 0x%06x is "
+			"unknown there, not in RTR yet, or expects another sender or PSN.",
+			to.s, p->answered_qpn, v->attr.dest_qpn);
+		vb_line(&out->advice,
+			"Run 'verbena explain 0x%06x' on that host; compare the QPN, GID and PSN "
+			"that the programs exchange.",
+			v->attr.dest_qpn);
+		return "peer-qpn-unknown";
+	}
+	return NULL;
+}
+
+static const char *unknown(const struct vb_explain_in *in, const struct vb_qp_view *v,
+			   struct vb_explanation *out)
+{
+	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+
+	vb_line(&out->what, "%sNo ICMP message came either: ",
+		in->peer && in->peer->neighbour == VB_NEIGHBOUR_RESOLVED ? "The address resolves. "
+									 : "");
+	if (has_answered(in, v))
+		vb_line_more(&out->what,
+			     "packets get lost on the way, or the program there is stopped, has "
+			     "ended or has destroyed its QP. It did answer before.");
+	else
+		vb_line_more(&out->what,
+			     "packets get lost on the way (a firewall?), or an adapter runs there "
+			     "and QP 0x%06x is unknown to it, not in RTR yet, or expects another "
+			     "sender or PSN. It has never answered.",
+			     v->attr.dest_qpn);
+	vb_line(&out->advice,
+		"On %s: 'verbena explain 0x%06x' says how the other QP stands, 'verbena counters' "
+		"counts packets for unknown QPs (rx_qpn_miss) and dropped ones (rx_dropped).",
+		to.s, v->attr.dest_qpn);
+	if (!has_answered(in, v))
+		vb_line(&out->advice, "See what arrives with 'verbena capture' on both ends; let "
+				      "UDP port 4791 through firewalls.");
+	return "no-answer";
+}
+
+const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_qp_view *v,
+			       struct vb_explanation *out)
+{
+	const char *why = NULL;
+
+	if (in->faults && in->faults[0])
+		vb_line(&out->what,
+			"Fault rules are set for its packets: '%.200s', %" PRIu64 " hits so far.",
+			in->faults, in->fault_hits);
+	if (in->faults && in->faults[0] && in->fault_hits) {
+		vb_line(&out->advice, "'verbena fault clear' takes the rules away; those of "
+				      "'verbena run --fault' hold until then.");
+		return "fault";
+	}
+	if (in->peer && in->peer->there != VB_PEER_UNKNOWN)
+		why = peer_here(v, in->peer, out);
+	if (!why && error_is_ours(in))
+		why = refused(in, v, out);
+	if (!why)
+		why = by_address(in, v, out);
+	return why ? why : unknown(in, v, out);
+}

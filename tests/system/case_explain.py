@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`verbena explain`: QPs are brought into trouble of every kind, and it says which."""
+import json
+import os
+import signal
+import subprocess
+
+from cases import add, case
+from hosts import Failure
+
+A, B = "10.9.0.1", "10.9.0.2"
+
+
+class Qp:
+    """A QP of a program that does what it is told (verbs_trouble.c)."""
+
+    def __init__(self, context, host, ip, ifname="veth0", faults=None):
+        self.host, self.ip = host, ip
+        device = host.device(context.verbena, ifname)
+        self.program = host.start(
+            [context.verbena, "run"] + (["--fault", faults] if faults else []) + ["--"] + context.sanitizer +
+            [os.path.join(context.build, "tests", "system", "verbs_trouble"), device,
+             host.gid_index(context.verbena, ifname, ip)], stdin=subprocess.PIPE)
+        self.program.wait_output(r"^qp .*\n")
+        self.qpn, self.rkey, self.addr = (int(w) for w in self.program.output().split()[1:6:2])
+        self.done = 0
+
+    def tell(self, text):
+        self.program.process.stdin.write((text + "\n").encode())
+        self.program.process.stdin.flush()
+
+    def do(self, text):
+        """Tells it, and waits until it has done so."""
+        self.tell(text)
+        self.done += 1
+        self.program.wait_output(f"(?s)(: done.*){{{self.done}}}")
+
+    def connect(self, ip, qpn, timeout=14, retry=7, rnr=7):
+        self.do(f"connect {ip} {qpn} {timeout} {retry} {rnr}")
+
+    def fails(self, status):
+        """A completion with this status comes."""
+        self.do("poll")
+        if f"completion: {status}" not in self.program.output():
+            raise Failure(self.program.story())
+
+
+def pair(context, **options):
+    a, b = context.machine.two()
+    one, other = Qp(context, a, A), Qp(context, b, B)
+    one.connect(B, other.qpn, **options)
+    other.connect(A, one.qpn)
+    return one, other
+
+
+def ask(context, qp):
+    """The explanation of the QP, as JSON; the text is looked at too."""
+    v = context.verbena
+    all_of_it = json.loads(qp.host.run([v, "explain", str(qp.qpn), "-p", str(qp.program.pid), "--json"]))
+    text = qp.host.run([v, "explain", hex(qp.qpn), "-p", str(qp.program.pid)])
+    said = all_of_it[0]
+    # The text is broken into lines, and knows the time better.
+    if f"0x{qp.qpn:06x}" not in text or said["rank"] not in text.splitlines()[0]:
+        raise Failure(text)
+    said["text"] = " ".join(text.split())
+    return said
+
+
+def expect(context, qp, rank, cause, *words):
+    said = ask(context, qp)
+    missing = [w for w in words if w not in said["text"]]
+    if said["rank"] != rank or said["cause"] != cause or missing:
+        raise Failure(f"{missing} is missing; wanted {rank}, {cause}:\n{json.dumps(said, indent=1)}")
+    return said
+
+
+@case("explain.peer_never_there")
+def _(context):
+    """Nobody has the port at that address: the other host says so."""
+    a, _ = context.machine.two()
+    qp = Qp(context, a, A)
+    qp.connect(B, 0x123402, timeout=12)
+    qp.do("write 100 1 4096")
+    qp.fails("transport retry counter exceeded")
+    said = expect(context, qp, "failed", "refused", "no answer from 10.9.0.2", "port 4791 is unreachable",
+                  "timeout 12 (16.78 ms), retry_cnt 7", "RDMA WRITE of 100 bytes (wr_id 77", "R_Key 0x1")
+    fired = [row for row in said["timeline"] if row["kind"] == "timeout"]
+    if len(fired) < 7 or said["timeouts"] != len(fired) or not all(r["ran_ns"] > 0 for r in fired):
+        raise Failure(json.dumps(said, indent=1))
+    if [row["kind"] for row in said["timeline"]][0] != "sent" or said["timeline"][-1]["kind"] != "end":
+        raise Failure(json.dumps(said, indent=1))
+
+
+@case("explain.address_does_not_resolve")
+def _(context):
+    a, _ = context.machine.two()
+    qp = Qp(context, a, A)
+    # Long enough for the kernel to give up asking.
+    qp.connect("10.9.0.77", 0x123402, timeout=17)
+    qp.do("write 100 1 4096")
+    context.wait(lambda: ask(context, qp)["cause"] == "unresolved", 10, lambda: str(ask(context, qp)))
+    expect(context, qp, "stuck", "unresolved", "nobody on the link answers for 10.9.0.77 (ARP)")
+
+
+@case("explain.no_route")
+def _(context):
+    a, _ = context.machine.two()
+    qp = Qp(context, a, A)
+    qp.connect("192.0.2.7", 0x123402, timeout=12)
+    qp.do("write 100 1 4096")
+    qp.fails("transport retry counter exceeded")
+    expect(context, qp, "failed", "send-error", "192.0.2.7", "unreachable")
+
+
+@case("explain.peer_killed")
+def _(context):
+    one, other = pair(context)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    one.fails("success")
+    other.program.kill(signal.SIGKILL)
+    other.program.wait(10)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    one.fails("transport retry counter exceeded")
+    said = ask(context, one)
+    # The other host's broker may still have the port.
+    if said["cause"] not in ("refused", "no-answer") or said["rank"] != "failed":
+        raise Failure(json.dumps(said, indent=1))
+    if said["cause"] == "no-answer" and "It did answer before" not in said["text"]:
+        raise Failure(said["text"])
+
+
+@case("explain.qpn_unknown_there")
+def _(context):
+    """The adapter there answers another QP, and not this one."""
+    one, other = pair(context)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    one.fails("success")
+    lost = Qp(context, context.machine.a, A)
+    lost.connect(B, other.qpn + 0x5500, timeout=12)
+    lost.do("write 100 1 4096")
+    lost.fails("transport retry counter exceeded")
+    expect(context, lost, "failed", "peer-qpn-unknown", f"answers QP 0x{one.qpn:06x}, but not this one",
+           f"QPN 0x{other.qpn + 0x5500:06x} is unknown there")
+
+
+@case("explain.peer_not_ready_on_this_host")
+def _(context):
+    a, _ = context.machine.two()
+    one, other = Qp(context, a, A), Qp(context, a, A)
+    one.connect(A, other.qpn, timeout=17)
+    one.do("write 100 1 4096")
+    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10, "no timer fired")
+    expect(context, one, "stuck", "peer-not-ready", "is in INIT: it does not receive before RTR", "to come: timeout")
+    # Connected the wrong way.
+    other.do(f"rtr {B} {one.qpn}")
+    expect(context, one, "stuck", "peer-of-another", f"connected to QP 0x{one.qpn:06x} at 10.9.0.2")
+    # The number of a QP that is gone, of a process that is there, and of one that is not.
+    other.do("drop")
+    expect(context, one, "stuck", "peer-qpn-unknown", f"has no QP 0x{other.qpn:06x}")
+    other.program.kill()
+    other.program.wait(10)
+    context.wait(lambda: ask(context, one)["cause"] == "peer-gone", 10, lambda: str(ask(context, one)))
+
+
+@case("explain.peer_stopped_on_this_host")
+def _(context):
+    a, _ = context.machine.two()
+    one, other = Qp(context, a, A), Qp(context, a, A)
+    one.connect(A, other.qpn, timeout=17)
+    other.connect(A, one.qpn)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    one.fails("success")
+    other.program.kill(signal.SIGSTOP)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10, "no timer fired")
+    expect(context, one, "stuck", "peer-stopped", "is stopped", f"kill -CONT {other.program.pid}")
+    # Of itself the stopped process says nothing, and others are answered all the same.
+    table = a.run([context.verbena, "explain", "--all"])
+    if "1 program did not answer" not in table or f"0x{one.qpn:06x}" not in table.splitlines()[1]:
+        raise Failure(table)
+    other.program.kill(signal.SIGCONT)
+    one.fails("success")
+    expect(context, one, "recovered", "idle", "made progress again 1 time", "the peer acknowledged up to PSN 1001")
+
+
+@case("explain.blackout")
+def _(context):
+    a, b = context.machine.two()
+    one, other = Qp(context, a, A, faults="blackout=0s/1000s"), Qp(context, b, B)
+    one.connect(B, other.qpn)
+    other.connect(A, one.qpn)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    one.fails("transport retry counter exceeded")
+    expect(context, one, "failed", "fault", "Fault rules are set for its packets: 'blackout=0s/1000s'")
+    # It can be asked after the program has ended, and the port is free then.
+    one.program.kill()
+    one.program.wait(10)
+    said = expect(context, one, "failed", "fault", "(ended): failed")
+    if not said["ended"] or said["state"] != "gone":
+        raise Failure(str(said))
+    context.wait(lambda: ":4791" not in a.run(["ss", "-uln"]), 10, "the port is still taken")
+    expect(context, one, "failed", "fault", "(ended): failed")
+
+
+@case("explain.rnr")
+def _(context):
+    one, other = pair(context, rnr=2)
+    one.do("send 100")
+    one.fails("RNR retry counter exceeded")
+    expect(context, one, "failed", "rnr", "has posted no receive for it: 3 RNR NAKs", "rnr_retry 2", "min_rnr_timer",
+           "RNR NAK, 10.00 us")
+    expect(context, other, "well", "idle",
+           "It told its peer 3 times that no receive is posted")
+
+
+@case("explain.rnr_for_ever")
+def _(context):
+    one, other = pair(context)
+    one.do("send 100")
+    context.wait(lambda: ask(context, one)["rnr_naks"] > 100, 10, "no RNR NAKs")
+    said = expect(context, one, "stuck", "rnr-wait", "It does so for ever (rnr_retry 7)",
+                  "events in between are not kept", "more like that")
+    if len(said["timeline"]) > 20:
+        raise Failure(f"{len(said['timeline'])} rows")
+    other.do("recv")
+    one.fails("success")
+    if ask(context, one)["rank"] != "recovered":
+        raise Failure(ask(context, one)["text"])
+
+
+@case("explain.wrong_rkey")
+def _(context):
+    one, other = pair(context)
+    one.do(f"write 100 {other.rkey + 256} {other.addr}")
+    one.fails("remote access error")
+    expect(context, one, "failed", "peer-access", '10.9.0.2 answered "NAK, remote access error"',
+           f"R_Key 0x{other.rkey + 256:x}", "IBV_ACCESS_REMOTE_WRITE")
+    expect(context, other, "failed", "refused-access", 'It refused a request of its peer at 10.9.0.1',
+           "is in the error state since")
+
+
+@case("explain.idle_and_not_ready")
+def _(context):
+    one, other = pair(context)
+    expect(context, one, "well", "idle", "Idle: nothing is posted to send")
+    fresh = Qp(context, context.machine.a, A)
+    expect(context, fresh, "well", "not-ready", "It is in INIT")
+    fresh.do(f"rtr {B} {other.qpn}")
+    expect(context, fresh, "well", "rtr", "It is in RTR")
+    one.do("state SQD")
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    expect(context, one, "stuck", "sqd", "It is in SQD", "1 work request is not complete")
+    one.do("state ERR")
+    expect(context, one, "failed", "moved", "the program moved it there")
+
+
+@case("explain.own_process_stopped")
+def _(context):
+    one, _ = pair(context)
+    one.program.kill(signal.SIGSTOP)
+    table = one.host.run([context.verbena, "explain"])
+    if "1 program did not answer" not in table:
+        raise Failure(table)
+    one.program.kill(signal.SIGCONT)
+    expect(context, one, "well", "idle")
+
+
+@case("explain.json_of_all")
+def _(context):
+    one, other = pair(context)
+    said = json.loads(one.host.run([context.verbena, "explain", "--all", "--json"]))
+    if [q["qpn"] for q in said if q["pid"] == one.program.pid] != [one.qpn]:
+        raise Failure(str(said))
+    if not one.host.run([context.verbena, "explain", "-p", str(one.program.pid)]).count("0x") == 1:
+        raise Failure("other processes are shown")
+
+
+for name, argv, status, says in (
+        ("word", ["frob"], 2, "'frob' is no QPN"),
+        ("both", ["--all", "5"], 2, "either a QPN or --all"),
+        ("two", ["5", "6"], 2, "unexpected argument '6'"),
+        ("large", ["0x1000000"], 2, "is no QPN"),
+        ("zero", ["0"], 2, "is no QPN"),
+        ("pid", ["-p", "x"], 2, "'x' is no process"),
+        ("nobody", [], 1, "no program uses the adapter now")):
+    def wrong(context, argv=argv, status=status, says=says):
+        host = context.machine.host("quiet")
+        try:
+            p = subprocess.run(host.enter + [context.verbena, "explain"] + argv, capture_output=True, text=True,
+                               timeout=20, stdin=subprocess.DEVNULL)
+            if p.returncode != status or len(p.stderr.splitlines()) != 1 or says not in p.stderr:
+                raise Failure(f"exit status {p.returncode}\n{p.stdout}{p.stderr}")
+        finally:
+            context.machine.drop(host)
+    add(f"explain.wrong.{name}", wrong)
+
+
+@case("explain.wrong.qpn")
+def _(context):
+    """A QPN that is not there: those that are get named."""
+    a, _ = context.machine.two()
+    qp = Qp(context, a, A)
+    out = a.run([context.verbena, "explain", "0x777777"], status=1)
+    if f"there is no QP 0x777777 on this host; there" not in out or f"0x{qp.qpn:06x}" not in out:
+        raise Failure(out)

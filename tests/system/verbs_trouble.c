@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One RC QP that does what it is told on standard input, word by word, for tests that bring it into
+ * trouble. Prints "qp QPN rkey RKEY addr ADDRESS" first, then a line for each command:
+ *
+ *   connect IP QPN TIMEOUT RETRY RNR   to RTR and RTS; PSN 1000, MTU 1024
+ *   rtr IP QPN                         to RTR alone
+ *   state INIT|SQD|RTS|ERR             another state
+ *   write N RKEY ADDRESS, read N RKEY ADDRESS, send N    posts N bytes
+ *   recv                               posts a receive
+ *   poll                               waits for a completion and prints its status
+ *   drop                               destroys the QP
+ *
+ *   verbs_trouble DEVICE GID_INDEX
+ */
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEED(cond)                                                                                 \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                 \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+static uint8_t buffer[1 << 20];
+static struct ibv_context *context;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static struct ibv_qp *qp;
+static uint8_t gid_index;
+
+static void word(char *to)
+{
+	if (scanf("%63s", to) != 1)
+		exit(0);
+}
+
+static uint64_t number(void)
+{
+	char w[64];
+
+	word(w);
+	return strtoull(w, NULL, 0);
+}
+
+static void set_up(const char *device)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_pd *pd;
+
+	NEED(list);
+	for (int i = 0; list[i]; i++)
+		if (strcmp(ibv_get_device_name(list[i]), device) == 0)
+			context = ibv_open_device(list[i]);
+	ibv_free_device_list(list);
+	NEED(context);
+	pd = ibv_alloc_pd(context);
+	NEED(pd);
+	cq = ibv_create_cq(context, 256, NULL, NULL, 0);
+	NEED(cq);
+	mr = ibv_reg_mr(pd, buffer, sizeof buffer,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	NEED(mr);
+	struct ibv_qp_init_attr init = {
+	    .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {64, 64, 1, 1, 0}};
+	qp = ibv_create_qp(pd, &init);
+	NEED(qp);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.port_num = 1,
+				.qp_access_flags =
+				    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+	NEED(ibv_modify_qp(qp, &a,
+			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
+	     0);
+}
+
+static void to_rtr(void)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+				.path_mtu = IBV_MTU_1024,
+				.rq_psn = 1000,
+				.min_rnr_timer = 1,
+				.max_dest_rd_atomic = 4,
+				.ah_attr = {.is_global = 1,
+					    .port_num = 1,
+					    .grh = {.hop_limit = 64, .sgid_index = gid_index}}};
+	char ip[64];
+
+	word(ip);
+	a.ah_attr.grh.dgid.raw[10] = a.ah_attr.grh.dgid.raw[11] = 0xff;
+	NEED(inet_pton(AF_INET, ip, a.ah_attr.grh.dgid.raw + 12) == 1);
+	a.dest_qp_num = (uint32_t)number();
+	NEED(ibv_modify_qp(qp, &a,
+			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
+	     0);
+}
+
+static void to_rts(void)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS, .sq_psn = 1000, .max_rd_atomic = 1};
+
+	a.timeout = (uint8_t)number();
+	a.retry_cnt = (uint8_t)number();
+	a.rnr_retry = (uint8_t)number();
+	NEED(ibv_modify_qp(qp, &a,
+			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+}
+
+static void to_state(void)
+{
+	static const char *const name[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+	char w[64];
+
+	word(w);
+	while (strcmp(name[a.qp_state], w) != 0) {
+		NEED(a.qp_state != IBV_QPS_ERR);
+		a.qp_state = (enum ibv_qp_state)(a.qp_state + 1);
+	}
+	NEED(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
+}
+
+static void post(enum ibv_wr_opcode op)
+{
+	struct ibv_sge sge = {(uintptr_t)buffer, 0, mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = 77,
+				 .sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = op,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	sge.length = (uint32_t)number();
+	if (op != IBV_WR_SEND) {
+		wr.wr.rdma.rkey = (uint32_t)number();
+		wr.wr.rdma.remote_addr = number();
+	}
+	NEED(ibv_post_send(qp, &wr, &bad) == 0);
+}
+
+static void post_recv(void)
+{
+	struct ibv_sge sge = {(uintptr_t)buffer, sizeof buffer, mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	NEED(ibv_post_recv(qp, &wr, &bad) == 0);
+}
+
+static void await(void)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
+		;
+	NEED(n == 1);
+	printf("completion: %s\n", ibv_wc_status_str(wc.status));
+}
+
+static void obey(const char *what)
+{
+	if (strcmp(what, "connect") == 0) {
+		to_rtr();
+		to_rts();
+	} else if (strcmp(what, "rtr") == 0) {
+		to_rtr();
+	} else if (strcmp(what, "state") == 0) {
+		to_state();
+	} else if (strcmp(what, "write") == 0) {
+		post(IBV_WR_RDMA_WRITE);
+	} else if (strcmp(what, "read") == 0) {
+		post(IBV_WR_RDMA_READ);
+	} else if (strcmp(what, "send") == 0) {
+		post(IBV_WR_SEND);
+	} else if (strcmp(what, "recv") == 0) {
+		post_recv();
+	} else if (strcmp(what, "poll") == 0) {
+		await();
+	} else {
+		NEED(strcmp(what, "drop") == 0);
+		NEED(ibv_destroy_qp(qp) == 0);
+	}
+	printf("%s: done\n", what);
+}
+
+int main(int argc, char **argv)
+{
+	char what[64];
+
+	NEED(argc == 3);
+	setvbuf(stdout, NULL, _IONBF, 0);
+	gid_index = (uint8_t)atoi(argv[2]);
+	set_up(argv[1]);
+	printf("qp %u rkey %u addr %" PRIuPTR "\n", qp->qp_num, mr->rkey, (uintptr_t)buffer);
+	for (;;) {
+		word(what);
+		obey(what);
+	}
+}
