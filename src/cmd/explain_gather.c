@@ -20,7 +20,7 @@
 
 /* What a slot said, copied. */
 struct process {
-	bool is_there, answered, is_stopped;
+	bool answered, is_stopped;
 	const struct vb_slot_shm *shm;
 	uint32_t pid;
 	char comm[16];
@@ -112,7 +112,8 @@ static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 	if (p->said.view_cnt > VB_VIEWS)
 		p->said.view_cnt = VB_VIEWS;
 	vb_explain_read(x, x->view, p->said.view, p->said.view_cnt * sizeof x->view[0]);
-	p->is_there = true;
+	for (uint32_t i = 0; i < p->said.view_cnt; i++)
+		vb_view_heal(&p->said.view[i]);
 	if (!p->answered)
 		g->c->mute_cnt++;
 	if (p->said.qp_cnt > p->said.view_cnt)
@@ -147,6 +148,7 @@ static void name_device(const struct gather *g, struct vb_qp_case *k)
 static void take_tale(struct vb_qp_case *k, const struct vb_tale *t)
 {
 	k->tale = *t;
+	vb_view_heal(&k->tale.view);
 	k->has_tale = true;
 	k->qpn = t->qpn;
 }

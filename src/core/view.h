@@ -58,7 +58,7 @@ struct vb_qp_view {
 	uint32_t unsent;        /* ... and of these not begun, or not sent to the end */
 	uint32_t psn_una;       /* oldest without an acknowledgement */
 	uint32_t unacked;       /* PSNs sent and not acknowledged */
-	uint32_t epsn; /* expected of the peer's requests */
+	uint32_t epsn;          /* expected of the peer's requests */
 	uint32_t rd_out;        /* READs and atomics in flight */
 	uint32_t credits;       /* sends that the peer's receive queue still has room for */
 	uint32_t window_pkts;   /* the QP's own window, packets in flight; 0: none */

@@ -130,6 +130,48 @@ const struct vb_trace_event *vb_tale_event(const struct vb_tale *t, uint32_t i)
 	return &t->last[(i - VB_TALE_FIRST + vb_tale_left_out(t)) % VB_TALE_LAST];
 }
 
+/* Without looking at it as a bool. */
+static void heal(bool *b)
+{
+	uint8_t byte;
+
+	memcpy(&byte, b, sizeof byte);
+	*b = byte != 0;
+}
+
+void vb_view_heal(struct vb_qp_view *v)
+{
+	bool *const flag[] = {
+	    &v->is_queued,
+	    &v->is_rnr_wait,
+	    &v->is_recovering,
+	    &v->is_acked_once,
+	    &v->is_srq,
+	    &v->credit_limited,
+	    &v->owes_responses,
+	    &v->cq_overrun,
+	    &v->is_ramping,
+	    &v->is_selective,
+	    &v->is_draining,
+	    &v->rto.adaptive,
+	    &v->rto.dec_waits,
+	    &v->set.roce_adp_retrans_en,
+	    &v->set.roce_tx_window_en,
+	    &v->set.roce_slow_restart_en,
+	    &v->set.roce_slow_restart_idle_en,
+	    &v->set.min_ack_timeout_limit_disabled,
+	    &v->set.selective_repeat_forced_en,
+	    &v->set.ack_dscp_force,
+	    &v->set.adp_dec_per_flight,
+	    &v->set.profile.qp_total_timeout,
+	};
+
+	for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
+		heal(flag[i]);
+	if ((unsigned)v->attr.path_mtu > VB_MTU_4096)
+		v->attr.path_mtu = VB_MTU_256;
+}
+
 static bool is_used(const struct vb_tales *s, uint32_t i)
 {
 	return s->used[i / 64] >> i % 64 & 1;

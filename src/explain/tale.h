@@ -58,6 +58,9 @@ uint32_t vb_tale_kept(const struct vb_tale *t);
 uint32_t vb_tale_left_out(const struct vb_tale *t);
 const struct vb_trace_event *vb_tale_event(const struct vb_tale *t, uint32_t i);
 
+/* Makes a view that another program wrote safe to use: what no bool or MTU can be becomes one. */
+void vb_view_heal(struct vb_qp_view *v);
+
 /*
  * The tales of one process, in sets of VB_TALE_WAYS by QPN. What @used has no bit of was never
  * touched, so that places without a tale cost no memory where zero pages are free.

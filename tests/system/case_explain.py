@@ -207,10 +207,13 @@ def _(context):
     one, other = pair(context, rnr=2)
     one.do("send 100")
     one.fails("RNR retry counter exceeded")
-    expect(context, one, "failed", "rnr", "has posted no receive for it: 3 RNR NAKs", "rnr_retry 2", "min_rnr_timer",
-           "RNR NAK, 10.00 us")
+    said = expect(context, one, "failed", "rnr", "has posted no receive for it: ", "rnr_retry 2", "min_rnr_timer",
+                  "RNR NAK, 10.00 us")
+    # The last one is not forgiven; on a busy machine the adaptive timer adds some.
+    if said["rnr_naks"] < 3:
+        raise Failure(str(said))
     expect(context, other, "well", "idle",
-           "It told its peer 3 times that no receive is posted")
+           "that no receive is posted (RNR NAK); now none is posted")
 
 
 @case("explain.rnr_for_ever")
