@@ -349,7 +349,7 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 static void judge(struct gather *g, struct vb_qp_case *k)
 {
 	const struct vb_qp_view *v = vb_case_view(k);
-	bool is_connected = v->type == VB_QPT_RC || v->type == VB_QPT_UC;
+	bool is_connected = v->type != VB_QPT_UD;
 
 	name_device(g, k);
 	if (is_connected && v->state >= VB_QPS_RTR &&

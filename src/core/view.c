@@ -15,7 +15,8 @@ static void view_queues(const struct vb_qp *qp, struct vb_qp_view *v)
 	v->recvs = vb_rq_cnt(qp->srq ? &qp->srq->rq : &qp->rq);
 	v->is_srq = qp->srq != NULL;
 	/* XRC has half of what others have. */
-	v->cq_overrun = (qp->send_cq && qp->send_cq->overrun) || (qp->recv_cq && qp->recv_cq->overrun);
+	v->cq_overrun =
+	    (qp->send_cq && qp->send_cq->overrun) || (qp->recv_cq && qp->recv_cq->overrun);
 	v->owes_responses = qp->resp.res_pending != 0;
 	if (v->posted == 0)
 		return;
