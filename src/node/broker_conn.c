@@ -405,7 +405,7 @@ static void ask_views(struct vb_broker *b, struct vb_conn *c, uint32_t qpn)
 	host->explain_asked++;
 	vb_host_write_end(host);
 	m.slot = host->explain_asked;
-	wake_clients(b);
+	vb_broker_wake_clients(b);
 	if (reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
