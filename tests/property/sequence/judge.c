@@ -51,7 +51,7 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 		ok |= BIT(VB_WC_REM_ACCESS_ERR);
 	else if (w->target >= TARGET_MR && w->bytes)
 		ok = w->mr_change != p->mr_change ? ok | BIT(VB_WC_REM_ACCESS_ERR) : w->old_allowed;
-	if (w->op == VB_WR_COMPARE_SWAP || w->op == VB_WR_FETCH_ADD)
+	if (is_aligned(w->op))
 		ok |= w->target ? BIT(VB_WC_REM_INV_REQ_ERR) : 0;
 	if (!takes_receive(w->op) || !(ok & BIT(VB_WC_SUCCESS)) || w->op == VB_WR_RDMA_WRITE_IMM)
 		return ok;
@@ -82,8 +82,7 @@ static uint32_t statuses(struct play *p, struct end *e, const struct sent *w)
 	if (acked && (!end_lives(to) || p->wild || e->conn->unsure))
 		ok |= BIT(VB_WC_RETRY_EXC_ERR);
 	/* A fatal NAK of a later request ends a READ or atomic whose answer was lost. */
-	if ((w->op == VB_WR_RDMA_READ || is_atomic(w->op)) && (p->wild || p->hits) &&
-	    (e->hurts || to->spoilt))
+	if (is_answered(w->op) && (p->wild || p->hits) && (e->hurts || to->spoilt))
 		ok |=
 		    BIT(VB_WC_REM_ACCESS_ERR) | BIT(VB_WC_REM_INV_REQ_ERR) | BIT(VB_WC_REM_OP_ERR);
 	if (acked && e->conn->rnr < 7)
@@ -163,7 +162,7 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 	    [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE, [VB_WR_RDMA_WRITE_IMM] = VB_WC_RDMA_WRITE,
 	    [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,   [VB_WR_COMPARE_SWAP] = VB_WC_COMP_SWAP,
 	    [VB_WR_FETCH_ADD] = VB_WC_FETCH_ADD,   [VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
-	    [VB_WR_BIND_MW] = VB_WC_BIND_MW,
+	    [VB_WR_BIND_MW] = VB_WC_BIND_MW,       [VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
 	};
 	struct sent *w = &e->sent[n];
 

@@ -132,7 +132,10 @@ static void make_post(uint32_t *a, const struct mood *m, struct vb_rng *r)
 {
 	static const uint32_t targets[] = {0, 0, 1};
 
-	a[POST_OP] = vb_rng_below(r, VB_WR_CNT);
+	/* The numbers of operations have a gap. */
+	a[POST_OP] = vb_rng_below(r, VB_WR_SEND_INV + 2);
+	if (a[POST_OP] > VB_WR_SEND_INV)
+		a[POST_OP] = VB_WR_ATOMIC_WRITE;
 	a[POST_LEN] = random_len(r);
 	a[POST_CNT] = chance(r, 70) ? 1 : range(r, 2, 8);
 	a[POST_FLAGS] = vb_rng_below(r, 16);

@@ -158,7 +158,19 @@ static inline bool takes_receive(uint8_t op)
 
 static inline bool is_write(uint8_t op)
 {
-	return op == VB_WR_RDMA_WRITE || op == VB_WR_RDMA_WRITE_IMM;
+	return op == VB_WR_RDMA_WRITE || op == VB_WR_RDMA_WRITE_IMM || op == VB_WR_ATOMIC_WRITE;
+}
+
+/* 8 bytes at a multiple of 8. */
+static inline bool is_aligned(uint8_t op)
+{
+	return op == VB_WR_COMPARE_SWAP || op == VB_WR_FETCH_ADD || op == VB_WR_ATOMIC_WRITE;
+}
+
+/* Ends with an answer of its own. */
+static inline bool is_answered(uint8_t op)
+{
+	return op == VB_WR_RDMA_READ || is_aligned(op);
 }
 
 static inline bool is_atomic(uint8_t op)

@@ -89,6 +89,8 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 	else if (is_write(w->op)) {
 		if (to->region.size - to->region.used < w->bytes + 8)
 			return false;
+		if (is_aligned(w->op))
+			to->region.used = (to->region.used + 7) & ~7u;
 		w->off = to->region.used;
 		if (!w->target)
 			to->region.used += w->bytes + vb_rng_below(r, 9);
@@ -103,7 +105,7 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 		break;
 	case DEFECT_BOUNDS:
 		wr->remote_addr =
-		    to->region.iova + to->region.size - w->bytes + (is_atomic(w->op) ? 8 : 1);
+		    to->region.iova + to->region.size - w->bytes + (is_aligned(w->op) ? 8 : 1);
 		break;
 	case DEFECT_RIGHT:
 		wr->rkey = to->local.rkey;
@@ -126,7 +128,7 @@ static uint32_t fitting_defect(const struct end *e, uint8_t op, uint32_t defect,
 	if (op == VB_WR_BIND_MW || op == VB_WR_LOCAL_INV || defect >= DEFECT_CNT)
 		return DEFECT_NONE;
 	if (defect == DEFECT_ALIGN)
-		return is_atomic(op) ? defect : DEFECT_NONE;
+		return is_aligned(op) ? defect : DEFECT_NONE;
 	if (defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS)
 		return len && e->conn->type == VB_QPT_RC ? defect : DEFECT_NONE;
 	return remote && e->conn->type == VB_QPT_RC ? defect : DEFECT_NONE;
@@ -214,7 +216,7 @@ static bool submit(struct play *p, struct end *e, struct sent *w, struct vb_send
 
 static bool can_do(const struct end *e, uint8_t op)
 {
-	if (op >= VB_WR_CNT || op == VB_WR_BIND_MW)
+	if ((op > VB_WR_SEND_INV && op != VB_WR_ATOMIC_WRITE) || op == VB_WR_BIND_MW)
 		return false;
 	if (e->conn->type == VB_QPT_UC)
 		return op <= VB_WR_SEND_IMM;
@@ -251,7 +253,7 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 	w->op = (uint8_t)a[POST_OP];
 	if (!can_do(e, w->op) || !may_post(e) || vb_qp_send_room(e->qp) == 0)
 		return false;
-	w->bytes = is_atomic(w->op) ? 8 : w->op == VB_WR_LOCAL_INV ? 0 : a[POST_LEN] % (most + 1);
+	w->bytes = is_aligned(w->op) ? 8 : w->op == VB_WR_LOCAL_INV ? 0 : a[POST_LEN] % (most + 1);
 	w->defect = (uint8_t)fitting_defect(e, w->op, a[POST_DEFECT], w->bytes);
 	if ((is_write(w->op) || is_atomic(w->op) || w->op == VB_WR_RDMA_READ) && !w->defect &&
 	    e->conn->type == VB_QPT_RC)
