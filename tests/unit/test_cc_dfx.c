@@ -102,12 +102,45 @@ static void events__of_reaction_point(void **state)
 	assert_int_equal(d.byte_increases, 4);
 }
 
+/* CC-54: a year of idling with an increase each us, at a step of 0: counted, not gone through. */
+static void window__is_full_and_time_passes(void **state)
+{
+	const vb_time end = 31536000 * VB_SEC;
+	struct vb_cc_settings s = {
+	    .dcqcn_hw_en = true,
+	    .cc_clk_hz = 250000000,
+	    .dcqcn_max_rate = 60000,
+	    .dcqcn_nocnp_timer_th = 1,
+	    .dcqcn_alpha_rate_shift = 1,
+	    .dcqcn_fr_threshold = 5,
+	    .initial_rate = 40000,
+	};
+	static struct vb_dfx d;
+	struct vb_cc cc = {.dfx = &d};
+
+	(void)state;
+	vb_cc_reset(&cc, &s, 0);
+	vb_dfx_start(&d);
+	vb_cc_on_time(&cc, &s, 100 * VB_USEC);
+	assert_int_equal(d.timer_increases, 100);
+	assert_int_equal(d.overflow, 36);
+	vb_cc_on_time(&cc, &s, 1000 * VB_USEC);
+	assert_int_equal(d.timer_increases, 1000);
+	assert_int_equal(d.overflow, 936);
+	vb_cc_on_time(&cc, &s, end);
+	assert_int_equal(d.timer_increases, UINT16_MAX);
+	assert_int_equal(d.overflow, UINT32_MAX);
+	assert_int_equal(d.cnt, VB_DFX_ENTRIES);
+	assert_int_equal(cc.nocnp_at, end + VB_USEC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(entry__format),
 	    cmocka_unit_test(window__full),
 	    cmocka_unit_test(events__of_reaction_point),
+	    cmocka_unit_test(window__is_full_and_time_passes),
 	};
 
 	return cmocka_run_group_tests_name("cc_dfx", tests, NULL, NULL);

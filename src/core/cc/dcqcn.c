@@ -151,7 +151,7 @@ static void increase(struct vb_cc *cc, const struct vb_cc_settings *set, bool by
 /*
  * Increases by time up to @until that all do the same: the current rate follows the target at a
  * constant distance, so both rise by the step each time, and many are one sum. What is recorded is
- * done one by one.
+ * done one by one, while there is room.
  */
 static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time until)
 {
@@ -159,9 +159,10 @@ static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_t
 	enum stage stage = stage_of(cc, set);
 	uint32_t step = step_q8(set, stage);
 	uint32_t left = max_q8(set) - cc->tgt_q8;
+	bool records = vb_dfx_is_recording(cc->dfx);
 	uint64_t cnt;
 
-	if (th == 0 || vb_dfx_is_recording(cc->dfx) || stage == FAST_RECOVERY ||
+	if (th == 0 || (records && vb_dfx_has_room(cc->dfx)) || stage == FAST_RECOVERY ||
 	    cc->t <= set->dcqcn_fr_threshold || cc->nocnp_at > until)
 		return;
 	cnt = (until - cc->nocnp_at) / th + 1;
@@ -172,6 +173,8 @@ static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_t
 	cc->t = cc->t + cnt < STAGE_MAX ? (uint16_t)(cc->t + cnt) : STAGE_MAX;
 	cc->nocnp_at += cnt * th;
 	vb_limiter_set(cc, set, vb_cc_current_rate(cc), cc->nocnp_at - th);
+	if (records)
+		vb_dfx_skip(cc->dfx, VB_DFX_BY_TIME, cnt);
 }
 
 void vb_cc_on_time(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)

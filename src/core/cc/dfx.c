@@ -12,21 +12,29 @@ void vb_dfx_stop(struct vb_dfx *d)
 	d->recording = false;
 }
 
-static void count(uint16_t *c)
+static void count(struct vb_dfx *d, unsigned event, uint64_t cnt)
 {
-	if (*c < UINT16_MAX)
-		++*c;
+	uint16_t *c = event == VB_DFX_DECREASE ? &d->decreases
+		      : event & VB_DFX_BY_TIME ? &d->timer_increases
+					       : &d->byte_increases;
+
+	*c = cnt < (uint64_t)(UINT16_MAX - *c) ? (uint16_t)(*c + cnt) : UINT16_MAX;
+}
+
+void vb_dfx_skip(struct vb_dfx *d, unsigned event, uint64_t cnt)
+{
+	count(d, event, cnt);
+	d->overflow = cnt < UINT32_MAX - d->overflow ? d->overflow + (uint32_t)cnt : UINT32_MAX;
 }
 
 void vb_dfx_put(struct vb_dfx *d, unsigned event, uint16_t rate, vb_time at)
 {
-	count(event == VB_DFX_DECREASE ? &d->decreases
-	      : event & VB_DFX_BY_TIME ? &d->timer_increases
-				       : &d->byte_increases);
-	if (d->head + d->cnt < VB_DFX_ENTRIES)
-		d->entry[d->head + d->cnt++] = vb_dfx_entry(event, rate, at);
-	else if (d->overflow < UINT32_MAX)
-		d->overflow++;
+	if (!vb_dfx_has_room(d)) {
+		vb_dfx_skip(d, event, 1);
+		return;
+	}
+	count(d, event, 1);
+	d->entry[d->head + d->cnt++] = vb_dfx_entry(event, rate, at);
 }
 
 bool vb_dfx_read(struct vb_dfx *d, uint64_t *entry)

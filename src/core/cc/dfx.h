@@ -40,6 +40,14 @@ bool vb_dfx_read(struct vb_dfx *d, uint64_t *entry);
 
 void vb_dfx_put(struct vb_dfx *d, unsigned event, uint16_t rate, vb_time at);
 
+/* @cnt events at once for which the window has no room. */
+void vb_dfx_skip(struct vb_dfx *d, unsigned event, uint64_t cnt);
+
+static inline bool vb_dfx_has_room(const struct vb_dfx *d)
+{
+	return d->head + d->cnt < VB_DFX_ENTRIES;
+}
+
 static inline bool vb_dfx_is_recording(const struct vb_dfx *d)
 {
 	return d && d->recording;
