@@ -127,6 +127,7 @@ void vb_broker_refresh_devices(struct vb_broker *b)
 	vb_broker_registers_follow(b, before);
 	totals(b, total);
 	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
+	vb_broker_params_publish(b);
 }
 
 /* Host memory may be an earlier broker's: everything that is derived from it is made again. */
@@ -142,6 +143,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 	vb_broker_refresh_devices(b);
 	totals(b, total);
 	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
+	vb_broker_params_publish(b);
 }
 
 static void write_counters(struct vb_broker *b)
@@ -185,6 +187,9 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 		break;
 	case VB_SOURCE_CONN:
 		vb_conn_handle(b, index, now);
+		break;
+	case VB_SOURCE_PARAMS:
+		vb_broker_params_handle(b);
 		break;
 	case VB_SOURCE_PIDFD:
 		vb_conn_end(b, index);
@@ -258,6 +263,7 @@ static void run(struct vb_broker *b)
 		for (int i = 0; i < n; i++)
 			handle_event(b, ev[i].data.u64, now);
 		handle_timeouts(b, now);
+		vb_broker_params_show(b);
 	}
 }
 
@@ -282,6 +288,8 @@ static int start(struct vb_broker *b)
 		rc = vb_broker_watch(b, b->signal_fd, VB_SOURCE_SIGNAL, 0);
 	if (!rc)
 		rc = vb_broker_watch(b, b->netlink_fd, VB_SOURCE_NETLINK, 0);
+	if (!rc)
+		rc = vb_broker_params_start(b);
 	return rc;
 }
 

@@ -39,12 +39,25 @@ struct vb_conn {
 	} asks;
 };
 
+/* The settings of congestion control as files, see broker_params.c. */
+enum vb_params_folder { VB_PARAMS_DEBUGFS, VB_PARAMS_RP, VB_PARAMS_NP, VB_PARAMS_FOLDERS };
+
+#define VB_PARAMS_MAX 32 /* of the table of names */
+
+struct vb_params {
+	int fd; /* inotify; -1: files only show */
+	int watch[VB_DEVICES_MAX][VB_PARAMS_FOLDERS];
+	uint64_t shown[VB_DEVICES_MAX][VB_PARAMS_MAX];
+	uint32_t generation; /* of the adapter's state that is shown */
+};
+
 struct vb_broker {
 	int listen_fd, epoll_fd, netlink_fd, signal_fd;
 	int spare_fd; /* given up to turn a client away when descriptors run out */
 	bool is_ending;
 	struct vb_slots slots;
 	struct vb_sysfs sysfs;
+	struct vb_params params;
 	vb_time idle_since;   /* VB_NEVER: there are connections */
 	vb_time devices_due;  /* when the device table is read again; VB_NEVER: nothing changed */
 	vb_time counters_due; /* when the counter files are written again */
@@ -62,6 +75,7 @@ enum vb_broker_source {
 	VB_SOURCE_SINK, /* a socket of the group that is the broker's own */
 	VB_SOURCE_CONN,
 	VB_SOURCE_PIDFD,
+	VB_SOURCE_PARAMS,
 };
 
 /* Adds @fd to the loop. Returns 0 or a negative errno. */
@@ -80,6 +94,13 @@ void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
 void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
 /* A message without a meaning of its own: clients look at host memory when one comes. */
 void vb_broker_wake_clients(struct vb_broker *b);
+
+/* broker_params.c: begins; makes the files in a tree that is new; shows what has changed since;
+ * takes over what was written to them. */
+int vb_broker_params_start(struct vb_broker *b);
+void vb_broker_params_publish(struct vb_broker *b);
+void vb_broker_params_show(struct vb_broker *b);
+void vb_broker_params_handle(struct vb_broker *b);
 
 /* broker_csr.c: @m of observer @c; the answer may come later. */
 void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m);

@@ -89,6 +89,38 @@ def _(context):
         expect(a.read("dcqcn_upd_alpha_g"), 4, "g after a reset")
 
 
+@case("csr.files")
+def _(context):
+    """The files that tools of other adapters have: they show what holds, and take what is written."""
+    with Csr(context) as a:
+        tree = re.search(r"tree in (\S+)", a.verbena("doctor", status=None)).group(1)
+        files = {"debugfs": f"{tree}/class/infiniband/{a.device}/cc_params/rp_time_reset",
+                 "sysfs": f"{tree}/class/net/lo/ecn/roce_rp/rpg_time_reset"}
+
+        def text(name):
+            with open(files[name], encoding="utf-8") as f:
+                return f.read()
+
+        def shows(value):
+            context.wait(lambda: {text("debugfs"), text("sysfs")} == {f"{value}\n"}, 5,
+                         lambda: text("debugfs") + text("sysfs"))
+
+        def echo(name, value):
+            with open(files[name], "w", encoding="utf-8") as f:
+                f.write(value)
+        expect(len(os.listdir(os.path.dirname(files["debugfs"]))), 20, "the number of files")
+        shows(55)
+        a.write("dcqcn_nocnp_timer_th=60")
+        shows(60)
+        for name, value, now in (("debugfs", "61\n", 61), ("sysfs", "0x3e", 62), ("sysfs", "70000", 62),
+                                 ("debugfs", "fast\n", 62), ("debugfs", "", 62), ("sysfs", "7", 7)):
+            echo(name, value)
+            shows(now)
+            expect(a.read("dcqcn_nocnp_timer_th"), now, "the register")
+        a.verbena("fwreset", "-d", a.device)
+        shows(55)
+
+
 @case("csr.refused")
 def _(context):
     """Each mistake has its line."""
