@@ -162,6 +162,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	dm->mem = dm_find(c, handle);
 	if (dm->mem) {
 		dm->mem->refs++;
+		dm_show(dm, context, handle);
 		vb_list_append(&c->dms, &dm->link);
 	}
 	vb_engine_unlock(c->engine);
@@ -169,7 +170,6 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 		free(dm);
 		return vb_ibv_null(ENOENT);
 	}
-	dm_show(dm, context, handle);
 	return &dm->ibv;
 }
 

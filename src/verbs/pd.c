@@ -17,8 +17,14 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (err == EIO && vb_ibv_enter(c)) {
 		err = -vb_pd_create(vb_engine_hca(c->engine), &pd->core);
-		if (!err)
+		if (!err) {
+			/* Whole when it can be found: another thread may import it. */
+			*refs = 1;
+			pd->core_refs = refs;
+			pd->ibv.context = context;
+			pd->ibv.handle = atomic_fetch_add(&handle, 1);
 			vb_list_append(&c->pds, &pd->link);
+		}
 		vb_ibv_leave(c);
 	}
 	if (err) {
@@ -26,10 +32,6 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		free(refs);
 		return vb_ibv_null(err);
 	}
-	*refs = 1;
-	pd->core_refs = refs;
-	pd->ibv.context = context;
-	pd->ibv.handle = atomic_fetch_add(&handle, 1);
 	return &pd->ibv;
 }
 

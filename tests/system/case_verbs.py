@@ -27,6 +27,20 @@ add("verbs.preload_O0", says_ok(["{build}/tests/system/verbs_preload_O0"]))
 add("verbs.pyverbs", says_ok(["/usr/bin/python3", os.path.join(HERE, "verbs_pyverbs.py")]))
 
 
+def churn(*numbers):
+    def run(context):
+        out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--", os.path.join(
+            context.build, "tests", "system", "verbs_churn"), *numbers], 100)
+        if out.split()[-1:] != ["ok"]:
+            raise Failure(out)
+    return run
+
+
+# Cycles and threads.
+add("verbs.churn", churn("8000", "4"), seconds=120)
+add("verbs.churn_64_threads", churn("3000", "64"), seconds=120)
+
+
 @case("verbs.errors")
 def verbs_errors(context):
     """The matrix of docs/error-semantics.md, over loopback."""
