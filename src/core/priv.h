@@ -227,6 +227,7 @@ struct vb_responder {
 	bool credit_zero; /* the last AETH told the peer that it has no credits */
 	uint8_t nak_syndrome;
 	struct vb_psn ack_psn; /* newest that wants the ACK */
+	struct vb_psn dropped; /* newest that came before its turn, since the last NAK was due */
 	uint64_t va;           /* WRITE: where the next payload goes */
 	uint64_t left;         /* WRITE: bytes to come */
 	uint32_t rkey;

@@ -324,7 +324,8 @@ static void write__length(void **state)
 	}
 }
 
-/* A NAK that has not left yet has lost its cause when the awaited packet comes. */
+/* A NAK that has not left yet when the awaited packet comes asks for what was dropped behind it, or
+ * has lost its cause. */
 static void nak__overtaken(void **state)
 {
 	struct vb_qp *qp;
@@ -334,7 +335,12 @@ static void nak__overtaken(void **state)
 	qp = rts(0, 5, 4);
 	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 6, 8), VB_VERDICT_PSN);
 	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 5, 8), VB_VERDICT_OK);
-	assert_int_equal(answer().aeth.syndrome, 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).aeth.syndrome, 0);
+	assert_int_equal(env_hdr(&b.pkt[1]).aeth.syndrome, VB_NAK_PSN_SEQ);
+	assert_int_equal(env_hdr(&b.pkt[1]).psn.v, 6);
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 8, 8), VB_VERDICT_PSN);
+	assert_int_equal(env_tx(&env, &b), 0);
 	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 6, 8), VB_VERDICT_NO_RECV_WQE);
 	assert_int_equal(env_recv(&env, qp, 1, 8), 0);
 	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 6, 8), VB_VERDICT_OK);

@@ -208,6 +208,8 @@ static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 	struct vb_responder *resp = &qp->resp;
 
 	vb_qp_count(qp, VB_COUNTER_out_of_sequence);
+	if (!resp->nak_sent || vb_psn_before(resp->dropped, hdr->psn))
+		resp->dropped = hdr->psn;
 	if (!resp->nak_sent) {
 		if (qp->sr && qp->sr->speaks)
 			return vb_sr_keep(qp, hdr, rx);
@@ -251,11 +253,26 @@ static enum vb_verdict carry_out(struct vb_qp *qp, const struct vb_hdr *hdr, con
 	return VB_VERDICT_OK;
 }
 
+/* The gap is closed at its beginning before the NAK for it has left: what was dropped behind it is
+ * still missing, and only a NAK says so before the requester's timer does. */
+static void ask_for_dropped(struct vb_qp *qp)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	if (vb_psn_before(resp->dropped, resp->epsn))
+		return;
+	resp->nak_sent = true;
+	resp->nak_due = true;
+	resp->nak_syndrome = VB_NAK_PSN_SEQ;
+	vb_sched_activate(qp);
+}
+
 /* A request with the expected PSN. */
 static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
+	bool is_gap = resp->nak_due && resp->nak_syndrome == VB_NAK_PSN_SEQ;
 	enum vb_verdict verdict = VB_VERDICT_OK;
 	uint8_t syndrome;
 
@@ -269,6 +286,8 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	/* A completion above may have overrun the CQ and with it ended the QP. */
 	if (verdict != VB_VERDICT_OK && qp->state != VB_QPS_ERR)
 		refuse(qp, verdict, syndrome, now);
+	else if (verdict == VB_VERDICT_OK && is_gap && !(qp->sr && qp->sr->speaks))
+		ask_for_dropped(qp);
 	return verdict;
 }
 
