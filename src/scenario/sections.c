@@ -107,6 +107,8 @@ static const struct key transport_keys[] = {
     {"window", KEY_BYTES32, IN(vb_scenario, window_bytes), 0, BYTES_MAX, NULL, NULL, NULL},
     {"message", KEY_BYTES32, IN(vb_scenario, load.message_bytes), 8, 1u << 30, NULL, NULL, NULL},
     {"depth", KEY_U32, IN(vb_scenario, load.depth), 1, 1024, NULL, NULL, NULL},
+    {"receive-delay", KEY_TIME, IN(vb_scenario, load.receive_delay), 0, 1000 * VB_SEC, NULL, NULL,
+     NULL},
     {.name = "recovery",
      .kind = KEY_CALL,
      .offset = IN(vb_scenario, recovery),

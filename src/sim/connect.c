@@ -87,6 +87,38 @@ int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot)
 	return vb_qp_post_recv(s->qp, &wr, vb_sim_now(l->sim));
 }
 
+int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now)
+{
+	struct vb_connection *c = &l->connection[connection];
+
+	if (!l->cfg.receive_delay)
+		return vb_load_post_recv(l, connection, slot);
+	/* Receives are used in the order in which they were posted. */
+	c->late[slot] = now + l->cfg.receive_delay;
+	if (c->late_cnt++ == 0) {
+		c->late_first = slot;
+		vb_eventq_set(&l->starts, l->cfg.flows_max + VB_LOAD_PATTERNS_MAX + connection,
+			      c->late[slot]);
+		vb_load_arm(l);
+	}
+	return 0;
+}
+
+void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now)
+{
+	struct vb_connection *c = &l->connection[connection];
+
+	for (; c->late_cnt && c->late[c->late_first] <= now; c->late_cnt--) {
+		if (vb_load_post_recv(l, connection, c->late_first))
+			c->broken = true;
+		c->late_first = (c->late_first + 1) % l->cfg.depth;
+	}
+	if (c->late_cnt)
+		vb_eventq_set(&l->starts, l->cfg.flows_max + VB_LOAD_PATTERNS_MAX + connection,
+			      c->late[c->late_first]);
+	vb_sim_touch(l->sim, c->dst);
+}
+
 static int connection_new(struct vb_load *l, struct vb_flow *f)
 {
 	uint32_t idx = l->connection_cnt;
@@ -99,6 +131,11 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 	*c = (struct vb_connection){.src = f->src, .dst = f->dst};
 	f->connection = idx;
 	l->sport = (uint16_t)(l->sport + 1) | 0xc000u; /* ECMP spreads connections */
+	if (l->cfg.receive_delay) {
+		c->late = l->memory.alloc(l->memory.ctx, l->cfg.depth * sizeof *c->late);
+		if (!c->late)
+			return -ENOMEM;
+	}
 	err = side_create(l, &c->side[0], f->src);
 	if (!err)
 		err = side_create(l, &c->side[1], f->dst);

@@ -157,8 +157,10 @@ static void on_timer(void *ctx, vb_time now)
 
 		if (id < l->cfg.flows_max)
 			flow_start(l, id);
-		else
+		else if (id < l->cfg.flows_max + VB_LOAD_PATTERNS_MAX)
 			vb_pattern_on_arrival(l, &l->source[id - l->cfg.flows_max], now);
+		else
+			vb_load_post_late(l, id - l->cfg.flows_max - VB_LOAD_PATTERNS_MAX, now);
 	}
 	vb_load_arm(l);
 }
@@ -193,7 +195,7 @@ static void on_received(struct vb_load *l, struct vb_connection *c, const struct
 			vb_pattern_on_delivered(l, flow, now);
 		}
 	}
-	if (vb_load_post_recv(l, (uint32_t)(c - l->connection), slot))
+	if (vb_load_repost(l, (uint32_t)(c - l->connection), slot, now))
 		c->broken = true;
 	vb_sim_touch(l->sim, c->dst);
 }
@@ -241,7 +243,8 @@ static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_t
 static int memory_create(struct vb_load *l)
 {
 	const struct vb_sim_memory *m = &l->memory;
-	uint32_t ids = l->cfg.flows_max + VB_LOAD_PATTERNS_MAX;
+	uint32_t ids = l->cfg.flows_max + VB_LOAD_PATTERNS_MAX +
+		       (l->cfg.receive_delay ? l->cfg.connections_max : 0);
 
 	l->flow = m->alloc(m->ctx, l->cfg.flows_max * sizeof *l->flow);
 	l->connection = m->alloc(m->ctx, l->cfg.connections_max * sizeof *l->connection);
@@ -307,6 +310,8 @@ void vb_load_destroy(struct vb_load *l)
 	void *ctx = l->memory.ctx;
 
 	for (uint32_t i = 0; l->connection && i < l->connection_cnt; i++) {
+		if (l->connection[i].late)
+			give(ctx, l->connection[i].late);
 		for (uint32_t k = 0; k < 2; k++) {
 			struct vb_load_side *s = &l->connection[i].side[k];
 

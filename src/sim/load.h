@@ -48,6 +48,7 @@ struct vb_load_config {
 	enum vb_mtu mtu;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic;
 	uint8_t traffic_class;
+	vb_dur receive_delay; /* from a message's arrival until its receive is posted again */
 };
 
 struct vb_flow {

@@ -21,6 +21,9 @@ struct vb_connection {
 	uint32_t next_idle;
 	struct vb_load_side side[2]; /* 0: at src */
 	uint32_t base;               /* messages of flows that were here before: slots go round */
+	/* With a receive_delay: when slots are posted again, from late_first on, in turn. */
+	vb_time *late;
+	uint32_t late_first, late_cnt;
 	bool broken;
 };
 
@@ -45,7 +48,7 @@ struct vb_load {
 	struct vb_mr **mr; /* by host, when there are lengths only */
 	struct vb_load_source source[VB_LOAD_PATTERNS_MAX];
 	uint32_t source_cnt;
-	struct vb_eventq starts; /* by flow; the last ids are sources */
+	struct vb_eventq starts; /* by flow; behind them sources, and connections that are late */
 	void *starts_mem;
 	struct vb_rng rng;
 	uint64_t damaged;
@@ -58,6 +61,11 @@ int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);
 void vb_load_disconnect(struct vb_load *l, struct vb_flow *f);
 /* Posts the receive WQE for slot @slot at the far end. */
 int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot);
+
+/* Posts it again now or when it is its time. */
+int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now);
+/* Posts those of @connection whose time has come. */
+void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now);
 
 /* load.c: appends a flow that starts at @start. */
 int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);

@@ -114,12 +114,19 @@ AGREE = (
     ("atomic_ack_lost", "atomic", 8, "loss=1:op=ATOMIC_ACK:nth=2"),
     ("request_twice", "write", 900, "dup=1:op=RC_WRITE_ONLY:nth=2"),
     ("atomic_twice", "atomic", 8, "dup=1:op=FETCH_ADD:nth=2"),
+    ("ack_twice", "write", 900, "dup=1:op=ACK:nth=2"),
+    ("read_response_twice", "read", 5000, "dup=1:op=READ_RESP_LAST:nth=2"),
     ("damaged", "write", 5000, "corrupt=1:op=RC_WRITE_MIDDLE:nth=2"),
+    ("marked", "write", 5000, "ecn=1:op=RC_WRITE_MIDDLE:every=3"),
+    # Of packets that overtake others it is a matter of time how many have come before the NAK leaves.
+    ("late.send", "send", 900, None),
+    ("late.long_send", "send", 3000, None),
+    ("late.lost", "send", 3000, "loss=1:op=RC_SEND_LAST:nth=4"),
 )
-ROUNDS = 6
+ROUNDS, ROUNDS_LATE = 6, 3
 SCENARIO = """data: true
 topology: {{shape: pair}}
-transport: {{mtu: 1024, timeout: 12, message: {size}, depth: 1, rd-atomic: 1}}
+transport: {{mtu: 1024, timeout: 12, message: {size}, depth: 1, rd-atomic: 1{late}}}
 workload:
   - {{shape: single, from: 0, to: 1, bytes: {total}, mix: {{{op}: 1}}}}
 """
@@ -136,11 +143,14 @@ def requester_view(path):
     requests, responses, first = [], [], None
     for line in p.stdout.splitlines():
         direction, opcode, psn, syndrome, comment = line.split("\t")
-        if not opcode or "copy" in comment:
+        if not opcode:
             continue
         opcode, psn = int(opcode), int(psn)
         is_response = 13 <= opcode <= 18
         if is_response != (int(direction, 0) == 1) or (is_response and "dropped" in comment):
+            continue
+        # What is doubled on the way was sent once, and arrives twice.
+        if not is_response and "copy" in comment:
             continue
         first = psn if first is None else first
         step = (opcode, (psn - first) & 0xffffff, syndrome)
@@ -152,11 +162,18 @@ def requester_view(path):
     return requests, responses
 
 
-def agree(op, size, rule):
+def agree(name, op, size, rule):
+    is_late = name.startswith("late.")
+    rounds = ROUNDS_LATE if is_late else ROUNDS
+
     def run(context):
         host, v, folder = context.machine.a, context.verbena, context.machine.folder
-        live, sim, scenario = (os.path.join(folder, f) for f in ("live.pcapng", "0.0.pcapng", "agree.yaml"))
-        text = SCENARIO.format(size=size, total=size * ROUNDS, op=op)
+        taken, sim, scenario = (os.path.join(folder, f) for f in ("live.pcapng", "0.0.pcapng", "agree.yaml"))
+        # The receiver is late by 200 ms and the RNR timer the longest, 655 ms: room for a slow machine.
+        text = SCENARIO.format(size=size, total=size * rounds, op=op,
+                               late=", rnr-timer: 0, receive-delay: 200ms" if is_late else "")
+        if is_late:
+            text += "until: 1500ms\n"  # before the receive after the last, which here nobody posts
         if rule:
             text += f"faults:\n  - {{do: \"{rule}\", host: 0}}\n"
         with open(scenario, "w", encoding="ascii") as f:
@@ -165,22 +182,26 @@ def agree(op, size, rule):
                              text=True, timeout=30)
         if out.returncode:
             raise Failure(out.stdout + out.stderr)
-        if os.path.exists(live):
-            os.remove(live)
-        capture = host.start([v, "capture", live, "-t", "20"])
-        context.wait(lambda: os.path.exists(live) and os.path.getsize(live) > 0, 10, capture.story())
+        if os.path.exists(taken):
+            os.remove(taken)
+        capture = host.start([v, "capture", taken, "-t", "20"])
+        context.wait(lambda: os.path.exists(taken) and os.path.getsize(taken) > 0, 10, capture.story())
         host.run([v, "run"] + (["--fault", f"{rule}:dir=tx"] if rule else []) +
                  ["--", os.path.join(context.build, "tests", "system", "verbs_sequence"),
-                  host.device(v, "lo"), op, str(size), str(ROUNDS)])
+                  host.device(v, "lo"), op, str(size), str(rounds)] + (["late"] if is_late else []))
         capture.kill(2)
         capture.wait(10)
-        for want, got in zip(requester_view(sim), requester_view(live)):
-            if len(want) < ROUNDS or want != got:
+        for want, got in zip(requester_view(sim), requester_view(taken)):
+            if len(want) < rounds or want != got:
                 at = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
                 raise Failure(f"{len(want)} and {len(got)} packets; from {at} on\n"
                               f"simulated {want[at:at + 6]}\nlive      {got[at:at + 6]}\n{capture.story()}")
+        # RNR NAKs have codes 0x20 to 0x3f (IBA 9.7.5.2.8).
+        rnr = sum(syndrome != "" and 0x20 <= int(syndrome, 0) < 0x40 for _, _, syndrome in requester_view(sim)[1])
+        if rnr != (rounds - 1 if is_late else 0):
+            raise Failure(f"{rnr} RNR NAKs")
     return run
 
 
 for name, op, size, rule in AGREE:
-    add(f"fault.agree.{name}", agree(op, size, rule))
+    add(f"fault.agree.{name}", agree(name, op, size, rule))

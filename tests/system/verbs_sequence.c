@@ -4,15 +4,20 @@
  * RC QPs of this process, MTU 1024, ACK timeout code 12. What the simulator does with the workload
  * of the same name; tests/system/case_fault.py compares the packets of both. Checks what arrived.
  *
- *   verbs_sequence DEVICE write|send|read|atomic SIZE COUNT
+ *   verbs_sequence DEVICE write|send|read|atomic SIZE COUNT [late]
+ *
+ * late: the receiver is ready for the first message alone. The receives of the others are posted
+ * LATE_US after them, which is time enough to arrive and to be refused.
  */
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUFFER 65536
+#define LATE_US 200000
 
 #define NEED(cond)                                                                                 \
 	do {                                                                                       \
@@ -26,6 +31,7 @@ static _Alignas(8) uint8_t here[BUFFER], there[BUFFER];
 static struct ibv_context *context;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr_here, *mr_there;
+static int is_late;
 
 static struct ibv_context *open_device(const char *name)
 {
@@ -64,7 +70,7 @@ static void connect_qp(struct ibv_qp *qp, uint32_t dqpn)
 				.timeout = 12,
 				.retry_cnt = 7,
 				.rnr_retry = 7,
-				.min_rnr_timer = 12,
+				.min_rnr_timer = is_late ? 0 : 12, /* the longest: 655 ms */
 				.max_rd_atomic = 1,
 				.max_dest_rd_atomic = 16,
 				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64}};
@@ -145,8 +151,12 @@ static void operate(struct ibv_qp *from, struct ibv_qp *to, enum ibv_wr_opcode o
 		wr.wr.rdma.rkey = mr_there->rkey;
 	}
 	NEED(ibv_post_send(from, &wr, &bad) == 0);
+	if (is_late && round > 0) {
+		usleep(LATE_US);
+		post_recv(to, size);
+	}
 	await(op == IBV_WR_SEND ? 2 : 1);
-	if (op == IBV_WR_SEND)
+	if (op == IBV_WR_SEND && !is_late)
 		post_recv(to, size);
 	if (op == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		NEED(here[0] == (uint8_t)round && there[0] == (uint8_t)(round + 1));
@@ -156,7 +166,8 @@ static void operate(struct ibv_qp *from, struct ibv_qp *to, enum ibv_wr_opcode o
 
 int main(int argc, char **argv)
 {
-	NEED(argc == 5);
+	NEED(argc == 5 || (argc == 6 && strcmp(argv[5], "late") == 0));
+	is_late = argc == 6;
 
 	enum ibv_wr_opcode op = opcode_of(argv[2]);
 	uint32_t size = (uint32_t)atoi(argv[3]), count = (uint32_t)atoi(argv[4]);
@@ -177,7 +188,7 @@ int main(int argc, char **argv)
 	connect_qp(to, from->qp_num);
 	/* As many receives as a simulated host has ready, so that both name the same credits. */
 	post_recv(to, size);
-	if (op == IBV_WR_SEND)
+	if (op == IBV_WR_SEND && !is_late)
 		post_recv(to, size);
 	for (uint32_t i = 0; i < count; i++)
 		operate(from, to, op, size, i);

@@ -24,7 +24,8 @@ struct fixture {
 };
 
 /* 3 leaves, 2 spines, 4 hosts at each leaf. */
-static void open_clos(struct fixture *f, bool data, const char *fault)
+static void open_with(struct fixture *f, const struct vb_load_config *load, bool data,
+		      const char *fault)
 {
 	struct vb_sim_config c = net_config();
 	struct vb_cable host = net_cable(25, 500), fabric = net_cable(50, 500);
@@ -33,7 +34,7 @@ static void open_clos(struct fixture *f, bool data, const char *fault)
 	c.digest = true;
 	assert_int_equal(vb_topo_clos(&f->net.topo, &net_memory, 3, 2, 4, &host, &fabric), 0);
 	net_open(&f->net, &c);
-	assert_int_equal(vb_load_create(&f->load, f->net.sim, &load_config, &net_memory), 0);
+	assert_int_equal(vb_load_create(&f->load, f->net.sim, load, &net_memory), 0);
 	if (fault) {
 		struct vb_fault_spec spec;
 		struct vb_fault_error err;
@@ -42,6 +43,11 @@ static void open_clos(struct fixture *f, bool data, const char *fault)
 		for (uint32_t i = 0; i < f->net.topo.link_cnt; i++)
 			assert_int_equal(vb_sim_set_cable_fault(f->net.sim, i, &spec), 0);
 	}
+}
+
+static void open_clos(struct fixture *f, bool data, const char *fault)
+{
+	open_with(f, &load_config, data, fault);
 }
 
 static void run(struct fixture *f, const struct vb_load_pattern *p)
@@ -133,6 +139,26 @@ static void mix__keeps_the_bytes_right(void **state)
 	close_clos(&f);
 }
 
+/* Who posts receives again only after a while refuses what comes too early, and loses nothing. */
+static void receive_delay__is_waited_for(void **state)
+{
+	struct vb_load_config late = load_config;
+	struct vb_load_pattern p = {
+	    .shape = VB_LOAD_PERMUTATION, .bytes = 40 * 16384, .mix = {1, 0, 0, 0}};
+	struct fixture f;
+
+	(void)state;
+	late.receive_delay = 200 * VB_USEC;
+	for (int faulty = 0; faulty < 2; faulty++) {
+		open_with(&f, &late, true, faulty ? "loss=1e-3" : NULL);
+		run(&f, &p);
+		assert_true(f.report.counters.v[VB_COUNTER_rnr_nak_retry_err] > 0);
+		/* Forty messages through four receives: each is waited for nine times. */
+		assert_true(f.report.last_done > 9 * late.receive_delay);
+		close_clos(&f);
+	}
+}
+
 static void report__ideal_is_never_beaten(void **state)
 {
 	struct fixture f;
@@ -192,6 +218,7 @@ int main(void)
 	    cmocka_unit_test(shape__runs_to_its_end),
 	    cmocka_unit_test(shape__survives_faults),
 	    cmocka_unit_test(mix__keeps_the_bytes_right),
+	    cmocka_unit_test(receive_delay__is_waited_for),
 	    cmocka_unit_test(report__ideal_is_never_beaten),
 	    cmocka_unit_test(report__incast_is_fair),
 	    cmocka_unit_test(draw__has_the_right_mean),
