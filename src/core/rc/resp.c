@@ -284,9 +284,11 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (verdict == VB_VERDICT_OK)
 		verdict = carry_out(qp, hdr, rx, now, &syndrome);
 	/* A completion above may have overrun the CQ and with it ended the QP. */
-	if (verdict != VB_VERDICT_OK && qp->state != VB_QPS_ERR)
+	if (qp->state == VB_QPS_ERR)
+		return verdict;
+	if (verdict != VB_VERDICT_OK)
 		refuse(qp, verdict, syndrome, now);
-	else if (verdict == VB_VERDICT_OK && is_gap && !(qp->sr && qp->sr->speaks))
+	else if (is_gap && !(qp->sr && qp->sr->speaks))
 		ask_for_dropped(qp);
 	return verdict;
 }
