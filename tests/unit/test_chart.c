@@ -25,8 +25,8 @@ static void chart_write__line_with_band(void **state)
 	static const double x[] = {0, 10}, y[] = {4, 10}, lo[] = {0, 5};
 	const struct vb_chart_line line = {.name = "a", .x = x, .y = y, .lo = lo, .cnt = 2};
 	const struct vb_chart c = {.title = "t",
-				   .x = {"time", "s", false},
-				   .y = {"rate", "", false},
+				   .x = {.name = "time", .unit = "s"},
+				   .y = {.name = "rate", .unit = ""},
 				   .line = &line,
 				   .line_cnt = 1};
 	char *text = svg_of(&c, 1), *again = svg_of(&c, 1);
@@ -48,8 +48,8 @@ static void chart_write__steps_on_a_log_axis(void **state)
 	const struct vb_chart_line line = {.name = "a", .x = x, .y = y, .cnt = 4};
 	const struct vb_chart c = {.title = "t",
 				   .style = VB_CHART_STEP,
-				   .x = {"x", "", true},
-				   .y = {"y", "", false},
+				   .x = {.name = "x", .unit = "", .is_log = true},
+				   .y = {.name = "y", .unit = ""},
 				   .line = &line,
 				   .line_cnt = 1};
 	char *text = svg_of(&c, 1);
@@ -67,8 +67,8 @@ static void chart_write__points_and_a_legend(void **state)
 					     {.name = "c", .x = x, .y = x, .cnt = 3}};
 	const struct vb_chart c = {.title = "a & \"b\"\x01",
 				   .style = VB_CHART_POINTS,
-				   .x = {"x", "", false},
-				   .y = {"y", "", false},
+				   .x = {.name = "x", .unit = ""},
+				   .y = {.name = "y", .unit = ""},
 				   .line = line,
 				   .line_cnt = 2};
 	char *text = svg_of(&c, 1);
@@ -94,7 +94,7 @@ static void chart_write__dots_with_ranges_over_marks(void **state)
 	const struct vb_chart c = {.title = "t",
 				   .style = VB_CHART_DOTTED,
 				   .x = {"x", "", false, marks, 3},
-				   .y = {"y", "", false},
+				   .y = {.name = "y", .unit = ""},
 				   .line = &line,
 				   .line_cnt = 1};
 	struct vb_chart wide = c;
@@ -131,8 +131,12 @@ static void chart_write__without_values(void **state)
 {
 	static const double one[] = {5};
 	const struct vb_chart_line line = {.name = "a", .x = one, .y = one, .cnt = 1};
-	struct vb_chart c[2] = {{.title = "empty", .x = {"x", "", true}, .y = {"y", "", true}},
-				{.title = "one", .x = {"x", "", false}, .y = {"y", "", true}}};
+	struct vb_chart c[2] = {{.title = "empty",
+				 .x = {.name = "x", .unit = "", .is_log = true},
+				 .y = {.name = "y", .unit = "", .is_log = true}},
+				{.title = "one",
+				 .x = {.name = "x", .unit = ""},
+				 .y = {.name = "y", .unit = "", .is_log = true}}};
 	char *text;
 
 	(void)state;
