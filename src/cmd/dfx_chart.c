@@ -63,7 +63,9 @@ static void fill(struct series *s, const struct vb_dfx_window *w)
 
 static char mark_of(unsigned event)
 {
-	return event == VB_DFX_DECREASE ? 'v' : event & VB_DFX_BY_TIME ? 't' : 'b';
+	if (event == VB_DFX_DECREASE)
+		return 'v';
+	return (char)(event & VB_DFX_BY_TIME ? 't' : 'b');
 }
 
 static unsigned row_of(const struct series *s, double y)

@@ -47,7 +47,7 @@ static void copy_printable(char *to, size_t size, const char *from)
 	size_t i = 0;
 
 	for (; i + 1 < size && from[i]; i++)
-		to[i] = from[i] < ' ' || from[i] > '~' ? '?' : from[i];
+		to[i] = (char)(from[i] < ' ' || from[i] > '~' ? '?' : from[i]);
 	to[i] = 0;
 }
 
