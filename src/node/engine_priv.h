@@ -129,6 +129,7 @@ struct vb_engine {
 	struct vb_unsent unsent;
 	struct vb_reply reply;
 	struct vb_standby standby;
+	bool timers_waited;       /* the last step left timers that were due to the next one */
 	vb_time step_end;         /* when the last step ended, of the application or the thread */
 	vb_time progress_at;      /* when the application's last progress or doorbell did */
 	_Atomic uint32_t in_vain; /* calls of it in a row that received nothing */
