@@ -16,6 +16,7 @@ const struct vb_limits vb_limits_default = {
     .cq = 65536,
     .srq = 65536,
     .mr = 1u << 20,
+    .mw = 1u << 20,
     .pd = 65536,
     .qp_wr = 32768,
     .srq_wr = 32768,
@@ -34,7 +35,7 @@ static int config_check(const struct vb_hca_config *c)
 	if (!c->alloc || !c->free || c->qpn_stride == 0 || c->port_cnt > VB_HCA_PORTS_MAX)
 		return -EINVAL;
 	if (c->limits.sge == 0 || c->limits.sge > 32 || c->limits.rd_atomic > 128 ||
-	    c->limits.ooo_pkts > UINT16_MAX || c->limits.mr >= 1u << 24 ||
+	    c->limits.ooo_pkts > UINT16_MAX || (uint64_t)c->limits.mr + c->limits.mw >= 1u << 24 ||
 	    c->limits.inline_bytes > 4096)
 		return -EINVAL;
 	return vb_recovery_check(&c->recovery, NULL) ? -EINVAL : vb_cc_settings_check(&c->cc, NULL);

@@ -31,8 +31,8 @@
 
 /* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */
 struct vb_limits {
-	uint32_t qp, cq, srq, mr, pd; /* objects */
-	uint32_t qp_wr, srq_wr, cqe;  /* entries of a queue */
+	uint32_t qp, cq, srq, mr, mw, pd; /* objects; mr and mw together below 2^24 */
+	uint32_t qp_wr, srq_wr, cqe;      /* entries of a queue */
 	uint32_t sge, sge_rd, inline_bytes;
 	uint32_t ooo_pkts;  /* kept out of order by selective repeat, all QPs; at most 65535 */
 	uint32_t rd_atomic; /* per QP, both directions; at most 128 */

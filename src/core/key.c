@@ -38,7 +38,7 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
 {
 	struct vb_key_table *t = &h->keys;
 
-	if (t->cnt >= h->cfg.limits.mr)
+	if (t->cnt[k->kind] >= (k->kind == VB_KEY_MR ? h->cfg.limits.mr : h->cfg.limits.mw))
 		return -ENOMEM;
 	if (t->free_head == 0) {
 		int err = table_grow(h);
@@ -58,7 +58,7 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
 	k->key = i << 8 | s->key_byte;
 	k->pd = pd;
 	pd->refs++;
-	t->cnt++;
+	t->cnt[k->kind]++;
 	return 0;
 }
 
@@ -75,7 +75,7 @@ void vb_key_remove(struct vb_hca *h, struct vb_key *k)
 	else
 		t->free_head = i;
 	t->free_tail = i;
-	t->cnt--;
+	t->cnt[k->kind]--;
 	k->pd->refs--;
 }
 

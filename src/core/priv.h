@@ -30,7 +30,7 @@ struct vb_pd {
 };
 
 /* What an L_Key or R_Key names. */
-enum vb_key_kind { VB_KEY_MR, VB_KEY_MW };
+enum vb_key_kind { VB_KEY_MR, VB_KEY_MW, VB_KEY_KINDS };
 
 struct vb_key {
 	enum vb_key_kind kind;
@@ -68,7 +68,7 @@ struct vb_key_slot {
 
 struct vb_key_table {
 	struct vb_key_slot *slot;
-	uint32_t cap, cnt;
+	uint32_t cap, cnt[VB_KEY_KINDS];
 	uint32_t free_head, free_tail; /* FIFO, so that an index rests before reuse; 0: none */
 };
 

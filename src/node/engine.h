@@ -91,11 +91,11 @@ void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
 
 /*
- * Gives QP @qpn of device @device (as the device table counts) its index in the CSR space, and
- * takes it back. Where none is free the QP has no registers.
+ * Gives QP @qpn of device @device (as the device table counts) an index in the CSR space, which is
+ * returned, and takes it back. 0: none is free, and the QP has no registers.
  */
-void vb_engine_index_qp(struct vb_engine *e, uint32_t qpn, uint32_t device);
-void vb_engine_unindex_qp(struct vb_engine *e, uint32_t qpn);
+uint32_t vb_engine_index_qp(struct vb_engine *e, uint32_t qpn, uint32_t device);
+void vb_engine_unindex_qp(struct vb_engine *e, uint32_t index, uint32_t qpn);
 
 /*
  * 0 when [addr, addr + length) is mapped, and writable if @write; else an errno, EFAULT above all.

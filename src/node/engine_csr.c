@@ -16,7 +16,7 @@ static uint32_t *index_table(struct vb_engine *e)
 	    ->qp_index;
 }
 
-void vb_engine_index_qp(struct vb_engine *e, uint32_t qpn, uint32_t device)
+uint32_t vb_engine_index_qp(struct vb_engine *e, uint32_t qpn, uint32_t device)
 {
 	uint32_t *table = index_table(e), entry = (device + 1) << 24 | qpn;
 
@@ -26,17 +26,18 @@ void vb_engine_index_qp(struct vb_engine *e, uint32_t qpn, uint32_t device)
 		if (__atomic_load_n(&table[i], __ATOMIC_RELAXED) == 0 &&
 		    __atomic_compare_exchange_n(&table[i], &expected, entry, false,
 						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			return;
+			return i + 1;
 	}
+	return 0;
 }
 
-void vb_engine_unindex_qp(struct vb_engine *e, uint32_t qpn)
+void vb_engine_unindex_qp(struct vb_engine *e, uint32_t index, uint32_t qpn)
 {
-	uint32_t *table = index_table(e);
+	uint32_t *entry = index ? &index_table(e)[index - 1] : NULL;
 
-	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
-		if ((__atomic_load_n(&table[i], __ATOMIC_RELAXED) & 0xffffff) == qpn)
-			__atomic_store_n(&table[i], 0, __ATOMIC_RELAXED);
+	/* After a change of brokers the table may be another, and the place another QP's. */
+	if (entry && (__atomic_load_n(entry, __ATOMIC_RELAXED) & 0xffffff) == qpn)
+		__atomic_store_n(entry, 0, __ATOMIC_RELAXED);
 }
 
 /* One access. */

@@ -43,7 +43,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 		if (vb_ibv_target_put(qp)) {
 			err |= vb_qp_destroy(qp->core);
 			slot->qp_cnt--;
-			vb_engine_unindex_qp(e, qp->ibv.qp_num);
+			vb_engine_unindex_qp(e, qp->csr_index, qp->ibv.qp_num);
 		}
 		if (qp->ibv.pd)
 			vb_ibv_pd_drop(qp->ibv.pd);

@@ -57,7 +57,7 @@ void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp)
 	qp->ibv.handle = qp->ibv.qp_num;
 	vb_list_append(&c->qps, &qp->link);
 	slot->qp_cnt++;
-	vb_engine_index_qp(c->engine, qp->ibv.qp_num, c->dev->index);
+	qp->csr_index = vb_engine_index_qp(c->engine, qp->ibv.qp_num, c->dev->index);
 	slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
 }
 
@@ -205,7 +205,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 			vb_ibv_pd_drop(ibv->pd);
 		if (is_last) {
 			vb_engine_slot(c->engine)->qp_cnt--;
-			vb_engine_unindex_qp(c->engine, ibv->qp_num);
+			vb_engine_unindex_qp(c->engine, qp->csr_index, ibv->qp_num);
 		}
 		delivered = vb_ibv_forget_events(&c->async, &qp->async);
 	}

@@ -123,7 +123,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .max_res_rd_atom = clamp_int((uint64_t)l->rd_atomic * l->qp),
 	    .max_qp_init_rd_atom = clamp_int(l->rd_atomic),
 	    .atomic_cap = IBV_ATOMIC_GLOB, /* IBT-70: C11 atomics */
-	    .max_mw = clamp_int(l->mr),
+	    .max_mw = clamp_int(l->mw),
 	    .max_ah = INT_MAX,
 	    .max_srq = clamp_int(l->srq),
 	    .max_srq_wr = clamp_int(l->srq_wr),

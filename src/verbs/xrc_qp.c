@@ -15,8 +15,10 @@ static void handle_enter(struct vb_ibv_qp *qp, struct vb_ibv_xrcd *x)
 
 	qp->xrcd = x;
 	x->user_cnt++;
-	if (first != qp)
+	if (first != qp) {
+		qp->csr_index = first->csr_index;
 		vb_list_append(&first->handles, &qp->handles);
+	}
 }
 
 static struct vb_ibv_qp *handle_new(struct ibv_context *context, void *qp_context)

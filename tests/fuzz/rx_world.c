@@ -148,7 +148,8 @@ void world_open(struct world *w)
 				    .alloc_ctx = w};
 
 	memset(w, 0, offsetof(struct world, arena));
-	cfg.limits.qp = cfg.limits.cq = cfg.limits.srq = cfg.limits.mr = cfg.limits.pd = 32;
+	cfg.limits.qp = cfg.limits.cq = cfg.limits.srq = cfg.limits.mr = cfg.limits.mw =
+	    cfg.limits.pd = 32;
 	cfg.limits.ooo_pkts = 8; /* few enough to run out */
 	cfg.recovery = vb_recovery_default;
 	cfg.recovery.roce_tx_window_en = cfg.recovery.selective_repeat_forced_en = true;

@@ -48,7 +48,6 @@ def verbs_errors(context):
         context.build, "tests", "conformance", "conformance_errors")], 60)
 
 
-
 @case("verbs.dlopen")
 def verbs_dlopen(context):
     """Every entry point that libverbena.so has is found under its version in rdma-core's library."""

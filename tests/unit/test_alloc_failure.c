@@ -110,7 +110,7 @@ static const struct {
 
 /* What the failed call might have changed. */
 struct state {
-	uint32_t blocks, pds, cqs, srqs, keys, qps, pd_refs, cq_refs, srq_refs;
+	uint32_t blocks, pds, cqs, srqs, mrs, mws, qps, pd_refs, cq_refs, srq_refs;
 	struct vb_qp_attr qp0;
 };
 
@@ -122,7 +122,8 @@ static struct state state_now(void)
 	    .pds = env.hca->pd_cnt,
 	    .cqs = env.hca->cq_cnt,
 	    .srqs = env.hca->srq_cnt,
-	    .keys = env.hca->keys.cnt,
+	    .mrs = env.hca->keys.cnt[VB_KEY_MR],
+	    .mws = env.hca->keys.cnt[VB_KEY_MW],
 	    .qps = env.hca->qp_cnt,
 	    .pd_refs = pd ? pd->refs : 0,
 	    .cq_refs = cq ? cq->refs : 0,
