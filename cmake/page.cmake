@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.22)
 #   cmake -DFROM=src/export/report -DTO=page.c -P cmake/page.cmake
 file(READ ${FROM}/page.html page)
 file(READ ${FROM}/style.css style)
-foreach(part chart ladder page)
+foreach(part chart ladder story page)
   file(READ ${FROM}/${part}.js text)
   string(APPEND script "${text}")
 endforeach()

@@ -163,6 +163,45 @@ static void write_steps(FILE *f, const struct vb_scenario_run *run, const struct
 	      f);
 }
 
+static void write_lines(FILE *f, const struct vb_lines *l)
+{
+	fputs("\"what\":[", f);
+	for (uint32_t i = 0; i < l->cnt; i++) {
+		fputs(i ? "," : "", f);
+		quote(f, l->text[i]);
+	}
+	putc(']', f);
+}
+
+/* What happened to the QPs that timed out or failed, line by line. */
+static void write_stories(FILE *f, const struct vb_stories *s)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+	static struct vb_explanation why;
+
+	fputs("\"stories\":[", f);
+	for (uint32_t i = 0; i < s->cnt; i++) {
+		const struct vb_story *story = &s->story[i];
+		uint32_t cnt = vb_timeline(&story->tale, NULL, row);
+
+		vb_story_explain(s, story, &why);
+		fprintf(f, "%s{\"host\":%u,\"qpn\":%u,\"timeouts\":%" PRIu64 ",\"is\":",
+			i ? ",\n" : "", story->host, story->tale.qpn, story->tale.timeouts);
+		quote(f, vb_rank_name(why.rank));
+		putc(',', f);
+		write_lines(f, &why.what);
+		fputs(",\"rows\":[", f);
+		for (uint32_t k = 0; k < cnt; k++) {
+			fprintf(f, "%s[%u,%" PRIu64 ",%" PRIu64 ",", k ? "," : "", row[k].kind,
+				row[k].from, row[k].at);
+			quote(f, row[k].text);
+			putc(']', f);
+		}
+		fputs("]}", f);
+	}
+	fprintf(f, "],\n\"stories_lost\":%" PRIu64 ",\n", s->lost);
+}
+
 static void write_left_out(FILE *f, const struct vb_watch *w, const struct vb_sim_charts *c)
 {
 	static const char *const what[] = {"hosts", "queues", "QPs"};
@@ -211,6 +250,7 @@ int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
 	write_summary(f, sc, r);
 	write_charts(f, c);
 	write_steps(f, run, w);
+	write_stories(f, vb_watch_stories(w));
 	write_left_out(f, w, c);
 	fputs("}", f);
 	fputs((const char *)vb_page_tail, f);

@@ -40,6 +40,7 @@ struct vb_watch {
 	struct vb_step *step;
 	uint32_t step_cnt, last;
 	uint64_t left_out;
+	struct vb_stories *stories;
 	int err;
 };
 
@@ -96,7 +97,10 @@ struct vb_watch *vb_watch_new(void)
 	w->slot_ns = FIRST_SLOT_NS;
 	w->last = NONE;
 	w->step = calloc(VB_WATCH_STEPS_MAX, sizeof *w->step);
-	if (!w->step) {
+	w->stories = calloc(1, sizeof *w->stories);
+	if (!w->step || !w->stories) {
+		free(w->step);
+		free(w->stories);
 		free(w);
 		return NULL;
 	}
@@ -105,7 +109,7 @@ struct vb_watch *vb_watch_new(void)
 
 void vb_watch_begin(struct vb_watch *w, const struct vb_scenario_run *run)
 {
-	w->run = run;
+	w->run = w->stories->run = run;
 }
 
 void vb_watch_free(struct vb_watch *w)
@@ -121,6 +125,7 @@ void vb_watch_free(struct vb_watch *w)
 	map_free(&w->packets);
 	free(w->connection);
 	free(w->step);
+	free(w->stories);
 	free(w);
 }
 
@@ -271,6 +276,7 @@ void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev)
 	uint32_t end;
 
 	reach(w, ev->time);
+	vb_stories_event(w->stories, ev);
 	switch (ev->id) {
 	case VB_TRACE_DROPPED: /* of the packet that has just arrived at a switch */
 		if (!last)
@@ -470,6 +476,7 @@ void vb_watch_end(struct vb_watch *w)
 {
 	for (int k = 0; k < VB_WATCH_KIND_CNT; k++)
 		qsort(w->series[k], w->cnt[k], sizeof w->series[k][0], by_top);
+	vb_stories_end(w->stories);
 }
 
 const struct vb_watch_series *vb_watch_series(const struct vb_watch *w, enum vb_watch_kind kind,
@@ -505,6 +512,11 @@ uint32_t vb_watch_step_cnt(const struct vb_watch *w)
 const struct vb_step *vb_watch_step(const struct vb_watch *w, uint32_t i)
 {
 	return &w->step[i];
+}
+
+const struct vb_stories *vb_watch_stories(const struct vb_watch *w)
+{
+	return w->stories;
 }
 
 uint64_t vb_watch_left_out(const struct vb_watch *w)

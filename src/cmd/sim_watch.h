@@ -8,6 +8,7 @@
 #ifndef VB_CMD_SIM_WATCH_H
 #define VB_CMD_SIM_WATCH_H
 
+#include "cmd/sim_story.h"
 #include "scenario/scenario.h"
 
 #define VB_WATCH_SLOTS 512u
@@ -72,7 +73,7 @@ int vb_watch_error(const struct vb_watch *w);
 #define VB_WATCH_EVENTS                                                                            \
 	(UINT64_C(1) << VB_TRACE_TIMER_FIRED | UINT64_C(1) << VB_TRACE_REWOUND |                   \
 	 UINT64_C(1) << VB_TRACE_COMPLETION | UINT64_C(1) << VB_TRACE_DROPPED |                    \
-	 UINT64_C(1) << VB_TRACE_RETRY_ENDED)
+	 UINT64_C(1) << VB_TRACE_RETRY_ENDED | VB_TALE_EVENTS)
 void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev);
 void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
 		     const struct vb_sim_packet *pkt, vb_time now);
@@ -93,6 +94,8 @@ void vb_watch_value(const struct vb_watch *w, enum vb_watch_kind kind,
 		    const struct vb_watch_series *s, uint32_t i, double *lo, double *hi);
 uint32_t vb_watch_step_cnt(const struct vb_watch *w);
 const struct vb_step *vb_watch_step(const struct vb_watch *w, uint32_t i);
+/* The QPs that timed out or failed. */
+const struct vb_stories *vb_watch_stories(const struct vb_watch *w);
 /* Steps for which there was no room. */
 uint64_t vb_watch_left_out(const struct vb_watch *w);
 

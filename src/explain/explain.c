@@ -16,14 +16,29 @@ const char *vb_rank_name(enum vb_explain_rank rank)
 static void past(const struct vb_explain_in *in, struct vb_explanation *out)
 {
 	const struct vb_tale *t = in->tale;
+	const struct {
+		uint64_t cnt;
+		const char *name;
+	} sum[] = {{t->timeouts, "timeout"},
+		   {t->naks, "sequence error NAK"},
+		   {t->implied_naks, "implied NAK"},
+		   {t->rnr_naks, "RNR NAK"}};
+	const char *before = "So far it was sent back by ";
 
-	if (t->recovered)
-		vb_line(&out->what,
-			"So far it was sent back by %" PRIu64 " timeout%s, %" PRIu64
-			" sequence error NAK%s, %" PRIu64 " implied and %" PRIu64
-			" RNR NAKs, and made progress again %" PRIu64 " time%s.",
-			t->timeouts, t->timeouts == 1 ? "" : "s", t->naks, t->naks == 1 ? "" : "s",
-			t->implied_naks, t->rnr_naks, t->recovered, t->recovered == 1 ? "" : "s");
+	for (size_t i = 0; t->recovered && i < sizeof sum / sizeof sum[0]; i++) {
+		if (sum[i].cnt == 0)
+			continue;
+		if (before[0] == 'S')
+			vb_line(&out->what, "%s", before);
+		else
+			vb_line_more(&out->what, "%s", before);
+		vb_line_more(&out->what, "%" PRIu64 " %s%s", sum[i].cnt, sum[i].name,
+			     sum[i].cnt == 1 ? "" : "s");
+		before = ", ";
+	}
+	if (before[0] != 'S')
+		vb_line_more(&out->what, ", and made progress again %" PRIu64 " time%s.",
+			     t->recovered, t->recovered == 1 ? "" : "s");
 	if (t->rnr_sent)
 		vb_line(&out->what,
 			"It told its peer %" PRIu64 " time%s that no receive is posted (RNR NAK); "

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What sending to the address met counts when it was not long before the trouble. */
@@ -62,49 +63,56 @@ static const char *refused(const struct vb_explain_in *in, const struct vb_qp_vi
 	return "send-error";
 }
 
+/* What the other QP is called. */
+static struct vb_word name_of(const struct vb_peer_facts *p, uint32_t qpn)
+{
+	struct vb_word w;
+
+	if (p->pid)
+		snprintf(w.s, sizeof w.s, "QP 0x%06x of process %u (%.15s)", qpn, p->pid, p->comm);
+	else
+		snprintf(w.s, sizeof w.s, "QP 0x%06x there", qpn);
+	return w;
+}
+
 static const char *qp_there(const struct vb_qp_view *v, const struct vb_peer_facts *p,
 			    struct vb_explanation *out)
 {
 	const struct vb_qp_view *q = p->qp;
 	uint32_t qpn = v->attr.dest_qpn;
+	struct vb_word name = name_of(p, qpn);
 
 	if (q->state == VB_QPS_ERR) {
-		vb_line(
-		    &out->what,
-		    "QP 0x%06x of process %u (%.15s) is in the error state and answers nothing.",
-		    qpn, p->pid, p->comm);
+		vb_line(&out->what, "%s is in the error state and answers nothing.", name.s);
 		vb_line(&out->advice, "See why: 'verbena explain 0x%06x'.", qpn);
 		return "peer-error";
 	}
 	if (q->state == VB_QPS_RESET || q->state == VB_QPS_INIT) {
-		vb_line(&out->what,
-			"QP 0x%06x of process %u (%.15s) is in %s: it does not receive before RTR.",
-			qpn, p->pid, p->comm, vb_word_state(q->state));
+		vb_line(&out->what, "%s is in %s: it does not receive before RTR.", name.s,
+			vb_word_state(q->state));
 		vb_line(&out->advice, "Move the other QP to RTR before this one sends; exchange a "
 				      "message between the programs to make sure.");
 		return "peer-not-ready";
 	}
 	if (!vb_gid_eq(&q->attr.path.dgid, &v->attr.path.sgid) || q->attr.dest_qpn != v->qpn) {
 		vb_line(&out->what,
-			"QP 0x%06x of process %u (%.15s) is connected to QP 0x%06x at %s, not to "
+			"%s is connected to QP 0x%06x at %s, not to "
 			"this one, and drops what comes from elsewhere.",
-			qpn, p->pid, p->comm, q->attr.dest_qpn, vb_word_gid(&q->attr.path.dgid).s);
+			name.s, q->attr.dest_qpn, vb_word_gid(&q->attr.path.dgid).s);
 		vb_line(&out->advice, "Compare the QPNs and GIDs that the programs exchange.");
 		return "peer-of-another";
 	}
 	if (!v->is_acked_once && q->epsn != v->psn_una) {
-		vb_line(
-		    &out->what,
-		    "QP 0x%06x of process %u (%.15s) expects PSN %u, and this QP began with %u.",
-		    qpn, p->pid, p->comm, q->epsn, v->psn_una);
+		vb_line(&out->what, "%s expects PSN %u, and this QP began with %u.", name.s,
+			q->epsn, v->psn_una);
 		vb_line(&out->advice,
 			"rq_psn of one side has to be the sq_psn of the other (ibv_modify_qp).");
 		return "wrong-psn";
 	}
 	vb_line(&out->what,
-		"QP 0x%06x of process %u (%.15s) on this host is in %s and connected to this one: "
+		"%s is in %s and connected to this one: "
 		"what is sent, or its answers, get lost on the way.",
-		qpn, p->pid, p->comm, vb_word_state(q->state));
+		name.s, vb_word_state(q->state));
 	return "lost";
 }
 

@@ -113,7 +113,7 @@ static void fired(struct writer *w, const struct vb_trace_event *ev)
 	if (ev->arg[3] != VB_NEVER)
 		more(w, "; %s left in all", vb_word_ns(ev->arg[3]).s);
 	else if (!w->tale->view.rto.adaptive)
-		more(w, "; %u more may follow", ev->arg[1] ? (unsigned)ev->arg[1] - 1 : 0);
+		more(w, "; %u retries left", ev->arg[1] ? (unsigned)ev->arg[1] - 1 : 0);
 }
 
 static void rewound(struct writer *w, const struct vb_trace_event *ev)

@@ -72,6 +72,67 @@ def _(context):
                 raise Failure("the page of a second run differs")
 
 
+# From 20 us on nothing arrives for a while; one QP gives up, and others get through behind it.
+TIMEOUTS = """topology: {shape: pair, cable: {rate: 25Gbps, delay: 1us}}
+transport: {mtu: 1024, message: 16KiB, depth: 4, timeout: 8, retry: %d}
+workload:
+  - {shape: single, from: 0, to: 1, bytes: 256KiB}
+  - {shape: ping-pong, from: 0, to: 1, count: 20, bytes: 64}
+faults:
+  - {cable: 0, do: "blackout=20us/3ms"}
+"""
+
+
+@case("report.tells_timeouts")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        page = os.path.join(folder, "report.html")
+        simulate(context, folder, "--report", page, scenario=TIMEOUTS % 7)
+        stories = data_of(page)["stories"]
+        if not stories or any(s["is"] != "recovered" or s["timeouts"] != 3 for s in stories):
+            raise Failure(f"{stories}")
+        kinds = [row[0] for row in stories[0]["rows"]]
+        if kinds[:4] != [0, 1, 1, 1] or 5 not in kinds or "the peer acknowledged" not in str(stories[0]["rows"]):
+            raise Failure(f"{stories[0]}")
+        # A timer is as long in the picture as it is set.
+        if any(row[2] - row[1] != 4096 << 8 for row in stories[0]["rows"] if row[0] == 1):
+            raise Failure(f"{stories[0]}")
+        simulate(context, folder, "--report", page, scenario=TIMEOUTS % 1)
+        stories = data_of(page)["stories"]
+        if not stories or stories[0]["is"] != "failed" or \
+                "IBV_WC_RETRY_EXC_ERR: no answer from 10.0.0." not in stories[0]["what"][0]:
+            raise Failure(f"{stories}")
+        simulate(context, folder, "--report", page, scenario=TIMEOUTS.split("faults")[0] % 7)
+        if data_of(page)["stories"]:
+            raise Failure("a story without trouble")
+
+
+@case("report.timeouts_in_browser", 120)
+def _(context):
+    if not browser.is_there():
+        raise Skip("chromium or chromedriver is not installed")
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        page = os.path.join(folder, "report.html")
+        simulate(context, folder, "--report", page, scenario=TIMEOUTS % 1)
+        for width, dark in ((1280, False), (500, True)):
+            with browser.Browser(width, 1000, dark) as b:
+                b.open(page)
+                rows = b.run("return [...document.querySelectorAll('#timeline li')].map(li => li.textContent)")
+                if not any("gave up after" in row for row in rows) or "timeout 1: nothing heard" not in rows[1]:
+                    raise Failure(f"{rows}")
+                bars = b.run("return [...document.querySelectorAll('#timeline i')].map(i => i.getBoundingClientRect().width)")
+                if len(bars) != 2 or not all(20 < w < width for w in bars):
+                    raise Failure(f"{bars}")
+                last = b.run("const w = document.getElementById('who'); w.value = w.options.length - 1;"
+                             "w.dispatchEvent(new Event('change')); return document.getElementById('why').textContent")
+                if b.run("return document.getElementById('who').options.length") < 2 or "IBV_WC_RETRY_EXC_ERR" not in last:
+                    raise Failure(last)
+                if b.run("return document.documentElement.scrollWidth > innerWidth"):
+                    raise Failure(f"the page is wider than {width} pixels")
+                if b.errors():
+                    raise Failure("\n".join(b.errors()))
+
+
 @case("report.is_bounded")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:

@@ -20,5 +20,6 @@ for (const chart of data.charts) {
 	if (chart.lines.some((line) => line.x.length))
 		new Chart(document.getElementById("charts"), chart);
 }
+showStories(data);
 new Ladder(data);
 document.getElementById("left-out").textContent = data.left_out;

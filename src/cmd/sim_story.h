@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tales of the simulated QPs that timed out or failed (explain/tale.h), for the page of a run: the
+ * same that `verbena explain` tells of live ones. Of more than there is room for, those that failed
+ * stay.
+ */
+#ifndef VB_CMD_SIM_STORY_H
+#define VB_CMD_SIM_STORY_H
+
+#include "explain/explain.h"
+#include "scenario/scenario.h"
+
+#define VB_STORIES_MAX 64u
+
+struct vb_story {
+	uint32_t host;
+	struct vb_tale tale;
+};
+
+struct vb_stories {
+	const struct vb_scenario_run *run;
+	uint32_t cnt;
+	uint64_t lost; /* thrown away for others */
+	struct vb_story story[VB_STORIES_MAX];
+};
+
+/* An event of the run; s->run is set. */
+void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev);
+
+/* Puts them in order: those that failed, those without an end, those that recovered. */
+void vb_stories_end(struct vb_stories *s);
+
+/* Why the QP of @story is where it is at the end of the run. */
+void vb_story_explain(const struct vb_stories *s, const struct vb_story *story,
+		      struct vb_explanation *out);
+
+#endif
