@@ -197,20 +197,34 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 	}
 }
 
+/* The adapter goes as if the broker did, with port, registers, counters and faults. */
+static int rest(struct vb_broker *b)
+{
+	static struct vb_past past;
+	int rc;
+
+	past = *vb_slots_past(&b->slots);
+	vb_slots_close(&b->slots);
+	rc = vb_slots_init(&b->slots);
+	if (rc)
+		return rc;
+	*vb_slots_past(&b->slots) = past;
+	snprintf(b->slots.host->sysfs_path, sizeof b->slots.host->sysfs_path, "%s", b->sysfs.root);
+	vb_broker_refresh_devices(b);
+	return 0;
+}
+
 /*
  * Nobody has used the adapter for a while. With nothing left to tell the broker ends; while it has
- * tales of trouble it gives up the port, so that peers hear that nobody is here, and stays to tell
- * them.
+ * tales of trouble it stays to tell them, and gives up the adapter, so that peers hear from the
+ * kernel that nobody is here.
  */
 static void end_or_rest(struct vb_broker *b, vb_time now)
 {
-	vb_time until = vb_past_until(vb_slots_past(&b->slots));
-
-	if (until <= now) {
+	if (vb_past_until(vb_slots_past(&b->slots)) <= now)
 		b->is_ending = true;
-	} else if (b->slots.chest >= 0) {
-		vb_slots_stop(&b->slots);
-	}
+	else if (b->slots.chest >= 0)
+		b->is_ending = rest(b) != 0;
 }
 
 static void handle_timeouts(struct vb_broker *b, vb_time now)

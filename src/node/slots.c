@@ -311,25 +311,17 @@ void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters 
 			    __atomic_load_n(&s->slot[k].shm->counters[port].v[i], __ATOMIC_RELAXED);
 }
 
-void vb_slots_stop(struct vb_slots *s)
+void vb_slots_close(struct vb_slots *s)
 {
 	for (int k = 0; k < VB_SLOT_CNT; k++) {
 		vb_memory_unmap(s->slot[k].shm, sizeof *s->slot[k].shm);
 		if (s->slot[k].mem_fd >= 0)
 			close(s->slot[k].mem_fd);
-		s->slot[k] = (struct vb_slot){.mem_fd = -1};
 	}
 	vb_group_close(&s->group);
-	vb_group_init(&s->group);
-	if (s->chest >= 0)
-		close(s->chest);
-	s->chest = -1;
-}
-
-void vb_slots_close(struct vb_slots *s)
-{
-	vb_slots_stop(s);
 	vb_memory_unmap(s->host, sizeof(struct vb_host_memory));
 	if (s->host_fd >= 0)
 		close(s->host_fd);
+	if (s->chest >= 0)
+		close(s->chest);
 }

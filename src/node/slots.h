@@ -60,9 +60,6 @@ struct vb_past *vb_slots_past(const struct vb_slots *s);
 /* Sums past and present of HCA port @port. */
 void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total);
 
-/* Gives up group, chest and slots, none of which is taken; host memory stays. */
-void vb_slots_stop(struct vb_slots *s);
-
 void vb_slots_close(struct vb_slots *s);
 
 #endif

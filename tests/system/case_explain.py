@@ -2,6 +2,7 @@
 """`verbena explain`: QPs are brought into trouble of every kind, and it says which."""
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -200,6 +201,33 @@ def _(context):
         raise Failure(str(said))
     context.wait(lambda: ":4791" not in a.run(["ss", "-uln"]), 10, "the port is still taken")
     expect(context, one, "failed", "fault", "(ended): failed")
+
+
+@case("explain.rest_forgets_the_adapter")
+def _(context):
+    """A broker that stays for its tales alone keeps neither registers nor counters, and ends no other way than
+    one that has none: with the adapter of the next program being a new one."""
+    a, _ = context.machine.two()
+    v = context.verbena
+    qp = Qp(context, a, A, faults="blackout=0s/1000s")
+    device = a.device(v, "veth0")
+    qp.connect(B, 0x123402, timeout=12)
+    qp.do("write 100 1 4096")
+    qp.fails("transport retry counter exceeded")
+    a.run([v, "reg", "-d", device, "--reg_name", "ROCE_ACCL", "--set", "roce_tx_window_en=1", "--yes"])
+    qp.program.kill()
+    qp.program.wait(10)
+    context.wait(lambda: ":4791" not in a.run(["ss", "-uln"]), 10, "the port is still taken")
+    get = [v, "reg", "-d", device, "--reg_name", "ROCE_ACCL", "--get"]
+    if not re.search(r"roce_tx_window_en +\| 0x0+$", a.run(get), re.M):
+        raise Failure(a.run(get))
+    expect(context, qp, "failed", "fault", "(ended): failed")
+    # A new program gets a new adapter, and the tale is still there.
+    other = Qp(context, a, A)
+    if "retry_exceeded_err" in a.run([v, "counters"]):
+        raise Failure(a.run([v, "counters"]))
+    expect(context, other, "well", "not-ready")
+    expect(context, qp, "failed", "fault", "(ended): failed")
 
 
 @case("explain.rnr")
