@@ -56,6 +56,10 @@ static int status(const struct vb_cmd *cmd)
 	for (int i = 0; i < VB_SLOT_CNT; i++)
 		users += o.slot[i] && o.slot[i]->pid;
 	vb_broker_observe_end(&o);
+	if (!host.is_open && !state.is_kept) {
+		puts("stopped: no program uses the adapter");
+		return vb_cmd_finish(cmd);
+	}
 	printf("running: process %" PRIu32 ", %d program%s, %s\n", host.broker_pid, users,
 	       users == 1 ? "" : "s",
 	       state.is_kept ? "stays until 'verbena hca stop'" : "ends after the last of them");

@@ -138,6 +138,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 	for (uint32_t i = 0; i < VB_SLOT_FIRST; i++)
 		(void)vb_broker_watch(b, b->slots.group.fd[i], VB_SOURCE_SINK, i);
 	vb_host_write_begin(b->slots.host);
+	b->slots.host->is_open = 1;
 	snprintf(b->slots.host->sysfs_path, sizeof b->slots.host->sysfs_path, "%s", b->sysfs.root);
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
@@ -211,6 +212,7 @@ static int rest(struct vb_broker *b)
 	*vb_slots_past(&b->slots) = past;
 	snprintf(b->slots.host->sysfs_path, sizeof b->slots.host->sysfs_path, "%s", b->sysfs.root);
 	vb_broker_refresh_devices(b);
+	b->is_resting = true;
 	return 0;
 }
 
@@ -223,7 +225,7 @@ static void end_or_rest(struct vb_broker *b, vb_time now)
 {
 	if (vb_past_until(vb_slots_past(&b->slots)) <= now)
 		b->is_ending = true;
-	else if (b->slots.chest >= 0)
+	else if (!b->is_resting)
 		b->is_ending = rest(b) != 0;
 }
 
@@ -239,10 +241,12 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 	}
 	if (b->client_cnt && b->counters_due == VB_NEVER)
 		b->counters_due = now + COUNTERS_NS;
-	if (b->conn_cnt || vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept)
+	if (b->conn_cnt || vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept) {
 		b->idle_since = VB_NEVER;
-	else if (b->idle_since == VB_NEVER)
+		b->is_resting = false;
+	} else if (b->idle_since == VB_NEVER) {
 		b->idle_since = now;
+	}
 	if (b->idle_since != VB_NEVER && now >= b->idle_since + LINGER_NS)
 		end_or_rest(b, now);
 }
@@ -253,7 +257,7 @@ static vb_time idle_due(const struct vb_broker *b)
 	vb_time due = vb_time_after(b->idle_since, LINGER_NS);
 	vb_time until = vb_past_until(vb_slots_past(&b->slots));
 
-	return due == VB_NEVER || b->slots.chest >= 0 || until < due ? due : until;
+	return due == VB_NEVER || !b->is_resting || until < due ? due : until;
 }
 
 static int wait_ms(const struct vb_broker *b, vb_time now)

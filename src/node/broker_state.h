@@ -55,6 +55,7 @@ struct vb_broker {
 	int listen_fd, epoll_fd, netlink_fd, signal_fd;
 	int spare_fd; /* given up to turn a client away when descriptors run out */
 	bool is_ending;
+	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps tales */
 	struct vb_slots slots;
 	struct vb_sysfs sysfs;
 	struct vb_params params;

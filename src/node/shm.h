@@ -145,6 +145,7 @@ struct vb_host_shm {
 	/* What `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];
 	uint32_t fault_generation;
+	uint32_t is_open;       /* 1: the adapter has its UDP port */
 	uint32_t explain_asked; /* +1 whenever views are wanted... */
 	uint32_t explain_qpn;   /* ... of this QP before all others; 0: of none */
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq

@@ -150,7 +150,8 @@ def _(context):
     one, other = Qp(context, a, A), Qp(context, a, A)
     one.connect(A, other.qpn, timeout=17)
     one.do("write 100 1 4096")
-    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10, "no timer fired")
+    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10,
+                 lambda: "no timer fired: " + ask(context, one)["text"])
     expect(context, one, "stuck", "peer-not-ready", "is in INIT: it does not receive before RTR", "to come: timeout")
     # Connected the wrong way.
     other.do(f"rtr {B} {one.qpn}")
@@ -173,7 +174,8 @@ def _(context):
     one.fails("success")
     other.program.kill(signal.SIGSTOP)
     one.do(f"write 100 {other.rkey} {other.addr}")
-    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10, "no timer fired")
+    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10,
+                 lambda: "no timer fired: " + ask(context, one)["text"])
     expect(context, one, "stuck", "peer-stopped", "is stopped", f"kill -CONT {other.program.pid}")
     # Of itself the stopped process says nothing, and others are answered all the same.
     table = a.run([context.verbena, "explain", "--all"])
@@ -199,7 +201,7 @@ def _(context):
     said = expect(context, one, "failed", "fault", "(ended): failed")
     if not said["ended"] or said["state"] != "gone":
         raise Failure(str(said))
-    context.wait(lambda: ":4791" not in a.run(["ss", "-uln"]), 10, "the port is still taken")
+    context.wait(lambda: not a.has_adapter(), 10, "the port is still taken")
     expect(context, one, "failed", "fault", "(ended): failed")
 
 
@@ -217,7 +219,7 @@ def _(context):
     a.run([v, "reg", "-d", device, "--reg_name", "ROCE_ACCL", "--set", "roce_tx_window_en=1", "--yes"])
     qp.program.kill()
     qp.program.wait(10)
-    context.wait(lambda: ":4791" not in a.run(["ss", "-uln"]), 10, "the port is still taken")
+    context.wait(lambda: not a.has_adapter(), 10, "the port is still taken")
     get = [v, "reg", "-d", device, "--reg_name", "ROCE_ACCL", "--get"]
     if not re.search(r"roce_tx_window_en +\| 0x0+$", a.run(get), re.M):
         raise Failure(a.run(get))

@@ -264,7 +264,7 @@ def _(context):
         expect(a.get()["ack_dscp"], 33, "the setting")
         if not re.match(r"running: process \d+, 0 programs, stays", a.verbena("hca", "status")):
             raise Failure(a.verbena("hca", "status"))
-    context.wait(lambda: not a.host.broker_pids(), 10, "the broker stays")
+    context.wait(lambda: not a.host.has_adapter(), 10, "the adapter stays")
     if not a.verbena("hca", "status").startswith("stopped"):
         raise Failure(a.verbena("hca", "status"))
     a.verbena("hca", "stop")
@@ -311,7 +311,7 @@ def _(context):
     for name, value in (("ack_dscp", 12), ("roce_tx_window_en", 1), ("adp_retx_profile_id", 1), ("time_base", 4)):
         if not re.search(rf"^{name} +\| 0x{value:08x}$", out, re.M):
             raise Failure(f"{name} is not {value}\n{out}")
-    context.wait(lambda: not a.broker_pids(), 10, "the broker stays")
+    context.wait(lambda: not a.has_adapter(), 10, "the adapter stays")
     for path in (bad, "/nonexistent"):
         p = subprocess.run(a.enter + [context.verbena, "run", "--adp", path, "--", "echo", "ran"],
                            capture_output=True, text=True, timeout=20)

@@ -172,6 +172,10 @@ class Host:
                 pass
         return found
 
+    def has_adapter(self):
+        """Whether somebody has the adapter's port. A broker may stay without, for what failed before."""
+        return ":4791 " in self.run(["ss", "-uln"])
+
     def devices(self, verbena):
         """The adapter's devices by network interface, as `verbena devices --json` has them."""
         if not self._devices:
