@@ -3,7 +3,7 @@
 """Writes docs/conformance.md: which test shows which item of the specifications.
 
 The items and their one-line meanings are docs/conformance-items.tsv. A test shows an item when its
-text names the item's id. With --check nothing is written; the exit status says whether the file is
+text names the item's id. What rdma-core's own tests skip, and why, follows. With --check nothing is written; the exit status says whether the file is
 up to date.
 """
 import os
@@ -23,6 +23,20 @@ GROUPS = {
     "IBT": "The InfiniBand transport",
     "CC": "Congestion control: DCQCN",
 }
+
+SKIPS = os.path.join(ROOT, "tests", "conformance", "pyverbs-skips.tsv")
+
+SKIPS_HEAD = """
+## What rdma-core's own tests skip
+
+`tests/conformance/pyverbs` runs the tests that rdma-core has beside pyverbs, its Python binding. All pass
+but these, which they skip; the reasons are those of `tests/conformance/pyverbs-skips.tsv`, and the run
+fails when the numbers differ. Tests of one maker's interface, of graphics devices and of the connection
+manager are not among the generic ones, of which {generic} are skipped.
+
+| tests | skipped | kind | reason |
+|---|---|---|---|
+"""
 
 HEAD = """# Conformance
 
@@ -55,6 +69,15 @@ def shown_by():
     return found
 
 
+def skips():
+    """The table of what rdma-core's tests skip."""
+    with open(SKIPS, encoding="utf-8") as f:
+        rows = [line.rstrip("\n").split("\t") for line in f if not line.startswith("#")]
+    generic = sum(int(count) for _, count, kind, _ in rows if kind in ("nature", "machine", "verbs"))
+    lines = (f"| `{tests}` | {count} | {kind} | {reason} |" for tests, count, kind, reason in rows)
+    return SKIPS_HEAD.format(generic=generic) + "\n".join(lines)
+
+
 def render():
     with open(ITEMS, encoding="utf-8") as f:
         items = [line.rstrip("\n").split("\t") for line in f]
@@ -72,6 +95,7 @@ def render():
                 continue
             where = ", ".join(f"`{p}`" for p in sorted(tests.get(item, [])))
             lines.append(f"| {item} | {text} | {where or ('-' if NOTHING in text else 'not yet')} |")
+    lines.append(skips())
     return "\n".join(lines) + "\n"
 
 

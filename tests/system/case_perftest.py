@@ -43,6 +43,12 @@ def add_modes():
         ("depth", ("send", "write", "read"), ("bw",), ["-t", "7", "-n", "300"]),
         ("list", ("send", "write", "read"), ("bw",), ["-l", "16", "-n", "320"]),
         ("gbits", ("write", "read"), ("bw",), ["--report_gbits", "-n", "300"]),
+        ("rx_depth", ("send",), ("bw",), ["-r", "40", "-n", "300"]),
+        ("cq_mod", ("send", "write"), ("bw",), ["-Q", "20", "-n", "300"]),
+        ("odp", ("send", "write", "read"), ("bw", "lat"), ["--odp", "-n", "200"]),
+        ("recv_list", ("send",), ("bw",), ["--recv_post_list", "16", "-n", "320"]),
+        ("old_post", ("send", "write", "read", "atomic"), ("bw",), ["--use_old_post_send", "-n", "200"]),
+        ("old_list", ("write",), ("bw",), ["--use_old_post_send", "-l", "8", "-n", "320"]),
         ("inline", ("send", "write"), ("bw", "lat"), ["--inline_size", "64", "-s", "64", "-n", "300"]),
     )
     for where in ("lo4", "net6"):

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of our own over rdma-core's libraries with the adapter preloaded."""
 import glob
-import gzip
 import os
 import re
-import shutil
 import subprocess
 
 from cases import add, case
-from hosts import Failure, Skip
+from hosts import Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -77,23 +75,3 @@ assert lib.ibv_wc_status_str(0) == b"success"
 print("ok")
 """
     says_ok(["/usr/bin/python3", "-c", program])(context)
-
-
-@case("verbs.rdma_core_tests", seconds=120)
-def verbs_rdma_core_tests(context):
-    """rdma-core's own tests of the verbs, as Debian has them beside pyverbs: what they do not skip
-    because an adapter need not have it, passes."""
-    packed = "/usr/share/doc/rdma-core/tests"
-    if not os.path.isdir(packed):
-        raise Skip(f"{packed} is not there; this machine installs packages without documentation")
-    folder = os.path.join(context.machine.folder, "rdma-core-tests")
-    shutil.copytree(packed, os.path.join(folder, "tests"))
-    for path in glob.glob(os.path.join(folder, "tests", "*.gz")):
-        with gzip.open(path) as source, open(path[:-3], "wb") as target:
-            shutil.copyfileobj(source, target)
-    out = context.machine.a.run(
-        [context.verbena, "run", "--", "env", f"PYTHONPATH={folder}:{folder}/tests", "/usr/bin/python3",
-         os.path.join(folder, "tests", "run_tests.py"), "--dev", "verbena0"], 100, status=None, cwd=folder)
-    done = re.search(r"Ran (\d+) tests.*?\nOK \(skipped=(\d+)\)", out, re.S)
-    if not done or int(done[1]) - int(done[2]) < 80:
-        raise Failure(out)
