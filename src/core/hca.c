@@ -26,6 +26,8 @@ const struct vb_limits vb_limits_default = {
     .inline_bytes = 1024,
     .ooo_pkts = 8192,
     .rd_atomic = 128, /* as the kernel's soft RoCE has it; a QP pays for what it asks */
+    .mcast_grp = 8192,
+    .mcast_qp = 1024,
     .mr_size = UINT64_MAX,
     .msg_size = 1u << 31, /* IBT-06 */
 };
@@ -64,6 +66,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->cqs);
 	vb_list_init(&h->srqs);
 	vb_list_init(&h->xrcds);
+	vb_list_init(&h->mcast);
 	/* A power of two of numbers, so that a number's place in the table is unique. */
 	h->qp_k_cnt = 1;
 	while (h->qp_k_cnt < 1u << 24 && (uint64_t)h->qp_k_cnt * 2 * cfg->qpn_stride <= 1u << 24)
@@ -91,6 +94,7 @@ static void destroy_rest(struct vb_hca *h)
 
 void vb_hca_destroy(struct vb_hca *h)
 {
+	vb_mcast_free(h);
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
 		if (h->qp[i])
 			vb_qp_destroy(h->qp[i]);
@@ -195,8 +199,8 @@ static void count_verdict(struct vb_counters *c, enum vb_verdict v)
 	}
 }
 
-static enum vb_verdict packet_deliver(struct vb_hca *h, struct vb_qp *qp, const struct vb_hdr *hdr,
-				      const struct vb_rx *rx, vb_time now)
+enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			      vb_time now)
 {
 	enum vb_verdict v = packet_check(qp, hdr, rx);
 
@@ -210,7 +214,7 @@ static enum vb_verdict packet_deliver(struct vb_hca *h, struct vb_qp *qp, const 
 		vb_cc_take_mark(qp, now);
 	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {
 		qp->comm_est = true;
-		vb_event_raise_async(h, &qp->ev, VB_ASYNC_COMM_EST);
+		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_COMM_EST);
 	}
 	return qp->ops->recv(qp, hdr, rx, now);
 }
@@ -226,7 +230,9 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 
 		if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
 			vb_count(c, VB_COUNTER_np_ecn_marked_roce_packets);
-		v = qp ? packet_deliver(h, qp, &hdr, rx, now) : VB_VERDICT_QPN;
+		v = qp                             ? vb_qp_deliver(qp, &hdr, rx, now)
+		    : hdr.dqpn == VB_QPN_MULTICAST ? vb_mcast_deliver(h, &hdr, rx, now)
+						   : VB_VERDICT_QPN;
 	}
 	count_verdict(c, v);
 	vb_trace(&h->cfg.trace, VB_TRACE_PACKET_RECEIVED, hdr.dqpn, now, hdr.opcode, hdr.psn.v,

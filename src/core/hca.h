@@ -27,6 +27,7 @@
 
 #define VB_HCA_PORTS_MAX 16
 #define VB_PKEY_DEFAULT 0xffff
+#define VB_QPN_MULTICAST 0xffffff /* IBT-19 */
 #define VB_PKEYS_MAX 16
 
 /* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */
@@ -36,6 +37,7 @@ struct vb_limits {
 	uint32_t sge, sge_rd, inline_bytes;
 	uint32_t ooo_pkts;  /* kept out of order by selective repeat, all QPs; at most 65535 */
 	uint32_t rd_atomic; /* per QP, both directions; at most 128 */
+	uint32_t mcast_grp, mcast_qp; /* multicast groups, and QPs in one of them */
 	uint64_t mr_size, msg_size;
 };
 
@@ -290,6 +292,15 @@ void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr);
 int vb_qp_destroy(struct vb_qp *qp);
 /* The QP with this number, which may be any; NULL: there is none. */
 struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
+/*
+ * A UD QP joins or leaves a multicast group of the HCA; joining the network's is the caller's
+ * matter. -EINVAL: not UD, no multicast GID, or not attached; -EEXIST: attached already; -ENOMEM: a
+ * limit. While it is attached, vb_qp_destroy() gives -EBUSY.
+ */
+int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid);
+int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid);
+/* A group that the QP is attached to; false: it is in none. */
+bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid);
 uint32_t vb_qp_number(const struct vb_qp *qp);
 /* The owner that events name. */
 void *vb_qp_owner(const struct vb_qp *qp);

@@ -283,6 +283,7 @@ struct vb_qp {
 	struct vb_list active; /* in hca->active (is_active) or in peer->waiting */
 	struct vb_peer *peer;
 	uint32_t qpn;
+	uint32_t mcast_cnt;  /* groups it is attached to */
 	uint32_t mtu;        /* path MTU, bytes */
 	uint32_t ack_every;  /* packets of a message between two that ask for an ACK */
 	uint32_t piece_pkts; /* of one READ request; 0: no limit */
@@ -331,6 +332,8 @@ struct vb_hca {
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
+	struct vb_list mcast; /* groups */
+	uint32_t mcast_cnt;
 };
 
 /* What a QP's recovery follows: the settings of its port. ADP-26 */
@@ -464,6 +467,15 @@ int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_
 void vb_qp_free(struct vb_qp *qp);
 void vb_qp_reset(struct vb_qp *qp, vb_time now);
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type);
+
+/* mcast.c */
+enum vb_verdict vb_mcast_deliver(struct vb_hca *h, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				 vb_time now);
+void vb_mcast_free(struct vb_hca *h);
+
+/* hca.c: a packet whose headers are right, for @qp. */
+enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			      vb_time now);
 
 /* peer.c */
 struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid);

@@ -101,7 +101,7 @@ static int table_grow(struct vb_hca *h)
 
 static bool qpn_is_reserved(uint32_t qpn)
 {
-	return qpn <= 1 || qpn == 0xffffff; /* IBT-19, IBT-99 */
+	return qpn <= 1 || qpn == VB_QPN_MULTICAST; /* IBT-19, IBT-99 */
 }
 
 /* Gives the QP a number, the longest unused one first, so that stale packets find nobody. */
@@ -294,6 +294,8 @@ void vb_qp_free(struct vb_qp *qp)
 
 int vb_qp_destroy(struct vb_qp *qp)
 {
+	if (qp->mcast_cnt)
+		return -EBUSY;
 	vb_qp_reset(qp, 0);
 	count_uses(qp, -1);
 	vb_qp_free(qp);

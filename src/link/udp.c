@@ -16,6 +16,7 @@ static void udp_close(struct vb_link *l)
 {
 	struct vb_udp *u = vb_udp_of(l);
 
+	vb_udp_groups_close(u);
 	vb_udp_socks_close(&u->socks);
 	close(u->cfg.rx_fd);
 	free(u->rx.buf);

@@ -51,6 +51,16 @@ struct vb_udp_config {
 	void *ctx;
 };
 
+/*
+ * Joins the multicast group @gid on the network device of HCA port @port, as often as it is left
+ * again. A negative errno: what the kernel says, -ENODEV where the device is gone.
+ */
+int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+/* Whether the socket @fd takes packets of groups that others have joined; sockets begin with yes.
+ */
+void vb_udp_sock_take_groups(int fd, bool on);
+
 /* Returns 0 and the link in *out, or a negative errno. */
 int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg);
 

@@ -113,7 +113,7 @@ static void disconnect(struct vb_udp_sock *s)
 
 static bool may_connect(const struct vb_udp_sock *s, const struct vb_gid *dgid)
 {
-	return s->fd >= 0 && s->is_bound && !vb_udp_is_multicast(dgid) &&
+	return s->fd >= 0 && s->is_bound && !vb_gid_is_multicast(dgid) &&
 	       !vb_udp_is_link_local(dgid) && vb_gid_is_ipv4(dgid) == !s->is_ipv6;
 }
 

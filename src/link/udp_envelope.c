@@ -69,7 +69,11 @@ static void address_ipv4(struct vb_udp_envelope *e, const struct vb_path *p, str
 	if (!s->is_bound)
 		add_control(&e->msg, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
 	add_int(&e->msg, &s->traffic_class, p->traffic_class, s->fd, IPPROTO_IP, IP_TOS, IP_TOS);
-	add_int(&e->msg, &s->hop_limit, hop_limit(p), s->fd, IPPROTO_IP, IP_TTL, IP_TTL);
+	/* IP_TTL of a socket is not for multicast, but of a message it is. */
+	if (vb_gid_is_multicast(&p->dgid))
+		add_control(&e->msg, IPPROTO_IP, IP_TTL, &(int){hop_limit(p)}, sizeof(int));
+	else
+		add_int(&e->msg, &s->hop_limit, hop_limit(p), s->fd, IPPROTO_IP, IP_TTL, IP_TTL);
 }
 
 static void address_ipv6(struct vb_udp_envelope *e, const struct vb_path *p, struct vb_udp_sock *s,
@@ -77,7 +81,7 @@ static void address_ipv6(struct vb_udp_envelope *e, const struct vb_path *p, str
 {
 	struct in6_pktinfo info = {0};
 
-	if (vb_udp_is_link_local(&p->dgid) || vb_udp_is_multicast(&p->dgid))
+	if (vb_udp_is_link_local(&p->dgid) || vb_gid_is_multicast(&p->dgid))
 		info.ipi6_ifindex = ifindex;
 	memcpy(&info.ipi6_addr, p->sgid.b, 16);
 	e->name.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6,
@@ -91,8 +95,12 @@ static void address_ipv6(struct vb_udp_envelope *e, const struct vb_path *p, str
 		add_control(&e->msg, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
 	add_int(&e->msg, &s->traffic_class, p->traffic_class, s->fd, IPPROTO_IPV6, IPV6_TCLASS,
 		IPV6_TCLASS);
-	add_int(&e->msg, &s->hop_limit, hop_limit(p), s->fd, IPPROTO_IPV6, IPV6_HOPLIMIT,
-		IPV6_UNICAST_HOPS);
+	if (vb_gid_is_multicast(&p->dgid))
+		add_control(&e->msg, IPPROTO_IPV6, IPV6_HOPLIMIT, &(int){hop_limit(p)},
+			    sizeof(int));
+	else
+		add_int(&e->msg, &s->hop_limit, hop_limit(p), s->fd, IPPROTO_IPV6, IPV6_HOPLIMIT,
+			IPV6_UNICAST_HOPS);
 }
 
 /* The kernel finds the way of a connected socket sooner when no address is given. */

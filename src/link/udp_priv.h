@@ -147,7 +147,12 @@ struct vb_udp {
 	struct vb_udp_socks socks;
 	struct vb_udp_tx tx;
 	struct vb_udp_rx rx;
+	struct vb_udp_group *group; /* multicast groups joined */
+	uint32_t group_cnt;
 };
+
+/* udp_mcast.c */
+void vb_udp_groups_close(struct vb_udp *u);
 
 /* udp_sock.c */
 
@@ -252,12 +257,6 @@ static inline bool vb_udp_is_numbered(const struct vb_udp_sock *s)
 static inline bool vb_udp_is_tapped(const struct vb_udp *u)
 {
 	return __builtin_expect(__atomic_load_n(u->cfg.tap_on, __ATOMIC_RELAXED) != 0, 0);
-}
-
-/* True for ff00::/8 and ::ffff:224.0.0.0/100. */
-static inline bool vb_udp_is_multicast(const struct vb_gid *g)
-{
-	return g->b[0] == 0xff || (vb_gid_is_ipv4(g) && g->b[12] >> 4 == 0xe);
 }
 
 /* True for fe80::/10. */

@@ -249,7 +249,8 @@ static bool begin_train(struct vb_udp *u)
 				       .sport = p->udp_sport,
 				       .dport = VB_ROCE_PORT,
 				       .ip_frag = IPV4_DF};
-	if (u->cfg.flow && u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex))
+	if (u->cfg.flow && !vb_gid_is_multicast(&p->dgid) &&
+	    u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex))
 		vb_flow_taken(&u->cfg.flow[u->cfg.slot], rx->len);
 	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
 	rx->at = 0;
@@ -368,7 +369,7 @@ static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 	vb_count_add(rx->counters, VB_COUNTER_port_rcv_packets, n);
 	vb_count_add(rx->counters, VB_COUNTER_port_rcv_data, bytes / 4);
 	vb_count_add(rx->counters,
-		     vb_udp_is_multicast(&rx->udp.dst) ? VB_COUNTER_multicast_rcv_packets
+		     vb_gid_is_multicast(&rx->udp.dst) ? VB_COUNTER_multicast_rcv_packets
 						       : VB_COUNTER_unicast_rcv_packets,
 		     n);
 	return n;

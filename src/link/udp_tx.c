@@ -122,7 +122,7 @@ static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_packets, n);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_data, bytes / 4);
 	vb_count_add(t->counters,
-		     vb_udp_is_multicast(&t->path->dgid) ? VB_COUNTER_multicast_xmit_packets
+		     vb_gid_is_multicast(&t->path->dgid) ? VB_COUNTER_multicast_xmit_packets
 							 : VB_COUNTER_unicast_xmit_packets,
 		     n);
 }
@@ -288,7 +288,7 @@ static bool find_way(struct vb_udp *u, struct train *t)
 	if (vb_gid_is_ipv4(&t->path->dgid) != vb_gid_is_ipv4(&t->path->sgid) ||
 	    t->path->port >= VB_UDP_PORTS_MAX)
 		return false;
-	if (u->cfg.flow &&
+	if (u->cfg.flow && !vb_gid_is_multicast(&t->path->dgid) &&
 	    u->cfg.port_of(u->cfg.ctx, &t->path->dgid, u->cfg.ifindex[t->path->port]))
 		t->flow = &u->cfg.flow[t->pkt[0].hdr[BTH_DQPN + 2]];
 	t->sock = vb_udp_sock_find(&u->socks, t->path);

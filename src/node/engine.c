@@ -156,11 +156,33 @@ static void hca_free(void *ctx, void *p)
 	free(p);
 }
 
+/* A group has no address of its own: the device that it came by says to which port. */
+static uint8_t multicast_port(const struct vb_engine *e, uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < e->devices.device_cnt; i++) {
+		if (e->devices.device[i].ifindex == ifindex && !e->devices.device[i].parent)
+			return (uint8_t)(i + 1);
+	}
+	return 0;
+}
+
 static uint8_t link_port_of(void *ctx, const struct vb_gid *local, uint32_t ifindex)
 {
 	struct vb_engine *e = ctx;
 
+	if (vb_gid_is_multicast(local))
+		return multicast_port(e, ifindex);
 	return vb_addr_find(&e->addr, local, ifindex);
+}
+
+int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
+{
+	return vb_udp_join(e->udp, port, gid);
+}
+
+void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
+{
+	vb_udp_leave(e->udp, port, gid);
 }
 
 void vb_engine_tap(void *ctx, const struct vb_udp_tap *t)

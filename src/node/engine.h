@@ -84,6 +84,11 @@ struct vb_engine_sink {
 };
 void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
 
+/* Takes packets of the multicast group @gid on HCA port @port from now on; leave as often. 0 or a
+ * negative errno. */
+int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid);
+void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid);
+
 /*
  * For observers: numbers of live objects, kept in slot memory. Whoever creates a QP also stores
  * (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.

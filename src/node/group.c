@@ -8,6 +8,8 @@
  */
 #include "node/group.h"
 
+#include "link/udp.h"
+
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
@@ -150,6 +152,8 @@ void vb_group_quiet(struct vb_group *g, uint32_t slot)
 	int fd = g->fd[slot], size = 0; /* the kernel makes it its minimum, about one packet */
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	/* Nor do multicast packets come here: they would come to every slot. */
+	vb_udp_sock_take_groups(fd, false);
 	group_drain(fd);
 }
 

@@ -120,7 +120,8 @@ static bool grh_read(const uint8_t *grh, struct received_grh *r)
 	return true;
 }
 
-/* The index of @gid in the port's table, or -1. */
+/* The index of @gid in the port's table, or -1. A message to a group is answered from the first
+ * address of its family. */
 static int gid_index(struct vb_ibv_context *c, const struct vb_gid *gid)
 {
 	int found = -1;
@@ -130,7 +131,8 @@ static int gid_index(struct vb_ibv_context *c, const struct vb_gid *gid)
 	for (uint32_t i = 0; i < VB_GIDS_MAX && found < 0; i++) {
 		const struct vb_gid *g = vb_ibv_gid(c, i);
 
-		if (g && vb_gid_eq(g, gid))
+		if (g && (vb_gid_is_multicast(gid) ? vb_gid_is_ipv4(g) == vb_gid_is_ipv4(gid)
+						   : vb_gid_eq(g, gid)))
 			found = (int)i;
 	}
 	vb_ibv_leave(c);

@@ -40,6 +40,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 	int err = 0;
 
 	while ((qp = TAKE(f, qps, struct vb_ibv_qp))) {
+		vb_ibv_detach_all(qp);
 		if (vb_ibv_target_put(qp)) {
 			err |= vb_qp_destroy(qp->core);
 			slot->qp_cnt--;

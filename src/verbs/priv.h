@@ -362,6 +362,9 @@ int vb_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey,
 		    const struct ibv_mw_bind_info *info);
 
+/* mcast.c: takes the QP out of all groups. Under the lock. */
+void vb_ibv_detach_all(struct vb_ibv_qp *qp);
+
 /* mw.c */
 struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int vb_ibv_dealloc_mw(struct ibv_mw *mw);

@@ -46,6 +46,12 @@ static inline bool vb_gid_is_ipv4(const struct vb_gid *g)
 	return memcmp(g->b, mapped, sizeof mapped) == 0;
 }
 
+/* True for ff00::/8 and ::ffff:224.0.0.0/100. */
+static inline bool vb_gid_is_multicast(const struct vb_gid *g)
+{
+	return g->b[0] == 0xff || (vb_gid_is_ipv4(g) && g->b[12] >> 4 == 0xe);
+}
+
 /*
  * The UDP source port of a connection: from the flow label if there is one, else from both QPNs, so
  * that both directions use one port and ECMP spreads QPs. Range 0xC000...0xFFFF. facts B.1

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast: groups, each a GID with the UD QPs that are attached to it. A packet for QPN 0xFFFFFF
+ * goes to every QP of the group of its destination GID; each checks P_Key and Q_Key for itself and
+ * takes a receive WQE of its own. IBA 10.5, 11.3.1; IBT-19, IBT-20
+ */
+#include "core/priv.h"
+
+#include <errno.h>
+
+struct vb_mcast_group {
+	struct vb_list link; /* in hca->mcast */
+	struct vb_gid gid;
+	uint32_t cnt, cap;
+	struct vb_qp **qp;
+};
+
+static struct vb_mcast_group *group_find(const struct vb_hca *h, const struct vb_gid *gid)
+{
+	for (struct vb_list *l = h->mcast.next; l != &h->mcast; l = l->next) {
+		struct vb_mcast_group *g = vb_container_of(l, struct vb_mcast_group, link);
+
+		if (vb_gid_eq(&g->gid, gid))
+			return g;
+	}
+	return NULL;
+}
+
+static struct vb_mcast_group *group_new(struct vb_hca *h, const struct vb_gid *gid)
+{
+	struct vb_mcast_group *g;
+
+	if (h->mcast_cnt >= h->cfg.limits.mcast_grp)
+		return NULL;
+	g = vb_alloc(h, sizeof *g);
+	if (!g)
+		return NULL;
+	g->gid = *gid;
+	vb_list_append(&h->mcast, &g->link);
+	h->mcast_cnt++;
+	return g;
+}
+
+static void group_free_if_empty(struct vb_hca *h, struct vb_mcast_group *g)
+{
+	if (g->cnt)
+		return;
+	vb_list_remove(&g->link);
+	h->mcast_cnt--;
+	vb_free(h, g->qp);
+	vb_free(h, g);
+}
+
+static int group_grow(struct vb_hca *h, struct vb_mcast_group *g)
+{
+	uint32_t cap = g->cap ? g->cap * 2 : 4;
+	struct vb_qp **qp = vb_alloc(h, cap * sizeof(struct vb_qp *));
+
+	if (!qp)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < g->cnt; i++)
+		qp[i] = g->qp[i];
+	vb_free(h, g->qp);
+	g->qp = qp;
+	g->cap = cap;
+	return 0;
+}
+
+static uint32_t member_index(const struct vb_mcast_group *g, const struct vb_qp *qp)
+{
+	uint32_t i = 0;
+
+	while (i < g->cnt && g->qp[i] != qp)
+		i++;
+	return i;
+}
+
+int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
+{
+	struct vb_hca *h = qp->hca;
+	struct vb_mcast_group *g;
+	int err = 0;
+
+	if (qp->type != VB_QPT_UD || !vb_gid_is_multicast(gid))
+		return -EINVAL;
+	g = group_find(h, gid);
+	if (!g)
+		g = group_new(h, gid);
+	if (!g)
+		return -ENOMEM;
+	if (member_index(g, qp) < g->cnt)
+		return -EEXIST;
+	if (g->cnt >= h->cfg.limits.mcast_qp)
+		return -ENOMEM;
+	if (g->cnt == g->cap)
+		err = group_grow(h, g);
+	if (!err) {
+		g->qp[g->cnt++] = qp;
+		qp->mcast_cnt++;
+	}
+	group_free_if_empty(h, g);
+	return err;
+}
+
+int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
+{
+	struct vb_mcast_group *g = group_find(qp->hca, gid);
+	uint32_t i = g ? member_index(g, qp) : 0;
+
+	if (!g || i == g->cnt)
+		return -EINVAL;
+	/* The others stay in the order in which they came. */
+	for (g->cnt--; i < g->cnt; i++)
+		g->qp[i] = g->qp[i + 1];
+	qp->mcast_cnt--;
+	group_free_if_empty(qp->hca, g);
+	return 0;
+}
+
+bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid)
+{
+	const struct vb_hca *h = qp->hca;
+
+	for (struct vb_list *l = h->mcast.next; qp->mcast_cnt && l != &h->mcast; l = l->next) {
+		struct vb_mcast_group *g = vb_container_of(l, struct vb_mcast_group, link);
+
+		if (member_index(g, qp) < g->cnt) {
+			*gid = g->gid;
+			return true;
+		}
+	}
+	return false;
+}
+
+enum vb_verdict vb_mcast_deliver(struct vb_hca *h, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				 vb_time now)
+{
+	const struct vb_mcast_group *g = group_find(h, &rx->path->dgid);
+	enum vb_verdict first = VB_VERDICT_QPN;
+
+	if ((hdr->opcode & VB_TRANSPORT_MASK) != VB_TRANSPORT_UD)
+		return VB_VERDICT_TRANSPORT;
+	for (uint32_t i = 0; g && i < g->cnt; i++) {
+		enum vb_verdict v = vb_qp_deliver(g->qp[i], hdr, rx, now);
+
+		/* It has arrived when anybody took it. */
+		if (i == 0 || v == VB_VERDICT_OK)
+			first = v;
+	}
+	return first;
+}
+
+void vb_mcast_free(struct vb_hca *h)
+{
+	while (!vb_list_is_empty(&h->mcast)) {
+		struct vb_mcast_group *g =
+		    vb_container_of(h->mcast.next, struct vb_mcast_group, link);
+
+		while (g->cnt)
+			g->qp[--g->cnt]->mcast_cnt--;
+		group_free_if_empty(h, g);
+	}
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Multicast over the sockets of "lo": to QPs of one process and of several, and to nobody who has
+ * left, whatever way. ibv_attach_mcast(3); IBT-20
+ */
+#include "verbs_env.h"
+
+#include <unistd.h>
+
+#define QKEY 0x11111111
+
+static const union ibv_gid group = {
+    .raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 7, 7, 7}};
+
+static struct verbs_end ud_new(void)
+{
+	struct verbs_end e = end_new(IBV_QPT_UD, NULL, NULL);
+
+	to_init(e.qp);
+	to_rts(e.qp, 0, false);
+	return e;
+}
+
+/* A message to the group, from @e, with @value in it. */
+static void say(struct verbs_end *e, struct ibv_ah *ah, uint32_t value)
+{
+	struct ibv_send_wr wr = {
+	    .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = value, .wr.ud = {ah, 0xffffff, QKEY}};
+
+	post_send(e->qp, wr, 0, 100);
+	assert_int_equal(wc_next(e->cq).status, IBV_WC_SUCCESS);
+}
+
+static struct ibv_ah *group_ah(void)
+{
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah;
+
+	attr.grh.dgid = group;
+	ah = ibv_create_ah(pd, &attr);
+	assert_non_null(ah);
+	return ah;
+}
+
+static void mcast__to_the_members_of_a_process(void **state)
+{
+	struct verbs_end from = ud_new(), to[3] = {ud_new(), ud_new(), ud_new()};
+	struct ibv_ah *ah = group_ah(), *back;
+	struct ibv_wc wc;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		post_recv(to[i].qp, (uint64_t)i, 4096 * (size_t)(i + 1), 200);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_attach_mcast(to[i].qp, &group, 0), 0);
+	assert_int_equal(ibv_attach_mcast(to[0].qp, &group, 0), 0); /* is in it already */
+	memset(buf, 0x5a, 100);
+	say(&from, ah, 1);
+	for (int i = 0; i < 2; i++) {
+		wc = wc_next(to[i].cq);
+		assert_true(wc.status == IBV_WC_SUCCESS && wc.imm_data == 1 && wc.byte_len == 140);
+		assert_int_equal(wc.src_qp, from.qp->qp_num);
+		assert_memory_equal(buf + 4096 * (size_t)(i + 1) + 40, buf, 100);
+	}
+	assert_int_equal(ibv_poll_cq(to[2].cq, 1, &wc), 0);
+	/* Who got it can answer, from an address of its own. */
+	wc = (struct ibv_wc){.wc_flags = IBV_WC_GRH};
+	back = ibv_create_ah_from_wc(pd, &wc, (struct ibv_grh *)(void *)(buf + 4096), 1);
+	assert_non_null(back);
+	post_recv(from.qp, 9, 16384, 200);
+	post_send(
+	    to[0].qp,
+	    (struct ibv_send_wr){.opcode = IBV_WR_SEND, .wr.ud = {back, from.qp->qp_num, QKEY}}, 0,
+	    100);
+	assert_int_equal(wc_next(from.cq).wr_id, 9);
+	assert_int_equal(wc_next(to[0].cq).opcode, IBV_WC_SEND);
+	assert_int_equal(ibv_destroy_ah(back), 0);
+
+	assert_int_equal(ibv_destroy_qp(to[1].qp), EBUSY);
+	assert_int_equal(ibv_detach_mcast(to[1].qp, &group, 0), 0);
+	assert_int_equal(ibv_detach_mcast(to[1].qp, &group, 0), EINVAL);
+	post_recv(to[0].qp, 3, 4096, 200);
+	post_recv(to[1].qp, 4, 8192, 200);
+	say(&from, ah, 2);
+	assert_int_equal(wc_next(to[0].cq).imm_data, 2);
+	assert_int_equal(ibv_poll_cq(to[1].cq, 1, &wc), 0);
+	assert_int_equal(ibv_detach_mcast(to[0].qp, &group, 0), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	end_free(&from);
+	for (int i = 0; i < 3; i++)
+		end_free(&to[i]);
+}
+
+static void mcast__refused(void **state)
+{
+	struct verbs_end rc = end_new(IBV_QPT_RC, NULL, NULL), ud = ud_new();
+	union ibv_gid unicast;
+
+	(void)state;
+	(void)verbs_gid(false, &unicast);
+	assert_int_equal(ibv_attach_mcast(rc.qp, &group, 0), EINVAL);
+	assert_int_equal(ibv_attach_mcast(ud.qp, &unicast, 0), EINVAL);
+	/* What is left attached goes with the device. */
+	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
+}
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			_exit(__LINE__ & 0x7f);                                                    \
+	} while (0)
+
+/* Another process: joins the group, says so, and ends with the first message, or at once. */
+static void member(int ready, bool dies)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_wc wc;
+
+	CHECK(list);
+	ctx = ibv_open_device(list[0]);
+	CHECK(ctx);
+	ibv_free_device_list(list);
+	pd = ibv_alloc_pd(ctx);
+	mr = ibv_reg_mr(pd, buf, sizeof buf, ALL_ACCESS);
+	CHECK(mr);
+
+	struct verbs_end e = ud_new();
+
+	post_recv(e.qp, 5, 4096, 200);
+	CHECK(ibv_attach_mcast(e.qp, &group, 0) == 0);
+	CHECK(write(ready, "x", 1) == 1);
+	if (dies)
+		kill(getpid(), SIGKILL);
+	wc = wc_next(e.cq);
+	CHECK(wc.status == IBV_WC_SUCCESS && wc.imm_data == 42 && wc.wr_id == 5);
+	_exit(0);
+}
+
+static void mcast__to_several_processes(void **state)
+{
+	struct verbs_end from = ud_new(), own = ud_new();
+	struct ibv_ah *ah = group_ah();
+	int ready[2], status;
+	pid_t pid[3];
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	for (int i = 0; i < 3; i++) {
+		pid[i] = fork();
+		assert_true(pid[i] >= 0);
+		if (pid[i] == 0)
+			member(ready[1], i == 0);
+		assert_int_equal(read(ready[0], &c, 1), 1);
+	}
+	/* One that died is no member any more, and is in nobody's way. */
+	assert_int_equal(waitpid(pid[0], &status, 0), pid[0]);
+	post_recv(own.qp, 1, 8192, 200);
+	assert_int_equal(ibv_attach_mcast(own.qp, &group, 0), 0);
+	say(&from, ah, 42);
+	assert_int_equal(wc_next(own.cq).imm_data, 42);
+	for (int i = 1; i < 3; i++) {
+		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(ibv_detach_mcast(own.qp, &group, 0), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	end_free(&from);
+	end_free(&own);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		VERBS_TEST(mcast__to_the_members_of_a_process),
+		VERBS_TEST(mcast__refused),
+#if !defined(__SANITIZE_THREAD__) /* which does not survive a thread in such a child */
+		VERBS_TEST(mcast__to_several_processes),
+#endif
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
