@@ -157,6 +157,7 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 			 .per_transport_caps = {.rc_odp_caps = ODP_ALL,
 						.uc_odp_caps = ODP_UC,
 						.ud_odp_caps = ODP_UD}},
+	    .xrc_odp_caps = ODP_ALL,
 	    .max_dm_size = VB_DM_SIZE,
 	    .phys_port_cnt_ex = 1,
 	};
