@@ -332,7 +332,7 @@ struct vb_hca {
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
-	struct vb_list mcast; /* groups */
+	struct vb_list mcast;                 /* groups */
 	uint32_t mcast_cnt;
 };
 

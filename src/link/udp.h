@@ -57,8 +57,8 @@ struct vb_udp_config {
  */
 int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
 void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
-/* Whether the socket @fd takes packets of groups that others have joined; sockets begin with yes.
- */
+/* Whether the socket @fd takes packets of groups that others have joined. New ones do where they
+ * are for IPv6, and where IPv4 is all they are for. */
 void vb_udp_sock_take_groups(int fd, bool on);
 
 /* Returns 0 and the link in *out, or a negative errno. */

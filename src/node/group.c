@@ -153,13 +153,12 @@ void vb_group_quiet(struct vb_group *g, uint32_t slot)
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
 	/*
-	 * Nor do multicast packets come here: they would come to every slot. The broker's own
-	 * socket takes them, and drops them: for a packet that one socket alone wants, Linux would
-	 * ask the program of the group after all (udp_v4_early_demux() since 6.9), which knows no
-	 * slot for the multicast QPN.
+	 * Nor do multicast packets come here: they would come to every slot. Socket 0 takes them,
+	 * and drops them: for a packet that one socket alone wants, Linux would ask the program of
+	 * the group after all (udp_v4_early_demux() since 6.9), which knows no slot for the
+	 * multicast QPN.
 	 */
-	if (slot >= VB_SLOT_FIRST)
-		vb_udp_sock_take_groups(fd, false);
+	vb_udp_sock_take_groups(fd, slot == 0);
 	group_drain(fd);
 }
 

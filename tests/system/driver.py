@@ -26,6 +26,7 @@ import case_command  # noqa: E402,F401
 import case_csr  # noqa: E402,F401
 import case_explain  # noqa: E402,F401
 import case_fault  # noqa: E402,F401
+import case_multicast  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
 import case_readme  # noqa: E402,F401

@@ -5,6 +5,7 @@
  */
 #include "verbs_env.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #define QKEY 0x11111111
@@ -40,6 +41,40 @@ static struct ibv_ah *group_ah(void)
 	ah = ibv_create_ah(pd, &attr);
 	assert_non_null(ah);
 	return ah;
+}
+
+/* Whether the kernel has joined the group on "lo": /proc/net/igmp has it as the number it is here.
+ */
+static bool host_is_member(void)
+{
+	FILE *f = fopen("/proc/thread-self/net/igmp", "re");
+	char line[256], want[16];
+	uint32_t addr;
+	bool found = false;
+
+	assert_non_null(f);
+	memcpy(&addr, group.raw + 12, sizeof addr);
+	snprintf(want, sizeof want, "%08X", addr);
+	while (!found && fgets(line, sizeof line, f))
+		found = strstr(line, want);
+	fclose(f);
+	return found;
+}
+
+static void mcast__joins_once_and_leaves_with_the_last(void **state)
+{
+	struct verbs_end e[2] = {ud_new(), ud_new()};
+
+	(void)state;
+	assert_false(host_is_member());
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_attach_mcast(e[i].qp, &group, 0), 0);
+	assert_int_equal(ibv_detach_mcast(e[0].qp, &group, 0), 0);
+	assert_true(host_is_member());
+	assert_int_equal(ibv_detach_mcast(e[1].qp, &group, 0), 0);
+	assert_false(host_is_member());
+	for (int i = 0; i < 2; i++)
+		end_free(&e[i]);
 }
 
 static void mcast__to_the_members_of_a_process(void **state)
@@ -174,6 +209,7 @@ static void mcast__to_several_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		VERBS_TEST(mcast__joins_once_and_leaves_with_the_last),
 		VERBS_TEST(mcast__to_the_members_of_a_process),
 		VERBS_TEST(mcast__refused),
 #if !defined(__SANITIZE_THREAD__) /* which does not survive a thread in such a child */
