@@ -6,6 +6,7 @@
 #include "cmd/dfx.h"
 
 #include "cmd/csr_access.h"
+#include "cmd/whole_file.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -154,17 +155,17 @@ static void print_entries(const struct recorder *r)
 
 static int write_svg(const struct recorder *r)
 {
+	struct vb_whole_file file;
 	char title[64];
-	FILE *f;
 	int err;
 
 	if (!r->svg)
 		return 0;
-	snprintf(title, sizeof title, "QP 0x%06" PRIx32, r->t.qpn);
-	f = fopen(r->svg, "we");
-	err = f ? vb_dfx_svg(f, &r->w, title) : -errno;
-	if (f && fclose(f) && !err)
-		err = -errno;
+	snprintf(title, sizeof title, r->t.has_qpn ? "QP 0x%06" PRIx32 : "QP of index %" PRIu32,
+		 r->t.has_qpn ? r->t.qpn : r->t.index);
+	err = vb_whole_file_begin(&file, r->svg);
+	if (!err)
+		err = vb_whole_file_end(&file, vb_dfx_svg(file.f, &r->w, title));
 	if (err)
 		vb_cmd_error(r->t.cmd, "cannot write '%s': %s", r->svg, strerror(-err));
 	return err ? 1 : 0;
