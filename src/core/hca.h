@@ -75,7 +75,12 @@ struct vb_hca_config {
 	 * VB_ROOM_RETRY_NS. NULL: no limit.
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
-	void *room_ctx;
+	/*
+	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was
+	 * sent to it last: an ACK timer that fires starts over then, at no cost. NULL: never known.
+	 */
+	bool (*unread)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+	void *room_ctx; /* of both */
 	/*
 	 * Makes @len bytes at @p, of a region with ON_DEMAND, fit to be read or (@write) written:
 	 * 0, or -EFAULT when they are not mapped so, which then counts as a violation of the

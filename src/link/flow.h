@@ -24,13 +24,14 @@ _Static_assert(sizeof(struct vb_flow) == 128, "shared between processes");
 #define VB_FLOW_OVERHEAD 1024u
 
 /*
- * Before a datagram is sent: counted afterwards, it may be in the socket, read, and the socket
- * found empty before that, and would then wait there for ever as far as the counts say. Counted
- * before, the receiver may for a moment seem to have taken more than there was.
+ * Returns what the receiver will have taken when it has read this one, if it reads all that was
+ * sent. To be called before a datagram is sent: counted afterwards, it may be in the socket, read,
+ * and the socket found empty before that, and would then wait there for ever as far as the counts
+ * say. Counted before, the receiver may for a moment seem to have taken more than there was.
  */
-static inline void vb_flow_sending(struct vb_flow *f, uint32_t bytes)
+static inline uint64_t vb_flow_sending(struct vb_flow *f, uint32_t bytes)
 {
-	__atomic_fetch_add(&f->sent, bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&f->sent, bytes + VB_FLOW_OVERHEAD, __ATOMIC_RELAXED);
 }
 
 /* It was not sent after all. */

@@ -177,12 +177,18 @@ static uint32_t flow_bytes(const struct train *t, uint32_t from, uint32_t n)
 	return bytes;
 }
 
+static void flow_count(const struct vb_udp *u, const struct train *t, uint32_t bytes)
+{
+	if (t->flow)
+		u->cfg.last[t->pkt[0].hdr[BTH_DQPN + 2]] = vb_flow_sending(t->flow, bytes);
+}
+
 /* Of what was counted, @bytes, only @n packets have left. */
-static void flow_correct(const struct train *t, uint32_t bytes, uint32_t n)
+static void flow_correct(const struct vb_udp *u, const struct train *t, uint32_t bytes, uint32_t n)
 {
 	vb_flow_unsent(t->flow, bytes);
 	if (n)
-		vb_flow_sending(t->flow, flow_bytes(t, t->done, n));
+		flow_count(u, t, flow_bytes(t, t->done, n));
 }
 
 /* Sends the train packet by packet, up to the first that is refused. */
@@ -203,13 +209,12 @@ static void send_singly(struct vb_udp *u, struct train *t)
 	while (t->done < t->cnt) {
 		uint32_t bytes = flow_bytes(t, t->done, t->cnt - t->done);
 
-		if (t->flow)
-			vb_flow_sending(t->flow, bytes);
+		flow_count(u, t, bytes);
 
 		long n = send_many(u, t->sock, x->msg + t->done, t->cnt - t->done);
 
 		if (t->flow && n < (long)(t->cnt - t->done))
-			flow_correct(t, bytes, n > 0 ? (uint32_t)n : 0);
+			flow_correct(u, t, bytes, n > 0 ? (uint32_t)n : 0);
 		if (n > 0) {
 			count_sent(u, t, (uint32_t)n);
 		} else if (n < 0 && errno == EINVAL && t->sock->flow_label &&
@@ -255,8 +260,7 @@ static void send_segmented(struct vb_udp *u, struct train *t)
 	e.msg.msg_iov = x->iov;
 	e.msg.msg_iovlen = x->iov_cnt;
 	bytes = flow_bytes(t, 0, t->cnt);
-	if (t->flow)
-		vb_flow_sending(t->flow, bytes);
+	flow_count(u, t, bytes);
 	if (send_one(u, t->sock, &e.msg) >= 0) {
 		count_sent(u, t, t->cnt);
 		return;

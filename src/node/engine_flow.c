@@ -1,19 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the receive sockets and rings of this host can take: the core's room callback. See
- * link/flow.h and link/shm.h.
+ * What the receive sockets and rings of this host can take, and what they have been read of: the
+ * core's callbacks room and unread. See link/flow.h and link/shm.h.
  */
 #include "link/shm.h"
 #include "node/engine_priv.h"
 
 /* A socket that nobody has read for so long is not waited for: its owner is stopped or gone. */
 #define STUCK_NS (100 * VB_MSEC)
+/* ... and that its ACKs are not missed. On a busy machine a process may well not run for the
+ * former. */
+#define UNREAD_MAX_NS (500 * VB_MSEC)
 #define MTU_MAX_BYTES 4096u
 
 /* True when a packet of the largest MTU may not fit any more: whoever has one waits. */
 static bool is_full(const struct vb_engine *e, uint64_t backlog)
 {
 	return backlog + MTU_MAX_BYTES > e->flow_limit;
+}
+
+static bool is_local(struct vb_engine *e, const struct vb_path *path)
+{
+	return vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex) != 0;
+}
+
+bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	struct vb_engine *e = ctx;
+	uint8_t slot = (uint8_t)dqpn;
+	struct vb_flow_watch *w = &e->watch[slot];
+	uint64_t taken = __atomic_load_n(&e->broker.flow[slot].taken, __ATOMIC_RELAXED);
+
+	if (!is_local(e, path) || (int64_t)(e->flow_last[slot] - taken) <= 0)
+		return false;
+	if (taken == w->taken)
+		return now - w->since <= UNREAD_MAX_NS;
+	w->taken = taken;
+	w->since = now;
+	return true;
 }
 
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
@@ -23,7 +47,7 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 	const struct vb_flow *f = &e->broker.flow[slot];
 	struct vb_flow_watch *w = &e->watch[slot];
 
-	if (!vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex))
+	if (!is_local(e, path))
 		return UINT32_MAX; /* another host: the transport's own window has to do */
 
 	uint32_t room;

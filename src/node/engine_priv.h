@@ -132,6 +132,7 @@ struct vb_engine {
 	bool timers_waited;       /* the last step left timers that were due to the next one */
 	vb_time step_end;         /* when the last step ended, of the application or the thread */
 	vb_time progress_at;      /* when the application's last progress or doorbell did */
+	bool sleeps;              /* it was about to sleep then, and has not come back */
 	_Atomic uint32_t in_vain; /* calls of it in a row that received nothing */
 	_Atomic bool held_up;     /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
@@ -150,6 +151,7 @@ struct vb_engine {
 	struct vb_backlog backlog;
 	uint32_t flow_limit; /* bytes that may wait in a receive socket of this host */
 	struct vb_flow_watch watch[VB_SLOT_CNT];
+	uint64_t flow_last[VB_SLOT_CNT]; /* sent by this process to each of them, as they count */
 	struct vb_engine_cc cc;
 };
 
@@ -181,8 +183,9 @@ void vb_engine_answer(struct vb_engine *e);
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);
 
-/* engine_flow.c: the core's room callback; @ctx is the engine. */
+/* engine_flow.c: the core's callbacks room and unread; @ctx is the engine. */
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
 /* engine.c: takes over a new generation of the device table, if there is one. Under the lock. */
 void vb_engine_reload(struct vb_engine *e);
@@ -194,8 +197,9 @@ void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m);
 
 /* engine_run.c: receives once, fires timeouts, sends. Returns packets received. */
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
-/* engine_run.c: when the engine next has work that no packet announces, or VB_NEVER. */
-vb_time vb_engine_due(const struct vb_engine *e, vb_time now);
+/* engine_run.c: when the engine next has work that no packet announces, or VB_NEVER; timers of the
+ * HCA may be late by @leeway. */
+vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
 
 /* engine_standby.c */
 int vb_standby_start(struct vb_engine *e);

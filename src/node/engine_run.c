@@ -182,9 +182,10 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	return cnt;
 }
 
-vb_time vb_engine_due(const struct vb_engine *e, vb_time now)
+vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway)
 {
-	vb_time due = vb_time_min(vb_hca_poll_timeout(e->hca), e->link->due);
+	vb_time timer = vb_time_after(vb_hca_poll_timeout(e->hca), leeway);
+	vb_time due = vb_time_min(timer, e->link->due);
 
 	if (e->rx_more)
 		return now;
@@ -214,6 +215,7 @@ void vb_engine_progress(struct vb_engine *e)
 	uint64_t calls = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1;
 	uint32_t in_vain = atomic_load_explicit(&e->in_vain, memory_order_relaxed) + 1;
 
+	e->sleeps = false;
 	judge_unsent(&e->unsent, now);
 	if (vb_engine_step(e, now)) {
 		in_vain = 0;
@@ -265,6 +267,7 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 {
 	struct vb_unsent *u = &e->unsent;
 
+	e->sleeps = false;
 	if (!u->wr_cnt++)
 		u->since = now;
 	if (doorbell_sends(e, qp, now)) {

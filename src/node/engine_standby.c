@@ -34,6 +34,8 @@
 #define BEATEN_MAX 4u
 /* Naps at a lock that is taken, each twice as long, before it waits in line. */
 #define NAPS_MAX 4u
+/* How late timers may be while the application is active. */
+#define LEEWAY_NS (200 * VB_USEC)
 /* Steps in a row before the lock is offered to others. */
 #define STEPS_MAX 4
 #define STREAM_PKTS 8u
@@ -57,6 +59,17 @@ static void kick(struct vb_standby *s)
 	(void)!write(s->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
+/*
+ * When the thread has to be there. An application that polls serves timers as it comes by, and
+ * those of pacing and of full receivers are many and short: it gets a while for them.
+ */
+static vb_time due_here(const struct vb_engine *e, vb_time now)
+{
+	bool is_active = !e->sleeps && now - e->progress_at < NAP_MAX_NS;
+
+	return vb_engine_due(e, now, is_active ? LEEWAY_NS : 0);
+}
+
 void vb_standby_notice(struct vb_engine *e, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
@@ -65,7 +78,7 @@ void vb_standby_notice(struct vb_engine *e, vb_time now)
 	if (s->aside && (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN))
 		return;
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
-	due = e->reply.held ? now + NAP_MAX_NS : vb_engine_due(e, now);
+	due = e->reply.held ? now + NAP_MAX_NS : due_here(e, now);
 	if (due < s->wake_at)
 		kick(s);
 }
@@ -83,7 +96,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 	struct vb_standby *s = &e->standby;
 
 	vb_engine_flush(e);
-	s->handover = true;
+	s->handover = e->sleeps = true;
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick(s);
 }
@@ -214,7 +227,7 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
 	bool polls = now - e->progress_at < POLLS_NS && !s->handover;
-	bool due = vb_engine_due(e, now) <= now;
+	bool due = vb_engine_due(e, now, 0) <= now;
 
 	s->kicked = false;
 	if (s->aside && polls)
@@ -235,7 +248,7 @@ static void plan(struct vb_engine *e, vb_time now)
 	struct vb_standby *s = &e->standby;
 
 	if (!s->aside) {
-		s->wake_at = vb_time_min(vb_engine_due(e, now), s->check_at);
+		s->wake_at = vb_time_min(due_here(e, now), s->check_at);
 		/* So that nothing an active application leaves undone takes long to be noticed. */
 		if (now - e->progress_at < NAP_MAX_NS)
 			s->wake_at = vb_time_min(s->wake_at, now + NAP_MAX_NS);

@@ -165,6 +165,48 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, e.flow_limit);
 }
 
+/* What a receiver of this host has not read yet is known, unless nobody reads at all. */
+static void unread__until_read(void **state)
+{
+	static struct vb_engine e;
+	static struct vb_flow flow[VB_SLOT_CNT];
+	static struct vb_host_shm host;
+	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}}, far = {.port = 1};
+	vb_time now = VB_SEC;
+
+	(void)state;
+	host.device_cnt = 1;
+	host.device[0].ifindex = 1;
+	host.device[0].gid[0] = (struct vb_gid_entry){path.dgid, VB_GID_IPV6};
+	e.devices = host;
+	vb_addr_build(&e.addr, &host);
+	e.broker.flow = flow;
+	e.flow_limit = 100000;
+	assert_false(vb_engine_unread(&e, &path, 0x105, now));
+	vb_flow_sending(&flow[5], 3000); /* somebody else's */
+	assert_false(vb_engine_unread(&e, &path, 0x105, now));
+	assert_true(vb_engine_room(&e, &path, 0x105, now) > 4096);
+	e.flow_last[5] = vb_flow_sending(&flow[5], 3000);
+	assert_true(vb_engine_unread(&e, &path, 0x105, now));
+	assert_false(vb_engine_unread(&e, &far, 0x105, now));
+	vb_flow_taken(&flow[5], 3000);
+	now += 499 * VB_MSEC;
+	assert_true(vb_engine_unread(&e, &path, 0x105, now));
+	now += 499 * VB_MSEC;
+	assert_true(vb_engine_unread(&e, &path, 0x105, now));
+	now += 2 * VB_MSEC;
+	assert_false(vb_engine_unread(&e, &path, 0x105, now)); /* stopped, or gone */
+	vb_flow_taken(&flow[5], 3000);
+	assert_false(vb_engine_unread(&e, &path, 0x105, now));
+}
+
+static bool test_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	(void)path, (void)now;
+	assert_int_equal(dqpn, 77);
+	return *(uint32_t *)ctx < UINT32_MAX;
+}
+
 /*
  * While the receiver is full the ACK timer costs no retry: nothing could be sent again, and what
  * was sent is most likely still there. When there is room again, it counts.
@@ -180,6 +222,7 @@ static void room__full_receiver_costs_no_retry(void **state)
 	(void)state;
 	env_config(&env);
 	env.cfg.room = test_room;
+	env.cfg.unread = test_unread;
 	env.cfg.room_ctx = &room;
 	env_open(&env, 16);
 	qp = env_rts(&env, VB_QPT_RC, 2, 77);
@@ -196,6 +239,11 @@ static void room__full_receiver_costs_no_retry(void **state)
 	room = UINT32_MAX;
 	vb_hca_handle_timeout(env.hca, env.now + VB_ROOM_RETRY_NS);
 	assert_int_equal(env_tx(&env, &b), 6);
+	room = UINT32_MAX - 1; /* enough, and not read yet */
+	env.now += timeout;
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env_tx(&env, &b), 0);
+	room = UINT32_MAX;
 	env.now += timeout;
 	vb_hca_handle_timeout(env.hca, env.now);
 	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 1);
@@ -211,6 +259,7 @@ int main(void)
 	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
 	    cmocka_unit_test(room__nobody_reads_a_nearly_full_socket),
 	    cmocka_unit_test(room__full_receiver_costs_no_retry),
+	    cmocka_unit_test(unread__until_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

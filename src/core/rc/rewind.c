@@ -149,6 +149,17 @@ static void on_ack_timer(struct vb_qp *qp, vb_time now)
 	vb_req_rewind(qp, now, VB_REWIND_TIMEOUT);
 }
 
+/* No ACK can have come yet, and a resend would wait behind what was sent; or nothing can leave at
+ * all, because the receiver is full. */
+static bool receiver_lags(const struct vb_qp *qp, vb_time now)
+{
+	const struct vb_hca_config *cfg = &qp->hca->cfg;
+
+	if (qp->req.block == VB_BLOCK_ROOM)
+		return true;
+	return cfg->unread && cfg->unread(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
+}
+
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 {
 	if (t != VB_TIMER_ACK) {
@@ -157,9 +168,7 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 		vb_sched_activate(qp);
 		return;
 	}
-	if (qp->req.block == VB_BLOCK_ROOM) {
-		/* What was sent still waits to be read there, as far as anybody knows, and nothing
-		 * more could leave now, a resend neither. */
+	if (receiver_lags(qp, now)) {
 		vb_rto_paused(&qp->rto);
 		vb_req_arm(qp, now);
 		return;
