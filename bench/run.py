@@ -113,10 +113,16 @@ class Adapter:
             raise Failure(f"{' '.join(argv)}: no result\n{out}")
         return [float(x) for x in rows[-1].split()]
 
-    def write_bw(self):
+    def write_bw(self, *run):
         """MB/s, of 10^6 bytes."""
         return self.perftest("ib_write_bw", "-s", "65536", "-m", "4096", "-n", "40000",
-                             "--report_gbits")[3] * 1000 / 8
+                             "--report_gbits", run=run)[3] * 1000 / 8
+
+    def incast(self, senders):
+        """MB/s that so many processes together write to one, with congestion control."""
+        program = os.path.join(self.build, "tests", "system", "verbs_incast")
+        return number_in(Program([self.verbena, "run", "--cc", "paper", "--", program, self.name, str(senders),
+                                  str(16000 // senders)]).finish(), r"total_MBps ([\d.]+)")
 
     def lossy_bw(self, settings):
         """MB/s while packets are lost, the adapters set as the lines of a file say."""
@@ -201,6 +207,11 @@ def measurements(adapter):
          lambda: number_in(adapter.adapted("idle_thread", "3"), r"([\d.]+) %")),
         *(("h", f"ib_write_bw -s 65536 -m 4096, {LOSS.split('=')[1].split(':')[0]} lost, {name}", "MB/s",
            lambda settings=settings: adapter.lossy_bw(settings)) for name, settings in RECOVERY),
+        ("i", "ib_write_bw -s 65536 -m 4096, no congestion control", "MB/s", adapter.write_bw),
+        ("i", "ib_write_bw -s 65536 -m 4096, DCQCN (--cc paper)", "MB/s",
+         lambda: adapter.write_bw("--cc", "paper")),
+        ("i", "one process writes to one (verbs_incast), DCQCN", "MB/s", lambda: adapter.incast(1)),
+        ("i", "eight processes write to one, DCQCN", "MB/s", lambda: adapter.incast(8)),
         ("g", "simulator, incast 16:1", "M packet-hops/s", lambda: adapter.packet_hops("incast")),
         ("g", "simulator, all to all on a fat tree of 128 hosts", "M packet-hops/s",
          lambda: adapter.packet_hops("fat-tree")),
@@ -217,6 +228,8 @@ TARGETS = (
     ("b", "ib_send_lat : ping-pong", 1, 2, "<=", 1.5),
     ("c", "ib_write_bw -s 8 : sendto", 0, 1, ">=", 2.5),
     ("e", "stand-by thread, % of a core", 0, None, "<", 0.5),
+    ("i", "ib_write_bw, DCQCN without congestion : off", 1, 0, ">=", 0.97),
+    ("i", "eight senders : one", 3, 2, ">=", 0.9),
     ("g", "simulator, incast, M packet-hops/s", 0, None, ">=", 3),
     ("g", "simulator, fat tree, M packet-hops/s", 1, None, ">=", 3),
     ("g", "simulator : ns-3, incast", 0, 2, ">=", 5),
@@ -353,7 +366,7 @@ def document(tables, runs, qp):
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
     p.add_argument("--runs", type=int, default=5, help="rounds (5)")
-    p.add_argument("--only", default="a,b,c,e,f,h,g", help="groups to measure")
+    p.add_argument("--only", default="a,b,c,e,f,h,i,g", help="groups to measure")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
                    help="file for the tables; - for none")
