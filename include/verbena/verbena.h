@@ -68,6 +68,15 @@ struct verbena_counter {
  */
 int verbena_counters(struct verbena *v, const char *device, struct verbena_counter *c, int max);
 
+/*
+ * Waits for the interrupt of CNPs on the device called @device: until QPs with cnp_irq_en have got
+ * CNPs, seen as one or several, since *count was what it says (begin with what a call with
+ * @timeout_ms 0 leaves there). Returns 1 with the new *count, which wraps, and in *qpn whose CNP
+ * was the last; 0 after @timeout_ms ms (negative: never); -ENODEV, -EINTR, or -ECONNRESET as above.
+ */
+int verbena_wait_cnp(struct verbena *v, const char *device, uint32_t *count, uint32_t *qpn,
+		     int timeout_ms);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,8 +28,8 @@ struct item {
 	uint32_t address;
 };
 
-static const char *const verbs[] = {"read", "write", "dump", "params", "fields"};
-enum verb { READ, WRITE, DUMP, PARAMS, FIELDS, VERBS };
+static const char *const verbs[] = {"read", "write", "dump", "params", "wait", "fields"};
+enum verb { READ, WRITE, DUMP, PARAMS, WAIT, FIELDS, VERBS };
 
 static int no_qp(const struct vb_csr_tool *t, const char *name, size_t len)
 {
@@ -367,6 +367,38 @@ static int params(struct vb_csr_tool *t, int argc, char **argv)
 	return rc;
 }
 
+/* The interrupt of CNPs: waits for the next one. CC-07 */
+static int await_cnp(struct vb_csr_tool *t, int argc, char **argv)
+{
+	uint32_t cnt = 0, qpn = 0, before;
+	double seconds = -1;
+	int rc;
+
+	if (argc > 1 || (argc == 1 && !vb_cmd_number(argv[0], 0, 1e6, &seconds)))
+		return vb_cmd_usage(t->cmd, "wait takes a number of seconds, or none: for ever");
+	/* Those that were before are of no interest. */
+	(void)vb_broker_wait_cnp(&t->o, t->device_at, &cnt, &qpn, 0);
+	before = cnt;
+	do
+		rc = vb_broker_wait_cnp(&t->o, t->device_at, &cnt, &qpn,
+					seconds < 0 ? -1 : (int)(seconds * 1000));
+	while (rc == -EINTR);
+	if (rc == 1) {
+		printf("QP 0x%06" PRIx32 " got a CNP", qpn);
+		if (cnt - before > 1)
+			printf(", the last of %" PRIu32, cnt - before);
+		putchar('\n');
+		return 0;
+	}
+	if (rc == 0)
+		vb_cmd_error(t->cmd,
+			     "no CNP came in %g s; only those for QPs with cnp_irq_en count",
+			     seconds);
+	else
+		vb_cmd_error(t->cmd, "the adapter's broker has gone");
+	return 1;
+}
+
 /* What there is, without a device. */
 static int print_fields(const struct vb_cmd *cmd)
 {
@@ -403,6 +435,9 @@ static int perform(struct vb_csr_tool *t, enum verb verb, int argc, char **argv)
 		break;
 	case DUMP:
 		rc = dump(t, argc, argv);
+		break;
+	case WAIT:
+		rc = await_cnp(t, argc, argv);
 		break;
 	default:
 		rc = params(t, argc, argv);
@@ -448,11 +483,11 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (words == 0)
-		return vb_cmd_usage(cmd, "what: read, write, dump, params or fields?");
+		return vb_cmd_usage(cmd, "what: read, write, dump, params, wait or fields?");
 	while (verb < VERBS && strcmp(verbs[verb], argv[0]) != 0)
 		verb++;
 	if (verb == VERBS)
-		return vb_cmd_usage(cmd, "'%s' is none of read, write, dump, params, fields",
+		return vb_cmd_usage(cmd, "'%s' is none of read, write, dump, params, wait, fields",
 				    argv[0]);
 	if (verb == FIELDS)
 		return print_fields(cmd);
@@ -465,7 +500,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_csr = {
     .name = "csr",
-    .arguments = "read|write|dump|params|fields -d DEVICE [--qp QPN] [NAME[=VALUE]...]",
+    .arguments = "read|write|dump|params|wait|fields -d DEVICE [--qp QPN] [NAME[=VALUE]...]",
     .text = "Reads and changes the registers of congestion control.",
     .options = options,
     .run = run,

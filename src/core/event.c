@@ -31,6 +31,22 @@ void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s)
 	source_enqueue(h, s);
 }
 
+void vb_event_raise_cnp(struct vb_qp *qp)
+{
+	qp->ev.cnp = true;
+	source_enqueue(qp->hca, &qp->ev);
+}
+
+static void take_cnp(struct vb_event_source *s, struct vb_event *ev)
+{
+	const struct vb_qp *qp = vb_container_of(s, struct vb_qp, ev);
+
+	s->cnp = false;
+	ev->kind = VB_EVENT_CNP;
+	ev->qpn = qp->qpn;
+	ev->port = qp->attr.port;
+}
+
 bool vb_hca_poll_event(struct vb_hca *h, struct vb_event *ev)
 {
 	if (vb_list_is_empty(&h->events))
@@ -42,13 +58,15 @@ bool vb_hca_poll_event(struct vb_hca *h, struct vb_event *ev)
 	if (s->notify) {
 		s->notify = false;
 		ev->kind = VB_EVENT_CQ_NOTIFY;
+	} else if (s->cnp) {
+		take_cnp(s, ev);
 	} else {
 		assert(s->async != 0);
 		ev->kind = s->async_kind;
 		ev->async = (enum vb_async)__builtin_ctz(s->async);
 		s->async &= s->async - 1;
 	}
-	if (!s->notify && s->async == 0)
+	if (!s->notify && !s->cnp && s->async == 0)
 		vb_list_remove(&s->link);
 	return true;
 }

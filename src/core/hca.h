@@ -105,11 +105,14 @@ enum vb_event_kind {
 	VB_EVENT_ASYNC_CQ,
 	VB_EVENT_ASYNC_QP,
 	VB_EVENT_ASYNC_SRQ,
+	VB_EVENT_CNP, /* a CNP came for a QP of a port with cnp_irq_en. CC-07 */
 };
 
 struct vb_event {
 	enum vb_event_kind kind;
-	enum vb_async async; /* unless CQ_NOTIFY */
+	enum vb_async async; /* unless CQ_NOTIFY or CNP */
+	uint32_t qpn;        /* CNP */
+	uint8_t port;        /* CNP */
 	void *owner;         /* of the object, as given at its creation */
 };
 

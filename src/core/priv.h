@@ -19,7 +19,8 @@ struct vb_event_source {
 	struct vb_list link;
 	enum vb_event_kind async_kind;
 	uint32_t async; /* bit (1 << enum vb_async) */
-	bool notify;    /* a CQ_NOTIFY is due */
+	bool notify;    /* a CQ_NOTIFY is due, */
+	bool cnp;       /* or a CNP */
 	void *owner;
 };
 
@@ -389,6 +390,7 @@ static inline void vb_qp_trace(struct vb_qp *qp, enum vb_trace_id id, vb_time no
 /* event.c */
 void vb_event_source_init(struct vb_event_source *s, enum vb_event_kind kind, void *owner);
 void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_async ev);
+void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
 
 /* key.c */

@@ -37,6 +37,7 @@ struct vb_broker_client {
 	struct vb_slot_shm *shm;        /* mapped read-write */
 	const struct vb_host_shm *host; /* mapped read-only */
 	struct vb_flow *flow;           /* the receive sockets of the host, by slot */
+	struct vb_cnp_bell *bell;       /* interrupts of CNPs, by device */
 	struct vb_shm_door *door;       /* and the doors, see link/shm_door.h */
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */
@@ -114,6 +115,14 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);
 /* What processes that are gone have left. */
 const struct vb_past *vb_broker_past(const struct vb_broker_observer *o);
+/*
+ * Waits until CNPs have interrupted on device @device (as host->device counts) more or less often
+ * than *cnt, the number that was known; *cnt is the new one, *qpn whose CNP was the last. 1; 0
+ * after @timeout_ms, less than 0: never; -EINTR; -ECONNRESET. Settings say whether there are any
+ * (cnp_irq_en).
+ */
+int vb_broker_wait_cnp(struct vb_broker_observer *o, uint32_t device, uint32_t *cnt, uint32_t *qpn,
+		       int timeout_ms);
 /* 0, or -ECONNRESET when the broker is gone. */
 int vb_broker_observe_check(struct vb_broker_observer *o);
 /* The totals of each HCA port, live and past clients together, in @total[1...VB_HCA_PORTS_MAX].

@@ -104,3 +104,18 @@ EXPORT int verbena_counters(struct verbena *v, const char *device, struct verben
 	}
 	return -ENODEV;
 }
+
+EXPORT int verbena_wait_cnp(struct verbena *v, const char *device, uint32_t *count, uint32_t *qpn,
+			    int timeout_ms)
+{
+	int rc = vb_broker_observe_check(&v->o);
+
+	if (rc)
+		return rc;
+	vb_host_read(v->o.host, &v->host);
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (v->host.device[i].ifindex &&
+		    strncmp(v->host.device[i].name, device, sizeof v->host.device[i].name) == 0)
+			return vb_broker_wait_cnp(&v->o, i, count, qpn, timeout_ms);
+	return -ENODEV;
+}

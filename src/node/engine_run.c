@@ -42,7 +42,9 @@ static void deliver_events(struct vb_engine *e)
 	struct vb_event ev;
 
 	while (vb_hca_poll_event(e->hca, &ev))
-		if (e->sink.event)
+		if (ev.kind == VB_EVENT_CNP)
+			vb_cnp_ring(&e->broker.bell[ev.port - 1], ev.qpn);
+		else if (e->sink.event)
 			e->sink.event(e->sink.ctx, &ev);
 }
 

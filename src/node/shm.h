@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 6u
+#define VB_SHM_VERSION 7u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -153,6 +153,15 @@ struct vb_host_shm {
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
 };
 
+/*
+ * The interrupt of CNPs, one for each device: whoever takes a CNP for a QP of a port with
+ * cnp_irq_en adds one and wakes those who wait for @cnt to change, futex(2). CC-07
+ */
+struct vb_cnp_bell {
+	uint32_t cnt; /* wraps */
+	uint32_t qpn; /* whose CNP was the last */
+};
+
 /* The whole of host memory: the table, the adapter's own state, and behind it what clients may
  * write too. */
 struct vb_host_memory {
@@ -163,6 +172,7 @@ struct vb_host_memory {
 	struct vb_shm_door door[VB_SLOT_CNT];            /* doors, by slot */
 	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */
 	uint32_t qp_index[VB_CSR_QPS];
+	_Alignas(64) struct vb_cnp_bell bell[VB_HCA_PORTS_MAX]; /* by device */
 };
 
 struct vb_slot_shm {
@@ -185,6 +195,9 @@ struct vb_slot_shm {
 
 /* A consistent copy of what process @s says of device @i; false when it does not hold still. */
 bool vb_fault_status_read(const struct vb_slot_shm *s, uint32_t i, struct vb_fault_status *to);
+
+/* cnp_bell.c: QP @qpn got a CNP. */
+void vb_cnp_ring(struct vb_cnp_bell *b, uint32_t qpn);
 
 /* A consistent copy of the device table. Returns its generation. */
 uint32_t vb_host_read(const struct vb_host_shm *host, struct vb_host_shm *copy);

@@ -13,6 +13,8 @@ static void on_event(void *ctx, const struct vb_event *ev)
 
 	(void)ctx;
 	switch (ev->kind) {
+	case VB_EVENT_CNP: /* not the program's: the engine keeps it */
+		break;
 	case VB_EVENT_CQ_NOTIFY: {
 		struct vb_ibv_cq *cq = ev->owner;
 		struct vb_ibv_channel *ch = (struct vb_ibv_channel *)cq->ibv.channel;

@@ -133,6 +133,36 @@ static void mark__draws_cnps(void **state)
 	env_close(&env);
 }
 
+/* CC-07: an event for whom it concerns, if it is wanted; several before it is taken are one. */
+static void cnp__interrupts(void **state)
+{
+	struct vb_cc_settings s = paper();
+	struct vb_qp *qp = open_with(&s, VB_QPT_RC);
+	struct vb_event ev;
+
+	(void)state;
+	while (vb_hca_poll_event(env.hca, &ev))
+		;
+	rx_marked(qp, VB_OPCODE_CNP, 0, 2, 0);
+	assert_false(vb_hca_poll_event(env.hca, &ev));
+	s = (struct vb_cc_settings){.cnp_irq_en = true}; /* scheme 3 */
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 1, &s, 0), 0);
+	rx_marked(qp, VB_OPCODE_CNP, 0, 2, 0);
+	rx_marked(qp, VB_OPCODE_CNP, 0, 2, 0);
+	assert_true(vb_hca_poll_event(env.hca, &ev));
+	assert_int_equal(ev.kind, VB_EVENT_CNP);
+	assert_int_equal(ev.qpn, vb_qp_number(qp));
+	assert_int_equal(ev.port, 1);
+	assert_false(vb_hca_poll_event(env.hca, &ev));
+	/* Together with another event of the QP. */
+	rx_marked(qp, VB_OPCODE_CNP, 0, 2, 0);
+	vb_event_raise_async(env.hca, &qp->ev, VB_ASYNC_COMM_EST);
+	assert_true(vb_hca_poll_event(env.hca, &ev) && ev.kind == VB_EVENT_CNP);
+	assert_true(vb_hca_poll_event(env.hca, &ev) && ev.kind == VB_EVENT_ASYNC_QP);
+	assert_false(vb_hca_poll_event(env.hca, &ev));
+	env_close(&env);
+}
+
 /* A CNP acts only if it is the peer's, in a state that receives; else it would be a weapon. */
 static void cnp__is_checked(void **state)
 {
@@ -351,6 +381,7 @@ int main(void)
 	    cmocka_unit_test(cnp__format),
 	    cmocka_unit_test(mark__draws_cnps),
 	    cmocka_unit_test(cnp__is_checked),
+	    cmocka_unit_test(cnp__interrupts),
 	    cmocka_unit_test(limiter__paces),
 	    cmocka_unit_test(limiter__slow_packets_ask),
 	    cmocka_unit_test(limiter__paces_responses),

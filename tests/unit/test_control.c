@@ -61,6 +61,37 @@ static void counters__live_and_past(void **state)
 	verbena_close(v);
 }
 
+/* CC-07: the interrupt of CNPs, seen from outside, once or as several; and it wakes who waits. */
+static void cnp__wakes_who_waits(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	uint32_t count = 0, qpn = 0;
+	struct verbena *v;
+	int status = 0;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	assert_int_equal(verbena_wait_cnp(v, "verbena7", &count, &qpn, -1), -ENODEV);
+	assert_int_equal(verbena_wait_cnp(v, "verbena0", &count, &qpn, 0), 0);
+	vb_cnp_ring(&c.bell[0], 0x123);
+	vb_cnp_ring(&c.bell[0], 0x456);
+	vb_cnp_ring(&c.bell[1], 0x789); /* another device */
+	assert_int_equal(verbena_wait_cnp(v, "verbena0", &count, &qpn, -1), 1);
+	assert_int_equal(count, 2);
+	assert_int_equal(qpn, 0x456);
+	assert_int_equal(verbena_wait_cnp(v, "verbena0", &count, &qpn, 1), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(verbena_wait_cnp(v, "verbena0", &count, &qpn, -1) == 1 && qpn == 9 ? 0 : 1);
+	vb_cnp_ring(&c.bell[0], 9);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	verbena_close(v);
+	vb_broker_disconnect(&c);
+}
+
 static void view__broker_killed(void **state)
 {
 	struct verbena_device dev[1];
@@ -85,6 +116,7 @@ int main(void)
 	    cmocka_unit_test(version__of_header_and_library),
 	    cmocka_unit_test(devices__loopback),
 	    cmocka_unit_test(counters__live_and_past),
+	    cmocka_unit_test(cnp__wakes_who_waits),
 	    cmocka_unit_test(view__broker_killed),
 	};
 

@@ -184,6 +184,8 @@ void vb_cc_take_cnp(struct vb_qp *qp, vb_time now)
 	struct vb_cc *cc = &qp->cc.ctl;
 	bool handled = qp->ops->is_connected && vb_cc_on_cnp(cc, settings(qp), now);
 
+	if (settings(qp)->cnp_irq_en)
+		vb_event_raise_cnp(qp);
 	vb_qp_count(qp, handled ? VB_COUNTER_rp_cnp_handled : VB_COUNTER_rp_cnp_ignored);
 	vb_qp_trace(qp, VB_TRACE_CNP_RECEIVED, now, cc->cc_rate, vb_cc_target_rate(cc),
 		    vb_cc_alpha(cc), cc->window);
