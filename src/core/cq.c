@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues: a ring of completions, arming, overrun. IBA 10.8.2, 11.4.2
+ * Completion queues: a ring of completions, arming, moderation, overrun. IBA 10.8.2, 11.4.2
  *
  * An overrun loses completions, so the verbs cannot go on as if nothing had happened: the CQ raises
  * CQ_ERR, every QP on it goes to ERR, and polling reports the overrun after what was queued.
@@ -31,6 +31,7 @@ int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out
 	cq->mask = size - 1;
 	cq->number = ++h->number_next;
 	vb_event_source_init(&cq->ev, VB_EVENT_ASYNC_CQ, owner);
+	vb_list_init(&cq->held);
 	h->cq_cnt++;
 	vb_list_append(&h->cqs, &cq->link);
 	*out = cq;
@@ -84,6 +85,7 @@ int vb_cq_destroy(struct vb_cq *cq)
 	if (cq->refs)
 		return -EBUSY;
 	vb_list_remove(&cq->ev.link);
+	vb_list_remove(&cq->held);
 	vb_list_remove(&cq->link);
 	cq->hca->cq_cnt--;
 	cq_ring_free(cq);
@@ -124,6 +126,66 @@ void vb_cq_arm(struct vb_cq *cq, bool solicited_only)
 		cq->armed = VB_CQ_ARMED_SOLICITED;
 }
 
+static void cq_notify(struct vb_cq *cq)
+{
+	struct vb_hca *h = cq->hca;
+
+	cq->armed = VB_CQ_UNARMED;
+	cq->held_cnt = 0;
+	vb_list_remove(&cq->held);
+	if (vb_list_is_empty(&h->held))
+		h->held_due = VB_NEVER;
+	vb_event_raise_notify(h, &cq->ev);
+}
+
+static void cq_set_due(struct vb_cq *cq, vb_time due)
+{
+	cq->due = due;
+	cq->hca->held_due = vb_time_min(cq->hca->held_due, due);
+}
+
+/* One more entry of a moderated CQ that the event is for. */
+static void cq_hold(struct vb_cq *cq, vb_time now)
+{
+	if (++cq->held_cnt >= cq->mod_cnt) {
+		cq_notify(cq);
+	} else if (cq->held_cnt == 1) {
+		vb_list_append(&cq->hca->held, &cq->held);
+		cq_set_due(cq, vb_time_after(now, cq->mod_period));
+	}
+}
+
+void vb_cq_moderate(struct vb_cq *cq, uint16_t cnt, vb_dur period, vb_time now)
+{
+	bool moderated = cnt > 1 && period;
+
+	cq->mod_cnt = moderated ? cnt : 0;
+	cq->mod_period = period;
+	if (!cq->held_cnt)
+		return;
+	/* What waits now does not wait longer than the new rule has it. */
+	if (!moderated || cq->held_cnt >= cnt)
+		cq_notify(cq);
+	else
+		cq_set_due(cq, vb_time_min(cq->due, vb_time_after(now, period)));
+}
+
+void vb_cq_on_time(struct vb_hca *h, vb_time now)
+{
+	if (h->held_due > now)
+		return;
+	h->held_due = VB_NEVER;
+	for (struct vb_list *l = h->held.next, *next; l != &h->held; l = next) {
+		struct vb_cq *cq = vb_container_of(l, struct vb_cq, held);
+
+		next = l->next;
+		if (cq->due <= now)
+			cq_notify(cq);
+		else
+			h->held_due = vb_time_min(h->held_due, cq->due);
+	}
+}
+
 static void cq_overrun(struct vb_cq *cq, vb_time now)
 {
 	struct vb_hca *h = cq->hca;
@@ -152,8 +214,10 @@ void vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 	cq->ring[cq->tail++ & cq->mask] = *wc;
 	if (cq->armed == VB_CQ_ARMED ||
 	    (cq->armed == VB_CQ_ARMED_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS))) {
-		cq->armed = VB_CQ_UNARMED;
-		vb_event_raise_notify(cq->hca, &cq->ev);
+		if (cq->mod_cnt)
+			cq_hold(cq, wc->time);
+		else
+			cq_notify(cq);
 	}
 }
 

@@ -67,6 +67,8 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->srqs);
 	vb_list_init(&h->xrcds);
 	vb_list_init(&h->mcast);
+	vb_list_init(&h->held);
+	h->held_due = VB_NEVER;
 	/* A power of two of numbers, so that a number's place in the table is unique. */
 	h->qp_k_cnt = 1;
 	while (h->qp_k_cnt < 1u << 24 && (uint64_t)h->qp_k_cnt * 2 * cfg->qpn_stride <= 1u << 24)

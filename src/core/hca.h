@@ -254,6 +254,11 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int cnt);
 bool vb_cq_is_empty(const struct vb_cq *cq);
 /* One CQ_NOTIFY for the next entry (or the next solicited or erroneous one). */
 void vb_cq_arm(struct vb_cq *cq, bool solicited_only);
+/*
+ * Moderation: the CQ_NOTIFY waits until @cnt entries have come that it was armed for, or @period
+ * after the first of them. @cnt or @period 0, @cnt 1: it does not wait, which is how a CQ begins.
+ */
+void vb_cq_moderate(struct vb_cq *cq, uint16_t cnt, vb_dur period, vb_time now);
 
 /* Shared receive queues. @limit arms SRQ_LIMIT_REACHED once, 0 disarms. */
 int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t limit, void *owner,

@@ -83,6 +83,12 @@ struct vb_cq {
 	enum { VB_CQ_UNARMED, VB_CQ_ARMED_SOLICITED, VB_CQ_ARMED } armed;
 	bool overrun;
 	bool is_lent; /* the ring is the caller's memory */
+	/* Moderation: while the CQ is in hca->held, its event waits for more entries or for due. */
+	uint16_t mod_cnt; /* 0: none */
+	uint32_t held_cnt;
+	vb_dur mod_period;
+	vb_time due;
+	struct vb_list held;
 };
 
 /* A receive WQE. */
@@ -333,6 +339,8 @@ struct vb_hca {
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
+	struct vb_list held;                  /* CQs, by vb_cq.held */
+	vb_time held_due;                     /* no later than any of them is due */
 	struct vb_list mcast;                 /* groups */
 	uint32_t mcast_cnt;
 };
@@ -469,6 +477,9 @@ int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_
 void vb_qp_free(struct vb_qp *qp);
 void vb_qp_reset(struct vb_qp *qp, vb_time now);
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type);
+
+/* cq.c: events of moderated CQs that time brings. */
+void vb_cq_on_time(struct vb_hca *h, vb_time now);
 
 /* mcast.c */
 enum vb_verdict vb_mcast_deliver(struct vb_hca *h, const struct vb_hdr *hdr, const struct vb_rx *rx,

@@ -118,7 +118,7 @@ void vb_timer_stop(struct vb_qp *qp, enum vb_timer t)
 
 vb_time vb_hca_poll_timeout(const struct vb_hca *h)
 {
-	return h->heap_cnt ? h->heap[1]->heap_key : VB_NEVER;
+	return vb_time_min(h->held_due, h->heap_cnt ? h->heap[1]->heap_key : VB_NEVER);
 }
 
 void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
@@ -142,4 +142,5 @@ void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 			}
 		}
 	}
+	vb_cq_on_time(h, now);
 }

@@ -92,6 +92,22 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	return err;
 }
 
+int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
+{
+	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return EINVAL;
+	if (!vb_ibv_enter(c))
+		return EIO;
+	vb_cq_moderate(cq->core, attr->moderate.cq_count, attr->moderate.cq_period * VB_USEC,
+		       vb_engine_now());
+	vb_engine_progress(c->engine);
+	vb_ibv_leave(c);
+	return 0;
+}
+
 int ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;

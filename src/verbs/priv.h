@@ -326,6 +326,7 @@ int vb_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *c, int cqe, void *cq_context,
 				   struct ibv_comp_channel *channel, int comp_vector,
 				   struct ibv_pd *parent);
+int vb_ibv_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *attr);
 
 /* xrcd.c */

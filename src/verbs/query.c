@@ -158,6 +158,7 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 						.uc_odp_caps = ODP_UC,
 						.ud_odp_caps = ODP_UD}},
 	    .xrc_odp_caps = ODP_ALL,
+	    .cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX},
 	    .max_dm_size = VB_DM_SIZE,
 	    .phys_port_cnt_ex = 1,
 	};

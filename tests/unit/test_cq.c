@@ -103,6 +103,105 @@ static void arm__which_completion_notifies(void **state)
 	}
 }
 
+static void add_at(vb_time now)
+{
+	vb_cq_add(env.cq, &(struct vb_wc){.status = VB_WC_SUCCESS, .time = now}, false);
+}
+
+static void expect_notify_at(vb_time now)
+{
+	assert_int_equal(vb_hca_poll_timeout(env.hca), now);
+	vb_hca_handle_timeout(env.hca, now - 1);
+	env_no_event(&env);
+	vb_hca_handle_timeout(env.hca, now);
+	env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+	env_no_event(&env);
+	assert_int_equal(vb_hca_poll_timeout(env.hca), VB_NEVER);
+}
+
+static void moderate__by_count_or_by_time(void **state)
+{
+	(void)state;
+	setup(32);
+	vb_cq_moderate(env.cq, 3, 100, 0);
+	add_at(1); /* not armed */
+	vb_cq_arm(env.cq, false);
+	add_at(5);
+	add_at(6);
+	env_no_event(&env);
+	add_at(7);
+	env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+	assert_int_equal(vb_hca_poll_timeout(env.hca), VB_NEVER);
+	add_at(8);
+	env_no_event(&env);
+	/* The time counts from the first; arming again does not put it off. */
+	vb_cq_arm(env.cq, false);
+	add_at(20);
+	vb_cq_arm(env.cq, true);
+	add_at(30);
+	expect_notify_at(120);
+	env_close(&env);
+}
+
+static void moderate__of_several_queues(void **state)
+{
+	struct vb_cq *other;
+
+	(void)state;
+	setup(32);
+	assert_int_equal(vb_cq_create(env.hca, 8, NULL, &other), 0);
+	vb_cq_moderate(env.cq, 9, 100, 0);
+	vb_cq_moderate(other, 9, 50, 0);
+	vb_cq_arm(env.cq, false);
+	vb_cq_arm(other, false);
+	add_at(10);
+	vb_cq_add(other, &(struct vb_wc){.time = 20}, false);
+	vb_hca_handle_timeout(env.hca, 70);
+	env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+	env_no_event(&env);
+	expect_notify_at(110);
+	/* One that goes while it holds an event. */
+	vb_cq_arm(other, false);
+	vb_cq_add(other, &(struct vb_wc){.time = 120}, false);
+	assert_int_equal(vb_cq_destroy(other), 0);
+	vb_hca_handle_timeout(env.hca, 1000);
+	env_no_event(&env);
+	env_close(&env);
+}
+
+/* A new rule is for the event that waits, too. */
+static void moderate__changed_meanwhile(void **state)
+{
+	static const struct {
+		uint16_t cnt;
+		vb_dur period;
+		bool at_once;
+		vb_time due;
+	} c[] = {{0, 100, true, 0},  {1, 100, true, 0},     {5, 0, true, 0},    {2, 100, true, 0},
+		 {3, 10, false, 60}, {3, 1000, false, 110}, {9, 55, false, 105}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		setup(32);
+		vb_cq_moderate(env.cq, 5, 100, 0);
+		vb_cq_arm(env.cq, false);
+		add_at(10);
+		add_at(20);
+		vb_cq_moderate(env.cq, c[i].cnt, c[i].period, 50);
+		if (c[i].at_once)
+			env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+		else
+			expect_notify_at(c[i].due);
+		env_no_event(&env);
+		/* Moderation that is off leaves nothing behind. */
+		vb_cq_moderate(env.cq, 0, 0, 200);
+		vb_cq_arm(env.cq, false);
+		add_at(201);
+		env_event(&env, VB_EVENT_CQ_NOTIFY, 0);
+		env_close(&env);
+	}
+}
+
 /* The event names the owner that the queue was given. */
 static void arm__event_names_the_queue(void **state)
 {
@@ -254,6 +353,9 @@ int main(void)
 	    cmocka_unit_test(cq_create__sizes),
 	    cmocka_unit_test(poll__in_order_and_in_parts),
 	    cmocka_unit_test(arm__which_completion_notifies),
+	    cmocka_unit_test(moderate__by_count_or_by_time),
+	    cmocka_unit_test(moderate__of_several_queues),
+	    cmocka_unit_test(moderate__changed_meanwhile),
 	    cmocka_unit_test(arm__event_names_the_queue),
 	    cmocka_unit_test(overrun__ends_every_qp_on_the_queue),
 	    cmocka_unit_test(event__several_of_one_queue),

@@ -87,6 +87,36 @@ static void cq_event__solicited_only(void **state)
 	ibv_ack_cq_events(b.cq, 1);
 }
 
+static void modify_cq__events_wait_for_more(void **state)
+{
+	struct ibv_modify_cq_attr m = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+				       .moderate = {.cq_count = 3, .cq_period = UINT16_MAX}};
+	struct ibv_device_attr_ex caps;
+
+	(void)state;
+	assert_int_equal(ibv_query_device_ex(ctx, NULL, &caps), 0);
+	assert_int_equal(caps.cq_mod_caps.max_cq_count, UINT16_MAX);
+	assert_int_equal(caps.cq_mod_caps.max_cq_period, UINT16_MAX);
+	assert_int_equal(ibv_modify_cq(b.cq, &m), 0);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	/* Whatever the machine does meanwhile, it is the third or the time. */
+	for (int i = 0; i < 3; i++) {
+		message(0);
+		(void)wc_next(b.cq);
+	}
+	assert_true(event_next() == b.cq);
+	/* One alone: the time, which nobody has to poll for. */
+	m.moderate.cq_period = 100;
+	assert_int_equal(ibv_modify_cq(b.cq, &m), 0);
+	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+	message(0);
+	assert_true(event_next() == b.cq);
+	(void)wc_next(b.cq);
+	ibv_ack_cq_events(b.cq, 2);
+	m.attr_mask = IBV_CQ_ATTR_MODERATE | IBV_CQ_ATTR_RESERVED;
+	assert_int_equal(ibv_modify_cq(b.cq, &m), EINVAL);
+}
+
 static void get_cq_event__nonblocking(void **state)
 {
 	struct ibv_cq *cq;
@@ -299,6 +329,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PAIR_TEST(cq_event__one_for_each_arm),
 		PAIR_TEST(cq_event__solicited_only),
+		PAIR_TEST(modify_cq__events_wait_for_more),
 		PAIR_TEST(get_cq_event__nonblocking),
 		PAIR_TEST(get_cq_event__interrupted),
 #if !defined(__SANITIZE_THREAD__) /* which puts a handler off while its thread waits */
