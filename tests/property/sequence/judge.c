@@ -37,20 +37,21 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 	default:
 		break;
 	}
-	if (w->op == VB_WR_BIND_MW)
-		return ok | BIT(VB_WC_MW_BIND_ERR);
-	if (w->op == VB_WR_LOCAL_INV)
-		return ok | BIT(VB_WC_MW_BIND_ERR) | BIT(VB_WC_LOC_PROT_ERR) |
-		       BIT(VB_WC_LOC_QP_OP_ERR);
+	if (w->op == VB_WR_BIND_MW || w->op == VB_WR_LOCAL_INV)
+		return window_says(p, w, &ok) ? ok : ok | BIT(VB_WC_MW_BIND_ERR);
 	if (!rc)
 		return ok;
-	if (w->op == VB_WR_SEND_INV)
-		ok |=
-		    BIT(VB_WC_REM_ACCESS_ERR) | BIT(VB_WC_REM_OP_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
-	if (w->target >= TARGET_MW && w->bytes)
+	if (w->op == VB_WR_SEND_INV && !window_says(p, w, &ok))
 		ok |= BIT(VB_WC_REM_ACCESS_ERR);
-	else if (w->target >= TARGET_MR && w->bytes)
+	/* The receive, too, may be why it is refused. */
+	if (w->op == VB_WR_SEND_INV && !(ok & BIT(VB_WC_SUCCESS)))
+		ok |= BIT(VB_WC_REM_OP_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
+	if (w->target >= TARGET_MW) {
+		if (w->bytes && !window_says(p, w, &ok))
+			ok |= BIT(VB_WC_REM_ACCESS_ERR);
+	} else if (w->target >= TARGET_MR && w->bytes) {
 		ok = w->mr_change != p->mr_change ? ok | BIT(VB_WC_REM_ACCESS_ERR) : w->old_allowed;
+	}
 	if (is_aligned(w->op))
 		ok |= w->target ? BIT(VB_WC_REM_INV_REQ_ERR) : 0;
 	if (!takes_receive(w->op) || !(ok & BIT(VB_WC_SUCCESS)) || w->op == VB_WR_RDMA_WRITE_IMM)
@@ -145,10 +146,11 @@ static void check_done(struct end *e, const struct sent *w)
 		fail("once", "a message completed before it was received");
 }
 
-static void retire(struct end *e, struct sent *w, enum vb_wc_status status)
+static void retire(struct play *p, struct end *e, struct sent *w, enum vb_wc_status status)
 {
 	w->done = true;
 	w->result = (uint8_t)status;
+	window_retired(p, w, true);
 	if (status == VB_WC_SUCCESS)
 		check_done(e, w);
 	else if (status != VB_WC_WR_FLUSH_ERR)
@@ -176,7 +178,7 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 			fail("order", "request %u completes before request %u", n, e->retired);
 		if (!u->void_ && !(own_statuses(p, e, u) & BIT(VB_WC_SUCCESS)))
 			fail("status", "request %u succeeded, and must not", e->retired);
-		retire(e, u, VB_WC_SUCCESS);
+		retire(p, e, u, VB_WC_SUCCESS);
 	}
 	if (!(statuses(p, e, w) & BIT(wc->status)))
 		fail("status",
@@ -190,7 +192,7 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 		for (uint32_t i = 0; i < MWS_MAX; i++)
 			if (p->mw[i].mw && p->mw[i].host == e->host)
 				p->mw[i].rkey = vb_mw_rkey(p->mw[i].mw);
-	retire(e, w, wc->status);
+	retire(p, e, w, wc->status);
 }
 
 void end_settle(struct play *p, struct end *e)
@@ -200,7 +202,7 @@ void end_settle(struct play *p, struct end *e)
 
 		if (!(own_statuses(p, e, w) & BIT(VB_WC_SUCCESS)))
 			fail("status", "request %u succeeded, and must not", e->retired);
-		retire(e, w, VB_WC_SUCCESS);
+		retire(p, e, w, VB_WC_SUCCESS);
 	}
 }
 
@@ -321,10 +323,12 @@ void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc)
 	e->recv_done++;
 }
 
-void end_void(struct end *e)
+void end_void(struct play *p, struct end *e)
 {
-	for (; e->retired < e->sent_cnt; e->retired++)
+	for (; e->retired < e->sent_cnt; e->retired++) {
 		e->sent[e->retired].void_ = true;
+		window_retired(p, &e->sent[e->retired], false);
+	}
 	e->recv_done = e->recv_cnt;
 }
 

@@ -24,6 +24,7 @@ struct mood {
 	uint32_t defects, recv_defects, wild; /* percent */
 	uint32_t gap;                         /* ns between steps, at most */
 	uint32_t conns;
+	bool windows; /* is about memory windows */
 };
 
 uint32_t sequence_hosts(const struct sequence *s)
@@ -70,6 +71,7 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 	bool breaks = chance(r, 50), faulty = chance(r, 60), keys = chance(r, 40);
 
 	*m = (struct mood){.gap = gaps[vb_rng_below(r, 5)], .conns = range(r, 1, CONNS_MAX)};
+	m->windows = keys && chance(r, 50);
 	m->weight[STEP_POST] = 60;
 	m->weight[STEP_RECV] = range(r, 10, 40);
 	m->weight[STEP_SRQ] = 10;
@@ -90,6 +92,13 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 	if (keys) {
 		m->weight[STEP_MR] = m->weight[STEP_MW] = m->weight[STEP_BIND] = 6;
 		m->weight[STEP_UNMR] = m->weight[STEP_UNMW] = range(r, 0, 3);
+	}
+	if (m->windows) {
+		m->conns = range(r, 1, 2);
+		m->gap = gaps[range(r, 2, 3)];
+		m->weight[STEP_RECONNECT] += 40;
+		m->weight[STEP_BIND] = 40;
+		m->weight[STEP_MW] = m->weight[STEP_UNMW] = 10;
 	}
 }
 
@@ -143,6 +152,8 @@ static void make_post(uint32_t *a, const struct mood *m, struct vb_rng *r)
 	a[POST_DEFECT] = chance(r, m->defects) ? range(r, 1, DEFECT_CNT - 1) : 0;
 	if (m->weight[STEP_MR] && targets[vb_rng_below(r, 3)])
 		a[POST_TARGET] = range(r, 1, TARGET_CNT - 1);
+	if (m->windows && chance(r, 50))
+		a[POST_TARGET] = range(r, TARGET_MW, TARGET_CNT - 1);
 	a[POST_SALT] = (uint32_t)vb_rng_next(r);
 }
 
@@ -159,15 +170,26 @@ static void make_fault(uint32_t *a, const struct mood *m, struct vb_rng *r)
 	a[FAULT_US] = range(r, 1, 30);
 }
 
-static void make_key(uint32_t kind, uint32_t *a, uint32_t hosts, struct vb_rng *r)
+/* A host for a region or window: where it matters, mostly that of side 1 of every connection. */
+static uint32_t key_host(const struct mood *m, const struct sequence *s, struct vb_rng *r)
+{
+	uint32_t hosts = sequence_hosts(s);
+
+	if (m->windows)
+		return s->step[0].arg[chance(r, 10) ? CONNECT_A : CONNECT_B];
+	return vb_rng_below(r, hosts < 4 ? hosts : 4);
+}
+
+static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const struct sequence *s,
+		     struct vb_rng *r)
 {
 	static const uint32_t access[] = {0x1f, 0x1f, 0x1f, 0x15, 0x13, 0x5, 0x4, 0x0};
 
 	switch (kind) {
 	case STEP_MR:
 		a[MR_SLOT] = vb_rng_below(r, MRS_MAX);
-		a[MR_HOST] = vb_rng_below(r, hosts < 4 ? hosts : 4);
-		a[MR_ACCESS] = access[vb_rng_below(r, 8)];
+		a[MR_HOST] = key_host(m, s, r);
+		a[MR_ACCESS] = m->windows && chance(r, 80) ? 0x1f : access[vb_rng_below(r, 8)];
 		a[MR_LEN] = range(r, 1, 10000);
 		break;
 	case STEP_UNMR:
@@ -176,16 +198,17 @@ static void make_key(uint32_t kind, uint32_t *a, uint32_t hosts, struct vb_rng *
 	case STEP_MW:
 		a[MW_SLOT] = vb_rng_below(r, MWS_MAX);
 		a[MW_TYPE] = range(r, 1, 2);
-		a[MW_HOST] = vb_rng_below(r, hosts < 4 ? hosts : 4);
+		a[MW_HOST] = key_host(m, s, r);
 		break;
 	case STEP_UNMW:
 		a[MW_SLOT] = vb_rng_below(r, MWS_MAX);
 		break;
 	default:
 		a[BIND_MW] = vb_rng_below(r, MWS_MAX);
-		a[BIND_MR] = vb_rng_below(r, MRS_MAX);
-		a[BIND_ACCESS] = access[vb_rng_below(r, 8)] & 0xe;
-		a[BIND_LEN] = chance(r, 20) ? 0 : range(r, 1, 10000);
+		/* That with the address at which requests aim is best. */
+		a[BIND_MR] = chance(r, 70) ? a[BIND_MW] : vb_rng_below(r, MRS_MAX);
+		a[BIND_ACCESS] = access[vb_rng_below(r, m->windows ? 5 : 8)] & 0xe;
+		a[BIND_LEN] = chance(r, 20) ? 0 : range(r, 1, 16) * 256;
 		break;
 	}
 }
@@ -203,6 +226,8 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 	st->after = vb_rng_below(r, m->gap + 1);
 	a[ARG_CONN] = vb_rng_below(r, m->conns);
 	a[ARG_SIDE] = vb_rng_below(r, 2);
+	if (m->windows && chance(r, 80))
+		a[ARG_SIDE] = st->kind == STEP_BIND;
 	switch (st->kind) {
 	case STEP_POST:
 		make_post(a, m, r);
@@ -245,7 +270,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 	case STEP_DESTROY:
 		break;
 	default:
-		make_key(st->kind, a, sequence_hosts(s), r);
+		make_key(st->kind, a, m, s, r);
 		break;
 	}
 }
@@ -263,7 +288,19 @@ void sequence_make(struct sequence *s, uint64_t seed)
 
 		st->kind = STEP_CONNECT;
 		make_connect(st->arg, c, s, &rng);
+		if (!m.windows)
+			continue;
+		st->arg[CONNECT_TYPE] = VB_QPT_RC;
+		st->arg[CONNECT_A] = s->step[0].arg[CONNECT_A];
+		st->arg[CONNECT_B] = s->step[0].arg[CONNECT_B];
 	}
-	for (uint32_t n = range(&rng, 1, STEPS_MAX - CONNS_MAX); n; n--)
+	for (uint32_t i = 0; m.windows && i < MRS_MAX + MWS_MAX; i++) {
+		struct step *st = &s->step[s->cnt++];
+
+		st->kind = i < MRS_MAX ? STEP_MR : STEP_MW;
+		make_key(st->kind, st->arg, &m, s, &rng);
+		st->arg[MR_SLOT] = i < MRS_MAX ? i : i - MRS_MAX;
+	}
+	for (uint32_t n = range(&rng, s->cnt + 1, STEPS_MAX); s->cnt < n;)
 		make_step(&s->step[s->cnt++], &m, s, &rng);
 }

@@ -47,6 +47,16 @@ MUTANTS = (
     ("repeated_atomic", "core/rc/resp_read.c", "r->orig = p ? atomic_execute((uint64_t *)(void *)p, hdr) : 0;",
      "r->orig = p ? (atomic_execute((uint64_t *)(void *)p, hdr), "
      "atomic_execute((uint64_t *)(void *)p, hdr)) : 0;", "bytes"),
+    ("window_without_rights", "core/mem.c", "(mw->access & access) != access ||", "", "status"),
+    ("window_too_long", "core/mem.c", "!vb_range_within(va, len, mw->iova, mw->length))",
+     "!vb_range_within(va, len, mw->iova, mw->length + 64))", "status"),
+    ("window_of_any_qp", "core/mem.c", "(mw->type == 2 && mw->qpn != qp->qpn) ||", "", "status"),
+    ("window_bound_twice", "core/mw.c", "mw->type == 2 ? mw->mr || !len :", "mw->type == 2 ? !len :", "status"),
+    ("window_bound_beyond", "core/mw.c", "return vb_range_within(va, len, mr->iova, mr->length);", "return true;",
+     "status guard crash"),
+    ("window_not_invalidated", "core/mw.c", "\t\treturn -EACCES;\n\tmw_unbind(mw);", "\t\treturn -EACCES;", "status"),
+    ("any_window_invalidated", "core/mw.c", "mw->type != 2 || !mw->mr || mw->qpn != qp->qpn", "!mw->mr",
+     "status"),
 )
 
 

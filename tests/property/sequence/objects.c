@@ -143,10 +143,10 @@ void play_connect(struct play *p, const struct step *st)
 }
 
 /* What dies with a QP that leaves the connection. */
-static void leave(struct end *e)
+static void leave(struct play *p, struct end *e)
 {
 	e->was_dead = true;
-	end_void(e);
+	end_void(p, e);
 }
 
 void play_state(struct play *p, const struct step *st)
@@ -168,7 +168,7 @@ void play_state(struct play *p, const struct step *st)
 	case VB_QPS_RESET:
 		modify(p, e, VB_QPS_RESET, 0, &a);
 		e->conn->first_life = false;
-		leave(e);
+		leave(p, e);
 		break;
 	case VB_QPS_SQD:
 		e->drained &= was != VB_QPS_RTS;
@@ -198,7 +198,7 @@ void play_reconnect(struct play *p, const struct step *st)
 	c->first_life = false;
 	for (uint32_t i = 0; i < 2; i++) {
 		modify(p, &c->end[i], VB_QPS_RESET, 0, &a);
-		end_void(&c->end[i]);
+		end_void(p, &c->end[i]);
 	}
 	for (uint32_t i = 0; i < 2; i++)
 		end_check(p, &c->end[i]);
@@ -231,7 +231,7 @@ void play_destroy(struct play *p, const struct step *st)
 		return;
 	CHECK("call", vb_qp_destroy(e->qp) == 0);
 	e->qp = NULL;
-	leave(e);
+	leave(p, e);
 }
 
 static void unmr(struct play *p, uint32_t slot)
@@ -241,13 +241,16 @@ static void unmr(struct play *p, uint32_t slot)
 	if (!m->mr)
 		return;
 
+	/* Windows on it keep it. IBA 11.2.8.5 */
+	bool held, known = window_holds(p, slot, &held);
 	int err = vb_mr_destroy(m->mr);
 
-	/* Windows on it keep it. IBA 11.2.8.5 */
-	CHECK("call", err == 0 || err == -EBUSY);
-	p->mr_change++;
+	if (known ? err != (held ? -EBUSY : 0) : err && err != -EBUSY)
+		fail("call", "deregistering gives %d; windows on it: %d, known: %d", err, held,
+		     known);
 	if (err)
 		return;
+	p->mr_change++;
 	mem_freeze(m);
 	p->dead = realloc(p->dead, (p->dead_cnt + 1) * sizeof *p->dead);
 	CHECK("memory", p->dead);
@@ -285,11 +288,13 @@ void play_keys(struct play *p, const struct step *st)
 		CHECK("call",
 		      vb_mw_create(vb_sim_pd(p->sim, mw->host), (uint8_t)mw->type, &mw->mw) == 0);
 		mw->rkey = vb_mw_rkey(mw->mw);
+		window_made(mw);
 		break;
 	case STEP_UNMW:
 		if (mw->mw)
 			CHECK("call", vb_mw_destroy(mw->mw) == 0);
 		mw->mw = NULL;
+		window_made(mw);
 		break;
 	default:
 		break;

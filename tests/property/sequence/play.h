@@ -39,6 +39,12 @@ struct buf {
 	struct vb_sge sge[SGES_MAX];
 };
 
+/* What a window is bound to. */
+struct bind {
+	uint64_t start, len;      /* len 0: to nothing */
+	uint32_t mr, access, qpn; /* mr: slot; MRS_MAX: another region */
+};
+
 /* A posted send work request. */
 struct sent {
 	struct buf buf;
@@ -51,6 +57,11 @@ struct sent {
 	uint32_t reads;          /* READ: the sent whose bytes it reads, plus one; 0: the pattern */
 	uint32_t recvs; /* message: the receive that it takes, counted since the connection */
 	uint32_t bytes; /* length, unless an atomic */
+	/* Windows: what they allow if it does not change meanwhile, window.c. */
+	struct bind mw_bind;
+	uint32_t mw_change, mw_made, mw_allowed;
+	bool mw_known;
+	uint8_t mw_slot;
 	uint8_t op, defect, target, result; /* result: enum vb_wc_status */
 	bool signaled, done, void_, marker;
 };
@@ -110,6 +121,10 @@ struct srq {
 struct window {
 	struct vb_mw *mw;
 	uint32_t host, rkey, type;
+	struct bind bind;
+	uint32_t busy, change; /* operations on it that are under way; that were begun or ended */
+	uint32_t made;         /* counts the windows of this slot */
+	bool unsure;           /* one ended without saying whether it was carried out */
 };
 
 struct play {
@@ -217,13 +232,27 @@ void play_bind(struct play *p, const struct step *st);
 void end_feed(struct play *p, struct end *e);
 void end_mark(struct play *p, struct end *e);
 
+/* window.c: predicts a request that is about to be posted, with its key; what is posted is noted in
+ * any case. window_says() is false when each outcome is right. @told: by a completion. */
+void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t slot,
+		 const struct bind *b);
+void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t slot);
+void window_access(struct play *p, struct end *e, struct sent *w, uint32_t slot, uint32_t need,
+		   uint64_t va, uint32_t rkey);
+void window_posted(struct play *p, struct sent *w);
+bool window_says(const struct play *p, const struct sent *w, uint32_t *statuses);
+void window_retired(struct play *p, struct sent *w, bool told);
+void window_made(struct window *mw); /* or destroyed */
+/* @holds: a window is bound to the region of @slot, which cannot go. False: that is not known. */
+bool window_holds(const struct play *p, uint32_t slot, bool *holds);
+
 /* judge.c */
 void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc);
 void end_check(struct play *p, struct end *e); /* cells and region, at the end of a life */
 /* A QP in ERR has told of all that failed: what is left without a completion has succeeded. */
 void end_settle(struct play *p, struct end *e);
-void end_void(struct end *e);        /* what was under way will never complete */
-bool end_lives(const struct end *e); /* it can receive */
+void end_void(struct play *p, struct end *e); /* what was under way will never complete */
+bool end_lives(const struct end *e);          /* it can receive */
 
 /* wire.c */
 void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,

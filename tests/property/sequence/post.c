@@ -33,6 +33,7 @@ static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_se
 	wr->rkey = m->rkey;
 	if (w->target >= TARGET_MW) {
 		wr->rkey = p->mw[w->target - TARGET_MW].rkey;
+		window_access(p, e, w, w->target - TARGET_MW, need, wr->remote_addr, wr->rkey);
 		return;
 	}
 	good = good && (p->access[w->target - TARGET_MR] & need) && w->bytes <= m->size;
@@ -160,12 +161,13 @@ static void spoil_local(struct end *e, struct sent *w)
 		last->addr = e->local.iova + e->local.size - last->length + 1;
 }
 
-static void note(struct end *e, const struct sent *w)
+static void note(struct play *p, struct end *e, struct sent *w)
 {
 	/* What can make the peer fail, or refuse what comes behind. */
 	if (w->defect || w->target || w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV ||
 	    w->op == VB_WR_BIND_MW)
 		e->hurts = true;
+	window_posted(p, w);
 	e->unsignaled = w->signaled ? 0 : e->unsignaled + 1;
 	if (takes_receive(w->op))
 		e->messages++;
@@ -276,9 +278,11 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 		spoil_local(e, w);
 	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV)
 		wr.inv_rkey = w->imm = p->mw[a[POST_TARGET] % MWS_MAX].rkey;
+	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV)
+		window_invalidate(p, e, w, a[POST_TARGET] % MWS_MAX);
 	if (!submit(p, e, w, &wr))
 		return false;
-	note(e, w);
+	note(p, e, w);
 	e->sent_cnt++;
 	return true;
 }
@@ -315,9 +319,11 @@ void play_bind(struct play *p, const struct step *st)
 
 	w->op = VB_WR_BIND_MW;
 	w->signaled = true;
+	window_bind(p, e, w, a[BIND_MW] % MWS_MAX,
+		    &(struct bind){m->iova, a[BIND_LEN], a[BIND_MR] % MRS_MAX, a[BIND_ACCESS], 0});
 	if (!submit(p, e, w, &wr))
 		return;
-	note(e, w);
+	note(p, e, w);
 	e->sent_cnt++;
 }
 
@@ -335,7 +341,7 @@ void end_mark(struct play *p, struct end *e)
 	wr.dqpn = to->qp ? vb_qp_number(to->qp) : 0;
 	if (!submit(p, e, w, &wr))
 		return;
-	note(e, w);
+	note(p, e, w);
 	e->sent_cnt++;
 }
 
