@@ -281,6 +281,18 @@ static void find_peer_here(const struct gather *g, const struct vb_qp_view *v, s
 	}
 }
 
+/* ... of a process that has ended: a program that has come later may have the number now. */
+static void find_peer_of_past(const struct gather *g, const struct vb_qp_view *v,
+			      struct vb_qp_case *k)
+{
+	struct vb_peer_facts none = k->peer;
+
+	find_peer_here(g, v, k);
+	if (k->peer.there != VB_PEER_NO_PROCESS &&
+	    !(k->peer.is_stopped && k->peer.qp && k->peer.qp->attr.dest_qpn == v->qpn))
+		k->peer = none;
+}
+
 /* A QP that the address of @v answers, other than the one of @v. */
 static uint32_t answered_there(const struct gather *g, const struct vb_qp_view *v)
 {
@@ -330,8 +342,8 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 	bool here = is_here(g, to);
 
 	if (k->ended) {
-		if (here && !g->process[v->attr.dest_qpn & 0xff])
-			k->peer.there = VB_PEER_NO_PROCESS;
+		if (here)
+			find_peer_of_past(g, v, k);
 		return;
 	}
 	find_error(g, to, k);

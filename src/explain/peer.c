@@ -222,7 +222,8 @@ const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_q
 		vb_line(&out->what,
 			"Fault rules are set for its packets: '%.200s', %" PRIu64 " hits so far.",
 			in->faults, in->fault_hits);
-	if (in->faults && in->faults[0] && in->fault_hits) {
+	/* A stopped peer answers nothing, whatever the rules take away. */
+	if (in->faults && in->faults[0] && in->fault_hits && !(in->peer && in->peer->is_stopped)) {
 		vb_line(&out->advice, "'verbena fault clear' takes the rules away; those of "
 				      "'verbena run --fault' hold until then.");
 		return "fault";

@@ -6,7 +6,11 @@
 
 #include <inttypes.h>
 
-/* What each vb_block means; %s stands for nothing. */
+/* Without progress for this long, a receiver without room is more than the flow control of a QP
+ * that works. */
+#define FLOW_NS (100 * VB_MSEC)
+
+/* What each vb_block means. */
 static const struct block {
 	const char *cause, *what, *advice;
 	enum vb_explain_rank rank;
@@ -56,10 +60,14 @@ static const struct block {
     [VB_BLOCK_RATE] = {"rate", "Congestion control paces it.",
 		       "See 'verbena counters' (rp_cnp_handled): the network marks packets.",
 		       VB_RANK_WAITING},
-    [VB_BLOCK_OST] = {"outstanding", "Congestion control limits its outstanding work requests.",
-		      NULL, VB_RANK_WAITING},
+    [VB_BLOCK_OST] = {"outstanding",
+		      "Congestion control limits its outstanding work requests; the next one is "
+		      "begun when the oldest is complete.",
+		      "The limit is set by tx_wqe_ost_limit_en ('verbena csr', DCQCN_CONTROL).",
+		      VB_RANK_WAITING},
     [VB_BLOCK_MASK] = {"masked", "Its send queue is masked (sq_arb_mask): nothing new is begun.",
-		       "Take the mask away.", VB_RANK_STUCK},
+		       "Take the mask away: sq_arb_mask=0 in its QP_CONTROL ('verbena csr').",
+		       VB_RANK_STUCK},
     [VB_BLOCK_STATE] = {"sqd", "It is in SQD: what was begun is finished, nothing new is begun.",
 			"Move it back to RTS (ibv_modify_qp).", VB_RANK_STUCK},
     [VB_BLOCK_FAILED] = {"fails-next",
@@ -149,6 +157,14 @@ static void wait_rnr(const struct vb_explain_in *in, const struct vb_qp_view *v,
 		"of the peer's QP says how long each pause is.");
 }
 
+/* The peer takes what is sent, if not as fast. */
+static bool is_flowing(const struct vb_explain_in *in, const struct vb_qp_view *v)
+{
+	if (in->peer && in->peer->is_stopped)
+		return false;
+	return v->rto.since == VB_NEVER || vb_time_since(v->rto.since, in->now) < FLOW_NS;
+}
+
 static void wait_block(const struct vb_explain_in *in, const struct vb_qp_view *v,
 		       struct vb_explanation *out)
 {
@@ -157,6 +173,8 @@ static void wait_block(const struct vb_explain_in *in, const struct vb_qp_view *
 
 	out->rank = b->rank;
 	out->cause = b->cause;
+	if ((v->block == VB_BLOCK_ROOM || v->block == VB_BLOCK_CREDIT) && is_flowing(in, v))
+		out->rank = VB_RANK_WAITING;
 	/* Sending goes back when nothing is heard, whatever else holds it. */
 	if (v->rto.timeout_cnt) {
 		wait_ack(in, v, out);
@@ -196,8 +214,11 @@ static void wait_state(const struct vb_qp_view *v, struct vb_explanation *out)
 			 : "it neither sends nor receives before it is connected (RTR, RTS).");
 	if (v->posted)
 		vb_line(&out->what, "%u work requests are posted and wait for that.", v->posted);
-	vb_line(&out->advice, "Move it to %s with ibv_modify_qp.",
-		receives ? "RTS" : "RTR and RTS");
+	if (receives && !v->posted)
+		vb_line(&out->advice, "If it is to send as well, move it to RTS (ibv_modify_qp).");
+	else
+		vb_line(&out->advice, "Move it to %s with ibv_modify_qp.",
+			receives ? "RTS" : "RTR and RTS");
 }
 
 static void receives(const struct vb_qp_view *v, struct vb_explanation *out)

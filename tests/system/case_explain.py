@@ -184,6 +184,14 @@ def _(context):
     other.program.kill(signal.SIGCONT)
     one.fails("success")
     expect(context, one, "recovered", "idle", "made progress again 1 time", "the peer acknowledged up to PSN 1001")
+    # It is the reason too when the program that waited has ended, and when packets met faults.
+    a.run([context.verbena, "fault", "set", "loss=0.01"])
+    other.program.kill(signal.SIGSTOP)
+    one.do(f"write 100 {other.rkey} {other.addr}")
+    one.fails("transport retry counter exceeded")
+    one.program.kill()
+    one.program.wait(10)
+    expect(context, one, "failed", "peer-stopped", "(ended): failed", f"kill -CONT {other.program.pid}")
 
 
 @case("explain.blackout")

@@ -102,6 +102,29 @@ static void wait__every_block_has_words(void **state)
 	}
 }
 
+/* A QP that works at full speed meets these all the time; one that stands meets them for long. */
+static void wait__flow_control_is_no_trouble_before_it_lasts(void **state)
+{
+	static const enum vb_block blocks[] = {VB_BLOCK_ROOM, VB_BLOCK_CREDIT};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+		const char *cause = blocks[i] == VB_BLOCK_ROOM ? "receiver-full" : "credit";
+
+		fresh();
+		view.posted = view.unsent = view.unacked = 1;
+		view.block = blocks[i];
+		view.rto.since = 5 * VB_SEC - VB_MSEC;
+		explain(VB_RANK_WAITING, cause);
+		view.rto.since = 4 * VB_SEC;
+		explain(VB_RANK_STUCK, cause);
+		view.rto.since = VB_NEVER;
+		explain(VB_RANK_WAITING, cause);
+		peer.is_stopped = true;
+		explain(VB_RANK_STUCK, cause);
+	}
+}
+
 static void wait__every_state_has_words(void **state)
 {
 	(void)state;
@@ -276,6 +299,12 @@ static void silence__faults_come_first(void **state)
 	vb_explain(&in, &why);
 	assert_string_equal(why.cause, "fault");
 	EXPECT_SAID(&why.what, "'blackout=0s/9s', 3 hits");
+	/* But a peer that does not run would not answer without them either. */
+	peer.there = VB_PEER_QP;
+	peer.is_stopped = true;
+	vb_explain(&in, &why);
+	assert_string_equal(why.cause, "peer-stopped");
+	EXPECT_SAID(&why.what, "'blackout=0s/9s', 3 hits");
 }
 
 static void failure__every_status_has_words(void **state)
@@ -443,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(wait__every_block_has_words),
+	    cmocka_unit_test(wait__flow_control_is_no_trouble_before_it_lasts),
 	    cmocka_unit_test(wait__every_state_has_words),
 	    cmocka_unit_test(wait__ack_says_when_the_timer_fires),
 	    cmocka_unit_test(wait__without_timer_for_ever),
