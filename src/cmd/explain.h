@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `verbena explain`: what is gathered of the QPs of this host (explain_gather.c) and how it is
- * shown (explain_show.c).
+ * shown (explain_show.c, explain_draw.c).
  */
 #ifndef VB_CMD_EXPLAIN_H
 #define VB_CMD_EXPLAIN_H
 
 #include "cmd/cmd.h"
-#include "explain/explain.h"
+#include "cmd/explain_draw.h"
 #include "node/broker.h"
 
 #include <stdio.h>

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#define BAR_WIDTH 28
-
 static struct vb_word process_of(const struct vb_qp_case *k)
 {
 	struct vb_word w;
@@ -76,99 +74,22 @@ static void show_head(FILE *f, const struct vb_qp_case *k)
 		fprintf(f, "  %s\n", vb_word_state(v->state));
 }
 
-static void show_lines(FILE *f, const struct vb_lines *l, const char *mark)
-{
-	for (uint32_t i = 0; i < l->cnt; i++) {
-		const char *s = l->text[i];
-		size_t indent = strlen(mark);
-		const char *before = mark;
-
-		/* Broken at words, at 98 columns. */
-		while (*s) {
-			size_t room = 98 - indent, len = strlen(s), cut = len;
-
-			if (len > room) {
-				for (cut = room; cut > 0 && s[cut] != ' ';)
-					cut--;
-				if (cut == 0)
-					cut = room;
-			}
-			fprintf(f, "%s%.*s\n", before, (int)cut, s);
-			s += cut;
-			s += *s == ' ';
-			before = "    ";
-			indent = 4;
-		}
-	}
-}
-
-/* Where @at lies in a bar of [from, to]. */
-static unsigned place(vb_time at, vb_time from, vb_time to)
-{
-	vb_dur all = to > from ? to - from : 1, d = vb_time_since(from, at);
-
-	return (unsigned)((double)(d < all ? d : all) * (BAR_WIDTH - 1) / (double)all);
-}
-
-static void draw(char *bar, const struct vb_row *r, vb_time from, vb_time to)
-{
-	static const char mark[VB_ROW_KIND_CNT] = {
-	    [VB_ROW_SENT] = 'o',    [VB_ROW_TIMEOUT] = 'X', [VB_ROW_NAK] = '!',
-	    [VB_ROW_REFUSED] = '!', [VB_ROW_RESENT] = 'o',  [VB_ROW_PROGRESS] = '+',
-	    [VB_ROW_END] = '#',     [VB_ROW_OTHER] = '.',   [VB_ROW_GAP] = ':',
-	    [VB_ROW_NEXT] = '?',
-	};
-	unsigned a = place(r->from, from, to), b = place(r->at, from, to);
-
-	memset(bar, ' ', BAR_WIDTH);
-	for (unsigned i = a; i < b; i++)
-		bar[i] = r->kind == VB_ROW_NEXT ? '-' : '=';
-	bar[b] = mark[r->kind];
-	bar[BAR_WIDTH] = 0;
-}
-
-static void show_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
-{
-	static struct vb_row row[VB_ROWS_MAX];
-	uint32_t cnt = vb_timeline(&k->tale, k->in.view, row);
-	uint64_t real;
-	vb_time end = 0;
-	time_t seconds;
-	struct tm tm;
-	char clock[32], bar[BAR_WIDTH + 1];
-
-	if (cnt == 0)
-		return;
-	for (uint32_t i = 0; i < cnt; i++)
-		if (row[i].at != VB_NEVER && row[i].at > end)
-			end = row[i].at;
-	real = c->real_ns - vb_time_since(row[0].at, c->now);
-	seconds = (time_t)(real / VB_SEC);
-	strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&seconds, &tm));
-	fprintf(
-	    f,
-	    "\n  What happened, from %s.%03u on (o sent, = timer runs, X fires, ! NAK, + answer, "
-	    "# end):\n",
-	    clock, (unsigned)(real % VB_SEC / VB_MSEC));
-	for (uint32_t i = 0; i < cnt; i++) {
-		draw(bar, &row[i], row[0].at, end);
-		fprintf(f, "  %c%10s |%s| %s\n", row[i].kind == VB_ROW_GAP ? ' ' : '+',
-			row[i].kind == VB_ROW_GAP
-			    ? "..."
-			    : vb_word_ns(vb_time_since(row[0].at, row[i].at)).s,
-			bar, row[i].text);
-	}
-}
-
 void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
 {
+	static struct vb_row row[VB_ROWS_MAX];
+	uint32_t cnt = k->has_tale ? vb_timeline(&k->tale, k->in.view, row) : 0;
+	char clock[32], from[48] = "";
+	struct tm tm;
+
 	show_head(f, k);
-	show_lines(f, &k->why.what, "  ");
-	if (k->has_tale)
-		show_timeline(f, c, k);
-	if (k->why.advice.cnt)
-		fputs("\n  What can be done:\n", f);
-	show_lines(f, &k->why.advice, "  - ");
+	if (cnt) {
+		uint64_t real = c->real_ns - vb_time_since(row[0].at, c->now);
+		time_t seconds = (time_t)(real / VB_SEC);
+
+		strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&seconds, &tm));
+		snprintf(from, sizeof from, "%s.%03u", clock, (unsigned)(real % VB_SEC / VB_MSEC));
+	}
+	vb_explain_draw(f, &k->why, row, cnt, from);
 }
 
 /* A string of JSON; the text is printable already. */

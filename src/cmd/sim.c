@@ -20,7 +20,7 @@
 #define PROGRESS_EVERY_S 0.2
 #define BAR_LEN 24
 
-enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_SVG, OPT_PNG };
+enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_EXPLAIN, OPT_SVG, OPT_PNG };
 
 static const struct vb_cmd_option options[] = {
     [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
@@ -30,6 +30,8 @@ static const struct vb_cmd_option options[] = {
 		  "capture this port, to NODE.PORT.pcapng in DIR or here"},
     [OPT_REPORT] = {'r', "report", "FILE",
 		    "write a page for a browser: charts, and the packets one by one"},
+    [OPT_EXPLAIN] = {'e', "explain", "HOST.QPN",
+		     "say why this QP is where it is at the end; 'all': those that timed out"},
     [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
     [OPT_PNG] = {0, "png", "FILE", "write the charts as a picture"},
     {0},
@@ -37,7 +39,8 @@ static const struct vb_cmd_option options[] = {
 
 struct job {
 	const struct vb_cmd *cmd;
-	const char *path, *out, *trace, *pcap, *report, *svg, *png;
+	const char *path, *out, *trace, *pcap, *report, *explain, *svg, *png;
+	struct vb_story_ask ask;
 	struct vb_scenario sc;
 	struct vb_scenario_run run;
 	struct vb_sim_record record;
@@ -70,6 +73,12 @@ static int check_files(struct job *j)
 			      &j->record.port_idx, &rest) != 2)
 		return vb_cmd_usage(j->cmd, "--pcap is NODE.PORT, such as 0.0, not \"%s\"",
 				    j->pcap);
+	if (j->explain && strcmp(j->explain, "all") != 0 &&
+	    (sscanf(j->explain, "%" SCNu32 ".%" SCNu32 "%c", &j->ask.host, &j->ask.qpn, &rest) !=
+		 2 ||
+	     j->ask.qpn == 0))
+		return vb_cmd_usage(
+		    j->cmd, "--explain is all, or HOST.QPN, such as 0.1, not \"%s\"", j->explain);
 	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
 		int err = path[i] ? vb_whole_file_check(path[i]) : 0;
 
@@ -84,12 +93,13 @@ static int check_files(struct job *j)
 			return 1;
 		}
 	}
-	if (j->report || j->svg || j->png) {
+	if (j->report || j->explain || j->svg || j->png) {
 		j->record.watch = vb_watch_new();
 		if (!j->record.watch) {
 			vb_cmd_error(j->cmd, "no memory for the charts");
 			return 1;
 		}
+		vb_watch_ask(j->record.watch, j->ask);
 	}
 	return 0;
 }
@@ -274,6 +284,19 @@ static int draw(struct job *j, const struct vb_report *r)
 	return status;
 }
 
+static int explain(struct job *j)
+{
+	if (!j->explain)
+		return 0;
+	if (vb_stories_show(stdout, vb_watch_stories(j->record.watch)))
+		return 0;
+	vb_cmd_error(j->cmd,
+		     "there is no QP %s at the end of the run; '--explain all' lists those "
+		     "that timed out",
+		     j->explain);
+	return 1;
+}
+
 static int report(struct job *j, double seconds)
 {
 	struct vb_report r;
@@ -294,7 +317,7 @@ static int report(struct job *j, double seconds)
 	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
 	if (err)
 		return cannot_write(j, path, err);
-	if (j->record.watch && draw(j, &r))
+	if (j->record.watch && (draw(j, &r) || explain(j)))
 		return 1;
 	return vb_cmd_finish(j->cmd);
 }
@@ -376,9 +399,10 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	for (;;) {
 		while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
 			const char **to[] = {
-			    [OPT_SEED] = &seed,   [OPT_OUT] = &j.out,       [OPT_TRACE] = &j.trace,
-			    [OPT_PCAP] = &j.pcap, [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
-			    [OPT_PNG] = &j.png,
+			    [OPT_SEED] = &seed,       [OPT_OUT] = &j.out,
+			    [OPT_TRACE] = &j.trace,   [OPT_PCAP] = &j.pcap,
+			    [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
+			    [OPT_PNG] = &j.png,       [OPT_EXPLAIN] = &j.explain,
 			};
 
 			*to[opt] = arg;

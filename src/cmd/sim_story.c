@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tales of simulated QPs, see sim_story.h. */
 #include "cmd/sim_story.h"
+#include "cmd/explain_draw.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,11 @@ static bool begins(const struct vb_trace_event *ev)
 {
 	return ev->id == VB_TRACE_TIMER_FIRED || ev->id == VB_TRACE_RETRY_ENDED ||
 	       ev->id == VB_TRACE_FAILED;
+}
+
+static bool is_asked(const struct vb_stories *s, uint32_t host, uint32_t qpn)
+{
+	return s->ask.qpn && s->ask.host == host && s->ask.qpn == qpn;
 }
 
 static struct vb_story *find(struct vb_stories *s, uint32_t host, uint32_t qpn)
@@ -21,15 +28,19 @@ static struct vb_story *find(struct vb_stories *s, uint32_t host, uint32_t qpn)
 
 static struct vb_story *place(struct vb_stories *s, uint32_t host)
 {
-	struct vb_story *least = &s->story[0];
+	struct vb_story *least = NULL;
 
 	if (s->cnt < VB_STORIES_MAX) {
 		least = &s->story[s->cnt++];
 	} else {
-		for (uint32_t i = 1; i < s->cnt; i++) {
-			const struct vb_tale *a = &s->story[i].tale, *b = &least->tale;
+		for (uint32_t i = 0; i < s->cnt; i++) {
+			const struct vb_tale *a = &s->story[i].tale;
+			const struct vb_tale *b = least ? &least->tale : a;
 
-			if (a->state < b->state || (a->state == b->state && a->at < b->at))
+			if (is_asked(s, s->story[i].host, a->qpn))
+				continue;
+			if (!least || a->state < b->state ||
+			    (a->state == b->state && a->at < b->at))
 				least = &s->story[i];
 		}
 		s->lost++;
@@ -48,7 +59,7 @@ void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
 	if (!(VB_TALE_EVENTS >> ev->id & 1))
 		return;
 	story = find(s, ev->node, ev->qpn);
-	if (!story && !begins(ev))
+	if (!story && !begins(ev) && !is_asked(s, ev->node, ev->qpn))
 		return;
 	if (!story)
 		story = place(s, ev->node);
@@ -105,4 +116,60 @@ void vb_story_explain(const struct vb_stories *s, const struct vb_story *story,
 		peer.qp = found ? &other : NULL;
 	}
 	vb_explain(&in, out);
+}
+
+static void show_all(FILE *f, const struct vb_stories *s)
+{
+	static struct vb_explanation why;
+
+	fprintf(f, "\n%-12s %8s %5s  %-10s %s\n", "HOST.QPN", "TIMEOUTS", "NAKS", "IT IS",
+		"BECAUSE");
+	for (uint32_t i = 0; i < s->cnt; i++) {
+		const struct vb_tale *t = &s->story[i].tale;
+		char name[32];
+		uint32_t line;
+
+		vb_story_explain(s, &s->story[i], &why);
+		/* What is over stands last. */
+		line = why.rank == VB_RANK_TROUBLED ? why.what.cnt - 1 : 0;
+		snprintf(name, sizeof name, "%" PRIu32 ".%" PRIu32, s->story[i].host, t->qpn);
+		fprintf(f, "%-12s %8" PRIu64 " %5" PRIu64 "  %-10s %s\n", name, t->timeouts,
+			t->naks + t->implied_naks + t->rnr_naks, vb_rank_name(why.rank),
+			why.what.cnt ? why.what.text[line] : "");
+	}
+	if (s->cnt == 0)
+		fputs("no QP timed out or failed\n", f);
+	if (s->lost)
+		fprintf(f, "%" PRIu64 " more have recovered and are not listed.\n", s->lost);
+}
+
+bool vb_stories_show(FILE *f, const struct vb_stories *s)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+	static struct vb_explanation why;
+	struct vb_story none = {.host = s->ask.host, .tale = {.qpn = s->ask.qpn}};
+	const struct vb_story *story = &none;
+	struct vb_qp_view view;
+	uint32_t cnt;
+	char from[sizeof(struct vb_word) + 20] = "";
+
+	if (s->ask.qpn == 0) {
+		show_all(f, s);
+		return true;
+	}
+	for (uint32_t i = 0; i < s->cnt; i++)
+		if (is_asked(s, s->story[i].host, s->story[i].tale.qpn))
+			story = &s->story[i];
+	if (s->ask.host >= s->run->topo.host_cnt ||
+	    !vb_hca_view(vb_sim_hca(s->run->sim, s->ask.host), s->ask.qpn, vb_sim_now(s->run->sim),
+			 &view))
+		return false;
+	vb_story_explain(s, story, &why);
+	cnt = vb_timeline(&story->tale, &view, row);
+	fprintf(f, "\nQP %" PRIu32 ".%" PRIu32 ", %s: %s\n", s->ask.host, s->ask.qpn,
+		vb_word_type(view.type), vb_rank_name(why.rank));
+	if (cnt)
+		snprintf(from, sizeof from, "%s of virtual time", vb_word_ns(row[0].at).s);
+	vb_explain_draw(f, &why, row, cnt, from);
+	return true;
 }

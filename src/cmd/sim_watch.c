@@ -514,6 +514,11 @@ const struct vb_step *vb_watch_step(const struct vb_watch *w, uint32_t i)
 	return &w->step[i];
 }
 
+void vb_watch_ask(struct vb_watch *w, struct vb_story_ask ask)
+{
+	w->stories->ask = ask;
+}
+
 const struct vb_stories *vb_watch_stories(const struct vb_watch *w)
 {
 	return w->stories;

@@ -66,6 +66,8 @@ struct vb_watch;
 /* NULL: no memory. Call vb_watch_begin() once the simulation is there. */
 struct vb_watch *vb_watch_new(void);
 void vb_watch_begin(struct vb_watch *w, const struct vb_scenario_run *run);
+/* The tale of this QP is wanted in any case. */
+void vb_watch_ask(struct vb_watch *w, struct vb_story_ask ask);
 void vb_watch_free(struct vb_watch *w);
 /* -ENOMEM: memory ended, the rest of the run is not in it. */
 int vb_watch_error(const struct vb_watch *w);

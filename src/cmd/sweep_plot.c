@@ -209,18 +209,33 @@ static void make_lines(struct plot *p)
 	}
 }
 
+/* Values that span as much as to be logarithmic; some may be missing. */
+static bool is_wide(const struct plot *p)
+{
+	double lo = INFINITY, hi = 0;
+
+	for (uint32_t i = 0; i < p->spot_cnt; i++) {
+		if (!isfinite(p->spot[i].mean))
+			continue;
+		lo = fmin(lo, p->spot[i].lo);
+		hi = fmax(hi, p->spot[i].hi);
+	}
+	return lo > 0 && hi >= LOG_FROM * lo;
+}
+
 static int write_svg(FILE *f, const struct vb_sweep *s, const void *what)
 {
 	const struct plot *p = what;
-	struct vb_chart c = {.title = p->title,
-			     .style = VB_CHART_DOTTED,
-			     .x = {.name = s->column_cnt ? s->column[p->x] : "",
-				   .unit = "",
-				   .mark = p->mark,
-				   .mark_cnt = p->spot_cnt},
-			     .y = {.name = vb_sweep_metric[p->metric].text, .unit = ""},
-			     .line = p->line,
-			     .line_cnt = p->line_cnt};
+	struct vb_chart c = {
+	    .title = p->title,
+	    .style = VB_CHART_DOTTED,
+	    .x = {.name = s->column_cnt ? s->column[p->x] : "",
+		  .unit = "",
+		  .mark = p->mark,
+		  .mark_cnt = p->spot_cnt},
+	    .y = {.name = vb_sweep_metric[p->metric].text, .unit = "", .is_log = is_wide(p)},
+	    .line = p->line,
+	    .line_cnt = p->line_cnt};
 
 	c.x.is_log = p->is_number && p->spot_cnt && p->mark[0].at > 0 &&
 		     p->mark[p->spot_cnt - 1].at >= LOG_FROM * p->mark[0].at;

@@ -107,6 +107,35 @@ def _(context):
             raise Failure("a story without trouble")
 
 
+@case("report.explains_in_words")
+def _(context):
+    """--explain: the list of all, one of them with its timeline, one without trouble, and none."""
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        out = simulate(context, folder, "--explain", "all", scenario=TIMEOUTS % 1).stdout
+        table = out[out.index("HOST.QPN"):].splitlines()
+        name, timeouts, _, rank = table[1].split()[:4]
+        if rank != "failed" or timeouts != "2" or "IBV_WC_RETRY_EXC_ERR: no answer from 10.0.0." not in table[1]:
+            raise Failure(out)
+        out = simulate(context, folder, "--explain", name, scenario=TIMEOUTS % 1).stdout
+        words = (f"QP {name}, RC: failed", "timeout 1: nothing heard for 1.049 ms", "gave up after 2.097 ms",
+                 "of virtual time on", "What can be done:")
+        if any(w not in out for w in words):
+            raise Failure(f"{words}\n{out}")
+        out = simulate(context, folder, "--explain", "1.17", scenario=TIMEOUTS.split("faults")[0] % 7).stdout
+        if "QP 1.17, RC: well" not in out or "timeout" in out[out.index("QP 1.17"):]:
+            raise Failure(out)
+        out = simulate(context, folder, "--explain", "all", scenario=TIMEOUTS.split("faults")[0] % 7).stdout
+        if "no QP timed out or failed" not in out:
+            raise Failure(out)
+        err = simulate(context, folder, "--explain", "7.17", status=1).stderr
+        if "there is no QP 7.17" not in err or len(err.splitlines()) != 1:
+            raise Failure(err)
+        for wrong in ("17", "x", "0.0", "0.17x"):
+            err = simulate(context, folder, "--explain", wrong, status=2).stderr
+            if f'"{wrong}"' not in err or len(err.splitlines()) != 1:
+                raise Failure(err)
+
+
 @case("report.timeouts_in_browser", 120)
 def _(context):
     if not browser.is_there():
