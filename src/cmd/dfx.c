@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `verbena dfx`: the recorder of a QP's rate, through its registers: what the QP is at, a window of
- * 64 events, and the entries one after the other. CC-50...54
+ * 64 events, and the entries one after the other; and the same of a QP in the simulator. CC-50...54
  */
 #include "cmd/dfx.h"
 
 #include "cmd/csr_access.h"
-#include "cmd/whole_file.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -21,29 +20,39 @@
 #define LOOK_MS 50
 #define SECONDS_DEFAULT 10.0
 #define SECONDS_MAX 86400.0
-#define COLUMNS 64
 
-enum { OPT_DEVICE, OPT_QP, OPT_INDEX, OPT_TIME, OPT_SVG, OPT_RAW };
+enum {
+	OPT_DEVICE,
+	OPT_QP,
+	OPT_INDEX,
+	OPT_TIME,
+	OPT_FLOW,
+	OPT_FROM,
+	OPT_SVG,
+	OPT_HTML,
+	OPT_RAW,
+};
 
 static const struct vb_cmd_option options[] = {
     [OPT_DEVICE] = {'d', "device", "DEVICE", "the device, by its name or its network device's"},
     [OPT_QP] = {'q', "qp", "QPN", "the QP, by its number"},
     [OPT_INDEX] = {'i', "index", "INDEX", "... or by its index in the register space"},
     [OPT_TIME] = {'t', "time", "SECONDS", "record: wait so long for 64 events (10)"},
-    [OPT_SVG] = {0, "svg", "FILE", "record, dump: also draw the chart into FILE"},
+    [OPT_FLOW] = {'f', "flow", "NUMBER", "sim: the flow, as flows.csv of 'verbena sim' counts (0)"},
+    [OPT_FROM] = {0, "from", "SECONDS", "sim: begin at this time of the simulation (0)"},
+    [OPT_SVG] = {0, "svg", "FILE", "record, dump, sim: also draw the chart into FILE"},
+    [OPT_HTML] = {0, "html", "FILE", "... and as a page, with the table"},
     [OPT_RAW] = {0, "raw", NULL, "print entries as the register has them"},
     {0},
 };
 
 struct recorder {
 	struct vb_csr_tool t;
-	double seconds;
-	const char *svg;
+	double seconds, from, flow;
+	struct vb_dfx_files files;
 	bool raw;
 	struct vb_dfx_window w;
-	uint64_t t_bc, cnt, overflow;
-	uint16_t alpha;
-	bool is_on;
+	uint32_t unread;
 };
 
 /* The words that make up what is known of the recorder and the QP, in the order of these. */
@@ -68,11 +77,15 @@ static int read_state(struct recorder *r)
 		return rc;
 	r->w.rate = (uint16_t)q->access[RATE].word;
 	r->w.target = (uint16_t)(q->access[RATE].word >> 16);
-	r->alpha = (uint16_t)q->access[ALPHA].word;
-	r->t_bc = q->access[T_BC].word;
-	r->is_on = q->access[CTRL].word & 1;
-	r->cnt = q->access[CNT].word;
-	r->overflow = q->access[OVERFLOW].word;
+	r->w.alpha = (uint16_t)q->access[ALPHA].word;
+	r->w.t = (uint16_t)q->access[T_BC].word;
+	r->w.bc = (uint16_t)(q->access[T_BC].word >> 16);
+	r->w.is_on = q->access[CTRL].word & 1;
+	r->w.decreases = q->access[CNT].word & 0xffff;
+	r->w.byte_increases = q->access[CNT].word >> 16 & 0xffff;
+	r->w.timer_increases = q->access[CNT].word >> 32 & 0xffff;
+	r->unread = q->access[CNT].word >> 48 & 127;
+	r->w.overflow = q->access[OVERFLOW].word;
 	return 0;
 }
 
@@ -93,15 +106,6 @@ static int set_recording(struct recorder *r, bool on)
 	return vb_csr_send(&r->t);
 }
 
-/* s4: before the window, what the QP is at. */
-static void print_first(const struct recorder *r)
-{
-	printf("Current Rate %u (%s), Target Rate %u (%s), alpha %u/1024, BC %u, T %u\n", r->w.rate,
-	       vb_csr_rate_text((uint32_t)r->w.rate << 8, r->w.clk_hz), r->w.target,
-	       vb_csr_rate_text((uint32_t)r->w.target << 8, r->w.clk_hz), r->alpha,
-	       (unsigned)(r->t_bc >> 16 & 0xffff), (unsigned)(r->t_bc & 0xffff));
-}
-
 static int start(struct recorder *r)
 {
 	int rc = read_state(r);
@@ -111,7 +115,7 @@ static int start(struct recorder *r)
 	if (rc)
 		return rc;
 	r->w.has_first = true;
-	print_first(r);
+	vb_dfx_print_first(stdout, &r->w);
 	return 0;
 }
 
@@ -133,42 +137,13 @@ static int take_entries(struct recorder *r)
 	return rc;
 }
 
-static void print_entries(const struct recorder *r)
+static int write_files(const struct recorder *r)
 {
-	uint64_t first = r->w.cnt ? vb_dfx_usec_of(r->w.entry[0]) : 0;
-
-	if (r->w.cnt && !r->raw)
-		printf("%3s  %12s  %6s  %-12s  %s\n", "X", "us", "RATE", "", "EVENT");
-	for (uint32_t i = 0; i < r->w.cnt; i++) {
-		uint64_t e = r->w.entry[i];
-		uint16_t rate = vb_dfx_rate_of(e);
-
-		if (r->raw)
-			printf("0x%016" PRIx64 "\n", e);
-		else
-			printf("%3" PRIu32 "  %12" PRIu64 "  %6u  %-12s  %s\n", i,
-			       vb_dfx_usec_of(e) - first, rate,
-			       vb_csr_rate_text((uint32_t)rate << 8, r->w.clk_hz),
-			       vb_dfx_name(vb_dfx_event_of(e)));
-	}
-}
-
-static int write_svg(const struct recorder *r)
-{
-	struct vb_whole_file file;
 	char title[64];
-	int err;
 
-	if (!r->svg)
-		return 0;
 	snprintf(title, sizeof title, r->t.has_qpn ? "QP 0x%06" PRIx32 : "QP of index %" PRIu32,
 		 r->t.has_qpn ? r->t.qpn : r->t.index);
-	err = vb_whole_file_begin(&file, r->svg);
-	if (!err)
-		err = vb_whole_file_end(&file, vb_dfx_svg(file.f, &r->w, title));
-	if (err)
-		vb_cmd_error(r->t.cmd, "cannot write '%s': %s", r->svg, strerror(-err));
-	return err ? 1 : 0;
+	return vb_dfx_write(r->t.cmd, &r->files, &r->w, title);
 }
 
 static int dump(struct recorder *r)
@@ -179,22 +154,15 @@ static int dump(struct recorder *r)
 		rc = take_entries(r);
 	if (rc)
 		return rc;
-	print_entries(r);
-	if (r->raw)
-		return write_svg(r);
-	if (r->w.cnt)
-		vb_dfx_draw(stdout, &r->w, COLUMNS);
-	printf("decrease %u, bytecounter-increase %u, nocnp_timer-increase %u; %u in the window, "
-	       "%" PRIu64 " after it was full%s\n",
-	       (unsigned)(r->cnt & 0xffff), (unsigned)(r->cnt >> 16 & 0xffff),
-	       (unsigned)(r->cnt >> 32 & 0xffff), r->w.cnt, r->overflow,
-	       r->is_on ? "; recording" : "");
-	return write_svg(r);
+	vb_dfx_print_entries(stdout, &r->w, r->raw);
+	if (!r->raw)
+		vb_dfx_print_counts(stdout, &r->w);
+	return write_files(r);
 }
 
 static bool is_full(const struct recorder *r)
 {
-	return (r->cnt >> 48 & 127) >= VB_DFX_ENTRIES;
+	return r->unread >= VB_DFX_ENTRIES;
 }
 
 /* Until the window is full, the time is over, or Ctrl-C. */
@@ -229,27 +197,28 @@ static int record(struct recorder *r)
 		return rc;
 	first = r->w;
 	fflush(stdout);
-	r->cnt = 0;
+	r->unread = 0;
 	rc = await_events(r);
 	if (!rc)
 		rc = set_recording(r, false);
-	if (rc)
-		return rc;
-
-	rc = read_state(r);
-	r->w.rate = first.rate;
-	r->w.target = first.target;
+	if (!rc)
+		rc = read_state(r);
 	if (!rc)
 		rc = take_entries(r);
 	if (rc)
 		return rc;
-	print_entries(r);
-	if (!r->raw && r->w.cnt)
-		vb_dfx_draw(stdout, &r->w, COLUMNS);
+	r->w.rate = first.rate;
+	r->w.target = first.target;
+	r->w.alpha = first.alpha;
+	r->w.t = first.t;
+	r->w.bc = first.bc;
+	vb_dfx_print_entries(stdout, &r->w, r->raw);
+	if (!r->raw)
+		vb_dfx_print_counts(stdout, &r->w);
 	if (r->w.cnt == 0)
 		vb_cmd_error(r->t.cmd, "nothing happened to the rate; does the QP run, and is "
 				       "dcqcn_hw_en set? See 'verbena csr dump'");
-	return write_svg(r);
+	return write_files(r);
 }
 
 static int stop(struct recorder *r)
@@ -276,8 +245,19 @@ static int take_option(struct recorder *r, int option, const char *arg)
 		if (vb_cmd_number(arg, 0.01, SECONDS_MAX, &r->seconds))
 			return 0;
 		return vb_cmd_usage(r->t.cmd, "'%s' is no number of seconds", arg);
+	case OPT_FLOW:
+		if (vb_cmd_number(arg, 0, UINT32_MAX, &r->flow) && r->flow == (uint32_t)r->flow)
+			return 0;
+		return vb_cmd_usage(r->t.cmd, "'%s' is no number of a flow", arg);
+	case OPT_FROM:
+		if (vb_cmd_number(arg, 0, SECONDS_MAX, &r->from))
+			return 0;
+		return vb_cmd_usage(r->t.cmd, "'%s' is no number of seconds", arg);
 	case OPT_SVG:
-		r->svg = arg;
+		r->files.svg = arg;
+		return 0;
+	case OPT_HTML:
+		r->files.html = arg;
 		return 0;
 	default:
 		r->raw = true;
@@ -295,10 +275,48 @@ static int take_options(struct recorder *r, int argc, char **argv)
 	return rc;
 }
 
+static int simulate(struct recorder *r, const char *path)
+{
+	char title[256];
+	int rc =
+	    vb_dfx_simulate(r->t.cmd, path, (uint32_t)r->flow, (vb_time)(r->from * 1e9), &r->w);
+
+	if (rc)
+		return rc;
+	vb_dfx_print_first(stdout, &r->w);
+	vb_dfx_print_entries(stdout, &r->w, r->raw);
+	if (!r->raw)
+		vb_dfx_print_counts(stdout, &r->w);
+	if (r->w.cnt == 0)
+		vb_cmd_error(r->t.cmd, "nothing happened to the rate of flow %.0f", r->flow);
+	snprintf(title, sizeof title, "Flow %.0f of %s", r->flow, path);
+	rc = vb_dfx_write(r->t.cmd, &r->files, &r->w, title);
+	return rc ? rc : vb_cmd_finish(r->t.cmd);
+}
+
+/* Opens the device, and does what the word says. */
+static int perform(struct recorder *r, int (*does)(struct recorder *r))
+{
+	int rc;
+
+	if (!r->t.has_qpn && !r->t.index)
+		return vb_cmd_usage(r->t.cmd, "no QP: --qp QPN or --index INDEX");
+	rc = vb_csr_open(&r->t);
+	if (rc)
+		return rc;
+	rc = read_clock(r);
+	if (!rc)
+		rc = does(r);
+	vb_csr_close(&r->t);
+	return rc ? rc : vb_cmd_finish(r->t.cmd);
+}
+
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct recorder r;
+	const char *word, *path = NULL;
 	size_t verb = 0, verb_cnt = sizeof verbs / sizeof verbs[0];
+	bool sim;
 
 	r.t.cmd = cmd;
 	r.seconds = SECONDS_DEFAULT;
@@ -308,32 +326,30 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (optind == argc)
-		return vb_cmd_usage(cmd, "what: record, start, stop or dump?");
-	while (verb < verb_cnt && strcmp(verbs[verb].name, argv[optind]) != 0)
+		return vb_cmd_usage(cmd, "what: record, start, stop, dump or sim?");
+	word = argv[optind++];
+	sim = strcmp(word, "sim") == 0;
+	while (!sim && verb < verb_cnt && strcmp(verbs[verb].name, word) != 0)
 		verb++;
 	if (verb == verb_cnt)
-		return vb_cmd_usage(cmd, "'%s' is none of record, start, stop, dump", argv[optind]);
-	optind++;
+		return vb_cmd_usage(cmd, "'%s' is none of record, start, stop, dump, sim", word);
 	rc = take_options(&r, argc, argv);
+	if (!rc && sim && optind < argc) {
+		path = argv[optind++];
+		rc = take_options(&r, argc, argv);
+	}
 	if (rc)
 		return rc;
 	if (optind < argc)
 		return vb_cmd_usage(cmd, "unexpected argument '%s'", argv[optind]);
-	if (!r.t.has_qpn && !r.t.index)
-		return vb_cmd_usage(cmd, "no QP: --qp QPN or --index INDEX");
-	rc = vb_csr_open(&r.t);
-	if (rc)
-		return rc;
-	rc = read_clock(&r);
-	if (!rc)
-		rc = verbs[verb].run(&r);
-	vb_csr_close(&r.t);
-	return rc ? rc : vb_cmd_finish(cmd);
+	if (sim && !path)
+		return vb_cmd_usage(cmd, "sim what: expected a scenario file");
+	return sim ? simulate(&r, path) : perform(&r, verbs[verb].run);
 }
 
 const struct vb_cmd vb_cmd_dfx = {
     .name = "dfx",
-    .arguments = "record|start|stop|dump -d DEVICE --qp QPN [--time SECONDS] [--svg FILE]",
+    .arguments = "record|start|stop|dump -d DEVICE --qp QPN, or sim SCENARIO [--flow NUMBER]",
     .text = "Records how the rate of a QP changes, event by event.",
     .options = options,
     .run = run,

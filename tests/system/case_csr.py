@@ -149,7 +149,7 @@ def _(context):
                 ("rp_gd=9 is too small", 1, ["csr", "params", *d, "rp_gd=9"]),
                 ("no parameter 'rp_foo'", 1, ["csr", "params", *d, "rp_foo"]),
                 ("use '-d", 1, ["csr", "write", "-d", a.device + "v1", "np_en=1"]),
-                ("record, start, stop or dump", 2, ["dfx"]),
+                ("record, start, stop, dump or sim", 2, ["dfx"]),
                 ("no QP: --qp", 2, ["dfx", "record", *d]),
                 ("no QP of", 1, ["dfx", "start", *d, "-i", "1"]),
                 ("no number of seconds", 2, ["dfx", "record", *d, "-i", "1", "-t", "x"])):
@@ -170,9 +170,9 @@ def _(context):
             a.write(*qp, "RATE_MEM=1000", "CC_RATE_MEM=1000", "ALPHA_MEM=512", *(f"{m}=0" for m in MEMORIES))
             expect([a.read("current_rate", *qp), a.read("target_rate", *qp), a.read("t", *qp)], [1000, 1000, 0],
                    "the rates and T")
-            svg = f"{context.machine.folder}/dfx.svg"
+            svg, page = (f"{context.machine.folder}/dfx.{kind}" for kind in ("svg", "html"))
             recorder = a.host.start([context.verbena, "dfx", "record", "-d", a.device, *qp, "--time", "20",
-                                     "--svg", svg])
+                                     "--svg", svg, "--html", page])
             recorder.wait_output("Current Rate 1000 ")
             # 3: the rate is not the maximum.
             expect(a.read("dcqcn_nocnp_timer_busy"), 0, "busy")
@@ -184,8 +184,14 @@ def _(context):
             expect([k for _, k in kinds], ["Noncnp_timer.FastRecovery"] * 5 + ["Noncnp_timer.AdditiveIncrease"] * 59,
                    "the events")
             expect([int(r) for r, _ in kinds[3:8]], [1000, 1000, 1050, 1125, 1212], "the rates")
-            if "</svg>" not in open(svg, encoding="utf-8").read():
+            if not re.search(r"^decrease 0, .* nocnp_timer-increase \d+; 64 in the window", recorder.output(), re.M):
+                raise Failure(recorder.output())
+            drawing = open(svg, encoding="utf-8").read()
+            if "</svg>" not in drawing or "Noncnp_timer.AdditiveIncrease" not in drawing:
                 raise Failure("no chart")
+            text = open(page, encoding="utf-8").read()
+            if drawing not in text or not text.endswith("</html>\n") or " 63  " not in text:
+                raise Failure("no page")
             # The window was stopped and its entries were taken.
             out = a.verbena("dfx", "dump", "-d", a.device, *qp)
             if not re.search(r"^decrease 0, bytecounter-increase 0, nocnp_timer-increase \d+; 0 in the window", out):
@@ -196,6 +202,35 @@ def _(context):
             entries = a.verbena("dfx", "dump", "--raw", "-d", a.device, *qp).split()
             expect(len(entries), 64, "the entries")
             expect({int(e, 16) & 7 for e in entries} <= {5, 6, 7}, True, "increases by time")
+
+
+@case("csr.dfx_sim", seconds=60)
+def _(context):
+    """A recording in the simulator is what a live one is, and the same each time: CC-50...54."""
+    scenario = os.path.join(context.source, "scenarios", "dcqcn", "two-flows.yaml")
+    page = f"{context.machine.folder}/sim.html"
+
+    def dfx(*argv, status=0):
+        p = subprocess.run([context.verbena, "dfx", "sim", *argv], capture_output=True, text=True, timeout=50)
+        expect(p.returncode, status, p.stderr)
+        return p.stdout if status == 0 else p.stderr
+    out = dfx(scenario, "--flow", "1", "--html", page)
+    expect(out.startswith("Current Rate 20480 (40 Gb/s), Target Rate 20480 (40 Gb/s), alpha 1023/1024, BC 0, T 0"), True,
+           out)
+    kinds = re.findall(r"^ *\d+ +\d+ +\d+ .*/s +(\S+)$", out, re.M)
+    # The second flow starts at line rate, is cut, and recovers five times before it adds.
+    last = len(kinds) - kinds[::-1].index("Decrease")
+    expect([kinds[0], len(kinds), kinds[last:last + 5]],
+           ["Decrease", 64, ["Noncnp_timer.FastRecovery"] * 5], out)
+    raw = dfx("--raw", "-f", "1", scenario)
+    expect([int(e, 16) & 7 for e in raw.splitlines()[1:]][:1], [0], "the first entry")
+    expect(len(raw.splitlines()), 65, "the entries")
+    if "</svg>" not in open(page, encoding="utf-8").read():
+        raise Failure("no page")
+    expect(dfx(scenario, "--flow", "2", status=1), "verbena dfx: flow 2 does not run after 0 s; there are 2\n", "")
+    dfx("--flow", "1", status=2)
+    dfx(scenario, "--flow", "1.5", status=2)
+    expect("cannot be read" in dfx("nowhere.yaml", status=1), True, "the complaint")
 
 
 @case("csr.schemes", seconds=90)
