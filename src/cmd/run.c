@@ -26,12 +26,14 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_LINK, OPT_FAULT, OPT_SEED };
+enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
     [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
+    [OPT_DC] = {0, "dc", "half|full",
+		"the devices say that mlx5dv supports them, and DC connects with this handshake"},
     [OPT_LINK] = {'l', "link", "udp|shm",
 		  "how packets go to processes of this host: by UDP (default) or shared memory"},
     [OPT_FAULT] = {'f', "fault", "RULES",
@@ -182,6 +184,13 @@ static int set_link(const struct vb_cmd *cmd, const char *name)
 	return setenv("VERBENA_LINK", name, 1) ? EXIT_SELF : 0;
 }
 
+static int set_dc(const struct vb_cmd *cmd, const char *name)
+{
+	if (strcmp(name, "half") != 0 && strcmp(name, "full") != 0)
+		return vb_cmd_usage(cmd, "'%s' is no handshake: it has to be half or full", name);
+	return setenv("VERBENA_DC", name, 1) ? EXIT_SELF : 0;
+}
+
 /* Congestion control: the name of a preset, or a file. */
 static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 {
@@ -219,7 +228,7 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 static void print_settings(void)
 {
 	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED",
-					    "VERBENA_CC"};
+					    "VERBENA_CC", "VERBENA_DC"};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))
@@ -240,6 +249,8 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 			rc = set_link(cmd, arg);
 		if (i == OPT_FAULT)
 			rc = add_faults(cmd, arg);
+		if (i == OPT_DC)
+			rc = set_dc(cmd, arg);
 		if (i == OPT_CC)
 			rc = set_congestion(cmd, arg);
 		if (i == OPT_SEED)

@@ -3,6 +3,7 @@
  * Completions, and what an error does to a QP: the state, the flush of both queues in order, and
  * the async events. IBA 10.3.1, 10.10.2, 10.7.3.1
  */
+#include "core/dc/dc.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -73,7 +74,8 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	count_error(qp, wc->status, VB_COUNTER_resp_cqe_error, VB_COUNTER_resp_cqe_flush_error);
 	wc->wr_id = qp->resp.rwqe->wr_id;
 	wc->qpn = qp->qpn;
-	wc->qp = qp->xrcd ? NULL : qp; /* a target's receives belong to the SRQ and stay */
+	/* The receives of an XRC target belong to the SRQ and stay. */
+	wc->qp = qp->xrcd ? NULL : qp->parent ? qp->parent : qp;
 	wc->time = now;
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
 	vb_cq_add(qp->recv_cq, wc, solicited);
@@ -121,6 +123,8 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		qp->resp.msg = VB_MSG_NONE;
 		vb_sr_end(qp);
 	}
+	if (enters && qp->dct)
+		vb_dct_end(qp, false, now);
 	flush_send(qp, now);
 	flush_recv(qp, now);
 	/* A QP that must still say NAK says it, behind the responses that come before it. */
@@ -131,7 +135,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 	}
 	vb_peer_wake(qp->hca, qp->peer); /* it may have been woken, and its turn is another's now */
 	if (enters && qp->srq && !qp->xrcd)
-		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_LAST_WQE_REACHED);
+		vb_qp_raise(qp, VB_ASYNC_QP_LAST_WQE_REACHED);
 }
 
 void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now)

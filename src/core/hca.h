@@ -287,6 +287,21 @@ int vb_xrc_srq_create(struct vb_pd *pd, struct vb_xrcd *x, struct vb_cq *cq,
 /* The target QP @qpn of the domain, or NULL. */
 struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn);
 
+/*
+ * Dynamically connected transport. A target (VB_QPT_DCT) has an SRQ and serves all initiators that
+ * know its key. An initiator (VB_QPT_DCI) names target, key and stream in each work request. An
+ * error is the QP's, but of an initiator with streams the stream's, whose later work is flushed
+ * until vb_dci_reset_stream(); one error more than allowed is the QP's. docs/dc.md; IBT-25
+ */
+struct vb_dc_init {
+	uint64_t key;        /* DCT */
+	uint8_t log_streams; /* DCI: 0: none */
+	uint8_t log_errored; /* DCI: 2^this streams in error are an error of the QP; at most 8 */
+	bool full_handshake; /* DCI: requests wait for the answer to the connect */
+};
+/* -EINVAL: the stream is not in error. */
+int vb_dci_reset_stream(struct vb_qp *qp, uint16_t stream);
+
 /* Queue pairs. */
 struct vb_qp_init {
 	enum vb_qp_type type;
@@ -294,6 +309,7 @@ struct vb_qp_init {
 	struct vb_cq *recv_cq; /* NULL for XRC_INI and XRC_TGT */
 	struct vb_srq *srq;    /* NULL: the QP has its own receive queue, if its type has one */
 	struct vb_xrcd *xrcd;  /* XRC_TGT only */
+	struct vb_dc_init dc;  /* DCI and DCT */
 	struct vb_qp_cap cap;  /* in: wanted; out: given (>= wanted) */
 	bool sq_sig_all;
 	void *owner;

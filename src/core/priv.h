@@ -263,7 +263,9 @@ struct vb_transport_ops {
 				vb_time now);
 };
 
-struct vb_sr; /* core/recover/selective.h */
+struct vb_sr;  /* core/recover/selective.h */
+struct vb_dci; /* core/dc/dc.h */
+struct vb_dct;
 
 /* Congestion control at a QP, see core/cc/point.h. */
 struct vb_cc_point {
@@ -284,7 +286,11 @@ struct vb_qp {
 	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before; see core/xrc.
 	 */
 	struct vb_xrcd *xrcd;
-	struct vb_list target; /* in xrcd->targets */
+	struct vb_list target;  /* in xrcd->targets */
+	struct vb_dci *dci;     /* DCI only */
+	struct vb_dct *dct;     /* DCT only */
+	struct vb_qp *parent;   /* a context of a DCT: that; NULL: a QP of its own */
+	uint32_t dc_connection; /* DCI and context: the number of the connection */
 	const struct vb_transport_ops *ops;
 	struct vb_event_source ev;
 	struct vb_list active; /* in hca->active (is_active) or in peer->waiting */
@@ -400,6 +406,13 @@ void vb_event_source_init(struct vb_event_source *s, enum vb_event_kind kind, vo
 void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_async ev);
 void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
+
+/* An async event of the QP; a context of a target has none, as its initiator gets to know. */
+static inline void vb_qp_raise(struct vb_qp *qp, enum vb_async ev)
+{
+	if (!qp->parent)
+		vb_event_raise_async(qp->hca, &qp->ev, ev);
+}
 
 /* key.c */
 int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd);

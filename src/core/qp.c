@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: their numbers, creation, destruction and posting of receives. IBA 10.2.3, 10.2.4 */
-#include "core/priv.h"
+#include "core/dc/dc.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 #include "core/xrc/xrc.h"
@@ -11,7 +11,7 @@
 #define QP_CAP_FIRST 16u
 
 extern const struct vb_transport_ops vb_rc_ops, vb_uc_ops, vb_ud_ops;
-extern const struct vb_transport_ops vb_xrc_ini_ops, vb_xrc_tgt_ops;
+extern const struct vb_transport_ops vb_xrc_ini_ops, vb_xrc_tgt_ops, vb_dci_ops, vb_dct_ops;
 
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
 {
@@ -26,6 +26,10 @@ const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
 		return &vb_xrc_ini_ops;
 	case VB_QPT_XRC_TGT:
 		return &vb_xrc_tgt_ops;
+	case VB_QPT_DCI:
+		return &vb_dci_ops;
+	case VB_QPT_DCT:
+		return &vb_dct_ops;
 	default:
 		return NULL;
 	}
@@ -139,6 +143,8 @@ static bool objects_fit(const struct vb_pd *pd, const struct vb_qp_init *init)
 	if (!vb_transport_of(init->type)->has_rq)
 		return !init->recv_cq && !init->srq && !init->cap.max_recv_wr &&
 		       !(is_target && init->cap.max_send_wr);
+	if (init->type == VB_QPT_DCT && (!init->srq || init->cap.max_send_wr))
+		return false;
 	return init->recv_cq && (!init->srq || (init->srq->pd == pd && !init->srq->xrcd));
 }
 
@@ -149,7 +155,7 @@ static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const stru
 
 	if (!vb_transport_of(init->type))
 		return -EOPNOTSUPP;
-	if (!objects_fit(pd, init))
+	if (!objects_fit(pd, init) || init->dc.log_errored > 8)
 		return -EINVAL;
 	if (c->max_send_wr > l->qp_wr || c->max_send_sge > l->sge ||
 	    c->max_inline_data > l->inline_bytes)
@@ -229,6 +235,14 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 	err = qp_alloc_queues(qp, &init->cap);
 	if (!err)
 		err = qp_insert(h, qp);
+	if (!err && (qp->type == VB_QPT_DCI || qp->type == VB_QPT_DCT)) {
+		err = qp->type == VB_QPT_DCI ? vb_dci_create(qp, &init->dc)
+					     : vb_dct_create(qp, init->dc.key);
+		if (err) {
+			vb_qp_free(qp);
+			return err;
+		}
+	}
 	if (err) {
 		vb_free(h, qp->resp.rwqe);
 		vb_sq_free(qp);
@@ -256,6 +270,10 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	vb_sched_remove(qp);
 	if (qp->xrcd)
 		vb_xrc_let_go(qp);
+	if (qp->dct)
+		vb_dct_end(qp, true, now);
+	if (qp->dci)
+		vb_dci_reset(qp);
 	if (qp->send_cq)
 		vb_cq_forget_qp(qp->send_cq, qp);
 	if (qp->recv_cq)
@@ -285,6 +303,9 @@ void vb_qp_free(struct vb_qp *qp)
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
 	vb_list_remove(&qp->target);
+	if (qp->dct)
+		vb_dct_free(qp);
+	vb_free(h, qp->dci);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);

@@ -63,7 +63,15 @@ static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t m
 	struct vb_peer *peer = NULL;
 	struct vb_resource *res = NULL;
 
-	if ((mask & VB_QP_AV) && qp->ops->is_acked) {
+	/* An initiator of DC has many peers, and one allowance for all of them. */
+	if ((mask & VB_QP_PATH_MTU) && qp->dci) {
+		struct vb_gid own = {
+		    {0xff, 0, (uint8_t)(qp->qpn >> 16), (uint8_t)(qp->qpn >> 8), (uint8_t)qp->qpn}};
+
+		peer = vb_peer_get(h, &own);
+		if (!peer)
+			return -ENOMEM;
+	} else if ((mask & VB_QP_AV) && qp->ops->is_acked) {
 		peer = vb_peer_get(h, &a->path.dgid);
 		if (!peer)
 			return -ENOMEM;
@@ -154,8 +162,8 @@ static void enter_rtr(struct vb_qp *qp)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
 
-	qp->mtu = vb_mtu_bytes(qp->ops->is_connected ? qp->attr.path_mtu
-						     : cfg->port[qp->attr.port].active_mtu);
+	qp->mtu = vb_mtu_bytes(qp->attr.path_mtu ? qp->attr.path_mtu
+						 : cfg->port[qp->attr.port].active_mtu);
 	qp->ack_every = ACK_EVERY_BYTES / qp->mtu;
 	if (cfg->peer_window_bytes && qp->ack_every > cfg->peer_window_bytes / 4 / qp->mtu)
 		qp->ack_every = cfg->peer_window_bytes / 4 / qp->mtu;

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-enum type_bit { RC = 1, UC = 2, UD = 4, INI = 8, TGT = 16, GSI = 32 };
+enum type_bit { RC = 1, UC = 2, UD = 4, INI = 8, TGT = 16, GSI = 32, DCI = 64, DCT = 128 };
 
 static enum type_bit bit_of(enum vb_qp_type type)
 {
@@ -21,6 +21,10 @@ static enum type_bit bit_of(enum vb_qp_type type)
 		return TGT;
 	case VB_QPT_GSI:
 		return GSI;
+	case VB_QPT_DCI:
+		return DCI;
+	case VB_QPT_DCT:
+		return DCT;
 	}
 	return (enum type_bit)0;
 }

@@ -3,7 +3,7 @@
  * The send queue: posting. A WQE gets its PSNs, its place in the window and its receive credits
  * when it is posted, so that everything sent later is computed from it. IBA 10.8.2.4, 11.4.1.1
  */
-#include "core/priv.h"
+#include "core/dc/dc.h"
 
 #include <errno.h>
 #include <string.h>
@@ -120,6 +120,8 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_wr *wr,
 				   uint64_t length)
 {
+	if (qp->dci && vb_dci_is_bad(qp, wr->dc_stream))
+		return VB_WC_WR_FLUSH_ERR;
 	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
 		return length < 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
 	if (wr->opcode == VB_WR_ATOMIC_WRITE)
@@ -127,7 +129,7 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 	if (length > qp->hca->cfg.limits.msg_size)
 		return VB_WC_LOC_LEN_ERR; /* C9-94 */
 	if (!qp->ops->is_connected) {
-		if (length > qp->mtu)
+		if (!qp->ops->is_acked && length > qp->mtu)
 			return VB_WC_LOC_LEN_ERR; /* C10-93.1.1 */
 		if (wr->ah->pd != qp->pd)
 			return VB_WC_LOC_QP_OP_ERR;
@@ -155,6 +157,13 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 		uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
 
 		*vb_swqe_ud(w) = (struct vb_ud_dest){wr->ah->path, wr->dqpn & 0xffffff, qkey};
+		if (qp->dci) {
+			struct vb_dc_dest *dest = vb_swqe_dest(w);
+
+			dest->key = wr->dc_key;
+			dest->stream = wr->dc_stream;
+			dest->rsv = 0;
+		}
 	} else if (qp->type == VB_QPT_XRC_INI) {
 		*(struct vb_xrc_dest *)vb_swqe_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
 	}

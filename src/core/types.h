@@ -20,7 +20,9 @@ enum vb_qp_type {
 	VB_QPT_UD = 4,
 	VB_QPT_XRC_INI = 9,
 	VB_QPT_XRC_TGT = 10,
-	VB_QPT_GSI = 0x100, /* QP1; never a verbs type */
+	VB_QPT_GSI = 0x100, /* QP1; this and the next are never verbs types */
+	VB_QPT_DCI = 0x101,
+	VB_QPT_DCT = 0x102,
 };
 
 enum vb_qp_state {
@@ -193,9 +195,11 @@ struct vb_send_wr {
 	uint64_t remote_addr; /* RDMA and atomics */
 	uint32_t rkey;
 	uint64_t compare_add, swap;
-	const struct vb_ah *ah; /* UD */
+	const struct vb_ah *ah; /* UD, DCI */
 	uint32_t dqpn, qkey;    /* UD */
 	uint32_t srqn;          /* XRC_INI: the peer's SRQ */
+	uint64_t dc_key;        /* DCI: of the target; ah and dqpn as for UD */
+	uint16_t dc_stream;     /* DCI */
 };
 
 struct vb_recv_wr {

@@ -26,6 +26,7 @@ enum vb_block {
 	VB_BLOCK_RATE,      /* until the PACE timer fires */
 	VB_BLOCK_OST,       /* outstanding WQEs, see core/cc */
 	VB_BLOCK_MASK,      /* sq_arb_mask */
+	VB_BLOCK_CONNECT,   /* a connection is given up or made, see core/dc */
 	VB_BLOCK_STATE,
 	VB_BLOCK_FAILED, /* WQE nxt fails locally as soon as those before it have completed */
 	VB_BLOCK_CNT

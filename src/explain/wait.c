@@ -68,6 +68,12 @@ static const struct block {
     [VB_BLOCK_MASK] = {"masked", "Its send queue is masked (sq_arb_mask): nothing new is begun.",
 		       "Take the mask away: sq_arb_mask=0 in its QP_CONTROL ('verbena csr').",
 		       VB_RANK_STUCK},
+    [VB_BLOCK_CONNECT] = {"connect",
+			  "The next work request is for another target or stream, so it waits for "
+			  "the answers to those before it, or for the answer to its connect.",
+			  "Each change of the target costs that; with 'verbena run --dc half' the "
+			  "answer to the connect is not waited for.",
+			  VB_RANK_WAITING},
     [VB_BLOCK_STATE] = {"sqd", "It is in SQD: what was begun is finished, nothing new is begun.",
 			"Move it back to RTS (ibv_modify_qp).", VB_RANK_STUCK},
     [VB_BLOCK_FAILED] = {"fails-next",

@@ -144,6 +144,10 @@ const char *vb_word_type(enum vb_qp_type type)
 		return "XRCI";
 	case VB_QPT_XRC_TGT:
 		return "XRCT";
+	case VB_QPT_DCI:
+		return "DCI";
+	case VB_QPT_DCT:
+		return "DCT";
 	default:
 		return "?";
 	}

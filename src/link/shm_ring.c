@@ -218,7 +218,7 @@ bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 	} else {
 		memcpy(copy, train + payload - p.hdr_len, p.hdr_len);
 		/* The core finds the payload by the opcode. */
-		if (vb_opcode[copy[0]].hdr_len != p.hdr_len)
+		if (vb_hdr_len(copy) != p.hdr_len)
 			return broken(r);
 		rx->avail = p.hdr_len;
 		rx->body = train + payload;

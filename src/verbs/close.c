@@ -49,6 +49,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 		if (qp->ibv.pd)
 			vb_ibv_pd_drop(qp->ibv.pd);
 		vb_wr_batch_free(qp->batch);
+		free(qp->dv);
 		free(qp);
 	}
 	while ((srq = TAKE(f, srqs, struct vb_ibv_srq))) {

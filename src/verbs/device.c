@@ -51,6 +51,33 @@ static struct vb_ibv_device *device_new(const struct vb_host_shm *host, uint32_t
 	return d;
 }
 
+/*
+ * As with rdma-core, a device is the same in every list while it exists: programs keep its pointer
+ * when they have freed the list. Each is held here until another one has taken its place.
+ */
+static struct vb_ibv_device *device_get(const struct vb_host_shm *host, uint32_t index)
+{
+	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	static struct vb_ibv_device *known[VB_DEVICES_MAX];
+	struct vb_ibv_device *d = device_new(host, index), *old;
+
+	if (!d)
+		return NULL;
+	pthread_mutex_lock(&mutex);
+	old = known[index];
+	if (old && old->guid == d->guid && memcmp(&old->ibv, &d->ibv, sizeof d->ibv) == 0) {
+		vb_ibv_device_put(d);
+		d = old;
+	} else {
+		if (old)
+			vb_ibv_device_put(old);
+		known[index] = d;
+	}
+	atomic_fetch_add(&d->refs, 1);
+	pthread_mutex_unlock(&mutex);
+	return d;
+}
+
 static void list_free(struct device_list *l)
 {
 	for (int i = 0; l->dev[i]; i++)
@@ -78,7 +105,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	for (uint32_t i = 0; i < host->device_cnt && i < VB_DEVICES_MAX && !err; i++) {
 		if (!host->device[i].ifindex)
 			continue;
-		struct vb_ibv_device *d = device_new(host, i);
+		struct vb_ibv_device *d = device_get(host, i);
 
 		if (d)
 			l->dev[cnt++] = &d->ibv;

@@ -179,6 +179,7 @@ struct vb_ibv_srq {
 };
 
 struct vb_wr_batch;
+struct vb_ibv_dv;
 
 struct vb_ibv_qp {
 	union {
@@ -195,6 +196,7 @@ struct vb_ibv_qp {
 	struct ibv_ah_attr ah_attr; /* as last set, for ibv_query_qp() */
 	/* XRC_RECV: a handle of a QP that lives as long as it has handles. */
 	struct vb_ibv_xrcd *xrcd;
+	struct vb_ibv_dv *dv;   /* DC: what mlx5dv sees */
 	struct vb_list handles; /* the others of the same QP; a ring without a head */
 	bool sq_sig_all;
 };
@@ -335,6 +337,9 @@ int vb_ibv_close_xrcd(struct ibv_xrcd *xrcd);
 /* Takes @x, which nobody uses, apart. Returns 0 or a negative errno. */
 int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x);
 
+/* mlx5dv.c: the devices say that they are of mlx5dv's. */
+bool vb_ibv_is_mlx5(void);
+
 /* xrc_qp.c */
 /* A target QP in @attr->xrcd; returns it or NULL and errno. */
 struct vb_ibv_qp *vb_ibv_create_target(struct ibv_context *c,
@@ -353,6 +358,9 @@ void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *c,
 		    const struct ibv_qp_init_attr *init);
 /* A QP of the core has been made for @qp. Under the lock. */
 void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp);
+/* A QP of DC; or NULL and errno. */
+struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr);
 struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
 
 /* post.c */
@@ -380,6 +388,10 @@ int vb_ibv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	(VB_WR_OPS_CONNECTED | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |      \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define VB_WR_OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define VB_WR_OPS_DCI (VB_WR_OPS_RC & ~(IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW))
+/* Where the last work request of the batch goes. */
+void vb_wr_set_dc(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t dctn, uint64_t key,
+		  uint16_t stream);
 /* Gives @qp the ibv_wr_*() functions. Returns 0 or an errno. */
 int vb_wr_batch_init(struct vb_ibv_qp *qp);
 void vb_wr_batch_free(struct vb_wr_batch *b);

@@ -22,11 +22,20 @@ static void cap_show(struct ibv_qp_cap *to, const struct vb_qp_cap *cap)
 	to->max_inline_data = cap->max_inline_data;
 }
 
-/* A CQ or SRQ of another device cannot serve. An initiator of XRC receives nothing. */
-static bool same_device(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+static bool sends_only(enum vb_qp_type type)
 {
-	if (init->qp_type == IBV_QPT_XRC_SEND)
+	return type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
+}
+
+/* A CQ or SRQ of another device cannot serve. Initiators receive nothing, targets send nothing. */
+static bool same_device(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init,
+			enum vb_qp_type type)
+{
+	if (sends_only(type))
 		return init->send_cq && init->send_cq->context == pd->context;
+	if (type == VB_QPT_DCT)
+		return init->recv_cq && init->recv_cq->context == pd->context && init->srq &&
+		       init->srq->context == pd->context;
 	return init->send_cq && init->recv_cq && init->send_cq->context == pd->context &&
 	       init->recv_cq->context == pd->context &&
 	       (!init->srq || init->srq->context == pd->context);
@@ -80,9 +89,10 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 	return err;
 }
 
-static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init, bool with_wr)
+static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr)
 {
-	if (!same_device(pd, init))
+	if (!same_device(pd, init, type))
 		return vb_ibv_null(EINVAL);
 
 	struct vb_ibv_qp *qp = calloc(1, sizeof *qp);
@@ -91,14 +101,18 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 		return vb_ibv_null(ENOMEM);
 
 	struct vb_qp_init core = {
-	    .type = (enum vb_qp_type)init->qp_type,
-	    .send_cq = ((struct vb_ibv_cq *)init->send_cq)->core,
+	    .type = type,
+	    .dc = dc ? *dc : (struct vb_dc_init){0},
 	    .cap = cap_of(&init->cap),
 	    .sq_sig_all = init->sq_sig_all != 0,
 	    .owner = qp,
 	};
 
-	if (init->qp_type == IBV_QPT_XRC_SEND) {
+	core.send_cq =
+	    ((struct vb_ibv_cq *)(type == VB_QPT_DCT ? init->recv_cq : init->send_cq))->core;
+	if (type == VB_QPT_DCT)
+		core.cap = (struct vb_qp_cap){0};
+	if (sends_only(type)) {
 		core.cap.max_recv_wr = core.cap.max_recv_sge = 0;
 	} else {
 		core.recv_cq = ((struct vb_ibv_cq *)init->recv_cq)->core;
@@ -130,7 +144,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct vb_ibv_qp *qp = qp_create(pd, init, false);
+	struct vb_ibv_qp *qp = qp_create(pd, init, (enum vb_qp_type)init->qp_type, NULL, false);
 
 	return qp ? &qp->ibv : NULL;
 }
@@ -173,9 +187,16 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	    attr->cap.max_inline_data < sizeof(uint64_t))
 		attr->cap.max_inline_data = sizeof(uint64_t);
 	/* The extended attributes begin with the plain ones. */
-	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr, with_wr);
+	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr,
+					 (enum vb_qp_type)attr->qp_type, NULL, with_wr);
 
 	return qp ? &qp->ibv : NULL;
+}
+
+struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr)
+{
+	return qp_create(pd, init, type, dc, with_wr);
 }
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
@@ -217,6 +238,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	pthread_cond_destroy(&ibv->cond);
 	vb_wr_batch_free(qp->batch);
 	vb_ibv_ring_put(&qp->ring);
+	free(qp->dv);
 	free(qp);
 	return 0;
 }

@@ -99,14 +99,16 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	const struct vb_limits *l = &vb_limits_default;
 	const struct vb_ibv_device *d = vb_ibv_ctx(context)->dev;
+	bool mlx5 = vb_ibv_is_mlx5();
 
 	*attr = (struct ibv_device_attr){
 	    .fw_ver = VERBENA_VERSION,
 	    .node_guid = htobe64(d->guid),
 	    .sys_image_guid = htobe64(d->guid),
 	    .max_mr_size = l->mr_size,
-	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
-	    .vendor_id = 0xffffff,             /* nobody's OUI, as rdma_rxe says */
+	    .page_size_cap = ~UINT64_C(0xfff),     /* 4 KiB and every larger power of two */
+	    .vendor_id = mlx5 ? 0x02c9 : 0xffffff, /* nobody's OUI, as rdma_rxe says */
+	    .vendor_part_id = mlx5 ? 0x101d : 0,   /* ConnectX-6 Dx: a part that has DC */
 	    .max_qp = clamp_int(l->qp),
 	    .max_qp_wr = clamp_int(l->qp_wr),
 	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |

@@ -185,6 +185,18 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
 	s->wr.qkey = qkey;
 }
 
+void vb_wr_set_dc(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t dctn, uint64_t key,
+		  uint16_t stream)
+{
+	struct slot *s = last_slot(ex);
+
+	wr_set_ud_addr(ex, ah, dctn, 0);
+	if (s) {
+		s->wr.dc_key = key;
+		s->wr.dc_stream = stream;
+	}
+}
+
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 {
 	struct slot *s = last_slot(ex);

@@ -22,6 +22,7 @@
 #define BTH_ACKREQ 0x80
 #define BTH_SELECTIVE 0x40
 
+#define DCCETH_FULL 1 /* flags of the DCCETH */
 #define CNP_RESERVED_LEN 16
 
 static const char *const verdict_name[VB_VERDICT_CNT] = {
@@ -55,8 +56,37 @@ static void parse_bth(struct vb_hdr *h, const uint8_t *p)
 	h->psn = vb_psn(be24_get(p + 9));
 }
 
+/* Of a DC_CONNECT only: the extension that a disconnect lacks. facts B.8 */
+static size_t dcceth_len(const struct vb_hdr *h)
+{
+	return h->opcode == VB_OPCODE_DC_CONNECT && !h->solicited ? VB_DCCETH_LEN : 0;
+}
+
+uint32_t vb_hdr_len(const uint8_t *bth)
+{
+	const struct vb_hdr h = {.opcode = bth[0], .solicited = bth[1] & BTH_SE};
+
+	return vb_hdr_opcode(&h)->hdr_len + (uint32_t)dcceth_len(&h);
+}
+
+static void parse_dc(struct vb_hdr *h, const uint8_t *p)
+{
+	h->dc.sqpn = be24_get(p + 1);
+	h->dc.connection = be32_get(p + 4);
+	if (!dcceth_len(h))
+		return;
+	h->dc.qpn = be24_get(p + 8);
+	h->dc.full = p[11] & DCCETH_FULL;
+	h->dc.first = vb_psn(be24_get(p + 12));
+	h->dc.key = be64_get(p + 16);
+}
+
 static void parse_ext(struct vb_hdr *h, uint32_t ext, const uint8_t *p)
 {
+	if (ext & VB_EXT_DCETH) {
+		parse_dc(h, p);
+		p += 8;
+	}
 	if (ext & VB_EXT_XRCETH) {
 		h->xrc_srqn = be24_get(p + 1);
 		p += 4;
@@ -120,11 +150,11 @@ enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail,
 		return VB_VERDICT_OPCODE;
 	if (buf[1] & BTH_TVER)
 		return VB_VERDICT_TVER;
-	if (there < op->hdr_len)
+	if (there < op->hdr_len + dcceth_len(h))
 		return VB_VERDICT_TRUNCATED;
 
 	/* Payload and pad together are whole words, and the pad is never more than them. */
-	size_t padded = len - op->hdr_len;
+	size_t padded = len - op->hdr_len - dcceth_len(h);
 
 	if (padded % 4 != 0 || h->pad > padded)
 		return VB_VERDICT_PAD;
@@ -146,8 +176,25 @@ static void emit_bth(const struct vb_hdr *h, uint8_t *p)
 	be24_put(p + 9, h->psn.v);
 }
 
+static void emit_dc(const struct vb_hdr *h, uint8_t *p)
+{
+	be32_put(p, h->dc.sqpn & 0xffffff);
+	be32_put(p + 4, h->dc.connection);
+	if (!dcceth_len(h))
+		return;
+	be24_put(p + 8, h->dc.qpn);
+	p[11] = h->dc.full ? DCCETH_FULL : 0;
+	be24_put(p + 12, h->dc.first.v);
+	p[15] = 0;
+	be64_put(p + 16, h->dc.key);
+}
+
 static void emit_ext(const struct vb_hdr *h, uint32_t ext, uint8_t *p)
 {
+	if (ext & VB_EXT_DCETH) {
+		emit_dc(h, p);
+		p += 8;
+	}
 	if (ext & VB_EXT_XRCETH) {
 		be32_put(p, h->xrc_srqn & 0xffffff);
 		p += 4;
@@ -201,5 +248,5 @@ size_t vb_hdr_emit(const struct vb_hdr *h, uint8_t *buf)
 
 	emit_bth(h, buf);
 	emit_ext(h, op->ext, buf + VB_BTH_LEN);
-	return op->hdr_len;
+	return op->hdr_len + dcceth_len(h);
 }

@@ -18,6 +18,7 @@
 #define VB_BTH_LEN 12
 #define VB_HDR_MAX 64 /* at least BTH and the longest legal chain of extension headers */
 #define VB_ICRC_LEN 4
+#define VB_DCCETH_LEN 16
 #define VB_PAD_MAX 3
 #define VB_REPORT_MAX 44 /* bytes behind the AETH of an ACK with the selective bit */
 
@@ -61,6 +62,15 @@ struct vb_hdr {
 	struct vb_psn psn;
 	uint32_t xrc_srqn; /* XRCETH */
 	struct {
+		uint32_t sqpn;       /* DCETH: of the sender, 24 bits */
+		uint32_t connection; /* DCETH: which of the initiator's */
+		/* DCCETH, behind it in a DC_CONNECT that does not disconnect: */
+		bool full;           /* the initiator waits for an answer */
+		uint32_t qpn;        /* the initiator, 24 bits */
+		struct vb_psn first; /* PSN of the first request */
+		uint64_t key;
+	} dc;
+	struct {
 		uint32_t qkey, sqpn;
 	} deth;
 	uint32_t flush; /* FETH: SEL in bits 5:4, PLT in bits 3:0 */
@@ -93,6 +103,10 @@ enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail,
 
 /* The destination QPN alone, of the VB_BTH_LEN bytes at @bth. */
 uint32_t vb_hdr_dqpn(const uint8_t *bth);
+
+/* The length of BTH and extension headers, of a known opcode, of the packet that begins with the
+ * VB_BTH_LEN bytes at @bth. */
+uint32_t vb_hdr_len(const uint8_t *bth);
 
 /* Writes @h at @buf, which has VB_HDR_MAX bytes. The opcode must be a known one. Returns the
  * length. */

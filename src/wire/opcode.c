@@ -9,6 +9,7 @@
 
 /* The words of the rows. */
 enum {
+	DCETH = VB_EXT_DCETH,
 	XRCETH = VB_EXT_XRCETH,
 	DETH = VB_EXT_DETH,
 	FETH = VB_EXT_FETH,
@@ -39,7 +40,7 @@ enum {
 	(VB_BTH_LEN + BIT_LEN(ext, XRCETH, 4) + BIT_LEN(ext, DETH, 8) + BIT_LEN(ext, FETH, 4) +    \
 	 BIT_LEN(ext, RETH, 16) + BIT_LEN(ext, ATOMICETH, 28) + BIT_LEN(ext, AETH, 4) +            \
 	 BIT_LEN(ext, ATOMICACKETH, 8) + BIT_LEN(ext, IMMDT, 4) + BIT_LEN(ext, IETH, 4) +          \
-	 BIT_LEN(ext, CNP, 16))
+	 BIT_LEN(ext, CNP, 16) + BIT_LEN(ext, DCETH, 8))
 
 #define OPCODE(transport, op) (VB_TRANSPORT_##transport | VB_OP_##op)
 #define ROW(transport, op, ext, flags)                                                             \
@@ -67,5 +68,11 @@ const struct vb_opcode_info vb_opcode[256] = {
 #include "wire/opcode.def"
 #undef OPERATION
 
+/* What XRC has, DC has. */
+#define OPERATION(op, rc, uc, ud, xrc, ext, flags) xrc(ROW(DC, op, (ext) | DCETH, flags))
+#include "wire/opcode.def"
+#undef OPERATION
+
+    [VB_OPCODE_DC_CONNECT] = {"DC_CONNECT", DCETH, REQUEST | FIRST | LAST, HDR_LEN(DCETH)},
     [VB_OPCODE_CNP] = {"CNP", CNP, 0, HDR_LEN(CNP)},
 };

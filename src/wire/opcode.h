@@ -21,7 +21,8 @@ enum vb_ext {
 	VB_EXT_ATOMICACKETH = 1u << 6,
 	VB_EXT_IMMDT = 1u << 7,
 	VB_EXT_IETH = 1u << 8,
-	VB_EXT_CNP = 1u << 9, /* the 16 reserved bytes of a CNP, IBA A17.9.3 */
+	VB_EXT_DCETH = 1u << 10, /* directly behind the BTH */
+	VB_EXT_CNP = 1u << 9,    /* the 16 reserved bytes of a CNP, IBA A17.9.3 */
 };
 
 enum vb_op_flag {
@@ -41,7 +42,7 @@ enum vb_op_flag {
 enum vb_transport {
 	VB_TRANSPORT_RC = 0x00,
 	VB_TRANSPORT_UC = 0x20,
-	VB_TRANSPORT_RD = 0x40, /* also NVIDIA's DC */
+	VB_TRANSPORT_DC = 0x40, /* the standard's RD, which nobody has */
 	VB_TRANSPORT_UD = 0x60,
 	VB_TRANSPORT_CNP = 0x80,
 	VB_TRANSPORT_XRC = 0xa0,
@@ -79,6 +80,7 @@ enum vb_op {
 };
 
 #define VB_OPCODE_CNP 0x81
+#define VB_OPCODE_DC_CONNECT 0x55 /* with SE: disconnect. facts B.8 */
 
 /* One row per opcode. */
 struct vb_opcode_info {

@@ -124,7 +124,8 @@ static void hdr_parse__refuses_every_truncation(void **state)
 {
 	(void)state;
 	for (unsigned op = 0; op < 256; op++) {
-		size_t full = vb_opcode[op].hdr_len;
+		const uint8_t bth[2] = {(uint8_t)op};
+		size_t full = vb_hdr_len(bth);
 		struct vb_hdr h = {.opcode = (uint8_t)op}, back;
 
 		if (vb_opcode[op].name == NULL)
@@ -157,9 +158,8 @@ static void hdr_parse__refuses_unknown_opcodes_and_versions(void **state)
 	buf[7] = 0x42;
 	for (unsigned op = 0; op < 256; op++) {
 		buf[0] = (uint8_t)op;
-		enum vb_verdict v =
-		    vb_hdr_parse(&h, buf, sizeof buf,
-				 vb_opcode[op].name != NULL ? vb_opcode[op].hdr_len : sizeof buf);
+		enum vb_verdict v = vb_hdr_parse(
+		    &h, buf, sizeof buf, vb_opcode[op].name != NULL ? vb_hdr_len(buf) : sizeof buf);
 
 		assert_int_equal(v, vb_opcode[op].name != NULL ? VB_VERDICT_OK : VB_VERDICT_OPCODE);
 		assert_int_equal(h.opcode, op);
@@ -245,6 +245,16 @@ static void random_hdr(struct vb_rng *r, uint8_t opcode, struct vb_hdr *h)
 		h->pad = bits >> 5 & 3;
 	if (ext & VB_EXT_XRCETH)
 		h->xrc_srqn = vb_rng_below(r, 1u << 24);
+	if (ext & VB_EXT_DCETH) {
+		h->dc.sqpn = vb_rng_below(r, 1u << 24);
+		h->dc.connection = (uint32_t)vb_rng_next(r);
+	}
+	if (opcode == VB_OPCODE_DC_CONNECT && !h->solicited) {
+		h->dc.full = bits & 256;
+		h->dc.qpn = vb_rng_below(r, 1u << 24);
+		h->dc.first = vb_psn((uint32_t)vb_rng_next(r));
+		h->dc.key = vb_rng_next(r);
+	}
 	if (ext & VB_EXT_DETH) {
 		h->deth.qkey = (uint32_t)vb_rng_next(r);
 		h->deth.sqpn = vb_rng_below(r, 1u << 24);
@@ -288,6 +298,12 @@ static void assert_hdr_equal(const struct vb_hdr *a, const struct vb_hdr *b)
 	assert_int_equal(a->dqpn, b->dqpn);
 	assert_int_equal(a->psn.v, b->psn.v);
 	assert_int_equal(a->xrc_srqn, b->xrc_srqn);
+	assert_int_equal(a->dc.sqpn, b->dc.sqpn);
+	assert_int_equal(a->dc.connection, b->dc.connection);
+	assert_int_equal(a->dc.full, b->dc.full);
+	assert_int_equal(a->dc.qpn, b->dc.qpn);
+	assert_int_equal(a->dc.first.v, b->dc.first.v);
+	assert_true(a->dc.key == b->dc.key);
 	assert_int_equal(a->deth.qkey, b->deth.qkey);
 	assert_int_equal(a->deth.sqpn, b->deth.sqpn);
 	assert_int_equal(a->flush, b->flush);
@@ -321,7 +337,7 @@ static void hdr__random_round_trip(void **state)
 		size_t n = vb_hdr_emit(&h, buf);
 		size_t len = n + (h.pad != 0 ? 4 : 0);
 
-		assert_int_equal(n, vb_opcode[opcode].hdr_len);
+		assert_int_equal(n, vb_hdr_len(buf));
 		assert_int_equal(vb_hdr_parse(&back, buf, n, len), VB_VERDICT_OK);
 		assert_hdr_equal(&h, &back);
 	}

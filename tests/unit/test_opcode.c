@@ -62,13 +62,17 @@ static unsigned check_transport(char who, const char *prefix, uint8_t base)
 		size_t len = 12u + row[i].ext_len;
 		char name[32];
 
-		if (strchr(row[i].who, who) == NULL) {
+		if (strchr(row[i].who, who == 'c' ? 'x' : who) == NULL) {
 			assert_null(o->name);
 			continue;
 		}
 		cnt++;
 		if (who == 'd') {
 			ext |= VB_EXT_DETH;
+			len += 8;
+		}
+		if (who == 'c') {
+			ext |= VB_EXT_DCETH;
 			len += 8;
 		}
 		if (who == 'x' && !is_response(row[i].op)) {
@@ -97,12 +101,15 @@ static void opcode__each_row_is_the_standards(void **state)
 	cnt += check_transport('u', "UC", 0x20);
 	cnt += check_transport('d', "UD", 0x60);
 	cnt += check_transport('x', "XRC", 0xa0);
+	cnt += check_transport('c', "DC", 0x40);
+	assert_string_equal(vb_opcode[0x55].name, "DC_CONNECT");
+	assert_int_equal(vb_opcode[0x55].hdr_len, 20);
 	assert_string_equal(vb_opcode[0x81].name, "CNP");
 	assert_int_equal(vb_opcode[0x81].hdr_len, 28);
 	for (unsigned i = 0; i < 256; i++)
 		named += vb_opcode[i].name != NULL;
-	assert_int_equal(named, cnt + 1);
-	assert_int_equal(cnt, 25 + 12 + 2 + 25);
+	assert_int_equal(named, cnt + 2);
+	assert_int_equal(cnt, 25 + 12 + 2 + 25 + 25);
 }
 
 static void opcode__position_follows_the_name(void **state)

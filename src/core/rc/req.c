@@ -5,6 +5,7 @@
  * is. Going back is moving psn_nxt to psn_una. IBA 9.7.2, 9.7.3, 10.8.3
  */
 #include "core/cc/point.h"
+#include "core/dc/dc.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -62,7 +63,7 @@ static bool credit_is_short(const struct vb_qp *qp, const struct vb_swqe *w)
 }
 
 /* What keeps the packet at psn_nxt of @w from leaving now. */
-static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
+static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w)
 {
 	const struct vb_requester *req = &qp->req;
 	bool starts = vb_psn_eq(req->psn_nxt, w->first);
@@ -76,6 +77,12 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w)
 		return VB_BLOCK_NONE;
 	if (starts && (w->flags & VB_SEND_FENCE) && req->rd_out)
 		return VB_BLOCK_FENCE; /* IBA 10.8.3.3 */
+	if (qp->dci) {
+		enum vb_block block = vb_dci_gate(qp, w);
+
+		if (block != VB_BLOCK_NONE)
+			return block;
+	}
 	/* Where none is allowed, waiting would not help: sending fails. */
 	if (vb_swqe_wants_response(w) && req->rd_out && req->rd_out >= qp->attr.max_rd_atomic)
 		return VB_BLOCK_RD_ATOMIC;
@@ -94,6 +101,8 @@ void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 {
 	vb_qp_trace(qp, VB_TRACE_FAILED, now, status, vendor_err,
 		    vb_sq_at(&qp->sq, qp->sq.head)->wr_id, vb_sq_at(&qp->sq, qp->sq.head)->opcode);
+	if (qp->dci && qp->state != VB_QPS_ERR && vb_dci_fail(qp, status, vendor_err, now))
+		return;
 	vb_send_complete(qp, status, vendor_err, now);
 	if (qp->state == VB_QPS_ERR)
 		return; /* the completion has overrun its CQ */
@@ -117,7 +126,7 @@ static void sqd_check_drained(struct vb_qp *qp)
 	qp->sq_draining = false;
 	if (qp->sqd_notify) {
 		qp->sqd_notify = false;
-		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_SQ_DRAINED);
+		vb_qp_raise(qp, VB_ASYNC_SQ_DRAINED);
 	}
 }
 
@@ -312,6 +321,11 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;
+		if (vb_dci_speaks(qp)) {
+			vb_dci_emit(qp, b, now);
+			req_left(qp, &room, &b->pkt[b->cnt - 1], now);
+			continue;
+		}
 		if (!req_send(qp, w, b, now))
 			continue;
 

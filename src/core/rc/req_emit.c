@@ -48,6 +48,7 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	    .pkey = qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index],
 	    .dqpn = qp->attr.dest_qpn,
 	    .psn = psn,
+	    .dc = {.sqpn = qp->qpn, .connection = qp->dc_connection},
 	};
 	return tx;
 }
@@ -124,6 +125,8 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 		hdr->inv_rkey = w->imm;
 	if (ext & VB_EXT_XRCETH)
 		hdr->xrc_srqn = ((const struct vb_xrc_dest *)vb_swqe_dest(w))->srqn;
+	if (ext & VB_EXT_DCETH)
+		hdr->dqpn = vb_swqe_ud(w)->dqpn;
 	if (ext & VB_EXT_DETH) {
 		hdr->dqpn = vb_swqe_ud(w)->dqpn;
 		hdr->deth.qkey = vb_swqe_ud(w)->qkey;

@@ -33,7 +33,7 @@ static void recv_finish(struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t byt
 {
 	struct vb_wc wc = {.opcode = opcode, .byte_len = bytes, .sl = qp->attr.path.sl};
 
-	if (qp->xrcd)
+	if (qp->xrcd || qp->parent)
 		wc.src_qpn = qp->attr.dest_qpn;
 
 	uint16_t ext = vb_hdr_opcode(hdr)->ext;
@@ -165,7 +165,7 @@ void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 	resp->nak_syndrome = syndrome;
 	if (syndrome == VB_NAK_REMOTE_ACCESS) {
 		vb_qp_count(qp, VB_COUNTER_resp_remote_access_errors);
-		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_ACCESS_ERR);
+		vb_qp_raise(qp, VB_ASYNC_QP_ACCESS_ERR);
 	}
 	vb_qp_enter_err(qp, now);
 }
@@ -192,7 +192,7 @@ static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_t
 		if (resp->rwqe_held)
 			vb_resp_complete_failed(qp, why, now);
 		else if (syndrome == VB_NAK_INVALID_REQUEST)
-			vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_REQ_ERR);
+			vb_qp_raise(qp, VB_ASYNC_QP_REQ_ERR);
 		vb_resp_fail(qp, syndrome, now);
 		return;
 	}

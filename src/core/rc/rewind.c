@@ -4,6 +4,7 @@
  * wait and when to give up is the retransmission policy's business (core/recover). Going back is
  * moving psn_nxt to psn_una. IBA 9.7.6.1.3, 9.7.5.2.1
  */
+#include "core/dc/dc.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -79,6 +80,8 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 
 	if (why != VB_REWIND_RNR)
 		slow_restart(qp, now);
+	if (qp->dci && why != VB_REWIND_RNR)
+		qp->dci->state = VB_DCI_CLOSED;
 	vb_sr_forget(qp);
 	req->window.asked = req->psn_una;
 

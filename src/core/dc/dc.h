@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Dynamically connected transport: an initiator (DCI) is RC's requester with a destination in every
+ * work request, and connects to one target after the other; a target (DCT) serves any number of
+ * initiators, with RC's responder in a context for each. The packets are RC's with 8 bytes more,
+ * and a connect and a disconnect; what stands in them is this project's own: docs/dc.md. facts B.8;
+ * IBT-25
+ */
+#ifndef VB_CORE_DC_DC_H
+#define VB_CORE_DC_DC_H
+
+#include "core/priv.h"
+
+/* Initiators that a target can have at one time, and READs and atomics of each. */
+#define VB_DCT_CONTEXTS 64u
+#define VB_DCT_RESOURCES 16u
+
+/* A context whose initiator was silent for so long may be given to another one. */
+#define VB_DCT_IDLE (10 * VB_SEC)
+
+/* Where a WQE goes; begins with what UD has. */
+struct vb_dc_dest {
+	struct vb_ud_dest to; /* qkey is not used */
+	uint64_t key;
+	uint32_t stream, rsv;
+};
+
+enum vb_dci_state {
+	VB_DCI_CLOSED,     /* the next packet is a connect */
+	VB_DCI_CONNECTING, /* it was sent */
+	VB_DCI_OPEN,       /* the target has answered */
+};
+
+struct vb_dci {
+	enum vb_dci_state state;
+	bool full;     /* requests wait for the answer to the connect */
+	bool has_dest; /* dest is valid: where it is, or was, connected to */
+	bool leaving;  /* left has to be told of the disconnect */
+	struct vb_dc_dest dest, left;
+	uint32_t left_connection;
+	uint32_t bad_max, bad_cnt; /* streams that may be, and are, in error */
+	uint16_t bad[];
+};
+
+/* Who has a context of a target. */
+struct vb_dct_entry {
+	struct vb_gid gid; /* the initiator's */
+	uint32_t qpn;
+	bool used;
+	vb_time last; /* packet */
+};
+
+struct vb_dct {
+	uint64_t key;
+	uint32_t recent; /* entry that the last packet was for */
+	struct vb_dct_entry entry[VB_DCT_CONTEXTS];
+	struct vb_qp *context[VB_DCT_CONTEXTS]; /* responders; in no table */
+};
+
+/* dci.c */
+int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init);
+void vb_dci_reset(struct vb_qp *qp);
+/* What holds back the packet of @w that is next; moves the initiator to another destination when
+ * the one it has is done with. */
+enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w);
+/* A disconnect or connect has to leave before the next request. */
+static inline bool vb_dci_speaks(const struct vb_qp *qp)
+{
+	return qp->dci && (qp->dci->leaving || qp->dci->state == VB_DCI_CLOSED);
+}
+void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+/* The oldest WQE has failed: true when that ends its stream alone, which has been done then. */
+bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
+bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream);
+
+/* dct.c */
+int vb_dct_create(struct vb_qp *qp, uint64_t key);
+void vb_dct_free(struct vb_qp *qp);
+/* Ends all contexts; the receive WQEs that they hold complete with a flush, or (@forget) not at
+ * all. */
+void vb_dct_end(struct vb_qp *qp, bool forget, vb_time now);
+
+#endif

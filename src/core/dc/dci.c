@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The initiator: which target it is connected to, and streams. Work for another target, or of
+ * another stream, waits until what was sent is acknowledged; then a disconnect and a connect leave,
+ * and the requests behind them: at once, or (full handshake) when the target has answered. After a
+ * loss the connect goes first again: it says where to go on. facts B.8; IBT-25
+ */
+#include "core/dc/dc.h"
+
+#include "base/rng.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init)
+{
+	/* A stream in error and not yet the QP: that takes two or more. */
+	uint32_t bad_max = init->log_streams ? 1u << init->log_errored : 0;
+	struct vb_dci *dci = vb_alloc(qp->hca, sizeof *dci + bad_max * sizeof dci->bad[0]);
+
+	if (!dci)
+		return -ENOMEM;
+	dci->full = init->full_handshake;
+	dci->bad_max = bad_max;
+	qp->dci = dci;
+	qp->dc_connection = (uint32_t)vb_rng_stream(qp->hca->cfg.seed, "dc", qp->qpn).s;
+	return 0;
+}
+
+void vb_dci_reset(struct vb_qp *qp)
+{
+	struct vb_dci *dci = qp->dci;
+
+	dci->state = VB_DCI_CLOSED;
+	dci->has_dest = dci->leaving = false;
+	dci->bad_cnt = 0;
+}
+
+static bool dest_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
+{
+	return a->to.dqpn == b->to.dqpn && a->key == b->key && a->stream == b->stream &&
+	       a->to.path.port == b->to.path.port &&
+	       vb_gid_eq(&a->to.path.dgid, &b->to.path.dgid) &&
+	       vb_gid_eq(&a->to.path.sgid, &b->to.path.sgid);
+}
+
+static void leave(struct vb_qp *qp)
+{
+	struct vb_dci *dci = qp->dci;
+
+	/* A target that has not answered may not know; the next connect from here tells it. */
+	if (dci->has_dest && dci->state == VB_DCI_OPEN) {
+		dci->left = dci->dest;
+		dci->left_connection = qp->dc_connection;
+		dci->leaving = true;
+	}
+	dci->has_dest = false;
+}
+
+enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
+{
+	struct vb_dci *dci = qp->dci;
+	const struct vb_dc_dest *dest = (const struct vb_dc_dest *)(const void *)(w + 1);
+
+	if (!dci->has_dest || !dest_eq(&dci->dest, dest)) {
+		if (!vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
+			return VB_BLOCK_CONNECT;
+		leave(qp);
+		dci->dest = *dest;
+		dci->has_dest = true;
+		dci->state = VB_DCI_CLOSED;
+		qp->dc_connection++;
+	}
+	if (vb_swqe_wants_response(w) && qp->req.rd_out >= VB_DCT_RESOURCES)
+		return VB_BLOCK_RD_ATOMIC; /* more no target has */
+	return dci->full && dci->state == VB_DCI_CONNECTING ? VB_BLOCK_CONNECT : VB_BLOCK_NONE;
+}
+
+void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_dci *dci = qp->dci;
+	const struct vb_dc_dest *dest = dci->leaving ? &dci->left : &dci->dest;
+	struct vb_hdr hdr;
+	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, 0, qp->req.psn_nxt);
+
+	hdr.opcode = VB_OPCODE_DC_CONNECT;
+	hdr.dqpn = dest->to.dqpn;
+	hdr.solicited = dci->leaving;
+	if (dci->leaving) {
+		hdr.dc.connection = dci->left_connection;
+		dci->leaving = false;
+	} else {
+		hdr.dc.full = dci->full;
+		hdr.dc.qpn = qp->qpn;
+		hdr.dc.first = qp->req.psn_nxt;
+		hdr.dc.key = dest->key;
+		dci->state = VB_DCI_CONNECTING;
+		/* It is resent as requests are. */
+		if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
+			vb_req_arm(qp, now);
+	}
+	/* That of the WQE stays as it is until the packet has left. */
+	tx->path =
+	    hdr.solicited ? &dci->left.to.path : &vb_swqe_ud(vb_sq_at(&qp->sq, qp->sq.nxt))->path;
+	vb_tx_finish(tx, &hdr);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, hdr.psn.v, 0, 0);
+}
+
+bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream)
+{
+	for (uint32_t i = 0; i < qp->dci->bad_cnt; i++) {
+		if (qp->dci->bad[i] == stream)
+			return true;
+	}
+	return false;
+}
+
+/* Work of the stream that is still queued fails as well, each piece at its turn. */
+static void doom(struct vb_qp *qp, uint32_t stream)
+{
+	for (uint32_t i = qp->sq.head; i != qp->sq.tail; i++) {
+		struct vb_swqe *w = vb_sq_at(&qp->sq, i);
+		const struct vb_dc_dest *dest = vb_swqe_dest(w);
+
+		if (dest->stream == stream)
+			w->status = VB_WC_WR_FLUSH_ERR;
+	}
+}
+
+/* What was in flight was of one stream. The requester begins again behind what has failed. */
+static void begin_again(struct vb_qp *qp)
+{
+	struct vb_requester *req = &qp->req;
+	struct vb_sq *sq = &qp->sq;
+
+	req->psn_una = sq->head == sq->tail ? req->psn_post : vb_sq_at(sq, sq->head)->first;
+	req->psn_nxt = req->psn_max = req->window.asked = req->psn_una;
+	sq->nxt = sq->head;
+	req->state = VB_REQ_ACTIVE;
+	req->rd_out = 0;
+	req->recovering = false;
+	req->rnr_left = qp->attr.rnr_retry;
+	(void)vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt);
+	vb_timer_stop(qp, VB_TIMER_ACK);
+	vb_timer_stop(qp, VB_TIMER_RNR);
+	vb_req_update_inflight(qp);
+	vb_sched_activate(qp);
+}
+
+bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
+{
+	struct vb_dci *dci = qp->dci;
+	const struct vb_dc_dest *dest = vb_swqe_dest(vb_sq_at(&qp->sq, qp->sq.head));
+	uint32_t stream = dest->stream;
+	bool is_new = !vb_dci_is_bad(qp, stream);
+
+	if (is_new && dci->bad_cnt + 1 >= dci->bad_max)
+		return false; /* one too many: the QP */
+	if (is_new)
+		dci->bad[dci->bad_cnt++] = (uint16_t)stream;
+	vb_send_complete(qp, status, vendor_err, now);
+	if (qp->state == VB_QPS_ERR)
+		return true; /* the completion has overrun its CQ */
+	doom(qp, stream);
+	leave(qp);
+	begin_again(qp);
+	return true;
+}
+
+int vb_dci_reset_stream(struct vb_qp *qp, uint16_t stream)
+{
+	struct vb_dci *dci = qp->dci;
+
+	for (uint32_t i = 0; dci && i < dci->bad_cnt; i++) {
+		if (dci->bad[i] == stream) {
+			dci->bad[i] = dci->bad[--dci->bad_cnt];
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
+{
+	struct vb_dci *dci = qp->dci;
+	struct vb_requester *req = &qp->req;
+	const struct vb_path *path = &dci->dest.to.path;
+
+	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE))
+		return VB_VERDICT_UNEXPECTED;
+	if (!dci->has_dest || hdr->dc.connection != qp->dc_connection ||
+	    hdr->dc.sqpn != dci->dest.to.dqpn || !vb_gid_eq(&rx->path->sgid, &path->dgid) ||
+	    !vb_gid_eq(&rx->path->dgid, &path->sgid))
+		return VB_VERDICT_SOURCE;
+	if (dci->state == VB_DCI_CONNECTING &&
+	    (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD)) {
+		bool is_idle = vb_psn_eq(req->psn_una, req->psn_nxt);
+
+		/* The target refuses the connection: the key is wrong. */
+		if (is_idle && (hdr->aeth.syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK &&
+		    vb_psn_eq(hdr->psn, req->psn_una) && qp->sq.head != qp->sq.tail) {
+			vb_req_fail(qp, VB_WC_REM_ACCESS_ERR, hdr->aeth.syndrome, now);
+			return VB_VERDICT_OK;
+		}
+		dci->state = VB_DCI_OPEN;
+		if (is_idle)
+			vb_timer_stop(qp, VB_TIMER_ACK);
+		vb_sched_activate(qp);
+	}
+	return vb_comp_recv(qp, hdr, rx, now);
+}
+
+const struct vb_transport_ops vb_dci_ops = {
+    .transport = VB_TRANSPORT_DC,
+    .is_acked = true,
+    .dest_bytes = sizeof(struct vb_dc_dest),
+    .wr_mask = VB_RC_WR_MASK & ~(1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV),
+    .recv = dci_recv,
+};

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The target: a context with RC's responder for each initiator that is connected. A context is a QP
+ * that no table knows, with the number, the SRQ, the CQ and the PD of the target; its errors end
+ * the connection and not the target. facts B.8; IBT-25
+ */
+#include "core/dc/dc.h"
+#include "core/rc/rc.h"
+
+#include <errno.h>
+
+extern const struct vb_transport_ops vb_dc_context_ops;
+
+static struct vb_qp *context_new(struct vb_qp *dct)
+{
+	struct vb_hca *h = dct->hca;
+	struct vb_qp *qp = vb_alloc(h, sizeof *qp);
+	size_t rwqe = sizeof *qp->resp.rwqe + dct->srq->rq.sge_max * sizeof(struct vb_sge);
+
+	if (!qp)
+		return NULL;
+	qp->hca = h;
+	qp->parent = dct;
+	qp->pd = dct->pd;
+	qp->recv_cq = dct->recv_cq;
+	qp->srq = dct->srq;
+	qp->type = VB_QPT_DCT;
+	qp->ops = &vb_dc_context_ops;
+	vb_list_init(&qp->active);
+	vb_list_init(&qp->target);
+	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, NULL);
+	for (int i = 0; i < VB_TIMER_CNT; i++)
+		qp->timer[i] = VB_NEVER;
+	qp->resp.rwqe = vb_alloc(h, rwqe);
+	qp->resp.res = vb_alloc(h, VB_DCT_RESOURCES * sizeof *qp->resp.res);
+	qp->resp.res_cap = VB_DCT_RESOURCES;
+	if (qp->resp.rwqe && qp->resp.res)
+		return qp;
+	vb_free(h, qp->resp.rwqe);
+	vb_free(h, qp->resp.res);
+	vb_free(h, qp);
+	return NULL;
+}
+
+int vb_dct_create(struct vb_qp *qp, uint64_t key)
+{
+	qp->dct = vb_alloc(qp->hca, sizeof *qp->dct);
+	if (!qp->dct)
+		return -ENOMEM;
+	qp->dct->key = key;
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		qp->dct->context[i] = context_new(qp);
+		if (!qp->dct->context[i]) {
+			vb_dct_free(qp);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+void vb_dct_free(struct vb_qp *qp)
+{
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		struct vb_qp *c = qp->dct->context[i];
+
+		if (!c)
+			continue;
+		vb_free(qp->hca, c->resp.rwqe);
+		vb_free(qp->hca, c->resp.res);
+		vb_free(qp->hca, c);
+	}
+	vb_free(qp->hca, qp->dct);
+	qp->dct = NULL;
+}
+
+static void context_end(struct vb_qp *dct, uint32_t i, bool forget, vb_time now)
+{
+	struct vb_qp *c = dct->dct->context[i];
+
+	if (!dct->dct->entry[i].used)
+		return;
+	dct->dct->entry[i].used = false;
+	if (forget)
+		c->resp.rwqe_held = false;
+	c->resp.nak_due = false;
+	vb_qp_enter_err(c, now);
+	vb_sched_remove(c);
+}
+
+void vb_dct_end(struct vb_qp *qp, bool forget, vb_time now)
+{
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++)
+		context_end(qp, i, forget, now);
+}
+
+/* The context of the initiator, VB_DCT_CONTEXTS when it has none. */
+static uint32_t context_find(struct vb_dct *dct, const struct vb_gid *gid, uint32_t qpn)
+{
+	for (uint32_t n = 0; n < VB_DCT_CONTEXTS; n++) {
+		uint32_t i = (dct->recent + n) % VB_DCT_CONTEXTS;
+		const struct vb_dct_entry *e = &dct->entry[i];
+
+		if (e->used && e->qpn == qpn && vb_gid_eq(&e->gid, gid)) {
+			dct->recent = i;
+			return i;
+		}
+	}
+	return VB_DCT_CONTEXTS;
+}
+
+/* A context for another initiator: a free one, or one that failed, or that was silent for longest.
+ */
+static uint32_t context_choose(const struct vb_dct *dct, vb_time now)
+{
+	uint32_t best = VB_DCT_CONTEXTS;
+
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		const struct vb_dct_entry *e = &dct->entry[i];
+
+		if (!e->used || dct->context[i]->state == VB_QPS_ERR)
+			return i;
+		if (vb_time_since(e->last, now) >= VB_DCT_IDLE &&
+		    (best == VB_DCT_CONTEXTS || e->last < dct->entry[best].last))
+			best = i;
+	}
+	return best;
+}
+
+static void context_begin(struct vb_qp *dct, uint32_t i, const struct vb_hdr *hdr,
+			  const struct vb_rx *rx, vb_time now)
+{
+	struct vb_qp *c = dct->dct->context[i];
+	struct vb_responder *resp = &c->resp;
+
+	dct->dct->entry[i] = (struct vb_dct_entry){
+	    .gid = rx->path->sgid, .qpn = hdr->dc.sqpn, .used = true, .last = now};
+	c->qpn = dct->qpn;
+	c->mtu = dct->mtu;
+	c->ack_every = dct->ack_every;
+	c->attr = dct->attr;
+	c->attr.dest_qpn = hdr->dc.sqpn;
+	c->attr.path.sgid = rx->path->dgid;
+	c->attr.path.dgid = rx->path->sgid;
+	c->attr.path.udp_sport = rx->path->udp_sport;
+	c->dc_connection = hdr->dc.connection;
+	for (uint32_t k = 0; k < VB_DCT_RESOURCES; k++)
+		resp->res[k] = (struct vb_resource){0};
+	*resp = (struct vb_responder){
+	    .rwqe = resp->rwqe, .res = resp->res, .res_cap = resp->res_cap, .epsn = hdr->dc.first};
+	vb_qp_set_state(c, VB_QPS_RTR, now);
+}
+
+static void answer(struct vb_qp *c)
+{
+	c->resp.ack_due = true;
+	c->resp.ack_psn = vb_psn_prev(c->resp.epsn);
+	vb_sched_activate(c);
+}
+
+static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
+				  const struct vb_rx *rx, vb_time now)
+{
+	struct vb_dct *dct = qp->dct;
+	uint32_t i = context_find(dct, &rx->path->sgid, hdr->dc.sqpn);
+	struct vb_qp *c = i < VB_DCT_CONTEXTS ? dct->context[i] : NULL;
+	bool is_same = c && c->dc_connection == hdr->dc.connection;
+
+	if (hdr->solicited) {
+		if (!is_same)
+			return VB_VERDICT_DUPLICATE;
+		context_end(qp, i, false, now);
+		return VB_VERDICT_OK;
+	}
+	if (is_same) {
+		/* Said again, because the answer to it, or to a request, was lost. */
+		if (c->state == VB_QPS_ERR) {
+			c->resp.nak_due = true;
+			vb_sched_activate(c);
+		} else if (hdr->dc.full) {
+			answer(c);
+		}
+		return VB_VERDICT_DUPLICATE;
+	}
+	if (!c)
+		i = context_choose(dct, now);
+	if (i == VB_DCT_CONTEXTS)
+		return VB_VERDICT_RESOURCE;
+	context_end(qp, i, false, now);
+	if (qp->state == VB_QPS_ERR)
+		return VB_VERDICT_QP_STATE; /* a completion has overrun the CQ */
+	context_begin(qp, i, hdr, rx, now);
+	c = dct->context[i];
+	if (hdr->dc.key != dct->key) {
+		vb_resp_fail(c, VB_NAK_REMOTE_ACCESS, now);
+		return VB_VERDICT_ACCESS;
+	}
+	if (hdr->dc.full)
+		answer(c);
+	return VB_VERDICT_OK;
+}
+
+static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
+{
+	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_REQUEST))
+		return VB_VERDICT_UNEXPECTED;
+	if (hdr->opcode == VB_OPCODE_DC_CONNECT)
+		return on_connect(qp, hdr, rx, now);
+
+	uint32_t i = context_find(qp->dct, &rx->path->sgid, hdr->dc.sqpn);
+	struct vb_qp *c = i < VB_DCT_CONTEXTS ? qp->dct->context[i] : NULL;
+
+	/* Without a context the connect was lost: the initiator's timer brings it again. */
+	if (!c || c->dc_connection != hdr->dc.connection ||
+	    !vb_gid_eq(&rx->path->dgid, &c->attr.path.sgid))
+		return VB_VERDICT_SOURCE;
+	if (c->state != VB_QPS_RTR)
+		return VB_VERDICT_QP_STATE;
+	qp->dct->entry[i].last = now;
+	return vb_resp_recv(c, hdr, rx, now);
+}
+
+const struct vb_transport_ops vb_dct_ops = {
+    .transport = VB_TRANSPORT_DC,
+    .has_rq = true,
+    .recv = dct_recv,
+};
+
+/* Packets are the target's; what a context sends is an answer. */
+const struct vb_transport_ops vb_dc_context_ops = {
+    .transport = VB_TRANSPORT_DC,
+    .is_acked = true,
+    .is_connected = true,
+    .has_rq = true,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entry points of mlx5dv that DC needs: DC has no verbs of its own. The devices answer to them
+ * always, and say that they are such devices only where the user wants it (verbena run --dc): what
+ * else mlx5dv has would reach into queues that are not there. docs/dc.md; facts B.8
+ */
+#include "verbs/priv.h"
+
+#include <infiniband/mlx5dv.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a device of this kind would say, for programs that go by it. */
+#define STREAMS_LOG_MAX 8
+
+struct vb_ibv_dv {
+	struct mlx5dv_qp_ex mlx5;
+	struct vb_ibv_qp *qp;
+};
+
+bool vb_ibv_is_mlx5(void)
+{
+	return getenv("VERBENA_DC") != NULL;
+}
+
+bool mlx5dv_is_supported(struct ibv_device *device)
+{
+	(void)device;
+	return vb_ibv_is_mlx5();
+}
+
+struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
+{
+	if (attr && (attr->flags || attr->comp_mask))
+		return vb_ibv_null(EOPNOTSUPP); /* DEVX */
+	return ibv_open_device(device);
+}
+
+/* Tells of what was asked for, and marks that it did. */
+int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
+{
+	const uint64_t known = MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS;
+	uint64_t asked = out->comp_mask;
+
+	(void)context;
+	memset(out, 0, sizeof *out);
+	out->comp_mask = asked & known;
+	if (asked & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
+		out->dc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |
+				   IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+				   IBV_ODP_SUPPORT_SRQ_RECV;
+	if (asked & MLX5DV_CONTEXT_MASK_DCI_STREAMS) {
+		out->dci_streams_caps.max_log_num_concurent = STREAMS_LOG_MAX;
+		out->dci_streams_caps.max_log_num_errored = STREAMS_LOG_MAX;
+	}
+	return 0;
+}
+
+static void wr_set_dc_addr_stream(struct mlx5dv_qp_ex *mqp, struct ibv_ah *ah, uint32_t dctn,
+				  uint64_t key, uint16_t stream)
+{
+	vb_wr_set_dc(&((struct vb_ibv_dv *)mqp)->qp->ex, ah, dctn, key, stream);
+}
+
+static void wr_set_dc_addr(struct mlx5dv_qp_ex *mqp, struct ibv_ah *ah, uint32_t dctn, uint64_t key)
+{
+	wr_set_dc_addr_stream(mqp, ah, dctn, key, 0);
+}
+
+/* What the two structures ask for, in the core's words. Returns 0 or an errno. */
+static int dc_init(const struct mlx5dv_qp_init_attr *attr, struct vb_dc_init *dc)
+{
+	const struct mlx5dv_dc_init_attr *a = &attr->dc_init_attr;
+	bool streams = attr->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+	const char *handshake = getenv("VERBENA_DC");
+
+	if (a->dc_type == MLX5DV_DCTYPE_DCT) {
+		dc->key = a->dct_access_key;
+		return streams ? EINVAL : 0;
+	}
+	if (a->dc_type != MLX5DV_DCTYPE_DCI)
+		return EINVAL;
+	dc->full_handshake = handshake && strcmp(handshake, "full") == 0;
+	if (!streams)
+		return 0;
+	if (a->dci_streams.log_num_concurent > STREAMS_LOG_MAX ||
+	    a->dci_streams.log_num_errored > STREAMS_LOG_MAX)
+		return EINVAL;
+	dc->log_streams = a->dci_streams.log_num_concurent;
+	dc->log_errored = a->dci_streams.log_num_errored;
+	return 0;
+}
+
+static struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				const struct mlx5dv_qp_init_attr *mlx5)
+{
+	struct vb_dc_init dc = {0};
+	bool is_dci = mlx5->dc_init_attr.dc_type == MLX5DV_DCTYPE_DCI;
+	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	int err = dc_init(mlx5, &dc);
+
+	if (err)
+		return vb_ibv_null(err);
+	if (attr->qp_type != IBV_QPT_DRIVER || !(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
+	    attr->pd->context != context || (!is_dci && with_wr))
+		return vb_ibv_null(EINVAL);
+	if (with_wr && (attr->send_ops_flags & ~(uint64_t)VB_WR_OPS_DCI))
+		return vb_ibv_null(EOPNOTSUPP);
+
+	struct vb_ibv_dv *dv = calloc(1, sizeof *dv);
+
+	if (!dv)
+		return vb_ibv_null(ENOMEM);
+
+	struct vb_ibv_qp *qp = vb_ibv_create_dc(attr->pd, (struct ibv_qp_init_attr *)attr,
+						is_dci ? VB_QPT_DCI : VB_QPT_DCT, &dc, with_wr);
+
+	if (!qp) {
+		free(dv);
+		return NULL;
+	}
+	dv->qp = qp;
+	dv->mlx5.wr_set_dc_addr = wr_set_dc_addr;
+	dv->mlx5.wr_set_dc_addr_stream = wr_set_dc_addr_stream;
+	qp->dv = dv;
+	return &qp->ibv;
+}
+
+struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				struct mlx5dv_qp_init_attr *mlx5)
+{
+	const uint64_t known = MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS |
+			       MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
+	/* No payload is ever in a completion. */
+	const uint32_t scatter =
+	    MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+
+	if (!mlx5 || !mlx5->comp_mask)
+		return vb_ibv_create_qp_ex(context, attr);
+	if (mlx5->comp_mask & ~known || !(mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) ||
+	    (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
+	     mlx5->create_flags & ~scatter))
+		return vb_ibv_null(EOPNOTSUPP);
+	return dc_create(context, attr, mlx5);
+}
+
+struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *ex)
+{
+	/* Programs ask for a target's too, which has none. */
+	struct vb_ibv_dv *dv = ex ? ((struct vb_ibv_qp *)ex)->dv : NULL;
+
+	return dv ? &dv->mlx5 : NULL;
+}
+
+int mlx5dv_dci_stream_id_reset(struct ibv_qp *ibv, uint16_t stream)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_dci_reset_stream(qp->core, stream);
+
+	vb_ibv_leave(c);
+	return err;
+}
+
+/* That packets to @ah arrive at one QP is a hint, of which this adapter has no use. */
+int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qp_num)
+{
+	(void)qp_num;
+	return ah ? 0 : EINVAL;
+}
