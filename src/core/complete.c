@@ -119,6 +119,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		vb_timer_stop(qp, VB_TIMER_RNR);
 		vb_timer_stop(qp, VB_TIMER_ROOM);
 		vb_timer_stop(qp, VB_TIMER_PACE);
+		vb_timer_stop(qp, VB_TIMER_LINGER);
 		qp->resp.ack_due = false;
 		qp->resp.msg = VB_MSG_NONE;
 		vb_sr_end(qp);

@@ -245,7 +245,14 @@ struct vb_responder {
 	uint32_t res_cap, res_tail, res_cnt, res_pending;
 };
 
-enum vb_timer { VB_TIMER_ACK, VB_TIMER_RNR, VB_TIMER_ROOM, VB_TIMER_PACE, VB_TIMER_CNT };
+enum vb_timer {
+	VB_TIMER_ACK,
+	VB_TIMER_RNR,
+	VB_TIMER_ROOM,
+	VB_TIMER_PACE,
+	VB_TIMER_LINGER,
+	VB_TIMER_CNT
+};
 
 /* How the transports differ. */
 struct vb_transport_ops {
@@ -335,6 +342,7 @@ struct vb_hca {
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
 	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
+	uint32_t dci_cnt;    /* made so far */
 	struct vb_qp **heap; /* timer queue; entry 0 is unused, capacity qp_cap + 1 */
 	uint32_t heap_cnt;
 	struct vb_key_table keys;

@@ -35,6 +35,7 @@ struct script_qp {
 	enum vb_qp_type type;
 	uint32_t qpn, peer_qpn;
 	struct vb_path path; /* as packets to the peer have it */
+	uint32_t dc_high;    /* DCI: high half of its connection numbers */
 };
 
 /* An SRQ of an XRC domain. */
@@ -139,6 +140,15 @@ struct vb_xrcd *xrc_domain(struct drill *d, bool other);
 struct vb_srq *xrc_srq_named(struct drill *d, const char *name);
 /* A number, or the name of an SRQ, whose number it stands for. */
 uint32_t xrc_number(struct drill *d, const char *text);
+
+/* dc.c */
+void dc_init(struct drill *d, struct args *args, struct vb_dc_init *dc);
+void dc_take_work(struct drill *d, struct args *args, struct vb_send_wr *wr);
+void dc_reset(struct drill *d, struct args *args);
+void dc_take_header(struct drill *d, struct args *args, struct vb_hdr *h, const struct script_qp *q,
+		    bool inbound);
+const char *dc_differs(struct script_qp *q, const struct vb_hdr *want, const struct vb_hdr *got);
+size_t dc_print(const struct vb_hdr *h, char *out, size_t size);
 
 /* recovery.c */
 void recovery_set(struct drill *d, struct args *args);

@@ -67,8 +67,10 @@ const struct name name_state[] = {
 };
 
 const struct name name_qp_type[] = {
-    {"RC", VB_QPT_RC},           {"UC", VB_QPT_UC},           {"UD", VB_QPT_UD},
-    {"XRC_INI", VB_QPT_XRC_INI}, {"XRC_TGT", VB_QPT_XRC_TGT}, {NULL, 0},
+    {"RC", VB_QPT_RC},           {"UC", VB_QPT_UC},
+    {"UD", VB_QPT_UD},           {"XRC_INI", VB_QPT_XRC_INI},
+    {"XRC_TGT", VB_QPT_XRC_TGT}, {"DCI", VB_QPT_DCI},
+    {"DCT", VB_QPT_DCT},         {NULL, 0},
 };
 
 const struct name name_access[] = {

@@ -124,7 +124,7 @@ static void must(struct drill *d, const char *what, int rc)
 /* The attributes that each step up to RTS requires. facts B.4 */
 static uint32_t step_mask(enum vb_qp_type type, enum vb_qp_state to)
 {
-	bool requests = type == VB_QPT_RC || type == VB_QPT_XRC_INI;
+	bool requests = type == VB_QPT_RC || type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
 	bool responds = type == VB_QPT_RC || type == VB_QPT_XRC_TGT;
 
 	switch (to) {
@@ -134,6 +134,10 @@ static uint32_t step_mask(enum vb_qp_type type, enum vb_qp_state to)
 	case VB_QPS_RTR:
 		if (type == VB_QPT_UD)
 			return VB_QP_STATE;
+		if (type == VB_QPT_DCI)
+			return VB_QP_STATE | VB_QP_PATH_MTU;
+		if (type == VB_QPT_DCT)
+			return VB_QP_STATE | VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER;
 		return VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 		       (responds ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0u);
 	default:
@@ -163,10 +167,13 @@ static void create_qp(struct drill *d, struct args *args, struct script_qp *q)
 		init.cap = (struct vb_qp_cap){0};
 		init.xrcd = xrc_domain(d, false);
 	}
-	if (q->type == VB_QPT_XRC_TGT || q->type == VB_QPT_XRC_INI) {
+	if (q->type == VB_QPT_XRC_TGT || q->type == VB_QPT_XRC_INI || q->type == VB_QPT_DCI) {
 		init.recv_cq = NULL;
 		init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
 	}
+	if (q->type == VB_QPT_DCT)
+		init.cap = (struct vb_qp_cap){0};
+	dc_init(d, args, &init.dc);
 	must(d, "vb_qp_create", vb_qp_create(init.xrcd != NULL ? NULL : d->pd, &init, &q->qp));
 	q->qpn = vb_qp_number(q->qp);
 }

@@ -205,6 +205,7 @@ static void spec_read(struct drill *d, struct args *args, struct spec *s, bool i
 	s->hdr.dqpn = (uint32_t)world_arg(d, args, "dqpn", inbound ? s->qp->qpn : s->qp->peer_qpn);
 	take32(d, s, args, "psn", GIVEN_PSN, &psn);
 	s->hdr.psn = vb_psn(psn);
+	dc_take_header(d, args, &s->hdr, s->qp, inbound);
 	take_extended(d, s, args);
 	take_syndrome(d, s, args);
 	take_payload(d, s, args);
@@ -227,6 +228,8 @@ static void print_extended(const struct vb_hdr *h, char *out, size_t size)
 		    (unsigned long long)h->atomic.swap_add, (unsigned long long)h->atomic.compare);
 	if (ext & VB_EXT_DETH)
 		PUT(" deth(qkey=%#x sqpn=%#x)", h->deth.qkey, h->deth.sqpn);
+	if (ext & VB_EXT_DCETH)
+		n += dc_print(h, out + n, size - n);
 	if (ext & VB_EXT_XRCETH)
 		PUT(" srqn=%#x", h->xrc_srqn);
 	if (ext & VB_EXT_AETH) {
@@ -315,7 +318,8 @@ static void compare_extended(struct drill *d, const struct spec *want, const str
 #undef CHECK
 }
 
-static void compare(struct drill *d, const struct spec *want, const struct sent *got)
+static void compare(struct drill *d, const struct spec *want, const struct vb_gid *dgid,
+		    const struct sent *got)
 {
 	const struct vb_hdr *w = &want->hdr, *g = &got->hdr;
 	char text[1024];
@@ -347,20 +351,23 @@ static void compare(struct drill *d, const struct spec *want, const struct sent 
 		differ(d, got, "dqpn", w->dqpn, g->dqpn);
 	if (want->payload_len != got->payload_len)
 		differ(d, got, "pay", want->payload_len, got->payload_len);
+	if (vb_hdr_opcode(g)->ext & VB_EXT_DCETH && dc_differs(want->qp, w, g) != NULL) {
+		packet_print(got, text, sizeof text);
+		drill_fail(d, "%s differs\n  sent: %s", dc_differs(want->qp, w, g), text);
+	}
 	compare_extended(d, want, got);
 	for (uint32_t i = 0; want->given & GIVEN_CONTENT && i < want->payload_len; i++)
 		if (want->payload[i] != got->payload[i])
 			drill_fail(d, "payload byte %u: expected %#x, actual %#x", i,
 				   want->payload[i], got->payload[i]);
-	if (!vb_gid_eq(&got->path.dgid, &want->qp->path.dgid) ||
-	    !vb_gid_eq(&got->path.sgid, &want->qp->path.sgid))
+	if (!vb_gid_eq(&got->path.dgid, dgid) || !vb_gid_eq(&got->path.sgid, &want->qp->path.sgid))
 		drill_fail(d, "the packet goes to, or comes from, a wrong address");
 }
 
 void packet_expect(struct drill *d, struct args *args)
 {
 	struct spec want;
-	const char *tclass = args_value(args, "tclass");
+	const char *tclass = args_value(args, "tclass"), *to = args_value(args, "to");
 
 	spec_read(d, args, &want, false);
 	if (args_left(args) != NULL)
@@ -371,7 +378,11 @@ void packet_expect(struct drill *d, struct args *args)
 	if (tclass != NULL && world_number(d, tclass) != d->sent[d->sent_head].path.traffic_class)
 		differ(d, &d->sent[d->sent_head], "tclass", world_number(d, tclass),
 		       d->sent[d->sent_head].path.traffic_class);
-	compare(d, &want, &d->sent[d->sent_head++]);
+	struct vb_gid dgid = want.qp->path.dgid;
+
+	if (to != NULL)
+		dgid = world_gid((unsigned)world_number(d, to), !vb_gid_is_ipv4(&dgid));
+	compare(d, &want, &dgid, &d->sent[d->sent_head++]);
 }
 
 /* Words that only an injected packet has: its way here, and what the adapter makes of it. */

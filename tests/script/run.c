@@ -49,6 +49,7 @@ static const struct {
     {"srq", objects_srq},
     {"xsrq", xrc_srq},
     {"destroy_xsrq", xrc_destroy_srq},
+    {"dc_reset", dc_reset},
     {"mr", objects_mr},
     {"dereg", objects_dereg},
     {"modify_qp", objects_modify_qp},

@@ -86,7 +86,12 @@ void work_post_send(struct drill *d, struct args *args)
 	wr.swap = world_arg(d, args, "swap", 0);
 	wr.srqn = (uint32_t)world_arg(d, args, "srqn", 0);
 	wr.sge_cnt = take_sge(d, args, "L", sge);
-	if (q->type == VB_QPT_UD) {
+	dc_take_work(d, args, &wr);
+	if (q->type == VB_QPT_UD || q->type == VB_QPT_DCI) {
+		const char *to = args_value(args, "to");
+
+		if (to != NULL)
+			ah.path.dgid = world_gid((unsigned)world_number(d, to), false);
 		wr.ah = &ah;
 		wr.dqpn = (uint32_t)world_arg(d, args, "dqpn", q->peer_qpn);
 		wr.qkey = (uint32_t)world_arg(d, args, "qkey", 0x11111111);

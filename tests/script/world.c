@@ -221,7 +221,7 @@ static void keep_sent(struct drill *d, const struct vb_tx *tx)
 
 	if (v != VB_VERDICT_OK)
 		drill_fail(d, "sent a packet that is %s", vb_verdict_name(v));
-	at = tx->hdr_len - vb_hdr_opcode(&s->hdr)->hdr_len; /* a report */
+	at = tx->hdr_len - vb_hdr_len(tx->hdr); /* a report */
 	s->payload_len = at + tx->payload_len;
 	s->payload = malloc(s->payload_len + 1);
 	if (s->payload == NULL)

@@ -15,8 +15,15 @@
 #define VB_DCT_CONTEXTS 64u
 #define VB_DCT_RESOURCES 16u
 
-/* A context whose initiator was silent for so long may be given to another one. */
+/*
+ * A context whose initiator was silent for so long may be given to another one; sooner when it has
+ * failed: then its initiator asks at most whether it really has.
+ */
 #define VB_DCT_IDLE (10 * VB_SEC)
+#define VB_DCT_FAILED_IDLE (1 * VB_SEC)
+
+/* An initiator that has had nothing to send for so long disconnects. */
+#define VB_DCI_LINGER (10 * VB_MSEC)
 
 /* Where a WQE goes; begins with what UD has. */
 struct vb_dc_dest {
@@ -42,11 +49,17 @@ struct vb_dci {
 	uint16_t bad[];
 };
 
+enum vb_dct_use {
+	VB_DCT_FREE,
+	VB_DCT_LEFT, /* disconnected; known so that nothing late begins the connection anew */
+	VB_DCT_LIVE,
+};
+
 /* Who has a context of a target. */
 struct vb_dct_entry {
 	struct vb_gid gid; /* the initiator's */
 	uint32_t qpn;
-	bool used;
+	enum vb_dct_use use;
 	vb_time last; /* packet */
 };
 
@@ -54,7 +67,8 @@ struct vb_dct {
 	uint64_t key;
 	uint32_t recent; /* entry that the last packet was for */
 	struct vb_dct_entry entry[VB_DCT_CONTEXTS];
-	struct vb_qp *context[VB_DCT_CONTEXTS]; /* responders; in no table */
+	/* Responders, in no table; the one more only says no to who gets none of the others. */
+	struct vb_qp *context[VB_DCT_CONTEXTS + 1];
 };
 
 /* dci.c */
@@ -63,12 +77,19 @@ void vb_dci_reset(struct vb_qp *qp);
 /* What holds back the packet of @w that is next; moves the initiator to another destination when
  * the one it has is done with. */
 enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w);
-/* A disconnect or connect has to leave before the next request. */
-static inline bool vb_dci_speaks(const struct vb_qp *qp)
+/* A disconnect has to leave; a connect has to leave before the next request. */
+static inline bool vb_dci_disconnects(const struct vb_qp *qp)
 {
-	return qp->dci && (qp->dci->leaving || qp->dci->state == VB_DCI_CLOSED);
+	return qp->dci && qp->dci->leaving;
+}
+static inline bool vb_dci_connects(const struct vb_qp *qp)
+{
+	return qp->dci && qp->dci->state == VB_DCI_CLOSED;
 }
 void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+/* Everything is acknowledged, and nothing is queued: the LINGER timer starts; it has fired. */
+void vb_dci_on_idle(struct vb_qp *qp, vb_time now);
+void vb_dci_on_linger(struct vb_qp *qp);
 /* The oldest WQE has failed: true when that ends its stream alone, which has been done then. */
 bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
 bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream);

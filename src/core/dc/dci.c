@@ -12,6 +12,11 @@
 
 #include <errno.h>
 
+static uint32_t incarnation(struct vb_hca *h)
+{
+	return (uint32_t)(vb_rng_stream(h->cfg.seed, "dc", 0).s + h->dci_cnt++) << 16;
+}
+
 int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init)
 {
 	/* A stream in error and not yet the QP: that takes two or more. */
@@ -23,8 +28,15 @@ int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init)
 	dci->full = init->full_handshake;
 	dci->bad_max = bad_max;
 	qp->dci = dci;
-	qp->dc_connection = (uint32_t)vb_rng_stream(qp->hca->cfg.seed, "dc", qp->qpn).s;
+	qp->dc_connection = incarnation(qp->hca);
 	return 0;
+}
+
+/* The same initiator counts in the low half, another one of the same QPN begins with another high
+ * half: so a target tells what is late from what is new. */
+static uint32_t next_connection(uint32_t from)
+{
+	return (from & 0xffff0000) | (uint16_t)(from + 1);
 }
 
 void vb_dci_reset(struct vb_qp *qp)
@@ -48,8 +60,7 @@ static void leave(struct vb_qp *qp)
 {
 	struct vb_dci *dci = qp->dci;
 
-	/* A target that has not answered may not know; the next connect from here tells it. */
-	if (dci->has_dest && dci->state == VB_DCI_OPEN) {
+	if (dci->has_dest && dci->state != VB_DCI_CLOSED) {
 		dci->left = dci->dest;
 		dci->left_connection = qp->dc_connection;
 		dci->leaving = true;
@@ -69,7 +80,7 @@ enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
 		dci->dest = *dest;
 		dci->has_dest = true;
 		dci->state = VB_DCI_CLOSED;
-		qp->dc_connection++;
+		qp->dc_connection = next_connection(qp->dc_connection);
 	}
 	if (vb_swqe_wants_response(w) && qp->req.rd_out >= VB_DCT_RESOURCES)
 		return VB_BLOCK_RD_ATOMIC; /* more no target has */
@@ -104,6 +115,19 @@ void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	    hdr.solicited ? &dci->left.to.path : &vb_swqe_ud(vb_sq_at(&qp->sq, qp->sq.nxt))->path;
 	vb_tx_finish(tx, &hdr);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, hdr.psn.v, 0, 0);
+}
+
+void vb_dci_on_idle(struct vb_qp *qp, vb_time now)
+{
+	vb_timer_set(qp, VB_TIMER_LINGER, vb_time_after(now, VB_DCI_LINGER));
+}
+
+void vb_dci_on_linger(struct vb_qp *qp)
+{
+	if (qp->sq.head != qp->sq.tail || !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
+		return;
+	leave(qp);
+	vb_sched_activate(qp);
 }
 
 bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream)
@@ -152,7 +176,8 @@ bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 	struct vb_dci *dci = qp->dci;
 	const struct vb_dc_dest *dest = vb_swqe_dest(vb_sq_at(&qp->sq, qp->sq.head));
 	uint32_t stream = dest->stream;
-	bool is_new = !vb_dci_is_bad(qp, stream);
+	/* What was flushed because of the error before it says nothing new. */
+	bool is_new = status != VB_WC_WR_FLUSH_ERR && !vb_dci_is_bad(qp, stream);
 
 	if (is_new && dci->bad_cnt + 1 >= dci->bad_max)
 		return false; /* one too many: the QP */
@@ -161,8 +186,10 @@ bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 	vb_send_complete(qp, status, vendor_err, now);
 	if (qp->state == VB_QPS_ERR)
 		return true; /* the completion has overrun its CQ */
-	doom(qp, stream);
-	leave(qp);
+	if (is_new) {
+		doom(qp, stream);
+		leave(qp);
+	}
 	begin_again(qp);
 	return true;
 }
@@ -180,11 +207,18 @@ int vb_dci_reset_stream(struct vb_qp *qp, uint16_t stream)
 	return -EINVAL;
 }
 
+/* A NAK or RNR NAK of the connect or, which is the same, of the first request behind it. */
+static bool says_no(const struct vb_qp *qp, const struct vb_hdr *hdr)
+{
+	return (hdr->opcode & VB_OP_MASK) == VB_OP_ACK &&
+	       (hdr->aeth.syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_ACK &&
+	       vb_psn_eq(hdr->psn, qp->req.psn_una);
+}
+
 static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
-	struct vb_requester *req = &qp->req;
 	const struct vb_path *path = &dci->dest.to.path;
 
 	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE))
@@ -195,14 +229,11 @@ static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 		return VB_VERDICT_SOURCE;
 	if (dci->state == VB_DCI_CONNECTING &&
 	    (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD)) {
-		bool is_idle = vb_psn_eq(req->psn_una, req->psn_nxt);
+		bool is_idle = vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt);
 
-		/* The target refuses the connection: the key is wrong. */
-		if (is_idle && (hdr->aeth.syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK &&
-		    vb_psn_eq(hdr->psn, req->psn_una) && qp->sq.head != qp->sq.tail) {
-			vb_req_fail(qp, VB_WC_REM_ACCESS_ERR, hdr->aeth.syndrome, now);
-			return VB_VERDICT_OK;
-		}
+		if (says_no(qp, hdr))
+			return is_idle ? vb_comp_refused(qp, hdr, rx, now)
+				       : vb_comp_recv(qp, hdr, rx, now);
 		dci->state = VB_DCI_OPEN;
 		if (is_idle)
 			vb_timer_stop(qp, VB_TIMER_ACK);

@@ -48,7 +48,7 @@ int vb_dct_create(struct vb_qp *qp, uint64_t key)
 	if (!qp->dct)
 		return -ENOMEM;
 	qp->dct->key = key;
-	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
 		qp->dct->context[i] = context_new(qp);
 		if (!qp->dct->context[i]) {
 			vb_dct_free(qp);
@@ -60,11 +60,12 @@ int vb_dct_create(struct vb_qp *qp, uint64_t key)
 
 void vb_dct_free(struct vb_qp *qp)
 {
-	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
 		struct vb_qp *c = qp->dct->context[i];
 
 		if (!c)
 			continue;
+		vb_sched_remove(c);
 		vb_free(qp->hca, c->resp.rwqe);
 		vb_free(qp->hca, c->resp.res);
 		vb_free(qp->hca, c);
@@ -73,34 +74,36 @@ void vb_dct_free(struct vb_qp *qp)
 	qp->dct = NULL;
 }
 
-static void context_end(struct vb_qp *dct, uint32_t i, bool forget, vb_time now)
+/* Nothing more is received or sent; a receive WQE that is held completes with a flush. */
+static void context_end(struct vb_qp *c, vb_time now)
 {
-	struct vb_qp *c = dct->dct->context[i];
-
-	if (!dct->dct->entry[i].used)
-		return;
-	dct->dct->entry[i].used = false;
-	if (forget)
-		c->resp.rwqe_held = false;
-	c->resp.nak_due = false;
 	vb_qp_enter_err(c, now);
+	c->resp.nak_due = false;
 	vb_sched_remove(c);
 }
 
 void vb_dct_end(struct vb_qp *qp, bool forget, vb_time now)
 {
-	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++)
-		context_end(qp, i, forget, now);
+	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
+		struct vb_qp *c = qp->dct->context[i];
+
+		if (i < VB_DCT_CONTEXTS)
+			qp->dct->entry[i].use = VB_DCT_FREE;
+		if (forget)
+			c->resp.rwqe_held = false;
+		if (c->state != VB_QPS_RESET)
+			context_end(c, now);
+	}
 }
 
-/* The context of the initiator, VB_DCT_CONTEXTS when it has none. */
+/* The context that the initiator has or had, VB_DCT_CONTEXTS when none is known. */
 static uint32_t context_find(struct vb_dct *dct, const struct vb_gid *gid, uint32_t qpn)
 {
 	for (uint32_t n = 0; n < VB_DCT_CONTEXTS; n++) {
 		uint32_t i = (dct->recent + n) % VB_DCT_CONTEXTS;
 		const struct vb_dct_entry *e = &dct->entry[i];
 
-		if (e->used && e->qpn == qpn && vb_gid_eq(&e->gid, gid)) {
+		if (e->use != VB_DCT_FREE && e->qpn == qpn && vb_gid_eq(&e->gid, gid)) {
 			dct->recent = i;
 			return i;
 		}
@@ -108,8 +111,16 @@ static uint32_t context_find(struct vb_dct *dct, const struct vb_gid *gid, uint3
 	return VB_DCT_CONTEXTS;
 }
 
-/* A context for another initiator: a free one, or one that failed, or that was silent for longest.
- */
+static bool is_idle(const struct vb_dct *dct, uint32_t i, vb_time now)
+{
+	vb_dur silent = vb_time_since(dct->entry[i].last, now);
+
+	return dct->entry[i].use == VB_DCT_LEFT || silent >= VB_DCT_IDLE ||
+	       (dct->context[i]->state == VB_QPS_ERR && silent >= VB_DCT_FAILED_IDLE);
+}
+
+/* A context for another initiator: a free one, else of those that are done with the one that is
+ * longest; VB_DCT_CONTEXTS when there is none. */
 static uint32_t context_choose(const struct vb_dct *dct, vb_time now)
 {
 	uint32_t best = VB_DCT_CONTEXTS;
@@ -117,23 +128,24 @@ static uint32_t context_choose(const struct vb_dct *dct, vb_time now)
 	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
 		const struct vb_dct_entry *e = &dct->entry[i];
 
-		if (!e->used || dct->context[i]->state == VB_QPS_ERR)
+		if (e->use == VB_DCT_FREE)
 			return i;
-		if (vb_time_since(e->last, now) >= VB_DCT_IDLE &&
-		    (best == VB_DCT_CONTEXTS || e->last < dct->entry[best].last))
+		if (!is_idle(dct, i, now))
+			continue;
+		if (best == VB_DCT_CONTEXTS || e->use < dct->entry[best].use ||
+		    (e->use == dct->entry[best].use && e->last < dct->entry[best].last))
 			best = i;
 	}
 	return best;
 }
 
-static void context_begin(struct vb_qp *dct, uint32_t i, const struct vb_hdr *hdr,
-			  const struct vb_rx *rx, vb_time now)
+/* Makes @c what answers the initiator that the packet is from. */
+static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			  vb_time now)
 {
-	struct vb_qp *c = dct->dct->context[i];
+	const struct vb_qp *dct = c->parent;
 	struct vb_responder *resp = &c->resp;
 
-	dct->dct->entry[i] = (struct vb_dct_entry){
-	    .gid = rx->path->sgid, .qpn = hdr->dc.sqpn, .used = true, .last = now};
 	c->qpn = dct->qpn;
 	c->mtu = dct->mtu;
 	c->ack_every = dct->ack_every;
@@ -150,6 +162,22 @@ static void context_begin(struct vb_qp *dct, uint32_t i, const struct vb_hdr *hd
 	vb_qp_set_state(c, VB_QPS_RTR, now);
 }
 
+/* Says no to the connect, and keeps nothing of who asked: that costs the others nothing. */
+static void say_no(struct vb_qp *qp, uint8_t syndrome, const struct vb_hdr *hdr,
+		   const struct vb_rx *rx, vb_time now)
+{
+	struct vb_qp *c = qp->dct->context[VB_DCT_CONTEXTS];
+
+	context_begin(c, hdr, rx, now);
+	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_RNR) {
+		vb_resp_fail(c, syndrome, now);
+		return;
+	}
+	c->resp.nak_due = true;
+	c->resp.nak_syndrome = syndrome;
+	vb_sched_activate(c);
+}
+
 static void answer(struct vb_qp *c)
 {
 	c->resp.ack_due = true;
@@ -157,43 +185,70 @@ static void answer(struct vb_qp *c)
 	vb_sched_activate(c);
 }
 
+/* True when connection @a was made after @b. In the high halves they name their maker. */
+static bool is_newer(uint32_t a, uint32_t b)
+{
+	return a >> 16 != b >> 16 || (int16_t)(a - b) > 0;
+}
+
+static enum vb_verdict on_disconnect(struct vb_dct *dct, uint32_t i, const struct vb_hdr *hdr,
+				     vb_time now)
+{
+	if (i == VB_DCT_CONTEXTS || dct->entry[i].use != VB_DCT_LIVE ||
+	    dct->context[i]->dc_connection != hdr->dc.connection)
+		return VB_VERDICT_DUPLICATE;
+	dct->entry[i].use = VB_DCT_LEFT;
+	dct->entry[i].last = now;
+	context_end(dct->context[i], now);
+	return VB_VERDICT_OK;
+}
+
+/* A connect that is known: said again, because the answer to it, or to a request, was lost. */
+static void on_connect_again(struct vb_qp *c, const struct vb_hdr *hdr)
+{
+	if (c->state == VB_QPS_ERR) {
+		c->resp.nak_due = true;
+		vb_sched_activate(c);
+	} else if (hdr->dc.full) {
+		answer(c);
+	}
+}
+
 static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 				  const struct vb_rx *rx, vb_time now)
 {
 	struct vb_dct *dct = qp->dct;
 	uint32_t i = context_find(dct, &rx->path->sgid, hdr->dc.sqpn);
-	struct vb_qp *c = i < VB_DCT_CONTEXTS ? dct->context[i] : NULL;
-	bool is_same = c && c->dc_connection == hdr->dc.connection;
+	struct vb_qp *c = dct->context[i];
 
-	if (hdr->solicited) {
-		if (!is_same)
-			return VB_VERDICT_DUPLICATE;
-		context_end(qp, i, false, now);
-		return VB_VERDICT_OK;
+	if (hdr->solicited)
+		return on_disconnect(dct, i, hdr, now);
+	if (hdr->dc.key != dct->key) {
+		say_no(qp, VB_NAK_REMOTE_ACCESS, hdr, rx, now);
+		return VB_VERDICT_ACCESS;
 	}
-	if (is_same) {
-		/* Said again, because the answer to it, or to a request, was lost. */
-		if (c->state == VB_QPS_ERR) {
-			c->resp.nak_due = true;
-			vb_sched_activate(c);
-		} else if (hdr->dc.full) {
-			answer(c);
+	if (i < VB_DCT_CONTEXTS && !is_newer(hdr->dc.connection, c->dc_connection)) {
+		if (c->dc_connection == hdr->dc.connection && dct->entry[i].use == VB_DCT_LIVE) {
+			dct->entry[i].last = now;
+			on_connect_again(c, hdr);
 		}
 		return VB_VERDICT_DUPLICATE;
 	}
-	if (!c)
-		i = context_choose(dct, now);
 	if (i == VB_DCT_CONTEXTS)
+		i = context_choose(dct, now);
+	if (i == VB_DCT_CONTEXTS) {
+		say_no(qp, VB_SYNDROME_RNR | (qp->attr.min_rnr_timer & VB_SYNDROME_VALUE), hdr, rx,
+		       now);
 		return VB_VERDICT_RESOURCE;
-	context_end(qp, i, false, now);
+	}
+	c = dct->context[i];
+	if (c->state != VB_QPS_RESET)
+		context_end(c, now);
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_QP_STATE; /* a completion has overrun the CQ */
-	context_begin(qp, i, hdr, rx, now);
-	c = dct->context[i];
-	if (hdr->dc.key != dct->key) {
-		vb_resp_fail(c, VB_NAK_REMOTE_ACCESS, now);
-		return VB_VERDICT_ACCESS;
-	}
+	dct->entry[i] = (struct vb_dct_entry){
+	    .gid = rx->path->sgid, .qpn = hdr->dc.sqpn, .use = VB_DCT_LIVE, .last = now};
+	context_begin(c, hdr, rx, now);
 	if (hdr->dc.full)
 		answer(c);
 	return VB_VERDICT_OK;
@@ -208,10 +263,11 @@ static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 		return on_connect(qp, hdr, rx, now);
 
 	uint32_t i = context_find(qp->dct, &rx->path->sgid, hdr->dc.sqpn);
-	struct vb_qp *c = i < VB_DCT_CONTEXTS ? qp->dct->context[i] : NULL;
+	struct vb_qp *c = qp->dct->context[i];
 
 	/* Without a context the connect was lost: the initiator's timer brings it again. */
-	if (!c || c->dc_connection != hdr->dc.connection ||
+	if (i == VB_DCT_CONTEXTS || qp->dct->entry[i].use != VB_DCT_LIVE ||
+	    c->dc_connection != hdr->dc.connection ||
 	    !vb_gid_eq(&rx->path->dgid, &c->attr.path.sgid))
 		return VB_VERDICT_SOURCE;
 	if (c->state != VB_QPS_RTR)

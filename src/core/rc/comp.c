@@ -140,6 +140,20 @@ static void on_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_r
 	vb_req_fail(qp, status_of_nak(syndrome), syndrome, now);
 }
 
+enum vb_verdict vb_comp_refused(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
+{
+	uint8_t syndrome = hdr->aeth.syndrome;
+
+	if (qp->sq.head == qp->sq.tail)
+		return VB_VERDICT_UNEXPECTED;
+	if ((syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR)
+		on_rnr_nak(qp, syndrome, now);
+	else
+		on_nak(qp, hdr, rx, now);
+	return VB_VERDICT_OK;
+}
+
 /* A NAK names the PSN that was expected: everything before it has arrived. IBA 9.7.5.2.1 */
 static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
@@ -164,13 +178,7 @@ static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 		vb_sr_answered(qp, hdr->psn, now);
 	else if (!clear && !fatal)
 		return on_implied_nak(qp, hdr->psn, now);
-	if (qp->sq.head == qp->sq.tail)
-		return VB_VERDICT_UNEXPECTED;
-	if ((syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR)
-		on_rnr_nak(qp, syndrome, now);
-	else
-		on_nak(qp, hdr, rx, now);
-	return VB_VERDICT_OK;
+	return vb_comp_refused(qp, hdr, rx, now);
 }
 
 /* The answer with psn_una, which belongs to @w, the oldest WQE, is in place. */

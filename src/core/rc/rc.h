@@ -58,6 +58,9 @@ static inline bool vb_req_knows_gap(const struct vb_requester *req, struct vb_ps
 /* comp.c */
 enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now);
+/* A NAK or RNR NAK of the oldest WQE. */
+enum vb_verdict vb_comp_refused(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now);
 
 /* resp.c */
 enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,

@@ -278,6 +278,12 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
+		if (vb_dci_disconnects(qp)) {
+			if (!vb_tx_may_emit(qp, b, stop))
+				return true;
+			vb_dci_emit(qp, b, now);
+			continue;
+		}
 		if (vb_sr_is_due(qp)) {
 			if (paced && vb_cc_holds(qp, NULL, now))
 				return false;
@@ -321,7 +327,9 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;
-		if (vb_dci_speaks(qp)) {
+		if (vb_dci_disconnects(qp))
+			continue;
+		if (vb_dci_connects(qp)) {
 			vb_dci_emit(qp, b, now);
 			req_left(qp, &room, &b->pkt[b->cnt - 1], now);
 			continue;

@@ -80,7 +80,7 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 
 	if (why != VB_REWIND_RNR)
 		slow_restart(qp, now);
-	if (qp->dci && why != VB_REWIND_RNR)
+	if (qp->dci && (why != VB_REWIND_RNR || qp->dci->state == VB_DCI_CONNECTING))
 		qp->dci->state = VB_DCI_CLOSED;
 	vb_sr_forget(qp);
 	req->window.asked = req->psn_una;
@@ -168,6 +168,8 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 	if (t != VB_TIMER_ACK) {
 		if (t == VB_TIMER_RNR)
 			qp->req.state = VB_REQ_ACTIVE;
+		if (t == VB_TIMER_LINGER)
+			vb_dci_on_linger(qp);
 		vb_sched_activate(qp);
 		return;
 	}
@@ -208,6 +210,8 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		vb_req_arm(qp, now);
 	vb_req_update_inflight(qp);
 	vb_req_complete_local(qp, now);
+	if (qp->dci && qp->sq.head == qp->sq.tail)
+		vb_dci_on_idle(qp, now);
 	if (qp->sq.nxt != qp->sq.tail && (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD))
 		vb_sched_activate(qp);
 }
