@@ -205,6 +205,20 @@ static void count_uses(const struct vb_qp *qp, int by)
 		qp->xrcd->refs += n;
 }
 
+static void qp_free_memory(struct vb_qp *qp)
+{
+	struct vb_hca *h = qp->hca;
+
+	if (qp->dct)
+		vb_dct_free(qp);
+	vb_free(h, qp->dci);
+	vb_free(h, qp->cc.ctl.dfx);
+	vb_free(h, qp->resp.rwqe);
+	vb_sq_free(qp);
+	vb_rq_free(h, &qp->rq);
+	vb_free(h, qp);
+}
+
 int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 {
 	struct vb_hca *h = pd ? pd->hca : init->xrcd->hca;
@@ -233,21 +247,14 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 	for (int i = 0; i < VB_TIMER_CNT; i++)
 		qp->timer[i] = VB_NEVER;
 	err = qp_alloc_queues(qp, &init->cap);
+	if (!err && qp->type == VB_QPT_DCI)
+		err = vb_dci_create(qp, &init->dc);
+	if (!err && qp->type == VB_QPT_DCT)
+		err = vb_dct_create(qp, init->dc.key);
 	if (!err)
 		err = qp_insert(h, qp);
-	if (!err && (qp->type == VB_QPT_DCI || qp->type == VB_QPT_DCT)) {
-		err = qp->type == VB_QPT_DCI ? vb_dci_create(qp, &init->dc)
-					     : vb_dct_create(qp, init->dc.key);
-		if (err) {
-			vb_qp_free(qp);
-			return err;
-		}
-	}
 	if (err) {
-		vb_free(h, qp->resp.rwqe);
-		vb_sq_free(qp);
-		vb_rq_free(h, &qp->rq);
-		vb_free(h, qp);
+		qp_free_memory(qp);
 		return err;
 	}
 	qp->attr.cap = init->cap;
@@ -303,14 +310,7 @@ void vb_qp_free(struct vb_qp *qp)
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
 	vb_list_remove(&qp->target);
-	if (qp->dct)
-		vb_dct_free(qp);
-	vb_free(h, qp->dci);
-	vb_free(h, qp->cc.ctl.dfx);
-	vb_free(h, qp->resp.rwqe);
-	vb_sq_free(qp);
-	vb_rq_free(h, &qp->rq);
-	vb_free(h, qp);
+	qp_free_memory(qp);
 }
 
 int vb_qp_destroy(struct vb_qp *qp)

@@ -144,7 +144,7 @@ static inline struct vb_qp_attr env_attr(uint8_t host, uint32_t dqpn)
 static inline uint32_t env_mask(const struct vb_qp *qp, enum vb_qp_state to)
 {
 	enum vb_qp_type type = vb_qp_get_type(qp);
-	bool rc = type == VB_QPT_RC;
+	bool rc = type == VB_QPT_RC || type == VB_QPT_DCI;
 
 	switch (to) {
 	case VB_QPS_INIT:
@@ -153,6 +153,10 @@ static inline uint32_t env_mask(const struct vb_qp *qp, enum vb_qp_state to)
 	case VB_QPS_RTR:
 		if (type == VB_QPT_UD)
 			return VB_QP_STATE;
+		if (type == VB_QPT_DCI)
+			return VB_QP_STATE | VB_QP_PATH_MTU;
+		if (type == VB_QPT_DCT)
+			return VB_QP_STATE | VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER;
 		return VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 		       (rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0);
 	case VB_QPS_RTS:

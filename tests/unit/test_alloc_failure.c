@@ -11,7 +11,7 @@ static struct env env;
 static struct vb_srq *srq;
 static struct vb_mr *mr[MANY];
 static struct vb_mw *mw;
-static struct vb_qp *qp[MANY];
+static struct vb_qp *qp[MANY], *dc[2];
 static struct vb_pd *pd;
 static struct vb_cq *cq;
 
@@ -75,6 +75,22 @@ static int make_qp(int i)
 	return vb_qp_create(pd, &init, &qp[i]);
 }
 
+/* The two ends of DC, each with memory of its own. */
+static int make_dc(int i)
+{
+	struct vb_qp_init init = qp_init(i ? VB_QPT_DCT : VB_QPT_DCI);
+
+	if (i) {
+		init.srq = srq;
+		init.cap = (struct vb_qp_cap){0};
+	} else {
+		init.recv_cq = NULL;
+		init.cap.max_recv_wr = 0;
+		init.dc.log_streams = 2;
+	}
+	return vb_qp_create(pd, &init, &dc[i]);
+}
+
 static struct vb_qp_attr attr;
 
 /* QP 0 is RC: its steps allocate the peer and the resources. */
@@ -104,6 +120,7 @@ static const struct {
     {"mr", make_mr, 0, MANY - 1},
     {"mw", make_mw, 0, 0},
     {"qp", make_qp, 0, MANY - 1},
+    {"dc", make_dc, 0, 1},
     {"modify", modify, VB_QPS_INIT, VB_QPS_SQD},
     {"modify in SQD", modify_in_sqd, 0, 0},
 };

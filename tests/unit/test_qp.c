@@ -116,6 +116,13 @@ static void qp_create__types(void **state)
 	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
 	init = (struct vb_qp_init){.type = VB_QPT_RC, .recv_cq = env.cq};
 	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
+	/* A target of DC has an SRQ and no send queue, an initiator has no receive queue. */
+	init = (struct vb_qp_init){.type = VB_QPT_DCT, .send_cq = env.cq, .recv_cq = env.cq};
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
+	init = (struct vb_qp_init){.type = VB_QPT_DCI, .send_cq = env.cq, .recv_cq = env.cq};
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
+	init = (struct vb_qp_init){.type = VB_QPT_DCI, .send_cq = env.cq, .dc.log_errored = 9};
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
 	env_close(&env);
 }
 

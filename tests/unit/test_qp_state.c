@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const type_name[] = {"RC", "UC", "UD", "INI", "TGT", "GSI"};
-static const enum vb_qp_type type_of[] = {VB_QPT_RC,      VB_QPT_UC,      VB_QPT_UD,
-					  VB_QPT_XRC_INI, VB_QPT_XRC_TGT, VB_QPT_GSI};
+static const char *const type_name[] = {"RC", "UC", "UD", "INI", "TGT", "GSI", "DCI", "DCT"};
+static const enum vb_qp_type type_of[] = {VB_QPT_RC,      VB_QPT_UC,  VB_QPT_UD,  VB_QPT_XRC_INI,
+					  VB_QPT_XRC_TGT, VB_QPT_GSI, VB_QPT_DCI, VB_QPT_DCT};
 #define TYPES (sizeof type_of / sizeof type_of[0])
 
 static const char *const state_name[VB_QPS_CNT] = {"RESET", "INIT", "RTR", "RTS",
@@ -34,7 +34,8 @@ struct row {
 	const char *from, *to, *types, *required, *optional;
 };
 
-#define ANY "RC UC UD INI TGT GSI"
+#define SENDS "RC UC UD INI TGT GSI DCI"
+#define ANY SENDS " DCT"
 
 /* A pair of states that has no row for a type is illegal for it. */
 static const struct row rows[] = {
@@ -59,7 +60,7 @@ static const struct row rows[] = {
     {"RTS", "RTS", "RC TGT", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG MIN_RNR"},
     {"RTS", "RTS", "UC INI", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG"},
     {"RTS", "RTS", "UD GSI", "", "CUR_STATE QKEY"},
-    {"RTS", "SQD", ANY, "", "NOTIFY"},
+    {"RTS", "SQD", SENDS, "", "NOTIFY"},
     {"SQD", "RTS", "RC TGT", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG MIN_RNR"},
     {"SQD", "RTS", "UC INI", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG"},
     {"SQD", "RTS", "UD GSI", "", "CUR_STATE QKEY"},
@@ -86,6 +87,15 @@ static const struct row rows[] = {
     {"SQD", "ERR", ANY, "", ""},
     {"SQE", "ERR", ANY, "", ""},
     {"ERR", "ERR", ANY, "", ""},
+    {"RESET", "INIT", "DCI", "PKEY_INDEX PORT", "ACCESS"},
+    {"RESET", "INIT", "DCT", "PKEY_INDEX PORT ACCESS", ""},
+    {"INIT", "INIT", "DCI DCT", "", "PKEY_INDEX PORT ACCESS"},
+    {"INIT", "RTR", "DCI", "PATH_MTU", "AV PKEY_INDEX"},
+    {"INIT", "RTR", "DCT", "PATH_MTU AV MIN_RNR", "ALT_PATH ACCESS PKEY_INDEX"},
+    {"RTR", "RTS", "DCI", "TIMEOUT RETRY_CNT RNR_RETRY SQ_PSN MAX_RD",
+     "CUR_STATE ALT_PATH ACCESS PATH_MIG MIN_RNR"},
+    {"RTS", "RTS", "DCI", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG MIN_RNR"},
+    {"SQD", "RTS", "DCI", "", "CUR_STATE ACCESS ALT_PATH PATH_MIG MIN_RNR"},
 };
 
 /* True when @word is one of the words of @list. */

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DC: an initiator and targets of one adapter that talk to each other, and what a target does when
+ * it serves as many initiators as it can, when they go, and when they mean it ill. docs/dc.md;
+ * IBT-25, facts B.8
+ */
+#include "core/dc/dc.h"
+#include "core_env.h"
+
+#define KEY UINT64_C(0x1122334455667788)
+#define CONN 0x50001u /* the number of a connection */
+
+static struct env env;
+static struct vb_srq *srq;
+static struct vb_tx_batch b;
+
+static void setup(void)
+{
+	env_config(&env);
+	env_open(&env, 4096);
+	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
+}
+
+static struct vb_qp *target(uint64_t key)
+{
+	struct vb_qp_init init = {
+	    .type = VB_QPT_DCT, .send_cq = env.cq, .recv_cq = env.cq, .srq = srq, .dc.key = key};
+	struct vb_qp_attr a = env_attr(1, 0);
+	struct vb_qp *qp;
+
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	return qp;
+}
+
+static struct vb_qp *initiator(struct vb_dc_init dc)
+{
+	struct vb_qp_init init = {
+	    .type = VB_QPT_DCI,
+	    .send_cq = env.cq,
+	    .dc = dc,
+	    .cap = {.max_send_wr = 64, .max_send_sge = 4, .max_inline_data = 64}};
+	struct vb_qp_attr a = env_attr(1, 0);
+	struct vb_qp *qp;
+
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	return qp;
+}
+
+static void post_srq(uint64_t wr_id, uint32_t length)
+{
+	struct vb_sge sge = env_sge(&env, ENV_MEM / 2, length);
+	struct vb_recv_wr wr = {.wr_id = wr_id, .sge = &sge, .sge_cnt = 1};
+
+	assert_int_equal(vb_srq_post(srq, &wr), 0);
+}
+
+/* Work of @qp for target @dctn of this adapter. */
+static int post(struct vb_qp *qp, uint64_t wr_id, enum vb_wr_opcode op, uint32_t length,
+		uint32_t dctn, uint64_t key, uint16_t stream)
+{
+	struct vb_ah ah = {.pd = env.pd, .path = env_path(1)};
+	struct vb_sge sge = env_sge(&env, 0, length);
+	struct vb_send_wr wr = {.wr_id = wr_id,
+				.sge = &sge,
+				.sge_cnt = 1,
+				.opcode = op,
+				.flags = VB_SEND_SIGNALED,
+				.remote_addr = ENV_IOVA + ENV_MEM / 2,
+				.rkey = vb_mr_rkey(env.mr),
+				.compare_add = 3,
+				.ah = &ah,
+				.dqpn = dctn,
+				.dc_key = key,
+				.dc_stream = stream};
+
+	return vb_qp_post_send(qp, &wr, env.now);
+}
+
+static enum vb_verdict connect(struct vb_qp *dct, uint8_t host, uint32_t qpn, uint32_t connection,
+			       uint64_t key)
+{
+	struct vb_hdr h = {.opcode = VB_OPCODE_DC_CONNECT,
+			   .dqpn = vb_qp_number(dct),
+			   .dc = {.sqpn = qpn, .connection = connection, .qpn = qpn, .key = key}};
+
+	return env_rx(&env, host, &h, 0);
+}
+
+static enum vb_verdict disconnect(struct vb_qp *dct, uint8_t host, uint32_t qpn,
+				  uint32_t connection)
+{
+	struct vb_hdr h = {.opcode = VB_OPCODE_DC_CONNECT,
+			   .solicited = true,
+			   .dqpn = vb_qp_number(dct),
+			   .dc = {.sqpn = qpn, .connection = connection}};
+
+	return env_rx(&env, host, &h, 0);
+}
+
+/* A WRITE that has the PSN @psn. */
+static enum vb_verdict write8(struct vb_qp *dct, uint8_t host, uint32_t qpn, uint32_t psn,
+			      uint32_t rkey)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_DC | VB_OP_WRITE_ONLY,
+			   .dqpn = vb_qp_number(dct),
+			   .psn = vb_psn(psn),
+			   .ack_req = true,
+			   .reth = {.va = ENV_IOVA, .rkey = rkey, .len = 8},
+			   .dc = {.sqpn = qpn, .connection = CONN}};
+
+	return env_rx(&env, host, &h, 8);
+}
+
+/* The syndrome of the one answer that leaves now, and that it goes to QP @qpn of @host. */
+static uint8_t answer(uint8_t host, uint32_t qpn)
+{
+	struct vb_gid to = env_gid(host);
+
+	assert_int_equal(env_tx(&env, &b), 1);
+
+	struct vb_hdr h = env_hdr(&b.pkt[0]);
+
+	assert_int_equal(h.dqpn, qpn);
+	assert_true(vb_gid_eq(&b.pkt[0].path->dgid, &to));
+	return h.aeth.syndrome;
+}
+
+static void run_all(bool full)
+{
+	uint32_t sent = 0, rcvd = 0;
+	struct vb_qp *dct[2], *dci;
+	struct vb_wc wc;
+
+	setup();
+	dct[0] = target(KEY);
+	dct[1] = target(KEY + 1);
+	dci = initiator((struct vb_dc_init){.full_handshake = full});
+	for (uint32_t i = 0; i < 6; i++)
+		post_srq(100 + i, 1024);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(post(dci, i, i % 2 ? VB_WR_SEND : VB_WR_SEND_IMM, 100 * i,
+				      vb_qp_number(dct[i / 2 % 2]), KEY + i / 2 % 2, 0),
+				 0);
+	env_loop(&env);
+	while (vb_cq_poll(env.cq, &wc, 1) == 1) {
+		assert_int_equal(wc.status, VB_WC_SUCCESS);
+		if (wc.wr_id < 100) {
+			assert_int_equal(wc.wr_id, sent++);
+			continue;
+		}
+		assert_int_equal(wc.wr_id, 100 + rcvd);
+		assert_int_equal(wc.qpn, vb_qp_number(dct[rcvd / 2 % 2]));
+		assert_int_equal(wc.src_qpn, vb_qp_number(dci));
+		assert_int_equal(wc.byte_len, 100 * rcvd);
+		assert_int_equal(wc.flags, rcvd % 2 ? 0 : VB_WC_WITH_IMM);
+		rcvd++;
+	}
+	assert_int_equal(sent + rcvd, 12);
+	env.mem[ENV_MEM / 2 / 8] = 39;
+	assert_int_equal(post(dci, 1, VB_WR_FETCH_ADD, 8, vb_qp_number(dct[0]), KEY, 0), 0);
+	assert_int_equal(post(dci, 2, VB_WR_RDMA_READ, 8, vb_qp_number(dct[1]), KEY + 1, 0), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	(void)env_wc(&env, 2, VB_WC_SUCCESS);
+	assert_int_equal(env.mem[0], 42);
+	env_close(&env);
+}
+
+static void dc__one_initiator_two_targets_half(void **state)
+{
+	(void)state;
+	run_all(false);
+}
+
+static void dc__one_initiator_two_targets_full(void **state)
+{
+	(void)state;
+	run_all(true);
+}
+
+/* An initiator that was refused the connection fails; one with streams only in the stream. */
+static void dci__wrong_key(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct vb_dc_init dc = {.full_handshake = i & 1};
+		struct vb_qp *dct, *dci;
+
+		if (i & 2)
+			dc.log_streams = dc.log_errored = 2;
+		setup();
+		dct = target(KEY);
+		dci = initiator(dc);
+		post_srq(9, 64);
+		assert_int_equal(post(dci, 1, VB_WR_SEND, 8, vb_qp_number(dct), KEY ^ 1, 1), 0);
+		assert_int_equal(post(dci, 2, VB_WR_SEND, 8, vb_qp_number(dct), KEY, 2), 0);
+		env_loop(&env);
+		(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
+		if (i & 2) {
+			(void)env_wc(&env, 9, VB_WC_SUCCESS);
+			(void)env_wc(&env, 2, VB_WC_SUCCESS);
+		} else {
+			(void)env_wc(&env, 2, VB_WC_WR_FLUSH_ERR);
+		}
+		env_no_wc(&env);
+		assert_int_equal(vb_qp_get_state(dci), i & 2 ? VB_QPS_RTS : VB_QPS_ERR);
+		assert_int_equal(vb_qp_get_state(dct), VB_QPS_RTR);
+		env_close(&env);
+	}
+}
+
+/* Every stream number can be in error, one after the other, but for the last, which is the QP's. */
+static void dci__streams_in_error(void **state)
+{
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 3, .log_errored = 2});
+	for (uint16_t s = 0; s < 3; s++) {
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), KEY, s), 0);
+		env_loop(&env);
+		(void)env_wc(&env, s, VB_WC_REM_ACCESS_ERR);
+		(void)env_wc(&env, s, VB_WC_WR_FLUSH_ERR);
+		assert_int_equal(vb_qp_get_state(dci), VB_QPS_RTS);
+	}
+	assert_int_equal(vb_dci_reset_stream(dci, 3), -EINVAL);
+	assert_int_equal(vb_dci_reset_stream(dci, 1), 0);
+	assert_int_equal(post(dci, 7, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 1), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 7, VB_WC_SUCCESS);
+	/* The third again, and the one that is too many. */
+	for (uint16_t s = 3; s < 5; s++)
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 3, VB_WC_REM_ACCESS_ERR);
+	(void)env_wc(&env, 4, VB_WC_REM_ACCESS_ERR);
+	assert_int_equal(vb_qp_get_state(dci), VB_QPS_ERR);
+	env_close(&env);
+}
+
+static void dci_reset_stream__of_another_type(void **state)
+{
+	(void)state;
+	setup();
+	assert_int_equal(vb_dci_reset_stream(env_qp(&env, VB_QPT_RC, NULL), 0), -EINVAL);
+	assert_int_equal(vb_dci_reset_stream(target(KEY), 0), -EINVAL);
+	env_close(&env);
+}
+
+/* Connections are numbered anew by every initiator, also by one that has another's QPN. */
+static void dci__connections_differ(void **state)
+{
+	uint32_t seen[8];
+
+	(void)state;
+	setup();
+	for (int i = 0; i < 8; i++) {
+		struct vb_qp *dci = initiator((struct vb_dc_init){0});
+
+		assert_int_equal(post(dci, 1, VB_WR_SEND, 8, 0x77, KEY, 0), 0);
+		assert_int_equal(env_tx(&env, &b), 2);
+		seen[i] = env_hdr(&b.pkt[0]).dc.connection;
+		assert_int_equal(env_hdr(&b.pkt[1]).dc.connection, seen[i]);
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(seen[k] >> 16, seen[i] >> 16);
+		assert_int_equal(vb_qp_destroy(dci), 0);
+	}
+	env_close(&env);
+}
+
+/*
+ * A target that serves as many as it can asks others to wait. It does not grow, whoever asks and
+ * however often, and takes somebody else's place for nobody.
+ */
+static void dct__is_full(void **state)
+{
+	uint32_t rkey, blocks;
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	rkey = vb_mr_rkey(env.mr);
+	blocks = env.blocks;
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++)
+		assert_int_equal(connect(dct, 2, i, CONN, KEY), VB_VERDICT_OK);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_int_equal(connect(dct, 3, i, CONN, KEY), VB_VERDICT_RESOURCE);
+		assert_int_equal(answer(3, i), VB_SYNDROME_RNR | 1);
+		assert_int_equal(connect(dct, 4, i, CONN, 0), VB_VERDICT_ACCESS);
+		assert_int_equal(answer(4, i), VB_NAK_REMOTE_ACCESS);
+		assert_int_equal(write8(dct, 3, i, 0, rkey), VB_VERDICT_SOURCE);
+	}
+	assert_int_equal(env.blocks, blocks);
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		assert_int_equal(write8(dct, 2, i, 0, rkey), VB_VERDICT_OK);
+		assert_int_equal(answer(2, i), VB_SYNDROME_ACK | VB_CREDIT_UNLIMITED);
+	}
+	/* A place becomes free by a disconnect. */
+	assert_int_equal(disconnect(dct, 2, 17, CONN), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, 3, 5, CONN, KEY), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, 3, 6, CONN, KEY), VB_VERDICT_RESOURCE);
+	assert_int_equal(answer(3, 6), VB_SYNDROME_RNR | 1);
+	env_close(&env);
+}
+
+/* Answers that were not sent yet when others are refused: only the newest goes. */
+static void dct__refusals_at_once(void **state)
+{
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(connect(dct, 3, i, CONN, 0), VB_VERDICT_ACCESS);
+	assert_int_equal(answer(3, 99), VB_NAK_REMOTE_ACCESS);
+	assert_int_equal(env_tx(&env, &b), 0);
+	/* Destroyed with one to say. */
+	assert_int_equal(connect(dct, 3, 1, CONN, 0), VB_VERDICT_ACCESS);
+	assert_int_equal(vb_qp_destroy(dct), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	env_close(&env);
+}
+
+/* Who is silent for long, or has failed and is silent, makes place; the longest first. */
+static void dct__silent_initiators_go(void **state)
+{
+	uint32_t rkey;
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	rkey = vb_mr_rkey(env.mr);
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		env.now = i;
+		assert_int_equal(connect(dct, 2, i, CONN, KEY), VB_VERDICT_OK);
+	}
+	assert_int_equal(write8(dct, 2, 7, 0, rkey + 1), VB_VERDICT_ACCESS);
+	assert_int_equal(answer(2, 7), VB_NAK_REMOTE_ACCESS);
+	env.now += VB_DCT_FAILED_IDLE - 1;
+	assert_int_equal(connect(dct, 3, 1, CONN, KEY), VB_VERDICT_RESOURCE);
+	(void)answer(3, 1);
+	env.now += 1;
+	assert_int_equal(connect(dct, 3, 1, CONN, KEY), VB_VERDICT_OK);
+	assert_int_equal(write8(dct, 2, 7, 0, rkey), VB_VERDICT_SOURCE);
+	/* Number 0 says something, so number 1 is the first to go. */
+	assert_int_equal(write8(dct, 2, 0, 0, rkey), VB_VERDICT_OK);
+	(void)answer(2, 0);
+	env.now = VB_DCT_IDLE;
+	assert_int_equal(connect(dct, 3, 2, CONN, KEY), VB_VERDICT_RESOURCE);
+	(void)answer(3, 2);
+	env.now = VB_DCT_IDLE + 1;
+	assert_int_equal(connect(dct, 3, 2, CONN, KEY), VB_VERDICT_OK);
+	assert_int_equal(write8(dct, 2, 1, 0, rkey), VB_VERDICT_SOURCE);
+	assert_int_equal(connect(dct, 3, 3, CONN, KEY), VB_VERDICT_RESOURCE);
+	env_close(&env);
+}
+
+/* A CQ that is full ends a target with all its connections, in the middle of whatever it does. */
+static void dct__cq_overrun(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_DC | VB_OP_SEND_FIRST,
+			   .dc = {.sqpn = 1, .connection = CONN}};
+	struct vb_qp *dct;
+
+	(void)state;
+	for (int how = 0; how < 2; how++) {
+		env_config(&env);
+		env_open(&env, 1);
+		assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
+		dct = target(KEY);
+		h.dqpn = vb_qp_number(dct);
+		for (uint32_t i = 1; i <= 3; i++) {
+			post_srq(i, 2048);
+			h.dc.sqpn = i;
+			assert_int_equal(connect(dct, 2, i, CONN, KEY), VB_VERDICT_OK);
+			assert_int_equal(env_rx(&env, 2, &h, 1024), VB_VERDICT_OK);
+		}
+		/* The first flush fills the CQ, the second overruns it. */
+		assert_int_equal(disconnect(dct, 2, 1, CONN), VB_VERDICT_OK);
+		assert_int_equal(how ? connect(dct, 2, 2, CONN + 1, KEY)
+				     : disconnect(dct, 2, 2, CONN),
+				 how ? VB_VERDICT_QP_STATE : VB_VERDICT_OK);
+		assert_int_equal(vb_qp_get_state(dct), VB_QPS_ERR);
+		assert_int_equal(env_tx(&env, &b), 0);
+		env_close(&env);
+	}
+}
+
+/* A target that was reset knows nobody; initiators that it knew connect anew. */
+static void dct__reset_forgets(void **state)
+{
+	struct vb_qp *dct, *dci;
+	struct vb_qp_attr a = env_attr(1, 0);
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){0});
+	assert_int_equal(post(dci, 1, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	assert_int_equal(env_modify(&env, dct, &a, VB_QPS_RESET), 0);
+	env_up(&env, dct, &a, VB_QPS_RTR);
+	assert_int_equal(post(dci, 2, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+	env_loop(&env);
+	env_no_wc(&env);
+	env.now = vb_hca_poll_timeout(env.hca);
+	vb_hca_handle_timeout(env.hca, env.now);
+	env.now = vb_hca_poll_timeout(env.hca);
+	vb_hca_handle_timeout(env.hca, env.now);
+	env_loop(&env);
+	(void)env_wc(&env, 2, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(dc__one_initiator_two_targets_half),
+	    cmocka_unit_test(dc__one_initiator_two_targets_full),
+	    cmocka_unit_test(dci__wrong_key),
+	    cmocka_unit_test(dci__streams_in_error),
+	    cmocka_unit_test(dci_reset_stream__of_another_type),
+	    cmocka_unit_test(dci__connections_differ),
+	    cmocka_unit_test(dct__is_full),
+	    cmocka_unit_test(dct__refusals_at_once),
+	    cmocka_unit_test(dct__silent_initiators_go),
+	    cmocka_unit_test(dct__cq_overrun),
+	    cmocka_unit_test(dct__reset_forgets),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
