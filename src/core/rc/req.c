@@ -266,6 +266,21 @@ static void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx *tx, v
 		*room -= len < *room ? len : *room;
 }
 
+/* The packet at psn_nxt of @w, or the connect that goes before it. */
+static void send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, struct vb_tx_batch *b,
+		      vb_time now)
+{
+	if (vb_dci_connects(qp)) {
+		vb_dci_emit(qp, b, now);
+		req_left(qp, room, &b->pkt[b->cnt - 1], now);
+		return;
+	}
+	if (!req_send(qp, w, b, now))
+		return;
+	req_left(qp, room, &b->pkt[b->cnt - 1], now);
+	req_sent(qp, now);
+}
+
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	struct vb_sq *sq = &qp->sq;
@@ -325,20 +340,11 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			return false;
 		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))
 			return false;
-		if (!vb_tx_may_emit(qp, b, stop))
-			return true;
 		if (vb_dci_disconnects(qp))
 			continue;
-		if (vb_dci_connects(qp)) {
-			vb_dci_emit(qp, b, now);
-			req_left(qp, &room, &b->pkt[b->cnt - 1], now);
-			continue;
-		}
-		if (!req_send(qp, w, b, now))
-			continue;
-
-		req_left(qp, &room, &b->pkt[b->cnt - 1], now);
-		req_sent(qp, now);
+		if (!vb_tx_may_emit(qp, b, stop))
+			return true;
+		send_next(qp, w, &room, b, now);
 	}
 	return false;
 }
