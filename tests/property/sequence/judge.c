@@ -122,7 +122,7 @@ static void check_atomic(struct end *e, const struct sent *w)
 }
 
 /* What success means for memory. */
-static void check_done(struct end *e, const struct sent *w)
+static void check_done(struct play *p, struct end *e, const struct sent *w)
 {
 	struct end *to = peer_of(e);
 	bool rc = e->conn->type == VB_QPT_RC;
@@ -142,6 +142,7 @@ static void check_done(struct end *e, const struct sent *w)
 		fail("bytes", "a WRITE of %u bytes completed, and they are not there", w->bytes);
 	}
 	if (rc && takes_receive(w->op) && w->epoch_in == to->recv_life && to->qp &&
+	    !p->queue[to->host].lost && vb_cq_is_empty(p->queue[to->host].cq) &&
 	    to->in_next <= (uint32_t)(w - e->sent))
 		fail("once", "a message completed before it was received");
 }
@@ -152,7 +153,7 @@ static void retire(struct play *p, struct end *e, struct sent *w, enum vb_wc_sta
 	w->result = (uint8_t)status;
 	window_retired(p, w, true);
 	if (status == VB_WC_SUCCESS)
-		check_done(e, w);
+		check_done(p, e, w);
 	else if (status != VB_WC_WR_FLUSH_ERR)
 		e->failed = true;
 	e->retired++;

@@ -25,6 +25,7 @@ struct mood {
 	uint32_t gap;                         /* ns between steps, at most */
 	uint32_t conns;
 	bool windows; /* is about memory windows */
+	bool sleepy;  /* does not look at its completions for a while; small queues */
 };
 
 uint32_t sequence_hosts(const struct sequence *s)
@@ -77,6 +78,10 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 	m->weight[STEP_SRQ] = 10;
 	m->weight[STEP_REFUSED] = 3;
 	m->weight[STEP_CQ] = 2;
+	m->weight[STEP_LIMIT] = 3;
+	m->sleepy = chance(r, 20);
+	if (m->sleepy)
+		m->weight[STEP_NAP] = range(r, 2, 10);
 	if (breaks) {
 		m->weight[STEP_STATE] = range(r, 1, 6);
 		m->weight[STEP_RECONNECT] = range(r, 1, 10);
@@ -92,6 +97,7 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 	if (keys) {
 		m->weight[STEP_MR] = m->weight[STEP_MW] = m->weight[STEP_BIND] = 6;
 		m->weight[STEP_UNMR] = m->weight[STEP_UNMW] = range(r, 0, 3);
+		m->weight[STEP_REREG] = range(r, 0, 3);
 	}
 	if (m->windows) {
 		m->conns = range(r, 1, 2);
@@ -195,6 +201,11 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 	case STEP_UNMR:
 		a[MR_SLOT] = vb_rng_below(r, MRS_MAX);
 		break;
+	case STEP_REREG:
+		a[REREG_SLOT] = vb_rng_below(r, MRS_MAX);
+		a[REREG_ACCESS] = access[vb_rng_below(r, 8)] & (chance(r, 10) ? 0x1e : 0x1f);
+		a[REREG_AWAY] = chance(r, 20);
+		break;
 	case STEP_MW:
 		a[MW_SLOT] = vb_rng_below(r, MWS_MAX);
 		a[MW_TYPE] = range(r, 1, 2);
@@ -243,6 +254,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		static const uint32_t to[] = {VB_QPS_ERR, VB_QPS_RESET, VB_QPS_SQD, VB_QPS_RTS};
 
 		a[STATE_TO] = to[vb_rng_below(r, 4)];
+		a[STATE_SALT] = (uint32_t)vb_rng_next(r);
 		break;
 	}
 	case STEP_RECONNECT:
@@ -265,7 +277,15 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		break;
 	case STEP_CQ:
 		a[CQ_HOST] = vb_rng_below(r, sequence_hosts(s));
-		a[CQ_SIZE] = 1u << range(r, 11, 13);
+		a[CQ_SIZE] = 1u << (m->sleepy ? range(r, 4, 9) : range(r, 11, 13));
+		break;
+	case STEP_NAP:
+		a[NAP_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[NAP_US] = chance(r, 90) ? range(r, 1, 200) : 100000;
+		break;
+	case STEP_LIMIT:
+		a[LIMIT_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[LIMIT_CNT] = vb_rng_below(r, 70);
 		break;
 	case STEP_DESTROY:
 		break;

@@ -57,6 +57,22 @@ MUTANTS = (
     ("window_not_invalidated", "core/mw.c", "\t\treturn -EACCES;\n\tmw_unbind(mw);", "\t\treturn -EACCES;", "status"),
     ("any_window_invalidated", "core/mw.c", "mw->type != 2 || !mw->mr || mw->qpn != qp->qpn", "!mw->mr",
      "status"),
+    ("overrun_unseen", "core/cq.c", "if (cq->tail - cq->head > cq->mask) {\n\t\tcq_overrun(cq, wc->time);\n\t\treturn;",
+     "if (cq->tail - cq->head > cq->mask) {\n\t\treturn;", "stuck order status once"),
+    ("overrun_early", "core/cq.c", "if (cq->tail - cq->head > cq->mask) {", "if (cq->tail - cq->head + 1 > cq->mask) {",
+     "overrun"),
+    ("overrun_not_told", "core/cq.c", "vb_event_raise_async(h, &qp->ev, VB_ASYNC_QP_FATAL);", "", "overrun"),
+    ("overrun_spares_qps", "core/cq.c", "\t\tvb_qp_enter_err(qp, now);", "", "overrun status"),
+    ("limit_early", "core/rq.c", "vb_rq_cnt(rq) < qp->srq->limit", "vb_rq_cnt(rq) <= qp->srq->limit", "limit"),
+    ("limit_late", "core/rq.c", "vb_rq_cnt(rq) < qp->srq->limit", "vb_rq_cnt(rq) + 1 < qp->srq->limit", "limit"),
+    ("limit_stays", "core/rq.c", "qp->srq->limit = 0; /*", "/*", "limit"),
+    ("no_last_wqe", "core/complete.c", "vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_LAST_WQE_REACHED);", ";",
+     "stuck"),
+    ("drained_too_soon", "core/rc/req.c", "if (qp->state != VB_QPS_SQD || !qp->sq_draining || !vb_psn_eq(req->psn_una, "
+     "req->psn_max))", "if (qp->state != VB_QPS_SQD || !qp->sq_draining)", "order"),
+    ("never_drained", "core/qp_attr.c", "vb_req_complete_local(qp, now); /*", "/*", "stuck"),
+    ("rights_stay", "core/mem.c", "\tmr->access = access;\n\treturn 0;", "\treturn 0;", "status"),
+    ("domain_stays", "core/mem.c", "mr->key.pd = pd;", "(void)0;", "status leak call"),
 )
 
 

@@ -15,8 +15,9 @@
 struct end *play_end(struct play *p, const struct step *st)
 {
 	struct conn *c = &p->conn[st->arg[ARG_CONN] % CONNS_MAX];
+	struct end *e = c->exists ? &c->end[st->arg[ARG_SIDE] & 1] : NULL;
 
-	return c->exists ? &c->end[st->arg[ARG_SIDE] & 1] : NULL;
+	return e && e->qp && !p->queue[e->host].lost ? e : NULL;
 }
 
 static void modify(struct play *p, struct end *e, enum vb_qp_state to, uint32_t mask,
@@ -119,7 +120,8 @@ void play_connect(struct play *p, const struct step *st)
 	struct conn *c = &p->conn[a[ARG_CONN] % CONNS_MAX];
 	uint32_t x = a[CONNECT_A] % p->hosts, y = a[CONNECT_B] % p->hosts;
 
-	if (c->exists || x == y || a[CONNECT_MTU] < VB_MTU_256 || a[CONNECT_MTU] > VB_MTU_4096 ||
+	if (c->exists || x == y || p->queue[x].lost || p->queue[y].lost ||
+	    a[CONNECT_MTU] < VB_MTU_256 || a[CONNECT_MTU] > VB_MTU_4096 ||
 	    (a[CONNECT_TYPE] != VB_QPT_RC && a[CONNECT_TYPE] != VB_QPT_UC &&
 	     a[CONNECT_TYPE] != VB_QPT_UD))
 		return;
@@ -145,8 +147,28 @@ void play_connect(struct play *p, const struct step *st)
 /* What dies with a QP that leaves the connection. */
 static void leave(struct play *p, struct end *e)
 {
-	e->was_dead = true;
+	e->was_dead = e->ended = true;
 	end_void(p, e);
+}
+
+/* What may change where nothing is under way; and what may not. IBA 11.2.5.2 */
+static void modify_drained(struct play *p, struct end *e, uint32_t salt)
+{
+	struct vb_qp_attr a = {.qp_state = VB_QPS_SQD,
+			       .path = vb_sim_path(e->host, peer_of(e)->host,
+						   (uint16_t)(0xc000 | (salt >> 8) % 1024), 2),
+			       .timeout = (uint8_t)(11 + salt % 3),
+			       .max_rd_atomic = (uint8_t)(1 + (salt >> 4) % 16),
+			       .retry_cnt = 7,
+			       .rnr_retry = (uint8_t)e->conn->rnr,
+			       .min_rnr_timer = (uint8_t)(salt & 8 ? 12 : 8)};
+
+	CHECK("call",
+	      vb_qp_modify(e->qp, &a, VB_QP_STATE | VB_QP_SQ_PSN, vb_sim_now(p->sim)) == -EINVAL);
+	modify(p, e, VB_QPS_SQD,
+	       VB_QP_AV | VB_QP_TIMEOUT | VB_QP_MAX_QP_RD_ATOMIC | VB_QP_RETRY_CNT |
+		   VB_QP_RNR_RETRY | VB_QP_MIN_RNR_TIMER,
+	       &a);
 }
 
 void play_state(struct play *p, const struct step *st)
@@ -155,13 +177,17 @@ void play_state(struct play *p, const struct step *st)
 	struct vb_qp_attr a = {.en_sqd_async_notify = 1};
 	enum vb_qp_state was;
 
-	if (!e || !e->qp)
+	if (!e)
+		return;
+	host_wake(p, e->host); /* its completions are not mixed with those of another life */
+	if (p->queue[e->host].lost)
 		return;
 	was = vb_qp_get_state(e->qp);
 	switch (st->arg[STATE_TO]) {
 	case VB_QPS_ERR:
 		if (was == VB_QPS_RESET) /* leads to INIT only, facts B.4 */
 			break;
+		e->ended = true;
 		e->moved = true;
 		modify(p, e, VB_QPS_ERR, 0, &a);
 		break;
@@ -174,14 +200,18 @@ void play_state(struct play *p, const struct step *st)
 		e->drained &= was != VB_QPS_RTS;
 		if (was == VB_QPS_RTS)
 			modify(p, e, VB_QPS_SQD, VB_QP_EN_SQD_ASYNC_NOTIFY, &a);
+		else if (was == VB_QPS_SQD && e->drained && e->conn->type == VB_QPT_RC)
+			modify_drained(p, e, st->arg[STATE_SALT]);
 		break;
-	case VB_QPS_RTS: /* from SQD only once it is drained; else it is refused */
-		if (was == VB_QPS_SQD && e->drained)
+	case VB_QPS_RTS: /* also before it has drained */
+		if (was == VB_QPS_SQD) {
+			e->drained = false;
 			modify(p, e, VB_QPS_RTS, 0, &a);
-		else if (was == VB_QPS_RESET || was == VB_QPS_ERR)
+		} else if (was == VB_QPS_RESET || was == VB_QPS_ERR) {
 			CHECK("call",
 			      vb_qp_modify(e->qp, &(struct vb_qp_attr){.qp_state = VB_QPS_RTS},
 					   VB_QP_STATE, vb_sim_now(p->sim)) == -EINVAL);
+		}
 		break;
 	default:
 		break;
@@ -195,6 +225,10 @@ void play_reconnect(struct play *p, const struct step *st)
 
 	if (!c->exists || !c->end[0].qp || !c->end[1].qp)
 		return;
+	for (uint32_t i = 0; i < 2; i++)
+		host_wake(p, c->end[i].host);
+	if (p->queue[c->end[0].host].lost || p->queue[c->end[1].host].lost)
+		return;
 	c->first_life = false;
 	for (uint32_t i = 0; i < 2; i++) {
 		modify(p, &c->end[i], VB_QPS_RESET, 0, &a);
@@ -206,6 +240,7 @@ void play_reconnect(struct play *p, const struct step *st)
 		struct end *e = &c->end[i];
 
 		e->moved = e->failed = e->hurts = e->was_dead = e->spoilt = e->drained = false;
+		e->ended = false;
 		e->epoch = e->sent_cnt;
 		e->recv_epoch = e->recv_cnt;
 		e->messages = e->unsignaled = 0;
@@ -227,8 +262,9 @@ void play_destroy(struct play *p, const struct step *st)
 {
 	struct end *e = play_end(p, st);
 
-	if (!e || !e->qp)
+	if (!e)
 		return;
+	host_wake(p, e->host);
 	CHECK("call", vb_qp_destroy(e->qp) == 0);
 	e->qp = NULL;
 	leave(p, e);
@@ -260,6 +296,29 @@ static void unmr(struct play *p, uint32_t slot)
 	    .iova = m->iova, .rkey = m->rkey, .lkey = m->lkey, .size = m->size, .host = m->host};
 }
 
+/* Other rights, or another PD, with the same keys. IBA 11.2.8.6 */
+static void rereg(struct play *p, uint32_t slot, uint32_t access, bool away)
+{
+	struct mem *m = &p->mr[slot];
+
+	if (!m->mr)
+		return;
+
+	const uint32_t writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
+	bool bad = (access & writes) && !(access & VB_ACCESS_LOCAL_WRITE);
+	bool held, known = window_holds(p, slot, &held);
+	struct vb_pd *pd = away ? p->away[m->host] : vb_sim_pd(p->sim, m->host);
+	int err = vb_mr_modify(m->mr, pd, access);
+
+	if (bad ? err != -EINVAL : known ? err != (held ? -EBUSY : 0) : err && err != -EBUSY)
+		fail("call", "reregistering gives %d; windows on it: %d, known: %d", err, held,
+		     known);
+	if (err)
+		return;
+	p->access[slot] = away ? 0 : access;
+	p->mr_change++;
+}
+
 void play_keys(struct play *p, const struct step *st)
 {
 	const uint32_t *a = st->arg;
@@ -279,6 +338,9 @@ void play_keys(struct play *p, const struct step *st)
 		break;
 	case STEP_UNMR:
 		unmr(p, slot);
+		break;
+	case STEP_REREG:
+		rereg(p, slot, a[REREG_ACCESS] & 0x1f, a[REREG_AWAY]);
 		break;
 	case STEP_MW:
 		if (mw->mw)
@@ -301,16 +363,6 @@ void play_keys(struct play *p, const struct step *st)
 	}
 }
 
-void play_cq(struct play *p, const struct step *st)
-{
-	uint32_t size = st->arg[CQ_SIZE];
-	struct vb_cq *cq = p->queue[st->arg[CQ_HOST] % p->hosts].cq;
-
-	if (size < 2048 || size > 8192)
-		return;
-	CHECK("call", vb_cq_resize(cq, size) == 0 && vb_cq_size(cq) >= size);
-}
-
 void play_refused(struct play *p, const struct step *st)
 {
 	struct end *e = play_end(p, st);
@@ -321,7 +373,7 @@ void play_refused(struct play *p, const struct step *st)
 	struct vb_mr *out;
 	vb_time now = vb_sim_now(p->sim);
 
-	if (!e || !e->qp)
+	if (!e)
 		return;
 	switch ((enum refused)st->arg[REFUSED_WHY]) {
 	case REFUSED_SGES:

@@ -53,37 +53,12 @@ static int make_topology(struct play *p)
 	}
 }
 
-static void on_async(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now)
-{
-	struct play *p = ctx;
-
-	(void)now;
-	if (ev->kind == VB_EVENT_CQ_NOTIFY) {
-		struct queue *q = ev->owner;
-
-		if (!q) /* the simulator's own CQ */
-			return;
-		CHECK("call", q == &p->queue[host] && q->awaits);
-		q->awaits = false;
-		return;
-	}
-	if (ev->kind == VB_EVENT_ASYNC_QP && ev->async == VB_ASYNC_SQ_DRAINED) {
-		struct end *e = ev->owner;
-
-		/* Everything sent has been acknowledged. IBT-32 */
-		if (e->qp && vb_qp_get_state(e->qp) == VB_QPS_SQD)
-			CHECK("order", vb_qp_unacked(e->qp) == 0);
-		e->drained = true;
-		return;
-	}
-	CHECK("status", ev->async != VB_ASYNC_CQ_ERR && ev->async != VB_ASYNC_QP_FATAL);
-}
-
 static void make_hosts(struct play *p)
 {
 	for (uint32_t h = 0; h < p->hosts; h++) {
 		CHECK("call", vb_cq_create(vb_sim_hca(p->sim, h), 4096, &p->queue[h],
-					   &p->queue[h].cq) == 0);
+					   &p->queue[h].cq) == 0 &&
+				  vb_pd_create(vb_sim_hca(p->sim, h), &p->away[h]) == 0);
 		if (!p->s->world[WORLD_SRQ])
 			continue;
 
@@ -99,7 +74,7 @@ static void make_hosts(struct play *p)
 static void play_open(struct play *p)
 {
 	const uint32_t *w = p->s->world;
-	const struct vb_sim_app app = {.ctx = p, .on_async = on_async};
+	const struct vb_sim_app app = {.ctx = p, .on_async = queue_event};
 
 	p->memory = (struct vb_sim_memory){counted_alloc, counted_free, p};
 	p->hosts = sequence_hosts(p->s);
@@ -138,45 +113,26 @@ static void play_open(struct play *p)
 	make_hosts(p);
 }
 
-/* Takes completions as a program does: arms, then takes what came before. */
-static void poll_host(struct play *p, uint32_t host)
+/* A QP that has drained sends nothing until it goes on. IBA 10.3.1.5 */
+static void end_look(const struct end *e)
 {
-	struct queue *q = &p->queue[host];
-	bool event_driven = p->s->world[WORLD_EVENT];
-	struct vb_wc wc[8];
-	int n;
-
-	if (!event_driven && vb_cq_is_empty(q->cq))
-		return;
-	if (event_driven && q->awaits)
-		return;
-	if (event_driven)
-		vb_cq_arm(q->cq, false);
-	while ((n = vb_cq_poll(q->cq, wc, 1 + (int)(p->count.completions % 8))) != 0) {
-		CHECK("once", n > 0 && n <= 8);
-		for (int i = 0; i < n; i++) {
-			if (p->verbose)
-				printf("%12llu host %u wr %llx qp %06x status %d bytes %u\n",
-				       (unsigned long long)vb_sim_now(p->sim), host,
-				       (unsigned long long)wc[i].wr_id, wc[i].qpn, wc[i].status,
-				       wc[i].byte_len);
-			play_completion(p, host, &wc[i]);
-		}
-	}
-	q->awaits = event_driven;
+	if (e->qp && e->drained && vb_qp_get_state(e->qp) == VB_QPS_SQD && vb_qp_unacked(e->qp))
+		fail("order", "a QP that has drained sends");
 }
 
 /* After every event. */
 static void look(struct play *p)
 {
 	for (uint32_t h = 0; h < p->hosts; h++) {
-		poll_host(p, h);
+		host_poll(p, h);
+		srq_look(p, h);
 		mem_check(&p->srq[h].mem);
 	}
 	for (uint32_t c = 0; c < CONNS_MAX; c++)
 		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
 			mem_check(&p->conn[c].end[i].local);
 			mem_check(&p->conn[c].end[i].region);
+			end_look(&p->conn[c].end[i]);
 		}
 	for (uint32_t i = 0; i < MRS_MAX; i++)
 		mem_check(&p->mr[i]);
@@ -263,6 +219,12 @@ static void play_step(struct play *p, const struct step *st)
 	case STEP_CQ:
 		play_cq(p, st);
 		break;
+	case STEP_NAP:
+		play_nap(p, st);
+		break;
+	case STEP_LIMIT:
+		play_limit(p, st);
+		break;
 	default:
 		play_keys(p, st);
 		break;
@@ -282,7 +244,7 @@ static void resume(struct play *p, struct end *e)
 {
 	struct vb_qp_attr a = {.qp_state = VB_QPS_RTS};
 
-	if (!e->qp)
+	if (!e->qp || p->queue[e->host].lost)
 		return;
 
 	enum vb_qp_state s = vb_qp_get_state(e->qp);
@@ -299,12 +261,16 @@ static void resume(struct play *p, struct end *e)
 /* What has no completion of its own gets a request behind it that has. */
 static void mark(struct play *p, struct end *e)
 {
-	if (e->qp && e->unsignaled && vb_qp_get_state(e->qp) == VB_QPS_RTS)
+	if (e->qp && e->unsignaled && !p->queue[e->host].lost &&
+	    vb_qp_get_state(e->qp) == VB_QPS_RTS)
 		end_mark(p, e);
 }
 
 static void complete(struct play *p, struct end *e)
 {
+	queue_check(p, e);
+	if (p->queue[e->host].lost)
+		return;
 	if (e->qp && vb_qp_get_state(e->qp) == VB_QPS_ERR)
 		end_settle(p, e);
 	if (e->qp && e->retired != e->sent_cnt)
@@ -322,6 +288,8 @@ static void finish(struct play *p)
 	uint64_t events = vb_sim_events(p->sim) + END_EVENTS;
 
 	p->ending = true;
+	for (uint32_t h = 0; h < p->hosts; h++)
+		host_wake(p, h);
 	for (uint32_t i = 0; i < p->topo.link_cnt; i++)
 		vb_sim_set_cable_fault(p->sim, i, NULL);
 	for (uint32_t quiet = 0;;) {
@@ -370,7 +338,7 @@ static void tidy(struct play *p)
 		if (p->srq[h].srq)
 			CHECK("call", vb_srq_destroy(p->srq[h].srq) == 0 &&
 					  vb_mr_destroy(p->srq[h].mem.mr) == 0);
-		CHECK("call", vb_cq_destroy(p->queue[h].cq) == 0);
+		CHECK("call", vb_cq_destroy(p->queue[h].cq) == 0 && vb_pd_destroy(p->away[h]) == 0);
 	}
 }
 

@@ -8,6 +8,7 @@
 #ifndef VB_TESTS_PROPERTY_SEQUENCE_PLAY_H
 #define VB_TESTS_PROPERTY_SEQUENCE_PLAY_H
 
+#include "core/view.h"
 #include "sim/sim.h"
 #include "steps.h"
 
@@ -93,7 +94,9 @@ struct end {
 	/* What allows errors. */
 	bool moved, failed, hurts; /* put into ERR; a request failed; posted what hurts the peer */
 	bool was_dead, spoilt;     /* not able to receive for a while; a receive of it is bad */
-	bool drained;
+	bool drained;              /* SQD, and everything that was sent is acknowledged */
+	bool ended;                /* put into ERR or RESET, or destroyed */
+	bool fatal, last_wqe;      /* events */
 	/* On the wire, of the first life of the connection. */
 	uint32_t psn_start, psn_next, ack_psn, ack_msn, wire_messages;
 	bool acked;
@@ -108,7 +111,9 @@ struct conn {
 
 struct queue {
 	struct vb_cq *cq;
+	vb_time nap_until; /* nobody looks before */
 	bool awaits;
+	bool overrun, lost; /* an event said so; all is taken that came before */
 };
 
 struct srq {
@@ -116,6 +121,7 @@ struct srq {
 	struct mem mem;
 	struct posted *recv; /* SRQ_WRS slots */
 	uint32_t posted;
+	uint32_t limit, cnt; /* armed; in the queue when it was last looked at */
 };
 
 struct window {
@@ -140,6 +146,7 @@ struct play {
 	struct mem mr[MRS_MAX];
 	struct mem *dead; /* regions that were deregistered */
 	uint32_t dead_cnt, mr_change, access[MRS_MAX];
+	struct vb_pd *away[HOSTS_MAX]; /* where a region is out of the QPs' reach */
 	struct window mw[MWS_MAX];
 	uint64_t next_iova;
 	uint32_t hits; /* that faults may have made, at most */
@@ -218,10 +225,21 @@ void play_connect(struct play *p, const struct step *st);
 void play_state(struct play *p, const struct step *st);
 void play_reconnect(struct play *p, const struct step *st);
 void play_destroy(struct play *p, const struct step *st);
-void play_keys(struct play *p, const struct step *st); /* STEP_MR ... STEP_UNMW */
-void play_cq(struct play *p, const struct step *st);
+void play_keys(struct play *p, const struct step *st); /* STEP_MR ... STEP_UNMW, STEP_REREG */
 void play_refused(struct play *p, const struct step *st);
-struct end *play_end(struct play *p, const struct step *st); /* NULL: there is none */
+/* NULL: there is none, or it is gone, or its queue has overrun. */
+struct end *play_end(struct play *p, const struct step *st);
+
+/* queue.c */
+void play_cq(struct play *p, const struct step *st);
+void play_nap(struct play *p, const struct step *st);
+void play_limit(struct play *p, const struct step *st);
+/* Takes completions as a program does: arms, then takes what came before. Not while it naps. */
+void host_poll(struct play *p, uint32_t host);
+void host_wake(struct play *p, uint32_t host);
+void srq_look(struct play *p, uint32_t host);
+void queue_event(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now);
+void queue_check(struct play *p, const struct end *e); /* at the end of a case */
 
 /* post.c */
 void play_post(struct play *p, const struct step *st);

@@ -69,6 +69,9 @@ enum step_kind {
 	STEP_SRQ,
 	STEP_REFUSED,
 	STEP_CQ,
+	STEP_NAP,
+	STEP_LIMIT,
+	STEP_REREG,
 	STEP_KINDS
 };
 
@@ -98,7 +101,7 @@ enum {
 	POST_SALT
 };
 enum { RECV_CNT = 2, RECV_LEN, RECV_SGES, RECV_DEFECT, RECV_SALT };
-enum { STATE_TO = 2 };
+enum { STATE_TO = 2, STATE_SALT };
 enum { RECONNECT_SALT = 1 };
 enum { FAULT_CABLE, FAULT_KIND, FAULT_PPM, FAULT_FIRST, FAULT_SKIP, FAULT_US };
 enum { MR_SLOT, MR_HOST, MR_ACCESS, MR_LEN };
@@ -107,6 +110,9 @@ enum { BIND_MW = 2, BIND_MR, BIND_ACCESS, BIND_LEN };
 enum { SRQ_HOST, SRQ_CNT_, SRQ_LEN, SRQ_SALT };
 enum { REFUSED_WHY = 2 };
 enum { CQ_HOST, CQ_SIZE };
+enum { NAP_HOST, NAP_US };
+enum { LIMIT_HOST, LIMIT_CNT };
+enum { REREG_SLOT, REREG_ACCESS, REREG_AWAY };
 
 /* What is wrong with a request, and for receives. */
 enum defect {

@@ -19,7 +19,7 @@ static const struct {
 		   {"conn", "side", "op", "len", "cnt", "flags", "sges", "defect", "target",
 		    "salt"}},
     [STEP_RECV] = {"recv", {"conn", "side", "cnt", "len", "sges", "defect", "salt"}},
-    [STEP_STATE] = {"state", {"conn", "side", "to"}},
+    [STEP_STATE] = {"state", {"conn", "side", "to", "salt"}},
     [STEP_RECONNECT] = {"reconnect", {"conn", "salt"}},
     [STEP_DESTROY] = {"destroy", {"conn", "side"}},
     [STEP_FAULT] = {"fault", {"cable", "kind", "ppm", "first", "skip", "us"}},
@@ -32,6 +32,9 @@ static const struct {
     [STEP_SRQ] = {"srq", {"host", "cnt", "len", "salt"}},
     [STEP_REFUSED] = {"refused", {"conn", "side", "why"}},
     [STEP_CQ] = {"cq", {"host", "size"}},
+    [STEP_NAP] = {"nap", {"host", "us"}},
+    [STEP_LIMIT] = {"limit", {"host", "cnt"}},
+    [STEP_REREG] = {"rereg", {"slot", "access", "away"}},
 };
 
 void sequence_print(FILE *f, const struct sequence *s)

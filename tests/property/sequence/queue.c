@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Completion queues and shared receive queues: a program takes its completions, or naps until its
+ * queue overruns; limits of SRQs; and what events tell about both. IBA 11.2.8, 11.6.3
+ */
+#include "play.h"
+
+#include <errno.h>
+
+/* The queue has told of all that it took before it overran. What came after never completes. */
+static void lose(struct play *p, uint32_t host)
+{
+	p->queue[host].lost = true;
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
+			struct end *e = &p->conn[c].end[i];
+
+			if (e->host != host)
+				continue;
+			if (e->qp && vb_qp_get_state(e->qp) != VB_QPS_ERR &&
+			    vb_qp_get_state(e->qp) != VB_QPS_RESET)
+				fail("status", "a QP lives on after its queue overran");
+			p->conn[c].first_life = false;
+			e->moved = true;
+			end_void(p, e);
+		}
+}
+
+void host_poll(struct play *p, uint32_t host)
+{
+	struct queue *q = &p->queue[host];
+	bool event_driven = p->s->world[WORLD_EVENT];
+	struct vb_wc wc[8];
+	uint32_t taken = 0;
+	int n;
+
+	if (q->lost || vb_sim_now(p->sim) < q->nap_until)
+		return;
+	if (event_driven ? q->awaits : vb_cq_is_empty(q->cq))
+		return;
+	if (event_driven)
+		vb_cq_arm(q->cq, false);
+	while ((n = vb_cq_poll(q->cq, wc, 1 + (int)(p->count.completions % 8))) > 0) {
+		CHECK("once", n <= 8);
+		taken += (uint32_t)n;
+		for (int i = 0; i < n; i++) {
+			if (p->verbose)
+				printf("%12llu host %u wr %llx qp %06x status %d bytes %u\n",
+				       (unsigned long long)vb_sim_now(p->sim), host,
+				       (unsigned long long)wc[i].wr_id, wc[i].qpn, wc[i].status,
+				       wc[i].byte_len);
+			play_completion(p, host, &wc[i]);
+		}
+	}
+	q->awaits = event_driven;
+	if (n == 0) {
+		CHECK("overrun", !q->overrun);
+		return;
+	}
+	/* It loses nothing that it had room for. */
+	if (n != -EOVERFLOW || taken != vb_cq_size(q->cq))
+		fail("overrun", "a queue for %u completions gives %u, then %d", vb_cq_size(q->cq),
+		     taken, n);
+	lose(p, host);
+}
+
+void host_wake(struct play *p, uint32_t host)
+{
+	p->queue[host].nap_until = 0;
+	host_poll(p, host);
+}
+
+void play_nap(struct play *p, const struct step *st)
+{
+	p->queue[st->arg[NAP_HOST] % p->hosts].nap_until =
+	    vb_sim_now(p->sim) + st->arg[NAP_US] * VB_USEC;
+}
+
+void play_cq(struct play *p, const struct step *st)
+{
+	uint32_t size = st->arg[CQ_SIZE], host = st->arg[CQ_HOST] % p->hosts;
+	struct queue *q = &p->queue[host];
+
+	if (size < 4 || size > 8192)
+		return;
+	host_wake(p, host);
+	/* Between its notification and the poll that follows there may be some. */
+	if (!q->lost && vb_cq_is_empty(q->cq))
+		CHECK("call", vb_cq_resize(q->cq, size) == 0 && vb_cq_size(q->cq) >= size);
+}
+
+/* How many receives are posted to the SRQ of @host. False: no QP is there that could say. */
+static bool srq_cnt(const struct play *p, uint32_t host, uint32_t *cnt)
+{
+	struct vb_qp_view v;
+
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
+			const struct end *e = &p->conn[c].end[i];
+
+			if (e->host == host && e->qp && e->conn->srq &&
+			    vb_hca_view(vb_sim_hca(p->sim, host), vb_qp_number(e->qp),
+					vb_sim_now(p->sim), &v)) {
+				*cnt = v.recvs;
+				return v.is_srq;
+			}
+		}
+	return false;
+}
+
+void play_limit(struct play *p, const struct step *st)
+{
+	struct srq *s = &p->srq[st->arg[LIMIT_HOST] % p->hosts];
+	uint32_t limit = st->arg[LIMIT_CNT];
+	int want = limit > SRQ_WRS ? -EINVAL : 0;
+
+	if (!s->srq)
+		return;
+	CHECK("call", vb_srq_set_limit(s->srq, limit) == want);
+	if (!want)
+		s->limit = limit;
+}
+
+/* After every event. A limit is armed until a receive that is taken leaves fewer than it. */
+void srq_look(struct play *p, uint32_t host)
+{
+	struct srq *s = &p->srq[host];
+	uint32_t max, sges, limit, was = s->cnt;
+
+	if (!s->srq)
+		return;
+	vb_srq_query(s->srq, &max, &sges, &limit);
+	if (max != SRQ_WRS || sges != SGES_MAX || limit != s->limit)
+		fail("limit", "an SRQ has %u of %u receives, %u of %u pieces, limit %u of %u", max,
+		     SRQ_WRS, sges, SGES_MAX, limit, s->limit);
+	if (srq_cnt(p, host, &s->cnt) && s->limit && s->cnt < was && s->cnt < s->limit)
+		fail("limit", "%u receives are left of %u, the limit is %u, and no event came",
+		     s->cnt, was, s->limit);
+}
+
+static void on_limit(struct play *p, uint32_t host)
+{
+	struct srq *s = &p->srq[host];
+	uint32_t cnt = 0;
+
+	if (s->limit == 0 || (srq_cnt(p, host, &cnt) && cnt >= s->limit))
+		fail("limit", "%u receives are left, and the event of limit %u comes", cnt,
+		     s->limit);
+	s->limit = 0;
+}
+
+static void on_qp(struct end *e, enum vb_async async)
+{
+	enum vb_qp_state state = e->qp ? vb_qp_get_state(e->qp) : VB_QPS_RESET;
+	bool ended = state == VB_QPS_ERR || state == VB_QPS_RESET;
+
+	switch (async) {
+	case VB_ASYNC_SQ_DRAINED:
+		/* Everything sent has been acknowledged. IBT-32 */
+		CHECK("order", state != VB_QPS_SQD || vb_qp_unacked(e->qp) == 0);
+		e->drained = state == VB_QPS_SQD;
+		break;
+	case VB_ASYNC_QP_FATAL:
+		CHECK("overrun", !e->fatal && ended);
+		e->fatal = e->moved = true;
+		break;
+	case VB_ASYNC_QP_LAST_WQE_REACHED:
+		CHECK("once", e->conn->srq && ended && !(e->last_wqe && e->conn->first_life));
+		e->last_wqe = true;
+		break;
+	default:
+		break;
+	}
+}
+
+void queue_event(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now)
+{
+	struct play *p = ctx;
+	struct queue *q = &p->queue[host];
+
+	(void)now;
+	switch (ev->kind) {
+	case VB_EVENT_CQ_NOTIFY:
+		if (!ev->owner) /* the simulator's own CQ */
+			return;
+		CHECK("call", ev->owner == q && q->awaits);
+		q->awaits = false;
+		break;
+	case VB_EVENT_ASYNC_CQ:
+		CHECK("overrun", ev->owner == q && ev->async == VB_ASYNC_CQ_ERR && !q->overrun);
+		q->overrun = true;
+		break;
+	case VB_EVENT_ASYNC_SRQ:
+		CHECK("limit",
+		      ev->owner == &p->srq[host] && ev->async == VB_ASYNC_SRQ_LIMIT_REACHED);
+		on_limit(p, host);
+		break;
+	case VB_EVENT_ASYNC_QP:
+		on_qp(ev->owner, ev->async);
+		break;
+	default:
+		break;
+	}
+}
+
+void queue_check(struct play *p, const struct end *e)
+{
+	const struct queue *q = &p->queue[e->host];
+
+	CHECK("overrun", q->overrun == q->lost && (!e->fatal || q->overrun));
+	if (!e->qp)
+		return;
+	/* Who did not end for another reason was told why. */
+	if (q->lost && vb_qp_get_state(e->qp) == VB_QPS_ERR && !e->fatal && !e->ended &&
+	    !e->failed && !e->spoilt && !e->conn->end[!e->side].hurts)
+		fail("overrun", "a QP ended with its queue, and no event told it");
+	if (e->conn->srq && e->conn->first_life && vb_qp_get_state(e->qp) == VB_QPS_ERR &&
+	    !e->last_wqe)
+		fail("stuck", "a QP with an SRQ has ended, and no event says so");
+	if (vb_qp_get_state(e->qp) == VB_QPS_SQD && !e->drained)
+		fail("stuck", "a QP does not drain");
+}
