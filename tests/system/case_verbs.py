@@ -4,6 +4,7 @@ import glob
 import os
 import re
 import subprocess
+import time
 
 from cases import add, case
 from hosts import Failure
@@ -44,6 +45,100 @@ def verbs_errors(context):
     """The matrix of docs/error-semantics.md, over loopback."""
     context.machine.a.run([context.verbena, "run", "--", os.path.join(
         context.build, "tests", "conformance", "conformance_errors")], 60)
+
+
+class Watcher:
+    """verbs_events, line by line."""
+
+    def __init__(self, context, host):
+        self.program = host.start([*context.sanitizer, context.verbena, "run", "--", os.path.join(
+            context.build, "tests", "system", "verbs_events")], stdin=subprocess.PIPE)
+        self.read = 0
+
+    def tell(self, line):
+        self.program.process.stdin.write(line.encode() + b"\n")
+        self.program.process.stdin.flush()
+
+    def expect(self, *lines):
+        """Waits until each of the lines has come behind what was expected before, in any order."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end and self.program.status() is None:
+            got = self.program.output().splitlines()
+            places = [got.index(line, self.read) if line in got[self.read:] else -1 for line in lines]
+            if min(places) >= 0:
+                self.read = max(places) + 1
+                return
+            time.sleep(0.02)
+        raise Failure(f"no {lines} behind line {self.read} of\n{self.program.story()}")
+
+    def ask(self, line, answer):
+        """Asks until the answer is this one: what netlink says takes a moment to arrive."""
+        for _ in range(100):
+            self.tell(line)
+            word = answer.split()[0]
+            self.program.wait_output(rf"(?:.*\n)*{word} .*\n\Z")
+            if self.program.output().splitlines()[-1] == answer:
+                return
+            time.sleep(0.05)
+        raise Failure(f"never '{answer}'\n{self.program.story()}")
+
+
+@case("verbs.hotplug", seconds=90)
+def verbs_hotplug(context):
+    """Interfaces, addresses and carriers come and go while a program runs: what it hears, what it can
+    open, and that what it has open on another interface works throughout."""
+    m = context.machine
+    m.two()
+    c, d = m.host("c"), m.host("d")
+    try:
+        m.cable(c, d, "veth8", ("10.8.1.1/24",), ("10.8.1.2/24",))
+        first = c.device(context.verbena, "veth8")
+        lo = c.device(context.verbena, "lo")
+        w = Watcher(context, c)
+        w.ask("list", "devices " + " ".join(sorted((first, lo))))
+        w.tell(f"open {first}")
+        w.expect(f"open {first}")
+
+        m.cable(c, d, "veth9", ("10.8.2.1/24",), ("10.8.2.2/24",))
+        second = c.device(context.verbena, "veth9")
+        everything = "devices " + " ".join(sorted((first, second, lo)))
+        w.ask("list", everything)
+        w.tell(f"open {second}")
+        w.expect(f"open {second}")
+        w.tell(f"use {second}")
+        w.expect(f"used {second}")
+
+        c.run(["ip", "addr", "add", "10.8.3.1/24", "dev", "veth9"])
+        w.expect(f"event {second} 18")
+        w.tell(f"use {second}")  # by the new address
+        w.expect(f"used {second}")
+        c.run(["ip", "addr", "del", "10.8.3.1/24", "dev", "veth9"])
+        w.expect(f"event {second} 18")
+        c.run(["ip", "link", "set", "veth9", "down"])
+        w.expect(f"event {second} 10")
+        w.ask(f"state {second}", f"state {second} 1")
+        c.run(["ip", "link", "set", "veth9", "up"])
+        w.expect(f"event {second} 9")
+        w.ask(f"state {second}", f"state {second} 4")
+
+        c.run(["ip", "link", "del", "veth9"])
+        w.expect(f"event {second} 8", f"event {second} 10", f"event {second} 18")
+        w.ask("list", "devices " + " ".join(sorted((first, lo))))
+        w.ask(f"state {second}", f"state {second} 1")
+        w.tell(f"use {first}")
+        w.expect(f"used {first}")
+
+        # It comes back, and with it the device under its name; what was open goes on.
+        m.cable(c, d, "veth9", ("10.8.2.1/24",), ("10.8.2.2/24",))
+        w.expect(f"event {second} 9")
+        w.ask("list", everything)
+        w.tell(f"use {second}")
+        w.expect(f"used {second}")
+        if f"event {first}" in w.program.output():
+            raise Failure(w.program.story())
+    finally:
+        m.drop(c)
+        m.drop(d)
 
 
 @case("verbs.dlopen")

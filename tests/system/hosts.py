@@ -39,8 +39,8 @@ class Program:
         self.ended = None
 
     def output(self):
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")
+        # The program writes at the position of the same open file: reading must not move it.
+        return os.pread(self.log.fileno(), os.fstat(self.log.fileno()).st_size, 0).decode(errors="replace")
 
     def status(self):
         return self.process.poll()
