@@ -12,7 +12,9 @@ static struct {
 	struct vb_topo topo;
 	struct vb_sim *sim;
 	struct vb_pd *other_pd[SIDES];
-	struct vb_qp *qp[SIDES];
+	struct vb_qp *qp[SIDES], *other_qp;
+	struct vb_xrcd *xrcd;
+	struct vb_srq *srq;
 	struct vb_ah ah;
 	uint8_t *block[SIDES];
 	struct done done[SIDES][DONE_MAX];
@@ -52,7 +54,7 @@ static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_t
 static void on_async(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now)
 {
 	(void)ctx, (void)now;
-	if (ev->kind == VB_EVENT_ASYNC_QP && w.event[host] == NOTHING &&
+	if (ev->kind != VB_EVENT_ASYNC_CQ && w.event[host] == NOTHING &&
 	    ev->async != VB_ASYNC_COMM_EST)
 		w.event[host] = (int)ev->async;
 }
@@ -74,10 +76,16 @@ uint32_t mtu_bytes(void)
 	return vb_mtu_bytes(VB_MTU_1024);
 }
 
-static void bring_up(enum side side, const struct setup *s)
+bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
 {
-	enum vb_qp_state to = s->state[side];
-	bool rc = s->type == VB_QPT_RC, ud = s->type == VB_QPT_UD;
+	(void)type, (void)opcode;
+	return true;
+}
+
+static void bring_up(struct vb_qp *qp, enum side side, const struct setup *s, enum vb_qp_state to)
+{
+	bool ud = s->type == VB_QPT_UD, xrc = s->type == VB_QPT_XRC_INI, rc = s->type == VB_QPT_RC;
+	bool asks = rc || (xrc && side == REQUESTER), answers = rc || (xrc && side == RESPONDER);
 	struct vb_qp_attr a = {
 	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
@@ -99,10 +107,10 @@ static void bring_up(enum side side, const struct setup *s)
 	    {VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | (ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS)},
 	    {VB_QPS_RTR, ud ? 0
 			    : VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-				  (rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0)},
-	    {VB_QPS_RTS, VB_QP_SQ_PSN | (rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-						  VB_QP_MAX_QP_RD_ATOMIC
-					    : 0)},
+				  (answers ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0)},
+	    {VB_QPS_RTS,
+	     VB_QP_SQ_PSN | (rc || xrc ? VB_QP_TIMEOUT : 0) |
+		 (asks ? VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0)},
 	    {to, 0}, /* SQD and ERR come behind */
 	};
 
@@ -110,9 +118,63 @@ static void bring_up(enum side side, const struct setup *s)
 		if (i < 3 && step[i].state > to)
 			break;
 		a.qp_state = step[i].state;
-		need(vb_qp_modify(w.qp[side], &a, VB_QP_STATE | step[i].mask, vb_sim_now(w.sim)),
+		need(vb_qp_modify(qp, &a, VB_QP_STATE | step[i].mask, vb_sim_now(w.sim)),
 		     "state of a QP");
 	}
+}
+
+/* What the responder's QP receives by, when it has no queue of its own. */
+static void open_srq(const struct setup *s, struct vb_qp_init *init)
+{
+	static const struct vb_srq_cap cap = {QUEUE_WRS, SGE_MAX};
+	struct vb_pd *pd = vb_sim_pd(w.sim, RESPONDER);
+
+	w.srq = NULL;
+	w.xrcd = NULL;
+	if (s->type == VB_QPT_XRC_INI) {
+		need(vb_xrcd_create(vb_sim_hca(w.sim, RESPONDER), &w.xrcd), "XRC domain");
+		need(vb_xrc_srq_create(pd, w.xrcd, vb_sim_cq(w.sim, RESPONDER), &cap, NULL, &w.srq),
+		     "XRC SRQ");
+		init->type = VB_QPT_XRC_TGT;
+		init->xrcd = w.xrcd;
+		init->send_cq = init->recv_cq = NULL;
+		init->cap = (struct vb_qp_cap){0};
+	} else if (s->has_srq) {
+		need(vb_srq_create(pd, cap.wr_max, cap.sge_max, 0, NULL, &w.srq), "SRQ");
+		init->srq = w.srq;
+	}
+}
+
+static void open_qps(const struct setup *s)
+{
+	for (uint32_t i = 0; i < SIDES; i++) {
+		struct vb_qp_init init = {
+		    .type = s->type,
+		    .send_cq = vb_sim_cq(w.sim, i),
+		    .recv_cq = vb_sim_cq(w.sim, i),
+		    .cap = {QUEUE_WRS, QUEUE_WRS, SGE_MAX, SGE_MAX, INLINE_MAX},
+		};
+
+		w.done_cnt[i] = 0;
+		w.event[i] = NOTHING;
+		w.block[i] = memory_alloc(NULL, BLOCK);
+		need(w.block[i] ? 0 : -ENOMEM, "memory");
+		need(vb_pd_create(vb_sim_hca(w.sim, i), &w.other_pd[i]), "PD");
+		if (i == RESPONDER)
+			open_srq(s, &init);
+		else if (s->type == VB_QPT_XRC_INI)
+			init.recv_cq = NULL, init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+		need(vb_qp_create(init.xrcd ? NULL : vb_sim_pd(w.sim, i), &init, &w.qp[i]), "QP");
+		if (i == RESPONDER)
+			need(vb_qp_create(init.xrcd ? NULL : vb_sim_pd(w.sim, i), &init,
+					  &w.other_qp),
+			     "QP");
+	}
+	w.ah = (struct vb_ah){vb_sim_pd(w.sim, REQUESTER),
+			      vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
+	bring_up(w.qp[REQUESTER], REQUESTER, s, s->state[REQUESTER]);
+	bring_up(w.qp[RESPONDER], RESPONDER, s, s->state[RESPONDER]);
+	bring_up(w.other_qp, RESPONDER, s, VB_QPS_RTS);
 }
 
 void open_world(const struct setup *s)
@@ -132,25 +194,7 @@ void open_world(const struct setup *s)
 	need(vb_topo_pair(&w.topo, &memory, &cable), "topology");
 	need(vb_sim_create(&w.sim, &cfg), "simulation");
 	vb_sim_set_app(w.sim, &app);
-	for (uint32_t i = 0; i < SIDES; i++) {
-		struct vb_qp_init init = {
-		    .type = s->type,
-		    .send_cq = vb_sim_cq(w.sim, i),
-		    .recv_cq = vb_sim_cq(w.sim, i),
-		    .cap = {QUEUE_WRS, QUEUE_WRS, SGE_MAX, SGE_MAX, INLINE_MAX},
-		};
-
-		w.done_cnt[i] = 0;
-		w.event[i] = NOTHING;
-		w.block[i] = memory_alloc(NULL, BLOCK);
-		need(w.block[i] ? 0 : -ENOMEM, "memory");
-		need(vb_pd_create(vb_sim_hca(w.sim, i), &w.other_pd[i]), "PD");
-		need(vb_qp_create(vb_sim_pd(w.sim, i), &init, &w.qp[i]), "QP");
-	}
-	w.ah = (struct vb_ah){vb_sim_pd(w.sim, REQUESTER),
-			      vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
-	bring_up(REQUESTER, s);
-	bring_up(RESPONDER, s);
+	open_qps(s);
 }
 
 void close_world(void)
@@ -189,7 +233,39 @@ void deregister_region(struct region *r)
 		need(vb_mr_destroy(r->handle), "MR's end");
 }
 
-int post_send(const struct work *work, bool *bad)
+struct window allocate_window(enum side side, bool other_pd, uint8_t type)
+{
+	struct vb_mw *mw;
+
+	need(vb_mw_create(other_pd ? w.other_pd[side] : vb_sim_pd(w.sim, side), type, &mw), "MW");
+	return (struct window){type, vb_mw_rkey(mw), mw};
+}
+
+void free_window(struct window *window)
+{
+	need(vb_mw_destroy(window->handle), "MW's end");
+	window->handle = NULL;
+}
+
+struct send_room send_room(void)
+{
+	return (struct send_room){QUEUE_WRS, SGE_MAX, INLINE_MAX};
+}
+
+/* How the core takes a bind, see vb_mw_create(). */
+static void bind_fields(struct vb_send_wr *wr, const struct work *work)
+{
+	uint32_t rkey = (work->window->rkey & ~0xffu) | ((work->window->rkey + 1) & 0xff);
+
+	wr->rkey = work->window->rkey;
+	wr->imm = work->region->lkey;
+	wr->remote_addr = (uintptr_t)work->addr;
+	wr->swap = work->len;
+	wr->compare_add = (uint64_t)work->access << 32 | (rkey & 0xff);
+	work->window->rkey = rkey;
+}
+
+int post_send(enum side side, const struct work *work, bool *bad)
 {
 	struct vb_sge sge[SGE_MAX + 1];
 	struct vb_send_wr wr = {
@@ -204,28 +280,38 @@ int post_send(const struct work *work, bool *bad)
 	    .compare_add = 1,
 	    .swap = 2,
 	    .ah = &w.ah,
-	    .dqpn = vb_qp_number(w.qp[RESPONDER]),
+	    .dqpn = vb_qp_number(w.qp[!side]),
 	    .qkey = work->qkey,
+	    .srqn = w.xrcd ? vb_srq_number(w.srq) ^ work->srqn_error : 0,
 	};
 
 	for (uint32_t i = 0; i < work->sge_cnt; i++)
 		sge[i] = (struct vb_sge){(uintptr_t)work->addr, work->len, work->lkey};
+	if (work->window)
+		bind_fields(&wr, work);
 	*bad = true; /* the core takes one at a time */
 
-	int err = -vb_qp_post_send(w.qp[REQUESTER], &wr, vb_sim_now(w.sim));
-
-	vb_sim_touch(w.sim, REQUESTER);
-	return err;
-}
-
-int post_receive(enum side side, const struct work *work)
-{
-	struct vb_sge sge = {(uintptr_t)work->addr, work->len, work->lkey};
-	struct vb_recv_wr wr = {.wr_id = work->wr_id, .sge = &sge, .sge_cnt = 1};
-	int err = -vb_qp_post_recv(w.qp[side], &wr, vb_sim_now(w.sim));
+	int err =
+	    -vb_qp_post_send(work->by_other_qp ? w.other_qp : w.qp[side], &wr, vb_sim_now(w.sim));
 
 	vb_sim_touch(w.sim, side);
 	return err;
+}
+
+int post_receive(const struct work *work)
+{
+	struct vb_sge sge = {(uintptr_t)work->addr, work->len, work->lkey};
+	struct vb_recv_wr wr = {.wr_id = work->wr_id, .sge = &sge, .sge_cnt = 1};
+	int err = -(w.srq ? vb_srq_post(w.srq, &wr)
+			  : vb_qp_post_recv(w.qp[RESPONDER], &wr, vb_sim_now(w.sim)));
+
+	vb_sim_touch(w.sim, RESPONDER);
+	return err;
+}
+
+void set_srq_limit(uint32_t limit)
+{
+	need(vb_srq_set_limit(w.srq, limit), "SRQ's limit");
 }
 
 void settle(const uint32_t want[SIDES])
@@ -240,6 +326,11 @@ uint32_t completions_of(enum side side, struct done *done, uint32_t max)
 
 	memcpy(done, w.done[side], cnt * sizeof *done);
 	return cnt;
+}
+
+void forget_completions(void)
+{
+	w.done_cnt[REQUESTER] = w.done_cnt[RESPONDER] = 0;
 }
 
 enum vb_qp_state state_of(enum side side)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rows of errors.def, their words, and the page that is printed from them. */
+#include "errors_row.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const fault_text[] = {
+#define FAULT(name, text) [name] = text,
+#include "errors.def"
+#undef FAULT
+};
+
+/* The words of the table. */
+enum {
+	RESET = VB_QPS_RESET,
+	INIT = VB_QPS_INIT,
+	RTR = VB_QPS_RTR,
+	RTS = VB_QPS_RTS,
+	SQD = VB_QPS_SQD,
+	SQE = VB_QPS_SQE,
+	ERR = VB_QPS_ERR
+};
+enum {
+	SUCCESS = VB_WC_SUCCESS,
+	LOC_LEN = VB_WC_LOC_LEN_ERR,
+	LOC_QP_OP = VB_WC_LOC_QP_OP_ERR,
+	LOC_PROT = VB_WC_LOC_PROT_ERR,
+	WR_FLUSH = VB_WC_WR_FLUSH_ERR,
+	MW_BIND = VB_WC_MW_BIND_ERR,
+	REM_INV_REQ = VB_WC_REM_INV_REQ_ERR,
+	REM_ACCESS = VB_WC_REM_ACCESS_ERR,
+	REM_OP = VB_WC_REM_OP_ERR,
+	RETRY_EXC = VB_WC_RETRY_EXC_ERR,
+	RNR_RETRY_EXC = VB_WC_RNR_RETRY_EXC_ERR
+};
+enum {
+	FATAL = VB_ASYNC_QP_FATAL,
+	REQUEST = VB_ASYNC_QP_REQ_ERR,
+	ACCESS = VB_ASYNC_QP_ACCESS_ERR,
+	LIMIT = VB_ASYNC_SRQ_LIMIT_REACHED,
+	LAST_WQE = VB_ASYNC_QP_LAST_WQE_REACHED
+};
+
+const struct op_kind ops[] = {
+    {"SEND", VB_WR_SEND},
+    {"SEND with immediate", VB_WR_SEND_IMM},
+    {"SEND with invalidate", VB_WR_SEND_INV},
+    {"WRITE", VB_WR_RDMA_WRITE},
+    {"WRITE with immediate", VB_WR_RDMA_WRITE_IMM},
+    {"READ", VB_WR_RDMA_READ},
+    {"compare and swap", VB_WR_COMPARE_SWAP},
+    {"fetch and add", VB_WR_FETCH_ADD},
+    {"ATOMIC WRITE", VB_WR_ATOMIC_WRITE},
+    {"bind of a window", VB_WR_BIND_MW},
+    {"local invalidate", VB_WR_LOCAL_INV},
+};
+_Static_assert(sizeof ops / sizeof ops[0] == OP_CNT, "an operation for each bit");
+
+const struct row rows[] = {
+#define ROW(fault, transport, ops, req, req_state, resp, resp_state, moved, event, where)          \
+	{fault,                                                                                    \
+	 transport,                                                                                \
+	 ops,                                                                                      \
+	 req,                                                                                      \
+	 (enum vb_qp_state)(req_state),                                                            \
+	 resp,                                                                                     \
+	 (enum vb_qp_state)(resp_state),                                                           \
+	 moved,                                                                                    \
+	 event,                                                                                    \
+	 where},
+#include "errors.def"
+#undef ROW
+};
+const size_t row_cnt = sizeof rows / sizeof rows[0];
+
+size_t op_index(enum op op)
+{
+	return (size_t)__builtin_ctz(op);
+}
+
+enum vb_qp_type type_of(enum transport t)
+{
+	static const enum vb_qp_type type[] = {[RC] = VB_QPT_RC,
+					       [UC] = VB_QPT_UC,
+					       [UD] = VB_QPT_UD,
+					       [RC_SRQ] = VB_QPT_RC,
+					       [XRC] = VB_QPT_XRC_INI};
+
+	return type[t];
+}
+
+const char *transport_name(enum transport t)
+{
+	static const char *const name[] = {
+	    [RC] = "RC", [UC] = "UC", [UD] = "UD", [RC_SRQ] = "RC, SRQ", [XRC] = "XRC"};
+
+	return name[t];
+}
+
+const char *status_name(int status)
+{
+	static const struct {
+		int status;
+		const char *name;
+	} all[] = {
+	    {SUCCESS, "SUCCESS"},
+	    {LOC_LEN, "LOC_LEN_ERR"},
+	    {LOC_QP_OP, "LOC_QP_OP_ERR"},
+	    {LOC_PROT, "LOC_PROT_ERR"},
+	    {WR_FLUSH, "WR_FLUSH_ERR"},
+	    {MW_BIND, "MW_BIND_ERR"},
+	    {VB_WC_LOC_ACCESS_ERR, "LOC_ACCESS_ERR"},
+	    {VB_WC_GENERAL_ERR, "GENERAL_ERR"},
+	    {REM_INV_REQ, "REM_INV_REQ_ERR"},
+	    {REM_ACCESS, "REM_ACCESS_ERR"},
+	    {REM_OP, "REM_OP_ERR"},
+	    {RETRY_EXC, "RETRY_EXC_ERR"},
+	    {RNR_RETRY_EXC, "RNR_RETRY_EXC_ERR"},
+	    {NONE, "nothing"},
+	    {-EINVAL, "EINVAL"},
+	    {-ENOMEM, "ENOMEM"},
+	    {-EOPNOTSUPP, "EOPNOTSUPP"},
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		if (all[i].status == status)
+			return all[i].name;
+	return "another status";
+}
+
+const char *state_name(int state)
+{
+	static const char *const name[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+
+	return state >= 0 && state <= ERR ? name[state] : "no state";
+}
+
+const char *event_name(int event)
+{
+	switch (event) {
+	case NONE:
+		return "nothing";
+	case FATAL:
+		return "QP_FATAL";
+	case REQUEST:
+		return "QP_REQ_ERR";
+	case ACCESS:
+		return "QP_ACCESS_ERR";
+	case LIMIT:
+		return "SRQ_LIMIT_REACHED";
+	case LAST_WQE:
+		return "QP_LAST_WQE_REACHED";
+	default:
+		return "another event";
+	}
+}
+
+static void print_row(const struct row *r)
+{
+	char text[200] = "";
+
+	for (size_t i = 0; i < OP_CNT; i++) {
+		if (r->ops & 1u << i)
+			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s",
+				 *text ? ", " : "", ops[i].name);
+	}
+	printf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", transport_name(r->transport),
+	       text, r->req_status == NONE ? "-" : status_name(r->req_status),
+	       state_name(r->req_state), r->resp_status == NONE ? "-" : status_name(r->resp_status),
+	       state_name(r->resp_state),
+	       r->moved == MOVED  ? "moved"
+	       : r->moved == KEPT ? "kept"
+				  : "part may have moved",
+	       r->event == NONE ? "-" : event_name(r->event), r->where);
+}
+
+void print_document(void)
+{
+	puts("# Error semantics\n\n"
+	     "What becomes of an operation with one thing wrong, on both sides. Generated from\n"
+	     "`tests/conformance/errors.def`, which is played over loopback by way of libibverbs, "
+	     "and on two\n"
+	     "hosts of the simulator; a test checks that this page is up to date. What Linux' "
+	     "rdma_rxe does\n"
+	     "otherwise is in [interop.md](interop.md).\n\n"
+	     "Requester and responder: the status of the work completion (EINVAL, ENOMEM: what "
+	     "posting\n"
+	     "returns, `bad_wr` naming the request), and the state of the QP afterwards. In ERR "
+	     "all that is\n"
+	     "queued behind is flushed, in order. Data: whether the memory that the operation goes "
+	     "to has\n"
+	     "changed. The event is the responder's. Sections are those of the InfiniBand "
+	     "Architecture\n"
+	     "Specification, volume 1. \"RC, SRQ\": the responder has a shared receive queue.");
+	for (size_t i = 0; i < row_cnt; i++) {
+		const char *text = fault_text[rows[i].fault];
+
+		if (i == 0 || rows[i].fault != rows[i - 1].fault)
+			printf("\n## %c%s\n\n"
+			       "| | Operations | Requester | its QP | Responder | its QP | Data | "
+			       "Event | Written in |\n"
+			       "|---|---|---|---|---|---|---|---|---|\n",
+			       *text - 'a' + 'A', text + 1);
+		print_row(&rows[i]);
+	}
+}

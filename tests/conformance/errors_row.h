@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of errors.def as rows, the words that it is written in, and their names. */
+#ifndef VB_TESTS_CONFORMANCE_ERRORS_ROW_H
+#define VB_TESTS_CONFORMANCE_ERRORS_ROW_H
+
+#include "errors.h"
+
+enum fault {
+#define FAULT(name, text) name,
+#include "errors.def"
+#undef FAULT
+};
+extern const char *const fault_text[];
+
+enum op {
+	SEND = 1 << 0,
+	SEND_IMM = 1 << 1,
+	SEND_INV = 1 << 2,
+	WRITE = 1 << 3,
+	WRITE_IMM = 1 << 4,
+	READ = 1 << 5,
+	CAS = 1 << 6,
+	FAA = 1 << 7,
+	ATOMIC_WRITE = 1 << 8,
+	BIND = 1 << 9,
+	LOCAL_INV = 1 << 10
+};
+struct op_kind {
+	const char *name;
+	enum vb_wr_opcode opcode;
+};
+/* In the order of the bits of enum op. */
+extern const struct op_kind ops[];
+#define OP_CNT 11u
+
+/* RC_SRQ: the responder's QP has an SRQ. XRC: from an initiator to a target and its SRQ. */
+enum transport { RC, UC, UD, RC_SRQ, XRC };
+
+enum moved { KEPT, MOVED, ANY };
+
+#define NONE NOTHING
+
+struct row {
+	enum fault fault;
+	enum transport transport;
+	uint32_t ops; /* set of enum op */
+	int req_status;
+	enum vb_qp_state req_state;
+	int resp_status;
+	enum vb_qp_state resp_state;
+	enum moved moved;
+	int event;
+	const char *where;
+};
+extern const struct row rows[];
+extern const size_t row_cnt;
+
+size_t op_index(enum op op);
+enum vb_qp_type type_of(enum transport t);
+const char *transport_name(enum transport t);
+/* Of a completion; negative: the errno of posting, or NOTHING. */
+const char *status_name(int status);
+const char *state_name(int state);
+const char *event_name(int event);
+
+/* Prints docs/error-semantics.md. */
+void print_document(void);
+
+#endif
