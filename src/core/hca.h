@@ -322,6 +322,16 @@ int vb_qp_destroy(struct vb_qp *qp);
 /* The QP with this number, which may be any; NULL: there is none. */
 struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
 /*
+ * Request packets of the QP leave at @kbps at most, 1000 bits a second of BTH through ICRC, after a
+ * pause @burst bytes at once; 0: a burst of the HCA's choice. @kbps 0: no limit, which is how a QP
+ * begins. -EINVAL: out of the range, a target of XRC or DC, or the QP is not in RTR, RTS or SQD.
+ * RESET ends it.
+ */
+#define VB_RATE_KBPS_MIN 1000
+#define VB_RATE_KBPS_MAX 400000000
+int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now);
+uint32_t vb_qp_rate(const struct vb_qp *qp);
+/*
  * A UD QP joins or leaves a multicast group of the HCA; joining the network's is the caller's
  * matter. -EINVAL: not UD, no multicast GID, or not attached; -EEXIST: attached already; -ENOMEM: a
  * limit. While it is attached, vb_qp_destroy() gives -EBUSY.

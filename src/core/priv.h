@@ -285,6 +285,14 @@ struct vb_cc_point {
 	struct vb_cc ctl;
 };
 
+/* The rate that the consumer has set, see core/pace.c. */
+struct vb_pace {
+	uint32_t kbps;  /* 0: none */
+	uint32_t burst; /* bytes; 0: a usual one */
+	uint32_t rest;  /* of the last division by kbps */
+	vb_time next;   /* when the account is paid */
+};
+
 struct vb_qp {
 	struct vb_hca *hca;
 	struct vb_pd *pd;
@@ -319,6 +327,7 @@ struct vb_qp {
 	struct vb_rto rto;
 	struct vb_sr *sr; /* selective repeat; NULL: not offered */
 	struct vb_cc_point cc;
+	struct vb_pace pace;
 	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 	vb_time timer[VB_TIMER_CNT];
 	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */

@@ -58,6 +58,8 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 	if (qp->cc.on)
 		v->rate_bps = vb_cc_bps((uint32_t)qp->cc.ctl.cc_rate << 8,
 					qp->hca->cc[qp->attr.port].cc_clk_hz);
+	if (req->block == VB_BLOCK_PACE)
+		v->rate_bps = qp->pace.kbps * UINT64_C(1000);
 }
 
 bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out)

@@ -24,6 +24,7 @@ enum vb_block {
 	VB_BLOCK_PSN_WINDOW,
 	VB_BLOCK_TX_WINDOW, /* the QP's own, see core/recover/window.h */
 	VB_BLOCK_RATE,      /* until the PACE timer fires */
+	VB_BLOCK_PACE,      /* ... for the rate that the consumer has set */
 	VB_BLOCK_OST,       /* outstanding WQEs, see core/cc */
 	VB_BLOCK_MASK,      /* sq_arb_mask */
 	VB_BLOCK_CONNECT,   /* a connection is given up or made, see core/dc */
@@ -53,7 +54,7 @@ struct vb_qp_view {
 	struct vb_recovery set; /* what its timers follow: the settings of its port */
 	struct vb_rto rto;      /* where its timer is */
 	vb_time ack_at, rnr_at; /* when the ACK and the RNR timer fire; VB_NEVER: they do not run */
-	vb_time pace_at;        /* BLOCK_RATE, BLOCK_OST: when it looks again */
+	vb_time pace_at;        /* BLOCK_RATE, _PACE, _OST: when it looks again */
 	enum vb_block block;    /* of the last look; means nothing while is_queued or is_rnr_wait */
 	uint32_t posted;        /* send work requests that have not completed... */
 	uint32_t unsent;        /* ... and of these not begun, or not sent to the end */
@@ -64,7 +65,7 @@ struct vb_qp_view {
 	uint32_t credits;       /* sends that the peer's receive queue still has room for */
 	uint32_t window_pkts;   /* the QP's own window, packets in flight; 0: none */
 	uint32_t recvs;         /* receives posted, in the QP's own queue or its SRQ */
-	uint64_t rate_bps;      /* congestion control: what it may send; 0: not limited */
+	uint64_t rate_bps; /* what it may send by congestion control, BLOCK_PACE: as set; 0: any */
 	uint64_t peer_inflight; /* bytes in flight to the peer's address, all QPs together */
 	uint64_t peer_window;   /* ... and how many may be; 0: any number */
 	/* The oldest send work request that has not completed, if posted > 0. */

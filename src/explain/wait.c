@@ -60,6 +60,8 @@ static const struct block {
     [VB_BLOCK_RATE] = {"rate", "Congestion control paces it.",
 		       "See 'verbena counters' (rp_cnp_handled): the network marks packets.",
 		       VB_RANK_WAITING},
+    [VB_BLOCK_PACE] = {"paced", "It keeps to the rate that its program has set.",
+		       "The program sets it with ibv_modify_qp_rate_limit().", VB_RANK_WAITING},
     [VB_BLOCK_OST] = {"outstanding",
 		      "Congestion control limits its outstanding work requests; the next one is "
 		      "begun when the oldest is complete.",
@@ -193,7 +195,7 @@ static void wait_block(const struct vb_explain_in *in, const struct vb_qp_view *
 	if (v->block == VB_BLOCK_TX_WINDOW)
 		vb_line(&out->what, "The window is %u packets%s.", v->window_pkts,
 			v->is_ramping ? ", for now: slow restart" : "");
-	if (v->block == VB_BLOCK_RATE)
+	if (v->block == VB_BLOCK_RATE || v->block == VB_BLOCK_PACE)
 		vb_line(&out->what, "Its rate is %.3f Gb/s; it looks again in %s.",
 			(double)v->rate_bps / 1e9,
 			vb_word_ns(vb_time_since(in->now, v->pace_at)).s);

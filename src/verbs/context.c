@@ -62,6 +62,7 @@ void vb_ibv_set_ops(struct vb_ibv_context *c)
 	v->query_device_ex = vb_ibv_query_device_ex;
 	v->query_rt_values = vb_ibv_query_rt_values;
 	v->create_cq_ex = vb_ibv_create_cq_ex;
+	v->modify_qp_rate_limit = vb_ibv_modify_qp_rate_limit;
 	v->modify_cq = vb_ibv_modify_cq;
 	v->create_qp_ex = vb_ibv_create_qp_ex;
 	v->get_srq_num = vb_ibv_get_srq_num;

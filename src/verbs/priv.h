@@ -363,6 +363,9 @@ struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr);
 struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
 
+/* qp_attr.c */
+int vb_ibv_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
+
 /* post.c */
 int vb_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

@@ -100,6 +100,29 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return err;
 }
 
+/* Returns 0 or an errno. */
+static int set_rate(struct vb_ibv_qp *qp, uint32_t kbps, uint32_t burst)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(qp->ibv.context);
+
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_qp_set_rate(qp->core, kbps, burst, vb_engine_now());
+
+	vb_engine_progress(c->engine);
+	vb_ibv_leave(c);
+	return err;
+}
+
+/* The typical size of packets changes nothing: each is counted as what it is. */
+int vb_ibv_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
+{
+	if (attr->comp_mask)
+		return EINVAL;
+	return set_rate((struct vb_ibv_qp *)ibv, attr->rate_limit, attr->max_burst_sz);
+}
+
 static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 		      const struct vb_ibv_qp *qp)
 {
@@ -129,6 +152,7 @@ static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 	to->timeout = a->timeout;
 	to->retry_cnt = a->retry_cnt;
 	to->rnr_retry = a->rnr_retry;
+	to->rate_limit = vb_qp_rate(qp->core);
 }
 
 /* Everything is answered, whatever the mask. */

@@ -143,6 +143,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 /* As the kernel has it; <infiniband/verbs.h> of rdma-core 44 lacks the name. */
 #define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
 
+#define PACED_QPTS (1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND)
+
 /* What each transport has, it has on demand as well. */
 #define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
 #define ODP_UC (ODP_UD | IBV_ODP_SUPPORT_WRITE)
@@ -160,6 +162,9 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 						.uc_odp_caps = ODP_UC,
 						.ud_odp_caps = ODP_UD}},
 	    .xrc_odp_caps = ODP_ALL,
+	    .packet_pacing_caps = {.qp_rate_limit_min = VB_RATE_KBPS_MIN,
+				   .qp_rate_limit_max = VB_RATE_KBPS_MAX,
+				   .supported_qpts = PACED_QPTS},
 	    .cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX},
 	    .max_dm_size = VB_DM_SIZE,
 	    .phys_port_cnt_ex = 1,

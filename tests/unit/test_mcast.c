@@ -15,12 +15,11 @@ static void setup(void)
 	env_open(&env, 64);
 }
 
-static enum vb_verdict datagram(const struct vb_gid *to, uint8_t opcode, uint32_t qkey)
+static enum vb_verdict datagram_to(uint32_t dqpn, const struct vb_gid *to, uint8_t opcode,
+				   uint32_t qkey)
 {
-	struct vb_hdr h = {.opcode = opcode,
-			   .dqpn = VB_QPN_MULTICAST,
-			   .pkey = VB_PKEY_DEFAULT,
-			   .deth = {qkey, 0x77}};
+	struct vb_hdr h = {
+	    .opcode = opcode, .dqpn = dqpn, .pkey = VB_PKEY_DEFAULT, .deth = {qkey, 0x77}};
 	struct vb_path path = env_path(1);
 	uint8_t pkt[VB_HDR_MAX + 8] = {0};
 	uint32_t len = (uint32_t)vb_hdr_emit(&h, pkt) + 8;
@@ -29,6 +28,11 @@ static enum vb_verdict datagram(const struct vb_gid *to, uint8_t opcode, uint32_
 	path.sgid = env_gid(7);
 	path.dgid = *to;
 	return vb_hca_handle_packet(env.hca, &rx, 0);
+}
+
+static enum vb_verdict datagram(const struct vb_gid *to, uint8_t opcode, uint32_t qkey)
+{
+	return datagram_to(VB_QPN_MULTICAST, to, opcode, qkey);
 }
 
 static enum vb_verdict send_to(const struct vb_gid *to)
@@ -69,6 +73,9 @@ static void deliver__to_each_member(void **state)
 			 VB_VERDICT_QKEY);
 	assert_int_equal(datagram(&group, VB_TRANSPORT_RC | VB_OP_SEND_ONLY, ENV_QKEY),
 			 VB_VERDICT_TRANSPORT);
+	assert_int_equal(
+	    datagram_to(vb_qp_number(a), &group, VB_TRANSPORT_UD | VB_OP_SEND_ONLY, ENV_QKEY),
+	    VB_VERDICT_QPN);
 	assert_int_equal(vb_qp_detach_mcast(a, &group), 0);
 	assert_int_equal(vb_qp_detach_mcast(a, &group), -EINVAL);
 	assert_int_equal(send_to(&group), VB_VERDICT_NO_RECV_WQE);

@@ -103,6 +103,52 @@ static void modify_qp__what_is_set_is_told(void **state)
 	end_free(&b);
 }
 
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* It may take longer, but never less. */
+static void rate_limit__is_kept(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_rate_limit_attr rate = {.rate_limit = 200000, .max_burst_sz = 20000};
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+				 .wr.rdma = {(uintptr_t)buf + sizeof buf / 2, mr->rkey}};
+	struct ibv_device_attr_ex caps;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	uint64_t start;
+
+	(void)state;
+	assert_int_equal(ibv_query_device_ex(ctx, NULL, &caps), 0);
+	assert_true(caps.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RC);
+	assert_int_equal(ibv_modify_qp_rate_limit(a.qp, &rate), EINVAL); /* RESET */
+	verbs_connect(a.qp, b.qp, false);
+	start = now_us();
+	assert_int_equal(ibv_modify_qp_rate_limit(a.qp, &rate), 0);
+	assert_int_equal(ibv_query_qp(a.qp, &attr, IBV_QP_RATE_LIMIT, &init), 0);
+	assert_int_equal(attr.rate_limit, 200000);
+	post_send(a.qp, wr, 0, sizeof buf / 2);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_true(now_us() - start >= (sizeof buf / 2 - 20000) * 8 / 200);
+
+	rate.rate_limit = caps.packet_pacing_caps.qp_rate_limit_min - 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(a.qp, &rate), EINVAL);
+	rate.rate_limit = caps.packet_pacing_caps.qp_rate_limit_max + 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(a.qp, &rate), EINVAL);
+	rate.rate_limit = 0;
+	rate.comp_mask = 1;
+	assert_int_equal(ibv_modify_qp_rate_limit(a.qp, &rate), EINVAL);
+	rate.comp_mask = 0;
+	assert_int_equal(ibv_modify_qp_rate_limit(a.qp, &rate), 0);
+	end_free(&a);
+	end_free(&b);
+}
+
 /* IBT-30, IBT-35 */
 static void modify_qp__refused(void **state)
 {
@@ -210,6 +256,7 @@ int main(void)
 	    VERBS_TEST(create_qp__gives_at_least_what_is_asked),
 	    VERBS_TEST(create_qp__refused),
 	    VERBS_TEST(modify_qp__what_is_set_is_told),
+	    VERBS_TEST(rate_limit__is_kept),
 	    VERBS_TEST(modify_qp__refused),
 	    VERBS_TEST(create_ah__refused),
 	    VERBS_TEST(srq__limits_and_resize),

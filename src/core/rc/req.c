@@ -6,6 +6,7 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
+#include "core/pace.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -175,6 +176,19 @@ void vb_req_complete_local(struct vb_qp *qp, vb_time now)
 	sqd_check_drained(qp);
 }
 
+/*
+ * Packets leave so slowly that each had better ask for an ACK, or the ACK timer would fire before
+ * one is asked for again.
+ */
+static bool is_slow(const struct vb_qp *qp)
+{
+	uint32_t bytes = qp->ack_every * (qp->mtu + VB_HDR_MAX);
+
+	if (qp->pace.kbps && vb_pace_cost(qp, bytes) > qp->rto.timeout / 4)
+		return true;
+	return qp->cc.on && vb_cc_asks(qp);
+}
+
 /* Sends the packet at psn_nxt. False: it cannot be sent at all, and w->status says why. */
 static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b, vb_time now)
 {
@@ -192,9 +206,8 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (vb_psn_eq(req->psn_nxt, w->first) && !(w->flags & VB_SEND_INLINE))
 		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
 	if (pkts == 0)
-		pkts = vb_req_emit(
-		    qp, w, req->psn_nxt,
-		    vb_window_asks(&req->window, req->psn_nxt) || (qp->cc.on && vb_cc_asks(qp)), b);
+		pkts = vb_req_emit(qp, w, req->psn_nxt,
+				   vb_window_asks(&req->window, req->psn_nxt) || is_slow(qp), b);
 	if (pkts < 0) {
 		w->status = VB_WC_LOC_PROT_ERR;
 		return false;
@@ -262,6 +275,8 @@ static void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx *tx, v
 
 	if (qp->cc.on)
 		vb_cc_sent(qp, tx, now);
+	if (qp->pace.kbps)
+		vb_pace_sent(qp, len, now);
 	if (*room <= UINT32_MAX)
 		*room -= len < *room ? len : *room;
 }
@@ -281,11 +296,29 @@ static void send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, struc
 	req_sent(qp, now);
 }
 
+/* True while congestion control or the QP's own rate holds back the next request packet. */
+static bool req_is_held(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
+{
+	if (qp->cc.on && vb_cc_holds(qp, w, now))
+		return true;
+	if (!qp->pace.kbps)
+		return false;
+
+	vb_time at = vb_pace_at(qp, now);
+
+	if (at <= now)
+		return false;
+	qp->req.block = VB_BLOCK_PACE;
+	if (at < qp->timer[VB_TIMER_PACE])
+		vb_timer_set(qp, VB_TIMER_PACE, at);
+	return true;
+}
+
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
-	bool paced = qp->cc.on;
+	bool paced = qp->cc.on || qp->pace.kbps;
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
 				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
@@ -300,7 +333,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			continue;
 		}
 		if (vb_sr_is_due(qp)) {
-			if (paced && vb_cc_holds(qp, NULL, now))
+			if (paced && req_is_held(qp, NULL, now))
 				return false;
 			if (qp->hca->cfg.room && room_is_short(qp, NULL, &room, now))
 				return false;
@@ -336,7 +369,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
-		if (paced && vb_cc_holds(qp, w, now))
+		if (paced && req_is_held(qp, w, now))
 			return false;
 		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))
 			return false;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The send rate that the consumer has set for a QP, ibv_modify_qp_rate_limit(3): an account in
+ * time, as the limiter of congestion control keeps one. A packet costs the time that its bytes take
+ * at that rate; the remainder is carried, so the mean is exact. Requests are paced, not what
+ * answers the peer.
+ */
+#include "core/pace.h"
+
+#include <errno.h>
+
+#define NS_KBIT UINT64_C(8000000) /* a byte at 1 kb/s, ns */
+/* Unused time of a QP without a burst of its own: what a thread that is woken comes late anyway. */
+#define BURST_BYTES 65536u
+#define BURST_NS (100 * VB_USEC)
+
+static vb_dur cost(const struct vb_pace *p, uint64_t bytes)
+{
+	return bytes * NS_KBIT / p->kbps;
+}
+
+/* A QP that was idle sends a burst and, since the account may be overdrawn, one packet. */
+static vb_dur kept(const struct vb_qp *qp)
+{
+	const struct vb_pace *p = &qp->pace;
+	uint32_t pkt = qp->mtu + VB_HDR_MAX + VB_ICRC_LEN;
+
+	if (p->burst)
+		return p->burst > pkt ? cost(p, p->burst - pkt) : 0;
+	return cost(p, BURST_BYTES) > BURST_NS ? cost(p, BURST_BYTES) : BURST_NS;
+}
+
+int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
+{
+	if (kbps && (kbps < VB_RATE_KBPS_MIN || kbps > VB_RATE_KBPS_MAX))
+		return -EINVAL;
+	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT ||
+	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD))
+		return -EINVAL;
+	/* What is owed stays owed: setting a rate again and again gains nothing. */
+	qp->pace.kbps = kbps;
+	qp->pace.burst = burst;
+	qp->pace.rest = 0;
+	if (qp->pace.next < now)
+		qp->pace.next = now;
+	vb_sched_activate(qp);
+	return 0;
+}
+
+uint32_t vb_qp_rate(const struct vb_qp *qp)
+{
+	return qp->pace.kbps;
+}
+
+void vb_pace_sent(struct vb_qp *qp, uint32_t bytes, vb_time now)
+{
+	struct vb_pace *p = &qp->pace;
+	vb_dur keep = kept(qp);
+
+	if (vb_time_after(p->next, keep) < now) {
+		p->next = now - keep;
+		p->rest = 0;
+	}
+
+	uint64_t due = bytes * NS_KBIT + p->rest;
+
+	p->next = vb_time_after(p->next, due / p->kbps);
+	p->rest = (uint32_t)(due % p->kbps);
+}
+
+vb_time vb_pace_at(const struct vb_qp *qp, vb_time now)
+{
+	const struct vb_pace *p = &qp->pace;
+
+	if (p->next <= now)
+		return now;
+	/* Half of what is kept: what becomes due meanwhile leaves as one train. */
+	return vb_time_after(p->next, kept(qp) / 2);
+}
+
+vb_dur vb_pace_cost(const struct vb_qp *qp, uint32_t bytes)
+{
+	return cost(&qp->pace, bytes);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send rate that the consumer sets for a QP. ibv_modify_qp_rate_limit(3) */
+#include "core_env.h"
+
+#define START VB_SEC
+#define WRITES 16
+#define RATE_KBPS 8000 /* a byte takes a microsecond */
+
+static struct env env;
+static struct vb_tx_batch b;
+
+static struct vb_qp *open_qp(enum vb_qp_type type)
+{
+	env_config(&env);
+	env_open(&env, 256);
+	env.now = START;
+	return env_rts(&env, type, 2, 0x21);
+}
+
+/* What leaves now, in bytes. */
+static uint32_t sent_now(void)
+{
+	uint32_t bytes = 0;
+
+	env_tx(&env, &b);
+	for (uint32_t i = 0; i < b.cnt; i++)
+		bytes += vb_tx_wire_len(&b.pkt[i]);
+	return bytes;
+}
+
+static bool wait_timer(void)
+{
+	vb_time due = vb_hca_poll_timeout(env.hca);
+
+	if (due == VB_NEVER)
+		return false;
+	env.now = due > env.now ? due : env.now;
+	vb_hca_handle_timeout(env.hca, env.now);
+	return true;
+}
+
+static void post_writes(struct vb_qp *qp)
+{
+	for (uint64_t i = 0; i < WRITES; i++)
+		assert_int_equal(env_send(&env, qp, i, VB_WR_RDMA_WRITE, 4096), 0);
+}
+
+static void rate__is_kept(void **state)
+{
+	static const uint32_t bursts[] = {1, 3000, 20000};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof bursts / sizeof bursts[0]; k++) {
+		struct vb_qp *qp = open_qp(VB_QPT_UC);
+		uint64_t total = 0, want = 0, last = 0;
+
+		assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS, bursts[k], env.now), 0);
+		assert_int_equal(vb_qp_rate(qp), RATE_KBPS);
+		post_writes(qp);
+		want = /* with an RETH each */
+		    WRITES * (4096 + 4 * (VB_BTH_LEN + VB_ICRC_LEN) + 16);
+		do {
+			uint32_t bytes = sent_now();
+
+			last = b.cnt ? vb_tx_wire_len(&b.pkt[b.cnt - 1]) : 0;
+			total += bytes;
+			/* Never more than the time allows and a burst; one packet overdraws. */
+			assert_true((total - last) * VB_USEC <= env.now - START);
+			assert_true(bytes <= bursts[k] || b.cnt == 1);
+		} while (total < want && wait_timer());
+		assert_int_equal(total, want);
+		/* Nor less, but for the wait for half a burst. */
+		assert_true(env.now - START <= (total - last + bursts[k] / 2) * VB_USEC);
+		env_close(&env);
+	}
+}
+
+static void rate__after_a_pause(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_UC);
+	uint32_t bytes;
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS, 5000, env.now), 0);
+	env.now += VB_SEC;
+	post_writes(qp);
+	bytes = sent_now();
+	assert_true(bytes <= 5000 && bytes > 3000);
+	assert_int_equal(sent_now(), 0);
+	/* No limit any more: the rest goes at once. */
+	assert_int_equal(vb_qp_set_rate(qp, 0, 0, env.now), 0);
+	while (sent_now())
+		;
+	for (uint64_t i = 0; i < WRITES; i++)
+		(void)env_wc(&env, i, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
+/* A peer is answered at once, however slow the QP's own requests are. */
+static void rate__not_of_responses(void **state)
+{
+	struct vb_qp *qp[2];
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 64);
+	env_pair(&env, VB_QPT_RC, qp);
+	assert_int_equal(vb_qp_set_rate(qp[1], VB_RATE_KBPS_MIN, 0, env.now), 0);
+	assert_int_equal(env_send(&env, qp[0], 1, VB_WR_RDMA_READ, 4096), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
+/* Otherwise its ACK timer would fire while it waits to send the packet that asks. */
+static void rate__slow_packets_ask_for_acks(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_RC);
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN, 1, env.now), 0);
+	post_writes(qp);
+	assert_true(sent_now() > 0);
+	assert_int_equal(b.cnt, 1);
+	assert_true(env_hdr(&b.pkt[0]).ack_req);
+	env_close(&env);
+}
+
+static void rate__refused(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_UD), *fresh = env_qp(&env, VB_QPT_RC, NULL);
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN - 1, 0, 0), -EINVAL);
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MAX + 1, 0, 0), -EINVAL);
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MAX, UINT32_MAX, 0), 0);
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN, UINT32_MAX, 0), 0);
+	assert_int_equal(vb_qp_set_rate(fresh, VB_RATE_KBPS_MIN, 0, 0), -EINVAL);
+	assert_int_equal(env_modify(&env, qp, &(struct vb_qp_attr){0}, VB_QPS_RESET), 0);
+	assert_int_equal(vb_qp_rate(qp), 0);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(rate__is_kept),
+	    cmocka_unit_test(rate__after_a_pause),
+	    cmocka_unit_test(rate__not_of_responses),
+	    cmocka_unit_test(rate__slow_packets_ask_for_acks),
+	    cmocka_unit_test(rate__refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
