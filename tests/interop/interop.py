@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "system"))
 
 from hosts import Failure, Program  # noqa: E402
 import icrc  # noqa: E402
+import red  # noqa: E402
 
 HOST = {4: "10.77.0.1", 6: "fd77:0:0:77::1"}
 GUEST = {4: "10.77.0.2", 6: "fd77:0:0:77::2"}
@@ -190,15 +191,21 @@ def cases(short):
                          [*PERFTEST, "-n", "50", "-b", "-q", "4"]))
             made.append((f"perftest.cas.{tag}", server, "ib_atomic_bw", version,
                          [*PERFTEST, "-n", "100", "-A", "CMP_AND_SWAP"]))
+    # Verbena on both sides of the guest, which is a router.
+    router = ("congestion.red", "router", None, 4, [])
     if short:
         made = [c for c in made if "mtu1024" in c[0] and ("ipv4" in c[0]) == (c[1] == "host")] + \
                [c for c in made if "mtu" not in c[0] and ("ipv6" in c[0]) == (c[1] == "host")]
-    return made
+    return made + [router]
 
 
 def attempt(interop, server_at, program, version, options):
     """(verdict, text)."""
     try:
+        if server_at == "router":
+            interop.port += red.SENDERS
+            with tempfile.TemporaryDirectory(prefix="verbena-interop-") as folder:
+                return "ok", red.run(interop.rig, interop.verbena, folder, interop.port)
         interop.run(server_at, program, version, options)
         return "ok", ""
     except Failure as e:
