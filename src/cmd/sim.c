@@ -387,6 +387,20 @@ static int read_scenario(struct job *j, const char *path)
 	return err ? 1 : 0;
 }
 
+/* What the scenario asks for, and the command line does not say otherwise. */
+static void take_record(struct job *j)
+{
+	const struct vb_scenario_record *r = &j->sc.record;
+	const char **const to[] = {&j->out, &j->trace, &j->pcap,   &j->report,
+				   &j->svg, &j->png,   &j->explain};
+	const char *const from[] = {r->out, r->trace, r->pcap,   r->report,
+				    r->svg, r->png,   r->explain};
+
+	for (size_t i = 0; i < sizeof to / sizeof to[0]; i++)
+		if (!*to[i] && from[i][0])
+			*to[i] = from[i];
+}
+
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct job j;
@@ -417,6 +431,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	status = read_scenario(&j, path);
 	if (status)
 		return status;
+	take_record(&j);
 	if (seed) {
 		errno = 0;
 		j.sc.seed = strtoull(seed, &end, 0);

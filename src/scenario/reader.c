@@ -214,6 +214,18 @@ static int read_bits(struct reader *r, const yaml_node_t *node, const struct key
 	return 0;
 }
 
+static int read_text(struct reader *r, const yaml_node_t *node, const struct key *k, char *at)
+{
+	const char *text = reader_text(node);
+	size_t len = text ? strlen(text) : 0;
+
+	if (len == 0 || len >= k->max)
+		return reader_fail(r, node, "%s is a text of 1 to %u characters", k->name,
+				   (uint32_t)k->max - 1);
+	memcpy(at, text, len + 1);
+	return 0;
+}
+
 static int read_key(struct reader *r, const yaml_node_t *node, const struct key *k, void *at)
 {
 	switch (k->kind) {
@@ -224,6 +236,8 @@ static int read_key(struct reader *r, const yaml_node_t *node, const struct key 
 		return read_name(r, node, k, at);
 	case KEY_BITS:
 		return read_bits(r, node, k, at);
+	case KEY_TEXT:
+		return read_text(r, node, k, at);
 	case KEY_MAP:
 		return reader_map(r, node, k->map, at);
 	case KEY_CALL:

@@ -25,6 +25,7 @@ enum key_kind {
 	KEY_NAME,  /* one of names; its value as uint32_t */
 	KEY_NAME8, /* ... as uint8_t */
 	KEY_BITS,  /* a list of numbers 0...7, as bits of a uint8_t */
+	KEY_TEXT,  /* at most max bytes with the zero behind it, at least one without */
 	KEY_MAP,   /* a mapping with a table of its own */
 	KEY_CALL,  /* read by a function */
 };
@@ -40,7 +41,7 @@ struct key {
 	const char *name;
 	enum key_kind kind;
 	size_t offset;
-	uint64_t min, max;            /* numbers, bytes, rates, times */
+	uint64_t min, max;            /* numbers, bytes, rates, times, texts */
 	const struct key_name *names; /* KEY_NAME; ends with a NULL */
 	const struct key *map;        /* KEY_MAP; ends with a NULL name */
 	int (*read)(struct reader *r, const yaml_node_t *node, void *at); /* KEY_CALL */

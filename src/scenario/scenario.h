@@ -41,6 +41,15 @@ struct vb_scenario_fault {
 	struct vb_fault_spec spec;
 };
 
+#define VB_SCENARIO_PATH 512
+
+/* What the run leaves, as the options of `verbena sim`; "": not that. */
+struct vb_scenario_record {
+	char out[VB_SCENARIO_PATH], trace[VB_SCENARIO_PATH], report[VB_SCENARIO_PATH],
+	    svg[VB_SCENARIO_PATH], png[VB_SCENARIO_PATH];
+	char pcap[32], explain[32]; /* "NODE.PORT"; "HOST.QPN" or "all" */
+};
+
 struct vb_scenario {
 	const char *file; /* the name that it was read with, the caller's */
 	struct vb_scenario_place topology_at, switch_at;
@@ -57,6 +66,7 @@ struct vb_scenario {
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
+	struct vb_scenario_record record;
 };
 
 /* A scenario that has become a simulation. */

@@ -228,6 +228,24 @@ def _(context):
                 raise Failure(f"at {port}: {got}, not {want}")
 
 
+@case("report.scenario_says_what_to_record")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        record = "record:\n" + "".join(f"  {name}: '{os.path.join(folder, path)}'\n" for name, path in (
+            ("out", "out"), ("trace", "t.json"), ("report", "r.html"), ("svg", "c.svg")))
+        out = simulate(context, folder, scenario=SCENARIO + record + "  pcap: 1.0\n").stdout
+        plain = simulate(context, folder).stdout
+        if number(out, "packets") != number(plain, "packets"):
+            raise Failure(f"recording changes the run\n{out}\n{plain}")
+        there = {"out/summary.json", "out/flows.csv", "out/ports.csv", "out/1.0.pcapng", "t.json", "r.html", "c.svg"}
+        missing = {name for name in there if not os.path.exists(os.path.join(folder, name))}
+        if missing:
+            raise Failure(f"there is no {missing}")
+        # The command line wins.
+        simulate(context, folder, "--trace", os.path.join(folder, "other.json"),
+                 scenario=SCENARIO + f"record: {{trace: '{folder}/none/t.json'}}\n")
+
+
 @case("report.refuses")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:

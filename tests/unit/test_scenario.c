@@ -33,7 +33,8 @@ static void read__takes_every_kind_of_value(void **state)
 		      "workload:\n"
 		      "  - {shape: poisson, sizes: hadoop, load: 0.8, count: 10}\n"
 		      "  - {shape: incast, count: 4, mix: {send: 3, write: 1}}\n"
-		      "faults: {host: 2, do: \"loss=1e-3,dup=1%\"}\n",
+		      "faults: {host: 2, do: \"loss=1e-3,dup=1%\"}\n"
+		      "record: {out: results, trace: a b, pcap: 0.1, explain: all}\n",
 		      err, sizeof err))
 		fail_msg("%s", err);
 	assert_true(sc.seed == UINT64_MAX && sc.until == 1500000 && sc.data);
@@ -57,6 +58,11 @@ static void read__takes_every_kind_of_value(void **state)
 	assert_int_equal(sc.fault[0].host, 2);
 	assert_int_equal(sc.fault[0].link, UINT32_MAX);
 	assert_int_equal(sc.fault[0].spec.rule_cnt, 2);
+	assert_string_equal(sc.record.out, "results");
+	assert_string_equal(sc.record.trace, "a b");
+	assert_string_equal(sc.record.pcap, "0.1");
+	assert_string_equal(sc.record.explain, "all");
+	assert_string_equal(sc.record.png, "");
 }
 
 static void read__says_what_is_wrong_and_where(void **state)
@@ -67,7 +73,7 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"seed: 1\n", "s.yaml:1:1: there is no workload"},
 	    {"sede: 1\n",
 	     "s.yaml:1:1: there is no key \"sede\" here, only seed, until, data, flows, "
-	     "packets, topology, switch, transport, workload or faults"},
+	     "packets, topology, switch, transport, workload, faults or record"},
 	    {"seed: 1\nseed: 2\n", "s.yaml:2:1: seed stands here twice"},
 	    {"seed: one\n", "s.yaml:1:7: seed is a whole number, not \"one\""},
 	    {"seed: [1]\n", "s.yaml:1:7: seed is a whole number"},
@@ -87,6 +93,10 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"faults: {do: \"los=1\"}\n",
 	     "s.yaml:1:14: \"los=1\", character 1: unknown fault; there are loss burst reorder dup "
 	     "delay corrupt ecn blackout, each with =VALUE"},
+	    {"record: {pcap: 3}\n", "s.yaml:1:16: pcap is two numbers such as 0.1, not \"3\""},
+	    {"record: {explain: 0.x}\n",
+	     "s.yaml:1:19: explain is all or two numbers such as 0.1, not \"0.x\""},
+	    {"record: {svg: \"\"}\n", "s.yaml:1:15: svg is a text of 1 to 511 characters"},
 	    {"a: [\n", "s.yaml:2:1: did not find expected node content"},
 	};
 

@@ -66,13 +66,13 @@ MUTANTS = (
     ("limit_early", "core/rq.c", "vb_rq_cnt(rq) < qp->srq->limit", "vb_rq_cnt(rq) <= qp->srq->limit", "limit"),
     ("limit_late", "core/rq.c", "vb_rq_cnt(rq) < qp->srq->limit", "vb_rq_cnt(rq) + 1 < qp->srq->limit", "limit"),
     ("limit_stays", "core/rq.c", "qp->srq->limit = 0; /*", "/*", "limit"),
-    ("no_last_wqe", "core/complete.c", "vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_LAST_WQE_REACHED);", ";",
+    ("no_last_wqe", "core/complete.c", "if (enters && qp->srq", "if (false && qp->srq",
      "stuck"),
     ("drained_too_soon", "core/rc/req.c", "if (qp->state != VB_QPS_SQD || !qp->sq_draining || !vb_psn_eq(req->psn_una, "
      "req->psn_max))", "if (qp->state != VB_QPS_SQD || !qp->sq_draining)", "order"),
-    ("never_drained", "core/qp_attr.c", "vb_req_complete_local(qp, now); /*", "/*", "stuck"),
+    ("never_drained", "core/qp_attr.c", "vb_req_complete_local(qp, now); /*", "; /*", "stuck"),
     ("rights_stay", "core/mem.c", "\tmr->access = access;\n\treturn 0;", "\treturn 0;", "status"),
-    ("domain_stays", "core/mem.c", "mr->key.pd = pd;", "(void)0;", "status leak call"),
+    ("domain_stays", "core/mem.c", "mr->key.pd = pd;", "(void)0;", "status leak call crash"),
 )
 
 
