@@ -199,7 +199,7 @@ static void write_stories(FILE *f, const struct vb_stories *s)
 		}
 		fputs("]}", f);
 	}
-	fprintf(f, "],\n\"stories_lost\":%" PRIu64 ",\n", s->lost);
+	fprintf(f, "],\n\"stories_full\":%s,\n", s->is_full ? "true" : "false");
 }
 
 static void write_left_out(FILE *f, const struct vb_watch *w, const struct vb_sim_charts *c)

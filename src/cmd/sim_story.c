@@ -26,28 +26,38 @@ static struct vb_story *find(struct vb_stories *s, uint32_t host, uint32_t qpn)
 	return NULL;
 }
 
-static struct vb_story *place(struct vb_stories *s, uint32_t host)
+/* A place for a tale that may take that of one in state @most at most; NULL: there is none. */
+static struct vb_story *place(struct vb_stories *s, uint32_t host, enum vb_tale_state most)
 {
 	struct vb_story *least = NULL;
 
 	if (s->cnt < VB_STORIES_MAX) {
 		least = &s->story[s->cnt++];
 	} else {
+		s->is_full = true;
 		for (uint32_t i = 0; i < s->cnt; i++) {
 			const struct vb_tale *a = &s->story[i].tale;
-			const struct vb_tale *b = least ? &least->tale : a;
 
-			if (is_asked(s, s->story[i].host, a->qpn))
+			if (a->state > (uint32_t)most || is_asked(s, s->story[i].host, a->qpn))
 				continue;
-			if (!least || a->state < b->state ||
-			    (a->state == b->state && a->at < b->at))
+			if (!least || a->state < least->tale.state ||
+			    (a->state == least->tale.state && a->at < least->tale.at))
 				least = &s->story[i];
 		}
-		s->lost++;
+		if (!least)
+			return NULL;
 	}
 	memset(least, 0, sizeof *least);
 	least->host = host;
 	return least;
+}
+
+/* What a tale that begins with @ev is worth: one that is over counts least, a failure most. */
+static enum vb_tale_state worth(const struct vb_stories *s, const struct vb_trace_event *ev)
+{
+	if (is_asked(s, ev->node, ev->qpn))
+		return VB_TALE_FAILED;
+	return ev->id == VB_TRACE_TIMER_FIRED ? VB_TALE_RECOVERED : VB_TALE_OPEN;
 }
 
 void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
@@ -62,7 +72,9 @@ void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
 	if (!story && !begins(ev) && !is_asked(s, ev->node, ev->qpn))
 		return;
 	if (!story)
-		story = place(s, ev->node);
+		story = place(s, ev->node, worth(s, ev));
+	if (!story)
+		return;
 	known = vb_hca_view(vb_sim_hca(s->run->sim, ev->node), ev->qpn, ev->time, &view);
 	vb_tale_add(&story->tale, ev, known ? &view : NULL);
 }
@@ -139,8 +151,11 @@ static void show_all(FILE *f, const struct vb_stories *s)
 	}
 	if (s->cnt == 0)
 		fputs("no QP timed out or failed\n", f);
-	if (s->lost)
-		fprintf(f, "%" PRIu64 " more have recovered and are not listed.\n", s->lost);
+	if (s->is_full)
+		fprintf(
+		    f,
+		    "There were more; of %u the tales are kept, and of those that failed first.\n",
+		    VB_STORIES_MAX);
 }
 
 bool vb_stories_show(FILE *f, const struct vb_stories *s)

@@ -28,7 +28,7 @@ struct vb_stories {
 	const struct vb_scenario_run *run;
 	struct vb_story_ask ask;
 	uint32_t cnt;
-	uint64_t lost; /* thrown away for others */
+	bool is_full; /* there were more; those that failed take the places of others */
 	struct vb_story story[VB_STORIES_MAX];
 };
 

@@ -113,7 +113,8 @@ static void fired(struct writer *w, const struct vb_trace_event *ev)
 	if (ev->arg[3] != VB_NEVER)
 		more(w, "; %s left in all", vb_word_ns(ev->arg[3]).s);
 	else if (!w->tale->view.rto.adaptive)
-		more(w, "; %u retries left", ev->arg[1] ? (unsigned)ev->arg[1] - 1 : 0);
+		more(w, "; %u retr%s left", ev->arg[1] ? (unsigned)ev->arg[1] - 1 : 0,
+		     ev->arg[1] == 2 ? "y" : "ies");
 }
 
 static void rewound(struct writer *w, const struct vb_trace_event *ev)

@@ -83,6 +83,16 @@ faults:
 """
 
 
+# Seventy QPs lose what they send for two timeouts, and one for good.
+MANY = """topology: {shape: star, hosts: 71, cable: {rate: 100Gbps, delay: 1us}}
+transport: {mtu: 1024, timeout: 8, retry: 3}
+workload: {shape: incast, count: 70, to: 0, bytes: 1kB}
+faults:
+  - {host: 0, do: "blackout=0s/3ms"}
+  - {host: 70, do: "blackout=0s/1s"}
+"""
+
+
 @case("report.tells_timeouts")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
@@ -126,6 +136,12 @@ def _(context):
             raise Failure(out)
         out = simulate(context, folder, "--explain", "all", scenario=TIMEOUTS.split("faults")[0] % 7).stdout
         if "no QP timed out or failed" not in out:
+            raise Failure(out)
+        # Of more QPs than there is room for, all of which wait for long, the one that fails is kept.
+        out = simulate(context, folder, "--explain", "all", scenario=MANY).stdout
+        table = out[out.index("HOST.QPN"):].splitlines()
+        if len(table) != 66 or "of 64 the tales are kept" not in table[65] or \
+                [line.split()[0] for line in table[1:65] if " failed " in line] != ["70.17"]:
             raise Failure(out)
         err = simulate(context, folder, "--explain", "7.17", status=1).stderr
         if "there is no QP 7.17" not in err or len(err.splitlines()) != 1:

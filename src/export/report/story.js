@@ -42,7 +42,7 @@ function showStories(data) {
 		`host ${s.host} QP ${s.qpn}: ${s.is}, ${s.timeouts} timeout${s.timeouts === 1 ? "" : "s"}`, i)));
 	who.onchange = () => showStory(data.stories[+who.value]);
 	showStory(data.stories[0]);
-	if (data.stories_lost)
+	if (data.stories_full)
 		document.getElementById("stories-note").textContent =
-			`There is room for ${data.stories.length} QPs; ${data.stories_lost} more timed out.`;
+			`There were more; of ${data.stories.length} QPs this is kept, and of those that failed first.`;
 }
