@@ -2,20 +2,32 @@
 /* `verbena broker`: the process behind the adapter; started by the programs that need it. */
 #include "node/broker.h"
 #include "cmd/cmd.h"
+#include "node/keeper.h"
 
 #include <getopt.h>
 
-static const struct vb_cmd_option options[] = {{0}};
+enum { OPT_KEEPER };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_KEEPER] = {0, "keeper", NULL, "outlive the broker; only the broker starts this"},
+    {0},
+};
 
 static int run(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg;
+	bool keeper = false;
 
 	while (vb_cmd_next_option(cmd, argc, argv, &arg) >= 0)
-		;
+		keeper = true;
 	if (optind < argc)
 		return vb_cmd_usage(cmd, "unexpected argument '%s'", argv[optind]);
-	return vb_broker_main();
+	if (!keeper)
+		return vb_broker_main();
+
+	int rc = vb_keeper_main();
+
+	return rc == 2 ? vb_cmd_usage(cmd, "--keeper is for the broker itself") : rc;
 }
 
 const struct vb_cmd vb_cmd_broker = {

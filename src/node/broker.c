@@ -8,6 +8,7 @@
 
 #include "node/broker_state.h"
 #include "node/devices.h"
+#include "node/keeper.h"
 #include "node/past.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@
 #define LINGER_NS (2 * VB_SEC)
 #define COUNTERS_NS VB_SEC
 #define DEVICES_NS (50 * VB_MSEC) /* a burst of notifications is one change */
+#define KEEPER_NS (2 * VB_SEC)
 #define BACKLOG 128
 #define EVENTS_MAX 64
 #define SINK_BATCH 64
@@ -96,6 +98,8 @@ static int watch_signals(void)
 {
 	sigset_t set;
 
+	/* Keepers are not waited for. */
+	(void)signal(SIGCHLD, SIG_IGN);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
@@ -182,6 +186,9 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 		break;
 	case VB_SOURCE_SIGNAL:
 		b->is_ending = true;
+		/* Programs start the next broker; a keeper alone is not to. */
+		if (b->client_cnt == 0)
+			vb_broker_set_kept(b, false, 0);
 		break;
 	case VB_SOURCE_SINK:
 		drain_sink(b, index);
@@ -229,6 +236,33 @@ static void end_or_rest(struct vb_broker *b, vb_time now)
 		b->is_ending = rest(b) != 0;
 }
 
+/* There is a keeper while the adapter is kept and has its port. */
+static void look_after_keeper(struct vb_broker *b, vb_time now)
+{
+	bool wanted = b->slots.chest >= 0 && !b->is_ending &&
+		      vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept;
+	bool there = false;
+
+	for (uint32_t i = 0; i < VB_CONNS_MAX; i++) {
+		if (!b->conn[i].in_use || b->conn[i].kind != VB_CONN_KEEPER)
+			continue;
+		there = wanted;
+		if (!wanted)
+			vb_conn_end(b, i);
+	}
+	if (!wanted || there) {
+		b->keeper_due = VB_NEVER;
+		return;
+	}
+	/* That of an earlier broker may be about to come. */
+	if (b->keeper_due == VB_NEVER)
+		b->keeper_due = now + KEEPER_NS;
+	if (now >= b->keeper_due) {
+		(void)vb_keeper_start(b->slots.chest);
+		b->keeper_due = now + KEEPER_NS;
+	}
+}
+
 static void handle_timeouts(struct vb_broker *b, vb_time now)
 {
 	if (now >= b->retry_due)
@@ -249,6 +283,7 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 	}
 	if (b->idle_since != VB_NEVER && now >= b->idle_since + LINGER_NS)
 		end_or_rest(b, now);
+	look_after_keeper(b, now);
 }
 
 /* When an idle broker next looks whether it can end. */
@@ -264,7 +299,7 @@ static int wait_ms(const struct vb_broker *b, vb_time now)
 {
 	vb_time due = vb_time_min(vb_time_min(b->retry_due, b->devices_due), b->counters_due);
 
-	due = vb_time_min(due, idle_due(b));
+	due = vb_time_min(vb_time_min(due, idle_due(b)), b->keeper_due);
 	if (due == VB_NEVER)
 		return -1;
 	return (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
@@ -329,7 +364,7 @@ int vb_broker_main(void)
 		return 1;
 	}
 	b.idle_since = now_ns();
-	b.devices_due = b.counters_due = b.retry_due = VB_NEVER;
+	b.devices_due = b.counters_due = b.retry_due = b.keeper_due = VB_NEVER;
 	vb_sysfs_init(&b.sysfs);
 	snprintf(b.slots.host->sysfs_path, sizeof b.slots.host->sysfs_path, "%s", b.sysfs.root);
 	vb_broker_refresh_devices(&b);

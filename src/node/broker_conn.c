@@ -5,6 +5,7 @@
  */
 #include "node/broker_state.h"
 #include "node/devices.h"
+#include "node/keeper.h"
 #include "node/port_owner.h"
 
 #include <errno.h>
@@ -216,6 +217,16 @@ static void observers_end(struct vb_broker *b)
 			vb_conn_end(b, i);
 }
 
+static void welcome_keeper(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+
+	c->kind = VB_CONN_KEEPER;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	if (!conn_watch_process(b, c) || reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
 static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, struct vb_fds *fds)
 {
 	struct vb_broker_msg m;
@@ -232,6 +243,10 @@ static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, stru
 		observers_end(b);
 		orphans_make(b);
 		vb_broker_group_ready(b);
+	}
+	if (slot == VB_KEEPER_SLOT) {
+		welcome_keeper(b, c);
+		return;
 	}
 	for (uint32_t i = 0; i < VB_CONNS_MAX; i++) {
 		struct vb_conn *o = &b->conn[i];

@@ -24,7 +24,7 @@
 enum vb_broker_op {
 	/* To the broker. */
 	VB_BROKER_CLIENT = 1, /* give me a slot */
-	VB_BROKER_REATTACH,   /* I have slot @slot; comes with the chest */
+	VB_BROKER_REATTACH,   /* I have slot @slot, or am a keeper; comes with the chest */
 	VB_BROKER_OBSERVER,   /* give me host memory */
 	VB_BROKER_GET_SLOTS,  /* observer: give me the slots */
 	VB_BROKER_CAPTURE,    /* observer: capture on (@slot 1) or off (0) */

@@ -18,6 +18,7 @@ enum vb_conn_kind {
 	VB_CONN_WAITING, /* a client that waits until the group is made */
 	VB_CONN_CLIENT,
 	VB_CONN_OBSERVER,
+	VB_CONN_KEEPER, /* see keeper.h */
 	VB_CONN_ORPHAN, /* owner of an adopted slot that has not reattached; no socket */
 };
 
@@ -63,6 +64,8 @@ struct vb_broker {
 	vb_time devices_due;  /* when the device table is read again; VB_NEVER: nothing changed */
 	vb_time counters_due; /* when the counter files are written again */
 	vb_time retry_due;    /* when WAITING connections are looked at again */
+	vb_time
+	    keeper_due; /* when a keeper is started; VB_NEVER: there is one, or none is wanted */
 	uint32_t conn_cnt, client_cnt;
 	uint32_t tag; /* of the last request to a client */
 	struct vb_conn conn[VB_CONNS_MAX];
@@ -93,6 +96,8 @@ void vb_broker_refresh_devices(struct vb_broker *b);
  */
 void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
 void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
+/* The adapter stays, with @vf_cnt virtual functions of each device, or no longer does. */
+void vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt);
 /* A message without a meaning of its own: clients look at host memory when one comes. */
 void vb_broker_wake_clients(struct vb_broker *b);
 

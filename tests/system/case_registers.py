@@ -251,6 +251,31 @@ def _(context):
             raise Failure(a.verbena("hca", "status"))
 
 
+@case("registers.kill9_broker_of_kept", seconds=60)
+def _(context):
+    """A kept adapter that no program uses outlives its broker, and its keeper, killed one after the other."""
+    with Adapter(context, "--vfs", "1") as a:
+        def expect_kept(window):
+            context.wait(lambda: "stays until" in a.verbena("hca", "status"), 10, "the adapter is gone")
+            expect(a.get()["roce_tx_window_en"], window, "the setting")
+            if f"{a.device}v1" not in a.verbena("devices"):
+                raise Failure(a.verbena("devices"))
+
+        for n in range(3):
+            a.set(f"roce_tx_window_en={n % 2}")
+            context.wait(a.host.keeper_pids, 10, "there is no keeper")
+            for pid in a.host.broker_pids():
+                a.host.run(["kill", "-9", str(pid)])
+            context.wait(a.host.broker_pids, 10, "there is no broker")
+            expect_kept(n % 2)
+        for pid in a.host.keeper_pids():
+            a.host.run(["kill", "-9", str(pid)])
+            context.wait(lambda pid=pid: pid not in a.host.pids() and a.host.keeper_pids(), 10, "there is no keeper")
+        expect_kept(0)
+        pair.run(context.places["lo4"], "ibv_rc_pingpong", ["-n", "100"])
+    context.wait(lambda: not a.host.keeper_pids() and not a.host.has_adapter(), 10, "the adapter stays")
+
+
 @case("registers.hca")
 def _(context):
     """The adapter stays when it is told to, and goes when it is not."""

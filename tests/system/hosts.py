@@ -160,17 +160,21 @@ class Host:
                 pass
         return found
 
-    def broker_pids(self):
+    def broker_pids(self, options=()):
+        """Brokers; or, with the option --keeper, those who have the adapter besides."""
         found = []
         for pid in self.pids():
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as f:
                     argv = f.read().split(b"\0")
-                if len(argv) > 1 and argv[1] == b"broker":
+                if argv[1:-1] == [b"broker", *(o.encode() for o in options)]:
                     found.append(pid)
             except OSError:
                 pass
         return found
+
+    def keeper_pids(self):
+        return self.broker_pids(["--keeper"])
 
     def has_adapter(self):
         """Whether somebody has the adapter's port. A broker may stay without, for what failed before."""
