@@ -9,11 +9,11 @@ import pair
 COMMON = ["-F"]  # do not complain about CPU frequency
 
 
-def perftest(where, program, options, seconds=25):
+def perftest(where, program, options, seconds=25, env=None):
     def run(context):
         if where not in context.places:
             raise Skip(context.machine.why)
-        _, client = pair.run(context.places[where], program, COMMON + list(options), seconds)
+        _, client = pair.run(context.places[where], program, COMMON + list(options), seconds, env)
         if not re.search(r"^\s*\d+\s+\d+\s+[\d.]+", client, re.M):
             raise Failure(f"no line of results in\n{client}")
     return run
@@ -70,6 +70,23 @@ def add_modes():
             perftest(where, "ib_atomic_bw", ["-A", "CMP_AND_SWAP", "-n", "300"]))
         add(f"perftest.write_bw.no_peak.{where}",
             perftest(where, "ib_write_bw", ["-N", "-Q", "10", "-n", "300"]))
+
+
+def add_dc():
+    """DC: each verb, with half and full handshake, several initiators for one target, streams."""
+    half, full = ({"VERBENA_DC": handshake} for handshake in ("half", "full"))
+    for where in ("lo4", "net6"):
+        for verb in ("send", "write", "read", "atomic"):
+            for kind in ("bw", "lat"):
+                size = [] if verb == "atomic" else ["-s", "10000"]
+                add(f"perftest.{verb}_{kind}.DC.{where}",
+                    perftest(where, f"ib_{verb}_{kind}", ["-c", "DC", "-n", "200", *size], env=half))
+        for program, mode, options in (("send_bw", "full", []), ("read_lat", "full", []),
+                                       ("send_bw", "qps4", ["-q", "4"]), ("send_bw", "both_ways", ["-b"]),
+                                       ("write_bw", "streams", ["--log_dci_streams", "2"])):
+            add(f"perftest.{program}.DC_{mode}.{where}",
+                perftest(where, f"ib_{program}", ["-c", "DC", "-n", "200", *options],
+                         env=full if mode in ("full", "qps4") else half))
 
 
 def add_multicast():
@@ -130,6 +147,7 @@ def _(context):
 
 add_verbs()
 add_modes()
+add_dc()
 add_multicast()
 add_all_sizes()
 add("pairs.2", together(2), 70)
