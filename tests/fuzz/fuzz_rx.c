@@ -5,6 +5,7 @@
  * raw packets, work requests, passing time, state changes, lost memory. rx_world.c has what must
  * hold throughout.
  */
+#include "core/dc/dc.h"
 #include "rx_world.h"
 
 #include <string.h>
@@ -77,13 +78,23 @@ static uint32_t take_len(struct input *in)
 	return how < 0xe0 ? of[how % (sizeof of / sizeof of[0])] : take16(in) % PAYLOAD_MAX;
 }
 
+/* A QP; of the halves of DC and XRC less often, as they came later and inputs are kept. */
+static unsigned take_qp(struct input *in)
+{
+	uint8_t how = take8(in);
+
+	return how < 0xa0 ? how % QP_FIRST_DC : QP_FIRST_DC + how % (QP_CNT - QP_FIRST_DC);
+}
+
 /* An opcode of the QP's transport; now and then of any. */
 static uint8_t take_opcode(struct input *in, enum vb_qp_type type)
 {
 	uint8_t how = take8(in);
-	uint8_t base = type == VB_QPT_RC   ? VB_TRANSPORT_RC
-		       : type == VB_QPT_UC ? VB_TRANSPORT_UC
-					   : VB_TRANSPORT_UD;
+	uint8_t base = type == VB_QPT_RC                          ? VB_TRANSPORT_RC
+		       : type == VB_QPT_UC                        ? VB_TRANSPORT_UC
+		       : type == VB_QPT_DCI || type == VB_QPT_DCT ? VB_TRANSPORT_DC
+		       : type == VB_QPT_UD                        ? VB_TRANSPORT_UD
+								  : VB_TRANSPORT_XRC;
 
 	return how < 0xe0 ? (uint8_t)(base | (how & VB_OP_MASK)) : take8(in);
 }
@@ -104,9 +115,49 @@ static struct vb_psn take_psn(struct world *w, struct input *in, unsigned q, uin
 	return vb_psn(off & 1 ? base + (uint32_t)(off >> 1) : base);
 }
 
+/*
+ * The DCETH and DCCETH. Of what a target or an initiator waits for, now and then something else;
+ * four initiators, of each address, know the target.
+ */
+static void take_dc(struct input *in, const struct vb_qp *qp, struct vb_hdr *h)
+{
+	uint8_t how = take8(in);
+
+	h->dc.sqpn = h->dc.qpn = 0x70u + how % 4;
+	h->dc.connection = 0x50000;
+	if (qp && qp->dci) {
+		h->dc.sqpn = qp->dci->dest.to.dqpn;
+		h->dc.connection = qp->dc_connection;
+		h->psn = vb_psn_add(qp->req.psn_una, how >> 2 & 3);
+	}
+	for (uint32_t i = 0; qp && qp->dct && i < VB_DCT_CONTEXTS; i++) {
+		const struct vb_dct_entry *e = &qp->dct->entry[i];
+
+		if (e->use == VB_DCT_FREE || e->qpn != h->dc.sqpn)
+			continue;
+		h->dc.connection = qp->dct->context[i]->dc_connection;
+		h->psn = vb_psn_add(qp->dct->context[i]->resp.epsn, how & 4 ? 0 : how >> 3 & 3);
+		break;
+	}
+	if (how >= 0xf0)
+		h->dc.connection ^= take32(in);
+	if (h->opcode != VB_OPCODE_DC_CONNECT)
+		return;
+	how = take8(in);
+	h->dc.connection += how & 3;
+	h->dc.full = how & 4;
+	h->dc.key = how < 0xe0 ? DC_KEY : take8(in);
+	h->dc.first = vb_psn(how & 8 ? take32(in) : h->psn.v);
+	if (how >= 0xf0)
+		h->dc.sqpn = take16(in);
+}
+
 static void take_ext(struct world *w, struct input *in, struct vb_hdr *h, uint32_t payload)
 {
 	uint16_t ext = vb_opcode[h->opcode].ext;
+
+	if (ext & VB_EXT_XRCETH)
+		h->xrc_srqn = vb_srq_number(w->xsrq) + take8(in) / 0xc0;
 
 	if (ext & VB_EXT_RETH) {
 		uint8_t how = take8(in);
@@ -158,7 +209,7 @@ static void deliver(struct world *w, const uint8_t *pkt, uint32_t len, bool fore
 static void step_packet(struct world *w, struct input *in)
 {
 	static uint8_t pkt[VB_HDR_MAX + PAYLOAD_MAX + VB_PAD_MAX];
-	unsigned q = take8(in) % QP_CNT;
+	unsigned q = take_qp(in);
 	uint8_t flags = take8(in);
 	uint8_t opcode = take_opcode(in, w->type[q]);
 	struct vb_hdr h = {.opcode = opcode,
@@ -173,6 +224,8 @@ static void step_packet(struct world *w, struct input *in)
 	if (vb_opcode[h.opcode].name == NULL)
 		return;
 	h.psn = take_psn(w, in, q, h.opcode);
+	if (vb_opcode[h.opcode].ext & VB_EXT_DCETH)
+		take_dc(in, w->qp[q], &h);
 	if (vb_opcode[h.opcode].flags & VB_OP_PAYLOAD)
 		payload = take_len(in);
 	take_ext(w, in, &h, payload);
@@ -210,7 +263,7 @@ static uint32_t take_sges(struct world *w, struct input *in, struct vb_sge *sge)
 
 static void step_post_send(struct world *w, struct input *in)
 {
-	unsigned q = take8(in) % QP_CNT;
+	unsigned q = take_qp(in);
 	struct vb_sge sge[4];
 	struct vb_ah ah = {.pd = w->pd, .path = world_path()};
 	struct vb_send_wr wr = {.wr_id = w->wr_cnt, .sge = sge, .ah = &ah, .qkey = 0x11111111};
@@ -224,13 +277,16 @@ static void step_post_send(struct world *w, struct input *in)
 	wr.remote_addr = take16(in);
 	wr.inv_rkey = take_key(w, in);
 	wr.dqpn = take8(in);
+	wr.srqn = wr.dqpn;
+	wr.dc_key = DC_KEY;
+	wr.dc_stream = wr.dqpn >> 1 & 3;
 	if (w->qp[q] != NULL && w->wr_cnt < WR_MAX && vb_qp_post_send(w->qp[q], &wr, w->now) == 0)
 		w->wr_cnt++;
 }
 
 static void step_post_recv(struct world *w, struct input *in)
 {
-	unsigned q = take8(in) % (QP_CNT + 4);
+	unsigned q = take8(in) % (QP_FIRST_DC + 4);
 	struct vb_sge sge[4];
 	struct vb_recv_wr wr = {.wr_id = w->wr_cnt, .sge = sge};
 	int rc = -1;
@@ -238,8 +294,8 @@ static void step_post_recv(struct world *w, struct input *in)
 	wr.sge_cnt = take_sges(w, in, sge);
 	if (w->wr_cnt >= WR_MAX)
 		return;
-	if (q >= QP_CNT)
-		rc = vb_srq_post(w->srq, &wr);
+	if (q >= QP_FIRST_DC)
+		rc = vb_srq_post(q & 1 ? w->xsrq : w->srq, &wr);
 	else if (w->qp[q] != NULL)
 		rc = vb_qp_post_recv(w->qp[q], &wr, w->now);
 	if (rc == 0)
@@ -250,7 +306,7 @@ static void step_post_recv(struct world *w, struct input *in)
 static void step_control(struct world *w, struct input *in)
 {
 	uint8_t how = take8(in);
-	unsigned q = take8(in) % QP_CNT, r = how % REGION_CNT;
+	unsigned q = take_qp(in), r = how % REGION_CNT;
 	struct vb_qp_attr a = {.qp_state = (enum vb_qp_state)(take8(in) % VB_QPS_CNT),
 			       .en_sqd_async_notify = 1};
 
@@ -260,6 +316,8 @@ static void step_control(struct world *w, struct input *in)
 	} else if (how < 0x18 && w->qp[q] != NULL) {
 		require(vb_qp_destroy(w->qp[q]) == 0);
 		w->qp[q] = NULL;
+	} else if (how >= 0x18 && how < 0x20 && w->qp[q] != NULL) {
+		(void)vb_dci_reset_stream(w->qp[q], how & 3);
 	} else if (how >= 0xc0 && w->qp[q] != NULL) {
 		(void)vb_qp_modify(w->qp[q], &a, VB_QP_STATE, w->now);
 	} else {

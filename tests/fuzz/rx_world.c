@@ -69,7 +69,9 @@ static void open_regions(struct world *w)
 
 static int modify(struct vb_qp *qp, enum vb_qp_type type, enum vb_qp_state to, vb_time now)
 {
-	bool rc = type == VB_QPT_RC, ud = type == VB_QPT_UD;
+	bool ud = type == VB_QPT_UD, dci = type == VB_QPT_DCI;
+	bool requests = type == VB_QPT_RC || type == VB_QPT_XRC_INI || dci;
+	bool responds = type == VB_QPT_RC || type == VB_QPT_XRC_TGT;
 	struct vb_qp_attr a = {.qp_state = to,
 			       .path_mtu = VB_MTU_256,
 			       .qkey = 0x11111111,
@@ -91,15 +93,40 @@ static int modify(struct vb_qp *qp, enum vb_qp_type type, enum vb_qp_state to, v
 	if (to == VB_QPS_INIT)
 		mask |= VB_QP_PKEY_INDEX | VB_QP_PORT |
 			(uint32_t)(ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS);
-	if (to == VB_QPS_RTR && !ud)
+	if (to == VB_QPS_RTR && dci)
+		mask |= VB_QP_PATH_MTU;
+	else if (to == VB_QPS_RTR && type == VB_QPT_DCT)
+		mask |= VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER;
+	else if (to == VB_QPS_RTR && !ud)
 		mask |= VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN;
-	if (to == VB_QPS_RTR && rc)
+	if (to == VB_QPS_RTR && responds)
 		mask |= VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER;
 	if (to == VB_QPS_RTS)
 		mask |= VB_QP_SQ_PSN;
-	if (to == VB_QPS_RTS && rc)
-		mask |= VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
+	if (to == VB_QPS_RTS && (requests || responds))
+		mask |= VB_QP_TIMEOUT;
+	if (to == VB_QPS_RTS && requests)
+		mask |= VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
 	return vb_qp_modify(qp, &a, mask, now);
+}
+
+/* The halves of QPs lack what they have no use for. */
+static void init_half(struct world *w, struct vb_qp_init *init, unsigned i)
+{
+	init->dc = (struct vb_dc_init){.key = DC_KEY,
+				       .full_handshake = i & 1,
+				       .log_streams = i & 1 ? 2 : 0,
+				       .log_errored = i & 1};
+	if (init->type == VB_QPT_DCT || init->type == VB_QPT_XRC_TGT)
+		init->cap = (struct vb_qp_cap){0};
+	if (init->type == VB_QPT_DCI || init->type == VB_QPT_XRC_INI)
+		init->cap.max_recv_wr = init->cap.max_recv_sge = 0;
+	if (init->type != VB_QPT_DCT)
+		init->recv_cq = NULL;
+	if (init->type == VB_QPT_XRC_TGT) {
+		init->send_cq = NULL;
+		init->xrcd = w->xrcd;
+	}
 }
 
 static void open_qps(struct world *w)
@@ -109,12 +136,15 @@ static void open_qps(struct world *w)
 		enum vb_qp_state state;
 		bool srq;
 	} plan[QP_CNT] = {
-	    {VB_QPT_RC, VB_QPS_RTS, false}, {VB_QPT_RC, VB_QPS_RTS, true},
-	    {VB_QPT_RC, VB_QPS_RTR, false}, {VB_QPT_RC, VB_QPS_INIT, false},
-	    {VB_QPT_RC, VB_QPS_SQD, false}, {VB_QPT_RC, VB_QPS_ERR, true},
-	    {VB_QPT_UC, VB_QPS_RTS, false}, {VB_QPT_UC, VB_QPS_RTR, true},
-	    {VB_QPT_UD, VB_QPS_RTS, false}, {VB_QPT_UD, VB_QPS_RTR, true},
-	    {VB_QPT_UC, VB_QPS_RTS, true},  {VB_QPT_RC, VB_QPS_RESET, false},
+	    {VB_QPT_RC, VB_QPS_RTS, false},      {VB_QPT_RC, VB_QPS_RTS, true},
+	    {VB_QPT_RC, VB_QPS_RTR, false},      {VB_QPT_RC, VB_QPS_INIT, false},
+	    {VB_QPT_RC, VB_QPS_SQD, false},      {VB_QPT_RC, VB_QPS_ERR, true},
+	    {VB_QPT_UC, VB_QPS_RTS, false},      {VB_QPT_UC, VB_QPS_RTR, true},
+	    {VB_QPT_UD, VB_QPS_RTS, false},      {VB_QPT_UD, VB_QPS_RTR, true},
+	    {VB_QPT_UC, VB_QPS_RTS, true},       {VB_QPT_RC, VB_QPS_RESET, false},
+	    {VB_QPT_DCI, VB_QPS_RTS, false},     {VB_QPT_DCI, VB_QPS_RTS, false},
+	    {VB_QPT_DCT, VB_QPS_RTR, true},      {VB_QPT_XRC_INI, VB_QPS_RTS, false},
+	    {VB_QPT_XRC_TGT, VB_QPS_RTR, false},
 	};
 
 	for (unsigned i = 0; i < QP_CNT; i++) {
@@ -126,7 +156,9 @@ static void open_qps(struct world *w)
 					  .sq_sig_all = true};
 		enum vb_qp_state last = plan[i].state > VB_QPS_RTS ? VB_QPS_RTS : plan[i].state;
 
-		require(vb_qp_create(w->pd, &init, &w->qp[i]) == 0);
+		if (i >= QP_FIRST_DC)
+			init_half(w, &init, i);
+		require(vb_qp_create(init.xrcd ? NULL : w->pd, &init, &w->qp[i]) == 0);
 		w->type[i] = plan[i].type;
 		w->qpn[i] = vb_qp_number(w->qp[i]);
 		for (enum vb_qp_state s = VB_QPS_INIT; s <= last; s++)
@@ -138,6 +170,7 @@ static void open_qps(struct world *w)
 
 void world_open(struct world *w)
 {
+	struct vb_srq_cap xcap = {.wr_max = 16, .sge_max = 3};
 	struct vb_hca_config cfg = {.limits = vb_limits_default,
 				    .seed = 1,
 				    .qpn_stride = 1,
@@ -159,6 +192,8 @@ void world_open(struct world *w)
 	require(vb_pd_create(w->hca, &w->pd) == 0);
 	require(vb_cq_create(w->hca, 256, NULL, &w->cq) == 0);
 	require(vb_srq_create(w->pd, 16, 3, 0, NULL, &w->srq) == 0);
+	require(vb_xrcd_create(w->hca, &w->xrcd) == 0);
+	require(vb_xrc_srq_create(w->pd, w->xrcd, w->cq, &xcap, NULL, &w->xsrq) == 0);
 	open_regions(w);
 	open_qps(w);
 }

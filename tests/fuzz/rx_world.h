@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The adapter that fuzz_rx attacks: memory regions between guard areas, a CQ, an SRQ, and QPs of
+ * The adapter that fuzz_rx attacks: memory regions between guard areas, a CQ, SRQs, and QPs of
  * every transport in every state. Every check that an input may not break is here.
  */
 #ifndef VB_TESTS_FUZZ_RX_WORLD_H
@@ -20,7 +20,9 @@
 #define REGION_LEN 8192
 #define GUARD_LEN 4096
 #define ARENA_LEN (REGION_CNT * (REGION_LEN + GUARD_LEN) + GUARD_LEN)
-#define QP_CNT 12
+#define QP_CNT 17
+#define QP_FIRST_DC 12 /* these, and those of XRC behind them, see take_qp() */
+#define DC_KEY 0x1234u
 #define WR_MAX 4096
 
 enum { REGION_ALL, REGION_WRITE, REGION_RECV, REGION_READ_ONLY };
@@ -31,6 +33,8 @@ struct world {
 	struct vb_pd *pd;
 	struct vb_cq *cq;
 	struct vb_srq *srq;
+	struct vb_xrcd *xrcd;
+	struct vb_srq *xsrq;
 	struct vb_mr *mr[REGION_CNT]; /* NULL: deregistered */
 	uint32_t rkey[REGION_CNT], lkey[REGION_CNT];
 	struct vb_qp *qp[QP_CNT]; /* NULL: destroyed */

@@ -174,8 +174,9 @@ static void begin_again(struct vb_qp *qp)
 bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
-	const struct vb_dc_dest *dest = vb_swqe_dest(vb_sq_at(&qp->sq, qp->sq.head));
-	uint32_t stream = dest->stream;
+	struct vb_swqe *w = vb_sq_at(&qp->sq, qp->sq.head);
+	uint32_t stream = ((const struct vb_dc_dest *)vb_swqe_dest(w))->stream;
+	bool has_psns = w->pkts;
 	/* What was flushed because of the error before it says nothing new. */
 	bool is_new = status != VB_WC_WR_FLUSH_ERR && !vb_dci_is_bad(qp, stream);
 
@@ -186,10 +187,11 @@ bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 	vb_send_complete(qp, status, vendor_err, now);
 	if (qp->state == VB_QPS_ERR)
 		return true; /* the completion has overrun its CQ */
-	if (is_new) {
+	if (is_new)
 		doom(qp, stream);
+	/* A target expects the PSNs that what failed has and never sends. */
+	if (has_psns)
 		leave(qp);
-	}
 	begin_again(qp);
 	return true;
 }
