@@ -22,6 +22,12 @@ static void cap_show(struct ibv_qp_cap *to, const struct vb_qp_cap *cap)
 	to->max_inline_data = cap->max_inline_data;
 }
 
+/* The types of the core that are none of the verbs' cannot be asked for; 0 is no type. */
+static enum vb_qp_type type_of(enum ibv_qp_type type)
+{
+	return (unsigned)type < VB_QPT_GSI ? (enum vb_qp_type)type : (enum vb_qp_type)0;
+}
+
 static bool sends_only(enum vb_qp_type type)
 {
 	return type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
@@ -144,7 +150,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct vb_ibv_qp *qp = qp_create(pd, init, (enum vb_qp_type)init->qp_type, NULL, false);
+	struct vb_ibv_qp *qp = qp_create(pd, init, type_of(init->qp_type), NULL, false);
 
 	return qp ? &qp->ibv : NULL;
 }
@@ -188,7 +194,7 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 		attr->cap.max_inline_data = sizeof(uint64_t);
 	/* The extended attributes begin with the plain ones. */
 	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr,
-					 (enum vb_qp_type)attr->qp_type, NULL, with_wr);
+					 type_of(attr->qp_type), NULL, with_wr);
 
 	return qp ? &qp->ibv : NULL;
 }
