@@ -293,9 +293,6 @@ void vb_explain_failure(const struct vb_explain_in *in, const struct vb_qp_view 
 	    failed ? vb_explain_last(t, BIT(VB_TRACE_NAK_SENT)) : NULL;
 
 	out->rank = VB_RANK_FAILED;
-	/* How it stood when it failed: its queues are flushed since. */
-	if (failed && !(ended || request_ev || nak))
-		failed = false;
 	if (ended && ended->arg[0] == VB_REWIND_RNR)
 		rnr_ended(in, v, ended, out);
 	else if (ended)

@@ -258,11 +258,10 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 /* The last context of a file is closed: all of them go, with what is left in them. */
 static void file_free(struct vb_ibv_file *f)
 {
-	while (!vb_list_is_empty(&f->contexts)) {
-		struct vb_ibv_context *c =
-		    vb_container_of(f->contexts.next, struct vb_ibv_context, in_file);
+	for (struct vb_list *l = f->contexts.next, *next; l != &f->contexts; l = next) {
+		struct vb_ibv_context *c = vb_container_of(l, struct vb_ibv_context, in_file);
 
-		vb_list_remove(&c->in_file);
+		next = l->next;
 		vb_engine_release(c->engine);
 		vb_evq_close(&c->async);
 		close(c->vctx.context.cmd_fd);

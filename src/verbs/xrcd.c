@@ -7,6 +7,7 @@
  */
 #include "verbs/priv.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,7 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 		err = attr->fd == -1 ? domain_new(c, -1, &(struct stat){0}, &x->domain)
 				     : domain_of_file(c, attr->fd, attr->oflags, &x->domain);
 		if (!err) {
+			assert(x->domain);
 			x->core = x->domain->core;
 			x->domain->refs++;
 			vb_list_append(&c->xrcds, &x->link);
