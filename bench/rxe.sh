@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Verbena beside the kernel's rdma_rxe: the same perftest programs, in one guest, in one run, taking
-# turns, and with them what bare UDP sockets reach there. The guest may be emulated, so only the
+# turns, by UDP and by shared memory, and with them what bare UDP sockets reach there. The guest may be emulated, so only the
 # ratios mean anything. Writes the last section of docs/benchmarks.md, which scripts/bench keeps.
 #
 #   bench/rxe.sh RIG [RUNS [BUILD [FILE]]]
@@ -39,8 +39,12 @@ cat >"$share/guest.sh" <<'GUEST'
 runs=$1
 export LD_LIBRARY_PATH=/share
 ip link set lo up
-ip netns add v
-ip netns exec v ip link set lo up
+# rxe has port 4791 here: Verbena gets a network namespace. The guest's ip may know none.
+unshare -n sleep infinity &
+v="nsenter -t $! -n"
+until $v ip link set lo up 2>/dev/null && [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do
+	sleep 0.1
+done
 # No waiting for a time that a slow guest may miss: perftest's port, 18515, is 4853 in hexadecimal.
 server_is_up() {
 	for _ in $(seq 300); do
@@ -49,36 +53,41 @@ server_is_up() {
 	done
 	return 1
 }
-run() { # run rxe|verbena PROGRAM ARGS...
-	case $1 in
-	rxe) shift; timeout 120 "$@" -d rxe0 -x 1 -F ;;
-	verbena) shift; timeout 120 ip netns exec v /share/verbena run -- "$@" -F ;;
+run() { # run rxe|udp|shm PROGRAM ARGS...
+	link=$1
+	shift
+	case $link in
+	rxe) timeout 120 "$@" -d rxe0 -x 1 -F ;;
+	*) timeout 120 $v /share/verbena run --link "$link" -- "$@" -F ;;
 	esac
 }
-pair() { # pair rxe|verbena TOOL ARGS...
+pair() { # pair rxe|udp|shm TOOL ARGS...
 	ns=() address=10.77.0.2
-	[ "$1" = rxe ] || ns=(ip netns exec v) address=127.0.0.1
+	[ "$1" = rxe ] || ns=($v) address=127.0.0.1
 	run "$@" >/dev/null 2>&1 &
+	server=$!
 	server_is_up "${ns[@]}" && run "$@" "$address" 2>/tmp/err || cat /tmp/err >&2
 	# A server whose client failed waits for two minutes at most.
-	wait
+	wait $server
 }
 column() { awk -v c="$1" '/^ *[0-9]+ +[0-9]+ +[0-9.]/ {print $c}'; }
-one() { # one rxe|verbena COLUMN TOOL ARGS...
+one() { # one rxe|udp|shm COLUMN TOOL ARGS...
 	who=$1 col=$2 tool=$3; shift 3
 	pair "$who" "$tool" "$@" | column "$col"
 }
 median() { sort -g | awk '{a[NR] = $1} END {if (NR) printf "%s", a[int((NR + 1) / 2)]; else printf "-"}'; }
 row() { # row TARGET LABEL COLUMN BARE TOOL ARGS...
 	target=$1 label=$2 col=$3 bare=$4; shift 4
-	rm -f /tmp/rxe /tmp/verbena /tmp/bare
-	touch /tmp/rxe /tmp/verbena /tmp/bare
+	for what in rxe udp shm bare; do
+		: >/tmp/$what
+	done
 	for _ in $(seq "$runs"); do
-		one rxe "$col" "$@" >>/tmp/rxe
-		one verbena "$col" "$@" >>/tmp/verbena
+		for what in rxe udp shm; do
+			one $what "$col" "$@" >>/tmp/$what
+		done
 		[ -z "$bare" ] || timeout 120 bash -c "$bare" >>/tmp/bare
 	done
-	echo "$label|$(median </tmp/rxe)|$(median </tmp/verbena)|$(median </tmp/bare)|$target"
+	echo "$label|$(median </tmp/rxe)|$(median </tmp/udp)|$(median </tmp/shm)|$(median </tmp/bare)|$target"
 }
 udp_bw="/share/ceiling_udp 1 | awk '{print \$1 / 1.048576}'"
 udp_lat="/share/pingpong_udp 3000 | awk '{print \$4}'"
@@ -102,24 +111,23 @@ cpu=$("$rig/rxe-peer" exec "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -
 		$heading
 
 		Written by \`bench/rxe.sh\`. The same programs with rdma_rxe and with Verbena, in turn, within one guest
-		(kernel $kernel, $cpus processors "$cpu", rxe's CRC by $crc); medians of $runs runs. Bare UDP is what
-		\`bench/\`'s programs without a transport reach there, as in the tables above: the bound of anything that
-		has to go through UDP sockets.
+		(kernel $kernel, $cpus processors "$cpu", rxe's CRC by $crc); medians of $runs runs. Verbena by UDP, and
+		by shared memory (\`verbena run --link shm\`). Bare UDP is what \`bench/\`'s programs without a transport
+		reach there, as in the tables above: the bound of anything that has to go through UDP sockets.
 
-		| | rxe | Verbena | bare UDP | Verbena : rxe | Target | Verbena : bare UDP |
-		|---|--:|--:|--:|--:|--:|--:|
+		| | rxe | Verbena, UDP | Verbena, shm | bare UDP | UDP : rxe | shm : rxe | Target | UDP : bare UDP |
+		|---|--:|--:|--:|--:|--:|--:|--:|--:|
 	TEXT
-	awk -F'|' 'NF == 5 {
-		printf "| %s | %s | %s | %s | %s | %s | %s |\n", $1, $2, $3, $4,
-			($2 > 0 && $3 > 0) ? sprintf("%.2f", $3 / $2) : "-", $5,
-			($4 > 0 && $3 > 0) ? sprintf("%.2f", $3 / $4) : "-"}' "$share/rows"
+	awk -F'|' '
+		function ratio(a, b) {return a > 0 && b > 0 ? sprintf("%.2f", a / b) : "-"}
+		NF == 6 {
+			printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", $1, $2, $3, $4, $5,
+				ratio($3, $2), ratio($4, $2), $6, ratio($3, $5)}' "$share/rows"
 	cat <<-'TEXT'
 
-		Two processors that QEMU emulates (TCG) turn the proportions of a real machine around: an instruction
-		costs some ten times as much, a carry-less multiplication (the CRC) fifty times, and a system call
-		with its change of address space more than that. rxe hands a packet for its own address from queue to
-		queue in the kernel, past UDP, IP and the device; Verbena goes through a socket twice for each train. Where
-		bare UDP is no faster than rxe, nothing built on sockets can be.
+		rxe hands a packet for its own address from queue to queue in the kernel, past UDP, IP and the device;
+		Verbena by UDP goes through a socket twice for each train. Where bare UDP is no faster than rxe, nothing
+		built on sockets can be; the shared-memory link needs neither sockets nor CRC.
 	TEXT
 } >"$share/section"
 cat "$share/section"

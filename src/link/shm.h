@@ -43,6 +43,17 @@ int vb_shm_open(struct vb_link **out, const struct vb_shm_config *cfg);
  */
 bool vb_shm_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room);
 
+/*
+ * A sleep that is cheap to end, for who waits while packets come by shared memory alone. begin is
+ * called under the caller's lock and returns a word for nap, or 0: now is not such a time. Then
+ * has_packets is asked; and nap, not under the lock, sleeps for at most @d, and not for long: what
+ * comes by the link below does not end it. What ends it: packets, and end_nap from another thread;
+ * true: there was a nap to end. The doze operation, off, closes it.
+ */
+uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now);
+void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d);
+bool vb_shm_end_nap(struct vb_link *l);
+
 /* Gives up what was shared with processes that are gone: about once a second. */
 void vb_shm_sweep(struct vb_link *l);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define KNOCK_MAGIC 0x56424b4eu
@@ -120,4 +122,20 @@ bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
 			close(*mem_fd);
 	}
 	return false;
+}
+
+void vb_door_nap(struct vb_shm_door *door, uint32_t word, uint64_t ns)
+{
+	struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	syscall(SYS_futex, &door->asleep, FUTEX_WAIT, word, &t, NULL, 0);
+}
+
+bool vb_door_end_nap(struct vb_shm_door *door, uint32_t word)
+{
+	if (!__atomic_compare_exchange_n(&door->asleep, &word, 0, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return false;
+	syscall(SYS_futex, &door->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return true;
 }

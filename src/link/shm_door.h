@@ -8,10 +8,12 @@
  * another token, so nobody takes it for the last one. No third process is needed for any of it.
  * unix(7)
  *
- * A reader that is about to wait for its door says so in `asleep`, and then looks at its rings once
- * more; a writer writes to its ring, and then looks at `asleep`. Both in one total order, so that
- * at least one of them sees the other. The writer knocks first and then takes the word back, so
- * that one that dies in between has woken, too.
+ * A reader that is about to sleep says so in `asleep`, and then looks at its rings once more; a
+ * writer writes to its ring, and then looks at `asleep`. Both in one total order, so that at least
+ * one of them sees the other. A reader that waits for its door is woken by a knock; the writer
+ * knocks first and then takes the word back, so that one that dies in between has woken, too. A
+ * reader that sleeps for a moment only, because packets come all the time, waits for the word
+ * itself, which costs both sides a fraction of that. futex(2)
  */
 #ifndef VB_LINK_SHM_DOOR_H
 #define VB_LINK_SHM_DOOR_H
@@ -22,11 +24,17 @@
 /* In memory that every process of the host may write: a hint, which is checked. */
 struct vb_shm_door {
 	uint64_t token;  /* 0: this slot's owner takes no packets by shared memory */
-	uint32_t asleep; /* not 0: knock; another number each time */
+	uint32_t asleep; /* not 0: wake me, see enum vb_door_sleep; another number each time */
 	uint32_t knocks; /* rings handed in, ever */
 	uint8_t rsv[48];
 };
 _Static_assert(sizeof(struct vb_shm_door) == 64, "shared between processes");
+
+/* The low bit of asleep. */
+enum vb_door_sleep {
+	VB_DOOR_WAITS, /* for a knock */
+	VB_DOOR_NAPS,  /* for the word to change */
+};
 
 enum vb_knock_kind { VB_KNOCK_WAKE = 1, VB_KNOCK_RING };
 
@@ -55,12 +63,28 @@ int vb_door_knock(int fd, uint64_t token, enum vb_knock_kind kind, uint8_t slot,
  */
 bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd);
 
-/* The reader at @door is about to sleep, or no longer. @turn is kept by the reader. */
-static inline void vb_door_doze(struct vb_shm_door *door, uint32_t *turn, bool on)
+/* The reader at @door is about to sleep. @turn is kept by the reader. Returns what asleep is now.
+ */
+static inline uint32_t vb_door_doze(struct vb_shm_door *door, uint32_t *turn,
+				    enum vb_door_sleep how)
 {
-	if (on && ++*turn == 0)
-		*turn = 1;
-	__atomic_store_n(&door->asleep, on ? *turn : 0, __ATOMIC_SEQ_CST);
+	*turn += 2;
+	if (*turn == 0)
+		*turn = 2;
+	__atomic_store_n(&door->asleep, *turn | how, __ATOMIC_SEQ_CST);
+	return *turn | how;
 }
+
+/* The reader is awake. */
+static inline void vb_door_rouse(struct vb_shm_door *door)
+{
+	__atomic_store_n(&door->asleep, 0, __ATOMIC_SEQ_CST);
+}
+
+/* The reader sleeps for at most @ns, or until asleep is no longer @word. */
+void vb_door_nap(struct vb_shm_door *door, uint32_t word, uint64_t ns);
+
+/* Ends the reader's nap if asleep is still @word. True: it was. */
+bool vb_door_end_nap(struct vb_shm_door *door, uint32_t word);
 
 #endif

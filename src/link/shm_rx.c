@@ -9,11 +9,15 @@
 
 #include <unistd.h>
 
-/* While packets come by shared memory alone, the link below is looked at not with every recv but
- * this often: the look is a system call, and costs more than a packet. */
-#define LOOK_NS (20 * VB_USEC)
-#define LOOKS_IN_VAIN 64u
-#define SHM_ALONE_NS VB_MSEC
+/* While packets come by shared memory alone, the link below is looked at not with every recv: the
+ * look is a system call, and costs more than a packet. The pause between looks doubles while they
+ * find nothing, after so many in a row have. */
+#define LOOK_MIN_NS (10 * VB_USEC)
+#define LOOK_DOUBLINGS 5u
+#define LOOKS_IN_VAIN 32u
+/* So long nobody sleeps without a look at it. */
+#define NAP_NS (500 * VB_USEC)
+#define SHM_ALONE_NS (20 * VB_MSEC)
 
 void vb_shm_source_forget(struct vb_shm *s, uint32_t i)
 {
@@ -60,7 +64,7 @@ static void answer_door(struct vb_shm *s)
 	}
 	/* Whoever sleeps at the door may not have seen the knock that was just taken away. */
 	if (s->dozes)
-		vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, true);
+		(void)vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_WAITS);
 }
 
 static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
@@ -121,8 +125,10 @@ static uint32_t recv_rings(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt)
 /* Whether to look at the link below. */
 static bool is_look_due(const struct vb_shm *s, vb_time now)
 {
+	uint32_t more = s->look_in_vain - LOOKS_IN_VAIN;
+
 	return s->look_in_vain < LOOKS_IN_VAIN || vb_time_since(s->packet_at, now) > SHM_ALONE_NS ||
-	       vb_time_since(s->look_at, now) >= LOOK_NS;
+	       vb_time_since(s->look_at, now) >= LOOK_MIN_NS << more;
 }
 
 static uint32_t recv_lower(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt, vb_time now)
@@ -130,7 +136,8 @@ static uint32_t recv_lower(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt, vb_
 	uint32_t n = s->link.lower->ops->recv(s->link.lower, rx, cnt, now);
 
 	s->look_at = now;
-	s->look_in_vain = n ? 0 : s->look_in_vain + (s->look_in_vain < LOOKS_IN_VAIN);
+	s->look_in_vain =
+	    n ? 0 : s->look_in_vain + (s->look_in_vain < LOOKS_IN_VAIN + LOOK_DOUBLINGS);
 	return n;
 }
 
@@ -175,14 +182,44 @@ void vb_shm_doze(struct vb_link *l, bool on)
 {
 	struct vb_shm *s = vb_shm_of(l);
 
-	s->dozes = on;
-	vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, on);
 	vb_link_doze(l->lower, on);
-	if (on)
+	if (on) {
+		s->dozes = true;
+		(void)vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_WAITS);
+		return;
+	}
+	vb_door_rouse(&s->cfg.door[s->cfg.slot]);
+	if (!s->dozes)
 		return;
 	/* The descriptor may have shown either: see what it was. */
+	s->dozes = false;
 	answer_door(s);
-	s->look_in_vain = 0;
+	s->look_at = 0;
+}
+
+uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now)
+{
+	struct vb_shm *s = vb_shm_of(l);
+
+	if (vb_time_since(s->packet_at, now) > SHM_ALONE_NS || s->look_in_vain < LOOKS_IN_VAIN)
+		return 0;
+	return vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_NAPS);
+}
+
+void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d)
+{
+	struct vb_shm *s = vb_shm_of(l);
+
+	vb_door_nap(&s->cfg.door[s->cfg.slot], word, d < NAP_NS ? d : NAP_NS);
+}
+
+bool vb_shm_end_nap(struct vb_link *l)
+{
+	struct vb_shm *s = vb_shm_of(l);
+	struct vb_shm_door *d = &s->cfg.door[s->cfg.slot];
+	uint32_t word = __atomic_load_n(&d->asleep, __ATOMIC_RELAXED);
+
+	return (word & VB_DOOR_NAPS) != 0 && vb_door_end_nap(d, word);
 }
 
 void vb_shm_tap_later(struct vb_link *l, bool on)

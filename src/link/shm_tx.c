@@ -108,7 +108,8 @@ static void tap_sent(struct vb_shm *s, const struct vb_ring_way *way, const stru
 	}
 }
 
-/* The reader sleeps: knocks, and only then takes its word back. */
+/* If the reader sleeps. One that waits at its door hears a knock, and only then its word is taken
+ * back. */
 static void wake(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
 {
 	struct vb_shm_door *d = &s->cfg.door[slot];
@@ -116,6 +117,10 @@ static void wake(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
 
 	if (turn == 0)
 		return;
+	if (turn & VB_DOOR_NAPS) {
+		(void)vb_door_end_nap(d, turn);
+		return;
+	}
 	/* That there is no room for another knock wakes as well. */
 	(void)vb_door_knock(s->door_fd, p->token, VB_KNOCK_WAKE, s->cfg.slot, s->token, -1);
 	(void)__atomic_compare_exchange_n(&d->asleep, &turn, 0, false, __ATOMIC_SEQ_CST,

@@ -91,6 +91,7 @@ struct vb_standby {
 	uint32_t lingered;    /* times in a row that no other packet came in the time allowed... */
 	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
 	uint32_t beaten;      /* times in a row that the application was faster at a packet */
+	uint32_t in_vain;     /* times in a row that it was woken while the application polled */
 };
 
 /* When a receive socket of this host was last seen to be read. */

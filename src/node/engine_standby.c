@@ -32,6 +32,8 @@
 /* Packets that the application takes before the thread does until it is told so: it sleeps on in
  * ppoll() when there is nothing left to read, and does not know for what it was woken. */
 #define BEATEN_MAX 4u
+/* Times in a row that it was woken for a packet while the application polled. */
+#define IN_VAIN_MAX 2u
 /* Naps at a lock that is taken, each twice as long, before it waits in line. */
 #define NAPS_MAX 4u
 /* How late timers may be while the application is active. */
@@ -45,16 +47,25 @@
  * that none comes, twice as many packets are taken without, at most 2^LINGER_SKIP_MAX. */
 #define LINGER_NS (50 * VB_USEC)
 #define LINGER_SKIP_MAX 6u
+/* Looks at rings for each at the descriptors, which costs so much more. */
+#define RING_LOOKS 32
+/* While an application has done something within this time, the thread wakes up so often. */
+#define ACTIVE_NS (100 * VB_MSEC)
+#define WATCH_NS (20 * VB_MSEC)
 /* Doorbells answered in time before the application is trusted to come back for the next. */
 #define TRUST_MIN 8u
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
-static void kick(struct vb_standby *s)
+static void kick(struct vb_engine *e)
 {
+	struct vb_standby *s = &e->standby;
+
 	if (s->kicked)
 		return;
 	s->kicked = true;
+	if (e->shm && vb_shm_end_nap(e->shm))
+		return;
 	/* Fails only when the counter is at its maximum, and then the thread wakes anyway. */
 	(void)!write(s->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
@@ -80,7 +91,7 @@ void vb_standby_notice(struct vb_engine *e, vb_time now)
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
 	due = e->reply.held ? now + NAP_MAX_NS : due_here(e, now);
 	if (due < s->wake_at)
-		kick(s);
+		kick(e);
 }
 
 void vb_standby_beaten(struct vb_engine *e)
@@ -88,7 +99,7 @@ void vb_standby_beaten(struct vb_engine *e)
 	struct vb_standby *s = &e->standby;
 
 	if (!s->aside && ++s->beaten >= BEATEN_MAX)
-		kick(s);
+		kick(e);
 }
 
 void vb_engine_expect_sleep(struct vb_engine *e)
@@ -98,7 +109,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 	vb_engine_flush(e);
 	s->handover = e->sleeps = true;
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
-		kick(s);
+		kick(e);
 }
 
 /* Sleeps until @until, or a kick, or (unless @fd is -1) something to read there; true for that. */
@@ -130,18 +141,31 @@ static bool has_packets(struct vb_engine *e)
 	return has;
 }
 
-/* From now on the descriptor shows every packet. True: there is one already. */
-static bool doze(struct vb_engine *e)
+/*
+ * Sleeps on duty, until @until at most. True: there are packets. Where packets come by shared
+ * memory alone, a nap that their senders end at little cost; else the descriptors tell.
+ */
+static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 {
+	struct vb_standby *s = &e->standby;
+	vb_time now = vb_engine_now();
+	uint32_t word = 0;
 	bool has = false;
 
 	if (e->shm) {
 		vb_lock_take(&e->lock);
-		vb_link_doze(e->link, true);
+		word = s->kicked ? 0 : vb_shm_begin_nap(e->shm, now);
+		if (!word)
+			vb_link_doze(e->link, true);
 		has = vb_link_has_packets(e->link);
 		vb_lock_drop(&e->lock);
 	}
-	return has;
+	if (has)
+		return true;
+	if (!word)
+		return sleep_until(s, fd, e->broker.sock, until);
+	vb_shm_nap(e->shm, word, vb_time_since(now, until));
+	return has_packets(e);
 }
 
 /* Looks on, without the lock, for the packet after the last one; true when it is there. */
@@ -157,8 +181,10 @@ static bool linger(struct vb_engine *e, int fd, vb_time until)
 	}
 	until = vb_time_min(until, vb_engine_now() + LINGER_NS);
 	do {
-		bool has = has_packets(e);
+		bool has = false;
 
+		for (int i = 0; i < RING_LOOKS && e->shm && !has; i++)
+			has = has_packets(e);
 		if (!has && poll(p, 2, 0) <= 0)
 			continue;
 		s->lingered = 0;
@@ -190,7 +216,7 @@ static void nap(struct vb_engine *e)
 		}
 		length = length * 2 < NAP_MAX_NS ? length * 2 : NAP_MAX_NS;
 		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
-	} while (cnt != seen && vb_engine_now() < s->check_at);
+	} while (cnt != seen && !has_packets(e) && vb_engine_now() < s->check_at);
 }
 
 /*
@@ -232,7 +258,10 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 	s->kicked = false;
 	if (s->aside && polls)
 		return;
-	s->aside = polls && (packet || s->beaten >= BEATEN_MAX);
+	/* A program that polls for its completions and then waits on memory is fast at every other
+	 * packet, no more. */
+	s->in_vain = packet && polls ? s->in_vain + 1 : 0;
+	s->aside = polls && (s->in_vain >= IN_VAIN_MAX || s->beaten >= BEATEN_MAX);
 	s->beaten = 0;
 	if (s->aside)
 		return;
@@ -252,6 +281,9 @@ static void plan(struct vb_engine *e, vb_time now)
 		/* So that nothing an active application leaves undone takes long to be noticed. */
 		if (now - e->progress_at < NAP_MAX_NS)
 			s->wake_at = vb_time_min(s->wake_at, now + NAP_MAX_NS);
+		/* So that the timer of each request need not be told to the thread. */
+		else if (now - e->progress_at < ACTIVE_NS)
+			s->wake_at = vb_time_min(s->wake_at, now + WATCH_NS);
 	} else {
 		/* Naps end by themselves; what is left unsent without trust wakes it at once. */
 		s->wake_at = VB_NEVER;
@@ -295,7 +327,7 @@ static void *standby_main(void *arg)
 			packet = true;
 		} else {
 			dozes = true;
-			packet = doze(e) || sleep_until(s, fd, e->broker.sock, until);
+			packet = sleep_on_duty(e, fd, until);
 		}
 
 		if (s->check_at <= vb_engine_now())
@@ -342,7 +374,7 @@ void vb_standby_stop(struct vb_engine *e)
 	if (s->started) {
 		vb_lock_take(&e->lock);
 		s->stop = true;
-		kick(s);
+		kick(e);
 		vb_lock_drop(&e->lock);
 		pthread_join(s->thread, NULL);
 	}
