@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define VB_RING_BYTES (2048u << 10) /* a power of two */
-#define VB_RING_HEAD_BYTES 4096u   /* in front of them */
+#define VB_RING_HEAD_BYTES 4096u    /* in front of them */
 #define VB_RING_MAP_BYTES (VB_RING_HEAD_BYTES + 2 * VB_RING_BYTES)
 
 /* A train is not longer, so that the reader begins while the writer is still at it. */
