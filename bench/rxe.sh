@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Verbena beside the kernel's rdma_rxe: the same perftest programs, in one guest, in one run, taking
-# turns, by UDP and by shared memory, and with them what bare UDP sockets reach there. The guest may be emulated, so only the
-# ratios mean anything. Writes the last section of docs/benchmarks.md, which scripts/bench keeps.
+# turns, by UDP and by shared memory, and with them what bare UDP sockets reach there. The guest may be
+# emulated, so only the ratios mean anything. Writes the last section of docs/benchmarks.md, which scripts/bench keeps.
 #
 #   bench/rxe.sh RIG [RUNS [BUILD [FILE]]]
 #
@@ -40,11 +40,13 @@ runs=$1
 export LD_LIBRARY_PATH=/share
 ip link set lo up
 # rxe has port 4791 here: Verbena gets a network namespace. The guest's ip may know none.
-unshare -n sleep infinity &
+unshare -n sleep infinity >/dev/null 2>&1 &
+trap "kill $!" EXIT
 v="nsenter -t $! -n"
-until $v ip link set lo up 2>/dev/null && [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do
+until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do
 	sleep 0.1
 done
+$v ip link set lo up
 # No waiting for a time that a slow guest may miss: perftest's port, 18515, is 4853 in hexadecimal.
 server_is_up() {
 	for _ in $(seq 300); do

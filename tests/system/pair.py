@@ -43,11 +43,11 @@ def command(place, side, program, options, port):
     return argv + list(options)
 
 
-def start(place, program, options, env=None):
-    """Starts both sides; returns (server, client)."""
+def start(place, program, options, env=None, server_env=None):
+    """Starts both sides; returns (server, client). server_env: the server's, if it has another."""
     port = place.server.host.pick_port()
     server = place.server.host.start(command(place, place.server, program, options, port),
-                                     name=f"{program} server", env=env)
+                                     name=f"{program} server", env=server_env or env)
     server.wait_listen(port)
     client = place.client.host.start(command(place, place.client, program, options, port) +
                                      [place.server.control], name=f"{program} client", env=env)
@@ -63,8 +63,8 @@ def finish(server, client, seconds):
     return server.output(), client.output()
 
 
-def run(place, program, options, seconds=25, env=None):
-    server, client = start(place, program, options, env)
+def run(place, program, options, seconds=25, env=None, server_env=None):
+    server, client = start(place, program, options, env, server_env)
     try:
         return finish(server, client, seconds)
     except Failure as e:
