@@ -72,7 +72,8 @@ struct done {
 
 #define NOTHING (-1000)
 
-void open_device(const char *name);
+/* @quiet_ms: when nothing has completed for so long, nothing will. */
+void open_device(const char *name, uint32_t quiet_ms);
 void close_device(void);
 uint32_t mtu_bytes(void);
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode);

@@ -59,8 +59,9 @@ static void on_async(void *ctx, uint32_t host, const struct vb_event *ev, vb_tim
 		w.event[host] = (int)ev->async;
 }
 
-void open_device(const char *name)
+void open_device(const char *name, uint32_t quiet_ms)
 {
+	(void)quiet_ms; /* time is the simulator's */
 	if (name) {
 		fputs("usage: conformance_errors_sim [--document]\n", stderr);
 		exit(2);

@@ -18,15 +18,15 @@
 /* Of device_cap_flags_ex; <infiniband/verbs.h> has no name for it. */
 #define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
 #define SGES_MAX 256
-/* How long a completion may take that must come, and one that must not. */
+/* How long a completion may take that must come. */
 #define PATIENCE_NS INT64_C(10000000000)
-#define QUIET_NS INT64_C(5000000)
 
 static struct {
 	struct ibv_context *context;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
 	bool has_xrc, has_atomic_write;
+	int64_t quiet_ns;
 } dev;
 
 static struct {
@@ -82,9 +82,11 @@ static void look_at_device(void)
 			       attr.device_cap_flags_ex & DEVICE_ATOMIC_WRITE;
 }
 
-void open_device(const char *name)
+void open_device(const char *name, uint32_t quiet_ms)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	dev.quiet_ns = quiet_ms * INT64_C(1000000);
 
 	need(list, "devices");
 	for (int i = 0; list[i] && !dev.context; i++) {
@@ -443,14 +445,14 @@ static void take_events(void)
 
 void settle(const uint32_t want[SIDES])
 {
-	int64_t end = now_ns() + PATIENCE_NS, quiet = now_ns() + QUIET_NS;
+	int64_t end = now_ns() + PATIENCE_NS, quiet = now_ns() + dev.quiet_ns;
 
 	while (now_ns() < end) {
 		bool some = poll_side(REQUESTER);
 
 		some |= poll_side(RESPONDER);
 		if (some)
-			quiet = now_ns() + QUIET_NS;
+			quiet = now_ns() + dev.quiet_ns;
 		if (w.done_cnt[REQUESTER] >= want[REQUESTER] &&
 		    w.done_cnt[RESPONDER] >= want[RESPONDER] && now_ns() > quiet)
 			break;

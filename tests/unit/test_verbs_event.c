@@ -370,6 +370,26 @@ static void async__device_comes_and_goes(void **state)
 	assert_int_equal(ibv_close_device(second), 0);
 }
 
+/* What was sent is acknowledged; what was not stays for later. IBA 10.3.1.6 */
+static void async__sq_drained(void **state)
+{
+	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+	struct ibv_async_event e;
+
+	(void)state;
+	message(0);
+	assert_int_equal(ibv_modify_qp(a.qp, &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	do {
+		e = async_next();
+		ibv_ack_async_event(&e);
+	} while (e.event_type == IBV_EVENT_COMM_EST);
+	assert_int_equal(e.event_type, IBV_EVENT_SQ_DRAINED);
+	assert_true(e.element.qp == a.qp);
+	sqd.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(a.qp, &sqd, IBV_QP_STATE), 0);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+}
+
 static void async__cq_overrun(void **state)
 {
 	struct ibv_cq *small = ibv_create_cq(ctx, 1, NULL, NULL, 0);
@@ -415,6 +435,7 @@ int main(void)
 		VERBS_TEST(async__srq_limit),
 		VERBS_TEST(async__port_and_gids),
 		VERBS_TEST(async__device_comes_and_goes),
+		PAIR_TEST(async__sq_drained),
 		VERBS_TEST(async__cq_overrun),
 	};
 

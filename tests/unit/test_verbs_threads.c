@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Many threads on the same objects, as the manual pages allow: posting to one QP, one SRQ, polling
+ * one CQ or each its own. Every request completes once. What races is for the thread sanitizer.
+ */
+#include "verbs_env.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define PAIRS 3
+#define POSTERS 3   /* of each pair */
+#define MESSAGES 60 /* of each poster */
+#define TOTAL (PAIRS * POSTERS * MESSAGES)
+#define POLLERS 3
+
+static struct ibv_qp *from[PAIRS], *to[PAIRS];
+static struct ibv_cq *cqs[2 * PAIRS]; /* sending, receiving; all the same when shared */
+static struct ibv_srq *srq;
+static bool in_batches; /* of two, and each receiver has a CQ of its own */
+static _Atomic uint32_t sent[TOTAL], received[TOTAL], completed, failures;
+
+#define CHECK(cond) atomic_fetch_add(&failures, !(cond))
+
+static void to_work(uint32_t threads, void *(*const run[])(void *), const uintptr_t *arg)
+{
+	pthread_t thread[64];
+
+	assert_true(threads <= 64);
+	for (uint32_t i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, run[i], (void *)arg[i]), 0);
+	for (uint32_t i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* Poster number @arg: a full queue is waited for. */
+static void *post_sends(void *arg)
+{
+	uint32_t me = (uint32_t)(uintptr_t)arg;
+	struct ibv_qp *qp = from[me / POSTERS];
+	struct ibv_sge sge = sge_at(0, 16);
+	struct ibv_send_wr *bad;
+	int err;
+
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		struct ibv_send_wr wr = {.wr_id = me * MESSAGES + i,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = IBV_WR_SEND_WITH_IMM,
+					 .imm_data = htonl(me * MESSAGES + i),
+					 .send_flags = IBV_SEND_SIGNALED};
+
+		while ((err = ibv_post_send(qp, &wr, &bad)) == ENOMEM)
+			sched_yield();
+		CHECK(err == 0);
+	}
+	return NULL;
+}
+
+/* By batches of two, which nothing comes between. */
+static void *post_batches(void *arg)
+{
+	uint32_t me = (uint32_t)(uintptr_t)arg, i = 0;
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(from[me / POSTERS]);
+
+	while (i < MESSAGES) {
+		ibv_wr_start(ex);
+		for (uint32_t k = 0; k < 2; k++) {
+			ex->wr_id = me * MESSAGES + i + k;
+			ex->wr_flags = IBV_SEND_SIGNALED;
+			ibv_wr_send_imm(ex, htonl(me * MESSAGES + i + k));
+			ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)buf, 16);
+		}
+
+		int err = ibv_wr_complete(ex);
+
+		CHECK(err == 0 || err == ENOMEM);
+		i += err ? 0 : 2;
+		if (err)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void *post_receives(void *arg)
+{
+	uint32_t me = (uint32_t)(uintptr_t)arg;
+	struct ibv_sge sge = sge_at(4096 + me * 64, 64);
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		int err;
+
+		while ((err = srq ? ibv_post_srq_recv(srq, &wr, &bad)
+				  : ibv_post_recv(to[me / POSTERS], &wr, &bad)) == ENOMEM)
+			sched_yield();
+		CHECK(err == 0);
+	}
+	return NULL;
+}
+
+/* @next: the request that must come next, being the second of a batch; 0: any. */
+static void take(const struct ibv_wc *wc, uint64_t *next)
+{
+	bool is_recv = wc->status == IBV_WC_SUCCESS && wc->opcode & IBV_WC_RECV;
+	uint64_t id = is_recv ? ntohl(wc->imm_data) : wc->wr_id;
+
+	CHECK(wc->status == IBV_WC_SUCCESS);
+	if (in_batches && is_recv) {
+		CHECK(*next == 0 || id == *next);
+		*next = id % 2 == 0 ? id + 1 : 0;
+	}
+	if (id < TOTAL)
+		atomic_fetch_add(is_recv ? &received[id] : &sent[id], 1);
+	else
+		CHECK(false);
+	atomic_fetch_add(&completed, 1);
+}
+
+/* Polls until all of this process is there. */
+static void *poll_cq(void *arg)
+{
+	struct ibv_cq *cq = cqs[(uintptr_t)arg];
+	struct ibv_wc wc[8];
+	uint64_t next = 0;
+
+	while (completed < 2 * TOTAL && failures == 0 && patience_left()) {
+		int n = ibv_poll_cq(cq, 8, wc);
+
+		CHECK(n >= 0);
+		for (int i = 0; i < n; i++)
+			take(&wc[i], &next);
+		if (n == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static struct ibv_qp *qp_on(struct ibv_cq *cq, struct ibv_srq *with)
+{
+	struct ibv_qp_init_attr_ex init = {.send_cq = cq,
+					   .recv_cq = cq,
+					   .srq = with,
+					   .cap = {8, 8, 1, 1, 0},
+					   .qp_type = IBV_QPT_RC,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD |
+							IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					   .pd = pd,
+					   .send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_IMM};
+
+	return ibv_create_qp_ex(ctx, &init);
+}
+
+static void run_all(bool shared_cq, bool shared_rq, void *(*posts)(void *))
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 16, .max_sge = 1}};
+	uint32_t pollers = shared_cq ? POLLERS : 2 * PAIRS, n = 0;
+	void *(*run[64])(void *);
+	uintptr_t arg[64];
+
+	srq = shared_rq ? ibv_create_srq(pd, &init) : NULL;
+	completed = failures = 0;
+	in_batches = posts == post_batches;
+	(void)patience_left(); /* which begins with the first call */
+	memset(sent, 0, sizeof sent);
+	memset(received, 0, sizeof received);
+	for (int i = 0; i < 2 * PAIRS; i++)
+		cqs[i] = shared_cq && i ? cqs[0] : ibv_create_cq(ctx, 4 * TOTAL, NULL, NULL, 0);
+	for (int i = 0; i < PAIRS; i++) {
+		from[i] = qp_on(cqs[2 * i], NULL);
+		to[i] = qp_on(cqs[2 * i + 1], srq);
+		assert_non_null(from[i]);
+		assert_non_null(to[i]);
+		verbs_connect(from[i], to[i], false);
+	}
+	for (uint32_t i = 0; i < PAIRS * POSTERS; i++) {
+		run[n] = posts, arg[n++] = i;
+		run[n] = post_receives, arg[n++] = i;
+	}
+	for (uint32_t i = 0; i < pollers; i++)
+		run[n] = poll_cq, arg[n++] = i;
+	to_work(n, run, arg);
+	assert_int_equal(failures, 0);
+	for (int i = 0; i < TOTAL; i++) {
+		assert_int_equal(sent[i], 1);
+		assert_int_equal(received[i], 1);
+	}
+	for (int i = 0; i < PAIRS; i++) {
+		assert_int_equal(ibv_destroy_qp(from[i]), 0);
+		assert_int_equal(ibv_destroy_qp(to[i]), 0);
+	}
+	for (int i = 0; i < (shared_cq ? 1 : 2 * PAIRS); i++)
+		assert_int_equal(ibv_destroy_cq(cqs[i]), 0);
+	assert_true(!srq || ibv_destroy_srq(srq) == 0);
+}
+
+static void threads__one_cq(void **state)
+{
+	(void)state;
+	run_all(true, false, post_sends);
+}
+
+static void threads__a_cq_each(void **state)
+{
+	(void)state;
+	run_all(false, false, post_sends);
+}
+
+static void threads__one_srq(void **state)
+{
+	(void)state;
+	run_all(true, true, post_sends);
+}
+
+static void threads__batches_of_one_qp(void **state)
+{
+	(void)state;
+	run_all(false, false, post_batches);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    VERBS_TEST(threads__one_cq),
+	    VERBS_TEST(threads__a_cq_each),
+	    VERBS_TEST(threads__one_srq),
+	    VERBS_TEST(threads__batches_of_one_qp),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
