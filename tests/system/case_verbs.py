@@ -149,7 +149,9 @@ def verbs_dlopen(context):
                              text=True, check=True).stdout
         return re.findall(r" T (\w+)(?:@@(\S+))?$", out, re.M)
     versions = dict(symbols(glob.glob("/usr/lib/*-linux-gnu/libibverbs.so.1")[0]))
-    names = [name for name, _ in symbols(os.path.join(context.build, "libverbena.so"))]
+    # Those of libmlx5 are in a library that programs open besides.
+    names = [name for name, _ in symbols(os.path.join(context.build, "libverbena.so"))
+             if not name.startswith("mlx5dv_")]
     if len(names) < 40:
         raise Failure(f"libverbena.so has only {names}")
     says_ok(["{build}/tests/system/verbs_dlopen",
