@@ -31,12 +31,17 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 	struct vb_flow_watch *w = &e->watch[slot];
 	uint64_t taken = __atomic_load_n(&e->broker.flow[slot].taken, __ATOMIC_RELAXED);
 
-	if (!is_local(e, path) || (int64_t)(e->flow_last[slot] - taken) <= 0)
+	if (!is_local(e, path))
 		return false;
-	if (taken == w->taken)
-		return now - w->since <= UNREAD_MAX_NS;
-	w->taken = taken;
-	w->since = now;
+	if ((int64_t)(e->flow_last[slot] - taken) <= 0) {
+		w->unread_since = 0;
+		return false;
+	}
+	/* Resends, which go to a receiver that stands as well, do not begin its time anew. */
+	if (w->unread_since && taken == w->unread_taken)
+		return now - w->unread_since <= UNREAD_MAX_NS;
+	w->unread_taken = taken;
+	w->unread_since = now;
 	return true;
 }
 

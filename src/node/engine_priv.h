@@ -98,6 +98,9 @@ struct vb_standby {
 struct vb_flow_watch {
 	uint64_t taken;
 	vb_time since;
+	/* What it had read when an ACK was first missed, and when that was; 0: none is. */
+	uint64_t unread_taken;
+	vb_time unread_since;
 };
 
 /* Whose settings a port follows, and which change of them. */

@@ -54,12 +54,20 @@ def pair(context, **options):
     return one, other
 
 
+def ask_json(context, qp):
+    out = qp.host.run([context.verbena, "explain", str(qp.qpn), "-p", str(qp.program.pid), "--json"])
+    return json.loads(out)[0]
+
+
 def ask(context, qp):
     """The explanation of the QP, as JSON; the text is looked at too."""
-    v = context.verbena
-    all_of_it = json.loads(qp.host.run([v, "explain", str(qp.qpn), "-p", str(qp.program.pid), "--json"]))
-    text = qp.host.run([v, "explain", hex(qp.qpn), "-p", str(qp.program.pid)])
-    said = all_of_it[0]
+    said = ask_json(context, qp)
+    while True:
+        text = qp.host.run([context.verbena, "explain", hex(qp.qpn), "-p", str(qp.program.pid)])
+        after = ask_json(context, qp)
+        if after["rank"] == said["rank"]:
+            break
+        said = after  # it has changed between the two
     # The text is broken into lines, and knows the time better.
     if f"0x{qp.qpn:06x}" not in text or said["rank"] not in text.splitlines()[0]:
         raise Failure(text)

@@ -196,6 +196,10 @@ static void unread__until_read(void **state)
 	assert_true(vb_engine_unread(&e, &path, 0x105, now));
 	now += 2 * VB_MSEC;
 	assert_false(vb_engine_unread(&e, &path, 0x105, now)); /* stopped, or gone */
+	/* A resend, which asks for room, does not begin its time anew. */
+	assert_true(vb_engine_room(&e, &path, 0x105, now) > 4096);
+	now += VB_MSEC;
+	assert_false(vb_engine_unread(&e, &path, 0x105, now));
 	vb_flow_taken(&flow[5], 3000);
 	assert_false(vb_engine_unread(&e, &path, 0x105, now));
 }
