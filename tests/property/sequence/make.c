@@ -64,6 +64,9 @@ static void make_world(struct sequence *s, struct vb_rng *r)
 	w[WORLD_SRQ] = chance(r, 40);
 	w[WORLD_TIDY] = chance(r, 50);
 	w[WORLD_RECOVERY] = chance(r, 50) ? vb_rng_below(r, 16) : 0;
+	w[WORLD_SWITCH] = chance(r, 40) ? range(r, SWITCH_LOSSLESS, SWITCH_CNT - 1) : SWITCH_ROOMY;
+	w[WORLD_CC] = chance(r, 25) ? CC_PAPER : CC_OFF;
+	w[WORLD_SLOW] = chance(r, 50) ? range(r, 2, 20) : 1;
 }
 
 static void make_mood(struct mood *m, struct vb_rng *r)

@@ -3,6 +3,7 @@
  * be left of it: nothing. See play.h. */
 #include "play.h"
 
+#include "core/cc/text.h"
 #include "fault/fault.h"
 
 #include <stdlib.h>
@@ -35,21 +36,24 @@ static int make_topology(struct play *p)
 	const uint32_t *w = p->s->world;
 	struct vb_cable c = {.rate_bps = w[WORLD_GBPS] * UINT64_C(1000000000),
 			     .delay = w[WORLD_DELAY]};
+	struct vb_cable fabric = c;
 	uint32_t n = w[WORLD_SIZE];
 
+	if (w[WORLD_SLOW])
+		fabric.rate_bps /= w[WORLD_SLOW];
 	switch ((enum world_shape)w[WORLD_SHAPE]) {
 	case SHAPE_PAIR:
-		return vb_topo_pair(&p->topo, &p->memory, &c);
+		return vb_topo_pair(&p->topo, &p->memory, &fabric);
 	case SHAPE_STAR:
 		return vb_topo_star(&p->topo, &p->memory, n, &c);
 	case SHAPE_DUMBBELL:
-		return vb_topo_dumbbell(&p->topo, &p->memory, n, n, &c, &c);
+		return vb_topo_dumbbell(&p->topo, &p->memory, n, n, &c, &fabric);
 	case SHAPE_PARKING_LOT:
-		return vb_topo_parking_lot(&p->topo, &p->memory, n, 2, &c, &c);
+		return vb_topo_parking_lot(&p->topo, &p->memory, n, 2, &c, &fabric);
 	case SHAPE_CLOS:
-		return vb_topo_clos(&p->topo, &p->memory, 2, n, 2, &c, &c);
+		return vb_topo_clos(&p->topo, &p->memory, 2, n, 2, &c, &fabric);
 	default:
-		return vb_topo_fat_tree(&p->topo, &p->memory, 4, &c, &c);
+		return vb_topo_fat_tree(&p->topo, &p->memory, 4, &c, &fabric);
 	}
 }
 
@@ -71,6 +75,39 @@ static void make_hosts(struct play *p)
 	}
 }
 
+static struct vb_switch_config switch_config(uint32_t kind)
+{
+	struct vb_switch_config sw = {
+	    .buffer = {.bytes = 64u << 20,
+		       .reserve_bytes = 1024,
+		       .alpha_1024 = 8192,
+		       .xon_gap_bytes = 8192},
+	    .ecn = 1,
+	    .red = {.kmin = 2000, .kmax = 100000, .pmax_ppm = 100000},
+	};
+
+	if (kind == SWITCH_LOSSLESS) {
+		sw.buffer.lossless = 1;
+		sw.buffer.xoff_bytes = 3000;
+	} else if (kind == SWITCH_DROPS) {
+		sw.queue_bytes = 10000;
+	}
+	return sw;
+}
+
+static struct vb_cc_settings cc_config(uint32_t kind, uint64_t rate_bps)
+{
+	static const char name[] = "paper";
+	struct vb_cc_settings set = {0};
+	struct vb_cc_draft d;
+	struct vb_cc_fault fault;
+
+	if (kind == CC_PAPER)
+		CHECK("self", vb_cc_draft_begin(&d, name, strlen(name), rate_bps) == 0 &&
+				  vb_cc_draft_end(&d, &set, &fault) == 0);
+	return set;
+}
+
 static void play_open(struct play *p)
 {
 	const uint32_t *w = p->s->world;
@@ -80,16 +117,16 @@ static void play_open(struct play *p)
 	p->hosts = sequence_hosts(p->s);
 	p->next_iova = UINT64_C(0x7000000000);
 	CHECK("self", p->hosts <= HOSTS_MAX && make_topology(p) == 0);
+	if (w[WORLD_SLOW])
+		p->topo.link[0].cable.rate_bps =
+		    w[WORLD_GBPS] * UINT64_C(1000000000) / w[WORLD_SLOW];
+	p->wild = w[WORLD_SWITCH] == SWITCH_DROPS;
 
 	uint32_t recovery = w[WORLD_RECOVERY];
 	struct vb_sim_config c = {
 	    .seed = w[WORLD_SEED],
 	    .topo = &p->topo,
-	    .sw = {.buffer = {.bytes = 64u << 20,
-			      .reserve_bytes = 4096,
-			      .alpha_1024 = 8192,
-			      .xon_gap_bytes = 8192},
-		   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000}},
+	    .sw = switch_config(w[WORLD_SWITCH]),
 	    .hca = {.limits = vb_limits_default,
 		    .port[1] = {.active_mtu = VB_MTU_4096},
 		    .peer_window_bytes = w[WORLD_WINDOW],
@@ -99,7 +136,8 @@ static void play_open(struct play *p)
 				 .tx_window_bytes = 20000,
 				 .roce_slow_restart_en = recovery & RECOVERY_SLOW_RESTART,
 				 .roce_slow_restart_idle_en = recovery & RECOVERY_SLOW_RESTART,
-				 .selective_repeat_forced_en = recovery & RECOVERY_SELECTIVE}},
+				 .selective_repeat_forced_en = recovery & RECOVERY_SELECTIVE},
+		    .cc = cc_config(w[WORLD_CC], w[WORLD_GBPS] * UINT64_C(1000000000))},
 	    .cqe = 16,
 	    .packets_max = 1u << 20,
 	    .carry_data = true,

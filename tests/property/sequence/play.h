@@ -62,7 +62,7 @@ struct sent {
 	struct bind mw_bind;
 	uint32_t mw_change, mw_made, mw_allowed;
 	bool mw_known;
-	uint8_t mw_slot;
+	uint8_t mw_slot;                    /* MWS_MAX: not known which */
 	uint8_t op, defect, target, result; /* result: enum vb_wc_status */
 	bool signaled, done, void_, marker;
 };
@@ -252,11 +252,11 @@ void end_mark(struct play *p, struct end *e);
 
 /* window.c: predicts a request that is about to be posted, with its key; what is posted is noted in
  * any case. window_says() is false when each outcome is right. @told: by a completion. */
-void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t slot,
+void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t rkey,
 		 const struct bind *b);
-void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t slot);
-void window_access(struct play *p, struct end *e, struct sent *w, uint32_t slot, uint32_t need,
-		   uint64_t va, uint32_t rkey);
+void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t rkey);
+void window_access(struct play *p, struct end *e, struct sent *w, uint32_t rkey, uint32_t need,
+		   uint64_t va);
 void window_posted(struct play *p, struct sent *w);
 bool window_says(const struct play *p, const struct sent *w, uint32_t *statuses);
 void window_retired(struct play *p, struct sent *w, bool told);

@@ -33,7 +33,7 @@ static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_se
 	wr->rkey = m->rkey;
 	if (w->target >= TARGET_MW) {
 		wr->rkey = p->mw[w->target - TARGET_MW].rkey;
-		window_access(p, e, w, w->target - TARGET_MW, need, wr->remote_addr, wr->rkey);
+		window_access(p, e, w, wr->rkey, need, wr->remote_addr);
 		return;
 	}
 	good = good && (p->access[w->target - TARGET_MR] & need) && w->bytes <= m->size;
@@ -276,10 +276,10 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 		return false;
 	if (w->defect == DEFECT_LKEY || w->defect == DEFECT_LOCAL_BOUNDS)
 		spoil_local(e, w);
-	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV)
+	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV) {
 		wr.inv_rkey = w->imm = p->mw[a[POST_TARGET] % MWS_MAX].rkey;
-	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV)
-		window_invalidate(p, e, w, a[POST_TARGET] % MWS_MAX);
+		window_invalidate(p, e, w, w->imm);
+	}
 	if (!submit(p, e, w, &wr))
 		return false;
 	note(p, e, w);
@@ -319,7 +319,7 @@ void play_bind(struct play *p, const struct step *st)
 
 	w->op = VB_WR_BIND_MW;
 	w->signaled = true;
-	window_bind(p, e, w, a[BIND_MW] % MWS_MAX,
+	window_bind(p, e, w, wr.rkey,
 		    &(struct bind){m->iova, a[BIND_LEN], a[BIND_MR] % MRS_MAX, a[BIND_ACCESS], 0});
 	if (!submit(p, e, w, &wr))
 		return;

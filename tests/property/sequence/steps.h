@@ -32,6 +32,9 @@ enum world_arg {
 	WORLD_SRQ,      /* 1: each host has an SRQ */
 	WORLD_TIDY,     /* 1: every object is destroyed; 0: the adapter takes them with it */
 	WORLD_RECOVERY, /* set of enum world_recovery */
+	WORLD_SWITCH,   /* enum world_switch */
+	WORLD_CC,       /* enum world_cc */
+	WORLD_SLOW,     /* cables between switches, and that of host 0, are so many times slower */
 	WORLD_CNT
 };
 
@@ -41,6 +44,15 @@ enum world_recovery {
 	RECOVERY_SLOW_RESTART = 4,
 	RECOVERY_SELECTIVE = 8
 };
+
+enum world_switch {
+	SWITCH_ROOMY,
+	SWITCH_LOSSLESS, /* PAUSE, at thresholds that are soon reached */
+	SWITCH_DROPS,    /* short queues */
+	SWITCH_CNT
+};
+
+enum world_cc { CC_OFF, CC_PAPER, CC_CNT };
 
 enum world_shape {
 	SHAPE_PAIR,

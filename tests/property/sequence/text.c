@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const world_names[WORLD_CNT] = {"seed",  "shape",  "size",    "gbps",
-						   "delay", "window", "piece",   "event",
-						   "srq",   "tidy",   "recovery"};
+static const char *const world_names[WORLD_CNT] = {"seed",     "shape",  "size",  "gbps", "delay",
+						   "window",   "piece",  "event", "srq",  "tidy",
+						   "recovery", "switch", "cc",    "slow"};
 
 static const struct {
 	const char *name, *arg[STEP_ARGS];

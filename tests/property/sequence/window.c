@@ -16,15 +16,24 @@ static bool works_on_windows(uint8_t op)
 	return op == VB_WR_BIND_MW || op == VB_WR_LOCAL_INV || op == VB_WR_SEND_INV;
 }
 
-/* Slot @i's window, if it is on @host and has the key @rkey, and it is known what it is bound to.
- */
-static struct window *known(struct play *p, uint32_t i, uint32_t host, uint32_t rkey)
+/* The slot whose window is on @host with the key @rkey, if there is one; else MWS_MAX. Windows of
+ * different hosts have the same keys. */
+static uint8_t slot_of(const struct play *p, uint32_t host, uint32_t rkey)
 {
-	struct window *mw = &p->mw[i];
+	uint8_t i = 0;
 
-	return mw->mw && mw->host == host && vb_mw_rkey(mw->mw) == rkey && !mw->busy && !mw->unsure
-		   ? mw
-		   : NULL;
+	while (i < MWS_MAX &&
+	       !(p->mw[i].mw && p->mw[i].host == host && vb_mw_rkey(p->mw[i].mw) == rkey))
+		i++;
+	return i;
+}
+
+/* The window of @slot, if there is one and it is known what it is bound to. */
+static const struct window *known(const struct play *p, uint32_t slot)
+{
+	const struct window *mw = slot < MWS_MAX ? &p->mw[slot] : NULL;
+
+	return mw && !mw->busy && !mw->unsure ? mw : NULL;
 }
 
 static void predict(struct sent *w, bool good, enum vb_wc_status bad)
@@ -56,37 +65,35 @@ static bool can_invalidate(const struct window *mw, const struct end *at)
 	return mw->type == 2 && mw->bind.len && at->qp && mw->bind.qpn == vb_qp_number(at->qp);
 }
 
-void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t slot, const struct bind *b)
+void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t rkey, const struct bind *b)
 {
-	struct window *mw = known(p, slot, e->host, p->mw[slot].rkey);
-
-	w->mw_slot = (uint8_t)slot;
+	w->mw_slot = slot_of(p, e->host, rkey);
 	w->mw_bind = *b;
 	w->mw_bind.qpn = vb_qp_number(e->qp);
 	if (!p->mr[b->mr].mr || p->mr[b->mr].host != e->host)
 		w->mw_bind.mr = MRS_MAX;
-	if (mw)
-		predict_bind(p, e, w, mw, b);
+	if (known(p, w->mw_slot))
+		predict_bind(p, e, w, known(p, w->mw_slot), b);
 }
 
-void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t slot)
+void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t rkey)
 {
 	struct end *at = w->op == VB_WR_SEND_INV ? peer_of(e) : e;
-	struct window *mw = known(p, slot, at->host, w->imm);
 
-	w->mw_slot = (uint8_t)slot;
-	if (mw)
-		predict(w, can_invalidate(mw, at),
+	w->mw_slot = slot_of(p, at->host, rkey);
+	if (known(p, w->mw_slot))
+		predict(w, can_invalidate(known(p, w->mw_slot), at),
 			w->op == VB_WR_SEND_INV ? VB_WC_REM_ACCESS_ERR : VB_WC_MW_BIND_ERR);
 }
 
-void window_access(struct play *p, struct end *e, struct sent *w, uint32_t slot, uint32_t need,
-		   uint64_t va, uint32_t rkey)
+void window_access(struct play *p, struct end *e, struct sent *w, uint32_t rkey, uint32_t need,
+		   uint64_t va)
 {
 	struct end *to = peer_of(e);
-	struct window *mw = known(p, slot, to->host, rkey);
+	const struct window *mw;
 
-	w->mw_slot = (uint8_t)slot;
+	w->mw_slot = slot_of(p, to->host, rkey);
+	mw = known(p, w->mw_slot);
 	if (!mw || !to->qp)
 		return;
 	predict(w,
@@ -96,26 +103,33 @@ void window_access(struct play *p, struct end *e, struct sent *w, uint32_t slot,
 		VB_WC_REM_ACCESS_ERR);
 }
 
+/* @w begins, or ends, and may work on window @mw. */
+static void change(struct window *mw, const struct sent *w, bool begins)
+{
+	mw->busy += begins ? 1 : UINT32_MAX;
+	mw->change++;
+	if (!begins && w->mw_slot == MWS_MAX)
+		mw->unsure = true;
+}
+
 void window_posted(struct play *p, struct sent *w)
 {
-	struct window *mw = &p->mw[w->mw_slot];
-
-	if (works_on_windows(w->op)) {
-		mw->busy++;
-		mw->change++;
+	for (uint32_t i = 0; works_on_windows(w->op) && i < MWS_MAX; i++)
+		if (w->mw_slot == i || w->mw_slot == MWS_MAX)
+			change(&p->mw[i], w, true);
+	if (w->mw_slot < MWS_MAX) {
+		w->mw_change = p->mw[w->mw_slot].change;
+		w->mw_made = p->mw[w->mw_slot].made;
 	}
-	w->mw_change = mw->change;
-	w->mw_made = mw->made;
 	w->mr_change = p->mr_change;
 }
 
 bool window_says(const struct play *p, const struct sent *w, uint32_t *statuses)
 {
-	const struct window *mw = &p->mw[w->mw_slot];
 	uint32_t busy = works_on_windows(w->op) ? 1 : 0;
 
-	if (!w->mw_known || mw->busy != busy || w->mw_change != mw->change ||
-	    w->mr_change != p->mr_change)
+	if (!w->mw_known || p->mw[w->mw_slot].busy != busy ||
+	    w->mw_change != p->mw[w->mw_slot].change || w->mr_change != p->mr_change)
 		return false;
 	*statuses = w->mw_allowed;
 	return true;
@@ -123,17 +137,20 @@ bool window_says(const struct play *p, const struct sent *w, uint32_t *statuses)
 
 void window_retired(struct play *p, struct sent *w, bool told)
 {
-	struct window *mw = &p->mw[w->mw_slot];
 	bool good = told && w->result == VB_WC_SUCCESS;
+	bool refused = told && w->result == VB_WC_MW_BIND_ERR;
+	struct window *mw;
 
-	if (!works_on_windows(w->op))
+	for (uint32_t i = 0; works_on_windows(w->op) && i < MWS_MAX; i++)
+		if (w->mw_slot == i || w->mw_slot == MWS_MAX)
+			change(&p->mw[i], w, false);
+	if (!works_on_windows(w->op) || w->mw_slot == MWS_MAX)
 		return;
-	mw->busy--;
-	mw->change++;
+	mw = &p->mw[w->mw_slot];
 	if (good && w->mw_made == mw->made) {
 		mw->bind = w->op == VB_WR_BIND_MW ? w->mw_bind : (struct bind){0};
 		mw->unsure = mw->busy != 0;
-	} else if (!told || w->result != VB_WC_MW_BIND_ERR || w->mw_made != mw->made) {
+	} else if (!refused || w->mw_made != mw->made) {
 		mw->unsure = true;
 	}
 }
