@@ -161,7 +161,7 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 			struct vb_dc_dest *dest = vb_swqe_dest(w);
 
 			dest->key = wr->dc_key;
-			dest->stream = wr->dc_stream;
+			dest->stream = qp->dci->bad_max ? wr->dc_stream : 0;
 			dest->rsv = 0;
 		}
 	} else if (qp->type == VB_QPT_XRC_INI) {

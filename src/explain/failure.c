@@ -38,7 +38,7 @@ static const struct reason {
      "there, and qp_access_flags of the peer's QP."},
     {VB_WC_REM_ACCESS_ERR, "peer-access",
      "the peer has no such R_Key, or the range is not inside its region, or the right is missing "
-     "on the region or on its QP",
+     "on the region or on its QP; or, with DC, the target has another key",
      "Compare remote_addr and rkey with what the peer's ibv_reg_mr returned (still registered, "
      "same PD as its QP?), and see that region and QP (qp_access_flags) have "
      "IBV_ACCESS_REMOTE_WRITE, _READ or _ATOMIC."},

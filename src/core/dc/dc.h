@@ -45,7 +45,7 @@ struct vb_dci {
 	bool leaving;  /* left has to be told of the disconnect */
 	struct vb_dc_dest dest, left;
 	uint32_t left_connection;
-	uint32_t bad_max, bad_cnt; /* streams that may be, and are, in error */
+	uint32_t bad_max, bad_cnt; /* streams that may be, and are, in error; 0: without streams */
 	uint16_t bad[];
 };
 

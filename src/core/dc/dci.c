@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The initiator: which target it is connected to, and streams. Work for another target, or of
- * another stream, waits until what was sent is acknowledged; then a disconnect and a connect leave,
- * and the requests behind them: at once, or (full handshake) when the target has answered. After a
- * loss the connect goes first again: it says where to go on. facts B.8; IBT-25
+ * another stream, waits until what was sent is acknowledged; to another target a disconnect and a
+ * connect leave then, and the requests behind them: at once, or (full handshake) when the target
+ * has answered. After a loss the connect goes first again: it says where to go on. facts B.8;
+ * IBT-25
  */
 #include "core/dc/dc.h"
 
@@ -48,10 +49,9 @@ void vb_dci_reset(struct vb_qp *qp)
 	dci->bad_cnt = 0;
 }
 
-static bool dest_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
+static bool target_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
 {
-	return a->to.dqpn == b->to.dqpn && a->key == b->key && a->stream == b->stream &&
-	       a->to.path.port == b->to.path.port &&
+	return a->to.dqpn == b->to.dqpn && a->key == b->key && a->to.path.port == b->to.path.port &&
 	       vb_gid_eq(&a->to.path.dgid, &b->to.path.dgid) &&
 	       vb_gid_eq(&a->to.path.sgid, &b->to.path.sgid);
 }
@@ -72,10 +72,15 @@ enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
 {
 	struct vb_dci *dci = qp->dci;
 	const struct vb_dc_dest *dest = (const struct vb_dc_dest *)(const void *)(w + 1);
+	bool is_there = dci->has_dest && target_eq(&dci->dest, dest);
 
-	if (!dci->has_dest || !dest_eq(&dci->dest, dest)) {
-		if (!vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
-			return VB_BLOCK_CONNECT;
+	/* What is in flight is of one stream: it alone fails with the oldest. */
+	if ((!is_there || dci->dest.stream != dest->stream) &&
+	    !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
+		return VB_BLOCK_CONNECT;
+	if (is_there) {
+		dci->dest.stream = dest->stream;
+	} else {
 		leave(qp);
 		dci->dest = *dest;
 		dci->has_dest = true;

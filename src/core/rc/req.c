@@ -100,8 +100,10 @@ static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w)
 
 void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
 {
-	vb_qp_trace(qp, VB_TRACE_FAILED, now, status, vendor_err,
-		    vb_sq_at(&qp->sq, qp->sq.head)->wr_id, vb_sq_at(&qp->sq, qp->sq.head)->opcode);
+	if (status != VB_WC_WR_FLUSH_ERR) /* of a stream of DC: the error came before */
+		vb_qp_trace(qp, VB_TRACE_FAILED, now, status, vendor_err,
+			    vb_sq_at(&qp->sq, qp->sq.head)->wr_id,
+			    vb_sq_at(&qp->sq, qp->sq.head)->opcode);
 	if (qp->dci && qp->state != VB_QPS_ERR && vb_dci_fail(qp, status, vendor_err, now))
 		return;
 	vb_send_complete(qp, status, vendor_err, now);
