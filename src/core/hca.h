@@ -322,6 +322,14 @@ int vb_qp_destroy(struct vb_qp *qp);
 /* The QP with this number, which may be any; NULL: there is none. */
 struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
 /*
+ * Extensions of RC that do nothing unless both ends have them. vb_qp_extensions() tells what the QP
+ * offers or, before RTR, will offer on @port; vb_qp_allow_extensions() makes it offer none but
+ * those in @mask, until RESET. -EINVAL: it is beyond INIT.
+ */
+#define VB_EXTENSION_SELECTIVE_REPEAT 1u
+uint32_t vb_qp_extensions(const struct vb_qp *qp, uint8_t port);
+int vb_qp_allow_extensions(struct vb_qp *qp, uint32_t mask);
+/*
  * Request packets of the QP leave at @kbps at most, 1000 bits a second of BTH through ICRC, after a
  * pause @burst bytes at once; 0: a burst of the HCA's choice. @kbps 0: no limit, which is how a QP
  * begins. -EINVAL: out of the range, a target of XRC or DC, or the QP is not in RTR, RTS or SQD.

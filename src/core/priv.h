@@ -312,6 +312,7 @@ struct vb_qp {
 	struct vb_peer *peer;
 	uint32_t qpn;
 	uint32_t mcast_cnt;  /* groups it is attached to */
+	uint32_t refused;    /* extensions that the consumer does not want */
 	uint32_t mtu;        /* path MTU, bytes */
 	uint32_t ack_every;  /* packets of a message between two that ask for an ACK */
 	uint32_t piece_pkts; /* of one READ request; 0: no limit */

@@ -300,6 +300,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	qp->attr = (struct vb_qp_attr){.cap = cap};
 	qp->cc = (struct vb_cc_point){.ctl.dfx = qp->cc.ctl.dfx};
 	qp->pace = (struct vb_pace){0};
+	qp->refused = 0;
 	qp->comm_est = qp->sqd_notify = qp->sq_draining = false;
 }
 

@@ -158,6 +158,30 @@ static uint32_t read_piece(const struct vb_qp *qp)
 	return bytes && bytes < qp->mtu ? 1 : bytes / qp->mtu;
 }
 
+static bool is_before_rtr(const struct vb_qp *qp)
+{
+	return qp->state == VB_QPS_RESET || qp->state == VB_QPS_INIT;
+}
+
+uint32_t vb_qp_extensions(const struct vb_qp *qp, uint8_t port)
+{
+	bool selective = is_before_rtr(qp)
+			     ? qp->type == VB_QPT_RC &&
+				   qp->hca->rules[port].set.selective_repeat_forced_en &&
+				   !(qp->refused & VB_EXTENSION_SELECTIVE_REPEAT)
+			     : qp->sr != NULL;
+
+	return selective ? VB_EXTENSION_SELECTIVE_REPEAT : 0;
+}
+
+int vb_qp_allow_extensions(struct vb_qp *qp, uint32_t mask)
+{
+	if (!is_before_rtr(qp))
+		return -EINVAL;
+	qp->refused = ~mask;
+	return 0;
+}
+
 static void enter_rtr(struct vb_qp *qp)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
@@ -171,7 +195,7 @@ static void enter_rtr(struct vb_qp *qp)
 		qp->ack_every = 1;
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.skip = false;
-	if (qp->type == VB_QPT_RC && vb_qp_rules(qp)->set.selective_repeat_forced_en)
+	if (vb_qp_extensions(qp, qp->attr.port) & VB_EXTENSION_SELECTIVE_REPEAT)
 		vb_sr_offer(qp);
 	qp->piece_pkts = read_piece(qp);
 }

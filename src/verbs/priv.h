@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Nobody's OUI, as rdma_rxe says. */
+#define VB_IBV_VENDOR 0xffffff
 /* The one port that each verbs device has. */
 #define VB_IBV_PORT 1
 

@@ -106,9 +106,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .node_guid = htobe64(d->guid),
 	    .sys_image_guid = htobe64(d->guid),
 	    .max_mr_size = l->mr_size,
-	    .page_size_cap = ~UINT64_C(0xfff),     /* 4 KiB and every larger power of two */
-	    .vendor_id = mlx5 ? 0x02c9 : 0xffffff, /* nobody's OUI, as rdma_rxe says */
-	    .vendor_part_id = mlx5 ? 0x101d : 0,   /* ConnectX-6 Dx: a part that has DC */
+	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
+	    .vendor_id = mlx5 ? 0x02c9 : VB_IBV_VENDOR,
+	    .vendor_part_id = mlx5 ? 0x101d : 0, /* ConnectX-6 Dx: a part that has DC */
 	    .max_qp = clamp_int(l->qp),
 	    .max_qp_wr = clamp_int(l->qp_wr),
 	    .device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |

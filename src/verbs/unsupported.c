@@ -13,18 +13,6 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return vb_ibv_null(EOPNOTSUPP);
 }
 
-int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp, (void)ece;
-	return EOPNOTSUPP;
-}
-
-int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
-{
-	(void)qp, (void)ece;
-	return EOPNOTSUPP;
-}
-
 /* Nothing is promised about the order in which the bytes of a message are written. */
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {

@@ -222,6 +222,42 @@ static void modify__cur_state(void **state)
 	env_close(&env);
 }
 
+/* What both ends must have is offered when the port says so and the consumer does not refuse it. */
+static void extensions__offered_and_refused(void **state)
+{
+	struct vb_recovery set = {.selective_repeat_forced_en = true};
+	const uint32_t sr = VB_EXTENSION_SELECTIVE_REPEAT;
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp, *uc;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	uc = env_qp(&env, VB_QPT_UC, NULL);
+	assert_int_equal(vb_qp_extensions(qp, 1), 0);
+	assert_int_equal(vb_hca_set_port_recovery(env.hca, 1, &set), 0);
+	assert_int_equal(vb_qp_extensions(qp, 1), sr);
+	assert_int_equal(vb_qp_extensions(uc, 1), 0);
+	assert_int_equal(vb_qp_allow_extensions(qp, ~sr), 0);
+	assert_int_equal(vb_qp_extensions(qp, 1), 0);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	assert_null(qp->sr);
+	assert_int_equal(vb_qp_allow_extensions(qp, sr), -EINVAL);
+	assert_int_equal(vb_qp_extensions(qp, 1), 0);
+	/* RESET takes the refusal back. */
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RESET), 0);
+	assert_int_equal(vb_qp_extensions(qp, 1), sr);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	assert_non_null(qp->sr);
+	assert_int_equal(vb_qp_extensions(qp, 1), sr);
+	/* What the port says later is for QPs that come later. */
+	set.selective_repeat_forced_en = false;
+	assert_int_equal(vb_hca_set_port_recovery(env.hca, 1, &set), 0);
+	assert_int_equal(vb_qp_extensions(qp, 1), sr);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +267,7 @@ int main(void)
 	    cmocka_unit_test(modify__psn_has_24_bits),
 	    cmocka_unit_test(modify__path_of_another_port),
 	    cmocka_unit_test(modify__cur_state),
+	    cmocka_unit_test(extensions__offered_and_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,30 @@ static void modify_qp__what_is_set_is_told(void **state)
 	end_free(&b);
 }
 
+static void ece__options_of_both_ends(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_ece ece = {.comp_mask = 7};
+
+	(void)state;
+	assert_int_equal(ibv_query_ece(e.qp, &ece), 0);
+	assert_true(ece.vendor_id == 0xffffff && ece.comp_mask == 0);
+	assert_int_equal(ece.options, 0); /* nothing is forced on */
+	ece.options = UINT32_MAX;
+	assert_int_equal(ibv_set_ece(e.qp, &ece), 0);
+	assert_int_equal(ece.options, 0); /* the peer's extensions that this end has not */
+	ece.vendor_id = 0x2c9;
+	assert_int_equal(ibv_set_ece(e.qp, &ece), EINVAL);
+	ece = (struct ibv_ece){.vendor_id = 0xffffff, .comp_mask = 1};
+	assert_int_equal(ibv_set_ece(e.qp, &ece), EINVAL);
+	ece.comp_mask = 0;
+	to_init(e.qp);
+	assert_int_equal(ibv_set_ece(e.qp, &ece), 0);
+	to_rts(e.qp, 5, false);
+	assert_int_equal(ibv_set_ece(e.qp, &ece), EINVAL); /* it is connected */
+	end_free(&e);
+}
+
 static uint64_t now_us(void)
 {
 	struct timespec t;
@@ -256,6 +280,7 @@ int main(void)
 	    VERBS_TEST(create_qp__gives_at_least_what_is_asked),
 	    VERBS_TEST(create_qp__refused),
 	    VERBS_TEST(modify_qp__what_is_set_is_told),
+	    VERBS_TEST(ece__options_of_both_ends),
 	    VERBS_TEST(rate_limit__is_kept),
 	    VERBS_TEST(modify_qp__refused),
 	    VERBS_TEST(create_ah__refused),
