@@ -19,6 +19,7 @@ static const uint8_t wc_opcode_of[VB_WR_CNT] = {
     [VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
     [VB_WR_BIND_MW] = VB_WC_BIND_MW,
     [VB_WR_SEND_INV] = VB_WC_SEND,
+    [VB_WR_FLUSH] = VB_WC_FLUSH,
     [VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
 };
 

@@ -225,33 +225,51 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
 	return cnt < 0 ? cnt : 0;
 }
 
-int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
-		  uint8_t **p)
+/*
+ * The region of @rkey if @qp may do @access to all of [*va, *va + @len), or to any of it (@whole);
+ * *va becomes an address of the region. NULL: it may not.
+ */
+static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, uint64_t *va,
+				       uint64_t len, uint32_t access, bool whole)
 {
 	const struct vb_key *k = vb_key_find(qp->hca, rkey);
 	const struct vb_mr *mr;
 
+	if (!k || k->pd != qp->pd)
+		return NULL;
+	if (k->kind == VB_KEY_MR) {
+		mr = vb_container_of(k, struct vb_mr, key);
+		return (mr->access & access) == access &&
+			       (whole || vb_range_within(*va, len, mr->iova, mr->length))
+			   ? mr
+			   : NULL;
+	}
+
+	const struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
+
+	/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
+	if (!mw->mr || (mw->access & access) != access || (mw->type == 2 && mw->qpn != qp->qpn) ||
+	    !(whole || vb_range_within(*va, len, mw->iova, mw->length)))
+		return NULL;
+	*va = mw->start + (*va - mw->iova);
+	return mw->mr;
+}
+
+bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
+		      uint32_t access, bool whole)
+{
+	return remote_find(qp, rkey, &va, len, access, whole) != NULL;
+}
+
+int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
+		  uint8_t **p)
+{
+	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, false);
 	uint8_t *at;
 
 	*p = NULL;
-	if (!k || k->pd != qp->pd)
+	if (!mr)
 		return -EACCES;
-	if (k->kind == VB_KEY_MW) {
-		const struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
-
-		/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
-		if (!mw->mr || (mw->access & access) != access ||
-		    (mw->type == 2 && mw->qpn != qp->qpn) ||
-		    !vb_range_within(va, len, mw->iova, mw->length))
-			return -EACCES;
-		mr = mw->mr;
-		va = mw->start + (va - mw->iova);
-	} else {
-		mr = vb_container_of(k, struct vb_mr, key);
-		if ((mr->access & access) != access ||
-		    !vb_range_within(va, len, mr->iova, mr->length))
-			return -EACCES;
-	}
 	at = mr_host_at(mr, va);
 	if (mr->kind == VB_MR_NULL ||
 	    mr_page_in(mr, at, len, access & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC)))

@@ -205,7 +205,7 @@ struct vb_run {
 	struct vb_psn start, nxt, end;
 };
 
-/* A READ, atomic or ATOMIC WRITE that the responder answers, and may have to answer again.
+/* A READ, atomic, ATOMIC WRITE or FLUSH that the responder answers, and may have to answer again.
  * IBA 9.7.5.1.3 */
 struct vb_resource {
 	struct vb_psn first; /* of the request */
@@ -464,6 +464,9 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
  */
 int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
 		  uint8_t **p);
+/* Whether @qp may, without touching the memory; @whole: whatever the range. */
+bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
+		      uint32_t access, bool whole);
 
 /* mw.c */
 enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w);
@@ -563,7 +566,8 @@ static inline bool vb_swqe_is_local(const struct vb_swqe *w)
 static inline bool vb_swqe_wants_response(const struct vb_swqe *w)
 {
 	return w->opcode == VB_WR_RDMA_READ || w->opcode == VB_WR_COMPARE_SWAP ||
-	       w->opcode == VB_WR_FETCH_ADD || w->opcode == VB_WR_ATOMIC_WRITE;
+	       w->opcode == VB_WR_FETCH_ADD || w->opcode == VB_WR_ATOMIC_WRITE ||
+	       w->opcode == VB_WR_FLUSH;
 }
 static inline bool vb_swqe_takes_recv(const struct vb_swqe *w)
 {

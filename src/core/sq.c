@@ -113,6 +113,8 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 	}
 	if (!qp->ops->is_connected && !wr->ah)
 		return -EINVAL;
+	if (wr->opcode == VB_WR_FLUSH && wr->sge_cnt)
+		return -EINVAL;
 	return 0;
 }
 
@@ -124,6 +126,8 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 		return VB_WC_WR_FLUSH_ERR;
 	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
 		return length < 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
+	if (wr->opcode == VB_WR_FLUSH)
+		return VB_WC_SUCCESS;
 	if (wr->opcode == VB_WR_ATOMIC_WRITE)
 		return length != 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS; /* IBA A19.4.2 */
 	if (length > qp->hca->cfg.limits.msg_size)
@@ -147,6 +151,10 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 	bool invalidates = wr->opcode == VB_WR_SEND_INV || wr->opcode == VB_WR_LOCAL_INV;
 
 	w->imm = invalidates ? wr->inv_rkey : wr->imm;
+	if (wr->opcode == VB_WR_FLUSH) {
+		w->imm = wr->flush;
+		w->compare_add = wr->flush_len;
+	}
 	w->opcode = (uint8_t)wr->opcode;
 	w->flags = (uint8_t)(wr->flags & (VB_SEND_FENCE | VB_SEND_SIGNALED | VB_SEND_SOLICITED |
 					  VB_SEND_INLINE));
@@ -243,6 +251,8 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
 	uint64_t length = wr_length(wr);
 
+	if (wr->opcode == VB_WR_FLUSH)
+		length = 0;
 	w->status = (uint8_t)wr_status(qp, wr, length);
 	wqe_fill(qp, w, wr);
 	fetch_value(qp, w, wr);

@@ -68,6 +68,7 @@ enum vb_wr_opcode {
 	VB_WR_LOCAL_INV = 7,
 	VB_WR_BIND_MW = 8,
 	VB_WR_SEND_INV = 9,
+	VB_WR_FLUSH = 14,
 	VB_WR_ATOMIC_WRITE = 15,
 	VB_WR_CNT
 };
@@ -77,6 +78,13 @@ enum vb_send_flag {
 	VB_SEND_SIGNALED = 2,
 	VB_SEND_SOLICITED = 4,
 	VB_SEND_INLINE = 8,
+};
+
+/* What a FLUSH asks for, as the FETH has it: PLT in bits 3:0, SEL in bits 5:4. IBA A19.4.1 */
+enum vb_flush {
+	VB_FLUSH_GLOBAL = 1,     /* what was written before is visible to everybody */
+	VB_FLUSH_PERSISTENT = 2, /* ... and survives a loss of power */
+	VB_FLUSH_MR = 0x10,      /* all of the region or window, whatever the range */
 };
 
 enum vb_wc_status {
@@ -112,6 +120,7 @@ enum vb_wc_opcode {
 	VB_WC_FETCH_ADD = 4,
 	VB_WC_BIND_MW = 5,
 	VB_WC_LOCAL_INV = 6,
+	VB_WC_FLUSH = 8,
 	VB_WC_ATOMIC_WRITE = 9,
 	VB_WC_RECV = 0x80,
 	VB_WC_RECV_RDMA_WITH_IMM = 0x81,
@@ -195,6 +204,8 @@ struct vb_send_wr {
 	uint64_t remote_addr; /* RDMA and atomics */
 	uint32_t rkey;
 	uint64_t compare_add, swap;
+	/* FLUSH: set of enum vb_flush, and how many bytes from remote_addr on; it has no SGEs. */
+	uint32_t flush, flush_len;
 	const struct vb_ah *ah; /* UD, DCI */
 	uint32_t dqpn, qkey;    /* UD */
 	uint32_t srqn;          /* XRC_INI: the peer's SRQ */

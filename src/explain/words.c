@@ -196,7 +196,9 @@ const char *vb_word_wr(uint32_t wr_opcode)
 	    [VB_WR_LOCAL_INV] = "local invalidate",
 	    [VB_WR_BIND_MW] = "memory window bind",
 	    [VB_WR_SEND_INV] = "SEND with invalidate",
+	    [VB_WR_FLUSH] = "FLUSH",
+	    [VB_WR_ATOMIC_WRITE] = "ATOMIC WRITE",
 	};
 
-	return wr_opcode < VB_WR_CNT ? name[wr_opcode] : "?";
+	return wr_opcode < VB_WR_CNT && name[wr_opcode] ? name[wr_opcode] : "?";
 }

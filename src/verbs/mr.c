@@ -14,7 +14,7 @@
 	 IBV_ACCESS_MW_BIND)
 #define KNOWN                                                                                      \
 	(WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |          \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+	 IBV_ACCESS_HUGETLB | VB_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_OPTIONAL_RANGE)
 
 static int access_check(uint32_t access)
 {

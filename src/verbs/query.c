@@ -140,7 +140,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-/* As the kernel has it; <infiniband/verbs.h> of rdma-core 44 lacks the name. */
+/* As the kernel has it; <infiniband/verbs.h> of rdma-core 44 lacks the names. */
+#define DEVICE_FLUSH_GLOBAL (UINT64_C(1) << 38)
 #define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
 
 #define PACED_QPTS (1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD | 1u << IBV_QPT_XRC_SEND)
@@ -175,7 +176,8 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 	if (size < sizeof a.orig_attr)
 		return EINVAL;
 	(void)ibv_query_device(context, &a.orig_attr);
-	a.device_cap_flags_ex = a.orig_attr.device_cap_flags | DEVICE_ATOMIC_WRITE;
+	a.device_cap_flags_ex =
+	    a.orig_attr.device_cap_flags | DEVICE_FLUSH_GLOBAL | DEVICE_ATOMIC_WRITE;
 	memset(attr, 0, size);
 	memcpy(attr, &a, size < sizeof a ? size : sizeof a);
 	return 0;

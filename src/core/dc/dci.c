@@ -253,6 +253,6 @@ const struct vb_transport_ops vb_dci_ops = {
     .transport = VB_TRANSPORT_DC,
     .is_acked = true,
     .dest_bytes = sizeof(struct vb_dc_dest),
-    .wr_mask = VB_RC_WR_MASK & ~(1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV),
+    .wr_mask = VB_RC_WR_MASK & ~(1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV | 1u << VB_WR_FLUSH),
     .recv = dci_recv,
 };

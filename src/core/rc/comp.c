@@ -234,7 +234,7 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
 
-	if (w->opcode == VB_WR_ATOMIC_WRITE)
+	if (w->opcode == VB_WR_ATOMIC_WRITE || w->opcode == VB_WR_FLUSH)
 		return len ? VB_VERDICT_LENGTH : VB_VERDICT_OK; /* that it came is the answer */
 	if (len != want)
 		return VB_VERDICT_LENGTH;

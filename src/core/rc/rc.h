@@ -10,7 +10,8 @@
 #include "core/priv.h"
 
 /* Every work request there is. */
-#define VB_RC_WR_MASK (((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_ATOMIC_WRITE)
+#define VB_RC_WR_MASK                                                                              \
+	(((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_FLUSH | 1u << VB_WR_ATOMIC_WRITE)
 
 /* sched.c: room for one more packet, before the batch holds @stop. */
 bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop);
@@ -79,15 +80,18 @@ const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, u
 /* True for requests that a response of their own answers, and not an ACK. */
 static inline bool vb_op_is_answered(const struct vb_hdr *hdr)
 {
+	uint8_t op = hdr->opcode & VB_OP_MASK;
+
 	return vb_hdr_opcode(hdr)->flags & (VB_OP_READ | VB_OP_ATOMIC) ||
-	       (hdr->opcode & VB_OP_MASK) == VB_OP_ATOMIC_WRITE;
+	       op == VB_OP_ATOMIC_WRITE || op == VB_OP_FLUSH;
 }
 
-/* resp_read.c: READs, atomics and ATOMIC WRITEs. */
+/* resp_read.c: READs, atomics, ATOMIC WRITEs and FLUSHes. */
 enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 				     const struct vb_rx *rx, uint8_t *syndrome);
+enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */
 struct vb_resource *vb_resp_pending(struct vb_qp *qp);

@@ -28,6 +28,7 @@ static const struct op_row op_of[VB_WR_CNT] = {
 			 VB_OP_READ_REQUEST},
     [VB_WR_COMPARE_SWAP] = {.only = VB_OP_COMPARE_SWAP},
     [VB_WR_FETCH_ADD] = {.only = VB_OP_FETCH_ADD},
+    [VB_WR_FLUSH] = {.only = VB_OP_FLUSH},
     [VB_WR_ATOMIC_WRITE] = {.only = VB_OP_ATOMIC_WRITE},
 };
 
@@ -112,6 +113,10 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 		hdr->reth.va = w->remote_addr + off;
 		hdr->reth.rkey = w->rkey;
 		hdr->reth.len = (uint32_t)len;
+	}
+	if (ext & VB_EXT_FETH) {
+		hdr->flush = w->imm;
+		hdr->reth.len = (uint32_t)w->compare_add;
 	}
 	if (ext & VB_EXT_ATOMICETH) {
 		hdr->atomic.va = w->remote_addr;

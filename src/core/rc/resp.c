@@ -148,7 +148,7 @@ enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 
 	*syndrome = VB_NAK_INVALID_REQUEST;
 	if (!(flags & (VB_OP_SEND | VB_OP_WRITE)))
-		return VB_VERDICT_INVALID_REQUEST; /* FLUSH is not offered */
+		return VB_VERDICT_INVALID_REQUEST;
 	if (resp->msg != (flags & VB_OP_FIRST ? VB_MSG_NONE : kind))
 		return VB_VERDICT_SEQUENCE;
 	if (!payload_fits(qp, flags, len))
@@ -234,6 +234,8 @@ static enum vb_verdict carry_out(struct vb_qp *qp, const struct vb_hdr *hdr, con
 			return VB_VERDICT_SEQUENCE;
 		if (flags & VB_OP_READ)
 			return vb_resp_read(qp, hdr, syndrome);
+		if ((hdr->opcode & VB_OP_MASK) == VB_OP_FLUSH)
+			return vb_resp_flush(qp, hdr, syndrome);
 		return flags & VB_OP_ATOMIC ? vb_resp_atomic(qp, hdr, syndrome)
 					    : vb_resp_atomic_write(qp, hdr, rx, syndrome);
 	}

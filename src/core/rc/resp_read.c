@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * READs and atomics at the responder: a ring of max_dest_rd_atomic resources remembers the last of
- * them, so that a repeated READ is answered from memory again and a repeated atomic from its stored
- * result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
+ * READs, atomics and FLUSHes at the responder: a ring of max_dest_rd_atomic resources remembers the
+ * last of them, so that a repeated READ is answered from memory again and a repeated atomic from
+ * its stored result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
  */
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -181,6 +181,47 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 		memcpy(&value, payload, sizeof value);
 		__atomic_store_n((uint64_t *)(void *)p, value, __ATOMIC_SEQ_CST);
 	}
+	resp->epsn = vb_psn_add(hdr->psn, 1);
+	res_answer(qp, r, r->first, resp->epsn);
+	return VB_VERDICT_OK;
+}
+
+static bool flush_is_valid(uint32_t flush)
+{
+	return (flush & (VB_FLUSH_GLOBAL | VB_FLUSH_PERSISTENT)) &&
+	       !(flush & ~(uint32_t)(VB_FLUSH_GLOBAL | VB_FLUSH_PERSISTENT | VB_FLUSH_MR));
+}
+
+/*
+ * What was written before it in PSN order is in the memory of the host already, so nothing is left
+ * to do but to say so; that a region is persistent is the promise of who registered it. The answer
+ * is that of an ATOMIC WRITE. IBA A19.4.1; facts B.2
+ */
+enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
+{
+	struct vb_responder *resp = &qp->resp;
+	uint32_t access = (hdr->flush & VB_FLUSH_GLOBAL ? VB_ACCESS_FLUSH_GLOBAL : 0) |
+			  (hdr->flush & VB_FLUSH_PERSISTENT ? VB_ACCESS_FLUSH_PERSISTENT : 0);
+
+	*syndrome = VB_NAK_INVALID_REQUEST;
+	if (!flush_is_valid(hdr->flush) || (qp->attr.access & access) != access)
+		return VB_VERDICT_INVALID_REQUEST;
+	if (!vb_mem_is_remote(qp, hdr->reth.rkey, hdr->reth.va, hdr->reth.len, access,
+			      hdr->flush & VB_FLUSH_MR)) {
+		*syndrome = VB_NAK_REMOTE_ACCESS;
+		return VB_VERDICT_ACCESS;
+	}
+
+	struct vb_resource *r = res_take(resp);
+
+	if (!r)
+		return VB_VERDICT_RESOURCE;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	resp->msn++;
+	r->first = hdr->psn;
+	r->pkts = 1;
+	r->is_write = true;
+	r->msn = resp->msn;
 	resp->epsn = vb_psn_add(hdr->psn, 1);
 	res_answer(qp, r, r->first, resp->epsn);
 	return VB_VERDICT_OK;
