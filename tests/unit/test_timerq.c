@@ -32,8 +32,8 @@ static vb_time model_earliest(void)
 	return t;
 }
 
-/* Everything due at env.now has fired, and nothing else. Only RNR and ROOM timers are used: what
- * they do is put the QP back in the queue of those that may send. */
+/* Everything due at env.now has fired, and nothing else. Only RNR, ROOM and PACE timers are
+ * used: what they do is put the QP back in the queue of those that may send. */
 static void expect_fired(void)
 {
 	vb_hca_handle_timeout(env.hca, env.now);
@@ -52,7 +52,7 @@ static void expect_fired(void)
 static void random_step(struct vb_rng *rng)
 {
 	uint32_t i = (uint32_t)vb_rng_below(rng, QPS);
-	uint32_t k = 1 + (uint32_t)vb_rng_below(rng, VB_TIMER_CNT - 1);
+	uint32_t k = 1 + (uint32_t)vb_rng_below(rng, VB_TIMER_PACE);
 
 	switch (vb_rng_below(rng, 8)) {
 	case 0:
