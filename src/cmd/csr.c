@@ -92,23 +92,25 @@ static void print_item(const struct item *it, uint64_t word, uint32_t clk)
 		print_field(it->reg, &it->reg->field[i], word, clk);
 }
 
-/* The clock, without which a rate is no rate. */
-static uint32_t clock_of(struct vb_csr_tool *t)
+/* The clock, without which a rate is no rate: of the QP whose register is at @address, or, where
+ * none has one, of the device. */
+static uint32_t clock_of(struct vb_csr_tool *t, uint32_t address)
 {
-	const struct vb_reg *reg;
-	unsigned others;
+	const struct vb_reg *of_qp = vb_csr_by_name("QP_CLOCK", 8);
 	uint64_t word = 0;
-	const struct vb_reg_field *f = vb_csr_find("cc_clk_hz", 9, &reg, &others);
+	uint32_t index;
 
-	if (!f || vb_csr_read_one(t, reg->id, &word))
+	(void)vb_csr_at(address, &index);
+	if (index && vb_csr_read_one(t, vb_csr_address(of_qp, index), &word))
 		return 0;
-	return (uint32_t)vb_csr_field_get(reg, f, word);
+	if (word == 0 && vb_csr_read_one(t, vb_csr_by_name("CC_CLOCK", 8)->id, &word))
+		return 0;
+	return (uint32_t)word;
 }
 
 static int read_items(struct vb_csr_tool *t, int argc, char **argv)
 {
 	struct item it;
-	uint32_t clk = clock_of(t);
 	int rc = 0;
 
 	if (argc == 0)
@@ -121,7 +123,7 @@ static int read_items(struct vb_csr_tool *t, int argc, char **argv)
 		if (!rc)
 			rc = vb_csr_read_one(t, it.address, &word);
 		if (!rc)
-			print_item(&it, word, clk);
+			print_item(&it, word, clock_of(t, it.address));
 	}
 	return rc;
 }
@@ -217,10 +219,12 @@ static uint64_t value_of(const struct vb_csr_tool *t, const char *name)
 	return 0;
 }
 
-static void print_qp_row(const struct vb_csr_tool *t, uint32_t clk)
+static void print_qp_row(const struct vb_csr_tool *t, uint32_t device_clk)
 {
 	static const char *const states[] = {"RESET", "INIT", "RTR", "RTS",
 					     "SQD",   "SQE",  "ERR", "?"};
+
+	uint32_t qp_clk = (uint32_t)value_of(t, "qp_clk_hz"), clk = qp_clk ? qp_clk : device_clk;
 
 	printf("%5" PRIu32 "  0x%06" PRIx64 "  %-5s  %-12s  %-12s  %5" PRIu64 "  %s%s\n", t->index,
 	       value_of(t, "qpn"), states[value_of(t, "qp_state") & 7],
@@ -267,8 +271,9 @@ static int dump(struct vb_csr_tool *t, int argc, char **argv)
 	if (argc)
 		return vb_cmd_usage(t->cmd, "unexpected argument '%s'", argv[0]);
 
-	uint32_t clk = clock_of(t);
 	bool is_qp = t->index != 0;
+	uint32_t clk =
+	    clock_of(t, is_qp ? vb_csr_address(vb_csr_by_name("QP_CLOCK", 8), t->index) : 0);
 	int rc = read_all(t);
 
 	for (uint32_t i = 0; !rc && i < t->req.cnt; i++) {

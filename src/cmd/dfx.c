@@ -91,9 +91,9 @@ static int read_state(struct recorder *r)
 
 static int read_clock(struct recorder *r)
 {
-	const struct vb_reg *reg = vb_csr_by_name("CC_CLOCK", 8);
 	uint64_t word;
-	int rc = vb_csr_read_one(&r->t, reg->id, &word);
+	int rc = vb_csr_read_one(&r->t, vb_csr_address(vb_csr_by_name("QP_CLOCK", 8), r->t.index),
+				 &word);
 
 	r->w.clk_hz = (uint32_t)word;
 	return rc;

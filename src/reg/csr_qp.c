@@ -11,7 +11,7 @@
 /* What the registers of a QP show and may change, all of them. */
 struct vb_csr_view {
 	uint64_t byte_cnt, dfx_time;
-	uint32_t qpn, cc_bytes, overflow;
+	uint32_t qpn, cc_bytes, overflow, clk_hz;
 	uint16_t merge_left, cur, tgt, alpha, t, bc, cc_rate;
 	uint16_t dfx_rate, decreases, byte_increases, timer_increases;
 	uint8_t sq_arb_mask, start, timer_on, window, state;
@@ -80,6 +80,13 @@ static const struct vb_reg_field dfx_overflow_fields[] = {
 };
 VB_CSR(vb_csr_dfx_overflow, 0x400028, "DFX_OVERFLOW", "Events without an entry",
        dfx_overflow_fields);
+
+/* CC-01 */
+static const struct vb_reg_field qp_clock_fields[] = {
+    SHOWS(0, 32, "qp_clk_hz", clk_hz, VB_REG_RO,
+	  "clock that its unit of rates comes from: cc_clk_hz, or what its program began with"),
+};
+VB_CSR(vb_csr_qp_clock, 0x400030, "QP_CLOCK", "The unit of a QP's rates", qp_clock_fields);
 
 /* CC-35 */
 static const struct vb_reg_field merge_fields[] = {
@@ -152,6 +159,7 @@ static struct vb_csr_view view(const struct vb_cc_access *qp, vb_time now)
 	struct vb_csr_view v = {
 	    .byte_cnt = cc->byte_cnt,
 	    .qpn = qp->qpn,
+	    .clk_hz = qp->set->cc_clk_hz,
 	    .cc_bytes = (uint32_t)at_most(vb_limiter_bytes(cc, qp->set, now), (1u << 17) - 1),
 	    .merge_left = (uint16_t)at_most((left + VB_USEC - 1) / VB_USEC, UINT16_MAX),
 	    .cur = vb_cc_current_rate(cc),

@@ -137,7 +137,8 @@ static void address__finds_register_and_index(void **state)
 	assert_int_equal(vb_csr_address(vb_csr_at(0x600028, &index), 3), 0x600228);
 }
 
-/* CC-38 CC-39: in order, eight bytes apart, no word and no bit twice. */
+/* CC-38 CC-39: in order, eight bytes apart, no word and no bit twice. CC-57: one name for a timer.
+ */
 static void table__is_sound(void **state)
 {
 	(void)state;
@@ -160,6 +161,8 @@ static void table__is_sound(void **state)
 			/* Names alone are enough. */
 			assert_ptr_equal(vb_csr_find(f->path, strlen(f->path), &of, &others), f);
 			assert_ptr_equal(of, r);
+			assert_null(strstr(f->path, "noncnp"));
+			assert_null(strstr(f->path, "no_cnp"));
 		}
 	}
 }
@@ -264,13 +267,18 @@ static void memories__keep_rates_within_limits(void **state)
 	assert_int_equal(get(MEM(1, 0x28)), 5000);
 }
 
-/* CC-35...38: what is written is read. */
+/* CC-34...38: what is written is read. */
 static void memories__hold_what_is_written(void **state)
 {
 	(void)state;
 	begin();
 	assert_int_equal(put(GLOBAL_INCREASE, 20000u << 16), 0); /* no increases */
 	assert_int_equal(put(GLOBAL_CONTROL, SCHEME_1 | 50), 0);
+	assert_int_equal(put(MEM(1, 0x10), 0xfff), 0); /* 10 bits */
+	assert_int_equal(get(MEM(1, 0x10)), 1023);
+	assert_int_equal(put(MEM(1, 0x10), 300), 0);
+	assert_int_equal(get(MEM(1, 0x10)), 300);
+	assert_int_equal(w.cc.alpha_q20, 300u << 10);
 	assert_int_equal(put(MEM(1, 0x00), BIT(16) | 40), 0);
 	assert_int_equal(get(MEM(1, 0x00)), BIT(16) | 40);
 	/* Within the period a CNP does not cut. CC-09 */
@@ -288,6 +296,19 @@ static void memories__hold_what_is_written(void **state)
 	assert_int_equal(get(MEM(1, 0x30)), 0);
 	vb_cc_on_sent(&w.cc, &w.file.cc, 1000, w.now);
 	assert_in_range(get(MEM(1, 0x30)), 990, 1000);
+}
+
+/* CC-01: a program that was started with settings of its own has a unit of its own. */
+static void qp_clock__is_that_of_what_holds_for_it(void **state)
+{
+	struct vb_cc_settings own = {.cc_clk_hz = 5000000};
+
+	(void)state;
+	begin();
+	w.qp.set = &own;
+	assert_int_equal(get(0x400030), 5000000);
+	assert_int_equal(put(0x400030, 1), 0); /* RO */
+	assert_int_equal(get(0x400030), 5000000);
 }
 
 /* CC-51...54 through the registers: 64 reads, then none. */
@@ -406,6 +427,7 @@ int main(void)
 	    cmocka_unit_test(control__switches_the_schemes),
 	    cmocka_unit_test(memories__keep_rates_within_limits),
 	    cmocka_unit_test(memories__hold_what_is_written),
+	    cmocka_unit_test(qp_clock__is_that_of_what_holds_for_it),
 	    cmocka_unit_test(dfx__is_read_by_registers),
 	    cmocka_unit_test(write__is_refused_where_there_is_no_controller),
 	    cmocka_unit_test(write__is_refused_as_a_whole),
