@@ -271,7 +271,7 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 }
 
 /* A packet left: what it took of the receiver's room and of the QP's rate. */
-static void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx *tx, vb_time now)
+static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx *tx, vb_time now)
 {
 	uint32_t len = vb_tx_wire_len(tx);
 
