@@ -53,6 +53,37 @@ static bool burst_loses(const struct vb_fault_rule *r, struct vb_fault_rule_stat
 	return chance(&s->rng, s->bad ? r->ppb_in : r->ppb_out);
 }
 
+/*
+ * Whether the queue does something to a packet besides letting it wait, which *delay grows by. The
+ * queue may be that of several processes.
+ */
+static bool queue_hits(struct vb_fault *f, const struct vb_fault_rule *r,
+		       struct vb_fault_rule_state *s, const struct vb_fault_packet *p, vb_time now,
+		       struct vb_fault_fate *fate, vb_dur *delay)
+{
+	vb_time *idle = f->queue_idle ? f->queue_idle : &s->idle;
+	vb_time until = __atomic_load_n(idle, __ATOMIC_RELAXED), then;
+	vb_dur wait, takes = (vb_dur)p->bytes * 8 * VB_SEC / r->bps;
+	uint64_t depth;
+
+	do {
+		wait = vb_time_since(now, until);
+		if (wait > r->time) {
+			fate->drop = true;
+			return true;
+		}
+		then = vb_time_after(vb_time_after(now, wait), takes);
+	} while (!__atomic_compare_exchange_n(idle, &until, then, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	*delay += wait + takes;
+	/* Both are bounded: 10^10 ns at 10^12 bit/s. */
+	depth = wait / 1000 * (r->bps / 1000) / 8000;
+	if (!vb_red_marks(&r->red, depth < UINT32_MAX ? (uint32_t)depth : UINT32_MAX, &s->rng))
+		return false;
+	fate->mark = true;
+	return true;
+}
+
 static bool rule_hits(const struct vb_fault_rule *r, struct vb_fault_rule_state *s, vb_dur since)
 {
 	switch (r->kind) {
@@ -93,6 +124,7 @@ static void rule_act(const struct vb_fault_rule *r, struct vb_fault_rule_state *
 	case VB_FAULT_ECN:
 		fate->mark = true;
 		break;
+	case VB_FAULT_QUEUE: /* is done: queue_hits() */
 	case VB_FAULT_KIND_CNT:
 		break;
 	}
@@ -109,7 +141,10 @@ void vb_fault_judge(struct vb_fault *f, const struct vb_fault_packet *p, vb_time
 		const struct vb_fault_rule *r = &f->spec.rule[i];
 		struct vb_fault_rule_state *s = &f->state[i];
 
-		if (!filter_accepts(&r->filter, s, p, since) || !rule_hits(r, s, since))
+		if (!filter_accepts(&r->filter, s, p, since))
+			continue;
+		if (r->kind == VB_FAULT_QUEUE ? !queue_hits(f, r, s, p, now, fate, &delay)
+					      : !rule_hits(r, s, since))
 			continue;
 		s->hits++;
 		f->hits[r->kind]++;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Faults on packets, for the simulator and for live links alike: loss, burst loss, reordering,
- * duplication, delay, corruption, ECN marks and black-outs, at random or by rule.
+ * duplication, delay, corruption, ECN marks, black-outs and a bottleneck with a queue that marks,
+ * at random or by rule.
  *
  * The layer only judges. vb_fault_judge() looks at a packet and says what becomes of it; whoever
  * carries the packet does it. So the same seed and the same packets give the same faults wherever
@@ -14,6 +15,7 @@
 #define VB_FAULT_FAULT_H
 
 #include "base/psn.h"
+#include "base/red.h"
 #include "base/rng.h"
 #include "base/time.h"
 #include "trace/trace.h"
@@ -22,6 +24,8 @@
 #include <stdint.h>
 
 #define VB_FAULT_RULES_MAX 16
+#define VB_FAULT_QUEUE_NS_MAX (10 * VB_SEC)
+#define VB_FAULT_QUEUE_BPS_MAX UINT64_C(1000000000000)
 #define VB_FAULT_ONE UINT32_C(1000000000) /* probabilities are in parts per billion */
 
 enum vb_fault_kind {
@@ -33,6 +37,7 @@ enum vb_fault_kind {
 	VB_FAULT_CORRUPT,
 	VB_FAULT_ECN,
 	VB_FAULT_BLACKOUT,
+	VB_FAULT_QUEUE, /* a bottleneck: what comes waits for what came before */
 	VB_FAULT_KIND_CNT
 };
 
@@ -41,9 +46,9 @@ const char *vb_fault_kind_name(enum vb_fault_kind kind);
 
 /* What has become of a packet, for captures: bits (1 << enum vb_fault_kind), and these. */
 enum vb_fault_mark {
-	VB_FAULT_MARK_DROPPED = 1 << 8, /* it went no further */
-	VB_FAULT_MARK_COPY = 1 << 9,    /* it is the second one */
-	VB_FAULT_MARK_FULL = 1 << 10,   /* what holds packets back had no room for it */
+	VB_FAULT_MARK_DROPPED = 1 << 9, /* it went no further */
+	VB_FAULT_MARK_COPY = 1 << 10,   /* it is the second one */
+	VB_FAULT_MARK_FULL = 1 << 11,   /* what holds packets back had no room for it */
 };
 
 enum vb_fault_dir { VB_FAULT_TX = 1, VB_FAULT_RX = 2 };
@@ -70,6 +75,10 @@ struct vb_fault_rule {
 	vb_dur time;   /* DELAY: how long; REORDER: held back so long; BLACKOUT: begins at */
 	vb_dur jitter; /* DELAY: 0 ... jitter more; BLACKOUT: so long */
 	vb_dur period; /* BLACKOUT: again after so long, 0: once */
+	/* QUEUE: served at bps; what would wait longer than time is lost; RED marks by the bytes
+	 * that wait. */
+	uint64_t bps;
+	struct vb_red red;
 	struct vb_fault_filter filter;
 };
 
@@ -93,6 +102,7 @@ struct vb_fault_packet {
 	uint8_t opcode;
 	uint32_t dqpn;
 	struct vb_psn psn;
+	uint32_t bytes; /* BTH through ICRC */
 };
 
 /* What becomes of it. */
@@ -111,6 +121,7 @@ struct vb_fault_rule_state {
 	uint64_t matched, hits;
 	uint64_t msg; /* messages begun */
 	bool bad;     /* BURST: inside a burst */
+	vb_time idle; /* QUEUE: when all that waits will have been served */
 };
 
 struct vb_fault {
@@ -119,6 +130,7 @@ struct vb_fault {
 	uint64_t hits[VB_FAULT_KIND_CNT];
 	vb_time epoch;
 	vb_time last[2];        /* by direction: nothing in order leaves before */
+	vb_time *queue_idle;    /* where QUEUE rules keep that together with others; NULL: alone */
 	struct vb_trace *trace; /* gets a FAULT event per hit; NULL: nobody */
 };
 

@@ -18,7 +18,7 @@ struct parser {
 };
 
 static const char *const kind_name[VB_FAULT_KIND_CNT] = {
-    "loss", "burst", "reorder", "dup", "delay", "corrupt", "ecn", "blackout",
+    "loss", "burst", "reorder", "dup", "delay", "corrupt", "ecn", "blackout", "queue",
 };
 
 const char *vb_fault_kind_name(enum vb_fault_kind kind)
@@ -154,6 +154,47 @@ static int read_duration(struct parser *p, vb_dur *d)
 		return fail(p, p->at, "a time needs a unit: ns, us, ms or s");
 	if (!scale(m, e, d))
 		return fail(p, start, "the time is too long");
+	return 0;
+}
+
+static int read_rate(struct parser *p, uint64_t *bps)
+{
+	const char *start = p->at;
+	uint64_t m;
+	int e;
+
+	if (!read_decimal(p, &m, &e))
+		return fail(p, start, "expected a rate such as 40Mbps or 1.5Gbps");
+	if (take_word(p, "kbps"))
+		e += 3;
+	else if (take_word(p, "Mbps"))
+		e += 6;
+	else if (take_word(p, "Gbps"))
+		e += 9;
+	else
+		return fail(p, p->at, "a rate needs a unit: kbps, Mbps or Gbps");
+	if (!scale(m, e, bps) || *bps < 1000 || *bps > VB_FAULT_QUEUE_BPS_MAX)
+		return fail(p, start, "the rate of a queue is 1kbps to 1000Gbps");
+	return 0;
+}
+
+static int read_bytes(struct parser *p, uint32_t *bytes)
+{
+	const char *start = p->at;
+	uint64_t m, v;
+	int e;
+
+	if (!read_decimal(p, &m, &e))
+		return fail(p, start, "expected a number of bytes such as 40kB");
+	if (take_word(p, "kB"))
+		e += 3;
+	else if (take_word(p, "MB"))
+		e += 6;
+	else if (!take_word(p, "B"))
+		return fail(p, p->at, "a number of bytes needs a unit: B, kB or MB");
+	if (!scale(m, e, &v) || v > UINT32_MAX)
+		return fail(p, start, "that is too much for a queue");
+	*bytes = (uint32_t)v;
 	return 0;
 }
 
@@ -309,6 +350,38 @@ static bool take_slash(struct parser *p)
 	return true;
 }
 
+/* RATE/TIME, and KMIN/KMAX/PMAX for one that marks. */
+static int read_queue(struct parser *p, struct vb_fault_rule *r)
+{
+	const char *start = p->at;
+	uint32_t ppb = 0;
+	int err = read_rate(p, &r->bps);
+
+	if (!err && !take_slash(p))
+		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+	if (!err)
+		err = read_duration(p, &r->time);
+	if (!err && r->time > VB_FAULT_QUEUE_NS_MAX)
+		return fail(p, start, "a queue holds at most what takes it 10s");
+	if (err || p->at == p->end)
+		return err;
+	if (!take_slash(p))
+		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+	err = read_bytes(p, &r->red.kmin);
+	if (!err && !take_slash(p))
+		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+	if (!err)
+		err = read_bytes(p, &r->red.kmax);
+	if (!err && r->red.kmin > r->red.kmax)
+		return fail(p, start, "KMIN of a queue is at most KMAX");
+	if (!err && !take_slash(p))
+		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+	if (!err)
+		err = read_probability(p, &ppb);
+	r->red.pmax_ppm = ppb / 1000;
+	return err;
+}
+
 /* The value of a rule: the parts that its kind has, behind slashes. */
 static int read_value(struct parser *p, struct vb_fault_rule *r)
 {
@@ -344,6 +417,8 @@ static int read_value(struct parser *p, struct vb_fault_rule *r)
 		if (!err && take_slash(p))
 			err = read_probability(p, &r->ppb_out);
 		return err;
+	case VB_FAULT_QUEUE:
+		return read_queue(p, r);
 	case VB_FAULT_REORDER:
 		err = read_probability(p, &r->ppb);
 		if (!err && !take_slash(p))
@@ -384,7 +459,7 @@ static int read_rule(struct parser *p, const char *end, struct vb_fault_rule *r)
 	if (kind == VB_FAULT_KIND_CNT)
 		return fail(p, name,
 			    "unknown fault; there are loss burst reorder dup delay corrupt ecn "
-			    "blackout, each with =VALUE");
+			    "blackout queue, each with =VALUE");
 	if (eq == p->end)
 		return fail(p, eq, "expected = and a value");
 	r->kind = (enum vb_fault_kind)kind;

@@ -54,14 +54,15 @@ static void set_due(struct fault_link *l)
 	l->link.due = vb_time_min(vb_held_due(&l->tx), vb_held_due(&l->rx));
 }
 
-static void judge(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth, vb_time now,
-		  struct vb_fault_fate *fate)
+static void judge(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth, uint32_t bytes,
+		  vb_time now, struct vb_fault_fate *fate)
 {
 	struct vb_fault_packet p = {
 	    .dir = dir,
 	    .opcode = bth[0],
 	    .dqpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7],
 	    .psn = vb_psn((uint32_t)bth[9] << 16 | (uint32_t)bth[10] << 8 | bth[11]),
+	    .bytes = bytes,
 	};
 
 	vb_fault_judge(f, &p, now, fate);
@@ -147,7 +148,7 @@ static void send_judged(struct fault_link *l, struct vb_fault *f, const struct v
 	struct vb_tx_fate to = {0};
 	struct vb_fault_fate fate;
 
-	judge(f, VB_FAULT_TX, tx->hdr, now, &fate);
+	judge(f, VB_FAULT_TX, tx->hdr, vb_tx_wire_len(tx), now, &fate);
 	to.mark = (uint16_t)fate.hits;
 	if (fate.drop) {
 		/* In the capture, too, it stands behind those before it. */
@@ -235,7 +236,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 		*to = *rx;
 		return 1;
 	}
-	judge(f, VB_FAULT_RX, rx->pkt, now, &fate);
+	judge(f, VB_FAULT_RX, rx->pkt, rx->len, now, &fate);
 	mark = (uint16_t)fate.hits;
 	if (fate.corrupt) {
 		/* As if its bits had been damaged on the way: the ICRC would have told. */
@@ -351,6 +352,7 @@ int vb_fault_link_set(struct vb_link *link, uint8_t port, const struct vb_fault_
 					     .ctx = l->cfg.ctx,
 					     .node = port};
 		p->fault->trace = l->cfg.hit ? &p->trace : NULL;
+		p->fault->queue_idle = l->cfg.queue_idle ? &l->cfg.queue_idle[port] : NULL;
 		l->active++;
 	}
 	link->lower->ops->tap_later(link->lower, l->active != 0);

@@ -21,6 +21,9 @@ struct vb_fault_link_config {
 	struct vb_counters *counters[VB_UDP_PORTS_MAX]; /* by HCA port */
 	void (*tap)(void *ctx, const struct vb_udp_tap *t);
 	const uint32_t *tap_on;
+	/* By HCA port, where rules of all processes keep their one queue; NULL: each has its own.
+	 */
+	vb_time *queue_idle;
 	/* Gets a FAULT event for each hit, its node the HCA port. */
 	void (*hit)(void *ctx, const struct vb_trace_event *ev);
 	void *ctx;

@@ -38,6 +38,7 @@ struct vb_broker_client {
 	const struct vb_host_shm *host; /* mapped read-only */
 	struct vb_flow *flow;           /* the receive sockets of the host, by slot */
 	struct vb_cnp_bell *bell;       /* interrupts of CNPs, by device */
+	vb_time *queue_idle;            /* of the queue that faults make, by HCA port */
 	struct vb_shm_door *door;       /* and the doors, see link/shm_door.h */
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */

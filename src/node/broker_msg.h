@@ -15,7 +15,7 @@
 #define VB_BROKER_MAGIC 0x56424d53u
 /* Also covers the layout of the shared memory. magic to text never move: a broker of another
  * version can be told apart and can say so. */
-#define VB_BROKER_VERSION 7u
+#define VB_BROKER_VERSION 8u
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */

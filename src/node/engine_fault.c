@@ -111,6 +111,7 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size)
 	    .lower = e->link,
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
+	    .queue_idle = e->broker.queue_idle,
 	    .hit = on_hit,
 	    .ctx = e,
 	};

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 7u
+#define VB_SHM_VERSION 8u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -173,6 +173,8 @@ struct vb_host_memory {
 	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */
 	uint32_t qp_index[VB_CSR_QPS];
 	_Alignas(64) struct vb_cnp_bell bell[VB_HCA_PORTS_MAX]; /* by device */
+	/* When the queue that fault rules make of each HCA port is idle, see fault/fault.h. */
+	vb_time queue_idle[VB_HCA_PORTS_MAX + 1];
 };
 
 struct vb_slot_shm {

@@ -53,6 +53,7 @@ void vb_port_judge(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_packet
 	    .opcode = hdr.opcode,
 	    .dqpn = hdr.dqpn,
 	    .psn = hdr.psn,
+	    .bytes = pkt->len,
 	};
 
 	vb_fault_judge(&p->fault->layer, &fp, s->now, fate);

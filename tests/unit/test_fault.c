@@ -23,7 +23,7 @@ static struct vb_fault start(const char *text)
 
 static struct vb_fault_fate judge(struct vb_fault *f, uint8_t opcode, uint32_t psn, vb_time now)
 {
-	struct vb_fault_packet p = {VB_FAULT_TX, opcode, 17, vb_psn(psn)};
+	struct vb_fault_packet p = {VB_FAULT_TX, opcode, 17, vb_psn(psn), 1000};
 	struct vb_fault_fate fate;
 
 	vb_fault_judge(f, &p, now, &fate);
@@ -67,6 +67,8 @@ static void parse__reads_every_form(void **state)
 	    {"blackout=1s/10ms", VB_FAULT_BLACKOUT, 0, VB_SEC, 10000000},
 	    {"corrupt=1E-9", VB_FAULT_CORRUPT, 1, 0, 0},
 	    {"ecn=50%", VB_FAULT_ECN, 500000000, 0, 0},
+	    {"queue=1.5Gbps/2ms", VB_FAULT_QUEUE, 0, 2000000, 0},
+	    {"queue=40Mbps/1s/0B/1MB/5%", VB_FAULT_QUEUE, 0, VB_SEC, 0},
 	};
 
 	(void)state;
@@ -113,6 +115,15 @@ static void parse__says_what_is_wrong_and_where(void **state)
 	    {"loss=1:nth=0", 8, "counts from 1"},
 	    {"loss=1:first=3x", 15, "unexpected text"},
 	    {"dup=1,loss=1:", 14, "unknown option"},
+	    {"queue=1Gbps", 12, "RATE/TIME"},
+	    {"queue=1/2ms", 8, "kbps, Mbps or Gbps"},
+	    {"queue=0Mbps/1s", 7, "1kbps to 1000Gbps"},
+	    {"queue=2000Gbps/1s", 7, "1kbps to 1000Gbps"},
+	    {"queue=1Mbps/11s", 7, "at most what takes it 10s"},
+	    {"queue=1Mbps/1s/1kB", 19, "KMIN/KMAX/PMAX"},
+	    {"queue=1Mbps/1s/2kB/1kB/1%", 7, "KMIN of a queue"},
+	    {"queue=1Mbps/1s/1kB/2kB/2", 24, "at most 1"},
+	    {"queue=1Mbps/1s/1kB/9GB/1", 21, "needs a unit: B"},
 	};
 
 	(void)state;
@@ -236,6 +247,35 @@ static void corrupt__changes_one_to_three_bits(void **state)
 	}
 }
 
+/* 8 Mb/s: 1000 bytes take a ms. What comes waits, is marked by what waits, and lost in the end. */
+static void queue__is_a_bottleneck(void **state)
+{
+	struct vb_fault f = start("queue=8Mbps/5ms/2kB/3kB/50%"), g = f;
+	vb_time shared = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++) {
+		struct vb_fault_fate fate = judge(&f, RC_SEND_ONLY, i, VB_SEC);
+
+		assert_false(fate.drop);
+		assert_int_equal(fate.at, VB_SEC + (i + 1) * VB_MSEC);
+		assert_true(i < 3 || i == 3 || fate.mark); /* 3 kB: by chance */
+		assert_false(i <= 2 && fate.mark);
+	}
+	assert_true(judge(&f, RC_SEND_ONLY, 6, VB_SEC).drop);
+	assert_false(judge(&f, RC_SEND_ONLY, 7, VB_SEC + VB_MSEC).drop);
+	/* It is idle in between: nothing is saved up. */
+	assert_int_equal(judge(&f, RC_SEND_ONLY, 8, 2 * VB_SEC).at, 2 * VB_SEC + VB_MSEC);
+	/* Two that share it wait for each other. */
+	f.queue_idle = g.queue_idle = &shared;
+	assert_int_equal(judge(&f, RC_SEND_ONLY, 9, 3 * VB_SEC).at, 3 * VB_SEC + VB_MSEC);
+	assert_int_equal(judge(&g, RC_SEND_ONLY, 9, 3 * VB_SEC).at, 3 * VB_SEC + 2 * VB_MSEC);
+	/* Without thresholds it never marks. */
+	f = start("queue=8Mbps/5ms");
+	for (uint32_t i = 0; i < 6; i++)
+		assert_false(judge(&f, RC_SEND_ONLY, i, VB_SEC).mark);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +286,7 @@ int main(void)
 	    cmocka_unit_test(burst__is_the_gilbert_elliott_chain),
 	    cmocka_unit_test(delay__keeps_the_order_and_reorder_breaks_it),
 	    cmocka_unit_test(rule__added_moves_no_other),
+	    cmocka_unit_test(queue__is_a_bottleneck),
 	    cmocka_unit_test(corrupt__changes_one_to_three_bits),
 	};
 

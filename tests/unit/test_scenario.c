@@ -92,7 +92,7 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"workload: {sizes: pareto}\n", "s.yaml:1:19: sizes is websearch or hadoop"},
 	    {"faults: {do: \"los=1\"}\n",
 	     "s.yaml:1:14: \"los=1\", character 1: unknown fault; there are loss burst reorder dup "
-	     "delay corrupt ecn blackout, each with =VALUE"},
+	     "delay corrupt ecn blackout queue, each with =VALUE"},
 	    {"record: {pcap: 3}\n", "s.yaml:1:16: pcap is two numbers such as 0.1, not \"3\""},
 	    {"record: {explain: 0.x}\n",
 	     "s.yaml:1:19: explain is all or two numbers such as 0.1, not \"0.x\""},

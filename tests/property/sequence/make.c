@@ -172,7 +172,7 @@ static void make_fault(uint32_t *a, const struct mood *m, struct vb_rng *r)
 	static const uint32_t ppm[] = {1000, 20000, 200000, 1000000};
 
 	a[FAULT_CABLE] = vb_rng_below(r, 16);
-	a[FAULT_KIND] = vb_rng_below(r, VB_FAULT_KIND_CNT);
+	a[FAULT_KIND] = vb_rng_below(r, VB_FAULT_QUEUE);
 	a[FAULT_PPM] = ppm[vb_rng_below(r, 4)];
 	a[FAULT_FIRST] = chance(r, m->wild) ? 1000000 : range(r, 1, 2);
 	a[FAULT_SKIP] = vb_rng_below(r, 20);

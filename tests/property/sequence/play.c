@@ -187,8 +187,7 @@ static void run_until(struct play *p, vb_time until)
 static void play_fault(struct play *p, const struct step *st)
 {
 	const uint32_t *a = st->arg;
-	uint32_t cable = a[FAULT_CABLE] % p->topo.link_cnt,
-		 kind = a[FAULT_KIND] % VB_FAULT_KIND_CNT;
+	uint32_t cable = a[FAULT_CABLE] % p->topo.link_cnt, kind = a[FAULT_KIND] % VB_FAULT_QUEUE;
 	struct vb_fault_spec spec = {.rule_cnt = 1};
 	struct vb_fault_rule *r = &spec.rule[0];
 
