@@ -22,5 +22,8 @@ endforeach()
 
 install(FILES completions/verbena DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 
+# Relative to itself, so that it is right wherever cmake --install --prefix puts it.
+file(RELATIVE_PATH VERBENA_PC_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
+string(REGEX REPLACE "/$" "" VERBENA_PC_PREFIX "${VERBENA_PC_PREFIX}")
 configure_file(cmake/verbena.pc.in verbena.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -97,6 +97,10 @@ def _(context):
     out = context.machine.a.run([os.path.join(prefix, "bin", "verbena"), "run", "--", "ibv_devices"])
     if "verbena0" not in out:
         raise Failure(out)
+    pc = os.path.join(prefix, next(f for f in found if f.endswith("/verbena.pc")))
+    said = re.search("^prefix=(.*)$", open(pc).read(), re.M)[1].replace("${pcfiledir}", os.path.dirname(pc))
+    if os.path.normpath(said) != os.path.normpath(prefix):
+        raise Failure(f"{pc} says it is in {said}")
     shutil.rmtree(prefix)
 
 
