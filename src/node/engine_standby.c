@@ -173,6 +173,7 @@ static bool linger(struct vb_engine *e, int fd, vb_time until)
 {
 	struct vb_standby *s = &e->standby;
 	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
+	uint64_t kicks;
 
 	s->streams = false;
 	if (s->linger_skip) {
@@ -187,6 +188,9 @@ static bool linger(struct vb_engine *e, int fd, vb_time until)
 			has = has_packets(e);
 		if (!has && poll(p, 2, 0) <= 0)
 			continue;
+		/* Or it would end every time after this. */
+		if (!has && p[0].revents)
+			(void)!read(s->kick_fd, &kicks, sizeof kicks);
 		s->lingered = 0;
 		return has || p[1].revents != 0;
 	} while (vb_engine_now() < until);
