@@ -55,6 +55,7 @@ struct work {
 	struct window *window;
 	const struct region *region;
 	uint32_t access;
+	bool of_other_pd; /* the address handle */
 	bool by_other_qp; /* of the same side, which the responder has */
 };
 
@@ -76,6 +77,7 @@ struct done {
 void open_device(const char *name, uint32_t quiet_ms);
 void close_device(void);
 uint32_t mtu_bytes(void);
+uint32_t message_max(void);
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode);
 
 /* Two protection domains a side, a CQ a side, one QP a side, connected to each other; and one more

@@ -285,6 +285,12 @@ static void spoil_work(const struct play *p, struct work *w, uint8_t **there)
 		w->flags = VB_SEND_INLINE;
 		w->len = send_room().inline_bytes + 1;
 		break;
+	case AH_PD:
+		w->of_other_pd = true;
+		break;
+	case MESSAGE_MAX:
+		w->len = message_max() + 1;
+		break;
 	case TOO_LONG:
 		w->len = mtu_bytes() + 1;
 		break;

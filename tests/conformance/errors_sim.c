@@ -15,7 +15,7 @@ static struct {
 	struct vb_qp *qp[SIDES], *other_qp;
 	struct vb_xrcd *xrcd;
 	struct vb_srq *srq;
-	struct vb_ah ah;
+	struct vb_ah ah, other_ah;
 	uint8_t *block[SIDES];
 	struct done done[SIDES][DONE_MAX];
 	uint32_t done_cnt[SIDES];
@@ -75,6 +75,11 @@ void close_device(void)
 uint32_t mtu_bytes(void)
 {
 	return vb_mtu_bytes(VB_MTU_1024);
+}
+
+uint32_t message_max(void)
+{
+	return (uint32_t)vb_limits_default.msg_size;
 }
 
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
@@ -173,6 +178,7 @@ static void open_qps(const struct setup *s)
 	}
 	w.ah = (struct vb_ah){vb_sim_pd(w.sim, REQUESTER),
 			      vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
+	w.other_ah = (struct vb_ah){w.other_pd[REQUESTER], w.ah.path};
 	bring_up(w.qp[REQUESTER], REQUESTER, s, s->state[REQUESTER]);
 	bring_up(w.qp[RESPONDER], RESPONDER, s, s->state[RESPONDER]);
 	bring_up(w.other_qp, RESPONDER, s, VB_QPS_RTS);
@@ -280,7 +286,7 @@ int post_send(enum side side, const struct work *work, bool *bad)
 	    .rkey = work->rkey,
 	    .compare_add = 1,
 	    .swap = 2,
-	    .ah = &w.ah,
+	    .ah = work->of_other_pd ? &w.other_ah : &w.ah,
 	    .dqpn = vb_qp_number(w.qp[!side]),
 	    .qkey = work->qkey,
 	    .srqn = w.xrcd ? vb_srq_number(w.srq) ^ work->srqn_error : 0,

@@ -38,7 +38,7 @@ static struct {
 	struct ibv_srq *srq;
 	uint32_t srqn;
 	struct send_room room;
-	struct ibv_ah *ah;
+	struct ibv_ah *ah, *other_ah;
 	uint8_t *block[SIDES];
 	struct done done[SIDES][DONE_MAX];
 	uint32_t done_cnt[SIDES];
@@ -111,6 +111,11 @@ void close_device(void)
 uint32_t mtu_bytes(void)
 {
 	return 128u << dev.port.active_mtu;
+}
+
+uint32_t message_max(void)
+{
+	return dev.port.max_msg_sz;
 }
 
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
@@ -240,7 +245,8 @@ void open_world(const struct setup *s)
 		w.qp[i] = create_qp((enum side)i, s);
 	w.other_qp = create_qp(RESPONDER, s);
 	w.ah = ibv_create_ah(w.pd[REQUESTER], &to);
-	need(w.ah, "AH");
+	w.other_ah = ibv_create_ah(w.other_pd[REQUESTER], &to);
+	need(w.ah && w.other_ah, "AHs");
 	bring_up(w.qp[REQUESTER], REQUESTER, s, s->state[REQUESTER]);
 	bring_up(w.qp[RESPONDER], RESPONDER, s, s->state[RESPONDER]);
 	bring_up(w.other_qp, RESPONDER, s, VB_QPS_RTS);
@@ -248,7 +254,8 @@ void open_world(const struct setup *s)
 
 void close_world(void)
 {
-	bool ok = ibv_destroy_ah(w.ah) == 0 && ibv_destroy_qp(w.other_qp) == 0;
+	bool ok = ibv_destroy_ah(w.ah) == 0 && ibv_destroy_ah(w.other_ah) == 0 &&
+		  ibv_destroy_qp(w.other_qp) == 0;
 
 	for (uint32_t i = 0; i < SIDES; i++)
 		ok &= ibv_destroy_qp(w.qp[i]) == 0;
@@ -343,7 +350,7 @@ static void remote_fields(struct ibv_send_wr *wr, const struct work *work)
 	if (work->opcode == VB_WR_SEND_INV || work->opcode == VB_WR_LOCAL_INV)
 		wr->invalidate_rkey = work->inv_rkey;
 	if (w.type == VB_QPT_UD) {
-		wr->wr.ud.ah = w.ah;
+		wr->wr.ud.ah = work->of_other_pd ? w.other_ah : w.ah;
 		wr->wr.ud.remote_qpn = w.qp[RESPONDER]->qp_num;
 		wr->wr.ud.remote_qkey = work->qkey;
 	} else if (work->opcode == VB_WR_COMPARE_SWAP || work->opcode == VB_WR_FETCH_ADD) {

@@ -30,7 +30,8 @@ static struct ibv_context *context;
 
 static _Atomic unsigned long next_cycle;
 static unsigned long last_cycle;
-static const struct kind *only; /* NULL: all */
+static const struct kind *chosen[32]; /* in turn */
+static unsigned chosen_cnt;
 
 static void *churn(void *arg)
 {
@@ -39,7 +40,7 @@ static void *churn(void *arg)
 
 	base_open(&b, context);
 	while ((i = atomic_fetch_add(&next_cycle, 1)) < last_cycle)
-		(only ? only : &kinds[i % kind_cnt])->run(&b);
+		chosen[i % chosen_cnt]->run(&b);
 	base_close(&b);
 	return arg;
 }
@@ -153,11 +154,13 @@ int main(int argc, char **argv)
 	unsigned long cycles = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	unsigned long threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 4;
 
-	for (unsigned i = 0; argc > 3 && i < kind_cnt; i++) {
-		if (strcmp(argv[3], kinds[i].name) == 0)
-			only = &kinds[i];
+	for (unsigned i = 0; i < kind_cnt; i++) {
+		bool is_meant = argc <= 3 || strcmp(argv[3], kinds[i].name) == 0;
+
+		if (is_meant && (!kinds[i].is_there || kinds[i].is_there()))
+			chosen[chosen_cnt++] = &kinds[i];
 	}
-	if (cycles < 10 || threads < 1 || threads > THREADS_MAX || (argc > 3 && !only)) {
+	if (cycles < 10 || threads < 1 || threads > THREADS_MAX || !chosen_cnt) {
 		fprintf(stderr,
 			"usage: verbs_churn CYCLES [THREADS [KIND]]; at least 10 cycles, at most "
 			"%d threads; kinds:",

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +40,13 @@ struct base {
 struct kind {
 	const char *name;
 	void (*run)(struct base *b);
+	bool (*is_there)(void); /* asked once; NULL: every adapter has it */
 };
 extern const struct kind kinds[];
 extern const unsigned kind_cnt;
+
+void churn_dc(struct base *b);
+bool dc_is_there(void);
 
 /* Takes the first device that has a GID, or ends the program; *all is to be freed at the end. */
 struct ibv_context *choose_device(struct ibv_device ***all);

@@ -198,6 +198,15 @@ static void churn_xrc(struct base *b)
 	NEED(ibv_destroy_srq(srq) == 0 && ibv_close_xrcd(xrcd) == 0);
 }
 
+static void churn_multicast(struct base *b)
+{
+	union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
+	struct ibv_qp *qp = qp_new(b, IBV_QPT_UD, NULL);
+
+	NEED(ibv_attach_mcast(qp, &group, 0) == 0 && ibv_destroy_qp(qp) == EBUSY);
+	NEED(ibv_detach_mcast(qp, &group, 0) == 0 && ibv_destroy_qp(qp) == 0);
+}
+
 static void churn_parent_domain(struct base *b)
 {
 	struct ibv_td_init_attr none = {0};
@@ -245,20 +254,22 @@ static void churn_device_list(struct base *b)
 }
 
 const struct kind kinds[] = {
-    {"pd", churn_pd},
-    {"mr", churn_mr},
-    {"dm", churn_dm},
-    {"import", churn_import},
-    {"cq", churn_cq},
-    {"cq_ex", churn_cq_ex},
-    {"srq", churn_srq},
-    {"rc", churn_rc},
-    {"busy_qp", churn_busy_qp},
-    {"ud", churn_ud},
-    {"mw", churn_mw},
-    {"xrc", churn_xrc},
-    {"parent_domain", churn_parent_domain},
-    {"context", churn_context},
-    {"device_list", churn_device_list},
+    {"pd", churn_pd, NULL},
+    {"mr", churn_mr, NULL},
+    {"dm", churn_dm, NULL},
+    {"import", churn_import, NULL},
+    {"cq", churn_cq, NULL},
+    {"cq_ex", churn_cq_ex, NULL},
+    {"srq", churn_srq, NULL},
+    {"rc", churn_rc, NULL},
+    {"busy_qp", churn_busy_qp, NULL},
+    {"ud", churn_ud, NULL},
+    {"mw", churn_mw, NULL},
+    {"xrc", churn_xrc, NULL},
+    {"dc", churn_dc, dc_is_there},
+    {"multicast", churn_multicast, NULL},
+    {"parent_domain", churn_parent_domain, NULL},
+    {"context", churn_context, NULL},
+    {"device_list", churn_device_list, NULL},
 };
 const unsigned kind_cnt = sizeof kinds / sizeof kinds[0];

@@ -194,6 +194,49 @@ static void post__queue_and_sges(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+/* The same of an SRQ, and of a send queue that does not move. */
+static void post__srq_and_send_queue(void **state)
+{
+	enum { WRS = 8 };
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = WRS, .max_sge = 2}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD};
+	struct ibv_recv_wr recv[WRS + 1] = {0}, *bad_recv = NULL;
+	struct ibv_send_wr send[WRS + 1] = {0}, *bad_send = NULL;
+	struct ibv_sge sge[3] = {sge_at(0, 8), sge_at(8, 8), sge_at(16, 8)};
+	struct ibv_qp *qp;
+
+	(void)state;
+	for (int i = 0; i <= WRS; i++) {
+		recv[i].next = i < WRS ? &recv[i + 1] : NULL;
+		send[i].next = i < WRS ? &send[i + 1] : NULL;
+		recv[i].sg_list = send[i].sg_list = sge;
+		recv[i].num_sge = send[i].num_sge = 2;
+		send[i].opcode = IBV_WR_SEND;
+	}
+	recv[1].num_sge = send[1].num_sge = 3;
+	assert_int_equal(ibv_post_srq_recv(srq, recv, &bad_recv), EINVAL);
+	assert_ptr_equal(bad_recv, &recv[1]);
+	recv[1].num_sge--;
+	assert_int_equal(ibv_post_srq_recv(srq, &recv[1], &bad_recv), ENOMEM);
+	assert_ptr_equal(bad_recv, &recv[WRS]);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+
+	cq = make_cq();
+	qp = qp_with((struct ibv_qp_cap){WRS, 1, 2, 1, 0});
+	assert_non_null(qp);
+	to_init(qp);
+	to_rts(qp, qp->qp_num, false);
+	assert_int_equal(ibv_modify_qp(qp, &sqd, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_post_send(qp, send, &bad_send), EINVAL);
+	assert_ptr_equal(bad_send, &send[1]);
+	send[1].num_sge--;
+	assert_int_equal(ibv_post_send(qp, &send[1], &bad_send), ENOMEM);
+	assert_ptr_equal(bad_send, &send[WRS]);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
 static void cq__entries(void **state)
 {
 	(void)state;
@@ -242,6 +285,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(qp__queues, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(qp__rd_atomic, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(post__queue_and_sges, open_limits, verbs_close),
+	    cmocka_unit_test_setup_teardown(post__srq_and_send_queue, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(cq__entries, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(srq__entries, open_limits, verbs_close),
 	};
