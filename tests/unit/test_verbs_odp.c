@@ -34,8 +34,8 @@ static uint8_t *pages(size_t cnt, int prot)
 }
 
 /*
- * Takes memory away. No page that could be reached stays, but the addresses stay taken: what another
- * thread, or a sanitizer, maps meanwhile must not come to lie there.
+ * Takes memory away. No page that could be reached stays, but the addresses stay taken: what
+ * another thread, or a sanitizer, maps meanwhile must not come to lie there.
  */
 static void take_away(uint8_t *p, size_t cnt)
 {
