@@ -112,10 +112,8 @@ static void plan(struct play *p)
 		p->setup.state[REQUESTER] = VB_QPS_ERR;
 		break;
 	case IN_SQD:
+	case QUEUE_FULL: /* where nothing completes meanwhile */
 		p->setup.state[REQUESTER] = VB_QPS_SQD;
-		break;
-	case QUEUE_FULL:
-		p->setup.state[REQUESTER] = VB_QPS_SQD; /* nothing completes meanwhile */
 		break;
 	default:
 		break;
