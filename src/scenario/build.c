@@ -3,6 +3,7 @@
 #include "scenario/scenario.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,8 @@ static int topology_refuse(const struct part *p, int err)
 		      VB_TOPO_NODES_MAX, VB_TOPO_LINKS_MAX);
 }
 
-static int sim_refuse(const struct part *p, int err)
+/* @kept: what the ports of a switch keep of its memory. */
+static int sim_refuse(const struct part *p, int err, uint64_t kept)
 {
 	const struct vb_switch_config *sw = &p->sc->sw;
 
@@ -99,13 +101,13 @@ static int sim_refuse(const struct part *p, int err)
 		return refuse(p, err, "has a kmin of %u bytes above its kmax of %u", sw->red.kmin,
 			      sw->red.kmax);
 	return refuse(p, err,
-		      "has a buffer of %u bytes, and reserves and headroom of its ports leave "
-		      "nothing of it",
-		      sw->buffer.bytes);
+		      "has a buffer of %u bytes, and its ports keep %" PRIu64
+		      " for reserves and headroom: give it more, or them less",
+		      sw->buffer.bytes, kept);
 }
 
 static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
-		    const struct vb_scenario_watch *watch)
+		    const struct vb_scenario_watch *watch, uint64_t *kept)
 {
 	struct vb_sim_config c = {
 	    .seed = sc->seed,
@@ -130,7 +132,11 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		c.on_packet = watch->on_packet;
 		c.trace_ctx = watch->ctx;
 	}
-	return vb_sim_create(&run->sim, &c);
+
+	int err = vb_sim_create(&run->sim, &c);
+
+	*kept = err == -EINVAL ? vb_sim_buffer_kept(&c) : 0;
+	return err;
 }
 
 static int fault_put(struct vb_scenario_run *run, const struct part *p,
@@ -176,17 +182,19 @@ static int make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		const struct vb_scenario_watch *watch, struct part *p)
 {
 	struct vb_load_config load = sc->load;
+	uint64_t kept;
 	int err = topology_make(&run->topo, &run->memory, &sc->topology);
 
 	p->at = sc->topology_at;
 	p->name = "topology";
 	if (err)
 		return topology_refuse(p, err);
-	p->at = sc->switch_at;
+	if (sc->switch_at.line)
+		p->at = sc->switch_at;
 	p->name = "switch";
-	err = sim_make(run, sc, watch);
+	err = sim_make(run, sc, watch, &kept);
 	if (err)
-		return sim_refuse(p, err);
+		return sim_refuse(p, err, kept);
 	load.connections_max = load.flows_max;
 	p->at.line = 0;
 	p->name = "transport";

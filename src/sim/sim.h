@@ -82,6 +82,9 @@ struct vb_port_stats {
  * or the switch memory is smaller than its reserves and headroom. */
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg);
 void vb_sim_destroy(struct vb_sim *s);
+/* Of the switch with the most, bytes of reserves and headroom: its memory is larger. 0: no memory.
+ */
+uint64_t vb_sim_buffer_kept(const struct vb_sim_config *cfg);
 
 void vb_sim_set_app(struct vb_sim *s, const struct vb_sim_app *app);
 

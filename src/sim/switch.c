@@ -11,19 +11,49 @@
 /* Why a packet was dropped; argument of the DROPPED event. */
 enum drop_why { DROP_BUFFER, DROP_QUEUE, DROP_NO_ROUTE };
 
-/* Bytes of the longest frame: payload of the MTU behind the longest headers. */
-static uint32_t frame_max(const struct vb_sim *s)
+/* Of a port, by the formula of PFC unless it is given. The longest frame: payload of the MTU behind
+ * the longest headers. */
+static uint32_t port_headroom(const struct vb_sim_config *c, uint64_t rate_bps, vb_dur delay)
 {
-	uint32_t mtu = vb_mtu_bytes(s->cfg.hca.port[1].active_mtu);
+	uint32_t mtu = vb_mtu_bytes(c->hca.port[1].active_mtu);
+	uint32_t frame = VB_FRAME_OVERHEAD + 40 + 8 + VB_HDR_MAX + mtu + VB_ICRC_LEN;
 
-	return VB_FRAME_OVERHEAD + 40 + 8 + VB_HDR_MAX + mtu + VB_ICRC_LEN;
+	return c->sw.buffer.headroom_bytes ? c->sw.buffer.headroom_bytes
+					   : vb_pfc_headroom(rate_bps, delay, frame);
+}
+
+/* What a port keeps for itself of its switch's memory. */
+static uint64_t port_kept(const struct vb_buffer_config *c, uint32_t headroom)
+{
+	uint32_t lossless = (uint32_t)__builtin_popcount(c->lossless);
+
+	return (uint64_t)headroom * lossless + (uint64_t)c->reserve_bytes * (lossless + 1);
+}
+
+uint64_t vb_sim_buffer_kept(const struct vb_sim_config *c)
+{
+	const struct vb_topo *t = c->topo;
+	uint64_t *kept = c->memory.alloc(c->memory.ctx, (t->switch_cnt + 1) * sizeof *kept);
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; kept && i < 2 * t->link_cnt; i++) {
+		const struct vb_topo_link *l = &t->link[i / 2];
+		uint32_t node = i & 1 ? l->b : l->a;
+
+		if (node < t->host_cnt)
+			continue;
+		kept[node - t->host_cnt] +=
+		    port_kept(&c->sw.buffer, port_headroom(c, l->cable.rate_bps, l->cable.delay));
+		most = kept[node - t->host_cnt] > most ? kept[node - t->host_cnt] : most;
+	}
+	c->memory.free(c->memory.ctx, kept);
+	return most;
 }
 
 int vb_switch_create(struct vb_sim *s, uint32_t idx)
 {
 	struct vb_sim_switch *sw = &s->sw[idx];
 	const struct vb_buffer_config *c = &s->cfg.sw.buffer;
-	uint32_t lossless = (uint32_t)__builtin_popcount(c->lossless);
 	uint64_t kept = 0;
 
 	for (uint32_t i = 0; i < s->port_cnt; i++) {
@@ -31,11 +61,8 @@ int vb_switch_create(struct vb_sim *s, uint32_t idx)
 
 		if (p->owner != s->host_cnt + idx)
 			continue;
-		p->headroom = c->headroom_bytes
-				  ? c->headroom_bytes
-				  : vb_pfc_headroom(p->rate_bps, p->delay, frame_max(s));
-		kept +=
-		    (uint64_t)p->headroom * lossless + (uint64_t)c->reserve_bytes * (lossless + 1);
+		p->headroom = port_headroom(&s->cfg, p->rate_bps, p->delay);
+		kept += port_kept(c, p->headroom);
 	}
 	if (kept >= c->bytes)
 		return -EINVAL;

@@ -155,9 +155,11 @@ static void open__says_what_does_not_fit(void **state)
 	    {"workload: {shape: ring}\nfaults:\n  - {do: loss=0}\n  - {cable: 2, do: \"loss=1\"}\n",
 	     "s.yaml:4:5: fault 2 is of cable 2: there are 0 to 1"},
 	    {"workload: {shape: ring}\nswitch: {buffer: 1kB}\n",
-	     "s.yaml:2:9: switch has a buffer of 1000 bytes, and reserves and headroom of its "
-	     "ports "
-	     "leave nothing of it"},
+	     "s.yaml:2:9: switch has a buffer of 1000 bytes, and its ports keep 8192 for reserves "
+	     "and headroom: give it more, or them less"},
+	    {"workload: {shape: ring}\ntopology: {hosts: 10000}\n",
+	     "s.yaml:2:11: switch has a buffer of 33554432 bytes, and its ports keep 40960000 for "
+	     "reserves and headroom: give it more, or them less"},
 	    {"workload: {shape: ring}\nswitch: {kmin: 2kB, kmax: 1kB}\n",
 	     "s.yaml:2:9: switch has a kmin of 2000 bytes above its kmax of 1000"},
 	    {"workload: {shape: ring}\ntopology: {shape: fat-tree, k: 3}\n",
