@@ -5,6 +5,7 @@
  * source.
  */
 #include "core/cc/point.h"
+#include "core/dc/dc.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -161,7 +162,7 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 {
 	const struct vb_path *from = rx->path;
 
-	if (hdr->opcode == VB_OPCODE_CNP ? !qp->ops->is_connected
+	if (hdr->opcode == VB_OPCODE_CNP ? !qp->ops->is_connected && !qp->dci
 					 : (hdr->opcode & VB_TRANSPORT_MASK) != qp->ops->transport)
 		return VB_VERDICT_TRANSPORT;
 	if (!state_receives(qp->state))
@@ -209,6 +210,8 @@ enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 	if (v != VB_VERDICT_OK)
 		return v;
 	if (hdr->opcode == VB_OPCODE_CNP) {
+		if (qp->dci && !vb_dci_is_with(qp, rx->path))
+			return VB_VERDICT_SOURCE;
 		vb_cc_take_cnp(qp, now); /* marked or not: it draws none. CC-04 */
 		return VB_VERDICT_OK;
 	}

@@ -421,6 +421,57 @@ static void dct__reset_forgets(void **state)
 	env_close(&env);
 }
 
+/* Congestion: a target tells the initiator of marks, and that, with whom it is connected, counts.
+ */
+static void dc__marks_and_cnps(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_OPCODE_CNP, .becn = true};
+	struct vb_qp *dct, *dci;
+	struct vb_path path;
+	uint8_t pkt[VB_HDR_MAX + 8] = {0};
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env_open(&env, 64);
+	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
+	dct = target(KEY);
+	assert_int_equal(connect(dct, 2, 0x21, CONN, KEY), VB_VERDICT_OK);
+	h = (struct vb_hdr){.opcode = VB_TRANSPORT_DC | VB_OP_WRITE_ONLY,
+			    .pkey = VB_PKEY_DEFAULT,
+			    .dqpn = vb_qp_number(dct),
+			    .reth = {.va = ENV_IOVA, .rkey = vb_mr_rkey(env.mr), .len = 8},
+			    .dc = {.sqpn = 0x21, .connection = CONN}};
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt) + 8;
+	path = env_path(1);
+	path.sgid = env_gid(2);
+	path.traffic_class = VB_ECN_CE;
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	h = env_hdr(&b.pkt[0]);
+	assert_int_equal(h.opcode, VB_OPCODE_CNP);
+	assert_int_equal(h.dqpn, 0x21);
+	assert_true(vb_gid_eq(&b.pkt[0].path->dgid, &path.sgid));
+
+	/* An initiator of this adapter, to host 1 alone. */
+	dci = initiator((struct vb_dc_init){0});
+	h = (struct vb_hdr){.opcode = VB_OPCODE_CNP, .becn = true, .dqpn = vb_qp_number(dci)};
+	assert_int_equal(env_rx(&env, 1, &h, 0), VB_VERDICT_SOURCE);
+	assert_int_equal(post(dci, 1, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	/* The connect has its share of the rate. */
+	env.now = vb_hca_poll_timeout(env.hca);
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->traffic_class & VB_ECN_MASK, VB_ECN_ECT0);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_SOURCE);
+	assert_int_equal(env.counters.v[VB_COUNTER_rp_cnp_handled], 0);
+	assert_int_equal(env_rx(&env, 1, &h, 0), VB_VERDICT_OK);
+	assert_int_equal(env.counters.v[VB_COUNTER_rp_cnp_handled], 1);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +486,7 @@ int main(void)
 	    cmocka_unit_test(dct__silent_initiators_go),
 	    cmocka_unit_test(dct__cq_overrun),
 	    cmocka_unit_test(dct__reset_forgets),
+	    cmocka_unit_test(dc__marks_and_cnps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,14 +19,21 @@ static struct vb_path with_class(const struct vb_qp *qp, uint8_t traffic_class)
 	return path;
 }
 
+/* It sends data and gets to know when that is too fast: a context of a DC target, whose READ
+ * responses nobody answers for, does not. */
+static bool is_paced(const struct vb_qp *qp)
+{
+	return qp->dci || (qp->ops->is_connected && !qp->parent);
+}
+
 void vb_cc_refresh(struct vb_qp *qp)
 {
 	const struct vb_cc_settings *set = settings(qp);
 	bool acts = set->dcqcn_hw_en || set->tx_wqe_ost_limit_en || vb_cc_limits(set);
 	uint8_t dscp = qp->attr.path.traffic_class & ~VB_ECN_MASK;
 
-	qp->cc.on = (acts && qp->ops->is_connected) || qp->cc.sq_arb_mask;
-	qp->cc.ect = set->ecn_en && qp->ops->is_connected;
+	qp->cc.on = (acts && is_paced(qp)) || qp->cc.sq_arb_mask;
+	qp->cc.ect = set->ecn_en && is_paced(qp);
 	qp->cc.data_path = with_class(qp, dscp | VB_ECN_ECT0);
 	/* As adapters send it: a queue that drops what it may not mark shall not drop CNPs. */
 	qp->cc.cnp_path = with_class(qp, (uint8_t)(set->np_cnp_dscp << 2 | VB_ECN_ECT0));
@@ -182,7 +189,7 @@ void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)
 void vb_cc_take_cnp(struct vb_qp *qp, vb_time now)
 {
 	struct vb_cc *cc = &qp->cc.ctl;
-	bool handled = qp->ops->is_connected && vb_cc_on_cnp(cc, settings(qp), now);
+	bool handled = is_paced(qp) && vb_cc_on_cnp(cc, settings(qp), now);
 
 	if (settings(qp)->cnp_irq_en)
 		vb_event_raise_cnp(qp);

@@ -74,6 +74,8 @@ struct vb_dct {
 /* dci.c */
 int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init);
 void vb_dci_reset(struct vb_qp *qp);
+/* It is connected, or connecting, to where a packet with @path came from. */
+bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path);
 /* What holds back the packet of @w that is next; moves the initiator to another destination when
  * the one it has is done with. */
 enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w);

@@ -9,6 +9,7 @@
 #include "core/dc/dc.h"
 
 #include "base/rng.h"
+#include "core/cc/point.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -56,6 +57,14 @@ static bool target_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
 	       vb_gid_eq(&a->to.path.sgid, &b->to.path.sgid);
 }
 
+bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path)
+{
+	const struct vb_path *own = &qp->dci->dest.to.path;
+
+	return qp->dci->has_dest && vb_gid_eq(&path->sgid, &own->dgid) &&
+	       vb_gid_eq(&path->dgid, &own->sgid);
+}
+
 static void leave(struct vb_qp *qp)
 {
 	struct vb_dci *dci = qp->dci;
@@ -86,6 +95,9 @@ enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
 		dci->has_dest = true;
 		dci->state = VB_DCI_CLOSED;
 		qp->dc_connection = next_connection(qp->dc_connection);
+		qp->attr.path = dest->to.path;
+		qp->attr.dest_qpn = dest->to.dqpn;
+		vb_cc_refresh(qp);
 	}
 	if (vb_swqe_wants_response(w) && qp->req.rd_out >= VB_DCT_RESOURCES)
 		return VB_BLOCK_RD_ATOMIC; /* more no target has */
@@ -226,13 +238,11 @@ static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 				vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
-	const struct vb_path *path = &dci->dest.to.path;
 
 	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE))
 		return VB_VERDICT_UNEXPECTED;
-	if (!dci->has_dest || hdr->dc.connection != qp->dc_connection ||
-	    hdr->dc.sqpn != dci->dest.to.dqpn || !vb_gid_eq(&rx->path->sgid, &path->dgid) ||
-	    !vb_gid_eq(&rx->path->dgid, &path->sgid))
+	if (!vb_dci_is_with(qp, rx->path) || hdr->dc.connection != qp->dc_connection ||
+	    hdr->dc.sqpn != dci->dest.to.dqpn)
 		return VB_VERDICT_SOURCE;
 	if (dci->state == VB_DCI_CONNECTING &&
 	    (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD)) {

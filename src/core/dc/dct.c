@@ -4,6 +4,7 @@
  * that no table knows, with the number, the SRQ, the CQ and the PD of the target; its errors end
  * the connection and not the target. facts B.8; IBT-25
  */
+#include "core/cc/point.h"
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
 
@@ -159,6 +160,8 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 		resp->res[k] = (struct vb_resource){0};
 	*resp = (struct vb_responder){
 	    .rwqe = resp->rwqe, .res = resp->res, .res_cap = resp->res_cap, .epsn = hdr->dc.first};
+	c->cc = (struct vb_cc_point){0};
+	vb_cc_refresh(c);
 	vb_qp_set_state(c, VB_QPS_RTR, now);
 }
 
@@ -273,6 +276,8 @@ static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (c->state != VB_QPS_RTR)
 		return VB_VERDICT_QP_STATE;
 	qp->dct->entry[i].last = now;
+	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
+		vb_cc_take_mark(c, now);
 	return vb_resp_recv(c, hdr, rx, now);
 }
 

@@ -153,10 +153,10 @@ static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, ui
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
 
-	if (!qp->ops->is_connected)
-		tx->path = &vb_swqe_ud(w)->path;
-	else if (qp->cc.ect)
+	if (qp->cc.ect)
 		tx->path = &qp->cc.data_path;
+	else if (!qp->ops->is_connected)
+		tx->path = &vb_swqe_ud(w)->path;
 	if (vb_hdr_opcode(&hdr)->flags & VB_OP_PAYLOAD) {
 		int err = emit_payload(qp, w, k, b, tx);
 
