@@ -157,10 +157,17 @@ static void on_ack_timer(struct vb_qp *qp, vb_time now)
 static bool receiver_lags(const struct vb_qp *qp, vb_time now)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
+	const struct vb_path *path = &qp->attr.path;
+	uint32_t dqpn = qp->attr.dest_qpn;
 
 	if (qp->req.block == VB_BLOCK_ROOM)
 		return true;
-	return cfg->unread && cfg->unread(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
+	if (qp->dci) {
+		path = &qp->dci->dest.to.path;
+		dqpn = qp->dci->dest.to.dqpn;
+	}
+	return cfg->unread && (!qp->dci || qp->dci->has_dest) &&
+	       cfg->unread(cfg->room_ctx, path, dqpn, now);
 }
 
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
