@@ -289,7 +289,8 @@ static void find_peer_of_past(const struct gather *g, const struct vb_qp_view *v
 
 	find_peer_here(g, v, k);
 	if (k->peer.there != VB_PEER_NO_PROCESS &&
-	    !(k->peer.is_stopped && k->peer.qp && k->peer.qp->attr.dest_qpn == v->qpn))
+	    !(k->peer.is_stopped && k->peer.qp &&
+	      (k->peer.qp->type == VB_QPT_DCT || k->peer.qp->attr.dest_qpn == v->qpn)))
 		k->peer = none;
 }
 

@@ -2,6 +2,7 @@
 /* Views of QPs, see view.h. */
 #include "core/view.h"
 
+#include "core/dc/dc.h"
 #include "core/priv.h"
 #include "core/recover/selective.h"
 
@@ -37,6 +38,11 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 {
 	const struct vb_requester *req = &qp->req;
 
+	/* Of an initiator of DC: whom it is, or was, connected to. */
+	if (qp->dci && qp->dci->has_dest) {
+		v->attr.path = qp->dci->dest.to.path;
+		v->attr.dest_qpn = qp->dci->dest.to.dqpn;
+	}
 	v->psn_una = req->psn_una.v;
 	v->unacked = vb_psn_span(req->psn_una, req->psn_nxt);
 	v->is_acked_once = req->psn_una.v != (qp->attr.sq_psn & VB_PSN_MASK);

@@ -94,6 +94,12 @@ static const char *qp_there(const struct vb_qp_view *v, const struct vb_peer_fac
 				      "message between the programs to make sure.");
 		return "peer-not-ready";
 	}
+	if (q->type == VB_QPT_DCT) {
+		vb_line(&out->what,
+			"%s is a target in %s: what is sent, or its answers, get lost on the way.",
+			name.s, vb_word_state(q->state));
+		return "lost";
+	}
 	if (!vb_gid_eq(&q->attr.path.dgid, &v->attr.path.sgid) || q->attr.dest_qpn != v->qpn) {
 		vb_line(&out->what,
 			"%s is connected to QP 0x%06x at %s, not to "

@@ -217,6 +217,11 @@ static void wait_state(const struct vb_qp_view *v, struct vb_explanation *out)
 
 	out->rank = v->posted ? VB_RANK_STUCK : VB_RANK_WELL;
 	out->cause = receives ? "rtr" : "not-ready";
+	if (receives && v->type == VB_QPT_DCT) {
+		vb_line(&out->what,
+			"It is a target: in RTR it serves any initiator that has its key.");
+		return;
+	}
 	vb_line(&out->what, "It is in %s: %s", vb_word_state(v->state),
 		receives ? "it receives and answers, and sends nothing of its own before RTS."
 			 : "it neither sends nor receives before it is connected (RTR, RTS).");

@@ -5,6 +5,7 @@
  * IBT-25, facts B.8
  */
 #include "core/dc/dc.h"
+#include "core/view.h"
 #include "core_env.h"
 
 #define KEY UINT64_C(0x1122334455667788)
@@ -165,6 +166,14 @@ static void run_all(bool full)
 	(void)env_wc(&env, 1, VB_WC_SUCCESS);
 	(void)env_wc(&env, 2, VB_WC_SUCCESS);
 	assert_int_equal(env.mem[0], 42);
+
+	struct vb_gid to = env_gid(1);
+	struct vb_qp_view view;
+
+	/* Its view names the target that it talked to last. */
+	assert_true(vb_hca_view(env.hca, vb_qp_number(dci), env.now, &view));
+	assert_int_equal(view.attr.dest_qpn, vb_qp_number(dct[1]));
+	assert_true(vb_gid_eq(&view.attr.path.dgid, &to));
 	env_close(&env);
 }
 

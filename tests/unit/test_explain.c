@@ -178,6 +178,28 @@ static void own_process_stopped__is_stuck(void **state)
 	EXPECT_SAID(&why.what, "Its own process is stopped");
 }
 
+/* A target of DC is as ready as it gets, and no peer of one initiator. */
+static void target__is_well_in_rtr(void **state)
+{
+	static struct vb_qp_view q;
+
+	(void)state;
+	fresh();
+	view.type = VB_QPT_DCT;
+	view.state = VB_QPS_RTR;
+	explain(VB_RANK_WELL, "rtr");
+	EXPECT_SAID(&why.what, "any initiator that has its key");
+	assert_int_equal(why.advice.cnt, 0);
+	fresh();
+	view.type = VB_QPT_DCI;
+	view.unacked = 1;
+	view.rto.timeout_cnt = 1;
+	view.rto.since = VB_SEC;
+	q = (struct vb_qp_view){.type = VB_QPT_DCT, .state = VB_QPS_RTR};
+	peer = (struct vb_peer_facts){.there = VB_PEER_QP, .qp = &q};
+	explain(VB_RANK_STUCK, "lost");
+}
+
 /* Two timeouts, and the end. */
 static void give_up(void)
 {
@@ -477,6 +499,7 @@ int main(void)
 	    cmocka_unit_test(wait__ack_says_when_the_timer_fires),
 	    cmocka_unit_test(wait__without_timer_for_ever),
 	    cmocka_unit_test(own_process_stopped__is_stuck),
+	    cmocka_unit_test(target__is_well_in_rtr),
 	    cmocka_unit_test(silence__nothing_known),
 	    cmocka_unit_test(silence__by_what_is_known),
 	    cmocka_unit_test(silence__wrong_psn),
