@@ -33,7 +33,7 @@ MUTANTS = (
     ("any_key_will_do", "core/mem.c", "!vb_range_within(va, len, mr->iova, mr->length))\n\t\t\treturn -EACCES;",
      "!vb_range_within(va, len - 1, mr->iova, mr->length))\n\t\t\treturn -EACCES;", "guard status"),
     ("wrong_bytes", "core/mem.c", "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len);",
-     "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len - (seg[i].len > 700));", "bytes"),
+     "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len - (seg[i].len > 700));", "bytes once"),
     ("psn_gap", "core/sq.c", "req->psn_post = vb_psn_add(req->psn_post, w->pkts);",
      "req->psn_post = vb_psn_add(req->psn_post, w->pkts + (w->pkts == 3));", "psn crash"),
     ("ack_of_the_next", "core/rc/ack.c", "vb_psn_prev(resp->epsn)", "resp->epsn", "psn"),
