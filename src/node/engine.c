@@ -406,6 +406,7 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 	const char *what = "the UDP sockets";
 
 	e->flow_limit = window / 2;
+	e->slow = vb_engine_slowness();
 
 	err = open_link(e);
 	if (!err) {

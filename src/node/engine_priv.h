@@ -133,10 +133,11 @@ struct vb_engine {
 	struct vb_unsent unsent;
 	struct vb_reply reply;
 	struct vb_standby standby;
-	bool timers_waited;       /* the last step left timers that were due to the next one */
-	vb_time step_end;         /* when the last step ended, of the application or the thread */
-	vb_time progress_at;      /* when the application's last progress or doorbell did */
-	bool sleeps;              /* it was about to sleep then, and has not come back */
+	uint32_t slow;       /* 1 or more: how much longer what is a moment takes on this machine */
+	bool timers_waited;  /* the last step left timers that were due to the next one */
+	vb_time step_end;    /* when the last step ended, of the application or the thread */
+	vb_time progress_at; /* when the application's last progress or doorbell did */
+	bool sleeps;         /* it was about to sleep then, and has not come back */
 	_Atomic uint32_t in_vain; /* calls of it in a row that received nothing */
 	_Atomic bool held_up;     /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
@@ -204,6 +205,9 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
 /* engine_run.c: when the engine next has work that no packet announces, or VB_NEVER; timers of the
  * HCA may be late by @leeway. */
 vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
+
+/* engine_pace.c: what vb_engine.slow is here; takes some microseconds. */
+uint32_t vb_engine_slowness(void);
 
 /* engine_standby.c */
 int vb_standby_start(struct vb_engine *e);

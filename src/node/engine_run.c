@@ -12,6 +12,9 @@
 
 #include <sched.h>
 
+/* Times are those of the machines that this was tuned on; others have vb_engine.slow times as much.
+ */
+
 /* Batches per step: bounds the time under the lock. */
 #define TX_BATCHES_MAX 16
 /* Work requests left unsent at most. */
@@ -103,7 +106,7 @@ static bool reply_holds(struct vb_engine *e, bool received, vb_time now)
 		r->held = true;
 		r->at = now;
 	}
-	return r->held && now - r->at < REPLY_HOLD_NS;
+	return r->held && now - r->at < e->slow * REPLY_HOLD_NS;
 }
 
 /* An answer has left without a reply. */
@@ -116,9 +119,11 @@ static void reply_missed(struct vb_reply *r, bool was_held, vb_time now)
 }
 
 /* The doorbell of a request that leaves at once. */
-static void reply_came(struct vb_reply *r, vb_time now)
+static void reply_came(struct vb_engine *e, vb_time now)
 {
-	if (r->open && now - r->at < REPLY_PROMPT_NS && r->score < REPLY_SCORE_MIN)
+	struct vb_reply *r = &e->reply;
+
+	if (r->open && now - r->at < e->slow * REPLY_PROMPT_NS && r->score < REPLY_SCORE_MIN)
 		r->score++;
 	r->open = false;
 }
@@ -194,18 +199,20 @@ vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway)
 	if (!vb_backlog_is_empty(&e->backlog))
 		return vb_time_min(due, now + LINK_FULL_NS);
 	if (e->reply.held)
-		return vb_time_min(due, e->reply.at + REPLY_HOLD_NS);
+		return vb_time_min(due, e->reply.at + e->slow * REPLY_HOLD_NS);
 	if (e->unsent.wr_cnt)
-		return vb_time_min(due, e->unsent.since + UNSENT_MAX_NS);
+		return vb_time_min(due, e->unsent.since + e->slow * UNSENT_MAX_NS);
 	return vb_hca_has_transmit(e->hca) ? now : due;
 }
 
 /* The application is about to send what was left: was it in time? */
-static void judge_unsent(struct vb_unsent *u, vb_time now)
+static void judge_unsent(struct vb_engine *e, vb_time now)
 {
+	struct vb_unsent *u = &e->unsent;
+
 	if (!u->wr_cnt)
 		return;
-	if (now - u->since <= UNSENT_MAX_NS)
+	if (now - u->since <= e->slow * UNSENT_MAX_NS)
 		u->trust += u->trust < UINT32_MAX;
 	else
 		u->trust = 0;
@@ -218,7 +225,7 @@ void vb_engine_progress(struct vb_engine *e)
 	uint32_t in_vain = atomic_load_explicit(&e->in_vain, memory_order_relaxed) + 1;
 
 	e->sleeps = false;
-	judge_unsent(&e->unsent, now);
+	judge_unsent(e, now);
 	if (vb_engine_step(e, now)) {
 		in_vain = 0;
 		vb_standby_beaten(e);
@@ -253,13 +260,13 @@ static bool doorbell_sends(const struct vb_engine *e, const struct vb_qp *qp, vb
 {
 	const struct vb_unsent *u = &e->unsent;
 
-	if (u->wr_cnt >= UNSENT_WR_MAX || now - u->since >= UNSENT_POST_NS)
+	if (u->wr_cnt >= UNSENT_WR_MAX || now - u->since >= e->slow * UNSENT_POST_NS)
 		return true;
 	switch (vb_qp_get_type(qp)) {
 	case VB_QPT_UC:
 	case VB_QPT_UD:
 	case VB_QPT_GSI:
-		return now - u->doorbell_at >= BURST_GAP_NS;
+		return now - u->doorbell_at >= e->slow * BURST_GAP_NS;
 	default:
 		return vb_qp_unacked(qp) == 0;
 	}
@@ -273,9 +280,9 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 	if (!u->wr_cnt++)
 		u->since = now;
 	if (doorbell_sends(e, qp, now)) {
-		reply_came(&e->reply, now);
+		reply_came(e, now);
 		if (u->wr_cnt > 1)
-			judge_unsent(u, now);
+			judge_unsent(e, now);
 		(void)transmit(e, now);
 		now = vb_engine_now();
 	}

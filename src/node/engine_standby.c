@@ -180,7 +180,7 @@ static bool linger(struct vb_engine *e, int fd, vb_time until)
 		s->linger_skip--;
 		return false;
 	}
-	until = vb_time_min(until, vb_engine_now() + LINGER_NS);
+	until = vb_time_min(until, vb_engine_now() + e->slow * LINGER_NS);
 	do {
 		bool has = false;
 
@@ -256,7 +256,7 @@ static void receive(struct vb_engine *e, vb_time now)
 static void work(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
-	bool polls = now - e->progress_at < POLLS_NS && !s->handover;
+	bool polls = now - e->progress_at < e->slow * POLLS_NS && !s->handover;
 	bool due = vb_engine_due(e, now, 0) <= now;
 
 	s->kicked = false;

@@ -124,7 +124,8 @@ def _(context):
 @case("congestion.cnp_ipv6", 60)
 def _(context):
     """The same over IPv6, for UC. CC-03"""
-    path, server, client, _ = marked_run(context, "net6", "ib_write_bw", ["-c", "UC", "-n", "300", "-s", "65536"])
+    path, server, client, _ = marked_run(context, "net6", "ib_write_bw", ["-c", "UC", "-n", "60", "-s", "65536"],
+                                         marks="ecn=5%:dir=rx")
     cnps = shark(path, "infiniband.bth.opcode == 129", "ipv6.tclass")
     if not cnps or any(c != ["0x000000c2"] and c != ["0xc2"] for c in cnps):
         raise Failure(f"CNPs: {cnps[:5]}")

@@ -43,6 +43,7 @@ static int setup(void **state)
 	engine.hca = env.hca;
 	engine.link = &link;
 	engine.broker.host = &memory.host;
+	engine.slow = 1;
 	engine.adopts = true;
 	return 0;
 }
