@@ -3,7 +3,7 @@
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
- * engine_explain.c (tales of QPs for `verbena explain`).
+ * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -92,6 +92,7 @@ struct vb_standby {
 	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
 	uint32_t beaten;      /* times in a row that the application was faster at a packet */
 	uint32_t in_vain;     /* times in a row that it was woken while the application polled */
+	uint32_t late;        /* ... and found that the application had taken the packet */
 };
 
 /* When a receive socket of this host was last seen to be read. */
@@ -206,7 +207,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
  * HCA may be late by @leeway. */
 vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
 
-/* engine_pace.c: what vb_engine.slow is here; takes some microseconds. */
+/* engine_pace.c: what vb_engine.slow is on this machine, 1 to 32; takes some microseconds. */
 uint32_t vb_engine_slowness(void);
 
 /* engine_standby.c */

@@ -26,11 +26,11 @@
 /* UC and UD: nothing tells what is in flight. Doorbells closer than this are a burst. */
 #define BURST_GAP_NS (2 * VB_USEC)
 /* A reply is prompt when it comes this soon... */
-#define REPLY_PROMPT_NS (30 * VB_USEC)
+#define REPLY_PROMPT_NS (120 * VB_USEC)
 /* ... so many times in a row make the next one expected... */
 #define REPLY_SCORE_MIN 4u
 /* ... and for so long it is waited for. */
-#define REPLY_HOLD_NS (40 * VB_USEC)
+#define REPLY_HOLD_NS (160 * VB_USEC)
 /* So many packets taken at once are a stream, and then so many more receives come before sending:
  * one acknowledgement answers for all. */
 #define STREAM_PKTS 8u
@@ -113,7 +113,7 @@ static bool reply_holds(struct vb_engine *e, bool received, vb_time now)
 static void reply_missed(struct vb_reply *r, bool was_held, vb_time now)
 {
 	if (was_held || r->open)
-		r->score = 0;
+		r->score /= 2;
 	r->open = !was_held;
 	r->at = now;
 }

@@ -28,7 +28,7 @@
 #define NAP_MIN_NS (50 * VB_USEC)
 #define NAP_MAX_NS (500 * VB_USEC)
 /* The application polls if it did so this short a time ago. */
-#define POLLS_NS (5 * VB_USEC)
+#define POLLS_NS (20 * VB_USEC)
 /* Packets that the application takes before the thread does until it is told so: it sleeps on in
  * ppoll() when there is nothing left to read, and does not know for what it was woken. */
 #define BEATEN_MAX 4u
@@ -76,7 +76,7 @@ static void kick(struct vb_engine *e)
  */
 static vb_time due_here(const struct vb_engine *e, vb_time now)
 {
-	bool is_active = !e->sleeps && now - e->progress_at < NAP_MAX_NS;
+	bool is_active = !e->sleeps && now - e->progress_at < e->slow * NAP_MAX_NS;
 
 	return vb_engine_due(e, now, is_active ? LEEWAY_NS : 0);
 }
@@ -89,7 +89,7 @@ void vb_standby_notice(struct vb_engine *e, vb_time now)
 	if (s->aside && (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN))
 		return;
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
-	due = e->reply.held ? now + NAP_MAX_NS : due_here(e, now);
+	due = e->reply.held ? now + e->slow * NAP_MAX_NS : due_here(e, now);
 	if (due < s->wake_at)
 		kick(e);
 }
@@ -204,7 +204,7 @@ static void nap(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
-	vb_dur length = NAP_MIN_NS;
+	vb_dur length = e->slow * NAP_MIN_NS, most = e->slow * NAP_MAX_NS;
 
 	do {
 		struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {e->broker.sock, POLLIN, 0}};
@@ -218,7 +218,7 @@ static void nap(struct vb_engine *e)
 				s->check_at = 0;
 			return;
 		}
-		length = length * 2 < NAP_MAX_NS ? length * 2 : NAP_MAX_NS;
+		length = length * 2 < most ? length * 2 : most;
 		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
 	} while (cnt != seen && !has_packets(e) && vb_engine_now() < s->check_at);
 }
@@ -237,19 +237,22 @@ static void enter_for_packet(struct vb_engine *e)
 			break;
 		}
 		atomic_store_explicit(&s->napping, true, memory_order_relaxed);
-		(void)sleep_until(s, -1, -1, vb_engine_now() + (NAP_MIN_NS << i));
+		(void)sleep_until(s, -1, -1, vb_engine_now() + (e->slow * NAP_MIN_NS << i));
 		atomic_store_explicit(&s->napping, false, memory_order_relaxed);
 	}
 }
 
-/* Takes what has arrived; more than once only where there is a stream of it. */
-static void receive(struct vb_engine *e, vb_time now)
+/* Takes what has arrived; more than once only where there is a stream of it. True: there was
+ * something. */
+static bool receive(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = vb_engine_step(e, now);
+	bool received = cnt != 0;
 
-	e->standby.streams = cnt != 0 && now - e->progress_at > PASSIVE_NS;
+	e->standby.streams = received && now - e->progress_at > PASSIVE_NS;
 	for (int i = 1; i < STEPS_MAX && cnt >= STREAM_PKTS; i++)
 		cnt = vb_engine_step(e, vb_engine_now());
+	return received;
 }
 
 /* What there is to do after waking up, under the lock. */
@@ -262,18 +265,29 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 	s->kicked = false;
 	if (s->aside && polls)
 		return;
+	if (s->aside)
+		s->beaten = s->in_vain = 0;
 	/* A program that polls for its completions and then waits on memory is fast at every other
 	 * packet, no more. */
-	s->in_vain = packet && polls ? s->in_vain + 1 : 0;
-	s->aside = polls && (s->in_vain >= IN_VAIN_MAX || s->beaten >= BEATEN_MAX);
-	s->beaten = 0;
+	if (packet)
+		s->in_vain = polls ? s->in_vain + 1 : 0;
+	s->aside =
+	    !s->handover && (s->beaten >= BEATEN_MAX || (polls && s->in_vain >= IN_VAIN_MAX));
 	if (s->aside)
 		return;
 	if (e->unsent.wr_cnt && due)
 		e->unsent.trust = 0;
-	if (packet || s->handover || due)
-		receive(e, now);
+
+	bool handover = s->handover;
+
 	s->handover = false;
+	if (!packet && !handover && !due)
+		return;
+	if (receive(e, now))
+		s->late = s->beaten = 0;
+	else if (packet && !handover && ++s->late >= IN_VAIN_MAX)
+		/* However long it took to get here, the application has been faster. */
+		s->aside = true, s->late = 0;
 }
 
 static void plan(struct vb_engine *e, vb_time now)
@@ -283,8 +297,8 @@ static void plan(struct vb_engine *e, vb_time now)
 	if (!s->aside) {
 		s->wake_at = vb_time_min(due_here(e, now), s->check_at);
 		/* So that nothing an active application leaves undone takes long to be noticed. */
-		if (now - e->progress_at < NAP_MAX_NS)
-			s->wake_at = vb_time_min(s->wake_at, now + NAP_MAX_NS);
+		if (now - e->progress_at < e->slow * NAP_MAX_NS)
+			s->wake_at = vb_time_min(s->wake_at, now + e->slow * NAP_MAX_NS);
 		/* So that the timer of each request need not be told to the thread. */
 		else if (now - e->progress_at < ACTIVE_NS)
 			s->wake_at = vb_time_min(s->wake_at, now + WATCH_NS);

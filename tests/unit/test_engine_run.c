@@ -75,11 +75,21 @@ static void step__timers_wait_once_for_what_was_late_too(void **state)
 	assert_int_equal(sent_cnt, 3);
 }
 
+/* Times grow on a slow machine, and not without a bound. */
+static void slowness__within_bounds(void **state)
+{
+	uint32_t slow = vb_engine_slowness();
+
+	(void)state;
+	assert_in_range(slow, 1, 32);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(step__timers_wait_once_for_what_was_late_too, setup,
 					    teardown),
+	    cmocka_unit_test(slowness__within_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
