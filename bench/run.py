@@ -133,9 +133,9 @@ class Adapter:
             return self.perftest("ib_write_bw", "-s", "65536", "-m", "4096", "-n", "5000", "--report_gbits",
                                  run=("--adp", f.name, "--fault", LOSS))[3] * 1000 / 8
 
-    def latency(self, program):
+    def latency(self, program, *run):
         """us, the median (t_typical)."""
-        return self.perftest(program, "-s", "2", "-n", "50000")[4]
+        return self.perftest(program, "-s", "2", "-n", "50000", run=run)[4]
 
     def bare(self, name):
         """What a program of bench/ without an adapter prints."""
@@ -205,6 +205,9 @@ def measurements(adapter):
          lambda: number_in(adapter.bare("sendto_rate"), r"([\d.]+) messages/s") / 1e6),
         ("e", "stand-by thread, idle", "% of a core",
          lambda: number_in(adapter.adapted("idle_thread", "3"), r"([\d.]+) %")),
+        ("s", "ib_write_bw -s 65536 -m 4096, by shared memory (--link shm)", "MB/s",
+         lambda: adapter.write_bw("--link", "shm")),
+        ("s", "ib_write_lat -s 2, by shared memory", "us", lambda: adapter.latency("ib_write_lat", "--link", "shm")),
         *(("h", f"ib_write_bw -s 65536 -m 4096, {LOSS.split('=')[1].split(':')[0]} lost, {name}", "MB/s",
            lambda settings=settings: adapter.lossy_bw(settings)) for name, settings in RECOVERY),
         ("i", "ib_write_bw -s 65536 -m 4096, no congestion control", "MB/s", adapter.write_bw),
@@ -366,7 +369,7 @@ def document(tables, runs, qp):
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
     p.add_argument("--runs", type=int, default=5, help="rounds (5)")
-    p.add_argument("--only", default="a,b,c,e,f,h,i,g", help="groups to measure")
+    p.add_argument("--only", default="a,b,c,e,s,f,h,i,g", help="groups to measure")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
                    help="file for the tables; - for none")

@@ -216,7 +216,8 @@ def cases(short):
     # Verbena on both sides of the guest, which is a router.
     router = ("congestion.red", "router", None, 4, [])
     if short:
-        made = made[:1] + [c for c in made if "mtu1024" in c[0] and ("ipv4" in c[0]) == (c[1] == "host")] + \
+        # The matrix of errors takes ten minutes.
+        made = [c for c in made if "mtu1024" in c[0] and ("ipv4" in c[0]) == (c[1] == "host")] + \
                [c for c in made[1:] if "mtu" not in c[0] and ("ipv6" in c[0]) == (c[1] == "host")]
     return made + [router]
 
