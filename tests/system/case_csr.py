@@ -280,7 +280,7 @@ def _(context):
     """CC-43: a program that does not answer is waited for, but not for ever; meanwhile its device is busy."""
     with Csr(context) as a, Traffic(context) as t:
         qp = a.sender()
-        t.client.kill(signal.SIGSTOP)
+        t.client.stop()
         tool = a.host.start([context.verbena, "csr", "write", "-d", a.device, "--qp", qp, "sq_arb_mask=0"])
         context.wait(lambda: a.read("dcqcn_nocnp_timer_busy") == 1, 10, "it is not busy")
         if tool.wait(15) != 1 or "does not answer" not in tool.output():
@@ -289,7 +289,7 @@ def _(context):
         t.client.kill(signal.SIGCONT)
         context.wait(lambda: a.qps().get(qp, (0, ""))[1] == "RTS", 10, "it does not answer again")
         # What it died with in hand is said, and its index is free.
-        t.client.kill(signal.SIGSTOP)
+        t.client.stop()
         tool = a.host.start([context.verbena, "csr", "read", "-d", a.device, "--qp", qp, "alpha"])
         context.wait(lambda: tool.status() is None, 5, tool.story)
         t.client.kill()

@@ -180,7 +180,7 @@ def _(context):
     other.connect(A, one.qpn)
     one.do(f"write 100 {other.rkey} {other.addr}")
     one.fails("success")
-    other.program.kill(signal.SIGSTOP)
+    other.program.stop()
     one.do(f"write 100 {other.rkey} {other.addr}")
     context.wait(lambda: ask(context, one)["timeouts"] > 0, 10,
                  lambda: "no timer fired: " + ask(context, one)["text"])
@@ -194,7 +194,7 @@ def _(context):
     expect(context, one, "recovered", "idle", "made progress again 1 time", "the peer acknowledged up to PSN 1001")
     # It is the reason too when the program that waited has ended, and when packets met faults.
     a.run([context.verbena, "fault", "set", "loss=0.01"])
-    other.program.kill(signal.SIGSTOP)
+    other.program.stop()
     one.do(f"write 100 {other.rkey} {other.addr}")
     one.fails("transport retry counter exceeded")
     one.program.kill()
@@ -306,7 +306,7 @@ def _(context):
 @case("explain.own_process_stopped")
 def _(context):
     one, _ = pair(context)
-    one.program.kill(signal.SIGSTOP)
+    one.program.stop()
     table = one.host.run([context.verbena, "explain"])
     if "1 program did not answer" not in table:
         raise Failure(table)

@@ -128,7 +128,7 @@ def _(context):
     where = place(context)
     server, client = under_way(context, "ibv_rc_pingpong", LONG)
     try:
-        server.kill(signal.SIGSTOP)
+        server.stop()
         stopped = time.monotonic()
         client.wait(20)
         took = time.monotonic() - stopped
@@ -147,7 +147,7 @@ def _(context):
 def _(context):
     server, client = under_way(context, "ib_write_bw", ["-F", "-D", "30", "-u", "12"])
     try:
-        server.kill(signal.SIGSTOP)
+        server.stop()
         if client.wait(20) == 0 or not re.search(r"status 12|retry", client.output()):
             raise Failure(client.story())
     finally:

@@ -101,7 +101,7 @@ def _(context):
 def _(context):
     """One server is stopped: another pair of the same host does its work meanwhile."""
     server, client = under_way(context, "ib_write_bw", ["-F", "-D", "20", "-u", "18"])
-    server.kill(signal.SIGSTOP)
+    server.stop()
     try:
         pair.run(context.places["lo4"], "ib_write_bw", ["-F", "-n", "500"], env=SHM)
     finally:

@@ -92,6 +92,20 @@ class Program:
         if self.status() is None:
             os.kill(self.pid, sig)
 
+    def stop(self):
+        """Stops it, and waits until none of its threads runs any more: at first only one is told."""
+        self.kill(signal.SIGSTOP)
+        folder, end = f"/proc/{self.pid}/task", time.monotonic() + 10
+        while time.monotonic() < end:
+            states = []
+            for thread in os.listdir(folder):
+                with open(f"{folder}/{thread}/stat", encoding="ascii", errors="replace") as f:
+                    states.append(f.read().rpartition(")")[2].split()[0])
+            if set(states) == {"T"}:
+                return
+            time.sleep(0.001)
+        raise Failure(f"process {self.pid} does not stop: {states}")
+
     def end(self):
         """Ends it and whatever it started."""
         try:
