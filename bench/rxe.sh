@@ -94,9 +94,9 @@ row() { # row TARGET LABEL COLUMN BARE TOOL ARGS...
 udp_bw="/share/ceiling_udp 1 | awk '{print \$1 / 1.048576}'"
 udp_lat="/share/pingpong_udp 3000 | awk '{print \$4}'"
 udp_rate="/share/sendto_rate 1 | awk '{for (i = 2; i <= NF; i++) if (\$i ~ /messages/) print \$(i - 1) / 1e6}'"
-row '>= 4' '`ib_write_bw -s 65536 -m 4096`, MiB/s' 4 "$udp_bw" ib_write_bw -s 65536 -m 4096 -n 1000
-row '' '`ib_send_bw -s 65536 -m 4096`, MiB/s' 4 '' ib_send_bw -s 65536 -m 4096 -n 1000
-row '' '`ib_read_bw -s 65536 -m 4096`, MiB/s' 4 '' ib_read_bw -s 65536 -m 4096 -n 1000
+row '>= 4' '`ib_write_bw -s 65536 -m 4096`, MiB/s' 4 "$udp_bw" ib_write_bw -s 65536 -m 4096 -n 5000
+row '' '`ib_send_bw -s 65536 -m 4096`, MiB/s' 4 '' ib_send_bw -s 65536 -m 4096 -n 5000
+row '' '`ib_read_bw -s 65536 -m 4096`, MiB/s' 4 '' ib_read_bw -s 65536 -m 4096 -n 5000
 row '' '`ib_write_bw -s 8`, million messages/s' 5 "$udp_rate" ib_write_bw -s 8 -m 4096 -n 20000
 row '< 1' '`ib_write_lat -s 2`, us, typical' 5 "$udp_lat" ib_write_lat -s 2 -n 2000
 row '' '`ib_send_lat -s 2`, us, typical' 5 "$udp_lat" ib_send_lat -s 2 -n 2000
