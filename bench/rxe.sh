@@ -113,7 +113,7 @@ cpu=$("$rig/rxe-peer" exec "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -
 		$heading
 
 		Written by \`bench/rxe.sh\`. The same programs with rdma_rxe and with Verbena, in turn, within one guest
-		(kernel $kernel, $cpus processors "$cpu", rxe's CRC by $crc); medians of $runs runs. Verbena by UDP, and
+		(kernel $kernel, $cpus processors "$cpu", rxe's CRC by $crc); medians, runs: $runs. Verbena by UDP, and
 		by shared memory (\`verbena run --link shm\`). Bare UDP is what \`bench/\`'s programs without a transport
 		reach there, as in the tables above: the bound of anything that has to go through UDP sockets.
 
