@@ -132,6 +132,17 @@ static void room__holds_packets_back_until_there_is_some(void **state)
 	vb_hca_destroy(h);
 }
 
+/* An engine of a host that has the address where @path leads. */
+static void engine_begin(struct vb_engine *e, struct vb_flow *flow, const struct vb_path *path)
+{
+	e->devices.device_cnt = 1;
+	e->devices.device[0].ifindex = 1;
+	e->devices.device[0].gid[0] = (struct vb_gid_entry){path->dgid, VB_GID_IPV6};
+	vb_addr_build(&e->addr, &e->devices);
+	e->broker.flow = flow;
+	e->flow_limit = 100000;
+}
+
 /*
  * A receiver that is gone leaves its socket full up to some bytes. Whoever has a longer packet
  * waits for it no longer than it takes to see that nobody reads.
@@ -140,18 +151,11 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 {
 	static struct vb_engine e;
 	static struct vb_flow flow[VB_SLOT_CNT];
-	static struct vb_host_shm host;
 	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}};
 	vb_time now = VB_SEC;
 
 	(void)state;
-	host.device_cnt = 1;
-	host.device[0].ifindex = 1;
-	host.device[0].gid[0] = (struct vb_gid_entry){path.dgid, VB_GID_IPV6};
-	e.devices = host;
-	vb_addr_build(&e.addr, &host);
-	e.broker.flow = flow;
-	e.flow_limit = 100000;
+	engine_begin(&e, flow, &path);
 	assert_true(vb_engine_room(&e, &path, 0x105, now) >= 4096);
 	vb_flow_sending(&flow[5], e.flow_limit - VB_FLOW_OVERHEAD - 1000);
 	now += VB_USEC;
@@ -170,18 +174,11 @@ static void unread__until_read(void **state)
 {
 	static struct vb_engine e;
 	static struct vb_flow flow[VB_SLOT_CNT];
-	static struct vb_host_shm host;
 	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}}, far = {.port = 1};
 	vb_time now = VB_SEC;
 
 	(void)state;
-	host.device_cnt = 1;
-	host.device[0].ifindex = 1;
-	host.device[0].gid[0] = (struct vb_gid_entry){path.dgid, VB_GID_IPV6};
-	e.devices = host;
-	vb_addr_build(&e.addr, &host);
-	e.broker.flow = flow;
-	e.flow_limit = 100000;
+	engine_begin(&e, flow, &path);
 	assert_false(vb_engine_unread(&e, &path, 0x105, now));
 	vb_flow_sending(&flow[5], 3000); /* somebody else's */
 	assert_false(vb_engine_unread(&e, &path, 0x105, now));
