@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What every kind of object is made upon: a device, a PD, memory, a CQ, QPs. See verbs_churn.h. */
 #include "verbs_churn.h"
+#include "verbs_rc.h"
 
 static struct ibv_device *device;
 struct ibv_ah_attr address = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64};
@@ -74,8 +75,7 @@ struct ibv_qp *qp_new(struct base *b, enum ibv_qp_type type, struct ibv_srq *srq
 
 void qp_to_rts(struct ibv_qp *qp, uint32_t dqpn)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-				.port_num = 1,
+	struct ibv_qp_attr a = {.port_num = 1,
 				.qp_access_flags = RIGHTS & ~IBV_ACCESS_MW_BIND,
 				.path_mtu = IBV_MTU_1024,
 				.dest_qp_num = dqpn,
@@ -87,18 +87,7 @@ void qp_to_rts(struct ibv_qp *qp, uint32_t dqpn)
 				.max_dest_rd_atomic = 1,
 				.ah_attr = address};
 
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
-	     0);
-	a.qp_state = IBV_QPS_RTR;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
-	     0);
-	a.qp_state = IBV_QPS_RTS;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+	NEED(rc_to_rts(qp, &a) == 0);
 }
 
 void await(struct ibv_cq *cq, int cnt)

@@ -6,6 +6,8 @@
  * optimisation, where <infiniband/verbs.h> chooses other entry points. Says "ok", or what was
  * wrong.
  */
+#include "verbs_rc.h"
+
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,8 +51,7 @@ static struct ibv_context *open_lo(void)
 static void to_rts(struct ibv_qp *qp, uint32_t dqpn)
 {
 	struct ibv_gid_entry gid[1];
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-				.port_num = 1,
+	struct ibv_qp_attr a = {.port_num = 1,
 				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 				.path_mtu = IBV_MTU_1024,
 				.dest_qp_num = dqpn,
@@ -64,18 +65,7 @@ static void to_rts(struct ibv_qp *qp, uint32_t dqpn)
 		NEED(i < 255);
 	a.ah_attr.grh.sgid_index = (uint8_t)gid->gid_index;
 	a.ah_attr.grh.dgid = gid->gid;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
-	     0);
-	a.qp_state = IBV_QPS_RTR;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
-	     0);
-	a.qp_state = IBV_QPS_RTS;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+	NEED(rc_to_rts(qp, &a) == 0);
 }
 
 static struct ibv_wc completion(struct ibv_cq *cq)

@@ -9,6 +9,8 @@
  * late: the receiver is ready for the first message alone. The receives of the others are posted
  * LATE_US after them, which is time enough to arrive and to be refused.
  */
+#include "verbs_rc.h"
+
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,8 +60,7 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd)
 
 static void connect_qp(struct ibv_qp *qp, uint32_t dqpn)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-				.port_num = 1,
+	struct ibv_qp_attr a = {.port_num = 1,
 				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 						   IBV_ACCESS_REMOTE_READ |
 						   IBV_ACCESS_REMOTE_ATOMIC,
@@ -76,18 +77,7 @@ static void connect_qp(struct ibv_qp *qp, uint32_t dqpn)
 				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64}};
 
 	NEED(ibv_query_gid(context, 1, 0, &a.ah_attr.grh.dgid) == 0);
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
-	     0);
-	a.qp_state = IBV_QPS_RTR;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
-	     0);
-	a.qp_state = IBV_QPS_RTS;
-	NEED(ibv_modify_qp(qp, &a,
-			   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+	NEED(rc_to_rts(qp, &a) == 0);
 }
 
 static enum ibv_wr_opcode opcode_of(const char *name)
