@@ -293,8 +293,10 @@ static void legend(FILE *f, const struct frame *r)
 		if (!*r->c->line[k].name)
 			continue;
 
-		double x = LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (at % columns) / columns;
-		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * (at / columns) + 8;
+		uint32_t row = at / columns;
+		double x =
+		    LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * (double)(at % columns) / columns;
+		double y = r->top + VB_CHART_HEIGHT + LEGEND_LINE * row + 8;
 
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"3\" fill=\"%s\"/>\n",
 			x, y - 5, color_of(k));

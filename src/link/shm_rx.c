@@ -40,15 +40,14 @@ void vb_shm_forget_gone(struct vb_shm *s)
 
 static void take_in(struct vb_shm *s, const struct vb_knock *k, int fd)
 {
-	struct vb_shm_source *o = &s->source[s->source_cnt];
 	void *mem;
 
 	vb_shm_forget_gone(s);
 	if (s->source_cnt == VB_SHM_RINGS_MAX ||
 	    vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem))
 		return;
-	o = &s->source[s->source_cnt++];
-	*o = (struct vb_shm_source){.token = k->token, .slot = (uint8_t)k->slot, .ring.mem = mem};
+	s->source[s->source_cnt++] =
+	    (struct vb_shm_source){.token = k->token, .slot = (uint8_t)k->slot, .ring.mem = mem};
 }
 
 static void answer_door(struct vb_shm *s)

@@ -172,10 +172,12 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 	return n;
 }
 
-/* A damaged packet has an ICRC that is wrong, and so has to have one. */
-static bool is_damaged(const struct vb_tx_batch *b, uint32_t i)
+/* The peer whose ring packet @i of @b goes to. NULL: it goes by the link below, as does a damaged
+ * packet: its ICRC is wrong, and so it has to have one. */
+static struct vb_shm_peer *ring_of(struct vb_shm *s, const struct vb_tx_batch *b, uint32_t i,
+				   vb_time now)
 {
-	return b->fate && b->fate[i].damage;
+	return b->fate && b->fate[i].damage ? NULL : peer_of(s, &b->pkt[i], now);
 }
 
 /* Hands on the packets of @b from @from to @to. Returns how many were taken. */
@@ -198,21 +200,21 @@ uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 	uint32_t i = from;
 
 	while (i < b->cnt) {
-		uint32_t to = i, n;
-		struct vb_shm_peer *p = NULL;
+		struct vb_shm_peer *p = ring_of(s, b, i, now);
+		uint32_t to = i + 1;
 
-		while (to < b->cnt && (is_damaged(b, to) || !(p = peer_of(s, &b->pkt[to], now))))
-			to++;
-		if (to > i) {
-			n = send_lower(s, b, i, to, now);
-			i += n;
-			if (i < to)
+		if (p) {
+			uint32_t n = send_ring(s, p, b, i, now);
+
+			if (n == 0)
 				break;
+			i += n;
 			continue;
 		}
-		n = send_ring(s, p, b, i, now);
-		i += n;
-		if (n == 0)
+		while (to < b->cnt && !ring_of(s, b, to, now))
+			to++;
+		i += send_lower(s, b, i, to, now);
+		if (i < to)
 			break;
 	}
 	return i - from;

@@ -43,7 +43,7 @@ int vb_scenario_read_congestion(struct reader *r, const yaml_node_t *root,
 {
 	const yaml_node_t *node =
 	    reader_member(r, reader_member(r, root, "transport"), "congestion");
-	struct vb_cc_draft d;
+	struct vb_cc_draft d = {0};
 	struct vb_cc_fault fault;
 	int err;
 
