@@ -197,8 +197,9 @@ int vb_pd_destroy(struct vb_pd *pd);
  * Memory regions. Those of kind HOST: @length bytes that remote and local work names @iova and that
  * are at @host, or that have no bytes when @host is NULL. One of kind IMPLICIT is all memory there
  * is, named by its addresses. One of kind NULL gives zeros and drops what it is given; it has no
- * R_Key. Of those two, @access matters alone. -EINVAL: REMOTE_WRITE or REMOTE_ATOMIC without
- * LOCAL_WRITE, or the range wraps (IBT-83).
+ * R_Key. Of those two, @access matters alone. One with a @lease is of somebody else who may take it
+ * back: its keys name nothing once *lease is not @leased any more. -EINVAL: REMOTE_WRITE or
+ * REMOTE_ATOMIC without LOCAL_WRITE, or the range wraps (IBT-83).
  */
 enum vb_mr_kind { VB_MR_HOST, VB_MR_IMPLICIT, VB_MR_NULL };
 struct vb_mr_attr {
@@ -206,6 +207,8 @@ struct vb_mr_attr {
 	void *host;
 	uint32_t access; /* set of enum vb_access */
 	enum vb_mr_kind kind;
+	const uint32_t *lease; /* NULL: none */
+	uint32_t leased;
 };
 int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out);
 /* Other rights, another PD, the same keys. -EINVAL: the rights; -EBUSY: windows are bound to it. */

@@ -43,6 +43,12 @@ static bool access_is_valid(uint32_t access)
 	return !(access & remote_writes) || (access & VB_ACCESS_LOCAL_WRITE);
 }
 
+/* It is looked at before each access; all others cost no more than the question. */
+static bool mr_is_guarded(const struct vb_mr *mr)
+{
+	return mr->lease || mr->access & VB_ACCESS_ON_DEMAND;
+}
+
 int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out)
 {
 	struct vb_hca *h = pd->hca;
@@ -64,6 +70,9 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 	mr->length = attr->kind == VB_MR_HOST ? attr->length : UINT64_MAX;
 	mr->host = attr->kind == VB_MR_HOST ? attr->host : NULL;
 	mr->access = attr->access;
+	mr->lease = attr->lease;
+	mr->leased = attr->leased;
+	mr->is_guarded = mr_is_guarded(mr);
 
 	int err = vb_key_insert(h, &mr->key, pd);
 
@@ -85,6 +94,7 @@ int vb_mr_modify(struct vb_mr *mr, struct vb_pd *pd, uint32_t access)
 	pd->refs++;
 	mr->key.pd = pd;
 	mr->access = access;
+	mr->is_guarded = mr_is_guarded(mr);
 	return 0;
 }
 
@@ -122,7 +132,11 @@ static int mr_page_in(const struct vb_mr *mr, uint8_t *p, uint64_t len, bool wri
 	const struct vb_hca_config *cfg = &mr->key.pd->hca->cfg;
 	const uint64_t most = vb_mtu_bytes(VB_MTU_4096);
 
-	if (!(mr->access & VB_ACCESS_ON_DEMAND) || !len)
+	if (!mr->is_guarded || !len)
+		return 0;
+	if (mr->lease && __atomic_load_n(mr->lease, __ATOMIC_ACQUIRE) != mr->leased)
+		return -EFAULT;
+	if (!(mr->access & VB_ACCESS_ON_DEMAND))
 		return 0;
 	if (!p)
 		return mr->kind == VB_MR_IMPLICIT ? -EFAULT : 0;

@@ -46,6 +46,9 @@ struct vb_mr {
 	enum vb_mr_kind kind;
 	uint32_t access;
 	uint32_t window_cnt; /* memory windows bound to it */
+	bool is_guarded;     /* ON_DEMAND, or leased: see mr_page_in() */
+	uint32_t leased;
+	const uint32_t *lease; /* NULL: none */
 };
 
 /* A memory window. Unbound while mr is NULL. IBA 10.6.7 */

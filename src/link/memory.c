@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,12 @@
 
 int vb_memory_create(const char *name, size_t size)
 {
+	struct rlimit most;
+
+	/* A larger file than the process may make is a signal (SIGXFSZ), not an error. */
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size)
+		return -EFBIG;
+
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)

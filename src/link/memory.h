@@ -14,7 +14,8 @@
 #define VB_MEMORY_SLOT "verbena-slot"
 #define VB_MEMORY_RING "verbena-ring"
 
-/* Makes @size zero bytes. Returns a descriptor, or a negative errno. */
+/* Makes @size zero bytes. Returns a descriptor, or a negative errno: -EFBIG, the limit of
+ * the process (RLIMIT_FSIZE) is lower. */
 int vb_memory_create(const char *name, size_t size);
 
 /* Maps all @size bytes of @fd in *out. -EINVAL: it has not this size, or is not sealed. */

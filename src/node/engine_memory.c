@@ -6,6 +6,7 @@
  * pinned, so no RLIMIT_MEMLOCK applies.
  */
 #include "node/engine_priv.h"
+#include "node/maps.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,21 +21,17 @@
 /* Looks into /proc/self/maps, where nothing is touched: 0, or EFAULT. */
 static int walk_maps(uintptr_t start, uintptr_t end, bool write)
 {
-	FILE *f = fopen("/proc/self/maps", "re");
-	unsigned long from, to;
-	char mode[5];
+	FILE *f = vb_maps_open(0);
+	struct vb_map m;
 
 	if (!f)
 		return errno;
-	while (start < end) {
-		/* The rest of a line is a name that may hold anything but a newline. */
-		if (fscanf(f, "%lx-%lx %4s%*[^\n]", &from, &to, mode) != 3)
-			break;
-		if (to <= start)
+	while (start < end && vb_maps_next(f, &m)) {
+		if (m.end <= start)
 			continue;
-		if (from > start || mode[0] != 'r' || (write && mode[1] != 'w'))
+		if (m.start > start || !m.readable || (write && !m.writable))
 			break;
-		start = to;
+		start = m.end;
 	}
 	fclose(f);
 	return start < end ? EFAULT : 0;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,23 +96,23 @@ static void lists_init(struct vb_ibv_context *c)
 		vb_list_init(all[i]);
 }
 
-/* What @cmd_fd names, with no context yet. Returns 0 or an errno. */
-static int file_new(struct vb_ibv_file **out, int cmd_fd)
+struct vb_ibv_file *vb_ibv_file_new(int cmd_fd)
 {
 	struct vb_ibv_file *f = calloc(1, sizeof *f);
 	struct stat st;
 
 	if (!f)
-		return ENOMEM;
+		return NULL;
 	if (fstat(cmd_fd, &st)) {
+		int err = errno;
+
 		free(f);
-		return errno;
+		return vb_ibv_null(err);
 	}
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	vb_list_init(&f->contexts);
-	*out = f;
-	return 0;
+	return f;
 }
 
 /* Makes the context known to the sink. In a forked child the list may still have the parent's. */
@@ -136,8 +135,7 @@ static void context_enlist(struct vb_ibv_context *c)
 	vb_engine_unlock(c->engine);
 }
 
-/* A context of its own file, or of @file when that is given. Takes @cmd_fd when it succeeds. */
-static struct ibv_context *context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
+struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
 					int cmd_fd)
 {
 	struct vb_ibv_context *c = calloc(1, sizeof *c);
@@ -151,9 +149,6 @@ static struct ibv_context *context_open(struct vb_ibv_device *d, struct vb_ibv_f
 	err = vb_evq_open(&c->async);
 	if (err)
 		goto no_queue;
-	err = file ? 0 : file_new(&file, cmd_fd);
-	if (err)
-		goto no_file;
 	lists_init(c);
 	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
 	c->dev = d;
@@ -175,8 +170,6 @@ static struct ibv_context *context_open(struct vb_ibv_device *d, struct vb_ibv_f
 	context_enlist(c);
 	return ibv;
 
-no_file:
-	vb_evq_close(&c->async);
 no_queue:
 	vb_engine_release(c->engine);
 no_engine:
@@ -185,74 +178,32 @@ no_engine:
 	return vb_ibv_null(err);
 }
 
-/*
- * Nothing is at the other end of a context's cmd_fd, but programs duplicate it, pass it on and
- * import the device by it. An empty memfd has an inode of its own.
- */
+/* What the cmd_fd refers to is there for ibv_import_device(): see export.h. */
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	int cmd_fd = memfd_create("verbena uverbs", MFD_CLOEXEC);
+	struct vb_ibv_device *d = (struct vb_ibv_device *)device;
+	struct vb_export_table *table;
+	int cmd_fd = vb_export_open(d->guid, &table);
 
 	if (cmd_fd < 0)
-		return NULL;
+		return vb_ibv_null(-cmd_fd);
 
-	struct ibv_context *context = context_open((struct vb_ibv_device *)device, NULL, cmd_fd);
+	struct vb_ibv_file *file = vb_ibv_file_new(cmd_fd);
+	struct ibv_context *context = NULL;
 
+	if (file) {
+		file->table = table;
+		context = vb_ibv_context_open(d, file, cmd_fd);
+	}
 	if (!context) {
 		int err = errno;
 
+		free(file);
+		vb_export_unmap(table);
 		close(cmd_fd);
 		errno = err;
 	}
 	return context;
-}
-
-/* The open context whose command descriptor @st is of; NULL: none of this process. */
-static struct vb_ibv_context *find_by_fd(const struct stat *st)
-{
-	for (struct vb_list *l = vb_ibv_contexts.next; l != &vb_ibv_contexts; l = l->next) {
-		struct vb_ibv_context *c = vb_container_of(l, struct vb_ibv_context, link);
-
-		if (vb_engine_is_alive(c->engine) && c->file->dev == st->st_dev &&
-		    c->file->ino == st->st_ino)
-			return c;
-	}
-	return NULL;
-}
-
-/*
- * Another context on the objects of one that this process has open. Those of other processes are
- * out of reach: an adapter's queues and keys are in the process that opened it.
- */
-struct ibv_context *ibv_import_device(int cmd_fd)
-{
-	struct vb_ibv_context *c;
-	struct vb_engine *e;
-	struct stat st;
-
-	if (fstat(cmd_fd, &st))
-		return NULL;
-
-	int err = -vb_ibv_acquire(&e);
-
-	if (err)
-		return vb_ibv_null(err);
-	vb_engine_lock(e);
-	c = find_by_fd(&st);
-	if (c)
-		c->file->open_cnt++; /* it stays until the new context holds it */
-	vb_engine_unlock(e);
-
-	struct ibv_context *context = c ? context_open(c->dev, c->file, cmd_fd) : NULL;
-
-	err = c ? errno : EOPNOTSUPP;
-	if (c) {
-		vb_engine_lock(e);
-		c->file->open_cnt--;
-		vb_engine_unlock(e);
-	}
-	vb_engine_release(e);
-	return context ? context : vb_ibv_null(err);
 }
 
 /* The last context of a file is closed: all of them go, with what is left in them. */
@@ -269,6 +220,8 @@ static void file_free(struct vb_ibv_file *f)
 		vb_ibv_device_put(c->dev);
 		free(c);
 	}
+	vb_export_unmap(f->table);
+	vb_export_unmap(f->remote);
 	free(f);
 }
 
@@ -285,8 +238,10 @@ int ibv_close_device(struct ibv_context *context)
 
 	bool is_last = --f->open_cnt == 0;
 
-	if (is_last)
+	if (is_last) {
+		vb_export_close(f->table);
 		vb_ibv_destroy_all(f);
+	}
 	vb_ibv_leave(c);
 	if (is_last)
 		file_free(f);

@@ -12,8 +12,6 @@
 #define DM_ALIGN 4 /* of offsets and lengths, as on the NICs that have such memory */
 #define LOG_ALIGN_MAX 12
 
-static uint64_t dm_used; /* bytes, of this process. Under the lock */
-
 static int dm_check(const struct vb_ibv_dm *dm, uint64_t offset, size_t length)
 {
 	if (offset % DM_ALIGN || length % DM_ALIGN || offset > dm->mem->length ||
@@ -22,11 +20,19 @@ static int dm_check(const struct vb_ibv_dm *dm, uint64_t offset, size_t length)
 	return 0;
 }
 
+/* Memory of another process that has freed it is somebody else's by now. */
+static int dm_check_owner(const struct vb_ibv_dm_mem *m)
+{
+	return m->lease && __atomic_load_n(m->lease, __ATOMIC_ACQUIRE) != m->leased ? EFAULT : 0;
+}
+
 static int memcpy_to_dm(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
 {
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 	int err = dm_check(dm, offset, length);
 
+	if (!err)
+		err = dm_check_owner(dm->mem);
 	if (!err)
 		memcpy(dm->mem->p + offset, from, length);
 	return err;
@@ -37,6 +43,8 @@ static int memcpy_from_dm(void *to, struct ibv_dm *ibv, uint64_t offset, size_t 
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 	int err = dm_check(dm, offset, length);
 
+	if (!err)
+		err = dm_check_owner(dm->mem);
 	if (!err)
 		memcpy(to, dm->mem->p + offset, length);
 	return err;
@@ -50,32 +58,31 @@ static void dm_show(struct vb_ibv_dm *dm, struct ibv_context *context, uint32_t 
 				  .handle = handle};
 }
 
-static struct vb_ibv_dm_mem *dm_mem_new(size_t length, uint32_t log_align)
-{
-	struct vb_ibv_dm_mem *m = calloc(1, sizeof *m);
-	size_t align = (size_t)1 << log_align;
-	size_t size = (length + align - 1) & ~(align - 1);
-
-	if (!m)
-		return NULL;
-	m->p = aligned_alloc(align, size);
-	if (!m->p) {
-		free(m);
-		return NULL;
-	}
-	memset(m->p, 0, size);
-	m->length = length;
-	m->refs = 1;
-	return m;
-}
-
 void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m)
 {
 	if (--m->refs)
 		return;
-	dm_used -= m->length;
-	free(m->p);
+	if (m->arena)
+		vb_dm_arena_give(m);
+	else
+		vb_foreign_unmap(&m->foreign);
 	free(m);
+}
+
+/* A number for new memory, under which other processes find it. Under the lock. */
+static uint32_t dm_number(struct vb_ibv_context *c, const struct vb_ibv_dm_mem *m)
+{
+	static uint32_t last;
+	const struct vb_export_entry e = {.addr = (uintptr_t)m->p, .length = m->length};
+	uint32_t handle = 0;
+
+	/* More memories than places: then some cannot be found. */
+	for (uint32_t i = 0; i < VB_EXPORT_DMS; i++) {
+		handle = vb_ibv_handle(c, last++);
+		if (vb_export_put(c->file->table, VB_EXPORT_DM, handle, &e))
+			break;
+	}
+	return handle;
 }
 
 /* The engine is not needed for it, so that a forked child has device memory as well. */
@@ -83,36 +90,38 @@ struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 	uint32_t log_align = attr->log_align_req < 6 ? 6 : attr->log_align_req;
-	static _Atomic uint32_t handle;
 
 	if (attr->comp_mask || !attr->length || log_align > LOG_ALIGN_MAX)
 		return vb_ibv_null(EINVAL);
-	if (attr->length > VB_DM_SIZE)
-		return vb_ibv_null(ENOMEM);
 
 	struct vb_ibv_dm *dm = calloc(1, sizeof *dm);
-	struct vb_ibv_dm_mem *m = dm_mem_new(attr->length, log_align);
-	bool fits = false;
+	struct vb_ibv_dm_mem *m = calloc(1, sizeof *m);
+	int err = dm && m ? 0 : ENOMEM;
 
-	if (dm && m) {
-		dm->mem = m;
-		dm_show(dm, context, atomic_fetch_add(&handle, 1));
+	if (!err) {
 		vb_engine_lock(c->engine);
-		fits = attr->length <= VB_DM_SIZE - dm_used;
-		if (fits) {
-			dm_used += attr->length;
+		err = vb_dm_arena_take(m, attr->length, (size_t)1 << log_align);
+		if (!err) {
+			m->refs = 1;
+			dm->mem = m;
+			dm_show(dm, context, dm_number(c, m));
 			vb_list_append(&c->dms, &dm->link);
 		}
 		vb_engine_unlock(c->engine);
 	}
-	if (!fits) {
-		if (m)
-			free(m->p);
+	if (err) {
 		free(m);
 		free(dm);
-		return vb_ibv_null(ENOMEM);
+		return vb_ibv_null(err);
 	}
 	return &dm->ibv;
+}
+
+/* Nobody can import it any more, from here or from another process. Under the lock. */
+static void dm_withdraw(const struct vb_ibv_dm *dm)
+{
+	dm->mem->is_freed = true;
+	vb_export_drop(vb_ibv_ctx(dm->ibv.context)->file->table, VB_EXPORT_DM, dm->ibv.handle);
 }
 
 int vb_ibv_free_dm(struct ibv_dm *ibv)
@@ -125,7 +134,7 @@ int vb_ibv_free_dm(struct ibv_dm *ibv)
 	if (dm->mem->mr_cnt && !dm->mem->is_freed)
 		err = EBUSY;
 	if (!err) {
-		dm->mem->is_freed = true;
+		dm_withdraw(dm);
 		vb_list_remove(&dm->link);
 		vb_ibv_dm_mem_put(dm->mem);
 	}
@@ -155,20 +164,24 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 	struct vb_ibv_dm *dm = calloc(1, sizeof *dm);
+	int err = 0;
 
 	if (!dm)
 		return vb_ibv_null(ENOMEM);
 	vb_engine_lock(c->engine);
 	dm->mem = dm_find(c, handle);
-	if (dm->mem) {
+	if (dm->mem)
 		dm->mem->refs++;
+	else
+		err = c->file->remote ? vb_ibv_dm_from_process(c, handle, &dm->mem) : ENOENT;
+	if (!err) {
 		dm_show(dm, context, handle);
 		vb_list_append(&c->dms, &dm->link);
 	}
 	vb_engine_unlock(c->engine);
-	if (!dm->mem) {
+	if (err) {
 		free(dm);
-		return vb_ibv_null(ENOENT);
+		return vb_ibv_null(err);
 	}
 	return &dm->ibv;
 }
@@ -180,6 +193,8 @@ void ibv_unimport_dm(struct ibv_dm *ibv)
 
 	vb_engine_lock(c->engine);
 	vb_list_remove(&dm->link);
+	if (dm->mem->refs == 1)
+		dm_withdraw(dm);
 	vb_ibv_dm_mem_put(dm->mem);
 	vb_engine_unlock(c->engine);
 	free(dm);
@@ -201,7 +216,11 @@ struct ibv_mr *vb_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t 
 	if (dm_check(dm, offset, length))
 		return vb_ibv_null(EINVAL);
 
-	struct vb_mr_attr attr = {.length = length, .host = dm->mem->p + offset, .access = access};
+	struct vb_mr_attr attr = {.length = length,
+				  .host = dm->mem->p + offset,
+				  .access = access,
+				  .lease = dm->mem->lease,
+				  .leased = dm->mem->leased};
 
-	return vb_ibv_mr_create(pd, &attr, dm->mem);
+	return vb_ibv_mr_create(pd, &attr, dm->mem, NULL);
 }

@@ -60,18 +60,37 @@ static void mr_show(struct vb_ibv_mr *mr, struct ibv_pd *pd, const struct vb_mr_
 {
 	mr->ibv.context = pd->context;
 	mr->ibv.pd = pd;
-	mr->ibv.addr = mr->dm ? NULL : attr->host;
+	mr->ibv.addr = mr->dm || mr->share->is_foreign ? NULL : attr->host;
 	mr->ibv.length = attr->length;
 	mr->ibv.lkey = vb_mr_lkey(mr->share->core);
 	mr->ibv.rkey = vb_mr_rkey(mr->share->core);
-	mr->ibv.handle = mr->ibv.lkey >> 8;
+	mr->ibv.handle = vb_ibv_handle(vb_ibv_ctx(pd->context), mr->ibv.lkey >> 8);
 	mr->iova = attr->iova;
 	mr->access = attr->access;
 	mr->kind = attr->kind;
 }
 
+/* Others may import it from now on. A handle beyond the table is nobody's but one's own. */
+static void mr_publish(const struct vb_ibv_mr *mr, const struct vb_mr_attr *attr)
+{
+	struct vb_export_entry e = {.pd = mr->ibv.pd->handle,
+				    .access = attr->access,
+				    .kind = attr->kind,
+				    .addr = (uintptr_t)attr->host,
+				    .length = attr->length,
+				    .iova = attr->iova};
+
+	(void)vb_export_put(vb_ibv_ctx(mr->ibv.context)->file->table, VB_EXPORT_MR, mr->ibv.handle,
+			    &e);
+}
+
+static void mr_withdraw(const struct vb_ibv_mr *mr)
+{
+	vb_export_drop(vb_ibv_ctx(mr->ibv.context)->file->table, VB_EXPORT_MR, mr->ibv.handle);
+}
+
 struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,
-				struct vb_ibv_dm_mem *dm)
+				struct vb_ibv_dm_mem *dm, const struct vb_ibv_mr_origin *origin)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mr *mr = calloc(1, sizeof *mr);
@@ -84,11 +103,18 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 			share->refs = 1;
 			mr->share = share;
 			mr->dm = dm;
+			if (origin) {
+				share->is_foreign = true;
+				share->foreign = origin->memory;
+			}
 			if (dm) {
 				dm->refs++;
 				dm->mr_cnt++;
 			}
 			mr_show(mr, pd, attr);
+			if (origin)
+				mr->ibv.handle = origin->handle;
+			mr_publish(mr, attr);
 			vb_ibv_pd_hold(pd);
 			vb_list_append(&c->mrs, &mr->link);
 			vb_engine_slot(c->engine)->mr_cnt++;
@@ -109,7 +135,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	struct vb_mr_attr attr;
 	int err = mr_check(addr, length, iova, access, &attr);
 
-	return err ? vb_ibv_null(err) : vb_ibv_mr_create(pd, &attr, NULL);
+	return err ? vb_ibv_null(err) : vb_ibv_mr_create(pd, &attr, NULL, NULL);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -147,8 +173,9 @@ static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_p
 
 	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED))
 		return EINVAL;
-	/* Neither device memory, nor what is no memory of the application's. */
-	if (mr->dm || mr->kind != VB_MR_HOST || mr->share->refs > 1 || !mr->share->core)
+	/* Neither device memory, nor imported, nor what is no memory of the application's. */
+	if (mr->dm || mr->share->is_foreign || mr->kind != VB_MR_HOST || mr->share->refs > 1 ||
+	    !mr->share->core)
 		return EINVAL;
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->ibv.context))
 		return EINVAL;
@@ -180,9 +207,11 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 		else
 			err = mr_move(mr, pd, &attr);
 		if (!err) {
+			mr_withdraw(mr);
 			vb_ibv_pd_drop(ibv->pd);
 			vb_ibv_pd_hold(pd);
 			mr_show(mr, pd, &attr);
+			mr_publish(mr, &attr);
 		}
 		vb_ibv_leave(c);
 	}
@@ -214,8 +243,11 @@ int vb_ibv_mr_free(struct vb_ibv_mr *mr)
 
 		if (err)
 			return err;
+		mr_withdraw(mr);
 		vb_engine_slot(c->engine)->mr_cnt--;
 		mr->share->core = NULL;
+		if (mr->share->is_foreign)
+			vb_foreign_unmap(&mr->share->foreign);
 	}
 	mr_let_go(mr);
 	return 0;
@@ -283,6 +315,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	}
 	if (err) {
 		free(mr);
+		if (err == ENOENT && c->file->remote)
+			return vb_ibv_mr_from_process(pd, handle);
 		return vb_ibv_null(err);
 	}
 	return &mr->ibv;

@@ -52,7 +52,7 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 struct ibv_mr *vb_ibv_alloc_null_mr(struct ibv_pd *pd)
 {
 	struct vb_mr_attr attr = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
-	struct ibv_mr *mr = vb_ibv_mr_create(pd, &attr, NULL);
+	struct ibv_mr *mr = vb_ibv_mr_create(pd, &attr, NULL, NULL);
 
 	if (mr) {
 		mr->length = SIZE_MAX;

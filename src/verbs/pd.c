@@ -7,12 +7,25 @@
 
 #include <stdlib.h>
 
+/* A number for a new PD, under which other processes find it. Under the lock. */
+static uint32_t pd_number(struct vb_ibv_context *c)
+{
+	static uint32_t last;
+	const struct vb_export_entry none = {0};
+	uint32_t handle;
+
+	/* There are fewer PDs than places, so one is free. */
+	do {
+		handle = vb_ibv_handle(c, last++);
+	} while (!vb_export_put(c->file->table, VB_EXPORT_PD, handle, &none));
+	return handle;
+}
+
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 	struct vb_ibv_pd *pd = calloc(1, sizeof *pd);
 	uint32_t *refs = calloc(1, sizeof *refs);
-	static _Atomic uint32_t handle;
 	int err = pd && refs ? EIO : ENOMEM;
 
 	if (err == EIO && vb_ibv_enter(c)) {
@@ -22,7 +35,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 			*refs = 1;
 			pd->core_refs = refs;
 			pd->ibv.context = context;
-			pd->ibv.handle = atomic_fetch_add(&handle, 1);
+			pd->ibv.handle = pd_number(c);
 			vb_list_append(&c->pds, &pd->link);
 		}
 		vb_ibv_leave(c);
@@ -41,8 +54,11 @@ int vb_ibv_pd_free(struct vb_ibv_pd *pd)
 
 	if (!err && *pd->core_refs == 1) {
 		err = vb_pd_destroy(pd->core);
-		if (!err)
+		if (!err) {
+			vb_export_drop(vb_ibv_ctx(pd->ibv.context)->file->table, VB_EXPORT_PD,
+				       pd->ibv.handle);
 			free(pd->core_refs);
+		}
 	} else if (!err) {
 		--*pd->core_refs;
 	}
@@ -89,6 +105,28 @@ static struct vb_ibv_pd *pd_find(struct vb_ibv_context *c, uint32_t handle)
 	return NULL;
 }
 
+/* The first import of a PD of another process: one of this adapter's stands for it, which regions
+ * are imported into. 0 or an errno. */
+static int pd_from_process(struct vb_ibv_context *c, struct vb_ibv_pd *pd, uint32_t handle)
+{
+	struct vb_export_entry e;
+	const uint32_t *lease;
+	uint32_t leased, *refs;
+	int err = c->file->remote
+		      ? vb_import_find(c->file->remote, VB_EXPORT_PD, handle, &e, &lease, &leased)
+		      : ENOENT;
+
+	if (err)
+		return err;
+	refs = calloc(1, sizeof *refs);
+	err = refs ? -vb_pd_create(vb_engine_hca(c->engine), &pd->core) : ENOMEM;
+	if (err)
+		free(refs);
+	else
+		pd->core_refs = refs;
+	return err;
+}
+
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
@@ -97,11 +135,13 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 	if (pd && vb_ibv_enter(c)) {
 		from = pd_find(c, handle);
-		err = from ? 0 : ENOENT;
+		err = from ? 0 : pd_from_process(c, pd, handle);
 		if (from) {
-			pd->ibv = (struct ibv_pd){.context = context, .handle = handle};
 			pd->core = from->core;
 			pd->core_refs = from->core_refs;
+		}
+		if (!err) {
+			pd->ibv = (struct ibv_pd){.context = context, .handle = handle};
 			++*pd->core_refs;
 			vb_list_append(&c->pds, &pd->link);
 		}

@@ -14,7 +14,9 @@
 #include "base/list.h"
 #include "core/hca.h"
 #include "node/engine.h"
+#include "node/foreign.h"
 #include "verbs/evq.h"
+#include "verbs/export.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -47,6 +49,10 @@ struct vb_ibv_file {
 	ino_t ino;
 	uint32_t open_cnt;       /* contexts that are not closed */
 	struct vb_list contexts; /* by vb_ibv_context.in_file, closed ones too */
+	/* What other processes may import from here; NULL: nothing. */
+	struct vb_export_table *table;
+	/* Imported from another process: what it has. NULL: opened by this one. */
+	const struct vb_export_table *remote;
 };
 
 struct vb_ibv_context {
@@ -100,7 +106,12 @@ struct vb_ibv_dm_mem {
 	size_t length;
 	uint32_t refs; /* vb_ibv_dm and regions */
 	uint32_t mr_cnt;
-	bool is_freed; /* nobody can import it any more */
+	bool is_freed;             /* nobody can import it any more */
+	struct vb_dm_arena *arena; /* where it is from; NULL: another process's */
+	struct vb_list in_arena;
+	struct vb_foreign foreign; /* another process's: where it is, */
+	const uint32_t *lease;     /* and it is that process's to free */
+	uint32_t leased;
 };
 
 struct vb_ibv_dm {
@@ -113,6 +124,8 @@ struct vb_ibv_dm {
 struct vb_ibv_mr_share {
 	struct vb_mr *core; /* NULL: deregistered */
 	uint32_t refs;
+	bool is_foreign; /* memory of another process */
+	struct vb_foreign foreign;
 };
 
 struct vb_ibv_mr {
@@ -244,6 +257,15 @@ void vb_ibv_refresh(struct vb_ibv_context *c);
 /* Fills in the operations of the context. */
 void vb_ibv_set_ops(struct vb_ibv_context *c);
 
+/*
+ * A context of @d in @file, which gets its first one or another one. Takes @cmd_fd, and @file with
+ * it, when it succeeds; otherwise NULL and errno.
+ */
+struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
+					int cmd_fd);
+/* The file that @cmd_fd refers to, without a context; ends by free(). NULL and errno. */
+struct vb_ibv_file *vb_ibv_file_new(int cmd_fd);
+
 /* device.c */
 void vb_ibv_device_put(struct vb_ibv_device *d);
 
@@ -256,6 +278,12 @@ uint32_t vb_ibv_forget_events(struct vb_evq *q, struct vb_evq_node *n);
 /* Waits until *completed, which is under @mutex, has reached @delivered. Takes no other lock. */
 void vb_ibv_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		       uint32_t delivered);
+
+/* A handle for a new object of @c, whose number in this process is @n. */
+static inline uint32_t vb_ibv_handle(const struct vb_ibv_context *c, uint32_t n)
+{
+	return c->file->remote ? n | VB_HANDLE_OWN : n & ~VB_HANDLE_OWN;
+}
 
 /* close.c: destroys everything that is left in the contexts of a file. Under the lock. */
 void vb_ibv_destroy_all(struct vb_ibv_file *f);
@@ -301,11 +329,29 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 		     struct ibv_sge *sge, uint32_t sge_cnt);
 struct ibv_mr *vb_ibv_alloc_null_mr(struct ibv_pd *pd);
 
-/* mr.c: enters what @attr says; @dm is NULL or the device memory that it is in. */
+/* dm_arena.c, under the lock: memory for @m, of @length bytes; 0 or an errno. */
+int vb_dm_arena_take(struct vb_ibv_dm_mem *m, size_t length, size_t align);
+void vb_dm_arena_give(struct vb_ibv_dm_mem *m);
+
+/* Another process's region: its handle there, and where its memory is mapped; attr->host for a null
+ * region is NULL, and so is then the base of the mapping. */
+struct vb_ibv_mr_origin {
+	uint32_t handle;
+	struct vb_foreign memory;
+};
+/* mr.c: enters what @attr says; @dm is NULL or the device memory that it is in, @origin NULL or
+ * where it is imported from. The memory of an origin is the region's when this succeeds. */
 struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,
-				struct vb_ibv_dm_mem *dm);
+				struct vb_ibv_dm_mem *dm, const struct vb_ibv_mr_origin *origin);
 /* Takes apart a region that is in no list. Under the lock; -EBUSY: a window is bound to it. */
 int vb_ibv_mr_free(struct vb_ibv_mr *mr);
+
+/* import.c */
+/* The region with @handle of the process that the context of @pd is imported from. */
+struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle);
+/* Device memory of it, in *out with one reference. 0 or an errno. */
+int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,
+			   struct vb_ibv_dm_mem **out);
 
 /* gid.c */
 /* The GID with index @index, NULL when the entry is empty or there is none. Under the lock. */

@@ -322,16 +322,6 @@ static void import__device_memory(void **state)
 	assert_int_equal(ibv_close_device(c2), 0);
 }
 
-static void import_device__of_nobody(void **state)
-{
-	(void)state;
-	errno = 0;
-	assert_null(ibv_import_device(STDIN_FILENO));
-	assert_int_equal(errno, EOPNOTSUPP);
-	assert_null(ibv_import_device(-1));
-	assert_int_equal(errno, EBADF);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,7 +333,6 @@ int main(void)
 	    VERBS_TEST(dm__region_is_read_and_written),
 	    VERBS_TEST(import__objects_of_a_duplicated_descriptor),
 	    VERBS_TEST(import__device_memory),
-	    VERBS_TEST(import_device__of_nobody),
 	};
 
 	VERBS_MAIN_OR_SKIP();
