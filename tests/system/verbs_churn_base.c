@@ -99,7 +99,8 @@ void await(struct ibv_cq *cq, int cnt)
 		n = ibv_poll_cq(cq, 1, &wc);
 		NEED(n >= 0);
 		if (n && wc.status != IBV_WC_SUCCESS) {
-			fprintf(stderr, "a completion: %s\n", ibv_wc_status_str(wc.status));
+			fprintf(stderr, "a completion of QP %#x: %s, vendor_err %#x\n", wc.qp_num,
+				ibv_wc_status_str(wc.status), wc.vendor_err);
 			exit(1);
 		}
 		cnt -= n;

@@ -9,10 +9,10 @@
 
 bool end_lives(const struct end *e)
 {
-	if (!e->qp || e->was_dead)
+	if (!receiver_of(e) || e->was_dead)
 		return false;
 
-	enum vb_qp_state s = vb_qp_get_state(e->qp);
+	enum vb_qp_state s = vb_qp_get_state(receiver_of(e));
 
 	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
 }
@@ -21,7 +21,7 @@ bool end_lives(const struct end *e)
 static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w)
 {
 	struct end *to = peer_of(e);
-	bool rc = e->conn->type == VB_QPT_RC;
+	bool rc = e->conn->reliable;
 	uint32_t ok = BIT(VB_WC_SUCCESS);
 
 	switch ((enum defect)w->defect) {
@@ -31,7 +31,10 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 	case DEFECT_RKEY:
 	case DEFECT_BOUNDS:
 	case DEFECT_RIGHT:
-		return w->bytes == 0 || !rc ? ok : BIT(VB_WC_REM_ACCESS_ERR);
+		return !needs_key(w->op, w->bytes) || !rc ? ok : BIT(VB_WC_REM_ACCESS_ERR);
+	case DEFECT_DOMAIN:
+		return BIT(VB_WC_REM_ACCESS_ERR);
+	case DEFECT_SRQN:
 	case DEFECT_ALIGN:
 		return BIT(VB_WC_REM_INV_REQ_ERR);
 	default:
@@ -47,9 +50,9 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 	if (w->op == VB_WR_SEND_INV && !(ok & BIT(VB_WC_SUCCESS)))
 		ok |= BIT(VB_WC_REM_OP_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
 	if (w->target >= TARGET_MW) {
-		if (w->bytes && !window_says(p, w, &ok))
+		if (needs_key(w->op, w->bytes) && !window_says(p, w, &ok))
 			ok |= BIT(VB_WC_REM_ACCESS_ERR);
-	} else if (w->target >= TARGET_MR && w->bytes) {
+	} else if (w->target >= TARGET_MR && needs_key(w->op, w->bytes)) {
 		ok = w->mr_change != p->mr_change ? ok | BIT(VB_WC_REM_ACCESS_ERR) : w->old_allowed;
 	}
 	if (is_aligned(w->op))
@@ -75,10 +78,9 @@ static uint32_t statuses(struct play *p, struct end *e, const struct sent *w)
 {
 	struct end *to = peer_of(e);
 	uint32_t ok = own_statuses(p, e, w);
-	bool acked =
-	    e->conn->type == VB_QPT_RC && w->op != VB_WR_LOCAL_INV && w->op != VB_WR_BIND_MW;
+	bool acked = e->conn->reliable && w->op != VB_WR_LOCAL_INV && w->op != VB_WR_BIND_MW;
 
-	if (e->moved || e->failed || to->hurts || e->spoilt)
+	if (e->moved || e->failed || (!e->conn->is_xrc && (to->hurts || e->spoilt)))
 		ok |= BIT(VB_WC_WR_FLUSH_ERR);
 	if (acked && (!end_lives(to) || p->wild || e->conn->unsure))
 		ok |= BIT(VB_WC_RETRY_EXC_ERR);
@@ -125,7 +127,7 @@ static void check_atomic(struct end *e, const struct sent *w)
 static void check_done(struct play *p, struct end *e, const struct sent *w)
 {
 	struct end *to = peer_of(e);
-	bool rc = e->conn->type == VB_QPT_RC;
+	bool rc = e->conn->reliable;
 
 	if (w->target || w->defect)
 		return;
@@ -166,6 +168,7 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 	    [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,   [VB_WR_COMPARE_SWAP] = VB_WC_COMP_SWAP,
 	    [VB_WR_FETCH_ADD] = VB_WC_FETCH_ADD,   [VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
 	    [VB_WR_BIND_MW] = VB_WC_BIND_MW,       [VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
+	    [VB_WR_FLUSH] = VB_WC_FLUSH,
 	};
 	struct sent *w = &e->sent[n];
 
@@ -224,16 +227,16 @@ static bool is_message(const struct end *e, const struct sent *w, const struct m
 		return false;
 	/* An unreliable message that broke off leaves its bytes behind the next one's. */
 	if (!write)
-		return buf_holds(m, b, w->id, 0, w->bytes, e->conn->type == VB_QPT_RC, skip);
-	return e->conn->type != VB_QPT_RC || b->sge_cnt == 0 ||
+		return buf_holds(m, b, w->id, 0, w->bytes, e->conn->reliable, skip);
+	return !e->conn->reliable || b->sge_cnt == 0 ||
 	       m->base[b->sge[0].addr - m->iova] == CANARY || b->sge[0].length == 0;
 }
 
 static void on_message(struct play *p, struct end *e, const struct mem *m, const struct buf *b,
-		       const struct vb_wc *wc)
+		       uint32_t srq, const struct vb_wc *wc)
 {
 	struct end *from = peer_of(e);
-	bool rc = e->conn->type == VB_QPT_RC, ud = e->conn->type == VB_QPT_UD;
+	bool rc = e->conn->reliable, ud = e->conn->type == VB_QPT_UD;
 	/* A UC message of one packet counts as new wherever it comes from. IBA 9.8.2.2 */
 	uint32_t i = ud || (!rc && (p->disorder || e->conn->unsure)) ? 0 : e->in_next;
 
@@ -246,6 +249,10 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 			if (w->op == VB_WR_RDMA_WRITE_IMM && !w->target && !w->defect && w->bytes &&
 			    !region_is(&e->region, w->off, w->bytes, w->id, true))
 				fail("bytes", "a WRITE with immediate was told before its bytes");
+			if (e->conn->is_xrc && (srq != w->srq || wc->src_qpn != from->qpn))
+				fail("once",
+				     "message %u, to SRQ %u of the host, arrives at %u, from %#x",
+				     i, w->srq, srq, wc->src_qpn);
 			e->in_next = i + 1;
 			return;
 		}
@@ -259,7 +266,7 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 }
 
 static void on_received(struct play *p, struct end *e, struct posted *r, const struct mem *m,
-			const struct vb_wc *wc)
+			uint32_t srq, const struct vb_wc *wc)
 {
 	struct end *from = peer_of(e);
 	uint32_t ok = 0;
@@ -270,11 +277,11 @@ static void on_received(struct play *p, struct end *e, struct posted *r, const s
 		fail("once", "a receive completes twice");
 	r->done = true;
 	if (wc->status == VB_WC_SUCCESS) {
-		on_message(p, e, m, &r->buf, wc);
+		on_message(p, e, m, &r->buf, srq, wc);
 		return;
 	}
-	if (e->moved || e->failed || from->hurts || e->spoilt ||
-	    vb_qp_get_state(e->qp) == VB_QPS_ERR)
+	if ((e->conn->is_xrc ? e->tgt_moved : e->moved || e->failed) || from->hurts || e->spoilt ||
+	    vb_qp_get_state(receiver_of(e)) == VB_QPS_ERR)
 		ok |= BIT(VB_WC_WR_FLUSH_ERR);
 	if (e->spoilt)
 		ok |= BIT(VB_WC_LOC_LEN_ERR) | BIT(VB_WC_LOC_PROT_ERR);
@@ -298,16 +305,21 @@ void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc)
 		for (uint32_t i = 0; i < 2; i++) {
 			struct end *x = &p->conn[c].end[i];
 
-			if (p->conn[c].exists && x->qp && x->host == host && x->qp == wc->qp)
+			/* The receives of a target belong to the SRQ, and name no QP. */
+			if (p->conn[c].exists && x->qp && x->host == host &&
+			    (wc->qp ? x->qp == wc->qp : x->tgt && vb_qp_number(x->tgt) == wc->qpn))
 				e = x;
 		}
-	if (!e || vb_qp_number(e->qp) != wc->qpn)
+	if (!e || (wc->qp && e->qpn != wc->qpn))
 		fail("once", "a completion of a QP that does not exist");
 	if (wc->wr_id & ID_SRQ) {
-		struct srq *s = &p->srq[host];
+		uint32_t which = n / SRQ_WRS;
+		struct srq *s = &p->srq[host][which];
 
-		CHECK("once", conn == host && n < SRQ_WRS && e->conn->srq);
-		on_received(p, e, &s->recv[n], &s->mem, wc);
+		n %= SRQ_WRS;
+		CHECK("once", conn == host && which < SRQS && n < s->wrs && e->conn->srq &&
+				  e->conn->is_xrc == (which != SRQ_PLAIN));
+		on_received(p, e, &s->recv[n], &s->mem, which, wc);
 		memset(s->mem.base + s->recv[n].buf.off, CANARY, s->recv[n].buf.span);
 		s->posted--;
 		return;
@@ -320,7 +332,7 @@ void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc)
 	if (n != e->recv_done)
 		fail("order", "receive %u completes, and %u is next", n, e->recv_done);
 	CHECK("once", n < e->recv_cnt);
-	on_received(p, e, &e->recv[n], &e->local, wc);
+	on_received(p, e, &e->recv[n], &e->local, SRQS, wc);
 	e->recv_done++;
 }
 
@@ -383,7 +395,7 @@ void end_check(struct play *p, struct end *e)
 		if (w->defect && !region_is(&e->region, w->off, w->bytes, w->id, false))
 			fail("guard", "a WRITE that is refused wrote");
 		if (!region_is(&e->region, w->off, w->bytes, w->id,
-			       e->conn->type == VB_QPT_RC && w->done && !w->defect &&
+			       e->conn->reliable && w->done && !w->defect &&
 				   w->result == VB_WC_SUCCESS))
 			fail("bytes", "a WRITE of %u bytes left others", w->bytes);
 		at = w->off + w->bytes;

@@ -128,12 +128,12 @@ static uint32_t random_len(struct vb_rng *r)
 
 static void make_connect(uint32_t *a, uint32_t conn, const struct sequence *s, struct vb_rng *r)
 {
-	static const uint32_t types[] = {VB_QPT_RC, VB_QPT_RC, VB_QPT_RC,
-					 VB_QPT_RC, VB_QPT_UC, VB_QPT_UD};
+	static const uint32_t types[] = {VB_QPT_RC, VB_QPT_RC, VB_QPT_RC,      VB_QPT_RC,
+					 VB_QPT_UC, VB_QPT_UD, VB_QPT_XRC_INI, VB_QPT_XRC_INI};
 	uint32_t hosts = sequence_hosts(s);
 
 	a[ARG_CONN] = conn;
-	a[CONNECT_TYPE] = types[vb_rng_below(r, 6)];
+	a[CONNECT_TYPE] = types[vb_rng_below(r, 8)];
 	a[CONNECT_A] = vb_rng_below(r, hosts);
 	a[CONNECT_B] = (a[CONNECT_A] + range(r, 1, hosts - 1)) % hosts;
 	a[CONNECT_MTU] = range(r, VB_MTU_256, VB_MTU_4096);
@@ -151,9 +151,9 @@ static void make_post(uint32_t *a, const struct mood *m, struct vb_rng *r)
 	static const uint32_t targets[] = {0, 0, 1};
 
 	/* The numbers of operations have a gap. */
-	a[POST_OP] = vb_rng_below(r, VB_WR_SEND_INV + 2);
+	a[POST_OP] = vb_rng_below(r, VB_WR_SEND_INV + 3);
 	if (a[POST_OP] > VB_WR_SEND_INV)
-		a[POST_OP] = VB_WR_ATOMIC_WRITE;
+		a[POST_OP] = a[POST_OP] == VB_WR_SEND_INV + 1 ? VB_WR_ATOMIC_WRITE : VB_WR_FLUSH;
 	a[POST_LEN] = random_len(r);
 	a[POST_CNT] = chance(r, 70) ? 1 : range(r, 2, 8);
 	a[POST_FLAGS] = vb_rng_below(r, 16);
@@ -192,13 +192,13 @@ static uint32_t key_host(const struct mood *m, const struct sequence *s, struct 
 static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const struct sequence *s,
 		     struct vb_rng *r)
 {
-	static const uint32_t access[] = {0x1f, 0x1f, 0x1f, 0x15, 0x13, 0x5, 0x4, 0x0};
+	static const uint32_t access[] = {0x31f, 0x31f, 0x21f, 0x15, 0x13, 0x105, 0x4, 0x0};
 
 	switch (kind) {
 	case STEP_MR:
 		a[MR_SLOT] = vb_rng_below(r, MRS_MAX);
 		a[MR_HOST] = key_host(m, s, r);
-		a[MR_ACCESS] = m->windows && chance(r, 80) ? 0x1f : access[vb_rng_below(r, 8)];
+		a[MR_ACCESS] = m->windows && chance(r, 80) ? 0x31f : access[vb_rng_below(r, 8)];
 		a[MR_LEN] = range(r, 1, 10000);
 		break;
 	case STEP_UNMR:
@@ -206,7 +206,7 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 		break;
 	case STEP_REREG:
 		a[REREG_SLOT] = vb_rng_below(r, MRS_MAX);
-		a[REREG_ACCESS] = access[vb_rng_below(r, 8)] & (chance(r, 10) ? 0x1e : 0x1f);
+		a[REREG_ACCESS] = access[vb_rng_below(r, 8)] & (chance(r, 10) ? 0x31e : 0x31f);
 		a[REREG_AWAY] = chance(r, 20);
 		break;
 	case STEP_MW:
@@ -274,6 +274,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		a[SRQ_CNT_] = range(r, 1, 16);
 		a[SRQ_LEN] = 9001;
 		a[SRQ_SALT] = (uint32_t)vb_rng_next(r);
+		a[SRQ_WHICH] = vb_rng_below(r, 4);
 		break;
 	case STEP_REFUSED:
 		a[REFUSED_WHY] = vb_rng_below(r, REFUSED_CNT);
@@ -289,6 +290,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 	case STEP_LIMIT:
 		a[LIMIT_HOST] = vb_rng_below(r, sequence_hosts(s));
 		a[LIMIT_CNT] = vb_rng_below(r, 70);
+		a[LIMIT_WHICH] = vb_rng_below(r, 4);
 		break;
 	case STEP_DESTROY:
 		break;

@@ -19,9 +19,9 @@ void *play_alloc(size_t size)
 	return p;
 }
 
-void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint32_t access)
+void mem_open_in(struct play *p, struct vb_pd *pd, struct mem *m, uint32_t size, uint32_t access)
 {
-	*m = (struct mem){.size = size, .limit = size, .host = host, .iova = p->next_iova};
+	*m = (struct mem){.size = size, .limit = size, .iova = p->next_iova};
 	p->next_iova += UINT64_C(0x10000000); /* so a wrong key is never right by chance */
 	m->block = play_alloc(size + 2 * GUARD);
 	memset(m->block, CANARY, size + 2 * GUARD);
@@ -30,9 +30,15 @@ void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint3
 	struct vb_mr_attr attr = {
 	    .iova = m->iova, .length = size, .host = m->base, .access = access};
 
-	CHECK("call", vb_mr_create(vb_sim_pd(p->sim, host), &attr, &m->mr) == 0);
+	CHECK("call", vb_mr_create(pd, &attr, &m->mr) == 0);
 	m->lkey = vb_mr_lkey(m->mr);
 	m->rkey = vb_mr_rkey(m->mr);
+}
+
+void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint32_t access)
+{
+	mem_open_in(p, vb_sim_pd(p->sim, host), m, size, access);
+	m->host = host;
 }
 
 void mem_check(const struct mem *m)

@@ -10,7 +10,10 @@
 
 #define QP_ACCESS                                                                                  \
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |                  \
-	 VB_ACCESS_REMOTE_ATOMIC)
+	 VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_FLUSH_PERSISTENT)
+
+/* Of a region of a slot. */
+#define ACCESS_MASK (0x1f | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_FLUSH_PERSISTENT)
 
 struct end *play_end(struct play *p, const struct step *st)
 {
@@ -20,26 +23,60 @@ struct end *play_end(struct play *p, const struct step *st)
 	return e && e->qp && !p->queue[e->host].lost ? e : NULL;
 }
 
-static void modify(struct play *p, struct end *e, enum vb_qp_state to, uint32_t mask,
+static void modify(struct play *p, struct vb_qp *qp, enum vb_qp_state to, uint32_t mask,
 		   struct vb_qp_attr *a)
 {
+	const struct owner *o = vb_qp_owner(qp);
+
 	a->qp_state = to;
 
-	int err = vb_qp_modify(e->qp, a, VB_QP_STATE | mask, vb_sim_now(p->sim));
+	int err = vb_qp_modify(qp, a, VB_QP_STATE | mask, vb_sim_now(p->sim));
 
 	if (err)
 		fail("call", "changing a QP to state %d gives %d", to, err);
-	vb_sim_touch(p->sim, e->host);
+	vb_sim_touch(p->sim, o->end->host);
 }
 
-/* RESET to RTS, with PSNs of @salt. */
+/* RESET to RTS: what each step needs. */
+static void raise_qp(struct play *p, struct vb_qp *qp, struct vb_qp_attr *a)
+{
+	const uint32_t to = VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,
+		       serves = VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
+		       asks = VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
+			      VB_QP_MAX_QP_RD_ATOMIC;
+	uint32_t init = VB_QP_ACCESS_FLAGS, rtr = to, rts = 0;
+
+	switch (vb_qp_get_type(qp)) {
+	case VB_QPT_RC:
+		rtr |= serves;
+		rts = asks;
+		break;
+	case VB_QPT_XRC_INI:
+		rts = asks;
+		break;
+	case VB_QPT_XRC_TGT:
+		rtr |= serves;
+		rts = VB_QP_TIMEOUT;
+		break;
+	case VB_QPT_UD:
+		init = VB_QP_QKEY;
+		rtr = 0;
+		break;
+	default:
+		break;
+	}
+	modify(p, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | init, a);
+	modify(p, qp, VB_QPS_RTR, rtr, a);
+	modify(p, qp, VB_QPS_RTS, VB_QP_SQ_PSN | rts, a);
+}
+
+/* Both ends from RESET to RTS, with PSNs of @salt. */
 static void bring_up(struct play *p, struct conn *c, uint32_t salt)
 {
 	struct vb_rng r = vb_rng_stream(salt, "psn", c->end[0].recv_life);
 	const uint32_t *arg = c->step->arg;
 	uint32_t psn[2] = {(uint32_t)vb_rng_next(&r) & 0xffffff,
 			   (uint32_t)vb_rng_next(&r) & 0xffffff};
-	bool ud = c->type == VB_QPT_UD, rc = c->type == VB_QPT_RC;
 
 	/* Soon wraps; never those of a former life, whose packets may still be under way. */
 	if (c->first_life && salt % 4 == 0)
@@ -53,7 +90,7 @@ static void bring_up(struct play *p, struct conn *c, uint32_t salt)
 		    .path =
 			vb_sim_path(e->host, peer_of(e)->host, (uint16_t)(0xc000 | salt % 1024), 2),
 		    .path_mtu = (enum vb_mtu)c->mtu,
-		    .dest_qpn = vb_qp_number(peer_of(e)->qp),
+		    .dest_qpn = vb_qp_number(receiver_of(peer_of(e))),
 		    .rq_psn = psn[!i],
 		    .sq_psn = psn[i],
 		    .max_dest_rd_atomic = 16,
@@ -65,18 +102,24 @@ static void bring_up(struct play *p, struct conn *c, uint32_t salt)
 		};
 
 		e->psn_start = e->psn_next = psn[i];
-		modify(p, e, VB_QPS_INIT,
-		       VB_QP_PKEY_INDEX | VB_QP_PORT | (ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS), &a);
-		modify(p, e, VB_QPS_RTR,
-		       (ud ? 0 : VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN) |
-			   (rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0),
-		       &a);
-		modify(p, e, VB_QPS_RTS,
-		       VB_QP_SQ_PSN | (rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
-						VB_QP_MAX_QP_RD_ATOMIC
-					  : 0),
-		       &a);
+		raise_qp(p, e->qp, &a);
+		if (e->tgt) {
+			a.dest_qpn = peer_of(e)->qpn;
+			raise_qp(p, e->tgt, &a);
+		}
 	}
+}
+
+/* The target of an XRC connection, with whose SRQs its peer works. */
+static void open_target(struct play *p, struct end *e)
+{
+	struct vb_qp_init init = {.type = VB_QPT_XRC_TGT, .owner = &e->tgt_owner};
+
+	srq_make_xrc(p, e->host);
+	init.xrcd = p->xrcd[e->host];
+	e->tgt_owner = (struct owner){e, true};
+	CHECK("call", vb_qp_create(NULL, &init, &e->tgt) == 0 &&
+			  vb_xrcd_target(init.xrcd, vb_qp_number(e->tgt)) == e->tgt);
 }
 
 static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t host)
@@ -86,17 +129,17 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 	struct vb_qp_init init = {
 	    .type = (enum vb_qp_type)c->type,
 	    .send_cq = cq,
-	    .recv_cq = cq,
-	    .srq = c->srq ? p->srq[host].srq : NULL,
+	    .recv_cq = c->is_xrc ? NULL : cq,
+	    .srq = c->srq && !c->is_xrc ? p->srq[host][SRQ_PLAIN].srq : NULL,
 	    .cap = {.max_send_wr = c->depth,
-		    .max_recv_wr = c->recvs,
+		    .max_recv_wr = c->is_xrc ? 0 : c->recvs,
 		    .max_send_sge = SGES_MAX,
 		    .max_recv_sge = SGES_MAX,
 		    .max_inline_data = 64},
-	    .owner = e,
+	    .owner = &e->owner,
 	};
 
-	*e = (struct end){.conn = c, .host = host, .side = side};
+	*e = (struct end){.conn = c, .host = host, .side = side, .owner.end = e};
 	mem_open(p, &e->local, host, LOCAL_BYTES, VB_ACCESS_LOCAL_WRITE);
 	mem_open(p, &e->region, host, REGION_BYTES, QP_ACCESS);
 	/* Kept back for the receives that the end of a case posts. */
@@ -112,6 +155,15 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 	CHECK("call", vb_qp_create(vb_sim_pd(p->sim, host), &init, &e->qp) == 0);
 	CHECK("call", init.cap.max_send_wr >= c->depth && init.cap.max_send_sge >= SGES_MAX &&
 			  init.cap.max_inline_data >= 64);
+	e->qpn = vb_qp_number(e->qp);
+	if (c->is_xrc)
+		open_target(p, e);
+}
+
+static bool can_connect(uint32_t type)
+{
+	return type == VB_QPT_RC || type == VB_QPT_UC || type == VB_QPT_UD ||
+	       type == VB_QPT_XRC_INI;
 }
 
 void play_connect(struct play *p, const struct step *st)
@@ -122,18 +174,20 @@ void play_connect(struct play *p, const struct step *st)
 
 	if (c->exists || x == y || p->queue[x].lost || p->queue[y].lost ||
 	    a[CONNECT_MTU] < VB_MTU_256 || a[CONNECT_MTU] > VB_MTU_4096 ||
-	    (a[CONNECT_TYPE] != VB_QPT_RC && a[CONNECT_TYPE] != VB_QPT_UC &&
-	     a[CONNECT_TYPE] != VB_QPT_UD))
+	    !can_connect(a[CONNECT_TYPE]))
 		return;
-	*c = (struct conn){.exists = true,
-			   .first_life = true,
-			   .type = a[CONNECT_TYPE],
-			   .mtu = a[CONNECT_MTU],
-			   .mtu_bytes = 128u << a[CONNECT_MTU],
-			   .depth = a[CONNECT_DEPTH] < 2 ? 2 : a[CONNECT_DEPTH] % 64,
-			   .rnr = a[CONNECT_RNR] & 7,
-			   .srq = a[CONNECT_SRQ] && p->s->world[WORLD_SRQ],
-			   .step = st};
+	*c = (struct conn){
+	    .exists = true,
+	    .first_life = true,
+	    .type = a[CONNECT_TYPE],
+	    .is_xrc = a[CONNECT_TYPE] == VB_QPT_XRC_INI,
+	    .reliable = a[CONNECT_TYPE] == VB_QPT_RC || a[CONNECT_TYPE] == VB_QPT_XRC_INI,
+	    .mtu = a[CONNECT_MTU],
+	    .mtu_bytes = 128u << a[CONNECT_MTU],
+	    .depth = a[CONNECT_DEPTH] < 2 ? 2 : a[CONNECT_DEPTH] % 64,
+	    .rnr = a[CONNECT_RNR] & 7,
+	    .srq = (a[CONNECT_SRQ] && p->s->world[WORLD_SRQ]) || a[CONNECT_TYPE] == VB_QPT_XRC_INI,
+	    .step = st};
 	if (c->type == VB_QPT_UD) /* its MTU is the port's */
 		c->mtu_bytes = 4096;
 	if (c->depth < 2)
@@ -147,7 +201,8 @@ void play_connect(struct play *p, const struct step *st)
 /* What dies with a QP that leaves the connection. */
 static void leave(struct play *p, struct end *e)
 {
-	e->was_dead = e->ended = true;
+	e->was_dead |= !e->conn->is_xrc;
+	e->ended = true;
 	end_void(p, e);
 }
 
@@ -165,10 +220,29 @@ static void modify_drained(struct play *p, struct end *e, uint32_t salt)
 
 	CHECK("call",
 	      vb_qp_modify(e->qp, &a, VB_QP_STATE | VB_QP_SQ_PSN, vb_sim_now(p->sim)) == -EINVAL);
-	modify(p, e, VB_QPS_SQD,
+	modify(p, e->qp, VB_QPS_SQD,
 	       VB_QP_AV | VB_QP_TIMEOUT | VB_QP_MAX_QP_RD_ATOMIC | VB_QP_RETRY_CNT |
-		   VB_QP_RNR_RETRY | VB_QP_MIN_RNR_TIMER,
+		   VB_QP_RNR_RETRY | (e->conn->is_xrc ? 0 : VB_QP_MIN_RNR_TIMER),
 	       &a);
+}
+
+/* A target has no queue of its own: in SQD it serves as before. */
+static void target_state(struct play *p, struct end *e, uint32_t to)
+{
+	enum vb_qp_state was = vb_qp_get_state(e->tgt);
+	struct vb_qp_attr a = {0};
+
+	if (to == VB_QPS_RESET) {
+		modify(p, e->tgt, VB_QPS_RESET, 0, &a);
+		e->conn->first_life = false;
+		e->was_dead = true;
+	} else if (to == VB_QPS_ERR && was != VB_QPS_RESET) {
+		e->tgt_moved = true;
+		modify(p, e->tgt, VB_QPS_ERR, 0, &a);
+	} else if ((to == VB_QPS_SQD && was == VB_QPS_RTS) ||
+		   (to == VB_QPS_RTS && was == VB_QPS_SQD)) {
+		modify(p, e->tgt, (enum vb_qp_state)to, 0, &a);
+	}
 }
 
 void play_state(struct play *p, const struct step *st)
@@ -182,6 +256,10 @@ void play_state(struct play *p, const struct step *st)
 	host_wake(p, e->host); /* its completions are not mixed with those of another life */
 	if (p->queue[e->host].lost)
 		return;
+	if (e->tgt && st->arg[STATE_SALT] & 1) {
+		target_state(p, e, st->arg[STATE_TO]);
+		return;
+	}
 	was = vb_qp_get_state(e->qp);
 	switch (st->arg[STATE_TO]) {
 	case VB_QPS_ERR:
@@ -189,24 +267,24 @@ void play_state(struct play *p, const struct step *st)
 			break;
 		e->ended = true;
 		e->moved = true;
-		modify(p, e, VB_QPS_ERR, 0, &a);
+		modify(p, e->qp, VB_QPS_ERR, 0, &a);
 		break;
 	case VB_QPS_RESET:
-		modify(p, e, VB_QPS_RESET, 0, &a);
+		modify(p, e->qp, VB_QPS_RESET, 0, &a);
 		e->conn->first_life = false;
 		leave(p, e);
 		break;
 	case VB_QPS_SQD:
 		e->drained &= was != VB_QPS_RTS;
 		if (was == VB_QPS_RTS)
-			modify(p, e, VB_QPS_SQD, VB_QP_EN_SQD_ASYNC_NOTIFY, &a);
-		else if (was == VB_QPS_SQD && e->drained && e->conn->type == VB_QPT_RC)
+			modify(p, e->qp, VB_QPS_SQD, VB_QP_EN_SQD_ASYNC_NOTIFY, &a);
+		else if (was == VB_QPS_SQD && e->drained && e->conn->reliable)
 			modify_drained(p, e, st->arg[STATE_SALT]);
 		break;
 	case VB_QPS_RTS: /* also before it has drained */
 		if (was == VB_QPS_SQD) {
 			e->drained = false;
-			modify(p, e, VB_QPS_RTS, 0, &a);
+			modify(p, e->qp, VB_QPS_RTS, 0, &a);
 		} else if (was == VB_QPS_RESET || was == VB_QPS_ERR) {
 			CHECK("call",
 			      vb_qp_modify(e->qp, &(struct vb_qp_attr){.qp_state = VB_QPS_RTS},
@@ -231,7 +309,9 @@ void play_reconnect(struct play *p, const struct step *st)
 		return;
 	c->first_life = false;
 	for (uint32_t i = 0; i < 2; i++) {
-		modify(p, &c->end[i], VB_QPS_RESET, 0, &a);
+		modify(p, c->end[i].qp, VB_QPS_RESET, 0, &a);
+		if (c->is_xrc)
+			modify(p, c->end[i].tgt, VB_QPS_RESET, 0, &a);
 		end_void(p, &c->end[i]);
 	}
 	for (uint32_t i = 0; i < 2; i++)
@@ -240,13 +320,13 @@ void play_reconnect(struct play *p, const struct step *st)
 		struct end *e = &c->end[i];
 
 		e->moved = e->failed = e->hurts = e->was_dead = e->spoilt = e->drained = false;
-		e->ended = false;
+		e->ended = e->tgt_moved = false;
 		e->epoch = e->sent_cnt;
 		e->recv_epoch = e->recv_cnt;
 		e->messages = e->unsignaled = 0;
 		e->recv_life++;
 		/* UC takes up any message's first packet, also one that was long under way. */
-		if (c->type == VB_QPT_RC)
+		if (c->reliable)
 			e->in_next = peer_of(e)->sent_cnt;
 		for (uint32_t k = 0; k < CELLS; k++) {
 			memcpy(&e->cell[k], e->region.base + k * 8, 8);
@@ -266,7 +346,10 @@ void play_destroy(struct play *p, const struct step *st)
 		return;
 	host_wake(p, e->host);
 	CHECK("call", vb_qp_destroy(e->qp) == 0);
-	e->qp = NULL;
+	if (e->tgt)
+		CHECK("call", vb_qp_destroy(e->tgt) == 0);
+	e->qp = e->tgt = NULL;
+	e->was_dead = true;
 	leave(p, e);
 }
 
@@ -330,7 +413,7 @@ void play_keys(struct play *p, const struct step *st)
 		if (p->mr[slot].mr)
 			break;
 		p->mr_change++;
-		p->access[slot] = a[MR_ACCESS] & 0x1f;
+		p->access[slot] = a[MR_ACCESS] & ACCESS_MASK;
 		if (p->access[slot] & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC))
 			p->access[slot] |= VB_ACCESS_LOCAL_WRITE;
 		mem_open(p, &p->mr[slot], a[MR_HOST] % p->hosts, 1 + a[MR_LEN] % 10000,
@@ -340,7 +423,7 @@ void play_keys(struct play *p, const struct step *st)
 		unmr(p, slot);
 		break;
 	case STEP_REREG:
-		rereg(p, slot, a[REREG_ACCESS] & 0x1f, a[REREG_AWAY]);
+		rereg(p, slot, a[REREG_ACCESS] & ACCESS_MASK, a[REREG_AWAY]);
 		break;
 	case STEP_MW:
 		if (mw->mw)
@@ -386,8 +469,12 @@ void play_refused(struct play *p, const struct step *st)
 		CHECK("call", vb_qp_post_send(e->qp, &wr, now) == -EINVAL);
 		break;
 	case REFUSED_OPCODE:
-		wr.opcode = e->conn->type == VB_QPT_RC ? VB_WR_CNT : VB_WR_RDMA_READ;
+		wr.opcode = e->conn->reliable ? VB_WR_CNT : VB_WR_RDMA_READ;
 		CHECK("call", vb_qp_post_send(e->qp, &wr, now) == -EINVAL);
+		break;
+	case REFUSED_TARGET:
+		CHECK("call", !e->tgt || (vb_qp_post_send(e->tgt, &wr, now) == -EINVAL &&
+					  vb_qp_post_recv(e->tgt, &recv, now) == -EINVAL));
 		break;
 	case REFUSED_RECV_SGES:
 		CHECK("call", vb_qp_post_recv(e->qp, &recv, now) == -EINVAL);

@@ -63,15 +63,8 @@ static void make_hosts(struct play *p)
 		CHECK("call", vb_cq_create(vb_sim_hca(p->sim, h), 4096, &p->queue[h],
 					   &p->queue[h].cq) == 0 &&
 				  vb_pd_create(vb_sim_hca(p->sim, h), &p->away[h]) == 0);
-		if (!p->s->world[WORLD_SRQ])
-			continue;
-
-		struct srq *s = &p->srq[h];
-
-		mem_open(p, &s->mem, h, SRQ_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE);
-		s->recv = play_alloc(SRQ_WRS * sizeof *s->recv);
-		CHECK("call",
-		      vb_srq_create(vb_sim_pd(p->sim, h), SRQ_WRS, SGES_MAX, 0, s, &s->srq) == 0);
+		if (p->s->world[WORLD_SRQ])
+			srq_make(p, h);
 	}
 }
 
@@ -164,7 +157,6 @@ static void look(struct play *p)
 	for (uint32_t h = 0; h < p->hosts; h++) {
 		host_poll(p, h);
 		srq_look(p, h);
-		mem_check(&p->srq[h].mem);
 	}
 	for (uint32_t c = 0; c < CONNS_MAX; c++)
 		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
@@ -281,6 +273,8 @@ static void resume(struct play *p, struct end *e)
 {
 	struct vb_qp_attr a = {.qp_state = VB_QPS_RTS};
 
+	if (e->conn->is_xrc && end_lives(e))
+		end_feed(p, e);
 	if (!e->qp || p->queue[e->host].lost)
 		return;
 
@@ -291,7 +285,7 @@ static void resume(struct play *p, struct end *e)
 		e->drained = false;
 		vb_sim_touch(p->sim, e->host);
 	}
-	if (s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD)
+	if (!e->conn->is_xrc && (s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD))
 		end_feed(p, e);
 }
 
@@ -356,7 +350,9 @@ static void drop_end(struct play *p, struct end *e)
 {
 	if (e->qp)
 		CHECK("call", vb_qp_destroy(e->qp) == 0);
-	e->qp = NULL;
+	if (e->tgt)
+		CHECK("call", vb_qp_destroy(e->tgt) == 0);
+	e->qp = e->tgt = NULL;
 	CHECK("call", vb_mr_destroy(e->local.mr) == 0 && vb_mr_destroy(e->region.mr) == 0);
 	(void)p;
 }
@@ -372,9 +368,7 @@ static void tidy(struct play *p)
 		if (p->mr[i].mr)
 			CHECK("call", vb_mr_destroy(p->mr[i].mr) == 0);
 	for (uint32_t h = 0; h < p->hosts; h++) {
-		if (p->srq[h].srq)
-			CHECK("call", vb_srq_destroy(p->srq[h].srq) == 0 &&
-					  vb_mr_destroy(p->srq[h].mem.mr) == 0);
+		srq_destroy(p, h);
 		CHECK("call", vb_cq_destroy(p->queue[h].cq) == 0 && vb_pd_destroy(p->away[h]) == 0);
 	}
 }
@@ -397,9 +391,9 @@ static void play_close(struct play *p)
 	if (p->alloc_cnt)
 		fail("leak", "%llu allocations were not freed", (unsigned long long)p->alloc_cnt);
 	each(p, free_end);
-	for (uint32_t h = 0; h < p->hosts; h++) {
-		mem_close(&p->srq[h].mem);
-		free(p->srq[h].recv);
+	for (uint32_t i = 0; i < p->hosts * SRQS; i++) {
+		mem_close(&p->srq[i / SRQS][i % SRQS].mem);
+		free(p->srq[i / SRQS][i % SRQS].recv);
 	}
 	for (uint32_t i = 0; i < MRS_MAX; i++)
 		mem_close(&p->mr[i]);

@@ -21,6 +21,7 @@
 #define LOCAL_BYTES 131072u
 #define REGION_BYTES 131072u
 #define SRQ_WRS 64u
+#define XRC_WRS 32u
 #define SRQ_SLOT 9216u
 #define FAIR_HITS 5u /* faults with at most so many hits in all leave retry_cnt 7 enough */
 
@@ -64,6 +65,8 @@ struct sent {
 	bool mw_known;
 	uint8_t mw_slot;                    /* MWS_MAX: not known which */
 	uint8_t op, defect, target, result; /* result: enum vb_wc_status */
+	uint8_t flush;                      /* set of enum vb_flush */
+	uint8_t srq;                        /* XRC: the peer's, enum srq_of_host */
 	bool signaled, done, void_, marker;
 };
 
@@ -75,10 +78,18 @@ struct posted {
 
 struct conn;
 
-/* One QP of a connection. */
+/* What an event names. */
+struct owner {
+	struct end *end;
+	bool is_tgt;
+};
+
+/* One QP of a connection, or (XRC) an initiator and a target. */
 struct end {
 	struct conn *conn;
-	struct vb_qp *qp; /* NULL: destroyed */
+	struct vb_qp *qp;  /* NULL: destroyed */
+	struct vb_qp *tgt; /* XRC: what receives; qp is the initiator */
+	struct owner owner, tgt_owner;
 	uint32_t host, side;
 	struct mem local, region;
 	struct sent *sent;
@@ -89,10 +100,12 @@ struct end {
 	uint32_t messages;  /* that take a receive of the peer, since the connection */
 	uint32_t recv_life; /* counts its lives */
 	uint64_t pattern;
+	uint32_t qpn;     /* of qp */
 	uint32_t in_next; /* the peer's sent that may arrive next */
 	uint64_t cell[CELLS], cell_start[CELLS];
 	/* What allows errors. */
 	bool moved, failed, hurts; /* put into ERR; a request failed; posted what hurts the peer */
+	bool tgt_moved;            /* XRC: the target was put into ERR */
 	bool was_dead, spoilt;     /* not able to receive for a while; a receive of it is bad */
 	bool drained;              /* SQD, and everything that was sent is acknowledged */
 	bool ended;                /* put into ERR or RESET, or destroyed */
@@ -104,6 +117,7 @@ struct end {
 
 struct conn {
 	bool exists, first_life, unsure; /* unsure: packets of a former life may arrive */
+	bool reliable, is_xrc;
 	uint32_t type, mtu, depth, recvs, rnr, srq, mtu_bytes;
 	const struct step *step;
 	struct end end[2];
@@ -116,11 +130,20 @@ struct queue {
 	bool overrun, lost; /* an event said so; all is taken that came before */
 };
 
+/* The SRQs of a host. */
+enum srq_of_host {
+	SRQ_PLAIN,
+	SRQ_XRC,      /* of the XRC domain that its targets belong to */
+	SRQ_XRC_TOO,  /* another one */
+	SRQ_XRC_AWAY, /* another one, of a PD in which the targets' peers have no keys */
+	SRQS
+};
+
 struct srq {
 	struct vb_srq *srq;
 	struct mem mem;
-	struct posted *recv; /* SRQ_WRS slots */
-	uint32_t posted;
+	struct posted *recv; /* wrs slots */
+	uint32_t wrs, posted;
 	uint32_t limit, cnt; /* armed; in the queue when it was last looked at */
 };
 
@@ -141,7 +164,9 @@ struct play {
 	uint64_t alloc_cnt;
 	uint32_t hosts, at; /* at: the step */
 	struct queue queue[HOSTS_MAX];
-	struct srq srq[HOSTS_MAX];
+	struct srq srq[HOSTS_MAX][SRQS];
+	struct vb_xrcd *xrcd[HOSTS_MAX], *other_xrcd[HOSTS_MAX];
+	struct vb_srq *other_srq[HOSTS_MAX]; /* of the other domain */
 	struct conn conn[CONNS_MAX];
 	struct mem mr[MRS_MAX];
 	struct mem *dead; /* regions that were deregistered */
@@ -172,6 +197,12 @@ static inline struct end *peer_of(struct end *e)
 	return &e->conn->end[!e->side];
 }
 
+/* What its peer sends to. */
+static inline struct vb_qp *receiver_of(const struct end *e)
+{
+	return e->conn->is_xrc ? e->tgt : e->qp;
+}
+
 static inline bool takes_receive(uint8_t op)
 {
 	return op == VB_WR_SEND || op == VB_WR_SEND_IMM || op == VB_WR_SEND_INV ||
@@ -192,7 +223,19 @@ static inline bool is_aligned(uint8_t op)
 /* Ends with an answer of its own. */
 static inline bool is_answered(uint8_t op)
 {
-	return op == VB_WR_RDMA_READ || is_aligned(op);
+	return op == VB_WR_RDMA_READ || is_aligned(op) || op == VB_WR_FLUSH;
+}
+
+/* Names an address of the peer. */
+static inline bool is_remote(uint8_t op)
+{
+	return is_write(op) || is_answered(op);
+}
+
+/* Its key is looked at. */
+static inline bool needs_key(uint8_t op, uint32_t bytes)
+{
+	return is_remote(op) && (bytes || op == VB_WR_FLUSH);
 }
 
 static inline bool is_atomic(uint8_t op)
@@ -209,6 +252,7 @@ static inline uint8_t byte_of(uint64_t id, uint32_t i)
 /* memory.c */
 void *play_alloc(size_t size);
 void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint32_t access);
+void mem_open_in(struct play *p, struct vb_pd *pd, struct mem *m, uint32_t size, uint32_t access);
 void mem_close(struct mem *m);       /* deregistered already, or its adapter is gone */
 void mem_freeze(struct mem *m);      /* as it is being deregistered */
 void mem_check(const struct mem *m); /* guards */
@@ -233,18 +277,26 @@ struct end *play_end(struct play *p, const struct step *st);
 /* queue.c */
 void play_cq(struct play *p, const struct step *st);
 void play_nap(struct play *p, const struct step *st);
-void play_limit(struct play *p, const struct step *st);
 /* Takes completions as a program does: arms, then takes what came before. Not while it naps. */
 void host_poll(struct play *p, uint32_t host);
 void host_wake(struct play *p, uint32_t host);
-void srq_look(struct play *p, uint32_t host);
 void queue_event(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now);
 void queue_check(struct play *p, const struct end *e); /* at the end of a case */
+
+/* srq.c */
+void srq_make(struct play *p, uint32_t host);     /* the plain one */
+void srq_make_xrc(struct play *p, uint32_t host); /* the XRC domain, once */
+void srq_destroy(struct play *p, uint32_t host);
+void play_srq(struct play *p, const struct step *st);
+void play_limit(struct play *p, const struct step *st);
+void srq_look(struct play *p, uint32_t host);
+void srq_on_limit(struct play *p, const struct srq *s);
+/* For the end of a case: receives for what peers have sent. */
+void srq_feed(struct play *p, uint32_t host, enum srq_of_host which);
 
 /* post.c */
 void play_post(struct play *p, const struct step *st);
 void play_recv(struct play *p, const struct step *st);
-void play_srq(struct play *p, const struct step *st);
 void play_bind(struct play *p, const struct step *st);
 /* For the end of a case: receives as long as messages want them; a last signaled request. */
 void end_feed(struct play *p, struct end *e);

@@ -19,11 +19,18 @@ static void *grow(void *array, uint32_t cnt, uint32_t *cap, size_t size)
 	return array;
 }
 
+static uint32_t flush_rights(uint32_t flush)
+{
+	return (flush & VB_FLUSH_GLOBAL ? VB_ACCESS_FLUSH_GLOBAL : 0) |
+	       (flush & VB_FLUSH_PERSISTENT ? VB_ACCESS_FLUSH_PERSISTENT : 0);
+}
+
 /* Where it goes to: the peer's region, or a region or window of a slot, which it may miss. */
 static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr)
 {
 	uint32_t need = is_write(w->op)            ? VB_ACCESS_REMOTE_WRITE
 			: w->op == VB_WR_RDMA_READ ? VB_ACCESS_REMOTE_READ
+			: w->op == VB_WR_FLUSH     ? flush_rights(w->flush)
 						   : VB_ACCESS_REMOTE_ATOMIC;
 	const struct mem *m = &p->mr[(w->target - TARGET_MR) % MRS_MAX];
 	bool good = m->mr && m->host == peer_of(e)->host;
@@ -36,7 +43,8 @@ static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_se
 		window_access(p, e, w, wr->rkey, need, wr->remote_addr);
 		return;
 	}
-	good = good && (p->access[w->target - TARGET_MR] & need) && w->bytes <= m->size;
+	good = good && (p->access[w->target - TARGET_MR] & need) == need &&
+	       (w->bytes <= m->size || w->flush & VB_FLUSH_MR);
 	w->old_allowed = good ? 1u << VB_WC_SUCCESS : 1u << VB_WC_REM_ACCESS_ERR;
 }
 
@@ -78,6 +86,34 @@ static void aim_read(struct end *e, struct sent *w, struct vb_rng *r)
 	w->reads = n + 1;
 }
 
+/* Flushes any range of the region, or (with a range that does not matter) all of it. */
+static void aim_flush(struct end *e, struct sent *w, struct vb_send_wr *wr, struct vb_rng *r)
+{
+	w->flush = (uint8_t)(1 + vb_rng_below(r, VB_FLUSH_GLOBAL | VB_FLUSH_PERSISTENT));
+	if (!w->defect && vb_rng_below(r, 3) == 0)
+		w->flush |= VB_FLUSH_MR;
+	w->off = w->flush & VB_FLUSH_MR ? (uint32_t)vb_rng_next(r)
+					: vb_rng_below(r, peer_of(e)->region.size - w->bytes + 1);
+	wr->flush = w->flush;
+	wr->flush_len = w->bytes;
+}
+
+/* XRC: one of the peer's SRQs. */
+static void aim_srq(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr,
+		    struct vb_rng *r)
+{
+	uint32_t host = peer_of(e)->host;
+	bool keyless = w->op == VB_WR_SEND || w->op == VB_WR_SEND_IMM;
+
+	w->srq = (uint8_t)(SRQ_XRC + vb_rng_below(r, keyless ? 3 : 2));
+	if (w->defect == DEFECT_DOMAIN)
+		w->srq = SRQ_XRC_AWAY;
+	wr->srqn = vb_srq_number(p->srq[host][w->srq].srq);
+	if (w->defect == DEFECT_SRQN)
+		wr->srqn = vb_rng_below(r, 2) ? vb_srq_number(p->other_srq[host])
+					      : wr->srqn ^ 0x100u << vb_rng_below(r, 16);
+}
+
 static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr,
 		struct vb_rng *r)
 {
@@ -87,6 +123,8 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 		aim_atomic(e, w, wr, r);
 	else if (w->op == VB_WR_RDMA_READ)
 		aim_read(e, w, r);
+	else if (w->op == VB_WR_FLUSH)
+		aim_flush(e, w, wr, r);
 	else if (is_write(w->op)) {
 		if (to->region.size - to->region.used < w->bytes + 8)
 			return false;
@@ -100,6 +138,8 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 	wr->rkey = to->region.rkey;
 	if (w->target)
 		aim_slot(p, e, w, wr);
+	if (e->conn->is_xrc)
+		aim_srq(p, e, w, wr, r);
 	switch ((enum defect)w->defect) {
 	case DEFECT_RKEY:
 		wr->rkey ^= 1u << vb_rng_below(r, 32);
@@ -124,15 +164,19 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 /* Leaves out defects that the operation cannot have. */
 static uint32_t fitting_defect(const struct end *e, uint8_t op, uint32_t defect, uint32_t len)
 {
-	bool remote = is_write(op) || is_atomic(op) || op == VB_WR_RDMA_READ;
-
 	if (op == VB_WR_BIND_MW || op == VB_WR_LOCAL_INV || defect >= DEFECT_CNT)
 		return DEFECT_NONE;
 	if (defect == DEFECT_ALIGN)
 		return is_aligned(op) ? defect : DEFECT_NONE;
+	if (defect == DEFECT_SRQN)
+		return e->conn->is_xrc ? defect : DEFECT_NONE;
+	if (defect == DEFECT_DOMAIN)
+		return e->conn->is_xrc && needs_key(op, len) ? defect : DEFECT_NONE;
+	if ((defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS) && op == VB_WR_FLUSH)
+		return DEFECT_NONE;
 	if (defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS)
-		return len && e->conn->type == VB_QPT_RC ? defect : DEFECT_NONE;
-	return remote && e->conn->type == VB_QPT_RC ? defect : DEFECT_NONE;
+		return len && e->conn->reliable ? defect : DEFECT_NONE;
+	return is_remote(op) && e->conn->reliable ? defect : DEFECT_NONE;
 }
 
 static bool local_buffer(struct end *e, struct sent *w, const uint32_t *a, uint32_t salt)
@@ -140,7 +184,7 @@ static bool local_buffer(struct end *e, struct sent *w, const uint32_t *a, uint3
 	uint32_t sges = 1 + (a[POST_SGES] - 1) % SGES_MAX;
 	bool returns = w->op == VB_WR_RDMA_READ || is_atomic(w->op);
 
-	if (w->op == VB_WR_BIND_MW || w->op == VB_WR_LOCAL_INV)
+	if (w->op == VB_WR_BIND_MW || w->op == VB_WR_LOCAL_INV || w->op == VB_WR_FLUSH)
 		return true;
 	if (!buf_take(&e->local, &w->buf, is_atomic(w->op) ? 8 : w->bytes, sges, salt))
 		return false;
@@ -177,7 +221,7 @@ static uint32_t flags_of(const struct end *e, const struct sent *w, uint32_t wan
 {
 	uint32_t flags = wanted & (VB_SEND_FENCE | VB_SEND_SIGNALED | VB_SEND_SOLICITED);
 	bool returns = w->op == VB_WR_RDMA_READ || is_atomic(w->op) || w->op == VB_WR_BIND_MW ||
-		       w->op == VB_WR_LOCAL_INV;
+		       w->op == VB_WR_LOCAL_INV || w->op == VB_WR_FLUSH;
 
 	/* Unsignaled ones need a signaled one behind them, while there is room for it. */
 	if (e->unsignaled + 1 >= (e->conn->depth + 1) / 2)
@@ -218,7 +262,8 @@ static bool submit(struct play *p, struct end *e, struct sent *w, struct vb_send
 
 static bool can_do(const struct end *e, uint8_t op)
 {
-	if ((op > VB_WR_SEND_INV && op != VB_WR_ATOMIC_WRITE) || op == VB_WR_BIND_MW)
+	if ((op > VB_WR_SEND_INV && op != VB_WR_ATOMIC_WRITE && op != VB_WR_FLUSH) ||
+	    op == VB_WR_BIND_MW)
 		return false;
 	if (e->conn->type == VB_QPT_UC)
 		return op <= VB_WR_SEND_IMM;
@@ -257,8 +302,7 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 		return false;
 	w->bytes = is_aligned(w->op) ? 8 : w->op == VB_WR_LOCAL_INV ? 0 : a[POST_LEN] % (most + 1);
 	w->defect = (uint8_t)fitting_defect(e, w->op, a[POST_DEFECT], w->bytes);
-	if ((is_write(w->op) || is_atomic(w->op) || w->op == VB_WR_RDMA_READ) && !w->defect &&
-	    e->conn->type == VB_QPT_RC)
+	if (is_remote(w->op) && !w->defect && e->conn->reliable)
 		w->target = (uint8_t)(a[POST_TARGET] % TARGET_CNT);
 	w->imm = (uint32_t)vb_rng_next(&r);
 	w->recvs = e->messages;
@@ -268,7 +312,7 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 				.flags = flags,
 				.imm = w->imm,
 				.ah = &ah,
-				.dqpn = to->qp ? vb_qp_number(to->qp) : 0,
+				.dqpn = to->qpn,
 				.qkey = 0x1234};
 
 	w->signaled = flags & VB_SEND_SIGNALED;
@@ -303,8 +347,8 @@ void play_bind(struct play *p, const struct step *st)
 	struct window *mw = &p->mw[a[BIND_MW] % MWS_MAX];
 	const struct mem *m = &p->mr[a[BIND_MR] % MRS_MAX];
 
-	if (!e || !e->qp || e->conn->type != VB_QPT_RC || !may_post(e) ||
-	    vb_qp_send_room(e->qp) == 0 || !mw->mw)
+	if (!e || !e->qp || !e->conn->reliable || !may_post(e) || vb_qp_send_room(e->qp) == 0 ||
+	    !mw->mw)
 		return;
 
 	struct sent *w = new_sent(e);
@@ -335,10 +379,14 @@ void end_mark(struct play *p, struct end *e)
 	struct vb_send_wr wr = {.flags = VB_SEND_SIGNALED, .ah = &ah, .qkey = 0x1234};
 
 	w->op = e->conn->type == VB_QPT_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE;
+	if (e->conn->is_xrc) {
+		w->srq = SRQ_XRC;
+		wr.srqn = vb_srq_number(p->srq[to->host][SRQ_XRC].srq);
+	}
 	w->off = to->region.used;
 	w->signaled = true;
 	wr.opcode = (enum vb_wr_opcode)w->op;
-	wr.dqpn = to->qp ? vb_qp_number(to->qp) : 0;
+	wr.dqpn = to->qpn;
 	if (!submit(p, e, w, &wr))
 		return;
 	note(p, e, w);
@@ -349,7 +397,7 @@ static bool recv_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 {
 	struct posted *r;
 	uint32_t cap = e->recv_cap;
-	bool rc = e->conn->type == VB_QPT_RC;
+	bool rc = e->conn->reliable;
 	bool small = a[RECV_LEN] < 9000 && rc;
 	uint32_t len = small ? a[RECV_LEN] : 9001 + VB_GRH_LEN;
 
@@ -391,47 +439,15 @@ void play_recv(struct play *p, const struct step *st)
 			return;
 }
 
-static bool srq_one(struct play *p, uint32_t host, uint32_t salt)
-{
-	struct srq *s = &p->srq[host];
-	uint32_t n = vb_rng_below(&(struct vb_rng){salt}, SRQ_WRS);
-
-	if (s->posted == SRQ_WRS)
-		return false;
-	while (s->recv[n].buf.span && !s->recv[n].done)
-		n = (n + 1) % SRQ_WRS;
-
-	struct posted *r = &s->recv[n];
-
-	*r = (struct posted){0};
-	s->mem.used = n * SRQ_SLOT;
-	CHECK("self", buf_take(&s->mem, &r->buf, 9001 + VB_GRH_LEN, 1 + salt % SGES_MAX, salt));
-
-	struct vb_recv_wr wr = {ID_OF(host, 0, n) | ID_RECV | ID_SRQ, r->buf.sge, r->buf.sge_cnt};
-
-	CHECK("call", vb_srq_post(s->srq, &wr) == 0);
-	s->posted++;
-	return true;
-}
-
-void play_srq(struct play *p, const struct step *st)
-{
-	uint32_t host = st->arg[SRQ_HOST] % p->hosts;
-
-	for (uint32_t i = 0; p->srq[host].srq && i < st->arg[SRQ_CNT_] && i < 16; i++)
-		if (!srq_one(p, host, st->arg[SRQ_SALT] + i))
-			return;
-	vb_sim_touch(p->sim, host);
-}
-
 void end_feed(struct play *p, struct end *e)
 {
 	static const uint32_t good[STEP_ARGS] = {[RECV_LEN] = 9001, [RECV_SGES] = 1};
 
 	if (e->conn->srq) {
-		/* Each QP may hold one for a message whose sender is gone. */
-		if (p->srq[e->host].posted <= 2 * CONNS_MAX)
-			srq_one(p, e->host, 1);
+		for (uint32_t i = SRQ_XRC; e->conn->is_xrc && i < SRQS; i++)
+			srq_feed(p, e->host, (enum srq_of_host)i);
+		if (!e->conn->is_xrc)
+			srq_feed(p, e->host, SRQ_PLAIN);
 		return;
 	}
 	if (e->recv_cnt == e->recv_done && peer_of(e)->retired < peer_of(e)->sent_cnt &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Completion queues and shared receive queues: a program takes its completions, or naps until its
- * queue overruns; limits of SRQs; and what events tell about both. IBA 11.2.8, 11.6.3
+ * Completion queues: a program takes its completions, or naps until its queue overruns; and what
+ * events tell about them, and about QPs. IBA 11.2.8, 11.6.3
  */
 #include "play.h"
 
@@ -89,71 +89,23 @@ void play_cq(struct play *p, const struct step *st)
 		CHECK("call", vb_cq_resize(q->cq, size) == 0 && vb_cq_size(q->cq) >= size);
 }
 
-/* How many receives are posted to the SRQ of @host. False: no QP is there that could say. */
-static bool srq_cnt(const struct play *p, uint32_t host, uint32_t *cnt)
+static void on_tgt(struct end *e, enum vb_async async)
 {
-	struct vb_qp_view v;
-
-	for (uint32_t c = 0; c < CONNS_MAX; c++)
-		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
-			const struct end *e = &p->conn[c].end[i];
-
-			if (e->host == host && e->qp && e->conn->srq &&
-			    vb_hca_view(vb_sim_hca(p->sim, host), vb_qp_number(e->qp),
-					vb_sim_now(p->sim), &v)) {
-				*cnt = v.recvs;
-				return v.is_srq;
-			}
-		}
-	return false;
+	/* Its receives are those of SRQs, and none is the last. */
+	CHECK("once", async != VB_ASYNC_QP_LAST_WQE_REACHED);
+	e->tgt_moved |= async == VB_ASYNC_QP_FATAL;
 }
 
-void play_limit(struct play *p, const struct step *st)
+static void on_qp(const struct owner *o, enum vb_async async)
 {
-	struct srq *s = &p->srq[st->arg[LIMIT_HOST] % p->hosts];
-	uint32_t limit = st->arg[LIMIT_CNT];
-	int want = limit > SRQ_WRS ? -EINVAL : 0;
-
-	if (!s->srq)
-		return;
-	CHECK("call", vb_srq_set_limit(s->srq, limit) == want);
-	if (!want)
-		s->limit = limit;
-}
-
-/* After every event. A limit is armed until a receive that is taken leaves fewer than it. */
-void srq_look(struct play *p, uint32_t host)
-{
-	struct srq *s = &p->srq[host];
-	uint32_t max, sges, limit, was = s->cnt;
-
-	if (!s->srq)
-		return;
-	vb_srq_query(s->srq, &max, &sges, &limit);
-	if (max != SRQ_WRS || sges != SGES_MAX || limit != s->limit)
-		fail("limit", "an SRQ has %u of %u receives, %u of %u pieces, limit %u of %u", max,
-		     SRQ_WRS, sges, SGES_MAX, limit, s->limit);
-	if (srq_cnt(p, host, &s->cnt) && s->limit && s->cnt < was && s->cnt < s->limit)
-		fail("limit", "%u receives are left of %u, the limit is %u, and no event came",
-		     s->cnt, was, s->limit);
-}
-
-static void on_limit(struct play *p, uint32_t host)
-{
-	struct srq *s = &p->srq[host];
-	uint32_t cnt = 0;
-
-	if (s->limit == 0 || (srq_cnt(p, host, &cnt) && cnt >= s->limit))
-		fail("limit", "%u receives are left, and the event of limit %u comes", cnt,
-		     s->limit);
-	s->limit = 0;
-}
-
-static void on_qp(struct end *e, enum vb_async async)
-{
+	struct end *e = o->end;
 	enum vb_qp_state state = e->qp ? vb_qp_get_state(e->qp) : VB_QPS_RESET;
 	bool ended = state == VB_QPS_ERR || state == VB_QPS_RESET;
 
+	if (o->is_tgt) {
+		on_tgt(e, async);
+		return;
+	}
 	switch (async) {
 	case VB_ASYNC_SQ_DRAINED:
 		/* Everything sent has been acknowledged. IBT-32 */
@@ -191,9 +143,8 @@ void queue_event(void *ctx, uint32_t host, const struct vb_event *ev, vb_time no
 		q->overrun = true;
 		break;
 	case VB_EVENT_ASYNC_SRQ:
-		CHECK("limit",
-		      ev->owner == &p->srq[host] && ev->async == VB_ASYNC_SRQ_LIMIT_REACHED);
-		on_limit(p, host);
+		CHECK("limit", ev->async == VB_ASYNC_SRQ_LIMIT_REACHED);
+		srq_on_limit(p, ev->owner);
 		break;
 	case VB_EVENT_ASYNC_QP:
 		on_qp(ev->owner, ev->async);
@@ -214,8 +165,8 @@ void queue_check(struct play *p, const struct end *e)
 	if (q->lost && vb_qp_get_state(e->qp) == VB_QPS_ERR && !e->fatal && !e->ended &&
 	    !e->failed && !e->spoilt && !e->conn->end[!e->side].hurts)
 		fail("overrun", "a QP ended with its queue, and no event told it");
-	if (e->conn->srq && e->conn->first_life && vb_qp_get_state(e->qp) == VB_QPS_ERR &&
-	    !e->last_wqe)
+	if (e->conn->srq && !e->conn->is_xrc && e->conn->first_life &&
+	    vb_qp_get_state(e->qp) == VB_QPS_ERR && !e->last_wqe)
 		fail("stuck", "a QP with an SRQ has ended, and no event says so");
 	if (vb_qp_get_state(e->qp) == VB_QPS_SQD && !e->drained)
 		fail("stuck", "a QP does not drain");

@@ -119,11 +119,11 @@ enum { FAULT_CABLE, FAULT_KIND, FAULT_PPM, FAULT_FIRST, FAULT_SKIP, FAULT_US };
 enum { MR_SLOT, MR_HOST, MR_ACCESS, MR_LEN };
 enum { MW_SLOT, MW_TYPE, MW_HOST };
 enum { BIND_MW = 2, BIND_MR, BIND_ACCESS, BIND_LEN };
-enum { SRQ_HOST, SRQ_CNT_, SRQ_LEN, SRQ_SALT };
+enum { SRQ_HOST, SRQ_CNT_, SRQ_LEN, SRQ_SALT, SRQ_WHICH };
 enum { REFUSED_WHY = 2 };
 enum { CQ_HOST, CQ_SIZE };
 enum { NAP_HOST, NAP_US };
-enum { LIMIT_HOST, LIMIT_CNT };
+enum { LIMIT_HOST, LIMIT_CNT, LIMIT_WHICH };
 enum { REREG_SLOT, REREG_ACCESS, REREG_AWAY };
 
 /* What is wrong with a request, and for receives. */
@@ -135,6 +135,8 @@ enum defect {
 	DEFECT_LKEY,
 	DEFECT_LOCAL_BOUNDS, /* one byte beyond the local region */
 	DEFECT_ALIGN,        /* an atomic at an odd address */
+	DEFECT_SRQN,         /* XRC: an SRQ of another domain, or none */
+	DEFECT_DOMAIN,       /* XRC: an SRQ of a PD in which the key is not */
 	DEFECT_CNT
 };
 enum recv_defect { RECV_GOOD, RECV_BAD_LKEY, RECV_DEFECTS };
@@ -150,8 +152,9 @@ enum refused {
 	REFUSED_INLINE, /* more bytes than it takes inline */
 	REFUSED_OPCODE,
 	REFUSED_RECV_SGES,
-	REFUSED_CQ, /* destroying a CQ, PD that are in use */
-	REFUSED_MR, /* rights that need LOCAL_WRITE */
+	REFUSED_CQ,     /* destroying a CQ, PD that are in use */
+	REFUSED_MR,     /* rights that need LOCAL_WRITE */
+	REFUSED_TARGET, /* an XRC target posts nothing */
 	REFUSED_CNT
 };
 

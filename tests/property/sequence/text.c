@@ -29,11 +29,11 @@ static const struct {
     [STEP_MW] = {"mw", {"slot", "type", "host"}},
     [STEP_BIND] = {"bind", {"conn", "side", "mw", "mr", "access", "len"}},
     [STEP_UNMW] = {"unmw", {"slot"}},
-    [STEP_SRQ] = {"srq", {"host", "cnt", "len", "salt"}},
+    [STEP_SRQ] = {"srq", {"host", "cnt", "len", "salt", "which"}},
     [STEP_REFUSED] = {"refused", {"conn", "side", "why"}},
     [STEP_CQ] = {"cq", {"host", "size"}},
     [STEP_NAP] = {"nap", {"host", "us"}},
-    [STEP_LIMIT] = {"limit", {"host", "cnt"}},
+    [STEP_LIMIT] = {"limit", {"host", "cnt", "which"}},
     [STEP_REREG] = {"rereg", {"slot", "access", "away"}},
 };
 

@@ -60,9 +60,9 @@ static void predict_bind(struct play *p, struct end *e, struct sent *w, const st
 	predict(w, good, VB_WC_MW_BIND_ERR);
 }
 
-static bool can_invalidate(const struct window *mw, const struct end *at)
+static bool can_invalidate(const struct window *mw, const struct vb_qp *qp)
 {
-	return mw->type == 2 && mw->bind.len && at->qp && mw->bind.qpn == vb_qp_number(at->qp);
+	return mw->type == 2 && mw->bind.len && qp && mw->bind.qpn == vb_qp_number(qp);
 }
 
 void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t rkey, const struct bind *b)
@@ -82,7 +82,7 @@ void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t r
 
 	w->mw_slot = slot_of(p, at->host, rkey);
 	if (known(p, w->mw_slot))
-		predict(w, can_invalidate(known(p, w->mw_slot), at),
+		predict(w, can_invalidate(known(p, w->mw_slot), at == e ? e->qp : receiver_of(at)),
 			w->op == VB_WR_SEND_INV ? VB_WC_REM_ACCESS_ERR : VB_WC_MW_BIND_ERR);
 }
 
@@ -94,11 +94,11 @@ void window_access(struct play *p, struct end *e, struct sent *w, uint32_t rkey,
 
 	w->mw_slot = slot_of(p, to->host, rkey);
 	mw = known(p, w->mw_slot);
-	if (!mw || !to->qp)
+	if (!mw || !receiver_of(to))
 		return;
 	predict(w,
 		mw->bind.len && (mw->bind.access & need) &&
-		    (mw->type == 1 || mw->bind.qpn == vb_qp_number(to->qp)) &&
+		    (mw->type == 1 || mw->bind.qpn == vb_qp_number(receiver_of(to))) &&
 		    va >= mw->bind.start && va - mw->bind.start + w->bytes <= mw->bind.len,
 		VB_WC_REM_ACCESS_ERR);
 }

@@ -19,7 +19,7 @@ static struct end *sender_of(struct play *p, uint32_t src, uint32_t dst, uint32_
 			struct end *to = &k->end[!i];
 
 			if (k->end[i].host == src && to->host == dst && to->qp && k->end[i].qp &&
-			    vb_qp_number(to->qp) == dqpn)
+			    (to->qpn == dqpn || (to->tgt && vb_qp_number(to->tgt) == dqpn)))
 				return &k->end[i];
 		}
 	}
@@ -111,7 +111,7 @@ void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct
 
 	struct end *e = sender_of(p, src, pkt->dst, h.dqpn);
 
-	if (!e || !e->conn->first_life || e->conn->type != VB_QPT_RC || h.opcode == VB_OPCODE_CNP)
+	if (!e || !e->conn->first_life || !e->conn->reliable || h.opcode == VB_OPCODE_CNP)
 		return;
 	if (vb_opcode[h.opcode].flags & VB_OP_REQUEST)
 		check_request(e, &h);
