@@ -430,6 +430,40 @@ static void dct__reset_forgets(void **state)
 	env_close(&env);
 }
 
+/* An address handle of another PD is found out whatever the request is. IBA 10.2.2.2 */
+static void dci__address_handle_of_another_pd(void **state)
+{
+	static const enum vb_wr_opcode op[] = {VB_WR_SEND, VB_WR_RDMA_READ, VB_WR_COMPARE_SWAP,
+					       VB_WR_FETCH_ADD, VB_WR_ATOMIC_WRITE};
+	struct vb_pd *other;
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	assert_int_equal(vb_pd_create(env.hca, &other), 0);
+	for (size_t i = 0; i < sizeof op / sizeof op[0]; i++) {
+		struct vb_qp *dci = initiator((struct vb_dc_init){0});
+		struct vb_sge sge = env_sge(&env, 0, 8);
+		struct vb_ah ah = {.pd = other, .path = env_path(1)};
+		struct vb_send_wr wr = {.wr_id = i,
+					.sge = &sge,
+					.sge_cnt = 1,
+					.opcode = op[i],
+					.remote_addr = ENV_IOVA + ENV_MEM / 2,
+					.rkey = vb_mr_rkey(env.mr),
+					.ah = &ah,
+					.dqpn = vb_qp_number(dct),
+					.dc_key = KEY};
+
+		assert_int_equal(vb_qp_post_send(dci, &wr, env.now), 0);
+		env_loop(&env);
+		(void)env_wc(&env, i, VB_WC_LOC_QP_OP_ERR);
+		assert_int_equal(vb_qp_get_state(dci), VB_QPS_ERR);
+	}
+	env_close(&env);
+}
+
 /* Congestion: a target tells the initiator of marks, and that, with whom it is connected, counts.
  */
 static void dc__marks_and_cnps(void **state)
@@ -495,6 +529,7 @@ int main(void)
 	    cmocka_unit_test(dct__silent_initiators_go),
 	    cmocka_unit_test(dct__cq_overrun),
 	    cmocka_unit_test(dct__reset_forgets),
+	    cmocka_unit_test(dci__address_handle_of_another_pd),
 	    cmocka_unit_test(dc__marks_and_cnps),
 	};
 

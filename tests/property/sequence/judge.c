@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Judges completions and memory against the model. See play.h. */
-#include "play.h"
+#include "dc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +161,7 @@ static void retire(struct play *p, struct end *e, struct sent *w, enum vb_wc_sta
 	e->retired++;
 }
 
-static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_wc *wc)
+enum vb_wc_opcode wc_opcode_of(uint8_t op)
 {
 	static const uint8_t opcode[VB_WR_CNT] = {
 	    [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE, [VB_WR_RDMA_WRITE_IMM] = VB_WC_RDMA_WRITE,
@@ -170,6 +170,12 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 	    [VB_WR_BIND_MW] = VB_WC_BIND_MW,       [VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
 	    [VB_WR_FLUSH] = VB_WC_FLUSH,
 	};
+
+	return (enum vb_wc_opcode)opcode[op];
+}
+
+static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_wc *wc)
+{
 	struct sent *w = &e->sent[n];
 
 	if (n >= e->sent_cnt || w->done || w->void_)
@@ -189,7 +195,7 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 		     "request %u (opcode %u, %u bytes, defect %u) ends with status %d, and only "
 		     "the set %#x is right; vendor_err %u",
 		     n, w->op, w->bytes, w->defect, wc->status, statuses(p, e, w), wc->vendor_err);
-	if (wc->status == VB_WC_SUCCESS && (!w->signaled || wc->opcode != opcode[w->op]))
+	if (wc->status == VB_WC_SUCCESS && (!w->signaled || wc->opcode != wc_opcode_of(w->op)))
 		fail("status", "request %u completes as opcode %d, signaled %d", n, wc->opcode,
 		     w->signaled);
 	if (w->op == VB_WR_BIND_MW && wc->status == VB_WC_SUCCESS)
@@ -300,6 +306,10 @@ void play_completion(struct play *p, uint32_t host, const struct vb_wc *wc)
 	struct end *e = NULL;
 
 	p->count.completions++;
+	if (wc->wr_id & ID_DC) {
+		dc_completion(p, p->dc, host, wc);
+		return;
+	}
 	/* Whose it is says the QP; with an SRQ only it does. */
 	for (uint32_t c = 0; c < CONNS_MAX; c++)
 		for (uint32_t i = 0; i < 2; i++) {

@@ -23,7 +23,7 @@ struct mood {
 	uint32_t weight[STEP_KINDS];
 	uint32_t defects, recv_defects, wild; /* percent */
 	uint32_t gap;                         /* ns between steps, at most */
-	uint32_t conns;
+	uint32_t conns, dcis, dcts;
 	bool windows; /* is about memory windows */
 	bool sleepy;  /* does not look at its completions for a while; small queues */
 };
@@ -101,6 +101,15 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 		m->weight[STEP_MR] = m->weight[STEP_MW] = m->weight[STEP_BIND] = 6;
 		m->weight[STEP_UNMR] = m->weight[STEP_UNMW] = range(r, 0, 3);
 		m->weight[STEP_REREG] = range(r, 0, 3);
+	}
+	if (chance(r, 30)) {
+		m->dcis = range(r, 1, DCIS_MAX);
+		m->dcts = range(r, 1, DCTS_MAX);
+		m->conns = range(r, 1, 2);
+		m->weight[STEP_DCPOST] = 80;
+		m->weight[STEP_DCRECV] = 20;
+		m->weight[STEP_DCSTATE] = breaks ? range(r, 1, 8) : 0;
+		m->weight[STEP_DCSTREAM] = range(r, 1, 10);
 	}
 	if (m->windows) {
 		m->conns = range(r, 1, 2);
@@ -227,6 +236,69 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 	}
 }
 
+static void make_dc_open(uint32_t kind, uint32_t *a, const struct sequence *s, struct vb_rng *r)
+{
+	a[DCT_HOST] = vb_rng_below(r, sequence_hosts(s));
+	if (kind == STEP_DCT)
+		return;
+	a[DCI_DEPTH] = vb_rng_below(r, 40);
+	a[DCI_STREAMS] = vb_rng_below(r, 4);
+	a[DCI_ERRORED] = vb_rng_below(r, 4);
+	a[DCI_FULL] = vb_rng_below(r, 2);
+	a[DCI_TIMEOUT] = vb_rng_below(r, 3);
+	a[DCI_RNR] = chance(r, 80) ? 7 : vb_rng_below(r, 4);
+	a[DCI_ATOMICS] = vb_rng_below(r, 16);
+	a[DCI_SALT] = (uint32_t)vb_rng_next(r);
+}
+
+static void make_dc(uint32_t kind, uint32_t *a, const struct mood *m, struct vb_rng *r)
+{
+	static const uint32_t ops[] = {VB_WR_RDMA_WRITE, VB_WR_RDMA_WRITE_IMM, VB_WR_SEND,
+				       VB_WR_SEND_IMM,   VB_WR_RDMA_READ,      VB_WR_COMPARE_SWAP,
+				       VB_WR_FETCH_ADD,  VB_WR_ATOMIC_WRITE};
+	static const uint32_t to[] = {VB_QPS_ERR, VB_QPS_RESET, VB_QPS_RESET,
+				      VB_QPS_SQD, VB_QPS_RTS,   VB_QPS_CNT};
+
+	a[DCPOST_DCI] = vb_rng_below(r, m->dcis);
+	switch (kind) {
+	case STEP_DCPOST:
+		a[DCPOST_DCT] = vb_rng_below(r, m->dcts);
+		a[DCPOST_OP] = ops[vb_rng_below(r, 8)];
+		if (chance(r, m->defects))
+			a[DCPOST_OP] = vb_rng_below(r, VB_WR_CNT);
+		a[DCPOST_LEN] = random_len(r);
+		a[DCPOST_CNT] = chance(r, 70) ? 1 : range(r, 2, 8);
+		a[DCPOST_FLAGS] = vb_rng_below(r, 16);
+		a[DCPOST_SGES] = range(r, 1, 4);
+		a[DCPOST_DEFECT] = chance(r, m->defects) ? range(r, 1, DEFECT_CNT - 1) : 0;
+		a[DCPOST_STREAM] = vb_rng_below(r, 8);
+		a[DCPOST_SALT] = (uint32_t)vb_rng_next(r);
+		break;
+	case STEP_DCSTATE:
+		a[DCSTATE_TARGET] = vb_rng_below(r, 2);
+		a[DCSTATE_SLOT] = vb_rng_below(r, a[DCSTATE_TARGET] ? m->dcts : m->dcis);
+		a[DCSTATE_TO] = to[vb_rng_below(r, 6)];
+		break;
+	case STEP_DCSTREAM:
+		a[DCSTREAM_STREAM] = vb_rng_below(r, 8);
+		break;
+	default:
+		a[DCRECV_DCT] = vb_rng_below(r, m->dcts);
+		a[DCRECV_CNT] = range(r, 1, 16);
+		a[DCRECV_SALT] = (uint32_t)vb_rng_next(r);
+		break;
+	}
+}
+
+static void make_srq(uint32_t *a, const struct sequence *s, struct vb_rng *r)
+{
+	a[SRQ_HOST] = vb_rng_below(r, sequence_hosts(s));
+	a[SRQ_CNT_] = range(r, 1, 16);
+	a[SRQ_LEN] = 9001;
+	a[SRQ_SALT] = (uint32_t)vb_rng_next(r);
+	a[SRQ_WHICH] = vb_rng_below(r, 4);
+}
+
 static void make_step(struct step *st, const struct mood *m, const struct sequence *s,
 		      struct vb_rng *r)
 {
@@ -270,11 +342,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		a[FAULT_CABLE] = vb_rng_below(r, 16);
 		break;
 	case STEP_SRQ:
-		a[SRQ_HOST] = vb_rng_below(r, sequence_hosts(s));
-		a[SRQ_CNT_] = range(r, 1, 16);
-		a[SRQ_LEN] = 9001;
-		a[SRQ_SALT] = (uint32_t)vb_rng_next(r);
-		a[SRQ_WHICH] = vb_rng_below(r, 4);
+		make_srq(a, s, r);
 		break;
 	case STEP_REFUSED:
 		a[REFUSED_WHY] = vb_rng_below(r, REFUSED_CNT);
@@ -293,6 +361,12 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		a[LIMIT_WHICH] = vb_rng_below(r, 4);
 		break;
 	case STEP_DESTROY:
+		break;
+	case STEP_DCPOST:
+	case STEP_DCSTATE:
+	case STEP_DCSTREAM:
+	case STEP_DCRECV:
+		make_dc(st->kind, a, m, r);
 		break;
 	default:
 		make_key(st->kind, a, m, s, r);
@@ -325,6 +399,13 @@ void sequence_make(struct sequence *s, uint64_t seed)
 		st->kind = i < MRS_MAX ? STEP_MR : STEP_MW;
 		make_key(st->kind, st->arg, &m, s, &rng);
 		st->arg[MR_SLOT] = i < MRS_MAX ? i : i - MRS_MAX;
+	}
+	for (uint32_t i = 0; i < m.dcts + m.dcis; i++) {
+		struct step *st = &s->step[s->cnt++];
+
+		st->kind = i < m.dcts ? STEP_DCT : STEP_DCI;
+		st->arg[DCT_SLOT] = i < m.dcts ? i : i - m.dcts;
+		make_dc_open(st->kind, st->arg, s, &rng);
 	}
 	for (uint32_t n = range(&rng, s->cnt + 1, STEPS_MAX); s->cnt < n;)
 		make_step(&s->step[s->cnt++], &m, s, &rng);

@@ -117,7 +117,7 @@ static void open_target(struct play *p, struct end *e)
 
 	srq_make_xrc(p, e->host);
 	init.xrcd = p->xrcd[e->host];
-	e->tgt_owner = (struct owner){e, true};
+	e->tgt_owner = (struct owner){.end = e, .is_tgt = true};
 	CHECK("call", vb_qp_create(NULL, &init, &e->tgt) == 0 &&
 			  vb_xrcd_target(init.xrcd, vb_qp_number(e->tgt)) == e->tgt);
 }

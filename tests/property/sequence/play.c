@@ -166,6 +166,7 @@ static void look(struct play *p)
 		}
 	for (uint32_t i = 0; i < MRS_MAX; i++)
 		mem_check(&p->mr[i]);
+	dc_look(p);
 }
 
 static void run_until(struct play *p, vb_time until)
@@ -254,6 +255,22 @@ static void play_step(struct play *p, const struct step *st)
 	case STEP_LIMIT:
 		play_limit(p, st);
 		break;
+	case STEP_DCT:
+	case STEP_DCI:
+		play_dc_open(p, st);
+		break;
+	case STEP_DCPOST:
+		play_dc_post(p, st);
+		break;
+	case STEP_DCSTATE:
+		play_dc_state(p, st);
+		break;
+	case STEP_DCSTREAM:
+		play_dc_stream(p, st);
+		break;
+	case STEP_DCRECV:
+		play_dc_recv(p, st);
+		break;
 	default:
 		play_keys(p, st);
 		break;
@@ -325,6 +342,7 @@ static void finish(struct play *p)
 		vb_sim_set_cable_fault(p->sim, i, NULL);
 	for (uint32_t quiet = 0;;) {
 		each(p, resume);
+		dc_resume(p);
 		look(p);
 		if (vb_sim_now(p->sim) > bound || vb_sim_events(p->sim) > events)
 			fail("endless", "the network is well, and there is no end of packets");
@@ -342,6 +360,7 @@ static void finish(struct play *p)
 	}
 	each(p, complete);
 	each(p, end_check);
+	dc_check(p);
 	for (uint32_t i = 0; i < p->dead_cnt; i++)
 		mem_check_frozen(&p->dead[i]);
 }
@@ -361,6 +380,7 @@ static void drop_end(struct play *p, struct end *e)
 static void tidy(struct play *p)
 {
 	each(p, drop_end);
+	dc_tidy(p);
 	for (uint32_t i = 0; i < MWS_MAX; i++)
 		if (p->mw[i].mw)
 			CHECK("call", vb_mw_destroy(p->mw[i].mw) == 0);
@@ -391,6 +411,7 @@ static void play_close(struct play *p)
 	if (p->alloc_cnt)
 		fail("leak", "%llu allocations were not freed", (unsigned long long)p->alloc_cnt);
 	each(p, free_end);
+	dc_free(p);
 	for (uint32_t i = 0; i < p->hosts * SRQS; i++) {
 		mem_close(&p->srq[i / SRQS][i % SRQS].mem);
 		free(p->srq[i / SRQS][i % SRQS].recv);

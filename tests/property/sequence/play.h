@@ -82,6 +82,8 @@ struct conn;
 struct owner {
 	struct end *end;
 	bool is_tgt;
+	struct dci *dci; /* or ... */
+	struct dct *dct;
 };
 
 /* One QP of a connection, or (XRC) an initiator and a target. */
@@ -171,6 +173,7 @@ struct play {
 	struct mem mr[MRS_MAX];
 	struct mem *dead; /* regions that were deregistered */
 	uint32_t dead_cnt, mr_change, access[MRS_MAX];
+	struct dc *dc;                 /* NULL: none yet */
 	struct vb_pd *away[HOSTS_MAX]; /* where a region is out of the QPs' reach */
 	struct window mw[MWS_MAX];
 	uint64_t next_iova;
@@ -190,6 +193,7 @@ struct play {
 /* wr_id: whose it is, and its number. */
 #define ID_RECV (UINT64_C(1) << 62)
 #define ID_SRQ (UINT64_C(1) << 61)
+#define ID_DC (UINT64_C(1) << 60)
 #define ID_OF(conn, side, n) ((uint64_t)(conn) << 40 | (uint64_t)(side) << 39 | (n))
 
 static inline struct end *peer_of(struct end *e)
@@ -323,6 +327,22 @@ void end_check(struct play *p, struct end *e); /* cells and region, at the end o
 void end_settle(struct play *p, struct end *e);
 void end_void(struct play *p, struct end *e); /* what was under way will never complete */
 bool end_lives(const struct end *e);          /* it can receive */
+
+enum vb_wc_opcode wc_opcode_of(uint8_t op);
+
+/* dc.c */
+void play_dc_open(struct play *p, const struct step *st); /* STEP_DCT, STEP_DCI */
+void play_dc_post(struct play *p, const struct step *st);
+void play_dc_state(struct play *p, const struct step *st);
+void play_dc_stream(struct play *p, const struct step *st);
+void play_dc_recv(struct play *p, const struct step *st);
+void dc_event(struct play *p, const struct owner *o, enum vb_async async);
+void dc_lose(struct play *p, uint32_t host); /* its CQ has overrun */
+void dc_look(const struct play *p);
+void dc_resume(struct play *p); /* for the end of a case */
+void dc_check(struct play *p);
+void dc_tidy(struct play *p);
+void dc_free(struct play *p);
 
 /* wire.c */
 void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,

@@ -11,6 +11,7 @@
 static void lose(struct play *p, uint32_t host)
 {
 	p->queue[host].lost = true;
+	dc_lose(p, host);
 	for (uint32_t c = 0; c < CONNS_MAX; c++)
 		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
 			struct end *e = &p->conn[c].end[i];
@@ -147,7 +148,10 @@ void queue_event(void *ctx, uint32_t host, const struct vb_event *ev, vb_time no
 		srq_on_limit(p, ev->owner);
 		break;
 	case VB_EVENT_ASYNC_QP:
-		on_qp(ev->owner, ev->async);
+		if (((const struct owner *)ev->owner)->end)
+			on_qp(ev->owner, ev->async);
+		else
+			dc_event(p, ev->owner, ev->async);
 		break;
 	default:
 		break;

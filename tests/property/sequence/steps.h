@@ -18,6 +18,8 @@
 #define CONNS_MAX 8
 #define MRS_MAX 6
 #define MWS_MAX 4
+#define DCIS_MAX 6
+#define DCTS_MAX 3
 
 /* The network and what all adapters in it have in common. */
 enum world_arg {
@@ -84,6 +86,12 @@ enum step_kind {
 	STEP_NAP,
 	STEP_LIMIT,
 	STEP_REREG,
+	STEP_DCT,
+	STEP_DCI,
+	STEP_DCPOST,
+	STEP_DCSTATE,
+	STEP_DCSTREAM,
+	STEP_DCRECV,
 	STEP_KINDS
 };
 
@@ -124,6 +132,34 @@ enum { REFUSED_WHY = 2 };
 enum { CQ_HOST, CQ_SIZE };
 enum { NAP_HOST, NAP_US };
 enum { LIMIT_HOST, LIMIT_CNT, LIMIT_WHICH };
+enum { DCT_SLOT, DCT_HOST };
+enum {
+	DCI_SLOT,
+	DCI_HOST,
+	DCI_DEPTH,
+	DCI_STREAMS, /* log */
+	DCI_ERRORED, /* log */
+	DCI_FULL,
+	DCI_TIMEOUT,
+	DCI_RNR,
+	DCI_ATOMICS,
+	DCI_SALT
+};
+enum {
+	DCPOST_DCI,
+	DCPOST_DCT,
+	DCPOST_OP,
+	DCPOST_LEN,
+	DCPOST_CNT,
+	DCPOST_FLAGS,
+	DCPOST_SGES,
+	DCPOST_DEFECT,
+	DCPOST_STREAM,
+	DCPOST_SALT
+};
+enum { DCSTATE_TARGET, DCSTATE_SLOT, DCSTATE_TO }; /* TO: VB_QPS_CNT destroys */
+enum { DCSTREAM_DCI, DCSTREAM_STREAM };
+enum { DCRECV_DCT, DCRECV_CNT, DCRECV_SALT };
 enum { REREG_SLOT, REREG_ACCESS, REREG_AWAY };
 
 /* What is wrong with a request, and for receives. */
@@ -135,8 +171,8 @@ enum defect {
 	DEFECT_LKEY,
 	DEFECT_LOCAL_BOUNDS, /* one byte beyond the local region */
 	DEFECT_ALIGN,        /* an atomic at an odd address */
-	DEFECT_SRQN,         /* XRC: an SRQ of another domain, or none */
-	DEFECT_DOMAIN,       /* XRC: an SRQ of a PD in which the key is not */
+	DEFECT_SRQN,         /* XRC: an SRQ of another domain, or none; DC: the wrong key */
+	DEFECT_DOMAIN,       /* XRC: an SRQ of a PD in which the key is not; DC: an AH of one */
 	DEFECT_CNT
 };
 enum recv_defect { RECV_GOOD, RECV_BAD_LKEY, RECV_DEFECTS };

@@ -34,6 +34,16 @@ static const struct {
     [STEP_CQ] = {"cq", {"host", "size"}},
     [STEP_NAP] = {"nap", {"host", "us"}},
     [STEP_LIMIT] = {"limit", {"host", "cnt", "which"}},
+    [STEP_DCT] = {"dct", {"slot", "host"}},
+    [STEP_DCI] = {"dci",
+		  {"slot", "host", "depth", "streams", "errored", "full", "timeout", "rnr",
+		   "atomics", "salt"}},
+    [STEP_DCPOST] = {"dcpost",
+		     {"dci", "dct", "op", "len", "cnt", "flags", "sges", "defect", "stream",
+		      "salt"}},
+    [STEP_DCSTATE] = {"dcstate", {"target", "slot", "to"}},
+    [STEP_DCSTREAM] = {"dcstream", {"dci", "stream"}},
+    [STEP_DCRECV] = {"dcrecv", {"dct", "cnt", "salt"}},
     [STEP_REREG] = {"rereg", {"slot", "access", "away"}},
 };
 

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Judges the completions of DC, and what is in its memory at the end. See dc.h. */
+#include "dc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(status) (1u << (status))
+
+static bool dct_lives(const struct dct *t)
+{
+	return t->qp && vb_qp_get_state(t->qp) == VB_QPS_RTR;
+}
+
+/* What @w may end with when nothing else has gone wrong. */
+static uint32_t own_statuses(const struct dc_sent *w)
+{
+	switch ((enum defect)w->defect) {
+	case DEFECT_DOMAIN: /* the address handle is of another PD */
+		return BIT(VB_WC_LOC_QP_OP_ERR);
+	case DEFECT_LKEY:
+	case DEFECT_LOCAL_BOUNDS:
+		return BIT(VB_WC_LOC_PROT_ERR);
+	case DEFECT_SRQN: /* the wrong key of the target */
+	case DEFECT_RKEY:
+	case DEFECT_BOUNDS:
+	case DEFECT_RIGHT:
+		return BIT(VB_WC_REM_ACCESS_ERR);
+	case DEFECT_ALIGN:
+		return BIT(VB_WC_REM_INV_REQ_ERR);
+	default:
+		/* No window that an initiator could name serves a target. IBA 10.6.7.2.5 */
+		return w->op == VB_WR_SEND_INV ? BIT(VB_WC_REM_ACCESS_ERR) : BIT(VB_WC_SUCCESS);
+	}
+}
+
+static uint32_t statuses(const struct play *p, const struct dci *d, const struct dc_sent *w)
+{
+	const struct dct *t = &p->dc->dct[w->target];
+	uint32_t ok = own_statuses(w);
+
+	/* The QP, or its stream, has failed before it. */
+	if (d->is_ended || w->doomed)
+		return BIT(VB_WC_WR_FLUSH_ERR);
+	if (d->moved)
+		ok |= BIT(VB_WC_WR_FLUSH_ERR);
+	/* An error of its own is found before the target is asked. */
+	if (ok & (BIT(VB_WC_LOC_QP_OP_ERR)))
+		return ok;
+	if (!dct_lives(t) || w->life != t->life || p->wild)
+		ok |= BIT(VB_WC_RETRY_EXC_ERR);
+	/* Half of it was acknowledged by a target that has forgotten it since. */
+	if (w->life != t->life)
+		ok |= BIT(VB_WC_REM_INV_REQ_ERR);
+	/* A fatal NAK of a later request ends one whose answer was lost. */
+	if (is_answered(w->op) && (p->wild || p->hits) && d->hurts)
+		ok |= BIT(VB_WC_REM_ACCESS_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
+	if (d->rnr < 7)
+		ok |= BIT(VB_WC_RNR_RETRY_EXC_ERR);
+	return ok;
+}
+
+static uint64_t value_at(const struct mem *m, const struct buf *b)
+{
+	uint8_t got[8];
+	uint32_t at = 0;
+	uint64_t v;
+
+	for (uint32_t i = 0; i < b->sge_cnt && at < 8; i++) {
+		memcpy(got + at, m->base + (b->sge[i].addr - m->iova), b->sge[i].length);
+		at += b->sge[i].length;
+	}
+	memcpy(&v, got, sizeof v);
+	return v;
+}
+
+/* Only this initiator changes the cell, one atomic after the other. */
+static void check_atomic(const struct dci *d, const struct dc_sent *w, struct dc_link *l,
+			 bool may_repeat)
+{
+	uint64_t old = value_at(&d->local, &w->buf);
+
+	if (!l->cell_unsure && !may_repeat && old != l->cell)
+		fail("bytes", "an atomic of DC returned %#llx instead of %#llx",
+		     (unsigned long long)old, (unsigned long long)l->cell);
+	l->cell_unsure = false;
+	if (w->op == VB_WR_FETCH_ADD)
+		l->cell = old + w->add;
+	else
+		l->cell = old == w->add ? w->swap : old;
+}
+
+static bool region_holds(const struct mem *m, const struct dc_sent *w, bool whole)
+{
+	for (uint32_t i = 0; i < w->bytes; i++) {
+		uint8_t b = m->base[w->off + i];
+
+		if (b != byte_of(w->id, i) && (whole || b != CANARY))
+			return false;
+	}
+	return true;
+}
+
+static void check_done(struct play *p, struct dci *d, const struct dc_sent *w)
+{
+	struct dct *t = &p->dc->dct[w->target];
+
+	if (w->op == VB_WR_RDMA_READ &&
+	    !buf_holds(&d->local, &w->buf, t->pattern, w->off - PATTERN_AT, w->bytes, true, 0))
+		fail("bytes", "a READ of DC of %u bytes returned others", w->bytes);
+	if (is_atomic(w->op))
+		check_atomic(d, w, &d->link[w->target], w->life != t->life);
+	if (is_write(w->op) && !region_holds(&t->region, w, true))
+		fail("bytes", "a WRITE of DC of %u bytes completed, and they are not there",
+		     w->bytes);
+	if (takes_receive(w->op) && w->life == t->life && !p->queue[t->host].lost &&
+	    vb_cq_is_empty(p->queue[t->host].cq) &&
+	    d->link[w->target].in_next <= (uint32_t)(w - d->sent))
+		fail("once", "a message of DC completed before it was received");
+}
+
+/* Its stream fails with it, or the QP. docs/dc.md */
+static void on_failed(struct dci *d, const struct dc_sent *w)
+{
+	d->trouble = true;
+	if (d->moved || w->result == VB_WC_WR_FLUSH_ERR)
+		return;
+	if (d->bad_cnt + 1 >= d->bad_max) {
+		d->is_ended = true;
+		return;
+	}
+	d->bad[w->stream] = true;
+	d->bad_cnt++;
+	for (uint32_t i = (uint32_t)(w - d->sent) + 1; i < d->sent_cnt; i++)
+		d->sent[i].doomed |= d->sent[i].stream == w->stream;
+}
+
+static void retire(struct play *p, struct dci *d, struct dc_sent *w, enum vb_wc_status status)
+{
+	w->done = true;
+	w->result = (uint8_t)status;
+	d->retired++;
+	if (status == VB_WC_SUCCESS) {
+		check_done(p, d, w);
+		return;
+	}
+	if (is_atomic(w->op) && !w->defect)
+		d->link[w->target].cell_unsure = true;
+	on_failed(d, w);
+}
+
+static void on_sent(struct play *p, struct dci *d, uint32_t n, const struct vb_wc *wc)
+{
+	struct dc_sent *w = &d->sent[n];
+
+	if (n >= d->sent_cnt || w->done || w->void_)
+		fail("once", "request %u of an initiator completes %s", n,
+		     n >= d->sent_cnt ? "" : "twice");
+	while (d->retired < n) {
+		struct dc_sent *u = &d->sent[d->retired];
+
+		if (u->signaled)
+			fail("order", "request %u of an initiator completes before request %u", n,
+			     d->retired);
+		if (!(statuses(p, d, u) & BIT(VB_WC_SUCCESS)))
+			fail("status", "request %u of an initiator succeeded, and must not",
+			     d->retired);
+		retire(p, d, u, VB_WC_SUCCESS);
+	}
+	if (!(statuses(p, d, w) & BIT(wc->status)))
+		fail("status",
+		     "request %u of an initiator (opcode %u, %u bytes, defect %u, stream %u) ends "
+		     "with status %d, and only the set %#x is right; vendor_err %u",
+		     n, w->op, w->bytes, w->defect, w->stream, wc->status, statuses(p, d, w),
+		     wc->vendor_err);
+	if (wc->status == VB_WC_SUCCESS && (!w->signaled || wc->opcode != wc_opcode_of(w->op)))
+		fail("status", "request %u of an initiator completes as opcode %d, signaled %d", n,
+		     wc->opcode, w->signaled);
+	retire(p, d, w, wc->status);
+}
+
+static bool is_message(const struct dct *t, const struct dc_sent *w, const struct buf *b,
+		       const struct vb_wc *wc)
+{
+	bool write = w->op == VB_WR_RDMA_WRITE_IMM, imm = w->op == VB_WR_SEND_IMM || write;
+
+	if (wc->opcode != (write ? VB_WC_RECV_RDMA_WITH_IMM : VB_WC_RECV) ||
+	    wc->byte_len != w->bytes ||
+	    (wc->flags & VB_WC_WITH_IMM) != (imm ? VB_WC_WITH_IMM : 0) ||
+	    (imm && wc->imm != w->imm))
+		return false;
+	return write ? region_holds(&t->region, w, true)
+		     : buf_holds(&t->mem, b, w->id, 0, w->bytes, true, 0);
+}
+
+/* It never arrived, and never will. */
+static bool has_failed(const struct play *p, const struct dci *d, const struct dc_sent *w)
+{
+	return w->void_ || (w->done && w->result != VB_WC_SUCCESS) ||
+	       !vb_cq_is_empty(p->queue[d->host].cq);
+}
+
+static void on_message(struct play *p, struct dct *t, const struct buf *b, const struct vb_wc *wc)
+{
+	uint32_t slot = (uint32_t)(t - p->dc->dct), likely = UINT32_MAX;
+	struct dci *d = p->dc->dci;
+
+	while (d < p->dc->dci + DCIS_MAX && !(d->exists && d->qpn == wc->src_qpn))
+		d++;
+	if (d == p->dc->dci + DCIS_MAX)
+		fail("once", "a message of DC is from %#x, which is no initiator", wc->src_qpn);
+
+	struct dc_link *l = &d->link[slot];
+
+	for (uint32_t i = l->in_next; i < d->sent_cnt; i++) {
+		const struct dc_sent *w = &d->sent[i];
+
+		if (w->target != slot || !takes_receive(w->op))
+			continue;
+		if (is_message(t, w, b, wc)) {
+			/* One that failed may have arrived all the same; short ones look alike. */
+			likely = i;
+			if (!has_failed(p, d, w))
+				break;
+		}
+		if (!has_failed(p, d, w) && likely == UINT32_MAX)
+			fail("bytes",
+			     "a target received %u bytes (opcode %d, flags %u) that are not "
+			     "message %u of %u bytes, opcode %u",
+			     wc->byte_len, wc->opcode, wc->flags, i, w->bytes, w->op);
+		if (!has_failed(p, d, w))
+			break;
+	}
+	if (likely != UINT32_MAX) {
+		l->in_next = likely + 1;
+		return;
+	}
+	/* A target that was reset knows no more what it had carried out. */
+	for (uint32_t i = d->retired; i < l->in_next; i++) {
+		const struct dc_sent *w = &d->sent[i];
+
+		if (w->target == slot && takes_receive(w->op) && w->life != t->life &&
+		    is_message(t, w, b, wc)) {
+			l->in_next = i + 1;
+			return;
+		}
+	}
+	fail("once", "%u bytes arrived at a target that nobody sent, or that had arrived before",
+	     wc->byte_len);
+}
+
+static void on_received(struct play *p, struct dct *t, uint32_t n, const struct vb_wc *wc)
+{
+	struct posted *r = &t->recv[n];
+	bool trouble = t->moved, hurts = false;
+	uint32_t ok = 0;
+
+	CHECK("once", n < DC_SRQ_WRS && r->buf.span && !r->done);
+	r->done = true;
+	if (wc->status == VB_WC_SUCCESS) {
+		on_message(p, t, &r->buf, wc);
+	} else {
+		for (uint32_t i = 0; i < DCIS_MAX; i++) {
+			trouble |= p->dc->dci[i].trouble || p->dc->dci[i].void_cnt;
+			hurts |= p->dc->dci[i].hurts_ever;
+		}
+		if (trouble || hurts || p->wild)
+			ok |= BIT(VB_WC_WR_FLUSH_ERR);
+		if (hurts)
+			ok |= BIT(VB_WC_REM_ACCESS_ERR);
+		if (!(ok & BIT(wc->status)))
+			fail("status",
+			     "a receive of a target ends with status %d, and only the set %#x is "
+			     "right",
+			     wc->status, ok);
+	}
+	memset(t->mem.base + r->buf.off, CANARY, r->buf.span);
+	t->posted--;
+}
+
+void dc_completion(struct play *p, struct dc *dc, uint32_t host, const struct vb_wc *wc)
+{
+	uint32_t n = (uint32_t)wc->wr_id, slot = (uint32_t)(wc->wr_id >> 40) & 0xffff;
+
+	if (wc->wr_id & ID_RECV) {
+		CHECK("once", dc && slot < DCTS_MAX && dc->dct[slot].qp == wc->qp &&
+				  dc->dct[slot].host == host && dc->dct[slot].qpn == wc->qpn);
+		on_received(p, &dc->dct[slot], n, wc);
+		return;
+	}
+	CHECK("once", dc && slot < DCIS_MAX && dc->dci[slot].qp == wc->qp &&
+			  dc->dci[slot].host == host && dc->dci[slot].qpn == wc->qpn);
+	on_sent(p, &dc->dci[slot], n, wc);
+}
+
+void dci_void(struct dci *d)
+{
+	for (; d->retired < d->sent_cnt; d->retired++) {
+		struct dc_sent *w = &d->sent[d->retired];
+
+		w->void_ = true;
+		d->void_cnt++;
+		if (is_atomic(w->op))
+			d->link[w->target].cell_unsure = true;
+	}
+}
+
+void dci_check(struct play *p, const struct dc *dc, struct dci *d)
+{
+	if (!d->qp || p->queue[d->host].lost)
+		return;
+
+	enum vb_qp_state s = vb_qp_get_state(d->qp);
+
+	(void)dc;
+	/* Those without a completion of their own have succeeded. */
+	while (d->retired < d->sent_cnt && !d->sent[d->retired].signaled &&
+	       vb_qp_send_room(d->qp) >= d->depth) {
+		struct dc_sent *w = &d->sent[d->retired];
+
+		if (!(statuses(p, d, w) & BIT(VB_WC_SUCCESS)))
+			fail("status", "request %u of an initiator succeeded, and must not",
+			     d->retired);
+		retire(p, d, w, VB_WC_SUCCESS);
+	}
+	if (d->retired != d->sent_cnt)
+		fail("stuck",
+		     "request %u (opcode %u) of %u of an initiator does not complete; QP "
+		     "state %d",
+		     d->retired, d->sent[d->retired].op, d->sent_cnt, s);
+	if (s != (d->moved || d->is_ended ? VB_QPS_ERR : VB_QPS_RTS))
+		fail("status", "an initiator is in state %d; streams in error %u of %u", s,
+		     d->bad_cnt, d->bad_max);
+}
+
+/* Every byte of the region is what it was, or what a request wrote there. */
+void dct_check(struct play *p, const struct dc *dc, const struct dct *t)
+{
+	uint32_t slot = (uint32_t)(t - dc->dct);
+	uint8_t *written = play_alloc(t->region.size);
+
+	if (t->qp && !p->queue[t->host].lost && vb_qp_get_state(t->qp) == VB_QPS_ERR &&
+	    !t->last_wqe)
+		fail("stuck", "a target has ended, and no event says so");
+	for (uint32_t i = 0; i < DCIS_MAX; i++) {
+		const struct dci *d = &dc->dci[i];
+		uint64_t cell;
+
+		memcpy(&cell, t->region.base + i * 8, 8);
+		if (!d->link[slot].cell_unsure && d->exists && cell != d->link[slot].cell)
+			fail("bytes", "a cell of atomics holds %#llx instead of %#llx",
+			     (unsigned long long)cell, (unsigned long long)d->link[slot].cell);
+		for (uint32_t k = 0; k < d->sent_cnt; k++) {
+			const struct dc_sent *w = &d->sent[k];
+
+			if (w->target != slot || !is_write(w->op) || w->defect)
+				continue;
+			if (!region_holds(&t->region, w, w->done && w->result == VB_WC_SUCCESS))
+				fail("bytes", "a WRITE of DC of %u bytes left others", w->bytes);
+			memset(written + w->off, 1, w->bytes);
+		}
+	}
+	for (uint32_t i = 0; i < PATTERN_LEN; i++)
+		if (t->region.base[PATTERN_AT + i] != byte_of(t->pattern, i))
+			fail("guard", "a byte that nobody writes was written");
+	for (uint32_t i = PATTERN_AT + PATTERN_LEN; i < t->region.size; i++)
+		if (!written[i] && t->region.base[i] != CANARY)
+			fail("guard", "a byte of a target's region was written that nobody wrote");
+	free(written);
+}
