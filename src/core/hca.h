@@ -310,10 +310,11 @@ struct vb_qp_init {
 	enum vb_qp_type type;
 	struct vb_cq *send_cq; /* NULL for XRC_TGT */
 	struct vb_cq *recv_cq; /* NULL for XRC_INI and XRC_TGT */
-	struct vb_srq *srq;    /* NULL: the QP has its own receive queue, if its type has one */
-	struct vb_xrcd *xrcd;  /* XRC_TGT only */
-	struct vb_dc_init dc;  /* DCI and DCT */
-	struct vb_qp_cap cap;  /* in: wanted; out: given (>= wanted) */
+	/* Of any PD. NULL: the QP has its own receive queue, if its type has one */
+	struct vb_srq *srq;
+	struct vb_xrcd *xrcd; /* XRC_TGT only */
+	struct vb_dc_init dc; /* DCI and DCT */
+	struct vb_qp_cap cap; /* in: wanted; out: given (>= wanted) */
 	bool sq_sig_all;
 	void *owner;
 };

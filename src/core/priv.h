@@ -493,6 +493,12 @@ static inline uint32_t vb_rq_cnt(const struct vb_rq *rq)
 struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq);
 /* Takes the next receive WQE of @qp (its SRQ's or its own) into resp.rwqe; false: there is none. */
 bool vb_qp_take_rwqe(struct vb_qp *qp);
+/* The PD in which the L_Keys of that WQE are: an SRQ may be of another one than the QP. IBA 10.2.9
+ */
+static inline const struct vb_pd *vb_recv_pd(const struct vb_qp *qp)
+{
+	return qp->srq ? qp->srq->pd : qp->pd;
+}
 
 /* complete.c: completions and the error state. */
 void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);

@@ -145,7 +145,7 @@ static bool objects_fit(const struct vb_pd *pd, const struct vb_qp_init *init)
 		       !(is_target && init->cap.max_send_wr);
 	if (init->type == VB_QPT_DCT && (!init->srq || init->cap.max_send_wr))
 		return false;
-	return init->recv_cq && (!init->srq || (init->srq->pd == pd && !init->srq->xrcd));
+	return init->recv_cq && (!init->srq || (init->srq->pd->hca == pd->hca && !init->srq->xrcd));
 }
 
 static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)

@@ -23,10 +23,19 @@ enum side { REQUESTER, RESPONDER, SIDES };
 
 /* How a case differs from one that succeeds. */
 struct setup {
-	enum vb_qp_type type; /* of the requester; XRC_INI: the responder's is XRC_TGT */
-	bool has_srq;         /* the responder's QP; one of XRC always */
+	enum vb_qp_type
+	    type;     /* of the requester; of XRC_INI and DCI the responder's is the target */
+	bool has_srq; /* the responder's QP; a target always */
+	bool srq_of_other_pd;
+	bool has_streams;    /* the DCI: one of them may be in error */
+	bool has_group;      /* the requester sends to a multicast group */
+	bool is_member;      /* the responder's QP, of the group */
+	uint32_t dest_error; /* by which the number of the QP that the requester knows is wrong */
 	uint32_t qp_access;
-	enum vb_qp_state state[SIDES]; /* how far each QP is brought */
+	uint8_t rd_atomic[SIDES];      /* max_rd_atomic, max_dest_rd_atomic */
+	enum vb_qp_state state[SIDES]; /* how far each QP is brought; a DCT not beyond RTR */
+	bool has_other[SIDES];         /* QPs: of that side one more */
+	bool other_of_other_pd;
 };
 
 struct region {
@@ -49,14 +58,19 @@ struct work {
 	uint32_t len, lkey, sge_cnt;
 	uint64_t remote_addr;
 	uint32_t rkey, inv_rkey, qkey;
-	uint32_t srqn_error; /* by which the number of the SRQ is wrong */
+	/* By which the numbers of the SRQ and (UD and DC) the QP, and the key of a DCT are wrong.
+	 */
+	uint32_t srqn_error, qpn_error, dc_key_error;
+	uint32_t flush; /* FLUSH: set of enum vb_flush; of len bytes */
 	/* A bind: of this window to addr and len in this region. Posting it sets the window's key.
 	 */
 	struct window *window;
 	const struct region *region;
 	uint32_t access;
 	bool of_other_pd; /* the address handle */
-	bool by_other_qp; /* of the same side, which the responder has */
+	bool by_other_qp; /* of the same side */
+	/* DC: of the responder, which is no target. With a group: its QP, in place of all. */
+	bool to_other_qp;
 };
 
 struct done {
@@ -68,20 +82,30 @@ struct done {
 #define SGE_MAX 2u
 #define INLINE_MAX 64u
 #define QUEUE_WRS 4u
+#define PATH_MTU VB_MTU_1024 /* of all but UD, which has the port's */
+#define PATH_MTU_BYTES 1024u
 #define QKEY 0x11111111u
+#define DC_KEY UINT64_C(0xfeed)
 #define DONE_MAX 32u
+/* More than an adapter takes in one request. */
+#define SGES_MAX 256u
 
 #define NOTHING (-1000)
 
-/* @quiet_ms: when nothing has completed for so long, nothing will. */
-void open_device(const char *name, uint32_t quiet_ms);
+/*
+ * @quiet_ms: when nothing has completed for so long, nothing will. @patience_ms: how long something
+ * may take that must complete.
+ */
+void open_device(const char *name, uint32_t quiet_ms, uint32_t patience_ms);
 void close_device(void);
 uint32_t mtu_bytes(void);
 uint32_t message_max(void);
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode);
 
-/* Two protection domains a side, a CQ a side, one QP a side, connected to each other; and one more
- * of the responder's, which knows the requester's, but is not known to it. */
+/*
+ * Two protection domains a side, a CQ a side, one QP a side, connected to each other; and one more
+ * of a side that has another, of RC or UC, which knows the peer's QP, but is not known to it.
+ */
 void open_world(const struct setup *s);
 void close_world(void);
 uint8_t *block_of(enum side side);
@@ -96,19 +120,45 @@ struct send_room {
 	uint32_t wrs, sges, inline_bytes;
 } send_room(void);
 
-/* 0 or the errno of the verb; *bad: the verb named this request as the one that was refused. */
-int post_send(enum side side, const struct work *w, bool *bad);
-/* To the responder. */
-int post_receive(const struct work *w);
+/*
+ * @cnt requests whose wr_ids count up, in one list where the verb takes lists. 0 or the errno of
+ * the verb, which then has named the one behind @taken as that which was refused.
+ */
+int post_send(enum side side, const struct work *w, uint32_t cnt, uint32_t *taken);
+/* The same to the responder. */
+int post_receives(const struct work *w, uint32_t cnt, uint32_t *taken);
+/* What the receive queue, or the SRQ, has in fact. */
+struct receive_room {
+	uint32_t wrs, sges;
+} receive_room(void);
 void set_srq_limit(uint32_t limit);
 
-/* Goes on until both sides have so many completions and nothing more happens. */
-void settle(const uint32_t want[SIDES]);
+/* Goes on until both sides have so many completions, *@moved (unless NULL) is no longer @was, and
+ * nothing more happens. */
+void settle(const uint32_t want[SIDES], const uint8_t *moved, uint8_t was);
+enum vb_qp_state state_of(enum side side);
+
+/*
+ * What both sets of functions note of a side (errors_note.c): its completions, and the first event
+ * of its QP or SRQ other than COMM_EST. A new world begins with none.
+ */
+void note_nothing(void);
+void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status);
+void note_event(enum side side, int event);
 uint32_t completions_of(enum side side, struct done *done, uint32_t max);
+uint32_t completion_cnt(enum side side);
 /* Nothing has completed yet. */
 void forget_completions(void);
-enum vb_qp_state state_of(enum side side);
-/* The first event of the side's QP or SRQ other than COMM_EST, or NOTHING. */
-int event_of(enum side side);
+int event_of(enum side side); /* or NOTHING */
+
+/* The attributes, and the way to a state: steps that a QP of the side goes through. */
+struct step {
+	enum vb_qp_state state;
+	uint32_t mask; /* set of enum vb_qp_attr_mask, without STATE */
+};
+#define STEPS_MAX 4u
+uint32_t steps_to(enum vb_qp_type type, enum vb_qp_state to, struct step step[STEPS_MAX]);
+/* The type of a QP of the side, or of the other QP there. */
+enum vb_qp_type qp_type(const struct setup *s, enum side side, bool is_other);
 
 #endif

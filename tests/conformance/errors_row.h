@@ -7,7 +7,7 @@
 
 enum fault {
 #define FAULT(name, text) name,
-#include "errors.def"
+#include "errors_fault.def"
 #undef FAULT
 };
 extern const char *const fault_text[];
@@ -23,7 +23,9 @@ enum op {
 	FAA = 1 << 7,
 	ATOMIC_WRITE = 1 << 8,
 	BIND = 1 << 9,
-	LOCAL_INV = 1 << 10
+	LOCAL_INV = 1 << 10,
+	FLUSH = 1 << 11,
+	RECEIVE = 1 << 12 /* posting one; nothing is posted at the requester */
 };
 struct op_kind {
 	const char *name;
@@ -31,10 +33,13 @@ struct op_kind {
 };
 /* In the order of the bits of enum op. */
 extern const struct op_kind ops[];
-#define OP_CNT 11u
+#define OP_CNT 13u
 
-/* RC_SRQ: the responder's QP has an SRQ. XRC: from an initiator to a target and its SRQ. */
-enum transport { RC, UC, UD, RC_SRQ, XRC };
+/*
+ * RC_SRQ: the responder's QP has an SRQ. XRC, DC: from an initiator to a target and its SRQ;
+ * DC_STREAM: the initiator has streams. UD_GROUP: to a multicast group, of which the responder is.
+ */
+enum transport { RC, UC, UD, RC_SRQ, XRC, DC, DC_STREAM, UD_GROUP };
 
 enum moved { KEPT, MOVED, ANY };
 
@@ -58,7 +63,8 @@ extern const size_t row_cnt;
 size_t op_index(enum op op);
 enum vb_qp_type type_of(enum transport t);
 const char *transport_name(enum transport t);
-/* Of a completion; negative: the errno of posting, or NOTHING. */
+/* Of a completion; negative: the errno of posting (is_errno()), or NOTHING. */
+bool is_errno(int status);
 const char *status_name(int status);
 const char *state_name(int state);
 const char *event_name(int event);

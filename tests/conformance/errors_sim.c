@@ -12,15 +12,17 @@ static struct {
 	struct vb_topo topo;
 	struct vb_sim *sim;
 	struct vb_pd *other_pd[SIDES];
-	struct vb_qp *qp[SIDES], *other_qp;
+	struct vb_qp *qp[SIDES], *other_qp[SIDES];
 	struct vb_xrcd *xrcd;
 	struct vb_srq *srq;
 	struct vb_ah ah, other_ah;
+	bool has_group;
 	uint8_t *block[SIDES];
-	struct done done[SIDES][DONE_MAX];
-	uint32_t done_cnt[SIDES];
-	int event[SIDES];
 } w;
+
+/* A group of the network: the host to which a packet goes is in the last bytes of any GID. */
+static const struct vb_gid group = {
+    {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 0, 0, RESPONDER + 1}};
 
 static void need(int err, const char *what)
 {
@@ -47,21 +49,19 @@ static const struct vb_sim_memory memory = {memory_alloc, memory_free, NULL};
 static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_time now)
 {
 	(void)ctx, (void)now;
-	if (w.done_cnt[host] < DONE_MAX)
-		w.done[host][w.done_cnt[host]++] = (struct done){wc->wr_id, wc->status};
+	note_completion((enum side)host, wc->wr_id, wc->status);
 }
 
 static void on_async(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now)
 {
 	(void)ctx, (void)now;
-	if (ev->kind != VB_EVENT_ASYNC_CQ && w.event[host] == NOTHING &&
-	    ev->async != VB_ASYNC_COMM_EST)
-		w.event[host] = (int)ev->async;
+	if (ev->kind != VB_EVENT_ASYNC_CQ)
+		note_event((enum side)host, (int)ev->async);
 }
 
-void open_device(const char *name, uint32_t quiet_ms)
+void open_device(const char *name, uint32_t quiet_ms, uint32_t patience_ms)
 {
-	(void)quiet_ms; /* time is the simulator's */
+	(void)quiet_ms, (void)patience_ms; /* time is the simulator's */
 	if (name) {
 		fputs("usage: conformance_errors_sim [--document]\n", stderr);
 		exit(2);
@@ -90,50 +90,39 @@ bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
 
 static void bring_up(struct vb_qp *qp, enum side side, const struct setup *s, enum vb_qp_state to)
 {
-	bool ud = s->type == VB_QPT_UD, xrc = s->type == VB_QPT_XRC_INI, rc = s->type == VB_QPT_RC;
-	bool asks = rc || (xrc && side == REQUESTER), answers = rc || (xrc && side == RESPONDER);
 	struct vb_qp_attr a = {
-	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
 	    .access = s->qp_access,
 	    .qkey = QKEY,
 	    .path = vb_sim_path(side, !side, 0xc000, 0),
-	    .path_mtu = VB_MTU_1024,
-	    .dest_qpn = vb_qp_number(w.qp[!side]),
-	    .max_dest_rd_atomic = 1,
-	    .max_rd_atomic = 1,
+	    .path_mtu = PATH_MTU,
+	    .dest_qpn = vb_qp_number(w.qp[!side]) ^ (side == REQUESTER ? s->dest_error : 0),
+	    .max_dest_rd_atomic = s->rd_atomic[RESPONDER],
+	    .max_rd_atomic = s->rd_atomic[REQUESTER],
 	    .min_rnr_timer = 1,
 	    .timeout = 8,
 	    .retry_cnt = 1,
 	};
-	const struct {
-		enum vb_qp_state state;
-		uint32_t mask;
-	} step[] = {
-	    {VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | (ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS)},
-	    {VB_QPS_RTR, ud ? 0
-			    : VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-				  (answers ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0)},
-	    {VB_QPS_RTS,
-	     VB_QP_SQ_PSN | (rc || xrc ? VB_QP_TIMEOUT : 0) |
-		 (asks ? VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC : 0)},
-	    {to, 0}, /* SQD and ERR come behind */
-	};
+	struct step step[STEPS_MAX];
+	uint32_t cnt = steps_to(vb_qp_get_type(qp), to, step);
 
-	for (int i = 0; i < 4 && to != VB_QPS_RESET && (i < 3 || to > VB_QPS_RTS); i++) {
-		if (i < 3 && step[i].state > to)
-			break;
+	for (uint32_t i = 0; i < cnt; i++) {
 		a.qp_state = step[i].state;
 		need(vb_qp_modify(qp, &a, VB_QP_STATE | step[i].mask, vb_sim_now(w.sim)),
 		     "state of a QP");
 	}
 }
 
+static struct vb_pd *pd_of(enum side side, bool is_other)
+{
+	return is_other ? w.other_pd[side] : vb_sim_pd(w.sim, side);
+}
+
 /* What the responder's QP receives by, when it has no queue of its own. */
-static void open_srq(const struct setup *s, struct vb_qp_init *init)
+static void open_srq(const struct setup *s)
 {
 	static const struct vb_srq_cap cap = {QUEUE_WRS, SGE_MAX};
-	struct vb_pd *pd = vb_sim_pd(w.sim, RESPONDER);
+	struct vb_pd *pd = pd_of(RESPONDER, s->srq_of_other_pd);
 
 	w.srq = NULL;
 	w.xrcd = NULL;
@@ -141,47 +130,72 @@ static void open_srq(const struct setup *s, struct vb_qp_init *init)
 		need(vb_xrcd_create(vb_sim_hca(w.sim, RESPONDER), &w.xrcd), "XRC domain");
 		need(vb_xrc_srq_create(pd, w.xrcd, vb_sim_cq(w.sim, RESPONDER), &cap, NULL, &w.srq),
 		     "XRC SRQ");
-		init->type = VB_QPT_XRC_TGT;
-		init->xrcd = w.xrcd;
-		init->send_cq = init->recv_cq = NULL;
-		init->cap = (struct vb_qp_cap){0};
 	} else if (s->has_srq) {
 		need(vb_srq_create(pd, cap.wr_max, cap.sge_max, 0, NULL, &w.srq), "SRQ");
-		init->srq = w.srq;
 	}
+}
+
+static struct vb_qp *create_qp(enum side side, const struct setup *s, bool is_other)
+{
+	struct vb_cq *cq = vb_sim_cq(w.sim, side);
+	struct vb_pd *pd = pd_of(side, is_other && s->other_of_other_pd);
+	struct vb_qp_init init = {
+	    .type = qp_type(s, side, is_other),
+	    .send_cq = cq,
+	    .recv_cq = cq,
+	    .cap = {QUEUE_WRS, QUEUE_WRS, SGE_MAX, SGE_MAX, INLINE_MAX},
+	};
+	struct vb_qp *qp;
+
+	if (side == RESPONDER && !is_other)
+		init.srq = w.srq;
+	if (init.type == VB_QPT_XRC_TGT) {
+		init.xrcd = w.xrcd;
+		init.srq = NULL;
+		init.send_cq = init.recv_cq = NULL;
+		init.cap = (struct vb_qp_cap){0};
+		pd = NULL;
+	} else if (init.type == VB_QPT_XRC_INI || init.type == VB_QPT_DCI) {
+		init.recv_cq = NULL;
+		init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+	}
+	if (init.type == VB_QPT_DCT) {
+		init.dc.key = DC_KEY;
+		init.cap = (struct vb_qp_cap){0};
+	} else if (s->has_streams) {
+		/* Full handshake here, half handshake without streams: statuses are the same. */
+		init.dc.full_handshake = true;
+		init.dc.log_streams = init.dc.log_errored = 1;
+	}
+	need(vb_qp_create(pd, &init, &qp), "QP");
+	return qp;
 }
 
 static void open_qps(const struct setup *s)
 {
-	for (uint32_t i = 0; i < SIDES; i++) {
-		struct vb_qp_init init = {
-		    .type = s->type,
-		    .send_cq = vb_sim_cq(w.sim, i),
-		    .recv_cq = vb_sim_cq(w.sim, i),
-		    .cap = {QUEUE_WRS, QUEUE_WRS, SGE_MAX, SGE_MAX, INLINE_MAX},
-		};
-
-		w.done_cnt[i] = 0;
-		w.event[i] = NOTHING;
+	for (int i = 0; i < SIDES; i++) {
 		w.block[i] = memory_alloc(NULL, BLOCK);
 		need(w.block[i] ? 0 : -ENOMEM, "memory");
-		need(vb_pd_create(vb_sim_hca(w.sim, i), &w.other_pd[i]), "PD");
-		if (i == RESPONDER)
-			open_srq(s, &init);
-		else if (s->type == VB_QPT_XRC_INI)
-			init.recv_cq = NULL, init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
-		need(vb_qp_create(init.xrcd ? NULL : vb_sim_pd(w.sim, i), &init, &w.qp[i]), "QP");
-		if (i == RESPONDER)
-			need(vb_qp_create(init.xrcd ? NULL : vb_sim_pd(w.sim, i), &init,
-					  &w.other_qp),
-			     "QP");
+		need(vb_pd_create(vb_sim_hca(w.sim, (uint32_t)i), &w.other_pd[i]), "PD");
+	}
+	open_srq(s);
+	for (int i = 0; i < SIDES; i++) {
+		w.qp[i] = create_qp((enum side)i, s, false);
+		w.other_qp[i] = s->has_other[i] ? create_qp((enum side)i, s, true) : NULL;
 	}
 	w.ah = (struct vb_ah){vb_sim_pd(w.sim, REQUESTER),
 			      vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
+	w.has_group = s->has_group;
+	if (s->has_group)
+		w.ah.path.dgid = group;
+	if (s->is_member)
+		need(vb_qp_attach_mcast(w.qp[RESPONDER], &group), "group");
 	w.other_ah = (struct vb_ah){w.other_pd[REQUESTER], w.ah.path};
-	bring_up(w.qp[REQUESTER], REQUESTER, s, s->state[REQUESTER]);
-	bring_up(w.qp[RESPONDER], RESPONDER, s, s->state[RESPONDER]);
-	bring_up(w.other_qp, RESPONDER, s, VB_QPS_RTS);
+	for (int i = 0; i < SIDES; i++) {
+		bring_up(w.qp[i], (enum side)i, s, s->state[i]);
+		if (w.other_qp[i])
+			bring_up(w.other_qp[i], (enum side)i, s, VB_QPS_RTS);
+	}
 }
 
 void open_world(const struct setup *s)
@@ -201,6 +215,7 @@ void open_world(const struct setup *s)
 	need(vb_topo_pair(&w.topo, &memory, &cable), "topology");
 	need(vb_sim_create(&w.sim, &cfg), "simulation");
 	vb_sim_set_app(w.sim, &app);
+	note_nothing();
 	open_qps(s);
 }
 
@@ -230,7 +245,7 @@ struct region register_region(enum side side, bool other_pd, uint32_t access)
 	    .iova = (uintptr_t)at, .length = REGION, .host = at, .access = access};
 	struct vb_mr *mr;
 
-	need(vb_mr_create(other_pd ? w.other_pd[side] : vb_sim_pd(w.sim, side), &a, &mr), "MR");
+	need(vb_mr_create(pd_of(side, other_pd), &a, &mr), "MR");
 	return (struct region){vb_mr_lkey(mr), vb_mr_rkey(mr), mr};
 }
 
@@ -244,7 +259,7 @@ struct window allocate_window(enum side side, bool other_pd, uint8_t type)
 {
 	struct vb_mw *mw;
 
-	need(vb_mw_create(other_pd ? w.other_pd[side] : vb_sim_pd(w.sim, side), type, &mw), "MW");
+	need(vb_mw_create(pd_of(side, other_pd), type, &mw), "MW");
 	return (struct window){type, vb_mw_rkey(mw), mw};
 }
 
@@ -272,8 +287,23 @@ static void bind_fields(struct vb_send_wr *wr, const struct work *work)
 	work->window->rkey = rkey;
 }
 
-int post_send(enum side side, const struct work *work, bool *bad)
+struct receive_room receive_room(void)
 {
+	return (struct receive_room){QUEUE_WRS, SGE_MAX};
+}
+
+static uint32_t dest_qpn(const struct work *work)
+{
+	const struct vb_qp *other = w.other_qp[RESPONDER];
+
+	if (w.has_group && !work->to_other_qp)
+		return VB_QPN_MULTICAST ^ work->qpn_error;
+	return vb_qp_number(work->to_other_qp && other ? other : w.qp[RESPONDER]) ^ work->qpn_error;
+}
+
+int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *taken)
+{
+	struct vb_qp *qp = work->by_other_qp ? w.other_qp[side] : w.qp[side];
 	struct vb_sge sge[SGE_MAX + 1];
 	struct vb_send_wr wr = {
 	    .wr_id = work->wr_id,
@@ -286,32 +316,37 @@ int post_send(enum side side, const struct work *work, bool *bad)
 	    .rkey = work->rkey,
 	    .compare_add = 1,
 	    .swap = 2,
+	    .flush = work->flush,
+	    .flush_len = work->len,
 	    .ah = work->of_other_pd ? &w.other_ah : &w.ah,
-	    .dqpn = vb_qp_number(w.qp[!side]),
+	    .dqpn = dest_qpn(work),
 	    .qkey = work->qkey,
 	    .srqn = w.xrcd ? vb_srq_number(w.srq) ^ work->srqn_error : 0,
+	    .dc_key = DC_KEY ^ work->dc_key_error,
 	};
+	int err = 0;
 
 	for (uint32_t i = 0; i < work->sge_cnt; i++)
 		sge[i] = (struct vb_sge){(uintptr_t)work->addr, work->len, work->lkey};
 	if (work->window)
 		bind_fields(&wr, work);
-	*bad = true; /* the core takes one at a time */
-
-	int err =
-	    -vb_qp_post_send(work->by_other_qp ? w.other_qp : w.qp[side], &wr, vb_sim_now(w.sim));
-
+	for (*taken = 0; *taken < cnt && !err; *taken += !err, wr.wr_id++)
+		err = -vb_qp_post_send(qp, &wr, vb_sim_now(w.sim));
 	vb_sim_touch(w.sim, side);
 	return err;
 }
 
-int post_receive(const struct work *work)
+int post_receives(const struct work *work, uint32_t cnt, uint32_t *taken)
 {
-	struct vb_sge sge = {(uintptr_t)work->addr, work->len, work->lkey};
-	struct vb_recv_wr wr = {.wr_id = work->wr_id, .sge = &sge, .sge_cnt = 1};
-	int err = -(w.srq ? vb_srq_post(w.srq, &wr)
-			  : vb_qp_post_recv(w.qp[RESPONDER], &wr, vb_sim_now(w.sim)));
+	struct vb_sge sge[SGE_MAX + 1];
+	struct vb_recv_wr wr = {.wr_id = work->wr_id, .sge = sge, .sge_cnt = work->sge_cnt};
+	int err = 0;
 
+	for (uint32_t i = 0; i < work->sge_cnt; i++)
+		sge[i] = (struct vb_sge){(uintptr_t)work->addr, work->len, work->lkey};
+	for (*taken = 0; *taken < cnt && !err; *taken += !err, wr.wr_id++)
+		err = -(w.srq ? vb_srq_post(w.srq, &wr)
+			      : vb_qp_post_recv(w.qp[RESPONDER], &wr, vb_sim_now(w.sim)));
 	vb_sim_touch(w.sim, RESPONDER);
 	return err;
 }
@@ -321,31 +356,13 @@ void set_srq_limit(uint32_t limit)
 	need(vb_srq_set_limit(w.srq, limit), "SRQ's limit");
 }
 
-void settle(const uint32_t want[SIDES])
+void settle(const uint32_t want[SIDES], const uint8_t *moved, uint8_t was)
 {
-	(void)want; /* here it is known when nothing more can happen */
+	(void)want, (void)moved, (void)was; /* here it is known when nothing more can happen */
 	need(vb_sim_run(w.sim, VB_NEVER), "run");
-}
-
-uint32_t completions_of(enum side side, struct done *done, uint32_t max)
-{
-	uint32_t cnt = w.done_cnt[side] < max ? w.done_cnt[side] : max;
-
-	memcpy(done, w.done[side], cnt * sizeof *done);
-	return cnt;
-}
-
-void forget_completions(void)
-{
-	w.done_cnt[REQUESTER] = w.done_cnt[RESPONDER] = 0;
 }
 
 enum vb_qp_state state_of(enum side side)
 {
 	return vb_qp_get_state(w.qp[side]);
-}
-
-int event_of(enum side side)
-{
-	return w.event[side];
 }

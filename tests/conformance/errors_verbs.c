@@ -3,11 +3,10 @@
  * The sides of the matrix as two QPs of this process on one device, by way of libibverbs: what runs
  * here runs on any adapter. See errors.h.
  */
-#include "errors.h"
+#include "errors_verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,34 +14,31 @@
 #include <time.h>
 
 #define PORT 1
+#define GROUP_QPN 0xffffffu
 /* Of device_cap_flags_ex; <infiniband/verbs.h> has no name for it. */
 #define DEVICE_ATOMIC_WRITE (UINT64_C(1) << 40)
-#define SGES_MAX 256
-/* How long a completion may take that must come. */
-#define PATIENCE_NS INT64_C(10000000000)
 
 static struct {
 	struct ibv_context *context;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
-	bool has_xrc, has_atomic_write;
-	int64_t quiet_ns;
+	bool has_xrc, has_dc, has_atomic_write;
+	int64_t quiet_ns, patience_ns;
 } dev;
 
 static struct {
 	enum vb_qp_type type;
 	struct ibv_pd *pd[SIDES], *other_pd[SIDES];
 	struct ibv_cq *cq[SIDES];
-	struct ibv_qp *qp[SIDES], *other_qp;
+	struct ibv_qp *qp[SIDES], *other_qp[SIDES];
 	struct ibv_xrcd *xrcd;
 	struct ibv_srq *srq;
 	uint32_t srqn;
 	struct send_room room;
+	struct receive_room receive_room;
 	struct ibv_ah *ah, *other_ah;
+	bool has_group, is_member;
 	uint8_t *block[SIDES];
-	struct done done[SIDES][DONE_MAX];
-	uint32_t done_cnt[SIDES];
-	int event[SIDES];
 } w;
 
 static void need(bool ok, const char *what)
@@ -77,16 +73,18 @@ static void look_at_device(void)
 	struct ibv_device_attr_ex attr;
 	struct ibv_xrcd *xrcd = open_xrcd();
 
+	dev.has_dc = dc_is_there();
 	dev.has_xrc = xrcd && ibv_close_xrcd(xrcd) == 0;
 	dev.has_atomic_write = ibv_query_device_ex(dev.context, NULL, &attr) == 0 &&
 			       attr.device_cap_flags_ex & DEVICE_ATOMIC_WRITE;
 }
 
-void open_device(const char *name, uint32_t quiet_ms)
+void open_device(const char *name, uint32_t quiet_ms, uint32_t patience_ms)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
 	dev.quiet_ns = quiet_ms * INT64_C(1000000);
+	dev.patience_ns = patience_ms * INT64_C(1000000);
 
 	need(list, "devices");
 	for (int i = 0; list[i] && !dev.context; i++) {
@@ -120,8 +118,9 @@ uint32_t message_max(void)
 
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
 {
-	return (type != VB_QPT_XRC_INI || dev.has_xrc) &&
-	       (opcode != VB_WR_ATOMIC_WRITE || dev.has_atomic_write);
+	/* <infiniband/verbs.h> has no FLUSH yet. */
+	return (type != VB_QPT_XRC_INI || dev.has_xrc) && (type != VB_QPT_DCI || dev.has_dc) &&
+	       (opcode != VB_WR_ATOMIC_WRITE || dev.has_atomic_write) && opcode != VB_WR_FLUSH;
 }
 
 static struct ibv_ah_attr address(void)
@@ -130,42 +129,42 @@ static struct ibv_ah_attr address(void)
 	    .is_global = 1, .port_num = PORT, .grh = {.dgid = dev.gid, .hop_limit = 64}};
 }
 
-static void bring_up(struct ibv_qp *qp, enum side side, const struct setup *s, enum vb_qp_state to)
+/* A group of the kind of the address: of IPv4, or of IPv6 with the scope of the link. */
+static union ibv_gid group(void)
 {
-	bool ud = s->type == VB_QPT_UD, rc = !ud && s->type != VB_QPT_UC;
+	static const uint8_t v4[16] = {[10] = 0xff, [11] = 0xff};
+	union ibv_gid g = {{0xff, 0x12}};
+
+	if (memcmp(dev.gid.raw, v4, 12) == 0) {
+		memcpy(g.raw, v4, 12);
+		g.raw[12] = 239;
+	}
+	g.raw[15] = 7;
+	return g;
+}
+
+static void bring_up(struct ibv_qp *qp, enum side side, const struct setup *s, bool is_other)
+{
 	struct ibv_qp_attr a = {
 	    .qp_access_flags = s->qp_access,
 	    .port_num = PORT,
 	    .qkey = QKEY,
-	    .path_mtu = dev.port.active_mtu,
-	    .dest_qp_num = w.qp[!side]->qp_num,
+	    .path_mtu = (enum ibv_mtu)PATH_MTU,
+	    .dest_qp_num = w.qp[!side]->qp_num ^ (side == REQUESTER ? s->dest_error : 0),
 	    .ah_attr = address(),
-	    .max_dest_rd_atomic = 1,
-	    .max_rd_atomic = 1,
+	    .max_dest_rd_atomic = s->rd_atomic[RESPONDER],
+	    .max_rd_atomic = s->rd_atomic[REQUESTER],
 	    .min_rnr_timer = 1,
 	    .timeout = 8,
 	    .retry_cnt = 1,
 	};
-	const struct {
-		enum vb_qp_state state;
-		int mask;
-	} step[] = {
-	    {VB_QPS_INIT,
-	     IBV_QP_PKEY_INDEX | IBV_QP_PORT | (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)},
-	    {VB_QPS_RTR, ud ? 0
-			    : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				  (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0)},
-	    {VB_QPS_RTS, IBV_QP_SQ_PSN | (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						   IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
-					     : 0)},
-	    {to, 0}, /* SQD and ERR come behind */
-	};
+	struct step step[STEPS_MAX];
+	uint32_t cnt =
+	    steps_to(qp_type(s, side, is_other), is_other ? VB_QPS_RTS : s->state[side], step);
 
-	for (int i = 0; i < 4 && to != VB_QPS_RESET && (i < 3 || to > VB_QPS_RTS); i++) {
-		if (i < 3 && step[i].state > to)
-			break;
+	for (uint32_t i = 0; i < cnt; i++) {
 		a.qp_state = (enum ibv_qp_state)step[i].state;
-		errno = ibv_modify_qp(qp, &a, IBV_QP_STATE | step[i].mask);
+		errno = ibv_modify_qp(qp, &a, IBV_QP_STATE | (int)step[i].mask);
 		need(errno == 0, "state of a QP");
 	}
 }
@@ -177,7 +176,7 @@ static void open_srq(const struct setup *s)
 	    .attr = {.max_wr = QUEUE_WRS, .max_sge = SGE_MAX},
 	    .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
 	    .srq_type = IBV_SRQT_BASIC,
-	    .pd = w.pd[RESPONDER],
+	    .pd = s->srq_of_other_pd ? w.other_pd[RESPONDER] : w.pd[RESPONDER],
 	};
 
 	w.srq = NULL;
@@ -195,70 +194,96 @@ static void open_srq(const struct setup *s)
 	w.srq = ibv_create_srq_ex(dev.context, &init);
 	need(w.srq, "SRQ");
 	need(!w.xrcd || ibv_get_srq_num(w.srq, &w.srqn) == 0, "number of the SRQ");
+	w.receive_room = (struct receive_room){init.attr.max_wr, init.attr.max_sge};
 }
 
-static struct ibv_qp *create_qp(enum side side, const struct setup *s)
+static struct ibv_qp *create_qp(enum side side, const struct setup *s, bool is_other)
 {
+	enum vb_qp_type type = qp_type(s, side, is_other);
 	struct ibv_qp_init_attr_ex init = {
-	    .qp_type = (enum ibv_qp_type)s->type,
+	    .qp_type = (enum ibv_qp_type)type,
 	    .send_cq = w.cq[side],
 	    .recv_cq = w.cq[side],
 	    .cap = {QUEUE_WRS, QUEUE_WRS, SGE_MAX, SGE_MAX, INLINE_MAX},
 	    .comp_mask = IBV_QP_INIT_ATTR_PD,
-	    .pd = w.pd[side],
+	    .pd = is_other && s->other_of_other_pd ? w.other_pd[side] : w.pd[side],
 	};
 
-	if (s->type == VB_QPT_XRC_INI && side == RESPONDER)
+	if (side == RESPONDER && !is_other)
+		init.srq = w.srq;
+	if (type == VB_QPT_XRC_TGT)
 		init = (struct ibv_qp_init_attr_ex){.qp_type = IBV_QPT_XRC_RECV,
 						    .comp_mask = IBV_QP_INIT_ATTR_XRCD,
 						    .xrcd = w.xrcd};
-	else if (s->type == VB_QPT_XRC_INI)
+	else if (type == VB_QPT_XRC_INI)
 		init.recv_cq = NULL, init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
-	else if (side == RESPONDER)
-		init.srq = w.srq;
 
-	struct ibv_qp *qp = ibv_create_qp_ex(dev.context, &init);
+	struct ibv_qp *qp = type == VB_QPT_DCI || type == VB_QPT_DCT
+				? dc_create(dev.context, &init, type, s->has_streams)
+				: ibv_create_qp_ex(dev.context, &init);
 
 	need(qp, "QP");
-	if (side == REQUESTER)
+	if (side == REQUESTER && !is_other)
 		w.room = (struct send_room){init.cap.max_send_wr, init.cap.max_send_sge,
 					    init.cap.max_inline_data};
+	if (side == RESPONDER && !is_other && !w.srq)
+		w.receive_room = (struct receive_room){init.cap.max_recv_wr, init.cap.max_recv_sge};
 	return qp;
+}
+
+static void open_qps(const struct setup *s)
+{
+	union ibv_gid g = group();
+
+	for (int i = 0; i < SIDES; i++) {
+		w.qp[i] = create_qp((enum side)i, s, false);
+		w.other_qp[i] = s->has_other[i] ? create_qp((enum side)i, s, true) : NULL;
+	}
+	for (int i = 0; i < SIDES; i++) {
+		bring_up(w.qp[i], (enum side)i, s, false);
+		if (w.other_qp[i])
+			bring_up(w.other_qp[i], (enum side)i, s, true);
+	}
+	w.has_group = s->has_group;
+	w.is_member = s->is_member;
+	if (s->is_member) {
+		errno = ibv_attach_mcast(w.qp[RESPONDER], &g, 0);
+		need(errno == 0, "group");
+	}
 }
 
 void open_world(const struct setup *s)
 {
 	struct ibv_ah_attr to = address();
 
+	note_nothing();
 	w.type = s->type;
-	for (uint32_t i = 0; i < SIDES; i++) {
-		w.done_cnt[i] = 0;
-		w.event[i] = NOTHING;
+	for (int i = 0; i < SIDES; i++) {
 		w.block[i] = calloc(1, BLOCK);
 		w.pd[i] = ibv_alloc_pd(dev.context);
 		w.other_pd[i] = ibv_alloc_pd(dev.context);
 		w.cq[i] = ibv_create_cq(dev.context, DONE_MAX, NULL, NULL, 0);
 		need(w.block[i] && w.pd[i] && w.other_pd[i] && w.cq[i], "PDs and CQs");
 	}
-	open_srq(s);
-	for (uint32_t i = 0; i < SIDES; i++)
-		w.qp[i] = create_qp((enum side)i, s);
-	w.other_qp = create_qp(RESPONDER, s);
+	if (s->has_group)
+		to.grh.dgid = group();
 	w.ah = ibv_create_ah(w.pd[REQUESTER], &to);
 	w.other_ah = ibv_create_ah(w.other_pd[REQUESTER], &to);
 	need(w.ah && w.other_ah, "AHs");
-	bring_up(w.qp[REQUESTER], REQUESTER, s, s->state[REQUESTER]);
-	bring_up(w.qp[RESPONDER], RESPONDER, s, s->state[RESPONDER]);
-	bring_up(w.other_qp, RESPONDER, s, VB_QPS_RTS);
+	open_srq(s);
+	open_qps(s);
 }
 
 void close_world(void)
 {
-	bool ok = ibv_destroy_ah(w.ah) == 0 && ibv_destroy_ah(w.other_ah) == 0 &&
-		  ibv_destroy_qp(w.other_qp) == 0;
+	union ibv_gid g = group();
+	bool ok = ibv_destroy_ah(w.ah) == 0 && ibv_destroy_ah(w.other_ah) == 0;
 
-	for (uint32_t i = 0; i < SIDES; i++)
+	ok &= !w.is_member || ibv_detach_mcast(w.qp[RESPONDER], &g, 0) == 0;
+	for (int i = 0; i < SIDES; i++) {
 		ok &= ibv_destroy_qp(w.qp[i]) == 0;
+		ok &= !w.other_qp[i] || ibv_destroy_qp(w.other_qp[i]) == 0;
+	}
 	ok &= !w.srq || ibv_destroy_srq(w.srq) == 0;
 	ok &= !w.xrcd || ibv_close_xrcd(w.xrcd) == 0;
 	for (uint32_t i = 0; i < SIDES; i++) {
@@ -316,8 +341,13 @@ struct send_room send_room(void)
 	return w.room;
 }
 
+struct receive_room receive_room(void)
+{
+	return w.receive_room;
+}
+
 /* Type 1 by a verb of its own, type 2 by a work request. */
-static int post_bind(struct ibv_qp *qp, const struct work *work, bool *bad)
+static int post_bind(struct ibv_qp *qp, const struct work *work, uint32_t *taken)
 {
 	struct ibv_mw *mw = work->window->handle;
 	struct ibv_mw_bind_info info = {work->region->handle, (uintptr_t)work->addr, work->len,
@@ -331,16 +361,25 @@ static int post_bind(struct ibv_qp *qp, const struct work *work, bool *bad)
 	int err;
 
 	if (work->window->type == 1) {
-		*bad = true; /* the verb has but one */
 		err = ibv_bind_mw(qp, mw, &bind);
+		*taken = !err;
 	} else {
 		err = ibv_post_send(qp, &wr, &refused);
-		*bad = refused == &wr;
+		*taken = err && refused == &wr ? 0 : 1;
 		if (!err)
 			mw->rkey = wr.bind_mw.rkey;
 	}
 	work->window->rkey = mw->rkey;
 	return err;
+}
+
+static uint32_t dest_qpn(const struct work *work)
+{
+	const struct ibv_qp *other = w.other_qp[RESPONDER];
+
+	if (w.has_group && !work->to_other_qp)
+		return GROUP_QPN ^ work->qpn_error;
+	return (work->to_other_qp && other ? other : w.qp[RESPONDER])->qp_num ^ work->qpn_error;
 }
 
 static void remote_fields(struct ibv_send_wr *wr, const struct work *work)
@@ -351,7 +390,7 @@ static void remote_fields(struct ibv_send_wr *wr, const struct work *work)
 		wr->invalidate_rkey = work->inv_rkey;
 	if (w.type == VB_QPT_UD) {
 		wr->wr.ud.ah = work->of_other_pd ? w.other_ah : w.ah;
-		wr->wr.ud.remote_qpn = w.qp[RESPONDER]->qp_num;
+		wr->wr.ud.remote_qpn = dest_qpn(work);
 		wr->wr.ud.remote_qkey = work->qkey;
 	} else if (work->opcode == VB_WR_COMPARE_SWAP || work->opcode == VB_WR_FETCH_ADD) {
 		wr->wr.atomic.remote_addr = work->remote_addr;
@@ -364,39 +403,75 @@ static void remote_fields(struct ibv_send_wr *wr, const struct work *work)
 	}
 }
 
-int post_send(enum side side, const struct work *work, bool *bad)
+/* One after the other: between ibv_wr_start() and ibv_wr_complete() all of them go, or none. */
+static int post_dc(const struct work *work, uint32_t cnt, uint32_t *taken)
 {
-	struct ibv_qp *qp = work->by_other_qp ? w.other_qp : w.qp[side];
-	struct ibv_sge sge[SGES_MAX];
-	struct ibv_send_wr wr = {
-	    .wr_id = work->wr_id,
-	    .sg_list = sge,
-	    .num_sge = (int)work->sge_cnt,
-	    .opcode = (enum ibv_wr_opcode)work->opcode,
-	    .send_flags = work->flags | IBV_SEND_SIGNALED,
-	};
-	struct ibv_send_wr *refused = NULL;
+	struct dc_to to = {work->of_other_pd ? w.other_ah : w.ah, dest_qpn(work),
+			   DC_KEY ^ work->dc_key_error};
+	struct work next = *work;
+	int err = 0;
 
-	if (work->window)
-		return post_bind(qp, work, bad);
-	need(work->sge_cnt <= SGES_MAX, "SGEs");
-	for (uint32_t i = 0; i < work->sge_cnt; i++)
-		sge[i] = (struct ibv_sge){(uintptr_t)work->addr, work->len, work->lkey};
-	remote_fields(&wr, work);
-
-	int err = ibv_post_send(qp, &wr, &refused);
-
-	*bad = refused == &wr;
+	for (*taken = 0; *taken < cnt && !err; *taken += !err, next.wr_id++)
+		err = dc_post(w.qp[REQUESTER], &next, &to);
 	return err;
 }
 
-int post_receive(const struct work *work)
+static void fill_sges(struct ibv_sge *sge, const struct work *work)
 {
-	struct ibv_sge sge = {(uintptr_t)work->addr, work->len, work->lkey};
-	struct ibv_recv_wr wr = {.wr_id = work->wr_id, .sg_list = &sge, .num_sge = 1}, *refused;
+	need(work->sge_cnt <= SGES_MAX, "SGEs");
+	for (uint32_t i = 0; i < work->sge_cnt; i++)
+		sge[i] = (struct ibv_sge){(uintptr_t)work->addr, work->len, work->lkey};
+}
 
-	return w.srq ? ibv_post_srq_recv(w.srq, &wr, &refused)
-		     : ibv_post_recv(w.qp[RESPONDER], &wr, &refused);
+int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *taken)
+{
+	struct ibv_qp *qp = work->by_other_qp ? w.other_qp[side] : w.qp[side];
+	struct ibv_sge sge[SGES_MAX];
+	struct ibv_send_wr *list, *refused = NULL;
+	int err;
+
+	if (w.type == VB_QPT_DCI && side == REQUESTER && !work->by_other_qp)
+		return post_dc(work, cnt, taken);
+	if (work->window)
+		return post_bind(qp, work, taken);
+	fill_sges(sge, work);
+	list = calloc(cnt, sizeof *list);
+	need(list, "memory");
+	for (uint32_t i = 0; i < cnt; i++) {
+		list[i] = (struct ibv_send_wr){
+		    .wr_id = work->wr_id + i,
+		    .next = i + 1 < cnt ? &list[i + 1] : NULL,
+		    .sg_list = sge,
+		    .num_sge = (int)work->sge_cnt,
+		    .opcode = (enum ibv_wr_opcode)work->opcode,
+		    .send_flags = work->flags | IBV_SEND_SIGNALED,
+		};
+		remote_fields(&list[i], work);
+	}
+	err = ibv_post_send(qp, list, &refused);
+	*taken = err && refused ? (uint32_t)(refused - list) : cnt;
+	free(list);
+	return err;
+}
+
+int post_receives(const struct work *work, uint32_t cnt, uint32_t *taken)
+{
+	struct ibv_recv_wr *list = calloc(cnt, sizeof *list), *refused = NULL;
+	struct ibv_sge sge[SGES_MAX];
+	int err;
+
+	need(list, "memory");
+	fill_sges(sge, work);
+	for (uint32_t i = 0; i < cnt; i++)
+		list[i] = (struct ibv_recv_wr){.wr_id = work->wr_id + i,
+					       .next = i + 1 < cnt ? &list[i + 1] : NULL,
+					       .sg_list = sge,
+					       .num_sge = (int)work->sge_cnt};
+	err = w.srq ? ibv_post_srq_recv(w.srq, list, &refused)
+		    : ibv_post_recv(w.qp[RESPONDER], list, &refused);
+	*taken = err && refused ? (uint32_t)(refused - list) : cnt;
+	free(list);
+	return err;
 }
 
 void set_srq_limit(uint32_t limit)
@@ -412,9 +487,8 @@ static bool poll_side(enum side side)
 	int n = ibv_poll_cq(w.cq[side], 1, &wc);
 
 	need(n >= 0, "poll");
-	if (n && w.done_cnt[side] < DONE_MAX)
-		w.done[side][w.done_cnt[side]++] =
-		    (struct done){wc.wr_id, (enum vb_wc_status)wc.status};
+	if (n)
+		note_completion(side, wc.wr_id, (enum vb_wc_status)wc.status);
 	return n > 0;
 }
 
@@ -444,15 +518,15 @@ static void take_events(void)
 	while (ibv_get_async_event(dev.context, &ev) == 0) {
 		enum side side = side_of(&ev);
 
-		if (side != SIDES && w.event[side] == NOTHING)
-			w.event[side] = (int)ev.event_type;
+		if (side != SIDES)
+			note_event(side, (int)ev.event_type);
 		ibv_ack_async_event(&ev);
 	}
 }
 
-void settle(const uint32_t want[SIDES])
+void settle(const uint32_t want[SIDES], const uint8_t *moved, uint8_t was)
 {
-	int64_t end = now_ns() + PATIENCE_NS, quiet = now_ns() + dev.quiet_ns;
+	int64_t end = now_ns() + dev.patience_ns, quiet = now_ns() + dev.quiet_ns;
 
 	while (now_ns() < end) {
 		bool some = poll_side(REQUESTER);
@@ -460,24 +534,12 @@ void settle(const uint32_t want[SIDES])
 		some |= poll_side(RESPONDER);
 		if (some)
 			quiet = now_ns() + dev.quiet_ns;
-		if (w.done_cnt[REQUESTER] >= want[REQUESTER] &&
-		    w.done_cnt[RESPONDER] >= want[RESPONDER] && now_ns() > quiet)
+		if (completion_cnt(REQUESTER) >= want[REQUESTER] &&
+		    completion_cnt(RESPONDER) >= want[RESPONDER] &&
+		    !(moved && __atomic_load_n(moved, __ATOMIC_RELAXED) == was) && now_ns() > quiet)
 			break;
 	}
 	take_events();
-}
-
-uint32_t completions_of(enum side side, struct done *done, uint32_t max)
-{
-	uint32_t cnt = w.done_cnt[side] < max ? w.done_cnt[side] : max;
-
-	memcpy(done, w.done[side], cnt * sizeof *done);
-	return cnt;
-}
-
-void forget_completions(void)
-{
-	w.done_cnt[REQUESTER] = w.done_cnt[RESPONDER] = 0;
 }
 
 enum vb_qp_state state_of(enum side side)
@@ -487,9 +549,4 @@ enum vb_qp_state state_of(enum side side)
 
 	need(ibv_query_qp(w.qp[side], &a, IBV_QP_STATE, &init) == 0, "state of a QP");
 	return (enum vb_qp_state)a.qp_state;
-}
-
-int event_of(enum side side)
-{
-	return w.event[side];
 }

@@ -74,8 +74,8 @@ static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 		*syndrome = VB_NAK_INVALID_REQUEST; /* IBT-43 */
 		return VB_VERDICT_LENGTH;
 	}
-	if (vb_mem_scatter(qp->pd, resp->rwqe->sge, resp->rwqe->sge_cnt, resp->rcvd, payload,
-			   len)) {
+	if (vb_mem_scatter(vb_recv_pd(qp), resp->rwqe->sge, resp->rwqe->sge_cnt, resp->rcvd,
+			   payload, len)) {
 		*syndrome = VB_NAK_REMOTE_OP;
 		return VB_VERDICT_OPERATION;
 	}

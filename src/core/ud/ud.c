@@ -17,8 +17,8 @@ static enum vb_verdict ud_scatter(struct vb_qp *qp, const struct vb_rx *rx, cons
 		return VB_VERDICT_LENGTH;
 	}
 	vb_path_emit_grh(rx->path, rx->len + VB_ICRC_LEN, grh);
-	if (vb_mem_scatter(qp->pd, w->sge, w->sge_cnt, 0, grh, VB_GRH_LEN) ||
-	    vb_mem_scatter(qp->pd, w->sge, w->sge_cnt, VB_GRH_LEN, payload, len)) {
+	if (vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, 0, grh, VB_GRH_LEN) ||
+	    vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, VB_GRH_LEN, payload, len)) {
 		vb_recv_complete_error(qp, VB_WC_LOC_PROT_ERR, VB_VERDICT_OPERATION, now);
 		return VB_VERDICT_OPERATION;
 	}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the sides have in common, whatever they are made of: what has come of each, and the ways of
+ * their QPs through the states. Masks are those of ibv_modify_qp(3), which are the core's too. IBA
+ * 11.2.5.2
+ */
+#include "errors.h"
+
+#include <string.h>
+
+static struct {
+	struct done done[DONE_MAX];
+	uint32_t cnt;
+	int event;
+} note[SIDES];
+
+void note_nothing(void)
+{
+	forget_completions();
+	note[REQUESTER].event = note[RESPONDER].event = NOTHING;
+}
+
+void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status)
+{
+	if (note[side].cnt < DONE_MAX)
+		note[side].done[note[side].cnt++] = (struct done){wr_id, status};
+}
+
+void note_event(enum side side, int event)
+{
+	if (note[side].event == NOTHING && event != VB_ASYNC_COMM_EST)
+		note[side].event = event;
+}
+
+uint32_t completion_cnt(enum side side)
+{
+	return note[side].cnt;
+}
+
+uint32_t completions_of(enum side side, struct done *done, uint32_t max)
+{
+	uint32_t cnt = note[side].cnt < max ? note[side].cnt : max;
+
+	memcpy(done, note[side].done, cnt * sizeof *done);
+	return cnt;
+}
+
+void forget_completions(void)
+{
+	note[REQUESTER].cnt = note[RESPONDER].cnt = 0;
+}
+
+int event_of(enum side side)
+{
+	return note[side].event;
+}
+
+enum vb_qp_type qp_type(const struct setup *s, enum side side, bool is_other)
+{
+	if (is_other)
+		return s->type == VB_QPT_UC ? VB_QPT_UC : VB_QPT_RC;
+	if (side == RESPONDER && s->type == VB_QPT_XRC_INI)
+		return VB_QPT_XRC_TGT;
+	if (side == RESPONDER && s->type == VB_QPT_DCI)
+		return VB_QPT_DCT;
+	return s->type;
+}
+
+#define INIT_CONN (VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS)
+#define RTR_CONN (VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN)
+#define RTR_ANSWERS (VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER)
+#define RTS_ASKS                                                                                   \
+	(VB_QP_SQ_PSN | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC)
+
+static const struct {
+	enum vb_qp_type type;
+	uint32_t init, rtr, rts; /* 0: it has no such state, or needs nothing */
+} masks[] = {
+    {VB_QPT_RC, INIT_CONN, RTR_CONN | RTR_ANSWERS, RTS_ASKS},
+    {VB_QPT_UC, INIT_CONN, RTR_CONN, VB_QP_SQ_PSN},
+    {VB_QPT_UD, VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY, 0, VB_QP_SQ_PSN},
+    {VB_QPT_XRC_INI, INIT_CONN, RTR_CONN, RTS_ASKS},
+    {VB_QPT_XRC_TGT, INIT_CONN, RTR_CONN | RTR_ANSWERS, VB_QP_SQ_PSN | VB_QP_TIMEOUT},
+    {VB_QPT_DCI, VB_QP_PKEY_INDEX | VB_QP_PORT, VB_QP_PATH_MTU, RTS_ASKS},
+    {VB_QPT_DCT, INIT_CONN, VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER, 0},
+};
+
+uint32_t steps_to(enum vb_qp_type type, enum vb_qp_state to, struct step step[STEPS_MAX])
+{
+	uint32_t cnt = 0, i = 0;
+
+	while (masks[i].type != type)
+		i++;
+	if (to >= VB_QPS_INIT)
+		step[cnt++] = (struct step){VB_QPS_INIT, masks[i].init};
+	if (to >= VB_QPS_RTR)
+		step[cnt++] = (struct step){VB_QPS_RTR, masks[i].rtr};
+	if (to >= VB_QPS_RTS && masks[i].rts)
+		step[cnt++] = (struct step){VB_QPS_RTS, masks[i].rts};
+	/* SQD and ERR come behind. */
+	if (to > VB_QPS_RTS)
+		step[cnt++] = (struct step){to, 0};
+	return cnt;
+}

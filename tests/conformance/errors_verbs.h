@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* DC by way of mlx5dv, for errors_verbs.c. docs/dc.md */
+#ifndef VB_TESTS_CONFORMANCE_ERRORS_VERBS_H
+#define VB_TESTS_CONFORMANCE_ERRORS_VERBS_H
+
+#include "errors.h"
+
+#include <infiniband/verbs.h>
+
+/* Where a work request of an initiator goes. */
+struct dc_to {
+	struct ibv_ah *ah;
+	uint32_t dctn;
+	uint64_t key;
+};
+
+/* Whether there are mlx5dv's functions, of which none is linked: asked before the others. */
+bool dc_is_there(void);
+/* An initiator, or a target with the SRQ of @init. NULL: errno says why. */
+struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init,
+			 enum vb_qp_type type, bool has_streams);
+/* One work request. 0 or an errno. */
+int dc_post(struct ibv_qp *qp, const struct work *work, const struct dc_to *to);
+
+#endif
