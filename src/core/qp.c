@@ -134,7 +134,8 @@ static int qp_insert(struct vb_hca *h, struct vb_qp *qp)
 }
 
 /* The objects that a QP of this type needs, and no others. */
-static bool objects_fit(const struct vb_pd *pd, const struct vb_qp_init *init)
+static bool objects_fit(const struct vb_hca *h, const struct vb_pd *pd,
+			const struct vb_qp_init *init)
 {
 	bool is_target = init->type == VB_QPT_XRC_TGT;
 
@@ -145,7 +146,7 @@ static bool objects_fit(const struct vb_pd *pd, const struct vb_qp_init *init)
 		       !(is_target && init->cap.max_send_wr);
 	if (init->type == VB_QPT_DCT && (!init->srq || init->cap.max_send_wr))
 		return false;
-	return init->recv_cq && (!init->srq || (init->srq->pd->hca == pd->hca && !init->srq->xrcd));
+	return init->recv_cq && (!init->srq || (init->srq->pd->hca == h && !init->srq->xrcd));
 }
 
 static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)
@@ -155,7 +156,7 @@ static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const stru
 
 	if (!vb_transport_of(init->type))
 		return -EOPNOTSUPP;
-	if (!objects_fit(pd, init) || init->dc.log_errored > 8)
+	if (!objects_fit(h, pd, init) || init->dc.log_errored > 8)
 		return -EINVAL;
 	if (c->max_send_wr > l->qp_wr || c->max_send_sge > l->sge ||
 	    c->max_inline_data > l->inline_bytes)
