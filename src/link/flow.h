@@ -20,6 +20,12 @@ struct vb_flow {
 };
 _Static_assert(sizeof(struct vb_flow) == 128, "shared between processes");
 
+/* What one process has sent to a receive socket. */
+struct vb_flow_own {
+	uint64_t last;  /* what vb_flow_sending() returned last */
+	uint64_t bytes; /* in all */
+};
+
 /* What the kernel charges a receive buffer for a datagram beside its bytes, about. */
 #define VB_FLOW_OVERHEAD 1024u
 

@@ -36,7 +36,7 @@ struct vb_udp_config {
 	 * NULL: nobody shares that. */
 	struct vb_flow *flow;
 	uint8_t slot;
-	uint64_t *last; /* of each, what vb_flow_sending() returned last */
+	struct vb_flow_own *own; /* to each of them */
 	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
 	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is

@@ -179,14 +179,26 @@ static uint32_t flow_bytes(const struct train *t, uint32_t from, uint32_t n)
 
 static void flow_count(const struct vb_udp *u, const struct train *t, uint32_t bytes)
 {
-	if (t->flow)
-		u->cfg.last[t->pkt[0].hdr[BTH_DQPN + 2]] = vb_flow_sending(t->flow, bytes);
+	struct vb_flow_own *own = &u->cfg.own[t->pkt[0].hdr[BTH_DQPN + 2]];
+
+	if (!t->flow)
+		return;
+	own->last = vb_flow_sending(t->flow, bytes);
+	own->bytes += bytes;
+}
+
+static void flow_uncount(const struct vb_udp *u, const struct train *t, uint32_t bytes)
+{
+	if (!t->flow)
+		return;
+	vb_flow_unsent(t->flow, bytes);
+	u->cfg.own[t->pkt[0].hdr[BTH_DQPN + 2]].bytes -= bytes;
 }
 
 /* Of what was counted, @bytes, only @n packets have left. */
 static void flow_correct(const struct vb_udp *u, const struct train *t, uint32_t bytes, uint32_t n)
 {
-	vb_flow_unsent(t->flow, bytes);
+	flow_uncount(u, t, bytes);
 	if (n)
 		flow_count(u, t, flow_bytes(t, t->done, n));
 }
@@ -268,8 +280,7 @@ static void send_segmented(struct vb_udp *u, struct train *t)
 
 	int err = errno;
 
-	if (t->flow)
-		vb_flow_unsent(t->flow, bytes);
+	flow_uncount(u, t, bytes);
 
 	/* EIO: the device cannot checksum what it segments. EINVAL and EMSGSIZE: the segments do
 	 * not fit the device, or the flow label or an address is not to be had; each packet tells

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -242,23 +241,6 @@ void vb_engine_reload(struct vb_engine *e)
 		e->sink.port_change(e->sink.ctx);
 }
 
-/*
- * Bytes that may be in flight towards one peer, whose receive buffer is taken to be like ours: half
- * of it, because the kernel charges the memory around a packet too and because we are not the only
- * sender.
- */
-static uint32_t peer_window(int rx_fd)
-{
-	int size = 0;
-	socklen_t len = sizeof size;
-
-	if (getsockopt(rx_fd, SOL_SOCKET, SO_RCVBUF, &size, &len))
-		size = 0;
-	if (size < 256 << 10)
-		return 128 << 10;
-	return size > 2 << 20 ? 1 << 20 : (uint32_t)size / 2;
-}
-
 void vb_engine_make_grh(struct vb_engine *e)
 {
 	e->makes_grh = 1;
@@ -270,7 +252,7 @@ static int open_link(struct vb_engine *e)
 	    .rx_fd = e->broker.rx_fd,
 	    .flow = e->broker.flow,
 	    .slot = (uint8_t)e->broker.slot,
-	    .last = e->flow_last,
+	    .own = e->flow_own,
 	    .port_of = link_port_of,
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
@@ -402,10 +384,9 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
 
-	uint32_t window = peer_window(e->broker.rx_fd);
+	uint32_t window = vb_engine_size_flow(e, e->broker.rx_fd);
 	const char *what = "the UDP sockets";
 
-	e->flow_limit = window / 2;
 	e->slow = vb_engine_slowness();
 
 	err = open_link(e);

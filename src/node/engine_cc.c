@@ -36,7 +36,7 @@ static uint64_t speed_bps(const struct vb_device *d)
 /* Bytes in the receive socket at which packets count as marked. */
 static void watch_queue(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set)
 {
-	uint64_t room = e->flow_limit;
+	uint64_t room = e->flow.alone;
 
 	e->cc.red[port] = (struct vb_red){0};
 	if (set->np_en && set->rxq_en)

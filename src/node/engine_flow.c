@@ -6,6 +6,8 @@
 #include "link/shm.h"
 #include "node/engine_priv.h"
 
+#include <sys/socket.h>
+
 /* A socket that nobody has read for so long is not waited for: its owner is stopped or gone. */
 #define STUCK_NS (100 * VB_MSEC)
 /* ... and that its ACKs are not missed. On a busy machine a process may well not run for the
@@ -13,10 +15,36 @@
 #define UNREAD_MAX_NS (500 * VB_MSEC)
 #define MTU_MAX_BYTES 4096u
 
-/* True when a packet of the largest MTU may not fit any more: whoever has one waits. */
-static bool is_full(const struct vb_engine *e, uint64_t backlog)
+/* Of a receive buffer: a part that is full at once, whoever else sends, is in the caches. */
+#define ALONE_MAX (512u << 10)
+/* What of it, in eighths, may be used up by many, each with so many parts of that: many may look at
+ * the same time, and for small datagrams the kernel charges more than is counted here. */
+#define MOST_EIGHTHS 3u
+#define MOST_MAX (3u << 20)
+#define SHARES 12u
+/* A peer of another host may have a smaller buffer than ours. */
+#define WINDOW_MIN (128u << 10)
+
+static uint32_t at_most(uint64_t v, uint32_t most)
 {
-	return backlog + MTU_MAX_BYTES > e->flow_limit;
+	return v < most ? (uint32_t)v : most;
+}
+
+uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
+{
+	int got = 0;
+	socklen_t len = sizeof got;
+	uint32_t size;
+
+	if (getsockopt(rx_fd, SOL_SOCKET, SO_RCVBUF, &got, &len) || got < 0)
+		got = 0;
+	size = (uint32_t)got < 2 * WINDOW_MIN ? 2 * WINDOW_MIN : (uint32_t)got;
+	e->flow.alone = at_most(size / 4, ALONE_MAX);
+	e->flow.most = at_most((uint64_t)size * MOST_EIGHTHS / 8, MOST_MAX);
+	e->flow.share = e->flow.most / SHARES;
+	/* Half of it: the kernel charges the memory around a packet too, and we are not the only
+	 * sender. */
+	return 2 * e->flow.alone;
 }
 
 static bool is_local(struct vb_engine *e, const struct vb_path *path)
@@ -33,7 +61,7 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 
 	if (!is_local(e, path))
 		return false;
-	if ((int64_t)(e->flow_last[slot] - taken) <= 0) {
+	if ((int64_t)(e->flow_own[slot].last - taken) <= 0) {
 		w->unread_since = 0;
 		return false;
 	}
@@ -43,6 +71,28 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 	w->unread_taken = taken;
 	w->unread_since = now;
 	return true;
+}
+
+/*
+ * Bytes that a socket with @backlog of them can take from this process; less than a packet of the
+ * largest MTU is none. One sender alone keeps a receiver busy with what the caches hold. Where
+ * there are several, each has something of its own in the queue: its acknowledgement is what tells
+ * when to look again, and so nobody has to be woken for what others have sent.
+ */
+static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+{
+	struct vb_flow_watch *w = &e->watch[slot];
+	const struct vb_flow_own *own = &e->flow_own[slot];
+	uint64_t queued;
+
+	if (backlog + MTU_MAX_BYTES <= e->flow.alone)
+		return (uint32_t)(e->flow.alone - backlog);
+	if ((int64_t)(own->last - w->taken) <= 0)
+		w->own_read = own->bytes;
+	queued = own->bytes - w->own_read;
+	if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
+		return 0;
+	return (uint32_t)(e->flow.share - queued);
 }
 
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
@@ -62,23 +112,18 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 
 	/* A count that the receiver has just written is far away: the last one seen will do while
 	 * it leaves much room. */
-	uint64_t backlog = vb_flow_backlog(f, w->taken);
+	uint64_t backlog = vb_flow_backlog(f, w->taken), seen = w->taken;
 
-	if (backlog > e->flow_limit / 4) {
-		uint64_t taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
-		bool is_stuck = taken == w->taken && is_full(e, backlog);
-
-		if (is_stuck && now - w->since > STUCK_NS)
-			return UINT32_MAX;
-		if (!is_stuck)
-			w->since = now;
-		w->taken = taken;
-		backlog = vb_flow_backlog(f, taken);
-	} else {
-		w->since = now;
+	if (backlog > e->flow.alone / 4) {
+		w->taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
+		backlog = vb_flow_backlog(f, w->taken);
 	}
-	if (!is_full(e, backlog))
-		return (uint32_t)(e->flow_limit - backlog);
-	atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
-	return 0;
+	room = room_of(e, slot, backlog);
+	if (room || w->taken != seen)
+		w->since = now;
+	else if (now - w->since > STUCK_NS)
+		return UINT32_MAX;
+	if (!room)
+		atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
+	return room;
 }

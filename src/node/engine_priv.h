@@ -3,7 +3,8 @@
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
- * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is).
+ * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is),
+ * engine_crowd.c (how crowded), engine_flow.c (receivers of this host).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -95,9 +96,17 @@ struct vb_standby {
 	uint32_t late;        /* ... and found that the application had taken the packet */
 };
 
+/* Bytes that may wait in a receive socket of this host, each datagram with VB_FLOW_OVERHEAD. */
+struct vb_flow_limits {
+	uint32_t alone; /* up to here anybody may add to them... */
+	uint32_t most;  /* ... and up to here a process of which none wait yet... */
+	uint32_t share; /* ... so many of its own */
+};
+
 /* When a receive socket of this host was last seen to be read. */
 struct vb_flow_watch {
 	uint64_t taken;
+	uint64_t own_read; /* of flow_own.bytes, what was read when last all of it was */
 	vb_time since;
 	/* What it had read when an ACK was first missed, and when that was; 0: none is. */
 	uint64_t unread_taken;
@@ -139,8 +148,10 @@ struct vb_engine {
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
 	vb_time progress_at; /* when the application's last progress or doorbell did */
 	bool sleeps;         /* it was about to sleep then, and has not come back */
-	_Atomic uint32_t in_vain; /* calls of it in a row that received nothing */
-	_Atomic bool held_up;     /* a receiver of this host has to read before more can leave */
+	_Atomic uint32_t in_vain;      /* calls of it in a row that received nothing */
+	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
+	_Atomic vb_time crowded_until; /* see engine_crowd.c; 0: it is not known to be */
+	_Atomic bool held_up; /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	uint32_t makes_grh;  /* 1: there is, or was, a QP whose receives begin with a GRH */
 	uint32_t generation; /* of the device table in use */
@@ -155,9 +166,9 @@ struct vb_engine {
 	struct vb_rx rx[VB_ENGINE_RX_PKTS];
 	struct vb_tx_batch batch;
 	struct vb_backlog backlog;
-	uint32_t flow_limit; /* bytes that may wait in a receive socket of this host */
+	struct vb_flow_limits flow;
 	struct vb_flow_watch watch[VB_SLOT_CNT];
-	uint64_t flow_last[VB_SLOT_CNT]; /* sent by this process to each of them, as they count */
+	struct vb_flow_own flow_own[VB_SLOT_CNT];
 	struct vb_engine_cc cc;
 };
 
@@ -189,7 +200,13 @@ void vb_engine_answer(struct vb_engine *e);
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);
 
-/* engine_flow.c: the core's callbacks room and unread; @ctx is the engine. */
+/* engine_crowd.c: there are more programs that poll than processors. Takes no lock. */
+bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now);
+
+/* engine_flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
+ * to have as well. Returns the bytes that may be in flight towards one peer of any host. */
+uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
+/* The core's callbacks room and unread; @ctx is the engine. */
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 

@@ -10,8 +10,6 @@
  */
 #include "node/engine_priv.h"
 
-#include <sched.h>
-
 /* Times are those of the machines that this was tuned on; others have vb_engine.slow times as much.
  */
 
@@ -35,8 +33,8 @@
  * one acknowledgement answers for all. */
 #define STREAM_PKTS 8u
 #define STREAM_RECVS_MAX 8
-/* Polls in vain, some 100 us, before each further one lets others run. */
-#define IN_VAIN_MAX 200u
+/* A program that comes back to poll so soon has done nothing else. */
+#define IDLE_GAP_NS (5 * VB_USEC)
 /* Pause before a full link is offered its backlog again. */
 #define LINK_FULL_NS (50 * VB_USEC)
 
@@ -223,29 +221,22 @@ void vb_engine_progress(struct vb_engine *e)
 	vb_time now = vb_engine_now();
 	uint64_t calls = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1;
 	uint32_t in_vain = atomic_load_explicit(&e->in_vain, memory_order_relaxed) + 1;
+	uint32_t idle = atomic_load_explicit(&e->idle_polls, memory_order_relaxed) + 1;
 
 	e->sleeps = false;
+	if (now - e->progress_at >= e->slow * IDLE_GAP_NS)
+		idle = 0;
 	judge_unsent(e, now);
 	if (vb_engine_step(e, now)) {
-		in_vain = 0;
+		in_vain = idle = 0;
 		vb_standby_beaten(e);
 	}
 	e->progress_at = e->step_end;
 	/* Plain stores: under the lock there is one writer. */
 	atomic_store_explicit(&e->progress_cnt, calls, memory_order_relaxed);
 	atomic_store_explicit(&e->in_vain, in_vain, memory_order_relaxed);
+	atomic_store_explicit(&e->idle_polls, idle, memory_order_relaxed);
 	vb_standby_notice(e, e->step_end);
-}
-
-void vb_engine_yield(struct vb_engine *e)
-{
-	/* Who is to read may be waiting for this very processor. */
-	bool held_up = atomic_load_explicit(&e->held_up, memory_order_relaxed);
-
-	if (held_up)
-		atomic_store_explicit(&e->held_up, false, memory_order_relaxed);
-	if (held_up || atomic_load_explicit(&e->in_vain, memory_order_relaxed) > IN_VAIN_MAX)
-		sched_yield();
 }
 
 void vb_engine_flush(struct vb_engine *e)

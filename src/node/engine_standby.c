@@ -54,6 +54,8 @@
 #define WATCH_NS (20 * VB_MSEC)
 /* Doorbells answered in time before the application is trusted to come back for the next. */
 #define TRUST_MIN 8u
+/* On a crowded machine a program that polls may have no processor for so long. */
+#define CROWDED_POLLS_NS (4 * VB_MSEC)
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
@@ -86,7 +88,8 @@ void vb_standby_notice(struct vb_engine *e, vb_time now)
 	struct vb_standby *s = &e->standby;
 	vb_time due;
 
-	if (s->aside && (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN))
+	if (s->aside &&
+	    (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN || vb_engine_is_crowded(e, now)))
 		return;
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
 	due = e->reply.held ? now + e->slow * NAP_MAX_NS : due_here(e, now);
@@ -108,6 +111,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 
 	vb_engine_flush(e);
 	s->handover = e->sleeps = true;
+	atomic_store_explicit(&e->crowded_until, 0, memory_order_relaxed);
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick(e);
 }
@@ -206,6 +210,8 @@ static void nap(struct vb_engine *e)
 	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
 	vb_dur length = e->slow * NAP_MIN_NS, most = e->slow * NAP_MAX_NS;
 
+	if (vb_engine_is_crowded(e, vb_engine_now()))
+		length = most = CROWDED_POLLS_NS;
 	do {
 		struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {e->broker.sock, POLLIN, 0}};
 		struct timespec t = {0, (long)length};
@@ -259,7 +265,9 @@ static bool receive(struct vb_engine *e, vb_time now)
 static void work(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
-	bool polls = now - e->progress_at < e->slow * POLLS_NS && !s->handover;
+	bool crowded = vb_engine_is_crowded(e, now);
+	bool polls = now - e->progress_at < (crowded ? CROWDED_POLLS_NS : e->slow * POLLS_NS) &&
+		     !s->handover;
 	bool due = vb_engine_due(e, now, 0) <= now;
 
 	s->kicked = false;
@@ -271,8 +279,8 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 	 * packet, no more. */
 	if (packet)
 		s->in_vain = polls ? s->in_vain + 1 : 0;
-	s->aside =
-	    !s->handover && (s->beaten >= BEATEN_MAX || (polls && s->in_vain >= IN_VAIN_MAX));
+	s->aside = !s->handover && ((crowded && polls) || s->beaten >= BEATEN_MAX ||
+				    (polls && s->in_vain >= IN_VAIN_MAX));
 	if (s->aside)
 		return;
 	if (e->unsent.wr_cnt && due)

@@ -51,7 +51,7 @@ static int setup(void **state)
 	engine.link = &link;
 	engine.broker.flow = flow;
 	engine.broker.slot = 7;
-	engine.flow_limit = 100000;
+	engine.flow.alone = 100000;
 	engine.devices.device[0].ifindex = 1;
 	engine.devices.device[0].speed_mbps = 10000;
 	engine.devices.device[1].ifindex = 2;
@@ -172,7 +172,7 @@ static void mark__sees_the_socket(void **state)
 
 	(void)state;
 	vb_cc_settings_paper(&set, UINT64_C(10000000000));
-	engine.flow_limit = 10000;
+	engine.flow.alone = 10000;
 	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A step of the engine: the order of what is received and the timers that are due. */
+/* A step of the engine: the order of what is received and the timers that are due. And what a
+ * program that polls in vain does on a crowded machine. */
 #include "core_env.h"
 #include "node/engine_priv.h"
+
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static struct env env;
 static struct vb_engine engine;
 static struct vb_host_memory memory;
 static uint32_t sent_cnt, rx_cnt;
+static int link_wakes;
 
 static uint32_t link_send(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
 			  vb_time now)
@@ -29,17 +35,25 @@ static uint32_t link_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_
 	return n;
 }
 
+static int link_fd(const struct vb_link *l)
+{
+	(void)l;
+	return link_wakes;
+}
+
 static int setup(void **state)
 {
 	static const struct vb_link_ops ops = {
-	    .name = "test", .send = link_send, .recv = link_recv};
-	static struct vb_link link = {.ops = &ops};
+	    .name = "test", .send = link_send, .recv = link_recv, .fd = link_fd};
+	static struct vb_link link = {.ops = &ops, .due = VB_NEVER};
 
 	(void)state;
 	env_config(&env);
 	env_open(&env, 16);
 	memset(&engine, 0, sizeof engine);
 	sent_cnt = rx_cnt = 0;
+	link_wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(link_wakes >= 0);
 	engine.hca = env.hca;
 	engine.link = &link;
 	engine.broker.host = &memory.host;
@@ -52,6 +66,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	env_close(&env);
+	close(link_wakes);
 	return 0;
 }
 
@@ -75,6 +90,65 @@ static void step__timers_wait_once_for_what_was_late_too(void **state)
 	assert_int_equal(sent_cnt, 3);
 }
 
+/* Whether a poll in vain, the last of so many, slept. */
+static bool yield_sleeps(uint32_t idle_polls)
+{
+	struct rusage before, after;
+
+	atomic_store(&engine.idle_polls, idle_polls);
+	getrusage(RUSAGE_THREAD, &before);
+	vb_engine_yield(&engine);
+	getrusage(RUSAGE_THREAD, &after);
+	return after.ru_nvcsw != before.ru_nvcsw;
+}
+
+static void yield__sleeps_only_where_it_is_crowded(void **state)
+{
+	(void)state;
+	assert_false(yield_sleeps(100));
+	atomic_store(&engine.crowded_until, vb_engine_now() + 3600 * VB_SEC);
+	assert_true(yield_sleeps(100));
+	assert_false(yield_sleeps(1));
+	atomic_store(&engine.crowded_until, 1); /* that was once */
+	assert_false(yield_sleeps(100));
+	assert_int_equal(atomic_load(&engine.crowded_until), 0);
+}
+
+static void yield__a_packet_ends_the_sleep(void **state)
+{
+	(void)state;
+	atomic_store(&engine.crowded_until, vb_engine_now() + 3600 * VB_SEC);
+	assert_int_equal(write(link_wakes, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
+	assert_false(yield_sleeps(100));
+}
+
+/* Who does something else between two polls does not only poll. */
+static void progress__time_between_polls_is_no_idle_poll(void **state)
+{
+	(void)state;
+	atomic_store(&engine.idle_polls, 7);
+	engine.progress_at = vb_engine_now() - VB_SEC;
+	vb_engine_progress(&engine);
+	assert_int_equal(atomic_load(&engine.idle_polls), 0);
+}
+
+static void notice__the_thread_stays_aside_where_it_is_crowded(void **state)
+{
+	vb_time now = vb_engine_now();
+
+	(void)state;
+	engine.standby.kick_fd = link_wakes;
+	engine.standby.aside = true;
+	engine.standby.wake_at = VB_NEVER;
+	engine.unsent.wr_cnt = 1;
+	atomic_store(&engine.crowded_until, now + VB_SEC);
+	vb_standby_notice(&engine, now);
+	assert_false(engine.standby.kicked);
+	atomic_store(&engine.crowded_until, 0);
+	vb_standby_notice(&engine, now);
+	assert_true(engine.standby.kicked);
+}
+
 /* Times grow on a slow machine, and not without a bound. */
 static void slowness__within_bounds(void **state)
 {
@@ -89,6 +163,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(step__timers_wait_once_for_what_was_late_too, setup,
 					    teardown),
+	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_crowded, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(yield__a_packet_ends_the_sleep, setup, teardown),
+	    cmocka_unit_test_setup_teardown(progress__time_between_polls_is_no_idle_poll, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_aside_where_it_is_crowded,
+					    setup, teardown),
 	    cmocka_unit_test(slowness__within_bounds),
 	};
 

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void backlog__is_what_was_sent_and_not_taken(void **state)
 {
@@ -140,7 +142,7 @@ static void engine_begin(struct vb_engine *e, struct vb_flow *flow, const struct
 	e->devices.device[0].gid[0] = (struct vb_gid_entry){path->dgid, VB_GID_IPV6};
 	vb_addr_build(&e->addr, &e->devices);
 	e->broker.flow = flow;
-	e->flow_limit = 100000;
+	e->flow = (struct vb_flow_limits){100000, 100000, 10000};
 }
 
 /*
@@ -157,7 +159,7 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	(void)state;
 	engine_begin(&e, flow, &path);
 	assert_true(vb_engine_room(&e, &path, 0x105, now) >= 4096);
-	vb_flow_sending(&flow[5], e.flow_limit - VB_FLOW_OVERHEAD - 1000);
+	vb_flow_sending(&flow[5], e.flow.alone - VB_FLOW_OVERHEAD - 1000);
 	now += VB_USEC;
 	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
 	now += 50 * VB_MSEC;
@@ -166,7 +168,63 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), UINT32_MAX);
 	/* Somebody reads again. */
 	vb_flow_taken(&flow[5], 50000);
-	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, e.flow_limit);
+	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, e.flow.alone);
+}
+
+/* What others have sent keeps nobody from having something of its own in the queue. */
+static void room__a_share_where_others_are(void **state)
+{
+	static struct vb_engine e;
+	static struct vb_flow flow[VB_SLOT_CNT];
+	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}};
+	vb_time now = VB_SEC;
+
+	(void)state;
+	engine_begin(&e, flow, &path);
+	e.flow = (struct vb_flow_limits){.alone = 100000, .most = 150000, .share = 20000};
+	vb_flow_sending(&flow[5], 99000);
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 20000);
+	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 12000), 12000};
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 8000);
+	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 6000), 18000};
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	/* Its own are read, and behind them there is as much again. */
+	vb_flow_taken(&flow[5], 99000);
+	vb_flow_taken(&flow[5], 12000);
+	vb_flow_sending(&flow[5], 99000);
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	vb_flow_taken(&flow[5], 6000);
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 20000);
+	vb_flow_sending(&flow[5], 40000);
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+}
+
+/* A small buffer is not promised twice, a large one not used up. */
+static void size_flow__follows_the_receive_buffer(void **state)
+{
+	static const int sizes[] = {0, 100000, 1 << 20, 100 << 20};
+	static struct vb_engine e;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		int size;
+		socklen_t len = sizeof size;
+
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &sizes[i], sizeof sizes[i]),
+				 0);
+		assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
+		size = size < 256 << 10 ? 256 << 10 : size;
+
+		uint32_t window = vb_engine_size_flow(&e, fd);
+
+		assert_int_equal(window, 2 * e.flow.alone);
+		assert_in_range(e.flow.alone, 64 << 10, size / 4);
+		assert_in_range(e.flow.most, e.flow.alone, size / 2);
+		assert_in_range(e.flow.share, 4096, e.flow.most / 8);
+	}
+	close(fd);
 }
 
 /* What a receiver of this host has not read yet is known, unless nobody reads at all. */
@@ -183,7 +241,7 @@ static void unread__until_read(void **state)
 	vb_flow_sending(&flow[5], 3000); /* somebody else's */
 	assert_false(vb_engine_unread(&e, &path, 0x105, now));
 	assert_true(vb_engine_room(&e, &path, 0x105, now) > 4096);
-	e.flow_last[5] = vb_flow_sending(&flow[5], 3000);
+	e.flow_own[5].last = vb_flow_sending(&flow[5], 3000);
 	assert_true(vb_engine_unread(&e, &path, 0x105, now));
 	assert_false(vb_engine_unread(&e, &far, 0x105, now));
 	vb_flow_taken(&flow[5], 3000);
@@ -260,6 +318,8 @@ int main(void)
 	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
 	    cmocka_unit_test(room__nobody_reads_a_nearly_full_socket),
 	    cmocka_unit_test(room__full_receiver_costs_no_retry),
+	    cmocka_unit_test(room__a_share_where_others_are),
+	    cmocka_unit_test(size_flow__follows_the_receive_buffer),
 	    cmocka_unit_test(unread__until_read),
 	};
 
