@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * DC has no verbs of its own: QPs are made by mlx5dv_create_qp(3), and work is posted by
- * ibv_wr_*(3). The functions are looked up, for not every adapter has them. docs/dc.md
+ * ibv_wr_*(3). docs/dc.md
  */
 #include "errors_verbs.h"
+#include "system/verbs_dc.h"
 
-#include <dlfcn.h>
-#include <infiniband/mlx5dv.h>
-#include <string.h>
-
-static struct {
-	struct ibv_qp *(*create_qp)(struct ibv_context *, struct ibv_qp_init_attr_ex *,
-				    struct mlx5dv_qp_init_attr *);
-	struct mlx5dv_qp_ex *(*qp_ex)(struct ibv_qp_ex *);
-} dv;
+static struct dv dv;
 
 bool dc_is_there(void)
 {
-	/* dlsym() gives no pointers to functions, but their bytes. */
-	void *create = dlsym(RTLD_DEFAULT, "mlx5dv_create_qp");
-	void *ex = dlsym(RTLD_DEFAULT, "mlx5dv_qp_ex_from_ibv_qp_ex");
-
-	memcpy(&dv.create_qp, &create, sizeof create);
-	memcpy(&dv.qp_ex, &ex, sizeof ex);
-	return create && ex;
+	return dv_find(&dv);
 }
 
 struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init,

@@ -6,6 +6,8 @@
 #ifndef VB_TESTS_SYSTEM_VERBS_CHURN_H
 #define VB_TESTS_SYSTEM_VERBS_CHURN_H
 
+#include "verbs_need.h"
+
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -18,15 +20,6 @@
 #define RIGHTS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_MW_BIND)
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: not so: %s: %s\n", __FILE__, __LINE__, #cond,      \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* What a thread creates upon. */
 struct base {

@@ -4,27 +4,15 @@
  * looked up, for not every adapter has them. docs/dc.md
  */
 #include "verbs_churn.h"
-
-#include <dlfcn.h>
-#include <infiniband/mlx5dv.h>
+#include "verbs_dc.h"
 
 #define KEY 7
 
-static struct {
-	struct ibv_qp *(*create_qp)(struct ibv_context *, struct ibv_qp_init_attr_ex *,
-				    struct mlx5dv_qp_init_attr *);
-	struct mlx5dv_qp_ex *(*qp_ex)(struct ibv_qp_ex *);
-} dv;
+static struct dv dv;
 
 bool dc_is_there(void)
 {
-	/* dlsym() gives no pointers to functions, but their bytes. */
-	void *create = dlsym(RTLD_DEFAULT, "mlx5dv_create_qp");
-	void *ex = dlsym(RTLD_DEFAULT, "mlx5dv_qp_ex_from_ibv_qp_ex");
-
-	memcpy(&dv.create_qp, &create, sizeof create);
-	memcpy(&dv.qp_ex, &ex, sizeof ex);
-	return create && ex;
+	return dv_find(&dv);
 }
 
 static void up(struct ibv_qp *qp, bool is_initiator)

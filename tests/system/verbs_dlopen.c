@@ -5,6 +5,8 @@
  * adapter has one and rdma-core's where not. Takes the names of all entry points of libverbena.so
  * as arguments, NAME@VERSION. Says "ok", or what was wrong.
  */
+#include "verbs_need.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -14,14 +16,6 @@
 
 #undef ibv_query_port
 #undef ibv_reg_mr
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* The functions that do the work, by their types. */
 static struct {

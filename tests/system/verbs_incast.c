@@ -5,6 +5,8 @@
  *
  *   verbs_incast DEVICE SENDERS MESSAGES [rc|uc]
  */
+#include "verbs_need.h"
+
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,14 +21,6 @@
 #define SENDERS_MAX 64
 #define MESSAGE 65536
 #define DEPTH 32
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 struct info {
 	uint32_t qpn, rkey;

@@ -7,6 +7,8 @@
  *                                                    of its input leaves and says "left"
  *   verbs_multicast DEVICE GID-INDEX GROUP send N    one message with the immediate N
  */
+#include "verbs_need.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +22,6 @@
 
 #define QKEY 0x1ee7a11
 #define DEPTH 16
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #cond,             \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;

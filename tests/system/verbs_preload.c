@@ -6,6 +6,7 @@
  * optimisation, where <infiniband/verbs.h> chooses other entry points. Says "ok", or what was
  * wrong.
  */
+#include "verbs_need.h"
 #include "verbs_rc.h"
 
 #include <infiniband/verbs.h>
@@ -14,14 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static uint8_t buf[8192];
 

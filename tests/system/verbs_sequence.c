@@ -9,6 +9,7 @@
  * late: the receiver is ready for the first message alone. The receives of the others are posted
  * LATE_US after them, which is time enough to arrive and to be refused.
  */
+#include "verbs_need.h"
 #include "verbs_rc.h"
 
 #include <infiniband/verbs.h>
@@ -20,14 +21,6 @@
 
 #define BUFFER 65536
 #define LATE_US 200000
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static _Alignas(8) uint8_t here[BUFFER], there[BUFFER];
 static struct ibv_context *context;

@@ -13,20 +13,14 @@
  *
  *   verbs_trouble DEVICE GID_INDEX
  */
+#include "verbs_need.h"
+
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #cond);                 \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static uint8_t buffer[1 << 20];
 static struct ibv_context *context;
