@@ -250,6 +250,78 @@ static void srq__limits_and_resize(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/*
+ * An SRQ is in a PD of its own: what is received goes by the keys of that, what the peer reads and
+ * writes by those of the QP's. IBA 10.2.9, IBT-82
+ */
+static void srq__of_another_domain(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_pd *other = ibv_alloc_pd(ctx);
+	struct ibv_mr *in_other = ibv_reg_mr(other, buf, sizeof buf, ALL_ACCESS);
+	struct ibv_srq *srq = ibv_create_srq(other, &init);
+	const uint32_t lkeys[] = {in_other->lkey, mr->lkey};
+	const enum ibv_wc_status ends[] = {IBV_WC_SUCCESS, IBV_WC_LOC_PROT_ERR};
+
+	(void)state;
+	assert_non_null(srq);
+	for (int i = 0; i < 2; i++) {
+		struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL),
+				 b = end_new(IBV_QPT_RC, NULL, srq);
+		struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+					 .wr.rdma = {(uintptr_t)buf + 9000, mr->rkey}};
+		struct ibv_sge sge = {(uintptr_t)buf + 4096, 64, lkeys[i]};
+		struct ibv_recv_wr recv = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+		verbs_connect(a.qp, b.qp, false);
+		memset(buf, 0x31 + i, 64);
+		/* The peer's keys are the QP's. */
+		post_send(a.qp, wr, 0, 64);
+		assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+		assert_int_equal(ibv_post_srq_recv(srq, &recv, &bad), 0);
+		post_send(a.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 64);
+		assert_int_equal(wc_next(b.cq).status, ends[i]);
+		assert_int_equal(wc_next(a.cq).status, i ? IBV_WC_REM_OP_ERR : IBV_WC_SUCCESS);
+		assert_int_equal(memcmp(buf, buf + 4096, 64) == 0, i == 0);
+		end_free(&a);
+		end_free(&b);
+	}
+
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, srq);
+
+	verbs_connect(a.qp, b.qp, false);
+	post_send(a.qp,
+		  (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE,
+				       .wr.rdma = {(uintptr_t)buf + 9000, in_other->rkey}},
+		  0, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_REM_ACCESS_ERR);
+	end_free(&a);
+	end_free(&b);
+	/* The same of a datagram and its GRH. */
+	a = end_new(IBV_QPT_UD, NULL, srq);
+	to_init(a.qp);
+	to_rts(a.qp, 0, false);
+
+	struct ibv_ah_attr to = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(pd, &to);
+	struct ibv_sge sge = {(uintptr_t)buf + 4096, 128, in_other->lkey};
+	struct ibv_recv_wr recv = {.wr_id = 7, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	assert_int_equal(ibv_post_srq_recv(srq, &recv, &bad), 0);
+	post_send(
+	    a.qp,
+	    (struct ibv_send_wr){.opcode = IBV_WR_SEND, .wr.ud = {ah, a.qp->qp_num, 0x11111111}}, 0,
+	    64);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(buf, buf + 4096 + 40, 64);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	end_free(&a);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_dereg_mr(in_other), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
 static void resize_cq__keeps_what_is_queued(void **state)
 {
 	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
@@ -285,6 +357,7 @@ int main(void)
 	    VERBS_TEST(modify_qp__refused),
 	    VERBS_TEST(create_ah__refused),
 	    VERBS_TEST(srq__limits_and_resize),
+	    VERBS_TEST(srq__of_another_domain),
 	    VERBS_TEST(resize_cq__keeps_what_is_queued),
 	};
 
