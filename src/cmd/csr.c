@@ -108,8 +108,41 @@ static uint32_t clock_of(struct vb_csr_tool *t, uint32_t address)
 	return (uint32_t)word;
 }
 
+/* The physical function whose registers device @i goes by. */
+static uint32_t function_of(const struct vb_csr_tool *t, uint32_t i)
+{
+	uint32_t parent = t->o.host->device[i].parent;
+
+	return parent && parent <= VB_DEVICES_MAX ? parent - 1 : i;
+}
+
+/* Global registers are the device's; a program may have been started with settings of its own. */
+static void warn_own_settings(struct vb_csr_tool *t)
+{
+	uint64_t devices = 0;
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (function_of(t, i) == function_of(t, t->device_at))
+			devices |= UINT64_C(1) << i;
+	if (vb_broker_observe_slots(&t->o))
+		return;
+	for (int i = 0; i < VB_SLOT_CNT; i++) {
+		const struct vb_slot_shm *s = t->o.slot[i];
+
+		if (s && s->pid && __atomic_load_n(&s->own_cc, __ATOMIC_RELAXED) & devices)
+			cnt++;
+	}
+	if (cnt)
+		vb_cmd_error(t->cmd,
+			     "%" PRIu32 " program%s settings of %s own (verbena run --cc): these "
+			     "registers hold there once one of them is written",
+			     cnt, cnt == 1 ? " has" : "s have", cnt == 1 ? "its" : "their");
+}
+
 static int read_items(struct vb_csr_tool *t, int argc, char **argv)
 {
+	bool is_global = false;
 	struct item it;
 	int rc = 0;
 
@@ -124,7 +157,10 @@ static int read_items(struct vb_csr_tool *t, int argc, char **argv)
 			rc = vb_csr_read_one(t, it.address, &word);
 		if (!rc)
 			print_item(&it, word, clock_of(t, it.address));
+		is_global |= it.address < VB_CSR_QP_BASE;
 	}
+	if (!rc && is_global)
+		warn_own_settings(t);
 	return rc;
 }
 
@@ -285,6 +321,8 @@ static int dump(struct vb_csr_tool *t, int argc, char **argv)
 	}
 	if (!rc && !is_qp)
 		rc = print_qps(t, clk);
+	if (!rc && !is_qp)
+		warn_own_settings(t);
 	return rc;
 }
 
@@ -330,9 +368,7 @@ static int add_param(struct vb_csr_tool *t, const char *arg, const char *eq)
 
 static int show_params(struct vb_csr_tool *t, int argc, char **argv)
 {
-	const struct vb_host_shm *host = t->o.host;
-	uint32_t parent = host->device[t->device_at].parent;
-	uint32_t pf = parent && parent <= VB_DEVICES_MAX ? parent - 1 : t->device_at;
+	uint32_t pf = function_of(t, t->device_at);
 	struct vb_adapter_pf at;
 
 	(void)vb_adapter_read(vb_broker_adapter(&t->o),
@@ -347,6 +383,7 @@ static int show_params(struct vb_csr_tool *t, int argc, char **argv)
 			return 1;
 		printf("%" PRIu64 "\n", n->get(&at.reg.cc));
 	}
+	warn_own_settings(t);
 	return 0;
 }
 

@@ -28,6 +28,7 @@ static void adopt_cc(struct vb_engine *e, uint32_t device, uint32_t pf)
 	struct vb_cc_settings set;
 
 	READ(e, pf, reg.cc, &set);
+	__atomic_fetch_and(&e->broker.shm->own_cc, ~(UINT64_C(1) << device), __ATOMIC_RELAXED);
 	/* As below: what the broker has not checked changes nothing. */
 	(void)vb_engine_set_cc(e, (uint8_t)(device + 1), &set);
 }

@@ -68,6 +68,7 @@ void vb_engine_follow_cc(struct vb_engine *e)
 {
 	struct vb_cc_text_fault fault;
 	struct vb_cc_settings set;
+	uint64_t own = 0;
 
 	for (uint32_t i = 0; e->cc.own[0] && i < VB_DEVICES_MAX; i++) {
 		const struct vb_device *d = &e->devices.device[i];
@@ -75,9 +76,11 @@ void vb_engine_follow_cc(struct vb_engine *e)
 		/* The text was checked when the engine was opened. It holds until a register of
 		 * the device is written. */
 		if (d->ifindex && e->adopted[i].cc_epoch == e->adopted[i].cc_first &&
-		    vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0)
-			(void)vb_engine_set_cc(e, (uint8_t)(i + 1), &set);
+		    vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0 &&
+		    vb_engine_set_cc(e, (uint8_t)(i + 1), &set) == 0)
+			own |= UINT64_C(1) << i;
 	}
+	__atomic_store_n(&e->broker.shm->own_cc, own, __ATOMIC_RELAXED);
 }
 
 int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size)

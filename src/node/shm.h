@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 8u
+#define VB_SHM_VERSION 9u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -186,6 +186,8 @@ struct vb_slot_shm {
 	uint32_t qpn_next;
 	uint32_t qp_cnt, cq_cnt, mr_cnt;
 	char comm[16];
+	uint64_t own_cc; /* devices whose registers do not hold here: the process has its own
+			  * settings of congestion control, VERBENA_CC */
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
 	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];   /* the same way */
 	struct vb_fault_status fault[VB_DEVICES_MAX];      /* by device; under fault_seq */

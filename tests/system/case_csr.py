@@ -89,6 +89,26 @@ def _(context):
         expect(a.read("dcqcn_upd_alpha_g"), 4, "g after a reset")
 
 
+@case("csr.own_settings", seconds=60)
+def _(context):
+    """Programs that were started with settings of their own are told of, until the registers hold for them."""
+    with Csr(context) as a:
+        def says(what):
+            # The commands leave standard output as it is.
+            return what in a.csr("dump") and what in a.csr("params") and what in a.csr("read", "dcqcn_max_rate")
+        own = "settings of their own"
+        expect(says(own), False, "what is said without a program")
+        server, client = pair.start(context.places["lo4"], "ib_write_bw", ["-F", "-s", "4096", "-D", "60"],
+                                    {"VERBENA_CC": "paper"})
+        try:
+            context.wait(lambda: says("2 programs have " + own), 10, lambda: a.csr("dump"))
+            a.write("np_en=1")
+            context.wait(lambda: own not in a.csr("dump"), 10, lambda: a.csr("dump"))
+        finally:
+            client.end()
+            server.end()
+
+
 @case("csr.files")
 def _(context):
     """The files that tools of other adapters have: they show what holds, and take what is written."""

@@ -38,6 +38,7 @@ static void hca_free(void *ctx, void *p)
 static int setup(void **state)
 {
 	static struct vb_link link = {.ops = &ops};
+	static struct vb_slot_shm slot;
 	static const struct vb_hca_config cfg = {.limits = {.sge = 1},
 						 .qpn_stride = 1,
 						 .port_cnt = VB_HCA_PORTS_MAX,
@@ -50,6 +51,7 @@ static int setup(void **state)
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	engine.link = &link;
 	engine.broker.flow = flow;
+	engine.broker.shm = &slot;
 	engine.broker.slot = 7;
 	engine.flow.alone = 100000;
 	engine.devices.device[0].ifindex = 1;
@@ -84,6 +86,7 @@ static void own__follow_the_devices(void **state)
 	assert_true(one->limiter_burst_ns >= 50 * VB_USEC);  /* no timer for each packet */
 	assert_false(vb_hca_cc(engine.hca, 3)->dcqcn_hw_en); /* no device there */
 	assert_true(engine.cc.marks);
+	assert_int_equal(engine.broker.shm->own_cc, 3); /* others are told */
 }
 
 /* CC-47: without settings nothing is on, and nobody looks at queues. */
