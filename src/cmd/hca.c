@@ -5,14 +5,21 @@
  */
 #include "cmd/cmd.h"
 #include "node/broker.h"
+#include "node/port_owner.h"
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { OPT_VFS };
+
+/* While a broker is restarted. */
+#define PAUSE_MS 20
+#define PATIENCE_MS 3000
+#define OWNERS_MAX 16
 
 static const struct vb_cmd_option options[] = {
     [OPT_VFS] = {0, "vfs", "N", "start: virtual functions of each device, 0 to 8; 0 if not given"},
@@ -38,32 +45,51 @@ static void print_functions(const struct vb_host_shm *host, const struct vb_adap
 	}
 }
 
-static int status(const struct vb_cmd *cmd)
+struct picture {
+	struct vb_host_shm host;
+	struct vb_adapter_state state;
+	int users; /* programs */
+};
+
+/* What the broker has; false: none, or it has no adapter. */
+static bool take_picture(struct picture *p)
 {
-	static struct vb_adapter_state state;
-	static struct vb_host_shm host;
 	struct vb_broker_observer o;
 	char why[512];
-	int users = 0;
 
-	if (vb_broker_observe(&o, false, why, sizeof why)) {
-		puts("stopped: no program uses the adapter");
-		return vb_cmd_finish(cmd);
-	}
-	vb_host_read(o.host, &host);
-	(void)vb_adapter_read(vb_broker_adapter(&o), 0, sizeof state, &state);
+	if (vb_broker_observe(&o, false, why, sizeof why))
+		return false;
+	vb_host_read(o.host, &p->host);
+	(void)vb_adapter_read(vb_broker_adapter(&o), 0, sizeof p->state, &p->state);
 	(void)vb_broker_observe_slots(&o);
+	p->users = 0;
 	for (int i = 0; i < VB_SLOT_CNT; i++)
-		users += o.slot[i] && o.slot[i]->pid;
+		p->users += o.slot[i] && o.slot[i]->pid;
 	vb_broker_observe_end(&o);
-	if (!host.is_open && !state.is_kept) {
-		puts("stopped: no program uses the adapter");
-		return vb_cmd_finish(cmd);
+	return p->host.is_open || p->state.is_kept;
+}
+
+/* A broker that was killed is back in a moment: whoever has the adapter starts the next one. */
+static int status(const struct vb_cmd *cmd)
+{
+	static struct picture p;
+	struct vb_port_owner owner[OWNERS_MAX];
+
+	for (int waited = 0; !take_picture(&p); waited += PAUSE_MS) {
+		bool lives = vb_port_is_adopted(owner, vb_port_owners(owner, OWNERS_MAX));
+
+		if (!lives || waited >= PATIENCE_MS) {
+			puts(lives ? "restarting: the broker has ended, and the programs that use "
+				     "the adapter have not started the next one yet"
+				   : "stopped: no program uses the adapter");
+			return vb_cmd_finish(cmd);
+		}
+		(void)poll(NULL, 0, PAUSE_MS);
 	}
-	printf("running: process %" PRIu32 ", %d program%s, %s\n", host.broker_pid, users,
-	       users == 1 ? "" : "s",
-	       state.is_kept ? "stays until 'verbena hca stop'" : "ends after the last of them");
-	print_functions(&host, &state);
+	printf("running: process %" PRIu32 ", %d program%s, %s\n", p.host.broker_pid, p.users,
+	       p.users == 1 ? "" : "s",
+	       p.state.is_kept ? "stays until 'verbena hca stop'" : "ends after the last of them");
+	print_functions(&p.host, &p.state);
 	return vb_cmd_finish(cmd);
 }
 

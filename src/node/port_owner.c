@@ -107,6 +107,15 @@ int vb_port_owners(struct vb_port_owner *o, int max)
 	return cnt;
 }
 
+bool vb_port_is_adopted(const struct vb_port_owner *o, int cnt)
+{
+	for (int i = 0; i < cnt; i++)
+		if (o[i].inode && o[i].uid == geteuid() &&
+		    (o[i].is_client || !o[i].pid || strncmp(o[i].comm, "verbena", 7) == 0))
+			return true;
+	return false;
+}
+
 /* The one that tells most: a client, a process, anything. */
 static const struct vb_port_owner *best_owner(const struct vb_port_owner *o, int cnt)
 {

@@ -42,12 +42,12 @@ def need(cond, story):
 class Player:
     """verbs_multicast on one side of a place."""
 
-    def __init__(self, context, place, side, group, *role):
+    def __init__(self, context, place, side, group, *role, env=None):
         self.program = side.host.start(
             place.run + [os.path.join(context.build, "tests", "system", "verbs_multicast"),
                          side.host.device(place.verbena, side.ifname),
                          side.host.gid_index(place.verbena, side.ifname, side.address), group, *role],
-            name=f"multicast {' '.join(role)}", stdin=subprocess.PIPE)
+            name=f"multicast {' '.join(role)}", stdin=subprocess.PIPE, env=env)
         self.wait = self.program.wait_output
         if role == ("member",):
             self.wait("^joined$")
@@ -61,9 +61,9 @@ class Player:
         need(self.program.wait(10) == 0, self.program.story())
 
 
-def groups(where, group):
+def groups(where, group, env=None, name=""):
     """Two members on one host and one on the other, where somebody sends; they leave in all ways."""
-    @case(f"multicast.members.{where}", seconds=60)
+    @case(f"multicast.members.{where}{name}", seconds=60)
     def _(context):
         if where not in context.places:
             raise Skip(context.machine.why)
@@ -71,15 +71,15 @@ def groups(where, group):
         near, far = place.client, place.server
 
         def send(value):
-            p = Player(context, place, near, group, "send", str(value))
+            p = Player(context, place, near, group, "send", str(value), env=env)
             p.wait("^sent$")
             need(p.program.wait(10) == 0, p.program.story())
 
         listener = near.host.start([sys.executable, "-c", LISTENER, near.ifname], name="listener")
         listener.wait_output("^listening$")
-        members = [Player(context, place, far, group, "member") for _ in range(2)]
+        members = [Player(context, place, far, group, "member", env=env) for _ in range(2)]
         listener.wait_output(f"^joined {group}$")
-        members.append(Player(context, place, near, group, "member"))
+        members.append(Player(context, place, near, group, "member", env=env))
         send(1)
         for m in members:
             m.wait("^got 1$")
@@ -99,3 +99,6 @@ def groups(where, group):
 
 groups("net4", "239.4.5.6")
 groups("net6", "ff0e::4:5:6")
+# Whoever of the host takes part in the shared-memory link; those of the other host do not.
+for where_, group_ in (("net4", "239.4.5.7"), ("net6", "ff0e::4:5:7")):
+    groups(where_, group_, {"VERBENA_LINK": "shm"}, ".shm")
