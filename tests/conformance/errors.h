@@ -26,7 +26,7 @@ struct setup {
 	enum vb_qp_type
 	    type;     /* of the requester; of XRC_INI and DCI the responder's is the target */
 	bool has_srq; /* the responder's QP; a target always */
-	bool srq_of_other_pd;
+	bool srq_of_other_pd, srq_of_other_domain;
 	bool has_streams;    /* the DCI: one of them may be in error */
 	bool has_group;      /* the requester sends to a multicast group */
 	bool is_member;      /* the responder's QP, of the group */
@@ -108,9 +108,6 @@ bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode);
  */
 void open_world(const struct setup *s);
 void close_world(void);
-uint8_t *block_of(enum side side);
-/* The address by which the other side names a byte of the block. */
-uint64_t address_of(enum side side, const uint8_t *p);
 struct region register_region(enum side side, bool other_pd, uint32_t access);
 void deregister_region(struct region *r);
 struct window allocate_window(enum side side, bool other_pd, uint8_t type);
@@ -138,8 +135,15 @@ void set_srq_limit(uint32_t limit);
 void settle(const uint32_t want[SIDES], const uint8_t *moved, uint8_t was);
 enum vb_qp_state state_of(enum side side);
 
+/* The sides' memory. */
+bool open_blocks(void);
+void close_blocks(void);
+uint8_t *block_of(enum side side);
+/* The address by which the other side names a byte of the block. */
+uint64_t address_of(enum side side, const uint8_t *p);
+
 /*
- * What both sets of functions note of a side (errors_note.c): its completions, and the first event
+ * What both sets of functions note of a side (errors_side.c): its completions, and the first event
  * of its QP or SRQ other than COMM_EST. A new world begins with none.
  */
 void note_nothing(void);

@@ -52,6 +52,8 @@ static uint8_t window_type(const struct play *p)
 	case WINDOW_REGION_RIGHT:
 		return serves_all && p->op != SEND_INV ? 1 : 2;
 	case WINDOW_2:
+	case WINDOW_ZERO:
+	case WINDOW_ZERO_WRONG:
 	case WINDOW_INVALIDATED:
 	case WINDOW_OTHER_QP:
 		return 2;
@@ -86,8 +88,9 @@ static void plan_setup(struct play *p)
 
 	*s = (struct setup){
 	    .type = type_of(t),
-	    .has_srq = t == RC_SRQ || t == DC || t == DC_STREAM,
+	    .has_srq = t == RC_SRQ || t == UD_SRQ || t == DC || t == DC_STREAM,
 	    .srq_of_other_pd = f == SRQ_PD || f == SRQ_PD_RECEIVE,
+	    .srq_of_other_domain = f == SRQ_DOMAIN,
 	    .has_streams = t == DC_STREAM,
 	    .has_group = t == UD_GROUP,
 	    .is_member = t == UD_GROUP && f != NO_MEMBER,
@@ -251,6 +254,8 @@ static void prepare_window(struct play *p)
 		return;
 	if (f == WINDOW_RIGHT)
 		access = p->op & READ ? VB_ACCESS_REMOTE_WRITE : VB_ACCESS_REMOTE_READ;
+	if (f == WINDOW_ZERO || f == WINDOW_ZERO_WRONG)
+		access |= VB_ACCESS_ZERO_BASED;
 	w = bind_work(p, access);
 	w.by_other_qp = binds_elsewhere(p);
 	p->window =
@@ -441,7 +446,7 @@ static void prepare_work(struct play *p)
 	spoil_names(p, w);
 	spoil_length(p, w);
 	spoil_place(p, w, &there);
-	w->remote_addr = address_of(RESPONDER, there);
+	w->remote_addr = p->row->fault == WINDOW_ZERO ? 0 : address_of(RESPONDER, there);
 }
 
 static void prepare_receive(struct play *p)

@@ -87,7 +87,7 @@ enum vb_qp_type type_of(enum transport t)
 	static const enum vb_qp_type type[] = {
 	    [RC] = VB_QPT_RC,         [UC] = VB_QPT_UC,       [UD] = VB_QPT_UD,
 	    [RC_SRQ] = VB_QPT_RC,     [XRC] = VB_QPT_XRC_INI, [DC] = VB_QPT_DCI,
-	    [DC_STREAM] = VB_QPT_DCI, [UD_GROUP] = VB_QPT_UD};
+	    [DC_STREAM] = VB_QPT_DCI, [UD_GROUP] = VB_QPT_UD, [UD_SRQ] = VB_QPT_UD};
 
 	return type[t];
 }
@@ -101,7 +101,8 @@ const char *transport_name(enum transport t)
 					   [XRC] = "XRC",
 					   [DC] = "DC",
 					   [DC_STREAM] = "DC, streams",
-					   [UD_GROUP] = "UD, group"};
+					   [UD_GROUP] = "UD, group",
+					   [UD_SRQ] = "UD, SRQ"};
 
 	return name[t];
 }
@@ -209,7 +210,8 @@ void print_document(void)
 	    "memory that the operation goes to has changed. The event is the responder's. Sections "
 	    "are those of\n"
 	    "the InfiniBand Architecture Specification, volume 1.\n\n"
-	    "\"RC, SRQ\": the responder has a shared receive queue. XRC and DC: from an initiator "
+	    "\"RC, SRQ\" and \"UD, SRQ\": the responder has a shared receive queue. XRC and DC: "
+	    "from an initiator "
 	    "to a target,\n"
 	    "whose windows another QP of its protection domain has bound. \"DC, streams\": the "
 	    "error is the\n"

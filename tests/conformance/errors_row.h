@@ -36,10 +36,11 @@ extern const struct op_kind ops[];
 #define OP_CNT 13u
 
 /*
- * RC_SRQ: the responder's QP has an SRQ. XRC, DC: from an initiator to a target and its SRQ;
- * DC_STREAM: the initiator has streams. UD_GROUP: to a multicast group, of which the responder is.
+ * RC_SRQ, UD_SRQ: the responder's QP has an SRQ. XRC, DC: from an initiator to a target and its
+ * SRQ; DC_STREAM: the initiator has streams. UD_GROUP: to a multicast group, of which the responder
+ * is.
  */
-enum transport { RC, UC, UD, RC_SRQ, XRC, DC, DC_STREAM, UD_GROUP };
+enum transport { RC, UC, UD, RC_SRQ, XRC, DC, DC_STREAM, UD_GROUP, UD_SRQ };
 
 enum moved { KEPT, MOVED, ANY };
 

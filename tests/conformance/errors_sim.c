@@ -13,11 +13,10 @@ static struct {
 	struct vb_sim *sim;
 	struct vb_pd *other_pd[SIDES];
 	struct vb_qp *qp[SIDES], *other_qp[SIDES];
-	struct vb_xrcd *xrcd;
+	struct vb_xrcd *xrcd, *other_xrcd;
 	struct vb_srq *srq;
 	struct vb_ah ah, other_ah;
 	bool has_group;
-	uint8_t *block[SIDES];
 } w;
 
 /* A group of the network: the host to which a packet goes is in the last bytes of any GID. */
@@ -128,7 +127,9 @@ static void open_srq(const struct setup *s)
 	w.xrcd = NULL;
 	if (s->type == VB_QPT_XRC_INI) {
 		need(vb_xrcd_create(vb_sim_hca(w.sim, RESPONDER), &w.xrcd), "XRC domain");
-		need(vb_xrc_srq_create(pd, w.xrcd, vb_sim_cq(w.sim, RESPONDER), &cap, NULL, &w.srq),
+		need(vb_xrcd_create(vb_sim_hca(w.sim, RESPONDER), &w.other_xrcd), "XRC domain");
+		need(vb_xrc_srq_create(pd, s->srq_of_other_domain ? w.other_xrcd : w.xrcd,
+				       vb_sim_cq(w.sim, RESPONDER), &cap, NULL, &w.srq),
 		     "XRC SRQ");
 	} else if (s->has_srq) {
 		need(vb_srq_create(pd, cap.wr_max, cap.sge_max, 0, NULL, &w.srq), "SRQ");
@@ -174,8 +175,6 @@ static struct vb_qp *create_qp(enum side side, const struct setup *s, bool is_ot
 static void open_qps(const struct setup *s)
 {
 	for (int i = 0; i < SIDES; i++) {
-		w.block[i] = memory_alloc(NULL, BLOCK);
-		need(w.block[i] ? 0 : -ENOMEM, "memory");
 		need(vb_pd_create(vb_sim_hca(w.sim, (uint32_t)i), &w.other_pd[i]), "PD");
 	}
 	open_srq(s);
@@ -216,6 +215,7 @@ void open_world(const struct setup *s)
 	need(vb_sim_create(&w.sim, &cfg), "simulation");
 	vb_sim_set_app(w.sim, &app);
 	note_nothing();
+	need(open_blocks() ? 0 : -ENOMEM, "memory");
 	open_qps(s);
 }
 
@@ -223,24 +223,12 @@ void close_world(void)
 {
 	vb_sim_destroy(w.sim);
 	vb_topo_free(&w.topo);
-	for (uint32_t i = 0; i < SIDES; i++)
-		memory_free(NULL, w.block[i]);
-}
-
-uint8_t *block_of(enum side side)
-{
-	return w.block[side];
-}
-
-uint64_t address_of(enum side side, const uint8_t *p)
-{
-	(void)side;
-	return (uintptr_t)p;
+	close_blocks();
 }
 
 struct region register_region(enum side side, bool other_pd, uint32_t access)
 {
-	uint8_t *at = w.block[side] + REGION;
+	uint8_t *at = block_of(side) + REGION;
 	struct vb_mr_attr a = {
 	    .iova = (uintptr_t)at, .length = REGION, .host = at, .access = access};
 	struct vb_mr *mr;

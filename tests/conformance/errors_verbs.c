@@ -31,14 +31,13 @@ static struct {
 	struct ibv_pd *pd[SIDES], *other_pd[SIDES];
 	struct ibv_cq *cq[SIDES];
 	struct ibv_qp *qp[SIDES], *other_qp[SIDES];
-	struct ibv_xrcd *xrcd;
+	struct ibv_xrcd *xrcd, *other_xrcd;
 	struct ibv_srq *srq;
 	uint32_t srqn;
 	struct send_room room;
 	struct receive_room receive_room;
 	struct ibv_ah *ah, *other_ah;
 	bool has_group, is_member;
-	uint8_t *block[SIDES];
 } w;
 
 static void need(bool ok, const char *what)
@@ -183,10 +182,11 @@ static void open_srq(const struct setup *s)
 	w.xrcd = NULL;
 	if (s->type == VB_QPT_XRC_INI) {
 		w.xrcd = open_xrcd();
-		need(w.xrcd, "XRC domain");
+		w.other_xrcd = open_xrcd();
+		need(w.xrcd && w.other_xrcd, "XRC domain");
 		init.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 		init.srq_type = IBV_SRQT_XRC;
-		init.xrcd = w.xrcd;
+		init.xrcd = s->srq_of_other_domain ? w.other_xrcd : w.xrcd;
 		init.cq = w.cq[RESPONDER];
 	} else if (!s->has_srq) {
 		return;
@@ -257,13 +257,13 @@ void open_world(const struct setup *s)
 	struct ibv_ah_attr to = address();
 
 	note_nothing();
+	need(open_blocks(), "memory");
 	w.type = s->type;
 	for (int i = 0; i < SIDES; i++) {
-		w.block[i] = calloc(1, BLOCK);
 		w.pd[i] = ibv_alloc_pd(dev.context);
 		w.other_pd[i] = ibv_alloc_pd(dev.context);
 		w.cq[i] = ibv_create_cq(dev.context, DONE_MAX, NULL, NULL, 0);
-		need(w.block[i] && w.pd[i] && w.other_pd[i] && w.cq[i], "PDs and CQs");
+		need(w.pd[i] && w.other_pd[i] && w.cq[i], "PDs and CQs");
 	}
 	if (s->has_group)
 		to.grh.dgid = group();
@@ -285,31 +285,20 @@ void close_world(void)
 		ok &= !w.other_qp[i] || ibv_destroy_qp(w.other_qp[i]) == 0;
 	}
 	ok &= !w.srq || ibv_destroy_srq(w.srq) == 0;
-	ok &= !w.xrcd || ibv_close_xrcd(w.xrcd) == 0;
+	ok &= !w.xrcd || (ibv_close_xrcd(w.xrcd) == 0 && ibv_close_xrcd(w.other_xrcd) == 0);
 	for (uint32_t i = 0; i < SIDES; i++) {
 		ok &= ibv_destroy_cq(w.cq[i]) == 0;
 		ok &= ibv_dealloc_pd(w.other_pd[i]) == 0;
 		ok &= ibv_dealloc_pd(w.pd[i]) == 0;
-		free(w.block[i]);
 	}
+	close_blocks();
 	need(ok, "the end");
-}
-
-uint8_t *block_of(enum side side)
-{
-	return w.block[side];
-}
-
-uint64_t address_of(enum side side, const uint8_t *p)
-{
-	(void)side;
-	return (uintptr_t)p;
 }
 
 struct region register_region(enum side side, bool other_pd, uint32_t access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(other_pd ? w.other_pd[side] : w.pd[side],
-				       w.block[side] + REGION, REGION, (int)access);
+				       block_of(side) + REGION, REGION, (int)access);
 
 	need(mr, "MR");
 	return (struct region){mr->lkey, mr->rkey, mr};

@@ -1,58 +1,84 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the sides have in common, whatever they are made of: what has come of each, and the ways of
- * their QPs through the states. Masks are those of ibv_modify_qp(3), which are the core's too. IBA
- * 11.2.5.2
+ * What the sides have in common, whatever they are made of: their memory, what has come of each,
+ * and the ways of their QPs through the states. Masks are those of ibv_modify_qp(3), which are the
+ * core's too. IBA 11.2.5.2
  */
 #include "errors.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct {
 	struct done done[DONE_MAX];
 	uint32_t cnt;
 	int event;
-} note[SIDES];
+	uint8_t *block;
+} at[SIDES];
+
+bool open_blocks(void)
+{
+	at[REQUESTER].block = calloc(1, BLOCK);
+	at[RESPONDER].block = calloc(1, BLOCK);
+	return at[REQUESTER].block && at[RESPONDER].block;
+}
+
+void close_blocks(void)
+{
+	free(at[REQUESTER].block);
+	free(at[RESPONDER].block);
+}
+
+uint8_t *block_of(enum side side)
+{
+	return at[side].block;
+}
+
+uint64_t address_of(enum side side, const uint8_t *p)
+{
+	(void)side; /* regions are named by the addresses of their memory */
+	return (uintptr_t)p;
+}
 
 void note_nothing(void)
 {
 	forget_completions();
-	note[REQUESTER].event = note[RESPONDER].event = NOTHING;
+	at[REQUESTER].event = at[RESPONDER].event = NOTHING;
 }
 
 void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status)
 {
-	if (note[side].cnt < DONE_MAX)
-		note[side].done[note[side].cnt++] = (struct done){wr_id, status};
+	if (at[side].cnt < DONE_MAX)
+		at[side].done[at[side].cnt++] = (struct done){wr_id, status};
 }
 
 void note_event(enum side side, int event)
 {
-	if (note[side].event == NOTHING && event != VB_ASYNC_COMM_EST)
-		note[side].event = event;
+	if (at[side].event == NOTHING && event != VB_ASYNC_COMM_EST)
+		at[side].event = event;
 }
 
 uint32_t completion_cnt(enum side side)
 {
-	return note[side].cnt;
+	return at[side].cnt;
 }
 
 uint32_t completions_of(enum side side, struct done *done, uint32_t max)
 {
-	uint32_t cnt = note[side].cnt < max ? note[side].cnt : max;
+	uint32_t cnt = at[side].cnt < max ? at[side].cnt : max;
 
-	memcpy(done, note[side].done, cnt * sizeof *done);
+	memcpy(done, at[side].done, cnt * sizeof *done);
 	return cnt;
 }
 
 void forget_completions(void)
 {
-	note[REQUESTER].cnt = note[RESPONDER].cnt = 0;
+	at[REQUESTER].cnt = at[RESPONDER].cnt = 0;
 }
 
 int event_of(enum side side)
 {
-	return note[side].event;
+	return at[side].event;
 }
 
 enum vb_qp_type qp_type(const struct setup *s, enum side side, bool is_other)
