@@ -30,7 +30,7 @@ bool vb_packet_is_whole(const struct vb_sim_packet *pkt)
 	return pkt->has_payload && packet_icrc(pkt) == pkt->icrc;
 }
 
-static struct vb_sim_packet *packet_copy(struct vb_sim *s, const struct vb_sim_packet *pkt)
+struct vb_sim_packet *vb_packet_copy(struct vb_sim *s, const struct vb_sim_packet *pkt)
 {
 	struct vb_sim_packet *copy = vb_sim_packet_take(s);
 
@@ -67,7 +67,7 @@ struct vb_sim_packet *vb_port_suffer(struct vb_sim *s, struct vb_sim_packet *pkt
 
 	if (fate->mark && (pkt->path.traffic_class & VB_ECN_MASK))
 		pkt->path.traffic_class |= VB_ECN_CE;
-	copy = fate->copy ? packet_copy(s, pkt) : NULL;
+	copy = fate->copy ? vb_packet_copy(s, pkt) : NULL;
 	if (copy)
 		copy->mark |= VB_FAULT_MARK_COPY;
 	if (fate->corrupt) {

@@ -18,8 +18,7 @@ struct vb_gid vb_sim_gid(uint32_t host)
 				(uint8_t)(n >> 8), (uint8_t)n}};
 }
 
-/* The host of a GID, or a number that no host has. */
-static uint32_t host_of(const struct vb_gid *gid)
+uint32_t vb_host_of(const struct vb_gid *gid)
 {
 	return ((uint32_t)gid->b[13] << 16 | (uint32_t)gid->b[14] << 8 | gid->b[15]) - 1;
 }
@@ -136,18 +135,10 @@ void vb_host_timeout(struct vb_sim *s, uint32_t host)
 	vb_host_mark(s, host);
 }
 
-void vb_host_receive(struct vb_sim *s, uint32_t host, struct vb_sim_packet *pkt)
+static void host_take(struct vb_sim *s, uint32_t host, const struct vb_sim_packet *pkt)
 {
 	struct vb_sim_host *h = &s->host[host];
 	struct vb_counters *c = &h->counters;
-
-	if (pkt->corrupt && !vb_packet_is_whole(pkt)) {
-		vb_count(c, VB_COUNTER_rx_icrc_encapsulated);
-		vb_count(c, VB_COUNTER_port_rcv_errors);
-		vb_sim_pool_give(&s->pool, pkt);
-		return;
-	}
-
 	struct vb_rx rx = {
 	    .pkt = pkt->bytes,
 	    .len = pkt->len,
@@ -158,8 +149,20 @@ void vb_host_receive(struct vb_sim *s, uint32_t host, struct vb_sim_packet *pkt)
 	vb_count(c, VB_COUNTER_port_rcv_packets);
 	vb_count_add(c, VB_COUNTER_port_rcv_data, (pkt->len + VB_ICRC_LEN) / 4);
 	(void)vb_hca_handle_packet(h->hca, &rx, s->now);
-	vb_sim_pool_give(&s->pool, pkt);
 	vb_host_mark(s, host);
+}
+
+void vb_host_receive(struct vb_sim *s, uint32_t host, struct vb_sim_packet *pkt)
+{
+	struct vb_counters *c = &s->host[host].counters;
+
+	if (pkt->corrupt && !vb_packet_is_whole(pkt)) {
+		vb_count(c, VB_COUNTER_rx_icrc_encapsulated);
+		vb_count(c, VB_COUNTER_port_rcv_errors);
+	} else {
+		host_take(s, host, pkt);
+	}
+	vb_sim_pool_give(&s->pool, pkt);
 }
 
 static uint32_t flow_hash(uint32_t src, uint32_t dst, uint16_t sport)
@@ -194,7 +197,7 @@ static struct vb_sim_packet *packet_of(struct vb_sim *s, uint32_t host, const st
 	pkt->kind = VB_SIM_ROCE;
 	pkt->path = *tx->path;
 	pkt->path.port = 1; /* the receiver's */
-	pkt->dst = host_of(&tx->path->dgid);
+	pkt->dst = vb_gid_is_multicast(&tx->path->dgid) ? VB_SIM_ALL : vb_host_of(&tx->path->dgid);
 	pkt->hash = flow_hash(host, pkt->dst, tx->path->udp_sport);
 	pkt->prio = vb_sim_priority(tx->path);
 	pkt->payload_len = tx->payload_len;
@@ -230,7 +233,10 @@ static struct vb_sim_packet *host_fetch(struct vb_sim *s, uint32_t host)
 		return NULL;
 	vb_count(&h->counters, VB_COUNTER_port_xmit_packets);
 	vb_count_add(&h->counters, VB_COUNTER_port_xmit_data, (pkt->len + VB_ICRC_LEN) / 4);
-	if (pkt->dst < s->host_cnt && pkt->dst != host)
+	/* What goes to many also goes to the members of this host. IBA 10.5.2 */
+	if (pkt->dst == VB_SIM_ALL)
+		host_take(s, host, pkt);
+	if (pkt->dst == VB_SIM_ALL || (pkt->dst < s->host_cnt && pkt->dst != host))
 		return pkt;
 	vb_count(&h->counters, VB_COUNTER_port_xmit_discards);
 	vb_sim_pool_give(&s->pool, pkt);

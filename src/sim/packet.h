@@ -25,7 +25,7 @@ struct vb_sim_packet {
 	struct vb_sim_packet *next, *prev;
 	vb_time at;        /* arrival at the end of the cable */
 	vb_time next_at;   /* of the packet behind it on the cable; VB_NEVER: there is none */
-	uint32_t dst;      /* host */
+	uint32_t dst;      /* host, or all but the sender */
 	uint32_t hash;     /* of its flow, for ECMP */
 	uint32_t len;      /* BTH through pad */
 	uint32_t frame;    /* bytes of the Ethernet frame */

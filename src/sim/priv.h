@@ -12,6 +12,8 @@
 #include <assert.h>
 
 #define VB_SIM_NONE UINT32_MAX
+/* In place of a host: every host but the sender, until the first switch makes copies. */
+#define VB_SIM_ALL (UINT32_MAX - 1)
 
 /* Packets that an adapter has fetched from its core for a priority that is paused. */
 #define VB_SIM_STAGED_MAX 8u
@@ -152,9 +154,12 @@ struct vb_sim_packet *vb_port_suffer(struct vb_sim *s, struct vb_sim_packet *pkt
 				     const struct vb_fault_fate *fate);
 /* True when a damaged packet is as it was sent, as its ICRC says. */
 bool vb_packet_is_whole(const struct vb_sim_packet *pkt);
+struct vb_sim_packet *vb_packet_copy(struct vb_sim *s, const struct vb_sim_packet *pkt);
 
 /* host.c */
 int vb_host_create(struct vb_sim *s, uint32_t host);
+/* The host of a GID, or a number that no host has. */
+uint32_t vb_host_of(const struct vb_gid *gid);
 void vb_host_receive(struct vb_sim *s, uint32_t host, struct vb_sim_packet *pkt);
 void vb_host_timeout(struct vb_sim *s, uint32_t host);
 /* The next packet that the adapter sends, or NULL. */

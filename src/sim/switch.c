@@ -126,8 +126,8 @@ static void mark(struct vb_sim *s, uint32_t idx, struct vb_sim_port *out, struct
 	vb_trace(&s->sw[idx].trace, VB_TRACE_MARKED, 0, s->now, out->id, pkt->prio, depth, 0);
 }
 
-void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
-		       struct vb_sim_packet *pkt)
+static void forward(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
+		    struct vb_sim_packet *pkt)
 {
 	struct vb_sim_port *out = route_of(s, idx, pkt);
 	struct vb_buffer *buffer = &s->sw[idx].buffer;
@@ -156,6 +156,26 @@ void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 		vb_port_pause_frame(s, in, pkt->prio, true);
 	}
 	vb_port_kick(s, out);
+}
+
+void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
+		       struct vb_sim_packet *pkt)
+{
+	uint32_t from = vb_host_of(&pkt->path.sgid);
+
+	if (pkt->dst != VB_SIM_ALL) {
+		forward(s, idx, in, pkt);
+		return;
+	}
+	for (uint32_t i = 0; i < s->host_cnt; i++) {
+		struct vb_sim_packet *copy = i == from ? NULL : vb_packet_copy(s, pkt);
+
+		if (!copy)
+			continue;
+		copy->dst = i;
+		forward(s, idx, in, copy);
+	}
+	vb_sim_pool_give(&s->pool, pkt);
 }
 
 void vb_switch_release(struct vb_sim *s, uint32_t idx, struct vb_sim_packet *pkt)

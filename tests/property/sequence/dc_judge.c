@@ -200,53 +200,51 @@ static bool has_failed(const struct play *p, const struct dci *d, const struct d
 	       !vb_cq_is_empty(p->queue[d->host].cq);
 }
 
+/* The request of @d that has arrived at @t, or UINT32_MAX. */
+static uint32_t find_message(const struct play *p, const struct dci *d, const struct dct *t,
+			     const struct buf *b, const struct vb_wc *wc)
+{
+	uint32_t slot = (uint32_t)(t - p->dc->dct), next = d->link[slot].in_next,
+		 found = UINT32_MAX;
+
+	for (uint32_t i = next; i < d->sent_cnt; i++) {
+		const struct dc_sent *w = &d->sent[i];
+
+		if (w->target != slot || !takes_receive(w->op))
+			continue;
+		/* One that failed may have arrived all the same; short ones look alike. */
+		if (is_message(t, w, b, wc))
+			found = i;
+		if (!has_failed(p, d, w))
+			break;
+	}
+	/* A target that was reset knows no more what it had carried out. */
+	for (uint32_t i = d->retired; found == UINT32_MAX && i < next; i++) {
+		const struct dc_sent *w = &d->sent[i];
+
+		if (w->target == slot && takes_receive(w->op) && w->life != t->life &&
+		    is_message(t, w, b, wc))
+			found = i;
+	}
+	return found;
+}
+
 static void on_message(struct play *p, struct dct *t, const struct buf *b, const struct vb_wc *wc)
 {
-	uint32_t slot = (uint32_t)(t - p->dc->dct), likely = UINT32_MAX;
+	uint32_t n;
 	struct dci *d = p->dc->dci;
 
 	while (d < p->dc->dci + DCIS_MAX && !(d->exists && d->qpn == wc->src_qpn))
 		d++;
 	if (d == p->dc->dci + DCIS_MAX)
 		fail("once", "a message of DC is from %#x, which is no initiator", wc->src_qpn);
-
-	struct dc_link *l = &d->link[slot];
-
-	for (uint32_t i = l->in_next; i < d->sent_cnt; i++) {
-		const struct dc_sent *w = &d->sent[i];
-
-		if (w->target != slot || !takes_receive(w->op))
-			continue;
-		if (is_message(t, w, b, wc)) {
-			/* One that failed may have arrived all the same; short ones look alike. */
-			likely = i;
-			if (!has_failed(p, d, w))
-				break;
-		}
-		if (!has_failed(p, d, w) && likely == UINT32_MAX)
-			fail("bytes",
-			     "a target received %u bytes (opcode %d, flags %u) that are not "
-			     "message %u of %u bytes, opcode %u",
-			     wc->byte_len, wc->opcode, wc->flags, i, w->bytes, w->op);
-		if (!has_failed(p, d, w))
-			break;
-	}
-	if (likely != UINT32_MAX) {
-		l->in_next = likely + 1;
-		return;
-	}
-	/* A target that was reset knows no more what it had carried out. */
-	for (uint32_t i = d->retired; i < l->in_next; i++) {
-		const struct dc_sent *w = &d->sent[i];
-
-		if (w->target == slot && takes_receive(w->op) && w->life != t->life &&
-		    is_message(t, w, b, wc)) {
-			l->in_next = i + 1;
-			return;
-		}
-	}
-	fail("once", "%u bytes arrived at a target that nobody sent, or that had arrived before",
-	     wc->byte_len);
+	n = find_message(p, d, t, b, wc);
+	if (n == UINT32_MAX)
+		fail("once",
+		     "%u bytes (opcode %d, flags %u) arrived at a target that nobody sent, or not "
+		     "in this turn; next is request %u of %#x",
+		     wc->byte_len, wc->opcode, wc->flags, d->link[t - p->dc->dct].in_next, d->qpn);
+	d->link[t - p->dc->dct].in_next = n + 1;
 }
 
 static void on_received(struct play *p, struct dct *t, uint32_t n, const struct vb_wc *wc)

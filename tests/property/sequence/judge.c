@@ -243,13 +243,21 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 {
 	struct end *from = peer_of(e);
 	bool rc = e->conn->reliable, ud = e->conn->type == VB_QPT_UD;
+	uint32_t group = 0, *next = &e->in_next;
 	/* A UC message of one packet counts as new wherever it comes from. IBA 9.8.2.2 */
 	uint32_t i = ud || (!rc && (p->disorder || e->conn->unsure)) ? 0 : e->in_next;
 
+	if (ud)
+		from = group_sender(p, e, m, b, wc, &group);
+	if (group) {
+		next = group_next(p, e, from);
+		e->group_got += from->host != e->host;
+		i = p->disorder || !from->conn->first_life || !e->conn->first_life ? 0 : *next;
+	}
 	for (; i < from->sent_cnt; i++) {
 		struct sent *w = &from->sent[i];
 
-		if (!takes_receive(w->op))
+		if (!takes_receive(w->op) || w->group != group)
 			continue;
 		if (is_message(e, w, m, b, wc)) {
 			if (w->op == VB_WR_RDMA_WRITE_IMM && !w->target && !w->defect && w->bytes &&
@@ -259,7 +267,7 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 				fail("once",
 				     "message %u, to SRQ %u of the host, arrives at %u, from %#x",
 				     i, w->srq, srq, wc->src_qpn);
-			e->in_next = i + 1;
+			*next = i + 1;
 			return;
 		}
 		if (rc)

@@ -24,6 +24,7 @@ struct mood {
 	uint32_t defects, recv_defects, wild; /* percent */
 	uint32_t gap;                         /* ns between steps, at most */
 	uint32_t conns, dcis, dcts;
+	bool groups;  /* is about multicast groups */
 	bool windows; /* is about memory windows */
 	bool sleepy;  /* does not look at its completions for a while; small queues */
 };
@@ -102,7 +103,10 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 		m->weight[STEP_UNMR] = m->weight[STEP_UNMW] = range(r, 0, 3);
 		m->weight[STEP_REREG] = range(r, 0, 3);
 	}
-	if (chance(r, 30)) {
+	m->groups = chance(r, 15);
+	if (m->groups)
+		m->weight[STEP_GROUP] = range(r, 5, 30);
+	else if (chance(r, 30)) {
 		m->dcis = range(r, 1, DCIS_MAX);
 		m->dcts = range(r, 1, DCTS_MAX);
 		m->conns = range(r, 1, 2);
@@ -172,6 +176,8 @@ static void make_post(uint32_t *a, const struct mood *m, struct vb_rng *r)
 		a[POST_TARGET] = range(r, 1, TARGET_CNT - 1);
 	if (m->windows && chance(r, 50))
 		a[POST_TARGET] = range(r, TARGET_MW, TARGET_CNT - 1);
+	if (m->groups && chance(r, 70))
+		a[POST_TARGET] = range(r, 1, GROUPS);
 	a[POST_SALT] = (uint32_t)vb_rng_next(r);
 }
 
@@ -362,6 +368,10 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		break;
 	case STEP_DESTROY:
 		break;
+	case STEP_GROUP:
+		a[GROUP_NUMBER] = vb_rng_below(r, GROUPS);
+		a[GROUP_LEAVE] = chance(r, 35);
+		break;
 	case STEP_DCPOST:
 	case STEP_DCSTATE:
 	case STEP_DCSTREAM:
@@ -387,6 +397,8 @@ void sequence_make(struct sequence *s, uint64_t seed)
 
 		st->kind = STEP_CONNECT;
 		make_connect(st->arg, c, s, &rng);
+		if (m.groups && chance(&rng, 80))
+			st->arg[CONNECT_TYPE] = VB_QPT_UD;
 		if (!m.windows)
 			continue;
 		st->arg[CONNECT_TYPE] = VB_QPT_RC;

@@ -282,7 +282,7 @@ void play_state(struct play *p, const struct step *st)
 			modify_drained(p, e, st->arg[STATE_SALT]);
 		break;
 	case VB_QPS_RTS: /* also before it has drained */
-		if (was == VB_QPS_SQD) {
+		if (was == VB_QPS_SQD || was == VB_QPS_SQE) {
 			e->drained = false;
 			modify(p, e->qp, VB_QPS_RTS, 0, &a);
 		} else if (was == VB_QPS_RESET || was == VB_QPS_ERR) {
@@ -345,6 +345,7 @@ void play_destroy(struct play *p, const struct step *st)
 	if (!e)
 		return;
 	host_wake(p, e->host);
+	group_leave_all(e);
 	CHECK("call", vb_qp_destroy(e->qp) == 0);
 	if (e->tgt)
 		CHECK("call", vb_qp_destroy(e->tgt) == 0);

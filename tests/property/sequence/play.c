@@ -255,6 +255,9 @@ static void play_step(struct play *p, const struct step *st)
 	case STEP_LIMIT:
 		play_limit(p, st);
 		break;
+	case STEP_GROUP:
+		play_group(p, st);
+		break;
 	case STEP_DCT:
 	case STEP_DCI:
 		play_dc_open(p, st);
@@ -317,9 +320,10 @@ static void mark(struct play *p, struct end *e)
 static void complete(struct play *p, struct end *e)
 {
 	queue_check(p, e);
+	group_check(p, e);
 	if (p->queue[e->host].lost)
 		return;
-	if (e->qp && vb_qp_get_state(e->qp) == VB_QPS_ERR)
+	if (e->qp && (vb_qp_get_state(e->qp) == VB_QPS_ERR || vb_qp_get_state(e->qp) == VB_QPS_SQE))
 		end_settle(p, e);
 	if (e->qp && e->retired != e->sent_cnt)
 		fail("stuck", "request %u (opcode %u) of %u does not complete; QP state %d",
@@ -367,6 +371,7 @@ static void finish(struct play *p)
 
 static void drop_end(struct play *p, struct end *e)
 {
+	group_leave_all(e);
 	if (e->qp)
 		CHECK("call", vb_qp_destroy(e->qp) == 0);
 	if (e->tgt)

@@ -65,6 +65,7 @@ struct sent {
 	bool mw_known;
 	uint8_t mw_slot;                    /* MWS_MAX: not known which */
 	uint8_t op, defect, target, result; /* result: enum vb_wc_status */
+	uint8_t group;                      /* UD: to this one, plus one; 0: to the peer */
 	uint8_t flush;                      /* set of enum vb_flush */
 	uint8_t srq;                        /* XRC: the peer's, enum srq_of_host */
 	bool signaled, done, void_, marker;
@@ -104,6 +105,9 @@ struct end {
 	uint64_t pattern;
 	uint32_t qpn;     /* of qp */
 	uint32_t in_next; /* the peer's sent that may arrive next */
+	/* UD: groups that it is in; messages to them that came from other hosts: received, and that
+	 * had to be and could be; the sent of each end that may arrive next. */
+	uint32_t groups, group_got, group_must, group_may, group_in[2 * CONNS_MAX];
 	uint64_t cell[CELLS], cell_start[CELLS];
 	/* What allows errors. */
 	bool moved, failed, hurts; /* put into ERR; a request failed; posted what hurts the peer */
@@ -343,6 +347,17 @@ void dc_resume(struct play *p); /* for the end of a case */
 void dc_check(struct play *p);
 void dc_tidy(struct play *p);
 void dc_free(struct play *p);
+
+/* group.c */
+void play_group(struct play *p, const struct step *st);
+void group_aim(const struct sent *w, struct vb_ah *ah, struct vb_send_wr *wr);
+void group_leave_all(struct end *e); /* before it is destroyed */
+/* Who sent the datagram in buffer @b; *group: to which group, plus one; 0: to @e alone. */
+struct end *group_sender(struct play *p, struct end *e, const struct mem *m, const struct buf *b,
+			 const struct vb_wc *wc, uint32_t *group);
+uint32_t *group_next(struct play *p, struct end *e, const struct end *from);
+void group_arrives(struct play *p, uint32_t host, const struct vb_sim_packet *pkt);
+void group_check(const struct play *p, const struct end *e);
 
 /* wire.c */
 void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,

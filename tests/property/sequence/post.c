@@ -175,7 +175,7 @@ static uint32_t fitting_defect(const struct end *e, uint8_t op, uint32_t defect,
 	if ((defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS) && op == VB_WR_FLUSH)
 		return DEFECT_NONE;
 	if (defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS)
-		return len && e->conn->reliable ? defect : DEFECT_NONE;
+		return len ? defect : DEFECT_NONE;
 	return is_remote(op) && e->conn->reliable ? defect : DEFECT_NONE;
 }
 
@@ -304,6 +304,8 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 	w->defect = (uint8_t)fitting_defect(e, w->op, a[POST_DEFECT], w->bytes);
 	if (is_remote(w->op) && !w->defect && e->conn->reliable)
 		w->target = (uint8_t)(a[POST_TARGET] % TARGET_CNT);
+	if (e->conn->type == VB_QPT_UD && a[POST_TARGET] && a[POST_TARGET] <= GROUPS)
+		w->group = (uint8_t)a[POST_TARGET];
 	w->imm = (uint32_t)vb_rng_next(&r);
 	w->recvs = e->messages;
 
@@ -324,6 +326,7 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 		wr.inv_rkey = w->imm = p->mw[a[POST_TARGET] % MWS_MAX].rkey;
 		window_invalidate(p, e, w, w->imm);
 	}
+	group_aim(w, &ah, &wr);
 	if (!submit(p, e, w, &wr))
 		return false;
 	note(p, e, w);

@@ -19,6 +19,7 @@
 #define MRS_MAX 6
 #define MWS_MAX 4
 #define DCIS_MAX 6
+#define GROUPS 3
 #define DCTS_MAX 3
 
 /* The network and what all adapters in it have in common. */
@@ -86,6 +87,7 @@ enum step_kind {
 	STEP_NAP,
 	STEP_LIMIT,
 	STEP_REREG,
+	STEP_GROUP,
 	STEP_DCT,
 	STEP_DCI,
 	STEP_DCPOST,
@@ -132,6 +134,7 @@ enum { REFUSED_WHY = 2 };
 enum { CQ_HOST, CQ_SIZE };
 enum { NAP_HOST, NAP_US };
 enum { LIMIT_HOST, LIMIT_CNT, LIMIT_WHICH };
+enum { GROUP_NUMBER = 2, GROUP_LEAVE };
 enum { DCT_SLOT, DCT_HOST };
 enum {
 	DCI_SLOT,

@@ -34,6 +34,7 @@ static const struct {
     [STEP_CQ] = {"cq", {"host", "size"}},
     [STEP_NAP] = {"nap", {"host", "us"}},
     [STEP_LIMIT] = {"limit", {"host", "cnt", "which"}},
+    [STEP_GROUP] = {"group", {"conn", "side", "number", "leave"}},
     [STEP_DCT] = {"dct", {"slot", "host"}},
     [STEP_DCI] = {"dci",
 		  {"slot", "host", "depth", "streams", "errored", "full", "timeout", "rnr",

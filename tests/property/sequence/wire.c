@@ -98,6 +98,9 @@ void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct
 	struct vb_hdr h;
 	uint32_t src = (uint32_t)pkt->path.sgid.b[15] - 1;
 
+	for (uint32_t at = 0; dir == VB_SIM_TAP_RECEIVED && at < p->hosts; at++)
+		if (vb_sim_host_port(p->sim, at) == port && vb_gid_is_multicast(&pkt->path.dgid))
+			group_arrives(p, at, pkt);
 	if (dir != VB_SIM_TAP_SENT || pkt->mark & VB_FAULT_MARK_COPY || pkt->kind != VB_SIM_ROCE ||
 	    src >= p->hosts || vb_sim_host_port(p->sim, src) != port)
 		return;
