@@ -80,10 +80,13 @@ static void dct_open(struct play *p, const uint32_t *a)
 		return;
 	*t = (struct dct){.exists = true, .host = host, .key = ++p->dc->next_key};
 	t->owner.dct = t;
+
+	/* An SRQ may be of another PD than the target. */
+	struct vb_pd *pd = t->key & 1 ? p->away[host] : vb_sim_pd(p->sim, host);
+
 	dct_region(p, t);
-	mem_open(p, &t->mem, host, DC_SRQ_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE);
-	CHECK("call",
-	      vb_srq_create(vb_sim_pd(p->sim, host), DC_SRQ_WRS, SGES_MAX, 0, NULL, &t->srq) == 0);
+	mem_open_in(p, pd, &t->mem, DC_SRQ_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE);
+	CHECK("call", vb_srq_create(pd, DC_SRQ_WRS, SGES_MAX, 0, NULL, &t->srq) == 0);
 	init.srq = t->srq;
 	init.dc.key = t->key;
 	CHECK("call", vb_qp_create(vb_sim_pd(p->sim, host), &init, &t->qp) == 0);

@@ -83,6 +83,7 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 	m->weight[STEP_REFUSED] = 3;
 	m->weight[STEP_CQ] = 2;
 	m->weight[STEP_LIMIT] = 3;
+	m->weight[STEP_TUNE] = chance(r, 30) ? range(r, 1, 12) : 0;
 	m->sleepy = chance(r, 20);
 	if (m->sleepy)
 		m->weight[STEP_NAP] = range(r, 2, 10);
@@ -305,6 +306,38 @@ static void make_srq(uint32_t *a, const struct sequence *s, struct vb_rng *r)
 	a[SRQ_WHICH] = vb_rng_below(r, 4);
 }
 
+/* What is no work and makes none. */
+static void make_setting(uint32_t kind, uint32_t *a, const struct mood *m, const struct sequence *s,
+			 struct vb_rng *r)
+{
+	switch (kind) {
+	case STEP_CQ:
+		a[CQ_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[CQ_SIZE] = 1u << (m->sleepy ? range(r, 4, 9) : range(r, 11, 13));
+		break;
+	case STEP_NAP:
+		a[NAP_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[NAP_US] = chance(r, 90) ? range(r, 1, 200) : 100000;
+		break;
+	case STEP_LIMIT:
+		a[LIMIT_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[LIMIT_CNT] = vb_rng_below(r, 70);
+		a[LIMIT_WHICH] = vb_rng_below(r, 4);
+		break;
+	case STEP_TUNE:
+		a[TUNE_WHAT] = vb_rng_below(r, TUNE_CNT);
+		a[TUNE_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[TUNE_VALUE] = (uint32_t)vb_rng_next(r);
+		break;
+	case STEP_GROUP:
+		a[GROUP_NUMBER] = vb_rng_below(r, GROUPS);
+		a[GROUP_LEAVE] = chance(r, 35);
+		break;
+	default:
+		break;
+	}
+}
+
 static void make_step(struct step *st, const struct mood *m, const struct sequence *s,
 		      struct vb_rng *r)
 {
@@ -353,24 +386,14 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 	case STEP_REFUSED:
 		a[REFUSED_WHY] = vb_rng_below(r, REFUSED_CNT);
 		break;
-	case STEP_CQ:
-		a[CQ_HOST] = vb_rng_below(r, sequence_hosts(s));
-		a[CQ_SIZE] = 1u << (m->sleepy ? range(r, 4, 9) : range(r, 11, 13));
-		break;
-	case STEP_NAP:
-		a[NAP_HOST] = vb_rng_below(r, sequence_hosts(s));
-		a[NAP_US] = chance(r, 90) ? range(r, 1, 200) : 100000;
-		break;
-	case STEP_LIMIT:
-		a[LIMIT_HOST] = vb_rng_below(r, sequence_hosts(s));
-		a[LIMIT_CNT] = vb_rng_below(r, 70);
-		a[LIMIT_WHICH] = vb_rng_below(r, 4);
-		break;
 	case STEP_DESTROY:
 		break;
 	case STEP_GROUP:
-		a[GROUP_NUMBER] = vb_rng_below(r, GROUPS);
-		a[GROUP_LEAVE] = chance(r, 35);
+	case STEP_TUNE:
+	case STEP_CQ:
+	case STEP_NAP:
+	case STEP_LIMIT:
+		make_setting(st->kind, a, m, s, r);
 		break;
 	case STEP_DCPOST:
 	case STEP_DCSTATE:

@@ -3,7 +3,6 @@
  * be left of it: nothing. See play.h. */
 #include "play.h"
 
-#include "core/cc/text.h"
 #include "fault/fault.h"
 
 #include <stdlib.h>
@@ -88,19 +87,6 @@ static struct vb_switch_config switch_config(uint32_t kind)
 	return sw;
 }
 
-static struct vb_cc_settings cc_config(uint32_t kind, uint64_t rate_bps)
-{
-	static const char name[] = "paper";
-	struct vb_cc_settings set = {0};
-	struct vb_cc_draft d;
-	struct vb_cc_fault fault;
-
-	if (kind == CC_PAPER)
-		CHECK("self", vb_cc_draft_begin(&d, name, strlen(name), rate_bps) == 0 &&
-				  vb_cc_draft_end(&d, &set, &fault) == 0);
-	return set;
-}
-
 static void play_open(struct play *p)
 {
 	const uint32_t *w = p->s->world;
@@ -115,7 +101,6 @@ static void play_open(struct play *p)
 		    w[WORLD_GBPS] * UINT64_C(1000000000) / w[WORLD_SLOW];
 	p->wild = w[WORLD_SWITCH] == SWITCH_DROPS;
 
-	uint32_t recovery = w[WORLD_RECOVERY];
 	struct vb_sim_config c = {
 	    .seed = w[WORLD_SEED],
 	    .topo = &p->topo,
@@ -124,13 +109,8 @@ static void play_open(struct play *p)
 		    .port[1] = {.active_mtu = VB_MTU_4096},
 		    .peer_window_bytes = w[WORLD_WINDOW],
 		    .read_piece_bytes = w[WORLD_PIECE],
-		    .recovery = {.roce_adp_retrans_en = recovery & RECOVERY_ADAPTIVE,
-				 .roce_tx_window_en = recovery & RECOVERY_WINDOW,
-				 .tx_window_bytes = 20000,
-				 .roce_slow_restart_en = recovery & RECOVERY_SLOW_RESTART,
-				 .roce_slow_restart_idle_en = recovery & RECOVERY_SLOW_RESTART,
-				 .selective_repeat_forced_en = recovery & RECOVERY_SELECTIVE},
-		    .cc = cc_config(w[WORLD_CC], w[WORLD_GBPS] * UINT64_C(1000000000))},
+		    .recovery = tune_recovery(w[WORLD_RECOVERY]),
+		    .cc = tune_cc(w[WORLD_CC], w[WORLD_GBPS] * UINT64_C(1000000000))},
 	    .cqe = 16,
 	    .packets_max = 1u << 20,
 	    .carry_data = true,
@@ -255,6 +235,9 @@ static void play_step(struct play *p, const struct step *st)
 	case STEP_LIMIT:
 		play_limit(p, st);
 		break;
+	case STEP_TUNE:
+		play_tune(p, st);
+		break;
 	case STEP_GROUP:
 		play_group(p, st);
 		break;
@@ -340,8 +323,7 @@ static void finish(struct play *p)
 	uint64_t events = vb_sim_events(p->sim) + END_EVENTS;
 
 	p->ending = true;
-	for (uint32_t h = 0; h < p->hosts; h++)
-		host_wake(p, h);
+	tune_end(p);
 	for (uint32_t i = 0; i < p->topo.link_cnt; i++)
 		vb_sim_set_cable_fault(p->sim, i, NULL);
 	for (uint32_t quiet = 0;;) {

@@ -131,9 +131,9 @@ struct conn {
 
 struct queue {
 	struct vb_cq *cq;
-	vb_time nap_until; /* nobody looks before */
-	bool awaits;
-	bool overrun, lost; /* an event said so; all is taken that came before */
+	vb_time nap_until;      /* nobody looks before */
+	bool awaits, solicited; /* solicited: told of such completions alone, and of errors */
+	bool overrun, lost;     /* an event said so; all is taken that came before */
 };
 
 /* The SRQs of a host. */
@@ -148,9 +148,9 @@ enum srq_of_host {
 struct srq {
 	struct vb_srq *srq;
 	struct mem mem;
-	struct posted *recv; /* wrs slots */
-	uint32_t wrs, posted;
-	uint32_t limit, cnt; /* armed; in the queue when it was last looked at */
+	struct posted *recv;       /* wrs slots */
+	uint32_t wrs, max, posted; /* max: what it was resized to */
+	uint32_t limit, cnt;       /* armed; in the queue when it was last looked at */
 };
 
 struct window {
@@ -358,6 +358,12 @@ struct end *group_sender(struct play *p, struct end *e, const struct mem *m, con
 uint32_t *group_next(struct play *p, struct end *e, const struct end *from);
 void group_arrives(struct play *p, uint32_t host, const struct vb_sim_packet *pkt);
 void group_check(const struct play *p, const struct end *e);
+
+/* tune.c */
+void play_tune(struct play *p, const struct step *st);
+void tune_end(struct play *p);                  /* for the end of a case */
+struct vb_recovery tune_recovery(uint32_t set); /* of enum world_recovery */
+struct vb_cc_settings tune_cc(uint32_t kind, uint64_t rate_bps);
 
 /* wire.c */
 void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,

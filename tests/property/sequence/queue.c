@@ -40,7 +40,7 @@ void host_poll(struct play *p, uint32_t host)
 	if (event_driven ? q->awaits : vb_cq_is_empty(q->cq))
 		return;
 	if (event_driven)
-		vb_cq_arm(q->cq, false);
+		vb_cq_arm(q->cq, q->solicited);
 	while ((n = vb_cq_poll(q->cq, wc, 1 + (int)(p->count.completions % 8))) > 0) {
 		CHECK("once", n <= 8);
 		taken += (uint32_t)n;
@@ -68,6 +68,9 @@ void host_poll(struct play *p, uint32_t host)
 void host_wake(struct play *p, uint32_t host)
 {
 	p->queue[host].nap_until = 0;
+	/* It looks without having been told. */
+	if (p->queue[host].solicited)
+		p->queue[host].awaits = false;
 	host_poll(p, host);
 }
 

@@ -88,6 +88,7 @@ enum step_kind {
 	STEP_LIMIT,
 	STEP_REREG,
 	STEP_GROUP,
+	STEP_TUNE,
 	STEP_DCT,
 	STEP_DCI,
 	STEP_DCPOST,
@@ -135,6 +136,7 @@ enum { CQ_HOST, CQ_SIZE };
 enum { NAP_HOST, NAP_US };
 enum { LIMIT_HOST, LIMIT_CNT, LIMIT_WHICH };
 enum { GROUP_NUMBER = 2, GROUP_LEAVE };
+enum { TUNE_WHAT = 2, TUNE_HOST, TUNE_VALUE };
 enum { DCT_SLOT, DCT_HOST };
 enum {
 	DCI_SLOT,
@@ -195,6 +197,18 @@ enum refused {
 	REFUSED_MR,     /* rights that need LOCAL_WRITE */
 	REFUSED_TARGET, /* an XRC target posts nothing */
 	REFUSED_CNT
+};
+
+/* What is changed under way. */
+enum tune {
+	TUNE_MODERATE,
+	TUNE_SOLICITED,
+	TUNE_RATE,
+	TUNE_MASK,
+	TUNE_SRQ,
+	TUNE_RECOVERY,
+	TUNE_CC,
+	TUNE_CNT
 };
 
 struct step {

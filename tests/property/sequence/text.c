@@ -35,6 +35,7 @@ static const struct {
     [STEP_NAP] = {"nap", {"host", "us"}},
     [STEP_LIMIT] = {"limit", {"host", "cnt", "which"}},
     [STEP_GROUP] = {"group", {"conn", "side", "number", "leave"}},
+    [STEP_TUNE] = {"tune", {"conn", "side", "what", "host", "value"}},
     [STEP_DCT] = {"dct", {"slot", "host"}},
     [STEP_DCI] = {"dci",
 		  {"slot", "host", "depth", "streams", "errored", "full", "timeout", "rnr",
