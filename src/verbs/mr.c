@@ -16,7 +16,7 @@
 	(WRITES | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND |          \
 	 IBV_ACCESS_HUGETLB | VB_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_OPTIONAL_RANGE)
 
-static int access_check(uint32_t access)
+int vb_ibv_access_check(uint32_t access)
 {
 	if (access & ~(uint32_t)KNOWN)
 		return EINVAL;
@@ -32,7 +32,7 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 		    struct vb_mr_attr *attr)
 {
 	uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
-	int err = access_check(access);
+	int err = vb_ibv_access_check(access);
 
 	if (err)
 		return err;
@@ -112,7 +112,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 				dm->mr_cnt++;
 			}
 			mr_show(mr, pd, attr);
-			if (origin)
+			if (origin && !origin->is_own)
 				mr->ibv.handle = origin->handle;
 			mr_publish(mr, attr);
 			vb_ibv_pd_hold(pd);
@@ -173,7 +173,8 @@ static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_p
 
 	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED))
 		return EINVAL;
-	/* Neither device memory, nor imported, nor what is no memory of the application's. */
+	/* Neither device memory, nor memory that was mapped for it, nor what is no memory of the
+	 * application's. */
 	if (mr->dm || mr->share->is_foreign || mr->kind != VB_MR_HOST || mr->share->refs > 1 ||
 	    !mr->share->core)
 		return EINVAL;

@@ -124,7 +124,7 @@ struct vb_ibv_dm {
 struct vb_ibv_mr_share {
 	struct vb_mr *core; /* NULL: deregistered */
 	uint32_t refs;
-	bool is_foreign; /* memory of another process */
+	bool is_foreign; /* memory that was mapped for it */
 	struct vb_foreign foreign;
 };
 
@@ -333,14 +333,18 @@ struct ibv_mr *vb_ibv_alloc_null_mr(struct ibv_pd *pd);
 int vb_dm_arena_take(struct vb_ibv_dm_mem *m, size_t length, size_t align);
 void vb_dm_arena_give(struct vb_ibv_dm_mem *m);
 
-/* Another process's region: its handle there, and where its memory is mapped; attr->host for a null
- * region is NULL, and so is then the base of the mapping. */
+/* Memory that was mapped for a region: of another process's region, with its handle there, or of a
+ * descriptor, @is_own. attr->host for a null region is NULL, and so is then the base of the
+ * mapping. */
 struct vb_ibv_mr_origin {
+	bool is_own;
 	uint32_t handle;
 	struct vb_foreign memory;
 };
+/* mr.c: the rights of a region, and which need which. 0 or EINVAL. */
+int vb_ibv_access_check(uint32_t access);
 /* mr.c: enters what @attr says; @dm is NULL or the device memory that it is in, @origin NULL or
- * where it is imported from. The memory of an origin is the region's when this succeeds. */
+ * where its memory is from. The memory of an origin is the region's when this succeeds. */
 struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,
 				struct vb_ibv_dm_mem *dm, const struct vb_ibv_mr_origin *origin);
 /* Takes apart a region that is in no list. Under the lock; -EBUSY: a window is bound to it. */

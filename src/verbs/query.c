@@ -196,3 +196,18 @@ int vb_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 	}
 	return asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0;
 }
+
+/* Nothing is promised about the order in which the bytes of a message are written. */
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
+{
+	(void)qp, (void)op, (void)flags;
+	return 0;
+}
+
+/* MAC addresses are the kernel's matter: packets leave by a UDP socket. */
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	(void)context, (void)attr, (void)eth_mac, (void)vid;
+	return vb_ibv_fail(EOPNOTSUPP);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Regions of a dma-buf: memory that a descriptor stands for. Software reaches it as any program
+ * does, by mapping it, and so every dma-buf will do whose exporter lets it be mapped. So will a
+ * memfd, which is what udmabuf makes a dma-buf of. ibv_reg_dmabuf_mr(3)
+ */
+#include "verbs/priv.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define KNOWN                                                                                      \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
+
+/* What @fd is, and how long; *may_shrink: it can be truncated. 0 or an errno. */
+static int look_at(int fd, uint64_t *size, bool *may_shrink)
+{
+	struct statfs fs;
+	struct stat st;
+	int seals = 0;
+	off_t end;
+
+	if (fstatfs(fd, &fs))
+		return errno;
+	if (fs.f_type == DMA_BUF_MAGIC) {
+		end = lseek(fd, 0, SEEK_END);
+		*may_shrink = false;
+	} else {
+		seals = fcntl(fd, F_GET_SEALS);
+		if (seals < 0 || fstat(fd, &st))
+			return EINVAL;
+		end = st.st_size;
+		*may_shrink = !(seals & F_SEAL_SHRINK);
+	}
+	if (end < 0)
+		return EINVAL;
+	*size = (uint64_t)end;
+	return 0;
+}
+
+/* Maps [offset, offset + length) of @fd. 0 or an errno. */
+static int map(int fd, uint64_t offset, size_t length, bool write, struct vb_foreign *out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = offset % page, size = 0, end;
+	int err = look_at(fd, &size, &out->may_shrink);
+	void *p;
+
+	if (err)
+		return err;
+	if (length == 0 || __builtin_add_overflow(offset, length, &end) || end > size)
+		return EINVAL;
+	p = mmap(NULL, length + skip, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
+		 (off_t)(offset - skip));
+	if (p == MAP_FAILED)
+		return errno == ENODEV ? EOPNOTSUPP : errno; /* it does not let itself be mapped */
+	out->base = p;
+	out->size = length + skip;
+	out->at = (uint8_t *)p + skip;
+	return vb_engine_check_memory(out->at, length, write);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	struct vb_ibv_mr_origin origin = {.is_own = true};
+	struct vb_mr_attr attr = {
+	    .iova = iova, .length = length, .access = (uint32_t)access, .kind = VB_MR_HOST};
+	struct ibv_mr *mr = NULL;
+	int err = access & ~KNOWN ? EINVAL : vb_ibv_access_check(attr.access);
+
+	if (!err && (offset ^ iova) & in_page)
+		err = EINVAL;
+	if (!err)
+		err = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &origin.memory);
+	if (!err) {
+		attr.host = origin.memory.at;
+		/* Then a hole is an error of the access. */
+		if (origin.memory.may_shrink)
+			attr.access |= VB_ACCESS_ON_DEMAND;
+		mr = vb_ibv_mr_create(pd, &attr, NULL, &origin);
+		err = errno;
+	}
+	if (!mr) {
+		vb_foreign_unmap(&origin.memory);
+		return vb_ibv_null(err);
+	}
+	mr->addr = (void *)(uintptr_t)offset; /* as rdma-core has it */
+	return mr;
+}
