@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The send rate that the consumer has set for a QP, ibv_modify_qp_rate_limit(3): an account in
+ * The send rate of a QP, the lower one of what the consumer has set, ibv_modify_qp_rate_limit(3),
+ * and of the static rate of its path, IBA 9.11.1, which of UD and DC is each WQE's: an account in
  * time, as the limiter of congestion control keeps one. A packet costs the time that its bytes take
  * at that rate; the remainder is carried, so the mean is exact. Requests are paced, not what
  * answers the peer.
@@ -38,8 +39,9 @@ int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
 	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD))
 		return -EINVAL;
 	/* What is owed stays owed: setting a rate again and again gains nothing. */
-	qp->pace.kbps = kbps;
+	qp->pace.set_kbps = kbps;
 	qp->pace.burst = burst;
+	vb_pace_take_path(qp, qp->attr.path_kbps);
 	qp->pace.rest = 0;
 	if (qp->pace.next < now)
 		qp->pace.next = now;
@@ -49,7 +51,19 @@ int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
 
 uint32_t vb_qp_rate(const struct vb_qp *qp)
 {
-	return qp->pace.kbps;
+	return qp->pace.set_kbps;
+}
+
+void vb_pace_take_path(struct vb_qp *qp, uint32_t kbps)
+{
+	struct vb_pace *p = &qp->pace;
+
+	if (!kbps || (p->set_kbps && p->set_kbps < kbps))
+		kbps = p->set_kbps;
+	if (kbps == p->kbps)
+		return;
+	p->kbps = kbps;
+	p->rest = 0;
 }
 
 void vb_pace_sent(struct vb_qp *qp, uint32_t bytes, vb_time now)

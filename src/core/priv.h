@@ -133,7 +133,10 @@ struct vb_xrcd {
 struct vb_ud_dest {
 	struct vb_path path;
 	uint32_t dqpn, qkey;
+	uint32_t kbps; /* of the address handle */
+	uint32_t rsv;
 };
+_Static_assert(sizeof(struct vb_ud_dest) % 8 == 0, "the SGEs are behind it");
 
 struct vb_xrc_dest {
 	uint32_t srqn, rsv;
@@ -288,12 +291,14 @@ struct vb_cc_point {
 	struct vb_cc ctl;
 };
 
-/* The rate that the consumer has set, see core/pace.c. */
+/* The rate that the consumer and the path have set, see core/pace.c. */
 struct vb_pace {
-	uint32_t kbps;  /* 0: none */
-	uint32_t burst; /* bytes; 0: a usual one */
-	uint32_t rest;  /* of the last division by kbps */
-	vb_time next;   /* when the account is paid */
+	uint32_t kbps;     /* in force, the lower one; 0: none */
+	uint32_t set_kbps; /* the consumer's */
+	bool of_each;      /* work may go by paths with rates of their own: UD, DCI */
+	uint32_t burst;    /* bytes; 0: a usual one */
+	uint32_t rest;     /* of the last division by kbps */
+	vb_time next;      /* when the account is paid */
 };
 
 struct vb_qp {

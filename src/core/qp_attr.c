@@ -4,7 +4,7 @@
  * modify changes nothing. IBA 11.2.5.2
  */
 #include "core/cc/point.h"
-#include "core/priv.h"
+#include "core/pace.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -116,6 +116,10 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		to->qkey = a->qkey;
 	if (mask & VB_QP_AV)
 		to->path = a->path;
+	if ((mask & VB_QP_AV) && qp->ops->is_connected) {
+		to->path_kbps = a->path_kbps;
+		vb_pace_take_path(qp, a->path_kbps);
+	}
 	if (mask & VB_QP_PATH_MTU)
 		to->path_mtu = a->path_mtu;
 	if (mask & VB_QP_DEST_QPN)

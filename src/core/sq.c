@@ -162,7 +162,11 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 		/* A Q_Key with its top bit set stands for the QP's own. IBA 10.2.5 */
 		uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
 
-		*vb_swqe_ud(w) = (struct vb_ud_dest){wr->ah->path, wr->dqpn & 0xffffff, qkey};
+		*vb_swqe_ud(w) = (struct vb_ud_dest){.path = wr->ah->path,
+						     .dqpn = wr->dqpn & 0xffffff,
+						     .qkey = qkey,
+						     .kbps = wr->ah->kbps};
+		qp->pace.of_each |= wr->ah->kbps != 0;
 		if (qp->dci) {
 			struct vb_dc_dest *dest = vb_swqe_dest(w);
 

@@ -190,6 +190,8 @@ struct vb_hca;
 struct vb_ah {
 	struct vb_pd *pd;
 	struct vb_path path;
+	uint32_t kbps; /* static rate: what the path takes of BTH through ICRC, 1000 bits a second;
+			* 0: all that the port gives. IBA 9.11.1 */
 };
 
 /* A send work request. Union-like fields are separate: the ones the opcode lacks are ignored. */
@@ -248,6 +250,7 @@ struct vb_qp_attr {
 	uint32_t access; /* set of enum vb_access */
 	struct vb_qp_cap cap;
 	struct vb_path path; /* from the ah_attr; the verbs layer resolves sgid_index to sgid */
+	uint32_t path_kbps;  /* with path: its static rate as in vb_ah */
 	uint16_t pkey_index;
 	uint8_t en_sqd_async_notify, sq_draining;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;

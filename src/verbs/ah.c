@@ -36,6 +36,28 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	return 0;
 }
 
+/* What enum ibv_rate means, Mb/s. IBA 9.11.1, table 63 */
+static const uint32_t rate_mbps[] = {
+    [IBV_RATE_2_5_GBPS] = 2500,   [IBV_RATE_10_GBPS] = 10000,   [IBV_RATE_30_GBPS] = 30000,
+    [IBV_RATE_5_GBPS] = 5000,     [IBV_RATE_20_GBPS] = 20000,   [IBV_RATE_40_GBPS] = 40000,
+    [IBV_RATE_60_GBPS] = 60000,   [IBV_RATE_80_GBPS] = 80000,   [IBV_RATE_120_GBPS] = 120000,
+    [IBV_RATE_14_GBPS] = 14062,   [IBV_RATE_56_GBPS] = 56250,   [IBV_RATE_112_GBPS] = 112500,
+    [IBV_RATE_168_GBPS] = 168750, [IBV_RATE_25_GBPS] = 25781,   [IBV_RATE_100_GBPS] = 103125,
+    [IBV_RATE_200_GBPS] = 206250, [IBV_RATE_300_GBPS] = 309375, [IBV_RATE_28_GBPS] = 28125,
+    [IBV_RATE_50_GBPS] = 53125,   [IBV_RATE_400_GBPS] = 425000, [IBV_RATE_600_GBPS] = 637500,
+};
+
+/* A number that is no rate is none, as with other adapters; nor is a rate that the port has not. */
+uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_attr *attr)
+{
+	uint32_t port = c->table.speed_mbps ? c->table.speed_mbps : VB_IBV_UNKNOWN_MBPS;
+	uint32_t mbps = attr->static_rate < sizeof rate_mbps / sizeof rate_mbps[0]
+			    ? rate_mbps[attr->static_rate]
+			    : 0;
+
+	return mbps < port ? mbps * 1000 : 0;
+}
+
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv_pd->context);
@@ -46,8 +68,10 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 		return vb_ibv_null(ENOMEM);
 	if (vb_ibv_enter(c)) {
 		err = vb_ibv_path(c, attr, &ah->core.path);
-		if (!err)
+		if (!err) {
+			ah->core.kbps = vb_ibv_path_kbps(c, attr);
 			vb_ibv_pd_hold(ibv_pd);
+		}
 		vb_ibv_leave(c);
 	}
 	if (err) {

@@ -29,6 +29,8 @@
 #define VB_IBV_VENDOR 0xffffff
 /* The one port that each verbs device has. */
 #define VB_IBV_PORT 1
+/* What a network device that does not know its speed (loopback) is taken for. */
+#define VB_IBV_UNKNOWN_MBPS 100000
 
 struct vb_ibv_device {
 	struct ibv_device ibv;
@@ -361,6 +363,8 @@ int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,
 /* The GID with index @index, NULL when the entry is empty or there is none. Under the lock. */
 const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t index);
 
+/* ah.c: the static rate of @attr as vb_ah.kbps has it. */
+uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_attr *attr);
 /* ah.c: the path that @attr describes, source port not yet set. Returns 0 or an errno. Under the
  * lock. */
 int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path);

@@ -9,8 +9,9 @@
  * so that all its packets take one way through the network. facts B.1
  */
 static int connection_path(struct vb_ibv_context *c, const struct vb_ibv_qp *qp,
-			   const struct ibv_qp_attr *attr, int mask, struct vb_path *path)
+			   const struct ibv_qp_attr *attr, int mask, struct vb_qp_attr *core)
 {
+	struct vb_path *path = &core->path;
 	struct vb_qp_attr now;
 	int err = vb_ibv_path(c, &attr->ah_attr, path);
 
@@ -19,6 +20,7 @@ static int connection_path(struct vb_ibv_context *c, const struct vb_ibv_qp *qp,
 	vb_qp_query(qp->core, &now);
 	path->udp_sport = vb_udp_sport(path->flow_label, qp->ibv.qp_num,
 				       mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : now.dest_qpn);
+	core->path_kbps = vb_ibv_path_kbps(c, &attr->ah_attr);
 	return 0;
 }
 
@@ -79,7 +81,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!vb_ibv_enter(c))
 		return EIO;
 	if (mask & IBV_QP_AV)
-		err = connection_path(c, qp, attr, mask, &core.path);
+		err = connection_path(c, qp, attr, mask, &core);
 	/* On the way to ERR or RESET, what was received before is acknowledged all the same. */
 	if (!err && (mask & IBV_QP_STATE)) {
 		vb_engine_flush(c->engine);

@@ -182,14 +182,14 @@ static void open_qps(const struct setup *s)
 		w.qp[i] = create_qp((enum side)i, s, false);
 		w.other_qp[i] = s->has_other[i] ? create_qp((enum side)i, s, true) : NULL;
 	}
-	w.ah = (struct vb_ah){vb_sim_pd(w.sim, REQUESTER),
-			      vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
+	w.ah = (struct vb_ah){.pd = vb_sim_pd(w.sim, REQUESTER),
+			      .path = vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
 	w.has_group = s->has_group;
 	if (s->has_group)
 		w.ah.path.dgid = group;
 	if (s->is_member)
 		need(vb_qp_attach_mcast(w.qp[RESPONDER], &group), "group");
-	w.other_ah = (struct vb_ah){w.other_pd[REQUESTER], w.ah.path};
+	w.other_ah = (struct vb_ah){.pd = w.other_pd[REQUESTER], .path = w.ah.path};
 	for (int i = 0; i < SIDES; i++) {
 		bring_up(w.qp[i], (enum side)i, s, s->state[i]);
 		if (w.other_qp[i])

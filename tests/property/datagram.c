@@ -184,7 +184,7 @@ static void side_connect(struct datagram_side *s, enum vb_mtu mtu)
 			       .sq_psn = 0xfffff0};
 	bool ud = s->s.init.type == VB_QPT_UD;
 
-	s->ah = (struct vb_ah){s->s.host->pd, a.path};
+	s->ah = (struct vb_ah){.pd = s->s.host->pd, .path = a.path};
 	modify(s, VB_QPS_INIT,
 	       VB_QP_PKEY_INDEX | VB_QP_PORT | (ud ? VB_QP_QKEY : VB_QP_ACCESS_FLAGS), &a);
 	modify(s, VB_QPS_RTR, ud ? 0 : VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN,

@@ -141,6 +141,86 @@ static void rate__refused(void **state)
 	env_close(&env);
 }
 
+/* The static rate of a connection's path, and the lower one of both. IBA 9.11.1 */
+static void path_rate__of_a_connection(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_RC);
+	struct vb_qp_attr a;
+	uint64_t total = 0, last = 0;
+
+	(void)state;
+	vb_qp_query(qp, &a);
+	a.path_kbps = RATE_KBPS;
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_SQD), 0);
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_AV, env.now), 0);
+	a.qp_state = VB_QPS_RTS;
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE, env.now), 0);
+	/* That is not what the consumer has set, which may be lower, or higher. */
+	assert_int_equal(vb_qp_rate(qp), 0);
+	assert_int_equal(qp->pace.kbps, RATE_KBPS);
+	assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS / 2, 1, env.now), 0);
+	assert_int_equal(qp->pace.kbps, RATE_KBPS / 2);
+	assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS * 2, 1, env.now), 0);
+	assert_int_equal(qp->pace.kbps, RATE_KBPS);
+	assert_int_equal(vb_qp_rate(qp), RATE_KBPS * 2);
+	post_writes(qp);
+	for (int i = 0; i < 40; i++) {
+		uint32_t bytes = sent_now();
+
+		last = b.cnt ? bytes : last;
+		total += bytes;
+		assert_true((total - last) * VB_USEC <= env.now - START);
+		env.now = vb_time_after(env.now, 10 * VB_USEC);
+		vb_hca_handle_timeout(env.hca, env.now);
+	}
+	assert_true(total > 0);
+	assert_int_equal(env_modify(&env, qp, &(struct vb_qp_attr){0}, VB_QPS_RESET), 0);
+	assert_int_equal(qp->pace.kbps, 0);
+	env_close(&env);
+}
+
+/* Of UD it is each message's, by its address handle: others of the QP do not wait for long. */
+static void path_rate__of_an_address_handle(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_UD);
+	const struct vb_ah fast = {.pd = env.pd, .path = {.port = 1}},
+			   slow = {.pd = env.pd, .path = {.port = 1}, .kbps = RATE_KBPS};
+	struct vb_sge sge = env_sge(&env, 0, 1024);
+	struct vb_send_wr wr = {.sge = &sge,
+				.sge_cnt = 1,
+				.opcode = VB_WR_SEND,
+				.flags = VB_SEND_SIGNALED,
+				.dqpn = 5,
+				.qkey = ENV_QKEY};
+	uint32_t cnt = 0, pkts;
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, 0, 1, env.now), 0); /* no burst */
+	for (wr.wr_id = 0; wr.wr_id < WRITES; wr.wr_id++) {
+		wr.ah = wr.wr_id < WRITES / 2 ? &fast : &slow;
+		assert_int_equal(vb_qp_post_send(qp, &wr, env.now), 0);
+	}
+	/* Those without a rate leave at once, and the first with one. */
+	do {
+		(void)sent_now();
+		pkts = b.cnt;
+		cnt += pkts;
+	} while (pkts);
+	assert_int_equal(cnt, WRITES / 2 + 1);
+	while (cnt < WRITES) {
+		assert_true(wait_timer());
+		(void)sent_now();
+		assert_true(b.cnt <= 1);
+		cnt += b.cnt;
+	}
+	assert_true(env.now - START >= (WRITES / 2 - 1) * 1024 * VB_USEC);
+	/* And one without a rate behind them does not wait. */
+	wr.ah = &fast;
+	assert_int_equal(vb_qp_post_send(qp, &wr, env.now), 0);
+	assert_true(sent_now() > 0);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +229,8 @@ int main(void)
 	    cmocka_unit_test(rate__not_of_responses),
 	    cmocka_unit_test(rate__slow_packets_ask_for_acks),
 	    cmocka_unit_test(rate__refused),
+	    cmocka_unit_test(path_rate__of_a_connection),
+	    cmocka_unit_test(path_rate__of_an_address_handle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,7 +326,7 @@ static void room__of_a_connection(void **state)
 /* UD asks for each destination. */
 static void room__of_datagrams(void **state)
 {
-	struct vb_ah ah = {NULL, env_path(2)};
+	struct vb_ah ah = {.pd = NULL, .path = env_path(2)};
 	struct vb_tx_batch b;
 	struct vb_sge sge;
 	struct vb_qp *q;

@@ -19,7 +19,7 @@ static struct vb_send_wr wr_of(enum vb_wr_opcode opcode, const struct vb_sge *sg
 {
 	static struct vb_ah ah;
 
-	ah = (struct vb_ah){env.pd, env_path(2)};
+	ah = (struct vb_ah){.pd = env.pd, .path = env_path(2)};
 	return (struct vb_send_wr){.wr_id = 1,
 				   .sge = sge,
 				   .sge_cnt = 1,
@@ -342,7 +342,7 @@ static void post_send__ud(void **state)
 	struct vb_ah foreign;
 
 	assert_int_equal(vb_pd_create(env.hca, &other), 0);
-	foreign = (struct vb_ah){other, env_path(2)};
+	foreign = (struct vb_ah){.pd = other, .path = env_path(2)};
 	wr = wr_of(VB_WR_SEND, &sge);
 	wr.dqpn = 0xff000021;
 	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation, attributes there and back, and errors as the man pages name them. */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 static struct ibv_qp_init_attr rc_init(struct ibv_cq *cq)
@@ -224,6 +225,54 @@ static void create_ah__refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* A rate that the port has not, and a number that is none, are none. "lo" counts as 100 Gb/s. */
+static void static_rate__of_paths(void **state)
+{
+	static const struct {
+		uint8_t rate;
+		uint32_t kbps;
+	} c[] = {{IBV_RATE_MAX, 0},
+		 {IBV_RATE_2_5_GBPS, 2500000},
+		 {IBV_RATE_56_GBPS, 56250000},
+		 {IBV_RATE_100_GBPS, 0},
+		 {1, 0},
+		 {IBV_RATE_800_GBPS, 0},
+		 {255, 0}};
+	struct ibv_ah_attr a = verbs_ah_attr(false);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		struct ibv_ah *ah;
+
+		a.static_rate = c[i].rate;
+		ah = ibv_create_ah(pd, &a);
+		assert_non_null(ah);
+		assert_int_equal(((struct vb_ibv_ah *)ah)->core.kbps, c[i].kbps);
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+	}
+
+	struct verbs_end e = end_new(IBV_QPT_UC, NULL, NULL);
+	struct ibv_qp_attr q = {.qp_state = IBV_QPS_RTR,
+				.ah_attr = a,
+				.path_mtu = IBV_MTU_1024,
+				.dest_qp_num = e.qp->qp_num};
+	struct ibv_qp_init_attr init;
+	struct vb_qp_attr core;
+
+	to_init(e.qp);
+	q.ah_attr.static_rate = IBV_RATE_10_GBPS;
+	assert_int_equal(ibv_modify_qp(e.qp, &q,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN),
+			 0);
+	vb_qp_query(((struct vb_ibv_qp *)e.qp)->core, &core);
+	assert_int_equal(core.path_kbps, 10000000);
+	assert_int_equal(ibv_query_qp(e.qp, &q, 0, &init), 0);
+	assert_int_equal(q.ah_attr.static_rate, IBV_RATE_10_GBPS);
+	assert_int_equal(q.rate_limit, 0);
+	end_free(&e);
+}
+
 static void srq__limits_and_resize(void **state)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 2, .srq_limit = 3}};
@@ -356,6 +405,7 @@ int main(void)
 	    VERBS_TEST(rate_limit__is_kept),
 	    VERBS_TEST(modify_qp__refused),
 	    VERBS_TEST(create_ah__refused),
+	    VERBS_TEST(static_rate__of_paths),
 	    VERBS_TEST(srq__limits_and_resize),
 	    VERBS_TEST(srq__of_another_domain),
 	    VERBS_TEST(resize_cq__keeps_what_is_queued),

@@ -320,7 +320,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 {
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
-	bool paced = qp->cc.on || qp->pace.kbps;
+	bool paced = qp->cc.on || qp->pace.kbps || qp->pace.of_each;
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
 				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
@@ -371,6 +371,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
+		if (qp->pace.of_each)
+			vb_pace_take_path(qp, vb_swqe_ud(w)->kbps);
 		if (paced && req_is_held(qp, w, now))
 			return false;
 		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))

@@ -414,8 +414,9 @@ static bool post_one(struct play *p, struct dci *d, struct dct *t, const uint32_
 {
 	struct vb_rng r = vb_rng_stream(salt, "dc", 0);
 	struct dc_sent *w = new_sent(d, (uint32_t)(d - p->dc->dci));
-	struct vb_ah ah = {vb_sim_pd(p->sim, d->host),
-			   vb_sim_path(d->host, t->host, (uint16_t)(0xc000 + t->qpn % 8), 2)};
+	struct vb_ah ah = {.pd = vb_sim_pd(p->sim, d->host),
+			   .path =
+			       vb_sim_path(d->host, t->host, (uint16_t)(0xc000 + t->qpn % 8), 2)};
 	struct vb_send_wr wr = {.opcode = (enum vb_wr_opcode)a[DCPOST_OP],
 				.ah = &ah,
 				.dqpn = t->qpn,

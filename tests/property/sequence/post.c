@@ -294,7 +294,8 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 	struct vb_rng r = vb_rng_stream(salt, "post", 0);
 	struct end *to = peer_of(e);
 	struct sent *w = new_sent(e);
-	struct vb_ah ah = {vb_sim_pd(p->sim, e->host), vb_sim_path(e->host, to->host, 0xc000, 2)};
+	struct vb_ah ah = {.pd = vb_sim_pd(p->sim, e->host),
+			   .path = vb_sim_path(e->host, to->host, 0xc000, 2)};
 	uint32_t most = e->conn->type == VB_QPT_UD ? e->conn->mtu_bytes : 9000;
 
 	w->op = (uint8_t)a[POST_OP];
@@ -378,7 +379,8 @@ void end_mark(struct play *p, struct end *e)
 {
 	struct end *to = peer_of(e);
 	struct sent *w = new_sent(e);
-	struct vb_ah ah = {vb_sim_pd(p->sim, e->host), vb_sim_path(e->host, to->host, 0xc000, 2)};
+	struct vb_ah ah = {.pd = vb_sim_pd(p->sim, e->host),
+			   .path = vb_sim_path(e->host, to->host, 0xc000, 2)};
 	struct vb_send_wr wr = {.flags = VB_SEND_SIGNALED, .ah = &ah, .qkey = 0x1234};
 
 	w->op = e->conn->type == VB_QPT_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE;
