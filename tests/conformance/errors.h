@@ -93,8 +93,9 @@ struct done {
 #define NOTHING (-1000)
 
 /*
- * @quiet_ms: when nothing has completed for so long, nothing will. @patience_ms: how long something
- * may take that must complete.
+ * @quiet_ms: when nothing has completed for so long, nothing will; QPs wait half as long for an
+ * ACK.
+ * @patience_ms: how long something may take that must complete.
  */
 void open_device(const char *name, uint32_t quiet_ms, uint32_t patience_ms);
 void close_device(void);

@@ -24,6 +24,7 @@ static struct {
 	union ibv_gid gid;
 	bool has_xrc, has_dc, has_atomic_write;
 	int64_t quiet_ns, patience_ns;
+	uint8_t timeout;
 } dev;
 
 static struct {
@@ -84,6 +85,8 @@ void open_device(const char *name, uint32_t quiet_ms, uint32_t patience_ms)
 
 	dev.quiet_ns = quiet_ms * INT64_C(1000000);
 	dev.patience_ns = patience_ms * INT64_C(1000000);
+	while (INT64_C(4096) << dev.timeout < dev.quiet_ns / 2)
+		dev.timeout++;
 
 	need(list, "devices");
 	for (int i = 0; list[i] && !dev.context; i++) {
@@ -154,7 +157,7 @@ static void bring_up(struct ibv_qp *qp, enum side side, const struct setup *s, b
 	    .max_dest_rd_atomic = s->rd_atomic[RESPONDER],
 	    .max_rd_atomic = s->rd_atomic[REQUESTER],
 	    .min_rnr_timer = 1,
-	    .timeout = 8,
+	    .timeout = dev.timeout,
 	    .retry_cnt = 1,
 	};
 	struct step step[STEPS_MAX];
