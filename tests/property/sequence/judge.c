@@ -198,6 +198,10 @@ static void on_sent(struct play *p, struct end *e, uint32_t n, const struct vb_w
 	if (wc->status == VB_WC_SUCCESS && (!w->signaled || wc->opcode != wc_opcode_of(w->op)))
 		fail("status", "request %u completes as opcode %d, signaled %d", n, wc->opcode,
 		     w->signaled);
+	if (!e->conn->reliable && wc->status != VB_WC_SUCCESS && wc->status != VB_WC_WR_FLUSH_ERR &&
+	    (vb_qp_get_state(e->qp) == VB_QPS_RTS || vb_qp_get_state(e->qp) == VB_QPS_SQD))
+		fail("status", "a QP is in state %d after an error of its send queue",
+		     vb_qp_get_state(e->qp));
 	if (w->op == VB_WR_BIND_MW && wc->status == VB_WC_SUCCESS)
 		for (uint32_t i = 0; i < MWS_MAX; i++)
 			if (p->mw[i].mw && p->mw[i].host == e->host)

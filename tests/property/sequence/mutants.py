@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-STEPS = 8  # a shrunk case has at most so many
+STEPS = 10  # a shrunk case has at most so many
 
 # Name, file, what is broken, by what, the invariants that may tell.
 MUTANTS = (
@@ -72,6 +72,22 @@ MUTANTS = (
      "req->psn_max))", "if (qp->state != VB_QPS_SQD || !qp->sq_draining)", "order"),
     ("never_drained", "core/qp_attr.c", "vb_req_complete_local(qp, now); /*", "; /*", "stuck"),
     ("rights_stay", "core/mem.c", "\tmr->access = access;\n\treturn 0;", "\treturn 0;", "status"),
+    ("xrc_any_domain", "core/xrc/domain.c", "if (!srq || srq->xrcd != qp->xrcd)", "if (!srq)", "status"),
+    ("xrc_srq_stays", "core/xrc/domain.c", "qp->srq = srq;", "qp->srq = qp->srq ? qp->srq : srq;", "once"),
+    ("xrc_domain_of_keys_stays", "core/xrc/domain.c", "qp->pd = srq->pd;", "qp->pd = qp->pd ? qp->pd : srq->pd;",
+     "status"),
+    ("flush_without_rights", "core/rc/resp_read.c", "hdr->reth.rkey, hdr->reth.va, hdr->reth.len, access,",
+     "hdr->reth.rkey, hdr->reth.va, hdr->reth.len, 0,", "status"),
+    ("dc_any_key", "core/dc/dct.c", "if (hdr->dc.key != dct->key)", "if (false)", "status"),
+    ("dc_late_connect_counts", "core/dc/dct.c", "if (i < VB_DCT_CONTEXTS && !is_newer(", "if (false && !is_newer(",
+     "once status bytes"),
+    ("dc_stream_goes_on", "core/dc/dci.c", "\t\tdoom(qp, stream);", "\t\t(void)doom;", "status"),
+    ("dc_stream_stays_bad", "core/dc/dci.c", "dci->bad[i] = dci->bad[--dci->bad_cnt];", ";", "status call"),
+    ("dc_foreign_address", "core/sq.c", "if (!qp->ops->is_connected && wr->ah->pd != qp->pd)", "if (false)", "status"),
+    ("group_forgets_one", "core/mcast.c", "for (uint32_t i = 0; g && i < g->cnt; i++) {\n\t\tenum",
+     "for (uint32_t i = 0; g && i < g->cnt - (g->cnt > 1); i++) {\n\t\tenum", "once"),
+    ("group_loses_another", "core/mcast.c", "\t\tg->qp[i] = g->qp[i + 1];", "\t\t;", "once call crash"),
+    ("sqe_is_rts", "core/complete.c", "\tvb_qp_set_state(qp, VB_QPS_SQE, now);\n\tflush_send", "\tflush_send", "status"),
     ("domain_stays", "core/mem.c", "mr->key.pd = pd;", "(void)0;", "status leak call crash"),
 )
 

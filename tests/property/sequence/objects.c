@@ -284,6 +284,7 @@ void play_state(struct play *p, const struct step *st)
 	case VB_QPS_RTS: /* also before it has drained */
 		if (was == VB_QPS_SQD || was == VB_QPS_SQE) {
 			e->drained = false;
+			e->failed &= was != VB_QPS_SQE;
 			modify(p, e->qp, VB_QPS_RTS, 0, &a);
 		} else if (was == VB_QPS_RESET || was == VB_QPS_ERR) {
 			CHECK("call",

@@ -69,7 +69,7 @@ void host_wake(struct play *p, uint32_t host)
 {
 	p->queue[host].nap_until = 0;
 	/* It looks without having been told. */
-	if (p->queue[host].solicited)
+	if (p->queue[host].solicited || p->queue[host].moderated)
 		p->queue[host].awaits = false;
 	host_poll(p, host);
 }

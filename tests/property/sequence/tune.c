@@ -93,6 +93,7 @@ void play_tune(struct play *p, const struct step *st)
 
 	switch ((enum tune)a[TUNE_WHAT]) {
 	case TUNE_MODERATE:
+		q->moderated = true;
 		vb_cq_moderate(q->cq, (uint16_t)(value % 9), value % 50 * VB_USEC, now);
 		break;
 	case TUNE_SOLICITED:
