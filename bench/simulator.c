@@ -7,8 +7,10 @@
  *
  *   simulator incast | fat-tree | hosts | qps
  */
+#include "scenario/arena.h"
 #include "sim/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +18,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-static void *memory_alloc(void *ctx, size_t size)
-{
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void memory_free(void *ctx, void *p)
-{
-	(void)ctx;
-	free(p);
-}
-
-static const struct vb_sim_memory memory = {memory_alloc, memory_free, NULL};
+static struct vb_sim_memory memory;
 static const struct vb_cable cable = {.rate_bps = UINT64_C(100000000000), .delay = 1000};
 
 struct workload {
@@ -97,6 +87,11 @@ static void run(const struct workload *w)
 	    .rd_atomic = 1,
 	    .traffic_class = VB_ECN_ECT0,
 	};
+	struct vb_arena *arena = vb_arena_create();
+
+	need(arena ? 0 : -ENOMEM, "memory");
+	memory = vb_arena_memory(arena);
+
 	struct vb_topo topo;
 	struct vb_sim_config cfg = {
 	    .seed = 1,
@@ -134,6 +129,7 @@ static void run(const struct workload *w)
 	vb_load_destroy(l);
 	vb_sim_destroy(sim);
 	vb_topo_free(&topo);
+	vb_arena_destroy(arena);
 }
 
 int main(int argc, char **argv)

@@ -375,7 +375,7 @@ static void packet_left(struct vb_watch *w, const struct vb_sim_packet *pkt, uin
 	if (!s)
 		return;
 	s->a = hdr.psn.v;
-	s->b = pkt->payload_len;
+	s->b = vb_sim_payload_len(pkt);
 	s->c = hdr.aeth.msn;
 	s->opcode = hdr.opcode;
 	s->syndrome = hdr.aeth.syndrome;

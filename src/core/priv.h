@@ -239,6 +239,7 @@ struct vb_responder {
 	bool rwqe_held;
 	bool credit_zero; /* the last AETH told the peer that it has no credits */
 	uint8_t nak_syndrome;
+	uint32_t res_pending;
 	struct vb_psn ack_psn; /* newest that wants the ACK */
 	struct vb_psn dropped; /* newest that came before its turn, since the last NAK was due */
 	uint64_t va;           /* WRITE: where the next payload goes */
@@ -248,7 +249,7 @@ struct vb_responder {
 	uint64_t rcvd; /* bytes of the message so far */
 	struct vb_rwqe *rwqe;
 	struct vb_resource *res; /* ring of attr.max_dest_rd_atomic; the next goes to res_tail */
-	uint32_t res_cap, res_tail, res_cnt, res_pending;
+	uint32_t res_cap, res_tail, res_cnt; /* res_pending of them are yet to be answered */
 };
 
 enum vb_timer {
@@ -301,47 +302,59 @@ struct vb_pace {
 	vb_time next;      /* when the account is paid */
 };
 
+/*
+ * In the middle stands what every packet touches: with many QPs in use none of it is in the cache,
+ * and what a packet costs is the lines it has to fetch. VB_QP_HOT_FIRST to VB_QP_HOT_END are such
+ * that it begins with a line when the QP does.
+ */
 struct vb_qp {
+	struct vb_qp *parent; /* a context of a DCT: that; NULL: a QP of its own */
+	uint32_t mcast_cnt;   /* groups it is attached to */
+	uint32_t refused;     /* extensions that the consumer does not want */
+	uint32_t piece_pkts;  /* of one READ request; 0: no limit */
+	struct vb_qp_attr attr;
+
+	uint32_t mtu; /* path MTU, bytes */
 	struct vb_hca *hca;
-	struct vb_pd *pd;
-	struct vb_cq *send_cq, *recv_cq;
-	struct vb_srq *srq;
-	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before; see core/xrc.
-	 */
-	struct vb_xrcd *xrcd;
-	struct vb_list target;  /* in xrcd->targets */
-	struct vb_dci *dci;     /* DCI only */
-	struct vb_dct *dct;     /* DCT only */
-	struct vb_qp *parent;   /* a context of a DCT: that; NULL: a QP of its own */
-	uint32_t dc_connection; /* DCI and context: the number of the connection */
 	const struct vb_transport_ops *ops;
-	struct vb_event_source ev;
 	struct vb_list active; /* in hca->active (is_active) or in peer->waiting */
 	struct vb_peer *peer;
+	struct vb_pd *pd;
 	uint32_t qpn;
-	uint32_t mcast_cnt;  /* groups it is attached to */
-	uint32_t refused;    /* extensions that the consumer does not want */
-	uint32_t mtu;        /* path MTU, bytes */
-	uint32_t ack_every;  /* packets of a message between two that ask for an ACK */
-	uint32_t piece_pkts; /* of one READ request; 0: no limit */
-	enum vb_qp_type type;
 	enum vb_qp_state state;
+	enum vb_qp_type type;
+	uint32_t ack_every;     /* packets of a message between two that ask for an ACK */
+	uint32_t dc_connection; /* DCI and context: the number of the connection */
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
 	bool owes_requests; /* responses filled the last turn; see sched.c */
-	struct vb_qp_attr attr;
+	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
+	struct vb_dci *dci; /* DCI only */
+	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before; see core/xrc.
+	 */
+	struct vb_srq *srq;
+	struct vb_xrcd *xrcd;
+	struct vb_cq *send_cq;
 	struct vb_sq sq;
-	struct vb_rq rq;
 	struct vb_requester req;
 	struct vb_responder resp;
+	struct vb_rq rq;
 	struct vb_rto rto;
-	struct vb_sr *sr; /* selective repeat; NULL: not offered */
-	struct vb_cc_point cc;
-	struct vb_pace pace;
-	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
-	vb_time timer[VB_TIMER_CNT];
 	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
 	uint32_t heap_pos; /* 0: not in it */
+	vb_time timer[VB_TIMER_CNT];
+	struct vb_pace pace;
+	struct vb_cc_point cc;
+
+	struct vb_cq *recv_cq;
+	struct vb_list target; /* in xrcd->targets */
+	struct vb_dct *dct;    /* DCT only */
+	struct vb_event_source ev;
+	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 };
+
+#define VB_QP_HOT_FIRST offsetof(struct vb_qp, attr.dest_qpn)
+#define VB_QP_HOT_END offsetof(struct vb_qp, cc.cnp_at)
+_Static_assert(VB_QP_HOT_FIRST == 64, "the second line of a QP that begins with one");
 
 /* Packets that selective repeat keeps out of order, for all QPs. */
 struct vb_sr_pool {
@@ -349,6 +362,12 @@ struct vb_sr_pool {
 	size_t stride;
 	uint32_t cnt, free_cnt;
 	uint16_t *free;
+};
+
+/* An entry of the timer queue; the key is qp->heap_key, and comparing two fetches no QP. */
+struct vb_deadline {
+	vb_time key;
+	struct vb_qp *qp;
 };
 
 struct vb_hca {
@@ -360,8 +379,8 @@ struct vb_hca {
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
 	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
-	uint32_t dci_cnt;    /* made so far */
-	struct vb_qp **heap; /* timer queue; entry 0 is unused, capacity qp_cap + 1 */
+	uint32_t dci_cnt;         /* made so far */
+	struct vb_deadline *heap; /* timer queue; entry 0 is unused, capacity qp_cap + 1 */
 	uint32_t heap_cnt;
 	struct vb_key_table keys;
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;

@@ -14,7 +14,7 @@
 
 int vb_timerq_grow(struct vb_hca *h, uint32_t cap)
 {
-	struct vb_qp **heap = vb_alloc(h, ((size_t)cap + 1) * sizeof *heap);
+	struct vb_deadline *heap = vb_alloc(h, ((size_t)cap + 1) * sizeof *heap);
 
 	if (!heap)
 		return -ENOMEM;
@@ -27,22 +27,29 @@ int vb_timerq_grow(struct vb_hca *h, uint32_t cap)
 
 static void heap_put(struct vb_hca *h, uint32_t pos, struct vb_qp *qp)
 {
-	h->heap[pos] = qp;
+	h->heap[pos] = (struct vb_deadline){qp->heap_key, qp};
 	qp->heap_pos = pos;
 }
 
-/* Equal deadlines fire in QPN order, so that a run can be repeated. */
-static bool heap_before(const struct vb_qp *a, const struct vb_qp *b)
+static void heap_move(struct vb_hca *h, uint32_t to, uint32_t from)
 {
-	return a->heap_key < b->heap_key || (a->heap_key == b->heap_key && a->qpn < b->qpn);
+	h->heap[to] = h->heap[from];
+	h->heap[to].qp->heap_pos = to;
+}
+
+/* Equal deadlines fire in QPN order, so that a run can be repeated. */
+static bool heap_before(const struct vb_deadline *a, const struct vb_deadline *b)
+{
+	return a->key < b->key || (a->key == b->key && a->qp->qpn < b->qp->qpn);
 }
 
 static void heap_up(struct vb_hca *h, struct vb_qp *qp)
 {
+	const struct vb_deadline e = {qp->heap_key, qp};
 	uint32_t pos = qp->heap_pos;
 
-	while (pos > 1 && heap_before(qp, h->heap[pos / 2])) {
-		heap_put(h, pos, h->heap[pos / 2]);
+	while (pos > 1 && heap_before(&e, &h->heap[pos / 2])) {
+		heap_move(h, pos, pos / 2);
 		pos /= 2;
 	}
 	heap_put(h, pos, qp);
@@ -50,6 +57,7 @@ static void heap_up(struct vb_hca *h, struct vb_qp *qp)
 
 static void heap_down(struct vb_hca *h, struct vb_qp *qp)
 {
+	const struct vb_deadline e = {qp->heap_key, qp};
 	uint32_t pos = qp->heap_pos;
 
 	for (;;) {
@@ -57,11 +65,11 @@ static void heap_down(struct vb_hca *h, struct vb_qp *qp)
 
 		if (child > h->heap_cnt)
 			break;
-		if (child < h->heap_cnt && heap_before(h->heap[child + 1], h->heap[child]))
+		if (child < h->heap_cnt && heap_before(&h->heap[child + 1], &h->heap[child]))
 			child++;
-		if (!heap_before(h->heap[child], qp))
+		if (!heap_before(&h->heap[child], &e))
 			break;
-		heap_put(h, pos, h->heap[child]);
+		heap_move(h, pos, child);
 		pos = child;
 	}
 	heap_put(h, pos, qp);
@@ -75,7 +83,7 @@ void vb_timerq_remove(struct vb_qp *qp)
 	if (pos == 0)
 		return;
 
-	struct vb_qp *last = h->heap[h->heap_cnt--];
+	struct vb_qp *last = h->heap[h->heap_cnt--].qp;
 
 	qp->heap_pos = 0;
 	if (last == qp)
@@ -118,13 +126,13 @@ void vb_timer_stop(struct vb_qp *qp, enum vb_timer t)
 
 vb_time vb_hca_poll_timeout(const struct vb_hca *h)
 {
-	return vb_time_min(h->held_due, h->heap_cnt ? h->heap[1]->heap_key : VB_NEVER);
+	return vb_time_min(h->held_due, h->heap_cnt ? h->heap[1].key : VB_NEVER);
 }
 
 void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 {
-	while (h->heap_cnt && h->heap[1]->heap_key <= now) {
-		struct vb_qp *qp = h->heap[1];
+	while (h->heap_cnt && h->heap[1].key <= now) {
+		struct vb_qp *qp = h->heap[1].qp;
 		vb_time due = qp_deadline(qp);
 
 		if (due == VB_NEVER) {

@@ -246,9 +246,10 @@ struct vb_qp_attr {
 	enum vb_mtu path_mtu;
 	uint32_t qkey;
 	uint32_t rq_psn, sq_psn; /* upper 8 bits are ignored, as on a NIC */
-	uint32_t dest_qpn;
-	uint32_t access; /* set of enum vb_access */
 	struct vb_qp_cap cap;
+	/* From here on: what every packet asks for. */
+	uint32_t dest_qpn;
+	uint32_t access;     /* set of enum vb_access */
 	struct vb_path path; /* from the ah_attr; the verbs layer resolves sgid_index to sgid */
 	uint32_t path_kbps;  /* with path: its static rate as in vb_ah */
 	uint16_t pkey_index;

@@ -2,23 +2,12 @@
 /* A scenario becomes a simulation. See scenario.h. */
 #include "scenario/scenario.h"
 
+#include "scenario/arena.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-
-static void *memory_alloc(void *ctx, size_t size)
-{
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void memory_free(void *ctx, void *p)
-{
-	(void)ctx;
-	free(p);
-}
 
 static int topology_make(struct vb_topo *t, const struct vb_sim_memory *m,
 			 const struct vb_scenario_topology *c)
@@ -222,7 +211,12 @@ int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	struct part p = {.sc = sc, .text = err, .len = err_len};
 	int bad;
 
-	*run = (struct vb_scenario_run){.memory = {memory_alloc, memory_free, NULL}};
+	*run = (struct vb_scenario_run){.arena = vb_arena_create()};
+	if (!run->arena) {
+		snprintf(err, err_len, "%s: no memory", sc->file);
+		return -ENOMEM;
+	}
+	run->memory = vb_arena_memory(run->arena);
 	bad = make(run, sc, watch, &p);
 	if (bad)
 		vb_scenario_close(run);
@@ -235,6 +229,9 @@ void vb_scenario_close(struct vb_scenario_run *run)
 		vb_load_destroy(run->load);
 	if (run->sim)
 		vb_sim_destroy(run->sim);
-	vb_topo_free(&run->topo);
+	if (run->arena) {
+		vb_topo_free(&run->topo);
+		vb_arena_destroy(run->arena);
+	}
 	*run = (struct vb_scenario_run){0};
 }

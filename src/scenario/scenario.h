@@ -74,6 +74,7 @@ struct vb_scenario_run {
 	struct vb_topo topo;
 	struct vb_sim *sim;
 	struct vb_load *load;
+	struct vb_arena *arena; /* scenario/arena.h */
 	struct vb_sim_memory memory;
 };
 

@@ -8,7 +8,7 @@
 enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_LINE, IN_SET };
 
 /* A line of up to so many is sorted by insertion, a longer one by way of the set. */
-#define LINE_SHORT 32u
+#define LINE_SHORT 4u
 
 static size_t set_words(uint32_t ids, int level)
 {
@@ -80,6 +80,27 @@ static uint32_t set_first(const struct vb_eventq *q)
 	for (uint32_t i = q->levels; i-- > 0;)
 		id = id << 6 | (uint32_t)__builtin_ctzll(q->set[i][id]);
 	return id;
+}
+
+/* Moves the machines of the set to @line, by id. */
+static void set_drain(struct vb_eventq *q, uint32_t *line)
+{
+	while (q->set_cnt) {
+		uint32_t at = set_first(q) >> 6;
+		uint64_t bits = q->set[0][at];
+
+		q->set_cnt -= (uint32_t)__builtin_popcountll(bits);
+		for (; bits; bits &= bits - 1)
+			*line++ = at << 6 | (uint32_t)__builtin_ctzll(bits);
+		q->set[0][at] = 0;
+		for (uint32_t i = 1; i < q->levels; i++, at >>= 6) {
+			uint64_t *w = &q->set[i][at >> 6];
+
+			*w &= ~(UINT64_C(1) << (at & 63));
+			if (*w)
+				break;
+		}
+	}
 }
 
 static void wheel_add(struct vb_eventq *q, uint32_t id, vb_time at)
@@ -238,10 +259,7 @@ static void line_sort(struct vb_eventq *q, uint32_t cnt)
 	if (cnt > LINE_SHORT) { /* the set is empty between two instants */
 		for (uint32_t i = 0; i < cnt; i++)
 			set_add(q, line[i]);
-		for (uint32_t i = 0; i < cnt; i++) {
-			line[i] = set_first(q);
-			set_remove(q, line[i]);
-		}
+		set_drain(q, line);
 		return;
 	}
 	for (uint32_t i = 1; i < cnt; i++) {

@@ -14,6 +14,7 @@
 
 #include "base/time.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,12 @@ static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, const uint32_t
 {
 	*next = q->turn + q->turn_at;
 	return q->turn_end - q->turn_at;
+}
+
+/* True after the first machine in line was taken. */
+static inline bool vb_eventq_begins(const struct vb_eventq *q)
+{
+	return q->turn_at == 1;
 }
 
 #endif

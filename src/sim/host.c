@@ -200,7 +200,7 @@ static struct vb_sim_packet *packet_of(struct vb_sim *s, uint32_t host, const st
 	pkt->dst = vb_gid_is_multicast(&tx->path->dgid) ? VB_SIM_ALL : vb_host_of(&tx->path->dgid);
 	pkt->hash = flow_hash(host, pkt->dst, tx->path->udp_sport);
 	pkt->prio = vb_sim_priority(tx->path);
-	pkt->payload_len = tx->payload_len;
+	pkt->pad = tx->pad;
 	pkt->len = tx->hdr_len + tx->payload_len + tx->pad;
 	pkt->frame = vb_sim_frame(tx->path, pkt->len);
 	pkt->corrupt = false;

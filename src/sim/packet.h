@@ -34,16 +34,16 @@ struct vb_sim_packet {
 	uint8_t prio;      /* PAUSE: the priority it is about */
 	bool pause_on : 1; /* PAUSE */
 	bool corrupt : 1;
-	bool has_payload; /* the bytes behind the headers are there */
+	bool has_payload : 1; /* the bytes behind the headers are there */
 	bool in_headroom;
-	uint8_t hdr_len;
+	uint8_t hdr_len, pad;
 	uint16_t mark; /* what a fault of this cable does to it: enum vb_fault_mark */
-	/* From here on: a line that switches leave alone. */
-	uint32_t payload_len;
 	uint32_t icrc; /* with corrupt and bytes: as it was when the packet was sent */
+	/* From here on: a line that switches leave alone. It ends behind an AETH. */
 	struct vb_path path;
 	uint8_t bytes[];
 };
+_Static_assert(offsetof(struct vb_sim_packet, path) == 64, "a line for switches");
 
 struct vb_sim_slab {
 	struct vb_sim_slab *next;
@@ -69,6 +69,11 @@ static inline void vb_sim_pool_give(struct vb_sim_pool *pool, struct vb_sim_pack
 	p->next = pool->free;
 	pool->free = p;
 	pool->used--;
+}
+
+static inline uint32_t vb_sim_payload_len(const struct vb_sim_packet *p)
+{
+	return p->len - p->hdr_len - p->pad;
 }
 
 /* The priority of a packet: the class selector bits of its DSCP. */

@@ -73,31 +73,49 @@ static bool port_has_more(const struct vb_sim *s, const struct vb_sim_port *p)
 	return p->owner < s->host_cnt && vb_host_has_more(s, p->owner);
 }
 
-/*
- * Puts a packet on the cable, behind those that arrive no later. Each packet knows when the one
- * behind it arrives, and the port when the last one does, so that neither taking one nor adding one
- * waits for another, which has long left the cache.
- */
+/* Puts a packet on the cable before those that arrive later, which a fault has held back. */
 static void flight_insert(struct vb_sim_port *p, struct vb_sim_packet *pkt)
 {
 	struct vb_sim_packet *after = p->flight_tail;
 
-	if (after && p->tail_at > pkt->at) {
-		while (after && after->at > pkt->at)
-			after = after == p->flight ? NULL : after->prev;
-	}
+	while (after && after->at > pkt->at)
+		after = after == p->flight ? NULL : after->prev;
 	pkt->prev = after;
-	pkt->next = after ? after->next : p->flight;
-	pkt->next_at = after ? after->next_at : p->arrive_at;
-	if (pkt->next) {
-		pkt->next->prev = pkt;
-	} else {
-		p->flight_tail = pkt;
-		p->tail_at = pkt->at;
-	}
 	if (after) {
+		pkt->next = after->next;
+		pkt->next_at = after->next_at;
 		after->next = pkt;
 		after->next_at = pkt->at;
+	} else {
+		pkt->next = p->flight;
+		pkt->next_at = p->arrive_at;
+		p->flight = pkt;
+		p->arrive_at = pkt->at;
+	}
+	pkt->next->prev = pkt;
+}
+
+/*
+ * Puts a packet on the cable, behind those that arrive no later. Each packet knows when the one
+ * behind it arrives, and the port when the last one does, so that neither taking one nor adding one
+ * reads another, which has long left the cache.
+ */
+static void flight_add(struct vb_sim_port *p, struct vb_sim_packet *pkt)
+{
+	struct vb_sim_packet *tail = p->flight_tail;
+
+	if (tail && p->tail_at > pkt->at) {
+		flight_insert(p, pkt);
+		return;
+	}
+	pkt->prev = tail;
+	pkt->next = NULL;
+	pkt->next_at = VB_NEVER;
+	p->flight_tail = pkt;
+	p->tail_at = pkt->at;
+	if (tail) {
+		tail->next = pkt;
+		tail->next_at = pkt->at;
 	} else {
 		p->flight = pkt;
 		p->arrive_at = pkt->at;
@@ -138,11 +156,11 @@ static void port_launch(struct vb_sim *s, struct vb_sim_port *p, struct vb_sim_p
 			pkt->at = p->last_at;
 		p->last_at = pkt->at;
 	}
-	flight_insert(p, pkt);
+	flight_add(p, pkt);
 	if (copy) {
 		port_tap(s, p, copy);
 		copy->at = pkt->at;
-		flight_insert(p, copy);
+		flight_add(p, copy);
 	}
 }
 

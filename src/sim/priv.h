@@ -33,35 +33,37 @@ struct vb_sim_lane {
 
 /*
  * One end of a cable. Sending: queues by priority, the serialiser, and what is on the cable.
- * Receiving (at a switch): the buffer accounts of what came in here. In the order of use: a hop
- * touches the first lines only.
+ * Receiving (at a switch): the buffer accounts of what came in here. By cache lines, in the order
+ * of use: a hop touches the first three and a lane here, the second and a lane at the other end.
  */
 struct vb_sim_port {
 	_Alignas(64) vb_time busy_until;
-	vb_time pull_at; /* when the next packet is fetched; VB_NEVER: when somebody kicks */
-	struct vb_sim_packet *flight, *flight_tail; /* in the order of arrival */
-	uint64_t rate_bps;
-	uint64_t carry;    /* remainder of the serialisation time, in 1 / rate ns */
+	vb_time pull_at;   /* when the next packet is fetched; VB_NEVER: when somebody kicks */
 	vb_time arrive_at; /* of the first packet on the cable; VB_NEVER: it is empty */
-	uint32_t owner;    /* node */
-	uint32_t id;
+	struct vb_sim_packet *flight, *flight_tail; /* in the order of arrival */
+	vb_time tail_at;                            /* of flight_tail */
+	vb_time last_at; /* arrival of the last packet that keeps the order */
+	uint64_t carry;  /* remainder of the serialisation time, in 1 / rate ns */
 
+	uint64_t rate_bps;
 	vb_dur delay;
 	struct vb_sim_fifo control;
-	vb_time last_at; /* arrival of the last packet that keeps the order */
-	vb_time depth_since;
 	struct vb_sim_cable_fault *fault;
-	uint32_t depth, depth_pkts;
+	uint32_t owner; /* node */
+	uint32_t id;
 	uint32_t mtu;
-	uint8_t waiting; /* bit p: queue p has packets */
-	uint8_t paused;  /* bit p: the other end paused priority p */
-	bool sending;    /* inside of transmit */
-	bool to_host;    /* the other end is a host's */
-
-	vb_time tail_at; /* of flight_tail */
-	struct vb_port_stats stats;
-	struct vb_sim_lane lane[VB_SIM_PRIOS];
 	uint32_t headroom; /* of each lossless priority */
+	uint8_t waiting;   /* bit p: queue p has packets */
+	uint8_t paused;    /* bit p: the other end paused priority p */
+	bool sending;      /* inside of transmit */
+	bool to_host;      /* the other end is a host's */
+	uint32_t depth_pkts;
+
+	uint32_t depth;
+	vb_time depth_since;
+	struct vb_port_stats stats;
+
+	_Alignas(64) struct vb_sim_lane lane[VB_SIM_PRIOS];
 	struct vb_rng rng; /* RED */
 	vb_time paused_since[VB_SIM_PRIOS];
 };

@@ -185,8 +185,8 @@ void vb_sim_touch(struct vb_sim *s, uint32_t host)
 	vb_host_mark(s, host);
 }
 
-/* As far as the queue of the lowest priority. */
-#define PORT_HOT (offsetof(struct vb_sim_port, lane) + sizeof(struct vb_sim_lane))
+/* How many turns ahead each step of look_ahead() is. */
+enum { AHEAD_QP, AHEAD_PACKET, AHEAD_PORT = 3 };
 
 /* The port behind a machine number, or NULL. */
 static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
@@ -194,8 +194,30 @@ static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
 	return id - s->host_cnt < s->port_cnt ? &s->port[id - s->host_cnt] : NULL;
 }
 
-/* The adapters at both ends of @p say where they will look. */
-static void look_ahead_in_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
+/* The lines of a port that a hop touches, and of the other end, where what arrives comes in. */
+static void look_at_port(const struct vb_sim *s, const struct vb_sim_port *p)
+{
+	const struct vb_sim_port *in = &s->port[vb_sim_peer(p->id)];
+
+	__builtin_prefetch(&p->busy_until);
+	__builtin_prefetch(&p->rate_bps);
+	__builtin_prefetch(&p->depth);
+	__builtin_prefetch(&p->lane[0]);
+	__builtin_prefetch(&in->rate_bps);
+	__builtin_prefetch(&in->lane[0]);
+}
+
+/* What arrives and what waits there. */
+static void look_at_packets(const struct vb_sim_port *p)
+{
+	__builtin_prefetch(p->flight);
+	__builtin_prefetch(p->lane[0].fifo.head);
+	if (p->to_host)
+		__builtin_prefetch((const char *)p->flight + 64);
+}
+
+/* The adapters at both ends say where they will look. */
+static void look_into_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
 {
 	const struct vb_sim_packet *pkt = p->flight;
 
@@ -208,8 +230,8 @@ static void look_ahead_in_hosts(const struct vb_sim *s, const struct vb_sim_port
 
 /*
  * Brings into the cache what the machines next in line at this instant will touch. Each step needs
- * what the step before has brought, and has one machine's time: the port, then the packets that
- * arrive there and wait there, then the QP.
+ * what the step before has brought, and has a machine's time or two: the port, then the packets
+ * that arrive there and wait there, then the QP.
  */
 static void look_ahead(const struct vb_sim *s)
 {
@@ -217,20 +239,16 @@ static void look_ahead(const struct vb_sim *s)
 	uint32_t cnt = vb_eventq_ahead(&s->events, &next);
 	const struct vb_sim_port *p;
 
-	if (cnt > 3 && (p = port_of(s, next[3])) != NULL) {
-		for (size_t i = 0; i < PORT_HOT; i += 64)
-			__builtin_prefetch((const char *)p + i);
-		/* What arrives is accounted for at the other end. */
-		__builtin_prefetch(&s->port[vb_sim_peer(next[3] - s->host_cnt)]);
+	/* A line begins with machines that nobody has looked at. */
+	for (uint32_t i = vb_eventq_begins(&s->events) ? 0 : AHEAD_PORT; i < cnt && i <= AHEAD_PORT;
+	     i++) {
+		if ((p = port_of(s, next[i])) != NULL)
+			look_at_port(s, p);
 	}
-	if (cnt > 1 && (p = port_of(s, next[1])) != NULL) {
-		__builtin_prefetch(p->flight);
-		__builtin_prefetch(p->lane[0].fifo.head);
-		if (p->to_host)
-			__builtin_prefetch((const char *)p->flight + 64);
-	}
-	if (cnt > 0 && (p = port_of(s, next[0])) != NULL)
-		look_ahead_in_hosts(s, p);
+	if (cnt > AHEAD_PACKET && (p = port_of(s, next[AHEAD_PACKET])) != NULL)
+		look_at_packets(p);
+	if (cnt > AHEAD_QP && (p = port_of(s, next[AHEAD_QP])) != NULL)
+		look_into_hosts(s, p);
 }
 
 /* The first machine in line does what is due. */

@@ -70,12 +70,12 @@ struct vb_port_stats {
 	/* Integrals over time, for means: bytes and packets waiting, times ns. */
 	uint64_t byte_ns, pkt_ns;
 	uint64_t arrivals;          /* packets that came to the queues */
+	uint64_t depth_max;         /* bytes waiting */
 	uint64_t marks;             /* CE set here */
 	uint64_t drops, drop_bytes; /* no room in the switch or in the queue */
 	uint64_t faults;            /* lost to the fault layer or too long for the cable */
 	uint64_t pauses_sent;       /* pause (not resume) frames */
 	uint64_t paused_ns;         /* all priorities together */
-	uint64_t depth_max;         /* bytes waiting */
 };
 
 /* -EINVAL: the topology is not connected, a host has not exactly one cable, a rate is out of range,
