@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "core/hca.h"
+#include "core/mem.h"
 #include "core/recover/rto.h"
 #include "core/recover/window.h"
 #include "core/view.h"
@@ -464,36 +465,6 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd);
 void vb_key_remove(struct vb_hca *h, struct vb_key *k);
 struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key);
 void vb_key_table_free(struct vb_hca *h);
-
-/* mem.c: access to registered memory. */
-
-/* True when [va, va + len) lies in [start, start + size), whatever the numbers. */
-static inline bool vb_range_within(uint64_t va, uint64_t len, uint64_t start, uint64_t size)
-{
-	return va >= start && va - start <= size && len <= size - (va - start);
-}
-
-/*
- * Where @len bytes at offset @off of a list of SGEs are: appends runs to @seg (at most @seg_max)
- * and returns their number, or a negative errno when an L_Key, PD, bound or right is wrong.
- */
-int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
-		  uint32_t len, uint32_t access, struct vb_seg *seg, uint32_t seg_max);
-/* 0 when @pd may use all of the SGEs for @access; -EACCES otherwise. */
-int vb_mem_check(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,
-		 uint32_t access);
-/* Copies @len bytes from @src (NULL: absent) to offset @off of the SGEs. Needs LOCAL_WRITE. */
-int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
-		   const void *src, uint32_t len);
-/*
- * Checks a remote access of @qp to [va, va + len) under @rkey for the right @access. On success *p
- * is the address (NULL: memory without bytes). -EACCES: key, PD, bounds or right is wrong.
- */
-int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
-		  uint8_t **p);
-/* Whether @qp may, without touching the memory; @whole: whatever the range. */
-bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-		      uint32_t access, bool whole);
 
 /* mw.c */
 enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w);

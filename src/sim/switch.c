@@ -161,12 +161,13 @@ static void forward(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 		       struct vb_sim_packet *pkt)
 {
-	uint32_t from = vb_host_of(&pkt->path.sgid);
-
 	if (pkt->dst != VB_SIM_ALL) {
 		forward(s, idx, in, pkt);
 		return;
 	}
+
+	uint32_t from = vb_host_of(&pkt->path.sgid);
+
 	for (uint32_t i = 0; i < s->host_cnt; i++) {
 		struct vb_sim_packet *copy = i == from ? NULL : vb_packet_copy(s, pkt);
 
