@@ -65,9 +65,12 @@ static void raise_qp(struct play *p, struct vb_qp *qp, struct vb_qp_attr *a)
 	default:
 		break;
 	}
+	if (((const struct owner *)vb_qp_owner(qp))->end->conn->is_plain)
+		CHECK("call", vb_qp_allow_extensions(qp, 0) == 0 && vb_qp_extensions(qp, 1) == 0);
 	modify(p, qp, VB_QPS_INIT, VB_QP_PKEY_INDEX | VB_QP_PORT | init, a);
 	modify(p, qp, VB_QPS_RTR, rtr, a);
 	modify(p, qp, VB_QPS_RTS, VB_QP_SQ_PSN | rts, a);
+	CHECK("call", vb_qp_allow_extensions(qp, 0) == -EINVAL);
 }
 
 /* Both ends from RESET to RTS, with PSNs of @salt. */
@@ -136,6 +139,7 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 		    .max_send_sge = SGES_MAX,
 		    .max_recv_sge = SGES_MAX,
 		    .max_inline_data = 64},
+	    .sq_sig_all = c->sig_all,
 	    .owner = &e->owner,
 	};
 
@@ -156,6 +160,11 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 	CHECK("call", init.cap.max_send_wr >= c->depth && init.cap.max_send_sge >= SGES_MAX &&
 			  init.cap.max_inline_data >= 64);
 	e->qpn = vb_qp_number(e->qp);
+	if (c->lends) {
+		e->ring = aligned_alloc(64, (vb_qp_ring_size(e->qp) + 63) & ~(size_t)63);
+		CHECK("memory", e->ring);
+		vb_qp_lend_ring(e->qp, e->ring);
+	}
 	if (c->is_xrc)
 		open_target(p, e);
 }
@@ -181,6 +190,9 @@ void play_connect(struct play *p, const struct step *st)
 	    .first_life = true,
 	    .type = a[CONNECT_TYPE],
 	    .is_xrc = a[CONNECT_TYPE] == VB_QPT_XRC_INI,
+	    .sig_all = (a[CONNECT_SALT] >> 8 & 7) == 7,
+	    .lends = (a[CONNECT_SALT] >> 11 & 3) == 3,
+	    .is_plain = (a[CONNECT_SALT] >> 13 & 3) == 3,
 	    .reliable = a[CONNECT_TYPE] == VB_QPT_RC || a[CONNECT_TYPE] == VB_QPT_XRC_INI,
 	    .mtu = a[CONNECT_MTU],
 	    .mtu_bytes = 128u << a[CONNECT_MTU],

@@ -387,6 +387,7 @@ static void free_end(struct play *p, struct end *e)
 	mem_close(&e->region);
 	free(e->sent);
 	free(e->recv);
+	free(e->ring);
 }
 
 static void play_close(struct play *p)

@@ -93,6 +93,7 @@ struct end {
 	struct vb_qp *qp;  /* NULL: destroyed */
 	struct vb_qp *tgt; /* XRC: what receives; qp is the initiator */
 	struct owner owner, tgt_owner;
+	void *ring; /* lent for the queues of qp */
 	uint32_t host, side;
 	struct mem local, region;
 	struct sent *sent;
@@ -124,6 +125,9 @@ struct end {
 struct conn {
 	bool exists, first_life, unsure; /* unsure: packets of a former life may arrive */
 	bool reliable, is_xrc;
+	/* Every request is signaled; the queues are in memory that was lent; offers no extensions.
+	 */
+	bool sig_all, lends, is_plain;
 	uint32_t type, mtu, depth, recvs, rnr, srq, mtu_bytes;
 	const struct step *step;
 	struct end end[2];

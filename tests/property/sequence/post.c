@@ -46,6 +46,9 @@ static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_se
 	good = good && (p->access[w->target - TARGET_MR] & need) == need &&
 	       (w->bytes <= m->size || w->flush & VB_FLUSH_MR);
 	w->old_allowed = good ? 1u << VB_WC_SUCCESS : 1u << VB_WC_REM_ACCESS_ERR;
+	/* Without a range the key alone counts, and may be that of a region which the peer has. */
+	if (w->flush & VB_FLUSH_MR && !(m->mr && m->host == peer_of(e)->host))
+		w->old_allowed |= 1u << VB_WC_SUCCESS;
 }
 
 static void aim_atomic(struct end *e, struct sent *w, struct vb_send_wr *wr, struct vb_rng *r)
@@ -318,7 +321,7 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 				.dqpn = to->qpn,
 				.qkey = 0x1234};
 
-	w->signaled = flags & VB_SEND_SIGNALED;
+	w->signaled = flags & VB_SEND_SIGNALED || e->conn->sig_all;
 	if (!local_buffer(e, w, a, salt) || !aim(p, e, w, &wr, &r))
 		return false;
 	if (w->defect == DEFECT_LKEY || w->defect == DEFECT_LOCAL_BOUNDS)
