@@ -6,6 +6,7 @@
 #ifndef VB_NODE_BROKER_MSG_H
 #define VB_NODE_BROKER_MSG_H
 
+#include "node/shm.h"
 #include "reg/reg.h"
 
 #include <stddef.h>
@@ -13,9 +14,9 @@
 #include <sys/types.h>
 
 #define VB_BROKER_MAGIC 0x56424d53u
-/* Also covers the layout of the shared memory. magic to text never move: a broker of another
- * version can be told apart and can say so. */
-#define VB_BROKER_VERSION 8u
+/* Of the messages, and in the low byte of the memory that is shared. magic to text never move: a
+ * broker of another version can be told apart and can say so. */
+#define VB_BROKER_VERSION (0x900u + VB_SHM_VERSION)
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
