@@ -136,6 +136,7 @@ struct conn {
 struct queue {
 	struct vb_cq *cq;
 	vb_time nap_until;      /* nobody looks before */
+	bool untold;            /* has looked without an event, which may still come */
 	bool moderated;         /* told of some completions later */
 	bool awaits, solicited; /* solicited: told of such completions alone, and of errors */
 	bool overrun, lost;     /* an event said so; all is taken that came before */

@@ -69,8 +69,10 @@ void host_wake(struct play *p, uint32_t host)
 {
 	p->queue[host].nap_until = 0;
 	/* It looks without having been told. */
-	if (p->queue[host].solicited || p->queue[host].moderated)
+	if (p->queue[host].solicited || p->queue[host].moderated) {
 		p->queue[host].awaits = false;
+		p->queue[host].untold = true;
+	}
 	host_poll(p, host);
 }
 
@@ -139,7 +141,7 @@ void queue_event(void *ctx, uint32_t host, const struct vb_event *ev, vb_time no
 	case VB_EVENT_CQ_NOTIFY:
 		if (!ev->owner) /* the simulator's own CQ */
 			return;
-		CHECK("call", ev->owner == q && q->awaits);
+		CHECK("call", ev->owner == q && (q->awaits || q->untold));
 		q->awaits = false;
 		break;
 	case VB_EVENT_ASYNC_CQ:

@@ -76,6 +76,7 @@ static void hear_all(struct play *p, uint32_t host)
 		return;
 	q->solicited = false;
 	q->awaits = false;
+	q->untold = true;
 	host_wake(p, host);
 }
 
