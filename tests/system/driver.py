@@ -132,6 +132,8 @@ def main():
     count = {"ok": 0, "FAIL": 0, "skip": 0}
     machine = Machine()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # Whoever starts this in the background of a script has it ignored, and so would all programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         context = Context(args.build, machine, args.sanitizer)
         for case in chosen:
