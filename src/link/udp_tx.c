@@ -21,7 +21,9 @@ struct train {
 	const struct vb_path *path;
 	struct vb_udp_sock *sock;
 	struct vb_counters *counters;
-	struct vb_flow *flow; /* of the receive socket, when it is on this host */
+	struct vb_flow *flow; /* of the receive socket, when it is on this host... */
+	struct vb_flow_own
+	    own; /* ... and of what was sent there, as it was before the last count */
 	struct vb_udp_sending how;
 	const struct vb_tx_fate *fate; /* of each packet, or NULL */
 	uint32_t done;                 /* packets that have left or are given up */
@@ -177,12 +179,14 @@ static uint32_t flow_bytes(const struct train *t, uint32_t from, uint32_t n)
 	return bytes;
 }
 
-static void flow_count(const struct vb_udp *u, const struct train *t, uint32_t bytes)
+static void flow_count(const struct vb_udp *u, struct train *t, uint32_t bytes)
 {
-	struct vb_flow_own *own = &u->cfg.own[t->pkt[0].hdr[BTH_DQPN + 2]];
+	struct vb_flow_own *own;
 
 	if (!t->flow)
 		return;
+	own = &u->cfg.own[t->pkt[0].hdr[BTH_DQPN + 2]];
+	t->own = *own;
 	own->last = vb_flow_sending(t->flow, bytes);
 	own->bytes += bytes;
 }
@@ -192,11 +196,11 @@ static void flow_uncount(const struct vb_udp *u, const struct train *t, uint32_t
 	if (!t->flow)
 		return;
 	vb_flow_unsent(t->flow, bytes);
-	u->cfg.own[t->pkt[0].hdr[BTH_DQPN + 2]].bytes -= bytes;
+	u->cfg.own[t->pkt[0].hdr[BTH_DQPN + 2]] = t->own;
 }
 
 /* Of what was counted, @bytes, only @n packets have left. */
-static void flow_correct(const struct vb_udp *u, const struct train *t, uint32_t bytes, uint32_t n)
+static void flow_correct(const struct vb_udp *u, struct train *t, uint32_t bytes, uint32_t n)
 {
 	flow_uncount(u, t, bytes);
 	if (n)

@@ -65,9 +65,13 @@ void vb_engine_make_grh(struct vb_engine *e);
 
 /*
  * After a poll that found nothing, not under the lock: when polling has been in vain for a while,
- * lets others run. Where more programs poll than there are cores, the peer is among them.
+ * lets others run. Where more programs poll than there are cores, the peer is among them, and the
+ * call may sleep for as long as no packet comes, 300 us at most.
  */
 void vb_engine_yield(struct vb_engine *e);
+
+/* After a poll that found something; under the lock. */
+void vb_engine_found(struct vb_engine *e);
 
 /* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);

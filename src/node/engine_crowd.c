@@ -5,9 +5,12 @@
  *
  * First it only lets others run. When that takes long, others did run: the machine is crowded, and
  * for a while a program that does nothing but poll sleeps in its polls until a packet comes, a
- * moment at most. A program that does something else between two polls is not held up. The stand-by
- * thread stays aside for longer in the meantime, because a program that polls may have to wait for
- * a processor, and to take its packets from it would only make two threads of one.
+ * moment at most. Then it is asked again, and the while doubles for as long as the answer is the
+ * same. A program that does something else between two polls is not held up. The stand-by thread
+ * stays aside for longer in the meantime, because a program that polls may have to wait for a
+ * processor, and to take its packets from it would only make two threads of one.
+ *
+ * Not with shared memory, where who waits is not told by a descriptor alone.
  */
 #include "node/engine_priv.h"
 
@@ -19,15 +22,19 @@
 
 /* Polls in vain, some 100 us, before each further one lets others run. */
 #define IN_VAIN_MAX 200u
-/* It took so long: others did run... */
+/* It took so long: others did run, or an interrupt came between... */
 #define OTHERS_RAN_NS (10 * VB_USEC)
-/* ... and so they will for so long. */
-#define CROWDED_NS (20 * VB_MSEC)
+/* ... and so they will for so long, at first and at most. */
+#define CROWDED_MIN_NS VB_MSEC
+#define CROWDED_MAX_NS (16 * VB_MSEC)
+/* A program that polls may have no processor for so long. */
+#define OFF_MAX_NS VB_ENGINE_CROWDED_POLLS_NS
 /* Polls in a row with nothing between them and nothing to find, before one sleeps... */
 #define IDLE_POLLS_MAX 2u
 /* ... for so long at most; a receiver that is full and pacing have timers only, many and short,
  * which may be late by as much as they may be for the stand-by thread. */
 #define NAP_NS (300 * VB_USEC)
+#define NAP_MAX_NS (OFF_MAX_NS / 2)
 #define LEEWAY_NS (200 * VB_USEC)
 
 /* Directly: ppoll() of the C library is a point at which a thread may be cancelled. */
@@ -41,51 +48,81 @@ static void sleep_for_packet(int fd, vb_dur d)
 
 static void nap(struct vb_engine *e, vb_time now)
 {
-	vb_time until = now + e->slow * NAP_NS;
-	bool has;
+	vb_dur most = e->slow * NAP_NS;
+	vb_time until = now + (most < NAP_MAX_NS ? most : NAP_MAX_NS);
 
 	vb_lock_take(&e->lock);
 	until = vb_time_min(until, vb_engine_due(e, now, LEEWAY_NS));
-	vb_link_doze(e->link, true);
-	has = vb_link_has_packets(e->link);
 	vb_lock_drop(&e->lock);
-	if (!has && now < until)
+	if (now < until)
 		sleep_for_packet(e->link->ops->fd(e->link), until - now);
 	vb_lock_take(&e->lock);
-	vb_link_doze(e->link, false);
 	e->progress_at = vb_engine_now();
 	vb_lock_drop(&e->lock);
 }
 
+static void set_crowded(struct vb_engine *e, vb_time until, vb_dur length)
+{
+	atomic_store_explicit(&e->crowded_until, until, memory_order_relaxed);
+	atomic_store_explicit(&e->crowded_for, length, memory_order_relaxed);
+}
+
 static void let_others_run(struct vb_engine *e)
 {
+	vb_dur length = atomic_load_explicit(&e->crowded_for, memory_order_relaxed) * 2;
 	vb_time before = vb_engine_now(), after;
 
 	sched_yield();
 	after = vb_engine_now();
-	if (after - before >= e->slow * OTHERS_RAN_NS)
-		atomic_store_explicit(&e->crowded_until, after + CROWDED_NS, memory_order_relaxed);
+	if (e->shm || after - before < e->slow * OTHERS_RAN_NS) {
+		set_crowded(e, 0, 0);
+		return;
+	}
+	length = length < CROWDED_MIN_NS ? CROWDED_MIN_NS : length;
+	length = length > CROWDED_MAX_NS ? CROWDED_MAX_NS : length;
+	set_crowded(e, after + length, length);
 }
 
 bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now)
 {
-	return now < atomic_load_explicit(&e->crowded_until, memory_order_relaxed);
+	vb_time until = atomic_load_explicit(&e->crowded_until, memory_order_relaxed);
+
+	return until && now < until + OFF_MAX_NS;
+}
+
+static void forget_vain(struct vb_engine *e)
+{
+	atomic_store_explicit(&e->in_vain, 0, memory_order_relaxed);
+	atomic_store_explicit(&e->idle_polls, 0, memory_order_relaxed);
+}
+
+void vb_engine_found(struct vb_engine *e)
+{
+	forget_vain(e);
+}
+
+/* It looks once more, and that look shall not make it late. */
+void vb_engine_forget_crowd(struct vb_engine *e)
+{
+	forget_vain(e);
+	atomic_store_explicit(&e->held_up, false, memory_order_relaxed);
+	set_crowded(e, 0, 0);
 }
 
 void vb_engine_yield(struct vb_engine *e)
 {
 	/* Who is to read may be waiting for this very processor. */
 	bool held_up = atomic_load_explicit(&e->held_up, memory_order_relaxed);
+	vb_time until = atomic_load_explicit(&e->crowded_until, memory_order_relaxed);
 
-	if (atomic_load_explicit(&e->crowded_until, memory_order_relaxed) &&
-	    atomic_load_explicit(&e->idle_polls, memory_order_relaxed) >= IDLE_POLLS_MAX) {
+	if (until && atomic_load_explicit(&e->idle_polls, memory_order_relaxed) >= IDLE_POLLS_MAX) {
 		vb_time now = vb_engine_now();
 
-		if (vb_engine_is_crowded(e, now)) {
+		if (now < until)
 			nap(e, now);
-			return;
-		}
-		atomic_store_explicit(&e->crowded_until, 0, memory_order_relaxed);
+		else
+			let_others_run(e);
+		return;
 	}
 	if (held_up)
 		atomic_store_explicit(&e->held_up, false, memory_order_relaxed);

@@ -90,6 +90,11 @@ static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 	if ((int64_t)(own->last - w->taken) <= 0)
 		w->own_read = own->bytes;
 	queued = own->bytes - w->own_read;
+	if (backlog + MTU_MAX_BYTES > e->flow.most)
+		return 0;
+	/* The last of it is for those that have nothing there: nobody tells them to look again. */
+	if (queued == 0)
+		return at_most((e->flow.most - backlog + MTU_MAX_BYTES) / 2, e->flow.share);
 	if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
 		return 0;
 	return (uint32_t)(e->flow.share - queued);

@@ -93,6 +93,7 @@ struct vb_standby {
 	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
 	uint32_t beaten;      /* times in a row that the application was faster at a packet */
 	uint32_t in_vain;     /* times in a row that it was woken while the application polled */
+	vb_time nap_until;    /* aside on a crowded machine: until then; else 0 */
 	uint32_t late;        /* ... and found that the application had taken the packet */
 };
 
@@ -151,6 +152,8 @@ struct vb_engine {
 	_Atomic uint32_t in_vain;      /* calls of it in a row that received nothing */
 	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
 	_Atomic vb_time crowded_until; /* see engine_crowd.c; 0: it is not known to be */
+	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
+	pthread_t poller;              /* who made progress last */
 	_Atomic bool held_up; /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	uint32_t makes_grh;  /* 1: there is, or was, a QP whose receives begin with a GRH */
@@ -200,8 +203,12 @@ void vb_engine_answer(struct vb_engine *e);
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);
 
-/* engine_crowd.c: there are more programs that poll than processors. Takes no lock. */
+/* engine_crowd.c: there are more programs that poll than processors, so that one that polls may not
+ * have been able to for VB_ENGINE_CROWDED_POLLS_NS. Takes no lock. */
+#define VB_ENGINE_CROWDED_POLLS_NS (4 * VB_MSEC)
 bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now);
+/* The application is about to sleep by itself. */
+void vb_engine_forget_crowd(struct vb_engine *e);
 
 /* engine_flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
  * to have as well. Returns the bytes that may be in flight towards one peer of any host. */

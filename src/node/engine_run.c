@@ -224,8 +224,9 @@ void vb_engine_progress(struct vb_engine *e)
 	uint32_t idle = atomic_load_explicit(&e->idle_polls, memory_order_relaxed) + 1;
 
 	e->sleeps = false;
-	if (now - e->progress_at >= e->slow * IDLE_GAP_NS)
+	if (now - e->progress_at >= e->slow * IDLE_GAP_NS || e->poller != pthread_self())
 		idle = 0;
+	e->poller = pthread_self();
 	judge_unsent(e, now);
 	if (vb_engine_step(e, now)) {
 		in_vain = idle = 0;

@@ -54,8 +54,6 @@
 #define WATCH_NS (20 * VB_MSEC)
 /* Doorbells answered in time before the application is trusted to come back for the next. */
 #define TRUST_MIN 8u
-/* On a crowded machine a program that polls may have no processor for so long. */
-#define CROWDED_POLLS_NS (4 * VB_MSEC)
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
@@ -111,7 +109,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 
 	vb_engine_flush(e);
 	s->handover = e->sleeps = true;
-	atomic_store_explicit(&e->crowded_until, 0, memory_order_relaxed);
+	vb_engine_forget_crowd(e);
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick(e);
 }
@@ -209,9 +207,10 @@ static void nap(struct vb_engine *e)
 	struct vb_standby *s = &e->standby;
 	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
 	vb_dur length = e->slow * NAP_MIN_NS, most = e->slow * NAP_MAX_NS;
+	bool once = s->nap_until != 0;
 
-	if (vb_engine_is_crowded(e, vb_engine_now()))
-		length = most = CROWDED_POLLS_NS;
+	if (once)
+		length = vb_time_since(vb_engine_now(), s->nap_until);
 	do {
 		struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {e->broker.sock, POLLIN, 0}};
 		struct timespec t = {0, (long)length};
@@ -226,7 +225,7 @@ static void nap(struct vb_engine *e)
 		}
 		length = length * 2 < most ? length * 2 : most;
 		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
-	} while (cnt != seen && !has_packets(e) && vb_engine_now() < s->check_at);
+	} while (!once && cnt != seen && !has_packets(e) && vb_engine_now() < s->check_at);
 }
 
 /*
@@ -266,11 +265,12 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
 	bool crowded = vb_engine_is_crowded(e, now);
-	bool polls = now - e->progress_at < (crowded ? CROWDED_POLLS_NS : e->slow * POLLS_NS) &&
-		     !s->handover;
+	vb_dur recent = crowded ? VB_ENGINE_CROWDED_POLLS_NS : e->slow * POLLS_NS;
+	bool polls = now - e->progress_at < recent && !s->handover;
 	bool due = vb_engine_due(e, now, 0) <= now;
 
 	s->kicked = false;
+	s->nap_until = crowded && polls ? e->progress_at + recent : 0;
 	if (s->aside && polls)
 		return;
 	if (s->aside)

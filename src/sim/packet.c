@@ -8,7 +8,7 @@
 static bool grow(struct vb_sim_pool *pool)
 {
 	uint32_t n = pool->max - pool->cnt < SLAB_PKTS ? pool->max - pool->cnt : SLAB_PKTS;
-	size_t head = sizeof(struct vb_sim_slab) + 8; /* keeps packets 16-byte aligned */
+	size_t head = sizeof(struct vb_sim_slab) + ALIGN - 1;
 	struct vb_sim_slab *slab = n ? pool->alloc(pool->alloc_ctx, head + n * pool->stride) : NULL;
 
 	if (!slab)

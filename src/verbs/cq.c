@@ -183,6 +183,8 @@ int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
 		for (int i = 0; i < n; i++)
 			wc_show(&to[got++], &wc[i]);
 	} while (n == BATCH && got < cnt);
+	if (got)
+		vb_engine_found(c->engine);
 	vb_ibv_leave(c);
 	if (got == 0)
 		vb_engine_yield(c->engine);
@@ -199,6 +201,8 @@ int vb_ibv_poll_one(struct vb_ibv_cq *cq)
 
 	int n = vb_cq_poll(cq->core, &cq->wc, 1);
 
+	if (n > 0)
+		vb_engine_found(c->engine);
 	vb_ibv_leave(c);
 	if (n < 0)
 		return -n;

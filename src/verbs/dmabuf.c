@@ -17,8 +17,9 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING)
 
-/* What @fd is, and how long; *may_shrink: it can be truncated. 0 or an errno. */
-static int look_at(int fd, uint64_t *size, bool *may_shrink)
+/* What @fd is: how long, in which pages it is mapped, and *may_shrink: it can be truncated. 0 or an
+ * errno. */
+static int look_at(int fd, uint64_t *size, uint64_t *page, bool *may_shrink)
 {
 	struct statfs fs;
 	struct stat st;
@@ -40,26 +41,29 @@ static int look_at(int fd, uint64_t *size, bool *may_shrink)
 	if (end < 0)
 		return EINVAL;
 	*size = (uint64_t)end;
+	*page =
+	    fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize : (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
 
 /* Maps [offset, offset + length) of @fd. 0 or an errno. */
 static int map(int fd, uint64_t offset, size_t length, bool write, struct vb_foreign *out)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = offset % page, size = 0, end;
-	int err = look_at(fd, &size, &out->may_shrink);
+	uint64_t size = 0, page = 1, skip, end;
+	int err = look_at(fd, &size, &page, &out->may_shrink);
 	void *p;
 
 	if (err)
 		return err;
 	if (length == 0 || __builtin_add_overflow(offset, length, &end) || end > size)
 		return EINVAL;
-	p = mmap(NULL, length + skip, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
+	skip = offset % page;
+	out->size = (length + skip + page - 1) / page * page;
+	p = mmap(NULL, out->size, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
 		 (off_t)(offset - skip));
 	if (p == MAP_FAILED)
 		return errno == ENODEV ? EOPNOTSUPP : errno; /* it does not let itself be mapped */
 	out->base = p;
-	out->size = length + skip;
 	out->at = (uint8_t *)p + skip;
 	return vb_engine_check_memory(out->at, length, write);
 }

@@ -111,7 +111,6 @@ static void yield__sleeps_only_where_it_is_crowded(void **state)
 	assert_false(yield_sleeps(1));
 	atomic_store(&engine.crowded_until, 1); /* that was once */
 	assert_false(yield_sleeps(100));
-	assert_int_equal(atomic_load(&engine.crowded_until), 0);
 }
 
 static void yield__a_packet_ends_the_sleep(void **state)
@@ -130,6 +129,41 @@ static void progress__time_between_polls_is_no_idle_poll(void **state)
 	engine.progress_at = vb_engine_now() - VB_SEC;
 	vb_engine_progress(&engine);
 	assert_int_equal(atomic_load(&engine.idle_polls), 0);
+}
+
+/* Threads that poll in turn each do something else in between, as far as can be seen. */
+static void progress__of_another_thread_is_no_idle_poll(void **state)
+{
+	(void)state;
+	engine.slow = 10000000; /* no time is long */
+	engine.poller = pthread_self();
+	engine.progress_at = vb_engine_now();
+	vb_engine_progress(&engine);
+	vb_engine_progress(&engine);
+	assert_int_equal(atomic_load(&engine.idle_polls), 2);
+	engine.poller = 0;
+	vb_engine_progress(&engine);
+	assert_int_equal(atomic_load(&engine.idle_polls), 0);
+}
+
+/* The look that a program takes after it has armed a CQ, or after it has found something. */
+static void yield__not_after_success_or_before_sleep(void **state)
+{
+	(void)state;
+	atomic_store(&engine.in_vain, 1000);
+	atomic_store(&engine.idle_polls, 1000);
+	vb_engine_found(&engine);
+	assert_int_equal(atomic_load(&engine.in_vain), 0);
+	assert_int_equal(atomic_load(&engine.idle_polls), 0);
+	atomic_store(&engine.in_vain, 1000);
+	atomic_store(&engine.held_up, true);
+	atomic_store(&engine.crowded_until, VB_NEVER);
+	engine.standby.kicked = true;
+	vb_engine_expect_sleep(&engine);
+	assert_int_equal(atomic_load(&engine.in_vain), 0);
+	assert_false(atomic_load(&engine.held_up));
+	assert_false(vb_engine_is_crowded(&engine, 0));
+	assert_true(engine.standby.handover);
 }
 
 static void notice__the_thread_stays_aside_where_it_is_crowded(void **state)
@@ -167,6 +201,10 @@ int main(void)
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__a_packet_ends_the_sleep, setup, teardown),
 	    cmocka_unit_test_setup_teardown(progress__time_between_polls_is_no_idle_poll, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(progress__of_another_thread_is_no_idle_poll, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(yield__not_after_success_or_before_sleep, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_aside_where_it_is_crowded,
 					    setup, teardown),

@@ -195,7 +195,15 @@ static void room__a_share_where_others_are(void **state)
 	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
 	vb_flow_taken(&flow[5], 6000);
 	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 20000);
-	vb_flow_sending(&flow[5], 40000);
+	/* The last of it is for those that have nothing there. */
+	vb_flow_sending(&flow[5], 34000);
+	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, 12000);
+	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 1000), 19000};
+	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	vb_flow_taken(&flow[5], 99000);
+	vb_flow_taken(&flow[5], 34000);
+	vb_flow_taken(&flow[5], 1000);
+	vb_flow_sending(&flow[5], 146000);
 	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
 }
 
