@@ -21,9 +21,8 @@ struct train {
 	const struct vb_path *path;
 	struct vb_udp_sock *sock;
 	struct vb_counters *counters;
-	struct vb_flow *flow; /* of the receive socket, when it is on this host... */
-	struct vb_flow_own
-	    own; /* ... and of what was sent there, as it was before the last count */
+	struct vb_flow *flow;   /* of the receive socket, when it is on this host */
+	struct vb_flow_own own; /* as it was before the last count */
 	struct vb_udp_sending how;
 	const struct vb_tx_fate *fate; /* of each packet, or NULL */
 	uint32_t done;                 /* packets that have left or are given up */

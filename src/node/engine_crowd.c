@@ -27,14 +27,12 @@
 /* ... and so they will for so long, at first and at most. */
 #define CROWDED_MIN_NS VB_MSEC
 #define CROWDED_MAX_NS (16 * VB_MSEC)
-/* A program that polls may have no processor for so long. */
-#define OFF_MAX_NS VB_ENGINE_CROWDED_POLLS_NS
 /* Polls in a row with nothing between them and nothing to find, before one sleeps... */
 #define IDLE_POLLS_MAX 2u
 /* ... for so long at most; a receiver that is full and pacing have timers only, many and short,
  * which may be late by as much as they may be for the stand-by thread. */
 #define NAP_NS (300 * VB_USEC)
-#define NAP_MAX_NS (OFF_MAX_NS / 2)
+#define NAP_MAX_NS (VB_ENGINE_CROWDED_POLLS_NS / 2)
 #define LEEWAY_NS (200 * VB_USEC)
 
 /* Directly: ppoll() of the C library is a point at which a thread may be cancelled. */
@@ -87,24 +85,19 @@ bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now)
 {
 	vb_time until = atomic_load_explicit(&e->crowded_until, memory_order_relaxed);
 
-	return until && now < until + OFF_MAX_NS;
+	return until && now < until + VB_ENGINE_CROWDED_POLLS_NS;
 }
 
-static void forget_vain(struct vb_engine *e)
+void vb_engine_found(struct vb_engine *e)
 {
 	atomic_store_explicit(&e->in_vain, 0, memory_order_relaxed);
 	atomic_store_explicit(&e->idle_polls, 0, memory_order_relaxed);
 }
 
-void vb_engine_found(struct vb_engine *e)
-{
-	forget_vain(e);
-}
-
 /* It looks once more, and that look shall not make it late. */
 void vb_engine_forget_crowd(struct vb_engine *e)
 {
-	forget_vain(e);
+	vb_engine_found(e);
 	atomic_store_explicit(&e->held_up, false, memory_order_relaxed);
 	set_crowded(e, 0, 0);
 }

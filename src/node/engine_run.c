@@ -222,11 +222,12 @@ void vb_engine_progress(struct vb_engine *e)
 	uint64_t calls = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1;
 	uint32_t in_vain = atomic_load_explicit(&e->in_vain, memory_order_relaxed) + 1;
 	uint32_t idle = atomic_load_explicit(&e->idle_polls, memory_order_relaxed) + 1;
+	pthread_t self = pthread_self();
 
 	e->sleeps = false;
-	if (now - e->progress_at >= e->slow * IDLE_GAP_NS || e->poller != pthread_self())
+	if (now - e->progress_at >= e->slow * IDLE_GAP_NS || e->poller != self)
 		idle = 0;
-	e->poller = pthread_self();
+	e->poller = self;
 	judge_unsent(e, now);
 	if (vb_engine_step(e, now)) {
 		in_vain = idle = 0;

@@ -20,6 +20,11 @@ class Trio:
             program.wait_output("^listening$")
         self.importer = self.start("import", self.at, self.peer_at)
 
+    def begin(self):
+        """The import has worked, and the peer writes to it."""
+        self.importer.wait_output("^imported$")
+        self.ask(self.peer, "write 7", "wrote 7")
+
     def start(self, *role):
         c = self.context
         return self.host.start(
@@ -44,8 +49,7 @@ def _(context):
     """While the exporter has the region, and after it is deregistered."""
     with tempfile.TemporaryDirectory() as directory:
         t = Trio(context, directory, "memfd")
-        t.importer.wait_output("^imported$")
-        t.ask(t.peer, "write 7", "wrote 7")
+        t.begin()
         t.ask(t.exporter, "byte", "byte 7")
         t.ask(t.importer, "again", "again yes")
         t.ask(t.exporter, "dereg", "gone")
@@ -59,8 +63,7 @@ def _(context):
     """What was imported goes on, and nothing new can be."""
     with tempfile.TemporaryDirectory() as directory:
         t = Trio(context, directory, "memfd")
-        t.importer.wait_output("^imported$")
-        t.ask(t.peer, "write 7", "wrote 7")
+        t.begin()
         t.exporter.kill()
         t.ask(t.peer, "write 8", "wrote 8")
         t.ask(t.importer, "again", "again yes")  # what it has

@@ -134,15 +134,21 @@ static void room__holds_packets_back_until_there_is_some(void **state)
 	vb_hca_destroy(h);
 }
 
-/* An engine of a host that has the address where @path leads. */
-static void engine_begin(struct vb_engine *e, struct vb_flow *flow, const struct vb_path *path)
+/* An engine of a host that has the address where here leads. */
+static struct vb_engine e;
+static struct vb_flow flow[VB_SLOT_CNT];
+static const struct vb_path here = {.port = 1, .dgid.b = {[15] = 1}};
+
+static void engine_begin(const struct vb_flow_limits *limits)
 {
-	e->devices.device_cnt = 1;
-	e->devices.device[0].ifindex = 1;
-	e->devices.device[0].gid[0] = (struct vb_gid_entry){path->dgid, VB_GID_IPV6};
-	vb_addr_build(&e->addr, &e->devices);
-	e->broker.flow = flow;
-	e->flow = (struct vb_flow_limits){100000, 100000, 10000};
+	memset(&e, 0, sizeof e);
+	memset(flow, 0, sizeof flow);
+	e.devices.device_cnt = 1;
+	e.devices.device[0].ifindex = 1;
+	e.devices.device[0].gid[0] = (struct vb_gid_entry){here.dgid, VB_GID_IPV6};
+	vb_addr_build(&e.addr, &e.devices);
+	e.broker.flow = flow;
+	e.flow = *limits;
 }
 
 /*
@@ -151,67 +157,59 @@ static void engine_begin(struct vb_engine *e, struct vb_flow *flow, const struct
  */
 static void room__nobody_reads_a_nearly_full_socket(void **state)
 {
-	static struct vb_engine e;
-	static struct vb_flow flow[VB_SLOT_CNT];
-	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}};
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&e, flow, &path);
-	assert_true(vb_engine_room(&e, &path, 0x105, now) >= 4096);
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000});
+	assert_true(vb_engine_room(&e, &here, 0x105, now) >= 4096);
 	vb_flow_sending(&flow[5], e.flow.alone - VB_FLOW_OVERHEAD - 1000);
 	now += VB_USEC;
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	now += 50 * VB_MSEC;
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	now += 51 * VB_MSEC;
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), UINT32_MAX);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), UINT32_MAX);
 	/* Somebody reads again. */
 	vb_flow_taken(&flow[5], 50000);
-	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, e.flow.alone);
+	assert_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, e.flow.alone);
 }
 
 /* What others have sent keeps nobody from having something of its own in the queue. */
 static void room__a_share_where_others_are(void **state)
 {
-	static struct vb_engine e;
-	static struct vb_flow flow[VB_SLOT_CNT];
-	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}};
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&e, flow, &path);
-	e.flow = (struct vb_flow_limits){.alone = 100000, .most = 150000, .share = 20000};
+	engine_begin(&(struct vb_flow_limits){.alone = 100000, .most = 150000, .share = 20000});
 	vb_flow_sending(&flow[5], 99000);
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 20000);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 12000), 12000};
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 8000);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 8000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 6000), 18000};
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	/* Its own are read, and behind them there is as much again. */
 	vb_flow_taken(&flow[5], 99000);
 	vb_flow_taken(&flow[5], 12000);
 	vb_flow_sending(&flow[5], 99000);
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	vb_flow_taken(&flow[5], 6000);
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 20000);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
 	/* The last of it is for those that have nothing there. */
 	vb_flow_sending(&flow[5], 34000);
-	assert_in_range(vb_engine_room(&e, &path, 0x105, now), 4096, 12000);
+	assert_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, 12000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 1000), 19000};
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	vb_flow_taken(&flow[5], 99000);
 	vb_flow_taken(&flow[5], 34000);
 	vb_flow_taken(&flow[5], 1000);
 	vb_flow_sending(&flow[5], 146000);
-	assert_int_equal(vb_engine_room(&e, &path, 0x105, now), 0);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 }
 
 /* A small buffer is not promised twice, a large one not used up. */
 static void size_flow__follows_the_receive_buffer(void **state)
 {
 	static const int sizes[] = {0, 100000, 1 << 20, 100 << 20};
-	static struct vb_engine e;
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	(void)state;
@@ -238,33 +236,31 @@ static void size_flow__follows_the_receive_buffer(void **state)
 /* What a receiver of this host has not read yet is known, unless nobody reads at all. */
 static void unread__until_read(void **state)
 {
-	static struct vb_engine e;
-	static struct vb_flow flow[VB_SLOT_CNT];
-	struct vb_path path = {.port = 1, .dgid.b = {[15] = 1}}, far = {.port = 1};
+	const struct vb_path far = {.port = 1};
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&e, flow, &path);
-	assert_false(vb_engine_unread(&e, &path, 0x105, now));
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000});
+	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 	vb_flow_sending(&flow[5], 3000); /* somebody else's */
-	assert_false(vb_engine_unread(&e, &path, 0x105, now));
-	assert_true(vb_engine_room(&e, &path, 0x105, now) > 4096);
+	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 3000);
-	assert_true(vb_engine_unread(&e, &path, 0x105, now));
+	assert_true(vb_engine_unread(&e, &here, 0x105, now));
 	assert_false(vb_engine_unread(&e, &far, 0x105, now));
 	vb_flow_taken(&flow[5], 3000);
 	now += 499 * VB_MSEC;
-	assert_true(vb_engine_unread(&e, &path, 0x105, now));
+	assert_true(vb_engine_unread(&e, &here, 0x105, now));
 	now += 499 * VB_MSEC;
-	assert_true(vb_engine_unread(&e, &path, 0x105, now));
+	assert_true(vb_engine_unread(&e, &here, 0x105, now));
 	now += 2 * VB_MSEC;
-	assert_false(vb_engine_unread(&e, &path, 0x105, now)); /* stopped, or gone */
+	assert_false(vb_engine_unread(&e, &here, 0x105, now)); /* stopped, or gone */
 	/* A resend, which asks for room, does not begin its time anew. */
-	assert_true(vb_engine_room(&e, &path, 0x105, now) > 4096);
+	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
 	now += VB_MSEC;
-	assert_false(vb_engine_unread(&e, &path, 0x105, now));
+	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 	vb_flow_taken(&flow[5], 3000);
-	assert_false(vb_engine_unread(&e, &path, 0x105, now));
+	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 }
 
 static bool test_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)

@@ -12,19 +12,6 @@
 
 static struct verbs_end a, b;
 
-static void ends_open(void)
-{
-	a = end_new(IBV_QPT_RC, NULL, NULL);
-	b = end_new(IBV_QPT_RC, NULL, NULL);
-	verbs_connect(a.qp, b.qp, false);
-}
-
-static void ends_close(void)
-{
-	end_free(&a);
-	end_free(&b);
-}
-
 static uint8_t *pages(size_t cnt, int prot)
 {
 	void *p = mmap(NULL, cnt * PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -67,7 +54,7 @@ static void odp__memory_may_come_later(void **state)
 	struct ibv_mr *m;
 
 	(void)state;
-	ends_open();
+	ends_new(&a, &b);
 	take_away(p, 4);
 	m = ibv_reg_mr(pd, p, 4 * PAGE, ODP);
 	assert_non_null(m);
@@ -80,7 +67,7 @@ static void odp__memory_may_come_later(void **state)
 	assert_int_equal(run(rdma(IBV_WR_RDMA_READ, p, m), p + 3 * PAGE, PAGE, m->lkey),
 			 IBV_WC_SUCCESS);
 	assert_memory_equal(p + 3 * PAGE, buf, PAGE);
-	ends_close();
+	ends_free(&a, &b);
 	assert_int_equal(ibv_dereg_mr(m), 0);
 	munmap(p, 4 * PAGE);
 }
@@ -105,14 +92,14 @@ static void odp__hole_is_an_error(void **state)
 	assert_non_null(m);
 	take_away(p + PAGE, 1);
 	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
-		ends_open();
+		ends_new(&a, &b);
 		if (c[i].local)
 			assert_int_equal(run(rdma(c[i].op, buf, mr), p, 2 * PAGE, m->lkey),
 					 c[i].status);
 		else
 			assert_int_equal(run(rdma(c[i].op, p, m), buf, 2 * PAGE, mr->lkey),
 					 c[i].status);
-		ends_close();
+		ends_free(&a, &b);
 	}
 	assert_int_equal(ibv_dereg_mr(m), 0);
 	munmap(p, 3 * PAGE);
@@ -127,11 +114,11 @@ static void odp__read_only_memory_is_not_written(void **state)
 
 	(void)state;
 	assert_non_null(m);
-	ends_open();
+	ends_new(&a, &b);
 	assert_int_equal(run(rdma(IBV_WR_RDMA_READ, p, m), buf, 8, mr->lkey), IBV_WC_SUCCESS);
 	add.wr.atomic.rkey = m->rkey;
 	assert_int_equal(run(add, buf, 8, mr->lkey), IBV_WC_REM_ACCESS_ERR);
-	ends_close();
+	ends_free(&a, &b);
 	assert_int_equal(ibv_dereg_mr(m), 0);
 	munmap(p, PAGE);
 }
@@ -144,13 +131,13 @@ static void odp__receive_into_a_hole(void **state)
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	(void)state;
-	ends_open();
+	ends_new(&a, &b);
 	assert_int_equal(ibv_post_recv(b.qp, &wr, &bad), 0);
 	take_away(p, 1);
 	assert_int_equal(run((struct ibv_send_wr){.opcode = IBV_WR_SEND}, buf, 64, mr->lkey),
 			 IBV_WC_REM_OP_ERR);
 	assert_int_equal(wc_next(b.cq).status, IBV_WC_LOC_PROT_ERR);
-	ends_close();
+	ends_free(&a, &b);
 	assert_int_equal(ibv_dereg_mr(m), 0);
 	munmap(p, PAGE);
 }
@@ -163,24 +150,24 @@ static void odp__implicit(void **state)
 
 	(void)state;
 	assert_non_null(m);
-	ends_open();
+	ends_new(&a, &b);
 	memset(buf, 9, 64);
 	assert_int_equal(run(rdma(IBV_WR_RDMA_WRITE, p, m), buf, 64, m->lkey), IBV_WC_SUCCESS);
 	assert_memory_equal(p, buf, 64);
 	take_away(p, 1);
 	assert_int_equal(run(rdma(IBV_WR_RDMA_WRITE, p, m), buf, 64, m->lkey),
 			 IBV_WC_REM_ACCESS_ERR);
-	ends_close();
+	ends_free(&a, &b);
 	/* Address 0 is no memory either, nor are the kernel's addresses. */
-	ends_open();
+	ends_new(&a, &b);
 	assert_int_equal(run(rdma(IBV_WR_RDMA_WRITE, NULL, m), buf, 64, m->lkey),
 			 IBV_WC_REM_ACCESS_ERR);
-	ends_close();
-	ends_open();
+	ends_free(&a, &b);
+	ends_new(&a, &b);
 	assert_int_equal(
 	    run(rdma(IBV_WR_RDMA_READ, (void *)(UINTPTR_MAX - 127), m), buf, 64, m->lkey),
 	    IBV_WC_REM_ACCESS_ERR);
-	ends_close();
+	ends_free(&a, &b);
 	assert_int_equal(ibv_dereg_mr(m), 0);
 	assert_null(ibv_reg_mr_iova(pd, NULL, SIZE_MAX, PAGE, ODP));
 	assert_int_equal(errno, EINVAL);
@@ -234,7 +221,7 @@ static void null_mr__zeros_and_nothing(void **state)
 	(void)state;
 	assert_non_null(null);
 	assert_int_equal(null->rkey, 0);
-	ends_open();
+	ends_new(&a, &b);
 	memset(buf, 0xee, 8192);
 	assert_int_equal(run(rdma(IBV_WR_RDMA_WRITE, buf, mr), (void *)123, 5000, null->lkey),
 			 IBV_WC_SUCCESS);
@@ -250,7 +237,7 @@ static void null_mr__zeros_and_nothing(void **state)
 
 	assert_int_equal(run(rdma(IBV_WR_RDMA_READ, buf, &as_rkey), buf, 8, mr->lkey),
 			 IBV_WC_REM_ACCESS_ERR);
-	ends_close();
+	ends_free(&a, &b);
 	assert_int_equal(ibv_dereg_mr(null), 0);
 }
 

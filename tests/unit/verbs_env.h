@@ -195,6 +195,20 @@ static inline void end_free(struct verbs_end *e)
 	assert_int_equal(ibv_destroy_cq(e->cq), 0);
 }
 
+/* Two RC QPs that are connected. */
+static inline void ends_new(struct verbs_end *a, struct verbs_end *b)
+{
+	*a = end_new(IBV_QPT_RC, NULL, NULL);
+	*b = end_new(IBV_QPT_RC, NULL, NULL);
+	verbs_connect(a->qp, b->qp, false);
+}
+
+static inline void ends_free(struct verbs_end *a, struct verbs_end *b)
+{
+	end_free(a);
+	end_free(b);
+}
+
 static inline bool patience_left(void)
 {
 	static time_t start;
