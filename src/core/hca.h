@@ -218,8 +218,8 @@ uint32_t vb_mr_lkey(const struct vb_mr *mr);
 uint32_t vb_mr_rkey(const struct vb_mr *mr);
 /*
  * Where [addr, addr + length) of the region with ON_DEMAND that @lkey names is, for bringing it in.
- * -EFAULT: no such key, or out of its bounds; -EPERM: another PD's, or not writable if @write;
- * -EINVAL: not on demand, or no region.
+ * -ENOENT: no such key; -EFAULT: out of its bounds; -EPERM: another PD's, or not writable if
+ * @write; -EINVAL: not on demand, or no region.
  */
 int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, void **p);
 

@@ -151,7 +151,7 @@ int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, v
 	const struct vb_key *k = vb_key_find(pd->hca, sge->lkey);
 
 	if (!k)
-		return -EFAULT;
+		return -ENOENT;
 	if (k->kind != VB_KEY_MR)
 		return -EINVAL;
 

@@ -50,8 +50,12 @@ static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32
 	if (((mask & VB_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > h->cfg.limits.rd_atomic) ||
 	    ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > h->cfg.limits.rd_atomic))
 		return -EINVAL;
-	/* Alternate paths and path migration are an InfiniBand matter; RoCE has none. */
-	if (mask & (VB_QP_ALT_PATH | VB_QP_PATH_MIG_STATE))
+	if ((mask & VB_QP_ACCESS_FLAGS) && (a->access & ~(uint32_t)VB_ACCESS_KNOWN))
+		return -EINVAL;
+	/* Alternate paths are an InfiniBand matter. RoCE has one path, the one that a migration has
+	 * led to. IBA 17.2.8.1 */
+	if ((mask & VB_QP_ALT_PATH) ||
+	    ((mask & VB_QP_PATH_MIG_STATE) && a->path_mig_state != VB_MIG_MIGRATED))
 		return -EINVAL;
 	return 0;
 }

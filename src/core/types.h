@@ -55,7 +55,13 @@ enum vb_access {
 	VB_ACCESS_FLUSH_GLOBAL = 0x100,
 	VB_ACCESS_FLUSH_PERSISTENT = 0x200,
 	VB_ACCESS_RELAXED_ORDERING = 1 << 20,
+	VB_ACCESS_OPTIONAL = 0x3ff00000, /* rights that may be ignored */
+	/* What a QP may be given; those that are not for remote access have no meaning there. */
+	VB_ACCESS_KNOWN = 0x3ff | VB_ACCESS_OPTIONAL,
 };
+
+/* Numbers of ibv_mig_state. */
+enum vb_mig_state { VB_MIG_MIGRATED, VB_MIG_REARM, VB_MIG_ARMED };
 
 enum vb_wr_opcode {
 	VB_WR_RDMA_WRITE = 0,
@@ -257,9 +263,10 @@ struct vb_qp_attr {
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t min_rnr_timer; /* code, facts B.6 */
 	uint8_t port;
-	uint8_t timeout;   /* exponent: 4.096 us * 2^timeout, 0 = infinite */
-	uint8_t retry_cnt; /* 0...7 */
-	uint8_t rnr_retry; /* 0...7, 7 = infinite */
+	uint8_t timeout;                  /* exponent: 4.096 us * 2^timeout, 0 = infinite */
+	uint8_t retry_cnt;                /* 0...7 */
+	uint8_t rnr_retry;                /* 0...7, 7 = infinite */
+	enum vb_mig_state path_mig_state; /* only MIGRATED can be had */
 };
 
 #endif

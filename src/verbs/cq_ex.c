@@ -10,7 +10,8 @@
 
 #define WC_FLAGS                                                                                   \
 	((uint64_t)IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                   \
-	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN |                    \
+	 IBV_WC_EX_WITH_FLOW_TAG)
 
 static struct vb_ibv_cq *cq_of(struct ibv_cq_ex *ex)
 {
@@ -117,6 +118,20 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 	       (vb_engine_now() - cq_of(ex)->wc.time);
 }
 
+/* The kernel has taken VLAN tags off before a packet arrives. */
+static uint16_t read_cvlan(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return 0;
+}
+
+/* Flow steering gives tags, and there is none: 0 is what packets have then. */
+static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return 0;
+}
+
 struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
@@ -156,5 +171,7 @@ struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq
 	cq->ex.read_dlid_path_bits = read_dlid_path_bits;
 	cq->ex.read_completion_ts = read_completion_ts;
 	cq->ex.read_completion_wallclock_ns = read_completion_wallclock_ns;
+	cq->ex.read_cvlan = read_cvlan;
+	cq->ex.read_flow_tag = read_flow_tag;
 	return &cq->ex;
 }

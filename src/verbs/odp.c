@@ -44,7 +44,7 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 			err = vb_engine_check_memory(p, sge[i].length, write);
 		/* Without FLUSH what the memory is like shows only when it is used. */
 		if (err && (err != EFAULT || flags & IBV_ADVISE_MR_FLAG_FLUSH))
-			return err;
+			return err == ENOENT ? EFAULT : err; /* as the man page has it */
 	}
 	return 0;
 }

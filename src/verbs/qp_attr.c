@@ -45,6 +45,7 @@ static struct vb_qp_attr attr_to_core(struct vb_ibv_context *c, const struct ibv
 	    .timeout = attr->timeout,
 	    .retry_cnt = attr->retry_cnt,
 	    .rnr_retry = attr->rnr_retry,
+	    .path_mig_state = (enum vb_mig_state)attr->path_mig_state,
 	};
 }
 
@@ -132,7 +133,7 @@ static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 	to->qp_state = (enum ibv_qp_state)a->qp_state;
 	to->cur_qp_state = (enum ibv_qp_state)a->cur_qp_state;
 	to->path_mtu = (enum ibv_mtu)a->path_mtu;
-	to->path_mig_state = IBV_MIG_MIGRATED;
+	to->path_mig_state = (enum ibv_mig_state)a->path_mig_state;
 	to->qkey = a->qkey;
 	to->rq_psn = a->rq_psn;
 	to->sq_psn = a->sq_psn;
@@ -169,9 +170,9 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	if (!vb_ibv_enter(c))
 		return EIO;
 	vb_qp_query(qp->core, &core);
-	vb_ibv_leave(c);
 	attr_show(attr, &core, qp);
 	ibv->state = attr->qp_state;
+	vb_ibv_leave(c);
 	*init = (struct ibv_qp_init_attr){
 	    .qp_context = ibv->qp_context,
 	    .send_cq = ibv->send_cq,

@@ -53,11 +53,17 @@ static bool batch_grow(struct vb_wr_batch *b)
 	return true;
 }
 
+/* What ex->wr_flags may say. INLINE says nothing: whether data is inline, its setter tells.
+ * ibv_wr_post(3) */
+#define WR_FLAGS (IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
+
 /* The next work request, with what all have; NULL when the batch has failed. */
 static struct vb_send_wr *next_wr(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode)
 {
 	struct vb_wr_batch *b = batch_of(ex);
 
+	if (!b->err && ex->wr_flags & ~(unsigned)(WR_FLAGS | IBV_SEND_INLINE))
+		b->err = EINVAL;
 	if (!b->err && b->cnt == b->cap && !batch_grow(b))
 		b->err = ENOMEM;
 	if (b->err)
@@ -65,7 +71,8 @@ static struct vb_send_wr *next_wr(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode
 
 	struct vb_send_wr *w = &slot_at(b, b->cnt++)->wr;
 
-	*w = (struct vb_send_wr){.wr_id = ex->wr_id, .opcode = opcode, .flags = ex->wr_flags};
+	*w = (struct vb_send_wr){
+	    .wr_id = ex->wr_id, .opcode = opcode, .flags = ex->wr_flags & WR_FLAGS};
 	return w;
 }
 

@@ -151,7 +151,12 @@ static void modify__what_roce_lacks(void **state)
 	qp = env_qp(&env, VB_QPT_RC, NULL);
 	env_up(&env, qp, &a, VB_QPS_RTS);
 	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_ALT_PATH, 0), -EINVAL);
-	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_PATH_MIG_STATE, 0), -EINVAL);
+	a.path_mig_state = VB_MIG_MIGRATED; /* what a query says */
+	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_PATH_MIG_STATE, 0), 0);
+	for (int m = VB_MIG_REARM; m <= VB_MIG_ARMED; m++) {
+		a.path_mig_state = (enum vb_mig_state)m;
+		assert_int_equal(vb_qp_modify(qp, &a, VB_QP_PATH_MIG_STATE, 0), -EINVAL);
+	}
 	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_CAP, 0), -EINVAL);
 	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_RATE_LIMIT, 0), -EINVAL);
 	env_close(&env);

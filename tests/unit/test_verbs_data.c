@@ -311,6 +311,30 @@ static void wr_api__batch(void **state)
 	assert_int_equal(ibv_destroy_qp(&x->qp_base), 0);
 }
 
+/* ibv_wr_post(3): the setter says whether data is inline, and the flags are those of every post. */
+static void wr_api__flags(void **state)
+{
+	struct ibv_qp_ex *x = qp_ex_new(a.cq, IBV_QPT_RC);
+
+	(void)state;
+	b.qp = end_new(IBV_QPT_RC, NULL, NULL).qp;
+	verbs_connect(&x->qp_base, b.qp, false);
+	ibv_wr_start(x);
+	x->wr_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE;
+	ibv_wr_rdma_write(x, mr->rkey, (uintptr_t)buf + TO);
+	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)buf + FROM, 200); /* more than may be inline */
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_memory_equal(buf + TO, buf + FROM, 200);
+	for (unsigned flag = IBV_SEND_IP_CSUM; flag; flag <<= 1) {
+		ibv_wr_start(x);
+		x->wr_flags = flag;
+		ibv_wr_rdma_write(x, mr->rkey, (uintptr_t)buf + TO);
+		assert_int_equal(ibv_wr_complete(x), EINVAL);
+	}
+	assert_int_equal(ibv_destroy_qp(&x->qp_base), 0);
+}
+
 /* IBA A19.4.2: 8 bytes at once, by value or from memory. */
 static void atomic_write__by_value_and_from_memory(void **state)
 {
@@ -388,7 +412,8 @@ static void cq_ex__reads_field_by_field(void **state)
 	struct ibv_cq_init_attr_ex init = {
 	    .cqe = 16,
 	    .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK | IBV_WC_EX_WITH_CVLAN |
+			IBV_WC_EX_WITH_FLOW_TAG};
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(ctx, &init);
 	struct ibv_poll_cq_attr poll = {0};
 	struct ibv_values_ex clock = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
@@ -419,6 +444,8 @@ static void cq_ex__reads_field_by_field(void **state)
 	assert_int_equal(ibv_wc_read_imm_data(cq), 5);
 	assert_int_equal(ibv_wc_read_qp_num(cq), b.qp->qp_num);
 	assert_int_equal(ibv_wc_read_wc_flags(cq), IBV_WC_WITH_IMM);
+	assert_int_equal(ibv_wc_read_cvlan(cq), 0);
+	assert_int_equal(ibv_wc_read_flow_tag(cq), 0);
 	assert_int_equal(ibv_query_rt_values_ex(ctx, &clock), 0);
 	assert_true(ibv_wc_read_completion_ts(cq) <= (uint64_t)clock.raw_clock.tv_nsec);
 	assert_true(ibv_wc_read_completion_wallclock_ns(cq) / 1000000000 <=
@@ -427,7 +454,7 @@ static void cq_ex__reads_field_by_field(void **state)
 		assert_true(patience_left());
 	assert_true(err == 0 && cq->wr_id == 22);
 	ibv_end_poll(cq);
-	init.wc_flags = IBV_WC_EX_WITH_CVLAN;
+	init.wc_flags = IBV_WC_EX_WITH_TM_INFO;
 	assert_null(ibv_create_cq_ex(ctx, &init));
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(ibv_destroy_qp(b.qp), 0);
@@ -507,6 +534,7 @@ int main(void)
 	    PAIR_TEST(post_recv__full),
 	    PAIR_TEST(ud__answer_to_a_message),
 	    PAIR_TEST(wr_api__batch),
+	    PAIR_TEST(wr_api__flags),
 	    PAIR_TEST(wr_api__ud),
 	    PAIR_TEST(atomic_write__by_value_and_from_memory),
 	    PAIR_TEST(cq_ex__polled_by_two_threads),

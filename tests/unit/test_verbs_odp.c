@@ -203,6 +203,10 @@ static void advise_mr__prefetches_and_refuses(void **state)
 			 0);
 	sge.length++;
 	assert_int_equal(ibv_advise_mr(pd, write, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), EFAULT);
+	/* A key that there is not is an error at once, whatever the flags. */
+	sge.lkey = m->lkey ^ 0xffffff00;
+	assert_int_equal(ibv_advise_mr(pd, write, IBV_ADVISE_MR_FLAG_FLUSH, &sge, 1), EFAULT);
+	assert_int_equal(ibv_advise_mr(pd, write, 0, &sge, 1), EFAULT);
 	sge = (struct ibv_sge){.addr = (uintptr_t)p, .length = 1, .lkey = ro->lkey};
 	assert_int_equal(ibv_advise_mr(pd, write, 0, &sge, 1), EPERM);
 	sge = (struct ibv_sge){.addr = (uintptr_t)buf, .length = 1, .lkey = mr->lkey};

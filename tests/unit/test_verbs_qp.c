@@ -63,6 +63,11 @@ static void create_qp__refused(void **state)
 	/* UD has no READ. */
 	assert_null(ibv_create_qp_ex(ctx, &ex));
 	assert_int_equal(errno, EOPNOTSUPP);
+	/* Nor has UC a SEND that invalidates. IBA 9.4.1.1.3 */
+	ex.qp_type = IBV_QPT_UC;
+	ex.send_ops_flags = IBV_QP_EX_WITH_SEND_WITH_INV;
+	assert_null(ibv_create_qp_ex(ctx, &ex));
+	assert_int_equal(errno, EOPNOTSUPP);
 	ex.send_ops_flags = IBV_QP_EX_WITH_SEND;
 	ex.comp_mask |= IBV_QP_INIT_ATTR_RX_HASH;
 	assert_null(ibv_create_qp_ex(ctx, &ex));
@@ -188,6 +193,9 @@ static void modify_qp__refused(void **state)
 	a.qp_state = IBV_QPS_INIT;
 	assert_int_equal(ibv_modify_qp(e.qp, &a, init_mask), EINVAL); /* port 2 */
 	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_STATE), EINVAL);
+	a.port_num = 1;
+	a.qp_access_flags = 0xffff; /* no rights have these numbers */
+	assert_int_equal(ibv_modify_qp(e.qp, &a, init_mask), EINVAL);
 	to_init(e.qp);
 	assert_int_equal(e.qp->state, IBV_QPS_INIT);
 

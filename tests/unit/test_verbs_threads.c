@@ -219,6 +219,43 @@ static void threads__batches_of_one_qp(void **state)
 	run_all(false, false, post_batches);
 }
 
+static _Atomic bool is_over;
+
+/* Queries a QP until it is over: a path is there in the states that have one, and in no other. */
+static void *query(void *arg)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a;
+
+	while (!is_over) {
+		CHECK(ibv_query_qp(arg, &a, IBV_QP_STATE | IBV_QP_AV, &init) == 0);
+		CHECK(a.ah_attr.is_global == (a.qp_state >= IBV_QPS_RTR));
+	}
+	return NULL;
+}
+
+static void threads__query_beside_modify(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+	pthread_t thread[2];
+
+	(void)state;
+	failures = is_over = 0;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, query, e.qp), 0);
+	for (int i = 0; i < 100; i++) {
+		to_init(e.qp);
+		to_rts(e.qp, e.qp->qp_num, false);
+		assert_int_equal(ibv_modify_qp(e.qp, &reset, IBV_QP_STATE), 0);
+	}
+	is_over = true;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	assert_int_equal(failures, 0);
+	end_free(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +263,7 @@ int main(void)
 	    VERBS_TEST(threads__a_cq_each),
 	    VERBS_TEST(threads__one_srq),
 	    VERBS_TEST(threads__batches_of_one_qp),
+	    VERBS_TEST(threads__query_beside_modify),
 	};
 
 	VERBS_MAIN_OR_SKIP();
