@@ -38,6 +38,25 @@ static void count_error(struct vb_qp *qp, enum vb_wc_status status, enum vb_coun
 		vb_qp_count(qp, status == VB_WC_WR_FLUSH_ERR ? flush : error);
 }
 
+void vb_qp_fatal(struct vb_qp *qp, vb_time now)
+{
+	if (qp->state == VB_QPS_RESET || qp->state == VB_QPS_ERR)
+		return;
+	vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_FATAL);
+	vb_qp_enter_err(qp, now);
+}
+
+/*
+ * A CQ that has overrun takes nothing more, and the QP ends: it may have been in RESET when the
+ * others did, or be an XRC target that serves the SRQ of that CQ only now. Its peer must not hear
+ * of success. IBA 9.9.3.1 class G
+ */
+static void complete(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+{
+	if (!vb_cq_add(cq, wc, solicited))
+		vb_qp_fatal(qp->parent ? qp->parent : qp, wc->time);
+}
+
 /* Completes the oldest send WQE. An error always makes a completion. IBA 10.7.3.1 */
 void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
 {
@@ -64,7 +83,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 	};
 
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc.wr_id, wc.status, wc.opcode, wc.byte_len);
-	vb_cq_add(qp->send_cq, &wc, false);
+	complete(qp, qp->send_cq, &wc, false);
 }
 
 /* Completes the receive WQE that the QP holds; @wc has what the packet says. */
@@ -79,7 +98,7 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	wc->qp = qp->xrcd ? NULL : qp->parent ? qp->parent : qp;
 	wc->time = now;
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
-	vb_cq_add(qp->recv_cq, wc, solicited);
+	complete(qp, qp->recv_cq, wc, solicited);
 }
 
 void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,

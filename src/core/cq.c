@@ -3,7 +3,8 @@
  * Completion queues: a ring of completions, arming, moderation, overrun. IBA 10.8.2, 11.4.2
  *
  * An overrun loses completions, so the verbs cannot go on as if nothing had happened: the CQ raises
- * CQ_ERR, every QP on it goes to ERR, and polling reports the overrun after what was queued.
+ * CQ_ERR, every QP on it goes to ERR, and so does each that comes to it later with a completion;
+ * polling reports the overrun after what was queued. IBA 9.9.3.1 class G, 11.6.3.3
  */
 #include "core/priv.h"
 
@@ -195,21 +196,18 @@ static void cq_overrun(struct vb_cq *cq, vb_time now)
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
 		struct vb_qp *qp = h->qp[i];
 
-		if (!qp || (qp->send_cq != cq && qp->recv_cq != cq) || qp->state == VB_QPS_RESET ||
-		    qp->state == VB_QPS_ERR)
-			continue;
-		vb_event_raise_async(h, &qp->ev, VB_ASYNC_QP_FATAL);
-		vb_qp_enter_err(qp, now);
+		if (qp && (qp->send_cq == cq || qp->recv_cq == cq))
+			vb_qp_fatal(qp, now);
 	}
 }
 
-void vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+bool vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	if (cq->overrun)
-		return;
+		return false;
 	if (cq->tail - cq->head > cq->mask) {
 		cq_overrun(cq, wc->time);
-		return;
+		return false;
 	}
 	cq->ring[cq->tail++ & cq->mask] = *wc;
 	if (cq->armed == VB_CQ_ARMED ||
@@ -219,6 +217,7 @@ void vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 		else
 			cq_notify(cq);
 	}
+	return true;
 }
 
 /* Takes the completions of a QP that is being destroyed out of the queue. */

@@ -246,7 +246,8 @@ size_t vb_qp_ring_size(const struct vb_qp *qp); /* of both queues; 0: it has non
 void vb_qp_lend_ring(struct vb_qp *qp, void *mem);
 
 /* Completion queues. @cqe is rounded up to a power of two; a full queue is an overrun: async
- * CQ_ERR, and the QPs on it go to ERR (IBA 11.6.3.3). */
+ * CQ_ERR, and the QPs on it go to ERR, each other one when it has a completion for it
+ * (IBA 11.6.3.3). */
 int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out);
 int vb_cq_resize(struct vb_cq *cq, uint32_t cqe);
 int vb_cq_destroy(struct vb_cq *cq);

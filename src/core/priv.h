@@ -471,7 +471,8 @@ enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w);
 int vb_key_invalidate(struct vb_qp *qp, uint32_t rkey);
 
 /* cq.c */
-void vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
+/* False: it has overrun, now or before, and the QP that completes must not go on. */
+bool vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
 void vb_cq_forget_qp(struct vb_cq *cq, const struct vb_qp *qp);
 
 /* rq.c */
@@ -502,6 +503,8 @@ void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t
 			    vb_time now);
 /* Enters ERR: flushes both queues. Harmless when already there (flushes what was posted since). */
 void vb_qp_enter_err(struct vb_qp *qp, vb_time now);
+/* What completes has nowhere to go: ERR, and QP_FATAL says so, unless it is there or in RESET. */
+void vb_qp_fatal(struct vb_qp *qp, vb_time now);
 /* A send failed on a QP whose receive side goes on (UC, UD): SQE. */
 void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now);
 void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now);
