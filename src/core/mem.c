@@ -43,12 +43,6 @@ static bool access_is_valid(uint32_t access)
 	return !(access & remote_writes) || (access & VB_ACCESS_LOCAL_WRITE);
 }
 
-/* It is looked at before each access; all others cost no more than the question. */
-static bool mr_is_guarded(const struct vb_mr *mr)
-{
-	return mr->lease || mr->access & VB_ACCESS_ON_DEMAND;
-}
-
 int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr **out)
 {
 	struct vb_hca *h = pd->hca;
@@ -72,7 +66,6 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 	mr->access = attr->access;
 	mr->lease = attr->lease;
 	mr->leased = attr->leased;
-	mr->is_guarded = mr_is_guarded(mr);
 
 	int err = vb_key_insert(h, &mr->key, pd);
 
@@ -94,7 +87,6 @@ int vb_mr_modify(struct vb_mr *mr, struct vb_pd *pd, uint32_t access)
 	pd->refs++;
 	mr->key.pd = pd;
 	mr->access = access;
-	mr->is_guarded = mr_is_guarded(mr);
 	return 0;
 }
 
@@ -132,11 +124,7 @@ static int mr_page_in(const struct vb_mr *mr, uint8_t *p, uint64_t len, bool wri
 	const struct vb_hca_config *cfg = &mr->key.pd->hca->cfg;
 	const uint64_t most = vb_mtu_bytes(VB_MTU_4096);
 
-	if (!mr->is_guarded || !len)
-		return 0;
-	if (mr->lease && __atomic_load_n(mr->lease, __ATOMIC_ACQUIRE) != mr->leased)
-		return -EFAULT;
-	if (!(mr->access & VB_ACCESS_ON_DEMAND))
+	if (!(mr->access & VB_ACCESS_ON_DEMAND) || !len)
 		return 0;
 	if (!p)
 		return mr->kind == VB_MR_IMPLICIT ? -EFAULT : 0;
@@ -157,6 +145,8 @@ int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, v
 
 	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
 
+	if (vb_mr_is_lost(mr))
+		return -EFAULT;
 	if (k->pd != pd || (write && !(mr->access & VB_ACCESS_LOCAL_WRITE)))
 		return -EPERM;
 	if (!(mr->access & VB_ACCESS_ON_DEMAND))
@@ -177,7 +167,7 @@ static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge 
 
 	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
 
-	if ((mr->access & access) != access ||
+	if ((mr->access & access) != access || vb_mr_is_lost(mr) ||
 	    !vb_range_within(s->addr, s->length, mr->iova, mr->length))
 		return NULL;
 	return mr;
@@ -253,7 +243,7 @@ static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, ui
 		return NULL;
 	if (k->kind == VB_KEY_MR) {
 		mr = vb_container_of(k, struct vb_mr, key);
-		return (mr->access & access) == access &&
+		return (mr->access & access) == access && !vb_mr_is_lost(mr) &&
 			       (whole || vb_range_within(*va, len, mr->iova, mr->length))
 			   ? mr
 			   : NULL;
@@ -262,7 +252,8 @@ static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, ui
 	const struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
 
 	/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
-	if (!mw->mr || (mw->access & access) != access || (mw->type == 2 && mw->qpn != qp->qpn) ||
+	if (!mw->mr || vb_mr_is_lost(mw->mr) || (mw->access & access) != access ||
+	    (mw->type == 2 && mw->qpn != qp->qpn) ||
 	    !(whole || vb_range_within(*va, len, mw->iova, mw->length)))
 		return NULL;
 	*va = mw->start + (*va - mw->iova);

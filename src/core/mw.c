@@ -64,7 +64,8 @@ static bool mr_may_be_bound(const struct vb_mr *mr, uint64_t va, uint64_t len, u
 {
 	const uint32_t writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
 
-	if (!(mr->access & VB_ACCESS_MW_BIND) || (mr->access & VB_ACCESS_ZERO_BASED))
+	if (!(mr->access & VB_ACCESS_MW_BIND) || mr->access & VB_ACCESS_ZERO_BASED ||
+	    vb_mr_is_lost(mr))
 		return false;
 	if ((access & writes) && !(mr->access & VB_ACCESS_LOCAL_WRITE))
 		return false;

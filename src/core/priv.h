@@ -47,10 +47,15 @@ struct vb_mr {
 	enum vb_mr_kind kind;
 	uint32_t access;
 	uint32_t window_cnt; /* memory windows bound to it */
-	bool is_guarded;     /* ON_DEMAND, or leased: see mr_page_in() */
 	uint32_t leased;
 	const uint32_t *lease; /* NULL: none */
 };
+
+/* Its memory has been taken back: its keys name nothing. */
+static inline bool vb_mr_is_lost(const struct vb_mr *mr)
+{
+	return mr->lease && __atomic_load_n(mr->lease, __ATOMIC_ACQUIRE) != mr->leased;
+}
 
 /* A memory window. Unbound while mr is NULL. IBA 10.6.7 */
 struct vb_mw {

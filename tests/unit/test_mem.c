@@ -217,6 +217,60 @@ static void scatter__all_or_nothing(void **state)
 	env_close(&env);
 }
 
+/* Keys of memory that its owner has taken back name nothing, whatever is asked of them. */
+static void access__taken_back(void **state)
+{
+	uint32_t lease = 7;
+	struct vb_mr_attr a = {.iova = 1000,
+			       .length = 100,
+			       .host = env.mem,
+			       .access = ENV_ACCESS | VB_ACCESS_MW_BIND | VB_ACCESS_ON_DEMAND,
+			       .lease = &lease,
+			       .leased = 7};
+	struct vb_seg seg[1];
+	struct vb_mr *mr;
+	struct vb_mw *mw;
+	struct vb_qp *qp;
+	uint8_t *p;
+	void *at;
+
+	(void)state;
+	setup();
+	a.host = env.mem;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
+	assert_int_equal(vb_mw_create(env.pd, 1, &mw), 0);
+
+	struct vb_sge sge = {1000, 100, vb_mr_lkey(mr)};
+	struct vb_swqe bind = {.opcode = VB_WR_BIND_MW,
+			       .rkey = vb_mw_rkey(mw),
+			       .imm = vb_mr_lkey(mr),
+			       .remote_addr = 1000,
+			       .swap = 100,
+			       .compare_add = (uint64_t)VB_ACCESS_REMOTE_READ << 32};
+
+	assert_int_equal(vb_mw_bind_wqe(qp, &bind), VB_WC_SUCCESS);
+	for (int err = 0; err != -2 * EACCES; err -= EACCES) {
+		const uint32_t rkey[] = {vb_mr_rkey(mr), vb_mw_rkey(mw)};
+
+		for (int i = 0; i < 2; i++) {
+			assert_int_equal(
+			    vb_mem_remote(qp, rkey[i], 1000, 8, VB_ACCESS_REMOTE_READ, &p), err);
+			assert_int_equal(
+			    vb_mem_is_remote(qp, rkey[i], 1000, 8, VB_ACCESS_REMOTE_READ, true),
+			    err == 0);
+		}
+		assert_int_equal(vb_mem_check(env.pd, &sge, 1, VB_ACCESS_LOCAL_WRITE), err);
+		assert_int_equal(vb_mem_gather(env.pd, &sge, 1, 0, 8, 0, seg, 1), err ? err : 1);
+		assert_int_equal(vb_mem_scatter(env.pd, &sge, 1, 0, "12345678", 8), err);
+		assert_int_equal(vb_mr_locate(env.pd, &sge, true, &at), err ? -EFAULT : 0);
+		lease = 8;
+	}
+	bind.rkey = vb_mw_rkey(mw);
+	assert_int_equal(vb_mw_bind_wqe(qp, &bind), VB_WC_MW_BIND_ERR);
+	env_close(&env);
+}
+
 /* A domain that is used stays. */
 static void pd_destroy__in_use(void **state)
 {
@@ -250,6 +304,7 @@ int main(void)
 	    cmocka_unit_test(access__bounds),          cmocka_unit_test(access__rights),
 	    cmocka_unit_test(access__other_domain),    cmocka_unit_test(gather__empty_sges),
 	    cmocka_unit_test(scatter__all_or_nothing), cmocka_unit_test(pd_destroy__in_use),
+	    cmocka_unit_test(access__taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,7 @@
 /* A work request of an initiator. */
 struct dc_sent {
 	struct buf buf;
+	struct aim aim; /* at a slot's region or window of the target's host */
 	uint64_t id, add, swap;
 	uint32_t bytes, off, imm;
 	uint32_t life; /* of the target when it was posted */
@@ -44,6 +45,7 @@ struct dci {
 	bool hurts;    /* posted what its target refuses */
 	bool hurts_ever, trouble; /* the same, for ever; ever failed, or put into another state */
 	uint32_t void_cnt;
+	struct writer writer;
 	struct owner owner;
 };
 

@@ -13,31 +13,35 @@ static bool dct_lives(const struct dct *t)
 }
 
 /* What @w may end with when nothing else has gone wrong. */
-static uint32_t own_statuses(const struct dc_sent *w)
+static uint32_t own_statuses(const struct play *p, const struct dc_sent *w)
 {
 	switch ((enum defect)w->defect) {
 	case DEFECT_DOMAIN: /* the address handle is of another PD */
 		return BIT(VB_WC_LOC_QP_OP_ERR);
 	case DEFECT_LKEY:
 	case DEFECT_LOCAL_BOUNDS:
+	case DEFECT_LOCAL_AWAY:
 		return BIT(VB_WC_LOC_PROT_ERR);
 	case DEFECT_SRQN: /* the wrong key of the target */
 	case DEFECT_RKEY:
 	case DEFECT_BOUNDS:
 	case DEFECT_RIGHT:
+	case DEFECT_NULL:
+	case DEFECT_AWAY:
 		return BIT(VB_WC_REM_ACCESS_ERR);
 	case DEFECT_ALIGN:
 		return BIT(VB_WC_REM_INV_REQ_ERR);
 	default:
 		/* No window that an initiator could name serves a target. IBA 10.6.7.2.5 */
-		return w->op == VB_WR_SEND_INV ? BIT(VB_WC_REM_ACCESS_ERR) : BIT(VB_WC_SUCCESS);
+		return w->op == VB_WR_SEND_INV ? BIT(VB_WC_REM_ACCESS_ERR)
+					       : slot_statuses(p, &w->aim, w->op, w->bytes);
 	}
 }
 
 static uint32_t statuses(const struct play *p, const struct dci *d, const struct dc_sent *w)
 {
 	const struct dct *t = &p->dc->dct[w->target];
-	uint32_t ok = own_statuses(w);
+	uint32_t ok = own_statuses(p, w);
 
 	/* The QP, or its stream, has failed before it. */
 	if (d->is_ended || w->doomed)
@@ -60,26 +64,13 @@ static uint32_t statuses(const struct play *p, const struct dci *d, const struct
 	return ok;
 }
 
-static uint64_t value_at(const struct mem *m, const struct buf *b)
-{
-	uint8_t got[8];
-	uint32_t at = 0;
-	uint64_t v;
-
-	for (uint32_t i = 0; i < b->sge_cnt && at < 8; i++) {
-		memcpy(got + at, m->base + (b->sge[i].addr - m->iova), b->sge[i].length);
-		at += b->sge[i].length;
-	}
-	memcpy(&v, got, sizeof v);
-	return v;
-}
-
 /* Only this initiator changes the cell, one atomic after the other. */
 static void check_atomic(const struct dci *d, const struct dc_sent *w, struct dc_link *l,
 			 bool may_repeat)
 {
-	uint64_t old = value_at(&d->local, &w->buf);
+	uint64_t known, old = buf_value(&d->local, &w->buf, &known);
 
+	CHECK("self", known == UINT64_MAX);
 	if (!l->cell_unsure && !may_repeat && old != l->cell)
 		fail("bytes", "an atomic of DC returned %#llx instead of %#llx",
 		     (unsigned long long)old, (unsigned long long)l->cell);
@@ -90,23 +81,28 @@ static void check_atomic(const struct dci *d, const struct dc_sent *w, struct dc
 		l->cell = old == w->add ? w->swap : old;
 }
 
+static struct bytes bytes_of(const struct dc_sent *w)
+{
+	return (struct bytes){w->id, &w->buf, 0, w->bytes};
+}
+
 static bool region_holds(const struct mem *m, const struct dc_sent *w, bool whole)
 {
-	for (uint32_t i = 0; i < w->bytes; i++) {
-		uint8_t b = m->base[w->off + i];
+	struct bytes is = bytes_of(w);
 
-		if (b != byte_of(w->id, i) && (whole || b != CANARY))
-			return false;
-	}
-	return true;
+	return mem_holds(m, w->off, &is, whole);
 }
 
 static void check_done(struct play *p, struct dci *d, const struct dc_sent *w)
 {
 	struct dct *t = &p->dc->dct[w->target];
+	struct bytes pattern = {t->pattern, NULL, w->off - PATTERN_AT, w->bytes}, is = bytes_of(w);
 
-	if (w->op == VB_WR_RDMA_READ &&
-	    !buf_holds(&d->local, &w->buf, t->pattern, w->off - PATTERN_AT, w->bytes, true, 0))
+	if (w->aim.target) {
+		slot_check(p, &w->aim, w->op, &d->local, &w->buf, &is);
+		return;
+	}
+	if (w->op == VB_WR_RDMA_READ && !buf_holds(&d->local, &w->buf, &pattern, true, 0))
 		fail("bytes", "a READ of DC of %u bytes returned others", w->bytes);
 	if (is_atomic(w->op))
 		check_atomic(d, w, &d->link[w->target], w->life != t->life);
@@ -139,12 +135,13 @@ static void retire(struct play *p, struct dci *d, struct dc_sent *w, enum vb_wc_
 {
 	w->done = true;
 	w->result = (uint8_t)status;
+	slot_retired(&w->aim, w->op, status, &d->writer);
 	d->retired++;
 	if (status == VB_WC_SUCCESS) {
 		check_done(p, d, w);
 		return;
 	}
-	if (is_atomic(w->op) && !w->defect)
+	if (is_atomic(w->op) && !w->defect && !w->aim.target)
 		d->link[w->target].cell_unsure = true;
 	on_failed(d, w);
 }
@@ -183,14 +180,16 @@ static bool is_message(const struct dct *t, const struct dc_sent *w, const struc
 		       const struct vb_wc *wc)
 {
 	bool write = w->op == VB_WR_RDMA_WRITE_IMM, imm = w->op == VB_WR_SEND_IMM || write;
+	struct bytes is = bytes_of(w);
 
 	if (wc->opcode != (write ? VB_WC_RECV_RDMA_WITH_IMM : VB_WC_RECV) ||
 	    wc->byte_len != w->bytes ||
 	    (wc->flags & VB_WC_WITH_IMM) != (imm ? VB_WC_WITH_IMM : 0) ||
 	    (imm && wc->imm != w->imm))
 		return false;
-	return write ? region_holds(&t->region, w, true)
-		     : buf_holds(&t->mem, b, w->id, 0, w->bytes, true, 0);
+	if (write && w->aim.target)
+		return true;
+	return write ? region_holds(&t->region, w, true) : buf_holds(&t->mem, b, &is, true, 0);
 }
 
 /* It never arrived, and never will. */
@@ -297,8 +296,9 @@ void dci_void(struct dci *d)
 		struct dc_sent *w = &d->sent[d->retired];
 
 		w->void_ = true;
+		slot_retired(&w->aim, w->op, VB_WC_WR_FLUSH_ERR, &d->writer);
 		d->void_cnt++;
-		if (is_atomic(w->op))
+		if (is_atomic(w->op) && !w->aim.target)
 			d->link[w->target].cell_unsure = true;
 	}
 }
@@ -351,7 +351,9 @@ void dct_check(struct play *p, const struct dc *dc, const struct dct *t)
 		for (uint32_t k = 0; k < d->sent_cnt; k++) {
 			const struct dc_sent *w = &d->sent[k];
 
-			if (w->target != slot || !is_write(w->op) || w->defect)
+			if (w->target != slot || !is_write(w->op) || w->aim.target ||
+			    (w->defect && w->defect != DEFECT_LOCAL_AWAY &&
+			     w->defect != DEFECT_LOCAL_BOUNDS))
 				continue;
 			if (!region_holds(&t->region, w, w->done && w->result == VB_WC_SUCCESS))
 				fail("bytes", "a WRITE of DC of %u bytes left others", w->bytes);
@@ -361,8 +363,9 @@ void dct_check(struct play *p, const struct dc *dc, const struct dct *t)
 	for (uint32_t i = 0; i < PATTERN_LEN; i++)
 		if (t->region.base[PATTERN_AT + i] != byte_of(t->pattern, i))
 			fail("guard", "a byte that nobody writes was written");
+	/* Before what is away, a WRITE of which the end is there may have left its begin. */
 	for (uint32_t i = PATTERN_AT + PATTERN_LEN; i < t->region.size; i++)
-		if (!written[i] && t->region.base[i] != CANARY)
+		if (!written[i] && t->region.base[i] != CANARY && !(i >= SCRATCH_AT && i < AWAY_AT))
 			fail("guard", "a byte of a target's region was written that nobody wrote");
 	free(written);
 }

@@ -18,7 +18,7 @@ bool end_lives(const struct end *e)
 }
 
 /* What @w may end with when nothing else has gone wrong. */
-static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w)
+static uint32_t sound_statuses(struct play *p, struct end *e, const struct sent *w)
 {
 	struct end *to = peer_of(e);
 	bool rc = e->conn->reliable;
@@ -27,10 +27,13 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 	switch ((enum defect)w->defect) {
 	case DEFECT_LKEY:
 	case DEFECT_LOCAL_BOUNDS:
+	case DEFECT_LOCAL_AWAY:
 		return BIT(VB_WC_LOC_PROT_ERR);
 	case DEFECT_RKEY:
 	case DEFECT_BOUNDS:
 	case DEFECT_RIGHT:
+	case DEFECT_NULL:
+	case DEFECT_AWAY:
 		return !needs_key(w->op, w->bytes) || !rc ? ok : BIT(VB_WC_REM_ACCESS_ERR);
 	case DEFECT_DOMAIN:
 		return BIT(VB_WC_REM_ACCESS_ERR);
@@ -41,22 +44,16 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 		break;
 	}
 	if (w->op == VB_WR_BIND_MW || w->op == VB_WR_LOCAL_INV)
-		return window_says(p, w, &ok) ? ok : ok | BIT(VB_WC_MW_BIND_ERR);
+		return window_says(p, &w->aim, w->op, &ok) ? ok : ok | BIT(VB_WC_MW_BIND_ERR);
 	if (!rc)
 		return ok;
-	if (w->op == VB_WR_SEND_INV && !window_says(p, w, &ok))
+	if (w->op == VB_WR_SEND_INV && !window_says(p, &w->aim, w->op, &ok))
 		ok |= BIT(VB_WC_REM_ACCESS_ERR);
 	/* The receive, too, may be why it is refused. */
 	if (w->op == VB_WR_SEND_INV && !(ok & BIT(VB_WC_SUCCESS)))
 		ok |= BIT(VB_WC_REM_OP_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
-	if (w->target >= TARGET_MW) {
-		if (needs_key(w->op, w->bytes) && !window_says(p, w, &ok))
-			ok |= BIT(VB_WC_REM_ACCESS_ERR);
-	} else if (w->target >= TARGET_MR && needs_key(w->op, w->bytes)) {
-		ok = w->mr_change != p->mr_change ? ok | BIT(VB_WC_REM_ACCESS_ERR) : w->old_allowed;
-	}
-	if (is_aligned(w->op))
-		ok |= w->target ? BIT(VB_WC_REM_INV_REQ_ERR) : 0;
+	if (w->target)
+		ok = slot_statuses(p, &w->aim, w->op, w->bytes);
 	if (!takes_receive(w->op) || !(ok & BIT(VB_WC_SUCCESS)) || w->op == VB_WR_RDMA_WRITE_IMM)
 		return ok;
 	if (to->was_dead)
@@ -70,6 +67,20 @@ static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w
 		if (r->defect && w->bytes)
 			return BIT(VB_WC_REM_OP_ERR);
 	}
+	return ok;
+}
+
+/* ... and what is gone in between. */
+static uint32_t own_statuses(struct play *p, struct end *e, const struct sent *w)
+{
+	uint32_t ok = sound_statuses(p, e, w);
+	bool told = w->op != VB_WR_LOCAL_INV && w->op != VB_WR_BIND_MW;
+
+	/* The SRQ is missing when the request comes, or (the keys are of its PD) when the peer
+	 * answers it. */
+	if (e->conn->is_xrc && told && w->srq_life != p->srq[peer_of(e)->host][w->srq].life)
+		ok |= BIT(VB_WC_REM_INV_REQ_ERR) |
+		      (w->op == VB_WR_RDMA_READ ? BIT(VB_WC_REM_ACCESS_ERR) : 0);
 	return ok;
 }
 
@@ -93,32 +104,24 @@ static uint32_t statuses(struct play *p, struct end *e, const struct sent *w)
 	return ok;
 }
 
-static bool region_is(const struct mem *m, uint32_t off, uint32_t len, uint64_t id, bool whole)
+/* All bytes of @w. */
+static struct bytes bytes_of(const struct sent *w)
 {
-	for (uint32_t i = 0; i < len; i++) {
-		uint8_t b = m->base[off + i];
-
-		if (b != byte_of(id, i) && (whole || b != CANARY))
-			return false;
-	}
-	return true;
+	return (struct bytes){w->id, &w->buf, 0, w->bytes};
 }
 
-static void check_atomic(struct end *e, const struct sent *w)
+static bool region_is(const struct mem *m, const struct sent *w, bool whole)
 {
-	uint8_t got[8];
-	uint32_t at = 0;
+	struct bytes is = bytes_of(w);
 
-	for (uint32_t i = 0; i < w->buf.sge_cnt && at < 8; i++) {
-		memcpy(got + at, e->local.base + (w->buf.sge[i].addr - e->local.iova),
-		       w->buf.sge[i].length);
-		at += w->buf.sge[i].length;
-	}
+	return mem_holds(m, w->off, &is, whole);
+}
 
-	uint64_t old;
+static void check_atomic(const struct end *e, const struct sent *w)
+{
+	uint64_t known, old = buf_value(&e->local, &w->buf, &known);
 
-	memcpy(&old, got, sizeof old);
-	if (old != w->old)
+	if ((old ^ w->old) & known)
 		fail("bytes", "an atomic returned %#llx instead of %#llx", (unsigned long long)old,
 		     (unsigned long long)w->old);
 }
@@ -129,18 +132,23 @@ static void check_done(struct play *p, struct end *e, const struct sent *w)
 	struct end *to = peer_of(e);
 	bool rc = e->conn->reliable;
 
+	if (w->target) {
+		struct bytes is = bytes_of(w);
+
+		slot_check(p, &w->aim, w->op, &e->local, &w->buf, &is);
+	}
 	if (w->target || w->defect)
 		return;
 	if (w->op == VB_WR_RDMA_READ) {
-		uint64_t id = w->reads ? e->sent[w->reads - 1].id : to->pattern;
-		uint32_t from = w->reads ? w->off - e->sent[w->reads - 1].off : w->off - PATTERN_AT;
+		const struct sent *of = w->reads ? &e->sent[w->reads - 1] : NULL;
+		struct bytes is = {of ? of->id : to->pattern, of ? &of->buf : NULL,
+				   w->off - (of ? of->off : PATTERN_AT), w->bytes};
 
-		if (!buf_holds(&e->local, &w->buf, id, from, w->bytes, true, 0))
+		if (!buf_holds(&e->local, &w->buf, &is, true, 0))
 			fail("bytes", "a READ of %u bytes returned others", w->bytes);
 	} else if (is_atomic(w->op)) {
 		check_atomic(e, w);
-	} else if (rc && is_write(w->op) &&
-		   !region_is(&to->region, w->off, w->bytes, w->id, true)) {
+	} else if (rc && is_write(w->op) && !region_is(&to->region, w, true)) {
 		fail("bytes", "a WRITE of %u bytes completed, and they are not there", w->bytes);
 	}
 	if (rc && takes_receive(w->op) && w->epoch_in == to->recv_life && to->qp &&
@@ -154,6 +162,12 @@ static void retire(struct play *p, struct end *e, struct sent *w, enum vb_wc_sta
 	w->done = true;
 	w->result = (uint8_t)status;
 	window_retired(p, w, true);
+	/* Behind what the peer refused it carries out nothing. */
+	slot_retired(&w->aim, w->op,
+		     status == VB_WC_WR_FLUSH_ERR && e->is_refused ? VB_WC_REM_OP_ERR : status,
+		     &e->writer);
+	e->is_refused |= status == VB_WC_REM_ACCESS_ERR || status == VB_WC_REM_INV_REQ_ERR ||
+			 status == VB_WC_REM_OP_ERR;
 	if (status == VB_WC_SUCCESS)
 		check_done(p, e, w);
 	else if (status != VB_WC_WR_FLUSH_ERR)
@@ -237,8 +251,9 @@ static bool is_message(const struct end *e, const struct sent *w, const struct m
 		return false;
 	/* An unreliable message that broke off leaves its bytes behind the next one's. */
 	if (!write)
-		return buf_holds(m, b, w->id, 0, w->bytes, e->conn->reliable, skip);
-	return !e->conn->reliable || b->sge_cnt == 0 ||
+		return buf_holds(m, b, &(struct bytes){w->id, &w->buf, 0, w->bytes},
+				 e->conn->reliable, skip);
+	return !e->conn->reliable || b->sge_cnt == 0 || b->nulls & 1 ||
 	       m->base[b->sge[0].addr - m->iova] == CANARY || b->sge[0].length == 0;
 }
 
@@ -265,7 +280,7 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 			continue;
 		if (is_message(e, w, m, b, wc)) {
 			if (w->op == VB_WR_RDMA_WRITE_IMM && !w->target && !w->defect && w->bytes &&
-			    !region_is(&e->region, w->off, w->bytes, w->id, true))
+			    !region_is(&e->region, w, true))
 				fail("bytes", "a WRITE with immediate was told before its bytes");
 			if (e->conn->is_xrc && (srq != w->srq || wc->src_qpn != from->qpn))
 				fail("once",
@@ -362,6 +377,8 @@ void end_void(struct play *p, struct end *e)
 {
 	for (; e->retired < e->sent_cnt; e->retired++) {
 		e->sent[e->retired].void_ = true;
+		slot_retired(&e->sent[e->retired].aim, e->sent[e->retired].op, VB_WC_WR_FLUSH_ERR,
+			     &e->writer);
 		window_retired(p, &e->sent[e->retired], false);
 	}
 	e->recv_done = e->recv_cnt;
@@ -411,18 +428,22 @@ void end_check(struct play *p, struct end *e)
 
 		if (!is_write(w->op) || w->target)
 			continue;
-		for (; at < w->off; at++)
-			if (e->region.base[at] != CANARY)
-				fail("guard", "a byte was written between two WRITEs");
-		if (w->defect && !region_is(&e->region, w->off, w->bytes, w->id, false))
+		if (at < w->off && !is_canary(e->region.base + at, w->off - at))
+			fail("guard", "a byte was written between two WRITEs");
+		if (w->defect && w->defect != DEFECT_LOCAL_AWAY &&
+		    w->defect != DEFECT_LOCAL_BOUNDS &&
+		    !is_canary(e->region.base + w->off, w->bytes))
 			fail("guard", "a WRITE that is refused wrote");
-		if (!region_is(&e->region, w->off, w->bytes, w->id,
+		if (!region_is(&e->region, w,
 			       e->conn->reliable && w->done && !w->defect &&
 				   w->result == VB_WC_SUCCESS))
 			fail("bytes", "a WRITE of %u bytes left others", w->bytes);
 		at = w->off + w->bytes;
 	}
-	for (; at < e->region.size; at++)
-		if (e->region.base[at] != CANARY)
-			fail("guard", "a byte was written behind the last WRITE");
+	/* Before what is away, a WRITE of which the end is there may have left its begin. */
+	if (!is_canary(e->region.base + at, SCRATCH_AT - at) ||
+	    !is_canary(e->region.base + AWAY_AT, AWAY_BYTES))
+		fail("guard", "a byte was written behind the last WRITE");
+	if (!is_canary(e->local.base + AWAY_AT, AWAY_BYTES))
+		fail("guard", "a byte was written that is away");
 }

@@ -91,6 +91,7 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 		m->weight[STEP_STATE] = range(r, 1, 6);
 		m->weight[STEP_RECONNECT] = range(r, 1, 10);
 		m->weight[STEP_DESTROY] = range(r, 0, 3);
+		m->weight[STEP_UNSRQ] = range(r, 0, 4);
 		m->defects = range(r, 0, 8);
 		m->recv_defects = range(r, 0, 6);
 	}
@@ -103,6 +104,8 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 		m->weight[STEP_MR] = m->weight[STEP_MW] = m->weight[STEP_BIND] = 6;
 		m->weight[STEP_UNMR] = m->weight[STEP_UNMW] = range(r, 0, 3);
 		m->weight[STEP_REREG] = range(r, 0, 3);
+		m->weight[STEP_PAGE] = range(r, 0, 3);
+		m->weight[STEP_LOCATE] = 1;
 	}
 	m->groups = chance(r, 15);
 	if (m->groups)
@@ -216,6 +219,21 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 		a[MR_HOST] = key_host(m, s, r);
 		a[MR_ACCESS] = m->windows && chance(r, 80) ? 0x31f : access[vb_rng_below(r, 8)];
 		a[MR_LEN] = range(r, 1, 10000);
+		/* Of a zero-based region there are no windows. */
+		a[MR_KIND] = chance(r, 50) ? 0 : vb_rng_below(r, 6);
+		break;
+	case STEP_PAGE:
+		a[PAGE_SLOT] = vb_rng_below(r, MRS_MAX);
+		a[PAGE_AT] = vb_rng_below(r, 10000);
+		a[PAGE_LEN] = chance(r, 50) ? vb_rng_below(r, 20) : vb_rng_below(r, 4000);
+		a[PAGE_KIND] = vb_rng_below(r, 3);
+		break;
+	case STEP_LOCATE:
+		a[LOCATE_SLOT] = vb_rng_below(r, MRS_MAX);
+		a[LOCATE_HOST] = key_host(m, s, r);
+		a[LOCATE_AT] = vb_rng_below(r, 6000);
+		a[LOCATE_LEN] = vb_rng_below(r, 6000);
+		a[LOCATE_WRITE] = vb_rng_below(r, 2);
 		break;
 	case STEP_UNMR:
 		a[MR_SLOT] = vb_rng_below(r, MRS_MAX);
@@ -238,7 +256,10 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 		/* That with the address at which requests aim is best. */
 		a[BIND_MR] = chance(r, 70) ? a[BIND_MW] : vb_rng_below(r, MRS_MAX);
 		a[BIND_ACCESS] = access[vb_rng_below(r, m->windows ? 5 : 8)] & 0xe;
+		if (chance(r, 30))
+			a[BIND_ACCESS] |= VB_ACCESS_ZERO_BASED;
 		a[BIND_LEN] = chance(r, 20) ? 0 : range(r, 1, 16) * 256;
+		a[BIND_OFF] = chance(r, 50) ? 0 : vb_rng_below(r, 500) * 8;
 		break;
 	}
 }
@@ -280,6 +301,8 @@ static void make_dc(uint32_t kind, uint32_t *a, const struct mood *m, struct vb_
 		a[DCPOST_DEFECT] = chance(r, m->defects) ? range(r, 1, DEFECT_CNT - 1) : 0;
 		a[DCPOST_STREAM] = vb_rng_below(r, 8);
 		a[DCPOST_SALT] = (uint32_t)vb_rng_next(r);
+		if (m->weight[STEP_MR] && chance(r, 40))
+			a[DCPOST_TARGET] = range(r, 1, TARGET_CNT - 1);
 		break;
 	case STEP_DCSTATE:
 		a[DCSTATE_TARGET] = vb_rng_below(r, 2);
@@ -324,6 +347,10 @@ static void make_setting(uint32_t kind, uint32_t *a, const struct mood *m, const
 		a[LIMIT_CNT] = vb_rng_below(r, 70);
 		a[LIMIT_WHICH] = vb_rng_below(r, 4);
 		break;
+	case STEP_UNSRQ:
+		a[UNSRQ_HOST] = vb_rng_below(r, sequence_hosts(s));
+		a[UNSRQ_WHICH] = vb_rng_below(r, 4);
+		break;
 	case STEP_TUNE:
 		a[TUNE_WHAT] = vb_rng_below(r, TUNE_CNT);
 		a[TUNE_HOST] = vb_rng_below(r, sequence_hosts(s));
@@ -361,7 +388,8 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		a[RECV_CNT] = range(r, 1, 16);
 		a[RECV_LEN] = chance(r, m->recv_defects) ? vb_rng_below(r, 4000) : 9001;
 		a[RECV_SGES] = range(r, 1, 4);
-		a[RECV_DEFECT] = chance(r, m->recv_defects) ? RECV_BAD_LKEY : RECV_GOOD;
+		a[RECV_DEFECT] =
+		    chance(r, m->recv_defects) ? range(r, RECV_BAD_LKEY, RECV_AWAY) : RECV_GOOD;
 		a[RECV_SALT] = (uint32_t)vb_rng_next(r);
 		break;
 	case STEP_STATE: {
@@ -393,6 +421,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 	case STEP_CQ:
 	case STEP_NAP:
 	case STEP_LIMIT:
+	case STEP_UNSRQ:
 		make_setting(st->kind, a, m, s, r);
 		break;
 	case STEP_DCPOST:

@@ -12,9 +12,6 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |                  \
 	 VB_ACCESS_REMOTE_ATOMIC | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_FLUSH_PERSISTENT)
 
-/* Of a region of a slot. */
-#define ACCESS_MASK (0x1f | VB_ACCESS_FLUSH_GLOBAL | VB_ACCESS_FLUSH_PERSISTENT)
-
 struct end *play_end(struct play *p, const struct step *st)
 {
 	struct conn *c = &p->conn[st->arg[ARG_CONN] % CONNS_MAX];
@@ -144,12 +141,17 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 	};
 
 	*e = (struct end){.conn = c, .host = host, .side = side, .owner.end = e};
-	mem_open(p, &e->local, host, LOCAL_BYTES, VB_ACCESS_LOCAL_WRITE);
-	mem_open(p, &e->region, host, REGION_BYTES, QP_ACCESS);
+	mem_open_as(p, vb_sim_pd(p->sim, host), &e->local, REGION_BYTES, VB_ACCESS_LOCAL_WRITE,
+		    mem_kind_of(c->step->arg[CONNECT_SALT] >> (16 + 6 * side)));
+	mem_open_as(p, vb_sim_pd(p->sim, host), &e->region, REGION_BYTES, QP_ACCESS,
+		    mem_kind_of(c->step->arg[CONNECT_SALT] >> (19 + 6 * side)));
+	mem_hole(&e->local, (struct hole){AWAY_AT, AWAY_BYTES, HOLE_AWAY, NULL}, false);
+	mem_hole(&e->region, (struct hole){AWAY_AT, AWAY_BYTES, HOLE_AWAY, NULL}, false);
 	/* Kept back for the receives that the end of a case posts. */
-	e->local.limit -= SRQ_SLOT;
+	e->local.limit = SCRATCH_AT - SRQ_SLOT;
+	e->region.limit = SCRATCH_AT;
 	e->region.used = PATTERN_AT + PATTERN_LEN;
-	e->pattern = e->local.iova >> 20;
+	e->pattern = e->local.number >> 20;
 	for (uint32_t i = 0; i < PATTERN_LEN; i++)
 		e->region.base[PATTERN_AT + i] = byte_of(e->pattern, i);
 	for (uint32_t i = 0; i < CELLS; i++) {
@@ -161,8 +163,7 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 			  init.cap.max_inline_data >= 64);
 	e->qpn = vb_qp_number(e->qp);
 	if (c->lends) {
-		e->ring = aligned_alloc(64, (vb_qp_ring_size(e->qp) + 63) & ~(size_t)63);
-		CHECK("memory", e->ring);
+		e->ring = play_lend(vb_qp_ring_size(e->qp));
 		vb_qp_lend_ring(e->qp, e->ring);
 	}
 	if (c->is_xrc)
@@ -333,7 +334,7 @@ void play_reconnect(struct play *p, const struct step *st)
 		struct end *e = &c->end[i];
 
 		e->moved = e->failed = e->hurts = e->was_dead = e->spoilt = e->drained = false;
-		e->ended = e->tgt_moved = false;
+		e->ended = e->tgt_moved = e->is_refused = e->writer.strays = false;
 		e->epoch = e->sent_cnt;
 		e->recv_epoch = e->recv_cnt;
 		e->messages = e->unsignaled = 0;
@@ -367,97 +368,13 @@ void play_destroy(struct play *p, const struct step *st)
 	leave(p, e);
 }
 
-static void unmr(struct play *p, uint32_t slot)
+static bool is_away_used(const struct play *p, uint32_t host)
 {
-	struct mem *m = &p->mr[slot];
+	bool used = p->xrcd[host] != NULL || dc_uses_away(p, host);
 
-	if (!m->mr)
-		return;
-
-	/* Windows on it keep it. IBA 11.2.8.5 */
-	bool held, known = window_holds(p, slot, &held);
-	int err = vb_mr_destroy(m->mr);
-
-	if (known ? err != (held ? -EBUSY : 0) : err && err != -EBUSY)
-		fail("call", "deregistering gives %d; windows on it: %d, known: %d", err, held,
-		     known);
-	if (err)
-		return;
-	p->mr_change++;
-	mem_freeze(m);
-	p->dead = realloc(p->dead, (p->dead_cnt + 1) * sizeof *p->dead);
-	CHECK("memory", p->dead);
-	p->dead[p->dead_cnt++] = *m;
-	/* The slot keeps the stale key. */
-	*m = (struct mem){
-	    .iova = m->iova, .rkey = m->rkey, .lkey = m->lkey, .size = m->size, .host = m->host};
-}
-
-/* Other rights, or another PD, with the same keys. IBA 11.2.8.6 */
-static void rereg(struct play *p, uint32_t slot, uint32_t access, bool away)
-{
-	struct mem *m = &p->mr[slot];
-
-	if (!m->mr)
-		return;
-
-	const uint32_t writes = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC;
-	bool bad = (access & writes) && !(access & VB_ACCESS_LOCAL_WRITE);
-	bool held, known = window_holds(p, slot, &held);
-	struct vb_pd *pd = away ? p->away[m->host] : vb_sim_pd(p->sim, m->host);
-	int err = vb_mr_modify(m->mr, pd, access);
-
-	if (bad ? err != -EINVAL : known ? err != (held ? -EBUSY : 0) : err && err != -EBUSY)
-		fail("call", "reregistering gives %d; windows on it: %d, known: %d", err, held,
-		     known);
-	if (err)
-		return;
-	p->access[slot] = away ? 0 : access;
-	p->mr_change++;
-}
-
-void play_keys(struct play *p, const struct step *st)
-{
-	const uint32_t *a = st->arg;
-	struct window *mw = &p->mw[a[MW_SLOT] % MWS_MAX];
-	uint32_t slot = a[MR_SLOT] % MRS_MAX;
-
-	switch (st->kind) {
-	case STEP_MR:
-		if (p->mr[slot].mr)
-			break;
-		p->mr_change++;
-		p->access[slot] = a[MR_ACCESS] & ACCESS_MASK;
-		if (p->access[slot] & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC))
-			p->access[slot] |= VB_ACCESS_LOCAL_WRITE;
-		mem_open(p, &p->mr[slot], a[MR_HOST] % p->hosts, 1 + a[MR_LEN] % 10000,
-			 p->access[slot]);
-		break;
-	case STEP_UNMR:
-		unmr(p, slot);
-		break;
-	case STEP_REREG:
-		rereg(p, slot, a[REREG_ACCESS] & ACCESS_MASK, a[REREG_AWAY]);
-		break;
-	case STEP_MW:
-		if (mw->mw)
-			break;
-		mw->type = 1 + (a[MW_TYPE] + 1) % 2;
-		mw->host = a[MW_HOST] % p->hosts;
-		CHECK("call",
-		      vb_mw_create(vb_sim_pd(p->sim, mw->host), (uint8_t)mw->type, &mw->mw) == 0);
-		mw->rkey = vb_mw_rkey(mw->mw);
-		window_made(mw);
-		break;
-	case STEP_UNMW:
-		if (mw->mw)
-			CHECK("call", vb_mw_destroy(mw->mw) == 0);
-		mw->mw = NULL;
-		window_made(mw);
-		break;
-	default:
-		break;
-	}
+	for (uint32_t i = 0; i < MRS_MAX; i++)
+		used |= p->mr[i].mr && p->mr[i].host == host && p->is_away[i];
+	return used;
 }
 
 void play_refused(struct play *p, const struct step *st)
@@ -496,7 +413,17 @@ void play_refused(struct play *p, const struct step *st)
 	case REFUSED_CQ:
 		CHECK("call", vb_cq_destroy(p->queue[e->host].cq) == -EBUSY);
 		CHECK("call", vb_pd_destroy(vb_sim_pd(p->sim, e->host)) == -EBUSY);
+		CHECK("call", !e->tgt || (vb_xrcd_destroy(p->xrcd[e->host]) == -EBUSY &&
+					  vb_xrcd_destroy(p->other_xrcd[e->host]) == -EBUSY));
 		break;
+	case REFUSED_AWAY: {
+		int want = is_away_used(p, e->host) ? -EBUSY : 0;
+
+		CHECK("call", vb_pd_destroy(p->away[e->host]) == want);
+		CHECK("call",
+		      want || vb_pd_create(vb_sim_hca(p->sim, e->host), &p->away[e->host]) == 0);
+		break;
+	}
 	case REFUSED_MR:
 		CHECK("call", vb_mr_create(vb_sim_pd(p->sim, e->host), &mr, &out) == -EINVAL);
 		break;

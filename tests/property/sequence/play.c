@@ -56,14 +56,39 @@ static int make_topology(struct play *p)
 	}
 }
 
+const struct mem *play_mem_at(const struct play *p, const uint8_t *at)
+{
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
+			const struct end *e = &p->conn[c].end[i];
+
+			if (mem_has(&e->local, at) || mem_has(&e->region, at))
+				return mem_has(&e->local, at) ? &e->local : &e->region;
+		}
+	for (uint32_t i = 0; i < MRS_MAX; i++)
+		if (mem_has(&p->mr[i], at))
+			return &p->mr[i];
+	for (uint32_t i = 0; i < p->hosts * SRQS; i++)
+		if (mem_has(&p->srq[i / SRQS][i % SRQS].mem, at))
+			return &p->srq[i / SRQS][i % SRQS].mem;
+	return dc_mem_at(p, at);
+}
+
 static void make_hosts(struct play *p)
 {
+	const struct vb_mr_attr null = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
+
 	for (uint32_t h = 0; h < p->hosts; h++) {
 		CHECK("call", vb_cq_create(vb_sim_hca(p->sim, h), 4096, &p->queue[h],
 					   &p->queue[h].cq) == 0 &&
 				  vb_pd_create(vb_sim_hca(p->sim, h), &p->away[h]) == 0);
+		if ((p->s->world[WORLD_SEED] >> (4 + h) & 3) == 3) {
+			p->queue[h].ring = play_lend(vb_cq_ring_size(p->queue[h].cq));
+			vb_cq_lend_ring(p->queue[h].cq, p->queue[h].ring);
+		}
 		if (p->s->world[WORLD_SRQ])
 			srq_make(p, h);
+		CHECK("call", vb_mr_create(vb_sim_pd(p->sim, h), &null, &p->null[h]) == 0);
 	}
 }
 
@@ -107,6 +132,8 @@ static void play_open(struct play *p)
 	    .sw = switch_config(w[WORLD_SWITCH]),
 	    .hca = {.limits = vb_limits_default,
 		    .port[1] = {.active_mtu = VB_MTU_4096},
+		    .page_in = mem_page_in,
+		    .page_in_ctx = p,
 		    .peer_window_bytes = w[WORLD_WINDOW],
 		    .read_piece_bytes = w[WORLD_PIECE],
 		    .recovery = tune_recovery(w[WORLD_RECOVERY]),
@@ -190,78 +217,45 @@ static void play_fault(struct play *p, const struct step *st)
 	CHECK("self", vb_sim_set_cable_fault(p->sim, cable, &spec) == 0);
 }
 
-static void play_step(struct play *p, const struct step *st)
+static void play_heal(struct play *p, const struct step *st)
 {
-	switch ((enum step_kind)st->kind) {
-	case STEP_CONNECT:
-		play_connect(p, st);
-		break;
-	case STEP_POST:
-		play_post(p, st);
-		break;
-	case STEP_RECV:
-		play_recv(p, st);
-		break;
-	case STEP_STATE:
-		play_state(p, st);
-		break;
-	case STEP_RECONNECT:
-		play_reconnect(p, st);
-		break;
-	case STEP_DESTROY:
-		play_destroy(p, st);
-		break;
-	case STEP_FAULT:
-		play_fault(p, st);
-		break;
-	case STEP_HEAL:
-		vb_sim_set_cable_fault(p->sim, st->arg[FAULT_CABLE] % p->topo.link_cnt, NULL);
-		break;
-	case STEP_BIND:
-		play_bind(p, st);
-		break;
-	case STEP_SRQ:
-		play_srq(p, st);
-		break;
-	case STEP_REFUSED:
-		play_refused(p, st);
-		break;
-	case STEP_CQ:
-		play_cq(p, st);
-		break;
-	case STEP_NAP:
-		play_nap(p, st);
-		break;
-	case STEP_LIMIT:
-		play_limit(p, st);
-		break;
-	case STEP_TUNE:
-		play_tune(p, st);
-		break;
-	case STEP_GROUP:
-		play_group(p, st);
-		break;
-	case STEP_DCT:
-	case STEP_DCI:
-		play_dc_open(p, st);
-		break;
-	case STEP_DCPOST:
-		play_dc_post(p, st);
-		break;
-	case STEP_DCSTATE:
-		play_dc_state(p, st);
-		break;
-	case STEP_DCSTREAM:
-		play_dc_stream(p, st);
-		break;
-	case STEP_DCRECV:
-		play_dc_recv(p, st);
-		break;
-	default:
-		play_keys(p, st);
-		break;
-	}
+	vb_sim_set_cable_fault(p->sim, st->arg[FAULT_CABLE] % p->topo.link_cnt, NULL);
 }
+
+typedef void play_fn(struct play *p, const struct step *st);
+
+static play_fn *const play_step[STEP_KINDS] = {
+    [STEP_CONNECT] = play_connect,
+    [STEP_POST] = play_post,
+    [STEP_RECV] = play_recv,
+    [STEP_STATE] = play_state,
+    [STEP_RECONNECT] = play_reconnect,
+    [STEP_DESTROY] = play_destroy,
+    [STEP_FAULT] = play_fault,
+    [STEP_HEAL] = play_heal,
+    [STEP_MR] = play_keys,
+    [STEP_UNMR] = play_keys,
+    [STEP_REREG] = play_keys,
+    [STEP_PAGE] = play_keys,
+    [STEP_LOCATE] = play_keys,
+    [STEP_MW] = play_keys,
+    [STEP_UNMW] = play_keys,
+    [STEP_BIND] = play_bind,
+    [STEP_SRQ] = play_srq,
+    [STEP_LIMIT] = play_limit,
+    [STEP_UNSRQ] = play_unsrq,
+    [STEP_REFUSED] = play_refused,
+    [STEP_CQ] = play_cq,
+    [STEP_NAP] = play_nap,
+    [STEP_TUNE] = play_tune,
+    [STEP_GROUP] = play_group,
+    [STEP_DCT] = play_dc_open,
+    [STEP_DCI] = play_dc_open,
+    [STEP_DCPOST] = play_dc_post,
+    [STEP_DCSTATE] = play_dc_state,
+    [STEP_DCSTREAM] = play_dc_stream,
+    [STEP_DCRECV] = play_dc_recv,
+};
 
 typedef void each_end(struct play *p, struct end *e);
 
@@ -376,7 +370,9 @@ static void tidy(struct play *p)
 			CHECK("call", vb_mr_destroy(p->mr[i].mr) == 0);
 	for (uint32_t h = 0; h < p->hosts; h++) {
 		srq_destroy(p, h);
-		CHECK("call", vb_cq_destroy(p->queue[h].cq) == 0 && vb_pd_destroy(p->away[h]) == 0);
+		CHECK("call", vb_mr_destroy(p->null[h]) == 0 &&
+				  vb_cq_destroy(p->queue[h].cq) == 0 &&
+				  vb_pd_destroy(p->away[h]) == 0);
 	}
 }
 
@@ -400,9 +396,12 @@ static void play_close(struct play *p)
 		fail("leak", "%llu allocations were not freed", (unsigned long long)p->alloc_cnt);
 	each(p, free_end);
 	dc_free(p);
+	for (uint32_t h = 0; h < p->hosts; h++)
+		free(p->queue[h].ring);
 	for (uint32_t i = 0; i < p->hosts * SRQS; i++) {
 		mem_close(&p->srq[i / SRQS][i % SRQS].mem);
 		free(p->srq[i / SRQS][i % SRQS].recv);
+		free(p->srq[i / SRQS][i % SRQS].ring);
 	}
 	for (uint32_t i = 0; i < MRS_MAX; i++)
 		mem_close(&p->mr[i]);
@@ -422,7 +421,7 @@ void sequence_play(const struct sequence *s, bool verbose, struct play_count *co
 		p.at = i;
 		if (verbose)
 			printf("%12llu step %u\n", (unsigned long long)vb_sim_now(p.sim), i);
-		play_step(&p, &s->step[i]);
+		play_step[s->step[i].kind](&p, &s->step[i]);
 		look(&p);
 	}
 	finish(&p);

@@ -12,24 +12,50 @@
 #include "sim/sim.h"
 #include "steps.h"
 
+#include <string.h>
+
 #define CANARY 0xc5
 #define HOSTS_MAX 16
 #define SGES_MAX 4
 #define CELLS 4        /* for atomics, 8 bytes each, at the start of a region */
 #define PATTERN_AT 64u /* then bytes that READs read */
 #define PATTERN_LEN 9216u
-#define LOCAL_BYTES 131072u
 #define REGION_BYTES 131072u
+/* At the end of both: bytes that only requests touch which go on into those that are away. */
+#define SCRATCH_AT (REGION_BYTES - AWAY_BYTES - 9216u)
+#define AWAY_AT (REGION_BYTES - AWAY_BYTES)
+#define AWAY_BYTES 9728u
 #define SRQ_WRS 64u
 #define XRC_WRS 32u
 #define SRQ_SLOT 9216u
 #define FAIR_HITS 5u /* faults with at most so many hits in all leave retry_cnt 7 enough */
 
+/* How memory is registered: what its addresses mean, and whether it is there. */
+enum mem_kind {
+	MEM_PLAIN,
+	MEM_ZERO_BASED,
+	MEM_ON_DEMAND,
+	MEM_PAGED_ZERO_BASED, /* both */
+	MEM_IMPLICIT,         /* in a region of all memory, of which there is what is registered */
+	MEM_LEASED,           /* of somebody else, who may take it back */
+	MEM_KINDS
+};
+
+/* Bytes of on-demand memory that are away. */
+enum hole_kind { HOLE_NONE, HOLE_AWAY, HOLE_READ_ONLY };
+struct hole {
+	uint32_t at, len;
+	uint8_t kind;  /* enum hole_kind */
+	uint8_t *copy; /* what they hold and must hold; NULL: not looked at */
+};
+
 /* Registered memory with guards; given out from the start to the end. */
 struct mem {
 	uint8_t *block, *base;
 	uint32_t size, used, limit, host; /* limit: given out before the end of a case */
-	uint64_t iova;
+	uint64_t iova, number;            /* number: no other has it */
+	uint8_t kind;                     /* enum mem_kind */
+	struct hole hole;
 	uint32_t lkey, rkey;
 	struct vb_mr *mr;
 	uint8_t *frozen; /* what it held when it was deregistered, and must hold ever after */
@@ -38,6 +64,7 @@ struct mem {
 /* A buffer of a work request. */
 struct buf {
 	uint32_t off, span, len, sge_cnt;
+	uint32_t nulls; /* bits of the pieces that are in the null region: zeros, and no memory */
 	struct vb_sge sge[SGES_MAX];
 };
 
@@ -47,27 +74,45 @@ struct bind {
 	uint32_t mr, access, qpn; /* mr: slot; MRS_MAX: another region */
 };
 
+/*
+ * A request that aims at a region or window of a slot, or works on a window: what it must end with
+ * if what it names does not change meanwhile, and where its bytes are.
+ */
+struct aim {
+	uint8_t target;                 /* as in POST_TARGET; 0: none */
+	uint32_t mr_change, mr_allowed; /* play.mr_change when posted; statuses, for a region */
+	struct bind bind;               /* a bind: to what */
+	uint32_t mw_change, mw_made, mw_allowed; /* window.c */
+	bool mw_known;
+	uint8_t mw_slot;       /* MWS_MAX: not known which */
+	bool is_placed, alone; /* alone: nobody else may write there meanwhile */
+	uint8_t slot;          /* where its bytes are */
+	uint32_t off, turn;    /* turn: value of play.turn when posted */
+};
+
+/* Who aims at slots: requests that write there and are under way, or may still be. */
+struct writer {
+	uint32_t cnt;
+	bool strays;
+};
+
 /* A posted send work request. */
 struct sent {
 	struct buf buf;
 	uint64_t id;             /* its bytes are those of this number */
 	uint64_t old, add, swap; /* atomics: what it must return, and its operands */
 	uint32_t off;            /* in the peer's region: WRITE, READ, atomics */
-	uint32_t imm, mr_change; /* mr_change: value of play.mr_change when posted */
-	uint32_t old_allowed;    /* target MR: statuses if it does not change meanwhile */
-	uint32_t epoch_in;       /* recv_life of the peer when posted */
-	uint32_t reads;          /* READ: the sent whose bytes it reads, plus one; 0: the pattern */
-	uint32_t recvs; /* message: the receive that it takes, counted since the connection */
-	uint32_t bytes; /* length, unless an atomic */
-	/* Windows: what they allow if it does not change meanwhile, window.c. */
-	struct bind mw_bind;
-	uint32_t mw_change, mw_made, mw_allowed;
-	bool mw_known;
-	uint8_t mw_slot;                    /* MWS_MAX: not known which */
+	uint32_t imm;
+	uint32_t epoch_in; /* recv_life of the peer when posted */
+	uint32_t reads;    /* READ: the sent whose bytes it reads, plus one; 0: the pattern */
+	uint32_t recvs;    /* message: the receive that it takes, counted since the connection */
+	uint32_t bytes;    /* length, unless an atomic */
+	struct aim aim;
 	uint8_t op, defect, target, result; /* result: enum vb_wc_status */
 	uint8_t group;                      /* UD: to this one, plus one; 0: to the peer */
 	uint8_t flush;                      /* set of enum vb_flush */
 	uint8_t srq;                        /* XRC: the peer's, enum srq_of_host */
+	uint32_t srq_life;                  /* which of them it named */
 	bool signaled, done, void_, marker;
 };
 
@@ -110,7 +155,9 @@ struct end {
 	 * had to be and could be; the sent of each end that may arrive next. */
 	uint32_t groups, group_got, group_must, group_may, group_in[2 * CONNS_MAX];
 	uint64_t cell[CELLS], cell_start[CELLS];
+	struct writer writer;
 	/* What allows errors. */
+	bool is_refused;           /* the peer has refused a request */
 	bool moved, failed, hurts; /* put into ERR; a request failed; posted what hurts the peer */
 	bool tgt_moved;            /* XRC: the target was put into ERR */
 	bool was_dead, spoilt;     /* not able to receive for a while; a receive of it is bad */
@@ -135,6 +182,7 @@ struct conn {
 
 struct queue {
 	struct vb_cq *cq;
+	void *ring;             /* lent */
 	vb_time nap_until;      /* nobody looks before */
 	bool untold;            /* has looked without an event, which may still come */
 	bool moderated;         /* told of some completions later */
@@ -157,6 +205,8 @@ struct srq {
 	struct posted *recv;       /* wrs slots */
 	uint32_t wrs, max, posted; /* max: what it was resized to */
 	uint32_t limit, cnt;       /* armed; in the queue when it was last looked at */
+	uint32_t life;             /* counts those that were destroyed */
+	void *ring;                /* lent */
 };
 
 struct window {
@@ -183,8 +233,12 @@ struct play {
 	struct mem mr[MRS_MAX];
 	struct mem *dead; /* regions that were deregistered */
 	uint32_t dead_cnt, mr_change, access[MRS_MAX];
+	bool is_away[MRS_MAX];         /* in that PD */
+	uint32_t turn;                 /* counts the requests that may write to slots */
 	struct dc *dc;                 /* NULL: none yet */
 	struct vb_pd *away[HOSTS_MAX]; /* where a region is out of the QPs' reach */
+	struct vb_mr *null[HOSTS_MAX]; /* gives zeros and drops what it is given */
+	uint32_t lease;                /* counts how often leased memory was taken back */
 	struct window mw[MWS_MAX];
 	uint64_t next_iova;
 	uint32_t hits; /* that faults may have made, at most */
@@ -263,27 +317,82 @@ static inline uint8_t byte_of(uint64_t id, uint32_t i)
 	return (uint8_t)(id * 0x9d + (id >> 8) * 0x35 + i * 7 + (i >> 8) * 0x3b);
 }
 
+/* What byte @i of a message from buffer @src, NULL: any, with number @id is. */
+static inline uint8_t sent_byte(const struct buf *src, uint64_t id, uint32_t i)
+{
+	for (uint32_t k = 0, at = 0; src && src->nulls >> k; at += src->sge[k++].length)
+		if (src->nulls >> k & 1 && i - at < src->sge[k].length)
+			return 0;
+	return byte_of(id, i);
+}
+
+static inline bool mem_is_paged(const struct mem *m)
+{
+	return m->kind == MEM_ON_DEMAND || m->kind == MEM_PAGED_ZERO_BASED ||
+	       m->kind == MEM_IMPLICIT;
+}
+
+/* Nothing was written there. */
+static inline bool is_canary(const uint8_t *p, uint32_t len)
+{
+	return len == 0 || (*p == CANARY && memcmp(p, p + 1, len - 1) == 0);
+}
+
+/* Registered, and around @at. */
+static inline bool mem_has(const struct mem *m, const uint8_t *at)
+{
+	return m->mr && at >= m->base && at < m->base + m->size;
+}
+
 /* memory.c */
 void *play_alloc(size_t size);
+void *play_lend(size_t size); /* for a ring, full of what must not matter */
 void mem_open(struct play *p, struct mem *m, uint32_t host, uint32_t size, uint32_t access);
-void mem_open_in(struct play *p, struct vb_pd *pd, struct mem *m, uint32_t size, uint32_t access);
+void mem_open_as(struct play *p, struct vb_pd *pd, struct mem *m, uint32_t size, uint32_t access,
+		 enum mem_kind kind);
+uint32_t kind_access(enum mem_kind kind); /* what a registration says besides the rights */
+/* Half of all memory is registered as ever. */
+enum mem_kind mem_kind_of(uint32_t salt);
+/* Of on-demand memory: from now on, another range is away, or none. @kept: which is looked at. */
+void mem_hole(struct mem *m, struct hole hole, bool kept);
+/* [@at, @at + @len) is in the memory, and there. */
+bool mem_is_there(const struct mem *m, uint64_t at, uint64_t len, bool write);
+/* As vb_hca_config.page_in, with the play as context. */
+int mem_page_in(void *ctx, void *at, size_t len, bool write);
 void mem_close(struct mem *m);       /* deregistered already, or its adapter is gone */
 void mem_freeze(struct mem *m);      /* as it is being deregistered */
 void mem_check(const struct mem *m); /* guards */
 void mem_check_frozen(const struct mem *m);
 /* A buffer of @len bytes in up to @sges pieces with gaps. False: no room is left. */
 bool buf_take(struct mem *m, struct buf *b, uint32_t len, uint32_t sges, uint32_t salt);
+/* Some pieces become pieces of the null region with @lkey. */
+void buf_null(struct buf *b, uint32_t lkey, uint32_t salt);
 void buf_fill(const struct mem *m, const struct buf *b, uint64_t id);
-/* The first @len bytes are those of @id from @from; and, if @alone, nothing else was written. */
-bool buf_holds(const struct mem *m, const struct buf *b, uint64_t id, uint32_t from, uint32_t len,
-	       bool alone, uint32_t skip);
+
+/* What a message, or bytes of one, should have brought. */
+struct bytes {
+	uint64_t id;
+	const struct buf *src; /* where it was sent from; NULL: from no null region */
+	uint32_t from, len;
+};
+/* Behind @skip bytes there are those; and, if @alone, nothing else was written. */
+bool buf_holds(const struct mem *m, const struct buf *b, const struct bytes *is, bool alone,
+	       uint32_t skip);
+/* The bytes at @at, as far as they did not go to the null region. */
+bool buf_is(const struct mem *m, const struct buf *b, const uint8_t *at);
+/* The same of a region; @whole: else some may be missing. */
+bool mem_holds(const struct mem *m, uint32_t off, const struct bytes *is, bool whole);
+/* 8 bytes of a buffer; *known: the bits that it has, the others went to the null region. */
+uint64_t buf_value(const struct mem *m, const struct buf *b, uint64_t *known);
+
+/* play.c: whose memory is at @at; NULL: it is nobody's. */
+const struct mem *play_mem_at(const struct play *p, const uint8_t *at);
 
 /* objects.c: steps about objects. */
 void play_connect(struct play *p, const struct step *st);
 void play_state(struct play *p, const struct step *st);
 void play_reconnect(struct play *p, const struct step *st);
 void play_destroy(struct play *p, const struct step *st);
-void play_keys(struct play *p, const struct step *st); /* STEP_MR ... STEP_UNMW, STEP_REREG */
 void play_refused(struct play *p, const struct step *st);
 /* NULL: there is none, or it is gone, or its queue has overrun. */
 struct end *play_end(struct play *p, const struct step *st);
@@ -303,6 +412,7 @@ void srq_make_xrc(struct play *p, uint32_t host); /* the XRC domain, once */
 void srq_destroy(struct play *p, uint32_t host);
 void play_srq(struct play *p, const struct step *st);
 void play_limit(struct play *p, const struct step *st);
+void play_unsrq(struct play *p, const struct step *st);
 void srq_look(struct play *p, uint32_t host);
 void srq_on_limit(struct play *p, const struct srq *s);
 /* For the end of a case: receives for what peers have sent. */
@@ -316,15 +426,30 @@ void play_bind(struct play *p, const struct step *st);
 void end_feed(struct play *p, struct end *e);
 void end_mark(struct play *p, struct end *e);
 
+/* slot.c: regions and windows of slots, and requests that aim at them. */
+void play_keys(struct play *p, const struct step *st);
+/* Where @host's peer's request with @op for @bytes goes to: @aim, and in @wr address and key. @qp:
+ * what serves it, or NULL. @flush: set of enum vb_flush. */
+void slot_aim(struct play *p, uint32_t host, const struct vb_qp *qp, struct aim *aim, uint8_t op,
+	      uint32_t bytes, uint32_t flush, uint32_t salt, struct vb_send_wr *wr);
+/* What it may end with. */
+uint32_t slot_statuses(const struct play *p, const struct aim *aim, uint8_t op, uint32_t bytes);
+void slot_posted(struct play *p, struct aim *aim, uint8_t op, struct writer *who);
+/* @status: VB_WC_WR_FLUSH_ERR when nobody told. */
+void slot_retired(struct aim *aim, uint8_t op, enum vb_wc_status status, struct writer *who);
+/* It has succeeded: its bytes are there, or those that are there were read. @is: of a WRITE. */
+void slot_check(const struct play *p, const struct aim *aim, uint8_t op, const struct mem *local,
+		const struct buf *b, const struct bytes *is);
+
 /* window.c: predicts a request that is about to be posted, with its key; what is posted is noted in
  * any case. window_says() is false when each outcome is right. @told: by a completion. */
 void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t rkey,
 		 const struct bind *b);
 void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t rkey);
-void window_access(struct play *p, struct end *e, struct sent *w, uint32_t rkey, uint32_t need,
-		   uint64_t va);
-void window_posted(struct play *p, struct sent *w);
-bool window_says(const struct play *p, const struct sent *w, uint32_t *statuses);
+void window_access(struct play *p, uint32_t host, const struct vb_qp *qp, struct aim *aim,
+		   uint32_t bytes, uint32_t need, const struct vb_send_wr *wr);
+void window_posted(struct play *p, struct aim *aim, uint8_t op);
+bool window_says(const struct play *p, const struct aim *aim, uint8_t op, uint32_t *statuses);
 void window_retired(struct play *p, struct sent *w, bool told);
 void window_made(struct window *mw); /* or destroyed */
 /* @holds: a window is bound to the region of @slot, which cannot go. False: that is not known. */
@@ -353,6 +478,9 @@ void dc_resume(struct play *p); /* for the end of a case */
 void dc_check(struct play *p);
 void dc_tidy(struct play *p);
 void dc_free(struct play *p);
+bool dc_uses_away(const struct play *p, uint32_t host);               /* the PD */
+uint32_t dc_writers(const struct play *p, const struct writer *but);  /* initiators */
+const struct mem *dc_mem_at(const struct play *p, const uint8_t *at); /* as play_mem_at() */
 
 /* group.c */
 void play_group(struct play *p, const struct step *st);

@@ -19,38 +19,6 @@ static void *grow(void *array, uint32_t cnt, uint32_t *cap, size_t size)
 	return array;
 }
 
-static uint32_t flush_rights(uint32_t flush)
-{
-	return (flush & VB_FLUSH_GLOBAL ? VB_ACCESS_FLUSH_GLOBAL : 0) |
-	       (flush & VB_FLUSH_PERSISTENT ? VB_ACCESS_FLUSH_PERSISTENT : 0);
-}
-
-/* Where it goes to: the peer's region, or a region or window of a slot, which it may miss. */
-static void aim_slot(struct play *p, struct end *e, struct sent *w, struct vb_send_wr *wr)
-{
-	uint32_t need = is_write(w->op)            ? VB_ACCESS_REMOTE_WRITE
-			: w->op == VB_WR_RDMA_READ ? VB_ACCESS_REMOTE_READ
-			: w->op == VB_WR_FLUSH     ? flush_rights(w->flush)
-						   : VB_ACCESS_REMOTE_ATOMIC;
-	const struct mem *m = &p->mr[(w->target - TARGET_MR) % MRS_MAX];
-	bool good = m->mr && m->host == peer_of(e)->host;
-
-	w->mr_change = p->mr_change;
-	wr->remote_addr = m->iova;
-	wr->rkey = m->rkey;
-	if (w->target >= TARGET_MW) {
-		wr->rkey = p->mw[w->target - TARGET_MW].rkey;
-		window_access(p, e, w, wr->rkey, need, wr->remote_addr);
-		return;
-	}
-	good = good && (p->access[w->target - TARGET_MR] & need) == need &&
-	       (w->bytes <= m->size || w->flush & VB_FLUSH_MR);
-	w->old_allowed = good ? 1u << VB_WC_SUCCESS : 1u << VB_WC_REM_ACCESS_ERR;
-	/* Without a range the key alone counts, and may be that of a region which the peer has. */
-	if (w->flush & VB_FLUSH_MR && !(m->mr && m->host == peer_of(e)->host))
-		w->old_allowed |= 1u << VB_WC_SUCCESS;
-}
-
 static void aim_atomic(struct end *e, struct sent *w, struct vb_send_wr *wr, struct vb_rng *r)
 {
 	struct end *to = peer_of(e);
@@ -111,6 +79,7 @@ static void aim_srq(struct play *p, struct end *e, struct sent *w, struct vb_sen
 	w->srq = (uint8_t)(SRQ_XRC + vb_rng_below(r, keyless ? 3 : 2));
 	if (w->defect == DEFECT_DOMAIN)
 		w->srq = SRQ_XRC_AWAY;
+	w->srq_life = p->srq[host][w->srq].life;
 	wr->srqn = vb_srq_number(p->srq[host][w->srq].srq);
 	if (w->defect == DEFECT_SRQN)
 		wr->srqn = vb_rng_below(r, 2) ? vb_srq_number(p->other_srq[host])
@@ -129,7 +98,7 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 	else if (w->op == VB_WR_FLUSH)
 		aim_flush(e, w, wr, r);
 	else if (is_write(w->op)) {
-		if (to->region.size - to->region.used < w->bytes + 8)
+		if (to->region.limit - to->region.used < w->bytes + 8)
 			return false;
 		if (is_aligned(w->op))
 			to->region.used = (to->region.used + 7) & ~7u;
@@ -140,16 +109,26 @@ static bool aim(struct play *p, struct end *e, struct sent *w, struct vb_send_wr
 	wr->remote_addr = to->region.iova + w->off;
 	wr->rkey = to->region.rkey;
 	if (w->target)
-		aim_slot(p, e, w, wr);
+		slot_aim(p, to->host, receiver_of(to), &w->aim, w->op, w->bytes, w->flush,
+			 (uint32_t)vb_rng_next(r), wr);
 	if (e->conn->is_xrc)
 		aim_srq(p, e, w, wr, r);
 	switch ((enum defect)w->defect) {
 	case DEFECT_RKEY:
-		wr->rkey ^= 1u << vb_rng_below(r, 32);
+		/* An address that regions share is right by chance: a key beyond all of them. */
+		wr->rkey ^= 1u << (to->region.kind == MEM_PLAIN ? vb_rng_below(r, 32)
+								: 28 + vb_rng_below(r, 4));
 		break;
 	case DEFECT_BOUNDS:
 		wr->remote_addr =
 		    to->region.iova + to->region.size - w->bytes + (is_aligned(w->op) ? 8 : 1);
+		break;
+	case DEFECT_AWAY:
+		wr->remote_addr =
+		    to->region.iova + AWAY_AT - (is_aligned(w->op) ? 0 : w->bytes - 1);
+		break;
+	case DEFECT_NULL:
+		wr->rkey = vb_mr_rkey(p->null[to->host]);
 		break;
 	case DEFECT_RIGHT:
 		wr->rkey = to->local.rkey;
@@ -173,6 +152,19 @@ static uint32_t fitting_defect(const struct end *e, uint8_t op, uint32_t defect,
 		return is_aligned(op) ? defect : DEFECT_NONE;
 	if (defect == DEFECT_SRQN)
 		return e->conn->is_xrc ? defect : DEFECT_NONE;
+	if (defect == DEFECT_LOCAL_AWAY)
+		return len && mem_is_paged(&e->local) && op != VB_WR_FLUSH && !is_atomic(op)
+			   ? defect
+			   : DEFECT_NONE;
+	if (defect == DEFECT_AWAY &&
+	    (!len || op == VB_WR_FLUSH || !mem_is_paged(&e->conn->end[!e->side].region)))
+		return DEFECT_NONE;
+	/* The result of an atomic is missing when it is done already. */
+	if (defect == DEFECT_BOUNDS && op == VB_WR_FLUSH &&
+	    e->conn->end[!e->side].region.kind == MEM_IMPLICIT)
+		return DEFECT_NONE;
+	if (defect == DEFECT_LOCAL_BOUNDS && is_atomic(op) && e->local.kind == MEM_IMPLICIT)
+		return DEFECT_NONE;
 	if (defect == DEFECT_DOMAIN)
 		return e->conn->is_xrc && needs_key(op, len) ? defect : DEFECT_NONE;
 	if ((defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS) && op == VB_WR_FLUSH)
@@ -182,7 +174,8 @@ static uint32_t fitting_defect(const struct end *e, uint8_t op, uint32_t defect,
 	return is_remote(op) && e->conn->reliable ? defect : DEFECT_NONE;
 }
 
-static bool local_buffer(struct end *e, struct sent *w, const uint32_t *a, uint32_t salt)
+static bool local_buffer(struct play *p, struct end *e, struct sent *w, const uint32_t *a,
+			 uint32_t flags, uint32_t salt)
 {
 	uint32_t sges = 1 + (a[POST_SGES] - 1) % SGES_MAX;
 	bool returns = w->op == VB_WR_RDMA_READ || is_atomic(w->op);
@@ -191,9 +184,17 @@ static bool local_buffer(struct end *e, struct sent *w, const uint32_t *a, uint3
 		return true;
 	if (!buf_take(&e->local, &w->buf, is_atomic(w->op) ? 8 : w->bytes, sges, salt))
 		return false;
+	if (salt % 8 == 7 && !w->defect && !(flags & VB_SEND_INLINE))
+		buf_null(&w->buf, vb_mr_lkey(p->null[e->host]), salt);
 	if (!returns)
 		buf_fill(&e->local, &w->buf, w->id);
 	return true;
+}
+
+static bool is_local(uint8_t defect)
+{
+	return defect == DEFECT_LKEY || defect == DEFECT_LOCAL_BOUNDS ||
+	       defect == DEFECT_LOCAL_AWAY;
 }
 
 static void spoil_local(struct end *e, struct sent *w)
@@ -202,6 +203,10 @@ static void spoil_local(struct end *e, struct sent *w)
 
 	for (; last > w->buf.sge && last->length == 0; last--)
 		;
+	/* What is returned must not be written where what is sent comes from. */
+	if (w->defect == DEFECT_LOCAL_AWAY)
+		last->addr =
+		    e->local.iova + AWAY_AT - (w->op == VB_WR_RDMA_READ ? 0 : last->length - 1);
 	if (w->defect == DEFECT_LKEY)
 		last->lkey ^= 0x100;
 	else if (w->defect == DEFECT_LOCAL_BOUNDS)
@@ -214,7 +219,8 @@ static void note(struct play *p, struct end *e, struct sent *w)
 	if (w->defect || w->target || w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV ||
 	    w->op == VB_WR_BIND_MW)
 		e->hurts = true;
-	window_posted(p, w);
+	window_posted(p, &w->aim, w->op);
+	slot_posted(p, &w->aim, w->op, &e->writer);
 	e->unsignaled = w->signaled ? 0 : e->unsignaled + 1;
 	if (takes_receive(w->op))
 		e->messages++;
@@ -229,8 +235,7 @@ static uint32_t flags_of(const struct end *e, const struct sent *w, uint32_t wan
 	/* Unsignaled ones need a signaled one behind them, while there is room for it. */
 	if (e->unsignaled + 1 >= (e->conn->depth + 1) / 2)
 		flags |= VB_SEND_SIGNALED;
-	if (wanted & VB_SEND_INLINE && !returns && w->bytes <= 64 && w->defect != DEFECT_LKEY &&
-	    w->defect != DEFECT_LOCAL_BOUNDS)
+	if (wanted & VB_SEND_INLINE && !returns && w->bytes <= 64 && !is_local(w->defect))
 		flags |= VB_SEND_INLINE;
 	return flags;
 }
@@ -250,6 +255,8 @@ static bool submit(struct play *p, struct end *e, struct sent *w, struct vb_send
 	if (wr->flags & VB_SEND_INLINE) /* named by its address, whatever the region's iova */
 		for (uint32_t i = 0; i < wr->sge_cnt; i++)
 			sge[i].addr = (uintptr_t)e->local.base + (sge[i].addr - e->local.iova);
+
+	CHECK("call", vb_qp_send_check(e->qp, wr) == (can ? 0 : -EINVAL));
 
 	int err = vb_qp_post_send(e->qp, wr, vb_sim_now(p->sim));
 
@@ -307,7 +314,7 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 	w->bytes = is_aligned(w->op) ? 8 : w->op == VB_WR_LOCAL_INV ? 0 : a[POST_LEN] % (most + 1);
 	w->defect = (uint8_t)fitting_defect(e, w->op, a[POST_DEFECT], w->bytes);
 	if (is_remote(w->op) && !w->defect && e->conn->reliable)
-		w->target = (uint8_t)(a[POST_TARGET] % TARGET_CNT);
+		w->target = w->aim.target = (uint8_t)(a[POST_TARGET] % TARGET_CNT);
 	if (e->conn->type == VB_QPT_UD && a[POST_TARGET] && a[POST_TARGET] <= GROUPS)
 		w->group = (uint8_t)a[POST_TARGET];
 	w->imm = (uint32_t)vb_rng_next(&r);
@@ -322,9 +329,9 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 				.qkey = 0x1234};
 
 	w->signaled = flags & VB_SEND_SIGNALED || e->conn->sig_all;
-	if (!local_buffer(e, w, a, salt) || !aim(p, e, w, &wr, &r))
+	if (!local_buffer(p, e, w, a, flags, salt) || !aim(p, e, w, &wr, &r))
 		return false;
-	if (w->defect == DEFECT_LKEY || w->defect == DEFECT_LOCAL_BOUNDS)
+	if (is_local(w->defect))
 		spoil_local(e, w);
 	if (w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV) {
 		wr.inv_rkey = w->imm = p->mw[a[POST_TARGET] % MWS_MAX].rkey;
@@ -363,7 +370,7 @@ void play_bind(struct play *p, const struct step *st)
 				.flags = VB_SEND_SIGNALED,
 				.rkey = vb_mw_rkey(mw->mw),
 				.imm = m->lkey,
-				.remote_addr = m->iova,
+				.remote_addr = m->iova + a[BIND_OFF],
 				.swap = a[BIND_LEN],
 				.compare_add =
 				    (uint64_t)a[BIND_ACCESS] << 32 | (mw->rkey + 1) % 256};
@@ -371,7 +378,8 @@ void play_bind(struct play *p, const struct step *st)
 	w->op = VB_WR_BIND_MW;
 	w->signaled = true;
 	window_bind(p, e, w, wr.rkey,
-		    &(struct bind){m->iova, a[BIND_LEN], a[BIND_MR] % MRS_MAX, a[BIND_ACCESS], 0});
+		    &(struct bind){m->iova + a[BIND_OFF], a[BIND_LEN], a[BIND_MR] % MRS_MAX,
+				   a[BIND_ACCESS], 0});
 	if (!submit(p, e, w, &wr))
 		return;
 	note(p, e, w);
@@ -389,6 +397,7 @@ void end_mark(struct play *p, struct end *e)
 	w->op = e->conn->type == VB_QPT_UD ? VB_WR_SEND : VB_WR_RDMA_WRITE;
 	if (e->conn->is_xrc) {
 		w->srq = SRQ_XRC;
+		w->srq_life = p->srq[to->host][SRQ_XRC].life;
 		wr.srqn = vb_srq_number(p->srq[to->host][SRQ_XRC].srq);
 	}
 	w->off = to->region.used;
@@ -412,15 +421,26 @@ static bool recv_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 	e->recv = grow(e->recv, e->recv_cnt, &cap, sizeof *e->recv);
 	e->recv_cap = cap;
 	r = &e->recv[e->recv_cnt];
-	*r = (struct posted){.defect = a[RECV_DEFECT] == RECV_BAD_LKEY && rc};
+	*r = (struct posted){.defect =
+				 rc && (a[RECV_DEFECT] == RECV_BAD_LKEY ||
+					(a[RECV_DEFECT] == RECV_AWAY && mem_is_paged(&e->local)))};
 	if (!buf_take(&e->local, &r->buf, len, 1 + (a[RECV_SGES] - 1) % SGES_MAX, salt))
 		return false;
-	if (r->defect)
-		for (uint32_t i = 0; i < r->buf.sge_cnt; i++)
-			r->buf.sge[i].lkey ^= 0x100;
+	/* A datagram says in the first bytes who sent it. */
+	if (salt % 8 == 7 && !r->defect && e->conn->type != VB_QPT_UD)
+		buf_null(&r->buf, vb_mr_lkey(p->null[e->host]), salt);
 
-	struct vb_recv_wr wr = {ID_OF(e->conn - p->conn, e->side, e->recv_cnt) | ID_RECV,
-				r->buf.sge, r->buf.sge_cnt};
+	struct vb_sge sge[SGES_MAX];
+	struct vb_recv_wr wr = {ID_OF(e->conn - p->conn, e->side, e->recv_cnt) | ID_RECV, sge,
+				r->buf.sge_cnt};
+
+	memcpy(sge, r->buf.sge, sizeof sge);
+	for (uint32_t i = 0; r->defect && i < wr.sge_cnt; i++)
+		if (a[RECV_DEFECT] == RECV_AWAY)
+			sge[i].addr = e->local.iova + AWAY_AT;
+		else
+			sge[i].lkey ^= 0x100;
+
 	int err = vb_qp_post_recv(e->qp, &wr, vb_sim_now(p->sim));
 
 	if (vb_qp_get_state(e->qp) == VB_QPS_RESET) {
@@ -462,8 +482,8 @@ void end_feed(struct play *p, struct end *e)
 	    vb_qp_get_state(e->qp) != VB_QPS_RESET) {
 		if (e->local.limit - e->local.used < SRQ_SLOT) {
 			/* What was received there before has been judged. */
-			e->local.limit = e->local.size;
-			e->local.used = e->local.size - SRQ_SLOT;
+			e->local.limit = SCRATCH_AT;
+			e->local.used = SCRATCH_AT - SRQ_SLOT;
 			memset(e->local.base + e->local.used, CANARY, SRQ_SLOT);
 		}
 		recv_one(p, e, good, 1);

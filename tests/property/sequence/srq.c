@@ -17,14 +17,30 @@ static void receives_make(struct srq *s, uint32_t wrs)
 	s->recv = play_alloc(wrs * sizeof *s->recv);
 }
 
+static void srq_create(struct play *p, uint32_t host, enum srq_of_host which)
+{
+	struct vb_srq_cap cap = {XRC_WRS, SGES_MAX};
+	struct srq *s = &p->srq[host][which];
+	struct vb_pd *pd = which == SRQ_XRC_AWAY ? p->away[host] : vb_sim_pd(p->sim, host);
+
+	CHECK("call", (which == SRQ_PLAIN ? vb_srq_create(pd, SRQ_WRS, SGES_MAX, 0, s, &s->srq)
+					  : vb_xrc_srq_create(pd, p->xrcd[host], p->queue[host].cq,
+							      &cap, s, &s->srq)) == 0);
+	free(s->ring);
+	s->ring = NULL;
+	if ((p->s->world[WORLD_SEED] >> which & 3) == 3) {
+		s->ring = play_lend(vb_srq_ring_size(s->srq));
+		vb_srq_lend_ring(s->srq, s->ring);
+	}
+}
+
 void srq_make(struct play *p, uint32_t host)
 {
 	struct srq *s = &p->srq[host][SRQ_PLAIN];
 
 	mem_open(p, &s->mem, host, SRQ_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE);
 	receives_make(s, SRQ_WRS);
-	CHECK("call",
-	      vb_srq_create(vb_sim_pd(p->sim, host), SRQ_WRS, SGES_MAX, 0, s, &s->srq) == 0);
+	srq_create(p, host, SRQ_PLAIN);
 }
 
 void srq_make_xrc(struct play *p, uint32_t host)
@@ -39,10 +55,10 @@ void srq_make_xrc(struct play *p, uint32_t host)
 		struct srq *s = &p->srq[host][i];
 		struct vb_pd *pd = i == SRQ_XRC_AWAY ? p->away[host] : vb_sim_pd(p->sim, host);
 
-		mem_open_in(p, pd, &s->mem, XRC_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE);
+		mem_open_as(p, pd, &s->mem, XRC_WRS * SRQ_SLOT, VB_ACCESS_LOCAL_WRITE,
+			    mem_kind_of(p->s->world[WORLD_SEED] >> 3 * i));
 		receives_make(s, XRC_WRS);
-		CHECK("call", vb_xrc_srq_create(pd, p->xrcd[host], p->queue[host].cq, &cap, s,
-						&s->srq) == 0);
+		srq_create(p, host, (enum srq_of_host)i);
 	}
 	CHECK("call", vb_xrc_srq_create(p->away[host], p->other_xrcd[host], p->queue[host].cq, &cap,
 					NULL, &p->other_srq[host]) == 0);
@@ -76,6 +92,8 @@ static bool srq_one(struct play *p, uint32_t host, enum srq_of_host which, uint3
 	*r = (struct posted){0};
 	s->mem.used = n * SRQ_SLOT;
 	CHECK("self", buf_take(&s->mem, &r->buf, 9001 + VB_GRH_LEN, 1 + salt % SGES_MAX, salt));
+	if (salt % 8 == 7 && (which == SRQ_XRC || which == SRQ_XRC_TOO))
+		buf_null(&r->buf, vb_mr_lkey(p->null[host]), salt);
 
 	struct vb_recv_wr wr = {ID_OF(host, 0, which * SRQ_WRS + n) | ID_RECV | ID_SRQ, r->buf.sge,
 				r->buf.sge_cnt};
@@ -101,6 +119,55 @@ void play_srq(struct play *p, const struct step *st)
 		if (!srq_one(p, host, (enum srq_of_host)which, st->arg[SRQ_SALT] + i))
 			return;
 	vb_sim_touch(p->sim, host);
+}
+
+/* Messages that named it may find it missing. */
+static void doom(struct play *p, uint32_t host, uint32_t which)
+{
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && p->conn[c].is_xrc && i < 2; i++) {
+			struct end *e = &p->conn[c].end[i];
+
+			for (uint32_t n = e->retired; peer_of(e)->host == host && n < e->sent_cnt;
+			     n++)
+				e->hurts |= e->sent[n].srq == which;
+		}
+}
+
+static bool is_used(const struct play *p, uint32_t host)
+{
+	for (uint32_t c = 0; c < CONNS_MAX; c++)
+		for (uint32_t i = 0; p->conn[c].exists && i < 2; i++) {
+			const struct end *e = &p->conn[c].end[i];
+
+			if (e->host == host && e->qp && e->conn->srq && !e->conn->is_xrc)
+				return true;
+		}
+	return false;
+}
+
+/* Destroys an SRQ, which one of an XRC domain always can be, and makes another one of its kind; its
+ * receives go with it. IBA 11.2.3.4, A14.2.1 */
+void play_unsrq(struct play *p, const struct step *st)
+{
+	uint32_t host = st->arg[UNSRQ_HOST] % p->hosts, which = st->arg[UNSRQ_WHICH] % SRQS;
+	struct srq *s = &p->srq[host][which];
+	int want = which == SRQ_PLAIN && is_used(p, host) ? -EBUSY : 0;
+
+	host_wake(p, host);
+	/* Completions of its receives are not mixed with those of the next. */
+	if (!s->srq || p->queue[host].lost || !vb_cq_is_empty(p->queue[host].cq))
+		return;
+	CHECK("call", vb_srq_destroy(s->srq) == want);
+	if (want)
+		return;
+	doom(p, host, which);
+	memset(s->recv, 0, s->wrs * sizeof *s->recv);
+	memset(s->mem.base, CANARY, s->mem.size);
+	s->posted = s->limit = s->cnt = 0;
+	s->max = s->wrs;
+	s->life++;
+	srq_create(p, host, (enum srq_of_host)which);
 }
 
 void srq_feed(struct play *p, uint32_t host, enum srq_of_host which)

@@ -95,6 +95,9 @@ enum step_kind {
 	STEP_DCSTATE,
 	STEP_DCSTREAM,
 	STEP_DCRECV,
+	STEP_UNSRQ,
+	STEP_PAGE,
+	STEP_LOCATE,
 	STEP_KINDS
 };
 
@@ -127,14 +130,15 @@ enum { RECV_CNT = 2, RECV_LEN, RECV_SGES, RECV_DEFECT, RECV_SALT };
 enum { STATE_TO = 2, STATE_SALT };
 enum { RECONNECT_SALT = 1 };
 enum { FAULT_CABLE, FAULT_KIND, FAULT_PPM, FAULT_FIRST, FAULT_SKIP, FAULT_US };
-enum { MR_SLOT, MR_HOST, MR_ACCESS, MR_LEN };
+enum { MR_SLOT, MR_HOST, MR_ACCESS, MR_LEN, MR_KIND };
 enum { MW_SLOT, MW_TYPE, MW_HOST };
-enum { BIND_MW = 2, BIND_MR, BIND_ACCESS, BIND_LEN };
+enum { BIND_MW = 2, BIND_MR, BIND_ACCESS, BIND_LEN, BIND_OFF };
 enum { SRQ_HOST, SRQ_CNT_, SRQ_LEN, SRQ_SALT, SRQ_WHICH };
 enum { REFUSED_WHY = 2 };
 enum { CQ_HOST, CQ_SIZE };
 enum { NAP_HOST, NAP_US };
 enum { LIMIT_HOST, LIMIT_CNT, LIMIT_WHICH };
+enum { UNSRQ_HOST, UNSRQ_WHICH };
 enum { GROUP_NUMBER = 2, GROUP_LEAVE };
 enum { TUNE_WHAT = 2, TUNE_HOST, TUNE_VALUE };
 enum { DCT_SLOT, DCT_HOST };
@@ -160,12 +164,15 @@ enum {
 	DCPOST_SGES,
 	DCPOST_DEFECT,
 	DCPOST_STREAM,
-	DCPOST_SALT
+	DCPOST_SALT,
+	DCPOST_TARGET
 };
 enum { DCSTATE_TARGET, DCSTATE_SLOT, DCSTATE_TO }; /* TO: VB_QPS_CNT destroys */
 enum { DCSTREAM_DCI, DCSTREAM_STREAM };
 enum { DCRECV_DCT, DCRECV_CNT, DCRECV_SALT };
 enum { REREG_SLOT, REREG_ACCESS, REREG_AWAY };
+enum { PAGE_SLOT, PAGE_AT, PAGE_LEN, PAGE_KIND };
+enum { LOCATE_SLOT, LOCATE_HOST, LOCATE_AT, LOCATE_LEN, LOCATE_WRITE };
 
 /* What is wrong with a request, and for receives. */
 enum defect {
@@ -178,9 +185,12 @@ enum defect {
 	DEFECT_ALIGN,        /* an atomic at an odd address */
 	DEFECT_SRQN,         /* XRC: an SRQ of another domain, or none; DC: the wrong key */
 	DEFECT_DOMAIN,       /* XRC: an SRQ of a PD in which the key is not; DC: an AH of one */
+	DEFECT_NULL,         /* the key of the null region, which has none for the peer */
+	DEFECT_AWAY,         /* the last byte of the range is of a page that is not there */
+	DEFECT_LOCAL_AWAY,   /* the same, of local memory */
 	DEFECT_CNT
 };
-enum recv_defect { RECV_GOOD, RECV_BAD_LKEY, RECV_DEFECTS };
+enum recv_defect { RECV_GOOD, RECV_BAD_LKEY, RECV_AWAY, RECV_DEFECTS };
 
 /* A request's target: the region of the peer's end, or a region or window of a slot. */
 #define TARGET_MR 1
@@ -195,6 +205,7 @@ enum refused {
 	REFUSED_RECV_SGES,
 	REFUSED_CQ,     /* destroying a CQ, PD that are in use */
 	REFUSED_MR,     /* rights that need LOCAL_WRITE */
+	REFUSED_AWAY,   /* destroying the other PD, if it is in use */
 	REFUSED_TARGET, /* an XRC target posts nothing */
 	REFUSED_CNT
 };
@@ -208,6 +219,7 @@ enum tune {
 	TUNE_SRQ,
 	TUNE_RECOVERY,
 	TUNE_CC,
+	TUNE_CC_RATE,
 	TUNE_CNT
 };
 

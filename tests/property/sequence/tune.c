@@ -48,6 +48,21 @@ static void rate(struct play *p, const struct end *e, uint32_t value)
 	CHECK("call", !e->tgt || vb_qp_set_rate(e->tgt, kbps, 0, vb_sim_now(p->sim)) == -EINVAL);
 }
 
+/* What the registers of a QP do, and a recorder, which it keeps. */
+static void cc_rate(const struct end *e, uint32_t value, vb_time now)
+{
+	enum vb_qp_state s = vb_qp_get_state(e->qp);
+	struct vb_cc_access at;
+
+	vb_qp_cc_open(e->qp, &at);
+	CHECK("call", at.qpn == e->qpn && at.state == s);
+	vb_qp_cc_close(e->qp, &at);
+	CHECK("call", !at.runs || vb_qp_cc(e->qp, now) == at.ctl);
+	if (value & 1 && at.runs)
+		vb_qp_set_cc_rate(e->qp, (uint16_t)(1000 + value % 60000), now);
+	CHECK("call", !(value & 2) || vb_qp_cc_make_recorder(e->qp) == 0);
+}
+
 static void resize_srq(struct play *p, uint32_t host, uint32_t which, uint32_t value)
 {
 	struct srq *s = &p->srq[host][which];
@@ -113,11 +128,22 @@ void play_tune(struct play *p, const struct step *st)
 		resize_srq(p, host, value % SRQS, value / SRQS);
 		break;
 	case TUNE_RECOVERY:
-		CHECK("call", vb_hca_set_recovery(hca, &set, now) == 0);
+		CHECK("call", (value & 16 ? vb_hca_set_recovery(hca, &set, now)
+					  : vb_hca_set_port_recovery(hca, 1, &set)) == 0);
+		CHECK("call", memcmp(vb_hca_recovery(hca, 1), &set, sizeof set) == 0);
+		set.adp_retx_profile_id = UINT8_MAX; /* there is no such profile */
+		CHECK("call", vb_hca_set_recovery(hca, &set, now) == -EINVAL &&
+				  vb_hca_set_port_recovery(hca, 1, &set) == -EINVAL &&
+				  vb_hca_recovery(hca, 1)->adp_retx_profile_id == 0);
 		break;
 	case TUNE_CC:
 		CHECK("call", vb_hca_set_port_cc(hca, 1, &cc, now) == 0 &&
 				  vb_hca_set_port_cc(hca, 0, &cc, now) == -EINVAL);
+		CHECK("call", vb_hca_cc(hca, 1) && vb_cc_settings_eq(vb_hca_cc(hca, 1), &cc));
+		break;
+	case TUNE_CC_RATE:
+		if (e)
+			cc_rate(e, value, now);
 		break;
 	default:
 		break;

@@ -36,28 +36,39 @@ static const struct window *known(const struct play *p, uint32_t slot)
 	return mw && !mw->busy && !mw->unsure ? mw : NULL;
 }
 
-static void predict(struct sent *w, bool good, enum vb_wc_status bad)
+static void predict(struct aim *aim, bool good, enum vb_wc_status bad)
 {
-	w->mw_known = true;
-	w->mw_allowed = BIT(good ? VB_WC_SUCCESS : bad);
+	aim->mw_known = true;
+	aim->mw_allowed = BIT(good ? VB_WC_SUCCESS : bad);
 }
 
-/* What a bind of @len bytes of slot @mr's region must end with. */
-static void predict_bind(struct play *p, struct end *e, struct sent *w, const struct window *mw,
+/* The bind names bytes of the region, which may have a window that gives these rights. */
+static bool may_bind(const struct mem *m, uint32_t has, const struct bind *b)
+{
+	if (!(has & VB_ACCESS_MW_BIND) || m->kind == MEM_ZERO_BASED ||
+	    m->kind == MEM_PAGED_ZERO_BASED ||
+	    (m->kind == MEM_LEASED && !mem_is_there(m, 0, 1, false)))
+		return false;
+	if (b->access & WRITES && !(has & VB_ACCESS_LOCAL_WRITE))
+		return false;
+	return m->kind == MEM_IMPLICIT ||
+	       (b->start - m->iova <= m->size && b->len <= m->size - (b->start - m->iova));
+}
+
+/* What a bind must end with. Only a window of type 2 can have addresses from 0. IBA o10-36.2.2 */
+static void predict_bind(struct play *p, struct end *e, struct aim *aim, const struct window *mw,
 			 const struct bind *b)
 {
 	const struct mem *m = &p->mr[b->mr];
 	bool on_region = m->mr && m->host == e->host, good;
 
-	if (mw->type == 2 && (mw->bind.len || !b->len))
+	if (mw->type == 2 ? mw->bind.len || !b->len : (b->access & VB_ACCESS_ZERO_BASED) != 0)
 		good = false;
 	else if (b->len && !on_region)
 		return; /* the stale key may be another's by now */
 	else
-		good = !b->len ||
-		       ((p->access[b->mr] & VB_ACCESS_MW_BIND) && b->len <= m->size &&
-			(!(b->access & WRITES) || (p->access[b->mr] & VB_ACCESS_LOCAL_WRITE)));
-	predict(w, good, VB_WC_MW_BIND_ERR);
+		good = !b->len || may_bind(m, p->access[b->mr], b);
+	predict(aim, good, VB_WC_MW_BIND_ERR);
 }
 
 static bool can_invalidate(const struct window *mw, const struct vb_qp *qp)
@@ -67,71 +78,87 @@ static bool can_invalidate(const struct window *mw, const struct vb_qp *qp)
 
 void window_bind(struct play *p, struct end *e, struct sent *w, uint32_t rkey, const struct bind *b)
 {
-	w->mw_slot = slot_of(p, e->host, rkey);
-	w->mw_bind = *b;
-	w->mw_bind.qpn = vb_qp_number(e->qp);
+	struct aim *aim = &w->aim;
+
+	aim->mw_slot = slot_of(p, e->host, rkey);
+	aim->bind = *b;
+	aim->bind.qpn = vb_qp_number(e->qp);
 	if (!p->mr[b->mr].mr || p->mr[b->mr].host != e->host)
-		w->mw_bind.mr = MRS_MAX;
-	if (known(p, w->mw_slot))
-		predict_bind(p, e, w, known(p, w->mw_slot), b);
+		aim->bind.mr = MRS_MAX;
+	if (known(p, aim->mw_slot))
+		predict_bind(p, e, aim, known(p, aim->mw_slot), b);
 }
 
 void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t rkey)
 {
 	struct end *at = w->op == VB_WR_SEND_INV ? peer_of(e) : e;
+	struct aim *aim = &w->aim;
 
-	w->mw_slot = slot_of(p, at->host, rkey);
-	if (known(p, w->mw_slot))
-		predict(w, can_invalidate(known(p, w->mw_slot), at == e ? e->qp : receiver_of(at)),
+	aim->mw_slot = slot_of(p, at->host, rkey);
+	if (known(p, aim->mw_slot))
+		predict(aim,
+			can_invalidate(known(p, aim->mw_slot), at == e ? e->qp : receiver_of(at)),
 			w->op == VB_WR_SEND_INV ? VB_WC_REM_ACCESS_ERR : VB_WC_MW_BIND_ERR);
 }
 
-void window_access(struct play *p, struct end *e, struct sent *w, uint32_t rkey, uint32_t need,
-		   uint64_t va)
+void window_access(struct play *p, uint32_t host, const struct vb_qp *qp, struct aim *aim,
+		   uint32_t bytes, uint32_t need, const struct vb_send_wr *wr)
 {
-	struct end *to = peer_of(e);
 	const struct window *mw;
+	const struct mem *m;
+	uint64_t at;
+	bool good;
 
-	w->mw_slot = slot_of(p, to->host, rkey);
-	mw = known(p, w->mw_slot);
-	if (!mw || !receiver_of(to))
+	aim->mw_slot = slot_of(p, host, wr->rkey);
+	mw = known(p, aim->mw_slot);
+	if (!mw || !qp)
 		return;
-	predict(w,
-		mw->bind.len && (mw->bind.access & need) &&
-		    (mw->type == 1 || mw->bind.qpn == vb_qp_number(receiver_of(to))) &&
-		    va >= mw->bind.start && va - mw->bind.start + w->bytes <= mw->bind.len,
-		VB_WC_REM_ACCESS_ERR);
+	at = wr->remote_addr - (mw->bind.access & VB_ACCESS_ZERO_BASED ? 0 : mw->bind.start);
+	good = mw->bind.len && (mw->bind.access & need) &&
+	       (mw->type == 1 || mw->bind.qpn == vb_qp_number(qp)) && at <= mw->bind.len &&
+	       bytes <= mw->bind.len - at;
+	if (good && mw->bind.mr == MRS_MAX)
+		return; /* what that has and has not is not known */
+	if (good) {
+		m = &p->mr[mw->bind.mr];
+		at += mw->bind.start - m->iova;
+		good = mem_is_there(m, at, bytes, need & WRITES);
+		aim->is_placed = good;
+		aim->slot = (uint8_t)mw->bind.mr;
+		aim->off = (uint32_t)at;
+	}
+	predict(aim, good, VB_WC_REM_ACCESS_ERR);
 }
 
-/* @w begins, or ends, and may work on window @mw. */
-static void change(struct window *mw, const struct sent *w, bool begins)
+/* The operation of @aim begins, or ends, and may work on window @mw. */
+static void change(struct window *mw, const struct aim *aim, bool begins)
 {
 	mw->busy += begins ? 1 : UINT32_MAX;
 	mw->change++;
-	if (!begins && w->mw_slot == MWS_MAX)
+	if (!begins && aim->mw_slot == MWS_MAX)
 		mw->unsure = true;
 }
 
-void window_posted(struct play *p, struct sent *w)
+void window_posted(struct play *p, struct aim *aim, uint8_t op)
 {
-	for (uint32_t i = 0; works_on_windows(w->op) && i < MWS_MAX; i++)
-		if (w->mw_slot == i || w->mw_slot == MWS_MAX)
-			change(&p->mw[i], w, true);
-	if (w->mw_slot < MWS_MAX) {
-		w->mw_change = p->mw[w->mw_slot].change;
-		w->mw_made = p->mw[w->mw_slot].made;
+	for (uint32_t i = 0; works_on_windows(op) && i < MWS_MAX; i++)
+		if (aim->mw_slot == i || aim->mw_slot == MWS_MAX)
+			change(&p->mw[i], aim, true);
+	if (aim->mw_slot < MWS_MAX) {
+		aim->mw_change = p->mw[aim->mw_slot].change;
+		aim->mw_made = p->mw[aim->mw_slot].made;
 	}
-	w->mr_change = p->mr_change;
+	aim->mr_change = p->mr_change;
 }
 
-bool window_says(const struct play *p, const struct sent *w, uint32_t *statuses)
+bool window_says(const struct play *p, const struct aim *aim, uint8_t op, uint32_t *statuses)
 {
-	uint32_t busy = works_on_windows(w->op) ? 1 : 0;
+	uint32_t busy = works_on_windows(op) ? 1 : 0;
 
-	if (!w->mw_known || p->mw[w->mw_slot].busy != busy ||
-	    w->mw_change != p->mw[w->mw_slot].change || w->mr_change != p->mr_change)
+	if (!aim->mw_known || p->mw[aim->mw_slot].busy != busy ||
+	    aim->mw_change != p->mw[aim->mw_slot].change || aim->mr_change != p->mr_change)
 		return false;
-	*statuses = w->mw_allowed;
+	*statuses = aim->mw_allowed;
 	return true;
 }
 
@@ -139,18 +166,19 @@ void window_retired(struct play *p, struct sent *w, bool told)
 {
 	bool good = told && w->result == VB_WC_SUCCESS;
 	bool refused = told && w->result == VB_WC_MW_BIND_ERR;
+	const struct aim *aim = &w->aim;
 	struct window *mw;
 
 	for (uint32_t i = 0; works_on_windows(w->op) && i < MWS_MAX; i++)
-		if (w->mw_slot == i || w->mw_slot == MWS_MAX)
-			change(&p->mw[i], w, false);
-	if (!works_on_windows(w->op) || w->mw_slot == MWS_MAX)
+		if (aim->mw_slot == i || aim->mw_slot == MWS_MAX)
+			change(&p->mw[i], aim, false);
+	if (!works_on_windows(w->op) || aim->mw_slot == MWS_MAX)
 		return;
-	mw = &p->mw[w->mw_slot];
-	if (good && w->mw_made == mw->made) {
-		mw->bind = w->op == VB_WR_BIND_MW ? w->mw_bind : (struct bind){0};
+	mw = &p->mw[aim->mw_slot];
+	if (good && aim->mw_made == mw->made) {
+		mw->bind = w->op == VB_WR_BIND_MW ? aim->bind : (struct bind){0};
 		mw->unsure = mw->busy != 0;
-	} else if (!refused || w->mw_made != mw->made) {
+	} else if (!refused || aim->mw_made != mw->made) {
 		mw->unsure = true;
 	}
 }
