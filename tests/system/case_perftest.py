@@ -9,13 +9,16 @@ import pair
 COMMON = ["-F"]  # do not complain about CPU frequency
 
 
-def perftest(where, program, options, seconds=25, env=None):
+def perftest(where, program, options, seconds=25, env=None, api=None):
+    """@api: whether it must post by ibv_wr_*(), "ON" or "OFF"."""
     def run(context):
         if where not in context.places:
             raise Skip(context.machine.why)
         _, client = pair.run(context.places[where], program, COMMON + list(options), seconds, env)
         if not re.search(r"^\s*\d+\s+\d+\s+[\d.]+", client, re.M):
             raise Failure(f"no line of results in\n{client}")
+        if api and not re.search(rf"ibv_wr\* API\s*:\s*{api}\b", client):
+            raise Failure(f"does not post by the API that the case is for: {api}\n{client}")
     return run
 
 
@@ -47,8 +50,6 @@ def add_modes():
         ("cq_mod", ("send", "write"), ("bw",), ["-Q", "20", "-n", "300"]),
         ("odp", ("send", "write", "read"), ("bw", "lat"), ["--odp", "-n", "200"]),
         ("recv_list", ("send",), ("bw",), ["--recv_post_list", "16", "-n", "320"]),
-        ("old_post", ("send", "write", "read", "atomic"), ("bw",), ["--use_old_post_send", "-n", "200"]),
-        ("old_list", ("write",), ("bw",), ["--use_old_post_send", "-l", "8", "-n", "320"]),
         ("inline", ("send", "write"), ("bw", "lat"), ["--inline_size", "64", "-s", "64", "-n", "300"]),
     )
     for where in ("lo4", "net6"):
@@ -70,6 +71,25 @@ def add_modes():
             perftest(where, "ib_atomic_bw", ["-A", "CMP_AND_SWAP", "-n", "300"]))
         add(f"perftest.write_bw.no_peak.{where}",
             perftest(where, "ib_write_bw", ["-N", "-Q", "10", "-n", "300"]))
+
+
+def add_wr_api():
+    """Posting by ibv_wr_*(), which perftest uses where the device looks like one of mlx5's, and by
+    ibv_post_send() where it is told to: that is what it uses with every other device."""
+    half = {"VERBENA_DC": "half"}
+    for where in ("lo4", "net6"):
+        for name, program, options in (
+                ("list", "send_bw", ["-l", "16", "-n", "320"]),
+                ("UD", "send_bw", ["-c", "UD", "-s", "1024", "-n", "200"]),
+                ("XRC", "write_bw", ["-c", "XRC", "-n", "200"]),
+                ("inline", "write_lat", ["--inline_size", "64", "-s", "64", "-n", "300"]),
+                ("qps4", "read_bw", ["-q", "4", "-n", "200"]),
+                ("fetch_add", "atomic_bw", ["-A", "FETCH_AND_ADD", "-n", "200"])):
+            add(f"perftest.{program}.wr_{name}.{where}",
+                perftest(where, f"ib_{program}", options, env=half, api="ON"))
+        for name, options in (("post", ["-n", "200"]), ("list", ["-l", "8", "-n", "320"])):
+            add(f"perftest.write_bw.old_{name}.{where}",
+                perftest(where, "ib_write_bw", ["--use_old_post_send", *options], env=half, api="OFF"))
 
 
 def add_dc():
@@ -147,6 +167,7 @@ def _(context):
 
 add_verbs()
 add_modes()
+add_wr_api()
 add_dc()
 add_multicast()
 add_all_sizes()
