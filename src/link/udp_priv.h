@@ -147,8 +147,9 @@ struct vb_udp {
 	struct vb_udp_socks socks;
 	struct vb_udp_tx tx;
 	struct vb_udp_rx rx;
-	struct vb_udp_group *group; /* multicast groups joined */
-	uint32_t group_cnt;
+	struct vb_udp_group *group;   /* multicast groups joined, */
+	struct vb_udp_holder *holder; /* and the sockets of the memberships */
+	uint32_t group_cnt, holder_cnt;
 };
 
 /* udp_mcast.c */

@@ -32,6 +32,8 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	if (!sgid || vb_gid_eq(&path->dgid, &gid_none) ||
 	    vb_gid_is_ipv4(sgid) != vb_gid_is_ipv4(&path->dgid))
 		return EINVAL;
+	if (!vb_ibv_mcast_reaches(c, &path->dgid))
+		return EINVAL;
 	path->sgid = *sgid;
 	return 0;
 }

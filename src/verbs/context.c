@@ -4,6 +4,7 @@
  */
 #include "verbs/priv.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,19 @@ int vb_ibv_acquire(struct vb_engine **out)
 	if (err)
 		fprintf(stderr, "verbena: %s\n", why);
 	return err;
+}
+
+void vb_ibv_complain(_Atomic bool *said, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+
+	if (atomic_exchange(said, true))
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	fprintf(stderr, "verbena: %s\n", line);
 }
 
 /* The events that the change from @old to @now brings. */

@@ -6,7 +6,33 @@
  */
 #include "verbs/priv.h"
 
+#include <arpa/inet.h>
 #include <string.h>
+
+/* Scopes of an IPv6 multicast address. RFC 4291 2.7 */
+enum { SCOPE_RESERVED, SCOPE_INTERFACE };
+
+/*
+ * A NIC puts the MGID into the IP header, whatever its scope. Linux sends nothing of scope 1 and
+ * takes nothing of scopes 0 and 1 from a wire; and with another address there, a NIC among the
+ * members would not know its group.
+ */
+bool vb_ibv_mcast_reaches(const struct vb_ibv_context *c, const struct vb_gid *gid)
+{
+	static _Atomic bool said;
+	unsigned scope = gid->b[1] & 0xf;
+	char text[INET6_ADDRSTRLEN];
+
+	if (gid->b[0] != 0xff || scope > SCOPE_INTERFACE ||
+	    (scope == SCOPE_INTERFACE && strcmp(c->table.ifname, "lo") == 0))
+		return true;
+	inet_ntop(AF_INET6, gid->b, text, sizeof text);
+	vb_ibv_complain(&said,
+			"the multicast group %s has scope %u, which Linux keeps off the network: "
+			"take one of scope 2 to 14, such as ff0e::1 (perftest: -M)",
+			text, scope);
+	return false;
+}
 
 int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 {
@@ -19,7 +45,7 @@ int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 	if (!vb_ibv_enter(c))
 		return EIO;
 
-	int err = -vb_qp_attach_mcast(qp->core, &g);
+	int err = vb_ibv_mcast_reaches(c, &g) ? -vb_qp_attach_mcast(qp->core, &g) : EINVAL;
 
 	if (!err) {
 		err = -vb_engine_join(c->engine, c->port, &g);

@@ -254,6 +254,9 @@ static inline int vb_ibv_fail(int err)
 /* context.c */
 /* The engine, with one line on standard error when there is none. Returns a negative errno. */
 int vb_ibv_acquire(struct vb_engine **out);
+/* What no errno can say: one line on standard error, unless *@said, which is then set. */
+__attribute__((format(printf, 2, 3))) void vb_ibv_complain(_Atomic bool *said, const char *format,
+							   ...);
 /* Brings c->table up to date and raises the events of what changed. Under the lock. */
 void vb_ibv_refresh(struct vb_ibv_context *c);
 /* Fills in the operations of the context. */
@@ -430,6 +433,9 @@ int vb_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey,
 		    const struct ibv_mw_bind_info *info);
 
+/* mcast.c: whether packets to the group @gid can leave @c's device and come in by it; if not, the
+ * user is told why. Under the lock. */
+bool vb_ibv_mcast_reaches(const struct vb_ibv_context *c, const struct vb_gid *gid);
 /* mcast.c: takes the QP out of all groups. Under the lock. */
 void vb_ibv_detach_all(struct vb_ibv_qp *qp);
 

@@ -28,6 +28,18 @@ static enum vb_qp_type type_of(enum ibv_qp_type type)
 	return (unsigned)type < VB_QPT_GSI ? (enum vb_qp_type)type : (enum vb_qp_type)0;
 }
 
+/* Programs that have DC ask mlx5dv for it where a device says that it is of mlx5's, and call these
+ * verbs otherwise, which have none. */
+static void tell_of_dc(enum ibv_qp_type type)
+{
+	static _Atomic bool said;
+
+	if (type == IBV_QPT_DRIVER && !vb_ibv_is_mlx5())
+		vb_ibv_complain(&said,
+				"a QP of DC is not to be had here: for that, devices have to say "
+				"that they are of mlx5's, as with \"verbena run --dc half\"");
+}
+
 static bool sends_only(enum vb_qp_type type)
 {
 	return type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
@@ -150,6 +162,8 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
+	tell_of_dc(init->qp_type);
+
 	struct vb_ibv_qp *qp = qp_create(pd, init, type_of(init->qp_type), NULL, false);
 
 	return qp ? &qp->ibv : NULL;
@@ -176,6 +190,7 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
 	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
+	tell_of_dc(attr->qp_type);
 	if ((attr->comp_mask & ~known) ||
 	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
 	    (with_wr && (attr->send_ops_flags & ~send_ops_of(attr->qp_type))))

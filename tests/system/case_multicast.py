@@ -6,6 +6,7 @@ import sys
 
 from cases import case
 from hosts import Failure, Skip
+import pair
 
 # Prints a line for each join and leave that a host reports: IGMPv3 (RFC 3376 4.2), MLDv2 (RFC 3810 5.2).
 LISTENER = """
@@ -42,12 +43,16 @@ def need(cond, story):
 class Player:
     """verbs_multicast on one side of a place."""
 
-    def __init__(self, context, place, side, group, *role, env=None):
-        self.program = side.host.start(
+    @staticmethod
+    def start(context, place, side, group, *role, env=None):
+        return side.host.start(
             place.run + [os.path.join(context.build, "tests", "system", "verbs_multicast"),
                          side.host.device(place.verbena, side.ifname),
                          side.host.gid_index(place.verbena, side.ifname, side.address), group, *role],
             name=f"multicast {' '.join(role)}", stdin=subprocess.PIPE, env=env)
+
+    def __init__(self, context, place, side, group, *role, env=None):
+        self.program = self.start(context, place, side, group, *role, env=env)
         self.wait = self.program.wait_output
         if role == ("member",):
             self.wait("^joined$")
@@ -102,3 +107,29 @@ groups("net6", "ff0e::4:5:6")
 # Whoever of the host takes part in the shared-memory link; those of the other host do not.
 for where_, group_ in (("net4", "239.4.5.7"), ("net6", "ff0e::4:5:7")):
     groups(where_, group_, {"VERBENA_LINK": "shm"}, ".shm")
+# Of this one Linux sees to it alone that it stays on the link.
+groups("net6", "ff02::4:5:8", name=".link")
+
+
+@case("multicast.scope.net6", seconds=40)
+def _(context):
+    """What Linux would keep off the cable is refused at both ends, and perftest, which takes such a
+    group if it is told none, ends and says why."""
+    if "net6" not in context.places:
+        raise Skip(context.machine.why)
+    place = context.places["net6"]
+    for group in ("ff00::4:5:6", "ff01:0:2:c985::"):
+        for role, call in ((("member",), "ibv_attach_mcast"), (("send", "1"), "ibv_create_ah")):
+            p = Player.start(context, place, place.client, group, *role)
+            need(p.wait(10) not in (0, None), p.story())
+            need(f"multicast group {group} has scope {group[3]}" in p.output() and call in p.output(),
+                 p.story())
+    port = place.server.host.pick_port()
+    server = place.server.host.start(pair.command(place, place.server, "ib_send_bw",
+                                                  ["-F", "-c", "UD", "-g"], port))
+    server.wait_listen(port)
+    client = place.client.host.start(pair.command(place, place.client, "ib_send_bw",
+                                                  ["-F", "-c", "UD", "-g"], port)
+                                     + [place.server.control])
+    need(server.wait(10) != 0 and "has scope 1" in server.output(), server.story())
+    need(client.wait(10) != 0, client.story())

@@ -149,6 +149,14 @@ def together(count):
     return run
 
 
+@case("perftest.send_bw.DC_not_asked_for.lo4", seconds=20)
+def _(context):
+    """Without --dc there is no DC, and the user learns how to have it."""
+    for p in pair.start(context.places["lo4"], "ib_send_bw", COMMON + ["-c", "DC"]):
+        if p.wait(10) == 0 or "verbena run --dc half" not in p.output():
+            raise Failure(p.story())
+
+
 @case("perftest.several_devices.net4", seconds=40)
 def _(context):
     """One host talks over loopback and over the cable at the same time."""

@@ -6,6 +6,7 @@
 #include "verbs_env.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define QKEY 0x11111111
@@ -139,6 +140,36 @@ static void mcast__refused(void **state)
 	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
 }
 
+/* Groups are many more than descriptors: the device's 8192 would fit below the usual 1024 as these
+ * 1000 do below 128. */
+static void mcast__many_groups_few_descriptors(void **state)
+{
+	const struct rlimit few = {128, 128};
+	struct verbs_end e = ud_new();
+	union ibv_gid gid = group;
+
+	(void)state;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	/* Half of them go, in another order than they came, and come again. */
+	for (int pass = 0; pass < 4; pass++) {
+		for (int i = 0; i < (pass % 3 == 0 ? 1000 : 500); i++) {
+			int k = 0x707 + (pass == 1 || pass == 2 ? 2 * i : i);
+			int (*call)(struct ibv_qp *, const union ibv_gid *, uint16_t) =
+			    pass % 2 ? ibv_detach_mcast : ibv_attach_mcast;
+
+			gid.raw[14] = (uint8_t)(k >> 8), gid.raw[15] = (uint8_t)k;
+			assert_int_equal(call(e.qp, &gid, 0), 0);
+		}
+		assert_int_equal(host_is_member(), pass % 2 == 0);
+
+		struct ibv_context *other = ibv_open_device(ctx->device);
+
+		assert_non_null(other);
+		assert_int_equal(ibv_close_device(other), 0);
+	}
+	end_free(&e);
+}
+
 #if !defined(__SANITIZE_THREAD__) /* which does not survive a thread in such a child */
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
@@ -214,6 +245,7 @@ int main(void)
 		VERBS_TEST(mcast__joins_once_and_leaves_with_the_last),
 		VERBS_TEST(mcast__to_the_members_of_a_process),
 		VERBS_TEST(mcast__refused),
+		VERBS_TEST(mcast__many_groups_few_descriptors),
 #if !defined(__SANITIZE_THREAD__)
 		VERBS_TEST(mcast__to_several_processes),
 #endif
