@@ -2,13 +2,22 @@
 /* The pool of packets. See packet.h. */
 #include "sim/packet.h"
 
-#define SLAB_PKTS 1024u
+/* What a block of scenario/arena.h has at most that lies in a large page. Packets of a length only
+ * fit in by the hundred; of others there are SLAB_PKTS at least. */
+#define SLAB_BYTES 65000u
+#define SLAB_PKTS 64u
 #define ALIGN 64u
 
 static bool grow(struct vb_sim_pool *pool)
 {
-	uint32_t n = pool->max - pool->cnt < SLAB_PKTS ? pool->max - pool->cnt : SLAB_PKTS;
 	size_t head = sizeof(struct vb_sim_slab) + ALIGN - 1;
+	uint32_t n = (uint32_t)((SLAB_BYTES - head) / pool->stride);
+
+	if (n < SLAB_PKTS)
+		n = SLAB_PKTS;
+	if (n > pool->max - pool->cnt)
+		n = pool->max - pool->cnt;
+
 	struct vb_sim_slab *slab = n ? pool->alloc(pool->alloc_ctx, head + n * pool->stride) : NULL;
 
 	if (!slab)
@@ -23,7 +32,7 @@ static bool grow(struct vb_sim_pool *pool)
 	for (uint32_t i = n; i-- > 0;) {
 		struct vb_sim_packet *p = (struct vb_sim_packet *)(first + i * pool->stride);
 
-		p->next = pool->free;
+		p->behind.next = pool->free;
 		pool->free = p;
 	}
 	return true;
@@ -36,7 +45,7 @@ struct vb_sim_packet *vb_sim_pool_take(struct vb_sim_pool *pool)
 
 	struct vb_sim_packet *p = pool->free;
 
-	pool->free = p->next;
+	pool->free = p->behind.next;
 	if (++pool->used > pool->used_max)
 		pool->used_max = pool->used;
 	return p;

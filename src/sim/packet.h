@@ -21,18 +21,24 @@
 
 enum vb_sim_packet_kind { VB_SIM_ROCE, VB_SIM_PAUSE };
 
+/* The way to the next packet of a queue or a cable. */
+struct vb_sim_link {
+	struct vb_sim_packet *next; /* NULL: there is none */
+	vb_time at;                 /* on a cable: when that arrives; VB_NEVER: never */
+};
+
 struct vb_sim_packet {
-	struct vb_sim_packet *next, *prev;
-	vb_time at;        /* arrival at the end of the cable */
-	vb_time next_at;   /* of the packet behind it on the cable; VB_NEVER: there is none */
-	uint32_t dst;      /* host, or all but the sender */
-	uint32_t hash;     /* of its flow, for ECMP */
-	uint32_t len;      /* BTH through pad */
-	uint32_t frame;    /* bytes of the Ethernet frame */
-	uint32_t in;       /* port by which it came into the switch it is in */
-	uint8_t kind;      /* enum vb_sim_packet_kind */
-	uint8_t prio;      /* PAUSE: the priority it is about */
-	bool pause_on : 1; /* PAUSE */
+	struct vb_sim_link behind;
+	struct vb_sim_packet *prev; /* on a cable; of the first one it says nothing */
+	vb_time at;                 /* arrival at the end of the cable */
+	uint32_t dst;               /* host, or all but the sender */
+	uint32_t hash;              /* of its flow, for ECMP */
+	uint32_t len;               /* BTH through pad */
+	uint32_t frame;             /* bytes of the Ethernet frame */
+	uint32_t in;                /* port by which it came into the switch it is in */
+	uint8_t kind;               /* enum vb_sim_packet_kind */
+	uint8_t prio;               /* PAUSE: the priority it is about */
+	bool pause_on : 1;          /* PAUSE */
 	bool corrupt : 1;
 	bool has_payload : 1; /* the bytes behind the headers are there */
 	bool in_headroom;
@@ -66,7 +72,7 @@ void vb_sim_pool_destroy(struct vb_sim_pool *pool);
 
 static inline void vb_sim_pool_give(struct vb_sim_pool *pool, struct vb_sim_packet *p)
 {
-	p->next = pool->free;
+	p->behind.next = pool->free;
 	pool->free = p;
 	pool->used--;
 }
@@ -91,18 +97,17 @@ static inline uint32_t vb_sim_frame(const struct vb_path *path, uint32_t len)
 	return frame < VB_FRAME_MIN ? VB_FRAME_MIN : frame;
 }
 
-/* FIFO of packets. */
+/* FIFO of packets; it is empty while head is NULL, whatever tail is then. */
 struct vb_sim_fifo {
 	struct vb_sim_packet *head, *tail;
 };
 
 static inline void vb_sim_fifo_push(struct vb_sim_fifo *f, struct vb_sim_packet *p)
 {
-	p->next = NULL;
-	if (f->tail)
-		f->tail->next = p;
-	else
-		f->head = p;
+	struct vb_sim_packet **end = f->head ? &f->tail->behind.next : &f->head;
+
+	*end = p;
+	p->behind.next = NULL;
 	f->tail = p;
 }
 
@@ -110,11 +115,8 @@ static inline struct vb_sim_packet *vb_sim_fifo_pop(struct vb_sim_fifo *f)
 {
 	struct vb_sim_packet *p = f->head;
 
-	f->head = p->next;
-	if (f->head)
-		__builtin_prefetch(f->head); /* it has waited long enough to be cold */
-	else
-		f->tail = NULL;
+	f->head = p->behind.next;
+	__builtin_prefetch(f->head); /* it has waited long enough to be cold */
 	return p;
 }
 

@@ -45,8 +45,8 @@ struct vb_sim_packet *vb_port_dequeue(struct vb_sim *s, struct vb_sim_port *p)
 
 	depth_change(s, p);
 	q->bytes -= pkt->frame;
-	if (!q->fifo.head)
-		p->waiting &= (uint8_t) ~(1u << prio);
+	p->waiting =
+	    (uint8_t)(p->waiting & ~(1u << prio)) | (uint8_t)((q->fifo.head != NULL) << prio);
 	p->depth -= pkt->frame;
 	p->depth_pkts--;
 	return pkt;
@@ -79,20 +79,14 @@ static void flight_insert(struct vb_sim_port *p, struct vb_sim_packet *pkt)
 	struct vb_sim_packet *after = p->flight_tail;
 
 	while (after && after->at > pkt->at)
-		after = after == p->flight ? NULL : after->prev;
+		after = after == p->flight.next ? NULL : after->prev;
+
+	struct vb_sim_link *link = after ? &after->behind : &p->flight;
+
 	pkt->prev = after;
-	if (after) {
-		pkt->next = after->next;
-		pkt->next_at = after->next_at;
-		after->next = pkt;
-		after->next_at = pkt->at;
-	} else {
-		pkt->next = p->flight;
-		pkt->next_at = p->arrive_at;
-		p->flight = pkt;
-		p->arrive_at = pkt->at;
-	}
-	pkt->next->prev = pkt;
+	pkt->behind = *link;
+	pkt->behind.next->prev = pkt;
+	*link = (struct vb_sim_link){pkt, pkt->at};
 }
 
 /*
@@ -102,24 +96,18 @@ static void flight_insert(struct vb_sim_port *p, struct vb_sim_packet *pkt)
  */
 static void flight_add(struct vb_sim_port *p, struct vb_sim_packet *pkt)
 {
-	struct vb_sim_packet *tail = p->flight_tail;
-
-	if (tail && p->tail_at > pkt->at) {
+	if (p->tail_at > pkt->at) { /* never of one that has arrived */
 		flight_insert(p, pkt);
 		return;
 	}
-	pkt->prev = tail;
-	pkt->next = NULL;
-	pkt->next_at = VB_NEVER;
+
+	struct vb_sim_link *end = p->flight.next ? &p->flight_tail->behind : &p->flight;
+
+	pkt->prev = p->flight_tail;
+	pkt->behind = (struct vb_sim_link){NULL, VB_NEVER};
+	*end = (struct vb_sim_link){pkt, pkt->at};
 	p->flight_tail = pkt;
 	p->tail_at = pkt->at;
-	if (tail) {
-		tail->next = pkt;
-		tail->next_at = pkt->at;
-	} else {
-		p->flight = pkt;
-		p->arrive_at = pkt->at;
-	}
 }
 
 static void port_tap(const struct vb_sim *s, const struct vb_sim_port *p,
@@ -192,7 +180,7 @@ static void port_transmit(struct vb_sim *s, struct vb_sim_port *p)
 
 static void port_arm(struct vb_sim *s, struct vb_sim_port *p)
 {
-	vb_eventq_set(&s->events, s->host_cnt + p->id, vb_time_min(p->arrive_at, p->pull_at));
+	vb_eventq_set(&s->events, s->host_cnt + p->id, vb_time_min(p->flight.at, p->pull_at));
 }
 
 void vb_port_kick(struct vb_sim *s, struct vb_sim_port *p)
@@ -245,13 +233,10 @@ static void port_on_pause(struct vb_sim *s, struct vb_sim_port *p, uint8_t prio,
 
 static void port_deliver(struct vb_sim *s, struct vb_sim_port *p)
 {
-	struct vb_sim_packet *pkt = p->flight;
+	struct vb_sim_packet *pkt = p->flight.next;
 	struct vb_sim_port *in = &s->port[vb_sim_peer(p->id)];
 
-	p->flight = pkt->next;
-	p->arrive_at = pkt->next_at;
-	if (!p->flight)
-		p->flight_tail = NULL;
+	p->flight = pkt->behind;
 	if (pkt->kind == VB_SIM_PAUSE) {
 		port_on_pause(s, in, pkt->prio, pkt->pause_on);
 		vb_sim_pool_give(&s->pool, pkt);
@@ -267,7 +252,7 @@ static void port_deliver(struct vb_sim *s, struct vb_sim_port *p)
 
 void vb_port_run(struct vb_sim *s, struct vb_sim_port *p)
 {
-	while (p->arrive_at <= s->now)
+	while (p->flight.at <= s->now)
 		port_deliver(s, p);
 	if (p->pull_at <= s->now)
 		port_transmit(s, p);

@@ -38,12 +38,12 @@ struct vb_sim_lane {
  */
 struct vb_sim_port {
 	_Alignas(64) vb_time busy_until;
-	vb_time pull_at;   /* when the next packet is fetched; VB_NEVER: when somebody kicks */
-	vb_time arrive_at; /* of the first packet on the cable; VB_NEVER: it is empty */
-	struct vb_sim_packet *flight, *flight_tail; /* in the order of arrival */
-	vb_time tail_at;                            /* of flight_tail */
-	vb_time last_at; /* arrival of the last packet that keeps the order */
-	uint64_t carry;  /* remainder of the serialisation time, in 1 / rate ns */
+	vb_time pull_at; /* when the next packet is fetched; VB_NEVER: when somebody kicks */
+	struct vb_sim_link flight;         /* to the first packet on the cable: by arrival */
+	struct vb_sim_packet *flight_tail; /* the last one, while there is a first */
+	vb_time tail_at;                   /* of the last one that was there */
+	vb_time last_at;                   /* arrival of the last packet that keeps the order */
+	uint64_t carry;                    /* remainder of the serialisation time, in 1 / rate ns */
 
 	uint64_t rate_bps;
 	vb_dur delay;

@@ -66,7 +66,7 @@ static int port_create(struct vb_sim *s, uint32_t id, const struct vb_topo_link 
 	p->delay = l->cable.delay;
 	p->mtu = l->cable.mtu;
 	p->to_host = (id & 1 ? l->a : l->b) < s->host_cnt;
-	p->pull_at = p->arrive_at = VB_NEVER;
+	p->pull_at = p->flight.at = VB_NEVER;
 	p->rng = vb_rng_stream(s->cfg.seed, "red", id);
 	if (p->owner >= s->host_cnt + s->switch_cnt)
 		return -EINVAL;
@@ -210,18 +210,18 @@ static void look_at_port(const struct vb_sim *s, const struct vb_sim_port *p)
 /* What arrives and what waits there. */
 static void look_at_packets(const struct vb_sim_port *p)
 {
-	__builtin_prefetch(p->flight);
+	__builtin_prefetch(p->flight.next);
 	__builtin_prefetch(p->lane[0].fifo.head);
 	if (p->to_host)
-		__builtin_prefetch((const char *)p->flight + 64);
+		__builtin_prefetch((const char *)p->flight.next + 64);
 }
 
 /* The adapters at both ends say where they will look. */
 static void look_into_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
 {
-	const struct vb_sim_packet *pkt = p->flight;
+	const struct vb_sim_packet *pkt = p->flight.next;
 
-	if (p->to_host && p->arrive_at <= s->now && pkt->kind == VB_SIM_ROCE)
+	if (p->to_host && p->flight.at <= s->now && pkt->kind == VB_SIM_ROCE)
 		vb_hca_expect_packet(s->host[s->port[vb_sim_peer(p->id)].owner].hca, pkt->bytes,
 				     pkt->hdr_len);
 	if (p->pull_at <= s->now && p->owner < s->host_cnt)

@@ -90,10 +90,9 @@ static struct vb_sim_port *route_of(struct vb_sim *s, uint32_t idx, const struct
 
 	if (r->cnt == 0)
 		return NULL;
-	if (r->cnt == 1)
-		return &s->port[s->route_ports[r->first]];
 
 	/* Each switch mixes the hash its own way, so that the choices of two tiers are independent.
+	 * Of one port it makes that one: as many packets have one as have a choice, in no order.
 	 */
 	uint32_t x = (pkt->hash ^ s->sw[idx].salt) * 0x9e3779b1u;
 
