@@ -9,6 +9,8 @@ enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_LINE, IN_SET };
 
 /* A line of up to so many is sorted by insertion, a longer one by way of the set. */
 #define LINE_SHORT 4u
+/* Machines of the next instant that are seen behind the line of this one. */
+#define SEEN 4u
 
 static size_t set_words(uint32_t ids, int level)
 {
@@ -22,7 +24,8 @@ static size_t set_words(uint32_t ids, int level)
 size_t vb_eventq_size(uint32_t ids)
 {
 	size_t size = (size_t)ids * (sizeof(struct vb_eventq_place) +
-				     sizeof(struct vb_eventq_entry) + sizeof(uint32_t));
+				     sizeof(struct vb_eventq_entry) + sizeof(uint32_t)) +
+		      SEEN * sizeof(uint32_t);
 
 	for (int i = 0; i < 4; i++)
 		size += set_words(ids, i) * sizeof(uint64_t);
@@ -271,6 +274,30 @@ static void line_sort(struct vb_eventq *q, uint32_t cnt)
 	}
 }
 
+/* Puts the first machines of the instant after this one behind the line. The heap is not asked. */
+static void look_behind(struct vb_eventq *q)
+{
+	uint32_t *seen = q->turn + q->turn_end, cnt = 0;
+	vb_time at = wheel_next(q);
+
+	if (at == VB_NEVER) {
+		q->seen_end = q->turn_end;
+		return;
+	}
+	for (uint32_t i = q->slot[at & (VB_EVENTQ_SLOTS - 1)]; i; i = q->place[i - 1].next) {
+		uint32_t id = i - 1, k = cnt;
+
+		if (cnt < SEEN)
+			cnt++;
+		else if (id > seen[--k])
+			continue;
+		for (; k > 0 && seen[k - 1] > id; k--)
+			seen[k] = seen[k - 1];
+		seen[k] = id;
+	}
+	q->seen_end = q->turn_end + cnt;
+}
+
 /* The next instant comes: its machines line up. */
 static void line_up(struct vb_eventq *q)
 {
@@ -296,6 +323,7 @@ static void line_up(struct vb_eventq *q)
 	line_sort(q, cnt);
 	q->turn_at = 0;
 	q->turn_end = q->ready = cnt;
+	look_behind(q);
 }
 
 uint32_t vb_eventq_take(struct vb_eventq *q)

@@ -221,10 +221,10 @@ static void look_into_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
 {
 	const struct vb_sim_packet *pkt = p->flight.next;
 
-	if (p->to_host && p->flight.at <= s->now && pkt->kind == VB_SIM_ROCE)
+	if (p->to_host && pkt && p->flight.at <= p->pull_at && pkt->kind == VB_SIM_ROCE)
 		vb_hca_expect_packet(s->host[s->port[vb_sim_peer(p->id)].owner].hca, pkt->bytes,
 				     pkt->hdr_len);
-	if (p->pull_at <= s->now && p->owner < s->host_cnt)
+	if (p->pull_at <= p->flight.at && p->owner < s->host_cnt)
 		vb_hca_expect_transmit(s->host[p->owner].hca);
 }
 
