@@ -7,10 +7,9 @@
 
 enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_LINE, IN_SET };
 
-/* A line of up to so many is sorted by insertion, a longer one by way of the set. */
-#define LINE_SHORT 4u
-/* Machines of the next instant that are seen behind the line of this one. */
-#define SEEN 4u
+/* A line of up to so many is sorted by counting who is before whom, a longer one by way of the set.
+ */
+#define LINE_SHORT 16u
 
 static size_t set_words(uint32_t ids, int level)
 {
@@ -24,8 +23,8 @@ static size_t set_words(uint32_t ids, int level)
 size_t vb_eventq_size(uint32_t ids)
 {
 	size_t size = (size_t)ids * (sizeof(struct vb_eventq_place) +
-				     sizeof(struct vb_eventq_entry) + sizeof(uint32_t)) +
-		      SEEN * sizeof(uint32_t);
+				     sizeof(struct vb_eventq_entry) + 2 * sizeof(uint32_t)) +
+		      sizeof(struct vb_eventq_place);
 
 	for (int i = 0; i < 4; i++)
 		size += set_words(ids, i) * sizeof(uint64_t);
@@ -37,7 +36,7 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 	uint64_t *words;
 
 	assert(ids <= 1u << 24);
-	*q = (struct vb_eventq){.ids = ids, .place = mem};
+	*q = (struct vb_eventq){.ids = ids, .place = (struct vb_eventq_place *)mem + 1};
 	q->heap = (struct vb_eventq_entry *)(void *)(q->place + ids);
 	words = (uint64_t *)(void *)(q->heap + ids);
 	for (int i = 0; i < 4; i++) {
@@ -47,20 +46,15 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 			q->levels = (uint32_t)i + 1;
 	}
 	q->turn = (uint32_t *)(void *)words;
+	q->seen = q->turn + ids;
+	q->seen_at = q->wheel_at = VB_NEVER;
 }
 
 static void set_add(struct vb_eventq *q, uint32_t id)
 {
 	q->set_cnt++;
-	for (uint32_t i = 0; i < q->levels; i++) {
-		uint64_t *w = &q->set[i][id >> 6];
-		uint64_t old = *w;
-
-		*w = old | UINT64_C(1) << (id & 63);
-		if (old)
-			return;
-		id >>= 6;
-	}
+	for (uint32_t i = 0; i < q->levels; i++, id >>= 6)
+		q->set[i][id >> 6] |= UINT64_C(1) << (id & 63);
 }
 
 static void set_remove(struct vb_eventq *q, uint32_t id)
@@ -88,12 +82,13 @@ static uint32_t set_first(const struct vb_eventq *q)
 /* Moves the machines of the set to @line, by id. */
 static void set_drain(struct vb_eventq *q, uint32_t *line)
 {
-	while (q->set_cnt) {
-		uint32_t at = set_first(q) >> 6;
-		uint64_t bits = q->set[0][at];
+	const uint32_t *end = line + q->set_cnt;
 
-		q->set_cnt -= (uint32_t)__builtin_popcountll(bits);
-		for (; bits; bits &= bits - 1)
+	q->set_cnt = 0;
+	while (line < end) {
+		uint32_t at = set_first(q) >> 6;
+
+		for (uint64_t bits = q->set[0][at]; bits; bits &= bits - 1)
 			*line++ = at << 6 | (uint32_t)__builtin_ctzll(bits);
 		q->set[0][at] = 0;
 		for (uint32_t i = 1; i < q->levels; i++, at >>= 6) {
@@ -104,43 +99,6 @@ static void set_drain(struct vb_eventq *q, uint32_t *line)
 				break;
 		}
 	}
-}
-
-static void wheel_add(struct vb_eventq *q, uint32_t id, vb_time at)
-{
-	uint32_t slot = (uint32_t)at & (VB_EVENTQ_SLOTS - 1);
-	uint32_t first = q->slot[slot];
-
-	q->place[id].next = first;
-	q->place[id].prev = 0;
-	if (first)
-		q->place[first - 1].prev = id + 1;
-	q->slot[slot] = id + 1;
-	q->slot_bits[slot >> 6] |= UINT64_C(1) << (slot & 63);
-	q->slot_words |= UINT64_C(1) << (slot >> 6);
-}
-
-static void slot_empty(struct vb_eventq *q, uint32_t slot)
-{
-	q->slot[slot] = 0;
-	q->slot_bits[slot >> 6] &= ~(UINT64_C(1) << (slot & 63));
-	if (!q->slot_bits[slot >> 6])
-		q->slot_words &= ~(UINT64_C(1) << (slot >> 6));
-}
-
-static void wheel_remove(struct vb_eventq *q, uint32_t id)
-{
-	const struct vb_eventq_place *p = &q->place[id];
-	uint32_t slot = (uint32_t)p->at & (VB_EVENTQ_SLOTS - 1);
-
-	if (p->next)
-		q->place[p->next - 1].prev = p->prev;
-	if (p->prev)
-		q->place[p->prev - 1].next = p->next;
-	else if (p->next)
-		q->slot[slot] = p->next;
-	else
-		slot_empty(q, slot);
 }
 
 /* The first deadline in the wheel, which is after now and less than a turn away. */
@@ -162,6 +120,49 @@ static vb_time wheel_next(const struct vb_eventq *q)
 	uint32_t slot = found << 6 | (uint32_t)__builtin_ctzll(q->slot_bits[found]);
 
 	return q->now + 1 + ((slot - at) & (VB_EVENTQ_SLOTS - 1));
+}
+
+static void wheel_add(struct vb_eventq *q, uint32_t id, vb_time at)
+{
+	uint32_t slot = (uint32_t)at & (VB_EVENTQ_SLOTS - 1);
+	uint32_t first = q->slot[slot];
+
+	if (at == q->seen_at)
+		q->seen_at = VB_NEVER;
+	q->wheel_at = vb_time_min(q->wheel_at, at);
+	q->place[id].next = first;
+	q->place[id].prev = 0;
+	(q->place - 1)[first].prev = id + 1; /* of the first one there, or of nobody's place */
+	q->slot[slot] = id + 1;
+	q->slot_bits[slot >> 6] |= UINT64_C(1) << (slot & 63);
+	q->slot_words |= UINT64_C(1) << (slot >> 6);
+}
+
+static void slot_empty(struct vb_eventq *q, uint32_t slot)
+{
+	q->slot[slot] = 0;
+	q->slot_bits[slot >> 6] &= ~(UINT64_C(1) << (slot & 63));
+	if (!q->slot_bits[slot >> 6])
+		q->slot_words &= ~(UINT64_C(1) << (slot >> 6));
+}
+
+static void wheel_remove(struct vb_eventq *q, uint32_t id)
+{
+	const struct vb_eventq_place *p = &q->place[id];
+	uint32_t slot = (uint32_t)p->at & (VB_EVENTQ_SLOTS - 1);
+
+	if (p->at == q->seen_at)
+		q->seen_at = VB_NEVER;
+	if (p->next)
+		q->place[p->next - 1].prev = p->prev;
+	if (p->prev)
+		q->place[p->prev - 1].next = p->next;
+	else if (p->next)
+		q->slot[slot] = p->next;
+	else
+		slot_empty(q, slot);
+	if (p->at == q->wheel_at && !q->slot[slot])
+		q->wheel_at = wheel_next(q);
 }
 
 static bool before(const struct vb_eventq_entry *a, const struct vb_eventq_entry *b)
@@ -251,68 +252,54 @@ vb_time vb_eventq_next(const struct vb_eventq *q)
 {
 	if (q->ready)
 		return q->now;
-	return vb_time_min(wheel_next(q), q->heap_cnt ? q->heap[0].at : VB_NEVER);
+	return vb_time_min(q->wheel_at, q->heap_cnt ? q->heap[0].at : VB_NEVER);
 }
 
-/* Sorts the line of @cnt machines. */
-static void line_sort(struct vb_eventq *q, uint32_t cnt)
+/* Each machine goes where as many are before it as have a lower number. In no order as they are,
+ * this takes less time than comparing two of them takes to be foretold. */
+static void line_sort_short(uint32_t *line, uint32_t cnt)
 {
-	uint32_t *line = q->turn;
+	int32_t id[LINE_SHORT];
 
-	if (cnt > LINE_SHORT) { /* the set is empty between two instants */
-		for (uint32_t i = 0; i < cnt; i++)
-			set_add(q, line[i]);
-		set_drain(q, line);
+	for (uint32_t i = 0; i < LINE_SHORT; i++)
+		id[i] = i < cnt ? (int32_t)line[i] : INT32_MAX;
+	for (uint32_t i = 0; i < cnt; i++) {
+		int32_t before_it = 0;
+
+		for (uint32_t k = 0; k < LINE_SHORT; k++)
+			before_it += id[k] < id[i];
+		line[before_it] = (uint32_t)id[i];
+	}
+}
+
+static void line_sort(struct vb_eventq *q, uint32_t *line, uint32_t cnt)
+{
+	if (cnt <= 1)
+		return;
+	if (cnt <= LINE_SHORT) {
+		line_sort_short(line, cnt);
 		return;
 	}
-	for (uint32_t i = 1; i < cnt; i++) {
-		uint32_t id = line[i], k = i;
-
-		for (; k > 0 && line[k - 1] > id; k--)
-			line[k] = line[k - 1];
-		line[k] = id;
-	}
+	for (uint32_t i = 0; i < cnt; i++) /* the set is empty between two instants */
+		set_add(q, line[i]);
+	set_drain(q, line);
 }
 
-/* Puts the first machines of the instant after this one behind the line. The heap is not asked. */
-static void look_behind(struct vb_eventq *q)
-{
-	uint32_t *seen = q->turn + q->turn_end, cnt = 0;
-	vb_time at = wheel_next(q);
-
-	if (at == VB_NEVER) {
-		q->seen_end = q->turn_end;
-		return;
-	}
-	for (uint32_t i = q->slot[at & (VB_EVENTQ_SLOTS - 1)]; i; i = q->place[i - 1].next) {
-		uint32_t id = i - 1, k = cnt;
-
-		if (cnt < SEEN)
-			cnt++;
-		else if (id > seen[--k])
-			continue;
-		for (; k > 0 && seen[k - 1] > id; k--)
-			seen[k] = seen[k - 1];
-		seen[k] = id;
-	}
-	q->seen_end = q->turn_end + cnt;
-}
-
-/* The next instant comes: its machines line up. */
-static void line_up(struct vb_eventq *q)
+/* Who stands in the wheel at @at, to q->seen. */
+static void look_at_slot(struct vb_eventq *q, vb_time at)
 {
 	uint32_t cnt = 0;
 
-	q->now = vb_eventq_next(q);
+	for (uint32_t i = q->slot[at & (VB_EVENTQ_SLOTS - 1)]; i; i = q->place[i - 1].next)
+		q->seen[cnt++] = i - 1;
+	line_sort(q, q->seen, cnt);
+	q->seen_cnt = cnt;
+	q->seen_at = at;
+}
 
-	uint32_t slot = (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1);
-
-	for (uint32_t i = q->slot[slot]; i; i = q->place[i - 1].next) {
-		q->place[i - 1].where = IN_LINE;
-		q->turn[cnt++] = i - 1;
-	}
-	if (cnt)
-		slot_empty(q, slot);
+/* Those of the heap that are due, in front of whom the line does not begin. */
+static uint32_t heap_drain(struct vb_eventq *q, uint32_t cnt)
+{
 	while (q->heap_cnt && q->heap[0].at == q->now) {
 		uint32_t id = q->heap[0].id;
 
@@ -320,10 +307,35 @@ static void line_up(struct vb_eventq *q)
 		q->place[id].where = IN_LINE;
 		q->turn[cnt++] = id;
 	}
-	line_sort(q, cnt);
+	return cnt;
+}
+
+/* The next instant comes: its machines line up, and those of the one behind it are looked at. */
+static void line_up(struct vb_eventq *q)
+{
+	uint32_t *line = q->seen, cnt = 0;
+
+	q->now = vb_eventq_next(q);
+	if (q->wheel_at == q->now) {
+		if (q->seen_at != q->now)
+			look_at_slot(q, q->now);
+		cnt = q->seen_cnt;
+		for (uint32_t i = 0; i < cnt; i++)
+			q->place[line[i]].where = IN_LINE;
+		slot_empty(q, (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1));
+		q->wheel_at = wheel_next(q);
+		q->seen = q->turn;
+		q->turn = line;
+	}
+	if (q->heap_cnt && q->heap[0].at == q->now) {
+		cnt = heap_drain(q, cnt);
+		line_sort(q, q->turn, cnt);
+	}
 	q->turn_at = 0;
 	q->turn_end = q->ready = cnt;
-	look_behind(q);
+	q->seen_cnt = 0;
+	if (q->wheel_at != VB_NEVER)
+		look_at_slot(q, q->wheel_at);
 }
 
 uint32_t vb_eventq_take(struct vb_eventq *q)

@@ -35,11 +35,14 @@ struct vb_eventq_place {
 struct vb_eventq {
 	vb_time now;    /* the instant that is being worked off */
 	uint32_t ready; /* machines whose turn is at this instant: in line or in the set */
-	uint32_t turn_at, turn_end, seen_end;
-	/* The line, by id: [turn_at, turn_end). Some may have stepped out of it. Behind it, up to
-	 * seen_end, the first ones of the next line, as it looked when this one began. */
-	uint32_t *turn;
+	uint32_t turn_at, turn_end;
+	uint32_t *turn; /* the line, by id: [turn_at, turn_end). Some may have stepped out of it. */
+	/* The next line as it looked when this one began, and its instant; VB_NEVER: it has changed
+	 * since. */
+	uint32_t *seen, seen_cnt;
+	vb_time seen_at;
 	uint32_t ids;
+	vb_time wheel_at; /* the first instant in the wheel; VB_NEVER: it is empty */
 	uint64_t slot_bits[VB_EVENTQ_SLOTS / 64], slot_words;
 	uint32_t slot[VB_EVENTQ_SLOTS]; /* first machine + 1 */
 	struct vb_eventq_place *place;  /* by id */
@@ -64,12 +67,15 @@ vb_time vb_eventq_next(const struct vb_eventq *q);
 /* Takes the machine whose turn it is; there must be one. q->now is its deadline. */
 uint32_t vb_eventq_take(struct vb_eventq *q);
 
-/* The machines that are next, in line at this instant and the first ones behind it: *next is the
- * first, and so many there are. Hardly any of them steps out before its turn. */
-static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, const uint32_t **next)
+/* Who is @i-th from now, in the line of this instant and the one behind it; UINT32_MAX: nobody is
+ * seen there. Hardly anybody steps out before its turn. */
+static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, uint32_t i)
 {
-	*next = q->turn + q->turn_at;
-	return q->seen_end - q->turn_at;
+	uint32_t rest = q->turn_end - q->turn_at;
+
+	if (i < rest)
+		return q->turn[q->turn_at + i];
+	return i - rest < q->seen_cnt ? q->seen[i - rest] : UINT32_MAX;
 }
 
 /* True after the first machine in line was taken. */

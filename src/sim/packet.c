@@ -46,6 +46,9 @@ struct vb_sim_packet *vb_sim_pool_take(struct vb_sim_pool *pool)
 	struct vb_sim_packet *p = pool->free;
 
 	pool->free = p->behind.next;
+	/* The next one, which may have been free for long: what it is taken and filled by. */
+	__builtin_prefetch(pool->free, 1);
+	__builtin_prefetch((const char *)pool->free + 64, 1);
 	if (++pool->used > pool->used_max)
 		pool->used_max = pool->used;
 	return p;

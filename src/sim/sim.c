@@ -235,19 +235,17 @@ static void look_into_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
  */
 static void look_ahead(const struct vb_sim *s)
 {
-	const uint32_t *next;
-	uint32_t cnt = vb_eventq_ahead(&s->events, &next);
+	const struct vb_eventq *q = &s->events;
 	const struct vb_sim_port *p;
 
 	/* A line begins with machines that nobody has looked at. */
-	for (uint32_t i = vb_eventq_begins(&s->events) ? 0 : AHEAD_PORT; i < cnt && i <= AHEAD_PORT;
-	     i++) {
-		if ((p = port_of(s, next[i])) != NULL)
+	for (uint32_t i = vb_eventq_begins(q) ? 0 : AHEAD_PORT; i <= AHEAD_PORT; i++) {
+		if ((p = port_of(s, vb_eventq_ahead(q, i))) != NULL)
 			look_at_port(s, p);
 	}
-	if (cnt > AHEAD_PACKET && (p = port_of(s, next[AHEAD_PACKET])) != NULL)
+	if ((p = port_of(s, vb_eventq_ahead(q, AHEAD_PACKET))) != NULL)
 		look_at_packets(p);
-	if (cnt > AHEAD_QP && (p = port_of(s, next[AHEAD_QP])) != NULL)
+	if ((p = port_of(s, vb_eventq_ahead(q, AHEAD_QP))) != NULL)
 		look_into_hosts(s, p);
 }
 
