@@ -227,7 +227,7 @@ enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now)
 {
 	struct vb_counters *c = vb_port_counters(h, rx->path->port);
-	struct vb_hdr hdr = {0};
+	struct vb_hdr hdr;
 	enum vb_verdict v = vb_hdr_parse(&hdr, rx->pkt, rx->avail, rx->len);
 
 	if (v == VB_VERDICT_OK) {

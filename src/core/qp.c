@@ -59,6 +59,7 @@ struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn)
 
 static void qp_prefetch(const struct vb_qp *qp)
 {
+#pragma GCC unroll 16
 	for (size_t i = VB_QP_HOT_FIRST; i < VB_QP_HOT_END; i += 64)
 		__builtin_prefetch((const char *)qp + i);
 }

@@ -84,10 +84,43 @@ static void eventq__takes_many_machines_of_one_instant(void **state)
 	free(mem);
 }
 
+/* Whoever is in line now, and behind it who is at the next instant, as far as nothing changes. */
+static void eventq__tells_who_is_next(void **state)
+{
+	const uint32_t now[] = {7, 2, 40}, then[] = {31, 8, 5, 250};
+	void *mem = calloc(1, vb_eventq_size(IDS));
+	struct vb_eventq q;
+
+	(void)state;
+	vb_eventq_init(&q, mem, IDS);
+	for (uint32_t i = 0; i < 3; i++)
+		vb_eventq_set(&q, now[i], 10);
+	for (uint32_t i = 0; i < 4; i++)
+		vb_eventq_set(&q, then[i], 12);
+	assert_int_equal(vb_eventq_take(&q), 2);
+
+	const uint32_t ahead[] = {7, 40, 5, 8, 31, 250, UINT32_MAX};
+
+	for (uint32_t i = 0; i < 7; i++)
+		assert_int_equal(vb_eventq_ahead(&q, i), ahead[i]);
+	/* What joins the next line and what leaves it. */
+	vb_eventq_set(&q, 6, 12);
+	vb_eventq_set(&q, 8, 11);
+	vb_eventq_set(&q, 7, VB_NEVER);
+
+	const uint32_t turns[] = {40, 8, 5, 6, 31, 250};
+
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(vb_eventq_take(&q), turns[i]);
+	assert_int_equal(vb_eventq_ahead(&q, 0), UINT32_MAX);
+	free(mem);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(eventq__is_ordered_by_time_and_id),
+	    cmocka_unit_test(eventq__tells_who_is_next),
 	    cmocka_unit_test(eventq__takes_many_machines_of_one_instant),
 	};
 
