@@ -28,6 +28,11 @@
  */
 #define LIVE_BURST_NS (100 * VB_USEC)
 
+/* So long what was seen of a receive queue holds... */
+#define DEPTH_FRESH_NS (20 * VB_USEC)
+/* ... and a packet of another host as a sign that there are more. */
+#define ABROAD_NS VB_MSEC
+
 static uint64_t speed_bps(const struct vb_device *d)
 {
 	return d->speed_mbps ? d->speed_mbps * UINT64_C(1000000) : UNKNOWN_SPEED_BPS;
@@ -36,7 +41,7 @@ static uint64_t speed_bps(const struct vb_device *d)
 /* Bytes in the receive socket at which packets count as marked. */
 static void watch_queue(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set)
 {
-	uint64_t room = e->flow.alone;
+	uint64_t room = e->flow.most;
 
 	e->cc.red[port] = (struct vb_red){0};
 	if (set->np_en && set->rxq_en)
@@ -110,33 +115,53 @@ int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size)
 	return 0;
 }
 
-/* Bytes that wait in the receive socket: as senders of this host have counted them, or as the
- * kernel does, which charges about twice of what a packet has and lets go in quarters of the
- * buffer. */
-static uint64_t queue_depth(const struct vb_engine *e)
+/* Half of what the kernel has charged, which is about twice of what a packet has; the kernel lets
+ * go in quarters of the buffer. */
+static uint64_t kernel_depth(const struct vb_engine *e)
 {
-	const struct vb_flow *f = &e->broker.flow[e->broker.slot];
-	uint64_t counted = vb_flow_backlog(f, f->taken);
 	uint32_t mem[SK_MEMINFO_VARS] = {0};
 	socklen_t len = sizeof mem;
 
-	if (getsockopt(e->link->ops->fd(e->link), SOL_SOCKET, SO_MEMINFO, mem, &len) ||
-	    mem[SK_MEMINFO_RMEM_ALLOC] / 2 < counted)
-		return counted;
+	if (getsockopt(e->link->ops->fd(e->link), SOL_SOCKET, SO_MEMINFO, mem, &len))
+		return 0;
 	return mem[SK_MEMINFO_RMEM_ALLOC] / 2;
 }
 
-/* Of @cnt packets just received those that may be marked are, as the queue behind them has it. */
-void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt)
+/*
+ * Bytes that wait in the receive socket behind a packet from @path: exactly what senders of this
+ * host have counted, and if others send as well, at least what the kernel has. What fills that much
+ * takes longer than DEPTH_FRESH_NS.
+ */
+static void look_at_queue(struct vb_engine *e, const struct vb_path *path, vb_time now)
 {
-	uint64_t depth = queue_depth(e);
+	struct vb_engine_cc *cc = &e->cc;
+	const struct vb_flow *f = &e->broker.flow[e->broker.slot];
+	uint64_t depth;
 
+	if (cc->looked && now - cc->looked < DEPTH_FRESH_NS)
+		return;
+	cc->looked = now;
+	depth = vb_flow_backlog(f, f->taken);
+	if (!vb_addr_find(&e->addr, &path->sgid, e->devices.device[path->port - 1].ifindex))
+		cc->abroad = now;
+	if (cc->abroad && now - cc->abroad < ABROAD_NS) {
+		uint64_t kernel = kernel_depth(e);
+
+		depth = kernel > depth ? kernel : depth;
+	}
+	cc->depth = depth < UINT32_MAX ? (uint32_t)depth : UINT32_MAX;
+}
+
+/* Of @cnt packets just received those that may be marked are, as the queue behind them has it. */
+void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
 	for (uint32_t i = 0; i < cnt; i++) {
 		const struct vb_path *p = rx[i].path;
-		uint32_t bytes = depth < UINT32_MAX ? (uint32_t)depth : UINT32_MAX;
 
-		if ((p->traffic_class & VB_ECN_MASK) == 0 ||
-		    !vb_red_marks(&e->cc.red[p->port], bytes, &e->cc.rng))
+		if ((p->traffic_class & VB_ECN_MASK) == 0)
+			continue;
+		look_at_queue(e, p, now);
+		if (!vb_red_marks(&e->cc.red[p->port], e->cc.depth, &e->cc.rng))
 			continue;
 		e->cc.path[i] = *p;
 		e->cc.path[i].traffic_class |= VB_ECN_CE;

@@ -127,6 +127,9 @@ struct vb_engine_cc {
 	bool marks;                      /* some port's own receive queue marks packets... */
 	struct vb_red red[VB_HCA_PORTS_MAX + 1];
 	struct vb_rng rng;
+	uint32_t depth;                         /* bytes in that queue... */
+	vb_time looked;                         /* ... at this time; 0: never seen */
+	vb_time abroad;                         /* when another host's packet was met; 0: never */
 	struct vb_path path[VB_ENGINE_RX_PKTS]; /* ... and here is what their paths become */
 };
 
@@ -191,7 +194,7 @@ void vb_engine_follow_cc(struct vb_engine *e);
 /* Port @port is controlled by @set from now on. 0, or -EINVAL as vb_cc_settings_check() has it. */
 int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set);
 /* Only while e->cc.marks. */
-void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt);
+void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time now);
 
 /* engine_explain.c: the core's event callback, which keeps tales of trouble, and the link's of what
  * sending met; @ctx is the engine. */

@@ -135,7 +135,7 @@ static uint32_t receive(struct vb_engine *e, vb_time now)
 		n = e->link->ops->recv(e->link, e->rx, VB_ENGINE_RX_PKTS, now);
 		e->rx_more = n == VB_ENGINE_RX_PKTS || (n != 0 && vb_link_has_packets(e->link));
 		if (e->cc.marks)
-			vb_engine_mark(e, e->rx, n);
+			vb_engine_mark(e, e->rx, n, now);
 		for (uint32_t k = 0; k < n; k++)
 			(void)vb_hca_handle_packet(e->hca, &e->rx[k], now);
 		cnt += n;

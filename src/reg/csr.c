@@ -112,7 +112,7 @@ static VB_CSR(notify, 0x200270, "CNP_NOTIFY", "The notification point", notify_f
 
 static const struct vb_reg_field queue_fields[] = {
     SAME(0, 1, rxq_en, "with np_en: a receive queue that fills up marks what arrives"),
-    SAME(16, 10, rxq_kmin, "percent of what senders leave in it below which it marks nothing"),
+    SAME(16, 10, rxq_kmin, "percent of what senders may leave in it below which it marks nothing"),
     SAME(32, 10, rxq_kmax, "... above which it marks all, at least rxq_kmin, at most 1000"),
     SAME(48, 7, rxq_pmax, "percent of what arrives that it marks just below rxq_kmax"),
 };

@@ -14,6 +14,8 @@
 static struct vb_engine engine;
 static struct vb_flow flow[VB_SLOT_CNT];
 static int fd;
+static vb_time now;
+static struct vb_gid sender; /* of packets */
 
 static int link_fd(const struct vb_link *l)
 {
@@ -48,12 +50,13 @@ static int setup(void **state)
 	(void)state;
 	memset(&engine, 0, sizeof engine);
 	memset(flow, 0, sizeof flow);
+	memset(&sender, 0, sizeof sender);
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	engine.link = &link;
 	engine.broker.flow = flow;
 	engine.broker.shm = &slot;
 	engine.broker.slot = 7;
-	engine.flow.alone = 100000;
+	engine.flow.most = 100000;
 	engine.devices.device[0].ifindex = 1;
 	engine.devices.device[0].speed_mbps = 10000;
 	engine.devices.device[1].ifindex = 2;
@@ -117,19 +120,20 @@ static void own__wrong_is_said(void **state)
 
 #define PKTS 1000u
 
-/* Packets with CE of PKTS that arrive with @ecn while @bytes wait. */
+/* Packets with CE of PKTS that arrive with @ecn while @bytes wait, long after those before. */
 static uint32_t marked(uint8_t ecn, uint64_t bytes)
 {
 	uint32_t cnt = 0;
 
+	now += VB_MSEC;
 	flow[7].sent = flow[7].taken + bytes;
 	for (uint32_t i = 0; i < PKTS / 10; i++) {
-		struct vb_path path = {.port = 1, .traffic_class = 0x60 | ecn};
+		struct vb_path path = {.sgid = sender, .port = 1, .traffic_class = 0x60 | ecn};
 		struct vb_rx rx[10];
 
 		for (int k = 0; k < 10; k++)
 			rx[k] = (struct vb_rx){.path = &path};
-		vb_engine_mark(&engine, rx, 10);
+		vb_engine_mark(&engine, rx, 10, now);
 		for (int k = 0; k < 10; k++) {
 			assert_int_equal(rx[k].path->traffic_class & ~VB_ECN_MASK, 0x60);
 			cnt += (rx[k].path->traffic_class & VB_ECN_MASK) == VB_ECN_CE;
@@ -160,12 +164,22 @@ static void mark__follows_the_queue(void **state)
 	assert_int_equal(marked(0, 110000), 0);
 	assert_int_equal(marked(VB_ECN_CE, 0), PKTS); /* and takes no mark away */
 
+	/* It is not looked at with each call. */
+	struct vb_path path = {.port = 1, .traffic_class = VB_ECN_ECT0};
+	struct vb_rx rx = {.path = &path};
+
+	flow[7].sent = flow[7].taken + 110000;
+	vb_engine_mark(&engine, &rx, 1, now);
+	assert_ptr_equal(rx.path, &path);
+	vb_engine_mark(&engine, &rx, 1, now + 100 * VB_USEC);
+	assert_int_equal(rx.path->traffic_class, VB_ECN_CE);
+
 	set.rxq_en = false;
 	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
 	assert_false(engine.cc.marks);
 }
 
-/* What other hosts have sent counts as the kernel has it. */
+/* What other hosts have sent counts as the kernel has it; of this host's senders, what they say. */
 static void mark__sees_the_socket(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -175,7 +189,7 @@ static void mark__sees_the_socket(void **state)
 
 	(void)state;
 	vb_cc_settings_paper(&set, UINT64_C(10000000000));
-	engine.flow.alone = 10000;
+	engine.flow.most = 10000;
 	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
@@ -185,6 +199,13 @@ static void mark__sees_the_socket(void **state)
 		    sendto(fd, bytes, sizeof bytes, 0, (struct sockaddr *)&a, sizeof a),
 		    sizeof bytes);
 	assert_int_equal(marked(VB_ECN_ECT0, 0), PKTS);
+	/* Seen a while after the last one from elsewhere. */
+	sender.b[15] = 1;
+	engine.devices.device_cnt = 1;
+	engine.devices.device[0].gid[0] = (struct vb_gid_entry){sender, VB_GID_IPV6};
+	vb_addr_build(&engine.addr, &engine.devices);
+	assert_int_equal(marked(VB_ECN_ECT0, 0), 0);
+	assert_int_equal(marked(VB_ECN_ECT0, 11000), PKTS);
 }
 
 int main(void)

@@ -60,8 +60,8 @@ void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps)
 	    .np_cnp_dscp = 48,
 	    .ecn_en = true,
 	    .rxq_en = true,
-	    .rxq_kmin = 100,
-	    .rxq_kmax = 200,
+	    .rxq_kmin = 70,
+	    .rxq_kmax = 100,
 	    .rxq_pmax = 10,
 	};
 }

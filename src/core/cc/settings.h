@@ -75,8 +75,8 @@ struct vb_cc_settings {
 
 	/* The own receive queue as a place of congestion: as it fills beyond kmin, ECT packets
 	 * count as marked with a chance that reaches pmax at kmax, and all of them do beyond. In
-	 * percent of what senders leave in a receive buffer; only where there is one, not in the
-	 * simulator. */
+	 * percent of what senders of the host may leave in a receive buffer; only where there is
+	 * one, not in the simulator. */
 	bool rxq_en;
 	uint16_t rxq_kmin, rxq_kmax; /* at most 1000; kmin <= kmax */
 	uint8_t rxq_pmax;            /* percent */
