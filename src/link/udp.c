@@ -57,8 +57,8 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 	u->cfg = *cfg;
 	if (cfg->tap == NULL || cfg->tap_on == NULL)
 		u->cfg.tap_on = &never;
-	if (cfg->hop_limit_on == NULL)
-		u->cfg.hop_limit_on = &never;
+	if (cfg->bring == NULL)
+		u->cfg.bring = &never;
 	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;

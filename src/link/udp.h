@@ -16,6 +16,13 @@
 
 #define VB_UDP_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
 
+/* What received packets can bring of their IP headers, beside addresses. */
+enum vb_udp_bring {
+	VB_UDP_BRING_CLASS = 1, /* DSCP and ECN */
+	VB_UDP_BRING_REST = 2,  /* hop limit and flow label */
+	VB_UDP_BRING_ALL = 3,
+};
+
 /* A packet as it left or arrived, for capture: BTH through ICRC in pieces. */
 struct vb_udp_tap {
 	struct vb_icrc_udp udp; /* addresses, ports, IPv4 identification */
@@ -43,9 +50,9 @@ struct vb_udp_config {
 	 * nonzero. Either may be NULL. */
 	void (*tap)(void *ctx, const struct vb_udp_tap *t);
 	const uint32_t *tap_on;
-	/* Nonzero: received packets have to bring their hop limit, for the GRH of UD; else they do
-	 * only while they are tapped. NULL: never. */
-	const uint32_t *hop_limit_on;
+	/* Of enum vb_udp_bring, what of their IP headers received packets have to bring; all of it
+	 * while they are tapped. What is not asked for is 0. NULL: nothing. */
+	const uint32_t *bring;
 	/* Told what sending to @to met, an errno other than "full for now"; may be NULL. ICMP
 	 * messages about a port that nobody has come as ECONNREFUSED. */
 	void (*refused)(void *ctx, const struct vb_gid *to, int err);

@@ -122,8 +122,9 @@ struct vb_udp_rx {
 	struct vb_udp_rx_buf *buf; /* VB_UDP_RX_BUFS of them */
 	struct iovec iov[VB_UDP_RX_BUFS];
 	struct mmsghdr msg[VB_UDP_RX_BUFS];
-	bool has_hop_limit; /* the socket is told to bring hop limits */
+	uint32_t brings;  /* of enum vb_udp_bring, what the socket is told to */
 	uint32_t ask;     /* buffers to fill with the next call; grows while they come back full */
+	uint32_t used;    /* entries of msg that the kernel has written */
 	uint32_t in_vain; /* calls in a row that brought nothing */
 	uint32_t cnt, next; /* buffers filled, and the first of them that has packets left */
 	/* The train at hand, buffer next: bytes in all, bytes taken, and of each packet. */
@@ -171,8 +172,9 @@ struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_pat
 /* Prepares the socket of the SO_REUSEPORT group for receiving. */
 int vb_udp_sock_receive(int fd);
 
-/* From now on packets bring their hop limit, or no longer. */
-void vb_udp_sock_bring_hop_limit(int fd, bool on);
+/* From now on packets bring of their IP headers what @bring has of enum vb_udp_bring, and no more.
+ */
+void vb_udp_sock_bring(int fd, uint32_t bring);
 
 /* udp_connect.c */
 

@@ -33,6 +33,17 @@ int vb_udp_rx_open(struct vb_udp_rx *rx)
 	rx->buf = aligned_alloc(_Alignof(struct vb_udp_rx_buf), VB_UDP_RX_BUFS * sizeof *rx->buf);
 	if (rx->buf == NULL)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < VB_UDP_RX_BUFS; i++) {
+		struct vb_udp_rx_buf *b = &rx->buf[i];
+
+		rx->iov[i] = (struct iovec){b->data, sizeof b->data};
+		rx->msg[i].msg_hdr = (struct msghdr){.msg_name = &b->name,
+						     .msg_namelen = sizeof b->name,
+						     .msg_iov = &rx->iov[i],
+						     .msg_iovlen = 1,
+						     .msg_control = b->control,
+						     .msg_controllen = sizeof b->control};
+	}
 	rx->ask = 1;
 	return 0;
 }
@@ -69,15 +80,15 @@ static void adapt(struct vb_udp_rx *rx)
 		rx->ask *= 2;
 }
 
-/* Few want hop limits, and the kernel takes its time to bring them. */
-static void follow_hop_limit(struct vb_udp *u)
+/* Few want more than the addresses, and the kernel takes its time to bring it. */
+static void follow_bring(struct vb_udp *u)
 {
-	bool on = vb_udp_is_tapped(u) || *u->cfg.hop_limit_on != 0;
+	uint32_t bring = vb_udp_is_tapped(u) ? VB_UDP_BRING_ALL : *u->cfg.bring;
 
-	if (on == u->rx.has_hop_limit)
+	if (bring == u->rx.brings)
 		return;
-	vb_udp_sock_bring_hop_limit(u->cfg.rx_fd, on);
-	u->rx.has_hop_limit = on;
+	vb_udp_sock_bring(u->cfg.rx_fd, bring);
+	u->rx.brings = bring;
 }
 
 /* Waits for nothing. Returns false when no datagram is there. */
@@ -86,22 +97,16 @@ static bool fill(struct vb_udp *u)
 	struct vb_udp_rx *rx = &u->rx;
 	long n;
 
-	follow_hop_limit(u);
-	for (uint32_t i = 0; i < rx->ask; i++) {
-		struct vb_udp_rx_buf *b = &rx->buf[i];
-
-		rx->iov[i] = (struct iovec){b->data, sizeof b->data};
-		rx->msg[i].msg_hdr = (struct msghdr){.msg_name = &b->name,
-						     .msg_namelen = sizeof b->name,
-						     .msg_iov = &rx->iov[i],
-						     .msg_iovlen = 1,
-						     .msg_control = b->control,
-						     .msg_controllen = sizeof b->control};
+	follow_bring(u);
+	/* What the kernel has written the last time. */
+	for (uint32_t i = 0; i < rx->used; i++) {
+		rx->msg[i].msg_hdr.msg_namelen = sizeof rx->buf[i].name;
+		rx->msg[i].msg_hdr.msg_controllen = sizeof rx->buf[i].control;
 	}
 	n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
 	rx->next = 0;
 	rx->is_begun = false;
-	rx->cnt = n > 0 ? (uint32_t)n : 0;
+	rx->cnt = rx->used = n > 0 ? (uint32_t)n : 0;
 	rx->in_vain = rx->cnt == 0 ? rx->in_vain + 1 : 0;
 	/* Not with each look: what senders write is far away. */
 	if (u->cfg.flow && rx->in_vain % EMPTY_LOOKS == 1)

@@ -218,21 +218,23 @@ static int set_receive_ipv6(int fd)
 {
 	int rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 
-	if (rc == 0)
-		rc = set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-	if (rc == 0)
-		rc = set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO, 1);
 	/* rxe sends UDP checksum 0 over IPv6, too. */
 	if (rc == 0)
 		rc = set_int(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 	return rc;
 }
 
-void vb_udp_sock_bring_hop_limit(int fd, bool on)
+void vb_udp_sock_bring(int fd, uint32_t bring)
 {
-	/* The level of the other family fails: an IPv4 socket has no IPv6 options. */
-	(void)set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, on);
-	(void)set_int(fd, IPPROTO_IP, IP_RECVTTL, on);
+	int class = (bring & VB_UDP_BRING_CLASS) != 0, rest = (bring & VB_UDP_BRING_REST) != 0;
+
+	/* The level of the other family fails: an IPv4 socket has no IPv6 options. Of IPv4 packets
+	 * a dual-stack socket brings TOS and TTL as IPv4's own. */
+	(void)set_int(fd, IPPROTO_IP, IP_RECVTOS, class);
+	(void)set_int(fd, IPPROTO_IP, IP_RECVTTL, rest);
+	(void)set_int(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, class);
+	(void)set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO, rest);
+	(void)set_int(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, rest);
 }
 
 int vb_udp_sock_receive(int fd)
@@ -242,11 +244,8 @@ int vb_udp_sock_receive(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len))
 		return -errno;
-	/* A dual-stack socket takes the options of both levels; IPv4 packets bring the address as
-	 * IPV6_PKTINFO, but TOS and TTL only as IPv4's own. */
+	/* To a dual-stack socket IPv4 packets bring the address as IPV6_PKTINFO, too. */
 	rc = domain == AF_INET6 ? set_receive_ipv6(fd) : set_int(fd, IPPROTO_IP, IP_PKTINFO, 1);
-	if (rc == 0)
-		rc = set_int(fd, IPPROTO_IP, IP_RECVTOS, 1);
 	if (rc)
 		return rc;
 	/* Without it (kernels before 5.0) packets arrive one by one. */

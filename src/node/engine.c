@@ -243,7 +243,20 @@ void vb_engine_reload(struct vb_engine *e)
 
 void vb_engine_make_grh(struct vb_engine *e)
 {
-	e->makes_grh = 1;
+	e->makes_grh = true;
+	vb_engine_follow_bring(e);
+}
+
+void vb_engine_follow_bring(struct vb_engine *e)
+{
+	uint32_t bring = e->makes_grh ? VB_UDP_BRING_ALL : 0;
+
+	/* The link has its faults before there is an HCA. */
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (e->broker.shm->fault[i].rules.text[0] ||
+		    (e->hca && vb_hca_cc(e->hca, (uint8_t)(i + 1))->np_en))
+			bring |= VB_UDP_BRING_CLASS;
+	e->bring = bring;
 }
 
 static int open_link(struct vb_engine *e)
@@ -256,7 +269,7 @@ static int open_link(struct vb_engine *e)
 	    .port_of = link_port_of,
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
-	    .hop_limit_on = &e->makes_grh,
+	    .bring = &e->bring,
 	    .refused = vb_engine_note_refusal,
 	    .ctx = e,
 	};

@@ -64,8 +64,10 @@ int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_setti
 		live.limiter_burst_ns = LIVE_BURST_NS;
 	if (!vb_cc_settings_eq(&live, vb_hca_cc(e->hca, port)))
 		err = vb_hca_set_port_cc(e->hca, port, &live, vb_engine_now());
-	if (!err)
+	if (!err) {
 		watch_queue(e, port, &live);
+		vb_engine_follow_bring(e);
+	}
 	return err;
 }
 

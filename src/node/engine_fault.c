@@ -63,6 +63,7 @@ static void set_rules(struct vb_engine *e, uint32_t device, const struct vb_faul
 	status_begin(s);
 	s->fault[device] = (struct vb_fault_status){.rules = *rules};
 	status_end(s);
+	vb_engine_follow_bring(e);
 }
 
 void vb_engine_follow_faults(struct vb_engine *e)

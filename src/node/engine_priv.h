@@ -159,8 +159,9 @@ struct vb_engine {
 	pthread_t poller;              /* who made progress last */
 	_Atomic bool held_up; /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
-	uint32_t makes_grh;  /* 1: there is, or was, a QP whose receives begin with a GRH */
-	uint32_t generation; /* of the device table in use */
+	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
+	uint32_t bring;                /* of IP headers, of enum vb_udp_bring */
+	uint32_t generation;           /* of the device table in use */
 	struct vb_host_shm devices;
 	bool adopts; /* adapter_generation is valid */
 	uint32_t adapter_generation;
@@ -184,6 +185,10 @@ struct vb_engine {
 int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size);
 /* Takes over the rules that hold now. Under the lock. */
 void vb_engine_follow_faults(struct vb_engine *e);
+
+/* engine.c: what received packets have to bring, for GRHs, congestion control and faults. To be
+ * called when one of them has changed. */
+void vb_engine_follow_bring(struct vb_engine *e);
 
 /* engine_cc.c */
 

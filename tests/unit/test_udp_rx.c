@@ -196,24 +196,30 @@ static void recv__identification_expected(void **state)
 	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
 }
 
-/* The kernel is asked for hop limits only where somebody wants them. */
-static void recv__hop_limit_where_wanted(void **state)
+/* The kernel is asked for what is in IP headers only where somebody wants it. */
+static void recv__brings_what_is_wanted(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_rx rx[1];
 
-	for (uint32_t on = 0; on < 2; on++) {
-		for (uint32_t tapped = 0; tapped < 2; tapped++) {
-			f->hop_limit_on = on;
-			f->tap_on = tapped;
-			clear(f);
-			add(f, &f->path4, 64, 1);
-			assert_int_equal(send_all(f), 1);
-			assert_int_equal(recv_some(f, rx, 1), 1);
-			assert_int_equal(rx[0].path->hop_limit,
-					 on || tapped ? f->path4.hop_limit : 0);
-		}
-	}
+	for (uint32_t bring = 0; bring <= VB_UDP_BRING_ALL; bring++)
+		for (uint32_t tapped = 0; tapped < 2; tapped++)
+			for (size_t v = 0; v < FAMILIES; v++) {
+				const struct vb_path *p = path_of(f, families[v]);
+				uint32_t has = tapped ? VB_UDP_BRING_ALL : bring;
+				bool rest = has & VB_UDP_BRING_REST;
+
+				f->bring = bring;
+				f->tap_on = tapped;
+				clear(f);
+				add(f, p, 64, 1);
+				assert_int_equal(send_all(f), 1);
+				assert_int_equal(recv_some(f, rx, 1), 1);
+				assert_int_equal(rx[0].path->traffic_class,
+						 has & VB_UDP_BRING_CLASS ? p->traffic_class : 0);
+				assert_int_equal(rx[0].path->hop_limit, rest ? p->hop_limit : 0);
+				assert_int_equal(rx[0].path->flow_label, rest ? p->flow_label : 0);
+			}
 }
 
 /* Every single flipped bit of packet and ICRC, but for the masked byte, is found. */
@@ -348,7 +354,7 @@ int main(void)
 	    T(recv__flow_label),
 	    T(recv__identification_unknown),
 	    T(recv__identification_expected),
-	    T(recv__hop_limit_where_wanted),
+	    T(recv__brings_what_is_wanted),
 	    T(recv__corrupt),
 	    T(recv__too_short),
 	    T(recv__garbage),

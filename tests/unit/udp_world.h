@@ -25,7 +25,7 @@ struct fixture {
 	struct vb_tx_batch batch;
 	uint8_t payload[VB_TX_BATCH_PKTS * PAYLOAD_MAX];
 	uint8_t port; /* what port_of answers */
-	uint32_t tap_on, tap_cnt, hop_limit_on;
+	uint32_t tap_on, tap_cnt, bring;
 	struct vb_udp_tap tap[16]; /* what the tap saw, and the bytes */
 	uint32_t tap_len[16];
 	uint8_t tap_bytes[16][PAYLOAD_MAX + VB_HDR_MAX];
@@ -81,10 +81,10 @@ static inline void open_link(struct fixture *f, int family)
 				    .port_of = port_of,
 				    .tap = tap,
 				    .tap_on = &f->tap_on,
-				    .hop_limit_on = &f->hop_limit_on,
+				    .bring = &f->bring,
 				    .ctx = f};
 
-	f->hop_limit_on = 1;
+	f->bring = VB_UDP_BRING_ALL;
 	assert_int_equal(vb_udp_open(&f->link, &cfg), 0);
 	f->udp = (struct vb_udp *)f->link;
 	f->port = 1;
