@@ -21,6 +21,11 @@
 
 enum side { REQUESTER, RESPONDER, SIDES };
 
+/* What has completed into the CQ of a side, by a QP that is not of the case, before the QPs of the
+ * case are brought up. FULL: as much as it takes. OVERRUN: one more. */
+enum cq_room { CQ_ROOM, CQ_FULL, CQ_OVERRUN };
+#define FILL_WR_ID UINT64_C(1000000)
+
 /* How a case differs from one that succeeds. */
 struct setup {
 	enum vb_qp_type
@@ -32,6 +37,7 @@ struct setup {
 	bool is_member;      /* the responder's QP, of the group */
 	uint32_t dest_error; /* by which the number of the QP that the requester knows is wrong */
 	uint32_t qp_access;
+	enum cq_room cq[SIDES];
 	uint8_t rd_atomic[SIDES];      /* max_rd_atomic, max_dest_rd_atomic */
 	enum vb_qp_state state[SIDES]; /* how far each QP is brought; a DCT not beyond RTR */
 	bool has_other[SIDES];         /* QPs: of that side one more */
@@ -49,7 +55,7 @@ struct window {
 	void *handle;
 };
 
-/* A work request whose SGEs are all of the same bytes and key. */
+/* A work request whose SGEs are all of the same bytes, and of the same key but for the last. */
 struct work {
 	uint64_t wr_id;
 	enum vb_wr_opcode opcode;
@@ -57,6 +63,7 @@ struct work {
 	uint8_t *addr;
 	uint32_t len, lkey, sge_cnt;
 	uint64_t remote_addr;
+	uint32_t last_lkey_error; /* by which the L_Key of the last SGE is another one */
 	uint32_t rkey, inv_rkey, qkey;
 	/* By which the numbers of the SRQ and (UD and DC) the QP, and the key of a DCT are wrong.
 	 */
@@ -66,6 +73,7 @@ struct work {
 	 */
 	struct window *window;
 	const struct region *region;
+	uint32_t region_error; /* by which its keys are wrong */
 	uint32_t access;
 	bool of_other_pd; /* the address handle */
 	bool by_other_qp; /* of the same side */
@@ -131,9 +139,17 @@ struct receive_room {
 } receive_room(void);
 void set_srq_limit(uint32_t limit);
 
-/* Goes on until both sides have so many completions, *@moved (unless NULL) is no longer @was, and
- * nothing more happens. */
-void settle(const uint32_t want[SIDES], const uint8_t *moved, uint8_t was);
+/* What must come: so many completions and these events at each side, and *@moved (unless NULL) is
+ * no longer @was. */
+struct awaited {
+	uint32_t done[SIDES], events[SIDES];
+	const uint8_t *moved;
+	uint8_t was;
+};
+/* Goes on until all that is there, and nothing more happens. */
+void settle(const struct awaited *a);
+/* Takes what is in the CQs that had no room, which nothing else polls. */
+void empty_cqs(void);
 enum vb_qp_state state_of(enum side side);
 
 /* The sides' memory. */
@@ -144,17 +160,17 @@ uint8_t *block_of(enum side side);
 uint64_t address_of(enum side side, const uint8_t *p);
 
 /*
- * What both sets of functions note of a side (errors_side.c): its completions, and the first event
- * of its QP or SRQ other than COMM_EST. A new world begins with none.
+ * What both sets of functions note of a side (errors_side.c): its completions, and the events of
+ * its QP, SRQ and CQ other than COMM_EST. A new world begins with none.
  */
 void note_nothing(void);
 void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status);
-void note_event(enum side side, int event);
+void note_event(enum side side, uint32_t event);
 uint32_t completions_of(enum side side, struct done *done, uint32_t max);
 uint32_t completion_cnt(enum side side);
 /* Nothing has completed yet. */
 void forget_completions(void);
-int event_of(enum side side); /* or NOTHING */
+uint32_t events_of(enum side side); /* set of 1 << enum vb_async */
 
 /* The attributes, and the way to a state: steps that a QP of the side goes through. */
 struct step {

@@ -63,8 +63,12 @@ static uint8_t window_type(const struct play *p)
 	case RECEIVE_RIGHT:
 	case RECEIVE_HIGH:
 	case RECEIVE_NONE:
+	case LOCAL_RIGHT:
+	case LKEY_SECOND:
+	case OWN_CQ_FULL:
+	case OWN_CQ_OVERRUN:
 		/* The message itself is right. */
-		return p->op & SEND_INV && !serves_all ? 2 : 0;
+		return p->op & (SEND_INV | LOCAL_WORK) && !serves_all ? 2 : 0;
 	default:
 		return p->op & LOCAL_WORK ? 2 : 0;
 	}
@@ -96,6 +100,12 @@ static void plan_setup(struct play *p)
 	    .is_member = t == UD_GROUP && f != NO_MEMBER,
 	    .dest_error = f == QPN_WRONG ? NUMBER_ERROR : 0,
 	    .qp_access = ALL_ACCESS,
+	    .cq = {[REQUESTER] = f == OWN_CQ_FULL      ? CQ_FULL
+				 : f == OWN_CQ_OVERRUN ? CQ_OVERRUN
+						       : CQ_ROOM,
+		   [RESPONDER] = f == PEER_CQ_FULL      ? CQ_FULL
+				 : f == PEER_CQ_OVERRUN ? CQ_OVERRUN
+							: CQ_ROOM},
 	    .rd_atomic = {1, 1},
 	    .state = {VB_QPS_RTS, t == DC || t == DC_STREAM ? VB_QPS_RTR : VB_QPS_RTS},
 	    .other_of_other_pd = f == WINDOW_OF_OTHER_PD,
@@ -112,6 +122,7 @@ static const struct {
 	enum vb_qp_state state;
 } states[] = {
     {PEER_RESET, RESPONDER, VB_QPS_RESET}, {PEER_INIT, RESPONDER, VB_QPS_INIT},
+    {PEER_RTR, RESPONDER, VB_QPS_RTR},     {PEER_SQD, RESPONDER, VB_QPS_SQD},
     {PEER_ERR, RESPONDER, VB_QPS_ERR},     {IN_RESET, REQUESTER, VB_QPS_RESET},
     {IN_INIT, REQUESTER, VB_QPS_INIT},     {IN_RTR, REQUESTER, VB_QPS_RTR},
     {IN_ERR, REQUESTER, VB_QPS_ERR},       {IN_SQD, REQUESTER, VB_QPS_SQD},
@@ -208,18 +219,19 @@ static void prepare_regions(struct play *p)
 }
 
 /* Work that comes before that of the case, and ends so. */
-static void prepare_post(struct play *p, const struct work *w, enum vb_wc_status status)
+static void prepare_post(struct play *p, enum side side, const struct work *w,
+			 enum vb_wc_status status)
 {
-	enum side side = w->window || w->opcode == VB_WR_LOCAL_INV ? window_side(p) : REQUESTER;
-	uint32_t want[SIDES] = {side == REQUESTER, side == RESPONDER}, taken;
+	struct awaited a = {.done = {side == REQUESTER, side == RESPONDER}};
 	struct done done[DONE_MAX];
+	uint32_t taken;
 	int err = post_send(side, w, 1, &taken);
 
 	if (err) {
 		wrong(p, "posting before", strerror(err), strerror(0));
 		return;
 	}
-	settle(want, NULL, 0);
+	settle(&a);
 	if (completions_of(side, done, DONE_MAX) != 1 || done[0].status != status)
 		wrong(p, "work before", "ended otherwise", status_name((int)status));
 	forget_completions();
@@ -261,29 +273,29 @@ static void prepare_window(struct play *p)
 	p->window =
 	    allocate_window(window_side(p), f == WINDOW_PD || f == WINDOW_OF_OTHER_PD, type);
 	if (p->op & BIND ? f == WINDOW_BOUND : f != WINDOW_UNBOUND && can_bind(p))
-		prepare_post(p, &w, VB_WC_SUCCESS);
+		prepare_post(p, window_side(p), &w, VB_WC_SUCCESS);
 	p->window_rkey = p->window.rkey;
 	if (f == WINDOW_REBOUND)
-		prepare_post(p, &w, VB_WC_SUCCESS);
+		prepare_post(p, window_side(p), &w, VB_WC_SUCCESS);
 	if (f == WINDOW_STALE)
 		free_window(&p->window);
 	if (f == WINDOW_INVALIDATED) {
 		w = (struct work){.opcode = VB_WR_LOCAL_INV, .inv_rkey = p->window.rkey};
-		prepare_post(p, &w, VB_WC_SUCCESS);
+		prepare_post(p, window_side(p), &w, VB_WC_SUCCESS);
 	}
 }
 
-/* From RTS an error of the requester's own leads there. IBA 10.3.1 */
-static void prepare_sqe(struct play *p)
+/* From RTS an error of the QP's own sends leads there. IBA 10.3.1 */
+static void prepare_sqe(struct play *p, enum side side)
 {
 	struct work w = {.opcode = VB_WR_SEND,
-			 .addr = block_of(REQUESTER) + REGION,
+			 .addr = block_of(side) + REGION,
 			 .len = LEN,
-			 .lkey = p->region[REQUESTER].lkey ^ KEY_ERROR,
+			 .lkey = p->region[side].lkey ^ KEY_ERROR,
 			 .sge_cnt = 1,
 			 .qkey = QKEY};
 
-	prepare_post(p, &w, VB_WC_LOC_PROT_ERR);
+	prepare_post(p, side, &w, VB_WC_LOC_PROT_ERR);
 }
 
 /* Keys and numbers of the request that are wrong. */
@@ -302,6 +314,10 @@ static void spoil_names(const struct play *p, struct work *w)
 	case LKEY_WRONG:
 	case ZERO_SGE:
 		w->lkey ^= KEY_ERROR;
+		w->region_error = KEY_ERROR;
+		break;
+	case LKEY_SECOND:
+		w->last_lkey_error = KEY_ERROR;
 		break;
 	case RKEY_WRONG:
 	case ZERO_LENGTH:
@@ -352,6 +368,10 @@ static void spoil_length(struct play *p, struct work *w)
 	case BIND_EMPTY:
 		w->len = 0;
 		break;
+	case LKEY_SECOND:
+		w->sge_cnt = 2;
+		w->len /= 2;
+		break;
 	case LENGTH_WRONG:
 		w->len = 4;
 		break;
@@ -392,6 +412,7 @@ static void spoil_place(const struct play *p, struct work *w, uint8_t **there)
 		w->addr = here - 1;
 		break;
 	case LOCAL_HIGH:
+	case LOCAL_HIGH_LONG:
 		w->addr = here + REGION - w->len + 1;
 		break;
 	case REMOTE_LOW:
@@ -418,8 +439,8 @@ static void spoil_place(const struct play *p, struct work *w, uint8_t **there)
 
 static bool is_long(enum fault f)
 {
-	return f == LONG || f == REMOTE_HIGH_LONG || f == RECEIVE_SHORT_LONG ||
-	       f == RECEIVE_NONE_LONG;
+	return f == LONG || f == LOCAL_HIGH_LONG || f == REMOTE_HIGH_LONG ||
+	       f == RECEIVE_SHORT_LONG || f == RECEIVE_NONE_LONG;
 }
 
 static void prepare_work(struct play *p)
@@ -446,6 +467,7 @@ static void prepare_work(struct play *p)
 	spoil_names(p, w);
 	spoil_length(p, w);
 	spoil_place(p, w, &there);
+	p->there = there;
 	w->remote_addr = p->row->fault == WINDOW_ZERO ? 0 : address_of(RESPONDER, there);
 }
 
@@ -465,6 +487,11 @@ static void prepare_receive(struct play *p)
 	case RECEIVE_LKEY:
 	case RECEIVE_ZERO:
 		p->recv.lkey ^= KEY_ERROR;
+		break;
+	case RECEIVE_LKEY_SECOND:
+		p->recv.sge_cnt = 2;
+		p->recv.len /= 2;
+		p->recv.last_lkey_error = KEY_ERROR;
 		break;
 	case RECEIVE_EMPTY:
 		p->recv.sge_cnt = 0;
@@ -488,7 +515,9 @@ void case_prepare(struct play *p)
 	prepare_regions(p);
 	prepare_window(p);
 	if (p->row->fault == IN_SQE)
-		prepare_sqe(p);
+		prepare_sqe(p, REQUESTER);
+	if (p->row->fault == PEER_SQE)
+		prepare_sqe(p, RESPONDER);
 	prepare_work(p);
 	prepare_receive(p);
 }

@@ -20,6 +20,7 @@ struct play {
 	struct window window;        /* of the requester for its local work, else the responder's */
 	uint32_t window_rkey;        /* that the work names */
 	struct work work, recv;
+	const uint8_t *there; /* what the work names of the responder's memory */
 	uint32_t posts, receives;
 	uint8_t before[SIDES][BLOCK];
 	bool is_wrong;

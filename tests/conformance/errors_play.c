@@ -112,15 +112,18 @@ static void check(struct play *p, bool posted)
 	const struct row *row = p->row;
 	int ends[SIDES] = {posted ? completes(p, REQUESTER) : NONE, completes(p, RESPONDER)};
 	/* What was not posted is not waited for either. */
-	uint32_t want[SIDES] = {posted && ends[REQUESTER] != NONE,
-				posted && ends[RESPONDER] != NONE};
-	const uint8_t *moved = NULL;
-	int event;
+	struct awaited a = {
+	    .done = {posted && ends[REQUESTER] != NONE, posted && ends[RESPONDER] != NONE}};
+	char is[EVENTS_TEXT], should[EVENTS_TEXT];
 
+	memcpy(a.events, posted ? row->events : (uint32_t[SIDES]){0}, sizeof a.events);
 	/* That a WRITE of UC has arrived, nothing but its bytes says. */
-	if (posted && p->setup.type == VB_QPT_UC && row->moved == MOVED && !want[RESPONDER])
-		moved = (const uint8_t *)(uintptr_t)p->work.remote_addr;
-	settle(want, moved, moved ? p->before[RESPONDER][moved - block_of(RESPONDER)] : 0);
+	if (posted && p->setup.type == VB_QPT_UC && p->op & WRITE && row->moved == MOVED) {
+		a.moved = p->there;
+		a.was = p->before[RESPONDER][a.moved - block_of(RESPONDER)];
+	}
+	settle(&a);
+	empty_cqs();
 	check_side(p, REQUESTER, ends[REQUESTER], p->work.wr_id);
 	check_side(p, RESPONDER, ends[RESPONDER], p->recv.wr_id);
 	check_data(p);
@@ -130,9 +133,14 @@ static void check(struct play *p, bool posted)
 	if (state_of(RESPONDER) != row->resp_state)
 		wrong(p, "responder's QP", state_name(state_of(RESPONDER)),
 		      state_name(row->resp_state));
-	event = event_of(RESPONDER);
-	if (event != row->event)
-		wrong(p, "responder's event", event_name(event), event_name(row->event));
+	for (int side = 0; side < SIDES; side++) {
+		uint32_t events = events_of((enum side)side);
+
+		if (events != row->events[side])
+			wrong(p, side == REQUESTER ? "requester's events" : "responder's events",
+			      events_text(events, is, sizeof is),
+			      events_text(row->events[side], should, sizeof should));
+	}
 }
 
 static void fill(struct play *p)

@@ -36,12 +36,16 @@ enum {
 	RNR_RETRY_EXC = VB_WC_RNR_RETRY_EXC_ERR
 };
 enum {
-	FATAL = VB_ASYNC_QP_FATAL,
-	REQUEST = VB_ASYNC_QP_REQ_ERR,
-	ACCESS = VB_ASYNC_QP_ACCESS_ERR,
-	LIMIT = VB_ASYNC_SRQ_LIMIT_REACHED,
-	LAST_WQE = VB_ASYNC_QP_LAST_WQE_REACHED
+	CQ_ERR = 1 << VB_ASYNC_CQ_ERR,
+	FATAL = 1 << VB_ASYNC_QP_FATAL,
+	REQUEST = 1 << VB_ASYNC_QP_REQ_ERR,
+	ACCESS = 1 << VB_ASYNC_QP_ACCESS_ERR,
+	LIMIT = 1 << VB_ASYNC_SRQ_LIMIT_REACHED,
+	LAST_WQE = 1 << VB_ASYNC_QP_LAST_WQE_REACHED
 };
+/* Events are the responder's; these are the requester's. */
+#define OWN(set) ((int64_t)(set) << 32)
+#define EVENTS(set) ((set) == NONE ? 0 : (int64_t)(set))
 
 const struct op_kind ops[] = {
     {"SEND", VB_WR_SEND},
@@ -61,7 +65,7 @@ const struct op_kind ops[] = {
 _Static_assert(sizeof ops / sizeof ops[0] == OP_CNT, "an operation for each bit");
 
 const struct row rows[] = {
-#define ROW(fault, transport, ops, req, req_state, resp, resp_state, moved, event, where)          \
+#define ROW(fault, transport, ops, req, req_state, resp, resp_state, moved, events, where)         \
 	{fault,                                                                                    \
 	 transport,                                                                                \
 	 ops,                                                                                      \
@@ -70,7 +74,7 @@ const struct row rows[] = {
 	 resp,                                                                                     \
 	 (enum vb_qp_state)(resp_state),                                                           \
 	 moved,                                                                                    \
-	 event,                                                                                    \
+	 {(uint32_t)(EVENTS(events) >> 32), (uint32_t)EVENTS(events)},                             \
 	 where},
 #include "errors.def"
 #undef ROW
@@ -150,81 +154,95 @@ const char *state_name(int state)
 	return state >= 0 && state <= ERR ? name[state] : "no state";
 }
 
-const char *event_name(int event)
+const char *events_text(uint32_t events, char *to, size_t size)
 {
-	switch (event) {
-	case NONE:
-		return "nothing";
-	case FATAL:
-		return "QP_FATAL";
-	case REQUEST:
-		return "QP_REQ_ERR";
-	case ACCESS:
-		return "QP_ACCESS_ERR";
-	case LIMIT:
-		return "SRQ_LIMIT_REACHED";
-	case LAST_WQE:
-		return "QP_LAST_WQE_REACHED";
-	default:
-		return "another event";
+	static const struct {
+		uint32_t event;
+		const char *name;
+	} all[] = {
+	    {CQ_ERR, "CQ_ERR"},
+	    {FATAL, "QP_FATAL"},
+	    {REQUEST, "QP_REQ_ERR"},
+	    {ACCESS, "QP_ACCESS_ERR"},
+	    {LIMIT, "SRQ_LIMIT_REACHED"},
+	    {LAST_WQE, "QP_LAST_WQE_REACHED"},
+	    {UINT32_MAX, "another event"},
+	};
+
+	snprintf(to, size, "%s", events ? "" : "nothing");
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+		if (events & all[i].event)
+			snprintf(to + strlen(to), size - strlen(to), "%s%s", *to ? ", " : "",
+				 all[i].name);
+		events &= ~all[i].event;
 	}
+	return to;
 }
 
 static void print_row(const struct row *r)
 {
-	char text[200] = "";
+	char text[200] = "", events[2][EVENTS_TEXT];
+	bool at_requester = r->events[REQUESTER] != 0;
 
 	for (size_t i = 0; i < OP_CNT; i++) {
 		if (r->ops & 1u << i)
 			snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s",
 				 *text ? ", " : "", ops[i].name);
 	}
-	printf("| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", transport_name(r->transport),
+	printf("| %s | %s | %s | %s | %s | %s | %s | %s%s%s | %s |\n", transport_name(r->transport),
 	       text, r->req_status == NONE ? "-" : status_name(r->req_status),
 	       state_name(r->req_state), r->resp_status == NONE ? "-" : status_name(r->resp_status),
 	       state_name(r->resp_state),
 	       r->moved == MOVED  ? "moved"
 	       : r->moved == KEPT ? "kept"
 				  : "part may have moved",
-	       r->event == NONE ? "-" : event_name(r->event), r->where);
+	       at_requester ? "requester's: " : "",
+	       at_requester ? events_text(r->events[REQUESTER], events[0], EVENTS_TEXT) : "",
+	       r->events[RESPONDER] ? events_text(r->events[RESPONDER], events[1], EVENTS_TEXT)
+	       : at_requester       ? ""
+				    : "-",
+	       r->where);
 }
 
 void print_document(void)
 {
-	puts(
-	    "# Error semantics\n\n"
-	    "What becomes of an operation with one thing wrong, on both sides. Generated from\n"
-	    "`tests/conformance/errors.def`, which is played over loopback by way of libibverbs "
-	    "and\n"
-	    "mlx5dv, and on two hosts of the simulator (where alone FLUSH is, which libibverbs "
-	    "does not have yet);\n"
-	    "a test checks that this page is up to date. What Linux' rdma_rxe does otherwise is "
-	    "in\n"
-	    "[interop.md](interop.md).\n\n"
-	    "Requester and responder: the status of the work completion (EINVAL, ENOMEM: what "
-	    "posting\n"
-	    "returns, of the receive where it is the responder's, `bad_wr` naming the request), "
-	    "and the state\n"
-	    "of the QP afterwards. In ERR all that is queued behind is flushed, in order. Data: "
-	    "whether the\n"
-	    "memory that the operation goes to has changed. The event is the responder's. Sections "
-	    "are those of\n"
-	    "the InfiniBand Architecture Specification, volume 1.\n\n"
-	    "\"RC, SRQ\" and \"UD, SRQ\": the responder has a shared receive queue. XRC and DC: "
-	    "from an initiator "
-	    "to a target,\n"
-	    "whose windows another QP of its protection domain has bound. \"DC, streams\": the "
-	    "error is the\n"
-	    "stream's, and what follows in it is flushed ([dc.md](dc.md)). \"UD, group\": to a "
-	    "multicast group\n"
-	    "that the responder's QP is attached to.");
+	puts("# Error semantics\n\n"
+	     "What becomes of an operation with one thing wrong, on both sides. Generated from\n"
+	     "`tests/conformance/errors.def`, which is played over loopback by way of libibverbs "
+	     "and\n"
+	     "mlx5dv, and on two hosts of the simulator (where alone FLUSH is, which libibverbs "
+	     "does not have yet);\n"
+	     "a test checks that this page is up to date. What Linux' rdma_rxe does otherwise is "
+	     "in\n"
+	     "[interop.md](interop.md).\n\n"
+	     "Requester and responder: the status of the work completion (EINVAL, ENOMEM: what "
+	     "posting\n"
+	     "returns, of the receive where it is the responder's, `bad_wr` naming the request), "
+	     "and the state\n"
+	     "of the QP afterwards. In ERR all that is queued behind is flushed, in order. Data: "
+	     "whether the\n"
+	     "memory that the operation goes to has changed. Events are all that the responder's "
+	     "QP, "
+	     "SRQ and CQ\n"
+	     "raise but COMM_EST; those of the requester are named as such, and there are no "
+	     "others. "
+	     "Sections are those of\n"
+	     "the InfiniBand Architecture Specification, volume 1.\n\n"
+	     "\"RC, SRQ\" and \"UD, SRQ\": the responder has a shared receive queue. XRC and DC: "
+	     "from an initiator "
+	     "to a target,\n"
+	     "whose windows another QP of its protection domain has bound. \"DC, streams\": the "
+	     "error is the\n"
+	     "stream's, and what follows in it is flushed ([dc.md](dc.md)). \"UD, group\": to a "
+	     "multicast group\n"
+	     "that the responder's QP is attached to.");
 	for (size_t i = 0; i < row_cnt; i++) {
 		const char *text = fault_text[rows[i].fault];
 
 		if (i == 0 || rows[i].fault != rows[i - 1].fault)
 			printf("\n## %c%s\n\n"
 			       "| | Operations | Requester | its QP | Responder | its QP | Data | "
-			       "Event | Written in |\n"
+			       "Events | Written in |\n"
 			       "|---|---|---|---|---|---|---|---|---|\n",
 			       *text - 'a' + 'A', text + 1);
 		print_row(&rows[i]);

@@ -55,7 +55,7 @@ struct row {
 	int resp_status;
 	enum vb_qp_state resp_state;
 	enum moved moved;
-	int event;
+	uint32_t events[SIDES]; /* sets of 1 << enum vb_async */
 	const char *where;
 };
 extern const struct row rows[];
@@ -68,7 +68,9 @@ const char *transport_name(enum transport t);
 bool is_errno(int status);
 const char *status_name(int status);
 const char *state_name(int state);
-const char *event_name(int event);
+/* Writes the names of the events to @to, and returns it. */
+const char *events_text(uint32_t events, char *to, size_t size);
+#define EVENTS_TEXT 200u
 
 /* Prints docs/error-semantics.md. */
 void print_document(void);

@@ -12,7 +12,7 @@
 static struct {
 	struct done done[DONE_MAX];
 	uint32_t cnt;
-	int event;
+	uint32_t events;
 	uint8_t *block;
 } at[SIDES];
 
@@ -43,7 +43,7 @@ uint64_t address_of(enum side side, const uint8_t *p)
 void note_nothing(void)
 {
 	forget_completions();
-	at[REQUESTER].event = at[RESPONDER].event = NOTHING;
+	at[REQUESTER].events = at[RESPONDER].events = 0;
 }
 
 void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status)
@@ -52,10 +52,10 @@ void note_completion(enum side side, uint64_t wr_id, enum vb_wc_status status)
 		at[side].done[at[side].cnt++] = (struct done){wr_id, status};
 }
 
-void note_event(enum side side, int event)
+void note_event(enum side side, uint32_t event)
 {
-	if (at[side].event == NOTHING && event != VB_ASYNC_COMM_EST)
-		at[side].event = event;
+	if (event != VB_ASYNC_COMM_EST)
+		at[side].events |= 1u << event;
 }
 
 uint32_t completion_cnt(enum side side)
@@ -76,9 +76,9 @@ void forget_completions(void)
 	at[REQUESTER].cnt = at[RESPONDER].cnt = 0;
 }
 
-int event_of(enum side side)
+uint32_t events_of(enum side side)
 {
-	return at[side].event;
+	return at[side].events;
 }
 
 enum vb_qp_type qp_type(const struct setup *s, enum side side, bool is_other)

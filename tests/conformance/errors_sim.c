@@ -15,7 +15,9 @@ static struct {
 	struct vb_qp *qp[SIDES], *other_qp[SIDES];
 	struct vb_xrcd *xrcd, *other_xrcd;
 	struct vb_srq *srq;
-	struct vb_ah ah, other_ah;
+	struct vb_cq *cq[SIDES]; /* without room; NULL: the simulator's own */
+	struct vb_qp *filler[SIDES];
+	struct vb_ah ah[SIDES], other_ah;
 	bool has_group;
 } w;
 
@@ -54,8 +56,8 @@ static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_t
 static void on_async(void *ctx, uint32_t host, const struct vb_event *ev, vb_time now)
 {
 	(void)ctx, (void)now;
-	if (ev->kind != VB_EVENT_ASYNC_CQ)
-		note_event((enum side)host, (int)ev->async);
+	if (ev->owner != &w.filler)
+		note_event((enum side)host, ev->async);
 }
 
 void open_device(const char *name, uint32_t quiet_ms, uint32_t patience_ms)
@@ -85,6 +87,11 @@ bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
 {
 	(void)type, (void)opcode;
 	return true;
+}
+
+static struct vb_cq *cq_of(enum side side)
+{
+	return w.cq[side] ? w.cq[side] : vb_sim_cq(w.sim, side);
 }
 
 static void bring_up(struct vb_qp *qp, enum side side, const struct setup *s, enum vb_qp_state to)
@@ -129,7 +136,7 @@ static void open_srq(const struct setup *s)
 		need(vb_xrcd_create(vb_sim_hca(w.sim, RESPONDER), &w.xrcd), "XRC domain");
 		need(vb_xrcd_create(vb_sim_hca(w.sim, RESPONDER), &w.other_xrcd), "XRC domain");
 		need(vb_xrc_srq_create(pd, s->srq_of_other_domain ? w.other_xrcd : w.xrcd,
-				       vb_sim_cq(w.sim, RESPONDER), &cap, NULL, &w.srq),
+				       cq_of(RESPONDER), &cap, NULL, &w.srq),
 		     "XRC SRQ");
 	} else if (s->has_srq) {
 		need(vb_srq_create(pd, cap.wr_max, cap.sge_max, 0, NULL, &w.srq), "SRQ");
@@ -138,7 +145,7 @@ static void open_srq(const struct setup *s)
 
 static struct vb_qp *create_qp(enum side side, const struct setup *s, bool is_other)
 {
-	struct vb_cq *cq = vb_sim_cq(w.sim, side);
+	struct vb_cq *cq = cq_of(side);
 	struct vb_pd *pd = pd_of(side, is_other && s->other_of_other_pd);
 	struct vb_qp_init init = {
 	    .type = qp_type(s, side, is_other),
@@ -172,24 +179,57 @@ static struct vb_qp *create_qp(enum side side, const struct setup *s, bool is_ot
 	return qp;
 }
 
+/* A QP of datagrams, which the other side drops for their Q_Key, completes into the CQ. */
+static void fill_cq(enum side side, const struct setup *s)
+{
+	struct vb_qp_init init = {
+	    .type = VB_QPT_UD,
+	    .send_cq = w.cq[side],
+	    .recv_cq = w.cq[side],
+	    .cap = {QUEUE_WRS, 1, 1, 1, 0},
+	    .owner = &w.filler,
+	};
+	struct vb_send_wr wr = {.wr_id = FILL_WR_ID,
+				.opcode = VB_WR_SEND,
+				.flags = VB_SEND_SIGNALED,
+				.ah = &w.ah[side],
+				.qkey = QKEY + 1};
+
+	need(vb_qp_create(vb_sim_pd(w.sim, side), &init, &w.filler[side]), "QP");
+	bring_up(w.filler[side], side, s, VB_QPS_RTS);
+	wr.dqpn = vb_qp_number(w.filler[side]);
+	for (uint32_t i = 0; i < vb_cq_size(w.cq[side]) + (s->cq[side] == CQ_OVERRUN); i++)
+		need(vb_qp_post_send(w.filler[side], &wr, vb_sim_now(w.sim)), "datagram");
+	vb_sim_touch(w.sim, side);
+	need(vb_sim_run(w.sim, VB_NEVER), "run");
+	note_nothing();
+}
+
 static void open_qps(const struct setup *s)
 {
 	for (int i = 0; i < SIDES; i++) {
+		w.ah[i] = (struct vb_ah){.pd = vb_sim_pd(w.sim, (uint32_t)i),
+					 .path = vb_sim_path((uint32_t)i, !i, 0xc000, 0)};
 		need(vb_pd_create(vb_sim_hca(w.sim, (uint32_t)i), &w.other_pd[i]), "PD");
+		w.cq[i] = NULL;
+		if (s->cq[i] != CQ_ROOM)
+			need(vb_cq_create(vb_sim_hca(w.sim, (uint32_t)i), 1, NULL, &w.cq[i]), "CQ");
 	}
 	open_srq(s);
 	for (int i = 0; i < SIDES; i++) {
 		w.qp[i] = create_qp((enum side)i, s, false);
 		w.other_qp[i] = s->has_other[i] ? create_qp((enum side)i, s, true) : NULL;
 	}
-	w.ah = (struct vb_ah){.pd = vb_sim_pd(w.sim, REQUESTER),
-			      .path = vb_sim_path(REQUESTER, RESPONDER, 0xc000, 0)};
+	for (int i = 0; i < SIDES; i++) {
+		if (w.cq[i])
+			fill_cq((enum side)i, s);
+	}
 	w.has_group = s->has_group;
 	if (s->has_group)
-		w.ah.path.dgid = group;
+		w.ah[REQUESTER].path.dgid = group;
 	if (s->is_member)
 		need(vb_qp_attach_mcast(w.qp[RESPONDER], &group), "group");
-	w.other_ah = (struct vb_ah){.pd = w.other_pd[REQUESTER], .path = w.ah.path};
+	w.other_ah = (struct vb_ah){.pd = w.other_pd[REQUESTER], .path = w.ah[REQUESTER].path};
 	for (int i = 0; i < SIDES; i++) {
 		bring_up(w.qp[i], (enum side)i, s, s->state[i]);
 		if (w.other_qp[i])
@@ -268,7 +308,7 @@ static void bind_fields(struct vb_send_wr *wr, const struct work *work)
 	uint32_t rkey = (work->window->rkey & ~0xffu) | ((work->window->rkey + 1) & 0xff);
 
 	wr->rkey = work->window->rkey;
-	wr->imm = work->region->lkey;
+	wr->imm = work->region->lkey ^ work->region_error;
 	wr->remote_addr = (uintptr_t)work->addr;
 	wr->swap = work->len;
 	wr->compare_add = (uint64_t)work->access << 32 | (rkey & 0xff);
@@ -289,6 +329,14 @@ static uint32_t dest_qpn(const struct work *work)
 	return vb_qp_number(work->to_other_qp && other ? other : w.qp[RESPONDER]) ^ work->qpn_error;
 }
 
+static void fill_sges(struct vb_sge *sge, const struct work *work)
+{
+	for (uint32_t i = 0; i < work->sge_cnt; i++)
+		sge[i] = (struct vb_sge){(uintptr_t)work->addr, work->len, work->lkey};
+	if (work->sge_cnt)
+		sge[work->sge_cnt - 1].lkey ^= work->last_lkey_error;
+}
+
 int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *taken)
 {
 	struct vb_qp *qp = work->by_other_qp ? w.other_qp[side] : w.qp[side];
@@ -306,7 +354,7 @@ int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *t
 	    .swap = 2,
 	    .flush = work->flush,
 	    .flush_len = work->len,
-	    .ah = work->of_other_pd ? &w.other_ah : &w.ah,
+	    .ah = work->of_other_pd ? &w.other_ah : &w.ah[side],
 	    .dqpn = dest_qpn(work),
 	    .qkey = work->qkey,
 	    .srqn = w.xrcd ? vb_srq_number(w.srq) ^ work->srqn_error : 0,
@@ -314,8 +362,7 @@ int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *t
 	};
 	int err = 0;
 
-	for (uint32_t i = 0; i < work->sge_cnt; i++)
-		sge[i] = (struct vb_sge){(uintptr_t)work->addr, work->len, work->lkey};
+	fill_sges(sge, work);
 	if (work->window)
 		bind_fields(&wr, work);
 	for (*taken = 0; *taken < cnt && !err; *taken += !err, wr.wr_id++)
@@ -330,8 +377,7 @@ int post_receives(const struct work *work, uint32_t cnt, uint32_t *taken)
 	struct vb_recv_wr wr = {.wr_id = work->wr_id, .sge = sge, .sge_cnt = work->sge_cnt};
 	int err = 0;
 
-	for (uint32_t i = 0; i < work->sge_cnt; i++)
-		sge[i] = (struct vb_sge){(uintptr_t)work->addr, work->len, work->lkey};
+	fill_sges(sge, work);
 	for (*taken = 0; *taken < cnt && !err; *taken += !err, wr.wr_id++)
 		err = -(w.srq ? vb_srq_post(w.srq, &wr)
 			      : vb_qp_post_recv(w.qp[RESPONDER], &wr, vb_sim_now(w.sim)));
@@ -344,10 +390,22 @@ void set_srq_limit(uint32_t limit)
 	need(vb_srq_set_limit(w.srq, limit), "SRQ's limit");
 }
 
-void settle(const uint32_t want[SIDES], const uint8_t *moved, uint8_t was)
+void settle(const struct awaited *a)
 {
-	(void)want, (void)moved, (void)was; /* here it is known when nothing more can happen */
+	(void)a; /* here it is known when nothing more can happen */
 	need(vb_sim_run(w.sim, VB_NEVER), "run");
+}
+
+void empty_cqs(void)
+{
+	struct vb_wc wc;
+
+	for (int i = 0; i < SIDES; i++) {
+		while (w.cq[i] && vb_cq_poll(w.cq[i], &wc, 1) > 0) {
+			if (wc.wr_id != FILL_WR_ID)
+				note_completion((enum side)i, wc.wr_id, wc.status);
+		}
+	}
 }
 
 enum vb_qp_state state_of(enum side side)

@@ -14,6 +14,26 @@ struct dc_to {
 	uint64_t key;
 };
 
+/* Binds of one window, one after the other, as post_send(). */
+int bind_post(struct ibv_qp *qp, const struct work *work, uint32_t cnt, uint32_t *taken);
+
+/*
+ * A CQ of few entries, and a QP of datagrams to itself, which nothing receives, that completes into
+ * it until it is full, or has overrun (errors_verbs_cq.c).
+ */
+struct filler {
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq; /* NULL: no such thing */
+	struct ibv_ah *ah;
+	struct ibv_qp *qp;
+	uint32_t told; /* events that the CQ has given */
+};
+/* The CQ, or NULL. */
+struct ibv_cq *filler_open(struct filler *f, struct ibv_pd *pd);
+/* @to: the way to itself. @patience_ms: how long a completion may take. */
+bool filler_fill(struct filler *f, struct ibv_ah_attr *to, enum cq_room room, int patience_ms);
+bool filler_close(struct filler *f);
+
 /* Whether there are mlx5dv's functions, of which none is linked: asked before the others. */
 bool dc_is_there(void);
 /* An initiator, or a target with the SRQ of @init. NULL: errno says why. */

@@ -94,6 +94,8 @@ int dc_post(struct ibv_qp *qp, const struct work *w, const struct dc_to *to)
 		return -1;
 	for (uint32_t i = 0; i < w->sge_cnt; i++)
 		sge[i] = (struct ibv_sge){(uintptr_t)w->addr, w->len, w->lkey};
+	if (w->sge_cnt)
+		sge[w->sge_cnt - 1].lkey ^= w->last_lkey_error;
 	ibv_wr_start(ex);
 	ex->wr_id = w->wr_id;
 	ex->wr_flags = IBV_SEND_SIGNALED;
