@@ -42,6 +42,7 @@ struct setup {
 	enum vb_qp_state state[SIDES]; /* how far each QP is brought; a DCT not beyond RTR */
 	bool has_other[SIDES];         /* QPs: of that side one more */
 	bool other_of_other_pd;
+	bool builds; /* the requester posts by ibv_wr_*(3) */
 };
 
 struct region {
@@ -110,6 +111,8 @@ void close_device(void);
 uint32_t mtu_bytes(void);
 uint32_t message_max(void);
 bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode);
+/* Whether ibv_wr_*(3) is one more way to post. */
+bool device_builds(enum vb_qp_type type);
 
 /*
  * Two protection domains a side, a CQ a side, one QP a side, connected to each other; and one more
@@ -128,7 +131,8 @@ struct send_room {
 
 /*
  * @cnt requests whose wr_ids count up, in one list where the verb takes lists. 0 or the errno of
- * the verb, which then has named the one behind @taken as that which was refused.
+ * the verb, which then has named the one behind @taken as that which was refused; by ibv_wr_*(3) it
+ * takes all or none.
  */
 int post_send(enum side side, const struct work *w, uint32_t cnt, uint32_t *taken);
 /* The same to the responder. */
@@ -151,6 +155,8 @@ void settle(const struct awaited *a);
 /* Takes what is in the CQs that had no room, which nothing else polls. */
 void empty_cqs(void);
 enum vb_qp_state state_of(enum side side);
+/* Puts the QP into ERR. */
+void end_qp(enum side side);
 
 /* The sides' memory. */
 bool open_blocks(void);

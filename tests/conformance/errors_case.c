@@ -92,6 +92,7 @@ static void plan_setup(struct play *p)
 
 	*s = (struct setup){
 	    .type = type_of(t),
+	    .builds = s->builds,
 	    .has_srq = t == RC_SRQ || t == UD_SRQ || t == DC || t == DC_STREAM,
 	    .srq_of_other_pd = f == SRQ_PD || f == SRQ_PD_RECEIVE,
 	    .srq_of_other_domain = f == SRQ_DOMAIN,

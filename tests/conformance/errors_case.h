@@ -22,15 +22,17 @@ struct play {
 	struct work work, recv;
 	const uint8_t *there; /* what the work names of the responder's memory */
 	uint32_t posts, receives;
+	uint32_t taken; /* of the posts */
 	uint8_t before[SIDES][BLOCK];
 	bool is_wrong;
 };
 
-void case_name(const struct row *row, enum op op, char *to, size_t size);
+void case_name(const struct row *row, enum op op, bool builds, char *to, size_t size);
 /* Says that something was not as the row has it. */
 void wrong(struct play *p, const char *what, const char *is, const char *should);
 
-/* What must be known before the QPs are made: p->setup and what follows it. */
+/* What must be known before the QPs are made: p->setup, of which @builds is given, and what follows
+ * it. */
 void case_plan(struct play *p);
 /* With the world open: regions, windows, and the requests. */
 void case_prepare(struct play *p);

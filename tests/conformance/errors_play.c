@@ -14,25 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-void case_name(const struct row *row, enum op op, char *to, size_t size)
+void case_name(const struct row *row, enum op op, bool builds, char *to, size_t size)
 {
-	snprintf(to, size, "%s %s, %s", transport_name(row->transport), ops[op_index(op)].name,
-		 fault_text[row->fault]);
+	snprintf(to, size, "%s %s%s, %s", transport_name(row->transport), ops[op_index(op)].name,
+		 builds ? " by ibv_wr_*" : "", fault_text[row->fault]);
 }
 
 void wrong(struct play *p, const char *what, const char *is, const char *should)
 {
 	char name[200];
 
-	case_name(p->row, p->op, name, sizeof name);
+	case_name(p->row, p->op, p->setup.builds, name, sizeof name);
 	if (!p->is_wrong)
 		printf("%s:\n", name);
 	p->is_wrong = true;
 	printf("    %s: %s, should be %s\n", what, is, should);
 }
 
-/* Whether posting went as the row says: the last one of a list may be refused, and is named. */
-static bool check_posting(struct play *p, const char *what, int status, int err, uint32_t cnt,
+/* Whether posting went as the row says, where so many are taken when it fails. */
+static bool check_posting(struct play *p, const char *what, int status, int err, uint32_t should,
 			  uint32_t taken)
 {
 	int want = is_errno(status) ? -status : 0;
@@ -41,7 +41,7 @@ static bool check_posting(struct play *p, const char *what, int status, int err,
 		wrong(p, what, strerror(err), strerror(want));
 		return false;
 	}
-	if (err && taken != cnt - 1)
+	if (err && taken != should)
 		wrong(p, "bad_wr", "another request", "the one that was refused");
 	return true;
 }
@@ -54,13 +54,16 @@ static bool post(struct play *p)
 
 	if (p->receives)
 		err = post_receives(&p->recv, p->receives, &taken);
-	(void)check_posting(p, "posting a receive", p->row->resp_status, err, p->receives, taken);
+	(void)check_posting(p, "posting a receive", p->row->resp_status, err, p->receives - 1,
+			    taken);
 	if (p->row->fault == SRQ_LIMIT)
 		set_srq_limit(p->receives);
 	err = 0;
 	if (p->posts)
-		err = post_send(REQUESTER, &p->work, p->posts, &taken);
-	return check_posting(p, "posting", p->row->req_status, err, p->posts, taken);
+		err = post_send(REQUESTER, &p->work, p->posts, &p->taken);
+	/* The last one of a list is refused, and named; ibv_wr_*(3) posts all or none. */
+	return check_posting(p, "posting", p->row->req_status, err,
+			     p->setup.builds ? 0 : p->posts - 1, p->taken);
 }
 
 static void check_side(struct play *p, enum side side, int status, uint64_t wr_id)
@@ -143,6 +146,25 @@ static void check(struct play *p, bool posted)
 	}
 }
 
+/* What was posted before the one that was refused, and nothing else, is in the queue: it is
+ * flushed. */
+static void check_queue(struct play *p)
+{
+	struct awaited a = {.done = {[REQUESTER] = p->taken}};
+	struct done done[DONE_MAX];
+	uint32_t cnt;
+
+	end_qp(REQUESTER);
+	settle(&a);
+	cnt = completions_of(REQUESTER, done, DONE_MAX);
+	if (cnt != p->taken)
+		wrong(p, "the queue", "has other requests", "those before the refused one");
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (done[i].wr_id != p->work.wr_id + i || done[i].status != VB_WC_WR_FLUSH_ERR)
+			wrong(p, "the queue", "not flushed in order", "flushed in order");
+	}
+}
+
 static void fill(struct play *p)
 {
 	for (int side = 0; side < SIDES; side++) {
@@ -153,26 +175,35 @@ static void fill(struct play *p)
 	}
 }
 
-static bool play(const struct row *row, enum op op)
+static bool play(const struct row *row, enum op op, bool builds)
 {
 	static struct play p;
 
-	p = (struct play){.row = row, .op = op};
+	p = (struct play){.row = row, .op = op, .setup.builds = builds};
 	case_plan(&p);
 	open_world(&p.setup);
 	fill(&p);
 	case_prepare(&p);
 	check(&p, post(&p));
+	if (row->fault == QUEUE_FULL)
+		check_queue(&p);
 	case_end(&p);
 	close_world();
 	return !p.is_wrong;
 }
 
-static bool is_left_out(const struct row *row, enum op op, char **argv, int argc)
+/* Rows for which it matters how posting is done. */
+static bool is_of_posting(enum fault f)
+{
+	return f == NO_FAULT || f == IN_RESET || f == IN_INIT || f == IN_RTR || f == IN_ERR ||
+	       f == IN_SQD || f == SGES || f == INLINE_LONG || f == QUEUE_FULL;
+}
+
+static bool is_left_out(const struct row *row, enum op op, bool builds, char **argv, int argc)
 {
 	char name[200];
 
-	case_name(row, op, name, sizeof name);
+	case_name(row, op, builds, name, sizeof name);
 	for (int i = 4; i < argc; i++)
 		if (strcmp(argv[i], name) == 0)
 			return true;
@@ -196,13 +227,18 @@ int main(int argc, char **argv)
 	open_device(argc > 1 ? argv[1] : NULL, number(argc, argv, 2, 2),
 		    number(argc, argv, 3, 10000));
 	for (size_t i = 0; i < row_cnt; i++) {
-		for (size_t k = 0; k < OP_CNT; k++) {
-			if (!(rows[i].ops & 1u << k))
+		enum vb_qp_type type = type_of(rows[i].transport);
+		bool both = is_of_posting(rows[i].fault) && device_builds(type);
+
+		for (size_t k = 0; k < OP_CNT * 2; k++) {
+			enum op op = (enum op)(1u << k / 2);
+			bool builds = k % 2, can = device_has(type, ops[k / 2].opcode);
+
+			if (!(rows[i].ops & (uint32_t)op) || (builds && !(both && can)))
 				continue;
-			if (!device_has(type_of(rows[i].transport), ops[k].opcode) ||
-			    is_left_out(&rows[i], (enum op)(1u << k), argv, argc))
+			if (!can || is_left_out(&rows[i], op, builds, argv, argc))
 				skipped++;
-			else if (play(&rows[i], (enum op)(1u << k)))
+			else if (play(&rows[i], op, builds))
 				passed++;
 			else
 				failed++;

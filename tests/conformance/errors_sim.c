@@ -89,6 +89,12 @@ bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
 	return true;
 }
 
+bool device_builds(enum vb_qp_type type)
+{
+	(void)type;
+	return false; /* the core has one way to post */
+}
+
 static struct vb_cq *cq_of(enum side side)
 {
 	return w.cq[side] ? w.cq[side] : vb_sim_cq(w.sim, side);
@@ -394,6 +400,14 @@ void settle(const struct awaited *a)
 {
 	(void)a; /* here it is known when nothing more can happen */
 	need(vb_sim_run(w.sim, VB_NEVER), "run");
+}
+
+void end_qp(enum side side)
+{
+	const struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
+
+	need(vb_qp_modify(w.qp[side], &a, VB_QP_STATE, vb_sim_now(w.sim)), "QP's end");
+	vb_sim_touch(w.sim, side);
 }
 
 void empty_cqs(void)

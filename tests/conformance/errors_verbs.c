@@ -41,7 +41,7 @@ static struct {
 	struct receive_room receive_room;
 	struct filler filler[SIDES];
 	struct ibv_ah *ah[SIDES], *other_ah;
-	bool has_group, is_member;
+	bool has_group, is_member, builds;
 } w;
 
 static void need(bool ok, const char *what)
@@ -126,6 +126,12 @@ bool device_has(enum vb_qp_type type, enum vb_wr_opcode opcode)
 	/* <infiniband/verbs.h> has no FLUSH yet. */
 	return (type != VB_QPT_XRC_INI || dev.has_xrc) && (type != VB_QPT_DCI || dev.has_dc) &&
 	       (opcode != VB_WR_ATOMIC_WRITE || dev.has_atomic_write) && opcode != VB_WR_FLUSH;
+}
+
+bool device_builds(enum vb_qp_type type)
+{
+	/* Of DC it is the only way. */
+	return type != VB_QPT_DCI && built_are_there(dev.context, type, dev.has_atomic_write);
 }
 
 static struct ibv_ah_attr address(void)
@@ -223,6 +229,10 @@ static struct ibv_qp *create_qp(enum side side, const struct setup *s, bool is_o
 						    .xrcd = w.xrcd};
 	else if (type == VB_QPT_XRC_INI)
 		init.recv_cq = NULL, init.cap.max_recv_wr = init.cap.max_recv_sge = 0;
+	if (s->builds && side == REQUESTER && !is_other) {
+		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		init.send_ops_flags = built_ops(type, dev.has_atomic_write);
+	}
 
 	struct ibv_qp *qp = type == VB_QPT_DCI || type == VB_QPT_DCT
 				? dc_create(dev.context, &init, type, s->has_streams)
@@ -283,6 +293,7 @@ void open_world(const struct setup *s)
 	note_nothing();
 	need(open_blocks(), "memory");
 	w.type = s->type;
+	w.builds = s->builds;
 	for (int i = 0; i < SIDES; i++) {
 		w.pd[i] = ibv_alloc_pd(dev.context);
 		w.other_pd[i] = ibv_alloc_pd(dev.context);
@@ -393,19 +404,6 @@ static void remote_fields(struct ibv_send_wr *wr, enum side side, const struct w
 	}
 }
 
-/* One after the other: between ibv_wr_start() and ibv_wr_complete() all of them go, or none. */
-static int post_dc(const struct work *work, uint32_t cnt, uint32_t *taken)
-{
-	struct dc_to to = {work->of_other_pd ? w.other_ah : w.ah[REQUESTER], dest_qpn(work),
-			   DC_KEY ^ work->dc_key_error};
-	struct work next = *work;
-	int err = 0;
-
-	for (*taken = 0; *taken < cnt && !err; *taken += !err, next.wr_id++)
-		err = dc_post(w.qp[REQUESTER], &next, &to);
-	return err;
-}
-
 static void fill_sges(struct ibv_sge *sge, const struct work *work)
 {
 	need(work->sge_cnt <= SGES_MAX, "SGEs");
@@ -415,6 +413,28 @@ static void fill_sges(struct ibv_sge *sge, const struct work *work)
 		sge[work->sge_cnt - 1].lkey ^= work->last_lkey_error;
 }
 
+/* DC: one after the other, which is how all of a list but the last are posted. */
+static int post_built(const struct work *work, uint32_t cnt, uint32_t *taken)
+{
+	struct destination to = {
+	    .type = w.type,
+	    .ah = work->of_other_pd ? w.other_ah : w.ah[REQUESTER],
+	    .qpn = dest_qpn(work),
+	    .qkey = work->qkey,
+	    .srqn = w.srqn ^ work->srqn_error,
+	    .dc_key = DC_KEY ^ work->dc_key_error,
+	};
+	uint32_t step = w.type == VB_QPT_DCI ? 1 : cnt;
+	struct ibv_sge sge[SGES_MAX];
+	struct work next = *work;
+	int err = 0;
+
+	fill_sges(sge, work);
+	for (*taken = 0; *taken < cnt && !err; *taken += err ? 0 : step, next.wr_id++)
+		err = built_post(w.qp[REQUESTER], &next, step, sge, &to);
+	return err;
+}
+
 int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *taken)
 {
 	struct ibv_qp *qp = work->by_other_qp ? w.other_qp[side] : w.qp[side];
@@ -422,8 +442,8 @@ int post_send(enum side side, const struct work *work, uint32_t cnt, uint32_t *t
 	struct ibv_send_wr *list, *refused = NULL;
 	int err;
 
-	if (w.type == VB_QPT_DCI && side == REQUESTER && !work->by_other_qp)
-		return post_dc(work, cnt, taken);
+	if ((w.type == VB_QPT_DCI || w.builds) && side == REQUESTER && !work->by_other_qp)
+		return post_built(work, cnt, taken);
 	if (work->window)
 		return bind_post(qp, work, cnt, taken);
 	fill_sges(sge, work);
@@ -551,6 +571,13 @@ void settle(const struct awaited *a)
 	}
 	dev.never_raised |= missing_events(a);
 	take_events();
+}
+
+void end_qp(enum side side)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+
+	need(ibv_modify_qp(w.qp[side], &a, IBV_QP_STATE) == 0, "QP's end");
 }
 
 void empty_cqs(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DC by way of mlx5dv, for errors_verbs.c. docs/dc.md */
+/* What errors_verbs.c is made of beside itself. */
 #ifndef VB_TESTS_CONFORMANCE_ERRORS_VERBS_H
 #define VB_TESTS_CONFORMANCE_ERRORS_VERBS_H
 
@@ -7,12 +7,20 @@
 
 #include <infiniband/verbs.h>
 
-/* Where a work request of an initiator goes. */
-struct dc_to {
+/* Where work requests go that are built by ibv_wr_*(3). */
+struct destination {
+	enum vb_qp_type type; /* of the QP that sends them; the rest is for UD, XRC and DC */
 	struct ibv_ah *ah;
-	uint32_t dctn;
-	uint64_t key;
+	uint32_t qpn, qkey, srqn;
+	uint64_t dc_key;
 };
+/* For ibv_qp_init_attr_ex.send_ops_flags: all that the type has. */
+uint64_t built_ops(enum vb_qp_type type, bool has_atomic_write);
+/* Whether the device makes such QPs. */
+bool built_are_there(struct ibv_context *context, enum vb_qp_type type, bool has_atomic_write);
+/* @cnt requests with consecutive wr_ids and the same SGEs. 0 or an errno: none was posted. */
+int built_post(struct ibv_qp *qp, const struct work *w, uint32_t cnt, const struct ibv_sge *sge,
+	       const struct destination *to);
 
 /* Binds of one window, one after the other, as post_send(). */
 int bind_post(struct ibv_qp *qp, const struct work *work, uint32_t cnt, uint32_t *taken);
@@ -34,12 +42,12 @@ struct ibv_cq *filler_open(struct filler *f, struct ibv_pd *pd);
 bool filler_fill(struct filler *f, struct ibv_ah_attr *to, enum cq_room room, int patience_ms);
 bool filler_close(struct filler *f);
 
+/* DC, docs/dc.md. */
 /* Whether there are mlx5dv's functions, of which none is linked: asked before the others. */
 bool dc_is_there(void);
 /* An initiator, or a target with the SRQ of @init. NULL: errno says why. */
 struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_attr_ex *init,
 			 enum vb_qp_type type, bool has_streams);
-/* One work request. 0 or an errno. */
-int dc_post(struct ibv_qp *qp, const struct work *work, const struct dc_to *to);
+void dc_set_destination(struct ibv_qp_ex *ex, const struct destination *to);
 
 #endif
