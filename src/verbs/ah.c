@@ -63,7 +63,7 @@ uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_at
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv_pd->context);
-	struct vb_ibv_ah *ah = calloc(1, sizeof *ah);
+	struct vb_ibv_ah *ah = vb_object_new(VB_OBJECT_AH, sizeof *ah);
 	int err = EIO;
 
 	if (!ah)
@@ -77,7 +77,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(ah);
+		vb_object_free(ah);
 		return vb_ibv_null(err);
 	}
 	ah->core.pd = ((struct vb_ibv_pd *)ibv_pd)->core;
@@ -88,13 +88,16 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+	if (!vb_object_is(ah, VB_OBJECT_AH))
+		return EINVAL;
+
 	struct vb_ibv_context *c = vb_ibv_ctx(ah->context);
 
 	if (!vb_ibv_enter(c))
 		return EIO;
 	vb_ibv_pd_drop(ah->pd);
 	vb_ibv_leave(c);
-	free(ah);
+	vb_object_free(ah);
 	return 0;
 }
 

@@ -7,21 +7,21 @@
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
-	struct vb_ibv_channel *ch = calloc(1, sizeof *ch);
+	struct vb_ibv_channel *ch = vb_object_new(VB_OBJECT_CHANNEL, sizeof *ch);
 	int err;
 
 	if (!ch)
 		return vb_ibv_null(ENOMEM);
 	err = vb_evq_open(&ch->events);
 	if (err) {
-		free(ch);
+		vb_object_free(ch);
 		return vb_ibv_null(err);
 	}
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
 	if (!vb_ibv_enter(c)) {
 		vb_evq_close(&ch->events);
-		free(ch);
+		vb_object_free(ch);
 		return vb_ibv_null(EIO);
 	}
 	vb_list_append(&c->channels, &ch->link);
@@ -31,6 +31,9 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
+	if (!vb_object_is(channel, VB_OBJECT_CHANNEL))
+		return EINVAL;
+
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)channel;
 	struct vb_ibv_context *c = vb_ibv_ctx(channel->context);
 
@@ -44,7 +47,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	vb_ibv_leave(c);
 	if (!err) {
 		vb_evq_close(&ch->events);
-		free(ch);
+		vb_object_free(ch);
 	}
 	return err;
 }

@@ -50,21 +50,21 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 			vb_ibv_pd_drop(qp->ibv.pd);
 		vb_wr_batch_free(qp->batch);
 		free(qp->dv);
-		free(qp);
+		vb_object_free(qp);
 	}
 	while ((srq = TAKE(f, srqs, struct vb_ibv_srq))) {
 		err |= vb_srq_destroy(srq->core);
 		if (srq->xrcd)
 			srq->xrcd->user_cnt--;
 		vb_ibv_pd_drop(srq->ibv.pd);
-		free(srq);
+		vb_object_free(srq);
 	}
 	while ((cq = TAKE(f, cqs, struct vb_ibv_cq))) {
 		err |= vb_cq_destroy(cq->core);
 		slot->cq_cnt--;
 		if (cq->parent)
 			vb_ibv_pd_drop(cq->parent);
-		free(cq);
+		vb_object_free(cq);
 	}
 	while ((x = TAKE(f, xrcds, struct vb_ibv_xrcd)))
 		err |= vb_ibv_xrcd_free(x);
@@ -81,13 +81,13 @@ static int destroy_memory(struct vb_ibv_file *f)
 	while ((mw = TAKE(f, mws, struct vb_ibv_mw))) {
 		err |= vb_mw_destroy(mw->core);
 		vb_ibv_pd_drop(mw->ibv.pd);
-		free(mw);
+		vb_object_free(mw);
 	}
 	while ((mr = TAKE(f, mrs, struct vb_ibv_mr)))
 		err |= vb_ibv_mr_free(mr);
 	while ((dm = TAKE(f, dms, struct vb_ibv_dm))) {
 		vb_ibv_dm_mem_put(dm->mem);
-		free(dm);
+		vb_object_free(dm);
 	}
 	return err;
 }
@@ -115,7 +115,7 @@ static int destroy_domains(struct vb_ibv_file *f)
 		err |= vb_ibv_pd_free(pd);
 	}
 	while ((td = TAKE(f, tds, struct vb_ibv_td)))
-		free(td);
+		vb_object_free(td);
 	return err;
 }
 
@@ -131,7 +131,7 @@ void vb_ibv_destroy_all(struct vb_ibv_file *f)
 	err |= destroy_domains(f);
 	while ((ch = TAKE(f, channels, struct vb_ibv_channel))) {
 		vb_evq_close(&ch->events);
-		free(ch);
+		vb_object_free(ch);
 	}
 	assert(!err);
 	(void)err;

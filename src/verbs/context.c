@@ -14,7 +14,10 @@
 int vb_ibv_acquire(struct vb_engine **out)
 {
 	char why[512] = "";
-	int err = vb_engine_acquire(out, why, sizeof why);
+	int err;
+
+	vb_objects_init();
+	err = vb_engine_acquire(out, why, sizeof why);
 
 	if (err)
 		fprintf(stderr, "verbena: %s\n", why);

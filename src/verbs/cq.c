@@ -21,7 +21,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	if (cqe <= 0 || comp_vector < 0 || comp_vector >= context->num_comp_vectors)
 		return vb_ibv_null(EINVAL);
 
-	struct vb_ibv_cq *cq = calloc(1, sizeof *cq);
+	struct vb_ibv_cq *cq = vb_object_new(VB_OBJECT_CQ, sizeof *cq);
 	int err = EIO;
 
 	if (!cq)
@@ -49,7 +49,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(cq);
+		vb_object_free(cq);
 		return vb_ibv_null(err);
 	}
 	cq->parent = parent;
@@ -110,6 +110,9 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 
 int ibv_destroy_cq(struct ibv_cq *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_CQ))
+		return EINVAL;
+
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)ibv->channel;
@@ -139,7 +142,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	pthread_cond_destroy(&ibv->cond);
 	pthread_mutex_destroy(&cq->poll_mutex);
 	vb_ibv_ring_put(&cq->ring);
-	free(cq);
+	vb_object_free(cq);
 	return 0;
 }
 

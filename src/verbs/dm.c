@@ -94,7 +94,7 @@ struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	if (attr->comp_mask || !attr->length || log_align > LOG_ALIGN_MAX)
 		return vb_ibv_null(EINVAL);
 
-	struct vb_ibv_dm *dm = calloc(1, sizeof *dm);
+	struct vb_ibv_dm *dm = vb_object_new(VB_OBJECT_DM, sizeof *dm);
 	struct vb_ibv_dm_mem *m = calloc(1, sizeof *m);
 	int err = dm && m ? 0 : ENOMEM;
 
@@ -111,7 +111,7 @@ struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	}
 	if (err) {
 		free(m);
-		free(dm);
+		vb_object_free(dm);
 		return vb_ibv_null(err);
 	}
 	return &dm->ibv;
@@ -126,6 +126,9 @@ static void dm_withdraw(const struct vb_ibv_dm *dm)
 
 int vb_ibv_free_dm(struct ibv_dm *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_DM))
+		return EINVAL;
+
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	int err = 0;
@@ -140,7 +143,7 @@ int vb_ibv_free_dm(struct ibv_dm *ibv)
 	}
 	vb_engine_unlock(c->engine);
 	if (!err)
-		free(dm);
+		vb_object_free(dm);
 	return err;
 }
 
@@ -163,7 +166,7 @@ static struct vb_ibv_dm_mem *dm_find(struct vb_ibv_context *c, uint32_t handle)
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
-	struct vb_ibv_dm *dm = calloc(1, sizeof *dm);
+	struct vb_ibv_dm *dm = vb_object_new(VB_OBJECT_DM, sizeof *dm);
 	int err = 0;
 
 	if (!dm)
@@ -180,7 +183,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	}
 	vb_engine_unlock(c->engine);
 	if (err) {
-		free(dm);
+		vb_object_free(dm);
 		return vb_ibv_null(err);
 	}
 	return &dm->ibv;
@@ -188,6 +191,9 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 
 void ibv_unimport_dm(struct ibv_dm *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_DM))
+		return;
+
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
@@ -197,7 +203,7 @@ void ibv_unimport_dm(struct ibv_dm *ibv)
 		dm_withdraw(dm);
 	vb_ibv_dm_mem_put(dm->mem);
 	vb_engine_unlock(c->engine);
-	free(dm);
+	vb_object_free(dm);
 }
 
 #define DM_ACCESS                                                                                  \

@@ -19,12 +19,12 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 	if (attr->comp_mask)
 		return vb_ibv_null(EINVAL);
 
-	struct vb_ibv_td *td = calloc(1, sizeof *td);
+	struct vb_ibv_td *td = vb_object_new(VB_OBJECT_TD, sizeof *td);
 
 	if (!td)
 		return vb_ibv_null(ENOMEM);
 	if (!vb_ibv_enter(c)) {
-		free(td);
+		vb_object_free(td);
 		return vb_ibv_null(EIO);
 	}
 	td->ibv.context = context;
@@ -35,6 +35,9 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 int vb_ibv_dealloc_td(struct ibv_td *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_TD))
+		return EINVAL;
+
 	struct vb_ibv_td *td = (struct vb_ibv_td *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
@@ -47,7 +50,7 @@ int vb_ibv_dealloc_td(struct ibv_td *ibv)
 		vb_list_remove(&td->link);
 	vb_ibv_leave(c);
 	if (!err)
-		free(td);
+		vb_object_free(td);
 	return err;
 }
 
@@ -76,12 +79,13 @@ struct ibv_pd *vb_ibv_alloc_parent_domain(struct ibv_context *context,
 	if (err)
 		return vb_ibv_null(err);
 
-	struct vb_ibv_pd *of = (struct vb_ibv_pd *)a->pd, *pd = calloc(1, sizeof *pd);
+	struct vb_ibv_pd *of = (struct vb_ibv_pd *)a->pd,
+			 *pd = vb_object_new(VB_OBJECT_PD, sizeof *pd);
 
 	if (!pd)
 		return vb_ibv_null(ENOMEM);
 	if (!vb_ibv_enter(c)) {
-		free(pd);
+		vb_object_free(pd);
 		return vb_ibv_null(EIO);
 	}
 	pd->ibv = (struct ibv_pd){.context = context, .handle = of->ibv.handle};

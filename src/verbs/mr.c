@@ -93,7 +93,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 				struct vb_ibv_dm_mem *dm, const struct vb_ibv_mr_origin *origin)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
-	struct vb_ibv_mr *mr = calloc(1, sizeof *mr);
+	struct vb_ibv_mr *mr = vb_object_new(VB_OBJECT_MR, sizeof *mr);
 	struct vb_ibv_mr_share *share = calloc(1, sizeof *share);
 	int err = mr && share ? EIO : ENOMEM;
 
@@ -122,7 +122,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(mr);
+		vb_object_free(mr);
 		free(share);
 		return vb_ibv_null(err);
 	}
@@ -232,7 +232,7 @@ static void mr_let_go(struct vb_ibv_mr *mr)
 		mr->dm->mr_cnt--;
 		vb_ibv_dm_mem_put(mr->dm);
 	}
-	free(mr);
+	vb_object_free(mr);
 }
 
 int vb_ibv_mr_free(struct vb_ibv_mr *mr)
@@ -256,6 +256,9 @@ int vb_ibv_mr_free(struct vb_ibv_mr *mr)
 
 int ibv_dereg_mr(struct ibv_mr *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_MR))
+		return EINVAL;
+
 	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
@@ -290,7 +293,7 @@ static struct vb_ibv_mr *mr_find(struct vb_ibv_context *c, uint32_t handle)
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
-	struct vb_ibv_mr *mr = calloc(1, sizeof *mr), *from;
+	struct vb_ibv_mr *mr = vb_object_new(VB_OBJECT_MR, sizeof *mr), *from;
 	int err = mr ? EIO : ENOMEM;
 
 	if (mr && vb_ibv_enter(c)) {
@@ -315,7 +318,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(mr);
+		vb_object_free(mr);
 		if (err == ENOENT && c->file->remote)
 			return vb_ibv_mr_from_process(pd, handle);
 		return vb_ibv_null(err);
@@ -326,6 +329,9 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 /* The region stays for those who have it still; with the last of them it goes. */
 void ibv_unimport_mr(struct ibv_mr *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_MR))
+		return;
+
 	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 

@@ -7,7 +7,7 @@
 struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
-	struct vb_ibv_mw *mw = calloc(1, sizeof *mw);
+	struct vb_ibv_mw *mw = vb_object_new(VB_OBJECT_MW, sizeof *mw);
 	int err = EIO;
 
 	if (!mw)
@@ -21,7 +21,7 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(mw);
+		vb_object_free(mw);
 		return vb_ibv_null(err);
 	}
 	mw->ibv.context = pd->context;
@@ -34,6 +34,9 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_MW))
+		return EINVAL;
+
 	struct vb_ibv_mw *mw = (struct vb_ibv_mw *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
@@ -48,7 +51,7 @@ int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
 	}
 	vb_ibv_leave(c);
 	if (!err)
-		free(mw);
+		vb_object_free(mw);
 	return err;
 }
 

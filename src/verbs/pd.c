@@ -24,7 +24,7 @@ static uint32_t pd_number(struct vb_ibv_context *c)
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
-	struct vb_ibv_pd *pd = calloc(1, sizeof *pd);
+	struct vb_ibv_pd *pd = vb_object_new(VB_OBJECT_PD, sizeof *pd);
 	uint32_t *refs = calloc(1, sizeof *refs);
 	int err = pd && refs ? EIO : ENOMEM;
 
@@ -41,7 +41,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(pd);
+		vb_object_free(pd);
 		free(refs);
 		return vb_ibv_null(err);
 	}
@@ -68,12 +68,15 @@ int vb_ibv_pd_free(struct vb_ibv_pd *pd)
 		vb_ibv_pd_drop(&pd->parent->ibv);
 	if (pd->td)
 		pd->td->user_cnt--;
-	free(pd);
+	vb_object_free(pd);
 	return 0;
 }
 
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_PD))
+		return EINVAL;
+
 	struct vb_ibv_pd *pd = (struct vb_ibv_pd *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
@@ -130,7 +133,7 @@ static int pd_from_process(struct vb_ibv_context *c, struct vb_ibv_pd *pd, uint3
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
-	struct vb_ibv_pd *pd = calloc(1, sizeof *pd), *from;
+	struct vb_ibv_pd *pd = vb_object_new(VB_OBJECT_PD, sizeof *pd), *from;
 	int err = pd ? EIO : ENOMEM;
 
 	if (pd && vb_ibv_enter(c)) {
@@ -148,7 +151,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(pd);
+		vb_object_free(pd);
 		return vb_ibv_null(err);
 	}
 	return &pd->ibv;

@@ -17,6 +17,7 @@
 #include "node/foreign.h"
 #include "verbs/evq.h"
 #include "verbs/export.h"
+#include "verbs/object.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>

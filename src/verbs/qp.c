@@ -113,7 +113,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	if (!same_device(pd, init, type))
 		return vb_ibv_null(EINVAL);
 
-	struct vb_ibv_qp *qp = calloc(1, sizeof *qp);
+	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
 
 	if (!qp)
 		return vb_ibv_null(ENOMEM);
@@ -141,7 +141,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	int err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
 
 	if (err) {
-		free(qp);
+		vb_object_free(qp);
 		return vb_ibv_null(err);
 	}
 	qp->cap = core.cap;
@@ -229,6 +229,9 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_QP))
+		return EINVAL;
+
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
@@ -260,6 +263,6 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	vb_wr_batch_free(qp->batch);
 	vb_ibv_ring_put(&qp->ring);
 	free(qp->dv);
-	free(qp);
+	vb_object_free(qp);
 	return 0;
 }

@@ -11,7 +11,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	struct vb_srq_cap cap = {.wr_max = attr->max_wr, .sge_max = attr->max_sge};
 	struct vb_pd *core_pd = ((struct vb_ibv_pd *)pd)->core;
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
-	struct vb_ibv_srq *srq = calloc(1, sizeof *srq);
+	struct vb_ibv_srq *srq = vb_object_new(VB_OBJECT_SRQ, sizeof *srq);
 	uint32_t limit;
 	int err = EIO;
 
@@ -40,7 +40,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(srq);
+		vb_object_free(srq);
 		return vb_ibv_null(err);
 	}
 	err = vb_ibv_ring_get(&srq->ring, pd, vb_srq_ring_size(srq->core), VB_IBV_RING_SRQ);
@@ -131,6 +131,9 @@ int vb_ibv_get_srq_num(struct ibv_srq *ibv, uint32_t *num)
 
 int ibv_destroy_srq(struct ibv_srq *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_SRQ))
+		return EINVAL;
+
 	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	uint32_t delivered = 0;
@@ -154,6 +157,6 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
 	vb_ibv_ring_put(&srq->ring);
-	free(srq);
+	vb_object_free(srq);
 	return 0;
 }

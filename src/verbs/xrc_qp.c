@@ -23,7 +23,7 @@ static void handle_enter(struct vb_ibv_qp *qp, struct vb_ibv_xrcd *x)
 
 static struct vb_ibv_qp *handle_new(struct ibv_context *context, void *qp_context)
 {
-	struct vb_ibv_qp *qp = calloc(1, sizeof *qp);
+	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
 	struct ibv_qp_init_attr show = {.qp_context = qp_context, .qp_type = IBV_QPT_XRC_RECV};
 
 	if (qp)
@@ -35,7 +35,7 @@ static void handle_free(struct vb_ibv_qp *qp)
 {
 	pthread_mutex_destroy(&qp->ibv.mutex);
 	pthread_cond_destroy(&qp->ibv.cond);
-	free(qp);
+	vb_object_free(qp);
 }
 
 struct vb_ibv_qp *vb_ibv_create_target(struct ibv_context *context,

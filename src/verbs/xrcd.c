@@ -131,7 +131,7 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	if (attr->comp_mask != needed)
 		return vb_ibv_null(EINVAL);
 
-	struct vb_ibv_xrcd *x = calloc(1, sizeof *x);
+	struct vb_ibv_xrcd *x = vb_object_new(VB_OBJECT_XRCD, sizeof *x);
 	int err = EIO;
 
 	if (!x)
@@ -149,7 +149,7 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 		vb_ibv_leave(c);
 	}
 	if (err) {
-		free(x);
+		vb_object_free(x);
 		return vb_ibv_null(err);
 	}
 	return &x->ibv;
@@ -161,7 +161,7 @@ int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x)
 	int err = 0;
 
 	vb_list_remove(&x->link);
-	free(x);
+	vb_object_free(x);
 	if (--d->refs)
 		return 0;
 	err = vb_xrcd_destroy(d->core);
@@ -173,6 +173,9 @@ int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x)
 
 int vb_ibv_close_xrcd(struct ibv_xrcd *ibv)
 {
+	if (!vb_object_is(ibv, VB_OBJECT_XRCD))
+		return EINVAL;
+
 	struct vb_ibv_xrcd *x = (struct vb_ibv_xrcd *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 

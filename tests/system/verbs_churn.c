@@ -5,6 +5,7 @@
  * libibverbs as any other: what runs here runs on any adapter.
  *
  *   verbs_churn CYCLES [THREADS [KIND]]     CYCLES objects of all kinds in turn, or of one
+ *   verbs_churn --kinds                     the names of the kinds
  *
  * Says "ok", or what was wrong. The first tenth of the cycles fills tables and caches, and counts
  * for nothing. glibc tells how much of the heap is in use; where it does not (a sanitizer's heap)
@@ -149,11 +150,24 @@ static struct sample run(unsigned long end, unsigned thread_cnt)
 	return s;
 }
 
+static void print_kinds(FILE *f)
+{
+	for (unsigned i = 0; i < kind_cnt; i++) {
+		if (!kinds[i].is_there || kinds[i].is_there())
+			fprintf(f, " %s", kinds[i].name);
+	}
+	fputc('\n', f);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long cycles = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
 	unsigned long threads = argc > 2 ? strtoul(argv[2], NULL, 10) : 4;
 
+	if (argc == 2 && strcmp(argv[1], "--kinds") == 0) {
+		print_kinds(stdout);
+		return 0;
+	}
 	for (unsigned i = 0; i < kind_cnt; i++) {
 		bool is_meant = argc <= 3 || strcmp(argv[3], kinds[i].name) == 0;
 
@@ -165,9 +179,7 @@ int main(int argc, char **argv)
 			"usage: verbs_churn CYCLES [THREADS [KIND]]; at least 10 cycles, at most "
 			"%d threads; kinds:",
 			THREADS_MAX);
-		for (unsigned i = 0; i < kind_cnt; i++)
-			fprintf(stderr, " %s", kinds[i].name);
-		fputc('\n', stderr);
+		print_kinds(stderr);
 		return 2;
 	}
 

@@ -6,6 +6,10 @@
 #include "verbs_churn.h"
 
 #include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void churn_pd(struct base *b)
 {
@@ -21,6 +25,40 @@ static void churn_mr(struct base *b)
 	NEED(mr &&
 	     ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, b->mem, SIZE / 2, 0) == 0);
 	NEED(ibv_dereg_mr(mr) == 0);
+}
+
+static void churn_null_mr(struct base *b)
+{
+	struct ibv_mr *mr = ibv_alloc_null_mr(b->pd);
+
+	NEED(mr && ibv_dereg_mr(mr) == 0);
+}
+
+/* A dma-buf where the kernel makes them, else the memfd, which an adapter in user space takes too.
+ */
+static int dmabuf_new(void)
+{
+	int memory = memfd_create("churn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd;
+	struct udmabuf_create create = {
+	    .memfd = (uint32_t)memory, .flags = UDMABUF_FLAGS_CLOEXEC, .size = SIZE};
+
+	NEED(memory >= 0 && ftruncate(memory, SIZE) == 0);
+	NEED(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+	if (maker < 0)
+		return memory;
+	fd = ioctl(maker, UDMABUF_CREATE, &create);
+	NEED(fd >= 0 && close(maker) == 0 && close(memory) == 0);
+	return fd;
+}
+
+/* The descriptor goes before the region. */
+static void churn_dmabuf(struct base *b)
+{
+	int fd = dmabuf_new();
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(b->pd, 0, SIZE, 0, fd, IBV_ACCESS_LOCAL_WRITE);
+
+	NEED(mr && close(fd) == 0 && ibv_dereg_mr(mr) == 0);
 }
 
 static void churn_dm(struct base *b)
@@ -256,6 +294,8 @@ static void churn_device_list(struct base *b)
 const struct kind kinds[] = {
     {"pd", churn_pd, NULL},
     {"mr", churn_mr, NULL},
+    {"null_mr", churn_null_mr, NULL},
+    {"dmabuf", churn_dmabuf, NULL},
     {"dm", churn_dm, NULL},
     {"import", churn_import, NULL},
     {"cq", churn_cq, NULL},

@@ -350,12 +350,109 @@ static void handles__of_what_is_gone(void **state)
 	assert_int_equal(ibv_dereg_mr(region), 0);
 }
 
+/* The calls themselves: those of <infiniband/verbs.h> that are inline look into the object first.
+ */
+static int td_free_call(void *p)
+{
+	return verbs_get_ctx(ctx)->dealloc_td(p);
+}
+
+static int mw_free_call(void *p)
+{
+	return ctx->ops.dealloc_mw(p);
+}
+
+static int dm_free_call(void *p)
+{
+	return verbs_get_ctx(ctx)->free_dm(p);
+}
+
+static int xrcd_free_call(void *p)
+{
+	return verbs_get_ctx(ctx)->close_xrcd(p);
+}
+
+static void *mw_new(void)
+{
+	return mw_of_pd(pd);
+}
+
+static void *ah_new(void)
+{
+	return ah_of_pd(pd);
+}
+
+static void *qp_new(void)
+{
+	return qp_of_pd(pd);
+}
+
+static const struct {
+	const char *name;
+	void *(*new)(void);
+	int (*free)(void *);
+} kinds[] = {
+    {"PD", pd_new, pd_free},      {"parent domain", parent_domain_new, pd_free},
+    {"TD", td_new, td_free_call}, {"MR", mr_new, mr_free},
+    {"MW", mw_new, mw_free_call}, {"DM", dm_new, dm_free_call},
+    {"AH", ah_new, ah_free},      {"channel", channel_new, channel_free},
+    {"CQ", cq_new, cq_free},      {"SRQ", srq_new, srq_free},
+    {"QP", qp_new, qp_free},      {"XRCD", xrcd_new, xrcd_free_call},
+};
+
+/* What is destroyed already, is something else or is nothing is told without a look behind the
+ * pointer, as a driver of the kernel tells a handle. */
+static void destroy__what_is_not_there(void **state)
+{
+	const size_t cnt = sizeof kinds / sizeof kinds[0];
+	static uint64_t nothing[128];
+
+	(void)state;
+	for (size_t i = 0; i < cnt; i++) {
+		void *p = kinds[i].new();
+
+		print_message("%s\n", kinds[i].name);
+		assert_non_null(p);
+		for (size_t k = 0; k < cnt; k++) {
+			if (kinds[k].free != kinds[i].free)
+				assert_int_equal(kinds[k].free(p), EINVAL);
+		}
+		assert_int_equal(kinds[i].free(p), 0);
+		assert_int_equal(kinds[i].free(p), EINVAL);
+		assert_int_equal(kinds[i].free(nothing), EINVAL);
+		assert_int_equal(kinds[i].free(NULL), EINVAL);
+	}
+}
+
+/* More objects than the set of them begins with, gone in another order than they came. */
+static void destroy__each_of_many(void **state)
+{
+	enum { CNT = 3000 };
+	static void *p[CNT];
+
+	(void)state;
+	for (uint32_t i = 0; i < CNT; i++) {
+		p[i] = i % 2 ? ah_new() : mr_new();
+		assert_non_null(p[i]);
+	}
+	for (uint32_t i = 0; i < CNT; i++) {
+		uint32_t k = i * 377 % CNT;
+
+		assert_int_equal(k % 2 ? mr_free(p[k]) : ah_free(p[k]), EINVAL);
+		assert_int_equal(k % 2 ? ah_free(p[k]) : mr_free(p[k]), 0);
+	}
+	for (uint32_t i = 0; i < CNT; i++)
+		assert_int_equal(i % 2 ? ah_free(p[i]) : mr_free(p[i]), EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(destroy__busy_while_used, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(xrc_srq__keeps_pd_and_cq, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(handles__of_what_is_gone, open_lifetime, verbs_close),
+	    cmocka_unit_test_setup_teardown(destroy__what_is_not_there, open_lifetime, verbs_close),
+	    cmocka_unit_test_setup_teardown(destroy__each_of_many, open_lifetime, verbs_close),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A set of pointers with the kind of each: open addressing with linear probing, at most half full.
+ * What behind a gap belongs before it moves up when an entry goes, so there are no tombstones.
+ */
+#include "verbs/object.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define SIZE_FIRST 4096u /* power of two; programs with more than half as many objects are rare */
+
+struct entry {
+	const void *object; /* NULL: free */
+	enum vb_object_kind kind;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *entries;
+static size_t size, cnt;
+
+static void lock(void)
+{
+	pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+static void register_fork(void)
+{
+	pthread_atfork(lock, unlock, unlock);
+}
+
+void vb_objects_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_fork);
+}
+
+static size_t home_of(const void *object)
+{
+	/* The low bits of what malloc() gives are always the same. */
+	return (size_t)((uintptr_t)object / 16 * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
+}
+
+/* Where @object is, or the free place where it would be. There is one. */
+static size_t place_of(const void *object)
+{
+	size_t i = home_of(object);
+
+	while (entries[i].object && entries[i].object != object)
+		i = (i + 1) & (size - 1);
+	return i;
+}
+
+static bool grow(void)
+{
+	struct entry *old = entries, *more;
+	size_t old_size = size, more_size = size ? size * 2 : SIZE_FIRST;
+
+	more = calloc(more_size, sizeof *more);
+	if (!more)
+		return false;
+	entries = more;
+	size = more_size;
+	for (size_t i = 0; i < old_size; i++) {
+		if (old[i].object)
+			entries[place_of(old[i].object)] = old[i];
+	}
+	free(old);
+	return true;
+}
+
+void *vb_object_new(enum vb_object_kind kind, size_t bytes)
+{
+	void *object = calloc(1, bytes);
+	bool ok = object;
+
+	lock();
+	if (ok && 2 * (cnt + 1) > size)
+		ok = grow();
+	if (ok) {
+		entries[place_of(object)] = (struct entry){object, kind};
+		cnt++;
+	}
+	unlock();
+	if (!ok) {
+		free(object);
+		return NULL;
+	}
+	return object;
+}
+
+static void entry_remove(size_t gap)
+{
+	for (size_t i = (gap + 1) & (size - 1); entries[i].object; i = (i + 1) & (size - 1)) {
+		size_t home = home_of(entries[i].object);
+
+		/* It would be found no more if it moved to before its home. */
+		if (((i - home) & (size - 1)) < ((i - gap) & (size - 1)))
+			continue;
+		entries[gap] = entries[i];
+		gap = i;
+	}
+	entries[gap] = (struct entry){0};
+	cnt--;
+}
+
+void vb_object_free(void *object)
+{
+	if (!object)
+		return;
+	lock();
+
+	size_t i = place_of(object);
+
+	assert(entries[i].object == object);
+	entry_remove(i);
+	unlock();
+	free(object);
+}
+
+bool vb_object_is(const void *object, enum vb_object_kind kind)
+{
+	lock();
+
+	size_t i = size ? place_of(object) : 0;
+	bool is = object && size && entries[i].object == object && entries[i].kind == kind;
+
+	unlock();
+	return is;
+}
