@@ -185,8 +185,9 @@ void vb_sim_touch(struct vb_sim *s, uint32_t host)
 	vb_host_mark(s, host);
 }
 
-/* How many turns ahead each step of look_ahead() is. */
-enum { AHEAD_QP, AHEAD_PACKET, AHEAD_PORT = 3 };
+/* How many turns ahead each step of look_ahead() is. The lines of ports have many turns to come in,
+ * those of packets and QPs would be gone again. */
+enum { AHEAD_QP, AHEAD_PACKET, AHEAD_PORT = 9 };
 
 /* The port behind a machine number, or NULL. */
 static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
@@ -238,7 +239,7 @@ static void look_ahead(const struct vb_sim *s)
 	const struct vb_eventq *q = &s->events;
 	const struct vb_sim_port *p;
 
-	/* A line begins with machines that nobody has looked at. */
+	/* As a line begins, those that are seen for the first time, or were long ago. */
 	for (uint32_t i = vb_eventq_begins(q) ? 0 : AHEAD_PORT; i <= AHEAD_PORT; i++) {
 		if ((p = port_of(s, vb_eventq_ahead(q, i))) != NULL)
 			look_at_port(s, p);
