@@ -10,6 +10,7 @@
 #include "play.h"
 
 #define DC_SRQ_WRS 32u
+#define DC_NEXT 16u
 #define DC_STREAMS 8u /* at most, of an initiator */
 
 /* A work request of an initiator. */
@@ -25,7 +26,9 @@ struct dc_sent {
 
 /* What an initiator has at a target. */
 struct dc_link {
-	uint32_t in_next; /* the request that may arrive next */
+	/* The requests that may arrive next, ascending; cnt 0: the first. More than one when short
+	 * messages look alike, and some may have failed and not arrived. */
+	uint32_t next[DC_NEXT], next_cnt;
 	uint64_t cell;    /* for atomics, of this initiator alone */
 	bool cell_unsure; /* an atomic that failed may have been carried out */
 };

@@ -93,6 +93,12 @@ static bool region_holds(const struct mem *m, const struct dc_sent *w, bool whol
 	return mem_holds(m, w->off, &is, whole);
 }
 
+/* The last that may arrive next. */
+static uint32_t next_of(const struct dc_link *l)
+{
+	return l->next_cnt ? l->next[l->next_cnt - 1] : 0;
+}
+
 static void check_done(struct play *p, struct dci *d, const struct dc_sent *w)
 {
 	struct dct *t = &p->dc->dct[w->target];
@@ -111,7 +117,7 @@ static void check_done(struct play *p, struct dci *d, const struct dc_sent *w)
 		     w->bytes);
 	if (takes_receive(w->op) && w->life == t->life && !p->queue[t->host].lost &&
 	    vb_cq_is_empty(p->queue[t->host].cq) &&
-	    d->link[w->target].in_next <= (uint32_t)(w - d->sent))
+	    next_of(&d->link[w->target]) <= (uint32_t)(w - d->sent))
 		fail("once", "a message of DC completed before it was received");
 }
 
@@ -199,51 +205,76 @@ static bool has_failed(const struct play *p, const struct dci *d, const struct d
 	       !vb_cq_is_empty(p->queue[d->host].cq);
 }
 
-/* The request of @d that has arrived at @t, or UINT32_MAX. */
-static uint32_t find_message(const struct play *p, const struct dci *d, const struct dct *t,
-			     const struct buf *b, const struct vb_wc *wc)
+static void add_next(struct dc_link *l, uint32_t n)
 {
-	uint32_t slot = (uint32_t)(t - p->dc->dct), next = d->link[slot].in_next,
-		 found = UINT32_MAX;
+	uint32_t at = l->next_cnt;
 
+	for (; at > 0 && l->next[at - 1] >= n; at--)
+		if (l->next[at - 1] == n)
+			return;
+	if (l->next_cnt == DC_NEXT)
+		return;
+	memmove(&l->next[at + 1], &l->next[at], (l->next_cnt - at) * sizeof l->next[0]);
+	l->next[at] = n;
+	l->next_cnt++;
+}
+
+/* Requests of @d from @next on that may be what has arrived at @t; *now: what may come then. */
+static void find_from(const struct play *p, const struct dci *d, const struct dct *t,
+		      const struct buf *b, const struct vb_wc *wc, uint32_t next,
+		      struct dc_link *now)
+{
 	for (uint32_t i = next; i < d->sent_cnt; i++) {
 		const struct dc_sent *w = &d->sent[i];
 
-		if (w->target != slot || !takes_receive(w->op))
+		if (w->target != t - p->dc->dct || !takes_receive(w->op))
 			continue;
-		/* One that failed may have arrived all the same; short ones look alike. */
 		if (is_message(t, w, b, wc))
-			found = i;
+			add_next(now, i + 1);
+		/* One that failed may have arrived all the same. */
 		if (!has_failed(p, d, w))
 			break;
 	}
+}
+
+/* A message of @d has arrived at @t. False: it cannot be one. */
+static bool find_message(const struct play *p, struct dci *d, const struct dct *t,
+			 const struct buf *b, const struct vb_wc *wc)
+{
+	struct dc_link *l = &d->link[t - p->dc->dct], now = {0};
+
+	find_from(p, d, t, b, wc, l->next_cnt ? l->next[0] : 0, &now);
+	for (uint32_t i = 1; i < l->next_cnt; i++)
+		find_from(p, d, t, b, wc, l->next[i], &now);
 	/* A target that was reset knows no more what it had carried out. */
-	for (uint32_t i = d->retired; found == UINT32_MAX && i < next; i++) {
+	for (uint32_t i = d->retired; now.next_cnt == 0 && i < next_of(l); i++) {
 		const struct dc_sent *w = &d->sent[i];
 
-		if (w->target == slot && takes_receive(w->op) && w->life != t->life &&
+		if (w->target == t - p->dc->dct && takes_receive(w->op) && w->life != t->life &&
 		    is_message(t, w, b, wc))
-			found = i;
+			add_next(&now, i + 1);
 	}
-	return found;
+	if (now.next_cnt == 0)
+		return false;
+	memcpy(l->next, now.next, sizeof l->next);
+	l->next_cnt = now.next_cnt;
+	return true;
 }
 
 static void on_message(struct play *p, struct dct *t, const struct buf *b, const struct vb_wc *wc)
 {
-	uint32_t n;
 	struct dci *d = p->dc->dci;
 
 	while (d < p->dc->dci + DCIS_MAX && !(d->exists && d->qpn == wc->src_qpn))
 		d++;
 	if (d == p->dc->dci + DCIS_MAX)
 		fail("once", "a message of DC is from %#x, which is no initiator", wc->src_qpn);
-	n = find_message(p, d, t, b, wc);
-	if (n == UINT32_MAX)
+	if (!find_message(p, d, t, b, wc))
 		fail("once",
 		     "%u bytes (opcode %d, flags %u) arrived at a target that nobody sent, or not "
 		     "in this turn; next is request %u of %#x",
-		     wc->byte_len, wc->opcode, wc->flags, d->link[t - p->dc->dct].in_next, d->qpn);
-	d->link[t - p->dc->dct].in_next = n + 1;
+		     wc->byte_len, wc->opcode, wc->flags, next_of(&d->link[t - p->dc->dct]),
+		     d->qpn);
 }
 
 static void on_received(struct play *p, struct dct *t, uint32_t n, const struct vb_wc *wc)

@@ -214,7 +214,10 @@ static bool post_one(struct play *p, struct dci *d, struct dct *t, const uint32_
 	wr.dc_stream = (uint16_t)(d->bad_max ? w->stream : a[DCPOST_STREAM]);
 	if (w->defect == DEFECT_DOMAIN)
 		ah.pd = p->away[d->host];
-	if (!local_buffer(p, d, w, a, wr.flags, salt) || !aim(p, d, t, w, &wr, &r) ||
+	if (!local_buffer(p, d, w, a, wr.flags, salt) || !aim(p, d, t, w, &wr, &r))
+		return false;
+	/* A stream fails with what is refused: not too often. */
+	if ((w->aim.target && salt % 8 && slot_doubts(&w->aim, w->op, w->bytes)) ||
 	    !submit(p, d, w, &wr))
 		return false;
 	d->hurts |= w->defect || w->aim.target || w->op == VB_WR_SEND_INV;

@@ -26,6 +26,7 @@ struct mood {
 	uint32_t conns, dcis, dcts;
 	bool groups;  /* is about multicast groups */
 	bool windows; /* is about memory windows */
+	bool xrc;     /* is about SRQs of XRC domains that go */
 	bool sleepy;  /* does not look at its completions for a while; small queues */
 };
 
@@ -119,12 +120,22 @@ static void make_mood(struct mood *m, struct vb_rng *r)
 		m->weight[STEP_DCSTATE] = breaks ? range(r, 1, 8) : 0;
 		m->weight[STEP_DCSTREAM] = range(r, 1, 10);
 	}
+	m->xrc = !m->groups && !m->windows && !m->dcis && chance(r, 15);
+	if (m->xrc) {
+		m->conns = range(r, 1, 2);
+		m->gap = gaps[range(r, 1, 2)];
+		m->weight[STEP_UNSRQ] = range(r, 5, 20);
+		m->weight[STEP_SRQ] = 40;
+		m->weight[STEP_RECONNECT] += 20;
+	}
 	if (m->windows) {
 		m->conns = range(r, 1, 2);
 		m->gap = gaps[range(r, 2, 3)];
 		m->weight[STEP_RECONNECT] += 40;
 		m->weight[STEP_BIND] = 40;
-		m->weight[STEP_MW] = m->weight[STEP_UNMW] = 10;
+		m->weight[STEP_PAGE] = range(r, 0, 6);
+		m->weight[STEP_MW] = 20;
+		m->weight[STEP_UNMW] = 10;
 	}
 }
 
@@ -179,6 +190,8 @@ static void make_post(uint32_t *a, const struct mood *m, struct vb_rng *r)
 	if (m->weight[STEP_MR] && targets[vb_rng_below(r, 3)])
 		a[POST_TARGET] = range(r, 1, TARGET_CNT - 1);
 	if (m->windows && chance(r, 50))
+		a[POST_LEN] %= 300;
+	if (m->windows && chance(r, 50))
 		a[POST_TARGET] = range(r, TARGET_MW, TARGET_CNT - 1);
 	if (m->groups && chance(r, 70))
 		a[POST_TARGET] = range(r, 1, GROUPS);
@@ -220,13 +233,13 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 		a[MR_ACCESS] = m->windows && chance(r, 80) ? 0x31f : access[vb_rng_below(r, 8)];
 		a[MR_LEN] = range(r, 1, 10000);
 		/* Of a zero-based region there are no windows. */
-		a[MR_KIND] = chance(r, 50) ? 0 : vb_rng_below(r, 6);
+		a[MR_KIND] = chance(r, 50) ? (m->windows ? 2 : 0) : vb_rng_below(r, 6);
 		break;
 	case STEP_PAGE:
 		a[PAGE_SLOT] = vb_rng_below(r, MRS_MAX);
-		a[PAGE_AT] = vb_rng_below(r, 10000);
+		a[PAGE_AT] = vb_rng_below(r, chance(r, 50) ? 600 : 10000);
 		a[PAGE_LEN] = chance(r, 50) ? vb_rng_below(r, 20) : vb_rng_below(r, 4000);
-		a[PAGE_KIND] = vb_rng_below(r, 3);
+		a[PAGE_KIND] = chance(r, 50) ? 2 : vb_rng_below(r, 3);
 		break;
 	case STEP_LOCATE:
 		a[LOCATE_SLOT] = vb_rng_below(r, MRS_MAX);
@@ -259,7 +272,7 @@ static void make_key(uint32_t kind, uint32_t *a, const struct mood *m, const str
 		if (chance(r, 30))
 			a[BIND_ACCESS] |= VB_ACCESS_ZERO_BASED;
 		a[BIND_LEN] = chance(r, 20) ? 0 : range(r, 1, 16) * 256;
-		a[BIND_OFF] = chance(r, 50) ? 0 : vb_rng_below(r, 500) * 8;
+		a[BIND_OFF] = chance(r, 50) ? 0 : vb_rng_below(r, 200) * 8;
 		break;
 	}
 }
@@ -320,9 +333,17 @@ static void make_dc(uint32_t kind, uint32_t *a, const struct mood *m, struct vb_
 	}
 }
 
-static void make_srq(uint32_t *a, const struct sequence *s, struct vb_rng *r)
+/* A host for an SRQ: where it matters, one of those of the connections. */
+static uint32_t srq_host(const struct mood *m, const struct sequence *s, struct vb_rng *r)
 {
-	a[SRQ_HOST] = vb_rng_below(r, sequence_hosts(s));
+	if (m->xrc)
+		return s->step[0].arg[range(r, CONNECT_A, CONNECT_B)];
+	return vb_rng_below(r, sequence_hosts(s));
+}
+
+static void make_srq(uint32_t *a, const struct mood *m, const struct sequence *s, struct vb_rng *r)
+{
+	a[SRQ_HOST] = srq_host(m, s, r);
 	a[SRQ_CNT_] = range(r, 1, 16);
 	a[SRQ_LEN] = 9001;
 	a[SRQ_SALT] = (uint32_t)vb_rng_next(r);
@@ -348,8 +369,8 @@ static void make_setting(uint32_t kind, uint32_t *a, const struct mood *m, const
 		a[LIMIT_WHICH] = vb_rng_below(r, 4);
 		break;
 	case STEP_UNSRQ:
-		a[UNSRQ_HOST] = vb_rng_below(r, sequence_hosts(s));
-		a[UNSRQ_WHICH] = vb_rng_below(r, 4);
+		a[UNSRQ_HOST] = srq_host(m, s, r);
+		a[UNSRQ_WHICH] = m->xrc ? range(r, 1, 3) : vb_rng_below(r, 4);
 		break;
 	case STEP_TUNE:
 		a[TUNE_WHAT] = vb_rng_below(r, TUNE_CNT);
@@ -379,7 +400,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 	a[ARG_CONN] = vb_rng_below(r, m->conns);
 	a[ARG_SIDE] = vb_rng_below(r, 2);
 	if (m->windows && chance(r, 80))
-		a[ARG_SIDE] = st->kind == STEP_BIND;
+		a[ARG_SIDE] = st->kind == STEP_BIND || st->kind == STEP_RECV;
 	switch (st->kind) {
 	case STEP_POST:
 		make_post(a, m, r);
@@ -409,7 +430,7 @@ static void make_step(struct step *st, const struct mood *m, const struct sequen
 		a[FAULT_CABLE] = vb_rng_below(r, 16);
 		break;
 	case STEP_SRQ:
-		make_srq(a, s, r);
+		make_srq(a, m, s, r);
 		break;
 	case STEP_REFUSED:
 		a[REFUSED_WHY] = vb_rng_below(r, REFUSED_CNT);
@@ -451,9 +472,9 @@ void sequence_make(struct sequence *s, uint64_t seed)
 		make_connect(st->arg, c, s, &rng);
 		if (m.groups && chance(&rng, 80))
 			st->arg[CONNECT_TYPE] = VB_QPT_UD;
-		if (!m.windows)
+		if (!m.windows && !m.xrc)
 			continue;
-		st->arg[CONNECT_TYPE] = VB_QPT_RC;
+		st->arg[CONNECT_TYPE] = m.xrc ? VB_QPT_XRC_INI : VB_QPT_RC;
 		st->arg[CONNECT_A] = s->step[0].arg[CONNECT_A];
 		st->arg[CONNECT_B] = s->step[0].arg[CONNECT_B];
 	}

@@ -432,6 +432,8 @@ void play_keys(struct play *p, const struct step *st);
  * what serves it, or NULL. @flush: set of enum vb_flush. */
 void slot_aim(struct play *p, uint32_t host, const struct vb_qp *qp, struct aim *aim, uint8_t op,
 	      uint32_t bytes, uint32_t flush, uint32_t salt, struct vb_send_wr *wr);
+/* It may be refused, and then ends a QP: to be posted now and then. */
+bool slot_doubts(const struct aim *aim, uint8_t op, uint32_t bytes);
 /* What it may end with. */
 uint32_t slot_statuses(const struct play *p, const struct aim *aim, uint8_t op, uint32_t bytes);
 void slot_posted(struct play *p, struct aim *aim, uint8_t op, struct writer *who);

@@ -299,6 +299,11 @@ static bool may_post(const struct end *e)
 	return s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE || s == VB_QPS_ERR;
 }
 
+static bool is_doubtful(const struct end *e, const struct sent *w)
+{
+	return vb_qp_get_state(e->qp) == VB_QPS_ERR || slot_doubts(&w->aim, w->op, w->bytes);
+}
+
 static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t salt)
 {
 	struct vb_rng r = vb_rng_stream(salt, "post", 0);
@@ -337,6 +342,10 @@ static bool post_one(struct play *p, struct end *e, const uint32_t *a, uint32_t 
 		wr.inv_rkey = w->imm = p->mw[a[POST_TARGET] % MWS_MAX].rkey;
 		window_invalidate(p, e, w, w->imm);
 	}
+	/* A QP fails with what is refused: not too often. */
+	if ((w->aim.target || w->op == VB_WR_SEND_INV || w->op == VB_WR_LOCAL_INV) && salt % 8 &&
+	    is_doubtful(e, w))
+		return false;
 	group_aim(w, &ah, &wr);
 	if (!submit(p, e, w, &wr))
 		return false;
@@ -380,7 +389,7 @@ void play_bind(struct play *p, const struct step *st)
 	window_bind(p, e, w, wr.rkey,
 		    &(struct bind){m->iova + a[BIND_OFF], a[BIND_LEN], a[BIND_MR] % MRS_MAX,
 				   a[BIND_ACCESS], 0});
-	if (!submit(p, e, w, &wr))
+	if ((is_doubtful(e, w) && (a[BIND_LEN] + a[BIND_OFF]) / 8 % 8) || !submit(p, e, w, &wr))
 		return;
 	note(p, e, w);
 	e->sent_cnt++;

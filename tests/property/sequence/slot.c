@@ -252,6 +252,14 @@ uint32_t slot_statuses(const struct play *p, const struct aim *aim, uint8_t op, 
 	return ok;
 }
 
+bool slot_doubts(const struct aim *aim, uint8_t op, uint32_t bytes)
+{
+	if (!is_remote(op) || aim->target >= TARGET_MW)
+		return !(aim->mw_known && aim->mw_allowed & BIT(VB_WC_SUCCESS)) &&
+		       (needs_key(op, bytes) || !is_remote(op));
+	return aim->target && !(aim->mr_allowed & BIT(VB_WC_SUCCESS)) && needs_key(op, bytes);
+}
+
 static bool writes(uint8_t op)
 {
 	return is_write(op) || is_atomic(op);
