@@ -14,9 +14,12 @@
 #include <sys/types.h>
 
 #define VB_BROKER_MAGIC 0x56424d53u
-/* Of the messages, and in the low byte of the memory that is shared. magic to text never move: a
- * broker of another version can be told apart and can say so. */
-#define VB_BROKER_VERSION (0x900u + VB_SHM_VERSION)
+/* Of the messages, in the low byte of the memory that is shared, and above both the size of that: a
+ * member more is another version, too. magic to text never move: a broker of another version can be
+ * told apart and can say so. */
+#define VB_BROKER_VERSION                                                                          \
+	((uint32_t)(sizeof(struct vb_host_memory) + sizeof(struct vb_slot_shm)) / 16 << 12 |       \
+	 (0x900u + VB_SHM_VERSION))
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
