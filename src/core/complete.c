@@ -27,7 +27,8 @@ void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now)
 {
 	if (qp->state == to)
 		return;
-	vb_qp_trace(qp, VB_TRACE_QP_STATE, now, qp->state, to, 0, 0);
+	if (!qp->dci || !qp->parent) /* that of a lane is its QP's */
+		vb_qp_trace(qp, VB_TRACE_QP_STATE, now, qp->state, to, 0, 0);
 	qp->state = to;
 }
 
@@ -54,7 +55,7 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
 static void complete(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	if (!vb_cq_add(cq, wc, solicited))
-		vb_qp_fatal(qp->parent ? qp->parent : qp, wc->time);
+		vb_qp_fatal(vb_qp_whole(qp), wc->time);
 }
 
 /* Completes the oldest send WQE. An error always makes a completion. IBA 10.7.3.1 */
@@ -78,7 +79,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 	    .vendor_err = vendor_err,
 	    .byte_len = w->length,
 	    .qpn = qp->qpn,
-	    .qp = qp,
+	    .qp = vb_qp_whole(qp),
 	    .time = now,
 	};
 
@@ -95,7 +96,7 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	wc->wr_id = qp->resp.rwqe->wr_id;
 	wc->qpn = qp->qpn;
 	/* The receives of an XRC target belong to the SRQ and stay. */
-	wc->qp = qp->xrcd ? NULL : qp->parent ? qp->parent : qp;
+	wc->qp = qp->xrcd ? NULL : vb_qp_whole(qp);
 	wc->time = now;
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
 	complete(qp, qp->recv_cq, wc, solicited);
@@ -111,8 +112,10 @@ void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t
 
 static void flush_send(struct vb_qp *qp, vb_time now)
 {
-	while (qp->sq.head != qp->sq.tail)
-		vb_send_complete(qp, VB_WC_WR_FLUSH_ERR, 0, now);
+	struct vb_qp *lane;
+
+	while ((lane = vb_qp_oldest(qp)))
+		vb_send_complete(lane, VB_WC_WR_FLUSH_ERR, 0, now);
 	/* What never left takes no PSN: a UC or UD QP goes on from here. */
 	qp->req.psn_una = qp->req.psn_max = qp->req.psn_post = qp->req.psn_nxt;
 	qp->req.rd_out = 0;
@@ -132,6 +135,7 @@ static void flush_recv(struct vb_qp *qp, vb_time now)
 void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 {
 	bool enters = qp->state != VB_QPS_ERR;
+	struct vb_qp *lane;
 
 	if (enters) {
 		vb_qp_set_state(qp, VB_QPS_ERR, now);
@@ -147,6 +151,8 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 	if (enters && qp->dct)
 		vb_dct_end(qp, false, now);
 	flush_send(qp, now);
+	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
+		vb_qp_enter_err(lane, now);
 	flush_recv(qp, now);
 	/* A QP that must still say NAK says it, behind the responses that come before it. */
 	if (qp->resp.nak_due) {

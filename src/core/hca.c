@@ -209,12 +209,8 @@ enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 
 	if (v != VB_VERDICT_OK)
 		return v;
-	if (hdr->opcode == VB_OPCODE_CNP) {
-		if (qp->dci && !vb_dci_is_with(qp, rx->path))
-			return VB_VERDICT_SOURCE;
-		vb_cc_take_cnp(qp, now); /* marked or not: it draws none. CC-04 */
-		return VB_VERDICT_OK;
-	}
+	if (hdr->opcode == VB_OPCODE_CNP)
+		return vb_cc_take_cnp(qp, rx->path, now); /* marked or not: it draws none. CC-04 */
 	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
 		vb_cc_take_mark(qp, now);
 	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {

@@ -295,12 +295,15 @@ struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn);
  * Dynamically connected transport. A target (VB_QPT_DCT) has an SRQ and serves all initiators that
  * know its key. An initiator (VB_QPT_DCI) names target, key and stream in each work request. An
  * error is the QP's, but of an initiator with streams the stream's, whose later work is flushed
- * until vb_dci_reset_stream(); one error more than allowed is the QP's. docs/dc.md; IBT-25
+ * until vb_dci_reset_stream(); one error more than allowed is the QP's. Streams are ordered one by
+ * one, and so are their completions. docs/dc.md; IBT-25
  */
+#define VB_DC_LOG_STREAMS_MAX 4u
+#define VB_DC_LOG_ERRORED_MAX 8u
 struct vb_dc_init {
 	uint64_t key;        /* DCT */
-	uint8_t log_streams; /* DCI: 0: none */
-	uint8_t log_errored; /* DCI: 2^this streams in error are an error of the QP; at most 8 */
+	uint8_t log_streams; /* DCI: 2^this streams run side by side; 0: it has no streams */
+	uint8_t log_errored; /* DCI: 2^this streams in error are an error of the QP */
 	bool full_handshake; /* DCI: requests wait for the answer to the connect */
 };
 /* -EINVAL: the stream is not in error. */
@@ -337,7 +340,8 @@ int vb_qp_allow_extensions(struct vb_qp *qp, uint32_t mask);
 /*
  * Request packets of the QP leave at @kbps at most, 1000 bits a second of BTH through ICRC, after a
  * pause @burst bytes at once; 0: a burst of the HCA's choice. @kbps 0: no limit, which is how a QP
- * begins. -EINVAL: out of the range, a target of XRC or DC, or the QP is not in RTR, RTS or SQD.
+ * begins. -EINVAL: out of the range, a target of XRC or DC, an initiator with streams, which has no
+ * rate of its own, or the QP is not in RTR, RTS or SQD.
  * RESET ends it.
  */
 #define VB_RATE_KBPS_MIN 1000

@@ -8,6 +8,8 @@
  */
 #include "core/pace.h"
 
+#include "core/dc/dc.h"
+
 #include <errno.h>
 
 #define NS_KBIT UINT64_C(8000000) /* a byte at 1 kb/s, ns */
@@ -35,7 +37,7 @@ int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
 {
 	if (kbps && (kbps < VB_RATE_KBPS_MIN || kbps > VB_RATE_KBPS_MAX))
 		return -EINVAL;
-	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT ||
+	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT || vb_qp_lane(qp, 1) ||
 	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD))
 		return -EINVAL;
 	/* What is owed stays owed: setting a rate again and again gains nothing. */

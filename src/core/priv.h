@@ -314,7 +314,7 @@ struct vb_pace {
  * that it begins with a line when the QP does.
  */
 struct vb_qp {
-	struct vb_qp *parent; /* a context of a DCT: that; NULL: a QP of its own */
+	struct vb_qp *parent; /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
 	uint32_t mcast_cnt;   /* groups it is attached to */
 	uint32_t refused;     /* extensions that the consumer does not want */
 	uint32_t piece_pkts;  /* of one READ request; 0: no limit */
@@ -333,6 +333,7 @@ struct vb_qp {
 	uint32_t dc_connection; /* DCI and context: the number of the connection */
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
 	bool owes_requests; /* responses filled the last turn; see sched.c */
+	uint8_t dc_lane;    /* DCI and context: which of the initiator's */
 	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
 	struct vb_dci *dci; /* DCI only */
 	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before; see core/xrc.
@@ -385,9 +386,9 @@ struct vb_hca {
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
 	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
-	uint32_t dci_cnt;         /* made so far */
-	struct vb_deadline *heap; /* timer queue; entry 0 is unused, capacity qp_cap + 1 */
-	uint32_t heap_cnt;
+	uint32_t dci_cnt, lane_cnt; /* made so far; there are, beyond the first of each DCI */
+	struct vb_deadline *heap;   /* timer queue; entry 0 is unused */
+	uint32_t heap_cap, heap_cnt;
 	struct vb_key_table keys;
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
 	struct vb_srq **xsrq; /* XRC SRQs by number, as qp */
@@ -521,6 +522,9 @@ int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_
 
 /* qp.c */
 void vb_qp_free(struct vb_qp *qp);
+/* A QP in no table, with the objects of @parent; NULL: no memory. */
+struct vb_qp *vb_qp_new_part(struct vb_qp *parent);
+void vb_qp_free_memory(struct vb_qp *qp);
 void vb_qp_reset(struct vb_qp *qp, vb_time now);
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type);
 
@@ -549,7 +553,7 @@ void vb_sched_activate_first(struct vb_qp *qp);
 void vb_sched_remove(struct vb_qp *qp);
 
 /* timerq.c */
-int vb_timerq_grow(struct vb_hca *h, uint32_t cap);
+int vb_timerq_reserve(struct vb_hca *h, uint32_t cnt);
 void vb_timer_set(struct vb_qp *qp, enum vb_timer t, vb_time deadline);
 void vb_timer_stop(struct vb_qp *qp, enum vb_timer t);
 void vb_timerq_remove(struct vb_qp *qp);

@@ -88,7 +88,7 @@ static int table_grow(struct vb_hca *h)
 
 	if (!table)
 		return -ENOMEM;
-	if (vb_timerq_grow(h, cap)) {
+	if (vb_timerq_reserve(h, cap + h->lane_cnt)) {
 		vb_free(h, table);
 		return -ENOMEM;
 	}
@@ -157,7 +157,8 @@ static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const stru
 
 	if (!vb_transport_of(init->type))
 		return -EOPNOTSUPP;
-	if (!objects_fit(h, pd, init) || init->dc.log_errored > 8)
+	if (!objects_fit(h, pd, init) || init->dc.log_streams > VB_DC_LOG_STREAMS_MAX ||
+	    init->dc.log_errored > VB_DC_LOG_ERRORED_MAX)
 		return -EINVAL;
 	if (c->max_send_wr > l->qp_wr || c->max_send_sge > l->sge ||
 	    c->max_inline_data > l->inline_bytes)
@@ -207,13 +208,13 @@ static void count_uses(const struct vb_qp *qp, int by)
 		qp->xrcd->refs += n;
 }
 
-static void qp_free_memory(struct vb_qp *qp)
+void vb_qp_free_memory(struct vb_qp *qp)
 {
 	struct vb_hca *h = qp->hca;
 
 	if (qp->dct)
 		vb_dct_free(qp);
-	vb_free(h, qp->dci);
+	vb_dci_free(qp);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);
@@ -221,44 +222,71 @@ static void qp_free_memory(struct vb_qp *qp)
 	vb_free(h, qp);
 }
 
+static struct vb_qp *qp_new(struct vb_hca *h, enum vb_qp_type type, void *owner)
+{
+	struct vb_qp *qp = vb_alloc(h, sizeof *qp);
+
+	if (!qp)
+		return NULL;
+	qp->hca = h;
+	qp->type = type;
+	qp->ops = vb_transport_of(type);
+	qp->mtu = vb_mtu_bytes(VB_MTU_256); /* until RTR says which: work may be posted in ERR */
+	vb_list_init(&qp->active);
+	vb_list_init(&qp->target);
+	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, owner);
+	for (int i = 0; i < VB_TIMER_CNT; i++)
+		qp->timer[i] = VB_NEVER;
+	return qp;
+}
+
+struct vb_qp *vb_qp_new_part(struct vb_qp *parent)
+{
+	struct vb_qp *qp = qp_new(parent->hca, parent->type, NULL);
+
+	if (!qp)
+		return NULL;
+	qp->parent = parent;
+	qp->pd = parent->pd;
+	qp->send_cq = parent->send_cq;
+	qp->recv_cq = parent->recv_cq;
+	qp->srq = parent->srq;
+	qp->sq_sig_all = parent->sq_sig_all;
+	return qp;
+}
+
 int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 {
 	struct vb_hca *h = pd ? pd->hca : init->xrcd->hca;
 	int err = init_check(h, pd, init);
+	struct vb_qp *lane;
 
 	if (err)
 		return err;
 
-	struct vb_qp *qp = vb_alloc(h, sizeof *qp);
+	struct vb_qp *qp = qp_new(h, init->type, init->owner);
 
 	if (!qp)
 		return -ENOMEM;
-	qp->hca = h;
 	qp->pd = pd;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
 	qp->xrcd = init->xrcd;
-	qp->type = init->type;
-	qp->ops = vb_transport_of(init->type);
 	qp->sq_sig_all = init->sq_sig_all;
-	qp->mtu = vb_mtu_bytes(VB_MTU_256); /* until RTR says which: work may be posted in ERR */
-	vb_list_init(&qp->active);
-	vb_list_init(&qp->target);
-	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, init->owner);
-	for (int i = 0; i < VB_TIMER_CNT; i++)
-		qp->timer[i] = VB_NEVER;
 	err = qp_alloc_queues(qp, &init->cap);
 	if (!err && qp->type == VB_QPT_DCI)
-		err = vb_dci_create(qp, &init->dc);
+		err = vb_dci_create(qp, &init->dc, &init->cap);
 	if (!err && qp->type == VB_QPT_DCT)
 		err = vb_dct_create(qp, init->dc.key);
 	if (!err)
 		err = qp_insert(h, qp);
 	if (err) {
-		qp_free_memory(qp);
+		vb_qp_free_memory(qp);
 		return err;
 	}
+	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
+		lane->qpn = qp->qpn;
 	qp->attr.cap = init->cap;
 	count_uses(qp, 1);
 	if (qp->xrcd)
@@ -282,7 +310,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	if (qp->dct)
 		vb_dct_end(qp, true, now);
 	if (qp->dci)
-		vb_dci_reset(qp);
+		vb_dci_reset(qp, now);
 	if (qp->send_cq)
 		vb_cq_forget_qp(qp->send_cq, qp);
 	if (qp->recv_cq)
@@ -314,7 +342,7 @@ void vb_qp_free(struct vb_qp *qp)
 	h->qp_cnt--;
 	vb_list_remove(&qp->ev.link);
 	vb_list_remove(&qp->target);
-	qp_free_memory(qp);
+	vb_qp_free_memory(qp);
 }
 
 int vb_qp_destroy(struct vb_qp *qp)
@@ -375,5 +403,10 @@ enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp)
 
 uint32_t vb_qp_unacked(const struct vb_qp *qp)
 {
-	return vb_psn_span(qp->req.psn_una, qp->req.psn_nxt);
+	const struct vb_qp *lane;
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
+		cnt += vb_psn_span(lane->req.psn_una, lane->req.psn_nxt);
+	return cnt;
 }

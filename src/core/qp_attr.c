@@ -4,6 +4,7 @@
  * modify changes nothing. IBA 11.2.5.2
  */
 #include "core/cc/point.h"
+#include "core/dc/dc.h"
 #include "core/pace.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -67,10 +68,11 @@ static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t m
 	struct vb_peer *peer = NULL;
 	struct vb_resource *res = NULL;
 
-	/* An initiator of DC has many peers, and one allowance for all of them. */
+	/* An initiator of DC, or each of its lanes, has many peers, and one allowance for all of
+	 * them. */
 	if ((mask & VB_QP_PATH_MTU) && qp->dci) {
-		struct vb_gid own = {
-		    {0xff, 0, (uint8_t)(qp->qpn >> 16), (uint8_t)(qp->qpn >> 8), (uint8_t)qp->qpn}};
+		struct vb_gid own = {{0xff, qp->dc_lane, (uint8_t)(qp->qpn >> 16),
+				      (uint8_t)(qp->qpn >> 8), (uint8_t)qp->qpn}};
 
 		peer = vb_peer_get(h, &own);
 		if (!peer)
@@ -145,8 +147,9 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
 		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & (VB_QP_TIMEOUT | VB_QP_RETRY_CNT))
-		vb_rto_reset(&qp->rto, vb_qp_rules(qp), to->timeout, to->retry_cnt,
-			     vb_rng_stream(qp->hca->cfg.seed, "adp", qp->qpn));
+		vb_rto_reset(
+		    &qp->rto, vb_qp_rules(qp), to->timeout, to->retry_cnt,
+		    vb_rng_stream(qp->hca->cfg.seed, "adp", (uint32_t)qp->dc_lane << 24 | qp->qpn));
 	if (mask & VB_QP_RNR_RETRY)
 		qp->req.rnr_left = to->rnr_retry;
 }
@@ -225,6 +228,34 @@ static void enter_sqd(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mas
 	qp->sqd_notify = (mask & VB_QP_EN_SQD_ASYNC_NOTIFY) && a->en_sqd_async_notify;
 }
 
+/* Takes over what was checked and reserved; @to is neither RESET nor ERR. */
+static void attr_apply(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
+		       enum vb_qp_state to, vb_time now)
+{
+	enum vb_qp_state from = qp->state;
+
+	attr_set(qp, attr, mask);
+	if (to == VB_QPS_RTR) {
+		enter_rtr(qp);
+		vb_cc_start(qp, now);
+	} else if (to == VB_QPS_SQD && from == VB_QPS_RTS) {
+		enter_sqd(qp, attr, mask);
+	}
+	if (mask & VB_QP_AV)
+		vb_cc_refresh(qp);
+	vb_qp_set_state(qp, to, now);
+	if (to == VB_QPS_RTS)
+		enter_rts(qp, from, now);
+}
+
+static void look_if_drained(struct vb_qp *qp, vb_time now)
+{
+	struct vb_qp *lane;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
+		vb_req_complete_local(lane, now);
+}
+
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
 {
 	enum vb_qp_state from = mask & VB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
@@ -236,49 +267,41 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	if (from != qp->state)
 		return -EINVAL;
 
+	struct vb_qp *lane;
 	int err = vb_qp_transition_check(qp->type, from, to, mask);
 
 	if (!err)
 		err = attr_check(qp, attr, mask);
-	if (!err)
-		err = attr_reserve(qp, attr, mask);
+	for (uint32_t i = 0; !err && (lane = vb_qp_lane(qp, i)); i++)
+		err = attr_reserve(lane, attr, mask);
 	if (err)
 		return err;
-	attr_set(qp, attr, mask);
-	switch (to) {
-	case VB_QPS_RESET:
+	if (to == VB_QPS_RESET) {
 		vb_qp_reset(qp, now);
 		return 0;
-	case VB_QPS_ERR:
+	}
+	if (to == VB_QPS_ERR) {
+		attr_set(qp, attr, mask);
 		qp->resp.nak_due = false;
 		vb_qp_enter_err(qp, now);
 		return 0;
-	case VB_QPS_RTR:
-		enter_rtr(qp);
-		vb_cc_start(qp, now);
-		break;
-	case VB_QPS_SQD:
-		if (from == VB_QPS_RTS)
-			enter_sqd(qp, attr, mask);
-		break;
-	default:
-		break;
 	}
-	if (mask & VB_QP_AV)
-		vb_cc_refresh(qp);
-	vb_qp_set_state(qp, to, now);
-	if (to == VB_QPS_RTS)
-		enter_rts(qp, from, now);
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
+		attr_apply(lane, attr, mask, to, now);
 	if (to == VB_QPS_SQD && from == VB_QPS_RTS)
-		vb_req_complete_local(qp, now); /* it may be drained already */
+		look_if_drained(qp, now);
 	return 0;
 }
 
 void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr)
 {
+	const struct vb_qp *lane;
+
 	*attr = qp->attr;
+	attr->sq_draining = false;
 	attr->qp_state = attr->cur_qp_state = qp->state;
-	attr->sq_draining = qp->state == VB_QPS_SQD && qp->sq_draining;
+	for (uint32_t i = 0; qp->state == VB_QPS_SQD && (lane = vb_qp_lane(qp, i)); i++)
+		attr->sq_draining |= lane->sq_draining;
 	attr->rq_psn = qp->state >= VB_QPS_RTR ? qp->resp.epsn.v : qp->attr.rq_psn;
 	attr->sq_psn = qp->state >= VB_QPS_RTS ? qp->req.psn_nxt.v : qp->attr.sq_psn;
 }

@@ -40,23 +40,36 @@ static size_t sq_ring_size(const struct vb_sq *sq)
 {
 	size_t size = sq->slots ? ((size_t)sq->mask + 1) * sq->stride : 0;
 
-	return (size + 63) & ~(size_t)63; /* the receive queue begins behind it */
+	return (size + 63) & ~(size_t)63; /* the next queue begins behind it */
 }
 
 size_t vb_qp_ring_size(const struct vb_qp *qp)
 {
-	return sq_ring_size(&qp->sq) + vb_rq_ring_size(&qp->rq);
+	size_t size = vb_rq_ring_size(&qp->rq);
+	const struct vb_qp *lane;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
+		size += sq_ring_size(&lane->sq);
+	return size;
 }
 
 void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
 {
-	vb_rq_lend_ring(qp->hca, &qp->rq, (uint8_t *)mem + sq_ring_size(&qp->sq));
-	if (!qp->sq.slots)
-		return;
-	memcpy(mem, qp->sq.slots, ((size_t)qp->sq.mask + 1) * qp->sq.stride);
-	vb_sq_free(qp);
-	qp->sq.slots = mem;
-	qp->sq.is_lent = true;
+	uint8_t *to = mem;
+	struct vb_qp *lane;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
+		struct vb_sq *sq = &lane->sq;
+
+		if (!sq->slots)
+			continue;
+		memcpy(to, sq->slots, ((size_t)sq->mask + 1) * sq->stride);
+		vb_sq_free(lane);
+		sq->slots = to;
+		sq->is_lent = true;
+		to += sq_ring_size(sq);
+	}
+	vb_rq_lend_ring(qp->hca, &qp->rq, to);
 }
 
 static const uint8_t *swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
@@ -171,8 +184,8 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 			struct vb_dc_dest *dest = vb_swqe_dest(w);
 
 			dest->key = wr->dc_key;
-			dest->stream = qp->dci->bad_max ? wr->dc_stream : 0;
-			dest->rsv = 0;
+			dest->stream = qp->dci->streams ? wr->dc_stream : 0;
+			dest->nr = 0;
 		}
 	} else if (qp->type == VB_QPT_XRC_INI) {
 		*(struct vb_xrc_dest *)vb_swqe_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
@@ -242,36 +255,44 @@ static void wqe_place(struct vb_qp *qp, struct vb_swqe *w, uint32_t length)
 
 int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 {
-	struct vb_sq *sq = &qp->sq;
 	int err = vb_qp_send_check(qp, wr);
 
 	if (err)
 		return err;
-	if (sq->tail - sq->head >= sq->wr_max)
+	if (vb_qp_send_room(qp) == 0)
 		return -ENOMEM;
 
+	struct vb_qp *lane = qp->dci ? vb_dci_choose(qp, wr->dc_stream) : qp;
+	struct vb_sq *sq = &lane->sq;
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
 	uint64_t length = wr_length(wr);
 
 	if (wr->opcode == VB_WR_FLUSH)
 		length = 0;
-	w->status = (uint8_t)wr_status(qp, wr, length);
-	wqe_fill(qp, w, wr);
-	fetch_value(qp, w, wr);
+	w->status = (uint8_t)wr_status(lane, wr, length);
+	wqe_fill(lane, w, wr);
+	fetch_value(lane, w, wr);
 	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
 		length = 8;
-	wqe_place(qp, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
+	wqe_place(lane, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
 	sq->tail++;
+	if (qp->dci)
+		vb_dci_posted(lane, vb_swqe_dest(w));
 	if (qp->state == VB_QPS_ERR)
 		vb_qp_enter_err(qp, now);
 	else if (qp->state == VB_QPS_SQE)
 		vb_qp_enter_sqe(qp, now);
 	else
-		vb_sched_activate(qp);
+		vb_sched_activate(lane);
 	return 0;
 }
 
 uint32_t vb_qp_send_room(const struct vb_qp *qp)
 {
-	return qp->sq.wr_max - (qp->sq.tail - qp->sq.head);
+	uint32_t room = qp->sq.wr_max;
+	const struct vb_qp *lane;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
+		room -= lane->sq.tail - lane->sq.head;
+	return room;
 }

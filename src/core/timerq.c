@@ -12,16 +12,21 @@
 #include <errno.h>
 #include <string.h>
 
-int vb_timerq_grow(struct vb_hca *h, uint32_t cap)
+int vb_timerq_reserve(struct vb_hca *h, uint32_t cnt)
 {
-	struct vb_deadline *heap = vb_alloc(h, ((size_t)cap + 1) * sizeof *heap);
+	uint32_t cap = vb_round_up_pow2(cnt);
+	struct vb_deadline *heap;
 
+	if (cnt <= h->heap_cap)
+		return 0;
+	heap = vb_alloc(h, ((size_t)cap + 1) * sizeof *heap);
 	if (!heap)
 		return -ENOMEM;
 	if (h->heap)
 		memcpy(heap, h->heap, (h->heap_cnt + 1) * sizeof *heap);
 	vb_free(h, h->heap);
 	h->heap = heap;
+	h->heap_cap = cap;
 	return 0;
 }
 

@@ -70,10 +70,14 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 
 bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out)
 {
-	const struct vb_qp *qp = vb_qp_find(h, qpn);
+	const struct vb_qp *qp = vb_qp_find(h, qpn), *lane;
 
 	if (!qp)
 		return false;
+	/* Of an initiator with streams: the lane with its oldest work. */
+	lane = vb_qp_oldest(qp);
+	if (lane)
+		qp = lane;
 	*out = (struct vb_qp_view){
 	    .at = now,
 	    .qpn = qpn,

@@ -11,7 +11,6 @@
 #include <string.h>
 
 /* What a device of this kind would say, for programs that go by it. */
-#define STREAMS_LOG_MAX 8
 
 struct vb_ibv_dv {
 	struct mlx5dv_qp_ex mlx5;
@@ -50,8 +49,8 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 				   IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
 				   IBV_ODP_SUPPORT_SRQ_RECV;
 	if (asked & MLX5DV_CONTEXT_MASK_DCI_STREAMS) {
-		out->dci_streams_caps.max_log_num_concurent = STREAMS_LOG_MAX;
-		out->dci_streams_caps.max_log_num_errored = STREAMS_LOG_MAX;
+		out->dci_streams_caps.max_log_num_concurent = VB_DC_LOG_STREAMS_MAX;
+		out->dci_streams_caps.max_log_num_errored = VB_DC_LOG_ERRORED_MAX;
 	}
 	return 0;
 }
@@ -83,8 +82,8 @@ static int dc_init(const struct mlx5dv_qp_init_attr *attr, struct vb_dc_init *dc
 	dc->full_handshake = handshake && strcmp(handshake, "full") == 0;
 	if (!streams)
 		return 0;
-	if (a->dci_streams.log_num_concurent > STREAMS_LOG_MAX ||
-	    a->dci_streams.log_num_errored > STREAMS_LOG_MAX)
+	if (a->dci_streams.log_num_concurent > VB_DC_LOG_STREAMS_MAX ||
+	    a->dci_streams.log_num_errored > VB_DC_LOG_ERRORED_MAX)
 		return EINVAL;
 	dc->log_streams = a->dci_streams.log_num_concurent;
 	dc->log_errored = a->dci_streams.log_num_errored;

@@ -4,80 +4,10 @@
  * it serves as many initiators as it can, when they go, and when they mean it ill. docs/dc.md;
  * IBT-25, facts B.8
  */
-#include "core/dc/dc.h"
 #include "core/view.h"
-#include "core_env.h"
+#include "dc_env.h"
 
-#define KEY UINT64_C(0x1122334455667788)
 #define CONN 0x50001u /* the number of a connection */
-
-static struct env env;
-static struct vb_srq *srq;
-static struct vb_tx_batch b;
-
-static void setup(void)
-{
-	env_config(&env);
-	env_open(&env, 4096);
-	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
-}
-
-static struct vb_qp *target(uint64_t key)
-{
-	struct vb_qp_init init = {
-	    .type = VB_QPT_DCT, .send_cq = env.cq, .recv_cq = env.cq, .srq = srq, .dc.key = key};
-	struct vb_qp_attr a = env_attr(1, 0);
-	struct vb_qp *qp;
-
-	assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
-	env_up(&env, qp, &a, VB_QPS_RTR);
-	return qp;
-}
-
-static struct vb_qp *initiator(struct vb_dc_init dc)
-{
-	struct vb_qp_init init = {
-	    .type = VB_QPT_DCI,
-	    .send_cq = env.cq,
-	    .dc = dc,
-	    .cap = {.max_send_wr = 64, .max_send_sge = 4, .max_inline_data = 64}};
-	struct vb_qp_attr a = env_attr(1, 0);
-	struct vb_qp *qp;
-
-	assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
-	env_up(&env, qp, &a, VB_QPS_RTS);
-	return qp;
-}
-
-static void post_srq(uint64_t wr_id, uint32_t length)
-{
-	struct vb_sge sge = env_sge(&env, ENV_MEM / 2, length);
-	struct vb_recv_wr wr = {.wr_id = wr_id, .sge = &sge, .sge_cnt = 1};
-
-	assert_int_equal(vb_srq_post(srq, &wr), 0);
-}
-
-/* Work of @qp for target @dctn of this adapter. */
-static int post(struct vb_qp *qp, uint64_t wr_id, enum vb_wr_opcode op, uint32_t length,
-		uint32_t dctn, uint64_t key, uint16_t stream)
-{
-	struct vb_ah ah = {.pd = env.pd, .path = env_path(1)};
-	struct vb_sge sge = env_sge(&env, 0, length);
-	struct vb_send_wr wr = {.wr_id = wr_id,
-				.sge = &sge,
-				.sge_cnt = 1,
-				.opcode = op,
-				.flags = VB_SEND_SIGNALED,
-				.remote_addr = ENV_IOVA + ENV_MEM / 2,
-				.rkey = vb_mr_rkey(env.mr),
-				.compare_add = 3,
-				.ah = &ah,
-				.dqpn = dctn,
-				.dc_key = key,
-				.dc_stream = stream};
-
-	return vb_qp_post_send(qp, &wr, env.now);
-}
 
 static enum vb_verdict connect(struct vb_qp *dct, uint8_t host, uint32_t qpn, uint32_t connection,
 			       uint64_t key)
@@ -206,59 +136,18 @@ static void dci__wrong_key(void **state)
 		assert_int_equal(post(dci, 1, VB_WR_SEND, 8, vb_qp_number(dct), KEY ^ 1, 1), 0);
 		assert_int_equal(post(dci, 2, VB_WR_SEND, 8, vb_qp_number(dct), KEY, 2), 0);
 		env_loop(&env);
-		(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
-		if (i & 2) {
+		/* The other stream does not wait for the answer to the first. */
+		if (i == 2)
 			(void)env_wc(&env, 9, VB_WC_SUCCESS);
-			(void)env_wc(&env, 2, VB_WC_SUCCESS);
-		} else {
-			(void)env_wc(&env, 2, VB_WC_WR_FLUSH_ERR);
-		}
+		(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
+		if (i == 3)
+			(void)env_wc(&env, 9, VB_WC_SUCCESS);
+		(void)env_wc(&env, 2, i & 2 ? VB_WC_SUCCESS : VB_WC_WR_FLUSH_ERR);
 		env_no_wc(&env);
 		assert_int_equal(vb_qp_get_state(dci), i & 2 ? VB_QPS_RTS : VB_QPS_ERR);
 		assert_int_equal(vb_qp_get_state(dct), VB_QPS_RTR);
 		env_close(&env);
 	}
-}
-
-/* Every stream number can be in error, one after the other, but for the last, which is the QP's. */
-static void dci__streams_in_error(void **state)
-{
-	struct vb_qp *dct, *dci;
-
-	(void)state;
-	setup();
-	dct = target(KEY);
-	dci = initiator((struct vb_dc_init){.log_streams = 3, .log_errored = 2});
-	for (uint16_t s = 0; s < 3; s++) {
-		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
-		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), KEY, s), 0);
-		env_loop(&env);
-		(void)env_wc(&env, s, VB_WC_REM_ACCESS_ERR);
-		(void)env_wc(&env, s, VB_WC_WR_FLUSH_ERR);
-		assert_int_equal(vb_qp_get_state(dci), VB_QPS_RTS);
-	}
-	assert_int_equal(vb_dci_reset_stream(dci, 3), -EINVAL);
-	assert_int_equal(vb_dci_reset_stream(dci, 1), 0);
-	assert_int_equal(post(dci, 7, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 1), 0);
-	env_loop(&env);
-	(void)env_wc(&env, 7, VB_WC_SUCCESS);
-	/* The third again, and the one that is too many. */
-	for (uint16_t s = 3; s < 5; s++)
-		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
-	env_loop(&env);
-	(void)env_wc(&env, 3, VB_WC_REM_ACCESS_ERR);
-	(void)env_wc(&env, 4, VB_WC_REM_ACCESS_ERR);
-	assert_int_equal(vb_qp_get_state(dci), VB_QPS_ERR);
-	env_close(&env);
-}
-
-static void dci_reset_stream__of_another_type(void **state)
-{
-	(void)state;
-	setup();
-	assert_int_equal(vb_dci_reset_stream(env_qp(&env, VB_QPT_RC, NULL), 0), -EINVAL);
-	assert_int_equal(vb_dci_reset_stream(target(KEY), 0), -EINVAL);
-	env_close(&env);
 }
 
 /* Connections are numbered anew by every initiator, also by one that has another's QPN. */
@@ -521,8 +410,6 @@ int main(void)
 	    cmocka_unit_test(dc__one_initiator_two_targets_half),
 	    cmocka_unit_test(dc__one_initiator_two_targets_full),
 	    cmocka_unit_test(dci__wrong_key),
-	    cmocka_unit_test(dci__streams_in_error),
-	    cmocka_unit_test(dci_reset_stream__of_another_type),
 	    cmocka_unit_test(dci__connections_differ),
 	    cmocka_unit_test(dct__is_full),
 	    cmocka_unit_test(dct__refusals_at_once),

@@ -187,7 +187,7 @@ static void device__says_it_is_mlx5_where_wanted(void **state)
 	assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
 	assert_int_equal(dv.comp_mask,
 			 MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS);
-	assert_int_equal(dv.dci_streams_caps.max_log_num_concurent, 8);
+	assert_int_equal(dv.dci_streams_caps.max_log_num_concurent, 4);
 	assert_int_equal(dv.flags, 0);
 	errno = 0;
 	assert_null(mlx5dv_open_device(ctx->device, &devx));
@@ -294,6 +294,45 @@ static void dci__streams(void **state)
 	close_all();
 }
 
+/* Streams run side by side: what one target has no receive for keeps no other stream waiting. */
+static void dci__streams_side_by_side(void **state)
+{
+	struct ibv_srq_init_attr none = {.attr = {.max_wr = 8, .max_sge = 1}};
+	struct mlx5dv_qp_init_attr dv = dv_attr(MLX5DV_DCTYPE_DCT);
+	struct ibv_qp_init_attr_ex attr;
+	struct ibv_qp *ready, *unready, *dci;
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = {.wr_id = 20, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	(void)state;
+	open_all();
+	attr = plain_dct();
+	attr.srq = ibv_create_srq(pd, &none);
+	assert_non_null(attr.srq);
+	unready = mlx5dv_create_qp(ctx, &attr, &dv);
+	assert_non_null(unready);
+	up(unready, false);
+	ready = target();
+	dci = initiator(2);
+	post(dci, 'S', 1, 0, unready, KEY, 1);
+	post(dci, 'W', 2, 0, ready, KEY, 1);
+	for (uint16_t s = 2; s <= 4; s++) {
+		post(dci, 'W', s * 10u, 0, ready, KEY, s);
+		expect(s * 10u, IBV_WC_SUCCESS);
+	}
+	sge = sge_at(4096, 64);
+	assert_int_equal(ibv_post_srq_recv(attr.srq, &wr, &bad), 0);
+	/* Its receive completes in the same CQ, before it does. */
+	expect(20, IBV_WC_SUCCESS);
+	expect(1, IBV_WC_SUCCESS);
+	expect(2, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_destroy_qp(dci), 0);
+	assert_int_equal(ibv_destroy_qp(unready), 0);
+	assert_int_equal(ibv_destroy_qp(ready), 0);
+	assert_int_equal(ibv_destroy_srq(attr.srq), 0);
+	close_all();
+}
+
 static int create_errno(struct ibv_qp_init_attr_ex attr, struct mlx5dv_qp_init_attr dv)
 {
 	errno = 0;
@@ -322,7 +361,7 @@ static void create__refused(void **state)
 	assert_int_equal(create_errno(dci, wrong), EOPNOTSUPP);
 	wrong = i;
 	wrong.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
-	wrong.dc_init_attr.dci_streams.log_num_concurent = 9;
+	wrong.dc_init_attr.dci_streams.log_num_concurent = 5;
 	assert_int_equal(create_errno(dci, wrong), EINVAL);
 	wrong = t;
 	wrong.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
@@ -383,6 +422,7 @@ int main(void)
 	    VERBS_TEST(dc__all_operations),
 	    VERBS_TEST(dci__wrong_key),
 	    VERBS_TEST(dci__streams),
+	    VERBS_TEST(dci__streams_side_by_side),
 	    VERBS_TEST(create__refused),
 	    VERBS_TEST(post__refused),
 	};

@@ -2,6 +2,7 @@
 /* Congestion control at a QP, and the settings of ports. See point.h. */
 #include "core/cc/point.h"
 #include "core/cc/dfx.h"
+#include "core/dc/dc.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -62,13 +63,15 @@ int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settin
 	from = h->cc[port];
 	h->cc[port] = *set;
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
-		struct vb_qp *qp = h->qp[i];
+		struct vb_qp *qp = h->qp[i], *lane;
 
 		if (!qp || qp->attr.port != port || !state_runs(qp->state))
 			continue;
-		vb_cc_adopt(&qp->cc.ctl, &from, set, now);
-		vb_cc_refresh(qp);
-		vb_sched_activate(qp); /* what held it back may be gone */
+		for (uint32_t k = 0; (lane = vb_qp_lane(qp, k)); k++) {
+			vb_cc_adopt(&lane->cc.ctl, &from, set, now);
+			vb_cc_refresh(lane);
+			vb_sched_activate(lane); /* what held it back may be gone */
+		}
 	}
 	return 0;
 }
@@ -80,10 +83,14 @@ const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port)
 
 void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked)
 {
-	qp->cc.sq_arb_mask = masked;
-	vb_cc_refresh(qp);
-	if (!masked && qp->state != VB_QPS_RESET)
-		vb_sched_activate(qp);
+	struct vb_qp *lane;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
+		lane->cc.sq_arb_mask = masked;
+		vb_cc_refresh(lane);
+		if (!masked && lane->state != VB_QPS_RESET)
+			vb_sched_activate(lane);
+	}
 }
 
 const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now)
@@ -94,9 +101,13 @@ const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now)
 
 void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now)
 {
-	vb_cc_set_rate(&qp->cc.ctl, settings(qp), units, now);
-	if (qp->state != VB_QPS_RESET)
-		vb_sched_activate(qp);
+	struct vb_qp *lane;
+
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
+		vb_cc_set_rate(&lane->cc.ctl, settings(lane), units, now);
+		if (lane->state != VB_QPS_RESET)
+			vb_sched_activate(lane);
+	}
 }
 
 void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to)
@@ -186,16 +197,27 @@ void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)
 	vb_cc_on_sent(&qp->cc.ctl, settings(qp), vb_tx_wire_len(tx), now);
 }
 
-void vb_cc_take_cnp(struct vb_qp *qp, vb_time now)
+enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_time now)
 {
-	struct vb_cc *cc = &qp->cc.ctl;
-	bool handled = is_paced(qp) && vb_cc_on_cnp(cc, settings(qp), now);
+	const struct vb_cc *cc = NULL;
+	bool handled = false;
+	struct vb_qp *lane;
 
+	/* It does not say of which lane of an initiator: of all that send there. */
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
+		if (qp->dci && !vb_dci_is_with(lane, from))
+			continue;
+		handled |= is_paced(lane) && vb_cc_on_cnp(&lane->cc.ctl, settings(lane), now);
+		cc = &lane->cc.ctl;
+	}
+	if (!cc)
+		return VB_VERDICT_SOURCE;
 	if (settings(qp)->cnp_irq_en)
 		vb_event_raise_cnp(qp);
 	vb_qp_count(qp, handled ? VB_COUNTER_rp_cnp_handled : VB_COUNTER_rp_cnp_ignored);
 	vb_qp_trace(qp, VB_TRACE_CNP_RECEIVED, now, cc->cc_rate, vb_cc_target_rate(cc),
 		    vb_cc_alpha(cc), cc->window);
+	return VB_VERDICT_OK;
 }
 
 void vb_cc_take_mark(struct vb_qp *qp, vb_time now)

@@ -29,7 +29,8 @@
 struct vb_dc_dest {
 	struct vb_ud_dest to; /* qkey is not used */
 	uint64_t key;
-	uint32_t stream, rsv;
+	uint32_t stream;
+	uint32_t nr; /* counts what was posted to the initiator */
 };
 
 enum vb_dci_state {
@@ -38,6 +39,23 @@ enum vb_dci_state {
 	VB_DCI_OPEN,       /* the target has answered */
 };
 
+#define VB_DCI_LANES_MAX (1u << VB_DC_LOG_STREAMS_MAX)
+#define VB_DCI_BAD_MAX (1u << VB_DC_LOG_ERRORED_MAX)
+
+/*
+ * The streams of an initiator, and the lanes in which they run side by side. A lane is a QP that no
+ * table knows, with a send queue, a requester and a connection of its own; the first one is the
+ * initiator itself.
+ */
+struct vb_dci_streams {
+	uint32_t bad_max, bad_cnt; /* streams that may be, and are, in error */
+	uint32_t post_cnt;
+	uint32_t lane_cnt; /* a power of two */
+	struct vb_qp *lane[VB_DCI_LANES_MAX];
+	uint16_t bad[VB_DCI_BAD_MAX];
+};
+
+/* The connection of an initiator, or of one of its lanes. */
 struct vb_dci {
 	enum vb_dci_state state;
 	bool full;     /* requests wait for the answer to the connect */
@@ -45,8 +63,10 @@ struct vb_dci {
 	bool leaving;  /* left has to be told of the disconnect */
 	struct vb_dc_dest dest, left;
 	uint32_t left_connection;
-	uint32_t bad_max, bad_cnt; /* streams that may be, and are, in error; 0: without streams */
-	uint16_t bad[];
+	/* The stream that took the lane when it was empty, and the places in the send queue behind
+	 * its newest WQE and behind that of others. */
+	uint32_t stream, own_end, other_end;
+	struct vb_dci_streams *streams; /* the same in all lanes; NULL: without streams */
 };
 
 enum vb_dct_use {
@@ -59,6 +79,7 @@ enum vb_dct_use {
 struct vb_dct_entry {
 	struct vb_gid gid; /* the initiator's */
 	uint32_t qpn;
+	uint8_t lane;
 	enum vb_dct_use use;
 	vb_time last; /* packet */
 };
@@ -72,8 +93,9 @@ struct vb_dct {
 };
 
 /* dci.c */
-int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init);
-void vb_dci_reset(struct vb_qp *qp);
+int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init, const struct vb_qp_cap *cap);
+void vb_dci_free(struct vb_qp *qp);
+void vb_dci_reset(struct vb_qp *qp, vb_time now);
 /* It is connected, or connecting, to where a packet with @path came from. */
 bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path);
 /* What holds back the packet of @w that is next; moves the initiator to another destination when
@@ -92,6 +114,32 @@ void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 /* Everything is acknowledged, and nothing is queued: the LINGER timer starts; it has fired. */
 void vb_dci_on_idle(struct vb_qp *qp, vb_time now);
 void vb_dci_on_linger(struct vb_qp *qp);
+/* The target is done with: what follows begins with a connect. */
+void vb_dci_leave(struct vb_qp *qp);
+
+/* streams.c */
+int vb_dci_streams_create(struct vb_qp *qp, const struct vb_dc_init *init,
+			  const struct vb_qp_cap *cap);
+void vb_dci_streams_free(struct vb_qp *qp);
+/* Lane @i of any QP: 0 is the QP itself; NULL: it has no more. A lane has itself only. */
+static inline struct vb_qp *vb_qp_lane(const struct vb_qp *qp, uint32_t i)
+{
+	const struct vb_dci_streams *s = qp->dci && !qp->parent ? qp->dci->streams : NULL;
+
+	if (i == 0)
+		return (struct vb_qp *)(uintptr_t)qp;
+	return s && i < s->lane_cnt ? s->lane[i] : NULL;
+}
+/* The QP of the lane, or of the context of a target. */
+static inline struct vb_qp *vb_qp_whole(struct vb_qp *qp)
+{
+	return qp->parent ? qp->parent : qp;
+}
+/* The lane that takes the next work of @stream; it has been put into its send queue. */
+struct vb_qp *vb_dci_choose(struct vb_qp *qp, uint32_t stream);
+void vb_dci_posted(struct vb_qp *lane, struct vb_dc_dest *dest);
+/* The lane of any QP with what was posted first of all that is queued; NULL: nothing is. */
+struct vb_qp *vb_qp_oldest(const struct vb_qp *qp);
 /* The oldest WQE has failed: true when that ends its stream alone, which has been done then. */
 bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
 bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream);

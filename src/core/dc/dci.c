@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The initiator: which target it is connected to, and streams. Work for another target, or of
- * another stream, waits until what was sent is acknowledged; to another target a disconnect and a
- * connect leave then, and the requests behind them: at once, or (full handshake) when the target
- * has answered. After a loss the connect goes first again: it says where to go on. facts B.8;
- * IBT-25
+ * The initiator, or one of its lanes (streams.c): which target it is connected to. Work for another
+ * target, or of another stream in the same lane, waits until what was sent is acknowledged; to
+ * another target a disconnect and a connect leave then, and the requests behind them: at once, or
+ * (full handshake) when the target has answered. After a loss the connect goes first again: it says
+ * where to go on. facts B.8; IBT-25
  */
 #include "core/dc/dc.h"
 
@@ -19,19 +19,23 @@ static uint32_t incarnation(struct vb_hca *h)
 	return (uint32_t)(vb_rng_stream(h->cfg.seed, "dc", 0).s + h->dci_cnt++) << 16;
 }
 
-int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init)
+int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init, const struct vb_qp_cap *cap)
 {
-	/* A stream in error and not yet the QP: that takes two or more. */
-	uint32_t bad_max = init->log_streams ? 1u << init->log_errored : 0;
-	struct vb_dci *dci = vb_alloc(qp->hca, sizeof *dci + bad_max * sizeof dci->bad[0]);
-
-	if (!dci)
+	qp->dci = vb_alloc(qp->hca, sizeof *qp->dci);
+	if (!qp->dci)
 		return -ENOMEM;
-	dci->full = init->full_handshake;
-	dci->bad_max = bad_max;
-	qp->dci = dci;
-	qp->dc_connection = incarnation(qp->hca);
-	return 0;
+	qp->dci->full = init->full_handshake;
+	qp->dc_connection = qp->parent ? qp->parent->dc_connection : incarnation(qp->hca);
+	return init->log_streams && !qp->parent ? vb_dci_streams_create(qp, init, cap) : 0;
+}
+
+void vb_dci_free(struct vb_qp *qp)
+{
+	if (!qp->dci)
+		return;
+	if (qp->dci->streams && !qp->parent)
+		vb_dci_streams_free(qp);
+	vb_free(qp->hca, qp->dci);
 }
 
 /* The same initiator counts in the low half, another one of the same QPN begins with another high
@@ -41,13 +45,17 @@ static uint32_t next_connection(uint32_t from)
 	return (from & 0xffff0000) | (uint16_t)(from + 1);
 }
 
-void vb_dci_reset(struct vb_qp *qp)
+void vb_dci_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
+	struct vb_qp *lane;
 
 	dci->state = VB_DCI_CLOSED;
 	dci->has_dest = dci->leaving = false;
-	dci->bad_cnt = 0;
+	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
+		vb_qp_reset(lane, now);
+	if (dci->streams)
+		dci->streams->bad_cnt = 0;
 }
 
 static bool target_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
@@ -65,7 +73,7 @@ bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path)
 	       vb_gid_eq(&path->dgid, &own->sgid);
 }
 
-static void leave(struct vb_qp *qp)
+void vb_dci_leave(struct vb_qp *qp)
 {
 	struct vb_dci *dci = qp->dci;
 
@@ -90,7 +98,7 @@ enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
 	if (is_there) {
 		dci->dest.stream = dest->stream;
 	} else {
-		leave(qp);
+		vb_dci_leave(qp);
 		dci->dest = *dest;
 		dci->has_dest = true;
 		dci->state = VB_DCI_CLOSED;
@@ -143,87 +151,8 @@ void vb_dci_on_linger(struct vb_qp *qp)
 {
 	if (qp->sq.head != qp->sq.tail || !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
 		return;
-	leave(qp);
+	vb_dci_leave(qp);
 	vb_sched_activate(qp);
-}
-
-bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream)
-{
-	for (uint32_t i = 0; i < qp->dci->bad_cnt; i++) {
-		if (qp->dci->bad[i] == stream)
-			return true;
-	}
-	return false;
-}
-
-/* Work of the stream that is still queued fails as well, each piece at its turn. */
-static void doom(struct vb_qp *qp, uint32_t stream)
-{
-	for (uint32_t i = qp->sq.head; i != qp->sq.tail; i++) {
-		struct vb_swqe *w = vb_sq_at(&qp->sq, i);
-		const struct vb_dc_dest *dest = vb_swqe_dest(w);
-
-		if (dest->stream == stream)
-			w->status = VB_WC_WR_FLUSH_ERR;
-	}
-}
-
-/* What was in flight was of one stream. The requester begins again behind what has failed. */
-static void begin_again(struct vb_qp *qp)
-{
-	struct vb_requester *req = &qp->req;
-	struct vb_sq *sq = &qp->sq;
-
-	req->psn_una = sq->head == sq->tail ? req->psn_post : vb_sq_at(sq, sq->head)->first;
-	req->psn_nxt = req->psn_max = req->window.asked = req->psn_una;
-	sq->nxt = sq->head;
-	req->state = VB_REQ_ACTIVE;
-	req->rd_out = 0;
-	req->recovering = false;
-	req->rnr_left = qp->attr.rnr_retry;
-	(void)vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt);
-	vb_timer_stop(qp, VB_TIMER_ACK);
-	vb_timer_stop(qp, VB_TIMER_RNR);
-	vb_req_update_inflight(qp);
-	vb_sched_activate(qp);
-}
-
-bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
-{
-	struct vb_dci *dci = qp->dci;
-	struct vb_swqe *w = vb_sq_at(&qp->sq, qp->sq.head);
-	uint32_t stream = ((const struct vb_dc_dest *)vb_swqe_dest(w))->stream;
-	bool has_psns = w->pkts;
-	/* What was flushed because of the error before it says nothing new. */
-	bool is_new = status != VB_WC_WR_FLUSH_ERR && !vb_dci_is_bad(qp, stream);
-
-	if (is_new && dci->bad_cnt + 1 >= dci->bad_max)
-		return false; /* one too many: the QP */
-	if (is_new)
-		dci->bad[dci->bad_cnt++] = (uint16_t)stream;
-	vb_send_complete(qp, status, vendor_err, now);
-	if (qp->state == VB_QPS_ERR)
-		return true; /* the completion has overrun its CQ */
-	if (is_new)
-		doom(qp, stream);
-	/* A target expects the PSNs that what failed has and never sends. */
-	if (has_psns)
-		leave(qp);
-	begin_again(qp);
-	return true;
-}
-
-int vb_dci_reset_stream(struct vb_qp *qp, uint16_t stream)
-{
-	struct vb_dci *dci = qp->dci;
-
-	for (uint32_t i = 0; dci && i < dci->bad_cnt; i++) {
-		if (dci->bad[i] == stream) {
-			dci->bad[i] = dci->bad[--dci->bad_cnt];
-			return 0;
-		}
-	}
-	return -EINVAL;
 }
 
 /* A NAK or RNR NAK of the connect or, which is the same, of the first request behind it. */
@@ -234,13 +163,11 @@ static bool says_no(const struct vb_qp *qp, const struct vb_hdr *hdr)
 	       vb_psn_eq(hdr->psn, qp->req.psn_una);
 }
 
-static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-				vb_time now)
+static enum vb_verdict lane_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				 vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
 
-	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE))
-		return VB_VERDICT_UNEXPECTED;
 	if (!vb_dci_is_with(qp, rx->path) || hdr->dc.connection != qp->dc_connection ||
 	    hdr->dc.sqpn != dci->dest.to.dqpn)
 		return VB_VERDICT_SOURCE;
@@ -257,6 +184,16 @@ static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 		vb_sched_activate(qp);
 	}
 	return vb_comp_recv(qp, hdr, rx, now);
+}
+
+static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				vb_time now)
+{
+	struct vb_qp *lane = vb_qp_lane(qp, hdr->dc.lane);
+
+	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE))
+		return VB_VERDICT_UNEXPECTED;
+	return lane ? lane_recv(lane, hdr, rx, now) : VB_VERDICT_SOURCE;
 }
 
 const struct vb_transport_ops vb_dci_ops = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The target: a context with RC's responder for each initiator that is connected. A context is a QP
- * that no table knows, with the number, the SRQ, the CQ and the PD of the target; its errors end
- * the connection and not the target. facts B.8; IBT-25
+ * The target: a context with RC's responder for each lane of an initiator that is connected. A
+ * context is a QP that no table knows, with the number, the SRQ, the CQ and the PD of the target;
+ * its errors end the connection and not the target. facts B.8; IBT-25
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
@@ -15,23 +15,12 @@ extern const struct vb_transport_ops vb_dc_context_ops;
 static struct vb_qp *context_new(struct vb_qp *dct)
 {
 	struct vb_hca *h = dct->hca;
-	struct vb_qp *qp = vb_alloc(h, sizeof *qp);
+	struct vb_qp *qp = vb_qp_new_part(dct);
 	size_t rwqe = sizeof *qp->resp.rwqe + dct->srq->rq.sge_max * sizeof(struct vb_sge);
 
 	if (!qp)
 		return NULL;
-	qp->hca = h;
-	qp->parent = dct;
-	qp->pd = dct->pd;
-	qp->recv_cq = dct->recv_cq;
-	qp->srq = dct->srq;
-	qp->type = VB_QPT_DCT;
 	qp->ops = &vb_dc_context_ops;
-	vb_list_init(&qp->active);
-	vb_list_init(&qp->target);
-	vb_event_source_init(&qp->ev, VB_EVENT_ASYNC_QP, NULL);
-	for (int i = 0; i < VB_TIMER_CNT; i++)
-		qp->timer[i] = VB_NEVER;
 	qp->resp.rwqe = vb_alloc(h, rwqe);
 	qp->resp.res = vb_alloc(h, VB_DCT_RESOURCES * sizeof *qp->resp.res);
 	qp->resp.res_cap = VB_DCT_RESOURCES;
@@ -97,14 +86,16 @@ void vb_dct_end(struct vb_qp *qp, bool forget, vb_time now)
 	}
 }
 
-/* The context that the initiator has or had, VB_DCT_CONTEXTS when none is known. */
-static uint32_t context_find(struct vb_dct *dct, const struct vb_gid *gid, uint32_t qpn)
+/* The context that the lane of the initiator that @hdr is of has or had, VB_DCT_CONTEXTS when none
+ * is known. */
+static uint32_t context_find(struct vb_dct *dct, const struct vb_gid *gid, const struct vb_hdr *hdr)
 {
 	for (uint32_t n = 0; n < VB_DCT_CONTEXTS; n++) {
 		uint32_t i = (dct->recent + n) % VB_DCT_CONTEXTS;
 		const struct vb_dct_entry *e = &dct->entry[i];
 
-		if (e->use != VB_DCT_FREE && e->qpn == qpn && vb_gid_eq(&e->gid, gid)) {
+		if (e->use != VB_DCT_FREE && e->qpn == hdr->dc.sqpn && e->lane == hdr->dc.lane &&
+		    vb_gid_eq(&e->gid, gid)) {
 			dct->recent = i;
 			return i;
 		}
@@ -156,6 +147,7 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 	c->attr.path.dgid = rx->path->sgid;
 	c->attr.path.udp_sport = rx->path->udp_sport;
 	c->dc_connection = hdr->dc.connection;
+	c->dc_lane = hdr->dc.lane;
 	for (uint32_t k = 0; k < VB_DCT_RESOURCES; k++)
 		resp->res[k] = (struct vb_resource){0};
 	*resp = (struct vb_responder){
@@ -221,7 +213,7 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 				  const struct vb_rx *rx, vb_time now)
 {
 	struct vb_dct *dct = qp->dct;
-	uint32_t i = context_find(dct, &rx->path->sgid, hdr->dc.sqpn);
+	uint32_t i = context_find(dct, &rx->path->sgid, hdr);
 	struct vb_qp *c = dct->context[i];
 
 	if (hdr->solicited)
@@ -249,8 +241,11 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 		context_end(c, now);
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_QP_STATE; /* a completion has overrun the CQ */
-	dct->entry[i] = (struct vb_dct_entry){
-	    .gid = rx->path->sgid, .qpn = hdr->dc.sqpn, .use = VB_DCT_LIVE, .last = now};
+	dct->entry[i] = (struct vb_dct_entry){.gid = rx->path->sgid,
+					      .qpn = hdr->dc.sqpn,
+					      .lane = hdr->dc.lane,
+					      .use = VB_DCT_LIVE,
+					      .last = now};
 	context_begin(c, hdr, rx, now);
 	if (hdr->dc.full)
 		answer(c);
@@ -265,7 +260,7 @@ static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (hdr->opcode == VB_OPCODE_DC_CONNECT)
 		return on_connect(qp, hdr, rx, now);
 
-	uint32_t i = context_find(qp->dct, &rx->path->sgid, hdr->dc.sqpn);
+	uint32_t i = context_find(qp->dct, &rx->path->sgid, hdr);
 	struct vb_qp *c = qp->dct->context[i];
 
 	/* Without a context the connect was lost: the initiator's timer brings it again. */

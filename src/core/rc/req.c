@@ -110,7 +110,7 @@ void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 	if (qp->state == VB_QPS_ERR)
 		return; /* the completion has overrun its CQ */
 	if (qp->ops->is_acked)
-		vb_qp_enter_err(qp, now);
+		vb_qp_enter_err(vb_qp_whole(qp), now);
 	else
 		vb_qp_enter_sqe(qp, now);
 }
@@ -118,6 +118,7 @@ void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 static void sqd_check_drained(struct vb_qp *qp)
 {
 	const struct vb_requester *req = &qp->req;
+	const struct vb_qp *lane;
 
 	if (qp->state != VB_QPS_SQD || !qp->sq_draining || !vb_psn_eq(req->psn_una, req->psn_max))
 		return;
@@ -127,6 +128,11 @@ static void sqd_check_drained(struct vb_qp *qp)
 	    !vb_psn_eq(req->psn_nxt, vb_sq_at(&qp->sq, qp->sq.nxt)->first))
 		return;
 	qp->sq_draining = false;
+	qp = vb_qp_whole(qp);
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
+		if (lane->sq_draining)
+			return;
+	}
 	if (qp->sqd_notify) {
 		qp->sqd_notify = false;
 		vb_qp_raise(qp, VB_ASYNC_SQ_DRAINED);

@@ -49,7 +49,7 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	    .pkey = qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index],
 	    .dqpn = qp->attr.dest_qpn,
 	    .psn = psn,
-	    .dc = {.sqpn = qp->qpn, .connection = qp->dc_connection},
+	    .dc = {.lane = qp->dc_lane, .sqpn = qp->qpn, .connection = qp->dc_connection},
 	};
 	return tx;
 }

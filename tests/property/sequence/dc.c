@@ -375,8 +375,8 @@ uint32_t dc_writers(const struct play *p, const struct writer *but)
 {
 	uint32_t cnt = 0;
 
-	for (uint32_t i = 0; p->dc && i < DCIS_MAX; i++) {
-		const struct writer *w = &p->dc->dci[i].writer;
+	for (uint32_t i = 0; p->dc && i < DCIS_MAX * DC_STREAMS; i++) {
+		const struct writer *w = &p->dc->dci[i / DC_STREAMS].writer[i % DC_STREAMS];
 
 		cnt += w != but && (w->cnt || w->strays);
 	}

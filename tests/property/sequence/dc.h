@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Targets and initiators of DC in a case, and the model that judges them: which stream of which
- * initiator is in error, and so what each request must end with; what may be missing or come twice
- * when a target has forgotten who asked. docs/dc.md
+ * initiator is in error, and so what each request must end with; that each stream is in order, and
+ * that streams overtake each other; what may be missing or come twice when a target has forgotten
+ * who asked. docs/dc.md
  */
 #ifndef VB_TESTS_PROPERTY_SEQUENCE_DC_H
 #define VB_TESTS_PROPERTY_SEQUENCE_DC_H
@@ -22,13 +23,18 @@ struct dc_sent {
 	uint32_t life; /* of the target when it was posted */
 	uint8_t op, defect, target, stream, result;
 	bool signaled, done, void_, doomed; /* doomed: its stream had failed before it */
+	bool quiet; /* unsignaled, and under way when another stream ended the QP */
+};
+
+/* The requests of a stream that may arrive next, ascending; cnt 0: the first. More than one when
+ * short messages look alike, and some may have failed and not arrived. */
+struct dc_turn {
+	uint32_t next[DC_NEXT], next_cnt;
 };
 
 /* What an initiator has at a target. */
 struct dc_link {
-	/* The requests that may arrive next, ascending; cnt 0: the first. More than one when short
-	 * messages look alike, and some may have failed and not arrived. */
-	uint32_t next[DC_NEXT], next_cnt;
+	struct dc_turn turn[DC_STREAMS];
 	uint64_t cell;    /* for atomics, of this initiator alone */
 	bool cell_unsure; /* an atomic that failed may have been carried out */
 };
@@ -39,7 +45,8 @@ struct dci {
 	uint32_t host, qpn, streams, bad_max, depth, rnr;
 	struct mem local;
 	struct dc_sent *sent;
-	uint32_t sent_cnt, sent_cap, retired;
+	uint32_t sent_cnt, sent_cap;
+	uint32_t retired; /* the first that is not done */
 	struct dc_link link[DCTS_MAX];
 	bool bad[DC_STREAMS];
 	uint32_t bad_cnt;
@@ -48,7 +55,7 @@ struct dci {
 	bool hurts;    /* posted what its target refuses */
 	bool hurts_ever, trouble; /* the same, for ever; ever failed, or put into another state */
 	uint32_t void_cnt;
-	struct writer writer;
+	struct writer writer[DC_STREAMS];
 	struct owner owner;
 };
 

@@ -45,7 +45,7 @@ static uint32_t statuses(const struct play *p, const struct dci *d, const struct
 
 	/* The QP, or its stream, has failed before it. */
 	if (d->is_ended || w->doomed)
-		return BIT(VB_WC_WR_FLUSH_ERR);
+		return BIT(VB_WC_WR_FLUSH_ERR) | (w->quiet ? BIT(VB_WC_SUCCESS) : 0);
 	if (d->moved)
 		ok |= BIT(VB_WC_WR_FLUSH_ERR);
 	/* An error of its own is found before the target is asked. */
@@ -94,7 +94,7 @@ static bool region_holds(const struct mem *m, const struct dc_sent *w, bool whol
 }
 
 /* The last that may arrive next. */
-static uint32_t next_of(const struct dc_link *l)
+static uint32_t next_of(const struct dc_turn *l)
 {
 	return l->next_cnt ? l->next[l->next_cnt - 1] : 0;
 }
@@ -117,17 +117,21 @@ static void check_done(struct play *p, struct dci *d, const struct dc_sent *w)
 		     w->bytes);
 	if (takes_receive(w->op) && w->life == t->life && !p->queue[t->host].lost &&
 	    vb_cq_is_empty(p->queue[t->host].cq) &&
-	    next_of(&d->link[w->target]) <= (uint32_t)(w - d->sent))
+	    next_of(&d->link[w->target].turn[w->stream]) <= (uint32_t)(w - d->sent))
 		fail("once", "a message of DC completed before it was received");
 }
 
 /* Its stream fails with it, or the QP. docs/dc.md */
-static void on_failed(struct dci *d, const struct dc_sent *w)
+static void on_failed(const struct play *p, struct dci *d, const struct dc_sent *w)
 {
 	d->trouble = true;
 	if (d->moved || w->result == VB_WC_WR_FLUSH_ERR)
 		return;
 	if (d->bad_cnt + 1 >= d->bad_max) {
+		/* Those of other streams may have succeeded before it, and nothing has said so. */
+		for (uint32_t i = d->retired; i < d->sent_cnt; i++)
+			d->sent[i].quiet = d->sent[i].stream != w->stream && !d->sent[i].signaled &&
+					   statuses(p, d, &d->sent[i]) & BIT(VB_WC_SUCCESS);
 		d->is_ended = true;
 		return;
 	}
@@ -141,15 +145,25 @@ static void retire(struct play *p, struct dci *d, struct dc_sent *w, enum vb_wc_
 {
 	w->done = true;
 	w->result = (uint8_t)status;
-	slot_retired(&w->aim, w->op, status, &d->writer);
-	d->retired++;
+	slot_retired(&w->aim, w->op, status, &d->writer[w->stream]);
+	while (d->retired < d->sent_cnt && d->sent[d->retired].done)
+		d->retired++;
 	if (status == VB_WC_SUCCESS) {
 		check_done(p, d, w);
 		return;
 	}
 	if (is_atomic(w->op) && !w->defect && !w->aim.target)
 		d->link[w->target].cell_unsure = true;
-	on_failed(d, w);
+	on_failed(p, d, w);
+}
+
+/* One without a completion of its own has succeeded. */
+static void retire_quietly(struct play *p, struct dci *d, struct dc_sent *w)
+{
+	if (!(statuses(p, d, w) & BIT(VB_WC_SUCCESS)))
+		fail("status", "request %u of an initiator succeeded, and must not",
+		     (uint32_t)(w - d->sent));
+	retire(p, d, w, VB_WC_SUCCESS);
 }
 
 static void on_sent(struct play *p, struct dci *d, uint32_t n, const struct vb_wc *wc)
@@ -159,16 +173,15 @@ static void on_sent(struct play *p, struct dci *d, uint32_t n, const struct vb_w
 	if (n >= d->sent_cnt || w->done || w->void_)
 		fail("once", "request %u of an initiator completes %s", n,
 		     n >= d->sent_cnt ? "" : "twice");
-	while (d->retired < n) {
-		struct dc_sent *u = &d->sent[d->retired];
+	for (uint32_t i = d->retired; i < n; i++) {
+		struct dc_sent *u = &d->sent[i];
 
+		if (u->done || u->stream != w->stream)
+			continue;
 		if (u->signaled)
 			fail("order", "request %u of an initiator completes before request %u", n,
-			     d->retired);
-		if (!(statuses(p, d, u) & BIT(VB_WC_SUCCESS)))
-			fail("status", "request %u of an initiator succeeded, and must not",
-			     d->retired);
-		retire(p, d, u, VB_WC_SUCCESS);
+			     i);
+		retire_quietly(p, d, u);
 	}
 	if (!(statuses(p, d, w) & BIT(wc->status)))
 		fail("status",
@@ -205,7 +218,7 @@ static bool has_failed(const struct play *p, const struct dci *d, const struct d
 	       !vb_cq_is_empty(p->queue[d->host].cq);
 }
 
-static void add_next(struct dc_link *l, uint32_t n)
+static void add_next(struct dc_turn *l, uint32_t n)
 {
 	uint32_t at = l->next_cnt;
 
@@ -219,15 +232,16 @@ static void add_next(struct dc_link *l, uint32_t n)
 	l->next_cnt++;
 }
 
-/* Requests of @d from @next on that may be what has arrived at @t; *now: what may come then. */
-static void find_from(const struct play *p, const struct dci *d, const struct dct *t,
-		      const struct buf *b, const struct vb_wc *wc, uint32_t next,
-		      struct dc_link *now)
+/* Requests of the stream of @d from @next on that may be what has arrived at @t; *now: what may
+ * come then. */
+static void find_from(const struct play *p, const struct dci *d, uint32_t stream,
+		      const struct dct *t, const struct buf *b, const struct vb_wc *wc,
+		      uint32_t next, struct dc_turn *now)
 {
 	for (uint32_t i = next; i < d->sent_cnt; i++) {
 		const struct dc_sent *w = &d->sent[i];
 
-		if (w->target != t - p->dc->dct || !takes_receive(w->op))
+		if (w->stream != stream || w->target != t - p->dc->dct || !takes_receive(w->op))
 			continue;
 		if (is_message(t, w, b, wc))
 			add_next(now, i + 1);
@@ -237,21 +251,21 @@ static void find_from(const struct play *p, const struct dci *d, const struct dc
 	}
 }
 
-/* A message of @d has arrived at @t. False: it cannot be one. */
-static bool find_message(const struct play *p, struct dci *d, const struct dct *t,
+/* A message of the stream of @d has arrived at @t. False: it cannot be one. */
+static bool find_message(const struct play *p, struct dci *d, uint32_t stream, const struct dct *t,
 			 const struct buf *b, const struct vb_wc *wc)
 {
-	struct dc_link *l = &d->link[t - p->dc->dct], now = {0};
+	struct dc_turn *l = &d->link[t - p->dc->dct].turn[stream], now = {0};
 
-	find_from(p, d, t, b, wc, l->next_cnt ? l->next[0] : 0, &now);
+	find_from(p, d, stream, t, b, wc, l->next_cnt ? l->next[0] : 0, &now);
 	for (uint32_t i = 1; i < l->next_cnt; i++)
-		find_from(p, d, t, b, wc, l->next[i], &now);
+		find_from(p, d, stream, t, b, wc, l->next[i], &now);
 	/* A target that was reset knows no more what it had carried out. */
 	for (uint32_t i = d->retired; now.next_cnt == 0 && i < next_of(l); i++) {
 		const struct dc_sent *w = &d->sent[i];
 
-		if (w->target == t - p->dc->dct && takes_receive(w->op) && w->life != t->life &&
-		    is_message(t, w, b, wc))
+		if (w->stream == stream && w->target == t - p->dc->dct && takes_receive(w->op) &&
+		    w->life != t->life && is_message(t, w, b, wc))
 			add_next(&now, i + 1);
 	}
 	if (now.next_cnt == 0)
@@ -263,17 +277,20 @@ static bool find_message(const struct play *p, struct dci *d, const struct dct *
 
 static void on_message(struct play *p, struct dct *t, const struct buf *b, const struct vb_wc *wc)
 {
+	uint32_t stream = 0;
 	struct dci *d = p->dc->dci;
 
 	while (d < p->dc->dci + DCIS_MAX && !(d->exists && d->qpn == wc->src_qpn))
 		d++;
 	if (d == p->dc->dci + DCIS_MAX)
 		fail("once", "a message of DC is from %#x, which is no initiator", wc->src_qpn);
-	if (!find_message(p, d, t, b, wc))
+	while (stream < d->streams && !find_message(p, d, stream, t, b, wc))
+		stream++;
+	if (stream == d->streams)
 		fail("once",
 		     "%u bytes (opcode %d, flags %u) arrived at a target that nobody sent, or not "
-		     "in this turn; next is request %u of %#x",
-		     wc->byte_len, wc->opcode, wc->flags, next_of(&d->link[t - p->dc->dct]),
+		     "in this turn; next of the first stream is request %u of %#x",
+		     wc->byte_len, wc->opcode, wc->flags, next_of(&d->link[t - p->dc->dct].turn[0]),
 		     d->qpn);
 }
 
@@ -326,8 +343,10 @@ void dci_void(struct dci *d)
 	for (; d->retired < d->sent_cnt; d->retired++) {
 		struct dc_sent *w = &d->sent[d->retired];
 
+		if (w->done)
+			continue;
 		w->void_ = true;
-		slot_retired(&w->aim, w->op, VB_WC_WR_FLUSH_ERR, &d->writer);
+		slot_retired(&w->aim, w->op, VB_WC_WR_FLUSH_ERR, &d->writer[w->stream]);
 		d->void_cnt++;
 		if (is_atomic(w->op) && !w->aim.target)
 			d->link[w->target].cell_unsure = true;
@@ -343,15 +362,9 @@ void dci_check(struct play *p, const struct dc *dc, struct dci *d)
 
 	(void)dc;
 	/* Those without a completion of their own have succeeded. */
-	while (d->retired < d->sent_cnt && !d->sent[d->retired].signaled &&
-	       vb_qp_send_room(d->qp) >= d->depth) {
-		struct dc_sent *w = &d->sent[d->retired];
-
-		if (!(statuses(p, d, w) & BIT(VB_WC_SUCCESS)))
-			fail("status", "request %u of an initiator succeeded, and must not",
-			     d->retired);
-		retire(p, d, w, VB_WC_SUCCESS);
-	}
+	for (uint32_t i = d->retired; i < d->sent_cnt && vb_qp_send_room(d->qp) >= d->depth; i++)
+		if (!d->sent[i].done && !d->sent[i].signaled)
+			retire_quietly(p, d, &d->sent[i]);
 	if (d->retired != d->sent_cnt)
 		fail("stuck",
 		     "request %u (opcode %u) of %u of an initiator does not complete; QP "

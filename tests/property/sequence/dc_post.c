@@ -199,13 +199,17 @@ static bool post_one(struct play *p, struct dci *d, struct dct *t, const uint32_
 		return false;
 	}
 	w->bytes = is_aligned(w->op) ? 8 : a[DCPOST_LEN] % 9001;
+	/* Streams overtake each other: atomics, which share a cell, are of one, and the length of a
+	 * message says of which it is. */
+	w->stream = is_atomic(w->op) ? 0 : (uint8_t)(a[DCPOST_STREAM] % d->streams);
+	if (d->bad_max && takes_receive(w->op))
+		w->bytes = (w->bytes % 8993 & ~7u) | w->stream;
 	wr.flags = flags_of(d, w->op, w->bytes, a[DCPOST_FLAGS]);
 	w->defect = fitting_defect(d, t, w->op, a[DCPOST_DEFECT], w->bytes, wr.flags);
 	if (is_remote(w->op) && !w->defect)
 		w->aim.target = (uint8_t)(a[DCPOST_TARGET] % TARGET_CNT);
 	w->target = (uint8_t)(t - p->dc->dct);
 	w->life = t->life;
-	w->stream = (uint8_t)(a[DCPOST_STREAM] % d->streams);
 	w->doomed = d->bad[w->stream];
 	w->imm = (uint32_t)vb_rng_next(&r);
 	w->signaled = wr.flags & VB_SEND_SIGNALED;
@@ -222,7 +226,7 @@ static bool post_one(struct play *p, struct dci *d, struct dct *t, const uint32_
 		return false;
 	d->hurts |= w->defect || w->aim.target || w->op == VB_WR_SEND_INV;
 	window_posted(p, &w->aim, w->op);
-	slot_posted(p, &w->aim, w->op, &d->writer);
+	slot_posted(p, &w->aim, w->op, &d->writer[w->stream]);
 	d->hurts_ever |= d->hurts;
 	d->sent_cnt++;
 	return true;

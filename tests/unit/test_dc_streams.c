@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Streams of a DC initiator: their errors, what their lanes share and what they do not. The packets
+ * are in tests/script/dc. docs/dc.md; IBT-25
+ */
+#include "dc_env.h"
+
+/* Every stream number can be in error, one after the other, but for the last, which is the QP's. */
+static void dci__streams_in_error(void **state)
+{
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 3, .log_errored = 2});
+	for (uint16_t s = 0; s < 3; s++) {
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), KEY, s), 0);
+		env_loop(&env);
+		(void)env_wc(&env, s, VB_WC_REM_ACCESS_ERR);
+		(void)env_wc(&env, s, VB_WC_WR_FLUSH_ERR);
+		assert_int_equal(vb_qp_get_state(dci), VB_QPS_RTS);
+	}
+	assert_int_equal(vb_dci_reset_stream(dci, 3), -EINVAL);
+	assert_int_equal(vb_dci_reset_stream(dci, 1), 0);
+	assert_int_equal(post(dci, 7, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 1), 0);
+	env_loop(&env);
+	(void)env_wc(&env, 7, VB_WC_SUCCESS);
+	/* The third again, and the one that is too many. */
+	for (uint16_t s = 3; s < 5; s++) {
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, vb_qp_number(dct), 0, s), 0);
+		env_loop(&env);
+		(void)env_wc(&env, s, VB_WC_REM_ACCESS_ERR);
+	}
+	assert_int_equal(vb_qp_get_state(dci), VB_QPS_ERR);
+	env_close(&env);
+}
+
+/* However many lanes there are, the room is that of the QP; and so is the end of all of them. */
+static void dci__streams_share_the_room(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 4, .log_errored = 4});
+	for (uint16_t n = 0; n < 64; n++) {
+		assert_int_equal(vb_qp_send_room(dci), 64 - n);
+		assert_int_equal(post(dci, n, VB_WR_SEND, 8, 0x30, KEY, n * 3 % 21), 0);
+	}
+	assert_int_equal(post(dci, 64, VB_WR_SEND, 8, 0x30, KEY, 99), -ENOMEM);
+	assert_true(env_tx(&env, &b) > 32);
+
+	struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
+
+	assert_int_equal(vb_qp_modify(dci, &a, VB_QP_STATE, env.now), 0);
+	for (uint16_t n = 0; n < 64; n++)
+		(void)env_wc(&env, n, VB_WC_WR_FLUSH_ERR);
+	env_no_wc(&env);
+	assert_int_equal(vb_qp_send_room(dci), 64);
+	assert_int_equal(env_tx(&env, &b), 0);
+	env_close(&env);
+}
+
+/* Each lane has a deadline of its own: there is room for those of all initiators. */
+static void dci__deadlines_of_many_streams(void **state)
+{
+	struct vb_qp *dci[12];
+
+	(void)state;
+	setup();
+	for (uint32_t i = 0; i < 12; i++)
+		dci[i] = initiator((struct vb_dc_init){.log_streams = 4, .log_errored = 4});
+	for (uint32_t i = 0; i < 12; i++) {
+		for (uint16_t s = 0; s < 16; s++)
+			assert_int_equal(post(dci[i], s, VB_WR_SEND, 8, 0x30, KEY, s), 0);
+	}
+	while (env_tx(&env, &b))
+		;
+	for (uint32_t i = 0; i < 12; i += 2)
+		assert_int_equal(vb_qp_destroy(dci[i]), 0);
+	/* No target answers: each connect and each request comes again. */
+	for (uint32_t again = 0, n; again < 2u * 6 * 16; again += n) {
+		env.now = vb_hca_poll_timeout(env.hca);
+		assert_true(env.now != VB_NEVER);
+		vb_hca_handle_timeout(env.hca, env.now);
+		n = env_tx(&env, &b);
+	}
+	env_close(&env);
+}
+
+static void dci__streams_refused(void **state)
+{
+	struct vb_qp_init init = {.type = VB_QPT_DCI, .dc.log_streams = VB_DC_LOG_STREAMS_MAX + 1};
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	init.send_cq = env.cq;
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
+	init.dc = (struct vb_dc_init){.log_streams = 1, .log_errored = VB_DC_LOG_ERRORED_MAX + 1};
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
+	/* A rate would be of all lanes together. */
+	qp = initiator((struct vb_dc_init){.log_streams = 1});
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN, 0, env.now), -EINVAL);
+	qp = initiator((struct vb_dc_init){0});
+	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN, 0, env.now), 0);
+	env_close(&env);
+}
+
+static void dci_reset_stream__of_another_type(void **state)
+{
+	(void)state;
+	setup();
+	assert_int_equal(vb_dci_reset_stream(env_qp(&env, VB_QPT_RC, NULL), 0), -EINVAL);
+	assert_int_equal(vb_dci_reset_stream(target(KEY), 0), -EINVAL);
+	env_close(&env);
+}
+
+/* A CNP names no lane: it is one, and slows down all those that send to where it comes from. */
+static void dci__cnp_for_streams(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_OPCODE_CNP, .becn = true};
+	struct vb_qp *dci;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env_open(&env, 64);
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	h.dqpn = vb_qp_number(dci);
+	for (uint16_t s = 1; s <= 2; s++)
+		assert_int_equal(post(dci, s, VB_WR_RDMA_WRITE, 8, 0x30, KEY, s), 0);
+	assert_int_equal(env_rx(&env, 1, &h, 0), VB_VERDICT_SOURCE);
+	assert_int_equal(env_tx(&env, &b), 2); /* the connects */
+
+	uint16_t whole = vb_qp_cc(vb_qp_lane(dci, 1), env.now)->cc_rate;
+
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_SOURCE);
+	assert_int_equal(env_rx(&env, 1, &h, 0), VB_VERDICT_OK);
+	assert_int_equal(env.counters.v[VB_COUNTER_rp_cnp_handled], 1);
+	assert_int_equal(vb_qp_cc(vb_qp_lane(dci, 0), env.now)->cc_rate, whole);
+	for (uint32_t i = 1; i <= 2; i++)
+		assert_true(vb_qp_cc(vb_qp_lane(dci, i), env.now)->cc_rate < whole);
+	assert_int_equal(vb_qp_cc(vb_qp_lane(dci, 3), env.now)->cc_rate, whole);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(dci__streams_in_error),
+	    cmocka_unit_test(dci__streams_share_the_room),
+	    cmocka_unit_test(dci__deadlines_of_many_streams),
+	    cmocka_unit_test(dci__streams_refused),
+	    cmocka_unit_test(dci_reset_stream__of_another_type),
+	    cmocka_unit_test(dci__cnp_for_streams),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
