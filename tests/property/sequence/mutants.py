@@ -111,6 +111,10 @@ MUTANTS = (
     ("lost_is_located", "core/mem.c", "if (vb_mr_is_lost(mr))\n\t\treturn -EFAULT;", "", "call"),
     ("located_elsewhere", "core/mem.c", "*p = mr_host_at(mr, sge->addr);", "*p = mr->host;", "call"),
     ("located_for_any", "core/mem.c", "if (k->pd != pd || (write", "if ((write", "call"),
+    ("page_read_for_written", "core/mem.c", "(size_t)(len < most ? len : most), write);",
+     "(size_t)(len < most ? len : most), false);", "guard status"),
+    ("xrc_srq_destroyed_held", "core/xrc/domain.c", "\t\t\tvb_xrc_let_go(qp);", "\t\t\t;", "crash status once stuck call"),
+    ("xrc_srq_destroyed_found", "core/xrc/domain.c", "*srq_slot(h, srq->number) = NULL;", ";", "crash status once call"),
     ("srq_destroyed_in_use", "core/rq.c", "if (srq->refs)\n\t\treturn -EBUSY;", "", "call crash"),
     ("domain_destroyed_in_use", "core/xrc/domain.c", "if (x->refs)\n\t\treturn -EBUSY;", "", "call crash"),
 )

@@ -83,11 +83,11 @@ struct aim {
 	uint32_t mr_change, mr_allowed; /* play.mr_change when posted; statuses, for a region */
 	struct bind bind;               /* a bind: to what */
 	uint32_t mw_change, mw_made, mw_allowed; /* window.c */
-	bool mw_known;
-	uint8_t mw_slot;       /* MWS_MAX: not known which */
-	bool is_placed, alone; /* alone: nobody else may write there meanwhile */
-	uint8_t slot;          /* where its bytes are */
-	uint32_t off, turn;    /* turn: value of play.turn when posted */
+	bool mw_known, paged;                    /* paged: refused for a page alone */
+	uint8_t mw_slot;                         /* MWS_MAX: not known which */
+	bool is_placed, alone;                   /* alone: nobody else may write there meanwhile */
+	uint8_t slot;                            /* where its bytes are */
+	uint32_t off, turn;                      /* turn: value of play.turn when posted */
 };
 
 /* Who aims at slots: requests that write there and are under way, or may still be. */

@@ -199,6 +199,7 @@ static void aim_region(struct play *p, uint32_t host, struct aim *aim, uint8_t o
 		       mem_is_there(m, 0, flush & VB_FLUSH_MR ? 1 : bytes, op != VB_WR_RDMA_READ);
 	else if (m->kind != MEM_IMPLICIT)
 		good = good && (bytes <= m->size || flush & VB_FLUSH_MR);
+	aim->paged = here && m->hole.kind;
 	aim->mr_allowed = BIT(good ? VB_WC_SUCCESS : VB_WC_REM_ACCESS_ERR);
 	/* The key may be that of a region which the peer has. */
 	if ((flush & VB_FLUSH_MR || m->iova == 0 || m->kind == MEM_IMPLICIT) && !here)
@@ -254,6 +255,8 @@ uint32_t slot_statuses(const struct play *p, const struct aim *aim, uint8_t op, 
 
 bool slot_doubts(const struct aim *aim, uint8_t op, uint32_t bytes)
 {
+	if (aim->paged)
+		return false;
 	if (!is_remote(op) || aim->target >= TARGET_MW)
 		return !(aim->mw_known && aim->mw_allowed & BIT(VB_WC_SUCCESS)) &&
 		       (needs_key(op, bytes) || !is_remote(op));

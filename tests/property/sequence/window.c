@@ -124,6 +124,7 @@ void window_access(struct play *p, uint32_t host, const struct vb_qp *qp, struct
 		at += mw->bind.start - m->iova;
 		good = mem_is_there(m, at, bytes, need & WRITES);
 		aim->is_placed = good;
+		aim->paged = !good;
 		aim->slot = (uint8_t)mw->bind.mr;
 		aim->off = (uint32_t)at;
 	}
