@@ -7,6 +7,7 @@
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
+#include "core/xrc/loan.h"
 
 static const uint8_t wc_opcode_of[VB_WR_CNT] = {
     [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE,
@@ -43,7 +44,7 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
 {
 	if (qp->state == VB_QPS_RESET || qp->state == VB_QPS_ERR)
 		return;
-	vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_QP_FATAL);
+	vb_qp_raise(qp, VB_ASYNC_QP_FATAL);
 	vb_qp_enter_err(qp, now);
 }
 
@@ -94,7 +95,7 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	qp->resp.rwqe_held = false;
 	count_error(qp, wc->status, VB_COUNTER_resp_cqe_error, VB_COUNTER_resp_cqe_flush_error);
 	wc->wr_id = qp->resp.rwqe->wr_id;
-	wc->qpn = qp->qpn;
+	wc->qpn = vb_xrc_number(qp);
 	/* The receives of an XRC target belong to the SRQ and stay. */
 	wc->qp = qp->xrcd ? NULL : vb_qp_whole(qp);
 	wc->time = now;
@@ -147,6 +148,8 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		qp->resp.ack_due = false;
 		qp->resp.msg = VB_MSG_NONE;
 		vb_sr_end(qp);
+		if (qp->loan)
+			vb_xrc_fail_loan(qp);
 	}
 	if (enters && qp->dct)
 		vb_dct_end(qp, false, now);

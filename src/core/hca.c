@@ -9,6 +9,7 @@
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
+#include "core/xrc/loan.h"
 
 #include <errno.h>
 
@@ -68,6 +69,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->srqs);
 	vb_list_init(&h->xrcds);
 	vb_list_init(&h->mcast);
+	vb_list_init(&h->loans);
 	vb_list_init(&h->held);
 	h->held_due = VB_NEVER;
 	/* A power of two of numbers, so that a number's place in the table is unique. */
@@ -103,6 +105,7 @@ void vb_hca_destroy(struct vb_hca *h)
 			vb_qp_destroy(h->qp[i]);
 	}
 	vb_sr_pool_free(h);
+	vb_free(h, h->xrc_pool);
 	vb_key_table_free(h);
 	destroy_rest(h);
 	vb_free(h, h->qp);
@@ -209,6 +212,8 @@ enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 
 	if (v != VB_VERDICT_OK)
 		return v;
+	if (hdr->opcode == VB_OPCODE_CNP && qp->loan && vb_xrc_is_lent(qp))
+		return vb_xrc_recv(qp, hdr, rx, now);
 	if (hdr->opcode == VB_OPCODE_CNP)
 		return vb_cc_take_cnp(qp, rx->path, now); /* marked or not: it draws none. CC-04 */
 	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)

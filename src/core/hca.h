@@ -89,6 +89,13 @@ struct vb_hca_config {
 	 */
 	int (*page_in)(void *ctx, void *p, size_t len, bool write);
 	void *page_in_ctx;
+	/*
+	 * Takes a message to another HCA of this host, whose numbers are @peer modulo qpn_stride,
+	 * where vb_xrc_take_message() takes it, in the order they were sent. 0; -EAGAIN: not now;
+	 * another negative errno: it is not there. NULL: XRC domains have one HCA each.
+	 */
+	int (*xrc_send)(void *ctx, uint32_t peer, const void *msg, size_t len);
+	void *xrc_ctx;
 	struct vb_recovery recovery; /* of every port; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every port; zeros: no congestion control */
 	struct vb_trace trace;
@@ -290,6 +297,28 @@ int vb_xrc_srq_create(struct vb_pd *pd, struct vb_xrcd *x, struct vb_cq *cq,
 		      const struct vb_srq_cap *cap, void *owner, struct vb_srq **out);
 /* The target QP @qpn of the domain, or NULL. */
 struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn);
+
+/*
+ * Domains of several HCAs. Those of one host whose domains have the same name, which is not 0, are
+ * one domain: a target serves the SRQs of all of them, and each HCA executes what is for its own.
+ * The messages for that go by vb_hca_config.xrc_send. core/xrc/loan.h
+ */
+struct vb_xrcd_name {
+	uint64_t dev, ino;
+};
+void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name);
+
+/* No message is longer. */
+#define VB_XRC_MSG_MAX 12288u
+/* A message from the HCA whose numbers are @peer modulo qpn_stride, in 8-aligned memory. 0, or
+ * -EPROTO: no HCA sends that. */
+int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t len, vb_time now);
+/* Goes on with what had to wait; true while something still waits. */
+bool vb_xrc_run(struct vb_hca *h, vb_time now);
+bool vb_xrc_waits(const struct vb_hca *h);
+/* Looks whether the HCAs that have something of ours are there, and those of which we do: about
+ * once a second. */
+void vb_xrc_probe(struct vb_hca *h, vb_time now);
 
 /*
  * Dynamically connected transport. A target (VB_QPT_DCT) has an SRQ and serves all initiators that

@@ -133,6 +133,7 @@ struct vb_xrcd {
 	struct vb_list link;    /* in hca->xrcds */
 	struct vb_list targets; /* QPs, by vb_qp.target */
 	uint32_t refs;
+	struct vb_xrcd_name name; /* zeros: of this HCA alone */
 };
 
 /* Where a WQE goes, behind it in its slot where the transport has such a thing (dest_bytes). */
@@ -283,7 +284,9 @@ struct vb_transport_ops {
 				vb_time now);
 };
 
-struct vb_sr;  /* core/recover/selective.h */
+struct vb_sr;       /* core/recover/selective.h */
+struct vb_xrc_loan; /* core/xrc/loan.h */
+struct vb_xrc_pool;
 struct vb_dci; /* core/dc/dc.h */
 struct vb_dct;
 
@@ -353,8 +356,9 @@ struct vb_qp {
 	struct vb_cc_point cc;
 
 	struct vb_cq *recv_cq;
-	struct vb_list target; /* in xrcd->targets */
-	struct vb_dct *dct;    /* DCT only */
+	struct vb_list target;    /* in xrcd->targets */
+	struct vb_dct *dct;       /* DCT only */
+	struct vb_xrc_loan *loan; /* XRC_TGT that serves, or is, another HCA's; else NULL */
 	struct vb_event_source ev;
 	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 };
@@ -400,6 +404,8 @@ struct vb_hca {
 	struct vb_list held;                  /* CQs, by vb_cq.held */
 	vb_time held_due;                     /* no later than any of them is due */
 	struct vb_list mcast;                 /* groups */
+	struct vb_list loans;                 /* with something to do, by vb_xrc_loan.link */
+	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
 	uint32_t mcast_cnt;
 };
 
@@ -459,9 +465,14 @@ void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_a
 void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
 
+/* core/xrc/loan.c: events of a borrower are its owner's as well. False: nobody here has it. */
+bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev);
+
 /* An async event of the QP; a context of a target has none, as its initiator gets to know. */
 static inline void vb_qp_raise(struct vb_qp *qp, enum vb_async ev)
 {
+	if (qp->loan && !vb_xrc_note_event(qp, ev))
+		return;
 	if (!qp->parent)
 		vb_event_raise_async(qp->hca, &qp->ev, ev);
 }

@@ -3,6 +3,7 @@
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
+#include "core/xrc/loan.h"
 #include "core/xrc/xrc.h"
 
 #include <errno.h>
@@ -216,6 +217,7 @@ void vb_qp_free_memory(struct vb_qp *qp)
 		vb_dct_free(qp);
 	vb_dci_free(qp);
 	vb_free(h, qp->cc.ctl.dfx);
+	vb_free(h, qp->loan);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);
 	vb_rq_free(h, &qp->rq);
@@ -300,6 +302,8 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_qp_cap cap = qp->attr.cap;
 
+	if (qp->loan)
+		vb_xrc_end_loan(qp);
 	vb_qp_set_state(qp, VB_QPS_RESET, now);
 	for (int i = 0; i < VB_TIMER_CNT; i++)
 		vb_timer_stop(qp, (enum vb_timer)i);

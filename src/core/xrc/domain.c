@@ -2,6 +2,8 @@
 /* XRC domains and the SRQs in them, which peers find by number. IBA A14.2; IBT-22 */
 #include "core/xrc/xrc.h"
 
+#include "core/xrc/loan.h"
+
 #include <errno.h>
 
 #define SRQ_CAP_FIRST 16u
@@ -23,8 +25,14 @@ int vb_xrcd_create(struct vb_hca *h, struct vb_xrcd **out)
 	return 0;
 }
 
+void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name)
+{
+	x->name = *name;
+}
+
 int vb_xrcd_destroy(struct vb_xrcd *x)
 {
+	vb_xrc_end_borrowers(x);
 	if (x->refs)
 		return -EBUSY;
 	vb_list_remove(&x->link);
@@ -37,7 +45,7 @@ struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn)
 {
 	struct vb_qp *qp = vb_qp_find(x->hca, qpn);
 
-	return qp && qp->xrcd == x ? qp : NULL;
+	return qp && qp->xrcd == x && !vb_xrc_is_borrower(qp) ? qp : NULL;
 }
 
 /* Numbers are spread as those of QPs are: the low byte tells the processes of a host apart. */

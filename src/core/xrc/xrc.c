@@ -3,6 +3,7 @@
 #include "core/xrc/xrc.h"
 
 #include "core/rc/rc.h"
+#include "core/xrc/loan.h"
 
 static enum vb_verdict ini_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
@@ -15,9 +16,9 @@ static enum vb_verdict ini_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 static enum vb_verdict tgt_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
 {
-	if (vb_hdr_opcode(hdr)->flags & VB_OP_REQUEST)
-		return vb_resp_recv(qp, hdr, rx, now);
-	return VB_VERDICT_UNEXPECTED;
+	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_REQUEST))
+		return VB_VERDICT_UNEXPECTED;
+	return qp->xrcd->name.ino ? vb_xrc_recv(qp, hdr, rx, now) : vb_resp_recv(qp, hdr, rx, now);
 }
 
 const struct vb_transport_ops vb_xrc_ini_ops = {
