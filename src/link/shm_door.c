@@ -101,27 +101,62 @@ static bool read_control(struct msghdr *m, int *mem_fd)
 	return is_ours;
 }
 
+/* The next datagram: its length, whole and from a process of this user; 0: another one, passed
+ * over; negative: there is none. */
+static long receive(int fd, void *buf, size_t size, int *mem_fd)
+{
+	union knock_control control;
+	struct iovec iov = {.iov_base = buf, .iov_len = size};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.buf,
+			   .msg_controllen = sizeof control.buf};
+	long n = syscall(SYS_recvmsg, fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return -1;
+	return read_control(&m, mem_fd) && !(m.msg_flags & MSG_TRUNC) ? n : 0;
+}
+
 bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
-		union knock_control control;
-		struct iovec iov = {.iov_base = k, .iov_len = sizeof *k};
-		struct msghdr m = {.msg_iov = &iov,
-				   .msg_iovlen = 1,
-				   .msg_control = control.buf,
-				   .msg_controllen = sizeof control.buf};
-		long n = syscall(SYS_recvmsg, fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		long n = receive(fd, k, sizeof *k, mem_fd);
 
 		if (n < 0)
 			return false;
-		bool is_ours = read_control(&m, mem_fd);
-		if (is_ours && n == (long)sizeof *k && k->magic == KNOCK_MAGIC && k->slot < 256 &&
-		    !(m.msg_flags & MSG_TRUNC))
+		if (n == (long)sizeof *k && k->magic == KNOCK_MAGIC && k->slot < 256)
 			return true;
 		if (*mem_fd >= 0)
 			close(*mem_fd);
 	}
 	return false;
+}
+
+size_t vb_door_receive(int fd, void *buf, size_t size)
+{
+	for (int i = 0; i < PASSED_OVER_MAX; i++) {
+		int mem_fd;
+		long n = receive(fd, buf, size, &mem_fd);
+
+		if (n < 0)
+			return 0;
+		if (mem_fd >= 0)
+			close(mem_fd);
+		if (n > 0)
+			return (size_t)n;
+	}
+	return 0;
+}
+
+int vb_door_send(int fd, uint64_t token, const struct iovec *part, size_t cnt)
+{
+	struct sockaddr_un a;
+	struct msghdr m = {
+	    .msg_iov = (struct iovec *)(uintptr_t)part, .msg_iovlen = cnt, .msg_name = &a};
+
+	m.msg_namelen = door_address(&a, token);
+	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 void vb_door_nap(struct vb_shm_door *door, uint32_t word, uint64_t ns)

@@ -19,7 +19,9 @@
 #define VB_LINK_SHM_DOOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 /* In memory that every process of the host may write: a hint, which is checked. */
 struct vb_shm_door {
@@ -62,6 +64,14 @@ int vb_door_knock(int fd, uint64_t token, enum vb_knock_kind kind, uint8_t slot,
  * is a descriptor that came along, the caller's to close, or -1. False: there is no other.
  */
 bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd);
+
+/*
+ * Doors take other datagrams as well, where those who meet there have agreed on them. Sends @cnt
+ * parts in one; the errors of vb_door_knock(), and -EMSGSIZE.
+ */
+int vb_door_send(int fd, uint64_t token, const struct iovec *part, size_t cnt);
+/* The next datagram from a process of the same user, which fits into @size. 0: there is none. */
+size_t vb_door_receive(int fd, void *buf, size_t size);
 
 /* The reader at @door is about to sleep. @turn is kept by the reader. Returns what asleep is now.
  */

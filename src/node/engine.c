@@ -105,6 +105,8 @@ static void fork_child(void)
 		return;
 	atomic_store(&e->alive, false);
 	close(e->standby.kick_fd);
+	if (e->mail.fd >= 0)
+		close(e->mail.fd);
 	e->link->ops->close(e->link);
 	vb_broker_abandon(&e->broker);
 	atomic_store(&e->lock.state, 0);
@@ -352,6 +354,8 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .unread = vb_engine_unread,
 	    .room_ctx = e,
 	    .page_in = vb_engine_page_in,
+	    .xrc_send = vb_engine_send_xrc,
+	    .xrc_ctx = e,
 	    .trace = {.mask = VB_TALE_EVENTS, .emit = vb_engine_tell, .ctx = e},
 	    .alloc = hca_alloc,
 	    .free = hca_free,
@@ -375,6 +379,7 @@ static void engine_close(struct vb_engine *e)
 	vb_standby_stop(e);
 	if (e->hca)
 		vb_hca_destroy(e->hca);
+	vb_engine_close_mail(e);
 	if (e->link)
 		e->link->ops->close(e->link);
 	if (e->connected)
@@ -385,6 +390,7 @@ static void engine_close(struct vb_engine *e)
 static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 {
 	e->standby.kick_fd = -1;
+	e->mail.fd = -1;
 	forks_broker = true;
 	int err = vb_broker_connect(&e->broker, why, why_size);
 	forks_broker = false;

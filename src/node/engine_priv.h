@@ -4,7 +4,8 @@
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
  * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is),
- * engine_crowd.c (how crowded), engine_flow.c (receivers of this host).
+ * engine_crowd.c (how crowded), engine_flow.c (receivers of this host), engine_xrc.c (domains of
+ * several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -133,6 +134,15 @@ struct vb_engine_cc {
 	struct vb_path path[VB_ENGINE_RX_PKTS]; /* ... and here is what their paths become */
 };
 
+/* Messages to and from other processes about XRC targets. */
+struct vb_engine_mail {
+	_Atomic int fd;    /* -1: there is no shared domain */
+	_Atomic bool look; /* the descriptor has something, whatever the count says */
+	uint32_t seen;     /* of the mailbox's count */
+	uint64_t token;
+	vb_time due; /* something waits, and is to be tried again */
+};
+
 struct vb_engine {
 	struct vb_lock lock;
 	_Atomic bool alive;
@@ -177,6 +187,7 @@ struct vb_engine {
 	struct vb_flow_watch watch[VB_SLOT_CNT];
 	struct vb_flow_own flow_own[VB_SLOT_CNT];
 	struct vb_engine_cc cc;
+	struct vb_engine_mail mail;
 };
 
 /* engine_fault.c */
@@ -239,6 +250,18 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
  * HCA may be late by @leeway. */
 vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
 
+/* engine_xrc.c: the core's callback; @ctx is the engine. */
+int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len);
+/* Takes messages, and goes on with what waits. Returns how many messages there were. */
+uint32_t vb_engine_run_xrc(struct vb_engine *e, vb_time now);
+/* ... only the latter: after sending. */
+void vb_engine_retry_xrc(struct vb_engine *e, vb_time now);
+/* Looks whether those are there that it has something with. About once a second. */
+void vb_engine_probe_xrc(struct vb_engine *e, vb_time now);
+/* True while there are messages that nobody has taken. */
+bool vb_engine_has_mail(const struct vb_engine *e);
+void vb_engine_close_mail(struct vb_engine *e);
+
 /* engine_pace.c: what vb_engine.slow is on this machine, 1 to 32; takes some microseconds. */
 uint32_t vb_engine_slowness(void);
 
@@ -247,6 +270,8 @@ int vb_standby_start(struct vb_engine *e);
 void vb_standby_stop(struct vb_engine *e);
 /* After the application's call: wakes the thread if it would otherwise come too late. */
 void vb_standby_notice(struct vb_engine *e, vb_time now);
+/* The thread has one more descriptor to wait for. */
+void vb_standby_look_again(struct vb_engine *e);
 /* The application took packets by itself. */
 void vb_standby_beaten(struct vb_engine *e);
 

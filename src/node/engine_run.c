@@ -167,6 +167,8 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = receive(e, now);
 
+	if (e->mail.fd >= 0)
+		cnt += vb_engine_run_xrc(e, now);
 	run_timers(e, cnt != 0, now);
 	/* Before sending: whoever waits for a completion wakes up meanwhile. */
 	deliver_events(e);
@@ -184,6 +186,9 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 		if (sent && (cnt || was_held))
 			reply_missed(&e->reply, was_held, e->step_end);
 	}
+	/* What was owed may have left. */
+	if (e->mail.fd >= 0 && vb_xrc_waits(e->hca))
+		vb_engine_retry_xrc(e, e->step_end);
 	return cnt;
 }
 
@@ -192,8 +197,10 @@ vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway)
 	vb_time timer = vb_time_after(vb_hca_poll_timeout(e->hca), leeway);
 	vb_time due = vb_time_min(timer, e->link->due);
 
-	if (e->rx_more)
+	if (e->rx_more || vb_engine_has_mail(e))
 		return now;
+	if (e->mail.fd >= 0)
+		due = vb_time_min(due, e->mail.due);
 	if (!vb_backlog_is_empty(&e->backlog))
 		return vb_time_min(due, now + LINK_FULL_NS);
 	if (e->reply.held)

@@ -81,6 +81,11 @@ static vb_time due_here(const struct vb_engine *e, vb_time now)
 	return vb_engine_due(e, now, is_active ? LEEWAY_NS : 0);
 }
 
+void vb_standby_look_again(struct vb_engine *e)
+{
+	kick(e);
+}
+
 void vb_standby_notice(struct vb_engine *e, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
@@ -114,21 +119,27 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 		kick(e);
 }
 
-/* Sleeps until @until, or a kick, or (unless @fd is -1) something to read there; true for that. */
-static bool sleep_until(struct vb_standby *s, int fd, int broker, vb_time until)
+/* Sleeps until @until, or a kick, or (unless @fd is -1) something to read there or in the mailbox;
+ * true for that. */
+static bool sleep_until(struct vb_engine *e, int fd, int broker, vb_time until)
 {
-	struct pollfd p[3] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}, {broker, POLLIN, 0}};
+	struct vb_standby *s = &e->standby;
+	int mail = fd < 0 ? -1 : e->mail.fd;
+	struct pollfd p[4] = {
+	    {s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}, {broker, POLLIN, 0}, {mail, POLLIN, 0}};
 	vb_dur d = vb_time_since(vb_engine_now(), until);
 	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
 	uint64_t cnt;
 
-	if (ppoll(p, 3, &t, NULL) <= 0)
+	if (ppoll(p, 4, &t, NULL) <= 0)
 		return false;
 	if (p[0].revents)
 		(void)!read(s->kick_fd, &cnt, sizeof cnt);
 	if (p[2].revents)
 		s->check_at = 0;
-	return p[1].revents != 0;
+	if (p[3].revents)
+		e->mail.look = true;
+	return p[1].revents || p[3].revents;
 }
 
 /* Whether there are packets that the descriptor does not show. Who holds the lock sees to them. */
@@ -165,7 +176,7 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 	if (has)
 		return true;
 	if (!word)
-		return sleep_until(s, fd, e->broker.sock, until);
+		return sleep_until(e, fd, e->broker.sock, until);
 	vb_shm_nap(e->shm, word, vb_time_since(now, until));
 	return has_packets(e);
 }
@@ -242,7 +253,7 @@ static void enter_for_packet(struct vb_engine *e)
 			break;
 		}
 		atomic_store_explicit(&s->napping, true, memory_order_relaxed);
-		(void)sleep_until(s, -1, -1, vb_engine_now() + (e->slow * NAP_MIN_NS << i));
+		(void)sleep_until(e, -1, -1, vb_engine_now() + (e->slow * NAP_MIN_NS << i));
 		atomic_store_explicit(&s->napping, false, memory_order_relaxed);
 	}
 }
@@ -323,6 +334,7 @@ static void look_after_broker(struct vb_engine *e)
 	vb_engine_reload(e);
 	if (e->shm)
 		vb_shm_sweep(e->shm);
+	vb_engine_probe_xrc(e, vb_engine_now());
 	vb_engine_answer(e);
 	vb_lock_drop(&e->lock);
 	e->standby.check_at = vb_engine_now() + CHECK_NS;

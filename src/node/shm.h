@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 9u
+#define VB_SHM_VERSION 10u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -162,6 +162,14 @@ struct vb_cnp_bell {
 	uint32_t qpn; /* whose CNP was the last */
 };
 
+/* Where a process takes messages about XRC targets that several processes serve, see
+ * node/engine_xrc.c. */
+struct vb_mailbox {
+	uint64_t token; /* of a door (link/shm_door.h); 0: it takes none */
+	uint32_t sent;  /* messages handed in, wraps: to look for them costs the reader nothing */
+	uint32_t rsv;
+};
+
 /* The whole of host memory: the table, the adapter's own state, and behind it what clients may
  * write too. */
 struct vb_host_memory {
@@ -175,6 +183,7 @@ struct vb_host_memory {
 	_Alignas(64) struct vb_cnp_bell bell[VB_HCA_PORTS_MAX]; /* by device */
 	/* When the queue that fault rules make of each HCA port is idle, see fault/fault.h. */
 	vb_time queue_idle[VB_HCA_PORTS_MAX + 1];
+	struct vb_mailbox mailbox[VB_SLOT_CNT]; /* by slot */
 };
 
 struct vb_slot_shm {

@@ -23,12 +23,13 @@ struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
 	return &((struct vb_host_memory *)s->host)->adapter;
 }
 
-/* Nobody is to hand in anything at the door of an owner who is gone. */
+/* Nobody is to hand in anything to an owner who is gone. */
 static void door_close(struct vb_slots *s, uint32_t slot)
 {
 	struct vb_host_memory *m = (struct vb_host_memory *)s->host;
 
 	__atomic_store_n(&m->door[slot].token, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->mailbox[slot].token, 0, __ATOMIC_RELEASE);
 }
 
 struct vb_past *vb_slots_past(const struct vb_slots *s)

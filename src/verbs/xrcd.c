@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * XRC domains. Those opened by descriptors of one file are one domain, as a device of the kernel
- * has it; the file does nothing but to be one. Whoever has a domain open holds a lock on a byte of
- * the file that nobody uses, so that the processes of a host know of each other and a killed one
- * leaves nothing behind. ibv_open_xrcd(3); IBT-22
+ * has it, in other processes too (core/xrc/loan.h); the file does nothing but to be one. Whoever
+ * has a domain open holds a lock on a byte of the file that nobody uses, so that the processes of a
+ * host know of each other and a killed one leaves nothing behind. ibv_open_xrcd(3); IBT-22
  */
 #include "verbs/priv.h"
 
@@ -83,6 +83,13 @@ static int domain_new(struct vb_ibv_context *c, int lock_fd, const struct stat *
 	d->lock_fd = lock_fd;
 	d->dev = st->st_dev;
 	d->ino = st->st_ino;
+	if (lock_fd >= 0) {
+		/* One for each device, as the file stands for as many. */
+		const struct vb_xrcd_name name = {
+		    .dev = (uint64_t)d->dev ^ (uint64_t)c->dev->index << 56, .ino = d->ino};
+
+		vb_engine_share_xrcd(c->engine, d->core, &name);
+	}
 	*out = d;
 	return 0;
 }
