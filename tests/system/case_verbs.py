@@ -26,6 +26,24 @@ add("verbs.preload_O0", says_ok(["{build}/tests/system/verbs_preload_O0"]))
 add("verbs.pyverbs", says_ok(["/usr/bin/python3", os.path.join(HERE, "verbs_pyverbs.py")]))
 
 
+def xrc(what, *options):
+    """One XRC target, SRQs of two processes behind it; verbs_xrc.c."""
+    def run(context):
+        out = context.machine.a.run([context.verbena, "run", *options, "--", os.path.join(
+            context.build, "tests", "system", "verbs_xrc"), what], 30)
+        if out.split()[-1:] != ["ok"]:
+            raise Failure(out)
+    return run
+
+
+add("verbs.xrc_processes", xrc("10000"))
+add("verbs.xrc_processes_shm", xrc("1000", "--link", "shm"))
+add("verbs.xrc_processes_faults", xrc("1000", "--fault", "loss=1%,reorder=1%/50us,dup=1%",
+                                      "--fault-seed", "1"))
+for end in ("kill-idle", "kill-busy", "kill-owner"):
+    add(f"verbs.xrc_{end.replace('-', '_')}", xrc(end))
+
+
 def churn(*numbers):
     def run(context):
         out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--", os.path.join(
