@@ -220,7 +220,7 @@ enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 		vb_cc_take_mark(qp, now);
 	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {
 		qp->comm_est = true;
-		vb_event_raise_async(qp->hca, &qp->ev, VB_ASYNC_COMM_EST);
+		vb_qp_raise(qp, VB_ASYNC_COMM_EST);
 	}
 	return qp->ops->recv(qp, hdr, rx, now);
 }

@@ -317,8 +317,9 @@ int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t
 bool vb_xrc_run(struct vb_hca *h, vb_time now);
 bool vb_xrc_waits(const struct vb_hca *h);
 /* Looks whether the HCAs that have something of ours are there, and those of which we do: about
- * once a second. */
+ * once a second. What was idle since the last time goes back; at the end, everything does. */
 void vb_xrc_probe(struct vb_hca *h, vb_time now);
+void vb_xrc_give_back(struct vb_hca *h, vb_time now);
 
 /*
  * Dynamically connected transport. A target (VB_QPT_DCT) has an SRQ and serves all initiators that

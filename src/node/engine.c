@@ -114,7 +114,7 @@ static void fork_child(void)
 
 /*
  * exit(): what waits for company leaves, above all acknowledgements of messages that the program
- * has seen. Not at any price: the lock may belong to the code that a signal handler which calls
+ * has seen, and what other processes have lent goes back. Not at any price: the lock may belong to the code that a signal handler which calls
  * exit() has interrupted.
  */
 static void exit_flush(void)
@@ -124,6 +124,7 @@ static void exit_flush(void)
 	for (int i = 0; e && i < 100; i++) {
 		if (vb_lock_try(&e->lock)) {
 			vb_engine_flush(e);
+			vb_xrc_give_back(e->hca, vb_engine_now());
 			vb_lock_drop(&e->lock);
 			return;
 		}

@@ -230,6 +230,68 @@ static void borrower__ends_in_order(void **state)
 	world_close();
 }
 
+/* One that has had nothing to do from one probe to the next gives it back, and may be killed. */
+static void borrower__is_idle(void **state)
+{
+	(void)state;
+	world_open();
+	post_srq(LEFT, 0, 1);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	world_run(VB_NEVER);
+	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+	world_run(VB_NEVER);
+	assert_true(w.tgt->loan->is_lent);
+	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+	world_run(VB_NEVER);
+	assert_false(w.tgt->loan->is_lent);
+	host_kill(LEFT);
+	vb_xrc_probe(w.env[OWNER].hca, w.env[OWNER].now);
+	post(OWNER, VB_WR_RDMA_WRITE, 0, WRITES, 8);
+	world_run(VB_NEVER);
+	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	world_close();
+}
+
+/* It has a number, as every QP, but nobody reaches it by that. */
+static void borrower__is_addressed(void **state)
+{
+	struct vb_hdr hdr = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY};
+	struct env *e = &w.env[LEFT];
+	struct vb_qp *borrower;
+
+	(void)state;
+	world_open();
+	post_srq(LEFT, 0, 1);
+	post_srq(LEFT, 1, 2);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	world_run(VB_NEVER);
+	borrower = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	assert_true(vb_xrc_is_borrower(borrower));
+	hdr.dqpn = vb_qp_number(borrower);
+	hdr.psn = borrower->resp.epsn;
+	hdr.xrc_srqn = vb_srq_number(w.srq[LEFT]);
+	assert_int_equal(env_rx(e, 1, &hdr, 8), VB_VERDICT_UNEXPECTED);
+	env_no_event(e);
+	assert_null(vb_xrcd_target(w.xrcd[LEFT], hdr.dqpn));
+	world_close();
+}
+
+/* exit() without a word about any object. */
+static void give_back__of_everything(void **state)
+{
+	(void)state;
+	world_open();
+	post_srq(RIGHT, 0, 1);
+	post(RIGHT, VB_WR_SEND, 0, 0, 8);
+	world_run(VB_NEVER);
+	assert_true(w.tgt->loan->is_lent);
+	vb_xrc_give_back(w.env[RIGHT].hca, w.env[RIGHT].now);
+	world_run(VB_NEVER);
+	assert_false(w.tgt->loan->is_lent);
+	world_close();
+}
+
 static void owner__is_killed(void **state)
 {
 	struct vb_wc wc;
@@ -343,6 +405,9 @@ int main(void)
 	    cmocka_unit_test(send__to_nobody),
 	    cmocka_unit_test(borrower__is_killed),
 	    cmocka_unit_test(borrower__ends_in_order),
+	    cmocka_unit_test(borrower__is_idle),
+	    cmocka_unit_test(borrower__is_addressed),
+	    cmocka_unit_test(give_back__of_everything),
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(target__fails_in_a_message),
 	    cmocka_unit_test(take_message__hostile),

@@ -102,6 +102,7 @@ static void carry_out(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_t
 	if (vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len) != VB_VERDICT_OK ||
 	    qp->state != VB_QPS_RTR)
 		return;
+	loan->is_busy = true;
 	if (hdr.opcode == VB_OPCODE_CNP)
 		(void)vb_cc_take_cnp(qp, rx.path, now);
 	else if ((hdr.opcode & VB_TRANSPORT_MASK) == qp->ops->transport &&
@@ -118,11 +119,6 @@ static void borrower_end(struct vb_xrc_loan *loan, vb_time now)
 	qp->resp.nak_due = false;
 	vb_qp_enter_err(qp, now);
 	(void)vb_qp_destroy(qp); /* of multicast it knows nothing */
-}
-
-void vb_xrc_borrower_lose(struct vb_xrc_loan *loan, vb_time now)
-{
-	borrower_end(loan, now);
 }
 
 /* Returns the state when it was asked for, or has failed, and nothing is left to say; true while it
@@ -145,6 +141,36 @@ bool vb_xrc_borrower_run(struct vb_xrc_loan *loan, vb_time now)
 	if (err || failed)
 		borrower_end(loan, now);
 	return false;
+}
+
+static void give_back(struct vb_xrc_loan *loan, vb_time now)
+{
+	loan->recall = true;
+	if (vb_xrc_borrower_run(loan, now))
+		vb_xrc_later(loan);
+}
+
+/* A state that nothing is done with goes back: then nobody minds when this process is killed. */
+void vb_xrc_borrower_probe(struct vb_xrc_loan *loan, vb_time now)
+{
+	int err = vb_xrc_say(loan, VB_XRC_HAVE, false, NULL);
+
+	if (err && err != -EAGAIN)
+		borrower_end(loan, now);
+	else if (loan->is_lent && !loan->is_busy)
+		give_back(loan, now);
+	else
+		loan->is_busy = false;
+}
+
+void vb_xrc_give_back(struct vb_hca *h, vb_time now)
+{
+	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		struct vb_xrc_loan *loan = h->qp[i] ? h->qp[i]->loan : NULL;
+
+		if (loan && loan->borrows && loan->is_lent)
+			give_back(loan, now);
+	}
 }
 
 static int on_lend(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
@@ -190,11 +216,8 @@ int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_ms
 	}
 	if (m->kind == VB_XRC_PACKET)
 		carry_out(loan, m, now);
-	if (m->kind == VB_XRC_RECALL) {
-		loan->recall = true;
-		if (vb_xrc_borrower_run(loan, now))
-			vb_xrc_later(loan);
-	}
+	if (m->kind == VB_XRC_RECALL)
+		give_back(loan, now);
 	return 0;
 }
 

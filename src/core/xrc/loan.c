@@ -149,8 +149,7 @@ static void on_loss(struct vb_xrc_loan *loan, vb_time now)
 {
 	loan->is_lent = false;
 	loan->qp->resp.nak_due = false;
-	vb_qp_raise(loan->qp, VB_ASYNC_QP_FATAL);
-	vb_qp_enter_err(loan->qp, now);
+	vb_qp_fatal(loan->qp, now);
 }
 
 /* The number of an SRQ of the HCA that the packet is for: of one in order, its message's; of a
@@ -417,16 +416,13 @@ void vb_xrc_probe(struct vb_hca *h, vb_time now)
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
 		struct vb_xrc_loan *loan = h->qp[i] ? h->qp[i]->loan : NULL;
 
-		if (!loan || !(loan->is_lent || loan->borrows))
-			continue;
+		if (loan && loan->borrows) {
+			vb_xrc_borrower_probe(loan, now);
+		} else if (loan && loan->is_lent) {
+			int err = vb_xrc_say(loan, VB_XRC_CHECK, false, NULL);
 
-		int err = vb_xrc_say(loan, loan->borrows ? VB_XRC_HAVE : VB_XRC_CHECK, false, NULL);
-
-		if (!err || err == -EAGAIN)
-			continue;
-		if (loan->borrows)
-			vb_xrc_borrower_lose(loan, now);
-		else
-			on_loss(loan, now);
+			if (err && err != -EAGAIN)
+				on_loss(loan, now);
+		}
 	}
 }

@@ -101,6 +101,7 @@ struct vb_xrc_loan {
 	bool is_lent;    /* owner: the borrower at peer has the state; borrower: it is here */
 	bool recall;     /* owner: a RECALL is due or sent; borrower: it has come */
 	bool sent;       /* ... the former was sent */
+	bool is_busy;    /* borrower: a packet has come since the last probe */
 	uint32_t peer;   /* modulo qpn_stride */
 	uint32_t serial; /* of the last loan */
 	uint32_t owner_qpn;
@@ -129,8 +130,8 @@ void vb_xrc_later(struct vb_xrc_loan *loan);
 /* borrower.c */
 bool vb_xrc_borrower_run(struct vb_xrc_loan *loan, vb_time now);
 int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
-/* The owner has gone. */
-void vb_xrc_borrower_lose(struct vb_xrc_loan *loan, vb_time now);
+/* Once a second. */
+void vb_xrc_borrower_probe(struct vb_xrc_loan *loan, vb_time now);
 /* Borrowers in the domain return what they have, and go. */
 void vb_xrc_end_borrowers(struct vb_xrcd *x);
 
