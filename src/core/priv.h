@@ -128,14 +128,6 @@ struct vb_srq {
 	struct vb_cq *cq;
 };
 
-struct vb_xrcd {
-	struct vb_hca *hca;
-	struct vb_list link;    /* in hca->xrcds */
-	struct vb_list targets; /* QPs, by vb_qp.target */
-	uint32_t refs;
-	struct vb_xrcd_name name; /* zeros: of this HCA alone */
-};
-
 /* Where a WQE goes, behind it in its slot where the transport has such a thing (dest_bytes). */
 struct vb_ud_dest {
 	struct vb_path path;

@@ -114,8 +114,8 @@ static void fork_child(void)
 
 /*
  * exit(): what waits for company leaves, above all acknowledgements of messages that the program
- * has seen, and what other processes have lent goes back. Not at any price: the lock may belong to the code that a signal handler which calls
- * exit() has interrupted.
+ * has seen, and what other processes have lent goes back. Not at any price: the lock may belong to
+ * the code that a signal handler which calls exit() has interrupted.
  */
 static void exit_flush(void)
 {

@@ -15,7 +15,7 @@
 #ifndef VB_CORE_XRC_LOAN_H
 #define VB_CORE_XRC_LOAN_H
 
-#include "core/priv.h"
+#include "core/xrc/xrc.h"
 
 enum vb_xrc_kind {
 	/* owner to borrower */

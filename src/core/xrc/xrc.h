@@ -11,6 +11,14 @@
 
 #include "core/priv.h"
 
+struct vb_xrcd {
+	struct vb_hca *hca;
+	struct vb_list link;    /* in hca->xrcds */
+	struct vb_list targets; /* QPs, by vb_qp.target */
+	uint32_t refs;
+	struct vb_xrcd_name name; /* zeros: of this HCA alone */
+};
+
 /* What an XRC SRQ loses when it goes: its number, and the targets that were at work on it. */
 void vb_xrc_srq_remove(struct vb_srq *srq);
 
