@@ -276,9 +276,7 @@ struct vb_transport_ops {
 				vb_time now);
 };
 
-struct vb_sr;       /* core/recover/selective.h */
-struct vb_xrc_loan; /* core/xrc/loan.h */
-struct vb_xrc_pool;
+struct vb_sr;  /* core/recover/selective.h */
 struct vb_dci; /* core/dc/dc.h */
 struct vb_dct;
 
