@@ -47,6 +47,7 @@ uint8_t vb_addr_find(struct vb_addr_table *t, const struct vb_gid *gid, uint32_t
 struct vb_backlog {
 	struct vb_tx_batch batch;
 	uint32_t from; /* first packet not sent; == batch.cnt: empty */
+	vb_time due;   /* when the link is offered them again */
 	struct vb_path path[VB_TX_BATCH_PKTS];
 	uint8_t bytes[VB_TX_BATCH_PKTS][4096];
 };

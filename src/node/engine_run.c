@@ -57,6 +57,7 @@ static bool flush_backlog(struct vb_engine *e, vb_time now)
 	if (vb_backlog_is_empty(l))
 		return true;
 	l->from += e->link->ops->send(e->link, &l->batch, l->from, now);
+	l->due = now + LINK_FULL_NS;
 	return vb_backlog_is_empty(l);
 }
 
@@ -85,6 +86,7 @@ static uint32_t transmit(struct vb_engine *e, vb_time now)
 			vb_count(&shm->counters[b->pkt[sent].path->port],
 				 VB_COUNTER_port_xmit_wait);
 			vb_backlog_keep(&e->backlog, b, sent);
+			e->backlog.due = now + LINK_FULL_NS;
 			break;
 		}
 	}
@@ -202,7 +204,7 @@ vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway)
 	if (e->mail.fd >= 0)
 		due = vb_time_min(due, e->mail.due);
 	if (!vb_backlog_is_empty(&e->backlog))
-		return vb_time_min(due, now + LINK_FULL_NS);
+		return vb_time_min(due, e->backlog.due);
 	if (e->reply.held)
 		return vb_time_min(due, e->reply.at + e->slow * REPLY_HOLD_NS);
 	if (e->unsent.wr_cnt)

@@ -11,13 +11,17 @@
 static struct env env;
 static struct vb_engine engine;
 static struct vb_host_memory memory;
+static struct vb_slot_shm slot;
 static uint32_t sent_cnt, rx_cnt;
+static bool link_is_full;
 static int link_wakes;
 
 static uint32_t link_send(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
 			  vb_time now)
 {
 	(void)l, (void)now;
+	if (link_is_full)
+		return 0;
 	sent_cnt += batch->cnt - from;
 	return batch->cnt - from;
 }
@@ -52,6 +56,7 @@ static int setup(void **state)
 	env_open(&env, 16);
 	memset(&engine, 0, sizeof engine);
 	sent_cnt = rx_cnt = 0;
+	link_is_full = false;
 	link_wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_true(link_wakes >= 0);
 	engine.hca = env.hca;
@@ -59,6 +64,8 @@ static int setup(void **state)
 	engine.broker.host = &memory.host;
 	engine.slow = 1;
 	engine.adopts = true;
+	engine.mail.fd = -1;
+	engine.broker.shm = &slot;
 	return 0;
 }
 
@@ -88,6 +95,31 @@ static void step__timers_wait_once_for_what_was_late_too(void **state)
 	env.now += 100 * VB_SEC;
 	vb_engine_step(&engine, env.now);
 	assert_int_equal(sent_cnt, 3);
+}
+
+/* What a full link did not take is due again after a pause, also when nobody else does anything:
+ * the stand-by thread asks what is due when it wakes up. */
+static void step__full_link_is_offered_it_again(void **state)
+{
+	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
+
+	(void)state;
+	link_is_full = true;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		vb_engine_step(&engine, env.now);
+
+		vb_time due = vb_engine_due(&engine, env.now, 0);
+
+		assert_in_range(due, env.now + 1, env.now + VB_MSEC);
+		env.now = due;
+		assert_int_equal(vb_engine_due(&engine, env.now, 0), due);
+	}
+	assert_int_equal(sent_cnt, 0);
+	link_is_full = false;
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 1);
+	assert_int_equal(vb_engine_due(&engine, env.now, 0), VB_NEVER);
 }
 
 /* Whether a poll in vain, the last of so many, slept. */
@@ -197,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(step__timers_wait_once_for_what_was_late_too, setup,
 					    teardown),
+	    cmocka_unit_test_setup_teardown(step__full_link_is_offered_it_again, setup, teardown),
 	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_crowded, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__a_packet_ends_the_sleep, setup, teardown),
