@@ -128,9 +128,6 @@ static bool yield_sleeps(uint32_t idle_polls)
 	struct rusage before, after;
 
 	atomic_store(&engine.idle_polls, idle_polls);
-	/* Once before, so that nobody waits for the memory that its code is in. */
-	vb_engine_yield(&engine);
-	atomic_store(&engine.idle_polls, idle_polls);
 	getrusage(RUSAGE_THREAD, &before);
 	vb_engine_yield(&engine);
 	getrusage(RUSAGE_THREAD, &after);
