@@ -241,7 +241,8 @@ static void threads__query_beside_modify(void **state)
 	pthread_t thread[2];
 
 	(void)state;
-	failures = is_over = 0;
+	failures = 0;
+	is_over = false;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, query, e.qp), 0);
 	for (int i = 0; i < 100; i++) {
