@@ -30,8 +30,6 @@ static void clear_reserved(uint8_t *p, const struct vb_opcode_info *op)
 		ext[0] = 0;
 		ext += 4;
 	}
-	if (op->ext & VB_EXT_DCETH)
-		ext[0] = 0;
 	if (op->ext & VB_EXT_DETH)
 		ext[4] = 0;
 	if (op->ext & VB_EXT_CNP)

@@ -224,7 +224,7 @@ static void access__taken_back(void **state)
 	struct vb_mr_attr a = {.iova = 1000,
 			       .length = 100,
 			       .host = env.mem,
-			       .access = ENV_ACCESS | VB_ACCESS_MW_BIND | VB_ACCESS_ON_DEMAND,
+			       .access = ENV_ACCESS | VB_ACCESS_ON_DEMAND,
 			       .lease = &lease,
 			       .leased = 7};
 	struct vb_seg seg[1];

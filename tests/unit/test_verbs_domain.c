@@ -228,8 +228,8 @@ static void dm__region_is_read_and_written(void **state)
 	(void)state;
 	assert_non_null(m);
 	assert_null(m->addr);
-	assert_null(ibv_reg_dm_mr(pd, dm, 1024, 0, access));
-	assert_int_equal(errno, EINVAL);
+	/* Of no bytes: as adapters take it. */
+	assert_int_equal(ibv_dereg_mr(ibv_reg_dm_mr(pd, dm, 1024, 0, access)), 0);
 	assert_null(ibv_reg_dm_mr(pd, dm, 1024, 3076, access));
 	assert_int_equal(errno, EINVAL);
 	assert_null(ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_LOCAL_WRITE));
