@@ -166,14 +166,21 @@ static void send__to_an_srq_of_another_domain(void **state)
 	refused(VB_WC_REM_INV_REQ_ERR, VB_ASYNC_QP_REQ_ERR);
 }
 
-static void send__to_an_srq_that_has_gone(void **state)
+/* A world in which LEFT has the state, of a SEND that has completed. */
+static void world_open_lent(void)
 {
-	(void)state;
 	world_open();
 	post_srq(LEFT, 0, 1);
 	post(LEFT, VB_WR_SEND, 0, 0, 8);
 	world_run(VB_NEVER);
 	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	assert_true(w.tgt->loan->is_lent);
+}
+
+static void send__to_an_srq_that_has_gone(void **state)
+{
+	(void)state;
+	world_open_lent();
 	post(LEFT, VB_WR_SEND, 0, 0, 8);
 	assert_int_equal(vb_srq_destroy(w.srq[LEFT]), 0);
 	refused(VB_WC_REM_INV_REQ_ERR, VB_ASYNC_QP_REQ_ERR);
@@ -194,12 +201,7 @@ static void send__to_nobody(void **state)
 static void borrower__is_killed(void **state)
 {
 	(void)state;
-	world_open();
-	post_srq(LEFT, 0, 1);
-	post(LEFT, VB_WR_SEND, 0, 0, 8);
-	world_run(VB_NEVER);
-	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
-	assert_true(w.tgt->loan->is_lent);
+	world_open_lent();
 	w.env[LEFT].cfg.xrc_send = NULL;
 	w.gone[LEFT] = true;
 	vb_xrc_probe(w.env[OWNER].hca, w.env[OWNER].now);
@@ -214,12 +216,7 @@ static void borrower__is_killed(void **state)
 static void borrower__ends_in_order(void **state)
 {
 	(void)state;
-	world_open();
-	post_srq(LEFT, 0, 1);
-	post(LEFT, VB_WR_SEND, 0, 0, 8);
-	world_run(VB_NEVER);
-	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
-	assert_true(w.tgt->loan->is_lent);
+	world_open_lent();
 	assert_int_equal(vb_srq_destroy(w.srq[LEFT]), 0);
 	assert_int_equal(vb_xrcd_destroy(w.xrcd[LEFT]), 0);
 	post_srq(RIGHT, 0, 2);
@@ -234,11 +231,7 @@ static void borrower__ends_in_order(void **state)
 static void borrower__is_idle(void **state)
 {
 	(void)state;
-	world_open();
-	post_srq(LEFT, 0, 1);
-	post(LEFT, VB_WR_SEND, 0, 0, 8);
-	world_run(VB_NEVER);
-	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	world_open_lent();
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
 	world_run(VB_NEVER);
 	assert_true(w.tgt->loan->is_lent);
