@@ -9,7 +9,7 @@
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
-#include "core/xrc/loan.h"
+#include "core/xrc/open.h"
 
 #include <errno.h>
 
@@ -70,6 +70,8 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->xrcds);
 	vb_list_init(&h->mcast);
 	vb_list_init(&h->loans);
+	vb_list_init(&h->openers);
+	vb_list_init(&h->asks);
 	vb_list_init(&h->held);
 	h->held_due = VB_NEVER;
 	/* A power of two of numbers, so that a number's place in the table is unique. */
@@ -101,6 +103,8 @@ void vb_hca_destroy(struct vb_hca *h)
 {
 	vb_mcast_free(h);
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
+		if (h->qp[i] && h->qp[i]->openers)
+			vb_xrc_end_openers(h->qp[i]);
 		if (h->qp[i])
 			vb_qp_destroy(h->qp[i]);
 	}

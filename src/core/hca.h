@@ -308,6 +308,42 @@ struct vb_xrcd_name {
 };
 void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name);
 
+/*
+ * A target may be open in several of these HCAs. It is made by one, where it lives as long as any of
+ * them has it: vb_qp_destroy() there leaves a target alone that others have open, and
+ * vb_xrcd_destroy() its domain. The others have a handle each, a QP that vb_xrcd_target() finds by
+ * the number of the target, and that vb_qp_destroy() closes. Events of the target are raised for
+ * its handles, and VB_ASYNC_QP_FATAL when its HCA is gone. Nothing but this can be done with a
+ * handle; what is to be known or changed of the target is asked of its HCA. core/xrc/open.h
+ */
+bool vb_qp_is_handle(const struct vb_qp *qp);
+/* The number is one of another HCA that may be asked. */
+bool vb_xrc_is_elsewhere(const struct vb_xrcd *x, uint32_t qpn);
+struct vb_xrc_ask {
+	/* in: */
+	bool opens;    /* a handle is to be made; else there is one */
+	uint32_t mask; /* as for vb_qp_modify(), of what is to be set; 0: nothing */
+	/* in: the values; out, with err 0: as the target was when it answered, or, when it is gone,
+	 * when it was last heard of, in ERR */
+	struct vb_qp_attr attr;
+	/* out: -EINPROGRESS: no answer yet; 0; -EINVAL: there is no such target in the domain; what
+	 * vb_qp_modify() says; -EIO: the target is gone, and nothing can be set; of xrc_send. */
+	int err;
+	struct vb_list link; /* from here on the core's */
+	struct vb_xrcd *xrcd;
+	uint32_t qpn, serial, events;
+};
+/* Begins to ask; vb_xrc_ask_again() sends the question, as often as it is called while there is no
+ * answer, which changes nothing twice. Each ends by vb_xrc_ask_end(). */
+void vb_xrc_ask_begin(struct vb_xrc_ask *ask, struct vb_xrcd *x, uint32_t qpn);
+void vb_xrc_ask_again(struct vb_xrc_ask *ask);
+void vb_xrc_ask_end(struct vb_xrc_ask *ask);
+/* Somebody is about to open the target: to be waited for. */
+bool vb_xrc_is_opening(const struct vb_xrcd *x, uint32_t qpn);
+/* After an @ask that opens was answered with 0, and before it ends. The errors of vb_qp_create().
+ * The handle has no owner yet. */
+int vb_xrc_handle_create(const struct vb_xrc_ask *ask, struct vb_qp **out);
+
 /* No message is longer. */
 #define VB_XRC_MSG_MAX 12288u
 /* A message from the HCA whose numbers are @peer modulo qpn_stride, in 8-aligned memory. 0, or

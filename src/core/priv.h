@@ -311,6 +311,11 @@ struct vb_qp {
 	uint32_t mcast_cnt;   /* groups it is attached to */
 	uint32_t refused;     /* extensions that the consumer does not want */
 	uint32_t piece_pkts;  /* of one READ request; 0: no limit */
+	/* XRC_TGT that is a handle of another HCA's: the number of that; else 0. core/xrc/open.h */
+	uint32_t opened;
+	struct vb_list target;          /* XRC_TGT: in xrcd->targets */
+	struct vb_xrc_openers *openers; /* XRC_TGT that other HCAs have open; else NULL */
+	bool opened_ended;              /* the target of this handle is gone */
 	struct vb_qp_attr attr;
 
 	uint32_t mtu; /* path MTU, bytes */
@@ -346,7 +351,6 @@ struct vb_qp {
 	struct vb_cc_point cc;
 
 	struct vb_cq *recv_cq;
-	struct vb_list target;    /* in xrcd->targets */
 	struct vb_dct *dct;       /* DCT only */
 	struct vb_xrc_loan *loan; /* XRC_TGT that serves, or is, another HCA's; else NULL */
 	struct vb_event_source ev;
@@ -355,7 +359,7 @@ struct vb_qp {
 
 #define VB_QP_HOT_FIRST offsetof(struct vb_qp, attr.dest_qpn)
 #define VB_QP_HOT_END offsetof(struct vb_qp, cc.cnp_at)
-_Static_assert(VB_QP_HOT_FIRST == 64, "the second line of a QP that begins with one");
+_Static_assert(VB_QP_HOT_FIRST % 64 == 0, "a line, of a QP that begins with one");
 
 /* Packets that selective repeat keeps out of order, for all QPs. */
 struct vb_sr_pool {
@@ -396,6 +400,9 @@ struct vb_hca {
 	struct vb_list mcast;                 /* groups */
 	struct vb_list loans;                 /* with something to do, by vb_xrc_loan.link */
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
+	struct vb_list openers;               /* to be told something, by vb_xrc_openers.link */
+	struct vb_list asks;                  /* of vb_xrc_ask */
+	uint32_t xrc_ask_serial;
 	uint32_t mcast_cnt;
 };
 
@@ -455,13 +462,14 @@ void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_a
 void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
 
-/* core/xrc/loan.c: events of a borrower are its owner's as well. False: nobody here has it. */
+/* core/xrc/loan.c: events of a borrower are its owner's, those of a target go to all who have it
+ * open. False: nobody here has it. */
 bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev);
 
 /* An async event of the QP; a context of a target has none, as its initiator gets to know. */
 static inline void vb_qp_raise(struct vb_qp *qp, enum vb_async ev)
 {
-	if (qp->loan && !vb_xrc_note_event(qp, ev))
+	if ((qp->loan || qp->openers) && !vb_xrc_note_event(qp, ev))
 		return;
 	if (!qp->parent)
 		vb_event_raise_async(qp->hca, &qp->ev, ev);

@@ -3,8 +3,7 @@
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
-#include "core/xrc/loan.h"
-#include "core/xrc/xrc.h"
+#include "core/xrc/open.h"
 
 #include <errno.h>
 #include <string.h>
@@ -218,6 +217,7 @@ void vb_qp_free_memory(struct vb_qp *qp)
 	vb_dci_free(qp);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->loan);
+	vb_free(h, qp->openers);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);
 	vb_rq_free(h, &qp->rq);
@@ -353,9 +353,16 @@ int vb_qp_destroy(struct vb_qp *qp)
 {
 	if (qp->mcast_cnt)
 		return -EBUSY;
+	if (qp->xrcd && vb_xrc_outlives(qp))
+		return 0;
+
+	struct vb_xrcd *x = qp->xrcd;
+
 	vb_qp_reset(qp, 0);
 	count_uses(qp, -1);
 	vb_qp_free(qp);
+	if (x)
+		vb_xrcd_shrink(x);
 	return 0;
 }
 
@@ -393,6 +400,8 @@ void *vb_qp_owner(const struct vb_qp *qp)
 void vb_qp_set_owner(struct vb_qp *qp, void *owner)
 {
 	qp->ev.owner = owner;
+	if (qp->openers && owner)
+		qp->openers->is_orphan = false;
 }
 
 enum vb_qp_state vb_qp_get_state(const struct vb_qp *qp)

@@ -10,6 +10,7 @@
 #include "core/recover/selective.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* A message asks for an ACK about every so many bytes, so that its window keeps moving. */
 #define ACK_EVERY_BYTES 65536u
@@ -120,8 +121,10 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		to->access = a->access;
 	if (mask & VB_QP_QKEY)
 		to->qkey = a->qkey;
-	if (mask & VB_QP_AV)
+	if (mask & VB_QP_AV) {
 		to->path = a->path;
+		memcpy(to->av, a->av, sizeof to->av);
+	}
 	if ((mask & VB_QP_AV) && qp->ops->is_connected) {
 		to->path_kbps = a->path_kbps;
 		vb_pace_take_path(qp, a->path_kbps);
@@ -298,6 +301,8 @@ void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr)
 	const struct vb_qp *lane;
 
 	*attr = qp->attr;
+	if (qp->opened)
+		return; /* as its target was when it was last heard of */
 	attr->sq_draining = false;
 	attr->qp_state = attr->cur_qp_state = qp->state;
 	for (uint32_t i = 0; qp->state == VB_QPS_SQD && (lane = vb_qp_lane(qp, i)); i++)

@@ -247,12 +247,15 @@ struct vb_qp_cap {
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
 };
 
+#define VB_QP_AV_MAX 32
+
 struct vb_qp_attr {
 	enum vb_qp_state qp_state, cur_qp_state;
 	enum vb_mtu path_mtu;
 	uint32_t qkey;
 	uint32_t rq_psn, sq_psn; /* upper 8 bits are ignored, as on a NIC */
 	struct vb_qp_cap cap;
+	uint8_t av[VB_QP_AV_MAX]; /* with path: the consumer's own words for it, kept as they are */
 	/* From here on: what every packet asks for. */
 	uint32_t dest_qpn;
 	uint32_t access;     /* set of enum vb_access */

@@ -43,8 +43,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 		vb_ibv_detach_all(qp);
 		if (vb_ibv_target_put(qp)) {
 			err |= vb_qp_destroy(qp->core);
-			slot->qp_cnt--;
-			vb_engine_unindex_qp(e, qp->csr_index, qp->ibv.qp_num);
+			vb_ibv_qp_delist(e, qp);
 		}
 		if (qp->ibv.pd)
 			vb_ibv_pd_drop(qp->ibv.pd);

@@ -211,12 +211,12 @@ struct vb_ibv_qp {
 	struct vb_wr_batch *batch; /* of the ibv_wr_*() API; NULL: not asked for */
 	struct vb_qp_cap cap;
 	uint32_t csr_index;         /* from vb_engine_index_qp() */
-	struct ibv_ah_attr ah_attr; /* as last set, for ibv_query_qp() */
 	/* XRC_RECV: a handle of a QP that lives as long as it has handles. */
 	struct vb_ibv_xrcd *xrcd;
 	struct vb_ibv_dv *dv;   /* DC: what mlx5dv sees */
 	struct vb_list handles; /* the others of the same QP; a ring without a head */
 	bool sq_sig_all;
+	bool is_remote; /* XRC_RECV: of a target in another process */
 };
 
 static inline struct vb_ibv_context *vb_ibv_ctx(struct ibv_context *c)
@@ -416,8 +416,9 @@ int vb_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 /* Fills in what the application sees of a new QP. */
 void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *c,
 		    const struct ibv_qp_init_attr *init);
-/* A QP of the core has been made for @qp. Under the lock. */
+/* A QP of the core has been made for @qp; is gone. Under the lock. */
 void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp);
+void vb_ibv_qp_delist(struct vb_engine *e, const struct vb_ibv_qp *qp);
 /* A QP of DC; or NULL and errno. */
 struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
 				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr);

@@ -88,6 +88,14 @@ void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp)
 	slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
 }
 
+void vb_ibv_qp_delist(struct vb_engine *e, const struct vb_ibv_qp *qp)
+{
+	if (qp->is_remote)
+		return;
+	vb_engine_slot(e)->qp_cnt--;
+	vb_engine_unindex_qp(e, qp->csr_index, qp->ibv.qp_num);
+}
+
 /* The core's part. Returns 0 or an errno. */
 static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct ibv_pd *pd,
 			  struct vb_qp_init *core)
@@ -248,10 +256,8 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 		vb_list_remove(&qp->link);
 		if (ibv->pd)
 			vb_ibv_pd_drop(ibv->pd);
-		if (is_last) {
-			vb_engine_slot(c->engine)->qp_cnt--;
-			vb_engine_unindex_qp(c->engine, qp->csr_index, ibv->qp_num);
-		}
+		if (is_last)
+			vb_ibv_qp_delist(c->engine, qp);
 		delivered = vb_ibv_forget_events(&c->async, &qp->async);
 	}
 	vb_ibv_leave(c);

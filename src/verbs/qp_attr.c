@@ -21,6 +21,7 @@ static int connection_path(struct vb_ibv_context *c, const struct vb_ibv_qp *qp,
 	path->udp_sport = vb_udp_sport(path->flow_label, qp->ibv.qp_num,
 				       mask & IBV_QP_DEST_QPN ? attr->dest_qp_num : now.dest_qpn);
 	core->path_kbps = vb_ibv_path_kbps(c, &attr->ah_attr);
+	memcpy(core->av, &attr->ah_attr, sizeof attr->ah_attr);
 	return 0;
 }
 
@@ -49,15 +50,18 @@ static struct vb_qp_attr attr_to_core(struct vb_ibv_context *c, const struct ibv
 	};
 }
 
-/* Every handle of a target QP answers a query alike. */
-static void remember_path(struct vb_ibv_qp *qp, const struct ibv_ah_attr *attr)
-{
-	struct vb_ibv_qp *handle = qp;
+_Static_assert(sizeof(struct ibv_ah_attr) <= VB_QP_AV_MAX, "the core keeps it");
 
-	do {
-		handle->ah_attr = *attr;
-		handle = vb_container_of(handle->handles.next, struct vb_ibv_qp, handles);
-	} while (handle != qp);
+/* A target of another process: asks what it is like, or sets what @mask says first. Returns 0 or an
+ * errno. */
+static int ask(struct vb_ibv_context *c, const struct vb_ibv_qp *qp, struct vb_qp_attr *attr,
+	       int mask)
+{
+	struct vb_xrc_ask a = {.mask = (uint32_t)mask, .attr = *attr};
+	int err = vb_engine_ask_target(c->engine, qp->xrcd->core, qp->ibv.qp_num, &a);
+
+	*attr = a.attr;
+	return -err;
 }
 
 /* Programs set up both ends of XRC as they do RC; of each, what only the other has is ignored, as
@@ -88,15 +92,13 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		vb_engine_flush(c->engine);
 		vb_engine_adopt(c->engine);
 	}
-	if (!err)
+	if (!err && qp->is_remote)
+		err = ask(c, qp, &core, mask);
+	else if (!err)
 		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
 	if (!err) {
-		if (mask & IBV_QP_AV)
-			remember_path(qp, &attr->ah_attr);
 		if (mask & IBV_QP_STATE)
 			ibv->state = attr->qp_state;
-		if (ibv->state == IBV_QPS_RESET)
-			remember_path(qp, &(struct ibv_ah_attr){0});
 		vb_engine_progress(c->engine);
 	}
 	vb_ibv_leave(c);
@@ -144,7 +146,7 @@ static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 	to->cap.max_send_sge = qp->cap.max_send_sge;
 	to->cap.max_recv_sge = qp->cap.max_recv_sge;
 	to->cap.max_inline_data = qp->cap.max_inline_data;
-	to->ah_attr = qp->ah_attr;
+	memcpy(&to->ah_attr, a->av, sizeof to->ah_attr);
 	to->pkey_index = a->pkey_index;
 	to->en_sqd_async_notify = a->en_sqd_async_notify;
 	to->sq_draining = a->sq_draining;
@@ -164,15 +166,23 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 {
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
-	struct vb_qp_attr core;
+	struct vb_qp_attr core = {0};
+	int err = 0;
 
 	(void)mask;
 	if (!vb_ibv_enter(c))
 		return EIO;
-	vb_qp_query(qp->core, &core);
-	attr_show(attr, &core, qp);
-	ibv->state = attr->qp_state;
+	if (qp->is_remote)
+		err = ask(c, qp, &core, 0);
+	else
+		vb_qp_query(qp->core, &core);
+	if (!err) {
+		attr_show(attr, &core, qp);
+		ibv->state = attr->qp_state;
+	}
 	vb_ibv_leave(c);
+	if (err)
+		return err;
 	*init = (struct ibv_qp_init_attr){
 	    .qp_context = ibv->qp_context,
 	    .send_cq = ibv->send_cq,

@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Target QPs of XRC: they belong to a domain, not to who made them. Each handle, from
- * ibv_create_qp_ex() or ibv_open_qp(), is as good as the other, and the QP goes with the last.
- * ibv_open_qp(3); IBT-22
+ * ibv_create_qp_ex() or ibv_open_qp(), is as good as the other, and the QP goes with the last. One of
+ * another process lives there, and here is a handle of it (core/xrc/open.h), which is asked for
+ * what only the target knows. ibv_open_qp(3); IBT-22
  */
 #include "verbs/priv.h"
 
 #include <stdlib.h>
 
 /* A handle of the core's QP that it has been given, which is in the domain of @x. */
-static void handle_enter(struct vb_ibv_qp *qp, struct vb_ibv_xrcd *x)
+static void handle_enter(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct vb_ibv_xrcd *x)
 {
 	struct vb_ibv_qp *first = vb_qp_owner(qp->core);
 
 	qp->xrcd = x;
 	x->user_cnt++;
-	if (first != qp) {
+	qp->is_remote = vb_qp_is_handle(qp->core);
+	if (!first)
+		vb_qp_set_owner(qp->core, qp);
+	if (qp->is_remote || (first && first != qp))
+		vb_list_append(&c->qps, &qp->link);
+	else
+		vb_ibv_qp_enlist(c, qp);
+	if (first && first != qp) {
 		qp->csr_index = first->csr_index;
 		vb_list_append(&first->handles, &qp->handles);
 	}
@@ -57,8 +65,7 @@ struct vb_ibv_qp *vb_ibv_create_target(struct ibv_context *context,
 	if (vb_ibv_enter(c)) {
 		err = -vb_qp_create(NULL, &core, &qp->core);
 		if (!err) {
-			vb_ibv_qp_enlist(c, qp);
-			handle_enter(qp, x);
+			handle_enter(c, qp, x);
 		}
 		vb_ibv_leave(c);
 	}
@@ -89,13 +96,16 @@ struct ibv_qp *vb_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_at
 	if (!qp)
 		return vb_ibv_null(ENOMEM);
 	if (vb_ibv_enter(c)) {
-		qp->core = vb_xrcd_target(x->core, attr->qp_num);
-		err = qp->core ? 0 : EINVAL;
+		x->user_cnt++; /* it stays while others have the lock */
+		err = -vb_engine_open_target(c->engine, x->core, attr->qp_num, &qp->core);
+		x->user_cnt--;
 		if (!err) {
+			struct vb_qp_attr now;
+
+			vb_qp_query(qp->core, &now);
 			qp->ibv.qp_num = qp->ibv.handle = attr->qp_num;
-			qp->ibv.state = (enum ibv_qp_state)vb_qp_get_state(qp->core);
-			vb_list_append(&c->qps, &qp->link);
-			handle_enter(qp, x);
+			qp->ibv.state = (enum ibv_qp_state)now.qp_state;
+			handle_enter(c, qp, x);
 		}
 		vb_ibv_leave(c);
 	}

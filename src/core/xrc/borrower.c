@@ -8,17 +8,6 @@
 
 #include <errno.h>
 
-static struct vb_xrcd *domain_find(const struct vb_hca *h, const struct vb_xrcd_name *name)
-{
-	for (struct vb_list *l = h->xrcds.next; l != &h->xrcds; l = l->next) {
-		struct vb_xrcd *x = vb_container_of(l, struct vb_xrcd, link);
-
-		if (x->name.ino == name->ino && x->name.dev == name->dev)
-			return x;
-	}
-	return NULL;
-}
-
 /* The borrower of the target, the first in its list from then on: packets come in trains. */
 static struct vb_xrc_loan *borrower_find(struct vb_xrcd *x, uint32_t peer, uint32_t qpn)
 {
@@ -176,7 +165,7 @@ void vb_xrc_give_back(struct vb_hca *h, vb_time now)
 static int on_lend(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
 	const struct vb_xrc_state *state = vb_xrc_msg_state(m);
-	struct vb_xrcd *x = domain_find(h, &m->name);
+	struct vb_xrcd *x = vb_xrcd_find(h, &m->name);
 	struct vb_xrc_loan *loan = x ? borrower_find(x, peer, m->qpn) : NULL;
 
 	if (x && !loan)
@@ -200,7 +189,7 @@ static int on_lend(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, 
 
 int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
-	struct vb_xrcd *x = domain_find(h, &m->name);
+	struct vb_xrcd *x = vb_xrcd_find(h, &m->name);
 	struct vb_xrc_loan *loan = x ? borrower_find(x, peer, m->qpn) : NULL;
 
 	if (m->kind == VB_XRC_LEND)

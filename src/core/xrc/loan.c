@@ -5,11 +5,10 @@
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
+#include "core/xrc/open.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define MAGIC 0x56425852u
 
 /* What became of a packet: it is done with, or it has to wait. */
 enum fate { DONE, WAITS };
@@ -51,10 +50,13 @@ void vb_xrc_later(struct vb_xrc_loan *loan)
 
 bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev)
 {
-	if (!qp->loan->borrows)
-		return true;
-	qp->loan->events |= 1u << ev;
-	return qp->ev.owner != NULL;
+	bool borrows = vb_xrc_is_borrower(qp);
+
+	if (borrows)
+		qp->loan->events |= 1u << ev;
+	if (qp->openers)
+		vb_xrc_tell_openers(qp, ev);
+	return !borrows && !vb_xrc_is_orphan(qp);
 }
 
 int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, const struct vb_rx *rx)
@@ -64,7 +66,7 @@ int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, cons
 	struct vb_xrc_msg *m = (struct vb_xrc_msg *)(void *)h->xrc_pool->msg;
 	uint8_t *at = (uint8_t *)(m + 1);
 
-	*m = (struct vb_xrc_msg){.magic = MAGIC,
+	*m = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
 				 .kind = kind,
 				 .qpn = vb_xrc_number(qp),
 				 .serial = loan->serial,
@@ -374,11 +376,13 @@ int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t
 {
 	const struct vb_xrc_msg *m = msg;
 
-	if (!h->cfg.xrc_send || len < sizeof *m || len > VB_XRC_MSG_MAX || m->magic != MAGIC ||
+	if (!h->cfg.xrc_send || len < sizeof *m || len > VB_XRC_MSG_MAX || m->magic != VB_XRC_MAGIC ||
 	    m->kind >= VB_XRC_KINDS || m->state_len % 8 || m->state_len > len ||
 	    m->pkt_len > VB_XRC_PKT_MAX || sizeof *m + m->state_len + m->pkt_len != len ||
 	    m->name.ino == 0 || peer >= VB_XRC_PEERS)
 		return -EPROTO;
+	if (m->kind >= VB_XRC_OPEN)
+		return vb_xrc_open_take(h, peer, m, now);
 	if (m->kind < VB_XRC_RETURN)
 		return vb_xrc_borrower_take(h, peer, m, now);
 	owner_take(h, peer, m, now);
@@ -387,13 +391,14 @@ int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t
 
 bool vb_xrc_waits(const struct vb_hca *h)
 {
-	return !vb_list_is_empty(&h->loans);
+	return !vb_list_is_empty(&h->loans) || !vb_list_is_empty(&h->openers);
 }
 
 bool vb_xrc_run(struct vb_hca *h, vb_time now)
 {
 	struct vb_list todo;
 
+	vb_xrc_openers_run(h);
 	vb_list_init(&todo);
 	while (!vb_list_is_empty(&h->loans)) {
 		struct vb_list *l = h->loans.next;
@@ -424,5 +429,7 @@ void vb_xrc_probe(struct vb_hca *h, vb_time now)
 			if (err && err != -EAGAIN)
 				on_loss(loan, now);
 		}
+		if (h->qp[i])
+			vb_xrc_open_probe(h->qp[i]);
 	}
 }

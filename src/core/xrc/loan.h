@@ -29,18 +29,30 @@ enum vb_xrc_kind {
 	VB_XRC_REFUSE, /* a LEND, unchanged: there is no such domain here */
 	VB_XRC_GONE,   /* it is not here */
 	VB_XRC_HAVE,   /* are you there? */
+	/* a handle to the owner: open.h */
+	VB_XRC_OPEN,  /* may I? */
+	VB_XRC_ASK,   /* what is it like, after this was set? */
+	VB_XRC_CLOSE, /* done with it */
+	VB_XRC_HOLD,  /* it is open here */
+	/* owner to a handle */
+	VB_XRC_ANSWER, /* to an OPEN or an ASK */
+	VB_XRC_EVENT,  /* has happened to it */
+	VB_XRC_OVER,   /* it is gone */
+	VB_XRC_STILL,  /* do you have it open? */
 	VB_XRC_KINDS
 };
+
+#define VB_XRC_MAGIC 0x56425852u
 
 struct vb_xrc_msg {
 	uint32_t magic;
 	uint32_t kind; /* enum vb_xrc_kind */
 	uint32_t qpn;  /* of the target, at its owner */
-	uint32_t serial;
+	uint32_t serial; /* of the loan, or the question */
 	struct vb_xrcd_name name;
 	uint32_t state_len; /* bytes behind this: struct vb_xrc_state and its resources... */
 	uint32_t pkt_len;   /* ... and then a packet, BTH through pad */
-	uint32_t events;    /* RETURN: bit (1 << enum vb_async) */
+	uint32_t events;    /* RETURN, EVENT: bit (1 << enum vb_async) */
 	uint32_t is_lent;   /* HAVE: the state is here */
 };
 _Static_assert(sizeof(struct vb_xrc_msg) % 8 == 0, "the state is behind it");

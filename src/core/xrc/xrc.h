@@ -16,8 +16,14 @@ struct vb_xrcd {
 	struct vb_list link;    /* in hca->xrcds */
 	struct vb_list targets; /* QPs, by vb_qp.target */
 	uint32_t refs;
+	bool is_closed; /* but some of its targets are open elsewhere; it goes with the last */
 	struct vb_xrcd_name name; /* zeros: of this HCA alone */
 };
+
+/* The open domain of that name, or NULL. */
+struct vb_xrcd *vb_xrcd_find(const struct vb_hca *h, const struct vb_xrcd_name *name);
+/* Something in it has gone: so does the domain when that was the last of a closed one. */
+void vb_xrcd_shrink(struct vb_xrcd *x);
 
 /* What an XRC SRQ loses when it goes: its number, and the targets that were at work on it. */
 void vb_xrc_srq_remove(struct vb_srq *srq);
