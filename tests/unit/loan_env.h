@@ -40,7 +40,7 @@ struct world {
 
 static struct world w;
 
-static int world_send(void *ctx, uint32_t peer, const void *msg, size_t len)
+static inline int world_send(void *ctx, uint32_t peer, const void *msg, size_t len)
 {
 	const struct env *from = ctx;
 	uint32_t to = peer - FIRST_SLOT;
@@ -60,7 +60,7 @@ static int world_send(void *ctx, uint32_t peer, const void *msg, size_t len)
 	return 0;
 }
 
-static void host_open(uint32_t i)
+static inline void host_open(uint32_t i)
 {
 	const struct vb_xrcd_name name = {1, 77};
 	struct env *e = &w.env[i];
@@ -82,7 +82,7 @@ static void host_open(uint32_t i)
 	assert_int_equal(vb_xrc_srq_create(e->pd, w.xrcd[i], e->cq, &cap, &w.srq[i], &w.srq[i]), 0);
 }
 
-static void world_connect(void)
+static inline void world_connect(void)
 {
 	struct vb_qp_init init = {.type = VB_QPT_XRC_TGT, .xrcd = w.xrcd[OWNER], .owner = &w.tgt};
 	const uint32_t rts = VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
@@ -112,7 +112,7 @@ static void world_connect(void)
 	assert_int_equal(vb_qp_modify(w.ini, &a, rts, 0), 0);
 }
 
-static void world_open(void)
+static inline void world_open(void)
 {
 	memset(&w, 0, sizeof w);
 	w.room = 4;
@@ -122,7 +122,7 @@ static void world_open(void)
 	world_connect();
 }
 
-static void world_close(void)
+static inline void world_close(void)
 {
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		if (!w.gone[i])
@@ -131,14 +131,14 @@ static void world_close(void)
 }
 
 /* As kill -9 ends a process. */
-static void host_kill(uint32_t i)
+static inline void host_kill(uint32_t i)
 {
 	env_close(&w.env[i]);
 	w.gone[i] = true;
 	w.cnt[i] = 0;
 }
 
-static void packet_move(const struct vb_tx *tx, vb_time now)
+static inline void packet_move(const struct vb_tx *tx, vb_time now)
 {
 	uint8_t pkt[VB_HDR_MAX + 4096 + 3];
 	uint32_t len = tx->hdr_len, to;
@@ -162,7 +162,7 @@ static void packet_move(const struct vb_tx *tx, vb_time now)
 }
 
 /* One turn of host @i. True: it did something. */
-static bool host_step(uint32_t i, vb_time now)
+static inline bool host_step(uint32_t i, vb_time now)
 {
 	static struct vb_tx_batch b;
 	struct env *e = &w.env[i];
@@ -192,7 +192,7 @@ static bool host_step(uint32_t i, vb_time now)
 }
 
 /* Until nothing moves any more; time passes only when nothing else happens, until @end. */
-static void world_run(vb_time end)
+static inline void world_run(vb_time end)
 {
 	static vb_time now;
 
@@ -222,7 +222,7 @@ static void world_run(vb_time end)
 }
 
 /* @host has room for a message of the number @nr in its cell @cell. */
-static void post_srq(uint32_t host, uint32_t cell, uint64_t nr)
+static inline void post_srq(uint32_t host, uint32_t cell, uint64_t nr)
 {
 	struct vb_sge sge = env_sge(&w.env[host], cell * CELL, CELL);
 	struct vb_recv_wr wr = {.wr_id = nr, .sge = &sge, .sge_cnt = 1};
@@ -231,7 +231,7 @@ static void post_srq(uint32_t host, uint32_t cell, uint64_t nr)
 }
 
 /* A request of @len bytes from cell @from to the SRQ of @host, or to cell @to there. */
-static void post(uint32_t host, enum vb_wr_opcode op, uint32_t from, uint32_t to, uint32_t len)
+static inline void post(uint32_t host, enum vb_wr_opcode op, uint32_t from, uint32_t to, uint32_t len)
 {
 	struct env *e = &w.env[INI];
 	struct vb_sge sge = env_sge(e, from * CELL, len);
@@ -248,7 +248,7 @@ static void post(uint32_t host, enum vb_wr_opcode op, uint32_t from, uint32_t to
 	assert_int_equal(vb_qp_post_send(w.ini, &wr, e->now), 0);
 }
 
-static uint8_t *cell_of(uint32_t host, uint32_t cell)
+static inline uint8_t *cell_of(uint32_t host, uint32_t cell)
 {
 	return (uint8_t *)w.env[host].mem + cell * CELL;
 }

@@ -133,10 +133,12 @@ static void on_answer(struct vb_hca *h, const struct vb_xrcd *x, const struct vb
 		if (ask->serial != m->serial || ask->qpn != m->qpn || ask->xrcd != x ||
 		    ask->err != -EINPROGRESS)
 			continue;
-		/* One that is in progress has no other end than what a consumer can be told. */
+		/* Nothing else is an end. */
 		ask->err = q->err > 0 || q->err == -EINPROGRESS ? -EPROTO : q->err;
+		if (q->attr.port > VB_HCA_PORTS_MAX || q->attr.path.port > VB_HCA_PORTS_MAX)
+			ask->err = -EPROTO;
 		ask->attr = q->attr;
-		if (qp && q->err == 0)
+		if (qp && ask->err == 0)
 			qp->attr = q->attr;
 	}
 	/* It was given up, so nobody has it. */
