@@ -309,8 +309,8 @@ struct vb_xrcd_name {
 void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name);
 
 /*
- * A target may be open in several of these HCAs. It is made by one, where it lives as long as any of
- * them has it: vb_qp_destroy() there leaves a target alone that others have open, and
+ * A target may be open in several of these HCAs. It is made by one, where it lives as long as any
+ * of them has it: vb_qp_destroy() there leaves a target alone that others have open, and
  * vb_xrcd_destroy() its domain. The others have a handle each, a QP that vb_xrcd_target() finds by
  * the number of the target, and that vb_qp_destroy() closes. Events of the target are raised for
  * its handles, and VB_ASYNC_QP_FATAL when its HCA is gone. Nothing but this can be done with a
@@ -326,8 +326,9 @@ struct vb_xrc_ask {
 	/* in: the values; out, with err 0: as the target was when it answered, or, when it is gone,
 	 * when it was last heard of, in ERR */
 	struct vb_qp_attr attr;
-	/* out: -EINPROGRESS: no answer yet; 0; -EINVAL: there is no such target in the domain; what
-	 * vb_qp_modify() says; -EIO: the target is gone, and nothing can be set; of xrc_send. */
+	/* out: -EINPROGRESS: no answer yet; 0; -ENOENT: there is no such target in the domain; what
+	 * vb_qp_modify() says; -EIO: the target is gone, and nothing can be set; -ENOMEM; -EPROTO:
+	 * no HCA answers that. */
 	int err;
 	struct vb_list link; /* from here on the core's */
 	struct vb_xrcd *xrcd;

@@ -303,17 +303,15 @@ struct vb_pace {
 
 /*
  * In the middle stands what every packet touches: with many QPs in use none of it is in the cache,
- * and what a packet costs is the lines it has to fetch. VB_QP_HOT_FIRST to VB_QP_HOT_END are such
- * that it begins with a line when the QP does.
+ * and each line costs. VB_QP_HOT_FIRST to VB_QP_HOT_END begin with a line when the QP does.
  */
 struct vb_qp {
-	struct vb_qp *parent; /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
-	uint32_t mcast_cnt;   /* groups it is attached to */
-	uint32_t refused;     /* extensions that the consumer does not want */
-	uint32_t piece_pkts;  /* of one READ request; 0: no limit */
-	/* XRC_TGT that is a handle of another HCA's: the number of that; else 0. core/xrc/open.h */
-	uint32_t opened;
-	struct vb_list target;          /* XRC_TGT: in xrcd->targets */
+	struct vb_qp *parent;  /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
+	uint32_t mcast_cnt;    /* groups it is attached to */
+	uint32_t refused;      /* extensions that the consumer does not want */
+	uint32_t piece_pkts;   /* of one READ request; 0: no limit */
+	uint32_t opened;       /* XRC_TGT that is a handle: of which QPN; else 0. core/xrc/open.h */
+	struct vb_list target; /* XRC_TGT: in xrcd->targets */
 	struct vb_xrc_openers *openers; /* XRC_TGT that other HCAs have open; else NULL */
 	bool opened_ended;              /* the target of this handle is gone */
 	struct vb_qp_attr attr;
@@ -334,8 +332,7 @@ struct vb_qp {
 	uint8_t dc_lane;    /* DCI and context: which of the initiator's */
 	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
 	struct vb_dci *dci; /* DCI only */
-	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before; see core/xrc.
-	 */
+	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before. */
 	struct vb_srq *srq;
 	struct vb_xrcd *xrcd;
 	struct vb_cq *send_cq;
@@ -397,13 +394,10 @@ struct vb_hca {
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
 	struct vb_list held;                  /* CQs, by vb_cq.held */
 	vb_time held_due;                     /* no later than any of them is due */
-	struct vb_list mcast;                 /* groups */
-	struct vb_list loans;                 /* with something to do, by vb_xrc_loan.link */
+	struct vb_list mcast, loans;          /* groups; those with something to do */
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
-	struct vb_list openers;               /* to be told something, by vb_xrc_openers.link */
-	struct vb_list asks;                  /* of vb_xrc_ask */
-	uint32_t xrc_ask_serial;
-	uint32_t mcast_cnt;
+	struct vb_list openers, asks;         /* core/xrc/open.h: to be told; that wait */
+	uint32_t mcast_cnt, xrc_ask_serial;
 };
 
 /* What a QP's recovery follows: the settings of its port. ADP-26 */
@@ -462,8 +456,7 @@ void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_a
 void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
 
-/* core/xrc/loan.c: events of a borrower are its owner's, those of a target go to all who have it
- * open. False: nobody here has it. */
+/* core/xrc/loan.c: others hear of it as well. False: nobody here has the QP. */
 bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev);
 
 /* An async event of the QP; a context of a target has none, as its initiator gets to know. */
@@ -504,8 +497,7 @@ static inline uint32_t vb_rq_cnt(const struct vb_rq *rq)
 struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq);
 /* Takes the next receive WQE of @qp (its SRQ's or its own) into resp.rwqe; false: there is none. */
 bool vb_qp_take_rwqe(struct vb_qp *qp);
-/* The PD in which the L_Keys of that WQE are: an SRQ may be of another one than the QP. IBA 10.2.9
- */
+/* The PD of the L_Keys of that WQE: an SRQ may be of another one than the QP. IBA 10.2.9 */
 static inline const struct vb_pd *vb_recv_pd(const struct vb_qp *qp)
 {
 	return qp->srq ? qp->srq->pd : qp->pd;

@@ -101,7 +101,7 @@ uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos)
 	while (*pos < h->qp_cap) {
 		const struct vb_qp *qp = h->qp[(*pos)++];
 
-		if (qp)
+		if (qp && !qp->opened)
 			return qp->qpn;
 	}
 	return 0;

@@ -89,8 +89,8 @@ struct vb_qp_view {
 /* How QP @qpn stands at @now. False: there is no such QP. */
 bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out);
 
-/* The numbers of the QPs there are, in no order: the one at or behind *pos, which moves on; 0: no
- * more. Begin with *pos = 0. */
+/* The numbers of the QPs there are, but for handles, in no order: the one at or behind *pos, which
+ * moves on; 0: no more. Begin with *pos = 0. */
 uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos);
 
 /* What a QP waits for, or does, as far as it can tell by itself. */

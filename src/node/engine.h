@@ -113,12 +113,11 @@ void vb_engine_unindex_qp(struct vb_engine *e, uint32_t index, uint32_t qpn);
 void vb_engine_share_xrcd(struct vb_engine *e, struct vb_xrcd *x, const struct vb_xrcd_name *name);
 
 /*
- * The target @qpn of the domain in *out: one of this process, or a handle of another's (core/hca.h),
- * which is asked for it. Gives the lock up while it waits. 0; -EINVAL: there is none; -ETIMEDOUT:
- * the other process does not answer, it may be stopped; -ENOMEM.
+ * The target @qpn of the domain in *out: one of this process, or a handle of another's
+ * (core/hca.h), which is asked for it. Gives the lock up while it waits. 0; -EINVAL: there is none;
+ * -ETIMEDOUT: the other process does not answer, it may be stopped; -ENOMEM.
  */
-int vb_engine_open_target(struct vb_engine *e, struct vb_xrcd *x, uint32_t qpn,
-			  struct vb_qp **out);
+int vb_engine_open_target(struct vb_engine *e, struct vb_xrcd *x, uint32_t qpn, struct vb_qp **out);
 /*
  * Asks the process of a target about it, or sets what ask->mask says. @qpn is the target's. Gives
  * the lock up while it waits. 0; -ETIMEDOUT, or the errors of struct vb_xrc_ask.

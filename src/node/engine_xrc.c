@@ -187,8 +187,7 @@ int vb_engine_open_target(struct vb_engine *e, struct vb_xrcd *x, uint32_t qpn, 
 	if (e->mail.fd < 0 || !vb_xrc_is_elsewhere(x, qpn))
 		return -EINVAL;
 	ask_and_wait(e, x, qpn, &ask);
-	/* Nobody is there: neither is a target. */
-	err = ask.err == -ECONNREFUSED ? -EINVAL : ask.err;
+	err = ask.err == -ENOENT ? -EINVAL : ask.err; /* ibv_open_qp(3) */
 	if (!err)
 		err = vb_xrc_handle_create(&ask, out);
 	vb_xrc_ask_end(&ask);

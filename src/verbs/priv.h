@@ -210,7 +210,7 @@ struct vb_ibv_qp {
 	struct vb_evq_node async;
 	struct vb_wr_batch *batch; /* of the ibv_wr_*() API; NULL: not asked for */
 	struct vb_qp_cap cap;
-	uint32_t csr_index;         /* from vb_engine_index_qp() */
+	uint32_t csr_index; /* from vb_engine_index_qp() */
 	/* XRC_RECV: a handle of a QP that lives as long as it has handles. */
 	struct vb_ibv_xrcd *xrcd;
 	struct vb_ibv_dv *dv;   /* DC: what mlx5dv sees */

@@ -26,11 +26,11 @@ add("verbs.preload_O0", says_ok(["{build}/tests/system/verbs_preload_O0"]))
 add("verbs.pyverbs", says_ok(["/usr/bin/python3", os.path.join(HERE, "verbs_pyverbs.py")]))
 
 
-def xrc(what, *options):
-    """One XRC target, SRQs of two processes behind it; verbs_xrc.c."""
+def xrc(what, *options, program="verbs_xrc"):
+    """One XRC target and several processes of its domain; verbs_xrc.c, verbs_open_qp.c."""
     def run(context):
         out = context.machine.a.run([context.verbena, "run", *options, "--", os.path.join(
-            context.build, "tests", "system", "verbs_xrc"), what], 30)
+            context.build, "tests", "system", program), what], 30)
         if out.split()[-1:] != ["ok"]:
             raise Failure(out)
     return run
@@ -42,6 +42,11 @@ add("verbs.xrc_processes_faults", xrc("1000", "--fault", "loss=1%,reorder=1%/50u
                                       "--fault-seed", "1"))
 for end in ("kill-idle", "kill-busy", "kill-owner"):
     add(f"verbs.xrc_{end.replace('-', '_')}", xrc(end))
+
+
+for what in ("shared", "crossed", "closed", "killed-maker", "killed-opener", "stopped"):
+    add(f"verbs.open_qp_{what.replace('-', '_')}", xrc(what, program="verbs_open_qp"))
+add("verbs.open_qp_shm", xrc("closed", "--link", "shm", program="verbs_open_qp"))
 
 
 def churn(*numbers):

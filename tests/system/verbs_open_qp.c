@@ -132,9 +132,8 @@ static uint32_t make_srq(struct side *s)
 
 static uint32_t make_target(struct side *s)
 {
-	struct ibv_qp_init_attr_ex init = {.qp_type = IBV_QPT_XRC_RECV,
-					   .comp_mask = IBV_QP_INIT_ATTR_XRCD,
-					   .xrcd = s->xrcd};
+	struct ibv_qp_init_attr_ex init = {
+	    .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = s->xrcd};
 
 	s->qp[s->cnt] = ibv_create_qp_ex(s->context, &init);
 	NEED(s->qp[s->cnt]);

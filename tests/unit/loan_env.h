@@ -231,7 +231,8 @@ static inline void post_srq(uint32_t host, uint32_t cell, uint64_t nr)
 }
 
 /* A request of @len bytes from cell @from to the SRQ of @host, or to cell @to there. */
-static inline void post(uint32_t host, enum vb_wr_opcode op, uint32_t from, uint32_t to, uint32_t len)
+static inline void post(uint32_t host, enum vb_wr_opcode op, uint32_t from, uint32_t to,
+			uint32_t len)
 {
 	struct env *e = &w.env[INI];
 	struct vb_sge sge = env_sge(e, from * CELL, len);

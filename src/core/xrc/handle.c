@@ -48,6 +48,24 @@ static void handle_end(struct vb_qp *qp)
 	qp->opened_ended = true;
 }
 
+/* The answer about a target that is gone: as it was last heard of, but in error. */
+static void tell_end(struct vb_xrc_ask *ask, const struct vb_qp *qp)
+{
+	ask->err = ask->mask ? -EIO : 0;
+	ask->attr = qp->attr;
+	ask->attr.qp_state = ask->attr.cur_qp_state = VB_QPS_ERR;
+}
+
+/* Nobody has what was asked for. */
+static void end(struct vb_xrc_ask *ask, struct vb_qp *qp)
+{
+	ask->err = -ENOENT;
+	if (!qp)
+		return;
+	handle_end(qp);
+	tell_end(ask, qp);
+}
+
 void vb_xrc_ask_begin(struct vb_xrc_ask *ask, struct vb_xrcd *x, uint32_t qpn)
 {
 	struct vb_qp *qp = vb_xrc_handle_find(x, qpn);
@@ -58,12 +76,8 @@ void vb_xrc_ask_begin(struct vb_xrc_ask *ask, struct vb_xrcd *x, uint32_t qpn)
 	ask->events = 0;
 	ask->err = -EINPROGRESS;
 	vb_list_append(&x->hca->asks, &ask->link);
-	if (!qp || !qp->opened_ended)
-		return;
-	/* As it was when it was last heard of, but in error. */
-	ask->err = ask->mask ? -EIO : 0;
-	ask->attr = qp->attr;
-	ask->attr.qp_state = ask->attr.cur_qp_state = VB_QPS_ERR;
+	if (qp && qp->opened_ended)
+		tell_end(ask, qp);
 }
 
 void vb_xrc_ask_again(struct vb_xrc_ask *ask)
@@ -80,7 +94,7 @@ void vb_xrc_ask_again(struct vb_xrc_ask *ask)
 		return;
 	err = vb_xrc_send(x->hca, peer_of(x->hca, ask->qpn), &m, &q);
 	if (err && err != -EAGAIN)
-		ask->err = err;
+		end(ask, vb_xrc_handle_find(x, ask->qpn));
 }
 
 void vb_xrc_ask_end(struct vb_xrc_ask *ask)
@@ -133,6 +147,10 @@ static void on_answer(struct vb_hca *h, const struct vb_xrcd *x, const struct vb
 		if (ask->serial != m->serial || ask->qpn != m->qpn || ask->xrcd != x ||
 		    ask->err != -EINPROGRESS)
 			continue;
+		if (q->err == -ENOENT) {
+			end(ask, qp);
+			continue;
+		}
 		/* Nothing else is an end. */
 		ask->err = q->err > 0 || q->err == -EINPROGRESS ? -EPROTO : q->err;
 		if (q->attr.port > VB_HCA_PORTS_MAX || q->attr.path.port > VB_HCA_PORTS_MAX)

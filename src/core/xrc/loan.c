@@ -376,10 +376,11 @@ int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t
 {
 	const struct vb_xrc_msg *m = msg;
 
-	if (!h->cfg.xrc_send || len < sizeof *m || len > VB_XRC_MSG_MAX || m->magic != VB_XRC_MAGIC ||
-	    m->kind >= VB_XRC_KINDS || m->state_len % 8 || m->state_len > len ||
-	    m->pkt_len > VB_XRC_PKT_MAX || sizeof *m + m->state_len + m->pkt_len != len ||
-	    m->name.ino == 0 || peer >= VB_XRC_PEERS)
+	if (!h->cfg.xrc_send || len < sizeof *m || len > VB_XRC_MSG_MAX ||
+	    m->magic != VB_XRC_MAGIC || m->kind >= VB_XRC_KINDS || m->state_len % 8 ||
+	    m->state_len > len || m->pkt_len > VB_XRC_PKT_MAX ||
+	    sizeof *m + m->state_len + m->pkt_len != len || m->name.ino == 0 ||
+	    peer >= VB_XRC_PEERS)
 		return -EPROTO;
 	if (m->kind >= VB_XRC_OPEN)
 		return vb_xrc_open_take(h, peer, m, now);

@@ -46,8 +46,8 @@ enum vb_xrc_kind {
 
 struct vb_xrc_msg {
 	uint32_t magic;
-	uint32_t kind; /* enum vb_xrc_kind */
-	uint32_t qpn;  /* of the target, at its owner */
+	uint32_t kind;   /* enum vb_xrc_kind */
+	uint32_t qpn;    /* of the target, at its owner */
 	uint32_t serial; /* of the loan, or the question */
 	struct vb_xrcd_name name;
 	uint32_t state_len; /* bytes behind this: struct vb_xrc_state and its resources... */

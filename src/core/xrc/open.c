@@ -4,6 +4,7 @@
 
 #include "core/xrc/handle.h"
 
+#include <assert.h>
 #include <errno.h>
 
 int vb_xrc_send(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
@@ -89,12 +90,15 @@ static void answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, 
 {
 	struct vb_xrc_inquiry q = *(const struct vb_xrc_inquiry *)(const void *)(m + 1);
 	struct vb_qp *qp = target_find(h, m);
-	struct vb_xrc_opener *o = qp ? opener_find(qp, peer) : NULL;
 	struct vb_xrc_msg to = *m;
 
 	q.opens = m->kind == VB_XRC_OPEN;
-	q.err = q.opens && qp ? opener_add(qp, peer) : o ? 0 : -EINVAL;
-	if (!q.opens && o && q.mask) {
+	/* Who asks has it open. */
+	q.err = qp ? opener_add(qp, peer) : -ENOENT;
+	if (!q.opens && !q.err && q.mask) {
+		struct vb_xrc_opener *o = opener_find(qp, peer);
+
+		assert(o);
 		if (o->serial != m->serial)
 			o->err = vb_qp_modify(qp, &q.attr, q.mask, now);
 		o->serial = m->serial;
@@ -116,7 +120,9 @@ static void owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg 
 	if (m->kind == VB_XRC_CLOSE) {
 		if (o)
 			opener_remove(qp, o);
-	} else if (!qp || opener_add(qp, peer)) {
+	} else if (qp) {
+		(void)opener_add(qp, peer); /* without memory: at its next probe */
+	} else {
 		struct vb_xrc_msg to = *m;
 
 		to.kind = VB_XRC_OVER;
@@ -126,8 +132,7 @@ static void owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg 
 
 int vb_xrc_open_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
-	bool inquires =
-	    m->kind == VB_XRC_OPEN || m->kind == VB_XRC_ASK || m->kind == VB_XRC_ANSWER;
+	bool inquires = m->kind == VB_XRC_OPEN || m->kind == VB_XRC_ASK || m->kind == VB_XRC_ANSWER;
 
 	if (m->state_len != (inquires ? sizeof(struct vb_xrc_inquiry) : 0) || m->pkt_len)
 		return -EPROTO;
