@@ -50,13 +50,13 @@ void vb_xrc_later(struct vb_xrc_loan *loan)
 
 bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev)
 {
-	bool borrows = vb_xrc_is_borrower(qp);
+	struct vb_xrc_loan *borrower = vb_xrc_is_borrower(qp) ? qp->loan : NULL;
 
-	if (borrows)
-		qp->loan->events |= 1u << ev;
+	if (borrower)
+		borrower->events |= 1u << ev;
 	if (qp->openers)
 		vb_xrc_tell_openers(qp, ev);
-	return !borrows && !vb_xrc_is_orphan(qp);
+	return !borrower && !vb_xrc_is_orphan(qp);
 }
 
 int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, const struct vb_rx *rx)
