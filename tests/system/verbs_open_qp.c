@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +38,7 @@ struct order {
 		TARGET, /* a target: its number */
 		READY,  /* that for the initiator @number, by the handle it has */
 		OPEN,   /* the target @number; 0 or the errno */
+		BOTH,   /* the same by two threads at once; 0 */
 		STATE,  /* of the handle */
 		EVENT,  /* one of type @number, for each handle */
 		REFUSE, /* posting */
@@ -140,7 +142,7 @@ static uint32_t make_target(struct side *s)
 	return s->qp[s->cnt++]->qp_num;
 }
 
-static uint32_t open_target(struct side *s, uint32_t number)
+static struct ibv_qp *open_handle(struct side *s, uint32_t number)
 {
 	struct ibv_qp_open_attr open = {.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
 						     IBV_QP_OPEN_ATTR_TYPE |
@@ -151,11 +153,45 @@ static uint32_t open_target(struct side *s, uint32_t number)
 					.qp_type = IBV_QPT_XRC_RECV};
 	struct ibv_qp *qp = ibv_open_qp(s->context, &open);
 
+	NEED(!qp || (qp->qp_num == number && qp->qp_context == s));
+	return qp;
+}
+
+static uint32_t open_target(struct side *s, uint32_t number)
+{
+	struct ibv_qp *qp = open_handle(s, number);
+
 	if (!qp)
 		return (uint32_t)errno;
-	NEED(qp->qp_num == number && qp->qp_context == s && s->cnt < 4);
+	NEED(s->cnt < 4);
 	s->qp[s->cnt++] = qp;
 	return 0;
+}
+
+static struct {
+	struct side *side;
+	uint32_t number;
+} wanted;
+
+static void *open_in_thread(void *unused)
+{
+	(void)unused;
+	return open_handle(wanted.side, wanted.number);
+}
+
+static void open_both(struct side *s, uint32_t number)
+{
+	pthread_t thread[2];
+	void *qp;
+
+	wanted.side = s;
+	wanted.number = number;
+	for (int i = 0; i < 2; i++)
+		NEED(pthread_create(&thread[i], NULL, open_in_thread, NULL) == 0);
+	for (int i = 0; i < 2; i++) {
+		NEED(pthread_join(thread[i], &qp) == 0 && qp && s->cnt < 4);
+		s->qp[s->cnt++] = qp;
+	}
 }
 
 /* The state, after a look at what else there is to know of a target that is ready. */
@@ -214,6 +250,9 @@ static uint32_t obey(struct side *s, const struct order *o)
 		return 0;
 	case OPEN:
 		return open_target(s, o->number);
+	case BOTH:
+		open_both(s, o->number);
+		return 0;
 	case STATE:
 		return state_of(s);
 	case EVENT:
@@ -390,6 +429,8 @@ static void crossed(void)
 		say(MAKER, DROP, 0);
 		say(LEFT, DROP, 0);
 		NEED(hear(MAKER) == 0 && hear(LEFT) == 0);
+		NEED(order(RIGHT, BOTH, qpn[0]) == 0);
+		NEED(order(RIGHT, DROP, 0) == 0 && order(RIGHT, DROP, 0) == 0);
 	}
 }
 
