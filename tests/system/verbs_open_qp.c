@@ -456,9 +456,10 @@ static void killed_maker(struct side *s)
 
 	NEED(order(LEFT, OPEN, qpn) == 0 && order(RIGHT, OPEN, qpn) == 0);
 	end(MAKER, SIGKILL);
+	/* Who asks finds out, and the others within a second. */
 	for (int i = LEFT; i < CHILDREN; i++) {
-		NEED(order(i, EVENT, IBV_EVENT_QP_FATAL) == 0);
 		NEED(order(i, STATE, 0) == IBV_QPS_ERR);
+		NEED(order(i, EVENT, IBV_EVENT_QP_FATAL) == 0);
 		NEED(order(i, ERROR, 0) == EIO);
 	}
 	NEED(order(LEFT, DROP, 0) == 0);
