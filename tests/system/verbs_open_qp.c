@@ -456,7 +456,7 @@ static void killed_maker(struct side *s)
 
 	NEED(order(LEFT, OPEN, qpn) == 0 && order(RIGHT, OPEN, qpn) == 0);
 	end(MAKER, SIGKILL);
-	/* Who asks finds out, and the others within a second. */
+	/* Who asks finds out before the probe does. */
 	for (int i = LEFT; i < CHILDREN; i++) {
 		NEED(order(i, STATE, 0) == IBV_QPS_ERR);
 		NEED(order(i, EVENT, IBV_EVENT_QP_FATAL) == 0);
