@@ -161,6 +161,10 @@ static void modify__through_a_handle(void **state)
 	vb_xrc_ask_end(&a);
 	assert_int_equal(a.err, 0);
 	assert_int_equal(w.tgt->state, VB_QPS_RTR);
+	/* Another process, whose questions have the same numbers. */
+	w.env[LEFT].hca->xrc_ask_serial = 0;
+	a = (struct vb_xrc_ask){.opens = true};
+	assert_int_equal(ask(LEFT, w.tgt->qpn, &a), 0);
 	a = (struct vb_xrc_ask){.mask = VB_QP_PATH_MTU, .attr = {.path_mtu = 9}};
 	assert_int_equal(ask(LEFT, w.tgt->qpn, &a), -EINVAL);
 	assert_true(send_to(LEFT));

@@ -95,14 +95,19 @@ static void answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, 
 	q.opens = m->kind == VB_XRC_OPEN;
 	/* Who asks has it open. */
 	q.err = qp ? opener_add(qp, peer) : -ENOENT;
-	if (!q.opens && !q.err && q.mask) {
+	if (!q.err) {
 		struct vb_xrc_opener *o = opener_find(qp, peer);
 
 		assert(o);
-		if (o->serial != m->serial)
-			o->err = vb_qp_modify(qp, &q.attr, q.mask, now);
-		o->serial = m->serial;
-		q.err = o->err;
+		if (q.opens) {
+			o->serial = 0; /* it may be the next process with that slot */
+		} else if (q.mask) {
+			if ((int32_t)(m->serial - o->serial) > 0) {
+				o->serial = m->serial;
+				o->err = vb_qp_modify(qp, &q.attr, q.mask, now);
+			}
+			q.err = o->err;
+		}
 	}
 	q.attr = (struct vb_qp_attr){0};
 	if (qp)
