@@ -150,13 +150,13 @@ static uint32_t receive(struct vb_engine *e, vb_time now)
 /*
  * A process that did not run for a while finds its timers late, and what was to stop them still on
  * its way: a request to itself is read in one step, and its ACK in the next. So timers wait for one
- * step more after one that received something.
+ * step more after one that received something, and while the answer is held for a reply.
  */
 static void run_timers(struct vb_engine *e, bool received, vb_time now)
 {
 	if (vb_hca_poll_timeout(e->hca) > now) {
 		e->timers_waited = false;
-	} else if (received && !e->timers_waited) {
+	} else if (e->reply.held || (received && !e->timers_waited)) {
 		e->timers_waited = true;
 	} else {
 		e->timers_waited = false;

@@ -97,6 +97,32 @@ static void step__timers_wait_once_for_what_was_late_too(void **state)
 	assert_int_equal(sent_cnt, 3);
 }
 
+/* An answer that is held for a reply to travel with has not left: its ACK cannot be there yet. */
+static void step__timers_wait_for_an_answer_that_is_held(void **state)
+{
+	struct vb_qp *late = env_rts(&env, VB_QPT_RC, 2, 0x123);
+	struct vb_qp *answers = env_rts(&env, VB_QPT_RC, 2, 0x124);
+
+	(void)state;
+	assert_int_equal(env_send(&env, late, 1, VB_WR_RDMA_WRITE, 8), 0);
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 1);
+	env.now += 100 * VB_SEC;
+	assert_int_equal(env_send(&env, answers, 1, VB_WR_RDMA_WRITE, 8), 0);
+	engine.reply.score = UINT8_MAX;
+	rx_cnt = 1;
+	vb_engine_step(&engine, env.now);
+	assert_true(engine.reply.held);
+	for (int i = 0; i < 3; i++)
+		vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 1);
+	env.now += VB_SEC;
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 2);
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 3);
+}
+
 /* What a full link did not take is due again after a pause, also when nobody else does anything:
  * the stand-by thread asks what is due when it wakes up. */
 static void step__full_link_is_offered_it_again(void **state)
@@ -228,6 +254,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(step__timers_wait_once_for_what_was_late_too, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(step__timers_wait_for_an_answer_that_is_held, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(step__full_link_is_offered_it_again, setup, teardown),
 	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_crowded, setup,
