@@ -133,14 +133,6 @@ static void ece__options_of_both_ends(void **state)
 	end_free(&e);
 }
 
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* It may take longer, but never less. */
 static void rate_limit__is_kept(void **state)
 {

@@ -209,6 +209,15 @@ static inline void ends_free(struct verbs_end *a, struct verbs_end *b)
 	end_free(b);
 }
 
+/* For what may take longer, but never less. */
+static inline uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
 static inline bool patience_left(void)
 {
 	static time_t start;
