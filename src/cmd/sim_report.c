@@ -36,10 +36,13 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds)
 {
 	const uint64_t *c = r->counters.v;
 
-	fprintf(f, "flows          %u, done %u, failed %u\n", r->flows, r->done, r->failed);
+	fprintf(f, "flows          %u, done %u, failed %u", r->flows, r->done, r->failed);
+	if (r->running)
+		fprintf(f, ", still running %u", r->running);
+	putc('\n', f);
 	fprintf(f, "goodput        %.3f Gb/s (%" PRIu64 " bytes in %.3f ms), Jain %.4f\n",
 		(double)r->goodput_bps / 1e9, r->bytes,
-		r->last_done > r->first_start ? (double)(r->last_done - r->first_start) / 1e6 : 0,
+		r->end > r->first_start ? (double)(r->end - r->first_start) / 1e6 : 0,
 		(double)r->jain_ppm / 1e6);
 	print_times(f, r);
 	fprintf(f, "packets        %" PRIu64 " sent, %" PRIu64 " received, %" PRIu64 " hops\n",
@@ -86,9 +89,11 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 	    {"flows", r->flows},
 	    {"done", r->done},
 	    {"failed", r->failed},
+	    {"running", r->running},
 	    {"bytes", r->bytes},
 	    {"first_start_ns", r->first_start == VB_NEVER ? 0 : r->first_start},
 	    {"last_done_ns", r->last_done},
+	    {"end_ns", r->end},
 	    {"goodput_bps", r->goodput_bps},
 	    {"jain_ppm", r->jain_ppm},
 	    {"dropped", r->drops},
@@ -123,7 +128,9 @@ static void write_summary(FILE *f, const struct vb_scenario_run *run, const stru
 static void write_flows(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	(void)r;
-	fputs("flow,src,dst,op,bytes,start_ns,delivered_ns,done_ns,fct_ns,ideal_ns,status\n", f);
+	fputs("flow,src,dst,op,bytes,start_ns,delivered_ns,done_ns,fct_ns,ideal_ns,status,"
+	      "completed\n",
+	      f);
 	for (uint32_t i = 0; i < vb_load_flow_cnt(run->load); i++) {
 		const struct vb_flow *w = vb_load_flow(run->load, i);
 
@@ -135,8 +142,10 @@ static void write_flows(FILE *f, const struct vb_scenario_run *run, const struct
 			fprintf(f, ",%" PRIu64 ",%" PRIu64, w->done, w->done - w->start);
 		else
 			fputs(",,", f);
-		fprintf(f, ",%" PRIu64 ",%u\n", vb_flow_ideal_ns(run->load, run->sim, w),
-			w->status);
+		fprintf(f, ",%" PRIu64 ",%u,", vb_flow_ideal_ns(run->load, run->sim, w), w->status);
+		if (w->status == VB_WC_SUCCESS)
+			fprintf(f, "%" PRIu64, vb_load_flow_completed(run->load, w));
+		putc('\n', f);
 	}
 }
 
@@ -147,7 +156,7 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	      f);
 	for (uint32_t i = 0; i < vb_sim_port_cnt(run->sim); i++) {
 		const struct vb_topo_link *l = &run->topo.link[i / 2];
-		vb_time end = r->last_done;
+		vb_time end = r->end;
 		struct vb_port_stats st;
 
 		vb_sim_port_stats(run->sim, i, &st);

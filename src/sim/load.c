@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Flows: posting their messages, taking their completions, comparing their bytes. See load.h. */
+#include "core/view.h"
 #include "sim/load_priv.h"
 
 #include <assert.h>
@@ -24,6 +25,29 @@ static uint32_t message_len(const struct vb_load *l, const struct vb_flow *f, ui
 	uint64_t left = f->bytes - (uint64_t)k * l->cfg.message_bytes;
 
 	return left < l->cfg.message_bytes ? (uint32_t)left : l->cfg.message_bytes;
+}
+
+uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f)
+{
+	uint64_t unit = f->op == VB_LOAD_ATOMIC ? 8 : l->cfg.message_bytes;
+	const struct vb_connection *c;
+	struct vb_qp_view v;
+	uint64_t moved;
+
+	if (f->completed == message_cnt(l, f))
+		return f->bytes;
+	moved = f->completed * unit;
+	if (f->posted == f->completed || f->connection == VB_LOAD_NONE)
+		return moved;
+	c = &l->connection[f->connection];
+	if (!vb_hca_view(vb_sim_hca(l->sim, c->src), vb_qp_number(c->side[0].qp),
+			 vb_sim_now(l->sim), &v) ||
+	    v.posted == 0)
+		return moved;
+
+	uint64_t acked = (uint64_t)v.acked * vb_load_mtu_bytes(l);
+
+	return moved + (acked < v.length ? acked : v.length);
 }
 
 /* Messages of a connection use the slots of both ends in turn. */

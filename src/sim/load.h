@@ -87,6 +87,9 @@ int vb_load_failure(const struct vb_load *l);
 
 uint32_t vb_load_flow_cnt(const struct vb_load *l);
 const struct vb_flow *vb_load_flow(const struct vb_load *l, uint32_t i);
+/* Bytes of @f, which has not failed, that have completed or, in packets of RC, were acknowledged.
+ */
+uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f);
 /* Messages whose bytes were not those that were sent; 0, or something is badly wrong. */
 uint64_t vb_load_damaged(const struct vb_load *l);
 uint32_t vb_load_mtu_bytes(const struct vb_load *l);

@@ -69,33 +69,38 @@ static bool is_done(const struct vb_flow *f)
 	return f->done != VB_NEVER && f->status == VB_WC_SUCCESS;
 }
 
-/* Mean rate of a flow in bits per microsecond, at least 1. */
-static uint64_t rate_of(const struct vb_flow *f)
+static bool is_running(const struct vb_flow *f)
 {
-	uint64_t ns = f->done - f->start, bits = f->bytes * 8;
+	return f->done == VB_NEVER && f->posted > 0 && f->status == VB_WC_SUCCESS;
+}
+
+/* Mean rate in bits per microsecond of a flow that is done or, at @now, runs; at least 1. */
+static uint64_t rate_of(const struct vb_load *l, const struct vb_flow *f, vb_time now)
+{
+	uint64_t ns = vb_time_min(f->done, now) - f->start, bits = vb_load_flow_completed(l, f) * 8;
 	uint64_t rate = ns ? bits / 1000 * 1000000 / ns : 0;
 
 	return rate ? rate : 1;
 }
 
 /* (sum x)^2 / (n sum x^2); rates are brought to 20 bits first, so that nothing overflows. */
-static uint64_t jain_ppm(const struct vb_load *l)
+static uint64_t jain_ppm(const struct vb_load *l, vb_time now)
 {
 	uint64_t max = 1, sum = 0, squares = 0, n = 0;
 
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
 		const struct vb_flow *f = vb_load_flow(l, i);
 
-		if (is_done(f) && rate_of(f) > max)
-			max = rate_of(f);
+		if ((is_done(f) || is_running(f)) && rate_of(l, f, now) > max)
+			max = rate_of(l, f, now);
 	}
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
 		const struct vb_flow *f = vb_load_flow(l, i);
 
-		if (!is_done(f))
+		if (!is_done(f) && !is_running(f))
 			continue;
 
-		uint64_t x = (rate_of(f) << 20) / max;
+		uint64_t x = (rate_of(l, f, now) << 20) / max;
 
 		sum += x;
 		squares += x * x;
@@ -113,7 +118,7 @@ static uint32_t size_class(uint64_t bytes)
 	return c;
 }
 
-static void sum_flows(struct vb_report *r, const struct vb_load *l)
+static void sum_flows(struct vb_report *r, const struct vb_load *l, vb_time now)
 {
 	r->first_start = VB_NEVER;
 	r->flows = vb_load_flow_cnt(l);
@@ -122,16 +127,19 @@ static void sum_flows(struct vb_report *r, const struct vb_load *l)
 
 		r->first_start = vb_time_min(r->first_start, f->start);
 		r->failed += f->status != VB_WC_SUCCESS;
+		r->running += is_running(f);
+		if (is_done(f) || is_running(f))
+			r->bytes += vb_load_flow_completed(l, f);
 		if (!is_done(f))
 			continue;
 		r->done++;
-		r->bytes += f->bytes;
 		if (f->done > r->last_done)
 			r->last_done = f->done;
 	}
-	if (r->last_done > r->first_start)
-		r->goodput_bps = r->bytes * 8 / 1000 * 1000000 /
-				 ((r->last_done - r->first_start + 999) / 1000) * 1000;
+	r->end = r->running || r->last_done == 0 ? now : r->last_done;
+	if (r->end > r->first_start)
+		r->goodput_bps =
+		    r->bytes * 8 / 1000 * 1000000 / ((r->end - r->first_start + 999) / 1000) * 1000;
 }
 
 /* FCT or slow-down of the flows of a class of sizes; VB_REPORT_SIZES: of all. */
@@ -155,8 +163,6 @@ static void spread_flows(struct vb_spread *s, const struct vb_load *l, const str
 
 static void sum_network(struct vb_report *r, const struct vb_sim *sim)
 {
-	vb_time now = r->last_done ? r->last_done : vb_sim_now(sim);
-
 	for (uint32_t i = 0; i < vb_sim_port_cnt(sim); i++) {
 		struct vb_port_stats st;
 
@@ -168,8 +174,8 @@ static void sum_network(struct vb_report *r, const struct vb_sim *sim)
 		r->paused_ns += st.paused_ns;
 		if (st.depth_max > r->depth_max)
 			r->depth_max = st.depth_max;
-		if (now && st.byte_ns / now > r->depth_mean)
-			r->depth_mean = st.byte_ns / now;
+		if (r->end && st.byte_ns / r->end > r->depth_mean)
+			r->depth_mean = st.byte_ns / r->end;
 	}
 	for (uint32_t i = 0; i < vb_sim_host_cnt(sim); i++) {
 		const struct vb_counters *c = vb_sim_counters(sim, i);
@@ -190,9 +196,9 @@ int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb
 	if (!v)
 		return -ENOMEM;
 	*r = (struct vb_report){0};
-	sum_flows(r, l);
+	sum_flows(r, l, vb_sim_now(sim));
 	sum_network(r, sim);
-	r->jain_ppm = jain_ppm(l);
+	r->jain_ppm = jain_ppm(l, vb_sim_now(sim));
 	spread_flows(&r->fct_ns, l, sim, VB_REPORT_SIZES, false, v);
 	spread_flows(&r->slowdown_milli, l, sim, VB_REPORT_SIZES, true, v);
 	for (uint32_t c = 0; c < VB_REPORT_SIZES; c++)

@@ -16,10 +16,12 @@ struct vb_spread {
 
 struct vb_report {
 	uint32_t flows, done, failed;
-	uint64_t bytes; /* of flows that are done */
+	uint32_t running; /* flows that have begun, and neither are done nor failed */
+	uint64_t bytes;   /* of flows that are done, and what was acknowledged of those that run */
 	vb_time first_start, last_done;
-	uint64_t goodput_bps;    /* bytes over the time from first_start to last_done */
-	uint64_t jain_ppm;       /* of the mean rates of flows; 1000000 is equal */
+	vb_time end;             /* last_done, or now while flows are running */
+	uint64_t goodput_bps;    /* bytes over the time from first_start to end */
+	uint64_t jain_ppm;       /* of the mean rates of these flows; 1000000 is equal */
 	struct vb_spread fct_ns; /* from posting to the last completion */
 	/* FCT over what it would be alone in the network, in thousandths; all flows, and by size:
 	 * up to 10 kB, 100 kB, 1 MB, 10 MB, and more. */

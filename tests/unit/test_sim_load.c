@@ -190,6 +190,41 @@ static void report__incast_is_fair(void **state)
 	close_clos(&f);
 }
 
+/* A run that is stopped has moved what has completed until then. */
+static void report__counts_flows_that_are_still_running(void **state)
+{
+	struct fixture f;
+	struct vb_load_pattern p = {
+	    .shape = VB_LOAD_INCAST, .dst = 0, .flows = 3, .hosts = 4, .bytes = 100000000};
+	struct vb_load_pattern later = {
+	    .shape = VB_LOAD_SINGLE, .src = 4, .dst = 5, .bytes = 1000, .start = VB_SEC};
+	struct vb_load_config large = load_config;
+	uint64_t bytes = 0;
+
+	(void)state;
+	large.message_bytes = 200000000; /* no message completes */
+	open_with(&f, &large, false, NULL);
+	assert_int_equal(vb_load_add(f.load, &p), 0);
+	assert_int_equal(vb_load_add(f.load, &later), 0);
+	assert_int_equal(vb_sim_run(f.net.sim, 10 * VB_MSEC), 0);
+	assert_int_equal(vb_report_make(&f.report, f.load, f.net.sim, &net_memory), 0);
+	assert_int_equal(f.report.done, 0);
+	assert_int_equal(f.report.failed, 0);
+	assert_int_equal(f.report.running, 3);
+	assert_true(f.report.jain_ppm > 990000);
+	assert_in_range(f.report.goodput_bps, 22500000000, 25000000000 * 1024 / 1106);
+	assert_int_equal(f.report.end, 10 * VB_MSEC);
+	for (uint32_t i = 0; i < f.report.flows; i++) {
+		uint64_t moved = vb_load_flow_completed(f.load, vb_load_flow(f.load, i));
+
+		assert_int_equal(moved % 1024, 0);
+		bytes += moved;
+	}
+	assert_int_equal(f.report.bytes, bytes);
+	assert_true(f.report.depth_mean > 0);
+	close_clos(&f);
+}
+
 static void draw__has_the_right_mean(void **state)
 {
 	struct vb_rng r = vb_rng_stream(1, "test", 0);
@@ -221,6 +256,7 @@ int main(void)
 	    cmocka_unit_test(receive_delay__is_waited_for),
 	    cmocka_unit_test(report__ideal_is_never_beaten),
 	    cmocka_unit_test(report__incast_is_fair),
+	    cmocka_unit_test(report__counts_flows_that_are_still_running),
 	    cmocka_unit_test(draw__has_the_right_mean),
 	};
 
