@@ -189,15 +189,15 @@ enum vb_req_state {
 struct vb_requester {
 	enum vb_req_state state;
 	enum vb_block block;
-	struct vb_psn psn_post; /* of the next WQE to be posted */
-	struct vb_psn psn_una;  /* oldest unacknowledged */
-	struct vb_psn psn_nxt;  /* next to send */
-	struct vb_psn psn_max;  /* one past the highest ever sent */
-	struct vb_psn recover;  /* psn_max when sending last went back */
-	bool recovering;        /* ... and nothing was acknowledged since */
-	bool credit_limited;    /* an AETH gave a credit count */
-	uint32_t rd_out;        /* READ requests and atomics in flight */
-	uint32_t rsn_post;      /* receive-consuming messages posted */
+	struct vb_psn psn_post;    /* of the next WQE to be posted */
+	struct vb_psn psn_una;     /* oldest unacknowledged */
+	struct vb_psn psn_nxt;     /* next to send */
+	struct vb_psn psn_max;     /* one past the highest ever sent */
+	struct vb_psn recover;     /* psn_max when sending last went back */
+	bool recovering;           /* ... and nothing was acknowledged since */
+	bool credit_limited, slow; /* an AETH gave a credit count; is_slow() in req.c */
+	uint32_t rd_out;           /* READ requests and atomics in flight */
+	uint32_t rsn_post;         /* receive-consuming messages posted */
 	uint32_t rsn_acked;
 	uint32_t rsn_limit; /* highest that credits allow */
 	uint64_t charge_post, inflight;

@@ -51,8 +51,15 @@ static void watch_queue(struct vb_engine *e, uint8_t port, const struct vb_cc_se
 		    .pmax_ppm = set->rxq_pmax * 10000u,
 		};
 	e->cc.marks = false;
-	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++)
-		e->cc.marks |= e->cc.red[i].kmax != 0;
+	e->cc.kmin = UINT32_MAX;
+	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++) {
+		const struct vb_red *red = &e->cc.red[i];
+
+		if (red->kmax == 0)
+			continue;
+		e->cc.marks = true;
+		e->cc.kmin = red->kmin < e->cc.kmin ? red->kmin : e->cc.kmin;
+	}
 }
 
 int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set)
@@ -163,6 +170,8 @@ void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time
 		if ((p->traffic_class & VB_ECN_MASK) == 0)
 			continue;
 		look_at_queue(e, p, now);
+		if (e->cc.depth <= e->cc.kmin)
+			return; /* the others find the same queue */
 		if (!vb_red_marks(&e->cc.red[p->port], e->cc.depth, &e->cc.rng))
 			continue;
 		e->cc.path[i] = *p;

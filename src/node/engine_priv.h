@@ -128,6 +128,7 @@ struct vb_engine_cc {
 	char own[VB_ENGINE_CC_TEXT_MAX]; /* what this process was started with; empty: nothing */
 	bool marks;                      /* some port's own receive queue marks packets... */
 	struct vb_red red[VB_HCA_PORTS_MAX + 1];
+	uint32_t kmin; /* the least of those that mark */
 	struct vb_rng rng;
 	uint32_t depth;                         /* bytes in that queue... */
 	vb_time looked;                         /* ... at this time; 0: never seen */

@@ -162,12 +162,73 @@ static void bytes__of_window(void **state)
 	assert_int_equal(vb_limiter_bytes(&cc, &s, VB_SEC), 0);
 }
 
+/* What a packet costs follows its size, the rate, its floor and the clock, whatever the one before
+ * was. CC-33, CC-60 */
+static void cost__of_each_packet(void **state)
+{
+	static const uint32_t size[] = {1066, 1082, 1066, 66}, clk[] = {250000000, 322265625};
+	static const uint16_t units[] = {1, 6553, 6554, 65535}, least[] = {0, 1, 7000};
+	struct vb_rng g = vb_rng_stream(5, "test", 0);
+	struct vb_cc_settings s = limited(clk[0]);
+	struct vb_cc cc = {0};
+	uint64_t q15 = 0; /* of the account: ns / 2^15 */
+
+	(void)state;
+	vb_cc_reset(&cc, &s, 0);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t bytes = size[vb_rng_below(&g, 4)];
+
+		/* At the account's own instant: nothing is owed that a new rate would change. */
+		if (vb_rng_below(&g, 8) == 0) {
+			s.cc_clk_hz = clk[vb_rng_below(&g, 2)];
+			s.dcqcn_min_rate = least[vb_rng_below(&g, 3)];
+			vb_cc_set_rate(&cc, &s, units[vb_rng_below(&g, 4)], cc.next);
+		}
+
+		uint64_t rate = cc.cc_rate > s.dcqcn_min_rate ? cc.cc_rate : s.dcqcn_min_rate;
+		uint64_t num = bytes * UINT64_C(1024000000000), den = rate * s.cc_clk_hz;
+
+		q15 += (num / den << 15) + (num % den << 15) / den;
+		vb_cc_on_sent(&cc, &s, bytes, cc.next);
+		assert_int_equal(cc.next, q15 >> 15);
+		assert_int_equal(cc.next_q15, q15 & 0x7fff);
+	}
+}
+
+/* As by division; spans as long as they get. */
+static void exceeds__what_it_costs(void **state)
+{
+	struct vb_rng g = vb_rng_stream(6, "test", 0);
+	uint32_t longer = 0;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++) {
+		struct vb_cc_settings s = limited(1000000 + vb_rng_below(&g, 3999000001));
+		struct vb_cc cc = {.cc_rate = (uint16_t)(vb_rng_next(&g) >> vb_rng_below(&g, 64))};
+		uint32_t bytes = vb_rng_below(&g, (1u << 20) + 1);
+		uint64_t per = (cc.cc_rate ? cc.cc_rate : 1u) * (uint64_t)s.cc_clk_hz;
+		vb_dur cost = bytes * UINT64_C(1024000000000) / per;
+		vb_dur span = i % 3 == 0   ? cost
+			      : i % 3 == 1 ? cost - (cost != 0)
+					   : vb_rng_next(&g) >> vb_rng_below(&g, 64);
+
+		assert_int_equal(vb_limiter_exceeds(&cc, &s, bytes, span), cost > span);
+		assert_false(vb_limiter_exceeds(&cc, &s, bytes, VB_NEVER));
+		longer += cost > span;
+	}
+	assert_in_range(longer, 33000, 99000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(rate__exact),        cmocka_unit_test(window__never_exceeded),
-	    cmocka_unit_test(idle__is_not_saved), cmocka_unit_test(rate__raised_while_waiting),
+	    cmocka_unit_test(rate__exact),
+	    cmocka_unit_test(window__never_exceeded),
+	    cmocka_unit_test(idle__is_not_saved),
+	    cmocka_unit_test(rate__raised_while_waiting),
 	    cmocka_unit_test(bytes__of_window),
+	    cmocka_unit_test(cost__of_each_packet),
+	    cmocka_unit_test(exceeds__what_it_costs),
 	};
 
 	return cmocka_run_group_tests_name("cc_limiter", tests, NULL, NULL);

@@ -179,6 +179,26 @@ static void mark__follows_the_queue(void **state)
 	assert_false(engine.cc.marks);
 }
 
+/* A queue that is short for one port may be full for another. */
+static void mark__by_the_port(void **state)
+{
+	struct vb_path path[2] = {{.port = 1, .traffic_class = VB_ECN_ECT0},
+				  {.port = 2, .traffic_class = VB_ECN_ECT0}};
+	struct vb_rx rx[2] = {{.path = &path[0]}, {.path = &path[1]}};
+	struct vb_cc_settings set;
+
+	(void)state;
+	vb_cc_settings_paper(&set, UINT64_C(10000000000));
+	set.rxq_kmin = set.rxq_kmax = 80;
+	assert_int_equal(vb_engine_set_cc(&engine, 1, &set), 0);
+	set.rxq_kmin = set.rxq_kmax = 20;
+	assert_int_equal(vb_engine_set_cc(&engine, 2, &set), 0);
+	flow[7].sent = flow[7].taken + 50000;
+	vb_engine_mark(&engine, rx, 2, VB_MSEC);
+	assert_int_equal(rx[0].path->traffic_class, VB_ECN_ECT0);
+	assert_int_equal(rx[1].path->traffic_class, VB_ECN_CE);
+}
+
 /* What other hosts have sent counts as the kernel has it; of this host's senders, what they say. */
 static void mark__sees_the_socket(void **state)
 {
@@ -215,6 +235,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(own__none_is_off, setup, teardown),
 	    cmocka_unit_test_setup_teardown(own__wrong_is_said, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__follows_the_queue, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mark__by_the_port, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__sees_the_socket, setup, teardown),
 	};
 

@@ -36,6 +36,11 @@ struct vb_cc {
 	/* Limiter: the next packet may leave at next + next_q15 / 2^15 ns. */
 	vb_time next;
 	uint16_t next_q15;
+	/* What the packet before has cost, as the next one mostly does: @cost_bytes at cost_per. */
+	uint16_t cost_q15;
+	uint32_t cost_bytes;
+	uint64_t cost_per; /* units * Hz; 0: none yet */
+	vb_dur cost;
 
 	struct vb_dfx *dfx; /* NULL: nothing is recorded */
 };
@@ -59,6 +64,12 @@ void vb_cc_on_sent(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t 
 /* Brings everything up to @now. */
 void vb_cc_on_time(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 
+/* The limiter, if there is one, lets the next packet leave @now. */
+static inline bool vb_cc_is_paid(const struct vb_cc *cc, vb_time now)
+{
+	return cc->next < now || (cc->next == now && cc->next_q15 == 0);
+}
+
 /* The instant from which the next packet may leave: at most @now, if it may leave now. A later one
  * is when to look again, before which an increase may be due. */
 vb_time vb_cc_send_at(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
@@ -73,8 +84,9 @@ static inline vb_time vb_cc_window_at(const struct vb_cc *cc)
 void vb_limiter_set(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time at);
 void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 		       vb_time now);
-/* What @bytes (at most 2^20) take at the rate in force. */
-vb_dur vb_limiter_cost(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes);
+/* @bytes (at most 2^20) take longer than @span at the rate in force. */
+bool vb_limiter_exceeds(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
+			vb_dur span);
 /* Bytes charged to the window of 1024 cycles that ends now, and what is owed. CC-38 */
 uint32_t vb_limiter_bytes(const struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 

@@ -205,6 +205,13 @@ void vb_cc_on_time(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time n
 	alpha_decay(cc, set, now);
 }
 
+/* vb_cc_on_time() for each packet: of most, nothing is due. */
+static inline void catch_up(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+{
+	if (cc->alpha_at <= now || cc->nocnp_at <= now || cc->ost_end <= now || cc->cut_pending)
+		vb_cc_on_time(cc, set, now);
+}
+
 /* CC-09; CC-16: what is merged holds off the timer too. */
 static void merge(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
 {
@@ -242,7 +249,7 @@ void vb_cc_on_sent(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t 
 {
 	uint64_t th = (uint64_t)set->dcqcn_byte_cnt_th << set->byte_cnt_unit_log2;
 
-	vb_cc_on_time(cc, set, now);
+	catch_up(cc, set, now);
 	if (vb_cc_limits(set))
 		vb_limiter_charge(cc, set, bytes, now);
 	if (!set->dcqcn_hw_en || th == 0 || is_at_max(cc, set))
@@ -258,9 +265,9 @@ vb_time vb_cc_send_at(struct vb_cc *cc, const struct vb_cc_settings *set, vb_tim
 {
 	if (!vb_cc_limits(set))
 		return now;
-	if (cc->next < now || (cc->next == now && cc->next_q15 == 0))
+	if (vb_cc_is_paid(cc, now))
 		return cc->next;
-	vb_cc_on_time(cc, set, now);
+	catch_up(cc, set, now);
 
 	vb_time at = vb_time_after(cc->next, cc->next_q15 ? 1 : 0);
 

@@ -26,27 +26,47 @@ static vb_dur kept(const struct vb_cc_settings *set)
 	return set->limiter_burst_ns > window ? set->limiter_burst_ns : window;
 }
 
-vb_dur vb_limiter_cost(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes)
+/* Without a division: it is asked whenever the QP has a turn. */
+bool vb_limiter_exceeds(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
+			vb_dur span)
 {
-	return bytes * WINDOW_NS / (units_in_force(cc, set) * set->cc_clk_hz);
+	uint64_t per = units_in_force(cc, set) * set->cc_clk_hz, least;
+
+	return span != VB_NEVER && !__builtin_mul_overflow(span + 1, per, &least) &&
+	       bytes * WINDOW_NS >= least;
+}
+
+/* Divisions are what a packet at line rate would have to wait for: they are done when the size or
+ * the rate is another one. */
+static void price(struct vb_cc *cc, uint32_t bytes, uint64_t per)
+{
+	/* bytes < 2^17: below 2^57; units * Hz: below 2^48; the remainder of it * 2^15 fits. */
+	uint64_t cost = bytes * WINDOW_NS;
+
+	if (cc->cost_bytes == bytes && cc->cost_per == per)
+		return;
+	cc->cost_bytes = bytes;
+	cc->cost_per = per;
+	cc->cost = cost / per;
+	cc->cost_q15 = (uint16_t)(cost % per * Q15 / per);
 }
 
 void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 		       vb_time now)
 {
-	/* bytes < 2^17: below 2^57; units * Hz: below 2^48; the remainder of it * 2^15 fits. */
-	uint64_t cost = bytes * WINDOW_NS;
-	uint64_t per = units_in_force(cc, set) * set->cc_clk_hz;
-	vb_dur keep = kept(set);
+	if (vb_time_after(cc->next, set->limiter_burst_ns) < now) {
+		vb_dur keep = kept(set);
 
-	if (vb_time_after(cc->next, keep) < now) {
-		cc->next = now - keep;
-		cc->next_q15 = 0;
+		if (vb_time_after(cc->next, keep) < now) {
+			cc->next = now - keep;
+			cc->next_q15 = 0;
+		}
 	}
+	price(cc, bytes, units_in_force(cc, set) * set->cc_clk_hz);
 
-	uint32_t q15 = cc->next_q15 + (uint32_t)((cost % per) * Q15 / per);
+	uint32_t q15 = cc->next_q15 + (uint32_t)cc->cost_q15;
 
-	cc->next = vb_time_after(cc->next, cost / per + q15 / Q15);
+	cc->next = vb_time_after(cc->next, cc->cost + q15 / Q15);
 	cc->next_q15 = (uint16_t)(q15 % Q15);
 }
 

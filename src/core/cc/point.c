@@ -145,7 +145,7 @@ static void look_again(struct vb_qp *qp, vb_time at)
 		vb_timer_set(qp, VB_TIMER_PACE, at);
 }
 
-bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
+bool vb_cc_waits(struct vb_qp *qp, vb_time now)
 {
 	vb_time at = vb_cc_send_at(&qp->cc.ctl, settings(qp), now);
 
@@ -153,6 +153,13 @@ bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
 		return false;
 	look_again(qp, at);
 	return true;
+}
+
+static bool is_window_full(const struct vb_qp *qp)
+{
+	uint8_t window = qp->cc.ctl.window;
+
+	return window && qp->ops->is_acked && qp->sq.nxt - qp->sq.head >= window;
 }
 
 bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
@@ -166,9 +173,9 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 			req->block = VB_BLOCK_MASK;
 			return true;
 		}
-		if (cc->window && qp->ops->is_acked) {
+		if (is_window_full(qp)) {
 			vb_cc_on_time(cc, settings(qp), now);
-			if (cc->window && qp->sq.nxt - qp->sq.head >= cc->window) {
+			if (is_window_full(qp)) {
 				req->block = VB_BLOCK_OST;
 				look_again(qp, vb_cc_window_at(cc));
 				return true;
@@ -184,12 +191,10 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 bool vb_cc_asks(const struct vb_qp *qp)
 {
 	const struct vb_cc_settings *set = settings(qp);
-	vb_dur apart; /* two packets of a message that ask */
+	uint32_t apart = qp->ack_every * (qp->mtu + VB_HDR_MAX); /* of two that ask */
 
-	if (!vb_cc_limits(set))
-		return false;
-	apart = vb_limiter_cost(&qp->cc.ctl, set, qp->ack_every * (qp->mtu + VB_HDR_MAX));
-	return apart > qp->rto.timeout / 4;
+	return vb_cc_limits(set) &&
+	       vb_limiter_exceeds(&qp->cc.ctl, set, apart, qp->rto.timeout / 4);
 }
 
 void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)

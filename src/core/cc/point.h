@@ -19,7 +19,11 @@ void vb_cc_refresh(struct vb_qp *qp);
  * so, qp->req.block says why, and a timer runs if time ends it. */
 bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);
 /* qp->cc.on: whether the limiter holds back the next packet, whatever it is; sets the timer. */
-bool vb_cc_is_early(struct vb_qp *qp, vb_time now);
+bool vb_cc_waits(struct vb_qp *qp, vb_time now);
+static inline bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
+{
+	return !vb_cc_is_paid(&qp->cc.ctl, now) && vb_cc_waits(qp, now);
+}
 /* qp->cc.on: packets leave so slowly that each had better ask for an ACK, or the ACK timer would
  * fire before one is asked for again. */
 bool vb_cc_asks(const struct vb_qp *qp);

@@ -186,7 +186,7 @@ void vb_req_complete_local(struct vb_qp *qp, vb_time now)
 
 /*
  * Packets leave so slowly that each had better ask for an ACK, or the ACK timer would fire before
- * one is asked for again.
+ * one is asked for again. Looked at once a turn.
  */
 static bool is_slow(const struct vb_qp *qp)
 {
@@ -215,7 +215,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 		pkts = vb_mem_check(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, access);
 	if (pkts == 0)
 		pkts = vb_req_emit(qp, w, req->psn_nxt,
-				   vb_window_asks(&req->window, req->psn_nxt) || is_slow(qp), b);
+				   vb_window_asks(&req->window, req->psn_nxt) || req->slow, b);
 	if (pkts < 0) {
 		w->status = VB_WC_LOC_PROT_ERR;
 		return false;
@@ -322,6 +322,13 @@ static bool req_is_held(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 	return true;
 }
 
+/* Work goes by paths with rates of their own: @w is next. */
+static void take_path(struct vb_qp *qp, struct vb_swqe *w)
+{
+	vb_pace_take_path(qp, vb_swqe_ud(w)->kbps);
+	qp->req.slow = is_slow(qp);
+}
+
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	struct vb_sq *sq = &qp->sq;
@@ -331,6 +338,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
 				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
 		vb_req_open_window(qp, now);
+	qp->req.slow = paced && is_slow(qp);
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
@@ -378,7 +386,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
 		if (qp->pace.of_each)
-			vb_pace_take_path(qp, vb_swqe_ud(w)->kbps);
+			take_path(qp, w);
 		if (paced && req_is_held(qp, w, now))
 			return false;
 		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))
