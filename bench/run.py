@@ -151,8 +151,9 @@ class Adapter:
         blocks of two slices each that stand in the order of a palindrome, so that a drift falls on all alike;
         and each is first, and last, in as many blocks."""
         port = free_port()
+        # No report while it is measured: for each a thread of its own spins for 0.1 s and more.
         argv = [self.verbena, "run", "--", "ib_write_bw", "-d", self.name, "-x", str(self.gid), "-F", "-p", str(port),
-                "-s", "65536", "-m", "4096", "--run_infinitely", "-D", "1"]
+                "-s", "65536", "-m", "4096", "--run_infinitely", "-D", str(10 * SECONDS)]
         arms = (CC_OFF, CC_ON, CC_OFF)
 
         def sent():
