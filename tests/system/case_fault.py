@@ -191,13 +191,14 @@ def agree(name, op, size, rule):
                   host.device(v, "lo"), op, str(size), str(rounds)] + (["late"] if is_late else []))
         capture.kill(2)
         capture.wait(10)
-        for want, got in zip(requester_view(sim), requester_view(taken)):
+        simulated = requester_view(sim)
+        for want, got in zip(simulated, requester_view(taken)):
             if len(want) < rounds or want != got:
                 at = next((i for i, (a, b) in enumerate(zip(want, got)) if a != b), min(len(want), len(got)))
                 raise Failure(f"{len(want)} and {len(got)} packets; from {at} on\n"
                               f"simulated {want[at:at + 6]}\nlive      {got[at:at + 6]}\n{capture.story()}")
         # RNR NAKs have codes 0x20 to 0x3f (IBA 9.7.5.2.8).
-        rnr = sum(syndrome != "" and 0x20 <= int(syndrome, 0) < 0x40 for _, _, syndrome in requester_view(sim)[1])
+        rnr = sum(syndrome != "" and 0x20 <= int(syndrome, 0) < 0x40 for _, _, syndrome in simulated[1])
         if rnr != (rounds - 1 if is_late else 0):
             raise Failure(f"{rnr} RNR NAKs")
     return run

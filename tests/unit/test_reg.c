@@ -446,7 +446,7 @@ static void set__random_round_trip(void **state)
 	unsigned accepted = 0, refused = 0;
 
 	(void)state;
-	for (int n = 0; n < 200000; n++) {
+	for (int n = 0; n < 50000; n++) {
 		uint8_t image[0x80], a[0x80], b[0x80];
 		struct vb_reg_file before = f;
 		bool wild = vb_rng_below(&rng, 2);

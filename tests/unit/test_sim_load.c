@@ -128,7 +128,7 @@ static void mix__keeps_the_bytes_right(void **state)
 				    .flows = 1000,
 				    .bytes = 50000,
 				    .load_ppm = 200000,
-				    .mix = {1, 1, 1, 1}};
+				    .mix = {8, 8, 8, 1}};
 	struct fixture f;
 
 	(void)state;
