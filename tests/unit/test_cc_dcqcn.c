@@ -99,7 +99,7 @@ static void alpha__rises(void **state)
 	assert_int_equal(vb_cc_alpha(&cc), 769);
 }
 
-/* CC-24, CC-25: once for each period, 0 after 533 without fraction bits. */
+/* CC-24, CC-25, CC-30: once for each period, 0 after 533 without fraction bits. */
 static void alpha__decays(void **state)
 {
 	static const uint16_t seen[] = {1019, 1015, 1011, 1007, 1003};

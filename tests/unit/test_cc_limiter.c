@@ -41,7 +41,8 @@ static void rate__exact(void **state)
 	static const uint32_t clk[] = {250000000, 322265625, 200000000};
 
 	(void)state;
-	for (uint32_t units = 1; units <= VB_CC_RATE_MAX; units = units * 3 / 2 + 1) {
+	for (uint32_t next = 1, units = 0; units < VB_CC_RATE_MAX; next = next * 3 / 2 + 1) {
+		units = next < VB_CC_RATE_MAX ? next : VB_CC_RATE_MAX;
 		for (size_t c = 0; c < sizeof clk / sizeof clk[0]; c++) {
 			struct vb_cc_settings s = limited(clk[c]);
 			struct vb_cc cc = {0};

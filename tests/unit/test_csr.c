@@ -167,6 +167,44 @@ static void table__is_sound(void **state)
 	}
 }
 
+/* CC-55: the fourteen rows of the summary. CC-57: by the names that it gives them. */
+static void table__has_the_summary(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t address; /* 0: the summary leaves it open */
+		uint8_t bit, width;
+	} row[] = {
+	    {"dcqcn_rx_cnp_merge_period", 0x200220, 0, 16},
+	    {"dcqcn_nocnp_timer_th", 0x200200, 0, 16},
+	    {"dcqcn_byte_cnt_th", 0x200200, 32, 19},
+	    {"dcqcn_max_rate", 0x200200, 16, 16},
+	    {"dcqcn_alpha_timer_th", 0x200218, 0, 16},
+	    {"dcqcn_upd_alpha_g", 0, 0, 0},
+	    {"dcqcn_alpha_rate_shift", 0, 0, 0},
+	    {"dcqcn_rate_ai", 0, 0, 0},
+	    {"dcqcn_rate_hai", 0, 0, 0},
+	    {"dcqcn_hw_en", 0x200220, 24, 1},
+	    {"hw_rate_throttle_en", 0x200220, 25, 1},
+	    {"tx_wqe_ost_limit_en", 0x200220, 26, 1},
+	    {"speed_limiter_en", 0x200220, 54, 1},
+	    {"cnp_timer_thrd", 0x2000a0, 0, 16},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
+		const struct vb_reg *of = NULL;
+		unsigned others;
+		const struct vb_reg_field *f =
+		    vb_csr_find(row[i].name, strlen(row[i].name), &of, &others);
+
+		assert_non_null(f);
+		assert_true(row[i].address == 0 || of->id == row[i].address);
+		assert_true(row[i].address == 0 || f->bit == row[i].bit);
+		assert_true(row[i].address == 0 || f->width == row[i].width);
+	}
+}
+
 /* CC-40...44: 9.6 step by step, with nothing but reads and writes. */
 static void initialization__works_through_registers_alone(void **state)
 {
@@ -422,6 +460,7 @@ int main(void)
 	    cmocka_unit_test(globals__ignore_reserved_and_read_only_bits),
 	    cmocka_unit_test(address__finds_register_and_index),
 	    cmocka_unit_test(table__is_sound),
+	    cmocka_unit_test(table__has_the_summary),
 	    cmocka_unit_test(initialization__works_through_registers_alone),
 	    cmocka_unit_test(start__does_nothing_at_the_maximum),
 	    cmocka_unit_test(control__switches_the_schemes),

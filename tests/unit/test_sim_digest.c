@@ -13,7 +13,7 @@ struct scenario {
 	uint64_t digest;
 	const char *fault; /* on every cable; NULL: none */
 	struct vb_load_pattern p;
-	bool fat_tree, lossless, data;
+	bool fat_tree, lossless, data, dcqcn, adaptive;
 };
 
 static const struct scenario scenarios[] = {
@@ -44,6 +44,18 @@ static const struct scenario scenarios[] = {
      .p = {.shape = VB_LOAD_POISSON, .flows = 500, .load_ppm = 600000, .sizes = &vb_size_hadoop},
      .fat_tree = true,
      .lossless = true},
+    {.name = "incast, lossless, DCQCN",
+     .digest = UINT64_C(0x97cc63e395a12f4b),
+     .p = {.shape = VB_LOAD_INCAST, .dst = 0, .flows = 7, .bytes = 4 << 20},
+     .lossless = true,
+     .dcqcn = true},
+    {.name = "permutation, every operation, loss, adaptive timers and selective repeat",
+     .digest = UINT64_C(0xff9682efaa455d3e),
+     .fault = "loss=1e-2",
+     .p = {.shape = VB_LOAD_PERMUTATION, .bytes = 300000, .mix = {1, 1, 1, 1}},
+     .fat_tree = true,
+     .data = true,
+     .adaptive = true},
 };
 
 static const struct vb_load_config load_config = {
@@ -74,6 +86,13 @@ static void scenario_open(struct net *n, const struct scenario *s, uint64_t seed
 	c.sw.buffer.lossless = s->lossless;
 	c.sw.buffer.bytes = s->lossless ? 4 << 20 : 200000;
 	c.sw.queue_bytes = 100000;
+	if (s->dcqcn)
+		vb_cc_settings_paper(&c.hca.cc, host.rate_bps);
+	if (s->adaptive) {
+		c.hca.recovery = vb_recovery_default;
+		vb_recovery_set_lossy(&c.hca.recovery);
+		c.hca.recovery.selective_repeat_forced_en = true;
+	}
 	if (s->fat_tree)
 		assert_int_equal(vb_topo_fat_tree(&n->topo, &net_memory, 4, &host, &fabric), 0);
 	else
