@@ -59,6 +59,8 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 		u->cfg.tap_on = &never;
 	if (cfg->bring == NULL)
 		u->cfg.bring = &never;
+	if (cfg->more_looks == NULL)
+		u->cfg.more_looks = &never;
 	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;

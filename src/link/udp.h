@@ -53,6 +53,9 @@ struct vb_udp_config {
 	/* Of enum vb_udp_bring, what of their IP headers received packets have to bring; all of it
 	 * while they are tapped. What is not asked for is 0. NULL: nothing. */
 	const uint32_t *bring;
+	/* How many times more an empty socket is looked at before a call comes back with nothing:
+	 * between two calls a packet lies there for longer than between two looks. NULL: 0. */
+	const uint32_t *more_looks;
 	/* Told what sending to @to met, an errno other than "full for now"; may be NULL. ICMP
 	 * messages about a port that nobody has come as ECONNREFUSED. */
 	void (*refused)(void *ctx, const struct vb_gid *to, int err);

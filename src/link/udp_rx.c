@@ -95,7 +95,7 @@ static void follow_bring(struct vb_udp *u)
 static bool fill(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
-	long n;
+	long n = 0;
 
 	follow_bring(u);
 	/* What the kernel has written the last time. */
@@ -103,11 +103,13 @@ static bool fill(struct vb_udp *u)
 		rx->msg[i].msg_hdr.msg_namelen = sizeof rx->buf[i].name;
 		rx->msg[i].msg_hdr.msg_controllen = sizeof rx->buf[i].control;
 	}
-	n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
+	for (uint32_t i = 0; n <= 0 && i <= *u->cfg.more_looks; i++) {
+		n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
+		rx->in_vain = n <= 0 ? rx->in_vain + 1 : 0;
+	}
 	rx->next = 0;
 	rx->is_begun = false;
 	rx->cnt = rx->used = n > 0 ? (uint32_t)n : 0;
-	rx->in_vain = rx->cnt == 0 ? rx->in_vain + 1 : 0;
 	/* Not with each look: what senders write is far away. */
 	if (u->cfg.flow && rx->in_vain % EMPTY_LOOKS == 1)
 		vb_flow_empty(&u->cfg.flow[u->cfg.slot]);

@@ -164,15 +164,16 @@ struct vb_engine {
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
 	vb_time progress_at; /* when the application's last progress or doorbell did */
 	bool sleeps;         /* it was about to sleep then, and has not come back */
-	_Atomic uint32_t in_vain;      /* calls of it in a row that received nothing */
+	_Atomic uint32_t in_vain;      /* looks of it in a row that found nothing */
 	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
 	_Atomic vb_time crowded_until; /* see engine_crowd.c; 0: it is not known to be */
 	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
-	pthread_t poller;              /* who made progress last */
+	pthread_t poller;              /* who made progress, or posted, last */
 	_Atomic bool held_up; /* a receiver of this host has to read before more can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
 	uint32_t bring;                /* of IP headers, of enum vb_udp_bring */
+	uint32_t more_looks;           /* at an empty socket in one step */
 	uint32_t generation;           /* of the device table in use */
 	struct vb_host_shm devices;
 	bool adopts; /* adapter_generation is valid */

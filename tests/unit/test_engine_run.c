@@ -12,7 +12,7 @@ static struct env env;
 static struct vb_engine engine;
 static struct vb_host_memory memory;
 static struct vb_slot_shm slot;
-static uint32_t sent_cnt, rx_cnt;
+static uint32_t sent_cnt, rx_cnt, more_looks;
 static bool link_is_full;
 static int link_wakes;
 
@@ -33,6 +33,7 @@ static uint32_t link_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_
 	uint32_t n = rx_cnt < cnt ? rx_cnt : cnt;
 
 	(void)l, (void)now;
+	more_looks = engine.more_looks;
 	for (uint32_t i = 0; i < n; i++)
 		rx[i] = (struct vb_rx){.path = &path};
 	rx_cnt -= n;
@@ -204,6 +205,33 @@ static void progress__of_another_thread_is_no_idle_poll(void **state)
 	assert_int_equal(atomic_load(&engine.idle_polls), 0);
 }
 
+/* Who only polls gets its packet sooner when a poll looks several times. A thread that posts as
+ * well must not wait for the lock that long, nor the stand-by thread look so. */
+static void progress__looks_more_often_for_who_only_polls(void **state)
+{
+	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
+
+	(void)state;
+	engine.slow = 10000000; /* no time is long */
+	engine.poller = pthread_self();
+	engine.progress_at = vb_engine_now();
+	for (uint32_t polls = 0; polls < 3; polls++) {
+		vb_engine_progress(&engine);
+		assert_int_equal(more_looks, polls ? 3 : 0);
+	}
+	vb_engine_step(&engine, vb_engine_now());
+	assert_int_equal(more_looks, 0);
+	atomic_store(&engine.idle_polls, 7);
+	engine.poller = 0;
+	engine.standby.kicked = true;
+	vb_engine_doorbell(&engine, qp, vb_engine_now());
+	assert_true(engine.poller == pthread_self());
+	engine.shm = engine.link;
+	vb_engine_progress(&engine);
+	assert_int_equal(more_looks, 0); /* its doorbells are looked at as often */
+	engine.shm = NULL;
+}
+
 /* The look that a program takes after it has armed a CQ, or after it has found something. */
 static void yield__not_after_success_or_before_sleep(void **state)
 {
@@ -264,6 +292,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(progress__time_between_polls_is_no_idle_poll, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(progress__of_another_thread_is_no_idle_poll, setup,
+					    teardown),
+	    cmocka_unit_test_setup_teardown(progress__looks_more_often_for_who_only_polls, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__not_after_success_or_before_sleep, setup,
 					    teardown),

@@ -222,6 +222,22 @@ static void recv__brings_what_is_wanted(void **state)
 			}
 }
 
+static void recv__looks_as_often_as_told(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_equal(f->udp->rx.in_vain, 1);
+	f->more_looks = 3;
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_equal(f->udp->rx.in_vain, 5);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(f->udp->rx.in_vain, 0);
+}
+
 /* Every single flipped bit of packet and ICRC, but for the masked byte, is found. */
 static void recv__corrupt(void **state)
 {
@@ -355,6 +371,7 @@ int main(void)
 	    T(recv__identification_unknown),
 	    T(recv__identification_expected),
 	    T(recv__brings_what_is_wanted),
+	    T(recv__looks_as_often_as_told),
 	    T(recv__corrupt),
 	    T(recv__too_short),
 	    T(recv__garbage),
