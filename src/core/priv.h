@@ -303,7 +303,8 @@ struct vb_pace {
 
 /*
  * In the middle stands what every packet touches: with many QPs in use none of it is in the cache,
- * and each line costs. VB_QP_HOT_FIRST to VB_QP_HOT_END begin with a line when the QP does.
+ * and each line costs. From VB_QP_HOT, which begins a line when the QP does, a request that comes
+ * needs all up to VB_QP_HOT_RECV_END, one that leaves all up to VB_QP_HOT_SEND_END.
  */
 struct vb_qp {
 	struct vb_qp *parent;  /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
@@ -332,21 +333,21 @@ struct vb_qp {
 	uint8_t dc_lane;    /* DCI and context: which of the initiator's */
 	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
 	struct vb_dci *dci; /* DCI only */
-	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before. */
-	struct vb_srq *srq;
-	struct vb_xrcd *xrcd;
-	struct vb_cq *send_cq;
+	struct vb_responder resp;
 	struct vb_sq sq;
 	struct vb_requester req;
-	struct vb_responder resp;
-	struct vb_rq rq;
-	struct vb_rto rto;
-	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
-	uint32_t heap_pos; /* 0: not in it */
 	vb_time timer[VB_TIMER_CNT];
 	struct vb_pace pace;
 	struct vb_cc_point cc;
 
+	struct vb_rto rto;
+	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
+	uint32_t heap_pos; /* 0: not in it */
+	struct vb_cq *send_cq;
+	/* XRC_TGT: pd, recv_cq and srq are those of the newest request, NULL before. */
+	struct vb_srq *srq;
+	struct vb_xrcd *xrcd;
+	struct vb_rq rq;
 	struct vb_cq *recv_cq;
 	struct vb_dct *dct;       /* DCT only */
 	struct vb_xrc_loan *loan; /* XRC_TGT that serves, or is, another HCA's; else NULL */
@@ -354,9 +355,11 @@ struct vb_qp {
 	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 };
 
-#define VB_QP_HOT_FIRST offsetof(struct vb_qp, attr.dest_qpn)
-#define VB_QP_HOT_END offsetof(struct vb_qp, cc.cnp_at)
-_Static_assert(VB_QP_HOT_FIRST % 64 == 0, "a line, of a QP that begins with one");
+#define VB_QP_HOT offsetof(struct vb_qp, attr.dest_qpn)
+#define VB_QP_HOT_RECV_END offsetof(struct vb_qp, sq)
+#define VB_QP_HOT_SEND_END offsetof(struct vb_qp, cc.cnp_at)
+_Static_assert(VB_QP_HOT % 64 == 0, "a line, of a QP that begins with one");
+_Static_assert(VB_QP_HOT_SEND_END - VB_QP_HOT <= (size_t)8 * 64, "no more lines than need be");
 
 /* Packets that selective repeat keeps out of order, for all QPs. */
 struct vb_sr_pool {
@@ -373,27 +376,31 @@ struct vb_deadline {
 };
 
 struct vb_hca {
+	/* A line that every packet touches. */
+	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
+	uint32_t qp_cap;
+	uint32_t heap_cnt;
+	struct vb_deadline *heap; /* timer queue; entry 0 is unused */
+	struct vb_list active, events;
+	vb_time held_due; /* no later than any CQ that is held is due */
+
+	struct vb_key_table keys;
 	struct vb_hca_config cfg;
 	struct vb_sr_pool sr_pool;
 	/* By port; cfg.recovery is only how they began. */
 	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
 	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
-	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
-	uint32_t qp_cap, qp_cnt, qp_k_next, qp_k_cnt;
+	uint32_t qp_cnt, qp_k_next, qp_k_cnt;
 	uint32_t dci_cnt, lane_cnt; /* made so far; there are, beyond the first of each DCI */
-	struct vb_deadline *heap;   /* timer queue; entry 0 is unused */
-	uint32_t heap_cap, heap_cnt;
-	struct vb_key_table keys;
+	uint32_t heap_cap;
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
 	struct vb_srq **xsrq; /* XRC SRQs by number, as qp */
 	uint32_t xsrq_cap, xsrq_cnt, xsrq_k_next;
-	struct vb_list active, events;
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
 	struct vb_list held;                  /* CQs, by vb_cq.held */
-	vb_time held_due;                     /* no later than any of them is due */
 	struct vb_list mcast, loans;          /* groups; those with something to do */
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
 	struct vb_list openers, asks;         /* core/xrc/open.h: to be told; that wait */

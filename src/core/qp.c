@@ -57,10 +57,11 @@ struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn)
 	return qp && qp->qpn == qpn ? qp : NULL;
 }
 
-static void qp_prefetch(const struct vb_qp *qp)
+/* The lines of a QP from @first, which begins one, to that before @end. */
+static inline void qp_expect(const struct vb_qp *qp, size_t first, size_t end)
 {
 #pragma GCC unroll 16
-	for (size_t i = VB_QP_HOT_FIRST; i < VB_QP_HOT_END; i += 64)
+	for (size_t i = first; i < end; i += 64)
 		__builtin_prefetch((const char *)qp + i);
 }
 
@@ -70,15 +71,20 @@ void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len
 		return;
 
 	const struct vb_qp *qp = *qp_slot(h, vb_hdr_dqpn(bth));
+	uint8_t op = bth[0] & VB_OP_MASK;
 
-	if (qp)
-		qp_prefetch(qp);
+	if (!qp)
+		return;
+	qp_expect(qp, VB_QP_HOT, VB_QP_HOT_RECV_END);
+	if (op >= VB_OP_READ_RESP_FIRST && op <= VB_OP_ATOMIC_ACK) /* for the requester */
+		qp_expect(qp, VB_QP_HOT_RECV_END, VB_QP_HOT_SEND_END);
 }
 
 void vb_hca_expect_transmit(const struct vb_hca *h)
 {
 	if (!vb_list_is_empty(&h->active))
-		qp_prefetch(vb_container_of(h->active.next, struct vb_qp, active));
+		qp_expect(vb_container_of(h->active.next, struct vb_qp, active), VB_QP_HOT,
+			  VB_QP_HOT_SEND_END);
 }
 
 static int table_grow(struct vb_hca *h)

@@ -5,7 +5,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
-enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_LINE, IN_SET };
+/* Who stands in line has left the wheel, or the heap, and is told by its deadline: it is now. */
+enum where { NOWHERE, IN_WHEEL, IN_HEAP, IN_SET };
 
 /* A line of up to so many is sorted by counting who is before whom, a longer one by way of the set.
  */
@@ -46,7 +47,6 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 			q->levels = (uint32_t)i + 1;
 	}
 	q->turn = (uint32_t *)(void *)words;
-	q->seen = q->turn + ids;
 	q->seen_at = q->wheel_at = VB_NEVER;
 }
 
@@ -214,6 +214,44 @@ static void heap_remove(struct vb_eventq *q, uint32_t i)
 		heap_down(q, i, last);
 }
 
+static bool is_in_line(const struct vb_eventq *q, uint32_t id)
+{
+	return q->place[id].at == q->now && q->place[id].where == IN_WHEEL;
+}
+
+/* Takes away the deadline of a machine that has one. */
+static __attribute__((noinline)) void leave(struct vb_eventq *q, uint32_t id)
+{
+	const struct vb_eventq_place *p = &q->place[id];
+
+	if (p->where == IN_HEAP) {
+		heap_remove(q, p->next);
+	} else if (p->at != q->now) {
+		wheel_remove(q, id);
+	} else {
+		if (p->where == IN_SET)
+			set_remove(q, id);
+		q->ready--;
+	}
+}
+
+/* Sets a deadline that is not in the wheel: far off, now or never. */
+static __attribute__((noinline)) void set_apart(struct vb_eventq *q, uint32_t id, vb_time at)
+{
+	struct vb_eventq_place *p = &q->place[id];
+
+	if (at == VB_NEVER) {
+		p->where = NOWHERE;
+	} else if (at == q->now) {
+		p->where = IN_SET;
+		set_add(q, id);
+		q->ready++;
+	} else {
+		p->where = IN_HEAP;
+		heap_up(q, q->heap_cnt++, (struct vb_eventq_entry){at, id});
+	}
+}
+
 void vb_eventq_set(struct vb_eventq *q, uint32_t id, vb_time at)
 {
 	struct vb_eventq_place *p = &q->place[id];
@@ -222,29 +260,14 @@ void vb_eventq_set(struct vb_eventq *q, uint32_t id, vb_time at)
 	if (p->where != NOWHERE) {
 		if (p->at == at)
 			return;
-		if (p->where == IN_WHEEL) {
-			wheel_remove(q, id);
-		} else if (p->where == IN_HEAP) {
-			heap_remove(q, p->next);
-		} else {
-			if (p->where == IN_SET)
-				set_remove(q, id);
-			q->ready--;
-		}
+		leave(q, id);
 	}
 	p->at = at;
-	if (at == VB_NEVER) {
-		p->where = NOWHERE;
-	} else if (at - q->now >= VB_EVENTQ_SLOTS) {
-		p->where = IN_HEAP;
-		heap_up(q, q->heap_cnt++, (struct vb_eventq_entry){at, id});
-	} else if (at == q->now) {
-		p->where = IN_SET;
-		set_add(q, id);
-		q->ready++;
-	} else {
+	if (at - q->now - 1 < VB_EVENTQ_SLOTS - 1) {
 		p->where = IN_WHEEL;
 		wheel_add(q, id, at);
+	} else {
+		set_apart(q, id, at);
 	}
 }
 
@@ -285,55 +308,64 @@ static void line_sort(struct vb_eventq *q, uint32_t *line, uint32_t cnt)
 	set_drain(q, line);
 }
 
-/* Who stands in the wheel at @at, to q->seen. */
+/* Who stands in the wheel at @at, to the end of the line: they are seen. */
 static void look_at_slot(struct vb_eventq *q, vb_time at)
 {
-	uint32_t cnt = 0;
+	uint32_t *seen = q->turn + q->turn_end, cnt = 0;
 
 	for (uint32_t i = q->slot[at & (VB_EVENTQ_SLOTS - 1)]; i; i = q->place[i - 1].next)
-		q->seen[cnt++] = i - 1;
-	line_sort(q, q->seen, cnt);
-	q->seen_cnt = cnt;
+		seen[cnt++] = i - 1;
+	line_sort(q, seen, cnt);
+	q->seen_end = q->turn_end + cnt;
 	q->seen_at = at;
 }
 
-/* Those of the heap that are due, in front of whom the line does not begin. */
-static uint32_t heap_drain(struct vb_eventq *q, uint32_t cnt)
+/* Those of the heap that are due, to the end of the line. */
+static void heap_drain(struct vb_eventq *q)
 {
 	while (q->heap_cnt && q->heap[0].at == q->now) {
 		uint32_t id = q->heap[0].id;
 
 		heap_remove(q, 0);
-		q->place[id].where = IN_LINE;
-		q->turn[cnt++] = id;
+		q->place[id].where = IN_WHEEL;
+		q->turn[q->turn_end++] = id;
 	}
-	return cnt;
+	line_sort(q, q->turn + q->turn_at, q->turn_end - q->turn_at);
+}
+
+/* Behind the line there is to be room for all machines. */
+static void line_make_room(struct vb_eventq *q)
+{
+	if (q->turn_end <= q->ids)
+		return;
+	for (uint32_t i = q->turn_at; i < q->turn_end; i++)
+		q->turn[i - q->turn_at] = q->turn[i];
+	q->turn_end -= q->turn_at;
+	q->turn_at = 0;
 }
 
 /* The next instant comes: its machines line up, and those of the one behind it are looked at. */
-static void line_up(struct vb_eventq *q)
+static __attribute__((noinline)) void line_up(struct vb_eventq *q)
 {
-	uint32_t *line = q->seen, cnt = 0;
-
 	q->now = vb_eventq_next(q);
+	q->turn_at = q->turn_end;
 	if (q->wheel_at == q->now) {
-		if (q->seen_at != q->now)
+		if (q->seen_at != q->now) {
+			line_make_room(q);
 			look_at_slot(q, q->now);
-		cnt = q->seen_cnt;
-		for (uint32_t i = 0; i < cnt; i++)
-			q->place[line[i]].where = IN_LINE;
+		}
+		q->turn_end = q->seen_end;
 		slot_empty(q, (uint32_t)q->now & (VB_EVENTQ_SLOTS - 1));
 		q->wheel_at = wheel_next(q);
-		q->seen = q->turn;
-		q->turn = line;
 	}
+	line_make_room(q);
 	if (q->heap_cnt && q->heap[0].at == q->now) {
-		cnt = heap_drain(q, cnt);
-		line_sort(q, q->turn, cnt);
+		heap_drain(q);
+		line_make_room(q);
 	}
-	q->turn_at = 0;
-	q->turn_end = q->ready = cnt;
-	q->seen_cnt = 0;
+	q->ready = q->turn_end - q->turn_at;
+	q->turn_first = q->turn_at;
+	q->seen_end = q->turn_end;
 	if (q->wheel_at != VB_NEVER)
 		look_at_slot(q, q->wheel_at);
 }
@@ -345,7 +377,7 @@ uint32_t vb_eventq_take(struct vb_eventq *q)
 	if (q->ready == 0)
 		line_up(q);
 	assert(q->ready);
-	while (q->turn_at < q->turn_end && q->place[q->turn[q->turn_at]].where != IN_LINE)
+	while (q->turn_at < q->turn_end && !is_in_line(q, q->turn[q->turn_at]))
 		q->turn_at++; /* has stepped out */
 	if (q->turn_at < q->turn_end)
 		id = q->turn[q->turn_at];

@@ -35,11 +35,11 @@ struct vb_eventq_place {
 struct vb_eventq {
 	vb_time now;    /* the instant that is being worked off */
 	uint32_t ready; /* machines whose turn is at this instant: in line or in the set */
-	uint32_t turn_at, turn_end;
-	uint32_t *turn; /* the line, by id: [turn_at, turn_end). Some may have stepped out of it. */
-	/* The next line as it looked when this one began, and its instant; VB_NEVER: it has changed
-	 * since. */
-	uint32_t *seen, seen_cnt;
+	/* The line, by id, is turn[turn_at ... turn_end - 1]; some may have stepped out of it. It
+	 * began at turn_first, and behind it, to seen_end, stands the next one as it looked then,
+	 * and its instant; VB_NEVER: it has changed since. */
+	uint32_t *turn;
+	uint32_t turn_first, turn_at, turn_end, seen_end;
 	vb_time seen_at;
 	uint32_t ids;
 	vb_time wheel_at; /* the first instant in the wheel; VB_NEVER: it is empty */
@@ -71,17 +71,13 @@ uint32_t vb_eventq_take(struct vb_eventq *q);
  * seen there. Hardly anybody steps out before its turn. */
 static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, uint32_t i)
 {
-	uint32_t rest = q->turn_end - q->turn_at;
-
-	if (i < rest)
-		return q->turn[q->turn_at + i];
-	return i - rest < q->seen_cnt ? q->seen[i - rest] : UINT32_MAX;
+	return q->turn_at + i < q->seen_end ? q->turn[q->turn_at + i] : UINT32_MAX;
 }
 
 /* True after the first machine in line was taken. */
 static inline bool vb_eventq_begins(const struct vb_eventq *q)
 {
-	return q->turn_at == 1;
+	return q->turn_at == q->turn_first + 1;
 }
 
 #endif

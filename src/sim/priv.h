@@ -74,7 +74,6 @@ struct vb_sim_host {
 	struct vb_cq *cq;
 	vb_time deadline;
 	uint32_t port; /* by which it sends */
-	uint32_t edge; /* switch it hangs on; VB_SIM_NONE: another host */
 	uint32_t staged;
 	uint32_t dirty_next;
 	bool dirty;
@@ -85,6 +84,12 @@ struct vb_sim_switch {
 	struct vb_buffer buffer;
 	struct vb_trace trace;
 	uint32_t salt;
+};
+
+/* Where a host hangs: all that a switch asks about it, side by side. */
+struct vb_sim_site {
+	uint32_t edge; /* switch; VB_SIM_NONE: another host */
+	uint32_t port; /* the switch's, or the other host's */
 };
 
 /* Ports that lead one switch closer to another: route_ports[first ... first + cnt - 1]. */
@@ -101,6 +106,7 @@ struct vb_sim {
 	struct vb_sim_pool pool;
 	uint32_t host_cnt, switch_cnt, port_cnt;
 	struct vb_sim_host *host;
+	struct vb_sim_site *site; /* of each host */
 	struct vb_sim_switch *sw;
 	struct vb_sim_port *port;
 	void *port_mem;
@@ -175,6 +181,9 @@ void vb_hosts_settle(struct vb_sim *s);
 int vb_switch_create(struct vb_sim *s, uint32_t idx);
 void vb_switch_receive(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 		       struct vb_sim_packet *pkt);
+/* The port by which a packet leaves, or NULL. */
+struct vb_sim_port *vb_switch_route(const struct vb_sim *s, uint32_t idx,
+				    const struct vb_sim_packet *pkt);
 /* A packet leaves the memory of the switch. */
 void vb_switch_release(struct vb_sim *s, uint32_t idx, struct vb_sim_packet *pkt);
 

@@ -127,7 +127,7 @@ static const struct vb_sim_port *way_next(const struct vb_sim *s, const struct v
 	if (node < s->host_cnt)
 		return NULL;
 
-	uint32_t idx = node - s->host_cnt, edge = s->host[to].edge;
+	uint32_t idx = node - s->host_cnt, edge = s->site[to].edge;
 
 	if (edge == idx)
 		return &s->port[vb_sim_peer(s->host[to].port)];

@@ -151,8 +151,8 @@ int vb_routes_create(struct vb_sim *s)
 	if (s->route && f.adj.first && f.adj.port && f.dist && f.queue && same && has_hosts) {
 		adjacency_fill(s, &f.adj);
 		for (uint32_t i = 0; i < s->host_cnt; i++) {
-			if (s->host[i].edge != VB_SIM_NONE)
-				has_hosts[s->host[i].edge] = 1;
+			if (s->site[i].edge != VB_SIM_NONE)
+				has_hosts[s->site[i].edge] = 1;
 		}
 		err = routes_fill(&f, same, has_hosts);
 	}

@@ -91,9 +91,10 @@ static int network_create(struct vb_sim *s)
 		if (s->host[i].port == VB_SIM_NONE)
 			return -EINVAL;
 
-		uint32_t node = s->port[vb_sim_peer(s->host[i].port)].owner;
+		uint32_t port = vb_sim_peer(s->host[i].port), node = s->port[port].owner;
 
-		s->host[i].edge = node < s->host_cnt ? VB_SIM_NONE : node - s->host_cnt;
+		s->site[i] = (struct vb_sim_site){
+		    node < s->host_cnt ? VB_SIM_NONE : node - s->host_cnt, port};
 		err = vb_host_create(s, i);
 	}
 	for (uint32_t i = 0; !err && i < s->switch_cnt; i++)
@@ -121,6 +122,7 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 	s->port_cnt = 2 * cfg->topo->link_cnt;
 	s->dirty_first = VB_SIM_NONE;
 	s->host = vb_sim_alloc(s, s->host_cnt * sizeof *s->host);
+	s->site = vb_sim_alloc(s, s->host_cnt * sizeof *s->site);
 	s->sw = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *s->sw);
 	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
 	if (s->port_mem) /* whatever the allocator aligns to */
@@ -136,7 +138,7 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 	if (heap)
 		vb_eventq_init(&s->events, heap, machines);
 	s->eventq_mem = heap;
-	if (s->host && s->sw && s->port && heap)
+	if (s->host && s->site && s->sw && s->port && heap)
 		err = network_create(s);
 	if (err) {
 		vb_sim_destroy(s);
@@ -160,6 +162,7 @@ void vb_sim_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->route);
 	vb_sim_free(s, s->route_ports);
 	vb_sim_free(s, s->host);
+	vb_sim_free(s, s->site);
 	vb_sim_free(s, s->sw);
 	vb_sim_free(s, s->port_mem);
 	s->cfg.memory.free(s->cfg.memory.ctx, s);
@@ -187,7 +190,7 @@ void vb_sim_touch(struct vb_sim *s, uint32_t host)
 
 /* How many turns ahead each step of look_ahead() is. The lines of ports have many turns to come in,
  * those of packets and QPs would be gone again. */
-enum { AHEAD_QP, AHEAD_PACKET, AHEAD_PORT = 9 };
+enum { AHEAD_WAY, AHEAD_PACKET, AHEAD_PORT = 9 };
 
 /* The port behind a machine number, or NULL. */
 static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
@@ -195,15 +198,21 @@ static const struct vb_sim_port *port_of(const struct vb_sim *s, uint32_t id)
 	return id - s->host_cnt < s->port_cnt ? &s->port[id - s->host_cnt] : NULL;
 }
 
+/* The lines of a port that a packet touches on its way out. */
+static inline void look_at_queues(const struct vb_sim_port *p)
+{
+	__builtin_prefetch(&p->busy_until);
+	__builtin_prefetch(&p->rate_bps);
+	__builtin_prefetch(&p->depth);
+	__builtin_prefetch(&p->lane[0]);
+}
+
 /* The lines of a port that a hop touches, and of the other end, where what arrives comes in. */
 static void look_at_port(const struct vb_sim *s, const struct vb_sim_port *p)
 {
 	const struct vb_sim_port *in = &s->port[vb_sim_peer(p->id)];
 
-	__builtin_prefetch(&p->busy_until);
-	__builtin_prefetch(&p->rate_bps);
-	__builtin_prefetch(&p->depth);
-	__builtin_prefetch(&p->lane[0]);
+	look_at_queues(p);
 	__builtin_prefetch(&in->rate_bps);
 	__builtin_prefetch(&in->lane[0]);
 }
@@ -217,22 +226,33 @@ static void look_at_packets(const struct vb_sim_port *p)
 		__builtin_prefetch((const char *)p->flight.next + 64);
 }
 
-/* The adapters at both ends say where they will look. */
-static void look_into_hosts(const struct vb_sim *s, const struct vb_sim_port *p)
+/* Where what arrives goes: to another port, or into an adapter, which says where it will look, as
+ * one that sends does. */
+static void look_at_way(const struct vb_sim *s, const struct vb_sim_port *p)
 {
 	const struct vb_sim_packet *pkt = p->flight.next;
 
-	if (p->to_host && pkt && p->flight.at <= p->pull_at && pkt->kind == VB_SIM_ROCE)
-		vb_hca_expect_packet(s->host[s->port[vb_sim_peer(p->id)].owner].hca, pkt->bytes,
-				     pkt->hdr_len);
 	if (p->pull_at <= p->flight.at && p->owner < s->host_cnt)
 		vb_hca_expect_transmit(s->host[p->owner].hca);
+	if (!pkt || p->flight.at > p->pull_at || pkt->kind != VB_SIM_ROCE)
+		return;
+
+	uint32_t node = s->port[vb_sim_peer(p->id)].owner;
+
+	if (node < s->host_cnt) {
+		vb_hca_expect_packet(s->host[node].hca, pkt->bytes, pkt->hdr_len);
+	} else if (pkt->dst != VB_SIM_ALL) {
+		const struct vb_sim_port *out = vb_switch_route(s, node - s->host_cnt, pkt);
+
+		if (out)
+			look_at_queues(out);
+	}
 }
 
 /*
  * Brings into the cache what the machines next in line at this instant will touch. Each step needs
  * what the step before has brought, and has a machine's time or two: the port, then the packets
- * that arrive there and wait there, then the QP.
+ * that arrive there and wait there, then the QP or the port that those go to.
  */
 static void look_ahead(const struct vb_sim *s)
 {
@@ -246,8 +266,8 @@ static void look_ahead(const struct vb_sim *s)
 	}
 	if ((p = port_of(s, vb_eventq_ahead(q, AHEAD_PACKET))) != NULL)
 		look_at_packets(p);
-	if ((p = port_of(s, vb_eventq_ahead(q, AHEAD_QP))) != NULL)
-		look_into_hosts(s, p);
+	if ((p = port_of(s, vb_eventq_ahead(q, AHEAD_WAY))) != NULL)
+		look_at_way(s, p);
 }
 
 /* The first machine in line does what is due. */
@@ -266,7 +286,8 @@ static void event_run(struct vb_sim *s)
 		if (s->app.on_timer)
 			s->app.on_timer(s->app.ctx, s->now);
 	}
-	vb_hosts_settle(s);
+	if (s->dirty_first != VB_SIM_NONE)
+		vb_hosts_settle(s);
 }
 
 bool vb_sim_step(struct vb_sim *s)

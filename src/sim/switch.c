@@ -76,17 +76,17 @@ int vb_switch_create(struct vb_sim *s, uint32_t idx)
 	return 0;
 }
 
-/* The port by which a packet leaves, or NULL. */
-static struct vb_sim_port *route_of(struct vb_sim *s, uint32_t idx, const struct vb_sim_packet *pkt)
+struct vb_sim_port *vb_switch_route(const struct vb_sim *s, uint32_t idx,
+				    const struct vb_sim_packet *pkt)
 {
-	const struct vb_sim_host *h = &s->host[pkt->dst];
+	const struct vb_sim_site *to = &s->site[pkt->dst];
 
-	if (h->edge == idx)
-		return &s->port[vb_sim_peer(h->port)];
-	if (h->edge == VB_SIM_NONE)
+	if (to->edge == idx)
+		return &s->port[to->port];
+	if (to->edge == VB_SIM_NONE)
 		return NULL;
 
-	const struct vb_sim_route *r = &s->route[(size_t)idx * s->switch_cnt + h->edge];
+	const struct vb_sim_route *r = &s->route[(size_t)idx * s->switch_cnt + to->edge];
 
 	if (r->cnt == 0)
 		return NULL;
@@ -128,7 +128,7 @@ static void mark(struct vb_sim *s, uint32_t idx, struct vb_sim_port *out, struct
 static void forward(struct vb_sim *s, uint32_t idx, struct vb_sim_port *in,
 		    struct vb_sim_packet *pkt)
 {
-	struct vb_sim_port *out = route_of(s, idx, pkt);
+	struct vb_sim_port *out = vb_switch_route(s, idx, pkt);
 	struct vb_buffer *buffer = &s->sw[idx].buffer;
 	struct vb_buffer_account *a = &in->lane[pkt->prio].in;
 	bool lossless = buffer->cfg.lossless >> pkt->prio & 1;
