@@ -74,10 +74,11 @@ static inline uint32_t vb_eventq_ahead(const struct vb_eventq *q, uint32_t i)
 	return q->turn_at + i < q->seen_end ? q->turn[q->turn_at + i] : UINT32_MAX;
 }
 
-/* True after the first machine in line was taken. */
-static inline bool vb_eventq_begins(const struct vb_eventq *q)
+/* The first from now that was not seen there before the last vb_eventq_take(); UINT32_MAX: all who
+ * are seen were. */
+static inline uint32_t vb_eventq_news(const struct vb_eventq *q)
 {
-	return q->turn_at == q->turn_first + 1;
+	return q->turn_at == q->turn_first + 1 ? q->turn_end - q->turn_at : UINT32_MAX;
 }
 
 #endif

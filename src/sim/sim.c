@@ -259,8 +259,8 @@ static void look_ahead(const struct vb_sim *s)
 	const struct vb_eventq *q = &s->events;
 	const struct vb_sim_port *p;
 
-	/* As a line begins, those that are seen for the first time, or were long ago. */
-	for (uint32_t i = vb_eventq_begins(q) ? 0 : AHEAD_PORT; i <= AHEAD_PORT; i++) {
+	/* As a short line begins, those that are seen for the first time, or were long ago. */
+	for (uint32_t i = vb_eventq_news(q) < AHEAD_PORT ? 0 : AHEAD_PORT; i <= AHEAD_PORT; i++) {
 		if ((p = port_of(s, vb_eventq_ahead(q, i))) != NULL)
 			look_at_port(s, p);
 	}
