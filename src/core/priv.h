@@ -339,7 +339,6 @@ struct vb_qp {
 	vb_time timer[VB_TIMER_CNT];
 	struct vb_pace pace;
 	struct vb_cc_point cc;
-
 	struct vb_rto rto;
 	vb_time heap_key;  /* deadline under which the QP stands in the timer queue */
 	uint32_t heap_pos; /* 0: not in it */
@@ -359,7 +358,6 @@ struct vb_qp {
 #define VB_QP_HOT_RECV_END offsetof(struct vb_qp, sq)
 #define VB_QP_HOT_SEND_END offsetof(struct vb_qp, cc.cnp_at)
 _Static_assert(VB_QP_HOT % 64 == 0, "a line, of a QP that begins with one");
-_Static_assert(VB_QP_HOT_SEND_END - VB_QP_HOT <= (size_t)8 * 64, "no more lines than need be");
 
 /* Packets that selective repeat keeps out of order, for all QPs. */
 struct vb_sr_pool {
@@ -378,12 +376,10 @@ struct vb_deadline {
 struct vb_hca {
 	/* A line that every packet touches. */
 	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
-	uint32_t qp_cap;
-	uint32_t heap_cnt;
+	uint32_t qp_cap, heap_cnt;
 	struct vb_deadline *heap; /* timer queue; entry 0 is unused */
 	struct vb_list active, events;
 	vb_time held_due; /* no later than any CQ that is held is due */
-
 	struct vb_key_table keys;
 	struct vb_hca_config cfg;
 	struct vb_sr_pool sr_pool;
@@ -391,9 +387,8 @@ struct vb_hca {
 	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
 	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
-	uint32_t qp_cnt, qp_k_next, qp_k_cnt;
+	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
 	uint32_t dci_cnt, lane_cnt; /* made so far; there are, beyond the first of each DCI */
-	uint32_t heap_cap;
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
 	struct vb_srq **xsrq; /* XRC SRQs by number, as qp */
 	uint32_t xsrq_cap, xsrq_cnt, xsrq_k_next;
@@ -602,6 +597,4 @@ static inline struct vb_psn vb_swqe_end(const struct vb_swqe *w)
 {
 	return vb_psn_add(w->first, w->pkts);
 }
-
-/* rc/: see rc/rc.h */
 #endif
