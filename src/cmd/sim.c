@@ -364,7 +364,8 @@ static int run_job(struct job *j)
 		rmdir(j->out); /* unless there is a capture in it */
 	vb_scenario_close(&j->run);
 	if (err && status == 0) {
-		vb_cmd_error(j->cmd, "trace or capture could not be written: %s", strerror(-err));
+		vb_cmd_error(j->cmd, "the %s could not be written: %s", j->record.failed,
+			     strerror(-err));
 		status = 1;
 	}
 	return status;

@@ -24,8 +24,9 @@ struct vb_sim_record {
 	void *out;              /* struct vb_pcapng */
 	struct vb_watch *watch; /* for charts; NULL: none */
 	uint32_t node, port_idx;
-	uint32_t port; /* of the simulation, set by vb_sim_record_begin() */
-	int err;       /* the first failure of a write, negative errno */
+	uint32_t port;      /* of the simulation, set by vb_sim_record_begin() */
+	int err;            /* the first failure of a write, negative errno... */
+	const char *failed; /* ... and of what */
 };
 
 void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev);

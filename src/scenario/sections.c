@@ -415,6 +415,8 @@ int vb_scenario_read_with(struct vb_scenario *sc, FILE *f, const char *name,
 	if (yaml_parser_load(&parser, &doc)) {
 		bad = document_read_with(sc, &r, with, cnt);
 		yaml_document_delete(&doc);
+	} else if (ferror(f)) {
+		snprintf(err, err_len, "%s cannot be read: %s", name, strerror(errno));
 	} else {
 		snprintf(err, err_len, "%s:%zu:%zu: %s", name, parser.problem_mark.line + 1,
 			 parser.problem_mark.column + 1,

@@ -270,6 +270,13 @@ def _(context):
             p = simulate(context, folder, option, nowhere, status=1)
             if nowhere not in p.stderr or len(p.stderr.splitlines()) != 1 or p.stdout:
                 raise Failure(p.stderr + p.stdout)
+        p = simulate(context, folder, "--trace", "/dev/full", status=1)
+        if "the trace could not be written: No space left" not in p.stderr:
+            raise Failure(p.stderr)
+        p = subprocess.run([os.path.join(context.build, "verbena"), "sim", folder],
+                           capture_output=True, text=True, timeout=60, check=False)
+        if p.returncode != 1 or f"{folder} cannot be read: Is a directory" not in p.stderr:
+            raise Failure(p.stderr)
 
 
 OUTPUT = ("--report", "r.html", "--svg", "c.svg", "--out", "out", "--trace", "t.json")
