@@ -12,6 +12,7 @@
  *
  * Each ends with its input.
  */
+#include "verbs_need.h"
 #include "verbs_rc.h"
 
 #include <errno.h>
@@ -28,15 +29,6 @@
 
 #define SIZE 65536
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
-
-#define NEED(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #cond,             \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* What the exporter tells besides its descriptor. */
 struct export

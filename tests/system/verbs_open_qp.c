@@ -11,6 +11,7 @@
  *   verbs_open_qp stopped        the maker does not answer
  */
 #include "verbs_need.h"
+#include "verbs_rc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +27,6 @@
 #include <unistd.h>
 
 enum { MAKER, LEFT, RIGHT, CHILDREN };
-
-#define INIT_MASK (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
-#define RTR_MASK                                                                                   \
-	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
-	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
 /* What a child is to do, and what comes of it. */
 struct order {
@@ -62,12 +58,7 @@ struct side {
 
 static void open_side(struct side *s)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	NEED(list && list[0]);
-	s->context = ibv_open_device(list[0]);
-	NEED(s->context);
-	ibv_free_device_list(list);
+	s->context = open_first();
 	s->pd = ibv_alloc_pd(s->context);
 	s->cq = ibv_create_cq(s->context, 16, NULL, NULL, 0);
 	NEED(s->pd && s->cq);
@@ -75,8 +66,7 @@ static void open_side(struct side *s)
 
 static void to_ready(struct side *s, struct ibv_qp *qp, uint32_t dqpn, bool sends)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-				.port_num = 1,
+	struct ibv_qp_attr a = {.port_num = 1,
 				.path_mtu = IBV_MTU_1024,
 				.dest_qp_num = dqpn,
 				.max_rd_atomic = 1,
@@ -88,15 +78,7 @@ static void to_ready(struct side *s, struct ibv_qp *qp, uint32_t dqpn, bool send
 				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 61}};
 
 	NEED(ibv_query_gid(s->context, 1, 0, &a.ah_attr.grh.dgid) == 0);
-	NEED(ibv_modify_qp(qp, &a, INIT_MASK) == 0);
-	a.qp_state = IBV_QPS_RTR;
-	NEED(ibv_modify_qp(qp, &a, RTR_MASK) == 0);
-	a.qp_state = IBV_QPS_RTS;
-	if (sends)
-		NEED(ibv_modify_qp(qp, &a,
-				   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				       IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+	NEED(rc_to(sends ? IBV_QPS_RTS : IBV_QPS_RTR, qp, &a) == 0);
 }
 
 static void enter_domain(struct side *s, int file)

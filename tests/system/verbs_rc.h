@@ -1,12 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs of the system tests that use RC have in common. */
+/* What programs of the system tests that use RC or XRC have in common. */
 #ifndef VB_TESTS_SYSTEM_VERBS_RC_H
 #define VB_TESTS_SYSTEM_VERBS_RC_H
 
+#include "verbs_need.h"
+
 #include <infiniband/verbs.h>
 
-/* Takes an RC QP from RESET to RTS, as @a says of all but its state. 0 or an errno. */
-static inline int rc_to_rts(struct ibv_qp *qp, struct ibv_qp_attr *a)
+/* The first device, open. */
+static inline struct ibv_context *open_first(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context;
+
+	NEED(list && list[0]);
+	context = ibv_open_device(list[0]);
+	NEED(context);
+	ibv_free_device_list(list);
+	return context;
+}
+
+/* Takes a QP of RC or XRC from RESET to @to, RTR or RTS, as @a says of all but its state. 0 or an
+ * errno. */
+static inline int rc_to(enum ibv_qp_state to, struct ibv_qp *qp, struct ibv_qp_attr *a)
 {
 	static const struct {
 		enum ibv_qp_state state;
@@ -20,11 +36,16 @@ static inline int rc_to_rts(struct ibv_qp *qp, struct ibv_qp_attr *a)
 	};
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < sizeof step / sizeof step[0]; i++) {
+	for (unsigned i = 0; !err && i < sizeof step / sizeof step[0] && step[i].state <= to; i++) {
 		a->qp_state = step[i].state;
 		err = ibv_modify_qp(qp, a, IBV_QP_STATE | step[i].mask);
 	}
 	return err;
+}
+
+static inline int rc_to_rts(struct ibv_qp *qp, struct ibv_qp_attr *a)
+{
+	return rc_to(IBV_QPS_RTS, qp, a);
 }
 
 #endif

@@ -9,6 +9,7 @@
  *   verbs_xrc kill-owner             ... or the one with the target
  */
 #include "verbs_need.h"
+#include "verbs_rc.h"
 
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -71,12 +72,7 @@ static bool is_filled(const uint8_t *of, uint64_t nr, size_t len)
 
 static void open_side(struct side *s)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	NEED(list && list[0]);
-	s->context = ibv_open_device(list[0]);
-	NEED(s->context);
-	ibv_free_device_list(list);
+	s->context = open_first();
 	s->pd = ibv_alloc_pd(s->context);
 	s->channel = ibv_create_comp_channel(s->context);
 	NEED(s->pd && s->channel);
@@ -89,8 +85,7 @@ static void open_side(struct side *s)
 
 static void to_ready(struct side *s, uint32_t dqpn, bool sends)
 {
-	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-				.port_num = 1,
+	struct ibv_qp_attr a = {.port_num = 1,
 				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 						   IBV_ACCESS_REMOTE_READ |
 						   IBV_ACCESS_REMOTE_ATOMIC,
@@ -107,20 +102,7 @@ static void to_ready(struct side *s, uint32_t dqpn, bool sends)
 				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64}};
 
 	NEED(ibv_query_gid(s->context, 1, 0, &a.ah_attr.grh.dgid) == 0);
-	NEED(ibv_modify_qp(s->qp, &a,
-			   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) ==
-	     0);
-	a.qp_state = IBV_QPS_RTR;
-	NEED(ibv_modify_qp(s->qp, &a,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
-	     0);
-	a.qp_state = IBV_QPS_RTS;
-	if (sends)
-		NEED(ibv_modify_qp(s->qp, &a,
-				   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-				       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-				       IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+	NEED(rc_to(sends ? IBV_QPS_RTS : IBV_QPS_RTR, s->qp, &a) == 0);
 }
 
 static void post_recv(struct side *s, uint32_t slot)

@@ -78,16 +78,22 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* A request that was sent long ago. */
+static void make_late(struct vb_qp *qp)
+{
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 1);
+	env.now += 100 * VB_SEC;
+}
+
 /* The ACK may be what the next step receives; but packets that keep coming hold no timer up. */
 static void step__timers_wait_once_for_what_was_late_too(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
 
 	(void)state;
-	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
-	vb_engine_step(&engine, env.now);
-	assert_int_equal(sent_cnt, 1);
-	env.now += 100 * VB_SEC;
+	make_late(qp);
 	for (uint32_t step = 1; step <= 2; step++) {
 		rx_cnt = 1;
 		vb_engine_step(&engine, env.now);
@@ -105,10 +111,7 @@ static void step__timers_wait_for_an_answer_that_is_held(void **state)
 	struct vb_qp *answers = env_rts(&env, VB_QPT_RC, 2, 0x124);
 
 	(void)state;
-	assert_int_equal(env_send(&env, late, 1, VB_WR_RDMA_WRITE, 8), 0);
-	vb_engine_step(&engine, env.now);
-	assert_int_equal(sent_cnt, 1);
-	env.now += 100 * VB_SEC;
+	make_late(late);
 	assert_int_equal(env_send(&env, answers, 1, VB_WR_RDMA_WRITE, 8), 0);
 	engine.reply.score = UINT8_MAX;
 	rx_cnt = 1;
