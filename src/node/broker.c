@@ -10,6 +10,7 @@
 #include "node/devices.h"
 #include "node/keeper.h"
 #include "node/past.h"
+#include "node/why.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -360,7 +361,10 @@ int vb_broker_main(void)
 	if (!rc)
 		rc = start(&b);
 	if (rc) {
-		dprintf(STDOUT_FILENO, "the broker cannot start: %s\n", strerror(-rc));
+		char why[256];
+
+		(void)vb_why(why, sizeof why, rc, "the broker cannot start");
+		dprintf(STDOUT_FILENO, "%s\n", why);
 		return 1;
 	}
 	b.idle_since = now_ns();

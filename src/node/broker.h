@@ -50,7 +50,7 @@ struct vb_broker_client {
 /*
  * Connects, starting a broker if there is none, and takes a slot. On failure returns a negative
  * errno and one line for the user in @why (what is wrong and what to do): -EADDRINUSE when somebody
- * else has port 4791, -EMFILE, -EACCES, -ENOSPC when all slots are taken, -ETIMEDOUT.
+ * else has port 4791, -EMFILE, -ENOMEM, -EACCES, -ENOSPC when all slots are taken, -ETIMEDOUT.
  */
 int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size);
 void vb_broker_disconnect(struct vb_broker_client *c);

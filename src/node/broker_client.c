@@ -5,11 +5,11 @@
 #include "link/memory.h"
 #include "node/broker_dial.h"
 #include "node/broker_spawn.h"
+#include "node/why.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	int rc =
 	    m.op == VB_BROKER_WELCOME && fds.cnt == VB_WELCOME_CNT ? map_memory(c, &fds) : -EPROTO;
 	if (rc) {
-		snprintf(why, why_size, "cannot map the broker's memory: %s", strerror(-rc));
+		rc = vb_why(why, why_size, rc, "cannot map the broker's memory");
 		vb_fds_close(&fds);
 		close(sock);
 		return rc;

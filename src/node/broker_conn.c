@@ -7,6 +7,7 @@
 #include "node/devices.h"
 #include "node/keeper.h"
 #include "node/port_owner.h"
+#include "node/why.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -120,10 +121,7 @@ static void turn_away(struct vb_broker *b)
 	int sock = accept4(b->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (sock >= 0) {
 		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-		m.status = -EMFILE;
-		snprintf(
-		    m.text, sizeof m.text,
-		    "the broker has no file descriptors left; raise the hard limit ('ulimit -Hn')");
+		m.status = vb_why(m.text, sizeof m.text, -EMFILE, "the broker cannot serve more");
 		(void)vb_fds_send(sock, &m, sizeof m, NULL);
 		close(sock);
 	}
@@ -171,10 +169,9 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	if (slot < 0) {
 		char text[VB_BROKER_TEXT_MAX];
 
-		snprintf(text, sizeof text, "the broker cannot make a slot: %s%s", strerror(-slot),
-			 slot == -EMFILE || slot == -ETOOMANYREFS
-			     ? "; raise the hard limit of open files ('ulimit -Hn')"
-			     : "");
+		slot = vb_why(text, sizeof text, slot,
+			      "the broker, whose limits are those of the program that started it, "
+			      "cannot make a slot");
 		refuse(b, c, slot, text);
 		return;
 	}
@@ -293,8 +290,8 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 			return true;
 		}
 		if (rc) {
-			snprintf(text, sizeof text, "the broker cannot bind UDP port %d: %s",
-				 VB_ROCE_PORT, strerror(-rc));
+			rc = vb_why(text, sizeof text, rc, "the broker cannot bind UDP port %d",
+				    VB_ROCE_PORT);
 			refuse(b, c, rc, text);
 			return true;
 		}

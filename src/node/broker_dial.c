@@ -6,6 +6,7 @@
 #include "node/broker_dial.h"
 
 #include "node/broker_spawn.h"
+#include "node/why.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,17 +39,13 @@ int vb_broker_connect_once(char *why, size_t why_size)
 	socklen_t cred_len = sizeof cred;
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	if (sock < 0) {
-		int rc = -errno;
-
-		snprintf(why, why_size, "cannot reach the broker: %s%s", strerror(-rc),
-			 rc == -EMFILE ? "; raise the limit of open files ('ulimit -n')" : "");
-		return rc;
-	}
+	if (sock < 0)
+		return vb_why(why, why_size, -errno, "cannot reach the broker");
 	(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 	if (connect(sock, (struct sockaddr *)&a, len)) {
 		int rc = -errno;
 
+		/* EAGAIN: it has too many to answer. Nothing is short here. */
 		snprintf(why, why_size, "cannot reach the broker: %s", strerror(-rc));
 		close(sock);
 		return rc;
@@ -88,10 +85,7 @@ int vb_broker_await(int sock, struct vb_broker_msg *m, struct vb_fds *fds, vb_ti
 
 static void explain(int rc, char *why, size_t why_size)
 {
-	if (rc == -EMFILE)
-		snprintf(why, why_size,
-			 "no file descriptors left for the adapter; raise the limit ('ulimit -n')");
-	else if (rc == -EPROTO)
+	if (rc == -EPROTO)
 		snprintf(
 		    why, why_size,
 		    "the broker is of another version of verbena; it ends when the programs that "
@@ -99,7 +93,7 @@ static void explain(int rc, char *why, size_t why_size)
 	else if (rc == -ETIMEDOUT)
 		snprintf(why, why_size, "the broker does not answer");
 	else
-		snprintf(why, why_size, "lost the broker: %s", strerror(-rc));
+		(void)vb_why(why, why_size, rc, "cannot talk to the broker");
 }
 
 /* Connects, starting a broker when @start; pauses longer with each attempt that failed. */

@@ -3,6 +3,7 @@
 #include "link/memory.h"
 #include "node/broker.h"
 #include "node/broker_dial.h"
+#include "node/why.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -31,7 +32,7 @@ int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_
 		     : -EPROTO;
 	vb_fds_close(&fds);
 	if (rc) {
-		snprintf(why, why_size, "cannot map the broker's memory: %s", strerror(-rc));
+		rc = vb_why(why, why_size, rc, "cannot map the broker's memory");
 		close(sock);
 		return rc;
 	}

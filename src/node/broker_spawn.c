@@ -6,6 +6,8 @@
  */
 #include "node/broker_spawn.h"
 
+#include "node/why.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -201,12 +203,8 @@ int vb_broker_spawn(int timeout_ms, char *why, size_t why_size)
 			 "to it");
 		return -ENOENT;
 	}
-	if (pipe2(fd, O_CLOEXEC)) {
-		int rc = -errno;
-
-		snprintf(why, why_size, "cannot start the broker: %s", strerror(-rc));
-		return rc;
-	}
+	if (pipe2(fd, O_CLOEXEC))
+		return vb_why(why, why_size, -errno, "cannot start the broker");
 	/* Above stdio: the program may have closed its own. */
 	struct spawn s = {.path = path,
 			  .env = broker_env(),
@@ -218,7 +216,7 @@ int vb_broker_spawn(int timeout_ms, char *why, size_t why_size)
 	if (s.out >= 0)
 		close(s.out);
 	if (rc)
-		snprintf(why, why_size, "cannot start the broker %s: %s", path, strerror(-rc));
+		rc = vb_why(why, why_size, rc, "cannot start the broker %s", path);
 	else
 		rc = wait_ready(fd[0], timeout_ms, why, why_size);
 	close(fd[0]);

@@ -6,6 +6,7 @@
 #include "link/shm.h"
 #include "link/udp.h"
 #include "node/engine_priv.h"
+#include "node/why.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -336,7 +337,7 @@ static int open_shm(struct vb_engine *e, char *why, size_t why_size)
 		cfg.counters[i] = &e->broker.shm->counters[i];
 	rc = vb_shm_open(&e->link, &cfg);
 	if (rc)
-		snprintf(why, why_size, "cannot set up the shared-memory link: %s", strerror(-rc));
+		rc = vb_why(why, why_size, rc, "cannot set up the shared-memory link");
 	else
 		e->shm = e->link;
 	return rc;
@@ -430,7 +431,7 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 		err = vb_standby_start(e);
 	}
 	if (err)
-		snprintf(why, why_size, "cannot set up %s: %s", what, strerror(-err));
+		err = vb_why(why, why_size, err, "cannot set up %s", what);
 	atomic_store(&e->alive, !err);
 	return err;
 }
@@ -448,7 +449,7 @@ int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
 			err = engine_open(e, why, why_size);
 		} else {
 			err = -ENOMEM;
-			snprintf(why, why_size, "out of memory");
+			(void)vb_why(why, why_size, err, "cannot set up the adapter");
 		}
 		if (err && e)
 			engine_close(e);

@@ -7,6 +7,7 @@
 #include "node/engine_priv.h"
 
 #include "link/fault.h"
+#include "node/why.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -123,10 +124,8 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size)
 	if (err)
 		return err;
 	err = vb_fault_link_open(&e->link, &cfg);
-	if (err) {
-		snprintf(why, why_size, "out of memory");
-		return err;
-	}
+	if (err)
+		return vb_why(why, why_size, err, "cannot set up the faults");
 	/* A slot's last owner may have left its own. */
 	status_begin(e->broker.shm);
 	memset(e->broker.shm->fault, 0, sizeof e->broker.shm->fault);

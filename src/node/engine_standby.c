@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -382,6 +383,25 @@ static void *standby_main(void *arg)
 	return NULL;
 }
 
+/* Of pthread_create(3) no room for the stack, and no thread left, are one: tells them apart. */
+static int thread_shortage(void)
+{
+	pthread_attr_t attr;
+	size_t size = 0;
+
+	pthread_attr_init(&attr);
+	(void)pthread_attr_getstacksize(&attr, &size);
+	pthread_attr_destroy(&attr);
+
+	void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+
+	if (stack == MAP_FAILED)
+		return ENOMEM;
+	munmap(stack, size);
+	return EAGAIN;
+}
+
 int vb_standby_start(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
@@ -399,7 +419,7 @@ int vb_standby_start(struct vb_engine *e)
 
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
-		return -err;
+		return err == EAGAIN ? -thread_shortage() : -err;
 	pthread_setname_np(s->thread, "verbena");
 	s->started = true;
 	return 0;

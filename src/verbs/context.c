@@ -2,6 +2,7 @@
 /*
  * Opening a device: the context, its operations and its view of the device table.
  */
+#include "node/why.h"
 #include "verbs/priv.h"
 
 #include <stdarg.h>
@@ -35,6 +36,16 @@ void vb_ibv_complain(_Atomic bool *said, const char *format, ...)
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
 	fprintf(stderr, "verbena: %s\n", line);
+}
+
+/* Says on standard error that a device does not open for @err; returns the errno to give. */
+static int cannot_open(const struct vb_ibv_device *d, int err)
+{
+	char why[512];
+
+	err = -vb_why(why, sizeof why, -err, "cannot open %s", d->ibv.name);
+	fprintf(stderr, "verbena: %s\n", why);
+	return err;
 }
 
 /* The events that the change from @old to @now brings. */
@@ -157,15 +168,20 @@ struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_f
 {
 	struct vb_ibv_context *c = calloc(1, sizeof *c);
 	struct vb_host_shm *host = calloc(1, sizeof *host);
-	int err = c && host ? 0 : ENOMEM;
+	int err;
 
-	if (!err)
-		err = -vb_ibv_acquire(&c->engine);
+	if (!c || !host) {
+		err = cannot_open(d, ENOMEM);
+		goto no_engine;
+	}
+	err = -vb_ibv_acquire(&c->engine);
 	if (err)
 		goto no_engine;
 	err = vb_evq_open(&c->async);
-	if (err)
+	if (err) {
+		err = cannot_open(d, err);
 		goto no_queue;
+	}
 	lists_init(c);
 	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
 	c->dev = d;
@@ -203,7 +219,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	int cmd_fd = vb_export_open(d->guid, &table);
 
 	if (cmd_fd < 0)
-		return vb_ibv_null(-cmd_fd);
+		return vb_ibv_null(cannot_open(d, -cmd_fd));
 
 	struct vb_ibv_file *file = vb_ibv_file_new(cmd_fd);
 	struct ibv_context *context = NULL;
@@ -211,6 +227,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	if (file) {
 		file->table = table;
 		context = vb_ibv_context_open(d, file, cmd_fd);
+	} else {
+		errno = cannot_open(d, errno);
 	}
 	if (!context) {
 		int err = errno;

@@ -32,6 +32,7 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 		    struct vb_mr_attr *attr)
 {
 	uint64_t in_page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	uintptr_t end;
 	int err = vb_ibv_access_check(access);
 
 	if (err)
@@ -47,7 +48,9 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 	/* A NIC translates whole pages. */
 	else if ((iova ^ (uintptr_t)addr) & in_page)
 		return EINVAL;
-	if (length == 0)
+	/* Pages that end behind the last address are no memory, whatever is mapped. */
+	if (length == 0 || __builtin_add_overflow((uintptr_t)addr, length, &end) ||
+	    end > UINTPTR_MAX - in_page)
 		return EINVAL;
 	*attr = (struct vb_mr_attr){.iova = iova, .length = length, .host = addr, .access = access};
 	/* Memory on demand may come and go. */

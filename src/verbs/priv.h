@@ -265,7 +265,7 @@ void vb_ibv_set_ops(struct vb_ibv_context *c);
 
 /*
  * A context of @d in @file, which gets its first one or another one. Takes @cmd_fd, and @file with
- * it, when it succeeds; otherwise NULL and errno.
+ * it, when it succeeds; otherwise NULL and errno, with one line on standard error.
  */
 struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
 					int cmd_fd);

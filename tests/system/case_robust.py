@@ -213,6 +213,66 @@ def _(context):
         m.drop(c)
 
 
+REMEDY = r"^verbena: (.+); .*\('ulimit -\w+'\)$"
+
+
+def starve(context, host, limits):
+    """A run under each limit works, or one line says what to do; returns what these lines name."""
+    named = []
+    for limit in limits:
+        p = host.start(["prlimit", limit, context.verbena, "run", "--", "ibv_devinfo"])
+        if p.wait(15) == 0 or "error while loading shared libraries" in p.output():
+            continue
+        lines = re.findall(REMEDY, p.output(), re.M)
+        if len(lines) != 1:
+            raise Failure(f"with {limit}: {p.story()}")
+        named += lines
+    return named
+
+
+@case("robust.exhausted")
+def _(context):
+    """Too few descriptors or too little memory: one line with what to do, wherever it is noticed."""
+    if context.sanitizer:
+        raise Skip("a sanitizer takes terabytes of addresses")
+    m = context.machine
+    m.two()
+    c = m.host("c")
+    try:
+        named = starve(context, c, ["--as=20000000"])  # a broker begins under this one
+        if named and "the broker" not in named[0]:
+            raise Failure(f"the broker of 20 MB says {named}")
+        context.wait(lambda: not c.pids(), 20, lambda: f"left behind: {c.pids()}")
+        c.run([context.verbena, "run", "--", "ibv_devinfo"])
+        named += starve(context, c, [f"--as={mb}000000" for mb in range(12, 100, 4)])
+        named += starve(context, c, [f"--nofile={n}" for n in range(6, 12)])
+        for short in "Too many open files", "Cannot allocate memory":
+            for what in "stand-by thread", "cannot open verbena0":
+                if not any(what in line and line.endswith(short) for line in named):
+                    raise Failure(f"never saw: {what} ... {short}\n" + "\n".join(named))
+    finally:
+        m.drop(c)
+
+
+@case("robust.no_threads")
+def _(context):
+    """As many threads as the user may have: one line says so, and the errno is that of the verbs."""
+    m = context.machine
+    m.two()
+    c = m.host("c")
+    user = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    try:
+        if c.start([*user, context.verbena, "run", "--", "ibv_devinfo"]).wait(15) != 0:
+            raise Skip("an ordinary user gets nowhere here")
+        p = c.start([*user, "prlimit", "--nproc=1", context.verbena, "run", "--", "ibv_devinfo"])
+        if (p.wait(15) == 0 or "Cannot allocate memory" not in p.output()
+                or not re.search(r"^verbena: .*stand-by thread.*too many threads.*'ulimit -u'", p.output(),
+                                 re.M)):
+            raise Failure(p.story())
+    finally:
+        m.drop(c)
+
+
 @case("robust.memory_locked")
 def _(context):
     """A limit on locked memory is none for this adapter: nothing is pinned."""

@@ -31,9 +31,24 @@ static void reg_mr__unmapped(void **state)
 	assert_refused(p + PAGE, 1, 0, EFAULT);
 	assert_refused(p + PAGE - 1, 2, 0, EFAULT);
 	assert_refused(NULL, 10, 0, EFAULT);
-	assert_refused(p, SIZE_MAX - 100, 0, EFAULT);
 	assert_refused(p, SIZE_MAX / 4, 0, EFAULT);
 	munmap(p, 4 * PAGE);
+}
+
+/* What ends behind the last address, or so near that its last page does, is no memory at all. */
+static void reg_mr__wraps(void **state)
+{
+	const int access[] = {IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND,
+			      IBV_ACCESS_ON_DEMAND | IBV_ACCESS_ZERO_BASED};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof access / sizeof access[0]; i++) {
+		assert_refused(buf, SIZE_MAX, access[i], EINVAL);
+		assert_refused(buf, SIZE_MAX - (uintptr_t)buf + 1, access[i], EINVAL);
+		assert_refused(buf, SIZE_MAX - (uintptr_t)buf, access[i], EINVAL);
+	}
+	assert_refused(NULL, SIZE_MAX, 0, EINVAL);
+	assert_refused(buf, SIZE_MAX - (uintptr_t)buf - PAGE + 1, 0, EFAULT);
 }
 
 static void reg_mr__read_only(void **state)
@@ -292,6 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(reg_mr__unmapped),
+	    VERBS_TEST(reg_mr__wraps),
 	    VERBS_TEST(reg_mr__read_only),
 	    VERBS_TEST(reg_mr__access_and_length),
 	    VERBS_TEST(reg_mr__iova),
