@@ -47,9 +47,12 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	return 2 * e->flow.alone;
 }
 
-static bool is_local(struct vb_engine *e, const struct vb_path *path)
+/* True when what goes to @slot on @path goes to a process of this host. */
+static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t slot)
 {
-	return vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex) != 0;
+	return vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex) !=
+		   0 &&
+	       __atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED);
 }
 
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
@@ -59,7 +62,7 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 	struct vb_flow_watch *w = &e->watch[slot];
 	uint64_t taken = __atomic_load_n(&e->broker.flow[slot].taken, __ATOMIC_RELAXED);
 
-	if (!is_local(e, path))
+	if (!is_local(e, path, slot))
 		return false;
 	if ((int64_t)(e->flow_own[slot].last - taken) <= 0) {
 		w->unread_since = 0;
@@ -107,8 +110,9 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 	const struct vb_flow *f = &e->broker.flow[slot];
 	struct vb_flow_watch *w = &e->watch[slot];
 
-	if (!is_local(e, path))
-		return UINT32_MAX; /* another host: the transport's own window has to do */
+	/* Another host: the transport's own window has to do. Or nobody. */
+	if (!is_local(e, path, slot))
+		return UINT32_MAX;
 
 	uint32_t room;
 

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 10u
+#define VB_SHM_VERSION 11u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -145,9 +145,10 @@ struct vb_host_shm {
 	/* What `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];
 	uint32_t fault_generation;
-	uint32_t is_open;       /* 1: the adapter has its UDP port */
-	uint32_t explain_asked; /* +1 whenever views are wanted... */
-	uint32_t explain_qpn;   /* ... of this QP before all others; 0: of none */
+	uint32_t is_open;              /* 1: the adapter has its UDP port */
+	uint32_t explain_asked;        /* +1 whenever views are wanted... */
+	uint32_t explain_qpn;          /* ... of this QP before all others; 0: of none */
+	uint8_t is_taken[VB_SLOT_CNT]; /* by slot: a process has it; to be read atomically */
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];

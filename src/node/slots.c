@@ -23,6 +23,13 @@ struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s)
 	return &((struct vb_host_memory *)s->host)->adapter;
 }
 
+/* Whoever sends there is not to take an owner who is gone for one who is slow. */
+static void show_taken(struct vb_slots *s, uint32_t slot, bool is_taken)
+{
+	s->slot[slot].is_taken = is_taken;
+	__atomic_store_n(&s->host->is_taken[slot], is_taken, __ATOMIC_RELAXED);
+}
+
 /* Nobody is to hand in anything to an owner who is gone. */
 static void door_close(struct vb_slots *s, uint32_t slot)
 {
@@ -212,6 +219,8 @@ int vb_slots_adopt(struct vb_slots *s, int chest)
 	vb_host_write_end(next.host);
 	vb_slots_close(s);
 	*s = next;
+	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+		show_taken(s, k, s->slot[k].is_taken);
 	vb_slots_capture(s, s->capture);
 	return 0;
 }
@@ -231,12 +240,12 @@ int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm)
 			return rc;
 	}
 	struct vb_slot *slot = &s->slot[k];
-	slot->is_taken = true;
 	slot->qpn_start = slot->shm->qpn_next;
 	slot->shm->pid = (uint32_t)pid;
 	snprintf(slot->shm->comm, sizeof slot->shm->comm, "%s", comm);
 	__atomic_store_n(&slot->shm->capture.enabled, s->capture, __ATOMIC_RELAXED);
 	vb_group_open(&s->group, k);
+	show_taken(s, k, true);
 	return (int)k;
 }
 
@@ -264,6 +273,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	uint32_t next = shm->qpn_next;
 
 	vb_group_quiet(&s->group, k);
+	show_taken(s, k, false);
 	door_close(s, k);
 	if (next == slot->qpn_start)
 		next += QPN_GAP;
@@ -290,7 +300,6 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 		ring_discard(slot);
 	(void)fallocate(slot->mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			offsetof(struct vb_slot_shm, explain), sizeof shm->explain);
-	slot->is_taken = false;
 }
 
 void vb_slots_capture(struct vb_slots *s, bool on)

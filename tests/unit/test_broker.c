@@ -17,6 +17,7 @@ static void connect__gives_a_slot(void **state)
 	assert_in_range(c.slot, VB_SLOT_FIRST, VB_SLOT_LAST);
 	assert_int_equal(c.shm->slot, c.slot);
 	assert_int_equal(c.shm->pid, getpid());
+	assert_true(c.host->is_taken[c.slot]);
 	vb_host_read(c.host, &host);
 	assert_int_equal(host.device_cnt, 1);
 	assert_string_equal(host.device[0].ifname, "lo");
@@ -153,6 +154,7 @@ static void client_killed__slot_and_counters(void **state)
 	uint32_t next = o.slot[ch.slot]->qpn_next;
 	child_end(&ch, true);
 	await_free(&o, ch.slot);
+	assert_false(o.host->is_taken[ch.slot]);
 	assert_int_equal(total_packets(&o), before + 1000);
 	assert_int_equal(o.slot[ch.slot]->qpn_next, next);
 	struct vb_broker_client c = client_connect();

@@ -137,6 +137,7 @@ static void room__holds_packets_back_until_there_is_some(void **state)
 /* An engine of a host that has the address where here leads. */
 static struct vb_engine e;
 static struct vb_flow flow[VB_SLOT_CNT];
+static struct vb_host_shm host;
 static const struct vb_path here = {.port = 1, .dgid.b = {[15] = 1}};
 
 static void engine_begin(const struct vb_flow_limits *limits)
@@ -148,6 +149,8 @@ static void engine_begin(const struct vb_flow_limits *limits)
 	e.devices.device[0].gid[0] = (struct vb_gid_entry){here.dgid, VB_GID_IPV6};
 	vb_addr_build(&e.addr, &e.devices);
 	e.broker.flow = flow;
+	e.broker.host = &host;
+	host.is_taken[5] = true;
 	e.flow = *limits;
 }
 
@@ -263,6 +266,22 @@ static void unread__until_read(void **state)
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 }
 
+/* A process that is gone is not waited for, nor is one that never was. */
+static void unread__not_where_nobody_is(void **state)
+{
+	vb_time now = VB_SEC;
+
+	(void)state;
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000});
+	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
+	e.flow_own[5].last = vb_flow_sending(&flow[5], 200000);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_true(vb_engine_unread(&e, &here, 0x105, now));
+	host.is_taken[5] = false;
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), UINT32_MAX);
+	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+}
+
 static bool test_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	(void)path, (void)now;
@@ -325,6 +344,7 @@ int main(void)
 	    cmocka_unit_test(room__a_share_where_others_are),
 	    cmocka_unit_test(size_flow__follows_the_receive_buffer),
 	    cmocka_unit_test(unread__until_read),
+	    cmocka_unit_test(unread__not_where_nobody_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
