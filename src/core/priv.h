@@ -6,6 +6,7 @@
 #ifndef VB_CORE_PRIV_H
 #define VB_CORE_PRIV_H
 
+#include "base/cold.h"
 #include "base/list.h"
 #include "core/hca.h"
 #include "core/mem.h"
@@ -454,7 +455,7 @@ static inline void vb_qp_trace(struct vb_qp *qp, enum vb_trace_id id, vb_time no
 
 /* event.c */
 void vb_event_source_init(struct vb_event_source *s, enum vb_event_kind kind, void *owner);
-void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_async ev);
+VB_COLD void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, enum vb_async ev);
 void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
 
@@ -480,8 +481,7 @@ void vb_key_table_free(struct vb_hca *h);
 enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w);
 int vb_key_invalidate(struct vb_qp *qp, uint32_t rkey);
 
-/* cq.c */
-/* False: it has overrun, now or before, and the QP that completes must not go on. */
+/* cq.c; false: it has overrun, now or before, and the QP that completes must not go on. */
 bool vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited);
 void vb_cq_forget_qp(struct vb_cq *cq, const struct vb_qp *qp);
 
@@ -508,14 +508,14 @@ static inline const struct vb_pd *vb_recv_pd(const struct vb_qp *qp)
 /* complete.c: completions and the error state. */
 void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
 void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_time now);
-void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
-			    vb_time now);
+VB_COLD void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
+				    vb_time now);
 /* Enters ERR: flushes both queues. Harmless when already there (flushes what was posted since). */
-void vb_qp_enter_err(struct vb_qp *qp, vb_time now);
+VB_COLD void vb_qp_enter_err(struct vb_qp *qp, vb_time now);
 /* What completes has nowhere to go: ERR, and QP_FATAL says so, unless it is there or in RESET. */
-void vb_qp_fatal(struct vb_qp *qp, vb_time now);
+VB_COLD void vb_qp_fatal(struct vb_qp *qp, vb_time now);
 /* A send failed on a QP whose receive side goes on (UC, UD): SQE. */
-void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now);
+VB_COLD void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now);
 void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now);
 
 /* qp_state.c */

@@ -42,6 +42,7 @@ void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex)
 {
 	if (port < VB_UDP_PORTS_MAX)
 		vb_udp_of(l)->cfg.ifindex[port] = ifindex;
+	vb_udp_of(l)->rx.origin.is_known = false;
 }
 
 int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
@@ -59,8 +60,8 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 		u->cfg.tap_on = &never;
 	if (cfg->bring == NULL)
 		u->cfg.bring = &never;
-	if (cfg->more_looks == NULL)
-		u->cfg.more_looks = &never;
+	if (cfg->looks == NULL)
+		u->cfg.looks = &never;
 	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;

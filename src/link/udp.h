@@ -53,9 +53,10 @@ struct vb_udp_config {
 	/* Of enum vb_udp_bring, what of their IP headers received packets have to bring; all of it
 	 * while they are tapped. What is not asked for is 0. NULL: nothing. */
 	const uint32_t *bring;
-	/* How many times more an empty socket is looked at before a call comes back with nothing:
-	 * between two calls a packet lies there for longer than between two looks. NULL: 0. */
-	const uint32_t *more_looks;
+	/* How often an empty socket is looked at before a call comes back with nothing: between two
+	 * calls a packet lies there for longer than between two looks. 0: once, and the caller may
+	 * not come again before the descriptor is readable. NULL: 0. */
+	const uint32_t *looks;
 	/* Told what sending to @to met, an errno other than "full for now"; may be NULL. ICMP
 	 * messages about a port that nobody has come as ECONNREFUSED. */
 	void (*refused)(void *ctx, const struct vb_gid *to, int err);
@@ -75,7 +76,7 @@ void vb_udp_sock_take_groups(int fd, bool on);
 /* Returns 0 and the link in *out, or a negative errno. */
 int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg);
 
-/* HCA port @port has become interface @ifindex. */
+/* HCA port @port has become interface @ifindex; whatever port_of has said is asked anew. */
 void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex);
 
 #endif

@@ -58,7 +58,8 @@ static int hop_limit(const struct vb_path *p)
 	return p->hop_limit ? p->hop_limit : VB_UDP_HOP_LIMIT;
 }
 
-static void address_ipv4(struct vb_udp_envelope *e, const struct vb_path *p, struct vb_udp_sock *s)
+static void name_ipv4(struct vb_udp_envelope *e, const struct vb_path *p,
+		      const struct vb_udp_sock *s)
 {
 	struct in_pktinfo info = {0};
 
@@ -68,6 +69,11 @@ static void address_ipv4(struct vb_udp_envelope *e, const struct vb_path *p, str
 	memcpy(&info.ipi_spec_dst, p->sgid.b + 12, 4);
 	if (!s->is_bound)
 		add_control(&e->msg, IPPROTO_IP, IP_PKTINFO, &info, sizeof info);
+}
+
+static void add_options_ipv4(struct vb_udp_envelope *e, const struct vb_path *p,
+			     struct vb_udp_sock *s)
+{
 	add_int(&e->msg, &s->traffic_class, p->traffic_class, s->fd, IPPROTO_IP, IP_TOS, IP_TOS);
 	/* IP_TTL of a socket is not for multicast, but of a message it is. */
 	if (vb_gid_is_multicast(&p->dgid))
@@ -76,8 +82,8 @@ static void address_ipv4(struct vb_udp_envelope *e, const struct vb_path *p, str
 		add_int(&e->msg, &s->hop_limit, hop_limit(p), s->fd, IPPROTO_IP, IP_TTL, IP_TTL);
 }
 
-static void address_ipv6(struct vb_udp_envelope *e, const struct vb_path *p, struct vb_udp_sock *s,
-			 uint32_t ifindex)
+static void name_ipv6(struct vb_udp_envelope *e, const struct vb_path *p,
+		      const struct vb_udp_sock *s, uint32_t ifindex)
 {
 	struct in6_pktinfo info = {0};
 
@@ -93,6 +99,11 @@ static void address_ipv6(struct vb_udp_envelope *e, const struct vb_path *p, str
 	e->msg.msg_namelen = sizeof e->name.in6;
 	if (!s->is_bound || info.ipi6_ifindex != 0)
 		add_control(&e->msg, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof info);
+}
+
+static void add_options_ipv6(struct vb_udp_envelope *e, const struct vb_path *p,
+			     struct vb_udp_sock *s)
+{
 	add_int(&e->msg, &s->traffic_class, p->traffic_class, s->fd, IPPROTO_IPV6, IPV6_TCLASS,
 		IPV6_TCLASS);
 	if (vb_gid_is_multicast(&p->dgid))
@@ -113,15 +124,18 @@ static bool is_connected_to(const struct vb_udp_sock *s, const struct vb_path *p
 void vb_udp_address(struct vb_udp_envelope *e, const struct vb_path *p, struct vb_udp_sock *s,
 		    uint32_t ifindex)
 {
-	e->msg = (struct msghdr){.msg_name = &e->name, .msg_control = e->control};
-	if (s->is_ipv6)
-		address_ipv6(e, p, s, ifindex);
-	else
-		address_ipv4(e, p, s);
-	if (is_connected_to(s, p)) {
-		e->msg.msg_name = NULL;
-		e->msg.msg_namelen = 0;
+	e->msg = (struct msghdr){.msg_control = e->control};
+	if (!is_connected_to(s, p)) {
+		e->msg.msg_name = &e->name;
+		if (s->is_ipv6)
+			name_ipv6(e, p, s, ifindex);
+		else
+			name_ipv4(e, p, s);
 	}
+	if (s->is_ipv6)
+		add_options_ipv6(e, p, s);
+	else
+		add_options_ipv4(e, p, s);
 }
 
 void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len)

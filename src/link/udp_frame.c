@@ -33,25 +33,39 @@ void vb_udp_icrc_init(struct vb_udp_icrc *c)
 	}
 }
 
-static bool icrc_inputs_eq(const struct vb_icrc_udp *a, const struct vb_icrc_udp *b)
+struct vb_udp_pseudo vb_udp_pseudo(const struct vb_icrc_udp *in)
 {
-	return a->sport == b->sport && a->dport == b->dport && a->ip_frag == b->ip_frag &&
-	       vb_gid_eq(&a->src, &b->src) && vb_gid_eq(&a->dst, &b->dst);
+	return (struct vb_udp_pseudo){.state = vb_icrc_start(in, 0),
+				      .is_ipv6 = !vb_gid_is_ipv4(&in->src)};
 }
 
-uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, uint32_t len,
+static uint32_t compute_len_delta(bool is_ipv6, uint32_t len)
+{
+	static const struct vb_icrc_udp ipv4 = {.src.b = {[10] = 0xff, [11] = 0xff}}, ipv6;
+	const struct vb_icrc_udp *any = is_ipv6 ? &ipv6 : &ipv4;
+
+	return vb_icrc_start(any, len) ^ vb_icrc_start(any, 0);
+}
+
+/* Packets are made of words; others, which no sender makes, are not worth a table. */
+static uint32_t len_delta(struct vb_udp_icrc *c, bool is_ipv6, uint32_t len)
+{
+	uint32_t *delta;
+
+	if (len % 4 || len / 4 >= VB_UDP_ICRC_WORDS)
+		return compute_len_delta(is_ipv6, len);
+	delta = &c->len_delta[is_ipv6][len / 4];
+	if (!*delta)
+		*delta = compute_len_delta(is_ipv6, len);
+	return *delta;
+}
+
+uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_udp_pseudo *p, uint32_t len,
 			   uint16_t id)
 {
-	uint32_t i = (len >> 2 ^ in->sport ^ in->src.b[15]) % VB_UDP_ICRC_SLOTS;
+	uint32_t state = p->state ^ len_delta(c, p->is_ipv6, len);
 
-	if (c->slot[i].len != len || !icrc_inputs_eq(&c->slot[i].in, in)) {
-		c->slot[i].in = *in;
-		c->slot[i].len = len;
-		c->slot[i].state = vb_icrc_start(in, len);
-	}
-	if (id == 0 || !vb_gid_is_ipv4(&in->src))
-		return c->slot[i].state;
-	return c->slot[i].state ^ c->id_delta[0][id >> 8] ^ c->id_delta[1][id & 0xff];
+	return p->is_ipv6 ? state : state ^ c->id_delta[0][id >> 8] ^ c->id_delta[1][id & 0xff];
 }
 
 /* Appends to the gather list; bytes right behind those before join them, if they may. */
@@ -111,8 +125,7 @@ static uint8_t *frame_long(struct vb_udp_tx *x, const struct vb_tx *tx, uint8_t 
 }
 
 void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
-		  const struct vb_udp_sending *how, struct vb_udp_icrc *c,
-		  const struct vb_icrc_udp *in)
+		  const struct vb_udp_sending *how, struct vb_udp_icrc *c)
 {
 	uint8_t *at = x->frame;
 	uint16_t id = how->ip_id;
@@ -120,11 +133,11 @@ void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
 	x->iov_cnt = 0;
 	for (uint32_t k = 0; k < cnt; k++) {
 		const struct vb_tx *tx = &pkt[k];
-		uint32_t crc = vb_udp_icrc_start(c, in, vb_tx_wire_len(tx), id);
+		uint32_t crc = vb_udp_icrc_start(c, how->pseudo, vb_tx_wire_len(tx), id);
 
 		x->frame_at[k] = at;
 		x->iov_at[k] = (uint16_t)x->iov_cnt;
-		memcpy(at, tx->hdr, tx->hdr_len);
+		memcpy(at, tx->hdr, sizeof tx->hdr); /* all of it: a length known beforehand */
 		at = (tx->payload_len <= VB_UDP_COPY_MAX ? frame_short : frame_long)(x, tx, at, crc,
 										     how->is_one);
 		if (how->fate && how->fate[k].damage)

@@ -3,12 +3,15 @@
 #ifndef VB_LINK_UDP_PRIV_H
 #define VB_LINK_UDP_PRIV_H
 
+#include "base/cold.h"
 #include "link/udp.h"
 #include "wire/hdr.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+#define VB_IPV4_DF 0x4000
 
 /* Hop limit of what asks for none, and of the sockets. */
 #define VB_UDP_HOP_LIMIT 64
@@ -34,6 +37,25 @@ struct vb_udp_option {
 	uint8_t run; /* and how many of them in a row */
 };
 
+/*
+ * The pseudo header of a flow: the ICRC state behind it for a packet of no length and with
+ * identification 0. A CRC is linear: what length and identification change in a state does not
+ * depend on the rest.
+ */
+struct vb_udp_pseudo {
+	uint32_t state;
+	bool is_ipv6;
+};
+
+/* Lengths of packets, in words: at MTU 4096 they have at most 1042. */
+#define VB_UDP_ICRC_WORDS 1088
+
+struct vb_udp_icrc {
+	uint32_t id_delta[2][256]; /* what an identification changes: high, low byte */
+	/* What a length changes, over IPv4 and IPv6; 0: not computed yet. */
+	uint32_t len_delta[2][VB_UDP_ICRC_WORDS];
+};
+
 struct vb_udp_sock {
 	int fd;             /* -1: not open */
 	struct vb_gid sgid; /* source address and port that were asked for */
@@ -50,6 +72,9 @@ struct vb_udp_sock {
 	bool flow_label; /* the kernel takes IPv6 flow labels that nobody has leased */
 	struct vb_udp_option traffic_class, hop_limit;
 	struct vb_udp_option segment; /* UDP_SEGMENT; 0: none */
+	/* What was sent last had this, from pseudo_sgid to pseudo_dgid. */
+	struct vb_udp_pseudo pseudo;
+	struct vb_gid pseudo_sgid, pseudo_dgid;
 };
 
 struct vb_udp_socks {
@@ -57,21 +82,6 @@ struct vb_udp_socks {
 	/* On addresses and ports asked for. fd -1: could not be had, the own socket stands in. */
 	struct vb_udp_sock sock[VB_UDP_SEND_SOCKS];
 	uint32_t cnt, last;
-};
-
-/*
- * ICRC states behind pseudo headers. The packets of a train differ there in the IPv4 identification
- * alone, and the last one in its length; the packets of a connection have few lengths.
- */
-#define VB_UDP_ICRC_SLOTS 16 /* power of two */
-
-struct vb_udp_icrc {
-	uint32_t id_delta[2][256]; /* what an identification changes in a state: high, low byte */
-	struct {
-		struct vb_icrc_udp in; /* ip_id is 0 */
-		uint32_t len;          /* 0: a free slot */
-		uint32_t state;
-	} slot[VB_UDP_ICRC_SLOTS];
 };
 
 #define VB_UDP_IOV_MAX (VB_TX_BATCH_PKTS * 2 + VB_TX_BATCH_SEGS)
@@ -116,6 +126,22 @@ struct vb_udp_sender {
 };
 #define VB_UDP_SENDERS 64 /* power of two */
 
+/* Where a train came from, and the name and control data that say so. */
+struct vb_udp_origin {
+	bool is_known;     /* else of no other train than the one at hand */
+	bool is_multicast; /* to a group */
+	bool is_counted;   /* by a sender of this host, see link/flow.h */
+	struct vb_path path;
+	struct vb_icrc_udp udp; /* ip_id is 0 */
+	struct vb_udp_pseudo pseudo;
+	uint32_t seg_len; /* bytes of its packets; 0: it is one packet */
+	struct vb_udp_sender *sender;
+	struct vb_counters *counters;
+	size_t name_len, control_len;
+	uint8_t name[sizeof(struct sockaddr_in6)];
+	uint8_t control[VB_UDP_RX_CONTROL];
+};
+
 #define VB_UDP_SEEN_MAX 128
 
 struct vb_udp_rx {
@@ -133,11 +159,9 @@ struct vb_udp_rx {
 	bool tap_later;
 	uint32_t seen_cnt; /* packets of this call that the tap has not seen yet */
 	struct vb_icrc_udp seen[VB_UDP_SEEN_MAX];
-	struct vb_udp_sender *sender;
+	bool is_begun; /* its origin is read */
+	struct vb_udp_origin origin;
 	struct vb_udp_sender senders[VB_UDP_SENDERS];
-	bool is_begun;          /* its control data is read */
-	struct vb_icrc_udp udp; /* ip_id is 0 */
-	struct vb_counters *counters;
 };
 
 struct vb_udp {
@@ -174,7 +198,7 @@ int vb_udp_sock_receive(int fd);
 
 /* From now on packets bring of their IP headers what @bring has of enum vb_udp_bring, and no more.
  */
-void vb_udp_sock_bring(int fd, uint32_t bring);
+VB_COLD void vb_udp_sock_bring(int fd, uint32_t bring);
 
 /* udp_connect.c */
 
@@ -182,7 +206,7 @@ void vb_udp_sock_bring(int fd, uint32_t bring);
 void vb_udp_sock_connect(struct vb_udp_sock *s, const struct vb_gid *dgid, uint32_t flow_label);
 
 /* The kernel may have given away an identification without a datagram that left. */
-void vb_udp_sock_relearn(struct vb_udp_sock *s);
+VB_COLD void vb_udp_sock_relearn(struct vb_udp_sock *s);
 
 /* udp_envelope.c */
 
@@ -212,13 +236,17 @@ void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t s
 
 void vb_udp_icrc_init(struct vb_udp_icrc *c);
 
-/* The ICRC state behind the pseudo header @in, but with identification @id, of a packet of @len
- * bytes, BTH through ICRC. @in->ip_id is 0. */
-uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_icrc_udp *in, uint32_t len,
+/* Of the flow that @in has the addresses and ports of. */
+struct vb_udp_pseudo vb_udp_pseudo(const struct vb_icrc_udp *in);
+
+/* The ICRC state behind the pseudo header of a packet of @len bytes, BTH through ICRC, with
+ * identification @id. */
+uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_udp_pseudo *p, uint32_t len,
 			   uint16_t id);
 
 /* How a train is sent. */
 struct vb_udp_sending {
+	const struct vb_udp_pseudo *pseudo;
 	bool is_one;                   /* one UDP_SEGMENT send; else one send for each packet */
 	uint16_t ip_id;                /* identification of the first packet, */
 	uint16_t step;                 /* and from each packet to the next */
@@ -227,13 +255,18 @@ struct vb_udp_sending {
 
 /* Lays out @cnt packets, ICRC and all, as the elements of one gather list. */
 void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
-		  const struct vb_udp_sending *how, struct vb_udp_icrc *c,
-		  const struct vb_icrc_udp *in);
+		  const struct vb_udp_sending *how, struct vb_udp_icrc *c);
 
 /* Packet @k of those laid out last in pieces, for the tap. Returns how many, at most
  * VB_TX_BATCH_SEGS + 2. */
 uint32_t vb_udp_frame_pieces(const struct vb_udp_tx *x, const struct vb_tx *tx, uint32_t k,
 			     struct vb_seg *piece);
+
+/* udp_origin.c */
+
+/* Has u->rx.origin say where the train in @b came from, with name and control data as @m says.
+ * False: not for an HCA port of ours. */
+bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct msghdr *m);
 
 /* udp_tx.c, udp_rx.c: the rows of struct vb_link_ops */
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);

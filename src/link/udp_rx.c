@@ -15,15 +15,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IPV4_DF 0x4000
-#define OPT_IPV6_FLOWINFO 11 /* linux/in6.h */
 #define PACKET_MIN (VB_BTH_LEN + VB_ICRC_LEN)
 
 /* Rounds of buffers in one call that may turn out to hold nothing but garbage. */
 #define FRUITLESS_ROUNDS 4
 
-/* Looks at an empty socket, of which one sets right what is known of it. */
+/* Looks at an empty socket, of which one sets right what is known of it; of those in a row that
+ * come from a program that polls, the one in the middle. */
 #define EMPTY_LOOKS 16u
+#define POLLED_LOOKS 64u
 
 /* Received in one call, this is a lot. */
 #define LONG_BYTES (32u << 10)
@@ -91,179 +91,72 @@ static void follow_bring(struct vb_udp *u)
 	u->rx.brings = bring;
 }
 
+/* Not with each look: what senders write is far away, and being looked at makes it far for them. */
+static bool sets_right(const struct vb_udp *u)
+{
+	if (*u->cfg.looks)
+		return u->rx.in_vain % POLLED_LOOKS == POLLED_LOOKS / 2;
+	return u->rx.in_vain % EMPTY_LOOKS == 1;
+}
+
 /* Waits for nothing. Returns false when no datagram is there. */
 static bool fill(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
-	long n = 0;
+	uint32_t i = 0;
+	long n;
 
 	follow_bring(u);
 	/* What the kernel has written the last time. */
-	for (uint32_t i = 0; i < rx->used; i++) {
-		rx->msg[i].msg_hdr.msg_namelen = sizeof rx->buf[i].name;
-		rx->msg[i].msg_hdr.msg_controllen = sizeof rx->buf[i].control;
+	for (uint32_t k = 0; k < rx->used; k++) {
+		rx->msg[k].msg_hdr.msg_namelen = sizeof rx->buf[k].name;
+		rx->msg[k].msg_hdr.msg_controllen = sizeof rx->buf[k].control;
 	}
-	for (uint32_t i = 0; n <= 0 && i <= *u->cfg.more_looks; i++) {
+	do {
 		n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
 		rx->in_vain = n <= 0 ? rx->in_vain + 1 : 0;
-	}
+		if (u->cfg.flow && n <= 0 && sets_right(u))
+			vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
+	} while (n <= 0 && ++i < *u->cfg.looks);
 	rx->next = 0;
 	rx->is_begun = false;
 	rx->cnt = rx->used = n > 0 ? (uint32_t)n : 0;
-	/* Not with each look: what senders write is far away. */
-	if (u->cfg.flow && rx->in_vain % EMPTY_LOOKS == 1)
-		vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
 	adapt(rx);
 	return rx->cnt != 0;
 }
 
-static void gid_from_ipv4(struct vb_gid *g, const void *addr)
-{
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	memcpy(g->b, mapped, sizeof mapped);
-	memcpy(g->b + 12, addr, 4);
-}
-
-/* What control data says of a datagram. */
-struct control {
-	struct vb_gid local;
-	uint32_t ifindex, flow_label;
-	int gso, traffic_class, hop_limit;
-	bool has_local;
-};
-
-static bool is_control(const struct cmsghdr *c, int level, int type, size_t len)
-{
-	return c->cmsg_level == level && c->cmsg_type == type && c->cmsg_len >= CMSG_LEN(len);
-}
-
-static void read_control_ipv4(struct control *c, struct cmsghdr *h)
-{
-	if (is_control(h, IPPROTO_IP, IP_TOS, 1)) {
-		c->traffic_class = *CMSG_DATA(h);
-	} else if (is_control(h, IPPROTO_IP, IP_TTL, sizeof(int))) {
-		memcpy(&c->hop_limit, CMSG_DATA(h), sizeof(int));
-	} else if (is_control(h, IPPROTO_IP, IP_PKTINFO, sizeof(struct in_pktinfo))) {
-		struct in_pktinfo info;
-
-		memcpy(&info, CMSG_DATA(h), sizeof info);
-		gid_from_ipv4(&c->local, &info.ipi_addr);
-		c->ifindex = (uint32_t)info.ipi_ifindex;
-		c->has_local = true;
-	}
-}
-
-static void read_control_ipv6(struct control *c, struct cmsghdr *h)
-{
-	if (is_control(h, IPPROTO_IPV6, IPV6_TCLASS, sizeof(int))) {
-		memcpy(&c->traffic_class, CMSG_DATA(h), sizeof(int));
-	} else if (is_control(h, IPPROTO_IPV6, IPV6_HOPLIMIT, sizeof(int))) {
-		memcpy(&c->hop_limit, CMSG_DATA(h), sizeof(int));
-	} else if (is_control(h, IPPROTO_IPV6, OPT_IPV6_FLOWINFO, sizeof(uint32_t))) {
-		uint32_t flowinfo;
-
-		memcpy(&flowinfo, CMSG_DATA(h), sizeof flowinfo);
-		c->flow_label = ntohl(flowinfo) & 0xfffff;
-	} else if (is_control(h, IPPROTO_IPV6, IPV6_PKTINFO, sizeof(struct in6_pktinfo))) {
-		struct in6_pktinfo info;
-
-		memcpy(&info, CMSG_DATA(h), sizeof info);
-		memcpy(c->local.b, &info.ipi6_addr, sizeof c->local.b);
-		c->ifindex = info.ipi6_ifindex;
-		c->has_local = true;
-	}
-}
-
-static void read_control(struct control *c, struct msghdr *m)
-{
-	*c = (struct control){0};
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h != NULL; h = CMSG_NXTHDR(m, h)) {
-		if (h->cmsg_level == IPPROTO_IPV6)
-			read_control_ipv6(c, h);
-		else if (h->cmsg_level == IPPROTO_IP)
-			read_control_ipv4(c, h);
-		else if (is_control(h, IPPROTO_UDP, UDP_GRO, sizeof(int)))
-			memcpy(&c->gso, CMSG_DATA(h), sizeof(int));
-	}
-}
-
-static bool read_source(const struct vb_udp_rx_buf *b, socklen_t len, struct vb_gid *gid,
-			uint16_t *port)
-{
-	if (b->name.sa.sa_family == AF_INET6 && len >= sizeof b->name.in6) {
-		memcpy(gid->b, &b->name.in6.sin6_addr, sizeof gid->b);
-		*port = ntohs(b->name.in6.sin6_port);
-		return true;
-	}
-	if (b->name.sa.sa_family == AF_INET && len >= sizeof b->name.in) {
-		gid_from_ipv4(gid, &b->name.in.sin_addr);
-		*port = ntohs(b->name.in.sin_port);
-		return true;
-	}
-	return false;
-}
-
-/* What is known of the sender of the train at hand. Who hashes to the place of another starts anew.
- */
-static struct vb_udp_sender *sender_of(struct vb_udp_rx *rx, const struct vb_path *p)
-{
-	struct vb_udp_sender *s = &rx->senders[(p->udp_sport ^ p->sgid.b[15]) % VB_UDP_SENDERS];
-
-	if (s->port != p->udp_sport || !vb_gid_eq(&s->gid, &p->sgid))
-		*s = (struct vb_udp_sender){.gid = p->sgid, .port = p->udp_sport};
-	return s;
-}
-
 /* Packet @seg_no of a train turned out to have identification @id, which was not expected. */
-static void sender_differs(struct vb_udp_rx *rx, uint16_t id)
+VB_COLD static void sender_differs(struct vb_udp_rx *rx, uint16_t id)
 {
-	struct vb_udp_sender *s = rx->sender;
+	struct vb_udp_sender *s = rx->origin.sender;
 	uint16_t first = (uint16_t)(id - rx->seg_no);
 
 	s->step = first != (uint16_t)(s->ip_id - s->step); /* than the train before */
 	s->ip_id = first;
 }
 
-/* Reads what came with buffer next. False: not for an HCA port of ours, or not whole. */
+/* Begins with buffer next. False: not for an HCA port of ours, or not whole. */
 static bool begin_train(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
 	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
 	struct msghdr *m = &rx->msg[rx->next].msg_hdr;
-	struct vb_path *p = &b->path;
-	struct control c;
+	const struct vb_udp_origin *o = &rx->origin;
 
-	*p = (struct vb_path){0};
-	read_control(&c, m);
-	if (!c.has_local || !read_source(b, m->msg_namelen, &p->sgid, &p->udp_sport))
+	if (!vb_udp_find_origin(u, b, m))
 		return false;
-	p->port = u->cfg.port_of(u->cfg.ctx, &c.local, c.ifindex);
-	if (p->port == 0 || p->port >= VB_UDP_PORTS_MAX)
-		return false;
-	rx->counters = u->cfg.counters[p->port];
 	rx->len = rx->msg[rx->next].msg_len;
 	if (rx->len == 0 || (m->msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+		vb_count(o->counters, VB_COUNTER_port_rcv_errors);
 		return false;
 	}
-	p->dgid = c.local;
-	p->flow_label = c.flow_label;
-	p->traffic_class = (uint8_t)c.traffic_class;
-	p->hop_limit = (uint8_t)c.hop_limit;
-	rx->udp = (struct vb_icrc_udp){.src = p->sgid,
-				       .dst = p->dgid,
-				       .sport = p->udp_sport,
-				       .dport = VB_ROCE_PORT,
-				       .ip_frag = IPV4_DF};
-	if (u->cfg.flow && !vb_gid_is_multicast(&p->dgid) &&
-	    u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex))
+	b->path = o->path;
+	if (o->is_counted)
 		vb_flow_taken(&u->cfg.flow[u->cfg.slot], rx->len);
-	rx->seg_len = c.gso > 0 ? (uint32_t)c.gso : rx->len;
+	rx->seg_len = o->seg_len ? o->seg_len : rx->len;
 	rx->at = 0;
 	rx->seg_no = 0;
-	rx->sender = sender_of(rx, p);
-	rx->sender->ip_id = (uint16_t)(rx->sender->ip_id + rx->sender->step);
+	o->sender->ip_id = (uint16_t)(o->sender->ip_id + o->sender->step);
 	rx->is_begun = true;
 	return true;
 }
@@ -273,16 +166,16 @@ static bool begin_train(struct vb_udp *u)
  * number the segments of a train; others, as rxe, put any number there, or leave DF off. *id and
  * *frag become what it must have been. False: wrong whatever it was.
  */
-static bool solve_icrc(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uint32_t len, uint16_t *id,
-		       uint16_t *frag)
+VB_COLD static bool solve_icrc(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uint32_t len,
+			       uint16_t *id, uint16_t *frag)
 {
 	uint32_t got = vb_icrc_read(pkt + len - VB_ICRC_LEN);
 	size_t behind = vb_icrc_behind_id(len);
-	struct vb_icrc_udp in = u->rx.udp;
+	struct vb_icrc_udp in = u->rx.origin.udp;
 
 	if (!vb_gid_is_ipv4(&in.src))
 		return false;
-	*frag = IPV4_DF;
+	*frag = VB_IPV4_DF;
 	if (vb_icrc_solve_id(crc, got, *id, behind, id))
 		return true;
 	*frag = in.ip_frag = 0;
@@ -310,13 +203,13 @@ void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, 
 }
 
 /* Shows a packet to the tap, or has it shown by whoever decides what becomes of it. */
-static void tap_taken(struct vb_udp *u, const struct vb_rx *rx, uint16_t id, uint16_t frag)
+VB_COLD static void tap_taken(struct vb_udp *u, const struct vb_rx *rx, uint16_t id, uint16_t frag)
 {
 	struct vb_udp_rx *r = &u->rx;
 
 	if (r->seen_cnt == VB_UDP_SEEN_MAX)
 		return;
-	r->seen[r->seen_cnt] = r->udp;
+	r->seen[r->seen_cnt] = r->origin.udp;
 	r->seen[r->seen_cnt].ip_id = id;
 	r->seen[r->seen_cnt++].ip_frag = frag;
 	if (r->tap_later)
@@ -332,20 +225,21 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
 	uint8_t *pkt = b->data + rx->at;
 	uint32_t left = rx->len - rx->at, len = rx->seg_len < left ? rx->seg_len : left;
-	uint16_t id = (uint16_t)(rx->sender->ip_id + rx->seg_no), frag = IPV4_DF;
+	const struct vb_udp_origin *o = &rx->origin;
+	uint16_t id = (uint16_t)(o->sender->ip_id + rx->seg_no), frag = VB_IPV4_DF;
 	uint32_t crc;
 
 	rx->at += len;
 	if (len < PACKET_MIN) {
-		vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+		vb_count(o->counters, VB_COUNTER_port_rcv_errors);
 		return false;
 	}
-	crc = vb_udp_icrc_start(&u->icrc, &rx->udp, len, id);
+	crc = vb_udp_icrc_start(&u->icrc, &o->pseudo, len, id);
 	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
 	if (crc != vb_icrc_read(pkt + len - VB_ICRC_LEN)) {
 		if (!solve_icrc(u, crc, pkt, len, &id, &frag)) {
-			vb_count(rx->counters, VB_COUNTER_rx_icrc_encapsulated);
-			vb_count(rx->counters, VB_COUNTER_port_rcv_errors);
+			vb_count(o->counters, VB_COUNTER_rx_icrc_encapsulated);
+			vb_count(o->counters, VB_COUNTER_port_rcv_errors);
 			rx->seg_no++;
 			return false;
 		}
@@ -363,6 +257,7 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 {
 	struct vb_udp_rx *rx = &u->rx;
+	const struct vb_udp_origin *o = &rx->origin;
 	uint64_t bytes = 0;
 	uint32_t n = 0;
 
@@ -373,12 +268,11 @@ static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 		}
 	if (n == 0)
 		return 0;
-	vb_count_add(rx->counters, VB_COUNTER_port_rcv_packets, n);
-	vb_count_add(rx->counters, VB_COUNTER_port_rcv_data, bytes / 4);
-	vb_count_add(rx->counters,
-		     vb_gid_is_multicast(&rx->udp.dst) ? VB_COUNTER_multicast_rcv_packets
-						       : VB_COUNTER_unicast_rcv_packets,
-		     n);
+	vb_count_add(o->counters, VB_COUNTER_port_rcv_packets, n);
+	vb_count_add(o->counters, VB_COUNTER_port_rcv_data, bytes / 4);
+	vb_count_add(
+	    o->counters,
+	    o->is_multicast ? VB_COUNTER_multicast_rcv_packets : VB_COUNTER_unicast_rcv_packets, n);
 	return n;
 }
 

@@ -164,7 +164,7 @@ static bool sock_is_for(const struct vb_udp_sock *e, const struct vb_path *p)
  * A socket that is bound to its source address saves the kernel the work of finding out with each
  * send. A link-local address needs an interface as well, which a send can say.
  */
-static struct vb_udp_sock *sock_add(struct vb_udp_socks *s, const struct vb_path *p)
+VB_COLD static struct vb_udp_sock *sock_add(struct vb_udp_socks *s, const struct vb_path *p)
 {
 	struct vb_udp_sock *e = &s->sock[s->cnt];
 

@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IPV4_DF 0x4000
 #define BTH_DQPN 5 /* offset of the 3 bytes */
 
 /* A train of packets of one batch on its way. */
@@ -69,20 +68,34 @@ static void icrc_inputs(const struct train *t, struct vb_icrc_udp *in)
 				   .dst = t->path->dgid,
 				   .sport = t->sock->port,
 				   .dport = VB_ROCE_PORT,
-				   .ip_frag = IPV4_DF};
+				   .ip_frag = VB_IPV4_DF};
+}
+
+/* Nearly always that of the last train from this socket. */
+static const struct vb_udp_pseudo *pseudo_of(const struct train *t)
+{
+	struct vb_udp_sock *s = t->sock;
+	struct vb_icrc_udp in;
+
+	if (!vb_gid_eq(&s->pseudo_dgid, &t->path->dgid) ||
+	    !vb_gid_eq(&s->pseudo_sgid, &t->path->sgid)) {
+		icrc_inputs(t, &in);
+		s->pseudo = vb_udp_pseudo(&in);
+		s->pseudo_dgid = in.dst;
+		s->pseudo_sgid = in.src;
+	}
+	return &s->pseudo;
 }
 
 /* The kernel numbers the segments of one send, and the sends of a connected socket. */
 static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send)
 {
-	struct vb_icrc_udp in;
-
-	t->how = (struct vb_udp_sending){.is_one = is_one_send,
+	t->how = (struct vb_udp_sending){.pseudo = pseudo_of(t),
+					 .is_one = is_one_send,
 					 .ip_id = t->sock->ip_id,
 					 .step = is_one_send || vb_udp_is_numbered(t->sock),
 					 .fate = t->fate};
-	icrc_inputs(t, &in);
-	vb_udp_frame(&u->tx, t->pkt, t->cnt, &t->how, &u->icrc, &in);
+	vb_udp_frame(&u->tx, t->pkt, t->cnt, &t->how, &u->icrc);
 }
 
 static bool is_full(int err)
@@ -90,7 +103,7 @@ static bool is_full(int err)
 	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
 }
 
-static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
+VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
 {
 	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
 	struct vb_udp_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
@@ -128,14 +141,14 @@ static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
 		     n);
 }
 
-static void report(const struct vb_udp *u, const struct vb_gid *to, int err)
+VB_COLD static void report(const struct vb_udp *u, const struct vb_gid *to, int err)
 {
 	if (u->cfg.refused)
 		u->cfg.refused(u->cfg.ctx, to, err);
 }
 
 /* The kernel refused the next @n packets with @err: they wait, or they are lost. */
-static void refused(const struct vb_udp *u, struct train *t, uint32_t n, int err)
+VB_COLD static void refused(const struct vb_udp *u, struct train *t, uint32_t n, int err)
 {
 	t->is_full = is_full(err);
 	/* Before the kernel numbers a datagram it looks whether the socket has room. */
@@ -190,7 +203,7 @@ static void flow_count(const struct vb_udp *u, struct train *t, uint32_t bytes)
 	own->bytes += bytes;
 }
 
-static void flow_uncount(const struct vb_udp *u, const struct train *t, uint32_t bytes)
+VB_COLD static void flow_uncount(const struct vb_udp *u, const struct train *t, uint32_t bytes)
 {
 	if (!t->flow)
 		return;
@@ -199,7 +212,8 @@ static void flow_uncount(const struct vb_udp *u, const struct train *t, uint32_t
 }
 
 /* Of what was counted, @bytes, only @n packets have left. */
-static void flow_correct(const struct vb_udp *u, struct train *t, uint32_t bytes, uint32_t n)
+VB_COLD static void flow_correct(const struct vb_udp *u, struct train *t, uint32_t bytes,
+				 uint32_t n)
 {
 	flow_uncount(u, t, bytes);
 	if (n)
@@ -207,7 +221,7 @@ static void flow_correct(const struct vb_udp *u, struct train *t, uint32_t bytes
 }
 
 /* Sends the train packet by packet, up to the first that is refused. */
-static void send_singly(struct vb_udp *u, struct train *t)
+VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 {
 	struct vb_udp_tx *x = &u->tx;
 	struct vb_udp_envelope e;

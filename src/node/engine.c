@@ -274,7 +274,7 @@ static int open_link(struct vb_engine *e)
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
 	    .bring = &e->bring,
-	    .more_looks = &e->more_looks,
+	    .looks = &e->looks,
 	    .refused = vb_engine_note_refusal,
 	    .ctx = e,
 	};

@@ -10,6 +10,7 @@
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
 
+#include "base/cold.h"
 #include "base/red.h"
 #include "link/link.h"
 #include "node/broker.h"
@@ -52,7 +53,7 @@ struct vb_backlog {
 	uint8_t bytes[VB_TX_BATCH_PKTS][4096];
 };
 
-void vb_backlog_keep(struct vb_backlog *l, const struct vb_tx_batch *batch, uint32_t from);
+VB_COLD void vb_backlog_keep(struct vb_backlog *l, const struct vb_tx_batch *batch, uint32_t from);
 
 static inline bool vb_backlog_is_empty(const struct vb_backlog *l)
 {
@@ -173,7 +174,7 @@ struct vb_engine {
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
 	uint32_t bring;                /* of IP headers, of enum vb_udp_bring */
-	uint32_t more_looks;           /* at an empty socket in one step */
+	uint32_t looks;                /* at an empty socket in one step */
 	uint32_t generation;           /* of the device table in use */
 	struct vb_host_shm devices;
 	bool adopts; /* adapter_generation is valid */

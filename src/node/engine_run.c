@@ -38,7 +38,7 @@
 /* After so many polls one looks several times before it comes back with nothing: what the way here
  * and back takes, a packet would lie there unseen. */
 #define LOOK_POLLS_MIN 2u
-#define MORE_LOOKS 3u
+#define LOOKS 4u
 /* Pause before a full link is offered its backlog again. */
 #define LINK_FULL_NS (50 * VB_USEC)
 
@@ -242,13 +242,13 @@ void vb_engine_progress(struct vb_engine *e)
 		idle = 0;
 	e->poller = self;
 	judge_unsent(e, now);
-	e->more_looks = idle >= LOOK_POLLS_MIN && !e->shm ? MORE_LOOKS : 0;
-	in_vain += e->more_looks;
+	e->looks = idle >= LOOK_POLLS_MIN && !e->shm ? LOOKS : 1;
+	in_vain += e->looks - 1;
 	if (vb_engine_step(e, now)) {
 		in_vain = idle = 0;
 		vb_standby_beaten(e);
 	}
-	e->more_looks = 0;
+	e->looks = 0;
 	e->progress_at = e->step_end;
 	/* Plain stores: under the lock there is one writer. */
 	atomic_store_explicit(&e->progress_cnt, calls, memory_order_relaxed);

@@ -180,14 +180,14 @@ static void recv__identification_expected(void **state)
 		uint16_t before = 0, step = 0;
 
 		if (i) {
-			sender = f->udp->rx.sender;
+			sender = f->udp->rx.origin.sender;
 			before = sender->ip_id;
 			step = sender->step;
 		}
 		forge_icrc(&o, &f->path4, id[i], DF);
 		forged_send(&o);
 		assert_int_equal(recv_some(f, rx, 1), 1);
-		sender = f->udp->rx.sender;
+		sender = f->udp->rx.origin.sender;
 		assert_int_equal(sender->ip_id, id[i]);
 		if (i)
 			assert_int_equal((uint16_t)(before + step) == id[i], expected[i]);
@@ -229,7 +229,7 @@ static void recv__looks_as_often_as_told(void **state)
 
 	assert_int_equal(recv_some(f, rx, 1), 0);
 	assert_int_equal(f->udp->rx.in_vain, 1);
-	f->more_looks = 3;
+	f->looks = 4;
 	assert_int_equal(recv_some(f, rx, 1), 0);
 	assert_int_equal(f->udp->rx.in_vain, 5);
 	add(f, &f->path4, 64, 1);
@@ -239,6 +239,92 @@ static void recv__looks_as_often_as_told(void **state)
 }
 
 /* Every single flipped bit of packet and ICRC, but for the masked byte, is found. */
+/* Senders of this host count what they send. What they counted and nobody will read is given up
+ * when the socket is empty: at once where nobody may look again soon, else not while they are fast.
+ */
+static void recv__empty_socket_sets_counts_right(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_flow flow[3] = {0};
+	struct vb_rx rx[1];
+
+	f->udp->cfg.flow = flow;
+	f->udp->cfg.slot = 2;
+	flow[2].sent = 5000;
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_equal(flow[2].taken, 5000);
+	flow[2].sent = 9000;
+	f->looks = 4;
+	while (f->udp->rx.in_vain < 28) {
+		assert_int_equal(recv_some(f, rx, 1), 0);
+		assert_int_equal(flow[2].taken, 5000);
+	}
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_equal(flow[2].taken, 9000);
+	f->udp->cfg.flow = NULL;
+}
+
+static void assert_from(struct fixture *f, const struct vb_path *p, uint16_t sport)
+{
+	struct vb_path path = *p;
+	struct vb_rx rx[1];
+
+	clear(f);
+	path.udp_sport = sport;
+	add(f, &path, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_true(vb_gid_eq(&rx[0].path->sgid, &path.sgid));
+	assert_int_equal(rx[0].path->udp_sport, sport);
+	assert_int_equal(rx[0].path->traffic_class, path.traffic_class);
+}
+
+/* What name and control data said is believed for as long as they are the same, and addresses are.
+ */
+static void recv__origin_is_read_anew(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path other = f->path6;
+	struct vb_rx rx[1];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_from(f, &f->path4, 0xc300);
+		assert_from(f, &f->path4, 0xc300);
+		assert_from(f, &f->path4, 0xc301);
+		assert_from(f, &f->path6, 0xc301);
+		other.traffic_class = 4;
+		assert_from(f, &other, 0xc301);
+	}
+	f->port = 0;
+	vb_udp_set_ifindex(f->link, 1, 1);
+	clear(f);
+	add(f, &other, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 0);
+}
+
+/* The state behind a pseudo header by parts, of all lengths and of some that no packet has. */
+static void icrc_start__as_computed_whole(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t v = 0; v < FAMILIES; v++) {
+		const struct vb_path *p = path_of(f, families[v]);
+		struct vb_icrc_udp in = {p->sgid, p->dgid, 0xc123, VB_ROCE_PORT, 0, DF};
+		struct vb_udp_pseudo pseudo = vb_udp_pseudo(&in);
+
+		for (uint32_t i = 0; i < 2 * 4400; i++) { /* each twice: computed, and found */
+			uint32_t len = i / 2;
+
+			in.ip_id = (uint16_t)(i * 40503);
+			assert_int_equal(vb_udp_icrc_start(&f->udp->icrc, &pseudo, len, in.ip_id),
+					 vb_icrc_start(&in, len));
+		}
+		assert_int_equal(vb_udp_icrc_start(&f->udp->icrc, &pseudo, 65504, in.ip_id),
+				 vb_icrc_start(&in, 65504));
+	}
+}
+
 static void recv__corrupt(void **state)
 {
 	struct fixture *f = *state;
@@ -372,6 +458,9 @@ int main(void)
 	    T(recv__identification_expected),
 	    T(recv__brings_what_is_wanted),
 	    T(recv__looks_as_often_as_told),
+	    T(recv__empty_socket_sets_counts_right),
+	    T(recv__origin_is_read_anew),
+	    T(icrc_start__as_computed_whole),
 	    T(recv__corrupt),
 	    T(recv__too_short),
 	    T(recv__garbage),

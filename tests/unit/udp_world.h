@@ -25,7 +25,7 @@ struct fixture {
 	struct vb_tx_batch batch;
 	uint8_t payload[VB_TX_BATCH_PKTS * PAYLOAD_MAX];
 	uint8_t port; /* what port_of answers */
-	uint32_t tap_on, tap_cnt, bring, more_looks;
+	uint32_t tap_on, tap_cnt, bring, looks;
 	struct vb_udp_tap tap[16]; /* what the tap saw, and the bytes */
 	uint32_t tap_len[16];
 	uint8_t tap_bytes[16][PAYLOAD_MAX + VB_HDR_MAX];
@@ -82,7 +82,7 @@ static inline void open_link(struct fixture *f, int family)
 				    .tap = tap,
 				    .tap_on = &f->tap_on,
 				    .bring = &f->bring,
-				    .more_looks = &f->more_looks,
+				    .looks = &f->looks,
 				    .ctx = f};
 
 	f->bring = VB_UDP_BRING_ALL;

@@ -32,7 +32,7 @@ void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now);
 
 /* A CNP for the QP arrived @from there and has passed the checks of any packet. SOURCE: an
  * initiator is not connected to who sent it. */
-enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_time now);
+VB_COLD enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_time now);
 
 /* A packet with CE for the QP arrived and has passed the checks of any packet. */
 void vb_cc_take_mark(struct vb_qp *qp, vb_time now);

@@ -110,12 +110,12 @@ static inline bool vb_dci_connects(const struct vb_qp *qp)
 {
 	return qp->dci && qp->dci->state == VB_DCI_CLOSED;
 }
-void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+VB_COLD void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 /* Everything is acknowledged, and nothing is queued: the LINGER timer starts; it has fired. */
 void vb_dci_on_idle(struct vb_qp *qp, vb_time now);
 void vb_dci_on_linger(struct vb_qp *qp);
 /* The target is done with: what follows begins with a connect. */
-void vb_dci_leave(struct vb_qp *qp);
+VB_COLD void vb_dci_leave(struct vb_qp *qp);
 
 /* streams.c */
 int vb_dci_streams_create(struct vb_qp *qp, const struct vb_dc_init *init,
@@ -141,7 +141,8 @@ void vb_dci_posted(struct vb_qp *lane, struct vb_dc_dest *dest);
 /* The lane of any QP with what was posted first of all that is queued; NULL: nothing is. */
 struct vb_qp *vb_qp_oldest(const struct vb_qp *qp);
 /* The oldest WQE has failed: true when that ends its stream alone, which has been done then. */
-bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
+VB_COLD bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
+			 vb_time now);
 bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream);
 
 /* dct.c */

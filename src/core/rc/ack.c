@@ -9,24 +9,30 @@
 #include "core/recover/selective.h"
 #include "core/xrc/xrc.h"
 
-/* Receive WQEs by credit code 0x00...0x1e. IBA table 48 */
-static const uint16_t credit_wqes[31] = {
-    0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
-    256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
-};
+/*
+ * Receive WQEs by credit code: 0, 1, 2, 3, and then each power of two and one and a half of it, up
+ * to 32768. IBA table 48
+ */
+#define CREDIT_CODE_MAX 30u
+#define CREDIT_WQES_MAX 32768u
 
 uint8_t vb_credit_encode(uint32_t wqe_cnt)
 {
-	uint8_t code = 30;
+	uint32_t log2;
 
-	while (credit_wqes[code] > wqe_cnt)
-		code--;
-	return code;
+	if (wqe_cnt < 2)
+		return (uint8_t)wqe_cnt;
+	if (wqe_cnt >= CREDIT_WQES_MAX)
+		return CREDIT_CODE_MAX;
+	log2 = 31 - (uint32_t)__builtin_clz(wqe_cnt);
+	return (uint8_t)(2 * log2 + (wqe_cnt >> (log2 - 1) & 1));
 }
 
 uint32_t vb_credit_decode(uint8_t code)
 {
-	return code < 31 ? credit_wqes[code] : UINT32_MAX;
+	if (code > CREDIT_CODE_MAX)
+		return UINT32_MAX;
+	return code < 2 ? code : (2u + code % 2) << (code / 2 - 1);
 }
 
 /* The credits of an ACK: the QP's own receive WQEs; an SRQ promises nothing to one QP. */
@@ -132,7 +138,7 @@ static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct 
 }
 
 /* Memory that a granted READ reads has been taken away meanwhile. IBA 9.7.5.2.4 */
-static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+VB_COLD static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 

@@ -42,7 +42,7 @@ static bool ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	}
 }
 
-static enum vb_verdict on_implied_nak(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+VB_COLD static enum vb_verdict on_implied_nak(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	if (vb_req_knows_gap(&qp->req, psn))
 		return VB_VERDICT_DUPLICATE;
@@ -155,8 +155,8 @@ enum vb_verdict vb_comp_refused(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 }
 
 /* A NAK names the PSN that was expected: everything before it has arrived. IBA 9.7.5.2.1 */
-static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-				vb_time now)
+VB_COLD static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *hdr,
+					const struct vb_rx *rx, vb_time now)
 {
 	struct vb_psn una = qp->req.psn_una;
 	uint8_t syndrome = hdr->aeth.syndrome;
@@ -196,7 +196,7 @@ static void una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 }
 
 /* With selective repeat: what lies behind an answer that was missing. */
-static void take_early(struct vb_qp *qp, vb_time now)
+VB_COLD static void take_early(struct vb_qp *qp, vb_time now)
 {
 	const struct vb_sq *sq = &qp->sq;
 
@@ -217,7 +217,7 @@ static void take_early(struct vb_qp *qp, vb_time now)
 }
 
 /* The PSN was right and the packet is not what a responder may send. IBA 9.9.2.4 */
-static enum vb_verdict bad_response(struct vb_qp *qp, enum vb_verdict why, vb_time now)
+VB_COLD static enum vb_verdict bad_response(struct vb_qp *qp, enum vb_verdict why, vb_time now)
 {
 	vb_req_fail(qp, VB_WC_BAD_RESP_ERR, why, now);
 	return why;
@@ -265,8 +265,8 @@ static enum vb_verdict place(struct vb_qp *qp, const struct vb_swqe *w, const st
 }
 
 /* An answer beyond a missing one. What is wrong with it shows when it comes in its turn. */
-static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr *hdr,
-				  const struct vb_rx *rx, vb_time now)
+VB_COLD static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr *hdr,
+					  const struct vb_rx *rx, vb_time now)
 {
 	struct vb_swqe *w = vb_sr_wqe_of(qp, hdr->psn);
 	enum vb_verdict verdict;

@@ -31,15 +31,16 @@ uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struc
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 void vb_req_update_inflight(struct vb_qp *qp);
 /* Fails the oldest WQE: a completion with @status, then ERR. */
-void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);
+VB_COLD void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
+			 vb_time now);
 /* Completes local WQEs and a failed one that have become the oldest. */
 void vb_req_complete_local(struct vb_qp *qp, vb_time now);
 
 /* rewind.c */
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now);
-void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why);
+VB_COLD void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why);
 /* Sends again from psn_una if the policy allows; else fails the oldest WQE with RETRY_EXC_ERR. */
-void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
+VB_COLD void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
 /* What is before psn_una, @from on, was acknowledged: reload retries, restart the timer, look at
  * the queue again. */
 void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);
@@ -60,8 +61,8 @@ static inline bool vb_req_knows_gap(const struct vb_requester *req, struct vb_ps
 enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now);
 /* A NAK or RNR NAK of the oldest WQE. */
-enum vb_verdict vb_comp_refused(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-				vb_time now);
+VB_COLD enum vb_verdict vb_comp_refused(struct vb_qp *qp, const struct vb_hdr *hdr,
+					const struct vb_rx *rx, vb_time now);
 
 /* resp.c */
 enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
@@ -73,8 +74,8 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now, uint8_t *syndrome);
 /* Completes the receive WQE of the message that failed with the status that @why stands for. */
-void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now);
-void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
+VB_COLD void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now);
+VB_COLD void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
 const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len);
 
 /* True for requests that a response of their own answers, and not an ACK. */
@@ -92,7 +93,7 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 				     const struct vb_rx *rx, uint8_t *syndrome);
 enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
-enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
+VB_COLD enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */
 struct vb_resource *vb_resp_pending(struct vb_qp *qp);
 /* The one that has the answer with @psn, or NULL. */
@@ -104,7 +105,8 @@ uint8_t vb_credit_encode(uint32_t wqe_cnt);
 /* Receive WQEs that a credit code stands for; UINT32_MAX: no limit. */
 uint32_t vb_credit_decode(uint8_t code);
 
-/* One more packet in @b with its BTH prepared; the caller sets the rest and emits @hdr. */
+/* One more packet in @b with its BTH and DCETH prepared; the caller sets what else the opcode has
+ * and emits @hdr. */
 struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct vb_hdr *hdr,
 			  uint8_t op, struct vb_psn psn);
 void vb_tx_finish(struct vb_tx *tx, const struct vb_hdr *hdr);

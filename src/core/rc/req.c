@@ -139,7 +139,7 @@ static void sqd_check_drained(struct vb_qp *qp)
 	}
 }
 
-static bool req_may_run_local(struct vb_qp *qp, const struct vb_swqe *w)
+VB_COLD static bool req_may_run_local(struct vb_qp *qp, const struct vb_swqe *w)
 {
 	if (w->flags & VB_SWQE_RAN)
 		return true;
@@ -153,7 +153,7 @@ static bool req_may_run_local(struct vb_qp *qp, const struct vb_swqe *w)
 }
 
 /* Local work runs once, in the order of the queue; it completes with what was sent before it. */
-static void req_run_local(struct vb_qp *qp, struct vb_swqe *w)
+VB_COLD static void req_run_local(struct vb_qp *qp, struct vb_swqe *w)
 {
 	if (!(w->flags & VB_SWQE_RAN)) {
 		if (w->opcode == VB_WR_BIND_MW)
@@ -323,7 +323,7 @@ static bool req_is_held(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 }
 
 /* Work goes by paths with rates of their own: @w is next. */
-static void take_path(struct vb_qp *qp, struct vb_swqe *w)
+VB_COLD static void take_path(struct vb_qp *qp, struct vb_swqe *w)
 {
 	vb_pace_take_path(qp, vb_swqe_ud(w)->kbps);
 	qp->req.slow = is_slow(qp);

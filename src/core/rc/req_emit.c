@@ -43,14 +43,17 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	tx->payload_len = 0;
 	tx->seg_cnt = 0;
 	tx->pad = 0;
-	*hdr = (struct vb_hdr){
-	    .opcode = (uint8_t)(qp->ops->transport | op),
-	    .migrated = true,
-	    .pkey = qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index],
-	    .dqpn = qp->attr.dest_qpn,
-	    .psn = psn,
-	    .dc = {.lane = qp->dc_lane, .sqpn = qp->qpn, .connection = qp->dc_connection},
-	};
+	/* Not the whole of it: clearing what is not written to the wire takes its time. */
+	hdr->opcode = (uint8_t)(qp->ops->transport | op);
+	hdr->pad = 0;
+	hdr->migrated = true;
+	hdr->solicited = hdr->ack_req = hdr->fecn = hdr->becn = hdr->selective = false;
+	hdr->pkey = qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index];
+	hdr->dqpn = qp->attr.dest_qpn;
+	hdr->psn = psn;
+	hdr->dc.lane = qp->dc_lane;
+	hdr->dc.sqpn = qp->qpn;
+	hdr->dc.connection = qp->dc_connection;
 	return tx;
 }
 

@@ -48,7 +48,7 @@ static void recv_finish(struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t byt
 	vb_recv_complete(qp, &wc, hdr->solicited, now);
 }
 
-static uint8_t rnr_syndrome(struct vb_qp *qp)
+VB_COLD static uint8_t rnr_syndrome(struct vb_qp *qp)
 {
 	vb_qp_count(qp, VB_COUNTER_out_of_buffer);
 	return VB_SYNDROME_RNR | (qp->attr.min_rnr_timer & VB_SYNDROME_VALUE);
@@ -184,7 +184,7 @@ void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now)
  * A request that cannot be carried out: RNR NAK and wait, or NAK and ERR. The receive WQE of the
  * message says why; without one an async event does. IBA 9.9.3.1
  */
-static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_time now)
+VB_COLD static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
@@ -203,7 +203,8 @@ static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_t
 }
 
 /* Beyond the expected PSN: one NAK, then silence until the expected one arrives. IBA 9.7.4.2 */
-static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx)
+VB_COLD static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr,
+				      const struct vb_rx *rx)
 {
 	struct vb_responder *resp = &qp->resp;
 
@@ -257,7 +258,7 @@ static enum vb_verdict carry_out(struct vb_qp *qp, const struct vb_hdr *hdr, con
 
 /* The gap is closed at its beginning before the NAK for it has left: what was dropped behind it is
  * still missing, and only a NAK says so before the requester's timer does. */
-static void ask_for_dropped(struct vb_qp *qp)
+VB_COLD static void ask_for_dropped(struct vb_qp *qp)
 {
 	struct vb_responder *resp = &qp->resp;
 
@@ -296,7 +297,7 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 }
 
 /* What was kept has been carried out as well: acknowledged at once, or more is missing. */
-static void report_on(struct vb_qp *qp, bool went_on, bool was_due)
+VB_COLD static void report_on(struct vb_qp *qp, bool went_on, bool was_due)
 {
 	struct vb_responder *resp = &qp->resp;
 

@@ -81,7 +81,7 @@ struct vb_sr {
 /* Makes @qp, which reaches RTR, offer selective repeat. Without memory it does not; no error. */
 void vb_sr_offer(struct vb_qp *qp);
 /* Forgets everything and does not offer it any more. */
-void vb_sr_end(struct vb_qp *qp);
+VB_COLD void vb_sr_end(struct vb_qp *qp);
 void vb_sr_pool_free(struct vb_hca *h);
 
 /* Requester: whether its packets carry the bit. */
@@ -114,7 +114,7 @@ static inline bool vb_sr_is_full(const struct vb_qp *qp, uint32_t span, uint32_t
 }
 
 /* selective_read.c: gaps before @una are none any more. */
-void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una);
+VB_COLD void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una);
 
 /* All before @una was acknowledged. */
 static inline void vb_sr_on_progress(struct vb_qp *qp, struct vb_psn una)
@@ -135,31 +135,32 @@ static inline void vb_sr_on_ack(struct vb_qp *qp, const struct vb_hdr *hdr)
 }
 
 /* A sequence error NAK, what it acknowledges done. False: it is no report, or not a right one. */
-bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-		       vb_time now);
+VB_COLD bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			       vb_time now);
 /* The next packet that is due, into @b, unless it is not missing any more or sending went back. */
-void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+VB_COLD void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 /* Sending goes back: there is nothing to select. Answers in place stay. */
-void vb_sr_forget(struct vb_qp *qp);
+VB_COLD void vb_sr_forget(struct vb_qp *qp);
 /* The WQE of an unacknowledged PSN, or NULL. */
-struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
+VB_COLD struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
 
 /* Requester, answers (selective_read.c). Whether the one with @psn, in flight, is in place. */
-bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn);
+VB_COLD bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn);
 /* The answer with @psn, which was not, has been placed. */
-void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+VB_COLD void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);
 /* Whether the answer with @psn is in place; it is forgotten. */
-bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn);
+VB_COLD bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn);
 /* Everything before @psn was answered or acknowledged: answers that have not come are lost. */
-void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+VB_COLD void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now);
 /* Asks for the next run of answers that is due, in @b. */
-void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+VB_COLD void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 
 /* Responder: a request beyond the expected PSN. The verdict is OK when it is kept. */
-enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx);
+VB_COLD enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr,
+				   const struct vb_rx *rx);
 /* The kept packet whose PSN is now the expected one; its bytes stay until vb_sr_release(). */
 bool vb_sr_next(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx);
-void vb_sr_release(struct vb_qp *qp, struct vb_psn psn);
+VB_COLD void vb_sr_release(struct vb_qp *qp, struct vb_psn psn);
 /* The request at @from was carried out: up to the expected PSN nothing is kept or missing. */
 void vb_sr_advance(struct vb_qp *qp, struct vb_psn from);
 /* A report in place of an ACK is due. */
@@ -168,20 +169,20 @@ static inline bool vb_sr_misses(const struct vb_qp *qp)
 	return qp->sr && qp->sr->speaks && vb_psn_before(qp->resp.epsn, qp->sr->high);
 }
 /* A repeated request for [@start, @end) of @r. False: it is for the resource itself to answer. */
-bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn start,
-		  struct vb_psn end);
+VB_COLD bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn start,
+			  struct vb_psn end);
 /* What is to be answered again next, or NULL. */
 static inline struct vb_run *vb_sr_repeat_next(const struct vb_qp *qp)
 {
 	return qp->sr && qp->sr->repeat_cnt ? &qp->sr->repeat[qp->sr->repeat_head] : NULL;
 }
-void vb_sr_repeat_done(struct vb_sr *sr);
+VB_COLD void vb_sr_repeat_done(struct vb_sr *sr);
 /* READs or atomics wait for their answers, or for another one. */
 static inline bool vb_resp_owes(const struct vb_qp *qp)
 {
 	return qp->resp.res_pending || vb_sr_repeat_next(qp);
 }
 /* Appends the report to a NAK that has been made. */
-void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx);
+VB_COLD void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx);
 
 #endif
