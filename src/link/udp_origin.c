@@ -98,8 +98,7 @@ static bool read_source(const struct vb_udp_rx_buf *b, socklen_t len, struct vb_
 	return false;
 }
 
-/* What is known of the sender of a train. Who hashes to the place of another starts anew.
- */
+/* What is known of a train's sender. Who hashes to the place of another starts anew. */
 static struct vb_udp_sender *sender_of(struct vb_udp_rx *rx, const struct vb_path *p)
 {
 	struct vb_udp_sender *s = &rx->senders[(p->udp_sport ^ p->sgid.b[15]) % VB_UDP_SENDERS];
