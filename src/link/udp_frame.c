@@ -18,10 +18,12 @@
 
 _Static_assert(VB_UDP_IOV_MAX <= 1024, "UIO_MAXIOV");
 
-/* A CRC is linear: what an identification changes does not depend on the rest. */
+/* For what one field changes, which does not depend on the rest: a CRC is linear. */
+static const struct vb_icrc_udp any_ipv4 = {.src.b = {[10] = 0xff, [11] = 0xff}}, any_ipv6;
+
 void vb_udp_icrc_init(struct vb_udp_icrc *c)
 {
-	struct vb_icrc_udp in = {.src.b = {[10] = 0xff, [11] = 0xff}};
+	struct vb_icrc_udp in = any_ipv4;
 	uint32_t zero = vb_icrc_start(&in, 0);
 
 	memset(c, 0, sizeof *c);
@@ -41,8 +43,7 @@ struct vb_udp_pseudo vb_udp_pseudo(const struct vb_icrc_udp *in)
 
 static uint32_t compute_len_delta(bool is_ipv6, uint32_t len)
 {
-	static const struct vb_icrc_udp ipv4 = {.src.b = {[10] = 0xff, [11] = 0xff}}, ipv6;
-	const struct vb_icrc_udp *any = is_ipv6 ? &ipv6 : &ipv4;
+	const struct vb_icrc_udp *any = is_ipv6 ? &any_ipv6 : &any_ipv4;
 
 	return vb_icrc_start(any, len) ^ vb_icrc_start(any, 0);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What goes wrong in real life: peers and brokers that die, peers that never answer, Ctrl-C, limits."""
+import contextlib
 import os
 import re
 import signal
@@ -176,13 +177,21 @@ def _(context):
         m.drop(d)
 
 
+@contextlib.contextmanager
+def lone_host(context):
+    """A host beside the two of all others, for what would spoil theirs."""
+    context.machine.two()
+    c = context.machine.host("c")
+    try:
+        yield c
+    finally:
+        context.machine.drop(c)
+
+
 @case("robust.port_taken")
 def _(context):
     """UDP port 4791 belongs to another program: one line says so."""
-    m = context.machine
-    m.two()
-    c = m.host("c")
-    try:
+    with lone_host(context) as c:
         taker = c.start(["/usr/bin/python3", "-c", "import socket, time\n"
                          "s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
                          "s.bind(('::', 4791)); print('bound', flush=True); time.sleep(60)"])
@@ -193,24 +202,17 @@ def _(context):
         p = c.start([context.verbena, "doctor"])
         if p.wait(15) == 0 or not re.search(r"^FAIL +port +.*4791.*python3", p.output(), re.M):
             raise Failure(p.story())
-    finally:
-        m.drop(c)
 
 
 @case("robust.few_descriptors")
 def _(context):
     """Too few file descriptors, for the program or for a broker it starts: an error, not a crash."""
-    m = context.machine
-    m.two()
-    c = m.host("c")
-    try:
+    with lone_host(context) as c:
         for limit in range(3, 24, 2):
             p = c.start(["prlimit", f"--nofile={limit}", context.verbena, "run", "--",
                          "ibv_rc_pingpong", "-g", "0", "-n", "1", "localhost"])
             if p.wait(15) <= 0:
                 raise Failure(f"with {limit} descriptors: {p.story()}")
-    finally:
-        m.drop(c)
 
 
 REMEDY = r"^verbena: (.+); .*\('ulimit -\w+'\)$"
@@ -235,10 +237,7 @@ def _(context):
     """Too few descriptors or too little memory: one line with what to do, wherever it is noticed."""
     if context.sanitizer:
         raise Skip("a sanitizer takes terabytes of addresses")
-    m = context.machine
-    m.two()
-    c = m.host("c")
-    try:
+    with lone_host(context) as c:
         named = starve(context, c, ["--as=20000000"])  # a broker begins under this one
         if named and "the broker" not in named[0]:
             raise Failure(f"the broker of 20 MB says {named}")
@@ -250,18 +249,13 @@ def _(context):
             for what in "stand-by thread", "cannot open verbena0":
                 if not any(what in line and line.endswith(short) for line in named):
                     raise Failure(f"never saw: {what} ... {short}\n" + "\n".join(named))
-    finally:
-        m.drop(c)
 
 
 @case("robust.no_threads")
 def _(context):
     """As many threads as the user may have: one line says so, and the errno is that of the verbs."""
-    m = context.machine
-    m.two()
-    c = m.host("c")
     user = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-    try:
+    with lone_host(context) as c:
         if c.start([*user, context.verbena, "run", "--", "ibv_devinfo"]).wait(15) != 0:
             raise Skip("an ordinary user gets nowhere here")
         p = c.start([*user, "prlimit", "--nproc=1", context.verbena, "run", "--", "ibv_devinfo"])
@@ -269,8 +263,6 @@ def _(context):
                 or not re.search(r"^verbena: .*stand-by thread.*too many threads.*'ulimit -u'", p.output(),
                                  re.M)):
             raise Failure(p.story())
-    finally:
-        m.drop(c)
 
 
 @case("robust.memory_locked")
