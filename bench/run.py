@@ -23,7 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOPS = r"([\d.]+) million/s"
 RXE = "## Against rdma_rxe"  # the section that bench/rxe.sh writes
-TURNS = {"a": 3, "b": 3, "i": 3}  # of a group in a round; of others one
+TURNS = {"a": 5, "b": 5, "i": 3}  # of a group in a round; of others one
 # Congestion control as --cc paper has it, and off, by registers.
 CC_ON = [f"{name}=1" for name in ("dcqcn_hw_en", "hw_rate_throttle_en", "tx_wqe_ost_limit_en", "speed_limiter_en",
                                   "np_en", "ecn_en", "rxq_en")]
@@ -207,9 +207,9 @@ class Adapter:
         """us, the median (t_typical)."""
         return self.perftest(program, "-s", "2", "-n", "50000", run=run)[4]
 
-    def bare(self, name):
+    def bare(self, name, *args):
         """What a program of bench/ without an adapter prints."""
-        return Program([os.path.join(self.build, "bench", name)]).finish()
+        return Program([os.path.join(self.build, "bench", name), *args]).finish()
 
     def adapted(self, name, *args):
         """What a program of bench/ with the adapter prints."""
@@ -264,7 +264,7 @@ def iperf3():
     """MB/s of one TCP stream."""
     port = free_port()
     out = pair(["iperf3", "-s", "-1", "-B", "127.0.0.1", "-p", str(port)],
-               ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", "2", "-J"], port)
+               ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", "1", "-J"], port)
     return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e6
 
 
@@ -274,7 +274,7 @@ def measurements(adapter):
         ("a", "ib_write_bw -s 65536 -m 4096", "MB/s", adapter.write_bw),
         ("a", "iperf3, one TCP stream", "MB/s", iperf3),
         ("a", "bare UDP_SEGMENT with CRC (ceiling_udp)", "MB/s",
-         lambda: number_in(adapter.bare("ceiling_udp"), r"([\d.]+) MB/s")),
+         lambda: number_in(adapter.bare("ceiling_udp", "1"), r"([\d.]+) MB/s")),
         ("b", "ib_write_lat -s 2", "us", lambda: adapter.latency("ib_write_lat")),
         ("b", "bare UDP ping-pong (pingpong_udp)", "us",
          lambda: number_in(adapter.bare("pingpong_udp"), r"typical ([\d.]+)")),
@@ -443,8 +443,8 @@ def document(tables, runs, qp):
         "# Benchmarks", "",
         "Written by `scripts/bench`; run it again to compare with another machine. Everything runs on the",
         "loopback device, server and client on the same cores, release build, the programs in turn: figures are",
-        f"medians of {runs} rounds, of {' and '.join(TURNS)} with {max(TURNS.values())} turns each, comparisons medians of"
-        " those of",
+        f"medians of {runs} rounds, with {', '.join(f'{n} turns of {g}' for g, n in TURNS.items())} in each; comparisons"
+        " are medians of those of",
         "neighbours. What DCQCN costs is of one pair that runs while its registers are switched on and off, the median",
         "of some hundred slices and its standard error. MB is 10^6 bytes; latencies are half round trips.", "",
         *tables[0], "", *tables[1], *memory_line, "", *SIMULATOR_TEXT, "",

@@ -75,6 +75,10 @@ struct vb_hca_config {
 	 * VB_ROOM_RETRY_NS. NULL: no limit.
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+	/* Bytes on the wire that the link sends for little more than one packet costs it: a
+	 * receiver with room for only a part of such a train gets that after VB_TRAIN_WAIT_NS. 0:
+	 * each packet goes by itself. */
+	uint32_t train_bytes;
 	/*
 	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was
 	 * sent to it last: an ACK timer that fires starts over then, at no cost. NULL: never known.
@@ -106,6 +110,8 @@ struct vb_hca_config {
 
 #define VB_PACKET_OVERHEAD 512
 #define VB_ROOM_RETRY_NS (20 * VB_USEC)
+/* For so long a train waits to leave whole. */
+#define VB_TRAIN_WAIT_NS (100 * VB_USEC)
 
 enum vb_event_kind {
 	VB_EVENT_CQ_NOTIFY, /* an armed CQ got an entry: object is the vb_cq */

@@ -190,17 +190,17 @@ enum vb_req_state {
 struct vb_requester {
 	enum vb_req_state state;
 	enum vb_block block;
-	struct vb_psn psn_post;    /* of the next WQE to be posted */
-	struct vb_psn psn_una;     /* oldest unacknowledged */
-	struct vb_psn psn_nxt;     /* next to send */
-	struct vb_psn psn_max;     /* one past the highest ever sent */
-	struct vb_psn recover;     /* psn_max when sending last went back */
-	bool recovering;           /* ... and nothing was acknowledged since */
-	bool credit_limited, slow; /* an AETH gave a credit count; is_slow() in req.c */
-	uint32_t rd_out;           /* READ requests and atomics in flight */
-	uint32_t rsn_post;         /* receive-consuming messages posted */
-	uint32_t rsn_acked;
-	uint32_t rsn_limit; /* highest that credits allow */
+	struct vb_psn psn_post;         /* of the next WQE to be posted */
+	struct vb_psn psn_una, psn_nxt; /* oldest unacknowledged; next to send */
+	struct vb_psn psn_max;          /* one past the highest ever sent */
+	struct vb_psn recover;          /* psn_max when sending last went back */
+	bool recovering;                /* ... and nothing was acknowledged since */
+	bool credit_limited, slow;      /* an AETH gave a credit count; is_slow() in req.c */
+	uint32_t rd_out;                /* READ requests and atomics in flight */
+	uint32_t rsn_post, rsn_acked;   /* receive-consuming messages posted, acknowledged */
+	uint32_t rsn_limit;             /* highest that credits allow */
+	uint32_t train_left;            /* packets of the train under way that have not left */
+	vb_time train_at;               /* since when one waits for room; 0: none does */
 	uint64_t charge_post, inflight;
 	struct vb_window window;
 	uint8_t rnr_left;
@@ -327,8 +327,8 @@ struct vb_qp {
 	uint32_t qpn;
 	enum vb_qp_state state;
 	enum vb_qp_type type;
-	uint32_t ack_every;     /* packets of a message between two that ask for an ACK */
-	uint32_t dc_connection; /* DCI and context: the number of the connection */
+	uint32_t ack_every, train_pkts; /* packets from one that asks for an ACK on; of a train */
+	uint32_t dc_connection;         /* DCI and context: the number of the connection */
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
 	bool owes_requests; /* responses filled the last turn; see sched.c */
 	uint8_t dc_lane;    /* DCI and context: which of the initiator's */

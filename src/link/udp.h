@@ -14,6 +14,8 @@
 #include "trace/counters.h"
 #include "wire/icrc.h"
 
+/* Bytes that one train may have, over IPv4 as over IPv6. */
+#define VB_UDP_TRAIN_BYTES 65487
 #define VB_UDP_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
 
 /* What received packets can bring of their IP headers, beside addresses. */

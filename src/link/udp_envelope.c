@@ -138,11 +138,13 @@ void vb_udp_address(struct vb_udp_envelope *e, const struct vb_path *p, struct v
 		add_options_ipv4(e, p, s);
 }
 
-void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len)
+void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len,
+		    bool may_set)
 {
 	/* What is no longer than a segment is not cut. */
 	if (seg == 0 && len <= (uint32_t)s->segment.have)
 		return;
-	if (!is_option(&s->segment, seg, s->fd, IPPROTO_UDP, UDP_SEGMENT))
+	if (may_set ? !is_option(&s->segment, seg, s->fd, IPPROTO_UDP, UDP_SEGMENT)
+		    : seg != s->segment.have)
 		add_control(&e->msg, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg);
 }

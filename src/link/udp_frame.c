@@ -128,25 +128,27 @@ static uint8_t *frame_long(struct vb_udp_tx *x, const struct vb_tx *tx, uint8_t 
 void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
 		  const struct vb_udp_sending *how, struct vb_udp_icrc *c)
 {
-	uint8_t *at = x->frame;
+	uint8_t *at = how->first ? x->frame_at[how->first] : x->frame;
+	uint32_t k = how->first;
 	uint16_t id = how->ip_id;
 
-	x->iov_cnt = 0;
-	for (uint32_t k = 0; k < cnt; k++) {
-		const struct vb_tx *tx = &pkt[k];
+	if (k == 0)
+		x->iov_cnt = 0;
+	for (uint32_t i = 0; i < cnt; i++, k++) {
+		const struct vb_tx *tx = &pkt[i];
 		uint32_t crc = vb_udp_icrc_start(c, how->pseudo, vb_tx_wire_len(tx), id);
 
 		x->frame_at[k] = at;
 		x->iov_at[k] = (uint16_t)x->iov_cnt;
 		memcpy(at, tx->hdr, sizeof tx->hdr); /* all of it: a length known beforehand */
-		at = (tx->payload_len <= VB_UDP_COPY_MAX ? frame_short : frame_long)(x, tx, at, crc,
-										     how->is_one);
-		if (how->fate && how->fate[k].damage)
-			vb_fault_corrupt(x->frame_at[k], tx->hdr_len, how->fate[k].damage);
+		at = (tx->payload_len <= VB_UDP_COPY_MAX ? frame_short : frame_long)(
+		    x, tx, at, crc, how->is_one && i != 0);
+		if (how->fate && how->fate[i].damage)
+			vb_fault_corrupt(x->frame_at[k], tx->hdr_len, how->fate[i].damage);
 		id = (uint16_t)(id + how->step);
 	}
-	x->frame_at[cnt] = at;
-	x->iov_at[cnt] = (uint16_t)x->iov_cnt;
+	x->frame_at[k] = at;
+	x->iov_at[k] = (uint16_t)x->iov_cnt;
 }
 
 uint32_t vb_udp_frame_pieces(const struct vb_udp_tx *x, const struct vb_tx *tx, uint32_t k,

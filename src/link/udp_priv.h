@@ -228,9 +228,11 @@ void vb_udp_address(struct vb_udp_envelope *e, const struct vb_path *p, struct v
 
 /*
  * Has the kernel cut what is sent into segments of @seg bytes; 0: not at all, the message is one
- * packet of @len bytes (UINT16_MAX: of any length).
+ * packet of @len bytes (UINT16_MAX: of any length). Unless @may_set the socket's option stays as it
+ * is: messages that were made before, and rely on it, have not left yet.
  */
-void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len);
+void vb_udp_segment(struct vb_udp_envelope *e, struct vb_udp_sock *s, uint16_t seg, uint32_t len,
+		    bool may_set);
 
 /* udp_frame.c */
 
@@ -247,9 +249,10 @@ uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_udp_pseudo *p,
 /* How a train is sent. */
 struct vb_udp_sending {
 	const struct vb_udp_pseudo *pseudo;
-	bool is_one;                   /* one UDP_SEGMENT send; else one send for each packet */
-	uint16_t ip_id;                /* identification of the first packet, */
-	uint16_t step;                 /* and from each packet to the next */
+	uint32_t first; /* index of the first packet; those before it stay laid out */
+	bool is_one;    /* one UDP_SEGMENT send; else one send for each packet */
+	uint16_t ip_id; /* identification of the first packet, */
+	uint16_t step;  /* and from each packet to the next */
 	const struct vb_tx_fate *fate; /* of each packet, or NULL */
 };
 

@@ -13,6 +13,9 @@
 
 #define BTH_DQPN 5 /* offset of the 3 bytes */
 
+/* Trains in one call: two of a long message, its first packet and the others, twice. */
+#define TRAINS_MAX 4u
+
 /* A train of packets of one batch on its way. */
 struct train {
 	const struct vb_tx *pkt;
@@ -24,6 +27,8 @@ struct train {
 	struct vb_flow_own own; /* as it was before the last count */
 	struct vb_udp_sending how;
 	const struct vb_tx_fate *fate; /* of each packet, or NULL */
+	uint32_t first;                /* index of its first packet in vb_udp_tx */
+	uint32_t bytes;                /* that its receiver was told of */
 	uint32_t done;                 /* packets that have left or are given up */
 	bool is_full;                  /* the rest has to wait */
 };
@@ -36,24 +41,44 @@ static bool path_eq(const struct vb_path *a, const struct vb_path *b)
 			  vb_gid_eq(&a->sgid, &b->sgid));
 }
 
+/* All packets of a train are for one QP, because a host gives a train as a whole to the process
+ * that has the QP of its first packet. */
+static inline bool may_share_train(const struct vb_tx *a, const struct vb_tx *b)
+{
+	return path_eq(a->path, b->path) && memcmp(a->hdr + BTH_DQPN, b->hdr + BTH_DQPN, 3) == 0;
+}
+
+/* Elements of the gather list that a packet takes at most. */
+static inline uint32_t pieces_of(const struct vb_tx *tx)
+{
+	return tx->seg_cnt + 2u;
+}
+
 /*
- * Packets from @from on that one UDP_SEGMENT send can take. All are for one QP, because a host
- * gives a train as a whole to the process that has the QP of its first packet.
+ * Packets from @from on that one UDP_SEGMENT send can take: of one length, and the last may be
+ * shorter. One that is shorter and begins a run of its own is left to that: the first packet of a
+ * long RDMA WRITE has a RETH, the others do not, and 15 of these fill a train at MTU 4096. Takes
+ * what they need from *@pieces, which is enough for one packet.
  */
-static uint32_t train_length(const struct vb_tx_batch *b, uint32_t from)
+static inline uint32_t train_length(const struct vb_tx_batch *b, uint32_t from, uint32_t *pieces)
 {
 	const struct vb_tx *first = &b->pkt[from];
 	uint32_t seg = vb_tx_wire_len(first), total = seg, n = 1;
 	uint32_t max =
 	    vb_gid_is_ipv4(&first->path->dgid) ? VB_UDP_PAYLOAD_MAX_IPV4 : VB_UDP_PAYLOAD_MAX_IPV6;
 
+	*pieces -= pieces_of(first);
 	while (n < VB_UDP_TRAIN_MAX && from + n < b->cnt) {
 		const struct vb_tx *tx = &b->pkt[from + n];
 		uint32_t len = vb_tx_wire_len(tx);
 
-		if (len > seg || total + len > max || !path_eq(first->path, tx->path) ||
-		    memcmp(first->hdr + BTH_DQPN, tx->hdr + BTH_DQPN, 3) != 0)
+		if (len > seg || total + len > max || pieces_of(tx) > *pieces ||
+		    !may_share_train(first, tx))
 			break;
+		if (len < seg && from + n + 1 < b->cnt && vb_tx_wire_len(tx + 1) == len &&
+		    may_share_train(tx, tx + 1))
+			break;
+		*pieces -= pieces_of(tx);
 		total += len;
 		n++;
 		if (len < seg)
@@ -87,14 +112,19 @@ static const struct vb_udp_pseudo *pseudo_of(const struct train *t)
 	return &s->pseudo;
 }
 
-/* The kernel numbers the segments of one send, and the sends of a connected socket. */
-static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send)
+/* The kernel numbers the segments of one send, and the sends of a connected socket, of which there
+ * are @before in the same call. */
+static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send, uint32_t before)
 {
-	t->how = (struct vb_udp_sending){.pseudo = pseudo_of(t),
-					 .is_one = is_one_send,
-					 .ip_id = t->sock->ip_id,
-					 .step = is_one_send || vb_udp_is_numbered(t->sock),
-					 .fate = t->fate};
+	bool is_numbered = vb_udp_is_numbered(t->sock);
+
+	t->how = (struct vb_udp_sending){
+	    .pseudo = pseudo_of(t),
+	    .is_one = is_one_send,
+	    .first = t->first,
+	    .ip_id = (uint16_t)(t->sock->ip_id + (is_numbered ? before : 0)),
+	    .step = is_one_send || is_numbered,
+	    .fate = t->fate};
 	vb_udp_frame(&u->tx, t->pkt, t->cnt, &t->how, &u->icrc);
 }
 
@@ -111,7 +141,8 @@ VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k
 				 .traffic_class = t->path->traffic_class,
 				 .hop_limit = t->path->hop_limit,
 				 .sent = true,
-				 .seg_cnt = vb_udp_frame_pieces(&u->tx, &t->pkt[k], k, piece),
+				 .seg_cnt =
+				     vb_udp_frame_pieces(&u->tx, &t->pkt[k], t->first + k, piece),
 				 .seg = piece};
 
 	icrc_inputs(t, &tap.udp);
@@ -226,10 +257,11 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 	struct vb_udp_tx *x = &u->tx;
 	struct vb_udp_envelope e;
 
-	frame_train(u, t, false);
+	t->first = 0;
+	frame_train(u, t, false, 0);
 	vb_udp_address(&e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	/* Each packet is a message of its own here. */
-	vb_udp_segment(&e, t->sock, 0, UINT16_MAX);
+	vb_udp_segment(&e, t->sock, 0, UINT16_MAX, true);
 	for (uint32_t i = 0; i < t->cnt; i++) {
 		x->msg[i].msg_hdr = e.msg;
 		x->msg[i].msg_hdr.msg_iov = x->iov + x->iov_at[i];
@@ -275,30 +307,25 @@ static long send_one(const struct vb_udp *u, const struct vb_udp_sock *s, const 
 	return is_stale(u, s, rc) ? send_once(s->fd, m) : rc;
 }
 
-/* Sends the train in one call: all of it or nothing. */
-static void send_segmented(struct vb_udp *u, struct train *t)
+/* Lays out train @i of a call, all but a place for it among the messages. */
+static inline void make_message(struct vb_udp *u, struct train *t, uint32_t i,
+				struct vb_udp_envelope *e)
 {
 	struct vb_udp_tx *x = &u->tx;
 	uint16_t seg = (uint16_t)vb_tx_wire_len(&t->pkt[0]);
-	struct vb_udp_envelope e;
-	uint32_t bytes;
 
-	frame_train(u, t, true);
-	vb_udp_address(&e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
-	vb_udp_segment(&e, t->sock, t->cnt > 1 ? seg : 0, seg);
-	e.msg.msg_iov = x->iov;
-	e.msg.msg_iovlen = x->iov_cnt;
-	bytes = flow_bytes(t, 0, t->cnt);
-	flow_count(u, t, bytes);
-	if (send_one(u, t->sock, &e.msg) >= 0) {
-		count_sent(u, t, t->cnt);
-		return;
-	}
+	frame_train(u, t, true, i);
+	vb_udp_address(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
+	vb_udp_segment(e, t->sock, t->cnt > 1 ? seg : 0, seg, i == 0);
+	e->msg.msg_iov = x->iov + x->iov_at[t->first];
+	e->msg.msg_iovlen = x->iov_cnt - (size_t)x->iov_at[t->first];
+	t->bytes = flow_bytes(t, 0, t->cnt);
+	flow_count(u, t, t->bytes);
+}
 
-	int err = errno;
-
-	flow_uncount(u, t, bytes);
-
+/* Why the train did not leave by a send of its own: each packet may tell, or the train waits. */
+VB_COLD static void train_refused(struct vb_udp *u, struct train *t, int err)
+{
 	/* EIO: the device cannot checksum what it segments. EINVAL and EMSGSIZE: the segments do
 	 * not fit the device, or the flow label or an address is not to be had; each packet tells
 	 * for itself. */
@@ -310,6 +337,48 @@ static void send_segmented(struct vb_udp *u, struct train *t)
 	} else {
 		refused(u, t, t->cnt, err);
 	}
+}
+
+/* Sends the train in one call: all of it or nothing. */
+static void send_train(struct vb_udp *u, struct train *t)
+{
+	struct vb_udp_envelope e;
+
+	make_message(u, t, 0, &e);
+	if (send_one(u, t->sock, &e.msg) >= 0) {
+		count_sent(u, t, t->cnt);
+		return;
+	}
+
+	int err = errno;
+
+	flow_uncount(u, t, t->bytes);
+	train_refused(u, t, err);
+}
+
+/* Sends @cnt trains of one path in one call, up to the first that is refused. */
+static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
+{
+	struct vb_udp_envelope e[TRAINS_MAX];
+	long sent;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		make_message(u, &t[i], i, &e[i]);
+		u->tx.msg[i].msg_hdr = e[i].msg;
+	}
+	sent = send_many(u, t->sock, u->tx.msg, cnt);
+
+	int err = errno;
+
+	for (long i = 0; i < sent; i++)
+		count_sent(u, &t[i], t[i].cnt);
+	for (long i = cnt; i-- > 0 && i >= sent;)
+		flow_uncount(u, &t[i], t[i].bytes);
+	/* Why another than the first was refused is found out by the next call. */
+	if (sent <= 0)
+		train_refused(u, t, err);
+	else if (sent < (long)cnt)
+		vb_udp_sock_relearn(t->sock);
 }
 
 /* Where the train leaves. False: nowhere. */
@@ -327,6 +396,32 @@ static bool find_way(struct vb_udp *u, struct train *t)
 	return t->sock != NULL;
 }
 
+/*
+ * Adds to @t[0] the trains behind it that go the same way. Returns how many there are now. A socket
+ * whose buffer is full behind the first does not say that it was that, and to learn anew what the
+ * kernel numbers each time would cost more; over loopback, which holds nothing back, it is never
+ * full.
+ */
+static uint32_t add_trains(const struct vb_tx_batch *b, uint32_t from, struct train *t,
+			   uint32_t pieces)
+{
+	uint32_t n = 1, at = t->cnt;
+
+	if (vb_udp_is_numbered(t->sock) && !t->flow)
+		return n;
+	for (; n < TRAINS_MAX && from + at < b->cnt; n++) {
+		if (pieces_of(&t->pkt[at]) > pieces || !may_share_train(t->pkt, &t->pkt[at]))
+			break;
+		t[n] = t[0];
+		t[n].pkt = &t->pkt[at];
+		t[n].cnt = train_length(b, from + at, &pieces);
+		t[n].fate = t->fate ? t->fate + at : NULL;
+		t[n].first = at;
+		at += t[n].cnt;
+	}
+	return n;
+}
+
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now)
 {
 	struct vb_udp *u = vb_udp_of(l);
@@ -335,20 +430,29 @@ uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 
 	(void)now;
 	while (i < b->cnt && !is_full) {
-		struct train t = {.pkt = &b->pkt[i],
-				  .cnt = train_length(b, i),
-				  .fate = b->fate ? b->fate + i : NULL};
+		struct train t[TRAINS_MAX];
+		uint32_t n = 1, pieces = VB_UDP_IOV_MAX;
 
-		if (!find_way(u, &t)) {
-			vb_count_add(t.counters, VB_COUNTER_port_xmit_discards, t.cnt);
-			t.done = t.cnt;
-		} else if (t.sock->gso) {
-			send_segmented(u, &t);
+		t[0] = (struct train){.pkt = &b->pkt[i],
+				      .cnt = train_length(b, i, &pieces),
+				      .fate = b->fate ? b->fate + i : NULL};
+		if (!find_way(u, t)) {
+			vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, t->cnt);
+			t->done = t->cnt;
+		} else if (t->sock->gso) {
+			if (i + t->cnt < b->cnt)
+				n = add_trains(b, i, t, pieces);
+			if (n == 1)
+				send_train(u, t);
+			else
+				send_trains(u, t, n);
 		} else {
-			send_singly(u, &t);
+			send_singly(u, t);
 		}
-		i += t.done;
-		is_full = t.is_full;
+		for (uint32_t k = 0; k < n; k++) {
+			i += t[k].done;
+			is_full |= t[k].is_full;
+		}
 	}
 	return i - from;
 }

@@ -352,6 +352,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .qpn_first = e->broker.shm->qpn_next,
 	    .port_cnt = VB_DEVICES_MAX,
 	    .peer_window_bytes = window,
+	    .train_bytes = e->shm ? 0 : e->flow.train,
 	    .read_piece_bytes = window / 2,
 	    .room = vb_engine_room,
 	    .unread = vb_engine_unread,

@@ -22,6 +22,8 @@
 #define MOST_EIGHTHS 3u
 #define MOST_MAX (3u << 20)
 #define SHARES 12u
+/* Trains that such a part has room for, so that one can follow another. */
+#define SHARE_TRAINS 4u
 /* A peer of another host may have a smaller buffer than ours. */
 #define WINDOW_MIN (128u << 10)
 
@@ -42,6 +44,7 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	e->flow.alone = at_most(size / 4, ALONE_MAX);
 	e->flow.most = at_most((uint64_t)size * MOST_EIGHTHS / 8, MOST_MAX);
 	e->flow.share = e->flow.most / SHARES;
+	e->flow.train = at_most(VB_UDP_TRAIN_BYTES, e->flow.share / SHARE_TRAINS);
 	/* Half of it: the kernel charges the memory around a packet too, and we are not the only
 	 * sender. */
 	return 2 * e->flow.alone;
@@ -86,10 +89,13 @@ static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 {
 	struct vb_flow_watch *w = &e->watch[slot];
 	const struct vb_flow_own *own = &e->flow_own[slot];
+	uint32_t alone = 0, crowd;
 	uint64_t queued;
 
 	if (backlog + MTU_MAX_BYTES <= e->flow.alone)
-		return (uint32_t)(e->flow.alone - backlog);
+		alone = (uint32_t)(e->flow.alone - backlog);
+	if (alone >= e->flow.share)
+		return alone;
 	if ((int64_t)(own->last - w->taken) <= 0)
 		w->own_read = own->bytes;
 	queued = own->bytes - w->own_read;
@@ -97,10 +103,12 @@ static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 		return 0;
 	/* The last of it is for those that have nothing there: nobody tells them to look again. */
 	if (queued == 0)
-		return at_most((e->flow.most - backlog + MTU_MAX_BYTES) / 2, e->flow.share);
-	if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
-		return 0;
-	return (uint32_t)(e->flow.share - queued);
+		crowd = at_most((e->flow.most - backlog + MTU_MAX_BYTES) / 2, e->flow.share);
+	else if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
+		crowd = 0;
+	else
+		crowd = (uint32_t)(e->flow.share - queued);
+	return alone > crowd ? alone : crowd;
 }
 
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
@@ -132,7 +140,7 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 		w->since = now;
 	else if (now - w->since > STUCK_NS)
 		return UINT32_MAX;
-	if (!room)
+	if (room < e->flow.train)
 		atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
 	return room;
 }

@@ -105,6 +105,7 @@ struct vb_flow_limits {
 	uint32_t alone; /* up to here anybody may add to them... */
 	uint32_t most;  /* ... and up to here a process of which none wait yet... */
 	uint32_t share; /* ... so many of its own */
+	uint32_t train; /* what a sender may wait for */
 };
 
 /* When a receive socket of this host was last seen to be read. */
@@ -170,7 +171,7 @@ struct vb_engine {
 	_Atomic vb_time crowded_until; /* see engine_crowd.c; 0: it is not known to be */
 	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
 	pthread_t poller;              /* who made progress, or posted, last */
-	_Atomic bool held_up; /* a receiver of this host has to read before more can leave */
+	_Atomic bool held_up; /* a receiver of this host has to read before a train can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
 	uint32_t bring;                /* of IP headers, of enum vb_udp_bring */

@@ -163,7 +163,7 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000});
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
 	assert_true(vb_engine_room(&e, &here, 0x105, now) >= 4096);
 	vb_flow_sending(&flow[5], e.flow.alone - VB_FLOW_OVERHEAD - 1000);
 	now += VB_USEC;
@@ -180,14 +180,21 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 /* What others have sent keeps nobody from having something of its own in the queue. */
 static void room__a_share_where_others_are(void **state)
 {
+	const struct vb_flow_limits limits = {
+	    .alone = 100000, .most = 150000, .share = 20000, .train = 10000};
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&(struct vb_flow_limits){.alone = 100000, .most = 150000, .share = 20000});
+	engine_begin(&limits);
+	vb_flow_sending(&flow[5], 91000);
+	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000); /* not 9000 */
+	assert_false(e.held_up);
+	engine_begin(&limits);
 	vb_flow_sending(&flow[5], 99000);
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 12000), 12000};
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 8000);
+	assert_true(e.held_up); /* a train would have to wait */
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 6000), 18000};
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	/* Its own are read, and behind them there is as much again. */
@@ -232,6 +239,7 @@ static void size_flow__follows_the_receive_buffer(void **state)
 		assert_in_range(e.flow.alone, 64 << 10, size / 4);
 		assert_in_range(e.flow.most, e.flow.alone, size / 2);
 		assert_in_range(e.flow.share, 4096, e.flow.most / 8);
+		assert_in_range(e.flow.train, 2048, e.flow.share / 4);
 	}
 	close(fd);
 }
@@ -243,7 +251,7 @@ static void unread__until_read(void **state)
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000});
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 	vb_flow_sending(&flow[5], 3000); /* somebody else's */
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
@@ -272,7 +280,7 @@ static void unread__not_where_nobody_is(void **state)
 	vb_time now = VB_SEC;
 
 	(void)state;
-	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000});
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
 	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 200000);
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);

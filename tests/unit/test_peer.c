@@ -355,6 +355,86 @@ static void room__of_datagrams(void **state)
 	env_close(&env);
 }
 
+/* A QP towards a receiver with room for @packets, trains of 4. */
+static struct vb_qp *setup_trains(uint32_t packets)
+{
+	env_config(&env);
+	env.cfg.room = room;
+	env.cfg.room_ctx = &env;
+	env.cfg.train_bytes = 5 * (LEN + VB_BTH_LEN + VB_ICRC_LEN) - 1;
+	env_open(&env, 64);
+	env.now = VB_SEC;
+	room_of[0x21] = packets * (LEN + 64);
+	return env_rts(&env, VB_QPT_RC, 2, 0x21);
+}
+
+/* It looks again, when there is room for @packets, and @cnt leave. */
+static void expect_later(uint32_t packets, uint32_t cnt)
+{
+	room_of[0x21] = packets * (LEN + 64);
+	env.now += VB_ROOM_RETRY_NS;
+	assert_int_equal(vb_hca_poll_timeout(env.hca), env.now);
+	vb_hca_handle_timeout(env.hca, env.now);
+	expect_from(0, cnt);
+}
+
+/* What leaves together is not torn: the first packet and a train, then a train, then the rest of
+ * the message, which is no whole train. */
+static void train__not_torn_by_the_room(void **state)
+{
+	struct vb_qp *q;
+
+	(void)state;
+	q = setup_trains(0);
+	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, 8 * LEN), 0);
+	expect_from(0, 0);
+	expect_later(4, 0);
+	expect_later(5, 5);
+	expect_later(2, 0);
+	expect_later(3, 3);
+	/* Nor is the next one, in one look with the end of the last. */
+	assert_int_equal(env_send(&env, q, 2, VB_WR_RDMA_WRITE, 4 * LEN), 0);
+	assert_int_equal(env_send(&env, q, 3, VB_WR_RDMA_WRITE, 8 * LEN), 0);
+	room_of[0x21] = 8 * (LEN + 64);
+	expect_from(0, 4);
+	expect_later(9, 8);
+	env_close(&env);
+}
+
+/* Short messages and READ requests are nobody's train. */
+static void train__of_one_packet(void **state)
+{
+	struct vb_qp *q;
+
+	(void)state;
+	q = setup_trains(2);
+	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, LEN), 0);
+	assert_int_equal(env_send(&env, q, 2, VB_WR_RDMA_READ, 8 * LEN), 0);
+	expect_from(0, 2);
+	env_close(&env);
+}
+
+/* Others take what there is, packet by packet: after a while a part leaves, and the next part as
+ * well; behind a whole train it waits anew. */
+static void train__waits_for_a_while_only(void **state)
+{
+	struct vb_qp *q;
+
+	(void)state;
+	q = setup_trains(4);
+	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, 8 * LEN), 0);
+	expect_from(0, 0);
+	for (vb_dur d = VB_ROOM_RETRY_NS; d < VB_TRAIN_WAIT_NS; d += VB_ROOM_RETRY_NS)
+		expect_later(4, 0);
+	expect_later(4, 4);
+	expect_later(1, 1);
+	expect_later(3, 3);
+	assert_int_equal(env_send(&env, q, 2, VB_WR_RDMA_WRITE, 8 * LEN), 0);
+	room_of[0x21] = 4 * (LEN + 64);
+	expect_from(0, 0);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +453,9 @@ int main(void)
 	    cmocka_unit_test(waiting__moves_away),
 	    cmocka_unit_test(room__of_a_connection),
 	    cmocka_unit_test(room__of_datagrams),
+	    cmocka_unit_test(train__not_torn_by_the_room),
+	    cmocka_unit_test(train__of_one_packet),
+	    cmocka_unit_test(train__waits_for_a_while_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,163 @@ static void send__many_source_ports(void **state)
 	assert_int_equal(f->udp->socks.cnt, VB_UDP_SEND_SOCKS);
 }
 
+static void set_lo_mtu(int mtu)
+{
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_mtu = mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &ifr), 0);
+	close(fd);
+}
+
+/* A shorter packet ends a train, unless it begins one: so a message is two, its longer first packet
+ * and the rest. */
+static void send__run_of_shorter_packets(void **state)
+{
+	static const uint32_t len[] = {600, 500, 500, 500, 600, 500};
+	static const uint32_t received[] = {1, 3, 2, 0};
+	struct fixture *f = *state;
+	struct vb_rx rx[8];
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		uint32_t at = 0;
+
+		clear(f);
+		for (size_t k = 0; k < sizeof len / sizeof len[0]; k++)
+			add(f, path_of(f, families[v]), len[k], 1);
+		assert_int_equal(send_all(f), f->batch.cnt);
+		for (size_t i = 0; i < sizeof received / sizeof received[0]; i++) {
+			f->udp->rx.ask = 1;
+			assert_int_equal(recv_some(f, rx, 8), received[i]);
+			for (uint32_t k = 0; k < received[i]; k++)
+				check_packet(f, &rx[k], at++);
+		}
+	}
+}
+
+/* Trains of one path leave in one call, and each packet has the identification that its ICRC was
+ * made for. */
+static void send__trains_in_one_call(void **state)
+{
+	static struct vb_flow flow[256];
+	static struct vb_flow_own own[256];
+	struct fixture *f = *state;
+	struct vb_udp_sock *s;
+
+	f->udp->cfg.flow = flow; /* the receiver is on this host */
+	f->udp->cfg.own = own;
+	f->path4.udp_sport = 0xc125;
+	s = vb_udp_sock_find(&f->udp->socks, &f->path4);
+	for (uint32_t round = 0; round < 40; round++) {
+		uint16_t id = s->ip_id;
+		uint32_t wire = 0;
+
+		clear(f);
+		for (uint32_t k = 0; k < 18; k++) {
+			uint32_t len = k % 6 == 0 ? 1400 : 1300;
+
+			len = vb_tx_wire_len(add(f, &f->path4, len, 1));
+			wire = k % 6 < 2 ? len : wire + len;
+		}
+		memset(f->udp->tx.msg, 0, sizeof f->udp->tx.msg);
+		assert_int_equal(send_all(f), 18);
+		/* The kernel says what each message of a call had: four at first, then two. */
+		assert_int_equal(f->udp->tx.msg[1].msg_len, wire);
+		assert_int_equal(f->udp->tx.msg[3].msg_len, wire);
+		if (s->is_connected)
+			assert_int_equal(s->ip_id, (uint16_t)(id + 6));
+		check_arrival(f, VB_TX_BATCH_PKTS);
+		if (s->is_connected)
+			assert_int_equal(f->udp->rx.origin.sender->ip_id, (uint16_t)(id + 5));
+		assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 18);
+	}
+}
+
+/* A train that is refused behind others in its call leaves no trace in counts, and those behind it
+ * have right identifications. */
+static void send__refused_behind_others(void **state)
+{
+	static const uint32_t len[] = {1024, 1000, 1000, 4096, 4096, 1000, 1000};
+	static struct vb_flow flow[256];
+	static struct vb_flow_own own[256];
+	struct fixture *f = *state;
+	uint64_t sent = 0;
+
+	f->udp->cfg.flow = flow;
+	f->udp->cfg.own = own;
+	f->path4.udp_sport = f->path6.udp_sport = 0xc126;
+	set_lo_mtu(1500);
+	for (size_t v = 0; v < FAMILIES; v++) {
+		const struct vb_udp_sock *s =
+		    vb_udp_sock_find(&f->udp->socks, path_of(f, families[v]));
+		uint16_t probes = s->probes;
+		struct vb_rx rx[4];
+
+		clear(f);
+		sent = flow[0].sent;
+		for (size_t k = 0; k < sizeof len / sizeof len[0]; k++)
+			add(f, path_of(f, families[v]), len[k], 1);
+		assert_int_equal(send_all(f), f->batch.cnt);
+		assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 2);
+		assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 5);
+		for (uint32_t k = 0; k < f->batch.cnt; k++)
+			sent += len[k] < 4096 ? vb_tx_wire_len(&f->batch.pkt[k]) : 0;
+		assert_int_equal(flow[0].sent, sent + 3 * VB_FLOW_OVERHEAD);
+		/* What the kernel numbers is learned anew: when the call stopped, and for each of
+		 * the two packets when it is refused in a train and by itself. */
+		if (vb_udp_is_numbered(s))
+			assert_int_equal(s->probes, probes + 5);
+		assert_int_equal(recv_some(f, rx, 1), 1);
+		check_packet(f, &rx[0], 0);
+		assert_int_equal(recv_some(f, rx, 4), 4);
+		check_packet(f, &rx[0], 1);
+		check_packet(f, &rx[3], 6);
+	}
+	set_lo_mtu(65536);
+}
+
+/* What becomes an option of the socket while a call is put together does not cut what it holds
+ * already. */
+static void send__option_changes_between_calls_only(void **state)
+{
+	struct fixture *f = *state;
+
+	f->path6.udp_sport = 0xc127;
+	for (uint32_t round = 0; round < 40; round++) {
+		clear(f);
+		add(f, &f->path6, 1400, 1);
+		add(f, &f->path6, round < 20 ? 1400 : 1300, 1);
+		if (round >= 20)
+			add(f, &f->path6, 1300, 1);
+		assert_int_equal(send_all(f), f->batch.cnt);
+		check_arrival(f, VB_TX_BATCH_PKTS);
+	}
+}
+
+/* Packets that share their segments, as copies do that a fault makes, have more of them than a
+ * batch: what a call gathers is bounded all the same. */
+static void send__more_segments_than_a_batch_has(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		struct vb_tx_batch *b = &f->batch;
+		struct vb_rx rx[16];
+
+		clear(f);
+		for (uint32_t k = 0; k < 8; k++) {
+			add(f, path_of(f, families[v]), k % 3 ? 4000 : 4096, 32);
+			b->pkt[b->cnt] = b->pkt[b->cnt - 1];
+			b->cnt++;
+		}
+		assert_int_equal(send_all(f), b->cnt);
+		assert_in_range(f->udp->tx.iov_cnt, 1, VB_UDP_IOV_MAX);
+		while (recv_some(f, rx, 16) != 0)
+			;
+		assert_int_equal(counter(f, VB_COUNTER_port_rcv_packets), b->cnt);
+	}
+}
+
 /* A train goes to one process as a whole, so packets for two QPs never share one. */
 static void send__train_ends_at_another_qp(void **state)
 {
@@ -182,15 +339,6 @@ static void send__without_gso(void **state)
 		assert_int_equal(send_all(f), VB_TX_BATCH_PKTS);
 		check_arrival(f, VB_TX_BATCH_PKTS);
 	}
-}
-
-static void set_lo_mtu(int mtu)
-{
-	struct ifreq ifr = {.ifr_name = "lo", .ifr_mtu = mtu};
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
-
-	assert_int_equal(ioctl(fd, SIOCSIFMTU, &ifr), 0);
-	close(fd);
 }
 
 /* What does not fit the device is a discard, and its neighbours leave. */
@@ -310,13 +458,25 @@ static void open__not_a_udp_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__every_length),      T(send__train_is_one_receive),
-	    T(send__source_port),       T(send__source_port_shared_by_two_links),
-	    T(send__source_port_taken), T(send__connected_identification_is_known),
-	    T(send__many_source_ports), T(send__train_ends_at_another_qp),
-	    T(send__without_gso),       T(send__longer_than_the_device_takes),
-	    T(send__nowhere_to_go),     T(send__from_the_middle_of_a_batch),
-	    T(tap__both_directions),    cmocka_unit_test(open__not_a_udp_socket),
+	    T(send__every_length),
+	    T(send__train_is_one_receive),
+	    T(send__source_port),
+	    T(send__source_port_shared_by_two_links),
+	    T(send__source_port_taken),
+	    T(send__connected_identification_is_known),
+	    T(send__many_source_ports),
+	    T(send__train_ends_at_another_qp),
+	    T(send__run_of_shorter_packets),
+	    T(send__trains_in_one_call),
+	    T(send__refused_behind_others),
+	    T(send__option_changes_between_calls_only),
+	    T(send__more_segments_than_a_batch_has),
+	    T(send__without_gso),
+	    T(send__longer_than_the_device_takes),
+	    T(send__nowhere_to_go),
+	    T(send__from_the_middle_of_a_batch),
+	    T(tap__both_directions),
+	    cmocka_unit_test(open__not_a_udp_socket),
 	};
 
 	if (!netns_enter()) {

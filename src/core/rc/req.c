@@ -254,8 +254,46 @@ static void req_sent(struct vb_qp *qp, vb_time now)
 }
 
 /*
- * True while the receiver cannot take another packet. *room is what it could take when asked, which
- * is once a turn, for UD once a message. The timer lets the QP look again.
+ * Packets of @w from psn_nxt on that had better leave together. The first one of a message may be
+ * longer than the others, and then is no part of their train.
+ */
+static uint32_t train_at(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	uint32_t at, most = qp->train_pkts;
+
+	if (w->pkts <= 1 || most <= 1 || vb_swqe_wants_response(w))
+		return 1;
+	at = vb_psn_span(w->first, qp->req.psn_nxt);
+	if (at == 0)
+		most++;
+	else if (qp->req.train_left)
+		return 1;
+	return w->pkts - at < most ? w->pkts - at : most;
+}
+
+/*
+ * True while a part of @train waits for room for the whole. Not for ever: others may take what
+ * there is again and again.
+ */
+static bool train_waits(struct vb_requester *req, uint32_t train, uint64_t room, uint32_t mtu,
+			vb_time now)
+{
+	if (train == 1)
+		return false;
+	if (room >= (uint64_t)train * mtu) {
+		req->train_left = train;
+		req->train_at = 0;
+		return false;
+	}
+	if (!req->train_at)
+		req->train_at = now;
+	return now - req->train_at < VB_TRAIN_WAIT_NS;
+}
+
+/*
+ * True while the receiver cannot take another packet, or not all that had better leave together.
+ * *room is what it could take when asked, which is once a turn, for UD once a message. The timer
+ * lets the QP look again.
  */
 static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, vb_time now)
 {
@@ -268,7 +306,8 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 	} else if (*room == UINT64_MAX) {
 		*room = cfg->room(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
 	}
-	if (*room >= qp->mtu)
+	if (*room >= qp->mtu &&
+	    !train_waits(&qp->req, w ? train_at(qp, w) : 1, *room, qp->mtu, now))
 		return false;
 	qp->req.block = VB_BLOCK_ROOM;
 	vb_timer_set(qp, VB_TIMER_ROOM, vb_time_after(now, VB_ROOM_RETRY_NS));
@@ -287,6 +326,8 @@ static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx
 		vb_pace_sent(qp, len, now);
 	if (*room <= UINT32_MAX)
 		*room -= len < *room ? len : *room;
+	if (qp->req.train_left)
+		qp->req.train_left--;
 }
 
 /* The packet at psn_nxt of @w, or the connect that goes before it. */
