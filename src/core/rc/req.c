@@ -257,7 +257,7 @@ static void req_sent(struct vb_qp *qp, vb_time now)
  * Packets of @w from psn_nxt on that had better leave together. The first one of a message may be
  * longer than the others, and then is no part of their train.
  */
-static uint32_t train_at(const struct vb_qp *qp, const struct vb_swqe *w)
+static uint32_t train_of(const struct vb_qp *qp, const struct vb_swqe *w)
 {
 	uint32_t at, most = qp->train_pkts;
 
@@ -307,7 +307,7 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 		*room = cfg->room(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
 	}
 	if (*room >= qp->mtu &&
-	    !train_waits(&qp->req, w ? train_at(qp, w) : 1, *room, qp->mtu, now))
+	    !train_waits(&qp->req, w ? train_of(qp, w) : 1, *room, qp->mtu, now))
 		return false;
 	qp->req.block = VB_BLOCK_ROOM;
 	vb_timer_set(qp, VB_TIMER_ROOM, vb_time_after(now, VB_ROOM_RETRY_NS));
