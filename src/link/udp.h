@@ -14,8 +14,10 @@
 #include "trace/counters.h"
 #include "wire/icrc.h"
 
-/* Bytes that one train may have, over IPv4 as over IPv6. */
-#define VB_UDP_TRAIN_BYTES 65487
+/* A datagram's payload; a train of UDP_SEGMENT is one datagram until it is cut. */
+#define VB_UDP_PAYLOAD_MAX_IPV4 65507
+#define VB_UDP_PAYLOAD_MAX_IPV6 65487
+
 #define VB_UDP_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
 
 /* What received packets can bring of their IP headers, beside addresses. */

@@ -19,9 +19,6 @@
 /* Sockets that send: one for each source address and UDP source port in use, up to this many. */
 #define VB_UDP_SEND_SOCKS 64
 
-/* A datagram's payload over IPv4; a train of UDP_SEGMENT is one datagram until it is cut. */
-#define VB_UDP_PAYLOAD_MAX_IPV4 65507
-#define VB_UDP_PAYLOAD_MAX_IPV6 65487
 #define VB_UDP_TRAIN_MAX 64 /* UDP_MAX_SEGMENTS of kernels before 6.9 */
 
 /* 64 KiB is the longest datagram or train; a few buffers, so that they stay in a second-level

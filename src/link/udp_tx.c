@@ -339,45 +339,35 @@ VB_COLD static void train_refused(struct vb_udp *u, struct train *t, int err)
 	}
 }
 
-/* Sends the train in one call: all of it or nothing. */
-static void send_train(struct vb_udp *u, struct train *t)
-{
-	struct vb_udp_envelope e;
-
-	make_message(u, t, 0, &e);
-	if (send_one(u, t->sock, &e.msg) >= 0) {
-		count_sent(u, t, t->cnt);
-		return;
-	}
-
-	int err = errno;
-
-	flow_uncount(u, t, t->bytes);
-	train_refused(u, t, err);
-}
-
-/* Sends @cnt trains of one path in one call, up to the first that is refused. */
+/* Sends @cnt trains of one path in one call, each of them whole, up to the first that is refused.
+ */
 static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
 {
 	struct vb_udp_envelope e[TRAINS_MAX];
 	long sent;
 
-	for (uint32_t i = 0; i < cnt; i++) {
+	for (uint32_t i = 0; i < cnt; i++)
 		make_message(u, &t[i], i, &e[i]);
-		u->tx.msg[i].msg_hdr = e[i].msg;
+	if (cnt == 1) {
+		sent = send_one(u, t->sock, &e->msg) >= 0;
+	} else {
+		for (uint32_t i = 0; i < cnt; i++)
+			u->tx.msg[i].msg_hdr = e[i].msg;
+		sent = send_many(u, t->sock, u->tx.msg, cnt);
 	}
-	sent = send_many(u, t->sock, u->tx.msg, cnt);
 
 	int err = errno;
 
 	for (long i = 0; i < sent; i++)
 		count_sent(u, &t[i], t[i].cnt);
+	if (sent == (long)cnt)
+		return;
 	for (long i = cnt; i-- > 0 && i >= sent;)
 		flow_uncount(u, &t[i], t[i].bytes);
 	/* Why another than the first was refused is found out by the next call. */
 	if (sent <= 0)
 		train_refused(u, t, err);
-	else if (sent < (long)cnt)
+	else
 		vb_udp_sock_relearn(t->sock);
 }
 
@@ -442,10 +432,7 @@ uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 		} else if (t->sock->gso) {
 			if (i + t->cnt < b->cnt)
 				n = add_trains(b, i, t, pieces);
-			if (n == 1)
-				send_train(u, t);
-			else
-				send_trains(u, t, n);
+			send_trains(u, t, n);
 		} else {
 			send_singly(u, t);
 		}

@@ -44,7 +44,7 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	e->flow.alone = at_most(size / 4, ALONE_MAX);
 	e->flow.most = at_most((uint64_t)size * MOST_EIGHTHS / 8, MOST_MAX);
 	e->flow.share = e->flow.most / SHARES;
-	e->flow.train = at_most(VB_UDP_TRAIN_BYTES, e->flow.share / SHARE_TRAINS);
+	e->flow.train = at_most(VB_UDP_PAYLOAD_MAX_IPV6, e->flow.share / SHARE_TRAINS);
 	/* Half of it: the kernel charges the memory around a packet too, and we are not the only
 	 * sender. */
 	return 2 * e->flow.alone;
@@ -79,23 +79,14 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 	return true;
 }
 
-/*
- * Bytes that a socket with @backlog of them can take from this process; less than a packet of the
- * largest MTU is none. One sender alone keeps a receiver busy with what the caches hold. Where
- * there are several, each has something of its own in the queue: its acknowledgement is what tells
- * when to look again, and so nobody has to be woken for what others have sent.
- */
-static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+/* Where there are several senders, each has something of its own in the queue: its acknowledgement
+ * is what tells when to look again, and so nobody has to be woken for what others have sent. */
+static uint32_t room_among_others(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 {
 	struct vb_flow_watch *w = &e->watch[slot];
 	const struct vb_flow_own *own = &e->flow_own[slot];
-	uint32_t alone = 0, crowd;
 	uint64_t queued;
 
-	if (backlog + MTU_MAX_BYTES <= e->flow.alone)
-		alone = (uint32_t)(e->flow.alone - backlog);
-	if (alone >= e->flow.share)
-		return alone;
 	if ((int64_t)(own->last - w->taken) <= 0)
 		w->own_read = own->bytes;
 	queued = own->bytes - w->own_read;
@@ -103,12 +94,26 @@ static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 		return 0;
 	/* The last of it is for those that have nothing there: nobody tells them to look again. */
 	if (queued == 0)
-		crowd = at_most((e->flow.most - backlog + MTU_MAX_BYTES) / 2, e->flow.share);
-	else if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
-		crowd = 0;
-	else
-		crowd = (uint32_t)(e->flow.share - queued);
-	return alone > crowd ? alone : crowd;
+		return at_most((e->flow.most - backlog + MTU_MAX_BYTES) / 2, e->flow.share);
+	if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
+		return 0;
+	return (uint32_t)(e->flow.share - queued);
+}
+
+/*
+ * Bytes that a socket with @backlog of them can take from this process; less than a packet of the
+ * largest MTU is none. One sender alone keeps a receiver busy with what the caches hold.
+ */
+static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+{
+	uint32_t alone = 0, among;
+
+	if (backlog + MTU_MAX_BYTES <= e->flow.alone)
+		alone = (uint32_t)(e->flow.alone - backlog);
+	if (alone >= e->flow.share)
+		return alone;
+	among = room_among_others(e, slot, backlog);
+	return alone > among ? alone : among;
 }
 
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)

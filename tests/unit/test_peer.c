@@ -355,9 +355,11 @@ static void room__of_datagrams(void **state)
 	env_close(&env);
 }
 
-/* A QP towards a receiver with room for @packets, trains of 4. */
-static struct vb_qp *setup_trains(uint32_t packets)
+/* A QP towards a receiver with room for @packets, trains of 4, and a message of @length bytes. */
+static struct vb_qp *setup_trains(uint32_t packets, uint32_t length)
 {
+	struct vb_qp *q;
+
 	env_config(&env);
 	env.cfg.room = room;
 	env.cfg.room_ctx = &env;
@@ -365,7 +367,9 @@ static struct vb_qp *setup_trains(uint32_t packets)
 	env_open(&env, 64);
 	env.now = VB_SEC;
 	room_of[0x21] = packets * (LEN + 64);
-	return env_rts(&env, VB_QPT_RC, 2, 0x21);
+	q = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, length), 0);
+	return q;
 }
 
 /* It looks again, when there is room for @packets, and @cnt leave. */
@@ -382,11 +386,9 @@ static void expect_later(uint32_t packets, uint32_t cnt)
  * the message, which is no whole train. */
 static void train__not_torn_by_the_room(void **state)
 {
-	struct vb_qp *q;
+	struct vb_qp *q = setup_trains(0, 8 * LEN);
 
 	(void)state;
-	q = setup_trains(0);
-	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, 8 * LEN), 0);
 	expect_from(0, 0);
 	expect_later(4, 0);
 	expect_later(5, 5);
@@ -404,11 +406,9 @@ static void train__not_torn_by_the_room(void **state)
 /* Short messages and READ requests are nobody's train. */
 static void train__of_one_packet(void **state)
 {
-	struct vb_qp *q;
+	struct vb_qp *q = setup_trains(2, LEN);
 
 	(void)state;
-	q = setup_trains(2);
-	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, LEN), 0);
 	assert_int_equal(env_send(&env, q, 2, VB_WR_RDMA_READ, 8 * LEN), 0);
 	expect_from(0, 2);
 	env_close(&env);
@@ -418,11 +418,9 @@ static void train__of_one_packet(void **state)
  * well; behind a whole train it waits anew. */
 static void train__waits_for_a_while_only(void **state)
 {
-	struct vb_qp *q;
+	struct vb_qp *q = setup_trains(4, 8 * LEN);
 
 	(void)state;
-	q = setup_trains(4);
-	assert_int_equal(env_send(&env, q, 1, VB_WR_RDMA_WRITE, 8 * LEN), 0);
 	expect_from(0, 0);
 	for (vb_dur d = VB_ROOM_RETRY_NS; d < VB_TRAIN_WAIT_NS; d += VB_ROOM_RETRY_NS)
 		expect_later(4, 0);

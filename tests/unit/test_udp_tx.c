@@ -191,17 +191,25 @@ static void send__run_of_shorter_packets(void **state)
 	}
 }
 
+static struct vb_flow flow[256];
+
+/* What is sent goes to a process of this host, which is counted in flow[0]. */
+static void receiver_is_here(struct fixture *f)
+{
+	static struct vb_flow_own own[256];
+
+	f->udp->cfg.flow = flow;
+	f->udp->cfg.own = own;
+}
+
 /* Trains of one path leave in one call, and each packet has the identification that its ICRC was
  * made for. */
 static void send__trains_in_one_call(void **state)
 {
-	static struct vb_flow flow[256];
-	static struct vb_flow_own own[256];
 	struct fixture *f = *state;
 	struct vb_udp_sock *s;
 
-	f->udp->cfg.flow = flow; /* the receiver is on this host */
-	f->udp->cfg.own = own;
+	receiver_is_here(f);
 	f->path4.udp_sport = 0xc125;
 	s = vb_udp_sock_find(&f->udp->socks, &f->path4);
 	for (uint32_t round = 0; round < 40; round++) {
@@ -234,13 +242,10 @@ static void send__trains_in_one_call(void **state)
 static void send__refused_behind_others(void **state)
 {
 	static const uint32_t len[] = {1024, 1000, 1000, 4096, 4096, 1000, 1000};
-	static struct vb_flow flow[256];
-	static struct vb_flow_own own[256];
 	struct fixture *f = *state;
 	uint64_t sent = 0;
 
-	f->udp->cfg.flow = flow;
-	f->udp->cfg.own = own;
+	receiver_is_here(f);
 	f->path4.udp_sport = f->path6.udp_sport = 0xc126;
 	set_lo_mtu(1500);
 	for (size_t v = 0; v < FAMILIES; v++) {
