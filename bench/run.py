@@ -23,7 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOPS = r"([\d.]+) million/s"
 RXE = "## Against rdma_rxe"  # the section that bench/rxe.sh writes
-TURNS = {"a": 5, "b": 5, "i": 3}  # of a group in a round; of others one
+TURNS = {"a": 9, "b": 5, "i": 3}  # of a group in a round; of others one
 # Congestion control as --cc paper has it, and off, by registers.
 CC_ON = [f"{name}=1" for name in ("dcqcn_hw_en", "hw_rate_throttle_en", "tx_wqe_ost_limit_en", "speed_limiter_en",
                                   "np_en", "ecn_en", "rxq_en")]

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PACKET_MAX (VB_HDR_MAX + 4096 + VB_PAD_MAX + VB_ICRC_LEN)
+#define PACKET_MAX (VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN)
 
 static void note(struct vb_sim_record *rec, const char *what, int err)
 {

@@ -174,7 +174,7 @@ static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge 
 }
 
 /* What a null region gives, to one packet. */
-static const uint8_t zeros[4096];
+static const uint8_t zeros[VB_PAYLOAD_MAX];
 
 int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
 		  uint32_t len, uint32_t access, struct vb_seg *seg, uint32_t seg_max)

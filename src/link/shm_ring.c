@@ -10,7 +10,6 @@
 #define TRAIN_ALIGN 64u
 /* Long payload begins at a cache line too, for the sake of whoever copies it. */
 #define PAYLOAD_ALIGN 64u
-#define PAYLOAD_MAX 4096u
 /* So much is always free behind the last train: the word that says that no other follows. */
 #define SLACK TRAIN_ALIGN
 
@@ -205,7 +204,7 @@ bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 		return broken(r);
 	p.word = __atomic_load_n((uint64_t *)(void *)(train + r->at), __ATOMIC_RELAXED);
 	if (p.hdr_len < VB_BTH_LEN || p.hdr_len > VB_HDR_MAX || p.pad > VB_PAD_MAX ||
-	    p.payload_len > PAYLOAD_MAX)
+	    p.payload_len > VB_PAYLOAD_MAX)
 		return broken(r);
 	payload = payload_at(r->at, p.hdr_len, p.payload_len);
 	end = packet_end(payload, p.payload_len);

@@ -14,7 +14,6 @@
 
 /* A ring is full for new requests when so much of it waits; the rest is for answers. */
 #define FULL_BYTES (VB_RING_BYTES / 4 * 3)
-#define MTU_MAX_BYTES 4096u
 /* What UDP would send with, see udp_priv.h; and a port for who asks for none. IBA A17.4.5.1 */
 #define HOP_LIMIT 64
 #define UDP_SPORT 0xc000
@@ -233,7 +232,7 @@ bool vb_shm_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
 	if (token != p->token)
 		return true;
 	backlog = vb_ring_backlog(&p->ring, now);
-	if (backlog + MTU_MAX_BYTES <= FULL_BYTES)
+	if (backlog + VB_PAYLOAD_MAX <= FULL_BYTES)
 		*room = FULL_BYTES - backlog;
 	else
 		*room = vb_ring_is_stuck(&p->ring, now) ? UINT32_MAX : 0;

@@ -81,21 +81,17 @@ struct vb_udp_socks {
 	uint32_t cnt, last;
 };
 
-#define VB_UDP_IOV_MAX (VB_TX_BATCH_PKTS * 2 + VB_TX_BATCH_SEGS)
-
-/* Up to so many bytes a copy costs less than an element of the kernel's gather list. */
-#define VB_UDP_COPY_MAX 1024
-#define VB_UDP_FRAME_MAX (VB_HDR_MAX + VB_UDP_COPY_MAX + VB_PAD_MAX + VB_ICRC_LEN)
+/* Payload up to so many bytes is copied first, and then read for the ICRC together with the
+ * headers: as fast, and for a few bytes faster. */
+#define VB_UDP_SHORT_MAX 512
+#define VB_UDP_FRAME_MAX (VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN)
 
 struct vb_udp_tx {
-	/* Of each packet of the train: headers, short payload, pad and ICRC, one behind the other.
-	 */
+	/* The packets of a call, one behind the other: headers, payload, pad and ICRC. */
 	uint8_t frame[VB_TX_BATCH_PKTS * VB_UDP_FRAME_MAX];
 	uint8_t *frame_at[VB_TX_BATCH_PKTS + 1];
-	struct iovec iov[VB_UDP_IOV_MAX];
-	uint16_t iov_at[VB_TX_BATCH_PKTS + 1]; /* first iovec of a packet, unless it shares one */
-	uint32_t iov_cnt;
-	struct mmsghdr msg[VB_TX_BATCH_PKTS]; /* without UDP_SEGMENT: one for each packet */
+	struct iovec iov[VB_TX_BATCH_PKTS];   /* one for each message, */
+	struct mmsghdr msg[VB_TX_BATCH_PKTS]; /* without UDP_SEGMENT for each packet */
 };
 
 /* One received datagram or train. */
@@ -247,20 +243,15 @@ uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_udp_pseudo *p,
 struct vb_udp_sending {
 	const struct vb_udp_pseudo *pseudo;
 	uint32_t first; /* index of the first packet; those before it stay laid out */
-	bool is_one;    /* one UDP_SEGMENT send; else one send for each packet */
 	uint16_t ip_id; /* identification of the first packet, */
 	uint16_t step;  /* and from each packet to the next */
 	const struct vb_tx_fate *fate; /* of each packet, or NULL */
 };
 
-/* Lays out @cnt packets, ICRC and all, as the elements of one gather list. */
+/* Lays out @cnt packets, ICRC and all, one behind the other: packet k of the call from
+ * frame_at[k] to frame_at[k + 1]. */
 void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
 		  const struct vb_udp_sending *how, struct vb_udp_icrc *c);
-
-/* Packet @k of those laid out last in pieces, for the tap. Returns how many, at most
- * VB_TX_BATCH_SEGS + 2. */
-uint32_t vb_udp_frame_pieces(const struct vb_udp_tx *x, const struct vb_tx *tx, uint32_t k,
-			     struct vb_seg *piece);
 
 /* udp_origin.c */
 

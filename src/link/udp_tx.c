@@ -30,6 +30,7 @@ struct train {
 	uint32_t first;                /* index of its first packet in vb_udp_tx */
 	uint32_t bytes;                /* that its receiver was told of */
 	uint32_t done;                 /* packets that have left or are given up */
+	bool is_one;                   /* leaves by one send; else by one for each packet */
 	bool is_full;                  /* the rest has to wait */
 };
 
@@ -48,37 +49,27 @@ static inline bool may_share_train(const struct vb_tx *a, const struct vb_tx *b)
 	return path_eq(a->path, b->path) && memcmp(a->hdr + BTH_DQPN, b->hdr + BTH_DQPN, 3) == 0;
 }
 
-/* Elements of the gather list that a packet takes at most. */
-static inline uint32_t pieces_of(const struct vb_tx *tx)
-{
-	return tx->seg_cnt + 2u;
-}
-
 /*
  * Packets from @from on that one UDP_SEGMENT send can take: of one length, and the last may be
  * shorter. One that is shorter and begins a run of its own is left to that: the first packet of a
- * long RDMA WRITE has a RETH, the others do not, and 15 of these fill a train at MTU 4096. Takes
- * what they need from *@pieces, which is enough for one packet.
+ * long RDMA WRITE has a RETH, the others do not, and 15 of these fill a train at MTU 4096.
  */
-static inline uint32_t train_length(const struct vb_tx_batch *b, uint32_t from, uint32_t *pieces)
+static inline uint32_t train_length(const struct vb_tx_batch *b, uint32_t from)
 {
 	const struct vb_tx *first = &b->pkt[from];
 	uint32_t seg = vb_tx_wire_len(first), total = seg, n = 1;
 	uint32_t max =
 	    vb_gid_is_ipv4(&first->path->dgid) ? VB_UDP_PAYLOAD_MAX_IPV4 : VB_UDP_PAYLOAD_MAX_IPV6;
 
-	*pieces -= pieces_of(first);
 	while (n < VB_UDP_TRAIN_MAX && from + n < b->cnt) {
 		const struct vb_tx *tx = &b->pkt[from + n];
 		uint32_t len = vb_tx_wire_len(tx);
 
-		if (len > seg || total + len > max || pieces_of(tx) > *pieces ||
-		    !may_share_train(first, tx))
+		if (len > seg || total + len > max || !may_share_train(first, tx))
 			break;
 		if (len < seg && from + n + 1 < b->cnt && vb_tx_wire_len(tx + 1) == len &&
 		    may_share_train(tx, tx + 1))
 			break;
-		*pieces -= pieces_of(tx);
 		total += len;
 		n++;
 		if (len < seg)
@@ -118,9 +109,9 @@ static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send, uin
 {
 	bool is_numbered = vb_udp_is_numbered(t->sock);
 
+	t->is_one = is_one_send;
 	t->how = (struct vb_udp_sending){
 	    .pseudo = pseudo_of(t),
-	    .is_one = is_one_send,
 	    .first = t->first,
 	    .ip_id = (uint16_t)(t->sock->ip_id + (is_numbered ? before : 0)),
 	    .step = is_one_send || is_numbered,
@@ -133,17 +124,23 @@ static bool is_full(int err)
 	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
 }
 
+/* @n packets of the call from @k on, as they are laid out. */
+static inline struct iovec frames(const struct vb_udp_tx *x, uint32_t k, uint32_t n)
+{
+	return (struct iovec){x->frame_at[k], (size_t)(x->frame_at[k + n] - x->frame_at[k])};
+}
+
 VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
 {
-	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
+	const struct iovec frame = frames(&u->tx, t->first + k, 1);
+	const struct vb_seg bytes = {frame.iov_base, (uint32_t)frame.iov_len};
 	struct vb_udp_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
 				 .port = t->path->port,
 				 .traffic_class = t->path->traffic_class,
 				 .hop_limit = t->path->hop_limit,
 				 .sent = true,
-				 .seg_cnt =
-				     vb_udp_frame_pieces(&u->tx, &t->pkt[k], t->first + k, piece),
-				 .seg = piece};
+				 .seg_cnt = 1,
+				 .seg = &bytes};
 
 	icrc_inputs(t, &tap.udp);
 	tap.udp.ip_id = (uint16_t)(t->how.ip_id + k * t->how.step);
@@ -163,7 +160,7 @@ static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
 	}
 	t->done += n;
 	if (vb_udp_is_numbered(t->sock))
-		t->sock->ip_id = (uint16_t)(t->sock->ip_id + (t->how.is_one ? 1 : n));
+		t->sock->ip_id = (uint16_t)(t->sock->ip_id + (t->is_one ? 1 : n));
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_packets, n);
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_data, bytes / 4);
 	vb_count_add(t->counters,
@@ -264,8 +261,9 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 	vb_udp_segment(&e, t->sock, 0, UINT16_MAX, true);
 	for (uint32_t i = 0; i < t->cnt; i++) {
 		x->msg[i].msg_hdr = e.msg;
-		x->msg[i].msg_hdr.msg_iov = x->iov + x->iov_at[i];
-		x->msg[i].msg_hdr.msg_iovlen = x->iov_at[i + 1] - (size_t)x->iov_at[i];
+		x->iov[i] = frames(x, i, 1);
+		x->msg[i].msg_hdr.msg_iov = &x->iov[i];
+		x->msg[i].msg_hdr.msg_iovlen = 1;
 	}
 	while (t->done < t->cnt) {
 		uint32_t bytes = flow_bytes(t, t->done, t->cnt - t->done);
@@ -294,7 +292,7 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 /* A plain message is taken by the cheaper call. */
 static long send_once(int fd, const struct msghdr *m)
 {
-	if (m->msg_iovlen == 1 && m->msg_controllen == 0)
+	if (m->msg_controllen == 0)
 		return syscall(SYS_sendto, fd, m->msg_iov->iov_base, m->msg_iov->iov_len,
 			       MSG_DONTWAIT, m->msg_name, m->msg_namelen);
 	return syscall(SYS_sendmsg, fd, m, MSG_DONTWAIT);
@@ -317,8 +315,9 @@ static inline void make_message(struct vb_udp *u, struct train *t, uint32_t i,
 	frame_train(u, t, true, i);
 	vb_udp_address(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	vb_udp_segment(e, t->sock, t->cnt > 1 ? seg : 0, seg, i == 0);
-	e->msg.msg_iov = x->iov + x->iov_at[t->first];
-	e->msg.msg_iovlen = x->iov_cnt - (size_t)x->iov_at[t->first];
+	x->iov[i] = frames(x, t->first, t->cnt);
+	e->msg.msg_iov = &x->iov[i];
+	e->msg.msg_iovlen = 1;
 	t->bytes = flow_bytes(t, 0, t->cnt);
 	flow_count(u, t, t->bytes);
 }
@@ -392,19 +391,18 @@ static bool find_way(struct vb_udp *u, struct train *t)
  * kernel numbers each time would cost more; over loopback, which holds nothing back, it is never
  * full.
  */
-static uint32_t add_trains(const struct vb_tx_batch *b, uint32_t from, struct train *t,
-			   uint32_t pieces)
+static uint32_t add_trains(const struct vb_tx_batch *b, uint32_t from, struct train *t)
 {
 	uint32_t n = 1, at = t->cnt;
 
 	if (vb_udp_is_numbered(t->sock) && !t->flow)
 		return n;
 	for (; n < TRAINS_MAX && from + at < b->cnt; n++) {
-		if (pieces_of(&t->pkt[at]) > pieces || !may_share_train(t->pkt, &t->pkt[at]))
+		if (!may_share_train(t->pkt, &t->pkt[at]))
 			break;
 		t[n] = t[0];
 		t[n].pkt = &t->pkt[at];
-		t[n].cnt = train_length(b, from + at, &pieces);
+		t[n].cnt = train_length(b, from + at);
 		t[n].fate = t->fate ? t->fate + at : NULL;
 		t[n].first = at;
 		at += t[n].cnt;
@@ -421,17 +419,17 @@ uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 	(void)now;
 	while (i < b->cnt && !is_full) {
 		struct train t[TRAINS_MAX];
-		uint32_t n = 1, pieces = VB_UDP_IOV_MAX;
+		uint32_t n = 1;
 
 		t[0] = (struct train){.pkt = &b->pkt[i],
-				      .cnt = train_length(b, i, &pieces),
+				      .cnt = train_length(b, i),
 				      .fate = b->fate ? b->fate + i : NULL};
 		if (!find_way(u, t)) {
 			vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, t->cnt);
 			t->done = t->cnt;
 		} else if (t->sock->gso) {
 			if (i + t->cnt < b->cnt)
-				n = add_trains(b, i, t, pieces);
+				n = add_trains(b, i, t);
 			send_trains(u, t, n);
 		} else {
 			send_singly(u, t);

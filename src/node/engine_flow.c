@@ -13,7 +13,6 @@
 /* ... and that its ACKs are not missed. On a busy machine a process may well not run for the
  * former. */
 #define UNREAD_MAX_NS (500 * VB_MSEC)
-#define MTU_MAX_BYTES 4096u
 
 /* Of a receive buffer: a part that is full at once, whoever else sends, is in the caches. */
 #define ALONE_MAX (512u << 10)
@@ -90,12 +89,12 @@ static uint32_t room_among_others(struct vb_engine *e, uint8_t slot, uint64_t ba
 	if ((int64_t)(own->last - w->taken) <= 0)
 		w->own_read = own->bytes;
 	queued = own->bytes - w->own_read;
-	if (backlog + MTU_MAX_BYTES > e->flow.most)
+	if (backlog + VB_PAYLOAD_MAX > e->flow.most)
 		return 0;
 	/* The last of it is for those that have nothing there: nobody tells them to look again. */
 	if (queued == 0)
-		return at_most((e->flow.most - backlog + MTU_MAX_BYTES) / 2, e->flow.share);
-	if (backlog + e->flow.share > e->flow.most || queued + MTU_MAX_BYTES > e->flow.share)
+		return at_most((e->flow.most - backlog + VB_PAYLOAD_MAX) / 2, e->flow.share);
+	if (backlog + e->flow.share > e->flow.most || queued + VB_PAYLOAD_MAX > e->flow.share)
 		return 0;
 	return (uint32_t)(e->flow.share - queued);
 }
@@ -108,7 +107,7 @@ static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 {
 	uint32_t alone = 0, among;
 
-	if (backlog + MTU_MAX_BYTES <= e->flow.alone)
+	if (backlog + VB_PAYLOAD_MAX <= e->flow.alone)
 		alone = (uint32_t)(e->flow.alone - backlog);
 	if (alone >= e->flow.share)
 		return alone;

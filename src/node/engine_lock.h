@@ -35,6 +35,12 @@ static inline bool vb_lock_try(struct vb_lock *l)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
+/* A look, no more: it may be dropped by now. */
+static inline bool vb_lock_is_held(const struct vb_lock *l)
+{
+	return atomic_load_explicit(&l->state, memory_order_relaxed) & VB_LOCK_HELD;
+}
+
 static inline void vb_lock_take(struct vb_lock *l)
 {
 	if (!vb_lock_try(l))

@@ -50,7 +50,7 @@ struct vb_backlog {
 	uint32_t from; /* first packet not sent; == batch.cnt: empty */
 	vb_time due;   /* when the link is offered them again */
 	struct vb_path path[VB_TX_BATCH_PKTS];
-	uint8_t bytes[VB_TX_BATCH_PKTS][4096];
+	uint8_t bytes[VB_TX_BATCH_PKTS][VB_PAYLOAD_MAX];
 };
 
 VB_COLD void vb_backlog_keep(struct vb_backlog *l, const struct vb_tx_batch *batch, uint32_t from);

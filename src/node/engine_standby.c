@@ -8,9 +8,10 @@
  * woken for a packet that the application takes anyway helps nobody and costs the sender dearly, so
  * a thread that wakes up to find the application polling stands aside: it takes a nap, blind for
  * packets, and then looks, without the lock, whether the application has polled meanwhile. Naps
- * double from 50 us to 500 us while it has, which bounds the cost of looking, and also the time for
- * which a program that stops polling without a word is not served. A program that says so, by
- * arming a completion queue, is served at once (vb_engine_expect_sleep()).
+ * double from 50 us to 500 us while it has, or is in a call that takes long, which bounds the cost
+ * of looking, and also the time for which a program that stops polling without a word is not
+ * served. A program that says so, by arming a completion queue, is served at once
+ * (vb_engine_expect_sleep()).
  *
  * While a peer streams to a program that does nothing itself, the thread looks on for a moment
  * after each packet before it sleeps: to be woken for every train costs both sides more than that.
@@ -37,6 +38,9 @@
 #define IN_VAIN_MAX 2u
 /* Naps at a lock that is taken, each twice as long, before it waits in line. */
 #define NAPS_MAX 4u
+/* Looks in a row that find the lock taken and no progress before the application is not taken for
+ * one that polls: who sends a lot does so seldom. */
+#define BUSY_MAX 2u
 /* How late timers may be while the application is active. */
 #define LEEWAY_NS (200 * VB_USEC)
 /* Steps in a row before the lock is offered to others. */
@@ -220,6 +224,7 @@ static void nap(struct vb_engine *e)
 	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
 	vb_dur length = e->slow * NAP_MIN_NS, most = e->slow * NAP_MAX_NS;
 	bool once = s->nap_until != 0;
+	uint32_t held = 0;
 
 	if (once)
 		length = vb_time_since(vb_engine_now(), s->nap_until);
@@ -237,7 +242,9 @@ static void nap(struct vb_engine *e)
 		}
 		length = length * 2 < most ? length * 2 : most;
 		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
-	} while (!once && cnt != seen && !has_packets(e) && vb_engine_now() < s->check_at);
+		held = cnt == seen && vb_lock_is_held(&e->lock) ? held + 1 : 0;
+	} while (!once && (cnt != seen || (held != 0 && held <= BUSY_MAX)) && !has_packets(e) &&
+		 vb_engine_now() < s->check_at);
 }
 
 /*

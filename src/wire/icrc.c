@@ -88,6 +88,11 @@ uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len)
 	return len != 0 ? vb_crc32(crc, p, len) : crc;
 }
 
+uint32_t vb_icrc_copy(uint32_t crc, uint8_t *to, const void *from, size_t len)
+{
+	return len != 0 ? vb_crc32_copy(crc, to, from, len) : crc;
+}
+
 void vb_icrc_finish(uint32_t crc, uint8_t *out)
 {
 	uint32_t v = ~crc;

@@ -40,6 +40,9 @@ uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len);
 /* Continues over plain bytes (payload and pad). */
 uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len);
 
+/* Copies @len bytes, which others may be writing to, and continues over the copy. */
+uint32_t vb_icrc_copy(uint32_t crc, uint8_t *to, const void *from, size_t len);
+
 /* Writes the final ICRC in wire order (4 bytes). */
 void vb_icrc_finish(uint32_t crc, uint8_t *out);
 

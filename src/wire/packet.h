@@ -45,6 +45,9 @@ struct vb_seg {
 	uint32_t len;
 };
 
+/* Bytes of payload that a packet has at most: the largest path MTU. */
+#define VB_PAYLOAD_MAX 4096u
+
 /* A packet to send. Headers are copied, payload is borrowed. */
 struct vb_tx {
 	const struct vb_path *path;

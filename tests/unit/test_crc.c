@@ -3,7 +3,8 @@
  * way of its own. */
 #include "base/rng.h"
 #include "cmocka_env.h"
-#include "wire/crc.h"
+/* For each way by itself, and not as the processor chooses. */
+#include "wire/crc.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define LEN_MAX 5000
 
@@ -41,6 +42,56 @@ static void crc32__every_length(void **state)
 	}
 }
 
+typedef uint32_t copy_fn(uint32_t state, uint8_t *to, const uint8_t *from, size_t len);
+
+/* The copy is the run, and no byte beside it; of any length from @min, from any place to any. */
+static void check_copy(copy_fn *copy, size_t min)
+{
+	struct vb_rng rng = vb_rng_stream(2, "crc", 0);
+	static uint8_t to[LEN_MAX + 64];
+
+	for (size_t len = min; len < LEN_MAX - 64; len += len < 1100 ? 1 : 37) {
+		uint32_t reg = (uint32_t)vb_rng_next(&rng);
+		size_t at = vb_rng_next(&rng) % 64, there = 1 + vb_rng_next(&rng) % 62;
+
+		memset(to, 0x5a, there + len + 1);
+		assert_int_equal(copy(reg, to + there, bytes + at, len),
+				 feed_bits(reg, bytes + at, len));
+		assert_memory_equal(to + there, bytes + at, len);
+		assert_int_equal(to[there - 1], 0x5a);
+		assert_int_equal(to[there + len], 0x5a);
+	}
+}
+
+static void copy__every_length(void **state)
+{
+	(void)state;
+	check_copy(vb_crc32_copy, 0);
+	check_copy(copy_isal, 0);
+}
+
+#if defined(__x86_64__)
+static uint32_t no_copy(uint32_t state, uint8_t *to, const uint8_t *from, size_t len)
+{
+	memcpy(to, from, len);
+	return crc32_wide(state, NULL, to, len);
+}
+#endif
+
+/* Those that this processor has and does not choose. */
+static void copy__every_way(void **state)
+{
+	(void)state;
+#if defined(__x86_64__)
+	if (multiplies_wide()) {
+		check_copy(crc32_wide, 128);
+		check_copy(no_copy, 128);
+	}
+	if (multiplies_widest())
+		check_copy(copy_widest, 256);
+#endif
+}
+
 /* A run in pieces is the run. */
 static void crc32__in_pieces(void **state)
 {
@@ -55,8 +106,8 @@ static void crc32__in_pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(crc32__check_value),
-	    cmocka_unit_test(crc32__every_length),
+	    cmocka_unit_test(crc32__check_value), cmocka_unit_test(crc32__every_length),
+	    cmocka_unit_test(copy__every_length), cmocka_unit_test(copy__every_way),
 	    cmocka_unit_test(crc32__in_pieces),
 	};
 
