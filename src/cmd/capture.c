@@ -25,10 +25,11 @@
 #define ROUND_MS 2      /* between two looks while nothing happens */
 #define ROUND_BUSY_MS 1 /* a ring of 8 MiB is full in a few milliseconds at full speed */
 #define FILE_BUFFER_BYTES (1 << 20)
-#define SLOTS_NS (50 * VB_MSEC) /* between two looks for new processes */
-/* A packet is in its ring this long after its time at the latest, unless the writer was preempted.
- */
-#define SETTLE_NS (20 * VB_MSEC)
+#define SLOTS_NS (3 * VB_MSEC) /* between two looks for new processes */
+/* A packet is in its ring this long after its time at the latest, unless the writer was preempted
+ * for longer. This and a look for its process have to fit in what fills a ring: a ping-pong of
+ * 4 KiB takes 15 ms. */
+#define SETTLE_NS (6 * VB_MSEC)
 #define SECONDS_MAX 1e9
 #define COUNT_MAX 1e15
 
