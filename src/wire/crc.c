@@ -54,11 +54,16 @@ WIDEST static inline __m512i fold_widest(__m512i a, __m512i k, __m512i next)
 					 0x96 /* their sum */);
 }
 
+/* Keeps the compiler from reading anew what somebody may have changed meanwhile: what is copied and
+ * what is fed are the same bytes. */
+#define READ_ONCE(r) __asm__("" : "+v"(r))
+
 /* The bytes at @i of @p, which are copied to @to unless that is NULL. */
 WIDE static inline __m256i take_wide(uint8_t *to, const uint8_t *p, size_t i)
 {
 	__m256i r = _mm256_loadu_si256((const __m256i *)(const void *)(p + i));
 
+	READ_ONCE(r);
 	if (to)
 		_mm256_storeu_si256((__m256i *)(void *)(to + i), r);
 	return r;
@@ -68,6 +73,7 @@ WIDEST static inline __m512i take_widest(uint8_t *to, const uint8_t *p, size_t i
 {
 	__m512i r = _mm512_loadu_si512(p + i);
 
+	READ_ONCE(r);
 	_mm512_storeu_si512(to + i, r);
 	return r;
 }
