@@ -395,6 +395,29 @@ static void resize_cq__keeps_what_is_queued(void **state)
 	end_free(&e);
 }
 
+/* Requests that follow one another closely wait for company: their completions count all the same.
+ */
+static void resize_cq__counts_what_is_posted(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_UD, NULL, NULL);
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND, .wr.ud = {ah, e.qp->qp_num, 0x11111111}};
+
+	(void)state;
+	assert_non_null(ah);
+	to_init(e.qp);
+	to_rts(e.qp, 0, false);
+	for (int i = 0; i < 4; i++)
+		post_send(e.qp, wr, 0, 8);
+	assert_int_equal(ibv_resize_cq(e.cq, 3), EINVAL);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(wc_next(e.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_resize_cq(e.cq, 3), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	end_free(&e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +432,7 @@ int main(void)
 	    VERBS_TEST(srq__limits_and_resize),
 	    VERBS_TEST(srq__of_another_domain),
 	    VERBS_TEST(resize_cq__keeps_what_is_queued),
+	    VERBS_TEST(resize_cq__counts_what_is_posted),
 	};
 
 	VERBS_MAIN_OR_SKIP();
