@@ -86,10 +86,10 @@ static uint8_t *put_short(const struct vb_tx *tx, uint8_t *at, uint32_t *crc)
 /* The ICRC is computed as the payload is copied. */
 static uint8_t *put_long(const struct vb_tx *tx, uint8_t *at, uint32_t *crc)
 {
-	uint8_t *p = at + tx->hdr_len;
+	uint8_t *p = at + tx->hdr_len + tx->seg[0].len;
 
-	*crc = vb_icrc_packet(*crc, at, tx->hdr_len);
-	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
+	*crc = vb_icrc_packet_copy(*crc, at, tx->hdr_len, tx->seg[0].p, tx->seg[0].len);
+	for (uint32_t i = 1; i < tx->seg_cnt; i++) {
 		*crc = vb_icrc_copy(*crc, p, tx->seg[i].p, tx->seg[i].len);
 		p += tx->seg[i].len;
 	}

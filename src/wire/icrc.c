@@ -83,6 +83,17 @@ uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len)
 	return crc;
 }
 
+uint32_t vb_icrc_packet_copy(uint32_t crc, uint8_t *pkt, size_t hdr_len, const void *from,
+			     size_t len)
+{
+	uint8_t resv8a = pkt[BTH_RESV8A];
+
+	pkt[BTH_RESV8A] = 0xff;
+	crc = vb_crc32_copy(crc, hdr_len, pkt + hdr_len, from, len);
+	pkt[BTH_RESV8A] = resv8a;
+	return crc;
+}
+
 uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len)
 {
 	return len != 0 ? vb_crc32(crc, p, len) : crc;
@@ -90,7 +101,7 @@ uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len)
 
 uint32_t vb_icrc_copy(uint32_t crc, uint8_t *to, const void *from, size_t len)
 {
-	return len != 0 ? vb_crc32_copy(crc, to, from, len) : crc;
+	return len != 0 ? vb_crc32_copy(crc, 0, to, from, len) : crc;
 }
 
 void vb_icrc_finish(uint32_t crc, uint8_t *out)

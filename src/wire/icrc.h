@@ -37,6 +37,11 @@ uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len);
  * is set for the time of the call. */
 uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len);
 
+/* The same of headers and of @len bytes, which others may be writing to and which are copied to
+ * behind them. */
+uint32_t vb_icrc_packet_copy(uint32_t crc, uint8_t *pkt, size_t hdr_len, const void *from,
+			     size_t len);
+
 /* Continues over plain bytes (payload and pad). */
 uint32_t vb_icrc_bytes(uint32_t crc, const void *p, size_t len);
 

@@ -7,6 +7,7 @@
 #include "wire/crc.c" /* NOLINT(bugprone-suspicious-include) */
 
 #define LEN_MAX 5000
+#define HEAD_MAX 80
 
 static uint8_t bytes[LEN_MAX + 64];
 
@@ -42,39 +43,57 @@ static void crc32__every_length(void **state)
 	}
 }
 
-typedef uint32_t copy_fn(uint32_t state, uint8_t *to, const uint8_t *from, size_t len);
+typedef uint32_t copy_fn(uint32_t state, size_t head, uint8_t *to, const uint8_t *from, size_t len);
 
-/* The copy is the run, and no byte beside it; of any length from @min, from any place to any. */
+/*
+ * The copy is the run, behind another one or by itself, and no byte beside it is written or counts;
+ * of any length from @min, from any place to any.
+ */
 static void check_copy(copy_fn *copy, size_t min)
 {
 	struct vb_rng rng = vb_rng_stream(2, "crc", 0);
-	static uint8_t to[LEN_MAX + 64];
+	static uint8_t to[LEN_MAX + 64 + HEAD_MAX];
 
 	for (size_t len = min; len < LEN_MAX - 64; len += len < 1100 ? 1 : 37) {
 		uint32_t reg = (uint32_t)vb_rng_next(&rng);
-		size_t at = vb_rng_next(&rng) % 64, there = 1 + vb_rng_next(&rng) % 62;
+		size_t at = vb_rng_next(&rng) % 64, before = 1 + vb_rng_next(&rng) % 62;
+		size_t head = len % (HEAD_MAX / 4 + 1) * 4, there = before + head;
 
 		memset(to, 0x5a, there + len + 1);
-		assert_int_equal(copy(reg, to + there, bytes + at, len),
-				 feed_bits(reg, bytes + at, len));
+		memcpy(to + before, bytes + LEN_MAX - head, head);
+		assert_int_equal(copy(reg, head, to + there, bytes + at, len),
+				 feed_bits(feed_bits(reg, to + before, head), bytes + at, len));
+		assert_memory_equal(to + before, bytes + LEN_MAX - head, head);
 		assert_memory_equal(to + there, bytes + at, len);
-		assert_int_equal(to[there - 1], 0x5a);
+		assert_int_equal(to[before - 1], 0x5a);
 		assert_int_equal(to[there + len], 0x5a);
 	}
+}
+
+static uint32_t behind_isal(uint32_t state, size_t head, uint8_t *to, const uint8_t *from,
+			    size_t len)
+{
+	return copy_isal(crc32_isal(state, to - head, head), to, from, len);
 }
 
 static void copy__every_length(void **state)
 {
 	(void)state;
 	check_copy(vb_crc32_copy, 0);
-	check_copy(copy_isal, 0);
+	check_copy(behind_isal, 0);
 }
 
 #if defined(__x86_64__)
-static uint32_t no_copy(uint32_t state, uint8_t *to, const uint8_t *from, size_t len)
+static uint32_t behind_wide(uint32_t state, size_t head, uint8_t *to, const uint8_t *from,
+			    size_t len)
+{
+	return crc32_wide(crc32_isal(state, to - head, head), to, from, len);
+}
+
+static uint32_t no_copy(uint32_t state, size_t head, uint8_t *to, const uint8_t *from, size_t len)
 {
 	memcpy(to, from, len);
-	return crc32_wide(state, NULL, to, len);
+	return crc32_wide(crc32_isal(state, to - head, head), NULL, to, len);
 }
 #endif
 
@@ -84,7 +103,7 @@ static void copy__every_way(void **state)
 	(void)state;
 #if defined(__x86_64__)
 	if (multiplies_wide()) {
-		check_copy(crc32_wide, 128);
+		check_copy(behind_wide, 128);
 		check_copy(no_copy, 128);
 	}
 	if (multiplies_widest())
