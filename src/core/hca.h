@@ -64,7 +64,8 @@ struct vb_hca_config {
 	uint8_t port_cnt; /* ports are 1 ... port_cnt */
 	struct vb_hca_port port[VB_HCA_PORTS_MAX + 1];
 	/* Bytes in flight towards one remote address, READ responses included, each packet counted
-	 * with vb_packet_overhead bytes on top; 0: no limit. */
+	 * with vb_packet_overhead bytes on top; 0: no limit. A train that has begun leaves whole.
+	 */
 	uint32_t peer_window_bytes;
 	/* A READ longer than this is requested in pieces of this size, so that the window also
 	 * bounds responses; 0: never. Rounded down to whole packets. */
@@ -75,9 +76,9 @@ struct vb_hca_config {
 	 * VB_ROOM_RETRY_NS. NULL: no limit.
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
-	/* Bytes on the wire that the link sends for little more than one packet costs it: a
-	 * receiver with room for only a part of such a train gets that after VB_TRAIN_WAIT_NS. 0:
-	 * each packet goes by itself. */
+	/* Bytes on the wire that the link sends for little more than one packet costs it. Neither a
+	 * turn nor a batch ends in such a train when it fits the next one; a receiver with room for
+	 * only a part of it gets that after VB_TRAIN_WAIT_NS. 0: each packet goes by itself. */
 	uint32_t train_bytes;
 	/*
 	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was

@@ -50,6 +50,15 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
 	return b->cnt < stop && batch_has_room(qp->hca, b);
 }
 
+bool vb_tx_may_begin(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop,
+		     uint32_t train)
+{
+	uint32_t end = stop < VB_TX_BATCH_PKTS ? stop : VB_TX_BATCH_PKTS;
+
+	return vb_tx_may_emit(qp, b, stop) &&
+	       b->cnt + (train < TURN_PKTS ? train : TURN_PKTS) <= end;
+}
+
 /*
  * One turn; true when there is more. CNPs come first: they are what congestion waits for. READ
  * responses come next: a peer waits for them, and they free its window. But a turn that they filled
@@ -77,15 +86,20 @@ uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time n
 {
 	while (batch_has_room(h, b) && !vb_list_is_empty(&h->active)) {
 		struct vb_qp *qp = vb_container_of(h->active.next, struct vb_qp, active);
-		uint32_t stop = b->cnt + TURN_PKTS;
+		uint32_t cnt = b->cnt;
 
 		vb_sched_remove(qp);
-		if (qp_transmit(qp, b, stop, now))
+		if (qp_transmit(qp, b, cnt + TURN_PKTS, now)) {
+			if (b->cnt == cnt) { /* its train does not fit, and goes next */
+				vb_sched_activate_first(qp);
+				break;
+			}
 			vb_sched_activate(qp);
-		else if (qp->req.block == VB_BLOCK_WINDOW && !qp->is_active)
+		} else if (qp->req.block == VB_BLOCK_WINDOW && !qp->is_active) {
 			vb_list_append(&qp->peer->waiting, &qp->active);
-		else
+		} else {
 			vb_peer_wake(h, qp->peer);
+		}
 	}
 	return b->cnt;
 }

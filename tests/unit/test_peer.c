@@ -403,6 +403,41 @@ static void train__not_torn_by_the_room(void **state)
 	env_close(&env);
 }
 
+/* Nor is it torn by the window, which then is that much larger, for nobody else: what comes next
+ * waits for as many bytes to be acknowledged. */
+static void train__not_torn_by_the_window(void **state)
+{
+	struct vb_qp *q = setup_trains(100, 8 * LEN), *other = env_rts(&env, VB_QPT_RC, 2, 0x22);
+
+	(void)state;
+	env.hca->cfg.peer_window_bytes = 6 * PACKET;
+	room_of[0x22] = room_of[0x21];
+	assert_int_equal(env_send(&env, other, 2, VB_WR_RDMA_WRITE, LEN), 0);
+	qp[0] = q;
+	expect_from(0, 8); /* a whole train, one packet, and the rest of the train it begins */
+	assert_int_equal(q->peer->inflight, 8 * PACKET);
+	ack(0, 1);
+	expect_from(0, 0);
+	ack(0, 2);
+	expect_from(1, 1);
+	env_close(&env);
+}
+
+/* After going back there is no train under way. */
+static void train__ends_where_sending_goes_back(void **state)
+{
+	struct vb_qp *q = setup_trains(100, 8 * LEN);
+
+	(void)state;
+	env.hca->cfg.peer_window_bytes = 6 * PACKET;
+	expect_from(0, 8);
+	q->req.train_left = 3; /* as when the receiver's room has cut it */
+	env.now = vb_hca_poll_timeout(env.hca);
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(q->req.train_left, 0);
+	env_close(&env);
+}
+
 /* Short messages and READ requests are nobody's train. */
 static void train__of_one_packet(void **state)
 {
@@ -452,6 +487,8 @@ int main(void)
 	    cmocka_unit_test(room__of_a_connection),
 	    cmocka_unit_test(room__of_datagrams),
 	    cmocka_unit_test(train__not_torn_by_the_room),
+	    cmocka_unit_test(train__not_torn_by_the_window),
+	    cmocka_unit_test(train__ends_where_sending_goes_back),
 	    cmocka_unit_test(train__of_one_packet),
 	    cmocka_unit_test(train__waits_for_a_while_only),
 	};

@@ -133,6 +133,83 @@ static void turns__requests_and_responses(void **state)
 	env_close(&env);
 }
 
+/* Trains of @most packets at MTU 1024. */
+static void setup_trains(uint32_t most)
+{
+	env_config(&env);
+	env.cfg.train_bytes = most * (1024 + VB_BTH_LEN + VB_ICRC_LEN);
+	env_open(&env, 64);
+}
+
+/* As many packets of each as a batch has, one after the other; QP k sends to 0x21 + k. */
+static void expect_batch(const uint32_t *cnt, const uint32_t *to, uint32_t runs)
+{
+	uint32_t at = 0;
+
+	(void)env_tx(&env, &b);
+	for (uint32_t i = 0; i < runs; i++)
+		for (uint32_t k = 0; k < cnt[i]; k++, at++) {
+			assert_true(at < b.cnt);
+			assert_int_equal(env_hdr(&b.pkt[at]).dqpn, 0x21 + to[i]);
+		}
+	assert_int_equal(b.cnt, at);
+}
+
+/* A train that does not fit what is left of the turn or of the batch goes with the next one: the
+ * first packet of a message and fifteen others. */
+static void train__not_torn_by_turn_or_batch(void **state)
+{
+	struct vb_qp *qp[2];
+	uint32_t key;
+
+	(void)state;
+	setup_trains(15);
+	key = long_key();
+	qp[0] = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	post_long(qp[0], key, 12 * 1024);
+	for (int i = 0; i < 5; i++)
+		post_long(qp[0], key, 16 * 1024);
+	expect_batch((uint32_t[]){12 + 3 * 16}, (uint32_t[]){0}, 1);
+	expect_batch((uint32_t[]){2 * 16}, (uint32_t[]){0}, 1);
+
+	qp[1] = env_rts(&env, VB_QPT_RC, 2, 0x22); /* it is active already */
+	for (int i = 0; i < 2; i++) {
+		post_long(qp[i], key, 12 * 1024);
+		post_long(qp[i], key, 16 * 1024);
+		post_long(qp[i], key, 16 * 1024);
+	}
+	/* What does not fit the batch is first in the next one. */
+	expect_batch((uint32_t[]){28, 28}, (uint32_t[]){1, 0}, 2);
+	expect_batch((uint32_t[]){16, 16}, (uint32_t[]){1, 0}, 2);
+	assert_false(vb_hca_has_transmit(env.hca));
+	env_close(&env);
+}
+
+/* One that is longer than a turn goes on in the next turn; none that is longer than a batch is left
+ * waiting for one that it fits. */
+static void train__longer_than_a_turn(void **state)
+{
+	const uint32_t most[] = {TURN + 1, VB_TX_BATCH_PKTS, 10 * VB_TX_BATCH_PKTS};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		uint32_t left[2] = {500, 500}, key;
+
+		setup_trains(most[i]);
+		key = long_key();
+		for (uint32_t k = 0; k < 2; k++)
+			post_long(env_rts(&env, VB_QPT_RC, 2, 0x21 + k), key, left[k] * 1024);
+		while (env_tx(&env, &b)) {
+			assert_true(b.cnt >= TURN || left[0] + left[1] < 2 * TURN);
+			for (uint32_t k = 0; k < b.cnt; k++)
+				left[env_hdr(&b.pkt[k]).dqpn - 0x21]--;
+		}
+		assert_int_equal(left[0], 0);
+		assert_int_equal(left[1], 0);
+		env_close(&env);
+	}
+}
+
 /* A batch that is full keeps nothing back for good. */
 static void transmit__into_a_batch_with_little_room(void **state)
 {
@@ -189,6 +266,8 @@ int main(void)
 	    cmocka_unit_test(turns__are_equal),
 	    cmocka_unit_test(turns__short_among_long),
 	    cmocka_unit_test(turns__requests_and_responses),
+	    cmocka_unit_test(train__not_torn_by_turn_or_batch),
+	    cmocka_unit_test(train__longer_than_a_turn),
 	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
 	    cmocka_unit_test(transmit__runs_out_of_segments),
 	};

@@ -93,7 +93,8 @@ static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w)
 		return VB_BLOCK_PSN_WINDOW;
 	if (vb_window_is_full(&req->window, req->psn_una, req->psn_nxt, pkts))
 		return VB_BLOCK_TX_WINDOW;
-	if (window_is_full(qp, w, pkts))
+	if (!req->train_left &&
+	    window_is_full(qp, w, pkts)) /* a train that has begun leaves whole */
 		return VB_BLOCK_WINDOW;
 	return VB_BLOCK_NONE;
 }
@@ -281,7 +282,6 @@ static bool train_waits(struct vb_requester *req, uint32_t train, uint64_t room,
 	if (train == 1)
 		return false;
 	if (room >= (uint64_t)train * mtu) {
-		req->train_left = train;
 		req->train_at = 0;
 		return false;
 	}
@@ -291,11 +291,12 @@ static bool train_waits(struct vb_requester *req, uint32_t train, uint64_t room,
 }
 
 /*
- * True while the receiver cannot take another packet, or not all that had better leave together.
- * *room is what it could take when asked, which is once a turn, for UD once a message. The timer
- * lets the QP look again.
+ * True while the receiver cannot take another packet, or not the whole of @train. *room is what it
+ * could take when asked, which is once a turn, for UD once a message. The timer lets the QP look
+ * again.
  */
-static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, vb_time now)
+static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint32_t train, uint64_t *room,
+			  vb_time now)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
 
@@ -306,8 +307,7 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, v
 	} else if (*room == UINT64_MAX) {
 		*room = cfg->room(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
 	}
-	if (*room >= qp->mtu &&
-	    !train_waits(&qp->req, w ? train_of(qp, w) : 1, *room, qp->mtu, now))
+	if (*room >= qp->mtu && !train_waits(&qp->req, train, *room, qp->mtu, now))
 		return false;
 	qp->req.block = VB_BLOCK_ROOM;
 	vb_timer_set(qp, VB_TIMER_ROOM, vb_time_after(now, VB_ROOM_RETRY_NS));
@@ -392,7 +392,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		if (vb_sr_is_due(qp)) {
 			if (paced && req_is_held(qp, NULL, now))
 				return false;
-			if (qp->hca->cfg.room && room_is_short(qp, NULL, &room, now))
+			if (qp->hca->cfg.room && room_is_short(qp, NULL, 1, &room, now))
 				return false;
 			if (!vb_tx_may_emit(qp, b, stop))
 				return true;
@@ -430,12 +430,17 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			take_path(qp, w);
 		if (paced && req_is_held(qp, w, now))
 			return false;
-		if (qp->hca->cfg.room && room_is_short(qp, w, &room, now))
+
+		uint32_t train = train_of(qp, w);
+
+		if (qp->hca->cfg.room && room_is_short(qp, w, train, &room, now))
 			return false;
 		if (vb_dci_disconnects(qp))
 			continue;
-		if (!vb_tx_may_emit(qp, b, stop))
+		if (!vb_tx_may_begin(qp, b, stop, train))
 			return true;
+		if (train > 1)
+			qp->req.train_left = train;
 		send_next(qp, w, &room, b, now);
 	}
 	return false;
