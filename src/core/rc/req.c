@@ -330,9 +330,9 @@ static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx
 		qp->req.train_left--;
 }
 
-/* The packet at psn_nxt of @w, or the connect that goes before it. */
-static void send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, struct vb_tx_batch *b,
-		      vb_time now)
+/* The packet at psn_nxt of @w, which may begin a train, or the connect that goes before it. */
+static void send_next(struct vb_qp *qp, struct vb_swqe *w, uint32_t train, uint64_t *room,
+		      struct vb_tx_batch *b, vb_time now)
 {
 	if (vb_dci_connects(qp)) {
 		vb_dci_emit(qp, b, now);
@@ -341,6 +341,8 @@ static void send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room, struc
 	}
 	if (!req_send(qp, w, b, now))
 		return;
+	if (train > 1)
+		qp->req.train_left = train;
 	req_left(qp, room, &b->pkt[b->cnt - 1], now);
 	req_sent(qp, now);
 }
@@ -439,9 +441,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			continue;
 		if (!vb_tx_may_begin(qp, b, stop, train))
 			return true;
-		if (train > 1)
-			qp->req.train_left = train;
-		send_next(qp, w, &room, b, now);
+		send_next(qp, w, train, &room, b, now);
 	}
 	return false;
 }
