@@ -10,9 +10,6 @@
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
-/* Packets a QP may send in one turn: as many as one UDP_SEGMENT train holds at MTU 4096, twice. */
-#define TURN_PKTS 32u
-
 void vb_sched_activate(struct vb_qp *qp)
 {
 	if (qp->is_active)
@@ -50,15 +47,6 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
 	return b->cnt < stop && batch_has_room(qp->hca, b);
 }
 
-bool vb_tx_may_begin(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop,
-		     uint32_t train)
-{
-	uint32_t end = stop < VB_TX_BATCH_PKTS ? stop : VB_TX_BATCH_PKTS;
-
-	return vb_tx_may_emit(qp, b, stop) &&
-	       b->cnt + (train < TURN_PKTS ? train : TURN_PKTS) <= end;
-}
-
 /*
  * One turn; true when there is more. CNPs come first: they are what congestion waits for. READ
  * responses come next: a peer waits for them, and they free its window. But a turn that they filled
@@ -70,7 +58,7 @@ static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, 
 {
 	if (qp->cc.cnp_due && vb_cc_send_cnps(qp, b, stop, now))
 		return true;
-	if (vb_resp_owes(qp) && !qp->owes_requests) {
+	if (vb_resp_owes(qp) && !qp->owes_requests && !qp->req.waits_batch) {
 		qp->owes_requests = vb_resp_transmit(qp, b, stop, now);
 		if (qp->owes_requests)
 			return true;
@@ -86,11 +74,11 @@ uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time n
 {
 	while (batch_has_room(h, b) && !vb_list_is_empty(&h->active)) {
 		struct vb_qp *qp = vb_container_of(h->active.next, struct vb_qp, active);
-		uint32_t cnt = b->cnt;
+		uint32_t stop = b->cnt + VB_TURN_PKTS;
 
 		vb_sched_remove(qp);
-		if (qp_transmit(qp, b, cnt + TURN_PKTS, now)) {
-			if (b->cnt == cnt) { /* its train does not fit, and goes next */
+		if (qp_transmit(qp, b, stop, now)) {
+			if (qp->req.waits_batch) {
 				vb_sched_activate_first(qp);
 				break;
 			}

@@ -53,7 +53,7 @@ void vb_engine_progress(struct vb_engine *e);
 
 /*
  * Progress that leaves nothing for later: neither doorbells nor acknowledgements that wait for a
- * reply to travel with. Before a QP is destroyed or leaves RTS, and a CQ is resized.
+ * reply to travel with. Before a QP is destroyed or leaves RTS, and a CQ becomes smaller.
  */
 void vb_engine_flush(struct vb_engine *e);
 

@@ -83,8 +83,9 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 		return EINVAL;
 	if (!vb_ibv_enter(c))
 		return EIO;
-	/* What was posted may be done, and have completions that need room. */
-	vb_engine_flush(c->engine);
+	/* What was posted may be done, and have completions that a smaller one has no room for. */
+	if ((uint32_t)cqe < vb_cq_size(cq->core))
+		vb_engine_flush(c->engine);
 
 	int err = -vb_cq_resize(cq->core, (uint32_t)cqe);
 

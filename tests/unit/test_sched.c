@@ -210,6 +210,60 @@ static void train__longer_than_a_turn(void **state)
 	}
 }
 
+/* Requests of three QPs in some batches; before each, QP 2 gets a short READ to answer, or all of
+ * them a message to acknowledge. */
+static void count_beside(enum vb_mtu mtu, bool is_read, uint32_t sent[3])
+{
+	struct vb_qp *qp[3];
+	uint32_t key = long_key();
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct vb_qp_attr a = env_attr(2, 0x21 + i);
+
+		a.path_mtu = mtu;
+		qp[i] = env_qp(&env, VB_QPT_RC, NULL);
+		env_up(&env, qp[i], &a, VB_QPS_RTS);
+		post_long(qp[i], key, 1u << 27);
+		sent[i] = 0;
+	}
+	for (uint32_t round = 0; round < 60; round++) {
+		for (uint32_t i = is_read ? 2 : 0; i < 3; i++) {
+			struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | (is_read ? VB_OP_READ_REQUEST
+										: VB_OP_WRITE_ONLY),
+					   .dqpn = vb_qp_number(qp[i]),
+					   .psn = vb_psn(round),
+					   .ack_req = true,
+					   .reth = {0, key, is_read ? 8 : 0}};
+
+			assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		}
+		(void)env_tx(&env, &b);
+		for (uint32_t i = 0; i < b.cnt; i++) {
+			struct vb_hdr h = env_hdr(&b.pkt[i]);
+
+			if (!(vb_hdr_opcode(&h)->flags & VB_OP_RESPONSE))
+				sent[h.dqpn - 0x21]++;
+		}
+	}
+}
+
+/* What is owed to peers takes of a turn or of a batch, but it does not cost the requests theirs:
+ * trains that would not fit what is left any more. */
+static void train__beside_responses(void **state)
+{
+	const enum vb_mtu mtu[] = {VB_MTU_1024, VB_MTU_2048, VB_MTU_4096};
+	uint32_t sent[3];
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++) {
+		setup_trains(62);
+		count_beside(mtu[i / 2], i % 2, sent);
+		for (uint32_t k = 0; k < 3; k++)
+			assert_in_range(sent[k], 60 * TURN / 3, 60 * VB_TX_BATCH_PKTS / 2);
+		env_close(&env);
+	}
+}
+
 /* A batch that is full keeps nothing back for good. */
 static void transmit__into_a_batch_with_little_room(void **state)
 {
@@ -268,6 +322,7 @@ int main(void)
 	    cmocka_unit_test(turns__requests_and_responses),
 	    cmocka_unit_test(train__not_torn_by_turn_or_batch),
 	    cmocka_unit_test(train__longer_than_a_turn),
+	    cmocka_unit_test(train__beside_responses),
 	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
 	    cmocka_unit_test(transmit__runs_out_of_segments),
 	};

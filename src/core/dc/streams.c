@@ -178,7 +178,6 @@ static void begin_again(struct vb_qp *qp)
 
 	req->psn_una = sq->head == sq->tail ? req->psn_post : vb_sq_at(sq, sq->head)->first;
 	req->psn_nxt = req->psn_max = req->window.asked = req->psn_una;
-	req->train_left = 0;
 	sq->nxt = sq->head;
 	req->state = VB_REQ_ACTIVE;
 	req->rd_out = 0;

@@ -13,12 +13,11 @@
 #define VB_RC_WR_MASK                                                                              \
 	(((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_FLUSH | 1u << VB_WR_ATOMIC_WRITE)
 
+/* Packets a QP may send in one turn: as many as one UDP_SEGMENT train holds at MTU 4096, twice. */
+#define VB_TURN_PKTS 32u
+
 /* sched.c: room for one more packet, before the batch holds @stop. */
 bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop);
-/* The same for a train of @train packets, or as many of them as a turn may have. Not when it only
- * fits the next turn, or the next batch: cut in two, it would cost the link twice as much. */
-bool vb_tx_may_begin(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop,
-		     uint32_t train);
 
 /* req_emit.c: packet @psn of @w appended to @b; @ask: it asks for an ACK in any case. A pure
  * function of its arguments. Returns how many PSNs the packet takes (more than 1 for a READ

@@ -63,8 +63,8 @@ static bool credit_is_short(const struct vb_qp *qp, const struct vb_swqe *w)
 	return !vb_psn_eq(req->psn_una, req->psn_nxt);
 }
 
-/* What keeps the packet at psn_nxt of @w from leaving now. */
-static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w)
+/* What keeps the packet at psn_nxt of @w from leaving now. A train that has begun leaves whole. */
+static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w, bool in_train)
 {
 	const struct vb_requester *req = &qp->req;
 	bool starts = vb_psn_eq(req->psn_nxt, w->first);
@@ -93,8 +93,7 @@ static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w)
 		return VB_BLOCK_PSN_WINDOW;
 	if (vb_window_is_full(&req->window, req->psn_una, req->psn_nxt, pkts))
 		return VB_BLOCK_TX_WINDOW;
-	if (!req->train_left &&
-	    window_is_full(qp, w, pkts)) /* a train that has begun leaves whole */
+	if (!in_train && window_is_full(qp, w, pkts))
 		return VB_BLOCK_WINDOW;
 	return VB_BLOCK_NONE;
 }
@@ -267,9 +266,27 @@ static uint32_t train_of(const struct vb_qp *qp, const struct vb_swqe *w)
 	at = vb_psn_span(w->first, qp->req.psn_nxt);
 	if (at == 0)
 		most++;
-	else if (qp->req.train_left)
-		return 1;
+	if (most > VB_TURN_PKTS)
+		most = VB_TURN_PKTS;
 	return w->pkts - at < most ? w->pkts - at : most;
+}
+
+/*
+ * True when @train packets have a place together. For those that are not the first of this turn it
+ * may be in the next one. The first ones, which others that were owed may have left little of the
+ * turn, go beyond *stop; or they wait for the next batch, and are first in it.
+ */
+static bool train_fits(struct vb_requester *req, const struct vb_tx_batch *b, bool is_first,
+		       uint32_t train, uint32_t *stop)
+{
+	uint32_t end = b->cnt + train;
+
+	if (train == 1)
+		return true;
+	if (is_first && end > *stop)
+		*stop = end;
+	req->waits_batch = is_first && end > VB_TX_BATCH_PKTS;
+	return end <= *stop && end <= VB_TX_BATCH_PKTS;
 }
 
 /*
@@ -300,6 +317,8 @@ static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint32_t train, u
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
 
+	if (!cfg->room)
+		return false;
 	if (!qp->ops->is_connected) {
 		const struct vb_ud_dest *to = vb_swqe_ud(w);
 
@@ -326,25 +345,32 @@ static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx
 		vb_pace_sent(qp, len, now);
 	if (*room <= UINT32_MAX)
 		*room -= len < *room ? len : *room;
-	if (qp->req.train_left)
-		qp->req.train_left--;
 }
 
-/* The packet at psn_nxt of @w, which may begin a train, or the connect that goes before it. */
-static void send_next(struct vb_qp *qp, struct vb_swqe *w, uint32_t train, uint64_t *room,
-		      struct vb_tx_batch *b, vb_time now)
+/* The packet at psn_nxt of @w, or the connect that goes before it. Returns how many of @w left. */
+static uint32_t send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room,
+			  struct vb_tx_batch *b, vb_time now)
 {
 	if (vb_dci_connects(qp)) {
 		vb_dci_emit(qp, b, now);
 		req_left(qp, room, &b->pkt[b->cnt - 1], now);
-		return;
+		return 0;
 	}
 	if (!req_send(qp, w, b, now))
-		return;
-	if (train > 1)
-		qp->req.train_left = train;
+		return 0;
 	req_left(qp, room, &b->pkt[b->cnt - 1], now);
 	req_sent(qp, now);
+	return 1;
+}
+
+/* A packet that the peer has reported missing. */
+static void send_missing(struct vb_qp *qp, uint64_t *room, struct vb_tx_batch *b, vb_time now)
+{
+	uint32_t cnt = b->cnt;
+
+	vb_sr_resend(qp, b, now);
+	if (b->cnt > cnt)
+		req_left(qp, room, &b->pkt[b->cnt - 1], now);
 }
 
 /* True while congestion control or the QP's own rate holds back the next request packet. */
@@ -376,6 +402,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 {
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
+	uint32_t from = b->cnt, left = 0; /* left of the train under way */
 	bool paced = qp->cc.on || qp->pace.kbps || qp->pace.of_each;
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
@@ -383,6 +410,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		vb_req_open_window(qp, now);
 	qp->req.slow = paced && is_slow(qp);
 	qp->req.block = VB_BLOCK_STATE;
+	qp->req.waits_batch = false;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
 		if (vb_dci_disconnects(qp)) {
@@ -392,18 +420,12 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			continue;
 		}
 		if (vb_sr_is_due(qp)) {
-			if (paced && req_is_held(qp, NULL, now))
-				return false;
-			if (qp->hca->cfg.room && room_is_short(qp, NULL, 1, &room, now))
+			if ((paced && req_is_held(qp, NULL, now)) ||
+			    room_is_short(qp, NULL, 1, &room, now))
 				return false;
 			if (!vb_tx_may_emit(qp, b, stop))
 				return true;
-
-			uint32_t cnt = b->cnt;
-
-			vb_sr_resend(qp, b, now);
-			if (b->cnt > cnt)
-				req_left(qp, &room, &b->pkt[b->cnt - 1], now);
+			send_missing(qp, &room, b, now);
 			continue;
 		}
 		if (sq->nxt == sq->tail) {
@@ -425,7 +447,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			vb_req_complete_local(qp, now);
 			return false;
 		}
-		qp->req.block = req_gate(qp, w);
+		qp->req.block = req_gate(qp, w, left);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
 		if (qp->pace.of_each)
@@ -433,15 +455,16 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		if (paced && req_is_held(qp, w, now))
 			return false;
 
-		uint32_t train = train_of(qp, w);
+		uint32_t train = left ? 1 : train_of(qp, w);
 
-		if (qp->hca->cfg.room && room_is_short(qp, w, train, &room, now))
+		if (room_is_short(qp, w, train, &room, now))
 			return false;
 		if (vb_dci_disconnects(qp))
 			continue;
-		if (!vb_tx_may_begin(qp, b, stop, train))
+		if (!train_fits(&qp->req, b, b->cnt == from, train, &stop) ||
+		    !vb_tx_may_emit(qp, b, stop))
 			return true;
-		send_next(qp, w, train, &room, b, now);
+		left = (left ? left : train) - send_next(qp, w, &room, b, now);
 	}
 	return false;
 }

@@ -89,7 +89,6 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 	req->recover = req->psn_max;
 	req->recovering = true;
 	req->psn_nxt = req->psn_una;
-	req->train_left = 0;
 	req->rd_out = 0;
 	/* Local WQEs before the old place have run; head is the first one that sends. */
 	for (uint32_t i = sq->head; i != sq->nxt; i++) {
@@ -207,7 +206,6 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
 		/* What was about to be resent arrived after all. */
 		req->psn_nxt = req->psn_una;
-		req->train_left = 0;
 		qp->sq.nxt = qp->sq.head;
 	}
 	if (vb_window_grow(&req->window, vb_psn_span(from, req->psn_una)))
