@@ -58,7 +58,7 @@ static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, 
 {
 	if (qp->cc.cnp_due && vb_cc_send_cnps(qp, b, stop, now))
 		return true;
-	if (vb_resp_owes(qp) && !qp->owes_requests && !qp->req.waits_batch) {
+	if (vb_resp_owes(qp) && !qp->owes_requests) {
 		qp->owes_requests = vb_resp_transmit(qp, b, stop, now);
 		if (qp->owes_requests)
 			return true;
