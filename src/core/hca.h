@@ -64,8 +64,8 @@ struct vb_hca_config {
 	uint8_t port_cnt; /* ports are 1 ... port_cnt */
 	struct vb_hca_port port[VB_HCA_PORTS_MAX + 1];
 	/* Bytes in flight towards one remote address, READ responses included, each packet counted
-	 * with vb_packet_overhead bytes on top; 0: no limit. A train that has begun leaves whole.
-	 */
+	 * with vb_packet_overhead bytes on top; 0: no limit. A train that has begun leaves whole,
+	 * so that it may be one train more. */
 	uint32_t peer_window_bytes;
 	/* A READ longer than this is requested in pieces of this size, so that the window also
 	 * bounds responses; 0: never. Rounded down to whole packets. */
