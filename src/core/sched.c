@@ -56,6 +56,7 @@ bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_
  */
 static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
+	qp->req.waits_batch = false;
 	if (qp->cc.cnp_due && vb_cc_send_cnps(qp, b, stop, now))
 		return true;
 	if (vb_resp_owes(qp) && !qp->owes_requests) {

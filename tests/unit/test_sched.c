@@ -264,6 +264,28 @@ static void train__beside_responses(void **state)
 	}
 }
 
+/* One that was first for its train, and then has to answer first, has had its turn by that. */
+static void train__gives_way_to_responses(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST};
+	struct vb_qp *qp[2];
+
+	(void)state;
+	setup_trains(62);
+	h.reth.rkey = long_key();
+	h.reth.len = 40 * 1024;
+	for (uint32_t i = 0; i < 2; i++)
+		qp[i] = env_rts(&env, VB_QPT_RC, 2, 0x21 + i);
+	post_long(qp[0], h.reth.rkey, 12 * 1024);
+	post_long(qp[1], h.reth.rkey, 1u << 20);
+	expect_batch((uint32_t[]){12, TURN}, (uint32_t[]){0, 1}, 2);
+	h.dqpn = vb_qp_number(qp[1]);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	post_long(qp[0], h.reth.rkey, 1u << 20);
+	expect_batch((uint32_t[]){TURN, TURN}, (uint32_t[]){1, 0}, 2);
+	env_close(&env);
+}
+
 /* A batch that is full keeps nothing back for good. */
 static void transmit__into_a_batch_with_little_room(void **state)
 {
@@ -323,6 +345,7 @@ int main(void)
 	    cmocka_unit_test(train__not_torn_by_turn_or_batch),
 	    cmocka_unit_test(train__longer_than_a_turn),
 	    cmocka_unit_test(train__beside_responses),
+	    cmocka_unit_test(train__gives_way_to_responses),
 	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
 	    cmocka_unit_test(transmit__runs_out_of_segments),
 	};

@@ -410,7 +410,6 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		vb_req_open_window(qp, now);
 	qp->req.slow = paced && is_slow(qp);
 	qp->req.block = VB_BLOCK_STATE;
-	qp->req.waits_batch = false;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
 		if (vb_dci_disconnects(qp)) {
