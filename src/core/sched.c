@@ -64,10 +64,11 @@ static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, 
 		if (qp->owes_requests)
 			return true;
 	}
-	qp->owes_requests = false;
 
 	bool more = vb_req_transmit(qp, b, stop, now);
 
+	/* Those that only wait have not had their turn yet. */
+	qp->owes_requests = qp->owes_requests && qp->req.waits_batch;
 	return vb_resp_transmit(qp, b, stop + 1, now) || more;
 }
 

@@ -286,6 +286,38 @@ static void train__gives_way_to_responses(void **state)
 	env_close(&env);
 }
 
+/* A turn of requests that responses have made them owed is not used up by waiting for a batch, in
+ * which responses are first again. */
+static void train__owed_after_responses(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST, .reth.len = 1u << 20};
+	uint32_t sent = 0;
+
+	(void)state;
+	setup_trains(62);
+	h.reth.rkey = long_key();
+	for (uint32_t i = 0; i < 4; i++) {
+		struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x21 + i);
+
+		if (i == 0) {
+			h.dqpn = vb_qp_number(qp);
+			assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+			post_long(qp, h.reth.rkey, 1u << 20);
+		}
+		for (int k = 0; i != 0 && k < 16; k++)
+			post_long(qp, h.reth.rkey, 20 * 1024); /* one to a turn */
+	}
+	for (uint32_t round = 0; round < 12; round++) {
+		(void)env_tx(&env, &b);
+		for (uint32_t i = 0; i < b.cnt; i++) {
+			h = env_hdr(&b.pkt[i]);
+			sent += h.dqpn == 0x21 && !(vb_hdr_opcode(&h)->flags & VB_OP_RESPONSE);
+		}
+	}
+	assert_true(sent >= 3 * TURN);
+	env_close(&env);
+}
+
 /* A batch that is full keeps nothing back for good. */
 static void transmit__into_a_batch_with_little_room(void **state)
 {
@@ -346,6 +378,7 @@ int main(void)
 	    cmocka_unit_test(train__longer_than_a_turn),
 	    cmocka_unit_test(train__beside_responses),
 	    cmocka_unit_test(train__gives_way_to_responses),
+	    cmocka_unit_test(train__owed_after_responses),
 	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
 	    cmocka_unit_test(transmit__runs_out_of_segments),
 	};
