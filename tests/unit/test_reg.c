@@ -305,8 +305,11 @@ static void set__only_selected(void **state)
 	}
 }
 
-/* REG-03, REG-07, REG-09, REG-10, REG-14: what this adapter does not have reads 0, is not selected
- * by a write back, and cannot be selected. */
+/*
+ * absent: REG-03, REG-07, REG-09, REG-10, REG-14
+ * A field of a function that this adapter does not have reads 0, is not selected by a write back,
+ * and cannot be selected.
+ */
 static void set__absent_functions(void **state)
 {
 	static const char *const absent[][2] = {
