@@ -88,7 +88,7 @@ static int learn(struct vb_udp_sock *s)
 	memcpy(&p.to.sin_addr, s->sgid.b + 12, 4);
 	rc = probe_send(s, &p);
 	/* An error that was waiting is not the probe's. */
-	if (rc == -ECONNREFUSED)
+	for (int i = 0; i < VB_UDP_STALE_MAX && vb_udp_may_be_stale(-rc); i++)
 		rc = probe_send(s, &p);
 	while (rc == 0) {
 		rc = probe_take(s, &p, &id);

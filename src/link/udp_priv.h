@@ -7,6 +7,7 @@
 #include "link/udp.h"
 #include "wire/hdr.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -284,6 +285,21 @@ static inline bool vb_udp_is_numbered(const struct vb_udp_sock *s)
 static inline bool vb_udp_is_tapped(const struct vb_udp *u)
 {
 	return __builtin_expect(__atomic_load_n(u->cfg.tap_on, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/* Sends in a row that may each meet an error that is not theirs. */
+#define VB_UDP_STALE_MAX 4
+
+/*
+ * True when @err may have been told by an ICMP message about an earlier datagram: a connected
+ * socket reports it with the next send, which does not leave then. Whoever can forge such a message
+ * must not stop what is sent by it. ip(7), ICMP types of RFC 1122 3.2.2
+ */
+static inline bool vb_udp_may_be_stale(int err)
+{
+	return err == ECONNREFUSED || err == EMSGSIZE || err == EHOSTUNREACH ||
+	       err == ENETUNREACH || err == EHOSTDOWN || err == ENONET || err == ENOPROTOOPT ||
+	       err == EOPNOTSUPP || err == EPROTO || err == EACCES;
 }
 
 /* True for fe80::/10. */

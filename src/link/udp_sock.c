@@ -2,8 +2,13 @@
 /*
  * The sockets of the UDP link and their options: ip(7), ipv6(7), udp(7).
  *
- * With IP_PMTUDISC_DO a socket that is not connected sends identification 0, which the ICRC has to
- * know; for connected ones see udp_connect.c.
+ * Packets are never fragmented (DF), and IP_PMTUDISC_PROBE has them as long as the device takes: an
+ * ICMP message about the path MTU carries no QPN, PSN or key, so anybody can forge one, and with
+ * IP_PMTUDISC_DO the kernel would refuse every packet to that address for ten minutes. The path MTU
+ * of a connection is what its QP says (IBA 9.6.1.2); adapters do not take it from ICMP either.
+ *
+ * With DF set a socket that is not connected sends identification 0, which the ICRC has to know;
+ * for connected ones see udp_connect.c.
  */
 #include "link/udp_priv.h"
 
@@ -48,8 +53,8 @@ static int set_send_options(int fd, bool is_ipv6)
 	if (rc == 0)
 		rc = is_ipv6 ? set_int(fd, level, IPV6_V6ONLY, 1) : 0;
 	if (rc == 0)
-		rc = is_ipv6 ? set_int(fd, level, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO)
-			     : set_int(fd, level, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		rc = is_ipv6 ? set_int(fd, level, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE)
+			     : set_int(fd, level, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
 	if (rc == 0)
 		rc = is_ipv6 ? set_int(fd, level, IPV6_UNICAST_HOPS, VB_UDP_HOP_LIMIT)
 			     : set_int(fd, level, IP_TTL, VB_UDP_HOP_LIMIT);

@@ -191,22 +191,48 @@ VB_COLD static void refused(const struct vb_udp *u, struct train *t, uint32_t n,
 
 /*
  * What an ICMP message has told of an earlier datagram is reported with the next one, which does
- * not leave then.
+ * not leave then. True: @rc may be such a report, and another try tells.
  */
-static bool is_stale(const struct vb_udp *u, const struct vb_udp_sock *s, long rc)
+static bool is_stale(const struct vb_udp_sock *s, long rc)
 {
-	if (rc >= 0 || errno != ECONNREFUSED || !s->is_connected)
-		return false;
-	report(u, &s->dgid, ECONNREFUSED);
-	return true;
+	return rc < 0 && s->is_connected && vb_udp_may_be_stale(errno);
+}
+
+/* Another try gave @rc: unless it met @err again, that was an earlier datagram's. */
+static void note_stale(const struct vb_udp *u, const struct vb_udp_sock *s, int err, long rc)
+{
+	int now = errno;
+
+	if (rc >= 0 || now != err)
+		report(u, &s->dgid, err);
+	errno = now;
+}
+
+static long send_many_once(const struct vb_udp_sock *s, struct mmsghdr *msg, uint32_t cnt)
+{
+	return syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT);
+}
+
+VB_COLD static long send_many_again(const struct vb_udp *u, const struct vb_udp_sock *s,
+				    struct mmsghdr *msg, uint32_t cnt)
+{
+	long n = -1;
+
+	for (int i = 0; i < VB_UDP_STALE_MAX && is_stale(s, n); i++) {
+		int err = errno;
+
+		n = send_many_once(s, msg, cnt);
+		note_stale(u, s, err, n);
+	}
+	return n;
 }
 
 static long send_many(const struct vb_udp *u, const struct vb_udp_sock *s, struct mmsghdr *msg,
 		      uint32_t cnt)
 {
-	long n = syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT);
+	long n = send_many_once(s, msg, cnt);
 
-	return is_stale(u, s, n) ? syscall(SYS_sendmmsg, s->fd, msg, cnt, MSG_DONTWAIT) : n;
+	return is_stale(s, n) ? send_many_again(u, s, msg, cnt) : n;
 }
 
 /* Bytes of @n packets from @from on, when their receiver is to know of them. */
@@ -298,11 +324,25 @@ static long send_once(int fd, const struct msghdr *m)
 	return syscall(SYS_sendmsg, fd, m, MSG_DONTWAIT);
 }
 
+VB_COLD static long send_one_again(const struct vb_udp *u, const struct vb_udp_sock *s,
+				   const struct msghdr *m)
+{
+	long rc = -1;
+
+	for (int i = 0; i < VB_UDP_STALE_MAX && is_stale(s, rc); i++) {
+		int err = errno;
+
+		rc = send_once(s->fd, m);
+		note_stale(u, s, err, rc);
+	}
+	return rc;
+}
+
 static long send_one(const struct vb_udp *u, const struct vb_udp_sock *s, const struct msghdr *m)
 {
 	long rc = send_once(s->fd, m);
 
-	return is_stale(u, s, rc) ? send_once(s->fd, m) : rc;
+	return is_stale(s, rc) ? send_one_again(u, s, m) : rc;
 }
 
 /* Lays out train @i of a call, all but a place for it among the messages. */
