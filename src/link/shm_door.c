@@ -79,7 +79,25 @@ int vb_door_knock(int fd, uint64_t token, enum vb_knock_kind kind, uint8_t slot,
 	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* What came along: a descriptor, and whether the sender is of this user. */
+/* The first descriptor of @c into *mem_fd; there is to be no other. */
+static void take_fds(const struct cmsghdr *c, int *mem_fd)
+{
+	size_t cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < cnt; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+		if (*mem_fd < 0)
+			*mem_fd = fd;
+		else
+			close(fd);
+	}
+}
+
+/* What came along: a descriptor, and whether the sender is of this user. The kernel has put every
+ * descriptor into this process that found room in the buffer, which is more than one: padding makes
+ * it so. Those nobody asked for are closed. */
 static bool read_control(struct msghdr *m, int *mem_fd)
 {
 	bool is_ours = false;
@@ -88,8 +106,8 @@ static bool read_control(struct msghdr *m, int *mem_fd)
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
-		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int))) {
-			memcpy(mem_fd, CMSG_DATA(c), sizeof(int));
+		if (c->cmsg_type == SCM_RIGHTS) {
+			take_fds(c, mem_fd);
 		} else if (c->cmsg_type == SCM_CREDENTIALS &&
 			   c->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
 			struct ucred cred;

@@ -179,7 +179,10 @@ bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 	memcpy(&t, bytes_at(r->mem, r->tail), sizeof t);
 	if (r->left == 0) {
 		r->left = t.pkt_cnt;
-		if (r->len > VB_RING_BYTES || r->len % TRAIN_ALIGN != 0 || r->left == 0)
+		/* No writer has more under way than the ring holds: without this the same bytes,
+		 * never taken back, would be read around and around. */
+		if (r->len % TRAIN_ALIGN != 0 || r->left == 0 ||
+		    r->tail - r->taken + r->len > VB_RING_BYTES)
 			return broken(r);
 	}
 	*way = (struct vb_ring_way){.path = {.sgid = t.sgid,

@@ -18,6 +18,8 @@
 /* So long nobody sleeps without a look at it. */
 #define NAP_NS (500 * VB_USEC)
 #define SHM_ALONE_NS (20 * VB_MSEC)
+/* Knocks that are answered at a time: whoever keeps knocking is heard again later. */
+#define KNOCKS_MAX 64u
 
 void vb_shm_source_forget(struct vb_shm *s, uint32_t i)
 {
@@ -38,12 +40,28 @@ void vb_shm_forget_gone(struct vb_shm *s)
 	}
 }
 
+/* A process hands in one ring, and a slot has two owners at most: this one and the last, whose
+ * packets may still be waiting. */
+static bool has_place(const struct vb_shm *s, const struct vb_knock *k)
+{
+	uint32_t of_slot = 0;
+
+	for (uint32_t i = 0; i < s->source_cnt; i++) {
+		if (s->source[i].slot != k->slot)
+			continue;
+		if (s->source[i].token == k->token)
+			return false;
+		of_slot++;
+	}
+	return of_slot < 2;
+}
+
 static void take_in(struct vb_shm *s, const struct vb_knock *k, int fd)
 {
 	void *mem;
 
 	vb_shm_forget_gone(s);
-	if (s->source_cnt == VB_SHM_RINGS_MAX ||
+	if (!has_place(s, k) || s->source_cnt == VB_SHM_RINGS_MAX ||
 	    vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem))
 		return;
 	s->source[s->source_cnt++] =
@@ -53,14 +71,17 @@ static void take_in(struct vb_shm *s, const struct vb_knock *k, int fd)
 static void answer_door(struct vb_shm *s)
 {
 	struct vb_knock k;
+	uint32_t n = 0;
 	int fd;
 
-	while (vb_door_answer(s->door_fd, &k, &fd)) {
+	for (; n < KNOCKS_MAX && vb_door_answer(s->door_fd, &k, &fd); n++) {
 		if (k.kind == VB_KNOCK_RING && fd >= 0)
 			take_in(s, &k, fd);
 		if (fd >= 0)
 			close(fd);
 	}
+	if (n == KNOCKS_MAX)
+		s->knocks--; /* the rest with the next recv */
 	/* Whoever sleeps at the door may not have seen the knock that was just taken away. */
 	if (s->dozes)
 		(void)vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_WAITS);
@@ -78,43 +99,49 @@ static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
 	vb_count_add(c, VB_COUNTER_unicast_rcv_packets, n);
 }
 
-/* Takes packets of one train, up to @cnt; false: there is no train. @way is where they came. */
-static bool recv_train(struct vb_shm *s, struct vb_shm_source *o, struct vb_rx *rx, uint32_t cnt,
-		       uint32_t *n)
+/*
+ * Takes packets of one train, up to *budget, which they use up. Returns how many are in @rx: those
+ * for an address that has just gone are dropped, and count as much.
+ */
+static uint32_t recv_train(struct vb_shm *s, struct vb_shm_source *o, struct vb_rx *rx,
+			   uint32_t *budget)
 {
 	struct vb_path *path = &s->path[s->rx_cnt];
 	struct vb_ring_way way;
+	uint32_t n = 0;
 	bool is_ours;
 
-	*n = 0;
 	if (!vb_ring_begin(&o->ring, &way))
-		return false;
+		return 0;
 	*path = way.path;
 	path->port = s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
 	is_ours = path->port != 0 && path->port < VB_UDP_PORTS_MAX;
-	while (*n < cnt && vb_ring_take(&o->ring, &rx[*n], s->copy[s->rx_cnt])) {
-		rx[*n].path = path;
+	while (*budget && vb_ring_take(&o->ring, &rx[n], s->copy[s->rx_cnt])) {
+		--*budget;
+		rx[n].path = path;
 		if (!is_ours)
-			continue; /* an address that has just gone: dropped */
-		++*n;
+			continue;
+		n++;
 		s->rx_cnt++;
 	}
 	if (o->ring.is_broken && is_ours)
 		vb_count(s->cfg.counters[path->port], VB_COUNTER_port_rcv_errors);
-	if (*n)
-		count_received(s, rx, *n);
-	return true;
+	if (n)
+		count_received(s, rx, n);
+	return n;
 }
 
+/* Looks at @cnt packets at most, whatever becomes of them: how many there are is the writers' word.
+ */
 static uint32_t recv_rings(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt)
 {
-	uint32_t total = 0, n;
+	uint32_t total = 0, budget = cnt;
 
-	for (uint32_t k = 0; k < s->source_cnt && total < cnt; k++) {
+	for (uint32_t k = 0; k < s->source_cnt && budget; k++) {
 		struct vb_shm_source *o = &s->source[(s->first + k) % s->source_cnt];
 
-		while (total < cnt && recv_train(s, o, rx + total, cnt - total, &n))
-			total += n;
+		while (budget && vb_ring_has_packets(&o->ring))
+			total += recv_train(s, o, rx + total, &budget);
 	}
 	if (s->source_cnt > 1)
 		s->first = (s->first + 1) % s->source_cnt;

@@ -28,16 +28,18 @@ void vb_shm_peer_forget(struct vb_shm_peer *p)
 }
 
 /* Hands the ring in. False: not yet. */
-static bool announce(struct vb_shm *s, uint32_t slot)
+static bool announce(struct vb_shm *s, uint32_t slot, vb_time now)
 {
 	struct vb_shm_peer *p = &s->peer[slot];
 	int rc = vb_door_knock(s->door_fd, p->token, VB_KNOCK_RING, s->cfg.slot, s->token,
 			       p->unannounced);
 
-	if (rc == -EAGAIN)
-		return false;
-	if (rc == 0)
+	/* Anybody can fill the queue of a door, but only who shares this memory can have its owner
+	 * empty it. One who does not for long gets its packets by UDP. */
+	if (rc == 0 || rc == -EAGAIN)
 		__atomic_fetch_add(&s->cfg.door[slot].knocks, 1, __ATOMIC_RELEASE);
+	if (rc == -EAGAIN && !vb_ring_is_stuck(&p->ring, now))
+		return false;
 	close(p->unannounced);
 	p->unannounced = -1;
 	/* Nobody lives there, or this process has no more of something: UDP it is. */
@@ -66,7 +68,7 @@ static void make_ring(struct vb_shm *s, uint32_t slot, uint64_t token, vb_time n
 	}
 	p->ring.mem = mem;
 	p->unannounced = fd;
-	(void)announce(s, slot);
+	(void)announce(s, slot, now);
 }
 
 /* Whom the packet is for, if it can be had by shared memory, else NULL. */
@@ -152,7 +154,7 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 		way.path.hop_limit = HOP_LIMIT;
 	if (way.path.udp_sport == 0)
 		way.path.udp_sport = UDP_SPORT;
-	if (p->unannounced < 0 || announce(s, slot)) {
+	if (p->unannounced < 0 || announce(s, slot, now)) {
 		if (!p->ring.mem)
 			return 0; /* the next attempt goes by UDP */
 		n = vb_ring_put(&p->ring, &way, pkt, cnt, now);

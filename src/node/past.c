@@ -21,6 +21,7 @@ static void take(struct vb_past *p, const struct vb_slot_shm *shm, const struct 
 {
 	struct vb_past_tale *to = &p->tale[p->next % VB_PAST_TALES];
 	const struct vb_send_error *err = error_of(&shm->explain, &t->view.attr.path.dgid);
+	uint32_t port;
 
 	p->next = (p->next + 1) % VB_PAST_TALES;
 	memset(to, 0, sizeof *to);
@@ -31,8 +32,10 @@ static void take(struct vb_past *p, const struct vb_slot_shm *shm, const struct 
 	to->tale = *t;
 	if (err)
 		to->error = *err;
-	if (t->view.attr.port >= 1 && t->view.attr.port <= VB_DEVICES_MAX)
-		(void)vb_fault_status_read(shm, t->view.attr.port - 1u, &to->fault);
+	/* Read once: a child of the process may still write there. */
+	port = __atomic_load_n(&t->view.attr.port, __ATOMIC_RELAXED);
+	if (port >= 1 && port <= VB_DEVICES_MAX)
+		(void)vb_fault_status_read(shm, port - 1, &to->fault);
 }
 
 /* The number of the newest tale older than @before that did not end well, or VB_TALES. */

@@ -6,6 +6,8 @@
 
 /* The writer may be this far beyond head already. */
 #define WRITER_AHEAD VB_CAPTURE_REC_MAX
+/* Looks at two words that belong together. */
+#define READ_ATTEMPTS 1000
 
 static uint64_t ring_head(const struct vb_capture_ring *ring)
 {
@@ -38,11 +40,14 @@ static void ring_copy(const struct vb_capture_ring *ring, uint64_t at, void *to,
 static void skip_to_head(struct vb_ring_reader *r)
 {
 	uint64_t records;
+	int i = 0;
 
+	/* Off by a record or two is what a writer gets that never holds still. */
 	do {
 		records = __atomic_load_n(&r->ring->records, __ATOMIC_ACQUIRE);
 		r->tail = ring_head(r->ring);
-	} while (__atomic_load_n(&r->ring->records, __ATOMIC_ACQUIRE) != records);
+	} while (__atomic_load_n(&r->ring->records, __ATOMIC_ACQUIRE) != records &&
+		 ++i < READ_ATTEMPTS);
 	if (records > r->records)
 		r->lost += records - r->records;
 	r->records = records;

@@ -7,11 +7,14 @@
 #include "udp_world.h"
 
 #include "link/fault.h"
+#include "link/memory.h"
 #include "link/shm.h"
 #include "wire/icrc.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/un.h>
 
 #define SLOT 5
 #define OTHER 6
@@ -377,6 +380,117 @@ static void send__door_is_full(void **state)
 	close(stranger);
 }
 
+/* A stranger who keeps the queue full has the owner asked to empty it, and costs the ring at worst:
+ * packets go by UDP then. */
+static void send__door_stays_full(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t token;
+	int stranger = vb_door_open(&token), fd = vb_door_open(&w.door[OTHER].token);
+	uint32_t room;
+
+	while (vb_door_knock(stranger, w.door[OTHER].token, VB_KNOCK_WAKE, 9, token, -1) == 0)
+		;
+	add_for(f, OTHER, 64);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC), 0);
+	assert_true(w.door[OTHER].knocks > 0);
+	assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &room));
+	(void)f->link->ops->send(f->link, &f->batch, 0, VB_SEC + VB_RING_STUCK_NS + 1);
+	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC + VB_RING_STUCK_NS + 2),
+			 1);
+	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 0);
+	assert_false(vb_shm_room(f->link, OTHER, VB_SEC, &room));
+	close(fd);
+	close(stranger);
+}
+
+/* A ring of which the peer says that it is full of trains for an address that is not here, and will
+ * ever be: the reader is done with it in a step. */
+static void recv__ring_without_end(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[VB_TX_BATCH_PKTS];
+	uint64_t token;
+	int fd = vb_door_open(&token),
+	    mem_fd = vb_memory_create(VB_MEMORY_RING, VB_RING_HEAD_BYTES + VB_RING_BYTES);
+	struct vb_ring_way way = {.path = f->path4, .ifindex = 1};
+	struct vb_ring_tx ring = {.mem = NULL};
+	void *mem;
+	uint32_t recvs = 0, len = 0;
+
+	assert_int_equal(vb_memory_map_ring(mem_fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem), 0);
+	ring.mem = mem;
+	memset(way.path.dgid.b, 0x33, sizeof way.path.dgid.b);
+	add_for(f, SLOT, 20);
+	/* As one who need not wait for the reader: trains of equal length, all around. */
+	do {
+		ring.taken = ring.head;
+		assert_int_equal(vb_ring_put(&ring, &way, f->batch.pkt, 1, 0), 1);
+		len = len ? len : (uint32_t)ring.head;
+	} while (ring.head < VB_RING_BYTES);
+	assert_int_equal(ring.head, VB_RING_BYTES);
+	memcpy(ring.mem + VB_RING_HEAD_BYTES, &len, sizeof len);
+	assert_int_equal(vb_door_knock(fd, w.door[SLOT].token, VB_KNOCK_RING, OTHER, token, mem_fd),
+			 0);
+	w.door[SLOT].knocks++;
+	assert_int_equal(recv_some(f, rx, 64), 0);
+	assert_true(vb_link_has_packets(f->link)); /* it has not looked at them all */
+	/* What is for us gets its turn, whatever that one does. */
+	assert_int_equal(send_all(f), 1);
+	while (recv_some(f, rx, 64) == 0)
+		assert_in_range(++recvs, 1, 4);
+	vb_memory_unmap(mem, VB_RING_MAP_BYTES);
+	close(mem_fd);
+	close(fd);
+}
+
+static uint32_t open_fds_of_this_process(void)
+{
+	uint32_t cnt = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+/* More descriptors than anybody asked for are not kept: a stranger could use up all there are. */
+static void door__descriptors_without_need(void **state)
+{
+	struct fixture *f = *state;
+	union {
+		char buf[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = {.buf = {0}};
+	uint64_t token;
+	int fd = vb_door_open(&token), two[2] = {fd, fd};
+	struct vb_knock k = {.magic = 0x56424b4eu, .kind = VB_KNOCK_RING, .slot = OTHER};
+	struct iovec iov = {&k, sizeof k};
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int len = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "verbena/shm/%016llx",
+			   (unsigned long long)w.door[SLOT].token);
+	struct msghdr m = {
+	    .msg_name = &a,
+	    .msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len),
+	    .msg_iov = &iov,
+	    .msg_iovlen = 1,
+	    .msg_control = control.buf,
+	    .msg_controllen = sizeof control.buf};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	uint32_t before = open_fds_of_this_process();
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof two);
+	memcpy(CMSG_DATA(c), two, sizeof two);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(sendmsg(fd, &m, 0), sizeof k);
+		w.door[SLOT].knocks++;
+		assert_int_equal(recv_all(f, 64), 0);
+	}
+	assert_int_equal(open_fds_of_this_process(), before);
+	close(fd);
+}
+
 /* Faults stand above, and what they damage is damaged on a real wire. */
 static void fault__stands_above(void **state)
 {
@@ -426,6 +540,9 @@ int main(void)
 	    S(recv__sender_is_gone),
 	    S(door__rubbish_is_thrown_away),
 	    S(send__door_is_full),
+	    S(send__door_stays_full),
+	    S(recv__ring_without_end),
+	    S(door__descriptors_without_need),
 	    S(fault__stands_above),
 	};
 

@@ -267,6 +267,31 @@ static void take__writer_lies(void **state)
 	assert_true(taken > 20000);
 }
 
+/* No writer has more under way than the ring holds. One that says so, with trains all over the
+ * ring, is not read around and around. */
+static void begin__not_more_than_the_ring_holds(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way;
+	struct vb_rx rx;
+	uint32_t taken = 0, len = 0;
+
+	make(f, 0, 20);
+	/* As one who need not wait for the reader: trains of equal length, all around. */
+	do {
+		f->tx.taken = f->tx.head;
+		assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0), 1);
+		len = len ? len : (uint32_t)f->tx.head;
+	} while (f->tx.head < VB_RING_BYTES);
+	assert_int_equal(f->tx.head, VB_RING_BYTES);
+	memcpy(f->tx.mem + VB_RING_HEAD_BYTES, &len, sizeof len);
+	while (taken <= VB_RING_BYTES / 64 && vb_ring_begin(&f->rx, &way))
+		while (vb_ring_take(&f->rx, &rx, f->copy))
+			taken++;
+	assert_true(f->rx.is_broken);
+	assert_true(taken <= VB_RING_BYTES / 64);
+}
+
 /* Headers are read once: what is parsed is the copy. */
 static void take__headers_cannot_change_underneath(void **state)
 {
@@ -297,6 +322,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(is_stuck__only_while_full_and_unmoved, setup, teardown),
 	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),
+	    cmocka_unit_test_setup_teardown(begin__not_more_than_the_ring_holds, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__headers_cannot_change_underneath, setup,
 					    teardown),
 	};
