@@ -198,6 +198,13 @@ bool vb_hca_has_transmit(const struct vb_hca *h);
 /* The earliest instant at which vb_hca_handle_timeout() has work, or VB_NEVER. */
 vb_time vb_hca_poll_timeout(const struct vb_hca *h);
 
+/*
+ * The caller did not run for @gap ns that have just ended: it was stopped, or not scheduled. ACK
+ * timers that are due fire all the same, but what the peer is given up for leaves this time out.
+ * Before packets and timers of the same @now.
+ */
+void vb_hca_add_gap(struct vb_hca *h, vb_dur gap);
+
 /* Fires what is due at @now. Early and repeated calls are harmless. */
 void vb_hca_handle_timeout(struct vb_hca *h, vb_time now);
 

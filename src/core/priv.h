@@ -381,6 +381,7 @@ struct vb_hca {
 	struct vb_deadline *heap; /* timer queue; entry 0 is unused */
 	struct vb_list active, events;
 	vb_time held_due; /* no later than any CQ that is held is due */
+	vb_dur gaps;      /* in all, of vb_hca_add_gap() */
 	struct vb_key_table keys;
 	struct vb_hca_config cfg;
 	struct vb_sr_pool sr_pool;
@@ -396,8 +397,7 @@ struct vb_hca {
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
-	struct vb_list held;                  /* CQs, by vb_cq.held */
-	struct vb_list mcast, loans;          /* groups; those with something to do */
+	struct vb_list held, mcast, loans;    /* CQs by vb_cq.held; groups; loans with work to do */
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
 	struct vb_list openers, asks;         /* core/xrc/open.h: to be told; that wait */
 	uint32_t mcast_cnt, xrc_ask_serial;

@@ -134,6 +134,11 @@ vb_time vb_hca_poll_timeout(const struct vb_hca *h)
 	return vb_time_min(h->held_due, h->heap_cnt ? h->heap[1].key : VB_NEVER);
 }
 
+void vb_hca_add_gap(struct vb_hca *h, vb_dur gap)
+{
+	h->gaps += gap;
+}
+
 void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 {
 	while (h->heap_cnt && h->heap[1].key <= now) {

@@ -94,6 +94,8 @@ bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp
 	    .pace_at = qp->timer[VB_TIMER_PACE],
 	};
 	out->attr.qp_state = qp->state;
+	/* As if this process had run all the time since then. */
+	out->rto.since = vb_time_after(out->rto.since, h->gaps);
 	view_queues(qp, out);
 	view_flow(qp, out);
 	return true;

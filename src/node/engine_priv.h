@@ -4,8 +4,8 @@
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
  * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is),
- * engine_crowd.c (how crowded), engine_flow.c (receivers of this host), engine_xrc.c (domains of
- * several processes).
+ * engine_crowd.c (how crowded), engine_gap.c (when the process did not run), engine_flow.c
+ * (receivers of this host), engine_xrc.c (domains of several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -164,6 +164,7 @@ struct vb_engine {
 	uint32_t slow;       /* 1 or more: how much longer what is a moment takes on this machine */
 	bool timers_waited;  /* the last step left timers that were due to the next one */
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
+	vb_time ran_at;      /* when this process was last known to run, see engine_gap.c */
 	vb_time progress_at; /* when the application's last progress or doorbell did */
 	bool sleeps;         /* it was about to sleep then, and has not come back */
 	_Atomic uint32_t in_vain;      /* looks of it in a row that found nothing */
@@ -269,6 +270,24 @@ void vb_engine_close_mail(struct vb_engine *e);
 
 /* engine_pace.c: what vb_engine.slow is on this machine, 1 to 32; takes some microseconds. */
 uint32_t vb_engine_slowness(void);
+
+/* engine_gap.c: tells the core of time in which this process did not run. Under the lock, first of
+ * all after waking up. */
+VB_COLD void vb_engine_note_gap(struct vb_engine *e, vb_time now);
+/* The longest sleep of the stand-by thread while a timer of the core runs. */
+#define VB_STANDBY_TICK_NS (100 * VB_MSEC)
+/* Less than this nobody looks at, and a process that computes may leave its engine alone so long.
+ */
+#define VB_ENGINE_GAP_MIN_NS VB_MSEC
+
+static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
+{
+	if (now < e->ran_at) /* it waited for the lock */
+		return;
+	if (now - e->ran_at >= VB_ENGINE_GAP_MIN_NS)
+		vb_engine_note_gap(e, now);
+	e->ran_at = now;
+}
 
 /* engine_standby.c */
 int vb_standby_start(struct vb_engine *e);

@@ -171,7 +171,10 @@ static void run_timers(struct vb_engine *e, bool received, vb_time now)
 
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 {
-	uint32_t cnt = receive(e, now);
+	uint32_t cnt;
+
+	vb_engine_runs(e, now);
+	cnt = receive(e, now);
 
 	if (e->mail.fd >= 0)
 		cnt += vb_engine_run_xrc(e, now);
@@ -285,6 +288,7 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 {
 	struct vb_unsent *u = &e->unsent;
 
+	vb_engine_runs(e, now);
 	e->sleeps = false;
 	e->poller = pthread_self();
 	if (!u->wr_cnt++)

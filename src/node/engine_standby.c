@@ -283,6 +283,8 @@ static bool receive(struct vb_engine *e, vb_time now)
 static void work(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
+	vb_engine_runs(e, now);
+
 	bool crowded = vb_engine_is_crowded(e, now);
 	vb_dur recent = crowded ? VB_ENGINE_CROWDED_POLLS_NS : e->slow * POLLS_NS;
 	bool polls = now - e->progress_at < recent && !s->handover;
@@ -329,6 +331,9 @@ static void plan(struct vb_engine *e, vb_time now)
 		/* So that the timer of each request need not be told to the thread. */
 		else if (now - e->progress_at < ACTIVE_NS)
 			s->wake_at = vb_time_min(s->wake_at, now + WATCH_NS);
+		/* So that a freeze is told from waiting for the peer. */
+		else if (vb_hca_poll_timeout(e->hca) != VB_NEVER)
+			s->wake_at = vb_time_min(s->wake_at, now + VB_STANDBY_TICK_NS);
 	} else {
 		/* Naps end by themselves; what is left unsent without trust wakes it at once. */
 		s->wake_at = VB_NEVER;
@@ -417,7 +422,8 @@ int vb_standby_start(struct vb_engine *e)
 	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->kick_fd < 0)
 		return -errno;
-	s->check_at = vb_engine_now() + CHECK_NS;
+	e->ran_at = vb_engine_now();
+	s->wake_at = s->check_at = e->ran_at + CHECK_NS;
 	/* Signals are the application's; none may land on this thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

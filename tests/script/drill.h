@@ -115,6 +115,8 @@ struct script_qp *world_qp(struct drill *d, struct args *args);
 /* Takes what the adapter has to send now, and its events. */
 void world_collect(struct drill *d);
 void world_advance(struct drill *d, vb_time to);
+/* The adapter does not run until @gap from now, and then finds its timers late. */
+void world_sleep(struct drill *d, vb_dur gap);
 
 /* packet.c: lines that begin with > and <. */
 void packet_expect(struct drill *d, struct args *args);

@@ -21,6 +21,19 @@ void drill_fail(struct drill *d, const char *fmt, ...)
 	longjmp(d->failed, 1);
 }
 
+static bool read_duration(const char *text, vb_dur *ns);
+
+/* The adapter does not run for a while. */
+static void stmt_gap(struct drill *d, struct args *args)
+{
+	struct arg *word = args_next_word(args);
+	vb_dur gap;
+
+	if (word == NULL || !read_duration(word->key, &gap))
+		drill_fail(d, "for how long?");
+	world_sleep(d, gap);
+}
+
 static void stmt_quiet(struct drill *d, struct args *args)
 {
 	(void)args;
@@ -40,6 +53,7 @@ static const struct {
     {"event", work_event},
     {"arm", work_arm},
     {"quiet", stmt_quiet},
+    {"gap", stmt_gap},
     {"expect", work_expect},
     {"mem", work_mem},
     {"set", work_set},

@@ -263,6 +263,16 @@ void world_collect(struct drill *d)
 	}
 }
 
+void world_sleep(struct drill *d, vb_dur gap)
+{
+	world_collect(d);
+	world_create(d);
+	d->now += gap;
+	vb_hca_add_gap(d->hca, gap);
+	vb_hca_handle_timeout(d->hca, d->now);
+	world_collect(d);
+}
+
 void world_advance(struct drill *d, vb_time to)
 {
 	unsigned steps = 0;

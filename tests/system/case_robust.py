@@ -155,6 +155,35 @@ def _(context):
         server.end()
 
 
+@case("robust.frozen_both", seconds=60)
+def _(context):
+    """Both ends are frozen for longer than all retries last, as when a virtual machine is paused: neither
+    charges the other with that time. With the total timeout of adaptive timers, and with fixed ones."""
+    for adaptive in 1, 0:
+        rules = os.path.join(context.machine.folder, "frozen.adp")
+        with open(rules, "w", encoding="ascii") as f:
+            f.write(f"roce_adp_retrans_en={adaptive}\n")
+        where = context.places["lo4"]
+        where = pair.Place(where.name, context, where.server, where.client)
+        at = where.run.index("--")
+        where.run = where.run[:at] + ["--adp", rules, "--fault", "loss=2%:dir=tx"] + where.run[at:]
+        both = pair.start(where, "ibv_rc_pingpong", LONG)
+        try:
+            for _ in range(8):
+                time.sleep(0.3)
+                for p in both:
+                    p.kill(signal.SIGSTOP)
+                time.sleep(1)
+                for p in both:
+                    p.kill(signal.SIGCONT)
+            time.sleep(0.3)
+            if any(p.status() is not None for p in both):
+                raise Failure(f"adaptive={adaptive}\n" + "\n".join(p.story() for p in both))
+        finally:
+            for p in both:
+                p.end()
+
+
 @case("robust.cable_pulled")
 def _(context):
     """The cable is pulled for a moment: RC goes on where it was."""

@@ -66,6 +66,34 @@ static void ladder__armed_after_the_total(void **state)
 	assert_true(vb_rto_arm(&l.rto, &l.rules, now) == now + l.rto.timeout);
 }
 
+/* A dead peer is found dead on a host that never lets a process run for long: so many wake-ups in a
+ * row are forgiven, and not more. IBA 9.7.6.1.3 */
+static void wake_up__forgiven_seven_times(void **state)
+{
+	struct vb_recovery adaptive = worked;
+
+	(void)state;
+	adaptive.profile.qp_total_timeout = true;
+	for (int is_adaptive = 0; is_adaptive < 2; is_adaptive++) {
+		struct vb_recovery fixed = {0};
+		struct ladder l;
+
+		ladder_init(&l, is_adaptive ? &adaptive : &fixed, 8, 0, 1);
+		for (int i = 0; i < 7; i++) {
+			(void)armed(&l);
+			vb_rto_woke(&l.rto);
+			assert_true(fire(&l));
+		}
+		(void)armed(&l);
+		vb_rto_woke(&l.rto);
+		assert_false(fire(&l));
+		(void)progress(&l);
+		(void)armed(&l);
+		vb_rto_woke(&l.rto);
+		assert_true(fire(&l));
+	}
+}
+
 /* ADP-06, ADP-09: an initial value outside every range fires once. */
 static void ladder__initial_value_outside(void **state)
 {
@@ -461,6 +489,7 @@ int main(void)
 	    cmocka_unit_test(timeout__stretched),
 	    cmocka_unit_test(settings__change_at_next_timer),
 	    cmocka_unit_test(ladder__armed_after_the_total),
+	    cmocka_unit_test(wake_up__forgiven_seven_times),
 	    cmocka_unit_test(fixed__least_timeout),
 	    cmocka_unit_test(fixed__counts_retries),
 	    cmocka_unit_test(move_text__each_has_one),

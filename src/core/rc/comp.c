@@ -92,7 +92,7 @@ static void on_rnr_nak(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 	if (req->rnr_left == 0) {
 		vb_qp_count(qp, VB_COUNTER_rnr_retry_exceeded_err);
 		vb_qp_trace(qp, VB_TRACE_RETRY_ENDED, now, VB_REWIND_RNR, qp->rto.timeout_cnt,
-			    vb_time_since(qp->rto.since, now), req->psn_una.v);
+			    vb_req_waited(qp, now), req->psn_una.v);
 		vb_req_fail(qp, VB_WC_RNR_RETRY_EXC_ERR, syndrome, now);
 		return;
 	}

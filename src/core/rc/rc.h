@@ -49,6 +49,16 @@ VB_COLD void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
 void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);
 /* Before sending: the window follows the settings, and ramps up after a pause. */
 void vb_req_open_window(struct vb_qp *qp, vb_time now);
+/* @now without the time in which this process did not run: the clock of core/recover/rto.h. */
+static inline vb_time vb_req_run_time(const struct vb_qp *qp, vb_time now)
+{
+	return vb_time_since(qp->hca->gaps, now);
+}
+/* Since when the peer has been waited for, as far as this process ran. */
+static inline vb_dur vb_req_waited(const struct vb_qp *qp, vb_time now)
+{
+	return vb_time_since(qp->rto.since, vb_req_run_time(qp, now));
+}
 /* Starts the ACK timer. */
 void vb_req_arm(struct vb_qp *qp, vb_time now);
 

@@ -21,9 +21,20 @@ void vb_req_arm(struct vb_qp *qp, vb_time now)
 	uint8_t from_exp = qp->rto.cur_exp;
 
 	trace_move(qp, vb_rto_adopt(&qp->rto, rules), from_exp, now);
-	vb_timer_set(qp, VB_TIMER_ACK, vb_rto_arm(&qp->rto, rules, now));
+	vb_time end = vb_rto_arm(&qp->rto, rules, vb_req_run_time(qp, now));
+
+	qp->rto.gaps = qp->hca->gaps;
+	vb_timer_set(qp, VB_TIMER_ACK, vb_time_after(end, qp->hca->gaps));
 	vb_qp_trace(qp, VB_TRACE_TIMER_ARMED, now, qp->timer[VB_TIMER_ACK], qp->rto.timeout,
-		    qp->req.psn_una.v, vb_rto_budget(&qp->rto, now));
+		    qp->req.psn_una.v, vb_rto_budget(&qp->rto, vb_req_run_time(qp, now)));
+}
+
+/* Tells the policy when this process has not run for a while since the timer was armed. */
+static void notice_gap(struct vb_qp *qp)
+{
+	if (qp->rto.gaps != qp->hca->gaps)
+		vb_rto_woke(&qp->rto);
+	qp->rto.gaps = qp->hca->gaps;
 }
 
 static void trace_ramp(struct vb_qp *qp, enum vb_ramp_why why, vb_time now)
@@ -105,14 +116,15 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 static void give_up(struct vb_qp *qp, vb_time now, uint32_t why)
 {
 	vb_qp_count(qp, VB_COUNTER_retry_exceeded_err);
-	vb_qp_trace(qp, VB_TRACE_RETRY_ENDED, now, why, qp->rto.timeout_cnt,
-		    vb_time_since(qp->rto.since, now), qp->req.psn_una.v);
+	vb_qp_trace(qp, VB_TRACE_RETRY_ENDED, now, why, qp->rto.timeout_cnt, vb_req_waited(qp, now),
+		    qp->req.psn_una.v);
 	vb_req_fail(qp, VB_WC_RETRY_EXC_ERR, why, now);
 }
 
 void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why)
 {
-	if (vb_rto_gap(&qp->rto, now))
+	notice_gap(qp);
+	if (vb_rto_gap(&qp->rto, vb_req_run_time(qp, now)))
 		vb_req_rewind(qp, now, why);
 	else
 		give_up(qp, now, why);
@@ -135,14 +147,16 @@ static void on_ack_timer(struct vb_qp *qp, vb_time now)
 {
 	struct vb_rto *rto = &qp->rto;
 	uint8_t from_exp = rto->cur_exp;
+	vb_time ran = vb_req_run_time(qp, now);
 	enum vb_rto_move move;
 
+	notice_gap(qp);
 	vb_qp_count(qp, VB_COUNTER_local_ack_timeout_err);
 	vb_qp_trace(qp, VB_TRACE_TIMER_FIRED, now, qp->req.psn_una.v, rto->retry_left, rto->timeout,
-		    vb_rto_budget(rto, now));
+		    vb_rto_budget(rto, ran));
 	if (rto->adaptive)
 		count_fired(qp);
-	if (!vb_rto_timed_out(rto, vb_qp_rules(qp), now, &move)) {
+	if (!vb_rto_timed_out(rto, vb_qp_rules(qp), ran, &move)) {
 		give_up(qp, now, VB_REWIND_TIMEOUT);
 		return;
 	}
@@ -194,10 +208,10 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 	uint8_t from_exp = qp->rto.cur_exp;
 
 	vb_qp_trace(qp, VB_TRACE_PROGRESS, now, from.v, req->psn_una.v, qp->rto.timeout_cnt,
-		    vb_time_since(qp->rto.since, now));
+		    vb_req_waited(qp, now));
 	if (req->recovering)
 		vb_qp_trace(qp, VB_TRACE_RECOVERED, now, req->psn_una.v, qp->rto.timeout_cnt,
-			    vb_time_since(qp->rto.since, now), 0);
+			    vb_req_waited(qp, now), 0);
 	trace_move(qp, vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt),
 		   from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;

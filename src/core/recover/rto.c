@@ -3,6 +3,9 @@
 #include "core/recover/rto.h"
 
 #define STRETCH_ONE 1024u /* a factor of 1 */
+/* Wake-ups in a row, without a word of the peer, that send again after all else is spent: on a host
+ * that never lets a process run for long a dead peer must be found dead as well. */
+#define GRACES 7u
 
 const char *vb_rto_move_text(enum vb_rto_move move)
 {
@@ -30,6 +33,8 @@ static void start(struct vb_rto *r, const struct vb_rto_rules *rules)
 	r->epoch = rules->epoch;
 	r->cap_exp = r->attr_timeout && r->attr_timeout < least ? least : r->attr_timeout;
 	r->retry_left = r->attr_retry;
+	r->graces = GRACES;
+	r->carries_on = false;
 	r->adaptive = set->roce_adp_retrans_en;
 	if (r->adaptive)
 		vb_adp_start(r, set);
@@ -67,12 +72,11 @@ static vb_dur stretched(struct vb_rto *r, const struct vb_recovery *set, vb_dur 
 	return factor == STRETCH_ONE || t > VB_NEVER / factor ? t : t * factor / STRETCH_ONE;
 }
 
-vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now)
+/* When a timer that starts now ends. */
+static vb_time timer_end(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now)
 {
 	unsigned slot;
 
-	if (r->since == VB_NEVER)
-		r->since = now;
 	if (!r->adaptive)
 		return vb_time_after(now, r->timeout);
 	r->timeout = stretched(r, &rules->set, vb_adp_timeout(r, &rules->set, &slot));
@@ -83,15 +87,26 @@ vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time n
 	return vb_time_min(vb_time_after(now, r->timeout), vb_time_after(r->since, r->total));
 }
 
+vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now)
+{
+	vb_time end;
+
+	if (r->since == VB_NEVER)
+		r->since = now;
+	end = timer_end(r, rules, now);
+	if (!r->carries_on)
+		r->charge_at = end;
+	r->woke = r->carries_on = false;
+	return end;
+}
+
 enum vb_rto_move vb_rto_progress(struct vb_rto *r, const struct vb_rto_rules *rules,
 				 struct vb_psn una, struct vb_psn nxt)
 {
 	r->timeout_cnt = 0;
-	r->since = VB_NEVER;
-	if (!r->adaptive) {
-		r->retry_left = r->attr_retry;
+	vb_rto_paused(r);
+	if (!r->adaptive)
 		return VB_RTO_STAYS;
-	}
 	if (r->range == VB_RTO_NO_RANGE || r->epoch != rules->epoch)
 		return VB_RTO_STAYS;
 	if (rules->set.adp_dec_per_flight) {
@@ -106,25 +121,42 @@ enum vb_rto_move vb_rto_progress(struct vb_rto *r, const struct vb_rto_rules *ru
 void vb_rto_paused(struct vb_rto *r)
 {
 	r->since = VB_NEVER;
+	r->retry_left = r->attr_retry;
+	r->graces = GRACES;
+	r->carries_on = false;
+}
+
+void vb_rto_woke(struct vb_rto *r)
+{
+	r->woke = true;
 }
 
 static bool may_retry(struct vb_rto *r, vb_time now)
 {
-	if (r->adaptive)
-		return vb_rto_budget(r, now) > 0;
-	if (r->retry_left == 0)
+	if (r->adaptive && vb_rto_budget(r, now) > 0)
+		return true;
+	if (!r->adaptive && r->retry_left) {
+		r->retry_left--;
+		return true;
+	}
+	if (!r->woke || !r->graces)
 		return false;
-	r->retry_left--;
+	r->graces--;
 	return true;
 }
 
 bool vb_rto_timed_out(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now,
 		      enum vb_rto_move *move)
 {
-	bool again = may_retry(r, now);
+	bool again;
 
 	r->timeout_cnt++;
 	*move = VB_RTO_STAYS;
+	if (r->woke && now < r->charge_at) {
+		r->carries_on = true;
+		return true;
+	}
+	again = may_retry(r, now);
 	if (r->adaptive && again && r->epoch == rules->epoch)
 		*move = vb_adp_raise(r, vb_recovery_profile(&rules->set));
 	return again;

@@ -4,6 +4,11 @@
  * comes, and when to give up. The transport tells it what happens and knows nothing of how it
  * decides; nothing here reads a clock or touches a packet.
  *
+ * Its instants are run time: they leave out the time in which this process did not run
+ * (vb_hca_add_gap()), because the peer had nobody to answer to. A timer that fires at a wake-up,
+ * before its time has run, sends again at no charge; and whatever is spent, at least one
+ * retransmission follows a wake-up.
+ *
  * Two strategies, chosen by the adapter's settings. Fixed: the local ACK timeout of IBA 9.7.6.1.3,
  * with retry_cnt shared by timeouts and sequence errors and reloaded by progress (IBT-80).
  * Adaptive: a ladder of timeouts that doubles while nothing is heard and falls back with progress,
@@ -30,6 +35,8 @@ struct vb_rto {
 	vb_dur timeout; /* of the next timer; VB_NEVER: wait for ever */
 	vb_dur total;   /* adaptive: without progress, give up after this; VB_NEVER: never */
 	vb_time since;  /* first transmission that waits since the last progress; VB_NEVER: none */
+	vb_time charge_at; /* from here on the timer that runs counts as one that fired */
+	vb_dur gaps;       /* vb_hca.gaps when the timer was armed */
 	struct vb_rng rng;
 	uint32_t epoch;       /* of the rules that the rest follows */
 	uint32_t timeout_cnt; /* timers that fired since the last progress */
@@ -37,6 +44,9 @@ struct vb_rto {
 	/* adp_dec_per_flight: no decrement before this is acknowledged, when dec_waits. */
 	struct vb_psn dec_psn;
 	bool adaptive, dec_waits;
+	bool woke;       /* this process did not run for a while after the timer was armed */
+	bool carries_on; /* the next timer completes the time of the last one */
+	uint8_t graces;  /* wake-ups that may still send again after all else is spent */
 	uint8_t attr_timeout, attr_retry; /* the QP's attributes */
 	uint8_t cap_exp;    /* the QP's timeout, with the adapter's least one applied */
 	uint8_t retry_left; /* fixed */
@@ -76,8 +86,12 @@ vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time n
 enum vb_rto_move vb_rto_progress(struct vb_rto *r, const struct vb_rto_rules *rules,
 				 struct vb_psn una, struct vb_psn nxt);
 
-/* The peer answered that it is not ready: it is alive, so the total timeout starts anew. */
+/* The peer answered that it is not ready: it is alive, so retries and total timeout start over. */
 void vb_rto_paused(struct vb_rto *r);
+
+/* This process did not run for a while since vb_rto_arm(). Before vb_rto_timed_out() and
+ * vb_rto_gap(). */
+void vb_rto_woke(struct vb_rto *r);
 
 /* The timer fired. *move says what became of the ladder. True: send again, false: give up. */
 bool vb_rto_timed_out(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time now,
