@@ -6,6 +6,7 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
+#include "core/pkey.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -155,7 +156,7 @@ const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port)
 /* Low 15 bits equal, at least one side a full member. IBT-81 */
 static bool pkey_matches(uint16_t a, uint16_t b)
 {
-	return (a & 0x7fff) != 0 && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
+	return vb_pkey_is_valid(a) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
 }
 
 static bool state_receives(enum vb_qp_state s)
@@ -176,7 +177,7 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 		return VB_VERDICT_QP_STATE;
 	if (from->port != qp->attr.port && from->port != qp->hca->cfg.port[qp->attr.port].parent)
 		return VB_VERDICT_SOURCE;
-	if (!pkey_matches(hdr->pkey, qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index]))
+	if (!pkey_matches(hdr->pkey, vb_qp_pkey(qp)))
 		return VB_VERDICT_PKEY;
 	if (qp->ops->is_connected && (!vb_gid_eq(&from->sgid, &qp->attr.path.dgid) ||
 				      !vb_gid_eq(&from->dgid, &qp->attr.path.sgid)))
@@ -199,6 +200,9 @@ static void count_verdict(struct vb_counters *c, enum vb_verdict v)
 		break;
 	case VB_VERDICT_PKEY:
 		vb_count(c, VB_COUNTER_port_rcv_constraint_errors);
+		break;
+	case VB_VERDICT_QKEY:
+		vb_count(c, VB_COUNTER_qkey_viol_cntr);
 		break;
 	case VB_VERDICT_QPN:
 		vb_count(c, VB_COUNTER_rx_qpn_miss);

@@ -6,6 +6,7 @@
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
 #include "core/pace.h"
+#include "core/pkey.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -22,7 +23,7 @@ static bool port_is_valid(const struct vb_hca *h, uint8_t port)
 
 static bool pkey_is_valid(const struct vb_hca *h, uint8_t port, uint16_t index)
 {
-	return index < VB_PKEYS_MAX && (h->cfg.port[port].pkey[index] & 0x7fff) != 0;
+	return index < VB_PKEYS_MAX && vb_pkey_is_valid(h->cfg.port[port].pkey[index]);
 }
 
 /* The values of the attributes in @mask, each against its range. */

@@ -6,7 +6,7 @@
  * back.
  */
 #include "core/cc/point.h"
-#include "core/priv.h"
+#include "core/pkey.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -72,14 +72,37 @@ static bool qp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, 
 	return vb_resp_transmit(qp, b, stop + 1, now) || more;
 }
 
+/*
+ * Takes back what a turn has added to @b, from @cnt and @seg_cnt on: the QP's entry of the P_Key
+ * table is empty, since the table has changed. To the QP, which stays as it is, the packets are
+ * lost. IBA 10.9.3
+ */
+static void drop_packets(const struct vb_qp *qp, struct vb_tx_batch *b, uint32_t cnt,
+			 uint32_t seg_cnt)
+{
+	vb_count_add(vb_port_counters(qp->hca, qp->attr.port),
+		     VB_COUNTER_port_xmit_constraint_errors, b->cnt - cnt);
+	b->cnt = cnt;
+	b->seg_cnt = seg_cnt;
+}
+
+static bool take_turn(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+{
+	uint32_t cnt = b->cnt, seg_cnt = b->seg_cnt;
+	bool more = qp_transmit(qp, b, cnt + VB_TURN_PKTS, now);
+
+	if (!vb_pkey_is_valid(vb_qp_pkey(qp)))
+		drop_packets(qp, b, cnt, seg_cnt);
+	return more;
+}
+
 uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time now)
 {
 	while (batch_has_room(h, b) && !vb_list_is_empty(&h->active)) {
 		struct vb_qp *qp = vb_container_of(h->active.next, struct vb_qp, active);
-		uint32_t stop = b->cnt + VB_TURN_PKTS;
 
 		vb_sched_remove(qp);
-		if (qp_transmit(qp, b, stop, now)) {
+		if (take_turn(qp, b, now)) {
 			if (qp->req.waits_batch) {
 				vb_sched_activate_first(qp);
 				break;

@@ -117,11 +117,19 @@ static void totals(const struct vb_broker *b, struct vb_counters *total)
 		vb_slots_total(&b->slots, port, &total[port]);
 }
 
+void vb_broker_publish_tree(struct vb_broker *b)
+{
+	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
+
+	totals(b, total);
+	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
+	vb_broker_params_publish(b);
+}
+
 void vb_broker_refresh_devices(struct vb_broker *b)
 {
 	static struct vb_netdevs netdevs;
 	static struct vb_device before[VB_DEVICES_MAX];
-	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
 
 	b->devices_due = VB_NEVER;
 	memcpy(before, b->slots.host->device, sizeof before);
@@ -130,16 +138,12 @@ void vb_broker_refresh_devices(struct vb_broker *b)
 			       vb_adapter_state(vb_slots_adapter(&b->slots))->vf_cnt))
 		return;
 	vb_broker_registers_follow(b, before);
-	totals(b, total);
-	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
-	vb_broker_params_publish(b);
+	vb_broker_publish_tree(b);
 }
 
 /* Host memory may be an earlier broker's: everything that is derived from it is made again. */
 void vb_broker_group_ready(struct vb_broker *b)
 {
-	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
-
 	for (uint32_t i = 0; i < VB_SLOT_FIRST; i++)
 		(void)vb_broker_watch(b, b->slots.group.fd[i], VB_SOURCE_SINK, i);
 	vb_host_write_begin(b->slots.host);
@@ -147,9 +151,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 	snprintf(b->slots.host->sysfs_path, sizeof b->slots.host->sysfs_path, "%s", b->sysfs.root);
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
-	totals(b, total);
-	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
-	vb_broker_params_publish(b);
+	vb_broker_publish_tree(b);
 }
 
 static void write_counters(struct vb_broker *b)
@@ -158,7 +160,14 @@ static void write_counters(struct vb_broker *b)
 
 	for (uint32_t i = 0; i < b->slots.host->device_cnt; i++)
 		if (b->slots.host->device[i].ifindex) {
+			struct vb_port_violations *v = &b->slots.host->violations[i + 1];
+
 			vb_slots_total(&b->slots, i + 1, &total);
+			__atomic_store_n(&v->bad_pkey,
+					 total.v[VB_COUNTER_port_rcv_constraint_errors],
+					 __ATOMIC_RELAXED);
+			__atomic_store_n(&v->bad_qkey, total.v[VB_COUNTER_qkey_viol_cntr],
+					 __ATOMIC_RELAXED);
 			vb_sysfs_counters(&b->sysfs, b->slots.host, i, &total);
 		}
 }

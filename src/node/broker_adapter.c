@@ -105,10 +105,15 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 	default:
 		m->status = -EPROTO;
 	}
-	if (m->status)
+	if (m->status) {
 		explain(&fault, m);
-	else
-		vb_adapter_commit(a, &next);
+		return;
+	}
+	vb_adapter_commit(a, &next);
+	if (vb_devices_set_pkeys(b->slots.host, pf, to->reg.pkey)) {
+		vb_broker_publish_tree(b);
+		vb_broker_wake_clients(b);
+	}
 }
 
 void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m)

@@ -91,6 +91,9 @@ void vb_broker_group_ready(struct vb_broker *b);
 /* Writes the device table and the tree anew. */
 void vb_broker_refresh_devices(struct vb_broker *b);
 
+/* Writes the tree as host memory has it. */
+void vb_broker_publish_tree(struct vb_broker *b);
+
 /* broker_adapter.c: answer in place what an observer asks of registers, and for the adapter to
  * stay.
  */

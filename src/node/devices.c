@@ -247,6 +247,14 @@ static void vfs_merge(struct vb_host_shm *h, uint32_t vf_cnt)
 			device_drop(h, i);
 }
 
+/* The place of the table is for another network device from now on. */
+static void place_reset(struct vb_host_shm *h, int i)
+{
+	memset(&h->past[i + 1], 0, sizeof h->past[i + 1]);
+	memset(h->device[i].pkey, 0, sizeof h->device[i].pkey);
+	h->device[i].pkey[0] = VB_PKEY_DEFAULT;
+}
+
 static void devices_merge(struct vb_host_shm *h, const struct vb_netdevs *n)
 {
 	bool known[VB_NETDEVS_MAX] = {false};
@@ -276,7 +284,7 @@ static void devices_merge(struct vb_host_shm *h, const struct vb_netdevs *n)
 			if (k < 0)
 				return;
 			if (strcmp(h->device[k].ifname, dev->name) != 0)
-				memset(&h->past[k + 1], 0, sizeof h->past[k + 1]);
+				place_reset(h, k);
 			snprintf(h->device[k].name, sizeof h->device[k].name, "verbena%d", k);
 			device_update(&h->device[k], dev, n);
 		}
@@ -302,6 +310,21 @@ bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n, uin
 	memcpy(host->device, next.device, sizeof host->device);
 	memcpy(host->past, next.past, sizeof host->past);
 	host->device_cnt = next.device_cnt;
+	host->generation++;
+	vb_host_write_end(host);
+	return true;
+}
+
+bool vb_devices_set_pkeys(struct vb_host_shm *host, uint32_t pf, const uint16_t *pkey)
+{
+	const size_t size = sizeof host->device[pf].pkey;
+
+	if (memcmp(host->device[pf].pkey, pkey, size) == 0)
+		return false;
+	vb_host_write_begin(host);
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (i == pf || host->device[i].parent == pf + 1)
+			memcpy(host->device[i].pkey, pkey, size);
 	host->generation++;
 	vb_host_write_end(host);
 	return true;

@@ -15,6 +15,10 @@
  */
 bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n, uint32_t vf_cnt);
 
+/* Gives device @pf and its virtual functions the P_Key table @pkey, of VB_PKEYS_MAX entries.
+ * Returns true when it is another one; the generation has grown then. */
+bool vb_devices_set_pkeys(struct vb_host_shm *host, uint32_t pf, const uint16_t *pkey);
+
 /* Bracket a change of host memory, so that readers see all of it or nothing. */
 void vb_host_write_begin(struct vb_host_shm *host);
 void vb_host_write_end(struct vb_host_shm *host);

@@ -203,13 +203,16 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 {
 	const struct vb_device *dev = &e->devices.device[i];
 
-	return (struct vb_hca_port){
+	struct vb_hca_port p = {
 	    .active_mtu = (enum vb_mtu)(dev->ifindex ? dev->active_mtu : 0),
-	    .pkey = {VB_PKEY_DEFAULT},
 	    .counters = &e->broker.shm->counters[i + 1],
 	    .adp_fired = &e->broker.shm->fired[i + 1],
 	    .parent = (uint8_t)dev->parent,
 	};
+
+	_Static_assert(sizeof p.pkey == sizeof dev->pkey, "one table");
+	memcpy(p.pkey, dev->pkey, sizeof p.pkey);
+	return p;
 }
 
 void vb_engine_reload(struct vb_engine *e)

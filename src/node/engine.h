@@ -57,8 +57,10 @@ void vb_engine_progress(struct vb_engine *e);
  */
 void vb_engine_flush(struct vb_engine *e);
 
-/* Takes over settings of the adapter that have changed: before a QP becomes ready. */
+/* Takes over settings of the adapter that have changed. */
 void vb_engine_adopt(struct vb_engine *e);
+/* ... and the device table, if it has a new generation: before a QP changes. */
+void vb_engine_reload(struct vb_engine *e);
 
 /* From now on received packets bring all that a GRH needs: for the first UD QP. */
 void vb_engine_make_grh(struct vb_engine *e);

@@ -242,8 +242,6 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
-/* engine.c: takes over a new generation of the device table, if there is one. Under the lock. */
-void vb_engine_reload(struct vb_engine *e);
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */
 void vb_engine_check_broker(struct vb_engine *e);
 

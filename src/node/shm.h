@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 11u
+#define VB_SHM_VERSION 12u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
 #define VB_SLOT_FIRST 2
@@ -59,6 +59,7 @@ struct vb_device {
 	uint32_t parent;
 	uint64_t guid; /* host order; from the MAC (EUI-64), or from the boot id for "lo" */
 	struct vb_gid_entry gid[VB_GIDS_MAX];
+	uint16_t pkey[VB_PKEYS_MAX]; /* 0: empty entry; of the register PKEY_TABLE */
 };
 
 /* Rules of the fault layer (fault/fault.h), as text. */
@@ -152,6 +153,11 @@ struct vb_host_shm {
 	/* Sums of the clients that are gone, by HCA port; entry 0 is unused. Changes under seq
 	 * together with the slot it came from, see vb_broker_totals(). */
 	struct vb_counters past[VB_HCA_PORTS_MAX + 1];
+	/* Of each HCA port, all processes together, as of a second ago: for ibv_query_port(). To be
+	 * read atomically. */
+	struct vb_port_violations {
+		uint64_t bad_pkey, bad_qkey;
+	} violations[VB_HCA_PORTS_MAX + 1];
 };
 
 /*

@@ -31,7 +31,6 @@ static const char *const zero_counters[] = {
     "local_link_integrity_errors",
     "port_rcv_remote_physical_errors",
     "port_rcv_switch_relay_errors",
-    "port_xmit_constraint_errors",
     "symbol_error",
 };
 
@@ -127,7 +126,12 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 		vb_file_put(port, "sm_lid", "0x0\n");
 		vb_file_put(port, "sm_sl", "0\n");
 		vb_file_put(port, "cap_mask", "0x%08x\n", CAP_IP_BASED_GIDS);
-		vb_file_put(pkeys, "0", "0x%04x\n", VB_PKEY_DEFAULT);
+		for (int i = 0; i < VB_PKEYS_MAX; i++) {
+			char name[12];
+
+			snprintf(name, sizeof name, "%d", i);
+			vb_file_put(pkeys, name, "0x%04x\n", d->pkey[i]);
+		}
 		put_gids(port, d);
 		put_counters(port, c);
 	}

@@ -7,6 +7,7 @@
 const struct vb_reg *const vb_reg_all[] = {
     &vb_reg_adp_histogram,
     &vb_reg_adp_histogram_config,
+    &vb_reg_pkey_table,
     &vb_reg_roce_accl,
 };
 const unsigned vb_reg_cnt = sizeof vb_reg_all / sizeof vb_reg_all[0];
@@ -48,6 +49,7 @@ void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps)
 	file->histogram.count_enable = true;
 	file->histogram.bin_num = VB_ADP_BINS_MAX;
 	file->histogram.bin0_width = file->histogram.bin1_width = 4096;
+	file->pkey[0] = VB_PKEY_DEFAULT; /* IBA 10.9.1.2 */
 	reset_cc(&file->cc, rate_bps);
 }
 

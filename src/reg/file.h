@@ -8,6 +8,7 @@
 #define VB_REG_FILE_H
 
 #include "core/cc/settings.h"
+#include "core/hca.h"
 #include "core/recover/settings.h"
 #include "reg/reg.h"
 
@@ -32,7 +33,8 @@ struct vb_adp_histogram {
 struct vb_reg_file {
 	struct vb_recovery recovery;
 	struct vb_adp_histogram histogram;
-	struct vb_cc_settings cc; /* shown by the CSR space, see csr.h */
+	struct vb_cc_settings cc;    /* shown by the CSR space, see csr.h */
+	uint16_t pkey[VB_PKEYS_MAX]; /* the P_Key table; 0: empty entry. IBT-81 */
 };
 
 /* As it leaves the factory, and as a reset of the firmware leaves it: the rates of DCQCN are made
@@ -63,8 +65,9 @@ int vb_reg_get(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t 
 int vb_reg_set(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t id,
 	       const uint8_t *image, size_t len, struct vb_reg_fault *fault);
 
-/* The registers' tables: roce_accl.c, adp_histogram.c. */
+/* The registers' tables: roce_accl.c, adp_histogram.c, pkey_table.c. */
 extern const struct vb_reg vb_reg_roce_accl, vb_reg_adp_histogram, vb_reg_adp_histogram_config;
+extern const struct vb_reg vb_reg_pkey_table;
 
 /* The member of struct vb_reg_file that a row of a table shows. */
 #define VB_REG_SHOWS(member)                                                                       \

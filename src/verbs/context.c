@@ -61,6 +61,8 @@ static void table_events(struct vb_ibv_context *c, const struct vb_device *old,
 				  is_up ? down : active);
 	if (memcmp(old->gid, now->gid, sizeof old->gid) != 0)
 		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_GID_CHANGE, 0);
+	if (memcmp(old->pkey, now->pkey, sizeof old->pkey) != 0)
+		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_PKEY_CHANGE, 0);
 	/* The interface is gone. Should it come back, the port comes up again. */
 	if (old->ifindex && !now->ifindex)
 		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_DEVICE_FATAL, 0);

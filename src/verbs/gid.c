@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of the port: GIDs, each of type RoCE v2, and the one P_Key. */
+/* The tables of the port: GIDs, each of type RoCE v2, and P_Keys. */
 #include "verbs/priv.h"
 
 #include <endian.h>
@@ -107,19 +107,32 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	return 0;
 }
 
+/* An empty entry reads as 0, which is no P_Key. */
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	(void)context;
-	if (port != VB_IBV_PORT || index != 0)
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+
+	if (port != VB_IBV_PORT || index < 0 || index >= VB_PKEYS_MAX)
 		return vb_ibv_fail(EINVAL);
-	*pkey = htobe16(VB_PKEY_DEFAULT);
+	if (!vb_ibv_enter(c))
+		return vb_ibv_fail(EIO);
+	vb_ibv_refresh(c);
+	*pkey = htobe16(c->table.pkey[index]);
+	vb_ibv_leave(c);
 	return 0;
 }
 
+/* The very key: a full and a limited member of one partition are two entries. ibv_get_pkey_index(3)
+ */
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	(void)context;
-	if (port != VB_IBV_PORT || pkey != htobe16(VB_PKEY_DEFAULT))
-		return vb_ibv_fail(EINVAL);
-	return 0;
+	for (int i = 0; i < VB_PKEYS_MAX; i++) {
+		__be16 entry;
+
+		if (ibv_query_pkey(context, port, i, &entry))
+			return -1;
+		if (entry == pkey)
+			return i;
+	}
+	return vb_ibv_fail(EINVAL);
 }

@@ -88,10 +88,10 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (mask & IBV_QP_AV)
 		err = connection_path(c, qp, attr, mask, &core);
 	/* On the way to ERR or RESET, what was received before is acknowledged all the same. */
-	if (!err && (mask & IBV_QP_STATE)) {
+	if (!err && (mask & IBV_QP_STATE))
 		vb_engine_flush(c->engine);
-		vb_engine_adopt(c->engine);
-	}
+	if (!err)
+		vb_engine_reload(c->engine);
 	if (!err && qp->is_remote)
 		err = ask(c, qp, &core, mask);
 	else if (!err)

@@ -55,6 +55,30 @@ static void port_speed(uint32_t mbps, struct ibv_port_attr *a)
 	}
 }
 
+/* PortInfo's P_KeyViolations and Q_KeyViolations have 16 bits and stay at their end. IBA 14.2.5.6
+ */
+static uint32_t violations(uint64_t own, const uint64_t *all)
+{
+	uint64_t cnt = __atomic_load_n(all, __ATOMIC_RELAXED);
+
+	if (cnt < own)
+		cnt = own;
+	return cnt < UINT16_MAX ? (uint32_t)cnt : UINT16_MAX;
+}
+
+/* Packets of a virtual function come by the port of its device. What other processes have met is
+ * known as of a second ago. */
+static void port_violations(struct vb_ibv_context *c, struct ibv_port_attr *a)
+{
+	uint32_t port = c->table.parent ? c->table.parent : c->port;
+	const struct vb_counters *own = &vb_engine_slot(c->engine)->counters[port];
+	const struct vb_port_violations *all = &vb_engine_host(c->engine)->violations[port];
+
+	a->bad_pkey_cntr =
+	    violations(own->v[VB_COUNTER_port_rcv_constraint_errors], &all->bad_pkey);
+	a->qkey_viol_cntr = violations(own->v[VB_COUNTER_qkey_viol_cntr], &all->bad_qkey);
+}
+
 int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 			 size_t len)
 {
@@ -74,7 +98,7 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	    .gid_tbl_len = VB_GIDS_MAX,
 	    .port_cap_flags = IBV_PORT_IP_BASED_GIDS,
 	    .max_msg_sz = (uint32_t)vb_limits_default.msg_size,
-	    .pkey_tbl_len = 1,
+	    .pkey_tbl_len = VB_PKEYS_MAX,
 	    .max_vl_num = 1,
 	    .phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED,
 	    .link_layer = IBV_LINK_LAYER_ETHERNET,
@@ -82,6 +106,7 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	};
 
 	port_speed(c->table.speed_mbps, &a);
+	port_violations(c, &a);
 	vb_ibv_leave(c);
 	memset(attr, 0, len);
 	memcpy(attr, &a, len < sizeof a ? len : sizeof a);
@@ -133,7 +158,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .max_mcast_grp = clamp_int(l->mcast_grp),
 	    .max_mcast_qp_attach = clamp_int(l->mcast_qp),
 	    .max_total_mcast_qp_attach = clamp_int((uint64_t)l->mcast_grp * l->mcast_qp),
-	    .max_pkeys = 1,
+	    .max_pkeys = VB_PKEYS_MAX,
 	    .local_ca_ack_delay = LOCAL_CA_ACK_DELAY,
 	    .phys_port_cnt = 1,
 	};

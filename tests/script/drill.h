@@ -128,6 +128,7 @@ void packet_none_left(struct drill *d);
 
 /* objects.c: lines that create and change objects. */
 void objects_hca(struct drill *d, struct args *args);
+void objects_pkeys(struct drill *d, struct args *args);
 void objects_mr(struct drill *d, struct args *args);
 void objects_dereg(struct drill *d, struct args *args);
 void objects_srq(struct drill *d, struct args *args);

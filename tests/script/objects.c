@@ -10,6 +10,28 @@
 #define PEER_HOST 2
 #define PEER_QPN 0x21
 
+static void pkeys_read(struct drill *d, const char *pkeys)
+{
+	memset(d->cfg.port[1].pkey, 0, sizeof d->cfg.port[1].pkey);
+	for (unsigned i = 0; i < VB_PKEYS_MAX && *pkeys != '\0'; i++) {
+		char *end;
+
+		d->cfg.port[1].pkey[i] = (uint16_t)strtoul(pkeys, &end, 0);
+		pkeys = end + (*end == '|');
+	}
+}
+
+/* "pkeys table=0xffff|0|0x8001": the P_Key table changes, at any time. */
+void objects_pkeys(struct drill *d, struct args *args)
+{
+	const char *pkeys = args_value(args, "table");
+
+	if (d->hca == NULL || pkeys == NULL)
+		drill_fail(d, "which table, of which adapter?");
+	pkeys_read(d, pkeys);
+	work_result(d, args, vb_hca_set_port(d->hca, 1, &d->cfg.port[1]));
+}
+
 /* "hca pkeys=0xffff|0x8001 cqe=16 window=65536 read_piece=4096 rd_atomic=16": before all else. */
 void objects_hca(struct drill *d, struct args *args)
 {
@@ -17,12 +39,8 @@ void objects_hca(struct drill *d, struct args *args)
 
 	if (d->hca != NULL)
 		drill_fail(d, "the adapter exists already");
-	for (unsigned i = 0; pkeys != NULL && i < VB_PKEYS_MAX && *pkeys != '\0'; i++) {
-		char *end;
-
-		d->cfg.port[1].pkey[i] = (uint16_t)strtoul(pkeys, &end, 0);
-		pkeys = end + (*end == '|');
-	}
+	if (pkeys != NULL)
+		pkeys_read(d, pkeys);
 	d->cqe = (uint32_t)world_arg(d, args, "cqe", d->cqe);
 	d->cfg.peer_window_bytes = (uint32_t)world_arg(d, args, "window", 0);
 	d->cfg.read_piece_bytes = (uint32_t)world_arg(d, args, "read_piece", 0);

@@ -58,6 +58,7 @@ static const struct {
     {"mem", work_mem},
     {"set", work_set},
     {"hca", objects_hca},
+    {"pkeys", objects_pkeys},
     {"recovery", recovery_set},
     {"qp", objects_qp},
     {"srq", objects_srq},

@@ -130,6 +130,36 @@ static void gids__link_local_first(void **state)
 	assert_int_equal(host.device[0].gid[1].type, VB_GID_IPV4);
 }
 
+/* The P_Key table is the device's and its virtual functions', also of one that comes later, and
+ * stays until the place is another network device's. IBT-81 */
+static void pkeys__are_the_devices(void **state)
+{
+	const uint16_t key[VB_PKEYS_MAX] = {0x0001, 0x8002};
+
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	add_addr(2, 2, true, false);
+	vb_devices_update(&host, &net, 1);
+	assert_int_equal(host.device[0].pkey[0], VB_PKEY_DEFAULT);
+	assert_int_equal(host.device[1].pkey[0], VB_PKEY_DEFAULT);
+
+	uint32_t generation = host.generation;
+
+	assert_true(vb_devices_set_pkeys(&host, 0, key));
+	assert_int_equal(host.generation, generation + 1);
+	assert_false(vb_devices_set_pkeys(&host, 0, key));
+	assert_memory_equal(host.device[1].pkey, key, sizeof key);
+	assert_true(vb_devices_update(&host, &net, 2));
+	assert_memory_equal(host.device[0].pkey, key, sizeof key);
+	assert_memory_equal(host.device[2].pkey, key, sizeof key);
+	memcpy(net.dev[0].name, "eth7", 5);
+	net.dev[0].ifindex = net.addr[0].ifindex = 7;
+	vb_devices_update(&host, &net, 0);
+	for (int i = 0; i < VB_DEVICES_MAX; i++)
+		if (host.device[i].ifindex)
+			assert_int_equal(host.device[i].pkey[0], VB_PKEY_DEFAULT);
+}
+
 static void gids__no_hole_without_link_local(void **state)
 {
 	(void)state;
@@ -314,6 +344,7 @@ int main(void)
 	    cmocka_unit_test_setup(devices_update__carrier_is_port_state, setup),
 	    cmocka_unit_test_setup(devices_update__active_mtu, setup),
 	    cmocka_unit_test_setup(gids__link_local_first, setup),
+	    cmocka_unit_test_setup(pkeys__are_the_devices, setup),
 	    cmocka_unit_test_setup(gids__no_hole_without_link_local, setup),
 	    cmocka_unit_test_setup(gids__index_stays_while_others_go, setup),
 	    cmocka_unit_test_setup(gids__more_than_the_table, setup),

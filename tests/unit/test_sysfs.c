@@ -31,7 +31,8 @@ static int setup(void **state)
 				.active_mtu = VB_MTU_1024,
 				.is_up = 1,
 				.speed_mbps = 25000,
-				.guid = UINT64_C(0x00fc11fffe223344)};
+				.guid = UINT64_C(0x00fc11fffe223344),
+				.pkey = {VB_PKEY_DEFAULT, [15] = 0x8001}};
 	d->gid[0].type = VB_GID_IPV6;
 	memcpy(d->gid[0].gid.b, (uint8_t[]){0xfe, 0x80, [15] = 7}, 16);
 	d->gid[2].type = VB_GID_IPV4;
@@ -92,6 +93,9 @@ static void publish__port_files(void **state)
 	assert_file("infiniband/verbena0/ports/1/rate", "25 Gb/sec (1X EDR)\n");
 	assert_file("infiniband/verbena0/ports/1/lid", "0x0\n");
 	assert_file("infiniband/verbena0/ports/1/pkeys/0", "0xffff\n");
+	assert_file("infiniband/verbena0/ports/1/pkeys/1", "0x0000\n");
+	assert_file("infiniband/verbena0/ports/1/pkeys/15", "0x8001\n");
+	assert_null(content("infiniband/verbena0/ports/1/pkeys/16"));
 	host.device[0].is_up = 0;
 	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
 	assert_file("infiniband/verbena0/ports/1/state", "1: DOWN\n");

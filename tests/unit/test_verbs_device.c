@@ -134,18 +134,6 @@ static void gid__table_and_entries_agree(void **state)
 	assert_int_equal(ibv_query_gid(ctx, 2, 0, &gid), -1);
 }
 
-static void pkey__only_the_default(void **state)
-{
-	__be16 pkey;
-
-	(void)state;
-	assert_int_equal(ibv_query_pkey(ctx, 1, 0, &pkey), 0);
-	assert_int_equal(be16toh(pkey), 0xffff);
-	assert_int_equal(ibv_query_pkey(ctx, 1, 1, &pkey), -1);
-	assert_int_equal(ibv_get_pkey_index(ctx, 1, htobe16(0xffff)), 0);
-	assert_int_equal(ibv_get_pkey_index(ctx, 1, htobe16(0x1234)), -1);
-}
-
 static void unsupported__says_so(void **state)
 {
 	struct ibv_srq_init_attr_ex srq = {.comp_mask =
@@ -232,7 +220,6 @@ int main(void)
 	    VERBS_TEST(query_port__is_ethernet_and_active),
 	    VERBS_TEST(query_port__old_symbol_writes_no_more_than_the_old_structure),
 	    VERBS_TEST(gid__table_and_entries_agree),
-	    VERBS_TEST(pkey__only_the_default),
 	    VERBS_TEST(unsupported__says_so),
 	    VERBS_TEST(open_device__descriptors),
 	    VERBS_TEST(close_device__takes_what_is_left),

@@ -4,6 +4,7 @@
  * Nothing is changed by sending, so a resend is the same call again, and a READ is taken up in the
  * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
  */
+#include "core/pkey.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -48,7 +49,7 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	hdr->pad = 0;
 	hdr->migrated = true;
 	hdr->solicited = hdr->ack_req = hdr->fecn = hdr->becn = hdr->selective = false;
-	hdr->pkey = qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index];
+	hdr->pkey = vb_qp_pkey(qp);
 	hdr->dqpn = qp->attr.dest_qpn;
 	hdr->psn = psn;
 	hdr->dc.lane = qp->dc_lane;
