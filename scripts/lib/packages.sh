@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# The Debian packages that the scripts need, and getting those that are missing.
+# The packages, of every Debian since 12, that the scripts need, and getting those that are missing.
 # Sourced by scripts/*; docs/dependencies.md says what each is for.
 
 # shellcheck disable=SC2034 # the lists are for those who source this
@@ -9,7 +9,7 @@ packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libib
 # shellcheck disable=SC2034
 packages_run=(ibverbs-utils perftest iproute2 util-linux tshark)
 # shellcheck disable=SC2034
-packages_check=(clang clang-format clang-tidy libclang-rt-14-dev shellcheck python3 tcpdump procps
+packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
 	chromium chromium-driver python3-pyverbs mandoc openmpi-bin)
 # shellcheck disable=SC2034
 packages_bench=(iperf3 python3 g++ libns3-dev)
