@@ -2,7 +2,8 @@
 /*
  * What this library and rdma-core's must agree on, checked when it is compiled: the core's numbers
  * are those of <infiniband/verbs.h>, and the structures that inline functions in programs touch lie
- * as the public ABI of rdma-core 44 (libibverbs.so.1) has them on 64-bit machines.
+ * as the public ABI of libibverbs.so.1 has them on 64-bit machines, since rdma-core 44. Structures
+ * grow: what is relied on is where members lie, and that no structure is shorter than it was.
  */
 #include "verbs/priv.h"
 
@@ -12,6 +13,7 @@
 #define OFFSET(type, member, at)                                                                   \
 	_Static_assert(offsetof(type, member) == (at), #type "." #member " has moved")
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " has changed its size")
+#define SIZE_MIN(type, size) _Static_assert(sizeof(type) >= (size), #type " has become shorter")
 
 SAME(VB_QPT_RC, IBV_QPT_RC);
 SAME(VB_QPT_UC, IBV_QPT_UC);
@@ -157,31 +159,46 @@ SIZE(struct ibv_context_ops, 32 * 8);
 OFFSET(struct ibv_context, cmd_fd, 264);
 OFFSET(struct ibv_context, async_fd, 268);
 OFFSET(struct ibv_context, abi_compat, 320);
-SIZE(struct ibv_context, 328);
+SIZE_MIN(struct ibv_context, 328);
 
-/* verbs_context grows at its front: members are found from its end. */
-#define FROM_END(member, distance)                                                                 \
-	_Static_assert(sizeof(struct verbs_context) - offsetof(struct verbs_context, member) ==    \
+/*
+ * verbs_context grows at its front, as in rdma-core 59, 62 and 64: members lie at distances before
+ * the ibv_context at its end, and its member sz tells a program which of them there are.
+ */
+#define BEFORE_CONTEXT(member, distance)                                                           \
+	_Static_assert(offsetof(struct verbs_context, context) -                                   \
+			       offsetof(struct verbs_context, member) ==                           \
 			   (distance),                                                             \
 		       "verbs_context." #member " has moved")
-FROM_END(sz, 328 + 8);
-FROM_END(create_qp_ex, 328 + 8 * 7);
-FROM_END(query_device_ex, 328 + 8 * 13);
-FROM_END(create_cq_ex, 328 + 8 * 15);
-FROM_END(query_port, 328 + 8 * 40);
-SIZE(struct verbs_context, 328 + 8 * 40);
+BEFORE_CONTEXT(sz, 8);
+BEFORE_CONTEXT(create_qp_ex, 8 * 7);
+BEFORE_CONTEXT(query_device_ex, 8 * 13);
+BEFORE_CONTEXT(create_cq_ex, 8 * 15);
+BEFORE_CONTEXT(query_port, 8 * 40);
+SIZE_MIN(struct verbs_context, 8 * 40 + 328);
 
-SIZE(struct ibv_device, 16 + 8 + 64 + 64 + 256 + 256);
+/* Programs have these in memory of their own, whose size the library is not told. */
 SIZE(struct ibv_wc, 48);
-SIZE(struct ibv_cq, 32 + 40 + 48 + 8);
-SIZE(struct ibv_qp, 64 + 40 + 48 + 8);
-OFFSET(struct ibv_cq_ex, start_poll, 144);
-SIZE(struct ibv_cq_ex, 288);
-OFFSET(struct ibv_qp_ex, wr_start, 320);
-SIZE(struct ibv_qp_ex, 352);
-SIZE(struct ibv_srq, 32 + 40 + 48 + 8);
-SIZE(struct ibv_port_attr, 52);
 SIZE(struct ibv_device_attr, 232);
+
+/* These come with their size, and grow at their end: ibv_port_attr in rdma-core 49. */
+OFFSET(struct ibv_port_attr, port_cap_flags2, 48);
+SIZE_MIN(struct ibv_port_attr, 52);
+OFFSET(struct ibv_device_attr_ex, orig_attr, 0);
+OFFSET(struct ibv_device_attr_ex, phys_port_cnt_ex, 396);
+SIZE_MIN(struct ibv_device_attr_ex, 400);
+
+/* The library makes these. ibv_qp_ex grew at its end in rdma-core 45. */
+SIZE(struct ibv_device, 16 + 8 + 64 + 64 + 256 + 256);
+SIZE_MIN(struct ibv_cq, 32 + 40 + 48 + 8);
+OFFSET(struct ibv_cq_ex, start_poll, 144);
+SIZE_MIN(struct ibv_cq_ex, 288);
+SIZE_MIN(struct ibv_srq, 32 + 40 + 48 + 8);
+SIZE(struct ibv_qp, 64 + 40 + 48 + 8);
+OFFSET(struct ibv_qp_ex, wr_atomic_cmp_swp, 184);
+OFFSET(struct ibv_qp_ex, wr_start, 320);
+OFFSET(struct ibv_qp_ex, wr_atomic_write, 344);
+SIZE_MIN(struct ibv_qp_ex, 352);
 #endif
 
 /* Ours begin with theirs. */

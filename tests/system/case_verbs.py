@@ -10,6 +10,7 @@ from cases import add, case
 from hosts import Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+FORWARD_DEF = os.path.join(HERE, "..", "..", "src", "verbs", "soname", "forward.def")
 
 
 def says_ok(argv):
@@ -171,14 +172,19 @@ def verbs_dlopen(context):
         out = subprocess.run(["nm", "-D", "--with-symbol-versions", path], capture_output=True,
                              text=True, check=True).stdout
         return re.findall(r" T (\w+)(?:@@(\S+))?$", out, re.M)
-    versions = dict(symbols(glob.glob("/usr/lib/*-linux-gnu/libibverbs.so.1")[0]))
     # Those of libmlx5 are in a library that programs open besides.
-    names = [name for name, _ in symbols(os.path.join(context.build, "libverbena.so"))
-             if not name.startswith("mlx5dv_")]
-    if len(names) < 40:
-        raise Failure(f"libverbena.so has only {names}")
+    names = {name for name, _ in symbols(os.path.join(context.build, "libverbena.so"))
+             if not name.startswith("mlx5dv_")}
+    with open(FORWARD_DEF, encoding="utf-8") as f:
+        forward = dict(re.findall(r"^FORWARD\((\w+), (\w+(?:\.\d+)?)\)$", f.read(), re.M))
+    if len(names) < 40 or names != set(forward):
+        raise Failure(f"in libverbena.so or in {FORWARD_DEF} alone: {names ^ set(forward)}")
+    # rdma-core's may be too old to have them all. The private versions change with its releases.
+    for name, version in symbols(glob.glob("/usr/lib/*-linux-gnu/libibverbs.so.1")[0]):
+        if "_PRIVATE_" not in version and forward.get(name, version) != version:
+            raise Failure(f"{name} has {version} in rdma-core's library, {forward[name]} here")
     says_ok(["{build}/tests/system/verbs_dlopen",
-             *(f"{name}@{versions[name]}" for name in names)])(context)
+             *(f"{name}@{version}" for name, version in forward.items())])(context)
 
 
 @case("verbs.ctypes")
