@@ -139,12 +139,12 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 		return VB_WC_WR_FLUSH_ERR;
 	if (!qp->ops->is_connected && wr->ah->pd != qp->pd)
 		return VB_WC_LOC_QP_OP_ERR;
-	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
-		return length < 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
 	if (wr->opcode == VB_WR_FLUSH)
 		return VB_WC_SUCCESS;
-	if (wr->opcode == VB_WR_ATOMIC_WRITE)
-		return length != 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS; /* IBA A19.4.2 */
+	/* IBA 9.4.5, 11.6.2, A19.4.2 */
+	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD ||
+	    wr->opcode == VB_WR_ATOMIC_WRITE)
+		return length != 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
 	if (length > qp->hca->cfg.limits.msg_size)
 		return VB_WC_LOC_LEN_ERR; /* C9-94 */
 	if (!qp->ops->is_connected && !qp->ops->is_acked && length > qp->mtu)

@@ -353,6 +353,45 @@ static void nak__overtaken(void **state)
 	env_close(&env);
 }
 
+/*
+ * A WRITE with immediate whose memory is gone at its last packet takes its receive, which says so;
+ * without a receive the event does. IBA 9.9.3.1, 11.6.2
+ */
+static void write_imm__memory_goes_in_the_middle(void **state)
+{
+	(void)state;
+	for (uint32_t receives = 0; receives < 3; receives++) {
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_FIRST};
+		struct vb_qp *qp;
+
+		setup();
+		qp = rts(0, 0, 4);
+		for (uint32_t i = 0; i < receives; i++)
+			assert_int_equal(env_recv(&env, qp, i, 64), 0);
+		h.dqpn = vb_qp_number(qp);
+		h.reth.va = ENV_IOVA;
+		h.reth.rkey = vb_mr_rkey(env.mr);
+		h.reth.len = 1032;
+		assert_int_equal(env_rx(&env, 2, &h, 1024), VB_VERDICT_OK);
+		assert_int_equal(vb_mr_destroy(env.mr), 0);
+		h.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_LAST_IMM;
+		h.psn = vb_psn(1);
+		assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_ACCESS);
+		if (receives)
+			(void)env_wc(&env, 0, VB_WC_LOC_ACCESS_ERR);
+		else
+			env_event(&env, VB_EVENT_ASYNC_QP, VB_ASYNC_QP_ACCESS_ERR);
+		if (receives == 2)
+			(void)env_wc(&env, 1, VB_WC_WR_FLUSH_ERR);
+		env_no_event(&env);
+		h = answer();
+		assert_int_equal(h.aeth.syndrome, VB_NAK_REMOTE_ACCESS);
+		assert_int_equal(h.psn.v, 1);
+		assert_int_equal(vb_qp_get_state(qp), VB_QPS_ERR);
+		env_close(&env);
+	}
+}
+
 /* A region that goes while a READ of it is being answered: what was sent stands, a NAK takes the
  * place of the next response, and nothing follows. IBA 9.7.5.2.4 */
 static void read__memory_goes_while_it_is_answered(void **state)
@@ -391,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(credit__in_every_answer),
+	    cmocka_unit_test(write_imm__memory_goes_in_the_middle),
 	    cmocka_unit_test(credit__after_none),
 	    cmocka_unit_test(msn__wraps),
 	    cmocka_unit_test(psn__classes),

@@ -146,6 +146,7 @@ VB_COLD static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, vb_time 
 	resp->res_pending = 0;
 	for (uint32_t i = 0; i < resp->res_cap; i++)
 		resp->res[i].pending = false;
+	vb_qp_raise(qp, VB_ASYNC_QP_ACCESS_ERR);
 	vb_resp_fail(qp, VB_NAK_REMOTE_ACCESS, now);
 }
 
@@ -177,6 +178,15 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 		r->answered |= vb_psn_eq(run->end, vb_psn_add(r->first, r->pkts));
 		qp->resp.res_pending--;
 	}
+}
+
+/* What the QP still says before it is silent, or waits: a NAK, or in ERR the ACK of a message whose
+ * invalidation has failed. */
+static uint8_t last_syndrome(struct vb_qp *qp)
+{
+	uint8_t syndrome = qp->resp.nak_syndrome;
+
+	return (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_ACK ? credit_code(qp) : syndrome;
 }
 
 bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
@@ -214,7 +224,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 					 now);
 		} else {
 			resp->nak_due = false;
-			emit_ack(qp, b, resp->nak_syndrome, resp->epsn, resp->msn, now);
+			emit_ack(qp, b, last_syndrome(qp), resp->epsn, resp->msn, now);
 		}
 	}
 	return false;

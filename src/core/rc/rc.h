@@ -88,6 +88,7 @@ enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 				vb_time now, uint8_t *syndrome);
 /* Completes the receive WQE of the message that failed with the status that @why stands for. */
 VB_COLD void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now);
+/* Ends the QP with @syndrome, which it still says. */
 VB_COLD void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
 const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len);
 

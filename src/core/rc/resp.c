@@ -80,8 +80,11 @@ static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 		return VB_VERDICT_OPERATION;
 	}
 	if ((vb_hdr_opcode(hdr)->ext & VB_EXT_IETH) && vb_key_invalidate(qp, hdr->inv_rkey)) {
-		*syndrome = VB_NAK_REMOTE_ACCESS;
-		return VB_VERDICT_ACCESS;
+		/* The message has arrived whole, and so it is acknowledged: what fails is the
+		 * responder's own, class J. IBA 9.9.6.3 */
+		resp->msn++;
+		*syndrome = VB_SYNDROME_ACK;
+		return VB_VERDICT_INVALIDATE;
 	}
 	resp->rcvd += len;
 	if (flags & VB_OP_LAST) {
@@ -163,10 +166,8 @@ void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 
 	resp->nak_due = true;
 	resp->nak_syndrome = syndrome;
-	if (syndrome == VB_NAK_REMOTE_ACCESS) {
+	if (syndrome == VB_NAK_REMOTE_ACCESS)
 		vb_qp_count(qp, VB_COUNTER_resp_remote_access_errors);
-		vb_qp_raise(qp, VB_ASYNC_QP_ACCESS_ERR);
-	}
 	vb_qp_enter_err(qp, now);
 }
 
@@ -174,7 +175,7 @@ void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now)
 {
 	enum vb_wc_status status = why == VB_VERDICT_LENGTH      ? VB_WC_LOC_LEN_ERR
 				   : why == VB_VERDICT_OPERATION ? VB_WC_LOC_PROT_ERR
-				   : why == VB_VERDICT_ACCESS    ? VB_WC_REM_ACCESS_ERR
+				   : why == VB_VERDICT_ACCESS    ? VB_WC_LOC_ACCESS_ERR
 								 : VB_WC_REM_INV_REQ_ERR;
 
 	vb_recv_complete_error(qp, status, why, now);
@@ -184,15 +185,22 @@ void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now)
  * A request that cannot be carried out: RNR NAK and wait, or NAK and ERR. The receive WQE of the
  * message says why; without one an async event does. IBA 9.9.3.1
  */
-VB_COLD static void refuse(struct vb_qp *qp, enum vb_verdict why, uint8_t syndrome, vb_time now)
+VB_COLD static void refuse(struct vb_qp *qp, const struct vb_hdr *hdr, enum vb_verdict why,
+			   uint8_t syndrome, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
 	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_RNR) {
+		/* A WRITE with immediate takes its receive all the same. IBA 11.6.2 */
+		if (why == VB_VERDICT_ACCESS && vb_hdr_opcode(hdr)->flags & VB_OP_RECV_WQE &&
+		    !resp->rwqe_held)
+			(void)vb_qp_take_rwqe(qp); /* if there is one */
 		if (resp->rwqe_held)
 			vb_resp_complete_failed(qp, why, now);
 		else if (syndrome == VB_NAK_INVALID_REQUEST)
 			vb_qp_raise(qp, VB_ASYNC_QP_REQ_ERR);
+		else if (syndrome == VB_NAK_REMOTE_ACCESS)
+			vb_qp_raise(qp, VB_ASYNC_QP_ACCESS_ERR);
 		vb_resp_fail(qp, syndrome, now);
 		return;
 	}
@@ -290,7 +298,7 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (qp->state == VB_QPS_ERR)
 		return verdict;
 	if (verdict != VB_VERDICT_OK)
-		refuse(qp, verdict, syndrome, now);
+		refuse(qp, hdr, verdict, syndrome, now);
 	else if (is_gap && !(qp->sr && qp->sr->speaks))
 		ask_for_dropped(qp);
 	return verdict;

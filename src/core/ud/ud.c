@@ -5,17 +5,38 @@
  */
 #include "core/rc/rc.h"
 
+/*
+ * Takes a receive WQE with room for @len bytes behind the GRH. A message that is too long is the
+ * sender's fault and leaves the QP as it is: it is dropped, and the WQE waits for the next one
+ * (class D), unless it is an SRQ's: that one completes in error (class E). IBA 9.9.3.1
+ */
+static enum vb_verdict ud_take(struct vb_qp *qp, uint32_t len, vb_time now)
+{
+	const struct vb_rwqe *w = vb_rq_peek(qp->srq ? &qp->srq->rq : &qp->rq);
+
+	if (!w) {
+		vb_qp_count(qp, VB_COUNTER_out_of_buffer);
+		return VB_VERDICT_NO_RECV_WQE;
+	}
+
+	bool fits = VB_GRH_LEN + (uint64_t)len <= w->length;
+
+	if (fits || qp->srq)
+		(void)vb_qp_take_rwqe(qp); /* there is one */
+	if (fits)
+		return VB_VERDICT_OK;
+	vb_qp_count(qp, VB_COUNTER_resp_local_length_error);
+	if (qp->srq)
+		vb_recv_complete_error(qp, VB_WC_LOC_LEN_ERR, VB_VERDICT_LENGTH, now);
+	return VB_VERDICT_LENGTH;
+}
+
 static enum vb_verdict ud_scatter(struct vb_qp *qp, const struct vb_rx *rx, const uint8_t *payload,
 				  uint32_t len, vb_time now)
 {
 	const struct vb_rwqe *w = qp->resp.rwqe;
 	uint8_t grh[VB_GRH_LEN];
 
-	if (VB_GRH_LEN + (uint64_t)len > w->length) {
-		vb_qp_count(qp, VB_COUNTER_resp_local_length_error);
-		vb_recv_complete_error(qp, VB_WC_LOC_LEN_ERR, VB_VERDICT_LENGTH, now);
-		return VB_VERDICT_LENGTH;
-	}
 	vb_path_emit_grh(rx->path, rx->len + VB_ICRC_LEN, grh);
 	if (vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, 0, grh, VB_GRH_LEN) ||
 	    vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, VB_GRH_LEN, payload, len)) {
@@ -38,13 +59,12 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 		return VB_VERDICT_QKEY;
 	if (len > qp->mtu)
 		return VB_VERDICT_OVERSIZED;
-	if (!vb_qp_take_rwqe(qp)) {
-		vb_qp_count(qp, VB_COUNTER_out_of_buffer);
-		return VB_VERDICT_NO_RECV_WQE;
-	}
 
-	enum vb_verdict verdict = ud_scatter(qp, rx, payload, len, now);
+	enum vb_verdict verdict = ud_take(qp, len, now);
 
+	if (verdict != VB_VERDICT_OK)
+		return verdict;
+	verdict = ud_scatter(qp, rx, payload, len, now);
 	if (verdict != VB_VERDICT_OK) {
 		vb_qp_enter_err(qp, now);
 		return verdict;

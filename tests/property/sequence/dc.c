@@ -168,7 +168,7 @@ static void dci_state(struct play *p, struct dci *d, uint32_t to, const uint32_t
 	} else if (to == VB_QPS_RESET) {
 		modify(p, d->qp, d->host, VB_QPS_RESET, 0, &a);
 		dci_void(d);
-		d->moved = d->is_ended = d->hurts = false;
+		d->moved = d->is_ended = d->hurts = d->invalidates = false;
 		memset(d->bad, 0, sizeof d->bad);
 		d->bad_cnt = 0;
 		dci_up(p, d, up);

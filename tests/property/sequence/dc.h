@@ -50,9 +50,10 @@ struct dci {
 	struct dc_link link[DCTS_MAX];
 	bool bad[DC_STREAMS];
 	uint32_t bad_cnt;
-	bool moved;    /* put into ERR or RESET, or its CQ has overrun; cleared by RESET */
-	bool is_ended; /* one error too many; cleared by RESET */
-	bool hurts;    /* posted what its target refuses */
+	bool moved;       /* put into ERR or RESET, or its CQ has overrun; cleared by RESET */
+	bool is_ended;    /* one error too many; cleared by RESET */
+	bool hurts;       /* posted what its target refuses */
+	bool invalidates; /* posted a SEND with invalidate; cleared by RESET */
 	bool hurts_ever, trouble; /* the same, for ever; ever failed, or put into another state */
 	uint32_t void_cnt;
 	struct writer writer[DC_STREAMS];

@@ -32,9 +32,7 @@ static uint32_t own_statuses(const struct play *p, const struct dc_sent *w)
 	case DEFECT_ALIGN:
 		return BIT(VB_WC_REM_INV_REQ_ERR);
 	default:
-		/* No window that an initiator could name serves a target. IBA 10.6.7.2.5 */
-		return w->op == VB_WR_SEND_INV ? BIT(VB_WC_REM_ACCESS_ERR)
-					       : slot_statuses(p, &w->aim, w->op, w->bytes);
+		return slot_statuses(p, &w->aim, w->op, w->bytes);
 	}
 }
 
@@ -51,7 +49,8 @@ static uint32_t statuses(const struct play *p, const struct dci *d, const struct
 	/* An error of its own is found before the target is asked. */
 	if (ok & (BIT(VB_WC_LOC_QP_OP_ERR)))
 		return ok;
-	if (!dct_lives(t) || w->life != t->life || p->wild)
+	/* The target ends the connection of one that invalidates and says nothing. */
+	if (!dct_lives(t) || w->life != t->life || p->wild || d->invalidates)
 		ok |= BIT(VB_WC_RETRY_EXC_ERR);
 	/* Half of it was acknowledged by a target that has forgotten it since. */
 	if (w->life != t->life)
@@ -115,8 +114,8 @@ static void check_done(struct play *p, struct dci *d, const struct dc_sent *w)
 	if (is_write(w->op) && !region_holds(&t->region, w, true))
 		fail("bytes", "a WRITE of DC of %u bytes completed, and they are not there",
 		     w->bytes);
-	if (takes_receive(w->op) && w->life == t->life && !p->queue[t->host].lost &&
-	    vb_cq_is_empty(p->queue[t->host].cq) &&
+	if (takes_receive(w->op) && w->op != VB_WR_SEND_INV && w->life == t->life &&
+	    !p->queue[t->host].lost && vb_cq_is_empty(p->queue[t->host].cq) &&
 	    next_of(&d->link[w->target].turn[w->stream]) <= (uint32_t)(w - d->sent))
 		fail("once", "a message of DC completed before it was received");
 }
@@ -214,7 +213,9 @@ static bool is_message(const struct dct *t, const struct dc_sent *w, const struc
 /* It never arrived, and never will. */
 static bool has_failed(const struct play *p, const struct dci *d, const struct dc_sent *w)
 {
-	return w->void_ || (w->done && w->result != VB_WC_SUCCESS) ||
+	/* No window that an initiator could name serves a target, so none is invalidated: IBA
+	 * 10.6.7.2.5, 9.9.6.3 */
+	return w->void_ || w->op == VB_WR_SEND_INV || (w->done && w->result != VB_WC_SUCCESS) ||
 	       !vb_cq_is_empty(p->queue[d->host].cq);
 }
 
@@ -243,7 +244,7 @@ static void find_from(const struct play *p, const struct dci *d, uint32_t stream
 
 		if (w->stream != stream || w->target != t - p->dc->dct || !takes_receive(w->op))
 			continue;
-		if (is_message(t, w, b, wc))
+		if (w->op != VB_WR_SEND_INV && is_message(t, w, b, wc))
 			add_next(now, i + 1);
 		/* One that failed may have arrived all the same. */
 		if (!has_failed(p, d, w))
@@ -312,7 +313,7 @@ static void on_received(struct play *p, struct dct *t, uint32_t n, const struct 
 		if (trouble || hurts || p->wild)
 			ok |= BIT(VB_WC_WR_FLUSH_ERR);
 		if (hurts)
-			ok |= BIT(VB_WC_REM_ACCESS_ERR);
+			ok |= BIT(VB_WC_LOC_ACCESS_ERR) | BIT(VB_WC_REM_INV_REQ_ERR);
 		if (!(ok & BIT(wc->status)))
 			fail("status",
 			     "a receive of a target ends with status %d, and only the set %#x is "

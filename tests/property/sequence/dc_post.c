@@ -224,7 +224,8 @@ static bool post_one(struct play *p, struct dci *d, struct dct *t, const uint32_
 	if ((w->aim.target && salt % 8 && slot_doubts(&w->aim, w->op, w->bytes)) ||
 	    !submit(p, d, w, &wr))
 		return false;
-	d->hurts |= w->defect || w->aim.target || w->op == VB_WR_SEND_INV;
+	d->invalidates |= w->op == VB_WR_SEND_INV;
+	d->hurts |= w->defect || w->aim.target || d->invalidates;
 	window_posted(p, &w->aim, w->op);
 	slot_posted(p, &w->aim, w->op, &d->writer[w->stream]);
 	d->hurts_ever |= d->hurts;

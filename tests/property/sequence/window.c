@@ -98,7 +98,7 @@ void window_invalidate(struct play *p, struct end *e, struct sent *w, uint32_t r
 	if (known(p, aim->mw_slot))
 		predict(aim,
 			can_invalidate(known(p, aim->mw_slot), at == e ? e->qp : receiver_of(at)),
-			w->op == VB_WR_SEND_INV ? VB_WC_REM_ACCESS_ERR : VB_WC_MW_BIND_ERR);
+			w->op == VB_WR_SEND_INV ? VB_WC_REM_INV_REQ_ERR : VB_WC_MW_BIND_ERR);
 }
 
 void window_access(struct play *p, uint32_t host, const struct vb_qp *qp, struct aim *aim,
@@ -169,7 +169,15 @@ void window_retired(struct play *p, struct sent *w, bool told)
 	bool refused = told && w->result == VB_WC_MW_BIND_ERR;
 	const struct aim *aim = &w->aim;
 	struct window *mw;
+	uint32_t says;
 
+	/* Of a SEND with invalidate the responder alone hears whether it did. IBA 9.9.6.3 */
+	if (good && w->op == VB_WR_SEND_INV) {
+		bool is_known = window_says(p, aim, w->op, &says);
+
+		good = is_known && says & BIT(VB_WC_SUCCESS);
+		refused = is_known && !good;
+	}
 	for (uint32_t i = 0; works_on_windows(w->op) && i < MWS_MAX; i++)
 		if (aim->mw_slot == i || aim->mw_slot == MWS_MAX)
 			change(&p->mw[i], aim, false);
