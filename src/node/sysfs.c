@@ -5,6 +5,7 @@
  */
 #include "node/sysfs.h"
 
+#include "node/eth_rate.h"
 #include "node/sysfs_dir.h"
 
 #include <errno.h>
@@ -33,28 +34,6 @@ static const char *const zero_counters[] = {
     "port_rcv_switch_relay_errors",
     "symbol_error",
 };
-
-/* Speed and width as the kernel's ib_get_eth_speed() chooses them; unknown (lo, tun) is 100 Gb/s.
- */
-static const char *rate_of(uint32_t speed_mbps)
-{
-	static const struct {
-		uint32_t mbps;
-		const char *rate;
-	} rates[] = {
-	    {1000, "2.5 Gb/sec (1X SDR)"},   {10000, "10 Gb/sec (1X FDR10)"},
-	    {20000, "20 Gb/sec (4X DDR)"},   {25000, "25 Gb/sec (1X EDR)"},
-	    {40000, "40 Gb/sec (4X FDR10)"}, {50000, "50 Gb/sec (2X EDR)"},
-	    {100000, "100 Gb/sec (4X EDR)"}, {200000, "200 Gb/sec (4X HDR)"},
-	};
-
-	if (speed_mbps == 0)
-		return "100 Gb/sec (4X EDR)";
-	for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
-		if (speed_mbps <= rates[i].mbps)
-			return rates[i].rate;
-	return "400 Gb/sec (4X NDR)";
-}
 
 static void put_guid(int at, const char *name, uint64_t g)
 {
@@ -120,7 +99,7 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 		vb_file_put(port, "state", "%s\n", d->is_up ? "4: ACTIVE" : "1: DOWN");
 		vb_file_put(port, "phys_state", "%s\n", d->is_up ? "5: LinkUp" : "3: Disabled");
 		vb_file_put(port, "link_layer", "Ethernet\n");
-		vb_file_put(port, "rate", "%s\n", rate_of(d->speed_mbps));
+		vb_file_put(port, "rate", "%s\n", vb_eth_rate(d->speed_mbps)->text);
 		vb_file_put(port, "lid", "0x0\n");
 		vb_file_put(port, "lid_mask_count", "0\n");
 		vb_file_put(port, "sm_lid", "0x0\n");

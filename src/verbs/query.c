@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What device and port say of themselves: the limits that are enforced, and nothing else. */
+#include "node/eth_rate.h"
 #include "verbs/priv.h"
 
 #include <endian.h>
@@ -7,17 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* facts IBT-94 */
-enum {
-	SPEED_SDR = 1,
-	SPEED_DDR = 2,
-	SPEED_QDR = 4,
-	SPEED_FDR10 = 8,
-	SPEED_EDR = 32,
-	SPEED_HDR = 64,
-	SPEED_NDR = 128
-};
-enum { WIDTH_1X = 1, WIDTH_4X = 2 };
 enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
 
 /* 4.096 us * 2^n: how long this adapter may take until it answers. A program that shares its
@@ -31,29 +21,6 @@ static int clamp_int(uint64_t v)
 
 /* The layout of the first libibverbs, which ends before port_cap_flags2. */
 #define PORT_ATTR_FIRST_SIZE offsetof(struct ibv_port_attr, port_cap_flags2)
-
-/* The lane speed and width that make the Ethernet speed, as the kernel's ib_get_eth_speed(). A
- * speed that is not known (loopback, veth) counts as 100 Gb/s. */
-static void port_speed(uint32_t mbps, struct ibv_port_attr *a)
-{
-	static const struct {
-		uint32_t mbps;
-		uint8_t width, speed;
-	} rates[] = {{1000, WIDTH_1X, SPEED_SDR},    {10000, WIDTH_1X, SPEED_FDR10},
-		     {20000, WIDTH_4X, SPEED_DDR},   {25000, WIDTH_1X, SPEED_EDR},
-		     {40000, WIDTH_4X, SPEED_FDR10}, {50000, WIDTH_1X, SPEED_HDR},
-		     {100000, WIDTH_4X, SPEED_EDR},  {200000, WIDTH_4X, SPEED_HDR}};
-
-	a->active_width = WIDTH_4X;
-	a->active_speed = mbps ? SPEED_NDR : SPEED_EDR;
-	for (size_t i = 0; mbps && i < sizeof rates / sizeof rates[0]; i++) {
-		if (mbps <= rates[i].mbps) {
-			a->active_width = rates[i].width;
-			a->active_speed = rates[i].speed;
-			return;
-		}
-	}
-}
 
 /* PortInfo's P_KeyViolations and Q_KeyViolations have 16 bits and stay at their end. IBA 14.2.5.6
  */
@@ -105,7 +72,8 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	    .flags = IBV_QPF_GRH_REQUIRED,
 	};
 
-	port_speed(c->table.speed_mbps, &a);
+	a.active_width = vb_eth_rate(c->table.speed_mbps)->width;
+	a.active_speed = vb_eth_rate(c->table.speed_mbps)->speed;
 	port_violations(c, &a);
 	vb_ibv_leave(c);
 	memset(attr, 0, len);

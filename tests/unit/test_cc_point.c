@@ -133,6 +133,37 @@ static void mark__draws_cnps(void **state)
 	env_close(&env);
 }
 
+/* A datagram that is marked draws no CNP: its sender has no rate that one could cut. facts B.3 */
+static void mark__of_a_datagram_draws_none(void **state)
+{
+	struct vb_cc_settings s = paper();
+	struct vb_qp *qp = open_with(&s, VB_QPT_UD);
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_UD | VB_OP_SEND_ONLY,
+			   .pkey = VB_PKEY_DEFAULT,
+			   .dqpn = vb_qp_number(qp),
+			   .deth = {ENV_QKEY, 0x21}};
+	struct vb_path path = env_path(1);
+	uint8_t pkt[VB_HDR_MAX];
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+
+	(void)state;
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+	path.sgid = env_gid(2);
+	path.traffic_class = VB_ECN_CE;
+	assert_int_equal(cnps(), 0);
+	for (uint64_t i = 0; i < 3; i++) {
+		env.now = i * VB_SEC;
+		assert_int_equal(env_recv(&env, qp, i, 64), 0);
+		assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+		(void)env_wc(&env, i, VB_WC_SUCCESS);
+		assert_false(vb_hca_has_transmit(env.hca));
+		assert_int_equal(cnps(), 0);
+	}
+	assert_int_equal(env.counters.v[VB_COUNTER_np_ecn_marked_roce_packets], 3);
+	assert_int_equal(env.counters.v[VB_COUNTER_np_cnp_sent], 0);
+	env_close(&env);
+}
+
 /* CC-07: an event for whom it concerns, if it is wanted; several before it is taken are one. */
 static void cnp__interrupts(void **state)
 {
@@ -380,6 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(cnp__format),
 	    cmocka_unit_test(mark__draws_cnps),
+	    cmocka_unit_test(mark__of_a_datagram_draws_none),
 	    cmocka_unit_test(cnp__is_checked),
 	    cmocka_unit_test(cnp__interrupts),
 	    cmocka_unit_test(limiter__paces),

@@ -336,6 +336,23 @@ static void memories__hold_what_is_written(void **state)
 	assert_in_range(get(MEM(1, 0x30)), 990, 1000);
 }
 
+/* CC-35: the time that is left says nothing where the active bit says that no period is under way.
+ */
+static void merge__ends_where_it_is_not_active(void **state)
+{
+	(void)state;
+	begin();
+	assert_int_equal(put(GLOBAL_INCREASE, 20000u << 16), 0); /* no increases */
+	assert_int_equal(put(GLOBAL_CONTROL, SCHEME_1 | 50), 0);
+	assert_int_equal(put(MEM(1, 0x00), BIT(16) | 40), 0);
+	assert_int_equal(put(MEM(1, 0x00), 40), 0);
+	assert_int_equal(get(MEM(1, 0x00)), 0);
+	assert_true(vb_cc_on_cnp(&w.cc, &w.file.cc, w.now));
+	assert_true(get(MEM(1, 0x28)) < 20000);
+	/* The cut has begun a period of its own. */
+	assert_int_equal(get(MEM(1, 0x00)), BIT(16) | 50);
+}
+
 /* CC-01: a program that was started with settings of its own has a unit of its own. */
 static void qp_clock__is_that_of_what_holds_for_it(void **state)
 {
@@ -466,6 +483,7 @@ int main(void)
 	    cmocka_unit_test(control__switches_the_schemes),
 	    cmocka_unit_test(memories__keep_rates_within_limits),
 	    cmocka_unit_test(memories__hold_what_is_written),
+	    cmocka_unit_test(merge__ends_where_it_is_not_active),
 	    cmocka_unit_test(qp_clock__is_that_of_what_holds_for_it),
 	    cmocka_unit_test(dfx__is_read_by_registers),
 	    cmocka_unit_test(write__is_refused_where_there_is_no_controller),

@@ -2,6 +2,7 @@
 /* The device table: order, names, GID indices and MTU as network devices come, change and go. */
 #include "cmocka_env.h"
 #include "node/devices.h"
+#include "node/eth_rate.h"
 
 #include <stdio.h>
 
@@ -336,6 +337,30 @@ static void update__virtual_functions(void **state)
 		assert_int_equal(host.device[i].parent, 0);
 }
 
+/* Each row of the table, at its last speed and at the first one behind it. IBT-94 */
+static void eth_rate__words(void **state)
+{
+	static const struct {
+		uint32_t mbps;
+		const char *text;
+	} c[] = {
+	    {0, "100 Gb/sec (4X EDR)"},          {10, "2.5 Gb/sec (1X SDR)"},
+	    {1000, "2.5 Gb/sec (1X SDR)"},       {1001, "10 Gb/sec (1X FDR10)"},
+	    {10000, "10 Gb/sec (1X FDR10)"},     {10001, "20 Gb/sec (4X DDR)"},
+	    {20000, "20 Gb/sec (4X DDR)"},       {20001, "25 Gb/sec (1X EDR)"},
+	    {25000, "25 Gb/sec (1X EDR)"},       {25001, "40 Gb/sec (4X FDR10)"},
+	    {40000, "40 Gb/sec (4X FDR10)"},     {40001, "50 Gb/sec (2X EDR)"},
+	    {50000, "50 Gb/sec (2X EDR)"},       {50001, "100 Gb/sec (4X EDR)"},
+	    {100000, "100 Gb/sec (4X EDR)"},     {100001, "200 Gb/sec (4X HDR)"},
+	    {200000, "200 Gb/sec (4X HDR)"},     {200001, "400 Gb/sec (4X NDR)"},
+	    {UINT32_MAX, "400 Gb/sec (4X NDR)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++)
+		assert_string_equal(vb_eth_rate(c[i].mbps)->text, c[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +379,7 @@ int main(void)
 	    cmocka_unit_test_setup(guid__from_mac, setup),
 	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
 	    cmocka_unit_test_setup(update__virtual_functions, setup),
+	    cmocka_unit_test(eth_rate__words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

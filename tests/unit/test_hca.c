@@ -116,6 +116,38 @@ static void packet__each_fate_is_counted(void **state)
 	}
 }
 
+/* A connected QP has one peer, and one address of its own for it: a packet that was for another GID
+ * of the port is not its. IBT-02 */
+static void packet__for_another_gid(void **state)
+{
+	static const enum vb_qp_type types[] = {VB_QPT_RC, VB_QPT_UC};
+	static const uint8_t transport[] = {VB_TRANSPORT_RC, VB_TRANSPORT_UC};
+
+	(void)state;
+	for (int t = 0; t < 2; t++) {
+		struct vb_path path = env_path(1);
+		uint8_t pkt[VB_HDR_MAX] = {0};
+		struct vb_hdr h = {.opcode = transport[t] | VB_OP_SEND_ONLY,
+				   .pkey = VB_PKEY_DEFAULT};
+		struct vb_rx rx = {.pkt = pkt, .path = &path};
+		struct vb_qp *qp;
+
+		setup();
+		qp = env_rts(&env, types[t], 2, 0x21);
+		h.dqpn = vb_qp_number(qp);
+		rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+		assert_int_equal(env_recv(&env, qp, 1, 8), 0);
+		path.sgid = env_gid(2);
+		path.dgid = env_gid(3);
+		assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_SOURCE);
+		env_no_wc(&env);
+		path.dgid = env_gid(1);
+		assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+		(void)env_wc(&env, 1, VB_WC_SUCCESS);
+		env_close(&env);
+	}
+}
+
 /* CE is counted, and is no reason to drop. */
 static void packet__with_ce(void **state)
 {
@@ -249,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(set_port__limits),
 	    cmocka_unit_test(packet__each_fate_is_counted),
+	    cmocka_unit_test(packet__for_another_gid),
 	    cmocka_unit_test(packet__with_ce),
 	    cmocka_unit_test(packet__cnp),
 	    cmocka_unit_test(comm_est__once),

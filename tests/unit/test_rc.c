@@ -218,12 +218,52 @@ static void completion__unsignaled_error(void **state)
 	env_close(&env);
 }
 
+/* No more than half of all PSNs are in flight, or what is old could not be told from what is new: a
+ * READ takes one for each answer that it asks for. IBA 9.7.3.1 */
+static void window__is_half_of_all_psns(void **state)
+{
+	struct vb_mr_attr attr = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
+	struct vb_qp_attr at = env_attr(2, 0x21);
+	struct vb_mr *nowhere;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_mr_create(env.pd, &attr, &nowhere), 0);
+	at.path_mtu = VB_MTU_256;
+	at.sq_psn = 0xfffff0;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &at, VB_QPS_RTS);
+
+	struct vb_sge sge = {0, 1u << 31, vb_mr_lkey(nowhere)};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_READ};
+
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0); /* 2^23 answers */
+	sge.length = 8;
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(qp->req.block, VB_BLOCK_PSN_WINDOW);
+	assert_int_equal(vb_psn_span(qp->req.psn_una, qp->req.psn_nxt), 1u << 23);
+	/* The first answer makes room for one. */
+	assert_int_equal(env_rx(&env, 2,
+				&(struct vb_hdr){.opcode = VB_TRANSPORT_RC | VB_OP_READ_RESP_FIRST,
+						 .dqpn = vb_qp_number(qp),
+						 .psn = vb_psn(0xfffff0),
+						 .aeth.syndrome = 0x1f},
+				256),
+			 VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).psn.v, (0xfffff0 + (1u << 23)) & 0xffffff);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(credit__codes),
 	    cmocka_unit_test(ackreq__in_long_messages),
 	    cmocka_unit_test(ack__ghosts),
+	    cmocka_unit_test(window__is_half_of_all_psns),
 	    cmocka_unit_test(completion__of_each_kind),
 	    cmocka_unit_test(completion__vendor_err),
 	    cmocka_unit_test(completion__unsignaled_error),

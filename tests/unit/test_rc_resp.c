@@ -6,6 +6,8 @@
  */
 #include "rc_env.h"
 
+#include <pthread.h>
+
 /* Every AETH tells of the receive WQEs that are left. IBA 9.7.7.2 */
 static void credit__in_every_answer(void **state)
 {
@@ -426,9 +428,63 @@ static void read__memory_goes_while_it_is_answered(void **state)
 	}
 }
 
+/* What a processor of the host does to a word that the adapter adds to as well. */
+struct beside {
+	uint64_t *word;
+	_Atomic uint32_t turns; /* how often it found that the adapter had added meanwhile */
+	_Atomic bool may_stop;
+	uint64_t cnt;
+};
+
+#define ADAPTER_ADDS (UINT64_C(1) << 40)
+
+static void *add_beside(void *arg)
+{
+	struct beside *s = arg;
+	uint64_t seen = 0;
+
+	for (; !s->may_stop; s->cnt++) {
+		uint64_t is = __atomic_fetch_add(s->word, 1, __ATOMIC_RELAXED) / ADAPTER_ADDS;
+
+		s->turns += is != seen;
+		seen = is;
+	}
+	return NULL;
+}
+
+/* No sum is lost while a processor adds to the same word, however often the two meet. IBT-70 */
+static void atomic__beside_a_processor(void **state)
+{
+	enum { TURNS = 20000, ADDS_MAX = 2000000 };
+	struct beside s = {.word = &env.mem[0]};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_FETCH_ADD,
+			   .ack_req = true,
+			   .atomic = {.va = ENV_IOVA, .swap_add = ADAPTER_ADDS}};
+	struct vb_qp *qp;
+	pthread_t thread;
+	uint32_t n = 0;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	h.dqpn = vb_qp_number(qp);
+	h.atomic.rkey = vb_mr_rkey(env.mr);
+	assert_int_equal(pthread_create(&thread, NULL, add_beside, &s), 0);
+	for (; s.turns < TURNS && n < ADDS_MAX; n++) {
+		h.psn = vb_psn(n);
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), 1);
+	}
+	s.may_stop = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(env.mem[0] == n * ADAPTER_ADDS + s.cnt);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(atomic__beside_a_processor),
 	    cmocka_unit_test(credit__in_every_answer),
 	    cmocka_unit_test(write_imm__memory_goes_in_the_middle),
 	    cmocka_unit_test(credit__after_none),

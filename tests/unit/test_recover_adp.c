@@ -138,6 +138,72 @@ static void ladder__overlapping_ranges(void **state)
 	assert_int_equal(l.rto.cur_exp, 13);
 }
 
+/* ADP-05: a range ends before low + size: the value there lies outside. */
+static void ladder__upper_bound_is_exclusive(void **state)
+{
+	struct vb_recovery set = worked;
+	struct ladder l;
+
+	(void)state;
+	set.profile.timeout_range[1].range_low_bound = 20;
+	ladder_from(&l, &set, 15);
+	armed(&l);
+	assert_true(fire(&l));
+	assert_int_equal(l.move, VB_RTO_ENTERS);
+	assert_int_equal(l.rto.range, 0);
+	ladder_from(&l, &set, 16);
+	armed(&l);
+	assert_true(fire(&l));
+	assert_int_equal(l.move, VB_RTO_START_RANGE);
+	assert_int_equal(l.rto.cur_exp, 12);
+	ladder_from(&l, &set, 23);
+	armed(&l);
+	assert_true(fire(&l));
+	assert_int_equal(l.move, VB_RTO_START_RANGE);
+}
+
+/* ADP-25: without a profile 4 and 8 ms first, then each value once, 4 ms to 512 ms in two ranges;
+ * progress halves the time. */
+static void ladder__of_the_emulated_firmware(void **state)
+{
+	static const struct {
+		enum vb_rto_move move;
+		uint8_t exp, range;
+	} up[] = {
+	    {VB_RTO_DOUBLES, 11, 0},    {VB_RTO_DOUBLES, 12, 0}, {VB_RTO_DOUBLES, 13, 0},
+	    {VB_RTO_NEXT_RANGE, 14, 1}, {VB_RTO_DOUBLES, 15, 1}, {VB_RTO_DOUBLES, 16, 1},
+	    {VB_RTO_DOUBLES, 17, 1},    {VB_RTO_HOLDS, 17, 1},   {VB_RTO_HOLDS, 17, 1},
+	};
+	static const struct {
+		enum vb_rto_move move;
+		uint8_t exp, range;
+	} down[] = {
+	    {VB_RTO_DECREMENTS, 16, 1}, {VB_RTO_DECREMENTS, 15, 1}, {VB_RTO_DECREMENTS, 14, 1},
+	    {VB_RTO_PREV_RANGE, 13, 0}, {VB_RTO_DECREMENTS, 12, 0}, {VB_RTO_DECREMENTS, 11, 0},
+	    {VB_RTO_DECREMENTS, 10, 0}, {VB_RTO_STAYS, 10, 0},
+	};
+	struct ladder l;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 64; seed++) {
+		ladder_init(&l, &vb_recovery_default, 0, 7, seed);
+		assert_in_range(l.rto.cur_exp, 10, 11);
+	}
+	ladder_from(&l, &vb_recovery_default, 10);
+	for (size_t i = 0; i < sizeof up / sizeof up[0]; i++) {
+		assert_int_equal(armed(&l), UINT64_C(4000) << (i ? up[i - 1].exp : 10));
+		assert_true(fire(&l));
+		assert_int_equal(l.move, up[i].move);
+		assert_int_equal(l.rto.cur_exp, up[i].exp);
+		assert_int_equal(l.rto.range, up[i].range);
+	}
+	for (size_t i = 0; i < sizeof down / sizeof down[0]; i++) {
+		assert_int_equal(progress(&l), down[i].move);
+		assert_int_equal(l.rto.cur_exp, down[i].exp);
+		assert_int_equal(l.rto.range, down[i].range);
+	}
+}
+
 /* ADP-11: a retry number of 0 is one use. ADP-14, REG-31: a range has at least one value. */
 static void ladder__zero_counts(void **state)
 {
@@ -474,6 +540,8 @@ int main(void)
 	    cmocka_unit_test(ladder__worked_example),
 	    cmocka_unit_test(ladder__initial_value_outside),
 	    cmocka_unit_test(ladder__overlapping_ranges),
+	    cmocka_unit_test(ladder__upper_bound_is_exclusive),
+	    cmocka_unit_test(ladder__of_the_emulated_firmware),
 	    cmocka_unit_test(ladder__zero_counts),
 	    cmocka_unit_test(ladder__progress_forgets_uses),
 	    cmocka_unit_test(progress__low_bound),

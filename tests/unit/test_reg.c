@@ -236,6 +236,33 @@ static void set__profile_vector(void **state)
 	}
 }
 
+/* REG-06: the index says which profile is read; 0 is the active one, and what is behind the
+ * advertised maximum is refused, whichever is active. */
+static void get__by_index(void **state)
+{
+	uint8_t image[0x80], back[0x80];
+
+	(void)state;
+	for (uint32_t active = 0; active <= 1; active++) {
+		struct vb_reg_file f = fresh();
+
+		example(image);
+		if (active)
+			assert_int_equal(set_accl(&f, image), 0);
+		read_accl(&f, 0, back);
+		assert_int_equal(word(back, 0x04) >> 28, active);
+		read_accl(&f, 1, back);
+		assert_int_equal(word(back, 0x04) >> 28, 1);
+		for (uint32_t id = 2; id <= 7; id++) {
+			memset(back, 0, sizeof back);
+			word_put(back, 4, id << 28);
+			assert_int_equal(vb_reg_get(&f, &env, ACCL, back, 0x80, &fault), -EINVAL);
+			assert_string_equal(fault.field->path, "adp_retx_profile_id");
+			assert_int_equal(fault.value, id);
+		}
+	}
+}
+
 /* REG-06, REG-19...22, REG-28, ADP-10, ADP-15, ADP-24: each rule, and nothing half applied. */
 static void set__each_rule(void **state)
 {
@@ -511,19 +538,13 @@ static void field__wide_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(get__first_values),
-	    cmocka_unit_test(table__places),
-	    cmocka_unit_test(set__profile_vector),
-	    cmocka_unit_test(set__each_rule),
-	    cmocka_unit_test(set__only_selected),
-	    cmocka_unit_test(set__absent_functions),
-	    cmocka_unit_test(set__reserved_and_read_only),
-	    cmocka_unit_test(access__both_lengths),
-	    cmocka_unit_test(set__write_back),
-	    cmocka_unit_test(reset__only_way_back),
-	    cmocka_unit_test(set__unused_ranges),
-	    cmocka_unit_test(set__random_round_trip),
-	    cmocka_unit_test(field__wide_words),
+	    cmocka_unit_test(get__first_values),      cmocka_unit_test(table__places),
+	    cmocka_unit_test(set__profile_vector),    cmocka_unit_test(get__by_index),
+	    cmocka_unit_test(set__each_rule),         cmocka_unit_test(set__only_selected),
+	    cmocka_unit_test(set__absent_functions),  cmocka_unit_test(set__reserved_and_read_only),
+	    cmocka_unit_test(access__both_lengths),   cmocka_unit_test(set__write_back),
+	    cmocka_unit_test(reset__only_way_back),   cmocka_unit_test(set__unused_ranges),
+	    cmocka_unit_test(set__random_round_trip), cmocka_unit_test(field__wide_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation, attributes there and back, and errors as the man pages name them. */
+#include "core/priv.h"
 #include "verbs/priv.h"
 #include "verbs_env.h"
 
@@ -107,6 +108,62 @@ static void modify_qp__what_is_set_is_told(void **state)
 	assert_int_equal(q.ah_attr.port_num, 1);
 	end_free(&a);
 	end_free(&b);
+}
+
+/* Each attribute is told as it was set, each with a value of its own, and the core has it. IBT-28
+ */
+static void modify_qp__no_attribute_is_lost(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr set = {.qp_state = IBV_QPS_RTR,
+				  .path_mtu = IBV_MTU_512,
+				  .dest_qp_num = 0x123456,
+				  .rq_psn = 0x111111,
+				  .max_dest_rd_atomic = 3,
+				  .min_rnr_timer = 13,
+				  .ah_attr = verbs_ah_attr(true)},
+			   q;
+	struct ibv_qp_init_attr init;
+	struct vb_qp_attr core;
+
+	(void)state;
+	to_init(e.qp);
+	set.ah_attr.sl = 5;
+	assert_int_equal(ibv_modify_qp(e.qp, &set,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+			 0);
+	set = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
+				   .sq_psn = 0x222222,
+				   .timeout = 19,
+				   .retry_cnt = 6,
+				   .rnr_retry = 5,
+				   .max_rd_atomic = 2};
+	assert_int_equal(ibv_modify_qp(e.qp, &set,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					   IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+	assert_int_equal(ibv_query_qp(e.qp, &q, IBV_QP_STATE, &init), 0);
+	assert_int_equal(q.path_mtu, IBV_MTU_512);
+	assert_int_equal(q.dest_qp_num, 0x123456);
+	assert_int_equal(q.rq_psn, 0x111111);
+	assert_int_equal(q.sq_psn, 0x222222);
+	assert_int_equal(q.max_rd_atomic, 2);
+	assert_int_equal(q.max_dest_rd_atomic, 3);
+	assert_int_equal(q.min_rnr_timer, 13);
+	assert_int_equal(q.timeout, 19);
+	assert_int_equal(q.retry_cnt, 6);
+	assert_int_equal(q.rnr_retry, 5);
+	assert_int_equal(q.ah_attr.sl, 5);
+	vb_qp_query(((struct vb_ibv_qp *)e.qp)->core, &core);
+	assert_int_equal(core.timeout, 19);
+	assert_int_equal(core.retry_cnt, 6);
+	assert_int_equal(core.rnr_retry, 5);
+	assert_int_equal(core.min_rnr_timer, 13);
+	assert_int_equal(core.path.sl, 5);
+	end_free(&e);
 }
 
 static void ece__options_of_both_ends(void **state)
@@ -418,12 +475,73 @@ static void resize_cq__counts_what_is_posted(void **state)
 	end_free(&e);
 }
 
+/* Every field of a completion, each with a value of its own, as ibv_poll_cq() and the functions of
+ * an extended CQ give it. IBT-44...56 */
+static void completion__each_field_is_its_own(void **state)
+{
+	const struct vb_wc wc = {.wr_id = 0x1122334455667788,
+				 .status = VB_WC_REM_OP_ERR,
+				 .opcode = VB_WC_RECV,
+				 .vendor_err = 0x21,
+				 .byte_len = 0x32000,
+				 .imm = 0x43000000,
+				 .qpn = 0x5401,
+				 .src_qpn = 0x6502,
+				 .flags = VB_WC_WITH_IMM | VB_WC_GRH,
+				 .pkey_index = 0x76,
+				 .slid = 0x87,
+				 .sl = 9,
+				 .dlid_path_bits = 10,
+				 .time = 11};
+	struct ibv_cq_init_attr_ex init = {.cqe = 4, .wc_flags = IBV_WC_STANDARD_FLAGS};
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_cq_ex *ex = ibv_create_cq_ex(ctx, &init);
+	struct ibv_poll_cq_attr none = {0};
+	struct ibv_wc got;
+
+	(void)state;
+	assert_non_null(ex);
+	memset(&got, 0xee, sizeof got);
+	assert_true(vb_cq_add(((struct vb_ibv_cq *)a.cq)->core, &wc, false));
+	assert_int_equal(ibv_poll_cq(a.cq, 1, &got), 1);
+	assert_true(got.wr_id == wc.wr_id && got.imm_data == wc.imm);
+	assert_int_equal(got.status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(got.opcode, IBV_WC_RECV);
+	assert_int_equal(got.vendor_err, 0x21);
+	assert_int_equal(got.byte_len, 0x32000);
+	assert_int_equal(got.qp_num, 0x5401);
+	assert_int_equal(got.src_qp, 0x6502);
+	assert_int_equal(got.wc_flags, IBV_WC_WITH_IMM | IBV_WC_GRH);
+	assert_int_equal(got.pkey_index, 0x76);
+	assert_int_equal(got.slid, 0x87);
+	assert_int_equal(got.sl, 9);
+	assert_int_equal(got.dlid_path_bits, 10);
+
+	assert_true(vb_cq_add(((struct vb_ibv_cq *)ibv_cq_ex_to_cq(ex))->core, &wc, false));
+	assert_int_equal(ibv_start_poll(ex, &none), 0);
+	assert_true(ex->wr_id == wc.wr_id && ibv_wc_read_imm_data(ex) == wc.imm);
+	assert_int_equal(ex->status, IBV_WC_REM_OP_ERR);
+	assert_int_equal(ibv_wc_read_opcode(ex), IBV_WC_RECV);
+	assert_int_equal(ibv_wc_read_vendor_err(ex), 0x21);
+	assert_int_equal(ibv_wc_read_byte_len(ex), 0x32000);
+	assert_int_equal(ibv_wc_read_qp_num(ex), 0x5401);
+	assert_int_equal(ibv_wc_read_src_qp(ex), 0x6502);
+	assert_int_equal(ibv_wc_read_wc_flags(ex), IBV_WC_WITH_IMM | IBV_WC_GRH);
+	assert_int_equal(ibv_wc_read_slid(ex), 0x87);
+	assert_int_equal(ibv_wc_read_sl(ex), 9);
+	assert_int_equal(ibv_wc_read_dlid_path_bits(ex), 10);
+	ibv_end_poll(ex);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(ex)), 0);
+	end_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(create_qp__gives_at_least_what_is_asked),
 	    VERBS_TEST(create_qp__refused),
 	    VERBS_TEST(modify_qp__what_is_set_is_told),
+	    VERBS_TEST(modify_qp__no_attribute_is_lost),
 	    VERBS_TEST(ece__options_of_both_ends),
 	    VERBS_TEST(rate_limit__is_kept),
 	    VERBS_TEST(modify_qp__refused),
@@ -433,6 +551,7 @@ int main(void)
 	    VERBS_TEST(srq__of_another_domain),
 	    VERBS_TEST(resize_cq__keeps_what_is_queued),
 	    VERBS_TEST(resize_cq__counts_what_is_posted),
+	    VERBS_TEST(completion__each_field_is_its_own),
 	};
 
 	VERBS_MAIN_OR_SKIP();
