@@ -10,4 +10,9 @@
 
 #include <cmocka.h>
 
+/* Before cmocka 2.0, which deprecates that name. */
+#ifndef assert_uint_in_range
+#define assert_uint_in_range(value, least, most) assert_in_range(value, least, most)
+#endif
+
 #endif

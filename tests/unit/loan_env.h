@@ -152,7 +152,7 @@ static inline void packet_move(const struct vb_tx *tx, vb_time now)
 	memset(pkt + len, 0, tx->pad);
 	len += tx->pad;
 	to = (vb_hdr_dqpn(pkt) & 0xff) - FIRST_SLOT;
-	assert_in_range(to, 0, HOSTS - 1);
+	assert_uint_in_range(to, 0, HOSTS - 1);
 	if (w.gone[to] || vb_rng_below(&w.rng, 100) < w.loss)
 		return;
 

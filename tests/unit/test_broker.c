@@ -14,7 +14,7 @@ static void connect__gives_a_slot(void **state)
 	struct vb_broker_client c = client_connect();
 
 	(void)state;
-	assert_in_range(c.slot, VB_SLOT_FIRST, VB_SLOT_LAST);
+	assert_uint_in_range(c.slot, VB_SLOT_FIRST, VB_SLOT_LAST);
 	assert_int_equal(c.shm->slot, c.slot);
 	assert_int_equal(c.shm->pid, getpid());
 	assert_true(c.host->is_taken[c.slot]);

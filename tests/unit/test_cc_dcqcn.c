@@ -520,7 +520,7 @@ static void bits__every_mix(void **state)
 		/* Scheme 2: software writes the rate, and the limiter follows. CC-46 */
 		vb_cc_set_rate(&cc, &s, 2000, 0);
 		if (limits)
-			assert_in_range(vb_cc_send_at(&cc, &s, 0), 20000, 20001);
+			assert_uint_in_range(vb_cc_send_at(&cc, &s, 0), 20000, 20001);
 	}
 }
 

@@ -234,8 +234,8 @@ static void random__any_settings(void **state)
 			(void)vb_cc_send_at(&cc, &s, now);
 			lo = s.dcqcn_min_rate ? s.dcqcn_min_rate : 1;
 			hi = s.dcqcn_max_rate > lo ? s.dcqcn_max_rate : lo;
-			assert_in_range(cc.cur_q8, lo << 8, hi << 8);
-			assert_in_range(cc.tgt_q8, lo << 8, hi << 8);
+			assert_uint_in_range(cc.cur_q8, lo << 8, hi << 8);
+			assert_uint_in_range(cc.tgt_q8, lo << 8, hi << 8);
 			assert_true(cc.alpha_q20 < 1u << 20);
 			if (vb_rng_below(&g, 8) == 0) {
 				was = s;

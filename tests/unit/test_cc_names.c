@@ -150,7 +150,7 @@ static void values__read_can_be_written(void **state)
 		const char *rule;
 		uint64_t v = n->get(&s);
 
-		assert_in_range(v, n->min, n->max);
+		assert_uint_in_range(v, n->min, n->max);
 		assert_int_equal(vb_cc_name_set(n, &s, v, LINE, &rule), 0);
 		assert_int_equal(n->get(&s), v);
 	}

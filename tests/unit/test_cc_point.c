@@ -247,7 +247,7 @@ static void limiter__paces(void **state)
 			assert_int_equal(env_tx(&env, &b), 0);
 			assert_false(vb_hca_has_transmit(env.hca));
 			env.now = qp->timer[VB_TIMER_PACE];
-			assert_in_range(env.now, 95904 + sent * 4, 95904 + sent * 4 + 1);
+			assert_uint_in_range(env.now, 95904 + sent * 4, 95904 + sent * 4 + 1);
 			vb_hca_handle_timeout(env.hca, env.now);
 			assert_int_equal(env_tx(&env, &b), 1);
 			sent += vb_tx_wire_len(&b.pkt[0]);

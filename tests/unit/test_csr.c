@@ -329,11 +329,11 @@ static void memories__hold_what_is_written(void **state)
 	assert_int_equal(put(MEM(1, 0x20), 7u << 16 | 3), 0);
 	assert_int_equal(get(MEM(1, 0x20)), 7u << 16 | 3);
 	assert_int_equal(put(MEM(1, 0x30), 5000), 0);
-	assert_in_range(get(MEM(1, 0x30)), 4990, 5000);
+	assert_uint_in_range(get(MEM(1, 0x30)), 4990, 5000);
 	assert_int_equal(put(MEM(1, 0x30), 0), 0);
 	assert_int_equal(get(MEM(1, 0x30)), 0);
 	vb_cc_on_sent(&w.cc, &w.file.cc, 1000, w.now);
-	assert_in_range(get(MEM(1, 0x30)), 990, 1000);
+	assert_uint_in_range(get(MEM(1, 0x30)), 990, 1000);
 }
 
 /* CC-35: the time that is left says nothing where the active bit says that no period is under way.
@@ -460,11 +460,11 @@ static void writes__of_anything_do_no_harm(void **state)
 
 			if (!w.file.cc.dcqcn_hw_en && !vb_cc_limits(&w.file.cc))
 				continue;
-			assert_in_range(w.cc.cc_rate, lo, hi);
+			assert_uint_in_range(w.cc.cc_rate, lo, hi);
 			if (!w.file.cc.dcqcn_hw_en)
 				continue;
-			assert_in_range(vb_cc_current_rate(&w.cc), lo, hi);
-			assert_in_range(vb_cc_target_rate(&w.cc), lo, hi);
+			assert_uint_in_range(vb_cc_current_rate(&w.cc), lo, hi);
+			assert_uint_in_range(vb_cc_target_rate(&w.cc), lo, hi);
 			assert_true(w.cc.alpha_q20 < 1u << 20);
 		}
 	}

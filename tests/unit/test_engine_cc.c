@@ -157,8 +157,8 @@ static void mark__follows_the_queue(void **state)
 	assert_true(engine.cc.marks);
 	assert_int_equal(marked(VB_ECN_ECT0, 0), 0);
 	assert_int_equal(marked(VB_ECN_ECT0, 50000), 0);
-	assert_in_range(marked(VB_ECN_ECT0, 75000), 60, 140);
-	assert_in_range(marked(VB_ECN_ECT0, 99000), 150, 240);
+	assert_uint_in_range(marked(VB_ECN_ECT0, 75000), 60, 140);
+	assert_uint_in_range(marked(VB_ECN_ECT0, 99000), 150, 240);
 	assert_int_equal(marked(VB_ECN_ECT0, 110000), PKTS);
 	assert_int_equal(marked(1, 110000), PKTS); /* ECT(1) */
 	assert_int_equal(marked(0, 110000), 0);

@@ -141,7 +141,7 @@ static void step__full_link_is_offered_it_again(void **state)
 
 		vb_time due = vb_engine_due(&engine, env.now, 0);
 
-		assert_in_range(due, env.now + 1, env.now + VB_MSEC);
+		assert_uint_in_range(due, env.now + 1, env.now + VB_MSEC);
 		env.now = due;
 		assert_int_equal(vb_engine_due(&engine, env.now, 0), due);
 	}
@@ -278,7 +278,7 @@ static void slowness__within_bounds(void **state)
 	uint32_t slow = vb_engine_slowness();
 
 	(void)state;
-	assert_in_range(slow, 1, 32);
+	assert_uint_in_range(slow, 1, 32);
 }
 
 int main(void)

@@ -184,7 +184,7 @@ static void loss__has_its_rate(void **state)
 	uint64_t which;
 
 	(void)state;
-	assert_in_range(lost(&f, 1000000, &which), 9700, 10300);
+	assert_uint_in_range(lost(&f, 1000000, &which), 9700, 10300);
 }
 
 static void burst__is_the_gilbert_elliott_chain(void **state)
@@ -202,8 +202,8 @@ static void burst__is_the_gilbert_elliott_chain(void **state)
 		cnt += drop;
 		last = drop;
 	}
-	assert_in_range(cnt, 87000, 95000);
-	assert_in_range(cnt * 100 / runs, 960, 1040);
+	assert_uint_in_range(cnt, 87000, 95000);
+	assert_uint_in_range(cnt * 100 / runs, 960, 1040);
 }
 
 static void delay__keeps_the_order_and_reorder_breaks_it(void **state)
@@ -243,7 +243,7 @@ static void corrupt__changes_one_to_three_bits(void **state)
 		vb_fault_corrupt(p, 1 + bits % 40, bits * UINT64_C(0x9e3779b97f4a7c15));
 		for (unsigned i = 0; i < sizeof p; i++)
 			cnt += (uint32_t)__builtin_popcount(p[i]);
-		assert_in_range(cnt, 1, 3);
+		assert_uint_in_range(cnt, 1, 3);
 	}
 }
 

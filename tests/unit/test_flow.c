@@ -174,7 +174,7 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), UINT32_MAX);
 	/* Somebody reads again. */
 	vb_flow_taken(&flow[5], 50000);
-	assert_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, e.flow.alone);
+	assert_uint_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, e.flow.alone);
 }
 
 /* What others have sent keeps nobody from having something of its own in the queue. */
@@ -206,7 +206,7 @@ static void room__a_share_where_others_are(void **state)
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
 	/* The last of it is for those that have nothing there. */
 	vb_flow_sending(&flow[5], 34000);
-	assert_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, 12000);
+	assert_uint_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, 12000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 1000), 19000};
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	vb_flow_taken(&flow[5], 99000);
@@ -236,10 +236,10 @@ static void size_flow__follows_the_receive_buffer(void **state)
 		uint32_t window = vb_engine_size_flow(&e, fd);
 
 		assert_int_equal(window, 2 * e.flow.alone);
-		assert_in_range(e.flow.alone, 64 << 10, size / 4);
-		assert_in_range(e.flow.most, e.flow.alone, size / 2);
-		assert_in_range(e.flow.share, 4096, e.flow.most / 8);
-		assert_in_range(e.flow.train, 2048, e.flow.share / 4);
+		assert_uint_in_range(e.flow.alone, 64 << 10, size / 4);
+		assert_uint_in_range(e.flow.most, e.flow.alone, size / 2);
+		assert_uint_in_range(e.flow.share, 4096, e.flow.most / 8);
+		assert_uint_in_range(e.flow.train, 2048, e.flow.share / 4);
 	}
 	close(fd);
 }

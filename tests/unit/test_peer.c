@@ -442,7 +442,7 @@ static void train__of_many_with_a_rate(void **state)
 	}
 	for (uint32_t i = 0; i < 1000; i++) {
 		(void)env_tx(&env, &b);
-		assert_in_range(q->peer->inflight, 0, most + 4 * PACKET);
+		assert_uint_in_range(q->peer->inflight, 0, most + 4 * PACKET);
 		env.now = vb_hca_poll_timeout(env.hca);
 		vb_hca_handle_timeout(env.hca, env.now);
 	}

@@ -86,7 +86,7 @@ static void rng__streams_are_repeatable_and_apart(void **state)
 		a = b;
 	}
 	for (unsigned i = 0; i < 8; i++)
-		assert_in_range(hit[i], 900, 1100);
+		assert_uint_in_range(hit[i], 900, 1100);
 }
 
 int main(void)

@@ -187,7 +187,7 @@ static void ladder__of_the_emulated_firmware(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 64; seed++) {
 		ladder_init(&l, &vb_recovery_default, 0, 7, seed);
-		assert_in_range(l.rto.cur_exp, 10, 11);
+		assert_uint_in_range(l.rto.cur_exp, 10, 11);
 	}
 	ladder_from(&l, &vb_recovery_default, 10);
 	for (size_t i = 0; i < sizeof up / sizeof up[0]; i++) {
@@ -461,8 +461,8 @@ static void timeout__stretched(void **state)
 		least = t < least ? t : least;
 		most = t > most ? t : most;
 	}
-	assert_in_range(least, 16384 * VB_USEC, 16600 * VB_USEC);
-	assert_in_range(most, 64800 * VB_USEC, 65536 * VB_USEC);
+	assert_uint_in_range(least, 16384 * VB_USEC, 16600 * VB_USEC);
+	assert_uint_in_range(most, 64800 * VB_USEC, 65536 * VB_USEC);
 }
 
 /* ADP-26, ADP-28: changed settings count from the next timer on; the clock of the total goes on. */
@@ -480,7 +480,7 @@ static void settings__change_at_next_timer(void **state)
 	assert_true(fire(&l));
 	assert_int_equal(l.move, VB_RTO_STAYS);
 	assert_int_equal(vb_rto_adopt(&l.rto, &l.rules), VB_RTO_STARTS);
-	assert_in_range(armed(&l), UINT64_C(4000) << 10, UINT64_C(4000) << 11); /* ADP-25 */
+	assert_uint_in_range(armed(&l), UINT64_C(4000) << 10, UINT64_C(4000) << 11); /* ADP-25 */
 	assert_int_equal(l.rto.since, since);
 	assert_int_equal(vb_rto_adopt(&l.rto, &l.rules), VB_RTO_STAYS);
 	l.rules.set.roce_adp_retrans_en = false;

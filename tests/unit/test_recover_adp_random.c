@@ -14,14 +14,14 @@ static void initial__drawn_from_window(void **state)
 	(void)state;
 	for (uint32_t qpn = 0; qpn < QPS; qpn++) {
 		vb_rto_reset(&r, &rules, 14, 7, vb_rng_stream(99, "adp", qpn));
-		assert_in_range(r.cur_exp, 12, 15);
+		assert_uint_in_range(r.cur_exp, 12, 15);
 		cnt[r.cur_exp - 12]++;
 		differ += qpn && r.cur_exp != last;
 		last = r.cur_exp;
 	}
 	for (int i = 0; i < 4; i++)
-		assert_in_range(cnt[i], QPS / 4 - 110, QPS / 4 + 110); /* 4 sigma */
-	assert_in_range(differ, QPS * 3 / 4 - 110, QPS * 3 / 4 + 110);
+		assert_uint_in_range(cnt[i], QPS / 4 - 110, QPS / 4 + 110); /* 4 sigma */
+	assert_uint_in_range(differ, QPS * 3 / 4 - 110, QPS * 3 / 4 + 110);
 	rules.set.profile.timeout_init_range_size = 0;
 	vb_rto_reset(&r, &rules, 14, 7, vb_rng_stream(99, "adp", 1));
 	assert_int_equal(r.cur_exp, 12);
@@ -89,7 +89,7 @@ static void ladder__properties(void **state)
 		for (;;) {
 			uint8_t before = l.rto.cur_exp;
 
-			assert_in_range(armed(&l), 1, cap);
+			assert_uint_in_range(armed(&l), 1, cap);
 			assert_true(l.fires <= begin + total);
 			if (!fire(&l))
 				break;
@@ -130,7 +130,7 @@ static void initial__desynchronizes(void **state)
 		sum += (unsigned)__builtin_popcount(seen);
 	}
 	/* 8 (1 - (7/8)^8) = 5.2512; sigma of one run is below 1. */
-	assert_in_range(sum, runs * 515 / 100, runs * 535 / 100);
+	assert_uint_in_range(sum, runs * 515 / 100, runs * 535 / 100);
 }
 
 int main(void)

@@ -161,7 +161,7 @@ static void first_retries__spread_by_the_window(void **state)
 		sum += (uint32_t)__builtin_popcount(values);
 		vb_hca_destroy(h);
 	}
-	assert_in_range(sum * 100 / runs, 510, 540);
+	assert_uint_in_range(sum * 100 / runs, 510, 540);
 
 	struct vb_hca *h = open_many(8, &same, 1);
 

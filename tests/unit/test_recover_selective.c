@@ -314,7 +314,7 @@ static void repeats__of_a_read_under_way(void **state)
 	(void)state;
 	ask(qp, 0, 300, VB_VERDICT_OK);
 	sent = answers(0);
-	assert_in_range(sent, 10, 100);
+	assert_uint_in_range(sent, 10, 100);
 	ask(qp, 200, 50, VB_VERDICT_DUPLICATE);
 	ask(qp, 5, 1, VB_VERDICT_DUPLICATE);
 	assert_true(env_tx(&env, &b) > 1);

@@ -161,7 +161,7 @@ static void scenarios__are_what_they_say(void **state)
 				assert_int_equal(flow->status, VB_WC_SUCCESS);
 				done = flow->done > done ? flow->done : done;
 			}
-			assert_in_range(done / VB_USEC, t[i].from_us, t[i].to_us);
+			assert_uint_in_range(done / VB_USEC, t[i].from_us, t[i].to_us);
 		}
 		vb_scenario_close(&run);
 	}

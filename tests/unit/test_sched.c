@@ -259,7 +259,7 @@ static void train__beside_responses(void **state)
 		setup_trains(62);
 		count_beside(mtu[i / 2], i % 2, sent);
 		for (uint32_t k = 0; k < 3; k++)
-			assert_in_range(sent[k], 60 * TURN / 3, 60 * VB_TX_BATCH_PKTS / 2);
+			assert_uint_in_range(sent[k], 60 * TURN / 3, 60 * VB_TX_BATCH_PKTS / 2);
 		env_close(&env);
 	}
 }

@@ -251,7 +251,7 @@ static void send__reader_is_stopped(void **state)
 	for (uint32_t k = 0; k < 16; k++)
 		add_for(f, OTHER, 4096);
 	assert_true(vb_shm_room(f->link, OTHER, now, &room));
-	assert_in_range(room, VB_RING_BYTES / 2, VB_RING_BYTES);
+	assert_uint_in_range(room, VB_RING_BYTES / 2, VB_RING_BYTES);
 	while ((n = f->link->ops->send(f->link, &f->batch, 0, now)) == 16)
 		sent += n;
 	sent += n;
@@ -438,7 +438,7 @@ static void recv__ring_without_end(void **state)
 	/* What is for us gets its turn, whatever that one does. */
 	assert_int_equal(send_all(f), 1);
 	while (recv_some(f, rx, 64) == 0)
-		assert_in_range(++recvs, 1, 4);
+		assert_uint_in_range(++recvs, 1, 4);
 	vb_memory_unmap(mem, VB_RING_MAP_BYTES);
 	close(mem_fd);
 	close(fd);

@@ -59,7 +59,7 @@ static void go_back_n__has_the_goodput_of_theory(void **state)
 		uint64_t p = t[i].p_ppm, good = 1000000 - p;
 		uint64_t want = good * 1000000 / (good + p * w);
 
-		assert_in_range(got, want - want / 20, want + want / 20);
+		assert_uint_in_range(got, want - want / 20, want + want / 20);
 		net_close(&n);
 	}
 }
@@ -89,7 +89,7 @@ static void flow__alone_takes_serialisation_and_propagation(void **state)
 		uint64_t frame = (pkts > 1 ? 4096 : last) + header + (pkts > 1 ? 0 : 16);
 		uint64_t want = (bytes + 5 * frame + 6 * ack) * 8 / 100 + 12000;
 
-		assert_in_range(n.wc_at[0], want - want / 100, want + want / 100);
+		assert_uint_in_range(n.wc_at[0], want - want / 100, want + want / 100);
 		net_close(&n);
 	}
 }
@@ -141,7 +141,7 @@ static void queue__at_80_percent_is_that_of_m_d_1(void **state)
 	assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
 	vb_sim_port_stats(n.sim, vb_sim_port_peer(vb_sim_host_port(n.sim, 0)), &st);
 	assert_int_equal(st.tx_pkts, 400000);
-	assert_in_range(st.pkt_ns * 1000 / vb_sim_now(n.sim), 1520, 1680);
+	assert_uint_in_range(st.pkt_ns * 1000 / vb_sim_now(n.sim), 1520, 1680);
 	net_close(&n);
 }
 
@@ -210,7 +210,7 @@ static void pfc__drops_nothing_with_headroom_and_something_with_less(void **stat
 		assert_int_equal(pfc_drops(t[i].gbps, t[i].delay, whole), 0);
 		need = pfc_need(t[i].gbps, t[i].delay, whole);
 		assert_true(pfc_drops(t[i].gbps, t[i].delay, need - 1) > 0);
-		assert_in_range(need, cable > 10 * FRAME ? cable / 4 * 3 : cable / 2, whole);
+		assert_uint_in_range(need, cable > 10 * FRAME ? cable / 4 * 3 : cable / 2, whole);
 	}
 }
 
@@ -228,7 +228,7 @@ static void red__marks_at_the_rate_of_its_profile(void **state)
 
 		for (uint32_t i = 0; i < n; i++)
 			marks += vb_red_marks(&red, depth, &rng);
-		assert_in_range(marks, want - want / 20, want + want / 20);
+		assert_uint_in_range(marks, want - want / 20, want + want / 20);
 	}
 }
 
@@ -268,8 +268,8 @@ static void red__marks_a_standing_queue(void **state)
 	uint64_t depth = st.byte_ns / vb_load_flow(l, 0)->done;
 	uint64_t want = st.arrivals * (depth - 20000) / 80000 / 2;
 
-	assert_in_range(depth, 60000, 70000);
-	assert_in_range(st.marks, want - want / 20, want + want / 20);
+	assert_uint_in_range(depth, 60000, 70000);
+	assert_uint_in_range(st.marks, want - want / 20, want + want / 20);
 	assert_int_equal(vb_sim_counters(n.sim, 1)->v[VB_COUNTER_np_ecn_marked_roce_packets],
 			 st.marks);
 	vb_load_destroy(l);
@@ -312,7 +312,8 @@ static void corruption__is_always_found(void **state)
 	/* But for flips in the one byte of the BTH that the ICRC leaves out. */
 	uint64_t hits = vb_sim_cable_fault(n.sim, 0)->hits[VB_FAULT_CORRUPT];
 
-	assert_in_range(r.counters.v[VB_COUNTER_rx_icrc_encapsulated], hits - hits / 100, hits);
+	assert_uint_in_range(r.counters.v[VB_COUNTER_rx_icrc_encapsulated], hits - hits / 100,
+			     hits);
 	assert_int_equal(r.counters.v[VB_COUNTER_port_rcv_packets] +
 			     r.counters.v[VB_COUNTER_rx_icrc_encapsulated],
 			 r.counters.v[VB_COUNTER_port_xmit_packets]);

@@ -186,7 +186,7 @@ static void report__incast_is_fair(void **state)
 	run(&f, &p);
 	assert_true(f.report.jain_ppm > 990000);
 	/* 1024 of 1024 + 82 bytes of a packet are payload. */
-	assert_in_range(f.report.goodput_bps, 22500000000, 25000000000 * 1024 / 1106);
+	assert_uint_in_range(f.report.goodput_bps, 22500000000, 25000000000 * 1024 / 1106);
 	close_clos(&f);
 }
 
@@ -212,7 +212,7 @@ static void report__counts_flows_that_are_still_running(void **state)
 	assert_int_equal(f.report.failed, 0);
 	assert_int_equal(f.report.running, 3);
 	assert_true(f.report.jain_ppm > 990000);
-	assert_in_range(f.report.goodput_bps, 22500000000, 25000000000 * 1024 / 1106);
+	assert_uint_in_range(f.report.goodput_bps, 22500000000, 25000000000 * 1024 / 1106);
 	assert_int_equal(f.report.end, 10 * VB_MSEC);
 	for (uint32_t i = 0; i < f.report.flows; i++) {
 		uint64_t moved = vb_load_flow_completed(f.load, vb_load_flow(f.load, i));
@@ -235,13 +235,13 @@ static void draw__has_the_right_mean(void **state)
 	for (uint64_t i = 0; i < n; i++)
 		sum += vb_exp_draw(&r) >> 12;
 	sum /= n; /* 2^20 */
-	assert_in_range(sum, (1 << 20) - (1 << 20) / 100, (1 << 20) + (1 << 20) / 100);
+	assert_uint_in_range(sum, (1 << 20) - (1 << 20) / 100, (1 << 20) + (1 << 20) / 100);
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t mean = vb_size_mean(dist[i]), total = 0;
 
 		for (uint64_t k = 0; k < n; k++)
 			total += vb_size_draw(dist[i], &r);
-		assert_in_range(total / n, mean - mean / 33, mean + mean / 33);
+		assert_uint_in_range(total / n, mean - mean / 33, mean + mean / 33);
 		assert_ptr_equal(vb_size_dist_find(dist[i]->name), dist[i]);
 	}
 	assert_null(vb_size_dist_find("pareto"));

@@ -23,8 +23,8 @@ static void write__takes_serialisation_and_propagation(void **state)
 	uint64_t bytes = 256 * (4096 + 82) + 16 + 86;
 	uint64_t want = bytes * 8 / 100 + 2000;
 
-	assert_in_range(n.wc_at[0], want - want / 100, want + want / 100);
-	assert_in_range(n.wc_at[0], want - 4, want + 4);
+	assert_uint_in_range(n.wc_at[0], want - want / 100, want + want / 100);
+	assert_uint_in_range(n.wc_at[0], want - 4, want + 4);
 	net_close(&n);
 }
 

@@ -54,8 +54,8 @@ static void check_goodput(enum vb_wr_opcode opcode, const char *text, uint64_t p
 		      (unsigned long long)p_ppm, (unsigned long long)got, (unsigned long long)lost,
 		      (unsigned long long)again,
 		      (unsigned long long)counter(&n, 0, VB_COUNTER_local_ack_timeout_err));
-	assert_in_range(got, want - want / 20, want);
-	assert_in_range(again, lost * 8 / 10, lost * 14 / 10 + 10);
+	assert_uint_in_range(got, want - want / 20, want);
+	assert_uint_in_range(again, lost * 8 / 10, lost * 14 / 10 + 10);
 	net_close(&n);
 }
 
@@ -128,9 +128,10 @@ static void tail_loss__costs_one_timer(void **state)
 
 	(void)state;
 	/* An ACK and the propagation of 2 x 500 ns are all that is lost beside it. */
-	assert_in_range(tail_loss(&fixed, last, &fired) - alone, 67108864 - 10000, 67108864 + 2000);
+	assert_uint_in_range(tail_loss(&fixed, last, &fired) - alone, 67108864 - 10000,
+			     67108864 + 2000);
 	assert_true(tail_loss(&fixed, last, &fired) / alone > 750);
-	assert_in_range(tail_loss(&tuned, last, &fired) - alone, 5000, 18000);
+	assert_uint_in_range(tail_loss(&tuned, last, &fired) - alone, 5000, 18000);
 	assert_true(tail_loss(&tuned, last, &fired) * 10 / alone <= 12);
 	/* REG-34: adaptive timers that fired, by value; the fixed ones are not among them. */
 	for (unsigned i = 0; i < VB_ADP_FIRED_SLOTS; i++)
@@ -169,7 +170,7 @@ static void timer_below_round_trip__wastes_the_cable(void **state)
 	uint64_t pkts = bytes / 4096 + again[1];
 	uint64_t line = pkts * (4096 + ETH_IP_UDP_BTH_ICRC) * 8 / 100 + 600000;
 
-	assert_in_range(took[1], line - line / 20, line + line / 20);
+	assert_uint_in_range(took[1], line - line / 20, line + line / 20);
 }
 
 int main(void)

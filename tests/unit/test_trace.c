@@ -45,7 +45,7 @@ static void on_event(void *ctx, const struct vb_trace_event *ev)
 {
 	struct seen *s = ctx;
 
-	assert_in_range(s->cnt, 0, 3);
+	assert_uint_in_range(s->cnt, 0, 3);
 	s->ev[s->cnt++] = *ev;
 }
 

@@ -214,7 +214,7 @@ static inline void check_arrival(struct fixture *f, uint32_t portion)
 
 	while (k < f->batch.cnt) {
 		n = recv_some(f, rx, portion);
-		assert_in_range(n, 1, portion);
+		assert_uint_in_range(n, 1, portion);
 		for (uint32_t i = 0; i < n; i++)
 			check_packet(f, &rx[i], k++);
 	}
