@@ -243,12 +243,17 @@ static void look_broker(struct vb_check_result *r)
 		remedy(r, "no program can use the adapter before the broker runs");
 		return;
 	}
-	if (o.host->sysfs_path[0]) {
+	if (o.host->sysfs_path[0] && o.host->sysfs_note[0]) {
+		result(r, VB_CHECK_WARN, "starts and answers (process %" PRIu32 "), tree in %s: %s",
+		       o.host->broker_pid, o.host->sysfs_path, o.host->sysfs_note);
+		remedy(r, "have that removed, or set XDG_RUNTIME_DIR to a directory of your own");
+	} else if (o.host->sysfs_path[0]) {
 		result(r, VB_CHECK_OK, "starts and answers (process %" PRIu32 "), tree in %s",
 		       o.host->broker_pid, o.host->sysfs_path);
 	} else {
 		result(r, VB_CHECK_WARN,
-		       "starts and answers, but has no directory for the sysfs tree");
+		       "starts and answers, but has no directory for the sysfs tree%s%s",
+		       o.host->sysfs_note[0] ? ": " : "", o.host->sysfs_note);
 		remedy(r, "make XDG_RUNTIME_DIR, /dev/shm or /tmp writable");
 	}
 	vb_broker_observe_end(&o);

@@ -141,6 +141,14 @@ void vb_broker_refresh_devices(struct vb_broker *b)
 	vb_broker_publish_tree(b);
 }
 
+static void tell_tree(struct vb_broker *b)
+{
+	struct vb_host_shm *host = b->slots.host;
+
+	snprintf(host->sysfs_path, sizeof host->sysfs_path, "%s", b->sysfs.root);
+	snprintf(host->sysfs_note, sizeof host->sysfs_note, "%s", b->sysfs.note);
+}
+
 /* Host memory may be an earlier broker's: everything that is derived from it is made again. */
 void vb_broker_group_ready(struct vb_broker *b)
 {
@@ -148,7 +156,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 		(void)vb_broker_watch(b, b->slots.group.fd[i], VB_SOURCE_SINK, i);
 	vb_host_write_begin(b->slots.host);
 	b->slots.host->is_open = 1;
-	snprintf(b->slots.host->sysfs_path, sizeof b->slots.host->sysfs_path, "%s", b->sysfs.root);
+	tell_tree(b);
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
 	vb_broker_publish_tree(b);
@@ -227,7 +235,7 @@ static int rest(struct vb_broker *b)
 	if (rc)
 		return rc;
 	*vb_slots_past(&b->slots) = past;
-	snprintf(b->slots.host->sysfs_path, sizeof b->slots.host->sysfs_path, "%s", b->sysfs.root);
+	tell_tree(b);
 	vb_broker_refresh_devices(b);
 	b->is_resting = true;
 	return 0;
@@ -379,7 +387,7 @@ int vb_broker_main(void)
 	b.idle_since = now_ns();
 	b.devices_due = b.counters_due = b.retry_due = b.keeper_due = VB_NEVER;
 	vb_sysfs_init(&b.sysfs);
-	snprintf(b.slots.host->sysfs_path, sizeof b.slots.host->sysfs_path, "%s", b.sysfs.root);
+	tell_tree(&b);
 	vb_broker_refresh_devices(&b);
 	/* What waits for us sees the end of our output. */
 	dup2(STDIN_FILENO, STDOUT_FILENO);

@@ -6,9 +6,11 @@
 #include "node/broker_dial.h"
 
 #include "node/broker_spawn.h"
+#include "node/name_owner.h"
 #include "node/why.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +32,35 @@ vb_time vb_broker_clock(void)
 	return (vb_time)ts.tv_sec * VB_SEC + (vb_time)ts.tv_nsec;
 }
 
+/* Anybody can take a name in the abstract namespace, and listen there or not. True: somebody else
+ * has, and @why says who. */
+static bool is_taken(const struct sockaddr_un *a, socklen_t len, char *why, size_t why_size)
+{
+	unsigned uid;
+
+	if (vb_name_owner(a, len, &uid) || uid == geteuid() || uid == 0)
+		return false;
+	snprintf(why, why_size,
+		 "the name '@%s' of your broker's socket is taken by a process of user %u; have "
+		 "that ended, or work in another network namespace",
+		 a->sun_path + 1, uid);
+	return true;
+}
+
+/* Waits for a broker of ours that has more to answer than it can, for nobody else. */
+static int connect_to(int sock, const struct sockaddr_un *a, socklen_t len, char *why,
+		      size_t why_size)
+{
+	if (connect(sock, (const struct sockaddr *)a, len) == 0)
+		return 0;
+	if (errno != EAGAIN)
+		return -errno;
+	if (is_taken(a, len, why, why_size))
+		return -EACCES;
+	(void)fcntl(sock, F_SETFL, 0);
+	return connect(sock, (const struct sockaddr *)a, len) ? -errno : 0;
+}
+
 int vb_broker_connect_once(char *why, size_t why_size)
 {
 	struct timeval timeout = {.tv_sec = 5};
@@ -37,20 +68,21 @@ int vb_broker_connect_once(char *why, size_t why_size)
 	socklen_t len = vb_broker_address(&a, geteuid());
 	struct ucred cred;
 	socklen_t cred_len = sizeof cred;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
 	if (sock < 0)
 		return vb_why(why, why_size, -errno, "cannot reach the broker");
 	(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-	if (connect(sock, (struct sockaddr *)&a, len)) {
-		int rc = -errno;
-
+	why[0] = 0;
+	rc = connect_to(sock, &a, len, why, why_size);
+	if (rc) {
 		/* EAGAIN: it has too many to answer. Nothing is short here. */
-		snprintf(why, why_size, "cannot reach the broker: %s", strerror(-rc));
+		if (!why[0])
+			snprintf(why, why_size, "cannot reach the broker: %s", strerror(-rc));
 		close(sock);
 		return rc;
 	}
-	/* Anybody can take a name in the abstract namespace. */
+	(void)fcntl(sock, F_SETFL, 0);
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) ||
 	    (cred.uid != geteuid() && cred.uid != 0)) {
 		snprintf(why, why_size,
@@ -103,12 +135,15 @@ static int reach(bool start, int *pause_ms, char *why, size_t why_size)
 
 	if (sock != -ECONNREFUSED || !start)
 		return sock;
+	struct sockaddr_un a;
 	int rc = vb_broker_spawn(SPAWN_MS, why, why_size);
 	if (rc)
 		return rc;
 	sock = vb_broker_connect_once(why, why_size);
 	if (sock != -ECONNREFUSED)
 		return sock;
+	if (is_taken(&a, vb_broker_address(&a, geteuid()), why, why_size))
+		return -EACCES;
 	/* Between the broker's bind and listen, or it is just ending. */
 	if (*pause_ms > PAUSE_MS_MAX) {
 		snprintf(why, why_size,

@@ -17,34 +17,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#define PATH_BYTES 512
+#define PATH_BYTES 128
 #define EVENT_BYTES 4096
 #define NOT_SHOWN UINT64_MAX /* no value of any setting */
 
-/* The three folders of a device. */
-static bool folder_path(const struct vb_broker *b, uint32_t device, enum vb_params_folder folder,
-			char *path)
+/* Opens one of the three folders of a device; makes it when @make. */
+static int folder_open(const struct vb_broker *b, uint32_t device, enum vb_params_folder folder,
+		       bool make)
 {
 	const struct vb_device *d = &b->slots.host->device[device];
 	const char *kind = folder == VB_PARAMS_RP ? "roce_rp" : "roce_np";
-	int n;
+	char path[PATH_BYTES];
 
-	if (!b->sysfs.root[0] || !d->ifindex || d->parent)
-		return false;
+	if (b->sysfs.root_fd < 0 || !d->ifindex || d->parent)
+		return -ENOENT;
 	if (folder == VB_PARAMS_DEBUGFS)
-		n = snprintf(path, PATH_BYTES, "%s/class/infiniband/%s/cc_params", b->sysfs.root,
-			     d->name);
+		snprintf(path, sizeof path, "class/infiniband/%s/cc_params", d->name);
 	else
-		n = snprintf(path, PATH_BYTES, "%s/class/net/%s/ecn/%s", b->sysfs.root, d->ifname,
-			     kind);
-	return n > 0 && n < PATH_BYTES;
+		snprintf(path, sizeof path, "class/net/%s/ecn/%s", d->ifname, kind);
+	return vb_dir_walk(b->sysfs.root_fd, path, make);
 }
 
 /* The file of @n in @folder, NULL: it has none there. */
@@ -75,26 +72,6 @@ static const struct vb_cc_settings *settings_of(const struct vb_broker *b, uint3
 	return &vb_adapter_state(vb_slots_adapter(&b->slots))->pf[device].reg.cc;
 }
 
-/* Makes a folder and what is above it in the tree. */
-static int folder_make(const char *root, const char *path)
-{
-	int fd = vb_dir_make(AT_FDCWD, root);
-	char part[PATH_BYTES];
-	const char *p = path + strlen(root);
-
-	while (fd >= 0 && *p == '/') {
-		size_t n = strcspn(++p, "/");
-		int next;
-
-		snprintf(part, sizeof part, "%.*s", (int)n, p);
-		next = vb_dir_make(fd, part);
-		close(fd);
-		fd = next;
-		p += n;
-	}
-	return fd;
-}
-
 static void show_file(int folder, const char *file, uint64_t value)
 {
 	/* Under this name nobody's change is taken for one. */
@@ -107,12 +84,10 @@ static void show_device(struct vb_broker *b, uint32_t device, bool anew)
 {
 	const struct vb_cc_settings *s = settings_of(b, device);
 	uint64_t *shown = b->params.shown[device];
-	char path[PATH_BYTES];
 
 	for (int k = 0; k < VB_PARAMS_FOLDERS; k++) {
 		enum vb_params_folder folder = (enum vb_params_folder)k;
-		int fd =
-		    folder_path(b, device, folder, path) ? folder_make(b->sysfs.root, path) : -1;
+		int fd = folder_open(b, device, folder, true);
 
 		for (unsigned i = 0; fd >= 0 && i < vb_cc_name_cnt; i++) {
 			const char *file = file_in(&vb_cc_names[i], folder);
@@ -132,10 +107,16 @@ static void watch_device(struct vb_broker *b, uint32_t device)
 	char path[PATH_BYTES];
 
 	for (int k = 0; k < VB_PARAMS_FOLDERS; k++) {
+		int fd = folder_open(b, device, (enum vb_params_folder)k, false);
+
 		b->params.watch[device][k] = -1;
-		if (folder_path(b, device, (enum vb_params_folder)k, path))
-			b->params.watch[device][k] =
-			    inotify_add_watch(b->params.fd, path, IN_CLOSE_WRITE | IN_ONLYDIR);
+		if (fd < 0)
+			continue;
+		/* The folder that was opened, wherever a path would lead. */
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		b->params.watch[device][k] =
+		    inotify_add_watch(b->params.fd, path, IN_CLOSE_WRITE | IN_ONLYDIR);
+		close(fd);
 	}
 }
 
@@ -170,14 +151,11 @@ void vb_broker_params_show(struct vb_broker *b)
 }
 
 /* The number in a file, which somebody has just written. */
-static bool read_number(const char *folder, const char *file, uint64_t *value)
+static bool read_number(int folder, const char *file, uint64_t *value)
 {
-	char path[PATH_BYTES + NAME_MAX], text[32], *end;
+	char text[32], *end;
 	ssize_t n = -1;
-
-	snprintf(path, sizeof path, "%s/%s", folder, file);
-
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = vb_file_open(folder, file, O_RDONLY);
 
 	if (fd >= 0) {
 		n = read(fd, text, sizeof text - 1);
@@ -197,20 +175,21 @@ static void take_over(struct vb_broker *b, uint32_t device, enum vb_params_folde
 	static struct vb_adapter_state next;
 	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
 	const struct vb_cc_name *n = name_in(file, folder);
-	char path[PATH_BYTES];
+	int fd = n ? folder_open(b, device, folder, false) : -1;
 	const char *rule;
 	uint64_t value;
 
-	if (!n || !folder_path(b, device, folder, path))
+	if (fd < 0)
 		return;
 	next = *vb_adapter_state(a);
-	if (read_number(path, file, &value) &&
+	if (read_number(fd, file, &value) &&
 	    vb_cc_name_set(n, &next.pf[device].reg.cc, value,
 			   vb_broker_rate_bps(&b->slots.host->device[device]), &rule) == 0) {
 		next.pf[device].cc_epoch++;
 		vb_adapter_commit(a, &next);
 		vb_broker_wake_clients(b);
 	}
+	close(fd);
 	/* What is there is what was written, which need not be what holds. */
 	b->params.shown[device][n - vb_cc_names] = NOT_SHOWN;
 	show_device(b, device, false);

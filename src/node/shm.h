@@ -142,6 +142,7 @@ struct vb_host_shm {
 	uint32_t broker_pid;
 	uint32_t device_cnt;  /* entries in use are 0 ... device_cnt - 1, with holes */
 	char sysfs_path[256]; /* root of the sysfs-like tree: $path/class/infiniband/... */
+	char sysfs_note[256]; /* whose the tree's usual name is, when it has another; or empty */
 	struct vb_device device[VB_DEVICES_MAX];
 	/* What `verbena fault` has set, by device, and how often it has. */
 	struct vb_fault_rules fault[VB_DEVICES_MAX];

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #define UVERBS_ABI 6
 #define CAP_IP_BASED_GIDS (1u << 26)
 #define PATH_BYTES 384
+#define FRESH "class.new" /* a tree under construction */
 
 /* Port counters that count what an Ethernet link cannot have; tools expect the files. */
 static const char *const zero_counters[] = {
@@ -159,52 +161,78 @@ static void put_uverbs(int class, const struct vb_device *d, uint32_t index)
 	close(dir);
 }
 
-static bool choose(char *root, size_t size, const char *base, const char *suffix)
+/* Says who has the name of our folder. */
+static void note_taken(struct vb_sysfs *t, int base, const char *path)
 {
-	struct stat ns = {0};
-	char fresh[PATH_BYTES];
+	struct stat st;
 
-	(void)stat("/proc/self/ns/net", &ns);
-	if (access(base, W_OK | X_OK) ||
-	    (size_t)snprintf(root, size, "%s/verbena-%u-%llu%s", base, (unsigned)geteuid(),
-			     (unsigned long long)ns.st_ino, suffix) >= size)
+	if (t->note[0] || fstatat(base, t->name, &st, AT_SYMLINK_NOFOLLOW))
+		return;
+	snprintf(t->note, sizeof t->note,
+		 "'%s/%s' is taken: it is %s of user %u, and not a folder that user %u alone may "
+		 "write to",
+		 path, t->name,
+		 S_ISDIR(st.st_mode)   ? "a folder"
+		 : S_ISLNK(st.st_mode) ? "a symbolic link"
+				       : "a file",
+		 (unsigned)st.st_uid, (unsigned)geteuid());
+}
+
+/* Takes the folder t->name in @path, which may be everybody's: a name that another user has taken
+ * is left alone. */
+static bool take_folder(struct vb_sysfs *t, const char *path)
+{
+	char ours[PATH_BYTES];
+	int base = vb_dir_open_base(path);
+
+	if (base < 0)
 		return false;
-	snprintf(fresh, sizeof fresh, "%s.new", root);
-	/* /tmp is everybody's: a name that another user has taken is left alone. */
-	if (!vb_dir_is_ours(root) || !vb_dir_is_ours(fresh))
+	if ((size_t)snprintf(t->root, sizeof t->root, "%s/%s", path, t->name) < sizeof t->root)
+		t->root_fd = vb_dir_claim(base, t->name);
+	if (t->root_fd < 0) {
+		if (t->root_fd != -EWOULDBLOCK)
+			note_taken(t, base, path);
+		close(base);
 		return false;
-	snprintf(fresh, sizeof fresh, "verbena-%u-", (unsigned)geteuid());
-	vb_dir_sweep(base, fresh, root);
+	}
+	t->base_fd = base;
+	snprintf(ours, sizeof ours, "verbena-%u-", (unsigned)geteuid());
+	vb_dir_sweep(base, ours, t->name);
 	return true;
 }
 
 void vb_sysfs_init(struct vb_sysfs *t)
 {
 	const char *base[] = {secure_getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp"};
-	char pid[16];
+	char suffix[24] = "";
+	struct stat ns = {0};
+	uint64_t any;
 
 	memset(t, 0, sizeof *t);
-	t->lock_fd = -1;
-	snprintf(pid, sizeof pid, "-%d", (int)getpid());
-	for (int own = 0; own < 2; own++)
+	t->root_fd = t->base_fd = -1;
+	(void)stat("/proc/self/ns/net", &ns);
+	/* When all names are taken, one that nobody can have guessed. */
+	for (int pass = 0; pass < 2; pass++) {
+		if (pass && getrandom(&any, sizeof any, 0) == (ssize_t)sizeof any)
+			snprintf(suffix, sizeof suffix, "-%016" PRIx64, any);
+		snprintf(t->name, sizeof t->name, "verbena-%u-%llu%s", (unsigned)geteuid(),
+			 (unsigned long long)ns.st_ino, suffix);
 		for (size_t i = 0; i < sizeof base / sizeof base[0]; i++)
-			if (base[i] && base[i][0] == '/' &&
-			    choose(t->root, sizeof t->root, base[i], own ? pid : ""))
+			if (base[i] && base[i][0] == '/' && take_folder(t, base[i]))
 				return;
+	}
 	t->root[0] = 0;
 }
 
 int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
 		     const struct vb_counters *total)
 {
-	char fresh[PATH_BYTES];
-
-	if (!t->root[0])
+	if (t->root_fd < 0)
 		return 0;
-	snprintf(fresh, sizeof fresh, "%s.new", t->root);
-	vb_dir_remove(fresh);
-	int root = vb_dir_make(AT_FDCWD, fresh), class = vb_dir_make(root, "class");
-	int ib = vb_dir_make(class, "infiniband");
+	/* Of a broker that was killed at it, or whatever else this user has put there. */
+	(void)unlinkat(t->root_fd, FRESH, 0);
+	vb_dir_remove(t->root_fd, FRESH);
+	int class = vb_dir_make(t->root_fd, FRESH), ib = vb_dir_make(class, "infiniband");
 	int uverbs = vb_dir_make(class, "infiniband_verbs");
 	int rc = ib < 0 ? ib : uverbs < 0 ? uverbs : 0;
 
@@ -220,45 +248,45 @@ int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
 	close(uverbs);
 	close(ib);
 	close(class);
-	close(root);
-	if (rc)
-		return rc;
-	int lock = vb_dir_lock(fresh);
-	rc = vb_dir_replace(fresh, t->root);
-	if (t->lock_fd >= 0)
-		close(t->lock_fd);
-	t->lock_fd = lock;
-	return rc;
+	return rc ? rc : vb_dir_replace(t->root_fd, FRESH, "class");
 }
 
 void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
 		       const struct vb_counters *total)
 {
-	static const char *const dir[] = {"counters", "hw_counters"};
-	char path[PATH_BYTES + 128], text[24];
+	static const char *const folder[] = {
+	    [VB_COUNTER_PORT] = "counters", [VB_COUNTER_HW] = "hw_counters"};
+	int dir[] = {[VB_COUNTER_PORT] = -1, [VB_COUNTER_HW] = -1};
+	char path[PATH_BYTES], text[24];
 
-	for (int i = 0; t->root[0] && i < VB_COUNTER_CNT; i++) {
+	for (int i = 0; t->root_fd >= 0 && i < VB_COUNTER_CNT; i++) {
+		int *at = &dir[vb_counter_info[i].file];
+
 		if (t->shown[index].v[i] == total->v[i])
 			continue;
-		snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/%s/%s", t->root,
-			 host->device[index].name, dir[vb_counter_info[i].file],
-			 vb_counter_info[i].name);
+		if (*at == -1) {
+			snprintf(path, sizeof path, "class/infiniband/%s/ports/1/%s",
+				 host->device[index].name, folder[vb_counter_info[i].file]);
+			*at = vb_dir_walk(t->root_fd, path, false);
+		}
+		if (*at < 0)
+			break;
 		snprintf(text, sizeof text, "%" PRIu64 "\n", total->v[i]);
-		vb_file_rewrite(path, text);
+		vb_file_rewrite(*at, vb_counter_info[i].name, text);
 		t->shown[index].v[i] = total->v[i];
 	}
+	for (size_t k = 0; k < sizeof dir / sizeof dir[0]; k++)
+		if (dir[k] >= 0)
+			close(dir[k]);
 }
 
 void vb_sysfs_remove(struct vb_sysfs *t)
 {
-	char fresh[PATH_BYTES];
-
-	if (!t->root[0])
+	if (t->root_fd < 0)
 		return;
-	snprintf(fresh, sizeof fresh, "%s.new", t->root);
-	vb_dir_remove(fresh);
-	vb_dir_remove(t->root);
-	if (t->lock_fd >= 0)
-		close(t->lock_fd);
-	t->lock_fd = -1;
+	vb_dir_empty(t->root_fd);
+	vb_dir_remove(t->base_fd, t->name);
+	close(t->root_fd);
+	close(t->base_fd);
+	t->root_fd = t->base_fd = -1;
 }

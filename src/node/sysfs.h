@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The tree that mirrors /sys/class/infiniband and /sys/class/infiniband_verbs for the devices of
- * this host, with the kernel's file names and formats. Plain files in a temporary directory; it is
- * replaced as a whole when the device table changes, and the counter files are rewritten in place.
+ * this host, with the kernel's file names and formats. Plain files in a folder that only this user
+ * may enter; the tree is replaced as a whole when the device table changes, and the counter files
+ * are rewritten in place. The folder's name can be foreseen, and who takes it before us keeps it:
+ * then the folder has another name.
  */
 #ifndef VB_NODE_SYSFS_H
 #define VB_NODE_SYSFS_H
@@ -12,13 +14,16 @@
 #include <stdbool.h>
 
 struct vb_sysfs {
-	char root[256]; /* empty: no directory could be made, there is no tree */
-	int lock_fd;    /* tells other brokers that the tree has an owner; -1: none */
+	char root[256]; /* empty: no folder could be made, there is no tree */
+	char note[256]; /* whose the name is that the folder should have had; empty: ours */
+	char name[64];  /* of the folder, in its base */
+	int base_fd;    /* where the folder is: may be everybody's; -1: there is no tree */
+	int root_fd;    /* the folder, ours alone, and locked: other brokers leave it alone */
 	struct vb_counters shown[VB_DEVICES_MAX];
 };
 
-/* Chooses the directory: below XDG_RUNTIME_DIR, /dev/shm or /tmp. Removes the trees that brokers of
- * other network namespaces left there when they were killed. */
+/* Makes the folder, in XDG_RUNTIME_DIR, /dev/shm or /tmp. Removes those that brokers of other
+ * network namespaces left there when they were killed. */
 void vb_sysfs_init(struct vb_sysfs *t);
 
 /* Builds the tree for @host and puts it in the place of the one that is there. @total has the

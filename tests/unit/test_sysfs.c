@@ -146,9 +146,13 @@ static void init__takes_over_a_stale_tree(void **state)
 	struct vb_sysfs next;
 
 	(void)state;
+	close(tree.root_fd); /* as a broker leaves it that is killed */
+	close(tree.base_fd);
 	vb_sysfs_init(&next);
 	assert_string_equal(next.root, tree.root);
-	assert_int_equal(vb_sysfs_publish(&next, &host, total), 0);
+	assert_string_equal(next.note, "");
+	tree = next;
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
 	assert_file("infiniband/verbena0/node_type", "1: CA\n");
 }
 
@@ -165,6 +169,9 @@ static void init__leaves_what_is_not_ours(void **state)
 	assert_string_not_equal(next.root, tree.root);
 	assert_int_equal(lstat(tree.root, &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
+	assert_non_null(strstr(next.note, tree.root));
+	assert_non_null(strstr(next.note, "a symbolic link of user "));
+	vb_sysfs_remove(&next);
 	assert_int_equal(unlink(tree.root), 0);
 }
 
@@ -180,14 +187,17 @@ static void init__sweeps_what_has_no_owner(void **state)
 	snprintf(owned, sizeof owned, "%s/verbena-%u-2", base, (unsigned)geteuid());
 	assert_int_equal(mkdir(stale, 0755), 0);
 	assert_int_equal(mkdir(owned, 0755), 0);
-	int lock = vb_dir_lock(owned);
+	int lock = vb_dir_claim(tree.base_fd, strrchr(owned, '/') + 1);
 	assert_true(lock >= 0);
+	close(tree.root_fd);
+	close(tree.base_fd);
 	vb_sysfs_init(&next);
 	assert_int_equal(stat(stale, &st), -1);
 	assert_int_equal(stat(owned, &st), 0);
 	assert_file("infiniband/verbena0/node_type", "1: CA\n");
 	close(lock);
-	vb_dir_remove(owned);
+	vb_dir_remove(next.base_fd, strrchr(owned, '/') + 1);
+	tree = next;
 }
 
 static void remove__leaves_nothing(void **state)
