@@ -209,7 +209,15 @@ bool vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 		cq_overrun(cq, wc->time);
 		return false;
 	}
-	cq->ring[cq->tail++ & cq->mask] = *wc;
+
+	struct vb_wc *entry = &cq->ring[cq->tail++ & cq->mask];
+
+	/* In the order of the queue time does not go back, by whatever clock a completion's maker
+	 * went. */
+	if (wc->time > cq->newest)
+		cq->newest = wc->time;
+	*entry = *wc;
+	entry->time = cq->newest;
 	if (cq->armed == VB_CQ_ARMED ||
 	    (cq->armed == VB_CQ_ARMED_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS))) {
 		if (cq->mod_cnt)

@@ -79,14 +79,16 @@ void vb_key_remove(struct vb_hca *h, struct vb_key *k)
 	k->pd->refs--;
 }
 
-struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key)
+struct vb_key *vb_key_at(const struct vb_hca *h, uint32_t key)
 {
 	uint32_t i = key >> 8;
 
-	if (i >= h->keys.cap)
-		return NULL;
+	return i < h->keys.cap ? h->keys.slot[i].obj : NULL;
+}
 
-	struct vb_key *k = h->keys.slot[i].obj;
+struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key)
+{
+	struct vb_key *k = vb_key_at(h, key);
 
 	return k && k->key == key ? k : NULL;
 }

@@ -73,13 +73,14 @@ static bool mr_may_be_bound(const struct vb_mr *mr, uint64_t va, uint64_t len, u
 }
 
 /*
- * A bind uses the fields of a send WQE so: rkey is the window's present key, imm the L_Key of the
- * region, remote_addr and swap the range (0 bytes unbind), compare_add the access rights in the
- * upper half and the new key byte in the lowest. One that fails leaves the window as it was.
+ * A bind uses the fields of a send WQE so: rkey has the window's index (its key byte may be one
+ * that a bind before this one was to give, and did not), imm is the L_Key of the region,
+ * remote_addr and swap the range (0 bytes unbind), compare_add the access rights in the upper half
+ * and the new key byte in the lowest. One that fails leaves the window as it was.
  */
 enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w)
 {
-	struct vb_key *k = vb_key_find(qp->hca, w->rkey);
+	struct vb_key *k = vb_key_at(qp->hca, w->rkey);
 	struct vb_key *rk = vb_key_find(qp->hca, w->imm);
 	uint64_t len = w->swap;
 	uint32_t access = (uint32_t)(w->compare_add >> 32) & MW_ACCESS;

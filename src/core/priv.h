@@ -91,13 +91,12 @@ struct vb_cq {
 	uint32_t mask, head, tail; /* head: next to poll; both run freely */
 	uint32_t number, refs;
 	enum { VB_CQ_UNARMED, VB_CQ_ARMED_SOLICITED, VB_CQ_ARMED } armed;
-	bool overrun;
-	bool is_lent; /* the ring is the caller's memory */
+	bool overrun, is_lent; /* lent: the ring is the caller's memory */
 	/* Moderation: while the CQ is in hca->held, its event waits for more entries or for due. */
 	uint16_t mod_cnt; /* 0: none */
 	uint32_t held_cnt;
 	vb_dur mod_period;
-	vb_time due;
+	vb_time due, newest; /* newest: of all entries */
 	struct vb_list held;
 };
 
@@ -475,6 +474,7 @@ static inline void vb_qp_raise(struct vb_qp *qp, enum vb_async ev)
 int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd);
 void vb_key_remove(struct vb_hca *h, struct vb_key *k);
 struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key);
+struct vb_key *vb_key_at(const struct vb_hca *h, uint32_t key); /* any key byte will do */
 void vb_key_table_free(struct vb_hca *h);
 
 /* mw.c */

@@ -109,13 +109,20 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return cq_of(ex)->wc.time;
 }
 
+/* A property of the completion, whenever it is read: what is between the two clocks is the CQ's.
+ * Like the clock of a NIC it does not follow when somebody sets the host's later. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
+	return cq_of(ex)->wc.time + cq_of(ex)->wall_clock;
+}
+
+static uint64_t wall_clock_at_0(void)
+{
 	struct timespec t;
+	vb_time now = vb_engine_now();
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec -
-	       (vb_engine_now() - cq_of(ex)->wc.time);
+	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec - now;
 }
 
 /* The kernel has taken VLAN tags off before a packet arrives. */
@@ -156,6 +163,7 @@ struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq
 	if (!cq)
 		return NULL;
 	cq->is_single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	cq->wall_clock = wall_clock_at_0();
 	cq->ex.start_poll = start_poll;
 	cq->ex.next_poll = next_poll;
 	cq->ex.end_poll = end_poll;

@@ -49,12 +49,11 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 	else if ((iova ^ (uintptr_t)addr) & in_page)
 		return EINVAL;
 	/* Pages that end behind the last address are no memory, whatever is mapped. */
-	if (length == 0 || __builtin_add_overflow((uintptr_t)addr, length, &end) ||
-	    end > UINTPTR_MAX - in_page)
+	if (__builtin_add_overflow((uintptr_t)addr, length, &end) || end > UINTPTR_MAX - in_page)
 		return EINVAL;
 	*attr = (struct vb_mr_attr){.iova = iova, .length = length, .host = addr, .access = access};
-	/* Memory on demand may come and go. */
-	return access & IBV_ACCESS_ON_DEMAND
+	/* Memory on demand may come and go; and no bytes are at any address. */
+	return access & IBV_ACCESS_ON_DEMAND || length == 0
 		   ? 0
 		   : vb_engine_check_memory(addr, length, access & WRITES);
 }

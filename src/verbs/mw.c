@@ -74,7 +74,7 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 	int err = -vb_qp_post_send(qp->core, &w, now);
 
 	if (!err) {
-		mw->rkey = rkey;
+		vb_ibv_bound(mw, rkey);
 		vb_engine_doorbell(c->engine, qp->core, now);
 	}
 	vb_ibv_leave(c);

@@ -22,6 +22,11 @@ void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey
 	w->compare_add = (uint64_t)info->mw_access_flags << 32 | (rkey & 0xff);
 }
 
+void vb_ibv_bound(struct ibv_mw *mw, uint32_t rkey)
+{
+	mw->rkey = (mw->rkey & ~0xffu) | (rkey & 0xff);
+}
+
 /* The fields that the opcode has. */
 static void wr_fields(struct vb_send_wr *w, const struct ibv_send_wr *wr)
 {
@@ -83,7 +88,12 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 		if (qp->ibv.qp_type == IBV_QPT_XRC_SEND)
 			w.srqn = wr->qp_type.xrc.remote_srqn;
 	}
-	return vb_qp_post_send(qp->core, &w, now);
+
+	int err = vb_qp_post_send(qp->core, &w, now);
+
+	if (!err && w.opcode == VB_WR_BIND_MW)
+		vb_ibv_bound(wr->bind_mw.mw, wr->bind_mw.rkey);
+	return err;
 }
 
 int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)

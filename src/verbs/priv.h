@@ -174,7 +174,8 @@ struct vb_ibv_cq {
 	 * not mix; unless the application has promised to come with one thread. */
 	pthread_mutex_t poll_mutex;
 	bool is_single_threaded;
-	struct vb_wc wc; /* the completion that it is at */
+	uint64_t wall_clock; /* what CLOCK_REALTIME was at 0 of the adapter's clock */
+	struct vb_wc wc;     /* the completion that it is at */
 };
 
 struct vb_ibv_xrc_domain;
@@ -434,6 +435,9 @@ int vb_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 /* The work request that binds a window. */
 void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey,
 		    const struct ibv_mw_bind_info *info);
+/* The bind of @mw has been posted: its R_Key is the new one, of whose key byte alone @rkey tells.
+ * ibv_alloc_mw(3) */
+void vb_ibv_bound(struct ibv_mw *mw, uint32_t rkey);
 
 /* mcast.c: whether packets to the group @gid can leave @c's device and come in by it; if not, the
  * user is told why. Under the lock. */

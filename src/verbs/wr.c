@@ -14,6 +14,7 @@
 struct slot {
 	struct vb_send_wr wr;
 	struct vb_ah ah;
+	struct ibv_mw *mw;   /* of a bind */
 	struct vb_sge sge[]; /* max_send_sge of them, then max_inline_data bytes */
 };
 
@@ -173,10 +174,12 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 
 	if (!w)
 		return;
-	if (mw->type == IBV_MW_TYPE_2)
+	if (mw->type == IBV_MW_TYPE_2) {
 		vb_ibv_bind_wr(w, mw, rkey, info);
-	else
+		last_slot(ex)->mw = mw;
+	} else {
 		batch_of(ex)->err = EINVAL; /* that has a verb of its own. IBA o10-37.2.34 */
+	}
 }
 
 static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
@@ -305,8 +308,13 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 			s->wr.ah = &s->ah;
 		err = -vb_qp_send_check(qp->core, &s->wr);
 	}
-	for (uint32_t i = 0; i < b->cnt && !err; i++)
-		err = -vb_qp_post_send(qp->core, &slot_at(b, i)->wr, now);
+	for (uint32_t i = 0; i < b->cnt && !err; i++) {
+		struct slot *s = slot_at(b, i);
+
+		err = -vb_qp_post_send(qp->core, &s->wr, now);
+		if (!err && s->wr.opcode == VB_WR_BIND_MW)
+			vb_ibv_bound(s->mw, (uint32_t)s->wr.compare_add);
+	}
 	return err;
 }
 

@@ -42,6 +42,23 @@ static void cq_create__sizes(void **state)
 	env_close(&env);
 }
 
+/* The times of a queue do not go back, whatever those who fill it say. */
+static void add__times_in_order(void **state)
+{
+	static const vb_time at[] = {5, 9, 7, 9, 0, 12};
+	static const vb_time is[] = {5, 9, 9, 9, 9, 12};
+	struct vb_wc wc[6];
+
+	(void)state;
+	setup(8);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_true(vb_cq_add(env.cq, &(struct vb_wc){.wr_id = i, .time = at[i]}, false));
+	assert_int_equal(vb_cq_poll(env.cq, wc, 6), 6);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(wc[i].time, is[i]);
+	env_close(&env);
+}
+
 static void poll__in_order_and_in_parts(void **state)
 {
 	struct vb_wc wc[8];
@@ -351,6 +368,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(cq_create__sizes),
+	    cmocka_unit_test(add__times_in_order),
 	    cmocka_unit_test(poll__in_order_and_in_parts),
 	    cmocka_unit_test(arm__which_completion_notifies),
 	    cmocka_unit_test(moderate__by_count_or_by_time),

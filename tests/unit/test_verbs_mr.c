@@ -71,7 +71,6 @@ static void reg_mr__read_only(void **state)
 static void reg_mr__access_and_length(void **state)
 {
 	(void)state;
-	assert_refused(buf, 0, IBV_ACCESS_LOCAL_WRITE, EINVAL);
 	assert_refused(buf, 8, IBV_ACCESS_REMOTE_WRITE, EINVAL);
 	assert_refused(buf, 8, IBV_ACCESS_REMOTE_ATOMIC, EINVAL);
 	assert_refused(buf, 8, 1 << 15, EINVAL);
@@ -81,6 +80,38 @@ static void reg_mr__access_and_length(void **state)
 
 	assert_non_null(m);
 	assert_int_equal(ibv_dereg_mr(m), 0);
+}
+
+/* A region of no bytes, wherever: at the beginning of a page, within one, where no memory is. It
+ * has keys, and gives nothing. */
+static void reg_mr__no_bytes(void **state)
+{
+	void *const at[] = {buf, buf + 5, NULL, (void *)64};
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+		struct ibv_mr *m = ibv_reg_mr(pd, at[i], 0, ALL_ACCESS & ~IBV_ACCESS_MW_BIND);
+
+		assert_non_null(m);
+		assert_true(m->length == 0 && m->addr == at[i] && m->rkey != 0);
+		verbs_connect(a.qp, b.qp, false);
+		for (uint32_t len = 0; len < 2; len++) {
+			post_send(a.qp,
+				  (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE,
+						       .wr.rdma = {(uintptr_t)at[i], m->rkey}},
+				  8192, len);
+			assert_int_equal(wc_next(a.cq).status,
+					 len ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS);
+		}
+		assert_int_equal(ibv_dereg_mr(m), 0);
+		end_free(&a);
+		end_free(&b);
+		a = end_new(IBV_QPT_RC, NULL, NULL);
+		b = end_new(IBV_QPT_RC, NULL, NULL);
+	}
+	end_free(&a);
+	end_free(&b);
 }
 
 static void reg_mr__iova(void **state)
@@ -303,6 +334,45 @@ static void mw__bound_the_wrong_way(void **state)
 	end_free(&b);
 }
 
+/*
+ * The R_Key of a window of type 2 is the new one when the bind has been posted, and not when
+ * posting fails. A bind that is posted and fails does not keep the next from binding it.
+ * ibv_alloc_mw(3)
+ */
+static void mw__type_2_has_its_new_key_when_posted(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	struct ibv_mw_bind_info info = {.mr = mr,
+					.addr = (uintptr_t)buf,
+					.length = 64,
+					.mw_access_flags = IBV_ACCESS_REMOTE_WRITE};
+	struct ibv_send_wr wr = {
+	    .opcode = IBV_WR_BIND_MW,
+	    .send_flags = IBV_SEND_SIGNALED,
+	    .bind_mw = {.mw = mw, .rkey = ibv_inc_rkey(mw->rkey), .bind_info = info}};
+	struct ibv_send_wr *bad;
+	uint32_t rkey = mw->rkey;
+
+	(void)state;
+	assert_int_equal(ibv_post_send(a.qp, &wr, &bad), EINVAL); /* RESET */
+	assert_int_equal(mw->rkey, rkey);
+	verbs_connect(a.qp, b.qp, false);
+	wr.bind_mw.bind_info.length = UINT32_MAX; /* more than the region has */
+	assert_int_equal(ibv_post_send(a.qp, &wr, &bad), 0);
+	assert_int_equal(mw->rkey, wr.bind_mw.rkey);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_MW_BIND_ERR);
+	wr.bind_mw.bind_info.length = 64;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	assert_int_equal(ibv_post_send(b.qp, &wr, &bad), 0);
+	assert_int_equal(mw->rkey, wr.bind_mw.rkey);
+	assert_int_not_equal(mw->rkey, rkey);
+	assert_int_equal(wc_next(b.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+	end_free(&a);
+	end_free(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +380,7 @@ int main(void)
 	    VERBS_TEST(reg_mr__wraps),
 	    VERBS_TEST(reg_mr__read_only),
 	    VERBS_TEST(reg_mr__access_and_length),
+	    VERBS_TEST(reg_mr__no_bytes),
 	    VERBS_TEST(reg_mr__iova),
 	    VERBS_TEST(reg_mr__huge),
 	    VERBS_TEST(rereg_mr__changes_what_is_asked),
@@ -318,6 +389,7 @@ int main(void)
 	    VERBS_TEST(dealloc_pd__in_use),
 	    VERBS_TEST(mw__type_1_is_bound_and_written_through),
 	    VERBS_TEST(mw__bound_the_wrong_way),
+	    VERBS_TEST(mw__type_2_has_its_new_key_when_posted),
 	};
 
 	VERBS_MAIN_OR_SKIP();
