@@ -98,16 +98,6 @@ static bool read_source(const struct vb_udp_rx_buf *b, socklen_t len, struct vb_
 	return false;
 }
 
-/* What is known of a train's sender. Who hashes to the place of another starts anew. */
-static struct vb_udp_sender *sender_of(struct vb_udp_rx *rx, const struct vb_path *p)
-{
-	struct vb_udp_sender *s = &rx->senders[(p->udp_sport ^ p->sgid.b[15]) % VB_UDP_SENDERS];
-
-	if (s->port != p->udp_sport || !vb_gid_eq(&s->gid, &p->sgid))
-		*s = (struct vb_udp_sender){.gid = p->sgid, .port = p->udp_sport};
-	return s;
-}
-
 static bool is_same(const struct vb_udp_origin *o, const struct vb_udp_rx_buf *b,
 		    const struct msghdr *m)
 {
@@ -162,7 +152,7 @@ bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct 
 	read_pseudo(o);
 	o->counters = u->cfg.counters[p->port];
 	o->seg_len = c.gso > 0 ? (uint32_t)c.gso : 0;
-	o->sender = sender_of(&u->rx, p);
+	o->sender = vb_udp_sender_find(&u->rx.senders, p);
 	o->is_counted =
 	    u->cfg.flow && !o->is_multicast && u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex);
 	remember(o, b, m);

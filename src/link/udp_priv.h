@@ -107,18 +107,47 @@ struct vb_udp_rx_buf {
 	_Alignas(64) uint8_t data[VB_UDP_RX_BYTES];
 };
 
-/*
- * What is known of a sender's IPv4 identifications, which a UDP socket does not see: the last first
- * one of a train, and what the next one is expected to add to it. A guess, that is all: the ICRC
- * tells.
- */
+/* A row of IPv4 identifications: that of the last train's first packet, and what follows. */
+struct vb_udp_track {
+	uint16_t id;
+	uint8_t step; /* from train to train: 0 or 1 */
+	uint8_t run;  /* trains that came where they were expected */
+	vb_time heard;
+};
+
+/* What is known of a sender's IPv4 identifications, which a UDP socket does not show. */
 struct vb_udp_sender {
 	struct vb_gid gid;
 	uint16_t port;
-	uint16_t ip_id;
-	uint16_t step; /* 0: always the same, or 1 */
+	uint16_t frag; /* flags and fragment offset of its packets */
+	uint8_t track_cnt;
+	bool has_stray;
+	uint16_t stray_apart;         /* from the track, bit by bit */
+	struct vb_udp_track track[2]; /* the one heard last first; a sender may have two counters */
+	struct vb_udp_track stray;    /* the last identification that was not believed */
 };
-#define VB_UDP_SENDERS 64 /* power of two */
+
+#define VB_UDP_SENDER_SETS 64 /* power of two */
+#define VB_UDP_SENDER_WAYS 4u
+
+/* Senders whose packets had a right ICRC; the one heard least recently makes room. */
+struct vb_udp_senders {
+	struct vb_udp_sender sender[VB_UDP_SENDER_SETS][VB_UDP_SENDER_WAYS];
+	struct vb_udp_sender stranger; /* of the train at hand, when it is not among them */
+};
+
+/* Damaged packets of a while. */
+struct vb_udp_doubt {
+	vb_time since;
+	uint32_t damaged;
+};
+
+/* When an identification was heard, and how much else there is to believe. */
+struct vb_udp_heard {
+	vb_time now;
+	vb_time empty_at; /* the socket was last empty */
+	const struct vb_udp_doubt *doubt;
+};
 
 /* Where a train came from, and the name and control data that say so. */
 struct vb_udp_origin {
@@ -153,9 +182,13 @@ struct vb_udp_rx {
 	bool tap_later;
 	uint32_t seen_cnt; /* packets of this call that the tap has not seen yet */
 	struct vb_icrc_udp seen[VB_UDP_SEEN_MAX];
-	bool is_begun; /* its origin is read */
+	bool is_begun;  /* its origin is read */
+	bool is_heard;  /* a packet of it had a right ICRC */
+	uint16_t ip_id; /* identification of its first packet, expected or found */
 	struct vb_udp_origin origin;
-	struct vb_udp_sender senders[VB_UDP_SENDERS];
+	vb_time now, empty_at; /* of this call; of the last look at an empty socket */
+	struct vb_udp_doubt doubt;
+	struct vb_udp_senders senders;
 };
 
 struct vb_udp {
@@ -259,6 +292,44 @@ void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
 /* Has u->rx.origin say where the train in @b came from, with name and control data as @m says.
  * False: not for an HCA port of ours. */
 bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct msghdr *m);
+
+/* udp_sender.c */
+
+/* What is known of the sender of a train with the path @p: an entry, or the stranger. */
+struct vb_udp_sender *vb_udp_sender_find(struct vb_udp_senders *t, const struct vb_path *p);
+/* The stranger, whose path is @p, becomes an entry. */
+VB_COLD struct vb_udp_sender *vb_udp_sender_keep(struct vb_udp_senders *t, const struct vb_path *p);
+
+/* The identification that the next train is expected to begin with. */
+static inline uint16_t vb_udp_sender_next(const struct vb_udp_sender *s)
+{
+	return (uint16_t)(s->track[0].id + s->track[0].step);
+}
+
+/* The first train of a stranger began with @id. */
+VB_COLD void vb_udp_sender_begin(struct vb_udp_sender *s, uint16_t id, vb_time now);
+
+/* A train began with the expected identification, @id. */
+static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_time now)
+{
+	struct vb_udp_track *t = &s->track[0];
+
+	if (s->track_cnt == 0) {
+		vb_udp_sender_begin(s, id, now);
+		return;
+	}
+	t->id = id;
+	t->run += t->run < UINT8_MAX;
+	t->heard = now;
+}
+
+/* Whether a train whose ICRCs are right if it began with @id, flags and fragment offset @frag, is
+ * the sender's. It is another than the expected one. */
+VB_COLD bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
+				    const struct vb_udp_heard *h);
+
+/* One more packet was damaged. */
+void vb_udp_doubt(struct vb_udp_doubt *d, vb_time now);
 
 /* udp_tx.c, udp_rx.c: the rows of struct vb_link_ops */
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);

@@ -115,6 +115,8 @@ static bool fill(struct vb_udp *u)
 	do {
 		n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
 		rx->in_vain = n <= 0 ? rx->in_vain + 1 : 0;
+		if (n <= 0)
+			rx->empty_at = rx->now;
 		if (u->cfg.flow && n <= 0 && sets_right(u))
 			vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
 	} while (n <= 0 && ++i < *u->cfg.looks);
@@ -123,16 +125,6 @@ static bool fill(struct vb_udp *u)
 	rx->cnt = rx->used = n > 0 ? (uint32_t)n : 0;
 	adapt(rx);
 	return rx->cnt != 0;
-}
-
-/* Packet @seg_no of a train turned out to have identification @id, which was not expected. */
-VB_COLD static void sender_differs(struct vb_udp_rx *rx, uint16_t id)
-{
-	struct vb_udp_sender *s = rx->origin.sender;
-	uint16_t first = (uint16_t)(id - rx->seg_no);
-
-	s->step = first != (uint16_t)(s->ip_id - s->step); /* than the train before */
-	s->ip_id = first;
 }
 
 /* Begins with buffer next. False: not for an HCA port of ours, or not whole. */
@@ -156,7 +148,8 @@ static bool begin_train(struct vb_udp *u)
 	rx->seg_len = o->seg_len ? o->seg_len : rx->len;
 	rx->at = 0;
 	rx->seg_no = 0;
-	o->sender->ip_id = (uint16_t)(o->sender->ip_id + o->sender->step);
+	rx->ip_id = vb_udp_sender_next(o->sender);
+	rx->is_heard = false;
 	rx->is_begun = true;
 	return true;
 }
@@ -181,6 +174,50 @@ VB_COLD static bool solve_icrc(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uin
 	*frag = in.ip_frag = 0;
 	crc = vb_icrc_packet(vb_icrc_start(&in, len), pkt, len - VB_ICRC_LEN);
 	return vb_icrc_solve_id(crc, got, 0, behind, id);
+}
+
+/* A packet had a right ICRC: its sender is known from now on. */
+static void keep_sender(struct vb_udp_rx *rx)
+{
+	struct vb_udp_origin *o = &rx->origin;
+
+	if (o->sender == &rx->senders.stranger)
+		o->sender = vb_udp_sender_keep(&rx->senders, &o->path);
+}
+
+/* The first packet of a train with a right ICRC, which had the expected identification. */
+static void hear_sender(struct vb_udp_rx *rx)
+{
+	rx->is_heard = true;
+	vb_udp_sender_heard(rx->origin.sender, rx->ip_id, rx->now);
+	keep_sender(rx);
+}
+
+/* A packet has another ICRC than the one with the expected identification. False: it is damaged. */
+VB_COLD static bool take_unexpected(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uint32_t len,
+				    uint16_t *id, uint16_t *frag)
+{
+	struct vb_udp_rx *rx = &u->rx;
+	const struct vb_udp_origin *o = &rx->origin;
+	const struct vb_udp_heard h = {rx->now, rx->empty_at, &rx->doubt};
+
+	if (solve_icrc(u, crc, pkt, len, id, frag)) {
+		uint16_t first = (uint16_t)(*id - rx->seg_no);
+		bool is_believed = vb_udp_sender_believes(o->sender, first, *frag, &h);
+
+		keep_sender(rx);
+		if (is_believed) {
+			rx->ip_id = first;
+			rx->is_heard = true;
+			vb_count(o->counters, VB_COUNTER_rx_ip_id_solved);
+			return true;
+		}
+		vb_count(o->counters, VB_COUNTER_rx_ip_id_refused);
+	}
+	vb_udp_doubt(&rx->doubt, rx->now);
+	vb_count(o->counters, VB_COUNTER_rx_icrc_encapsulated);
+	vb_count(o->counters, VB_COUNTER_port_rcv_errors);
+	return false;
 }
 
 void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark)
@@ -226,7 +263,7 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	uint8_t *pkt = b->data + rx->at;
 	uint32_t left = rx->len - rx->at, len = rx->seg_len < left ? rx->seg_len : left;
 	const struct vb_udp_origin *o = &rx->origin;
-	uint16_t id = (uint16_t)(o->sender->ip_id + rx->seg_no), frag = VB_IPV4_DF;
+	uint16_t id = (uint16_t)(rx->ip_id + rx->seg_no), frag = VB_IPV4_DF;
 	uint32_t crc;
 
 	rx->at += len;
@@ -236,14 +273,12 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	}
 	crc = vb_udp_icrc_start(&u->icrc, &o->pseudo, len, id);
 	crc = vb_icrc_packet(crc, pkt, len - VB_ICRC_LEN);
-	if (crc != vb_icrc_read(pkt + len - VB_ICRC_LEN)) {
-		if (!solve_icrc(u, crc, pkt, len, &id, &frag)) {
-			vb_count(o->counters, VB_COUNTER_rx_icrc_encapsulated);
-			vb_count(o->counters, VB_COUNTER_port_rcv_errors);
-			rx->seg_no++;
-			return false;
-		}
-		sender_differs(rx, id);
+	if (crc == vb_icrc_read(pkt + len - VB_ICRC_LEN)) {
+		if (!rx->is_heard)
+			hear_sender(rx);
+	} else if (!take_unexpected(u, crc, pkt, len, &id, &frag)) {
+		rx->seg_no++;
+		return false;
 	}
 	rx->seg_no++;
 	*out = (struct vb_rx){
@@ -300,7 +335,7 @@ uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 	struct vb_udp *u = vb_udp_of(l);
 	uint32_t n;
 
-	(void)now;
+	u->rx.now = now;
 	u->rx.seen_cnt = 0;
 	n = take_filled(u, rx, cnt);
 	/* Buffers may be filled again only when no packet of them is being handed out. A flood of

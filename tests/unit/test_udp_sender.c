@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which IPv4 identifications a receiver believes: damaged packets whose ICRC another one would make
+ * right are refused, and nothing that a sender, a network or a kernel does costs a packet.
+ */
+#include "udp_forged.h"
+
+#include "base/rng.h"
+
+#include <netinet/udp.h>
+
+#define TRAIN 64u
+#define RANDOM_PKTS 2000000u
+
+struct world {
+	struct fixture *f;
+	struct forged o;
+	vb_time now;
+	struct vb_rng rng;
+};
+
+static void world_open(struct world *w, struct fixture *f)
+{
+	*w = (struct world){.f = f, .now = VB_SEC, .rng = vb_rng_stream(5, "sender", 0)};
+	forge(&w->o, &f->path4, 0, DF, 40);
+}
+
+static uint32_t world_recv(struct world *w)
+{
+	struct vb_rx rx[TRAIN];
+	uint32_t n, cnt = 0;
+
+	while ((n = w->f->link->ops->recv(w->f->link, rx, TRAIN, w->now)) != 0)
+		cnt += n;
+	return cnt;
+}
+
+/* One packet, which the sender's kernel numbered @id. */
+static bool takes(struct world *w, uint16_t id)
+{
+	forge_icrc(&w->o, &w->f->path4, id, DF);
+	forged_send(&w->o);
+	return world_recv(w) == 1;
+}
+
+static uint16_t send_row(struct world *w, uint16_t id, uint32_t cnt, vb_dur gap)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		w->now += gap;
+		assert_true(takes(w, id++));
+	}
+	return id;
+}
+
+/* A train of packets with random ICRCs from the socket @fd. Returns how many were taken. */
+static uint32_t random_train(struct world *w, int fd)
+{
+	uint8_t buf[TRAIN][VB_BTH_LEN + VB_ICRC_LEN];
+	int seg = sizeof buf[0];
+
+	for (uint32_t i = 0; i < sizeof buf; i++)
+		(&buf[0][0])[i] = (uint8_t)vb_rng_next(&w->rng);
+	assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg), 0);
+	assert_int_equal(send(fd, buf, sizeof buf, 0), sizeof buf);
+	seg = 0;
+	assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg), 0);
+	return world_recv(w);
+}
+
+/* From a sender at work, from one that has been silent for long, and from nobody who was heard. */
+static void random_icrcs__none_taken(void **state)
+{
+	struct world w;
+	struct forged stranger;
+	uint32_t taken[3] = {0};
+	uint16_t id;
+
+	world_open(&w, *state);
+	forge(&stranger, &w.f->path4, 0, DF, 40);
+	id = send_row(&w, 0x1234, 100, 10 * VB_USEC);
+	for (uint32_t i = 0; i < RANDOM_PKTS / TRAIN; i++) {
+		w.now += 20 * VB_USEC;
+		taken[0] += random_train(&w, w.o.fd);
+		if (i % 8 == 0)
+			id = send_row(&w, id, 1, VB_USEC);
+	}
+	for (uint32_t i = 0; i < RANDOM_PKTS / TRAIN / 4; i++) {
+		w.now += 20 * VB_USEC;
+		taken[1] += random_train(&w, w.o.fd);
+		taken[2] += random_train(&w, stranger.fd);
+	}
+	assert_true(taken[0] + taken[1] + taken[2] <= 1);
+	assert_true(counter(w.f, VB_COUNTER_rx_ip_id_refused) > 50);
+	/* Whoever was silent meanwhile goes on. */
+	send_row(&w, id, 100, 10 * VB_USEC);
+	close(w.o.fd);
+	close(stranger.fd);
+}
+
+/* What flipping bit @bit of the packet changes in its ICRC. */
+static uint32_t syndrome_of(struct forged *o, const struct vb_path *path, uint32_t bit)
+{
+	uint32_t before;
+
+	forge_icrc(o, path, 0, DF);
+	before = vb_icrc_read(o->pkt + o->len - VB_ICRC_LEN);
+	o->pkt[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	forge_icrc(o, path, 0, DF);
+	o->pkt[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	return before ^ vb_icrc_read(o->pkt + o->len - VB_ICRC_LEN);
+}
+
+/* Three bits of the BTH and the headers behind it whose damage another identification undoes. */
+static void choose_error(struct world *w, uint32_t *bit)
+{
+	uint32_t syndrome[8 * 40];
+	uint16_t id;
+
+	for (uint32_t i = 0; i < 8 * 40; i++)
+		syndrome[i] = syndrome_of(&w->o, &w->f->path4, i);
+	for (uint32_t i = 0; i < 8 * 40; i++)
+		for (uint32_t j = 0; j < i; j++)
+			for (uint32_t k = 0; k < j; k++) {
+				uint32_t sum = syndrome[i] ^ syndrome[j] ^ syndrome[k];
+
+				if (i / 8 == 4 || j / 8 == 4 || k / 8 == 4 ||
+				    !vb_icrc_solve_id(sum, 0, 0, vb_icrc_behind_id(w->o.len), &id))
+					continue;
+				/* Not one that a loss of some packets would look like. */
+				if (id >= 0x4000) {
+					bit[0] = i;
+					bit[1] = j;
+					bit[2] = k;
+					return;
+				}
+			}
+	fail();
+}
+
+static bool takes_damaged(struct world *w, uint16_t id, const uint32_t *bit)
+{
+	forge_icrc(&w->o, &w->f->path4, id, DF);
+	for (uint32_t i = 0; i < 3; i++)
+		w->o.pkt[bit[i] / 8] ^= (uint8_t)(1u << bit[i] % 8);
+	forged_send(&w->o);
+	for (uint32_t i = 0; i < 3; i++)
+		w->o.pkt[bit[i] / 8] ^= (uint8_t)(1u << bit[i] % 8);
+	return world_recv(w) == 1;
+}
+
+/* The same damage each time: between good packets, in rows between them, and in one row. */
+static void chosen_error__never_taken(void **state)
+{
+	static const uint32_t rows[] = {1, 3, 20, 100};
+	struct world w;
+	uint32_t bit[3], taken = 0;
+
+	world_open(&w, *state);
+	choose_error(&w, bit);
+	for (uint32_t step = 0; step < 2; step++)
+		for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+			uint16_t id = (uint16_t)(step ? 0x7f00 : 0);
+
+			w.now += VB_SEC;
+			for (uint32_t i = 0; i < 40; i++, id += (uint16_t)step)
+				send_row(&w, id, 1, 10 * VB_USEC);
+			for (uint32_t i = 0; i < 100; i++, id += (uint16_t)step) {
+				w.now += 10 * VB_USEC;
+				taken += takes_damaged(&w, id, bit);
+				if (i % rows[r] == rows[r] - 1)
+					send_row(&w, id += (uint16_t)step, 1, 10 * VB_USEC);
+			}
+		}
+	assert_int_equal(taken, 0);
+	close(w.o.fd);
+}
+
+/* Packets that are lost, late or there twice. */
+static void order__loses_nothing(void **state)
+{
+	struct world w;
+	uint16_t id;
+
+	world_open(&w, *state);
+	id = send_row(&w, 0xff00, 100, 5 * VB_USEC);
+	for (uint32_t i = 0; i < 3000; i++, id++) {
+		uint32_t kind = vb_rng_below(&w.rng, 8);
+
+		w.now += 5 * VB_USEC;
+		if (kind == 0)
+			continue;
+		if (kind == 1) /* late */
+			assert_true(takes(&w, (uint16_t)(id - vb_rng_below(&w.rng, 900))));
+		assert_true(takes(&w, id));
+		if (kind == 2)
+			assert_true(takes(&w, id));
+		if (kind == 3) { /* an outage */
+			uint32_t lost = vb_rng_below(&w.rng, 2000);
+
+			id = (uint16_t)(id + lost);
+			w.now += lost * 2 * VB_USEC;
+		}
+	}
+	assert_int_equal(counter(w.f, VB_COUNTER_rx_icrc_encapsulated), 0);
+	close(w.o.fd);
+}
+
+/*
+ * A counter that all datagrams between two addresses share, as rdma_rxe's: packets of others, which
+ * go to other processes, and up to one for each tick of a pause. ip_idents_reserve() of Linux
+ */
+static void shared_counter__loses_nothing(void **state)
+{
+	static const vb_dur tick[] = {VB_MSEC, 4 * VB_MSEC, 10 * VB_MSEC};
+	struct world w;
+	uint16_t id = 0;
+
+	world_open(&w, *state);
+	for (uint32_t i = 0; i < 6000; i++) {
+		vb_dur hz = tick[i / 2000], pause = 3 * VB_USEC;
+		uint32_t kind = vb_rng_below(&w.rng, 64);
+
+		if (kind == 0)
+			pause = vb_rng_below(&w.rng, 3000) * VB_MSEC;
+		else if (kind < 16)
+			pause = vb_rng_below(&w.rng, 2000) * VB_USEC;
+		w.now += pause;
+		id = (uint16_t)(id + vb_rng_below(&w.rng, (uint32_t)(pause / hz) + 1));
+		if (i % 1000 > 500) /* others are at work, too */
+			id = (uint16_t)(id + vb_rng_below(&w.rng, (uint32_t)(pause / VB_USEC) + 1));
+		assert_true(takes(&w, ++id));
+	}
+	assert_int_equal(counter(w.f, VB_COUNTER_rx_icrc_encapsulated), 0);
+	assert_true(counter(w.f, VB_COUNTER_rx_ip_id_solved) > 100);
+	close(w.o.fd);
+}
+
+/* Several source ports with counters of their own, one of them with DF off; and each of them comes
+ * back after a restart with another identification. */
+static void restart__loses_nothing(void **state)
+{
+	struct world w;
+	struct forged o[5];
+	uint16_t id[5];
+
+	world_open(&w, *state);
+	for (uint32_t i = 0; i < 5; i++)
+		forge(&o[i], &w.f->path4, 0, DF, 40);
+	for (uint32_t life = 0; life < 20; life++) {
+		for (uint32_t i = 0; i < 5; i++)
+			id[i] = (uint16_t)vb_rng_next(&w.rng);
+		for (uint32_t k = 0; k < 500; k++) {
+			uint32_t i = vb_rng_below(&w.rng, 5);
+
+			w.now += 2 * VB_USEC;
+			forge_icrc(&o[i], &w.f->path4, id[i], i == 4 ? 0 : DF);
+			id[i] = (uint16_t)(id[i] + (i != 3));
+			forged_send(&o[i]);
+			assert_int_equal(world_recv(&w), 1);
+		}
+		w.now += 66 * VB_MSEC;
+	}
+	assert_int_equal(counter(w.f, VB_COUNTER_rx_icrc_encapsulated), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		close(o[i].fd);
+	close(w.o.fd);
+}
+
+/* Two counters behind one source port, as of two processes: the second is heard within two packets,
+ * and from there on both are. */
+static void two_counters__both_heard(void **state)
+{
+	struct world w;
+	uint16_t a, b = 0x9000;
+	uint32_t lost = 0;
+
+	world_open(&w, *state);
+	a = send_row(&w, 0x100, 100, 5 * VB_USEC);
+	for (uint32_t i = 0; i < 100; i++) {
+		a = send_row(&w, a, 20, 5 * VB_USEC);
+		lost += !takes(&w, b++);
+	}
+	assert_in_range(lost, 1, 2);
+	close(w.o.fd);
+}
+
+/* Whoever sends with a right ICRC in the name of another does not shut that one out. */
+static void spoofed__shuts_nobody_out(void **state)
+{
+	struct world w;
+	uint16_t id;
+	uint32_t lost = 0, in_a_row = 0, most = 0;
+
+	world_open(&w, *state);
+	id = send_row(&w, 0x100, 300, 5 * VB_USEC);
+	for (uint32_t i = 0; i < 4000; i++) {
+		uint32_t kind = vb_rng_below(&w.rng, 4);
+
+		w.now += vb_rng_below(&w.rng, 200) == 0 ? 70 * VB_MSEC : 5 * VB_USEC;
+		if (kind == 0)
+			(void)takes(&w, (uint16_t)(id + vb_rng_below(&w.rng, 60)));
+		else if (kind == 1)
+			(void)takes(&w, (uint16_t)vb_rng_next(&w.rng));
+		in_a_row = takes(&w, id++) ? 0 : in_a_row + 1;
+		lost += in_a_row != 0;
+		most = in_a_row > most ? in_a_row : most;
+	}
+	assert_in_range(most, 0, 3);
+	assert_in_range(lost, 0, 200);
+	close(w.o.fd);
+}
+
+/* More senders than are remembered: all are heard, and no memory grows. */
+static void many_senders__all_heard(void **state)
+{
+	struct world w;
+	struct forged o;
+
+	world_open(&w, *state);
+	for (uint32_t i = 0; i < 2000; i++) {
+		w.now += VB_USEC;
+		forge(&o, &w.f->path4, (uint16_t)vb_rng_next(&w.rng), DF, 16);
+		forged_send(&o);
+		assert_int_equal(world_recv(&w), 1);
+		close(o.fd);
+	}
+	close(w.o.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(random_icrcs__none_taken),  T(chosen_error__never_taken),
+	    T(order__loses_nothing),      T(shared_counter__loses_nothing),
+	    T(restart__loses_nothing),    T(two_counters__both_heard),
+	    T(spoofed__shuts_nobody_out), T(many_senders__all_heard),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace may be made here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
