@@ -26,7 +26,7 @@ static uint64_t number(const char *text)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, i = 0;
+	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, connections = 0, i = 0;
 	bool verbose = false;
 
 	for (int k = 1; k < argc; k++) {
@@ -51,8 +51,10 @@ int main(int argc, char **argv)
 		completions += scenario_run(seed + i, verbose);
 		completions += breakage_run(seed + i);
 		completions += datagram_run(seed + i);
+		connections += connections_run(seed + i);
 	}
-	printf("%llu runs from seed %llu, %llu completions\n", (unsigned long long)i,
-	       (unsigned long long)seed, (unsigned long long)completions);
+	printf("%llu runs from seed %llu, %llu completions, %llu connections\n",
+	       (unsigned long long)i, (unsigned long long)seed, (unsigned long long)completions,
+	       (unsigned long long)connections);
 	return 0;
 }

@@ -12,6 +12,9 @@ uint64_t scenario_run(uint64_t seed, bool verbose);
 uint64_t breakage_run(uint64_t seed);
 /* A UC connection or a pair of UD QPs: datagram.c. */
 uint64_t datagram_run(uint64_t seed);
+/* Connections made and ended by two connection managers: connections.c. Returns how often both ends
+ * of one were found established. */
+uint64_t connections_run(uint64_t seed);
 /* All masks of lost, doubled and late packets over small exchanges: masks.c. */
 uint64_t masks_run_all(void);
 

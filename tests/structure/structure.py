@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "base": {"base"},
     "wire": {"base", "wire"},
     "trace": {"base", "trace"},
+    "cm": {"base", "wire", "cm"},
     "core": {"base", "wire", "trace", "core"},
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
@@ -36,7 +37,7 @@ MAY_INCLUDE = {
     "cmd": {"base", "wire", "trace", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }
-PURE = ("base", "wire", "trace", "core", "reg", "fault", "sim")
+PURE = ("base", "wire", "trace", "cm", "core", "reg", "fault", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",
@@ -248,7 +249,7 @@ def check_citations(_):
         if not path.endswith((".c", ".h", ".def", ".drill", ".md", ".py")):
             continue
         for n, line in enumerate(read(path).splitlines(), 1):
-            for item in re.findall(r"\b(?:ADP|REG|IBT|CC)-\d\d+\b", line):
+            for item in re.findall(r"\b(?:ADP|REG|IBT|CC|CMP)-\d\d+\b", line):
                 if item not in items:
                     bad.append(f"{path}:{n}: {item} is not in docs/conformance-items.tsv")
     return bad

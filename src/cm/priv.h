@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the connection manager's files share: its objects and what each file does for the others. */
+#ifndef VB_CM_PRIV_H
+#define VB_CM_PRIV_H
+
+#include "base/heap.h"
+#include "base/list.h"
+#include "base/rng.h"
+#include "cm/cm.h"
+
+#include <assert.h>
+
+/* Answers to messages that belong to no connection wait here until they are taken. */
+#define VB_CM_STRAYS 64
+
+/* How connections are found. Each index has chains of its own. */
+enum vb_cm_index {
+	VB_CM_BY_ID,         /* the local communication ID */
+	VB_CM_BY_SERVICE,    /* listeners: the service ID */
+	VB_CM_BY_REMOTE_ID,  /* the peer's communication ID and its adapter's GUID. CMP-13 */
+	VB_CM_BY_REMOTE_QPN, /* the peer's QPN and its adapter's GUID. CMP-14 */
+	VB_CM_INDEX_CNT
+};
+
+struct vb_cm_link {
+	struct vb_cm_conn *next;
+	uint64_t hi, lo; /* the key */
+	bool linked;
+};
+
+/* An event that waits to be taken. */
+struct vb_cm_pending {
+	struct vb_list link;
+	struct vb_cm_conn *conn;
+	enum vb_cm_event_kind kind;
+};
+
+/* An event that has a message, and so memory of its own. */
+struct vb_cm_pending_msg {
+	struct vb_cm_pending pending;
+	struct vb_cm_conn *listener;
+	struct vb_path path;
+	struct vb_cm_msg msg;
+};
+
+struct vb_cm_conn {
+	struct vb_cm *cm;
+	void *owner;
+	enum vb_cm_state state;
+	bool is_orphan; /* its consumer has given it up */
+	uint32_t local_id, remote_id;
+	uint64_t tid;      /* of the REQ or SIDR_REQ that began it */
+	uint64_t dreq_tid; /* of the peer's DREQ */
+	uint64_t service_id;
+	uint64_t local_guid, remote_guid; /* of the adapters */
+	struct vb_cm_qp qp;
+	/* The message that an answer is waited for, and the answer that duplicates are given. */
+	uint8_t request[VB_MAD_LEN], answer[VB_MAD_LEN];
+	enum vb_cm_attr request_attr, answer_attr;
+	bool request_due, answer_due, request_sent_once;
+	struct vb_list tx; /* while one of them is due */
+	/* Repetition of the request: so often yet, at the end of each wait. */
+	uint8_t retries, retries_left;
+	vb_dur wait_ns;   /* as the peer was told */
+	vb_time wait_end; /* of the wait that runs */
+	vb_dur early_ns;  /* the next distance inside of it; 0: none */
+	struct vb_heap_node timer;
+	struct vb_list all;
+	struct vb_cm_link index[VB_CM_INDEX_CNT];
+	struct vb_cm_pending raised[VB_CM_EVENT_KIND_CNT]; /* the events without a message */
+};
+
+struct vb_cm_stray {
+	struct vb_path path;
+	uint8_t mad[VB_MAD_LEN];
+	enum vb_cm_attr attr;
+};
+
+struct vb_cm {
+	struct vb_cm_config cfg;
+	struct vb_rng rng;
+	uint64_t hash_key[2];
+	uint32_t conn_cnt, bucket_mask;
+	struct vb_cm_conn **bucket[VB_CM_INDEX_CNT];
+	struct vb_heap timers;
+	struct vb_list all, tx, events;
+	struct vb_cm_stray stray[VB_CM_STRAYS];
+	uint32_t stray_first, stray_cnt;
+	struct vb_cm_counters cnt;
+};
+
+static inline uint32_t vb_cm_counter(enum vb_cm_attr attr)
+{
+	return (uint32_t)attr - VB_CM_ATTR_FIRST;
+}
+
+/* 4.096 us * 2^@code as the kernel's connection manager rounds it: 2^(code - 8) ms. CMP-08 */
+static inline vb_dur vb_cm_span(uint8_t code)
+{
+	return VB_MSEC << (code > 8 ? code - 8 : 0);
+}
+
+/* index.c */
+uint64_t vb_cm_hash(const struct vb_cm *cm, uint64_t hi, uint64_t lo);
+struct vb_cm_conn *vb_cm_find(const struct vb_cm *cm, enum vb_cm_index i, uint64_t hi, uint64_t lo);
+void vb_cm_index_add(struct vb_cm_conn *c, enum vb_cm_index i, uint64_t hi, uint64_t lo);
+void vb_cm_index_remove(struct vb_cm_conn *c, enum vb_cm_index i);
+
+/* conn.c */
+void vb_cm_state_set(struct vb_cm_conn *c, enum vb_cm_state to);
+void vb_cm_conn_free(struct vb_cm_conn *c);
+/* Enters timewait: nothing is sent any more but answers to DREQs. CMP-21 */
+void vb_cm_timewait(struct vb_cm_conn *c, vb_time now);
+/* Ends what is being made: the peer is forgotten, the object can be used again. */
+void vb_cm_conn_reset(struct vb_cm_conn *c);
+
+/* send.c */
+/* Begins to send @m until it is answered, at most 1 + c->retries times, with c->wait_ns between. */
+void vb_cm_send_request(struct vb_cm_conn *c, struct vb_cm_msg *m, vb_time now);
+/* Sends @m now; vb_cm_answer_again() repeats it. */
+void vb_cm_send_answer(struct vb_cm_conn *c, struct vb_cm_msg *m);
+/* Keeps @m for vb_cm_answer_again() and sends nothing. */
+void vb_cm_keep_answer(struct vb_cm_conn *c, struct vb_cm_msg *m);
+void vb_cm_answer_again(struct vb_cm_conn *c);
+/* The request was answered, or nobody waits for an answer any more. */
+void vb_cm_stop_request(struct vb_cm_conn *c);
+/* The peer asks for patience: the wait that runs is @wait long, from @now on. CMP-12 */
+void vb_cm_extend_wait(struct vb_cm_conn *c, vb_dur wait, vb_time now);
+/* Sends a message that belongs to no connection back along the way that @path came. */
+void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
+/* The way back: @path with its ends exchanged. */
+struct vb_path vb_cm_path_back(const struct vb_path *path);
+/* Copies private data; -EINVAL: it is longer than the message takes. */
+int vb_cm_private_put(struct vb_cm_msg *m, const struct vb_cm_private *p);
+
+/* event.c */
+/* -ENOMEM: nothing has happened; the message is to be treated as one that was lost. */
+int vb_cm_event_message(struct vb_cm_conn *c, struct vb_cm_conn *listener,
+			const struct vb_path *path, const struct vb_cm_msg *m);
+void vb_cm_event_raise(struct vb_cm_conn *c, enum vb_cm_event_kind kind);
+void vb_cm_events_drop(struct vb_cm_conn *c);
+
+/* connect.c, disconnect.c, reject.c, sidr.c: one for each message that comes. */
+void vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+		  vb_time now);
+void vb_cm_on_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
+		  vb_time now);
+void vb_cm_on_rtu(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
+void vb_cm_on_mra(struct vb_cm_conn *c, const struct vb_cm_msg *m, vb_time now);
+void vb_cm_on_rej(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
+		  vb_time now);
+void vb_cm_on_dreq(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
+		   vb_time now);
+void vb_cm_on_drep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
+		   vb_time now);
+void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
+void vb_cm_on_sidr_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
+/* Sends a REJ of @m to a sender that has no connection here. */
+void vb_cm_reject_stray(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+			enum vb_cm_about about, uint16_t reason);
+/* Sends a REJ for @c. */
+void vb_cm_reject_send(struct vb_cm_conn *c, enum vb_cm_about about, uint16_t reason,
+		       const struct vb_cm_private *info, const struct vb_cm_private *p);
+/* Sends a DREQ, which is repeated as a REQ is. */
+void vb_cm_dreq_send(struct vb_cm_conn *c, const struct vb_cm_private *p, vb_time now);
+
+#endif
