@@ -62,6 +62,7 @@ static void recv__traffic_class(void **state)
 		path[i] = i & 1 ? f->path4 : f->path6;
 		path[i].traffic_class = tc[i / 2];
 		path[i].hop_limit = (uint8_t)(i + 1);
+		path[i].flow_label = i & 1 ? 0 : 0xf0f0f;
 		add(f, &path[i], 64, 1);
 	}
 	assert_int_equal(send_all(f), f->batch.cnt);
@@ -354,6 +355,51 @@ static void recv__packet_behind_garbage(void **state)
 	close(o.fd);
 }
 
+/* A datagram that did not fit is dropped for that, and nothing in it is looked at. */
+static void recv__longer_than_the_buffer(void **state)
+{
+	struct fixture *f = *state;
+	size_t whole = f->udp->rx.iov[0].iov_len;
+	struct vb_rx rx[1];
+
+	add(f, &f->path4, 256, 1);
+	f->udp->rx.iov[0].iov_len = 100;
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_equal(counter(f, VB_COUNTER_port_rcv_errors), 1);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 0);
+	f->udp->rx.iov[0].iov_len = whole;
+	assert_int_equal(send_all(f), 1);
+	check_arrival(f, 1);
+}
+
+/* What came for a group counts as multicast, and what came for one port as unicast. */
+static void recv__multicast_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_gid one = f->path4.dgid;
+	struct vb_rx rx[1];
+
+	if (system("ip route add 239.0.0.0/8 dev lo 2>/dev/null"))
+		skip();
+	f->path4.dgid = gid("::ffff:239.1.2.3");
+	assert_int_equal(vb_udp_join(f->link, 1, &f->path4.dgid), 0);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(counter(f, VB_COUNTER_multicast_rcv_packets), 1);
+	assert_int_equal(counter(f, VB_COUNTER_multicast_xmit_packets), 1);
+	assert_int_equal(counter(f, VB_COUNTER_unicast_rcv_packets), 0);
+	vb_udp_leave(f->link, 1, &f->path4.dgid);
+	clear(f);
+	f->path4.dgid = one;
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(counter(f, VB_COUNTER_multicast_rcv_packets), 0);
+	assert_int_equal(counter(f, VB_COUNTER_unicast_rcv_packets), 1);
+}
+
 static void recv__address_of_no_port(void **state)
 {
 	struct fixture *f = *state;
@@ -402,6 +448,8 @@ int main(void)
 	    T(recv__too_short),
 	    T(recv__garbage),
 	    T(recv__packet_behind_garbage),
+	    T(recv__longer_than_the_buffer),
+	    T(recv__multicast_is_counted),
 	    T(recv__address_of_no_port),
 	    cmocka_unit_test_setup_teardown(recv__ipv4_socket, setup_ipv4, teardown),
 	};

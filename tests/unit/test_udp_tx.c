@@ -101,6 +101,24 @@ static void send__source_port_taken(void **state)
 	close(fd);
 }
 
+/* The next datagram of @s has the identification that it is taken to have: a raw socket shows it.
+ */
+static void check_identification(struct fixture *f, const struct vb_udp_sock *s)
+{
+	int raw = socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK, IPPROTO_UDP);
+	uint16_t id = s->ip_id;
+	uint8_t ip[2048];
+
+	assert_true(raw >= 0);
+	clear(f);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_true(recv(raw, ip, sizeof ip, 0) > 20);
+	assert_int_equal(ip[4] << 8 | ip[5], id);
+	check_arrival(f, 1);
+	close(raw);
+}
+
 /* The identification that an ICRC was made for is the one that left: the receiver never has to
  * solve for it but once. */
 static void send__connected_identification_is_known(void **state)
@@ -136,6 +154,7 @@ static void send__connected_identification_is_known(void **state)
 	vb_udp_sock_relearn(s);
 	assert_true(s->is_connected);
 	assert_int_equal(s->ip_id, (uint16_t)(id + 1)); /* the probe took one */
+	check_identification(f, s);
 }
 
 /* 200 flows have more source ports than the link opens sockets; all arrive all the same. */
@@ -244,7 +263,7 @@ static void send__refused_behind_others(void **state)
 {
 	static const uint32_t len[] = {1024, 1000, 1000, 4096, 4096, 1000, 1000};
 	struct fixture *f = *state;
-	uint64_t sent = 0;
+	uint64_t sent = 0, flow_before;
 
 	receiver_is_here(f);
 	f->path4.udp_sport = f->path6.udp_sport = 0xc126;
@@ -252,11 +271,13 @@ static void send__refused_behind_others(void **state)
 	for (size_t v = 0; v < FAMILIES; v++) {
 		const struct vb_udp_sock *s =
 		    vb_udp_sock_find(&f->udp->socks, path_of(f, families[v]));
+		const struct vb_flow_own *own = &f->udp->cfg.own[0];
+		uint64_t bytes = own->bytes;
 		uint16_t probes = s->probes;
 		struct vb_rx rx[4];
 
 		clear(f);
-		sent = flow[0].sent;
+		sent = flow_before = flow[0].sent;
 		for (size_t k = 0; k < sizeof len / sizeof len[0]; k++)
 			add(f, path_of(f, families[v]), len[k], 1);
 		assert_int_equal(send_all(f), f->batch.cnt);
@@ -264,6 +285,9 @@ static void send__refused_behind_others(void **state)
 		assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 5);
 		for (uint32_t k = 0; k < f->batch.cnt; k++)
 			sent += len[k] < 4096 ? vb_tx_wire_len(&f->batch.pkt[k]) : 0;
+		/* The sender's own account knows of what has left and of nothing else. */
+		assert_int_equal(own->bytes - bytes, sent - flow_before);
+		assert_int_equal(own->last, flow[0].sent);
 		assert_int_equal(flow[0].sent, sent + 3 * VB_FLOW_OVERHEAD);
 		/* What the kernel numbers is learned anew: when the call stopped, and for each of
 		 * the two packets when it is refused in a train and by itself. */

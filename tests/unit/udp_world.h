@@ -204,6 +204,7 @@ static inline void check_packet(const struct fixture *f, const struct vb_rx *rx,
 	assert_int_equal(rx->path->port, 1);
 	assert_int_equal(rx->path->traffic_class, tx->path->traffic_class);
 	assert_int_equal(rx->path->hop_limit, tx->path->hop_limit);
+	assert_int_equal(rx->path->flow_label, tx->path->flow_label);
 }
 
 /* Everything sent arrives, in order, in whatever portions. */
