@@ -86,6 +86,10 @@ static const struct vb_reg_field modes_fields[] = {
     SAME(12, 2, clamp_mode,
 	 "a cut makes the rate the target: 0 always, 1 after an increase, 2 after one by bytes"),
     SAME(16, 1, cut_mode, "0: a CNP cuts at once, 1: at the end of a merge period that had one"),
+    SAME(20, 1, alpha_mode,
+	 "alpha decays, 0: after a cut until the rate is at its maximum, 1: always"),
+    SAME(32, 16, inactivity_th,
+	 "us without a packet after which a QP starts over with its first rate; 0: never"),
 };
 static VB_CSR(modes, 0x200258, "DCQCN_MODES", "Stages and variants", modes_fields);
 

@@ -213,7 +213,7 @@ static void set_memory(const struct vb_reg *reg, const struct vb_cc_access *qp,
 	else if (reg == &vb_csr_rate_mem)
 		vb_cc_set_current(cc, qp->set, v->cur, v->tgt, now);
 	else if (reg == &vb_csr_alpha_mem)
-		cc->alpha_q20 = (uint32_t)v->alpha << 10;
+		vb_cc_set_alpha(cc, qp->set, v->alpha, now);
 	else if (reg == &vb_csr_byte_counter_mem)
 		cc->byte_cnt = v->byte_cnt;
 	else if (reg == &vb_csr_t_bc_mem)

@@ -22,6 +22,8 @@ struct model {
 	double t, bc, byte_cnt;          /* stages and bytes since the cut */
 	double timer_at, alpha_at, lock; /* next events; end of the merge period */
 	double period;
+	double first;        /* alpha of a first CNP */
+	bool always, active; /* alpha decays always; the rate is to come back to the maximum */
 };
 
 static void model_raise(struct model *m)
@@ -39,12 +41,25 @@ static bool model_is_full(const struct model *m)
 	return m->rc >= m->max - 1 && m->rt >= m->max;
 }
 
+/* Nothing is left to react to. facts C.3 */
+static void model_rest(struct model *m)
+{
+	m->timer_at = INFINITY;
+	m->active = false;
+	if (m->always)
+		return;
+	m->alpha = m->first;
+	m->alpha_at = INFINITY;
+}
+
 static void model_time(struct model *m, double now)
 {
 	while (m->timer_at <= now) {
 		model_raise(m);
 		m->t++;
-		m->timer_at = model_is_full(m) ? INFINITY : m->timer_at + m->timer;
+		m->timer_at += m->timer;
+		if (model_is_full(m))
+			model_rest(m);
 	}
 	while (m->alpha_at <= now) {
 		m->alpha *= 1 - m->g;
@@ -62,10 +77,11 @@ static void model_cnp(struct model *m, double now)
 		m->t = m->bc = m->byte_cnt = 0;
 		m->lock = now + m->period;
 		m->timer_at = now + m->timer;
+		m->active = true;
 	} else if (isfinite(m->timer_at)) {
 		m->timer_at = now + m->timer;
 	}
-	m->alpha_at = now + m->k;
+	m->alpha_at = m->active || m->always ? now + m->k : INFINITY;
 }
 
 static void model_sent(struct model *m, double bytes, double now)
@@ -79,11 +95,12 @@ static void model_sent(struct model *m, double bytes, double now)
 		model_raise(m);
 		m->bc++;
 		if (model_is_full(m))
-			m->timer_at = INFINITY;
+			model_rest(m);
 	}
 }
 
-static struct vb_cc_settings random_settings(struct vb_rng *g)
+/* Of run @run: either mode of alpha in turn. */
+static struct vb_cc_settings random_settings(struct vb_rng *g, int run)
 {
 	struct vb_cc_settings s = {
 	    .dcqcn_hw_en = true,
@@ -100,6 +117,7 @@ static struct vb_cc_settings random_settings(struct vb_rng *g)
 	    .dcqcn_min_rate = (uint16_t)(1 + vb_rng_below(g, 200)),
 	    .dcqcn_fr_threshold = (uint8_t)vb_rng_below(g, 8),
 	    .alpha_frac_bits = 10,
+	    .alpha_mode = run & 1,
 	    .initial_alpha = (uint16_t)vb_rng_below(g, 1024),
 	};
 
@@ -122,9 +140,31 @@ static struct model model_of(const struct vb_cc_settings *s)
 	    .bytes = s->dcqcn_byte_cnt_th,
 	    .k = s->dcqcn_alpha_timer_th,
 	    .timer_at = INFINITY,
-	    .alpha_at = s->dcqcn_alpha_timer_th,
+	    .alpha_at = s->alpha_mode == VB_CC_ALPHA_ALWAYS ? s->dcqcn_alpha_timer_th : INFINITY,
+	    .first = s->initial_alpha / 1024.0,
+	    .always = s->alpha_mode == VB_CC_ALPHA_ALWAYS,
 	    .period = s->dcqcn_rx_cnp_merge_period,
 	};
+}
+
+/* One of the two reaches the maximum an increase before the other: the model follows. True: it had
+ * to. */
+static bool model_follows(struct model *m, const struct vb_cc *cc, double now)
+{
+	if (m->always || m->active == cc->active)
+		return false;
+	assert_true(m->rc >= 0.99 * m->max && m->rt >= 0.99 * m->max);
+	m->active = cc->active;
+	m->rc = cc->cur_q8 / 256.0;
+	m->rt = cc->tgt_q8 / 256.0;
+	m->t = cc->t;
+	m->bc = cc->bc;
+	m->byte_cnt = (double)cc->byte_cnt;
+	m->alpha = cc->alpha_q20 / 1048576.0;
+	m->alpha_at = cc->alpha_at == VB_NEVER ? INFINITY : (double)cc->alpha_at / VB_USEC;
+	m->timer_at = cc->nocnp_at == VB_NEVER ? INFINITY : (double)cc->nocnp_at / VB_USEC;
+	assert_true(m->alpha_at > now && m->timer_at > now);
+	return true;
 }
 
 /* CC-09, CC-10, CC-14...28, CC-56, CC-61, CC-62 */
@@ -132,10 +172,11 @@ static void random__agrees_with_paper(void **state)
 {
 	struct vb_rng g = vb_rng_stream(7, "test", 0);
 	double sum = 0;
+	int followed = 0;
 
 	(void)state;
 	for (int run = 0; run < 3000; run++) {
-		struct vb_cc_settings s = random_settings(&g);
+		struct vb_cc_settings s = random_settings(&g, run);
 		struct model m = model_of(&s);
 		struct vb_cc cc = {0};
 		vb_time us = 0;
@@ -143,6 +184,9 @@ static void random__agrees_with_paper(void **state)
 		vb_cc_reset(&cc, &s, 0);
 		for (int i = 0; i < 300; i++) {
 			us += vb_rng_below(&g, vb_rng_below(&g, 10) ? 40 : 2000);
+			vb_cc_on_time(&cc, &s, us * VB_USEC);
+			model_time(&m, (double)us);
+			followed += model_follows(&m, &cc, (double)us);
 			if (vb_rng_below(&g, 4) == 0) {
 				vb_cc_on_cnp(&cc, &s, us * VB_USEC);
 				model_cnp(&m, (double)us);
@@ -152,6 +196,7 @@ static void random__agrees_with_paper(void **state)
 				vb_cc_on_sent(&cc, &s, bytes, us * VB_USEC);
 				model_sent(&m, bytes, (double)us);
 			}
+			followed += model_follows(&m, &cc, (double)us);
 
 			double off = fabs(cc.cur_q8 / 256.0 - m.rc);
 			assert_true(fabs(cc.alpha_q20 / 1048576.0 - m.alpha) <= 2.0 / 1024);
@@ -163,6 +208,7 @@ static void random__agrees_with_paper(void **state)
 		}
 	}
 	assert_true(sum / (3000 * 300) < 0.002);
+	assert_true(followed < 3000 * 300 / 100);
 }
 
 /* What is made up for at once is what happens step by step, to the last bit. */
@@ -172,7 +218,7 @@ static void random__seldom_as_often(void **state)
 
 	(void)state;
 	for (int run = 0; run < 400; run++) {
-		struct vb_cc_settings s = random_settings(&g);
+		struct vb_cc_settings s = random_settings(&g, run);
 		struct vb_cc a = {0}, b = {0};
 		vb_time now = 0;
 
@@ -207,7 +253,7 @@ static void random__any_settings(void **state)
 
 	(void)state;
 	for (int run = 0; run < 20000; run++) {
-		struct vb_cc_settings s = random_settings(&g), was;
+		struct vb_cc_settings s = random_settings(&g, run), was;
 		struct vb_cc cc = {0};
 		vb_time now = vb_rng_below(&g, 1u << 31);
 		uint32_t lo, hi;

@@ -318,6 +318,77 @@ static void limiter__paces_responses(void **state)
 	env_close(&env);
 }
 
+/* The paper's values, but rates do not rise by themselves, and nothing waits for them. */
+static struct vb_qp *open_without_increases(void)
+{
+	struct vb_cc_settings s = paper();
+
+	s.dcqcn_nocnp_timer_th = 0;
+	s.dcqcn_byte_cnt_th = 0;
+	s.speed_limiter_en = false;
+	return open_with(&s, VB_QPT_RC);
+}
+
+/* Cut to a fraction, 1 ms ago. */
+static void cut_down(struct vb_qp *qp)
+{
+	for (int i = 0; i < 5; i++) {
+		rx_marked(qp, VB_OPCODE_CNP, 0, 2, 0);
+		env.now += 50 * VB_USEC;
+	}
+	assert_true(vb_cc_current_rate(vb_qp_cc(qp, env.now)) < 2000);
+	env.now += VB_MSEC;
+}
+
+/* An idle connection does not hand its cut rate to the next flow: that begins as on a new QP. What
+ * is sent again after a time is no new flow. */
+static void flow__begins_at_the_first_rate(void **state)
+{
+	struct vb_qp *qp = open_without_increases();
+
+	(void)state;
+	for (unsigned waits = 0; waits < 2; waits++) {
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+		assert_int_equal(env_tx(&env, &b), 1);
+		cut_down(qp);
+		/* Not acknowledged: the flow goes on, by timeout or by another message. */
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+		if (waits) {
+			env.now = qp->timer[VB_TIMER_ACK];
+			vb_hca_handle_timeout(env.hca, env.now);
+		}
+		assert_true(env_tx(&env, &b) >= 1);
+		assert_true(vb_cc_current_rate(&qp->cc.ctl) < 2000);
+		ack(qp, 3 * waits + 1);
+		cut_down(qp);
+		env.now += VB_MSEC;
+		assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+		assert_int_equal(env_tx(&env, &b), 1);
+		assert_int_equal(vb_cc_current_rate(&qp->cc.ctl), 20480);
+		ack(qp, 3 * waits + 2);
+	}
+	env_close(&env);
+}
+
+/* The same of answers to READs. */
+static void flow__of_responses_begins_at_the_first_rate(void **state)
+{
+	struct vb_qp *qp = open_without_increases();
+	struct vb_hdr h = {.opcode = VB_OP_READ_REQUEST,
+			   .dqpn = vb_qp_number(qp),
+			   .reth = {ENV_IOVA, vb_mr_rkey(env.mr), 3000}};
+
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		h.psn = vb_psn(3 * i);
+		assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), 3);
+		assert_int_equal(vb_cc_current_rate(&qp->cc.ctl), 20480);
+		cut_down(qp);
+	}
+	env_close(&env);
+}
+
 /* CC-05, CC-08: sixteen WQEs outstanding, eight after a CNP; an ACK lets the next one go. */
 static void window__bounds_wqes(void **state)
 {
@@ -417,6 +488,8 @@ int main(void)
 	    cmocka_unit_test(limiter__paces),
 	    cmocka_unit_test(limiter__slow_packets_ask),
 	    cmocka_unit_test(limiter__paces_responses),
+	    cmocka_unit_test(flow__begins_at_the_first_rate),
+	    cmocka_unit_test(flow__of_responses_begins_at_the_first_rate),
 	    cmocka_unit_test(window__bounds_wqes),
 	    cmocka_unit_test(mask__blocks),
 	    cmocka_unit_test(rate__by_software),

@@ -101,6 +101,11 @@ static void flows__converge(void **state)
 	s = look("D-03", 40, 100, 0, 1, 2);
 	assert_true(s->jain >= 0.97 && s->share >= 0.95);
 	fast = fabs(s->gbps[1] - s->gbps[2]);
+	/* With alpha at rest between congestions both are cut alike, and stay alike. */
+	sc.cc.alpha_mode = VB_CC_ALPHA_ACTIVE;
+	s = look("D-03, alpha_mode active", 40, 100, 0, 1, 2);
+	assert_true(s->jain >= 0.97 && s->share >= 0.95);
+	sc.cc.alpha_mode = VB_CC_ALPHA_ALWAYS;
 	sc.cc.dcqcn_nocnp_timer_th = 1500;
 	s = look("D-08, T 1.5 ms", 40, 100, 0, 1, 2);
 	assert_true(fabs(s->gbps[1] - s->gbps[2]) > 2 * fast && s->share < 0.8);

@@ -25,13 +25,17 @@ struct vb_cc {
 	/* Reaction point. */
 	uint32_t cur_q8, tgt_q8;
 	uint32_t alpha_q20;
-	uint64_t byte_cnt; /* since the last increase by bytes */
-	uint16_t t, bc;    /* increases by time and by bytes since the last cut. CC-18 */
-	bool cut_pending;  /* periodic cuts: the period under way had a CNP */
-	vb_time merge_end; /* at once: CNPs before this do not cut; periodic: next boundary */
-	vb_time nocnp_at;  /* next increase by time; VB_NEVER: the timer is off */
-	vb_time alpha_at;  /* next decay */
-	vb_time ost_end;   /* the window is full again; VB_NEVER: it is */
+	uint64_t byte_cnt;    /* since the last increase by bytes */
+	uint16_t t, bc;       /* increases by time and by bytes since the last cut. CC-18 */
+	bool cut_pending;     /* periodic cuts: the period under way had a CNP */
+	bool active;          /* from a cut until the rate is at its maximum again */
+	bool alpha_written;   /* alpha_first is what software wrote */
+	uint16_t alpha_first; /* ... and then the alpha of the first CNP. CC-41 */
+	vb_time sent_at;      /* the last packet; VB_NEVER: none since software set a rate */
+	vb_time merge_end;    /* at once: CNPs before this do not cut; periodic: next boundary */
+	vb_time nocnp_at;     /* next increase by time; VB_NEVER: the timer is off */
+	vb_time alpha_at;     /* next decay */
+	vb_time ost_end;      /* the window is full again; VB_NEVER: it is */
 
 	/* Limiter: the next packet may leave at next + next_q15 / 2^15 ns. */
 	vb_time next;
@@ -60,6 +64,10 @@ bool vb_cc_on_cnp(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time no
 /* A packet of @bytes (BTH through ICRC, at most 2^16) leaves: for the byte counter and for the
  * limiter. A packet raises the rate once at most, whatever the threshold. */
 void vb_cc_on_sent(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes, vb_time now);
+
+/* A flow begins: something is about to be sent, and nothing else is in flight. After inactivity_th
+ * without a packet, rates and alpha are those of a new QP. */
+void vb_cc_on_flow(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 
 /* Brings everything up to @now. */
 void vb_cc_on_time(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
@@ -98,6 +106,9 @@ void vb_limiter_set_bytes(struct vb_cc *cc, const struct vb_cc_settings *set, ui
  * period, 0: none is under way. CC-32, CC-35, CC-43, CC-46 */
 void vb_cc_set_current(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t current,
 		       uint16_t target, vb_time now);
+/* ALPHA_MEM: the alpha of now, and of each first CNP from now on. */
+void vb_cc_set_alpha(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t alpha,
+		     vb_time now);
 void vb_cc_set_merge(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t left_us,
 		     vb_time now);
 void vb_cc_start_nocnp_timer(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);

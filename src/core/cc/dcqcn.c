@@ -55,6 +55,39 @@ static uint32_t alpha_cut_off(const struct vb_cc_settings *set, uint32_t q20)
 	return q20 < ALPHA_LAST_Q20 ? q20 : ALPHA_LAST_Q20;
 }
 
+static uint32_t initial_alpha_q20(const struct vb_cc *cc, const struct vb_cc_settings *set)
+{
+	return (uint32_t)(cc->alpha_written ? cc->alpha_first : set->initial_alpha) << 10;
+}
+
+/* CC-24: alpha's period starts over, if alpha decays at all. */
+static void restart_decay(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time at)
+{
+	bool decays = cc->active || set->alpha_mode == VB_CC_ALPHA_ALWAYS;
+
+	cc->alpha_at = decays ? after_us(at, set->dcqcn_alpha_timer_th) : VB_NEVER;
+}
+
+/* The rate has come back to its maximum, so that the next CNP is a first one: alpha is what it is
+ * for that. The literal reading keeps what is left of it. facts C.3 */
+static void end_reaction(struct vb_cc *cc, const struct vb_cc_settings *set)
+{
+	cc->active = false;
+	if (set->alpha_mode == VB_CC_ALPHA_ALWAYS)
+		return;
+	cc->alpha_q20 = initial_alpha_q20(cc, set);
+	cc->alpha_at = VB_NEVER;
+}
+
+static void begin_reaction(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time at)
+{
+	if (cc->active)
+		return;
+	cc->active = true;
+	if (set->alpha_mode == VB_CC_ALPHA_ACTIVE)
+		restart_decay(cc, set, at);
+}
+
 /* ((1024 - g) alpha + g) / 1024 with alpha a share of 1; at most 2^31 inside. CC-26...28 */
 static void alpha_rise(struct vb_cc *cc, const struct vb_cc_settings *set)
 {
@@ -101,6 +134,7 @@ static void cut(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time at)
 	cc->t = cc->bc = 0;
 	cc->byte_cnt = 0;
 	cc->cut_pending = false;
+	begin_reaction(cc, set, at);
 	start_timer(cc, set, at);
 	vb_limiter_set(cc, set, vb_cc_current_rate(cc), at);
 	vb_dfx_record(cc->dfx, VB_DFX_DECREASE, cc->cc_rate, at);
@@ -144,6 +178,8 @@ static void increase(struct vb_cc *cc, const struct vb_cc_settings *set, bool by
 		++*done;
 	if (by_time || is_at_max(cc, set))
 		start_timer(cc, set, at);
+	if (is_at_max(cc, set))
+		end_reaction(cc, set);
 	vb_limiter_set(cc, set, vb_cc_current_rate(cc), at);
 	vb_dfx_record(cc->dfx, code[stage] | (by_time ? VB_DFX_BY_TIME : 0), cc->cc_rate, at);
 }
@@ -173,6 +209,10 @@ static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_t
 	cc->t = cc->t + cnt < STAGE_MAX ? (uint16_t)(cc->t + cnt) : STAGE_MAX;
 	cc->nocnp_at += cnt * th;
 	vb_limiter_set(cc, set, vb_cc_current_rate(cc), cc->nocnp_at - th);
+	if (is_at_max(cc, set)) {
+		cc->nocnp_at = VB_NEVER;
+		end_reaction(cc, set);
+	}
 	if (records)
 		vb_dfx_skip(cc->dfx, VB_DFX_BY_TIME, cnt);
 }
@@ -240,7 +280,7 @@ bool vb_cc_on_cnp(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time no
 	}
 	if (set->dcqcn_hw_en) {
 		merge(cc, set, now);
-		cc->alpha_at = after_us(now, set->dcqcn_alpha_timer_th);
+		restart_decay(cc, set, now);
 	}
 	return set->dcqcn_hw_en || set->tx_wqe_ost_limit_en;
 }
@@ -250,6 +290,7 @@ void vb_cc_on_sent(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t 
 	uint64_t th = (uint64_t)set->dcqcn_byte_cnt_th << set->byte_cnt_unit_log2;
 
 	catch_up(cc, set, now);
+	cc->sent_at = now;
 	if (vb_cc_limits(set))
 		vb_limiter_charge(cc, set, bytes, now);
 	if (!set->dcqcn_hw_en || th == 0 || is_at_max(cc, set))
@@ -287,7 +328,17 @@ void vb_cc_start_nocnp_timer(struct vb_cc *cc, const struct vb_cc_settings *set,
 void vb_cc_set_rate(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time now)
 {
 	vb_cc_on_time(cc, set, now);
+	cc->sent_at = VB_NEVER;
 	vb_limiter_set(cc, set, (uint16_t)(clamp_q8(set, (uint32_t)units << 8) >> 8), now);
+}
+
+/* Rates below the maximum are what the reaction point works on; at it, there is nothing to do. */
+static void judge_reaction(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+{
+	if (is_at_max(cc, set))
+		end_reaction(cc, set);
+	else
+		begin_reaction(cc, set, now);
 }
 
 void vb_cc_set_current(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t current,
@@ -296,6 +347,17 @@ void vb_cc_set_current(struct vb_cc *cc, const struct vb_cc_settings *set, uint1
 	vb_cc_on_time(cc, set, now);
 	cc->cur_q8 = clamp_q8(set, (uint32_t)current << 8);
 	cc->tgt_q8 = clamp_q8(set, (uint32_t)(target ? target : current) << 8);
+	cc->sent_at = VB_NEVER;
+	judge_reaction(cc, set, now);
+}
+
+void vb_cc_set_alpha(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t alpha,
+		     vb_time now)
+{
+	vb_cc_on_time(cc, set, now);
+	cc->alpha_q20 = (uint32_t)alpha << 10;
+	cc->alpha_first = alpha;
+	cc->alpha_written = true;
 }
 
 void vb_cc_set_merge(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t left_us,
@@ -306,22 +368,48 @@ void vb_cc_set_merge(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_
 	cc->cut_pending &= left_us != 0;
 }
 
-void vb_cc_reset(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+/* What a flow begins with. CC-41, CC-42, CC-44, CC-59 */
+static void begin_at_first_rate(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
 {
 	uint16_t rate = set->initial_rate ? set->initial_rate : set->dcqcn_max_rate;
 
+	cc->cur_q8 = cc->tgt_q8 = clamp_q8(set, (uint32_t)rate << 8);
+	cc->alpha_q20 = initial_alpha_q20(cc, set);
+	cc->t = cc->bc = 0;
+	cc->byte_cnt = 0;
+	cc->cut_pending = false;
+	cc->active = !is_at_max(cc, set);
+	restart_decay(cc, set, now);
+	start_timer(cc, set, now);
+}
+
+void vb_cc_reset(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+{
 	*cc = (struct vb_cc){
 	    .window = set->tx_wqe_ost_limit_en ? VB_CC_OST_FULL : 0,
-	    .alpha_q20 = (uint32_t)set->initial_alpha << 10,
 	    .merge_end = set->cut_mode == VB_CC_CUT_PERIODIC ? now : 0,
-	    .alpha_at = after_us(now, set->dcqcn_alpha_timer_th),
 	    .ost_end = VB_NEVER,
+	    .sent_at = VB_NEVER,
 	    .next = now,
 	    .dfx = cc->dfx,
 	};
-	cc->cur_q8 = cc->tgt_q8 = clamp_q8(set, (uint32_t)rate << 8);
+	begin_at_first_rate(cc, set, now);
 	cc->cc_rate = vb_cc_current_rate(cc);
-	start_timer(cc, set, now);
+}
+
+void vb_cc_on_flow(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+{
+	vb_dur idle = vb_time_since(cc->next > cc->sent_at ? cc->next : cc->sent_at, now);
+
+	if (!set->dcqcn_hw_en || !set->inactivity_th || cc->sent_at == VB_NEVER ||
+	    idle < set->inactivity_th * VB_USEC)
+		return;
+	vb_cc_on_time(cc, set, now); /* what is recorded is complete */
+	begin_at_first_rate(cc, set, now);
+	if (set->cut_mode == VB_CC_CUT_AT_ONCE)
+		cc->merge_end = now;
+	cc->sent_at = now;
+	vb_limiter_set(cc, set, vb_cc_current_rate(cc), now);
 }
 
 void vb_cc_adopt(struct vb_cc *cc, const struct vb_cc_settings *from,
@@ -342,7 +430,8 @@ void vb_cc_adopt(struct vb_cc *cc, const struct vb_cc_settings *from,
 	cc->cur_q8 = clamp_q8(to, cc->cur_q8);
 	cc->tgt_q8 = clamp_q8(to, cc->tgt_q8);
 	cc->alpha_q20 = alpha_cut_off(to, cc->alpha_q20);
-	cc->alpha_at = after_us(now, to->dcqcn_alpha_timer_th);
+	judge_reaction(cc, to, now);
+	restart_decay(cc, to, now);
 	start_timer(cc, to, now);
 	vb_limiter_set(cc, to, vb_cc_current_rate(cc), now);
 }

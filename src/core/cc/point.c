@@ -155,6 +155,11 @@ bool vb_cc_waits(struct vb_qp *qp, vb_time now)
 	return true;
 }
 
+void vb_cc_begins(struct vb_qp *qp, vb_time now)
+{
+	vb_cc_on_flow(&qp->cc.ctl, settings(qp), now);
+}
+
 static bool is_window_full(const struct vb_qp *qp)
 {
 	uint8_t window = qp->cc.ctl.window;
@@ -169,6 +174,8 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 
 	/* The mask and the window stop a WQE that was not begun. CC-05, CC-47 */
 	if (w && vb_psn_eq(req->psn_nxt, w->first) && vb_psn_eq(req->psn_nxt, req->psn_max)) {
+		if (vb_psn_eq(req->psn_una, req->psn_nxt))
+			vb_cc_begins(qp, now);
 		if (qp->cc.sq_arb_mask) {
 			req->block = VB_BLOCK_MASK;
 			return true;

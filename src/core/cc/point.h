@@ -18,6 +18,8 @@ void vb_cc_refresh(struct vb_qp *qp);
 /* qp->cc.on: whether the next request packet, of @w (NULL: sent again out of turn), has to wait. If
  * so, qp->req.block says why, and a timer runs if time ends it. */
 bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);
+/* qp->cc.on: nothing is in flight, and work has come. */
+void vb_cc_begins(struct vb_qp *qp, vb_time now);
 /* qp->cc.on: whether the limiter holds back the next packet, whatever it is; sets the timer. */
 bool vb_cc_waits(struct vb_qp *qp, vb_time now);
 static inline bool vb_cc_is_early(struct vb_qp *qp, vb_time now)

@@ -55,6 +55,7 @@ void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps)
 	    .dcqcn_fr_threshold = 5,
 	    .alpha_frac_bits = VB_CC_ALPHA_FRAC_MAX,
 	    .initial_alpha = VB_CC_ALPHA_MAX,
+	    .inactivity_th = 1000,
 	    .np_en = true,
 	    .np_min_cnp_us = 50,
 	    .np_cnp_dscp = 48,
@@ -67,6 +68,7 @@ void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps)
 }
 
 static const char *const clamp_names[] = {"always", "after-increase", "after-bytes"};
+static const char *const alpha_names[] = {"active", "always"};
 static const char *const cut_names[] = {"at-once", "periodic"};
 
 #define FIELD(member, kind_, min_, max_, rule_)                                                    \
@@ -112,10 +114,12 @@ const struct vb_cc_field vb_cc_fields[] = {
     NAMED(clamp_mode, clamp_names, VB_CC_CLAMP_AFTER_BYTES,
 	  "must be always, after-increase or after-bytes"),
     NAMED(cut_mode, cut_names, VB_CC_CUT_PERIODIC, "must be at-once or periodic"),
+    NAMED(alpha_mode, alpha_names, VB_CC_ALPHA_ALWAYS, "must be active or always"),
     NUMBER(min_dec_fac, 100, "must be at most 100"),
     NUMBER(alpha_frac_bits, VB_CC_ALPHA_FRAC_MAX, "must be at most 10"),
     NUMBER(initial_alpha, VB_CC_ALPHA_MAX, "must be at most 1023"),
     RATE(initial_rate),
+    USEC(inactivity_th),
     FLAG(cnp_irq_en),
     FLAG(np_en),
     USEC(np_min_cnp_us),

@@ -39,6 +39,13 @@ enum vb_cc_cut {
 	VB_CC_CUT_PERIODIC, /* periods follow each other; at the end of one that had a CNP, a cut */
 };
 
+/* When alpha decays. facts C.3 */
+enum vb_cc_alpha_mode {
+	VB_CC_ALPHA_ACTIVE, /* from a cut until the rate is at its maximum again, where alpha
+			     * becomes its initial value: each first CNP cuts alike */
+	VB_CC_ALPHA_ALWAYS, /* from the making of the QP on, CC-24 read literally */
+};
+
 struct vb_cc_settings {
 	/* 0x200220. The limiter works when the second and the last are set. CC-45...48 */
 	bool dcqcn_hw_en, hw_rate_throttle_en, tx_wqe_ost_limit_en, speed_limiter_en;
@@ -61,10 +68,13 @@ struct vb_cc_settings {
 	uint8_t byte_cnt_unit_log2;     /* dcqcn_byte_cnt_th << this are bytes; 0...15. CC-17 */
 	uint8_t clamp_mode;             /* enum vb_cc_clamp */
 	uint8_t cut_mode;               /* enum vb_cc_cut */
+	uint8_t alpha_mode;             /* enum vb_cc_alpha_mode */
 	uint8_t min_dec_fac;            /* a cut leaves at least so many percent; 0: no floor */
 	uint8_t alpha_frac_bits;        /* of alpha below its 10, 0...10. CC-28 */
 	uint16_t initial_alpha;         /* 0...1023. CC-12 */
 	uint16_t initial_rate;          /* units; 0: dcqcn_max_rate. CC-59 */
+	uint16_t inactivity_th;         /* us without a packet after which a flow starts over;
+					 * 0: rates recover by the timer alone */
 	bool cnp_irq_en;                /* a CNP raises an event. CC-07 */
 
 	/* The notification point, and data that may be marked. */

@@ -189,6 +189,12 @@ static uint8_t last_syndrome(struct vb_qp *qp)
 	return (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_ACK ? credit_code(qp) : syndrome;
 }
 
+/* The first packet of the only READ or atomic that waits for its answer, @r, is next. */
+static bool begins_answers(const struct vb_responder *resp, const struct vb_resource *r)
+{
+	return r && resp->res_pending == 1 && vb_psn_eq(r->run.nxt, r->run.start);
+}
+
 bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
@@ -205,6 +211,8 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 				(r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first)));
 
 		/* The rate of a QP is that of its READ responses too. */
+		if (responds && qp->cc.on && begins_answers(resp, r))
+			vb_cc_begins(qp, now);
 		if (responds && qp->cc.on && vb_cc_is_early(qp, now))
 			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
