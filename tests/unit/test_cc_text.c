@@ -29,8 +29,11 @@ static void presets__are_the_schemes(void **state)
 	vb_cc_settings_paper(&paper, 40 * GBPS);
 	s = read_good("paper");
 	assert_true(vb_cc_settings_eq(&s, &paper));
+	assert_true(s.dcqcn_hw_en && s.hw_rate_throttle_en && !s.tx_wqe_ost_limit_en &&
+		    s.speed_limiter_en && !s.cnp_irq_en);
+	s = read_good("hardware"); /* CC-45 */
 	assert_true(s.dcqcn_hw_en && s.hw_rate_throttle_en && s.tx_wqe_ost_limit_en &&
-		    s.speed_limiter_en);
+		    s.speed_limiter_en && !s.cnp_irq_en);
 	s = read_good(" preset=firmware-rate ");
 	assert_true(!s.dcqcn_hw_en && s.hw_rate_throttle_en && s.tx_wqe_ost_limit_en &&
 		    s.speed_limiter_en && s.np_en && s.cnp_irq_en);

@@ -200,16 +200,50 @@ static void samples__of_ns3(void **state)
 	assert_int_equal(s->drops, 0);
 }
 
+/* The paper bounds a flow by its rate alone: with 4 KiB messages and a round trip of 100 us the
+ * link is as full as without DCQCN. 16 WQEs, which `hardware` has, are 64 KiB in each round trip.
+ */
+static void paper__fills_a_long_cable(void **state)
+{
+	static const char text[] =
+	    "topology: {shape: star, hosts: 2, cable: {rate: 50Gbps, delay: 25us}}\n"
+	    "switch: {ecn: [0]}\n"
+	    "transport: {traffic-class: 0, mtu: 4096, message: 4096, depth: 512, "
+	    "congestion: %s}\n"
+	    "workload: {shape: single, from: 1, to: 0, bytes: 100MB}\n"
+	    "until: 12ms\n";
+	static const struct {
+		const char *preset;
+		double least, most;
+	} t[] = {{"off", 48, 50}, {"paper", 48, 50}, {"hardware", 5, 5.6}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		char yaml[512], err[1024];
+		FILE *f;
+
+		snprintf(yaml, sizeof yaml, text, t[i].preset);
+		f = fmemopen(yaml, strlen(yaml), "r");
+		if (vb_scenario_read(&sc, f, "s.yaml", err, sizeof err))
+			fail_msg("%s", err);
+		fclose(f);
+		const double got = look(t[i].preset, 2, 12, 0, 1, 1)->gbps[1];
+
+		assert_true(got > t[i].least && got < t[i].most);
+	}
+}
+
 /* transport.congestion: presets follow the cables, keys override, and what is wrong is said. */
 static void congestion__keys(void **state)
 {
 	static const struct {
 		const char *text, *err;
 	} bad[] = {
-	    {"transport: {congestion: on}\n", "s.yaml:1:25: preset is off, paper, firmware-rate or "
-					      "firmware-only"},
-	    {"transport: {congestion: {preset: qcn}}\n", "s.yaml:1:34: preset is off, paper, "
-							 "firmware-rate or firmware-only"},
+	    {"transport: {congestion: on}\n", "s.yaml:1:25: preset is off, paper, hardware, "
+					      "firmware-rate or firmware-only"},
+	    {"transport: {congestion: {preset: qcn}}\n",
+	     "s.yaml:1:34: preset is off, paper, hardware, "
+	     "firmware-rate or firmware-only"},
 	    {"transport: {congestion: {cut_mode: never}}\n",
 	     "s.yaml:1:36: cut_mode must be at-once or periodic, not never"},
 	    {"transport: {congestion: {dcqcn_upd_alpha_g: 1024}}\n",
@@ -245,6 +279,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(congestion__keys),
+	    cmocka_unit_test(paper__fills_a_long_cable),
 	    cmocka_unit_test(fairness__of_far_and_near),
 	    cmocka_unit_test(incast__is_full_and_lossless),
 	    cmocka_unit_test(queue__at_fixed_point),

@@ -37,7 +37,6 @@ void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps)
 	*s = (struct vb_cc_settings){
 	    .dcqcn_hw_en = true,
 	    .hw_rate_throttle_en = true,
-	    .tx_wqe_ost_limit_en = true,
 	    .speed_limiter_en = true,
 	    .dcqcn_rx_cnp_merge_period = 50,
 	    .dcqcn_nocnp_timer_th = 55,

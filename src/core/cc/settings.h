@@ -96,8 +96,8 @@ struct vb_cc_settings {
 	uint32_t limiter_burst_ns;
 };
 
-/* The values of the DCQCN paper at @rate_bps, all hardware (scheme 1), 250 MHz unless the rate
- * needs a faster clock. facts D-03 */
+/* The values of the DCQCN paper at @rate_bps, 250 MHz unless the rate needs a faster clock: scheme
+ * 1, but for tx_wqe_ost_limit_en, as the paper bounds a flow by its rate alone. facts D-03 */
 void vb_cc_settings_paper(struct vb_cc_settings *s, uint64_t rate_bps);
 
 /* Units nearest to a rate, 8 fraction bits; saturates at 24 bits. */

@@ -7,16 +7,17 @@
 
 #define RATE_MAX_BPS UINT64_C(2000000000000)
 
-enum preset { PAPER, FIRMWARE_RATE, FIRMWARE_ONLY, OFF };
+enum preset { PAPER, HARDWARE, FIRMWARE_RATE, FIRMWARE_ONLY, OFF };
 
 const char *const vb_cc_presets[] = {
     [PAPER] = "paper",
+    [HARDWARE] = "hardware",
     [FIRMWARE_RATE] = "firmware-rate",
     [FIRMWARE_ONLY] = "firmware-only",
     [OFF] = "off",
     NULL,
 };
-const char vb_cc_preset_rule[] = "is off, paper, firmware-rate or firmware-only";
+const char vb_cc_preset_rule[] = "is off, paper, hardware, firmware-rate or firmware-only";
 
 static bool is_word(const char *word, const char *text, size_t len)
 {
@@ -32,15 +33,17 @@ static int find_word(const char *const *words, int cnt, const char *text, size_t
 	return i < cnt ? i : -1;
 }
 
-/* CC-45...47: the algorithm, the limiter, and what software has to be told. */
+/* CC-45...47: the algorithm, the limiter, the bound on WQEs, and what software has to be told. The
+ * paper bounds a flow by its rate alone. */
 static void apply_scheme(struct vb_cc_settings *s, enum preset preset)
 {
-	if (preset == PAPER)
+	s->tx_wqe_ost_limit_en = preset == HARDWARE || preset == FIRMWARE_RATE;
+	if (preset == PAPER || preset == HARDWARE)
 		return;
 	s->dcqcn_hw_en = false;
 	s->cnp_irq_en = true;
 	if (preset == FIRMWARE_ONLY)
-		s->hw_rate_throttle_en = s->tx_wqe_ost_limit_en = s->speed_limiter_en = false;
+		s->hw_rate_throttle_en = s->speed_limiter_en = false;
 }
 
 int vb_cc_draft_begin(struct vb_cc_draft *d, const char *name, size_t len, uint64_t rate_bps)
