@@ -152,6 +152,20 @@ static void step__full_link_is_offered_it_again(void **state)
 	assert_int_equal(vb_engine_due(&engine, env.now, 0), VB_NEVER);
 }
 
+/* A step that took all that it has places for leaves packets that no descriptor tells of: it is due
+ * again at once. */
+static void step__more_packets_are_due_at_once(void **state)
+{
+	(void)state;
+	rx_cnt = 100 * VB_ENGINE_RX_PKTS;
+	vb_engine_step(&engine, env.now);
+	assert_true(rx_cnt > 0);
+	assert_int_equal(vb_engine_due(&engine, env.now, 0), env.now);
+	rx_cnt = 0;
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(vb_engine_due(&engine, env.now, 0), VB_NEVER);
+}
+
 /* Whether a poll in vain, the last of so many, slept. */
 static bool yield_sleeps(uint32_t idle_polls)
 {
@@ -289,6 +303,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(step__timers_wait_for_an_answer_that_is_held, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(step__full_link_is_offered_it_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(step__more_packets_are_due_at_once, setup, teardown),
 	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_crowded, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__a_packet_ends_the_sleep, setup, teardown),

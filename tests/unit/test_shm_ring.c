@@ -6,6 +6,8 @@
 #include "link/shm_ring.h"
 #include "wire/opcode.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -267,6 +269,44 @@ static void take__writer_lies(void **state)
 	assert_true(taken > 20000);
 }
 
+/* A packet that is longer than any can be ends the ring, though its train has place for it. */
+static void take__payload_longer_than_any(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way;
+	struct vb_rx rx;
+	uint32_t len = VB_PAYLOAD_MAX + 4, train;
+
+	for (uint32_t k = 0; k < 3; k++)
+		make(f, k, VB_PAYLOAD_MAX);
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 3, 0), 3);
+	assert_true(vb_ring_begin(&f->rx, &way));
+	train = f->rx.at; /* where the first packet says how long it is */
+	memcpy(f->tx.mem + VB_RING_HEAD_BYTES + train, &len, sizeof len);
+	assert_false(vb_ring_take(&f->rx, &rx, f->copy));
+	assert_true(f->rx.is_broken);
+}
+
+/* Memory that its maker could make shorter under a reader is not mapped. */
+static void map__only_what_cannot_shrink(void **state)
+{
+	const size_t size = 4096;
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *p;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(vb_memory_map(fd, size, true, &p), -EINVAL);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+	assert_int_equal(vb_memory_map(fd, size, true, &p), -EINVAL);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(vb_memory_map(fd, size, true, &p), 0);
+	vb_memory_unmap(p, size);
+	assert_int_equal(vb_memory_map(fd, 2 * size, true, &p), -EINVAL);
+	close(fd);
+}
+
 /* No writer has more under way than the ring holds. One that says so, with trains all over the
  * ring, is not read around and around. */
 static void begin__not_more_than_the_ring_holds(void **state)
@@ -322,6 +362,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(is_stuck__only_while_full_and_unmoved, setup, teardown),
 	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),
+	    cmocka_unit_test_setup_teardown(take__payload_longer_than_any, setup, teardown),
+	    cmocka_unit_test(map__only_what_cannot_shrink),
 	    cmocka_unit_test_setup_teardown(begin__not_more_than_the_ring_holds, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__headers_cannot_change_underneath, setup,
 					    teardown),

@@ -535,6 +535,42 @@ static void completion__each_field_is_its_own(void **state)
 	end_free(&a);
 }
 
+/* Hop limits 0 and 1 are those of programs that know no routers: packets leave with the host's. */
+static void create_ah__hop_limit(void **state)
+{
+	static const uint8_t limit[][2] = {{0, 64}, {1, 64}, {2, 2}, {255, 255}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof limit / sizeof limit[0]; i++) {
+		struct ibv_ah_attr attr = verbs_ah_attr(true);
+		struct ibv_ah *ah;
+
+		attr.grh.hop_limit = limit[i][0];
+		ah = ibv_create_ah(pd, &attr);
+		assert_non_null(ah);
+		assert_int_equal(((struct vb_ibv_ah *)ah)->core.path.hop_limit, limit[i][1]);
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+	}
+}
+
+/* Each field of an IPv6 header that a message came with is in the address handle of the answer. */
+static void init_ah_from_wc__has_what_the_grh_says(void **state)
+{
+	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .sl = 3};
+	struct ibv_ah_attr attr, own = verbs_ah_attr(true);
+	struct ibv_grh grh = {.version_tclass_flow = htonl(6u << 28 | 0x5au << 20 | 0xabcde)};
+
+	(void)state;
+	grh.dgid = own.grh.dgid;
+	memset(&grh.sgid, 0x77, sizeof grh.sgid);
+	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), 0);
+	assert_int_equal(attr.grh.flow_label, 0xabcde);
+	assert_int_equal(attr.grh.traffic_class, 0x5a);
+	assert_int_equal(attr.grh.sgid_index, own.grh.sgid_index);
+	assert_memory_equal(&attr.grh.dgid, &grh.sgid, sizeof grh.sgid);
+	assert_int_equal(attr.sl, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +582,8 @@ int main(void)
 	    VERBS_TEST(rate_limit__is_kept),
 	    VERBS_TEST(modify_qp__refused),
 	    VERBS_TEST(create_ah__refused),
+	    VERBS_TEST(create_ah__hop_limit),
+	    VERBS_TEST(init_ah_from_wc__has_what_the_grh_says),
 	    VERBS_TEST(static_rate__of_paths),
 	    VERBS_TEST(srq__limits_and_resize),
 	    VERBS_TEST(srq__of_another_domain),
