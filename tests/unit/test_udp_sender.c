@@ -280,7 +280,7 @@ static void two_counters__both_heard(void **state)
 		a = send_row(&w, a, 20, 5 * VB_USEC);
 		lost += !takes(&w, b++);
 	}
-	assert_in_range(lost, 1, 2);
+	assert_uint_in_range(lost, 1, 2);
 	close(w.o.fd);
 }
 
@@ -305,8 +305,8 @@ static void spoofed__shuts_nobody_out(void **state)
 		lost += in_a_row != 0;
 		most = in_a_row > most ? in_a_row : most;
 	}
-	assert_in_range(most, 0, 3);
-	assert_in_range(lost, 0, 200);
+	assert_uint_in_range(most, 0, 3);
+	assert_uint_in_range(lost, 0, 200);
 	close(w.o.fd);
 }
 
