@@ -96,10 +96,15 @@ static void write_summary(FILE *f, const struct vb_scenario *sc, const struct vb
 	item(f, "Flows", "%u, %u done, %u failed", r->flows, r->done, r->failed);
 	item(f, "Goodput", "%.3f Gb/s", (double)r->goodput_bps / 1e9);
 	item(f, "Fairness (Jain)", "%.4f", (double)r->jain_ppm / 1e6);
-	item(f, "Completion time, median", "%.1f µs", (double)r->fct_ns.p50 / 1e3);
-	item(f, "Completion time, 99 %", "%.1f µs", (double)r->fct_ns.p99 / 1e3);
-	item(f, "Slow-down, median and 99 %", "%.2f and %.2f", (double)r->slowdown_milli.p50 / 1e3,
-	     (double)r->slowdown_milli.p99 / 1e3);
+	if (r->fct_ns.cnt) {
+		item(f, "Completion time, median", "%.1f µs", (double)r->fct_ns.p50 / 1e3);
+		item(f, "Completion time, 99 %", "%.1f µs", (double)r->fct_ns.p99 / 1e3);
+	} else {
+		item(f, "Completion time", "–");
+	}
+	if (r->slowdown_milli.cnt)
+		item(f, "Slow-down, median and 99 %", "%.2f and %.2f",
+		     (double)r->slowdown_milli.p50 / 1e3, (double)r->slowdown_milli.p99 / 1e3);
 	item(f, "Packets sent", "%" PRIu64, n[VB_COUNTER_port_xmit_packets]);
 	item(f, "Sent again", "%" PRIu64 " packets", n[VB_COUNTER_retransmitted_packets]);
 	item(f, "... because of",
@@ -243,7 +248,7 @@ int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
 	fputs("{\"title\":", f);
 	quote(f, title);
 	snprintf(text, sizeof text, "%u hosts, %u switches, %.3f ms of virtual time",
-		 run->topo.host_cnt, run->topo.switch_cnt, (double)vb_sim_now(run->sim) / 1e6);
+		 run->topo.host_cnt, run->topo.switch_cnt, (double)r->end / 1e6);
 	fputs(",\n\"subtitle\":", f);
 	quote(f, text);
 	fputs(",\n", f);

@@ -17,9 +17,14 @@ static void print_times(FILE *f, const struct vb_report *r)
 
 	fprintf(f, "  %-12s %10s %10s %10s %10s %10s %10s\n", "", "flows", "mean", "p50", "p99",
 		"p99.9", "max");
-	fprintf(f, "  %-12s %10" PRIu64 " %10.1f %10.1f %10.1f %10.1f %10.1f\n", "FCT, us", s->cnt,
-		(double)s->mean / 1e3, (double)s->p50 / 1e3, (double)s->p99 / 1e3,
-		(double)s->p999 / 1e3, (double)s->max / 1e3);
+	/* No flow is done: there is no time, which is not a time of 0. */
+	if (s->cnt == 0)
+		fprintf(f, "  %-12s %10d %10s %10s %10s %10s %10s\n", "FCT, us", 0, "-", "-", "-",
+			"-", "-");
+	else
+		fprintf(f, "  %-12s %10" PRIu64 " %10.1f %10.1f %10.1f %10.1f %10.1f\n", "FCT, us",
+			s->cnt, (double)s->mean / 1e3, (double)s->p50 / 1e3, (double)s->p99 / 1e3,
+			(double)s->p999 / 1e3, (double)s->max / 1e3);
 	for (uint32_t i = 0; i <= VB_REPORT_SIZES; i++) {
 		const struct vb_spread *d = i ? &r->slowdown_of_size[i - 1] : &r->slowdown_milli;
 

@@ -47,6 +47,25 @@ bool vb_sweep_is_seed(const struct vb_sweep *s, uint32_t column)
 	return strcmp(s->column[column], "seed") == 0;
 }
 
+static uint32_t metric_of(const char *name)
+{
+	uint32_t k = 0;
+
+	while (strcmp(vb_sweep_metric[k].name, name) != 0)
+		k++;
+	return k;
+}
+
+/* A time of flows that are done, when none is, is not known; it is not 0. */
+static bool is_known(const struct vb_sweep_result *r, uint32_t metric)
+{
+	const char *name = vb_sweep_metric[metric].name;
+
+	return (strncmp(name, "fct_", 4) != 0 && strncmp(name, "slowdown_", 9) != 0 &&
+		strcmp(name, "last_done_ns") != 0) ||
+	       r->v[metric_of("done")] != 0;
+}
+
 static int write_csv(FILE *f, const struct vb_sweep *s, const void *what)
 {
 	struct vb_sweep_result r;
@@ -66,8 +85,11 @@ static int write_csv(FILE *f, const struct vb_sweep *s, const void *what)
 			putc(',', f);
 			csv_text(f, s->point[i].value[k] ? s->point[i].value[k] : "");
 		}
-		for (uint32_t k = 0; vb_sweep_metric[k].name; k++)
-			fprintf(f, ",%" PRIu64, r.v[k]);
+		for (uint32_t k = 0; vb_sweep_metric[k].name; k++) {
+			putc(',', f);
+			if (is_known(&r, k))
+				fprintf(f, "%" PRIu64, r.v[k]);
+		}
 		fprintf(f, ",%s\n", r.digest);
 	}
 	return ferror(f) ? -EIO : 0;
@@ -101,15 +123,6 @@ static int write_json(FILE *f, const struct vb_sweep *s, const void *what)
 	return ferror(f) ? -EIO : 0;
 }
 
-static uint32_t metric_of(const char *name)
-{
-	uint32_t k = 0;
-
-	while (strcmp(vb_sweep_metric[k].name, name) != 0)
-		k++;
-	return k;
-}
-
 #define SHOWN (sizeof shown / sizeof shown[0])
 
 static int width_of(const struct vb_sweep *s, uint32_t column)
@@ -141,15 +154,19 @@ static void print_head(const struct vb_sweep *s, uint32_t seeds)
 static void print_row(const struct vb_sweep *s, uint32_t first, uint32_t seeds)
 {
 	double sum[SHOWN] = {0};
-	uint32_t have = 0;
+	uint32_t have = 0, known[SHOWN] = {0};
 	struct vb_sweep_result r;
 
 	for (uint32_t i = first; i < first + seeds; i++) {
 		if (!vb_sweep_load(s, i, &r))
 			continue;
 		have++;
-		for (uint32_t k = 0; k < SHOWN; k++)
+		for (uint32_t k = 0; k < SHOWN; k++) {
+			if (!is_known(&r, metric_of(shown[k])))
+				continue;
 			sum[k] += (double)r.v[metric_of(shown[k])];
+			known[k]++;
+		}
 	}
 	for (uint32_t k = 0; k < s->column_cnt; k++) {
 		const char *v = s->point[first].value[k];
@@ -162,10 +179,10 @@ static void print_row(const struct vb_sweep *s, uint32_t first, uint32_t seeds)
 	for (uint32_t k = 0; k < SHOWN; k++) {
 		double unit = vb_sweep_metric[metric_of(shown[k])].unit;
 
-		if (have)
-			printf("%15.*f", unit > 1 ? 3 : have > 1, sum[k] / have / unit);
+		if (known[k])
+			printf("%15.*f", unit > 1 ? 3 : have > 1, sum[k] / known[k] / unit);
 		else
-			printf("%15s", "failed");
+			printf("%15s", have ? "-" : "failed");
 	}
 	putchar('\n');
 }

@@ -128,6 +128,18 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	return err;
 }
 
+/* What is there already stays: faults that meet on a cable add up. */
+static int fault_add(struct vb_scenario_run *run, const struct part *p, uint32_t link,
+		     const struct vb_fault_spec *spec)
+{
+	int err = vb_sim_add_cable_fault(run->sim, link, spec);
+
+	if (err == -E2BIG)
+		return refuse(p, err, "is one too many: cable %u has more than %d rules then", link,
+			      VB_FAULT_RULES_MAX);
+	return err ? no_memory(p, err) : 0;
+}
+
 static int fault_put(struct vb_scenario_run *run, const struct part *p,
 		     const struct vb_scenario_fault *f)
 {
@@ -137,17 +149,17 @@ static int fault_put(struct vb_scenario_run *run, const struct part *p,
 		if (f->host >= run->topo.host_cnt)
 			return refuse(p, -EINVAL, "is of host %u: there are 0 to %u", f->host,
 				      run->topo.host_cnt - 1);
-		err = vb_sim_set_host_fault(run->sim, f->host, &f->spec);
+		err = fault_add(run, p, vb_sim_host_link(run->sim, f->host), &f->spec);
 	} else if (f->link != UINT32_MAX) {
 		if (f->link >= run->topo.link_cnt)
 			return refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", f->link,
 				      run->topo.link_cnt - 1);
-		err = vb_sim_set_cable_fault(run->sim, f->link, &f->spec);
+		err = fault_add(run, p, f->link, &f->spec);
 	} else {
 		for (uint32_t i = 0; !err && i < run->topo.link_cnt; i++)
-			err = vb_sim_set_cable_fault(run->sim, i, &f->spec);
+			err = fault_add(run, p, i, &f->spec);
 	}
-	return err ? no_memory(p, err) : 0;
+	return err;
 }
 
 static int pattern_put(struct vb_scenario_run *run, const struct part *p,

@@ -156,11 +156,25 @@ static bool is_fault_kind(const char *part)
 	return false;
 }
 
-/* The number of the mapping in @list, or @list itself, whose "do" begins with "KIND=". */
+/* Where @text, rules with commas between them, has "KIND="; NULL: nowhere. */
+static const char *rule_of(const char *text, const char *kind)
+{
+	size_t len = strlen(kind);
+
+	for (;;) {
+		text += strspn(text, " ");
+		if (strncmp(text, kind, len) == 0 && text[len] == '=')
+			return text;
+		text += strcspn(text, ",");
+		if (*text++ == '\0')
+			return NULL;
+	}
+}
+
+/* The number of the mapping in @list, or @list itself, whose "do" has "KIND=". */
 static int fault_with(const struct place *p, int list, const char *kind)
 {
 	yaml_node_t *n = node_of(p, list);
-	size_t len = strlen(kind);
 
 	if (n->type == YAML_SEQUENCE_NODE) {
 		for (yaml_node_item_t *i = n->data.sequence.items.start;
@@ -175,14 +189,16 @@ static int fault_with(const struct place *p, int list, const char *kind)
 	yaml_node_pair_t *there = find(p, list, "do");
 	const char *text = there ? reader_text(node_of(p, there->value)) : NULL;
 
-	return text && strncmp(text, kind, len) == 0 && text[len] == '=' ? list : 0;
+	return text && rule_of(text, kind) ? list : 0;
 }
 
-/* "faults.loss=1e-3": a new value for the fault that is there, its filters kept, or a new fault. */
+/* "faults.loss=1e-3": a new value for the rule that is there, its filters and the rules beside it
+ * kept, or a new fault. */
 static int put_fault(struct place *p, const char *kind)
 {
 	char text[TEXT_MAX];
-	const char *rest = "";
+	const char *before = "", *rest = "";
+	int before_len = 0;
 	yaml_mark_t mark = mark_under(p, "faults");
 	yaml_node_pair_t *faults = find(p, p->at, "faults");
 	int list = faults ? faults->value : 0, at = list ? fault_with(p, list, kind) : 0, err;
@@ -190,11 +206,14 @@ static int put_fault(struct place *p, const char *kind)
 	if (at) {
 		yaml_node_t *is = node_of(p, find(p, at, "do")->value);
 
-		rest = reader_text(is) + strlen(kind) + 1;
+		before = reader_text(is);
+		rest = rule_of(before, kind);
+		before_len = (int)(rest - before);
 		rest += strcspn(rest, ":,");
 		mark = is->start_mark;
 	}
-	if (snprintf(text, sizeof text, "%s=%s%s", kind, p->o->value, rest) >= (int)sizeof text)
+	if (snprintf(text, sizeof text, "%.*s%s=%s%s", before_len, before, kind, p->o->value,
+		     rest) >= (int)sizeof text)
 		return reader_fail(p->r, node_of(p, p->at),
 				   "the fault is longer than %d characters", TEXT_MAX);
 	if (!at) {

@@ -343,9 +343,21 @@ int vb_sim_set_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_faul
 	return link < s->port_cnt / 2 ? fault_set(s, link, spec) : -EINVAL;
 }
 
-int vb_sim_set_host_fault(struct vb_sim *s, uint32_t host, const struct vb_fault_spec *spec)
+int vb_sim_add_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec)
 {
-	return host < s->host_cnt ? fault_set(s, s->host[host].port / 2, spec) : -EINVAL;
+	const struct vb_sim_cable_fault *there;
+	struct vb_fault_spec sum = {.rule_cnt = 0};
+
+	if (link >= s->port_cnt / 2)
+		return -EINVAL;
+	there = s->port[2 * link].fault;
+	if (there)
+		sum = there->layer.spec;
+	if (spec->rule_cnt > VB_FAULT_RULES_MAX - sum.rule_cnt)
+		return -E2BIG;
+	memcpy(sum.rule + sum.rule_cnt, spec->rule, spec->rule_cnt * sizeof spec->rule[0]);
+	sum.rule_cnt += spec->rule_cnt;
+	return fault_set(s, link, &sum);
 }
 
 const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link)

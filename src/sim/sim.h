@@ -116,10 +116,12 @@ struct vb_gid vb_sim_gid(uint32_t host);
 /* The path of a packet from one host to another; ECMP follows @udp_sport. */
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class);
 
-/* Puts faults on what @host sends and receives; NULL takes them away. */
-int vb_sim_set_host_fault(struct vb_sim *s, uint32_t host, const struct vb_fault_spec *spec);
-/* ... on both directions of cable @link; direction tx is from its node a to b. */
+/* Puts faults on both directions of cable @link; direction tx is from its node a to b. NULL takes
+ * away what is there. */
 int vb_sim_set_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec);
+/* Adds rules behind those that are there, and begins with all of them now. -E2BIG: they are more
+ * than VB_FAULT_RULES_MAX together. */
+int vb_sim_add_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec);
 /* The layer that is there, or NULL: its hits can be read. */
 const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link);
 

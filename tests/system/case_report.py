@@ -93,6 +93,31 @@ faults:
 """
 
 
+UNFINISHED = """until: 500us
+topology: {shape: star, hosts: 3, cable: {rate: 100Gbps, delay: 1us}}
+transport: {timeout: 14}
+workload: {shape: single, bytes: 1MB}
+faults: [{do: "%s"}]
+"""
+
+
+@case("report.time_and_dashes")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        page = os.path.join(folder, "report.html")
+        # The time is that of the last flow, not of the timers that were set and not needed.
+        out = simulate(context, folder, "--report", page, scenario=UNFINISHED % "dup=0").stdout
+        spent = next(line for line in out.splitlines() if line.startswith("goodput")).split(" in ")[1].split()[0]
+        if f"{spent} ms of virtual time" not in data_of(page)["subtitle"]:
+            raise Failure(f"{data_of(page)['subtitle']}\n{out}")
+        # No flow is done: no time of one is known.
+        out = simulate(context, folder, "--report", page, scenario=UNFINISHED % "loss=1").stdout
+        times = next(line for line in out.splitlines() if "FCT, us" in line).split()
+        summary = dict(data_of(page)["summary"])
+        if times != ["FCT,", "us", "0"] + ["-"] * 5 or summary.get("Completion time") != "\u2013":
+            raise Failure(f"{summary}\n{out}")
+
+
 @case("report.tells_timeouts")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:

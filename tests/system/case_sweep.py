@@ -91,6 +91,20 @@ def _(context):
             raise Failure(f"{row['digest']} is not the digest of\n{alone}")
 
 
+@case("sweep.fault_beside_others")
+def _(context):
+    with Folder() as f:
+        with open(f.scenario, "w", encoding="utf-8") as g:
+            g.write(SCENARIO.replace("loss=1e-4", "delay=300us"))
+        out = call(f.argv(context, "out", "--grid", "faults.loss=0,1")).stdout
+        rows = list(csv.DictReader(f.read("out", "sweep.csv").splitlines()))
+        # The delay of the scenario stays; where nothing arrives no time is known.
+        if int(rows[0]["fct_max_ns"]) < 300000 or rows[1]["fct_max_ns"] != "":
+            raise Failure(f"{rows}")
+        if "-" not in out.splitlines()[2].split():
+            raise Failure(out)
+
+
 @case("sweep.mpi_ranks")
 def _(context):
     if not shutil.which("mpirun"):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario files: what they say is done, and what is wrong is said. */
 #include "cmocka_env.h"
+#include "scenario/override.h"
 #include "scenario/scenario.h"
 
 #include <errno.h>
@@ -197,6 +198,83 @@ static void open__says_which_limit_is_reached(void **state)
 			    "larger \"flows\"");
 }
 
+/* The text of a scenario with one value put into it. */
+static void read_with(struct vb_scenario *sc, const char *text, const char *path, const char *value)
+{
+	const struct vb_scenario_override with = {path, value};
+	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	char err[1024] = "";
+
+	assert_non_null(f);
+	if (vb_scenario_read_with(sc, f, "s.yaml", &with, 1, err, sizeof err))
+		fail_msg("%s", err);
+	fclose(f);
+}
+
+/* Faults that meet on a cable add up, and each has the random stream of its place. */
+static void open__faults_add_up(void **state)
+{
+	static struct vb_scenario sc;
+	struct vb_scenario_run run;
+	const struct vb_fault *layer;
+	char err[1024] = "";
+
+	(void)state;
+	assert_int_equal(read_text(&sc,
+				   "workload: {shape: ring}\n"
+				   "faults:\n"
+				   "  - {do: \"loss=1:first=3\"}\n"
+				   "  - {host: 1, do: \"blackout=0s/1ms,dup=1%\"}\n"
+				   "  - {cable: 1, do: \"delay=5us\"}\n",
+				   err, sizeof err),
+			 0);
+	if (vb_scenario_open(&run, &sc, NULL, err, sizeof err))
+		fail_msg("%s", err);
+	assert_int_equal(vb_sim_cable_fault(run.sim, 0)->spec.rule_cnt, 1);
+	layer = vb_sim_cable_fault(run.sim, 1);
+	assert_int_equal(layer->spec.rule_cnt, 4);
+	assert_int_equal(layer->spec.rule[0].kind, VB_FAULT_LOSS);
+	assert_int_equal(layer->spec.rule[1].kind, VB_FAULT_BLACKOUT);
+	assert_int_equal(layer->spec.rule[2].kind, VB_FAULT_DUPLICATE);
+	assert_int_equal(layer->spec.rule[3].kind, VB_FAULT_DELAY);
+	vb_scenario_close(&run);
+
+	/* More than a cable can have is refused, with the place. */
+	assert_int_equal(
+	    read_text(&sc,
+		      "workload: {shape: ring}\n"
+		      "faults:\n"
+		      "  - {do: \"dup=0,dup=0,dup=0,dup=0,dup=0,dup=0,dup=0,dup=0,dup=0\"}\n"
+		      "  - {host: 0, do: \"ecn=0,ecn=0,ecn=0,ecn=0,ecn=0,ecn=0,ecn=0,ecn=0\"}\n",
+		      err, sizeof err),
+	    0);
+	assert_int_equal(vb_scenario_open(&run, &sc, NULL, err, sizeof err), -E2BIG);
+	assert_string_equal(
+	    err, "s.yaml:4:5: fault 2 is one too many: cable 0 has more than 16 rules then");
+}
+
+/* A value of faults.KIND changes that rule wherever it is, and takes nothing else away. */
+static void read_with__a_fault_among_others(void **state)
+{
+	static struct vb_scenario sc;
+
+	(void)state;
+	read_with(&sc,
+		  "workload: {shape: ring}\nfaults: {do: \"delay=5us,loss=1%:dir=rx,dup=2%\"}\n",
+		  "faults.loss", "0.5");
+	assert_int_equal(sc.fault_cnt, 1);
+	assert_int_equal(sc.fault[0].spec.rule_cnt, 3);
+	assert_int_equal(sc.fault[0].spec.rule[0].time, 5 * VB_USEC);
+	assert_int_equal(sc.fault[0].spec.rule[1].ppb, VB_FAULT_ONE / 2);
+	assert_int_equal(sc.fault[0].spec.rule[1].filter.dirs, VB_FAULT_RX);
+	assert_int_equal(sc.fault[0].spec.rule[2].kind, VB_FAULT_DUPLICATE);
+	read_with(&sc, "workload: {shape: ring}\nfaults: {do: \"delay=5us\"}\n", "faults.loss",
+		  "0.5");
+	assert_int_equal(sc.fault_cnt, 2);
+	assert_int_equal(sc.fault[0].spec.rule[0].kind, VB_FAULT_DELAY);
+	assert_int_equal(sc.fault[1].spec.rule[0].kind, VB_FAULT_LOSS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +283,8 @@ int main(void)
 	    cmocka_unit_test(open__runs_what_was_read),
 	    cmocka_unit_test(open__says_what_does_not_fit),
 	    cmocka_unit_test(open__says_which_limit_is_reached),
+	    cmocka_unit_test(open__faults_add_up),
+	    cmocka_unit_test(read_with__a_fault_among_others),
 	};
 
 	return cmocka_run_group_tests_name("scenario", tests, NULL, NULL);
