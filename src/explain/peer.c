@@ -29,6 +29,19 @@ static bool has_answered(const struct vb_explain_in *in, const struct vb_qp_view
 	return v->is_acked_once || (in->tale && in->tale->naks + in->tale->rnr_naks);
 }
 
+/*
+ * A firewall that says "administratively prohibited". For IPv4 the kernel turns that into the error
+ * of a way that is missing (icmp_err_convert[]), and passes on no other ICMP message with this
+ * error; for IPv6 it is EACCES, as a route of this host that prohibits is. ICMP codes 10 and 13,
+ * RFC 1812 5.2.7.1; ICMPv6 code 1, RFC 4443 3.1
+ */
+static bool is_prohibited(const struct vb_peer_facts *p, const struct vb_gid *to)
+{
+	if (p->route_errno)
+		return false;
+	return p->send_errno == (vb_gid_is_ipv4(to) ? EHOSTUNREACH : EACCES);
+}
+
 static const char *refused(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			   struct vb_explanation *out)
 {
@@ -38,15 +51,26 @@ static const char *refused(const struct vb_explain_in *in, const struct vb_qp_vi
 	if (p->send_errno == ECONNREFUSED) {
 		vb_line(
 		    &out->what,
-		    "The address resolves, and %s says itself that UDP port 4791 is unreachable "
-		    "there (ICMP, %" PRIu64 " time%s): no adapter runs at that address.",
+		    "The answer is that UDP port 4791 is unreachable at %s (ICMP, %" PRIu64
+		    " time%s): no adapter runs at that address, or a firewall there or on the way "
+		    "rejects packets in these words. ICMP does not tell one from the other.",
 		    to.s, p->send_err_cnt, p->send_err_cnt == 1 ? "" : "s");
 		vb_line(&out->advice,
-			"Start the other program on %s ('verbena run'), or see why it ended; if it "
-			"runs, the address is not the one it uses: compare GIDs with 'verbena "
-			"devices' there.",
+			"Start the other program on %s ('verbena run'), or see why it ended. If it "
+			"runs, compare GIDs with 'verbena devices' there: the address may not be "
+			"the one it uses; and look for rules that reject UDP port 4791.",
 			to.s);
 		return "refused";
+	}
+	if (is_prohibited(p, &v->attr.path.dgid)) {
+		vb_line(
+		    &out->what,
+		    "A firewall there or on the way to %s rejects the packets and says so (ICMP: "
+		    "administratively prohibited, %" PRIu64 " time%s). Whether an adapter runs "
+		    "there is not known.",
+		    to.s, p->send_err_cnt, p->send_err_cnt == 1 ? "" : "s");
+		vb_line(&out->advice, "Let UDP port 4791 through, both ways.");
+		return "firewall";
 	}
 	vb_line(&out->what, "Sending to %s fails here: %s (%" PRIu64 " time%s).", to.s,
 		strerror(p->send_errno), p->send_err_cnt, p->send_err_cnt == 1 ? "" : "s");

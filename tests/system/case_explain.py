@@ -92,6 +92,7 @@ def _(context):
     qp.do("write 100 1 4096")
     qp.fails("transport retry counter exceeded")
     said = expect(context, qp, "failed", "refused", "no answer from 10.9.0.2", "port 4791 is unreachable",
+                  "or a firewall",
                   "timeout 12 (16.78 ms), retry_cnt 7", "RDMA WRITE of 100 bytes (wr_id 77", "R_Key 0x1")
     fired = [row for row in said["timeline"] if row["kind"] == "timeout"]
     if len(fired) < 7 or said["timeouts"] != len(fired) or not all(r["ran_ns"] > 0 for r in fired):

@@ -243,6 +243,16 @@ static void silence__by_what_is_known(void **state)
 		const char *cause, *words;
 	} known[] = {
 	    {.send = ECONNREFUSED, .cause = "refused", .words = "UDP port 4791 is unreachable"},
+	    /* A firewall may say the same as a host without an adapter: both are named. */
+	    {.send = ECONNREFUSED,
+	     .cause = "refused",
+	     .words = "or a firewall there or on the way"},
+	    {.send = EHOSTUNREACH, .cause = "firewall", .words = "administratively prohibited"},
+	    {.send = EHOSTUNREACH,
+	     .route = EHOSTUNREACH,
+	     .cause = "send-error",
+	     .words = "Sending to 192.0.2.7 fails here"},
+	    {.send = EPERM, .cause = "send-error", .words = "Sending to 192.0.2.7 fails here"},
 	    {.send = EMSGSIZE, .cause = "send-error", .words = "Sending to 192.0.2.7 fails here"},
 	    {.route = ENETUNREACH, .cause = "no-route", .words = "no way to 192.0.2.7"},
 	    {.neighbour = VB_NEIGHBOUR_SILENT, .cause = "unresolved", .words = "ARP"},
