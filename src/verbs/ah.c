@@ -62,6 +62,9 @@ uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_at
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
+	if (vb_ibv_check(ibv_pd, VB_OBJECT_PD))
+		return vb_ibv_null(ENOENT);
+
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv_pd->context);
 	struct vb_ibv_ah *ah = vb_object_new(VB_OBJECT_AH, sizeof *ah);
 	int err = EIO;
@@ -83,18 +86,19 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 	ah->core.pd = ((struct vb_ibv_pd *)ibv_pd)->core;
 	ah->ibv.context = ibv_pd->context;
 	ah->ibv.pd = ibv_pd;
+	vb_ibv_name(&ah->ibv);
 	return &ah->ibv;
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	if (!vb_object_is(ah, VB_OBJECT_AH))
-		return EINVAL;
+	if (vb_ibv_check(ah, VB_OBJECT_AH))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_context *c = vb_ibv_ctx(ah->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_ibv_pd_drop(ah->pd);
 	vb_ibv_leave(c);
 	vb_object_free(ah);

@@ -19,6 +19,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	}
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
+	vb_object_name(ch, context, 0);
 	if (!vb_ibv_enter(c)) {
 		vb_evq_close(&ch->events);
 		vb_object_free(ch);
@@ -31,14 +32,15 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-	if (!vb_object_is(channel, VB_OBJECT_CHANNEL))
-		return EINVAL;
+	if (!vb_object_is(channel, VB_OBJECT_CHANNEL) ||
+	    !vb_object_is_named(channel, channel->context, 0))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)channel;
 	struct vb_ibv_context *c = vb_ibv_ctx(channel->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = channel->refcnt ? EBUSY : 0;
 
@@ -49,7 +51,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 		vb_evq_close(&ch->events);
 		vb_object_free(ch);
 	}
-	return err;
+	return vb_ibv_result(err);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)

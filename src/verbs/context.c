@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+_Thread_local int vb_ibv_errno;
+
 int vb_ibv_acquire(struct vb_engine **out)
 {
 	char why[512] = "";

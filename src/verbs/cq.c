@@ -39,6 +39,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 		if (!err) {
 			cq->ibv.handle = vb_cq_number(cq->core);
 			cq->ibv.cqe = (int)vb_cq_size(cq->core);
+			vb_ibv_name(&cq->ibv);
 			vb_list_append(&c->cqs, &cq->link);
 			vb_engine_slot(c->engine)->cq_cnt++;
 			if (channel)
@@ -79,10 +80,12 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
+	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
+		return vb_ibv_result(ENOENT);
 	if (cqe <= 0)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	/* What was posted may be done, and have completions that a smaller one has no room for. */
 	if ((uint32_t)cqe < vb_cq_size(cq->core))
 		vb_engine_flush(c->engine);
@@ -92,7 +95,7 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	if (!err)
 		ibv->cqe = (int)vb_cq_size(cq->core);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
@@ -100,10 +103,12 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
+	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
+		return vb_ibv_result(ENOENT);
 	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_cq_moderate(cq->core, attr->moderate.cq_count, attr->moderate.cq_period * VB_USEC,
 		       vb_engine_now());
 	vb_engine_progress(c->engine);
@@ -113,15 +118,15 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 
 int ibv_destroy_cq(struct ibv_cq *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_CQ))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)ibv->channel;
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	uint32_t notified = 0, asyncs = 0;
 	int err = -vb_cq_destroy(cq->core);
@@ -138,7 +143,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	}
 	vb_ibv_leave(c);
 	if (err)
-		return err;
+		return vb_ibv_result(err);
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed, notified);
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
 	pthread_mutex_destroy(&ibv->mutex);
@@ -223,7 +228,7 @@ int vb_ibv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_cq_arm(cq->core, solicited_only != 0);
 	vb_engine_expect_sleep(c->engine);
 	vb_ibv_leave(c);

@@ -90,7 +90,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct device_list *l = calloc(1, sizeof *l);
 	struct vb_host_shm *host = calloc(1, sizeof *host);
-	int cnt = 0, err = l && host ? 0 : ENOMEM;
+	int was = errno, cnt = 0, err = l && host ? 0 : ENOMEM;
 
 	if (num_devices)
 		*num_devices = 0;
@@ -119,6 +119,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	}
 	if (num_devices)
 		*num_devices = cnt;
+	errno = was;
 	return l->dev;
 }
 

@@ -35,7 +35,7 @@ static int memcpy_to_dm(struct ibv_dm *ibv, uint64_t offset, const void *from, s
 		err = dm_check_owner(dm->mem);
 	if (!err)
 		memcpy(dm->mem->p + offset, from, length);
-	return err;
+	return vb_ibv_result(err);
 }
 
 static int memcpy_from_dm(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
@@ -47,7 +47,7 @@ static int memcpy_from_dm(void *to, struct ibv_dm *ibv, uint64_t offset, size_t 
 		err = dm_check_owner(dm->mem);
 	if (!err)
 		memcpy(to, dm->mem->p + offset, length);
-	return err;
+	return vb_ibv_result(err);
 }
 
 static void dm_show(struct vb_ibv_dm *dm, struct ibv_context *context, uint32_t handle)
@@ -56,6 +56,7 @@ static void dm_show(struct vb_ibv_dm *dm, struct ibv_context *context, uint32_t 
 				  .memcpy_to_dm = memcpy_to_dm,
 				  .memcpy_from_dm = memcpy_from_dm,
 				  .handle = handle};
+	vb_ibv_name(&dm->ibv);
 }
 
 void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m)
@@ -126,8 +127,8 @@ static void dm_withdraw(const struct vb_ibv_dm *dm)
 
 int vb_ibv_free_dm(struct ibv_dm *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_DM))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_DM))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
@@ -144,7 +145,7 @@ int vb_ibv_free_dm(struct ibv_dm *ibv)
 	vb_engine_unlock(c->engine);
 	if (!err)
 		vb_object_free(dm);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* The device memory with @handle in the contexts that share a file with @c. Under the lock. */
@@ -215,6 +216,8 @@ struct ibv_mr *vb_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t 
 {
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 
+	if (vb_ibv_check(pd, VB_OBJECT_PD) || vb_ibv_check_in(ibv, VB_OBJECT_DM, ibv->context))
+		return vb_ibv_null(ENOENT);
 	if (!(access & IBV_ACCESS_ZERO_BASED) || pd->context->device != ibv->context->device)
 		return vb_ibv_null(EINVAL);
 	if (access & ~(unsigned)DM_ACCESS)

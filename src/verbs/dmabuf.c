@@ -76,7 +76,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	struct vb_mr_attr attr = {
 	    .iova = iova, .length = length, .access = (uint32_t)access, .kind = VB_MR_HOST};
 	struct ibv_mr *mr = NULL;
-	int err = access & ~KNOWN ? EINVAL : vb_ibv_access_check(attr.access);
+	int was = errno, err = access & ~KNOWN ? EINVAL : vb_ibv_access_check(attr.access);
 
 	if (!err && (offset ^ iova) & in_page)
 		err = EINVAL;
@@ -90,6 +90,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 		mr = vb_ibv_mr_create(pd, &attr, NULL, &origin);
 		err = errno;
 	}
+	if (mr)
+		errno = was; /* that of looking at the memory is nobody's */
 	if (!mr) {
 		vb_foreign_unmap(&origin.memory);
 		return vb_ibv_null(err);

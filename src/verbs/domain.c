@@ -28,6 +28,7 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 		return vb_ibv_null(EIO);
 	}
 	td->ibv.context = context;
+	vb_object_name(td, context, 0);
 	vb_list_append(&c->tds, &td->link);
 	vb_ibv_leave(c);
 	return &td->ibv;
@@ -35,14 +36,14 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 int vb_ibv_dealloc_td(struct ibv_td *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_TD))
-		return EINVAL;
+	if (!vb_object_is(ibv, VB_OBJECT_TD) || !vb_object_is_named(ibv, ibv->context, 0))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_td *td = (struct vb_ibv_td *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = td->user_cnt ? EBUSY : 0;
 
@@ -51,7 +52,7 @@ int vb_ibv_dealloc_td(struct ibv_td *ibv)
 	vb_ibv_leave(c);
 	if (!err)
 		vb_object_free(td);
-	return err;
+	return vb_ibv_result(err);
 }
 
 static int parent_check(const struct ibv_context *context,
@@ -103,6 +104,7 @@ struct ibv_pd *vb_ibv_alloc_parent_domain(struct ibv_context *context,
 	}
 	if (a->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
 		pd->pd_context = a->pd_context;
+	vb_ibv_name(&pd->ibv);
 	vb_list_append(&c->pds, &pd->link);
 	vb_ibv_leave(c);
 	return &pd->ibv;

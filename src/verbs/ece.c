@@ -12,7 +12,7 @@ int ibv_query_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	*ece = (struct ibv_ece){.vendor_id = VB_IBV_VENDOR,
 				.options = vb_qp_extensions(qp->core, c->port)};
 	vb_ibv_leave(c);
@@ -26,14 +26,14 @@ int ibv_set_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (ece->comp_mask || ece->vendor_id != VB_IBV_VENDOR)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = -vb_qp_allow_extensions(qp->core, ece->options);
 
 	if (!err)
 		ece->options = vb_qp_extensions(qp->core, c->port);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }

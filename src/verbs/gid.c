@@ -72,7 +72,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 
 	if (!err)
 		entry_show(vb_ibv_ctx(context), index, &gid, entry, size);
-	return err;
+	return vb_ibv_result(err);
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,

@@ -13,7 +13,7 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_ini
 int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 {
 	(void)dmah;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
@@ -31,7 +31,7 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
 	(void)context, (void)port, (void)speed;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
@@ -69,55 +69,55 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 int ibv_destroy_comp_cntr(struct ibv_comp_cntr *cntr)
 {
 	(void)cntr;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_set_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t value)
 {
 	(void)cntr, (void)value;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_set_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t value)
 {
 	(void)cntr, (void)value;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_inc_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount)
 {
 	(void)cntr, (void)amount;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount)
 {
 	(void)cntr, (void)amount;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_read_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value)
 {
 	(void)cntr, (void)value;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_read_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value)
 {
 	(void)cntr, (void)value;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int ibv_qp_attach_comp_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr,
 			    struct ibv_qp_attach_comp_cntr_attr *attr)
 {
 	(void)qp, (void)cntr, (void)attr;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }
 
 int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
 			      size_t size)
 {
 	(void)context, (void)caps, (void)size;
-	return EOPNOTSUPP;
+	return vb_ibv_result(EOPNOTSUPP);
 }

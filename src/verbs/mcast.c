@@ -41,9 +41,11 @@ int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 	struct vb_gid g;
 
 	(void)lid;
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 	memcpy(g.b, gid->raw, sizeof g.b);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = vb_ibv_mcast_reaches(c, &g) ? -vb_qp_attach_mcast(qp->core, &g) : EINVAL;
 
@@ -55,7 +57,7 @@ int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 		err = 0; /* once is enough */
 	}
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* Under the lock. */
@@ -74,14 +76,16 @@ int ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 	struct vb_gid g;
 
 	(void)lid;
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 	memcpy(g.b, gid->raw, sizeof g.b);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = detach(c, (struct vb_ibv_qp *)ibv, &g);
 
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 void vb_ibv_detach_all(struct vb_ibv_qp *qp)

@@ -101,8 +101,10 @@ static struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_
 	if (err)
 		return vb_ibv_null(err);
 	if (attr->qp_type != IBV_QPT_DRIVER || !(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
-	    attr->pd->context != context || (!is_dci && with_wr))
+	    (!is_dci && with_wr))
 		return vb_ibv_null(EINVAL);
+	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
+		return vb_ibv_null(ENOENT);
 	if (with_wr && (attr->send_ops_flags & ~(uint64_t)VB_WR_OPS_DCI))
 		return vb_ibv_null(EOPNOTSUPP);
 
@@ -156,18 +158,20 @@ int mlx5dv_dci_stream_id_reset(struct ibv_qp *ibv, uint16_t stream)
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = -vb_dci_reset_stream(qp->core, stream);
 
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* That packets to @ah arrive at one QP is a hint, of which this adapter has no use. */
 int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qp_num)
 {
 	(void)qp_num;
-	return ah ? 0 : EINVAL;
+	return vb_ibv_result(ah ? 0 : EINVAL);
 }

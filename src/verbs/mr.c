@@ -94,6 +94,9 @@ static void mr_withdraw(const struct vb_ibv_mr *mr)
 struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,
 				struct vb_ibv_dm_mem *dm, const struct vb_ibv_mr_origin *origin)
 {
+	if (vb_ibv_check(pd, VB_OBJECT_PD))
+		return vb_ibv_null(ENOENT);
+
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mr *mr = vb_object_new(VB_OBJECT_MR, sizeof *mr);
 	struct vb_ibv_mr_share *share = calloc(1, sizeof *share);
@@ -116,6 +119,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 			mr_show(mr, pd, attr);
 			if (origin && !origin->is_own)
 				mr->ibv.handle = origin->handle;
+			vb_ibv_name(&mr->ibv);
 			mr_publish(mr, attr);
 			vb_ibv_pd_hold(pd);
 			vb_list_append(&c->mrs, &mr->link);
@@ -135,8 +139,9 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 				unsigned int access)
 {
 	struct vb_mr_attr attr;
-	int err = mr_check(addr, length, iova, access, &attr);
+	int was = errno, err = mr_check(addr, length, iova, access, &attr);
 
+	errno = was; /* that of looking at the memory is nobody's */
 	return err ? vb_ibv_null(err) : vb_ibv_mr_create(pd, &attr, NULL, NULL);
 }
 
@@ -173,6 +178,8 @@ static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_p
 {
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
 
+	if (vb_ibv_check(&mr->ibv, VB_OBJECT_MR))
+		return ENOENT;
 	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED))
 		return EINVAL;
 	/* Neither device memory, nor memory that was mapped for it, nor what is no memory of the
@@ -180,8 +187,10 @@ static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_p
 	if (mr->dm || mr->share->is_foreign || mr->kind != VB_MR_HOST || mr->share->refs > 1 ||
 	    !mr->share->core)
 		return EINVAL;
-	if ((flags & IBV_REREG_MR_CHANGE_PD) && (!pd || pd->context != mr->ibv.context))
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
 		return EINVAL;
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && vb_ibv_check_in(pd, VB_OBJECT_PD, mr->ibv.context))
+		return ENOENT;
 	if ((moves && (!addr || !length)) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)))
 		return EINVAL;
 	return mr_check(moves ? addr : mr->ibv.addr, moves ? length : mr->ibv.length,
@@ -195,8 +204,9 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_mr_attr attr;
-	int err = rereg_check(mr, flags, pd, addr, length, access, &attr);
+	int was = errno, err = rereg_check(mr, flags, pd, addr, length, access, &attr);
 
+	errno = was;
 	if (!(flags & IBV_REREG_MR_CHANGE_PD))
 		pd = ibv->pd;
 	if (!err && !vb_ibv_enter(c)) {
@@ -214,6 +224,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 			vb_ibv_pd_drop(ibv->pd);
 			vb_ibv_pd_hold(pd);
 			mr_show(mr, pd, &attr);
+			vb_ibv_name(&mr->ibv);
 			mr_publish(mr, &attr);
 		}
 		vb_ibv_leave(c);
@@ -258,14 +269,14 @@ int vb_ibv_mr_free(struct vb_ibv_mr *mr)
 
 int ibv_dereg_mr(struct ibv_mr *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_MR))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_MR))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_list_remove(&mr->link);
 
 	int err = -vb_ibv_mr_free(mr);
@@ -273,7 +284,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (err)
 		vb_list_append(&c->mrs, &mr->link);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* The region with @handle in the contexts that share a file with @c. Under the lock. */
@@ -309,6 +320,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 			mr->ibv.context = pd->context;
 			mr->ibv.pd = pd;
 			mr->ibv.addr = NULL; /* not applicable, ibv_import_mr(3) */
+			vb_ibv_name(&mr->ibv);
 			mr->share->refs++;
 			if (mr->dm) {
 				mr->dm->mr_cnt++;

@@ -6,6 +6,9 @@
 
 struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
+	if (vb_ibv_check(pd, VB_OBJECT_PD))
+		return vb_ibv_null(ENOENT);
+
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mw *mw = vb_object_new(VB_OBJECT_MW, sizeof *mw);
 	int err = EIO;
@@ -29,19 +32,20 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	mw->ibv.rkey = vb_mw_rkey(mw->core);
 	mw->ibv.handle = mw->ibv.rkey >> 8;
 	mw->ibv.type = type;
+	vb_ibv_name(&mw->ibv);
 	return &mw->ibv;
 }
 
 int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_MW))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_MW))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_mw *mw = (struct vb_ibv_mw *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = -vb_mw_destroy(mw->core);
 
@@ -52,7 +56,7 @@ int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
 	vb_ibv_leave(c);
 	if (!err)
 		vb_object_free(mw);
-	return err;
+	return vb_ibv_result(err);
 }
 
 int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
@@ -64,11 +68,11 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 
 	/* Only a window of type 2 can begin at 0. IBA o10-36.2.2 */
 	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 
 	vb_ibv_bind_wr(&w, mw, rkey, &bind->bind_info);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	vb_time now = vb_engine_now();
 	int err = -vb_qp_post_send(qp->core, &w, now);
@@ -78,5 +82,5 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 		vb_engine_doorbell(c->engine, qp->core, now);
 	}
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }

@@ -15,6 +15,8 @@
 struct entry {
 	const void *object; /* NULL: free */
 	enum vb_object_kind kind;
+	uint32_t handle;
+	const void *context; /* NULL: not named yet */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -86,7 +88,7 @@ void *vb_object_new(enum vb_object_kind kind, size_t bytes)
 	if (ok && 2 * (cnt + 1) > size)
 		ok = grow();
 	if (ok) {
-		entries[place_of(object)] = (struct entry){object, kind};
+		entries[place_of(object)] = (struct entry){.object = object, .kind = kind};
 		cnt++;
 	}
 	unlock();
@@ -132,6 +134,30 @@ bool vb_object_is(const void *object, enum vb_object_kind kind)
 
 	size_t i = size ? place_of(object) : 0;
 	bool is = object && size && entries[i].object == object && entries[i].kind == kind;
+
+	unlock();
+	return is;
+}
+
+void vb_object_name(const void *object, const void *context, uint32_t handle)
+{
+	lock();
+
+	size_t i = place_of(object);
+
+	assert(entries[i].object == object);
+	entries[i].context = context;
+	entries[i].handle = handle;
+	unlock();
+}
+
+bool vb_object_is_named(const void *object, const void *context, uint32_t handle)
+{
+	lock();
+
+	size_t i = size ? place_of(object) : 0;
+	bool is = size && entries[i].object == object && entries[i].context == context &&
+		  entries[i].handle == handle;
 
 	unlock();
 	return is;

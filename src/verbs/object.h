@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum vb_object_kind {
 	VB_OBJECT_PD = 1, /* parent domains too */
@@ -36,5 +37,11 @@ void vb_object_free(void *object);
 
 /* Whether @object, any pointer, is an object of @kind. */
 bool vb_object_is(const void *object, enum vb_object_kind kind);
+
+/* @object is in @context from now on, with @handle. */
+void vb_object_name(const void *object, const void *context, uint32_t handle);
+
+/* Whether that is what it was named; the application can write to what it sees of an object. */
+bool vb_object_is_named(const void *object, const void *context, uint32_t handle);
 
 #endif

@@ -29,11 +29,13 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 
+	if (vb_ibv_check(pd, VB_OBJECT_PD))
+		return vb_ibv_result(ENOENT);
 	if (advice != IBV_ADVISE_MR_ADVICE_PREFETCH && !write &&
 	    advice != IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return ENOTSUP;
+		return vb_ibv_result(ENOTSUP);
 	if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || !sge_cnt)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	for (uint32_t i = 0; i < sge_cnt; i++) {
 		void *p;
 		int err = locate(pd, &sge[i], write, &p);

@@ -36,6 +36,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 			pd->core_refs = refs;
 			pd->ibv.context = context;
 			pd->ibv.handle = pd_number(c);
+			vb_ibv_name(&pd->ibv);
 			vb_list_append(&c->pds, &pd->link);
 		}
 		vb_ibv_leave(c);
@@ -74,14 +75,14 @@ int vb_ibv_pd_free(struct vb_ibv_pd *pd)
 
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_PD))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_PD))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_pd *pd = (struct vb_ibv_pd *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_list_remove(&pd->link);
 
 	int err = -vb_ibv_pd_free(pd);
@@ -89,7 +90,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 	if (err)
 		vb_list_append(&c->pds, &pd->link);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* The PD with @handle in the contexts that share a file with @c. Under the lock. */
@@ -146,6 +147,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 		if (!err) {
 			pd->ibv = (struct ibv_pd){.context = context, .handle = handle};
 			++*pd->core_refs;
+			vb_ibv_name(&pd->ibv);
 			vb_list_append(&c->pds, &pd->link);
 		}
 		vb_ibv_leave(c);

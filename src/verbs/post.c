@@ -105,7 +105,7 @@ int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 
 	if (!vb_ibv_enter(c)) {
 		*bad_wr = wr;
-		return EIO;
+		return vb_ibv_result(EIO);
 	}
 
 	vb_time now = vb_engine_now();
@@ -120,7 +120,7 @@ int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 	if (wr != first)
 		vb_engine_doorbell(c->engine, qp->core, now);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* Posts a list of receives to @qp, or to @srq when @qp is NULL. Returns 0 or an errno. */
@@ -150,7 +150,7 @@ int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 
 	if (!vb_ibv_enter(c)) {
 		*bad_wr = wr;
-		return EIO;
+		return vb_ibv_result(EIO);
 	}
 
 	struct vb_hca *h = vb_engine_hca(c->engine);
@@ -163,7 +163,7 @@ int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 	if ((!had_packets && vb_hca_has_transmit(h)) || is_flushed)
 		vb_engine_progress(c->engine);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 int vb_ibv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -173,11 +173,11 @@ int vb_ibv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv
 
 	if (!vb_ibv_enter(c)) {
 		*bad_wr = wr;
-		return EIO;
+		return vb_ibv_result(EIO);
 	}
 
 	int err = post_recvs(NULL, srq->core, wr, bad_wr, 0);
 
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }

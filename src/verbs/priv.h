@@ -225,11 +225,16 @@ static inline struct vb_ibv_context *vb_ibv_ctx(struct ibv_context *c)
 	return (struct vb_ibv_context *)vb_container_of(c, struct verbs_context, context);
 }
 
+/* The application's errno while this thread is at work for it: system calls of the engine that fail
+ * are no business of the application's. */
+extern _Thread_local int vb_ibv_errno __attribute__((tls_model("initial-exec")));
+
 /* Takes the engine's lock; false in a forked child. */
 static inline bool vb_ibv_enter(struct vb_ibv_context *c)
 {
 	if (!vb_engine_is_alive(c->engine))
 		return false;
+	vb_ibv_errno = errno;
 	vb_engine_lock(c->engine);
 	return true;
 }
@@ -237,13 +242,32 @@ static inline bool vb_ibv_enter(struct vb_ibv_context *c)
 static inline void vb_ibv_leave(struct vb_ibv_context *c)
 {
 	vb_engine_unlock(c->engine);
+	errno = vb_ibv_errno;
 }
+
+/*
+ * 0 when @o is an object of @kind, in the context and with the handle that it says; else ENOENT, as
+ * for a handle that the kernel does not know.
+ */
+#define vb_ibv_check(o, kind)                                                                      \
+	(vb_object_is(o, kind) && vb_object_is_named(o, (o)->context, (o)->handle) ? 0 : ENOENT)
+/* ... and it is in @c. */
+#define vb_ibv_check_in(o, kind, c) ((vb_ibv_check(o, kind) || (o)->context != (c)) ? ENOENT : 0)
+#define vb_ibv_name(o) vb_object_name(o, (o)->context, (o)->handle)
 
 /* For calls that return a pointer: sets errno. */
 static inline void *vb_ibv_null(int err)
 {
 	errno = err;
 	return NULL;
+}
+
+/* For calls that return an errno value: sets errno too, as the kernel's answer does. */
+static inline int vb_ibv_result(int err)
+{
+	if (err)
+		errno = err;
+	return err;
 }
 
 /* For calls that return -1: sets errno. */

@@ -45,18 +45,24 @@ static bool sends_only(enum vb_qp_type type)
 	return type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
 }
 
-/* A CQ or SRQ of another device cannot serve. Initiators receive nothing, targets send nothing. */
-static bool same_device(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init,
-			enum vb_qp_type type)
+/*
+ * What a QP is made of: 0, EINVAL when something is missing, ENOENT when it is no such object of
+ * the same context. Initiators receive nothing, targets send nothing.
+ */
+static int parts_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init,
+		       enum vb_qp_type type)
 {
-	if (sends_only(type))
-		return init->send_cq && init->send_cq->context == pd->context;
-	if (type == VB_QPT_DCT)
-		return init->recv_cq && init->recv_cq->context == pd->context && init->srq &&
-		       init->srq->context == pd->context;
-	return init->send_cq && init->recv_cq && init->send_cq->context == pd->context &&
-	       init->recv_cq->context == pd->context &&
-	       (!init->srq || init->srq->context == pd->context);
+	bool sends = type != VB_QPT_DCT, receives = !sends_only(type);
+
+	if (vb_ibv_check(pd, VB_OBJECT_PD))
+		return ENOENT;
+	if ((sends && !init->send_cq) || (receives && !init->recv_cq) ||
+	    (type == VB_QPT_DCT && !init->srq))
+		return EINVAL;
+	if ((sends && vb_ibv_check_in(init->send_cq, VB_OBJECT_CQ, pd->context)) ||
+	    (receives && vb_ibv_check_in(init->recv_cq, VB_OBJECT_CQ, pd->context)))
+		return ENOENT;
+	return receives && init->srq ? vb_ibv_check_in(init->srq, VB_OBJECT_SRQ, pd->context) : 0;
 }
 
 void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *context,
@@ -82,6 +88,7 @@ void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp)
 
 	qp->ibv.qp_num = vb_qp_number(qp->core);
 	qp->ibv.handle = qp->ibv.qp_num;
+	vb_ibv_name(&qp->ibv);
 	vb_list_append(&c->qps, &qp->link);
 	slot->qp_cnt++;
 	qp->csr_index = vb_engine_index_qp(c->engine, qp->ibv.qp_num, c->dev->index);
@@ -118,8 +125,10 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
 				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr)
 {
-	if (!same_device(pd, init, type))
-		return vb_ibv_null(EINVAL);
+	int err = parts_check(pd, init, type);
+
+	if (err)
+		return vb_ibv_null(err);
 
 	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
 
@@ -146,7 +155,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	}
 	vb_ibv_qp_show(qp, pd->context, init);
 	qp->ibv.pd = pd;
-	int err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
+	err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
 
 	if (err) {
 		vb_object_free(qp);
@@ -208,8 +217,10 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 
 		return target ? &target->ibv : NULL;
 	}
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || attr->pd->context != context)
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
 		return vb_ibv_null(EINVAL);
+	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
+		return vb_ibv_null(ENOENT);
 
 	/* ibv_wr_atomic_write() brings its data along. */
 	if (with_wr && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE &&
@@ -237,14 +248,14 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_QP))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	/* What was posted or has to be acknowledged leaves first. */
 	vb_engine_flush(c->engine);
 
@@ -262,7 +273,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	}
 	vb_ibv_leave(c);
 	if (err)
-		return err;
+		return vb_ibv_result(err);
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

@@ -82,9 +82,11 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct vb_qp_attr core = attr_to_core(c, attr);
 	int err = 0;
 
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 	mask = known_attrs(ibv->qp_type, mask);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	if (mask & IBV_QP_AV)
 		err = connection_path(c, qp, attr, mask, &core);
 	/* On the way to ERR or RESET, what was received before is acknowledged all the same. */
@@ -102,7 +104,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		vb_engine_progress(c->engine);
 	}
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 /* Returns 0 or an errno. */
@@ -123,9 +125,12 @@ static int set_rate(struct vb_ibv_qp *qp, uint32_t kbps, uint32_t burst)
 /* The typical size of packets changes nothing: each is counted as what it is. */
 int vb_ibv_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
 {
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 	if (attr->comp_mask)
-		return EINVAL;
-	return set_rate((struct vb_ibv_qp *)ibv, attr->rate_limit, attr->max_burst_sz);
+		return vb_ibv_result(EINVAL);
+	return vb_ibv_result(
+	    set_rate((struct vb_ibv_qp *)ibv, attr->rate_limit, attr->max_burst_sz));
 }
 
 static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
@@ -170,8 +175,10 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	int err = 0;
 
 	(void)mask;
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	if (qp->is_remote)
 		err = ask(c, qp, &core, 0);
 	else
@@ -182,7 +189,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	}
 	vb_ibv_leave(c);
 	if (err)
-		return err;
+		return vb_ibv_result(err);
 	*init = (struct ibv_qp_init_attr){
 	    .qp_context = ibv->qp_context,
 	    .send_cq = ibv->send_cq,

@@ -52,9 +52,9 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
 	if (port != VB_IBV_PORT)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_ibv_refresh(c);
 
 	bool up = c->table.ifindex && c->table.is_up;
@@ -165,9 +165,9 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 	};
 
 	if (input && input->comp_mask)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	if (size < sizeof a.orig_attr)
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	(void)ibv_query_device(context, &a.orig_attr);
 	a.device_cap_flags_ex =
 	    a.orig_attr.device_cap_flags | DEVICE_FLUSH_GLOBAL | DEVICE_ATOMIC_WRITE;
@@ -187,7 +187,7 @@ int vb_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)vb_engine_now();
 	}
-	return asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0;
+	return vb_ibv_result(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
 }
 
 /* Nothing is promised about the order in which the bytes of a message are written. */

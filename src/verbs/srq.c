@@ -8,6 +8,9 @@
 static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct ibv_srq_attr *attr,
 				  struct vb_ibv_xrcd *xrcd, struct vb_ibv_cq *cq)
 {
+	if (vb_ibv_check(pd, VB_OBJECT_PD))
+		return vb_ibv_null(ENOENT);
+
 	struct vb_srq_cap cap = {.wr_max = attr->max_wr, .sge_max = attr->max_sge};
 	struct vb_pd *core_pd = ((struct vb_ibv_pd *)pd)->core;
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
@@ -31,6 +34,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 			  : -vb_srq_create(core_pd, cap.wr_max, cap.sge_max, 0, srq, &srq->core);
 		if (!err) {
 			srq->ibv.handle = vb_srq_number(srq->core);
+			vb_ibv_name(&srq->ibv);
 			vb_srq_query(srq->core, &attr->max_wr, &attr->max_sge, &limit);
 			vb_list_append(&c->srqs, &srq->link);
 			vb_ibv_pd_hold(pd);
@@ -69,13 +73,18 @@ struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *context, struct ibv_srq
 
 	if ((attr->comp_mask & ~xrc) || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
 		return vb_ibv_null(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || attr->pd->context != context)
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
 		return vb_ibv_null(EINVAL);
+	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
+		return vb_ibv_null(ENOENT);
 	if (type == IBV_SRQT_BASIC)
 		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL);
-	if (attr->comp_mask != xrc || attr->xrcd->context != context ||
-	    attr->cq->context != context)
+	if (attr->comp_mask != xrc)
 		return vb_ibv_null(EINVAL);
+	if (!vb_object_is(attr->xrcd, VB_OBJECT_XRCD) ||
+	    !vb_object_is_named(attr->xrcd, context, 0) ||
+	    vb_ibv_check_in(attr->cq, VB_OBJECT_CQ, context))
+		return vb_ibv_null(ENOENT);
 	return srq_create(attr->pd, attr->srq_context, &attr->attr,
 			  (struct vb_ibv_xrcd *)attr->xrcd, (struct vb_ibv_cq *)attr->cq);
 }
@@ -86,10 +95,12 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	uint32_t wr_max, sge_max, limit;
 
+	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
+		return vb_ibv_result(ENOENT);
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return EINVAL;
+		return vb_ibv_result(EINVAL);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = 0;
 
@@ -108,7 +119,7 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	if (!err && (mask & IBV_SRQ_LIMIT))
 		err = -vb_srq_set_limit(srq->core, attr->srq_limit);
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
 
 int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
@@ -116,8 +127,10 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
+	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
+		return vb_ibv_result(ENOENT);
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 	vb_srq_query(srq->core, &attr->max_wr, &attr->max_sge, &attr->srq_limit);
 	vb_ibv_leave(c);
 	return 0;
@@ -131,15 +144,15 @@ int vb_ibv_get_srq_num(struct ibv_srq *ibv, uint32_t *num)
 
 int ibv_destroy_srq(struct ibv_srq *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_SRQ))
-		return EINVAL;
+	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	uint32_t delivered = 0;
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = -vb_srq_destroy(srq->core);
 
@@ -152,7 +165,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	}
 	vb_ibv_leave(c);
 	if (err)
-		return err;
+		return vb_ibv_result(err);
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

@@ -338,7 +338,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 		}
 	}
 	pthread_mutex_unlock(&b->mutex);
-	return err;
+	return vb_ibv_result(err);
 }
 
 static void set_functions(struct ibv_qp_ex *ex)

@@ -19,10 +19,12 @@ static void handle_enter(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct 
 	qp->is_remote = vb_qp_is_handle(qp->core);
 	if (!first)
 		vb_qp_set_owner(qp->core, qp);
-	if (qp->is_remote || (first && first != qp))
+	if (qp->is_remote || (first && first != qp)) {
+		vb_ibv_name(&qp->ibv);
 		vb_list_append(&c->qps, &qp->link);
-	else
+	} else {
 		vb_ibv_qp_enlist(c, qp);
+	}
 	if (first && first != qp) {
 		qp->csr_index = first->csr_index;
 		vb_list_append(&first->handles, &qp->handles);
@@ -53,9 +55,11 @@ struct vb_ibv_qp *vb_ibv_create_target(struct ibv_context *context,
 	struct vb_ibv_xrcd *x = (struct vb_ibv_xrcd *)attr->xrcd;
 	int err = EIO;
 
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) || x->ibv.context != context ||
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return vb_ibv_null(EINVAL);
+	if (x->ibv.context != context || !vb_object_is_named(x, context, 0))
+		return vb_ibv_null(ENOENT);
 
 	struct vb_ibv_qp *qp = handle_new(context, attr->qp_context);
 	struct vb_qp_init core = {.type = VB_QPT_XRC_TGT, .xrcd = x->core, .owner = qp};
@@ -86,9 +90,10 @@ struct ibv_qp *vb_ibv_open_qp(struct ibv_context *context, struct ibv_qp_open_at
 
 	if (attr->comp_mask & ~(needed | IBV_QP_OPEN_ATTR_CONTEXT))
 		return vb_ibv_null(EOPNOTSUPP);
-	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
-	    x->ibv.context != context)
+	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV)
 		return vb_ibv_null(EINVAL);
+	if (x->ibv.context != context || !vb_object_is_named(x, context, 0))
+		return vb_ibv_null(ENOENT);
 
 	struct vb_ibv_qp *qp = handle_new(
 	    context, attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL);

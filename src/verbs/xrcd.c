@@ -144,6 +144,7 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	if (!x)
 		return vb_ibv_null(ENOMEM);
 	x->ibv.context = context;
+	vb_object_name(x, context, 0);
 	if (vb_ibv_enter(c)) {
 		err = attr->fd == -1 ? domain_new(c, -1, &(struct stat){0}, &x->domain)
 				     : domain_of_file(c, attr->fd, attr->oflags, &x->domain);
@@ -180,17 +181,17 @@ int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x)
 
 int vb_ibv_close_xrcd(struct ibv_xrcd *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_XRCD))
-		return EINVAL;
+	if (!vb_object_is(ibv, VB_OBJECT_XRCD) || !vb_object_is_named(ibv, ibv->context, 0))
+		return vb_ibv_result(ENOENT);
 
 	struct vb_ibv_xrcd *x = (struct vb_ibv_xrcd *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return EIO;
+		return vb_ibv_result(EIO);
 
 	int err = x->user_cnt ? EBUSY : -vb_ibv_xrcd_free(x);
 
 	vb_ibv_leave(c);
-	return err;
+	return vb_ibv_result(err);
 }
