@@ -1,37 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of L_Keys and R_Keys: index in the upper 24 bits, key byte in the lower 8 (IBT-84).
- * Index 0 is never used, so key 0 names nothing. A freed index goes to the end of a queue and
- * comes back with another key byte: a stale key misses for as long as possible.
+ * The table of L_Keys and R_Keys: index in the upper 24 bits, key byte in the lower 8 (IBT-84). Who
+ * knows an R_Key can do what it allows, so keys are drawn from a secret: of an index only the bits
+ * that say its place in the table are given. Index 0 is never used, so key 0 names nothing. A freed
+ * place goes to the end of a queue and comes back with another key: a stale key misses for as long
+ * as possible.
  */
 #include "core/priv.h"
+
+#include "base/prf.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define KEY_CAP_FIRST 64u
 
+/* Where the object with @key stands if there is one; the table is not empty. */
+static struct vb_key_slot *slot_of(const struct vb_key_table *t, uint32_t key)
+{
+	return &t->slot[key >> 8 & (t->cap - 1)];
+}
+
+static void table_free_place(struct vb_key_table *t, uint32_t i)
+{
+	t->slot[i].next_free = 0;
+	if (t->free_tail)
+		t->slot[t->free_tail].next_free = i;
+	else
+		t->free_head = i;
+	t->free_tail = i;
+}
+
+/* Two indices that differ modulo the old size differ modulo the new one. */
 static int table_grow(struct vb_hca *h)
 {
-	struct vb_key_table *t = &h->keys;
-	uint32_t cap = t->cap ? t->cap * 2 : KEY_CAP_FIRST;
+	struct vb_key_table old = h->keys, *t = &h->keys;
+	uint32_t cap = old.cap ? old.cap * 2 : KEY_CAP_FIRST;
 	struct vb_key_slot *slot = vb_alloc(h, cap * sizeof *slot);
 
 	if (!slot)
 		return -ENOMEM;
-	if (t->cap)
-		memcpy(slot, t->slot, t->cap * sizeof *slot);
-	for (uint32_t i = t->cap ? t->cap : 1; i < cap; i++) {
-		slot[i].key_byte = (uint8_t)(i * 37 + h->cfg.seed);
-		slot[i].next_free = i + 1 < cap ? i + 1 : 0;
-	}
 	assert(t->free_head == 0);
-	t->free_head = t->cap ? t->cap : 1;
-	t->free_tail = cap - 1;
-	vb_free(h, t->slot);
+	memset(slot, 0, cap * sizeof *slot);
 	t->slot = slot;
 	t->cap = cap;
+	for (uint32_t i = 1; i < old.cap; i++)
+		*slot_of(t, old.slot[i].obj->key) = old.slot[i];
+	for (uint32_t i = 1; i < cap; i++)
+		if (!t->slot[i].obj)
+			table_free_place(t, i);
+	vb_free(h, old.slot);
 	return 0;
+}
+
+/* A key for place @i, which may have been another object's. */
+static uint32_t key_draw(struct vb_hca *h, uint32_t i)
+{
+	uint32_t place = h->keys.cap - 1, key;
+
+	do {
+		key = (uint32_t)vb_prf(h->cfg.seed, VB_PRF_KEY, h->keys.drawn++);
+		key = (key & ~(place << 8)) | i << 8;
+	} while (key == h->keys.slot[i].last);
+	return key;
 }
 
 int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
@@ -55,7 +86,7 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
 		t->free_tail = 0;
 	s->obj = k;
 	s->next_free = 0;
-	k->key = i << 8 | s->key_byte;
+	k->key = key_draw(h, i);
 	k->pd = pd;
 	pd->refs++;
 	t->cnt[k->kind]++;
@@ -65,25 +96,24 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
 void vb_key_remove(struct vb_hca *h, struct vb_key *k)
 {
 	struct vb_key_table *t = &h->keys;
-	uint32_t i = k->key >> 8;
+	struct vb_key_slot *s = slot_of(t, k->key);
 
-	assert(i > 0 && i < t->cap && t->slot[i].obj == k);
-	t->slot[i].obj = NULL;
-	t->slot[i].key_byte = (uint8_t)(k->key + 1);
-	if (t->free_tail)
-		t->slot[t->free_tail].next_free = i;
-	else
-		t->free_head = i;
-	t->free_tail = i;
+	assert(s->obj == k);
+	s->obj = NULL;
+	s->last = k->key;
+	table_free_place(t, (uint32_t)(s - t->slot));
 	t->cnt[k->kind]--;
 	k->pd->refs--;
 }
 
 struct vb_key *vb_key_at(const struct vb_hca *h, uint32_t key)
 {
-	uint32_t i = key >> 8;
+	if (h->keys.cap == 0)
+		return NULL;
 
-	return i < h->keys.cap ? h->keys.slot[i].obj : NULL;
+	struct vb_key *k = slot_of(&h->keys, key)->obj;
+
+	return k && k->key >> 8 == key >> 8 ? k : NULL;
 }
 
 struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key)

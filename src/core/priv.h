@@ -74,13 +74,13 @@ struct vb_mw {
 struct vb_key_slot {
 	struct vb_key *obj;
 	uint32_t next_free;
-	uint8_t key_byte; /* of the next object with this index */
+	uint32_t last; /* the key of the object that was here before */
 };
 
 struct vb_key_table {
 	struct vb_key_slot *slot;
-	uint32_t cap, cnt[VB_KEY_KINDS];
-	uint32_t free_head, free_tail; /* FIFO, so that an index rests before reuse; 0: none */
+	uint32_t cap, cnt[VB_KEY_KINDS], drawn; /* drawn: keys so far */
+	uint32_t free_head, free_tail; /* FIFO, so that a place rests before reuse; 0: none */
 };
 
 struct vb_cq {

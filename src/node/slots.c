@@ -12,6 +12,7 @@
 #include <linux/falloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* QPNs that an owner is taken to have used when it did not say where it is. */
@@ -75,6 +76,13 @@ int vb_slots_init(struct vb_slots *s)
 	return host_create(s);
 }
 
+/* Where the QPNs of a slot begin: a peer that knows of a QP elsewhere cannot tell those here by it.
+ */
+static int draw_index(uint16_t *first)
+{
+	return getrandom(first, sizeof *first, 0) == (ssize_t)sizeof *first ? 0 : -errno;
+}
+
 /* Makes the next slot of the group. The broker's own slots have no memory. */
 static int slot_make(struct vb_slots *s)
 {
@@ -82,8 +90,11 @@ static int slot_make(struct vb_slots *s)
 	struct vb_slot *slot = &s->slot[k];
 	struct vb_fds fds = {.cnt = 1};
 	void *p = NULL;
-	int mem_fd = -1, rc;
+	uint16_t first;
+	int mem_fd = -1, rc = draw_index(&first);
 
+	if (rc)
+		return rc;
 	if (k >= VB_SLOT_FIRST) {
 		mem_fd = vb_memory_create(VB_MEMORY_SLOT, sizeof *slot->shm);
 		if (mem_fd < 0)
@@ -108,6 +119,7 @@ static int slot_make(struct vb_slots *s)
 		slot->shm->magic = VB_SHM_MAGIC;
 		slot->shm->version = VB_SHM_VERSION;
 		slot->shm->slot = k;
+		slot->shm->qpn_next = first;
 	}
 	return 0;
 fail:

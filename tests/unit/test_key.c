@@ -2,6 +2,8 @@
 /* The table of keys: index and key byte, and how long a stale key misses. IBT-84 */
 #include "core_env.h"
 
+#include "base/prf.h"
+
 static struct env env;
 
 static void setup(uint32_t mr_max)
@@ -57,7 +59,13 @@ static void key__that_names_nothing(void **state)
 	env_close(&env);
 }
 
-/* A freed index goes to the back of the queue, and comes again with the next byte. */
+/* Of the key, what says the place in the table. */
+static uint32_t place_of(uint32_t key)
+{
+	return key >> 8 & (env.hca->keys.cap - 1);
+}
+
+/* A freed place goes to the back of the queue, and comes again with another key. */
 static void key__stale(void **state)
 {
 	uint32_t stale, key, others = 0;
@@ -76,9 +84,8 @@ static void key__stale(void **state)
 		assert_null(vb_key_find(env.hca, stale));
 		assert_int_equal(vb_mr_destroy(mr), 0);
 		others++;
-	} while (key >> 8 != stale >> 8);
-	assert_int_equal((key - stale) & 0xff, 1);
-	assert_int_equal(others, env.hca->keys.cap - 2); /* all but index 0 and env.mr's */
+	} while (place_of(key) != place_of(stale));
+	assert_int_equal(others, env.hca->keys.cap - 2); /* all but place 0 and env.mr's */
 	env_close(&env);
 }
 
@@ -116,22 +123,22 @@ static void key__table_full_and_freed(void **state)
 	(void)state;
 	setup(1000);
 	cap = env.hca->keys.cap;
-	while (env.hca->keys.cnt[VB_KEY_MR] < cap - 1) /* index 0 is nobody's */
+	while (env.hca->keys.cnt[VB_KEY_MR] < cap - 1) /* place 0 is nobody's */
 		mr[n++] = mr_new();
 	for (int round = 0; round < 3; round++) {
 		uint32_t k = (uint32_t)round * 7;
 
-		index = vb_mr_lkey(mr[k]) >> 8;
+		index = place_of(vb_mr_lkey(mr[k]));
 		assert_int_equal(vb_mr_destroy(mr[k]), 0);
 		mr[k] = mr_new();
-		assert_int_equal(vb_mr_lkey(mr[k]) >> 8, index);
+		assert_int_equal(place_of(vb_mr_lkey(mr[k])), index);
 	}
 	/* In the order they were freed. */
-	index = vb_mr_lkey(mr[3]) >> 8;
+	index = place_of(vb_mr_lkey(mr[3]));
 	assert_int_equal(vb_mr_destroy(mr[3]), 0);
 	assert_int_equal(vb_mr_destroy(mr[1]), 0);
 	mr[3] = mr_new();
-	assert_int_equal(vb_mr_lkey(mr[3]) >> 8, index);
+	assert_int_equal(place_of(vb_mr_lkey(mr[3])), index);
 	mr[1] = mr_new();
 	assert_int_equal(env.hca->keys.cap, cap);
 	mr[n++] = mr_new();
@@ -139,6 +146,45 @@ static void key__table_full_and_freed(void **state)
 	for (uint32_t i = 0; i < n; i++)
 		assert_ptr_equal(vb_key_find(env.hca, vb_mr_lkey(mr[i])), &mr[i]->key);
 	env_close(&env);
+}
+
+/*
+ * Keys drawn one after the other say nothing about the next one: no difference comes twice, all
+ * bits but those of the place change, and another seed gives others.
+ */
+static void key__cannot_be_guessed(void **state)
+{
+	enum { CNT = 60 };
+	static uint32_t key[2][CNT];
+	uint32_t set = 0, clear = 0;
+
+	(void)state;
+	for (uint32_t s = 0; s < 2; s++) {
+		env_config(&env);
+		env.cfg.seed = 77 + s;
+		env_open(&env, 16);
+		for (uint32_t i = 0; i < CNT; i++) {
+			key[s][i] = vb_mr_rkey(mr_new());
+			set |= key[s][i];
+			clear |= ~key[s][i];
+		}
+		env_close(&env);
+	}
+	assert_int_equal(set, UINT32_MAX);
+	assert_int_equal(clear, UINT32_MAX);
+	for (uint32_t i = 1; i < CNT; i++) {
+		assert_int_not_equal(key[0][i], key[1][i]);
+		for (uint32_t k = i + 1; k < CNT; k++)
+			assert_int_not_equal(key[0][i] - key[0][i - 1], key[0][k] - key[0][k - 1]);
+	}
+}
+
+/* The example of the paper, appendix A: message of 8 bytes. */
+static void siphash__known_answer(void **state)
+{
+	(void)state;
+	assert_true(vb_siphash(0x0706050403020100, 0x0f0e0d0c0b0a0908, 0x0706050403020100) ==
+		    0x93f5f5799a932462);
 }
 
 int main(void)
@@ -149,6 +195,8 @@ int main(void)
 	    cmocka_unit_test(key__stale),
 	    cmocka_unit_test(key__limit_is_exact),
 	    cmocka_unit_test(key__table_full_and_freed),
+	    cmocka_unit_test(key__cannot_be_guessed),
+	    cmocka_unit_test(siphash__known_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
