@@ -95,6 +95,11 @@ struct vb_hca_config {
 	int (*page_in)(void *ctx, void *p, size_t len, bool write);
 	void *page_in_ctx;
 	/*
+	 * Runs @f(@arg), which touches registered memory: 0, or -EFAULT when that is not there any
+	 * more, or not to be written. NULL: it always is.
+	 */
+	int (*guard)(void (*f)(void *arg), void *arg);
+	/*
 	 * Takes a message to another HCA of this host, whose numbers are @peer modulo qpn_stride,
 	 * where vb_xrc_take_message() takes it, in the order they were sent. 0; -EAGAIN: not now;
 	 * another negative errno: it is not there. NULL: XRC domains have one HCA each.

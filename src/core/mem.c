@@ -173,6 +173,52 @@ static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge 
 	return mr;
 }
 
+int vb_mem_guarded(const struct vb_hca *h, void (*f)(void *arg), void *arg)
+{
+	if (h->cfg.guard)
+		return h->cfg.guard(f, arg);
+	f(arg);
+	return 0;
+}
+
+struct copy {
+	void *to;
+	const void *from;
+	size_t len;
+};
+
+static void copy_bytes(void *arg)
+{
+	const struct copy *c = arg;
+
+	memcpy(c->to, c->from, c->len);
+}
+
+int vb_mem_write(const struct vb_hca *h, void *to, const void *from, size_t len)
+{
+	return vb_mem_guarded(h, copy_bytes, &(struct copy){to, from, len});
+}
+
+/* No machine has smaller pages. */
+#define PAGE_MIN 4096u
+
+static void touch_pages(void *arg)
+{
+	const struct copy *c = arg;
+	const volatile uint8_t *p = c->from;
+
+	for (size_t i = 0; i < c->len; i += PAGE_MIN)
+		(void)p[i];
+	(void)p[c->len - 1];
+}
+
+int vb_mem_touch(const struct vb_hca *h, const void *p, uint64_t len)
+{
+	if (!h->cfg.guard || !p || !len)
+		return 0;
+	return h->cfg.guard(touch_pages, &(struct copy){NULL, p, (size_t)len});
+}
+
 /* What a null region gives, to one packet. */
 static const uint8_t zeros[VB_PAYLOAD_MAX];
 
@@ -203,6 +249,8 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 
 		if (mr_page_in(mr, p, n, access & VB_ACCESS_LOCAL_WRITE))
 			return -EACCES;
+		if (!(access & VB_ACCESS_LOCAL_WRITE) && vb_mem_touch(pd->hca, p, n))
+			return -EFAULT;
 		/* What is written to a null region has nowhere to go. */
 		seg[cnt++] = (struct vb_seg){
 		    mr->kind == VB_MR_NULL && !(access & VB_ACCESS_LOCAL_WRITE) ? zeros : p, n};
@@ -221,8 +269,9 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
 	const uint8_t *from = src;
 
 	for (int i = 0; i < cnt; i++) {
-		if (seg[i].p && from)
-			memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len);
+		if (seg[i].p && from &&
+		    vb_mem_write(pd->hca, (void *)(uintptr_t)seg[i].p, from, seg[i].len))
+			return -EFAULT;
 		if (from)
 			from += seg[i].len;
 	}

@@ -6,6 +6,7 @@
 #include "core/types.h"
 #include "wire/packet.h"
 
+struct vb_hca;
 struct vb_pd;
 struct vb_qp;
 struct vb_sge;
@@ -18,7 +19,8 @@ static inline bool vb_range_within(uint64_t va, uint64_t len, uint64_t start, ui
 
 /*
  * Where @len bytes at offset @off of a list of SGEs are: appends runs to @seg (at most @seg_max)
- * and returns their number, or a negative errno when an L_Key, PD, bound or right is wrong.
+ * and returns their number, or a negative errno: an L_Key, PD, bound or right is wrong, or the
+ * memory to be read is gone.
  */
 int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
 		  uint32_t len, uint32_t access, struct vb_seg *seg, uint32_t seg_max);
@@ -37,5 +39,13 @@ int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, ui
 /* Whether @qp may, without touching the memory; @whole: whatever the range. */
 bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
 		      uint32_t access, bool whole);
+
+/*
+ * Access to registered memory, which a program may have unmapped or made read-only: 0 or -EFAULT.
+ * vb_mem_touch() reads a little of each page, so that what a link copies soon is there.
+ */
+int vb_mem_touch(const struct vb_hca *h, const void *p, uint64_t len);
+int vb_mem_write(const struct vb_hca *h, void *to, const void *from, size_t len);
+int vb_mem_guarded(const struct vb_hca *h, void (*f)(void *arg), void *arg);
 
 #endif

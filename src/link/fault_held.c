@@ -3,6 +3,7 @@
 #include "link/fault_held.h"
 
 #include "link/fault.h"
+#include "link/guard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,14 +70,12 @@ bool vb_held_tx(struct vb_held_queue *q, const struct vb_tx *tx, const struct vb
 		const struct vb_tx_fate *fate, vb_time at)
 {
 	struct vb_held *h = add(q, tx->payload_len, path, at);
-	uint8_t *to;
 
 	if (!h)
 		return false;
-	to = h->bytes;
-	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
-		memcpy(to, tx->seg[i].p, tx->seg[i].len);
-		to += tx->seg[i].len;
+	if (vb_guard_copy_payload(h->bytes, tx)) {
+		free(h);
+		return false;
 	}
 	h->fate = *fate;
 	h->tx = *tx;

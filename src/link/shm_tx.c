@@ -4,6 +4,7 @@
  * What is not for a process of this host, or has to be damaged on the wire, goes on to the link
  * below.
  */
+#include "link/guard.h"
 #include "link/memory.h"
 #include "link/shm_priv.h"
 #include "link/tap.h"
@@ -141,12 +142,29 @@ static uint32_t run_length(const struct vb_tx_batch *b, uint32_t from)
 	return n;
 }
 
+/* What is put into a ring. */
+struct put {
+	struct vb_ring_tx *ring;
+	const struct vb_ring_way *way;
+	const struct vb_tx *pkt;
+	uint32_t cnt, done;
+	vb_time now;
+};
+
+static void put_packets(void *arg)
+{
+	struct put *p = arg;
+
+	p->done = vb_ring_put(p->ring, p->way, p->pkt, p->cnt, p->now);
+}
+
 /* Sends packets of @b from @from on to @p. Returns how many are done with; 0: there is no room. */
 static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct vb_tx_batch *b,
 			  uint32_t from, vb_time now)
 {
 	const struct vb_tx *pkt = &b->pkt[from];
 	uint32_t slot = pkt->hdr[BTH_DQPN_LOW], cnt = run_length(b, from), n = 0;
+	bool is_gone = false; /* the memory of a packet, since it was made */
 	struct vb_ring_way way = {.path = *pkt->path,
 				  .ifindex = s->cfg.ifindex_of(s->cfg.ctx, pkt->path->port)};
 
@@ -157,10 +175,13 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 	if (p->unannounced < 0 || announce(s, slot, now)) {
 		if (!p->ring.mem)
 			return 0; /* the next attempt goes by UDP */
-		n = vb_ring_put(&p->ring, &way, pkt, cnt, now);
+		struct put put = {&p->ring, &way, pkt, cnt, 0, now};
+
+		is_gone = vb_guard_run(put_packets, &put) != 0;
+		n = put.done;
 	}
 	if (n == 0) {
-		if (!vb_ring_is_stuck(&p->ring, now))
+		if (!is_gone && !vb_ring_is_stuck(&p->ring, now))
 			return 0;
 		/* As if a socket's buffer were full. */
 		vb_count_add(s->cfg.counters[pkt->path->port], VB_COUNTER_port_xmit_discards, cnt);

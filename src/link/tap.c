@@ -2,7 +2,10 @@
 /* Packets for the capture that have not been in a datagram, see tap.h. */
 #include "link/tap.h"
 
+#include "link/guard.h"
 #include "wire/hdr.h"
+
+#include <string.h>
 
 #define IPV4_DF 0x4000
 
@@ -23,19 +26,20 @@ static struct vb_udp_tap envelope(const struct vb_path *p, struct vb_seg *piece)
 
 void vb_tap_sent(vb_tap_fn *tap, void *ctx, const struct vb_tx *tx, uint16_t mark)
 {
-	struct vb_seg piece[VB_TX_BATCH_SEGS + 2];
+	struct vb_seg piece[3];
 	struct vb_udp_tap t = envelope(tx->path, piece);
-	uint8_t trailer[VB_PAD_MAX + VB_ICRC_LEN] = {0};
+	uint8_t payload[VB_PAYLOAD_MAX], trailer[VB_PAD_MAX + VB_ICRC_LEN] = {0};
 	uint32_t crc;
 
 	t.sent = true;
 	t.mark = mark;
 	crc = vb_icrc_headers(vb_icrc_start(&t.udp, vb_tx_wire_len(tx)), tx->hdr, tx->hdr_len);
 	piece[t.seg_cnt++] = (struct vb_seg){tx->hdr, tx->hdr_len};
-	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
-		crc = vb_icrc_bytes(crc, tx->seg[i].p, tx->seg[i].len);
-		piece[t.seg_cnt++] = tx->seg[i];
-	}
+	/* The program may have taken its memory away. */
+	if (vb_guard_copy_payload(payload, tx))
+		memset(payload, 0, tx->payload_len);
+	crc = vb_icrc_bytes(crc, payload, tx->payload_len);
+	piece[t.seg_cnt++] = (struct vb_seg){payload, tx->payload_len};
 	crc = vb_icrc_bytes(crc, trailer, tx->pad);
 	vb_icrc_finish(crc, trailer + tx->pad);
 	piece[t.seg_cnt++] = (struct vb_seg){trailer, tx->pad + (uint32_t)VB_ICRC_LEN};

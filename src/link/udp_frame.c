@@ -6,9 +6,8 @@
  * than a gather list. IBA 7.8.1, A17
  *
  * Payload is the application's memory, and it may write there while a packet is made: the ICRC is
- * that of the bytes that leave. Memory that it registered has to stay mapped until deregistered,
- * for this adapter has no pages of its own pinned: to send it later is a SIGSEGV in the
- * application's process.
+ * that of the bytes that leave. It may also have taken the memory away since the packet was made:
+ * so this runs under the guard (link/guard.h).
  */
 #include "link/udp_priv.h"
 

@@ -2,6 +2,7 @@
 /*
  * Sending: runs of packets with one path and one length become trains, one UDP_SEGMENT send each.
  */
+#include "link/guard.h"
 #include "link/udp_priv.h"
 
 #include "wire/hdr.h"
@@ -103,9 +104,22 @@ static const struct vb_udp_pseudo *pseudo_of(const struct train *t)
 	return &s->pseudo;
 }
 
+struct framing {
+	struct vb_udp *u;
+	const struct train *t;
+};
+
+static void frame_packets(void *arg)
+{
+	const struct framing *f = arg;
+
+	vb_udp_frame(&f->u->tx, f->t->pkt, f->t->cnt, &f->t->how, &f->u->icrc);
+}
+
 /* The kernel numbers the segments of one send, and the sends of a connected socket, of which there
- * are @before in the same call. */
-static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send, uint32_t before)
+ * are @before in the same call. False: the program has taken away the memory of a packet since it
+ * was made. */
+static bool frame_train(struct vb_udp *u, struct train *t, bool is_one_send, uint32_t before)
 {
 	bool is_numbered = vb_udp_is_numbered(t->sock);
 
@@ -116,7 +130,7 @@ static void frame_train(struct vb_udp *u, struct train *t, bool is_one_send, uin
 	    .ip_id = (uint16_t)(t->sock->ip_id + (is_numbered ? before : 0)),
 	    .step = is_one_send || is_numbered,
 	    .fate = t->fate};
-	vb_udp_frame(&u->tx, t->pkt, t->cnt, &t->how, &u->icrc);
+	return vb_guard_run(frame_packets, &(struct framing){u, t}) == 0;
 }
 
 static bool is_full(int err)
@@ -187,6 +201,13 @@ VB_COLD static void refused(const struct vb_udp *u, struct train *t, uint32_t n,
 	report(u, &t->path->dgid, err);
 	t->done += n;
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, n);
+}
+
+/* The train cannot be made any more: as if it had been lost. */
+VB_COLD static void give_up(struct train *t)
+{
+	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, t->cnt - t->done);
+	t->done = t->cnt;
 }
 
 /*
@@ -281,7 +302,10 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 	struct vb_udp_envelope e;
 
 	t->first = 0;
-	frame_train(u, t, false, 0);
+	if (!frame_train(u, t, false, 0)) {
+		give_up(t);
+		return;
+	}
 	vb_udp_address(&e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	/* Each packet is a message of its own here. */
 	vb_udp_segment(&e, t->sock, 0, UINT16_MAX, true);
@@ -345,14 +369,15 @@ static long send_one(const struct vb_udp *u, const struct vb_udp_sock *s, const 
 	return is_stale(s, rc) ? send_one_again(u, s, m) : rc;
 }
 
-/* Lays out train @i of a call, all but a place for it among the messages. */
-static inline void make_message(struct vb_udp *u, struct train *t, uint32_t i,
+/* Lays out train @i of a call, all but a place for it among the messages. False: it is gone. */
+static inline bool make_message(struct vb_udp *u, struct train *t, uint32_t i,
 				struct vb_udp_envelope *e)
 {
 	struct vb_udp_tx *x = &u->tx;
 	uint16_t seg = (uint16_t)vb_tx_wire_len(&t->pkt[0]);
 
-	frame_train(u, t, true, i);
+	if (!frame_train(u, t, true, i))
+		return false;
 	vb_udp_address(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	vb_udp_segment(e, t->sock, t->cnt > 1 ? seg : 0, seg, i == 0);
 	x->iov[i] = frames(x, t->first, t->cnt);
@@ -360,6 +385,7 @@ static inline void make_message(struct vb_udp *u, struct train *t, uint32_t i,
 	e->msg.msg_iovlen = 1;
 	t->bytes = flow_bytes(t, 0, t->cnt);
 	flow_count(u, t, t->bytes);
+	return true;
 }
 
 /* Why the train did not leave by a send of its own: each packet may tell, or the train waits. */
@@ -383,10 +409,15 @@ VB_COLD static void train_refused(struct vb_udp *u, struct train *t, int err)
 static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
 {
 	struct vb_udp_envelope e[TRAINS_MAX];
+	uint32_t wanted = cnt;
 	long sent;
 
-	for (uint32_t i = 0; i < cnt; i++)
-		make_message(u, &t[i], i, &e[i]);
+	for (cnt = 0; cnt < wanted && make_message(u, &t[cnt], cnt, &e[cnt]);)
+		cnt++;
+	if (cnt == 0) {
+		give_up(t);
+		return;
+	}
 	if (cnt == 1) {
 		sent = send_one(u, t->sock, &e->msg) >= 0;
 	} else {
@@ -399,8 +430,11 @@ static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
 
 	for (long i = 0; i < sent; i++)
 		count_sent(u, &t[i], t[i].cnt);
-	if (sent == (long)cnt)
+	if (sent == (long)cnt) {
+		if (cnt < wanted)
+			give_up(&t[cnt]);
 		return;
+	}
 	for (long i = cnt; i-- > 0 && i >= sent;)
 		flow_uncount(u, &t[i], t[i].bytes);
 	/* Why another than the first was refused is found out by the next call. */

@@ -3,6 +3,7 @@
  * The engine's life: one per process, made of a place at the broker, a UDP link, an HCA and the
  * stand-by thread; and what becomes of it in a forked child.
  */
+#include "link/guard.h"
 #include "link/shm.h"
 #include "link/udp.h"
 #include "node/engine_priv.h"
@@ -361,6 +362,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .unread = vb_engine_unread,
 	    .room_ctx = e,
 	    .page_in = vb_engine_page_in,
+	    .guard = vb_guard_run,
 	    .xrc_send = vb_engine_send_xrc,
 	    .xrc_ctx = e,
 	    .trace = {.mask = VB_TALE_EVENTS, .emit = vb_engine_tell, .ctx = e},

@@ -2,6 +2,7 @@
 /*
  * Keeping what a full link did not take. See struct vb_backlog.
  */
+#include "link/guard.h"
 #include "node/engine_priv.h"
 
 #include <assert.h>
@@ -9,18 +10,16 @@
 static void keep_packet(struct vb_backlog *l, const struct vb_tx *tx)
 {
 	struct vb_tx_batch *b = &l->batch;
-	uint32_t i = b->cnt++;
-	uint32_t at = 0;
+	uint32_t i = b->cnt, at = tx->payload_len;
 
-	assert(tx->payload_len <= sizeof l->bytes[i]);
+	assert(at <= sizeof l->bytes[i]);
+	/* The memory it is in has just gone: as if it had been lost. */
+	if (vb_guard_copy_payload(l->bytes[i], tx))
+		return;
+	b->cnt++;
 	b->pkt[i] = *tx;
 	l->path[i] = *tx->path;
 	b->pkt[i].path = &l->path[i];
-	for (uint32_t s = 0; s < tx->seg_cnt; s++) {
-		memcpy(l->bytes[i] + at, tx->seg[s].p, tx->seg[s].len);
-		at += tx->seg[s].len;
-	}
-	assert(at == tx->payload_len);
 	b->pkt[i].seg = &b->seg[b->seg_cnt];
 	b->pkt[i].seg_cnt = at ? 1 : 0;
 	if (at)

@@ -424,8 +424,11 @@ int vb_standby_start(struct vb_engine *e)
 		return -errno;
 	e->ran_at = vb_engine_now();
 	s->wake_at = s->check_at = e->ran_at + CHECK_NS;
-	/* Signals are the application's; none may land on this thread. */
+	/* Signals are the application's; none may land on this thread but faults in memory of the
+	 * application, which the guard answers. */
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 
 	int err = pthread_create(&s->thread, NULL, standby_main, e);

@@ -102,6 +102,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 	struct vb_ibv_mr_share *share = calloc(1, sizeof *share);
 	int err = mr && share ? EIO : ENOMEM;
 
+	vb_ibv_guard_memory();
 	if (err == EIO && vb_ibv_enter(c)) {
 		err = -vb_mr_create(((struct vb_ibv_pd *)pd)->core, attr, &share->core);
 		if (!err) {

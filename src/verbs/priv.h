@@ -374,6 +374,9 @@ struct vb_ibv_mr_origin {
 };
 /* mr.c: the rights of a region, and which need which. 0 or EINVAL. */
 int vb_ibv_access_check(uint32_t access);
+/* signals.c: from now on memory that a program takes away is an error where it is used, and not the
+ * end of the process. */
+void vb_ibv_guard_memory(void);
 /* mr.c: enters what @attr says; @dm is NULL or the device memory that it is in, @origin NULL or
  * where its memory is from. The memory of an origin is the region's when this succeeds. */
 struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr,

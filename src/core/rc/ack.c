@@ -9,6 +9,8 @@
 #include "core/recover/selective.h"
 #include "core/xrc/xrc.h"
 
+#include <errno.h>
+
 /*
  * Receive WQEs by credit code: 0, 1, 2, 3, and then each power of two and one and a half of it, up
  * to 32768. IBA table 48
@@ -88,13 +90,13 @@ static int response_memory(struct vb_qp *qp, const struct vb_resource *r, uint64
 	int err = vb_mem_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ, p);
 
 	qp->pd = pd;
-	return err;
+	return err ? err : vb_mem_touch(qp->hca, *p, len);
 }
 
-/* The next packet of @run, responses of @r. False: its memory is gone; the QP has a NAK to send
- * instead. */
-static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct vb_run *run,
-			  struct vb_tx_batch *b, vb_time now)
+/* The next packet of @run, responses of @r. 0; -EACCES: its key is gone; -EFAULT: its memory is.
+ * The QP has a NAK to send instead. */
+static int emit_response(struct vb_qp *qp, const struct vb_resource *r, struct vb_run *run,
+			 struct vb_tx_batch *b, vb_time now)
 {
 	struct vb_psn psn = run->nxt;
 	bool first = vb_psn_eq(psn, run->start);
@@ -110,8 +112,10 @@ static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct 
 		op = first ? (last ? VB_OP_READ_RESP_ONLY : VB_OP_READ_RESP_FIRST)
 			   : (last ? VB_OP_READ_RESP_LAST : VB_OP_READ_RESP_MIDDLE);
 		len = r->len - off < qp->mtu ? (uint32_t)(r->len - off) : qp->mtu;
-		if (len && response_memory(qp, r, off, len, &p))
-			return false;
+		int err = len ? response_memory(qp, r, off, len, &p) : 0;
+
+		if (err)
+			return err;
 	}
 
 	struct vb_hdr hdr;
@@ -134,11 +138,12 @@ static bool emit_response(struct vb_qp *qp, const struct vb_resource *r, struct 
 	vb_tx_finish(tx, &hdr);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, len, 0);
 	run->nxt = vb_psn_add(psn, 1);
-	return true;
+	return 0;
 }
 
-/* Memory that a granted READ reads has been taken away meanwhile. IBA 9.7.5.2.4 */
-VB_COLD static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+/* Memory that a granted READ reads has been taken away meanwhile: deregistered, or (-EFAULT) only
+ * unmapped, which is an error of the responder's own. IBA 9.7.5.2.4 */
+VB_COLD static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, int err, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
@@ -146,8 +151,8 @@ VB_COLD static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, vb_time 
 	resp->res_pending = 0;
 	for (uint32_t i = 0; i < resp->res_cap; i++)
 		resp->res[i].pending = false;
-	vb_qp_raise(qp, VB_ASYNC_QP_ACCESS_ERR);
-	vb_resp_fail(qp, VB_NAK_REMOTE_ACCESS, now);
+	vb_qp_raise(qp, err == -EFAULT ? VB_ASYNC_QP_FATAL : VB_ASYNC_QP_ACCESS_ERR);
+	vb_resp_fail(qp, err == -EFAULT ? VB_NAK_REMOTE_OP : VB_NAK_REMOTE_ACCESS, now);
 }
 
 /* One response packet: of what is to be answered again, else of @r. */
@@ -163,8 +168,11 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 			return;
 		}
 	}
-	if (!emit_response(qp, r, run, b, now)) {
-		on_lost_memory(qp, run->nxt, now);
+
+	int err = emit_response(qp, r, run, b, now);
+
+	if (err) {
+		on_lost_memory(qp, run->nxt, err, now);
 		return;
 	}
 	if (qp->cc.on)

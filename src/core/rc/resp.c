@@ -126,8 +126,10 @@ static enum vb_verdict execute_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 		*syndrome = rnr_syndrome(qp);
 		return VB_VERDICT_NO_RECV_WQE;
 	}
-	if (p && payload)
-		memcpy(p, payload, len);
+	if (p && payload && vb_mem_write(qp->hca, p, payload, len)) {
+		*syndrome = VB_NAK_REMOTE_OP;
+		return VB_VERDICT_OPERATION;
+	}
 	if (first)
 		resp->rcvd = 0;
 	resp->msg = last ? VB_MSG_NONE : VB_MSG_WRITE;
@@ -201,6 +203,8 @@ VB_COLD static void refuse(struct vb_qp *qp, const struct vb_hdr *hdr, enum vb_v
 			vb_qp_raise(qp, VB_ASYNC_QP_REQ_ERR);
 		else if (syndrome == VB_NAK_REMOTE_ACCESS)
 			vb_qp_raise(qp, VB_ASYNC_QP_ACCESS_ERR);
+		else if (syndrome == VB_NAK_REMOTE_OP)
+			vb_qp_raise(qp, VB_ASYNC_QP_FATAL);
 		vb_resp_fail(qp, syndrome, now);
 		return;
 	}

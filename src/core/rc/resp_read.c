@@ -100,17 +100,33 @@ enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t
 	return VB_VERDICT_OK;
 }
 
+/* An operation on 8 bytes of registered memory. */
+struct operation {
+	uint64_t *at;
+	const struct vb_hdr *hdr;
+	uint64_t value; /* what an ATOMIC WRITE writes, or what was there before an atomic */
+};
+
 /* Memory may be shared with the application's own atomics: C11 atomics make it one order. IBT-70 */
-static uint64_t atomic_execute(uint64_t *at, const struct vb_hdr *hdr)
+static void atomic_execute(void *arg)
 {
-	if ((hdr->opcode & VB_OP_MASK) == VB_OP_FETCH_ADD)
-		return __atomic_fetch_add(at, hdr->atomic.swap_add, __ATOMIC_SEQ_CST);
+	struct operation *o = arg;
+	const struct vb_hdr *hdr = o->hdr;
 
-	uint64_t orig = hdr->atomic.compare;
-
-	__atomic_compare_exchange_n(at, &orig, hdr->atomic.swap_add, false, __ATOMIC_SEQ_CST,
+	if ((hdr->opcode & VB_OP_MASK) == VB_OP_FETCH_ADD) {
+		o->value = __atomic_fetch_add(o->at, hdr->atomic.swap_add, __ATOMIC_SEQ_CST);
+		return;
+	}
+	o->value = hdr->atomic.compare;
+	__atomic_compare_exchange_n(o->at, &o->value, hdr->atomic.swap_add, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
-	return orig;
+}
+
+static void value_store(void *arg)
+{
+	const struct operation *o = arg;
+
+	__atomic_store_n(o->at, o->value, __ATOMIC_SEQ_CST);
 }
 
 enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
@@ -132,12 +148,19 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 
 	if (!r)
 		return VB_VERDICT_RESOURCE;
+
+	struct operation o = {.at = (uint64_t *)(void *)p, .hdr = hdr};
+
+	if (p && vb_mem_guarded(qp->hca, atomic_execute, &o)) {
+		*syndrome = VB_NAK_REMOTE_OP;
+		return VB_VERDICT_OPERATION;
+	}
 	resp->msn++;
 	r->first = hdr->psn;
 	r->pkts = 1;
 	r->is_atomic = true;
 	r->msn = resp->msn;
-	r->orig = p ? atomic_execute((uint64_t *)(void *)p, hdr) : 0;
+	r->orig = o.value;
 	resp->epsn = vb_psn_add(hdr->psn, 1);
 	res_answer(qp, r, r->first, resp->epsn);
 	return VB_VERDICT_OK;
@@ -153,7 +176,7 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 	struct vb_responder *resp = &qp->resp;
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
-	uint64_t value;
+	struct operation o = {0};
 	uint8_t *p;
 
 	vb_qp_count(qp, VB_COUNTER_rx_write_requests);
@@ -172,15 +195,19 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 
 	if (!r)
 		return VB_VERDICT_RESOURCE;
+	if (p && payload) {
+		o.at = (uint64_t *)(void *)p;
+		memcpy(&o.value, payload, sizeof o.value);
+		if (vb_mem_guarded(qp->hca, value_store, &o)) {
+			*syndrome = VB_NAK_REMOTE_OP;
+			return VB_VERDICT_OPERATION;
+		}
+	}
 	resp->msn++;
 	r->first = hdr->psn;
 	r->pkts = 1;
 	r->is_write = true;
 	r->msn = resp->msn;
-	if (p && payload) {
-		memcpy(&value, payload, sizeof value);
-		__atomic_store_n((uint64_t *)(void *)p, value, __ATOMIC_SEQ_CST);
-	}
 	resp->epsn = vb_psn_add(hdr->psn, 1);
 	res_answer(qp, r, r->first, resp->epsn);
 	return VB_VERDICT_OK;
