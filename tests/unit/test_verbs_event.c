@@ -423,6 +423,50 @@ static void async__cq_overrun(void **state)
 
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, verbs_close)
 
+/* The wall clock of a completion is the same whenever it is read, as far from the raw time as that
+ * of every other one, never before that of an earlier one, and near the host's. */
+static void cq_ex__wall_clock(void **state)
+{
+	struct ibv_cq_init_attr_ex init = {.cqe = 64,
+					   .wc_flags =
+					       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(ctx, &init);
+	struct ibv_poll_cq_attr poll = {0};
+	uint64_t last = 0, apart = 0;
+	struct ibv_qp_init_attr qi = {.send_cq = ibv_cq_ex_to_cq(cq),
+				      .recv_cq = ibv_cq_ex_to_cq(cq),
+				      .cap = {8, 8, 1, 1, 0},
+				      .qp_type = IBV_QPT_RC};
+	struct ibv_qp *qp = ibv_create_qp(pd, &qi);
+	struct verbs_end c = end_new(IBV_QPT_RC, NULL, NULL);
+
+	(void)state;
+	verbs_connect(qp, c.qp, false);
+	for (int i = 0; i < 200; i++) {
+		uint64_t wall;
+
+		post_send(qp,
+			  (struct ibv_send_wr){.opcode = IBV_WR_RDMA_WRITE,
+					       .wr.rdma = {(uintptr_t)buf, mr->rkey}},
+			  8192, 64);
+		while (ibv_start_poll(cq, &poll))
+			assert_true(patience_left());
+		wall = ibv_wc_read_completion_wallclock_ns(cq);
+		for (int again = 0; again < 100; again++)
+			assert_int_equal(ibv_wc_read_completion_wallclock_ns(cq), wall);
+		apart = i ? apart : wall - ibv_wc_read_completion_ts(cq);
+		assert_int_equal(wall - ibv_wc_read_completion_ts(cq), apart);
+		assert_true(wall >= last &&
+			    llabs((long long)(wall / 1000000000) - time(NULL)) < 60);
+		last = wall;
+		ibv_end_poll(cq);
+	}
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	end_free(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +486,7 @@ int main(void)
 		VERBS_TEST(async__device_comes_and_goes),
 		PAIR_TEST(async__sq_drained),
 		VERBS_TEST(async__cq_overrun),
+		VERBS_TEST(cq_ex__wall_clock),
 	};
 
 	VERBS_MAIN_OR_SKIP();
