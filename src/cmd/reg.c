@@ -269,9 +269,12 @@ static int set_register(const struct request *r, struct vb_broker_observer *o, u
 		return 0;
 	puts(" Sending access register...");
 	rc = vb_reg_access(o, r->device, true, r->id, image, r->len);
-	if (!rc)
-		warn_short_life(o);
-	return rc;
+	if (rc)
+		return rc;
+	if (r->id == vb_reg_roce_accl.id)
+		vb_reg_warn_profile(image);
+	warn_short_life(o);
+	return 0;
 }
 
 static int perform(const struct request *r, struct vb_broker_observer *o)

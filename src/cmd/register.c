@@ -104,6 +104,17 @@ int vb_reg_access(struct vb_broker_observer *o, const char *device, bool set, ui
 	return 0;
 }
 
+void vb_reg_warn_profile(const uint8_t *image)
+{
+	struct vb_reg_fault f;
+
+	if (vb_reg_profile_warn(image, &f) && f.field)
+		vb_reg_warning(
+		    "%s=0x%llx: %s; a first timeout that lies in none goes on in the start "
+		    "range",
+		    f.field->path, (unsigned long long)f.value, f.rule);
+}
+
 static void line(int len)
 {
 	for (int i = 0; i < len; i++)

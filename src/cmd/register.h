@@ -26,6 +26,10 @@ int vb_reg_find_device(struct vb_broker_observer *o, const char *device);
 int vb_reg_access(struct vb_broker_observer *o, const char *device, bool set, uint32_t id,
 		  uint8_t *image, size_t len);
 
+/* Says so when the profile that @image of ROCE_ACCL sets does not follow a recommendation. ADP-08
+ */
+void vb_reg_warn_profile(const uint8_t *image);
+
 /* The tables of a register's fields, with whole paths when @full; of an image; of a raw image; of
  * the registers. */
 void vb_reg_print_layout(const struct vb_reg *reg, bool full);

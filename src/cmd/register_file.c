@@ -100,7 +100,10 @@ static int apply_to(struct vb_broker_observer *o, const char *device, const char
 		return vb_reg_error("There is no preset \"%s\": lossy and lossless are", preset);
 	if (vb_reg_text_apply(accl, fields, false, image, &fault))
 		return vb_reg_text_error(&fault);
-	return vb_reg_access(o, device, true, accl->id, image, sizeof image);
+	rc = vb_reg_access(o, device, true, accl->id, image, sizeof image);
+	if (!rc)
+		vb_reg_warn_profile(image);
+	return rc;
 }
 
 int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path)

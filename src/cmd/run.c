@@ -32,7 +32,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
     [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
-    [OPT_DC] = {0, "dc", "half|full",
+    [OPT_DC] = {0, "dc", "half|full|adapter",
 		"the devices say that mlx5dv supports them, and DC connects with this handshake"},
     [OPT_LINK] = {'l', "link", "udp|shm",
 		  "how packets go to processes of this host: by UDP (default) or shared memory"},
@@ -186,8 +186,9 @@ static int set_link(const struct vb_cmd *cmd, const char *name)
 
 static int set_dc(const struct vb_cmd *cmd, const char *name)
 {
-	if (strcmp(name, "half") != 0 && strcmp(name, "full") != 0)
-		return vb_cmd_usage(cmd, "'%s' is no handshake: it has to be half or full", name);
+	if (strcmp(name, "half") != 0 && strcmp(name, "full") != 0 && strcmp(name, "adapter") != 0)
+		return vb_cmd_usage(cmd, "'%s' is no handshake: it has to be half, full or adapter",
+				    name);
 	return setenv("VERBENA_DC", name, 1) ? EXIT_SELF : 0;
 }
 

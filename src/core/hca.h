@@ -177,6 +177,7 @@ struct vb_cc_access {
 	enum vb_qp_state state;
 	bool runs; /* in a state in which it has a controller */
 	bool sq_arb_mask;
+	uint8_t extended_retry_count; /* of the QP; 0: the adapter's. REG-18 */
 };
 void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to);
 void vb_qp_cc_close(struct vb_qp *qp, const struct vb_cc_access *from);
@@ -390,7 +391,8 @@ struct vb_dc_init {
 	uint64_t key;        /* DCT */
 	uint8_t log_streams; /* DCI: 2^this streams run side by side; 0: it has no streams */
 	uint8_t log_errored; /* DCI: 2^this streams in error are an error of the QP */
-	bool full_handshake; /* DCI: requests wait for the answer to the connect */
+	bool full_handshake; /* DCI: requests wait for the answer to the connect... */
+	bool by_adapter;     /* ... or do without dc_half_handshake_en, whatever that says */
 };
 /* -EINVAL: the stream is not in error. */
 int vb_dci_reset_stream(struct vb_qp *qp, uint16_t stream);

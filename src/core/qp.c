@@ -222,6 +222,7 @@ void vb_qp_free_memory(struct vb_qp *qp)
 		vb_dct_free(qp);
 	vb_dci_free(qp);
 	vb_free(h, qp->cc.ctl.dfx);
+	vb_free(h, qp->cc.spread);
 	vb_free(h, qp->loan);
 	vb_free(h, qp->openers);
 	vb_free(h, qp->resp.rwqe);
@@ -338,8 +339,10 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	vb_free(qp->hca, qp->resp.res);
 	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};
 	qp->attr = (struct vb_qp_attr){.cap = cap};
+	vb_free(qp->hca, qp->cc.spread);
 	qp->cc = (struct vb_cc_point){.ctl.dfx = qp->cc.ctl.dfx};
 	qp->pace = (struct vb_pace){0};
+	qp->rto.attr_extended = 0;
 	qp->refused = 0;
 	qp->comm_est = qp->sqd_notify = qp->sq_draining = false;
 }

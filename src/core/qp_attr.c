@@ -243,6 +243,7 @@ static void attr_apply(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t
 	if (to == VB_QPS_RTR) {
 		enter_rtr(qp);
 		vb_cc_start(qp, now);
+		vb_cc_spread(qp);
 	} else if (to == VB_QPS_SQD && from == VB_QPS_RTS) {
 		enter_sqd(qp, attr, mask);
 	}

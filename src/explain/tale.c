@@ -161,6 +161,8 @@ void vb_view_heal(struct vb_qp_view *v)
 	    &v->set.roce_slow_restart_idle_en,
 	    &v->set.min_ack_timeout_limit_disabled,
 	    &v->set.selective_repeat_forced_en,
+	    &v->set.adaptive_routing_forced_en,
+	    &v->set.dc_half_handshake_en,
 	    &v->set.ack_dscp_force,
 	    &v->set.adp_dec_per_flight,
 	    &v->set.profile.qp_total_timeout,

@@ -87,6 +87,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 	next = *vb_adapter_state(a);
 
 	struct vb_adapter_pf *to = &next.pf[pf];
+	const struct vb_cc_settings cc = to->reg.cc;
 
 	switch ((enum vb_broker_reg_method)m->reg.method) {
 	case VB_BROKER_REG_GET:
@@ -94,7 +95,9 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		break;
 	case VB_BROKER_REG_SET:
 		m->status = vb_reg_set(&to->reg, &env, m->reg.id, m->reg.image, m->reg.len, &fault);
-		to->recovery_epoch += m->reg.id == vb_reg_roce_accl.id;
+		to->recovery_epoch +=
+		    m->reg.id == vb_reg_roce_accl.id || m->reg.id == vb_reg_roce_recovery.id;
+		to->cc_epoch += !vb_cc_settings_eq(&to->reg.cc, &cc);
 		break;
 	case VB_BROKER_REG_RESET:
 		vb_reg_file_reset(&to->reg, vb_broker_rate_bps(&b->slots.host->device[pf]));

@@ -144,6 +144,7 @@ const struct vb_reg *const vb_csr_all[] = {
     &vb_csr_dfx_cnt,
     &vb_csr_dfx_overflow,
     &vb_csr_qp_clock,
+    &vb_csr_qp_retry,
     &vb_csr_cnp_merge_mem,
     &vb_csr_rate_mem,
     &vb_csr_alpha_mem,

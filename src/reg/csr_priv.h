@@ -19,8 +19,8 @@
 
 /* csr_qp.c */
 extern const struct vb_reg vb_csr_qp_control, vb_csr_qp_state, vb_csr_dfx_ctrl, vb_csr_dfx_info,
-    vb_csr_dfx_cnt, vb_csr_dfx_overflow, vb_csr_qp_clock, vb_csr_cnp_merge_mem, vb_csr_rate_mem,
-    vb_csr_alpha_mem, vb_csr_byte_counter_mem, vb_csr_t_bc_mem, vb_csr_cc_rate_mem,
+    vb_csr_dfx_cnt, vb_csr_dfx_overflow, vb_csr_qp_clock, vb_csr_qp_retry, vb_csr_cnp_merge_mem,
+    vb_csr_rate_mem, vb_csr_alpha_mem, vb_csr_byte_counter_mem, vb_csr_t_bc_mem, vb_csr_cc_rate_mem,
     vb_csr_cc_byte_cnt_mem;
 
 /* The word that shows the members of @from, and what of a word @to takes over. */

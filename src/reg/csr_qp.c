@@ -16,6 +16,7 @@ struct vb_csr_view {
 	uint16_t dfx_rate, decreases, byte_increases, timer_increases;
 	uint8_t sq_arb_mask, start, timer_on, window, state;
 	uint8_t merging, recording, unread, dfx_event;
+	uint8_t extended_retry_count;
 };
 
 #define RATE(b, w, name, member, rights, what)                                                     \
@@ -87,6 +88,13 @@ static const struct vb_reg_field qp_clock_fields[] = {
 	  "clock that its unit of rates comes from: cc_clk_hz, or what its program began with"),
 };
 VB_CSR(vb_csr_qp_clock, 0x400030, "QP_CLOCK", "The unit of a QP's rates", qp_clock_fields);
+
+/* REG-18 */
+static const struct vb_reg_field retry_fields[] = {
+    SHOWS(0, 8, "extended_retry_count", extended_retry_count, VB_REG_RW,
+	  "the QP's total of adaptive timers is this times its timeout; 0: as the adapter says"),
+};
+VB_CSR(vb_csr_qp_retry, 0x400038, "QP_RETRY", "When a QP gives up", retry_fields);
 
 /* CC-35 */
 static const struct vb_reg_field merge_fields[] = {
@@ -169,6 +177,7 @@ static struct vb_csr_view view(const struct vb_cc_access *qp, vb_time now)
 	    .bc = cc->bc,
 	    .cc_rate = cc->cc_rate,
 	    .sq_arb_mask = qp->sq_arb_mask,
+	    .extended_retry_count = qp->extended_retry_count,
 	    .timer_on = qp->set->dcqcn_hw_en && qp->runs && cc->nocnp_at != VB_NEVER,
 	    .window = cc->window,
 	    .state = (uint8_t)qp->state,
@@ -245,6 +254,7 @@ int vb_csr_qp_set(const struct vb_reg *reg, struct vb_cc_access *qp, uint64_t wo
 	if (v.start)
 		vb_cc_start_nocnp_timer(qp->ctl, qp->set, now);
 	qp->sq_arb_mask = v.sq_arb_mask;
+	qp->extended_retry_count = v.extended_retry_count;
 	set_memory(reg, qp, &v, now);
 	return 0;
 }

@@ -5,10 +5,8 @@
 #include <string.h>
 
 const struct vb_reg *const vb_reg_all[] = {
-    &vb_reg_adp_histogram,
-    &vb_reg_adp_histogram_config,
-    &vb_reg_pkey_table,
-    &vb_reg_roce_accl,
+    &vb_reg_adp_histogram, &vb_reg_adp_histogram_config, &vb_reg_pkey_table,
+    &vb_reg_roce_accl,     &vb_reg_roce_recovery,
 };
 const unsigned vb_reg_cnt = sizeof vb_reg_all / sizeof vb_reg_all[0];
 
@@ -43,6 +41,7 @@ void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps)
 {
 	memset(file, 0, sizeof *file);
 	file->recovery = vb_recovery_default;
+	file->cc_burst_size = VB_CC_BURST_BY_TIME;
 	/* 4096 us and its doubles: the values of the ladder that profile id 0 stands for. */
 	file->histogram.bin_width_mode = VB_BINS_DOUBLE;
 	file->histogram.time_unit = VB_HIST_US;

@@ -30,8 +30,12 @@ struct vb_adp_histogram {
 	struct vb_adp_fired kept, from;
 };
 
+/* Of cc_burst_size: limiter_burst_ns holds. */
+#define VB_CC_BURST_BY_TIME 3
+
 struct vb_reg_file {
 	struct vb_recovery recovery;
+	uint8_t cc_burst_size; /* a code of REG-09, which cc.limiter_burst_bytes follows */
 	struct vb_adp_histogram histogram;
 	struct vb_cc_settings cc;    /* shown by the CSR space, see csr.h */
 	uint16_t pkey[VB_PKEYS_MAX]; /* the P_Key table; 0: empty entry. IBT-81 */
@@ -65,9 +69,13 @@ int vb_reg_get(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t 
 int vb_reg_set(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t id,
 	       const uint8_t *image, size_t len, struct vb_reg_fault *fault);
 
-/* The registers' tables: roce_accl.c, adp_histogram.c, pkey_table.c. */
+/* True when the profile that @image of ROCE_ACCL sets does not follow a recommendation, with
+ * @warning filled. ADP-08 */
+bool vb_reg_profile_warn(const uint8_t *image, struct vb_reg_fault *warning);
+
+/* The registers' tables: roce_accl.c, adp_histogram.c, pkey_table.c, roce_recovery.c. */
 extern const struct vb_reg vb_reg_roce_accl, vb_reg_adp_histogram, vb_reg_adp_histogram_config;
-extern const struct vb_reg vb_reg_pkey_table;
+extern const struct vb_reg vb_reg_pkey_table, vb_reg_roce_recovery;
 
 /* The member of struct vb_reg_file that a row of a table shows. */
 #define VB_REG_SHOWS(member)                                                                       \

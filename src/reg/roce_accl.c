@@ -77,11 +77,14 @@ static const struct vb_reg_field fields[] = {
 	   "... and after it was idle"),
     SWITCH(4, "min_ack_timeout_limit_disabled", recovery.min_ack_timeout_limit_disabled,
 	   "a QP's timeout has no least value"),
-    ABSENT(0x04, 5, 1, 5, "adaptive_routing_forced_en",
-	   "all QPs go over networks that route adaptively"),
+    SWITCH(
+	5, "adaptive_routing_forced_en", recovery.adaptive_routing_forced_en,
+	"requests of new QPs are spread over eight UDP source ports, so that networks route each "
+	"run of them by itself"),
     SWITCH(6, "selective_repeat_forced_en", recovery.selective_repeat_forced_en,
 	   "new QPs keep packets out of order and resend only what is missing"),
-    ABSENT(0x04, 7, 1, 7, "dc_half_handshake_en", "DC QPs connect with half a handshake"),
+    SWITCH(7, "dc_half_handshake_en", recovery.dc_half_handshake_en,
+	   "DC QPs that leave it to the adapter connect with half a handshake"),
     ABSENT(0x04, 8, 1, 8, "cc_per_plane_en", "congestion control for each plane"),
     SWITCH(9, "ack_dscp_force", recovery.ack_dscp_force, "ACKs and NAKs leave with ack_dscp"),
     {.path = "ack_dscp",
@@ -92,7 +95,14 @@ static const struct vb_reg_field fields[] = {
      .select = 9,
      .text = "DSCP of ACKs and NAKs while ack_dscp_force is set",
      VB_REG_SHOWS(recovery.ack_dscp)},
-    ABSENT(0x04, 24, 3, 10, "cc_burst_size", "burst of the rate limiter"),
+    {.path = "cc_burst_size",
+     .address = 0x04,
+     .bit = 24,
+     .width = 3,
+     .access = VB_REG_RW,
+     .select = 10,
+     .text = "burst of the rate limiter: 0 4 KB, 1 8 KB, 2 16 KB, 7 1.5 KB; 3 as CC_LIMITER says",
+     VB_REG_SHOWS(cc_burst_size)},
     ABSENT(0x04, 27, 1, 27, "ifa2_turn_around_en", "turns IFA 2 telemetry around"),
     {.path = "adp_retx_profile_id",
      .address = 0x04,
@@ -177,6 +187,16 @@ static int get(const struct vb_reg *reg, struct vb_reg_file *file, const struct 
 	return 0;
 }
 
+/* REG-09; VB_CC_BURST_BY_TIME is a code of ours, since a write back of what was read must not
+ * change the limiter. */
+static int burst_bytes(uint8_t code, uint32_t *bytes)
+{
+	static const uint32_t known[8] = {4096, 8192, 16384, [7] = 1536};
+
+	*bytes = known[code & 7];
+	return *bytes || code == VB_CC_BURST_BY_TIME ? 0 : -EINVAL;
+}
+
 /* A field of the profile, or a switch, that the transport's own rules refuse. */
 static int explain(const struct vb_reg *reg, const struct vb_recovery_fault *why,
 		   const uint8_t *image, struct vb_reg_fault *fault)
@@ -251,10 +271,29 @@ static int set(const struct vb_reg *reg, struct vb_reg_file *file, const struct 
 		err = set_profile(reg, file, &next, image, fault);
 	if (err)
 		return err;
+	if (burst_bytes(next.cc_burst_size, &next.cc.limiter_burst_bytes))
+		return vb_reg_broken(fault, field("cc_burst_size"), next.cc_burst_size,
+				     "must be 0, 1, 2, 7 or 3");
 	if (vb_recovery_check(&next.recovery, &why))
 		return explain(reg, &why, image, fault);
 	*file = next;
 	return 0;
+}
+
+bool vb_reg_profile_warn(const uint8_t *image, struct vb_reg_fault *warning)
+{
+	const struct vb_reg *reg = &vb_reg_roce_accl;
+	struct vb_reg_file file = {0};
+	struct vb_recovery_fault why;
+
+	if (!vb_reg_field_get(reg, field("adp_retx_profile_select"), image) ||
+	    vb_reg_field_get(reg, field("adp_retx_profile_id"), image) == 0)
+		return false;
+	vb_reg_store(reg, image, &file);
+	if (!vb_adp_profile_warn(&file.recovery.profile, &why))
+		return false;
+	(void)explain(reg, &why, image, warning);
+	return true;
 }
 
 const struct vb_reg vb_reg_roce_accl = {

@@ -124,6 +124,8 @@ static const struct key recovery_keys[] = {
     FLAG(roce_slow_restart_idle_en),
     FLAG(min_ack_timeout_limit_disabled),
     FLAG(selective_repeat_forced_en),
+    FLAG(adaptive_routing_forced_en),
+    FLAG(dc_half_handshake_en),
     FLAG(ack_dscp_force),
     {"ack_dscp", KEY_U8, IN(vb_recovery, ack_dscp), 0, VB_DSCP_MAX, NULL, NULL, NULL},
     {.name = "profile", .kind = KEY_CALL, .offset = 0, .read = read_profile},

@@ -80,6 +80,7 @@ static int dc_init(const struct mlx5dv_qp_init_attr *attr, struct vb_dc_init *dc
 	if (a->dc_type != MLX5DV_DCTYPE_DCI)
 		return EINVAL;
 	dc->full_handshake = handshake && strcmp(handshake, "full") == 0;
+	dc->by_adapter = !dc->full_handshake && (!handshake || strcmp(handshake, "half") != 0);
 	if (!streams)
 		return 0;
 	if (a->dci_streams.log_num_concurent > VB_DC_LOG_STREAMS_MAX ||

@@ -82,8 +82,8 @@ def _(context):
         fields = a.get()
         expect((fields["roce_tx_window_en"], fields["ack_dscp"]), (1, 46), "window and DSCP")
         out = a.verbena("reg", "-d", a.device, "--reg_id", "0x402c", "--reg_len", "0x40", "-g")
-        expect(out.splitlines()[2:6], ["Address    | Data", "=" * 23, "0x00000000 | 0x1000025f",
-                                       "0x00000004 | 0x0000b807"], "the raw register")
+        expect(out.splitlines()[2:6], ["Address    | Data", "=" * 23, "0x00000000 | 0x100006ff",
+                                       "0x00000004 | 0x0300b887"], "the raw register")
         # Raw, with the select bits as they are read.
         a.verbena("reg", "-d", a.device, "--reg_id", "0x402c", "--reg_len", "0x80", "-s",
                   "0x04.1:1=0,0x04.10:6=0x0a", "--yes")
@@ -98,7 +98,7 @@ def _(context):
                                            "roce_tx_window_en=0"], input=answer, text=True, check=True,
                            stdout=subprocess.DEVNULL, timeout=20)
             expect(a.get()["roce_tx_window_en"], window, f"the window after the answer {answer!r}")
-        expect(a.verbena("reg", "-d", a.device, "--show_regs").split()[-1], "ROCE_ACCL", "the last register")
+        expect(a.verbena("reg", "-d", a.device, "--show_regs").split()[-1], "ROCE_RECOVERY", "the last register")
         out = a.verbena("reg", "-d", a.device, "--show_reg", "ROCE_ACCL")
         if not re.search(r"^adp_retx_profile_id +\| 0x00000004      \| 28       "
                          r"     \| 3           \| INDEX", out, re.M):
@@ -134,6 +134,27 @@ def _(context):
         a.refuse(r"adp_retx_profile.timeout_range\[0\].dec_mode=0x3: must be", *d, *ACCL, *INDEX, "--set",
                  PROFILE.replace("dec_mode=1", "dec_mode=3"), "--yes")
         expect(a.get(), before, "the register")
+
+
+@case("registers.initial_value_warning")
+def _(context):
+    """ADP-08: a profile whose first timeout lies in no range is taken, and the tool says so."""
+    with Adapter(context) as a:
+        lies = PROFILE.replace("timeout_init_low_bound=8", "timeout_init_low_bound=6")
+        for profile, warns in ((PROFILE, False), (lies, True)):
+            p = subprocess.run(a.host.enter + [context.verbena, "reg", "-d", a.device, *ACCL, *INDEX, "--set", profile,
+                                               "--yes"], capture_output=True, text=True, timeout=20, check=True)
+            warning = re.search(r"^-W- adp_retx_profile.timeout_init_low_bound=0x6: should give only values that lie",
+                                p.stderr, re.M)
+            expect(bool(warning), warns, f"that a warning came ({p.stderr})")
+        expect(a.get()["timeout_init_low_bound"], 6, "the bound")
+        path = f"{context.machine.folder}/lies"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(lies)
+        p = subprocess.run(a.host.enter + [context.verbena, "run", "--adp", path, "true"], capture_output=True,
+                           text=True, timeout=20, check=True)
+        if "-W- adp_retx_profile.timeout_init_low_bound" not in p.stderr:
+            raise Failure(p.stderr)
 
 
 @case("registers.fwreset")

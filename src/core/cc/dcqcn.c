@@ -314,7 +314,7 @@ vb_time vb_cc_send_at(struct vb_cc *cc, const struct vb_cc_settings *set, vb_tim
 
 	if (at <= now)
 		return at;
-	at = vb_time_after(at, set->limiter_burst_ns / 2);
+	at = vb_time_after(at, vb_limiter_wait(cc, set));
 	return set->dcqcn_hw_en ? vb_time_min(at, cc->nocnp_at) : at;
 }
 

@@ -19,10 +19,15 @@ static uint64_t units_in_force(const struct vb_cc *cc, const struct vb_cc_settin
 	return cc->cc_rate > least ? cc->cc_rate : least;
 }
 
-static vb_dur kept(const struct vb_cc_settings *set)
+/* For so long unused time is kept. Bytes, where they are given, take the time that the rate makes
+ * of them. REG-09 */
+static vb_dur time_kept(const struct vb_cc *cc, const struct vb_cc_settings *set)
 {
 	vb_dur window = WINDOW_NS / set->cc_clk_hz;
 
+	if (set->limiter_burst_bytes)
+		return set->limiter_burst_bytes * WINDOW_NS /
+		       (units_in_force(cc, set) * set->cc_clk_hz);
 	return set->limiter_burst_ns > window ? set->limiter_burst_ns : window;
 }
 
@@ -54,8 +59,11 @@ static void price(struct vb_cc *cc, uint32_t bytes, uint64_t per)
 void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 		       vb_time now)
 {
-	if (vb_time_after(cc->next, set->limiter_burst_ns) < now) {
-		vb_dur keep = kept(set);
+	/* Most of the time a look without a division is enough. */
+	vb_dur sure = set->limiter_burst_bytes ? 0 : set->limiter_burst_ns;
+
+	if (vb_time_after(cc->next, sure) < now) {
+		vb_dur keep = time_kept(cc, set);
 
 		if (vb_time_after(cc->next, keep) < now) {
 			cc->next = now - keep;
@@ -68,6 +76,11 @@ void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint3
 
 	cc->next = vb_time_after(cc->next, cc->cost + q15 / Q15);
 	cc->next_q15 = (uint16_t)(q15 % Q15);
+}
+
+vb_dur vb_limiter_wait(const struct vb_cc *cc, const struct vb_cc_settings *set)
+{
+	return (set->limiter_burst_bytes ? time_kept(cc, set) : set->limiter_burst_ns) / 2;
 }
 
 void vb_limiter_set(struct vb_cc *cc, const struct vb_cc_settings *set, uint16_t units, vb_time at)

@@ -27,6 +27,36 @@ static bool is_paced(const struct vb_qp *qp)
 	return qp->dci || (qp->ops->is_connected && !qp->parent);
 }
 
+/*
+ * Adaptive routing: requests leave by several UDP source ports in turn, a run of PSNs by each, so
+ * that a network which chooses ways by the ports of a packet chooses one for each run. Which port
+ * is a matter of the PSN alone: what is sent again goes the way it went. REG-07
+ */
+static void refresh_spread(struct vb_qp *qp)
+{
+	const struct vb_path *base = qp->cc.ect ? &qp->cc.data_path : &qp->attr.path;
+
+	for (unsigned i = 0; qp->cc.spread && i < VB_SPREAD_PATHS; i++) {
+		qp->cc.spread[i] = *base;
+		/* RoCEv2 has its source ports from 0xc000 on. */
+		qp->cc.spread[i].udp_sport =
+		    (uint16_t)(0xc000 | ((base->udp_sport + i * VB_SPREAD_STEP) & 0x3fff));
+	}
+}
+
+void vb_cc_spread(struct vb_qp *qp)
+{
+	bool wanted = vb_qp_rules(qp)->set.adaptive_routing_forced_en && qp->ops->is_connected &&
+		      !qp->parent && qp->attr.path.udp_sport >= 0xc000;
+
+	vb_free(qp->hca, qp->cc.spread);
+	qp->cc.spread = NULL;
+	/* Without memory it goes one way, as others do. */
+	if (wanted)
+		qp->cc.spread = vb_alloc(qp->hca, VB_SPREAD_PATHS * sizeof *qp->cc.spread);
+	refresh_spread(qp);
+}
+
 void vb_cc_refresh(struct vb_qp *qp)
 {
 	const struct vb_cc_settings *set = settings(qp);
@@ -38,6 +68,7 @@ void vb_cc_refresh(struct vb_qp *qp)
 	qp->cc.data_path = with_class(qp, dscp | VB_ECN_ECT0);
 	/* As adapters send it: a queue that drops what it may not mark shall not drop CNPs. */
 	qp->cc.cnp_path = with_class(qp, (uint8_t)(set->np_cnp_dscp << 2 | VB_ECN_ECT0));
+	refresh_spread(qp);
 }
 
 void vb_cc_start(struct vb_qp *qp, vb_time now)
@@ -119,12 +150,17 @@ void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to)
 	    .state = qp->state,
 	    .runs = state_runs(qp->state),
 	    .sq_arb_mask = qp->cc.sq_arb_mask,
+	    .extended_retry_count = qp->rto.attr_extended,
 	};
 }
 
 void vb_qp_cc_close(struct vb_qp *qp, const struct vb_cc_access *from)
 {
+	struct vb_qp *lane;
+
 	vb_qp_set_sq_arb_mask(qp, from->sq_arb_mask);
+	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
+		vb_rto_set_extended(&lane->rto, vb_qp_rules(lane), from->extended_retry_count);
 	if (qp->state != VB_QPS_RESET)
 		vb_sched_activate(qp);
 }

@@ -15,6 +15,18 @@ void vb_cc_start(struct vb_qp *qp, vb_time now);
 /* What follows from the settings, the path and the mask, after one of them has changed. */
 void vb_cc_refresh(struct vb_qp *qp);
 
+/* The QP becomes ready: its requests are spread over VB_SPREAD_PATHS source ports, VB_SPREAD_RUN
+ * PSNs by each, if adaptive_routing_forced_en says so then. Otherwise qp->cc.spread is NULL. */
+void vb_cc_spread(struct vb_qp *qp);
+#define VB_SPREAD_PATHS 8u
+#define VB_SPREAD_RUN 16u
+#define VB_SPREAD_STEP 0x5a5u /* between two of the ports; odd */
+/* The path of request packet @psn of a QP that is spread. */
+static inline const struct vb_path *vb_cc_path_of(const struct vb_qp *qp, struct vb_psn psn)
+{
+	return &qp->cc.spread[psn.v / VB_SPREAD_RUN % VB_SPREAD_PATHS];
+}
+
 /* qp->cc.on: whether the next request packet, of @w (NULL: sent again out of turn), has to wait. If
  * so, qp->req.block says why, and a timer runs if time ends it. */
 bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);

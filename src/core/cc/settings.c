@@ -129,6 +129,7 @@ const struct vb_cc_field vb_cc_fields[] = {
     NUMBER(rxq_kmax, VB_CC_RXQ_MAX, "must be at most 1000 percent"),
     NUMBER(rxq_pmax, 100, "must be at most 100 percent"),
     NUMBER(limiter_burst_ns, 1000000000, "must be at most 1 s"),
+    NUMBER(limiter_burst_bytes, 1u << 20, "must be at most 1048576"),
 };
 const unsigned vb_cc_field_cnt = sizeof vb_cc_fields / sizeof vb_cc_fields[0];
 

@@ -94,6 +94,9 @@ struct vb_cc_settings {
 	/* Unused budget of the limiter lasts so long, and a QP that waits does so for half of it,
 	 * so that packets leave in trains; 0: one window, and no trains. At most 1 s. */
 	uint32_t limiter_burst_ns;
+	/* What unused budget lasts for in bytes, whatever the rate, in place of limiter_burst_ns;
+	 * 0: by time. At most 1 MiB. REG-09 */
+	uint32_t limiter_burst_bytes;
 };
 
 /* The values of the DCQCN paper at @rate_bps, 250 MHz unless the rate needs a faster clock: scheme

@@ -58,9 +58,10 @@ struct vb_dci_streams {
 /* The connection of an initiator, or of one of its lanes. */
 struct vb_dci {
 	enum vb_dci_state state;
-	bool full;     /* requests wait for the answer to the connect */
-	bool has_dest; /* dest is valid: where it is, or was, connected to */
-	bool leaving;  /* left has to be told of the disconnect */
+	bool by_adapter; /* the adapter decides on full */
+	bool full;       /* requests wait for the answer to the connect */
+	bool has_dest;   /* dest is valid: where it is, or was, connected to */
+	bool leaving;    /* left has to be told of the disconnect */
 	struct vb_dc_dest dest, left;
 	uint32_t left_connection;
 	/* The stream that took the lane when it was empty, and the places in the send queue behind

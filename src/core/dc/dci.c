@@ -25,6 +25,7 @@ int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init, const struct 
 	if (!qp->dci)
 		return -ENOMEM;
 	qp->dci->full = init->full_handshake;
+	qp->dci->by_adapter = init->by_adapter;
 	qp->dc_connection = qp->parent ? qp->parent->dc_connection : incarnation(qp->hca);
 	return init->log_streams && !qp->parent ? vb_dci_streams_create(qp, init, cap) : 0;
 }
@@ -102,6 +103,8 @@ enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
 		dci->dest = *dest;
 		dci->has_dest = true;
 		dci->state = VB_DCI_CLOSED;
+		if (dci->by_adapter)
+			dci->full = !vb_qp_rules(qp)->set.dc_half_handshake_en; /* REG-07 */
 		qp->dc_connection = next_connection(qp->dc_connection);
 		qp->attr.path = dest->to.path;
 		qp->attr.dest_qpn = dest->to.dqpn;

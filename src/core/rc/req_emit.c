@@ -4,6 +4,7 @@
  * Nothing is changed by sending, so a resend is the same call again, and a READ is taken up in the
  * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
  */
+#include "core/cc/point.h"
 #include "core/pkey.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
@@ -157,7 +158,9 @@ static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, ui
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
 
-	if (qp->cc.ect)
+	if (qp->cc.spread)
+		tx->path = vb_cc_path_of(qp, psn);
+	else if (qp->cc.ect)
 		tx->path = &qp->cc.data_path;
 	else if (!qp->ops->is_connected)
 		tx->path = &vb_swqe_ud(w)->path;

@@ -39,7 +39,9 @@ static vb_dur base_shift(const struct vb_adp_profile *p, unsigned exp)
 static vb_dur total_timeout(const struct vb_rto *r, const struct vb_recovery *set,
 			    const struct vb_adp_profile *p)
 {
-	unsigned cnt = set->extended_retry_count ? set->extended_retry_count : r->attr_retry;
+	unsigned cnt = r->attr_extended            ? r->attr_extended /* REG-18 */
+		       : set->extended_retry_count ? set->extended_retry_count
+						   : r->attr_retry;
 	vb_dur t = vb_ack_timeout_ns(r->cap_exp);
 
 	if (!p->qp_total_timeout)
@@ -47,6 +49,11 @@ static vb_dur total_timeout(const struct vb_rto *r, const struct vb_recovery *se
 	if (cnt == 0)
 		cnt = 1;
 	return t > VB_NEVER / cnt ? VB_NEVER : t * cnt;
+}
+
+void vb_adp_set_total(struct vb_rto *r, const struct vb_recovery *set)
+{
+	r->total = total_timeout(r, set, vb_recovery_profile(set));
 }
 
 void vb_adp_start(struct vb_rto *r, const struct vb_recovery *set)

@@ -47,9 +47,19 @@ void vb_rto_reset(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t ti
 {
 	*r = (struct vb_rto){.since = VB_NEVER,
 			     .rng = rng,
+			     .attr_extended = r->attr_extended,
 			     .attr_timeout = timeout_exp & 31,
 			     .attr_retry = retry_cnt & 7};
 	start(r, rules);
+}
+
+void vb_rto_set_extended(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t cnt)
+{
+	if (r->attr_extended == cnt)
+		return;
+	r->attr_extended = cnt;
+	if (r->adaptive && r->epoch == rules->epoch)
+		vb_adp_set_total(r, &rules->set);
 }
 
 enum vb_rto_move vb_rto_adopt(struct vb_rto *r, const struct vb_rto_rules *rules)

@@ -48,6 +48,7 @@ struct vb_rto {
 	bool carries_on; /* the next timer completes the time of the last one */
 	uint8_t graces;  /* wake-ups that may still send again after all else is spent */
 	uint8_t attr_timeout, attr_retry; /* the QP's attributes */
+	uint8_t attr_extended;            /* extended_retry_count; 0: the adapter's. REG-18 */
 	uint8_t cap_exp;    /* the QP's timeout, with the adapter's least one applied */
 	uint8_t retry_left; /* fixed */
 	uint8_t cur_exp;    /* adaptive: the timer is time_base << cur_exp */
@@ -75,6 +76,10 @@ const char *vb_rto_move_text(enum vb_rto_move move);
 /* Starts over with the QP's attributes; @rng is the QP's own stream. */
 void vb_rto_reset(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t timeout_exp,
 		  uint8_t retry_cnt, struct vb_rng rng);
+
+/* The QP's own extended retry count: its total timeout is this many times its timeout. 0: what the
+ * settings say, or retry_cnt. Holds from the next timer on. REG-18 */
+void vb_rto_set_extended(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t cnt);
 
 /* Adopts changed settings, if they changed since the last call. Before vb_rto_arm(). */
 enum vb_rto_move vb_rto_adopt(struct vb_rto *r, const struct vb_rto_rules *rules);
@@ -108,6 +113,8 @@ vb_dur vb_rnr_timer_ns(uint8_t code);
 
 /* adp.c: the adaptive strategy; called by rto.c for a QP that uses it. */
 void vb_adp_start(struct vb_rto *r, const struct vb_recovery *set);
+/* The total timeout, when one of its factors has changed. */
+void vb_adp_set_total(struct vb_rto *r, const struct vb_recovery *set);
 /* The length of the next timer, of which *slot is its slot in vb_adp_fired. */
 vb_dur vb_adp_timeout(const struct vb_rto *r, const struct vb_recovery *set, unsigned *slot);
 enum vb_rto_move vb_adp_raise(struct vb_rto *r, const struct vb_adp_profile *p);

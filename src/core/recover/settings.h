@@ -69,9 +69,11 @@ struct vb_recovery {
 	bool roce_slow_restart_idle_en; /* ... and after idle_restart_ns without work in flight */
 	bool min_ack_timeout_limit_disabled; /* min_ack_timeout is not applied */
 	bool selective_repeat_forced_en;     /* QPs that reach RTR from now on offer it */
-	bool ack_dscp_force;                 /* ACKs and NAKs leave with ack_dscp */
-	uint8_t ack_dscp;                    /* 0...VB_DSCP_MAX */
-	uint8_t adp_retx_profile_id;         /* 0: vb_adp_firmware, > 0: profile. ADP-28 */
+	bool adaptive_routing_forced_en;     /* QPs that reach RTR from now on spread requests */
+	bool dc_half_handshake_en;   /* DCIs that leave it to the adapter do not wait to connect */
+	bool ack_dscp_force;         /* ACKs and NAKs leave with ack_dscp */
+	uint8_t ack_dscp;            /* 0...VB_DSCP_MAX */
+	uint8_t adp_retx_profile_id; /* 0: vb_adp_firmware, > 0: profile. ADP-28 */
 	struct vb_adp_profile profile;
 
 	/* What the register does not carry. */
