@@ -247,8 +247,9 @@ int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
 	fputs((const char *)vb_page_head, f);
 	fputs("{\"title\":", f);
 	quote(f, title);
-	snprintf(text, sizeof text, "%u hosts, %u switches, %.3f ms of virtual time",
-		 run->topo.host_cnt, run->topo.switch_cnt, (double)r->end / 1e6);
+	snprintf(text, sizeof text, "%u host%s, %u switch%s, %.3f ms of virtual time",
+		 run->topo.host_cnt, run->topo.host_cnt == 1 ? "" : "s", run->topo.switch_cnt,
+		 run->topo.switch_cnt == 1 ? "" : "es", (double)r->end / 1e6);
 	fputs(",\n\"subtitle\":", f);
 	quote(f, text);
 	fputs(",\n", f);

@@ -70,7 +70,7 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds)
 		r->marks, r->pauses, (double)r->paused_ns / 1e3);
 	fprintf(f,
 		"events         %" PRIu64
-		" in %.2f s: %.2f million packet-hops/s, %.2f million events/s\n",
+		" in %.2f s of processor time: %.2f million packet-hops/s, %.2f million events/s\n",
 		r->events, seconds, seconds > 0 ? (double)r->hops / seconds / 1e6 : 0,
 		seconds > 0 ? (double)r->events / seconds / 1e6 : 0);
 	fprintf(f, "digest         %016" PRIx64 "\n", r->digest);

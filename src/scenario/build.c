@@ -3,6 +3,7 @@
 #include "scenario/scenario.h"
 
 #include "scenario/arena.h"
+#include "wire/hdr.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -179,6 +180,27 @@ static int pattern_put(struct vb_scenario_run *run, const struct part *p,
 	return err ? no_memory(p, err) : 0;
 }
 
+enum { IPV4_LEN = 20, UDP_LEN = 8, RETH_LEN = 16 };
+
+/* A cable that cannot carry the packets of the path MTU. As on an Ethernet interface all headers
+ * are in its MTU: the longest with a payload is a WRITE's, over IPv4. */
+static int mtu_check(const struct vb_scenario_run *run, const struct part *p)
+{
+	uint32_t mtu = vb_mtu_bytes(p->sc->load.mtu);
+	uint32_t longest = IPV4_LEN + UDP_LEN + VB_BTH_LEN + RETH_LEN + mtu + VB_ICRC_LEN;
+
+	for (uint32_t i = 0; i < run->topo.link_cnt; i++) {
+		uint32_t max = run->topo.link[i].cable.mtu;
+
+		if (max && max < longest)
+			return refuse(p, -EINVAL,
+				      "has cables with an mtu of %u bytes: the transport's mtu of "
+				      "%u takes %u",
+				      max, mtu, longest);
+	}
+	return 0;
+}
+
 static int make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		const struct vb_scenario_watch *watch, struct part *p)
 {
@@ -190,6 +212,9 @@ static int make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	p->name = "topology";
 	if (err)
 		return topology_refuse(p, err);
+	err = mtu_check(run, p);
+	if (err)
+		return err;
 	if (sc->switch_at.line)
 		p->at = sc->switch_at;
 	p->name = "switch";

@@ -27,7 +27,7 @@ struct vb_scenario_topology {
 	uint32_t shape; /* enum vb_scenario_shape */
 	uint32_t hosts; /* STAR: all; else at each leaf, ToR or switch of the row */
 	uint32_t left, right, switches, leaves, spines, pods, tors, aggs, cores, k;
-	struct vb_cable cable, fabric; /* fabric.rate_bps 0: like cable */
+	struct vb_cable cable, fabric;
 };
 
 /* Of a section in the file; line 0: it is not there. */

@@ -310,6 +310,11 @@ static const struct key scenario_keys[] = {
     {.name = NULL},
 };
 
+/* No value that a cable has in a file. */
+#define RATE_UNSAID UINT64_C(0)
+#define DELAY_UNSAID VB_NEVER
+#define MTU_UNSAID UINT32_MAX
+
 static const struct vb_scenario defaults = {
     .seed = 1,
     .until = VB_NEVER,
@@ -326,7 +331,8 @@ static const struct vb_scenario defaults = {
 		 .aggs = 2,
 		 .cores = 2,
 		 .k = 4,
-		 .cable = {.rate_bps = UINT64_C(100000000000), .delay = 1000}},
+		 .cable = {.rate_bps = UINT64_C(100000000000), .delay = 1000},
+		 .fabric = {RATE_UNSAID, DELAY_UNSAID, MTU_UNSAID}},
     .sw = {.buffer = {.bytes = 32u << 20,
 		      .reserve_bytes = 4096,
 		      .alpha_1024 = 128,
@@ -344,6 +350,17 @@ static const struct vb_scenario defaults = {
 	     .rd_atomic = 16,
 	     .traffic_class = VB_ECN_ECT0},
 };
+
+/* What the file does not say of @c is as in @like; 0 is a delay and an MTU as others are. */
+static void cable_complete(struct vb_cable *c, const struct vb_cable *like)
+{
+	if (c->rate_bps == RATE_UNSAID)
+		c->rate_bps = like->rate_bps;
+	if (c->delay == DELAY_UNSAID)
+		c->delay = like->delay;
+	if (c->mtu == MTU_UNSAID)
+		c->mtu = like->mtu;
+}
 
 static int document_read(struct vb_scenario *sc, struct reader *r)
 {
@@ -365,10 +382,7 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 	sc->switch_at = place_of(reader_member(r, root, "switch"));
 	if (sc->pattern_cnt == 0)
 		return reader_fail(r, root, "there is no workload");
-	if (sc->topology.fabric.rate_bps == 0)
-		sc->topology.fabric.rate_bps = sc->topology.cable.rate_bps;
-	if (sc->topology.fabric.delay == 0)
-		sc->topology.fabric.delay = sc->topology.cable.delay;
+	cable_complete(&sc->topology.fabric, &sc->topology.cable);
 	return 0;
 }
 

@@ -69,7 +69,7 @@ static bool is_done(const struct vb_flow *f)
 	return f->done != VB_NEVER && f->status == VB_WC_SUCCESS;
 }
 
-static bool is_running(const struct vb_flow *f)
+bool vb_flow_is_running(const struct vb_flow *f)
 {
 	return f->done == VB_NEVER && f->posted > 0 && f->status == VB_WC_SUCCESS;
 }
@@ -91,13 +91,13 @@ static uint64_t jain_ppm(const struct vb_load *l, vb_time now)
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
 		const struct vb_flow *f = vb_load_flow(l, i);
 
-		if ((is_done(f) || is_running(f)) && rate_of(l, f, now) > max)
+		if ((is_done(f) || vb_flow_is_running(f)) && rate_of(l, f, now) > max)
 			max = rate_of(l, f, now);
 	}
 	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++) {
 		const struct vb_flow *f = vb_load_flow(l, i);
 
-		if (!is_done(f) && !is_running(f))
+		if (!is_done(f) && !vb_flow_is_running(f))
 			continue;
 
 		uint64_t x = (rate_of(l, f, now) << 20) / max;
@@ -107,6 +107,18 @@ static uint64_t jain_ppm(const struct vb_load *l, vb_time now)
 		n++;
 	}
 	return n && squares / n ? (sum / n) * (sum / n) * 1000000 / (squares / n) : 0;
+}
+
+/* Exact to a bit per second in spans up to 17 s, and to 2^-30 of the rate beyond. */
+static uint64_t bits_per_second(uint64_t bytes, vb_dur ns)
+{
+	uint64_t whole = bytes * 8 / ns, rest = bytes * 8 % ns;
+
+	while (ns >> 34) { /* rest * 10^9 has room */
+		ns >>= 1;
+		rest >>= 1;
+	}
+	return whole * VB_SEC + rest * VB_SEC / ns;
 }
 
 static uint32_t size_class(uint64_t bytes)
@@ -127,8 +139,8 @@ static void sum_flows(struct vb_report *r, const struct vb_load *l, vb_time now)
 
 		r->first_start = vb_time_min(r->first_start, f->start);
 		r->failed += f->status != VB_WC_SUCCESS;
-		r->running += is_running(f);
-		if (is_done(f) || is_running(f))
+		r->running += vb_flow_is_running(f);
+		if (is_done(f) || vb_flow_is_running(f))
 			r->bytes += vb_load_flow_completed(l, f);
 		if (!is_done(f))
 			continue;
@@ -138,8 +150,7 @@ static void sum_flows(struct vb_report *r, const struct vb_load *l, vb_time now)
 	}
 	r->end = r->running || r->last_done == 0 ? now : r->last_done;
 	if (r->end > r->first_start)
-		r->goodput_bps =
-		    r->bytes * 8 / 1000 * 1000000 / ((r->end - r->first_start + 999) / 1000) * 1000;
+		r->goodput_bps = bits_per_second(r->bytes, r->end - r->first_start);
 }
 
 /* FCT or slow-down of the flows of a class of sizes; VB_REPORT_SIZES: of all. */

@@ -40,6 +40,9 @@ int vb_report_make(struct vb_report *r, const struct vb_load *l, const struct vb
 /* Sorts @v and takes its spread. */
 void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt);
 
+/* It has begun, and neither is done nor failed. */
+bool vb_flow_is_running(const struct vb_flow *f);
+
 /* Time that a flow would take alone. */
 vb_dur vb_flow_ideal_ns(const struct vb_load *l, const struct vb_sim *sim, const struct vb_flow *f);
 

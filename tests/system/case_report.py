@@ -118,6 +118,40 @@ def _(context):
             raise Failure(f"{summary}\n{out}")
 
 
+# Timeout 0 is to wait for ever: nothing is left to happen once all is lost.
+SILENT = """until: 20ms
+topology: {shape: star, hosts: 2, cable: {rate: 100Gbps, delay: 1us}}
+transport: {timeout: 0}
+workload: {shape: single, from: 0, to: 1, bytes: 64}
+faults: [{do: "loss=1"}]
+"""
+
+
+@case("report.says_how_a_run_ended")
+def _(context):
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        out, page = os.path.join(folder, "out"), os.path.join(folder, "report.html")
+        # No flow got through: files are whole, and the exit status says so.
+        p = simulate(context, folder, "--out", out, "--report", page, status=3,
+                     scenario=SILENT.replace("timeout: 0", "timeout: 8, retry: 1"))
+        with open(os.path.join(out, "summary.json"), encoding="utf-8") as f:
+            summary = json.load(f)
+        if summary["failed"] != 1 or summary["flows"] != 1 or "every flow failed" not in p.stderr:
+            raise Failure(f"{summary}\n{p.stderr}")
+        if not data_of(page)["subtitle"].startswith("2 hosts, 1 switch, "):
+            raise Failure(data_of(page)["subtitle"])
+        if "s of processor time: " not in p.stdout:
+            raise Failure(p.stdout)
+        # A flow that still runs has had the time that was asked for.
+        for scenario, end in ((SILENT, 20_000_000), (SILENT.replace('loss=1', 'dup=0'), None)):
+            simulate(context, folder, "--out", out, "--report", page, scenario=scenario)
+            with open(os.path.join(out, "summary.json"), encoding="utf-8") as f:
+                summary = json.load(f)
+            if (summary["running"] > 0) != (end is not None) or \
+                    summary["end_ns"] != (end or summary["last_done_ns"]):
+                raise Failure(f"{summary}")
+
+
 @case("report.tells_timeouts")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:

@@ -66,6 +66,63 @@ static void read__takes_every_kind_of_value(void **state)
 	assert_string_equal(sc.record.png, "");
 }
 
+/* A cable of the fabric is as a host's where the file does not say otherwise; 0 is said, too. */
+static void read__fabric_is_like_the_cable_unless_said(void **state)
+{
+	static const struct {
+		const char *fabric;
+		struct vb_cable want;
+	} t[] = {
+	    {"", {25000000000, 2000, 1500}},
+	    {", fabric: {delay: 0ns}", {25000000000, 0, 1500}},
+	    {", fabric: {rate: 100Gbps}", {100000000000, 2000, 1500}},
+	    {", fabric: {mtu: 0}", {25000000000, 2000, 0}},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		static struct vb_scenario sc;
+		char text[256], err[1024] = "";
+
+		snprintf(text, sizeof text,
+			 "workload: {shape: ring}\n"
+			 "topology: {cable: {rate: 25Gbps, delay: 2us, mtu: 1500}%s}\n",
+			 t[i].fabric);
+		if (read_text(&sc, text, err, sizeof err))
+			fail_msg("%s", err);
+		assert_int_equal(sc.topology.fabric.rate_bps, t[i].want.rate_bps);
+		assert_int_equal(sc.topology.fabric.delay, t[i].want.delay);
+		assert_int_equal(sc.topology.fabric.mtu, t[i].want.mtu);
+	}
+}
+
+/* The longest packet of a path MTU passes a cable whose MTU just has room for it. */
+static void open__cable_mtu_that_suffices_loses_nothing(void **state)
+{
+	static struct vb_scenario sc;
+	struct vb_scenario_run run;
+	char err[1024] = "";
+
+	(void)state;
+	assert_int_equal(read_text(&sc,
+				   "topology: {cable: {mtu: 1084}}\n"
+				   "workload: {shape: ring, bytes: 10kB, mix: {send: 1, write: 1, "
+				   "read: 1}}\n",
+				   err, sizeof err),
+			 0);
+	if (vb_scenario_open(&run, &sc, NULL, err, sizeof err))
+		fail_msg("%s", err);
+	assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+	for (uint32_t i = 0; i < vb_sim_port_cnt(run.sim); i++) {
+		struct vb_port_stats st;
+
+		vb_sim_port_stats(run.sim, i, &st);
+		assert_true(st.tx_pkts > 0);
+		assert_int_equal(st.faults, 0);
+	}
+	vb_scenario_close(&run);
+}
+
 static void read__says_what_is_wrong_and_where(void **state)
 {
 	static const struct {
@@ -163,6 +220,13 @@ static void open__says_what_does_not_fit(void **state)
 	     "reserves and headroom: give it more, or them less"},
 	    {"workload: {shape: ring}\nswitch: {kmin: 2kB, kmax: 1kB}\n",
 	     "s.yaml:2:9: switch has a kmin of 2000 bytes above its kmax of 1000"},
+	    {"workload: {shape: ring}\ntopology: {cable: {mtu: 1083}}\n",
+	     "s.yaml:2:11: topology has cables with an mtu of 1083 bytes: the transport's mtu of "
+	     "1024 takes 1084"},
+	    {"workload: {shape: ring}\ntransport: {mtu: 4096}\n"
+	     "topology: {shape: dumbbell, fabric: {mtu: 1500}}\n",
+	     "s.yaml:3:11: topology has cables with an mtu of 1500 bytes: the transport's mtu of "
+	     "4096 takes 4156"},
 	    {"workload: {shape: ring}\ntopology: {shape: fat-tree, k: 3}\n",
 	     "s.yaml:2:11: topology is a fat-tree: its k is even, not 3"},
 	    {"workload: {shape: ring}\ntopology: {hosts: 1048576}\n",
@@ -280,6 +344,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(read__takes_every_kind_of_value),
 	    cmocka_unit_test(read__says_what_is_wrong_and_where),
+	    cmocka_unit_test(read__fabric_is_like_the_cable_unless_said),
+	    cmocka_unit_test(open__cable_mtu_that_suffices_loses_nothing),
 	    cmocka_unit_test(open__runs_what_was_read),
 	    cmocka_unit_test(open__says_what_does_not_fit),
 	    cmocka_unit_test(open__says_which_limit_is_reached),

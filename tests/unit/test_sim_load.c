@@ -225,6 +225,28 @@ static void report__counts_flows_that_are_still_running(void **state)
 	close_clos(&f);
 }
 
+/* However short a run is, its goodput is bits over nanoseconds. */
+static void report__goodput_of_a_short_run(void **state)
+{
+	static const uint64_t bytes[] = {1, 64, 124, 1000, 4096};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+		struct vb_load_pattern p = {
+		    .shape = VB_LOAD_SINGLE, .src = 3, .dst = 9, .bytes = bytes[i]};
+		struct fixture f;
+		uint64_t ns;
+
+		p.mix[VB_LOAD_WRITE] = 1;
+		open_clos(&f, false, NULL);
+		run(&f, &p);
+		ns = f.report.end - f.report.first_start;
+		assert_uint_in_range(ns, 1000, 20000);
+		assert_int_equal(f.report.goodput_bps, bytes[i] * 8 * VB_SEC / ns);
+		close_clos(&f);
+	}
+}
+
 static void draw__has_the_right_mean(void **state)
 {
 	struct vb_rng r = vb_rng_stream(1, "test", 0);
@@ -257,6 +279,7 @@ int main(void)
 	    cmocka_unit_test(report__ideal_is_never_beaten),
 	    cmocka_unit_test(report__incast_is_fair),
 	    cmocka_unit_test(report__counts_flows_that_are_still_running),
+	    cmocka_unit_test(report__goodput_of_a_short_run),
 	    cmocka_unit_test(draw__has_the_right_mean),
 	};
 
