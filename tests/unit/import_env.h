@@ -30,7 +30,7 @@ static struct exporter {
 	pid_t pid;
 	int talk; /* a letter each: what to do, and that it is done */
 	struct story *story;
-} exporters[8], *ex;
+} exporters[10], *ex;
 static unsigned exporter_cnt;
 static uint8_t *shared; /* SIZE bytes, mapped by all of them */
 static char file_path[64];

@@ -203,6 +203,64 @@ static void broker__survives_garbage(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* After the death of a broker a slot is given back to the process that has it, and to no other. */
+static void reattach__another_process_for_an_orphan(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct child ch = child_start(NULL);
+	struct vb_broker_observer o;
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	pid_t old = (pid_t)c.host->broker_pid;
+	int fd;
+
+	(void)state;
+	assert_int_equal(child_wait(&ch).rc, 0);
+	/* It does not hear that its broker has died. */
+	assert_int_equal(kill(ch.pid, SIGSTOP), 0);
+	broker_kill(&c);
+	await_broker(&c, 1, old);
+	fd = raw_connect();
+	vb_broker_msg_init(&m, VB_BROKER_REATTACH);
+	m.slot = ch.slot;
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) > 0);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	assert_int_equal(m.status, -ESTALE);
+	close(fd);
+	assert_int_equal(kill(ch.pid, SIGCONT), 0);
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	assert_int_equal(o.slot[ch.slot]->pid, ch.pid);
+	vb_broker_observe_end(&o);
+	child_end(&ch, false);
+	vb_broker_disconnect(&c);
+}
+
+/* Fault rules for a device behind the last that the table has place for change nothing. */
+static void fault__of_a_device_beyond_the_table(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	uint32_t generation = c.host->fault_generation;
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	int fd = raw_connect();
+
+	(void)state;
+	vb_broker_msg_init(&m, VB_BROKER_OBSERVER);
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) > 0);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	vb_fds_close(&fds);
+	vb_broker_msg_init(&m, VB_BROKER_FAULT);
+	m.slot = VB_DEVICES_MAX;
+	strcpy(m.text, "loss=1");
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) > 0);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	assert_int_equal(m.status, -EINVAL);
+	assert_int_equal(c.host->fault_generation, generation);
+	close(fd);
+	vb_broker_disconnect(&c);
+}
+
 static void broker__refuses_another_user(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -221,6 +279,7 @@ static void broker__refuses_another_user(void **state)
 		fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 		if (connect(fd, (struct sockaddr *)&a, len))
 			_exit(1);
+		(void)alarm(10); /* it is answered before it has asked for anything */
 		_exit(recv(fd, &m, sizeof m, 0) > 0 && m.status == -EACCES ? 0 : 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -239,6 +298,8 @@ int main(void)
 	    cmocka_unit_test(connect__too_few_files_for_a_broker),
 	    cmocka_unit_test(connect__port_taken),
 	    cmocka_unit_test(broker__survives_garbage),
+	    cmocka_unit_test(reattach__another_process_for_an_orphan),
+	    cmocka_unit_test(fault__of_a_device_beyond_the_table),
 	    cmocka_unit_test(broker__refuses_another_user),
 	};
 

@@ -3,6 +3,8 @@
 #include "broker_env.h"
 #include "verbena/verbena.h"
 
+#include <linux/futex.h>
+
 static void version__of_header_and_library(void **state)
 {
 	char text[32];
@@ -92,6 +94,34 @@ static void cnp__wakes_who_waits(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* CC-07: a CNP wakes who waits at once, and not only at the next look after the broker. */
+static void cnp__wakes_at_once(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	const struct timespec patience = {BROKER_PATIENCE_MS / 1000, 0};
+	uint32_t *cnt = &c.bell[0].cnt;
+	int status = 0;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		long rc;
+
+		do {
+			rc = syscall(SYS_futex, cnt, FUTEX_WAIT,
+				     __atomic_load_n(cnt, __ATOMIC_RELAXED), &patience, NULL, 0);
+		} while (rc < 0 && errno == EAGAIN); /* there was one before it slept */
+		_exit(rc == 0 ? 0 : 1);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		vb_cnp_ring(&c.bell[0], 9);
+		(void)poll(NULL, 0, 10);
+	}
+	assert_int_equal(status, 0);
+	vb_broker_disconnect(&c);
+}
+
 static void view__broker_killed(void **state)
 {
 	struct verbena_device dev[1];
@@ -117,6 +147,7 @@ int main(void)
 	    cmocka_unit_test(devices__loopback),
 	    cmocka_unit_test(counters__live_and_past),
 	    cmocka_unit_test(cnp__wakes_who_waits),
+	    cmocka_unit_test(cnp__wakes_at_once),
 	    cmocka_unit_test(view__broker_killed),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A step of the engine: the order of what is received and the timers that are due. And what a
  * program that polls in vain does on a crowded machine. */
+#include "core/xrc/loan.h"
 #include "core_env.h"
 #include "node/engine_priv.h"
 
@@ -286,6 +287,104 @@ static void notice__the_thread_stays_aside_where_it_is_crowded(void **state)
 	assert_true(engine.standby.kicked);
 }
 
+/* A doorbell that leaves something due before the thread wakes by itself tells it so. */
+static void doorbell__tells_the_standby_thread(void **state)
+{
+	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
+
+	(void)state;
+	engine.standby.kick_fd = link_wakes;
+	engine.standby.wake_at = VB_NEVER;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	vb_engine_doorbell(&engine, qp, vb_engine_now());
+	assert_true(engine.standby.kicked);
+}
+
+/* Mail about XRC targets, from slot 3 to this process, which has slot 2. */
+static struct mail {
+	int from;
+	uint64_t token;
+	uint32_t answers, more; /* sent by this process; mail that comes while it sends them */
+} mail;
+
+/* A question about a target that is not here, in an envelope with @token. It has one answer. */
+static void mail_send(uint64_t token)
+{
+	struct vb_xrc_msg msg = {
+	    .magic = VB_XRC_MAGIC, .kind = VB_XRC_HAVE, .qpn = 0x777, .name = {1, 77}};
+	struct {
+		uint32_t slot, rsv;
+		uint64_t token;
+	} envelope = {3, 0, token};
+	const struct iovec part[] = {{&envelope, sizeof envelope}, {&msg, sizeof msg}};
+
+	assert_int_equal(vb_door_send(mail.from, engine.mail.token, part, 2), 0);
+}
+
+static int take_answer(void *ctx, uint32_t peer, const void *msg, size_t len)
+{
+	(void)ctx, (void)msg, (void)len;
+	assert_int_equal(peer, 3);
+	mail.answers++;
+	if (mail.more && mail.more--)
+		mail_send(mail.token);
+	return 0;
+}
+
+static void mail_open(void)
+{
+	env_close(&env);
+	env.cfg.xrc_send = take_answer;
+	env_open(&env, 16);
+	engine.hca = env.hca;
+	engine.broker.slot = 2;
+	engine.broker.mailbox = memory.mailbox;
+	engine.mail.fd = vb_door_open(&engine.mail.token);
+	mail = (struct mail){.from = -1};
+	mail.from = vb_door_open(&mail.token);
+	assert_true(engine.mail.fd >= 0 && mail.from >= 0);
+	memory.mailbox[3].token = mail.token;
+	engine.mail.seen = memory.mailbox[2].sent = 0;
+}
+
+static void mail_close(void)
+{
+	close(mail.from);
+	close(engine.mail.fd);
+	engine.mail.fd = -1;
+}
+
+/* Mail of a slot's last owner is not believed to be of the one that it has now. */
+static void mail__of_a_slots_last_owner(void **state)
+{
+	(void)state;
+	mail_open();
+	mail_send(mail.token);
+	mail_send(mail.token + 2);
+	memory.mailbox[2].sent = 2;
+	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 2);
+	assert_int_equal(mail.answers, 1);
+	mail_close();
+}
+
+/* More mail than one step takes is due at once, though no other message tells of it. The queue of a
+ * door may be short: here each is sent when the one before is taken. */
+static void mail__more_than_a_step_takes(void **state)
+{
+	(void)state;
+	mail_open();
+	mail_send(mail.token);
+	mail.more = 69;
+	memory.mailbox[2].sent = 70;
+	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 64);
+	assert_true(vb_engine_has_mail(&engine));
+	assert_int_equal(vb_engine_due(&engine, env.now, 0), env.now);
+	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 6);
+	assert_false(vb_engine_has_mail(&engine));
+	assert_int_equal(mail.answers, 70);
+	mail_close();
+}
+
 /* Times grow on a slow machine, and not without a bound. */
 static void slowness__within_bounds(void **state)
 {
@@ -317,6 +416,9 @@ int main(void)
 					    teardown),
 	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_aside_where_it_is_crowded,
 					    setup, teardown),
+	    cmocka_unit_test_setup_teardown(doorbell__tells_the_standby_thread, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mail__of_a_slots_last_owner, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mail__more_than_a_step_takes, setup, teardown),
 	    cmocka_unit_test(slowness__within_bounds),
 	};
 

@@ -90,6 +90,23 @@ static void reader__tells_what_it_lost(void **state)
 	assert_int_equal(reader.lost, 5000);
 }
 
+/* A record that says of its packet that it is longer than its own place is not read. */
+static void reader__packet_longer_than_its_record(void **state)
+{
+	struct vb_capture_rec rec;
+
+	(void)state;
+	put_packet(1, 96);
+	memcpy(&rec, ring.data, sizeof rec);
+	rec.len = rec.rec_len - (uint32_t)sizeof rec + 1;
+	memcpy(ring.data, &rec, sizeof rec);
+	assert_false(vb_ring_reader_peek(&reader));
+	assert_int_equal(reader.lost, 1);
+	put_packet(2, 96);
+	assert_true(vb_ring_reader_peek(&reader));
+	assert_int_equal(reader.rec.time_ns, 2);
+}
+
 /* The owner is another program: any bytes may stand there. */
 static void reader__survives_nonsense(void **state)
 {
@@ -118,6 +135,7 @@ int main(void)
 	    cmocka_unit_test_setup(reader__starts_now, setup),
 	    cmocka_unit_test_setup(reader__follows_around_the_end, setup),
 	    cmocka_unit_test_setup(reader__tells_what_it_lost, setup),
+	    cmocka_unit_test_setup(reader__packet_longer_than_its_record, setup),
 	    cmocka_unit_test_setup(reader__survives_nonsense, setup),
 	};
 

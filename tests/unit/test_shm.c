@@ -18,6 +18,7 @@
 
 #define SLOT 5
 #define OTHER 6
+#define KNOCK_MAGIC 0x56424b4eu
 
 struct world {
 	struct fixture *f;
@@ -463,7 +464,7 @@ static void door__descriptors_without_need(void **state)
 	} control = {.buf = {0}};
 	uint64_t token;
 	int fd = vb_door_open(&token), two[2] = {fd, fd};
-	struct vb_knock k = {.magic = 0x56424b4eu, .kind = VB_KNOCK_RING, .slot = OTHER};
+	struct vb_knock k = {.magic = KNOCK_MAGIC, .kind = VB_KNOCK_RING, .slot = OTHER};
 	struct iovec iov = {&k, sizeof k};
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int len = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "verbena/shm/%016llx",
@@ -482,13 +483,35 @@ static void door__descriptors_without_need(void **state)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof two);
 	memcpy(CMSG_DATA(c), two, sizeof two);
-	for (int i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < 5; i++) {
+		k.magic = KNOCK_MAGIC + i % 2; /* and none with what is no knock at all */
 		assert_int_equal(sendmsg(fd, &m, 0), sizeof k);
 		w.door[SLOT].knocks++;
 		assert_int_equal(recv_all(f, 64), 0);
 	}
 	assert_int_equal(open_fds_of_this_process(), before);
 	close(fd);
+}
+
+/* A packet that is to be damaged leaves its ring to the others, and goes by the wire. */
+static void send__damaged_between_others(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_tx_fate fate[4] = {[2] = {.damage = 1}};
+	uint32_t n = 0;
+
+	for (uint32_t k = 0; k < 4; k++)
+		add_for(f, SLOT, 300);
+	f->batch.fate = fate;
+	assert_int_equal(send_all(f), 4);
+	for (int i = 0; i < 100; i++) {
+		struct vb_rx rx[8];
+
+		n += recv_some(f, rx, 8);
+	}
+	assert_int_equal(n, 3);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 1);
+	f->batch.fate = NULL;
 }
 
 /* Faults stand above, and what they damage is damaged on a real wire. */
@@ -543,6 +566,7 @@ int main(void)
 	    S(send__door_stays_full),
 	    S(recv__ring_without_end),
 	    S(door__descriptors_without_need),
+	    S(send__damaged_between_others),
 	    S(fault__stands_above),
 	};
 

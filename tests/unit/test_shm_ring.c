@@ -269,6 +269,21 @@ static void take__writer_lies(void **state)
 	assert_true(taken > 20000);
 }
 
+/* Trains that would fill the ring to its last byte leave the first word of the first one alone. */
+static void put__full_ring_keeps_its_first_train(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t put = 0, got = 0;
+
+	make(f, 0, 20);
+	while (vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0))
+		put++;
+	assert_int_equal(VB_RING_BYTES % (f->tx.head / put), 0);
+	for (; vb_ring_has_packets(&f->rx); got++)
+		read_train(f, 1);
+	assert_int_equal(got, put);
+}
+
 /* A packet that is longer than any can be ends the ring, though its train has place for it. */
 static void take__payload_longer_than_any(void **state)
 {
@@ -359,6 +374,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(begin__not_before_the_first_word_is_written, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(put__full_until_given_back, setup, teardown),
+	    cmocka_unit_test_setup_teardown(put__full_ring_keeps_its_first_train, setup, teardown),
 	    cmocka_unit_test_setup_teardown(is_stuck__only_while_full_and_unmoved, setup, teardown),
 	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),

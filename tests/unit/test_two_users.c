@@ -14,7 +14,8 @@
 /* What the users tell each other. */
 static struct {
 	struct vb_sysfs tree;
-	uint32_t ready, go, done;
+	uint32_t ready, go, done, again, is_own;
+	uint64_t door; /* the token of the victim's */
 	pid_t stranger;
 } * common;
 
@@ -356,14 +357,73 @@ static void connect__the_name_is_taken(void **state)
 	}
 }
 
+static void knock_and_send(void)
+{
+	struct iovec part = {(void *)(uintptr_t)usual, sizeof usual};
+	uint64_t token;
+	int fd = vb_door_open(&token);
+
+	MUST(fd >= 0);
+	MUST(vb_door_knock(fd, common->door, VB_KNOCK_RING, 5, token, fd) == 0);
+	MUST(vb_door_send(fd, common->door, &part, 1) == 0);
+}
+
+/* Answers what a stranger and what a process of its own user have left at its door. */
+static void answer_door(void)
+{
+	char text[sizeof usual + 1];
+	struct vb_knock k;
+	int fd = vb_door_open(&common->door), mem_fd;
+
+	MUST(fd >= 0);
+	raise_flag(&common->ready);
+	await(&common->go);
+	if (common->is_own) {
+		MUST(vb_door_answer(fd, &k, &mem_fd) && k.kind == VB_KNOCK_RING && mem_fd >= 0);
+		MUST(vb_door_receive(fd, text, sizeof text) == sizeof usual);
+	} else {
+		MUST(!vb_door_answer(fd, &k, &mem_fd));
+		raise_flag(&common->done); /* once more: the answer has taken what was sent, too */
+		await(&common->again);
+		MUST(vb_door_receive(fd, text, sizeof text) == 0);
+	}
+}
+
+/* Rings and messages of another user are not taken, though anybody can find the door. */
+static void door__of_another_user(void **state)
+{
+	(void)state;
+	for (uint32_t own = 0; own < 2; own++) {
+		unsigned who = own ? VICTIM : STRANGER;
+		pid_t victim;
+
+		memset(common, 0, sizeof *common);
+		common->is_own = own;
+		victim = user_start(VICTIM, answer_door);
+		await(&common->ready);
+		assert_int_equal(user_run(who, knock_and_send), 0);
+		raise_flag(&common->go);
+		if (!own) {
+			await(&common->done);
+			assert_int_equal(user_run(who, knock_and_send), 0);
+			raise_flag(&common->again);
+		}
+		assert_int_equal(user_end(victim), 0);
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    T(replace__the_name_cannot_be_won),           T(init__the_names_are_taken),
-	    T(init__a_folder_of_another_and_one_for_all), T(publish__a_fifo_is_not_waited_for),
-	    T(settings__a_strangers_tree_changes_none),   T(connect__the_name_is_taken),
+	    T(replace__the_name_cannot_be_won),
+	    T(init__the_names_are_taken),
+	    T(init__a_folder_of_another_and_one_for_all),
+	    T(publish__a_fifo_is_not_waited_for),
+	    T(settings__a_strangers_tree_changes_none),
+	    T(connect__the_name_is_taken),
+	    T(door__of_another_user),
 	};
 
 	(void)argc;

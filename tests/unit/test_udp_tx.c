@@ -66,6 +66,23 @@ static void send__source_port(void **state)
 	}
 }
 
+/* Two addresses of this host send to the same one from the same port: each from its own socket. */
+static void send__source_port_of_two_addresses(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_path other;
+
+	f->path4.udp_sport = 0xc123;
+	other = f->path4;
+	other.sgid = gid("::ffff:127.0.0.2");
+	for (uint32_t i = 0; i < 6; i++)
+		add(f, i & 1 ? &other : &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 6);
+	check_arrival(f, 1);
+	assert_ptr_not_equal(vb_udp_sock_find(&f->udp->socks, &other),
+			     vb_udp_sock_find(&f->udp->socks, &f->path4));
+}
+
 /* Two ends on one host have the same source port, and each its own link. */
 static void send__source_port_shared_by_two_links(void **state)
 {
@@ -524,6 +541,7 @@ int main(void)
 	    T(send__every_length),
 	    T(send__train_is_one_receive),
 	    T(send__source_port),
+	    T(send__source_port_of_two_addresses),
 	    T(send__source_port_shared_by_two_links),
 	    T(send__source_port_taken),
 	    T(send__connected_identification_is_known),

@@ -208,6 +208,28 @@ static void import_mr__refused(void **state)
 	assert_int_equal(ibv_close_device(c), 0);
 }
 
+/* Memory that this process has for reading alone is not imported for writing. */
+static void import_mr__where_this_process_may_only_read(void **state)
+{
+	struct ibv_context *c = ibv_import_device(passed_fd());
+	struct ibv_pd *theirs = ibv_import_pd(c, ex->story->pd);
+	struct ibv_mr *m;
+
+	(void)state;
+	assert_non_null(theirs);
+	assert_int_equal(mprotect(shared, SIZE, PROT_READ), 0);
+	errno = 0;
+	m = ibv_import_mr(theirs, ex->story->mr[SHARED]);
+	assert_int_equal(mprotect(shared, SIZE, PROT_READ | PROT_WRITE), 0);
+	assert_null(m);
+	assert_int_equal(errno, EOPNOTSUPP);
+	m = ibv_import_mr(theirs, ex->story->mr[SHARED]);
+	assert_non_null(m);
+	ibv_unimport_mr(m);
+	ibv_unimport_pd(theirs);
+	assert_int_equal(ibv_close_device(c), 0);
+}
+
 static void import_dm__of_another_process(void **state)
 {
 	struct pair p = pair_new();
@@ -386,6 +408,7 @@ int main(void)
 	    IMPORT_TEST(import_mr__key_ends_for_the_peer),
 	    IMPORT_TEST(import_mr__of_files),
 	    IMPORT_TEST(import_mr__refused),
+	    IMPORT_TEST(import_mr__where_this_process_may_only_read),
 	    IMPORT_TEST(import_dm__of_another_process),
 	    IMPORT_TEST(import__exporter_is_killed),
 	    IMPORT_TEST(import__exporter_closes_the_device),
