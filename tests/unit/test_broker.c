@@ -119,6 +119,26 @@ static void slot__is_empty_for_its_next_owner(void **state)
 	vb_broker_disconnect(&keep);
 }
 
+/* The slot behind the last one is nobody's, also where all the others are taken: whatever the
+ * source port is, no process gets its packets by hash. */
+static void group__slot_behind_the_last(void **state)
+{
+	struct vb_broker_client c[16]; /* more than there were before */
+	uint32_t last = 0;
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		c[i] = client_connect();
+		last = c[i].slot > last ? c[i].slot : last;
+	}
+	for (int i = 0; i < 64; i++)
+		send_to_slot("::1", (uint8_t)(last + 1), 9);
+	for (int i = 0; i < 16; i++) {
+		assert_int_equal(receive_mark(c[i].rx_fd), -1);
+		vb_broker_disconnect(&c[i]);
+	}
+}
+
 /* The first QPNs of new slots have nothing to do with each other. */
 static void slot__qpns_begin_anywhere(void **state)
 {
@@ -157,6 +177,80 @@ static void await_free(struct vb_broker_observer *o, uint32_t slot)
 	for (int i = 0; o->slot[slot]->pid && i < BROKER_PATIENCE_MS; i++)
 		(void)poll(NULL, 0, 1);
 	assert_int_equal(o->slot[slot]->pid, 0);
+}
+
+/* Packets that come while nobody has the slot are not for its next owner. */
+static void slot__packets_between_two_owners(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct vb_broker_observer o;
+	uint32_t slot = c.slot;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	vb_broker_disconnect(&c);
+	await_free(&o, slot);
+	for (int i = 0; i < 5; i++)
+		send_to_slot("::1", (uint8_t)slot, 7);
+	c = client_connect();
+	assert_int_equal(c.slot, slot);
+	assert_int_equal(receive_mark(c.rx_fd), -1);
+	vb_broker_disconnect(&c);
+	vb_broker_observe_end(&o);
+}
+
+static void open_doors(struct vb_broker_client *c)
+{
+	c->door[c->slot].token = c->mailbox[c->slot].token = 77;
+}
+
+/* Nobody hands in a ring or a message to an owner who is gone. */
+static void client_killed__its_doors_are_shut(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct child ch = child_start(open_doors);
+	struct vb_broker_observer o;
+
+	(void)state;
+	assert_int_equal(child_wait(&ch).rc, 0);
+	assert_int_equal(c.door[ch.slot].token, 77);
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	child_end(&ch, true);
+	await_free(&o, ch.slot);
+	assert_int_equal(c.door[ch.slot].token, 0);
+	assert_int_equal(c.mailbox[ch.slot].token, 0);
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&c);
+}
+
+static uint64_t read_number(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	unsigned long long n = 0;
+
+	assert_non_null(f);
+	if (fscanf(f, "%llu", &n) != 1)
+		n = 0; /* it is written this moment */
+	fclose(f);
+	return n;
+}
+
+/* The counter files of a device tell what its own processes count. */
+static void counters__in_the_files_of_their_device(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	char path[sizeof c.host->sysfs_path + 100];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/class/infiniband/verbena0/ports/1/counters/%s",
+		 c.host->sysfs_path, vb_counter_info[VB_COUNTER_port_xmit_packets].name);
+	count_packets(&c);
+	for (int i = 0; read_number(path) < 1000 && i < BROKER_PATIENCE_MS; i++)
+		(void)poll(NULL, 0, 1);
+	assert_true(read_number(path) >= 1000);
+	vb_broker_disconnect(&c);
 }
 
 static void client_killed__slot_and_counters(void **state)
@@ -364,6 +458,10 @@ int main(void)
 	    cmocka_unit_test(group__steers_by_low_byte_of_qpn),
 	    cmocka_unit_test(slot__qpns_begin_anywhere),
 	    cmocka_unit_test(slot__is_empty_for_its_next_owner),
+	    cmocka_unit_test(slot__packets_between_two_owners),
+	    cmocka_unit_test(group__slot_behind_the_last),
+	    cmocka_unit_test(client_killed__its_doors_are_shut),
+	    cmocka_unit_test(counters__in_the_files_of_their_device),
 	    cmocka_unit_test(client_killed__slot_and_counters),
 	    cmocka_unit_test(client_killed__its_child_lives_on),
 	    cmocka_unit_test(broker_killed__steering_and_slots_stay),
