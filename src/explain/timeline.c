@@ -17,6 +17,7 @@ struct writer {
 	uint32_t i;     /* the event at hand */
 	uint32_t fired; /* timers since the last progress */
 	vb_time last;   /* the row before */
+	vb_time rnr;    /* the first RNR NAK since the last progress; VB_NEVER: none */
 };
 
 __attribute__((format(printf, 5, 6))) static void
@@ -130,12 +131,22 @@ static void rewound(struct writer *w, const struct vb_trace_event *ev)
 	    (unsigned)ev->arg[0], ev->arg[2] < VB_REWIND_CNT ? why[ev->arg[2]] : "?");
 }
 
+/* How long there was no progress. After an RNR NAK the core counts from the next sending on, and
+ * the timeline from the first NAK. */
+static vb_dur waited_for(const struct writer *w, const struct vb_trace_event *ev)
+{
+	vb_dur since_rnr = w->rnr == VB_NEVER ? 0 : vb_time_since(w->rnr, ev->time);
+
+	return since_rnr > ev->arg[2] ? since_rnr : ev->arg[2];
+}
+
 static void recovered(struct writer *w, const struct vb_trace_event *ev)
 {
 	const struct vb_trace_event *next;
 
 	add(w, VB_ROW_PROGRESS, ev->time, ev->time, "the peer acknowledged up to PSN %u, after %s",
-	    ((unsigned)ev->arg[0] - 1) & VB_PSN_MASK, vb_word_ns(ev->arg[2]).s);
+	    ((unsigned)ev->arg[0] - 1) & VB_PSN_MASK, vb_word_ns(waited_for(w, ev)).s);
+	w->rnr = VB_NEVER;
 	w->fired = 0;
 	next = follows(w, VB_TRACE_TIMER_MOVED);
 	if (next)
@@ -146,7 +157,8 @@ static void ended(struct writer *w, const struct vb_trace_event *ev)
 {
 	const struct vb_trace_event *next = follows(w, VB_TRACE_FAILED);
 
-	add(w, VB_ROW_END, ev->time, ev->time, "gave up after %s: %s", vb_word_ns(ev->arg[2]).s,
+	add(w, VB_ROW_END, ev->time, ev->time, "gave up after %s: %s",
+	    vb_word_ns(waited_for(w, ev)).s,
 	    vb_word_status(next ? (uint32_t)next->arg[0] : VB_WC_RETRY_EXC_ERR));
 }
 
@@ -163,6 +175,8 @@ static void nak(struct writer *w, const struct vb_trace_event *ev)
 	bool rnr = (ev->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
 	const struct vb_trace_event *next;
 
+	if (rnr && w->rnr == VB_NEVER)
+		w->rnr = ev->time;
 	add(w, VB_ROW_NAK, ev->time, ev->time, "the peer answered: %s, at PSN %u",
 	    vb_word_nak(ev->arg[0]).s, (unsigned)ev->arg[1]);
 	if (follows(w, VB_TRACE_SLOW_RESTART))
@@ -286,7 +300,7 @@ static uint32_t condense(struct vb_row *row, uint32_t cnt)
 
 uint32_t vb_timeline(const struct vb_tale *t, const struct vb_qp_view *view, struct vb_row *row)
 {
-	struct writer w = {.tale = t, .row = row};
+	struct writer w = {.tale = t, .row = row, .rnr = VB_NEVER};
 	uint32_t gone = vb_tale_left_out(t);
 
 	for (w.i = 0; w.i < vb_tale_kept(t); w.i++) {

@@ -455,6 +455,34 @@ static void timeline__like_naks_are_condensed(void **state)
 	assert_int_equal(row[3].at, VB_SEC + 29);
 }
 
+/* An RNR NAK begins the core's count of time again; the timeline counts from the first one on, so
+ * that its last line is as late as it says. */
+static void timeline__rnr_storm_adds_up(void **state)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+
+	(void)state;
+	for (int fails = 0; fails < 2; fails++) {
+		vb_time end = VB_SEC + 6 * 13 * VB_USEC;
+		uint32_t cnt;
+
+		fresh();
+		for (vb_time at = VB_SEC; at < end; at += 13 * VB_USEC)
+			event(VB_TRACE_NAK_RECEIVED, at, 0x21, 5, 0),
+			    event(VB_TRACE_REWOUND, at, 5, 6, VB_REWIND_RNR);
+		if (fails) {
+			event(VB_TRACE_NAK_RECEIVED, end, 0x21, 5, 0);
+			event(VB_TRACE_RETRY_ENDED, end, VB_REWIND_RNR, 0, 3 * VB_USEC);
+			event(VB_TRACE_FAILED, end, VB_WC_RNR_RETRY_EXC_ERR, 0x21, 1);
+		} else {
+			event(VB_TRACE_RECOVERED, end, 6, 0, 3 * VB_USEC);
+		}
+		cnt = vb_timeline(&tale, NULL, row);
+		assert_int_equal(row[cnt - 1].at - row[0].at, 78 * VB_USEC);
+		assert_non_null(strstr(row[cnt - 1].text, "after 78.00 us"));
+	}
+}
+
 static void timeline__any_bytes_are_safe(void **state)
 {
 	static struct vb_row row[VB_ROWS_MAX];
@@ -522,6 +550,7 @@ int main(void)
 	    cmocka_unit_test(failure__of_a_number_used_again_is_history),
 	    cmocka_unit_test(timeline__one_line_for_a_timeout),
 	    cmocka_unit_test(timeline__like_naks_are_condensed),
+	    cmocka_unit_test(timeline__rnr_storm_adds_up),
 	    cmocka_unit_test(timeline__any_bytes_are_safe),
 	    cmocka_unit_test(words__of_times),
 	};
