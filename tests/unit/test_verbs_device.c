@@ -118,6 +118,22 @@ static void query_port__speed_and_width(void **state)
 	}
 }
 
+/* gid_tbl_len is the number of entries: there is none with that index. */
+static void gid__none_beyond_the_table(void **state)
+{
+	struct ibv_gid_entry e;
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(ctx, 1, &port), 0);
+	assert_int_equal(ibv_query_gid(ctx, 1, port.gid_tbl_len - 1, &gid), 0);
+	errno = 0;
+	assert_int_equal(ibv_query_gid(ctx, 1, port.gid_tbl_len, &gid), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_query_gid_ex(ctx, 1, (uint32_t)port.gid_tbl_len, &e, 0), EINVAL);
+}
+
 /* The symbol of old programs: nothing behind the first structure's end is written. */
 #undef ibv_query_port
 static void query_port__old_symbol_writes_no_more_than_the_old_structure(void **state)
@@ -245,6 +261,7 @@ int main(void)
 	    VERBS_TEST(query_port__speed_and_width),
 	    VERBS_TEST(query_port__old_symbol_writes_no_more_than_the_old_structure),
 	    VERBS_TEST(gid__table_and_entries_agree),
+	    VERBS_TEST(gid__none_beyond_the_table),
 	    VERBS_TEST(unsupported__says_so),
 	    VERBS_TEST(open_device__descriptors),
 	    VERBS_TEST(close_device__takes_what_is_left),

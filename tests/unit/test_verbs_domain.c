@@ -304,6 +304,32 @@ static void import__objects_of_a_duplicated_descriptor(void **state)
 	ctx = c2;
 }
 
+/* Two contexts have the keys of an imported region: neither moves it away from the other. */
+static void import__shared_region_is_not_moved(void **state)
+{
+	struct ibv_context *c2 = ibv_import_device(dup(ctx->cmd_fd));
+	struct ibv_pd *pd2 = ibv_import_pd(c2, pd->handle);
+	struct ibv_mr *mr2 = ibv_import_mr(pd2, mr->handle), before = *mr;
+
+	(void)state;
+	assert_non_null(mr2);
+	for (int i = 0; i < 2; i++) {
+		errno = 0;
+		assert_int_equal(ibv_rereg_mr(i ? mr2 : mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+					      buf + 4096, 4096, 0),
+				 IBV_REREG_MR_ERR_INPUT);
+		assert_int_equal(errno, EINVAL);
+		assert_memory_equal(mr, &before, sizeof before);
+		assert_int_equal(mr2->lkey, before.lkey);
+	}
+	/* It is its creator's alone again. */
+	ibv_unimport_mr(mr2);
+	assert_int_equal(
+	    ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, buf + 4096, 4096, 0), 0);
+	ibv_unimport_pd(pd2);
+	assert_int_equal(ibv_close_device(c2), 0);
+}
+
 static void import__device_memory(void **state)
 {
 	struct ibv_context *c2 = ibv_import_device(dup(ctx->cmd_fd));
@@ -334,6 +360,7 @@ int main(void)
 	    VERBS_TEST(dm__copies_and_limits),
 	    VERBS_TEST(dm__region_is_read_and_written),
 	    VERBS_TEST(import__objects_of_a_duplicated_descriptor),
+	    VERBS_TEST(import__shared_region_is_not_moved),
 	    VERBS_TEST(import__device_memory),
 	};
 

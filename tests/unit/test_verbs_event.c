@@ -301,6 +301,82 @@ static void async__srq_limit(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
+/* A destruction in a thread of its own. */
+static struct destruction {
+	int (*destroy)(void *object);
+	void *object;
+	_Atomic bool begun, done;
+} destruction;
+
+static int destroy_qp(void *qp)
+{
+	return ibv_destroy_qp(qp);
+}
+
+static int destroy_srq(void *srq)
+{
+	return ibv_destroy_srq(srq);
+}
+
+static void *destroy_object(void *result)
+{
+	destruction.begun = true;
+	*(int *)result = destruction.destroy(destruction.object);
+	destruction.done = true;
+	return NULL;
+}
+
+/* Destroys @object, of which @e is: that ends with the acknowledgement, and not before. */
+static void assert_waits_for_ack(int (*destroy)(void *), void *object, struct ibv_async_event *e)
+{
+	static int result;
+	struct timespec until;
+	pthread_t t;
+
+	destruction.destroy = destroy;
+	destruction.object = object;
+	destruction.begun = destruction.done = false;
+	assert_int_equal(pthread_create(&t, NULL, destroy_object, &result), 0);
+	while (!destruction.begun)
+		assert_true(patience_left());
+	usleep(50000); /* so that it comes to the wait; nothing depends on it */
+	assert_false(destruction.done);
+	ibv_ack_async_event(e);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += VERBS_PATIENCE_S;
+	assert_int_equal(pthread_timedjoin_np(t, NULL, &until), 0);
+	assert_int_equal(result, 0);
+}
+
+/* ibv_get_async_event(3): an object goes when the last of its events is acknowledged, and who
+ * destroys it is woken by that. */
+static void destroy__waits_for_acknowledged_async_events(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct verbs_end c = end_new(IBV_QPT_RC, NULL, srq), d = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct ibv_srq_attr limit = {.srq_limit = 1};
+	struct ibv_sge sge = sge_at(0, 64);
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_async_event of_srq, of_qp;
+
+	(void)state;
+	verbs_connect(c.qp, d.qp, false);
+	assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	assert_int_equal(ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT), 0);
+	post_send(d.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4096, 4);
+	of_srq = async_next();
+	assert_int_equal(of_srq.event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_int_equal(ibv_modify_qp(c.qp, &err, IBV_QP_STATE), 0);
+	of_qp = async_next();
+	assert_int_equal(of_qp.event_type, IBV_EVENT_QP_LAST_WQE_REACHED);
+	assert_waits_for_ack(destroy_qp, c.qp, &of_qp);
+	assert_waits_for_ack(destroy_srq, srq, &of_srq);
+	assert_int_equal(ibv_destroy_cq(c.cq), 0);
+	end_free(&d);
+}
+
 /* Waits for an event of the port or device; GIDs may change meanwhile. */
 static void await_port_event(struct ibv_context *of, enum ibv_event_type type)
 {
@@ -395,6 +471,28 @@ static void async__sq_drained(void **state)
 	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
 }
 
+/* ibv_query_qp(3): sq_draining is 1 for as long as something sent before SQD has no answer, here
+ * because the peer has no receive for it. */
+static void query_qp__sq_draining(void **state)
+{
+	struct ibv_qp_attr sqd = {.qp_state = IBV_QPS_SQD}, got;
+	struct ibv_qp_init_attr init;
+
+	(void)state;
+	post_send(a.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 4096, 16);
+	assert_int_equal(ibv_query_qp(a.qp, &got, IBV_QP_STATE, &init), 0);
+	assert_int_equal(got.sq_draining, 0); /* not in RTS */
+	assert_int_equal(ibv_modify_qp(a.qp, &sqd, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_query_qp(a.qp, &got, IBV_QP_STATE, &init), 0);
+	assert_int_equal(got.qp_state, IBV_QPS_SQD);
+	assert_int_equal(got.sq_draining, 1);
+	post_recv(b.qp, 1, 0, 64);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_query_qp(a.qp, &got, IBV_QP_STATE, &init), 0);
+	assert_int_equal(got.qp_state, IBV_QPS_SQD);
+	assert_int_equal(got.sq_draining, 0);
+}
+
 static void async__cq_overrun(void **state)
 {
 	struct ibv_cq *small = ibv_create_cq(ctx, 1, NULL, NULL, 0);
@@ -484,7 +582,9 @@ int main(void)
 		VERBS_TEST(async__srq_limit),
 		VERBS_TEST(async__port_and_gids),
 		VERBS_TEST(async__device_comes_and_goes),
+		VERBS_TEST(destroy__waits_for_acknowledged_async_events),
 		PAIR_TEST(async__sq_drained),
+		PAIR_TEST(query_qp__sq_draining),
 		VERBS_TEST(async__cq_overrun),
 		VERBS_TEST(cq_ex__wall_clock),
 	};

@@ -275,6 +275,56 @@ static void srq__entries(void **state)
 	}
 }
 
+/* ibv_create_qp(3): the structure has what the QP was given, which need not be what was asked. */
+static void qp__capabilities_given_are_shown(void **state)
+{
+	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 4, .max_sge = 1}};
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {4, 5, 0, 3, 16}}, got;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+
+	(void)state;
+	cq = make_cq();
+	init.send_cq = init.recv_cq = cq;
+	init.srq = ibv_create_srq(pd, &srq_init);
+	assert_non_null(init.srq);
+	qp = ibv_create_qp(pd, &init);
+	assert_non_null(qp);
+	/* It sends something, and receives by the SRQ alone. */
+	assert_int_equal(init.cap.max_send_wr, 4);
+	assert_int_equal(init.cap.max_send_sge, 1);
+	assert_int_equal(init.cap.max_recv_wr, 0);
+	assert_int_equal(init.cap.max_recv_sge, 0);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_CAP, &got), 0);
+	assert_memory_equal(&init.cap, &attr.cap, sizeof attr.cap);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_srq(init.srq), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* ibv_modify_srq(3): a refused change of size and limit at once changes neither; the limit stays
+ * armed.
+ */
+static void modify_srq__refused_keeps_the_limit(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 8, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct ibv_srq_attr armed = {.srq_limit = 3}, less = {.max_wr = 4, .srq_limit = 2}, got;
+	struct ibv_sge sge = sge_at(0, 8);
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	(void)state;
+	assert_non_null(srq);
+	for (int i = 0; i < 6; i++) /* more than the smaller one has room for */
+		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+	assert_int_equal(ibv_modify_srq(srq, &armed, IBV_SRQ_LIMIT), 0);
+	assert_int_equal(ibv_modify_srq(srq, &less, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+	assert_int_equal(ibv_query_srq(srq, &got), 0);
+	assert_int_equal(got.srq_limit, 3);
+	assert_int_equal(got.max_wr, 8);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +338,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(post__srq_and_send_queue, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(cq__entries, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(srq__entries, open_limits, verbs_close),
+	    VERBS_TEST(qp__capabilities_given_are_shown),
+	    VERBS_TEST(modify_srq__refused_keeps_the_limit),
 	};
 
 	VERBS_MAIN_OR_SKIP();
