@@ -52,6 +52,7 @@ int main(int argc, char **argv)
 		completions += breakage_run(seed + i);
 		completions += datagram_run(seed + i);
 		connections += connections_run(seed + i);
+		completions += resend_run(seed + i);
 	}
 	printf("%llu runs from seed %llu, %llu completions, %llu connections\n",
 	       (unsigned long long)i, (unsigned long long)seed, (unsigned long long)completions,

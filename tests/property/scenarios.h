@@ -15,6 +15,8 @@ uint64_t datagram_run(uint64_t seed);
 /* Connections made and ended by two connection managers: connections.c. Returns how often both ends
  * of one were found established. */
 uint64_t connections_run(uint64_t seed);
+/* A connection whose resends are watched: resend.c. */
+uint64_t resend_run(uint64_t seed);
 /* All masks of lost, doubled and late packets over small exchanges: masks.c. */
 uint64_t masks_run_all(void);
 

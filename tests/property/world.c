@@ -92,6 +92,12 @@ static void host_open(struct world *w, uint32_t idx, const struct world_config *
 
 	/* So few that they run out at times. */
 	c.limits.ooo_pkts = cfg->any_recovery ? vb_rng_below(&w->settings_rng, 100) : 64;
+	if (cfg->ooo_pkts)
+		c.limits.ooo_pkts = cfg->ooo_pkts;
+	if (cfg->trace.emit) {
+		c.trace = cfg->trace;
+		c.trace.node = idx;
+	}
 	h->w = w;
 	h->idx = idx;
 	CHECK(w, vb_hca_create(&h->hca, &c, w->now) == 0);

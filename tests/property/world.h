@@ -105,6 +105,8 @@ struct world_config {
 	uint32_t peer_window_bytes, read_piece_bytes;
 	struct vb_recovery recovery;
 	bool any_recovery; /* random settings, for each host others, that change meanwhile */
+	uint32_t ooo_pkts; /* that selective repeat may keep; 0: few */
+	struct vb_trace trace; /* node is the host's index; without emit: printed, if verbose */
 };
 
 _Noreturn void die(const struct world *w, const char *fmt, ...)

@@ -222,6 +222,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	}
 	if (resend)
 		vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
+	vb_sr_on_sent(qp, resend, now);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], req->psn_nxt.v,
 		    b->pkt[b->cnt - 1].payload_len, resend);
 	if (responds)

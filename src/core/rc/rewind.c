@@ -216,7 +216,7 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		   from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;
 	req->recovering = false;
-	vb_sr_on_progress(qp, req->psn_una);
+	vb_sr_on_progress(qp, req->psn_una, now);
 	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
 		/* What was about to be resent arrived after all. */
 		req->psn_nxt = req->psn_una;

@@ -24,7 +24,11 @@
  * answers with the READ request that has the PSN of the first of them (IBA 9.7.5.1.3), or with the
  * atomic once more. The responder answers what is asked again in the order in which it was asked,
  * ahead of what it answers for the first time. So an answer that was asked for again is lost once
- * more when one has arrived that was asked for later.
+ * more when one has arrived that was asked for later, unless that one was on its way already.
+ *
+ * Nothing is sent again twice for one sign of loss. A report that was overtaken undoes nothing, a
+ * request that was sent again is lost only when something newer has arrived, and an answer that is
+ * missing right after sending went back is one to the request that left before.
  */
 #ifndef VB_CORE_RECOVER_SELECTIVE_H
 #define VB_CORE_RECOVER_SELECTIVE_H
@@ -40,7 +44,8 @@
 /* A request packet that the peer misses. */
 struct vb_sr_hole {
 	struct vb_psn psn;
-	struct vb_psn stamp; /* psn_nxt when it was sent again */
+	struct vb_psn stamp; /* psn_max when it was sent again: psn_nxt may have gone back below
+			      * what the peer has seen */
 	bool resent;
 };
 
@@ -50,6 +55,7 @@ struct vb_sr_gap {
 	uint32_t pkts;
 	uint32_t asked; /* number of the request that asked for them again; 0: none, it is due */
 	struct vb_psn stamp; /* psn_max then: what answers a later PSN has overtaken this */
+	vb_time asked_at;
 };
 
 enum vb_sr_peer { VB_SR_OFFERED, VB_SR_AGREED, VB_SR_REFUSED };
@@ -59,8 +65,21 @@ struct vb_sr {
 	/* Requester. */
 	enum vb_sr_peer peer;
 	uint32_t hole_cnt, due_cnt; /* due: not resent yet */
-	uint32_t wqe;               /* where the last search for a PSN ended */
+	struct vb_psn
+	    psn_told; /* what reports have said of everything before it is in the account */
+	uint32_t wqe; /* where the last search for a PSN ended */
 	struct vb_sr_hole hole[VB_SR_HOLES];
+	/* The shortest round trip so far, from a packet that leaves for the first time to the first
+	 * news of it or of a later one; VB_NEVER: none was seen. An answer that comes sooner after
+	 * its gap was asked for was on its way already. */
+	vb_dur rtt_min;
+	bool probing;
+	struct vb_psn probe;
+	vb_time probe_at;
+	/* Sending went back: all before back_end left again, the last of it at back_at. */
+	bool went_back;
+	struct vb_psn back_end;
+	vb_time back_at;
 	/* Requester, answers. While there is a gap or a kept answer, everything before psn_seen was
 	 * answered or acknowledged, but for the gaps; before psn_high too, but what is missing
 	 * there waits for room among the gaps. */
@@ -116,11 +135,40 @@ static inline bool vb_sr_is_full(const struct vb_qp *qp, uint32_t span, uint32_t
 /* selective_read.c: gaps before @una are none any more. */
 VB_COLD void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una);
 
-/* All before @una was acknowledged. */
-static inline void vb_sr_on_progress(struct vb_qp *qp, struct vb_psn una)
+/* The packet at psn_nxt leaves, @again or for the first time. */
+static inline void vb_sr_on_sent(struct vb_qp *qp, bool again, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 
+	if (sr && again) {
+		sr->went_back = true;
+		sr->back_end = vb_psn_add(qp->req.psn_nxt, 1);
+		sr->back_at = now;
+	} else if (sr && !sr->probing) {
+		sr->probing = true;
+		sr->probe = qp->req.psn_nxt;
+		sr->probe_at = now;
+	}
+}
+
+/* Something before @psn has reached the peer, and the news of it is here. */
+static inline void vb_sr_sample(struct vb_sr *sr, struct vb_psn psn, vb_time now)
+{
+	if (!sr->probing || !vb_psn_before(sr->probe, psn))
+		return;
+	sr->rtt_min = vb_time_min(sr->rtt_min, vb_time_since(sr->probe_at, now));
+	sr->probing = false;
+}
+
+/* All before @una was acknowledged. */
+static inline void vb_sr_on_progress(struct vb_qp *qp, struct vb_psn una, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+
+	if (sr && sr->went_back && !vb_psn_before(una, sr->back_end))
+		sr->went_back = false;
+	if (sr)
+		vb_sr_sample(sr, una, now);
 	if (sr && sr->hole_cnt && vb_psn_before(sr->hole[sr->hole_cnt - 1].psn, una))
 		sr->hole_cnt = sr->due_cnt = 0;
 	if (sr && sr->gap_cnt)

@@ -67,8 +67,34 @@ void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una)
 	}
 }
 
+/* A request number that no request has had. */
+static uint32_t asked_next(struct vb_sr *sr)
+{
+	if (++sr->asked_cnt == 0)
+		sr->asked_cnt = 1;
+	return sr->asked_cnt;
+}
+
+/* Adds a gap. When sending went back a moment ago, the answer that is missing belongs to the
+ * request that left before that, and this one was asked for by the one that left then. */
+static void gap_add(struct vb_qp *qp, struct vb_psn first, uint32_t pkts, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_sr_gap *gap = &sr->gap[sr->gap_cnt++];
+
+	*gap = (struct vb_sr_gap){.first = first, .pkts = pkts};
+	if (sr->went_back && vb_psn_before(first, sr->back_end) &&
+	    vb_time_since(sr->back_at, now) < sr->rtt_min) {
+		gap->asked = asked_next(sr);
+		gap->stamp = qp->req.psn_max;
+		gap->asked_at = sr->back_at;
+	} else {
+		sr->gap_due_cnt++;
+	}
+}
+
 /* Answers that are missing in [psn_seen, psn_high), as gaps, as many as there is room for. */
-static void find_gaps(struct vb_qp *qp)
+static void find_gaps(struct vb_qp *qp, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 	struct vb_psn psn = sr->psn_seen, to = sr->psn_high;
@@ -93,8 +119,7 @@ static void find_gaps(struct vb_qp *qp)
 			left = vb_req_emit_pkts(qp, w, psn);
 		while (cnt < left && !is_got(sr, vb_psn_add(psn, cnt)))
 			cnt++;
-		sr->gap[sr->gap_cnt++] = (struct vb_sr_gap){.first = psn, .pkts = cnt};
-		sr->gap_due_cnt++;
+		gap_add(qp, psn, cnt, now);
 		psn = vb_psn_add(psn, cnt);
 	}
 	sr->psn_seen = vb_psn_before(to, psn) ? to : psn;
@@ -120,7 +145,7 @@ static void answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	sr->psn_seen = vb_psn_later(sr->psn_seen, req->psn_una);
 	if (!vb_psn_before(sr->psn_seen, sr->psn_high))
 		return;
-	find_gaps(qp);
+	find_gaps(qp, now);
 	if (sr->gap_cnt == known)
 		return;
 	vb_qp_count(qp, VB_COUNTER_implied_nak_seq_err);
@@ -141,45 +166,59 @@ static void begin(struct vb_qp *qp)
 
 void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
+	vb_sr_sample(qp->sr, psn, now);
 	begin(qp);
 	answered(qp, psn, now);
 }
 
-/* The answer with @psn, in gap @i, was asked for again: what was asked for before it is lost, and
- * so is what comes before it in the same run. */
-static void fill_gap(struct vb_qp *qp, uint32_t i, struct vb_psn psn)
+/* The answer with @psn is out of gap @i. Both parts that are left stay as they were asked for.
+ * True: there was room for them. */
+static bool gap_split(struct vb_sr *sr, uint32_t i, struct vb_psn psn)
 {
-	struct vb_sr *sr = qp->sr;
 	struct vb_sr_gap *gap = &sr->gap[i];
-	uint32_t before = vb_psn_span(gap->first, psn), asked = gap->asked;
+	uint32_t before = vb_psn_span(gap->first, psn);
 	struct vb_sr_gap rest = *gap;
 
-	for (uint32_t j = 0; j < sr->gap_cnt; j++) {
-		if (sr->gap[j].asked && (int32_t)(sr->gap[j].asked - asked) < 0)
-			gap_lost(qp, &sr->gap[j]);
-	}
 	rest.first = vb_psn_add(psn, 1);
 	rest.pkts = gap->pkts - before - 1;
 	if (before == 0 && rest.pkts == 0) {
 		gap_remove(sr, i);
-		return;
+		return true;
 	}
 	if (before == 0) {
 		*gap = rest;
-		return;
+		return true;
 	}
-	/* Without room for one more gap, the whole of it is asked for again. */
-	if (rest.pkts && sr->gap_cnt == VB_SR_GAPS) {
-		gap_lost(qp, gap);
-		return;
-	}
+	if (rest.pkts && sr->gap_cnt == VB_SR_GAPS)
+		return false;
 	gap->pkts = before;
-	gap_lost(qp, gap);
 	if (rest.pkts == 0)
-		return;
+		return true;
 	memmove(gap + 2, gap + 1, (sr->gap_cnt - i - 1) * sizeof *gap);
 	gap[1] = rest;
 	sr->gap_cnt++;
+	return true;
+}
+
+/*
+ * The answer with @psn, in gap @i, was asked for again and has come. When it answers that request,
+ * and was not on its way before, what was asked for earlier is lost, and so is what comes before it
+ * in the same run.
+ */
+static void gap_fill(struct vb_qp *qp, uint32_t i, struct vb_psn psn, vb_time now)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_sr_gap *gap = &sr->gap[i];
+	uint32_t before = vb_psn_span(gap->first, psn), asked = gap->asked;
+	bool is_late = vb_time_since(gap->asked_at, now) < sr->rtt_min;
+
+	for (uint32_t j = 0; j < sr->gap_cnt && !is_late; j++) {
+		if (sr->gap[j].asked && (int32_t)(sr->gap[j].asked - asked) < 0)
+			gap_lost(qp, &sr->gap[j]);
+	}
+	/* Without room for one more gap, the whole of it is asked for again. */
+	if ((!gap_split(sr, i, psn) || before) && !is_late)
+		gap_lost(qp, gap);
 }
 
 void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
@@ -187,13 +226,14 @@ void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	struct vb_sr *sr = qp->sr;
 	uint32_t i = psn.v % VB_SR_WINDOW;
 
+	vb_sr_sample(sr, vb_psn_add(psn, 1), now);
 	begin(qp);
 	sr->got[i / 64] |= UINT64_C(1) << i % 64;
 	sr->got_cnt++;
 	for (i = 0; i < sr->gap_cnt; i++) {
 		if (vb_psn_span(sr->gap[i].first, psn) < sr->gap[i].pkts) {
 			if (sr->gap[i].asked)
-				fill_gap(qp, i, psn);
+				gap_fill(qp, i, psn, now);
 			break;
 		}
 	}
@@ -208,10 +248,9 @@ void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	while (gap->asked)
 		gap++;
 	assert(gap < sr->gap + sr->gap_cnt);
-	if (++sr->asked_cnt == 0)
-		sr->asked_cnt = 1;
-	gap->asked = sr->asked_cnt;
+	gap->asked = asked_next(sr);
 	gap->stamp = qp->req.psn_max;
+	gap->asked_at = now;
 	sr->gap_due_cnt--;
 
 	struct vb_swqe *w = vb_sr_wqe_of(qp, gap->first);

@@ -19,6 +19,8 @@ void vb_sr_forget(struct vb_qp *qp)
 	if (!sr)
 		return;
 	sr->hole_cnt = sr->due_cnt = 0;
+	sr->psn_told = qp->req.psn_una;
+	sr->probing = sr->went_back = false;
 	sr->gap_cnt = sr->gap_due_cnt = 0;
 	sr->psn_seen = sr->psn_high = qp->req.psn_una;
 }
@@ -85,54 +87,111 @@ static bool report_parse(const struct vb_qp *qp, const struct vb_hdr *hdr, const
 	return !vb_psn_before(qp->req.psn_max, rep->high);
 }
 
-/* The hole at @psn, with what is known of it from @old. True when it has to be sent (again). */
-static bool hole_make(struct vb_sr_hole *hole, const struct vb_sr_hole *old, struct vb_psn psn,
-		      struct vb_psn high)
+/*
+ * How far the report goes: what is missing beyond a run that had no room is not in it. From psn_nxt
+ * on everything is about to be sent anyway.
+ */
+static struct vb_psn report_end(const struct vb_qp *qp, const struct report *rep)
 {
-	*hole = (struct vb_sr_hole){.psn = psn};
-	if (!old || !old->resent)
-		return !old;
-	/* Not before something that was sent behind it has overtaken it. */
-	hole->resent = !vb_psn_before(old->stamp, high);
-	hole->stamp = old->stamp;
-	return !hole->resent;
+	struct vb_psn end = rep->high;
+
+	if (rep->run_cnt == VB_SR_RUNS) {
+		uint32_t run = be32_get(rep->run + (VB_SR_RUNS - 1) * 4);
+
+		end = vb_psn_add(rep->epsn, (run >> 16) + (run & 0xffff));
+	}
+	return vb_psn_before(qp->req.psn_nxt, end) ? qp->req.psn_nxt : end;
 }
 
-/* Replaces the account by what @rep says. *una_new: the oldest was not known yet. True: there is
- * something to send (again). */
-static bool account(struct vb_qp *qp, const struct report *rep, bool *una_new)
+/* Whether a report says that @psn, which it reaches, is missing. */
+static bool report_misses(const struct report *rep, struct vb_psn psn)
 {
-	struct vb_sr *sr = qp->sr;
-	struct vb_sr_hole fresh[VB_SR_HOLES];
-	uint32_t cnt = 0, old = 0;
-	bool due = false;
+	uint32_t off = vb_psn_span(rep->epsn, psn);
 
-	sr->due_cnt = 0;
 	for (uint32_t i = 0; i < rep->run_cnt; i++) {
 		uint32_t run = be32_get(rep->run + 4 * i);
 
-		for (uint32_t k = 0; k < (run & 0xffff) && cnt < VB_SR_HOLES; k++) {
+		if (off - (run >> 16) < (run & 0xffff))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What the report says of the holes that are known: those that it reaches and does not name have
+ * arrived; those that were sent again and still miss are lost once more when something that left
+ * after them has arrived. Reports overtake each other: an older one knows less, and undoes nothing.
+ */
+static bool holes_update(struct vb_sr *sr, const struct report *rep, struct vb_psn end)
+{
+	uint32_t cnt = 0;
+	bool due = false;
+
+	for (uint32_t i = 0; i < sr->hole_cnt; i++) {
+		struct vb_sr_hole hole = sr->hole[i];
+
+		if (vb_psn_before(hole.psn, rep->epsn))
+			continue;
+		if (vb_psn_before(hole.psn, end)) {
+			if (!report_misses(rep, hole.psn))
+				continue;
+			if (hole.resent && vb_psn_before(hole.stamp, rep->high)) {
+				hole.resent = false;
+				due = true;
+			}
+		}
+		sr->hole[cnt++] = hole;
+	}
+	sr->hole_cnt = cnt;
+	return due;
+}
+
+/* Adds the holes from psn_told to @end, as many as there is room for. True: there are some. */
+static bool holes_add(struct vb_qp *qp, const struct report *rep, struct vb_psn end)
+{
+	struct vb_sr *sr = qp->sr;
+	uint32_t before = sr->hole_cnt;
+
+	for (uint32_t i = 0; i < rep->run_cnt; i++) {
+		uint32_t run = be32_get(rep->run + 4 * i);
+
+		for (uint32_t k = 0; k < (run & 0xffff); k++) {
 			struct vb_psn psn = vb_psn_add(rep->epsn, (run >> 16) + k);
 
-			/* From psn_nxt on everything is about to be sent anyway. */
-			if (!vb_psn_before(psn, qp->req.psn_nxt))
+			if (!vb_psn_before(psn, end))
 				break;
-			if (!is_request(qp, psn))
+			if (vb_psn_before(psn, sr->psn_told) || !is_request(qp, psn))
 				continue;
-			while (old < sr->hole_cnt && vb_psn_before(sr->hole[old].psn, psn))
-				old++;
-
-			bool known = old < sr->hole_cnt && vb_psn_eq(sr->hole[old].psn, psn);
-
-			due |=
-			    hole_make(&fresh[cnt], known ? &sr->hole[old] : NULL, psn, rep->high);
-			*una_new |= cnt == 0 && !known;
-			sr->due_cnt += !fresh[cnt].resent;
-			cnt++;
+			if (sr->hole_cnt == VB_SR_HOLES) {
+				sr->psn_told = psn;
+				return sr->hole_cnt > before;
+			}
+			sr->hole[sr->hole_cnt++] = (struct vb_sr_hole){.psn = psn};
 		}
 	}
-	memcpy(sr->hole, fresh, cnt * sizeof fresh[0]);
-	sr->hole_cnt = cnt;
+	sr->psn_told = vb_psn_later(sr->psn_told, end);
+	return sr->hole_cnt > before;
+}
+
+/* Takes what @rep says into the account. *una_new: the oldest hole was not known yet. True: there
+ * is something to send (again). */
+static bool report_account(struct vb_qp *qp, const struct report *rep, bool *una_new)
+{
+	struct vb_sr *sr = qp->sr;
+	struct vb_psn end = report_end(qp, rep);
+	bool due;
+
+	/* It may be from long ago, when PSNs were others. */
+	if (vb_psn_span(qp->req.psn_una, sr->psn_told) >
+	    vb_psn_span(qp->req.psn_una, qp->req.psn_max))
+		sr->psn_told = qp->req.psn_una;
+	due = holes_update(sr, rep, end);
+	*una_new = sr->hole_cnt == 0;
+	due |= holes_add(qp, rep, end);
+	*una_new &= sr->hole_cnt > 0;
+	sr->due_cnt = 0;
+	for (uint32_t i = 0; i < sr->hole_cnt; i++)
+		sr->due_cnt += !sr->hole[i].resent;
 	return due;
 }
 
@@ -144,7 +203,8 @@ bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct 
 
 	if (!qp->sr || qp->sr->peer != VB_SR_AGREED || !report_parse(qp, hdr, rx, &rep))
 		return false;
-	if (qp->req.state != VB_REQ_ACTIVE || !account(qp, &rep, &una_new))
+	vb_sr_sample(qp->sr, rep.high, now);
+	if (qp->req.state != VB_REQ_ACTIVE || !report_account(qp, &rep, &una_new))
 		return true;
 	vb_qp_trace(qp, VB_TRACE_MISSING, now, rep.epsn.v, rep.high.v, qp->sr->hole_cnt,
 		    qp->sr->due_cnt);
@@ -174,7 +234,7 @@ void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	    vb_psn_before(hole->psn, qp->req.psn_una) ? NULL : vb_sr_wqe_of(qp, hole->psn);
 
 	hole->resent = true;
-	hole->stamp = qp->req.psn_nxt;
+	hole->stamp = qp->req.psn_max;
 	sr->due_cnt--;
 	if (!w) /* acknowledged meanwhile */
 		return;

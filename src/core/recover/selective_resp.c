@@ -62,8 +62,10 @@ void vb_sr_offer(struct vb_qp *qp)
 	if (qp->sr || !pool_make(qp->hca))
 		return;
 	qp->sr = vb_alloc(qp->hca, sizeof *qp->sr);
-	if (qp->sr)
-		qp->sr->high = qp->resp.epsn;
+	if (!qp->sr)
+		return;
+	qp->sr->high = qp->resp.epsn;
+	qp->sr->rtt_min = VB_NEVER;
 }
 
 void vb_sr_end(struct vb_qp *qp)
