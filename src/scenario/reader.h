@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <yaml.h>
 
 enum key_kind {
@@ -53,6 +54,10 @@ struct reader {
 	char *err;
 	size_t err_len;
 };
+
+/* Reads the first document of @f into r->doc, which is to be deleted. Not 0: the reason is in
+ * r->err; among others, more than 64 lists and mappings in each other. */
+int reader_load(struct reader *r, FILE *f);
 
 /* Fills what the mapping @node says into the structure at @base. */
 int reader_map(struct reader *r, const yaml_node_t *node, const struct key *table, void *base);

@@ -416,27 +416,14 @@ int vb_scenario_read_with(struct vb_scenario *sc, FILE *f, const char *name,
 			  const struct vb_scenario_override *with, uint32_t cnt, char *err,
 			  size_t err_len)
 {
-	yaml_parser_t parser;
 	yaml_document_t doc;
 	struct reader r = {&doc, name, err, err_len};
-	int bad = -EINVAL;
+	int bad = reader_load(&r, f);
 
-	if (!yaml_parser_initialize(&parser)) {
-		snprintf(err, err_len, "%s: no memory", name);
-		return -ENOMEM;
-	}
-	yaml_parser_set_input_file(&parser, f);
-	if (yaml_parser_load(&parser, &doc)) {
-		bad = document_read_with(sc, &r, with, cnt);
-		yaml_document_delete(&doc);
-	} else if (ferror(f)) {
-		snprintf(err, err_len, "%s cannot be read: %s", name, strerror(errno));
-	} else {
-		snprintf(err, err_len, "%s:%zu:%zu: %s", name, parser.problem_mark.line + 1,
-			 parser.problem_mark.column + 1,
-			 parser.problem ? parser.problem : "cannot be read");
-	}
-	yaml_parser_delete(&parser);
+	if (bad)
+		return bad;
+	bad = document_read_with(sc, &r, with, cnt);
+	yaml_document_delete(&doc);
 	return bad;
 }
 

@@ -168,6 +168,35 @@ static void read__says_what_is_wrong_and_where(void **state)
 	}
 }
 
+/* What is nested without end is refused where it is too deep, not after all of it was read: the end
+ * of the text, which is wrong, is not looked at. So are anchors. */
+static void read__nested_too_deep(void **state)
+{
+	static const struct {
+		const char *first, *each, *err;
+	} t[] = {
+	    {"seed:\n ", "[", "s.yaml:2:65: more than 64 lists and mappings in each other"},
+	    {"seed:\n ", "{a: ", "s.yaml:2:254: more than 64 lists and mappings in each other"},
+	    {"seed:\n ", "- ", "s.yaml:2:128: more than 64 lists and mappings in each other"},
+	    {"", "- &a 1\n", "s.yaml:1001:3: more than 1000 anchors"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof t[0]; i++) {
+		static struct vb_scenario sc;
+		static char text[40000];
+		char err[1024] = "";
+		size_t len = strlen(t[i].first), n = strlen(t[i].each);
+
+		memcpy(text, t[i].first, len);
+		for (; len + n + 2 < sizeof text && len < 2000 * n; len += n)
+			memcpy(text + len, t[i].each, n);
+		memcpy(text + len, "%", 2);
+		assert_int_equal(read_text(&sc, text, err, sizeof err), -EINVAL);
+		assert_string_equal(err, t[i].err);
+	}
+}
+
 static void open__runs_what_was_read(void **state)
 {
 	static struct vb_scenario sc;
@@ -346,6 +375,7 @@ int main(void)
 	    cmocka_unit_test(read__says_what_is_wrong_and_where),
 	    cmocka_unit_test(read__fabric_is_like_the_cable_unless_said),
 	    cmocka_unit_test(open__cable_mtu_that_suffices_loses_nothing),
+	    cmocka_unit_test(read__nested_too_deep),
 	    cmocka_unit_test(open__runs_what_was_read),
 	    cmocka_unit_test(open__says_what_does_not_fit),
 	    cmocka_unit_test(open__says_which_limit_is_reached),
