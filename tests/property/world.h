@@ -104,8 +104,8 @@ struct world_config {
 	bool srq, event_driven;
 	uint32_t peer_window_bytes, read_piece_bytes;
 	struct vb_recovery recovery;
-	bool any_recovery; /* random settings, for each host others, that change meanwhile */
-	uint32_t ooo_pkts; /* that selective repeat may keep; 0: few */
+	bool any_recovery;     /* random settings, for each host others, that change meanwhile */
+	uint32_t ooo_pkts;     /* that selective repeat may keep; 0: few */
 	struct vb_trace trace; /* node is the host's index; without emit: printed, if verbose */
 };
 

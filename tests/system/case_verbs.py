@@ -172,9 +172,9 @@ def verbs_dlopen(context):
         out = subprocess.run(["nm", "-D", "--with-symbol-versions", path], capture_output=True,
                              text=True, check=True).stdout
         return re.findall(r" T (\w+)(?:@@(\S+))?$", out, re.M)
-    # Those of libmlx5 are in a library that programs open besides.
+    # The calls of libmlx5 and of the C library are in libraries that programs open besides.
     names = {name for name, _ in symbols(os.path.join(context.build, "libverbena.so"))
-             if not name.startswith("mlx5dv_")}
+             if name.startswith(("ibv_", "_ibv_"))}
     with open(FORWARD_DEF, encoding="utf-8") as f:
         forward = dict(re.findall(r"^FORWARD\((\w+), (\w+(?:\.\d+)?)\)$", f.read(), re.M))
     if len(names) < 40 or names != set(forward):
