@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,12 +57,11 @@ static bool is_socket(const struct nlmsghdr *h, const struct sockaddr_un *a, soc
 	return has_name && has_uid;
 }
 
-/* 1: found, 0: there is more to come. */
-static int read_answer(int fd, const struct sockaddr_un *a, socklen_t len, uint32_t *uid)
+/* 1: found, 0: there is more to come. @buf has room for an answer. */
+static int read_answer(int fd, void *buf, const struct sockaddr_un *a, socklen_t len, uint32_t *uid)
 {
-	static _Thread_local _Alignas(struct nlmsghdr) uint8_t buf[ANSWER_BYTES];
-	ssize_t got = recv(fd, buf, sizeof buf, 0);
-	const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)buf;
+	ssize_t got = recv(fd, buf, ANSWER_BYTES, 0);
+	const struct nlmsghdr *h = buf;
 
 	if (got <= 0)
 		return got ? -errno : -EPROTO;
@@ -81,13 +81,21 @@ int vb_name_owner(const struct sockaddr_un *a, socklen_t len, unsigned *uid)
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG), rc;
 	struct timeval patience = {.tv_sec = 1};
 	uint32_t found = 0;
+	void *buf;
 
 	if (fd < 0)
 		return -errno;
+	/* Not on a stack that a program chose, nor among what each thread has. */
+	buf = malloc(ANSWER_BYTES);
+	if (!buf) {
+		close(fd);
+		return -ENOMEM;
+	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 	rc = ask_all(fd);
 	while (!rc)
-		rc = read_answer(fd, a, len, &found);
+		rc = read_answer(fd, buf, a, len, &found);
+	free(buf);
 	close(fd);
 	if (rc < 0)
 		return rc;

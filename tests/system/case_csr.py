@@ -182,7 +182,8 @@ def _(context):
     """The flow of s4 with a QP at work, by registers alone: CC-40...44; and what it does, recorded: CC-50...54."""
     with Csr(context) as a:
         # 1: the global parameters. The timer is to be seen at work, so it is slow.
-        a.write("dcqcn_nocnp_timer_th=1000", "dcqcn_byte_cnt_th=0", "dcqcn_rate_ai=25600", *SCHEME_1)
+        # A sender that gets no processor for a millisecond would start over with its first rate.
+        a.write("dcqcn_nocnp_timer_th=1000", "dcqcn_byte_cnt_th=0", "dcqcn_rate_ai=25600", "inactivity_th=0", *SCHEME_1)
         with Traffic(context):
             qp = ["--qp", a.sender()]
             expect(a.read("nocnp_timer_on", *qp), 0, "the timer at the maximum rate")
