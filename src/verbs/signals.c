@@ -15,12 +15,8 @@
 
 typedef void (*handler_fn)(int);
 
-/* signal.h declares some of them by other names or not at all. */
-int sigaction(int sig, const struct sigaction *act, struct sigaction *old);
-handler_fn signal(int sig, handler_fn handler);
+/* signal.h does not declare this one. */
 handler_fn bsd_signal(int sig, handler_fn handler);
-handler_fn sysv_signal(int sig, handler_fn handler);
-handler_fn __sysv_signal(int sig, handler_fn handler);
 
 void vb_ibv_guard_memory(void)
 {

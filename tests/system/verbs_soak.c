@@ -45,13 +45,13 @@ struct region {
 	uint64_t checked;      /* messages of ours that it has checked */
 };
 
-static struct {
+static _Alignas(8) struct {
 	struct region region;
 	uint8_t out[SLOTS][MESSAGE_MAX];
 	uint8_t in[RECVS][MESSAGE_MAX];
 	uint8_t written[BLOCKS][MESSAGE_MAX], back[BLOCKS][MESSAGE_MAX];
 	uint64_t result[DEPTH], credit[DEPTH];
-} _Alignas(8) mem;
+} mem;
 
 struct info {
 	union ibv_gid gid;

@@ -140,7 +140,8 @@ static struct model model_of(const struct vb_cc_settings *s)
 	    .bytes = s->dcqcn_byte_cnt_th,
 	    .k = s->dcqcn_alpha_timer_th,
 	    .timer_at = INFINITY,
-	    .alpha_at = s->alpha_mode == VB_CC_ALPHA_ALWAYS ? s->dcqcn_alpha_timer_th : INFINITY,
+	    .alpha_at = s->alpha_mode == VB_CC_ALPHA_ALWAYS ? (double)s->dcqcn_alpha_timer_th
+							    : (double)INFINITY,
 	    .first = s->initial_alpha / 1024.0,
 	    .always = s->alpha_mode == VB_CC_ALPHA_ALWAYS,
 	    .period = s->dcqcn_rx_cnp_merge_period,

@@ -55,7 +55,8 @@ static void alpha__first_cnp(void **state)
 		vb_cc_on_cnp(&cc, &s, after[i]);
 
 		/* What is left of alpha after so many periods of 55 us. */
-		double alpha = 1023 * pow(1020.0 / 1024, (double)(after[i] / (55 * VB_USEC)));
+		uint64_t periods = after[i] / (55 * VB_USEC);
+		double alpha = 1023 * pow(1020.0 / 1024, (double)periods);
 
 		assert_true(fabs(vb_cc_current_rate(&cc) - 20480 * (1 - alpha / 2048)) <= 12);
 	}
