@@ -86,7 +86,7 @@ static uintptr_t stack_of(const ucontext_t *u)
 	return (uintptr_t)u->uc_mcontext.gregs[REG_RSP];
 }
 
-static void land(ucontext_t *u, void *top)
+static void guard_land(ucontext_t *u, void *top)
 {
 	u->uc_mcontext.gregs[REG_RSP] = (greg_t)(uintptr_t)top;
 	u->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)vb_guard_landing;
@@ -145,7 +145,7 @@ static uintptr_t stack_of(const ucontext_t *u)
 	return (uintptr_t)u->uc_mcontext.sp;
 }
 
-static void land(ucontext_t *u, void *top)
+static void guard_land(ucontext_t *u, void *top)
 {
 	u->uc_mcontext.sp = (uintptr_t)top;
 	u->uc_mcontext.pc = (uintptr_t)vb_guard_landing;
@@ -168,7 +168,7 @@ static uintptr_t stack_of(const ucontext_t *u)
 	return 0;
 }
 
-static void land(ucontext_t *u, void *top)
+static void guard_land(ucontext_t *u, void *top)
 {
 	(void)u;
 	(void)top;
@@ -267,7 +267,7 @@ static bool is_function(const struct sigaction *a)
 
 /* A signal that is not ours goes where the program wants it. This handler was installed with the
  * mask and the flags of the program's own. */
-static void forward(struct owned *o, siginfo_t *info, void *context)
+static void fault_forward(struct owned *o, siginfo_t *info, void *context)
 {
 	struct sigaction a = action_of(o), by_default = {.sa_handler = SIG_DFL};
 	bool is_sent = info->si_code <= 0; /* by kill(2), and not by a fault */
@@ -296,13 +296,13 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	struct owned *o = owned_of(sig);
 
 	if (top && info->si_code > 0 && top - stack_of(u) < DEPTH_MAX)
-		land(u, guard_top);
+		guard_land(u, guard_top);
 	else if (o)
-		forward(o, info, context);
+		fault_forward(o, info, context);
 }
 
 /* Our handler, so that the program's runs as if it had been called by the kernel. */
-static int install(const struct owned *o)
+static int handler_install(const struct owned *o)
 {
 	const int kept = SA_ONSTACK | SA_NODEFER | SA_RESTART;
 	struct sigaction own = action_of(o), ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -333,7 +333,7 @@ int vb_guard_open(void)
 		} else if (!is_ours(&own)) {
 			/* The first time, or somebody has gone past this library since. */
 			set_action(&owned[i], &own);
-			err = install(&owned[i]);
+			err = handler_install(&owned[i]);
 		}
 	}
 	atomic_store(&is_open, true);
@@ -357,7 +357,7 @@ int vb_guard_sigaction(int sig, const struct sigaction *act, struct sigaction *o
 	was = action_of(o);
 	if (act) {
 		set_action(o, act);
-		err = install(o);
+		err = handler_install(o);
 	}
 	pthread_mutex_unlock(&mutex);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);

@@ -29,7 +29,7 @@ void vb_shm_peer_forget(struct vb_shm_peer *p)
 }
 
 /* Hands the ring in. False: not yet. */
-static bool announce(struct vb_shm *s, uint32_t slot, vb_time now)
+static bool ring_announce(struct vb_shm *s, uint32_t slot, vb_time now)
 {
 	struct vb_shm_peer *p = &s->peer[slot];
 	int rc = vb_door_knock(s->door_fd, p->token, VB_KNOCK_RING, s->cfg.slot, s->token,
@@ -69,7 +69,7 @@ static void make_ring(struct vb_shm *s, uint32_t slot, uint64_t token, vb_time n
 	}
 	p->ring.mem = mem;
 	p->unannounced = fd;
-	(void)announce(s, slot, now);
+	(void)ring_announce(s, slot, now);
 }
 
 /* Whom the packet is for, if it can be had by shared memory, else NULL. */
@@ -172,7 +172,7 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 		way.path.hop_limit = HOP_LIMIT;
 	if (way.path.udp_sport == 0)
 		way.path.udp_sport = UDP_SPORT;
-	if (p->unannounced < 0 || announce(s, slot, now)) {
+	if (p->unannounced < 0 || ring_announce(s, slot, now)) {
 		if (!p->ring.mem)
 			return 0; /* the next attempt goes by UDP */
 		struct put put = {&p->ring, &way, pkt, cnt, 0, now};

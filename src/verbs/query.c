@@ -24,7 +24,7 @@ static int clamp_int(uint64_t v)
 
 /* PortInfo's P_KeyViolations and Q_KeyViolations have 16 bits and stay at their end. IBA 14.2.5.6
  */
-static uint32_t violations(uint64_t own, const uint64_t *all)
+static uint32_t violations_count(uint64_t own, const uint64_t *all)
 {
 	uint64_t cnt = __atomic_load_n(all, __ATOMIC_RELAXED);
 
@@ -42,8 +42,8 @@ static void port_violations(struct vb_ibv_context *c, struct ibv_port_attr *a)
 	const struct vb_port_violations *all = &vb_engine_host(c->engine)->violations[port];
 
 	a->bad_pkey_cntr =
-	    violations(own->v[VB_COUNTER_port_rcv_constraint_errors], &all->bad_pkey);
-	a->qkey_viol_cntr = violations(own->v[VB_COUNTER_qkey_viol_cntr], &all->bad_qkey);
+	    violations_count(own->v[VB_COUNTER_port_rcv_constraint_errors], &all->bad_pkey);
+	a->qkey_viol_cntr = violations_count(own->v[VB_COUNTER_qkey_viol_cntr], &all->bad_qkey);
 }
 
 int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
