@@ -39,6 +39,7 @@ enum vb_broker_op {
 	 * it on to the QP's client, which sends it back with their values. */
 	VB_BROKER_CSR,
 	VB_BROKER_EXPLAIN, /* observer: have the clients write views, of QPN @slot first */
+	VB_BROKER_CM,      /* what follows are calls of node/cm_call.h; WELCOME comes first */
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
 			      host memory; to a client that reattaches: none */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a process has the broker do what /dev/infiniband/rdma_cm would do: calls and their answers on
+ * a connection of its own, which begins with VB_BROKER_CM (node/broker_msg.h). Each call is one
+ * message of SOCK_SEQPACKET and draws one answer; a process has one call under way.
+ *
+ * An open file of that device is a *channel*: one end of a pair of SOCK_SEQPACKET sockets, whose
+ * other end the broker has. The broker writes a byte for each event that waits, VB_CM_TOKENS_MAX at
+ * most, so that the descriptor is readable exactly while there are events, and sees the end of the
+ * pair when the last copy of the descriptor is closed. The answer to a command says how many of
+ * those bytes are to be taken from the descriptor.
+ */
+#ifndef VB_NODE_CM_CALL_H
+#define VB_NODE_CM_CALL_H
+
+#include <stdint.h>
+
+#define VB_CM_TOKENS_MAX 64u
+/* A command as it was written, and what it points at: more than any has. */
+#define VB_CM_CALL_BODY 4096u
+/* The longest answer: QUERY_PATH with all its paths. */
+#define VB_CM_ANSWER_BODY 2048u
+
+enum vb_cm_call_op {
+	/* A new channel; the broker's end of the pair comes along. The answer has its token. */
+	VB_CM_CALL_OPEN = 1,
+	/* Another process goes on with @channel. status 0 or -ENOENT. */
+	VB_CM_CALL_ATTACH,
+	/* A command that was written to @channel: body is what was written, @len bytes, and behind
+	 * it the @extra_len bytes that the command points at. @other: the channel that MIGRATE_ID
+	 * names, 0: none. */
+	VB_CM_CALL_COMMAND,
+};
+
+struct vb_cm_call {
+	uint32_t op; /* enum vb_cm_call_op */
+	uint32_t len, extra_len;
+	uint32_t rsv;            /* 0 */
+	uint64_t channel, other; /* tokens, random: who knows one may use the channel */
+	uint8_t body[VB_CM_CALL_BODY];
+};
+
+struct vb_cm_answer {
+	int32_t status; /* what write(2) returns: bytes, or a negative errno */
+	uint32_t len;   /* of the reply in body, already cut to what the command has room for */
+	/* Event bytes to take from the descriptor of the channel, and of the other one. */
+	uint32_t drain, drain_other;
+	uint64_t channel; /* OPEN: the token */
+	uint8_t body[VB_CM_ANSWER_BODY];
+};
+
+#endif
