@@ -109,6 +109,10 @@ void vb_hca_destroy(struct vb_hca *h)
 		if (h->qp[i])
 			vb_qp_destroy(h->qp[i]);
 	}
+	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++) {
+		if (h->gsi[i])
+			vb_qp_destroy(h->gsi[i]);
+	}
 	vb_sr_pool_free(h);
 	vb_free(h, h->xrc_pool);
 	vb_key_table_free(h);
@@ -153,12 +157,6 @@ const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port)
 	return &h->rules[port].set;
 }
 
-/* Low 15 bits equal, at least one side a full member. IBT-81 */
-static bool pkey_matches(uint16_t a, uint16_t b)
-{
-	return vb_pkey_is_valid(a) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
-}
-
 static bool state_receives(enum vb_qp_state s)
 {
 	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
@@ -177,7 +175,7 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 		return VB_VERDICT_QP_STATE;
 	if (from->port != qp->attr.port && from->port != qp->hca->cfg.port[qp->attr.port].parent)
 		return VB_VERDICT_SOURCE;
-	if (!pkey_matches(hdr->pkey, vb_qp_pkey(qp)))
+	if (vb_qp_pkey_index(qp, hdr->pkey) < 0)
 		return VB_VERDICT_PKEY;
 	if (qp->ops->is_connected && (!vb_gid_eq(&from->sgid, &qp->attr.path.dgid) ||
 				      !vb_gid_eq(&from->dgid, &qp->attr.path.sgid)))
@@ -233,6 +231,14 @@ enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const 
 	return qp->ops->recv(qp, hdr, rx, now);
 }
 
+/* The QP that a packet of @port for @dqpn is for, or NULL. */
+static struct vb_qp *packet_qp(const struct vb_hca *h, uint8_t port, uint32_t dqpn)
+{
+	if (dqpn != VB_QPN_GSI)
+		return vb_qp_find(h, dqpn);
+	return port <= VB_HCA_PORTS_MAX ? h->gsi[port] : NULL;
+}
+
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now)
 {
 	struct vb_counters *c = vb_port_counters(h, rx->path->port);
@@ -240,7 +246,7 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 	enum vb_verdict v = vb_hdr_parse(&hdr, rx->pkt, rx->avail, rx->len);
 
 	if (v == VB_VERDICT_OK) {
-		struct vb_qp *qp = vb_qp_find(h, hdr.dqpn);
+		struct vb_qp *qp = packet_qp(h, rx->path->port, hdr.dqpn);
 
 		if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
 			vb_count(c, VB_COUNTER_np_ecn_marked_roce_packets);

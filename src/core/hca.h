@@ -27,7 +27,9 @@
 
 #define VB_HCA_PORTS_MAX 16
 #define VB_PKEY_DEFAULT 0xffff
+#define VB_QPN_GSI 1              /* of each port, the only number that QPs share. IBT-19, 99 */
 #define VB_QPN_MULTICAST 0xffffff /* IBT-19 */
+#define VB_QKEY_GSI 0x80010000u   /* of every QP1. IBT-19 */
 #define VB_PKEYS_MAX 16
 
 /* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */
@@ -406,6 +408,7 @@ struct vb_qp_init {
 	struct vb_srq *srq;
 	struct vb_xrcd *xrcd; /* XRC_TGT only */
 	struct vb_dc_init dc; /* DCI and DCT */
+	uint8_t port;         /* GSI: whose QP1 it is; -EBUSY: that has one */
 	struct vb_qp_cap cap; /* in: wanted; out: given (>= wanted) */
 	bool sq_sig_all;
 	void *owner;
@@ -415,7 +418,7 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out);
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now);
 void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr);
 int vb_qp_destroy(struct vb_qp *qp);
-/* The QP with this number, which may be any; NULL: there is none. */
+/* The QP with this number, which may be any, but no QP1; NULL: there is none. */
 struct vb_qp *vb_qp_find(const struct vb_hca *h, uint32_t qpn);
 /*
  * Extensions of RC that do nothing unless both ends have them. vb_qp_extensions() tells what the QP

@@ -11,9 +11,29 @@ static inline bool vb_pkey_is_valid(uint16_t pkey)
 	return (pkey & 0x7fff) != 0;
 }
 
+/* Low 15 bits equal, at least one side a full member. IBT-81 */
+static inline bool vb_pkey_matches(uint16_t a, uint16_t b)
+{
+	return vb_pkey_is_valid(a) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
+}
+
 static inline uint16_t vb_qp_pkey(const struct vb_qp *qp)
 {
 	return qp->hca->cfg.port[qp->attr.port].pkey[qp->attr.pkey_index];
+}
+
+/*
+ * The entry of the QP's port that takes a packet with @pkey, or -1: that of its index; QP1, which
+ * has no partition of its own, takes what any entry does. IBA 10.9.8, FAB-37
+ */
+static inline int vb_qp_pkey_index(const struct vb_qp *qp, uint16_t pkey)
+{
+	const uint16_t *table = qp->hca->cfg.port[qp->attr.port].pkey;
+
+	for (int i = 0; qp->type == VB_QPT_GSI && i < VB_PKEYS_MAX; i++)
+		if (vb_pkey_matches(pkey, table[i]))
+			return i;
+	return vb_pkey_matches(pkey, vb_qp_pkey(qp)) ? qp->attr.pkey_index : -1;
 }
 
 #endif

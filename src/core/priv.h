@@ -389,9 +389,10 @@ struct vb_hca {
 	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
-	uint32_t dci_cnt, lane_cnt; /* made so far; there are, beyond the first of each DCI */
+	uint32_t dci_cnt, lane_cnt; /* made so far; QPs not in qp: further lanes of DCIs, and gsi */
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
-	struct vb_srq **xsrq; /* XRC SRQs by number, as qp */
+	struct vb_qp *gsi[VB_HCA_PORTS_MAX + 1]; /* QP1 of each port, or NULL. IBT-99 */
+	struct vb_srq **xsrq;                    /* XRC SRQs by number, as qp */
 	uint32_t xsrq_cap, xsrq_cnt, xsrq_k_next;
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
@@ -408,7 +409,7 @@ static inline const struct vb_rto_rules *vb_qp_rules(const struct vb_qp *qp)
 	return &qp->hca->rules[qp->attr.port];
 }
 
-/* alloc.c is the configured allocator; zeroed memory or NULL. */
+/* Zeroed memory or NULL. */
 static inline void *vb_alloc(struct vb_hca *h, size_t size)
 {
 	return h->cfg.alloc(h->cfg.alloc_ctx, size);
@@ -440,7 +441,6 @@ static inline struct vb_counters *vb_qp_counters(struct vb_qp *qp)
 {
 	return vb_port_counters(qp->hca, qp->attr.port);
 }
-
 static inline void vb_qp_count(struct vb_qp *qp, enum vb_counter_id id)
 {
 	vb_count(vb_qp_counters(qp), id);

@@ -10,7 +10,7 @@
 
 #define QP_CAP_FIRST 16u
 
-extern const struct vb_transport_ops vb_rc_ops, vb_uc_ops, vb_ud_ops;
+extern const struct vb_transport_ops vb_rc_ops, vb_uc_ops, vb_ud_ops, vb_gsi_ops;
 extern const struct vb_transport_ops vb_xrc_ini_ops, vb_xrc_tgt_ops, vb_dci_ops, vb_dct_ops;
 
 const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
@@ -22,6 +22,8 @@ const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
 		return &vb_uc_ops;
 	case VB_QPT_UD:
 		return &vb_ud_ops;
+	case VB_QPT_GSI:
+		return &vb_gsi_ops;
 	case VB_QPT_XRC_INI:
 		return &vb_xrc_ini_ops;
 	case VB_QPT_XRC_TGT:
@@ -112,7 +114,7 @@ static int table_grow(struct vb_hca *h)
 
 static bool qpn_is_reserved(uint32_t qpn)
 {
-	return qpn <= 1 || qpn == VB_QPN_MULTICAST; /* IBT-19, IBT-99 */
+	return qpn <= VB_QPN_GSI || qpn == VB_QPN_MULTICAST; /* IBT-19, IBT-99 */
 }
 
 /* Gives the QP a number, the longest unused one first, so that stale packets find nobody. */
@@ -140,6 +142,20 @@ static int qp_insert(struct vb_hca *h, struct vb_qp *qp)
 	return -ENOMEM;
 }
 
+/* Makes @qp the QP1 of @port. */
+static int gsi_insert(struct vb_hca *h, struct vb_qp *qp, uint8_t port)
+{
+	int err = vb_timerq_reserve(h, h->qp_cap + h->lane_cnt + 1);
+
+	if (err)
+		return err;
+	h->lane_cnt++;
+	h->gsi[port] = qp;
+	qp->qpn = VB_QPN_GSI;
+	qp->attr.port = port;
+	return 0;
+}
+
 /* The objects that a QP of this type needs, and no others. */
 static bool objects_fit(const struct vb_hca *h, const struct vb_pd *pd,
 			const struct vb_qp_init *init)
@@ -163,6 +179,10 @@ static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const stru
 
 	if (!vb_transport_of(init->type))
 		return -EOPNOTSUPP;
+	if (init->type == VB_QPT_GSI && (init->port < 1 || init->port > h->cfg.port_cnt))
+		return -EINVAL;
+	if (init->type == VB_QPT_GSI && h->gsi[init->port])
+		return -EBUSY;
 	if (!objects_fit(h, pd, init) || init->dc.log_streams > VB_DC_LOG_STREAMS_MAX ||
 	    init->dc.log_errored > VB_DC_LOG_ERRORED_MAX)
 		return -EINVAL;
@@ -289,7 +309,7 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 	if (!err && qp->type == VB_QPT_DCT)
 		err = vb_dct_create(qp, init->dc.key);
 	if (!err)
-		err = qp_insert(h, qp);
+		err = qp->type == VB_QPT_GSI ? gsi_insert(h, qp, init->port) : qp_insert(h, qp);
 	if (err) {
 		vb_qp_free_memory(qp);
 		return err;
@@ -338,7 +358,8 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	qp->req = (struct vb_requester){0};
 	vb_free(qp->hca, qp->resp.res);
 	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};
-	qp->attr = (struct vb_qp_attr){.cap = cap};
+	qp->attr = (struct vb_qp_attr){.cap = cap,
+				       .port = qp->type == VB_QPT_GSI ? qp->attr.port : (uint8_t)0};
 	vb_free(qp->hca, qp->cc.spread);
 	qp->cc = (struct vb_cc_point){.ctl.dfx = qp->cc.ctl.dfx};
 	qp->pace = (struct vb_pace){0};
@@ -351,8 +372,13 @@ void vb_qp_free(struct vb_qp *qp)
 {
 	struct vb_hca *h = qp->hca;
 
-	*qp_slot(h, qp->qpn) = NULL;
-	h->qp_cnt--;
+	if (qp->type == VB_QPT_GSI) {
+		h->gsi[qp->attr.port] = NULL;
+		h->lane_cnt--;
+	} else {
+		*qp_slot(h, qp->qpn) = NULL;
+		h->qp_cnt--;
+	}
 	vb_list_remove(&qp->ev.link);
 	vb_list_remove(&qp->target);
 	vb_qp_free_memory(qp);

@@ -37,6 +37,8 @@ static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32
 	if ((mask & VB_QP_PKEY_INDEX) &&
 	    (!port_is_valid(h, port) || !pkey_is_valid(h, port, a->pkey_index)))
 		return -EINVAL;
+	if (qp->type == VB_QPT_GSI && (mask & VB_QP_QKEY) && a->qkey != VB_QKEY_GSI)
+		return -EINVAL;
 	if ((mask & VB_QP_PATH_MTU) && (a->path_mtu < VB_MTU_256 || a->path_mtu > VB_MTU_4096 ||
 					a->path_mtu > h->cfg.port[port].active_mtu))
 		return -EINVAL;

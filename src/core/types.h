@@ -20,7 +20,7 @@ enum vb_qp_type {
 	VB_QPT_UD = 4,
 	VB_QPT_XRC_INI = 9,
 	VB_QPT_XRC_TGT = 10,
-	VB_QPT_GSI = 0x100, /* QP1; this and the next are never verbs types */
+	VB_QPT_GSI = 0x100, /* QP1 of a port; this and the next are never verbs types */
 	VB_QPT_DCI = 0x101,
 	VB_QPT_DCT = 0x102,
 };

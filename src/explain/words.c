@@ -140,6 +140,8 @@ const char *vb_word_type(enum vb_qp_type type)
 		return "UC";
 	case VB_QPT_UD:
 		return "UD";
+	case VB_QPT_GSI:
+		return "GSI";
 	case VB_QPT_XRC_INI:
 		return "XRCI";
 	case VB_QPT_XRC_TGT:

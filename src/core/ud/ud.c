@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * UD: single packets to anyone, guarded by the Q_Key. The first 40 bytes of every receive buffer
- * are the GRH's. IBA 9.8.3, 11.4.1.2; IBT-14...21
+ * are the GRH's. QP1, for management, is such a QP. IBA 9.8.3, 11.4.1.2; IBT-14...21
  */
+#include "core/pkey.h"
 #include "core/rc/rc.h"
 
 /*
@@ -76,7 +77,7 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	    .src_qpn = hdr->deth.sqpn,
 	    .flags = VB_WC_GRH,
 	    .sl = rx->path->sl,
-	    .pkey_index = qp->attr.pkey_index,
+	    .pkey_index = (uint16_t)vb_qp_pkey_index(qp, hdr->pkey),
 	};
 
 	if (vb_hdr_opcode(hdr)->ext & VB_EXT_IMMDT) {
@@ -92,5 +93,14 @@ const struct vb_transport_ops vb_ud_ops = {
     .has_rq = true,
     .dest_bytes = sizeof(struct vb_ud_dest),
     .wr_mask = 1u << VB_WR_SEND | 1u << VB_WR_SEND_IMM,
+    .recv = ud_recv,
+};
+
+/* No immediate data: IBA 9.8.3 has it for QPs of consumers, and a MAD has no use for it. */
+const struct vb_transport_ops vb_gsi_ops = {
+    .transport = VB_TRANSPORT_UD,
+    .has_rq = true,
+    .dest_bytes = sizeof(struct vb_ud_dest),
+    .wr_mask = 1u << VB_WR_SEND,
     .recv = ud_recv,
 };
