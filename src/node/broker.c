@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -55,6 +56,8 @@ int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, u
 /* Nothing of the program that happened to start the broker stays: terminal, directory, files. */
 static int detach(void)
 {
+	static const char *const own[] = {"VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
+					  "VERBENA_LINK"};
 	struct rlimit nofile;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -68,6 +71,9 @@ static int detach(void)
 			close(fd);
 	if (chdir("/"))
 		return -errno;
+	/* Rules of a program's own are not those of the broker's QP. */
+	for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+		(void)unsetenv(own[i]);
 	(void)setsid(); /* fails when we lead a session already */
 	(void)umask(022);
 	if (!getrlimit(RLIMIT_NOFILE, &nofile)) {
@@ -139,6 +145,8 @@ void vb_broker_refresh_devices(struct vb_broker *b)
 		return;
 	vb_broker_registers_follow(b, before);
 	vb_broker_publish_tree(b);
+	if (b->gsi)
+		vb_gsi_follow(b->gsi);
 }
 
 static void tell_tree(struct vb_broker *b)
@@ -149,17 +157,32 @@ static void tell_tree(struct vb_broker *b)
 	snprintf(host->sysfs_note, sizeof host->sysfs_note, "%s", b->sysfs.note);
 }
 
+/* A MAD that nothing here serves. IBA 13.4.5 */
+static void drop_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+		     vb_time now)
+{
+	(void)ctx;
+	(void)path;
+	(void)mad;
+	(void)now;
+}
+
 /* Host memory may be an earlier broker's: everything that is derived from it is made again. */
 void vb_broker_group_ready(struct vb_broker *b)
 {
-	for (uint32_t i = 0; i < VB_SLOT_FIRST; i++)
-		(void)vb_broker_watch(b, b->slots.group.fd[i], VB_SOURCE_SINK, i);
+	char why[256];
+
+	(void)vb_broker_watch(b, b->slots.group.fd[0], VB_SOURCE_SINK, 0);
+	(void)vb_broker_watch(b, b->slots.group.fd[VB_SLOT_GSI], VB_SOURCE_GSI, 0);
 	vb_host_write_begin(b->slots.host);
 	b->slots.host->is_open = 1;
 	tell_tree(b);
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
 	vb_broker_publish_tree(b);
+	/* Without QP1 everything but connecting works. */
+	if (vb_gsi_open(&b->gsi, &b->slots, drop_mad, b, why, sizeof why))
+		b->gsi = NULL;
 }
 
 static void write_counters(struct vb_broker *b)
@@ -180,13 +203,13 @@ static void write_counters(struct vb_broker *b)
 		}
 }
 
-/* Packets for QP0, QP1 and slots that do not exist. */
-static void drain_sink(const struct vb_broker *b, uint32_t slot)
+/* Packets for QP0 and slots that do not exist. */
+static void drain_sink(const struct vb_broker *b)
 {
 	char byte;
 
 	for (int i = 0; i < SINK_BATCH; i++)
-		if (recv(b->slots.group.fd[slot], &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
+		if (recv(b->slots.group.fd[0], &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
 			return;
 }
 
@@ -209,7 +232,11 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 			vb_broker_set_kept(b, false, 0);
 		break;
 	case VB_SOURCE_SINK:
-		drain_sink(b, index);
+		drain_sink(b);
+		break;
+	case VB_SOURCE_GSI:
+		if (b->gsi)
+			vb_gsi_step(b->gsi, now);
 		break;
 	case VB_SOURCE_CONN:
 		vb_conn_handle(b, index, now);
@@ -230,6 +257,9 @@ static int rest(struct vb_broker *b)
 	int rc;
 
 	past = *vb_slots_past(&b->slots);
+	if (b->gsi)
+		vb_gsi_close(b->gsi);
+	b->gsi = NULL;
 	vb_slots_close(&b->slots);
 	rc = vb_slots_init(&b->slots);
 	if (rc)
@@ -283,6 +313,8 @@ static void look_after_keeper(struct vb_broker *b, vb_time now)
 
 static void handle_timeouts(struct vb_broker *b, vb_time now)
 {
+	if (b->gsi && vb_gsi_due(b->gsi, now) <= now)
+		vb_gsi_step(b->gsi, now);
 	if (now >= b->retry_due)
 		vb_conn_retry(b, now);
 	if (now >= b->devices_due)
@@ -318,6 +350,8 @@ static int wait_ms(const struct vb_broker *b, vb_time now)
 	vb_time due = vb_time_min(vb_time_min(b->retry_due, b->devices_due), b->counters_due);
 
 	due = vb_time_min(vb_time_min(due, idle_due(b)), b->keeper_due);
+	if (b->gsi)
+		due = vb_time_min(due, vb_gsi_due(b->gsi, now));
 	if (due == VB_NEVER)
 		return -1;
 	return (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
@@ -393,6 +427,8 @@ int vb_broker_main(void)
 	dup2(STDIN_FILENO, STDOUT_FILENO);
 	run(&b);
 	vb_sysfs_remove(&b.sysfs);
+	if (b.gsi)
+		vb_gsi_close(b.gsi);
 	vb_slots_close(&b.slots);
 	close(b.listen_fd);
 	return 0;

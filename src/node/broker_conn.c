@@ -313,7 +313,7 @@ static void send_slots(struct vb_broker *b, struct vb_conn *c)
 {
 	struct vb_broker_msg m;
 	struct vb_fds fds = {.cnt = 0};
-	uint32_t k = VB_SLOT_FIRST;
+	uint32_t k = VB_SLOT_GSI;
 
 	do {
 		vb_broker_msg_init(&m, VB_BROKER_SLOTS);

@@ -6,6 +6,7 @@
 #ifndef VB_NODE_BROKER_STATE_H
 #define VB_NODE_BROKER_STATE_H
 
+#include "node/broker_gsi.h"
 #include "node/broker_msg.h"
 #include "node/netdev.h"
 #include "node/slots.h"
@@ -58,6 +59,7 @@ struct vb_broker {
 	bool is_ending;
 	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps tales */
 	struct vb_slots slots;
+	struct vb_gsi *gsi; /* QP1; NULL: there is no group, or no room for it */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
 	vb_time idle_since;   /* VB_NEVER: there are connections */
@@ -76,7 +78,8 @@ enum vb_broker_source {
 	VB_SOURCE_LISTEN,
 	VB_SOURCE_NETLINK,
 	VB_SOURCE_SIGNAL,
-	VB_SOURCE_SINK, /* a socket of the group that is the broker's own */
+	VB_SOURCE_SINK, /* the socket of the group for what nobody takes */
+	VB_SOURCE_GSI,  /* QP1's */
 	VB_SOURCE_CONN,
 	VB_SOURCE_PIDFD,
 	VB_SOURCE_PARAMS,

@@ -396,19 +396,9 @@ static void engine_close(struct vb_engine *e)
 	free(e);
 }
 
-static int engine_open(struct vb_engine *e, char *why, size_t why_size)
+/* Makes links and HCA at the slot that e->broker describes. What @why says names what failed. */
+static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 {
-	e->standby.kick_fd = -1;
-	e->mail.fd = -1;
-	forks_broker = true;
-	int err = vb_broker_connect(&e->broker, why, why_size);
-	forks_broker = false;
-
-	if (err)
-		return err;
-	e->connected = true;
-	e->broker.serve_csr = vb_engine_serve_csr;
-	e->broker.serve_ctx = e;
 	e->generation = vb_host_read(e->broker.host, &e->devices);
 	vb_addr_build(&e->addr, &e->devices);
 
@@ -417,7 +407,8 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 
 	e->slow = vb_engine_slowness();
 
-	err = open_link(e);
+	int err = open_link(e);
+
 	if (!err) {
 		err = open_shm(e, why, why_size);
 		if (err)
@@ -432,14 +423,65 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 		what = "the adapter's memory";
 		err = open_hca(e, window);
 	}
-	if (!err) {
-		what = "the stand-by thread";
-		err = vb_standby_start(e);
-	}
 	if (err)
 		err = vb_why(why, why_size, err, "cannot set up %s", what);
+	return err;
+}
+
+static int engine_open(struct vb_engine *e, char *why, size_t why_size)
+{
+	forks_broker = true;
+	int err = vb_broker_connect(&e->broker, why, why_size);
+	forks_broker = false;
+
+	if (err)
+		return err;
+	e->connected = true;
+	e->broker.serve_csr = vb_engine_serve_csr;
+	e->broker.serve_ctx = e;
+	err = engine_plug(e, why, why_size);
+	if (err)
+		return err;
+	err = vb_standby_start(e);
+	if (err)
+		err = vb_why(why, why_size, err, "cannot set up the stand-by thread");
 	atomic_store(&e->alive, !err);
 	return err;
+}
+
+static struct vb_engine *engine_new(void)
+{
+	struct vb_engine *e = calloc(1, sizeof *e);
+
+	if (e)
+		e->standby.kick_fd = e->mail.fd = -1;
+	return e;
+}
+
+int vb_engine_open_inside(struct vb_engine **out, const struct vb_broker_client *at, char *why,
+			  size_t why_size)
+{
+	struct vb_engine *e = engine_new();
+	int err;
+
+	if (!e)
+		return vb_why(why, why_size, -ENOMEM, "cannot set up the adapter");
+	e->broker = *at;
+	err = engine_plug(e, why, why_size);
+	if (err) {
+		if (e->broker.rx_fd >= 0)
+			close(e->broker.rx_fd);
+		engine_close(e);
+		return err;
+	}
+	atomic_store(&e->alive, true);
+	*out = e;
+	return 0;
+}
+
+void vb_engine_close_inside(struct vb_engine *e)
+{
+	engine_close(e);
 }
 
 int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
@@ -449,7 +491,7 @@ int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
 	pthread_once(&process.once, process_register);
 	pthread_mutex_lock(&process.mutex);
 	if (!process.engine) {
-		struct vb_engine *e = calloc(1, sizeof *e);
+		struct vb_engine *e = engine_new();
 
 		if (e) {
 			err = engine_open(e, why, why_size);

@@ -245,6 +245,15 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */
 void vb_engine_check_broker(struct vb_engine *e);
 
+/*
+ * engine.c: an engine inside of the broker, at the slot @at, whose rx_fd becomes its own and whose
+ * memory stays the caller's. It has no stand-by thread: the broker takes its steps. A failure is
+ * explained in @why.
+ */
+int vb_engine_open_inside(struct vb_engine **out, const struct vb_broker_client *at, char *why,
+			  size_t why_size);
+void vb_engine_close_inside(struct vb_engine *e);
+
 /* engine_csr.c: the broker's serve_csr; @ctx is the engine. Takes the lock. */
 void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m);
 

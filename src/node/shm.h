@@ -27,9 +27,11 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 12u
+#define VB_SHM_VERSION 13u
 
-/* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. */
+/* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. That of
+ * QP1 has memory as those of the clients have. */
+#define VB_SLOT_GSI 1
 #define VB_SLOT_FIRST 2
 #define VB_SLOT_LAST 254
 #define VB_SLOT_CNT 256

@@ -83,7 +83,7 @@ static int draw_index(uint16_t *first)
 	return getrandom(first, sizeof *first, 0) == (ssize_t)sizeof *first ? 0 : -errno;
 }
 
-/* Makes the next slot of the group. The broker's own slots have no memory. */
+/* Makes the next slot of the group. That of QP0 has no memory. */
 static int slot_make(struct vb_slots *s)
 {
 	uint32_t k = s->group.cnt;
@@ -95,7 +95,7 @@ static int slot_make(struct vb_slots *s)
 
 	if (rc)
 		return rc;
-	if (k >= VB_SLOT_FIRST) {
+	if (k >= VB_SLOT_GSI) {
 		mem_fd = vb_memory_create(VB_MEMORY_SLOT, sizeof *slot->shm);
 		if (mem_fd < 0)
 			return mem_fd;
@@ -175,7 +175,7 @@ static int adopt_slot(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
 	void *p = NULL;
 	int rc;
 
-	if (k != s->group.cnt || k > VB_SLOT_LAST || fds->cnt != (k < VB_SLOT_FIRST ? 1u : 2u))
+	if (k != s->group.cnt || k > VB_SLOT_LAST || fds->cnt != (k < VB_SLOT_GSI ? 1u : 2u))
 		return -EINVAL;
 	if (fds->cnt == 2) {
 		rc = vb_memory_map(fds->fd[1], sizeof *slot->shm, true, &p);
@@ -237,6 +237,18 @@ int vb_slots_adopt(struct vb_slots *s, int chest)
 	return 0;
 }
 
+void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm)
+{
+	struct vb_slot *slot = &s->slot[k];
+
+	slot->qpn_start = slot->shm->qpn_next;
+	slot->shm->pid = (uint32_t)pid;
+	snprintf(slot->shm->comm, sizeof slot->shm->comm, "%s", comm);
+	__atomic_store_n(&slot->shm->capture.enabled, s->capture, __ATOMIC_RELAXED);
+	vb_group_open(&s->group, k);
+	show_taken(s, k, true);
+}
+
 int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm)
 {
 	uint32_t k = VB_SLOT_FIRST;
@@ -251,13 +263,7 @@ int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm)
 		if (rc)
 			return rc;
 	}
-	struct vb_slot *slot = &s->slot[k];
-	slot->qpn_start = slot->shm->qpn_next;
-	slot->shm->pid = (uint32_t)pid;
-	snprintf(slot->shm->comm, sizeof slot->shm->comm, "%s", comm);
-	__atomic_store_n(&slot->shm->capture.enabled, s->capture, __ATOMIC_RELAXED);
-	vb_group_open(&s->group, k);
-	show_taken(s, k, true);
+	vb_slots_occupy(s, k, pid, comm);
 	return (int)k;
 }
 
@@ -317,7 +323,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 void vb_slots_capture(struct vb_slots *s, bool on)
 {
 	s->capture = on;
-	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++) {
+	for (uint32_t k = VB_SLOT_GSI; k < s->group.cnt; k++) {
 		__atomic_store_n(&s->slot[k].shm->capture.enabled, on, __ATOMIC_RELAXED);
 		if (!on && !s->slot[k].is_taken)
 			ring_discard(&s->slot[k]);
@@ -327,7 +333,7 @@ void vb_slots_capture(struct vb_slots *s, bool on)
 void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total)
 {
 	*total = s->host->past[port];
-	for (uint32_t k = VB_SLOT_FIRST; k < s->group.cnt; k++)
+	for (uint32_t k = VB_SLOT_GSI; k < s->group.cnt; k++)
 		for (int i = 0; s->slot[k].is_taken && i < VB_COUNTER_CNT; i++)
 			total->v[i] +=
 			    __atomic_load_n(&s->slot[k].shm->counters[port].v[i], __ATOMIC_RELAXED);

@@ -45,6 +45,9 @@ int vb_slots_adopt(struct vb_slots *s, int chest);
 /* Gives a free slot to process @pid. Returns the slot or a negative errno: -ENOSPC, -EMFILE ... */
 int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm);
 
+/* Slot @k, which has been made and is free, is process @pid's: its socket takes packets. */
+void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm);
+
 /* The owner is gone: its counters go to the past, its QPNs are not used again soon. */
 void vb_slots_release(struct vb_slots *s, uint32_t slot);
 

@@ -5,6 +5,8 @@
 
 #include "wire/be.h"
 
+#include <errno.h>
+
 #define FLOW_LABEL_MASK 0xfffffu
 #define SPORT_MIN 0xc000u
 #define IPPROTO_NUM_UDP 17
@@ -67,4 +69,34 @@ void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh)
 	grh[7] = p->hop_limit;
 	memcpy(grh + 8, p->sgid.b, 16);
 	memcpy(grh + 24, p->dgid.b, 16);
+}
+
+static void mapped_gid(struct vb_gid *g, const uint8_t *address)
+{
+	*g = (struct vb_gid){{[10] = 0xff, [11] = 0xff}};
+	memcpy(g->b + 12, address, 4);
+}
+
+int vb_path_parse_grh(struct vb_path *p, const uint8_t *grh)
+{
+	const uint8_t *ip = grh + VB_GRH_LEN - IPV4_HDR_LEN;
+
+	*p = (struct vb_path){0};
+	if (grh[0] >> 4 == 6) {
+		uint32_t first = be32_get(grh);
+
+		p->traffic_class = (uint8_t)(first >> 20);
+		p->flow_label = first & FLOW_LABEL_MASK;
+		p->hop_limit = grh[7];
+		memcpy(p->sgid.b, grh + 8, 16);
+		memcpy(p->dgid.b, grh + 24, 16);
+		return 0;
+	}
+	if (ip[0] != 0x45 || ipv4_checksum(ip) != 0)
+		return -EINVAL;
+	p->traffic_class = ip[1];
+	p->hop_limit = ip[8];
+	mapped_gid(&p->sgid, ip + 12);
+	mapped_gid(&p->dgid, ip + 16);
+	return 0;
 }

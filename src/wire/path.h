@@ -64,4 +64,8 @@ uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn);
  */
 void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh);
 
+/* Reads them back: addresses, traffic class, hop limit and, of IPv6, the flow label; the rest of
+ * the path is 0. -EINVAL: neither header. */
+int vb_path_parse_grh(struct vb_path *p, const uint8_t *grh);
+
 #endif

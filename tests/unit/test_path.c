@@ -5,6 +5,8 @@
 
 #include "base/rng.h"
 
+#include <errno.h>
+
 static struct vb_gid gid4(uint8_t last)
 {
 	return (struct vb_gid){{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 77, 0, last}};
@@ -96,6 +98,30 @@ static void gid_is_ipv4__only_when_mapped(void **state)
 	assert_false(vb_gid_is_ipv4(&g));
 }
 
+/* IBT-21: who reads the 40 bytes gets the path that they were made of, and nothing from others. */
+static void path_parse_grh__reads_what_was_written(void **state)
+{
+	struct vb_path v4 = {
+	    .sgid = gid4(1), .dgid = gid4(2), .traffic_class = 0x6a, .hop_limit = 64};
+	struct vb_path v6 = {.sgid = {{0xfd, 0x77, 1}},
+			     .dgid = {{0xfd, 0x77, 2}},
+			     .flow_label = 0x12345,
+			     .traffic_class = 0x6a,
+			     .hop_limit = 3};
+	uint8_t grh[VB_GRH_LEN];
+	struct vb_path p;
+
+	(void)state;
+	vb_path_emit_grh(&v6, 52, grh);
+	assert_int_equal(vb_path_parse_grh(&p, grh), 0);
+	assert_memory_equal(&p, &v6, sizeof p);
+	vb_path_emit_grh(&v4, 52, grh);
+	assert_int_equal(vb_path_parse_grh(&p, grh), 0);
+	assert_memory_equal(&p, &v4, sizeof p);
+	grh[33] ^= 1; /* the checksum says that this is no header */
+	assert_int_equal(vb_path_parse_grh(&p, grh), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +129,7 @@ int main(void)
 	    cmocka_unit_test(udp_sport__without_flow_label_is_one_for_both_ends),
 	    cmocka_unit_test(path_emit_grh__ipv4),
 	    cmocka_unit_test(path_emit_grh__ipv6),
+	    cmocka_unit_test(path_parse_grh__reads_what_was_written),
 	    cmocka_unit_test(gid_is_ipv4__only_when_mapped),
 	};
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * QP1 of the broker: management datagrams from and to QP1 of other hosts. It is an engine as each
+ * process has one, at slot 1 of the group, whose HCA has one QP1 for each device; so MADs are
+ * counted, captured and met by faults as all packets are. It has no thread: the broker's loop takes
+ * its steps.
+ */
+#ifndef VB_NODE_BROKER_GSI_H
+#define VB_NODE_BROKER_GSI_H
+
+#include "node/slots.h"
+#include "wire/mad/mad.h"
+#include "wire/path.h"
+
+#include <stdbool.h>
+
+struct vb_gsi;
+
+/* A MAD has come: @path is the packet's, its port the HCA port. It is the caller's for the call. */
+typedef void vb_gsi_handler(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+			    vb_time now);
+
+/* Opens it on slot VB_SLOT_GSI of @s, which has been made. A failure is explained in @why. */
+int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler, void *ctx,
+		char *why, size_t why_size);
+void vb_gsi_close(struct vb_gsi *g);
+
+/* Host memory has another device table or other rules. */
+void vb_gsi_follow(struct vb_gsi *g);
+
+/* Receives, calls the handler for each MAD, and sends. */
+void vb_gsi_step(struct vb_gsi *g, vb_time now);
+/* When the next step is due without a packet, or VB_NEVER. */
+vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now);
+
+/* A MAD can be sent now. */
+bool vb_gsi_has_room(const struct vb_gsi *g);
+/*
+ * Queues @mad from QP1 of HCA port path->port to QP1 of path->dgid; the next step sends it.
+ * -ENODEV: there is no such port; -EAGAIN: no room.
+ */
+int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN]);
+
+#endif

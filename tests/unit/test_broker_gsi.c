@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * QP1 of the broker, by real sockets in a network namespace of the test's own: a MAD to this host
+ * itself, over IPv4 and IPv6, and what is no MAD. CMP-01
+ */
+#include "cmocka_env.h"
+#include "netns.h"
+#include "node/broker_gsi.h"
+#include "node/devices.h"
+#include "node/engine.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#define PATIENCE_NS (10 * VB_SEC)
+
+static struct vb_slots slots;
+static struct vb_gsi *gsi;
+static struct {
+	uint32_t cnt;
+	struct vb_path path;
+	uint8_t mad[VB_MAD_LEN];
+} got;
+
+static void on_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+		   vb_time now)
+{
+	assert_ptr_equal(ctx, &got);
+	assert_uint_in_range(now, 1, VB_NEVER - 1);
+	got.cnt++;
+	got.path = *path;
+	memcpy(got.mad, mad, VB_MAD_LEN);
+}
+
+static int setup(void **state)
+{
+	static struct vb_netdevs netdevs;
+	char why[256];
+
+	(void)state;
+	memset(&got, 0, sizeof got);
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_netdev_read(&netdevs), 0);
+	assert_true(vb_devices_update(slots.host, &netdevs, 0));
+	assert_int_equal(vb_slots_start(&slots), 0);
+	assert_int_equal(vb_gsi_open(&gsi, &slots, on_mad, &got, why, sizeof why), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vb_gsi_close(gsi);
+	vb_slots_close(&slots);
+	return 0;
+}
+
+static void step_until(uint32_t cnt)
+{
+	vb_time start = vb_engine_now();
+	struct pollfd p = {.fd = slots.group.fd[VB_SLOT_GSI], .events = POLLIN};
+
+	do {
+		vb_gsi_step(gsi, vb_engine_now());
+		if (got.cnt < cnt)
+			(void)poll(&p, 1, 10);
+	} while (got.cnt < cnt && vb_engine_now() - start < PATIENCE_NS);
+	assert_int_equal(got.cnt, cnt);
+}
+
+static struct vb_path path_to(const char *address, bool ipv4)
+{
+	struct vb_path p = {.port = 1, .traffic_class = 0x28, .hop_limit = 33};
+	uint8_t *at = p.dgid.b;
+
+	if (ipv4) {
+		at[10] = at[11] = 0xff;
+		at += 12;
+	}
+	assert_int_equal(inet_pton(ipv4 ? AF_INET : AF_INET6, address, at), 1);
+	p.sgid = p.dgid;
+	return p;
+}
+
+static void mad__comes_with_its_path(const struct vb_path *p)
+{
+	uint8_t mad[VB_MAD_LEN];
+
+	for (uint32_t i = 0; i < VB_MAD_LEN; i++)
+		mad[i] = (uint8_t)(i * 7);
+	assert_int_equal(vb_gsi_send(gsi, p, mad), 0);
+	step_until(1);
+	assert_memory_equal(got.mad, mad, VB_MAD_LEN);
+	assert_true(vb_gid_eq(&got.path.sgid, &p->sgid));
+	assert_true(vb_gid_eq(&got.path.dgid, &p->dgid));
+	assert_int_equal(got.path.port, 1);
+	assert_int_equal(got.path.traffic_class, 0x28);
+	assert_int_equal(slots.slot[VB_SLOT_GSI].shm->counters[1].v[VB_COUNTER_port_rcv_packets],
+			 1);
+	assert_int_equal(slots.slot[VB_SLOT_GSI].shm->counters[1].v[VB_COUNTER_port_xmit_packets],
+			 1);
+}
+
+static void mad__over_ipv4(void **state)
+{
+	struct vb_path p = path_to("127.0.0.1", true);
+
+	(void)state;
+	mad__comes_with_its_path(&p);
+}
+
+static void mad__over_ipv6(void **state)
+{
+	struct vb_path p = path_to("::1", false);
+
+	(void)state;
+	mad__comes_with_its_path(&p);
+}
+
+/* More MADs than there are receives, and more than fit the queue: those that find room arrive, and
+ * each receive serves again. */
+static void mads__many(void **state)
+{
+	struct vb_path p = path_to("127.0.0.1", true);
+	uint8_t mad[VB_MAD_LEN] = {1};
+	uint32_t sent = 0;
+
+	(void)state;
+	while (sent < 1000) {
+		while (sent < 1000 && vb_gsi_has_room(gsi)) {
+			assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+			sent++;
+		}
+		if (!vb_gsi_has_room(gsi))
+			assert_int_equal(vb_gsi_send(gsi, &p, mad), -EAGAIN);
+		step_until(sent);
+	}
+	p.port = 9;
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+	p.port = 0;
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+}
+
+/* Packets of a stranger: no RoCE at all, and too short. They are dropped, and the next MAD comes.
+ */
+static void garbage__is_dropped(void **state)
+{
+	struct vb_path p = path_to("127.0.0.1", true);
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_port = htons(VB_ROCE_PORT),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	uint8_t mad[VB_MAD_LEN] = {2}, junk[300] = {0x64, 0, 0xff, 0xff, 0, 0, 0, VB_QPN_GSI};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	(void)state;
+	for (size_t len = 8; len <= sizeof junk; len += 4)
+		assert_int_equal(sendto(fd, junk, len, 0, (struct sockaddr *)&to, sizeof to), len);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+	step_until(1);
+}
+
+/* A device that goes takes its QP1 with it, and gets another one when it is back. */
+static void device__goes_and_comes(void **state)
+{
+	struct vb_path p = path_to("127.0.0.1", true);
+	uint8_t mad[VB_MAD_LEN] = {3};
+	uint32_t ifindex = slots.host->device[0].ifindex;
+
+	(void)state;
+	vb_host_write_begin(slots.host);
+	slots.host->device[0].ifindex = 0;
+	slots.host->generation++;
+	vb_host_write_end(slots.host);
+	vb_gsi_follow(gsi);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+	vb_host_write_begin(slots.host);
+	slots.host->device[0].ifindex = ifindex;
+	slots.host->generation++;
+	vb_host_write_end(slots.host);
+	vb_gsi_follow(gsi);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+	step_until(1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(mad__over_ipv4, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mad__over_ipv6, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mads__many, setup, teardown),
+	    cmocka_unit_test_setup_teardown(garbage__is_dropped, setup, teardown),
+	    cmocka_unit_test_setup_teardown(device__goes_and_comes, setup, teardown),
+	};
+
+	if (!netns_enter())
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
