@@ -105,6 +105,10 @@ int vb_cm_conn_create(struct vb_cm *cm, void *owner, struct vb_cm_conn **out);
  */
 void vb_cm_conn_destroy(struct vb_cm_conn *c, vb_time now);
 
+/* Gives up the object of a REQ or SIDR_REQ that nobody has answered as if the message had been
+ * lost: the peer hears nothing and repeats it. CMP-36 */
+void vb_cm_conn_drop(struct vb_cm_conn *c);
+
 void *vb_cm_conn_owner(const struct vb_cm_conn *c);
 void vb_cm_conn_set_owner(struct vb_cm_conn *c, void *owner);
 enum vb_cm_state vb_cm_conn_state(const struct vb_cm_conn *c);

@@ -213,3 +213,10 @@ const struct vb_cm_qp *vb_cm_conn_qp(const struct vb_cm_conn *c)
 {
 	return &c->qp;
 }
+
+void vb_cm_conn_drop(struct vb_cm_conn *c)
+{
+	assert(c->state == VB_CM_STATE_REQ_RCVD || c->state == VB_CM_STATE_SIDR_REQ_RCVD);
+	vb_cm_stop_request(c);
+	vb_cm_conn_free(c);
+}

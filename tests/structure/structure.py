@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "wire": {"base", "wire"},
     "trace": {"base", "trace"},
     "cm": {"base", "wire", "cm"},
+    "ucma": {"base", "wire", "cm", "ucma"},
     "core": {"base", "wire", "trace", "core"},
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
@@ -32,12 +33,12 @@ MAY_INCLUDE = {
     "scenario": {"base", "wire", "trace", "core", "fault", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "fault", "link"},
-    "node": {"base", "wire", "trace", "explain", "fault", "core", "reg", "link", "node"},
+    "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "core", "reg", "link", "node"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
     "cmd": {"base", "wire", "trace", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }
-PURE = ("base", "wire", "trace", "cm", "core", "reg", "fault", "sim")
+PURE = ("base", "wire", "trace", "cm", "ucma", "core", "reg", "fault", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",

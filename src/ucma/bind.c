@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ports of the port spaces, and listening. One table for all ids: two may have one port where their
+ * addresses differ, or where both want it so and neither listens. CMP-29, CMP-36 to CMP-39
+ */
+#include "ucma/priv.h"
+
+#include <errno.h>
+
+#define LOW_PORTS 1024u
+#define BACKLOG_MAX 1024
+
+static struct vb_list *port_bucket(struct vb_ucma *u, uint16_t ps, uint16_t port)
+{
+	return &u->port[(port ^ ps * 0x9e5u) % VB_UCMA_PORT_BUCKETS];
+}
+
+/* The id behind @l, when it has this port of this space; else NULL. */
+static struct vb_ucma_id *port_owner(struct vb_list *l, uint16_t ps, uint16_t port)
+{
+	struct vb_ucma_id *id = vb_container_of(l, struct vb_ucma_id, in_port);
+
+	return id->ps == ps && id->src.port == port ? id : NULL;
+}
+
+/* Whether @id may have @port, at address @a, beside those who have it. */
+static int port_check(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint16_t port,
+		      bool reuses)
+{
+	struct vb_list *bucket = port_bucket(id->u, id->ps, port);
+
+	for (struct vb_list *l = bucket->next; l != bucket; l = l->next) {
+		const struct vb_ucma_id *other = port_owner(l, id->ps, port);
+
+		if (!other || other == id || (reuses && other->reuses))
+			continue;
+		if (id->af_only && other->af_only && a->family != other->src.family)
+			continue;
+		if (vb_ucma_addr_is_any(a) || vb_ucma_addr_is_any(&other->src))
+			return -EADDRNOTAVAIL;
+		if (vb_ucma_addr_eq(a, &other->src))
+			return -EADDRINUSE;
+	}
+	return 0;
+}
+
+/* Whether @port, given by itself, cannot be taken for another's: one peer tells them apart. */
+static bool port_is_unique(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint16_t port)
+{
+	struct vb_list *bucket = port_bucket(id->u, id->ps, port);
+
+	for (struct vb_list *l = bucket->next; l != bucket; l = l->next) {
+		const struct vb_ucma_id *other = port_owner(l, id->ps, port);
+
+		if (!other || other == id)
+			continue;
+		if (id->dst.port && id->dst.port != other->dst.port)
+			continue;
+		if (!vb_ucma_addr_is_any(a) && !vb_ucma_addr_is_any(&other->src) &&
+		    !vb_ucma_addr_eq(a, &other->src))
+			continue;
+		if (!vb_ucma_addr_is_any(&id->dst) && !vb_ucma_addr_is_any(&other->dst) &&
+		    !vb_ucma_addr_eq(&id->dst, &other->dst))
+			continue;
+		return false;
+	}
+	return true;
+}
+
+static int port_choose(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint16_t *port)
+{
+	struct vb_ucma *u = id->u;
+	uint32_t cnt = (uint32_t)u->cfg.port_last - u->cfg.port_first + 1;
+	uint32_t at = vb_rng_below(&u->rng, cnt);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint16_t p = (uint16_t)(u->cfg.port_first + (at + i) % cnt);
+
+		if (p == u->port_last_given || !port_is_unique(id, a, p))
+			continue;
+		u->port_last_given = *port = p;
+		return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
+{
+	const struct vb_ucma_env *env = &id->u->cfg.env;
+	struct vb_ucma_local at = {0};
+	uint16_t port = a->port;
+	int err = 0;
+
+	if (id->state != VB_UCMA_IDLE)
+		return -EINVAL;
+	if (a->family == 0)
+		return -EAFNOSUPPORT;
+	if (!vb_ucma_addr_is_any(a) && env->local(env->ctx, a, &at))
+		return -ENODEV;
+	if (port && port < LOW_PORTS && !env->may_bind_low(env->ctx))
+		return -EACCES;
+	err = port ? port_check(id, a, port, id->reuses) : port_choose(id, a, &port);
+	if (err)
+		return err;
+	id->src = *a;
+	id->src.port = port;
+	id->at = at;
+	id->has_local = at.hca_port != 0;
+	id->is_bound = true;
+	id->state = VB_UCMA_ADDR_BOUND;
+	vb_list_append(port_bucket(id->u, id->ps, port), &id->in_port);
+	return 0;
+}
+
+void vb_ucma_unbind(struct vb_ucma_id *id)
+{
+	vb_list_remove(&id->in_port);
+	vb_list_init(&id->in_port);
+	id->is_bound = false;
+}
+
+uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, uint16_t port)
+{
+	return (uint64_t)id->ps << 16 | port;
+}
+
+static int service_join(struct vb_ucma_id *id)
+{
+	struct vb_ucma *u = id->u;
+	uint64_t sid = vb_ucma_service_id(id, id->src.port);
+	struct vb_ucma_service *s;
+	int err;
+
+	for (struct vb_list *l = u->services.next; l != &u->services; l = l->next) {
+		s = vb_container_of(l, struct vb_ucma_service, all);
+		if (s->service_id == sid)
+			goto found;
+	}
+	s = vb_ucma_alloc(u, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	s->service_id = sid;
+	vb_list_init(&s->ids);
+	err = vb_cm_conn_create(u->cm, s, &s->conn);
+	if (err) {
+		vb_ucma_free(u, s);
+		return err;
+	}
+	err = vb_cm_listen(s->conn, sid);
+	assert(!err); /* one listener for each service */
+	vb_list_append(&u->services, &s->all);
+found:
+	vb_list_append(&s->ids, &id->in_service);
+	id->service = s;
+	return 0;
+}
+
+int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog)
+{
+	static const struct vb_ucma_addr any = {.family = VB_UCMA_AF_INET};
+	int err = 0;
+
+	if (id->state == VB_UCMA_IDLE) {
+		struct vb_ucma_addr a = any;
+
+		a.gid = (struct vb_gid){{[10] = 0xff, [11] = 0xff}};
+		err = vb_ucma_bind(id, &a);
+	}
+	if (err)
+		return err;
+	if (id->state != VB_UCMA_ADDR_BOUND)
+		return -EINVAL;
+	if (id->reuses)
+		err = port_check(id, &id->src, id->src.port, false);
+	if (!err)
+		err = service_join(id);
+	if (err)
+		return err;
+	id->backlog = backlog <= 0 || backlog > BACKLOG_MAX ? BACKLOG_MAX : backlog;
+	id->state = VB_UCMA_LISTENING;
+	return 0;
+}
+
+void vb_ucma_unlisten(struct vb_ucma_id *id, vb_time now)
+{
+	struct vb_ucma_service *s = id->service;
+
+	if (!s)
+		return;
+	vb_list_remove(&id->in_service);
+	id->service = NULL;
+	if (!vb_list_is_empty(&s->ids))
+		return;
+	vb_cm_conn_destroy(s->conn, now);
+	vb_list_remove(&s->all);
+	vb_ucma_free(id->u, s);
+}

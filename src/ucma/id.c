@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ids and their events, and the accounts between them: what GET_EVENT has handed out of an id is
+ * what DESTROY_ID tells, for the library waits until as many were acknowledged. CMP-33 to CMP-36,
+ * CMP-44
+ */
+#include "ucma/priv.h"
+
+#include <errno.h>
+
+/* Numbers go round, so that a late command of a program does not meet another's id. */
+static int number_draw(struct vb_ucma *u, uint32_t *out)
+{
+	for (uint32_t i = 0; i < u->cfg.ids; i++) {
+		uint32_t n = u->id_next++ % u->cfg.ids;
+
+		if (!u->ids[n]) {
+			*out = n;
+			return 0;
+		}
+	}
+	return -ENOMEM;
+}
+
+int vb_ucma_id_new(struct vb_ucma_file *f, uint16_t ps, uint8_t qp_type, struct vb_ucma_id **out)
+{
+	struct vb_ucma *u = f->u;
+	struct vb_ucma_id *id;
+	uint32_t n;
+	int err = number_draw(u, &n);
+
+	if (err)
+		return err;
+	id = vb_ucma_alloc(u, sizeof *id);
+	if (!id)
+		return -ENOMEM;
+	id->u = u;
+	id->file = f;
+	id->number = n;
+	id->state = VB_UCMA_IDLE;
+	id->ps = ps;
+	id->qp_type = qp_type;
+	id->qkey = VB_UCMA_UDP_QKEY;
+	id->psn = (uint32_t)vb_rng_next(&u->rng) & VB_PSN_MASK;
+	vb_list_init(&id->in_port);
+	vb_list_init(&id->in_service);
+	vb_list_init(&id->mcs);
+	vb_list_append(&f->ids, &id->in_file);
+	u->ids[n] = id;
+	u->id_cnt++;
+	*out = id;
+	return 0;
+}
+
+int vb_ucma_id_find(struct vb_ucma_file *f, uint32_t number, struct vb_ucma_id **out)
+{
+	struct vb_ucma_id *id = number < f->u->cfg.ids ? f->u->ids[number] : NULL;
+
+	/* What came by a request is nobody's to name before its event was taken. */
+	if (!id || id->listener)
+		return -ENOENT;
+	if (id->file != f)
+		return -EINVAL;
+	*out = id;
+	return 0;
+}
+
+void vb_ucma_file_touch(struct vb_ucma_file *f)
+{
+	vb_list_remove(&f->changed);
+	vb_list_append(&f->u->changed, &f->changed);
+}
+
+struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_event_kind kind,
+					int32_t status)
+{
+	struct vb_ucma_file *f = id->file;
+	struct vb_ucma_event *ev;
+
+	if (!id->has_uid || f->event_cnt >= f->u->cfg.events)
+		return NULL;
+	ev = vb_ucma_alloc(f->u, sizeof *ev);
+	if (!ev)
+		return NULL;
+	ev->id = id;
+	ev->reply.uid = id->uid;
+	ev->reply.id = id->number;
+	ev->reply.event = kind;
+	ev->reply.status = status;
+	vb_list_append(&f->events, &ev->link);
+	f->event_cnt++;
+	vb_ucma_file_touch(f);
+	return ev;
+}
+
+void vb_ucma_event_free(struct vb_ucma_event *ev)
+{
+	struct vb_ucma_file *f = ev->id->file;
+
+	vb_list_remove(&ev->link);
+	f->event_cnt--;
+	vb_ucma_file_touch(f);
+	vb_ucma_free(f->u, ev);
+}
+
+int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out)
+{
+	struct vb_ucma_event *ev;
+
+	if (vb_list_is_empty(&f->events))
+		return -EAGAIN;
+	ev = vb_container_of(f->events.next, struct vb_ucma_event, link);
+	*out = ev->reply;
+	ev->id->events_reported++;
+	if (ev->mc)
+		ev->mc->events_reported++;
+	if (ev->request) {
+		ev->request->listener = NULL;
+		ev->id->backlog++;
+	}
+	vb_ucma_event_free(ev);
+	return 0;
+}
+
+void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to)
+{
+	struct vb_ucma_file *from = id->file;
+	struct vb_list *l = from->events.next, *next;
+
+	for (; l != &from->events; l = next) {
+		struct vb_ucma_event *ev = vb_container_of(l, struct vb_ucma_event, link);
+
+		next = l->next;
+		if (ev->id != id)
+			continue;
+		vb_list_remove(l);
+		vb_list_append(&to->events, l);
+		from->event_cnt--;
+		to->event_cnt++;
+		if (ev->request) {
+			vb_list_remove(&ev->request->in_file);
+			vb_list_append(&to->ids, &ev->request->in_file);
+			ev->request->file = to;
+		}
+	}
+	vb_list_remove(&id->in_file);
+	vb_list_append(&to->ids, &id->in_file);
+	id->file = to;
+	vb_ucma_file_touch(from);
+	vb_ucma_file_touch(to);
+}
+
+void vb_ucma_mc_leave(struct vb_ucma_mc *mc)
+{
+	struct vb_ucma_id *id = mc->id;
+	const struct vb_ucma_env *env = &id->u->cfg.env;
+	struct vb_list *l = id->file->events.next, *next;
+
+	for (; l != &id->file->events; l = next) {
+		struct vb_ucma_event *ev = vb_container_of(l, struct vb_ucma_event, link);
+
+		next = l->next;
+		if (ev->mc == mc)
+			vb_ucma_event_free(ev);
+	}
+	(void)env->group(env->ctx, &mc->at, &mc->gid, false);
+	vb_list_remove(&mc->link);
+	vb_ucma_free(id->u, mc);
+}
+
+/* Its unread events vanish; who asked to connect by one of them is refused. CMP-34 */
+static void events_purge(struct vb_ucma_id *id, vb_time now)
+{
+	struct vb_ucma_file *f = id->file;
+	struct vb_list *l = f->events.next;
+
+	while (l != &f->events) {
+		struct vb_ucma_event *ev = vb_container_of(l, struct vb_ucma_event, link);
+		struct vb_ucma_id *request = ev->request;
+
+		l = l->next;
+		if (ev->id != id)
+			continue;
+		vb_ucma_event_free(ev);
+		if (request)
+			vb_ucma_id_end(request, now); /* it has no events of its own */
+	}
+}
+
+/* The event of a request whose id ends by itself. */
+static void request_forget(struct vb_ucma_id *id)
+{
+	struct vb_ucma_id *listener = id->listener;
+
+	for (struct vb_list *l = listener->file->events.next; l != &listener->file->events;
+	     l = l->next) {
+		struct vb_ucma_event *ev = vb_container_of(l, struct vb_ucma_event, link);
+
+		if (ev->request != id)
+			continue;
+		vb_ucma_event_free(ev);
+		listener->backlog++;
+		return;
+	}
+}
+
+void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now)
+{
+	struct vb_ucma *u = id->u;
+
+	if (id->listener)
+		request_forget(id);
+	while (!vb_list_is_empty(&id->mcs))
+		vb_ucma_mc_leave(vb_container_of(id->mcs.next, struct vb_ucma_mc, link));
+	vb_ucma_unlisten(id, now);
+	if (id->conn)
+		vb_cm_conn_destroy(id->conn, now);
+	vb_ucma_unbind(id);
+	events_purge(id, now);
+	vb_list_remove(&id->in_file);
+	u->ids[id->number] = NULL;
+	u->id_cnt--;
+	vb_ucma_free(u, id);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of src/ucma share: files, ids, events, groups and what each file does for others.
+ */
+#ifndef VB_UCMA_PRIV_H
+#define VB_UCMA_PRIV_H
+
+#include "base/list.h"
+#include "base/rng.h"
+#include "ucma/abi.h"
+#include "ucma/ucma.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+/* What an id may be asked for; each command checks it. CMP-37 */
+enum vb_ucma_state {
+	VB_UCMA_IDLE = 1 << 0,
+	VB_UCMA_ADDR_BOUND = 1 << 1,
+	VB_UCMA_ADDR_RESOLVED = 1 << 2,
+	VB_UCMA_ROUTE_RESOLVED = 1 << 3,
+	VB_UCMA_CONNECTING = 1 << 4,
+	VB_UCMA_DISCONNECTED = 1 << 5,
+	VB_UCMA_LISTENING = 1 << 6,
+	VB_UCMA_REMOVED = 1 << 7,
+	VB_UCMA_ANY_STATE = (1 << 8) - 1,
+};
+
+/* Of enum ibv_qp_type, those that an id may have. */
+enum {
+	VB_UCMA_QPT_RC = 2,
+	VB_UCMA_QPT_UC,
+	VB_UCMA_QPT_UD,
+	VB_UCMA_QPT_XRC_INI = 9,
+	VB_UCMA_QPT_XRC_TGT
+};
+
+#define VB_UCMA_PORT_BUCKETS 1024u
+#define VB_UCMA_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY. CMP-25 */
+#define VB_UCMA_ETIMEDOUT (-110)
+
+struct vb_ucma_file {
+	struct vb_ucma *u;
+	void *owner;
+	struct vb_list all, changed; /* in u->files; in u->changed while its number may be new */
+	struct vb_list ids;
+	struct vb_list events;
+	uint32_t event_cnt;
+};
+
+/* A group that an id has joined. */
+struct vb_ucma_mc {
+	struct vb_ucma_id *id;
+	struct vb_list link; /* in id->mcs */
+	uint32_t number;
+	uint64_t uid;
+	struct vb_gid gid;
+	struct vb_ucma_local at;
+	uint32_t events_reported;
+};
+
+/* An event that nobody has taken. */
+struct vb_ucma_event {
+	struct vb_list link;
+	struct vb_ucma_id *id;      /* whose events_reported counts it: a listener's for requests */
+	struct vb_ucma_id *request; /* CONNECT_REQUEST: the new id, which nobody knows yet */
+	struct vb_ucma_mc *mc;      /* of a group: counts there, too */
+	struct vb_ucma_event_reply reply;
+};
+
+/* Those who listen for one service ID share one listener of the connection manager. */
+struct vb_ucma_service {
+	struct vb_list all, ids;
+	uint64_t service_id;
+	struct vb_cm_conn *conn;
+};
+
+/* Whose a struct vb_cm_conn is, by its first member. */
+enum vb_ucma_owner { VB_UCMA_OWNER_SERVICE, VB_UCMA_OWNER_ID };
+
+struct vb_ucma_id {
+	struct vb_ucma *u;
+	struct vb_ucma_file *file;
+	struct vb_list in_file, in_port, in_service;
+	uint32_t number;
+	uint64_t uid;
+	bool has_uid; /* else it came by a request and was not accepted: it has no events. CMP-35 */
+	enum vb_ucma_state state;
+	uint16_t ps;
+	uint8_t qp_type;
+	bool is_bound;  /* has a port of its port space */
+	bool has_local; /* at is valid */
+	bool reuses, af_only, af_only_set, tos_set, ack_timeout_set;
+	bool is_passive;
+	uint8_t tos, ack_timeout;
+	struct vb_ucma_addr src, dst;
+	struct vb_ucma_local at;
+	struct vb_cm_conn *conn; /* NULL: no message was sent or came */
+	struct vb_ucma_service *service;
+	int32_t backlog;             /* requests that may still wait */
+	struct vb_ucma_id *listener; /* of a request that waits as an event; NULL after that */
+	uint32_t events_reported;
+	uint32_t psn;  /* its own first one, random. CMP-04 */
+	uint32_t qkey; /* UD */
+	bool srq;
+	struct vb_list mcs;
+};
+
+struct vb_ucma {
+	struct vb_ucma_config cfg;
+	struct vb_cm *cm;
+	struct vb_rng rng;
+	struct vb_list files, changed, services;
+	struct vb_list port[VB_UCMA_PORT_BUCKETS]; /* bound ids, by port space and port */
+	struct vb_ucma_id **ids;                   /* by number */
+	uint32_t id_next, id_cnt, file_cnt, mc_next;
+	uint16_t port_last_given;
+};
+
+/* ucma.c */
+void *vb_ucma_alloc(struct vb_ucma *u, size_t size); /* zeroed, or NULL */
+void vb_ucma_free(struct vb_ucma *u, void *p);
+
+/* addr.c: socket addresses as programs write them. */
+/* -EAFNOSUPPORT: a family that is not known; -EINVAL: @len is too short for it. A family of 0 is no
+ * address, where @len allows it. */
+int vb_ucma_addr_parse(struct vb_ucma_addr *a, const uint8_t *bytes, uint32_t len);
+/* Writes it into @room bytes, all of them; returns how many count. */
+uint16_t vb_ucma_addr_emit(const struct vb_ucma_addr *a, uint8_t *bytes, uint32_t room);
+bool vb_ucma_addr_is_any(const struct vb_ucma_addr *a); /* 0.0.0.0, ::, or none */
+bool vb_ucma_addr_is_loopback(const struct vb_ucma_addr *a);
+bool vb_ucma_addr_eq(const struct vb_ucma_addr *a, const struct vb_ucma_addr *b); /* but the port */
+struct vb_ucma_addr vb_ucma_addr_of(const struct vb_gid *g, uint16_t port);
+/* Bytes of IP in front of private data. CMP-28 */
+#define VB_UCMA_IP_HDR 36u
+struct vb_ucma_ip_hdr {
+	struct vb_ucma_addr src, dst; /* src with its port; the port of dst is the service ID's */
+};
+void vb_ucma_ip_hdr_emit(const struct vb_ucma_ip_hdr *h, uint8_t bytes[VB_UCMA_IP_HDR]);
+/* -EPROTO: a version or a family that is not known. */
+int vb_ucma_ip_hdr_parse(struct vb_ucma_ip_hdr *h, const uint8_t bytes[VB_UCMA_IP_HDR]);
+
+/* id.c: ids and events. */
+int vb_ucma_id_new(struct vb_ucma_file *f, uint16_t ps, uint8_t qp_type, struct vb_ucma_id **out);
+/* Ends it as its state asks for; its events vanish, and requests in them are refused. CMP-34 */
+void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now);
+/* The id @number of file @f. -ENOENT, -EINVAL: another file's. CMP-33 */
+int vb_ucma_id_find(struct vb_ucma_file *f, uint32_t number, struct vb_ucma_id **out);
+/* A new event of @id, queued; NULL: no memory, or the id has none. */
+struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_event_kind kind,
+					int32_t status);
+void vb_ucma_event_free(struct vb_ucma_event *ev);
+void vb_ucma_file_touch(struct vb_ucma_file *f);
+/* Takes the next one: what GET_EVENT does with the accounts. -EAGAIN */
+int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
+/* Moves what waits for @id to @to. */
+void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to);
+void vb_ucma_mc_leave(struct vb_ucma_mc *mc);
+
+/* bind.c */
+int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a);
+void vb_ucma_unbind(struct vb_ucma_id *id);
+int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog);
+void vb_ucma_unlisten(struct vb_ucma_id *id, vb_time now);
+uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, uint16_t port);
+
+/* resolve.c */
+int vb_ucma_resolve_addr(struct vb_ucma_id *id, const struct vb_ucma_addr *src,
+			 const struct vb_ucma_addr *dst);
+int vb_ucma_resolve_route(struct vb_ucma_id *id, uint32_t timeout_ms);
+/* The way of packets, as the route says. CMP-43 */
+struct vb_path vb_ucma_path(const struct vb_ucma_id *id);
+uint8_t vb_ucma_lifetime(const struct vb_ucma_id *id);
+struct vb_ucma_ah_attr vb_ucma_ah(const struct vb_path *p, uint16_t gid_index);
+
+/* connect.c: what a program asks for. */
+struct vb_ucma_call {
+	struct vb_ucma_file *file, *other;
+	struct vb_ucma_id *id; /* NULL: the command names none */
+	const void *body;      /* zeros behind what was written */
+	const void *extra;
+	uint32_t extra_len;
+	uint8_t *reply; /* of sizeof the reply's structure; zeros */
+	uint32_t reply_len;
+	vb_time now;
+};
+int vb_ucma_do_connect(struct vb_ucma_call *c);
+int vb_ucma_do_accept(struct vb_ucma_call *c);
+int vb_ucma_do_reject(struct vb_ucma_call *c);
+int vb_ucma_do_disconnect(struct vb_ucma_call *c);
+int vb_ucma_do_notify(struct vb_ucma_call *c);
+
+/* request.c: what comes from the connection manager. */
+void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time now);
+
+/* query.c, option.c, mcast.c */
+int vb_ucma_do_query_route(struct vb_ucma_call *c);
+int vb_ucma_do_query(struct vb_ucma_call *c);
+int vb_ucma_do_init_qp_attr(struct vb_ucma_call *c);
+int vb_ucma_do_set_option(struct vb_ucma_call *c);
+int vb_ucma_do_join_ip(struct vb_ucma_call *c);
+int vb_ucma_do_join(struct vb_ucma_call *c);
+int vb_ucma_do_leave(struct vb_ucma_call *c);
+
+/* Calls the connection manager has made nothing of yet: its events, at once. */
+void vb_ucma_settle(struct vb_ucma *u, vb_time now);
+
+#endif

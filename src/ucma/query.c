@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What programs ask of an id: its addresses, its path, and the attributes of its QP in each state.
+ * CMP-32, CMP-41 to CMP-43; IBA 15.2.5.16 */
+#include "ucma/priv.h"
+#include "wire/be.h"
+
+#include <errno.h>
+
+#define PKEY_DEFAULT 0xffff
+#define EXACTLY 2 /* a selector of a PathRecord */
+#define RATE_ANY 0
+
+/* Of enum ibv_qp_attr_mask and ibv_access_flags; src/verbs/abi_check.c has the same numbers. */
+enum {
+	MASK_STATE = 1 << 0,
+	MASK_ACCESS = 1 << 3,
+	MASK_PKEY_INDEX = 1 << 4,
+	MASK_PORT = 1 << 5,
+	MASK_QKEY = 1 << 6,
+	MASK_AV = 1 << 7,
+	MASK_PATH_MTU = 1 << 8,
+	MASK_TIMEOUT = 1 << 9,
+	MASK_RETRY_CNT = 1 << 10,
+	MASK_RNR_RETRY = 1 << 11,
+	MASK_RQ_PSN = 1 << 12,
+	MASK_MAX_RD_ATOMIC = 1 << 13,
+	MASK_MIN_RNR_TIMER = 1 << 15,
+	MASK_SQ_PSN = 1 << 16,
+	MASK_MAX_DEST_RD_ATOMIC = 1 << 17,
+	MASK_DEST_QPN = 1 << 20,
+};
+enum { STATE_INIT = 1, STATE_RTR, STATE_RTS, STATE_ERR = 6 };
+enum { ACCESS_REMOTE_WRITE = 2, ACCESS_REMOTE_READ = 4, ACCESS_REMOTE_ATOMIC = 8 };
+
+static uint64_t guid_bytes(const struct vb_ucma_id *id)
+{
+	uint8_t b[8];
+	uint64_t v;
+
+	be64_put(b, id->has_local ? id->at.node_guid : 0);
+	memcpy(&v, b, sizeof v);
+	return v;
+}
+
+static uint16_t be16_of(uint16_t v)
+{
+	uint8_t b[2];
+
+	be16_put(b, v);
+	memcpy(&v, b, sizeof v);
+	return v;
+}
+
+static uint32_t be32_of(uint32_t v)
+{
+	uint8_t b[4];
+
+	be32_put(b, v);
+	memcpy(&v, b, sizeof v);
+	return v;
+}
+
+/* There is one path, from the resolved route on. */
+static bool has_path(const struct vb_ucma_id *id)
+{
+	return id->has_local &&
+	       (id->state & (VB_UCMA_ROUTE_RESOLVED | VB_UCMA_CONNECTING | VB_UCMA_DISCONNECTED));
+}
+
+int vb_ucma_do_query_route(struct vb_ucma_call *c)
+{
+	const struct vb_ucma_id *id = c->id;
+	struct vb_ucma_route_reply *r = (void *)c->reply;
+	struct vb_ucma_user_path *p = &r->path[0];
+	struct vb_path path;
+
+	(void)vb_ucma_addr_emit(&id->src, r->src, sizeof r->src);
+	(void)vb_ucma_addr_emit(&id->dst, r->dst, sizeof r->dst);
+	if (!id->has_local)
+		return 0;
+	r->node_guid = guid_bytes(id);
+	r->port_num = 1;
+	r->device_index = id->at.device_index;
+	path = vb_ucma_path(id);
+	memcpy(p->sgid, path.sgid.b, sizeof p->sgid);
+	memcpy(p->dgid, path.dgid.b, sizeof p->dgid);
+	p->pkey = be16_of(PKEY_DEFAULT);
+	if (!has_path(id))
+		return 0;
+	r->num_paths = 1;
+	p->flow_label = be32_of(path.flow_label);
+	p->reversible = 1;
+	p->mtu = id->at.mtu;
+	p->hop_limit = path.hop_limit;
+	p->traffic_class = path.traffic_class;
+	p->sl = path.sl;
+	p->mtu_selector = p->rate_selector = p->packet_life_time_selector = EXACTLY;
+	p->rate = RATE_ANY;
+	p->packet_life_time = vb_ucma_lifetime(id);
+	return 0;
+}
+
+static void query_addr(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r)
+{
+	r->node_guid = guid_bytes(id);
+	r->port_num = id->has_local;
+	r->pkey = id->has_local ? be16_of(PKEY_DEFAULT) : 0;
+	r->device_index = id->has_local ? id->at.device_index : 0;
+	r->src_size = vb_ucma_addr_emit(&id->src, r->src, sizeof r->src);
+	r->dst_size = vb_ucma_addr_emit(&id->dst, r->dst, sizeof r->dst);
+}
+
+/* A PathRecord as it stands in a MAD. */
+static void query_path(const struct vb_ucma_id *id, struct vb_ucma_path_reply *r)
+{
+	struct vb_path path = vb_ucma_path(id);
+	uint8_t *b = r->path.record;
+
+	if (!has_path(id))
+		return;
+	r->num_paths = 1;
+	r->path.flags = VB_UCMA_PATH_FLAGS;
+	memcpy(b + 8, path.dgid.b, sizeof path.dgid.b);
+	memcpy(b + 24, path.sgid.b, sizeof path.sgid.b);
+	be32_put(b + 44, path.flow_label << 8 | path.hop_limit);
+	b[48] = path.traffic_class;
+	b[49] = 0x80 | 1; /* reversible; one path */
+	be16_put(b + 50, PKEY_DEFAULT);
+	be16_put(b + 52, path.sl);
+	b[54] = (uint8_t)(EXACTLY << 6 | id->at.mtu);
+	b[55] = EXACTLY << 6 | RATE_ANY;
+	b[56] = (uint8_t)(EXACTLY << 6 | vb_ucma_lifetime(id));
+}
+
+#define SOCKADDR_IB 48
+#define AF_IB_NUMBER 27
+
+/* A GID as struct sockaddr_ib. */
+static uint16_t emit_gid(const struct vb_ucma_id *id, const struct vb_gid *g, uint16_t port,
+			 uint8_t *bytes)
+{
+	uint16_t family = AF_IB_NUMBER;
+
+	memcpy(bytes, &family, sizeof family);
+	be16_put(bytes + 2, PKEY_DEFAULT);
+	memcpy(bytes + 8, g->b, sizeof g->b);
+	be64_put(bytes + 24, vb_ucma_service_id(id, port));
+	be64_put(bytes + 32, UINT64_MAX);
+	return SOCKADDR_IB;
+}
+
+static void query_gid(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r)
+{
+	query_addr(id, r);
+	memset(r->src, 0, sizeof r->src);
+	memset(r->dst, 0, sizeof r->dst);
+	r->src_size = emit_gid(id, &id->at.gid, id->src.port, r->src);
+	r->dst_size = emit_gid(id, &id->dst.gid, id->dst.port, r->dst);
+}
+
+int vb_ucma_do_query(struct vb_ucma_call *c)
+{
+	const struct vb_ucma_query *q = c->body;
+
+	c->reply_len = sizeof(struct vb_ucma_addr_reply);
+	switch (q->option) {
+	case VB_UCMA_QUERY_ADDR:
+		query_addr(c->id, (void *)c->reply);
+		return 0;
+	case VB_UCMA_QUERY_GID:
+		query_gid(c->id, (void *)c->reply);
+		return 0;
+	case VB_UCMA_QUERY_PATH:
+		c->reply_len = sizeof(struct vb_ucma_path_reply);
+		query_path(c->id, (void *)c->reply);
+		return 0;
+	default:
+		return -ENOSYS;
+	}
+}
+
+/* Before there is a connection, and for UD. CMP-41 */
+static void attr_alone(const struct vb_ucma_id *id, struct vb_ucma_qp_attr *a)
+{
+	a->mask = MASK_STATE | MASK_PKEY_INDEX | MASK_PORT;
+	if (id->qp_type == VB_UCMA_QPT_UD) {
+		a->mask |= MASK_QKEY;
+		a->qkey = id->qkey;
+	} else {
+		a->mask |= MASK_ACCESS;
+	}
+}
+
+static void attr_init(const struct vb_cm_qp *qp, struct vb_ucma_qp_attr *a)
+{
+	a->mask = MASK_STATE | MASK_ACCESS | MASK_PKEY_INDEX | MASK_PORT;
+	a->access = ACCESS_REMOTE_WRITE;
+	if (qp->responder_resources)
+		a->access |= ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+}
+
+static void attr_rtr(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
+		     struct vb_ucma_qp_attr *a)
+{
+	a->mask = MASK_STATE | MASK_AV | MASK_PATH_MTU | MASK_DEST_QPN | MASK_RQ_PSN;
+	a->ah = vb_ucma_ah(&qp->path, id->at.gid_index);
+	a->path_mtu = qp->mtu < id->at.mtu ? qp->mtu : id->at.mtu;
+	a->dest_qp_num = qp->remote_qpn;
+	a->rq_psn = id->psn;
+	if (id->qp_type == VB_UCMA_QPT_RC || id->qp_type == VB_UCMA_QPT_XRC_TGT) {
+		a->mask |= MASK_MAX_DEST_RD_ATOMIC | MASK_MIN_RNR_TIMER;
+		a->max_dest_rd_atomic = qp->responder_resources;
+	}
+}
+
+static void attr_rts(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
+		     struct vb_ucma_qp_attr *a)
+{
+	a->mask = MASK_STATE | MASK_SQ_PSN;
+	a->sq_psn = qp->sq_psn.v;
+	if (id->qp_type == VB_UCMA_QPT_RC || id->qp_type == VB_UCMA_QPT_XRC_INI) {
+		a->mask |= MASK_RETRY_CNT | MASK_RNR_RETRY | MASK_MAX_RD_ATOMIC;
+		a->retry_cnt = qp->retry_cnt;
+		a->rnr_retry = qp->rnr_retry;
+		a->max_rd_atomic = qp->initiator_depth;
+	}
+	if (id->qp_type != VB_UCMA_QPT_UC) {
+		a->mask |= MASK_TIMEOUT;
+		a->timeout = id->ack_timeout_set ? id->ack_timeout : qp->ack_timeout;
+	}
+}
+
+/* The peer's QP is known from its REQ or REP on, and to the active side no earlier. CMP-42 */
+static bool knows_peer(const struct vb_ucma_id *id)
+{
+	switch (vb_cm_conn_state(id->conn)) {
+	case VB_CM_STATE_IDLE:
+	case VB_CM_STATE_LISTEN:
+	case VB_CM_STATE_REQ_SENT:
+	case VB_CM_STATE_MRA_REQ_RCVD:
+		return false;
+	default:
+		return true;
+	}
+}
+
+int vb_ucma_do_init_qp_attr(struct vb_ucma_call *c)
+{
+	const struct vb_ucma_init_qp_attr *b = c->body;
+	const struct vb_ucma_id *id = c->id;
+	struct vb_ucma_qp_attr *a = (void *)c->reply;
+
+	if (b->qp_state > STATE_ERR || !id->has_local)
+		return -EINVAL;
+	a->qp_state = b->qp_state;
+	a->port_num = 1;
+	if (!id->conn || id->qp_type == VB_UCMA_QPT_UD) {
+		attr_alone(id, a);
+		return 0;
+	}
+	const struct vb_cm_qp *qp = vb_cm_conn_qp(id->conn);
+
+	if (b->qp_state == STATE_INIT) {
+		attr_init(qp, a);
+		return 0;
+	}
+	if (!knows_peer(id))
+		return -EINVAL;
+	switch (b->qp_state) {
+	case STATE_RTR:
+		attr_rtr(id, qp, a);
+		return 0;
+	case STATE_RTS:
+		attr_rts(id, qp, a);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What peers say: requests find their listener by what the IP header in them names, and everything
+ * else becomes an event of its id. CMP-11, CMP-17, CMP-25, CMP-28, CMP-30, CMP-35, CMP-36, CMP-44,
+ * CMP-45
+ */
+#include "ucma/priv.h"
+
+#include <errno.h>
+
+#define MRA_TIMEOUT 24 /* a duplicate is told to wait so long, 4.096 us * 2^n */
+#define QPT_ANY 0
+
+/* What a request is about, whether it is a REQ or a SIDR_REQ. */
+struct request {
+	uint64_t service_id;
+	uint8_t qp_type;
+	const uint8_t *user; /* private data behind the IP header */
+	uint32_t user_len;
+	struct vb_ucma_ip_hdr ip;
+};
+
+static uint8_t qp_type_of(const struct vb_cm_req *r)
+{
+	switch (r->transport) {
+	case VB_CM_TRANSPORT_RC:
+		return VB_UCMA_QPT_RC;
+	case VB_CM_TRANSPORT_UC:
+		return VB_UCMA_QPT_UC;
+	case VB_CM_TRANSPORT_EXT:
+		return VB_UCMA_QPT_XRC_TGT;
+	default:
+		return QPT_ANY;
+	}
+}
+
+/* Nobody connects from, or to, such addresses. A host's own are right: "lo" is a device. CMP-30 */
+static bool addr_is_sane(const struct vb_ucma_addr *a)
+{
+	return !vb_ucma_addr_is_any(a) && !vb_gid_is_multicast(&a->gid) &&
+	       !(a->family == VB_UCMA_AF_INET && a->gid.b[12] == 255);
+}
+
+static int request_read(struct request *r, const struct vb_cm_event *ev)
+{
+	bool is_sidr = ev->msg.attr == VB_CM_SIDR_REQ;
+	int err = vb_ucma_ip_hdr_parse(&r->ip, ev->msg.private_data);
+
+	if (err)
+		return err;
+	r->service_id = is_sidr ? ev->msg.sidr_req.service_id : ev->msg.req.service_id;
+	r->qp_type = is_sidr ? (uint8_t)VB_UCMA_QPT_UD : qp_type_of(&ev->msg.req);
+	r->user = ev->msg.private_data + VB_UCMA_IP_HDR;
+	r->user_len = vb_cm_private_len(ev->msg.attr) - VB_UCMA_IP_HDR;
+	r->ip.dst.port = (uint16_t)r->service_id;
+	return addr_is_sane(&r->ip.src) && addr_is_sane(&r->ip.dst) ? 0 : -EPROTO;
+}
+
+/* Who of those that listen for the service is meant: one with this address before one with any. */
+static struct vb_ucma_id *listener_of(const struct vb_ucma_service *s, const struct request *r)
+{
+	struct vb_ucma_id *found = NULL;
+
+	for (struct vb_list *l = s->ids.next; l != &s->ids; l = l->next) {
+		struct vb_ucma_id *id = vb_container_of(l, struct vb_ucma_id, in_service);
+		bool any = vb_ucma_addr_is_any(&id->src);
+
+		if (any && id->af_only && id->src.family != r->ip.dst.family)
+			continue;
+		if (!any && !vb_ucma_addr_eq(&id->src, &r->ip.dst))
+			continue;
+		if (!found || !any)
+			found = id;
+		if (!any)
+			break;
+	}
+	return found && (found->qp_type == QPT_ANY || found->qp_type == r->qp_type) ? found : NULL;
+}
+
+/* Refuses a request that nobody here can be asked about. */
+static void request_refuse(struct vb_cm_conn *conn, vb_time now)
+{
+	vb_cm_conn_destroy(conn, now); /* REJ 28, or SIDR_REP status 2. CMP-17, CMP-22 */
+}
+
+/* The new id of a request, its end of the connection as the packets say. */
+static struct vb_ucma_id *request_id(struct vb_ucma_id *listener, const struct vb_cm_event *ev,
+				     const struct request *r)
+{
+	const struct vb_ucma_env *env = &listener->u->cfg.env;
+	struct vb_ucma_id *id;
+	struct vb_ucma_addr at = vb_ucma_addr_of(&ev->path.dgid, 0);
+
+	if (ev->path.port != 0 && r->ip.dst.scope == 0)
+		at.scope = listener->src.scope;
+	if (vb_ucma_id_new(listener->file, listener->ps, r->qp_type, &id))
+		return NULL;
+	if (env->local(env->ctx, &at, &id->at)) {
+		vb_ucma_id_end(id, 0);
+		return NULL;
+	}
+	id->has_local = true;
+	id->is_passive = true;
+	id->src = r->ip.dst;
+	id->dst = r->ip.src;
+	id->tos = ev->path.traffic_class & (uint8_t)~VB_ECN_MASK;
+	id->state = VB_UCMA_CONNECTING;
+	id->listener = listener;
+	return id;
+}
+
+static void conn_param_fill(struct vb_ucma_conn_param *to, const struct vb_cm_event *ev,
+			    const struct request *r)
+{
+	const struct vb_cm_req *req = &ev->msg.req;
+
+	memcpy(to->private_data, r->user, r->user_len);
+	to->private_data_len = (uint8_t)r->user_len;
+	to->qp_num = req->qpn;
+	to->srq = req->srq;
+	/* Seen from here: what the peer sends at once is what this side has to take. CMP-05 */
+	to->responder_resources = req->init_depth;
+	to->initiator_depth = req->resp_resources;
+	to->flow_control = req->flow_control;
+	to->retry_count = req->retry_cnt;
+	to->rnr_retry_count = req->rnr_retry;
+}
+
+/* The event is the listener's and names the new id; its own begin when it is accepted. */
+static bool request_tell(struct vb_ucma_id *listener, struct vb_ucma_id *id,
+			 const struct vb_cm_event *ev, const struct request *r)
+{
+	struct vb_ucma_event *e = vb_ucma_event_add(listener, VB_UCMA_EV_CONNECT_REQUEST, 0);
+
+	if (!e)
+		return false;
+	e->request = id;
+	e->reply.id = id->number;
+	if (ev->msg.attr == VB_CM_REQ) {
+		conn_param_fill(&e->reply.conn, ev, r);
+		e->reply.ece.vendor_id = ev->msg.req.ece_vendor;
+		e->reply.ece.attr_mod = ev->msg.attr_mod;
+	} else {
+		memcpy(e->reply.ud.private_data, r->user, r->user_len);
+		e->reply.ud.private_data_len = (uint8_t)r->user_len;
+	}
+	listener->backlog--;
+	return true;
+}
+
+static void on_request(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time now)
+{
+	struct vb_ucma_service *s = ev->listener ? vb_cm_conn_owner(ev->listener) : NULL;
+	struct vb_ucma_id *listener, *id;
+	struct request r;
+
+	(void)u;
+	if (!s || request_read(&r, ev)) {
+		request_refuse(ev->conn, now);
+		return;
+	}
+	listener = listener_of(s, &r);
+	if (!listener) {
+		request_refuse(ev->conn, now);
+		return;
+	}
+	id = listener->backlog > 0 ? request_id(listener, ev, &r) : NULL;
+	if (!id) {
+		/* It counts as lost, and its repetition may find room. CMP-36 */
+		if (ev->msg.attr == VB_CM_REQ)
+			vb_cm_conn_drop(ev->conn);
+		else
+			request_refuse(ev->conn, now);
+		return;
+	}
+	vb_cm_conn_set_owner(ev->conn, id);
+	id->conn = ev->conn;
+	if (!request_tell(listener, id, ev, &r)) {
+		id->listener = NULL;
+		id->conn = NULL;
+		vb_ucma_id_end(id, now);
+		vb_cm_conn_drop(ev->conn);
+		return;
+	}
+	if (ev->msg.attr == VB_CM_REQ)
+		(void)vb_cm_delay(ev->conn, MRA_TIMEOUT); /* it is in REQ_RCVD */
+}
+
+/* Private data as the field has it, whatever the peer put there. CMP-45 */
+static void private_fill(struct vb_ucma_conn_param *to, const struct vb_cm_msg *m)
+{
+	uint32_t len = vb_cm_private_len(m->attr);
+
+	memcpy(to->private_data, m->private_data, len);
+	to->private_data_len = (uint8_t)len;
+}
+
+static void on_rep(struct vb_ucma_id *id, const struct vb_cm_event *ev)
+{
+	const struct vb_cm_rep *rep = &ev->msg.rep;
+	struct vb_ucma_event *e = vb_ucma_event_add(id, VB_UCMA_EV_CONNECT_RESPONSE, 0);
+
+	(void)vb_cm_delay(ev->conn, MRA_TIMEOUT); /* it is in REP_RCVD */
+	if (!e)
+		return;
+	private_fill(&e->reply.conn, &ev->msg);
+	e->reply.conn.qp_num = vb_cm_conn_qp(ev->conn)->remote_qpn;
+	e->reply.conn.srq = rep->srq;
+	e->reply.conn.responder_resources = rep->init_depth;
+	e->reply.conn.initiator_depth = rep->resp_resources;
+	e->reply.conn.flow_control = rep->flow_control;
+	e->reply.conn.rnr_retry_count = rep->rnr_retry;
+	e->reply.ece.vendor_id =
+	    (uint32_t)rep->ece_high << 16 | (uint32_t)rep->ece_middle << 8 | (uint32_t)rep->ece_low;
+	e->reply.ece.attr_mod = ev->msg.attr_mod;
+}
+
+static void on_rej(struct vb_ucma_id *id, const struct vb_cm_event *ev)
+{
+	struct vb_ucma_event *e = vb_ucma_event_add(id, VB_UCMA_EV_REJECTED, ev->msg.rej.reason);
+
+	if (e)
+		private_fill(&e->reply.conn, &ev->msg);
+}
+
+static void on_sidr_rep(struct vb_ucma_id *id, const struct vb_cm_event *ev)
+{
+	const struct vb_cm_sidr_rep *rep = &ev->msg.sidr_rep;
+	struct vb_path path = vb_ucma_path(id);
+	struct vb_ucma_event *e;
+	uint32_t len = vb_cm_private_len(VB_CM_SIDR_REP);
+
+	if (rep->status != VB_CM_SIDR_VALID) {
+		(void)vb_ucma_event_add(id, VB_UCMA_EV_UNREACHABLE, rep->status);
+		return;
+	}
+	e = vb_ucma_event_add(id, VB_UCMA_EV_ESTABLISHED, 0);
+	if (!e)
+		return;
+	e->reply.ud.qp_num = rep->qpn;
+	e->reply.ud.qkey = rep->qkey;
+	e->reply.ud.ah = vb_ucma_ah(&path, id->at.gid_index);
+	memcpy(e->reply.ud.private_data, ev->msg.private_data, len);
+	e->reply.ud.private_data_len = (uint8_t)len;
+	e->reply.ece.vendor_id = (uint32_t)rep->ece_high << 8 | (uint32_t)rep->ece_low;
+	e->reply.ece.attr_mod = ev->msg.attr_mod;
+}
+
+/* Once for each connection, whichever side began. CMP-20 */
+static void on_disconnect(struct vb_ucma_id *id, int32_t status)
+{
+	if (id->state != VB_UCMA_CONNECTING)
+		return;
+	id->state = VB_UCMA_DISCONNECTED;
+	(void)vb_ucma_event_add(id, VB_UCMA_EV_DISCONNECTED, status);
+}
+
+static void on_message(struct vb_ucma_id *id, const struct vb_cm_event *ev)
+{
+	switch (ev->msg.attr) {
+	case VB_CM_REP:
+		on_rep(id, ev);
+		break;
+	case VB_CM_RTU:
+		(void)vb_ucma_event_add(id, VB_UCMA_EV_ESTABLISHED, 0);
+		break;
+	case VB_CM_REJ:
+		on_rej(id, ev);
+		break;
+	case VB_CM_DREQ:
+	case VB_CM_DREP:
+		on_disconnect(id, 0);
+		break;
+	case VB_CM_SIDR_REP:
+		on_sidr_rep(id, ev);
+		break;
+	default:
+		break;
+	}
+}
+
+void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time now)
+{
+	struct vb_ucma_id *id;
+
+	if (ev->kind == VB_CM_EVENT_MESSAGE &&
+	    (ev->msg.attr == VB_CM_REQ || ev->msg.attr == VB_CM_SIDR_REQ)) {
+		on_request(u, ev, now);
+		return;
+	}
+	id = vb_cm_conn_owner(ev->conn);
+	if (id->state == VB_UCMA_REMOVED)
+		return;
+	switch (ev->kind) {
+	case VB_CM_EVENT_MESSAGE:
+		on_message(id, ev);
+		break;
+	case VB_CM_EVENT_ESTABLISHED:
+		(void)vb_ucma_event_add(id, VB_UCMA_EV_ESTABLISHED, 0);
+		break;
+	case VB_CM_EVENT_UNREACHABLE:
+		if (ev->msg.attr == VB_CM_DREQ)
+			on_disconnect(id, VB_UCMA_ETIMEDOUT);
+		else
+			(void)vb_ucma_event_add(id, VB_UCMA_EV_UNREACHABLE, VB_UCMA_ETIMEDOUT);
+		break;
+	case VB_CM_EVENT_TIMEWAIT_EXIT:
+		if (id->state == VB_UCMA_DISCONNECTED)
+			(void)vb_ucma_event_add(id, VB_UCMA_EV_TIMEWAIT_EXIT, 0);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RDMA connection manager as a kernel shows it by /dev/infiniband/rdma_cm (ABI 4), as a
+ * machine: commands, management datagrams and time in, replies, events and datagrams out.
+ *
+ * It knows IP addresses, ports and port spaces, the state of each id, and which events a file has;
+ * the messages themselves are the connection manager's of InfiniBand (cm/cm.h), which it owns. It
+ * opens nothing and asks nobody: addresses, routes and groups are its environment's.
+ *
+ * The contract is that of cm/cm.h: after each call take all messages by vb_ucma_poll_transmit() and
+ * all files whose events have changed by vb_ucma_poll_file(), then wait until
+ * vb_ucma_poll_timeout(). @now must not decrease. Items CMP-28 to CMP-51; docs/cm.md
+ */
+#ifndef VB_UCMA_UCMA_H
+#define VB_UCMA_UCMA_H
+
+#include "cm/cm.h"
+
+struct vb_ucma;
+struct vb_ucma_file; /* an open file of the device */
+
+/* The largest reply, and the largest command without what it points at. */
+#define VB_UCMA_REPLY_MAX 1024u
+#define VB_UCMA_COMMAND_MAX 512u
+
+/* An IP address with its port. family 0: none. */
+struct vb_ucma_addr {
+	uint16_t family;   /* 2: IPv4, 10: IPv6, as Linux counts */
+	uint16_t port;     /* host order */
+	struct vb_gid gid; /* the address; of IPv4 ::ffff:a.b.c.d */
+	uint32_t scope;    /* of IPv6: the interface of a link-local address, 0: none */
+};
+
+/* A local end: the device that has an address. */
+struct vb_ucma_local {
+	uint8_t hca_port;      /* port of cm paths, 1... */
+	uint8_t mtu;           /* 1...5: 256...4096 */
+	uint16_t gid_index;    /* of gid in the device's table */
+	uint32_t device_index; /* as ibv_get_device_index() tells it */
+	uint64_t node_guid;    /* host order, not 0 */
+	struct vb_gid gid;
+};
+
+struct vb_ucma_env {
+	/* Which device has the address @a. 0; -EADDRNOTAVAIL: this host has not got it; -ENODEV: it
+	 * is no device's. */
+	int (*local)(void *ctx, const struct vb_ucma_addr *a, struct vb_ucma_local *out);
+	/*
+	 * The way to @dst, from @src or, when that is the unspecified address or its family is 0,
+	 * from the address that this host chooses, which goes to @src; its port stays. 0 or a
+	 * negative errno: -ENETUNREACH ..., -ENODEV: the way begins at no device.
+	 */
+	int (*route)(void *ctx, struct vb_ucma_addr *src, const struct vb_ucma_addr *dst,
+		     struct vb_ucma_local *out);
+	/* The host joins (@join) or leaves the group @g at the device. 0 or a negative errno. */
+	int (*group)(void *ctx, const struct vb_ucma_local *l, const struct vb_gid *g, bool join);
+	/* Whether ports below 1024 may be bound. */
+	bool (*may_bind_low)(void *ctx);
+	void *ctx;
+};
+
+struct vb_ucma_config {
+	struct vb_cm_config cm; /* alloc, free and seed are this machine's as well */
+	uint32_t ids;           /* ids at most, all files together */
+	uint32_t events;        /* that wait, of one file; more are lost with their ids */
+	uint16_t port_first,
+	    port_last; /* that are given by themselves. ip(7) ip_local_port_range */
+	struct vb_ucma_env env;
+};
+
+int vb_ucma_create(struct vb_ucma **out, const struct vb_ucma_config *cfg);
+void vb_ucma_destroy(struct vb_ucma *u); /* and every file, without a word to the peers */
+
+int vb_ucma_file_open(struct vb_ucma *u, void *owner, struct vb_ucma_file **out);
+/* Ends all its ids as their states ask for. CMP-22, CMP-23 */
+void vb_ucma_file_close(struct vb_ucma_file *f, vb_time now);
+void *vb_ucma_file_owner(const struct vb_ucma_file *f);
+/* Events that wait. */
+uint32_t vb_ucma_file_events(const struct vb_ucma_file *f);
+/* A file whose number of events may have changed since it was last given here; NULL: none. */
+struct vb_ucma_file *vb_ucma_poll_file(struct vb_ucma *u);
+
+/* A command that was written to a file. */
+struct vb_ucma_command {
+	const void *bytes; /* as written */
+	uint32_t len;
+	const void *extra; /* what it points at: the value of SET_OPTION */
+	uint32_t extra_len;
+	struct vb_ucma_file *other; /* MIGRATE_ID: the file that it names; NULL: not one of ours */
+};
+/*
+ * Carries it out. Returns what write(2) does, the length or a negative errno; the reply is in
+ * @reply, *reply_len bytes, already cut to what the caller has room for. GET_EVENT without one:
+ * -EAGAIN. CMP-31, CMP-32
+ */
+int vb_ucma_command(struct vb_ucma_file *f, const struct vb_ucma_command *c,
+		    uint8_t reply[VB_UCMA_REPLY_MAX], uint32_t *reply_len, vb_time now);
+
+void vb_ucma_handle_mad(struct vb_ucma *u, const struct vb_path *path,
+			const uint8_t mad[VB_MAD_LEN], vb_time now);
+bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN]);
+vb_time vb_ucma_poll_timeout(const struct vb_ucma *u);
+void vb_ucma_handle_timeout(struct vb_ucma *u, vb_time now);
+const struct vb_cm_counters *vb_ucma_counters(const struct vb_ucma *u);
+
+/* The device of HCA port @port is gone: its ids get DEVICE_REMOVAL. CMP-51 */
+void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port);
+
+/* How many files and ids there are. */
+uint32_t vb_ucma_file_cnt(const struct vb_ucma *u);
+uint32_t vb_ucma_id_cnt(const struct vb_ucma *u);
+
+#endif
