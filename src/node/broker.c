@@ -145,8 +145,7 @@ void vb_broker_refresh_devices(struct vb_broker *b)
 		return;
 	vb_broker_registers_follow(b, before);
 	vb_broker_publish_tree(b);
-	if (b->gsi)
-		vb_gsi_follow(b->gsi);
+	vb_broker_cm_follow(b, before);
 }
 
 static void tell_tree(struct vb_broker *b)
@@ -157,21 +156,9 @@ static void tell_tree(struct vb_broker *b)
 	snprintf(host->sysfs_note, sizeof host->sysfs_note, "%s", b->sysfs.note);
 }
 
-/* A MAD that nothing here serves. IBA 13.4.5 */
-static void drop_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
-		     vb_time now)
-{
-	(void)ctx;
-	(void)path;
-	(void)mad;
-	(void)now;
-}
-
 /* Host memory may be an earlier broker's: everything that is derived from it is made again. */
 void vb_broker_group_ready(struct vb_broker *b)
 {
-	char why[256];
-
 	(void)vb_broker_watch(b, b->slots.group.fd[0], VB_SOURCE_SINK, 0);
 	(void)vb_broker_watch(b, b->slots.group.fd[VB_SLOT_GSI], VB_SOURCE_GSI, 0);
 	vb_host_write_begin(b->slots.host);
@@ -180,9 +167,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 	vb_host_write_end(b->slots.host);
 	vb_broker_refresh_devices(b);
 	vb_broker_publish_tree(b);
-	/* Without QP1 everything but connecting works. */
-	if (vb_gsi_open(&b->gsi, &b->slots, drop_mad, b, why, sizeof why))
-		b->gsi = NULL;
+	vb_broker_cm_open(b);
 }
 
 static void write_counters(struct vb_broker *b)
@@ -235,8 +220,10 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 		drain_sink(b);
 		break;
 	case VB_SOURCE_GSI:
-		if (b->gsi)
-			vb_gsi_step(b->gsi, now);
+		vb_broker_cm_packets(b, now);
+		break;
+	case VB_SOURCE_CHANNEL:
+		vb_broker_cm_channel(b, index, now);
 		break;
 	case VB_SOURCE_CONN:
 		vb_conn_handle(b, index, now);
@@ -257,9 +244,7 @@ static int rest(struct vb_broker *b)
 	int rc;
 
 	past = *vb_slots_past(&b->slots);
-	if (b->gsi)
-		vb_gsi_close(b->gsi);
-	b->gsi = NULL;
+	vb_broker_cm_rest(b);
 	vb_slots_close(&b->slots);
 	rc = vb_slots_init(&b->slots);
 	if (rc)
@@ -313,8 +298,7 @@ static void look_after_keeper(struct vb_broker *b, vb_time now)
 
 static void handle_timeouts(struct vb_broker *b, vb_time now)
 {
-	if (b->gsi && vb_gsi_due(b->gsi, now) <= now)
-		vb_gsi_step(b->gsi, now);
+	vb_broker_cm_timeouts(b, now);
 	if (now >= b->retry_due)
 		vb_conn_retry(b, now);
 	if (now >= b->devices_due)
@@ -325,7 +309,8 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 	}
 	if (b->client_cnt && b->counters_due == VB_NEVER)
 		b->counters_due = now + COUNTERS_NS;
-	if (b->conn_cnt || vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept) {
+	if (b->conn_cnt || vb_broker_cm_is_used(b) ||
+	    vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept) {
 		b->idle_since = VB_NEVER;
 		b->is_resting = false;
 	} else if (b->idle_since == VB_NEVER) {
@@ -350,8 +335,7 @@ static int wait_ms(const struct vb_broker *b, vb_time now)
 	vb_time due = vb_time_min(vb_time_min(b->retry_due, b->devices_due), b->counters_due);
 
 	due = vb_time_min(vb_time_min(due, idle_due(b)), b->keeper_due);
-	if (b->gsi)
-		due = vb_time_min(due, vb_gsi_due(b->gsi, now));
+	due = vb_time_min(due, vb_broker_cm_due(b, now));
 	if (due == VB_NEVER)
 		return -1;
 	return (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
@@ -427,8 +411,7 @@ int vb_broker_main(void)
 	dup2(STDIN_FILENO, STDOUT_FILENO);
 	run(&b);
 	vb_sysfs_remove(&b.sysfs);
-	if (b.gsi)
-		vb_gsi_close(b.gsi);
+	vb_broker_cm_close(&b);
 	vb_slots_close(&b.slots);
 	close(b.listen_fd);
 	return 0;

@@ -189,6 +189,21 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
+/* From here on it is a command connection of the connection manager. */
+static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+
+	if (!b->cm) {
+		refuse(b, c, -ENOMEM, "the broker has no memory for the connection manager");
+		return;
+	}
+	c->kind = VB_CONN_CM;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	if (reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
 /* Owners of adopted slots may be dead already, or may not know yet that their broker is. */
 static void orphans_make(struct vb_broker *b)
 {
@@ -297,7 +312,10 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 		}
 		vb_broker_group_ready(b);
 	}
-	welcome_client(b, c);
+	if (c->wants_cm)
+		welcome_cm(b, c);
+	else
+		welcome_client(b, c);
 	return true;
 }
 
@@ -430,6 +448,11 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 
 	if (!c->in_use)
 		return;
+	if (c->kind == VB_CONN_CM) {
+		if (!vb_broker_cm_call(b, c, now))
+			vb_conn_end(b, index);
+		return;
+	}
 	int rc = vb_broker_msg_recv(c->sock, &m, &fds, MSG_DONTWAIT);
 	if (rc == -EAGAIN)
 		return;
@@ -450,8 +473,9 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		vb_conn_end(b, index);
 		return;
 	}
-	if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_CLIENT) {
+	if (c->kind == VB_CONN_NEW && (m.op == VB_BROKER_CLIENT || m.op == VB_BROKER_CM)) {
 		memcpy(c->comm, m.comm, sizeof c->comm);
+		c->wants_cm = m.op == VB_BROKER_CM;
 		c->kind = VB_CONN_WAITING;
 		(void)serve_client(b, c, now);
 	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_REATTACH) {

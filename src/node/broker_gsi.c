@@ -269,3 +269,11 @@ int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[
 	err = vb_qp_post_send(g->port[path->port].qp, &wr, vb_engine_now());
 	return err == -ENOMEM ? -EAGAIN : err;
 }
+
+int vb_gsi_group(struct vb_gsi *g, uint8_t port, const struct vb_gid *gid, bool join)
+{
+	if (join)
+		return vb_engine_join(g->engine, port, gid);
+	vb_engine_leave(g->engine, port, gid);
+	return 0;
+}

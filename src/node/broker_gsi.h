@@ -41,4 +41,8 @@ bool vb_gsi_has_room(const struct vb_gsi *g);
  */
 int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN]);
 
+/* Joins, or leaves, the group @gid at HCA port @port, as often as it is left again: the network
+ * carries it here from then on. 0 or a negative errno. */
+int vb_gsi_group(struct vb_gsi *g, uint8_t port, const struct vb_gid *gid, bool join);
+
 #endif

@@ -6,6 +6,7 @@
 #ifndef VB_NODE_BROKER_STATE_H
 #define VB_NODE_BROKER_STATE_H
 
+#include "node/broker_cm.h"
 #include "node/broker_gsi.h"
 #include "node/broker_msg.h"
 #include "node/netdev.h"
@@ -20,6 +21,7 @@ enum vb_conn_kind {
 	VB_CONN_CLIENT,
 	VB_CONN_OBSERVER,
 	VB_CONN_KEEPER, /* see keeper.h */
+	VB_CONN_CM,     /* calls of node/cm_call.h */
 	VB_CONN_ORPHAN, /* owner of an adopted slot that has not reattached; no socket */
 };
 
@@ -31,6 +33,7 @@ struct vb_conn {
 	pid_t pid; /* 0: of another pid namespace */
 	uint32_t slot;
 	bool capture;
+	bool wants_cm; /* WAITING: it is to be a CM connection and no client */
 	vb_time since;
 	char comm[16];
 	/* An observer's request that a client has not answered. */
@@ -59,7 +62,7 @@ struct vb_broker {
 	bool is_ending;
 	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps tales */
 	struct vb_slots slots;
-	struct vb_gsi *gsi; /* QP1; NULL: there is no group, or no room for it */
+	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
 	vb_time idle_since;   /* VB_NEVER: there are connections */
@@ -78,8 +81,9 @@ enum vb_broker_source {
 	VB_SOURCE_LISTEN,
 	VB_SOURCE_NETLINK,
 	VB_SOURCE_SIGNAL,
-	VB_SOURCE_SINK, /* the socket of the group for what nobody takes */
-	VB_SOURCE_GSI,  /* QP1's */
+	VB_SOURCE_SINK,    /* the socket of the group for what nobody takes */
+	VB_SOURCE_GSI,     /* QP1's */
+	VB_SOURCE_CHANNEL, /* of the connection manager */
 	VB_SOURCE_CONN,
 	VB_SOURCE_PIDFD,
 	VB_SOURCE_PARAMS,

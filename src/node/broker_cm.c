@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connection manager of the host, see broker_cm.h. CMP-23, CMP-31, CMP-45, CMP-51 */
+#include "node/broker_cm.h"
+
+#include "node/broker_cm_env.h"
+#include "node/broker_state.h"
+#include "node/cm_call.h"
+#include "ucma/ucma.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CHANNELS_MAX 4096u
+#define IDS_MAX 65536u
+#define CONNS_MAX 65536u
+#define EVENTS_MAX 4096u
+#define ACK_DELAY 15 /* 4.096 us * 2^n: what a kernel's software adapter tells. CMP-06 */
+/* A lost message is repeated after this much, long before the peer was told to expect it. */
+#define EARLY_RESEND_NS (100 * VB_MSEC)
+/* Rounds of sending and receiving in one go: what this host sends itself comes at once. */
+#define PUMP_ROUNDS 64
+
+struct channel {
+	int fd; /* the broker's end */
+	uint64_t token;
+	struct vb_ucma_file *file;
+	uint32_t tokens; /* bytes that the program's end has to read */
+};
+
+struct vb_broker_cm {
+	struct vb_ucma *ucma;
+	struct vb_gsi *gsi;
+	uint32_t channel_cnt;
+	struct channel *channel[CHANNELS_MAX];
+};
+
+static void *cm_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void cm_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static void take_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+		     vb_time now)
+{
+	struct vb_broker_cm *cm = ctx;
+
+	vb_ucma_handle_mad(cm->ucma, path, mad, now);
+}
+
+/* Makes as many bytes wait in the pair as there are events; fewer are not its business. */
+static void channel_tell(struct channel *ch)
+{
+	uint32_t events = vb_ucma_file_events(ch->file);
+	uint32_t want = events < VB_CM_TOKENS_MAX ? events : VB_CM_TOKENS_MAX;
+	const uint8_t token = 1;
+
+	/* A pair that is full is readable, which is all that the bytes are for. */
+	while (ch->tokens < want &&
+	       send(ch->fd, &token, sizeof token, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof token)
+		ch->tokens++;
+}
+
+/* How many bytes the program has to take from its end now. */
+static uint32_t channel_drain(struct channel *ch)
+{
+	uint32_t events = vb_ucma_file_events(ch->file);
+	uint32_t want = events < VB_CM_TOKENS_MAX ? events : VB_CM_TOKENS_MAX;
+	uint32_t drain = ch->tokens > want ? ch->tokens - want : 0;
+
+	ch->tokens -= drain;
+	return drain;
+}
+
+/* Sends what there is to send, takes what came of it, and tells who has events. */
+static void cm_pump(struct vb_broker_cm *cm, vb_time now)
+{
+	struct vb_ucma_file *f;
+	uint8_t mad[VB_MAD_LEN];
+	struct vb_path path;
+
+	for (int i = 0; i < PUMP_ROUNDS && cm->gsi; i++) {
+		uint32_t cnt = 0;
+
+		/* What cannot be sent counts as lost. */
+		while (vb_gsi_has_room(cm->gsi) && vb_ucma_poll_transmit(cm->ucma, &path, mad)) {
+			(void)vb_gsi_send(cm->gsi, &path, mad);
+			cnt++;
+		}
+		if (!cnt)
+			break;
+		vb_gsi_step(cm->gsi, now);
+	}
+	while ((f = vb_ucma_poll_file(cm->ucma)))
+		channel_tell(vb_ucma_file_owner(f));
+}
+
+static int ucma_open(struct vb_broker *b, struct vb_broker_cm *cm)
+{
+	struct vb_ucma_config cfg = {
+	    .cm = {.conns = CONNS_MAX,
+		   .ack_delay = ACK_DELAY,
+		   .early_resend_ns = EARLY_RESEND_NS,
+		   .alloc = cm_alloc,
+		   .free = cm_free},
+	    .ids = IDS_MAX,
+	    .events = EVENTS_MAX,
+	};
+
+	if (getrandom(&cfg.cm.seed, sizeof cfg.cm.seed, 0) != (ssize_t)sizeof cfg.cm.seed ||
+	    getrandom(&cfg.cm.hi_tid, sizeof cfg.cm.hi_tid, 0) != (ssize_t)sizeof cfg.cm.hi_tid)
+		return -EIO;
+	vb_cm_env_ports(&cfg.port_first, &cfg.port_last);
+	cfg.env = vb_cm_env(b);
+	return vb_ucma_create(&cm->ucma, &cfg);
+}
+
+void vb_broker_cm_open(struct vb_broker *b)
+{
+	struct vb_broker_cm *cm = b->cm ? b->cm : calloc(1, sizeof *cm);
+	char why[256];
+
+	if (!cm || (!cm->ucma && ucma_open(b, cm))) {
+		free(cm);
+		return;
+	}
+	b->cm = cm;
+	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, cm, why, sizeof why))
+		cm->gsi = NULL;
+}
+
+void vb_broker_cm_rest(struct vb_broker *b)
+{
+	if (b->cm && b->cm->gsi) {
+		vb_gsi_close(b->cm->gsi);
+		b->cm->gsi = NULL;
+	}
+}
+
+static void channel_close(struct vb_broker_cm *cm, uint32_t index, vb_time now)
+{
+	struct channel *ch = cm->channel[index];
+
+	cm->channel[index] = NULL;
+	cm->channel_cnt--;
+	close(ch->fd);
+	vb_ucma_file_close(ch->file, now);
+	free(ch);
+}
+
+void vb_broker_cm_close(struct vb_broker *b)
+{
+	struct vb_broker_cm *cm = b->cm;
+
+	if (!cm)
+		return;
+	for (uint32_t i = 0; i < CHANNELS_MAX; i++)
+		if (cm->channel[i])
+			channel_close(cm, i, 0);
+	vb_broker_cm_rest(b);
+	vb_ucma_destroy(cm->ucma);
+	free(cm);
+	b->cm = NULL;
+}
+
+void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before)
+{
+	struct vb_broker_cm *cm = b->cm;
+
+	if (!cm)
+		return;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (before[i].ifindex && before[i].ifindex != b->slots.host->device[i].ifindex)
+			vb_ucma_device_removed(cm->ucma, (uint8_t)(i + 1));
+	if (cm->gsi)
+		vb_gsi_follow(cm->gsi);
+	cm_pump(cm, vb_cm_env_now());
+}
+
+/* The channel that @token names; NULL: none does. */
+static struct channel *channel_find(const struct vb_broker_cm *cm, uint64_t token)
+{
+	for (uint32_t i = 0; token && i < CHANNELS_MAX; i++)
+		if (cm->channel[i] && cm->channel[i]->token == token)
+			return cm->channel[i];
+	return NULL;
+}
+
+/* A new channel with the broker's end @fd, which it owns from then on. */
+static int channel_open(struct vb_broker *b, int fd, uint64_t *token)
+{
+	struct vb_broker_cm *cm = b->cm;
+	struct channel *ch;
+	uint32_t i = 0;
+	int err;
+
+	while (i < CHANNELS_MAX && cm->channel[i])
+		i++;
+	if (i == CHANNELS_MAX)
+		return -ENFILE;
+	ch = calloc(1, sizeof *ch);
+	if (!ch)
+		return -ENOMEM;
+	ch->fd = fd;
+	err = getrandom(&ch->token, sizeof ch->token, 0) == (ssize_t)sizeof ch->token ? 0 : -EIO;
+	if (!err)
+		err = vb_ucma_file_open(cm->ucma, ch, &ch->file);
+	if (!err) {
+		err = vb_broker_watch(b, fd, VB_SOURCE_CHANNEL, i);
+		if (err)
+			vb_ucma_file_close(ch->file, 0);
+	}
+	if (err) {
+		free(ch);
+		return err;
+	}
+	cm->channel[i] = ch;
+	cm->channel_cnt++;
+	*token = ch->token;
+	return 0;
+}
+
+static void call_open(struct vb_broker *b, struct vb_fds *fds, struct vb_cm_answer *a)
+{
+	a->status = fds->cnt == 1 ? channel_open(b, fds->fd[0], &a->channel) : -EINVAL;
+	if (a->status == 0)
+		fds->cnt = 0;
+}
+
+/* Bytes that the program's end still has although no event waits: who was to take them was killed.
+ */
+static uint32_t channel_stale(const struct channel *ch)
+{
+	int queued = 0;
+
+	return ch->tokens == 0 && ioctl(ch->fd, SIOCOUTQ, &queued) == 0 && queued > 0;
+}
+
+static void call_command(struct vb_broker_cm *cm, const struct vb_cm_call *call,
+			 struct vb_cm_answer *a, vb_time now)
+{
+	struct channel *ch = channel_find(cm, call->channel), *other;
+	struct vb_ucma_command c = {.bytes = call->body,
+				    .len = call->len,
+				    .extra = call->body + call->len,
+				    .extra_len = call->extra_len};
+
+	if (!ch) {
+		a->status = -EBADF;
+		return;
+	}
+	other = channel_find(cm, call->other);
+	if (other)
+		c.other = other->file;
+	_Static_assert(VB_UCMA_REPLY_MAX <= VB_CM_ANSWER_BODY, "every reply fits");
+	a->status = vb_ucma_command(ch->file, &c, a->body, &a->len, now);
+	a->drain = a->status == -EAGAIN && channel_stale(ch) ? 1 : channel_drain(ch);
+	if (other && other != ch)
+		a->drain_other = channel_drain(other);
+}
+
+bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
+{
+	static struct vb_cm_call call;
+	struct vb_cm_answer a = {.status = -EINVAL};
+	struct vb_fds fds;
+	ssize_t n = vb_fds_recv(c->sock, &call, sizeof call, &fds, MSG_DONTWAIT);
+	size_t head = offsetof(struct vb_cm_call, body);
+
+	if (n == -EAGAIN)
+		return true;
+	if (n < (ssize_t)head && n != -EMFILE) {
+		if (n > 0)
+			vb_fds_close(&fds);
+		return false;
+	}
+	if (n == -EMFILE) {
+		a.status = -EMFILE;
+	} else if (call.len <= (size_t)n - head && call.extra_len == (size_t)n - head - call.len) {
+		switch ((enum vb_cm_call_op)call.op) {
+		case VB_CM_CALL_OPEN:
+			call_open(b, &fds, &a);
+			break;
+		case VB_CM_CALL_ATTACH:
+			a.status = channel_find(b->cm, call.channel) ? 0 : -ENOENT;
+			break;
+		case VB_CM_CALL_COMMAND:
+			call_command(b->cm, &call, &a, now);
+			break;
+		}
+	}
+	if (n > 0)
+		vb_fds_close(&fds);
+	/* The peer hears of it before the program does: it may end at once. */
+	cm_pump(b->cm, now);
+	return vb_fds_send(c->sock, &a, offsetof(struct vb_cm_answer, body) + a.len, NULL) == 0;
+}
+
+void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now)
+{
+	struct vb_broker_cm *cm = b->cm;
+	uint8_t junk[64];
+	ssize_t n;
+
+	if (!cm || index >= CHANNELS_MAX || !cm->channel[index])
+		return;
+	/* Nobody has anything to say here; who writes past the library is not heard. */
+	n = recv(cm->channel[index]->fd, junk, sizeof junk, MSG_DONTWAIT);
+	if (n > 0 || (n < 0 && errno == EAGAIN))
+		return;
+	channel_close(cm, index, now);
+	cm_pump(cm, now);
+}
+
+void vb_broker_cm_packets(struct vb_broker *b, vb_time now)
+{
+	if (!b->cm || !b->cm->gsi)
+		return;
+	vb_gsi_step(b->cm->gsi, now);
+	cm_pump(b->cm, now);
+}
+
+void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now)
+{
+	struct vb_broker_cm *cm = b->cm;
+
+	if (!cm || vb_broker_cm_due(b, now) > now)
+		return;
+	if (cm->gsi)
+		vb_gsi_step(cm->gsi, now);
+	vb_ucma_handle_timeout(cm->ucma, now);
+	cm_pump(cm, now);
+}
+
+vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now)
+{
+	vb_time due;
+
+	if (!b->cm)
+		return VB_NEVER;
+	due = vb_ucma_poll_timeout(b->cm->ucma);
+	return b->cm->gsi ? vb_time_min(due, vb_gsi_due(b->cm->gsi, now)) : due;
+}
+
+bool vb_broker_cm_is_used(const struct vb_broker *b)
+{
+	return b->cm && b->cm->channel_cnt;
+}
+
+int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join)
+{
+	if (!b->cm || !b->cm->gsi)
+		return -ENODEV;
+	return vb_gsi_group(b->cm->gsi, port, gid, join);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection manager of the host, which the broker runs because it outlives programs: channels,
+ * that is open files of /dev/infiniband/rdma_cm (node/cm_call.h), the machine behind them
+ * (ucma/ucma.h), and QP1 (node/broker_gsi.h).
+ */
+#ifndef VB_NODE_BROKER_CM_H
+#define VB_NODE_BROKER_CM_H
+
+#include "base/time.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vb_broker;
+struct vb_conn;
+struct vb_device;
+
+/* The group is ready: makes QP1, and the connection manager unless there is one already. Without
+ * room for them everything but connecting works. */
+void vb_broker_cm_open(struct vb_broker *b);
+/* The group goes: so does QP1. */
+void vb_broker_cm_rest(struct vb_broker *b);
+void vb_broker_cm_close(struct vb_broker *b);
+
+/* The device table was @before, and has changed. */
+void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before);
+
+/* A call on the command connection @c. False: the connection is to be ended. */
+bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);
+/* Channel @index is readable: the program has closed it. */
+void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now);
+/* QP1's socket is readable. */
+void vb_broker_cm_packets(struct vb_broker *b, vb_time now);
+void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now);
+vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now);
+/* The host joins, or leaves, group @gid at HCA port @port. 0 or a negative errno. */
+struct vb_gid;
+int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join);
+/* Whether somebody has a channel. */
+bool vb_broker_cm_is_used(const struct vb_broker *b);
+
+#endif
