@@ -38,9 +38,8 @@ static int folder_open(const struct vb_broker *b, uint32_t device, enum vb_param
 	if (b->sysfs.root_fd < 0 || !d->ifindex || d->parent)
 		return -ENOENT;
 	if (folder == VB_PARAMS_DEBUGFS)
-		snprintf(path, sizeof path, "class/infiniband/%s/cc_params", d->name);
-	else
-		snprintf(path, sizeof path, "class/net/%s/ecn/%s", d->ifname, kind);
+		return vb_sysfs_open_device(&b->sysfs, b->slots.host, device, "cc_params", make);
+	snprintf(path, sizeof path, "class/net/%s/ecn/%s", d->ifname, kind);
 	return vb_dir_walk(b->sysfs.root_fd, path, make);
 }
 

@@ -7,6 +7,7 @@
 
 #include "node/eth_rate.h"
 #include "node/sysfs_dir.h"
+#include "node/sysfs_pci.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define UVERBS_MAJOR 231
-#define UVERBS_MINOR 192
-#define UVERBS_ABI 6
 #define CAP_IP_BASED_GIDS (1u << 26)
 #define PATH_BYTES 384
 #define FRESH "class.new" /* a tree under construction */
@@ -92,6 +90,23 @@ static void put_counters(int port, const struct vb_counters *c)
 	close(dir[VB_COUNTER_HW]);
 }
 
+/* How many messages the connection manager has sent and received, by their kind. */
+static void put_cm_counters(int port)
+{
+	static const char *const group[] = {"cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs",
+					    "cm_rx_duplicates"};
+	static const char *const kind[] = {"req",  "mra", "rej", "rep",      "rtu",     "dreq",
+					   "drep", "lap", "apr", "sidr_req", "sidr_rep"};
+
+	for (size_t i = 0; i < sizeof group / sizeof group[0]; i++) {
+		int dir = vb_dir_make(port, group[i]);
+
+		for (size_t k = 0; k < sizeof kind / sizeof kind[0]; k++)
+			vb_file_put(dir, kind[k], "0\n");
+		close(dir);
+	}
+}
+
 static void put_port(int dev, const struct vb_device *d, const struct vb_counters *c)
 {
 	int ports = vb_dir_make(dev, "ports"), port = vb_dir_make(ports, "1");
@@ -115,18 +130,25 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 		}
 		put_gids(port, d);
 		put_counters(port, c);
+		put_cm_counters(port);
 	}
 	close(pkeys);
 	close(port);
 	close(ports);
 }
 
-static void put_device(int class, const struct vb_device *d, const struct vb_counters *c)
+static void put_device(int class, const struct vb_device *d, uint32_t index,
+		       const struct vb_counters *c)
 {
-	int dev = vb_dir_make(class, d->name), parent = vb_dir_make(dev, "device");
-	int net = vb_dir_make(parent, "net"), ndev = vb_dir_make(net, d->ifname);
+	int ib = vb_sysfs_put_pci(class, d, index), all = vb_dir_make(class, "infiniband");
+	int dev = vb_dir_make(ib, d->name);
+	char pci[64], link[PATH_BYTES];
 
-	if (ndev >= 0) {
+	if (dev >= 0 && all >= 0) {
+		vb_sysfs_pci_path(pci, sizeof pci, index);
+		snprintf(link, sizeof link, "../../%s/infiniband/%s", pci, d->name);
+		(void)symlinkat(link, all, d->name);
+		(void)symlinkat("../..", dev, "device");
 		vb_file_put(dev, "node_type", "1: CA\n");
 		put_guid(dev, "node_guid", d->guid);
 		put_guid(dev, "sys_image_guid", d->guid);
@@ -135,30 +157,23 @@ static void put_device(int class, const struct vb_device *d, const struct vb_cou
 		vb_file_put(dev, "hca_type", "verbena\n");
 		vb_file_put(dev, "board_id", "verbena\n");
 		vb_file_put(dev, "hw_rev", "0x0\n");
-		vb_file_put(parent, "vendor", "0x0000\n");
-		vb_file_put(parent, "device", "0x0000\n");
-		vb_file_put(parent, "numa_node", "-1\n");
-		vb_file_put(ndev, "ifindex", "%" PRIu32 "\n", d->ifindex);
-		vb_file_put(ndev, "mtu", "%" PRIu32 "\n", d->netdev_mtu);
+		vb_file_put(dev, "uevent", "NAME=%s\n", d->name);
 		put_port(dev, d, c);
 	}
-	close(ndev);
-	close(net);
-	close(parent);
 	close(dev);
+	close(all);
+	close(ib);
 }
 
-static void put_uverbs(int class, const struct vb_device *d, uint32_t index)
+int vb_sysfs_open_device(const struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
+			 const char *below, bool make)
 {
-	char name[32];
+	char pci[64], path[2 * PATH_BYTES];
 
-	snprintf(name, sizeof name, "uverbs%" PRIu32, index);
-	int dir = vb_dir_make(class, name);
-
-	vb_file_put(dir, "ibdev", "%s\n", d->name);
-	vb_file_put(dir, "abi_version", "1\n");
-	vb_file_put(dir, "dev", "%d:%" PRIu32 "\n", UVERBS_MAJOR, UVERBS_MINOR + index);
-	close(dir);
+	vb_sysfs_pci_path(pci, sizeof pci, index);
+	snprintf(path, sizeof path, "class/%s/infiniband/%s/%s", pci, host->device[index].name,
+		 below);
+	return vb_dir_walk(t->root_fd, path, make);
 }
 
 /* Says who has the name of our folder. */
@@ -231,21 +246,20 @@ int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
 		return 0;
 	/* Of a broker that was killed at it, or whatever else this user has put there. */
 	(void)unlinkat(t->root_fd, FRESH, 0);
+	/* As /sys has them, beside the classes; they are replaced together with those. */
+	(void)symlinkat("class/devices", t->root_fd, "devices");
 	vb_dir_remove(t->root_fd, FRESH);
 	int class = vb_dir_make(t->root_fd, FRESH), ib = vb_dir_make(class, "infiniband");
-	int uverbs = vb_dir_make(class, "infiniband_verbs");
-	int rc = ib < 0 ? ib : uverbs < 0 ? uverbs : 0;
+	int rc = ib < 0 ? ib : 0;
 
 	if (!rc) {
-		vb_file_put(uverbs, "abi_version", "%d\n", UVERBS_ABI);
+		vb_sysfs_put_classes(class);
 		for (uint32_t i = 0; i < host->device_cnt; i++)
 			if (host->device[i].ifindex) {
-				put_device(ib, &host->device[i], &total[i + 1]);
-				put_uverbs(uverbs, &host->device[i], i);
+				put_device(class, &host->device[i], i, &total[i + 1]);
 				t->shown[i] = total[i + 1];
 			}
 	}
-	close(uverbs);
 	close(ib);
 	close(class);
 	return rc ? rc : vb_dir_replace(t->root_fd, FRESH, "class");
@@ -265,9 +279,8 @@ void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint3
 		if (t->shown[index].v[i] == total->v[i])
 			continue;
 		if (*at == -1) {
-			snprintf(path, sizeof path, "class/infiniband/%s/ports/1/%s",
-				 host->device[index].name, folder[vb_counter_info[i].file]);
-			*at = vb_dir_walk(t->root_fd, path, false);
+			snprintf(path, sizeof path, "ports/1/%s", folder[vb_counter_info[i].file]);
+			*at = vb_sysfs_open_device(t, host, index, path, false);
 		}
 		if (*at < 0)
 			break;

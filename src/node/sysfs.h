@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tree that mirrors /sys/class/infiniband and /sys/class/infiniband_verbs for the devices of
- * this host, with the kernel's file names and formats. Plain files in a folder that only this user
- * may enter; the tree is replaced as a whole when the device table changes, and the counter files
- * are rewritten in place. The folder's name can be foreseen, and who takes it before us keeps it:
- * then the folder has another name.
+ * The tree that mirrors /sys/class/infiniband, infiniband_verbs, infiniband_mad and misc/rdma_cm,
+ * and /dev/infiniband, for the devices of this host, with the kernel's file names and formats.
+ * Plain files in a folder that only this user may enter; the tree is replaced as a whole when the
+ * device table changes, and the counter files are rewritten in place. The folder's name can be
+ * foreseen, and who takes it before us keeps it: then the folder has another name.
  */
 #ifndef VB_NODE_SYSFS_H
 #define VB_NODE_SYSFS_H
@@ -34,6 +34,12 @@ int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
 /* Rewrites the counter files of device @index that have changed. */
 void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
 		       const struct vb_counters *total);
+
+/* Opens the folder @below of device @index, which is nobody else's; makes what is missing of it
+ * when
+ * @make. Returns a descriptor or a negative errno. */
+int vb_sysfs_open_device(const struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
+			 const char *below, bool make);
 
 void vb_sysfs_remove(struct vb_sysfs *t);
 

@@ -2,6 +2,7 @@
 /* The sysfs-like tree: the kernel's names and formats, replacement as a whole, counters in place.
  */
 #include "cmocka_env.h"
+#include "node/device_node.h"
 #include "node/sysfs.h"
 #include "node/sysfs_dir.h"
 
@@ -82,6 +83,41 @@ static void publish__device_files(void **state)
 	assert_file("infiniband_verbs/abi_version", "6\n");
 	assert_file("infiniband_verbs/uverbs0/ibdev", "verbena0\n");
 	assert_file("infiniband_verbs/uverbs0/dev", "231:192\n");
+}
+
+/* Where programs look for what a device is attached to: the folder of its PCI function. */
+static void publish__place_of_the_device(void **state)
+{
+	(void)state;
+	assert_file("infiniband/verbena0/../../local_cpulist",
+		    content("infiniband/verbena0/device/local_cpulist"));
+	assert_file("infiniband/verbena0/../../numa_node", "-1\n");
+	assert_file("infiniband/verbena0/../../net/eth0/ifindex", "2\n");
+	assert_file("infiniband_verbs/uverbs0/device/infiniband/verbena0/node_type", "1: CA\n");
+	assert_file("../devices/pci5642:01/5642:01:00.0/class", "0x020700\n");
+	assert_file("infiniband_mad/abi_version", "5\n");
+	assert_file("misc/rdma_cm/abi_version", "4\n");
+	assert_file("misc/rdma_cm/dev", "10:122\n");
+	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "0\n");
+	assert_file("infiniband/verbena0/ports/1/cm_rx_duplicates/sidr_rep", "0\n");
+}
+
+static void assert_node(const char *name, dev_t number)
+{
+	char path[512];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/class/dev/infiniband/%s", tree.root, name);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | VB_NODE_FILE_MODE);
+	assert_int_equal(st.st_size, number);
+}
+
+static void publish__device_nodes(void **state)
+{
+	(void)state;
+	assert_node("rdma_cm", makedev(10, 122));
+	assert_node("uverbs0", makedev(231, 192));
 }
 
 static void publish__port_files(void **state)
@@ -213,6 +249,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(publish__device_files, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__place_of_the_device, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__device_nodes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__port_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__gids, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),

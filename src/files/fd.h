@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The descriptors of this process that stand for devices: one byte for each number, which is all
+ * that read(), write(), close() and ioctl() of a program's other files cost. A number above the
+ * table never stands for a device.
+ *
+ * An entry can be stale, since not every way to close a descriptor passes here. The inode that it
+ * remembers is compared before the entry means anything.
+ */
+#ifndef VB_FILES_FD_H
+#define VB_FILES_FD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define VB_FDS_MAX 65536u
+
+enum vb_fd_kind { VB_FD_PLAIN, VB_FD_RDMA_CM, VB_FD_UVERBS };
+
+struct vb_fd {
+	enum vb_fd_kind kind;
+	dev_t dev; /* st_dev and st_ino of what is open */
+	ino_t ino;
+	uint64_t token;   /* of an open rdma_cm: which channel of the broker's it is */
+	uint32_t session; /* the connection by which the broker was told of it */
+};
+
+extern uint8_t vb_fd_kinds[VB_FDS_MAX]; /* enum vb_fd_kind */
+
+static inline bool vb_fd_is_plain(int fd)
+{
+	return (unsigned)fd >= VB_FDS_MAX ||
+	       __atomic_load_n(&vb_fd_kinds[fd], __ATOMIC_RELAXED) == VB_FD_PLAIN;
+}
+
+/* Enters @fd, whose dev and ino are filled in here. Returns 0, or -EMFILE: no number of the table.
+ */
+int vb_fd_enter(int fd, const struct vb_fd *f);
+
+/* Copies the entry of @fd. VB_FD_PLAIN: it has none, or had a stale one, which is gone now. */
+enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f);
+
+void vb_fd_set_session(int fd, uint32_t session);
+
+/* @fd is being closed. In a child that shares memory with its parent (vfork(2)) nothing happens:
+ * the numbers are those of the parent. */
+void vb_fd_forget(int fd);
+void vb_fd_forget_range(unsigned first, unsigned last);
+
+/* @to is a copy of @from, or another file that took its number. Returns 0 or -EMFILE. */
+int vb_fd_copy(int from, int to);
+
+#endif

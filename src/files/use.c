@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls on descriptors: those of a device go to it, all others on, after one look into the table of
+ * fd.h. Copies of a device's descriptor are devices; a number that is closed, or that another file
+ * takes, is none any more.
+ */
+#include "files/calls.h"
+#include "files/cm.h"
+#include "files/next.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* One line for all that a process tries. */
+static ssize_t refuse_uverbs(int err)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+
+	if (!atomic_flag_test_and_set(&is_told))
+		dprintf(STDERR_FILENO,
+			"verbena: the verbs are served by the calls of libibverbs, not through "
+			"/dev/infiniband/uverbs*\n");
+	errno = err;
+	return -1;
+}
+
+ssize_t read(int fd, void *to, size_t len)
+{
+	struct vb_fd f;
+
+	if (vb_fd_is_plain(fd) || vb_fd_get(fd, &f) == VB_FD_PLAIN)
+		return VB_NEXT(read)(fd, to, len);
+	if (f.kind == VB_FD_UVERBS)
+		return refuse_uverbs(EOPNOTSUPP);
+	errno = EINVAL; /* CMP-31: the device has no read */
+	return -1;
+}
+
+ssize_t __read_chk(int fd, void *to, size_t len, size_t size)
+{
+	return vb_fd_is_plain(fd) ? VB_NEXT(__read_chk)(fd, to, len, size) : read(fd, to, len);
+}
+
+ssize_t write(int fd, const void *from, size_t len)
+{
+	struct vb_fd f;
+
+	if (vb_fd_is_plain(fd) || vb_fd_get(fd, &f) == VB_FD_PLAIN)
+		return VB_NEXT(write)(fd, from, len);
+	return f.kind == VB_FD_UVERBS ? refuse_uverbs(EOPNOTSUPP) : vb_cm_write(fd, &f, from, len);
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct vb_fd f;
+	va_list ap;
+
+	va_start(ap, request);
+	void *arg = va_arg(ap, void *);
+	va_end(ap);
+	/* Of any open file. */
+	bool of_any =
+	    request == FIONBIO || request == FIOASYNC || request == FIOCLEX || request == FIONCLEX;
+	if (vb_fd_is_plain(fd) || of_any || vb_fd_get(fd, &f) == VB_FD_PLAIN)
+		return VB_NEXT(ioctl)(fd, request, arg);
+	if (f.kind == VB_FD_UVERBS)
+		return (int)refuse_uverbs(ENOTTY);
+	errno = ENOTTY;
+	return -1;
+}
+
+int close(int fd)
+{
+	vb_fd_forget(fd);
+	return VB_NEXT(close)(fd);
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+	int rc = VB_NEXT(close_range)(first, last, flags);
+
+	if (!rc && !((unsigned)flags & CLOSE_RANGE_CLOEXEC))
+		vb_fd_forget_range(first, last);
+	return rc;
+}
+
+void closefrom(int first)
+{
+	vb_fd_forget_range(first < 0 ? 0 : (unsigned)first, VB_FDS_MAX);
+	VB_NEXT(closefrom)(first);
+}
+
+/* A copy that the table has no place for is none: its user would talk to a bare socket. */
+static int enter_copy(int from, int to)
+{
+	if (to < 0 || (vb_fd_is_plain(from) && vb_fd_is_plain(to)))
+		return to;
+	if (from == to || !vb_fd_copy(from, to))
+		return to;
+	VB_NEXT(close)(to);
+	errno = EMFILE;
+	return -1;
+}
+
+int dup(int fd)
+{
+	return enter_copy(fd, VB_NEXT(dup)(fd));
+}
+
+int dup2(int fd, int to)
+{
+	return enter_copy(fd, VB_NEXT(dup2)(fd, to));
+}
+
+int dup3(int fd, int to, int flags)
+{
+	return enter_copy(fd, VB_NEXT(dup3)(fd, to, flags));
+}
+
+/* fcntl(2) takes a number or an address, which the register holds as well. */
+#define FCNTL_ARG(arg, cmd)                                                                        \
+	do {                                                                                       \
+		va_list ap;                                                                        \
+		va_start(ap, cmd);                                                                 \
+		(arg) = va_arg(ap, void *);                                                        \
+		va_end(ap);                                                                        \
+	} while (0)
+
+static bool makes_copy(int cmd)
+{
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
+}
+
+int fcntl(int fd, int cmd, ...)
+{
+	void *arg;
+
+	FCNTL_ARG(arg, cmd);
+	int rc = VB_NEXT(fcntl)(fd, cmd, arg);
+	return makes_copy(cmd) ? enter_copy(fd, rc) : rc;
+}
+
+int fcntl64(int fd, int cmd, ...)
+{
+	void *arg;
+
+	FCNTL_ARG(arg, cmd);
+	int rc = VB_NEXT(fcntl64)(fd, cmd, arg);
+	return makes_copy(cmd) ? enter_copy(fd, rc) : rc;
+}
+
+/* Descriptors that come from another process may be an open rdma_cm. */
+static void adopt_all(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, (char *)c + at, sizeof fd);
+			vb_fd_forget(fd);
+			vb_cm_adopt(fd);
+		}
+	}
+}
+
+ssize_t recvmsg(int sock, struct msghdr *m, int flags)
+{
+	ssize_t n = VB_NEXT(recvmsg)(sock, m, flags);
+
+	if (n >= 0 && m->msg_controllen)
+		adopt_all(m);
+	return n;
+}
+
+/*
+ * NETLINK_RDMA tells of the kernel's devices, of which this program is to see none. librdmacm asks
+ * there for the number of rdma_cm and then reads the tree; it compares no number then.
+ */
+int socket(int domain, int type, int protocol)
+{
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return VB_NEXT(socket)(domain, type, protocol);
+}
