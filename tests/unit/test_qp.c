@@ -100,13 +100,13 @@ static void qp_create__types(void **state)
 	setup();
 	for (unsigned t = 0; t <= VB_QPT_GSI; t++) {
 		bool has = t == VB_QPT_RC || t == VB_QPT_UC || t == VB_QPT_UD;
-		bool is_xrc = t == VB_QPT_XRC_INI || t == VB_QPT_XRC_TGT;
+		bool is_refused = t == VB_QPT_XRC_INI || t == VB_QPT_XRC_TGT || t == VB_QPT_GSI;
 
-		/* The halves of XRC take no receive CQ. */
+		/* The halves of XRC take no receive CQ; a QP1 has a port. */
 		assert_int_equal(create((struct vb_qp_init){.type = (enum vb_qp_type)t}, &qp),
-				 has      ? 0
-				 : is_xrc ? -EINVAL
-					  : -EOPNOTSUPP);
+				 has          ? 0
+				 : is_refused ? -EINVAL
+					      : -EOPNOTSUPP);
 		if (has)
 			assert_int_equal(vb_qp_get_type(qp), t);
 	}
