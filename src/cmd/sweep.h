@@ -95,6 +95,8 @@ int vb_sweep_work(struct vb_sweep *s);
 
 /* sweep_table.c: sweep.csv and sweep.json in the folder, and a table on the terminal. */
 int vb_sweep_table(const struct vb_sweep *s);
+/* False: the metric is a time of flows that are done, and none is. Such a time is not 0. */
+bool vb_sweep_is_known(const struct vb_sweep_result *r, uint32_t metric);
 /* True when @column is the seed, over which tables and plots take means. */
 bool vb_sweep_is_seed(const struct vb_sweep *s, uint32_t column);
 

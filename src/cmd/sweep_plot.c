@@ -85,7 +85,7 @@ static void measure(const struct plot *p, struct spot *at)
 	at->lo = INFINITY;
 	at->hi = -INFINITY;
 	for (uint32_t i = at->point; i < at->point + p->seeds; i++) {
-		if (!vb_sweep_load(p->s, i, &r))
+		if (!vb_sweep_load(p->s, i, &r) || !vb_sweep_is_known(&r, p->metric))
 			continue;
 
 		double v = (double)r.v[p->metric] / unit;

@@ -56,8 +56,7 @@ static uint32_t metric_of(const char *name)
 	return k;
 }
 
-/* A time of flows that are done, when none is, is not known; it is not 0. */
-static bool is_known(const struct vb_sweep_result *r, uint32_t metric)
+bool vb_sweep_is_known(const struct vb_sweep_result *r, uint32_t metric)
 {
 	const char *name = vb_sweep_metric[metric].name;
 
@@ -87,7 +86,7 @@ static int write_csv(FILE *f, const struct vb_sweep *s, const void *what)
 		}
 		for (uint32_t k = 0; vb_sweep_metric[k].name; k++) {
 			putc(',', f);
-			if (is_known(&r, k))
+			if (vb_sweep_is_known(&r, k))
 				fprintf(f, "%" PRIu64, r.v[k]);
 		}
 		fprintf(f, ",%s\n", r.digest);
@@ -162,7 +161,7 @@ static void print_row(const struct vb_sweep *s, uint32_t first, uint32_t seeds)
 			continue;
 		have++;
 		for (uint32_t k = 0; k < SHOWN; k++) {
-			if (!is_known(&r, metric_of(shown[k])))
+			if (!vb_sweep_is_known(&r, metric_of(shown[k])))
 				continue;
 			sum[k] += (double)r.v[metric_of(shown[k])];
 			known[k]++;

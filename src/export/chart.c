@@ -248,8 +248,10 @@ static void path(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 
 	fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"", color);
 	for (uint32_t i = 0; i < l->cnt; i++) {
-		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, l->y[i]))
+		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, l->y[i])) {
+			begun = false; /* a gap: nothing is known there */
 			continue;
+		}
 
 		double x = x_at(r, l->x[i]), y = y_at(r, l->y[i]);
 

@@ -96,13 +96,17 @@ def _(context):
     with Folder() as f:
         with open(f.scenario, "w", encoding="utf-8") as g:
             g.write(SCENARIO.replace("loss=1e-4", "delay=300us"))
-        out = call(f.argv(context, "out", "--grid", "faults.loss=0,1")).stdout
+        out = call(f.argv(context, "out", "--grid", "faults.loss=0,1", "--y", "fct_p50_ns")).stdout
         rows = list(csv.DictReader(f.read("out", "sweep.csv").splitlines()))
         # The delay of the scenario stays; where nothing arrives no time is known.
         if int(rows[0]["fct_max_ns"]) < 300000 or rows[1]["fct_max_ns"] != "":
             raise Failure(f"{rows}")
         if "-" not in out.splitlines()[2].split():
             raise Failure(out)
+        # Nor is it drawn: the plot has a point for the first run only.
+        svg = f.read("out", "sweep.svg")
+        if svg.count("<circle") != 1:
+            raise Failure(svg)
 
 
 @case("sweep.mpi_ranks")

@@ -42,6 +42,23 @@ static void chart_write__line_with_band(void **state)
 	free(again);
 }
 
+/* Where a value is missing, there is a gap, not a line across. */
+static void chart_write__gap(void **state)
+{
+	static const double x[] = {0, 1, 2, 3, 4}, y[] = {1, 2, NAN, 2, 1};
+	const struct vb_chart_line line = {.name = "a", .x = x, .y = y, .cnt = 5};
+	const struct vb_chart c = {.title = "t",
+				   .x = {.name = "x", .unit = ""},
+				   .y = {.name = "y", .unit = ""},
+				   .line = &line,
+				   .line_cnt = 1};
+	char *text = svg_of(&c, 1);
+
+	(void)state;
+	assert_non_null(strstr(text, "d=\"M72.0 144.0L210.0 36.0M486.0 36.0L624.0 144.0\""));
+	free(text);
+}
+
 static void chart_write__steps_on_a_log_axis(void **state)
 {
 	static const double x[] = {0, 1, 10, 100}, y[] = {0.1, 0.2, 0.5, 1};
@@ -153,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(chart_write__line_with_band),
+	    cmocka_unit_test(chart_write__gap),
 	    cmocka_unit_test(chart_write__steps_on_a_log_axis),
 	    cmocka_unit_test(chart_write__points_and_a_legend),
 	    cmocka_unit_test(chart_write__dots_with_ranges_over_marks),
