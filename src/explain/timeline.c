@@ -17,7 +17,6 @@ struct writer {
 	uint32_t i;     /* the event at hand */
 	uint32_t fired; /* timers since the last progress */
 	vb_time last;   /* the row before */
-	vb_time rnr;    /* the first RNR NAK since the last progress; VB_NEVER: none */
 };
 
 __attribute__((format(printf, 5, 6))) static void
@@ -131,13 +130,10 @@ static void rewound(struct writer *w, const struct vb_trace_event *ev)
 	    (unsigned)ev->arg[0], ev->arg[2] < VB_REWIND_CNT ? why[ev->arg[2]] : "?");
 }
 
-/* How long there was no progress. After an RNR NAK the core counts from the next sending on, and
- * the timeline from the first NAK. */
+/* How long the timeline is so far. The core's own count begins again after an RNR NAK. */
 static vb_dur waited_for(const struct writer *w, const struct vb_trace_event *ev)
 {
-	vb_dur since_rnr = w->rnr == VB_NEVER ? 0 : vb_time_since(w->rnr, ev->time);
-
-	return since_rnr > ev->arg[2] ? since_rnr : ev->arg[2];
+	return w->cnt ? vb_time_since(w->row[0].at, ev->time) : ev->arg[2];
 }
 
 static void recovered(struct writer *w, const struct vb_trace_event *ev)
@@ -146,7 +142,6 @@ static void recovered(struct writer *w, const struct vb_trace_event *ev)
 
 	add(w, VB_ROW_PROGRESS, ev->time, ev->time, "the peer acknowledged up to PSN %u, after %s",
 	    ((unsigned)ev->arg[0] - 1) & VB_PSN_MASK, vb_word_ns(waited_for(w, ev)).s);
-	w->rnr = VB_NEVER;
 	w->fired = 0;
 	next = follows(w, VB_TRACE_TIMER_MOVED);
 	if (next)
@@ -175,8 +170,6 @@ static void nak(struct writer *w, const struct vb_trace_event *ev)
 	bool rnr = (ev->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
 	const struct vb_trace_event *next;
 
-	if (rnr && w->rnr == VB_NEVER)
-		w->rnr = ev->time;
 	add(w, VB_ROW_NAK, ev->time, ev->time, "the peer answered: %s, at PSN %u",
 	    vb_word_nak(ev->arg[0]).s, (unsigned)ev->arg[1]);
 	if (follows(w, VB_TRACE_SLOW_RESTART))
@@ -248,6 +241,26 @@ static void event(struct writer *w, const struct vb_trace_event *ev)
 	}
 }
 
+/* A wait that began before the first event of its tale, as where one NAK ends it: the line of its
+ * begin. A timer's own line says it too. */
+static void began(struct writer *w)
+{
+	const struct vb_tale *t = w->tale;
+	uint32_t cnt = vb_tale_kept(t), i = 0;
+
+	while (i < cnt && vb_tale_event(t, i)->id != VB_TRACE_RECOVERED &&
+	       vb_tale_event(t, i)->id != VB_TRACE_RETRY_ENDED)
+		i++;
+	if (i == cnt || vb_tale_event(t, 0)->id == VB_TRACE_TIMER_FIRED)
+		return;
+
+	const struct vb_trace_event *end = vb_tale_event(t, i);
+	vb_time at = end->time - (end->arg[2] < end->time ? end->arg[2] : end->time);
+
+	if (at < vb_tale_event(t, 0)->time)
+		add(w, VB_ROW_SENT, at, at, "sent what is acknowledged late, or never");
+}
+
 /* What is to come, of a QP that is still at it. */
 static void next(struct writer *w, const struct vb_qp_view *v)
 {
@@ -300,9 +313,10 @@ static uint32_t condense(struct vb_row *row, uint32_t cnt)
 
 uint32_t vb_timeline(const struct vb_tale *t, const struct vb_qp_view *view, struct vb_row *row)
 {
-	struct writer w = {.tale = t, .row = row, .rnr = VB_NEVER};
+	struct writer w = {.tale = t, .row = row};
 	uint32_t gone = vb_tale_left_out(t);
 
+	began(&w);
 	for (w.i = 0; w.i < vb_tale_kept(t); w.i++) {
 		if (w.i == VB_TALE_FIRST && gone) {
 			add(&w, VB_ROW_GAP, w.last, w.last, "%u events in between are not kept",

@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 
 from cases import add, case
-from hosts import Failure
+from hosts import Failure, Skip
 
 A, B = "10.9.0.1", "10.9.0.2"
 
@@ -99,6 +100,35 @@ def _(context):
         raise Failure(json.dumps(said, indent=1))
     if [row["kind"] for row in said["timeline"]][0] != "sent" or said["timeline"][-1]["kind"] != "end":
         raise Failure(json.dumps(said, indent=1))
+
+
+# Rules of nft(8) for what arrives at the other host, and what is said of each: an adapter runs there.
+for name, ip, rule, cause, says in (
+        ("prohibits", B, "reject with icmp type admin-prohibited", "firewall",
+         "A firewall there or on the way to 10.9.0.2 rejects the packets and says so"),
+        ("prohibits_ipv6", "fd09::2", "reject with icmpv6 type admin-prohibited", "firewall",
+         "A firewall there or on the way to fd09::2 rejects the packets and says so"),
+        ("rejects", B, "reject", "refused", "or a firewall there or on the way rejects packets in these words"),
+        ("drops", B, "drop", "no-answer", "No ICMP message came either: packets get lost on the way (a firewall?)")):
+    def firewall(context, ip=ip, rule=rule, cause=cause, says=says):
+        nft = shutil.which("nft", path=os.environ["PATH"] + ":/usr/sbin")
+        if not nft:
+            raise Skip("no nft: install nftables")
+        a, b = context.machine.two()
+        there = Qp(context, b, B)
+        qp = Qp(context, a, "fd09::1" if ":" in ip else A)
+        table = "table inet verbena { chain input { type filter hook input priority 0; udp dport 4791 %s; }; }"
+        p = subprocess.run(b.enter + [nft, table % rule], capture_output=True, text=True, timeout=20)
+        if p.returncode != 0:
+            raise Skip(f"nft: {p.stderr.splitlines()[0]}")
+        try:
+            qp.connect(ip, there.qpn, timeout=12)
+            qp.do("write 100 1 4096")
+            qp.fails("transport retry counter exceeded")
+            expect(context, qp, "failed", cause, says)
+        finally:
+            b.run([nft, "delete", "table", "inet", "verbena"])
+    add(f"explain.firewall_{name}", firewall)
 
 
 @case("explain.address_does_not_resolve")
@@ -261,6 +291,18 @@ def _(context):
         raise Failure(str(said))
     expect(context, other, "well", "idle",
            "that no receive is posted (RNR NAK); now none is posted")
+
+
+@case("explain.rnr_without_retries")
+def _(context):
+    """The timeline begins with the wait that the first RNR NAK ends, and is as long as it says."""
+    one, _ = pair(context, rnr=0)
+    one.do("send 100")
+    one.fails("RNR retry counter exceeded")
+    rows = expect(context, one, "failed", "rnr", "rnr_retry 0")["timeline"]
+    end = [r for r in rows if "gave up after" in r["text"]][0]
+    if rows[0]["kind"] != "sent" or end["time_ns"] == rows[0]["time_ns"]:
+        raise Failure(json.dumps(rows, indent=1))
 
 
 @case("explain.rnr_for_ever")

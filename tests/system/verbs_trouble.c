@@ -87,8 +87,10 @@ static void to_rtr(void)
 	char ip[64];
 
 	word(ip);
-	a.ah_attr.grh.dgid.raw[10] = a.ah_attr.grh.dgid.raw[11] = 0xff;
-	NEED(inet_pton(AF_INET, ip, a.ah_attr.grh.dgid.raw + 12) == 1);
+	if (inet_pton(AF_INET6, ip, a.ah_attr.grh.dgid.raw) != 1) {
+		a.ah_attr.grh.dgid.raw[10] = a.ah_attr.grh.dgid.raw[11] = 0xff;
+		NEED(inet_pton(AF_INET, ip, a.ah_attr.grh.dgid.raw + 12) == 1);
+	}
 	a.dest_qp_num = (uint32_t)number();
 	NEED(ibv_modify_qp(qp, &a,
 			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |

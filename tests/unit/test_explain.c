@@ -483,6 +483,42 @@ static void timeline__rnr_storm_adds_up(void **state)
 	}
 }
 
+/* Where the first answer ends it all, as with rnr_retry 0, the wait began before it. */
+static void timeline__of_one_nak_adds_up(void **state)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+	vb_time end = VB_SEC + 53 * VB_USEC;
+
+	(void)state;
+	fresh();
+	event(VB_TRACE_NAK_RECEIVED, end, 0x21, 5, 0);
+	event(VB_TRACE_RETRY_ENDED, end, VB_REWIND_RNR, 0, 53 * VB_USEC);
+	event(VB_TRACE_FAILED, end, VB_WC_RNR_RETRY_EXC_ERR, 0x21, 1);
+	assert_int_equal(vb_timeline(&tale, NULL, row), 3);
+	assert_int_equal(row[0].kind, VB_ROW_SENT);
+	assert_int_equal(row[0].at, VB_SEC);
+	assert_int_equal(row[2].at - row[0].at, 53 * VB_USEC);
+	assert_non_null(strstr(row[2].text, "after 53.00 us: IBV_WC_RNR_RETRY_EXC_ERR"));
+}
+
+/* A NAK after timeouts: what was waited for is all of it. */
+static void timeline__of_timeouts_and_naks_adds_up(void **state)
+{
+	static struct vb_row row[VB_ROWS_MAX];
+	vb_time nak = VB_SEC + VB_MSEC, end = nak + 20 * VB_USEC;
+	uint32_t cnt;
+
+	(void)state;
+	fresh();
+	event(VB_TRACE_TIMER_FIRED, VB_SEC, 5, 7, VB_MSEC);
+	event(VB_TRACE_NAK_RECEIVED, nak, 0x21, 5, 0);
+	event(VB_TRACE_REWOUND, nak, 5, 6, VB_REWIND_RNR);
+	event(VB_TRACE_RECOVERED, end, 6, 0, 3 * VB_USEC);
+	cnt = vb_timeline(&tale, NULL, row);
+	assert_int_equal(row[cnt - 1].at - row[0].at, 2 * VB_MSEC + 20 * VB_USEC);
+	assert_non_null(strstr(row[cnt - 1].text, "after 2.020 ms"));
+}
+
 static void timeline__any_bytes_are_safe(void **state)
 {
 	static struct vb_row row[VB_ROWS_MAX];
@@ -551,6 +587,8 @@ int main(void)
 	    cmocka_unit_test(timeline__one_line_for_a_timeout),
 	    cmocka_unit_test(timeline__like_naks_are_condensed),
 	    cmocka_unit_test(timeline__rnr_storm_adds_up),
+	    cmocka_unit_test(timeline__of_one_nak_adds_up),
+	    cmocka_unit_test(timeline__of_timeouts_and_naks_adds_up),
 	    cmocka_unit_test(timeline__any_bytes_are_safe),
 	    cmocka_unit_test(words__of_times),
 	};
