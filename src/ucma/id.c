@@ -163,7 +163,8 @@ void vb_ucma_mc_leave(struct vb_ucma_mc *mc)
 		if (ev->mc == mc)
 			vb_ucma_event_free(ev);
 	}
-	(void)env->group(env->ctx, &mc->at, &mc->gid, false);
+	if (mc->is_member)
+		(void)env->group(env->ctx, &mc->at, &mc->gid, false);
 	vb_list_remove(&mc->link);
 	vb_ucma_free(id->u, mc);
 }

@@ -41,6 +41,7 @@ static int group_join(struct vb_ucma_call *c, const struct join *j)
 	struct vb_ucma_id *id = c->id;
 	const struct vb_ucma_env *env = &id->u->cfg.env;
 	struct vb_ucma_mc *mc;
+	int err;
 
 	if (id->qp_type != VB_UCMA_QPT_UD || !id->has_local || vb_ucma_addr_is_any(&j->group) ||
 	    !vb_gid_is_multicast(&j->group.gid))
@@ -54,7 +55,9 @@ static int group_join(struct vb_ucma_call *c, const struct join *j)
 	mc->gid = j->group.gid;
 	mc->at = id->at;
 	vb_list_append(&id->mcs, &mc->link);
-	join_tell(mc, j->sends_only ? 0 : env->group(env->ctx, &mc->at, &mc->gid, true));
+	err = j->sends_only ? 0 : env->group(env->ctx, &mc->at, &mc->gid, true);
+	mc->is_member = !j->sends_only && !err;
+	join_tell(mc, err);
 	r->n = mc->number;
 	return 0;
 }

@@ -55,6 +55,7 @@ struct vb_ucma_mc {
 	uint64_t uid;
 	struct vb_gid gid;
 	struct vb_ucma_local at;
+	bool is_member; /* the host joined for it: not when it only sends, or when joining failed */
 	uint32_t events_reported;
 };
 
