@@ -261,6 +261,26 @@ static void dct__silent_initiators_go(void **state)
 	env_close(&env);
 }
 
+/* Where several have been silent for long, it is the longest that goes. */
+static void dct__longest_silent_goes(void **state)
+{
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		env.now = i == 5 ? 0 : i + 1;
+		assert_int_equal(connect(dct, 2, i, CONN, KEY), VB_VERDICT_OK);
+	}
+	env.now = VB_DCT_IDLE + VB_DCT_CONTEXTS + 1;
+	assert_int_equal(connect(dct, 3, 1, CONN, KEY), VB_VERDICT_OK);
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++)
+		assert_int_equal(write8(dct, 2, i, 0, vb_mr_rkey(env.mr)),
+				 i == 5 ? VB_VERDICT_SOURCE : VB_VERDICT_OK);
+	env_close(&env);
+}
+
 /* A CQ that is full ends a target with all its connections, in the middle of whatever it does. */
 static void dct__cq_overrun(void **state)
 {
@@ -414,6 +434,7 @@ int main(void)
 	    cmocka_unit_test(dct__is_full),
 	    cmocka_unit_test(dct__refusals_at_once),
 	    cmocka_unit_test(dct__silent_initiators_go),
+	    cmocka_unit_test(dct__longest_silent_goes),
 	    cmocka_unit_test(dct__cq_overrun),
 	    cmocka_unit_test(dct__reset_forgets),
 	    cmocka_unit_test(dci__address_handle_of_another_pd),

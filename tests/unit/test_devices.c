@@ -2,6 +2,7 @@
 /* The device table: order, names, GID indices and MTU as network devices come, change and go. */
 #include "cmocka_env.h"
 #include "node/devices.h"
+#include "node/engine_priv.h"
 #include "node/eth_rate.h"
 
 #include <stdio.h>
@@ -254,6 +255,49 @@ static void devices_update__full_table(void **state)
 	assert_int_equal(host.device_cnt, VB_DEVICES_MAX);
 }
 
+/* A network device that takes the place of another has neither its counters nor its P_Keys. */
+static void devices_update__place_of_another(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "eth%u", i);
+		add_dev(i + 2, name, 1500);
+		add_addr(i + 2, (uint8_t)i, true, false);
+	}
+	vb_devices_update(&host, &net, 0);
+	vb_count_add(&host.past[1], VB_COUNTER_port_xmit_packets, 5);
+	host.device[0].pkey[1] = 0x8001;
+	net.dev[0].ifindex = net.addr[0].ifindex = 100;
+	snprintf(net.dev[0].name, sizeof net.dev[0].name, "eth100");
+	vb_devices_update(&host, &net, 0);
+	assert_string_equal(host.device[0].ifname, "eth100");
+	assert_int_equal(host.past[1].v[VB_COUNTER_port_xmit_packets], 0);
+	assert_int_equal(host.device[0].pkey[0], VB_PKEY_DEFAULT);
+	assert_int_equal(host.device[0].pkey[1], 0);
+}
+
+/* Two interfaces may have one link-local address: then the interface says which port it is. Any
+ * other address is of its device, whatever interface its packets arrive on. */
+static void addr_find__link_local_of_two_interfaces(void **state)
+{
+	static struct vb_addr_table table;
+	struct vb_gid link_local, global;
+
+	(void)state;
+	for (uint32_t i = 2; i <= 3; i++) {
+		add_dev(i, i == 2 ? "eth0" : "eth1", 1500);
+		link_local = add_addr(i, 1, false, true)->gid;
+	}
+	global = add_addr(3, 1, false, false)->gid;
+	vb_devices_update(&host, &net, 0);
+	vb_addr_build(&table, &host);
+	for (uint32_t i = 2; i <= 3; i++)
+		assert_int_equal(vb_addr_find(&table, &link_local, i), i - 1);
+	assert_int_equal(vb_addr_find(&table, &global, 2), 2);
+}
+
 /* RFC 4291: EUI-64 with the universal bit inverted. */
 static void guid__from_mac(void **state)
 {
@@ -376,6 +420,8 @@ int main(void)
 	    cmocka_unit_test_setup(devices_update__name_returns, setup),
 	    cmocka_unit_test_setup(devices_update__rename_keeps_the_device, setup),
 	    cmocka_unit_test_setup(devices_update__full_table, setup),
+	    cmocka_unit_test_setup(devices_update__place_of_another, setup),
+	    cmocka_unit_test_setup(addr_find__link_local_of_two_interfaces, setup),
 	    cmocka_unit_test_setup(guid__from_mac, setup),
 	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
 	    cmocka_unit_test_setup(update__virtual_functions, setup),

@@ -493,17 +493,23 @@ static void door__descriptors_without_need(void **state)
 	close(fd);
 }
 
-/* A packet that is to be damaged leaves its ring to the others, and goes by the wire. */
+/* A packet that is to be damaged leaves its ring to the others, and goes by the wire; the tap sees
+ * each with the mark of its own fate. */
 static void send__damaged_between_others(void **state)
 {
 	struct fixture *f = *state;
-	struct vb_tx_fate fate[4] = {[2] = {.damage = 1}};
+	struct vb_tx_fate fate[4] = {
+	    {.mark = 1}, {.mark = 2}, {.mark = 4, .damage = 1}, {.mark = 8}};
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < 4; k++)
 		add_for(f, SLOT, 300);
 	f->batch.fate = fate;
+	f->tap_on = 1;
 	assert_int_equal(send_all(f), 4);
+	assert_int_equal(f->tap_cnt, 4);
+	for (uint32_t k = 0; k < 4; k++)
+		assert_int_equal(f->tap[k].mark, fate[k].mark);
 	for (int i = 0; i < 100; i++) {
 		struct vb_rx rx[8];
 

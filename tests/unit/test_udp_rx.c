@@ -140,6 +140,8 @@ static void recv__brings_what_is_wanted(void **state)
 	struct fixture *f = *state;
 	struct vb_rx rx[1];
 
+	f->path4.traffic_class = f->path6.traffic_class = 0x62;
+	f->path6.flow_label = 0x12345;
 	for (uint32_t bring = 0; bring <= VB_UDP_BRING_ALL; bring++)
 		for (uint32_t tapped = 0; tapped < 2; tapped++)
 			for (size_t v = 0; v < FAMILIES; v++) {
