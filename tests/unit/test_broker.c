@@ -151,8 +151,8 @@ static void slot__qpns_begin_anywhere(void **state)
 		equal += i > 0 && c[i].shm->qpn_next == c[i - 1].shm->qpn_next;
 		small += c[i].shm->qpn_next < 64;
 	}
-	assert_in_range(equal, 0, 1);
-	assert_in_range(small, 0, 2);
+	assert_uint_in_range(equal, 0, 1);
+	assert_uint_in_range(small, 0, 2);
 	for (int i = 0; i < 4; i++)
 		vb_broker_disconnect(&c[i]);
 }

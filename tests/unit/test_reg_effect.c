@@ -132,7 +132,7 @@ static void stretch__makes_timers_longer(void **state)
 		must_set(&vb_reg_roce_recovery, "adp_timeout_stretch", row[i].stretch);
 		adopt_settings();
 		assert_int_equal(silence(qp_ready(VB_QPT_RC), &timers), 65536 * VB_USEC);
-		assert_in_range(timers, row[i].least, row[i].most);
+		assert_uint_in_range(timers, row[i].least, row[i].most);
 		env_close(&env);
 	}
 	adapter_open();
@@ -213,7 +213,7 @@ static void cc_burst_size__bounds_what_leaves_at_once(void **state)
 
 		uint32_t bytes = burst_bytes(qp);
 
-		assert_in_range(bytes, row[i].bytes, row[i].bytes + 256 + 64);
+		assert_uint_in_range(bytes, row[i].bytes, row[i].bytes + 256 + 64);
 		/* A write back of what was read changes nothing. */
 		must_set(&vb_reg_roce_accl, "ack_dscp", 3);
 		assert_int_equal(file.cc.limiter_burst_bytes, row[i].bytes);
