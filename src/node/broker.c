@@ -272,7 +272,7 @@ static void end_or_rest(struct vb_broker *b, vb_time now)
 /* There is a keeper while the adapter is kept and has its port. */
 static void look_after_keeper(struct vb_broker *b, vb_time now)
 {
-	bool wanted = b->slots.chest >= 0 && !b->is_ending &&
+	bool wanted = b->slots.fd_store >= 0 && !b->is_ending &&
 		      vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept;
 	bool there = false;
 
@@ -291,7 +291,7 @@ static void look_after_keeper(struct vb_broker *b, vb_time now)
 	if (b->keeper_due == VB_NEVER)
 		b->keeper_due = now + KEEPER_NS;
 	if (now >= b->keeper_due) {
-		(void)vb_keeper_start(b->slots.chest);
+		(void)vb_keeper_start(b->slots.fd_store);
 		b->keeper_due = now + KEEPER_NS;
 	}
 }

@@ -10,9 +10,10 @@
  * SCM_RIGHTS; SO_PEERCRED guards it (same user, or root).
  *
  * A broker may be killed at any time. Everything it owns (the sockets of the group in their order,
- * host and slot memory) also lies in the chest, a socket whose receive queue holds the descriptors;
- * each client has one descriptor of the chest. So the group, and with it the steering, outlives the
- * broker for as long as one client lives, and a client hands the chest to the next broker.
+ * host and slot memory) also lies in the descriptor store, a socket whose receive queue holds the
+ * descriptors; each client has one descriptor of the store. So the group, and with it the steering,
+ * outlives the broker for as long as one client lives, and a client hands the descriptor store to
+ * the next broker.
  */
 #ifndef VB_NODE_BROKER_H
 #define VB_NODE_BROKER_H
@@ -31,7 +32,7 @@ struct vb_broker_client {
 	/* This slot's socket of the group, for the UDP link. disconnect and abandon close it unless
 	 * it is -1: set it to -1 when the link, which closes it, takes it over. */
 	int rx_fd;
-	int chest;
+	int fd_store;
 	uint64_t retry_ns; /* CLOCK_MONOTONIC: not before this is the next attempt to reconnect */
 	uint32_t slot;
 	struct vb_slot_shm *shm;        /* mapped read-write */
@@ -57,10 +58,10 @@ void vb_broker_disconnect(struct vb_broker_client *c);
 
 /*
  * Looks whether the broker is still there, and when it is not finds or starts another one and gives
- * it the chest. Call it about once a second, or when c->sock is readable (the descriptor may have
- * changed after the call). One system call when nothing happened; a few milliseconds when a broker
- * has to be started, at most once a second. Returns 0, or a negative errno while there is none:
- * sockets, memory and steering work all the same.
+ * it the descriptor store. Call it about once a second, or when c->sock is readable (the descriptor
+ * may have changed after the call). One system call when nothing happened; a few milliseconds when
+ * a broker has to be started, at most once a second. Returns 0, or a negative errno while there is
+ * none: sockets, memory and steering work all the same.
  */
 int vb_broker_check(struct vb_broker_client *c);
 

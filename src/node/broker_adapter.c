@@ -160,9 +160,9 @@ void vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt)
 	next.is_kept = on;
 	next.vf_cnt = !on ? 0 : vf_cnt < VB_VFS_MAX ? vf_cnt : VB_VFS_MAX;
 	vb_adapter_commit(a, &next);
-	/* A keeper has the chest, and there is none without the port. Whoever has that tells the
-	 * first program. */
-	if (on && b->slots.chest < 0 && vb_slots_start(&b->slots) == 0)
+	/* A keeper has the descriptor store, and there is none without the port. Whoever has that
+	 * tells the first program. */
+	if (on && b->slots.fd_store < 0 && vb_slots_start(&b->slots) == 0)
 		vb_broker_group_ready(b);
 	else
 		vb_broker_refresh_devices(b);

@@ -59,7 +59,7 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	struct vb_broker_msg m;
 	struct vb_fds fds = {.cnt = 0};
 
-	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .chest = -1};
+	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .fd_store = -1};
 	vb_broker_msg_init(&m, VB_BROKER_CLIENT);
 	fill_comm(m.comm, sizeof m.comm);
 	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
@@ -78,18 +78,18 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	c->sock = sock;
 	c->slot = m.slot;
 	c->rx_fd = fds.fd[VB_WELCOME_RX];
-	c->chest = fds.fd[VB_WELCOME_CHEST];
+	c->fd_store = fds.fd[VB_WELCOME_FD_STORE];
 	why[0] = 0;
 	return 0;
 }
 
-/* Connects to the broker that runs now, or to a new one, and hands it the chest. The answer is
- * looked at by the next vb_broker_check(), so that nobody waits here. */
+/* Connects to the broker that runs now, or to a new one, and hands it the descriptor store. The
+ * answer is looked at by the next vb_broker_check(), so that nobody waits here. */
 static int reattach(struct vb_broker_client *c)
 {
 	char why[256];
 	struct vb_broker_msg m;
-	struct vb_fds fds = {.cnt = 1, .fd = {c->chest}};
+	struct vb_fds fds = {.cnt = 1, .fd = {c->fd_store}};
 	int sock = vb_broker_connect_once(why, sizeof why);
 
 	if (sock == -ECONNREFUSED) {
@@ -150,11 +150,11 @@ void vb_broker_abandon(struct vb_broker_client *c)
 	vb_memory_unmap(c->host, sizeof(struct vb_host_memory));
 	if (c->rx_fd >= 0)
 		close(c->rx_fd);
-	if (c->chest >= 0)
-		close(c->chest);
+	if (c->fd_store >= 0)
+		close(c->fd_store);
 	if (c->sock >= 0)
 		close(c->sock);
-	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .chest = -1};
+	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .fd_store = -1};
 }
 
 void vb_broker_disconnect(struct vb_broker_client *c)

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* How long a new client waits for survivors of an earlier broker to bring the chest. */
+/* How long a new client waits for survivors of an earlier broker to bring the descriptor store. */
 #define SURVIVORS_NS (3 * VB_SEC)
 #define RETRY_NS (50 * VB_MSEC)
 #define OWNERS_MAX 16
@@ -179,7 +179,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	fds.fd[VB_WELCOME_RX] = b->slots.group.fd[slot];
 	fds.fd[VB_WELCOME_SLOT] = b->slots.slot[slot].mem_fd;
 	fds.fd[VB_WELCOME_HOST] = b->slots.host_fd;
-	fds.fd[VB_WELCOME_CHEST] = b->slots.chest;
+	fds.fd[VB_WELCOME_FD_STORE] = b->slots.fd_store;
 	c->kind = VB_CONN_CLIENT;
 	c->slot = (uint32_t)slot;
 	b->client_cnt++;
@@ -243,7 +243,7 @@ static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, stru
 {
 	struct vb_broker_msg m;
 
-	if (b->slots.chest < 0 && fds->cnt == 1) {
+	if (b->slots.fd_store < 0 && fds->cnt == 1) {
 		int rc = vb_slots_adopt(&b->slots, fds->fd[0]);
 
 		fds->cnt = 0;
@@ -284,14 +284,15 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 	struct vb_port_owner owner[OWNERS_MAX];
 	char text[VB_BROKER_TEXT_MAX];
 
-	if (b->slots.chest < 0) {
+	if (b->slots.fd_store < 0) {
 		int rc = vb_slots_start(&b->slots);
 
 		if (rc == -EADDRINUSE) {
 			int cnt = vb_port_owners(owner, OWNERS_MAX);
 			bool survivors = false;
 
-			/* Clients of an earlier broker may have it; they will bring the chest. */
+			/* Clients of an earlier broker may have it; they will bring the descriptor
+			 * store. */
 			for (int i = 0; i < cnt; i++)
 				survivors |=
 				    owner[i].uid == geteuid() &&

@@ -142,7 +142,7 @@ static int describe_slot(struct vb_slots *s, struct vb_broker_client *c)
 	*c = (struct vb_broker_client){
 	    .sock = -1,
 	    .rx_fd = rx_fd,
-	    .chest = -1,
+	    .fd_store = -1,
 	    .slot = VB_SLOT_GSI,
 	    .shm = s->slot[VB_SLOT_GSI].shm,
 	    .host = s->host,

@@ -28,21 +28,21 @@
 enum vb_broker_op {
 	/* To the broker. */
 	VB_BROKER_CLIENT = 1, /* give me a slot */
-	VB_BROKER_REATTACH,   /* I have slot @slot, or am a keeper; comes with the chest */
-	VB_BROKER_OBSERVER,   /* give me host memory */
-	VB_BROKER_GET_SLOTS,  /* observer: give me the slots */
-	VB_BROKER_CAPTURE,    /* observer: capture on (@slot 1) or off (0) */
-	VB_BROKER_REGISTER,   /* observer: what @reg says; comes back with DONE */
-	VB_BROKER_KEEP,       /* observer: stay (@slot 1), with @cnt VFs each, or not (0) */
-	VB_BROKER_FAULT,      /* observer: the rules of device @slot are @text, with seed @seed */
+	VB_BROKER_REATTACH, /* I have slot @slot, or am a keeper; comes with the descriptor store */
+	VB_BROKER_OBSERVER, /* give me host memory */
+	VB_BROKER_GET_SLOTS, /* observer: give me the slots */
+	VB_BROKER_CAPTURE,   /* observer: capture on (@slot 1) or off (0) */
+	VB_BROKER_REGISTER,  /* observer: what @reg says; comes back with DONE */
+	VB_BROKER_KEEP,      /* observer: stay (@slot 1), with @cnt VFs each, or not (0) */
+	VB_BROKER_FAULT,     /* observer: the rules of device @slot are @text, with seed @seed */
 	/* Observer: what @csr says; comes back with DONE. For registers of a QP the broker hands
 	 * it on to the QP's client, which sends it back with their values. */
 	VB_BROKER_CSR,
 	VB_BROKER_EXPLAIN, /* observer: have the clients write views, of QPN @slot first */
 	VB_BROKER_CM,      /* what follows are calls of node/cm_call.h; WELCOME comes first */
 	/* From the broker. */
-	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, chest; to an observer:
-			      host memory; to a client that reattaches: none */
+	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, descriptor store; to an
+			      observer: host memory; to a client that reattaches: none */
 	VB_BROKER_SLOTS,   /* slot[0 ... cnt - 1] and their memory; the last one has more == 0 */
 	VB_BROKER_DONE,
 };
@@ -98,7 +98,7 @@ struct vb_broker_msg {
 	uint64_t seed;
 };
 
-enum { VB_WELCOME_RX, VB_WELCOME_SLOT, VB_WELCOME_HOST, VB_WELCOME_CHEST, VB_WELCOME_CNT };
+enum { VB_WELCOME_RX, VB_WELCOME_SLOT, VB_WELCOME_HOST, VB_WELCOME_FD_STORE, VB_WELCOME_CNT };
 
 struct vb_fds {
 	uint32_t cnt;

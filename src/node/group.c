@@ -4,7 +4,7 @@
  *
  * The kernel numbers the sockets of a group in the order in which they were bound and, when one
  * closes, moves the last one into the gap. So no socket is ever closed before all of them are: the
- * broker keeps each, and the chest keeps them beyond the broker.
+ * broker keeps each, and the descriptor store keeps them beyond the broker.
  */
 #include "node/group.h"
 

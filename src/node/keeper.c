@@ -7,7 +7,7 @@
 #include "node/broker.h"
 #include "node/broker_dial.h"
 #include "node/broker_spawn.h"
-#include "node/chest.h"
+#include "node/fd_store.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -17,12 +17,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CHEST_FD 3
+#define STORE_FD 3
 /* Before the next broker is looked for. */
 #define PAUSE_MS 20
 #define PAUSE_MS_MAX 1000
 
-int vb_keeper_start(int chest)
+int vb_keeper_start(int fd_store)
 {
 	char path[PATH_MAX], name[] = "verbena", command[] = "broker", option[] = "--keeper";
 	char *argv[] = {name, command, option, NULL};
@@ -38,7 +38,7 @@ int vb_keeper_start(int chest)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, chest, CHEST_FD);
+	posix_spawn_file_actions_adddup2(&files, fd_store, STORE_FD);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
 					    POSIX_SPAWN_SETSIGDEF);
@@ -50,14 +50,14 @@ int vb_keeper_start(int chest)
 	return rc;
 }
 
-/* Finds host memory in the chest, and maps it. */
-static int find_host(void *ctx, const struct vb_chest_item *item, struct vb_fds *fds)
+/* Finds host memory in the descriptor store, and maps it. */
+static int find_host(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
 {
 	struct vb_host_memory **memory = ctx;
 	void *p;
 	int rc = 0;
 
-	if (item->kind == VB_CHEST_HOST && fds->cnt == 1 && !*memory) {
+	if (item->kind == VB_FD_STORE_HOST && fds->cnt == 1 && !*memory) {
 		rc = vb_memory_map(fds->fd[0], sizeof **memory, false, &p);
 		if (!rc)
 			*memory = p;
@@ -85,15 +85,15 @@ static void await_news(int sock)
 int vb_keeper_main(void)
 {
 	struct vb_broker_client c = {
-	    .sock = -1, .rx_fd = -1, .chest = CHEST_FD, .slot = VB_KEEPER_SLOT};
+	    .sock = -1, .rx_fd = -1, .fd_store = STORE_FD, .slot = VB_KEEPER_SLOT};
 	struct vb_host_memory *memory = NULL;
 	int pause_ms = PAUSE_MS;
 
-	if (vb_chest_walk(CHEST_FD, find_host, &memory) || !memory ||
+	if (vb_fd_store_walk(STORE_FD, find_host, &memory) || !memory ||
 	    memory->host.version != VB_SHM_VERSION)
 		return 2;
-	if (syscall(SYS_close_range, CHEST_FD + 1u, ~0u, 0u))
-		for (int fd = CHEST_FD + 1; fd < 4096; fd++)
+	if (syscall(SYS_close_range, STORE_FD + 1u, ~0u, 0u))
+		for (int fd = STORE_FD + 1; fd < 4096; fd++)
 			close(fd);
 	(void)prctl(PR_SET_NAME, "verbena-keeper");
 	while (is_kept(memory)) {

@@ -20,7 +20,8 @@ struct vb_port_owner {
 int vb_port_owners(struct vb_port_owner *o, int max);
 
 /* True when one of them is of this user's adapter though no broker answers: a broker that comes or
- * goes has it, or a client, or no process at all: it is in the chest (chest.h) of a keeper's. */
+ * goes has it, or a client, or no process at all: it is in the descriptor store (fd_store.h) of a
+ * keeper's. */
 bool vb_port_is_adopted(const struct vb_port_owner *o, int cnt);
 
 /* One line that says who has the port and what to do. */

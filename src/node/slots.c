@@ -3,8 +3,8 @@
 #include "node/slots.h"
 
 #include "link/memory.h"
-#include "node/chest.h"
 #include "node/devices.h"
+#include "node/fd_store.h"
 #include "node/past.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static int host_create(struct vb_slots *s)
 int vb_slots_init(struct vb_slots *s)
 {
 	memset(s, 0, sizeof *s);
-	s->chest = s->host_fd = -1;
+	s->fd_store = s->host_fd = -1;
 	vb_group_init(&s->group);
 	for (int i = 0; i < VB_SLOT_CNT; i++)
 		s->slot[i].mem_fd = -1;
@@ -108,7 +108,7 @@ static int slot_make(struct vb_slots *s)
 	if (rc)
 		goto fail;
 	fds.fd[0] = s->group.fd[k];
-	rc = vb_chest_put(s->chest, VB_CHEST_SLOT, k, &fds);
+	rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_SLOT, k, &fds);
 	if (rc) {
 		vb_group_shrink(&s->group);
 		goto fail;
@@ -136,16 +136,16 @@ int vb_slots_start(struct vb_slots *s)
 
 	if (rc)
 		return rc;
-	s->chest = vb_chest_create();
-	if (s->chest < 0)
-		return s->chest;
-	rc = vb_chest_put(s->chest, VB_CHEST_HOST, 0, &fds);
+	s->fd_store = vb_fd_store_create();
+	if (s->fd_store < 0)
+		return s->fd_store;
+	rc = vb_fd_store_put(s->fd_store, VB_FD_STORE_HOST, 0, &fds);
 	while (!rc && s->group.cnt < VB_SLOT_FIRST)
 		rc = slot_make(s);
 	if (rc) {
 		vb_group_close(&s->group);
-		close(s->chest);
-		s->chest = -1;
+		close(s->fd_store);
+		s->fd_store = -1;
 	}
 	return rc;
 }
@@ -195,20 +195,20 @@ static int adopt_slot(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
 	return 0;
 }
 
-static int adopt_item(void *ctx, const struct vb_chest_item *item, struct vb_fds *fds)
+static int adopt_item(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
 {
 	struct vb_slots *s = ctx;
 	int rc = -EINVAL;
 
-	if (item->kind == VB_CHEST_HOST && !s->host)
+	if (item->kind == VB_FD_STORE_HOST && !s->host)
 		rc = adopt_host(s, fds);
-	else if (item->kind == VB_CHEST_SLOT)
+	else if (item->kind == VB_FD_STORE_SLOT)
 		rc = adopt_slot(s, item->slot, fds);
 	vb_fds_close(fds);
 	return rc;
 }
 
-int vb_slots_adopt(struct vb_slots *s, int chest)
+int vb_slots_adopt(struct vb_slots *s, int fd_store)
 {
 	static struct vb_slots next;
 
@@ -217,8 +217,8 @@ int vb_slots_adopt(struct vb_slots *s, int chest)
 	for (int i = 0; i < VB_SLOT_CNT; i++)
 		next.slot[i].mem_fd = -1;
 	next.host_fd = -1;
-	next.chest = chest;
-	int rc = vb_chest_walk(chest, adopt_item, &next);
+	next.fd_store = fd_store;
+	int rc = vb_fd_store_walk(fd_store, adopt_item, &next);
 	if (!rc && (!next.host || next.group.cnt < VB_SLOT_FIRST))
 		rc = -EINVAL;
 	if (rc) {
@@ -350,6 +350,6 @@ void vb_slots_close(struct vb_slots *s)
 	vb_memory_unmap(s->host, sizeof(struct vb_host_memory));
 	if (s->host_fd >= 0)
 		close(s->host_fd);
-	if (s->chest >= 0)
-		close(s->chest);
+	if (s->fd_store >= 0)
+		close(s->fd_store);
 }

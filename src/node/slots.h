@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker owns and the chest keeps: host memory, the group, and the slots with their
- * memory. A slot is made when the first client needs it and then kept; its socket and its memory
- * serve one owner after the other.
+ * What the broker owns and the descriptor store keeps: host memory, the group, and the slots with
+ * their memory. A slot is made when the first client needs it and then kept; its socket and its
+ * memory serve one owner after the other.
  */
 #ifndef VB_NODE_SLOTS_H
 #define VB_NODE_SLOTS_H
@@ -23,7 +23,7 @@ struct vb_slot {
 struct vb_slots {
 	int host_fd;
 	struct vb_host_shm *host;
-	int chest; /* -1: there is no group yet */
+	int fd_store; /* -1: there is no group yet */
 	struct vb_group group;
 	bool capture;
 	struct vb_slot slot[VB_SLOT_CNT];
@@ -32,15 +32,15 @@ struct vb_slots {
 /* Makes host memory; the group comes with vb_slots_start() or vb_slots_adopt(). */
 int vb_slots_init(struct vb_slots *s);
 
-/* Makes chest and group. -EADDRINUSE: somebody has the port. */
+/* Makes the descriptor store and the group. -EADDRINUSE: somebody has the port. */
 int vb_slots_start(struct vb_slots *s);
 
 /*
- * Takes everything over from an earlier broker's @chest, which it owns from then on. Slots whose
- * shm->pid is not 0 are taken afterwards. -EINVAL or -EPROTO: not a chest of this version; then
- * nothing has changed but that @chest is closed.
+ * Takes everything over from an earlier broker's @fd_store, which it owns from then on. Slots whose
+ * shm->pid is not 0 are taken afterwards. -EINVAL or -EPROTO: not a descriptor store of this
+ * version; then nothing has changed but that @fd_store is closed.
  */
-int vb_slots_adopt(struct vb_slots *s, int chest);
+int vb_slots_adopt(struct vb_slots *s, int fd_store);
 
 /* Gives a free slot to process @pid. Returns the slot or a negative errno: -ENOSPC, -EMFILE ... */
 int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm);

@@ -187,7 +187,7 @@ static void broker__survives_garbage(void **state)
 			}
 			close(fd);
 		}
-	/* A chest that is none: the slot of the owner stays its own. */
+	/* A descriptor store that is none: the slot of the owner stays its own. */
 	int fd = raw_connect(), pipes[2];
 	assert_int_equal(pipe(pipes), 0);
 	vb_broker_msg_init(&m, VB_BROKER_REATTACH);

@@ -3,7 +3,7 @@
  * A target whose SRQs are in several adapters of one host, see core/xrc/loan.h: requests of every
  * kind in any order, with loss and full queues, what is refused, and who goes when. IBT-22
  */
-#include "loan_env.h"
+#include "xrc_env.h"
 
 #define ROUNDS 400u
 #define SENDS 8u   /* cells 0 ... 7 of a host take SENDs, */

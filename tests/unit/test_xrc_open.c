@@ -6,7 +6,7 @@
 #include "core/view.h"
 #include "core/xrc/open.h"
 
-#include "loan_env.h"
+#include "xrc_env.h"
 
 static void settle(void)
 {

@@ -4,8 +4,8 @@
  * two more with SRQs in the same domain. Packets are steered by the low byte of the QPN, messages
  * go through queues that may be full, and any of the four may be gone.
  */
-#ifndef VB_TESTS_UNIT_LOAN_ENV_H
-#define VB_TESTS_UNIT_LOAN_ENV_H
+#ifndef VB_TESTS_UNIT_XRC_ENV_H
+#define VB_TESTS_UNIT_XRC_ENV_H
 
 #include "base/rng.h"
 #include "core/xrc/loan.h"
