@@ -261,6 +261,23 @@ static void fault__of_a_device_beyond_the_table(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* A text that there is no room for is refused whole: its beginning would be other rules. */
+static void fault__longer_than_there_is_room(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct vb_broker_observer o;
+	uint32_t generation = c.host->fault_generation;
+	char text[VB_FAULT_TEXT_MAX + 1] = "loss=1:nth=";
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	memset(text + strlen(text), '1', sizeof text - 1 - strlen(text));
+	assert_int_equal(vb_broker_fault(&o, 0, text, 0), -E2BIG);
+	assert_int_equal(c.host->fault_generation, generation);
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&c);
+}
+
 static void broker__refuses_another_user(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -300,6 +317,7 @@ int main(void)
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),
 	    cmocka_unit_test(fault__of_a_device_beyond_the_table),
+	    cmocka_unit_test(fault__longer_than_there_is_room),
 	    cmocka_unit_test(broker__refuses_another_user),
 	};
 

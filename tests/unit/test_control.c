@@ -24,7 +24,9 @@ static void devices__loopback(void **state)
 
 	(void)state;
 	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	memset(dev, 0xff, sizeof dev);
 	assert_int_equal(verbena_devices(v, dev, 0), 1);
+	assert_int_equal((uint8_t)dev[0].name[0], 0xff);
 	assert_int_equal(verbena_devices(v, dev, 2), 1);
 	assert_string_equal(dev[0].name, "verbena0");
 	assert_string_equal(dev[0].netdev, "lo");

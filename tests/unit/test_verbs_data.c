@@ -467,6 +467,9 @@ static void cq_ex__reads_field_by_field(void **state)
 	assert_int_equal(ibv_wc_read_wc_flags(cq), IBV_WC_WITH_IMM);
 	assert_int_equal(ibv_wc_read_cvlan(cq), 0);
 	assert_int_equal(ibv_wc_read_flow_tag(cq), 0);
+	clock.comp_mask |= 1 << 20;
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &clock), EINVAL);
+	clock.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
 	assert_int_equal(ibv_query_rt_values_ex(ctx, &clock), 0);
 	assert_true(ibv_wc_read_completion_ts(cq) <= (uint64_t)clock.raw_clock.tv_nsec);
 	assert_true(ibv_wc_read_completion_wallclock_ns(cq) / 1000000000 <=

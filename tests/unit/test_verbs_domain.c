@@ -216,6 +216,27 @@ static void dm__copies_and_limits(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* What somebody else has left in device memory is nobody's to see. */
+static void dm__new_is_zero(void **state)
+{
+	struct ibv_alloc_dm_attr attr = {.length = 64};
+	struct ibv_dm *first = ibv_alloc_dm(ctx, &attr), *dm;
+	char in[64], out[64], zeros[64] = {0};
+
+	(void)state;
+	assert_non_null(first);
+	memset(in, 0x5a, sizeof in);
+	for (int i = 0; i < 2; i++) {
+		dm = ibv_alloc_dm(ctx, &attr);
+		assert_non_null(dm);
+		assert_int_equal(ibv_memcpy_from_dm(out, dm, 0, sizeof out), 0);
+		assert_memory_equal(out, zeros, sizeof out);
+		assert_int_equal(ibv_memcpy_to_dm(dm, 0, in, sizeof in), 0);
+		assert_int_equal(ibv_free_dm(dm), 0);
+	}
+	assert_int_equal(ibv_free_dm(first), 0);
+}
+
 static void dm__region_is_read_and_written(void **state)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 4096, .log_align_req = 10};
@@ -358,6 +379,7 @@ int main(void)
 	    VERBS_TEST(parent_domain__refused),
 	    VERBS_TEST(thread_domain__busy_while_used),
 	    VERBS_TEST(dm__copies_and_limits),
+	    VERBS_TEST(dm__new_is_zero),
 	    VERBS_TEST(dm__region_is_read_and_written),
 	    VERBS_TEST(import__objects_of_a_duplicated_descriptor),
 	    VERBS_TEST(import__shared_region_is_not_moved),
