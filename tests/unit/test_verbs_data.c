@@ -95,44 +95,6 @@ static void rc__atomics(void **state)
 	assert_true(*result == 42 && *target == UINT64_MAX);
 }
 
-static _Atomic bool cpu_may_stop;
-
-/* Adds 1 until it may stop; returns how often. */
-static void *add_by_cpu(void *target)
-{
-	uint64_t cnt = 0;
-
-	while (!cpu_may_stop || cnt < 100000) {
-		__atomic_fetch_add((uint64_t *)target, 1, __ATOMIC_RELAXED);
-		cnt++;
-	}
-	return (void *)(uintptr_t)cnt;
-}
-
-/* The adapter's atomics and the processor's are one order: no sum is lost, though the processor
- * adds to the same word all the time. IBT-70 */
-static void rc__atomics_beside_the_processor(void **state)
-{
-	enum { ADDS = 4000 };
-	uint64_t *target = (uint64_t *)(void *)(buf + TO);
-	struct ibv_send_wr wr = {.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
-				 .wr.atomic = {(uintptr_t)target, UINT64_C(1) << 48, 0, mr->rkey}};
-	pthread_t thread;
-	void *cnt;
-
-	(void)state;
-	*target = 0;
-	cpu_may_stop = false;
-	assert_int_equal(pthread_create(&thread, NULL, add_by_cpu, target), 0);
-	for (int i = 0; i < ADDS; i++) {
-		post_send(a.qp, wr, 0, 8);
-		assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
-	}
-	cpu_may_stop = true;
-	assert_int_equal(pthread_join(thread, &cnt), 0);
-	assert_true(*target == ((uint64_t)ADDS << 48) + (uintptr_t)cnt);
-}
-
 static void rc__wrong_rkey_is_a_remote_access_error(void **state)
 {
 	struct ibv_send_wr wr = rdma(IBV_WR_RDMA_WRITE, TO);
@@ -551,7 +513,6 @@ int main(void)
 	    PAIR_TEST(rc__send_write_read),
 	    PAIR_TEST(rc__immediate),
 	    PAIR_TEST(rc__atomics),
-	    PAIR_TEST(rc__atomics_beside_the_processor),
 	    PAIR_TEST(rc__wrong_rkey_is_a_remote_access_error),
 	    PAIR_TEST(post_send__inline),
 	    PAIR_TEST(post_send__stops_at_the_first_bad),
