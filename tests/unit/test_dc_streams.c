@@ -37,6 +37,45 @@ static void dci__streams_in_error(void **state)
 	env_close(&env);
 }
 
+/* A QP all of whose work is signaled has no lane whose work is not. IBT-60 */
+static void dci__streams_are_all_signaled(void **state)
+{
+	struct vb_qp_init init = {.type = VB_QPT_DCI,
+				  .dc = {.log_streams = 2, .log_errored = 2},
+				  .cap = {.max_send_wr = 64, .max_send_sge = 4},
+				  .sq_sig_all = true};
+	struct vb_qp_attr a;
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	setup();
+	init.send_cq = env.cq;
+	a = env_attr(1, 0);
+	dct = target(KEY);
+	assert_int_equal(vb_qp_create(env.pd, &init, &dci), 0);
+	env_up(&env, dci, &a, VB_QPS_RTS);
+	for (uint16_t s = 0; s < 4; s++) {
+		struct vb_ah ah = {.pd = env.pd, .path = env_path(1)};
+		struct vb_sge sge = env_sge(&env, 0, 8);
+		struct vb_send_wr wr = {.wr_id = s,
+					.sge = &sge,
+					.sge_cnt = 1,
+					.opcode = VB_WR_RDMA_WRITE,
+					.remote_addr = ENV_IOVA + ENV_MEM / 2,
+					.rkey = vb_mr_rkey(env.mr),
+					.ah = &ah,
+					.dqpn = vb_qp_number(dct),
+					.dc_key = KEY,
+					.dc_stream = s};
+
+		assert_int_equal(vb_qp_post_send(dci, &wr, env.now), 0);
+		env_loop(&env);
+		(void)env_wc(&env, s, VB_WC_SUCCESS);
+	}
+	env_no_wc(&env);
+	env_close(&env);
+}
+
 /* However many lanes there are, the room is that of the QP; and so is the end of all of them. */
 static void dci__streams_share_the_room(void **state)
 {
@@ -151,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(dci__streams_in_error),
+	    cmocka_unit_test(dci__streams_are_all_signaled),
 	    cmocka_unit_test(dci__streams_share_the_room),
 	    cmocka_unit_test(dci__deadlines_of_many_streams),
 	    cmocka_unit_test(dci__streams_refused),

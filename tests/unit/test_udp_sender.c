@@ -284,6 +284,24 @@ static void two_counters__both_heard(void **state)
 	close(w.o.fd);
 }
 
+/* A counter that skips numbers, which other packets have, passes from 65535 to 0 without a loss. */
+static void two_counters__pass_zero(void **state)
+{
+	struct world w;
+	uint16_t a, b = 0xff80; /* 0xfffe is followed by 1 */
+
+	world_open(&w, *state);
+	a = send_row(&w, 0x1000, 100, 5 * VB_USEC);
+	for (uint32_t i = 0; i < 100; i++, b = (uint16_t)(b + 3)) {
+		bool is_taken;
+
+		a = send_row(&w, a, 20, 5 * VB_USEC);
+		is_taken = takes(&w, b);
+		assert_true(is_taken || i < 4); /* it has to be known first */
+	}
+	close(w.o.fd);
+}
+
 /* Whoever sends with a right ICRC in the name of another does not shut that one out. */
 static void spoofed__shuts_nobody_out(void **state)
 {
@@ -333,6 +351,7 @@ int main(void)
 	    T(random_icrcs__none_taken),  T(chosen_error__never_taken),
 	    T(order__loses_nothing),      T(shared_counter__loses_nothing),
 	    T(restart__loses_nothing),    T(two_counters__both_heard),
+	    T(restart__loses_nothing),    T(two_counters__pass_zero),
 	    T(spoofed__shuts_nobody_out), T(many_senders__all_heard),
 	};
 
