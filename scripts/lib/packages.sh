@@ -7,7 +7,7 @@
 packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libcmocka-dev
 	libyaml-dev librsvg2-dev)
 # shellcheck disable=SC2034
-packages_run=(ibverbs-utils perftest iproute2 util-linux tshark)
+packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags rdmacm-utils strace)
 # shellcheck disable=SC2034
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
 	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables)

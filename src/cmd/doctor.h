@@ -16,6 +16,10 @@ struct vb_check {
 	void (*look)(struct vb_check_result *r);
 };
 
+/* Looks whether a library can be preloaded into the program @name, found as execvp(3) finds it:
+ * those linked statically and those that change their user or group are out of reach. */
+void vb_doctor_program(const char *name, struct vb_check_result *r);
+
 extern const struct vb_check vb_checks[]; /* ends with a NULL name */
 
 #endif

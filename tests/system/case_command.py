@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 
 from cases import add, case
 from hosts import Failure, Skip
@@ -80,6 +81,24 @@ def _(context):
     out = context.machine.a.run([context.verbena, "doctor"])
     if not re.search(r"^\d+ ok, \d+ warn, 0 fail$", out, re.M):
         raise Failure(out)
+
+
+@case("command.doctor_program")
+def _(context):
+    """Programs into which nothing can be preloaded are named."""
+    a, doctor = context.machine.a, [context.verbena, "doctor", "-p"]
+    plain = os.path.join(context.build, "tests", "system", "files_calls")
+    for path, text, status in ((plain, "is in reach", 0), (plain + "_static", "is linked statically", 1),
+                               ("/no/such", "cannot be read", 1)):
+        out = a.run([*doctor, path], status=status)
+        if text not in out:
+            raise Failure(out)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(plain, folder)
+        os.chmod(copy, 0o4755)
+        out = a.run([*doctor, copy], status=1)
+        if "set-user-ID" not in out:
+            raise Failure(out)
 
 
 @case("command.installed")

@@ -29,6 +29,7 @@ import case_csr  # noqa: E402,F401
 import case_explain  # noqa: E402,F401
 import case_fault  # noqa: E402,F401
 import case_import  # noqa: E402,F401
+import case_files  # noqa: E402,F401
 import case_multicast  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401

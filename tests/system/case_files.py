@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernel's file interfaces, as real programs use them: docs/files.md."""
+import collections
+import os
+import re
+import shutil
+import tempfile
+
+from cases import add, case
+from hosts import Failure, Skip
+
+LISTING = """
+import os, stat
+dev, = [d for d in os.listdir("/sys/class/infiniband")
+        if os.listdir(f"/sys/class/infiniband/{d}/device/net") == ["lo"]]
+assert [e.name for e in os.scandir(f"/sys/class/infiniband/{dev}/ports")] == ["1"]
+place = os.path.realpath(f"/sys/class/infiniband/{dev}/../..")
+assert "/5642:" in place, place
+int(open(f"{place}/numa_node").read())
+assert open(f"{place}/local_cpulist").read().strip()
+s = os.stat("/dev/infiniband/rdma_cm")
+assert stat.S_ISCHR(s.st_mode) and (os.major(s.st_rdev), os.minor(s.st_rdev)) == (10, 122)
+assert open("/sys/class/misc/rdma_cm/abi_version").read() == "4\\n"
+print("ok")
+"""
+
+
+def own(program):
+    """A program of tests/system that ends with "ok"."""
+    def run(context):
+        path = os.path.join(context.build, "tests", "system", program)
+        out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--", path], 30)
+        if out.split()[-1:] != ["ok"]:
+            raise Failure(out)
+    return run
+
+
+for name in ("files_calls", "files_calls_fortified", "files_channel"):
+    add(f"files.{name.removeprefix('files_')}", own(name))
+
+
+def run(context, *argv, **more):
+    if not shutil.which(argv[0]):
+        raise Skip(f"{argv[0]} is not installed")
+    return context.machine.a.run([context.verbena, "run", "--", *argv], 30, **more)
+
+
+@case("files.shell")
+def files_shell(context):
+    """A shell looks for names itself, changes its directory, and tests what is there."""
+    for shell in ("sh", "bash"):
+        out = run(context, shell, "-c", "cat /sys/class/infiniband/*/ports/1/state")
+        if set(out.splitlines()) != {"4: ACTIVE"}:
+            raise Failure(out)
+        out = run(context, shell, "-c", "cd /sys/class/infiniband && cat */node_type && cd verbena0/ports/1 "
+                  "&& cat link_layer && test -c /dev/infiniband/uverbs0 -a -w /dev/infiniband/uverbs0 && echo ok")
+        if out.split()[-2:] != ["Ethernet", "ok"]:
+            raise Failure(out)
+        run(context, shell, "-c", "echo 0 > /sys/class/infiniband/verbena0/node_type", status=2 if shell == "sh" else 1)
+
+
+@case("files.python")
+def files_python(context):
+    out = run(context, "/usr/bin/python3", "-c", LISTING)
+    if out != "ok\n":
+        raise Failure(out)
+
+
+@case("files.diags")
+def files_diags(context):
+    """The tools of infiniband-diags that look at the devices alone."""
+    out = run(context, "ibstat")
+    if not re.search(r"CA 'verbena\d+'\n(?:.*\n)*\t\tState: Active\n(?:.*\n)*\t\tLink layer: Ethernet", out):
+        raise Failure(out)
+    out = run(context, "ibstatus")
+    if "phys state:\t 5: LinkUp" not in out:
+        raise Failure(out)
+
+
+@case("files.no_more_system_calls")
+def files_no_more_system_calls(context):
+    """A program that touches no RDMA file makes the system calls that it makes without us."""
+    if not shutil.which("strace"):
+        raise Skip("strace is not installed")
+
+    def calls(times, *front):
+        script = f"grep -c root {'/etc/passwd ' * times}; " + "cd /; exec 3</etc/passwd; exec 4<&3; exec 4<&-;" * times
+        with tempfile.NamedTemporaryFile() as log:
+            context.machine.a.run([*front, "strace", "-f", "-o", log.name, "sh", "-c", script], 30)
+            return collections.Counter(re.findall(r"^\d+ +(\w+)\(", log.read().decode(), re.M))
+    # What it takes to load one library more is the same for both numbers of times.
+    without = calls(21) - calls(1)
+    with_us = calls(21, context.verbena, "run", "--") - calls(1, context.verbena, "run", "--")
+    if without != with_us or without["read"] < 20 or without["openat"] < 40:
+        raise Failure(f"without: {without}\nwith: {with_us}")
+
+
+@case("files.preload_of_the_users")
+def files_preload_of_the_users(context):
+    """Another library stands before the same calls, before ours and behind."""
+    theirs = os.path.join(context.build, "tests", "system", "libfiles_preload.so")
+    program = os.path.join(context.build, "tests", "system", "files_channel")
+    behind = context.machine.a.run(["env", f"LD_PRELOAD={theirs}", context.verbena, "run", "--", program], 30)
+    before = context.machine.a.run([context.verbena, "run", "--", "sh", "-c",
+                                    f"LD_PRELOAD={theirs}:$LD_PRELOAD exec {program}"], 30)
+    for out in (behind, before):
+        if "ok\n" not in out or "opens some writes some" not in out:
+            raise Failure(out)
+
+
+@case("files.asan_program")
+def files_asan_program(context):
+    """A program with the address sanitizer, whose runtime stands before the same calls."""
+    program = os.path.join(context.build, "tests", "system", "files_channel_asan")
+    out = context.machine.a.run(["env", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0",
+                                 context.verbena, "run", "--", program], 60)
+    if out.split()[-1:] != ["ok"]:
+        raise Failure(out)
+
+
+@case("files.rping")
+def files_rping(context):
+    """The connection manager by its device file: librdmacm linked, on one host."""
+    if not shutil.which("rping"):
+        raise Skip("rping is not installed")
+    server = context.machine.a.start([context.verbena, "run", "--", "rping", "-s", "-a", "127.0.0.1", "-C", "10",
+                                      "-V"])
+    for _ in range(40):
+        client = context.machine.a.start([context.verbena, "run", "--", "rping", "-c", "-a", "127.0.0.1", "-C", "10",
+                                          "-V"])
+        if client.wait(20) == 0:
+            break
+        if server.status() is not None or "REJECTED" not in client.output():
+            raise Failure(client.story() + server.story())
+    if server.wait(20) != 0:
+        raise Failure(server.story())
+
+
+@case("files.dlopen")
+def files_dlopen(context):
+    """librdmacm opened while the program runs."""
+    out = run(context, "/usr/bin/python3", "-c", """
+import ctypes
+lib = ctypes.CDLL("librdmacm.so.1", use_errno=True)
+lib.rdma_create_event_channel.restype = ctypes.c_void_p
+lib.rdma_create_id.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int]
+channel = lib.rdma_create_event_channel()
+assert channel, ctypes.get_errno()
+id = ctypes.c_void_p()
+assert lib.rdma_create_id(channel, ctypes.byref(id), None, 0x0106) == 0, ctypes.get_errno()
+lib.rdma_destroy_id.argtypes = [ctypes.c_void_p]
+assert lib.rdma_destroy_id(id) == 0
+print("ok")
+""")
+    if out != "ok\n":
+        raise Failure(out)

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The descriptor of /dev/infiniband/rdma_cm as the kernel has it: commands by write(), copies by
+ * dup(), fork() and SCM_RIGHTS, closing by every call, numbers that other files take, high numbers.
+ * Without librdmacm, by the ABI itself. Says "ok".
+ *
+ * CMP-31, CMP-45, CMP-46
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rdma/rdma_user_cm.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CM "/dev/infiniband/rdma_cm"
+#define PS_TCP 0x0106
+#define QPT_RC 2
+
+#define need(x)                                                                                    \
+	do {                                                                                       \
+		if (!(x)) {                                                                        \
+			printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #x, strerror(errno));        \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+struct command {
+	struct rdma_ucm_cmd_hdr header;
+	union {
+		struct rdma_ucm_create_id create;
+		struct rdma_ucm_destroy_id destroy;
+		struct rdma_ucm_get_event get_event;
+		struct rdma_ucm_migrate_id migrate;
+		struct rdma_ucm_listen listen;
+	} body;
+};
+
+static ssize_t command(int fd, uint32_t cmd, struct command *c, size_t in, size_t out)
+{
+	c->header = (struct rdma_ucm_cmd_hdr){.cmd = cmd, .in = (uint16_t)in, .out = (uint16_t)out};
+	return write(fd, c, sizeof c->header + in);
+}
+
+static uint32_t create_id(int fd)
+{
+	struct rdma_ucm_create_id_resp r = {.id = ~0u};
+	struct command c = {
+	    .body.create = {.uid = 42, .response = (uintptr_t)&r, .ps = PS_TCP, .qp_type = QPT_RC}};
+	ssize_t n = command(fd, RDMA_USER_CM_CMD_CREATE_ID, &c, sizeof c.body.create, sizeof r);
+
+	need(n == (ssize_t)(sizeof c.header + sizeof c.body.create));
+	need(r.id != ~0u);
+	return r.id;
+}
+
+/* 0 or the errno. */
+static int destroy_id(int fd, uint32_t id)
+{
+	struct rdma_ucm_destroy_id_resp r = {.events_reported = ~0u};
+	struct command c = {.body.destroy = {.response = (uintptr_t)&r, .id = id}};
+
+	if (command(fd, RDMA_USER_CM_CMD_DESTROY_ID, &c, sizeof c.body.destroy, sizeof r) < 0)
+		return errno;
+	need(r.events_reported == 0);
+	return 0;
+}
+
+static int works(int fd)
+{
+	return destroy_id(fd, create_id(fd)) == 0;
+}
+
+static void shapes_of_commands(int fd)
+{
+	struct command c = {0};
+	struct stat st;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct rdma_ucm_event_resp event;
+
+	need(fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(10, 122));
+	need(write(fd, &c, 4) < 0 && errno == EINVAL);
+	c.header = (struct rdma_ucm_cmd_hdr){.cmd = RDMA_USER_CM_CMD_CREATE_ID, .in = 24, .out = 4};
+	need(write(fd, &c, sizeof c.header + 8) < 0 && errno == EINVAL);
+	need(command(fd, 200, &c, 8, 0) < 0 && errno == EINVAL);
+	need(command(fd, RDMA_USER_CM_CMD_GET_OPTION, &c, 8, 0) < 0 && errno == ENOSYS);
+	need(read(fd, &c, 8) < 0 && errno == EINVAL);
+	need(ioctl(fd, 0x1b01, NULL) < 0 && errno == ENOTTY);
+	need(destroy_id(fd, 99999) == ENOENT);
+	need(poll(&p, 1, 0) == 0);
+	/* CMP-45: no event: EAGAIN when the descriptor does not wait. */
+	need(fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) == 0);
+	c.body.get_event.response = (uintptr_t)&event;
+	need(command(fd, RDMA_USER_CM_CMD_GET_EVENT, &c, sizeof c.body.get_event, sizeof event) <
+		 0 &&
+	     errno == EAGAIN);
+	need(fcntl(fd, F_SETFL, O_RDWR) == 0);
+}
+
+static void copies(int fd)
+{
+	uint32_t id = create_id(fd);
+	int a = dup(fd), b = fcntl(fd, F_DUPFD_CLOEXEC, 200), null = open("/dev/null", O_RDWR);
+	int status;
+
+	need(a >= 0 && b >= 200 && dup2(fd, 300) == 300 && dup3(fd, 301, O_CLOEXEC) == 301);
+	need(destroy_id(300, id) == 0 && works(a) && works(b) && works(301));
+	need(dup2(null, 300) == 300 && write(300, "x", 1) == 1);
+	need(close(a) == 0 && write(a, "x", 1) < 0 && errno == EBADF);
+	need(close_range(200, 301, 0) == 0);
+	need(fcntl(null, F_DUPFD, 301) == 301 && write(301, "x", 1) == 1);
+	close(301);
+	id = create_id(fd);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(destroy_id(fd, id) == 0 && works(fd) ? 0 : 1);
+	need(waitpid(pid, &status, 0) == pid && status == 0);
+	need(destroy_id(fd, id) == ENOENT && works(fd));
+	close(null);
+}
+
+/* By a system call nobody here sees it closed; the number is the program's file then. */
+static void stale_numbers(void)
+{
+	int pipes[2], fd;
+	char byte = 0;
+
+	need(pipe(pipes) == 0);
+	fd = open(CM, O_RDWR | O_CLOEXEC);
+	need(fd >= 0 && works(fd));
+	need(syscall(SYS_close, fd) == 0 && dup(pipes[1]) == fd && write(fd, "x", 1) == 1);
+	closefrom(fd);
+	need(pipe(pipes) == 0 && pipes[0] == fd);
+	need(write(pipes[1], "y", 1) == 1 && read(pipes[0], &byte, 1) == 1 && byte == 'y');
+	closefrom(fd);
+}
+
+static void send_fd(int sock, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof fd)] = {0};
+	struct iovec v = {&byte, 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof control};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	*c = (struct cmsghdr){
+	    .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	need(sendmsg(sock, &m, 0) == 1);
+}
+
+static int receive_fd(int sock)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec v = {&byte, 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof control};
+	int fd;
+
+	need(recvmsg(sock, &m, 0) == 1 && CMSG_FIRSTHDR(&m));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+	return fd;
+}
+
+/* The child was there before the channel and gets it as any process would. */
+static void pass_to_process(void)
+{
+	int pair[2], status;
+
+	need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int fd = receive_fd(pair[1]);
+
+		_exit(works(fd) ? 0 : 1);
+	}
+	int fd = open(CM, O_RDWR | O_CLOEXEC);
+	uint32_t id = create_id(fd);
+	send_fd(pair[0], fd);
+	need(waitpid(pid, &status, 0) == pid && status == 0);
+	need(destroy_id(fd, id) == 0);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* CMP-46 */
+static void migrate(int fd)
+{
+	struct rdma_ucm_migrate_resp r;
+	struct command c = {.body.migrate = {.response = (uintptr_t)&r, .id = create_id(fd)}};
+	int to = open(CM, O_RDWR | O_CLOEXEC), null = open("/dev/null", O_RDWR);
+	const size_t in = sizeof c.body.migrate;
+
+	c.body.migrate.fd = 9999;
+	need(command(to, RDMA_USER_CM_CMD_MIGRATE_ID, &c, in, sizeof r) < 0 && errno == ENOENT);
+	c.body.migrate.fd = (uint32_t)null;
+	need(command(to, RDMA_USER_CM_CMD_MIGRATE_ID, &c, in, sizeof r) < 0 && errno == EINVAL);
+	c.body.migrate.fd = (uint32_t)fd;
+	need(command(to, RDMA_USER_CM_CMD_MIGRATE_ID, &c, in, sizeof r) > 0);
+	need(r.events_reported == 0);
+	need(destroy_id(fd, c.body.migrate.id) == EINVAL);
+	need(destroy_id(to, c.body.migrate.id) == 0);
+	close(null);
+	close(to);
+}
+
+static void high_numbers(int fd)
+{
+	struct rlimit old, most;
+
+	need(getrlimit(RLIMIT_NOFILE, &old) == 0);
+	most = old;
+	most.rlim_cur = most.rlim_max;
+	need(setrlimit(RLIMIT_NOFILE, &most) == 0);
+	if (most.rlim_cur > 70001) {
+		int null = open("/dev/null", O_RDWR);
+
+		need(dup2(fd, 70000) < 0 && errno == EMFILE);
+		need(dup2(null, 70000) == 70000 && write(70000, "x", 1) == 1);
+		close(70000);
+		close(null);
+	}
+	need(setrlimit(RLIMIT_NOFILE, &old) == 0 && works(fd));
+}
+
+int main(void)
+{
+	int fd = open(CM, O_RDWR | O_CLOEXEC);
+
+	need(fd >= 0 && works(fd));
+	shapes_of_commands(fd);
+	copies(fd);
+	pass_to_process();
+	migrate(fd);
+	high_numbers(fd);
+	close(fd);
+	stale_numbers();
+	need(socket(AF_NETLINK, SOCK_RAW, 20) < 0 && errno == EPROTONOSUPPORT);
+	puts("ok");
+	return 0;
+}
