@@ -212,9 +212,14 @@ static void completion__unsignaled_error(void **state)
 	env_no_wc(&env);
 	h.psn = vb_psn(1);
 	h.aeth.syndrome = VB_NAK_REMOTE_OP;
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
 	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
 	(void)env_wc(&env, 1, VB_WC_REM_OP_ERR);
 	(void)env_wc(&env, 2, VB_WC_WR_FLUSH_ERR);
+	(void)env_wc(&env, 3, VB_WC_WR_FLUSH_ERR);
+	/* The one that failed and those behind it have counters of their own. */
+	assert_int_equal(env.counters.v[VB_COUNTER_req_cqe_error], 1);
+	assert_int_equal(env.counters.v[VB_COUNTER_req_cqe_flush_error], 2);
 	env_close(&env);
 }
 
