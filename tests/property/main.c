@@ -26,7 +26,8 @@ static uint64_t number(const char *text)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, connections = 0, i = 0;
+	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, connections = 0, told = 0,
+		 i = 0;
 	bool verbose = false;
 
 	for (int k = 1; k < argc; k++) {
@@ -52,10 +53,12 @@ int main(int argc, char **argv)
 		completions += breakage_run(seed + i);
 		completions += datagram_run(seed + i);
 		connections += connections_run(seed + i);
+		told += programs_run(seed + i);
 		completions += resend_run(seed + i);
 	}
-	printf("%llu runs from seed %llu, %llu completions, %llu connections\n",
+	printf("%llu runs from seed %llu, %llu completions, %llu connections, "
+	       "%llu programs told\n",
 	       (unsigned long long)i, (unsigned long long)seed, (unsigned long long)completions,
-	       (unsigned long long)connections);
+	       (unsigned long long)connections, (unsigned long long)told);
 	return 0;
 }

@@ -15,6 +15,9 @@ uint64_t datagram_run(uint64_t seed);
 /* Connections made and ended by two connection managers: connections.c. Returns how often both ends
  * of one were found established. */
 uint64_t connections_run(uint64_t seed);
+/* Programs that write any commands to two RDMA connection managers: programs.c. Returns how many of
+ * their ids were told how connecting ended. */
+uint64_t programs_run(uint64_t seed);
 /* A connection whose resends are watched: resend.c. */
 uint64_t resend_run(uint64_t seed);
 /* All masks of lost, doubled and late packets over small exchanges: masks.c. */
