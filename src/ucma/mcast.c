@@ -85,13 +85,14 @@ int vb_ucma_do_join(struct vb_ucma_call *c)
 	return err ? err : group_join(c, &j);
 }
 
-/* The group @number of an id of this file. */
-static struct vb_ucma_mc *group_find(struct vb_ucma_file *f, uint32_t number)
+/* The group @number of any file. */
+static struct vb_ucma_mc *group_find(struct vb_ucma *u, uint32_t number)
 {
-	for (struct vb_list *i = f->ids.next; i != &f->ids; i = i->next) {
-		struct vb_ucma_id *id = vb_container_of(i, struct vb_ucma_id, in_file);
+	for (uint32_t i = 0; i < u->cfg.ids; i++) {
+		struct vb_ucma_id *id = u->ids[i];
 
-		for (struct vb_list *l = id->mcs.next; l != &id->mcs; l = l->next) {
+		for (struct vb_list *l = id ? id->mcs.next : NULL; id && l != &id->mcs;
+		     l = l->next) {
 			struct vb_ucma_mc *mc = vb_container_of(l, struct vb_ucma_mc, link);
 
 			if (mc->number == number)
@@ -105,10 +106,12 @@ int vb_ucma_do_leave(struct vb_ucma_call *c)
 {
 	const struct vb_ucma_destroy_id *b = c->body;
 	struct vb_ucma_number_reply *r = (void *)c->reply;
-	struct vb_ucma_mc *mc = group_find(c->file, b->id);
+	struct vb_ucma_mc *mc = group_find(c->file->u, b->id);
 
 	if (!mc)
 		return -ENOENT;
+	if (mc->id->file != c->file)
+		return -EINVAL;
 	r->n = mc->events_reported;
 	vb_ucma_mc_leave(mc);
 	return 0;

@@ -24,7 +24,7 @@ struct ucma_host {
 	struct vb_ucma *u;
 	uint8_t address; /* 10.0.0.x, fd00::x */
 	uint32_t blocks, groups;
-	bool may_bind_low;
+	bool may_bind_low, refuses_groups;
 };
 
 struct ucma_net {
@@ -105,6 +105,8 @@ static inline int ucma_env_group(void *ctx, const struct vb_ucma_local *l, const
 
 	assert_int_equal(l->hca_port, 1);
 	assert_true(vb_gid_is_multicast(g));
+	if (join && h->refuses_groups)
+		return -ENOBUFS;
 	h->groups += join ? 1u : UINT32_MAX;
 	return 0;
 }
