@@ -144,6 +144,7 @@ static void become_server(struct vb_broker_client *c)
 	table_of(c)[4] = 1u << 24 | 0x100 | c->slot;
 	table_of(c)[5] = 0xff000000u | 0x100 | c->slot; /* of no device */
 	table_of(c)[6] = 1u << 24 | 0x1fd;              /* of nobody */
+	table_of(c)[7] = 2u << 24 | 0x100 | c->slot;    /* of another device */
 }
 
 static void qp__is_asked_in_its_process(void **state)
@@ -162,7 +163,7 @@ static void qp__is_asked_in_its_process(void **state)
 	assert_int_equal(vb_broker_qp_index(&o, 0x100 | ch.slot), 5);
 	assert_int_equal(vb_broker_next_qp(&o, 0, 1, &qpn), 5);
 	assert_int_equal(qpn, 0x100 | ch.slot);
-	for (uint32_t i = 6; i <= 7; i++) {
+	for (uint32_t i = 6; i <= 8; i++) {
 		begin(VB_BROKER_CSR_READ);
 		add(OF_QP(i), 0);
 		assert_int_equal(send_request(), -ENXIO);
