@@ -25,6 +25,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "system"))
 
 from hosts import Failure, Program  # noqa: E402
+import connect  # noqa: E402
 import icrc  # noqa: E402
 import red  # noqa: E402
 
@@ -116,8 +117,17 @@ class Interop:
         raise Failure(f"the server does not listen\n{server.story()}")
 
     def run(self, server_at, program, version, options):
-        """One run with the server on the host or in the guest; raises Failure."""
+        """One run of a program that meets its peer over TCP, with the server on the host or in the guest;
+        raises Failure."""
         self.port += 1
+        client_at = "guest" if server_at == "host" else "host"
+        address = HOST[4] if server_at == "host" else GUEST[4]
+        self.exchange(program, server_at, self.argv(server_at, program, version, options),
+                      self.argv(client_at, program, version, options) + [address],
+                      lambda server: self.listening(server, server_at))
+
+    def exchange(self, program, server_at, server_argv, client_argv, wait_ready):
+        """A server and its client, both of which end with status 0, with all their packets captured."""
         client_at = "guest" if server_at == "host" else "host"
         start = {"host": self.rig.on_host, "guest": self.rig.on_guest}
         folder = tempfile.mkdtemp(prefix="verbena-interop-")
@@ -128,12 +138,9 @@ class Interop:
                                           "root", "-w", path, "udp port 4791"])
         try:
             dump.wait_output("listening on")
-            server = start[server_at](self.argv(server_at, program, version, options),
-                                      name=f"server on {server_at}")
-            self.listening(server, server_at)
-            address = HOST[4] if server_at == "host" else GUEST[4]
-            client = start[client_at](self.argv(client_at, program, version, options) + [address],
-                                      name=f"client on {client_at}")
+            server = start[server_at](server_argv, name=f"server on {server_at}")
+            wait_ready(server)
+            client = start[client_at](client_argv, name=f"client on {client_at}")
             for p in (client, server):
                 try:
                     status = p.wait(45)
@@ -196,7 +203,8 @@ def errors_on_rxe(rig, build):
 
 
 def cases(short):
-    """(name, server_at, program, IP version, options); "errors" runs in the guest alone."""
+    """(name, server_at, program, IP version, options); "errors" runs in the guest alone, and what connects
+    by RDMA CM has a function in the place of a program."""
     made = [("errors", None, None, None, None)]
     for server in ("host", "guest"):
         for version in (4, 6):
@@ -227,7 +235,7 @@ def cases(short):
         # The matrix of errors takes ten minutes.
         made = [c for c in made if "mtu1024" in c[0] and ("ipv4" in c[0]) == (c[1] == "host")] + \
                [c for c in made[1:] if "mtu" not in c[0] and ("ipv6" in c[0]) == (c[1] == "host")]
-    return made + [router]
+    return made + connect.cases(short) + [router]
 
 
 def attempt(interop, server_at, program, version, options):
@@ -239,6 +247,8 @@ def attempt(interop, server_at, program, version, options):
                 return "ok", red.run(interop.rig, interop.verbena, folder, interop.port)
         if server_at is None:
             errors_on_rxe(interop.rig, interop.build)
+        elif callable(program):
+            program(interop, server_at, version, options)
         else:
             interop.run(server_at, program, version, options)
         return "ok", ""
