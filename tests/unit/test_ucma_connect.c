@@ -28,7 +28,7 @@ static int teardown(void **state)
 static struct vb_ucma_qp_attr qp_attr(struct vb_ucma_file *f, uint32_t id, uint32_t qp_state)
 {
 	struct vb_ucma_init_qp_attr b = {.id = id, .qp_state = qp_state};
-	struct vb_ucma_qp_attr a;
+	struct vb_ucma_qp_attr a = {0};
 
 	assert_int_equal(UCMA_ASK(&net, f, VB_UCMA_INIT_QP_ATTR, b, a), 0);
 	assert_int_equal(a.qp_state, qp_state);
@@ -174,7 +174,7 @@ static void req__ip_header_and_path(void **state)
 	/* Nobody listens: the answer is a REJ 8. CMP-17 */
 	assert_int_equal(net.last.attr, VB_CM_REJ);
 	assert_int_equal(ucma_event(&net, client, VB_UCMA_EV_REJECTED).status, 8);
-	net.lose = 1u << (VB_CM_REQ - VB_CM_ATTR_FIRST);
+	net.lose = 1; /* the bit of VB_CM_REQ, which is VB_CM_ATTR_FIRST */
 	id = ucma_routed(&net, client, 1, VB_UCMA_PS_TCP, 2, true);
 	assert_int_equal(ucma_connect(&net, client, id, 0x41, "x"), 0);
 	assert_int_equal(net.last.attr, VB_CM_REQ);

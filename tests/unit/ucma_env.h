@@ -225,7 +225,7 @@ static inline int ucma_write(struct ucma_net *n, struct vb_ucma_file *f, uint32_
 		return rc;
 	}
 	assert_int_equal(rc, c.len);
-	if (got_len)
+	if (got_len && reply)
 		memcpy(reply, got, got_len);
 	ucma_settle(n);
 	return 0;
@@ -239,7 +239,7 @@ static inline uint32_t ucma_id(struct ucma_net *n, struct vb_ucma_file *f, uint6
 			       uint16_t ps, uint8_t qp_type)
 {
 	struct vb_ucma_create_id b = {.uid = uid, .ps = ps, .qp_type = qp_type};
-	struct vb_ucma_number_reply r;
+	struct vb_ucma_number_reply r = {0};
 
 	assert_int_equal(UCMA_ASK(n, f, VB_UCMA_CREATE_ID, b, r), 0);
 	return r.n;
@@ -249,7 +249,7 @@ static inline uint32_t ucma_id(struct ucma_net *n, struct vb_ucma_file *f, uint6
 static inline uint32_t ucma_destroy(struct ucma_net *n, struct vb_ucma_file *f, uint32_t id)
 {
 	struct vb_ucma_destroy_id b = {.id = id};
-	struct vb_ucma_number_reply r;
+	struct vb_ucma_number_reply r = {0};
 
 	assert_int_equal(UCMA_ASK(n, f, VB_UCMA_DESTROY_ID, b, r), 0);
 	return r.n;
@@ -350,7 +350,7 @@ static inline struct vb_ucma_event_reply ucma_event(struct ucma_net *n, struct v
 						    enum vb_ucma_event_kind kind)
 {
 	struct vb_ucma_get_event b = {0};
-	struct vb_ucma_event_reply r;
+	struct vb_ucma_event_reply r = {0};
 
 	assert_int_equal(UCMA_ASK(n, f, VB_UCMA_GET_EVENT, b, r), 0);
 	assert_int_equal(r.event, kind);
@@ -360,7 +360,7 @@ static inline struct vb_ucma_event_reply ucma_event(struct ucma_net *n, struct v
 static inline void ucma_no_event(struct ucma_net *n, struct vb_ucma_file *f)
 {
 	struct vb_ucma_get_event b = {0};
-	struct vb_ucma_event_reply r;
+	struct vb_ucma_event_reply r = {0};
 
 	assert_int_equal(vb_ucma_file_events(f), 0);
 	assert_int_equal(UCMA_ASK(n, f, VB_UCMA_GET_EVENT, b, r), -EAGAIN);
