@@ -201,6 +201,10 @@ static int qp_alloc_queues(struct vb_qp *qp, struct vb_qp_cap *cap)
 
 	if (cap->max_send_wr && cap->max_send_sge == 0)
 		cap->max_send_sge = 1;
+	/* Inline data stands where the SGEs would: there is room for so much in any case, and
+	 * programs that ask for none rely on it, for other adapters give as much. */
+	if (cap->max_send_wr && cap->max_inline_data < cap->max_send_sge * sizeof(struct vb_sge))
+		cap->max_inline_data = cap->max_send_sge * (uint32_t)sizeof(struct vb_sge);
 	if (qp->srq) {
 		cap->max_recv_wr = cap->max_recv_sge = 0;
 	} else if (cap->max_recv_wr && cap->max_recv_sge == 0) {

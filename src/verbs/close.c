@@ -45,7 +45,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 			err |= vb_qp_destroy(qp->core);
 			vb_ibv_qp_delist(e, qp);
 		}
-		if (qp->ibv.pd)
+		if (qp->ibv.qp_type != IBV_QPT_XRC_RECV)
 			vb_ibv_pd_drop(qp->ibv.pd);
 		vb_wr_batch_free(qp->batch);
 		free(qp->dv);

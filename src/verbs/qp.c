@@ -215,6 +215,10 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
 		struct vb_ibv_qp *target = vb_ibv_create_target(context, attr);
 
+		/* It has no PD, and shows the one that came along: librdmacm takes it from there.
+		 */
+		if (target && (attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+			target->ibv.pd = attr->pd;
 		return target ? &target->ibv : NULL;
 	}
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
@@ -265,7 +269,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (!err) {
 		vb_list_remove(&qp->link);
-		if (ibv->pd)
+		if (ibv->qp_type != IBV_QPT_XRC_RECV)
 			vb_ibv_pd_drop(ibv->pd);
 		if (is_last)
 			vb_ibv_qp_delist(c->engine, qp);

@@ -12,13 +12,17 @@ PROGRAMS = {
     "rping": ("rping -s -a S -C 100 -V -p P", "rping -c -a S -C 100 -V -p P"),
     "ucmatose": ("ucmatose -b S -c 64 -C 100 -p P F", "ucmatose -s S -c 64 -C 100 -p P F"),
     "udaddy": ("udaddy -b S -c 4 -C 20 F", "udaddy -s S -c 4 -C 20 F"),
+    "rdma_client": ("rdma_server -p P", "rdma_client -s S -p P"),
+    "xclient.rc": ("rdma_xserver -c r -p P", "rdma_xclient -s S -c r -p P"),
+    "xclient.xrc": ("rdma_xserver -c x -p P", "rdma_xclient -s S -c x -p P"),
     "rstream": ("rstream -b S -S 4096 -I 20 -T b -p P F", "rstream -s S -S 4096 -I 20 -T b -p P F"),
     "write_bw": ("ib_write_bw -R -F -n 200 -p P", "ib_write_bw -R -F -n 200 -p P S"),
     "send_ud": ("ib_send_bw -R -F -c UD -n 100 -s 1024 -p P", "ib_send_bw -R -F -c UD -n 100 -s 1024 -p P S"),
     "qps16": ("ib_read_bw -R -F -q 16 -n 50 -p P", "ib_read_bw -R -F -q 16 -n 50 -p P S"),
     "atomic": ("ib_atomic_bw -R -F -n 100 -p P", "ib_atomic_bw -R -F -n 100 -p P S"),
 }
-ONLY_IPV4 = ("write_bw", "send_ud", "qps16", "atomic")  # perftest takes names, and asks for IPv4
+# perftest takes names, and asks for IPv4, as these do.
+ONLY_IPV4 = ("write_bw", "send_ud", "qps16", "atomic", "rdma_client", "xclient.rc", "xclient.xrc")
 
 
 def need(cond, story):

@@ -56,19 +56,20 @@ static void qp_create__limits_are_exact(void **state)
 	env_close(&env);
 }
 
-/* What is asked is what is given, but that a queue with WQEs has an SGE for them, and that a QP of
- * an SRQ has no receive queue. */
+/* What is asked is what is given, but that a queue with WQEs has an SGE for them and takes as much
+ * inline data as its SGEs take room, and that a QP of an SRQ has no receive queue. */
 static void qp_create__says_what_it_gives(void **state)
 {
 	static const struct {
 		bool srq;
 		struct vb_qp_cap asked, given;
 	} c[] = {
-	    {false, {5, 6, 2, 3, 17}, {5, 6, 2, 3, 17}},
-	    {false, {5, 6, 0, 0, 0}, {5, 6, 1, 1, 0}},
+	    {false, {5, 6, 2, 3, 33}, {5, 6, 2, 3, 33}},
+	    {false, {5, 6, 2, 3, 31}, {5, 6, 2, 3, 32}},
+	    {false, {5, 6, 0, 0, 0}, {5, 6, 1, 1, 16}},
 	    {false, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}},
-	    {true, {5, 6, 2, 3, 0}, {5, 0, 2, 0, 0}},
-	    {true, {5, UINT32_MAX, 2, UINT32_MAX, 0}, {5, 0, 2, 0, 0}}, /* of no matter */
+	    {true, {5, 6, 2, 3, 0}, {5, 0, 2, 0, 32}},
+	    {true, {5, UINT32_MAX, 2, UINT32_MAX, 0}, {5, 0, 2, 0, 32}}, /* of no matter */
 	};
 	struct vb_qp_attr got;
 	struct vb_srq *srq;

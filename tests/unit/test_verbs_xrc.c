@@ -319,6 +319,28 @@ static void open_qp__outlives_the_creator(void **state)
 	close(fd);
 }
 
+/* A PD that came along is shown, as librdmacm has it, and not in use. */
+static void target__shows_the_pd(void **state)
+{
+	struct ibv_xrcd *x = open_xrcd(ctx, -1, O_CREAT);
+	struct ibv_pd *own = ibv_alloc_pd(ctx);
+	struct ibv_qp_init_attr_ex attr = {.qp_type = IBV_QPT_XRC_RECV,
+					   .comp_mask = IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_PD,
+					   .xrcd = x,
+					   .pd = own};
+	struct ibv_qp *with = ibv_create_qp_ex(ctx, &attr), *without = target_new(x);
+
+	(void)state;
+	assert_non_null(with);
+	assert_ptr_equal(with->pd, own);
+	assert_non_null(without);
+	assert_null(without->pd);
+	assert_int_equal(ibv_dealloc_pd(own), 0);
+	assert_int_equal(ibv_destroy_qp(with), 0);
+	assert_int_equal(ibv_destroy_qp(without), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
+}
+
 static void create__refused(void **state)
 {
 	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
@@ -357,6 +379,7 @@ int main(void)
 	    VERBS_TEST(open_xrcd__of_another_process),
 	    VERBS_TEST(target__serves_every_srq_of_the_domain),
 	    VERBS_TEST(open_qp__outlives_the_creator),
+	    VERBS_TEST(target__shows_the_pd),
 	    VERBS_TEST(create__refused),
 	};
 
