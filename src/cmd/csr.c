@@ -127,7 +127,7 @@ static void warn_own_settings(struct vb_csr_tool *t)
 			devices |= UINT64_C(1) << i;
 	if (vb_broker_observe_slots(&t->o))
 		return;
-	for (int i = 0; i < VB_SLOT_CNT; i++) {
+	for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++) {
 		const struct vb_slot_shm *s = t->o.slot[i];
 
 		if (s && s->pid && __atomic_load_n(&s->own_cc, __ATOMIC_RELAXED) & devices)
@@ -207,7 +207,7 @@ static void warn_short_life(struct vb_csr_tool *t)
 			      sizeof kept, &kept);
 	if (kept || vb_broker_observe_slots(&t->o))
 		return;
-	for (int i = 0; i < VB_SLOT_CNT; i++)
+	for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++)
 		if (t->o.slot[i] && t->o.slot[i]->pid)
 			return;
 	vb_cmd_error(t->cmd, "no program uses the adapter, which ends with its settings in 2 s; "

@@ -83,7 +83,7 @@ static void await_answers(struct gather *g, uint32_t asked)
 
 	while (waits && clock_ns(CLOCK_MONOTONIC) < end) {
 		waits = false;
-		for (uint32_t k = 0; k < VB_SLOT_CNT && !waits; k++) {
+		for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !waits; k++) {
 			const struct vb_slot_shm *s = g->o.slot[k];
 
 			waits = s && s->pid && !has_answered(s, asked) && !is_stopped(s->pid);
@@ -415,10 +415,11 @@ static int gather(struct gather *g, uint32_t qpn)
 	vb_host_read(g->o.host, &g->host);
 	g->c->now = clock_ns(CLOCK_MONOTONIC);
 	g->c->real_ns = clock_ns(CLOCK_REALTIME);
-	for (uint32_t k = 0; k < VB_SLOT_CNT && !rc; k++)
+	/* The broker's own QP1 is no program's and waits for nobody. */
+	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
 		if (g->o.slot[k] && g->o.slot[k]->pid)
 			rc = read_process(g, k, asked);
-	for (uint32_t k = 0; k < VB_SLOT_CNT && !rc; k++)
+	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
 		if (g->process[k])
 			rc = add_process(g, g->process[k]);
 	if (!rc)

@@ -63,7 +63,7 @@ static bool take_picture(struct picture *p)
 	(void)vb_adapter_read(vb_broker_adapter(&o), 0, sizeof p->state, &p->state);
 	(void)vb_broker_observe_slots(&o);
 	p->users = 0;
-	for (int i = 0; i < VB_SLOT_CNT; i++)
+	for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++)
 		p->users += o.slot[i] && o.slot[i]->pid;
 	vb_broker_observe_end(&o);
 	return p->host.is_open || p->state.is_kept;

@@ -226,7 +226,7 @@ static void warn_short_life(struct vb_broker_observer *o)
 	if (kept)
 		return;
 	if (vb_broker_observe_slots(o) == 0)
-		for (int i = 0; i < VB_SLOT_CNT; i++)
+		for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++)
 			if (o->slot[i] && o->slot[i]->pid)
 				return;
 	vb_reg_warning("no program uses the adapter, which ends with its settings in 2 s; "
