@@ -122,7 +122,7 @@ static bool is_unspecified(const struct vb_ucma_addr *a)
 /* The source address of @fd, which is connected. */
 static int source_read(int fd, struct vb_ucma_addr *src)
 {
-	union name n;
+	union name n = {0};
 	socklen_t len = sizeof n;
 
 	if (getsockname(fd, &n.sa, &len))

@@ -453,8 +453,10 @@ static struct vb_engine *engine_new(void)
 {
 	struct vb_engine *e = calloc(1, sizeof *e);
 
-	if (e)
-		e->standby.kick_fd = e->mail.fd = -1;
+	if (e) {
+		e->standby.kick_fd = -1;
+		e->mail.fd = -1;
+	}
 	return e;
 }
 

@@ -24,13 +24,15 @@ PROGRAMS = {
     "rstream": ("rstream -b S -S 4096 -I 10 -T v -p P", "rstream -s S -S 4096 -I 10 -T v -p P"),
 }
 
+# perftest 4.5 asks getaddrinfo for IPv4 alone where librdmacm connects.
+ONLY_IPV4 = ("write_bw",)
+
 
 def words(line, interop, version, server, client):
     """The arguments of one side."""
     meant = {"S": server, "C": client, "P": str(interop.port)}
     argv = [meant.get(w, w) for w in line.split()]
-    return argv + (FORMAT[version] if argv[0] in ("ucmatose", "udaddy", "rstream") else []) + \
-        (["--ipv6-addr"] if version == 6 and argv[0].startswith("ib_") else [])
+    return argv + (FORMAT[version] if argv[0] in ("ucmatose", "udaddy", "rstream") else [])
 
 
 def place(interop, where, argv):
@@ -87,7 +89,8 @@ def cases(short):
             if short and (version == 4) == (server == "guest"):
                 continue
             tag = f"ipv{version}.server_{server}"
-            made += [(f"connect.{name}.{tag}", server, run_pair, version, name) for name in PROGRAMS]
+            made += [(f"connect.{name}.{tag}", server, run_pair, version, name)
+                     for name in PROGRAMS if version == 4 or name not in ONLY_IPV4]
             if version == 4:
                 made.append((f"connect.mckey.{tag}", server, run_mckey, version, None))
     return made + [("connect.mckey.ipv6.refused", "guest", refuse_ipv6_group, 6, None)]
