@@ -209,6 +209,27 @@ struct vb_cm_qp {
 };
 const struct vb_cm_qp *vb_cm_conn_qp(const struct vb_cm_conn *c);
 
+/* What of an object outlives the machine that made it. Copied as it is; of one machine to the next.
+ */
+struct vb_cm_saved {
+	uint8_t state; /* enum vb_cm_state */
+	uint8_t retries;
+	uint32_t local_id, remote_id;
+	uint64_t tid, dreq_tid;
+	uint64_t local_guid, remote_guid;
+	vb_dur wait_ns;
+	struct vb_cm_qp qp;
+};
+void vb_cm_conn_save(const struct vb_cm_conn *c, struct vb_cm_saved *s);
+/*
+ * Makes an object that goes on from @s, which nobody need have written truly. A connection that was
+ * established, or was ending, is so again; the peer of one that was being made hears that it was
+ * given up, or repeats its request. 0; -ECONNRESET: it was being made, and *out is an object that
+ * can be destroyed or, when it is idle, used again; -EINVAL: @s is no object's; -ENOMEM. CMP-51
+ */
+int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *s, vb_time now,
+		       struct vb_cm_conn **out);
+
 /* The ACK timeout of a QP whose peer needs up to 4.096 us * 2^@ack_delay to acknowledge and whose
  * packets live 4.096 us * 2^@lifetime. CMP-10 */
 uint8_t vb_cm_ack_timeout(uint8_t ack_delay, uint8_t lifetime);

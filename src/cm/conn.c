@@ -114,8 +114,7 @@ void vb_cm_timewait(struct vb_cm_conn *c, vb_time now)
 	vb_heap_set(&c->cm->timers, &c->timer, vb_time_after(now, vb_cm_span(c->qp.ack_timeout)));
 }
 
-/* What the peer is told when a connection in its state is given up. CMP-22 */
-static void peer_tell(struct vb_cm_conn *c, vb_time now)
+void vb_cm_peer_tell(struct vb_cm_conn *c, vb_time now)
 {
 	uint8_t guid[VB_CM_GUID_INFO_LEN];
 	const struct vb_cm_private info = {guid, sizeof guid};
@@ -169,7 +168,7 @@ static void peer_tell(struct vb_cm_conn *c, vb_time now)
 void vb_cm_conn_destroy(struct vb_cm_conn *c, vb_time now)
 {
 	assert(!c->is_orphan);
-	peer_tell(c, now);
+	vb_cm_peer_tell(c, now);
 	vb_cm_events_drop(c);
 	c->owner = NULL;
 	c->is_orphan = true;

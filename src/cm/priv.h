@@ -109,6 +109,8 @@ void vb_cm_index_remove(struct vb_cm_conn *c, enum vb_cm_index i);
 /* conn.c */
 void vb_cm_state_set(struct vb_cm_conn *c, enum vb_cm_state to);
 void vb_cm_conn_free(struct vb_cm_conn *c);
+/* Tells the peer what a connection in its state asks for when it is given up. CMP-22 */
+void vb_cm_peer_tell(struct vb_cm_conn *c, vb_time now);
 /* Enters timewait: nothing is sent any more but answers to DREQs. CMP-21 */
 void vb_cm_timewait(struct vb_cm_conn *c, vb_time now);
 /* Ends what is being made: the peer is forgotten, the object can be used again. */

@@ -22,6 +22,7 @@
 
 #define NAME_PREFIX "verbena-rdma_cm-"
 #define HEADER sizeof(struct rdma_ucm_cmd_hdr)
+#define ATTEMPTS 2 /* the broker may be killed, and another one goes on */
 
 /* The end that a program holds has a name, by which another process knows it again. */
 static socklen_t channel_name(struct sockaddr_un *a, uint64_t token)
@@ -58,11 +59,15 @@ static int64_t open_channel(int end, uint64_t *token, char *why, size_t why_size
 {
 	struct vb_cm_call call = {.op = VB_CM_CALL_OPEN};
 	struct vb_cm_answer answer;
-	int64_t session = vb_cm_session(why, why_size);
-	int rc = session < 0 ? (int)session : vb_cm_call(&call, end, &answer);
+	int64_t session = 0;
+	int rc = -EPIPE;
 
-	if (session < 0)
-		return session;
+	for (int attempt = 0; rc == -EPIPE && attempt < ATTEMPTS; attempt++) {
+		session = vb_cm_session(why, why_size);
+		if (session < 0)
+			return session;
+		rc = vb_cm_call(&call, end, &answer);
+	}
 	if (!rc)
 		rc = answer.status;
 	if (rc) {
@@ -143,13 +148,13 @@ static int attach_channel(int fd, const struct vb_fd *f, uint32_t session)
 }
 
 /* A call of up to two channels. Another broker may have come meanwhile: then it is asked again. */
-static int call_attached(int fd, const struct vb_fd *f, int other_fd, const struct vb_cm_call *call,
+static int call_attached(int fd, const struct vb_fd *f, int other_fd, struct vb_cm_call *call,
 			 struct vb_cm_answer *answer)
 {
 	int rc = -EPIPE;
 
 	vb_cm_lock();
-	for (int attempt = 0; rc == -EPIPE && attempt < 2; attempt++) {
+	for (int attempt = 0; rc == -EPIPE && attempt < ATTEMPTS; attempt++) {
 		char why[256];
 		int64_t session = vb_cm_session(why, sizeof why);
 		struct vb_fd other;
@@ -159,6 +164,8 @@ static int call_attached(int fd, const struct vb_fd *f, int other_fd, const stru
 			rc = (int)session;
 			break;
 		}
+		if (!call->serial)
+			call->serial = vb_cm_serial();
 		rc = attach_channel(fd, f, (uint32_t)session);
 		if (!rc && vb_fd_get(other_fd, &other) == VB_FD_RDMA_CM)
 			rc = attach_channel(other_fd, &other, (uint32_t)session);
@@ -245,7 +252,7 @@ static int find_other(struct vb_cm_call *call, const uint8_t *body, size_t len)
 }
 
 /* Makes the call and carries out the answer. Returns what write(2) does, errno negative. */
-static ssize_t carry_out(int fd, const struct vb_fd *f, int other, const struct vb_cm_call *call)
+static ssize_t carry_out(int fd, const struct vb_fd *f, int other, struct vb_cm_call *call)
 {
 	struct rdma_ucm_cmd_hdr h;
 	struct vb_cm_answer answer;
@@ -298,6 +305,7 @@ ssize_t vb_cm_write(int fd, const struct vb_fd *f, const void *command, size_t l
 		rc = other < -1 ? other : 0;
 	}
 	while (!rc) {
+		call.serial = 0; /* a new one: asked again, it is another command */
 		if (h.cmd == RDMA_USER_CM_CMD_GET_EVENT)
 			rc = await_event(fd);
 		if (!rc)

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #define HEADER offsetof(struct vb_cm_call, body)
@@ -18,6 +19,7 @@ static struct {
 	pthread_mutex_t mutex;
 	struct vb_own_fd sock;
 	int64_t number;
+	uint64_t serial;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER, .sock = VB_OWN_FD_NONE};
 
 static void renew_lock(void)
@@ -59,7 +61,14 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	if (!session.number)
 		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
 	vb_own_fd_take(&session.sock, sock);
+	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
+		return -EIO;
 	return ++session.number;
+}
+
+uint64_t vb_cm_serial(void)
+{
+	return ++session.serial;
 }
 
 /* Waits through signals: a command is answered at once, and must not be half done. */

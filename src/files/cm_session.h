@@ -18,6 +18,9 @@ void vb_cm_unlock(void);
  */
 int64_t vb_cm_session(char *why, size_t why_size);
 
+/* A number for the next command, which no other command of any process has. */
+uint64_t vb_cm_serial(void);
+
 /* Sends @call, with descriptor @fd unless it is -1, and waits for the answer. Returns 0 or a
  * negative errno; -EPIPE: the broker ended, and a new connection may have more luck. */
 int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer);

@@ -5,6 +5,7 @@
 #include "node/broker_cm_env.h"
 #include "node/broker_state.h"
 #include "node/cm_call.h"
+#include "node/cm_memory.h"
 #include "ucma/ucma.h"
 
 #include <errno.h>
@@ -17,8 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CHANNELS_MAX 4096u
-#define IDS_MAX 65536u
+#define IDS_MAX VB_UCMA_KEPT_IDS
 #define CONNS_MAX 65536u
 #define EVENTS_MAX 4096u
 #define ACK_DELAY 15 /* 4.096 us * 2^n: what a kernel's software adapter tells. CMP-06 */
@@ -28,6 +28,8 @@
 #define PUMP_ROUNDS 64
 
 struct channel {
+	struct vb_broker_cm *cm;
+	uint32_t index;
 	int fd; /* the broker's end */
 	uint64_t token;
 	struct vb_ucma_file *file;
@@ -37,8 +39,9 @@ struct channel {
 struct vb_broker_cm {
 	struct vb_ucma *ucma;
 	struct vb_gsi *gsi;
+	struct vb_cm_memory memory; /* what outlives this broker */
 	uint32_t channel_cnt;
-	struct channel *channel[CHANNELS_MAX];
+	struct channel *channel[VB_CM_CHANNELS_MAX];
 };
 
 static void *cm_alloc(void *ctx, size_t size)
@@ -61,27 +64,43 @@ static void take_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB
 	vb_ucma_handle_mad(cm->ucma, path, mad, now);
 }
 
+/* The next broker must not believe in bytes that are not there: it is told of them when they are,
+ * and before they are taken. */
+static void tokens_set(struct channel *ch, uint32_t cnt)
+{
+	ch->tokens = cnt;
+	if (ch->cm->memory.kept)
+		__atomic_store_n(&ch->cm->memory.kept->channel[ch->index].event_tokens, cnt,
+				 __ATOMIC_RELEASE);
+}
+
+static uint32_t tokens_wanted(const struct channel *ch)
+{
+	uint32_t events = vb_ucma_file_events(ch->file);
+
+	return events < VB_CM_TOKENS_MAX ? events : VB_CM_TOKENS_MAX;
+}
+
 /* Makes as many bytes wait in the pair as there are events; fewer are not its business. */
 static void channel_tell(struct channel *ch)
 {
-	uint32_t events = vb_ucma_file_events(ch->file);
-	uint32_t want = events < VB_CM_TOKENS_MAX ? events : VB_CM_TOKENS_MAX;
+	uint32_t want = tokens_wanted(ch);
 	const uint8_t token = 1;
 
 	/* A pair that is full is readable, which is all that the bytes are for. */
 	while (ch->tokens < want &&
 	       send(ch->fd, &token, sizeof token, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof token)
-		ch->tokens++;
+		tokens_set(ch, ch->tokens + 1);
 }
 
 /* How many bytes the program has to take from its end now. */
 static uint32_t channel_drain(struct channel *ch)
 {
-	uint32_t events = vb_ucma_file_events(ch->file);
-	uint32_t want = events < VB_CM_TOKENS_MAX ? events : VB_CM_TOKENS_MAX;
+	uint32_t want = tokens_wanted(ch);
 	uint32_t drain = ch->tokens > want ? ch->tokens - want : 0;
 
-	ch->tokens -= drain;
+	if (drain)
+		tokens_set(ch, want);
 	return drain;
 }
 
@@ -104,6 +123,7 @@ static void cm_pump(struct vb_broker_cm *cm, vb_time now)
 			break;
 		vb_gsi_step(cm->gsi, now);
 	}
+	vb_ucma_keep(cm->ucma);
 	while ((f = vb_ucma_poll_file(cm->ucma)))
 		channel_tell(vb_ucma_file_owner(f));
 }
@@ -128,6 +148,137 @@ static int ucma_open(struct vb_broker *b, struct vb_broker_cm *cm)
 	return vb_ucma_create(&cm->ucma, &cfg);
 }
 
+static void channel_close(struct vb_broker_cm *cm, uint32_t index, vb_time now)
+{
+	struct channel *ch = cm->channel[index];
+
+	cm->channel[index] = NULL;
+	cm->channel_cnt--;
+	vb_cm_memory_remove(&cm->memory, index);
+	close(ch->fd);
+	vb_ucma_file_close(ch->file, now);
+	free(ch);
+}
+
+void vb_broker_cm_close(struct vb_broker *b)
+{
+	struct vb_broker_cm *cm = b->cm;
+
+	if (!cm)
+		return;
+	/* The next broker goes on with the channels. */
+	vb_broker_cm_rest(b);
+	for (uint32_t i = 0; i < VB_CM_CHANNELS_MAX; i++)
+		if (cm->channel[i])
+			channel_close(cm, i, 0);
+	vb_ucma_destroy(cm->ucma);
+	free(cm);
+	b->cm = NULL;
+}
+
+void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before)
+{
+	struct vb_broker_cm *cm = b->cm;
+
+	if (!cm)
+		return;
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
+		const struct vb_device *is = &b->slots.host->device[i];
+
+		if (before[i].ifindex && before[i].ifindex != is->ifindex)
+			vb_ucma_device_removed(cm->ucma, (uint8_t)(i + 1));
+		else if (before[i].ifindex && memcmp(before[i].mac, is->mac, sizeof is->mac) != 0)
+			vb_ucma_device_changed(cm->ucma, (uint8_t)(i + 1));
+	}
+	if (cm->gsi)
+		vb_gsi_follow(cm->gsi);
+	cm_pump(cm, vb_cm_env_now());
+}
+
+/* The channel that @token names; NULL: none does. */
+static struct channel *channel_find(const struct vb_broker_cm *cm, uint64_t token)
+{
+	for (uint32_t i = 0; token && i < VB_CM_CHANNELS_MAX; i++)
+		if (cm->channel[i] && cm->channel[i]->token == token)
+			return cm->channel[i];
+	return NULL;
+}
+
+/* Channel @index with the broker's end @fd, which it owns from then on. */
+static int channel_make(struct vb_broker *b, uint32_t index, uint64_t token, int fd)
+{
+	struct vb_broker_cm *cm = b->cm;
+	struct channel *ch = calloc(1, sizeof *ch);
+	int err;
+
+	if (!ch)
+		return -ENOMEM;
+	*ch = (struct channel){.cm = cm, .index = index, .fd = fd, .token = token};
+	err = vb_ucma_file_open(cm->ucma, ch, &ch->file);
+	if (!err) {
+		vb_ucma_file_set_number(ch->file, index);
+		err = vb_broker_watch(b, fd, VB_SOURCE_CHANNEL, index);
+		if (err)
+			vb_ucma_file_close(ch->file, 0);
+	}
+	if (err) {
+		free(ch);
+		return err;
+	}
+	cm->channel[index] = ch;
+	cm->channel_cnt++;
+	return 0;
+}
+
+/* A new channel. */
+static int channel_open(struct vb_broker *b, int fd, uint64_t *token)
+{
+	struct vb_broker_cm *cm = b->cm;
+	uint32_t i = 0;
+	int err;
+
+	while (i < VB_CM_CHANNELS_MAX && cm->channel[i])
+		i++;
+	if (i == VB_CM_CHANNELS_MAX)
+		return -ENFILE;
+	if (getrandom(token, sizeof *token, 0) != (ssize_t)sizeof *token)
+		return -EIO;
+	*token |= 1; /* 0 is none */
+	err = channel_make(b, i, *token, fd);
+	if (!err)
+		vb_cm_memory_add(&cm->memory, i, *token, fd);
+	return err;
+}
+
+/* A channel of the broker before. */
+static void channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd)
+{
+	struct vb_broker *b = ctx;
+
+	if (b->cm->channel[index] || channel_make(b, index, token, fd)) {
+		close(fd);
+		return;
+	}
+	b->cm->channel[index]->tokens = b->cm->memory.kept->channel[index].event_tokens;
+}
+
+/* From here on what happens is kept; what an earlier broker kept goes on. */
+static void memory_open(struct vb_broker *b, vb_time now)
+{
+	struct vb_broker_cm *cm = b->cm;
+	int rc = vb_cm_memory_open(&cm->memory, &b->slots);
+	struct vb_ucma_region region;
+
+	if (rc < 0)
+		return;
+	region = vb_cm_memory_region(&cm->memory);
+	vb_ucma_set_region(cm->ucma, &region);
+	if (rc == 0)
+		return;
+	vb_cm_memory_walk(&cm->memory, channel_adopt, b);
+	vb_ucma_restore(cm->ucma, now);
+}
+
 void vb_broker_cm_open(struct vb_broker *b)
 {
 	struct vb_broker_cm *cm = b->cm ? b->cm : calloc(1, sizeof *cm);
@@ -140,97 +291,23 @@ void vb_broker_cm_open(struct vb_broker *b)
 	b->cm = cm;
 	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, cm, why, sizeof why))
 		cm->gsi = NULL;
+	if (!cm->memory.kept)
+		memory_open(b, vb_cm_env_now());
+	cm_pump(cm, vb_cm_env_now());
 }
 
 void vb_broker_cm_rest(struct vb_broker *b)
 {
-	if (b->cm && b->cm->gsi) {
-		vb_gsi_close(b->cm->gsi);
-		b->cm->gsi = NULL;
-	}
-}
-
-static void channel_close(struct vb_broker_cm *cm, uint32_t index, vb_time now)
-{
-	struct channel *ch = cm->channel[index];
-
-	cm->channel[index] = NULL;
-	cm->channel_cnt--;
-	close(ch->fd);
-	vb_ucma_file_close(ch->file, now);
-	free(ch);
-}
-
-void vb_broker_cm_close(struct vb_broker *b)
-{
 	struct vb_broker_cm *cm = b->cm;
 
 	if (!cm)
 		return;
-	for (uint32_t i = 0; i < CHANNELS_MAX; i++)
-		if (cm->channel[i])
-			channel_close(cm, i, 0);
-	vb_broker_cm_rest(b);
-	vb_ucma_destroy(cm->ucma);
-	free(cm);
-	b->cm = NULL;
-}
-
-void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before)
-{
-	struct vb_broker_cm *cm = b->cm;
-
-	if (!cm)
-		return;
-	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
-		if (before[i].ifindex && before[i].ifindex != b->slots.host->device[i].ifindex)
-			vb_ucma_device_removed(cm->ucma, (uint8_t)(i + 1));
-	if (cm->gsi)
-		vb_gsi_follow(cm->gsi);
-	cm_pump(cm, vb_cm_env_now());
-}
-
-/* The channel that @token names; NULL: none does. */
-static struct channel *channel_find(const struct vb_broker_cm *cm, uint64_t token)
-{
-	for (uint32_t i = 0; token && i < CHANNELS_MAX; i++)
-		if (cm->channel[i] && cm->channel[i]->token == token)
-			return cm->channel[i];
-	return NULL;
-}
-
-/* A new channel with the broker's end @fd, which it owns from then on. */
-static int channel_open(struct vb_broker *b, int fd, uint64_t *token)
-{
-	struct vb_broker_cm *cm = b->cm;
-	struct channel *ch;
-	uint32_t i = 0;
-	int err;
-
-	while (i < CHANNELS_MAX && cm->channel[i])
-		i++;
-	if (i == CHANNELS_MAX)
-		return -ENFILE;
-	ch = calloc(1, sizeof *ch);
-	if (!ch)
-		return -ENOMEM;
-	ch->fd = fd;
-	err = getrandom(&ch->token, sizeof ch->token, 0) == (ssize_t)sizeof ch->token ? 0 : -EIO;
-	if (!err)
-		err = vb_ucma_file_open(cm->ucma, ch, &ch->file);
-	if (!err) {
-		err = vb_broker_watch(b, fd, VB_SOURCE_CHANNEL, i);
-		if (err)
-			vb_ucma_file_close(ch->file, 0);
+	if (cm->gsi) {
+		vb_gsi_close(cm->gsi);
+		cm->gsi = NULL;
 	}
-	if (err) {
-		free(ch);
-		return err;
-	}
-	cm->channel[i] = ch;
-	cm->channel_cnt++;
-	*token = ch->token;
-	return 0;
+	vb_ucma_set_region(cm->ucma, NULL);
+	vb_cm_memory_close(&cm->memory);
 }
 
 static void call_open(struct vb_broker *b, struct vb_fds *fds, struct vb_cm_answer *a)
@@ -253,6 +330,8 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_cm_call *call,
 			 struct vb_cm_answer *a, vb_time now)
 {
 	struct channel *ch = channel_find(cm, call->channel), *other;
+	const struct vb_cm_answer *before =
+	    ch ? vb_cm_memory_answer(&cm->memory, ch->index, call->serial) : NULL;
 	struct vb_ucma_command c = {.bytes = call->body,
 				    .len = call->len,
 				    .extra = call->body + call->len,
@@ -260,6 +339,10 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_cm_call *call,
 
 	if (!ch) {
 		a->status = -EBADF;
+		return;
+	}
+	if (before) {
+		*a = *before;
 		return;
 	}
 	other = channel_find(cm, call->other);
@@ -270,6 +353,9 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_cm_call *call,
 	a->drain = a->status == -EAGAIN && channel_stale(ch) ? 1 : channel_drain(ch);
 	if (other && other != ch)
 		a->drain_other = channel_drain(other);
+	/* Before anybody hears of it. */
+	vb_cm_memory_put_answer(&cm->memory, ch->index, call->serial, a);
+	vb_ucma_keep(cm->ucma);
 }
 
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
@@ -315,7 +401,7 @@ void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now)
 	uint8_t junk[64];
 	ssize_t n;
 
-	if (!cm || index >= CHANNELS_MAX || !cm->channel[index])
+	if (!cm || index >= VB_CM_CHANNELS_MAX || !cm->channel[index])
 		return;
 	/* Nobody has anything to say here; who writes past the library is not heard. */
 	n = recv(cm->channel[index]->fd, junk, sizeof junk, MSG_DONTWAIT);

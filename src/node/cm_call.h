@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define VB_CM_TOKENS_MAX 64u
+#define VB_CM_CHANNELS_MAX 4096u
 /* A command as it was written, and what it points at: more than any has. */
 #define VB_CM_CALL_BODY 4096u
 /* The longest answer: QUERY_PATH with all its paths. */
@@ -37,6 +38,9 @@ struct vb_cm_call {
 	uint32_t len, extra_len;
 	uint32_t rsv;            /* 0 */
 	uint64_t channel, other; /* tokens, random: who knows one may use the channel */
+	/* COMMAND: random. A command that is sent again, because the broker was killed before its
+	 * answer came, has the same one, and is carried out once. */
+	uint64_t serial;
 	uint8_t body[VB_CM_CALL_BODY];
 };
 

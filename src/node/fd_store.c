@@ -47,6 +47,53 @@ int vb_fd_store_put(int fd_store, enum vb_fd_store_kind kind, uint32_t slot,
 	return vb_fds_send(fd_store, &item, sizeof item, fds);
 }
 
+int vb_fd_store_put_channel(int fd_store, uint32_t index, uint64_t token, int fd)
+{
+	struct vb_fd_store_item item = {
+	    .magic = FD_STORE_MAGIC, .kind = VB_FD_STORE_CHANNEL, .slot = index, .token = token};
+	const struct vb_fds fds = {.cnt = 1, .fd = {fd}};
+
+	return vb_fds_send(fd_store, &item, sizeof item, &fds);
+}
+
+/* The oldest item, which stays in the store when @flags has MSG_PEEK. */
+static int item_take(int fd_store, struct vb_fd_store_item *item, struct vb_fds *fds, int flags)
+{
+	ssize_t n = vb_fds_recv(fd_store, item, sizeof *item, fds, flags | MSG_DONTWAIT);
+
+	if (n < 0)
+		return (int)n;
+	if (n == sizeof *item && item->magic == FD_STORE_MAGIC)
+		return 0;
+	vb_fds_close(fds);
+	return -EINVAL;
+}
+
+int vb_fd_store_sift(int fd_store, uint32_t cnt,
+		     bool (*stays)(void *ctx, const struct vb_fd_store_item *item), void *ctx)
+{
+	int off = -1; /* peeks see the oldest item, not the one behind the last peek */
+
+	if (setsockopt(fd_store, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof off))
+		return -errno;
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct vb_fd_store_item item;
+		struct vb_fds fds;
+		int rc = item_take(fd_store, &item, &fds, MSG_PEEK);
+
+		if (!rc && stays(ctx, &item))
+			rc = vb_fds_send(fd_store, &item, sizeof item, &fds);
+		if (rc)
+			return rc;
+		vb_fds_close(&fds);
+		rc = item_take(fd_store, &item, &fds, 0);
+		if (rc)
+			return rc;
+		vb_fds_close(&fds);
+	}
+	return 0;
+}
+
 int vb_fd_store_walk(int fd_store,
 		     int (*each)(void *ctx, const struct vb_fd_store_item *item,
 				 struct vb_fds *fds),
@@ -61,19 +108,11 @@ int vb_fd_store_walk(int fd_store,
 	for (;;) {
 		struct vb_fd_store_item item;
 		struct vb_fds fds;
-		ssize_t n =
-		    vb_fds_recv(fd_store, &item, sizeof item, &fds, MSG_PEEK | MSG_DONTWAIT);
+		int rc = item_take(fd_store, &item, &fds, MSG_PEEK);
 
-		if (n == -EAGAIN)
-			return 0;
-		if (n < 0)
-			return (int)n;
-		if (n != sizeof item || item.magic != FD_STORE_MAGIC) {
-			vb_fds_close(&fds);
-			return -EINVAL;
-		}
-		int rc = each(ctx, &item, &fds);
-
+		if (rc)
+			return rc == -EAGAIN ? 0 : rc;
+		rc = each(ctx, &item, &fds);
 		if (rc < 0)
 			return rc;
 	}

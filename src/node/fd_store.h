@@ -10,12 +10,22 @@
 
 #include "node/broker_msg.h"
 
-enum vb_fd_store_kind { VB_FD_STORE_HOST = 1, VB_FD_STORE_SLOT };
+#include <stdbool.h>
+
+enum vb_fd_store_kind {
+	VB_FD_STORE_HOST = 1,
+	VB_FD_STORE_SLOT,     /* fd[0] is the socket, fd[1] slot memory if there are two */
+	VB_FD_STORE_CM,       /* what the connection manager keeps, node/cm_kept.h */
+	VB_FD_STORE_CHANNELS, /* another store, whose items are all CHANNEL */
+	VB_FD_STORE_CHANNEL,  /* the broker's end of a channel */
+};
 
 struct vb_fd_store_item {
 	uint32_t magic;
-	uint32_t kind; /* enum vb_fd_store_kind */
-	uint32_t slot; /* SLOT: fd[0] is the socket, fd[1] slot memory if there are two */
+	uint32_t kind;  /* enum vb_fd_store_kind */
+	uint32_t slot;  /* SLOT: its number; CHANNELS: which one; CHANNEL: the channel's index */
+	uint32_t rsv;   /* 0 */
+	uint64_t token; /* CHANNEL: node/cm_call.h */
 };
 
 /* Returns the descriptor of an empty descriptor store, or a negative errno. */
@@ -24,6 +34,16 @@ int vb_fd_store_create(void);
 /* Puts copies of @fds behind what is there. */
 int vb_fd_store_put(int fd_store, enum vb_fd_store_kind kind, uint32_t slot,
 		    const struct vb_fds *fds);
+
+/* As vb_fd_store_put(), for a channel. */
+int vb_fd_store_put_channel(int fd_store, uint32_t index, uint64_t token, int fd);
+
+/*
+ * Takes out the oldest @cnt items but puts those that @stays says of back behind the others. An
+ * item is there at every moment. 0 or a negative errno.
+ */
+int vb_fd_store_sift(int fd_store, uint32_t cnt,
+		     bool (*stays)(void *ctx, const struct vb_fd_store_item *item), void *ctx);
 
 /*
  * Calls @each with every item, in the order in which they were put; it owns the descriptors and

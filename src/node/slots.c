@@ -66,13 +66,21 @@ static int host_create(struct vb_slots *s)
 	return 0;
 }
 
-int vb_slots_init(struct vb_slots *s)
+/* Nothing is there. */
+static void slots_clear(struct vb_slots *s)
 {
 	memset(s, 0, sizeof *s);
-	s->fd_store = s->host_fd = -1;
+	s->fd_store = s->host_fd = s->cm_fd = -1;
 	vb_group_init(&s->group);
 	for (int i = 0; i < VB_SLOT_CNT; i++)
 		s->slot[i].mem_fd = -1;
+	for (uint32_t i = 0; i < VB_CM_STORES; i++)
+		s->channels_fd[i] = -1;
+}
+
+int vb_slots_init(struct vb_slots *s)
+{
+	slots_clear(s);
 	return host_create(s);
 }
 
@@ -195,6 +203,16 @@ static int adopt_slot(struct vb_slots *s, uint32_t k, struct vb_fds *fds)
 	return 0;
 }
 
+/* A descriptor that is there once. */
+static int adopt_fd(int *fd, struct vb_fds *fds)
+{
+	if (*fd >= 0 || fds->cnt != 1)
+		return -EINVAL;
+	*fd = fds->fd[0];
+	fds->cnt = 0;
+	return 0;
+}
+
 static int adopt_item(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
 {
 	struct vb_slots *s = ctx;
@@ -204,6 +222,10 @@ static int adopt_item(void *ctx, const struct vb_fd_store_item *item, struct vb_
 		rc = adopt_host(s, fds);
 	else if (item->kind == VB_FD_STORE_SLOT)
 		rc = adopt_slot(s, item->slot, fds);
+	else if (item->kind == VB_FD_STORE_CM)
+		rc = adopt_fd(&s->cm_fd, fds);
+	else if (item->kind == VB_FD_STORE_CHANNELS && item->slot < VB_CM_STORES)
+		rc = adopt_fd(&s->channels_fd[item->slot], fds);
 	vb_fds_close(fds);
 	return rc;
 }
@@ -212,11 +234,7 @@ int vb_slots_adopt(struct vb_slots *s, int fd_store)
 {
 	static struct vb_slots next;
 
-	memset(&next, 0, sizeof next);
-	vb_group_init(&next.group);
-	for (int i = 0; i < VB_SLOT_CNT; i++)
-		next.slot[i].mem_fd = -1;
-	next.host_fd = -1;
+	slots_clear(&next);
 	next.fd_store = fd_store;
 	int rc = vb_fd_store_walk(fd_store, adopt_item, &next);
 	if (!rc && (!next.host || next.group.cnt < VB_SLOT_FIRST))
@@ -352,4 +370,9 @@ void vb_slots_close(struct vb_slots *s)
 		close(s->host_fd);
 	if (s->fd_store >= 0)
 		close(s->fd_store);
+	if (s->cm_fd >= 0)
+		close(s->cm_fd);
+	for (uint32_t i = 0; i < VB_CM_STORES; i++)
+		if (s->channels_fd[i] >= 0)
+			close(s->channels_fd[i]);
 }

@@ -20,8 +20,13 @@ struct vb_slot {
 	uint32_t qpn_start; /* qpn_next when the owner came */
 };
 
+/* Stores of channels of the connection manager, node/cm_memory.h. */
+#define VB_CM_STORES 16u
+
 struct vb_slots {
 	int host_fd;
+	int cm_fd;                     /* memory of the connection manager; -1: none yet */
+	int channels_fd[VB_CM_STORES]; /* -1: none yet */
 	struct vb_host_shm *host;
 	int fd_store; /* -1: there is no group yet */
 	struct vb_group group;

@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #define LOW_PORTS 1024u
-#define BACKLOG_MAX 1024
 
 static struct vb_list *port_bucket(struct vb_ucma *u, uint16_t ps, uint16_t port)
 {
@@ -106,10 +105,15 @@ int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 	id->src.port = port;
 	id->at = at;
 	id->has_local = at.hca_port != 0;
-	id->is_bound = true;
 	id->state = VB_UCMA_ADDR_BOUND;
-	vb_list_append(port_bucket(id->u, id->ps, port), &id->in_port);
+	vb_ucma_bind_again(id);
 	return 0;
+}
+
+void vb_ucma_bind_again(struct vb_ucma_id *id)
+{
+	id->is_bound = true;
+	vb_list_append(port_bucket(id->u, id->ps, id->src.port), &id->in_port);
 }
 
 void vb_ucma_unbind(struct vb_ucma_id *id)
@@ -124,7 +128,7 @@ uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, uint16_t port)
 	return (uint64_t)id->ps << 16 | port;
 }
 
-static int service_join(struct vb_ucma_id *id)
+int vb_ucma_listen_again(struct vb_ucma_id *id)
 {
 	struct vb_ucma *u = id->u;
 	uint64_t sid = vb_ucma_service_id(id, id->src.port);
@@ -173,10 +177,10 @@ int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog)
 	if (id->reuses)
 		err = port_check(id, &id->src, id->src.port, false);
 	if (!err)
-		err = service_join(id);
+		err = vb_ucma_listen_again(id);
 	if (err)
 		return err;
-	id->backlog = backlog <= 0 || backlog > BACKLOG_MAX ? BACKLOG_MAX : backlog;
+	id->backlog = backlog <= 0 || backlog > VB_UCMA_BACKLOG_MAX ? VB_UCMA_BACKLOG_MAX : backlog;
 	id->state = VB_UCMA_LISTENING;
 	return 0;
 }

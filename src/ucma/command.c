@@ -221,6 +221,7 @@ static int find_id(const struct command *cmd, struct vb_ucma_call *c)
 		return err;
 	if (c->id->state == VB_UCMA_REMOVED && cmd->run != do_destroy_id)
 		return -EINVAL;
+	vb_ucma_id_touch(c->id);
 	if (!(cmd->states & c->id->state) || (cmd->needs_device && !c->id->has_local))
 		return -EINVAL;
 	return 0;

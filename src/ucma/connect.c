@@ -152,6 +152,16 @@ static int send_sidr_rep(struct vb_ucma_id *id, const struct vb_ucma_accept *b)
 	return vb_cm_sidr_reply(id->conn, &r);
 }
 
+/* Its events begin with the news that there is no connection any more. CMP-51 */
+static int accept_lost(struct vb_ucma_id *id, const struct vb_ucma_accept *b)
+{
+	id->is_lost = false;
+	id->uid = b->uid;
+	id->has_uid = true;
+	(void)vb_ucma_event_add(id, VB_UCMA_EV_UNREACHABLE, VB_UCMA_ETIMEDOUT);
+	return 0;
+}
+
 int vb_ucma_do_accept(struct vb_ucma_call *c)
 {
 	const struct vb_ucma_accept *b = c->body;
@@ -160,6 +170,8 @@ int vb_ucma_do_accept(struct vb_ucma_call *c)
 
 	if (!id->conn)
 		return -EINVAL;
+	if (id->is_lost)
+		return accept_lost(id, b);
 	if (!b->param.valid) {
 		/* After a REP: the QP is ready. */
 		return vb_cm_ready(id->conn, NULL) ? -EINVAL : 0;
@@ -183,6 +195,8 @@ int vb_ucma_do_reject(struct vb_ucma_call *c)
 
 	if (!c->id->conn || (reason != VB_CM_REJ_CONSUMER && reason != VB_CM_REJ_VENDOR_OPTION))
 		return -EINVAL;
+	if (c->id->is_lost)
+		return 0; /* the peer has begun anew */
 	if (c->id->qp_type == VB_UCMA_QPT_UD) {
 		struct vb_cm_sidr_reply r = {.status = VB_CM_SIDR_REJECT, .private_data = p};
 

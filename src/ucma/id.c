@@ -45,9 +45,11 @@ int vb_ucma_id_new(struct vb_ucma_file *f, uint16_t ps, uint8_t qp_type, struct 
 	vb_list_init(&id->in_port);
 	vb_list_init(&id->in_service);
 	vb_list_init(&id->mcs);
+	vb_list_init(&id->touched);
 	vb_list_append(&f->ids, &id->in_file);
 	u->ids[n] = id;
 	u->id_cnt++;
+	vb_ucma_id_touch(id);
 	*out = id;
 	return 0;
 }
@@ -89,6 +91,10 @@ struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_even
 	ev->reply.status = status;
 	vb_list_append(&f->events, &ev->link);
 	f->event_cnt++;
+	vb_list_init(&ev->fresh);
+	if (f->u->has_region)
+		vb_list_append(&f->u->fresh, &ev->fresh);
+	vb_ucma_id_touch(id);
 	vb_ucma_file_touch(f);
 	return ev;
 }
@@ -97,6 +103,8 @@ void vb_ucma_event_free(struct vb_ucma_event *ev)
 {
 	struct vb_ucma_file *f = ev->id->file;
 
+	vb_ucma_event_unkeep(ev);
+	vb_ucma_id_touch(ev->id);
 	vb_list_remove(&ev->link);
 	f->event_cnt--;
 	vb_ucma_file_touch(f);
@@ -116,6 +124,7 @@ int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out)
 		ev->mc->events_reported++;
 	if (ev->request) {
 		ev->request->listener = NULL;
+		vb_ucma_id_touch(ev->request);
 		ev->id->backlog++;
 	}
 	vb_ucma_event_free(ev);
@@ -141,11 +150,13 @@ void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to)
 			vb_list_remove(&ev->request->in_file);
 			vb_list_append(&to->ids, &ev->request->in_file);
 			ev->request->file = to;
+			vb_ucma_id_touch(ev->request);
 		}
 	}
 	vb_list_remove(&id->in_file);
 	vb_list_append(&to->ids, &id->in_file);
 	id->file = to;
+	vb_ucma_id_touch(id);
 	vb_ucma_file_touch(from);
 	vb_ucma_file_touch(to);
 }
@@ -165,6 +176,7 @@ void vb_ucma_mc_leave(struct vb_ucma_mc *mc)
 	}
 	if (mc->is_member)
 		(void)env->group(env->ctx, &mc->at, &mc->gid, false);
+	vb_ucma_mc_unkeep(mc);
 	vb_list_remove(&mc->link);
 	vb_ucma_free(id->u, mc);
 }
@@ -218,6 +230,7 @@ void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now)
 		vb_cm_conn_destroy(id->conn, now);
 	vb_ucma_unbind(id);
 	events_purge(id, now);
+	vb_ucma_id_unkeep(id);
 	vb_list_remove(&id->in_file);
 	u->ids[id->number] = NULL;
 	u->id_cnt--;

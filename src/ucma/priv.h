@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "base/rng.h"
 #include "ucma/abi.h"
+#include "ucma/keep.h"
 #include "ucma/ucma.h"
 
 #include <assert.h>
@@ -37,10 +38,12 @@ enum {
 #define VB_UCMA_PORT_BUCKETS 1024u
 #define VB_UCMA_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY. CMP-25 */
 #define VB_UCMA_ETIMEDOUT (-110)
+#define VB_UCMA_BACKLOG_MAX 1024
 
 struct vb_ucma_file {
 	struct vb_ucma *u;
 	void *owner;
+	uint32_t number;             /* by which its ids are kept */
 	struct vb_list all, changed; /* in u->files; in u->changed while its number may be new */
 	struct vb_list ids;
 	struct vb_list events;
@@ -57,6 +60,7 @@ struct vb_ucma_mc {
 	struct vb_ucma_local at;
 	bool is_member; /* the host joined for it: not when it only sends, or when joining failed */
 	uint32_t events_reported;
+	uint32_t kept; /* its record of the region + 1; 0: none */
 };
 
 /* An event that nobody has taken. */
@@ -65,6 +69,8 @@ struct vb_ucma_event {
 	struct vb_ucma_id *id;      /* whose events_reported counts it: a listener's for requests */
 	struct vb_ucma_id *request; /* CONNECT_REQUEST: the new id, which nobody knows yet */
 	struct vb_ucma_mc *mc;      /* of a group: counts there, too */
+	struct vb_list fresh;       /* in u->fresh until it is kept */
+	uint32_t kept;              /* its record of the region + 1; 0: none */
 	struct vb_ucma_event_reply reply;
 };
 
@@ -82,6 +88,7 @@ struct vb_ucma_id {
 	struct vb_ucma *u;
 	struct vb_ucma_file *file;
 	struct vb_list in_file, in_port, in_service;
+	struct vb_list touched; /* in u->touched while its record is old */
 	uint32_t number;
 	uint64_t uid;
 	bool has_uid; /* else it came by a request and was not accepted: it has no events. CMP-35 */
@@ -92,6 +99,7 @@ struct vb_ucma_id {
 	bool has_local; /* at is valid */
 	bool reuses, af_only, af_only_set, tos_set, ack_timeout_set;
 	bool is_passive;
+	bool is_lost; /* its request was an earlier process's; UNREACHABLE when it is accepted */
 	uint8_t tos, ack_timeout;
 	struct vb_ucma_addr src, dst;
 	struct vb_ucma_local at;
@@ -115,6 +123,13 @@ struct vb_ucma {
 	struct vb_ucma_id **ids;                   /* by number */
 	uint32_t id_next, id_cnt, file_cnt, mc_next;
 	uint16_t port_last_given;
+	/* What is kept, keep.h. */
+	bool has_region;
+	struct vb_ucma_region region;
+	struct vb_list touched, fresh;
+	uint64_t event_seq;
+	uint32_t event_kept_next, mc_kept_next;
+	uint8_t event_used[VB_UCMA_KEPT_EVENTS], mc_used[VB_UCMA_KEPT_MCS];
 };
 
 /* ucma.c */
@@ -157,7 +172,16 @@ int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
 void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to);
 void vb_ucma_mc_leave(struct vb_ucma_mc *mc);
 
+/* keep.c: the record of an id is old; a record goes with what it is of. */
+void vb_ucma_id_touch(struct vb_ucma_id *id);
+void vb_ucma_id_unkeep(struct vb_ucma_id *id);
+void vb_ucma_event_unkeep(struct vb_ucma_event *ev);
+void vb_ucma_mc_unkeep(struct vb_ucma_mc *mc);
+
 /* bind.c */
+/* An id that was restored has its port, and its listener, again. */
+void vb_ucma_bind_again(struct vb_ucma_id *id);
+int vb_ucma_listen_again(struct vb_ucma_id *id);
 int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a);
 void vb_ucma_unbind(struct vb_ucma_id *id);
 int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog);

@@ -235,6 +235,7 @@ static bool knows_peer(const struct vb_ucma_id *id)
 {
 	switch (vb_cm_conn_state(id->conn)) {
 	case VB_CM_STATE_IDLE:
+		return id->is_lost;
 	case VB_CM_STATE_LISTEN:
 	case VB_CM_STATE_REQ_SENT:
 	case VB_CM_STATE_MRA_REQ_RCVD:

@@ -289,6 +289,7 @@ void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time n
 		return;
 	}
 	id = vb_cm_conn_owner(ev->conn);
+	vb_ucma_id_touch(id);
 	if (id->state == VB_UCMA_REMOVED)
 		return;
 	switch (ev->kind) {

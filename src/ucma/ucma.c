@@ -29,6 +29,8 @@ int vb_ucma_create(struct vb_ucma **out, const struct vb_ucma_config *cfg)
 	vb_list_init(&u->files);
 	vb_list_init(&u->changed);
 	vb_list_init(&u->services);
+	vb_list_init(&u->touched);
+	vb_list_init(&u->fresh);
 	for (uint32_t i = 0; i < VB_UCMA_PORT_BUCKETS; i++)
 		vb_list_init(&u->port[i]);
 	u->ids = vb_ucma_alloc(u, cfg->ids * sizeof *u->ids);
@@ -80,6 +82,11 @@ void vb_ucma_file_close(struct vb_ucma_file *f, vb_time now)
 	vb_list_remove(&f->changed);
 	vb_ucma_free(u, f);
 	u->file_cnt--;
+}
+
+void vb_ucma_file_set_number(struct vb_ucma_file *f, uint32_t number)
+{
+	f->number = number;
 }
 
 void *vb_ucma_file_owner(const struct vb_ucma_file *f)
@@ -148,7 +155,18 @@ void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port)
 		    id->state == VB_UCMA_REMOVED)
 			continue;
 		id->state = VB_UCMA_REMOVED;
+		vb_ucma_id_touch(id);
 		(void)vb_ucma_event_add(id, VB_UCMA_EV_DEVICE_REMOVAL, 0);
+	}
+}
+
+void vb_ucma_device_changed(struct vb_ucma *u, uint8_t port)
+{
+	for (uint32_t i = 0; i < u->cfg.ids; i++) {
+		struct vb_ucma_id *id = u->ids[i];
+
+		if (id && id->has_local && id->at.hca_port == port && id->state != VB_UCMA_REMOVED)
+			(void)vb_ucma_event_add(id, VB_UCMA_EV_ADDR_CHANGE, 0);
 	}
 }
 

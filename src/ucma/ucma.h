@@ -74,6 +74,8 @@ void vb_ucma_destroy(struct vb_ucma *u); /* and every file, without a word to th
 int vb_ucma_file_open(struct vb_ucma *u, void *owner, struct vb_ucma_file **out);
 /* Ends all its ids as their states ask for. CMP-22, CMP-23 */
 void vb_ucma_file_close(struct vb_ucma_file *f, vb_time now);
+/* The number by which its ids are kept, 0 else. ucma/keep.h */
+void vb_ucma_file_set_number(struct vb_ucma_file *f, uint32_t number);
 void *vb_ucma_file_owner(const struct vb_ucma_file *f);
 /* Events that wait. */
 uint32_t vb_ucma_file_events(const struct vb_ucma_file *f);
@@ -105,6 +107,8 @@ const struct vb_cm_counters *vb_ucma_counters(const struct vb_ucma *u);
 
 /* The device of HCA port @port is gone: its ids get DEVICE_REMOVAL. CMP-51 */
 void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port);
+/* The device of HCA port @port has another MAC address: its ids get ADDR_CHANGE. CMP-51 */
+void vb_ucma_device_changed(struct vb_ucma *u, uint8_t port);
 
 /* How many files and ids there are. */
 uint32_t vb_ucma_file_cnt(const struct vb_ucma *u);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that connect by RDMA CM: librdmacm's own, perftest with -R, and what becomes of a connection
 when one side, or some of the messages, are lost."""
+import os
 import re
+import signal
 import time
 
 from cases import case
@@ -117,6 +119,79 @@ def dies(side, where):
 for spot in ("lo4", "net4"):
     dies("server", spot)
     dies("client", spot)
+
+
+def kill_broker(host):
+    """The brokers of @host; each program that has a connection to one starts the next."""
+    pids = host.broker_pids()
+    need(pids, "found no broker")
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+CONNECTS_64 = ("stdbuf -oL ucmatose -b S -c 64 -C 16000 -S 64 -p P",
+               "stdbuf -oL ucmatose -s S -c 64 -C 16000 -S 64 -p P")
+
+
+def survives_broker(where, link):
+    @case(f"cm.kill9_broker.{where}.{link}", seconds=60)
+    def _(context):
+        """The broker dies in the middle of 64 connections: no event, and they end well later."""
+        place = place_of(context, where)
+        if not place.server.host.holder:
+            raise Skip(context.machine.why)
+        port = place.server.host.pick_port()
+        env = {"VERBENA_LINK": link}
+        server = start_server(place, CONNECTS_64[0], port, env)
+        client = place.client.host.start(argv(place, CONNECTS_64[1], port), name="ucmatose client", env=env)
+        try:
+            client.wait_output("receiving data transfers", seconds=20)
+            kill_broker(place.server.host)
+            for p in (client, server):
+                need(p.wait(30) == 0, f"{server.story()}\n{client.story()}")
+            need("event:" not in client.output() + server.output(), f"{server.story()}\n{client.story()}")
+        finally:
+            server.end()
+            client.end()
+
+
+for spot, by in (("lo4", "udp"), ("net4", "udp"), ("lo4", "shm")):
+    survives_broker(spot, by)
+
+
+@case("cm.kill9_broker.connecting", seconds=120)
+def _(context):
+    """The broker dies while 64 connections are made, sooner or later: no program waits for ever."""
+    place = place_of(context, "lo4")
+    if not place.server.host.holder:
+        raise Skip(context.machine.why)
+    for after in (0.02, 0.04, 0.06, 0.1):
+        port = place.server.host.pick_port()
+        server = start_server(place, "ucmatose -b S -c 64 -C 10 -p P", port)
+        client = place.client.host.start(argv(place, "ucmatose -s S -c 64 -C 10 -p P", port), name="ucmatose client")
+        try:
+            time.sleep(after)
+            kill_broker(place.server.host)
+            for p in (client, server):
+                status = p.wait(20)
+                need(status == 0 or "UNREACHABLE" in p.output() or "REJECTED" in p.output(),
+                     f"{server.story()}\n{client.story()}")
+        finally:
+            server.end()
+            client.end()
+
+
+@case("cm.addr_change", seconds=60)
+def _(context):
+    """CMP-51: the interface gets another MAC address; the programs on it are told."""
+    place = place_of(context, "net4")
+    server, client = pinging(place, place.server.host.pick_port())
+    try:
+        place.client.host.run(["ip", "link", "set", "veth0", "address", "02:00:00:00:77:01"])
+        client.wait_output("RDMA_CM_EVENT_ADDR_CHANGE", seconds=5)
+    finally:
+        client.end()
+        server.end()
 
 
 @case("cm.refused", seconds=60)

@@ -312,6 +312,21 @@ static void device__is_removed(void **state)
 	assert_int_equal(bind_to(unbound, 1, true, 7000), 0);
 }
 
+/* CMP-51: another MAC address is told to the ids of the device, which go on. */
+static void device__has_another_address(void **state)
+{
+	uint32_t id = ucma_routed(&net, f, 5, VB_UCMA_PS_TCP, 2, true);
+
+	(void)state;
+	(void)tcp_id();
+	vb_ucma_device_changed(net.host[0].u, 2);
+	ucma_no_event(&net, f);
+	vb_ucma_device_changed(net.host[0].u, 1);
+	assert_int_equal(ucma_event(&net, f, VB_UCMA_EV_ADDR_CHANGE).uid, 5);
+	ucma_no_event(&net, f);
+	assert_int_equal(ucma_connect(&net, f, id, 1, ""), 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -326,6 +341,7 @@ int main(void)
 	    T(af_only__shares_the_port),
 	    T(request__with_wrong_addresses),
 	    T(device__is_removed),
+	    T(device__has_another_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include "cmocka_env.h"
 #include "ucma/abi.h"
+#include "ucma/keep.h"
 #include "ucma/ucma.h"
 
 #include <errno.h>
@@ -116,30 +117,34 @@ static inline bool ucma_env_low(void *ctx)
 	return ((const struct ucma_host *)ctx)->may_bind_low;
 }
 
+static inline void ucma_host_open(struct ucma_host *h, uint64_t seed)
+{
+	struct vb_ucma_config cfg = {
+	    .cm = {.seed = seed,
+		   .hi_tid = 1,
+		   .conns = 256,
+		   .ack_delay = 15,
+		   .alloc = ucma_env_alloc,
+		   .free = ucma_env_free,
+		   .alloc_ctx = h},
+	    .ids = 128,
+	    .events = 64,
+	    .port_first = 32768,
+	    .port_last = 32768 + 63,
+	    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h},
+	};
+
+	assert_int_equal(vb_ucma_create(&h->u, &cfg), 0);
+}
+
 static inline void ucma_open(struct ucma_net *n)
 {
 	memset(n, 0, sizeof *n);
 	n->now = VB_SEC;
 	for (uint8_t i = 0; i < 2; i++) {
-		struct ucma_host *h = &n->host[i];
-		struct vb_ucma_config cfg = {
-		    .cm = {.seed = 11 + i,
-			   .hi_tid = 1,
-			   .conns = 256,
-			   .ack_delay = 15,
-			   .alloc = ucma_env_alloc,
-			   .free = ucma_env_free,
-			   .alloc_ctx = h},
-		    .ids = 128,
-		    .events = 64,
-		    .port_first = 32768,
-		    .port_last = 32768 + 63,
-		    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h},
-		};
-
-		h->net = n;
-		h->address = (uint8_t)(i + 1);
-		assert_int_equal(vb_ucma_create(&h->u, &cfg), 0);
+		n->host[i].net = n;
+		n->host[i].address = (uint8_t)(i + 1);
+		ucma_host_open(&n->host[i], 11 + i);
 	}
 }
 
@@ -177,6 +182,8 @@ static inline void ucma_settle(struct ucma_net *n)
 		if (!(n->lose & 1u << (n->last.attr - VB_CM_ATTR_FIRST)))
 			vb_ucma_handle_mad(ucma_host_of(n, &path.dgid)->u, &path, mad, n->now);
 	}
+	vb_ucma_keep(n->host[0].u);
+	vb_ucma_keep(n->host[1].u);
 }
 
 static inline void ucma_advance(struct ucma_net *n, vb_dur span)
