@@ -66,6 +66,8 @@ static bool port_is_unique(struct vb_ucma_id *id, const struct vb_ucma_addr *a, 
 	return true;
 }
 
+/* The port that was given last is the last choice, so that no late packet meets who has it next.
+ * CMP-39 */
 static int port_choose(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint16_t *port)
 {
 	struct vb_ucma *u = id->u;
@@ -80,7 +82,8 @@ static int port_choose(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint
 		u->port_last_given = *port = p;
 		return 0;
 	}
-	return -EADDRNOTAVAIL;
+	*port = u->port_last_given;
+	return *port && port_is_unique(id, a, *port) ? 0 : -EADDRNOTAVAIL;
 }
 
 int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)

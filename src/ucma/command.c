@@ -198,8 +198,8 @@ static const struct command table[VB_UCMA_CMD_CNT] = {
 			     false, vb_ucma_do_leave},
     [VB_UCMA_MIGRATE_ID] = {BODY(vb_ucma_migrate_id), REPLY(vb_ucma_number_reply), NO_ID, ANY,
 			    false, do_migrate_id},
-    [VB_UCMA_QUERY] = {BODY(vb_ucma_query), 8, sizeof(struct vb_ucma_addr_reply), ID(vb_ucma_query),
-		       ANY, false, vb_ucma_do_query},
+    [VB_UCMA_QUERY] = {BODY(vb_ucma_query), NO_REPLY, ID(vb_ucma_query), ANY, false,
+		       vb_ucma_do_query},
     [VB_UCMA_BIND] = {BODY(vb_ucma_bind), NO_REPLY, ID(vb_ucma_bind), ANY, false, do_bind},
     [VB_UCMA_RESOLVE_ADDR] = {BODY(vb_ucma_resolve_addr), NO_REPLY, ID(vb_ucma_resolve_addr), ANY,
 			      false, do_resolve_addr},
@@ -258,6 +258,7 @@ int vb_ucma_command(struct vb_ucma_file *f, const struct vb_ucma_command *in,
 	memcpy(body, (const uint8_t *)in->bytes + sizeof h,
 	       h.in < cmd->body_max ? h.in : cmd->body_max);
 	c.reply_len = cmd->reply_max;
+	c.room = h.out;
 	if (cmd->id_at != NO_ID)
 		err = find_id(cmd, &c);
 	if (!err)

@@ -206,6 +206,7 @@ struct vb_ucma_call {
 	uint32_t extra_len;
 	uint8_t *reply; /* of sizeof the reply's structure; zeros */
 	uint32_t reply_len;
+	uint32_t room; /* bytes that the caller has for it */
 	vb_time now;
 };
 int vb_ucma_do_connect(struct vb_ucma_call *c);

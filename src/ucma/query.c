@@ -158,19 +158,25 @@ static void query_gid(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r)
 	r->dst_size = emit_gid(id, &id->dst.gid, id->dst.port, r->dst);
 }
 
+/* How long the shortest reply is depends on what is asked for. CMP-32 */
 int vb_ucma_do_query(struct vb_ucma_call *c)
 {
 	const struct vb_ucma_query *q = c->body;
 
-	c->reply_len = sizeof(struct vb_ucma_addr_reply);
 	switch (q->option) {
 	case VB_UCMA_QUERY_ADDR:
-		query_addr(c->id, (void *)c->reply);
-		return 0;
 	case VB_UCMA_QUERY_GID:
-		query_gid(c->id, (void *)c->reply);
+		if (c->room < offsetof(struct vb_ucma_addr_reply, device_index))
+			return -ENOSPC;
+		c->reply_len = sizeof(struct vb_ucma_addr_reply);
+		if (q->option == VB_UCMA_QUERY_ADDR)
+			query_addr(c->id, (void *)c->reply);
+		else
+			query_gid(c->id, (void *)c->reply);
 		return 0;
 	case VB_UCMA_QUERY_PATH:
+		if (c->room < offsetof(struct vb_ucma_path_reply, path))
+			return -ENOSPC;
 		c->reply_len = sizeof(struct vb_ucma_path_reply);
 		query_path(c->id, (void *)c->reply);
 		return 0;

@@ -65,6 +65,9 @@ static struct vb_ucma_id *listener_of(const struct vb_ucma_service *s, const str
 		struct vb_ucma_id *id = vb_container_of(l, struct vb_ucma_id, in_service);
 		bool any = vb_ucma_addr_is_any(&id->src);
 
+		/* Whose device is gone listens no more, and can only be destroyed. CMP-51 */
+		if (id->state != VB_UCMA_LISTENING)
+			continue;
 		if (any && id->af_only && id->src.family != r->ip.dst.family)
 			continue;
 		if (!any && !vb_ucma_addr_eq(&id->src, &r->ip.dst))

@@ -145,6 +145,39 @@ static void port__is_given(void **state)
 	assert_int_equal(bind_to(tcp_id(), 0, true, 0), -EADDRNOTAVAIL);
 }
 
+/* CMP-39: the port that was given last comes again when there is no other, and not before. */
+static void port__given_last_is_the_last_choice(void **state)
+{
+	uint32_t last = 0;
+
+	(void)state;
+	for (int i = 0; i < 64; i++) {
+		uint32_t id = tcp_id();
+
+		assert_int_equal(bind_to(id, 0, true, 0), 0);
+		if (i == 63)
+			last = id;
+	}
+	uint16_t port = bound_port(last);
+
+	ucma_destroy(&net, f, last);
+	last = tcp_id();
+	assert_int_equal(bind_to(last, 0, true, 0), 0);
+	assert_int_equal(bound_port(last), port);
+	for (int i = 0; i < 200; i++) {
+		uint32_t id;
+
+		if (i == 0)
+			ucma_destroy(&net, f, 0); /* a second free one */
+		ucma_destroy(&net, f, last);
+		id = tcp_id();
+		assert_int_equal(bind_to(id, 0, true, 0), 0);
+		assert_int_not_equal(bound_port(id), port);
+		port = bound_port(id);
+		last = id;
+	}
+}
+
 /* CMP-37, CMP-33: a command in a state that is not its own, and ids that are not there. */
 static void state__each_command_has_its_own(void **state)
 {
@@ -204,6 +237,15 @@ static void command__lengths(void **state)
 			 -ENOSPC);
 	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY_ROUTE, &q, sizeof q, reply, 200), 0);
 	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY_ROUTE, &q, 15, reply, 208), -EINVAL);
+	q.option = VB_UCMA_QUERY_ADDR;
+	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY, &q, sizeof q, reply, 271), -ENOSPC);
+	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY, &q, sizeof q, reply, 272), 0);
+	q.option = VB_UCMA_QUERY_GID;
+	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY, &q, sizeof q, reply, 271), -ENOSPC);
+	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY, &q, sizeof q, reply, 272), 0);
+	q.option = VB_UCMA_QUERY_PATH;
+	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY, &q, sizeof q, reply, 7), -ENOSPC);
+	assert_int_equal(ucma_write(&net, f, VB_UCMA_QUERY, &q, sizeof q, reply, 8), 0);
 	assert_int_equal(ucma_write(&net, f, VB_UCMA_GET_EVENT, &g, sizeof g, reply, 323), -ENOSPC);
 	assert_int_equal(ucma_write(&net, f, VB_UCMA_GET_EVENT, &g, sizeof g, reply, 324), -EAGAIN);
 	/* Without ECE the body is right, and the state is not. */
@@ -327,6 +369,21 @@ static void device__has_another_address(void **state)
 	assert_int_equal(ucma_connect(&net, f, id, 1, ""), 0);
 }
 
+/* CMP-51: a listener whose device has gone is asked no more. */
+static void device__of_a_listener_is_removed(void **state)
+{
+	struct vb_ucma_file *server = ucma_file(&net.host[1]);
+	uint32_t gone = ucma_listener(&net, server, VB_UCMA_PS_TCP, 2, true), id;
+
+	(void)state;
+	vb_ucma_device_removed(net.host[1].u, 1);
+	assert_int_equal(ucma_event(&net, server, VB_UCMA_EV_DEVICE_REMOVAL).id, gone);
+	id = ucma_routed(&net, f, 1, VB_UCMA_PS_TCP, 2, true);
+	assert_int_equal(ucma_connect(&net, f, id, 0x41, ""), 0);
+	assert_int_equal(ucma_event(&net, f, VB_UCMA_EV_REJECTED).status, VB_CM_REJ_CONSUMER);
+	ucma_no_event(&net, server);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -335,6 +392,7 @@ int main(void)
 	    T(bind__errors),
 	    T(reuse__until_one_listens),
 	    T(port__is_given),
+	    T(port__given_last_is_the_last_choice),
 	    T(state__each_command_has_its_own),
 	    T(command__lengths),
 	    T(option__each),
@@ -342,6 +400,7 @@ int main(void)
 	    T(request__with_wrong_addresses),
 	    T(device__is_removed),
 	    T(device__has_another_address),
+	    T(device__of_a_listener_is_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
