@@ -30,6 +30,9 @@ static int tables_alloc(struct vb_cm *cm)
 		if (!cm->bucket[i])
 			return -ENOMEM;
 	}
+	cm->port_cnt = cfg->alloc(cfg->alloc_ctx, ((size_t)cfg->ports + 1) * sizeof *cm->port_cnt);
+	if (!cm->port_cnt)
+		return -ENOMEM;
 	cm->timers.cap = cfg->conns;
 	cm->timers.node =
 	    cfg->alloc(cfg->alloc_ctx, ((size_t)cfg->conns + 1) * sizeof(struct vb_heap_node *));
@@ -77,12 +80,18 @@ void vb_cm_destroy(struct vb_cm *cm)
 	for (int i = 0; i < VB_CM_INDEX_CNT; i++)
 		table_free(cm, cm->bucket[i]);
 	table_free(cm, cm->timers.node);
+	table_free(cm, cm->port_cnt);
 	cm->cfg.free(cm->cfg.alloc_ctx, cm);
 }
 
 const struct vb_cm_counters *vb_cm_counters(const struct vb_cm *cm)
 {
 	return &cm->cnt;
+}
+
+const struct vb_cm_port_counters *vb_cm_port_counters(const struct vb_cm *cm)
+{
+	return cm->port_cnt;
 }
 
 /* The connection that a message between two of them is for; NULL: none, or with another peer. */
@@ -156,7 +165,7 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 		cm->cnt.rx_bad++;
 		return;
 	}
-	cm->cnt.rx_msgs[vb_cm_counter(m.attr)]++;
+	vb_cm_port_of(cm, path)->rx_msgs[vb_cm_counter(m.attr)]++;
 	if (m.attr == VB_CM_REQ) {
 		vb_cm_on_req(cm, path, &m, now);
 		return;

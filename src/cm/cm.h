@@ -36,10 +36,14 @@ const char *vb_cm_state_name(enum vb_cm_state s);
 
 #define VB_CM_MSGS (VB_CM_ATTR_LAST - VB_CM_ATTR_FIRST + 1)
 
-/* What sysfs shows in ports/N/cm_*; the index is the attribute less VB_CM_ATTR_FIRST. */
-struct vb_cm_counters {
+/* What sysfs shows in ports/N/cm_*; the index is the attribute less VB_CM_ATTR_FIRST. Messages that
+ * were sent include their repetitions. */
+struct vb_cm_port_counters {
 	uint64_t tx_msgs[VB_CM_MSGS], tx_retries[VB_CM_MSGS];
 	uint64_t rx_msgs[VB_CM_MSGS], rx_duplicates[VB_CM_MSGS];
+};
+
+struct vb_cm_counters {
 	uint64_t
 	    rx_unmatched;    /* for a communication ID, or from a peer, that does not fit. CMP-52 */
 	uint64_t rx_bad;     /* not a message of this class and version. CMP-52 */
@@ -52,6 +56,7 @@ struct vb_cm_config {
 	uint64_t seed;     /* of the communication IDs: secret where peers are not trusted */
 	uint32_t hi_tid;   /* upper half of the transaction IDs */
 	uint32_t conns;    /* objects at most, ended connections in timewait included; 1...2^24 */
+	uint8_t ports;     /* the ports of paths are 0...ports; others count as 0 */
 	uint8_t ack_delay; /* of the local adapter: 4.096 us * 2^n. CMP-06 */
 	/*
 	 * A message without an answer is sent again at the end of its wait, which the peer was told
@@ -79,6 +84,8 @@ bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_
 vb_time vb_cm_poll_timeout(const struct vb_cm *cm);
 void vb_cm_handle_timeout(struct vb_cm *cm, vb_time now);
 const struct vb_cm_counters *vb_cm_counters(const struct vb_cm *cm);
+/* Of each port: cfg->ports + 1 elements, by the port of the path. */
+const struct vb_cm_port_counters *vb_cm_port_counters(const struct vb_cm *cm);
 
 enum vb_cm_event_kind {
 	VB_CM_EVENT_MESSAGE,     /* REQ, REP, RTU, REJ, DREQ, DREP, SIDR_REQ or SIDR_REP: ev->msg */

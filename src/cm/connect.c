@@ -170,7 +170,7 @@ static uint16_t req_refusal(const struct vb_cm *cm, const struct vb_path *path,
 /* The same REQ again: the answer was lost, or is not there yet. CMP-13 */
 static void req_duplicate(struct vb_cm_conn *c)
 {
-	c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_REQ)]++;
+	vb_cm_duplicate(c, VB_CM_REQ);
 	if (c->state == VB_CM_STATE_MRA_REQ_SENT)
 		vb_cm_answer_again(c);
 }
@@ -259,7 +259,7 @@ void vb_cm_on_mra(struct vb_cm_conn *c, const struct vb_cm_msg *m, vb_time now)
 	} else if (c->state == VB_CM_STATE_REP_SENT && m->mra.about == VB_CM_ABOUT_REP) {
 		vb_cm_state_set(c, VB_CM_STATE_MRA_REP_RCVD);
 	} else {
-		c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_MRA)]++;
+		vb_cm_duplicate(c, VB_CM_MRA);
 		return;
 	}
 	vb_cm_extend_wait(c, vb_cm_span(m->mra.service_timeout) + vb_cm_span(c->qp.ack_timeout),
@@ -308,7 +308,7 @@ static uint32_t rep_qpn(const struct vb_cm_conn *c, const struct vb_cm_rep *r)
 /* The same REP again: the RTU was lost, or is not there yet. CMP-15 */
 static void rep_duplicate(struct vb_cm_conn *c, const struct vb_cm_msg *m)
 {
-	c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_REP)]++;
+	vb_cm_duplicate(c, VB_CM_REP);
 	if (c->remote_id == m->local_id &&
 	    (c->state == VB_CM_STATE_ESTABLISHED || c->state == VB_CM_STATE_MRA_REP_SENT))
 		vb_cm_answer_again(c);
@@ -364,7 +364,7 @@ static bool waits_for_rtu(const struct vb_cm_conn *c)
 void vb_cm_on_rtu(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m)
 {
 	if (!waits_for_rtu(c)) {
-		c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_RTU)]++;
+		vb_cm_duplicate(c, VB_CM_RTU);
 		return;
 	}
 	if (vb_cm_event_message(c, NULL, path, m))

@@ -70,12 +70,12 @@ void vb_cm_on_dreq(struct vb_cm_conn *c, const struct vb_path *path, const struc
 			(void)vb_cm_disconnect(c, NULL, now);
 		return;
 	case VB_CM_STATE_TIMEWAIT:
-		c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_DREQ)]++;
+		vb_cm_duplicate(c, VB_CM_DREQ);
 		if (c->answer_attr == VB_CM_DREP)
 			vb_cm_answer_again(c);
 		return;
 	default:
-		c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_DREQ)]++;
+		vb_cm_duplicate(c, VB_CM_DREQ);
 	}
 }
 

@@ -57,7 +57,7 @@ struct vb_cm_conn {
 	/* The message that an answer is waited for, and the answer that duplicates are given. */
 	uint8_t request[VB_MAD_LEN], answer[VB_MAD_LEN];
 	enum vb_cm_attr request_attr, answer_attr;
-	bool request_due, answer_due, request_sent_once;
+	bool request_due, answer_due, request_sent_once, answer_sent_once;
 	struct vb_list tx; /* while one of them is due */
 	/* Repetition of the request: so often yet, at the end of each wait. */
 	uint8_t retries, retries_left;
@@ -87,11 +87,24 @@ struct vb_cm {
 	struct vb_cm_stray stray[VB_CM_STRAYS];
 	uint32_t stray_first, stray_cnt;
 	struct vb_cm_counters cnt;
+	struct vb_cm_port_counters *port_cnt;
 };
 
 static inline uint32_t vb_cm_counter(enum vb_cm_attr attr)
 {
 	return (uint32_t)attr - VB_CM_ATTR_FIRST;
+}
+
+/* The counters of the port that @path begins or ends at. */
+static inline struct vb_cm_port_counters *vb_cm_port_of(const struct vb_cm *cm,
+							const struct vb_path *path)
+{
+	return &cm->port_cnt[path->port <= cm->cfg.ports ? path->port : 0];
+}
+/* A message that @c has had already. */
+static inline void vb_cm_duplicate(struct vb_cm_conn *c, enum vb_cm_attr attr)
+{
+	vb_cm_port_of(c->cm, &c->qp.path)->rx_duplicates[vb_cm_counter(attr)]++;
 }
 
 /* 4.096 us * 2^@code as the kernel's connection manager rounds it: 2^(code - 8) ms. CMP-08 */

@@ -99,6 +99,6 @@ void vb_cm_on_rej(struct vb_cm_conn *c, const struct vb_path *path, const struct
 		vb_cm_timewait(c, now);
 		return;
 	default:
-		c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_REJ)]++;
+		vb_cm_duplicate(c, VB_CM_REJ);
 	}
 }

@@ -86,6 +86,7 @@ void vb_cm_keep_answer(struct vb_cm_conn *c, struct vb_cm_msg *m)
 {
 	vb_cm_msg_emit(m, c->answer);
 	c->answer_attr = m->attr;
+	c->answer_sent_once = false;
 }
 
 void vb_cm_send_answer(struct vb_cm_conn *c, struct vb_cm_msg *m)
@@ -118,13 +119,16 @@ void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct
 /* The next message of the connection at the head of the queue, which has one. */
 static void conn_transmit(struct vb_cm_conn *c, struct vb_path *path, uint8_t mad[VB_MAD_LEN])
 {
-	struct vb_cm_counters *cnt = &c->cm->cnt;
+	struct vb_cm_port_counters *cnt = vb_cm_port_of(c->cm, &c->qp.path);
 
 	*path = c->qp.path;
 	if (c->answer_due) {
 		c->answer_due = false;
 		memcpy(mad, c->answer, VB_MAD_LEN);
 		cnt->tx_msgs[vb_cm_counter(c->answer_attr)]++;
+		if (c->answer_sent_once)
+			cnt->tx_retries[vb_cm_counter(c->answer_attr)]++;
+		c->answer_sent_once = true;
 	} else {
 		assert(c->request_due);
 		c->request_due = false;
@@ -148,7 +152,7 @@ bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_
 
 		*path = s->path;
 		memcpy(mad, s->mad, VB_MAD_LEN);
-		cm->cnt.tx_msgs[vb_cm_counter(s->attr)]++;
+		vb_cm_port_of(cm, path)->tx_msgs[vb_cm_counter(s->attr)]++;
 		cm->stray_first = (cm->stray_first + 1) % VB_CM_STRAYS;
 		cm->stray_cnt--;
 		return true;

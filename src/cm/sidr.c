@@ -54,7 +54,7 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 	struct vb_cm_conn *c = vb_cm_find(cm, VB_CM_BY_REMOTE_ID, from, m->local_id);
 
 	if (c) {
-		cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_SIDR_REQ)]++;
+		vb_cm_port_of(cm, path)->rx_duplicates[vb_cm_counter(VB_CM_SIDR_REQ)]++;
 		return;
 	}
 	if (!listener) {
@@ -101,7 +101,7 @@ int vb_cm_sidr_reply(struct vb_cm_conn *c, const struct vb_cm_sidr_reply *r)
 void vb_cm_on_sidr_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m)
 {
 	if (c->state != VB_CM_STATE_SIDR_REQ_SENT) {
-		c->cm->cnt.rx_duplicates[vb_cm_counter(VB_CM_SIDR_REP)]++;
+		vb_cm_duplicate(c, VB_CM_SIDR_REP);
 		return;
 	}
 	if (vb_cm_event_message(c, NULL, path, m))

@@ -128,7 +128,7 @@ void vb_broker_publish_tree(struct vb_broker *b)
 	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
 
 	totals(b, total);
-	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total);
+	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total, vb_broker_cm_counters(b));
 	vb_broker_params_publish(b);
 }
 
@@ -172,6 +172,7 @@ void vb_broker_group_ready(struct vb_broker *b)
 
 static void write_counters(struct vb_broker *b)
 {
+	const struct vb_cm_port_counters *cm = vb_broker_cm_counters(b);
 	struct vb_counters total;
 
 	for (uint32_t i = 0; i < b->slots.host->device_cnt; i++)
@@ -185,6 +186,8 @@ static void write_counters(struct vb_broker *b)
 			__atomic_store_n(&v->bad_qkey, total.v[VB_COUNTER_qkey_viol_cntr],
 					 __ATOMIC_RELAXED);
 			vb_sysfs_counters(&b->sysfs, b->slots.host, i, &total);
+			if (cm)
+				vb_sysfs_cm_counters(&b->sysfs, b->slots.host, i, &cm[i + 1]);
 		}
 }
 
@@ -307,7 +310,7 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 		write_counters(b);
 		b->counters_due = VB_NEVER;
 	}
-	if (b->client_cnt && b->counters_due == VB_NEVER)
+	if ((b->client_cnt || vb_broker_cm_is_used(b)) && b->counters_due == VB_NEVER)
 		b->counters_due = now + COUNTERS_NS;
 	if (b->conn_cnt || vb_broker_cm_is_used(b) ||
 	    vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept) {

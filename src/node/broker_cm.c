@@ -132,6 +132,7 @@ static int ucma_open(struct vb_broker *b, struct vb_broker_cm *cm)
 {
 	struct vb_ucma_config cfg = {
 	    .cm = {.conns = CONNS_MAX,
+		   .ports = VB_HCA_PORTS_MAX,
 		   .ack_delay = ACK_DELAY,
 		   .early_resend_ns = EARLY_RESEND_NS,
 		   .alloc = cm_alloc,
@@ -439,6 +440,11 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now)
 		return VB_NEVER;
 	due = vb_ucma_poll_timeout(b->cm->ucma);
 	return b->cm->gsi ? vb_time_min(due, vb_gsi_due(b->cm->gsi, now)) : due;
+}
+
+const struct vb_cm_port_counters *vb_broker_cm_counters(const struct vb_broker *b)
+{
+	return b->cm ? vb_ucma_port_counters(b->cm->ucma) : NULL;
 }
 
 bool vb_broker_cm_is_used(const struct vb_broker *b)

@@ -8,6 +8,7 @@
 #define VB_NODE_BROKER_CM_H
 
 #include "base/time.h"
+#include "cm/cm.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +38,8 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now);
 /* The host joins, or leaves, group @gid at HCA port @port. 0 or a negative errno. */
 struct vb_gid;
 int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join);
+/* By HCA port, 0...VB_HCA_PORTS_MAX; NULL: no connection manager runs. */
+const struct vb_cm_port_counters *vb_broker_cm_counters(const struct vb_broker *b);
 /* Whether somebody has a channel. */
 bool vb_broker_cm_is_used(const struct vb_broker *b);
 

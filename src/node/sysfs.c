@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,24 +91,38 @@ static void put_counters(int port, const struct vb_counters *c)
 	close(dir[VB_COUNTER_HW]);
 }
 
-/* How many messages the connection manager has sent and received, by their kind. */
-static void put_cm_counters(int port)
+/* Messages of the connection manager by what became of them, and by their kind. */
+static const struct {
+	const char *folder;
+	size_t at; /* in struct vb_cm_port_counters */
+} cm_group[] = {
+    {"cm_tx_msgs", offsetof(struct vb_cm_port_counters, tx_msgs)},
+    {"cm_tx_retries", offsetof(struct vb_cm_port_counters, tx_retries)},
+    {"cm_rx_msgs", offsetof(struct vb_cm_port_counters, rx_msgs)},
+    {"cm_rx_duplicates", offsetof(struct vb_cm_port_counters, rx_duplicates)},
+};
+#define CM_GROUPS (sizeof cm_group / sizeof cm_group[0])
+static const char *const cm_kind[VB_CM_MSGS] = {
+    "req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep", "lap", "apr"};
+
+static uint64_t *cm_counter(struct vb_cm_port_counters *c, size_t group, size_t kind)
 {
-	static const char *const group[] = {"cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs",
-					    "cm_rx_duplicates"};
-	static const char *const kind[] = {"req",  "mra", "rej", "rep",      "rtu",     "dreq",
-					   "drep", "lap", "apr", "sidr_req", "sidr_rep"};
+	return (uint64_t *)(void *)((uint8_t *)c + cm_group[group].at) + kind;
+}
 
-	for (size_t i = 0; i < sizeof group / sizeof group[0]; i++) {
-		int dir = vb_dir_make(port, group[i]);
+static void put_cm_counters(int port, struct vb_cm_port_counters *c)
+{
+	for (size_t i = 0; i < CM_GROUPS; i++) {
+		int dir = vb_dir_make(port, cm_group[i].folder);
 
-		for (size_t k = 0; k < sizeof kind / sizeof kind[0]; k++)
-			vb_file_put(dir, kind[k], "0\n");
+		for (size_t k = 0; k < VB_CM_MSGS; k++)
+			vb_file_put(dir, cm_kind[k], "%" PRIu64 "\n", *cm_counter(c, i, k));
 		close(dir);
 	}
 }
 
-static void put_port(int dev, const struct vb_device *d, const struct vb_counters *c)
+static void put_port(int dev, const struct vb_device *d, const struct vb_counters *c,
+		     struct vb_cm_port_counters *cm)
 {
 	int ports = vb_dir_make(dev, "ports"), port = vb_dir_make(ports, "1");
 	int pkeys = vb_dir_make(port, "pkeys");
@@ -130,7 +145,7 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 		}
 		put_gids(port, d);
 		put_counters(port, c);
-		put_cm_counters(port);
+		put_cm_counters(port, cm);
 	}
 	close(pkeys);
 	close(port);
@@ -138,7 +153,7 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 }
 
 static void put_device(int class, const struct vb_device *d, uint32_t index,
-		       const struct vb_counters *c)
+		       const struct vb_counters *c, struct vb_cm_port_counters *cm)
 {
 	int ib = vb_sysfs_put_pci(class, d, index), all = vb_dir_make(class, "infiniband");
 	int dev = vb_dir_make(ib, d->name);
@@ -158,7 +173,7 @@ static void put_device(int class, const struct vb_device *d, uint32_t index,
 		vb_file_put(dev, "board_id", "verbena\n");
 		vb_file_put(dev, "hw_rev", "0x0\n");
 		vb_file_put(dev, "uevent", "NAME=%s\n", d->name);
-		put_port(dev, d, c);
+		put_port(dev, d, c, cm);
 	}
 	close(dev);
 	close(all);
@@ -240,7 +255,7 @@ void vb_sysfs_init(struct vb_sysfs *t)
 }
 
 int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
-		     const struct vb_counters *total)
+		     const struct vb_counters *total, const struct vb_cm_port_counters *cm)
 {
 	if (t->root_fd < 0)
 		return 0;
@@ -256,8 +271,10 @@ int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
 		vb_sysfs_put_classes(class);
 		for (uint32_t i = 0; i < host->device_cnt; i++)
 			if (host->device[i].ifindex) {
-				put_device(class, &host->device[i], i, &total[i + 1]);
 				t->shown[i] = total[i + 1];
+				t->cm_shown[i] = cm ? cm[i + 1] : (struct vb_cm_port_counters){0};
+				put_device(class, &host->device[i], i, &t->shown[i],
+					   &t->cm_shown[i]);
 			}
 	}
 	close(ib);
@@ -291,6 +308,36 @@ void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint3
 	for (size_t k = 0; k < sizeof dir / sizeof dir[0]; k++)
 		if (dir[k] >= 0)
 			close(dir[k]);
+}
+
+void vb_sysfs_cm_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
+			  const struct vb_cm_port_counters *cm)
+{
+	struct vb_cm_port_counters now = *cm;
+	char path[PATH_BYTES], text[24];
+
+	for (size_t i = 0; t->root_fd >= 0 && i < CM_GROUPS; i++) {
+		int dir = -1;
+
+		for (size_t k = 0; k < VB_CM_MSGS; k++) {
+			uint64_t *shown = cm_counter(&t->cm_shown[index], i, k);
+			uint64_t v = *cm_counter(&now, i, k);
+
+			if (*shown == v)
+				continue;
+			if (dir < 0) {
+				snprintf(path, sizeof path, "ports/1/%s", cm_group[i].folder);
+				dir = vb_sysfs_open_device(t, host, index, path, false);
+			}
+			if (dir < 0)
+				break;
+			snprintf(text, sizeof text, "%" PRIu64 "\n", v);
+			vb_file_rewrite(dir, cm_kind[k], text);
+			*shown = v;
+		}
+		if (dir >= 0)
+			close(dir);
+	}
 }
 
 void vb_sysfs_remove(struct vb_sysfs *t)

@@ -9,6 +9,7 @@
 #ifndef VB_NODE_SYSFS_H
 #define VB_NODE_SYSFS_H
 
+#include "cm/cm.h"
 #include "node/shm.h"
 
 #include <stdbool.h>
@@ -20,6 +21,7 @@ struct vb_sysfs {
 	int base_fd;    /* where the folder is: may be everybody's; -1: there is no tree */
 	int root_fd;    /* the folder, ours alone, and locked: other brokers leave it alone */
 	struct vb_counters shown[VB_DEVICES_MAX];
+	struct vb_cm_port_counters cm_shown[VB_DEVICES_MAX];
 };
 
 /* Makes the folder, in XDG_RUNTIME_DIR, /dev/shm or /tmp. Removes those that brokers of other
@@ -27,13 +29,17 @@ struct vb_sysfs {
 void vb_sysfs_init(struct vb_sysfs *t);
 
 /* Builds the tree for @host and puts it in the place of the one that is there. @total has the
- * counters by HCA port. Returns 0 or a negative errno. */
+ * counters by HCA port, @cm those of the connection manager; NULL: there is none, they are 0.
+ * Returns 0 or a negative errno. */
 int vb_sysfs_publish(struct vb_sysfs *t, const struct vb_host_shm *host,
-		     const struct vb_counters *total);
+		     const struct vb_counters *total, const struct vb_cm_port_counters *cm);
 
 /* Rewrites the counter files of device @index that have changed. */
 void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
 		       const struct vb_counters *total);
+/* The same for the messages of the connection manager. */
+void vb_sysfs_cm_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
+			  const struct vb_cm_port_counters *cm);
 
 /* Opens the folder @below of device @index, which is nobody else's; makes what is missing of it
  * when

@@ -104,6 +104,8 @@ bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[
 vb_time vb_ucma_poll_timeout(const struct vb_ucma *u);
 void vb_ucma_handle_timeout(struct vb_ucma *u, vb_time now);
 const struct vb_cm_counters *vb_ucma_counters(const struct vb_ucma *u);
+/* By HCA port, from 0 to that of the configuration. */
+const struct vb_cm_port_counters *vb_ucma_port_counters(const struct vb_ucma *u);
 
 /* The device of HCA port @port is gone: its ids get DEVICE_REMOVAL. CMP-51 */
 void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port);

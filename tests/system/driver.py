@@ -24,6 +24,7 @@ from cases import CASES  # noqa: E402
 from hosts import Failure, Machine, Skip  # noqa: E402
 import case_attack  # noqa: E402,F401
 import case_cm  # noqa: E402,F401
+import case_cm_seen  # noqa: E402,F401
 import case_command  # noqa: E402,F401
 import case_congestion  # noqa: E402,F401
 import case_csr  # noqa: E402,F401

@@ -84,6 +84,7 @@ static inline void cm_open(struct cm_net *n, vb_dur early_resend_ns)
 		h->guid = 0xabcd0000 + i;
 		h->gid = (struct vb_gid){{[10] = 0xff, 0xff, 10, 77, 0, (uint8_t)(2 + i)}};
 		h->cfg = (struct vb_cm_config){.seed = 7 + i,
+					       .ports = 1,
 					       .hi_tid = 2 + i,
 					       .conns = 32,
 					       .ack_delay = 15,

@@ -112,8 +112,8 @@ static void req__is_repeated_as_announced(void **state)
 	assert_int_equal(ev.msg.attr, VB_CM_REQ);
 	assert_int_equal(n.sent_cnt, 16);
 	assert_int_equal(vb_cm_conn_state(c), VB_CM_STATE_IDLE);
-	assert_int_equal(vb_cm_counters(n.host[0].cm)->tx_msgs[0], 16);
-	assert_int_equal(vb_cm_counters(n.host[0].cm)->tx_retries[0], 15);
+	assert_int_equal(vb_cm_port_counters(n.host[0].cm)[1].tx_msgs[0], 16);
+	assert_int_equal(vb_cm_port_counters(n.host[0].cm)[1].tx_retries[0], 15);
 	cm_close(&n);
 }
 
@@ -308,7 +308,7 @@ static void req__that_is_a_duplicate_is_silent(void **state)
 	cm_settle(&n);
 	assert_int_equal(n.sent_cnt, 1);
 	cm_no_event(&n.host[1]);
-	assert_int_equal(vb_cm_counters(n.host[1].cm)->rx_duplicates[0], 1);
+	assert_int_equal(vb_cm_port_counters(n.host[1].cm)[1].rx_duplicates[0], 1);
 
 	struct vb_cm_reply_param r = cm_reply_param(&n.host[1]);
 
@@ -318,6 +318,35 @@ static void req__that_is_a_duplicate_is_silent(void **state)
 	cm_settle(&n);
 	assert_int_equal(cm_sent_by(&n, &n.host[1], VB_CM_REP), 1);
 	assert_int_equal(cm_sent_by(&n, &n.host[1], VB_CM_REJ), 0);
+	cm_close(&n);
+}
+
+/* An answer that a duplicate draws again counts as a repetition, at the port of the connection. */
+static void rtu__again_is_counted_as_a_repetition(void **state)
+{
+	const struct vb_cm_port_counters *cnt;
+	const uint32_t rtu = VB_CM_RTU - VB_CM_ATTR_FIRST, rep = VB_CM_REP - VB_CM_ATTR_FIRST;
+	struct cm_net n;
+
+	(void)state;
+	cm_open(&n, 0);
+	(void)cm_established(&n);
+	cnt = &vb_cm_port_counters(n.host[0].cm)[1];
+	assert_int_equal(cnt->tx_msgs[rtu], 1);
+	assert_int_equal(cnt->tx_retries[rtu], 0);
+	for (uint32_t i = 0; i < n.sent_cnt; i++)
+		if (n.sent[i].from == &n.host[1]) {
+			struct cm_sent s = n.sent[i];
+
+			cm_deliver(&n, &s);
+			break;
+		}
+	cm_settle(&n);
+	assert_int_equal(cnt->rx_msgs[rep], 2);
+	assert_int_equal(cnt->rx_duplicates[rep], 1);
+	assert_int_equal(cnt->tx_msgs[rtu], 2);
+	assert_int_equal(cnt->tx_retries[rtu], 1);
+	assert_int_equal(vb_cm_port_counters(n.host[0].cm)[0].tx_msgs[rtu], 0);
 	cm_close(&n);
 }
 
@@ -460,6 +489,7 @@ int main(void)
 	    cmocka_unit_test(delay__answers_duplicates_by_mra),
 	    cmocka_unit_test(mra__out_of_place_is_ignored),
 	    cmocka_unit_test(req__that_is_a_duplicate_is_silent),
+	    cmocka_unit_test(rtu__again_is_counted_as_a_repetition),
 	    cmocka_unit_test(req__from_a_known_qp_ends_the_stale_connection),
 	    cmocka_unit_test(rep__from_a_known_qp_is_refused),
 	    cmocka_unit_test(reply__of_an_xrc_target_names_it_as_eec),

@@ -40,7 +40,7 @@ static int setup(void **state)
 	memcpy(d->gid[2].gid.b, (uint8_t[]){[10] = 0xff, 0xff, 192, 0, 2, 1}, 16);
 	setenv("XDG_RUNTIME_DIR", base, 1);
 	vb_sysfs_init(&tree);
-	return vb_sysfs_publish(&tree, &host, total);
+	return vb_sysfs_publish(&tree, &host, total, NULL);
 }
 
 static int teardown(void **state)
@@ -133,7 +133,7 @@ static void publish__port_files(void **state)
 	assert_file("infiniband/verbena0/ports/1/pkeys/15", "0x8001\n");
 	assert_null(content("infiniband/verbena0/ports/1/pkeys/16"));
 	host.device[0].is_up = 0;
-	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
 	assert_file("infiniband/verbena0/ports/1/state", "1: DOWN\n");
 	assert_file("infiniband/verbena0/ports/1/phys_state", "3: Disabled\n");
 }
@@ -164,15 +164,36 @@ static void counters__rewritten_in_place(void **state)
 		    "18446744073709551615\n");
 	assert_file("infiniband/verbena0/ports/1/hw_counters/out_of_sequence", "12\n");
 	/* And they stay when the tree is made anew. */
-	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
 	assert_file("infiniband/verbena0/ports/1/hw_counters/out_of_sequence", "12\n");
+}
+
+static void cm_counters__rewritten_in_place(void **state)
+{
+	static struct vb_cm_port_counters cm[2];
+
+	(void)state;
+	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "0\n");
+	cm[1].tx_msgs[VB_CM_REQ - VB_CM_ATTR_FIRST] = 12;
+	cm[1].tx_retries[VB_CM_REQ - VB_CM_ATTR_FIRST] = 2;
+	cm[1].rx_msgs[VB_CM_SIDR_REP - VB_CM_ATTR_FIRST] = 3;
+	cm[1].rx_duplicates[VB_CM_APR - VB_CM_ATTR_FIRST] = 4;
+	vb_sysfs_cm_counters(&tree, &host, 0, &cm[1]);
+	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "12\n");
+	assert_file("infiniband/verbena0/ports/1/cm_tx_retries/req", "2\n");
+	assert_file("infiniband/verbena0/ports/1/cm_rx_msgs/sidr_rep", "3\n");
+	assert_file("infiniband/verbena0/ports/1/cm_rx_duplicates/apr", "4\n");
+	assert_file("infiniband/verbena0/ports/1/cm_rx_duplicates/req", "0\n");
+	/* And they stay when the tree is made anew. */
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, cm), 0);
+	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "12\n");
 }
 
 static void publish__replaces_all(void **state)
 {
 	(void)state;
 	snprintf(host.device[0].name, sizeof host.device[0].name, "verbena5");
-	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
 	assert_null(content("infiniband/verbena0/node_type"));
 	assert_file("infiniband/verbena5/node_type", "1: CA\n");
 }
@@ -188,7 +209,7 @@ static void init__takes_over_a_stale_tree(void **state)
 	assert_string_equal(next.root, tree.root);
 	assert_string_equal(next.note, "");
 	tree = next;
-	assert_int_equal(vb_sysfs_publish(&tree, &host, total), 0);
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
 	assert_file("infiniband/verbena0/node_type", "1: CA\n");
 }
 
@@ -254,6 +275,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(publish__port_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__gids, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),
+	    cmocka_unit_test_setup_teardown(cm_counters__rewritten_in_place, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__leaves_what_is_not_ours, setup, teardown),

@@ -76,11 +76,11 @@ static int teardown(void **state)
 static void make_trees(void)
 {
 	vb_sysfs_init(&common->tree);
-	MUST(vb_sysfs_publish(&common->tree, &host, total) == 0);
+	MUST(vb_sysfs_publish(&common->tree, &host, total, NULL) == 0);
 	raise_flag(&common->ready);
 	await(&common->go);
 	for (int i = 0; i < 300; i++)
-		MUST(vb_sysfs_publish(&common->tree, &host, total) == 0);
+		MUST(vb_sysfs_publish(&common->tree, &host, total, NULL) == 0);
 }
 
 static void grab_names(void)
@@ -136,7 +136,7 @@ static void make_tree_elsewhere(void)
 	vb_sysfs_init(t);
 	MUST(t->root_fd >= 0 && strcmp(t->root, usual) != 0);
 	MUST(fstat(t->root_fd, &st) == 0 && st.st_uid == VICTIM && (st.st_mode & 0777) == 0700);
-	MUST(vb_sysfs_publish(t, &host, total) == 0);
+	MUST(vb_sysfs_publish(t, &host, total, NULL) == 0);
 	total[1].v[0]++;
 	vb_sysfs_counters(t, &host, 0, &total[1]);
 	vb_sysfs_remove(t);
@@ -193,7 +193,7 @@ static void put_fifos(void)
 
 	(void)alarm(10);
 	vb_sysfs_init(&t);
-	MUST(vb_sysfs_publish(&t, &host, total) == 0);
+	MUST(vb_sysfs_publish(&t, &host, total, NULL) == 0);
 	snprintf(path, sizeof path, "%s/class/infiniband/verbena0/ports/1/counters/%s", t.root,
 		 vb_counter_info[VB_COUNTER_port_xmit_packets].name);
 	MUST(unlink(path) == 0 && mkfifo(path, 0666) == 0);
@@ -201,7 +201,7 @@ static void put_fifos(void)
 	vb_sysfs_counters(&t, &host, 0, &total[1]);
 	snprintf(path, sizeof path, "%s/class.new", t.root);
 	MUST(mkfifo(path, 0666) == 0);
-	MUST(vb_sysfs_publish(&t, &host, total) == 0);
+	MUST(vb_sysfs_publish(&t, &host, total, NULL) == 0);
 	vb_sysfs_remove(&t);
 }
 
