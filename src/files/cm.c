@@ -186,11 +186,26 @@ static void drain_tokens(int fd, uint32_t cnt)
 			return;
 }
 
+/* Whether another thread has closed the channel meanwhile; its number may be another file's. */
+static bool is_closed(int fd, const struct vb_fd *f)
+{
+	struct vb_fd now;
+
+	return vb_fd_get(fd, &now) != VB_FD_RDMA_CM || now.token != f->token;
+}
+
 /* Waits as the descriptor waits. Returns 0, or a negative errno: EAGAIN, EINTR. */
-static int await_event(int fd)
+static int await_event(int fd, const struct vb_fd *f)
 {
 	char byte;
-	ssize_t n = recv(fd, &byte, 1, MSG_PEEK);
+	ssize_t n;
+
+	/* No event comes any more; in a kernel, too, only a signal ends the call. */
+	if (is_closed(fd, f)) {
+		(void)pause();
+		return -EINTR;
+	}
+	n = recv(fd, &byte, 1, MSG_PEEK);
 
 	/* The broker is gone: the command finds out whether another one goes on. */
 	return n < 0 ? -errno : 0;
@@ -297,6 +312,7 @@ ssize_t vb_cm_write(int fd, const struct vb_fd *f, const void *command, size_t l
 	struct vb_cm_call call;
 	int other = -1;
 	ssize_t rc = make_call(&call, f, command, len, &h);
+	bool waits = !rc && h.cmd == RDMA_USER_CM_CMD_GET_EVENT && is_blocking(fd);
 
 	if (!rc && h.cmd == RDMA_USER_CM_CMD_SET_OPTION)
 		rc = add_extra(&call, call.body + HEADER, h.in);
@@ -307,11 +323,11 @@ ssize_t vb_cm_write(int fd, const struct vb_fd *f, const void *command, size_t l
 	while (!rc) {
 		call.serial = 0; /* a new one: asked again, it is another command */
 		if (h.cmd == RDMA_USER_CM_CMD_GET_EVENT)
-			rc = await_event(fd);
+			rc = await_event(fd, f);
 		if (!rc)
 			rc = carry_out(fd, f, other, &call);
 		/* Another thread took the event that was there. */
-		if (rc == -EAGAIN && h.cmd == RDMA_USER_CM_CMD_GET_EVENT && is_blocking(fd))
+		if (rc == -EAGAIN && waits)
 			rc = 0;
 		else
 			break;

@@ -65,8 +65,10 @@ enum vb_ucma_ps {
 
 #define VB_UCMA_AF_INET 2
 #define VB_UCMA_AF_INET6 10
+#define VB_UCMA_AF_IB 27
 #define VB_UCMA_SOCKADDR_IN 16
 #define VB_UCMA_SOCKADDR_IN6 28
+#define VB_UCMA_SOCKADDR_IB 48
 #define VB_UCMA_SOCKADDR_STORAGE 128
 #define VB_UCMA_PRIVATE_DATA 256
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses: struct sockaddr_in and sockaddr_in6 as Linux lays them out, and the IP header that
- * stands in front of the private data of REQ and SIDR_REQ. ip(7), ipv6(7); IBA A11.6; CMP-28
+ * Addresses: struct sockaddr_in, sockaddr_in6 and sockaddr_ib as Linux lays them out, and the IP
+ * header that stands in front of the private data of REQ and SIDR_REQ. ip(7), ipv6(7); IBA A11.6;
+ * CMP-28, CMP-50
  */
 #include "ucma/priv.h"
 #include "wire/be.h"
@@ -14,6 +15,38 @@ static struct vb_gid mapped_gid(const uint8_t *ipv4)
 
 	memcpy(g.b + 12, ipv4, 4);
 	return g;
+}
+
+/* struct sockaddr_ib: the port is that of the service ID. */
+static void ib_parse(struct vb_ucma_addr *a, const uint8_t bytes[VB_UCMA_SOCKADDR_IB])
+{
+	uint64_t scope;
+
+	a->pkey = be16_get(bytes + 2);
+	a->flow_info = be32_get(bytes + 4);
+	memcpy(a->gid.b, bytes + 8, sizeof a->gid.b);
+	a->sid = be64_get(bytes + 24);
+	a->sid_mask = be64_get(bytes + 32);
+	memcpy(&scope, bytes + 40, sizeof scope);
+	a->scope = (uint32_t)scope;
+	a->port = (uint16_t)(a->sid & a->sid_mask);
+}
+
+static uint16_t ib_emit(const struct vb_ucma_addr *a, uint8_t *bytes, uint32_t room)
+{
+	uint8_t ib[VB_UCMA_SOCKADDR_IB];
+	uint64_t scope = a->scope;
+
+	memcpy(ib, &a->family, sizeof a->family);
+	be16_put(ib + 2, a->pkey);
+	be32_put(ib + 4, a->flow_info);
+	memcpy(ib + 8, a->gid.b, sizeof a->gid.b);
+	be64_put(ib + 24, a->sid);
+	be64_put(ib + 32, a->sid_mask);
+	memcpy(ib + 40, &scope, sizeof scope);
+	/* What is as long as a sockaddr_in6 takes the beginning. */
+	memcpy(bytes, ib, room < sizeof ib ? room : sizeof ib);
+	return VB_UCMA_SOCKADDR_IB;
 }
 
 int vb_ucma_addr_parse(struct vb_ucma_addr *a, const uint8_t *bytes, uint32_t len)
@@ -36,6 +69,11 @@ int vb_ucma_addr_parse(struct vb_ucma_addr *a, const uint8_t *bytes, uint32_t le
 			return -EINVAL;
 		memcpy(a->gid.b, bytes + 8, sizeof a->gid.b);
 		memcpy(&a->scope, bytes + 24, sizeof a->scope);
+	} else if (family == VB_UCMA_AF_IB) {
+		if (len < VB_UCMA_SOCKADDR_IB)
+			return -EINVAL;
+		ib_parse(a, bytes);
+		return 0;
 	} else {
 		return -EAFNOSUPPORT;
 	}
@@ -49,6 +87,8 @@ uint16_t vb_ucma_addr_emit(const struct vb_ucma_addr *a, uint8_t *bytes, uint32_
 	memset(bytes, 0, room);
 	if (a->family == 0)
 		return 0;
+	if (a->family == VB_UCMA_AF_IB)
+		return ib_emit(a, bytes, room);
 	memcpy(bytes, &a->family, sizeof a->family);
 	be16_put(bytes + 2, a->port);
 	if (a->family == VB_UCMA_AF_INET) {

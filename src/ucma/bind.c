@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ports of the port spaces, and listening. One table for all ids: two may have one port where their
- * addresses differ, or where both want it so and neither listens. CMP-29, CMP-36 to CMP-39
+ * addresses differ, or where both want it so and neither listens. CMP-29, CMP-36 to CMP-39,
+ * CMP-50
  */
 #include "ucma/priv.h"
 
@@ -19,17 +20,17 @@ static struct vb_ucma_id *port_owner(struct vb_list *l, uint16_t ps, uint16_t po
 {
 	struct vb_ucma_id *id = vb_container_of(l, struct vb_ucma_id, in_port);
 
-	return id->ps == ps && id->src.port == port ? id : NULL;
+	return id->space == ps && id->src.port == port ? id : NULL;
 }
 
 /* Whether @id may have @port, at address @a, beside those who have it. */
 static int port_check(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint16_t port,
 		      bool reuses)
 {
-	struct vb_list *bucket = port_bucket(id->u, id->ps, port);
+	struct vb_list *bucket = port_bucket(id->u, id->space, port);
 
 	for (struct vb_list *l = bucket->next; l != bucket; l = l->next) {
-		const struct vb_ucma_id *other = port_owner(l, id->ps, port);
+		const struct vb_ucma_id *other = port_owner(l, id->space, port);
 
 		if (!other || other == id || (reuses && other->reuses))
 			continue;
@@ -46,10 +47,10 @@ static int port_check(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint1
 /* Whether @port, given by itself, cannot be taken for another's: one peer tells them apart. */
 static bool port_is_unique(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint16_t port)
 {
-	struct vb_list *bucket = port_bucket(id->u, id->ps, port);
+	struct vb_list *bucket = port_bucket(id->u, id->space, port);
 
 	for (struct vb_list *l = bucket->next; l != bucket; l = l->next) {
-		const struct vb_ucma_id *other = port_owner(l, id->ps, port);
+		const struct vb_ucma_id *other = port_owner(l, id->space, port);
 
 		if (!other || other == id)
 			continue;
@@ -86,6 +87,22 @@ static int port_choose(struct vb_ucma_id *id, const struct vb_ucma_addr *a, uint
 	return *port && port_is_unique(id, a, *port) ? 0 : -EADDRNOTAVAIL;
 }
 
+/* The port space that an address asks for, 0: none that goes with the id's. A service ID of AF_IB
+ * may leave it open by its mask. */
+static uint16_t port_space(const struct vb_ucma_id *id, const struct vb_ucma_addr *a)
+{
+	static const uint16_t spaces[] = {VB_UCMA_PS_IB, VB_UCMA_PS_TCP, VB_UCMA_PS_UDP};
+	uint64_t mask = a->sid_mask & ~(uint64_t)UINT16_MAX;
+
+	if (a->family != VB_UCMA_AF_IB)
+		return id->ps;
+	for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++)
+		if ((id->ps == VB_UCMA_PS_IB || id->ps == spaces[i]) &&
+		    (a->sid & mask) == ((uint64_t)spaces[i] << 16 & mask))
+			return spaces[i];
+	return 0;
+}
+
 int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 {
 	const struct vb_ucma_env *env = &id->u->cfg.env;
@@ -101,11 +118,18 @@ int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 		return -ENODEV;
 	if (port && port < LOW_PORTS && !env->may_bind_low(env->ctx))
 		return -EACCES;
+	id->space = port_space(id, a);
+	if (!id->space)
+		return -EPROTONOSUPPORT;
 	err = port ? port_check(id, a, port, id->reuses) : port_choose(id, a, &port);
 	if (err)
 		return err;
 	id->src = *a;
 	id->src.port = port;
+	if (a->family == VB_UCMA_AF_IB) {
+		id->src.sid = (uint64_t)id->space << 16 | port;
+		id->src.sid_mask |= ~(uint64_t)UINT16_MAX;
+	}
 	id->at = at;
 	id->has_local = at.hca_port != 0;
 	id->state = VB_UCMA_ADDR_BOUND;
@@ -116,7 +140,7 @@ int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 void vb_ucma_bind_again(struct vb_ucma_id *id)
 {
 	id->is_bound = true;
-	vb_list_append(port_bucket(id->u, id->ps, id->src.port), &id->in_port);
+	vb_list_append(port_bucket(id->u, id->space, id->src.port), &id->in_port);
 }
 
 void vb_ucma_unbind(struct vb_ucma_id *id)
@@ -126,15 +150,21 @@ void vb_ucma_unbind(struct vb_ucma_id *id)
 	id->is_bound = false;
 }
 
-uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, uint16_t port)
+uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 {
-	return (uint64_t)id->ps << 16 | port;
+	return a->family == VB_UCMA_AF_IB ? a->sid : (uint64_t)id->ps << 16 | a->port;
+}
+
+uint16_t vb_ucma_pkey(const struct vb_ucma_id *id)
+{
+	return id->src.family == VB_UCMA_AF_IB && id->src.pkey ? id->src.pkey
+							       : VB_UCMA_PKEY_DEFAULT;
 }
 
 int vb_ucma_listen_again(struct vb_ucma_id *id)
 {
 	struct vb_ucma *u = id->u;
-	uint64_t sid = vb_ucma_service_id(id, id->src.port);
+	uint64_t sid = vb_ucma_service_id(id, &id->src);
 	struct vb_ucma_service *s;
 	int err;
 

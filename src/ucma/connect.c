@@ -7,29 +7,29 @@
 
 #include <errno.h>
 
-#define PKEY_DEFAULT 0xffff
 #define CM_TIMEOUT 20 /* of answers, 4.096 us * 2^n: what newer kernels tell the peer. CMP-08 */
 #define CM_RETRIES 15
-#define REQ_USER_MAX (92u - VB_UCMA_IP_HDR)
-#define SIDR_USER_MAX (216u - VB_UCMA_IP_HDR)
 #define EVENT_COMM_EST 4 /* IBV_EVENT_COMM_EST */
 
-/* The private data of a REQ or SIDR_REQ: the IP header and what the program gave. */
+/* The private data of a REQ or SIDR_REQ: the IP header, but where the addresses are those of AF_IB,
+ * and what the program gave. */
 struct request_data {
 	uint8_t bytes[VB_CM_PRIVATE_MAX];
 	struct vb_cm_private p;
 };
 
 static int request_data_make(struct request_data *d, const struct vb_ucma_id *id,
-			     const struct vb_ucma_conn_param *param, uint32_t user_max)
+			     const struct vb_ucma_conn_param *param, enum vb_cm_attr attr)
 {
 	struct vb_ucma_ip_hdr h = {.src = id->src, .dst = id->dst};
+	uint32_t head = id->src.family == VB_UCMA_AF_IB ? 0 : VB_UCMA_IP_HDR;
 
-	if (param->private_data_len > user_max)
+	if (param->private_data_len > vb_cm_private_len(attr) - head)
 		return -EINVAL;
-	vb_ucma_ip_hdr_emit(&h, d->bytes);
-	memcpy(d->bytes + VB_UCMA_IP_HDR, param->private_data, param->private_data_len);
-	d->p = (struct vb_cm_private){d->bytes, VB_UCMA_IP_HDR + param->private_data_len};
+	if (head)
+		vb_ucma_ip_hdr_emit(&h, d->bytes);
+	memcpy(d->bytes + head, param->private_data, param->private_data_len);
+	d->p = (struct vb_cm_private){d->bytes, head + param->private_data_len};
 	return 0;
 }
 
@@ -52,14 +52,14 @@ static int send_req(struct vb_ucma_id *id, const struct vb_ucma_connect *b, vb_t
 	struct request_data d;
 	struct vb_cm_request r = {
 	    .path = vb_ucma_path(id),
-	    .service_id = vb_ucma_service_id(id, id->dst.port),
+	    .service_id = vb_ucma_service_id(id, &id->dst),
 	    .ca_guid = id->at.node_guid,
 	    .transport = transport_of(id),
 	    .qpn = param->qp_num & 0xffffff,
 	    .rq_psn = vb_psn(id->psn),
 	    .ece_vendor = b->ece.vendor_id & 0xffffff,
 	    .ece_options = b->ece.attr_mod,
-	    .pkey = PKEY_DEFAULT,
+	    .pkey = vb_ucma_pkey(id),
 	    .mtu = id->at.mtu,
 	    .packet_lifetime = vb_ucma_lifetime(id),
 	    .responder_resources = param->responder_resources,
@@ -71,7 +71,7 @@ static int send_req(struct vb_ucma_id *id, const struct vb_ucma_connect *b, vb_t
 	    .srq = param->srq != 0,
 	    .flow_control = param->flow_control != 0,
 	};
-	int err = request_data_make(&d, id, param, REQ_USER_MAX);
+	int err = request_data_make(&d, id, param, VB_CM_REQ);
 
 	r.private_data = d.p;
 	return err ? err : vb_cm_connect(id->conn, &r, now);
@@ -82,12 +82,12 @@ static int send_sidr_req(struct vb_ucma_id *id, const struct vb_ucma_connect *b,
 	struct request_data d;
 	struct vb_cm_sidr_request r = {
 	    .path = vb_ucma_path(id),
-	    .service_id = vb_ucma_service_id(id, id->dst.port),
-	    .pkey = PKEY_DEFAULT,
+	    .service_id = vb_ucma_service_id(id, &id->dst),
+	    .pkey = vb_ucma_pkey(id),
 	    .cm_timeout = CM_TIMEOUT,
 	    .max_cm_retries = CM_RETRIES,
 	};
-	int err = request_data_make(&d, id, &b->param, SIDR_USER_MAX);
+	int err = request_data_make(&d, id, &b->param, VB_CM_SIDR_REQ);
 
 	r.private_data = d.p;
 	return err ? err : vb_cm_sidr_request(id->conn, &r, now);

@@ -38,7 +38,7 @@ int vb_ucma_id_new(struct vb_ucma_file *f, uint16_t ps, uint8_t qp_type, struct 
 	id->file = f;
 	id->number = n;
 	id->state = VB_UCMA_IDLE;
-	id->ps = ps;
+	id->ps = id->space = ps;
 	id->qp_type = qp_type;
 	id->qkey = VB_UCMA_UDP_QKEY;
 	id->psn = (uint32_t)vb_rng_next(&u->rng) & VB_PSN_MASK;

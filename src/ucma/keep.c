@@ -49,6 +49,7 @@ static void id_put(struct vb_ucma_id *id)
 	    .srq = id->srq,
 	    .has_conn = id->conn != NULL,
 	    .ps = id->ps,
+	    .space = id->space,
 	    .state = id->state,
 	    .file = id->file->number,
 	    .backlog = id->backlog,

@@ -24,7 +24,7 @@ struct vb_ucma_kept_id {
 	uint8_t qp_type, tos, ack_timeout;
 	uint8_t has_uid, has_local, reuses, af_only, af_only_set, tos_set, ack_timeout_set;
 	uint8_t is_bound, is_passive, is_lost, is_request, srq, has_conn;
-	uint16_t ps;
+	uint16_t ps, space;
 	uint32_t state;
 	uint32_t file; /* the number of its file */
 	int32_t backlog;

@@ -39,6 +39,7 @@ enum {
 #define VB_UCMA_UDP_QKEY 0x01234567u /* RDMA_UDP_QKEY. CMP-25 */
 #define VB_UCMA_ETIMEDOUT (-110)
 #define VB_UCMA_BACKLOG_MAX 1024
+#define VB_UCMA_PKEY_DEFAULT 0xffffu
 
 struct vb_ucma_file {
 	struct vb_ucma *u;
@@ -94,6 +95,7 @@ struct vb_ucma_id {
 	bool has_uid; /* else it came by a request and was not accepted: it has no events. CMP-35 */
 	enum vb_ucma_state state;
 	uint16_t ps;
+	uint16_t space; /* the port space that its port is of: ps, but where AF_IB says another */
 	uint8_t qp_type;
 	bool is_bound;  /* has a port of its port space */
 	bool has_local; /* at is valid */
@@ -186,7 +188,10 @@ int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a);
 void vb_ucma_unbind(struct vb_ucma_id *id);
 int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog);
 void vb_ucma_unlisten(struct vb_ucma_id *id, vb_time now);
-uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, uint16_t port);
+/* The service ID of an address of the id: its own, or the one that it connects to. */
+uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, const struct vb_ucma_addr *a);
+/* The P_Key that the id's addresses ask for. */
+uint16_t vb_ucma_pkey(const struct vb_ucma_id *id);
 
 /* resolve.c */
 int vb_ucma_resolve_addr(struct vb_ucma_id *id, const struct vb_ucma_addr *src,

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 
-#define PKEY_DEFAULT 0xffff
 #define EXACTLY 2 /* a selector of a PathRecord */
 #define RATE_ANY 0
 
@@ -84,7 +83,7 @@ int vb_ucma_do_query_route(struct vb_ucma_call *c)
 	path = vb_ucma_path(id);
 	memcpy(p->sgid, path.sgid.b, sizeof p->sgid);
 	memcpy(p->dgid, path.dgid.b, sizeof p->dgid);
-	p->pkey = be16_of(PKEY_DEFAULT);
+	p->pkey = be16_of(vb_ucma_pkey(id));
 	if (!has_path(id))
 		return 0;
 	r->num_paths = 1;
@@ -104,7 +103,7 @@ static void query_addr(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r
 {
 	r->node_guid = guid_bytes(id);
 	r->port_num = id->has_local;
-	r->pkey = id->has_local ? be16_of(PKEY_DEFAULT) : 0;
+	r->pkey = id->has_local ? be16_of(vb_ucma_pkey(id)) : 0;
 	r->device_index = id->has_local ? id->at.device_index : 0;
 	r->src_size = vb_ucma_addr_emit(&id->src, r->src, sizeof r->src);
 	r->dst_size = vb_ucma_addr_emit(&id->dst, r->dst, sizeof r->dst);
@@ -125,37 +124,31 @@ static void query_path(const struct vb_ucma_id *id, struct vb_ucma_path_reply *r
 	be32_put(b + 44, path.flow_label << 8 | path.hop_limit);
 	b[48] = path.traffic_class;
 	b[49] = 0x80 | 1; /* reversible; one path */
-	be16_put(b + 50, PKEY_DEFAULT);
+	be16_put(b + 50, vb_ucma_pkey(id));
 	be16_put(b + 52, path.sl);
 	b[54] = (uint8_t)(EXACTLY << 6 | id->at.mtu);
 	b[55] = EXACTLY << 6 | RATE_ANY;
 	b[56] = (uint8_t)(EXACTLY << 6 | vb_ucma_lifetime(id));
 }
 
-#define SOCKADDR_IB 48
-#define AF_IB_NUMBER 27
-
-/* A GID as struct sockaddr_ib. */
-static uint16_t emit_gid(const struct vb_ucma_id *id, const struct vb_gid *g, uint16_t port,
-			 uint8_t *bytes)
+/* An address by its GID, as struct sockaddr_ib. */
+static uint16_t emit_gid(const struct vb_ucma_id *id, const struct vb_ucma_addr *a,
+			 const struct vb_gid *g, uint8_t *bytes, uint32_t room)
 {
-	uint16_t family = AF_IB_NUMBER;
+	struct vb_ucma_addr ib = {.family = VB_UCMA_AF_IB,
+				  .gid = *g,
+				  .pkey = VB_UCMA_PKEY_DEFAULT,
+				  .sid = vb_ucma_service_id(id, a),
+				  .sid_mask = UINT64_MAX};
 
-	memcpy(bytes, &family, sizeof family);
-	be16_put(bytes + 2, PKEY_DEFAULT);
-	memcpy(bytes + 8, g->b, sizeof g->b);
-	be64_put(bytes + 24, vb_ucma_service_id(id, port));
-	be64_put(bytes + 32, UINT64_MAX);
-	return SOCKADDR_IB;
+	return vb_ucma_addr_emit(a->family == VB_UCMA_AF_IB ? a : &ib, bytes, room);
 }
 
 static void query_gid(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r)
 {
 	query_addr(id, r);
-	memset(r->src, 0, sizeof r->src);
-	memset(r->dst, 0, sizeof r->dst);
-	r->src_size = emit_gid(id, &id->at.gid, id->src.port, r->src);
-	r->dst_size = emit_gid(id, &id->dst.gid, id->dst.port, r->dst);
+	r->src_size = emit_gid(id, &id->src, &id->at.gid, r->src, sizeof r->src);
+	r->dst_size = emit_gid(id, &id->dst, &id->dst.gid, r->dst, sizeof r->dst);
 }
 
 /* How long the shortest reply is depends on what is asked for. CMP-32 */

@@ -15,9 +15,13 @@
 struct request {
 	uint64_t service_id;
 	uint8_t qp_type;
-	const uint8_t *user; /* private data behind the IP header */
-	uint32_t user_len;
+	bool has_ip;            /* the private data begins with an IP header that can be true */
+	struct vb_ucma_addr to; /* the GID here that it came to */
 	struct vb_ucma_ip_hdr ip;
+	/* As the listener sees it: ends of the connection, and what the peer's program gave. */
+	struct vb_ucma_addr src, dst;
+	const uint8_t *user;
+	uint32_t user_len;
 };
 
 static uint8_t qp_type_of(const struct vb_cm_req *r)
@@ -41,19 +45,56 @@ static bool addr_is_sane(const struct vb_ucma_addr *a)
 	       !(a->family == VB_UCMA_AF_INET && a->gid.b[12] == 255);
 }
 
-static int request_read(struct request *r, const struct vb_cm_event *ev)
+static void request_read(struct request *r, const struct vb_cm_event *ev)
 {
 	bool is_sidr = ev->msg.attr == VB_CM_SIDR_REQ;
-	int err = vb_ucma_ip_hdr_parse(&r->ip, ev->msg.private_data);
 
-	if (err)
-		return err;
+	*r = (struct request){0};
+	r->has_ip = vb_ucma_ip_hdr_parse(&r->ip, ev->msg.private_data) == 0 &&
+		    addr_is_sane(&r->ip.src) && addr_is_sane(&r->ip.dst);
 	r->service_id = is_sidr ? ev->msg.sidr_req.service_id : ev->msg.req.service_id;
 	r->qp_type = is_sidr ? (uint8_t)VB_UCMA_QPT_UD : qp_type_of(&ev->msg.req);
-	r->user = ev->msg.private_data + VB_UCMA_IP_HDR;
-	r->user_len = vb_cm_private_len(ev->msg.attr) - VB_UCMA_IP_HDR;
 	r->ip.dst.port = (uint16_t)r->service_id;
-	return addr_is_sane(&r->ip.src) && addr_is_sane(&r->ip.dst) ? 0 : -EPROTO;
+	r->to = vb_ucma_addr_of(&ev->path.dgid, 0);
+}
+
+/* Those who listen at addresses of IP see the ends that the header names; the others see GIDs.
+ * CMP-50 */
+static void request_view(struct request *r, const struct vb_cm_event *ev,
+			 const struct vb_ucma_id *listener)
+{
+	bool is_ib = listener->src.family == VB_UCMA_AF_IB;
+	uint32_t head = is_ib ? 0 : VB_UCMA_IP_HDR;
+
+	r->user = ev->msg.private_data + head;
+	r->user_len = vb_cm_private_len(ev->msg.attr) - head;
+	r->src = r->ip.dst;
+	r->dst = r->ip.src;
+	if (!is_ib)
+		return;
+	r->src = (struct vb_ucma_addr){.family = VB_UCMA_AF_IB,
+				       .port = (uint16_t)r->service_id,
+				       .gid = ev->path.dgid,
+				       .pkey = listener->src.pkey,
+				       .sid = r->service_id,
+				       .sid_mask = UINT64_MAX};
+	r->dst = (struct vb_ucma_addr){.family = VB_UCMA_AF_IB,
+				       .gid = ev->path.sgid,
+				       .pkey = listener->src.pkey,
+				       .flow_info = ev->path.flow_label};
+}
+
+/* Whether @id, which listens for its service, takes the request. */
+static bool listener_takes(const struct vb_ucma_id *id, const struct request *r)
+{
+	bool is_ib = id->src.family == VB_UCMA_AF_IB;
+
+	/* One whose device is gone listens no more, and can only be destroyed. CMP-51 */
+	if (id->state != VB_UCMA_LISTENING || (!is_ib && !r->has_ip))
+		return false;
+	if (!vb_ucma_addr_is_any(&id->src))
+		return vb_ucma_addr_eq(&id->src, is_ib ? &r->to : &r->ip.dst);
+	return is_ib || !id->af_only || id->src.family == r->ip.dst.family;
 }
 
 /* Who of those that listen for the service is meant: one with this address before one with any. */
@@ -65,12 +106,7 @@ static struct vb_ucma_id *listener_of(const struct vb_ucma_service *s, const str
 		struct vb_ucma_id *id = vb_container_of(l, struct vb_ucma_id, in_service);
 		bool any = vb_ucma_addr_is_any(&id->src);
 
-		/* Whose device is gone listens no more, and can only be destroyed. CMP-51 */
-		if (id->state != VB_UCMA_LISTENING)
-			continue;
-		if (any && id->af_only && id->src.family != r->ip.dst.family)
-			continue;
-		if (!any && !vb_ucma_addr_eq(&id->src, &r->ip.dst))
+		if (!listener_takes(id, r))
 			continue;
 		if (!found || !any)
 			found = id;
@@ -94,8 +130,7 @@ static struct vb_ucma_id *request_id(struct vb_ucma_id *listener, const struct v
 	struct vb_ucma_id *id;
 	struct vb_ucma_addr at = vb_ucma_addr_of(&ev->path.dgid, 0);
 
-	if (ev->path.port != 0 && r->ip.dst.scope == 0)
-		at.scope = listener->src.scope;
+	at.scope = listener->src.scope;
 	if (vb_ucma_id_new(listener->file, listener->ps, r->qp_type, &id))
 		return NULL;
 	if (env->local(env->ctx, &at, &id->at)) {
@@ -104,8 +139,9 @@ static struct vb_ucma_id *request_id(struct vb_ucma_id *listener, const struct v
 	}
 	id->has_local = true;
 	id->is_passive = true;
-	id->src = r->ip.dst;
-	id->dst = r->ip.src;
+	id->src = r->src;
+	id->dst = r->dst;
+	id->space = listener->space;
 	id->tos = ev->path.traffic_class & (uint8_t)~VB_ECN_MASK;
 	id->state = VB_UCMA_CONNECTING;
 	id->listener = listener;
@@ -158,15 +194,13 @@ static void on_request(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time 
 	struct request r;
 
 	(void)u;
-	if (!s || request_read(&r, ev)) {
-		request_refuse(ev->conn, now);
-		return;
-	}
-	listener = listener_of(s, &r);
+	request_read(&r, ev);
+	listener = s ? listener_of(s, &r) : NULL;
 	if (!listener) {
 		request_refuse(ev->conn, now);
 		return;
 	}
+	request_view(&r, ev, listener);
 	id = listener->backlog > 0 ? request_id(listener, ev, &r) : NULL;
 	if (!id) {
 		/* It counts as lost, and its repetition may find room. CMP-36 */

@@ -19,7 +19,7 @@ static bool same_kind(const struct vb_ucma_addr *a, const struct vb_ucma_addr *b
 /* The unspecified address of @like's family. */
 static struct vb_ucma_addr any_like(const struct vb_ucma_addr *like)
 {
-	struct vb_ucma_addr a = {.family = like->family};
+	struct vb_ucma_addr a = {.family = like->family, .pkey = like->pkey};
 
 	if (like->family == VB_UCMA_AF_INET)
 		a.gid = (struct vb_gid){{[10] = 0xff, [11] = 0xff}};

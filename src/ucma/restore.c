@@ -26,6 +26,7 @@ static bool state_is_one(uint32_t state)
 
 static void id_fill(struct vb_ucma_id *id, const struct vb_ucma_kept_id *k)
 {
+	id->space = k->space;
 	id->uid = k->uid;
 	id->has_uid = k->has_uid;
 	id->state = (enum vb_ucma_state)k->state;

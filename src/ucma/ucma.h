@@ -23,12 +23,16 @@ struct vb_ucma_file; /* an open file of the device */
 #define VB_UCMA_REPLY_MAX 1024u
 #define VB_UCMA_COMMAND_MAX 512u
 
-/* An IP address with its port. family 0: none. */
+/* An address with its port. family 0: none. */
 struct vb_ucma_addr {
-	uint16_t family;   /* 2: IPv4, 10: IPv6, as Linux counts */
-	uint16_t port;     /* host order */
+	uint16_t family;   /* 2: IPv4, 10: IPv6, 27: AF_IB, as Linux counts */
+	uint16_t port;     /* host order; of AF_IB: of its service ID */
 	struct vb_gid gid; /* the address; of IPv4 ::ffff:a.b.c.d */
 	uint32_t scope;    /* of IPv6: the interface of a link-local address, 0: none */
+	/* AF_IB alone, as struct sockaddr_ib has them, in host order. */
+	uint16_t pkey;
+	uint32_t flow_info;
+	uint64_t sid, sid_mask;
 };
 
 /* A local end: the device that has an address. */

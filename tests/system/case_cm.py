@@ -194,6 +194,22 @@ def _(context):
         server.end()
 
 
+@case("cm.rstream_by_gid", seconds=60)
+def _(context):
+    """CMP-50: both ends name each other by GIDs, as addresses of AF_IB."""
+    place = place_of(context, "net4")
+    port, gid = place.server.host.pick_port(), f"::ffff:{place.server.address}"
+    line = f"{gid} -f gid -S 4096 -I 20 -T b -p P"
+    server = start_server(place, f"rstream -b {line}", port)
+    client = place.client.host.start(argv(place, f"rstream -s {line}", port), name="rstream client")
+    try:
+        for p in (client, server):
+            need(p.wait(20) == 0, f"{server.story()}\n{client.story()}")
+    finally:
+        server.end()
+        client.end()
+
+
 @case("cm.refused", seconds=60)
 def _(context):
     """Nobody listens: the error is a program's own, and at once."""

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rdma_user_cm.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct command {
 		struct rdma_ucm_get_event get_event;
 		struct rdma_ucm_migrate_id migrate;
 		struct rdma_ucm_listen listen;
+		struct rdma_ucm_resolve_ip resolve;
 	} body;
 };
 
@@ -219,6 +221,44 @@ static void migrate(int fd)
 	close(to);
 }
 
+static int waiting_fd;
+static _Atomic int taken, ended;
+
+static void *wait_for_event(void *arg)
+{
+	struct rdma_ucm_event_resp event;
+	struct command c = {.body.get_event = {.response = (uintptr_t)&event}};
+
+	if (command(waiting_fd, RDMA_USER_CM_CMD_GET_EVENT, &c, sizeof c.body.get_event,
+		    sizeof event) > 0)
+		taken++;
+	ended++;
+	return arg;
+}
+
+/* Two threads wait for one event, and the number they wait by is closed meanwhile: one has the
+ * event, the other waits on, as in a kernel, where the program closes it on its way out. */
+static void closed_while_it_waits(void)
+{
+	int fd = open(CM, O_RDWR | O_CLOEXEC), copy = dup(fd);
+	struct command c = {.body.resolve = {.id = create_id(copy), .timeout_ms = 1000}};
+	pthread_t thread;
+
+	waiting_fd = fd;
+	for (int i = 0; i < 2; i++)
+		need(pthread_create(&thread, NULL, wait_for_event, NULL) == 0);
+	usleep(200000);
+	close(fd);
+	c.body.resolve.dst_addr.sin6_family = AF_INET;
+	memcpy((uint8_t *)&c.body.resolve.dst_addr + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
+	need(command(copy, RDMA_USER_CM_CMD_RESOLVE_IP, &c, sizeof c.body.resolve, 0) > 0);
+	for (int i = 0; i < 500 && !taken; i++)
+		usleep(10000);
+	usleep(200000);
+	need(taken == 1 && ended == 1);
+	close(copy);
+}
+
 static void high_numbers(int fd)
 {
 	struct rlimit old, most;
@@ -248,6 +288,7 @@ int main(void)
 	pass_to_process();
 	migrate(fd);
 	high_numbers(fd);
+	closed_while_it_waits();
 	close(fd);
 	stale_numbers();
 	need(socket(AF_NETLINK, SOCK_RAW, 20) < 0 && errno == EPROTONOSUPPORT);
