@@ -27,7 +27,6 @@
 
 #define VB_HCA_PORTS_MAX 16
 #define VB_PKEY_DEFAULT 0xffff
-#define VB_QPN_GSI 1              /* of each port, the only number that QPs share. IBT-19, 99 */
 #define VB_QPN_MULTICAST 0xffffff /* IBT-19 */
 #define VB_QKEY_GSI 0x80010000u   /* of every QP1. IBT-19 */
 #define VB_PKEYS_MAX 16

@@ -2,6 +2,7 @@
 /* The judgement: which rules a packet meets, and what they make of it. See fault.h. */
 #include "fault/fault.h"
 
+#include "wire/mad/cm.h"
 #include "wire/opcode.h"
 
 #include <string.h>
@@ -19,11 +20,25 @@ static bool chance(struct vb_rng *r, uint32_t ppb)
 	return ppb == VB_FAULT_ONE || (ppb && vb_rng_below(r, VB_FAULT_ONE) < ppb);
 }
 
+/* Whether a MAD is among those that the filter names. */
+static bool mad_is_meant(const struct vb_fault_filter *c, const uint8_t *mad)
+{
+	struct vb_mad_hdr h;
+
+	if (!mad || !c->cm)
+		return mad != NULL;
+	vb_mad_hdr_parse(&h, mad);
+	return h.mgmt_class == VB_MAD_CLASS_CM && h.attr_id >= VB_CM_ATTR_FIRST &&
+	       h.attr_id <= VB_CM_ATTR_LAST && c->cm >> (h.attr_id - VB_CM_ATTR_FIRST) & 1;
+}
+
 static bool filter_accepts(const struct vb_fault_filter *c, struct vb_fault_rule_state *s,
 			   const struct vb_fault_packet *p, vb_dur since)
 {
 	if (!(c->dirs & p->dir) || !(c->opcode[p->opcode >> 6] >> (p->opcode & 63) & 1) ||
 	    p->dqpn < c->qpn_lo || p->dqpn > c->qpn_hi)
+		return false;
+	if (c->mads && !mad_is_meant(c, p->mad))
 		return false;
 	if (!c->any_psn && vb_psn_span(c->psn_lo, p->psn) > vb_psn_span(c->psn_lo, c->psn_hi))
 		return false;

@@ -57,6 +57,8 @@ enum vb_fault_dir { VB_FAULT_TX = 1, VB_FAULT_RX = 2 };
 struct vb_fault_filter {
 	uint8_t dirs;                 /* set of enum vb_fault_dir */
 	uint64_t opcode[4];           /* bit n of the set: opcode n */
+	bool mads;                    /* MADs only; with cm not 0 only those messages */
+	uint16_t cm;                  /* bit n of the set: attribute VB_CM_ATTR_FIRST + n */
 	uint32_t qpn_lo, qpn_hi;      /* destination QPN */
 	struct vb_psn psn_lo, psn_hi; /* a range may wrap */
 	bool any_psn;
@@ -102,7 +104,8 @@ struct vb_fault_packet {
 	uint8_t opcode;
 	uint32_t dqpn;
 	struct vb_psn psn;
-	uint32_t bytes; /* BTH through ICRC */
+	uint32_t bytes;     /* BTH through ICRC */
+	const uint8_t *mad; /* VB_MAD_HDR_LEN bytes: its header, when it is a MAD; else NULL */
 };
 
 /* What becomes of it. */

@@ -5,12 +5,14 @@
  */
 #include "fault/fault.h"
 
+#include "wire/mad/cm.h"
 #include "wire/opcode.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define QPN_MAX 0xffffffu
+#define UD_SEND_ONLY (VB_TRANSPORT_UD | VB_OP_SEND_ONLY) /* of every MAD */
 
 struct parser {
 	const char *text, *at, *end; /* end: of the item that is being read */
@@ -262,12 +264,45 @@ static bool name_fits(const char *name, const char *want, size_t len)
 	return false;
 }
 
-static int read_opcodes(struct parser *p, uint64_t set[4])
+#define CM_PREFIX "CM_"
+#define CM_PREFIX_LEN (sizeof CM_PREFIX - 1)
+
+/* MAD: every MAD; CM_REQ, CM_SIDR*: messages of the connection manager. */
+static bool read_mads(struct parser *p, struct vb_fault_filter *f)
 {
+	const char *want = p->at + CM_PREFIX_LEN;
+	size_t len = (size_t)(p->end - p->at), prefix;
+
+	f->mads = len == 3 && memcmp(p->at, "MAD", len) == 0;
+	f->cm = 0;
+	if (!f->mads && (len <= CM_PREFIX_LEN || memcmp(p->at, CM_PREFIX, CM_PREFIX_LEN) != 0))
+		return false;
+	len -= CM_PREFIX_LEN;
+	prefix = len && want[len - 1] == '*' ? len - 1 : len;
+	for (int a = VB_CM_ATTR_FIRST; !f->mads && a <= VB_CM_ATTR_LAST; a++) {
+		const char *name = vb_cm_attr_name((enum vb_cm_attr)a);
+
+		if (strncmp(name, want, prefix) == 0 && (prefix < len || name[len] == '\0'))
+			f->cm |= (uint16_t)(1u << (a - VB_CM_ATTR_FIRST));
+	}
+	if (!f->mads && !f->cm)
+		return false;
+	f->mads = true;
+	memset(f->opcode, 0, sizeof f->opcode);
+	f->opcode[UD_SEND_ONLY >> 6] = UINT64_C(1) << (UD_SEND_ONLY & 63);
+	p->at = p->end;
+	return true;
+}
+
+static int read_opcodes(struct parser *p, struct vb_fault_filter *f)
+{
+	uint64_t *set = f->opcode;
 	size_t len = (size_t)(p->end - p->at);
 	bool any = false;
 
-	memset(set, 0, 4 * sizeof *set);
+	if (read_mads(p, f))
+		return 0;
+	memset(set, 0, sizeof f->opcode);
 	for (uint32_t i = 0; i < 256; i++) {
 		if (!vb_opcode[i].name || !name_fits(vb_opcode[i].name, p->at, len))
 			continue;
@@ -275,8 +310,10 @@ static int read_opcodes(struct parser *p, uint64_t set[4])
 		any = true;
 	}
 	if (!any)
-		return fail(p, p->at,
-			    "no such opcode; names are as RC_SEND_ONLY, ACK, READ_RESP* or RC_*");
+		return fail(
+		    p, p->at,
+		    "no such opcode; names are as RC_SEND_ONLY, ACK, READ_RESP* or RC_*, and "
+		    "of MADs MAD, CM_REQ or CM_SIDR*");
 	p->at = p->end;
 	return 0;
 }
@@ -297,7 +334,7 @@ static int read_option(struct parser *p, const char *name, size_t len, struct vb
 		return 0;
 	}
 	if (IS("op"))
-		return read_opcodes(p, f->opcode);
+		return read_opcodes(p, f);
 	if (IS("qpn")) {
 		err = read_range(p, QPN_MAX, &lo, &hi);
 		f->qpn_lo = (uint32_t)lo;

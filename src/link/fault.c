@@ -5,6 +5,8 @@
 
 #include "link/fault_held.h"
 #include "link/tap.h"
+#include "wire/mad/mad.h"
+#include "wire/opcode.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,13 +56,37 @@ static void set_due(struct fault_link *l)
 	l->link.due = vb_time_min(vb_held_due(&l->tx), vb_held_due(&l->rx));
 }
 
+/* Whether a packet of @len bytes without ICRC is a MAD. IBA 13.4.2 */
+static bool is_mad(const uint8_t *bth, uint32_t len)
+{
+	return bth[0] == (VB_TRANSPORT_UD | VB_OP_SEND_ONLY) && vb_hdr_dqpn(bth) == VB_QPN_GSI &&
+	       len == vb_hdr_len(bth) + VB_MAD_LEN;
+}
+
+/* The MAD in a packet, or NULL. */
+static const uint8_t *sent_mad(const struct vb_tx *tx)
+{
+	/* Only QP1 sends them, inline: as one run. */
+	if (!is_mad(tx->hdr, tx->hdr_len + tx->payload_len) || tx->seg[0].len < VB_MAD_HDR_LEN)
+		return NULL;
+	return tx->seg[0].p;
+}
+
+static const uint8_t *received_mad(const struct vb_rx *rx)
+{
+	if (!is_mad(rx->pkt, rx->len))
+		return NULL;
+	return rx->body ? rx->body : rx->pkt + vb_hdr_len(rx->pkt);
+}
+
 static void judge(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth, uint32_t bytes,
-		  vb_time now, struct vb_fault_fate *fate)
+		  const uint8_t *mad, vb_time now, struct vb_fault_fate *fate)
 {
 	struct vb_fault_packet p = {
 	    .dir = dir,
 	    .opcode = bth[0],
-	    .dqpn = (uint32_t)bth[5] << 16 | (uint32_t)bth[6] << 8 | bth[7],
+	    .mad = mad,
+	    .dqpn = vb_hdr_dqpn(bth),
 	    .psn = vb_psn((uint32_t)bth[9] << 16 | (uint32_t)bth[10] << 8 | bth[11]),
 	    .bytes = bytes,
 	};
@@ -148,7 +174,7 @@ static void send_judged(struct fault_link *l, struct vb_fault *f, const struct v
 	struct vb_tx_fate to = {0};
 	struct vb_fault_fate fate;
 
-	judge(f, VB_FAULT_TX, tx->hdr, vb_tx_wire_len(tx), now, &fate);
+	judge(f, VB_FAULT_TX, tx->hdr, vb_tx_wire_len(tx), sent_mad(tx), now, &fate);
 	to.mark = (uint16_t)fate.hits;
 	if (fate.drop) {
 		/* In the capture, too, it stands behind those before it. */
@@ -236,7 +262,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 		*to = *rx;
 		return 1;
 	}
-	judge(f, VB_FAULT_RX, rx->pkt, rx->len, now, &fate);
+	judge(f, VB_FAULT_RX, rx->pkt, rx->len, received_mad(rx), now, &fate);
 	mark = (uint16_t)fate.hits;
 	if (fate.corrupt) {
 		/* As if its bits had been damaged on the way: the ICRC would have told. */

@@ -177,6 +177,12 @@ void vb_broker_cm_close(struct vb_broker *b)
 	b->cm = NULL;
 }
 
+void vb_broker_cm_reload(struct vb_broker *b)
+{
+	if (b->cm && b->cm->gsi)
+		vb_gsi_follow(b->cm->gsi);
+}
+
 void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before)
 {
 	struct vb_broker_cm *cm = b->cm;

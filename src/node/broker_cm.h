@@ -24,6 +24,8 @@ void vb_broker_cm_open(struct vb_broker *b);
 void vb_broker_cm_rest(struct vb_broker *b);
 void vb_broker_cm_close(struct vb_broker *b);
 
+/* Host memory says something new that engines follow. */
+void vb_broker_cm_reload(struct vb_broker *b);
 /* The device table was @before, and has changed. */
 void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before);
 

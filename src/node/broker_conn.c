@@ -397,6 +397,7 @@ void vb_broker_wake_clients(struct vb_broker *b)
 {
 	struct vb_broker_msg m;
 
+	vb_broker_cm_reload(b); /* QP1's engine is none of theirs */
 	vb_broker_msg_init(&m, VB_BROKER_DONE);
 	for (int i = 0; i < VB_CONNS_MAX; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)

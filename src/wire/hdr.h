@@ -20,6 +20,7 @@
 #define VB_ICRC_LEN 4
 #define VB_DCCETH_LEN 16
 #define VB_PAD_MAX 3
+#define VB_QPN_GSI 1     /* of each port, the only number that QPs share. IBT-19, 99 */
 #define VB_REPORT_MAX 44 /* bytes behind the AETH of an ACK with the selective bit */
 
 /* AETH syndrome, IBA 9.7.5.1.1; facts B.6. Class in bits 6:5, value in bits 4:0. */

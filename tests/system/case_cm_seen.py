@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is seen of connections that are made: counters of messages, captures, and faults that meet them."""
+import copy
+import os
+import subprocess
+
 import os
 
 from case_cm import argv, need, place_of, start_server
@@ -17,6 +21,13 @@ def counters(place, side):
     return dict(zip(names, (int(n) for n in out.split())))
 
 
+def place_back(place):
+    """The place with its sides exchanged."""
+    back = copy.copy(place)
+    back.server, back.client = place.client, place.server
+    return back
+
+
 def grown(context, place, side, before, wanted):
     """Waits until the side's counters have grown by these, and by nothing else."""
     def seen():
@@ -32,9 +43,8 @@ def _(context):
     port = place.server.host.pick_port()
     server = start_server(place, "rping -s -P -a S -p P", port)
     # The adapter, and its counters, stay as long as a program uses it.
-    other = place.client.host.start(place.run + ["rping", "-s", "-P", "-p", str(port)])
+    other = start_server(place_back(place), "rping -s -P -p P", port)
     try:
-        context.wait(lambda: place.client.host.has_adapter(), 10, other.story)
         before = [counters(place, s) for s in (place.client, place.server)]
         client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p P", port), name="rping client")
         need(client.wait(20) == 0, f"{server.story()}\n{client.story()}")
@@ -45,3 +55,74 @@ def _(context):
     finally:
         server.end()
         other.end()
+
+
+def lossy(place, rule):
+    """Sets a rule at the client's device, where a program must use the adapter."""
+    host = place.client.host
+    host.run([place.verbena, "fault", "set", "-d", host.device(place.verbena, place.client.ifname), rule])
+
+
+@case("cm.fault.first_req_lost", seconds=60)
+def _(context):
+    """The first REQ is lost: it is sent again, and the connection is made."""
+    place = place_of(context, "net4")
+    port = place.server.host.pick_port()
+    server = start_server(place, "rping -s -P -a S -p P", port)
+    other = start_server(place_back(place), "rping -s -P -p P", port)
+    try:
+        before = counters(place, place.client)
+        lossy(place, "loss=1:op=CM_REQ:dir=tx:first=1")
+        client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p P", port), name="rping client")
+        need(client.wait(20) == 0, f"{server.story()}\n{client.story()}")
+        grown(context, place, place.client, before, dict({f"cm_{d}_msgs/{k}": 1 for d, k in (
+            ("rx", "rep"), ("tx", "rtu"), ("tx", "dreq"), ("rx", "drep"))},
+            **{"cm_tx_msgs/req": 2, "cm_tx_retries/req": 1}))
+        log = place.client.host.run([place.verbena, "fault", "list"])
+        need("1 hits" in log, log)
+    finally:
+        place.client.host.run([place.verbena, "fault", "clear"])
+        server.end()
+        other.end()
+
+
+@case("cm.fault.rtu_lost", seconds=60)
+def _(context):
+    """An RTU that is lost is sent again for the REP that is: both sides are connected."""
+    place = place_of(context, "net4")
+    port = place.server.host.pick_port()
+    server = start_server(place, "rping -s -P -a S -p P", port)
+    other = start_server(place_back(place), "rping -s -P -p P", port)
+    try:
+        lossy(place, "loss=1:op=CM_RTU:dir=tx:first=1")
+        client = place.client.host.start(argv(place, "rping -c -a S -C 5 -V -p P", port), name="rping client")
+        need(client.wait(30) == 0, f"{server.story()}\n{client.story()}")
+        log = place.client.host.run([place.verbena, "fault", "list"])
+        need("1 hits" in log, log)
+    finally:
+        place.client.host.run([place.verbena, "fault", "clear"])
+        server.end()
+        other.end()
+
+
+@case("cm.capture", seconds=60)
+def _(context):
+    """A capture has the MADs of a connection, and tshark reads them: REQ, REP, RTU, DREQ, DREP, each way."""
+    place = place_of(context, "net4")
+    port = place.server.host.pick_port()
+    server = start_server(place, "rping -s -P -a S -p P", port)
+    path = os.path.join(context.machine.folder, "cm.pcapng")
+    try:
+        capture = place.server.host.start([place.verbena, "capture", path, "-t", "20"])
+        context.wait(lambda: os.path.exists(path) and os.path.getsize(path) > 0, 10, capture.story)
+        client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p P", port), name="rping client")
+        need(client.wait(20) == 0, f"{server.story()}\n{client.story()}")
+        capture.kill(2)
+        need(capture.wait(10) == 0, capture.story())
+        out = subprocess.run(["tshark", "-n", "-r", path, "-Y", "infiniband.mad.mgmtclass == 7", "-T", "fields", "-e",
+                              "infiniband.mad.attributeid", "-e", "infiniband.bth.destqp"],
+                             capture_output=True, text=True, timeout=60).stdout
+        seen = [tuple(int(w, 16) for w in line.split()) for line in out.splitlines()]
+        need(seen == [(a, 1) for a in (0x10, 0x13, 0x14, 0x15, 0x16)], f"{seen}\n{client.story()}")
+    finally:
+        server.end()

@@ -2,9 +2,11 @@
 /* The fault layer: its language, its rules, its chances. */
 #include "cmocka_env.h"
 #include "fault/fault.h"
+#include "wire/mad/cm.h"
 #include "wire/opcode.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define RC_SEND_ONLY (VB_TRANSPORT_RC | VB_OP_SEND_ONLY)
@@ -23,7 +25,7 @@ static struct vb_fault start(const char *text)
 
 static struct vb_fault_fate judge(struct vb_fault *f, uint8_t opcode, uint32_t psn, vb_time now)
 {
-	struct vb_fault_packet p = {VB_FAULT_TX, opcode, 17, vb_psn(psn), 1000};
+	struct vb_fault_packet p = {VB_FAULT_TX, opcode, 17, vb_psn(psn), 1000, NULL};
 	struct vb_fault_fate fate;
 
 	vb_fault_judge(f, &p, now, &fate);
@@ -276,10 +278,57 @@ static void queue__is_a_bottleneck(void **state)
 		assert_false(judge(&f, RC_SEND_ONLY, i, VB_SEC).mark);
 }
 
+/* The fate of a MAD of this class and attribute. */
+static bool mad_is_lost(const char *rule, uint8_t mgmt_class, uint16_t attr_id)
+{
+	const struct vb_mad_hdr h = {
+	    .base_version = VB_MAD_BASE_VERSION, .mgmt_class = mgmt_class, .attr_id = attr_id};
+	uint8_t mad[VB_MAD_LEN] = {0};
+	struct vb_fault f = start(rule);
+	struct vb_fault_packet p = {
+	    VB_FAULT_TX, VB_TRANSPORT_UD | VB_OP_SEND_ONLY, 1, vb_psn(0), 280, mad};
+	struct vb_fault_fate fate;
+
+	vb_mad_hdr_emit(&h, mad);
+	vb_fault_judge(&f, &p, 1000, &fate);
+	return fate.drop;
+}
+
+static void filter__mads(void **state)
+{
+	uint64_t which;
+	struct vb_fault f = start("loss=1:op=MAD");
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	char text[40];
+
+	(void)state;
+	for (int a = VB_CM_ATTR_FIRST; a <= VB_CM_ATTR_LAST; a++) {
+		snprintf(text, sizeof text, "loss=1:op=CM_%s", vb_cm_attr_name((enum vb_cm_attr)a));
+		for (uint16_t b = VB_CM_ATTR_FIRST - 1; b <= VB_CM_ATTR_LAST + 1; b++)
+			assert_int_equal(mad_is_lost(text, VB_MAD_CLASS_CM, b), a == b);
+		assert_false(mad_is_lost(text, VB_MAD_CLASS_CM - 1, (uint16_t)a));
+		assert_true(mad_is_lost("loss=1:op=CM_*", VB_MAD_CLASS_CM, (uint16_t)a));
+		assert_int_equal(mad_is_lost("loss=1:op=CM_SIDR*", VB_MAD_CLASS_CM, (uint16_t)a),
+				 a == VB_CM_SIDR_REQ || a == VB_CM_SIDR_REP);
+	}
+	assert_true(mad_is_lost("loss=1:op=MAD", 1, 7));
+	assert_true(mad_is_lost("loss=1:op=UD_*", 1, 7));
+	assert_true(mad_is_lost("loss=1:op=MAD:op=UD_SEND_ONLY", 1, 7));
+	/* Packets that are no MADs. */
+	assert_int_equal(lost(&f, 5, &which), 0);
+	f = start("loss=1:op=CM_REQ:op=*");
+	assert_int_equal(lost(&f, 5, &which), 5);
+	assert_int_equal(vb_fault_parse("loss=1:op=CM_RQ", &spec, &err), -EINVAL);
+	assert_int_equal(vb_fault_parse("loss=1:op=CM_", &spec, &err), -EINVAL);
+	assert_int_equal(vb_fault_parse("loss=1:op=MA", &spec, &err), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(parse__reads_every_form),
+	    cmocka_unit_test(filter__mads),
 	    cmocka_unit_test(parse__says_what_is_wrong_and_where),
 	    cmocka_unit_test(rule__hits_the_packets_it_names),
 	    cmocka_unit_test(loss__has_its_rate),

@@ -3,6 +3,8 @@
 #include "udp_world.h"
 
 #include "link/fault.h"
+#include "wire/mad/cm.h"
+#include "wire/opcode.h"
 
 static unsigned hits;
 
@@ -243,6 +245,51 @@ static void recv__held_back_is_bounded(void **state)
 					     VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 }
 
+/* A message of the connection manager from QP1 to QP1. */
+static void add_mad(struct fixture *f, enum vb_cm_attr attr)
+{
+	const struct vb_cm_msg m = {.attr = attr};
+	struct vb_tx *tx = add(f, &f->path4, VB_MAD_LEN, 1);
+
+	vb_cm_msg_emit(&m, f->payload + (f->batch.cnt - 1) * PAYLOAD_MAX);
+	tx->hdr[0] = VB_TRANSPORT_UD | VB_OP_SEND_ONLY;
+	tx->hdr[7] = VB_QPN_GSI;
+	tx->hdr_len = VB_BTH_LEN + 8;
+}
+
+/* A rule about REPs meets the REP, and neither the other messages nor what is as long. */
+static void reps_are_lost(struct fixture *f, const char *rule)
+{
+	struct vb_link *l = faulty(f, rule);
+	struct vb_rx rx[16];
+	uint32_t cnt = 0;
+
+	add(f, &f->path4, VB_MAD_LEN, 1);
+	add_mad(f, VB_CM_REQ);
+	add_mad(f, VB_CM_REP);
+	add_mad(f, VB_CM_RTU);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 4);
+	for (int k = 0; k < 20; k++) {
+		uint32_t n = l->ops->recv(l, rx, 16, 0);
+
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_not_equal(rx[i].pkt[11], 2);
+		cnt += n;
+	}
+	assert_int_equal(cnt, 3);
+	assert_int_equal(hits, 1);
+}
+
+static void send__mads_by_their_message(void **state)
+{
+	reps_are_lost(*state, "loss=1:op=CM_REP:dir=tx");
+}
+
+static void recv__mads_by_their_message(void **state)
+{
+	reps_are_lost(*state, "loss=1:op=CM_REP:dir=rx");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +301,8 @@ int main(void)
 	    T(send__held_back_is_bounded),
 	    T(send__without_room_anywhere_is_a_discard),
 	    T(recv__held_back_is_bounded),
+	    T(send__mads_by_their_message),
+	    T(recv__mads_by_their_message),
 	};
 
 	if (!netns_enter()) {
