@@ -183,7 +183,8 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 	return VB_VERDICT_OK;
 }
 
-static void count_verdict(struct vb_counters *c, enum vb_verdict v)
+/* @is_own: the packet's QPN is one of those that this HCA gives. */
+static void count_verdict(struct vb_counters *c, enum vb_verdict v, bool is_own)
 {
 	switch (v) {
 	case VB_VERDICT_OK:
@@ -203,7 +204,7 @@ static void count_verdict(struct vb_counters *c, enum vb_verdict v)
 		vb_count(c, VB_COUNTER_qkey_viol_cntr);
 		break;
 	case VB_VERDICT_QPN:
-		vb_count(c, VB_COUNTER_rx_qpn_miss);
+		vb_count(c, is_own ? VB_COUNTER_rx_qpn_miss : VB_COUNTER_rx_misrouted);
 		break;
 	default:
 		vb_count(c, VB_COUNTER_rx_dropped);
@@ -254,7 +255,7 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 		    : hdr.dqpn == VB_QPN_MULTICAST ? vb_mcast_deliver(h, &hdr, rx, now)
 						   : VB_VERDICT_QPN;
 	}
-	count_verdict(c, v);
+	count_verdict(c, v, hdr.dqpn % h->cfg.qpn_stride == h->cfg.qpn_base % h->cfg.qpn_stride);
 	vb_trace(&h->cfg.trace, VB_TRACE_PACKET_RECEIVED, hdr.dqpn, now, hdr.opcode, hdr.psn.v,
 		 rx->len, v);
 	return v;

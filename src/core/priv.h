@@ -217,10 +217,10 @@ struct vb_resource {
 	uint32_t pkts;       /* response packets */
 	struct vb_run run;   /* the response under way */
 	uint64_t va;
-	uint64_t orig; /* atomic: the value that was there */
-	uint32_t rkey, len;
-	uint32_t msn;
-	uint32_t srqn;                     /* XRC: whose PD the key is of */
+	uint64_t orig;                     /* atomic: the value that was there */
+	uint32_t rkey, len, msn, srqn;     /* srqn, of XRC: whose PD the key is of */
+	uint64_t repeated;                 /* bytes that count against VB_READ_REPEATS */
+	vb_time repeated_at;               /* when they were counted */
 	bool is_atomic, is_write, pending; /* neither of the first two: a READ */
 	bool answered; /* to the end, at least once: what is pending is a repetition */
 };

@@ -94,6 +94,7 @@ static void host_open(struct world *w, uint32_t idx, const struct world_config *
 	c.limits.ooo_pkts = cfg->any_recovery ? vb_rng_below(&w->settings_rng, 100) : 64;
 	if (cfg->ooo_pkts)
 		c.limits.ooo_pkts = cfg->ooo_pkts;
+	c.port[1].counters = &h->counters;
 	if (cfg->trace.emit) {
 		c.trace = cfg->trace;
 		c.trace.node = idx;
@@ -344,6 +345,9 @@ static void host_close(struct host *h)
 
 void world_close(struct world *w)
 {
+	/* Honest peers are never taken for those who repeat READs for the answers' sake. */
+	for (uint32_t i = 0; i < w->host_cnt; i++)
+		CHECK(w, w->host[i].counters.v[VB_COUNTER_rx_read_refused] == 0);
 	for (uint32_t i = 0; i < w->side_cnt; i++)
 		CHECK(w, vb_qp_destroy(w->side[i]->qp) == 0);
 	for (uint32_t i = 0; i < w->pool_cnt; i++) {

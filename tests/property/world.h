@@ -38,6 +38,7 @@ struct queue {
 };
 
 struct host {
+	struct vb_counters counters;
 	struct world *w;
 	uint32_t idx;
 	struct vb_hca *hca;

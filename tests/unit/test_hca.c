@@ -58,6 +58,43 @@ static uint64_t counted(const struct vb_counters *before)
 	return set;
 }
 
+/* A train goes where its first packet's QPN says; those behind it that are another process's are
+ * not packets for QPs that do not exist. */
+static void packet__of_another_process(void **state)
+{
+	(void)state;
+	setup();
+	for (uint32_t base = 2; base < 255; base += 100) {
+		struct vb_hca_config cfg = {.limits = vb_limits_default,
+					    .qpn_base = base,
+					    .qpn_stride = 256,
+					    .port_cnt = 1,
+					    .port[1] = {.active_mtu = VB_MTU_4096,
+							.pkey = {VB_PKEY_DEFAULT},
+							.counters = &env.counters},
+					    .alloc = env_alloc,
+					    .free = env_free,
+					    .alloc_ctx = &env};
+		struct vb_hca *hca;
+
+		memset(&env.counters, 0, sizeof env.counters);
+		assert_int_equal(vb_hca_create(&hca, &cfg, 0), 0);
+		for (uint32_t low = 0; low < 255; low++) {
+			struct vb_hdr h = {.opcode = 4, .pkey = 0xffff, .dqpn = 0x123400 + low};
+			uint8_t pkt[VB_HDR_MAX] = {0};
+			struct vb_path path = env_path(1);
+			uint32_t len = (uint32_t)vb_hdr_emit(&h, pkt);
+			struct vb_rx rx = {.pkt = pkt, .len = len, .avail = len, .path = &path};
+
+			assert_int_equal(vb_hca_handle_packet(hca, &rx, 0), VB_VERDICT_QPN);
+		}
+		assert_int_equal(env.counters.v[VB_COUNTER_rx_qpn_miss], 1);
+		assert_int_equal(env.counters.v[VB_COUNTER_rx_misrouted], 254);
+		vb_hca_destroy(hca);
+	}
+	env_close(&env);
+}
+
 static void packet__each_fate_is_counted(void **state)
 {
 	static const struct {
@@ -281,6 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(set_port__limits),
 	    cmocka_unit_test(packet__each_fate_is_counted),
+	    cmocka_unit_test(packet__of_another_process),
 	    cmocka_unit_test(packet__for_another_gid),
 	    cmocka_unit_test(packet__with_ce),
 	    cmocka_unit_test(packet__cnp),

@@ -107,7 +107,7 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 				     const struct vb_rx *rx, uint8_t *syndrome);
 enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
-VB_COLD enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr);
+VB_COLD enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */
 struct vb_resource *vb_resp_pending(struct vb_qp *qp);
 /* The one that has the answer with @psn, or NULL. */

@@ -335,7 +335,7 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 	if (ahead > 0)
 		return on_gap(qp, hdr, rx);
 	if (ahead < 0)
-		return vb_resp_duplicate(qp, hdr);
+		return vb_resp_duplicate(qp, hdr, now);
 	for (;;) {
 		verdict = in_order(qp, hdr, rx, now);
 		if (!went_on)

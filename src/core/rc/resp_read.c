@@ -273,10 +273,35 @@ static void res_repeat(struct vb_qp *qp, struct vb_resource *r, const struct vb_
 }
 
 /*
+ * A small request draws a large answer, so who repeats one is not answered without bound: a READ is
+ * repeated so many times at once, and so many times again in each second. A requester that loses
+ * every fiftieth packet of a long READ stays below that; one that loses more waits for a 64th of a
+ * second at most, which is a loss to it like another.
+ */
+#define READ_REPEATS 64
+
+static bool repeat_is_refused(const struct vb_qp *qp, struct vb_resource *r, uint32_t len,
+			      vb_time now)
+{
+	uint64_t most = (uint64_t)(r->len > qp->mtu ? r->len : qp->mtu) * READ_REPEATS;
+	vb_dur since = vb_time_since(r->repeated_at, now);
+	uint64_t forgotten = since >= VB_SEC ? most : most * (since / VB_USEC) / (VB_SEC / VB_USEC);
+	uint64_t repeated = r->repeated > forgotten ? r->repeated - forgotten : 0;
+
+	repeated += len > qp->mtu ? len : qp->mtu;
+	if (repeated > most)
+		return true;
+	r->repeated = repeated;
+	r->repeated_at = now;
+	return false;
+}
+
+/*
  * A READ that comes again may ask for the rest of it only; what it asks for must lie where the
  * first request said. One that is older than all resources, or differs, is dropped. IBA 9.7.5.1.3
  */
-static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr)
+static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr,
+			vb_time now)
 {
 	uint32_t k = vb_psn_span(r->first, hdr->psn);
 	uint64_t off = (uint64_t)k * qp->mtu;
@@ -290,10 +315,14 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 
 	if (to_end ? hdr->reth.len != r->len - off : hdr->reth.len % qp->mtu != 0)
 		return;
+	if (repeat_is_refused(qp, r, hdr->reth.len, now)) {
+		vb_qp_count(qp, VB_COUNTER_rx_read_refused);
+		return;
+	}
 	res_repeat(qp, r, hdr, vb_psn_add(hdr->psn, pkts));
 }
 
-enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr)
+enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 	uint16_t flags = vb_hdr_opcode(hdr)->flags;
@@ -303,7 +332,7 @@ enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr)
 		struct vb_resource *r = vb_resp_resource(resp, hdr->psn);
 
 		if (r && (flags & VB_OP_READ))
-			repeat_read(qp, r, hdr);
+			repeat_read(qp, r, hdr, now);
 		else if (r && (flags & VB_OP_ATOMIC ? r->is_atomic : r->is_write))
 			res_repeat(qp, r, hdr, vb_psn_add(r->first, 1));
 	} else {
