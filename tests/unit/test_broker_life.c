@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker as a process that outlives the program that started it: what it has of that program,
+ * what it keeps open, and when it gives up the adapter.
+ */
+#include "broker_env.h"
+
+#include <dirent.h>
+#include <linux/ipv6.h>
+
+/* Nothing is preloaded into the broker, whatever the program was started with. */
+static void spawn__without_preload(void **state)
+{
+	char path[64], text[65536];
+	struct vb_broker_client c;
+	ssize_t n, at = 0;
+	bool is_empty = true;
+	int fd;
+
+	(void)state;
+	setenv("LD_PRELOAD", "/nonexistent/libpreload.so", 1);
+	setenv("VERBENA_TEST_MARK", "1", 1);
+	c = client_connect();
+	unsetenv("LD_PRELOAD");
+	unsetenv("VERBENA_TEST_MARK");
+	snprintf(path, sizeof path, "/proc/%d/environ", (int)c.host->broker_pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	n = read(fd, text, sizeof text - 1);
+	close(fd);
+	assert_true(n > 0);
+	text[n] = 0;
+	for (; at < n; at += (ssize_t)strlen(text + at) + 1) {
+		assert_int_not_equal(strncmp(text + at, "LD_PRELOAD=", 11), 0);
+		is_empty &= strcmp(text + at, "VERBENA_TEST_MARK=1") != 0;
+	}
+	assert_false(is_empty); /* the rest of the environment is there */
+	vb_broker_disconnect(&c);
+}
+
+/* Fault rules of the program that happens to start the broker are not those of the broker's QP. */
+static void spawn__without_rules_of_the_program(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_broker_client c;
+
+	(void)state;
+	setenv("VERBENA_FAULT", "loss=0.5", 1);
+	c = client_connect();
+	unsetenv("VERBENA_FAULT");
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	assert_non_null(o.slot[VB_SLOT_GSI]);
+	assert_int_equal(o.slot[VB_SLOT_GSI]->pid, c.host->broker_pid);
+	assert_string_equal(o.slot[VB_SLOT_GSI]->fault[0].rules.text, "");
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&c);
+}
+
+static unsigned descriptors_of(pid_t pid)
+{
+	char path[64];
+	unsigned cnt = 0;
+	DIR *d;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	assert_non_null(d);
+	while (readdir(d))
+		cnt++;
+	closedir(d);
+	return cnt;
+}
+
+/* Gives "lo" the address 2001:db8::1, or takes it away, and waits until the broker has seen it. */
+static void change_address(const struct vb_broker_client *c, bool add)
+{
+	struct in6_ifreq r = {.ifr6_prefixlen = 128, .ifr6_ifindex = (int)if_nametoindex("lo")};
+	uint32_t was = __atomic_load_n(&c->host->generation, __ATOMIC_ACQUIRE);
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), ms;
+
+	assert_int_equal(inet_pton(AF_INET6, "2001:db8::1", &r.ifr6_addr), 1);
+	assert_int_equal(ioctl(fd, add ? SIOCSIFADDR : SIOCDIFADDR, &r), 0);
+	close(fd);
+	for (ms = 0; ms < BROKER_PATIENCE_MS; ms++) {
+		if (__atomic_load_n(&c->host->generation, __ATOMIC_ACQUIRE) != was)
+			return;
+		(void)poll(NULL, 0, 1);
+	}
+	fail_msg("the broker has not seen the address");
+}
+
+/* Each change of an address makes the tree anew, and no descriptor stays open for it. */
+static void refresh__leaves_no_descriptors(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	pid_t pid = (pid_t)c.host->broker_pid;
+	struct vb_broker_observer o;
+	unsigned before;
+
+	(void)state;
+	change_address(&c, true);
+	before = descriptors_of(pid);
+	for (int i = 0; i < 10; i++)
+		change_address(&c, i % 2);
+	/* An answer comes after everything that the last change has brought. */
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	vb_broker_observe_end(&o);
+	assert_uint_in_range(descriptors_of(pid), 0, before + 1);
+	vb_broker_disconnect(&c);
+}
+
+/* A tale that did not end well, for which the broker stays when its clients have gone. */
+static void tell_of_trouble(struct vb_broker_client *c)
+{
+	struct vb_tale *t = vb_tales_new(&c->shm->explain.tales, c->slot);
+
+	t->state = VB_TALE_FAILED;
+	t->at = 1;
+}
+
+/* True once nobody has UDP port 4791. */
+static bool port_gets_free(void)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
+
+	for (int ms = 0; ms < BROKER_PATIENCE_MS; ms += 10) {
+		int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		bool is_free = bind(fd, (struct sockaddr *)&a, sizeof a) == 0;
+
+		close(fd);
+		if (is_free)
+			return true;
+		(void)poll(NULL, 0, 10);
+	}
+	return false;
+}
+
+/* A broker that has tales to tell gives up the adapter while nobody uses it, every time anew. */
+static void rest__again_after_each_client(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	pid_t pid = (pid_t)c.host->broker_pid;
+
+	(void)state;
+	tell_of_trouble(&c);
+	vb_broker_disconnect(&c);
+	for (int i = 0; i < 2; i++) {
+		assert_true(port_gets_free());
+		assert_int_equal(kill(pid, 0), 0);
+		c = client_connect();
+		assert_int_equal(c.host->broker_pid, pid);
+		assert_steered(&c, 1);
+		vb_broker_disconnect(&c);
+	}
+	assert_true(port_gets_free());
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_true(process_ends(pid));
+}
+
+/* Each test begins without a broker. */
+static int end_broker(void **state)
+{
+	struct vb_broker_observer o;
+	char why[256];
+
+	(void)state;
+	if (vb_broker_observe(&o, false, why, sizeof why))
+		return 0;
+
+	pid_t pid = (pid_t)o.host->broker_pid;
+
+	kill(pid, SIGTERM);
+	vb_broker_observe_end(&o);
+	return process_ends(pid) ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_teardown(spawn__without_preload, end_broker),
+	    cmocka_unit_test_teardown(spawn__without_rules_of_the_program, end_broker),
+	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
+	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace of our own here: tests not run\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

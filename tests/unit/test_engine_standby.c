@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stand-by thread of an engine whose program does nothing: it hears the broker, and gives back
+ * what processes that are gone have left. With a real broker, in a network namespace of its own.
+ */
+#include "engine_peer.h"
+#include "node/engine_priv.h"
+#include "verbs_env.h"
+
+static int setup(void **state)
+{
+	(void)state;
+	verbs_start_broker();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kill(verbs_broker, SIGKILL);
+	waitpid(verbs_broker, NULL, 0);
+	return 0;
+}
+
+/* The stand-by thread hears the broker at once: here nothing else would make it look. */
+static void standby__hears_the_broker(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_engine *e;
+	char why[256];
+	uint32_t asked = 0, answered = 0;
+
+	(void)state;
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
+	vb_engine_lock(e);
+	e->standby.check_at = VB_NEVER;
+	vb_standby_look_again(e);
+	vb_engine_unlock(e);
+	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
+	assert_int_equal(vb_broker_ask_views(&o, 0, &asked), 0);
+	for (int i = 0; i < 2000 && answered != asked; i++) {
+		usleep(10000);
+		answered = __atomic_load_n(&vb_engine_slot(e)->explain.answered, __ATOMIC_ACQUIRE);
+	}
+	assert_int_equal(answered, asked);
+	vb_broker_observe_end(&o);
+	vb_engine_release(e);
+}
+
+/* A process that receives one message, and ends when it is told to; *sock leads to it. */
+static pid_t other_start(int *sock)
+{
+	int pair[2];
+	struct peer p;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(pair[0]);
+		peer_open(&p, pair[1]);
+		peer_post_recv(&p, 0, 4096);
+		peer_connect(&p);
+		peer_meet(&p);
+		NEED(peer_poll(&p).status == VB_WC_SUCCESS);
+		peer_meet(&p);
+		peer_wait(&p);
+		_exit(0);
+	}
+	close(pair[1]);
+	*sock = pair[0];
+	return pid;
+}
+
+/* How many rings of shared memory this process has mapped. proc_pid_maps(5) */
+static unsigned rings_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned cnt = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, "/memfd:verbena-ring") != NULL;
+	fclose(f);
+	return cnt;
+}
+
+/* Rings to and from a process that is gone are given back, though nothing more is sent. */
+static void standby__gives_back_rings_of_the_dead(void **state)
+{
+	struct peer p;
+	int sock;
+	unsigned before;
+
+	(void)state;
+	setenv("VERBENA_LINK", "shm", 1);
+
+	pid_t pid = other_start(&sock);
+
+	peer_open(&p, sock);
+	unsetenv("VERBENA_LINK");
+	before = rings_mapped();
+	peer_connect(&p);
+	peer_meet(&p);
+	peer_post(&p, VB_WR_SEND, 0, 3000, 0, VB_SEND_SIGNALED);
+	assert_int_equal(peer_poll(&p).status, VB_WC_SUCCESS);
+	peer_meet(&p);
+	peer_tell(&p);
+	assert_uint_in_range(rings_mapped(), before + 1, before + 8); /* one each way, or more */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	for (int i = 0; i < 2000 && rings_mapped() != before; i++)
+		usleep(10000);
+	assert_int_equal(rings_mapped(), before);
+	peer_close(&p);
+	close(sock);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(standby__hears_the_broker, setup, teardown),
+	    cmocka_unit_test_setup_teardown(standby__gives_back_rings_of_the_dead, setup, teardown),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

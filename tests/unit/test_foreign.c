@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of another process: it is had only as that process may have it. */
+#include "cmocka_env.h"
+#include "node/foreign.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SIZE 8192u
+
+static int memfd;
+static struct owner {
+	pid_t pid;
+	uint8_t *at;
+} owner;
+
+/* Starts a process that has the memory mapped with @prot, and a descriptor with every right. */
+static void owner_start(int prot)
+{
+	int pair[2];
+
+	memfd = memfd_create("foreign test", MFD_CLOEXEC);
+	assert_true(memfd >= 0);
+	assert_int_equal(ftruncate(memfd, SIZE), 0);
+	assert_int_equal(pipe(pair), 0);
+	owner.pid = fork();
+	assert_true(owner.pid >= 0);
+	if (owner.pid == 0) {
+		uint8_t *at = mmap(NULL, SIZE, prot, MAP_SHARED, memfd, 0);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(pair[1], &at, sizeof at) != sizeof at)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(pair[0], &owner.at, sizeof owner.at), sizeof owner.at);
+	assert_ptr_not_equal(owner.at, MAP_FAILED);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void owner_end(void)
+{
+	kill(owner.pid, SIGKILL);
+	assert_int_equal(waitpid(owner.pid, NULL, 0), owner.pid);
+	close(memfd);
+}
+
+/* Memory that its process may not write is not had for writing, though its descriptor would do. */
+static void map__read_only_there(void **state)
+{
+	struct vb_foreign m = {0};
+
+	(void)state;
+	owner_start(PROT_READ);
+	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), -EFAULT);
+	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, false, &m), 0);
+	assert_int_equal(pwrite(memfd, "x", 1, 100), 1);
+	assert_int_equal(m.at[100], 'x');
+	vb_foreign_unmap(&m);
+	owner_end();
+}
+
+/* Nor is memory that its process may not read. */
+static void map__no_access_there(void **state)
+{
+	struct vb_foreign m = {0};
+
+	(void)state;
+	owner_start(PROT_NONE);
+	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, false, &m), -EFAULT);
+	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), -EFAULT);
+	owner_end();
+}
+
+static void map__writable_there(void **state)
+{
+	struct vb_foreign m = {0};
+	char byte = 0;
+
+	(void)state;
+	owner_start(PROT_READ | PROT_WRITE);
+	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at + 10, 100, true, &m), 0);
+	m.at[5] = 'y';
+	assert_int_equal(pread(memfd, &byte, 1, 15), 1);
+	assert_int_equal(byte, 'y');
+	vb_foreign_unmap(&m);
+	owner_end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(map__read_only_there),
+	    cmocka_unit_test(map__no_access_there),
+	    cmocka_unit_test(map__writable_there),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
