@@ -171,6 +171,49 @@ static void dci__connections_differ(void **state)
 	env_close(&env);
 }
 
+/* Posts a WRITE to @dct that leaves from @host's address. */
+static void post_from(struct vb_qp *dci, uint8_t host, const struct vb_qp *dct)
+{
+	struct vb_ah ah = {.pd = env.pd, .path = env_path(1)};
+	struct vb_sge sge = env_sge(&env, 0, 8);
+	struct vb_send_wr wr = {.wr_id = host,
+				.sge = &sge,
+				.sge_cnt = 1,
+				.opcode = VB_WR_RDMA_WRITE,
+				.flags = VB_SEND_SIGNALED,
+				.remote_addr = ENV_IOVA + ENV_MEM / 2,
+				.rkey = vb_mr_rkey(env.mr),
+				.ah = &ah,
+				.dqpn = vb_qp_number(dct),
+				.dc_key = KEY};
+
+	ah.path.sgid = env_gid(host);
+	assert_int_equal(vb_qp_post_send(dci, &wr, env.now), 0);
+}
+
+/* Work for the same target from another of our addresses is another connection, from there. */
+static void dci__connects_anew_from_another_address(void **state)
+{
+	const struct vb_gid other = env_gid(5);
+	struct vb_qp *dct, *dci;
+	uint32_t connection, n;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){0});
+	post_from(dci, 1, dct);
+	env_loop(&env);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	connection = dci->dc_connection;
+	post_from(dci, 5, dct);
+	n = env_tx(&env, &b);
+	assert_true(n > 0);
+	assert_true(vb_gid_eq(&b.pkt[n - 1].path->sgid, &other));
+	assert_int_not_equal(env_hdr(&b.pkt[n - 1]).dc.connection, connection);
+	env_close(&env);
+}
+
 /*
  * A target that serves as many as it can asks others to wait. It does not grow, whoever asks and
  * however often, and takes somebody else's place for nobody.
@@ -431,6 +474,7 @@ int main(void)
 	    cmocka_unit_test(dc__one_initiator_two_targets_full),
 	    cmocka_unit_test(dci__wrong_key),
 	    cmocka_unit_test(dci__connections_differ),
+	    cmocka_unit_test(dci__connects_anew_from_another_address),
 	    cmocka_unit_test(dct__is_full),
 	    cmocka_unit_test(dct__refusals_at_once),
 	    cmocka_unit_test(dct__silent_initiators_go),

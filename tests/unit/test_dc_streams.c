@@ -37,6 +37,44 @@ static void dci__streams_in_error(void **state)
 	env_close(&env);
 }
 
+/* Runs until there is a completion. */
+static void run_to_completion(void)
+{
+	for (env_loop(&env); vb_cq_is_empty(env.cq); env_loop(&env)) {
+		env.now = vb_hca_poll_timeout(env.hca);
+		assert_true(env.now != VB_NEVER);
+		vb_hca_handle_timeout(env.hca, env.now);
+	}
+}
+
+/* What comes behind a stream's failure has all the RNR retries that there are. */
+static void dci__rnr_retries_after_an_error(void **state)
+{
+	struct vb_qp_attr a = env_attr(1, 0);
+	struct vb_qp *dct, *dci;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	a.rnr_retry = 1;
+	assert_int_equal(env_modify(&env, dci, &a, VB_QPS_RESET), 0);
+	env_up(&env, dci, &a, VB_QPS_RTS);
+	assert_int_equal(post(dci, 1, VB_WR_SEND, 8, vb_qp_number(dct), KEY, 1), 0);
+	run_to_completion();
+	(void)env_wc(&env, 1, VB_WC_RNR_RETRY_EXC_ERR);
+	assert_int_equal(vb_dci_reset_stream(dci, 1), 0);
+	assert_int_equal(post(dci, 2, VB_WR_SEND, 8, vb_qp_number(dct), KEY, 1), 0);
+	env_loop(&env);
+	assert_int_equal(env.counters.v[VB_COUNTER_rnr_nak_retry_err], 3);
+	env_no_wc(&env);
+	post_srq(9, 64);
+	run_to_completion();
+	(void)env_wc(&env, 9, VB_WC_SUCCESS);
+	(void)env_wc(&env, 2, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
 /* A QP all of whose work is signaled has no lane whose work is not. IBT-60 */
 static void dci__streams_are_all_signaled(void **state)
 {
@@ -190,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(dci__streams_in_error),
+	    cmocka_unit_test(dci__rnr_retries_after_an_error),
 	    cmocka_unit_test(dci__streams_are_all_signaled),
 	    cmocka_unit_test(dci__streams_share_the_room),
 	    cmocka_unit_test(dci__deadlines_of_many_streams),

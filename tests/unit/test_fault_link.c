@@ -96,6 +96,34 @@ static void recv__lost_doubled_and_marked(void **state)
 	assert_int_equal(tc[3], VB_ECN_ECT0);
 }
 
+/* A caller that has room for some gets no more than those, though each packet becomes two. */
+static void recv__doubled_into_little_room(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "dup=1:dir=rx");
+	struct vb_rx rx[16];
+
+	for (uint32_t room = 2; room <= 8; room++) {
+		uint32_t cnt = 0;
+
+		clear(f);
+		for (uint32_t k = 0; k < 8; k++)
+			add(f, &f->path4, 64, 1);
+		assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 8);
+		for (int i = 0; i < 20; i++) {
+			uint32_t n;
+
+			memset(rx, 0, sizeof rx);
+			n = l->ops->recv(l, rx, room, 0);
+			assert_true(n <= room);
+			for (uint32_t k = room; k < 16; k++)
+				assert_null(rx[k].pkt);
+			cnt += n;
+		}
+		assert_int_equal(cnt, 16);
+	}
+}
+
 static void send__held_back_until_due(void **state)
 {
 	struct fixture *f = *state;
@@ -293,15 +321,11 @@ static void recv__mads_by_their_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__every_second_is_lost),
-	    T(recv__lost_doubled_and_marked),
-	    T(send__held_back_until_due),
-	    T(recv__held_back_in_order),
-	    T(send__damaged),
-	    T(send__held_back_is_bounded),
-	    T(send__without_room_anywhere_is_a_discard),
-	    T(recv__held_back_is_bounded),
-	    T(send__mads_by_their_message),
+	    T(send__every_second_is_lost),     T(recv__lost_doubled_and_marked),
+	    T(recv__doubled_into_little_room), T(send__held_back_until_due),
+	    T(recv__held_back_in_order),       T(send__damaged),
+	    T(send__held_back_is_bounded),     T(send__without_room_anywhere_is_a_discard),
+	    T(recv__held_back_is_bounded),     T(send__mads_by_their_message),
 	    T(recv__mads_by_their_message),
 	};
 

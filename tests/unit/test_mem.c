@@ -271,6 +271,44 @@ static void access__taken_back(void **state)
 	env_close(&env);
 }
 
+static int note_page_in(void *ctx, void *p, size_t len, bool write)
+{
+	(void)p;
+	assert_int_equal(len, 8);
+	*(int *)ctx = write;
+	return 0;
+}
+
+/* Pages of a region on demand are brought in for what is done with them: those that are written
+ * must be fit for that, those that are read need not. */
+static void access__pages_in_for_writing(void **state)
+{
+	struct vb_sge sge = {1000, 8, 0};
+	struct vb_seg seg;
+	struct vb_qp *qp;
+	struct vb_mr *mr;
+	uint8_t *p;
+	int write = -1;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.page_in = note_page_in;
+	env.cfg.page_in_ctx = &write;
+	env_open(&env, 16);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	mr = mr_new(env.pd, 1000, 8, ENV_ACCESS | VB_ACCESS_ON_DEMAND);
+	sge.lkey = vb_mr_lkey(mr);
+	assert_int_equal(vb_mem_scatter(env.pd, &sge, 1, 0, "12345678", 8), 0);
+	assert_int_equal(write, 1);
+	assert_int_equal(vb_mem_gather(env.pd, &sge, 1, 0, 8, 0, &seg, 1), 1);
+	assert_int_equal(write, 0);
+	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_WRITE, &p), 0);
+	assert_int_equal(write, 1);
+	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_READ, &p), 0);
+	assert_int_equal(write, 0);
+	env_close(&env);
+}
+
 /* A domain that is used stays. */
 static void pd_destroy__in_use(void **state)
 {
@@ -300,11 +338,16 @@ static void pd_destroy__in_use(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(mr_create__rights),       cmocka_unit_test(mr_create__range_wraps),
-	    cmocka_unit_test(access__bounds),          cmocka_unit_test(access__rights),
-	    cmocka_unit_test(access__other_domain),    cmocka_unit_test(gather__empty_sges),
-	    cmocka_unit_test(scatter__all_or_nothing), cmocka_unit_test(pd_destroy__in_use),
+	    cmocka_unit_test(mr_create__rights),
+	    cmocka_unit_test(mr_create__range_wraps),
+	    cmocka_unit_test(access__bounds),
+	    cmocka_unit_test(access__rights),
+	    cmocka_unit_test(access__other_domain),
+	    cmocka_unit_test(gather__empty_sges),
+	    cmocka_unit_test(scatter__all_or_nothing),
+	    cmocka_unit_test(pd_destroy__in_use),
 	    cmocka_unit_test(access__taken_back),
+	    cmocka_unit_test(access__pages_in_for_writing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

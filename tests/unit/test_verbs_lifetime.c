@@ -518,6 +518,30 @@ static void calls__look_at_handles(void **state)
 	assert_int_equal(ibv_close_device(other), 0);
 }
 
+/* A context that closes gives its device memory back, which is all there is of it. */
+static void close_device__gives_device_memory_back(void **state)
+{
+	struct ibv_device_attr_ex has;
+	struct ibv_alloc_dm_attr all = {0};
+	struct ibv_context *other;
+	struct ibv_dm *dm;
+
+	(void)state;
+	assert_int_equal(ibv_query_device_ex(ctx, NULL, &has), 0);
+	all.length = has.max_dm_size;
+	for (int i = 0; i < 2; i++) {
+		other = ibv_open_device(ctx->device);
+		assert_non_null(other);
+		assert_non_null(ibv_alloc_dm(other, &all));
+		assert_null(ibv_alloc_dm(ctx, &all));
+		assert_int_equal(errno, ENOMEM);
+		assert_int_equal(ibv_close_device(other), 0);
+	}
+	dm = ibv_alloc_dm(ctx, &all);
+	assert_non_null(dm);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +551,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(destroy__what_is_not_there, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(destroy__each_of_many, open_lifetime, verbs_close),
 	    VERBS_TEST(calls__look_at_handles),
+	    VERBS_TEST(close_device__gives_device_memory_back),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -319,6 +319,86 @@ static void open_qp__outlives_the_creator(void **state)
 	close(fd);
 }
 
+/* In another process: an SRQ of the domain of @fd at the device of ctx, or at another one, with a
+ * receive. Its number goes to @out. */
+static void serve_domain(int fd, bool same, int out)
+{
+	struct ibv_context *own = NULL;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!own) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+
+		for (int i = 0; list && list[i] && !own; i++) {
+			if ((list[i] == ctx->device) == same)
+				own = ibv_open_device(list[i]);
+		}
+		ibv_free_device_list(list);
+		usleep(1000);
+	}
+
+	struct ibv_pd *own_pd = ibv_alloc_pd(own);
+	struct ibv_cq *cq = ibv_create_cq(own, 16, NULL, NULL, 0);
+	struct ibv_xrcd *x = open_xrcd(own, fd, O_CREAT);
+	struct ibv_mr *m = own_pd ? ibv_reg_mr(own_pd, buf, 4096, IBV_ACCESS_LOCAL_WRITE) : NULL;
+	struct ibv_srq *srq = m && cq && x ? srq_new(own_pd, x, cq) : NULL;
+	uint32_t number;
+
+	if (!srq)
+		_exit(1);
+	post_srq(srq, 1, m, 0);
+	number = number_of(srq);
+	_exit(write(out, &number, sizeof number) != sizeof number || pause());
+}
+
+/* What becomes of a message to an SRQ of another process, under one file. */
+static enum ibv_wc_status send_to_process(bool same_device)
+{
+	int fd = file_new(), number_fd[2];
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_xrcd *x = open_xrcd(ctx, fd, O_CREAT);
+	struct ibv_qp *ini = initiator_new(cq), *tgt = target_new(x);
+	enum ibv_wc_status status;
+	uint32_t number;
+	pid_t pid;
+
+	assert_non_null(tgt);
+	assert_int_equal(pipe(number_fd), 0);
+	pid = fork();
+	if (pid == 0)
+		serve_domain(fd, same_device, number_fd[1]);
+	close(number_fd[1]);
+	assert_int_equal(read(number_fd[0], &number, sizeof number), sizeof number);
+	connect_xrc(ini, tgt->qp_num);
+	connect_xrc(tgt, ini->qp_num);
+	send_to(ini, number);
+	status = wc_next(cq).status;
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(ibv_destroy_qp(ini), 0);
+	assert_int_equal(ibv_destroy_qp(tgt), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	close(number_fd[0]), close(fd);
+	return status;
+}
+
+/* A file stands for one domain at each device: SRQs of the domain of another one are not there. */
+static void target__serves_no_srq_of_another_device(void **state)
+{
+	enum ibv_wc_status same, other;
+
+	(void)state;
+	if (system("ip link add vbx0 type veth peer name vbx1 2>/dev/null && "
+		   "ip link set vbx0 up && ip addr add 10.79.0.1/24 dev vbx0"))
+		skip(); /* a kernel without such interfaces */
+	same = send_to_process(true);
+	other = send_to_process(false);
+	assert_int_equal(system("ip link del vbx0"), 0);
+	assert_int_equal(same, IBV_WC_SUCCESS);
+	assert_int_equal(other, IBV_WC_REM_INV_REQ_ERR);
+}
+
 /* A PD that came along is shown, as librdmacm has it, and not in use. */
 static void target__shows_the_pd(void **state)
 {
@@ -379,6 +459,7 @@ int main(void)
 	    VERBS_TEST(open_xrcd__of_another_process),
 	    VERBS_TEST(target__serves_every_srq_of_the_domain),
 	    VERBS_TEST(open_qp__outlives_the_creator),
+	    VERBS_TEST(target__serves_no_srq_of_another_device),
 	    VERBS_TEST(target__shows_the_pd),
 	    VERBS_TEST(create__refused),
 	};
