@@ -122,6 +122,15 @@ enum vb_cm_state vb_cm_conn_state(const struct vb_cm_conn *c);
 /* The local communication ID. An object that becomes idle again has another one. */
 uint32_t vb_cm_conn_id(const struct vb_cm_conn *c);
 
+/* A message that an answer is waited for, or was the last time. */
+struct vb_cm_request_view {
+	enum vb_cm_attr attr; /* 0: none was sent */
+	uint32_t sent;        /* how often */
+	vb_time since;        /* its first time; 0: it was sent before this machine was made */
+	vb_time next;         /* when it is sent again or given up; VB_NEVER: it no longer waits */
+};
+void vb_cm_conn_request(const struct vb_cm_conn *c, struct vb_cm_request_view *out);
+
 /* Listens for REQs and SIDR_REQs of one service. -EADDRINUSE: somebody does; -EINVAL: not idle. */
 int vb_cm_listen(struct vb_cm_conn *c, uint64_t service_id);
 

@@ -208,6 +208,16 @@ uint32_t vb_cm_conn_id(const struct vb_cm_conn *c)
 	return c->local_id;
 }
 
+void vb_cm_conn_request(const struct vb_cm_conn *c, struct vb_cm_request_view *out)
+{
+	bool waits = c->state != VB_CM_STATE_IDLE && c->state != VB_CM_STATE_TIMEWAIT;
+
+	*out = (struct vb_cm_request_view){.attr = c->request_attr,
+					   .sent = c->request_sent,
+					   .since = c->request_since,
+					   .next = waits && c->timer.pos ? c->timer.due : VB_NEVER};
+}
+
 const struct vb_cm_qp *vb_cm_conn_qp(const struct vb_cm_conn *c)
 {
 	return &c->qp;

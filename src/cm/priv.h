@@ -57,7 +57,9 @@ struct vb_cm_conn {
 	/* The message that an answer is waited for, and the answer that duplicates are given. */
 	uint8_t request[VB_MAD_LEN], answer[VB_MAD_LEN];
 	enum vb_cm_attr request_attr, answer_attr;
-	bool request_due, answer_due, request_sent_once, answer_sent_once;
+	bool request_due, answer_due, answer_sent_once;
+	uint32_t request_sent; /* how often */
+	vb_time request_since;
 	struct vb_list tx; /* while one of them is due */
 	/* Repetition of the request: so often yet, at the end of each wait. */
 	uint8_t retries, retries_left;

@@ -61,7 +61,8 @@ void vb_cm_send_request(struct vb_cm_conn *c, struct vb_cm_msg *m, vb_time now)
 	vb_cm_msg_emit(m, c->request);
 	c->request_attr = m->attr;
 	c->request_due = true;
-	c->request_sent_once = false;
+	c->request_sent = 0;
+	c->request_since = now;
 	c->retries_left = c->retries;
 	queue_tx(c);
 	wait_begin(c, now);
@@ -134,9 +135,8 @@ static void conn_transmit(struct vb_cm_conn *c, struct vb_path *path, uint8_t ma
 		c->request_due = false;
 		memcpy(mad, c->request, VB_MAD_LEN);
 		cnt->tx_msgs[vb_cm_counter(c->request_attr)]++;
-		if (c->request_sent_once)
+		if (c->request_sent++)
 			cnt->tx_retries[vb_cm_counter(c->request_attr)]++;
-		c->request_sent_once = true;
 	}
 	if (c->answer_due || c->request_due)
 		return;

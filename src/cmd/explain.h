@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/explain_draw.h"
 #include "node/broker.h"
+#include "node/broker_cm_view.h"
 
 #include <stdio.h>
 
@@ -28,12 +29,22 @@ struct vb_qp_case {
 	struct vb_explanation why;
 };
 
+/* An id of RDMA CM. */
+struct vb_cm_case {
+	struct vb_ucma_view view;
+	char user[16];   /* printable */
+	char device[32]; /* its name; empty: none */
+	enum vb_explain_rank rank;
+};
+
 struct vb_qp_cases {
 	struct vb_qp_case *at;
 	uint32_t cnt, room;
 	uint32_t unseen;   /* QPs of which there was no view */
 	uint32_t lost;     /* tales thrown away */
 	uint32_t mute_cnt; /* processes that did not answer */
+	struct vb_cm_case *cm;
+	uint32_t cm_cnt, cm_unseen;
 	vb_time now;
 	uint64_t real_ns; /* CLOCK_REALTIME at now */
 };
@@ -54,5 +65,20 @@ void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t 
 void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k);
 void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
 			  uint32_t cnt);
+
+/* Connections: gathers them in @c, whose now is set; 0 or a negative errno. Then the cases @which.
+ */
+int vb_explain_cm_gather(struct vb_qp_cases *c, struct vb_broker_observer *o,
+			 const struct vb_host_shm *host);
+void vb_explain_cm_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *which, uint32_t cnt);
+void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which, uint32_t cnt);
+/* One line for each connection of the QP. */
+void vb_explain_cm_of_qp(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *q);
+
+/* A string of JSON; the text must be printable. */
+void vb_explain_quote(FILE *f, const char *s);
+void vb_explain_json_lines(FILE *f, const char *name, const struct vb_lines *l);
+/* Copies at most @size - 1 bytes; what is not printable becomes a question mark. */
+void vb_explain_printable(char *to, size_t size, const char *from);
 
 #endif

@@ -42,7 +42,7 @@ static vb_time clock_ns(clockid_t id)
 	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
 }
 
-static void copy_printable(char *to, size_t size, const char *from)
+void vb_explain_printable(char *to, size_t size, const char *from)
 {
 	size_t i = 0;
 
@@ -104,7 +104,7 @@ static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 	g->process[k] = p;
 	p->shm = s;
 	p->pid = s->pid;
-	copy_printable(p->comm, sizeof p->comm, s->comm);
+	vb_explain_printable(p->comm, sizeof p->comm, s->comm);
 	p->is_stopped = is_stopped(p->pid);
 	/* The head, then as many views as it says there are. */
 	vb_explain_read(x, x, &p->said, offsetof(struct vb_explain_shm, tales));
@@ -141,7 +141,7 @@ static void name_device(const struct gather *g, struct vb_qp_case *k)
 	uint32_t port = vb_case_view(k)->attr.port;
 
 	if (port >= 1 && port <= VB_DEVICES_MAX && g->host.device[port - 1].ifindex)
-		copy_printable(k->device, sizeof k->device, g->host.device[port - 1].name);
+		vb_explain_printable(k->device, sizeof k->device, g->host.device[port - 1].name);
 }
 
 /* Takes a tale out of another program's memory. */
@@ -216,7 +216,7 @@ static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
 		    spec.rule[i].kind == VB_FAULT_BLACKOUT || spec.rule[i].kind == VB_FAULT_CORRUPT)
 			k->in.fault_hits += st->hits[i];
 	if (k->in.fault_hits)
-		copy_printable(k->faults, sizeof k->faults, st->rules.text);
+		vb_explain_printable(k->faults, sizeof k->faults, st->rules.text);
 }
 
 static int add_past(struct gather *g)
@@ -237,7 +237,7 @@ static int add_past(struct gather *g)
 		take_tale(k, &t->tale);
 		k->ended = t->ended;
 		k->pid = t->pid;
-		copy_printable(k->comm, sizeof k->comm, t->comm);
+		vb_explain_printable(k->comm, sizeof k->comm, t->comm);
 		k->in.owner = VB_OWNER_ENDED;
 		k->peer.send_errno = t->error.err;
 		k->peer.send_err_cnt = t->error.cnt;
@@ -424,6 +424,8 @@ static int gather(struct gather *g, uint32_t qpn)
 			rc = add_process(g, g->process[k]);
 	if (!rc)
 		rc = add_past(g);
+	if (!rc)
+		rc = vb_explain_cm_gather(g->c, &g->o, &g->host);
 	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
 		judge(g, &g->c->at[i]);
 	if (!rc && g->c->cnt)

@@ -89,11 +89,11 @@ void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_ca
 		strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&seconds, &tm));
 		snprintf(from, sizeof from, "%s.%03u", clock, (unsigned)(real % VB_SEC / VB_MSEC));
 	}
+	vb_explain_cm_of_qp(f, c, k);
 	vb_explain_draw(f, &k->why, row, cnt, from);
 }
 
-/* A string of JSON; the text is printable already. */
-static void quote(FILE *f, const char *s)
+void vb_explain_quote(FILE *f, const char *s)
 {
 	putc('"', f);
 	for (; *s; s++) {
@@ -104,12 +104,12 @@ static void quote(FILE *f, const char *s)
 	putc('"', f);
 }
 
-static void json_lines(FILE *f, const char *name, const struct vb_lines *l)
+void vb_explain_json_lines(FILE *f, const char *name, const struct vb_lines *l)
 {
 	fprintf(f, ",\n   \"%s\": [", name);
 	for (uint32_t i = 0; i < l->cnt; i++) {
 		fputs(i ? ", " : "", f);
-		quote(f, l->text[i]);
+		vb_explain_quote(f, l->text[i]);
 	}
 	putc(']', f);
 }
@@ -131,7 +131,7 @@ static void json_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_
 			", \"kind\": \"%s\", \"text\": ",
 			i ? "," : "", real, vb_time_since(row[i].from, row[i].at),
 			kind[row[i].kind]);
-		quote(f, row[i].text);
+		vb_explain_quote(f, row[i].text);
 		putc('}', f);
 	}
 	putc(']', f);
@@ -151,9 +151,9 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 			i ? "," : "", k->qpn, vb_word_type(v->type),
 			k->has_view ? vb_word_state(v->state) : "gone", k->pid,
 			k->ended ? "true" : "false");
-		quote(f, k->comm);
+		vb_explain_quote(f, k->comm);
 		fputs(", \"device\": ", f);
-		quote(f, k->device);
+		vb_explain_quote(f, k->device);
 		fprintf(f, ",\n   \"remote\": \"%s\", \"dest_qpn\": %" PRIu32,
 			is_connected(v) ? vb_word_gid(&v->attr.path.dgid).s : "", v->attr.dest_qpn);
 		fprintf(f, ", \"rank\": \"%s\", \"cause\": \"%s\"", vb_rank_name(k->why.rank),
@@ -164,8 +164,8 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 			k->tale.timeouts, k->tale.naks, k->tale.implied_naks, k->tale.rnr_naks);
 		fprintf(f, ", \"posted\": %u, \"unacked\": %u, \"receives\": %u", v->posted,
 			v->unacked, v->recvs);
-		json_lines(f, "what", &k->why.what);
-		json_lines(f, "advice", &k->why.advice);
+		vb_explain_json_lines(f, "what", &k->why.what);
+		vb_explain_json_lines(f, "advice", &k->why.advice);
 		json_timeline(f, c, k);
 		fputs("}", f);
 	}

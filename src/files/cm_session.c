@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -54,6 +55,7 @@ int64_t vb_cm_session(char *why, size_t why_size)
 		return session.number;
 	vb_own_fd_drop(&session.sock);
 	vb_broker_msg_init(&m, VB_BROKER_CM);
+	(void)prctl(PR_GET_NAME, m.comm);
 	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
 	vb_fds_close(&fds);
 	if (sock < 0)

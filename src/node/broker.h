@@ -113,6 +113,9 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 /* Has every process write views of its QPs, of QP @qpn before all others (0: of none). *asked is
  * what slot->explain.answered becomes when one has. */
 int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *asked);
+/* How connections of RDMA CM stand, as another program says. 0 or a negative errno. */
+struct vb_cm_table;
+int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to);
 /* Copies @size bytes at @from of @shm as its owner means them; one that was killed while it wrote
  * may have left half of a change. */
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);

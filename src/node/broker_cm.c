@@ -7,6 +7,7 @@
 #include "node/cm_call.h"
 #include "node/cm_memory.h"
 #include "ucma/ucma.h"
+#include "ucma/view.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -333,8 +334,8 @@ static uint32_t channel_stale(const struct channel *ch)
 	return ch->tokens == 0 && ioctl(ch->fd, SIOCOUTQ, &queued) == 0 && queued > 0;
 }
 
-static void call_command(struct vb_broker_cm *cm, const struct vb_cm_call *call,
-			 struct vb_cm_answer *a, vb_time now)
+static void call_command(struct vb_broker_cm *cm, const struct vb_conn *conn,
+			 const struct vb_cm_call *call, struct vb_cm_answer *a, vb_time now)
 {
 	struct channel *ch = channel_find(cm, call->channel), *other;
 	const struct vb_cm_answer *before =
@@ -352,6 +353,8 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_cm_call *call,
 		*a = *before;
 		return;
 	}
+	/* Who opened it may have handed it on. */
+	vb_ucma_file_set_user(ch->file, (uint32_t)conn->pid, conn->comm);
 	other = channel_find(cm, call->other);
 	if (other)
 		c.other = other->file;
@@ -391,7 +394,7 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 			a.status = channel_find(b->cm, call.channel) ? 0 : -ENOENT;
 			break;
 		case VB_CM_CALL_COMMAND:
-			call_command(b->cm, &call, &a, now);
+			call_command(b->cm, c, &call, &a, now);
 			break;
 		}
 	}
@@ -451,6 +454,11 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now)
 const struct vb_cm_port_counters *vb_broker_cm_counters(const struct vb_broker *b)
 {
 	return b->cm ? vb_ucma_port_counters(b->cm->ucma) : NULL;
+}
+
+uint32_t vb_broker_cm_views(const struct vb_broker *b, struct vb_ucma_view *to, uint32_t room)
+{
+	return b->cm ? vb_ucma_views(b->cm->ucma, to, room) : 0;
 }
 
 bool vb_broker_cm_is_used(const struct vb_broker *b)

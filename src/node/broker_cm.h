@@ -40,6 +40,9 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now);
 /* The host joins, or leaves, group @gid at HCA port @port. 0 or a negative errno. */
 struct vb_gid;
 int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join);
+/* How ids stand: as vb_ucma_views(). */
+struct vb_ucma_view;
+uint32_t vb_broker_cm_views(const struct vb_broker *b, struct vb_ucma_view *to, uint32_t room);
 /* By HCA port, 0...VB_HCA_PORTS_MAX; NULL: no connection manager runs. */
 const struct vb_cm_port_counters *vb_broker_cm_counters(const struct vb_broker *b);
 /* Whether somebody has a channel. */

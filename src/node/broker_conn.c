@@ -3,6 +3,7 @@
  * The broker's connections: who connects gets a slot (client), host memory (observer) or, after the
  * death of an earlier broker, its old slot back (client that reattaches).
  */
+#include "node/broker_cm_view.h"
 #include "node/broker_state.h"
 #include "node/devices.h"
 #include "node/keeper.h"
@@ -442,6 +443,21 @@ static void ask_views(struct vb_broker *b, struct vb_conn *c, uint32_t qpn)
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
+static void show_connections(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_fds fds = {.cnt = 0};
+	struct vb_broker_msg m;
+	int fd = vb_broker_cm_table(b);
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	m.status = fd < 0 ? fd : 0;
+	if (fd >= 0)
+		fds.fd[fds.cnt++] = fd;
+	if (reply(c, &m, &fds))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+	vb_fds_close(&fds);
+}
+
 void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 {
 	struct vb_conn *c = &b->conn[index];
@@ -499,6 +515,8 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		vb_broker_csr_answer(b, c, &m);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_EXPLAIN) {
 		ask_views(b, c, m.slot);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CONNECTIONS) {
+		show_connections(b, c);
 	} else {
 		vb_conn_end(b, index);
 	}

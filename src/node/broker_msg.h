@@ -19,7 +19,7 @@
  * told apart and can say so. */
 #define VB_BROKER_VERSION                                                                          \
 	((uint32_t)(sizeof(struct vb_host_memory) + sizeof(struct vb_slot_shm)) / 16 << 12 |       \
-	 (0x900u + VB_SHM_VERSION))
+	 (0xa00u + VB_SHM_VERSION))
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */
@@ -39,7 +39,10 @@ enum vb_broker_op {
 	 * it on to the QP's client, which sends it back with their values. */
 	VB_BROKER_CSR,
 	VB_BROKER_EXPLAIN, /* observer: have the clients write views, of QPN @slot first */
-	VB_BROKER_CM,      /* what follows are calls of node/cm_call.h; WELCOME comes first */
+	/* Observer: how connections of RDMA CM stand; DONE comes with the memory of a struct
+	 * vb_cm_table. */
+	VB_BROKER_CONNECTIONS,
+	VB_BROKER_CM, /* what follows are calls of node/cm_call.h; WELCOME comes first */
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, descriptor store; to an
 			      observer: host memory; to a client that reattaches: none */

@@ -2,6 +2,7 @@
 /* An observer's side of the broker connection, see broker.h. */
 #include "link/memory.h"
 #include "node/broker.h"
+#include "node/broker_cm_view.h"
 #include "node/broker_dial.h"
 #include "node/why.h"
 
@@ -224,6 +225,31 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 
 	*asked = m.slot;
 	return rc ? rc : m.status;
+}
+
+int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	void *p;
+	int rc;
+
+	vb_broker_msg_init(&m, VB_BROKER_CONNECTIONS);
+	rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	if (!rc)
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+	if (!rc)
+		rc = m.status;
+	if (!rc)
+		rc = fds.cnt == 1 ? vb_memory_map(fds.fd[0], sizeof *to, false, &p) : -EPROTO;
+	vb_fds_close(&fds);
+	if (rc)
+		return rc;
+	memcpy(to, p, sizeof *to);
+	vb_memory_unmap(p, sizeof *to);
+	if (to->cnt > VB_CM_TABLE_MAX)
+		to->cnt = VB_CM_TABLE_MAX;
+	return 0;
 }
 
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size)

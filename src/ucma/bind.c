@@ -214,6 +214,7 @@ int vb_ucma_listen(struct vb_ucma_id *id, int32_t backlog)
 	if (err)
 		return err;
 	id->backlog = backlog <= 0 || backlog > VB_UCMA_BACKLOG_MAX ? VB_UCMA_BACKLOG_MAX : backlog;
+	id->backlog_max = id->backlog;
 	id->state = VB_UCMA_LISTENING;
 	return 0;
 }

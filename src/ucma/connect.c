@@ -200,9 +200,14 @@ int vb_ucma_do_reject(struct vb_ucma_call *c)
 	if (c->id->qp_type == VB_UCMA_QPT_UD) {
 		struct vb_cm_sidr_reply r = {.status = VB_CM_SIDR_REJECT, .private_data = p};
 
-		return vb_cm_sidr_reply(c->id->conn, &r) ? -EINVAL : 0;
+		if (vb_cm_sidr_reply(c->id->conn, &r))
+			return -EINVAL;
+		reason = VB_CM_SIDR_REJECT;
+	} else if (vb_cm_reject(c->id->conn, reason, NULL, &p, c->now)) {
+		return -EINVAL;
 	}
-	return vb_cm_reject(c->id->conn, reason, NULL, &p, c->now) ? -EINVAL : 0;
+	vb_ucma_id_note(c->id, VB_UCMA_END_REJECTED_HERE, reason, c->now);
+	return 0;
 }
 
 int vb_ucma_do_disconnect(struct vb_ucma_call *c)

@@ -221,6 +221,7 @@ void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now)
 {
 	struct vb_ucma *u = id->u;
 
+	vb_ucma_id_remember(id, now);
 	if (id->listener)
 		request_forget(id);
 	while (!vb_list_is_empty(&id->mcs))

@@ -9,6 +9,7 @@
 #include "ucma/abi.h"
 #include "ucma/keep.h"
 #include "ucma/ucma.h"
+#include "ucma/view.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -49,6 +50,8 @@ struct vb_ucma_file {
 	struct vb_list ids;
 	struct vb_list events;
 	uint32_t event_cnt;
+	uint32_t pid; /* who uses it, view.h */
+	char user[16];
 };
 
 /* A group that an id has joined. */
@@ -107,13 +110,25 @@ struct vb_ucma_id {
 	struct vb_ucma_local at;
 	struct vb_cm_conn *conn; /* NULL: no message was sent or came */
 	struct vb_ucma_service *service;
-	int32_t backlog;             /* requests that may still wait */
+	int32_t backlog; /* requests that may still wait */
+	int32_t backlog_max;
+	uint32_t dropped; /* requests that found none left */
+	/* What became of its connection, view.h. */
+	enum vb_ucma_end end;
+	uint16_t end_reason;
+	vb_time ended;
 	struct vb_ucma_id *listener; /* of a request that waits as an event; NULL after that */
 	uint32_t events_reported;
 	uint32_t psn;  /* its own first one, random. CMP-04 */
 	uint32_t qkey; /* UD */
 	bool srq;
 	struct vb_list mcs;
+};
+
+/* Ids that have ended, the last ones: cnt so far. */
+struct vb_ucma_past {
+	uint64_t cnt;
+	struct vb_ucma_view view[VB_UCMA_PAST];
 };
 
 struct vb_ucma {
@@ -125,6 +140,7 @@ struct vb_ucma {
 	struct vb_ucma_id **ids;                   /* by number */
 	uint32_t id_next, id_cnt, file_cnt, mc_next;
 	uint16_t port_last_given;
+	struct vb_ucma_past past[2]; /* [1]: failures */
 	/* What is kept, keep.h. */
 	bool has_region;
 	struct vb_ucma_region region;
@@ -179,6 +195,11 @@ void vb_ucma_id_touch(struct vb_ucma_id *id);
 void vb_ucma_id_unkeep(struct vb_ucma_id *id);
 void vb_ucma_event_unkeep(struct vb_ucma_event *ev);
 void vb_ucma_mc_unkeep(struct vb_ucma_mc *mc);
+
+/* view.c */
+void vb_ucma_id_note(struct vb_ucma_id *id, enum vb_ucma_end end, uint16_t reason, vb_time now);
+/* The id is about to end: what became of its connection is kept. */
+void vb_ucma_id_remember(struct vb_ucma_id *id, vb_time now);
 
 /* bind.c */
 /* An id that was restored has its port, and its listener, again. */

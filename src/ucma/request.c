@@ -203,6 +203,7 @@ static void on_request(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time 
 	request_view(&r, ev, listener);
 	id = listener->backlog > 0 ? request_id(listener, ev, &r) : NULL;
 	if (!id) {
+		listener->dropped += listener->backlog <= 0;
 		/* It counts as lost, and its repetition may find room. CMP-36 */
 		if (ev->msg.attr == VB_CM_REQ)
 			vb_cm_conn_drop(ev->conn);
@@ -316,6 +317,26 @@ static void on_message(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 	}
 }
 
+/* What an event says of how the connection ended. */
+static void end_note(struct vb_ucma_id *id, const struct vb_cm_event *ev, vb_time now)
+{
+	const struct vb_cm_msg *m = &ev->msg;
+	bool is_message = ev->kind == VB_CM_EVENT_MESSAGE;
+
+	if (is_message && m->attr == VB_CM_REJ)
+		vb_ucma_id_note(id, VB_UCMA_END_REJECTED, m->rej.reason, now);
+	else if (is_message && m->attr == VB_CM_DREQ)
+		vb_ucma_id_note(id, VB_UCMA_END_PEER, 0, now);
+	else if (is_message && m->attr == VB_CM_DREP)
+		vb_ucma_id_note(id, VB_UCMA_END_HERE, 0, now);
+	else if (is_message && m->attr == VB_CM_SIDR_REP && m->sidr_rep.status != VB_CM_SIDR_VALID)
+		vb_ucma_id_note(id, VB_UCMA_END_SIDR_REFUSED, m->sidr_rep.status, now);
+	else if (ev->kind == VB_CM_EVENT_UNREACHABLE)
+		vb_ucma_id_note(
+		    id, m->attr == VB_CM_DREQ ? VB_UCMA_END_UNANSWERED : VB_UCMA_END_UNREACHABLE, 0,
+		    now);
+}
+
 void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time now)
 {
 	struct vb_ucma_id *id;
@@ -329,6 +350,7 @@ void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time n
 	vb_ucma_id_touch(id);
 	if (id->state == VB_UCMA_REMOVED)
 		return;
+	end_note(id, ev, now);
 	switch (ev->kind) {
 	case VB_CM_EVENT_MESSAGE:
 		on_message(id, ev);

@@ -159,6 +159,8 @@ void vb_ucma_device_removed(struct vb_ucma *u, uint8_t port)
 		if (!id || !id->has_local || id->at.hca_port != port ||
 		    id->state == VB_UCMA_REMOVED)
 			continue;
+		if (id->conn)
+			vb_ucma_id_note(id, VB_UCMA_END_DEVICE, 0, 0);
 		id->state = VB_UCMA_REMOVED;
 		vb_ucma_id_touch(id);
 		(void)vb_ucma_event_add(id, VB_UCMA_EV_DEVICE_REMOVAL, 0);

@@ -10,6 +10,7 @@
 #include "scenarios.h"
 #include "ucma/abi.h"
 #include "ucma/ucma.h"
+#include "ucma/view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -495,6 +496,28 @@ static void world_finish(struct program_world *w)
 	}
 }
 
+/* What those who look on see are the ids that there are, and what the model knows of them. */
+static void views_check(struct program_world *w, const struct host *h)
+{
+	static struct vb_ucma_view view[IDS + 2 * VB_UCMA_PAST];
+	const uint32_t room = sizeof view / sizeof view[0];
+	uint32_t n = vb_ucma_views(h->u, view, room), there = 0;
+
+	PROGRAM_CHECK(w, n <= room);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct vb_ucma_view *v = &view[i];
+
+		PROGRAM_CHECK(w, v->number < IDS && v->end < VB_UCMA_END_CNT &&
+				     v->cm_state < VB_CM_STATE_CNT && v->waiting <= v->backlog);
+		PROGRAM_CHECK(w, !v->is_gone || v->end != VB_UCMA_END_NONE);
+		if (v->is_gone)
+			continue;
+		there++;
+		PROGRAM_CHECK(w, v->is_listener == (h->id[v->number].state == LISTENING));
+	}
+	PROGRAM_CHECK(w, there == vb_ucma_id_cnt(h->u));
+}
+
 uint64_t programs_run(uint64_t seed)
 {
 	static struct program_world w;
@@ -513,6 +536,8 @@ uint64_t programs_run(uint64_t seed)
 		if (chance(&w, 1))
 			file_reopen(&w, h, draw(&w, FILES));
 		hosts_transmit(&w);
+		if (i % 16 == 0)
+			views_check(&w, h);
 		if (chance(&w, 40))
 			world_advance(&w);
 	}

@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "core": {"base", "wire", "trace", "core"},
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
-    "explain": {"base", "wire", "trace", "core", "explain"},
+    "explain": {"base", "wire", "trace", "cm", "ucma", "core", "explain"},
     "sim": {"base", "wire", "trace", "core", "fault", "sim"},
     "scenario": {"base", "wire", "trace", "core", "fault", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "core", "reg", "link", "node"},
     "files": {"base", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
-    "cmd": {"base", "wire", "trace", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
+    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }
 PURE = ("base", "wire", "trace", "cm", "ucma", "core", "reg", "fault", "sim")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is seen of connections that are made: counters of messages, captures, and faults that meet them."""
 import copy
+import json
 import os
 import subprocess
 
@@ -126,3 +127,96 @@ def _(context):
         need(seen == [(a, 1) for a in (0x10, 0x13, 0x14, 0x15, 0x16)], f"{seen}\n{client.story()}")
     finally:
         server.end()
+
+
+def connections(place, side):
+    """What `verbena explain --cm` says at the side, as JSON, and as text in one line."""
+    argv_ = [place.verbena, "explain", "--cm"]
+    return json.loads(side.host.run(argv_ + ["--json"])), " ".join(side.host.run(argv_).split())
+
+
+def one(place, side, **wanted):
+    """The only connection there with these values."""
+    said, text = connections(place, side)
+    found = [k for k in said if all(k[name] == value for name, value in wanted.items())]
+    need(len(found) == 1, f"{len(found)} like {wanted}:\n{json.dumps(said, indent=1)}")
+    found[0]["text"] = text
+    return found[0]
+
+
+def says(said, *words):
+    missing = [w for w in words if w not in said["text"]]
+    need(not missing, f"{missing} is missing:\n{said['text']}")
+
+
+@case("cm.explain.established", seconds=60)
+def _(context):
+    """Both sides list the connection and its QPs; `verbena explain` and `explain QPN` tell of it, too."""
+    place = place_of(context, "net4")
+    port = place.server.host.pick_port()
+    server = start_server(place, "rping -s -a S -v -p P", port)
+    client = place.client.host.start(argv(place, "rping -c -a S -v -p P", port), name="rping client")
+    try:
+        client.wait_output("ping data: rdma-ping-3")
+        at = f"{place.server.address}:{port}"
+        listener = one(place, place.server, role="listener", local=at, pid=server.pid)
+        says(listener, f"Listens at {at}: backlog 3, 0 requests wait for the program.")
+        here = one(place, place.client, role="client", state="ESTABLISHED", pid=client.pid)
+        there = one(place, place.server, role="server", state="ESTABLISHED", pid=server.pid)
+        need(here["qpn"] == there["dest_qpn"] and there["qpn"] == here["dest_qpn"] and here["remote"] == at
+             and here["local"] == there["remote"] and here["program"] == "rping", f"{here}\n{there}")
+        says(here, f"Connected with {at}, QP 0x{there['qpn']:06x} there.")
+        run = place.client.host.run
+        need("RDMA CM" in run([place.verbena, "explain"]), run([place.verbena, "explain"]))
+        of_qp = run([place.verbena, "explain", str(here["qpn"])])
+        need(f"RDMA CM, client {here['local']}: Connected with {at}" in of_qp, of_qp)
+    finally:
+        client.end()
+        server.end()
+
+
+@case("cm.explain.rejected", seconds=60)
+def _(context):
+    """Nobody listens: the client's side says who refused, why, and which address that was."""
+    place = place_of(context, "net4")
+    port = place.server.host.pick_port()
+    server = start_server(place, "rping -s -P -a S -p P", port)
+    other = start_server(place_back(place), "rping -s -P -p P", port)
+    try:
+        client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p 7999", 0), name="rping client")
+        need(client.wait(10) != 0, client.story())
+        said = one(place, place.client, cause="rejected", pid=client.pid)
+        need(said["gone"] and said["reason"] == 8 and said["rank"] == "failed", str(said))
+        says(said, f"{place.server.address} rejected it: REJ 8, invalid service ID. No program listens at "
+                   f"{place.server.address}:7999 (TCP port space).")
+    finally:
+        server.end()
+        other.end()
+
+
+@case("cm.explain.unreachable", seconds=150)
+def _(context):
+    """Every REQ is lost: it waits, and was sent more and more often; in the end the program is told, and it is kept."""
+    place = place_of(context, "net4")
+    port = place.server.host.pick_port()
+    server = start_server(place, "rping -s -P -a S -p P", port)
+    other = start_server(place_back(place), "rping -s -P -p P", port)
+    try:
+        lossy(place, "loss=1:op=CM_REQ")
+        client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p P", port), name="rping client")
+
+        def sent():
+            return [k["sent"] for k in connections(place, place.client)[0] if k["state"] == "REQ_SENT"]
+        context.wait(lambda: sent() and sent()[0] > 2, 20, client.story)
+        said = one(place, place.client, state="REQ_SENT", pid=client.pid)
+        need(said["rank"] == "stuck" and said["cause"] == "no-answer", str(said))
+        says(said, f"REQ to {place.server.address}:{port} waits for an answer: sent ", " times, first ")
+        need(client.wait(110) != 0 and "UNREACHABLE" in client.output(), client.story())
+        said = one(place, place.client, cause="unreachable", pid=client.pid)
+        need(said["sent"] > 16 and said["gone"], str(said))
+        says(said, f"Unreachable: REQ to {place.server.address}:{port} was sent {said['sent']} times in ")
+        need(one(place, place.server, role="listener", local=f"{place.server.address}:{port}")["rank"] == "well", "")
+    finally:
+        place.client.host.run([place.verbena, "fault", "clear"])
+        server.end()
+        other.end()

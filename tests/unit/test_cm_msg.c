@@ -299,7 +299,7 @@ static void message__of_another_class_or_version_is_refused(void **state)
 static void reason__is_told_in_words(void **state)
 {
 	(void)state;
-	assert_string_equal(vb_cm_reason_text(8), "nobody listens on this service ID");
+	assert_string_equal(vb_cm_reason_text(8), "invalid service ID");
 	assert_string_equal(vb_cm_reason_text(28), "rejected by the consumer");
 	assert_string_equal(vb_cm_reason_text(999), "unknown reason");
 	assert_string_equal(vb_cm_attr_name(VB_CM_SIDR_REQ), "SIDR_REQ");

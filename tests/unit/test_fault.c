@@ -305,8 +305,8 @@ static void filter__mads(void **state)
 	(void)state;
 	for (int a = VB_CM_ATTR_FIRST; a <= VB_CM_ATTR_LAST; a++) {
 		snprintf(text, sizeof text, "loss=1:op=CM_%s", vb_cm_attr_name((enum vb_cm_attr)a));
-		for (uint16_t b = VB_CM_ATTR_FIRST - 1; b <= VB_CM_ATTR_LAST + 1; b++)
-			assert_int_equal(mad_is_lost(text, VB_MAD_CLASS_CM, b), a == b);
+		for (int b = VB_CM_ATTR_FIRST - 1; b <= VB_CM_ATTR_LAST + 1; b++)
+			assert_int_equal(mad_is_lost(text, VB_MAD_CLASS_CM, (uint16_t)b), a == b);
 		assert_false(mad_is_lost(text, VB_MAD_CLASS_CM - 1, (uint16_t)a));
 		assert_true(mad_is_lost("loss=1:op=CM_*", VB_MAD_CLASS_CM, (uint16_t)a));
 		assert_int_equal(mad_is_lost("loss=1:op=CM_SIDR*", VB_MAD_CLASS_CM, (uint16_t)a),

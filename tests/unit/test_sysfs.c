@@ -171,13 +171,14 @@ static void counters__rewritten_in_place(void **state)
 static void cm_counters__rewritten_in_place(void **state)
 {
 	static struct vb_cm_port_counters cm[2];
+	enum { REQ, SIDR_REP = VB_CM_SIDR_REP - VB_CM_ATTR_FIRST, APR = VB_CM_MSGS - 1 };
 
 	(void)state;
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "0\n");
-	cm[1].tx_msgs[VB_CM_REQ - VB_CM_ATTR_FIRST] = 12;
-	cm[1].tx_retries[VB_CM_REQ - VB_CM_ATTR_FIRST] = 2;
-	cm[1].rx_msgs[VB_CM_SIDR_REP - VB_CM_ATTR_FIRST] = 3;
-	cm[1].rx_duplicates[VB_CM_APR - VB_CM_ATTR_FIRST] = 4;
+	cm[1].tx_msgs[REQ] = 12;
+	cm[1].tx_retries[REQ] = 2;
+	cm[1].rx_msgs[SIDR_REP] = 3;
+	cm[1].rx_duplicates[APR] = 4;
 	vb_sysfs_cm_counters(&tree, &host, 0, &cm[1]);
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "12\n");
 	assert_file("infiniband/verbena0/ports/1/cm_tx_retries/req", "2\n");

@@ -155,7 +155,7 @@ static const struct reason_text {
     {VB_CM_REJ_UNSUPPORTED, "unsupported request"},
     {VB_CM_REJ_INVALID_COMM_ID, "invalid communication ID"},
     {7, "invalid communication instance"},
-    {VB_CM_REJ_INVALID_SERVICE_ID, "nobody listens on this service ID"},
+    {VB_CM_REJ_INVALID_SERVICE_ID, "invalid service ID"},
     {VB_CM_REJ_INVALID_TRANSPORT, "invalid transport service type"},
     {VB_CM_REJ_STALE_CONN, "stale connection"},
     {11, "the resource domain does not exist"},
