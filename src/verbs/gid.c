@@ -82,9 +82,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	size_t cnt = 0;
 
 	if (flags)
-		return -EOPNOTSUPP;
+		return -vb_ibv_result(EOPNOTSUPP);
 	if (!vb_ibv_enter(c))
-		return -EIO;
+		return -vb_ibv_result(EIO);
 	for (uint32_t i = 0; i < VB_GIDS_MAX; i++) {
 		const struct vb_gid *gid = vb_ibv_gid(c, i);
 
@@ -92,7 +92,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 			entry_show(c, i, gid, (char *)entries + (cnt - 1) * size, size);
 	}
 	vb_ibv_leave(c);
-	return cnt > max ? -EINVAL : (ssize_t)cnt;
+	return cnt > max ? -vb_ibv_result(EINVAL) : (ssize_t)cnt;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,

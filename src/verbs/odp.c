@@ -28,6 +28,7 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 		     struct ibv_sge *sge, uint32_t sge_cnt)
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	int was = errno;
 
 	if (vb_ibv_check(pd, VB_OBJECT_PD))
 		return vb_ibv_result(ENOENT);
@@ -46,8 +47,9 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 			err = vb_engine_check_memory(p, sge[i].length, write);
 		/* Without FLUSH what the memory is like shows only when it is used. */
 		if (err && (err != EFAULT || flags & IBV_ADVISE_MR_FLAG_FLUSH))
-			return err == ENOENT ? EFAULT : err; /* as the man page has it */
+			return vb_ibv_result(err == ENOENT ? EFAULT : err); /* ibv_advise_mr(3) */
 	}
+	errno = was; /* that of looking at the memory is nobody's */
 	return 0;
 }
 
