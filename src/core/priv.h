@@ -219,8 +219,7 @@ struct vb_resource {
 	uint64_t va;
 	uint64_t orig;                     /* atomic: the value that was there */
 	uint32_t rkey, len, msn, srqn;     /* srqn, of XRC: whose PD the key is of */
-	uint64_t repeated;                 /* bytes that count against VB_READ_REPEATS */
-	vb_time repeated_at;               /* when they were counted */
+	vb_time repeats_paid;              /* when its repetitions are paid for; resp_read.c */
 	bool is_atomic, is_write, pending; /* neither of the first two: a READ */
 	bool answered; /* to the end, at least once: what is pending is a repetition */
 };

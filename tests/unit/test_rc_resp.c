@@ -428,74 +428,6 @@ static void read__memory_goes_while_it_is_answered(void **state)
 	}
 }
 
-/* A READ request of @len bytes of the region's beginning. */
-static enum vb_verdict read_request(struct vb_qp *qp, uint32_t psn, uint32_t len)
-{
-	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST,
-			   .dqpn = vb_qp_number(qp),
-			   .psn = vb_psn(psn)};
-
-	h.reth.va = ENV_IOVA;
-	h.reth.rkey = vb_mr_rkey(env.mr);
-	h.reth.len = len;
-	return env_rx(&env, 2, &h, 0);
-}
-
-/* The payload of all that goes out now. */
-static uint64_t bytes_out(void)
-{
-	uint64_t sum = 0;
-
-	while (env_tx(&env, &b))
-		for (uint32_t i = 0; i < b.cnt; i++)
-			sum += b.pkt[i].payload_len;
-	return sum;
-}
-
-/* Requests of a READ that come again and again draw 64 answers, and then 64 in each second: short
- * ones as long ones. */
-static void read__is_repeated_within_bounds(void **state)
-{
-	static const uint32_t lens[] = {4000, 8, 0};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
-		uint32_t len = lens[i], answered = 0;
-		struct vb_qp *qp;
-
-		setup();
-		qp = rts(0, 100, 4);
-		assert_int_equal(read_request(qp, 100, len), VB_VERDICT_OK);
-		assert_int_equal(bytes_out(), len);
-		for (int n = 0; n < 1000; n++) {
-			assert_int_equal(read_request(qp, 100, len), VB_VERDICT_DUPLICATE);
-			answered += env_tx(&env, &b) != 0;
-			assert_true(bytes_out() <= len);
-		}
-		assert_int_equal(answered, 64);
-		assert_int_equal(env.counters.v[VB_COUNTER_rx_read_refused], 1000 - 64);
-		/* A 64th of a second later there is one more. */
-		env.now += VB_SEC / 64 + VB_MSEC;
-		assert_int_equal(read_request(qp, 100, len), VB_VERDICT_DUPLICATE);
-		assert_int_equal(env_tx(&env, &b) != 0, 1);
-		(void)bytes_out();
-		assert_int_equal(read_request(qp, 100, len), VB_VERDICT_DUPLICATE);
-		assert_int_equal(env_tx(&env, &b), 0);
-		env.now += 10 * VB_SEC;
-		answered = 0;
-		for (int n = 0; n < 100; n++) {
-			assert_int_equal(read_request(qp, 100, len), VB_VERDICT_DUPLICATE);
-			answered += env_tx(&env, &b) != 0;
-			(void)bytes_out();
-		}
-		assert_int_equal(answered, 64);
-		/* A new one has its own. */
-		assert_int_equal(read_request(qp, 100 + (len > 1024 ? 4 : 1), len), VB_VERDICT_OK);
-		assert_int_equal(bytes_out(), len);
-		env_close(&env);
-	}
-}
-
 /* What a processor of the host does to a word that the adapter adds to as well. */
 struct beside {
 	uint64_t *word;
@@ -566,7 +498,6 @@ int main(void)
 	    cmocka_unit_test(write__length),
 	    cmocka_unit_test(nak__overtaken),
 	    cmocka_unit_test(read__memory_goes_while_it_is_answered),
-	    cmocka_unit_test(read__is_repeated_within_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

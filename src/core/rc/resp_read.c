@@ -274,26 +274,34 @@ static void res_repeat(struct vb_qp *qp, struct vb_resource *r, const struct vb_
 
 /*
  * A small request draws a large answer, so who repeats one is not answered without bound: a READ is
- * repeated so many times at once, and so many times again in each second. A requester that loses
- * every fiftieth packet of a long READ stays below that; one that loses more waits for a 64th of a
- * second at most, which is a loss to it like another.
+ * repeated so many times at once, and so many times again in each second. Only what leaves counts:
+ * a requester that asks for all the rest after each loss has little of each answer.
  */
 #define READ_REPEATS 64
 
-static bool repeat_is_refused(const struct vb_qp *qp, struct vb_resource *r, uint32_t len,
-			      vb_time now)
+/* How long @pkts packets of the answer of @r use up what may be repeated, rounded up. */
+static vb_dur repeat_cost(const struct vb_resource *r, uint32_t pkts)
 {
-	uint64_t most = (uint64_t)(r->len > qp->mtu ? r->len : qp->mtu) * READ_REPEATS;
-	vb_dur since = vb_time_since(r->repeated_at, now);
-	uint64_t forgotten = since >= VB_SEC ? most : most * (since / VB_USEC) / (VB_SEC / VB_USEC);
-	uint64_t repeated = r->repeated > forgotten ? r->repeated - forgotten : 0;
+	uint64_t most = (uint64_t)r->pkts * READ_REPEATS;
 
-	repeated += len > qp->mtu ? len : qp->mtu;
-	if (repeated > most)
-		return true;
-	r->repeated = repeated;
-	r->repeated_at = now;
-	return false;
+	return (pkts * VB_SEC + most - 1) / most;
+}
+
+/* False: not now. */
+static bool repeat_pay(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr,
+		       uint32_t pkts, vb_time now)
+{
+	bool replaces = r->pending && !(qp->sr && hdr->selective);
+	vb_dur cost = repeat_cost(r, pkts);
+	/* The rest of the answer that this one replaces is never sent; rounded down. */
+	vb_dur saved = replaces ? repeat_cost(r, vb_psn_span(r->run.nxt, r->run.end)) - 1 : 0;
+	vb_time paid = r->repeats_paid > now ? r->repeats_paid : now;
+
+	paid = paid - now > saved ? paid - saved : now;
+	if (vb_time_since(now, paid) + cost > VB_SEC)
+		return false;
+	r->repeats_paid = vb_time_after(paid, cost);
+	return true;
 }
 
 /*
@@ -315,7 +323,7 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 
 	if (to_end ? hdr->reth.len != r->len - off : hdr->reth.len % qp->mtu != 0)
 		return;
-	if (repeat_is_refused(qp, r, hdr->reth.len, now)) {
+	if (!repeat_pay(qp, r, hdr, pkts, now)) {
 		vb_qp_count(qp, VB_COUNTER_rx_read_refused);
 		return;
 	}
