@@ -73,9 +73,9 @@ static inline int rx_socket(int family)
 	return fd;
 }
 
-static inline void open_link(struct fixture *f, int family)
+static inline void open_link(struct fixture *f, int rx_fd)
 {
-	struct vb_udp_config cfg = {.rx_fd = rx_socket(family),
+	struct vb_udp_config cfg = {.rx_fd = rx_fd,
 				    .ifindex = {0, 1},
 				    .counters = {NULL, &f->counters},
 				    .port_of = port_of,
@@ -99,7 +99,8 @@ static inline struct vb_gid gid(const char *text)
 	return g;
 }
 
-static inline struct fixture *fixture_new(int family)
+/* The link receives from @rx_fd. */
+static inline struct fixture *fixture_on(int rx_fd)
 {
 	struct fixture *f = calloc(1, sizeof *f);
 	struct vb_path p = {.port = 1, .hop_limit = 7};
@@ -110,8 +111,13 @@ static inline struct fixture *fixture_new(int family)
 	f->path6 = p;
 	for (size_t i = 0; i < sizeof f->payload; i++)
 		f->payload[i] = (uint8_t)(i * 7 + (i >> 8));
-	open_link(f, family);
+	open_link(f, rx_fd);
 	return f;
+}
+
+static inline struct fixture *fixture_new(int family)
+{
+	return fixture_on(rx_socket(family));
 }
 
 static inline int setup(void **state)
