@@ -39,6 +39,7 @@ import case_readme  # noqa: E402,F401
 import case_registers  # noqa: E402,F401
 import case_robust  # noqa: E402,F401
 import case_report  # noqa: E402,F401
+import case_runtime  # noqa: E402,F401
 import case_shm  # noqa: E402,F401
 import case_soak  # noqa: E402,F401
 import case_sweep  # noqa: E402,F401
