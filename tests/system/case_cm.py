@@ -9,7 +9,7 @@ import time
 from cases import case
 from hosts import Failure, Skip
 
-# The server's and the client's arguments: S is the server's address, P the port.
+# The server's and the client's arguments: S is the server's address, P the port, F what asks for the family.
 PROGRAMS = {
     "rping": ("rping -s -a S -C 100 -V -p P", "rping -c -a S -C 100 -V -p P"),
     "ucmatose": ("ucmatose -b S -c 64 -C 100 -p P F", "ucmatose -s S -c 64 -C 100 -p P F"),
@@ -17,7 +17,6 @@ PROGRAMS = {
     "rdma_client": ("rdma_server -p P", "rdma_client -s S -p P"),
     "xclient.rc": ("rdma_xserver -c r -p P", "rdma_xclient -s S -c r -p P"),
     "xclient.xrc": ("rdma_xserver -c x -p P", "rdma_xclient -s S -c x -p P"),
-    "rstream": ("rstream -b S -S 4096 -I 20 -T b -p P F", "rstream -s S -S 4096 -I 20 -T b -p P F"),
     "write_bw": ("ib_write_bw -R -F -n 200 -p P", "ib_write_bw -R -F -n 200 -p P S"),
     "send_ud": ("ib_send_bw -R -F -c UD -n 100 -s 1024 -p P", "ib_send_bw -R -F -c UD -n 100 -s 1024 -p P S"),
     "qps16": ("ib_read_bw -R -F -q 16 -n 50 -p P", "ib_read_bw -R -F -q 16 -n 50 -p P S"),
@@ -25,6 +24,27 @@ PROGRAMS = {
 }
 # perftest takes names, and asks for IPv4, as these do.
 ONLY_IPV4 = ("write_bw", "send_ud", "qps16", "atomic", "rdma_client", "xclient.rc", "xclient.xrc")
+# The rest of perftest. -z takes RDMA CM to exchange what the QPs need, which are the program's own.
+PERFTEST = {
+    "read_lat": "ib_read_lat -R -F -n 100",
+    "write_lat": "ib_write_lat -R -F -n 100",
+    "send_bw": "ib_send_bw -R -F -n 100",
+    "send_lat": "ib_send_lat -R -F -n 100",
+    "send_lat_ud": "ib_send_lat -R -F -c UD -n 100",
+    "write_qps16": "ib_write_bw -R -F -q 16 -n 50",
+    "send_qps16": "ib_send_bw -R -F -q 16 -n 50",
+    "write_bw_z": "ib_write_bw -z -F -n 100",
+    "read_lat_z": "ib_read_lat -z -F -n 100",
+    "send_bw_z": "ib_send_bw -z -F -n 100",
+    "atomic_z": "ib_atomic_bw -z -F -n 100",
+}
+# Servers that serve for ever.
+FOR_EVER = ("cmtime", "rcopy", "udpong")
+# Nobody listens yet, in the words of each program.
+NOBODY_YET = r"REJECTED.*error:? 8|UNREACHABLE.*error:? 1|Connection refused|Unexpected CM event bl blka 8|" \
+    "rpoll: Transport endpoint is not connected"
+# perftest connects twice: its client may come the second time before the server listens again, and it dies of that.
+TOO_EARLY = "Failed to handle RDMA CM event"
 
 
 def need(cond, story):
@@ -40,7 +60,7 @@ def place_of(context, where):
 
 def argv(place, line, port):
     """One side's arguments."""
-    meant = {"S": place.server.address, "P": str(port)}
+    meant = {"S": place.server.address, "C": place.client.address, "P": str(port)}
     ipv6 = ":" in place.server.address
     made = []
     for word in line.split():
@@ -51,47 +71,136 @@ def argv(place, line, port):
     return place.run + made
 
 
+def begin_server(place, line, port, env=None):
+    return place.server.host.start(argv(place, line, port), name=f"{line.split()[0]} server", env=env)
+
+
 def start_server(place, line, port, env=None):
-    server = place.server.host.start(argv(place, line, port), name=f"{line.split()[0]} server", env=env)
-    # perftest looks for its device first; a listener of RDMA CM is no socket that one could see.
+    """A server that has had time to listen, for a client that is not tried again."""
+    server = begin_server(place, line, port, env)
     time.sleep(1.5)
     need(server.status() is None, server.story())
     return server
 
 
-def run_pair(place, name, env=None, seconds=40):
+def start_client(place, line, port, env=None):
+    return place.client.host.start(argv(place, line, port), name=f"{line.split()[0]} client", env=env)
+
+
+class TooEarly(Exception):
+    """The client was refused in the middle, and it or the server cannot go on."""
+
+
+def run_client(place, server, line, port, env=None, seconds=40, good=(0,)):
+    """Runs a client to its end, and again while its server does not listen yet: no socket shows when it does."""
+    end = time.monotonic() + 10
+    while True:
+        client = start_client(place, line, port, env)
+        try:
+            if client.wait(seconds) in good:
+                return client.output()
+            story = f"{server.story()}\n{client.story()}"
+            need(re.search(NOBODY_YET, client.output()), story)
+            need(time.monotonic() < end, story)
+            if TOO_EARLY in client.output() or server.status() is not None:
+                raise TooEarly(story)
+        finally:
+            client.end()
+        time.sleep(0.1)
+
+
+def run_pair(place, lines, env=None, seconds=40, good=(0,), attempts=20):
     """A server and its client; both end well. Returns what the client said."""
     port = place.server.host.pick_port()
-    server = start_server(place, PROGRAMS[name][0], port, env)
-    client = place.client.host.start(argv(place, PROGRAMS[name][1], port), name=f"{name} client", env=env)
+    server = begin_server(place, lines[0], port, env)
     try:
-        for p in (client, server):
-            need(p.wait(seconds) == 0, f"{server.story()}\n{client.story()}")
-        return client.output()
+        out = run_client(place, server, lines[1], port, env, seconds, good)
+        if lines[0].split()[0] in FOR_EVER:
+            need(server.status() is None, server.story())
+        else:
+            need(server.wait(seconds) in good, server.story())
+        return out
+    except TooEarly as e:
+        if attempts == 1:
+            raise Failure(str(e)) from None
     finally:
         server.end()
-        client.end()
+    return run_pair(place, lines, env, seconds, good, attempts - 1)
 
 
-def connects(name, where, link):
+def connects(name, lines, where, link):
     @case(f"cm.{name}.{where}{'' if link == 'udp' else '.' + link}", seconds=60)
     def _(context):
-        run_pair(place_of(context, where), name, {"VERBENA_LINK": link})
+        run_pair(place_of(context, where), lines, {"VERBENA_LINK": link})
 
 
-for program in PROGRAMS:
+for program, pair_of_lines in PROGRAMS.items():
     for spot in ("lo4", "lo6", "net4", "net6"):
         if spot.endswith("4") or program not in ONLY_IPV4:
-            connects(program, spot, "udp")
-    connects(program, "lo4", "shm")
+            connects(program, pair_of_lines, spot, "udp")
+    connects(program, pair_of_lines, "lo4", "shm")
+for program, start in PERFTEST.items():
+    for spot, how in (("net4", "udp"), ("lo4", "shm")):
+        connects(program, (f"{start} -p P", f"{start} -p P S"), spot, how)
+
+
+def thousand(where, link):
+    @case(f"cm.cmtime.{where}{'' if link == 'udp' else '.' + link}", seconds=60)
+    def _(context):
+        """A thousand connections at a time: each step of each one ends, and none is refused."""
+        out = run_pair(place_of(context, where), ("cmtime -b S -p P", "cmtime -s S -c 1000 -p P"),
+                       {"VERBENA_LINK": link})
+        need(re.search(r"^destroy +: +\d", out, re.M) and "event:" not in out, out)
+
+
+for spot in ("lo4", "lo6", "net4", "net6"):
+    thousand(spot, "udp")
+thousand("lo4", "shm")
+
+
+def persistent(where, link):
+    @case(f"cm.rping_persistent.{where}{'' if link == 'udp' else '.' + link}", seconds=90)
+    def _(context):
+        """rping -P serves 64 clients, many at a time. They come one by one: it remembers one request at a time."""
+        place, env = place_of(context, where), {"VERBENA_LINK": link}
+        port = place.server.host.pick_port()
+        server = begin_server(place, "rping -s -P -a S -p P", port, env)
+        line = "rping -c -a S -C 30 -v -V -p P"
+        clients = []
+        try:
+            run_client(place, server, line, port, env)
+            for _ in range(64):
+                clients.append(start_client(place, line, port, env))
+                clients[-1].wait_output("ping data: rdma-ping-0")
+            for client in clients:
+                # Its thread may begin to wait on the channel when the program has just closed it.
+                closed = r"rdma-ping-29:.*\nrdma_get_cm_event: Bad file"
+                need(client.wait(60) == 0 or re.search(closed, client.output()), client.story())
+            need(server.status() is None, server.story())
+        finally:
+            for client in clients:
+                client.end()
+            server.end()
+
+
+for spot in ("lo4", "net4", "net6"):
+    persistent(spot, "udp")
+persistent("lo4", "shm")
 
 
 def pinging(place, port):
     """rping's two sides, connected and at work until they are ended."""
-    server = start_server(place, "rping -s -a S -v -p P", port)
-    client = place.client.host.start(argv(place, "rping -c -a S -v -p P", port), name="rping client")
-    client.wait_output("ping data: rdma-ping-3")
-    return server, client
+    server = begin_server(place, "rping -s -a S -v -p P", port)
+    for _ in range(100):
+        client = start_client(place, "rping -c -a S -v -p P", port)
+        while client.status() is None and "ping data: rdma-ping-3" not in client.output():
+            time.sleep(0.02)
+        if client.status() is None:
+            return server, client
+        need(re.search(NOBODY_YET, client.output()) and server.status() is None, server.story() + client.story())
+        client.end()
+        time.sleep(0.1)
+    raise Failure(server.story())
 
 
 def dies(side, where):
@@ -226,6 +335,6 @@ def _(context):
     place.server.host.run([context.verbena, "fault", "set", "-d",
                            place.server.host.device(context.verbena, "veth0"), "loss=10%:op=UD_SEND_ONLY:dir=rx"])
     try:
-        run_pair(place, "ucmatose", seconds=90)
+        run_pair(place, PROGRAMS["ucmatose"], seconds=90)
     finally:
         place.server.host.run([context.verbena, "fault", "clear"])

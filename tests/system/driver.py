@@ -37,6 +37,7 @@ import case_perftest  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
 import case_readme  # noqa: E402,F401
 import case_registers  # noqa: E402,F401
+import case_rsocket  # noqa: E402,F401
 import case_robust  # noqa: E402,F401
 import case_report  # noqa: E402,F401
 import case_runtime  # noqa: E402,F401

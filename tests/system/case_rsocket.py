@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sockets by RDMA: librdmacm's rsockets in its own programs, programs of TCP sockets under librspreload.so, and
+groups of multicast."""
+import filecmp
+import os
+
+from case_cm import argv, begin_server, connects, need, place_of, run_client, run_pair
+from cases import case
+
+PLACES = (("lo4", "udp"), ("lo6", "udp"), ("net4", "udp"), ("net6", "udp"), ("lo4", "shm"))
+
+
+def suffix(where, link):
+    return f"{where}{'' if link == 'udp' else '.' + link}"
+
+
+for program in ("rstream", "riostream"):
+    for spot, how in PLACES:
+        lines = tuple(f"{program} {side} S -S 4096 -I 20 -T b -p P F" for side in ("-b", "-s"))
+        connects(program, lines, spot, how)
+
+
+def sizes(program, waits, link):
+    @case(f"cm.{program}.{waits}_sizes.{link}", seconds=60)
+    def _(context):
+        """Messages that are sent inline, in one packet, in several, in several turns of the buffers: verified.
+
+        The end of the peer may come with its last bytes; a program that polls then takes the hang-up for an error."""
+        for size, count in ((1, 50), (64, 50), (3000, 20), (65536, 10), (1500000, 4)):
+            tail = f"S -S {size} -C {count} -I 2 -T {waits} -T v -p P"
+            run_pair(place_of(context, "lo4"), (f"{program} -b {tail}", f"{program} -s {tail}"), {"VERBENA_LINK": link},
+                     good=(0, 16) if waits == "a" else (0,))
+
+
+for program in ("rstream", "riostream"):
+    for kind in "abn":
+        for how in ("udp", "shm"):
+            sizes(program, kind, how)
+
+
+def copies(where, link):
+    @case(f"cm.rcopy.{suffix(where, link)}", seconds=60)
+    def _(context):
+        """100 MB arrive as they were."""
+        place, env = place_of(context, where), {"VERBENA_LINK": link}
+        source, copy = (os.path.join(context.machine.folder, name) for name in ("sent", "received"))
+        with open(source, "wb") as f:
+            for _ in range(100):
+                f.write(os.urandom(1000) * 1000)
+        port = place.server.host.pick_port()
+        server = begin_server(place, "rcopy -p P", port, env)
+        try:
+            run_client(place, server, f"rcopy {source} {place.server.address}:{copy} -p P", port, env)
+            # The server writes behind what it has acknowledged.
+            context.wait(lambda: "done" in server.output(), 20, server.story)
+            need(filecmp.cmp(source, copy, shallow=False), "the files differ")
+        finally:
+            server.end()
+            for path in (source, copy):
+                if os.path.exists(path):
+                    os.remove(path)
+
+
+for spot, how in PLACES:
+    if spot.endswith("4"):
+        copies(spot, how)
+
+
+def joins(where, link):
+    @case(f"cm.mckey.{suffix(where, link)}", seconds=60)
+    def _(context):
+        """What is sent to a group arrives at who joined it. The sender waits for 3 s of its own accord."""
+        place, env = place_of(context, where), {"VERBENA_LINK": link}
+        group = "ff0e::4711" if where.endswith("6") else "239.1.2.3"
+        receiver = place.server.host.start(argv(place, f"mckey -m {group} -b S -C 10", 0), env=env)
+        receiver.wait_output("joined dgid")
+        sender = place.client.host.start(argv(place, f"mckey -s -m {group} -b C -C 10", 0), env=env)
+        for p in (sender, receiver):
+            need(p.wait(20) == 0, f"{sender.story()}\n{receiver.story()}")
+
+
+# lo has no route for groups of IPv6.
+for spot, how in PLACES:
+    if spot != "lo6":
+        joins(spot, how)
