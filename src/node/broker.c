@@ -53,6 +53,11 @@ int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, u
 	return epoll_ctl(b->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+void vb_broker_unwatch(struct vb_broker *b, int fd)
+{
+	(void)epoll_ctl(b->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 /* Nothing of the program that happened to start the broker stays: terminal, directory, files. */
 static int detach(void)
 {

@@ -150,13 +150,16 @@ static int ucma_open(struct vb_broker *b, struct vb_broker_cm *cm)
 	return vb_ucma_create(&cm->ucma, &cfg);
 }
 
-static void channel_close(struct vb_broker_cm *cm, uint32_t index, vb_time now)
+static void channel_close(struct vb_broker *b, uint32_t index, vb_time now)
 {
+	struct vb_broker_cm *cm = b->cm;
 	struct channel *ch = cm->channel[index];
 
 	cm->channel[index] = NULL;
 	cm->channel_cnt--;
 	vb_cm_memory_remove(&cm->memory, index);
+	/* Closing alone does not end it, for the store has it too. */
+	vb_broker_unwatch(b, ch->fd);
 	close(ch->fd);
 	vb_ucma_file_close(ch->file, now);
 	free(ch);
@@ -172,7 +175,7 @@ void vb_broker_cm_close(struct vb_broker *b)
 	vb_broker_cm_rest(b);
 	for (uint32_t i = 0; i < VB_CM_CHANNELS_MAX; i++)
 		if (cm->channel[i])
-			channel_close(cm, i, 0);
+			channel_close(b, i, 0);
 	vb_ucma_destroy(cm->ucma);
 	free(cm);
 	b->cm = NULL;
@@ -417,7 +420,7 @@ void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now)
 	n = recv(cm->channel[index]->fd, junk, sizeof junk, MSG_DONTWAIT);
 	if (n > 0 || (n < 0 && errno == EAGAIN))
 		return;
-	channel_close(cm, index, now);
+	channel_close(b, index, now);
 	cm_pump(cm, now);
 }
 

@@ -92,6 +92,9 @@ enum vb_broker_source {
 /* Adds @fd to the loop. Returns 0 or a negative errno. */
 int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index);
 
+/* Takes it out again, before it is closed: a copy elsewhere would keep it in. */
+void vb_broker_unwatch(struct vb_broker *b, int fd);
+
 /* Called when the group has been made or adopted. */
 void vb_broker_group_ready(struct vb_broker *b);
 

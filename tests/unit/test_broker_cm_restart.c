@@ -157,6 +157,40 @@ static void command__is_sent_again(void **state)
 	program_end(&p);
 }
 
+/* The processor time of @pid, in ticks. */
+static unsigned long ticks_of(pid_t pid)
+{
+	unsigned long user = 0, system = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f,
+				"%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+				&user, &system),
+			 2);
+	fclose(f);
+	return user + system;
+}
+
+/* A channel that was closed is in the store still, and of no concern to the broker's loop. */
+static void channel__closed_is_quiet(void **state)
+{
+	struct program p;
+	unsigned long before;
+	pid_t pid = broker_pid();
+
+	(void)state;
+	program_start(&p);
+	program_end(&p);
+	(void)usleep(100000);
+	before = ticks_of(pid);
+	(void)usleep(500000);
+	assert_uint_in_range(ticks_of(pid) - before, 0, 10);
+}
+
 #define ROUNDS 6000
 #define STAY 40
 
@@ -197,6 +231,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(events__wait_on, setup, teardown),
 	    cmocka_unit_test_setup_teardown(program__that_went_meanwhile, setup, teardown),
 	    cmocka_unit_test_setup_teardown(command__is_sent_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(channel__closed_is_quiet, setup, teardown),
 	    cmocka_unit_test_setup_teardown(channels__come_and_go, setup, teardown),
 	};
 
