@@ -72,6 +72,9 @@ def files_diags(context):
     out = run(context, "ibstat")
     if not re.search(r"CA 'verbena\d+'\n(?:.*\n)*\t\tState: Active\n(?:.*\n)*\t\tLink layer: Ethernet", out):
         raise Failure(out)
+    out = run(context, "ibv_devinfo")
+    if not re.search(r"hca_id:\tverbena\d+\n(?:.*\n)*\t\t\tstate:\t+PORT_ACTIVE", out):
+        raise Failure(out)
     out = run(context, "ibstatus")
     if "phys state:\t 5: LinkUp" not in out:
         raise Failure(out)

@@ -2,10 +2,12 @@
 """Sockets by RDMA: librdmacm's rsockets in its own programs, programs of TCP sockets under librspreload.so, and
 groups of multicast."""
 import filecmp
+import glob
 import os
 
 from case_cm import argv, begin_server, connects, need, place_of, run_client, run_pair
 from cases import case
+from hosts import Skip
 
 PLACES = (("lo4", "udp"), ("lo6", "udp"), ("net4", "udp"), ("net6", "udp"), ("lo4", "shm"))
 
@@ -83,3 +85,25 @@ def joins(where, link):
 for spot, how in PLACES:
     if spot != "lo6":
         joins(spot, how)
+
+
+def echoes(where, link):
+    @case(f"cm.sockets.{suffix(where, link)}", seconds=60)
+    def _(context):
+        """A program of TCP sockets under librspreload.so: no TCP socket is there, and the data is right."""
+        library = glob.glob("/usr/lib/*/rsocket/librspreload.so")
+        if not library:
+            raise Skip("librspreload.so is not installed")
+        place, env = place_of(context, where), {"VERBENA_LINK": link, "LD_PRELOAD": library[0]}
+        program, port = os.path.join(context.build, "tests", "system", "sockets_echo"), place.server.host.pick_port()
+        server = begin_server(place, f"{program} server S P", port, env)
+        server.wait_output("listens")
+        need(not server.listens(port), "it listens on a TCP socket")
+        client = place.client.host.start(argv(place, f"{program} client S P", port), env=env)
+        for p in (client, server):
+            need(p.wait(30) == 0 and "ok" in p.output().split(), f"{server.story()}\n{client.story()}")
+
+
+for spot, how in PLACES:
+    if spot.endswith("4"):
+        echoes(spot, how)

@@ -259,6 +259,42 @@ static void closed_while_it_waits(void)
 	close(copy);
 }
 
+/* A descriptor that exec() leaves open: nothing that the new program does with it harms this one.
+ */
+static void pass_to_program(char *program)
+{
+	char number[16], option[] = "--after-exec";
+	char *const argv[] = {program, option, number, NULL};
+	int fd = open(CM, O_RDWR), status; /* NOLINT(android-cloexec-open): this is the test */
+
+	need(fd >= 0 && works(fd));
+	snprintf(number, sizeof number, "%d", fd);
+	pid_t pid = fork();
+	if (pid == 0) {
+		execv("/proc/self/exe", argv);
+		_exit(2);
+	}
+	need(waitpid(pid, &status, 0) == pid && status == 0);
+	need(works(fd) && close(fd) == 0);
+}
+
+/* docs/files.md: a command has no reply there. What is opened is a file of its own, and stays one.
+ */
+static int check_after_exec(int fd)
+{
+	struct rdma_ucm_create_id_resp r = {.id = ~0u};
+	struct command c = {
+	    .body.create = {.response = (uintptr_t)&r, .ps = PS_TCP, .qp_type = QPT_RC}};
+	int other = open(CM, O_RDWR | O_CLOEXEC);
+
+	need(fcntl(fd, F_GETFD) >= 0 && other >= 0 && other != fd && works(other));
+	need(ioctl(fd, 0x1b01, NULL) < 0);
+	(void)command(fd, RDMA_USER_CM_CMD_CREATE_ID, &c, sizeof c.body.create, sizeof r);
+	need(r.id == ~0u);
+	need(close(fd) == 0 && works(other));
+	return 0;
+}
+
 static void high_numbers(int fd)
 {
 	struct rlimit old, most;
@@ -278,14 +314,18 @@ static void high_numbers(int fd)
 	need(setrlimit(RLIMIT_NOFILE, &old) == 0 && works(fd));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc == 3)
+		return check_after_exec((int)strtol(argv[2], NULL, 10));
+
 	int fd = open(CM, O_RDWR | O_CLOEXEC);
 
 	need(fd >= 0 && works(fd));
 	shapes_of_commands(fd);
 	copies(fd);
 	pass_to_process();
+	pass_to_program(argv[0]);
 	migrate(fd);
 	high_numbers(fd);
 	closed_while_it_waits();
