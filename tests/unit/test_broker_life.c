@@ -159,6 +159,27 @@ static void rest__again_after_each_client(void **state)
 	assert_true(process_ends(pid));
 }
 
+/* Violations that one process has counted are told to all: ibv_query_port() adds those of others.
+ */
+static void counters__violations_are_of_the_port(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	const struct vb_port_violations *v = &c.host->violations[1];
+
+	(void)state;
+	vb_count_add(&c.shm->counters[1], VB_COUNTER_port_rcv_constraint_errors, 5);
+	vb_count_add(&c.shm->counters[1], VB_COUNTER_qkey_viol_cntr, 7);
+	for (int ms = 0; ms < BROKER_PATIENCE_MS; ms++) {
+		if (__atomic_load_n(&v->bad_pkey, __ATOMIC_RELAXED) &&
+		    __atomic_load_n(&v->bad_qkey, __ATOMIC_RELAXED))
+			break;
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(v->bad_pkey, 5);
+	assert_int_equal(v->bad_qkey, 7);
+	vb_broker_disconnect(&c);
+}
+
 /* Each test begins without a broker. */
 static int end_broker(void **state)
 {
@@ -182,6 +203,7 @@ int main(void)
 	    cmocka_unit_test_teardown(spawn__without_preload, end_broker),
 	    cmocka_unit_test_teardown(spawn__without_rules_of_the_program, end_broker),
 	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
+	    cmocka_unit_test_teardown(counters__violations_are_of_the_port, end_broker),
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
 	};
 
