@@ -35,6 +35,7 @@ struct vb_cm_case {
 	char user[16];   /* printable */
 	char device[32]; /* its name; empty: none */
 	enum vb_explain_rank rank;
+	uint64_t losses; /* MADs of the device that fault rules took away */
 };
 
 struct vb_qp_cases {
@@ -75,6 +76,8 @@ void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *wh
 /* One line for each connection of the QP. */
 void vb_explain_cm_of_qp(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *q);
 
+/* How many packets the rules of a process took away, and makes their text end. */
+uint64_t vb_explain_fault_losses(struct vb_fault_status *st);
 /* A string of JSON; the text must be printable. */
 void vb_explain_quote(FILE *f, const char *s);
 void vb_explain_json_lines(FILE *f, const char *name, const struct vb_lines *l);

@@ -11,15 +11,20 @@
 
 /* What another program wrote is made safe to print. */
 static void take_view(struct vb_cm_case *k, const struct vb_ucma_view *v,
-		      const struct vb_host_shm *host, vb_time now)
+		      const struct vb_broker_observer *o, const struct vb_host_shm *host,
+		      vb_time now)
 {
 	static struct vb_explanation why;
+	const struct vb_slot_shm *qp1 = o->slot[VB_SLOT_GSI];
 	uint32_t port = v->hca_port;
+	struct vb_fault_status st;
 
 	k->view = *v;
 	vb_explain_printable(k->user, sizeof k->user, v->user);
 	if (port >= 1 && port <= VB_DEVICES_MAX && host->device[port - 1].ifindex)
 		vb_explain_printable(k->device, sizeof k->device, host->device[port - 1].name);
+	if (qp1 && port >= 1 && port <= VB_DEVICES_MAX && vb_fault_status_read(qp1, port - 1, &st))
+		k->losses = vb_explain_fault_losses(&st);
 	vb_explain_connection(v, now, &why);
 	k->rank = why.rank;
 }
@@ -52,9 +57,21 @@ int vb_explain_cm_gather(struct vb_qp_cases *c, struct vb_broker_observer *o,
 	c->cm_cnt = table.cnt;
 	c->cm_unseen = table.total > table.cnt ? table.total - table.cnt : 0;
 	for (uint32_t i = 0; i < table.cnt; i++)
-		take_view(&c->cm[i], &table.view[i], host, c->now);
+		take_view(&c->cm[i], &table.view[i], o, host, c->now);
 	qsort(c->cm, c->cm_cnt, sizeof c->cm[0], by_rank);
 	return 0;
+}
+
+static void explain_case(const struct vb_qp_cases *c, const struct vb_cm_case *k,
+			 struct vb_explanation *why)
+{
+	vb_explain_connection(&k->view, c->now, why);
+	if (k->losses && (why->rank == VB_RANK_STUCK || why->rank == VB_RANK_FAILED) &&
+	    k->view.end != VB_UCMA_END_REJECTED)
+		vb_line(&why->advice,
+			"Fault rules have taken away %" PRIu64
+			" MADs of %s: 'verbena fault' shows them.",
+			k->losses, k->device);
 }
 
 static struct vb_word qpn_of(const struct vb_ucma_view *v)
@@ -77,7 +94,7 @@ void vb_explain_cm_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *w
 		const struct vb_cm_case *k = &c->cm[which[i]];
 		const struct vb_ucma_view *v = &k->view;
 
-		vb_explain_connection(v, c->now, &why);
+		explain_case(c, k, &why);
 		snprintf(process, sizeof process, "%" PRIu32 " %.15s", v->pid, k->user);
 		fprintf(f, "%-8s %-5s %-16s %-10s %-22s %-21s %-8s %-10s %s\n", vb_word_role(v),
 			vb_word_port_space(v->ps), vb_word_cm_state(v), k->device, process,
@@ -123,7 +140,7 @@ void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *wh
 		const struct vb_cm_case *k = &c->cm[which[i]];
 		const struct vb_ucma_view *v = &k->view;
 
-		vb_explain_connection(v, c->now, &why);
+		explain_case(c, k, &why);
 		fprintf(f,
 			"%s\n  {\"id\": %" PRIu32 ", \"role\": \"%s\", \"space\": \"%s\", "
 			"\"state\": \"%s\", \"gone\": %s, \"pid\": %" PRIu32 ", \"program\": ",

@@ -202,19 +202,28 @@ static int add_process(struct gather *g, const struct process *p)
 	return 0;
 }
 
-/* Rules that took packets of the process of @k away. */
-static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
+uint64_t vb_explain_fault_losses(struct vb_fault_status *st)
 {
 	struct vb_fault_spec spec;
 	struct vb_fault_error err;
+	uint64_t losses = 0;
 
 	st->rules.text[sizeof st->rules.text - 1] = 0;
 	if (vb_fault_parse(st->rules.text, &spec, &err))
-		return;
+		return 0;
 	for (uint32_t i = 0; i < spec.rule_cnt; i++)
 		if (spec.rule[i].kind == VB_FAULT_LOSS || spec.rule[i].kind == VB_FAULT_BURST ||
 		    spec.rule[i].kind == VB_FAULT_BLACKOUT || spec.rule[i].kind == VB_FAULT_CORRUPT)
-			k->in.fault_hits += st->hits[i];
+			losses += st->hits[i];
+	return losses;
+}
+
+/* Rules that took packets of the process of @k away. */
+static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
+{
+	uint64_t losses = vb_explain_fault_losses(st);
+
+	k->in.fault_hits += losses;
 	if (k->in.fault_hits)
 		vb_explain_printable(k->faults, sizeof k->faults, st->rules.text);
 }

@@ -210,7 +210,8 @@ def _(context):
         context.wait(lambda: sent() and sent()[0] > 2, 20, client.story)
         said = one(place, place.client, state="REQ_SENT", pid=client.pid)
         need(said["rank"] == "stuck" and said["cause"] == "no-answer", str(said))
-        says(said, f"REQ to {place.server.address}:{port} waits for an answer: sent ", " times, first ")
+        says(said, f"REQ to {place.server.address}:{port} waits for an answer: sent ", " times, first ",
+             "Fault rules have taken away ")
         need(client.wait(110) != 0 and "UNREACHABLE" in client.output(), client.story())
         said = one(place, place.client, cause="unreachable", pid=client.pid)
         need(said["sent"] > 16 and said["gone"], str(said))
