@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that connect by RDMA CM: librdmacm's own, perftest with -R, and what becomes of a connection
 when one side, or some of the messages, are lost."""
+import json
 import os
 import re
 import signal
+import subprocess
 import time
 
 from cases import case
@@ -75,11 +77,20 @@ def begin_server(place, line, port, env=None):
     return place.server.host.start(argv(place, line, port), name=f"{line.split()[0]} server", env=env)
 
 
+def listens(place, pid):
+    """The process has a listener of RDMA CM, which is no socket that one could see."""
+    p = subprocess.run(place.server.host.enter + [place.verbena, "explain", "--cm", "--json"],
+                       capture_output=True, text=True, timeout=20)
+    return p.returncode == 0 and any(k["role"] == "listener" and k["pid"] == pid for k in json.loads(p.stdout))
+
+
 def start_server(place, line, port, env=None):
-    """A server that has had time to listen, for a client that is not tried again."""
+    """Starts it and waits until it listens, for a client that is not tried again."""
     server = begin_server(place, line, port, env)
-    time.sleep(1.5)
-    need(server.status() is None, server.story())
+    end = time.monotonic() + 20
+    while not listens(place, server.pid):
+        need(server.status() is None and time.monotonic() < end, f"it does not listen\n{server.story()}")
+        time.sleep(0.05)
     return server
 
 
@@ -323,9 +334,14 @@ def _(context):
 def _(context):
     """Nobody listens: the error is a program's own, and at once."""
     place = place_of(context, "net4")
+    # Where no program uses the adapter nobody answers at all.
+    server = start_server(place, "rping -s -P -a S -p P", place.server.host.pick_port())
     client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p 7999", 0), name="rping client")
-    need(client.wait(5) != 0, client.story())
-    need(re.search("REJECTED|rejected|error 8|status 8", client.output()), client.story())
+    try:
+        need(client.wait(10) != 0, client.story())
+        need(re.search("REJECTED|rejected|error 8|status 8", client.output()), client.story())
+    finally:
+        server.end()
 
 
 @case("cm.loss", seconds=120)

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import subprocess
+import time
 
 import os
 
@@ -29,6 +30,12 @@ def place_back(place):
     return back
 
 
+def settled_counters(place, side):
+    """... with what cases before have made of them: the files are brought up to date once a second."""
+    time.sleep(2)
+    return counters(place, side)
+
+
 def grown(context, place, side, before, wanted):
     """Waits until the side's counters have grown by these, and by nothing else."""
     def seen():
@@ -46,7 +53,7 @@ def _(context):
     # The adapter, and its counters, stay as long as a program uses it.
     other = start_server(place_back(place), "rping -s -P -p P", port)
     try:
-        before = [counters(place, s) for s in (place.client, place.server)]
+        before = [settled_counters(place, s) for s in (place.client, place.server)]
         client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p P", port), name="rping client")
         need(client.wait(20) == 0, f"{server.story()}\n{client.story()}")
         grown(context, place, place.client, before[0], {f"cm_{d}_msgs/{k}": 1 for d, k in (
@@ -72,7 +79,7 @@ def _(context):
     server = start_server(place, "rping -s -P -a S -p P", port)
     other = start_server(place_back(place), "rping -s -P -p P", port)
     try:
-        before = counters(place, place.client)
+        before = settled_counters(place, place.client)
         lossy(place, "loss=1:op=CM_REQ:dir=tx:first=1")
         client = place.client.host.start(argv(place, "rping -c -a S -C 1 -p P", port), name="rping client")
         need(client.wait(20) == 0, f"{server.story()}\n{client.story()}")
