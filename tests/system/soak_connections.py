@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes and closes connections by RDMA CM, a thousand at a time, and watches memory and descriptors.
+
+  soak_connections.py [--build DIR] [--connections N] [--loss PERCENT]
+
+One server of cmtime takes them all; with --loss so many of the packets of management datagrams are lost on
+the way. After the first tenth neither the broker nor the server may grow by more than GROWTH_KB or open a
+descriptor more. Closes with "N passed, N failed".
+"""
+import argparse
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from case_cm import begin_server, need, run_client  # noqa: E402
+from driver import SOURCE, Context  # noqa: E402
+from hosts import Failure, Machine, Skip  # noqa: E402
+
+BATCH = 1000
+GROWTH_KB = 2048
+
+
+def state(pid):
+    """Resident memory in kB and open descriptors of a process."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        rss = next(int(line.split()[1]) for line in f if line.startswith("VmRSS"))
+    return rss, len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def churn(context, connections, loss):
+    place = context.places["lo4"]
+    host = place.server.host
+    if not host.holder:
+        raise Skip(context.machine.why)
+    port = host.pick_port()
+    server = begin_server(place, "cmtime -b S -p P", port)
+    try:
+        line = f"cmtime -s S -c {BATCH} -p P"
+        run_client(place, server, line, port)
+        if loss:
+            host.run([context.verbena, "fault", "set", "-d", host.device(context.verbena, "lo"),
+                      f"loss={loss}%:op=UD_SEND_ONLY:dir=rx"])
+        watched = {"broker": host.broker_pids()[0], "server": server.pid}
+        batches = max(connections // BATCH, 10)
+        before = None
+        for done in range(1, batches + 1):
+            out = run_client(place, server, line, port, seconds=120)
+            need("event:" not in out, out)
+            if done in (batches // 10, batches // 2, batches):
+                # What waits out its timewait goes.
+                time.sleep(2)
+                now = {name: state(pid) for name, pid in watched.items()}
+                print(f"{done * BATCH} connections: " +
+                      ", ".join(f"{name} {rss} kB {fds} descriptors" for name, (rss, fds) in now.items()), flush=True)
+                for name in watched if before else ():
+                    need(now[name][0] - before[name][0] <= GROWTH_KB and now[name][1] <= before[name][1],
+                         f"the {name} grew: {before[name]} to {now[name]}")
+                before = before or now
+    finally:
+        server.end()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=os.path.join(SOURCE, "build", "release"))
+    parser.add_argument("--connections", type=int, default=200000)
+    parser.add_argument("--loss", type=float, default=0)
+    args = parser.parse_args()
+    machine, failed = Machine(), 0
+    try:
+        churn(Context(args.build, machine), args.connections, args.loss)
+    except (Failure, Skip) as e:
+        print(f"FAIL {e}", flush=True)
+        failed = 1
+    finally:
+        machine.end()
+    print(f"{1 - failed} passed, {failed} failed")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
