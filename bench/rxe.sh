@@ -19,7 +19,7 @@ build=${3:-$root/build/release}
 file=${4:-$root/docs/benchmarks.md}
 heading='## Against rdma_rxe'
 programs=("$build/verbena" "$build/libverbena.so" "$build/bench/ceiling_udp" "$build/bench/pingpong_udp"
-	"$build/bench/sendto_rate")
+	"$build/bench/sendto_rate" "$build/bench/connect_loop")
 for p in "$rig/rxe-peer" "${programs[@]}"; do
 	[ -e "$p" ] || { echo "bench/rxe.sh: no $p (scripts/bench builds the programs)" >&2; exit 2; }
 done
@@ -91,6 +91,25 @@ row() { # row TARGET LABEL COLUMN BARE TOOL ARGS...
 	done
 	echo "$label|$(median </tmp/rxe)|$(median </tmp/udp)|$(median </tmp/shm)|$(median </tmp/bare)|$target"
 }
+# Connections by RDMA CM, one after the other.
+connect_loop() { # connect_loop rxe|udp|shm
+	if [ "$1" = rxe ]; then
+		timeout 120 /share/connect_loop 10.77.0.2 500
+	else
+		timeout 120 $v /share/verbena run --link "$1" -- /share/connect_loop 127.0.0.1 500
+	fi | awk '{print $3}'
+}
+connect_row() { # connect_row TARGET LABEL
+	for what in rxe udp shm; do
+		: >/tmp/$what
+	done
+	for _ in $(seq "$runs"); do
+		for what in rxe udp shm; do
+			connect_loop $what >>/tmp/$what
+		done
+	done
+	echo "$2|$(median </tmp/rxe)|$(median </tmp/udp)|$(median </tmp/shm)||$1"
+}
 udp_bw="/share/ceiling_udp 1 | awk '{print \$1 / 1.048576}'"
 udp_lat="/share/pingpong_udp 3000 | awk '{print \$4}'"
 udp_rate="/share/sendto_rate 1 | awk '{for (i = 2; i <= NF; i++) if (\$i ~ /messages/) print \$(i - 1) / 1e6}'"
@@ -100,6 +119,7 @@ row '' '`ib_read_bw -s 65536 -m 4096`, MiB/s' 4 '' ib_read_bw -s 65536 -m 4096 -
 row '' '`ib_write_bw -s 8`, million messages/s' 5 "$udp_rate" ib_write_bw -s 8 -m 4096 -n 20000
 row '< 1' '`ib_write_lat -s 2`, us, typical' 5 "$udp_lat" ib_write_lat -s 2 -n 2000
 row '' '`ib_send_lat -s 2`, us, typical' 5 "$udp_lat" ib_send_lat -s 2 -n 2000
+connect_row '>= 1' '`connect_loop`, connections/s'
 GUEST
 
 "$rig/rxe-peer" up >&2
