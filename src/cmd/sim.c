@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_chart.h"
 #include "cmd/whole_file.h"
+#include "core/recover/settings.h"
 #include "export/png.h"
 
 #include <errno.h>
@@ -397,6 +398,20 @@ static int run_job(struct job *j)
 	return status;
 }
 
+/* ADP-08: what a profile had better say, and need not. */
+static void warn_profile(const struct job *j)
+{
+	const struct vb_recovery *r = &j->sc.recovery;
+	struct vb_recovery_fault f;
+
+	if (r->roce_adp_retrans_en && r->adp_retx_profile_id &&
+	    vb_adp_profile_warn(&r->profile, &f))
+		fprintf(stderr,
+			"verbena sim: warning: %s: transport.recovery.profile: %s %s; a first "
+			"timeout that lies in none goes on in the start range\n",
+			j->sc.file, f.field, f.rule);
+}
+
 static int read_scenario(struct job *j, const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -411,6 +426,8 @@ static int read_scenario(struct job *j, const char *path)
 	fclose(f);
 	if (err)
 		vb_cmd_error(j->cmd, "%s", why);
+	else
+		warn_profile(j);
 	return err ? 1 : 0;
 }
 

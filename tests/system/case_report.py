@@ -43,6 +43,20 @@ def number(text, label):
     return next(int(line.split()[1]) for line in text.splitlines() if line.startswith(label))
 
 
+@case("report.profile_warning")
+def _(context):
+    """ADP-08: a profile whose first timeout lies in no range runs, and the command says so; another says nothing."""
+    def run(first):
+        recovery = f"profile: {{timeout_init_low_bound: {first}, timeout_range: [{{range_low_bound: 4, range_size: 4}}]}}"
+        with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+            return simulate(context, folder, scenario=SCENARIO.replace(
+                "timeout: 8}", f"timeout: 8, recovery: {{{recovery}}}}}")).stderr
+    for first, warned in ((9, True), (3, True), (4, False)):
+        said = run(first)
+        if ("timeout_init_low_bound should give only values that lie in a range" in said) != warned:
+            raise Failure(f"timeout_init_low_bound {first}: {said}")
+
+
 @case("report.agrees_with_the_table")
 def _(context):
     with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
