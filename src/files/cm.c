@@ -7,6 +7,7 @@
  */
 #include "files/cm.h"
 
+#include "files/cm_ahead.h"
 #include "files/cm_session.h"
 #include "files/next.h"
 
@@ -22,7 +23,7 @@
 
 #define NAME_PREFIX "verbena-rdma_cm-"
 #define HEADER sizeof(struct rdma_ucm_cmd_hdr)
-#define ATTEMPTS 2 /* the broker may be killed, and another one goes on */
+#define ATTEMPTS 3 /* the broker may have ended, and another one be killed */
 
 /* The end that a program holds has a name, by which another process knows it again. */
 static socklen_t channel_name(struct sockaddr_un *a, uint64_t token)
@@ -147,6 +148,19 @@ static int attach_channel(int fd, const struct vb_fd *f, uint32_t session)
 	return rc == -ENOENT ? -EIO : rc;
 }
 
+/* The answer may have come along with an earlier one. */
+static int ask_broker(const struct vb_cm_call *call, struct vb_cm_answer *answer)
+{
+	int rc;
+
+	if (vb_cm_ahead_answer(call, answer) && vb_cm_is_alive())
+		return 0;
+	rc = vb_cm_call(call, -1, answer);
+	if (!rc)
+		vb_cm_ahead_keep(call->channel, answer);
+	return rc;
+}
+
 /* A call of up to two channels. Another broker may have come meanwhile: then it is asked again. */
 static int call_attached(int fd, const struct vb_fd *f, int other_fd, struct vb_cm_call *call,
 			 struct vb_cm_answer *answer)
@@ -170,7 +184,7 @@ static int call_attached(int fd, const struct vb_fd *f, int other_fd, struct vb_
 		if (!rc && vb_fd_get(other_fd, &other) == VB_FD_RDMA_CM)
 			rc = attach_channel(other_fd, &other, (uint32_t)session);
 		if (!rc)
-			rc = vb_cm_call(call, -1, answer);
+			rc = ask_broker(call, answer);
 	}
 	vb_cm_unlock();
 	return rc == -EPIPE ? -EIO : rc;

@@ -5,6 +5,7 @@
 
 #include "node/cm_call.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Held around all that follows; one call is under way at a time. */
@@ -12,11 +13,14 @@ void vb_cm_lock(void);
 void vb_cm_unlock(void);
 
 /*
- * Connects where this process has no connection: at first, after fork(2), and when the broker has
- * ended. Returns the number of the connection, which grows with each new one, or a negative errno
- * with a line in @why.
+ * Connects where this process has no connection: at first, after fork(2), and when a call has found
+ * that the broker has ended. Returns the number of the connection, which grows with each new one,
+ * or a negative errno with a line in @why.
  */
 int64_t vb_cm_session(char *why, size_t why_size);
+
+/* Whether the broker of the connection has not ended. */
+bool vb_cm_is_alive(void);
 
 /* A number for the next command, which no other command of any process has. */
 uint64_t vb_cm_serial(void);

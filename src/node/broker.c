@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,16 +283,11 @@ static void look_after_keeper(struct vb_broker *b, vb_time now)
 {
 	bool wanted = b->slots.fd_store >= 0 && !b->is_ending &&
 		      vb_adapter_state(vb_slots_adapter(&b->slots))->is_kept;
-	bool there = false;
 
-	for (uint32_t i = 0; i < VB_CONNS_MAX; i++) {
-		if (!b->conn[i].in_use || b->conn[i].kind != VB_CONN_KEEPER)
-			continue;
-		there = wanted;
-		if (!wanted)
+	for (uint32_t i = 0; i < VB_CONNS_MAX && b->keeper_cnt && !wanted; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_KEEPER)
 			vb_conn_end(b, i);
-	}
-	if (!wanted || there) {
+	if (!wanted || b->keeper_cnt) {
 		b->keeper_due = VB_NEVER;
 		return;
 	}
@@ -354,8 +350,11 @@ static void run(struct vb_broker *b)
 	struct epoll_event ev[EVENTS_MAX];
 
 	while (!b->is_ending) {
-		int n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait_ms(b, now_ns()));
 		vb_time now = now_ns();
+		int wait = now < b->spin_until ? 0 : wait_ms(b, now);
+		int n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait);
+
+		now = now_ns();
 
 		for (int i = 0; i < n; i++)
 			handle_event(b, ev[i].data.u64, now);
@@ -367,9 +366,11 @@ static void run(struct vb_broker *b)
 static int start(struct vb_broker *b)
 {
 	int rc = vb_slots_init(&b->slots);
+	cpu_set_t set;
 
 	if (rc)
 		return rc;
+	b->may_spin = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
 	b->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	b->signal_fd = watch_signals();
 	b->netlink_fd = vb_netdev_subscribe();

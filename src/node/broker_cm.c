@@ -2,14 +2,17 @@
 /* The connection manager of the host, see broker_cm.h. CMP-23, CMP-31, CMP-45, CMP-51 */
 #include "node/broker_cm.h"
 
+#include "link/memory.h"
 #include "node/broker_cm_env.h"
 #include "node/broker_state.h"
 #include "node/cm_call.h"
 #include "node/cm_memory.h"
+#include "ucma/ahead.h"
 #include "ucma/ucma.h"
 #include "ucma/view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,6 +28,8 @@
 #define ACK_DELAY 15 /* 4.096 us * 2^n: what a kernel's software adapter tells. CMP-06 */
 /* A lost message is repeated after this much, long before the peer was told to expect it. */
 #define EARLY_RESEND_NS (100 * VB_MSEC)
+/* Calls that come after less than this are of a program that makes more of them. */
+#define CALLS_NS VB_MSEC
 /* Rounds of sending and receiving in one go: what this host sends itself comes at once. */
 #define PUMP_ROUNDS 64
 
@@ -41,6 +46,9 @@ struct vb_broker_cm {
 	struct vb_ucma *ucma;
 	struct vb_gsi *gsi;
 	struct vb_cm_memory memory; /* what outlives this broker */
+	int versions_fd;            /* -1: there is no memory for them, and nothing is read ahead */
+	uint32_t *version;
+	vb_time last_call;
 	uint32_t channel_cnt;
 	struct channel *channel[VB_CM_CHANNELS_MAX];
 };
@@ -129,6 +137,36 @@ static void cm_pump(struct vb_broker_cm *cm, vb_time now)
 		channel_tell(vb_ucma_file_owner(f));
 }
 
+static void versions_open(struct vb_broker_cm *cm)
+{
+	void *p;
+
+	cm->versions_fd = vb_memory_create("verbena-cm-ids", VB_CM_VERSIONS_BYTES);
+	if (cm->versions_fd < 0)
+		return;
+	if (vb_memory_map(cm->versions_fd, VB_CM_VERSIONS_BYTES, true, &p)) {
+		close(cm->versions_fd);
+		cm->versions_fd = -1;
+		return;
+	}
+	(void)fcntl(cm->versions_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
+	cm->version = p;
+	vb_ucma_set_versions(cm->ucma, cm->version);
+}
+
+static void versions_close(struct vb_broker_cm *cm)
+{
+	if (cm->versions_fd < 0)
+		return;
+	vb_memory_unmap(cm->version, VB_CM_VERSIONS_BYTES);
+	close(cm->versions_fd);
+}
+
+int vb_broker_cm_versions(const struct vb_broker *b)
+{
+	return b->cm->versions_fd;
+}
+
 static int ucma_open(struct vb_broker *b, struct vb_broker_cm *cm)
 {
 	struct vb_ucma_config cfg = {
@@ -141,13 +179,18 @@ static int ucma_open(struct vb_broker *b, struct vb_broker_cm *cm)
 	    .ids = IDS_MAX,
 	    .events = EVENTS_MAX,
 	};
+	int rc;
 
 	if (getrandom(&cfg.cm.seed, sizeof cfg.cm.seed, 0) != (ssize_t)sizeof cfg.cm.seed ||
 	    getrandom(&cfg.cm.hi_tid, sizeof cfg.cm.hi_tid, 0) != (ssize_t)sizeof cfg.cm.hi_tid)
 		return -EIO;
 	vb_cm_env_ports(&cfg.port_first, &cfg.port_last);
 	cfg.env = vb_cm_env(b);
-	return vb_ucma_create(&cm->ucma, &cfg);
+	_Static_assert(IDS_MAX == VB_CM_VERSIONS, "one for each id");
+	rc = vb_ucma_create(&cm->ucma, &cfg);
+	if (!rc)
+		versions_open(cm);
+	return rc;
 }
 
 static void channel_close(struct vb_broker *b, uint32_t index, vb_time now)
@@ -177,6 +220,7 @@ void vb_broker_cm_close(struct vb_broker *b)
 		if (cm->channel[i])
 			channel_close(b, i, 0);
 	vb_ucma_destroy(cm->ucma);
+	versions_close(cm);
 	free(cm);
 	b->cm = NULL;
 }
@@ -337,6 +381,23 @@ static uint32_t channel_stale(const struct channel *ch)
 	return ch->tokens == 0 && ioctl(ch->fd, SIOCOUTQ, &queued) == 0 && queued > 0;
 }
 
+/* Where in the body of @a what is read ahead begins. */
+static uint32_t ahead_at(const struct vb_cm_answer *a)
+{
+	return (a->len + 7u) & ~7u;
+}
+
+/* Adds the answers to what is likely to be asked next. */
+static void add_ahead(struct channel *ch, const struct vb_ucma_command *c, struct vb_cm_answer *a)
+{
+	uint32_t at = ahead_at(a);
+
+	_Static_assert(VB_UCMA_REPLY_MAX + VB_UCMA_AHEAD_MAX <= VB_CM_ANSWER_BODY, "both fit");
+	if (a->status >= 0 && vb_ucma_ahead(ch->file, c, a->body, &a->ahead_id, a->body + at,
+					    VB_CM_ANSWER_BODY - at, &a->ahead_len))
+		a->ahead_version = ch->cm->version[a->ahead_id];
+}
+
 static void call_command(struct vb_broker_cm *cm, const struct vb_conn *conn,
 			 const struct vb_cm_call *call, struct vb_cm_answer *a, vb_time now)
 {
@@ -347,6 +408,7 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_conn *conn,
 				    .len = call->len,
 				    .extra = call->body + call->len,
 				    .extra_len = call->extra_len};
+	struct vb_ucma_read read;
 
 	if (!ch) {
 		a->status = -EBADF;
@@ -361,26 +423,31 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_conn *conn,
 	other = channel_find(cm, call->other);
 	if (other)
 		c.other = other->file;
-	_Static_assert(VB_UCMA_REPLY_MAX <= VB_CM_ANSWER_BODY, "every reply fits");
 	a->status = vb_ucma_command(ch->file, &c, a->body, &a->len, now);
 	a->drain = a->status == -EAGAIN && channel_stale(ch) ? 1 : channel_drain(ch);
 	if (other && other != ch)
 		a->drain_other = channel_drain(other);
-	/* Before anybody hears of it. */
-	vb_cm_memory_put_answer(&cm->memory, ch->index, call->serial, a);
-	vb_ucma_keep(cm->ucma);
+	/* A question may be asked again. */
+	if (!vb_ucma_read_parse(c.bytes, c.len, &read)) {
+		/* Before anybody hears of it. */
+		vb_cm_memory_put_answer(&cm->memory, ch->index, call->serial, a);
+		vb_ucma_keep(cm->ucma);
+	}
+	add_ahead(ch, &c, a);
 }
 
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 {
 	static struct vb_cm_call call;
-	struct vb_cm_answer a = {.status = -EINVAL};
+	static struct vb_cm_answer a;
 	struct vb_fds fds;
 	ssize_t n = vb_fds_recv(c->sock, &call, sizeof call, &fds, MSG_DONTWAIT);
-	size_t head = offsetof(struct vb_cm_call, body);
+	size_t head = offsetof(struct vb_cm_call, body), size;
 
 	if (n == -EAGAIN)
 		return true;
+	memset(&a, 0, offsetof(struct vb_cm_answer, body));
+	a.status = -EINVAL;
 	if (n < (ssize_t)head && n != -EMFILE) {
 		if (n > 0)
 			vb_fds_close(&fds);
@@ -405,7 +472,11 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 		vb_fds_close(&fds);
 	/* The peer hears of it before the program does: it may end at once. */
 	cm_pump(b->cm, now);
-	return vb_fds_send(c->sock, &a, offsetof(struct vb_cm_answer, body) + a.len, NULL) == 0;
+	if (b->may_spin && vb_time_since(b->cm->last_call, now) < CALLS_NS)
+		b->spin_until = vb_time_after(now, VB_CM_SPIN_NS);
+	b->cm->last_call = now;
+	size = a.ahead_len ? ahead_at(&a) + a.ahead_len : a.len;
+	return vb_fds_send(c->sock, &a, offsetof(struct vb_cm_answer, body) + size, NULL) == 0;
 }
 
 void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now)

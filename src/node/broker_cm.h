@@ -29,6 +29,8 @@ void vb_broker_cm_reload(struct vb_broker *b);
 /* The device table was @before, and has changed. */
 void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before);
 
+/* The memory of versions, which goes to who is given a command connection; -1: there is none. */
+int vb_broker_cm_versions(const struct vb_broker *b);
 /* A call on the command connection @c. False: the connection is to be ended. */
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);
 /* Channel @index is readable: the program has closed it. */

@@ -33,6 +33,8 @@ static void conn_close(struct vb_broker *b, struct vb_conn *c)
 		close(c->pidfd);
 	if (c->kind == VB_CONN_CLIENT)
 		b->client_cnt--;
+	if (c->kind == VB_CONN_KEEPER)
+		b->keeper_cnt--;
 	memset(c, 0, sizeof *c);
 }
 
@@ -194,6 +196,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 {
 	struct vb_broker_msg m;
+	struct vb_fds fds;
 
 	if (!b->cm) {
 		refuse(b, c, -ENOMEM, "the broker has no memory for the connection manager");
@@ -201,7 +204,9 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	}
 	c->kind = VB_CONN_CM;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	if (reply(c, &m, NULL))
+	fds.fd[0] = vb_broker_cm_versions(b);
+	fds.cnt = fds.fd[0] >= 0;
+	if (reply(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -235,6 +240,7 @@ static void welcome_keeper(struct vb_broker *b, struct vb_conn *c)
 	struct vb_broker_msg m;
 
 	c->kind = VB_CONN_KEEPER;
+	b->keeper_cnt++;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 	if (!conn_watch_process(b, c) || reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));

@@ -16,6 +16,7 @@ struct command {
 	uint32_t id_at;                /* offset of the id in the body */
 	uint32_t states;               /* set of enum vb_ucma_state */
 	bool needs_device;             /* the id is bound to one */
+	bool reads;                    /* it changes nothing */
 	int (*run)(struct vb_ucma_call *c);
 };
 
@@ -158,55 +159,57 @@ static int do_migrate_id(struct vb_ucma_call *c)
 /* Oldest forms: without ECE, and without the index of the device. CMP-32 */
 static const struct command table[VB_UCMA_CMD_CNT] = {
     [VB_UCMA_CREATE_ID] = {BODY(vb_ucma_create_id), REPLY(vb_ucma_number_reply), NO_ID, ANY, false,
-			   do_create_id},
+			   false, do_create_id},
     [VB_UCMA_DESTROY_ID] = {BODY(vb_ucma_destroy_id), REPLY(vb_ucma_number_reply),
-			    ID(vb_ucma_destroy_id), ANY, false, do_destroy_id},
-    [VB_UCMA_BIND_IP] = {BODY(vb_ucma_bind_ip), NO_REPLY, ID(vb_ucma_bind_ip), ANY, false,
+			    ID(vb_ucma_destroy_id), ANY, false, false, do_destroy_id},
+    [VB_UCMA_BIND_IP] = {BODY(vb_ucma_bind_ip), NO_REPLY, ID(vb_ucma_bind_ip), ANY, false, false,
 			 do_bind_ip},
     [VB_UCMA_RESOLVE_IP] = {BODY(vb_ucma_resolve_ip), NO_REPLY, ID(vb_ucma_resolve_ip), ANY, false,
-			    do_resolve_ip},
+			    false, do_resolve_ip},
     [VB_UCMA_RESOLVE_ROUTE] = {BODY(vb_ucma_resolve_route), NO_REPLY, ID(vb_ucma_resolve_route),
-			       ANY, true, do_resolve_route},
+			       ANY, true, false, do_resolve_route},
     [VB_UCMA_QUERY_ROUTE] = {BODY(vb_ucma_query),
 			     offsetof(struct vb_ucma_route_reply, device_index),
 			     sizeof(struct vb_ucma_route_reply), ID(vb_ucma_query), ANY, false,
-			     vb_ucma_do_query_route},
+			     true, vb_ucma_do_query_route},
     [VB_UCMA_CONNECT] = {offsetof(struct vb_ucma_connect, ece), sizeof(struct vb_ucma_connect),
-			 NO_REPLY, ID(vb_ucma_connect), VB_UCMA_ROUTE_RESOLVED, true,
+			 NO_REPLY, ID(vb_ucma_connect), VB_UCMA_ROUTE_RESOLVED, true, false,
 			 vb_ucma_do_connect},
-    [VB_UCMA_LISTEN] = {BODY(vb_ucma_listen), NO_REPLY, ID(vb_ucma_listen), ANY, false, do_listen},
+    [VB_UCMA_LISTEN] = {BODY(vb_ucma_listen), NO_REPLY, ID(vb_ucma_listen), ANY, false, false,
+			do_listen},
     [VB_UCMA_ACCEPT] = {offsetof(struct vb_ucma_accept, ece), sizeof(struct vb_ucma_accept),
-			NO_REPLY, ID(vb_ucma_accept), VB_UCMA_CONNECTING, true, vb_ucma_do_accept},
-    [VB_UCMA_REJECT] = {BODY(vb_ucma_reject), NO_REPLY, ID(vb_ucma_reject), ANY, true,
+			NO_REPLY, ID(vb_ucma_accept), VB_UCMA_CONNECTING, true, false,
+			vb_ucma_do_accept},
+    [VB_UCMA_REJECT] = {BODY(vb_ucma_reject), NO_REPLY, ID(vb_ucma_reject), ANY, true, false,
 			vb_ucma_do_reject},
     [VB_UCMA_DISCONNECT] = {BODY(vb_ucma_disconnect), NO_REPLY, ID(vb_ucma_disconnect), ANY, true,
-			    vb_ucma_do_disconnect},
+			    false, vb_ucma_do_disconnect},
     [VB_UCMA_INIT_QP_ATTR] = {BODY(vb_ucma_init_qp_attr), REPLY(vb_ucma_qp_attr),
-			      ID(vb_ucma_init_qp_attr), ANY, true, vb_ucma_do_init_qp_attr},
+			      ID(vb_ucma_init_qp_attr), ANY, true, true, vb_ucma_do_init_qp_attr},
     [VB_UCMA_GET_EVENT] = {BODY(vb_ucma_get_event), 324, sizeof(struct vb_ucma_event_reply), NO_ID,
-			   ANY, false, do_get_event},
-    [VB_UCMA_GET_OPTION] = {0, 0, NO_REPLY, NO_ID, ANY, false, do_get_option},
+			   ANY, false, false, do_get_event},
+    [VB_UCMA_GET_OPTION] = {0, 0, NO_REPLY, NO_ID, ANY, false, false, do_get_option},
     [VB_UCMA_SET_OPTION] = {BODY(vb_ucma_set_option), NO_REPLY, ID(vb_ucma_set_option), ANY, false,
-			    vb_ucma_do_set_option},
-    [VB_UCMA_NOTIFY] = {BODY(vb_ucma_notify), NO_REPLY, ID(vb_ucma_notify), ANY, true,
+			    false, vb_ucma_do_set_option},
+    [VB_UCMA_NOTIFY] = {BODY(vb_ucma_notify), NO_REPLY, ID(vb_ucma_notify), ANY, true, false,
 			vb_ucma_do_notify},
     [VB_UCMA_JOIN_IP_MCAST] = {BODY(vb_ucma_join_ip_mcast), REPLY(vb_ucma_number_reply),
 			       ID(vb_ucma_join_ip_mcast),
 			       VB_UCMA_ADDR_BOUND | VB_UCMA_ADDR_RESOLVED | VB_UCMA_ROUTE_RESOLVED,
-			       true, vb_ucma_do_join_ip},
+			       true, false, vb_ucma_do_join_ip},
     [VB_UCMA_LEAVE_MCAST] = {BODY(vb_ucma_destroy_id), REPLY(vb_ucma_number_reply), NO_ID, ANY,
-			     false, vb_ucma_do_leave},
+			     false, false, vb_ucma_do_leave},
     [VB_UCMA_MIGRATE_ID] = {BODY(vb_ucma_migrate_id), REPLY(vb_ucma_number_reply), NO_ID, ANY,
-			    false, do_migrate_id},
-    [VB_UCMA_QUERY] = {BODY(vb_ucma_query), NO_REPLY, ID(vb_ucma_query), ANY, false,
+			    false, false, do_migrate_id},
+    [VB_UCMA_QUERY] = {BODY(vb_ucma_query), NO_REPLY, ID(vb_ucma_query), ANY, false, true,
 		       vb_ucma_do_query},
-    [VB_UCMA_BIND] = {BODY(vb_ucma_bind), NO_REPLY, ID(vb_ucma_bind), ANY, false, do_bind},
+    [VB_UCMA_BIND] = {BODY(vb_ucma_bind), NO_REPLY, ID(vb_ucma_bind), ANY, false, false, do_bind},
     [VB_UCMA_RESOLVE_ADDR] = {BODY(vb_ucma_resolve_addr), NO_REPLY, ID(vb_ucma_resolve_addr), ANY,
-			      false, do_resolve_addr},
+			      false, false, do_resolve_addr},
     [VB_UCMA_JOIN_MCAST] = {BODY(vb_ucma_join_mcast), REPLY(vb_ucma_number_reply),
 			    ID(vb_ucma_join_mcast),
 			    VB_UCMA_ADDR_BOUND | VB_UCMA_ADDR_RESOLVED | VB_UCMA_ROUTE_RESOLVED,
-			    true, vb_ucma_do_join},
+			    true, false, vb_ucma_do_join},
 };
 
 /* The id that the body names, in a state in which it may be asked for this. */
@@ -221,7 +224,8 @@ static int find_id(const struct command *cmd, struct vb_ucma_call *c)
 		return err;
 	if (c->id->state == VB_UCMA_REMOVED && cmd->run != do_destroy_id)
 		return -EINVAL;
-	vb_ucma_id_touch(c->id);
+	if (!cmd->reads)
+		vb_ucma_id_touch(c->id);
 	if (!(cmd->states & c->id->state) || (cmd->needs_device && !c->id->has_local))
 		return -EINVAL;
 	return 0;

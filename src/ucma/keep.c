@@ -9,8 +9,17 @@ void vb_ucma_set_region(struct vb_ucma *u, const struct vb_ucma_region *region)
 		u->region = *region;
 }
 
+static void version_change(const struct vb_ucma_id *id)
+{
+	uint32_t *v = id->u->version;
+
+	if (v)
+		__atomic_store_n(&v[id->number], v[id->number] + 1, __ATOMIC_RELEASE);
+}
+
 void vb_ucma_id_touch(struct vb_ucma_id *id)
 {
+	version_change(id);
 	if (!id->u->has_region)
 		return;
 	vb_list_remove(&id->touched);
@@ -119,6 +128,7 @@ void vb_ucma_id_unkeep(struct vb_ucma_id *id)
 {
 	static const struct vb_ucma_kept_id none;
 
+	version_change(id);
 	vb_list_remove(&id->touched);
 	vb_list_init(&id->touched);
 	if (id->u->has_region && id_record(id))

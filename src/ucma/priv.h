@@ -141,6 +141,7 @@ struct vb_ucma {
 	uint32_t id_next, id_cnt, file_cnt, mc_next;
 	uint16_t port_last_given;
 	struct vb_ucma_past past[2]; /* [1]: failures */
+	uint32_t *version;           /* ahead.h; NULL: nobody wants to know */
 	/* What is kept, keep.h. */
 	bool has_region;
 	struct vb_ucma_region region;
@@ -190,7 +191,7 @@ int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
 void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to);
 void vb_ucma_mc_leave(struct vb_ucma_mc *mc);
 
-/* keep.c: the record of an id is old; a record goes with what it is of. */
+/* keep.c: the id changes, so that its record is old; a record goes with what it is of. */
 void vb_ucma_id_touch(struct vb_ucma_id *id);
 void vb_ucma_id_unkeep(struct vb_ucma_id *id);
 void vb_ucma_event_unkeep(struct vb_ucma_event *ev);

@@ -4,11 +4,13 @@
  * ids between files, and die, while the network loses, doubles and delays messages; beside them a
  * model of what a kernel answers. A command succeeds only in its states, each event is of an id
  * that its file has, DESTROY_ID tells how many were taken, who connects is told how that ended, and
- * when all is given up nothing is left. CMP-22, CMP-23, CMP-33 to CMP-37, CMP-44, CMP-46
+ * when all is given up nothing is left. Answers that came along with others are right as long as
+ * the version of their id is the same. CMP-22, CMP-23, CMP-33 to CMP-37, CMP-44, CMP-46
  */
 #include "base/rng.h"
 #include "scenarios.h"
 #include "ucma/abi.h"
+#include "ucma/ahead.h"
 #include "ucma/ucma.h"
 #include "ucma/view.h"
 
@@ -36,10 +38,19 @@ struct model_id {
 	bool is_told; /* how connecting ended */
 };
 
+/* What was read ahead of an id. */
+struct ahead {
+	bool is_there;
+	uint32_t version, len;
+	uint8_t bytes[VB_UCMA_AHEAD_MAX];
+};
+
 struct host {
 	struct vb_ucma *u;
 	struct vb_ucma_file *file[FILES];
 	struct model_id id[IDS];
+	uint32_t version[IDS];
+	struct ahead ahead[IDS];
 	uint8_t address;
 	uint32_t blocks, base_blocks;
 };
@@ -157,6 +168,7 @@ static void program_world_open(struct program_world *w, uint64_t seed)
 		h->address = (uint8_t)(i + 1);
 		PROGRAM_CHECK(w, vb_ucma_create(&h->u, &cfg) == 0);
 		h->base_blocks = h->blocks;
+		vb_ucma_set_versions(h->u, h->version);
 		for (uint32_t k = 0; k < FILES; k++)
 			file_reopen(w, h, k);
 	}
@@ -518,6 +530,27 @@ static void views_check(struct program_world *w, const struct host *h)
 	PROGRAM_CHECK(w, there == vb_ucma_id_cnt(h->u));
 }
 
+/* As a program does it that has asked one thing, and later asks the others. */
+static void ahead_check(struct program_world *w, struct host *h, uint32_t n)
+{
+	const struct vb_ucma_hdr hdr = {VB_UCMA_QUERY, sizeof(struct vb_ucma_query), 0};
+	const struct vb_ucma_query q = {.id = n};
+	struct ahead *is = &h->ahead[n], was = *is;
+	uint8_t bytes[sizeof hdr + sizeof q];
+	struct vb_ucma_command c = {bytes, sizeof bytes, NULL, 0, NULL};
+	uint32_t id;
+
+	memcpy(bytes, &hdr, sizeof hdr);
+	memcpy(bytes + sizeof hdr, &q, sizeof q);
+	is->is_there = vb_ucma_ahead(h->file[h->id[n].file], &c, NULL, &id, is->bytes,
+				     sizeof is->bytes, &is->len);
+	is->version = h->version[n];
+	PROGRAM_CHECK(w, !is->is_there || (id == n && is->len));
+	if (was.is_there && was.version == is->version)
+		PROGRAM_CHECK(w, is->is_there && was.len == is->len &&
+				     memcmp(was.bytes, is->bytes, is->len) == 0);
+}
+
 uint64_t programs_run(uint64_t seed)
 {
 	static struct program_world w;
@@ -538,6 +571,8 @@ uint64_t programs_run(uint64_t seed)
 		hosts_transmit(&w);
 		if (i % 16 == 0)
 			views_check(&w, h);
+		for (uint32_t k = 0; k < HOSTS * ACTIVE; k++)
+			ahead_check(&w, &w.host[k % HOSTS], k / HOSTS);
 		if (chance(&w, 40))
 			world_advance(&w);
 	}

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "export": {"base", "wire", "trace", "export"},
     "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "core", "reg", "link", "node"},
-    "files": {"base", "node", "files"},
+    "files": {"base", "ucma", "link", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
     "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},

@@ -16,7 +16,7 @@ static uint32_t qpn = 0x1234;
 
 /* A program: its connection for commands, and one channel. */
 struct program {
-	int sock, fd;
+	int sock, fd, versions_fd;
 	uint64_t channel;
 	uint64_t serial; /* of the next command; 0: none */
 	struct vb_cm_answer answer;
@@ -43,6 +43,8 @@ static inline void program_dial(struct program *p)
 	p->sock = vb_broker_dial(&m, &fds, true, broker_why, sizeof broker_why);
 	if (p->sock < 0)
 		fail_msg("dial: %d %s", p->sock, broker_why);
+	assert_int_equal(fds.cnt, 1);
+	p->versions_fd = fds.fd[0];
 }
 
 /* A new channel of @p, which has a connection. */
@@ -73,6 +75,7 @@ static inline void program_end(struct program *p)
 {
 	assert_int_equal(close(p->fd), 0);
 	assert_int_equal(close(p->sock), 0);
+	assert_int_equal(close(p->versions_fd), 0);
 }
 
 /* Writes a command and takes the bytes that the answer says. Returns what write(2) would. */

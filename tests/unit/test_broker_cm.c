@@ -4,6 +4,7 @@
  * of events; a whole connection over "lo"; programs that end. CMP-23, CMP-31, CMP-45
  */
 #include "broker_cm_env.h"
+#include "link/memory.h"
 
 static void connection__over_lo(void **state)
 {
@@ -42,6 +43,35 @@ static void program__that_has_gone(void **state)
 	program_end(&client);
 	(void)event(&server, VB_UCMA_EV_DISCONNECTED);
 	program_end(&server);
+}
+
+/* Where an answer has the version of its id, which another program can read and not write. */
+static void answer__brings_others_along(void **state)
+{
+	struct program p;
+	struct vb_ucma_query q = {.option = VB_UCMA_QUERY_PATH};
+	struct vb_ucma_path_reply r;
+	const uint32_t *version;
+	void *map;
+
+	(void)state;
+	program_start(&p);
+	q.id = id_new(&p);
+	assert_int_equal(p.answer.ahead_len, 0);
+	assert_int_equal(vb_memory_map(p.versions_fd, VB_CM_VERSIONS_BYTES, false, &map), 0);
+	version = map;
+	assert_int_equal(command(&p, VB_UCMA_QUERY, &q, sizeof q, &r, sizeof r), 8 + sizeof q);
+	assert_int_equal(p.answer.ahead_id, q.id);
+	assert_int_equal(p.answer.ahead_version, version[q.id]);
+	assert_true(p.answer.ahead_len > sizeof r);
+	q.id = connect_begin(&p);
+	assert_int_equal(command(&p, VB_UCMA_QUERY, &q, sizeof q, &r, sizeof r), 8 + sizeof q);
+	/* Nobody listens: the answer of the peer is a change of this side. */
+	(void)event(&p, VB_UCMA_EV_REJECTED);
+	assert_true(p.answer.ahead_version != version[q.id]);
+	vb_memory_unmap(map, VB_CM_VERSIONS_BYTES);
+	assert_true(vb_memory_map(p.versions_fd, VB_CM_VERSIONS_BYTES, true, &map) < 0);
+	program_end(&p);
 }
 
 /* A copy of the descriptor, in whichever process, keeps the channel; another connection may use it.
@@ -154,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(connection__over_lo),
 	    cmocka_unit_test(program__that_has_gone),
+	    cmocka_unit_test(answer__brings_others_along),
 	    cmocka_unit_test(channel__of_two_processes),
 	    cmocka_unit_test(tokens__follow_the_events),
 	    cmocka_unit_test(call__that_is_wrong),

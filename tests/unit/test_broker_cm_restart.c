@@ -51,6 +51,7 @@ static int channel_attach(struct program *p)
 static void program_again(struct program *p)
 {
 	assert_int_equal(close(p->sock), 0);
+	assert_int_equal(close(p->versions_fd), 0);
 	program_dial(p);
 	assert_int_equal(channel_attach(p), 0);
 }
@@ -212,6 +213,7 @@ static void channels__come_and_go(void **state)
 	gone = p;
 	broker_crash();
 	assert_int_equal(close(p.sock), 0);
+	assert_int_equal(close(p.versions_fd), 0);
 	program_dial(&p);
 	gone.sock = p.sock;
 	assert_int_equal(channel_attach(&gone), -ENOENT);
@@ -221,6 +223,7 @@ static void channels__come_and_go(void **state)
 		(void)id_new(&stays[n]);
 		assert_int_equal(close(stays[n].fd), 0);
 	}
+	assert_int_equal(close(p.versions_fd), 0);
 	assert_int_equal(close(p.sock), 0);
 }
 
