@@ -457,15 +457,15 @@ static void create__refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    VERBS_TEST(open_xrcd__flags),
-	    VERBS_TEST(open_xrcd__of_another_process),
-	    VERBS_TEST(target__serves_every_srq_of_the_domain),
-	    VERBS_TEST(open_qp__outlives_the_creator),
+		VERBS_TEST(open_xrcd__flags),
+		VERBS_TEST(open_xrcd__of_another_process),
+		VERBS_TEST(target__serves_every_srq_of_the_domain),
+		VERBS_TEST(open_qp__outlives_the_creator),
 #if !defined(__SANITIZE_THREAD__)
-	    VERBS_TEST(target__serves_no_srq_of_another_device),
+		VERBS_TEST(target__serves_no_srq_of_another_device),
 #endif
-	    VERBS_TEST(target__shows_the_pd),
-	    VERBS_TEST(create__refused),
+		VERBS_TEST(target__shows_the_pd),
+		VERBS_TEST(create__refused),
 	};
 
 	VERBS_MAIN_OR_SKIP();
