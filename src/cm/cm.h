@@ -230,6 +230,8 @@ const struct vb_cm_qp *vb_cm_conn_qp(const struct vb_cm_conn *c);
 struct vb_cm_saved {
 	uint8_t state; /* enum vb_cm_state */
 	uint8_t retries;
+	uint16_t
+	    answer; /* enum vb_cm_attr: the kind of its last answer, which a duplicate draws; 0 */
 	uint32_t local_id, remote_id;
 	uint64_t tid, dreq_tid;
 	uint64_t local_guid, remote_guid;

@@ -138,6 +138,7 @@ void vb_cm_send_request(struct vb_cm_conn *c, struct vb_cm_msg *m, vb_time now);
 void vb_cm_send_answer(struct vb_cm_conn *c, struct vb_cm_msg *m);
 /* Keeps @m for vb_cm_answer_again() and sends nothing. */
 void vb_cm_keep_answer(struct vb_cm_conn *c, struct vb_cm_msg *m);
+/* Sends what was kept last once more, if anything was. */
 void vb_cm_answer_again(struct vb_cm_conn *c);
 /* The request was answered, or nobody waits for an answer any more. */
 void vb_cm_stop_request(struct vb_cm_conn *c);

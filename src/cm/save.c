@@ -10,6 +10,7 @@
 void vb_cm_conn_save(const struct vb_cm_conn *c, struct vb_cm_saved *s)
 {
 	*s = (struct vb_cm_saved){.state = (uint8_t)c->state,
+				  .answer = (uint16_t)c->answer_attr,
 				  .local_id = c->local_id,
 				  .remote_id = c->remote_id,
 				  .tid = c->tid,
@@ -62,6 +63,20 @@ static void conn_fill(struct vb_cm_conn *c, const struct vb_cm_saved *s)
 	c->wait_ns = s->wait_ns;
 }
 
+/* The peer may not have had the last answer, and sends its message again then. CMP-15, CMP-19 */
+static void answer_restore(struct vb_cm_conn *c, uint16_t attr)
+{
+	struct vb_cm_msg m = {.attr = attr,
+			      .tid = attr == VB_CM_DREP ? c->dreq_tid : c->tid,
+			      .local_id = c->local_id,
+			      .remote_id = c->remote_id};
+
+	if (attr != VB_CM_RTU && attr != VB_CM_DREP)
+		return;
+	vb_cm_keep_answer(c, &m);
+	c->answer_sent_once = true;
+}
+
 int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *s, vb_time now,
 		       struct vb_cm_conn **out)
 {
@@ -87,6 +102,7 @@ int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *
 		break;
 	}
 	conn_fill(c, s);
+	answer_restore(c, s->answer);
 	switch (c->state) {
 	case VB_CM_STATE_TIMEWAIT:
 		vb_heap_set(&cm->timers, &c->timer,

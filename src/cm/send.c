@@ -99,6 +99,8 @@ void vb_cm_send_answer(struct vb_cm_conn *c, struct vb_cm_msg *m)
 
 void vb_cm_answer_again(struct vb_cm_conn *c)
 {
+	if (!c->answer_attr)
+		return;
 	c->answer_due = true;
 	queue_tx(c);
 }

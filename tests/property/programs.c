@@ -1,83 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two hosts whose programs write any commands to the RDMA connection manager in any order, move
- * ids between files, and die, while the network loses, doubles and delays messages; beside them a
- * model of what a kernel answers. A command succeeds only in its states, each event is of an id
- * that its file has, DESTROY_ID tells how many were taken, who connects is told how that ended, and
- * when all is given up nothing is left. Answers that came along with others are right as long as
- * the version of their id is the same. CMP-22, CMP-23, CMP-33 to CMP-37, CMP-44, CMP-46
+ * ids between files, and die, while the network loses, doubles and delays messages, and the
+ * machines are killed and go on from what they kept (programs_restart.c); beside them a model of
+ * what a kernel answers. A command succeeds only in its states, each event is of an id that its
+ * file has, DESTROY_ID tells how many were taken, who connects is told how that ended, and when all
+ * is given up nothing is left. Answers that came along with others are right as long as the version
+ * of their id is the same. CMP-22, CMP-23, CMP-33 to CMP-37, CMP-44, CMP-46
  */
-#include "base/rng.h"
+#include "programs.h"
 #include "scenarios.h"
-#include "ucma/abi.h"
-#include "ucma/ahead.h"
-#include "ucma/ucma.h"
-#include "ucma/view.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HOSTS 2
-#define FILES 3
-#define IDS 64
-#define ACTIVE 24 /* of them, those that programs go on with */
-#define PACKETS 256
-#define STEPS 600
-#define PORTS 3
-
-enum state { NONE, IDLE, BOUND, RESOLVED, ROUTED, CONNECTING, LISTENING, REQUESTED };
-
-/* An id as the programs know it; its place in the table is its number. */
-struct model_id {
-	enum state state;
-	uint32_t file, taken; /* its file; its events that were taken */
-	uint64_t uid;
-	bool is_ud;
-	bool is_told; /* how connecting ended */
-};
-
-/* What was read ahead of an id. */
-struct ahead {
-	bool is_there;
-	uint32_t version, len;
-	uint8_t bytes[VB_UCMA_AHEAD_MAX];
-};
-
-struct host {
-	struct vb_ucma *u;
-	struct vb_ucma_file *file[FILES];
-	struct model_id id[IDS];
-	uint32_t version[IDS];
-	struct ahead ahead[IDS];
-	uint8_t address;
-	uint32_t blocks, base_blocks;
-};
-
-struct packet {
-	vb_time due;
-	struct vb_path path;
-	uint8_t mad[VB_MAD_LEN];
-};
-
-struct program_world {
-	uint64_t seed, uid_next, told;
-	struct vb_rng rng;
-	struct host host[HOSTS];
-	struct packet packet[PACKETS];
-	uint32_t packet_cnt, loss, doubled; /* the last two of 100 */
-	vb_time now;
-};
-
-#define PROGRAM_CHECK(w, cond)                                                                     \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s; programs of seed %llu\n", __FILE__, __LINE__,  \
-				#cond, (unsigned long long)(w)->seed);                             \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static void *host_alloc(void *ctx, size_t size)
 {
@@ -136,10 +72,32 @@ static void file_reopen(struct program_world *w, struct host *h, uint32_t file)
 {
 	if (h->file[file])
 		vb_ucma_file_close(h->file[file], w->now);
-	PROGRAM_CHECK(w, vb_ucma_file_open(h->u, h, &h->file[file]) == 0);
+	programs_file_open(w, h, file);
+	vb_ucma_keep(h->u);
 	for (uint32_t i = 0; i < IDS; i++)
 		if (h->id[i].file == file)
 			h->id[i].state = NONE;
+}
+
+void programs_machine_open(struct program_world *w, struct host *h)
+{
+	struct vb_ucma_config cfg = {
+	    .cm = {.seed = w->seed + h->address + 2 * h->restarts,
+		   .hi_tid = h->address,
+		   .conns = 4 * IDS,
+		   .ack_delay = 15,
+		   .alloc = host_alloc,
+		   .free = host_free,
+		   .alloc_ctx = h},
+	    .ids = IDS,
+	    .events = 4096,
+	    .port_first = 40000,
+	    .port_last = 40999,
+	    .env = {host_local, host_route, host_group, host_binds_low, h}};
+
+	PROGRAM_CHECK(w, vb_ucma_create(&h->u, &cfg) == 0);
+	h->base_blocks = h->blocks;
+	vb_ucma_set_versions(h->u, h->version);
 }
 
 static void program_world_open(struct program_world *w, uint64_t seed)
@@ -149,32 +107,43 @@ static void program_world_open(struct program_world *w, uint64_t seed)
 	w->rng = vb_rng_stream(seed, "programs", 0);
 	w->loss = draw(w, 40);
 	w->doubled = draw(w, 20);
+	w->killed = draw(w, 4);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		struct host *h = &w->host[i];
-		struct vb_ucma_config cfg = {
-		    .cm = {.seed = seed + i,
-			   .hi_tid = i + 1,
-			   .conns = 4 * IDS,
-			   .ack_delay = 15,
-			   .alloc = host_alloc,
-			   .free = host_free,
-			   .alloc_ctx = h},
-		    .ids = IDS,
-		    .events = 4096,
-		    .port_first = 40000,
-		    .port_last = 40999,
-		    .env = {host_local, host_route, host_group, host_binds_low, h}};
 
 		h->address = (uint8_t)(i + 1);
-		PROGRAM_CHECK(w, vb_ucma_create(&h->u, &cfg) == 0);
-		h->base_blocks = h->blocks;
-		vb_ucma_set_versions(h->u, h->version);
+		programs_machine_open(w, h);
+		programs_keep_begin(w, h);
 		for (uint32_t k = 0; k < FILES; k++)
-			file_reopen(w, h, k);
+			programs_file_open(w, h, k);
 	}
 }
 
-/* Writes a command; returns 0 for its length. */
+static bool is_killed(struct program_world *w)
+{
+	return chance(w, w->killed);
+}
+
+/* Carries out a command; returns what write(2) does. */
+static int command_carry(struct program_world *w, struct host *h, uint32_t file,
+			 struct vb_ucma_command *c, uint8_t *got, uint32_t *got_len)
+{
+	struct vb_ucma_hdr hdr;
+
+	memcpy(&hdr, c->bytes, sizeof hdr);
+	if (hdr.cmd == VB_UCMA_MIGRATE_ID) {
+		struct vb_ucma_migrate_id b;
+
+		memcpy(&b, (const uint8_t *)c->bytes + sizeof hdr, sizeof b);
+		c->other = h->file[b.fd];
+	}
+	return vb_ucma_command(h->file[file], c, got, got_len, w->now);
+}
+
+/*
+ * Writes a command; returns 0 for its length. A machine that is killed before it has kept what the
+ * command changed has not answered it: the program's library sends it again.
+ */
 static int command_write(struct program_world *w, struct host *h, uint32_t file, uint32_t cmd,
 			 const void *body, size_t len, void *reply, size_t room)
 {
@@ -184,11 +153,15 @@ static int command_write(struct program_world *w, struct host *h, uint32_t file,
 	uint32_t got_len;
 	int rc;
 
-	if (cmd == VB_UCMA_MIGRATE_ID)
-		c.other = h->file[((const struct vb_ucma_migrate_id *)body)->fd];
 	memcpy(bytes, &hdr, sizeof hdr);
 	memcpy(bytes + sizeof hdr, body, len);
-	rc = vb_ucma_command(h->file[file], &c, got, &got_len, w->now);
+	if (is_killed(w)) {
+		programs_foresee(w, h);
+		(void)command_carry(w, h, file, &c, got, &got_len);
+		programs_restart(w, h);
+	}
+	rc = command_carry(w, h, file, &c, got, &got_len);
+	vb_ucma_keep(h->u);
 	PROGRAM_CHECK(w, rc < 0 ? got_len == 0 : rc == (int)c.len && got_len == room);
 	if (rc < 0)
 		return rc;
@@ -289,6 +262,8 @@ static void id_accept(struct program_world *w, struct host *h, uint32_t n)
 	    .param = {.valid = id->state == REQUESTED, .qp_num = 2 + draw(w, 1u << 20)}};
 	int rc = WRITE(w, h, id->file, VB_UCMA_ACCEPT, b);
 
+	/* CMP-51 */
+	PROGRAM_CHECK(w, rc == 0 || id->state != REQUESTED || !id->is_broken);
 	if (rc == 0 && id->state == REQUESTED) {
 		id->uid = b.uid;
 		id->is_told |= id->is_ud; /* a SIDR_REP has no answer */
@@ -375,6 +350,12 @@ static void event_judge(struct program_world *w, struct host *h, uint32_t file,
 		return;
 	}
 	PROGRAM_CHECK(w, r->id == (uint32_t)(id - h->id));
+	/* Each comes once, and none that is good news after the end. */
+	PROGRAM_CHECK(w, r->event < 32 && !(id->seen & 1u << r->event));
+	id->seen |= 1u << r->event;
+	if (id->seen & (1u << VB_UCMA_EV_UNREACHABLE | 1u << VB_UCMA_EV_DISCONNECTED))
+		PROGRAM_CHECK(w, r->event != VB_UCMA_EV_ESTABLISHED &&
+				     r->event != VB_UCMA_EV_CONNECT_RESPONSE);
 	switch (r->event) {
 	case VB_UCMA_EV_ADDR_RESOLVED:
 	case VB_UCMA_EV_ROUTE_RESOLVED:
@@ -386,6 +367,8 @@ static void event_judge(struct program_world *w, struct host *h, uint32_t file,
 	case VB_UCMA_EV_DISCONNECTED:
 	case VB_UCMA_EV_TIMEWAIT_EXIT:
 		PROGRAM_CHECK(w, id->state == CONNECTING);
+		PROGRAM_CHECK(w, !id->is_broken || r->event == VB_UCMA_EV_UNREACHABLE);
+		id->is_broken = false;
 		w->told += !id->is_told;
 		id->is_told = true;
 		break;
@@ -398,10 +381,11 @@ static void event_take(struct program_world *w, struct host *h, uint32_t file)
 {
 	struct vb_ucma_get_event b = {0};
 	struct vb_ucma_event_reply r;
-	uint32_t cnt = vb_ucma_file_events(h->file[file]);
+	uint32_t cnt = vb_ucma_file_events(h->file[file]), restarts = h->restarts;
 	int rc = ASK(w, h, file, VB_UCMA_GET_EVENT, b, r);
 
-	PROGRAM_CHECK(w, cnt ? rc == 0 : rc == -EAGAIN);
+	PROGRAM_CHECK(w, rc == 0 || rc == -EAGAIN);
+	PROGRAM_CHECK(w, h->restarts != restarts || (rc == 0) == (cnt != 0));
 	if (rc == 0)
 		event_judge(w, h, file, &r);
 }
@@ -417,19 +401,25 @@ static void packet_queue(struct program_world *w, const struct packet *p)
 	w->packet_cnt++;
 }
 
-static void hosts_transmit(struct program_world *w)
+static void host_transmit(struct program_world *w, struct host *h)
 {
 	struct packet p;
 
+	while (vb_ucma_poll_transmit(h->u, &p.path, p.mad)) {
+		if (!chance(w, w->loss))
+			packet_queue(w, &p);
+		if (chance(w, w->doubled))
+			packet_queue(w, &p);
+	}
+	while (vb_ucma_poll_file(h->u))
+		;
+}
+
+static void hosts_transmit(struct program_world *w)
+{
 	for (uint32_t i = 0; i < HOSTS; i++) {
-		while (vb_ucma_poll_transmit(w->host[i].u, &p.path, p.mad)) {
-			if (!chance(w, w->loss))
-				packet_queue(w, &p);
-			if (chance(w, w->doubled))
-				packet_queue(w, &p);
-		}
-		while (vb_ucma_poll_file(w->host[i].u))
-			;
+		host_transmit(w, &w->host[i]);
+		vb_ucma_keep(w->host[i].u);
 	}
 }
 
@@ -443,15 +433,8 @@ static vb_time next_instant(const struct program_world *w)
 	return t;
 }
 
-static void world_advance(struct program_world *w)
+static void packets_deliver(struct program_world *w)
 {
-	vb_time to = next_instant(w);
-
-	if (to == VB_NEVER)
-		return;
-	w->now = to > w->now ? to : w->now;
-	for (uint32_t i = 0; i < HOSTS; i++)
-		vb_ucma_handle_timeout(w->host[i].u, w->now);
 	for (uint32_t i = 0; i < w->packet_cnt;) {
 		struct packet p = w->packet[i];
 
@@ -461,6 +444,26 @@ static void world_advance(struct program_world *w)
 		}
 		w->packet[i] = w->packet[--w->packet_cnt];
 		vb_ucma_handle_mad(w->host[p.path.dgid.b[15] - 1].u, &p.path, p.mad, w->now);
+	}
+}
+
+/* A machine that is killed on the way has sent its messages, but kept nothing of what they say. */
+static void world_advance(struct program_world *w)
+{
+	struct host *killed = is_killed(w) ? &w->host[draw(w, HOSTS)] : NULL;
+	vb_time to = next_instant(w);
+
+	if (to == VB_NEVER)
+		return;
+	w->now = to > w->now ? to : w->now;
+	if (killed)
+		programs_foresee(w, killed);
+	for (uint32_t i = 0; i < HOSTS; i++)
+		vb_ucma_handle_timeout(w->host[i].u, w->now);
+	packets_deliver(w);
+	if (killed) {
+		host_transmit(w, killed);
+		programs_restart(w, killed);
 	}
 	hosts_transmit(w);
 }
@@ -476,7 +479,7 @@ static void world_drain(struct program_world *w)
 /* The network is well again, and programs that listen are gone: who still waits is told. */
 static void world_finish(struct program_world *w)
 {
-	w->loss = w->doubled = 0;
+	w->loss = w->doubled = w->killed = 0;
 	for (uint32_t i = 0; i < HOSTS * IDS; i++) {
 		struct host *h = &w->host[i / IDS];
 		enum state state = h->id[i % IDS].state;
@@ -492,7 +495,8 @@ static void world_finish(struct program_world *w)
 	for (uint32_t i = 0; i < HOSTS * IDS; i++) {
 		struct host *h = &w->host[i / IDS];
 
-		PROGRAM_CHECK(w, h->id[i % IDS].state != CONNECTING || h->id[i % IDS].is_told);
+		PROGRAM_CHECK(w, h->id[i % IDS].state != CONNECTING ||
+				     (h->id[i % IDS].is_told && !h->id[i % IDS].is_broken));
 		if (h->id[i % IDS].state != NONE)
 			id_destroy(w, h, i % IDS);
 	}
@@ -505,6 +509,7 @@ static void world_finish(struct program_world *w)
 		PROGRAM_CHECK(w, h->blocks == h->base_blocks + FILES);
 		vb_ucma_destroy(h->u);
 		PROGRAM_CHECK(w, h->blocks == 0);
+		programs_keep_end(h);
 	}
 }
 

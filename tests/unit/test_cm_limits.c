@@ -154,6 +154,29 @@ static void listen__twice_on_a_service_is_refused(void **state)
 	cm_close(&n);
 }
 
+/* A peer that answers a request nobody made: it is not heard, and there is no answer to repeat. */
+static void rep__to_who_was_asked_draws_nothing(void **state)
+{
+	struct cm_net n;
+	struct cm_pair p;
+	struct cm_sent rep;
+
+	(void)state;
+	cm_open(&n, 0);
+	p = cm_established(&n);
+	rep = *cm_last(&n, VB_CM_REP);
+	rep.path = cm_path(&n.host[0], &n.host[1]);
+	rep.msg.remote_id = cm_last(&n, VB_CM_REP)->msg.local_id;
+	rep.msg.local_id = cm_last(&n, VB_CM_REP)->msg.remote_id;
+	vb_cm_msg_emit(&rep.msg, rep.mad);
+	n.sent_cnt = 0;
+	cm_deliver(&n, &rep);
+	cm_settle(&n);
+	assert_int_equal(n.sent_cnt, 0);
+	cm_assert_states(&p, VB_CM_STATE_ESTABLISHED, VB_CM_STATE_ESTABLISHED);
+	cm_close(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +185,7 @@ int main(void)
 	    cmocka_unit_test(req__without_room_is_as_if_lost),
 	    cmocka_unit_test(create__frees_what_it_got_when_memory_ends),
 	    cmocka_unit_test(listen__twice_on_a_service_is_refused),
+	    cmocka_unit_test(rep__to_who_was_asked_draws_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
