@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How quickly somebody who waits is there. Two processes, one RC connection or TCP, 8 bytes.
+ *
+ *   verbena run -- waiting DEVICE event ORDER [ROUNDS]     SENDs to and fro, both ends wait for
+ * events verbena run -- waiting DEVICE OPERATION TARGET [ROUNDS] waiting - tcp [ROUNDS] the same as
+ * event, over TCP with epoll
+ *
+ * ORDER: arm-post (arm, post, wait, poll), post-arm (post, arm, poll, wait, poll), epoll (as
+ * arm-post, but waits in epoll_wait() for the channel) or poll (no events at all). OPERATION: read,
+ * write or atomic, into a process that does what TARGET says: a number (polls, and computes for so
+ * many us between two polls), compute, sleep (in ibv_get_cq_event()), or gone (it never calls again
+ * and sleeps by itself). Prints the median and the 99th percentile of round trips, system calls not
+ * counted, and of a target that polls or computes how much slower its loop was meanwhile.
+ */
+#include "bench.h"
+
+#include <infiniband/verbs.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+
+#define BYTES 8
+#define DEPTH 16
+#define LOOP_NS 300000000u
+
+struct side {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp;
+	int epoll_fd;
+};
+
+struct info {
+	uint32_t qpn, rkey;
+	uint64_t addr;
+};
+
+static uint64_t memory[8];
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_times(uint64_t *t, uint64_t cnt)
+{
+	qsort(t, cnt, sizeof *t, compare);
+	printf("median %.2f p99 %.2f us", (double)t[cnt / 2] / 1000,
+	       (double)t[cnt * 99 / 100] / 1000);
+}
+
+static void open_side(struct side *s, const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	bench_check(list != NULL, "ibv_get_device_list");
+	for (int i = 0; list[i]; i++)
+		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+			s->context = ibv_open_device(list[i]);
+	ibv_free_device_list(list);
+	bench_check(s->context != NULL, name);
+	s->pd = ibv_alloc_pd(s->context);
+	s->channel = ibv_create_comp_channel(s->context);
+	bench_check(s->pd && s->channel, "ibv_create_comp_channel");
+	s->cq = ibv_create_cq(s->context, 4 * DEPTH, NULL, s->channel, 0);
+	s->mr = ibv_reg_mr(s->pd, memory, sizeof memory,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	bench_check(s->cq && s->mr, "ibv_reg_mr");
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	bench_check(epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel->fd,
+			      &(struct epoll_event){.events = EPOLLIN}) == 0,
+		    "epoll_ctl");
+}
+
+static void connect_side(struct side *s, int sock, struct info *other)
+{
+	struct ibv_qp_init_attr init = {.send_cq = s->cq,
+					.recv_cq = s->cq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {DEPTH, DEPTH, 1, 1, 0}};
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+				.port_num = 1,
+				.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+						   IBV_ACCESS_REMOTE_READ |
+						   IBV_ACCESS_REMOTE_ATOMIC,
+				.path_mtu = IBV_MTU_1024,
+				.timeout = 14,
+				.retry_cnt = 7,
+				.rnr_retry = 7,
+				.min_rnr_timer = 12,
+				.max_rd_atomic = 1,
+				.max_dest_rd_atomic = 1,
+				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64}};
+	struct info mine = {.rkey = s->mr->rkey, .addr = (uintptr_t)memory};
+
+	s->qp = ibv_create_qp(s->pd, &init);
+	bench_check(s->qp != NULL, "ibv_create_qp");
+	mine.qpn = s->qp->qp_num;
+	bench_check(write(sock, &mine, sizeof mine) == sizeof mine, "write");
+	bench_check(read(sock, other, sizeof *other) == sizeof *other, "read");
+	a.dest_qp_num = other->qpn;
+	bench_check(ibv_query_gid(s->context, 1, 0, &a.ah_attr.grh.dgid) == 0, "ibv_query_gid");
+
+	int err = ibv_modify_qp(
+	    s->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	a.qp_state = IBV_QPS_RTR;
+	if (!err)
+		err = ibv_modify_qp(s->qp, &a,
+				    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					IBV_QP_MIN_RNR_TIMER);
+	a.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err =
+		    ibv_modify_qp(s->qp, &a,
+				  IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				      IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+	errno = err;
+	bench_check(err == 0, "ibv_modify_qp");
+}
+
+static void post_recv(struct side *s)
+{
+	struct ibv_sge sge = {(uintptr_t)&memory[2], BYTES, s->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	bench_check(ibv_post_recv(s->qp, &wr, &bad) == 0, "ibv_post_recv");
+}
+
+static void post_send(struct side *s, enum ibv_wr_opcode opcode, const struct info *to)
+{
+	struct ibv_sge sge = {(uintptr_t)&memory[4], BYTES, s->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = opcode,
+				 .send_flags = opcode == IBV_WR_SEND ? 0 : IBV_SEND_SIGNALED},
+			   *bad;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = to->addr;
+		wr.wr.atomic.rkey = to->rkey;
+		wr.wr.atomic.compare_add = 1;
+	} else if (opcode != IBV_WR_SEND) {
+		wr.wr.rdma.remote_addr = to->addr;
+		wr.wr.rdma.rkey = to->rkey;
+	}
+	bench_check(ibv_post_send(s->qp, &wr, &bad) == 0, "ibv_post_send");
+}
+
+/* Takes a completion, if there is one. */
+static bool poll_one(struct side *s)
+{
+	struct ibv_wc wc;
+	int n = ibv_poll_cq(s->cq, 1, &wc);
+
+	bench_check(n >= 0, "ibv_poll_cq");
+	if (n && wc.status != IBV_WC_SUCCESS) {
+		fprintf(stderr, "waiting: %s\n", ibv_wc_status_str(wc.status));
+		exit(1);
+	}
+	return n != 0;
+}
+
+static void arm(struct side *s)
+{
+	bench_check(ibv_req_notify_cq(s->cq, 0) == 0, "ibv_req_notify_cq");
+}
+
+static void wait_event(struct side *s, bool by_epoll)
+{
+	struct epoll_event ev;
+	struct ibv_cq *cq;
+	void *context;
+
+	if (by_epoll)
+		while (epoll_wait(s->epoll_fd, &ev, 1, -1) != 1)
+			;
+	bench_check(ibv_get_cq_event(s->channel, &cq, &context) == 0, "ibv_get_cq_event");
+	ibv_ack_cq_events(cq, 1);
+}
+
+enum order { ARM_POST, POST_ARM, EPOLL, POLL, ORDERS };
+static const char *const order_names[ORDERS] = {"arm-post", "post-arm", "epoll", "poll"};
+
+/* Sends, unless it is the first turn of who answers, and receives one. */
+static void take_turn(struct side *s, enum order order, bool sends)
+{
+	bool got = false;
+
+	if (order == ARM_POST || order == EPOLL)
+		arm(s);
+	if (sends)
+		post_send(s, IBV_WR_SEND, NULL);
+	else if (order != POLL)
+		got = poll_one(s); /* it may have come before the arming */
+	if (order == POST_ARM) {
+		arm(s);
+		got = poll_one(s);
+	}
+	while (!got) {
+		if (order != POLL)
+			wait_event(s, order == EPOLL);
+		got = poll_one(s);
+		if (!got && order != POLL) {
+			arm(s);
+			got = poll_one(s);
+		}
+	}
+	post_recv(s);
+}
+
+static void run_events(struct side *s, int sock, enum order order, bool starts, uint64_t rounds)
+{
+	uint64_t *t = calloc(rounds, sizeof *t);
+	char ready = 1;
+
+	bench_check(t != NULL, "calloc");
+	for (int i = 0; i < 4; i++)
+		post_recv(s);
+	bench_check(write(sock, &ready, 1) == 1 && read(sock, &ready, 1) == 1, "peer");
+	for (uint64_t i = 0; i < rounds; i++) {
+		uint64_t start = bench_now();
+
+		take_turn(s, order, starts || i);
+		t[i] = bench_now() - start;
+	}
+	if (!starts)
+		post_send(s, IBV_WR_SEND, NULL);
+	if (starts) {
+		printf("event %s ", order_names[order]);
+		print_times(t, rounds);
+		printf("\n");
+	}
+	free(t);
+}
+
+static void compute(uint64_t ns)
+{
+	for (uint64_t end = bench_now() + ns; ns && bench_now() < end;)
+		;
+}
+
+/* Loops, as @what says, until @sock says that it is enough, or for LOOP_NS if that is -1. Returns
+ * loops per second, for what can be slowed. */
+static double run_loop(struct side *s, const char *what, int sock)
+{
+	bool computes = strcmp(what, "compute") == 0;
+	uint64_t pause = strtoull(what, NULL, 10) * 1000, loops = 0, start = bench_now();
+	struct pollfd p = {sock, POLLIN, 0};
+	volatile uint64_t x = 0;
+
+	for (uint64_t looked = start, now = start;; now = bench_now()) {
+		if (now - looked > 20000000) {
+			if (sock < 0 ? now - start > LOOP_NS : poll(&p, 1, 0) > 0)
+				return (double)loops * 1e9 / (double)(now - start);
+			looked = now;
+		}
+		/* Work, not time, so that it shows who takes the processor away. */
+		for (int i = 0; i < 1000 && computes; i++)
+			x += (uint64_t)i;
+		if (!computes)
+			(void)poll_one(s);
+		compute(pause);
+		loops++;
+	}
+}
+
+static void be_target(struct side *s, const char *what, int sock)
+{
+	char byte = 1;
+	double alone = 0, busy = 0;
+
+	bench_check(write(sock, &byte, 1) == 1, "peer");
+	if (strcmp(what, "sleep") == 0) {
+		arm(s);
+		wait_event(s, false); /* never comes: the parent ends this process */
+	} else if (strcmp(what, "gone") == 0) {
+		(void)!read(sock, &byte, 1);
+	} else {
+		alone = run_loop(s, what, -1);
+		bench_check(write(sock, &byte, 1) == 1, "peer");
+		busy = run_loop(s, what, sock);
+	}
+	(void)!write(sock, &(double){alone > 0 ? 100 - 100 * busy / alone : 0}, sizeof(double));
+}
+
+static void run_one_sided(struct side *s, int sock, const struct info *to,
+			  enum ibv_wr_opcode opcode, const char *target, uint64_t rounds)
+{
+	uint64_t *t = calloc(rounds, sizeof *t);
+	bool loops = strcmp(target, "sleep") != 0 && strcmp(target, "gone") != 0;
+	double slower = 0;
+	char byte;
+
+	bench_check(t != NULL, "calloc");
+	for (int i = 0; i < 1 + loops; i++)
+		bench_check(read(sock, &byte, 1) == 1, "peer");
+	usleep(50000);
+	for (uint64_t i = 0; i < rounds; i++) {
+		uint64_t start = bench_now();
+
+		post_send(s, opcode, to);
+		while (!poll_one(s))
+			;
+		t[i] = bench_now() - start;
+	}
+	if (loops)
+		bench_check(write(sock, &byte, 1) == 1 &&
+				read(sock, &slower, sizeof slower) == sizeof slower,
+			    "peer");
+	printf("target %s ", target);
+	print_times(t, rounds);
+	if (loops)
+		printf(", its loop %.1f %% slower", slower);
+	printf("\n");
+	free(t);
+}
+
+static void run_tcp(uint64_t rounds)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof a;
+	int one = 1, fd = -1, listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct epoll_event ev = {.events = EPOLLIN};
+	char buf[BYTES] = "";
+	uint64_t *t = calloc(rounds, sizeof *t);
+
+	bench_check(t && listener >= 0 && bind(listener, (struct sockaddr *)&a, len) == 0 &&
+			listen(listener, 1) == 0 &&
+			getsockname(listener, (struct sockaddr *)&a, &len) == 0,
+		    "listen");
+
+	pid_t pid = fork();
+
+	bench_check(pid >= 0, "fork");
+	if (pid == 0) {
+		fd = accept(listener, NULL, NULL);
+	} else {
+		fd = socket(AF_INET, SOCK_STREAM, 0);
+		bench_check(connect(fd, (struct sockaddr *)&a, len) == 0, "connect");
+	}
+
+	int ep = epoll_create1(0);
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	bench_check(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0, "epoll_ctl");
+	for (uint64_t i = 0; i < rounds; i++) {
+		uint64_t start = bench_now();
+
+		if (pid)
+			bench_check(write(fd, buf, BYTES) == BYTES, "write");
+		bench_check(epoll_wait(ep, &ev, 1, -1) == 1 && read(fd, buf, BYTES) == BYTES,
+			    "read");
+		if (!pid)
+			bench_check(write(fd, buf, BYTES) == BYTES, "write");
+		t[i] = bench_now() - start;
+	}
+	if (!pid)
+		_exit(0);
+	printf("tcp ");
+	print_times(t, rounds);
+	printf("\n");
+	waitpid(pid, NULL, 0);
+	free(t);
+}
+
+static int show_usage(void)
+{
+	fprintf(stderr, "usage: waiting DEVICE event|read|write|atomic ORDER|TARGET [ROUNDS]\n"
+			"       waiting - tcp [ROUNDS]\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		enum ibv_wr_opcode opcode;
+	} operation[] = {{"event", IBV_WR_SEND},
+			 {"read", IBV_WR_RDMA_READ},
+			 {"write", IBV_WR_RDMA_WRITE},
+			 {"atomic", IBV_WR_ATOMIC_FETCH_AND_ADD}};
+	uint64_t rounds = bench_number(argc, argv, 4, 5000);
+	unsigned op = 0, order = 0;
+	int sock[2];
+	struct side s = {0};
+	struct info other;
+
+	if (argc >= 3 && strcmp(argv[2], "tcp") == 0) {
+		run_tcp(bench_number(argc, argv, 3, 5000));
+		return 0;
+	}
+	if (argc < 4)
+		return show_usage();
+	while (op < 4 && strcmp(argv[2], operation[op].name) != 0)
+		op++;
+	while (op == 0 && order < ORDERS && strcmp(argv[3], order_names[order]) != 0)
+		order++;
+	if (op == 4 || order == ORDERS || rounds == 0)
+		return show_usage();
+	bench_check(socketpair(AF_UNIX, SOCK_STREAM, 0, sock) == 0, "socketpair");
+
+	pid_t pid = fork();
+
+	bench_check(pid >= 0, "fork");
+	if (pid == 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	open_side(&s, argv[1]);
+	connect_side(&s, sock[!pid], &other);
+	if (op == 0)
+		run_events(&s, sock[!pid], (enum order)order, pid != 0, rounds);
+	else if (pid)
+		run_one_sided(&s, sock[0], &other, operation[op].opcode, argv[3], rounds);
+	else
+		be_target(&s, argv[3], sock[1]);
+	fflush(stdout);
+	if (!pid)
+		_exit((usleep(100000), 0));
+	if (op)
+		bench_peer_end(pid);
+	else
+		waitpid(pid, NULL, 0);
+	return 0;
+}
