@@ -207,6 +207,12 @@ class Adapter:
         """us, the median (t_typical)."""
         return self.perftest(program, "-s", "2", "-n", "50000", run=run)[4]
 
+    def waiting(self, what, how, *run):
+        """us, the median of round trips, or of requests (bench/waiting.c)."""
+        program = os.path.join(self.build, "bench", "waiting")
+        out = Program([self.verbena, "run", *run, "--", program, self.name, what, how]).finish()
+        return number_in(out, r"median ([\d.]+)")
+
     def bare(self, name, *args):
         """What a program of bench/ without an adapter prints."""
         return Program([os.path.join(self.build, "bench", name), *args]).finish()
@@ -231,6 +237,10 @@ class Adapter:
         return self.perftest("ib_write_bw", "-s", "8", "-m", "4096", "-n", "1000000")[4]
 
 
+# As bench/waiting.c has them: what a program does around its waiting; what the target of a READ does, or how many us
+# lie between its polls. They set POLLS_GAP_NS of src/node/engine_run.c and POLLS_MIN of engine_standby.c.
+EVENT_ORDERS = ("arm-post", "post-arm", "epoll")
+WAIT_TARGETS = ("0", "10", "100", "1000", "10000", "compute", "sleep", "gone")
 # Each end loses so much of what arrives there.
 LOSS = "loss=0.2%:dir=rx"
 # What the adapter does about it: docs/adaptive-retransmission.md.
@@ -287,6 +297,13 @@ def measurements(adapter):
         ("s", "ib_write_bw -s 65536 -m 4096, by shared memory (--link shm)", "MB/s",
          lambda: adapter.write_bw("--link", "shm")),
         ("s", "ib_write_lat -s 2, by shared memory", "us", lambda: adapter.latency("ib_write_lat", "--link", "shm")),
+        ("w", "TCP to and fro, 8 bytes, both ends in epoll_wait() (waiting)", "us",
+         lambda: number_in(adapter.bare("waiting", "-", "tcp"), r"median ([\d.]+)")),
+        *(("w", f"SEND to and fro, both ends wait for events, {order}, by {name}", "us",
+           lambda order=order, run=run: adapter.waiting("event", order, *run))
+          for name, run in (("UDP", ()), ("shared memory", ("--link", "shm"))) for order in EVENT_ORDERS),
+        *(("w", f"READ of 8 bytes, the target: {target}", "us", lambda target=target: adapter.waiting("read", target))
+          for target in WAIT_TARGETS),
         *(("h", f"ib_write_bw -s 65536 -m 4096, {LOSS.split('=')[1].split(':')[0]} lost, {name}", "MB/s",
            lambda settings=settings: adapter.lossy_bw(settings)) for name, settings in RECOVERY),
         ("i", "ib_write_bw -s 65536 -m 4096, no congestion control", "MB/s", adapter.write_bw),
@@ -310,6 +327,8 @@ TARGETS = (
     ("b", "ib_send_lat : ping-pong", 2, 1, "<=", 1.5),
     ("c", "ib_write_bw -s 8 : sendto", 0, 1, ">=", 2.5),
     ("e", "stand-by thread, % of a core", 0, None, "<", 0.5),
+    *(("w", f"events, {order}, by UDP : TCP", 1 + i, 0, "<=", 1.3) for i, order in enumerate(EVENT_ORDERS)),
+    *(("w", f"events, {order}, by shared memory : TCP", 4 + i, 0, "<", 1) for i, order in enumerate(EVENT_ORDERS)),
     ("i", "eight senders : one", 3, 2, ">=", 0.9),
     ("g", "simulator, incast, M packet-hops/s", 0, None, ">=", 3),
     ("g", "simulator, fat tree, M packet-hops/s", 1, None, ">=", 3),
@@ -460,7 +479,7 @@ def document(tables, runs, qp):
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
     p.add_argument("--runs", type=int, default=5, help="rounds (5)")
-    p.add_argument("--only", default="a,b,c,e,s,f,h,i,g", help="groups to measure")
+    p.add_argument("--only", default="a,b,c,e,s,w,f,h,i,g", help="groups to measure")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
                    help="file for the tables; - for none")

@@ -51,9 +51,10 @@ static int compare(const void *a, const void *b)
 
 static void print_times(uint64_t *t, uint64_t cnt)
 {
+	uint64_t middle = cnt / 2, late = cnt * 99 / 100;
+
 	qsort(t, cnt, sizeof *t, compare);
-	printf("median %.2f p99 %.2f us", (double)t[cnt / 2] / 1000,
-	       (double)t[cnt * 99 / 100] / 1000);
+	printf("median %.2f p99 %.2f us", (double)t[middle] / 1000, (double)t[late] / 1000);
 }
 
 static void open_side(struct side *s, const char *name)

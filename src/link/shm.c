@@ -15,6 +15,11 @@ static int shm_fd(const struct vb_link *l)
 	return vb_shm_of_const(l)->epoll_fd;
 }
 
+int vb_shm_door_fd(const struct vb_link *l)
+{
+	return vb_shm_of_const(l)->door_fd;
+}
+
 void vb_shm_sweep(struct vb_link *l)
 {
 	struct vb_shm *s = vb_shm_of(l);

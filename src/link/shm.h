@@ -54,6 +54,9 @@ uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now);
 void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d);
 bool vb_shm_end_nap(struct vb_link *l);
 
+/* Readable when somebody knocks; the fd operation shows this or the link below. */
+int vb_shm_door_fd(const struct vb_link *l);
+
 /* Gives up what was shared with processes that are gone: about once a second. */
 void vb_shm_sweep(struct vb_link *l);
 

@@ -107,6 +107,8 @@ static void fork_child(void)
 		return;
 	atomic_store(&e->alive, false);
 	close(e->standby.kick_fd);
+	close(e->standby.link_fd);
+	vb_sleeper_close(e);
 	if (e->mail.fd >= 0)
 		close(e->mail.fd);
 	e->link->ops->close(e->link);
@@ -386,6 +388,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 static void engine_close(struct vb_engine *e)
 {
 	vb_standby_stop(e);
+	vb_sleeper_close(e);
 	if (e->hca)
 		vb_hca_destroy(e->hca);
 	vb_engine_close_mail(e);
@@ -442,7 +445,10 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 	err = engine_plug(e, why, why_size);
 	if (err)
 		return err;
-	err = vb_standby_start(e);
+	/* First the sleeper: the kernel tells of packets in this order. */
+	err = vb_sleeper_open(e);
+	if (!err)
+		err = vb_standby_start(e);
 	if (err)
 		err = vb_why(why, why_size, err, "cannot set up the stand-by thread");
 	atomic_store(&e->alive, !err);
@@ -454,8 +460,8 @@ static struct vb_engine *engine_new(void)
 	struct vb_engine *e = calloc(1, sizeof *e);
 
 	if (e) {
-		e->standby.kick_fd = -1;
-		e->mail.fd = -1;
+		e->mail.fd = e->standby.kick_fd = e->standby.link_fd = -1;
+		e->sleeper.epoll_fd = e->sleeper.wake_fd = e->sleeper.signal_fd = -1;
 	}
 	return e;
 }

@@ -13,6 +13,7 @@
 #include "core/hca.h"
 #include "node/shm.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct vb_engine;
@@ -75,8 +76,15 @@ void vb_engine_yield(struct vb_engine *e);
 /* After a poll that found something; under the lock. */
 void vb_engine_found(struct vb_engine *e);
 
-/* The application armed a CQ and is about to sleep: the stand-by thread takes over at once. */
+/* The application armed a CQ and may be about to sleep: the stand-by thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);
+
+/*
+ * Not under the lock: sleeps until *@seq, which the sink counts up under the lock, is no longer
+ * @seen, and makes progress meanwhile. 0; EINTR: a signal handler ran that was installed without
+ * SA_RESTART; EBUSY: another thread sleeps so, and makes progress for this one, too.
+ */
+int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen);
 
 /*
  * Where events go; called under the lock by whoever makes progress, must not block. CQ_NOTIFY

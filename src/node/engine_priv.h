@@ -4,8 +4,9 @@
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
  * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is),
- * engine_crowd.c (how crowded), engine_gap.c (when the process did not run), engine_flow.c
- * (receivers of this host), engine_xrc.c (domains of several processes).
+ * engine_crowd.c (how crowded), engine_sleep.c (threads that sleep for an event), engine_gap.c
+ * (when the process did not run), engine_flow.c (receivers of this host), engine_xrc.c (domains of
+ * several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -81,9 +82,25 @@ struct vb_reply {
 	uint32_t score; /* prompt replies in a row */
 };
 
+/* A thread of the program that sleeps for an event; see engine_sleep.c. */
+struct vb_sleeper {
+	bool taken;                  /* there is one... */
+	bool parked;                 /* ... which waits, not under the lock... */
+	bool woken;                  /* ... or has been told to stop that */
+	int epoll_fd;                /* what it waits for: the link, and these: */
+	int wake_fd;                 /* an eventfd: its event is there */
+	int signal_fd;               /* ... a signalfd, which shows... */
+	uint64_t shown;              /* ... these signals; bit 0 is signal 1 */
+	const _Atomic uint32_t *seq; /* its event is there when this is no longer... */
+	uint32_t seen;               /* ... so */
+};
+
 struct vb_standby {
 	pthread_t thread;
 	bool started, stop;
+	int link_fd;          /* an epoll instance: readable when the link's descriptors are */
+	bool naps_at_door;    /* waits for packets by shared memory alone... */
+	bool waits_at_door;   /* ... or for them and the descriptors */
 	int kick_fd;          /* eventfd: look again */
 	bool kicked;          /* kick_fd was written and not yet acted on */
 	bool aside;           /* the application polls: sleeps until wake_at, blind for packets */
@@ -161,6 +178,7 @@ struct vb_engine {
 	struct vb_unsent unsent;
 	struct vb_reply reply;
 	struct vb_standby standby;
+	struct vb_sleeper sleeper;
 	uint32_t slow;       /* 1 or more: how much longer what is a moment takes on this machine */
 	bool timers_waited;  /* the last step left timers that were due to the next one */
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
@@ -169,6 +187,7 @@ struct vb_engine {
 	bool sleeps;         /* it was about to sleep then, and has not come back */
 	_Atomic uint32_t in_vain;      /* looks of it in a row that found nothing */
 	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
+	_Atomic uint32_t polls;        /* its looks in a row with little between them */
 	_Atomic vb_time crowded_until; /* see engine_crowd.c; 0: it is not known to be */
 	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
 	pthread_t poller;              /* who made progress, or posted, last */
@@ -259,6 +278,8 @@ void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m);
 
 /* engine_run.c: receives once, fires timeouts, sends. Returns packets received. */
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
+/* engine_run.c: sends what waits for company: doorbells, and answers for a reply. */
+void vb_engine_send_rest(struct vb_engine *e);
 /* engine_run.c: when the engine next has work that no packet announces, or VB_NEVER; timers of the
  * HCA may be late by @leeway. */
 vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
@@ -296,6 +317,15 @@ static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
 	e->ran_at = now;
 }
 
+/* engine_sleep.c */
+int vb_sleeper_open(struct vb_engine *e);
+void vb_sleeper_close(struct vb_engine *e);
+/* An epoll instance in *epoll_fd that shows packets, to who waits for it in the order in which they
+ * were made: the first alone. 0 or a negative errno; the descriptor is to be closed in any case. */
+int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd);
+/* Under the lock, when events were delivered: wakes the sleeper if there is its own. */
+void vb_sleeper_wake(struct vb_engine *e);
+
 /* engine_standby.c */
 int vb_standby_start(struct vb_engine *e);
 void vb_standby_stop(struct vb_engine *e);
@@ -303,6 +333,8 @@ void vb_standby_stop(struct vb_engine *e);
 void vb_standby_notice(struct vb_engine *e, vb_time now);
 /* The thread has one more descriptor to wait for. */
 void vb_standby_look_again(struct vb_engine *e);
+/* Another thread will wait at the door: the thread does not do so by a nap any more. */
+void vb_standby_yield_door(struct vb_engine *e);
 /* The application took packets by itself. */
 void vb_standby_beaten(struct vb_engine *e);
 

@@ -35,6 +35,11 @@
 #define STREAM_RECVS_MAX 8
 /* A program that comes back to poll so soon has done nothing else. */
 #define IDLE_GAP_NS (5 * VB_USEC)
+/* One that comes back so soon each time polls, and needs nobody beside it. It may be held up now
+ * and then by other programs: two such gaps in a row make as much of a difference as all polls
+ * before. */
+#define POLLS_GAP_NS (20 * VB_USEC)
+#define POLLS_MAX 64u
 /* After so many polls one looks several times before it comes back with nothing: what the way here
  * and back takes, a packet would lie there unseen. */
 #define LOOK_POLLS_MIN 2u
@@ -51,6 +56,7 @@ static void deliver_events(struct vb_engine *e)
 			vb_cnp_ring(&e->broker.bell[ev.port - 1], ev.qpn);
 		else if (e->sink.event)
 			e->sink.event(e->sink.ctx, &ev);
+	vb_sleeper_wake(e);
 }
 
 /* Offers the backlog; true when all of it has left. */
@@ -238,11 +244,14 @@ void vb_engine_progress(struct vb_engine *e)
 	uint64_t calls = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed) + 1;
 	uint32_t in_vain = atomic_load_explicit(&e->in_vain, memory_order_relaxed) + 1;
 	uint32_t idle = atomic_load_explicit(&e->idle_polls, memory_order_relaxed) + 1;
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
 	pthread_t self = pthread_self();
 
 	e->sleeps = false;
 	if (now - e->progress_at >= e->slow * IDLE_GAP_NS || e->poller != self)
 		idle = 0;
+	polls =
+	    now - e->progress_at < e->slow * POLLS_GAP_NS ? polls + (polls < POLLS_MAX) : polls / 4;
 	e->poller = self;
 	judge_unsent(e, now);
 	e->looks = idle >= LOOK_POLLS_MIN && !e->shm ? LOOKS : 1;
@@ -257,14 +266,20 @@ void vb_engine_progress(struct vb_engine *e)
 	atomic_store_explicit(&e->progress_cnt, calls, memory_order_relaxed);
 	atomic_store_explicit(&e->in_vain, in_vain, memory_order_relaxed);
 	atomic_store_explicit(&e->idle_polls, idle, memory_order_relaxed);
+	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
 	vb_standby_notice(e, e->step_end);
+}
+
+void vb_engine_send_rest(struct vb_engine *e)
+{
+	if (e->reply.held || e->unsent.wr_cnt)
+		(void)transmit(e, vb_engine_now());
 }
 
 void vb_engine_flush(struct vb_engine *e)
 {
 	vb_engine_progress(e);
-	if (e->reply.held)
-		(void)transmit(e, e->step_end);
+	vb_engine_send_rest(e);
 }
 
 /* True when what was just posted on @qp should leave at once. */

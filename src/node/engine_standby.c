@@ -10,8 +10,9 @@
  * packets, and then looks, without the lock, whether the application has polled meanwhile. Naps
  * double from 50 us to 500 us while it has, or is in a call that takes long, which bounds the cost
  * of looking, and also the time for which a program that stops polling without a word is not
- * served. A program that says so, by arming a completion queue, is served at once
- * (vb_engine_expect_sleep()).
+ * served. Only a program that polls steadily has the thread aside. One that says that it stops, by
+ * arming a completion queue, is served at once (vb_engine_expect_sleep()). One that sleeps for an
+ * event takes its packets itself (engine_sleep.c).
  *
  * While a peer streams to a program that does nothing itself, the thread looks on for a moment
  * after each packet before it sleeps: to be woken for every train costs both sides more than that.
@@ -31,6 +32,8 @@
 #define NAP_MAX_NS (500 * VB_USEC)
 /* The application polls if it did so this short a time ago. */
 #define POLLS_NS (20 * VB_USEC)
+/* ... and so often in a row. */
+#define POLLS_MIN 16u
 /* Packets that the application takes before the thread does until it is told so: it sleeps on in
  * ppoll() when there is nothing left to read, and does not know for what it was woken. */
 #define BEATEN_MAX 4u
@@ -105,11 +108,17 @@ void vb_standby_notice(struct vb_engine *e, vb_time now)
 		kick(e);
 }
 
+/* A program that only comes by now and then does not make up for the thread. */
+static bool polls_steadily(const struct vb_engine *e)
+{
+	return atomic_load_explicit(&e->polls, memory_order_relaxed) >= POLLS_MIN;
+}
+
 void vb_standby_beaten(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 
-	if (!s->aside && ++s->beaten >= BEATEN_MAX)
+	if (!s->aside && polls_steadily(e) && ++s->beaten >= BEATEN_MAX)
 		kick(e);
 }
 
@@ -117,11 +126,19 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 
-	vb_engine_flush(e);
+	if (e->unsent.wr_cnt)
+		vb_engine_send_rest(e);
 	s->handover = e->sleeps = true;
+	atomic_store_explicit(&e->polls, 0, memory_order_relaxed);
 	vb_engine_forget_crowd(e);
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick(e);
+}
+
+void vb_standby_yield_door(struct vb_engine *e)
+{
+	if (e->standby.naps_at_door)
+		(void)vb_shm_end_nap(e->shm);
 }
 
 /* Sleeps until @until, or a kick, or (unless @fd is -1) something to read there or in the mailbox;
@@ -172,10 +189,15 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 
 	if (e->shm) {
 		vb_lock_take(&e->lock);
-		word = s->kicked ? 0 : vb_shm_begin_nap(e->shm, now);
-		if (!word)
-			vb_link_doze(e->link, true);
-		has = vb_link_has_packets(e->link);
+		word = s->kicked || e->sleeper.taken ? 0 : vb_shm_begin_nap(e->shm, now);
+		s->naps_at_door = word != 0;
+		s->waits_at_door = !word;
+		/* A sleeper is the one that senders wake. */
+		if (!e->sleeper.taken) {
+			if (!word)
+				vb_link_doze(e->link, true);
+			has = vb_link_has_packets(e->link);
+		}
 		vb_lock_drop(&e->lock);
 	}
 	if (has)
@@ -243,8 +265,8 @@ static void nap(struct vb_engine *e)
 		length = length * 2 < most ? length * 2 : most;
 		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
 		held = cnt == seen && vb_lock_is_held(&e->lock) ? held + 1 : 0;
-	} while (!once && (cnt != seen || (held != 0 && held <= BUSY_MAX)) && !has_packets(e) &&
-		 vb_engine_now() < s->check_at);
+	} while (!once && ((cnt != seen && polls_steadily(e)) || (held != 0 && held <= BUSY_MAX)) &&
+		 !has_packets(e) && vb_engine_now() < s->check_at);
 }
 
 /*
@@ -287,7 +309,8 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 
 	bool crowded = vb_engine_is_crowded(e, now);
 	vb_dur recent = crowded ? VB_ENGINE_CROWDED_POLLS_NS : e->slow * POLLS_NS;
-	bool polls = now - e->progress_at < recent && !s->handover;
+	bool polls =
+	    now - e->progress_at < recent && !s->handover && (crowded || polls_steadily(e));
 	bool due = vb_engine_due(e, now, 0) <= now;
 
 	s->kicked = false;
@@ -314,7 +337,7 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 		return;
 	if (receive(e, now))
 		s->late = s->beaten = 0;
-	else if (packet && !handover && ++s->late >= IN_VAIN_MAX)
+	else if (packet && !handover && polls_steadily(e) && ++s->late >= IN_VAIN_MAX)
 		/* However long it took to get here, the application has been faster. */
 		s->aside = true, s->late = 0;
 }
@@ -357,7 +380,7 @@ static void *standby_main(void *arg)
 {
 	struct vb_engine *e = arg;
 	struct vb_standby *s = &e->standby;
-	int fd = e->link->ops->fd(e->link);
+	int fd = s->link_fd;
 
 	/* The default slack of 50 us would double the short waits. */
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
@@ -387,7 +410,8 @@ static void *standby_main(void *arg)
 			enter_for_packet(e);
 		else
 			vb_lock_take(&e->lock);
-		if (dozes)
+		s->naps_at_door = s->waits_at_door = false;
+		if (dozes && !e->sleeper.taken)
 			vb_link_doze(e->link, false);
 		work(e, packet, vb_engine_now());
 	}
@@ -422,6 +446,11 @@ int vb_standby_start(struct vb_engine *e)
 	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->kick_fd < 0)
 		return -errno;
+
+	int rc = vb_sleeper_watch_link(e, &s->link_fd);
+
+	if (rc)
+		return rc;
 	e->ran_at = vb_engine_now();
 	s->wake_at = s->check_at = e->ran_at + CHECK_NS;
 	/* Signals are the application's; none may land on this thread but faults in memory of the
@@ -454,4 +483,6 @@ void vb_standby_stop(struct vb_engine *e)
 	}
 	if (s->kick_fd >= 0)
 		close(s->kick_fd);
+	if (s->link_fd >= 0)
+		close(s->link_fd);
 }

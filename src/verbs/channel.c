@@ -54,6 +54,32 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	return vb_ibv_result(err);
 }
 
+/* The next event, in blocking mode when there is one. 0, EINTR, or EAGAIN otherwise. */
+static int await_event(struct vb_engine *e, struct vb_evq *q, struct vb_evq_item *item)
+{
+	int err = vb_evq_may_wait(q);
+
+	if (err) {
+		vb_engine_lock(e);
+		vb_engine_flush(e);
+		vb_engine_expect_sleep(e);
+		vb_engine_unlock(e);
+		return err;
+	}
+
+	uint32_t seq = vb_evq_begin_wait(q);
+	int slept = 0;
+
+	while ((err = vb_evq_take(q, item)) == EAGAIN && !slept) {
+		slept = vb_engine_sleep(e, &q->seq, seq);
+		seq = atomic_load(&q->seq);
+	}
+	vb_evq_end_wait(q);
+	if (err != EAGAIN)
+		return err;
+	return slept == EBUSY ? vb_evq_await(q, item) : slept;
+}
+
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)channel;
@@ -61,12 +87,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	struct vb_evq_item item;
 	int err = vb_engine_is_alive(c->engine) ? vb_evq_take(&ch->events, &item) : EIO;
 
-	if (err == EAGAIN) {
-		vb_engine_lock(c->engine);
-		vb_engine_expect_sleep(c->engine);
-		vb_engine_unlock(c->engine);
-		err = vb_evq_await(&ch->events, &item);
-	}
+	if (err == EAGAIN)
+		err = await_event(c->engine, &ch->events, &item);
 	if (err)
 		return vb_ibv_fail(err);
 	*cq = &vb_container_of(item.node, struct vb_ibv_cq, notify)->ibv;

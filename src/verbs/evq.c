@@ -18,7 +18,8 @@ int vb_evq_open(struct vb_evq *q)
 	pthread_mutex_init(&q->mutex, NULL);
 	vb_list_init(&q->head);
 	atomic_init(&q->seq, 0);
-	q->waiter_cnt = 0;
+	q->waiter_cnt = q->taker_cnt = 0;
+	q->is_shown = false;
 	return 0;
 }
 
@@ -34,14 +35,19 @@ void vb_evq_node_init(struct vb_evq_node *n, enum vb_evq_kind kind)
 	vb_list_init(&n->link);
 }
 
+static void show(struct vb_evq *q)
+{
+	/* Fails only at 2^64 - 2 events. */
+	(void)!write(q->fd, &(uint64_t){1}, sizeof(uint64_t));
+	q->is_shown = true;
+}
+
 static void announce(struct vb_evq *q, struct vb_evq_node *n)
 {
-	uint64_t one = 1;
-
 	if (vb_list_is_empty(&n->link))
 		vb_list_append(&q->head, &n->link);
-	/* Fails only at 2^64 - 2 events. */
-	(void)!write(q->fd, &one, sizeof one);
+	if (!q->taker_cnt)
+		show(q);
 	atomic_fetch_add(&q->seq, 1);
 	if (q->waiter_cnt)
 		syscall(SYS_futex, &q->seq, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
@@ -52,8 +58,35 @@ static void quiet(struct vb_evq *q)
 {
 	uint64_t cnt;
 
-	if (vb_list_is_empty(&q->head))
+	if (vb_list_is_empty(&q->head) && q->is_shown) {
 		(void)!read(q->fd, &cnt, sizeof cnt);
+		q->is_shown = false;
+	}
+}
+
+int vb_evq_may_wait(const struct vb_evq *q)
+{
+	int mode = fcntl(q->fd, F_GETFL);
+
+	if (mode < 0)
+		return errno;
+	return mode & O_NONBLOCK ? EAGAIN : 0;
+}
+
+uint32_t vb_evq_begin_wait(struct vb_evq *q)
+{
+	pthread_mutex_lock(&q->mutex);
+	q->taker_cnt++;
+	pthread_mutex_unlock(&q->mutex);
+	return atomic_load(&q->seq);
+}
+
+void vb_evq_end_wait(struct vb_evq *q)
+{
+	pthread_mutex_lock(&q->mutex);
+	if (--q->taker_cnt == 0 && !q->is_shown && !vb_list_is_empty(&q->head))
+		show(q);
+	pthread_mutex_unlock(&q->mutex);
 }
 
 void vb_evq_push_notify(struct vb_evq *q, struct vb_evq_node *n)
@@ -109,12 +142,9 @@ int vb_evq_await(struct vb_evq *q, struct vb_evq_item *item)
 
 		if (err != EAGAIN)
 			return err;
-		int mode = fcntl(q->fd, F_GETFL);
-
-		if (mode < 0)
-			return errno;
-		if (mode & O_NONBLOCK)
-			return EAGAIN;
+		err = vb_evq_may_wait(q);
+		if (err)
+			return err;
 		pthread_mutex_lock(&q->mutex);
 		q->waiter_cnt++;
 		pthread_mutex_unlock(&q->mutex);

@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum vb_evq_kind { VB_EVQ_CQ, VB_EVQ_QP, VB_EVQ_SRQ, VB_EVQ_PORT };
@@ -32,6 +33,8 @@ struct vb_evq {
 	int fd;
 	_Atomic uint32_t seq; /* +1 for each event; the futex */
 	uint32_t waiter_cnt;
+	uint32_t taker_cnt; /* threads that will take the next event... */
+	bool is_shown;      /* ... which the descriptor does not show then */
 };
 
 /* One event out of a queue. */
@@ -54,7 +57,16 @@ void vb_evq_push_async(struct vb_evq *q, struct vb_evq_node *n, uint32_t set, ui
 /* Takes the next event. 0, or EAGAIN when there is none. */
 int vb_evq_take(struct vb_evq *q, struct vb_evq_item *item);
 
-/* The same, and waits when the descriptor is in blocking mode: also EINTR. */
+/* 0 when the descriptor is in blocking mode; else EAGAIN, or another errno. */
+int vb_evq_may_wait(const struct vb_evq *q);
+/*
+ * From begin to end the caller waits for seq to become another than begin returns, and takes what
+ * is there then: the descriptor need not show it.
+ */
+uint32_t vb_evq_begin_wait(struct vb_evq *q);
+void vb_evq_end_wait(struct vb_evq *q);
+
+/* As vb_evq_take(), and waits when the descriptor is in blocking mode: also EINTR. */
 int vb_evq_await(struct vb_evq *q, struct vb_evq_item *item);
 
 /* Takes @n out. Returns how many of its events were delivered in all. */

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A thread that sleeps for an event, and the stand-by thread beside it: who is woken by what. There
+ * is no stand-by thread here; where it matters the test waits as it does. */
+#include "core_env.h"
+#include "node/engine_priv.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct env env;
+static struct vb_engine engine;
+static struct vb_host_memory memory;
+static struct vb_slot_shm slot;
+static _Atomic uint32_t events;
+static uint32_t packets_left; /* that link_recv has without end, at most */
+static bool packet_is_event;
+static int link_wakes;
+
+static uint32_t link_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	static const struct vb_path path = {.port = 1};
+	uint64_t n = 0;
+
+	(void)l, (void)cnt, (void)now;
+	if (read(link_wakes, &n, sizeof n) < 0) {
+		if (packets_left == 0)
+			return 0;
+		packets_left--;
+	} else if (packet_is_event) {
+		atomic_fetch_add(&events, 1);
+	}
+	rx[0] = (struct vb_rx){.path = &path};
+	return 1;
+}
+
+static int link_fd(const struct vb_link *l)
+{
+	(void)l;
+	return link_wakes;
+}
+
+static int setup(void **state)
+{
+	static const struct vb_link_ops ops = {.name = "test", .recv = link_recv, .fd = link_fd};
+	static struct vb_link link;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	memset(&engine, 0, sizeof engine);
+	link = (struct vb_link){.ops = &ops, .due = VB_NEVER};
+	link_wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(link_wakes >= 0);
+	engine.hca = env.hca;
+	engine.link = engine.udp = &link;
+	engine.broker.host = &memory.host;
+	engine.slow = 1;
+	engine.adopts = true;
+	engine.mail.fd = -1;
+	engine.broker.shm = &slot;
+	engine.standby.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	engine.standby.wake_at = VB_NEVER;
+	engine.ran_at = vb_engine_now();
+	packets_left = 0;
+	packet_is_event = true;
+	assert_int_equal(vb_sleeper_open(&engine), 0);
+	assert_int_equal(vb_sleeper_watch_link(&engine, &engine.standby.link_fd), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vb_sleeper_close(&engine);
+	close(engine.standby.link_fd);
+	close(engine.standby.kick_fd);
+	env_close(&env);
+	close(link_wakes);
+	return 0;
+}
+
+static void send_packet(void)
+{
+	assert_int_equal(write(link_wakes, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
+}
+
+/* Waits for a packet as the stand-by thread does. */
+static bool thread_hears(int timeout_ms)
+{
+	struct pollfd p = {engine.standby.link_fd, POLLIN, 0};
+
+	return poll(&p, 1, timeout_ms) == 1;
+}
+
+static void *sleep_once(void *rc)
+{
+	*(int *)rc = vb_engine_sleep(&engine, &events, atomic_load(&events));
+	return NULL;
+}
+
+static pthread_t start_sleeper(int *rc)
+{
+	pthread_t t;
+	bool parked = false;
+
+	*rc = -1;
+	assert_int_equal(pthread_create(&t, NULL, sleep_once, rc), 0);
+	while (!parked) {
+		usleep(1000);
+		vb_engine_lock(&engine);
+		parked = engine.sleeper.parked;
+		vb_engine_unlock(&engine);
+	}
+	usleep(20000); /* it is in the kernel by then, nearly always; if not, it has less to do */
+	return t;
+}
+
+static void *send_one(void *arg)
+{
+	usleep(10000);
+	send_packet();
+	return arg;
+}
+
+/* The sleeper takes the packet itself, and nobody else is woken for it. */
+static void sleep__takes_its_packet_alone(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		int rc;
+		pthread_t t = start_sleeper(&rc);
+
+		/* This thread waits, like the other, when the packet comes. */
+		pthread_t sender;
+
+		assert_int_equal(pthread_create(&sender, NULL, send_one, NULL), 0);
+		assert_false(thread_hears(50));
+		pthread_join(sender, NULL);
+		pthread_join(t, NULL);
+		assert_int_equal(rc, 0);
+	}
+}
+
+/* While nobody sleeps the stand-by thread is told of packets, with nothing said to it. */
+static void sleep__leaves_packets_to_the_thread(void **state)
+{
+	int rc;
+	pthread_t t = start_sleeper(&rc);
+
+	(void)state;
+	send_packet();
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+	assert_false(thread_hears(0));
+	send_packet();
+	assert_true(thread_hears(1000));
+}
+
+/* A packet that is not its event does not end the sleep. */
+static void sleep__goes_on_until_the_event(void **state)
+{
+	int rc;
+	pthread_t t;
+
+	(void)state;
+	packet_is_event = false;
+	t = start_sleeper(&rc);
+	send_packet();
+	usleep(50000);
+	vb_engine_lock(&engine);
+	assert_true(engine.sleeper.parked);
+	packet_is_event = true;
+	vb_engine_unlock(&engine);
+	send_packet();
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+}
+
+/* Whoever takes its packet, as a thread that polls may, tells it of the event. */
+static void sleep__hears_of_an_event_that_others_found(void **state)
+{
+	int rc;
+	pthread_t t = start_sleeper(&rc);
+
+	(void)state;
+	vb_engine_lock(&engine);
+	vb_sleeper_wake(&engine); /* of another's event it hears nothing */
+	assert_false(engine.sleeper.woken);
+	atomic_fetch_add(&events, 1);
+	vb_engine_progress(&engine);
+	vb_engine_unlock(&engine);
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+}
+
+static void sleep__one_thread_at_a_time(void **state)
+{
+	int rc;
+	pthread_t t = start_sleeper(&rc);
+
+	(void)state;
+	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events)), EBUSY);
+	assert_true(engine.standby.handover);
+	send_packet();
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events) - 1), 0);
+}
+
+/* Where packets come without end, the program has its event all the same, and what is left is the
+ * stand-by thread's: no descriptor tells of it. */
+static void sleep__what_it_leaves_is_told(void **state)
+{
+	int rc;
+	pthread_t t = start_sleeper(&rc);
+
+	(void)state;
+	packets_left = UINT32_MAX;
+	send_packet();
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+	assert_true(engine.standby.kicked);
+	assert_true(vb_engine_due(&engine, 5, 0) == 5);
+}
+
+/* A program that arms a CQ, or comes by to poll now and then, does not make up for the thread: only
+ * one that polls steadily does. */
+static void expect_sleep__the_thread_does_not_stand_aside(void **state)
+{
+	(void)state;
+	engine.slow = 10000000; /* no time is long */
+	engine.progress_at = vb_engine_now();
+	for (int i = 0; i < 100; i++)
+		vb_engine_progress(&engine);
+	packet_is_event = false;
+	for (int i = 0; i < 10; i++) {
+		send_packet();
+		vb_engine_progress(&engine);
+	}
+	assert_int_equal(engine.standby.beaten, 10);
+	vb_engine_expect_sleep(&engine);
+	engine.standby.beaten = 0;
+	for (int i = 0; i < 10; i++) {
+		send_packet();
+		vb_engine_progress(&engine);
+	}
+	assert_int_equal(engine.standby.beaten, 0);
+	/* And what polled steadily no longer does after pauses. */
+	for (int i = 0; i < 100; i++)
+		vb_engine_progress(&engine);
+	engine.slow = 1;
+	for (int i = 0; i < 4; i++) {
+		engine.progress_at = vb_engine_now() - VB_MSEC;
+		send_packet();
+		vb_engine_progress(&engine);
+	}
+	assert_in_range(engine.standby.beaten, 0, 2);
+}
+
+/* Arming sends what was posted, and receives nothing: an acknowledgement that waits for a reply
+ * goes on waiting for it, because the reply is often what comes next. */
+static void expect_sleep__leaves_the_answer_to_the_reply(void **state)
+{
+	(void)state;
+	engine.reply.held = true;
+	vb_engine_expect_sleep(&engine);
+	assert_true(engine.reply.held);
+	vb_engine_send_rest(&engine); /* who sleeps, in contrast, has no more to say */
+	assert_false(engine.reply.held);
+}
+
+int main(void)
+{
+#define SLEEP_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	    SLEEP_TEST(sleep__takes_its_packet_alone),
+	    SLEEP_TEST(sleep__leaves_packets_to_the_thread),
+	    SLEEP_TEST(sleep__goes_on_until_the_event),
+	    SLEEP_TEST(sleep__hears_of_an_event_that_others_found),
+	    SLEEP_TEST(sleep__one_thread_at_a_time),
+	    SLEEP_TEST(sleep__what_it_leaves_is_told),
+	    SLEEP_TEST(expect_sleep__the_thread_does_not_stand_aside),
+	    SLEEP_TEST(expect_sleep__leaves_the_answer_to_the_reply),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
