@@ -2,11 +2,12 @@
 /*
  * How quickly somebody who waits is there. Two processes, one RC connection or TCP, 8 bytes.
  *
- *   verbena run -- waiting DEVICE event ORDER [ROUNDS]     SENDs to and fro, both ends wait for
- * events verbena run -- waiting DEVICE OPERATION TARGET [ROUNDS] waiting - tcp [ROUNDS] the same as
- * event, over TCP with epoll
+ *   verbena run -- waiting DEVICE event ORDER [ROUNDS]
+ *   verbena run -- waiting DEVICE OPERATION TARGET [ROUNDS]
+ *   waiting - tcp [ROUNDS]
  *
- * ORDER: arm-post (arm, post, wait, poll), post-arm (post, arm, poll, wait, poll), epoll (as
+ * The first sends to and fro, and both ends wait for events; the third does the same over TCP with
+ * epoll. ORDER: arm-post (arm, post, wait, poll), post-arm (post, arm, poll, wait, poll), epoll (as
  * arm-post, but waits in epoll_wait() for the channel) or poll (no events at all). OPERATION: read,
  * write or atomic, into a process that does what TARGET says: a number (polls, and computes for so
  * many us between two polls), compute, sleep (in ibv_get_cq_event()), or gone (it never calls again
@@ -204,7 +205,7 @@ static void take_turn(struct side *s, enum order order, bool sends)
 		got = poll_one(s); /* it may have come before the arming */
 	if (order == POST_ARM) {
 		arm(s);
-		got = poll_one(s);
+		got = got || poll_one(s);
 	}
 	while (!got) {
 		if (order != POLL)
