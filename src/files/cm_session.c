@@ -2,6 +2,7 @@
 /* Calls to the broker, see cm_session.h. */
 #include "files/cm_session.h"
 
+#include "base/spin.h"
 #include "files/cm_ahead.h"
 #include "files/own_fd.h"
 #include "node/broker_dial.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -23,7 +23,7 @@ static struct {
 	struct vb_own_fd sock;
 	int64_t number;
 	uint64_t serial;
-	bool spins; /* there is a processor for the broker beside this thread's */
+	struct vb_spin spin;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER, .sock = VB_OWN_FD_NONE};
 
 static void renew_lock(void)
@@ -49,13 +49,6 @@ bool vb_cm_is_alive(void)
 	return recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0;
 }
 
-static bool may_spin(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
-}
-
 int64_t vb_cm_session(char *why, size_t why_size)
 {
 	struct vb_broker_msg m;
@@ -71,7 +64,6 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	vb_fds_close(&fds);
 	if (sock < 0)
 		return sock;
-	session.spins = may_spin();
 	if (!session.number)
 		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
 	vb_own_fd_take(&session.sock, sock);
@@ -103,8 +95,11 @@ static int take_answer(struct vb_cm_answer *answer)
 	ssize_t n = -1;
 
 	errno = EAGAIN;
-	if (session.spins)
+	if (vb_spin_wanted(&session.spin)) {
 		n = spin_for_answer(answer);
+		vb_spin_done(&session.spin, n >= 0);
+		errno = n < 0 ? EAGAIN : 0;
+	}
 	while (n < 0 && (errno == EINTR || errno == EAGAIN))
 		n = recv(session.sock.fd, answer, sizeof *answer, 0);
 	if (n < 0)

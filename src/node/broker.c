@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -366,11 +365,9 @@ static void run(struct vb_broker *b)
 static int start(struct vb_broker *b)
 {
 	int rc = vb_slots_init(&b->slots);
-	cpu_set_t set;
 
 	if (rc)
 		return rc;
-	b->may_spin = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 1;
 	b->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	b->signal_fd = watch_signals();
 	b->netlink_fd = vb_netdev_subscribe();

@@ -2,6 +2,7 @@
 /* The connection manager of the host, see broker_cm.h. CMP-23, CMP-31, CMP-45, CMP-51 */
 #include "node/broker_cm.h"
 
+#include "base/spin.h"
 #include "link/memory.h"
 #include "node/broker_cm_env.h"
 #include "node/broker_state.h"
@@ -49,6 +50,8 @@ struct vb_broker_cm {
 	int versions_fd;            /* -1: there is no memory for them, and nothing is read ahead */
 	uint32_t *version;
 	vb_time last_call;
+	struct vb_spin spin;
+	bool spins; /* it looks, or has looked, for the next call */
 	uint32_t channel_cnt;
 	struct channel *channel[VB_CM_CHANNELS_MAX];
 };
@@ -436,6 +439,19 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_conn *conn,
 	add_ahead(ch, &c, a);
 }
 
+/* After a call that came soon another one may come. */
+static void expect_call(struct vb_broker *b, vb_time now)
+{
+	struct vb_broker_cm *cm = b->cm;
+
+	if (cm->spins)
+		vb_spin_done(&cm->spin, now < b->spin_until);
+	cm->spins = now - cm->last_call < CALLS_NS && vb_spin_wanted(&cm->spin);
+	if (cm->spins)
+		b->spin_until = vb_time_after(now, VB_CM_SPIN_NS);
+	cm->last_call = now;
+}
+
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 {
 	static struct vb_cm_call call;
@@ -472,9 +488,7 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 		vb_fds_close(&fds);
 	/* The peer hears of it before the program does: it may end at once. */
 	cm_pump(b->cm, now);
-	if (b->may_spin && vb_time_since(b->cm->last_call, now) < CALLS_NS)
-		b->spin_until = vb_time_after(now, VB_CM_SPIN_NS);
-	b->cm->last_call = now;
+	expect_call(b, now);
 	size = a.ahead_len ? ahead_at(&a) + a.ahead_len : a.len;
 	return vb_fds_send(c->sock, &a, offsetof(struct vb_cm_answer, body) + size, NULL) == 0;
 }

@@ -65,8 +65,7 @@ struct vb_broker {
 	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
-	bool may_spin;        /* there is a processor for who calls beside the broker's */
-	vb_time spin_until;   /* the next call is near: the loop does not sleep. cm_call.h */
+	vb_time spin_until;   /* the next call may be near: the loop does not sleep. cm_call.h */
 	vb_time idle_since;   /* VB_NEVER: there are connections */
 	vb_time devices_due;  /* when the device table is read again; VB_NEVER: nothing changed */
 	vb_time counters_due; /* when the counter files are written again */
