@@ -225,10 +225,17 @@ static void qpn__stride(void **state)
 	struct vb_qp *more;
 
 	assert_int_equal(create((struct vb_qp_init){.type = VB_QPT_UD}, &more), -ENOMEM);
+	/* CMP-21: a number that was freed comes again when all the others had their turn, but for
+	 * those that would lie beside one in use: which no program does within a timewait. */
 	assert_int_equal(vb_qp_destroy(qp[33]), 0);
-	assert_int_equal(create((struct vb_qp_init){.type = VB_QPT_UD}, &more), 0);
-	/* The longest unused number, not the one just freed. */
-	assert_int_not_equal(vb_qp_number(more) >> 8, (0xfff0 + 33) & 0xffff);
+	for (uint32_t i = 0;; i++) {
+		assert_int_equal(create((struct vb_qp_init){.type = VB_QPT_UD}, &more), 0);
+		if (vb_qp_number(more) >> 8 == ((0xfff0 + 33) & 0xffff)) {
+			assert_true(i > 0x10000 / 4);
+			break;
+		}
+		assert_int_equal(vb_qp_destroy(more), 0);
+	}
 	env_close(&env);
 }
 

@@ -228,6 +228,56 @@ static void ud__by_sidr(void **state)
 	assert_int_equal(ev.status, VB_CM_SIDR_UNSUPPORTED);
 }
 
+/* CMP-27: each side has the other's, of an old library as of one that sets none; by REQ, REP and
+ * SIDR_REP. */
+static void ece__in_events(void **state)
+{
+	const struct vb_ucma_ece of_client = {0x15b3c9, 0x10203040},
+				 of_server = {0xa1b2c3, 0x50607080};
+	struct pair p = {.listener = ucma_listener(&net, server, VB_UCMA_PS_TCP, 2, true),
+			 .active = ucma_routed(&net, client, 0x200, VB_UCMA_PS_TCP, 2, true)};
+	struct vb_ucma_connect c = {
+	    .id = p.active, .param = ucma_param(0x41, ""), .ece = of_client};
+	struct vb_ucma_accept a = {.uid = 0x300, .param = ucma_param(0x42, ""), .ece = of_server};
+	struct vb_ucma_event_reply ev;
+
+	(void)state;
+	assert_int_equal(UCMA_CALL(&net, client, VB_UCMA_CONNECT, c), 0);
+	ev = ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST);
+	assert_memory_equal(&ev.ece, &of_client, sizeof of_client);
+	a.id = ev.id;
+	assert_int_equal(UCMA_CALL(&net, server, VB_UCMA_ACCEPT, a), 0);
+	ev = ucma_event(&net, client, VB_UCMA_EV_CONNECT_RESPONSE);
+	assert_memory_equal(&ev.ece, &of_server, sizeof of_server);
+	assert_int_equal(ucma_ready(&net, client, p.active), 0);
+	ev = ucma_event(&net, server, VB_UCMA_EV_ESTABLISHED);
+	assert_int_equal(ev.ece.vendor_id, 0);
+
+	/* Those of a library that knows of none end before it. */
+	c.id = ucma_routed(&net, client, 0x201, VB_UCMA_PS_TCP, 2, true);
+	c.param.qp_num = 0x43;
+	assert_int_equal(ucma_write(&net, client, VB_UCMA_CONNECT, &c,
+				    offsetof(struct vb_ucma_connect, ece), NULL, 0),
+			 0);
+	ev = ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST);
+	assert_int_equal(ev.ece.vendor_id | ev.ece.attr_mod, 0);
+	a.id = ev.id;
+	a.param.qp_num = 0x44;
+	assert_int_equal(ucma_write(&net, server, VB_UCMA_ACCEPT, &a,
+				    offsetof(struct vb_ucma_accept, ece), NULL, 0),
+			 0);
+	ev = ucma_event(&net, client, VB_UCMA_EV_CONNECT_RESPONSE);
+	assert_int_equal(ev.ece.vendor_id | ev.ece.attr_mod, 0);
+
+	(void)ucma_listener(&net, server, VB_UCMA_PS_UDP, 4, true);
+	p.active = ucma_routed(&net, client, 0x202, VB_UCMA_PS_UDP, 4, true);
+	assert_int_equal(ucma_connect(&net, client, p.active, 0x45, ""), 0);
+	a.id = ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST).id;
+	assert_int_equal(UCMA_CALL(&net, server, VB_UCMA_ACCEPT, a), 0);
+	ev = ucma_event(&net, client, VB_UCMA_EV_ESTABLISHED);
+	assert_memory_equal(&ev.ece, &of_server, sizeof of_server);
+}
+
 static void reject__with_reason_and_data(void **state)
 {
 	struct pair p = rc_requested(true);
@@ -359,6 +409,7 @@ int main(void)
 	    T(qp_attr__of_both_sides),
 	    T(req__ip_header_and_path),
 	    T(ud__by_sidr),
+	    T(ece__in_events),
 	    T(reject__with_reason_and_data),
 	    T(close__tells_the_peers),
 	    T(backlog__is_given_back),

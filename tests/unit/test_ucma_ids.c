@@ -300,7 +300,8 @@ static void af_only__shares_the_port(void **state)
 	assert_int_equal(bind_to(v6, 0, false, 7000), 0);
 }
 
-/* CMP-30, CMP-28: nobody connects from or to such addresses; the answer is REJ 28, whoever listens.
+/* CMP-17, CMP-30, CMP-28: nobody connects from or to such addresses; the answer is REJ 28, whoever
+ * listens.
  */
 static void request__with_wrong_addresses(void **state)
 {
