@@ -4,6 +4,7 @@
 
 #include "base/spin.h"
 #include "files/cm_ahead.h"
+#include "files/fd.h"
 #include "files/own_fd.h"
 #include "node/broker_dial.h"
 
@@ -64,8 +65,10 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	vb_fds_close(&fds);
 	if (sock < 0)
 		return sock;
-	if (!session.number)
+	if (!session.number) {
+		vb_fd_begin();
 		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
+	}
 	vb_own_fd_take(&session.sock, sock);
 	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
 		return -EIO;

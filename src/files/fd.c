@@ -47,6 +47,21 @@ static void clear_entry(int fd)
 	set_entry(fd, &plain);
 }
 
+static void begin_table(void)
+{
+	if (table.pid)
+		return;
+	table.pid = getpid();
+	(void)pthread_atfork(lock_table, unlock_table, own_table);
+}
+
+void vb_fd_begin(void)
+{
+	lock_table();
+	begin_table();
+	unlock_table();
+}
+
 int vb_fd_enter(int fd, const struct vb_fd *f)
 {
 	struct vb_fd entry = *f;
@@ -59,10 +74,7 @@ int vb_fd_enter(int fd, const struct vb_fd *f)
 	entry.dev = st.st_dev;
 	entry.ino = st.st_ino;
 	lock_table();
-	if (!table.pid) {
-		table.pid = getpid();
-		(void)pthread_atfork(lock_table, unlock_table, own_table);
-	}
+	begin_table();
 	set_entry(fd, &entry);
 	unlock_table();
 	return 0;
@@ -80,7 +92,9 @@ enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f)
 	lock_table();
 	*f = table.at[fd];
 	if (!is_open || st.st_dev != f->dev || st.st_ino != f->ino) {
-		clear_entry(fd);
+		/* A child of vfork() has closed its own number, not its parent's. */
+		if (table.pid == getpid())
+			clear_entry(fd);
 		f->kind = VB_FD_PLAIN;
 	}
 	unlock_table();

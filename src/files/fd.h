@@ -34,6 +34,12 @@ static inline bool vb_fd_is_plain(int fd)
 	       __atomic_load_n(&vb_fd_kinds[fd], __ATOMIC_RELAXED) == VB_FD_PLAIN;
 }
 
+/*
+ * fork() takes the table's lock after those of others, because they hold theirs while they ask the
+ * table: whoever does calls this before the first pthread_atfork() of its own.
+ */
+void vb_fd_begin(void);
+
 /* Enters @fd, whose dev and ino are filled in here. Returns 0, or -EMFILE: no number of the table.
  */
 int vb_fd_enter(int fd, const struct vb_fd *f);

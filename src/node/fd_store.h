@@ -15,7 +15,7 @@
 enum vb_fd_store_kind {
 	VB_FD_STORE_HOST = 1,
 	VB_FD_STORE_SLOT,     /* fd[0] is the socket, fd[1] slot memory if there are two */
-	VB_FD_STORE_CM,       /* what the connection manager keeps, node/cm_kept.h */
+	VB_FD_STORE_CM,       /* what the connection manager keeps, node/cm_memory.h */
 	VB_FD_STORE_CHANNELS, /* another store, whose items are all CHANNEL */
 	VB_FD_STORE_CHANNEL,  /* the broker's end of a channel */
 };

@@ -111,14 +111,18 @@ def files_preload_of_the_users(context):
             raise Failure(out)
 
 
-@case("files.asan_program")
-def files_asan_program(context):
-    """A program with the address sanitizer, whose runtime stands before the same calls."""
-    program = os.path.join(context.build, "tests", "system", "files_channel_asan")
-    out = context.machine.a.run(["env", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0",
-                                 context.verbena, "run", "--", program], 60)
-    if out.split()[-1:] != ["ok"]:
-        raise Failure(out)
+def sanitized(sanitizer, options):
+    @case(f"files.{sanitizer}_sanitizer")
+    def _(context):
+        """A program with a sanitizer, whose runtime stands before the same calls."""
+        program = os.path.join(context.build, "tests", "system", f"files_channel_{sanitizer}")
+        out = context.machine.a.run(["env", options, context.verbena, "run", "--", program], 60)
+        if out.split()[-1:] != ["ok"]:
+            raise Failure(out)
+
+
+sanitized("address", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
+sanitized("thread", "TSAN_OPTIONS=halt_on_error=1")
 
 
 @case("files.rping")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The descriptor of /dev/infiniband/rdma_cm as the kernel has it: commands by write(), copies by
- * dup(), fork() and SCM_RIGHTS, closing by every call, numbers that other files take, high numbers.
- * Without librdmacm, by the ABI itself. Says "ok".
+ * dup(), fork() and SCM_RIGHTS, children by vfork() and posix_spawn(), closing by every call,
+ * numbers that other files take, high numbers. Without librdmacm, by the ABI itself. Says "ok".
  *
  * CMP-31, CMP-45, CMP-46
  */
@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
+#include <spawn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +133,36 @@ static void copies(int fd)
 	close(null);
 }
 
+/* What a child does with its numbers, before its exec(), in memory that is the parent's. */
+static void children_that_share(int fd)
+{
+	static char program[] = "/bin/true";
+	char *const argv[] = {program, NULL};
+	int null = open("/dev/null", O_RDWR), other = open(CM, O_RDWR | O_CLOEXEC), status;
+	posix_spawn_file_actions_t actions;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		/* NOLINTBEGIN: the child's numbers alone change */
+		int failed = dup2(null, fd) != fd || write(fd, "x", 1) != 1 || close(other) ||
+			     write(other, "x", 1) != -1 || close_range(fd, ~0u, 0);
+
+		_exit(failed);
+		/* NOLINTEND */
+	}
+	need(waitpid(pid, &status, 0) == pid && status == 0);
+	need(works(fd) && works(other));
+	need(posix_spawn_file_actions_init(&actions) == 0);
+	need(posix_spawn_file_actions_addclose(&actions, fd) == 0);
+	need(posix_spawn_file_actions_adddup2(&actions, null, other) == 0);
+	need(posix_spawn(&pid, program, &actions, NULL, argv, environ) == 0);
+	need(waitpid(pid, &status, 0) == pid && status == 0);
+	posix_spawn_file_actions_destroy(&actions);
+	need(works(fd) && works(other));
+	close(other);
+	close(null);
+}
+
 /* By a system call nobody here sees it closed; the number is the program's file then. */
 static void stale_numbers(void)
 {
@@ -220,6 +252,13 @@ static void migrate(int fd)
 	close(null);
 	close(to);
 }
+
+/* Which takes closing a number that another thread waits by for a race. */
+#ifdef __SANITIZE_THREAD__
+static const bool has_thread_sanitizer = true;
+#else
+static const bool has_thread_sanitizer;
+#endif
 
 static int waiting_fd;
 static _Atomic int taken, ended;
@@ -324,11 +363,13 @@ int main(int argc, char **argv)
 	need(fd >= 0 && works(fd));
 	shapes_of_commands(fd);
 	copies(fd);
+	children_that_share(fd);
 	pass_to_process();
 	pass_to_program(argv[0]);
 	migrate(fd);
 	high_numbers(fd);
-	closed_while_it_waits();
+	if (!has_thread_sanitizer)
+		closed_while_it_waits();
 	close(fd);
 	stale_numbers();
 	need(socket(AF_NETLINK, SOCK_RAW, 20) < 0 && errno == EPROTONOSUPPORT);
