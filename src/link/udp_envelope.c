@@ -4,6 +4,9 @@
  * options of the socket. Control data costs the kernel an allocation and a walk with each send, and
  * the sends of a connection are alike: what is asked for again and again becomes the socket's own
  * option. ip(7), ipv6(7), udp(7)
+ *
+ * A service level becomes the priority that queueing disciplines and VLAN interfaces go by, as the
+ * hardware has it; 0 leaves that to the kernel. socket(7) SO_PRIORITY, IBA A16.4.3
  */
 #include "link/udp_priv.h"
 
@@ -121,10 +124,49 @@ static bool is_connected_to(const struct vb_udp_sock *s, const struct vb_path *p
 	       (!s->is_ipv6 || !s->flow_label || s->connected_label == (p->flow_label & 0xfffff));
 }
 
+/* Of those that need no privilege, the highest. */
+#define PRIORITY_FREE_MAX 6
+
+static void set_priority(struct vb_udp_sock *s, uint8_t sl)
+{
+	int priority = sl;
+
+	s->sl = sl;
+	/* The kernel's own choice goes by the traffic class over IPv4, when that option changes. */
+	if (sl == 0 && !s->is_ipv6) {
+		int tc[2] = {s->traffic_class.have ^ 0x80, s->traffic_class.have};
+
+		(void)setsockopt(s->fd, IPPROTO_IP, IP_TOS, &tc[0], sizeof tc[0]);
+		(void)setsockopt(s->fd, IPPROTO_IP, IP_TOS, &tc[1], sizeof tc[1]);
+		return;
+	}
+	if (setsockopt(s->fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof priority)) {
+		priority = PRIORITY_FREE_MAX;
+		(void)setsockopt(s->fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof priority);
+	}
+}
+
+/* The socket's priority is that of @p. Control data with a traffic class would be stronger, and
+ * so is setting that option. */
+static void keep_priority(struct vb_udp_sock *s, const struct vb_path *p)
+{
+	int tc = p->traffic_class;
+
+	if (p->sl && !s->is_ipv6 && tc != s->traffic_class.have &&
+	    setsockopt(s->fd, IPPROTO_IP, IP_TOS, &tc, sizeof tc) == 0) {
+		s->traffic_class.have = tc;
+		s->sl = 0;
+	}
+	if (p->sl != s->sl)
+		set_priority(s, p->sl);
+}
+
 void vb_udp_address(struct vb_udp_envelope *e, const struct vb_path *p, struct vb_udp_sock *s,
 		    uint32_t ifindex)
 {
 	e->msg = (struct msghdr){.msg_control = e->control};
+	if (p->sl | s->sl)
+		keep_priority(s, p);
 	if (!is_connected_to(s, p)) {
 		e->msg.msg_name = &e->name;
 		if (s->is_ipv6)

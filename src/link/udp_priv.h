@@ -70,6 +70,7 @@ struct vb_udp_sock {
 	bool flow_label; /* the kernel takes IPv6 flow labels that nobody has leased */
 	struct vb_udp_option traffic_class, hop_limit;
 	struct vb_udp_option segment; /* UDP_SEGMENT; 0: none */
+	uint8_t sl;                   /* whose priority it has; 0: what the traffic class says */
 	/* What was sent last had this, from pseudo_sgid to pseudo_dgid. */
 	struct vb_udp_pseudo pseudo;
 	struct vb_gid pseudo_sgid, pseudo_dgid;

@@ -38,9 +38,9 @@ struct train {
 static bool path_eq(const struct vb_path *a, const struct vb_path *b)
 {
 	return a == b || (a->udp_sport == b->udp_sport && a->traffic_class == b->traffic_class &&
-			  a->hop_limit == b->hop_limit && a->flow_label == b->flow_label &&
-			  a->port == b->port && vb_gid_eq(&a->dgid, &b->dgid) &&
-			  vb_gid_eq(&a->sgid, &b->sgid));
+			  a->sl == b->sl && a->hop_limit == b->hop_limit &&
+			  a->flow_label == b->flow_label && a->port == b->port &&
+			  vb_gid_eq(&a->dgid, &b->dgid) && vb_gid_eq(&a->sgid, &b->sgid));
 }
 
 /* All packets of a train are for one QP, because a host gives a train as a whole to the process
