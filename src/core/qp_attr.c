@@ -225,6 +225,7 @@ static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)
 
 		qp->req.psn_post = qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = psn;
 		vb_window_reset(&qp->req.window, vb_qp_rules(qp), qp->mtu, psn, now);
+		vb_sr_forget(qp); /* its account begins with that PSN */
 	}
 	vb_sched_activate(qp);
 }

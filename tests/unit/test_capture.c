@@ -61,6 +61,10 @@ static void write__record(void **state)
 	assert_int_equal(rec.rec_len, sizeof rec + 16);
 	ring_get(ring, sizeof rec, got, sizeof got);
 	assert_memory_equal(got, bytes, sizeof got);
+	t.sent = false;
+	vb_capture_write(ring, &t, 1000);
+	ring_get(ring, sizeof rec + 16, &rec, sizeof rec);
+	assert_int_equal(rec.sent, 0);
 }
 
 /* Longer than a reader takes: cut off, wherever the runs of bytes end. */

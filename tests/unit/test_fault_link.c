@@ -247,6 +247,28 @@ static void send__without_room_anywhere_is_a_discard(void **state)
 	assert_int_equal(recv_at(f, no, tc, VB_MSEC), 16);
 }
 
+/* What was held back waits for a full link in the order in which it was sent. */
+static void send__held_back_behind_a_full_link(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_link *lower = f->link, *l = faulty(f, "delay=1ms:dir=tx");
+	const struct vb_link_ops *real = lower->ops;
+	struct vb_link_ops full = *real;
+	uint8_t no[16], tc[16];
+	struct vb_rx rx[16];
+
+	for (uint32_t k = 0; k < 4; k++)
+		add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 4);
+	full.send = send_nothing;
+	lower->ops = &full;
+	assert_int_equal(l->ops->recv(l, rx, 16, VB_MSEC), 0);
+	lower->ops = real;
+	assert_int_equal(recv_at(f, no, tc, 2 * VB_MSEC), 4);
+	for (uint32_t k = 0; k < 4; k++)
+		assert_int_equal(no[k], k);
+}
+
 static void recv__held_back_is_bounded(void **state)
 {
 	struct fixture *f = *state;
@@ -321,12 +343,12 @@ static void recv__mads_by_their_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__every_second_is_lost),     T(recv__lost_doubled_and_marked),
-	    T(recv__doubled_into_little_room), T(send__held_back_until_due),
-	    T(recv__held_back_in_order),       T(send__damaged),
-	    T(send__held_back_is_bounded),     T(send__without_room_anywhere_is_a_discard),
-	    T(recv__held_back_is_bounded),     T(send__mads_by_their_message),
-	    T(recv__mads_by_their_message),
+	    T(send__every_second_is_lost),         T(recv__lost_doubled_and_marked),
+	    T(recv__doubled_into_little_room),     T(send__held_back_until_due),
+	    T(recv__held_back_in_order),           T(send__damaged),
+	    T(send__held_back_is_bounded),         T(send__without_room_anywhere_is_a_discard),
+	    T(send__held_back_behind_a_full_link), T(recv__held_back_is_bounded),
+	    T(send__mads_by_their_message),        T(recv__mads_by_their_message),
 	};
 
 	if (!netns_enter()) {

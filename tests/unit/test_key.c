@@ -38,6 +38,9 @@ static void key__is_index_and_byte(void **state)
 		assert_int_equal(key, vb_mr_rkey(mr[i]));
 		assert_int_not_equal(key >> 8, 0);
 		assert_ptr_equal(vb_key_find(env.hca, key), &mr[i]->key);
+		assert_ptr_equal(vb_key_at(env.hca, key ^ 0x5a), &mr[i]->key);
+		/* Another index, though of the same place. */
+		assert_null(vb_key_at(env.hca, key ^ env.hca->keys.cap << 8));
 		/* The same index with any other byte names nothing. */
 		for (uint32_t b = 1; b < 256; b++)
 			assert_null(vb_key_find(env.hca, (key & ~0xffu) | ((key + b) & 0xff)));

@@ -96,6 +96,46 @@ static void rate__after_a_pause(void **state)
 	env_close(&env);
 }
 
+/* Setting a rate again and again gains nothing: what is owed stays owed. */
+static void rate__set_again(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_UC);
+	uint64_t total = 0, last = 0;
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS, 1, env.now), 0);
+	post_writes(qp);
+	for (int i = 0; i < 40; i++) {
+		uint32_t bytes = sent_now();
+
+		last = b.cnt ? bytes : last;
+		total += bytes;
+		assert_true((total - last) * VB_USEC <= env.now - START);
+		env.now = vb_time_after(env.now, 10 * VB_USEC);
+		assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS, 1, env.now), 0);
+		vb_hca_handle_timeout(env.hca, env.now);
+	}
+	assert_true(total > 0);
+	env_close(&env);
+}
+
+/* A view says the rate that holds up, in bits a second. */
+static void view__of_a_paced_qp(void **state)
+{
+	struct vb_qp *qp = open_qp(VB_QPT_UC);
+	struct vb_qp_view v;
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, RATE_KBPS, 20000, env.now), 0);
+	env.now += VB_SEC;
+	post_writes(qp);
+	assert_true(sent_now() > 2 * 4096);
+	assert_true(vb_hca_view(env.hca, vb_qp_number(qp), env.now, &v));
+	assert_int_equal(v.block, VB_BLOCK_PACE);
+	assert_int_equal(v.rate_bps, RATE_KBPS * UINT64_C(1000));
+	env_close(&env);
+}
+
 /* A peer is answered at once, however slow the QP's own requests are. */
 static void rate__not_of_responses(void **state)
 {
@@ -226,6 +266,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(rate__is_kept),
 	    cmocka_unit_test(rate__after_a_pause),
+	    cmocka_unit_test(rate__set_again),
+	    cmocka_unit_test(view__of_a_paced_qp),
 	    cmocka_unit_test(rate__not_of_responses),
 	    cmocka_unit_test(rate__slow_packets_ask_for_acks),
 	    cmocka_unit_test(rate__refused),

@@ -170,6 +170,19 @@ static void send__others_by_udp(void **state)
 	assert_false(vb_link_has_packets(f->link));
 }
 
+/* Who sleeps on the descriptor hears of datagrams too. */
+static void fd__readable_for_the_link_below(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+
+	assert_false(is_readable(f->link));
+	add_for(f, OTHER, 300);
+	assert_int_equal(send_all(f), 1);
+	assert_true(is_readable(f->link));
+	assert_int_equal(recv_some(f, rx, 1), 1);
+}
+
 /* The tap sees both sides, with an ICRC that is right. */
 static void tap__both_sides_with_icrc(void **state)
 {
@@ -560,6 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    S(send__arrives_by_shared_memory),
 	    S(send__others_by_udp),
+	    S(fd__readable_for_the_link_below),
 	    S(tap__both_sides_with_icrc),
 	    S(doze__woken_once),
 	    S(doze__another_takes_the_knock),

@@ -236,6 +236,7 @@ static void recv__origin_is_read_anew(void **state)
 		assert_from(f, &other, 0xc301);
 	}
 	f->port = 0;
+	other.udp_sport = 0xc301; /* as before */
 	vb_udp_set_ifindex(f->link, 1, 1);
 	clear(f);
 	add(f, &other, 64, 1);

@@ -30,25 +30,6 @@ static void send__every_length(void **state)
 		}
 }
 
-static void send__train_is_one_receive(void **state)
-{
-	struct fixture *f = *state;
-	struct vb_rx rx[VB_TX_BATCH_PKTS];
-
-	for (size_t v = 0; v < FAMILIES; v++) {
-		clear(f);
-		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
-			add(f, path_of(f, families[v]), k < 63 ? 1000 : 10, 1);
-		assert_int_equal(send_all(f), VB_UDP_TRAIN_MAX);
-		/* An idle link looks for one datagram only. */
-		assert_int_equal(f->udp->rx.ask, 1);
-		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), VB_UDP_TRAIN_MAX);
-		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
-			check_packet(f, &rx[k], k);
-		assert_int_equal(recv_some(f, rx, 1), 0);
-	}
-}
-
 static void send__source_port(void **state)
 {
 	struct fixture *f = *state;
@@ -395,18 +376,6 @@ static void send__while_the_payload_changes(void **state)
 }
 
 /* A train goes to one process as a whole, so packets for two QPs never share one. */
-static void send__train_ends_at_another_qp(void **state)
-{
-	struct fixture *f = *state;
-	struct vb_rx rx[4];
-
-	for (uint32_t k = 0; k < 4; k++)
-		add(f, &f->path4, 64, 1)->hdr[7] = (uint8_t)(k / 2);
-	assert_int_equal(send_all(f), 4);
-	assert_int_equal(recv_some(f, rx, 4), 2);
-	assert_int_equal(recv_some(f, rx, 4), 2);
-}
-
 static void send__without_gso(void **state)
 {
 	struct fixture *f = *state;
@@ -535,18 +504,30 @@ static void open__not_a_udp_socket(void **state)
 	assert_null(l);
 }
 
+/* What the slot's last owner has not read is not there any more. */
+static void open__waits_for_nothing_of_another(void **state)
+{
+	struct vb_flow flows[2] = {[1] = {.sent = 9000, .taken = 4000}};
+	struct vb_udp_config cfg = {
+	    .rx_fd = rx_socket(AF_INET6), .flow = flows, .slot = 1, .port_of = port_of};
+	struct vb_link *l;
+
+	(void)state;
+	assert_int_equal(vb_udp_open(&l, &cfg), 0);
+	assert_int_equal(vb_flow_backlog(&flows[1], flows[1].taken), 0);
+	l->ops->close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    T(send__every_length),
-	    T(send__train_is_one_receive),
 	    T(send__source_port),
 	    T(send__source_port_of_two_addresses),
 	    T(send__source_port_shared_by_two_links),
 	    T(send__source_port_taken),
 	    T(send__connected_identification_is_known),
 	    T(send__many_source_ports),
-	    T(send__train_ends_at_another_qp),
 	    T(send__run_of_shorter_packets),
 	    T(send__trains_in_one_call),
 	    T(send__refused_behind_others),
@@ -559,6 +540,7 @@ int main(void)
 	    T(send__from_the_middle_of_a_batch),
 	    T(tap__both_directions),
 	    cmocka_unit_test(open__not_a_udp_socket),
+	    cmocka_unit_test(open__waits_for_nothing_of_another),
 	};
 
 	if (!netns_enter()) {

@@ -505,6 +505,51 @@ static void cq_ex__polled_by_two_threads(void **state)
 	end_free(&to);
 }
 
+static int open_pair_udp(void **state)
+{
+	setenv("VERBENA_LINK", "udp", 1);
+	return open_pair(state);
+}
+
+static int close_pair_udp(void **state)
+{
+	unsetenv("VERBENA_LINK");
+	return verbs_close(state);
+}
+
+/* In front of a datagram stands the header that it came with: IPv6's, or IPv4's in the last 20 of
+ * the 40 bytes. IBT-21 */
+static void ud__grh_over_udp(void **state)
+{
+	struct verbs_end c = end_new(IBV_QPT_UD, NULL, NULL), d = end_new(IBV_QPT_UD, NULL, NULL);
+
+	(void)state;
+	verbs_connect(c.qp, d.qp, false);
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct ibv_ah_attr attr = verbs_ah_attr(v6);
+		struct ibv_send_wr wr = {.opcode = IBV_WR_SEND};
+		const uint8_t *grh = buf + TO;
+		struct ibv_ah *ah;
+
+		attr.grh.hop_limit = 37;
+		attr.grh.traffic_class = 0x48;
+		ah = ibv_create_ah(pd, &attr);
+		assert_non_null(ah);
+		wr.wr.ud.ah = ah;
+		wr.wr.ud.remote_qpn = d.qp->qp_num;
+		wr.wr.ud.remote_qkey = 0x11111111;
+		post_recv(d.qp, 1, TO, 40 + 64);
+		post_send(c.qp, wr, FROM, 64);
+		assert_wc(wc_next(c.cq), IBV_WC_SEND, 64);
+		assert_wc(wc_next(d.cq), IBV_WC_RECV, 104);
+		assert_int_equal(v6 ? grh[7] : grh[20 + 8], 37);
+		assert_int_equal(v6 ? (grh[0] & 0xf) << 4 | grh[1] >> 4 : grh[20 + 1], 0x48);
+		assert_int_equal(ibv_destroy_ah(ah), 0);
+	}
+	end_free(&c);
+	end_free(&d);
+}
+
 #define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, verbs_close)
 
 int main(void)
@@ -518,6 +563,7 @@ int main(void)
 	    PAIR_TEST(post_send__stops_at_the_first_bad),
 	    PAIR_TEST(post_recv__full),
 	    PAIR_TEST(ud__answer_to_a_message),
+	    cmocka_unit_test_setup_teardown(ud__grh_over_udp, open_pair_udp, close_pair_udp),
 	    PAIR_TEST(wr_api__batch),
 	    PAIR_TEST(wr_api__flags),
 	    PAIR_TEST(wr_api__ud),

@@ -95,6 +95,21 @@ static void query_port__is_ethernet_and_active(void **state)
 	assert_int_equal(ibv_query_port(ctx, 2, &a), EINVAL);
 }
 
+/* P_KeyViolations and Q_KeyViolations have 16 bits and stay at their end. IBA 14.2.5.6 */
+static void query_port__violations_stay_at_their_end(void **state)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(ctx);
+	uint64_t *v = vb_engine_slot(c->engine)->counters[c->port].v;
+	struct ibv_port_attr a;
+
+	(void)state;
+	v[VB_COUNTER_port_rcv_constraint_errors] = UINT16_MAX - 1;
+	v[VB_COUNTER_qkey_viol_cntr] = UINT16_MAX + 6;
+	assert_int_equal(ibv_query_port(ctx, 1, &a), 0);
+	assert_int_equal(a.bad_pkey_cntr, UINT16_MAX - 1);
+	assert_int_equal(a.qkey_viol_cntr, UINT16_MAX);
+}
+
 /* The codes of each Ethernet speed: 1X, 4X and 2X are 1, 2 and 16; SDR, DDR, FDR10, EDR, HDR and
  * NDR are 1, 2, 8, 32, 64 and 128. IBT-94 */
 static void query_port__speed_and_width(void **state)
@@ -163,8 +178,9 @@ static void gid__table_and_entries_agree(void **state)
 		assert_int_equal(ibv_query_gid(ctx, 1, (int)e.gid_index, &gid), 0);
 		assert_memory_equal(&gid, &e.gid, sizeof gid);
 	}
+	assert_int_equal(ibv_query_gid_table(ctx, table, (size_t)cnt, 0), cnt);
 	if (cnt > 1)
-		assert_int_equal(ibv_query_gid_table(ctx, table, 1, 0), -EINVAL);
+		assert_int_equal(ibv_query_gid_table(ctx, table, (size_t)cnt - 1, 0), -EINVAL);
 	/* An empty entry reads as zero; one outside the table is an error. */
 	assert_int_equal(ibv_query_gid(ctx, 1, 31, &gid), 0);
 	assert_memory_equal(&gid, &zero, sizeof gid);
@@ -259,6 +275,7 @@ int main(void)
 	    VERBS_TEST(query_device__tells_the_limits),
 	    VERBS_TEST(query_port__is_ethernet_and_active),
 	    VERBS_TEST(query_port__speed_and_width),
+	    VERBS_TEST(query_port__violations_stay_at_their_end),
 	    VERBS_TEST(query_port__old_symbol_writes_no_more_than_the_old_structure),
 	    VERBS_TEST(gid__table_and_entries_agree),
 	    VERBS_TEST(gid__none_beyond_the_table),

@@ -10,7 +10,7 @@
 /* Counts what a parent domain's allocator was asked for. */
 static struct {
 	uint32_t live, total, uses_default;
-	uint64_t types; /* bit (1 << resource type) */
+	uint64_t types, freed; /* bit (1 << resource type) */
 } asked;
 
 static void *ring_alloc(struct ibv_pd *of, void *context, size_t size, size_t alignment,
@@ -32,8 +32,9 @@ static void *ring_alloc(struct ibv_pd *of, void *context, size_t size, size_t al
 
 static void ring_free(struct ibv_pd *of, void *context, void *p, uint64_t type)
 {
-	(void)type;
 	assert_ptr_equal(context, &asked);
+	assert_true(type < 8);
+	asked.freed |= 1u << type;
 	assert_non_null(of);
 	asked.live--;
 	free(p);
@@ -115,6 +116,7 @@ static void parent_domain__its_memory_is_used(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);
 	exchange(domain, 4);
 	assert_int_equal(asked.types, 1u << 1 | 1u << 2 | 1u << 3);
+	assert_int_equal(asked.freed, asked.types);
 	asked.uses_default = 1;
 	exchange(domain, 0);
 	assert_int_equal(asked.total, 8);

@@ -127,6 +127,52 @@ static void mcast__to_the_members_of_a_process(void **state)
 		end_free(&to[i]);
 }
 
+/* Opens the device @name as soon as there is one. */
+static struct ibv_context *open_on(const char *name)
+{
+	struct ibv_context *c = NULL;
+
+	while (!c) {
+		struct ibv_device **list = ibv_get_device_list(NULL);
+
+		assert_non_null(list);
+		for (int i = 0; list[i] && !c; i++)
+			if (strcmp(ibv_get_device_name(list[i]), name) == 0)
+				c = ibv_open_device(list[i]);
+		ibv_free_device_list(list);
+		assert_true(patience_left());
+	}
+	return c;
+}
+
+/* A group that stays on the interface (scope 1) is one of the loopback alone: Linux sends nothing
+ * of it to a network. RFC 4291 2.7 */
+static void mcast__of_the_interface_alone(void **state)
+{
+	static const union ibv_gid local = {.raw = {0xff, 0x01, [15] = 0x77}};
+	struct verbs_end e = ud_new(), other;
+	struct ibv_pd *first_pd = pd;
+	struct ibv_context *first = ctx;
+
+	(void)state;
+	assert_int_equal(ibv_attach_mcast(e.qp, &local, 0), 0);
+	assert_int_equal(ibv_detach_mcast(e.qp, &local, 0), 0);
+	if (system("ip link add vb0 type veth peer name vb1 2>/dev/null && ip link set vb1 up && "
+		   "ip link set vb0 up && ip addr add 10.78.0.1/24 dev vb0"))
+		skip(); /* a kernel without such interfaces */
+	ctx = open_on("verbena1");
+	pd = ibv_alloc_pd(ctx);
+	other = ud_new();
+	assert_int_equal(ibv_attach_mcast(other.qp, &local, 0), EINVAL);
+	end_free(&other);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	ctx = first;
+	pd = first_pd;
+	end_free(&e);
+	assert_int_equal(system("ip link del vb0"), 0);
+}
+
 static void mcast__refused(void **state)
 {
 	struct verbs_end rc = end_new(IBV_QPT_RC, NULL, NULL), ud = ud_new();
@@ -244,6 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		VERBS_TEST(mcast__joins_once_and_leaves_with_the_last),
 		VERBS_TEST(mcast__to_the_members_of_a_process),
+		VERBS_TEST(mcast__of_the_interface_alone),
 		VERBS_TEST(mcast__refused),
 		VERBS_TEST(mcast__many_groups_few_descriptors),
 #if !defined(__SANITIZE_THREAD__)

@@ -283,6 +283,7 @@ static void open_qp__outlives_the_creator(void **state)
 	again = open_qp(y, qpn, IBV_QPT_XRC_RECV);
 	assert_non_null(again);
 	assert_int_equal(again->qp_num, qpn);
+	assert_int_equal(again->state, IBV_QPS_RTS);
 	assert_int_equal(ibv_query_qp(again, &attr, IBV_QP_STATE, &init), 0);
 	assert_int_equal(attr.qp_state, IBV_QPS_RTS);
 	assert_int_equal(attr.dest_qp_num, ini->qp_num);

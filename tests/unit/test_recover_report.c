@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Selective repeat of requests: what a responder reports as missing and when, and what a requester
+ * makes of a report. One that says what cannot be is no report, and the requester goes back.
+ * REG-07 (selective_repeat_forced_en), IBA 9.7.5.1.3
+ */
+#include "core/recover/selective.h"
+#include "rc_env.h"
+#include "wire/be.h"
+
+#define MTU 1024u
+#define FIRST 0xfffffau
+#define PKTS 8u
+
+struct run {
+	uint16_t at, cnt; /* from FIRST on */
+};
+
+static struct vb_qp *start(void)
+{
+	env_config(&env);
+	env.cfg.recovery.selective_repeat_forced_en = true;
+	env_open(&env, 256);
+	return rts(FIRST, FIRST, 4);
+}
+
+/* A NAK with a report: of @extent PSNs from FIRST on, @cnt runs are missing. */
+static void report(struct vb_qp *qp, uint32_t extent, const struct run *run, uint32_t cnt)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp),
+			   .pkey = VB_PKEY_DEFAULT,
+			   .psn = vb_psn(FIRST),
+			   .selective = true,
+			   .aeth.syndrome = VB_NAK_PSN_SEQ};
+	struct vb_path path = env_path(2);
+	uint8_t pkt[VB_HDR_MAX + 4 * (1 + VB_SR_RUNS)];
+	uint32_t len = vb_hdr_emit(&h, pkt);
+
+	path.sgid = env_gid(2);
+	path.dgid = env_gid(1);
+	be32_put(pkt + len, extent);
+	len += 4;
+	for (uint32_t i = 0; i < cnt; i++, len += 4)
+		be32_put(pkt + len, (uint32_t)run[i].at << 16 | run[i].cnt);
+
+	struct vb_rx rx = {.pkt = pkt, .len = len, .avail = len, .path = &path};
+
+	(void)vb_hca_handle_packet(env.hca, &rx, env.now);
+}
+
+/* A requester whose message of PKTS packets has left, to a peer that speaks selective repeat. */
+static struct vb_qp *requester(void)
+{
+	struct vb_qp *qp = start();
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(FIRST - 1),
+			   .selective = true,
+			   .aeth.syndrome = 31};
+
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, PKTS * MTU), 0);
+	assert_int_equal(env_tx(&env, &b), PKTS);
+	(void)env_rx(&env, 2, &h, 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	return qp;
+}
+
+static void assert_sent(const uint32_t *at, uint32_t cnt)
+{
+	assert_int_equal(env_tx(&env, &b), cnt);
+	for (uint32_t i = 0; i < cnt; i++)
+		assert_int_equal(env_hdr(&b.pkt[i]).psn.v, vb_psn(FIRST + at[i]).v);
+}
+
+static void report__what_is_missing_is_sent_again(void **state)
+{
+	const struct run run[] = {{0, 1}, {3, 2}};
+
+	(void)state;
+	report(requester(), PKTS, run, 2);
+	assert_sent((const uint32_t[]){0, 3, 4}, 3);
+	assert_sent(NULL, 0);
+	env_close(&env);
+}
+
+/* It ends behind the last packet that was sent, begins with what is expected, and its runs are
+ * apart from each other. */
+static void report__that_cannot_be(void **state)
+{
+	static const struct {
+		uint32_t extent, cnt;
+		struct run run[2];
+	} c[] = {
+	    {PKTS + 1, 1, {{0, 1}}},         {PKTS, 1, {{1, 1}}}, {PKTS, 2, {{0, 1}, {1, 1}}},
+	    {PKTS, 2, {{0, 2}, {1, 1}}},     {PKTS, 1, {{0, 0}}}, {PKTS, 1, {{0, PKTS + 1}}},
+	    {VB_SR_WINDOW + 1, 1, {{0, 1}}},
+	};
+	static const uint32_t all[PKTS] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		report(requester(), c[i].extent, c[i].run, c[i].cnt);
+		assert_sent(all, PKTS);
+		env_close(&env);
+	}
+}
+
+static void arrives(struct vb_qp *qp, uint32_t at, bool asks)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(FIRST + at),
+			   .selective = true,
+			   .ack_req = asks};
+
+	h.reth.va = ENV_IOVA;
+	h.reth.rkey = vb_mr_rkey(env.mr);
+	h.reth.len = 8;
+	(void)env_rx(&env, 2, &h, 8);
+}
+
+/* A gap is reported once, and to whoever asks: its sender may wait for that. */
+static void gap__is_reported_again_to_who_asks(void **state)
+{
+	struct vb_qp *qp = start();
+
+	(void)state;
+	arrives(qp, 0, true);
+	assert_int_equal(answer().aeth.syndrome & 0x60, 0);
+	arrives(qp, 2, false);
+	assert_int_equal(answer().aeth.syndrome, VB_NAK_PSN_SEQ);
+	arrives(qp, 3, false);
+	assert_int_equal(env_tx(&env, &b), 0);
+	arrives(qp, 4, true);
+	assert_int_equal(answer().aeth.syndrome, VB_NAK_PSN_SEQ);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(report__what_is_missing_is_sent_again),
+	    cmocka_unit_test(report__that_cannot_be),
+	    cmocka_unit_test(gap__is_reported_again_to_who_asks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

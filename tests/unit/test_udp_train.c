@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trains of packets that leave by one send, and arrive by one receive. udp(7) UDP_SEGMENT, UDP_GRO
+ */
+#include "udp_world.h"
+
+static void send__train_is_one_receive(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[VB_TX_BATCH_PKTS];
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
+			add(f, path_of(f, families[v]), k < 63 ? 1000 : 10, 1);
+		assert_int_equal(send_all(f), VB_UDP_TRAIN_MAX);
+		/* An idle link looks for one datagram only. */
+		assert_int_equal(f->udp->rx.ask, 1);
+		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), VB_UDP_TRAIN_MAX);
+		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
+			check_packet(f, &rx[k], k);
+		assert_int_equal(recv_some(f, rx, 1), 0);
+	}
+}
+
+/* Of the largest MTU 15 packets are as much as a datagram holds. */
+static void send__longest_train(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[VB_TX_BATCH_PKTS];
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		for (uint32_t k = 0; k < 16; k++)
+			add(f, path_of(f, families[v]), 4096, 1);
+		assert_int_equal(send_all(f), 16);
+		f->udp->rx.ask = 1;
+		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), 15);
+		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), 1);
+	}
+}
+
+/* A packet that is shorter than those before it ends its train, whatever comes behind it. */
+static void send__shorter_packets_between(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t v = 0; v < FAMILIES; v++) {
+		clear(f);
+		for (uint32_t k = 0; k < 20; k++)
+			add(f, path_of(f, families[v]), k % 3 == 1 ? 12 : 1000, 1);
+		assert_int_equal(send_all(f), 20);
+		check_arrival(f, VB_TX_BATCH_PKTS);
+	}
+}
+
+static void send__train_ends_at_another_qp(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[4];
+
+	for (uint32_t k = 0; k < 4; k++)
+		add(f, &f->path4, 64, 1)->hdr[7] = (uint8_t)(k / 2);
+	assert_int_equal(send_all(f), 4);
+	assert_int_equal(recv_some(f, rx, 4), 2);
+	assert_int_equal(recv_some(f, rx, 4), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(send__train_is_one_receive),
+	    T(send__longest_train),
+	    T(send__shorter_packets_between),
+	    T(send__train_ends_at_another_qp),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace may be made here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
