@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device table: order, names, GID indices and MTU as network devices come, change and go. */
 #include "cmocka_env.h"
+#include "node/broker_state.h"
 #include "node/devices.h"
 #include "node/engine_priv.h"
 #include "node/eth_rate.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 static struct vb_host_shm host;
@@ -382,6 +384,25 @@ static void update__virtual_functions(void **state)
 }
 
 /* Each row of the table, at its last speed and at the first one behind it. IBT-94 */
+/* A virtual function has only a name of its own; the interface is the physical one's. */
+static void find_device__by_name_or_interface(void **state)
+{
+	(void)state;
+	host.device_cnt = 2;
+	host.device[0] = (struct vb_device){.ifindex = 5, .parent = 2};
+	host.device[1] = (struct vb_device){.ifindex = 5};
+	for (int i = 0; i < 2; i++)
+		snprintf(host.device[i].ifname, sizeof host.device[i].ifname, "eth0");
+	snprintf(host.device[0].name, sizeof host.device[0].name, "verbena0v0");
+	snprintf(host.device[1].name, sizeof host.device[1].name, "verbena0");
+	assert_int_equal(vb_broker_find_device(&host, "verbena0v0"), 0);
+	assert_int_equal(vb_broker_find_device(&host, "verbena0"), 1);
+	assert_int_equal(vb_broker_find_device(&host, "eth0"), 1);
+	assert_int_equal(vb_broker_find_device(&host, "eth1"), -ENODEV);
+	host.device[1].ifindex = 0; /* it has gone */
+	assert_int_equal(vb_broker_find_device(&host, "eth0"), -ENODEV);
+}
+
 static void eth_rate__words(void **state)
 {
 	static const struct {
@@ -425,6 +446,7 @@ int main(void)
 	    cmocka_unit_test_setup(guid__from_mac, setup),
 	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
 	    cmocka_unit_test_setup(update__virtual_functions, setup),
+	    cmocka_unit_test_setup(find_device__by_name_or_interface, setup),
 	    cmocka_unit_test(eth_rate__words),
 	};
 

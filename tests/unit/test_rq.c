@@ -186,6 +186,7 @@ static void srq__limit_event(void **state)
 {
 	struct vb_qp *qp;
 	struct vb_srq *srq;
+	struct vb_qp_view view;
 	uint32_t wr, sge, limit;
 
 	(void)state;
@@ -194,6 +195,9 @@ static void srq__limit_event(void **state)
 	qp = rtr(srq);
 	for (uint64_t i = 0; i < 5; i++)
 		assert_int_equal(srq_post(srq, i, 1), 0);
+	/* The receives of the QP are the SRQ's. */
+	assert_true(vb_hca_view(env.hca, vb_qp_number(qp), env.now, &view));
+	assert_true(view.is_srq && view.recvs == 5);
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(arrives(qp, i, 8), VB_VERDICT_OK);
 	env_no_event(&env); /* two are left */

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What outlives a broker that is killed: the descriptor store, and the memory of the connection
+ * manager, whose channels are in stores of their own. node/fd_store.h, node/cm_memory.h
+ */
+#include "cmocka_env.h"
+#include "node/cm_memory.h"
+#include "node/fd_store.h"
+#include "node/slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct vb_slots *slots;
+static struct vb_cm_memory *m;
+static uint32_t seen[4];
+
+static int begin(void **state)
+{
+	(void)state;
+	slots = calloc(1, sizeof *slots);
+	m = calloc(1, sizeof *m);
+	assert_true(slots && m);
+	slots->cm_fd = -1;
+	for (uint32_t i = 0; i < VB_CM_STORES; i++)
+		slots->channels_fd[i] = -1;
+	slots->fd_store = vb_fd_store_create();
+	assert_true(slots->fd_store >= 0);
+	assert_int_equal(vb_cm_memory_open(m, slots), 0);
+	memset(seen, 0, sizeof seen);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	vb_cm_memory_close(m);
+	close(slots->cm_fd);
+	close(slots->fd_store);
+	for (uint32_t i = 0; i < VB_CM_STORES; i++)
+		if (slots->channels_fd[i] >= 0)
+			close(slots->channels_fd[i]);
+	free(slots);
+	free(m);
+	return 0;
+}
+
+static void on_channel(void *ctx, uint32_t index, uint64_t token, int fd)
+{
+	(void)ctx;
+	assert_true(index < 4);
+	assert_int_equal(token, 100 + index);
+	seen[index]++;
+	close(fd);
+}
+
+static void add_channel(uint32_t index)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	vb_cm_memory_add(m, index, 100 + index, fd);
+	close(fd);
+}
+
+/* A broker of another version has left it: it is not for us. */
+static void open__of_another_version(void **state)
+{
+	(void)state;
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), 1);
+	m->kept->version++;
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), -EPROTO);
+	assert_null(m->kept);
+}
+
+/* Each channel is found once; one whose end is not there has ended. */
+static void walk__finds_channels_that_are_open(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		add_channel(i);
+	vb_cm_memory_remove(m, 1);
+	m->kept->channel[3].token = 103;
+	vb_cm_memory_walk(m, on_channel, NULL);
+	for (uint32_t i = 0; i < 4; i++) {
+		bool is_open = i == 0 || i == 2;
+
+		assert_int_equal(seen[i], is_open);
+		assert_int_equal(m->kept->channel[i].token, is_open ? 100 + i : 0);
+	}
+}
+
+static int count_items(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	assert_int_equal(item->kind, VB_FD_STORE_CM);
+	++*(uint32_t *)ctx;
+	vb_fds_close(fds);
+	return 0;
+}
+
+/* Whoever has the store can send to it; what is no item ends the walk. */
+static void store__with_a_message_that_is_no_item(void **state)
+{
+	struct vb_fd_store_item none = {.kind = VB_FD_STORE_CM};
+	uint32_t cnt = 0;
+
+	(void)state;
+	assert_int_equal(vb_fd_store_walk(slots->fd_store, count_items, &cnt), 0);
+	assert_int_equal(cnt, 1);
+	assert_int_equal(send(slots->fd_store, &none, sizeof none, 0), sizeof none);
+	assert_int_equal(vb_fd_store_walk(slots->fd_store, count_items, &cnt), -EINVAL);
+	assert_int_equal(cnt, 2);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(open__of_another_version),
+	    T(walk__finds_channels_that_are_open),
+	    T(store__with_a_message_that_is_no_item),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

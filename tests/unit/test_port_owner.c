@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who has UDP port 4791: one's own adapter, which is waited for, or somebody else, who is named. */
+#include "cmocka_env.h"
+#include "node/port_owner.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static void adopted__by_ones_own(void **state)
+{
+	const struct {
+		struct vb_port_owner o;
+		bool is_adopted;
+	} c[] = {
+	    {{.uid = geteuid(), .inode = 7, .pid = 9, .comm = "verbena"}, true},
+	    {{.uid = geteuid(), .inode = 7, .pid = 9, .is_client = true, .comm = "perf"}, true},
+	    {{.uid = geteuid(), .inode = 7}, true}, /* in a descriptor store */
+	    {{.uid = geteuid(), .inode = 7, .pid = 9, .comm = "iperf"}, false},
+	    {{.uid = geteuid() + 1, .inode = 7, .pid = 9, .comm = "verbena"}, false},
+	    {{.uid = geteuid() + 1, .inode = 7}, false},
+	    {{.uid = geteuid()}, false}, /* the kernel's own */
+	};
+
+	(void)state;
+	assert_false(vb_port_is_adopted(NULL, 0));
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		const struct vb_port_owner two[] = {{.uid = geteuid()}, c[i].o};
+
+		assert_int_equal(vb_port_is_adopted(&c[i].o, 1), c[i].is_adopted);
+		assert_int_equal(vb_port_is_adopted(two, 2), c[i].is_adopted);
+	}
+}
+
+static void explain__names_the_owner(void **state)
+{
+	const struct vb_port_owner o[] = {
+	    {.uid = 11, .inode = 7},
+	    {.uid = 12, .inode = 8, .pid = 345, .comm = "iperf"},
+	};
+	char text[512];
+
+	(void)state;
+	vb_port_explain(o, 2, text, sizeof text);
+	assert_non_null(strstr(text, "process 345 (iperf) of user 12"));
+	vb_port_explain(o, 1, text, sizeof text);
+	assert_non_null(strstr(text, "a process of user 11"));
+	vb_port_explain(&(struct vb_port_owner){0}, 1, text, sizeof text);
+	assert_non_null(strstr(text, "rdma_rxe"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(adopted__by_ones_own),
+	    cmocka_unit_test(explain__names_the_owner),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
