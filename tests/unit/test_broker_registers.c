@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Registers through a real broker: those of a physical function hold for its virtual ones, which
+ * read them and set none, and its histogram has the timers of all of them. ADP-26, REG-34
+ */
+#include "broker_env.h"
+#include "node/adapter.h"
+#include "reg/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct vb_broker_observer o;
+
+static int observe_with_function(void **state)
+{
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 1), 0);
+	return 0;
+}
+
+static int observe_end(void **state)
+{
+	(void)state;
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	vb_broker_observe_end(&o);
+	return 0;
+}
+
+/* The place of the first device that is a virtual function, or is not. */
+static uint32_t place_of(bool is_virtual)
+{
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		if (o.host->device[i].ifindex && (o.host->device[i].parent != 0) == is_virtual)
+			return i;
+	fail_msg("no such device");
+	return 0;
+}
+
+static struct vb_broker_reg reg_of(const struct vb_reg *reg, uint32_t device)
+{
+	struct vb_broker_reg r = {.method = VB_BROKER_REG_GET, .id = reg->id, .len = reg->len};
+
+	snprintf(r.device, sizeof r.device, "%s", o.host->device[device].name);
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), 0);
+	return r;
+}
+
+static void set__not_of_a_virtual_function(void **state)
+{
+	struct vb_broker_reg r = reg_of(&vb_reg_pkey_table, place_of(true));
+
+	(void)state;
+	r.method = VB_BROKER_REG_SET;
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), -EPERM);
+	assert_non_null(strstr(broker_why, o.host->device[place_of(false)].name));
+	r.method = VB_BROKER_REG_RESET;
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), -EPERM);
+	snprintf(r.device, sizeof r.device, "%s", o.host->device[place_of(false)].name);
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), 0);
+}
+
+/* Timers in all bins of the physical function's histogram. */
+static uint64_t timers(void)
+{
+	const struct vb_reg *reg = &vb_reg_adp_histogram;
+	struct vb_broker_reg r = reg_of(reg, place_of(false));
+	uint64_t sum = 0;
+
+	for (int i = 0; i < 16; i++) {
+		char name[32];
+		unsigned others;
+		const struct vb_reg_field *f;
+
+		snprintf(name, sizeof name, "bin[%d]", i);
+		f = vb_reg_find(reg, name, strlen(name), &others);
+		assert_non_null(f);
+		sum += vb_reg_field_get(reg, f, r.image);
+	}
+	return sum;
+}
+
+static void histogram__of_all_functions_until_reset(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	uint32_t pf = place_of(false), vf = place_of(true);
+	struct vb_broker_reg r = reg_of(&vb_reg_pkey_table, pf);
+
+	(void)state;
+	assert_int_equal(timers(), 0);
+	c.shm->fired[pf + 1].slot[12] += 2;
+	assert_int_equal(timers(), 2);
+	c.shm->fired[vf + 1].slot[12] += 3;
+	assert_int_equal(timers(), 5);
+	r.method = VB_BROKER_REG_RESET;
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), 0);
+	assert_int_equal(timers(), 0);
+	c.shm->fired[vf + 1].slot[12]++;
+	assert_int_equal(timers(), 1);
+	vb_broker_disconnect(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(set__not_of_a_virtual_function, observe_with_function,
+					    observe_end),
+	    cmocka_unit_test_setup_teardown(histogram__of_all_functions_until_reset,
+					    observe_with_function, observe_end),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace of our own here: tests not run\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
