@@ -152,8 +152,11 @@ struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq
 		return vb_ibv_null(EOPNOTSUPP);
 	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
 		return vb_ibv_null(EINVAL);
-	if (with_pd && (!attr->parent_domain || attr->parent_domain->context != context ||
-			!((struct vb_ibv_pd *)attr->parent_domain)->parent))
+	if (with_pd && !attr->parent_domain)
+		return vb_ibv_null(EINVAL);
+	if (with_pd && vb_ibv_check_in(attr->parent_domain, VB_OBJECT_PD, context))
+		return vb_ibv_null(ENOENT);
+	if (with_pd && !((struct vb_ibv_pd *)attr->parent_domain)->parent)
 		return vb_ibv_null(EINVAL);
 
 	struct vb_ibv_cq *cq =

@@ -61,10 +61,12 @@ static int parent_check(const struct ibv_context *context,
 	const uint32_t known =
 	    IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
-	if (a->comp_mask & ~known)
+	if ((a->comp_mask & ~known) || !a->pd)
 		return EINVAL;
-	if (!a->pd || a->pd->context != context || (a->td && a->td->context != context))
-		return EINVAL;
+	if (vb_ibv_check_in(a->pd, VB_OBJECT_PD, context))
+		return ENOENT;
+	if (a->td && (!vb_object_is(a->td, VB_OBJECT_TD) || !vb_object_is_named(a->td, context, 0)))
+		return ENOENT;
 	/* Both functions or none. */
 	if ((a->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) && (!a->alloc || !a->free))
 		return EINVAL;

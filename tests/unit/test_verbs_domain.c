@@ -161,6 +161,66 @@ static void parent_domain__refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+static int domain_error(struct ibv_pd *of, struct ibv_td *td)
+{
+	struct ibv_parent_domain_init_attr attr = {.pd = of, .td = td};
+
+	errno = 0;
+	assert_null(ibv_alloc_parent_domain(ctx, &attr));
+	return errno;
+}
+
+static int cq_error(struct ibv_pd *domain)
+{
+	struct ibv_cq_init_attr_ex attr = {
+	    .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = domain};
+
+	errno = 0;
+	assert_null(ibv_create_cq_ex(ctx, &attr));
+	return errno;
+}
+
+static void parent_domain__of_another_context(void **state)
+{
+	struct ibv_context *other = ibv_open_device(ctx->device);
+	struct ibv_td_init_attr none = {0};
+	struct ibv_parent_domain_init_attr attr = {.pd = ibv_alloc_pd(other)};
+	struct ibv_td *td = ibv_alloc_td(other, &none);
+	struct ibv_pd *domain = ibv_alloc_parent_domain(other, &attr);
+
+	(void)state;
+	assert_non_null(domain);
+	assert_int_equal(domain_error(attr.pd, NULL), ENOENT);
+	assert_int_equal(domain_error(pd, td), ENOENT);
+	assert_int_equal(cq_error(domain), ENOENT);
+	assert_int_equal(ibv_dealloc_pd(domain), 0);
+	assert_int_equal(ibv_dealloc_pd(attr.pd), 0);
+	assert_int_equal(ibv_dealloc_td(td), 0);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
+/* Nothing is looked at behind a pointer to no object, or to one that is destroyed. */
+static void parent_domain__of_objects_that_are_not_there(void **state)
+{
+	struct ibv_td_init_attr none = {0};
+	struct ibv_td *td = ibv_alloc_td(ctx, &none);
+	struct ibv_parent_domain_init_attr attr = {.pd = pd, .td = td};
+	struct ibv_pd *domain = ibv_alloc_parent_domain(ctx, &attr);
+
+	(void)state;
+	assert_non_null(domain);
+	assert_int_equal(domain_error((void *)td, NULL), ENOENT);
+	assert_int_equal(domain_error(pd, (void *)pd), ENOENT);
+	assert_int_equal(cq_error((void *)td), ENOENT);
+	assert_int_equal(ibv_dealloc_pd(domain), 0);
+	assert_int_equal(ibv_dealloc_td(td), 0);
+	assert_int_equal(domain_error(domain, NULL), ENOENT);
+	assert_int_equal(domain_error(pd, td), ENOENT);
+	assert_int_equal(cq_error(domain), ENOENT);
+	assert_int_equal(domain_error(NULL, NULL), EINVAL);
+	assert_int_equal(cq_error(NULL), EINVAL);
+}
+
 static void thread_domain__busy_while_used(void **state)
 {
 	struct ibv_td_init_attr attr = {0};
@@ -379,6 +439,8 @@ int main(void)
 	    VERBS_TEST(parent_domain__its_memory_is_used),
 	    VERBS_TEST(parent_domain__no_memory),
 	    VERBS_TEST(parent_domain__refused),
+	    VERBS_TEST(parent_domain__of_another_context),
+	    VERBS_TEST(parent_domain__of_objects_that_are_not_there),
 	    VERBS_TEST(thread_domain__busy_while_used),
 	    VERBS_TEST(dm__copies_and_limits),
 	    VERBS_TEST(dm__new_is_zero),
