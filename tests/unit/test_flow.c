@@ -338,6 +338,18 @@ static void room__full_receiver_costs_no_retry(void **state)
 	vb_hca_handle_timeout(env.hca, env.now);
 	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 1);
 	assert_int_equal(env_tx(&env, &b), 8);
+	/* A receiver that lags is there: the retries begin anew. */
+	for (int i = 0; i < 10; i++) {
+		room = UINT32_MAX - 1;
+		env.now += timeout;
+		vb_hca_handle_timeout(env.hca, env.now);
+		assert_int_equal(env_tx(&env, &b), 0);
+		room = UINT32_MAX;
+		env.now += timeout;
+		vb_hca_handle_timeout(env.hca, env.now);
+		assert_int_equal(env_tx(&env, &b), 8);
+	}
+	assert_int_equal(vb_qp_get_state(qp), VB_QPS_RTS);
 	env_close(&env);
 }
 

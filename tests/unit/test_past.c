@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tales of a process that is gone: those that did not end well are kept, the newest first, each
+ * once, with what the kernel said of their way. */
+#include "cmocka_env.h"
+#include "node/past.h"
+
+#include <errno.h>
+
+static const struct vb_gid to = {.b = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7}};
+
+static void tell(struct vb_slot_shm *shm, uint32_t qpn, enum vb_tale_state how, vb_time at)
+{
+	struct vb_tale *t = vb_tales_new(&shm->explain.tales, qpn);
+
+	t->state = how;
+	t->at = at;
+	t->view.qpn = qpn;
+	t->view.attr.path.dgid = to;
+}
+
+static void take__each_once_with_its_error(void **state)
+{
+	static struct vb_slots slots;
+	static struct vb_host_memory memory;
+	static struct vb_slot_shm slot;
+	struct vb_slots *s = &slots;
+	struct vb_slot_shm *shm = &slot;
+	const struct vb_past *p;
+
+	(void)state;
+	s->host = &memory.host;
+	s->slot[5].shm = shm;
+	shm->pid = 321;
+	tell(shm, 0x105, VB_TALE_FAILED, 10);
+	tell(shm, 0x205, VB_TALE_OPEN, 30);
+	shm->explain.error[1] = (struct vb_send_error){.gid = to, .err = EHOSTUNREACH, .cnt = 4};
+	vb_past_take(s, 5);
+	p = vb_slots_past(s);
+	assert_int_equal(p->next, 2);
+	assert_int_equal(p->tale[0].tale.view.qpn, 0x205);
+	assert_int_equal(p->tale[1].tale.view.qpn, 0x105);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(p->tale[i].pid, 321);
+		assert_int_equal(p->tale[i].error.err, EHOSTUNREACH);
+		assert_int_equal(p->tale[i].error.cnt, 4);
+	}
+	assert_true(vb_past_until(p) > p->tale[1].ended);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(take__each_once_with_its_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
