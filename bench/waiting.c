@@ -257,7 +257,7 @@ static double run_loop(struct side *s, const char *what, int sock)
 	bool computes = strcmp(what, "compute") == 0;
 	uint64_t pause = strtoull(what, NULL, 10) * 1000, loops = 0, start = bench_now();
 	struct pollfd p = {sock, POLLIN, 0};
-	volatile uint64_t x = 0;
+	volatile uint64_t sum = 0;
 
 	for (uint64_t looked = start, now = start;; now = bench_now()) {
 		if (now - looked > 20000000) {
@@ -267,7 +267,7 @@ static double run_loop(struct side *s, const char *what, int sock)
 		}
 		/* Work, not time, so that it shows who takes the processor away. */
 		for (int i = 0; i < 1000 && computes; i++)
-			x += (uint64_t)i;
+			sum = sum + (uint64_t)i;
 		if (!computes)
 			(void)poll_one(s);
 		compute(pause);
