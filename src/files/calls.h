@@ -6,6 +6,8 @@
 #ifndef VB_FILES_CALLS_H
 #define VB_FILES_CALLS_H
 
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -25,5 +27,8 @@ int __xstat64(int version, const char *path, struct stat64 *st);
 int __lxstat64(int version, const char *path, struct stat64 *st);
 int __fxstat64(int version, int fd, struct stat64 *st);
 int __fxstatat64(int version, int at, const char *path, struct stat64 *st, int flags);
+int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *mask,
+		size_t size);
 
 #endif

@@ -32,8 +32,9 @@ vb_next_fn vb_next_find(enum vb_next_call call)
 __attribute__((constructor)) static void find_signal_safe(void)
 {
 	static const enum vb_next_call safe[] = {
-	    VB_NEXT_open, VB_NEXT_openat, VB_NEXT_read, VB_NEXT_write, VB_NEXT_close, VB_NEXT_dup,
-	    VB_NEXT_dup2, VB_NEXT_fcntl,  VB_NEXT_stat, VB_NEXT_fstat, VB_NEXT_access};
+	    VB_NEXT_open,   VB_NEXT_openat, VB_NEXT_read,  VB_NEXT_write,  VB_NEXT_close,
+	    VB_NEXT_dup,    VB_NEXT_dup2,   VB_NEXT_fcntl, VB_NEXT_stat,   VB_NEXT_fstat,
+	    VB_NEXT_access, VB_NEXT_poll,   VB_NEXT_ppoll, VB_NEXT_select, VB_NEXT_pselect};
 
 	for (size_t i = 0; i < sizeof safe / sizeof safe[0]; i++)
 		(void)vb_next(safe[i]);

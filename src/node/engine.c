@@ -7,6 +7,7 @@
 #include "link/shm.h"
 #include "link/udp.h"
 #include "node/engine_priv.h"
+#include "node/watch.h"
 #include "node/why.h"
 
 #include <assert.h>
@@ -106,6 +107,7 @@ static void fork_child(void)
 	if (!e)
 		return;
 	atomic_store(&e->alive, false);
+	atomic_store(&vb_watch_armed, 0);
 	close(e->standby.kick_fd);
 	close(e->standby.link_fd);
 	vb_sleeper_close(e);
@@ -518,6 +520,18 @@ int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
 	}
 	pthread_mutex_unlock(&process.mutex);
 	return err;
+}
+
+struct vb_engine *vb_engine_borrow(void)
+{
+	struct vb_engine *e;
+
+	pthread_mutex_lock(&process.mutex);
+	e = process.engine;
+	if (e)
+		e->refs++;
+	pthread_mutex_unlock(&process.mutex);
+	return e;
 }
 
 void vb_engine_release(struct vb_engine *e)

@@ -4,9 +4,9 @@
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
  * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is),
- * engine_crowd.c (how crowded), engine_sleep.c (threads that sleep for an event), engine_gap.c
- * (when the process did not run), engine_flow.c (receivers of this host), engine_xrc.c (domains of
- * several processes).
+ * engine_crowd.c (how crowded), engine_sleep.c (threads that sleep for an event), engine_watch.c
+ * (threads that sleep in poll() or epoll_wait()), engine_gap.c (when the process did not run),
+ * engine_flow.c (receivers of this host), engine_xrc.c (domains of several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -19,6 +19,7 @@
 #include "node/engine_lock.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 /* Packets taken from the link at once. */
 #define VB_ENGINE_RX_PKTS 128
@@ -179,6 +180,7 @@ struct vb_engine {
 	struct vb_reply reply;
 	struct vb_standby standby;
 	struct vb_sleeper sleeper;
+	uint32_t notified;   /* events of CQs that were delivered, in all */
 	uint32_t slow;       /* 1 or more: how much longer what is a moment takes on this machine */
 	bool timers_waited;  /* the last step left timers that were due to the next one */
 	vb_time step_end;    /* when the last step ended, of the application or the thread */
@@ -261,6 +263,9 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
+/* engine.c: the engine of this process, for a while (vb_engine_release()). NULL: there is none. */
+struct vb_engine *vb_engine_borrow(void);
+
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */
 void vb_engine_check_broker(struct vb_engine *e);
 
@@ -317,12 +322,38 @@ static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
 	e->ran_at = now;
 }
 
-/* engine_sleep.c */
+/* engine_sleep.c, and engine_watch.c with it */
+
+/* What ended a wait: a set of these. */
+enum vb_sleep_saw {
+	VB_SLEEP_LINK = 1,    /* there may be packets */
+	VB_SLEEP_WAKE = 2,    /* the sleeper's event is there */
+	VB_SLEEP_SIGNAL = 4,  /* a signal waits for its handler */
+	VB_SLEEP_HANDLER = 8, /* a handler ran */
+	VB_SLEEP_PROGRAM = 16 /* a descriptor of the program's */
+};
+
+/* Sets of signals as the kernel has them, 64. Those of faults are never blocked: the guard of
+ * registered memory answers them. */
+#define VB_SIGNAL_BIT(sig) (UINT64_C(1) << ((sig)-1))
+#define VB_SIGNALS_OF_FAULTS                                                                       \
+	(VB_SIGNAL_BIT(SIGSEGV) | VB_SIGNAL_BIT(SIGBUS) | VB_SIGNAL_BIT(SIGFPE) |                  \
+	 VB_SIGNAL_BIT(SIGILL) | VB_SIGNAL_BIT(SIGTRAP) | VB_SIGNAL_BIT(SIGSYS))
+
 int vb_sleeper_open(struct vb_engine *e);
 void vb_sleeper_close(struct vb_engine *e);
 /* An epoll instance in *epoll_fd that shows packets, to who waits for it in the order in which they
  * were made: the first alone. 0 or a negative errno; the descriptor is to be closed in any case. */
 int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd);
+/* This thread is the sleeper, until it gives that up; @seq as vb_engine_sleep() has it, or NULL.
+ * False: another one is. Under the lock. */
+bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen);
+void vb_sleeper_give(struct vb_engine *e);
+/* Waits for @d at most, with the signal mask @mask (NULL: as it is). Under the lock, which it gives
+ * up meanwhile. Returns what it saw; after VB_SLEEP_LINK the caller has to drain. */
+uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask);
+/* Receives until there is nothing more, or leaves what is to the stand-by thread. */
+void vb_sleeper_drain(struct vb_engine *e);
 /* Under the lock, when events were delivered: wakes the sleeper if there is its own. */
 void vb_sleeper_wake(struct vb_engine *e);
 

@@ -52,10 +52,12 @@ static void deliver_events(struct vb_engine *e)
 	struct vb_event ev;
 
 	while (vb_hca_poll_event(e->hca, &ev))
-		if (ev.kind == VB_EVENT_CNP)
+		if (ev.kind == VB_EVENT_CNP) {
 			vb_cnp_ring(&e->broker.bell[ev.port - 1], ev.qpn);
-		else if (e->sink.event)
+		} else if (e->sink.event) {
+			e->notified += ev.kind == VB_EVENT_CQ_NOTIFY;
 			e->sink.event(e->sink.ctx, &ev);
+		}
 	vb_sleeper_wake(e);
 }
 

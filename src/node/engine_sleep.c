@@ -7,7 +7,8 @@
  * Both threads wait for the link's descriptors, each by an epoll instance that has them with
  * EPOLLEXCLUSIVE, the sleeper's first: a packet wakes the sleeper alone while it waits, and the
  * stand-by thread whenever it does not, with no word between the two. That holds only if who was
- * woken leaves nothing unread (drain()). epoll_ctl(2), __wake_up() and ep_poll_callback() of Linux
+ * woken leaves nothing unread (vb_sleeper_drain()). epoll_ctl(2), __wake_up() and
+ * ep_poll_callback() of Linux
  *
  * With shared memory senders look at the door's word (link/shm_door.h). It is set by whoever waits,
  * and set again for the stand-by thread when the sleeper goes.
@@ -19,6 +20,7 @@
 #include "node/engine_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -28,15 +30,10 @@
 
 /* Steps in a row before the program has its event, whatever else comes. */
 #define STEPS_MAX 4
-/* What is in epoll_event.data; the link's descriptors have neither. */
-enum { OF_LINK, OF_WAKE, OF_SIGNAL };
 
-/* The kernel's: 64 signals. Faults are of this thread, and the C library's own two are not the
- * program's. */
-#define BIT(sig) (UINT64_C(1) << ((sig)-1))
-#define NOT_BLOCKED                                                                                \
-	(BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGSYS) |     \
-	 BIT(32) | BIT(33))
+/* The C library's own two signals are not the program's. */
+#define BIT(sig) VB_SIGNAL_BIT(sig)
+#define NOT_BLOCKED (VB_SIGNALS_OF_FAULTS | BIT(32) | BIT(33))
 
 static int watch_fd(int epoll_fd, int fd, uint32_t events, uint32_t what)
 {
@@ -53,10 +50,11 @@ int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd)
 	if (*epoll_fd < 0)
 		return -errno;
 	if (e->shm)
-		rc = watch_fd(*epoll_fd, vb_shm_door_fd(e->shm), EPOLLIN | EPOLLEXCLUSIVE, OF_LINK);
+		rc = watch_fd(*epoll_fd, vb_shm_door_fd(e->shm), EPOLLIN | EPOLLEXCLUSIVE,
+			      VB_SLEEP_LINK);
 	if (!rc)
-		rc =
-		    watch_fd(*epoll_fd, e->udp->ops->fd(e->udp), EPOLLIN | EPOLLEXCLUSIVE, OF_LINK);
+		rc = watch_fd(*epoll_fd, e->udp->ops->fd(e->udp), EPOLLIN | EPOLLEXCLUSIVE,
+			      VB_SLEEP_LINK);
 	return rc;
 }
 
@@ -72,9 +70,9 @@ int vb_sleeper_open(struct vb_engine *e)
 	if (!rc && (p->signal_fd = signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		rc = -errno;
 	if (!rc)
-		rc = watch_fd(p->epoll_fd, p->wake_fd, EPOLLIN, OF_WAKE);
+		rc = watch_fd(p->epoll_fd, p->wake_fd, EPOLLIN, VB_SLEEP_WAKE);
 	if (!rc)
-		rc = watch_fd(p->epoll_fd, p->signal_fd, EPOLLIN, OF_SIGNAL);
+		rc = watch_fd(p->epoll_fd, p->signal_fd, EPOLLIN, VB_SLEEP_SIGNAL);
 	return rc;
 }
 
@@ -91,7 +89,7 @@ void vb_sleeper_wake(struct vb_engine *e)
 {
 	struct vb_sleeper *p = &e->sleeper;
 
-	if (!p->parked || p->woken || atomic_load(p->seq) == p->seen)
+	if (!p->parked || p->woken || !p->seq || atomic_load(p->seq) == p->seen)
 		return;
 	p->woken = true;
 	(void)!write(p->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
@@ -139,21 +137,37 @@ static int run_handlers(struct vb_sleeper *p, uint64_t own)
 	return rc;
 }
 
-/* Waits, not under the lock. True: there are signals. */
-static bool wait_here(struct vb_sleeper *p)
+/* Directly: the calls of the C library are points at which a thread may be cancelled. The one that
+ * knows nanoseconds came with Linux 5.11. */
+static long wait_epoll(int fd, struct epoll_event *ev, int cnt, vb_dur d, const uint64_t *mask)
 {
-	struct epoll_event ev[4];
-	uint64_t cnt;
-	bool signals = false;
-	/* Directly: epoll_wait() of the C library is a point at which a thread may be cancelled. */
-	long n = syscall(SYS_epoll_pwait, p->epoll_fd, ev, 4, -1, NULL, _NSIG / 8);
+	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
+	long n;
 
-	for (long i = 0; i < n; i++) {
-		if (ev[i].data.u32 == OF_WAKE)
-			(void)!read(p->wake_fd, &cnt, sizeof cnt);
-		signals |= ev[i].data.u32 == OF_SIGNAL;
-	}
-	return signals;
+	if (d == VB_NEVER)
+		return syscall(SYS_epoll_pwait, fd, ev, cnt, -1, mask, _NSIG / 8);
+	n = syscall(SYS_epoll_pwait2, fd, ev, cnt, &t, mask, _NSIG / 8);
+	if (n < 0 && errno == ENOSYS)
+		n = syscall(SYS_epoll_pwait, fd, ev, cnt,
+			    (int)(vb_time_min(d / VB_MSEC, INT_MAX - 1) + 1), mask, _NSIG / 8);
+	return n;
+}
+
+/* Waits, not under the lock. */
+static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
+{
+	struct epoll_event ev[8];
+	uint32_t saw = 0;
+	uint64_t cnt;
+	long n = wait_epoll(p->epoll_fd, ev, 8, d, mask);
+
+	if (n < 0 && errno == EINTR)
+		return VB_SLEEP_HANDLER;
+	for (long i = 0; i < n; i++)
+		saw |= ev[i].data.u32;
+	if (saw & VB_SLEEP_WAKE)
+		(void)!read(p->wake_fd, &cnt, sizeof cnt);
+	return saw;
 }
 
 /* Opens the door for who is about to wait there, under the lock. False: there are packets. */
@@ -165,8 +179,7 @@ static bool open_door(struct vb_engine *e)
 	return !vb_link_has_packets(e->link);
 }
 
-/* Receives until there is nothing more, or leaves what is to the stand-by thread. */
-static void drain(struct vb_engine *e)
+void vb_sleeper_drain(struct vb_engine *e)
 {
 	uint32_t cnt = 1;
 
@@ -176,21 +189,48 @@ static void drain(struct vb_engine *e)
 	e->progress_at = e->step_end;
 }
 
-/* Under the lock, which it gives up meanwhile. True: there are signals. */
-static bool park(struct vb_engine *e)
+uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask)
 {
 	struct vb_sleeper *p = &e->sleeper;
-	bool signals;
+	uint32_t saw;
 
+	if (e->rx_more || !open_door(e))
+		return VB_SLEEP_LINK;
 	p->parked = true;
 	p->woken = false;
 	vb_lock_drop(&e->lock);
-	signals = wait_here(p);
+	saw = wait_here(p, d, mask);
 	vb_lock_take(&e->lock);
 	p->parked = false;
 	if (e->shm)
 		vb_link_doze(e->link, false);
-	return signals;
+	return saw;
+}
+
+bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)
+{
+	struct vb_sleeper *p = &e->sleeper;
+
+	if (p->taken)
+		return false;
+	p->taken = true;
+	p->seq = seq;
+	p->seen = seen;
+	vb_engine_forget_crowd(e);
+	vb_engine_send_rest(e);
+	vb_standby_yield_door(e);
+	return true;
+}
+
+void vb_sleeper_give(struct vb_engine *e)
+{
+	e->sleeper.taken = false;
+	/* Packets without end, as vb_sleeper_drain() has it: the thread is told. */
+	for (int i = 0; e->standby.waits_at_door && !open_door(e) && !e->rx_more; i++) {
+		vb_sleeper_drain(e);
+		e->rx_more |= i == STEPS_MAX;
+	}
+	vb_standby_notice(e, vb_engine_now());
 }
 
 int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)
@@ -200,36 +240,24 @@ int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t s
 	int rc = 0;
 
 	vb_lock_take(&e->lock);
-	if (p->taken) {
+	if (!vb_sleeper_take(e, seq, seen)) {
 		vb_engine_expect_sleep(e);
 		vb_engine_send_rest(e);
 		vb_lock_drop(&e->lock);
 		return EBUSY;
 	}
-	p->taken = true;
-	p->seq = seq;
-	p->seen = seen;
-	vb_engine_forget_crowd(e);
-	vb_engine_send_rest(e);
-	vb_standby_yield_door(e);
 	own = block_signals(p);
 	while (rc == 0 && atomic_load(seq) == seen) {
-		bool signals = !e->rx_more && open_door(e) && park(e);
+		uint32_t saw = vb_sleeper_park(e, VB_NEVER, NULL);
 
-		drain(e);
-		if (signals) {
+		vb_sleeper_drain(e);
+		if (saw & VB_SLEEP_SIGNAL) {
 			vb_lock_drop(&e->lock);
 			rc = run_handlers(p, own);
 			vb_lock_take(&e->lock);
 		}
 	}
-	p->taken = false;
-	/* Packets without end, as drain() has it: the thread is told. */
-	for (int i = 0; e->standby.waits_at_door && !open_door(e) && !e->rx_more; i++) {
-		drain(e);
-		e->rx_more |= i == STEPS_MAX;
-	}
-	vb_standby_notice(e, vb_engine_now());
+	vb_sleeper_give(e);
 	vb_lock_drop(&e->lock);
 	if (rc == 0)
 		set_mask(own, NULL);

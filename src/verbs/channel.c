@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion channels. */
+#include "node/watch.h"
 #include "verbs/priv.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 		return vb_ibv_null(EIO);
 	}
 	vb_list_append(&c->channels, &ch->link);
+	vb_watch_channel(ch->ibv.fd, true);
 	vb_ibv_leave(c);
 	return &ch->ibv;
 }
@@ -44,8 +46,10 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 
 	int err = channel->refcnt ? EBUSY : 0;
 
-	if (!err)
+	if (!err) {
 		vb_list_remove(&ch->link);
+		vb_watch_channel(ch->ibv.fd, false);
+	}
 	vb_ibv_leave(c);
 	if (!err) {
 		vb_evq_close(&ch->events);

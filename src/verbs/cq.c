@@ -3,6 +3,7 @@
  * Completion queues. Polling is what drives the engine: a queue that is empty lets the engine
  * receive and send, and is looked at again.
  */
+#include "node/watch.h"
 #include "verbs/priv.h"
 
 #include <stdlib.h>
@@ -133,6 +134,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (!err) {
 		vb_list_remove(&cq->link);
+		vb_ibv_cq_watch(cq, false);
 		vb_engine_slot(c->engine)->cq_cnt--;
 		notified = vb_ibv_forget_events(ch ? &ch->events : NULL, &cq->notify);
 		asyncs = vb_ibv_forget_events(&c->async, &cq->async);
@@ -152,6 +154,17 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	vb_ibv_ring_put(&cq->ring);
 	vb_object_free(cq);
 	return 0;
+}
+
+void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed)
+{
+	if (!cq->ibv.channel || cq->is_watched == is_armed)
+		return;
+	cq->is_watched = is_armed;
+	if (is_armed)
+		atomic_fetch_add(&vb_watch_armed, 1);
+	else
+		atomic_fetch_sub(&vb_watch_armed, 1);
 }
 
 static void wc_show(struct ibv_wc *to, const struct vb_wc *wc)
@@ -230,6 +243,7 @@ int vb_ibv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 	vb_cq_arm(cq->core, solicited_only != 0);
+	vb_ibv_cq_watch(cq, true);
 	vb_engine_expect_sleep(c->engine);
 	vb_ibv_leave(c);
 	return 0;

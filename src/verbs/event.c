@@ -19,6 +19,7 @@ static void on_event(void *ctx, const struct vb_event *ev)
 		struct vb_ibv_cq *cq = ev->owner;
 		struct vb_ibv_channel *ch = (struct vb_ibv_channel *)cq->ibv.channel;
 
+		vb_ibv_cq_watch(cq, false);
 		if (ch)
 			vb_evq_push_notify(&ch->events, &cq->notify);
 		break;

@@ -169,6 +169,7 @@ struct vb_ibv_cq {
 	struct vb_ibv_ring ring;
 	struct vb_evq_node notify; /* in the channel's queue */
 	struct vb_evq_node async;
+	bool is_watched; /* armed, with a channel: counted in vb_watch_armed */
 	uint32_t poll_cnt;
 	/* The extended API: held from a start that found something to its end, so that threads do
 	 * not mix; unless the application has promised to come with one thread. */
@@ -413,6 +414,8 @@ int vb_ibv_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wc);
 /* One completion into cq->wc: 0, ENOENT when there is none, or another errno. */
 int vb_ibv_poll_one(struct vb_ibv_cq *cq);
 int vb_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+/* Under the lock: @cq is armed, or is that no more. */
+void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed);
 struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *c, int cqe, void *cq_context,
 				   struct ibv_comp_channel *channel, int comp_vector,
 				   struct ibv_pd *parent);

@@ -64,6 +64,29 @@ add("verbs.churn", churn("8000", "4"), seconds=120)
 add("verbs.churn_64_threads", churn("3000", "64"), seconds=120)
 
 
+def waits(call, link):
+    @case(f"verbs.wait.{call}.{link}")
+    def _(context):
+        """Who waits for a channel in this call takes its packets itself, nearly always; and the call does what it
+        does without Verbena."""
+        command = [context.verbena, "run", "--link", link, "--", os.path.join(
+            context.build, "tests", "system", "verbs_wait"), call]
+        # The thread takes those that come while the program is at work: more on a machine that is busy.
+        for _ in range(3):
+            out = context.machine.a.run(command, 40)
+            told = re.fullmatch(r"(\d+) messages, the thread ran (\d+) times\ndone\n", out)
+            if not told:
+                raise Failure(out)
+            if int(told[2]) < 0.6 * int(told[1]):
+                return
+        raise Failure(out)
+
+
+for call in ("poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "epoll_pwait2", "edge", "poll_epoll"):
+    for how in ("udp", "shm"):
+        waits(call, how)
+
+
 @case("verbs.errors")
 def verbs_errors(context):
     """The matrix of docs/error-semantics.md, over loopback."""
