@@ -4,6 +4,7 @@
  * what it keeps open, and when it gives up the adapter.
  */
 #include "broker_env.h"
+#include "descriptors.h"
 
 #include <dirent.h>
 #include <linux/ipv6.h>
@@ -55,21 +56,6 @@ static void spawn__without_rules_of_the_program(void **state)
 	assert_string_equal(o.slot[VB_SLOT_GSI]->fault[0].rules.text, "");
 	vb_broker_observe_end(&o);
 	vb_broker_disconnect(&c);
-}
-
-static unsigned descriptors_of(pid_t pid)
-{
-	char path[64];
-	unsigned cnt = 0;
-	DIR *d;
-
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
-	d = opendir(path);
-	assert_non_null(d);
-	while (readdir(d))
-		cnt++;
-	closedir(d);
-	return cnt;
 }
 
 /* Gives "lo" the address 2001:db8::1, or takes it away, and waits until the broker has seen it. */

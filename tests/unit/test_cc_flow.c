@@ -145,6 +145,37 @@ static void flow__starts_over_after_inactivity(void **state)
 	assert_true(vb_cc_current_rate(&cc) < 1000);
 }
 
+/* A flow that begins anew after a pause is cut by its first CNP, however long ago the period of its
+ * last one began. */
+static void merge__ends_with_the_flow(void **state)
+{
+	struct vb_cc_settings s = {
+	    .dcqcn_hw_en = true,
+	    .cc_clk_hz = 256000000,
+	    .dcqcn_max_rate = 60000,
+	    .dcqcn_min_rate = 1,
+	    .dcqcn_alpha_rate_shift = 1,
+	    .alpha_frac_bits = 10,
+	    .initial_alpha = 512,
+	    .initial_rate = 40960,
+	    .dcqcn_rx_cnp_merge_period = 50000,
+	    .inactivity_th = 1000,
+	};
+	struct vb_cc cc = {0};
+
+	(void)state;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_sent(&cc, &s, 1000, 0);
+	vb_cc_on_cnp(&cc, &s, 7 * VB_USEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 30720);
+	vb_cc_on_cnp(&cc, &s, 8 * VB_USEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 30720);
+	vb_cc_on_flow(&cc, &s, 5 * VB_MSEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 40960);
+	vb_cc_on_cnp(&cc, &s, 5 * VB_MSEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 30720);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +183,7 @@ int main(void)
 	    cmocka_unit_test(alpha__first_is_as_written),
 	    cmocka_unit_test(alpha__first_cnp_of_periodic_cuts),
 	    cmocka_unit_test(flow__starts_over_after_inactivity),
+	    cmocka_unit_test(merge__ends_with_the_flow),
 	};
 
 	return cmocka_run_group_tests_name("cc_flow", tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * manager, whose channels are in stores of their own. node/fd_store.h, node/cm_memory.h
  */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "node/cm_memory.h"
 #include "node/fd_store.h"
 #include "node/slots.h"
@@ -117,6 +118,41 @@ static void store__with_a_message_that_is_no_item(void **state)
 	assert_int_equal(cnt, 2);
 }
 
+static bool has_even_index(void *ctx, const struct vb_fd_store_item *item)
+{
+	(void)ctx;
+	return item->slot % 2 == 0;
+}
+
+static int note_index(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	uint32_t *order = ctx;
+
+	*order = *order * 10 + item->slot;
+	vb_fds_close(fds);
+	return 0;
+}
+
+/* What stays of a store keeps its order, and looking through it opens nothing for good. */
+static void store__is_sifted(void **state)
+{
+	int store = vb_fd_store_create(), fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	uint32_t order = 0;
+	unsigned before;
+
+	(void)state;
+	assert_true(store >= 0);
+	for (uint32_t i = 1; i < 7; i++)
+		assert_int_equal(vb_fd_store_put_channel(store, i, 99, fd), 0);
+	before = descriptors_of(getpid());
+	assert_int_equal(vb_fd_store_sift(store, 6, has_even_index, NULL), 0);
+	assert_int_equal(descriptors_of(getpid()), before);
+	assert_int_equal(vb_fd_store_walk(store, note_index, &order), 0);
+	assert_int_equal(order, 246);
+	close(store);
+	close(fd);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -125,6 +161,7 @@ int main(void)
 	    T(open__of_another_version),
 	    T(walk__finds_channels_that_are_open),
 	    T(store__with_a_message_that_is_no_item),
+	    T(store__is_sifted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

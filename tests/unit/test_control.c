@@ -65,6 +65,34 @@ static void counters__live_and_past(void **state)
 	verbena_close(v);
 }
 
+/* Totals are of each port, the last one too. */
+static void totals__of_every_port(void **state)
+{
+	static struct vb_counters total[VB_HCA_PORTS_MAX + 1];
+	uint64_t was[VB_HCA_PORTS_MAX + 1];
+	struct vb_broker_client c = client_connect();
+	struct vb_broker_observer o;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	vb_broker_totals(&o, total);
+	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
+		was[port] = total[port].v[VB_COUNTER_rx_read_requests];
+	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
+		vb_count_add(&c.shm->counters[port], VB_COUNTER_rx_read_requests, (uint64_t)port);
+	for (int i = 0; i < 2; i++) {
+		memset(total, 0, sizeof total);
+		vb_broker_totals(&o, total);
+		for (int port = 1; port <= VB_HCA_PORTS_MAX; port++)
+			assert_int_equal(total[port].v[VB_COUNTER_rx_read_requests] - was[port],
+					 port);
+		if (i == 0)
+			vb_broker_disconnect(&c);
+	}
+	vb_broker_observe_end(&o);
+}
+
 /* CC-07: the interrupt of CNPs, seen from outside, once or as several; and it wakes who waits. */
 static void cnp__wakes_who_waits(void **state)
 {
@@ -148,6 +176,7 @@ int main(void)
 	    cmocka_unit_test(version__of_header_and_library),
 	    cmocka_unit_test(devices__loopback),
 	    cmocka_unit_test(counters__live_and_past),
+	    cmocka_unit_test(totals__of_every_port),
 	    cmocka_unit_test(cnp__wakes_who_waits),
 	    cmocka_unit_test(cnp__wakes_at_once),
 	    cmocka_unit_test(view__broker_killed),

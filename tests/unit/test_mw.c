@@ -477,6 +477,8 @@ static void send_inv__of_nothing(void **state)
 			(void)env_wc(&env, 1, VB_WC_SUCCESS);
 		assert_int_equal(vb_qp_get_state(pair[0]), VB_QPS_RTS);
 		assert_int_equal(vb_qp_get_state(pair[1]), VB_QPS_ERR);
+		/* The message has arrived: it counts. IBA 9.7.7.1 */
+		assert_int_equal(pair[1]->resp.msn, 1);
 		env_no_event(&env);
 		assert_int_equal(env.counters.v[VB_COUNTER_resp_remote_access_errors], 0);
 		assert_int_equal(env.counters.v[VB_COUNTER_req_remote_access_errors], 0);

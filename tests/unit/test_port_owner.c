@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who has UDP port 4791: one's own adapter, which is waited for, or somebody else, who is named. */
 #include "cmocka_env.h"
+#include "link/memory.h"
+#include "netns.h"
 #include "node/port_owner.h"
+#include "wire/icrc.h"
 
+#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,6 +35,37 @@ static void adopted__by_ones_own(void **state)
 	}
 }
 
+/* Of the processes that have the port, those with the memory of a slot are clients of an adapter;
+ * other shared memory makes none. */
+static void owners__clients_have_a_slot(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_client;
+	} c[] = {{"other", false}, {VB_MEMORY_SLOT, true}};
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
+	struct vb_port_owner o[4];
+	int sock;
+
+	(void)state;
+	if (!netns_enter())
+		skip();
+	sock = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(sock, (struct sockaddr *)&a, sizeof a), 0);
+	for (size_t i = 0; i < 2; i++) {
+		int fd = vb_memory_create(c[i].name, 4096);
+		void *p;
+
+		assert_int_equal(vb_memory_map(fd, 4096, false, &p), 0);
+		assert_int_equal(vb_port_owners(o, 4), 1);
+		assert_int_equal(o[0].pid, getpid());
+		assert_int_equal(o[0].is_client, c[i].is_client);
+		vb_memory_unmap(p, 4096);
+		close(fd);
+	}
+	close(sock);
+}
+
 static void explain__names_the_owner(void **state)
 {
 	const struct vb_port_owner o[] = {
@@ -52,6 +87,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(adopted__by_ones_own),
+	    cmocka_unit_test(owners__clients_have_a_slot),
 	    cmocka_unit_test(explain__names_the_owner),
 	};
 

@@ -302,6 +302,21 @@ static void take__payload_longer_than_any(void **state)
 	assert_true(f->rx.is_broken);
 }
 
+/* Nor is a packet read that ends behind its train. */
+static void take__packet_longer_than_its_train(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way;
+	struct vb_rx rx;
+
+	make(f, 0, 1000);
+	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0), 1);
+	assert_true(vb_ring_begin(&f->rx, &way));
+	f->rx.len = f->rx.at + 512;
+	assert_false(vb_ring_take(&f->rx, &rx, f->copy));
+	assert_true(f->rx.is_broken);
+}
+
 /* Memory that its maker could make shorter under a reader is not mapped. */
 static void map__only_what_cannot_shrink(void **state)
 {
@@ -379,6 +394,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__payload_longer_than_any, setup, teardown),
+	    cmocka_unit_test_setup_teardown(take__packet_longer_than_its_train, setup, teardown),
 	    cmocka_unit_test(map__only_what_cannot_shrink),
 	    cmocka_unit_test_setup_teardown(begin__not_more_than_the_ring_holds, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__headers_cannot_change_underneath, setup,

@@ -2,6 +2,7 @@
 /* The sysfs-like tree: the kernel's names and formats, replacement as a whole, counters in place.
  */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "node/device_node.h"
 #include "node/sysfs.h"
 #include "node/sysfs_dir.h"
@@ -172,6 +173,7 @@ static void cm_counters__rewritten_in_place(void **state)
 {
 	static struct vb_cm_port_counters cm[2];
 	enum { REQ, SIDR_REP = VB_CM_SIDR_REP - VB_CM_ATTR_FIRST, APR = VB_CM_MSGS - 1 };
+	unsigned before;
 
 	(void)state;
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "0\n");
@@ -179,7 +181,9 @@ static void cm_counters__rewritten_in_place(void **state)
 	cm[1].tx_retries[REQ] = 2;
 	cm[1].rx_msgs[SIDR_REP] = 3;
 	cm[1].rx_duplicates[APR] = 4;
+	before = descriptors_of(getpid());
 	vb_sysfs_cm_counters(&tree, &host, 0, &cm[1]);
+	assert_int_equal(descriptors_of(getpid()), before);
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "12\n");
 	assert_file("infiniband/verbena0/ports/1/cm_tx_retries/req", "2\n");
 	assert_file("infiniband/verbena0/ports/1/cm_rx_msgs/sidr_rep", "3\n");

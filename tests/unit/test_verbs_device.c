@@ -31,6 +31,24 @@ static void device_list__describes_lo(void **state)
 	ibv_free_device_list(list);
 }
 
+extern const char *ibv_get_sysfs_path(void);
+
+/* As on a host without adapters. A first answer stays: a child asks, before anybody else has. */
+static void sysfs_path__without_broker(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		setenv("VERBENA_BIN", "/nonexistent", 1);
+		_exit(strcmp(ibv_get_sysfs_path(), "/sys") != 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void device_list__without_broker_is_null(void **state)
 {
 	(void)state;
@@ -185,6 +203,7 @@ static void gid__table_and_entries_agree(void **state)
 	assert_int_equal(ibv_query_gid(ctx, 1, 31, &gid), 0);
 	assert_memory_equal(&gid, &zero, sizeof gid);
 	assert_int_equal(ibv_query_gid_ex(ctx, 1, 31, &e, 0), ENODATA);
+	assert_int_equal(ibv_query_gid_ex(ctx, 1, 0, &e, 1), EOPNOTSUPP); /* no such flag */
 	assert_int_equal(ibv_query_gid(ctx, 1, 4000, &gid), -1);
 	assert_int_equal(ibv_query_gid(ctx, 1, -1, &gid), -1);
 	assert_int_equal(ibv_query_gid(ctx, 2, 0, &gid), -1);
@@ -268,9 +287,38 @@ static void close_device__takes_what_is_left(void **state)
 	/* verbs_close() closes the device with all of it. */
 }
 
+/* The numbers of objects, which others of the host see, are those of objects that are there. */
+static void close_device__objects_are_counted_out(void **state)
+{
+	const struct vb_slot_shm *slot = vb_engine_slot(vb_ibv_ctx(ctx)->engine);
+	const uint32_t qps = slot->qp_cnt, cqs = slot->cq_cnt, mrs = slot->mr_cnt;
+	struct ibv_context *other = ibv_open_device(ctx->device);
+	struct ibv_pd *p = ibv_alloc_pd(other);
+	struct ibv_cq *cq = ibv_create_cq(other, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+	    .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+
+	struct ibv_qp *qp = ibv_create_qp(p, &init);
+
+	(void)state;
+
+	assert_non_null(qp);
+	assert_non_null(ibv_reg_mr(p, buf, 64, 0));
+	/* Who has the slot next begins behind. */
+	assert_int_equal(slot->qpn_next, (qp->qp_num >> 8) + 1);
+	assert_int_equal(slot->qp_cnt, qps + 1);
+	assert_int_equal(slot->cq_cnt, cqs + 1);
+	assert_int_equal(slot->mr_cnt, mrs + 1);
+	assert_int_equal(ibv_close_device(other), 0);
+	assert_int_equal(slot->qp_cnt, qps);
+	assert_int_equal(slot->cq_cnt, cqs);
+	assert_int_equal(slot->mr_cnt, mrs);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(sysfs_path__without_broker),
 	    VERBS_TEST(device_list__describes_lo),
 	    VERBS_TEST(query_device__tells_the_limits),
 	    VERBS_TEST(query_port__is_ethernet_and_active),
@@ -282,6 +330,7 @@ int main(void)
 	    VERBS_TEST(unsupported__says_so),
 	    VERBS_TEST(open_device__descriptors),
 	    VERBS_TEST(close_device__takes_what_is_left),
+	    VERBS_TEST(close_device__objects_are_counted_out),
 	    cmocka_unit_test_setup(device_list__without_broker_is_null, verbs_open),
 	};
 

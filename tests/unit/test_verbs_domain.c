@@ -11,6 +11,8 @@
 static struct {
 	uint32_t live, total, uses_default;
 	uint64_t types, freed; /* bit (1 << resource type) */
+	uint8_t *last;         /* what it gave last, and how much */
+	size_t size;
 } asked;
 
 static void *ring_alloc(struct ibv_pd *of, void *context, size_t size, size_t alignment,
@@ -27,6 +29,8 @@ static void *ring_alloc(struct ibv_pd *of, void *context, size_t size, size_t al
 		return IBV_ALLOCATOR_USE_DEFAULT;
 	asked.live++;
 	assert_int_equal(posix_memalign(&p, alignment, size), 0);
+	asked.last = p;
+	asked.size = size;
 	return memset(p, 0xa5, size);
 }
 
@@ -103,6 +107,23 @@ static void exchange(struct ibv_pd *domain, uint32_t rings)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	assert_int_equal(asked.live, 0);
+}
+
+/* The allocator has to give zeros. That one does not must not matter: the queue begins empty. */
+static void parent_domain__its_memory_becomes_zero(void **state)
+{
+	struct ibv_parent_domain_init_attr attr = with_allocators();
+	struct ibv_pd *domain = ibv_alloc_parent_domain(ctx, &attr);
+	struct ibv_srq_init_attr srq_attr = {.attr = {.max_wr = 16, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(domain, &srq_attr);
+
+	(void)state;
+	assert_non_null(srq);
+	assert_true(asked.size > 16 * sizeof(struct ibv_sge));
+	for (size_t i = 0; i < asked.size; i++)
+		assert_int_equal(asked.last[i], 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_dealloc_pd(domain), 0);
 }
 
 static void parent_domain__its_memory_is_used(void **state)
@@ -388,6 +409,31 @@ static void import__objects_of_a_duplicated_descriptor(void **state)
 }
 
 /* Two contexts have the keys of an imported region: neither moves it away from the other. */
+/* Of contexts on one descriptor each finds the PDs that the others have made. */
+static void import__pd_of_each_context(void **state)
+{
+	struct ibv_context *c[] = {ctx, ibv_import_device(ctx->cmd_fd),
+				   ibv_import_device(ctx->cmd_fd)};
+	struct ibv_pd *own[3], *p;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(c[i]);
+		own[i] = ibv_alloc_pd(c[i]);
+		assert_non_null(own[i]);
+	}
+	for (int i = 0; i < 9; i++) {
+		p = ibv_import_pd(c[i / 3], own[i % 3]->handle);
+		assert_non_null(p);
+		assert_int_equal(p->handle, own[i % 3]->handle);
+		ibv_unimport_pd(p);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ibv_dealloc_pd(own[i]), 0);
+	assert_int_equal(ibv_close_device(c[1]), 0);
+	assert_int_equal(ibv_close_device(c[2]), 0);
+}
+
 static void import__shared_region_is_not_moved(void **state)
 {
 	struct ibv_context *c2 = ibv_import_device(dup(ctx->cmd_fd));
@@ -436,6 +482,7 @@ static void import__device_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    VERBS_TEST(parent_domain__its_memory_becomes_zero),
 	    VERBS_TEST(parent_domain__its_memory_is_used),
 	    VERBS_TEST(parent_domain__no_memory),
 	    VERBS_TEST(parent_domain__refused),
@@ -446,6 +493,7 @@ int main(void)
 	    VERBS_TEST(dm__new_is_zero),
 	    VERBS_TEST(dm__region_is_read_and_written),
 	    VERBS_TEST(import__objects_of_a_duplicated_descriptor),
+	    VERBS_TEST(import__pd_of_each_context),
 	    VERBS_TEST(import__shared_region_is_not_moved),
 	    VERBS_TEST(import__device_memory),
 	};

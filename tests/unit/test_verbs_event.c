@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion channels and async events: nothing is lost, nothing is announced that is not there. */
+#include "node/watch.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
@@ -46,6 +47,20 @@ static struct ibv_cq *event_next(void)
 
 	assert_int_equal(ibv_get_cq_event(channel, &cq, &context), 0);
 	return cq;
+}
+
+/* Calls that wait for descriptors know which are channels', for as long as they are. */
+static void channel__is_known_by_its_descriptor(void **state)
+{
+	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
+	int fd;
+
+	(void)state;
+	assert_non_null(ch);
+	fd = ch->fd;
+	assert_true(vb_watch_is_channel(fd));
+	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+	assert_false(vb_watch_is_channel(fd));
 }
 
 static void cq_event__one_for_each_arm(void **state)
@@ -497,6 +512,7 @@ static void cq_ex__wall_clock(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		PAIR_TEST(channel__is_known_by_its_descriptor),
 		PAIR_TEST(cq_event__one_for_each_arm),
 		PAIR_TEST(cq_event__solicited_only),
 		PAIR_TEST(modify_cq__events_wait_for_more),

@@ -252,6 +252,11 @@ static void handler__is_the_programs(void **state)
 	trespass();
 	assert_int_equal(seen_blocked, 1);
 
+	/* What is no handler is refused, signal(3). */
+	errno = 0;
+	assert_true(signal(SIGSEGV, SIG_ERR) == SIG_ERR);
+	assert_int_equal(errno, EINVAL);
+
 	/* Once only. As BSD has it, system calls go on. */
 	assert_true(signal(SIGSEGV, on_signal_alone) != SIG_ERR);
 	assert_int_equal(sigaction(SIGSEGV, NULL, &old), 0);

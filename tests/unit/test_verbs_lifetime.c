@@ -468,6 +468,7 @@ static void calls__look_at_handles(void **state)
 	    .recv_cq = far_cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 	struct ibv_mr *m = ibv_reg_mr(p, buf, 64, 0);
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
+	const union ibv_gid group = {.raw = {0xff, 0x0e, [15] = 7}};
 	struct ibv_qp *qp;
 
 	(void)state;
@@ -489,6 +490,8 @@ static void calls__look_at_handles(void **state)
 	qp->handle++;
 	NOT_FOUND(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
 	NOT_FOUND(ibv_query_qp(qp, &attr, 0, &init));
+	NOT_FOUND(ibv_attach_mcast(qp, &group, 0));
+	NOT_FOUND(ibv_detach_mcast(qp, &group, 0));
 	NOT_FOUND(ibv_destroy_qp(qp));
 	qp->handle--;
 	cq->context = other;

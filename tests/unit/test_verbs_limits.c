@@ -166,6 +166,36 @@ static void qp__rd_atomic(void **state)
 }
 
 /* Requests of the most SGEs, as many as the queue has: one more is refused, and named. */
+/* So many QPs are in one group, and one more is not. */
+static void mcast__count(void **state)
+{
+	const union ibv_gid group = {
+	    .raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3}};
+	struct ibv_cq *mine = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	struct ibv_qp_init_attr init = {
+	    .send_cq = mine, .recv_cq = mine, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_UD};
+	int max = limit.max_mcast_qp_attach, n = 0, err = 0;
+	struct ibv_qp **qp = calloc((size_t)max + 1, sizeof *qp);
+
+	(void)state;
+	assert_non_null(qp);
+	assert_int_equal(limit.max_total_mcast_qp_attach, max * limit.max_mcast_grp);
+	for (; n <= max; n++) {
+		qp[n] = ibv_create_qp(pd, &init);
+		assert_non_null(qp[n]);
+		to_init(qp[n]);
+		err = ibv_attach_mcast(qp[n], &group, 0);
+		assert_int_equal(err, n < max ? 0 : ENOMEM);
+	}
+	for (n = 0; n <= max; n++) {
+		if (n < max)
+			assert_int_equal(ibv_detach_mcast(qp[n], &group, 0), 0);
+		assert_int_equal(ibv_destroy_qp(qp[n]), 0);
+	}
+	free(qp);
+	assert_int_equal(ibv_destroy_cq(mine), 0);
+}
+
 static void post__queue_and_sges(void **state)
 {
 	enum { WRS = 8 };
@@ -337,6 +367,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(post__queue_and_sges, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(post__srq_and_send_queue, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(cq__entries, open_limits, verbs_close),
+	    cmocka_unit_test_setup_teardown(mcast__count, open_limits, verbs_close),
 	    cmocka_unit_test_setup_teardown(srq__entries, open_limits, verbs_close),
 	    VERBS_TEST(qp__capabilities_given_are_shown),
 	    VERBS_TEST(modify_srq__refused_keeps_the_limit),

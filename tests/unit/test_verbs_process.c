@@ -140,6 +140,11 @@ static void child(const struct verbs_end *e, struct ibv_comp_channel *channel)
 	CHECK(ibv_destroy_qp(e->qp) == EIO);
 	CHECK(ibv_close_device(ctx) == -1 && errno == EIO);
 #if !defined(__SANITIZE_THREAD__) /* which does not survive a thread in such a child */
+	/* The parent's is another process's now, and is imported as one. */
+	struct ibv_context *parents = ibv_import_device(ctx->cmd_fd);
+
+	CHECK(parents && ibv_query_port(parents, 1, &port) == 0);
+	CHECK(ibv_close_device(parents) == 0);
 	list = ibv_get_device_list(NULL);
 	CHECK(list);
 	ctx = ibv_open_device(list[0]);

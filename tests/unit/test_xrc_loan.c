@@ -335,6 +335,87 @@ static void target__fails_in_a_message(void **state)
 	world_close();
 }
 
+/* A state that is lent is the same there, and one that no responder has is refused. */
+static void state__travels_whole(void **state)
+{
+	static struct vb_xrc_state s;
+	const struct {
+		uint32_t *at, bad;
+	} field[] = {{&s.state, VB_QPS_RTS},        {&s.epsn, VB_PSN_MASK + 1},
+		     {&s.msg, VB_MSG_WRITE + 1},    {&s.nak_syndrome, UINT8_MAX + 1},
+		     {&s.ack_psn, VB_PSN_MASK + 1}, {&s.dropped, VB_PSN_MASK + 1}};
+	struct vb_responder *r, was;
+
+	(void)state;
+	world_open();
+	r = &w.tgt->resp;
+	was = *r;
+	was.epsn = vb_psn(11);
+	was.msn = 12;
+	was.msg = VB_MSG_WRITE;
+	was.va = 13;
+	was.left = 14;
+	was.rcvd = 15;
+	was.rkey = 16;
+	was.srqn = 17;
+	was.nak_sent = true;
+	was.ack_due = was.nak_due = true;
+	was.nak_syndrome = VB_NAK_PSN_SEQ;
+	was.ack_psn = vb_psn(18);
+	was.dropped = vb_psn(19);
+	*r = was;
+	vb_xrc_state_put(w.tgt, &s);
+	r->epsn = r->ack_psn = r->dropped = vb_psn(0);
+	r->msn = r->rkey = r->srqn = 0;
+	r->va = r->left = r->rcvd = 0;
+	r->msg = VB_MSG_NONE;
+	r->nak_sent = r->ack_due = r->nak_due = false;
+	r->nak_syndrome = 0;
+	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
+	assert_memory_equal(r, &was, sizeof was);
+
+	for (size_t i = 0; i < sizeof field / sizeof field[0]; i++) {
+		uint32_t good = *field[i].at;
+
+		*field[i].at = field[i].bad;
+		assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), -EPROTO);
+		*field[i].at = good;
+	}
+	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s - 1, 1), -EPROTO);
+	assert_memory_equal(r, &was, sizeof was);
+
+	/* Who has failed has sent its NAK. */
+	s.state = VB_QPS_ERR;
+	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
+	assert_false(r->nak_due);
+	world_close();
+}
+
+/* A CNP concerns the target, wherever its state is: it goes there and calls nothing back. */
+static void cnp__goes_to_the_borrower(void **state)
+{
+	struct vb_hdr cnp = {.opcode = VB_OPCODE_CNP, .pkey = VB_PKEY_DEFAULT};
+	struct vb_tx tx = {0};
+	uint32_t handed;
+
+	(void)state;
+	world_open();
+	post_srq(LEFT, 0, 1);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	world_run(VB_NEVER);
+	assert_true(vb_xrc_is_lent(w.tgt));
+	handed = w.said[VB_XRC_PACKET];
+	cnp.dqpn = vb_qp_number(w.tgt);
+	tx.path = &w.ini->attr.path;
+	tx.hdr_len = (uint8_t)vb_hdr_emit(&cnp, tx.hdr);
+	packet_move(&tx, 1);
+	assert_int_equal(w.said[VB_XRC_PACKET], handed + 1);
+	assert_int_equal(w.said[VB_XRC_RECALL], 0);
+	assert_true(vb_xrc_is_lent(w.tgt));
+	world_close();
+}
+
 /* What no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
@@ -403,6 +484,8 @@ int main(void)
 	    cmocka_unit_test(give_back__of_everything),
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(target__fails_in_a_message),
+	    cmocka_unit_test(state__travels_whole),
+	    cmocka_unit_test(cnp__goes_to_the_borrower),
 	    cmocka_unit_test(take_message__hostile),
 	};
 

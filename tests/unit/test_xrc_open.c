@@ -350,6 +350,35 @@ static void ask__is_given_up(void **state)
 	world_close();
 }
 
+/* Of two answers to one question the first counts. */
+static void ask__is_answered_once(void **state)
+{
+	static struct {
+		struct vb_xrc_msg head;
+		struct vb_xrc_inquiry body;
+	} m;
+	struct vb_xrc_ask a = {.opens = false};
+
+	(void)state;
+	world_open();
+	vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+	vb_xrc_ask_again(&a);
+	settle();
+	assert_int_equal(a.err, 0);
+	m.head = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
+				     .kind = VB_XRC_ANSWER,
+				     .qpn = w.tgt->qpn,
+				     .serial = a.serial,
+				     .name = w.xrcd[OWNER]->name,
+				     .state_len = sizeof m.body};
+	m.body = (struct vb_xrc_inquiry){.err = -EACCES, .attr = w.tgt->attr};
+	(void)vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m, sizeof m, 1);
+	assert_int_equal(a.err, 0);
+	vb_xrc_ask_end(&a);
+	settle();
+	world_close();
+}
+
 /* What no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
@@ -418,6 +447,7 @@ int main(void)
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(ask__of_an_owner_that_is_killed),
 	    cmocka_unit_test(ask__of_another_owner),
+	    cmocka_unit_test(ask__is_answered_once),
 	    cmocka_unit_test(owner__ends),
 	    cmocka_unit_test(ask__is_given_up),
 	    cmocka_unit_test(take_message__hostile),

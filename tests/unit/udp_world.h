@@ -7,6 +7,7 @@
 #define VB_TESTS_UNIT_UDP_WORLD_H
 
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "link/udp_priv.h"
 #include "netns.h"
 #include "wire/hdr.h"
@@ -19,7 +20,8 @@
 
 struct fixture {
 	struct vb_link *link;
-	struct vb_udp *udp; /* the same, seen from inside */
+	struct vb_udp *udp;   /* the same, seen from inside */
+	unsigned descriptors; /* of this process without the link */
 	struct vb_counters counters;
 	struct vb_path path4, path6;
 	struct vb_tx_batch batch;
@@ -105,6 +107,7 @@ static inline struct fixture *fixture_on(int rx_fd)
 	struct fixture *f = calloc(1, sizeof *f);
 	struct vb_path p = {.port = 1, .hop_limit = 7};
 
+	f->descriptors = descriptors_of(getpid()) - 1; /* @rx_fd is the link's */
 	p.sgid = p.dgid = gid("::ffff:127.0.0.1");
 	f->path4 = p;
 	p.sgid = p.dgid = gid("::1");
@@ -137,6 +140,8 @@ static inline int teardown(void **state)
 	struct fixture *f = *state;
 
 	f->link->ops->close(f->link);
+	/* It leaves none open. */
+	assert_int_equal(descriptors_of(getpid()), f->descriptors);
 	free(f);
 	return 0;
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How many descriptors a process has: what is opened for a while is closed again. proc(5) */
+#ifndef VB_TESTS_UNIT_DESCRIPTORS_H
+#define VB_TESTS_UNIT_DESCRIPTORS_H
+
+#include "cmocka_env.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+static inline unsigned descriptors_of(pid_t pid)
+{
+	char path[64];
+	unsigned cnt = 0;
+	DIR *d;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	assert_non_null(d);
+	while (readdir(d))
+		cnt++;
+	closedir(d);
+	return cnt;
+}
+
+#endif
