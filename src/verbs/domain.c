@@ -127,8 +127,7 @@ int vb_ibv_ring_get(struct vb_ibv_ring *r, struct ibv_pd *ibv, size_t size,
 		return ENOMEM;
 	if (mem == IBV_ALLOCATOR_USE_DEFAULT)
 		return 0;
-	/* The application has to hand over zeros; that it does not must not matter. */
-	memset(mem, 0, size);
+	/* Whether these are zeros does not matter: the queue is copied over them. */
 	r->mem = mem;
 	return 0;
 }
