@@ -8,7 +8,6 @@
 #include "verbs/priv.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define RING_ALIGN 64 /* a line of the cache */
 
