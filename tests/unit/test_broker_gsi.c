@@ -4,6 +4,7 @@
  * itself, over IPv4 and IPv6, and what is no MAD. CMP-01
  */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "netns.h"
 #include "node/broker_gsi.h"
 #include "node/devices.h"
@@ -34,6 +35,8 @@ static void on_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_M
 	memcpy(got.mad, mad, VB_MAD_LEN);
 }
 
+static unsigned before; /* descriptors of this process */
+
 static int setup(void **state)
 {
 	static struct vb_netdevs netdevs;
@@ -41,6 +44,7 @@ static int setup(void **state)
 
 	(void)state;
 	memset(&got, 0, sizeof got);
+	before = descriptors_of(getpid());
 	assert_int_equal(vb_slots_init(&slots), 0);
 	assert_int_equal(vb_netdev_read(&netdevs), 0);
 	assert_true(vb_devices_update(slots.host, &netdevs, 0));
@@ -54,6 +58,7 @@ static int teardown(void **state)
 	(void)state;
 	vb_gsi_close(gsi);
 	vb_slots_close(&slots);
+	assert_int_equal(descriptors_of(getpid()), before);
 	return 0;
 }
 

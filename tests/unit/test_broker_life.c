@@ -7,6 +7,7 @@
 #include "descriptors.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/ipv6.h>
 
 /* Nothing is preloaded into the broker, whatever the program was started with. */
@@ -74,6 +75,42 @@ static void change_address(const struct vb_broker_client *c, bool add)
 		(void)poll(NULL, 0, 1);
 	}
 	fail_msg("the broker has not seen the address");
+}
+
+/* What the broker starts gets nothing of it. */
+static void descriptors__close_on_exec(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	char path[300], line[128];
+	unsigned cnt = 0;
+	struct dirent *entry;
+	DIR *d;
+
+	(void)state;
+	snprintf(path, sizeof path, "/proc/%u/fdinfo", c.host->broker_pid);
+	d = opendir(path);
+	assert_non_null(d);
+	while ((entry = readdir(d))) {
+		unsigned flags = 0;
+		FILE *f;
+
+		if (atoi(entry->d_name) <= STDERR_FILENO)
+			continue;
+		snprintf(path, sizeof path, "/proc/%u/fdinfo/%s", c.host->broker_pid,
+			 entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		while (fgets(line, sizeof line, f) && sscanf(line, "flags: %o", &flags) != 1)
+			continue;
+		fclose(f);
+		if (!(flags & O_CLOEXEC))
+			fail_msg("descriptor %s", entry->d_name);
+		cnt++;
+	}
+	closedir(d);
+	assert_true(cnt > 5);
+	vb_broker_disconnect(&c);
 }
 
 /* Each change of an address makes the tree anew, and no descriptor stays open for it. */
@@ -188,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(spawn__without_preload, end_broker),
 	    cmocka_unit_test_teardown(spawn__without_rules_of_the_program, end_broker),
+	    cmocka_unit_test_teardown(descriptors__close_on_exec, end_broker),
 	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
 	    cmocka_unit_test_teardown(counters__violations_are_of_the_port, end_broker),
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),

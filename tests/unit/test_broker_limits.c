@@ -5,6 +5,7 @@
  */
 #include "broker_env.h"
 #include "node/broker_msg.h"
+#include "verbena/verbena.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -88,6 +89,7 @@ static void connect__no_broker_program(void **state)
 {
 	struct vb_broker_client c;
 	struct vb_broker_observer o;
+	struct verbena *v;
 
 	(void)state;
 	/* The broker of the test before may still be there. */
@@ -101,6 +103,7 @@ static void connect__no_broker_program(void **state)
 	setenv("VERBENA_BIN", "/nonexistent/verbena", 1);
 	assert_int_equal(vb_broker_connect(&c, broker_why, sizeof broker_why), -ENOENT);
 	assert_non_null(strstr(broker_why, "VERBENA_BIN"));
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), -ENOENT);
 	setenv("VERBENA_BIN", "/bin/true", 1);
 	int rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
 	assert_int_equal(rc, -ETIMEDOUT);

@@ -300,6 +300,37 @@ static void addr_find__link_local_of_two_interfaces(void **state)
 	assert_int_equal(vb_addr_find(&table, &global, 2), 2);
 }
 
+/* An address of several functions leads to the physical one, wherever that stands. */
+static void addr_find__physical_function(void **state)
+{
+	static struct vb_addr_table table;
+	struct vb_gid of;
+
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	of = add_addr(2, 1, true, false)->gid;
+	vb_devices_update(&host, &net, 0);
+	host.device[1] = host.device[0];
+	host.device_cnt = 2;
+	host.device[0].parent = 2;
+	vb_addr_build(&table, &host);
+	assert_int_equal(vb_addr_find(&table, &of, 2), 2);
+}
+
+/* In one change, too, and where it came last. */
+static void gids__link_local_before_what_came_with_it(void **state)
+{
+	struct vb_gid link_local;
+
+	(void)state;
+	add_dev(2, "eth0", 1500);
+	net.dev[0].wants_link_local = false;
+	add_addr(2, 7, false, false);
+	link_local = add_addr(2, 1, false, true)->gid;
+	vb_devices_update(&host, &net, 0);
+	assert_true(vb_gid_eq(&host.device[0].gid[0].gid, &link_local));
+}
+
 /* RFC 4291: EUI-64 with the universal bit inverted. */
 static void guid__from_mac(void **state)
 {
@@ -443,6 +474,8 @@ int main(void)
 	    cmocka_unit_test_setup(devices_update__full_table, setup),
 	    cmocka_unit_test_setup(devices_update__place_of_another, setup),
 	    cmocka_unit_test_setup(addr_find__link_local_of_two_interfaces, setup),
+	    cmocka_unit_test_setup(addr_find__physical_function, setup),
+	    cmocka_unit_test_setup(gids__link_local_before_what_came_with_it, setup),
 	    cmocka_unit_test_setup(guid__from_mac, setup),
 	    cmocka_unit_test_setup(host_read__after_half_a_change, setup),
 	    cmocka_unit_test_setup(update__virtual_functions, setup),

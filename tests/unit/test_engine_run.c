@@ -190,6 +190,15 @@ static void yield__sleeps_only_where_it_is_crowded(void **state)
 	assert_false(yield_sleeps(100));
 }
 
+/* Room for others is made once for each time that a full receiver was met. */
+static void yield__once_for_a_full_receiver(void **state)
+{
+	(void)state;
+	atomic_store(&engine.held_up, true);
+	vb_engine_yield(&engine);
+	assert_false(atomic_load(&engine.held_up));
+}
+
 static void yield__a_packet_ends_the_sleep(void **state)
 {
 	(void)state;
@@ -405,6 +414,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(step__more_packets_are_due_at_once, setup, teardown),
 	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_crowded, setup,
 					    teardown),
+	    cmocka_unit_test_setup_teardown(yield__once_for_a_full_receiver, setup, teardown),
 	    cmocka_unit_test_setup_teardown(yield__a_packet_ends_the_sleep, setup, teardown),
 	    cmocka_unit_test_setup_teardown(progress__time_between_polls_is_no_idle_poll, setup,
 					    teardown),

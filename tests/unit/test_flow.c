@@ -177,6 +177,24 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 	assert_uint_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, e.flow.alone);
 }
 
+/* Who reads slowly is there: as long as it takes something now and then, its full socket is waited
+ * for. */
+static void room__full_socket_of_a_slow_reader(void **state)
+{
+	vb_time now = VB_SEC;
+
+	(void)state;
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
+	assert_true(vb_engine_room(&e, &here, 0x105, now) >= 4096);
+	vb_flow_sending(&flow[5], e.flow.alone - VB_FLOW_OVERHEAD - 1000);
+	for (int i = 0; i < 10; i++) {
+		now += 60 * VB_MSEC;
+		vb_flow_taken(&flow[5], 10);
+		vb_flow_sending(&flow[5], 10);
+		assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	}
+}
+
 /* What others have sent keeps nobody from having something of its own in the queue. */
 static void room__a_share_where_others_are(void **state)
 {
@@ -360,6 +378,7 @@ int main(void)
 	    cmocka_unit_test(backlog__is_not_negative_and_heals),
 	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
 	    cmocka_unit_test(room__nobody_reads_a_nearly_full_socket),
+	    cmocka_unit_test(room__full_socket_of_a_slow_reader),
 	    cmocka_unit_test(room__full_receiver_costs_no_retry),
 	    cmocka_unit_test(room__a_share_where_others_are),
 	    cmocka_unit_test(size_flow__follows_the_receive_buffer),

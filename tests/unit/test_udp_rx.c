@@ -225,6 +225,7 @@ static void recv__origin_is_read_anew(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_path other = f->path6;
+	const uint8_t was = f->port;
 	struct vb_rx rx[1];
 
 	for (uint32_t i = 0; i < 2; i++) {
@@ -235,6 +236,14 @@ static void recv__origin_is_read_anew(void **state)
 		other.traffic_class = 4;
 		assert_from(f, &other, 0xc301);
 	}
+	/* One that is refused in between takes nothing of it away. */
+	f->port = 0;
+	clear(f);
+	add(f, &f->path4, 64, 1);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	f->port = was;
+	assert_from(f, &other, 0xc301);
 	f->port = 0;
 	other.udp_sport = 0xc301; /* as before */
 	vb_udp_set_ifindex(f->link, 1, 1);
