@@ -96,6 +96,21 @@ static void walk__finds_channels_that_are_open(void **state)
 	}
 }
 
+/* A store that cannot be kept is none: the next channel makes another. */
+static void add__store_that_is_not_kept(void **state)
+{
+	int fd_store = slots->fd_store;
+
+	(void)state;
+	slots->fd_store = -1;
+	add_channel(0);
+	assert_int_equal(slots->channels_fd[0], -1);
+	slots->fd_store = fd_store;
+	add_channel(0);
+	vb_cm_memory_walk(m, on_channel, NULL);
+	assert_int_equal(seen[0], 1);
+}
+
 static int count_items(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
 {
 	assert_int_equal(item->kind, VB_FD_STORE_CM);
@@ -159,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    T(open__of_another_version),
+	    T(add__store_that_is_not_kept),
 	    T(walk__finds_channels_that_are_open),
 	    T(store__with_a_message_that_is_no_item),
 	    T(store__is_sifted),

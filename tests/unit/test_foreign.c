@@ -4,6 +4,7 @@
 #include "node/foreign.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void owner_start(int prot)
 {
 	int pair[2];
 
-	memfd = memfd_create("foreign test", MFD_CLOEXEC);
+	memfd = memfd_create("foreign test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	assert_true(memfd >= 0);
 	assert_int_equal(ftruncate(memfd, SIZE), 0);
 	assert_int_equal(pipe(pair), 0);
@@ -95,12 +96,25 @@ static void map__writable_there(void **state)
 	owner_end();
 }
 
+/* Of several descriptors the one of the object says why it cannot be had. */
+static void map__reason_is_of_the_object(void **state)
+{
+	struct vb_foreign m = {0};
+
+	(void)state;
+	owner_start(PROT_READ | PROT_WRITE);
+	assert_int_equal(fcntl(memfd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
+	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), -EPERM);
+	owner_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(map__read_only_there),
 	    cmocka_unit_test(map__no_access_there),
 	    cmocka_unit_test(map__writable_there),
+	    cmocka_unit_test(map__reason_is_of_the_object),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
