@@ -2,6 +2,7 @@
 /* The writer of the capture ring: what a record looks like, and what happens at the ring's end. */
 #include "cmocka_env.h"
 #include "link/capture.h"
+#include "link/tap.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,26 @@ static void ring_get(const struct vb_capture_ring *r, uint64_t pos, void *to, si
 }
 
 static const uint8_t bytes[VB_CAPTURE_REC_MAX * 2] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+
+static uint16_t tapped_mark;
+
+static void note_mark(void *ctx, const struct vb_udp_tap *t)
+{
+	(void)ctx;
+	tapped_mark = t->mark;
+}
+
+/* What came by shared memory keeps the mark of what happened to it. */
+static void tap_received__has_its_mark(void **state)
+{
+	static const struct vb_path path = {.port = 1};
+	static const uint8_t pkt[VB_BTH_LEN + 8];
+	const struct vb_rx rx = {.pkt = pkt, .len = sizeof pkt, .avail = sizeof pkt, .path = &path};
+
+	(void)state;
+	vb_tap_received(note_mark, NULL, &rx, 5);
+	assert_int_equal(tapped_mark, 5);
+}
 
 static void write__record(void **state)
 {
@@ -110,6 +131,7 @@ static void write__around_the_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(tap_received__has_its_mark),
 	    cmocka_unit_test_setup_teardown(write__record, setup, teardown),
 	    cmocka_unit_test_setup_teardown(write__longest, setup, teardown),
 	    cmocka_unit_test_setup_teardown(write__around_the_end, setup, teardown),

@@ -157,14 +157,18 @@ static void view__broker_killed(void **state)
 	struct verbena_device dev[1];
 	struct verbena *v;
 	struct vb_broker_observer o;
+	uint32_t cnt = 0, qpn;
 
 	(void)state;
 	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
 	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
 	pid_t pid = (pid_t)o.host->broker_pid;
-	vb_broker_observe_end(&o);
+	(void)vb_broker_wait_cnp(&o, 0, &cnt, &qpn, 0);
 	kill(pid, SIGKILL);
 	assert_true(process_ends(pid));
+	/* Who waits for CNPs does not wait for those of the dead. */
+	assert_int_equal(vb_broker_wait_cnp(&o, 0, &cnt, &qpn, BROKER_PATIENCE_MS), -ECONNRESET);
+	vb_broker_observe_end(&o);
 	assert_int_equal(verbena_devices(v, dev, 1), -ECONNRESET);
 	assert_int_equal(verbena_counters(v, "verbena0", NULL, 0), -ECONNRESET);
 	verbena_close(v);

@@ -62,6 +62,42 @@ static bool host_is_member(void)
 	return found;
 }
 
+/* A message to a group is answered from the first address of the group's family. */
+static void answer__from_the_family_of_the_group(void **state)
+{
+	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH};
+	struct ibv_ah_attr attr;
+	union ibv_gid own, from;
+	struct ibv_grh grh;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		(void)verbs_gid(i, &own);
+		memset(&grh, 0, sizeof grh);
+		if (i) {
+			grh.version_tclass_flow = htobe32(6u << 28);
+			grh.dgid.raw[0] = 0xff;
+			grh.sgid = own;
+		} else {
+			uint8_t *ip = (uint8_t *)&grh + 20;
+			uint32_t sum = 0;
+
+			ip[0] = 0x45;
+			memcpy(ip + 12, own.raw + 12, 4);
+			memcpy(ip + 16, group.raw + 12, 4);
+			for (int k = 0; k < 20; k += 2)
+				sum += (uint32_t)ip[k] << 8 | ip[k + 1];
+			sum = ~(sum + (sum >> 16));
+			ip[10] = (uint8_t)(sum >> 8);
+			ip[11] = (uint8_t)sum;
+		}
+		assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, &grh, &attr), 0);
+		assert_memory_equal(&attr.grh.dgid, &own, sizeof own);
+		assert_int_equal(ibv_query_gid(ctx, 1, attr.grh.sgid_index, &from), 0);
+		assert_int_equal(from.raw[10] == 0xff, i == 0);
+	}
+}
+
 static void mcast__joins_once_and_leaves_with_the_last(void **state)
 {
 	struct verbs_end e[2] = {ud_new(), ud_new()};
@@ -288,6 +324,7 @@ static void mcast__to_several_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		VERBS_TEST(answer__from_the_family_of_the_group),
 		VERBS_TEST(mcast__joins_once_and_leaves_with_the_last),
 		VERBS_TEST(mcast__to_the_members_of_a_process),
 		VERBS_TEST(mcast__of_the_interface_alone),

@@ -52,13 +52,18 @@ static void await_port_state(enum ibv_port_state state)
 static void async__down_and_up_unseen(void **state)
 {
 	struct ibv_async_event e;
+	struct ibv_port_attr port;
 	int ups = 0;
 
 	(void)state;
 	assert_int_equal(system("ip link set lo down"), 0);
 	await_port_state(IBV_PORT_DOWN);
+	assert_int_equal(ibv_query_port(ctx, 1, &port), 0);
+	assert_int_equal(port.phys_state, 3); /* Disabled. IBA 14.2.5.6 */
 	assert_int_equal(system("ip link set lo up"), 0);
 	await_port_state(IBV_PORT_ACTIVE);
+	assert_int_equal(ibv_query_port(ctx, 1, &port), 0);
+	assert_int_equal(port.phys_state, 5); /* LinkUp */
 	set_nonblocking(ctx->async_fd);
 	while (ibv_get_async_event(ctx, &e) == 0) {
 		assert_int_not_equal(e.event_type, IBV_EVENT_PORT_ERR);

@@ -350,6 +350,21 @@ static void ask__is_given_up(void **state)
 	world_close();
 }
 
+/* Who has a handle of a target that is nowhere hears that it is over. */
+static void hold__of_a_target_that_has_gone(void **state)
+{
+	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_HOLD, .serial = 1};
+
+	(void)state;
+	world_open();
+	m.qpn = w.tgt->qpn;
+	m.name = w.xrcd[OWNER]->name;
+	assert_int_equal(vb_qp_destroy(w.tgt), 0);
+	(void)vb_xrc_take_message(w.env[OWNER].hca, FIRST_SLOT + LEFT, &m, sizeof m, 1);
+	assert_int_equal(w.said[VB_XRC_OVER], 1);
+	world_close();
+}
+
 /* Of two answers to one question the first counts. */
 static void ask__is_answered_once(void **state)
 {
@@ -447,6 +462,7 @@ int main(void)
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(ask__of_an_owner_that_is_killed),
 	    cmocka_unit_test(ask__of_another_owner),
+	    cmocka_unit_test(hold__of_a_target_that_has_gone),
 	    cmocka_unit_test(ask__is_answered_once),
 	    cmocka_unit_test(owner__ends),
 	    cmocka_unit_test(ask__is_given_up),
