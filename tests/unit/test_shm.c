@@ -8,7 +8,7 @@
 
 #include "link/fault.h"
 #include "link/memory.h"
-#include "link/shm.h"
+#include "link/shm_priv.h"
 #include "wire/icrc.h"
 
 #include <fcntl.h>
@@ -210,6 +210,26 @@ static void tap__both_sides_with_icrc(void **state)
 	}
 }
 
+/* What the link below has received it records itself, also later, by its own numbers. */
+static void tap__later_of_the_link_below(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+
+	vb_shm_of(w.shm)->cfg.tap = NULL;
+	f->tap_on = 1;
+	w.door[SLOT].token = 0; /* as if nobody shared memory: the packet goes by UDP */
+	add_for(f, SLOT, 64);
+	vb_shm_tap_later(f->link, true);
+	assert_int_equal(send_all(f), 1);
+	f->tap_cnt = 0;
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_int_equal(f->tap_cnt, 0);
+	vb_shm_tap_received(f->link, 0, rx, 0);
+	assert_int_equal(f->tap_cnt, 1);
+	vb_shm_tap_later(f->link, false);
+}
+
 /* Who looks all the time is not woken; who sleeps is, once. */
 static void doze__woken_once(void **state)
 {
@@ -367,6 +387,40 @@ static void door__rubbish_is_thrown_away(void **state)
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_all(f, 64), 1);
 	close(rubbish);
+	close(fd);
+}
+
+/* A knock brings one descriptor, and nothing else of who knocks. */
+static void door__knock_brings_one_descriptor(void **state)
+{
+	uint64_t token, at;
+	int fd = vb_door_open(&token), stranger = vb_door_open(&at);
+	int mem_fd = memfd_create("ring", MFD_CLOEXEC);
+	union {
+		char buf[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	char bytes[256];
+	struct iovec iov = {bytes, sizeof bytes};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.buf,
+			   .msg_controllen = sizeof control.buf};
+	uint32_t cnt = 0;
+
+	(void)state;
+	assert_int_equal(vb_door_knock(stranger, token, VB_KNOCK_RING, OTHER, at, mem_fd), 0);
+	assert_true(recvmsg(fd, &m, MSG_DONTWAIT) > 0);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_type != SCM_RIGHTS)
+			continue;
+		assert_int_equal(c->cmsg_len, CMSG_LEN(sizeof(int)));
+		close(*(int *)(void *)CMSG_DATA(c));
+		cnt++;
+	}
+	assert_int_equal(cnt, 1);
+	close(mem_fd);
+	close(stranger);
 	close(fd);
 }
 
@@ -575,6 +629,7 @@ int main(void)
 	    S(send__others_by_udp),
 	    S(fd__readable_for_the_link_below),
 	    S(tap__both_sides_with_icrc),
+	    S(tap__later_of_the_link_below),
 	    S(doze__woken_once),
 	    S(doze__another_takes_the_knock),
 	    S(send__reader_is_stopped),
@@ -582,6 +637,7 @@ int main(void)
 	    S(send__slot_has_a_new_owner),
 	    S(recv__sender_is_gone),
 	    S(door__rubbish_is_thrown_away),
+	    S(door__knock_brings_one_descriptor),
 	    S(send__door_is_full),
 	    S(send__door_stays_full),
 	    S(recv__ring_without_end),
