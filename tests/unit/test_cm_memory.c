@@ -5,6 +5,7 @@
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
+#include "link/memory.h"
 #include "node/cm_memory.h"
 #include "node/fd_store.h"
 #include "node/slots.h"
@@ -133,6 +134,46 @@ static void store__with_a_message_that_is_no_item(void **state)
 	assert_int_equal(cnt, 2);
 }
 
+/* A store comes from another process: what is none is not read as one. */
+static void store__of_another_family(void **state)
+{
+	int fd[] = {socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), open("/dev/null", O_RDONLY)};
+	uint32_t cnt = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_true(fd[i] >= 0);
+		assert_int_equal(vb_fd_store_walk(fd[i], count_items, &cnt), -EINVAL);
+		close(fd[i]);
+	}
+	assert_int_equal(cnt, 0);
+}
+
+/* Nor is the memory of a broker of another version taken over. */
+static void store__of_another_version(void **state)
+{
+	static struct vb_slots s;
+
+	(void)state;
+	for (uint32_t more = 0; more < 2; more++) {
+		int store = vb_fd_store_create();
+		int fd = vb_memory_create("host", sizeof(struct vb_host_memory));
+		struct vb_fds fds = {.fd = {fd}, .cnt = 1};
+		struct vb_host_shm *host;
+		void *p;
+
+		assert_int_equal(vb_memory_map(fd, sizeof(struct vb_host_memory), true, &p), 0);
+		host = p;
+		host->magic = VB_SHM_MAGIC;
+		host->version = VB_SHM_VERSION + more;
+		vb_memory_unmap(p, sizeof(struct vb_host_memory));
+		assert_int_equal(vb_fd_store_put(store, VB_FD_STORE_HOST, 0, &fds), 0);
+		close(fd);
+		/* Without more the group is not whole. */
+		assert_int_equal(vb_slots_adopt(&s, store), more ? -EPROTO : -EINVAL);
+	}
+}
+
 static bool has_even_index(void *ctx, const struct vb_fd_store_item *item)
 {
 	(void)ctx;
@@ -178,6 +219,8 @@ int main(void)
 	    T(walk__finds_channels_that_are_open),
 	    T(store__with_a_message_that_is_no_item),
 	    T(store__is_sifted),
+	    T(store__of_another_family),
+	    T(store__of_another_version),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,6 +304,24 @@ static void dct__silent_initiators_go(void **state)
 	env_close(&env);
 }
 
+/* An initiator that asks again has said something, too. */
+static void dct__connect_again_is_a_sign_of_life(void **state)
+{
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	for (uint32_t i = 0; i < VB_DCT_CONTEXTS; i++)
+		assert_int_equal(connect(dct, 2, i, CONN, KEY), VB_VERDICT_OK);
+	env.now = VB_DCT_IDLE;
+	assert_int_equal(connect(dct, 2, 0, CONN, KEY), VB_VERDICT_DUPLICATE);
+	env.now = VB_DCT_IDLE + 1;
+	assert_int_equal(connect(dct, 3, 1, CONN, KEY), VB_VERDICT_OK);
+	assert_int_equal(write8(dct, 2, 0, 0, vb_mr_rkey(env.mr)), VB_VERDICT_OK);
+	env_close(&env);
+}
+
 /* Where several have been silent for long, it is the longest that goes. */
 static void dct__longest_silent_goes(void **state)
 {
@@ -478,6 +496,7 @@ int main(void)
 	    cmocka_unit_test(dct__is_full),
 	    cmocka_unit_test(dct__refusals_at_once),
 	    cmocka_unit_test(dct__silent_initiators_go),
+	    cmocka_unit_test(dct__connect_again_is_a_sign_of_life),
 	    cmocka_unit_test(dct__longest_silent_goes),
 	    cmocka_unit_test(dct__cq_overrun),
 	    cmocka_unit_test(dct__reset_forgets),

@@ -320,6 +320,27 @@ static void dm__new_is_zero(void **state)
 	assert_int_equal(ibv_free_dm(first), 0);
 }
 
+/* Whoever has imported a region of device memory keeps the memory. */
+static void import__region_of_device_memory(void **state)
+{
+	struct ibv_context *other = ibv_import_device(ctx->cmd_fd);
+	struct ibv_pd *there = ibv_import_pd(other, pd->handle);
+	struct ibv_alloc_dm_attr attr = {.length = 4096};
+	struct ibv_dm *dm = ibv_alloc_dm(ctx, &attr);
+	struct ibv_mr *m =
+	    ibv_reg_dm_mr(pd, dm, 0, 64, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *imported = ibv_import_mr(there, m->handle);
+
+	(void)state;
+	assert_non_null(imported);
+	ibv_unimport_mr(m);
+	assert_int_equal(ibv_free_dm(dm), EBUSY);
+	assert_int_equal(ibv_dereg_mr(imported), 0);
+	assert_int_equal(ibv_free_dm(dm), 0);
+	ibv_unimport_pd(there);
+	assert_int_equal(ibv_close_device(other), 0);
+}
+
 static void dm__region_is_read_and_written(void **state)
 {
 	struct ibv_alloc_dm_attr attr = {.length = 4096, .log_align_req = 10};
@@ -491,6 +512,7 @@ int main(void)
 	    VERBS_TEST(thread_domain__busy_while_used),
 	    VERBS_TEST(dm__copies_and_limits),
 	    VERBS_TEST(dm__new_is_zero),
+	    VERBS_TEST(import__region_of_device_memory),
 	    VERBS_TEST(dm__region_is_read_and_written),
 	    VERBS_TEST(import__objects_of_a_duplicated_descriptor),
 	    VERBS_TEST(import__pd_of_each_context),
