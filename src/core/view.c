@@ -30,8 +30,6 @@ static void view_queues(const struct vb_qp *qp, struct vb_qp_view *v)
 	v->rkey = w->rkey;
 	v->length = w->length;
 	v->acked = vb_psn_span(w->first, req->psn_una);
-	if (v->acked > w->pkts)
-		v->acked = 0; /* not a type that is acknowledged */
 	v->credit_limited = req->credit_limited;
 	if (v->unsent && req->credit_limited && (int32_t)(req->rsn_limit - next->rsn) >= 0)
 		v->credits = req->rsn_limit - next->rsn + 1;

@@ -72,7 +72,7 @@ struct vb_qp_view {
 	uint64_t wr_id, remote_addr;
 	uint32_t wr_opcode; /* enum vb_wr_opcode */
 	uint32_t length, rkey;
-	uint32_t acked;      /* PSNs of it that are acknowledged or answered */
+	uint32_t acked;      /* PSNs of it that are acknowledged or answered; of UC and UD, sent */
 	uint8_t rnr_left;    /* RNR NAKs that it still forgives */
 	bool is_queued;      /* has its turn coming to send */
 	bool is_rnr_wait;    /* the peer had no receive posted: waits for the RNR timer */
