@@ -160,6 +160,8 @@ static int show(const struct request *r, const struct vb_qp_cases *c)
 	}
 	if (!r->cm)
 		show_qps(r, c, which, cnt);
+	if (!r->cm && !r->json)
+		vb_explain_show_refused(stdout, c, r->pid, r->qpn);
 	if (r->cm || cm_cnt)
 		show_connections(r, c, cm, cm_cnt, r->cm);
 	free(which);
@@ -184,6 +186,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		rc = show(&r, &c);
 	free(c.at);
 	free(c.cm);
+	free(c.refused);
 	return rc < 0 ? 1 : rc;
 }
 

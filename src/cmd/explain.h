@@ -38,6 +38,13 @@ struct vb_cm_case {
 	uint64_t losses; /* MADs of the device that fault rules took away */
 };
 
+/* A verb that a process was refused. */
+struct vb_refused_case {
+	uint32_t pid;
+	char comm[16]; /* printable */
+	struct vb_refused refused;
+};
+
 struct vb_qp_cases {
 	struct vb_qp_case *at;
 	uint32_t cnt, room;
@@ -46,6 +53,8 @@ struct vb_qp_cases {
 	uint32_t mute_cnt; /* processes that did not answer */
 	struct vb_cm_case *cm;
 	uint32_t cm_cnt, cm_unseen;
+	struct vb_refused_case *refused; /* of each process the oldest first */
+	uint32_t refused_cnt;
 	vb_time now;
 	uint64_t real_ns; /* CLOCK_REALTIME at now */
 };
@@ -63,6 +72,9 @@ static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)
 /* The cases @which, as a table, in words, or as JSON. */
 void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
 			   uint32_t cnt);
+/* The verbs that process @pid was refused, or with 0 any process; @qpn: of this QP alone, unless 0.
+ */
+void vb_explain_show_refused(FILE *f, const struct vb_qp_cases *c, uint32_t pid, uint32_t qpn);
 void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k);
 void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
 			  uint32_t cnt);

@@ -202,6 +202,32 @@ static int add_process(struct gather *g, const struct process *p)
 	return 0;
 }
 
+/* The last verbs that a process was refused. */
+static int add_refused(struct gather *g, const struct process *p)
+{
+	uint32_t cnt = p->said.refused_cnt;
+	uint32_t n = cnt < VB_REFUSED_CNT ? cnt : VB_REFUSED_CNT;
+	struct vb_refused_case *to =
+	    realloc(g->c->refused, (g->c->refused_cnt + n + 1) * sizeof *to);
+
+	if (!to)
+		return -ENOMEM;
+	g->c->refused = to;
+	for (uint32_t i = cnt - n; i != cnt; i++) {
+		struct vb_refused r = p->said.refused[i % VB_REFUSED_CNT];
+
+		if (!r.err)
+			continue;
+		to = &g->c->refused[g->c->refused_cnt++];
+		to->pid = p->pid;
+		memcpy(to->comm, p->comm, sizeof to->comm);
+		r.text[sizeof r.text - 1] = 0;
+		to->refused = r;
+		vb_explain_printable(to->refused.text, sizeof r.text, r.text);
+	}
+	return 0;
+}
+
 uint64_t vb_explain_fault_losses(struct vb_fault_status *st)
 {
 	struct vb_fault_spec spec;
@@ -431,6 +457,9 @@ static int gather(struct gather *g, uint32_t qpn)
 	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
 		if (g->process[k])
 			rc = add_process(g, g->process[k]);
+	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
+		if (g->process[k])
+			rc = add_refused(g, g->process[k]);
 	if (!rc)
 		rc = add_past(g);
 	if (!rc)

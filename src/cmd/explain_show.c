@@ -58,6 +58,31 @@ void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t 
 		fprintf(f, "%u tales of trouble were thrown away for later ones.\n", c->lost);
 }
 
+void vb_explain_show_refused(FILE *f, const struct vb_qp_cases *c, uint32_t pid, uint32_t qpn)
+{
+	bool is_first = true;
+	char name[16];
+
+	snprintf(name, sizeof name, "QP 0x%06" PRIx32 ":", qpn);
+	for (uint32_t i = 0; i < c->refused_cnt; i++) {
+		const struct vb_refused_case *k = &c->refused[i];
+		const struct vb_refused *r = &k->refused;
+		const char *err = strerrorname_np(r->err);
+
+		if ((pid && k->pid != pid) || (qpn && !strstr(r->text, name)))
+			continue;
+		if (is_first)
+			fputs("\nRefused:\n", f);
+		is_first = false;
+		fprintf(f, "  %s ago, process %" PRIu32 " %s, %s: %s",
+			vb_word_ns(c->now > r->at ? c->now - r->at : 0).s, k->pid, k->comm,
+			err ? err : "?", r->text);
+		if (r->cnt > 1)
+			fprintf(f, " (%" PRIu32 " times)", r->cnt);
+		fputc('\n', f);
+	}
+}
+
 static void show_head(FILE *f, const struct vb_qp_case *k)
 {
 	const struct vb_qp_view *v = vb_case_view(k);

@@ -26,7 +26,7 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED };
+enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED, OPT_LOG };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
@@ -39,6 +39,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_FAULT] = {'f', "fault", "RULES",
 		   "faults that its packets meet, such as loss=1%; see verbena-fault(1)"},
     [OPT_SEED] = {'s', "fault-seed", "NUMBER", "seed of the faults' random choices (0)"},
+    [OPT_LOG] = {0, "log", NULL, "print each verb that is refused, and why, to standard error"},
     {0},
 };
 
@@ -229,7 +230,7 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 static void print_settings(void)
 {
 	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED",
-					    "VERBENA_CC", "VERBENA_DC"};
+					    "VERBENA_CC",   "VERBENA_DC",    "VERBENA_LOG"};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))
@@ -248,6 +249,8 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 			adp = arg;
 		if (i == OPT_LINK)
 			rc = set_link(cmd, arg);
+		if (i == OPT_LOG)
+			rc = setenv("VERBENA_LOG", "1", 1) ? EXIT_SELF : 0;
 		if (i == OPT_FAULT)
 			rc = add_faults(cmd, arg);
 		if (i == OPT_DC)

@@ -260,3 +260,14 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 		 rx->len, v);
 	return v;
 }
+
+int vb_refuse(struct vb_hca *h, int err, struct vb_refusal why)
+{
+	h->refusal = why;
+	return err;
+}
+
+const struct vb_refusal *vb_hca_refusal(const struct vb_hca *h)
+{
+	return &h->refusal;
+}

@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "core/cc/cc.h"
 #include "core/recover/settings.h"
+#include "core/refusal.h"
 #include "core/types.h"
 #include "trace/counters.h"
 #include "trace/trace.h"

@@ -400,6 +400,7 @@ struct vb_hca {
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
 	struct vb_list openers, asks;         /* core/xrc/open.h: to be told; that wait */
 	uint32_t mcast_cnt, xrc_ask_serial;
+	struct vb_refusal refusal; /* the last one */
 };
 
 /* What a QP's recovery follows: the settings of its port. ADP-26 */
@@ -518,9 +519,9 @@ VB_COLD void vb_qp_enter_sqe(struct vb_qp *qp, vb_time now);
 void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now);
 
 /* qp_state.c */
-/* 0 when @mask fits the transition; -EINVAL otherwise. Facts B.4 */
+/* 0 when @mask fits the transition; -EINVAL otherwise, and @why says the rule. Facts B.4 */
 int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to,
-			   uint32_t mask);
+			   uint32_t mask, struct vb_refusal *why);
 
 /* qp.c */
 void vb_qp_free(struct vb_qp *qp);

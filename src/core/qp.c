@@ -172,26 +172,42 @@ static bool objects_fit(const struct vb_hca *h, const struct vb_pd *pd,
 	return init->recv_cq && (!init->srq || (init->srq->pd->hca == h && !init->srq->xrcd));
 }
 
-static int init_check(const struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)
+/* The sizes that a QP asks for, against the adapter's. */
+static int cap_check(struct vb_hca *h, const struct vb_qp_init *init)
 {
 	const struct vb_limits *l = &h->cfg.limits;
 	const struct vb_qp_cap *c = &init->cap;
+	const struct {
+		const char *name;
+		uint32_t value, most;
+	} caps[] = {
+	    {"cap.max_send_wr", c->max_send_wr, l->qp_wr},
+	    {"cap.max_send_sge", c->max_send_sge, l->sge},
+	    {"cap.max_inline_data", c->max_inline_data, l->inline_bytes},
+	    {"cap.max_recv_wr", init->srq ? 0 : c->max_recv_wr, l->qp_wr},
+	    {"cap.max_recv_sge", init->srq ? 0 : c->max_recv_sge, l->sge},
+	};
 
+	for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++)
+		if (caps[i].value > caps[i].most)
+			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_CAP, .name = caps[i].name,
+					 .value = caps[i].value, .bound = caps[i].most);
+	return 0;
+}
+
+static int init_check(struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)
+{
+	h->refusal.rule = VB_REFUSAL_NONE;
 	if (!vb_transport_of(init->type))
-		return -EOPNOTSUPP;
+		return VB_REFUSE(h, -EOPNOTSUPP, VB_REFUSAL_QP_TYPE);
 	if (init->type == VB_QPT_GSI && (init->port < 1 || init->port > h->cfg.port_cnt))
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_QP1);
 	if (init->type == VB_QPT_GSI && h->gsi[init->port])
-		return -EBUSY;
+		return VB_REFUSE(h, -EBUSY, VB_REFUSAL_QP1);
 	if (!objects_fit(h, pd, init) || init->dc.log_streams > VB_DC_LOG_STREAMS_MAX ||
 	    init->dc.log_errored > VB_DC_LOG_ERRORED_MAX)
-		return -EINVAL;
-	if (c->max_send_wr > l->qp_wr || c->max_send_sge > l->sge ||
-	    c->max_inline_data > l->inline_bytes)
-		return -EINVAL;
-	if (!init->srq && (c->max_recv_wr > l->qp_wr || c->max_recv_sge > l->sge))
-		return -EINVAL;
-	return 0;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_QP_PARTS);
+	return cap_check(h, init);
 }
 
 static int qp_alloc_queues(struct vb_qp *qp, struct vb_qp_cap *cap)

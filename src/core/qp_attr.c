@@ -26,42 +26,74 @@ static bool pkey_is_valid(const struct vb_hca *h, uint8_t port, uint16_t index)
 	return index < VB_PKEYS_MAX && vb_pkey_is_valid(h->cfg.port[port].pkey[index]);
 }
 
-/* The values of the attributes in @mask, each against its range. */
-static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+/* Port, P_Key, MTU and path: what they are depends on the port. */
+static int port_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
 {
-	const struct vb_hca *h = qp->hca;
+	struct vb_hca *h = qp->hca;
 	uint8_t port = mask & VB_QP_PORT ? a->port : qp->attr.port;
 
-	if ((mask & VB_QP_PORT) && !port_is_valid(h, port))
-		return -EINVAL;
-	if ((mask & VB_QP_PKEY_INDEX) &&
-	    (!port_is_valid(h, port) || !pkey_is_valid(h, port, a->pkey_index)))
-		return -EINVAL;
-	if (qp->type == VB_QPT_GSI && (mask & VB_QP_QKEY) && a->qkey != VB_QKEY_GSI)
-		return -EINVAL;
-	if ((mask & VB_QP_PATH_MTU) && (a->path_mtu < VB_MTU_256 || a->path_mtu > VB_MTU_4096 ||
-					a->path_mtu > h->cfg.port[port].active_mtu))
-		return -EINVAL;
+	if ((mask & (VB_QP_PORT | VB_QP_PKEY_INDEX)) && !port_is_valid(h, port))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_PORT);
+	if ((mask & VB_QP_PKEY_INDEX) && !pkey_is_valid(h, port, a->pkey_index))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_PKEY_INDEX, .value = a->pkey_index);
+	if (mask & VB_QP_PATH_MTU) {
+		enum vb_mtu most = h->cfg.port[port].active_mtu;
+
+		if (a->path_mtu < VB_MTU_256 || a->path_mtu > VB_MTU_4096)
+			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_NO_MTU, .value = a->path_mtu);
+		if (a->path_mtu > most)
+			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_PATH_MTU,
+					 .value = vb_mtu_bytes(a->path_mtu),
+					 .bound = most ? vb_mtu_bytes(most) : 0);
+	}
 	if ((mask & VB_QP_AV) && a->path.port != port)
-		return -EINVAL;
-	if ((mask & VB_QP_DEST_QPN) && a->dest_qpn > 0xffffff)
-		return -EINVAL;
-	if ((mask & VB_QP_TIMEOUT) && a->timeout > 31)
-		return -EINVAL;
-	if (((mask & VB_QP_RETRY_CNT) && a->retry_cnt > 7) ||
-	    ((mask & VB_QP_RNR_RETRY) && a->rnr_retry > 7) ||
-	    ((mask & VB_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31))
-		return -EINVAL;
-	if (((mask & VB_QP_MAX_QP_RD_ATOMIC) && a->max_rd_atomic > h->cfg.limits.rd_atomic) ||
-	    ((mask & VB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > h->cfg.limits.rd_atomic))
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_PATH_PORT);
+	return 0;
+}
+
+/* The numbers among the attributes in @mask, each against its range. */
+static int range_check(struct vb_hca *h, const struct vb_qp_attr *a, uint32_t mask)
+{
+	const struct {
+		const char *name;
+		uint32_t bit, value, most;
+	} ranges[] = {
+	    {"dest_qp_num", VB_QP_DEST_QPN, a->dest_qpn, 0xffffff},
+	    {"timeout", VB_QP_TIMEOUT, a->timeout, 31},
+	    {"retry_cnt", VB_QP_RETRY_CNT, a->retry_cnt, 7},
+	    {"rnr_retry", VB_QP_RNR_RETRY, a->rnr_retry, 7},
+	    {"min_rnr_timer", VB_QP_MIN_RNR_TIMER, a->min_rnr_timer, 31},
+	    {"max_rd_atomic", VB_QP_MAX_QP_RD_ATOMIC, a->max_rd_atomic, h->cfg.limits.rd_atomic},
+	    {"max_dest_rd_atomic", VB_QP_MAX_DEST_RD_ATOMIC, a->max_dest_rd_atomic,
+	     h->cfg.limits.rd_atomic},
+	};
+
+	for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+		if ((mask & ranges[i].bit) && ranges[i].value > ranges[i].most)
+			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ABOVE, .name = ranges[i].name,
+					 .value = ranges[i].value, .bound = ranges[i].most);
+	return 0;
+}
+
+/* The values of the attributes in @mask. */
+static int attr_check(const struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask)
+{
+	struct vb_hca *h = qp->hca;
+	int err = port_check(qp, a, mask);
+
+	if (!err)
+		err = range_check(h, a, mask);
+	if (err)
+		return err;
+	if (qp->type == VB_QPT_GSI && (mask & VB_QP_QKEY) && a->qkey != VB_QKEY_GSI)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_QKEY_GSI, .value = a->qkey);
 	if ((mask & VB_QP_ACCESS_FLAGS) && (a->access & ~(uint32_t)VB_ACCESS_KNOWN))
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ACCESS, .value = a->access);
 	/* Alternate paths are an InfiniBand matter. RoCE has one path, the one that a migration has
 	 * led to. IBA 17.2.8.1 */
 	if ((mask & VB_QP_ALT_PATH) ||
 	    ((mask & VB_QP_PATH_MIG_STATE) && a->path_mig_state != VB_MIG_MIGRATED))
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_ALT_PATH);
 	return 0;
 }
 
@@ -270,17 +302,26 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	enum vb_qp_state from = mask & VB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	enum vb_qp_state to = mask & VB_QP_STATE ? attr->qp_state : from;
 
-	if ((uint32_t)from >= VB_QPS_CNT || (uint32_t)to >= VB_QPS_CNT)
-		return -EINVAL;
+	struct vb_hca *h = qp->hca;
+
+	h->refusal.rule = VB_REFUSAL_NONE;
+	if ((uint32_t)from >= VB_QPS_CNT)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_NO_STATE, .name = "cur_qp_state",
+				 .value = from);
+	if ((uint32_t)to >= VB_QPS_CNT)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_NO_STATE, .name = "qp_state", .value = to);
 	/* CUR_STATE says what the consumer believes; it must be true. IBA 11.2.5.2 */
 	if (from != qp->state)
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_CUR_STATE, .value = from,
+				 .bound = qp->state);
 
 	struct vb_qp *lane;
-	int err = vb_qp_transition_check(qp->type, from, to, mask);
+	struct vb_refusal why;
+	int err = vb_qp_transition_check(qp->type, from, to, mask, &why);
 
-	if (!err)
-		err = attr_check(qp, attr, mask);
+	if (err)
+		return vb_refuse(h, err, why);
+	err = attr_check(qp, attr, mask);
 	for (uint32_t i = 0; !err && (lane = vb_qp_lane(qp, i)); i++)
 		err = attr_reserve(lane, attr, mask);
 	if (err)

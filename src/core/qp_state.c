@@ -42,8 +42,9 @@ static const struct transition transitions[] = {
 };
 
 int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to,
-			   uint32_t mask)
+			   uint32_t mask, struct vb_refusal *why)
 {
+	*why = (struct vb_refusal){.rule = VB_REFUSAL_NO_TRANSITION, .value = from, .bound = to};
 	for (size_t i = 0; i < sizeof transitions / sizeof transitions[0]; i++) {
 		const struct transition *t = &transitions[i];
 
@@ -51,10 +52,11 @@ int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_
 			continue;
 
 		uint32_t given = mask & ~(uint32_t)VB_QP_STATE;
+		uint32_t lacks = t->required & ~given, has = given & ~(t->required | t->optional);
 
-		if ((given & t->required) != t->required || (given & ~(t->required | t->optional)))
-			return -EINVAL;
-		return 0;
+		why->rule = lacks ? VB_REFUSAL_MASK_LACKS : VB_REFUSAL_MASK_HAS;
+		why->mask = lacks ? lacks : has;
+		return why->mask ? -EINVAL : 0;
 	}
 	return -EINVAL;
 }

@@ -108,6 +108,11 @@ void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid
  * (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.
  */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
+/* Why the core refused the last vb_qp_create() or vb_qp_modify(), in words; empty: not known. Under
+ * the lock. */
+void vb_engine_refusal(struct vb_engine *e, char *to, size_t size);
+/* Keeps for `verbena explain` that a verb was refused with @err, in words. Under the lock. */
+void vb_engine_note_refused(struct vb_engine *e, int err, const char *text);
 
 /*
  * Gives QP @qpn of device @device (as the device table counts) an index in the CSR space, which is

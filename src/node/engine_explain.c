@@ -4,7 +4,11 @@
  * what sending met, as they happen, so that they are there when the process is stopped or killed;
  * and how its QPs stand when somebody asks.
  */
+#include "explain/refusal.h"
 #include "node/engine_priv.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static void write_begin(struct vb_explain_shm *x)
 {
@@ -64,6 +68,29 @@ void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err)
 	at->err = err;
 	at->cnt++;
 	at->at = vb_engine_now();
+	write_end(x);
+}
+
+void vb_engine_refusal(struct vb_engine *e, char *to, size_t size)
+{
+	vb_refusal_words(vb_hca_refusal(e->hca), to, size);
+}
+
+void vb_engine_note_refused(struct vb_engine *e, int err, const char *text)
+{
+	struct vb_explain_shm *x = &e->broker.shm->explain;
+	struct vb_refused *r = &x->refused[(x->refused_cnt - 1) % VB_REFUSED_CNT];
+	bool again = x->refused_cnt && r->err == err && strcmp(r->text, text) == 0;
+
+	write_begin(x);
+	if (!again) {
+		r = &x->refused[x->refused_cnt++ % VB_REFUSED_CNT];
+		r->cnt = 0;
+		snprintf(r->text, sizeof r->text, "%s", text);
+	}
+	r->err = err;
+	r->cnt++;
+	r->at = vb_engine_now();
 	write_end(x);
 }
 

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 15u
+#define VB_SHM_VERSION 16u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. That of
  * QP1 has memory as those of the clients have. */
@@ -102,6 +102,16 @@ struct vb_send_error {
 	vb_time at; /* the last one, CLOCK_MONOTONIC */
 };
 
+/* Verbs that were refused in one process, the last ones. */
+#define VB_REFUSED_CNT 32u
+#define VB_REFUSED_TEXT_MAX 320u
+struct vb_refused {
+	vb_time at;   /* the last time, CLOCK_MONOTONIC */
+	int32_t err;  /* errno; 0: this place is free */
+	uint32_t cnt; /* times in a row, the same words */
+	char text[VB_REFUSED_TEXT_MAX];
+};
+
 /*
  * For `verbena explain`. Tales and errors are written as things happen, the views when host memory
  * asks for them (explain_asked). All under seq.
@@ -112,8 +122,9 @@ struct vb_explain_shm {
 	uint32_t qp_cnt;   /* QPs there were then... */
 	uint32_t view_cnt; /* ... and views of them */
 	uint32_t link_full;
-	uint32_t rsv;
+	uint32_t refused_cnt; /* ever written: entry k is at k modulo the size */
 	struct vb_send_error error[VB_SEND_ERRORS];
+	struct vb_refused refused[VB_REFUSED_CNT];
 	struct vb_tales tales;
 	struct vb_qp_view view[VB_VIEWS];
 };

@@ -14,9 +14,12 @@ static const struct vb_gid gid_none;
 
 int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path)
 {
-	/* RoCE has no LIDs: every path is global. IBA A16.4.3 */
-	if (!attr->is_global || attr->port_num != VB_IBV_PORT)
-		return EINVAL;
+	if (!attr->is_global)
+		return vb_ibv_why(EINVAL, "ah_attr.is_global is 0, and RoCE has no LIDs: every "
+					  "path is global (IBA A16.4.3)");
+	if (attr->port_num != VB_IBV_PORT)
+		return vb_ibv_why(EINVAL, "ah_attr.port_num is %u, and the device has port 1 alone",
+				  attr->port_num);
 
 	const struct vb_gid *sgid = vb_ibv_gid(c, attr->grh.sgid_index);
 
@@ -28,12 +31,23 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	    .hop_limit = attr->grh.hop_limit > 1 ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT,
 	};
 	memcpy(path->dgid.b, attr->grh.dgid.raw, sizeof path->dgid.b);
+	if (!sgid)
+		return vb_ibv_why(EINVAL,
+				  "ah_attr.grh.sgid_index %u is an empty entry of the GID "
+				  "table (ibv_query_gid(3))",
+				  attr->grh.sgid_index);
+	if (vb_gid_eq(&path->dgid, &gid_none))
+		return vb_ibv_why(EINVAL, "ah_attr.grh.dgid is zero, the address of nobody");
 	/* A packet has addresses of one family. */
-	if (!sgid || vb_gid_eq(&path->dgid, &gid_none) ||
-	    vb_gid_is_ipv4(sgid) != vb_gid_is_ipv4(&path->dgid))
-		return EINVAL;
+	if (vb_gid_is_ipv4(sgid) != vb_gid_is_ipv4(&path->dgid))
+		return vb_ibv_why(EINVAL,
+				  "ah_attr.grh.dgid is of %s, and sgid_index %u of %s: a "
+				  "packet has addresses of one family",
+				  vb_gid_is_ipv4(sgid) ? "IPv6" : "IPv4", attr->grh.sgid_index,
+				  vb_gid_is_ipv4(sgid) ? "IPv4" : "IPv6");
 	if (!vb_ibv_mcast_reaches(c, &path->dgid))
-		return EINVAL;
+		return vb_ibv_why(EINVAL, "ah_attr.grh.dgid is a multicast address that does not "
+					  "leave the host");
 	path->sgid = *sgid;
 	return 0;
 }
@@ -81,7 +95,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 	}
 	if (err) {
 		vb_object_free(ah);
-		return vb_ibv_null(err);
+		(void)vb_ibv_refuse(c, err, "ibv_create_ah");
+		return NULL;
 	}
 	ah->core.pd = ((struct vb_ibv_pd *)ibv_pd)->core;
 	ah->ibv.context = ibv_pd->context;

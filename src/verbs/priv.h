@@ -18,6 +18,7 @@
 #include "verbs/evq.h"
 #include "verbs/export.h"
 #include "verbs/object.h"
+#include "verbs/refuse.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -58,7 +58,10 @@ static int parts_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 		return ENOENT;
 	if ((sends && !init->send_cq) || (receives && !init->recv_cq) ||
 	    (type == VB_QPT_DCT && !init->srq))
-		return EINVAL;
+		return vb_ibv_why(EINVAL, "%s is NULL",
+				  sends && !init->send_cq      ? "send_cq"
+				  : receives && !init->recv_cq ? "recv_cq"
+							       : "srq");
 	if ((sends && vb_ibv_check_in(init->send_cq, VB_OBJECT_CQ, pd->context)) ||
 	    (receives && vb_ibv_check_in(init->recv_cq, VB_OBJECT_CQ, pd->context)))
 		return ENOENT;
@@ -112,6 +115,8 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 
 	int err = -vb_qp_create(((struct vb_ibv_pd *)pd)->core, core, &qp->core);
 
+	if (err)
+		(void)vb_ibv_why_core(c, err);
 	if (!err) {
 		vb_ibv_qp_enlist(c, qp);
 		vb_ibv_pd_hold(pd);
@@ -122,13 +127,23 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 	return err;
 }
 
+/* QPs of DC are made by mlx5dv's call. */
+static void *refuse_qp(const struct ibv_pd *pd, int err, const struct vb_dc_init *dc)
+{
+	(void)vb_ibv_refuse(vb_ibv_ctx(pd->context), err, "%s",
+			    dc ? "mlx5dv_create_qp" : "ibv_create_qp");
+	return NULL;
+}
+
 static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
 				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr)
 {
 	int err = parts_check(pd, init, type);
 
-	if (err)
+	if (err == ENOENT)
 		return vb_ibv_null(err);
+	if (err)
+		return refuse_qp(pd, err, dc);
 
 	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
 
@@ -159,7 +174,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 
 	if (err) {
 		vb_object_free(qp);
-		return vb_ibv_null(err);
+		return refuse_qp(pd, err, dc);
 	}
 	qp->cap = core.cap;
 	err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);

@@ -80,7 +80,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_qp_attr core = attr_to_core(c, attr);
-	int err = 0;
+	int err = 0, path_err = 0;
 
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
 		return vb_ibv_result(ENOENT);
@@ -88,7 +88,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 	if (mask & IBV_QP_AV)
-		err = connection_path(c, qp, attr, mask, &core);
+		err = path_err = connection_path(c, qp, attr, mask, &core);
 	/* On the way to ERR or RESET, what was received before is acknowledged all the same. */
 	if (!err && (mask & IBV_QP_STATE))
 		vb_engine_flush(c->engine);
@@ -98,13 +98,17 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		err = ask(c, qp, &core, mask);
 	else if (!err)
 		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
+	if (err && !path_err && !qp->is_remote)
+		(void)vb_ibv_why_core(c, err);
 	if (!err) {
 		if (mask & IBV_QP_STATE)
 			ibv->state = attr->qp_state;
 		vb_engine_progress(c->engine);
 	}
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	if (err)
+		return vb_ibv_refuse(c, err, "ibv_modify_qp of QP 0x%06x", ibv->qp_num);
+	return 0;
 }
 
 /* Returns 0 or an errno. */

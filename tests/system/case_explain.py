@@ -16,11 +16,12 @@ A, B = "10.9.0.1", "10.9.0.2"
 class Qp:
     """A QP of a program that does what it is told (verbs_trouble.c)."""
 
-    def __init__(self, context, host, ip, ifname="veth0", faults=None):
+    def __init__(self, context, host, ip, ifname="veth0", faults=None, log=False):
         self.host, self.ip = host, ip
         device = host.device(context.verbena, ifname)
         self.program = host.start(
-            [context.verbena, "run"] + (["--fault", faults] if faults else []) + ["--"] + context.sanitizer +
+            [context.verbena, "run"] + (["--fault", faults] if faults else []) + (["--log"] if log else []) +
+            ["--"] + context.sanitizer +
             [os.path.join(context.build, "tests", "system", "verbs_trouble"), device,
              host.gid_index(context.verbena, ifname, ip)], stdin=subprocess.PIPE)
         self.program.wait_output(r"^qp .*\n")
@@ -397,3 +398,26 @@ def _(context):
     out = a.run([context.verbena, "explain", "0x777777"], status=1)
     if f"there is no QP 0x777777 on this host; there" not in out or f"0x{qp.qpn:06x}" not in out:
         raise Failure(out)
+
+
+@case("explain.refused")
+def _(context):
+    """A verb that was refused says why: in the list, of its QP and of its process; and as it happens with --log."""
+    a, _ = context.machine.two()
+    qp = Qp(context, a, A)
+    qp.do("refused")
+    qp.do("refused")
+    words = f"ibv_modify_qp of QP 0x{qp.qpn:06x}: a QP of its type does not go from INIT to RTS (IBA 10.3.1)"
+    for which in ["--all"], [hex(qp.qpn)], ["--all", "-p", str(qp.program.pid)]:
+        out = a.run([context.verbena, "explain"] + which)
+        if not re.search(r"Refused:\n.* ago, process \d+ verbs_trouble, EINVAL: " + re.escape(words) + r" \(2 times\)\n",
+                         out):
+            raise Failure(out)
+    if "Refused" in a.run([context.verbena, "explain", "--cm"], status=None) or \
+            "Refused" in a.run([context.verbena, "explain", "--json"]):
+        raise Failure("refused verbs are where nobody asked for them")
+    if "EINVAL" in qp.program.output():
+        raise Failure(qp.program.story())
+    logged = Qp(context, a, A, log=True)
+    logged.do("refused")
+    logged.program.wait_output(f"verbena: EINVAL: ibv_modify_qp of QP 0x{logged.qpn:06x}: a QP of its type does not go")

@@ -6,6 +6,7 @@
  *   connect IP QPN TIMEOUT RETRY RNR   to RTR and RTS; PSN 1000, MTU 1024
  *   rtr IP QPN                         to RTR alone
  *   state INIT|SQD|RTS|ERR             another state
+ *   refused                            asks for RTS in INIT, and goes on
  *   write N RKEY ADDRESS, read N RKEY ADDRESS, send N    posts N bytes
  *   recv                               posts a receive
  *   poll                               waits for a completion and prints its status
@@ -16,6 +17,7 @@
 #include "verbs_need.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,6 +172,9 @@ static void obey(const char *what)
 		to_rtr();
 	} else if (strcmp(what, "state") == 0) {
 		to_state();
+	} else if (strcmp(what, "refused") == 0) {
+		NEED(ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS},
+				   IBV_QP_STATE) == EINVAL);
 	} else if (strcmp(what, "write") == 0) {
 		post(IBV_WR_RDMA_WRITE);
 	} else if (strcmp(what, "read") == 0) {

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+static struct vb_refusal why;
+
 static const char *const type_name[] = {"RC", "UC", "UD", "INI", "TGT", "GSI", "DCI", "DCT"};
 static const enum vb_qp_type type_of[] = {VB_QPT_RC,      VB_QPT_UC,  VB_QPT_UD,  VB_QPT_XRC_INI,
 					  VB_QPT_XRC_TGT, VB_QPT_GSI, VB_QPT_DCI, VB_QPT_DCT};
@@ -158,7 +160,7 @@ static void expect(const struct step *s, uint32_t mask)
 	uint32_t given = mask & ~1u; /* STATE itself is always there */
 	bool legal = s->legal && (given & s->required) == s->required &&
 		     !(given & ~(s->required | s->optional));
-	int rc = vb_qp_transition_check(type_of[s->type], s->from, s->to, mask);
+	int rc = vb_qp_transition_check(type_of[s->type], s->from, s->to, mask, &why);
 
 	if (rc != (legal ? 0 : -EINVAL))
 		fail_msg("%s %s to %s with %#x: %d", type_name[s->type], state_name[s->from],
@@ -204,16 +206,18 @@ static void transition_check__what_no_mask_allows(void **state)
 	(void)state;
 	for (size_t t = 0; t < TYPES; t++) {
 		for (unsigned from = 0; from < VB_QPS_CNT; from++) {
-			assert_int_equal(vb_qp_transition_check(type_of[t], from, VB_QPS_SQE, 1),
-					 -EINVAL);
-			assert_int_equal(vb_qp_transition_check(type_of[t], from, VB_QPS_RESET, 1),
-					 0);
-			assert_int_equal(vb_qp_transition_check(type_of[t], from, VB_QPS_ERR, 1),
-					 from == VB_QPS_RESET ? -EINVAL : 0);
+			assert_int_equal(
+			    vb_qp_transition_check(type_of[t], from, VB_QPS_SQE, 1, &why), -EINVAL);
+			assert_int_equal(
+			    vb_qp_transition_check(type_of[t], from, VB_QPS_RESET, 1, &why), 0);
+			assert_int_equal(
+			    vb_qp_transition_check(type_of[t], from, VB_QPS_ERR, 1, &why),
+			    from == VB_QPS_RESET ? -EINVAL : 0);
 		}
 	}
-	assert_int_equal(vb_qp_transition_check((enum vb_qp_type)5, VB_QPS_RESET, VB_QPS_RESET, 1),
-			 -EINVAL);
+	assert_int_equal(
+	    vb_qp_transition_check((enum vb_qp_type)5, VB_QPS_RESET, VB_QPS_RESET, 1, &why),
+	    -EINVAL);
 }
 
 int main(void)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Why verbs refuse. Whoever finds a mistake of the caller's notes it for its thread with
+ * vb_ibv_why() or vb_ibv_why_core(); the verb that refuses ends with vb_ibv_refuse(), which keeps
+ * what was noted for `verbena explain`, and prints it where VERBENA_LOG is set. Nothing here runs
+ * when a verb succeeds.
+ */
+#ifndef VB_VERBS_REFUSE_H
+#define VB_VERBS_REFUSE_H
+
+struct vb_ibv_context;
+
+/* Notes a reason for @err, an errno, and returns @err. */
+__attribute__((cold, format(printf, 2, 3))) int vb_ibv_why(int err, const char *format, ...);
+/* Notes the reason of the core's last refusal. Under the lock. Returns @err. */
+__attribute__((cold)) int vb_ibv_why_core(struct vb_ibv_context *c, int err);
+/*
+ * A verb, named by @format with the object that it is about, refuses with @err: keeps the reason
+ * that was noted, or else the errno's words. Not under the lock. Sets errno and returns @err.
+ */
+__attribute__((cold, format(printf, 3, 4))) int vb_ibv_refuse(struct vb_ibv_context *c, int err,
+							      const char *format, ...);
+
+#endif
