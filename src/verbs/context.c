@@ -147,8 +147,9 @@ struct vb_ibv_file *vb_ibv_file_new(int cmd_fd)
 	return f;
 }
 
-/* Makes the context known to the sink. In a forked child the list may still have the parent's. */
-static void context_enlist(struct vb_ibv_context *c)
+/* Makes the context known to the sink; @host has room for what it begins with. In a forked child
+ * the list may still have the parent's. */
+static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
 {
 	static struct vb_engine *engine;
 
@@ -158,9 +159,9 @@ static void context_enlist(struct vb_ibv_context *c)
 		vb_list_init(&vb_ibv_contexts);
 		vb_engine_set_sink(c->engine, &vb_ibv_sink);
 	}
-	vb_ibv_refresh(c);
-	/* What it says first is no change. */
-	c->ports.async = 0;
+	/* What it says first is no change, and what changes from here on is told. */
+	c->generation = vb_host_read(vb_engine_host(c->engine), host);
+	c->table = host->device[c->dev->index];
 	vb_list_append(&vb_ibv_contexts, &c->link);
 	vb_list_append(&c->file->contexts, &c->in_file);
 	c->file->open_cnt++;
@@ -201,10 +202,8 @@ struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_f
 	ibv->async_fd = c->async.fd;
 	ibv->num_comp_vectors = 1;
 	pthread_mutex_init(&ibv->mutex, NULL);
-	c->generation = vb_host_read(vb_engine_host(c->engine), host);
-	c->table = host->device[d->index];
+	context_enlist(c, host);
 	free(host);
-	context_enlist(c);
 	return ibv;
 
 no_queue:

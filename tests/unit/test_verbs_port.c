@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The events of a port and of a device, as network interfaces change, come and go.
  * ibv_get_async_event(3) */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 
 static void set_nonblocking(int fd)
@@ -46,6 +49,65 @@ static void await_port_state(enum ibv_port_state state)
 		assert_int_equal(ibv_query_port(ctx, 1, &port), 0);
 		assert_true(patience_left());
 	} while (port.state != state);
+}
+
+/* How a port is when a context opens is no change of it; what comes after is one. */
+static void async__none_of_what_was(void **state)
+{
+	struct ibv_context *other;
+	struct ibv_async_event e;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		other = ibv_open_device(ctx->device);
+		assert_non_null(other);
+		set_nonblocking(other->async_fd);
+		assert_int_equal(ibv_get_async_event(other, &e), -1);
+		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(system(i ? "ip addr del 10.78.0.1/24 dev lo"
+					  : "ip addr add 10.78.0.1/24 dev lo"),
+				 0);
+		while (ibv_get_async_event(other, &e))
+			assert_true(patience_left());
+		assert_int_equal(e.event_type, IBV_EVENT_GID_CHANGE);
+		ibv_ack_async_event(&e);
+		assert_int_equal(ibv_close_device(other), 0);
+	}
+}
+
+static void *open_other(void *device)
+{
+	return ibv_open_device(device);
+}
+
+/* Nor is a change that comes while a context opens an event that is none. */
+static void async__change_while_a_context_opens(void **state)
+{
+	struct vb_engine *e = vb_ibv_ctx(ctx)->engine;
+	const struct vb_host_shm *host = vb_engine_host(e);
+	struct ibv_async_event event;
+	struct ibv_context *other;
+	uint32_t was;
+	pthread_t t;
+	void *p;
+
+	(void)state;
+	vb_engine_lock(e); /* which the thread waits for */
+	assert_int_equal(pthread_create(&t, NULL, open_other, ctx->device), 0);
+	(void)poll(NULL, 0, 100);
+	was = __atomic_load_n(&host->generation, __ATOMIC_ACQUIRE);
+	assert_int_equal(system("ip addr add 10.79.0.1/24 dev lo"), 0);
+	while (__atomic_load_n(&host->generation, __ATOMIC_ACQUIRE) == was)
+		assert_true(patience_left());
+	vb_engine_unlock(e);
+	assert_int_equal(pthread_join(t, &p), 0);
+	other = p;
+	assert_non_null(other);
+	set_nonblocking(other->async_fd);
+	if (ibv_get_async_event(other, &event) == 0)
+		assert_int_equal(event.event_type, IBV_EVENT_GID_CHANGE);
+	assert_int_equal(ibv_close_device(other), 0);
+	assert_int_equal(system("ip addr del 10.79.0.1/24 dev lo"), 0);
 }
 
 /* Of a port that went down and came up before anybody looked, the last is told. */
@@ -133,6 +195,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(async__port_and_gids),
+	    VERBS_TEST(async__none_of_what_was),
+	    VERBS_TEST(async__change_while_a_context_opens),
 	    VERBS_TEST(async__down_and_up_unseen),
 	    VERBS_TEST(async__device_comes_and_goes),
 	};
