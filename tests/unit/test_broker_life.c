@@ -5,6 +5,7 @@
  */
 #include "broker_env.h"
 #include "descriptors.h"
+#include "node/adapter.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -220,6 +221,31 @@ static int end_broker(void **state)
 	return process_ends(pid) ? 0 : -1;
 }
 
+/* A broker that is told to end takes the adapter that was to stay along only when no program uses
+ * it: with one, the next broker finds it as it was. */
+static void end__with_a_program_keeps_the_adapter(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_broker_client c = client_connect();
+	pid_t pid = (pid_t)c.host->broker_pid;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 0), 0);
+	vb_broker_observe_end(&o);
+	kill(pid, SIGTERM);
+	assert_true(process_ends(pid));
+	for (int ms = 0; (pid_t)c.host->broker_pid == pid && ms < BROKER_PATIENCE_MS; ms++) {
+		(void)vb_broker_check(&c);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_adapter_state(vb_broker_adapter(&o))->is_kept, 1);
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +255,7 @@ int main(void)
 	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
 	    cmocka_unit_test_teardown(counters__violations_are_of_the_port, end_broker),
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
+	    cmocka_unit_test(end__with_a_program_keeps_the_adapter),
 	};
 
 	if (!netns_enter()) {

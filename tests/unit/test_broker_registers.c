@@ -6,6 +6,7 @@
 #include "broker_env.h"
 #include "node/adapter.h"
 #include "reg/file.h"
+#include "reg/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +102,32 @@ static void histogram__of_all_functions_until_reset(void **state)
 	vb_broker_disconnect(&c);
 }
 
+static void set_burst(const char *text)
+{
+	struct vb_broker_reg r = reg_of(&vb_reg_roce_accl, place_of(false));
+	struct vb_reg_text_fault fault;
+
+	assert_int_equal(vb_reg_text_apply(&vb_reg_roce_accl, text, false, r.image, &fault), 0);
+	r.method = VB_BROKER_REG_SET;
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), 0);
+}
+
+/* What changes congestion control is a new epoch of it, which programs follow at once; the same
+ * once more is none. */
+static void set__begins_an_epoch(void **state)
+{
+	const struct vb_adapter_shm *a = vb_broker_adapter(&o);
+	uint32_t was = vb_adapter_state(a)->pf[place_of(false)].cc_epoch;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		set_burst("cc_burst_size=1");
+		assert_int_equal(vb_adapter_state(a)->pf[place_of(false)].cc_epoch, was + 1);
+	}
+	set_burst("cc_burst_size=0");
+	assert_int_equal(vb_adapter_state(a)->pf[place_of(false)].cc_epoch, was + 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +135,8 @@ int main(void)
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(histogram__of_all_functions_until_reset,
 					    observe_with_function, observe_end),
+	    cmocka_unit_test_setup_teardown(set__begins_an_epoch, observe_with_function,
+					    observe_end),
 	};
 
 	if (!netns_enter()) {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sockets of the slots, before and after they have an owner. node/group.h */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "netns.h"
+#include "node/cm_memory.h"
 #include "node/group.h"
+#include "node/slots.h"
 
 #include <netinet/in.h>
 
@@ -32,10 +35,27 @@ static void quiet__one_socket_takes_groups(void **state)
 	vb_group_close(&g);
 }
 
+/* What the slots have open is closed with them, the connection manager's memory too. */
+static void close__leaves_no_descriptors(void **state)
+{
+	static struct vb_slots slots;
+	static struct vb_cm_memory kept;
+	unsigned before = descriptors_of(getpid());
+
+	(void)state;
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+	assert_int_equal(vb_cm_memory_open(&kept, &slots), 0);
+	vb_cm_memory_close(&kept);
+	vb_slots_close(&slots);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(quiet__one_socket_takes_groups),
+	    cmocka_unit_test(close__leaves_no_descriptors),
 	};
 
 	if (!netns_enter()) {

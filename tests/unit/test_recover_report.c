@@ -137,12 +137,37 @@ static void gap__is_reported_again_to_who_asks(void **state)
 	env_close(&env);
 }
 
+/* What is longer than any packet has no place beyond a gap: it is not kept. */
+static void gap__packet_longer_than_any(void **state)
+{
+	static uint8_t pkt[VB_HDR_MAX + 9000];
+	struct vb_qp *qp = start();
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_SEND_MIDDLE,
+			   .dqpn = vb_qp_number(qp),
+			   .pkey = VB_PKEY_DEFAULT,
+			   .psn = vb_psn(FIRST + 1),
+			   .selective = true};
+	struct vb_path path = env_path(2);
+	uint32_t len = vb_hdr_emit(&h, pkt) + 9000;
+	struct vb_rx rx = {.pkt = pkt, .len = len, .avail = len, .path = &path};
+
+	(void)state;
+	path.sgid = env_gid(2);
+	path.dgid = env_gid(1);
+	arrives(qp, 2, false);
+	assert_int_equal(qp->sr->kept_cnt, 1);
+	(void)vb_hca_handle_packet(env.hca, &rx, env.now);
+	assert_int_equal(qp->sr->kept_cnt, 1);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(report__what_is_missing_is_sent_again),
 	    cmocka_unit_test(report__that_cannot_be),
 	    cmocka_unit_test(gap__is_reported_again_to_who_asks),
+	    cmocka_unit_test(gap__packet_longer_than_any),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
