@@ -416,6 +416,53 @@ static void cnp__goes_to_the_borrower(void **state)
 	world_close();
 }
 
+/* An owner hands on requests. A response among them, or a request when the borrower has failed, is
+ * nothing to a responder. */
+static void packet__that_is_not_to_be_carried_out(void **state)
+{
+	static struct {
+		struct vb_xrc_msg head;
+		uint8_t pkt[VB_HDR_MAX + 8];
+	} m;
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_ACK, .pkey = VB_PKEY_DEFAULT};
+	struct vb_qp *borrower;
+	struct vb_psn epsn;
+	struct vb_wc wc;
+
+	(void)state;
+	world_open();
+	for (uint64_t i = 0; i < 3; i++)
+		post_srq(LEFT, (uint32_t)i, i);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	world_run(VB_NEVER);
+	while (vb_cq_poll(w.env[LEFT].cq, &wc, 1))
+		continue;
+	borrower = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	epsn = borrower->resp.epsn;
+	for (int i = 0; i < 2; i++) {
+		if (i) {
+			h.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY;
+			h.xrc_srqn = vb_srq_number(w.srq[LEFT]);
+			borrower->state = VB_QPS_ERR;
+		}
+		h.dqpn = w.tgt->qpn;
+		h.psn = epsn;
+		m.head = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
+					     .kind = VB_XRC_PACKET,
+					     .qpn = w.tgt->qpn,
+					     .serial = w.tgt->loan->serial,
+					     .name = w.xrcd[LEFT]->name};
+		m.head.pkt_len = (uint32_t)vb_hdr_emit(&h, m.pkt) + (i ? 8 : 0);
+		(void)vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m,
+					  sizeof m.head + m.head.pkt_len, 1);
+		assert_true(vb_psn_eq(borrower->resp.epsn, epsn));
+		assert_int_equal(borrower->state, i ? VB_QPS_ERR : VB_QPS_RTR);
+		assert_int_equal(vb_cq_poll(w.env[LEFT].cq, &wc, 1), 0);
+	}
+	borrower->state = VB_QPS_RTR;
+	world_close();
+}
+
 /* What no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
@@ -486,6 +533,7 @@ int main(void)
 	    cmocka_unit_test(target__fails_in_a_message),
 	    cmocka_unit_test(state__travels_whole),
 	    cmocka_unit_test(cnp__goes_to_the_borrower),
+	    cmocka_unit_test(packet__that_is_not_to_be_carried_out),
 	    cmocka_unit_test(take_message__hostile),
 	};
 
