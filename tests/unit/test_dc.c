@@ -400,6 +400,50 @@ static void dct__reset_forgets(void **state)
 	env_close(&env);
 }
 
+/* The first of the packets that leave now arrives, the others are lost. */
+static void first_packet_arrives(void)
+{
+	uint8_t pkt[VB_HDR_MAX + 4096 + 3];
+	struct vb_rx rx = {.pkt = pkt};
+
+	assert_true(env_tx(&env, &b) > 1);
+	rx.path = b.pkt[0].path;
+	memcpy(pkt, b.pkt[0].hdr, b.pkt[0].hdr_len);
+	rx.len = b.pkt[0].hdr_len;
+	for (uint32_t k = 0; k < b.pkt[0].seg_cnt; k++) {
+		memcpy(pkt + rx.len, b.pkt[0].seg[k].p, b.pkt[0].seg[k].len);
+		rx.len += b.pkt[0].seg[k].len;
+	}
+	rx.avail = rx.len;
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+}
+
+/* Nor does the receive of a message that arrived in part complete: a reset forgets it. IBA 10.3.1
+ */
+static void dct__reset_in_a_message(void **state)
+{
+	for (int reset = 0; reset < 2; reset++) {
+		struct vb_qp_attr a = env_attr(1, 0);
+		struct vb_qp *dct, *dci;
+
+		(void)state;
+		setup();
+		dct = target(KEY);
+		dci = initiator((struct vb_dc_init){0});
+		assert_int_equal(post(dci, 1, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, 0), 0);
+		env_loop(&env);
+		(void)env_wc(&env, 1, VB_WC_SUCCESS);
+		post_srq(7, 2048);
+		assert_int_equal(post(dci, 2, VB_WR_SEND, 2048, vb_qp_number(dct), KEY, 0), 0);
+		first_packet_arrives();
+		assert_int_equal(env_modify(&env, dct, &a, reset ? VB_QPS_RESET : VB_QPS_ERR), 0);
+		if (!reset)
+			(void)env_wc(&env, 7, VB_WC_WR_FLUSH_ERR);
+		env_no_wc(&env);
+		env_close(&env);
+	}
+}
+
 /* An address handle of another PD is found out whatever the request is. IBA 10.2.2.2 */
 static void dci__address_handle_of_another_pd(void **state)
 {
@@ -500,6 +544,7 @@ int main(void)
 	    cmocka_unit_test(dct__longest_silent_goes),
 	    cmocka_unit_test(dct__cq_overrun),
 	    cmocka_unit_test(dct__reset_forgets),
+	    cmocka_unit_test(dct__reset_in_a_message),
 	    cmocka_unit_test(dci__address_handle_of_another_pd),
 	    cmocka_unit_test(dc__marks_and_cnps),
 	};
