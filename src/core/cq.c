@@ -13,10 +13,13 @@
 
 int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out)
 {
+	h->refusal.rule = VB_REFUSAL_NONE;
 	if (cqe == 0 || cqe > h->cfg.limits.cqe)
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_CQE, .value = cqe,
+				 .bound = h->cfg.limits.cqe);
 	if (h->cq_cnt >= h->cfg.limits.cq)
-		return -ENOMEM;
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "CQs",
+				 .bound = h->cfg.limits.cq);
 
 	struct vb_cq *cq = vb_alloc(h, sizeof *cq);
 	uint32_t size = vb_round_up_pow2(cqe);
@@ -61,10 +64,15 @@ void vb_cq_lend_ring(struct vb_cq *cq, void *mem)
 
 int vb_cq_resize(struct vb_cq *cq, uint32_t cqe)
 {
+	struct vb_hca *h = cq->hca;
 	uint32_t cnt = cq->tail - cq->head;
 
-	if (cqe == 0 || cqe > cq->hca->cfg.limits.cqe || cqe < cnt)
-		return -EINVAL;
+	h->refusal.rule = VB_REFUSAL_NONE;
+	if (cqe == 0 || cqe > h->cfg.limits.cqe)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_CQE, .value = cqe,
+				 .bound = h->cfg.limits.cqe);
+	if (cqe < cnt)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_CQE_USED, .value = cqe, .bound = cnt);
 
 	uint32_t size = vb_round_up_pow2(cqe);
 	struct vb_wc *ring = vb_alloc(cq->hca, size * sizeof *ring);

@@ -423,11 +423,18 @@ int vb_qp_destroy(struct vb_qp *qp)
 
 int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now)
 {
-	if (qp->state == VB_QPS_RESET || qp->srq || !qp->ops->has_rq)
-		return -EINVAL; /* IBT-30 */
+	struct vb_hca *h = qp->hca;
+
+	if (qp->state == VB_QPS_RESET) /* IBT-30 */
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_STATE, .value = qp->state);
+	if (qp->srq || !qp->ops->has_rq)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_RECV_QP);
 
 	int err = vb_rq_post(&qp->rq, wr);
 
+	if (err == -EINVAL)
+		return VB_REFUSE(h, err, VB_REFUSAL_WR_SGES, .value = wr->sge_cnt,
+				 .bound = qp->rq.sge_max);
 	if (err)
 		return err;
 	if (qp->state == VB_QPS_ERR) {

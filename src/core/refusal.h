@@ -6,6 +6,8 @@
 #ifndef VB_CORE_REFUSAL_H
 #define VB_CORE_REFUSAL_H
 
+#include "base/cold.h"
+
 #include <stdint.h>
 
 struct vb_hca;
@@ -30,7 +32,7 @@ struct vb_refusal {
 const struct vb_refusal *vb_hca_refusal(const struct vb_hca *h);
 
 /* The core's own: notes why a verb of @h is refused with @err, which it returns. */
-int vb_refuse(struct vb_hca *h, int err, struct vb_refusal why);
+VB_COLD int vb_refuse(struct vb_hca *h, int err, struct vb_refusal why);
 /* ... with the rule, and the fields that it has words for. */
 #define VB_REFUSE(h, err, ...) vb_refuse(h, err, (struct vb_refusal){.rule = __VA_ARGS__})
 

@@ -123,11 +123,19 @@ int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t 
 {
 	struct vb_hca *h = pd->hca;
 
-	if (wr_max == 0 || wr_max > h->cfg.limits.srq_wr || sge_max > h->cfg.limits.sge ||
-	    limit > wr_max)
-		return -EINVAL;
+	h->refusal.rule = VB_REFUSAL_NONE;
+	if (wr_max == 0 || wr_max > h->cfg.limits.srq_wr)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SRQ_WR, .value = wr_max,
+				 .bound = h->cfg.limits.srq_wr);
+	if (sge_max > h->cfg.limits.sge)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SRQ_CAP, .name = "attr.max_sge",
+				 .value = sge_max, .bound = h->cfg.limits.sge);
+	if (limit > wr_max)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SRQ_CAP, .name = "attr.srq_limit",
+				 .value = limit, .bound = wr_max);
 	if (h->srq_cnt >= h->cfg.limits.srq)
-		return -ENOMEM;
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "SRQs",
+				 .bound = h->cfg.limits.srq);
 
 	struct vb_srq *srq = vb_alloc(h, sizeof *srq);
 

@@ -104,11 +104,14 @@ static uint64_t wr_length(const struct vb_send_wr *wr)
 /* What can be said without looking at the queue. IBA 11.4.1.1 immediate errors */
 int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 {
+	struct vb_hca *h = qp->hca;
+
 	/* Before the list is read: a count too large is the caller's mistake, not its list's
 	 * length.
 	 */
 	if (wr->sge_cnt > qp->sq.sge_max)
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_SGES, .value = wr->sge_cnt,
+				 .bound = qp->sq.sge_max);
 	switch (qp->state) {
 	case VB_QPS_RTS:
 	case VB_QPS_SQD:
@@ -116,18 +119,21 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 	case VB_QPS_ERR:
 		break;
 	default: /* IBT-30 */
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_STATE, .value = qp->state);
 	}
 	if ((uint32_t)wr->opcode >= VB_WR_CNT || !(qp->ops->wr_mask >> wr->opcode & 1))
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_OPCODE, .value = wr->opcode);
 	if (wr->flags & VB_SEND_INLINE) {
-		if (!opcode_may_be_inline(wr->opcode) || wr_length(wr) > qp->sq.inline_max)
-			return -EINVAL;
+		if (!opcode_may_be_inline(wr->opcode))
+			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_NOT_INLINE, .value = wr->opcode);
+		if (wr_length(wr) > qp->sq.inline_max)
+			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_INLINE, .value = wr_length(wr),
+					 .bound = qp->sq.inline_max);
 	}
 	if (!qp->ops->is_connected && !wr->ah)
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_NO_AH);
 	if (wr->opcode == VB_WR_FLUSH && wr->sge_cnt)
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_FLUSH, .value = wr->sge_cnt);
 	return 0;
 }
 

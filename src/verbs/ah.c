@@ -95,8 +95,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 	}
 	if (err) {
 		vb_object_free(ah);
-		(void)vb_ibv_refuse(c, err, "ibv_create_ah");
-		return NULL;
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_ah");
 	}
 	ah->core.pd = ((struct vb_ibv_pd *)ibv_pd)->core;
 	ah->ibv.context = ibv_pd->context;

@@ -13,14 +13,24 @@
 /* A queue that is never empty still lets the engine work, once in so many polls. */
 #define POLLS_PER_PROGRESS 16u
 
+static int cq_check(const struct ibv_context *context, int cqe, int comp_vector)
+{
+	if (cqe <= 0)
+		return vb_ibv_why(EINVAL, "cqe %d is not above 0 (ibv_create_cq(3))", cqe);
+	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
+		return vb_ibv_why(EINVAL, "comp_vector %d is not from 0 to %d (ibv_create_cq(3))",
+				  comp_vector, context->num_comp_vectors - 1);
+	return 0;
+}
+
 struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *cq_context,
 				   struct ibv_comp_channel *channel, int comp_vector,
 				   struct ibv_pd *parent)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (cqe <= 0 || comp_vector < 0 || comp_vector >= context->num_comp_vectors)
-		return vb_ibv_null(EINVAL);
+	if (cq_check(context, cqe, comp_vector))
+		return VB_IBV_REFUSE_NULL(c, EINVAL, "ibv_create_cq");
 
 	struct vb_ibv_cq *cq = vb_object_new(VB_OBJECT_CQ, sizeof *cq);
 	int err = EIO;
@@ -37,7 +47,9 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	pthread_mutex_init(&cq->poll_mutex, NULL);
 	if (vb_ibv_enter(c)) {
 		err = -vb_cq_create(vb_engine_hca(c->engine), (uint32_t)cqe, cq, &cq->core);
-		if (!err) {
+		if (err) {
+			(void)vb_ibv_why_core(c, err);
+		} else {
 			cq->ibv.handle = vb_cq_number(cq->core);
 			cq->ibv.cqe = (int)vb_cq_size(cq->core);
 			vb_ibv_name(&cq->ibv);
@@ -52,7 +64,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	}
 	if (err) {
 		vb_object_free(cq);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
 	}
 	cq->parent = parent;
 	err = vb_ibv_ring_get(&cq->ring, parent, vb_cq_ring_size(cq->core), VB_IBV_RING_CQ);
@@ -93,10 +105,12 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 
 	int err = -vb_cq_resize(cq->core, (uint32_t)cqe);
 
-	if (!err)
+	if (err)
+		(void)vb_ibv_why_core(c, err);
+	else
 		ibv->cqe = (int)vb_cq_size(cq->core);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? vb_ibv_refuse(c, err, "ibv_resize_cq") : 0;
 }
 
 int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)

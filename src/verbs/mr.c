@@ -2,6 +2,7 @@
 /* Memory regions. */
 #include "verbs/priv.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,11 +20,13 @@
 int vb_ibv_access_check(uint32_t access)
 {
 	if (access & ~(uint32_t)KNOWN)
-		return EINVAL;
-	/* IBA 10.6.3.1 */
+		return vb_ibv_why(EINVAL, "access 0x%x has rights that are not known", access);
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
-		return EINVAL;
+		return vb_ibv_why(EINVAL,
+				  "access 0x%x has a remote right to write and lacks "
+				  "IBV_ACCESS_LOCAL_WRITE (IBA 10.6.3.1)",
+				  access);
 	return 0;
 }
 
@@ -47,15 +50,22 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 		iova = 0;
 	/* A NIC translates whole pages. */
 	else if ((iova ^ (uintptr_t)addr) & in_page)
-		return EINVAL;
+		return vb_ibv_why(EINVAL,
+				  "iova 0x%" PRIx64 " and addr %p are at different places of "
+				  "a page",
+				  iova, addr);
 	/* Pages that end behind the last address are no memory, whatever is mapped. */
 	if (__builtin_add_overflow((uintptr_t)addr, length, &end) || end > UINTPTR_MAX - in_page)
-		return EINVAL;
+		return vb_ibv_why(EINVAL, "addr %p and length %zu end behind the last address",
+				  addr, length);
 	*attr = (struct vb_mr_attr){.iova = iova, .length = length, .host = addr, .access = access};
 	/* Memory on demand may come and go; and no bytes are at any address. */
-	return access & IBV_ACCESS_ON_DEMAND || length == 0
-		   ? 0
-		   : vb_engine_check_memory(addr, length, access & WRITES);
+	if (access & IBV_ACCESS_ON_DEMAND || length == 0)
+		return 0;
+	err = vb_engine_check_memory(addr, length, access & WRITES);
+	return err ? vb_ibv_why(err, "not all of the %zu bytes at %p is memory that can be %s",
+				length, addr, access & WRITES ? "written" : "read")
+		   : 0;
 }
 
 static void mr_show(struct vb_ibv_mr *mr, struct ibv_pd *pd, const struct vb_mr_attr *attr)
@@ -143,6 +153,8 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	int was = errno, err = mr_check(addr, length, iova, access, &attr);
 
 	errno = was; /* that of looking at the memory is nobody's */
+	if (err && !vb_ibv_check(pd, VB_OBJECT_PD))
+		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(pd->context), err, "ibv_reg_mr");
 	return err ? vb_ibv_null(err) : vb_ibv_mr_create(pd, &attr, NULL, NULL);
 }
 
@@ -232,7 +244,10 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	}
 	if (!err)
 		return 0;
-	errno = err;
+	if (err == ENOENT)
+		errno = err;
+	else
+		(void)vb_ibv_refuse(c, err, "ibv_rereg_mr");
 	return IBV_REREG_MR_ERR_INPUT; /* the region is what it was */
 }
 

@@ -5,6 +5,8 @@
  */
 #include "verbs/priv.h"
 
+#include <inttypes.h>
+
 /* The same layout, see abi_check.c. */
 static const struct vb_sge *sge_of(const struct ibv_sge *sge)
 {
@@ -53,6 +55,15 @@ static void wr_fields(struct vb_send_wr *w, const struct ibv_send_wr *wr)
 	}
 }
 
+/* A full queue tells a program to wait: no mistake, and there may be many in a second. */
+static int refuse_post(struct vb_ibv_context *c, int err, const char *verb, uint32_t qpn,
+		       uint64_t wr_id)
+{
+	if (err == ENOMEM)
+		return vb_ibv_result(err);
+	return vb_ibv_refuse(c, err, "%s of wr_id %" PRIu64 " to QP 0x%06x", verb, wr_id, qpn);
+}
+
 /* Posts @wr. Returns 0 or a negative errno. */
 static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time now)
 {
@@ -69,15 +80,20 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 	};
 	struct vb_ah ah;
 
-	if (wr->num_sge < 0 || (wr->send_flags & ~known))
-		return -EINVAL;
+	if (wr->num_sge < 0)
+		return -vb_ibv_why(EINVAL, "num_sge %d is below 0 (ibv_post_send(3))", wr->num_sge);
+	if (wr->send_flags & ~known)
+		return -vb_ibv_why(EINVAL,
+				   "send_flags 0x%x has bits that are not known "
+				   "(ibv_post_send(3))",
+				   wr->send_flags);
 	/* Windows of type 1 have a verb of their own. IBA o10-37.2.34 */
 	if (wr->opcode == IBV_WR_BIND_MW && qp->ibv.qp_type != IBV_QPT_UD &&
 	    (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
-		return -EINVAL;
+		return -vb_ibv_why(EINVAL, "bind_mw.mw is no window of type 2 (IBA o10-37.2.34)");
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		if (!wr->wr.ud.ah)
-			return -EINVAL;
+			return -vb_ibv_why(EINVAL, "wr.ud.ah is NULL (ibv_post_send(3))");
 		w.dqpn = wr->wr.ud.remote_qpn;
 		w.qkey = wr->wr.ud.remote_qkey;
 		ah = ((const struct vb_ibv_ah *)wr->wr.ud.ah)->core;
@@ -90,6 +106,9 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 	}
 
 	int err = vb_qp_post_send(qp->core, &w, now);
+
+	if (err == -EINVAL)
+		(void)vb_ibv_why_core(vb_ibv_ctx(qp->ibv.context), -err);
 
 	if (!err && w.opcode == VB_WR_BIND_MW)
 		vb_ibv_bound(wr->bind_mw.mw, wr->bind_mw.rkey);
@@ -120,7 +139,7 @@ int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 	if (wr != first)
 		vb_engine_doorbell(c->engine, qp->core, now);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? refuse_post(c, err, "ibv_post_send", ibv->qp_num, wr->wr_id) : 0;
 }
 
 /* Posts a list of receives to @qp, or to @srq when @qp is NULL. Returns 0 or an errno. */
@@ -131,9 +150,10 @@ static int post_recvs(struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *
 		struct vb_recv_wr w = {.wr_id = wr->wr_id,
 				       .sge = sge_of(wr->sg_list),
 				       .sge_cnt = (uint32_t)wr->num_sge};
-		int err = wr->num_sge < 0 ? -EINVAL
-			  : qp            ? vb_qp_post_recv(qp, &w, now)
-					  : vb_srq_post(srq, &w);
+		int err = wr->num_sge < 0
+			      ? -vb_ibv_why(EINVAL, "num_sge %d is below 0", wr->num_sge)
+			  : qp ? vb_qp_post_recv(qp, &w, now)
+			       : vb_srq_post(srq, &w);
 
 		if (err) {
 			*bad_wr = wr;
@@ -162,8 +182,10 @@ int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 	/* A receive may be all that a peer without credits waits for. */
 	if ((!had_packets && vb_hca_has_transmit(h)) || is_flushed)
 		vb_engine_progress(c->engine);
+	if (err == EINVAL && (*bad_wr)->num_sge >= 0)
+		(void)vb_ibv_why_core(c, err);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? refuse_post(c, err, "ibv_post_recv", ibv->qp_num, (*bad_wr)->wr_id) : 0;
 }
 
 int vb_ibv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -260,6 +260,7 @@ static inline void vb_ibv_leave(struct vb_ibv_context *c)
 /* For calls that return a pointer: sets errno. */
 static inline void *vb_ibv_null(int err)
 {
+	vb_ibv_forget_why();
 	errno = err;
 	return NULL;
 }
@@ -267,14 +268,17 @@ static inline void *vb_ibv_null(int err)
 /* For calls that return an errno value: sets errno too, as the kernel's answer does. */
 static inline int vb_ibv_result(int err)
 {
-	if (err)
+	if (err) {
+		vb_ibv_forget_why();
 		errno = err;
+	}
 	return err;
 }
 
 /* For calls that return -1: sets errno. */
 static inline int vb_ibv_fail(int err)
 {
+	vb_ibv_forget_why();
 	errno = err;
 	return -1;
 }

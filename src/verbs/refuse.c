@@ -29,6 +29,11 @@ int vb_ibv_why(int err, const char *format, ...)
 	return err;
 }
 
+void vb_ibv_forget_why(void)
+{
+	noted.err = 0;
+}
+
 int vb_ibv_why_core(struct vb_ibv_context *c, int err)
 {
 	vb_engine_refusal(c->engine, noted.text, sizeof noted.text);

@@ -12,6 +12,8 @@ struct vb_ibv_context;
 
 /* Notes a reason for @err, an errno, and returns @err. */
 __attribute__((cold, format(printf, 2, 3))) int vb_ibv_why(int err, const char *format, ...);
+/* Drops what this thread has noted: a verb refuses without a reason. */
+__attribute__((cold)) void vb_ibv_forget_why(void);
 /* Notes the reason of the core's last refusal. Under the lock. Returns @err. */
 __attribute__((cold)) int vb_ibv_why_core(struct vb_ibv_context *c, int err);
 /*
@@ -20,5 +22,8 @@ __attribute__((cold)) int vb_ibv_why_core(struct vb_ibv_context *c, int err);
  */
 __attribute__((cold, format(printf, 3, 4))) int vb_ibv_refuse(struct vb_ibv_context *c, int err,
 							      const char *format, ...);
+
+/* The same of a verb that returns NULL. */
+#define VB_IBV_REFUSE_NULL(...) ((void)vb_ibv_refuse(__VA_ARGS__), NULL)
 
 #endif

@@ -32,7 +32,9 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 		err = xrcd
 			  ? -vb_xrc_srq_create(core_pd, xrcd->core, cq->core, &cap, srq, &srq->core)
 			  : -vb_srq_create(core_pd, cap.wr_max, cap.sge_max, 0, srq, &srq->core);
-		if (!err) {
+		if (err) {
+			(void)vb_ibv_why_core(c, err);
+		} else {
 			srq->ibv.handle = vb_srq_number(srq->core);
 			vb_ibv_name(&srq->ibv);
 			vb_srq_query(srq->core, &attr->max_wr, &attr->max_sge, &limit);
@@ -45,7 +47,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	}
 	if (err) {
 		vb_object_free(srq);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_srq");
 	}
 	err = vb_ibv_ring_get(&srq->ring, pd, vb_srq_ring_size(srq->core), VB_IBV_RING_SRQ);
 	if (err) {

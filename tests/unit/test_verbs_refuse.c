@@ -208,6 +208,127 @@ static void create_ah__gid_index(void **state)
 		"(ibv_query_gid(3))");
 }
 
+static void create_cq__sizes(void **state)
+{
+	struct ibv_device_attr device;
+	struct ibv_cq *cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	char words[200];
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &device), 0);
+	assert_null(ibv_create_cq(ctx, 0, NULL, NULL, 0));
+	kept_is(EINVAL, "ibv_create_cq: cqe 0 is not above 0 (ibv_create_cq(3))");
+	assert_null(ibv_create_cq(ctx, 1, NULL, NULL, -1));
+	assert_non_null(strstr(kept(0).text, "comp_vector -1 is not from 0 to "));
+	assert_null(ibv_create_cq(ctx, device.max_cqe + 1, NULL, NULL, 0));
+	snprintf(words, sizeof words,
+		 "ibv_create_cq: cqe %d is not from 1 to %d (ibv_create_cq(3))", device.max_cqe + 1,
+		 device.max_cqe);
+	kept_is(EINVAL, words);
+	assert_int_equal(ibv_resize_cq(cq, device.max_cqe + 1), EINVAL);
+	assert_non_null(strstr(kept(0).text, "ibv_resize_cq: cqe "));
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+static void create_srq__sizes(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 0, .max_sge = 1}};
+	struct ibv_device_attr device;
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &device), 0);
+	assert_null(ibv_create_srq(pd, &init));
+	assert_non_null(strstr(kept(0).text, "ibv_create_srq: attr.max_wr 0 is not from 1 to "));
+	init.attr = (struct ibv_srq_attr){.max_wr = 1, .max_sge = (uint32_t)device.max_srq_sge + 1};
+	assert_null(ibv_create_srq(pd, &init));
+	assert_non_null(strstr(kept(0).text, "ibv_create_srq: attr.max_sge "));
+}
+
+static void reg_mr__access_and_memory(void **state)
+{
+	char words[200];
+
+	(void)state;
+	assert_null(ibv_reg_mr(pd, buf, 8, IBV_ACCESS_REMOTE_WRITE));
+	kept_is(EINVAL, "ibv_reg_mr: access 0x2 has a remote right to write and lacks "
+			"IBV_ACCESS_LOCAL_WRITE (IBA 10.6.3.1)");
+	assert_null(ibv_reg_mr(pd, (void *)4096, 8, IBV_ACCESS_LOCAL_WRITE));
+	snprintf(words, sizeof words,
+		 "ibv_reg_mr: not all of the 8 bytes at 0x1000 is memory that can be written");
+	kept_is(EFAULT, words);
+	assert_null(ibv_reg_mr_iova(pd, buf, 8, (uintptr_t)buf + 1, 0));
+	assert_non_null(strstr(kept(0).text, "are at different places of a page"));
+}
+
+static void post__each_mistake(void **state)
+{
+	struct ibv_sge sge[8] = {{(uintptr_t)buf, 4096, mr->lkey}};
+	struct ibv_send_wr wr = {.wr_id = 5, .sg_list = sge, .num_sge = 1}, *bad;
+	struct ibv_recv_wr recv = {.wr_id = 6, .sg_list = sge, .num_sge = 8}, *bad_recv;
+	struct verbs_end e;
+	char verb[64];
+
+	(void)state;
+	in_state(&e, IBV_QPS_INIT);
+	snprintf(verb, sizeof verb, "ibv_post_send of wr_id 5 to QP 0x%06x: ", e.qp->qp_num);
+	wr.opcode = IBV_WR_SEND;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), EINVAL);
+	assert_memory_equal(kept(0).text, verb, strlen(verb));
+	assert_string_equal(kept(0).text + strlen(verb), "the QP is in INIT (IBA 10.3.1)");
+	assert_int_equal(ibv_post_recv(e.qp, &recv, &bad_recv), EINVAL);
+	assert_non_null(strstr(kept(0).text, "ibv_post_recv of wr_id 6 to QP"));
+	assert_non_null(strstr(kept(0).text, ": num_sge 8 is larger than the 4 of the queue"));
+	end_free(&e);
+	in_state(&e, IBV_QPS_RTS);
+	wr.num_sge = 8;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), EINVAL);
+	assert_non_null(strstr(kept(0).text, ": num_sge 8 is larger than the 4 of the queue"));
+	wr.num_sge = 1;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), EINVAL);
+	assert_non_null(
+	    strstr(kept(0).text, ": IBV_SEND_INLINE of 4096 bytes, and max_inline_data"));
+	wr.opcode = IBV_WR_RDMA_READ;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), EINVAL);
+	assert_non_null(strstr(kept(0).text, ": IBV_SEND_INLINE does not go with opcode 4"));
+	wr.opcode = (enum ibv_wr_opcode)100;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), EINVAL);
+	assert_non_null(strstr(kept(0).text, ": opcode 100 is none that QPs of its type have"));
+	wr.send_flags = 0x10000;
+	assert_int_equal(ibv_post_send(e.qp, &wr, &bad), EINVAL);
+	assert_non_null(strstr(kept(0).text, ": send_flags 0x10000 has bits that are not known"));
+	end_free(&e);
+}
+
+/* A full queue is no mistake: it is not kept. */
+static void post__full_queue(void **state)
+{
+	struct ibv_recv_wr recv = {.wr_id = 6}, *bad;
+	struct verbs_end e;
+	int err;
+
+	(void)state;
+	in_state(&e, IBV_QPS_INIT);
+	while ((err = ibv_post_recv(e.qp, &recv, &bad)) == 0)
+		;
+	assert_int_equal(err, ENOMEM);
+	assert_int_equal(kept(0).err, 0);
+	end_free(&e);
+}
+
+/* What one verb notes is not told of another. */
+static void kept__no_reason_of_another(void **state)
+{
+	struct ibv_mr *other;
+
+	(void)state;
+	assert_null(ibv_reg_dmabuf_mr(pd, 0, 8, 0, -1, IBV_ACCESS_REMOTE_WRITE));
+	assert_int_equal(kept(0).err, 0);
+	other = ibv_reg_mr(pd, buf, SIZE_MAX - 4096, IBV_ACCESS_LOCAL_WRITE);
+	assert_null(other);
+	assert_null(strstr(kept(0).text, "REMOTE"));
+}
+
 /* The same words in a row are one entry; there are at most VB_REFUSED_CNT. */
 static void kept__counted_and_bounded(void **state)
 {
@@ -292,9 +413,12 @@ static void log__in_a_forked_child(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    VERBS_TEST(modify_qp__each_mistake), VERBS_TEST(create_qp__each_cap),
-	    VERBS_TEST(create_ah__gid_index),    VERBS_TEST(kept__counted_and_bounded),
-	    VERBS_TEST(log__when_asked_for),     VERBS_TEST(log__in_a_forked_child),
+	    VERBS_TEST(modify_qp__each_mistake),    VERBS_TEST(create_qp__each_cap),
+	    VERBS_TEST(create_ah__gid_index),       VERBS_TEST(create_cq__sizes),
+	    VERBS_TEST(create_srq__sizes),          VERBS_TEST(reg_mr__access_and_memory),
+	    VERBS_TEST(post__each_mistake),         VERBS_TEST(post__full_queue),
+	    VERBS_TEST(kept__no_reason_of_another), VERBS_TEST(kept__counted_and_bounded),
+	    VERBS_TEST(log__when_asked_for),        VERBS_TEST(log__in_a_forked_child),
 	};
 
 	VERBS_MAIN_OR_SKIP();
