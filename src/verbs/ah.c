@@ -15,10 +15,10 @@ static const struct vb_gid gid_none;
 int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path)
 {
 	if (!attr->is_global)
-		return vb_ibv_why(EINVAL, "ah_attr.is_global is 0, and RoCE has no LIDs: every "
+		return VB_IBV_WHY(EINVAL, "ah_attr.is_global is 0, and RoCE has no LIDs: every "
 					  "path is global (IBA A16.4.3)");
 	if (attr->port_num != VB_IBV_PORT)
-		return vb_ibv_why(EINVAL, "ah_attr.port_num is %u, and the device has port 1 alone",
+		return VB_IBV_WHY(EINVAL, "ah_attr.port_num is %u, and the device has port 1 alone",
 				  attr->port_num);
 
 	const struct vb_gid *sgid = vb_ibv_gid(c, attr->grh.sgid_index);
@@ -32,21 +32,21 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	};
 	memcpy(path->dgid.b, attr->grh.dgid.raw, sizeof path->dgid.b);
 	if (!sgid)
-		return vb_ibv_why(EINVAL,
+		return VB_IBV_WHY(EINVAL,
 				  "ah_attr.grh.sgid_index %u is an empty entry of the GID "
 				  "table (ibv_query_gid(3))",
 				  attr->grh.sgid_index);
 	if (vb_gid_eq(&path->dgid, &gid_none))
-		return vb_ibv_why(EINVAL, "ah_attr.grh.dgid is zero, the address of nobody");
+		return VB_IBV_WHY(EINVAL, "ah_attr.grh.dgid is zero, the address of nobody");
 	/* A packet has addresses of one family. */
 	if (vb_gid_is_ipv4(sgid) != vb_gid_is_ipv4(&path->dgid))
-		return vb_ibv_why(EINVAL,
+		return VB_IBV_WHY(EINVAL,
 				  "ah_attr.grh.dgid is of %s, and sgid_index %u of %s: a "
 				  "packet has addresses of one family",
 				  vb_gid_is_ipv4(sgid) ? "IPv6" : "IPv4", attr->grh.sgid_index,
 				  vb_gid_is_ipv4(sgid) ? "IPv4" : "IPv6");
 	if (!vb_ibv_mcast_reaches(c, &path->dgid))
-		return vb_ibv_why(EINVAL, "ah_attr.grh.dgid is a multicast address that does not "
+		return VB_IBV_WHY(EINVAL, "ah_attr.grh.dgid is a multicast address that does not "
 					  "leave the host");
 	path->sgid = *sgid;
 	return 0;

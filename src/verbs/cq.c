@@ -16,9 +16,9 @@
 static int cq_check(const struct ibv_context *context, int cqe, int comp_vector)
 {
 	if (cqe <= 0)
-		return vb_ibv_why(EINVAL, "cqe %d is not above 0 (ibv_create_cq(3))", cqe);
+		return VB_IBV_WHY(EINVAL, "cqe %d is not above 0 (ibv_create_cq(3))", cqe);
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
-		return vb_ibv_why(EINVAL, "comp_vector %d is not from 0 to %d (ibv_create_cq(3))",
+		return VB_IBV_WHY(EINVAL, "comp_vector %d is not from 0 to %d (ibv_create_cq(3))",
 				  comp_vector, context->num_comp_vectors - 1);
 	return 0;
 }

@@ -20,10 +20,10 @@
 int vb_ibv_access_check(uint32_t access)
 {
 	if (access & ~(uint32_t)KNOWN)
-		return vb_ibv_why(EINVAL, "access 0x%x has rights that are not known", access);
+		return VB_IBV_WHY(EINVAL, "access 0x%x has rights that are not known", access);
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
-		return vb_ibv_why(EINVAL,
+		return VB_IBV_WHY(EINVAL,
 				  "access 0x%x has a remote right to write and lacks "
 				  "IBV_ACCESS_LOCAL_WRITE (IBA 10.6.3.1)",
 				  access);
@@ -50,20 +50,20 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 		iova = 0;
 	/* A NIC translates whole pages. */
 	else if ((iova ^ (uintptr_t)addr) & in_page)
-		return vb_ibv_why(EINVAL,
+		return VB_IBV_WHY(EINVAL,
 				  "iova 0x%" PRIx64 " and addr %p are at different places of "
 				  "a page",
 				  iova, addr);
 	/* Pages that end behind the last address are no memory, whatever is mapped. */
 	if (__builtin_add_overflow((uintptr_t)addr, length, &end) || end > UINTPTR_MAX - in_page)
-		return vb_ibv_why(EINVAL, "addr %p and length %zu end behind the last address",
+		return VB_IBV_WHY(EINVAL, "addr %p and length %zu end behind the last address",
 				  addr, length);
 	*attr = (struct vb_mr_attr){.iova = iova, .length = length, .host = addr, .access = access};
 	/* Memory on demand may come and go; and no bytes are at any address. */
 	if (access & IBV_ACCESS_ON_DEMAND || length == 0)
 		return 0;
 	err = vb_engine_check_memory(addr, length, access & WRITES);
-	return err ? vb_ibv_why(err, "not all of the %zu bytes at %p is memory that can be %s",
+	return err ? VB_IBV_WHY(err, "not all of the %zu bytes at %p is memory that can be %s",
 				length, addr, access & WRITES ? "written" : "read")
 		   : 0;
 }

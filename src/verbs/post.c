@@ -81,19 +81,19 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 	struct vb_ah ah;
 
 	if (wr->num_sge < 0)
-		return -vb_ibv_why(EINVAL, "num_sge %d is below 0 (ibv_post_send(3))", wr->num_sge);
+		return -VB_IBV_WHY(EINVAL, "num_sge %d is below 0 (ibv_post_send(3))", wr->num_sge);
 	if (wr->send_flags & ~known)
-		return -vb_ibv_why(EINVAL,
+		return -VB_IBV_WHY(EINVAL,
 				   "send_flags 0x%x has bits that are not known "
 				   "(ibv_post_send(3))",
 				   wr->send_flags);
 	/* Windows of type 1 have a verb of their own. IBA o10-37.2.34 */
 	if (wr->opcode == IBV_WR_BIND_MW && qp->ibv.qp_type != IBV_QPT_UD &&
 	    (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))
-		return -vb_ibv_why(EINVAL, "bind_mw.mw is no window of type 2 (IBA o10-37.2.34)");
+		return -VB_IBV_WHY(EINVAL, "bind_mw.mw is no window of type 2 (IBA o10-37.2.34)");
 	if (qp->ibv.qp_type == IBV_QPT_UD) {
 		if (!wr->wr.ud.ah)
-			return -vb_ibv_why(EINVAL, "wr.ud.ah is NULL (ibv_post_send(3))");
+			return -VB_IBV_WHY(EINVAL, "wr.ud.ah is NULL (ibv_post_send(3))");
 		w.dqpn = wr->wr.ud.remote_qpn;
 		w.qkey = wr->wr.ud.remote_qkey;
 		ah = ((const struct vb_ibv_ah *)wr->wr.ud.ah)->core;
@@ -151,7 +151,7 @@ static int post_recvs(struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *
 				       .sge = sge_of(wr->sg_list),
 				       .sge_cnt = (uint32_t)wr->num_sge};
 		int err = wr->num_sge < 0
-			      ? -vb_ibv_why(EINVAL, "num_sge %d is below 0", wr->num_sge)
+			      ? -VB_IBV_WHY(EINVAL, "num_sge %d is below 0", wr->num_sge)
 			  : qp ? vb_qp_post_recv(qp, &w, now)
 			       : vb_srq_post(srq, &w);
 

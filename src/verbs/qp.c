@@ -58,7 +58,7 @@ static int parts_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *i
 		return ENOENT;
 	if ((sends && !init->send_cq) || (receives && !init->recv_cq) ||
 	    (type == VB_QPT_DCT && !init->srq))
-		return vb_ibv_why(EINVAL, "%s is NULL",
+		return VB_IBV_WHY(EINVAL, "%s is NULL",
 				  sends && !init->send_cq      ? "send_cq"
 				  : receives && !init->recv_cq ? "recv_cq"
 							       : "srq");

@@ -18,7 +18,7 @@ static _Thread_local struct {
 	char text[VB_REFUSED_TEXT_MAX - VERB_MAX - 2];
 } noted;
 
-int vb_ibv_why(int err, const char *format, ...)
+void vb_ibv_note_why(int err, const char *format, ...)
 {
 	va_list args;
 
@@ -26,7 +26,6 @@ int vb_ibv_why(int err, const char *format, ...)
 	vsnprintf(noted.text, sizeof noted.text, format, args);
 	va_end(args);
 	noted.err = err;
-	return err;
 }
 
 void vb_ibv_forget_why(void)
@@ -58,7 +57,7 @@ int vb_ibv_refuse(struct vb_ibv_context *c, int err, const char *format, ...)
 	vsnprintf(verb, sizeof verb, format, args);
 	va_end(args);
 	if (!vb_engine_is_alive(c->engine))
-		(void)vb_ibv_why(err, "a forked child has no adapter, it stayed with the parent");
+		vb_ibv_note_why(err, "a forked child has no adapter, it stayed with the parent");
 	snprintf(text, sizeof text, "%s: %s", verb,
 		 noted.err == err ? noted.text : strerrordesc_np(err));
 	noted.err = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Why verbs refuse. Whoever finds a mistake of the caller's notes it for its thread with
- * vb_ibv_why() or vb_ibv_why_core(); the verb that refuses ends with vb_ibv_refuse(), which keeps
+ * VB_IBV_WHY() or vb_ibv_why_core(); the verb that refuses ends with vb_ibv_refuse(), which keeps
  * what was noted for `verbena explain`, and prints it where VERBENA_LOG is set. Nothing here runs
  * when a verb succeeds.
  */
@@ -10,8 +10,10 @@
 
 struct vb_ibv_context;
 
-/* Notes a reason for @err, an errno, and returns @err. */
-__attribute__((cold, format(printf, 2, 3))) int vb_ibv_why(int err, const char *format, ...);
+/* Notes a reason for @err, an errno. */
+__attribute__((cold, format(printf, 2, 3))) void vb_ibv_note_why(int err, const char *format, ...);
+/* ... and gives @err, which it takes twice. */
+#define VB_IBV_WHY(err, ...) (vb_ibv_note_why((err), __VA_ARGS__), (err))
 /* Drops what this thread has noted: a verb refuses without a reason. */
 __attribute__((cold)) void vb_ibv_forget_why(void);
 /* Notes the reason of the core's last refusal. Under the lock. Returns @err. */
