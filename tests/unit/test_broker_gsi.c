@@ -190,6 +190,25 @@ static void device__goes_and_comes(void **state)
 	step_until(1);
 }
 
+/* A virtual function has its parent's addresses and its parent's QP1: none of its own. */
+static void virtual_function__has_no_qp1(void **state)
+{
+	struct vb_path p = path_to("127.0.0.1", true);
+	const uint8_t mad[VB_MAD_LEN] = {4};
+
+	(void)state;
+	vb_host_write_begin(slots.host);
+	slots.host->device[1] = slots.host->device[0];
+	slots.host->device[1].parent = 1;
+	slots.host->device_cnt = 2;
+	slots.host->generation++;
+	vb_host_write_end(slots.host);
+	vb_gsi_follow(gsi);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+	p.port = 2;
+	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +217,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(mads__many, setup, teardown),
 	    cmocka_unit_test_setup_teardown(garbage__is_dropped, setup, teardown),
 	    cmocka_unit_test_setup_teardown(device__goes_and_comes, setup, teardown),
+	    cmocka_unit_test_setup_teardown(virtual_function__has_no_qp1, setup, teardown),
 	};
 
 	if (!netns_enter())
