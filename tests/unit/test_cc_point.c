@@ -133,6 +133,22 @@ static void mark__draws_cnps(void **state)
 	env_close(&env);
 }
 
+/* A QP that fails says why, and sends no CNP that it still owes. */
+static void mark__of_a_qp_that_stops(void **state)
+{
+	struct vb_cc_settings s = paper();
+	struct vb_qp *qp = open_with(&s, VB_QPT_RC);
+
+	(void)state;
+	rx_marked(qp, VB_OP_WRITE_ONLY, VB_ECN_CE, 2, 0);
+	rx_marked(qp, VB_OP_WRITE_LAST, 0, 2, 1); /* of no message */
+	assert_int_equal(vb_qp_get_state(qp), VB_QPS_ERR);
+	assert_int_equal(cnps(), 0);
+	assert_int_equal(b.cnt, 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).aeth.syndrome, VB_NAK_INVALID_REQUEST);
+	env_close(&env);
+}
+
 /* A datagram that is marked draws no CNP: its sender has no rate that one could cut. facts B.3 */
 static void mark__of_a_datagram_draws_none(void **state)
 {
@@ -482,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(cnp__format),
 	    cmocka_unit_test(mark__draws_cnps),
+	    cmocka_unit_test(mark__of_a_qp_that_stops),
 	    cmocka_unit_test(mark__of_a_datagram_draws_none),
 	    cmocka_unit_test(cnp__is_checked),
 	    cmocka_unit_test(cnp__interrupts),
