@@ -158,8 +158,10 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 			vb_ibv_pd_drop(cq->parent);
 	}
 	vb_ibv_leave(c);
-	if (err)
-		return vb_ibv_result(err);
+	if (err) {
+		vb_ibv_note_why(err, "QPs or SRQs still use it (ibv_destroy_cq(3))");
+		return vb_ibv_refuse(c, err, "ibv_destroy_cq");
+	}
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->comp_events_completed, notified);
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->async_events_completed, asyncs);
 	pthread_mutex_destroy(&ibv->mutex);

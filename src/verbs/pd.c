@@ -85,12 +85,20 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 		return vb_ibv_result(EIO);
 	vb_list_remove(&pd->link);
 
+	uint32_t user_cnt = pd->user_cnt;
 	int err = -vb_ibv_pd_free(pd);
 
 	if (err)
 		vb_list_append(&c->pds, &pd->link);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	if (!err)
+		return 0;
+	if (user_cnt)
+		vb_ibv_note_why(err,
+				"objects that were created with it are there: %u "
+				"(ibv_dealloc_pd(3))",
+				user_cnt);
+	return vb_ibv_refuse(c, err, "ibv_dealloc_pd");
 }
 
 /* The PD with @handle in the contexts that share a file with @c. Under the lock. */

@@ -300,6 +300,24 @@ static void post__each_mistake(void **state)
 	end_free(&e);
 }
 
+static void destroy__what_is_in_use(void **state)
+{
+	struct ibv_pd *other = ibv_alloc_pd(ctx);
+	struct ibv_mr *of = ibv_reg_mr(other, buf, 8, 0);
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+
+	(void)state;
+	assert_non_null(of);
+	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
+	kept_is(EBUSY, "ibv_dealloc_pd: objects that were created with it are there: 1 "
+		       "(ibv_dealloc_pd(3))");
+	assert_int_equal(ibv_destroy_cq(e.cq), EBUSY);
+	kept_is(EBUSY, "ibv_destroy_cq: QPs or SRQs still use it (ibv_destroy_cq(3))");
+	assert_int_equal(ibv_dereg_mr(of), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+	end_free(&e);
+}
+
 /* A full queue is no mistake: it is not kept. */
 static void post__full_queue(void **state)
 {
@@ -413,12 +431,13 @@ static void log__in_a_forked_child(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    VERBS_TEST(modify_qp__each_mistake),    VERBS_TEST(create_qp__each_cap),
-	    VERBS_TEST(create_ah__gid_index),       VERBS_TEST(create_cq__sizes),
-	    VERBS_TEST(create_srq__sizes),          VERBS_TEST(reg_mr__access_and_memory),
-	    VERBS_TEST(post__each_mistake),         VERBS_TEST(post__full_queue),
-	    VERBS_TEST(kept__no_reason_of_another), VERBS_TEST(kept__counted_and_bounded),
-	    VERBS_TEST(log__when_asked_for),        VERBS_TEST(log__in_a_forked_child),
+	    VERBS_TEST(modify_qp__each_mistake),   VERBS_TEST(create_qp__each_cap),
+	    VERBS_TEST(create_ah__gid_index),      VERBS_TEST(create_cq__sizes),
+	    VERBS_TEST(create_srq__sizes),         VERBS_TEST(reg_mr__access_and_memory),
+	    VERBS_TEST(post__each_mistake),        VERBS_TEST(destroy__what_is_in_use),
+	    VERBS_TEST(post__full_queue),          VERBS_TEST(kept__no_reason_of_another),
+	    VERBS_TEST(kept__counted_and_bounded), VERBS_TEST(log__when_asked_for),
+	    VERBS_TEST(log__in_a_forked_child),
 	};
 
 	VERBS_MAIN_OR_SKIP();
