@@ -7,6 +7,7 @@
 #include "files/fd.h"
 #include "files/own_fd.h"
 #include "node/broker_dial.h"
+#include "node/pace.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -24,6 +25,7 @@ static struct {
 	struct vb_own_fd sock;
 	int64_t number;
 	uint64_t serial;
+	uint32_t slow; /* vb_pace_slowness() */
 	struct vb_spin spin;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER, .sock = VB_OWN_FD_NONE};
 
@@ -70,6 +72,7 @@ int64_t vb_cm_session(char *why, size_t why_size)
 		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
 	}
 	vb_own_fd_take(&session.sock, sock);
+	session.slow = vb_pace_slowness();
 	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
 		return -EIO;
 	return ++session.number;
@@ -83,7 +86,7 @@ uint64_t vb_cm_serial(void)
 /* An answer that comes soon: it saves a sleep. */
 static ssize_t spin_for_answer(struct vb_cm_answer *answer)
 {
-	vb_time until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS);
+	vb_time until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS(session.slow));
 	ssize_t n;
 
 	do

@@ -8,6 +8,7 @@
 #include "node/broker_state.h"
 #include "node/cm_call.h"
 #include "node/cm_memory.h"
+#include "node/pace.h"
 #include "ucma/ahead.h"
 #include "ucma/ucma.h"
 #include "ucma/view.h"
@@ -50,6 +51,7 @@ struct vb_broker_cm {
 	int versions_fd;            /* -1: there is no memory for them, and nothing is read ahead */
 	uint32_t *version;
 	vb_time last_call;
+	uint32_t slow; /* vb_pace_slowness() */
 	struct vb_spin spin;
 	bool spins; /* it looks, or has looked, for the next call */
 	uint32_t channel_cnt;
@@ -347,6 +349,7 @@ void vb_broker_cm_open(struct vb_broker *b)
 		return;
 	}
 	b->cm = cm;
+	cm->slow = vb_pace_slowness();
 	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, cm, why, sizeof why))
 		cm->gsi = NULL;
 	if (!cm->memory.kept)
@@ -446,9 +449,9 @@ static void expect_call(struct vb_broker *b, vb_time now)
 
 	if (cm->spins)
 		vb_spin_done(&cm->spin, now < b->spin_until);
-	cm->spins = now - cm->last_call < CALLS_NS && vb_spin_wanted(&cm->spin);
+	cm->spins = now - cm->last_call < cm->slow * CALLS_NS && vb_spin_wanted(&cm->spin);
 	if (cm->spins)
-		b->spin_until = vb_time_after(now, VB_CM_SPIN_NS);
+		b->spin_until = vb_time_after(now, VB_CM_SPIN_NS(cm->slow));
 	cm->last_call = now;
 }
 

@@ -25,10 +25,14 @@
 #define VB_CM_CALL_BODY 4096u
 /* The longest reply, and what is read ahead. */
 #define VB_CM_ANSWER_BODY 2304u
-/* A program that has made a call looks for its answer for so long, and the broker for the next call
- * after one that came soon, before they sleep, unless that was in vain before (base/spin.h): 700
- * connections a second became 2,200 on two idle processors. bench/connect_loop.c */
-#define VB_CM_SPIN_NS 100000u
+/*
+ * A program that has made a call looks for its answer for so long, and the broker for the next call
+ * after one that came soon, before they sleep, unless that was in vain before (base/spin.h). On two
+ * idle processors 700 connections a second became 2,200, and twice the time makes no more of them,
+ * but fewer beside busy programs. An emulated guest whose calls are four times as slow (@slow,
+ * pace.h) answers seven times as late: 160 became 400 there. bench/connect_loop.c
+ */
+#define VB_CM_SPIN_NS(slow) ((2 * (slow)-1) * UINT64_C(100000))
 
 #define VB_CM_VERSIONS 65536u
 #define VB_CM_VERSIONS_BYTES (VB_CM_VERSIONS * sizeof(uint32_t))

@@ -7,6 +7,7 @@
 #include "link/shm.h"
 #include "link/udp.h"
 #include "node/engine_priv.h"
+#include "node/pace.h"
 #include "node/watch.h"
 #include "node/why.h"
 
@@ -410,7 +411,7 @@ static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 	uint32_t window = vb_engine_size_flow(e, e->broker.rx_fd);
 	const char *what = "the UDP sockets";
 
-	e->slow = vb_engine_slowness();
+	e->slow = vb_pace_slowness();
 
 	int err = open_link(e);
 

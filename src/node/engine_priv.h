@@ -3,10 +3,10 @@
  * What the engine's files share: engine.c (its life), engine_run.c (receiving and sending),
  * engine_standby.c (the thread), engine_addr.c (local addresses), engine_backlog.c (a full link),
  * engine_adapter.c (settings), engine_cc.c (congestion control), engine_csr.c (registers of QPs),
- * engine_explain.c (tales of QPs for `verbena explain`), engine_pace.c (how slow the machine is),
- * engine_crowd.c (how crowded), engine_sleep.c (threads that sleep for an event), engine_watch.c
- * (threads that sleep in poll() or epoll_wait()), engine_gap.c (when the process did not run),
- * engine_flow.c (receivers of this host), engine_xrc.c (domains of several processes).
+ * engine_explain.c (tales of QPs for `verbena explain`), engine_crowd.c (how crowded),
+ * engine_sleep.c (threads that sleep for an event), engine_watch.c (threads that sleep in poll() or
+ * epoll_wait()), engine_gap.c (when the process did not run), engine_flow.c (receivers of this
+ * host), engine_xrc.c (domains of several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -180,14 +180,14 @@ struct vb_engine {
 	struct vb_reply reply;
 	struct vb_standby standby;
 	struct vb_sleeper sleeper;
-	uint32_t notified;   /* events of CQs that were delivered, in all */
-	uint32_t slow;       /* 1 or more: how much longer what is a moment takes on this machine */
-	bool timers_waited;  /* the last step left timers that were due to the next one */
-	vb_time step_end;    /* when the last step ended, of the application or the thread */
-	vb_time ran_at;      /* when this process was last known to run, see engine_gap.c */
-	vb_time progress_at; /* when the application's last progress or doorbell did */
-	bool sleeps;         /* it was about to sleep then, and has not come back */
-	_Atomic uint32_t in_vain;      /* looks of it in a row that found nothing */
+	uint32_t notified;        /* events of CQs that were delivered, in all */
+	uint32_t slow;            /* vb_pace_slowness() */
+	bool timers_waited;       /* the last step left timers that were due to the next one */
+	vb_time step_end;         /* when the last step ended, of the application or the thread */
+	vb_time ran_at;           /* when this process was last known to run, see engine_gap.c */
+	vb_time progress_at;      /* when the application's last progress or doorbell did */
+	bool sleeps;              /* it was about to sleep then, and has not come back */
+	_Atomic uint32_t in_vain; /* looks of it in a row that found nothing */
 	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
 	_Atomic uint32_t polls;        /* its looks in a row with little between them */
 	_Atomic vb_time crowded_until; /* see engine_crowd.c; 0: it is not known to be */
@@ -300,9 +300,6 @@ void vb_engine_probe_xrc(struct vb_engine *e, vb_time now);
 /* True while there are messages that nobody has taken. */
 bool vb_engine_has_mail(const struct vb_engine *e);
 void vb_engine_close_mail(struct vb_engine *e);
-
-/* engine_pace.c: what vb_engine.slow is on this machine, 1 to 32; takes some microseconds. */
-uint32_t vb_engine_slowness(void);
 
 /* engine_gap.c: tells the core of time in which this process did not run. Under the lock, first of
  * all after waking up. */

@@ -4,6 +4,7 @@
 #include "core/xrc/loan.h"
 #include "core_env.h"
 #include "node/engine_priv.h"
+#include "node/pace.h"
 
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -397,7 +398,7 @@ static void mail__more_than_a_step_takes(void **state)
 /* Times grow on a slow machine, and not without a bound. */
 static void slowness__within_bounds(void **state)
 {
-	uint32_t slow = vb_engine_slowness();
+	uint32_t slow = vb_pace_slowness();
 
 	(void)state;
 	assert_uint_in_range(slow, 1, 32);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * How slow this machine is. The engine expects replies, and programs to poll, within times that
- * were chosen on machines of usual speed. On an emulated one a system call or a look at a ring
- * takes so much longer that nothing would ever be in time; so the times grow by what a few calls
- * take here.
- */
-#include "node/engine_priv.h"
+/* How slow this machine is, see pace.h. */
+#include "node/pace.h"
+
+#include "node/broker_dial.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -19,16 +16,16 @@
 
 static vb_dur time_calls(int fd)
 {
-	vb_time from = vb_engine_now();
+	vb_time from = vb_broker_clock();
 	uint64_t cnt = 1;
 
 	for (int i = 0; i < CALLS; i++)
 		if (write(fd, &cnt, sizeof cnt) < 0 || read(fd, &cnt, sizeof cnt) < 0)
 			break;
-	return vb_engine_now() - from;
+	return vb_broker_clock() - from;
 }
 
-uint32_t vb_engine_slowness(void)
+uint32_t vb_pace_slowness(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	vb_dur least = VB_SEC;
