@@ -76,7 +76,7 @@ static int left_ms(vb_time until)
 }
 
 /* All of these calls are points at which a thread may be cancelled. */
-static int interrupted(void)
+static int fail_interrupted(void)
 {
 	pthread_testcancel();
 	errno = EINTR;
@@ -118,7 +118,7 @@ static int poll_until(struct pollfd *p, nfds_t n, vb_time until, const sigset_t 
 			return ready;
 	}
 	if (err == EINTR)
-		return interrupted();
+		return fail_interrupted();
 	return VB_NEXT(ppoll)(p, n, left_of(until, &t), mask);
 }
 
@@ -208,7 +208,7 @@ static int select_until(int n, fd_set *r, fd_set *w, fd_set *x, vb_time until, c
 		restore_sets(&s);
 	}
 	if (err == EINTR)
-		return interrupted();
+		return fail_interrupted();
 	return VB_NEXT(pselect)(n, r, w, x, left_of(until, &t), mask);
 }
 
@@ -274,7 +274,7 @@ int epoll_pwait(int epoll_fd, struct epoll_event *ev, int max, int timeout, cons
 			return ready;
 	}
 	if (err == EINTR)
-		return interrupted();
+		return fail_interrupted();
 	return VB_NEXT(epoll_pwait)(epoll_fd, ev, max, left_ms(until), mask);
 }
 
@@ -302,6 +302,6 @@ int epoll_pwait2(int epoll_fd, struct epoll_event *ev, int max, const struct tim
 			return ready;
 	}
 	if (err == EINTR)
-		return interrupted();
+		return fail_interrupted();
 	return VB_NEXT(epoll_pwait2)(epoll_fd, ev, max, left_of(until, &left), mask);
 }

@@ -321,7 +321,7 @@ static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
 
 /* engine_sleep.c, and engine_watch.c with it */
 
-/* What ended a wait: a set of these. */
+/* The reasons why a wait ended: a set of these. */
 enum vb_sleep_saw {
 	VB_SLEEP_LINK = 1,    /* there may be packets */
 	VB_SLEEP_WAKE = 2,    /* the sleeper's event is there */
@@ -330,7 +330,7 @@ enum vb_sleep_saw {
 	VB_SLEEP_PROGRAM = 16 /* a descriptor of the program's */
 };
 
-/* Sets of signals as the kernel has them, 64. Those of faults are never blocked: the guard of
+/* Sets of signals as the kernel has them, 64. Signals of faults are never blocked: the guard of
  * registered memory answers them. */
 #define VB_SIGNAL_BIT(sig) (UINT64_C(1) << ((sig)-1))
 #define VB_SIGNALS_OF_FAULTS                                                                       \
