@@ -31,8 +31,6 @@ static void device_list__describes_lo(void **state)
 	ibv_free_device_list(list);
 }
 
-extern const char *ibv_get_sysfs_path(void);
-
 /* As on a host without adapters. A first answer stays: a child asks, before anybody else has. */
 static void sysfs_path__without_broker(void **state)
 {
