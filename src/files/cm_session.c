@@ -6,7 +6,9 @@
 #include "files/cm_ahead.h"
 #include "files/fd.h"
 #include "files/own_fd.h"
+#include "link/memory.h"
 #include "node/broker_dial.h"
+#include "node/cm_page.h"
 #include "node/pace.h"
 
 #include <errno.h>
@@ -23,6 +25,7 @@
 static struct {
 	pthread_mutex_t mutex;
 	struct vb_own_fd sock;
+	struct vb_cm_page *page; /* NULL: all calls go by the socket */
 	int64_t number;
 	uint64_t serial;
 	uint32_t slow; /* vb_pace_slowness() */
@@ -44,12 +47,41 @@ void vb_cm_unlock(void)
 	pthread_mutex_unlock(&session.mutex);
 }
 
-/* A broker that has ended closed it; nothing comes that was not asked for. */
+/* A broker that has ended closed it; nothing else than a kick comes that was not asked for. */
 bool vb_cm_is_alive(void)
 {
 	char byte;
+	ssize_t n = recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
 
-	return recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0;
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+static void session_end(void)
+{
+	vb_own_fd_drop(&session.sock);
+	if (session.page)
+		vb_memory_unmap(session.page, VB_CM_PAGE_BYTES);
+	session.page = NULL;
+}
+
+/* Calls by the page touch no descriptor, so only whose page it is matters there. */
+static bool session_is_good(void)
+{
+	if (session.page)
+		return vb_own_fd_is_ours(&session.sock) && vb_cm_page_is_served(session.page);
+	return vb_own_fd_is_there(&session.sock);
+}
+
+/* Takes over what came with WELCOME. */
+static void take_memory(struct vb_fds *fds)
+{
+	void *p;
+
+	vb_cm_ahead_begin(fds->cnt > VB_CM_WELCOME_VERSIONS ? fds->fd[VB_CM_WELCOME_VERSIONS] : -1);
+	if (fds->cnt > VB_CM_WELCOME_PAGE &&
+	    !vb_memory_map(fds->fd[VB_CM_WELCOME_PAGE], VB_CM_PAGE_BYTES, true, &p))
+		session.page = p;
+	vb_fds_close(fds);
 }
 
 int64_t vb_cm_session(char *why, size_t why_size)
@@ -57,14 +89,13 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	struct vb_broker_msg m;
 	struct vb_fds fds = {.cnt = 0};
 
-	if (vb_own_fd_is_there(&session.sock))
+	if (session_is_good())
 		return session.number;
-	vb_own_fd_drop(&session.sock);
+	session_end();
 	vb_broker_msg_init(&m, VB_BROKER_CM);
 	(void)prctl(PR_GET_NAME, m.comm);
 	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
-	vb_cm_ahead_begin(sock >= 0 && fds.cnt ? fds.fd[0] : -1);
-	vb_fds_close(&fds);
+	take_memory(&fds);
 	if (sock < 0)
 		return sock;
 	if (!session.number) {
@@ -83,50 +114,118 @@ uint64_t vb_cm_serial(void)
 	return ++session.serial;
 }
 
-/* An answer that comes soon: it saves a sleep. */
-static ssize_t spin_for_answer(struct vb_cm_answer *answer)
-{
-	vb_time until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS(session.slow));
-	ssize_t n;
+/* One look for the answer. 1: it is there, 0: not yet, or a negative errno. */
+typedef int (*look_fn)(struct vb_cm_answer *answer);
 
+static int look_at_page(struct vb_cm_answer *answer)
+{
+	return vb_cm_page_answer(session.page, answer);
+}
+
+static int look_at_socket(struct vb_cm_answer *answer)
+{
+	ssize_t n = recv(session.sock.fd, answer, sizeof *answer, MSG_DONTWAIT);
+
+	if (n == VB_CM_KICK_LEN || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+		return 0;
+	if (n <= 0)
+		return n ? -errno : -EPIPE;
+	return (size_t)n < ANSWER_HEADER || answer->len > (size_t)n - ANSWER_HEADER ? -EPROTO : 1;
+}
+
+/* An answer that comes soon: it saves a sleep. */
+static int look_for_answer(look_fn look, struct vb_cm_answer *answer)
+{
+	vb_time until;
+	int rc;
+
+	if (!vb_spin_wanted(&session.spin))
+		return look(answer);
+	until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS(session.slow));
 	do
-		n = recv(session.sock.fd, answer, sizeof *answer, MSG_DONTWAIT);
-	while (n < 0 && (errno == EINTR || errno == EAGAIN) && vb_broker_clock() < until);
-	return n;
+		rc = look(answer);
+	while (rc == 0 && vb_broker_clock() < until);
+	vb_spin_done(&session.spin, rc != 0);
+	return rc;
 }
 
 /* Waits through signals: a command is answered at once, and must not be half done. */
-static int take_answer(struct vb_cm_answer *answer)
+static int await_socket(void)
 {
+	struct pollfd p = {session.sock.fd, POLLIN, 0};
+
+	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int call_by_socket(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer)
+{
+	struct vb_fds fds = {.cnt = fd < 0 ? 0 : 1, .fd = {fd}};
+	int rc = vb_own_fd_is_there(&session.sock) ? 0 : -EPIPE;
+
+	if (!rc)
+		rc = vb_fds_send(session.sock.fd, call, HEADER + call->len + call->extra_len, &fds);
+	if (rc)
+		return rc;
+	for (rc = look_for_answer(look_at_socket, answer); rc == 0; rc = look_at_socket(answer)) {
+		rc = await_socket();
+		if (rc)
+			return rc;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int tell_broker(void)
+{
+	const uint8_t kick = 0;
+
+	if (!vb_own_fd_is_there(&session.sock))
+		return -EPIPE;
+	return send(session.sock.fd, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Sleeps until the broker tells something, has ended, or a signal comes. */
+static int await_kick(void)
+{
+	uint8_t kick;
 	ssize_t n = -1;
 
-	errno = EAGAIN;
-	if (vb_spin_wanted(&session.spin)) {
-		n = spin_for_answer(answer);
-		vb_spin_done(&session.spin, n >= 0);
-		errno = n < 0 ? EAGAIN : 0;
-	}
-	while (n < 0 && (errno == EINTR || errno == EAGAIN))
-		n = recv(session.sock.fd, answer, sizeof *answer, 0);
-	if (n < 0)
-		return -errno;
+	errno = EPIPE;
+	if (vb_own_fd_is_there(&session.sock))
+		n = recv(session.sock.fd, &kick, sizeof kick, 0);
 	if (n == 0)
 		return -EPIPE;
-	if ((size_t)n < ANSWER_HEADER || answer->len > (size_t)n - ANSWER_HEADER)
-		return -EPROTO;
-	return 0;
+	return n < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* Until the broker says that it has answered, or has ended. */
+static int sleep_for_page(struct vb_cm_answer *answer)
+{
+	int rc = 0;
+
+	vb_cm_page_sleep(session.page, true);
+	while (rc == 0 && !vb_cm_page_answer(session.page, answer))
+		rc = await_kick();
+	vb_cm_page_sleep(session.page, false);
+	return rc;
+}
+
+static int call_by_page(const struct vb_cm_call *call, struct vb_cm_answer *answer)
+{
+	int rc = vb_cm_page_call(session.page, call) ? tell_broker() : 0;
+
+	if (rc || look_for_answer(look_at_page, answer))
+		return rc;
+	return sleep_for_page(answer);
 }
 
 int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer)
 {
-	struct vb_fds fds = {.cnt = fd < 0 ? 0 : 1, .fd = {fd}};
-	int rc = vb_fds_send(session.sock.fd, call, HEADER + call->len + call->extra_len, &fds);
+	int rc =
+	    session.page && fd < 0 ? call_by_page(call, answer) : call_by_socket(call, fd, answer);
 
-	if (!rc)
-		rc = take_answer(answer);
 	if (rc == -ECONNRESET)
 		rc = -EPIPE;
 	if (rc == -EPIPE)
-		vb_own_fd_drop(&session.sock);
+		session_end();
 	return rc;
 }

@@ -29,9 +29,14 @@ void vb_own_fd_take(struct vb_own_fd *h, int fd)
 	*h = (struct vb_own_fd){.fd = fd, .ino = vb_socket_inode(fd), .pid = getpid()};
 }
 
+bool vb_own_fd_is_ours(const struct vb_own_fd *h)
+{
+	return h->fd >= 0 && h->pid == getpid();
+}
+
 bool vb_own_fd_is_there(const struct vb_own_fd *h)
 {
-	return h->fd >= 0 && h->pid == getpid() && vb_socket_inode(h->fd) == h->ino;
+	return vb_own_fd_is_ours(h) && vb_socket_inode(h->fd) == h->ino;
 }
 
 void vb_own_fd_drop(struct vb_own_fd *h)

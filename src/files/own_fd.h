@@ -24,7 +24,10 @@ struct vb_own_fd {
 /* Takes over @fd. */
 void vb_own_fd_take(struct vb_own_fd *h, int fd);
 
-/* Whether it is there, and this process opened it. */
+/* Whether this process opened it. */
+bool vb_own_fd_is_ours(const struct vb_own_fd *h);
+
+/* ... and it is there. */
 bool vb_own_fd_is_there(const struct vb_own_fd *h);
 
 /* Closes it, if it is there. */

@@ -350,8 +350,13 @@ static void run(struct vb_broker *b)
 
 	while (!b->is_ending) {
 		vb_time now = now_ns();
-		int wait = now < b->spin_until ? 0 : wait_ms(b, now);
-		int n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait);
+		int wait = 0, n;
+
+		if (now < b->spin_until)
+			vb_broker_page_look(b);
+		else if (!vb_broker_page_rest(b, now))
+			wait = wait_ms(b, now);
+		n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait);
 
 		now = now_ns();
 

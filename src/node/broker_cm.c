@@ -455,45 +455,57 @@ static void expect_call(struct vb_broker *b, vb_time now)
 	cm->last_call = now;
 }
 
+size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
+			  ssize_t n, struct vb_fds *fds, struct vb_cm_answer *answer, vb_time now)
+{
+	size_t head = offsetof(struct vb_cm_call, body);
+
+	memset(answer, 0, offsetof(struct vb_cm_answer, body));
+	answer->status = n == -EMFILE ? -EMFILE : -EINVAL;
+	if (n >= (ssize_t)head && call->len <= (size_t)n - head &&
+	    call->extra_len == (size_t)n - head - call->len) {
+		switch ((enum vb_cm_call_op)call->op) {
+		case VB_CM_CALL_OPEN:
+			call_open(b, fds, answer);
+			break;
+		case VB_CM_CALL_ATTACH:
+			answer->status = channel_find(b->cm, call->channel) ? 0 : -ENOENT;
+			break;
+		case VB_CM_CALL_COMMAND:
+			call_command(b->cm, c, call, answer, now);
+			break;
+		}
+	}
+	/* The peer hears of it before the program does: it may end at once. */
+	cm_pump(b->cm, now);
+	expect_call(b, now);
+	return offsetof(struct vb_cm_answer, body) +
+	       (answer->ahead_len ? ahead_at(answer) + answer->ahead_len : answer->len);
+}
+
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 {
 	static struct vb_cm_call call;
-	static struct vb_cm_answer a;
+	static struct vb_cm_answer answer;
 	struct vb_fds fds;
 	ssize_t n = vb_fds_recv(c->sock, &call, sizeof call, &fds, MSG_DONTWAIT);
-	size_t head = offsetof(struct vb_cm_call, body), size;
+	size_t size;
 
 	if (n == -EAGAIN)
 		return true;
-	memset(&a, 0, offsetof(struct vb_cm_answer, body));
-	a.status = -EINVAL;
-	if (n < (ssize_t)head && n != -EMFILE) {
+	if (n == VB_CM_KICK_LEN) {
+		vb_fds_close(&fds);
+		return vb_broker_page_kick(b, c, now);
+	}
+	if (n < (ssize_t)offsetof(struct vb_cm_call, body) && n != -EMFILE) {
 		if (n > 0)
 			vb_fds_close(&fds);
 		return false;
 	}
-	if (n == -EMFILE) {
-		a.status = -EMFILE;
-	} else if (call.len <= (size_t)n - head && call.extra_len == (size_t)n - head - call.len) {
-		switch ((enum vb_cm_call_op)call.op) {
-		case VB_CM_CALL_OPEN:
-			call_open(b, &fds, &a);
-			break;
-		case VB_CM_CALL_ATTACH:
-			a.status = channel_find(b->cm, call.channel) ? 0 : -ENOENT;
-			break;
-		case VB_CM_CALL_COMMAND:
-			call_command(b->cm, c, &call, &a, now);
-			break;
-		}
-	}
+	size = vb_broker_cm_serve(b, c, &call, n, &fds, &answer, now);
 	if (n > 0)
 		vb_fds_close(&fds);
-	/* The peer hears of it before the program does: it may end at once. */
-	cm_pump(b->cm, now);
-	expect_call(b, now);
-	size = a.ahead_len ? ahead_at(&a) + a.ahead_len : a.len;
-	return vb_fds_send(c->sock, &a, offsetof(struct vb_cm_answer, body) + size, NULL) == 0;
+	return vb_fds_send(c->sock, &answer, size, NULL) == 0;
 }
 
 void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now)

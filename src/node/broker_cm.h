@@ -12,10 +12,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct vb_broker;
+struct vb_cm_answer;
+struct vb_cm_call;
 struct vb_conn;
 struct vb_device;
+struct vb_fds;
 
 /* The group is ready: makes QP1, and the connection manager unless there is one already. Without
  * room for them everything but connecting works. */
@@ -33,6 +37,21 @@ void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before);
 int vb_broker_cm_versions(const struct vb_broker *b);
 /* A call on the command connection @c. False: the connection is to be ended. */
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);
+/* Carries out the @n bytes of @call, or answers what is wrong with them (@n may be 0, or -EMFILE
+ * for descriptors that were lost). Returns the bytes of @answer. */
+size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
+			  ssize_t n, struct vb_fds *fds, struct vb_cm_answer *answer, vb_time now);
+
+/* broker_cm_page.c: makes the page of a connection (node/cm_page.h). Returns its descriptor, which
+ * is the caller's to close, or a negative errno. */
+int vb_broker_page_open(struct vb_conn *c);
+void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c);
+/* The program has told that there is a call. False: the connection is to be ended. */
+bool vb_broker_page_kick(struct vb_broker *b, struct vb_conn *c, vb_time now);
+/* While calls may be near: looks at pages for a moment. */
+void vb_broker_page_look(struct vb_broker *b);
+/* Before the loop sleeps: nobody looks any more. True: there was a call, and the loop goes on. */
+bool vb_broker_page_rest(struct vb_broker *b, vb_time now);
 /* Channel @index is readable: the program has closed it. */
 void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now);
 /* QP1's socket is readable. */

@@ -60,6 +60,7 @@ void vb_conn_end(struct vb_broker *b, uint32_t index)
 
 	if (kind == VB_CONN_CLIENT || kind == VB_CONN_ORPHAN)
 		vb_slots_release(&b->slots, slot);
+	vb_broker_page_close(b, c);
 	conn_close(b, c);
 	if (kind == VB_CONN_CLIENT)
 		vb_broker_csr_client_ends(b, slot);
@@ -197,6 +198,7 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 {
 	struct vb_broker_msg m;
 	struct vb_fds fds;
+	int page;
 
 	if (!b->cm) {
 		refuse(b, c, -ENOMEM, "the broker has no memory for the connection manager");
@@ -204,10 +206,16 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	}
 	c->kind = VB_CONN_CM;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	fds.fd[0] = vb_broker_cm_versions(b);
-	fds.cnt = fds.fd[0] >= 0;
+	fds.fd[VB_CM_WELCOME_VERSIONS] = vb_broker_cm_versions(b);
+	fds.fd[VB_CM_WELCOME_PAGE] = page = vb_broker_page_open(c);
+	/* Without them it goes on, slower. */
+	fds.cnt = fds.fd[VB_CM_WELCOME_VERSIONS] >= 0 ? VB_CM_WELCOME_PAGE : 0;
+	if (fds.cnt && page >= 0)
+		fds.cnt = VB_CM_WELCOME_CNT;
 	if (reply(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
+	if (page >= 0)
+		close(page);
 }
 
 /* Owners of adopted slots may be dead already, or may not know yet that their broker is. */

@@ -9,11 +9,14 @@
 #include "node/broker_cm.h"
 #include "node/broker_gsi.h"
 #include "node/broker_msg.h"
+#include "node/cm_page.h"
 #include "node/netdev.h"
 #include "node/slots.h"
 #include "node/sysfs.h"
 
 #define VB_CONNS_MAX 512
+/* Pages of calls that are looked at; programs beyond say when there is one. */
+#define VB_BROKER_LOOKED_MAX 8
 
 enum vb_conn_kind {
 	VB_CONN_NEW,     /* has not said yet what it is */
@@ -33,7 +36,9 @@ struct vb_conn {
 	pid_t pid; /* 0: of another pid namespace */
 	uint32_t slot;
 	bool capture;
-	bool wants_cm; /* WAITING: it is to be a CM connection and no client */
+	struct vb_cm_page *page; /* CM: calls by shared memory; NULL: there is none... */
+	uint32_t served;         /* ... the last call that was answered there */
+	bool wants_cm;           /* WAITING: it is to be a CM connection and no client */
 	vb_time since;
 	char comm[16];
 	/* An observer's request that a client has not answered. */
@@ -65,7 +70,9 @@ struct vb_broker {
 	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
-	vb_time spin_until;   /* the next call may be near: the loop does not sleep. cm_call.h */
+	vb_time spin_until; /* the next call may be near: the loop does not sleep. cm_call.h */
+	uint32_t looked[VB_BROKER_LOOKED_MAX]; /* connections whose pages are looked at meanwhile */
+	uint32_t looked_cnt;
 	vb_time idle_since;   /* VB_NEVER: there are connections */
 	vb_time devices_due;  /* when the device table is read again; VB_NEVER: nothing changed */
 	vb_time counters_due; /* when the counter files are written again */

@@ -13,6 +13,8 @@
  * Answers about an id bring the answers to further questions along (ucma/ahead.h). They count while
  * the version of the id is the one that came with them. Versions lie in memory of the broker that
  * comes with WELCOME: VB_CM_VERSIONS numbers, which programs can read and no more.
+ *
+ * Where WELCOME brings a page (node/cm_page.h) calls and answers without descriptors go that way.
  */
 #ifndef VB_NODE_CM_CALL_H
 #define VB_NODE_CM_CALL_H
@@ -36,6 +38,9 @@
 
 #define VB_CM_VERSIONS 65536u
 #define VB_CM_VERSIONS_BYTES (VB_CM_VERSIONS * sizeof(uint32_t))
+
+/* Descriptors that come with WELCOME: the first of these, as many as there are. */
+enum { VB_CM_WELCOME_VERSIONS, VB_CM_WELCOME_PAGE, VB_CM_WELCOME_CNT };
 
 enum vb_cm_call_op {
 	/* A new channel; the broker's end of the pair comes along. The answer has its token. */

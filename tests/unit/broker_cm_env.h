@@ -5,8 +5,9 @@
 #define VB_TESTS_UNIT_BROKER_CM_ENV_H
 
 #include "broker_env.h"
+#include "link/memory.h"
 #include "node/broker_dial.h"
-#include "node/cm_call.h"
+#include "node/cm_page.h"
 #include "ucma/abi.h"
 
 #define CM_PORT 7471
@@ -17,21 +18,44 @@ static uint32_t qpn = 0x1234;
 /* A program: its connection for commands, and one channel. */
 struct program {
 	int sock, fd, versions_fd;
+	struct vb_cm_page *page;
+	bool uses_page; /* for all that has no descriptor */
 	uint64_t channel;
 	uint64_t serial; /* of the next command; 0: none */
 	struct vb_cm_answer answer;
 };
+
+/* Sleeps for the answer, so that the broker has to tell it. */
+static inline void call_by_page(struct program *p, const struct vb_cm_call *c)
+{
+	char kick = 0;
+
+	if (vb_cm_page_call(p->page, c))
+		assert_int_equal(send(p->sock, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL), 1);
+	vb_cm_page_sleep(p->page, true);
+	while (!vb_cm_page_answer(p->page, &p->answer))
+		assert_int_equal(recv(p->sock, &kick, 1, 0), VB_CM_KICK_LEN);
+	vb_cm_page_sleep(p->page, false);
+}
 
 static inline void call_send(struct program *p, const struct vb_cm_call *c,
 			     const struct vb_fds *fds)
 {
 	struct vb_fds none;
 
+	if (p->uses_page && !fds) {
+		call_by_page(p, c);
+		return;
+	}
 	assert_int_equal(
 	    vb_fds_send(p->sock, c, offsetof(struct vb_cm_call, body) + c->len + c->extra_len, fds),
 	    0);
-	assert_true(vb_fds_recv(p->sock, &p->answer, sizeof p->answer, &none, 0) >=
-		    (ssize_t)offsetof(struct vb_cm_answer, body));
+	ssize_t n;
+
+	do /* a kick may be left of a call by the page */
+		n = vb_fds_recv(p->sock, &p->answer, sizeof p->answer, &none, 0);
+	while (n == VB_CM_KICK_LEN);
+	assert_true(n >= (ssize_t)offsetof(struct vb_cm_answer, body));
 }
 
 static inline void program_dial(struct program *p)
@@ -43,8 +67,16 @@ static inline void program_dial(struct program *p)
 	p->sock = vb_broker_dial(&m, &fds, true, broker_why, sizeof broker_why);
 	if (p->sock < 0)
 		fail_msg("dial: %d %s", p->sock, broker_why);
-	assert_int_equal(fds.cnt, 1);
-	p->versions_fd = fds.fd[0];
+	assert_int_equal(fds.cnt, VB_CM_WELCOME_CNT);
+	p->versions_fd = fds.fd[VB_CM_WELCOME_VERSIONS];
+
+	void *page;
+
+	assert_int_equal(vb_memory_map(fds.fd[VB_CM_WELCOME_PAGE], VB_CM_PAGE_BYTES, true, &page),
+			 0);
+	assert_int_equal(close(fds.fd[VB_CM_WELCOME_PAGE]), 0);
+	p->page = page;
+	p->uses_page = true;
 }
 
 /* A new channel of @p, which has a connection. */
@@ -76,6 +108,7 @@ static inline void program_end(struct program *p)
 	assert_int_equal(close(p->fd), 0);
 	assert_int_equal(close(p->sock), 0);
 	assert_int_equal(close(p->versions_fd), 0);
+	vb_memory_unmap(p->page, VB_CM_PAGE_BYTES);
 }
 
 /* Writes a command and takes the bytes that the answer says. Returns what write(2) would. */

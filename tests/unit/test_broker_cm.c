@@ -179,6 +179,63 @@ static void call__that_is_wrong(void **state)
 	program_end(&p);
 }
 
+/* ... nor writes into its page. */
+static void page__that_is_wrong(void **state)
+{
+	struct program p;
+	struct vb_cm_call c = {.op = VB_CM_CALL_ATTACH};
+
+	(void)state;
+	program_start(&p);
+	c.channel = p.channel;
+	for (uint32_t n = 0; n < 3; n++) {
+		static const uint32_t len[] = {UINT32_MAX, VB_CM_CALL_BODY, 1};
+		static const uint32_t extra[] = {2, 1, UINT32_MAX};
+		struct vb_cm_call none = {.op = VB_CM_CALL_ATTACH};
+		char kick = 0;
+
+		p.page->call.len = len[n];
+		p.page->call.extra_len = extra[n];
+		vb_cm_page_sleep(p.page, true);
+		__atomic_add_fetch(&p.page->called, 1000, __ATOMIC_SEQ_CST);
+		assert_int_equal(send(p.sock, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL), 1);
+		while (!vb_cm_page_answer(p.page, &p.answer))
+			assert_int_equal(recv(p.sock, &kick, 1, 0), VB_CM_KICK_LEN);
+		assert_int_equal(p.answer.status, -EINVAL);
+		/* Only a call is carried out, and a kick for nothing is none. */
+		assert_int_equal(send(p.sock, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL), 1);
+		call_send(&p, &none, NULL);
+		assert_int_equal(p.answer.status, -ENOENT);
+		call_send(&p, &c, NULL);
+		assert_int_equal(p.answer.status, 0);
+	}
+	/* Without a descriptor there is no channel. */
+	c.op = VB_CM_CALL_OPEN;
+	call_send(&p, &c, NULL);
+	assert_int_equal(p.answer.status, -EINVAL);
+	/* Who is turned away is told. */
+	assert_true(vb_cm_page_is_served(p.page));
+	assert_int_equal(vb_fds_send(p.sock, &c, 8, NULL), 0);
+	while (recv(p.sock, &c, 1, 0) > 0)
+		;
+	assert_false(vb_cm_page_is_served(p.page));
+	program_end(&p);
+}
+
+/* More programs that call without a pause than the broker looks at. */
+static void pages__of_many(void **state)
+{
+	static struct program p[20];
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		program_start(&p[i]);
+	for (uint32_t n = 0; n < 4000; n++)
+		(void)id_new(&p[n % 20]);
+	for (uint32_t i = 0; i < 20; i++)
+		program_end(&p[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +245,8 @@ int main(void)
 	    cmocka_unit_test(channel__of_two_processes),
 	    cmocka_unit_test(tokens__follow_the_events),
 	    cmocka_unit_test(call__that_is_wrong),
+	    cmocka_unit_test(page__that_is_wrong),
+	    cmocka_unit_test(pages__of_many),
 	};
 
 	if (!netns_enter())

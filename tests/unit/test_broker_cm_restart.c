@@ -52,6 +52,7 @@ static void program_again(struct program *p)
 {
 	assert_int_equal(close(p->sock), 0);
 	assert_int_equal(close(p->versions_fd), 0);
+	vb_memory_unmap(p->page, VB_CM_PAGE_BYTES);
 	program_dial(p);
 	assert_int_equal(channel_attach(p), 0);
 }
@@ -216,9 +217,11 @@ static void channels__come_and_go(void **state)
 	assert_int_equal(close(p.versions_fd), 0);
 	program_dial(&p);
 	gone.sock = p.sock;
+	gone.page = p.page;
 	assert_int_equal(channel_attach(&gone), -ENOENT);
 	for (int n = 0; n < STAY; n++) {
 		stays[n].sock = p.sock;
+		stays[n].page = p.page;
 		assert_int_equal(channel_attach(&stays[n]), 0);
 		(void)id_new(&stays[n]);
 		assert_int_equal(close(stays[n].fd), 0);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls by shared memory: no call and no answer is missed, whoever sleeps or looks when. */
+#include "base/rng.h"
+#include "cmocka_env.h"
+#include "node/cm_page.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CALLS 100000u
+
+static struct vb_cm_page page;
+static int sock[2]; /* the program's end, and the broker's */
+
+/* Half of the time not at all: what is close together then shows whether a fence is missing. */
+static void doze(struct vb_rng *rng)
+{
+	if (vb_rng_below(rng, 2))
+		return;
+	for (uint64_t n = vb_rng_below(rng, 200); n-- > 0;)
+		__asm__ volatile("" ::: "memory");
+	if (vb_rng_below(rng, 50) == 0)
+		sched_yield();
+}
+
+/* Looks for a while, says that it does not any more, looks again, and waits to be told. */
+static void await_call(struct vb_rng *rng, uint32_t served)
+{
+	char kick;
+
+	vb_cm_page_look(&page, true);
+	for (uint64_t n = vb_rng_below(rng, 100); n-- > 0;)
+		if (vb_cm_page_is_called(&page, served))
+			return;
+	vb_cm_page_look(&page, false);
+	doze(rng);
+	while (!vb_cm_page_is_called(&page, served))
+		assert_int_equal(recv(sock[1], &kick, 1, 0), 1);
+}
+
+static void *be_broker(void *arg)
+{
+	struct vb_rng rng = vb_rng_stream(7, "broker", 0);
+	uint32_t served = 0;
+
+	for (uint32_t n = 0; n < CALLS; n++) {
+		static struct vb_cm_call call;
+		static struct vb_cm_answer answer;
+		const char kick = 0;
+
+		await_call(&rng, served);
+		assert_int_equal(vb_cm_page_take(&page, &served, &call),
+				 offsetof(struct vb_cm_call, body) + 8);
+		assert_int_equal(call.serial, n);
+		assert_memory_equal(call.body, &call.serial, 8);
+		answer.status = (int32_t)n;
+		answer.len = 5;
+		memcpy(answer.body, call.body, 5);
+		doze(&rng);
+		if (vb_cm_page_give(&page, served, &answer,
+				    offsetof(struct vb_cm_answer, body) + 5))
+			(void)send(sock[1], &kick, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	return arg;
+}
+
+static void call__always_answered(void **state)
+{
+	struct vb_rng rng = vb_rng_stream(7, "program", 0);
+	static struct vb_cm_call call;
+	static struct vb_cm_answer answer;
+	uint32_t slept = 0, told = 0;
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
+	assert_int_equal(pthread_create(&t, NULL, be_broker, NULL), 0);
+	for (uint32_t n = 0; n < CALLS; n++) {
+		char kick = 0;
+		bool is_there = false;
+
+		call.serial = n;
+		call.len = 8;
+		memcpy(call.body, &call.serial, 8);
+		if (vb_cm_page_call(&page, &call)) {
+			told++;
+			assert_int_equal(send(sock[0], &kick, 1, MSG_NOSIGNAL), 1);
+		}
+		for (uint64_t k = vb_rng_below(&rng, 100); k-- > 0 && !is_there;)
+			is_there = vb_cm_page_answer(&page, &answer);
+		if (!is_there) {
+			vb_cm_page_sleep(&page, true);
+			doze(&rng);
+			while (!vb_cm_page_answer(&page, &answer)) {
+				slept++;
+				assert_int_equal(recv(sock[0], &kick, 1, 0), 1);
+			}
+			vb_cm_page_sleep(&page, false);
+		}
+		assert_int_equal(answer.status, n);
+		assert_memory_equal(answer.body, call.body, 5);
+		doze(&rng);
+	}
+	pthread_join(t, NULL);
+	assert_true(slept > 0 && told > 0);
+	close(sock[0]);
+	close(sock[1]);
+}
+
+#define MEETINGS 50000u
+
+static _Atomic uint32_t arrived; /* at a meeting, of both */
+static bool broker_saw, program_saw;
+
+/* Both leave at nearly the same time. */
+static void meet(uint32_t *cnt)
+{
+	*cnt += 2;
+	atomic_fetch_add(&arrived, 1);
+	for (uint32_t i = 0; atomic_load(&arrived) < *cnt; i++)
+		if (i > 1000) /* there may be one processor */
+			sched_yield();
+}
+
+static void *stop_looking(void *arg)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t n = 0; n < MEETINGS; n++) {
+		uint32_t served = page.called;
+
+		vb_cm_page_look(&page, true);
+		meet(&cnt);
+		vb_cm_page_look(&page, false);
+		broker_saw = vb_cm_page_is_called(&page, served);
+		meet(&cnt);
+		meet(&cnt);
+	}
+	return arg;
+}
+
+/* A call while the broker ceases to look: it sees the call, or the program that it has to tell. */
+static void call__seen_or_told(void **state)
+{
+	static struct vb_cm_call call;
+	uint32_t cnt = 0;
+	pthread_t t;
+
+	(void)state;
+	assert_int_equal(pthread_create(&t, NULL, stop_looking, NULL), 0);
+	for (uint32_t n = 0; n < MEETINGS; n++) {
+		meet(&cnt);
+		program_saw = vb_cm_page_call(&page, &call);
+		meet(&cnt);
+		assert_true(broker_saw || program_saw);
+		meet(&cnt);
+	}
+	pthread_join(t, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(call__seen_or_told),
+	    cmocka_unit_test(call__always_answered),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
