@@ -99,13 +99,25 @@ connect_loop() { # connect_loop rxe|udp|shm
 		timeout 120 $v /share/verbena run --link "$1" -- /share/connect_loop 127.0.0.1 500
 	fi | awk '{print $3}'
 }
-connect_row() { # connect_row TARGET LABEL
+# ... and 300 at a time. cmtime's server never ends; its client tells what each of its steps took.
+cmtime_rate() { # cmtime_rate rxe|udp|shm
+	front=() address=10.77.0.2
+	[ "$1" = rxe ] || front=($v /share/verbena run --link "$1" --) address=127.0.0.1
+	timeout 60 "${front[@]}" cmtime -b $address -c 300 >/dev/null 2>&1 &
+	server=$!
+	sleep 1.5
+	timeout 60 "${front[@]}" cmtime -s $address -c 300 2>&1 |
+		awk -F: 'NF == 2 && $2 ~ /^ +[0-9.]+ / {split($2, a, " "); ms += a[1]} END {if (ms) print 300000 / ms}'
+	kill $server
+	wait $server 2>/dev/null || true
+}
+connect_row() { # connect_row TARGET LABEL FUNCTION
 	for what in rxe udp shm; do
 		: >/tmp/$what
 	done
 	for _ in $(seq "$runs"); do
 		for what in rxe udp shm; do
-			connect_loop $what >>/tmp/$what
+			$3 $what >>/tmp/$what
 		done
 	done
 	echo "$2|$(median </tmp/rxe)|$(median </tmp/udp)|$(median </tmp/shm)||$1"
@@ -119,7 +131,8 @@ row '' '`ib_read_bw -s 65536 -m 4096`, MiB/s' 4 '' ib_read_bw -s 65536 -m 4096 -
 row '' '`ib_write_bw -s 8`, million messages/s' 5 "$udp_rate" ib_write_bw -s 8 -m 4096 -n 20000
 row '< 1' '`ib_write_lat -s 2`, us, typical' 5 "$udp_lat" ib_write_lat -s 2 -n 2000
 row '' '`ib_send_lat -s 2`, us, typical' 5 "$udp_lat" ib_send_lat -s 2 -n 2000
-connect_row '>= 1' '`connect_loop`, connections/s'
+connect_row '>= 1' '`connect_loop`, connections/s' connect_loop
+connect_row '>= 1' '`cmtime -c 300`, connections/s' cmtime_rate
 GUEST
 
 "$rig/rxe-peer" up >&2

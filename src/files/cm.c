@@ -8,6 +8,7 @@
 #include "files/cm.h"
 
 #include "files/cm_ahead.h"
+#include "files/cm_event.h"
 #include "files/cm_session.h"
 #include "files/next.h"
 
@@ -156,9 +157,11 @@ static int ask_broker(const struct vb_cm_call *call, struct vb_cm_answer *answer
 	if (vb_cm_ahead_answer(call, answer) && vb_cm_is_alive())
 		return 0;
 	rc = vb_cm_call(call, -1, answer);
-	if (!rc)
-		vb_cm_ahead_keep(call->channel, answer);
-	return rc;
+	if (rc)
+		return rc;
+	vb_cm_event_note(call->channel, answer->events);
+	vb_cm_ahead_keep(call->channel, answer);
+	return 0;
 }
 
 /* A call of up to two channels. Another broker may have come meanwhile: then it is asked again. */
@@ -188,46 +191,6 @@ static int call_attached(int fd, const struct vb_fd *f, int other_fd, struct vb_
 	}
 	vb_cm_unlock();
 	return rc == -EPIPE ? -EIO : rc;
-}
-
-/* Takes the bytes of events that are no longer there. */
-static void drain_tokens(int fd, uint32_t cnt)
-{
-	char byte;
-
-	for (uint32_t i = 0; i < cnt && i < VB_CM_TOKENS_MAX; i++)
-		if (recv(fd, &byte, 1, MSG_DONTWAIT) <= 0)
-			return;
-}
-
-/* Whether another thread has closed the channel meanwhile; its number may be another file's. */
-static bool is_closed(int fd, const struct vb_fd *f)
-{
-	struct vb_fd now;
-
-	return vb_fd_get(fd, &now) != VB_FD_RDMA_CM || now.token != f->token;
-}
-
-/* Waits as the descriptor waits. Returns 0, or a negative errno: EAGAIN, EINTR. */
-static int await_event(int fd, const struct vb_fd *f)
-{
-	char byte;
-	ssize_t n;
-
-	/* No event comes any more; in a kernel, too, only a signal ends the call. */
-	if (is_closed(fd, f)) {
-		(void)pause();
-		return -EINTR;
-	}
-	n = recv(fd, &byte, 1, MSG_PEEK);
-
-	/* The broker is gone: the command finds out whether another one goes on. */
-	return n < 0 ? -errno : 0;
-}
-
-static bool is_blocking(int fd)
-{
-	return !(VB_NEXT(fcntl)(fd, F_GETFL) & O_NONBLOCK);
 }
 
 static void *user_address(uint64_t address)
@@ -290,9 +253,9 @@ static ssize_t carry_out(int fd, const struct vb_fd *f, int other, struct vb_cm_
 	if (rc)
 		return rc;
 	memcpy(&h, call->body, sizeof h);
-	drain_tokens(fd, answer.drain);
+	vb_cm_event_drain(fd, answer.drain);
 	if (other >= 0)
-		drain_tokens(other, answer.drain_other);
+		vb_cm_event_drain(other, answer.drain_other);
 	if (answer.status >= 0 && answer.len) {
 		void *to = reply_address(h.cmd, call->body + HEADER, call->len - HEADER);
 
@@ -326,7 +289,7 @@ ssize_t vb_cm_write(int fd, const struct vb_fd *f, const void *command, size_t l
 	struct vb_cm_call call;
 	int other = -1;
 	ssize_t rc = make_call(&call, f, command, len, &h);
-	bool waits = !rc && h.cmd == RDMA_USER_CM_CMD_GET_EVENT && is_blocking(fd);
+	bool takes_event = !rc && h.cmd == RDMA_USER_CM_CMD_GET_EVENT;
 
 	if (!rc && h.cmd == RDMA_USER_CM_CMD_SET_OPTION)
 		rc = add_extra(&call, call.body + HEADER, h.in);
@@ -334,18 +297,20 @@ ssize_t vb_cm_write(int fd, const struct vb_fd *f, const void *command, size_t l
 		other = find_other(&call, call.body + HEADER, h.in);
 		rc = other < -1 ? other : 0;
 	}
+	if (takes_event)
+		vb_cm_event_begin(f);
 	while (!rc) {
 		call.serial = 0; /* a new one: asked again, it is another command */
-		if (h.cmd == RDMA_USER_CM_CMD_GET_EVENT)
-			rc = await_event(fd, f);
+		if (takes_event)
+			rc = vb_cm_event_await(fd, f);
 		if (!rc)
 			rc = carry_out(fd, f, other, &call);
-		/* Another thread took the event that was there. */
-		if (rc == -EAGAIN && waits)
-			rc = 0;
-		else
+		if (!takes_event || (rc != -EAGAIN && rc != -EBADF))
 			break;
+		rc = vb_cm_event_again(fd, f, (int)rc);
 	}
+	if (takes_event)
+		vb_cm_event_end();
 	if (rc >= 0)
 		return (ssize_t)len;
 	errno = (int)-rc;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -22,13 +23,17 @@
 #define HEADER offsetof(struct vb_cm_call, body)
 #define ANSWER_HEADER offsetof(struct vb_cm_answer, body)
 
+#define ALIVE_NS VB_MSEC
+#define LOOKS 8
+
 static struct {
 	pthread_mutex_t mutex;
 	struct vb_own_fd sock;
 	struct vb_cm_page *page; /* NULL: all calls go by the socket */
 	int64_t number;
 	uint64_t serial;
-	uint32_t slow; /* vb_pace_slowness() */
+	uint32_t slow;    /* vb_pace_slowness() */
+	vb_time heard_at; /* the broker was alive */
 	struct vb_spin spin;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER, .sock = VB_OWN_FD_NONE};
 
@@ -47,18 +52,30 @@ void vb_cm_unlock(void)
 	pthread_mutex_unlock(&session.mutex);
 }
 
-/* A broker that has ended closed it; nothing else than a kick comes that was not asked for. */
+/*
+ * A broker that has ended closed it; nothing else than a kick comes that was not asked for. Who was
+ * alive a moment ago is not asked again: a program asks the broker's earlier answers several times
+ * in a row.
+ */
 bool vb_cm_is_alive(void)
 {
+	vb_time now = vb_broker_clock();
 	char byte;
-	ssize_t n = recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	ssize_t n;
 
-	return n > 0 || (n < 0 && errno == EAGAIN);
+	if (now - session.heard_at < ALIVE_NS)
+		return true;
+	n = recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	if (n == 0 || (n < 0 && errno != EAGAIN))
+		return false;
+	session.heard_at = now;
+	return true;
 }
 
 static void session_end(void)
 {
 	vb_own_fd_drop(&session.sock);
+	session.heard_at = 0;
 	if (session.page)
 		vb_memory_unmap(session.page, VB_CM_PAGE_BYTES);
 	session.page = NULL;
@@ -137,14 +154,17 @@ static int look_at_socket(struct vb_cm_answer *answer)
 static int look_for_answer(look_fn look, struct vb_cm_answer *answer)
 {
 	vb_time until;
-	int rc;
+	int rc = 0;
 
 	if (!vb_spin_wanted(&session.spin))
 		return look(answer);
 	until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS(session.slow));
-	do
-		rc = look(answer);
-	while (rc == 0 && vb_broker_clock() < until);
+	do {
+		for (int i = 0; i < LOOKS && rc == 0; i++)
+			rc = look(answer);
+		if (rc == 0)
+			sched_yield();
+	} while (rc == 0 && vb_broker_clock() < until);
 	vb_spin_done(&session.spin, rc != 0);
 	return rc;
 }
@@ -227,5 +247,7 @@ int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answe
 		rc = -EPIPE;
 	if (rc == -EPIPE)
 		session_end();
+	else
+		session.heard_at = vb_broker_clock();
 	return rc;
 }

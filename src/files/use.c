@@ -6,6 +6,7 @@
  */
 #include "files/calls.h"
 #include "files/cm.h"
+#include "files/cm_event.h"
 #include "files/next.h"
 
 #include <errno.h>
@@ -79,6 +80,8 @@ int ioctl(int fd, unsigned long request, ...)
 
 int close(int fd)
 {
+	if (!vb_fd_is_plain(fd))
+		vb_cm_before_close(fd);
 	vb_fd_forget(fd);
 	return VB_NEXT(close)(fd);
 }

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -352,9 +353,10 @@ static void run(struct vb_broker *b)
 		vb_time now = now_ns();
 		int wait = 0, n;
 
-		if (now < b->spin_until)
+		if (now < b->spin_until) {
 			vb_broker_page_look(b);
-		else if (!vb_broker_page_rest(b, now))
+			sched_yield();
+		} else if (!vb_broker_page_rest(b, now))
 			wait = wait_ms(b, now);
 		n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait);
 

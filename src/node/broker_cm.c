@@ -34,6 +34,8 @@
 #define CALLS_NS VB_MSEC
 /* Rounds of sending and receiving in one go: what this host sends itself comes at once. */
 #define PUMP_ROUNDS 64
+/* Bytes of events that were taken, before the program has to take them although more wait. */
+#define TOKENS_SPENT_MAX 32u
 
 struct channel {
 	struct vb_broker_cm *cm;
@@ -41,7 +43,8 @@ struct channel {
 	int fd; /* the broker's end */
 	uint64_t token;
 	struct vb_ucma_file *file;
-	uint32_t tokens; /* bytes that the program's end has to read */
+	uint32_t tokens; /* bytes that the program's end has to read... */
+	uint32_t spent;  /* ... so many of them of events that it has taken already */
 };
 
 struct vb_broker_cm {
@@ -102,19 +105,25 @@ static void channel_tell(struct channel *ch)
 	const uint8_t token = 1;
 
 	/* A pair that is full is readable, which is all that the bytes are for. */
-	while (ch->tokens < want &&
+	while (ch->tokens - ch->spent < want &&
 	       send(ch->fd, &token, sizeof token, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof token)
 		tokens_set(ch, ch->tokens + 1);
 }
 
-/* How many bytes the program has to take from its end now. */
+/* How many bytes the program has to take from its end now. While events wait it is readable
+ * anyway, and the bytes can be taken together. */
 static uint32_t channel_drain(struct channel *ch)
 {
-	uint32_t want = tokens_wanted(ch);
-	uint32_t drain = ch->tokens > want ? ch->tokens - want : 0;
+	uint32_t want = tokens_wanted(ch), live = ch->tokens - ch->spent, drain;
 
+	if (live > want)
+		ch->spent += live - want;
+	if (want && ch->spent < TOKENS_SPENT_MAX)
+		return 0;
+	drain = ch->spent;
+	ch->spent = 0;
 	if (drain)
-		tokens_set(ch, want);
+		tokens_set(ch, ch->tokens - drain);
 	return drain;
 }
 
@@ -433,6 +442,7 @@ static void call_command(struct vb_broker_cm *cm, const struct vb_conn *conn,
 	a->drain = a->status == -EAGAIN && channel_stale(ch) ? 1 : channel_drain(ch);
 	if (other && other != ch)
 		a->drain_other = channel_drain(other);
+	a->events = vb_ucma_file_events(ch->file);
 	/* A question may be asked again. */
 	if (!vb_ucma_read_parse(c.bytes, c.len, &read)) {
 		/* Before anybody hears of it. */

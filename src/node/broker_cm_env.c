@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define PORT_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
+#define ROUTE_NS (5 * VB_MSEC)
 #define LOW_PORTS "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
 vb_time vb_cm_env_now(void)
@@ -141,7 +142,7 @@ static int source_read(int fd, struct vb_ucma_addr *src)
 }
 
 /* Has the kernel choose: the address from which it would send to @dst. */
-static int source_choose(struct vb_ucma_addr *src, const struct vb_ucma_addr *dst)
+static int source_ask(struct vb_ucma_addr *src, const struct vb_ucma_addr *dst)
 {
 	union name n;
 	int fd =
@@ -162,6 +163,38 @@ static int source_choose(struct vb_ucma_addr *src, const struct vb_ucma_addr *ds
 		err = source_read(fd, src);
 	if (fd >= 0)
 		close(fd);
+	return err;
+}
+
+static bool is_same_host(const struct vb_ucma_addr *a, const struct vb_ucma_addr *b)
+{
+	return a->family == b->family && a->scope == b->scope && vb_gid_eq(&a->gid, &b->gid);
+}
+
+/* Programs resolve many ids to one peer in a row. Routes change, so the answer counts for a moment,
+ * much less than a program takes that was started after a change. */
+static int source_choose(struct vb_ucma_addr *src, const struct vb_ucma_addr *dst)
+{
+	static struct {
+		vb_time until;
+		struct vb_ucma_addr src, dst, found;
+	} recent;
+	struct vb_ucma_addr from = *src;
+	vb_time now = vb_broker_clock();
+	int err;
+
+	if (now < recent.until && is_same_host(src, &recent.src) &&
+	    is_same_host(dst, &recent.dst)) {
+		src->family = recent.found.family;
+		src->scope = recent.found.scope;
+		src->gid = recent.found.gid;
+		return 0;
+	}
+	err = source_ask(src, dst);
+	recent.until = err ? 0 : now + ROUTE_NS;
+	recent.src = from;
+	recent.dst = *dst;
+	recent.found = *src;
 	return err;
 }
 

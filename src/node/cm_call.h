@@ -31,8 +31,10 @@
  * A program that has made a call looks for its answer for so long, and the broker for the next call
  * after one that came soon, before they sleep, unless that was in vain before (base/spin.h). On two
  * idle processors 700 connections a second became 2,200, and twice the time makes no more of them,
- * but fewer beside busy programs. An emulated guest whose calls are four times as slow (@slow,
- * pace.h) answers seven times as late: 160 became 400 there. bench/connect_loop.c
+ * but fewer beside busy programs. Both leave the processor to others meanwhile: cmtime, whose main
+ * thread only waits, made a third more of them for it in an emulated guest. An emulated guest whose
+ * calls are four times as slow (@slow, pace.h) answers seven times as late: 160 became 400 there.
+ * bench/connect_loop.c
  */
 #define VB_CM_SPIN_NS(slow) ((2 * (slow)-1) * UINT64_C(100000))
 
@@ -72,7 +74,8 @@ struct vb_cm_answer {
 	uint64_t channel; /* OPEN: the token */
 	/* Read ahead: this many bytes of the body behind the reply, from a multiple of 8 on, about
 	 * this id in this version. 0: none. */
-	uint32_t ahead_len, ahead_id, ahead_version, rsv;
+	uint32_t ahead_len, ahead_id, ahead_version;
+	uint32_t events; /* that wait on the channel now */
 	uint8_t body[VB_CM_ANSWER_BODY];
 };
 

@@ -275,8 +275,9 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
-	/* What was posted or has to be acknowledged leaves first. */
-	vb_engine_flush(c->engine);
+	/* What was posted or has to be acknowledged leaves first. One in ERR sends no more. */
+	if (vb_qp_get_state(qp->core) != VB_QPS_ERR)
+		vb_engine_flush(c->engine);
 
 	uint32_t delivered = 0;
 	bool is_last = vb_ibv_target_put(qp);

@@ -75,12 +75,25 @@ static int known_attrs(enum ibv_qp_type type, int mask)
 	return mask;
 }
 
+/*
+ * Whether packets are received before the QP goes from @from to @to, and sent after it: on the way
+ * to ERR or RESET, what was received before is acknowledged all the same, and what was posted fails
+ * at once; from SQD sending goes on. A QP that only begins has neither, and a program that makes
+ * connections calls this three times for each.
+ */
+static bool moves_packets(enum ibv_qp_state from, enum ibv_qp_state to)
+{
+	return to != IBV_QPS_INIT && to != IBV_QPS_RTR &&
+	       !(to == IBV_QPS_RTS && from == IBV_QPS_RTR);
+}
+
 int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 {
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_qp_attr core = attr_to_core(c, attr);
 	int err = 0, path_err = 0;
+	bool moves = true;
 
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
 		return vb_ibv_result(ENOENT);
@@ -89,8 +102,9 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		return vb_ibv_result(EIO);
 	if (mask & IBV_QP_AV)
 		err = path_err = connection_path(c, qp, attr, mask, &core);
-	/* On the way to ERR or RESET, what was received before is acknowledged all the same. */
-	if (!err && (mask & IBV_QP_STATE))
+	if (mask & IBV_QP_STATE)
+		moves = moves_packets(ibv->state, attr->qp_state);
+	if (!err && moves && (mask & IBV_QP_STATE))
 		vb_engine_flush(c->engine);
 	if (!err)
 		vb_engine_reload(c->engine);
@@ -103,7 +117,8 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!err) {
 		if (mask & IBV_QP_STATE)
 			ibv->state = attr->qp_state;
-		vb_engine_progress(c->engine);
+		if (moves)
+			vb_engine_progress(c->engine);
 	}
 	vb_ibv_leave(c);
 	if (err)

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CM "/dev/infiniband/rdma_cm"
@@ -263,13 +265,27 @@ static const bool has_thread_sanitizer;
 static int waiting_fd;
 static _Atomic int taken, ended;
 
-static void *wait_for_event(void *arg)
+/* Makes an event wait on @fd. */
+static void make_event(int fd)
+{
+	struct command c = {.body.resolve = {.id = create_id(fd), .timeout_ms = 1000}};
+
+	c.body.resolve.dst_addr.sin6_family = AF_INET;
+	memcpy((uint8_t *)&c.body.resolve.dst_addr + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
+	need(command(fd, RDMA_USER_CM_CMD_RESOLVE_IP, &c, sizeof c.body.resolve, 0) > 0);
+}
+
+static ssize_t take_event(int fd)
 {
 	struct rdma_ucm_event_resp event;
 	struct command c = {.body.get_event = {.response = (uintptr_t)&event}};
 
-	if (command(waiting_fd, RDMA_USER_CM_CMD_GET_EVENT, &c, sizeof c.body.get_event,
-		    sizeof event) > 0)
+	return command(fd, RDMA_USER_CM_CMD_GET_EVENT, &c, sizeof c.body.get_event, sizeof event);
+}
+
+static void *wait_for_event(void *arg)
+{
+	if (take_event(waiting_fd) > 0)
 		taken++;
 	ended++;
 	return arg;
@@ -280,7 +296,6 @@ static void *wait_for_event(void *arg)
 static void closed_while_it_waits(void)
 {
 	int fd = open(CM, O_RDWR | O_CLOEXEC), copy = dup(fd);
-	struct command c = {.body.resolve = {.id = create_id(copy), .timeout_ms = 1000}};
 	pthread_t thread;
 
 	waiting_fd = fd;
@@ -288,14 +303,89 @@ static void closed_while_it_waits(void)
 		need(pthread_create(&thread, NULL, wait_for_event, NULL) == 0);
 	usleep(200000);
 	close(fd);
-	c.body.resolve.dst_addr.sin6_family = AF_INET;
-	memcpy((uint8_t *)&c.body.resolve.dst_addr + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
-	need(command(copy, RDMA_USER_CM_CMD_RESOLVE_IP, &c, sizeof c.body.resolve, 0) > 0);
+	make_event(copy);
 	for (int i = 0; i < 500 && !taken; i++)
 		usleep(10000);
 	usleep(200000);
 	need(taken == 1 && ended == 1);
 	close(copy);
+}
+
+/* A process that was told of two events finds that another one has taken the second. */
+static void taken_by_another(void)
+{
+	int fd = open(CM, O_RDWR | O_CLOEXEC), status;
+	pid_t child;
+
+	make_event(fd);
+	make_event(fd);
+	need(take_event(fd) > 0);
+	child = fork();
+	need(child >= 0);
+	if (child == 0)
+		_exit(take_event(fd) > 0 ? 0 : 1);
+	need(waitpid(child, &status, 0) == child && status == 0);
+	need(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	need(take_event(fd) < 0 && errno == EAGAIN);
+	make_event(fd);
+	need(take_event(fd) > 0);
+	need(take_event(fd) < 0 && errno == EAGAIN);
+	/* One that waits does so until there is one. */
+	make_event(fd);
+	make_event(fd);
+	need(fcntl(fd, F_SETFL, 0) == 0 && take_event(fd) > 0);
+	child = fork();
+	need(child >= 0);
+	if (child == 0) {
+		need(take_event(fd) > 0);
+		usleep(100000);
+		make_event(fd);
+		_exit(0);
+	}
+	usleep(50000);
+	need(take_event(fd) > 0);
+	need(waitpid(child, &status, 0) == child && status == 0);
+	close(fd);
+}
+
+static _Atomic int taken_at_last;
+
+/* Takes an event, has something to do, and waits for the next one. */
+static void *take_two(void *arg)
+{
+	need(take_event(waiting_fd) > 0);
+	taken_at_last = 1;
+	for (struct timespec end = {0}, now = {0}; now.tv_nsec <= end.tv_nsec;) {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		if (!end.tv_nsec)
+			end.tv_nsec = now.tv_nsec + 200000;
+	}
+	(void)take_event(waiting_fd);
+	ended++;
+	return arg;
+}
+
+/* A thread is on its way back to its wait while the program closes the channel: it gets there, as
+ * it does in a kernel, whose commands take longer. Mostly: this one has a millisecond. */
+static void closed_on_the_way_back(void)
+{
+	int in_time = 0;
+
+	for (int n = 0; n < 20; n++) {
+		pthread_t thread;
+		int before = ended;
+
+		waiting_fd = open(CM, O_RDWR | O_CLOEXEC);
+		taken_at_last = 0;
+		make_event(waiting_fd);
+		need(pthread_create(&thread, NULL, take_two, NULL) == 0);
+		while (!taken_at_last)
+			sched_yield();
+		close(waiting_fd);
+		usleep(20000);
+		in_time += ended == before;
+	}
+	need(in_time >= 5);
 }
 
 /* A descriptor that exec() leaves open: nothing that the new program does with it harms this one.
@@ -370,6 +460,9 @@ int main(int argc, char **argv)
 	high_numbers(fd);
 	if (!has_thread_sanitizer)
 		closed_while_it_waits();
+	taken_by_another();
+	if (!has_thread_sanitizer)
+		closed_on_the_way_back();
 	close(fd);
 	stale_numbers();
 	need(socket(AF_NETLINK, SOCK_RAW, 20) < 0 && errno == EPROTONOSUPPORT);

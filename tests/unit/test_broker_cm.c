@@ -6,6 +6,8 @@
 #include "broker_cm_env.h"
 #include "link/memory.h"
 
+#include <sys/epoll.h>
+
 static void connection__over_lo(void **state)
 {
 	struct program server, client;
@@ -146,6 +148,71 @@ static void tokens__follow_the_events(void **state)
 	program_end(&p);
 }
 
+/* Makes an event wait: the address of a new id is found at once. */
+static void event_make(struct program *p)
+{
+	struct vb_ucma_resolve_addr a = {.timeout_ms = 1000, .dst_size = 16};
+
+	a.id = id_new(p);
+	a.dst[0] = AF_INET;
+	memcpy(a.dst + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
+	assert_int_equal(command(p, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, NULL, 0), 8 + sizeof a);
+}
+
+/* Takes an event of which @left stay. Whether bytes were to be taken. */
+static bool event_take(struct program *p, uint32_t left)
+{
+	struct vb_ucma_get_event b = {0};
+	struct vb_ucma_event_reply r;
+
+	assert_int_equal(command(p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), 16);
+	assert_int_equal(p->answer.events, left);
+	assert_int_equal(is_readable(p->fd, 0), left > 0);
+	return p->answer.drain > 0;
+}
+
+/* While events wait, their bytes are taken together. */
+static void tokens__taken_together(void **state)
+{
+	enum { EVENTS = 100 };
+	struct program p;
+	uint32_t drains = 0;
+
+	(void)state;
+	program_start(&p);
+	for (uint32_t n = 1; n <= EVENTS; n++) {
+		event_make(&p);
+		assert_int_equal(p.answer.events, n);
+	}
+	for (uint32_t left = EVENTS; left-- > 0;)
+		drains += event_take(&p, left);
+	assert_in_range(drains, 1, 4);
+	program_end(&p);
+}
+
+/* Who waits for edges has one for each event, also while bytes of earlier ones are there. */
+static void tokens__edge_for_each(void **state)
+{
+	struct program p;
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+	int epoll = epoll_create1(0);
+
+	(void)state;
+	program_start(&p);
+	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, p.fd, &ev), 0);
+	event_make(&p);
+	event_make(&p);
+	assert_int_equal(epoll_wait(epoll, &ev, 1, 0), 1);
+	for (int n = 0; n < 100; n++) {
+		(void)event_take(&p, 1);
+		assert_int_equal(epoll_wait(epoll, &ev, 1, 0), 0);
+		event_make(&p);
+		assert_int_equal(epoll_wait(epoll, &ev, 1, 0), 1);
+	}
+	assert_int_equal(close(epoll), 0);
+	program_end(&p);
+}
+
 /* What no library sends: lengths that lie, operations and channels that are not there. */
 static void call__that_is_wrong(void **state)
 {
@@ -244,6 +311,8 @@ int main(void)
 	    cmocka_unit_test(answer__brings_others_along),
 	    cmocka_unit_test(channel__of_two_processes),
 	    cmocka_unit_test(tokens__follow_the_events),
+	    cmocka_unit_test(tokens__taken_together),
+	    cmocka_unit_test(tokens__edge_for_each),
 	    cmocka_unit_test(call__that_is_wrong),
 	    cmocka_unit_test(page__that_is_wrong),
 	    cmocka_unit_test(pages__of_many),
