@@ -77,6 +77,7 @@ static void call__always_answered(void **state)
 	pthread_t t;
 
 	(void)state;
+	memset(&page, 0, sizeof page);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
 	assert_int_equal(pthread_create(&t, NULL, be_broker, NULL), 0);
 	for (uint32_t n = 0; n < CALLS; n++) {
