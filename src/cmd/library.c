@@ -24,6 +24,20 @@ int vb_library_names_path(char *path, size_t size)
 	return access(name, R_OK) ? -ENOENT : 0;
 }
 
+int vb_library_trace_path(char *path, size_t size)
+{
+	char library[PATH_MAX];
+	int err = vb_library_path(library, sizeof library);
+	char *slash = strrchr(library, '/');
+
+	if (err || !slash)
+		return -ENOENT;
+	*slash = 0;
+	if ((size_t)snprintf(path, size, "%s/libverbena-trace.so", library) >= size)
+		return -ENOENT;
+	return access(path, R_OK) ? -ENOENT : 0;
+}
+
 int vb_library_path(char *path, size_t size)
 {
 	/* VERBENA_LIBDIR: the way from the installed bin to lib; both may be one of a multiarch. */

@@ -9,6 +9,9 @@
  * Returns 0, or -ENOENT: this machine has no rdma-core for it to stand before. */
 int vb_library_names_path(char *path, size_t size);
 
+/* The path of libverbena-trace.so, which is beside libverbena.so. Returns 0 or -ENOENT. */
+int vb_library_trace_path(char *path, size_t size);
+
 /* The path of libverbena.so: beside this program (build directory), or where it was installed
  * relative to it. Returns 0, or -ENOENT; then @path has the place looked at first. */
 int vb_library_path(char *path, size_t size);

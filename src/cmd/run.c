@@ -77,9 +77,19 @@ static void warn_setuid(const struct vb_cmd *cmd, const char *name)
 			     path);
 }
 
+/* Of `verbena trace`: the library that stands before libverbena.so; "" without it. */
+static int find_trace(const struct vb_cmd *cmd, char *path, size_t size)
+{
+	path[0] = 0;
+	if (!getenv("VERBENA_TRACE") || !vb_library_trace_path(path, size))
+		return 0;
+	vb_cmd_error(cmd, "libverbena-trace.so is not beside libverbena.so; build or install it");
+	return EXIT_SELF;
+}
+
 static int set_preload(const struct vb_cmd *cmd, bool print)
 {
-	char library[PATH_MAX], value[2 * PATH_MAX];
+	char library[PATH_MAX], trace[PATH_MAX], value[3 * PATH_MAX];
 	const char *old = getenv("LD_PRELOAD");
 
 	if (vb_library_path(library, sizeof library)) {
@@ -93,9 +103,11 @@ static int set_preload(const struct vb_cmd *cmd, bool print)
 		    library);
 		return EXIT_SELF;
 	}
+	if (find_trace(cmd, trace, sizeof trace))
+		return EXIT_SELF;
 	/* First, so that its verbs are the ones found; what was preloaded before stays. */
-	if ((size_t)snprintf(value, sizeof value, "%s%s%s", library, old && *old ? ":" : "",
-			     old ? old : "") >= sizeof value ||
+	if ((size_t)snprintf(value, sizeof value, "%s%s%s%s%s", trace, *trace ? ":" : "", library,
+			     old && *old ? ":" : "", old ? old : "") >= sizeof value ||
 	    setenv("LD_PRELOAD", value, 1)) {
 		vb_cmd_error(cmd, "LD_PRELOAD is too long");
 		return EXIT_SELF;
@@ -229,8 +241,9 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 
 static void print_settings(void)
 {
-	static const char *const names[] = {"VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED",
-					    "VERBENA_CC",   "VERBENA_DC",    "VERBENA_LOG"};
+	static const char *const names[] = {
+	    "VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
+	    "VERBENA_DC",   "VERBENA_LOG",   "VERBENA_TRACE",      "VERBENA_TRACE_CALLS"};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))

@@ -18,6 +18,20 @@ static _Thread_local struct {
 	char text[VB_REFUSED_TEXT_MAX - VERB_MAX - 2];
 } noted;
 
+/* What libverbena-trace.so has not asked for yet. */
+static _Thread_local struct {
+	bool is_new;
+	char text[sizeof noted.text];
+} told;
+
+const char *verbena_refusal(void)
+{
+	bool is_new = told.is_new;
+
+	told.is_new = false;
+	return is_new ? told.text : NULL;
+}
+
 void vb_ibv_note_why(int err, const char *format, ...)
 {
 	va_list args;
@@ -60,6 +74,8 @@ int vb_ibv_refuse(struct vb_ibv_context *c, int err, const char *format, ...)
 		vb_ibv_note_why(err, "a forked child has no adapter, it stayed with the parent");
 	snprintf(text, sizeof text, "%s: %s", verb,
 		 noted.err == err ? noted.text : strerrordesc_np(err));
+	told.is_new = noted.err == err;
+	memcpy(told.text, noted.text, sizeof told.text);
 	noted.err = 0;
 	if (vb_ibv_enter(c)) {
 		vb_engine_note_refused(c->engine, err, text);

@@ -25,6 +25,12 @@ __attribute__((cold)) int vb_ibv_why_core(struct vb_ibv_context *c, int err);
 __attribute__((cold, format(printf, 3, 4))) int vb_ibv_refuse(struct vb_ibv_context *c, int err,
 							      const char *format, ...);
 
+/*
+ * For libverbena-trace.so: why this thread's last verb was refused, told once; NULL: no verb was
+ * since, or it had no reason but its errno.
+ */
+const char *verbena_refusal(void);
+
 /* The same of a verb that returns NULL. */
 #define VB_IBV_REFUSE_NULL(...) ((void)vb_ibv_refuse(__VA_ARGS__), NULL)
 

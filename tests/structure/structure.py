@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "core", "reg", "link", "node"},
     "files": {"base", "ucma", "link", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
+    "calls": {"calls"},
     "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The verbs that calls are handed on to: those of the library behind this one. dlsym(3) RTLD_NEXT
+ */
+#ifndef VB_CALLS_NEXT_H
+#define VB_CALLS_NEXT_H
+
+#include <infiniband/verbs.h>
+
+/* Macros of the header that stand before the entry points. */
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+#undef ibv_query_port
+
+#define VB_NEXT_VERBS(X)                                                                           \
+	X(ibv_get_device_list)                                                                     \
+	X(ibv_open_device)                                                                         \
+	X(ibv_close_device)                                                                        \
+	X(ibv_import_device)                                                                       \
+	X(ibv_query_device)                                                                        \
+	X(ibv_query_port)                                                                          \
+	X(ibv_query_gid)                                                                           \
+	X(ibv_query_pkey)                                                                          \
+	X(ibv_get_async_event)                                                                     \
+	X(ibv_ack_async_event)                                                                     \
+	X(ibv_alloc_pd)                                                                            \
+	X(ibv_dealloc_pd)                                                                          \
+	X(ibv_reg_mr)                                                                              \
+	X(ibv_reg_mr_iova)                                                                         \
+	X(ibv_reg_mr_iova2)                                                                        \
+	X(ibv_reg_dmabuf_mr)                                                                       \
+	X(ibv_rereg_mr)                                                                            \
+	X(ibv_dereg_mr)                                                                            \
+	X(ibv_create_comp_channel)                                                                 \
+	X(ibv_destroy_comp_channel)                                                                \
+	X(ibv_create_cq)                                                                           \
+	X(ibv_resize_cq)                                                                           \
+	X(ibv_destroy_cq)                                                                          \
+	X(ibv_get_cq_event)                                                                        \
+	X(ibv_ack_cq_events)                                                                       \
+	X(ibv_create_srq)                                                                          \
+	X(ibv_modify_srq)                                                                          \
+	X(ibv_query_srq)                                                                           \
+	X(ibv_destroy_srq)                                                                         \
+	X(ibv_create_qp)                                                                           \
+	X(ibv_modify_qp)                                                                           \
+	X(ibv_query_qp)                                                                            \
+	X(ibv_destroy_qp)                                                                          \
+	X(ibv_create_ah)                                                                           \
+	X(ibv_create_ah_from_wc)                                                                   \
+	X(ibv_destroy_ah)                                                                          \
+	X(ibv_attach_mcast)                                                                        \
+	X(ibv_detach_mcast)
+
+struct vb_next_verbs {
+#define FIELD(name) __typeof__(&name) name;
+	VB_NEXT_VERBS(FIELD)
+#undef FIELD
+};
+
+const struct vb_next_verbs *vb_next_verbs(void);
+
+/* Puts itself before the operations of @context, which calls of inline functions go to. */
+void vb_calls_take_context(struct ibv_context *context);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Objects by number, see objects.h. */
+#include "calls/objects.h"
+
+#include <pthread.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct object {
+	const void *at;
+	uint32_t number;
+};
+
+static struct {
+	pthread_mutex_t mutex;
+	void *tree; /* tsearch(3), by address */
+	uint32_t made[VB_KIND_TD + 1];
+} objects = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static int compare_objects(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t)((const struct object *)a)->at;
+	uintptr_t y = (uintptr_t)((const struct object *)b)->at;
+
+	return x < y ? -1 : x > y;
+}
+
+uint32_t vb_calls_object_remove(const void *object)
+{
+	struct object key = {.at = object}, **found, *o = NULL;
+	uint32_t number = 0;
+
+	pthread_mutex_lock(&objects.mutex);
+	found = tfind(&key, &objects.tree, compare_objects);
+	if (found) {
+		o = *found;
+		number = o->number;
+		tdelete(o, &objects.tree, compare_objects);
+	}
+	pthread_mutex_unlock(&objects.mutex);
+	free(o);
+	return number;
+}
+
+/* Enters @object as @number; it is shown by its address where there is no memory. */
+static void enter_object(const void *object, uint32_t number)
+{
+	struct object *o = malloc(sizeof *o), **found;
+
+	if (!o)
+		return;
+	*o = (struct object){object, number};
+	found = tsearch(o, &objects.tree, compare_objects);
+	if (found && *found != o)
+		(*found)->number = number;
+	if (!found || *found != o)
+		free(o);
+}
+
+void vb_calls_object_add(enum vb_kind kind, const void *object)
+{
+	pthread_mutex_lock(&objects.mutex);
+	enter_object(object, ++objects.made[kind]);
+	pthread_mutex_unlock(&objects.mutex);
+}
+
+void vb_calls_object_restore(const void *object, uint32_t number)
+{
+	pthread_mutex_lock(&objects.mutex);
+	enter_object(object, number);
+	pthread_mutex_unlock(&objects.mutex);
+}
+
+static uint32_t object_number(const void *object)
+{
+	struct object key = {.at = object}, **found;
+	uint32_t number = 0;
+
+	pthread_mutex_lock(&objects.mutex);
+	found = tfind(&key, &objects.tree, compare_objects);
+	if (found)
+		number = (*found)->number;
+	pthread_mutex_unlock(&objects.mutex);
+	return number;
+}
+
+void vb_calls_object_text(enum vb_kind kind, const void *object, char *text, size_t size)
+{
+	static const char *const names[] = {
+	    [VB_KIND_CTX] = "ctx",   [VB_KIND_PD] = "pd", [VB_KIND_MR] = "mr",
+	    [VB_KIND_MW] = "mw",     [VB_KIND_CQ] = "cq", [VB_KIND_SRQ] = "srq",
+	    [VB_KIND_QP] = "qp",     [VB_KIND_AH] = "ah", [VB_KIND_CHANNEL] = "channel",
+	    [VB_KIND_XRCD] = "xrcd", [VB_KIND_DM] = "dm", [VB_KIND_TD] = "td"};
+	uint32_t number;
+
+	if (!object) {
+		snprintf(text, size, "NULL");
+	} else if (kind == VB_KIND_QP) {
+		snprintf(text, size, "0x%06x", ((const struct ibv_qp *)object)->qp_num);
+	} else {
+		number = object_number(object);
+		if (number)
+			snprintf(text, size, "%s%u", names[kind], number);
+		else
+			snprintf(text, size, "%p", object);
+	}
+}

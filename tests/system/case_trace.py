@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`verbena trace`: the calls of real programs, as text and as JSON."""
+import json
+import os
+import re
+import tempfile
+
+from cases import case
+from hosts import Failure
+import pair
+
+
+def need(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def trace_client(context, program, *options):
+    """Runs a program with itself on one host. Returns the calls of its client."""
+    place = context.places["lo4"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "calls")
+        # The client is what `verbena run` starts with the variable set.
+        pair.run(place, program, options, env={"VERBENA_TRACE": f"json,file={path}"}, server_env={"PATH": os.environ["PATH"]})
+        with open(path, encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+
+def times(calls, name, wanted=lambda call: True):
+    return sum(call.get("times", 1) for call in calls if call["call"] == name and wanted(call))
+
+
+def only(calls, name):
+    found = [call for call in calls if call["call"] == name]
+    need(len(found) == 1 and found[0].get("times", 1) == 1, f"{name}: {found}")
+    return found[0]
+
+
+@case("trace.pingpong")
+def _(context):
+    """Every call is there, with what was given and what came back."""
+    calls = trace_client(context, "ibv_rc_pingpong", "-n", "50", "-r", "100")
+    text = json.dumps(calls, indent=1)
+    need(times(calls, "ibv_post_send") == 50, text)
+    completions = [wc for call in calls if call["call"] == "ibv_poll_cq" and call["result"]
+                   for wc in call["returned"]["wc"] * call.get("times", 1)]
+    need(len(completions) == 100 and all(wc["status"] == "SUCCESS" for wc in completions), text)
+    need({wc["opcode"] for wc in completions} == {"SEND", "RECV"}, text)
+    need(times(calls, "ibv_poll_cq", lambda call: not call["result"]) > 0, text)
+    need(times(calls, "ibv_post_recv") >= 100, text)
+    states = [call["arguments"]["attr"]["qp_state"] for call in calls if call["call"] == "ibv_modify_qp"]
+    need(states == ["INIT", "RTR", "RTS"], text)
+    qp = only(calls, "ibv_create_qp")
+    need(qp["arguments"]["qp_type"] == "RC" and qp["arguments"]["pd"] == "pd1" and
+         qp["arguments"]["send_cq"] == "cq1" and qp["arguments"]["cap"]["max_recv_wr"] == 100, text)
+    need(all(call["arguments"]["qp"] == qp["result"] for call in calls if "qp" in call["arguments"]), text)
+    region = only(calls, "ibv_reg_mr")
+    need(region["arguments"]["length"] == 4096 and region["result"] == "mr1" and
+         region["arguments"]["access"] == "LOCAL_WRITE", text)
+    sent = next(call for call in calls if call["call"] == "ibv_post_send")["arguments"]["wr"]
+    need(len(sent) == 1 and sent[0]["opcode"] == "SEND" and sent[0]["send_flags"] == "SIGNALED" and
+         sent[0]["sg_list"][0]["lkey"] == region["returned"]["lkey"] and
+         sent[0]["sg_list"][0]["addr"] == region["arguments"]["addr"], text)
+    for name in "destroy_qp", "destroy_cq", "dereg_mr", "dealloc_pd", "close_device":
+        need(only(calls, "ibv_" + name)["result"] == 0, text)
+    need(len({call["pid"] for call in calls}) == 1 and all(call["ns"] >= 0 for call in calls), text)
+    begins = [call["time"] for call in calls]
+    need(begins == sorted(begins) and begins[-1] - begins[0] < 25, text)
+
+
+@case("trace.kinds")
+def _(context):
+    """Address handles, events, and what goes by pointers in the context: XRC, SRQs, extended calls."""
+    calls = trace_client(context, "ibv_ud_pingpong", "-n", "10", "-e")
+    handle = only(calls, "ibv_create_ah")
+    need(handle["result"] == "ah1" and handle["arguments"]["attr"]["dgid"] == "::ffff:127.0.0.1", handle)
+    need(all(wr["ah"] == "ah1" for call in calls if call["call"] == "ibv_post_send"
+             for wr in call["arguments"]["wr"]), calls)
+    need(times(calls, "ibv_get_cq_event") > 0 and times(calls, "ibv_req_notify_cq") > 0 and
+         only(calls, "ibv_create_comp_channel")["result"] == "channel1", calls)
+    calls = trace_client(context, "ibv_xsrq_pingpong", "-n", "10")
+    names = {call["call"] for call in calls}
+    need({"ibv_open_xrcd", "ibv_close_xrcd", "ibv_create_srq_ex", "ibv_create_qp_ex", "ibv_post_srq_recv",
+          "ibv_destroy_srq"} <= names, names)
+    need(only(calls, "ibv_create_srq_ex")["arguments"]["xrcd"] == "xrcd1", calls)
+
+
+@case("trace.refused")
+def _(context):
+    """A call that is refused comes with its reason; -e shows it alone; the exit status is the program's."""
+    argv = ["ibv_rc_pingpong", "-g", "0", "-i", "3", "127.0.0.1"]
+    out = context.machine.a.run([context.verbena, "trace", "-e", "modify_qp", "--", *argv], status=1)
+    lines = [line for line in out.splitlines() if line.startswith("[")]
+    need(len(lines) == 1 and
+         re.fullmatch(r"\[\d+\] \d\d:\d\d:\d\d\.\d{6} ibv_modify_qp\(qp=0x[0-9a-f]{6}, attr=\{qp_state=INIT, "
+                      r"qp_access_flags=0, pkey_index=0, port_num=3\}, attr_mask=STATE\|ACCESS_FLAGS\|PKEY_INDEX\|PORT\)"
+                      r" = EINVAL \(port_num is no port of the device.*\) <\d+\.\d{3} us>", lines[0]), out)
+    out = context.machine.a.run([context.verbena, "trace", "-e", "!query_*,modify_qp", "--", *argv], status=1)
+    need("ibv_open_device(device=verbena0) = ctx1 <" in out and "ibv_modify_qp" not in out and
+         "ibv_query" not in out, out)
+
+
+@case("trace.children")
+def _(context):
+    """A file is emptied first; children, and programs one after the other, add to it."""
+    a = context.machine.a
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "calls")
+        for _ in range(2):
+            out = a.run([context.verbena, "trace", "-o", path, "--", "sh", "-c", "ibv_devinfo; ibv_devinfo"])
+            need("hca_id" in out and "ibv_open_device" not in out, out)
+        with open(path, encoding="utf-8") as lines:
+            opened = re.findall(r"^\[(\d+)\] .*ibv_open_device", lines.read(), re.M)
+        need(len(opened) >= 2 and len(set(opened)) == 2, opened)
+
+
+@case("trace.wrong")
+def _(context):
+    a = context.machine.a
+    out = a.run([context.verbena, "trace", "-o", "/nowhere/calls", "--", "echo", "ran"], status=125)
+    need("cannot write '/nowhere/calls': No such file or directory" in out and "ran" not in out, out)
+    need("no command to run" in a.run([context.verbena, "trace", "-j"], status=2), "usage")
+    a.run([context.verbena, "trace", "--", "no-such-program"], status=127)
+    need(a.run([context.verbena, "trace", "--", "echo", "-j"]) == "-j\n", "echo")
