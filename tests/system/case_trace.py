@@ -48,6 +48,8 @@ def _(context):
     need({wc["opcode"] for wc in completions} == {"SEND", "RECV"}, text)
     need(times(calls, "ibv_poll_cq", lambda call: not call["result"]) > 0, text)
     need(times(calls, "ibv_post_recv") >= 100, text)
+    again = [call for call in calls if call.get("times", 1) > 1]
+    need(again and all(call["ns"] > 0 for call in again), text)
     states = [call["arguments"]["attr"]["qp_state"] for call in calls if call["call"] == "ibv_modify_qp"]
     need(states == ["INIT", "RTR", "RTS"], text)
     qp = only(calls, "ibv_create_qp")
@@ -98,6 +100,23 @@ def _(context):
     out = context.machine.a.run([context.verbena, "trace", "-e", "!query_*,modify_qp", "--", *argv], status=1)
     need("ibv_open_device(device=verbena0) = ctx1 <" in out and "ibv_modify_qp" not in out and
          "ibv_query" not in out, out)
+
+
+@case("trace.errno")
+def _(context):
+    """The program finds errno as the verb left it."""
+    script = """
+import ctypes
+verbs, pointer = ctypes.CDLL(None, use_errno=True), ctypes.c_void_p
+for name in "get_device_list", "open_device", "create_cq":
+    getattr(verbs, "ibv_" + name).restype = pointer
+devices = ctypes.cast(verbs.ibv_get_device_list(None), ctypes.POINTER(pointer))
+context = pointer(verbs.ibv_open_device(pointer(devices[0])))
+print("made", verbs.ibv_create_cq(context, 1 << 30, None, None, 0), "errno", ctypes.get_errno())
+"""
+    out = context.machine.a.run([context.verbena, "trace", "-e", "create_cq", "--", "python3", "-c", script])
+    need(re.search(r"ibv_create_cq\(context=ctx1, cqe=1073741824, channel=NULL, comp_vector=0\) = NULL EINVAL \(cqe ", out) and
+         "made None errno 22" in out, out)
 
 
 @case("trace.children")
