@@ -3,6 +3,8 @@
 #ifndef VB_CALLS_CONTEXT_H
 #define VB_CALLS_CONTEXT_H
 
+#include "calls/extended.h"
+
 #include <infiniband/verbs.h>
 
 struct vb_next_ops {
@@ -17,12 +19,5 @@ extern struct vb_next_ops vb_next_ops;
 void vb_calls_take_post(struct verbs_context *v);
 void vb_calls_take_create(struct verbs_context *v);
 void vb_calls_take_rest(struct verbs_context *v);
-
-/* Puts @function into @field, where there is a function that it can hand on to. */
-#define VB_CALLS_TAKE(field, function)                                                             \
-	do {                                                                                       \
-		if (field)                                                                         \
-			(field) = (function);                                                      \
-	} while (0)
 
 #endif

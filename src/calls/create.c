@@ -6,7 +6,22 @@
 #include "calls/next.h"
 #include "calls/show.h"
 
+#include <pthread.h>
+
 #define NEXT vb_next_ops.new
+
+static pthread_mutex_t take_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void take_qp(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *ex = vb_next_verbs()->ibv_qp_to_qp_ex(qp);
+
+	if (!ex)
+		return;
+	pthread_mutex_lock(&take_mutex);
+	vb_calls_take_qp(ex);
+	pthread_mutex_unlock(&take_mutex);
+}
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
@@ -33,6 +48,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	qp = NEXT.create_qp_ex(context, init);
 	vb_call_done(&c);
 	if (qp) {
+		take_qp(qp);
 		vb_call_results(&c);
 		vb_call_qp_cap(&c, "cap", &init->cap);
 	}
@@ -73,6 +89,9 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 	cq = NEXT.create_cq_ex(context, init);
 	vb_call_done(&c);
 	if (cq) {
+		pthread_mutex_lock(&take_mutex);
+		vb_calls_take_cq(cq);
+		pthread_mutex_unlock(&take_mutex);
 		vb_call_results(&c);
 		vb_call_number(&c, "cqe", cq->cqe);
 	}

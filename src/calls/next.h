@@ -44,6 +44,7 @@
 	X(ibv_create_qp)                                                                           \
 	X(ibv_modify_qp)                                                                           \
 	X(ibv_query_qp)                                                                            \
+	X(ibv_qp_to_qp_ex)                                                                         \
 	X(ibv_destroy_qp)                                                                          \
 	X(ibv_create_ah)                                                                           \
 	X(ibv_create_ah_from_wc)                                                                   \

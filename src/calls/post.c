@@ -124,7 +124,6 @@ VB_CALLS_DESTROY(static, dealloc_mw, "ibv_dealloc_mw", vb_next_ops.old.dealloc_m
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	const struct ibv_mw_bind_info *i = &bind->bind_info;
 	struct vb_call c;
 	int rc;
 
@@ -133,10 +132,7 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	vb_call_object(&c, "mw", VB_KIND_MW, mw);
 	vb_call_number(&c, "wr_id", (int64_t)bind->wr_id);
 	vb_call_flags(&c, "send_flags", bind->send_flags, vb_names_send);
-	vb_call_object(&c, "mr", VB_KIND_MR, i->mr);
-	vb_call_hex(&c, "addr", i->addr);
-	vb_call_number(&c, "length", (int64_t)i->length);
-	vb_call_flags(&c, "mw_access_flags", i->mw_access_flags, vb_names_access);
+	vb_call_bind_info(&c, &bind->bind_info);
 	vb_call_go(&c);
 	rc = vb_next_ops.old.bind_mw(qp, mw, bind);
 	vb_call_done(&c);

@@ -230,3 +230,11 @@ void vb_call_wc_list(struct vb_call *c, const struct ibv_wc *wc, int cnt)
 		wc_show(c, &wc[i]);
 	vb_call_close(c, ']');
 }
+
+void vb_call_bind_info(struct vb_call *c, const struct ibv_mw_bind_info *info)
+{
+	vb_call_object(c, "mr", VB_KIND_MR, info->mr);
+	vb_call_hex(c, "addr", info->addr);
+	vb_call_number(c, "length", (int64_t)info->length);
+	vb_call_flags(c, "mw_access_flags", info->mw_access_flags, vb_names_access);
+}

@@ -21,6 +21,8 @@ void vb_call_wc_list(struct vb_call *c, const struct ibv_wc *wc, int cnt);
 void vb_call_port_attr(struct vb_call *c, const struct ibv_port_attr *attr);
 void vb_call_device_attr(struct vb_call *c, const struct ibv_device_attr *attr);
 
+void vb_call_bind_info(struct vb_call *c, const struct ibv_mw_bind_info *info);
+
 /* A name of @names, or the number. */
 void vb_call_name(struct vb_call *c, const char *name, const struct vb_name *names, uint64_t value);
 

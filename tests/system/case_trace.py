@@ -87,6 +87,21 @@ def _(context):
     need(only(calls, "ibv_create_srq_ex")["arguments"]["xrcd"] == "xrcd1", calls)
 
 
+@case("trace.extended")
+def _(context):
+    """What goes by pointers in QPs and CQs: ibv_wr_*() and ibv_start_poll()."""
+    calls = trace_client(context, "ibv_rc_pingpong", "-n", "10", "-N")
+    for name in "start", "send", "set_sge", "complete":
+        need(times(calls, "ibv_wr_" + name) == 10, calls)
+    sent = next(call for call in calls if call["call"] == "ibv_wr_send")
+    need(sent["arguments"] == {"qp": only(calls, "ibv_create_qp_ex")["result"], "wr_id": 2, "wr_flags": "SIGNALED"}, sent)
+    calls = trace_client(context, "ibv_rc_pingpong", "-n", "10", "-t")
+    got = [call["returned"] for call in calls if call["call"] in ("ibv_start_poll", "ibv_next_poll") and not call["result"]]
+    need(sorted(wc["opcode"] for wc in got) == ["RECV"] * 10 + ["SEND"] * 10 and
+         all(wc["status"] == "SUCCESS" for wc in got), calls)
+    need(times(calls, "ibv_end_poll") == times(calls, "ibv_start_poll", lambda call: not call["result"]), calls)
+
+
 @case("trace.refused")
 def _(context):
     """A call that is refused comes with its reason; -e shows it alone; the exit status is the program's."""
