@@ -200,7 +200,8 @@ void vb_call_end_object(struct vb_call *c, enum vb_kind kind, const void *object
 	char text[32] = "NULL";
 
 	if (object) {
-		vb_calls_object_add(kind, object);
+		if (kind != VB_KIND_QP)
+			vb_calls_object_add(kind, object);
 		vb_calls_object_text(kind, object, text, sizeof text);
 	}
 	call_finish(c, object || !c->json ? text : NULL, object && c->json, object ? 0 : c->err);

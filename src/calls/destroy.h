@@ -24,7 +24,7 @@
 		rc = (next)(object);                                                               \
 		vb_call_done(&c);                                                                  \
 		if (rc && number)                                                                  \
-			vb_calls_object_restore(object, number);                                   \
+			vb_calls_object_restore(kind, object, number);                             \
 		vb_call_end_error(&c, rc);                                                         \
 		return rc;                                                                         \
 	}

@@ -50,6 +50,16 @@
 	X(ibv_create_ah_from_wc)                                                                   \
 	X(ibv_destroy_ah)                                                                          \
 	X(ibv_attach_mcast)                                                                        \
+	X(_ibv_query_gid_ex)                                                                       \
+	X(_ibv_query_gid_table)                                                                    \
+	X(ibv_query_ece)                                                                           \
+	X(ibv_set_ece)                                                                             \
+	X(ibv_import_pd)                                                                           \
+	X(ibv_import_mr)                                                                           \
+	X(ibv_import_dm)                                                                           \
+	X(ibv_unimport_pd)                                                                         \
+	X(ibv_unimport_mr)                                                                         \
+	X(ibv_unimport_dm)                                                                         \
 	X(ibv_detach_mcast)
 
 struct vb_next_verbs {

@@ -9,7 +9,15 @@
 
 struct object {
 	const void *at;
+	const struct ibv_context *context; /* NULL: it is one */
 	uint32_t number;
+};
+
+/* Objects that are to be forgotten. */
+struct doomed {
+	const struct ibv_context *context;
+	struct object *object[64];
+	uint32_t cnt;
 };
 
 static struct {
@@ -26,6 +34,31 @@ static int compare_objects(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static void collect_doomed(const void *node, VISIT visit, void *ctx)
+{
+	struct object *o = *(struct object *const *)node;
+	struct doomed *d = ctx;
+
+	if ((visit == postorder || visit == leaf) && o->context == d->context &&
+	    d->cnt < sizeof d->object / sizeof d->object[0])
+		d->object[d->cnt++] = o;
+}
+
+/* What a program leaves to ibv_close_device(3) goes with the context. */
+static void forget_context(const struct ibv_context *context)
+{
+	struct doomed d = {.context = context};
+
+	do {
+		d.cnt = 0;
+		twalk_r(objects.tree, collect_doomed, &d);
+		for (uint32_t i = 0; i < d.cnt; i++) {
+			tdelete(d.object[i], &objects.tree, compare_objects);
+			free(d.object[i]);
+		}
+	} while (d.cnt);
+}
+
 uint32_t vb_calls_object_remove(const void *object)
 {
 	struct object key = {.at = object}, **found, *o = NULL;
@@ -37,23 +70,30 @@ uint32_t vb_calls_object_remove(const void *object)
 		o = *found;
 		number = o->number;
 		tdelete(o, &objects.tree, compare_objects);
+		if (!o->context)
+			forget_context(object);
 	}
 	pthread_mutex_unlock(&objects.mutex);
 	free(o);
 	return number;
 }
 
-/* Enters @object as @number; it is shown by its address where there is no memory. */
-static void enter_object(const void *object, uint32_t number)
+/* Enters @object as @number; it is shown by its address where there is no memory. Every object but
+ * a context begins with a pointer to its context. */
+static void enter_object(enum vb_kind kind, const void *object, uint32_t number)
 {
 	struct object *o = malloc(sizeof *o), **found;
 
 	if (!o)
 		return;
-	*o = (struct object){object, number};
+	*o = (struct object){.at = object, .number = number};
+	if (kind != VB_KIND_CTX)
+		o->context = *(const struct ibv_context *const *)object;
 	found = tsearch(o, &objects.tree, compare_objects);
-	if (found && *found != o)
+	if (found && *found != o) {
 		(*found)->number = number;
+		(*found)->context = o->context;
+	}
 	if (!found || *found != o)
 		free(o);
 }
@@ -61,14 +101,14 @@ static void enter_object(const void *object, uint32_t number)
 void vb_calls_object_add(enum vb_kind kind, const void *object)
 {
 	pthread_mutex_lock(&objects.mutex);
-	enter_object(object, ++objects.made[kind]);
+	enter_object(kind, object, ++objects.made[kind]);
 	pthread_mutex_unlock(&objects.mutex);
 }
 
-void vb_calls_object_restore(const void *object, uint32_t number)
+void vb_calls_object_restore(enum vb_kind kind, const void *object, uint32_t number)
 {
 	pthread_mutex_lock(&objects.mutex);
-	enter_object(object, number);
+	enter_object(kind, object, number);
 	pthread_mutex_unlock(&objects.mutex);
 }
 

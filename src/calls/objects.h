@@ -8,7 +8,7 @@
 void vb_calls_object_add(enum vb_kind kind, const void *object);
 /* Returns the number that it had; 0: it had none. */
 uint32_t vb_calls_object_remove(const void *object);
-void vb_calls_object_restore(const void *object, uint32_t number);
+void vb_calls_object_restore(enum vb_kind kind, const void *object, uint32_t number);
 
 /* Its name: "cq3", of a QP the number that packets have, "NULL", or its address where it is none
  * that was seen to be made. */

@@ -271,6 +271,29 @@ def check_links(_):
     return bad
 
 
+# Entry points that `verbena trace` does not show: they tell what the device list says, they are those of later
+# releases of rdma-core, which are refused, or they call others.
+NOT_TRACED = {
+    "ibv_get_device_name", "ibv_get_device_guid", "ibv_get_device_index", "ibv_get_sysfs_path", "ibv_free_device_list",
+    "ibv_fork_init", "ibv_is_fork_initialized", "ibv_get_pkey_index", "ibv_query_gid_type", "ibv_init_ah_from_wc",
+    "ibv_resolve_eth_l2_from_gid", "ibv_query_qp_data_in_order", "ibv_alloc_buf", "ibv_alloc_dmah", "ibv_create_comp_cntr",
+    "ibv_dealloc_dmah", "ibv_destroy_comp_cntr", "ibv_dm_export_dmabuf_fd", "ibv_export_buf_dmabuf_fd", "ibv_free_buf",
+    "ibv_inc_comp_cntr", "ibv_inc_err_comp_cntr", "ibv_qp_attach_comp_cntr", "_ibv_query_comp_cntr_caps",
+    "ibv_query_port_speed", "ibv_read_comp_cntr", "ibv_read_err_comp_cntr", "ibv_reg_buf_mr", "ibv_reg_mr_ex",
+    "ibv_set_comp_cntr", "ibv_set_err_comp_cntr",
+}
+
+
+def check_calls(_):
+    """Each entry point of libverbena.so is shown by `verbena trace`, or stands among those that are not."""
+    with open(os.path.join(ROOT, "src/verbs/soname/forward.def"), encoding="utf-8") as f:
+        verbs = set(re.findall(r"^FORWARD\((\w+)", f.read(), re.M))
+    with open(os.path.join(ROOT, "src/calls/next.h"), encoding="utf-8") as f:
+        shown = set(re.findall(r"X\((\w+)\)", f.read()))
+    return [f"{verb}: src/calls/next.h does not have it" for verb in sorted(verbs - shown - NOT_TRACED)] + \
+        [f"{verb}: it is shown, or no entry point" for verb in sorted(NOT_TRACED & shown | NOT_TRACED - verbs)]
+
+
 def check_conformance(_):
     """docs/conformance.md is what scripts/conformance.py makes of the items and the tests."""
     r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "conformance.py"), "--check"],

@@ -102,6 +102,19 @@ def _(context):
     need(times(calls, "ibv_end_poll") == times(calls, "ibv_start_poll", lambda call: not call["result"]), calls)
 
 
+@case("trace.churn")
+def _(context):
+    """All kinds of calls, on many threads, for long: each line is JSON, and memory does not grow."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "calls")
+        context.machine.a.run([context.verbena, "run", "--", os.path.join(context.build, "tests", "system", "verbs_churn"),
+                               "3000", "16"], env={"VERBENA_TRACE": f"json,file={path}"}, seconds=50)
+        with open(path, encoding="utf-8") as lines:
+            names = {json.loads(line)["call"] for line in lines}
+    need({"ibv_alloc_mw", "ibv_alloc_dm", "ibv_reg_dm_mr", "ibv_alloc_td", "ibv_alloc_parent_domain", "ibv_resize_cq",
+          "ibv_rereg_mr", "ibv_import_pd", "ibv_unimport_mr", "ibv_create_cq_ex"} <= names, sorted(names))
+
+
 @case("trace.refused")
 def _(context):
     """A call that is refused comes with its reason; -e shows it alone; the exit status is the program's."""
