@@ -81,7 +81,7 @@ int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max)
 	struct vb_rq next;
 
 	if (wr_max < cnt)
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SRQ_USED, .value = wr_max, .bound = cnt);
 
 	int err = vb_rq_init(h, &next, wr_max, rq->sge_max);
 
@@ -169,9 +169,16 @@ int vb_srq_set_limit(struct vb_srq *srq, uint32_t limit)
 
 int vb_srq_resize(struct vb_srq *srq, uint32_t wr_max)
 {
-	if (wr_max == 0 || wr_max > srq->pd->hca->cfg.limits.srq_wr || wr_max < srq->limit)
-		return -EINVAL;
-	return vb_rq_resize(srq->pd->hca, &srq->rq, wr_max);
+	struct vb_hca *h = srq->pd->hca;
+
+	h->refusal.rule = VB_REFUSAL_NONE;
+	if (wr_max == 0 || wr_max > h->cfg.limits.srq_wr)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SRQ_WR, .value = wr_max,
+				 .bound = h->cfg.limits.srq_wr);
+	if (wr_max < srq->limit)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SRQ_CAP, .name = "attr.srq_limit",
+				 .value = srq->limit, .bound = wr_max);
+	return vb_rq_resize(h, &srq->rq, wr_max);
 }
 
 void vb_srq_query(const struct vb_srq *srq, uint32_t *wr_max, uint32_t *sge_max, uint32_t *limit)

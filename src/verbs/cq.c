@@ -95,8 +95,10 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 
 	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
 		return vb_ibv_result(ENOENT);
-	if (cqe <= 0)
-		return vb_ibv_result(EINVAL);
+	if (cqe <= 0) {
+		vb_ibv_note_why(EINVAL, "cqe %d is less than 1 (ibv_resize_cq(3))", cqe);
+		return vb_ibv_refuse(c, EINVAL, "ibv_resize_cq");
+	}
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 	/* What was posted may be done, and have completions that a smaller one has no room for. */
@@ -120,8 +122,11 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 
 	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
 		return vb_ibv_result(ENOENT);
-	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
-		return vb_ibv_result(EINVAL);
+	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE) {
+		vb_ibv_note_why(EINVAL, "attr_mask 0x%x is not IBV_CQ_ATTR_MODERATE",
+				attr->attr_mask);
+		return vb_ibv_refuse(c, EINVAL, "ibv_modify_cq");
+	}
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 	vb_cq_moderate(cq->core, attr->moderate.cq_count, attr->moderate.cq_period * VB_USEC,

@@ -139,25 +139,41 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 	return 0;
 }
 
+/* Every overrun is noticed, so IGNORE_OVERRUN is not served. */
+static int cq_ex_check(const struct ibv_cq_init_attr_ex *attr, uint32_t flags)
+{
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
+	if (attr->comp_mask & ~known)
+		return VB_IBV_WHY(EOPNOTSUPP, "comp_mask has 0x%x, which the adapter does not know",
+				  attr->comp_mask & ~known);
+	if (attr->wc_flags & ~WC_FLAGS)
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "wc_flags has 0x%llx, which completions of the adapter lack",
+				  (unsigned long long)(attr->wc_flags & ~WC_FLAGS));
+	if (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		return VB_IBV_WHY(EOPNOTSUPP, "flags 0x%x: the adapter has SINGLE_THREADED alone",
+				  flags);
+	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
+		return VB_IBV_WHY(EINVAL, "cqe %u or comp_vector %u is above 2^31 - 1", attr->cqe,
+				  attr->comp_vector);
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) && !attr->parent_domain)
+		return VB_IBV_WHY(EINVAL, "parent_domain is NULL");
+	return 0;
+}
+
 struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
-
-	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
 	bool with_pd = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD;
+	int err = cq_ex_check(attr, flags);
 
-	/* Every overrun is noticed. */
-	if ((attr->comp_mask & ~known) || (attr->wc_flags & ~WC_FLAGS) ||
-	    (flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
-		return vb_ibv_null(EOPNOTSUPP);
-	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX)
-		return vb_ibv_null(EINVAL);
-	if (with_pd && !attr->parent_domain)
-		return vb_ibv_null(EINVAL);
-	if (with_pd && vb_ibv_check_in(attr->parent_domain, VB_OBJECT_PD, context))
+	if (!err && with_pd && vb_ibv_check_in(attr->parent_domain, VB_OBJECT_PD, context))
 		return vb_ibv_null(ENOENT);
-	if (with_pd && !((struct vb_ibv_pd *)attr->parent_domain)->parent)
-		return vb_ibv_null(EINVAL);
+	if (!err && with_pd && !((struct vb_ibv_pd *)attr->parent_domain)->parent)
+		err = VB_IBV_WHY(EINVAL, "parent_domain is a PD that has no parent");
+	if (err)
+		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(context), err, "ibv_create_cq_ex");
 
 	struct vb_ibv_cq *cq =
 	    vb_ibv_cq_create(context, (int)attr->cqe, attr->cq_context, attr->channel,

@@ -49,9 +49,12 @@ int vb_ibv_dealloc_td(struct ibv_td *ibv)
 	if (!err)
 		vb_list_remove(&td->link);
 	vb_ibv_leave(c);
-	if (!err)
-		vb_object_free(td);
-	return vb_ibv_result(err);
+	if (err) {
+		vb_ibv_note_why(err, "parent domains still have it (ibv_alloc_td(3))");
+		return vb_ibv_refuse(c, err, "ibv_dealloc_td");
+	}
+	vb_object_free(td);
+	return 0;
 }
 
 static int parent_check(const struct ibv_context *context,

@@ -300,7 +300,10 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	if (err)
 		vb_list_append(&c->mrs, &mr->link);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	if (!err)
+		return 0;
+	vb_ibv_note_why(EBUSY, "memory windows are bound to it (ibv_dereg_mr(3))");
+	return vb_ibv_refuse(c, err, "ibv_dereg_mr");
 }
 
 /* The region with @handle in the contexts that share a file with @c. Under the lock. */

@@ -67,8 +67,10 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 	struct vb_send_wr w = {.wr_id = bind->wr_id, .flags = bind->send_flags};
 
 	/* Only a window of type 2 can begin at 0. IBA o10-36.2.2 */
-	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
-		return vb_ibv_result(EINVAL);
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED) {
+		vb_ibv_note_why(EINVAL, "a window of type 1 cannot be zero-based (IBA o10-36.2.2)");
+		return vb_ibv_refuse(c, EINVAL, "ibv_bind_mw to QP 0x%06x", ibv->qp_num);
+	}
 
 	vb_ibv_bind_wr(&w, mw, rkey, &bind->bind_info);
 	if (!vb_ibv_enter(c))
@@ -80,7 +82,12 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 	if (!err) {
 		vb_ibv_bound(mw, rkey);
 		vb_engine_doorbell(c->engine, qp->core, now);
+	} else if (err != ENOMEM) {
+		(void)vb_ibv_why_core(c, err);
 	}
 	vb_ibv_leave(c);
+	/* A full queue is how a program learns to wait. */
+	if (err && err != ENOMEM)
+		return vb_ibv_refuse(c, err, "ibv_bind_mw to QP 0x%06x", ibv->qp_num);
 	return vb_ibv_result(err);
 }

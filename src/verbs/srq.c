@@ -66,6 +66,24 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	return srq_create(pd, init->srq_context, &init->attr, NULL, NULL);
 }
 
+/* Whether the attributes go with the type; @xrc are those of an XRC SRQ. */
+static int srq_ex_check(const struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type,
+			uint32_t xrc)
+{
+	if (attr->comp_mask & ~xrc)
+		return VB_IBV_WHY(EOPNOTSUPP, "comp_mask has 0x%x, which the adapter does not know",
+				  attr->comp_mask & ~xrc);
+	if (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)
+		return VB_IBV_WHY(EOPNOTSUPP, "srq_type %u is none that the adapter has", type);
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
+		return VB_IBV_WHY(EINVAL, "comp_mask lacks IBV_SRQ_INIT_ATTR_PD");
+	if (type == IBV_SRQT_XRC && attr->comp_mask != xrc)
+		return VB_IBV_WHY(EINVAL,
+				  "srq_type is XRC, and comp_mask lacks IBV_SRQ_INIT_ATTR_XRCD or "
+				  "IBV_SRQ_INIT_ATTR_CQ");
+	return 0;
+}
+
 struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	const uint32_t basic = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
@@ -73,16 +91,14 @@ struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *context, struct ibv_srq
 	enum ibv_srq_type type =
 	    attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
 
-	if ((attr->comp_mask & ~xrc) || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
-		return vb_ibv_null(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
-		return vb_ibv_null(EINVAL);
+	int err = srq_ex_check(attr, type, xrc);
+
+	if (err)
+		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(context), err, "ibv_create_srq_ex");
 	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
 		return vb_ibv_null(ENOENT);
 	if (type == IBV_SRQT_BASIC)
 		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL);
-	if (attr->comp_mask != xrc)
-		return vb_ibv_null(EINVAL);
 	if (!vb_object_is(attr->xrcd, VB_OBJECT_XRCD) ||
 	    !vb_object_is_named(attr->xrcd, context, 0) ||
 	    vb_ibv_check_in(attr->cq, VB_OBJECT_CQ, context))
@@ -91,37 +107,51 @@ struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *context, struct ibv_srq
 			  (struct vb_ibv_xrcd *)attr->xrcd, (struct vb_ibv_cq *)attr->cq);
 }
 
+/* Both attributes or none. Under the lock. */
+static int srq_modify(struct vb_ibv_context *c, struct vb_ibv_srq *srq,
+		      const struct ibv_srq_attr *attr, int mask)
+{
+	uint32_t wr_max, sge_max, limit;
+	int err = 0;
+
+	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return VB_IBV_WHY(EINVAL, "srq_attr_mask 0x%x has bits that are no attribute",
+				  (unsigned)mask);
+	vb_srq_query(srq->core, &wr_max, &sge_max, &limit);
+	if (mask & IBV_SRQ_MAX_WR)
+		wr_max = attr->max_wr;
+	if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > wr_max)
+		return VB_IBV_WHY(EINVAL, "srq_limit %u is larger than max_wr %u", attr->srq_limit,
+				  wr_max);
+	if (mask & IBV_SRQ_MAX_WR) {
+		if (mask & IBV_SRQ_LIMIT)
+			(void)vb_srq_set_limit(srq->core, 0);
+		err = -vb_srq_resize(srq->core, attr->max_wr);
+		if (err)
+			(void)vb_ibv_why_core(c, err);
+		if (err && (mask & IBV_SRQ_LIMIT))
+			(void)vb_srq_set_limit(srq->core, limit);
+	}
+	/* It cannot fail: the limit was looked at. */
+	if (!err && (mask & IBV_SRQ_LIMIT))
+		err = -vb_srq_set_limit(srq->core, attr->srq_limit);
+	return err;
+}
+
 int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 {
 	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
-	uint32_t wr_max, sge_max, limit;
 
 	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
 		return vb_ibv_result(ENOENT);
-	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return vb_ibv_result(EINVAL);
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 
-	int err = 0;
+	int err = srq_modify(c, srq, attr, mask);
 
-	/* Both or none. */
-	vb_srq_query(srq->core, &wr_max, &sge_max, &limit);
-	if ((mask & IBV_SRQ_LIMIT) &&
-	    attr->srq_limit > (mask & IBV_SRQ_MAX_WR ? attr->max_wr : wr_max))
-		err = EINVAL;
-	if (!err && (mask & IBV_SRQ_MAX_WR)) {
-		if (mask & IBV_SRQ_LIMIT)
-			(void)vb_srq_set_limit(srq->core, 0);
-		err = -vb_srq_resize(srq->core, attr->max_wr);
-		if (err && (mask & IBV_SRQ_LIMIT))
-			(void)vb_srq_set_limit(srq->core, limit);
-	}
-	if (!err && (mask & IBV_SRQ_LIMIT))
-		err = -vb_srq_set_limit(srq->core, attr->srq_limit);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? vb_ibv_refuse(c, err, "ibv_modify_srq of SRQ 0x%06x", ibv->handle) : 0;
 }
 
 int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
@@ -166,8 +196,10 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 		delivered = vb_ibv_forget_events(&c->async, &srq->async);
 	}
 	vb_ibv_leave(c);
-	if (err)
-		return vb_ibv_result(err);
+	if (err) {
+		vb_ibv_note_why(err, "QPs still use it (ibv_destroy_srq(3))");
+		return vb_ibv_refuse(c, err, "ibv_destroy_srq of SRQ 0x%06x", ibv->handle);
+	}
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

@@ -193,5 +193,8 @@ int vb_ibv_close_xrcd(struct ibv_xrcd *ibv)
 	int err = x->user_cnt ? EBUSY : -vb_ibv_xrcd_free(x);
 
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	if (!err)
+		return 0;
+	vb_ibv_note_why(EBUSY, "QPs or SRQs still use it (ibv_close_xrcd(3))");
+	return vb_ibv_refuse(c, err, "ibv_close_xrcd");
 }

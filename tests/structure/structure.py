@@ -286,12 +286,17 @@ NOT_TRACED = {
 
 def check_calls(_):
     """Each entry point of libverbena.so is shown by `verbena trace`, or stands among those that are not."""
-    with open(os.path.join(ROOT, "src/verbs/soname/forward.def"), encoding="utf-8") as f:
-        verbs = set(re.findall(r"^FORWARD\((\w+)", f.read(), re.M))
-    with open(os.path.join(ROOT, "src/calls/next.h"), encoding="utf-8") as f:
-        shown = set(re.findall(r"X\((\w+)\)", f.read()))
+    verbs = set(re.findall(r"^FORWARD\((\w+)", read("src/verbs/soname/forward.def"), re.M))
+    shown = set(re.findall(r"X\((\w+)\)", read("src/calls/next.h")))
     return [f"{verb}: src/calls/next.h does not have it" for verb in sorted(verbs - shown - NOT_TRACED)] + \
         [f"{verb}: it is shown, or no entry point" for verb in sorted(NOT_TRACED & shown | NOT_TRACED - verbs)]
+
+
+def check_refusals(_):
+    """Each reason of src/core/refusal.def is one that the core gives."""
+    rules = re.findall(r"^REFUSAL\((\w+)", read("src/core/refusal.def"), re.M)
+    given = "".join(read(path) for path in c_files("src/core"))
+    return [f"{rule}: nobody refuses with it" for rule in rules if not re.search(rf"\bVB_REFUSAL_{rule}\b", given)]
 
 
 def check_conformance(_):
