@@ -14,9 +14,8 @@
 #define HIGH_NUMBER 900
 
 /*
- * The number of this process in memory that reads as 0 in a child: getpid(2) is a system call, and
- * one for each command costs a tenth of the connections a second. NULL: the kernel has no such
- * memory (before 4.14).
+ * The number of this process, in memory that reads as 0 in a child: it is asked for at each
+ * command, and getpid(2) is a system call. NULL: the kernel has no such memory (before 4.14).
  */
 static pid_t *process_mark;
 
