@@ -65,9 +65,9 @@ void vb_call_open(struct vb_call *c, const char *name, char bracket); /* '{' or 
 void vb_call_close(struct vb_call *c, char bracket);
 
 /*
- * The end, one of these: an object that was made, NULL with errno set; an errno value, 0 for
- * success; a count, negative with errno set; nothing. What is added between vb_call_results() and
- * the end is shown as results.
+ * Each call ends with one of these. It takes an object that was made, or NULL with errno set; an
+ * errno value, 0 for success, or -1 with errno set; a count, negative with errno set; or nothing.
+ * Values that are added between vb_call_results() and the end are shown as results.
  */
 void vb_call_results(struct vb_call *c);
 void vb_call_end_object(struct vb_call *c, enum vb_kind kind, const void *object);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations of a context as libverbena.so made it: those of later structures, and those of old. */
+/* The operations of a context as libverbena.so made it. */
 #ifndef VB_CALLS_CONTEXT_H
 #define VB_CALLS_CONTEXT_H
 
@@ -15,7 +15,7 @@ struct vb_next_ops {
 /* Of the first context that was opened; they are the same in all. */
 extern struct vb_next_ops vb_next_ops;
 
-/* Put themselves before those of @v. */
+/* Each puts its functions before the operations of @v. */
 void vb_calls_take_post(struct verbs_context *v);
 void vb_calls_take_create(struct verbs_context *v);
 void vb_calls_take_rest(struct verbs_context *v);

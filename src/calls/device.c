@@ -75,7 +75,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return rc;
 }
 
-/* The attributes of old are the first ones of those of today. */
+/* struct _compat_ibv_port_attr has the first fields of struct ibv_port_attr. */
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
 	struct vb_call c;
@@ -133,7 +133,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 	return rc;
 }
 
-/* What the event is about; the kinds that name no object are about the port or the device. */
+/* Shows the object that the event is about. Kinds without one are about the port or the device. */
 static void event_object(struct vb_call *c, const struct ibv_async_event *e)
 {
 	switch (e->event_type) {

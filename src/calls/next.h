@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The verbs that calls are handed on to: those of the library behind this one. dlsym(3) RTLD_NEXT
- */
+/* The verbs of the library behind this one, which calls are handed on to. dlsym(3) RTLD_NEXT */
 #ifndef VB_CALLS_NEXT_H
 #define VB_CALLS_NEXT_H
 

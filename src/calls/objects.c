@@ -44,7 +44,7 @@ static void collect_doomed(const void *node, VISIT visit, void *ctx)
 		d->object[d->cnt++] = o;
 }
 
-/* What a program leaves to ibv_close_device(3) goes with the context. */
+/* Forgets the objects that a program leaves to ibv_close_device(3). */
 static void forget_context(const struct ibv_context *context)
 {
 	struct doomed d = {.context = context};

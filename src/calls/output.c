@@ -182,7 +182,7 @@ void vb_output_line(const struct vb_call *c)
 	write_line(c->begin, c->verb, c->text, 0, c->end - c->begin);
 }
 
-/* What the main thread has counted when the program ends. */
+/* Writes the count of the main thread when the program ends. */
 __attribute__((destructor)) static void output_end(void)
 {
 	if (output.fd >= 0)

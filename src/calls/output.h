@@ -9,9 +9,9 @@ bool vb_output_wants(const char *verb);
 bool vb_output_is_json(void);
 
 /*
- * Writes a call as one line, by one write(2), so that threads and processes do not mix theirs. A
- * call that is just as this thread's last one is counted; how many there were, and how long they
- * took, is a line before the next one that differs.
+ * Writes a call as one line, by one write(2), so that threads and processes do not mix their lines.
+ * A call that equals the last one of its thread is counted instead. The count, and the time that
+ * those calls took, make a line before the next call that differs.
  */
 void vb_output_line(const struct vb_call *c);
 
