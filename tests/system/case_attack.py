@@ -5,7 +5,6 @@ import re
 import signal
 import sys
 import textwrap
-import time
 
 from cases import case
 from hosts import Failure
@@ -106,12 +105,14 @@ def _(context):
         # Trains are cut before tcpdump sees them.
         side.host.run(["ip", "link", "set", side.ifname, "gso_max_segs", "1"])
     path = os.path.join(context.machine.folder, "wire.pcap")
-    dump = where.server.host.start(["tcpdump", "-i", where.server.ifname, "-U", "-w", path, "udp", "port", "4791"])
+    # With room for everything: a crowded machine lets tcpdump wait.
+    dump = where.server.host.start(["tcpdump", "-i", where.server.ifname, "-U", "-B", "65536", "-Z", "root", "-w", path,
+                                    "udp", "port", "4791"])
     try:
         dump.wait_output("listening on")
         pair.run(where, "ib_write_bw", ["-F", "-n", "100", "-s", "65536", "-m", "4096"])
         pair.run(where, "ibv_ud_pingpong", ["-n", "100"])
-        time.sleep(0.5)
+        context.wait(lambda: len(wire_ids(path)) >= 1000, 10, "tcpdump wrote less than the programs sent")
         dump.kill(signal.SIGINT)
         dump.wait(10)
     finally:
