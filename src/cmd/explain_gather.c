@@ -329,6 +329,26 @@ static void find_peer_of_past(const struct gather *g, const struct vb_qp_view *v
 		k->peer = none;
 }
 
+/* The newest tale of QP @v's peer that refused it something for good. */
+static void find_denial(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
+{
+	const struct vb_trace_event *found = NULL;
+
+	for (uint32_t i = 0; i < g->c->cnt; i++) {
+		const struct vb_qp_case *p = &g->c->at[i];
+		const struct vb_trace_event *ev;
+
+		if (!p->has_tale || p->qpn != v->attr.dest_qpn || p->tale.state != VB_TALE_FAILED ||
+		    (p->tale.view.type != VB_QPT_DCT && p->tale.view.attr.dest_qpn != v->qpn))
+			continue;
+		ev = vb_explain_last(&p->tale, UINT64_C(1) << VB_TRACE_REFUSED);
+		if (ev && (!found || ev->time > found->time))
+			found = ev;
+	}
+	if (found)
+		k->peer.denial = vb_denial_read(found);
+}
+
 /* A QP that the address of @v answers, other than the one of @v. */
 static uint32_t answered_there(const struct gather *g, const struct vb_qp_view *v)
 {
@@ -377,6 +397,8 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 	uint32_t port = v->attr.port;
 	bool here = is_here(g, to);
 
+	if (here)
+		find_denial(g, v, k);
 	if (k->ended) {
 		if (here)
 			find_peer_of_past(g, v, k);

@@ -183,6 +183,8 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 			is_connected(v) ? vb_word_gid(&v->attr.path.dgid).s : "", v->attr.dest_qpn);
 		fprintf(f, ", \"rank\": \"%s\", \"cause\": \"%s\"", vb_rank_name(k->why.rank),
 			k->why.cause);
+		if (k->why.check)
+			fprintf(f, ", \"check\": \"%s\"", k->why.check);
 		fprintf(f,
 			", \"timeouts\": %" PRIu64 ", \"naks\": %" PRIu64
 			", \"implied_naks\": %" PRIu64 ", \"rnr_naks\": %" PRIu64,

@@ -9,6 +9,7 @@
 #include "core/priv.h"
 
 #include "base/prf.h"
+#include "core/denial.h"
 
 #include <errno.h>
 #include <string.h>
@@ -121,6 +122,15 @@ struct vb_key *vb_key_find(const struct vb_hca *h, uint32_t key)
 	struct vb_key *k = vb_key_at(h, key);
 
 	return k && k->key == key ? k : NULL;
+}
+
+enum vb_denial_check vb_key_why(const struct vb_hca *h, uint32_t key)
+{
+	if (h->keys.cap == 0)
+		return VB_DENIAL_KEY_UNKNOWN;
+	if (vb_key_at(h, key))
+		return VB_DENIAL_KEY_OLD;
+	return slot_of(&h->keys, key)->last == key ? VB_DENIAL_KEY_STALE : VB_DENIAL_KEY_UNKNOWN;
 }
 
 /* Destroys the table and what is left in it. */

@@ -4,6 +4,7 @@
  * application names by a key passes through vb_mem_gather(), vb_mem_scatter() or vb_mem_remote():
  * key, PD, right and bounds are checked there and nowhere else. IBA 10.6, 9.7.4.1.5; IBT-82...84
  */
+#include "core/denial.h"
 #include "core/priv.h"
 
 #include <errno.h>
@@ -157,20 +158,76 @@ int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, v
 	return 0;
 }
 
-/* The region that an SGE names, when @pd may use it so. */
-static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge *s, uint32_t access)
+/* Notes for who wants to know why; no access is the answer. */
+VB_COLD static const struct vb_mr *deny_access(struct vb_denial *d, enum vb_denial_check check,
+					       uint64_t by)
+{
+	if (d) {
+		d->check = check;
+		d->by = by;
+	}
+	return NULL;
+}
+
+VB_COLD static const struct vb_mr *deny_right(struct vb_denial *d, uint32_t missing)
+{
+	if (d)
+		d->access = (uint16_t)missing;
+	return deny_access(d, VB_DENIAL_RIGHT, 0);
+}
+
+/* [@va, @va + @len) is not within [@start, @start + @size). */
+VB_COLD static const struct vb_mr *deny_range(struct vb_denial *d, uint64_t va, uint64_t len,
+					      uint64_t start, uint64_t size)
+{
+	if (va < start)
+		return deny_access(d, VB_DENIAL_BEFORE, start - va);
+	return deny_access(d, VB_DENIAL_BEHIND, va - start + len - size);
+}
+
+/* The region that an SGE names, when @pd may use it so; else NULL, and why in @d, unless NULL. */
+static const struct vb_mr *sge_find(const struct vb_pd *pd, const struct vb_sge *s, uint32_t access,
+				    struct vb_denial *d)
 {
 	const struct vb_key *k = vb_key_find(pd->hca, s->lkey);
 
-	if (!k || k->kind != VB_KEY_MR || k->pd != pd)
-		return NULL;
+	if (!k)
+		return deny_access(d, vb_key_why(pd->hca, s->lkey), 0);
+	if (k->kind != VB_KEY_MR)
+		return deny_access(d, VB_DENIAL_KEY_KIND, 0);
+	if (k->pd != pd)
+		return deny_access(d, VB_DENIAL_OTHER_PD, 0);
 
 	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
 
-	if ((mr->access & access) != access || vb_mr_is_lost(mr) ||
-	    !vb_range_within(s->addr, s->length, mr->iova, mr->length))
-		return NULL;
+	if ((mr->access & access) != access)
+		return deny_right(d, access & ~mr->access);
+	if (vb_mr_is_lost(mr))
+		return deny_access(d, VB_DENIAL_MEMORY_LOST, 0);
+	if (!vb_range_within(s->addr, s->length, mr->iova, mr->length))
+		return deny_range(d, s->addr, s->length, mr->iova, mr->length);
 	return mr;
+}
+
+void vb_mem_why_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,
+		      uint32_t access, struct vb_denial *d)
+{
+	for (uint32_t i = 0; i < sge_cnt; i++) {
+		const struct vb_mr *mr;
+
+		if (!sge[i].length)
+			continue;
+		d->key = sge[i].lkey;
+		d->va = sge[i].addr;
+		d->len = sge[i].length;
+		mr = sge_find(pd, &sge[i], access, d);
+		if (!mr)
+			return;
+		if (mr->kind == VB_MR_IMPLICIT && !sge[i].addr) {
+			(void)deny_access(d, VB_DENIAL_PAGES, 0);
+			return;
+		}
+	}
 }
 
 int vb_mem_guarded(const struct vb_hca *h, void (*f)(void *arg), void *arg)
@@ -237,7 +294,7 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 			continue;
 		}
 
-		const struct vb_mr *mr = sge_find(pd, s, access);
+		const struct vb_mr *mr = sge_find(pd, s, access, NULL);
 		uint32_t n = s->length - (uint32_t)off;
 
 		if (!mr)
@@ -280,31 +337,43 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
 
 /*
  * The region of @rkey if @qp may do @access to all of [*va, *va + @len), or to any of it (@whole);
- * *va becomes an address of the region. NULL: it may not.
+ * *va becomes an address of the region. NULL: it may not, and why in @d, unless NULL.
  */
 static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, uint64_t *va,
-				       uint64_t len, uint32_t access, bool whole)
+				       uint64_t len, uint32_t access, bool whole,
+				       struct vb_denial *d)
 {
 	const struct vb_key *k = vb_key_find(qp->hca, rkey);
 	const struct vb_mr *mr;
 
-	if (!k || k->pd != qp->pd)
-		return NULL;
+	if (!k)
+		return deny_access(d, vb_key_why(qp->hca, rkey), 0);
+	if (k->pd != qp->pd)
+		return deny_access(d, VB_DENIAL_OTHER_PD, 0);
 	if (k->kind == VB_KEY_MR) {
 		mr = vb_container_of(k, struct vb_mr, key);
-		return (mr->access & access) == access && !vb_mr_is_lost(mr) &&
-			       (whole || vb_range_within(*va, len, mr->iova, mr->length))
-			   ? mr
-			   : NULL;
+		if ((mr->access & access) != access)
+			return deny_right(d, access & ~mr->access);
+		if (vb_mr_is_lost(mr))
+			return deny_access(d, VB_DENIAL_MEMORY_LOST, 0);
+		if (!whole && !vb_range_within(*va, len, mr->iova, mr->length))
+			return deny_range(d, *va, len, mr->iova, mr->length);
+		return mr;
 	}
 
 	const struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
 
+	if (!mw->mr)
+		return deny_access(d, VB_DENIAL_UNBOUND, 0);
+	if (vb_mr_is_lost(mw->mr))
+		return deny_access(d, VB_DENIAL_MEMORY_LOST, 0);
+	if ((mw->access & access) != access)
+		return deny_right(d, access & ~mw->access);
 	/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
-	if (!mw->mr || vb_mr_is_lost(mw->mr) || (mw->access & access) != access ||
-	    (mw->type == 2 && mw->qpn != qp->qpn) ||
-	    !(whole || vb_range_within(*va, len, mw->iova, mw->length)))
-		return NULL;
+	if (mw->type == 2 && mw->qpn != qp->qpn)
+		return deny_access(d, VB_DENIAL_WINDOW_QP, 0);
+	if (!whole && !vb_range_within(*va, len, mw->iova, mw->length))
+		return deny_range(d, *va, len, mw->iova, mw->length);
 	*va = mw->start + (*va - mw->iova);
 	return mw->mr;
 }
@@ -312,31 +381,52 @@ static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, ui
 bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
 		      uint32_t access, bool whole)
 {
-	return remote_find(qp, rkey, &va, len, access, whole) != NULL;
+	return remote_find(qp, rkey, &va, len, access, whole, NULL) != NULL;
+}
+
+/* The memory of @mr at @va for a peer; NULL: a region without bytes. -EACCES: it cannot be had, and
+ * why in @d, unless NULL. */
+static int remote_locate(const struct vb_mr *mr, uint64_t va, uint64_t len, uint32_t access,
+			 uint8_t **p, struct vb_denial *d)
+{
+	uint8_t *at = mr_host_at(mr, va);
+
+	if (mr->kind == VB_MR_NULL) {
+		(void)deny_access(d, VB_DENIAL_NO_BYTES, 0);
+		return -EACCES;
+	}
+	if (mr_page_in(mr, at, len, access & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC))) {
+		(void)deny_access(d, VB_DENIAL_PAGES, 0);
+		return -EACCES;
+	}
+	*p = at;
+	return 0;
 }
 
 int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
 		  uint8_t **p)
 {
-	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, false);
-	uint8_t *at;
+	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, false, NULL);
 
 	*p = NULL;
-	if (!mr)
-		return -EACCES;
-	at = mr_host_at(mr, va);
-	if (mr->kind == VB_MR_NULL ||
-	    mr_page_in(mr, at, len, access & (VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC)))
-		return -EACCES;
-	*p = at;
-	return 0;
+	return mr ? remote_locate(mr, va, len, access, p, NULL) : -EACCES;
+}
+
+void vb_mem_why_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
+		       uint32_t access, bool whole, struct vb_denial *d)
+{
+	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, whole, d);
+	uint8_t *p;
+
+	if (mr && !whole)
+		(void)remote_locate(mr, va, len, access, &p, d);
 }
 
 int vb_mem_check(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,
 		 uint32_t access)
 {
 	for (uint32_t i = 0; i < sge_cnt; i++) {
-		if (sge[i].length && !sge_find(pd, &sge[i], access))
+		if (sge[i].length && !sge_find(pd, &sge[i], access, NULL))
 			return -EACCES;
 	}
 	return 0;

@@ -3,6 +3,8 @@
 #ifndef VB_CORE_MEM_H
 #define VB_CORE_MEM_H
 
+#include "base/cold.h"
+#include "core/denial.h"
 #include "core/types.h"
 #include "wire/packet.h"
 
@@ -39,6 +41,15 @@ int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, ui
 /* Whether @qp may, without touching the memory; @whole: whatever the range. */
 bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
 		      uint32_t access, bool whole);
+
+/* Notes in @d why vb_mem_remote() or vb_mem_is_remote() said no, or the check of local SGEs did.
+ * Not to be found again: d->check stays VB_DENIAL_NONE. */
+VB_COLD void vb_mem_why_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
+			       uint32_t access, bool whole, struct vb_denial *d);
+/* Why no key is @key, as far as the table remembers. */
+VB_COLD enum vb_denial_check vb_key_why(const struct vb_hca *h, uint32_t key);
+VB_COLD void vb_mem_why_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,
+			      uint32_t access, struct vb_denial *d);
 
 /*
  * Access to registered memory, which a program may have unmapped or made read-only: 0 or -EFAULT.

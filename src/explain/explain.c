@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The whole explanation: what counts most first. See explain.h. */
 #include "explain/explain.h"
+#include "explain/denial.h"
 
 #include <inttypes.h>
 
@@ -24,6 +25,7 @@ static void past(const struct vb_explain_in *in, struct vb_explanation *out)
 		   {t->implied_naks, "implied NAK"},
 		   {t->rnr_naks, "RNR NAK"}};
 	const char *before = "So far it was sent back by ";
+	const struct vb_trace_event *dropped;
 
 	for (size_t i = 0; t->recovered && i < sizeof sum / sizeof sum[0]; i++) {
 		if (sum[i].cnt == 0)
@@ -39,6 +41,16 @@ static void past(const struct vb_explain_in *in, struct vb_explanation *out)
 	if (before[0] != 'S')
 		vb_line_more(&out->what, ", and made progress again %" PRIu64 " time%s.",
 			     t->recovered, t->recovered == 1 ? "" : "s");
+	dropped = vb_explain_last(t, UINT64_C(1) << VB_TRACE_REFUSED);
+	if (dropped && !vb_denial_read(dropped).is_fatal) {
+		struct vb_denial d = vb_denial_read(dropped);
+
+		vb_line(&out->what, "It dropped a message of its peer, %s ago. It was ",
+			vb_word_ns(vb_time_since(dropped->time, in->now)).s);
+		vb_denial_say(&out->what, &d);
+		vb_denial_advise(&out->advice, &d);
+		out->check = vb_denial_word(&d);
+	}
 	if (t->rnr_sent)
 		vb_line(&out->what,
 			"It told its peer %" PRIu64 " time%s that no receive is posted (RNR NAK); "
@@ -81,6 +93,7 @@ void vb_explain(const struct vb_explain_in *in, struct vb_explanation *out)
 	const struct vb_qp_view *v = in->view;
 
 	out->what.cnt = out->advice.cnt = 0;
+	out->check = NULL;
 	out->rank = VB_RANK_WELL;
 	out->cause = "idle";
 	if (has_failed(in)) {

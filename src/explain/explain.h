@@ -7,6 +7,7 @@
 #ifndef VB_EXPLAIN_EXPLAIN_H
 #define VB_EXPLAIN_EXPLAIN_H
 
+#include "core/denial.h"
 #include "explain/tale.h"
 #include "explain/words.h"
 
@@ -43,7 +44,8 @@ struct vb_peer_facts {
 	int send_errno;              /* what sending to its address met last; 0: nothing */
 	uint64_t send_err_cnt;       /* ... how often */
 	vb_time send_err_at;
-	uint32_t answered_qpn; /* another QP that this address answers; 0: none is known */
+	uint32_t answered_qpn;   /* another QP that this address answers; 0: none is known */
+	struct vb_denial denial; /* what the QP there says that it refused */
 };
 
 /* Of the process that has the QP. */
@@ -66,6 +68,7 @@ struct vb_explanation {
 	const char *cause;      /* a word for programs, "retry.refused"; see docs/explain.md */
 	struct vb_lines what;   /* the first one is the headline */
 	struct vb_lines advice; /* what can be done */
+	const char *check; /* which check of a responder said no, "key-stale"; NULL: not known */
 };
 
 void vb_explain(const struct vb_explain_in *in, struct vb_explanation *out);

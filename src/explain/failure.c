@@ -3,6 +3,7 @@
  * What ended a QP: retries used up, a request that the peer refused or that could not be sent, a
  * request of the peer that was refused here. IBA 9.9, 11.6.2
  */
+#include "explain/denial.h"
 #include "explain/explain.h"
 
 #include "wire/hdr.h"
@@ -197,26 +198,12 @@ static void rnr_ended(const struct vb_explain_in *in, const struct vb_qp_view *v
 	out->cause = "rnr";
 }
 
-/* What the peer's QP is seen to lack; true when that explains it. */
-static bool missing_right(const struct vb_explain_in *in, const struct vb_qp_view *v,
-			  struct vb_explanation *out)
+static void denied_there(const struct vb_denial *d, struct vb_explanation *out)
 {
-	const struct vb_qp_view *q = in->peer ? in->peer->qp : NULL;
-	uint32_t need = v->wr_opcode == VB_WR_RDMA_READ ? VB_ACCESS_REMOTE_READ
-			: v->wr_opcode == VB_WR_RDMA_WRITE || v->wr_opcode == VB_WR_RDMA_WRITE_IMM
-			    ? VB_ACCESS_REMOTE_WRITE
-			    : VB_ACCESS_REMOTE_ATOMIC;
-
-	if (!q || v->posted == 0 || q->attr.access & need)
-		return false;
-	vb_line(&out->what,
-		"Its QP 0x%06x does not have the right at all: qp_access_flags lacks "
-		"IBV_ACCESS_REMOTE_%s.",
-		q->qpn,
-		need == VB_ACCESS_REMOTE_READ    ? "READ"
-		: need == VB_ACCESS_REMOTE_WRITE ? "WRITE"
-						 : "ATOMIC");
-	return true;
+	vb_line(&out->what, "The other QP says why. It was ");
+	vb_denial_say(&out->what, d);
+	vb_denial_advise(&out->advice, d);
+	out->check = vb_denial_word(d);
 }
 
 static void request_failed(const struct vb_explain_in *in, const struct vb_qp_view *v,
@@ -224,42 +211,48 @@ static void request_failed(const struct vb_explain_in *in, const struct vb_qp_vi
 {
 	uint32_t status = (uint32_t)ev->arg[0];
 	const struct reason *r = reason_of(status);
+	bool is_refused = status == VB_WC_REM_ACCESS_ERR || status == VB_WC_REM_INV_REQ_ERR ||
+			  status == VB_WC_REM_OP_ERR;
+	bool is_denied = is_refused && in->peer && vb_denial_word(&in->peer->denial);
 
 	vb_line(&out->what, "%s: %s", vb_word_status(status),
-		r ? r->what : "a work request could not be carried out");
+		is_denied ? "the peer refused it"
+		: r       ? r->what
+			  : "a work request could not be carried out");
 	ago(in, ev->time, out);
 	vb_line_more(&out->what, ".");
-	if ((ev->arg[1] & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK &&
-	    (status == VB_WC_REM_ACCESS_ERR || status == VB_WC_REM_INV_REQ_ERR ||
-	     status == VB_WC_REM_OP_ERR))
+	if ((ev->arg[1] & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && is_refused)
 		vb_line(&out->what, "%s answered \"%s\".", vb_word_gid(&v->attr.path.dgid).s,
 			vb_word_nak(ev->arg[1]).s);
 	request(v, out);
-	if (status == VB_WC_REM_ACCESS_ERR)
-		(void)missing_right(in, v, out);
-	if (r)
+	if (is_denied)
+		denied_there(&in->peer->denial, out);
+	if (!is_denied && r)
 		vb_line(&out->advice, "%s", r->advice);
 	out->cause = r ? r->cause : "request";
 }
 
+/* @denied and @nak: the refusal, and the NAK that told the peer of it, or NULL: a SEND whose
+ * invalidation fails is acknowledged. */
 static void refused_here(const struct vb_explain_in *in, const struct vb_qp_view *v,
-			 const struct vb_trace_event *ev, struct vb_explanation *out)
+			 const struct vb_trace_event *denied, const struct vb_trace_event *nak,
+			 struct vb_explanation *out)
 {
-	bool access = ev->arg[0] == VB_NAK_REMOTE_ACCESS;
+	struct vb_denial d = vb_denial_read(denied);
 
-	vb_line(&out->what, "It refused a request of its peer at %s with \"%s\" (PSN %u)",
-		vb_word_gid(&v->attr.path.dgid).s, vb_word_nak(ev->arg[0]).s, (unsigned)ev->arg[1]);
-	ago(in, ev->time, out);
+	vb_line(&out->what, "It refused a request of its peer at %s",
+		vb_word_gid(&v->attr.path.dgid).s);
+	if (nak)
+		vb_line_more(&out->what, " with \"%s\" (PSN %u)", vb_word_nak(nak->arg[0]).s,
+			     (unsigned)nak->arg[1]);
+	ago(in, denied->time, out);
 	vb_line_more(&out->what, ", and is in the error state since.");
-	if (access)
-		vb_line(&out->what, "The R_Key was none of this program's, or the range was not "
-				    "inside its region, or region or QP lack the right.");
-	vb_line(&out->advice, "%s",
-		reason_of(access                           ? VB_WC_REM_ACCESS_ERR
-			  : ev->arg[0] == VB_NAK_REMOTE_OP ? VB_WC_REM_OP_ERR
-							   : VB_WC_REM_INV_REQ_ERR)
-		    ->advice);
-	out->cause = access ? "refused-access" : "refused-request";
+	vb_line(&out->what, "It was ");
+	vb_denial_say(&out->what, &d);
+	vb_denial_advise(&out->advice, &d);
+	out->check = vb_denial_word(&d);
+	out->cause =
+	    nak && nak->arg[0] == VB_NAK_REMOTE_ACCESS ? "refused-access" : "refused-request";
 }
 
 /* An error state without a tale of why. */
@@ -289,8 +282,8 @@ void vb_explain_failure(const struct vb_explain_in *in, const struct vb_qp_view 
 	    failed ? vb_explain_last(t, BIT(VB_TRACE_RETRY_ENDED)) : NULL;
 	const struct vb_trace_event *request_ev =
 	    failed ? vb_explain_last(t, BIT(VB_TRACE_FAILED)) : NULL;
-	const struct vb_trace_event *nak =
-	    failed ? vb_explain_last(t, BIT(VB_TRACE_NAK_SENT)) : NULL;
+	const struct vb_trace_event *denied =
+	    failed ? vb_explain_last(t, BIT(VB_TRACE_REFUSED)) : NULL;
 
 	out->rank = VB_RANK_FAILED;
 	if (ended && ended->arg[0] == VB_REWIND_RNR)
@@ -299,8 +292,8 @@ void vb_explain_failure(const struct vb_explain_in *in, const struct vb_qp_view 
 		retries_ended(in, v, ended, out);
 	else if (request_ev)
 		request_failed(in, v, request_ev, out);
-	else if (nak)
-		refused_here(in, v, nak, out);
+	else if (denied)
+		refused_here(in, v, denied, vb_explain_last(t, BIT(VB_TRACE_NAK_SENT)), out);
 	else
 		moved(v, out);
 }

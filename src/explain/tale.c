@@ -2,6 +2,7 @@
 /* Tales of QPs, see tale.h. Pure: it sits in the engine's event callback. */
 #include "explain/tale.h"
 
+#include "core/denial.h"
 #include "wire/hdr.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@ bool vb_tale_begins(const struct vb_trace_event *ev)
 	case VB_TRACE_NAK_RECEIVED:
 	case VB_TRACE_MISSING:
 	case VB_TRACE_NAK_SENT:
+	case VB_TRACE_REFUSED:
 	case VB_TRACE_RETRY_ENDED:
 	case VB_TRACE_FAILED:
 		return true;
@@ -64,6 +66,12 @@ static void judge(struct vb_tale *t, const struct vb_trace_event *ev)
 			t->state = VB_TALE_FAILED;
 		else if (t->state == VB_TALE_NONE)
 			t->state = VB_TALE_RECOVERED; /* the peer's trouble, not this QP's */
+		break;
+	case VB_TRACE_REFUSED:
+		if (vb_denial_read(ev).is_fatal)
+			t->state = VB_TALE_FAILED;
+		else if (t->state == VB_TALE_NONE)
+			t->state = VB_TALE_RECOVERED;
 		break;
 	case VB_TRACE_RECOVERED:
 		t->state = VB_TALE_RECOVERED;

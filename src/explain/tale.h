@@ -24,7 +24,7 @@
 	 UINT64_C(1) << VB_TRACE_NAK_RECEIVED | UINT64_C(1) << VB_TRACE_TIMER_MOVED |              \
 	 UINT64_C(1) << VB_TRACE_RETRY_ENDED | UINT64_C(1) << VB_TRACE_SLOW_RESTART |              \
 	 UINT64_C(1) << VB_TRACE_MISSING | UINT64_C(1) << VB_TRACE_RECOVERED |                     \
-	 UINT64_C(1) << VB_TRACE_FAILED)
+	 UINT64_C(1) << VB_TRACE_FAILED | UINT64_C(1) << VB_TRACE_REFUSED)
 
 enum vb_tale_state {
 	VB_TALE_NONE,      /* this place is free */

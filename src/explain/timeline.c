@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The events of a tale as lines. A timeout, what it did to the timer and the going back it caused
  * are one line. */
+#include "explain/denial.h"
 #include "explain/explain.h"
 
 #include "wire/hdr.h"
@@ -180,6 +181,16 @@ static void nak(struct writer *w, const struct vb_trace_event *ev)
 		     rnr ? ", after that pause" : "");
 }
 
+static void refused(struct writer *w, const struct vb_trace_event *ev)
+{
+	struct vb_denial d = vb_denial_read(ev);
+	struct vb_lines l = {.cnt = 0};
+
+	vb_line(&l, "%s the peer's ", d.is_fatal ? "refused" : "dropped");
+	vb_denial_say(&l, &d);
+	add(w, VB_ROW_REFUSED, ev->time, ev->time, "%s", l.text[0]);
+}
+
 static void other(struct writer *w, const struct vb_trace_event *ev)
 {
 	static const char *const ramp[VB_RAMP_CNT] = {"slow restart after a loss, to a window of",
@@ -189,6 +200,9 @@ static void other(struct writer *w, const struct vb_trace_event *ev)
 	switch (ev->id) {
 	case VB_TRACE_NAK_RECEIVED:
 		nak(w, ev);
+		break;
+	case VB_TRACE_REFUSED:
+		refused(w, ev);
 		break;
 	case VB_TRACE_NAK_SENT:
 		add(w, VB_ROW_REFUSED, ev->time, ev->time, "answered the peer: %s, at PSN %u",

@@ -330,8 +330,32 @@ def _(context):
     one.fails("remote access error")
     expect(context, one, "failed", "peer-access", '10.9.0.2 answered "NAK, remote access error"',
            f"R_Key 0x{other.rkey + 256:x}", "IBV_ACCESS_REMOTE_WRITE")
-    expect(context, other, "failed", "refused-access", 'It refused a request of its peer at 10.9.0.1',
-           "is in the error state since")
+    said = expect(context, other, "failed", "refused-access", 'It refused a request of its peer at 10.9.0.1',
+                  "is in the error state since", "RDMA WRITE of 100 bytes",
+                  f"under R_Key 0x{other.rkey + 256:x}: this program has no region and no window with that R_Key.")
+    if said["check"] != "key-unknown" or len(said["advice"]) != 1:
+        raise Failure(json.dumps(said, indent=1))
+
+
+@case("explain.responder_of_this_host_says_why")
+def _(context):
+    """By how much a WRITE missed, in the words of the one who saw it, at both ends."""
+    host, _ = context.machine.two()
+    one, other = Qp(context, host, A), Qp(context, host, A)
+    one.connect(A, other.qpn)
+    other.connect(A, one.qpn)
+    one.do(f"write 100 {other.rkey} {other.addr - 24}")
+    one.fails("remote access error")
+    words = f"RDMA WRITE of 100 bytes at 0x{other.addr - 24:x} under R_Key 0x{other.rkey:x}: " \
+            "that begins 24 bytes before the region or window."
+    expect(context, other, "failed", "refused-access", words)
+    said = expect(context, one, "failed", "peer-access", "the peer refused it", "The other QP says why. It was " + words)
+    if said["check"] != "bounds":
+        raise Failure(json.dumps(said, indent=1))
+    # Also when the other program has ended.
+    other.program.process.stdin.close()
+    other.program.wait(10)
+    expect(context, one, "failed", "peer-access", "The other QP says why. It was " + words)
 
 
 @case("explain.idle_and_not_ready")

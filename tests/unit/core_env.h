@@ -158,7 +158,9 @@ static inline uint32_t env_mask(const struct vb_qp *qp, enum vb_qp_state to)
 		if (type == VB_QPT_DCT)
 			return VB_QP_STATE | VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER;
 		return VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
-		       (rc ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER : 0);
+		       (rc || type == VB_QPT_XRC_TGT
+			    ? VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER
+			    : 0);
 	case VB_QPS_RTS:
 		return VB_QP_STATE | VB_QP_SQ_PSN |
 		       (rc ? VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |

@@ -119,7 +119,16 @@ static void dc__one_initiator_two_targets_full(void **state)
 	run_all(true);
 }
 
-/* An initiator that was refused the connection fails; one with streams only in the stream. */
+static enum vb_denial_check denied;
+
+static void note_event(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	denied = vb_denial_read(ev).check;
+}
+
+/* An initiator that was refused the connection fails; one with streams only in the stream. The
+ * target says why. */
 static void dci__wrong_key(void **state)
 {
 	(void)state;
@@ -130,6 +139,9 @@ static void dci__wrong_key(void **state)
 		if (i & 2)
 			dc.log_streams = dc.log_errored = 2;
 		setup();
+		env.hca->cfg.trace =
+		    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_REFUSED, .emit = note_event};
+		denied = VB_DENIAL_NONE;
 		dct = target(KEY);
 		dci = initiator(dc);
 		post_srq(9, 64);
@@ -140,6 +152,7 @@ static void dci__wrong_key(void **state)
 		if (i == 2)
 			(void)env_wc(&env, 9, VB_WC_SUCCESS);
 		(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
+		assert_int_equal(denied, VB_DENIAL_DC_KEY);
 		if (i == 3)
 			(void)env_wc(&env, 9, VB_WC_SUCCESS);
 		(void)env_wc(&env, 2, i & 2 ? VB_WC_SUCCESS : VB_WC_WR_FLUSH_ERR);

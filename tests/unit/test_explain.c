@@ -370,21 +370,6 @@ static void failure__every_status_has_words(void **state)
 	}
 }
 
-static void failure__missing_right_is_seen_at_the_peer(void **state)
-{
-	static struct vb_qp_view q;
-
-	(void)state;
-	fresh();
-	view.posted = 1;
-	view.wr_opcode = VB_WR_RDMA_READ;
-	event(VB_TRACE_FAILED, VB_SEC, VB_WC_REM_ACCESS_ERR, 0x62, 77);
-	q.attr.access = VB_ACCESS_REMOTE_WRITE;
-	peer.qp = &q;
-	explain(VB_RANK_FAILED, "peer-access");
-	EXPECT_SAID(&why.what, "qp_access_flags lacks IBV_ACCESS_REMOTE_READ");
-}
-
 static void failure__rnr_counts_its_naks(void **state)
 {
 	(void)state;
@@ -580,7 +565,6 @@ int main(void)
 	    cmocka_unit_test(silence__old_send_error_is_no_reason),
 	    cmocka_unit_test(silence__faults_come_first),
 	    cmocka_unit_test(failure__every_status_has_words),
-	    cmocka_unit_test(failure__missing_right_is_seen_at_the_peer),
 	    cmocka_unit_test(failure__rnr_counts_its_naks),
 	    cmocka_unit_test(failure__gap_is_no_silence),
 	    cmocka_unit_test(failure__of_a_number_used_again_is_history),

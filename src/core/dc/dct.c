@@ -6,6 +6,7 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
+#include "core/denial.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -219,6 +220,9 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 	if (hdr->solicited)
 		return on_disconnect(dct, i, hdr, now);
 	if (hdr->dc.key != dct->key) {
+		struct vb_denial d = {VB_DENIAL_DC_KEY, .opcode = hdr->opcode, .is_fatal = true};
+
+		vb_denial_trace(qp, &d, now);
 		say_no(qp, VB_NAK_REMOTE_ACCESS, hdr, rx, now);
 		return VB_VERDICT_ACCESS;
 	}

@@ -5,6 +5,7 @@
  * answers that come before them. IBA 9.7.5, 9.7.7; facts B.6
  */
 #include "core/cc/point.h"
+#include "core/denial.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 #include "core/xrc/xrc.h"
@@ -78,14 +79,19 @@ static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 		vb_qp_trace(qp, VB_TRACE_NAK_SENT, now, syndrome, psn.v, msn, 0);
 }
 
-/* Where a response finds its bytes: in the PD that the request was for. */
+/* The PD that the request was for. */
+static struct vb_pd *response_pd(const struct vb_qp *qp, const struct vb_resource *r)
+{
+	return qp->xrcd ? vb_xrc_pd(qp, r->srqn) : qp->pd;
+}
+
+/* Where a response finds its bytes. */
 static int response_memory(struct vb_qp *qp, const struct vb_resource *r, uint64_t off,
 			   uint32_t len, uint8_t **p)
 {
 	struct vb_pd *pd = qp->pd;
 
-	if (qp->xrcd)
-		qp->pd = vb_xrc_pd(qp, r->srqn);
+	qp->pd = response_pd(qp, r);
 
 	int err = vb_mem_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ, p);
 
@@ -141,11 +147,33 @@ static int emit_response(struct vb_qp *qp, const struct vb_resource *r, struct v
 	return 0;
 }
 
+VB_COLD static struct vb_denial why_lost(struct vb_qp *qp, const struct vb_resource *r)
+{
+	struct vb_denial d = {.check = VB_DENIAL_NONE,
+			      .opcode = (uint8_t)(qp->ops->transport | VB_OP_READ_REQUEST),
+			      .is_fatal = true,
+			      .key = r->rkey,
+			      .va = r->va,
+			      .len = r->len};
+	struct vb_pd *pd = qp->pd;
+
+	qp->pd = response_pd(qp, r);
+	vb_mem_why_remote(qp, r->rkey, r->va, r->len, VB_ACCESS_REMOTE_READ, false, &d);
+	qp->pd = pd;
+	if (d.check == VB_DENIAL_NONE)
+		d.check = VB_DENIAL_FAULT;
+	return d;
+}
+
 /* Memory that a granted READ reads has been taken away meanwhile: deregistered, or (-EFAULT) only
  * unmapped, which is an error of the responder's own. IBA 9.7.5.2.4 */
-VB_COLD static void on_lost_memory(struct vb_qp *qp, struct vb_psn psn, int err, vb_time now)
+VB_COLD static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn psn,
+				   int err, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
+	struct vb_denial d = why_lost(qp, r);
+
+	vb_denial_trace(qp, &d, now);
 
 	resp->epsn = psn; /* the NAK carries it; nothing is received any more */
 	resp->res_pending = 0;
@@ -172,7 +200,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 	int err = emit_response(qp, r, run, b, now);
 
 	if (err) {
-		on_lost_memory(qp, run->nxt, err, now);
+		on_lost_memory(qp, r, run->nxt, err, now);
 		return;
 	}
 	if (qp->cc.on)

@@ -106,6 +106,8 @@ enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t
 enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 				     const struct vb_rx *rx, uint8_t *syndrome);
+/* The rights that a FLUSH of these types needs. */
+uint32_t vb_flush_access(uint32_t flush);
 enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 VB_COLD enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now);
 /* The oldest READ or atomic whose answer is not all sent, or NULL. */

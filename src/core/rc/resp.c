@@ -4,6 +4,7 @@
  * PSN, then its place in the message, then length, rights and receive WQE; what fails first is the
  * answer. IBA 9.7.4, 9.9.3
  */
+#include "core/denial.h"
 #include "core/rc/rc.h"
 #include "core/recover/selective.h"
 
@@ -187,12 +188,15 @@ void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now)
  * A request that cannot be carried out: RNR NAK and wait, or NAK and ERR. The receive WQE of the
  * message says why; without one an async event does. IBA 9.9.3.1
  */
-VB_COLD static void refuse(struct vb_qp *qp, const struct vb_hdr *hdr, enum vb_verdict why,
-			   uint8_t syndrome, vb_time now)
+VB_COLD static void refuse(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			   enum vb_verdict why, uint8_t syndrome, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
 	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_RNR) {
+		struct vb_denial d = vb_denial_find(qp, hdr, rx, why);
+
+		vb_denial_trace(qp, &d, now);
 		/* A WRITE with immediate takes its receive all the same. IBA 11.6.2 */
 		if (why == VB_VERDICT_ACCESS && vb_hdr_opcode(hdr)->flags & VB_OP_RECV_WQE &&
 		    !resp->rwqe_held)
@@ -302,7 +306,7 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (qp->state == VB_QPS_ERR)
 		return verdict;
 	if (verdict != VB_VERDICT_OK)
-		refuse(qp, hdr, verdict, syndrome, now);
+		refuse(qp, hdr, rx, verdict, syndrome, now);
 	else if (is_gap && !(qp->sr && qp->sr->speaks))
 		ask_for_dropped(qp);
 	return verdict;

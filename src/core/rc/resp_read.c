@@ -213,6 +213,12 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 	return VB_VERDICT_OK;
 }
 
+uint32_t vb_flush_access(uint32_t flush)
+{
+	return (flush & VB_FLUSH_GLOBAL ? VB_ACCESS_FLUSH_GLOBAL : 0u) |
+	       (flush & VB_FLUSH_PERSISTENT ? VB_ACCESS_FLUSH_PERSISTENT : 0u);
+}
+
 static bool flush_is_valid(uint32_t flush)
 {
 	return (flush & (VB_FLUSH_GLOBAL | VB_FLUSH_PERSISTENT)) &&
@@ -227,8 +233,7 @@ static bool flush_is_valid(uint32_t flush)
 enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
 {
 	struct vb_responder *resp = &qp->resp;
-	uint32_t access = (hdr->flush & VB_FLUSH_GLOBAL ? VB_ACCESS_FLUSH_GLOBAL : 0) |
-			  (hdr->flush & VB_FLUSH_PERSISTENT ? VB_ACCESS_FLUSH_PERSISTENT : 0);
+	uint32_t access = vb_flush_access(hdr->flush);
 
 	*syndrome = VB_NAK_INVALID_REQUEST;
 	if (!flush_is_valid(hdr->flush) || (qp->attr.access & access) != access)

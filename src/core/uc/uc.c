@@ -4,6 +4,7 @@
  * the message it hits; the next first or only packet starts again with whatever PSN it has. Its
  * receive WQE stays with the QP for the next message. IBA 9.8.2; IBT-11, IBT-12
  */
+#include "core/denial.h"
 #include "core/rc/rc.h"
 
 static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
@@ -32,11 +33,20 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	verdict = vb_resp_execute(qp, hdr, rx, now, &syndrome);
 	if (verdict == VB_VERDICT_OK)
 		return verdict;
+
+	bool is_fatal = (flags & VB_OP_SEND) &&
+			(verdict == VB_VERDICT_OPERATION || verdict == VB_VERDICT_LENGTH);
+
+	if (verdict != VB_VERDICT_NO_RECV_WQE) {
+		struct vb_denial d = vb_denial_find(qp, hdr, rx, verdict);
+
+		d.is_fatal = is_fatal;
+		vb_denial_trace(qp, &d, now);
+	}
 	resp->skip = true;
 	resp->msg = VB_MSG_NONE;
 	/* An error of the receive WQE itself ends the QP; others only the message. IBA 9.9.3.1.2 */
-	if ((flags & VB_OP_SEND) &&
-	    (verdict == VB_VERDICT_OPERATION || verdict == VB_VERDICT_LENGTH)) {
+	if (is_fatal) {
 		vb_resp_complete_failed(qp, verdict, now);
 		vb_qp_enter_err(qp, now);
 	}
