@@ -413,12 +413,12 @@ int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, ui
 }
 
 void vb_mem_why_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-		       uint32_t access, bool whole, struct vb_denial *d)
+		       uint32_t access, struct vb_denial *d)
 {
-	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, whole, d);
+	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, false, d);
 	uint8_t *p;
 
-	if (mr && !whole)
+	if (mr)
 		(void)remote_locate(mr, va, len, access, &p, d);
 }
 

@@ -45,7 +45,7 @@ bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64
 /* Notes in @d why vb_mem_remote() or vb_mem_is_remote() said no, or the check of local SGEs did.
  * Not to be found again: d->check stays VB_DENIAL_NONE. */
 VB_COLD void vb_mem_why_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-			       uint32_t access, bool whole, struct vb_denial *d);
+			       uint32_t access, struct vb_denial *d);
 /* Why no key is @key, as far as the table remembers. */
 VB_COLD enum vb_denial_check vb_key_why(const struct vb_hca *h, uint32_t key);
 VB_COLD void vb_mem_why_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,

@@ -119,12 +119,12 @@ static void dc__one_initiator_two_targets_full(void **state)
 	run_all(true);
 }
 
-static enum vb_denial_check denied;
+static struct vb_denial denied;
 
 static void note_event(void *ctx, const struct vb_trace_event *ev)
 {
 	(void)ctx;
-	denied = vb_denial_read(ev).check;
+	denied = vb_denial_read(ev);
 }
 
 /* An initiator that was refused the connection fails; one with streams only in the stream. The
@@ -141,7 +141,7 @@ static void dci__wrong_key(void **state)
 		setup();
 		env.hca->cfg.trace =
 		    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_REFUSED, .emit = note_event};
-		denied = VB_DENIAL_NONE;
+		denied = (struct vb_denial){.check = VB_DENIAL_NONE};
 		dct = target(KEY);
 		dci = initiator(dc);
 		post_srq(9, 64);
@@ -152,7 +152,9 @@ static void dci__wrong_key(void **state)
 		if (i == 2)
 			(void)env_wc(&env, 9, VB_WC_SUCCESS);
 		(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
-		assert_int_equal(denied, VB_DENIAL_DC_KEY);
+		assert_int_equal(denied.check, VB_DENIAL_DC_KEY);
+		assert_int_equal(denied.opcode, VB_OPCODE_DC_CONNECT);
+		assert_true(denied.is_fatal);
 		if (i == 3)
 			(void)env_wc(&env, 9, VB_WC_SUCCESS);
 		(void)env_wc(&env, 2, i & 2 ? VB_WC_SUCCESS : VB_WC_WR_FLUSH_ERR);

@@ -158,7 +158,7 @@ VB_COLD static struct vb_denial why_lost(struct vb_qp *qp, const struct vb_resou
 	struct vb_pd *pd = qp->pd;
 
 	qp->pd = response_pd(qp, r);
-	vb_mem_why_remote(qp, r->rkey, r->va, r->len, VB_ACCESS_REMOTE_READ, false, &d);
+	vb_mem_why_remote(qp, r->rkey, r->va, r->len, VB_ACCESS_REMOTE_READ, &d);
 	qp->pd = pd;
 	if (d.check == VB_DENIAL_NONE)
 		d.check = VB_DENIAL_FAULT;

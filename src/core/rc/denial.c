@@ -70,9 +70,8 @@ static void name_range(const struct vb_qp *qp, const struct vb_hdr *hdr, uint32_
 
 static void check_right(const struct vb_qp *qp, const struct vb_hdr *hdr, struct vb_denial *d)
 {
-	bool whole = (hdr->opcode & VB_OP_MASK) == VB_OP_FLUSH && hdr->flush & VB_FLUSH_MR;
-
-	vb_mem_why_remote(qp, d->key, d->va, d->len, right_of(hdr), whole, d);
+	/* The bounds, which a FLUSH of a whole region has not, are checked last. */
+	vb_mem_why_remote(qp, d->key, d->va, d->len, right_of(hdr), d);
 	/* The peer's address is a multiple of 8, and that of the memory behind it is not. */
 	if (d->check == VB_DENIAL_NONE)
 		d->check = VB_DENIAL_MISALIGNED;
