@@ -32,6 +32,11 @@ static inline vb_dur vb_time_since(vb_time from, vb_time to)
 	return to > from ? to - from : 0;
 }
 
+static inline vb_time vb_time_max(vb_time a, vb_time b)
+{
+	return a > b ? a : b;
+}
+
 static inline vb_time vb_time_min(vb_time a, vb_time b)
 {
 	return a < b ? a : b;

@@ -177,7 +177,7 @@ static void req_duplicate(struct vb_cm_conn *c)
 
 static struct vb_cm_qp passive_qp(const struct vb_cm_req *r, const struct vb_path *came)
 {
-	struct vb_path path = vb_cm_path_back(came);
+	struct vb_path path = vb_path_back(came);
 
 	path.sgid = r->primary.remote_gid;
 	path.dgid = r->primary.local_gid;

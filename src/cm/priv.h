@@ -146,8 +146,6 @@ void vb_cm_stop_request(struct vb_cm_conn *c);
 void vb_cm_extend_wait(struct vb_cm_conn *c, vb_dur wait, vb_time now);
 /* Sends a message that belongs to no connection back along the way that @path came. */
 void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
-/* The way back: @path with its ends exchanged. */
-struct vb_path vb_cm_path_back(const struct vb_path *path);
 /* Copies private data; -EINVAL: it is longer than the message takes. */
 int vb_cm_private_put(struct vb_cm_msg *m, const struct vb_cm_private *p);
 

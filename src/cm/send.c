@@ -9,20 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-struct vb_path vb_cm_path_back(const struct vb_path *path)
-{
-	struct vb_path back = *path;
-
-	back.sgid = path->dgid;
-	back.dgid = path->sgid;
-	back.slid = path->dlid;
-	back.dlid = path->slid;
-	/* The hops that are left of a packet that came say nothing about the way back. */
-	back.hop_limit = 64;
-	back.udp_sport = 0;
-	return back;
-}
-
 int vb_cm_private_put(struct vb_cm_msg *m, const struct vb_cm_private *p)
 {
 	if (!p || p->len == 0)
@@ -114,7 +100,7 @@ void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct
 		return;
 	}
 	s = &cm->stray[(cm->stray_first + cm->stray_cnt++) % VB_CM_STRAYS];
-	s->path = vb_cm_path_back(path);
+	s->path = vb_path_back(path);
 	s->attr = m->attr;
 	vb_cm_msg_emit(m, s->mad);
 }

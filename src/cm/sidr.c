@@ -70,7 +70,7 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 	c->tid = m->tid;
 	c->remote_id = m->local_id;
 	c->service_id = m->sidr_req.service_id;
-	c->qp.path = vb_cm_path_back(path);
+	c->qp.path = vb_path_back(path);
 	c->qp.pkey = m->sidr_req.pkey;
 	if (vb_cm_event_message(c, listener, path, m)) {
 		vb_cm_conn_free(c);

@@ -63,6 +63,13 @@ struct vb_qp_cases {
  * @why; -ENOTCONN: no program uses the adapter, and none has lately. */
 int vb_explain_gather(struct vb_qp_cases *c, uint32_t qpn, char *why, size_t why_size);
 
+/* explain_far.c: asks the adapter of another host how the peer of QP @qpn stands, or with 0 those
+ * of all QPs in trouble, and notes the answers in the cases. */
+void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_observer *o,
+			const struct vb_host_shm *host);
+/* @gid is an address of this host. */
+bool vb_explain_is_here(const struct vb_host_shm *host, const struct vb_gid *gid);
+
 /* How @k stands, for tables: the view, or else how it was when the tale ended. */
 static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)
 {

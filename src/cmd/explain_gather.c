@@ -7,6 +7,7 @@
 #include "cmd/explain.h"
 
 #include "fault/fault.h"
+#include "node/process.h"
 #include "node/reach.h"
 
 #include <errno.h>
@@ -51,25 +52,6 @@ void vb_explain_printable(char *to, size_t size, const char *from)
 	to[i] = 0;
 }
 
-/* Stopped by a signal or a debugger. proc_pid_stat(5) */
-static bool is_stopped(uint32_t pid)
-{
-	char path[64], line[256];
-	bool stopped = false;
-
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return false;
-	if (fgets(line, sizeof line, f)) {
-		const char *end = strrchr(line, ')');
-
-		stopped = end && (end[2] == 'T' || end[2] == 't');
-	}
-	fclose(f);
-	return stopped;
-}
-
 static bool has_answered(const struct vb_slot_shm *s, uint32_t asked)
 {
 	return __atomic_load_n(&s->explain.answered, __ATOMIC_ACQUIRE) == asked;
@@ -86,7 +68,8 @@ static void await_answers(struct gather *g, uint32_t asked)
 		for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !waits; k++) {
 			const struct vb_slot_shm *s = g->o.slot[k];
 
-			waits = s && s->pid && !has_answered(s, asked) && !is_stopped(s->pid);
+			waits = s && s->pid && !has_answered(s, asked) &&
+				!vb_process_is_stopped((pid_t)s->pid);
 		}
 		if (waits)
 			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
@@ -105,7 +88,7 @@ static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 	p->shm = s;
 	p->pid = s->pid;
 	vb_explain_printable(p->comm, sizeof p->comm, s->comm);
-	p->is_stopped = is_stopped(p->pid);
+	p->is_stopped = vb_process_is_stopped((pid_t)p->pid);
 	/* The head, then as many views as it says there are. */
 	vb_explain_read(x, x, &p->said, offsetof(struct vb_explain_shm, tales));
 	p->answered = p->said.answered == asked;
@@ -283,16 +266,6 @@ static int add_past(struct gather *g)
 	return 0;
 }
 
-static bool is_here(const struct gather *g, const struct vb_gid *gid)
-{
-	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
-		for (int n = 0; n < VB_GIDS_MAX && g->host.device[i].ifindex; n++)
-			if (g->host.device[i].gid[n].type != VB_GID_NONE &&
-			    vb_gid_eq(&g->host.device[i].gid[n].gid, gid))
-				return true;
-	return false;
-}
-
 /* The process and QP that @v sends to, on this host. */
 static void find_peer_here(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
 {
@@ -395,7 +368,7 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 {
 	const struct vb_gid *to = &v->attr.path.dgid;
 	uint32_t port = v->attr.port;
-	bool here = is_here(g, to);
+	bool here = vb_explain_is_here(&g->host, to);
 
 	if (here)
 		find_denial(g, v, k);
@@ -486,6 +459,8 @@ static int gather(struct gather *g, uint32_t qpn)
 		rc = add_past(g);
 	if (!rc)
 		rc = vb_explain_cm_gather(g->c, &g->o, &g->host);
+	if (!rc)
+		vb_explain_ask_far(g->c, qpn, &g->o, &g->host);
 	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
 		judge(g, &g->c->at[i]);
 	if (!rc && g->c->cnt)

@@ -10,6 +10,7 @@
 #include "core/denial.h"
 #include "explain/tale.h"
 #include "explain/words.h"
+#include "wire/mad/vendor.h"
 
 enum vb_explain_rank {
 	VB_RANK_FAILED,   /* a request failed, or the QP is in an error state */
@@ -30,6 +31,9 @@ enum vb_peer_there {
 	VB_PEER_QP,         /* ... there it is */
 };
 
+/* Who answered when the adapter at the peer's address was asked, on another host. */
+enum vb_far { VB_FAR_UNASKED, VB_FAR_SILENT, VB_FAR_FOREIGN /* no Verbena */, VB_FAR_ANSWERED };
+
 enum vb_neighbour { VB_NEIGHBOUR_UNKNOWN, VB_NEIGHBOUR_RESOLVED, VB_NEIGHBOUR_SILENT };
 
 /* What is known of the other end of a connection beyond what its packets say. Zeros: nothing. */
@@ -46,6 +50,8 @@ struct vb_peer_facts {
 	vb_time send_err_at;
 	uint32_t answered_qpn;   /* another QP that this address answers; 0: none is known */
 	struct vb_denial denial; /* what the QP there says that it refused */
+	enum vb_far far;
+	struct vb_vendor_qp far_qp; /* ANSWERED: what it said */
 };
 
 /* Of the process that has the QP. */

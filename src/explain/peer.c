@@ -4,6 +4,7 @@
  * responder drops what it cannot place without a word (IBA 9.6.1), so on another host only its ICMP
  * messages and its answers to others tell anything.
  */
+#include "explain/denial.h"
 #include "explain/explain.h"
 
 #include <errno.h>
@@ -108,7 +109,13 @@ static const char *qp_there(const struct vb_qp_view *v, const struct vb_peer_fac
 
 	if (q->state == VB_QPS_ERR) {
 		vb_line(&out->what, "%s is in the error state and answers nothing.", name.s);
-		vb_line(&out->advice, "See why: 'verbena explain 0x%06x'.", qpn);
+		if (p->denial.check != VB_DENIAL_NONE) {
+			vb_line(&out->what, "It refused a request: ");
+			vb_denial_say(&out->what, &p->denial);
+			vb_denial_advise(&out->advice, &p->denial);
+		}
+		vb_line(&out->advice, "See why: 'verbena explain 0x%06x'%s.", qpn,
+			p->far == VB_FAR_ANSWERED ? " on that host" : "");
 		return "peer-error";
 	}
 	if (q->state == VB_QPS_RESET || q->state == VB_QPS_INIT) {
@@ -180,6 +187,73 @@ static const char *peer_here(const struct vb_qp_view *v, const struct vb_peer_fa
 	return p->qp ? qp_there(v, p, out) : NULL;
 }
 
+/* How the QP stands that the adapter of the other host told of. */
+static const char *qp_far(const struct vb_qp_view *v, const struct vb_peer_facts *p,
+			  struct vb_explanation *out)
+{
+	const struct vb_vendor_qp *far = &p->far_qp;
+	struct vb_qp_view q = {.type = far->standing == VB_VENDOR_TARGET ? VB_QPT_DCT : VB_QPT_RC,
+			       .state = (enum vb_qp_state)far->state,
+			       .attr = {.path.dgid = v->attr.path.sgid, .dest_qpn = v->qpn},
+			       .epsn = far->rq_psn};
+	struct vb_peer_facts with = *p;
+
+	if (far->stopped) {
+		vb_line(&out->what,
+			"The process that has QP 0x%06x there is stopped: it does not run, so it "
+			"does not answer.",
+			far->is_qpn);
+		vb_line(&out->advice, "Let it go on with 'kill -CONT' (or leave the debugger).");
+		return "peer-stopped";
+	}
+	if (far->is_qpn != v->attr.dest_qpn) {
+		vb_line(&out->what,
+			"The QP there that is connected to this one is 0x%06x, and this one sends "
+			"to 0x%06x.",
+			far->is_qpn, v->attr.dest_qpn);
+		vb_line(&out->advice, "Compare the QPNs that the programs exchange.");
+		return "wrong-qpn";
+	}
+	with.qp = &q;
+	return qp_there(v, &with, out);
+}
+
+/* What the adapter of the other host answered. */
+static const char *peer_far(const struct vb_qp_view *v, const struct vb_peer_facts *p,
+			    struct vb_explanation *out)
+{
+	const struct vb_vendor_qp *far = &p->far_qp;
+	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+
+	switch (far->standing) {
+	case VB_VENDOR_NOT_READY:
+	case VB_VENDOR_TARGET:
+	case VB_VENDOR_CONNECTED:
+		return qp_far(v, p, out);
+	case VB_VENDOR_RESET:
+		vb_line(&out->what,
+			"QP 0x%06x at %s was connected to this one, and was destroyed or reset %s "
+			"ago.",
+			far->is_qpn, to.s, vb_word_ns(far->age).s);
+		vb_line(&out->advice, "See why the other program gave it up.");
+		return "peer-destroyed";
+	case VB_VENDOR_ENDED:
+		vb_line(&out->what, "The process that had QP 0x%06x at %s ended %s ago.",
+			far->is_qpn, to.s, vb_word_ns(far->age).s);
+		vb_line(&out->advice, "See why the other program ended; connect to a new one.");
+		return "peer-gone";
+	default:
+		vb_line(&out->what,
+			"The adapter at %s answers, and knows of no QP that is connected to this "
+			"one: QP 0x%06x is not there, or is another QP's peer.",
+			to.s, v->attr.dest_qpn);
+		vb_line(&out->advice,
+			"Compare the QPNs and GIDs that the programs exchange; 'verbena explain "
+			"--all' there lists its QPs.");
+		return "peer-qpn-unknown";
+	}
+}
+
 static const char *by_address(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			      struct vb_explanation *out)
 {
@@ -215,14 +289,10 @@ static const char *by_address(const struct vb_explain_in *in, const struct vb_qp
 	return NULL;
 }
 
-static const char *unknown(const struct vb_explain_in *in, const struct vb_qp_view *v,
-			   struct vb_explanation *out)
+/* What may be when nothing is known: packets are lost, or the QP there does not take them. */
+static void list_causes(const struct vb_explain_in *in, const struct vb_qp_view *v,
+			struct vb_explanation *out)
 {
-	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
-
-	vb_line(&out->what, "%sNo ICMP message came either: ",
-		in->peer && in->peer->neighbour == VB_NEIGHBOUR_RESOLVED ? "The address resolves. "
-									 : "");
 	if (has_answered(in, v))
 		vb_line_more(&out->what,
 			     "packets get lost on the way, or the program there is stopped, has "
@@ -233,6 +303,30 @@ static const char *unknown(const struct vb_explain_in *in, const struct vb_qp_vi
 			     "and QP 0x%06x is unknown to it, not in RTR yet, or expects another "
 			     "sender or PSN. It has never answered.",
 			     v->attr.dest_qpn);
+}
+
+static const char *unknown(const struct vb_explain_in *in, const struct vb_qp_view *v,
+			   struct vb_explanation *out)
+{
+	enum vb_far far = in->peer ? in->peer->far : VB_FAR_UNASKED;
+	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
+
+	vb_line(&out->what, "%s",
+		in->peer && in->peer->neighbour == VB_NEIGHBOUR_RESOLVED ? "The address resolves. "
+									 : "");
+	if (far == VB_FAR_SILENT) {
+		vb_line_more(&out->what,
+			     "No ICMP message came either, and a question to the adapter there "
+			     "gets no answer: packets are dropped on the way (a firewall?), or "
+			     "that host is down.%s",
+			     has_answered(in, v) ? " It did answer before." : "");
+	} else {
+		vb_line_more(&out->what, "%s",
+			     far == VB_FAR_FOREIGN
+				 ? "An adapter that is no Verbena answers questions there: "
+				 : "No ICMP message came either: ");
+		list_causes(in, v, out);
+	}
 	vb_line(&out->advice,
 		"On %s: 'verbena explain 0x%06x' says how the other QP stands, 'verbena counters' "
 		"counts packets for unknown QPs (rx_qpn_miss) and dropped ones (rx_dropped).",
@@ -240,7 +334,7 @@ static const char *unknown(const struct vb_explain_in *in, const struct vb_qp_vi
 	if (!has_answered(in, v))
 		vb_line(&out->advice, "See what arrives with 'verbena capture' on both ends; let "
 				      "UDP port 4791 through firewalls.");
-	return "no-answer";
+	return far == VB_FAR_SILENT ? "dropped" : "no-answer";
 }
 
 const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_qp_view *v,
@@ -260,6 +354,8 @@ const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_q
 	}
 	if (in->peer && in->peer->there != VB_PEER_UNKNOWN)
 		why = peer_here(v, in->peer, out);
+	if (!why && in->peer && in->peer->far == VB_FAR_ANSWERED)
+		why = peer_far(v, in->peer, out);
 	if (!why && error_is_ours(in))
 		why = refused(in, v, out);
 	if (!why)

@@ -116,6 +116,11 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 /* How connections of RDMA CM stand, as another program says. 0 or a negative errno. */
 struct vb_cm_table;
 int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to);
+/* Asks other adapters @cnt questions (at most VB_BROKER_ASKS_MAX) at once; *status is 0 where an
+ * answer came, -ETIMEDOUT, -ENODEV: no such port, -EMSGSIZE: longer than its MTU, -ENOTCONN: this
+ * host has no adapter now. 0, or why the broker cannot be asked. */
+int vb_broker_ask(struct vb_broker_observer *o, struct vb_broker_ask *ask, int *status,
+		  uint32_t cnt);
 /* Copies @size bytes at @from of @shm as its owner means them; one that was killed while it wrote
  * may have left half of a change. */
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);

@@ -73,12 +73,17 @@ static void cm_free(void *ctx, void *p)
 	free(p);
 }
 
-static void take_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+static void take_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, uint32_t len,
 		     vb_time now)
 {
-	struct vb_broker_cm *cm = ctx;
+	struct vb_broker *b = ctx;
+	struct vb_mad_hdr h;
 
-	vb_ucma_handle_mad(cm->ucma, path, mad, now);
+	vb_mad_hdr_parse(&h, mad);
+	if (h.mgmt_class != VB_MAD_CLASS_CM)
+		vb_asks_take_mad(b, path, mad, len, now);
+	else if (len == VB_MAD_LEN)
+		vb_ucma_handle_mad(b->cm->ucma, path, mad, now);
 }
 
 /* The next broker must not believe in bytes that are not there: it is told of them when they are,
@@ -139,7 +144,7 @@ static void cm_pump(struct vb_broker_cm *cm, vb_time now)
 
 		/* What cannot be sent counts as lost. */
 		while (vb_gsi_has_room(cm->gsi) && vb_ucma_poll_transmit(cm->ucma, &path, mad)) {
-			(void)vb_gsi_send(cm->gsi, &path, mad);
+			(void)vb_gsi_send(cm->gsi, &path, mad, VB_MAD_LEN);
 			cnt++;
 		}
 		if (!cnt)
@@ -241,7 +246,7 @@ void vb_broker_cm_close(struct vb_broker *b)
 
 void vb_broker_cm_reload(struct vb_broker *b)
 {
-	if (b->cm && b->cm->gsi)
+	if (vb_broker_cm_gsi(b))
 		vb_gsi_follow(b->cm->gsi);
 }
 
@@ -359,7 +364,7 @@ void vb_broker_cm_open(struct vb_broker *b)
 	}
 	b->cm = cm;
 	cm->slow = vb_pace_slowness();
-	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, cm, why, sizeof why))
+	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, b, why, sizeof why))
 		cm->gsi = NULL;
 	if (!cm->memory.kept)
 		memory_open(b, vb_cm_env_now());
@@ -536,7 +541,7 @@ void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now)
 
 void vb_broker_cm_packets(struct vb_broker *b, vb_time now)
 {
-	if (!b->cm || !b->cm->gsi)
+	if (!vb_broker_cm_gsi(b))
 		return;
 	vb_gsi_step(b->cm->gsi, now);
 	cm_pump(b->cm, now);
@@ -548,6 +553,7 @@ void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now)
 
 	if (!cm || vb_broker_cm_due(b, now) > now)
 		return;
+	vb_asks_timeouts(b, now);
 	if (cm->gsi)
 		vb_gsi_step(cm->gsi, now);
 	vb_ucma_handle_timeout(cm->ucma, now);
@@ -560,7 +566,7 @@ vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now)
 
 	if (!b->cm)
 		return VB_NEVER;
-	due = vb_ucma_poll_timeout(b->cm->ucma);
+	due = vb_time_min(vb_ucma_poll_timeout(b->cm->ucma), vb_asks_due(&b->asks));
 	return b->cm->gsi ? vb_time_min(due, vb_gsi_due(b->cm->gsi, now)) : due;
 }
 
@@ -574,6 +580,11 @@ uint32_t vb_broker_cm_views(const struct vb_broker *b, struct vb_ucma_view *to, 
 	return b->cm ? vb_ucma_views(b->cm->ucma, to, room) : 0;
 }
 
+struct vb_gsi *vb_broker_cm_gsi(const struct vb_broker *b)
+{
+	return b->cm ? b->cm->gsi : NULL;
+}
+
 bool vb_broker_cm_is_used(const struct vb_broker *b)
 {
 	return b->cm && b->cm->channel_cnt;
@@ -581,7 +592,7 @@ bool vb_broker_cm_is_used(const struct vb_broker *b)
 
 int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join)
 {
-	if (!b->cm || !b->cm->gsi)
-		return -ENODEV;
-	return vb_gsi_group(b->cm->gsi, port, gid, join);
+	struct vb_gsi *gsi = vb_broker_cm_gsi(b);
+
+	return gsi ? vb_gsi_group(gsi, port, gid, join) : -ENODEV;
 }

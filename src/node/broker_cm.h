@@ -54,6 +54,8 @@ void vb_broker_page_look(struct vb_broker *b);
 bool vb_broker_page_rest(struct vb_broker *b, vb_time now);
 /* Channel @index is readable: the program has closed it. */
 void vb_broker_cm_channel(struct vb_broker *b, uint32_t index, vb_time now);
+/* QP1; NULL: there is none now. */
+struct vb_gsi *vb_broker_cm_gsi(const struct vb_broker *b);
 /* QP1's socket is readable. */
 void vb_broker_cm_packets(struct vb_broker *b, vb_time now);
 void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now);

@@ -529,6 +529,8 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		vb_broker_csr_answer(b, c, &m);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_EXPLAIN) {
 		ask_views(b, c, m.slot);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_ASK) {
+		vb_asks_begin(b, c, &m, now);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CONNECTIONS) {
 		show_connections(b, c);
 	} else {

@@ -16,7 +16,9 @@
 /* MADs that wait to be read, of all ports, and to be sent, of each. */
 #define GSI_RECVS 256u
 #define GSI_SENDS 128u
-#define GSI_MESSAGE (VB_GRH_LEN + VB_MAD_LEN)
+#define GSI_MESSAGE (VB_GRH_LEN + VB_GSI_MESSAGE_MAX)
+/* Messages longer than a MAD that wait to be sent, of all ports. */
+#define GSI_LONG_SENDS 8u
 /* Steps in a row while there are packets: the broker has others to serve. */
 #define GSI_STEPS_MAX 8
 #define GSI_HOP_LIMIT 64
@@ -37,12 +39,17 @@ struct vb_gsi {
 	struct vb_srq *srq;
 	struct vb_mr *mr;
 	struct gsi_port port[VB_HCA_PORTS_MAX + 1];
-	uint8_t buffer[GSI_RECVS][GSI_MESSAGE];
+	struct {
+		uint8_t recv[GSI_RECVS][GSI_MESSAGE];
+		uint8_t send[GSI_LONG_SENDS][VB_GSI_MESSAGE_MAX];
+	} buffer; /* registered */
+	bool is_sending[GSI_LONG_SENDS];
 };
 
 static void post_buffer(struct vb_gsi *g, uint64_t i)
 {
-	struct vb_sge sge = {(uint64_t)(uintptr_t)g->buffer[i], GSI_MESSAGE, vb_mr_lkey(g->mr)};
+	struct vb_sge sge = {(uint64_t)(uintptr_t)g->buffer.recv[i], GSI_MESSAGE,
+			     vb_mr_lkey(g->mr)};
 	struct vb_recv_wr wr = {.wr_id = i, .sge = &sge, .sge_cnt = 1};
 	int err = vb_srq_post(g->srq, &wr);
 
@@ -114,9 +121,9 @@ void vb_gsi_follow(struct vb_gsi *g)
 static int open_objects(struct vb_gsi *g)
 {
 	struct vb_hca *h = vb_engine_hca(g->engine);
-	struct vb_mr_attr a = {.iova = (uint64_t)(uintptr_t)g->buffer,
+	struct vb_mr_attr a = {.iova = (uint64_t)(uintptr_t)&g->buffer,
 			       .length = sizeof g->buffer,
-			       .host = g->buffer,
+			       .host = &g->buffer,
 			       .access = VB_ACCESS_LOCAL_WRITE};
 	int err = vb_pd_create(h, &g->pd);
 
@@ -196,13 +203,13 @@ void vb_gsi_close(struct vb_gsi *g)
 static void take_mad(struct vb_gsi *g, const struct vb_wc *wc, vb_time now)
 {
 	const struct gsi_port *p = vb_qp_owner(wc->qp);
-	const uint8_t *message = g->buffer[wc->wr_id];
+	const uint8_t *message = g->buffer.recv[wc->wr_id];
 	struct vb_path path;
 
-	if (wc->status == VB_WC_SUCCESS && wc->byte_len == GSI_MESSAGE &&
+	if (wc->status == VB_WC_SUCCESS && wc->byte_len >= VB_GRH_LEN + VB_MAD_LEN &&
 	    wc->src_qpn == VB_QPN_GSI && vb_path_parse_grh(&path, message) == 0) {
 		path.port = p->port;
-		g->handler(g->ctx, &path, message + VB_GRH_LEN, now);
+		g->handler(g->ctx, &path, message + VB_GRH_LEN, wc->byte_len - VB_GRH_LEN, now);
 	}
 	post_buffer(g, wc->wr_id);
 }
@@ -213,12 +220,14 @@ static uint32_t take_completions(struct vb_gsi *g, vb_time now)
 	uint32_t cnt = 0;
 
 	while (vb_cq_poll(g->cq, &wc, 1) == 1) {
-		if (wc.status == VB_WC_SUCCESS && wc.opcode == VB_WC_SEND)
+		if (wc.wr_id >= GSI_RECVS) {
+			if (wc.wr_id - GSI_RECVS < GSI_LONG_SENDS)
+				g->is_sending[wc.wr_id - GSI_RECVS] = false;
 			continue;
+		}
 		cnt++;
 		/* Of a port that is gone, or whose queue ended: nothing else posts receives. */
-		if (wc.wr_id < GSI_RECVS)
-			take_mad(g, &wc, now);
+		take_mad(g, &wc, now);
 	}
 	return cnt;
 }
@@ -246,10 +255,29 @@ bool vb_gsi_has_room(const struct vb_gsi *g)
 	return true;
 }
 
-int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN])
+/* Takes a buffer for a message longer than a MAD: it goes from there. -EAGAIN: there is none. */
+static int long_send(struct vb_gsi *g, const uint8_t mad[VB_MAD_LEN], struct vb_send_wr *wr,
+		     struct vb_sge *sge)
+{
+	uint32_t i = 0;
+
+	while (i < GSI_LONG_SENDS && g->is_sending[i])
+		i++;
+	if (i == GSI_LONG_SENDS)
+		return -EAGAIN;
+	memcpy(g->buffer.send[i], mad, VB_MAD_LEN);
+	sge->addr = (uint64_t)(uintptr_t)g->buffer.send[i];
+	sge->lkey = vb_mr_lkey(g->mr);
+	wr->wr_id = GSI_RECVS + i;
+	wr->flags = VB_SEND_SIGNALED;
+	return 0;
+}
+
+int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+		uint32_t len)
 {
 	struct vb_ah ah = {.pd = g->pd, .path = *path};
-	struct vb_sge sge = {(uint64_t)(uintptr_t)mad, VB_MAD_LEN, 0};
+	struct vb_sge sge = {(uint64_t)(uintptr_t)mad, len, 0};
 	struct vb_send_wr wr = {.wr_id = UINT64_MAX,
 				.sge = &sge,
 				.sge_cnt = 1,
@@ -258,15 +286,23 @@ int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[
 				.ah = &ah,
 				.dqpn = VB_QPN_GSI,
 				.qkey = VB_QKEY_GSI};
-	int err;
+	int err = 0;
 
+	assert(len >= VB_MAD_LEN && len <= VB_GSI_MESSAGE_MAX && len % 4 == 0);
 	if (path->port < 1 || path->port > VB_HCA_PORTS_MAX || !g->port[path->port].qp)
 		return -ENODEV;
+	if (len > vb_mtu_bytes((enum vb_mtu)g->slots->host->device[path->port - 1].active_mtu))
+		return -EMSGSIZE;
 	if (!ah.path.hop_limit)
 		ah.path.hop_limit = GSI_HOP_LIMIT;
 	if (!ah.path.udp_sport)
 		ah.path.udp_sport = vb_udp_sport(path->flow_label, VB_QPN_GSI, VB_QPN_GSI);
-	err = vb_qp_post_send(g->port[path->port].qp, &wr, vb_engine_now());
+	if (len > VB_MAD_LEN)
+		err = long_send(g, mad, &wr, &sge);
+	if (!err)
+		err = vb_qp_post_send(g->port[path->port].qp, &wr, vb_engine_now());
+	if (!err && wr.wr_id != UINT64_MAX)
+		g->is_sending[wr.wr_id - GSI_RECVS] = true;
 	return err == -ENOMEM ? -EAGAIN : err;
 }
 

@@ -16,8 +16,12 @@
 
 struct vb_gsi;
 
-/* A MAD has come: @path is the packet's, its port the HCA port. It is the caller's for the call. */
-typedef void vb_gsi_handler(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+/* The longest message: a MAD, with padding behind it. */
+#define VB_GSI_MESSAGE_MAX 4096u
+
+/* A MAD of @len bytes, VB_MAD_LEN or with what stands behind it more, has come: @path is the
+ * packet's, its port the HCA port. It is the caller's for the call. */
+typedef void vb_gsi_handler(void *ctx, const struct vb_path *path, const uint8_t *mad, uint32_t len,
 			    vb_time now);
 
 /* Opens it on slot VB_SLOT_GSI of @s, which has been made. A failure is explained in @why. */
@@ -36,10 +40,12 @@ vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now);
 /* A MAD can be sent now. */
 bool vb_gsi_has_room(const struct vb_gsi *g);
 /*
- * Queues @mad from QP1 of HCA port path->port to QP1 of path->dgid; the next step sends it.
- * -ENODEV: there is no such port; -EAGAIN: no room.
+ * Queues @mad from QP1 of HCA port path->port to QP1 of path->dgid, with zeros behind it up to @len
+ * bytes, which are a multiple of 4; the next step sends it.
+ * -ENODEV: there is no such port; -EAGAIN: no room; -EMSGSIZE: more than the port's MTU.
  */
-int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN]);
+int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+		uint32_t len);
 
 /* Joins, or leaves, the group @gid at HCA port @port, as often as it is left again: the network
  * carries it here from then on. 0 or a negative errno. */

@@ -8,6 +8,7 @@
 
 #include "node/shm.h"
 #include "reg/reg.h"
+#include "wire/mad/mad.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,7 +43,8 @@ enum vb_broker_op {
 	/* Observer: how connections of RDMA CM stand; DONE comes with the memory of a struct
 	 * vb_cm_table. */
 	VB_BROKER_CONNECTIONS,
-	VB_BROKER_CM, /* what follows are calls of node/cm_call.h; WELCOME comes first */
+	VB_BROKER_ASK, /* observer: asks another adapter; @slot comes back with DONE */
+	VB_BROKER_CM,  /* what follows are calls of node/cm_call.h; WELCOME comes first */
 	/* From the broker. */
 	VB_BROKER_WELCOME, /* to a client: rx_fd, slot memory, host memory, descriptor store; to an
 			      observer: host memory; to a client that reattaches: none */
@@ -87,6 +89,20 @@ struct vb_broker_csr {
 	} access[VB_BROKER_WORDS_MAX];
 };
 
+/* A question to another adapter, by QP1, and its answer. */
+struct vb_broker_ask {
+	struct vb_path path; /* port, sgid and dgid */
+	uint32_t len;      /* of the packet's payload, VB_MAD_LEN to 4096 bytes, a multiple of 4 */
+	uint32_t attempts; /* 1 to VB_BROKER_ATTEMPTS_MAX */
+	vb_dur timeout;    /* of each */
+	uint8_t mad[VB_MAD_LEN]; /* the broker gives it a transaction ID; then the answer */
+	/* Of the answer: */
+	uint64_t sent_at; /* the question that may have been answered last, CLOCK_REALTIME */
+	vb_dur round_trip;
+};
+#define VB_BROKER_ATTEMPTS_MAX 10
+#define VB_BROKER_ASKS_MAX 32 /* of one observer at once */
+
 struct vb_broker_msg {
 	uint32_t magic, version;
 	uint32_t op;    /* enum vb_broker_op */
@@ -98,6 +114,7 @@ struct vb_broker_msg {
 	char comm[16]; /* of a client */
 	struct vb_broker_reg reg;
 	struct vb_broker_csr csr;
+	struct vb_broker_ask ask;
 	uint64_t seed;
 };
 

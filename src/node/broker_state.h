@@ -6,6 +6,8 @@
 #ifndef VB_NODE_BROKER_STATE_H
 #define VB_NODE_BROKER_STATE_H
 
+#include "node/broker_agent.h"
+#include "node/broker_ask.h"
 #include "node/broker_cm.h"
 #include "node/broker_gsi.h"
 #include "node/broker_msg.h"
@@ -68,6 +70,8 @@ struct vb_broker {
 	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps tales */
 	struct vb_slots slots;
 	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
+	struct vb_agent agent;   /* answers other adapters... */
+	struct vb_asks asks;     /* ... and what observers ask them */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
 	vb_time spin_until; /* the next call may be near: the loop does not sleep. cm_call.h */

@@ -21,6 +21,28 @@ static void write_end(struct vb_explain_shm *x)
 	__atomic_store_n(&x->seq, x->seq + 1, __ATOMIC_RELEASE);
 }
 
+/* A QP came to state @to: notes to whom it is connected. */
+static void note_state(struct vb_engine *e, uint32_t qpn, enum vb_qp_state to, vb_time now)
+{
+	struct vb_slot_shm *s = e->broker.shm;
+	struct vb_qp_entry *at = &s->qp_entry[(qpn >> 8) % VB_QP_ENTRIES];
+	struct vb_qp_view v;
+
+	if (!vb_hca_view(e->hca, qpn, now, &v))
+		return;
+	write_begin(&s->explain);
+	/* One that goes keeps what it was connected to. */
+	if (at->qpn != qpn || to != VB_QPS_RESET)
+		*at = (struct vb_qp_entry){.qpn = qpn,
+					   .dest_qpn = v.attr.dest_qpn,
+					   .rq_psn = v.attr.rq_psn,
+					   .type = (uint16_t)v.type,
+					   .dgid = v.attr.path.dgid};
+	at->state = (uint8_t)to;
+	at->at = now;
+	write_end(&s->explain);
+}
+
 void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 {
 	struct vb_engine *e = ctx;
@@ -32,6 +54,8 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 	/* Who destroys a QP has no need of the time. */
 	if (ev.time == 0)
 		ev.time = vb_engine_now();
+	if (ev.id == VB_TRACE_QP_STATE)
+		note_state(e, ev.qpn, (enum vb_qp_state)ev.arg[1], ev.time);
 	t = vb_tales_find(&x->tales, ev.qpn);
 	if (!t && !vb_tale_begins(&ev))
 		return;

@@ -17,29 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-uint64_t vb_process_start(pid_t pid)
-{
-	char path[32], line[1024];
-	uint64_t start = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-
-	FILE *f = fopen(path, "re");
-	size_t len = f ? fread(line, 1, sizeof line - 1, f) : 0;
-	char *rest;
-
-	if (f)
-		fclose(f);
-	line[len] = 0;
-	/* The second field is a name in parentheses, which may hold anything. */
-	rest = strrchr(line, ')');
-	for (int field = 3; rest && field <= 22; field++)
-		rest = strchr(rest + 1, ' ');
-	if (!rest || sscanf(rest, " %" SCNu64, &start) != 1)
-		return 0;
-	return start;
-}
-
 /* What to map: an object, and which of its bytes. */
 struct wanted {
 	struct vb_map map; /* as the other process has it */

@@ -11,10 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* When process @pid began, in a unit of the kernel's; 0: there is none, or none that can be seen.
- * With its number this names it for as long as the machine runs. proc_pid_stat(5) */
-uint64_t vb_process_start(pid_t pid);
-
 struct vb_foreign {
 	void *base; /* of a mapping of this process's own */
 	size_t size;

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 17u
+#define VB_SHM_VERSION 18u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. That of
  * QP1 has memory as those of the clients have. */
@@ -110,6 +110,22 @@ struct vb_refused {
 	int32_t err;  /* errno; 0: this place is free */
 	uint32_t cnt; /* times in a row, the same words */
 	char text[VB_REFUSED_TEXT_MAX];
+};
+
+/*
+ * To whom each QP of a process is connected, so that its peer on another host can be told how it
+ * stands even when the process is stopped or has ended (node/broker_agent.h). Number qpn >> 8
+ * modulo the size; the newer QP has the place. The broker marks what ended with the process.
+ */
+#define VB_QP_ENTRIES 1024u
+struct vb_qp_entry {
+	uint32_t qpn; /* 0: this place is free */
+	uint32_t dest_qpn, rq_psn;
+	uint8_t state;     /* enum vb_qp_state; RESET: destroyed, too */
+	uint8_t has_ended; /* 1: its process has */
+	uint16_t type;     /* enum vb_qp_type */
+	vb_time at;        /* when it came to that, CLOCK_MONOTONIC */
+	struct vb_gid dgid;
 };
 
 /*
@@ -224,6 +240,7 @@ struct vb_slot_shm {
 	uint32_t fault_seq;                                /* odd while the owner writes rules */
 	struct vb_fault_log fault_log;
 	struct vb_explain_shm explain;
+	struct vb_qp_entry qp_entry[VB_QP_ENTRIES]; /* under explain.seq */
 	struct vb_capture_ring capture;
 };
 

@@ -3,6 +3,7 @@
 #include "node/slots.h"
 
 #include "link/memory.h"
+#include "node/broker_dial.h"
 #include "node/devices.h"
 #include "node/fd_store.h"
 #include "node/past.h"
@@ -302,6 +303,21 @@ static void qps_forget(const struct vb_slots *s, uint32_t k)
 			__atomic_store_n(&table[i], 0, __ATOMIC_RELAXED);
 }
 
+/* The owner has ended, and with it each of its QPs. */
+static void qp_entries_end(struct vb_slot_shm *shm)
+{
+	vb_time now = vb_broker_clock();
+
+	for (uint32_t i = 0; i < VB_QP_ENTRIES; i++) {
+		struct vb_qp_entry *e = &shm->qp_entry[i];
+
+		if (!e->qpn || e->state == VB_QPS_RESET || e->has_ended)
+			continue;
+		e->has_ended = 1;
+		e->at = now;
+	}
+}
+
 void vb_slots_release(struct vb_slots *s, uint32_t k)
 {
 	struct vb_slot *slot = &s->slot[k];
@@ -327,6 +343,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	vb_past_take(s, k);
 	vb_host_write_end(s->host);
 	qps_forget(s, k);
+	qp_entries_end(shm);
 	shm->pid = 0;
 	shm->qpn_next = next & QPN_INDEX_MASK;
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;

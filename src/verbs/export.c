@@ -4,6 +4,7 @@
 
 #include "link/memory.h"
 #include "node/foreign.h"
+#include "node/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,6 +13,7 @@
 #define IPV4_HDR_LEN 20
 #define IPV4_DF 0x4000
 #define UDP_HDR_LEN 8
+#define HOP_LIMIT 64
 
 uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn)
 {
@@ -27,6 +28,21 @@ uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn)
 		fl = v & FLOW_LABEL_MASK;
 	}
 	return (uint16_t)(((fl & 0x3fff) ^ (fl & 0xfc000) >> 14) | SPORT_MIN);
+}
+
+struct vb_path vb_path_back(const struct vb_path *path)
+{
+	struct vb_path back = *path;
+
+	back.sgid = path->dgid;
+	back.dgid = path->sgid;
+	back.slid = path->dlid;
+	back.dlid = path->slid;
+	back.traffic_class &= (uint8_t)~VB_ECN_MASK;
+	/* The hops that are left of a packet that came say nothing about the way back. */
+	back.hop_limit = HOP_LIMIT;
+	back.udp_sport = 0;
+	return back;
 }
 
 static uint16_t ipv4_checksum(const uint8_t *hdr)

@@ -58,6 +58,9 @@ static inline bool vb_gid_is_multicast(const struct vb_gid *g)
  */
 uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn);
 
+/* The path of an answer to what came by @path. */
+struct vb_path vb_path_back(const struct vb_path *path);
+
 /*
  * Writes the VB_GRH_LEN bytes in front of a UD message at @grh: over IPv6 the IPv6 header, over
  * IPv4 20 zero bytes and the IPv4 header (IBT-21). @len counts BTH through ICRC.

@@ -252,7 +252,7 @@ def check_citations(_):
         if not path.endswith((".c", ".h", ".def", ".drill", ".md", ".py")):
             continue
         for n, line in enumerate(read(path).splitlines(), 1):
-            for item in re.findall(r"\b(?:ADP|REG|IBT|CC|CMP)-\d\d+\b", line):
+            for item in re.findall(r"\b(?:ADP|REG|IBT|CC|CMP|MAD)-\d\d+\b", line):
                 if item not in items:
                     bad.append(f"{path}:{n}: {item} is not in docs/conformance-items.tsv")
     return bad

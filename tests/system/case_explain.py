@@ -110,7 +110,8 @@ for name, ip, rule, cause, says in (
         ("prohibits_ipv6", "fd09::2", "reject with icmpv6 type admin-prohibited", "firewall",
          "A firewall there or on the way to fd09::2 rejects the packets and says so"),
         ("rejects", B, "reject", "refused", "or a firewall there or on the way rejects packets in these words"),
-        ("drops", B, "drop", "no-answer", "No ICMP message came either: packets get lost on the way (a firewall?)")):
+        ("drops", B, "drop", "dropped", "and a question to the adapter there gets no answer: packets are dropped on the way "
+         "(a firewall?), or that host is down.")):
     def firewall(context, ip=ip, rule=rule, cause=cause, says=says):
         nft = shutil.which("nft", path=os.environ["PATH"] + ":/usr/sbin")
         if not nft:
@@ -163,13 +164,64 @@ def _(context):
     other.program.kill(signal.SIGKILL)
     other.program.wait(10)
     one.do(f"write 100 {other.rkey} {other.addr}")
+    # The other host's broker has the port for a while.
+    expect(context, one, "stuck", "peer-gone", f"The process that had QP 0x{other.qpn:06x} at 10.9.0.2 ended",
+           "connect to a new one")
     one.fails("transport retry counter exceeded")
     said = ask(context, one)
-    # The other host's broker may still have the port.
-    if said["cause"] not in ("refused", "no-answer") or said["rank"] != "failed":
+    if said["cause"] not in ("refused", "peer-gone") or said["rank"] != "failed":
         raise Failure(json.dumps(said, indent=1))
-    if said["cause"] == "no-answer" and "It did answer before" not in said["text"]:
+
+
+@case("explain.peer_between_hosts")
+def _(context):
+    """The adapter of the other host tells how the other QP stands, from INIT to its end."""
+    a, b = context.machine.two()
+    one, other = Qp(context, a, A), Qp(context, b, B)
+    one.connect(B, other.qpn, timeout=17)
+    one.do("write 100 1 4096")
+    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10, lambda: "no timer fired: " + ask(context, one)["text"])
+    expect(context, one, "stuck", "peer-not-ready", f"QP 0x{other.qpn:06x} there is in INIT: it does not receive before RTR")
+    # Connected to another QP: nothing is told of it.
+    other.do(f"rtr {A} {one.qpn + 256}")
+    said = expect(context, one, "stuck", "peer-qpn-unknown", "The adapter at 10.9.0.2 answers, and knows of no QP that is "
+                  f"connected to this one: QP 0x{other.qpn:06x} is not there, or is another QP's peer.")
+    if f"{one.qpn + 256:06x}" in said["text"]:
         raise Failure(said["text"])
+
+
+@case("explain.wrong_number_between_hosts")
+def _(context):
+    """The QP there is connected to this one, and this one sends to another; then it is stopped, and then it goes."""
+    a, b = context.machine.two()
+    one, other = Qp(context, a, A), Qp(context, b, B)
+    one.connect(B, other.qpn + 256, timeout=17)
+    other.connect(A, one.qpn)
+    one.do("write 100 1 4096")
+    context.wait(lambda: ask(context, one)["timeouts"] > 0, 10, lambda: "no timer fired: " + ask(context, one)["text"])
+    expect(context, one, "stuck", "wrong-qpn", f"The QP there that is connected to this one is 0x{other.qpn:06x}, "
+           f"and this one sends to 0x{other.qpn + 256:06x}")
+    other.program.stop()
+    expect(context, one, "stuck", "peer-stopped", f"The process that has QP 0x{other.qpn:06x} there is stopped")
+    other.program.kill(signal.SIGCONT)
+    other.do("drop")
+    expect(context, one, "stuck", "peer-destroyed", f"QP 0x{other.qpn:06x} at 10.9.0.2 was connected to this one, and was "
+           "destroyed or reset")
+
+
+@case("explain.peer_in_error_between_hosts")
+def _(context):
+    """The NAK of the other QP gets lost: it can tell all the same what it refused."""
+    a, b = context.machine.two()
+    one, other = Qp(context, a, A), Qp(context, b, B, faults="loss=100%:op=ACK")
+    one.connect(B, other.qpn, timeout=12)
+    other.connect(A, one.qpn)
+    one.do(f"write 100 {other.rkey} {other.addr - 24}")
+    one.fails("transport retry counter exceeded")
+    said = expect(context, one, "failed", "peer-error", f"QP 0x{other.qpn:06x} there is in the error state and answers nothing.",
+                  "It refused a request: RDMA WRITE of 100 bytes", "that begins 24 bytes before the region or window")
+    if f"'verbena explain 0x{other.qpn:06x}' on that host" not in " ".join(said["advice"]):
+        raise Failure(json.dumps(said, indent=1))
 
 
 @case("explain.qpn_unknown_there")
@@ -182,8 +234,8 @@ def _(context):
     lost.connect(B, other.qpn + 0x5500, timeout=12)
     lost.do("write 100 1 4096")
     lost.fails("transport retry counter exceeded")
-    expect(context, lost, "failed", "peer-qpn-unknown", f"answers QP 0x{one.qpn:06x}, but not this one",
-           f"QPN 0x{other.qpn + 0x5500:06x} is unknown there")
+    expect(context, lost, "failed", "peer-qpn-unknown", "knows of no QP that is connected to this one",
+           f"QP 0x{other.qpn + 0x5500:06x} is not there")
 
 
 @case("explain.peer_not_ready_on_this_host")
@@ -329,7 +381,8 @@ def _(context):
     one.do(f"write 100 {other.rkey + 256} {other.addr}")
     one.fails("remote access error")
     expect(context, one, "failed", "peer-access", '10.9.0.2 answered "NAK, remote access error"',
-           f"R_Key 0x{other.rkey + 256:x}", "IBV_ACCESS_REMOTE_WRITE")
+           "The other QP says why.",
+           f"under R_Key 0x{other.rkey + 256:x}: this program has no region and no window with that R_Key.")
     said = expect(context, other, "failed", "refused-access", 'It refused a request of its peer at 10.9.0.1',
                   "is in the error state since", "RDMA WRITE of 100 bytes",
                   f"under R_Key 0x{other.rkey + 256:x}: this program has no region and no window with that R_Key.")

@@ -23,11 +23,15 @@ static struct {
 	uint32_t cnt;
 	struct vb_path path;
 	uint8_t mad[VB_MAD_LEN];
+	uint32_t len; /* that is to come; 0: VB_MAD_LEN */
 } got;
 
-static void on_mad(void *ctx, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
+static void on_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, uint32_t len,
 		   vb_time now)
 {
+	assert_int_equal(len, got.len ? got.len : VB_MAD_LEN);
+	for (uint32_t i = VB_MAD_LEN; i < len; i++)
+		assert_int_equal(mad[i], 0);
 	assert_ptr_equal(ctx, &got);
 	assert_uint_in_range(now, 1, VB_NEVER - 1);
 	got.cnt++;
@@ -95,7 +99,7 @@ static void mad__comes_with_its_path(const struct vb_path *p)
 
 	for (uint32_t i = 0; i < VB_MAD_LEN; i++)
 		mad[i] = (uint8_t)(i * 7);
-	assert_int_equal(vb_gsi_send(gsi, p, mad), 0);
+	assert_int_equal(vb_gsi_send(gsi, p, mad, VB_MAD_LEN), 0);
 	step_until(1);
 	assert_memory_equal(got.mad, mad, VB_MAD_LEN);
 	assert_true(vb_gid_eq(&got.path.sgid, &p->sgid));
@@ -135,17 +139,43 @@ static void mads__many(void **state)
 	(void)state;
 	while (sent < 1000) {
 		while (sent < 1000 && vb_gsi_has_room(gsi)) {
-			assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+			assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), 0);
 			sent++;
 		}
 		if (!vb_gsi_has_room(gsi))
-			assert_int_equal(vb_gsi_send(gsi, &p, mad), -EAGAIN);
+			assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -EAGAIN);
 		step_until(sent);
 	}
 	p.port = 9;
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
 	p.port = 0;
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
+}
+
+/* Messages with padding behind the MAD, and those that the port's MTU does not take. */
+static void mads__longer(void **state)
+{
+	struct vb_path p = path_to("127.0.0.1", true);
+	const uint8_t mad[VB_MAD_LEN] = {5};
+	uint32_t sent = 0;
+
+	(void)state;
+	got.len = VB_GSI_MESSAGE_MAX;
+	for (int i = 0; i < 3; i++) {
+		while (vb_gsi_send(gsi, &p, mad, got.len) == 0)
+			sent++;
+		assert_int_equal(vb_gsi_send(gsi, &p, mad, got.len), -EAGAIN);
+		step_until(sent);
+	}
+	assert_uint_in_range(sent, 3, 100);
+	got.len = VB_MAD_LEN + 4;
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, got.len), 0);
+	step_until(sent + 1);
+	slots.host->device[0].active_mtu = VB_MTU_1024;
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, 1028), -EMSGSIZE);
+	got.len = 1024;
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, got.len), 0);
+	step_until(sent + 2);
 }
 
 /* Packets of a stranger: no RoCE at all, and too short. They are dropped, and the next MAD comes.
@@ -163,7 +193,7 @@ static void garbage__is_dropped(void **state)
 	for (size_t len = 8; len <= sizeof junk; len += 4)
 		assert_int_equal(sendto(fd, junk, len, 0, (struct sockaddr *)&to, sizeof to), len);
 	assert_int_equal(close(fd), 0);
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), 0);
 	step_until(1);
 }
 
@@ -180,13 +210,13 @@ static void device__goes_and_comes(void **state)
 	slots.host->generation++;
 	vb_host_write_end(slots.host);
 	vb_gsi_follow(gsi);
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
 	vb_host_write_begin(slots.host);
 	slots.host->device[0].ifindex = ifindex;
 	slots.host->generation++;
 	vb_host_write_end(slots.host);
 	vb_gsi_follow(gsi);
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), 0);
 	step_until(1);
 }
 
@@ -204,9 +234,9 @@ static void virtual_function__has_no_qp1(void **state)
 	slots.host->generation++;
 	vb_host_write_end(slots.host);
 	vb_gsi_follow(gsi);
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), 0);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), 0);
 	p.port = 2;
-	assert_int_equal(vb_gsi_send(gsi, &p, mad), -ENODEV);
+	assert_int_equal(vb_gsi_send(gsi, &p, mad, VB_MAD_LEN), -ENODEV);
 }
 
 int main(void)
@@ -215,6 +245,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(mad__over_ipv4, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mad__over_ipv6, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mads__many, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mads__longer, setup, teardown),
 	    cmocka_unit_test_setup_teardown(garbage__is_dropped, setup, teardown),
 	    cmocka_unit_test_setup_teardown(device__goes_and_comes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(virtual_function__has_no_qp1, setup, teardown),

@@ -53,10 +53,135 @@ static void explain__the_peer_says_why(void **state)
 	assert_null(why.check);
 }
 
+/* The explanation of QP 0x102 in RTS, which waits for QP 0x205 at 192.0.2.7. */
+static struct vb_explanation explain_silent(enum vb_far far, struct vb_vendor_qp q, bool acked)
+{
+	static const uint8_t to[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7};
+	static struct vb_explanation why;
+	struct vb_qp_view view = {.type = VB_QPT_RC,
+				  .state = VB_QPS_RTS,
+				  .qpn = 0x102,
+				  .psn_una = 7,
+				  .is_acked_once = acked,
+				  .attr = {.dest_qpn = 0x205}};
+	const struct vb_peer_facts peer = {.far = far, .far_qp = q};
+	struct vb_explain_in in = {.view = &view, .peer = &peer};
+
+	memcpy(view.attr.path.dgid.b, to, sizeof to);
+	memset(&why, 0, sizeof why);
+	why.cause = vb_explain_silence(&in, &view, &why);
+	return why;
+}
+
+static void expect_silent(struct vb_vendor_qp q, const char *cause, const char *words)
+{
+	struct vb_explanation why;
+
+	if (q.standing != VB_VENDOR_UNCONNECTED && !q.is_qpn)
+		q.is_qpn = 0x205;
+	why = explain_silent(VB_FAR_ANSWERED, q, false);
+	assert_string_equal(why.cause, cause);
+	assert_string_equal(why.what.text[0], words);
+	assert_uint_in_range(why.what.cnt, 1, 2);
+	assert_true(why.advice.cnt > 0 || strcmp(cause, "lost") == 0);
+}
+
+/* Each word of the other adapter, as it is told here. */
+static void silence__as_the_other_adapter_says(void **state)
+{
+	(void)state;
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_UNCONNECTED}, "peer-qpn-unknown",
+		      "The adapter at 192.0.2.7 answers, and knows of no QP that is connected to "
+		      "this one: QP 0x000205 is not there, or is another QP's peer.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_NOT_READY, .state = VB_QPS_INIT},
+		      "peer-not-ready",
+		      "QP 0x000205 there is in INIT: it does not receive before RTR.");
+	expect_silent(
+	    (struct vb_vendor_qp){.standing = VB_VENDOR_TARGET, .state = VB_QPS_RTR}, "lost",
+	    "QP 0x000205 there is a target in RTR: what is sent, or its answers, get lost "
+	    "on the way.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_CONNECTED, .state = VB_QPS_ERR},
+		      "peer-error", "QP 0x000205 there is in the error state and answers nothing.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_CONNECTED,
+					    .state = VB_QPS_RTS,
+					    .rq_psn = 7},
+		      "lost",
+		      "QP 0x000205 there is in RTS and connected to this one: what is sent, or its "
+		      "answers, get lost on the way.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_CONNECTED,
+					    .state = VB_QPS_RTR,
+					    .rq_psn = 8},
+		      "wrong-psn", "QP 0x000205 there expects PSN 8, and this QP began with 7.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_CONNECTED,
+					    .state = VB_QPS_RTS,
+					    .is_qpn = 0x305},
+		      "wrong-qpn",
+		      "The QP there that is connected to this one is 0x000305, and this one sends "
+		      "to 0x000205.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_CONNECTED,
+					    .state = VB_QPS_RTS,
+					    .stopped = 1},
+		      "peer-stopped",
+		      "The process that has QP 0x000205 there is stopped: it does not run, so it "
+		      "does not answer.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_RESET, .age = 2 * VB_SEC},
+		      "peer-destroyed",
+		      "QP 0x000205 at 192.0.2.7 was connected to this one, and was destroyed or "
+		      "reset 2.000 s ago.");
+	expect_silent((struct vb_vendor_qp){.standing = VB_VENDOR_ENDED, .age = 3 * VB_SEC},
+		      "peer-gone",
+		      "The process that had QP 0x000205 at 192.0.2.7 ended 3.000 s ago.");
+}
+
+/* No answer at all, and one of an adapter that is no Verbena. */
+static void silence__without_a_word(void **state)
+{
+	const struct vb_vendor_qp none = {.standing = VB_VENDOR_UNCONNECTED};
+	struct vb_explanation why = explain_silent(VB_FAR_SILENT, none, false);
+
+	(void)state;
+	assert_string_equal(why.cause, "dropped");
+	assert_string_equal(why.what.text[0],
+			    "No ICMP message came either, and a question to the adapter there gets "
+			    "no answer: packets are dropped on the way (a firewall?), or that host "
+			    "is down.");
+	why = explain_silent(VB_FAR_SILENT, none, true);
+	assert_non_null(strstr(why.what.text[0], "is down. It did answer before."));
+	why = explain_silent(VB_FAR_FOREIGN, none, false);
+	assert_string_equal(why.cause, "no-answer");
+	assert_non_null(strstr(why.what.text[0], "An adapter that is no Verbena answers questions "
+						 "there: packets get lost on the way"));
+	assert_non_null(strstr(why.what.text[0], "QP 0x000205 is unknown to it"));
+	why = explain_silent(VB_FAR_UNASKED, none, true);
+	assert_string_equal(why.cause, "no-answer");
+	assert_non_null(strstr(why.what.text[0], "No ICMP message came either: packets"));
+}
+
+/* Whatever bytes another host sends, there are words and nothing worse. */
+static void silence__of_any_answer(void **state)
+{
+	(void)state;
+	for (unsigned standing = 0; standing < 256; standing++) {
+		for (unsigned s = 0; s < 256; s++) {
+			struct vb_vendor_qp q = {.standing = (uint8_t)standing,
+						 .state = (uint8_t)s,
+						 .is_qpn = 0x205,
+						 .age = UINT64_MAX};
+			struct vb_explanation why = explain_silent(VB_FAR_ANSWERED, q, false);
+
+			assert_non_null(why.cause);
+			assert_true(why.what.cnt > 0);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(explain__the_peer_says_why),
+	    cmocka_unit_test(silence__as_the_other_adapter_says),
+	    cmocka_unit_test(silence__without_a_word),
+	    cmocka_unit_test(silence__of_any_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

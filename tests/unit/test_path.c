@@ -122,6 +122,33 @@ static void path_parse_grh__reads_what_was_written(void **state)
 	assert_int_equal(vb_path_parse_grh(&p, grh), -EINVAL);
 }
 
+/* Both ends change places. Marks of the way here are none of the way back. */
+static void path_back__exchanges_the_ends(void **state)
+{
+	const struct vb_path p = {.sgid.b = {1},
+				  .dgid.b = {2},
+				  .flow_label = 7,
+				  .udp_sport = 0xc001,
+				  .slid = 3,
+				  .dlid = 4,
+				  .port = 5,
+				  .sl = 6,
+				  .traffic_class = 0x28 | VB_ECN_CE,
+				  .hop_limit = 1};
+	struct vb_path back = vb_path_back(&p);
+
+	(void)state;
+	assert_true(vb_gid_eq(&back.sgid, &p.dgid) && vb_gid_eq(&back.dgid, &p.sgid));
+	assert_int_equal(back.slid, 4);
+	assert_int_equal(back.dlid, 3);
+	assert_int_equal(back.port, 5);
+	assert_int_equal(back.sl, 6);
+	assert_int_equal(back.flow_label, 7);
+	assert_int_equal(back.traffic_class, 0x28);
+	assert_int_equal(back.udp_sport, 0);
+	assert_int_equal(back.hop_limit, 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +157,7 @@ int main(void)
 	    cmocka_unit_test(path_emit_grh__ipv4),
 	    cmocka_unit_test(path_emit_grh__ipv6),
 	    cmocka_unit_test(path_parse_grh__reads_what_was_written),
+	    cmocka_unit_test(path_back__exchanges_the_ends),
 	    cmocka_unit_test(gid_is_ipv4__only_when_mapped),
 	};
 

@@ -17,8 +17,15 @@
 #define VB_MAD_HDR_LEN 24 /* bytes of the header that all classes share */
 
 #define VB_MAD_BASE_VERSION 1
+#define VB_MAD_METHOD_GET 0x01
+#define VB_MAD_METHOD_SET 0x02
 #define VB_MAD_METHOD_SEND 0x03
+#define VB_MAD_METHOD_RESPONSE 0x80 /* bit of every response */
+#define VB_MAD_METHOD_GET_RESP 0x81
 #define VB_MAD_CLASS_CM 0x07
+
+/* Statuses of a response. IBA 13.4.7, table 113 */
+#define VB_MAD_STATUS_UNSUPPORTED 0x000c /* this attribute with this method, or this class */
 
 /* The common header. IBA 13.4.3, figure 144 */
 struct vb_mad_hdr {
