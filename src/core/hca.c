@@ -6,11 +6,11 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
-#include "core/pkey.h"
+#include "core/obj/pkey.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
-#include "core/xrc/open.h"
+#include "core/selective/selective.h"
+#include "core/share/open.h"
 
 #include <errno.h>
 

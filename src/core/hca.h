@@ -323,7 +323,7 @@ struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn);
 /*
  * Domains of several HCAs. Those of one host whose domains have the same name, which is not 0, are
  * one domain: a target serves the SRQs of all of them, and each HCA executes what is for its own.
- * The messages for that go by vb_hca_config.xrc_send. core/xrc/loan.h
+ * The messages for that go by vb_hca_config.xrc_send. core/share/loan.h
  */
 struct vb_xrcd_name {
 	uint64_t dev, ino;
@@ -336,7 +336,7 @@ void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name);
  * vb_xrcd_destroy() its domain. The others have a handle each, a QP that vb_xrcd_target() finds by
  * the number of the target, and that vb_qp_destroy() closes. Events of the target are raised for
  * its handles, and VB_ASYNC_QP_FATAL when its HCA is gone. Nothing but this can be done with a
- * handle; what is to be known or changed of the target is asked of its HCA. core/xrc/open.h
+ * handle; what is to be known or changed of the target is asked of its HCA. core/share/open.h
  */
 bool vb_qp_is_handle(const struct vb_qp *qp);
 /* The number is one of another HCA that may be asked. */

@@ -9,7 +9,7 @@
 #include "base/cold.h"
 #include "base/list.h"
 #include "core/hca.h"
-#include "core/mem.h"
+#include "core/obj/mem.h"
 #include "core/recover/rto.h"
 #include "core/recover/window.h"
 #include "core/view.h"
@@ -275,7 +275,7 @@ struct vb_transport_ops {
 				vb_time now);
 };
 
-struct vb_sr;  /* core/recover/selective.h */
+struct vb_sr;  /* core/selective/selective.h */
 struct vb_dci; /* core/dc/dc.h */
 struct vb_dct;
 
@@ -290,7 +290,7 @@ struct vb_cc_point {
 	struct vb_cc ctl;
 };
 
-/* The rate that the consumer and the path have set, see core/pace.c. */
+/* The rate that the consumer and the path have set, see core/qp/pace.c. */
 struct vb_pace {
 	uint32_t kbps;     /* in force, the lower one; 0: none */
 	uint32_t set_kbps; /* the consumer's */
@@ -306,12 +306,12 @@ struct vb_pace {
  * needs all up to VB_QP_HOT_RECV_END, one that leaves all up to VB_QP_HOT_SEND_END.
  */
 struct vb_qp {
-	struct vb_qp *parent;  /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
-	uint32_t mcast_cnt;    /* groups it is attached to */
-	uint32_t refused;      /* extensions that the consumer does not want */
-	uint32_t piece_pkts;   /* of one READ request; 0: no limit */
-	uint32_t opened;       /* XRC_TGT that is a handle: of which QPN; else 0. core/xrc/open.h */
-	struct vb_list target; /* XRC_TGT: in xrcd->targets */
+	struct vb_qp *parent; /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
+	uint32_t mcast_cnt;   /* groups it is attached to */
+	uint32_t refused;     /* extensions that the consumer does not want */
+	uint32_t piece_pkts;  /* of one READ request; 0: no limit */
+	uint32_t opened; /* XRC_TGT that is a handle: of which QPN; else 0. core/share/open.h */
+	struct vb_list target;          /* XRC_TGT: in xrcd->targets */
 	struct vb_xrc_openers *openers; /* XRC_TGT that other HCAs have open; else NULL */
 	bool opened_ended;              /* the target of this handle is gone */
 	struct vb_qp_attr attr;
@@ -398,7 +398,7 @@ struct vb_hca {
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
 	struct vb_list held, mcast, loans;    /* CQs by vb_cq.held; groups; loans with work to do */
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
-	struct vb_list openers, asks;         /* core/xrc/open.h: to be told; that wait */
+	struct vb_list openers, asks;         /* core/share/open.h: to be told; that wait */
 	uint32_t mcast_cnt, xrc_ask_serial;
 	struct vb_refusal refusal; /* the last one */
 };
@@ -458,7 +458,7 @@ VB_COLD void vb_event_raise_async(struct vb_hca *h, struct vb_event_source *s, e
 void vb_event_raise_cnp(struct vb_qp *qp);
 void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s);
 
-/* core/xrc/loan.c: others hear of it as well. False: nobody here has the QP. */
+/* core/share/loan.c: others hear of it as well. False: nobody here has the QP. */
 bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev);
 
 /* An async event of the QP; a context of a target has none, as its initiator gets to know. */

@@ -4,7 +4,7 @@
 
 #include "core/dc/dc.h"
 #include "core/priv.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 static void view_queues(const struct vb_qp *qp, struct vb_qp_view *v)
 {

@@ -57,7 +57,7 @@ struct vb_hdr {
 	uint8_t opcode;
 	uint8_t pad; /* pad bytes behind the payload, 0...3 */
 	bool solicited, migrated, ack_req, fecn, becn;
-	bool selective; /* a reserved bit of byte 8; what for: core/recover/selective.h */
+	bool selective; /* a reserved bit of byte 8; what for: core/selective/selective.h */
 	uint16_t pkey;
 	uint32_t dqpn; /* 24 bits */
 	struct vb_psn psn;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A step of the engine: the order of what is received and the timers that are due. And what a
  * program that polls in vain does on a crowded machine. */
-#include "core/xrc/loan.h"
+#include "core/share/loan.h"
 #include "core_env.h"
 #include "node/engine_priv.h"
 #include "node/pace.h"

@@ -4,7 +4,7 @@
  * makes of a report. One that says what cannot be is no report, and the requester goes back.
  * REG-07 (selective_repeat_forced_en), IBA 9.7.5.1.3
  */
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 #include "rc_env.h"
 #include "wire/be.h"
 

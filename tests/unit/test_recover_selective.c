@@ -5,7 +5,7 @@
  * harm at either end. REG-07 (selective_repeat_forced_en), IBA 9.7.5.1.3
  */
 #include "base/rng.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 #include "rc_env.h"
 
 #define MTU 256u

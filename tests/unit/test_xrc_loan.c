@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target whose SRQs are in several adapters of one host, see core/xrc/loan.h: requests of every
+ * A target whose SRQs are in several adapters of one host, see core/share/loan.h: requests of every
  * kind in any order, with loss and full queues, what is refused, and who goes when. IBT-22
  */
 #include "xrc_env.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target that other adapters of its host have open, see core/xrc/open.h: what a handle is told
+ * A target that other adapters of its host have open, see core/share/open.h: what a handle is told
  * and asks, who goes first, and what no adapter sends. IBT-22
  */
+#include "core/share/open.h"
 #include "core/view.h"
-#include "core/xrc/open.h"
 
 #include "xrc_env.h"
 

@@ -8,7 +8,7 @@
 #define VB_TESTS_UNIT_XRC_ENV_H
 
 #include "base/rng.h"
-#include "core/xrc/loan.h"
+#include "core/share/loan.h"
 #include "core_env.h"
 
 enum { INI, OWNER, LEFT, RIGHT, HOSTS };

@@ -7,7 +7,7 @@
 #include "core/cc/point.h"
 #include "core/denial.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 #include "core/xrc/xrc.h"
 
 #include <errno.h>

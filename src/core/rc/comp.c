@@ -6,7 +6,7 @@
  * were sent and are not yet acknowledged. IBA 9.7.5, 9.7.6, 9.9.2
  */
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>

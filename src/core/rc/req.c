@@ -6,9 +6,9 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
-#include "core/pace.h"
+#include "core/qp/pace.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <errno.h>
 

@@ -5,9 +5,9 @@
  * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
  */
 #include "core/cc/point.h"
-#include "core/pkey.h"
+#include "core/obj/pkey.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
  */
 #include "core/denial.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * its stored result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
  */
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 static void trace_move(struct vb_qp *qp, enum vb_rto_move move, uint8_t from_exp, vb_time now)
 {

@@ -3,7 +3,7 @@
  * UD: single packets to anyone, guarded by the Q_Key. The first 40 bytes of every receive buffer
  * are the GRH's. QP1, for management, is such a QP. IBA 9.8.3, 11.4.1.2; IBT-14...21
  */
-#include "core/pkey.h"
+#include "core/obj/pkey.h"
 #include "core/rc/rc.h"
 
 /*

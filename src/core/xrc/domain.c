@@ -2,7 +2,7 @@
 /* XRC domains and the SRQs in them, which peers find by number. IBA A14.2; IBT-22 */
 #include "core/xrc/xrc.h"
 
-#include "core/xrc/handle.h"
+#include "core/share/handle.h"
 
 #include <errno.h>
 

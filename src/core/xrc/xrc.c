@@ -3,7 +3,7 @@
 #include "core/xrc/xrc.h"
 
 #include "core/rc/rc.h"
-#include "core/xrc/loan.h"
+#include "core/share/loan.h"
 
 static enum vb_verdict ini_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)

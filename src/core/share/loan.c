@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The owner of a target whose responder travels, and the messages about it. See loan.h. */
-#include "core/xrc/loan.h"
+#include "core/share/loan.h"
 
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
-#include "core/xrc/open.h"
+#include "core/selective/selective.h"
+#include "core/share/open.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send rate of a QP, see pace.c. All but vb_pace_take_path(): qp->pace.kbps is not
  * 0. */
-#ifndef VB_CORE_PACE_H
-#define VB_CORE_PACE_H
+#ifndef VB_CORE_QP_PACE_H
+#define VB_CORE_QP_PACE_H
 
 #include "core/priv.h"
 

@@ -7,7 +7,7 @@
  * selective.h.
  */
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <string.h>
 

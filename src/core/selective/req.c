@@ -5,7 +5,7 @@
  * has arrived and it is still missing. See selective.h.
  */
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 #include "wire/be.h"
 
 #include <string.h>

@@ -5,10 +5,10 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
-#include "core/pace.h"
-#include "core/pkey.h"
+#include "core/obj/pkey.h"
+#include "core/qp/pace.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The handles that an HCA has of targets of others, see open.h, for its neighbours in the core. */
-#ifndef VB_CORE_XRC_HANDLE_H
-#define VB_CORE_XRC_HANDLE_H
+#ifndef VB_CORE_SHARE_HANDLE_H
+#define VB_CORE_SHARE_HANDLE_H
 
-#include "core/xrc/open.h"
+#include "core/share/open.h"
 
 /* Sends @m, with @q behind it unless NULL; the errors of vb_hca_config.xrc_send. open.c */
 int vb_xrc_send(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,

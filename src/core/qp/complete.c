@@ -6,8 +6,8 @@
 #include "core/dc/dc.h"
 #include "core/priv.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
-#include "core/xrc/loan.h"
+#include "core/selective/selective.h"
+#include "core/share/loan.h"
 
 static const uint8_t wc_opcode_of[VB_WR_CNT] = {
     [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE,

@@ -6,7 +6,7 @@
  * at that rate; the remainder is carried, so the mean is exact. Requests are paced, not what
  * answers the peer.
  */
-#include "core/pace.h"
+#include "core/qp/pace.h"
 
 #include "core/dc/dc.h"
 

@@ -10,10 +10,10 @@
  * one that it has answered. What is lost when a mailbox is full is found by the probes: each handle
  * says once a second that it is there, and the owner asks one of those that have the target open.
  */
-#ifndef VB_CORE_XRC_OPEN_H
-#define VB_CORE_XRC_OPEN_H
+#ifndef VB_CORE_SHARE_OPEN_H
+#define VB_CORE_SHARE_OPEN_H
 
-#include "core/xrc/loan.h"
+#include "core/share/loan.h"
 
 /* Behind an OPEN, an ASK and an ANSWER. */
 struct vb_xrc_inquiry {

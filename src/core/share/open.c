@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The owner of a target that other HCAs have open. See open.h; their side is handle.c. */
-#include "core/xrc/open.h"
+#include "core/share/open.h"
 
-#include "core/xrc/handle.h"
+#include "core/share/handle.h"
 
 #include <assert.h>
 #include <errno.h>

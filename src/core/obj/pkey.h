@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The P_Key of a QP: the entry of its port's table that its index names, as it is now. IBA 10.9 */
-#ifndef VB_CORE_PKEY_H
-#define VB_CORE_PKEY_H
+#ifndef VB_CORE_OBJ_PKEY_H
+#define VB_CORE_OBJ_PKEY_H
 
 #include "core/priv.h"
 

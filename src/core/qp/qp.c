@@ -2,8 +2,8 @@
 /* Queue pairs: their numbers, creation, destruction and posting of receives. IBA 10.2.3, 10.2.4 */
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
-#include "core/xrc/open.h"
+#include "core/selective/selective.h"
+#include "core/share/open.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,8 +12,8 @@
  * Neither side trusts the other with more than the target: what arrives is checked like what comes
  * from the wire. A message names the loan by a serial number, so that what is late finds nobody.
  */
-#ifndef VB_CORE_XRC_LOAN_H
-#define VB_CORE_XRC_LOAN_H
+#ifndef VB_CORE_SHARE_LOAN_H
+#define VB_CORE_SHARE_LOAN_H
 
 #include "core/xrc/xrc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Access to registered memory: SGEs by L_Key, remote addresses by R_Key. IBA 10.6 */
-#ifndef VB_CORE_MEM_H
-#define VB_CORE_MEM_H
+#ifndef VB_CORE_OBJ_MEM_H
+#define VB_CORE_OBJ_MEM_H
 
 #include "base/cold.h"
 #include "core/denial.h"

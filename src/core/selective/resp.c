@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Selective repeat at the responder: packets kept out of order, and the report. See selective.h. */
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 #include "wire/be.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * loan.h. */
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
-#include "core/xrc/loan.h"
+#include "core/selective/selective.h"
+#include "core/share/loan.h"
 
 #include <errno.h>
 

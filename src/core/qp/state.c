@@ -37,7 +37,7 @@ struct transition {
 static const struct transition transitions[] = {
 #define TRANSITION(from, to, types, required, optional)                                            \
 	{VB_QPS_##from, VB_QPS_##to, types, required, optional},
-#include "core/qp_transition.def"
+#include "core/qp/transition.def"
 #undef TRANSITION
 };
 

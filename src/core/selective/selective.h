@@ -30,8 +30,8 @@
  * request that was sent again is lost only when something newer has arrived, and an answer that is
  * missing right after sending went back is one to the request that left before.
  */
-#ifndef VB_CORE_RECOVER_SELECTIVE_H
-#define VB_CORE_RECOVER_SELECTIVE_H
+#ifndef VB_CORE_SELECTIVE_SELECTIVE_H
+#define VB_CORE_SELECTIVE_SELECTIVE_H
 
 #include "core/priv.h"
 
@@ -132,7 +132,7 @@ static inline bool vb_sr_is_full(const struct vb_qp *qp, uint32_t span, uint32_t
 	return vb_sr_announces(qp) && span && span + pkts > VB_SR_WINDOW;
 }
 
-/* selective_read.c: gaps before @una are none any more. */
+/* read.c: gaps before @una are none any more. */
 VB_COLD void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una);
 
 /* The packet at psn_nxt leaves, @again or for the first time. */
@@ -192,7 +192,7 @@ VB_COLD void vb_sr_forget(struct vb_qp *qp);
 /* The WQE of an unacknowledged PSN, or NULL. */
 VB_COLD struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
 
-/* Requester, answers (selective_read.c). Whether the one with @psn, in flight, is in place. */
+/* Requester, answers (read.c). Whether the one with @psn, in flight, is in place. */
 VB_COLD bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn);
 /* The answer with @psn, which was not, has been placed. */
 VB_COLD void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);

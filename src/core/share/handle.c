@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Handles of targets of other HCAs, and the questions about them. See open.h. */
-#include "core/xrc/handle.h"
+#include "core/share/handle.h"
 
 #include <errno.h>
 

@@ -6,9 +6,9 @@
  * back.
  */
 #include "core/cc/point.h"
-#include "core/pkey.h"
+#include "core/obj/pkey.h"
 #include "core/rc/rc.h"
-#include "core/recover/selective.h"
+#include "core/selective/selective.h"
 
 void vb_sched_activate(struct vb_qp *qp)
 {
