@@ -16,6 +16,7 @@
 #define UDP_HDR_LEN 8
 #define IPPROTO_NUM_UDP 17
 
+#define STATE_INITIAL 0xffffffffu
 /* The state behind the 8 bytes 0xFF that stand for the LRH. */
 #define STATE_AFTER_LRH 0xdebb20e3u
 
@@ -60,6 +61,26 @@ uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload)
 	be16_put(pseudo + n + 4, (uint16_t)udp_len);
 	be16_put(pseudo + n + 6, 0xffff); /* checksum */
 	return vb_crc32(STATE_AFTER_LRH, pseudo, n + UDP_HDR_LEN);
+}
+
+uint32_t vb_icrc_start_local(const uint8_t lrh[VB_LRH_LEN])
+{
+	uint8_t masked[VB_LRH_LEN];
+
+	memcpy(masked, lrh, sizeof masked);
+	masked[0] |= 0xf0; /* VL */
+	return vb_crc32(STATE_INITIAL, masked, sizeof masked);
+}
+
+uint32_t vb_icrc_start_global(const uint8_t grh[VB_GRH_LEN])
+{
+	uint8_t masked[VB_GRH_LEN];
+
+	memcpy(masked, grh, sizeof masked);
+	masked[0] |= 0x0f; /* traffic class, flow label */
+	masked[1] = masked[2] = masked[3] = 0xff;
+	masked[7] = 0xff; /* hop limit */
+	return vb_crc32(STATE_AFTER_LRH, masked, sizeof masked);
 }
 
 uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The invariant CRC of RoCEv2. The CRC covers a pseudo header (8 bytes 0xFF for the absent LRH, IP
- * and UDP with the fields that routers may change set to ones), the BTH with resv8a set to ones,
- * and everything behind it through the pad. IBA 7.8.1, A17.3.2; facts B.3
+ * The invariant CRC of RoCEv2 and InfiniBand. Over UDP it covers a pseudo header (8 bytes 0xFF for
+ * the absent LRH, IP and UDP with the fields that routers may change set to ones), on InfiniBand
+ * the LRH and the GRH with such fields set to ones; then the BTH with resv8a set to ones, and
+ * everything behind it through the pad. IBA 7.8.1, A17.3.2; facts B.3
  *
  * A receiver on a UDP socket sees every covered field but the IPv4 identification. The CRC is
  * linear, so vb_icrc_solve_id() finds the identification that makes a packet's ICRC right.
@@ -10,6 +11,7 @@
 #ifndef VB_WIRE_ICRC_H
 #define VB_WIRE_ICRC_H
 
+#include "wire/ib/lrh.h"
 #include "wire/path.h"
 
 #include <stdbool.h>
@@ -29,6 +31,11 @@ struct vb_icrc_udp {
 /* CRC state (not complemented at the end) over the pseudo header of a UDP datagram with
  * @udp_payload bytes, that is BTH through ICRC. */
 uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload);
+
+/* The same of a packet on an InfiniBand link: over its LRH, when no GRH follows it, else over the
+ * LRH, which routers write again, and the GRH. What stands behind them continues. LNK-07, LNK-08 */
+uint32_t vb_icrc_start_local(const uint8_t lrh[VB_LRH_LEN]);
+uint32_t vb_icrc_start_global(const uint8_t grh[VB_GRH_LEN]);
 
 /* Continues over the headers at @hdr, masking resv8a of the BTH. @len >= VB_BTH_LEN. */
 uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len);

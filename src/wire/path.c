@@ -4,6 +4,7 @@
 #include "wire/path.h"
 
 #include "wire/be.h"
+#include "wire/ib/grh.h"
 
 #include <errno.h>
 
@@ -78,13 +79,15 @@ void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh)
 		emit_ipv4(p, len, grh + VB_GRH_LEN - IPV4_HDR_LEN);
 		return;
 	}
-	be32_put(grh,
-		 6u << 28 | (uint32_t)p->traffic_class << 20 | (p->flow_label & FLOW_LABEL_MASK));
-	be16_put(grh + 4, (uint16_t)(UDP_HDR_LEN + len));
-	grh[6] = IPPROTO_NUM_UDP;
-	grh[7] = p->hop_limit;
-	memcpy(grh + 8, p->sgid.b, 16);
-	memcpy(grh + 24, p->dgid.b, 16);
+	vb_grh_emit(&(struct vb_grh){.version = 6,
+				     .traffic_class = p->traffic_class,
+				     .flow_label = p->flow_label,
+				     .pay_len = (uint16_t)(UDP_HDR_LEN + len),
+				     .next_header = IPPROTO_NUM_UDP,
+				     .hop_limit = p->hop_limit,
+				     .sgid = p->sgid,
+				     .dgid = p->dgid},
+		    grh);
 }
 
 static void mapped_gid(struct vb_gid *g, const uint8_t *address)
@@ -99,13 +102,14 @@ int vb_path_parse_grh(struct vb_path *p, const uint8_t *grh)
 
 	*p = (struct vb_path){0};
 	if (grh[0] >> 4 == 6) {
-		uint32_t first = be32_get(grh);
+		struct vb_grh h;
 
-		p->traffic_class = (uint8_t)(first >> 20);
-		p->flow_label = first & FLOW_LABEL_MASK;
-		p->hop_limit = grh[7];
-		memcpy(p->sgid.b, grh + 8, 16);
-		memcpy(p->dgid.b, grh + 24, 16);
+		vb_grh_parse(&h, grh);
+		p->traffic_class = h.traffic_class;
+		p->flow_label = h.flow_label;
+		p->hop_limit = h.hop_limit;
+		p->sgid = h.sgid;
+		p->dgid = h.dgid;
 		return 0;
 	}
 	if (ip[0] != 0x45 || ipv4_checksum(ip) != 0)
