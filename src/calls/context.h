@@ -3,7 +3,7 @@
 #ifndef VB_CALLS_CONTEXT_H
 #define VB_CALLS_CONTEXT_H
 
-#include "calls/extended.h"
+#include "calls/verbs/extended.h"
 
 #include <infiniband/verbs.h>
 

@@ -2,7 +2,7 @@
 /*
  * Which check a request of the peer did not pass, and by how much: what the NAK leaves out. Found
  * out after the refusal, from what was refused, so that requests that pass pay nothing. It travels
- * as the REFUSED event (trace/events.def); explain/denial.h has the words. IBA 9.7.4.1, 9.9.3
+ * as the REFUSED event (trace/events.def); explain/text/denial.h has the words. IBA 9.7.4.1, 9.9.3
  */
 #ifndef VB_CORE_DENIAL_H
 #define VB_CORE_DENIAL_H

@@ -169,8 +169,8 @@ void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now);
 void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked);
 
 /*
- * A QP for its registers (reg/csr.h): between the two calls, which belong together, @to->ctl and
- * what else is not const may be written; the second makes it take effect.
+ * A QP for its registers (reg/csr/csr.h): between the two calls, which belong together, @to->ctl
+ * and what else is not const may be written; the second makes it take effect.
  */
 struct vb_cc_access {
 	struct vb_cc *ctl;

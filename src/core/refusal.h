@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Why a verb was refused: the rule, and the values that break it. The core notes it where it
- * refuses; explain/refusal.h has the words. A call that succeeds pays nothing for it.
+ * refuses; explain/text/refusal.h has the words. A call that succeeds pays nothing for it.
  */
 #ifndef VB_CORE_REFUSAL_H
 #define VB_CORE_REFUSAL_H

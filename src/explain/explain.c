@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The whole explanation: what counts most first. See explain.h. */
 #include "explain/explain.h"
-#include "explain/denial.h"
+#include "explain/text/denial.h"
 
 #include <inttypes.h>
 

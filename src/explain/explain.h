@@ -8,8 +8,8 @@
 #define VB_EXPLAIN_EXPLAIN_H
 
 #include "core/denial.h"
-#include "explain/tale.h"
-#include "explain/words.h"
+#include "explain/history/tale.h"
+#include "explain/text/words.h"
 #include "wire/mad/vendor.h"
 
 enum vb_explain_rank {

@@ -3,8 +3,8 @@
  * What ended a QP: retries used up, a request that the peer refused or that could not be sent, a
  * request of the peer that was refused here. IBA 9.9, 11.6.2
  */
-#include "explain/denial.h"
 #include "explain/explain.h"
+#include "explain/text/denial.h"
 
 #include "wire/hdr.h"
 

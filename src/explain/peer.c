@@ -4,8 +4,8 @@
  * responder drops what it cannot place without a word (IBA 9.6.1), so on another host only its ICMP
  * messages and its answers to others tell anything.
  */
-#include "explain/denial.h"
 #include "explain/explain.h"
+#include "explain/text/denial.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls that wait for descriptors. While a CQ of the process is armed, who waits for the channel of
- * one makes progress itself (node/watch.h); then the call that the program made looks, without
+ * one makes progress itself (node/wait/watch.h); then the call that the program made looks, without
  * waiting, what is ready. All other waits go on after one look at a count.
  */
 #include "files/calls.h"
 #include "files/next.h"
-#include "node/watch.h"
+#include "node/wait/watch.h"
 
 #include <errno.h>
 #include <limits.h>

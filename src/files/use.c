@@ -5,8 +5,8 @@
  * takes, is none any more.
  */
 #include "files/calls.h"
-#include "files/cm.h"
-#include "files/cm_event.h"
+#include "files/cm/cm.h"
+#include "files/cm/event.h"
 #include "files/next.h"
 
 #include <errno.h>

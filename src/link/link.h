@@ -47,7 +47,7 @@ struct vb_link_ops {
 	/*
 	 * For middleware that decides about received packets: with @on they are not shown to the
 	 * tap until tap_received is called for packet @i, @rx, of the last recv, with what became
-	 * of it (link/fault.h). NULL: nobody taps here.
+	 * of it (link/middle/fault.h). NULL: nobody taps here.
 	 */
 	void (*tap_later)(struct vb_link *l, bool on);
 	void (*tap_received)(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/rng.h"
 #include "ucma/abi.h"
-#include "ucma/keep.h"
+#include "ucma/keep/keep.h"
 #include "ucma/ucma.h"
 #include "ucma/view.h"
 

@@ -78,7 +78,7 @@ void vb_ucma_destroy(struct vb_ucma *u); /* and every file, without a word to th
 int vb_ucma_file_open(struct vb_ucma *u, void *owner, struct vb_ucma_file **out);
 /* Ends all its ids as their states ask for. CMP-22, CMP-23 */
 void vb_ucma_file_close(struct vb_ucma_file *f, vb_time now);
-/* The number by which its ids are kept, 0 else. ucma/keep.h */
+/* The number by which its ids are kept, 0 else. ucma/keep/keep.h */
 void vb_ucma_file_set_number(struct vb_ucma_file *f, uint32_t number);
 void *vb_ucma_file_owner(const struct vb_ucma_file *f);
 /* Events that wait. */

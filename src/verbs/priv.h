@@ -13,11 +13,11 @@
 
 #include "base/list.h"
 #include "core/hca.h"
-#include "node/engine.h"
-#include "node/foreign.h"
-#include "verbs/evq.h"
-#include "verbs/export.h"
+#include "node/engine/engine.h"
+#include "node/host/remote_memory.h"
+#include "verbs/memory/export.h"
 #include "verbs/object.h"
+#include "verbs/queue/evq.h"
 #include "verbs/refuse.h"
 
 #include <errno.h>
@@ -460,7 +460,7 @@ struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr);
 struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *attr);
 
-/* qp_attr.c */
+/* qp/attr.c */
 int vb_ibv_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 
 /* post.c */

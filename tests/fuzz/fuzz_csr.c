@@ -7,8 +7,8 @@
  * Input: records of 16 bytes: what happens, the register, how much time passes, how large the
  * packet is (8 bytes in all), and a word.
  */
-#include "reg/cc_names.h"
-#include "reg/csr.h"
+#include "reg/csr/cc_names.h"
+#include "reg/csr/csr.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 
 #include "base/rng.h"
 #include "ucma/abi.h"
-#include "ucma/ahead.h"
-#include "ucma/keep.h"
+#include "ucma/command/ahead.h"
+#include "ucma/keep/keep.h"
 #include "ucma/view.h"
 
 #include <stdio.h>

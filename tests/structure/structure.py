@@ -60,6 +60,9 @@ ARITHMETIC_SYMBOL = re.compile(r"^__(popcount|clz|ctz|u?div|u?mod|mul|ashl|lshr|
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
+FOLDER_FILES_MAX = 15
+# Folders above that limit, and the number of files that they must not exceed.
+LARGE_FOLDERS = {"src/sim": 27, "src/core": 31}
 BANNED_WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 # Calls that have a better replacement: pattern, where (folders of src/, None: all), what to do.
 BANNED_CALLS = (
@@ -179,6 +182,19 @@ def check_sizes(_):
                     bad.append(f"{path}:{start}: a function of {n - start - 1} lines, at most "
                                f"{FUNCTION_LINES_MAX}")
                 start = None
+    return bad
+
+
+def check_folders(_):
+    """No folder of src/ holds more than 15 source files."""
+    bad, files = [], {}
+    for path in walk("src"):
+        if path.endswith((".c", ".h", ".def")):
+            files.setdefault(os.path.dirname(path), []).append(path)
+    for folder, paths in files.items():
+        most = LARGE_FOLDERS.get(folder, FOLDER_FILES_MAX)
+        if len(paths) > most:
+            bad.append(f"{folder}: {len(paths)} files, at most {most}: a prefix of many of them is a folder that is missing")
     return bad
 
 

@@ -6,8 +6,8 @@
 
 #include "broker_env.h"
 #include "link/memory.h"
-#include "node/broker_dial.h"
-#include "node/cm_page.h"
+#include "node/client/dial.h"
+#include "node/cm/page.h"
 #include "ucma/abi.h"
 
 #define CM_PORT 7471

@@ -8,7 +8,7 @@
 
 #include "cmocka_env.h"
 #include "netns.h"
-#include "node/broker.h"
+#include "node/broker/broker.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef VB_TESTS_UNIT_DENIAL_ENV_H
 #define VB_TESTS_UNIT_DENIAL_ENV_H
 
-#include "explain/denial.h"
+#include "explain/text/denial.h"
 #include "rc_env.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #ifndef VB_TESTS_UNIT_ENGINE_PEER_H
 #define VB_TESTS_UNIT_ENGINE_PEER_H
 
-#include "node/engine.h"
+#include "node/engine/engine.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "udp_world.h"
 
 #include "link/memory.h"
-#include "link/shm_priv.h"
+#include "link/shm/priv.h"
 
 #include <poll.h>
 #include <sys/mman.h>

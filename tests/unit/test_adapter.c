@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The adapter's own state: a reader sees the whole of a change or nothing of it. */
-#include "node/adapter.h"
+#include "node/shared/adapter.h"
 
 #include "cmocka_env.h"
 

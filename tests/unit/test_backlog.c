@@ -2,7 +2,7 @@
 /* What a full link did not take is kept with its bytes and its path, which belong to others and
  * change. */
 #include "cmocka_env.h"
-#include "node/engine_priv.h"
+#include "node/engine/priv.h"
 
 #include <stdlib.h>
 

@@ -3,11 +3,11 @@
  * What an adapter tells others: how a QP stands to the QP that it is connected to, nothing to
  * anybody else, and no more answers than so many. MAD-08
  */
-#include "node/broker_agent.h"
+#include "node/gsi/agent.h"
 
 #include "cmocka_env.h"
 #include "core/denial.h"
-#include "node/broker_dial.h"
+#include "node/client/dial.h"
 #include "wire/mad/vendor.h"
 
 #include <signal.h>

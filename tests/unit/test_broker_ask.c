@@ -3,7 +3,7 @@
  * What the broker takes for an answer to a question of an observer's, and what it does not: a
  * response is another host's word, or that of somebody who guesses. IBA 13.4.6.4
  */
-#include "node/broker_state.h"
+#include "node/broker/state.h"
 
 #include "cmocka_env.h"
 #include "wire/mad/vendor.h"

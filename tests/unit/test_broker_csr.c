@@ -4,7 +4,7 @@
  * for which it asks their process, whatever that does then. CC-31, CC-43
  */
 #include "broker_env.h"
-#include "reg/cc_names.h"
+#include "reg/csr/cc_names.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
 #include "cmocka_env.h"
 #include "descriptors.h"
 #include "netns.h"
-#include "node/broker_gsi.h"
-#include "node/devices.h"
-#include "node/engine.h"
+#include "node/engine/engine.h"
+#include "node/gsi/gsi.h"
+#include "node/netdev/devices.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

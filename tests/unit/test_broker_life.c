@@ -5,7 +5,7 @@
  */
 #include "broker_env.h"
 #include "descriptors.h"
-#include "node/adapter.h"
+#include "node/shared/adapter.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * itself, the port, messages that are none, another user.
  */
 #include "broker_env.h"
-#include "node/broker_msg.h"
+#include "node/client/msg.h"
 #include "verbena/verbena.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * read them and set none, and its histogram has the timers of all of them. ADP-26, REG-34
  */
 #include "broker_env.h"
-#include "node/adapter.h"
+#include "node/shared/adapter.h"
 #include "reg/file.h"
 #include "reg/text.h"
 

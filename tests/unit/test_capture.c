@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The writer of the capture ring: what a record looks like, and what happens at the ring's end. */
 #include "cmocka_env.h"
-#include "link/capture.h"
-#include "link/tap.h"
+#include "link/middle/capture.h"
+#include "link/middle/tap.h"
 
 #include <stdlib.h>
 

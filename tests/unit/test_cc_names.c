@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names, units and polarity of congestion control's settings as other adapters have them. */
-#include "reg/cc_names.h"
-#include "reg/csr.h"
+#include "reg/csr/cc_names.h"
+#include "reg/csr/csr.h"
 
 #include "cmocka_env.h"
 

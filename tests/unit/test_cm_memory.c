@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What outlives a broker that is killed: the descriptor store, and the memory of the connection
- * manager, whose channels are in stores of their own. node/fd_store.h, node/cm_memory.h
+ * manager, whose channels are in stores of their own. node/store/fd_store.h, node/cm/memory.h
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
 #include "link/memory.h"
-#include "node/cm_memory.h"
-#include "node/fd_store.h"
-#include "node/slots.h"
+#include "node/cm/memory.h"
+#include "node/store/fd_store.h"
+#include "node/store/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>

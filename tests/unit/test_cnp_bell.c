@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The interrupt of CNPs: everybody who waits for it wakes. futex(2) */
 #include "cmocka_env.h"
-#include "node/shm.h"
+#include "node/shared/shm.h"
 
 #include <errno.h>
 #include <limits.h>

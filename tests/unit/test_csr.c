@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The CSR space of congestion control: addresses, rights, the flows of s4, and any writes. */
 #include "base/rng.h"
-#include "reg/csr.h"
+#include "reg/csr/csr.h"
 
 #include "cmocka_env.h"
 

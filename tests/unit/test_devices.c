@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device table: order, names, GID indices and MTU as network devices come, change and go. */
 #include "cmocka_env.h"
-#include "node/broker_state.h"
-#include "node/devices.h"
-#include "node/engine_priv.h"
-#include "node/eth_rate.h"
+#include "node/broker/state.h"
+#include "node/engine/priv.h"
+#include "node/netdev/devices.h"
+#include "node/netdev/eth_rate.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "cmocka_env.h"
 #include "engine_peer.h"
 #include "netns.h"
-#include "node/broker.h"
+#include "node/broker/broker.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
 /* Congestion control at the engine: whose settings, how they are paced, and a full queue as a mark.
  */
 #include "cmocka_env.h"
-#include "node/engine_priv.h"
+#include "node/engine/priv.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

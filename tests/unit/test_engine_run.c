@@ -3,8 +3,8 @@
  * program that polls in vain does on a crowded machine. */
 #include "core/share/loan.h"
 #include "core_env.h"
-#include "node/engine_priv.h"
-#include "node/pace.h"
+#include "node/engine/priv.h"
+#include "node/host/pace.h"
 
 #include <sys/eventfd.h>
 #include <sys/resource.h>

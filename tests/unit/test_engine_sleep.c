@@ -2,7 +2,7 @@
 /* A thread that sleeps for an event, and the stand-by thread beside it: who is woken by what. There
  * is no stand-by thread here; where it matters the test waits as it does. */
 #include "core_env.h"
-#include "node/engine_priv.h"
+#include "node/engine/priv.h"
 
 #include <errno.h>
 #include <poll.h>

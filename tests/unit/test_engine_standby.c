@@ -4,7 +4,7 @@
  * what processes that are gone have left. With a real broker, in a network namespace of its own.
  */
 #include "engine_peer.h"
-#include "node/engine_priv.h"
+#include "node/engine/priv.h"
 #include "verbs_env.h"
 
 static int setup(void **state)

@@ -2,7 +2,7 @@
 /* The fault middleware over a real UDP link: what is lost, doubled, held back, marked, damaged. */
 #include "udp_world.h"
 
-#include "link/fault.h"
+#include "link/middle/fault.h"
 #include "wire/mad/cm.h"
 #include "wire/opcode.h"
 

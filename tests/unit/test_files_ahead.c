@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which answers of the broker a program uses again, and for how long. */
 #include "cmocka_env.h"
-#include "files/cm_ahead.h"
+#include "files/cm/ahead.h"
 #include "link/memory.h"
 #include "ucma/abi.h"
-#include "ucma/ahead.h"
+#include "ucma/command/ahead.h"
 
 #include <unistd.h>
 

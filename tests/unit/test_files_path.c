@@ -2,7 +2,7 @@
 /* Which paths are found in the broker's tree, and where; the table of descriptors. */
 #include "cmocka_env.h"
 #include "files/fd.h"
-#include "files/path.h"
+#include "files/path/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

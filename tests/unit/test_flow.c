@@ -2,7 +2,7 @@
 /* The shared counts of receive sockets, and a receiver that is full, as the core sees it. */
 #include "core/hca.h"
 #include "link/flow.h"
-#include "node/engine_priv.h"
+#include "node/engine/priv.h"
 
 #include "core_env.h"
 

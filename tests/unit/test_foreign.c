@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of another process: it is had only as that process may have it. */
 #include "cmocka_env.h"
-#include "node/foreign.h"
+#include "node/host/remote_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sockets of the slots, before and after they have an owner. node/group.h */
+/* The sockets of the slots, before and after they have an owner. node/store/group.h */
 #include "cmocka_env.h"
 #include "descriptors.h"
 #include "netns.h"
-#include "node/cm_memory.h"
-#include "node/group.h"
-#include "node/slots.h"
+#include "node/cm/memory.h"
+#include "node/store/group.h"
+#include "node/store/slots.h"
 
 #include <netinet/in.h>
 

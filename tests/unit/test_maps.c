@@ -2,7 +2,7 @@
 /* The mappings of a process: one that is found has one object and one set of rights throughout.
  * proc(5) */
 #include "cmocka_env.h"
-#include "node/maps.h"
+#include "node/host/memory_maps.h"
 
 #include <errno.h>
 #include <sys/mman.h>

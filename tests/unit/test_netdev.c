@@ -3,7 +3,7 @@
  * rtnetlink(7), RFC 4862 */
 #include "cmocka_env.h"
 #include "netns.h"
-#include "node/netdev.h"
+#include "node/netdev/netdev.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Tales of a process that is gone: those that did not end well are kept, the newest first, each
  * once, with what the kernel said of their way. */
 #include "cmocka_env.h"
-#include "node/past.h"
+#include "node/broker/history.h"
 
 #include <errno.h>
 

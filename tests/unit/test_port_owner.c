@@ -3,7 +3,7 @@
 #include "cmocka_env.h"
 #include "link/memory.h"
 #include "netns.h"
-#include "node/port_owner.h"
+#include "node/host/port_owner.h"
 #include "wire/icrc.h"
 
 #include <netinet/in.h>

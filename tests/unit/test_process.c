@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is read of a process in /proc/PID/stat, whatever it calls itself. proc_pid_stat(5) */
-#include "node/process.h"
+#include "node/host/process.h"
 
 #include "cmocka_env.h"
 

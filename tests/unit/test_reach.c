@@ -3,7 +3,7 @@
  * of the test's own. */
 #include "cmocka_env.h"
 #include "netns.h"
-#include "node/reach.h"
+#include "node/netdev/reachability.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * docs/registers.md has the tables of the registers as the code has them. To write them anew:
  * WRITE_REGISTERS_MD=1 test_reg_doc.
  */
-#include "reg/cc_names.h"
-#include "reg/csr.h"
+#include "reg/csr/cc_names.h"
+#include "reg/csr/csr.h"
 
 #include "cmocka_env.h"
 

@@ -5,7 +5,7 @@
  * REG-07, REG-09, REG-18, ADP-08, ADP-31
  */
 #include "core_env.h"
-#include "reg/csr.h"
+#include "reg/csr/csr.h"
 #include "reg/file.h"
 
 #include <errno.h>

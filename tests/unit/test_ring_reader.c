@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading a capture ring: order, wrap, falling behind, and rings whose owner writes nonsense. */
 #include "cmocka_env.h"
-#include "node/ring_reader.h"
+#include "node/client/ring_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

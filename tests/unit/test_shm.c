@@ -5,7 +5,7 @@
  */
 #include "shm_world.h"
 
-#include "link/fault.h"
+#include "link/middle/fault.h"
 #include "wire/icrc.h"
 
 /* Everything that a packet carries arrives, and no datagram has left. */

@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "cmocka_env.h"
 #include "link/memory.h"
-#include "link/shm_ring.h"
+#include "link/shm/ring.h"
 #include "wire/opcode.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
-#include "node/device_node.h"
-#include "node/sysfs.h"
-#include "node/sysfs_dir.h"
+#include "node/sysfs/device_node.h"
+#include "node/sysfs/dir.h"
+#include "node/sysfs/sysfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

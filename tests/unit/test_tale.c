@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tales: what begins one, what is kept, and who makes room for whom. */
 #include "cmocka_env.h"
-#include "explain/tale.h"
+#include "explain/history/tale.h"
 
 static struct vb_trace_event event(enum vb_trace_id id, vb_time at, uint64_t a, uint64_t b,
 				   uint64_t c)

@@ -4,8 +4,8 @@
  * and is told; it does not block, mislead or change settings.
  */
 #include "broker_env.h"
-#include "node/sysfs.h"
-#include "reg/cc_names.h"
+#include "node/sysfs/sysfs.h"
+#include "reg/csr/cc_names.h"
 #include "two_users.h"
 
 #include <sys/mman.h>

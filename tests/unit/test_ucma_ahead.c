@@ -3,7 +3,7 @@
  * Answers that come along with others, and the versions of ids that tell for how long they count:
  * each is what the command itself would draw. CMP-32, CMP-41 to CMP-43
  */
-#include "ucma/ahead.h"
+#include "ucma/command/ahead.h"
 
 #include "ucma_env.h"
 

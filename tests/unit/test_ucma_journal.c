@@ -2,7 +2,7 @@
 /* The journal of a region: changes happen together or not at all, wherever the writer was killed.
  */
 #include "cmocka_env.h"
-#include "ucma/journal.h"
+#include "ucma/keep/journal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * moment, and another one goes on from what was kept. CMP-51
  */
 #include "base/rng.h"
-#include "ucma/keep.h"
+#include "ucma/keep/keep.h"
 #include "ucma_env.h"
 
 struct region {

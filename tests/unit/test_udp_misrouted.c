@@ -2,10 +2,10 @@
 /*
  * A train whose first packet is damaged where the kernel looks for the process: all of it goes to
  * another one, which tells what is not its own from packets for QPs that do not exist. The sockets
- * are steered as the broker has them (node/group.h).
+ * are steered as the broker has them (node/store/group.h).
  */
 #include "core/hca.h"
-#include "node/group.h"
+#include "node/store/group.h"
 #include "udp_forged.h"
 
 #include <netinet/udp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion channels and async events: nothing is lost, nothing is announced that is not there. */
-#include "node/watch.h"
+#include "node/wait/watch.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>

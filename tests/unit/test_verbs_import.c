@@ -3,7 +3,7 @@
 #include "import_env.h"
 
 #include "link/memory.h"
-#include "verbs/export.h"
+#include "verbs/memory/export.h"
 
 /* Two QPs of this adapter in an imported PD, which stands for the first one's peer as well. */
 struct pair {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the user is told to do when something has run out. */
 #include "cmocka_env.h"
-#include "node/why.h"
+#include "node/host/error_hints.h"
 
 #include <errno.h>
 #include <stdbool.h>

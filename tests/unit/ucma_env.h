@@ -8,7 +8,7 @@
 
 #include "cmocka_env.h"
 #include "ucma/abi.h"
-#include "ucma/keep.h"
+#include "ucma/keep/keep.h"
 #include "ucma/ucma.h"
 
 #include <errno.h>

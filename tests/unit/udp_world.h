@@ -8,7 +8,7 @@
 
 #include "cmocka_env.h"
 #include "descriptors.h"
-#include "link/udp_priv.h"
+#include "link/udp/priv.h"
 #include "netns.h"
 #include "wire/hdr.h"
 

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `verbena explain`: why a QP, or a connection, of a program on this host is where it is. */
+#include "cmd/explain/explain.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define QPN_MAX 0xffffffu
+
+enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, those with problems first"},
+    [OPT_CM] = {'c', "cm", NULL, "connections of RDMA CM, and no QPs"},
+    [OPT_DEVICE] = {'d', "device", "NAME", "only this device"},
+    [OPT_PID] = {'p', "pid", "PID", "only this process"},
+    [OPT_JSON] = {'j', "json", NULL, "print JSON"},
+    {0},
+};
+
+struct request {
+	const struct vb_cmd *cmd;
+	const char *device;
+	uint32_t qpn, pid; /* 0: any */
+	bool all, cm, json;
+};
+
+/* A QPN as programs print it: 0x102, or decimal. */
+static bool read_qpn(const char *text, uint32_t *qpn)
+{
+	char *end;
+	bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	unsigned long n;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	n = strtoul(text, &end, is_hex ? 16 : 10);
+	if (errno || *end || n > QPN_MAX)
+		return false;
+	*qpn = (uint32_t)n;
+	return true;
+}
+
+static int parse(struct request *r, int argc, char **argv)
+{
+	const char *arg, *qpn = NULL;
+	double pid;
+	int i;
+
+	for (;;) {
+		while ((i = vb_cmd_next_option(r->cmd, argc, argv, &arg)) >= 0) {
+			r->all |= i == OPT_ALL;
+			r->cm |= i == OPT_CM;
+			r->json |= i == OPT_JSON;
+			if (i == OPT_DEVICE)
+				r->device = arg;
+			if (i == OPT_PID && !vb_cmd_number(arg, 1, 4194304, &pid))
+				return vb_cmd_usage(r->cmd, "'%s' is no process", arg);
+			if (i == OPT_PID)
+				r->pid = (uint32_t)pid;
+		}
+		if (optind >= argc)
+			break;
+		if (qpn)
+			return vb_cmd_usage(r->cmd, "unexpected argument '%s'", argv[optind]);
+		qpn = argv[optind++];
+	}
+	if (qpn && (r->all || r->cm))
+		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
+	if (qpn && (!read_qpn(qpn, &r->qpn) || r->qpn == 0))
+		return vb_cmd_usage(r->cmd, "'%s' is no QPN: 1 to 0xffffff, hexadecimal with 0x",
+				    qpn);
+	r->all = !qpn;
+	return 0;
+}
+
+static bool is_meant(const struct request *r, const struct vb_qp_case *k)
+{
+	return (!r->qpn || k->qpn == r->qpn) && (!r->pid || k->pid == r->pid) &&
+	       (!r->device || strcmp(r->device, k->device) == 0);
+}
+
+/* What there is instead of what was asked for. */
+static int not_found(const struct request *r, const struct vb_qp_cases *c)
+{
+	char list[240] = "";
+	size_t at = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->cnt && at < sizeof list - 24; i++, n++)
+		at += (size_t)snprintf(list + at, sizeof list - at, "%s0x%06x", i ? ", " : "",
+				       c->at[i].qpn);
+	if (r->cm)
+		vb_cmd_error(r->cmd, "no connection is like that; 'verbena explain --cm' lists "
+				     "them");
+	else if (c->cnt == 0)
+		vb_cmd_error(r->cmd, "no program on this host has a QP now%s",
+			     c->mute_cnt ? ", of those that answer" : "");
+	else if (r->qpn && !r->pid && !r->device)
+		vb_cmd_error(r->cmd, "there is no QP 0x%06x on this host; there %s %s%s", r->qpn,
+			     c->cnt == 1 ? "is" : "are", list, n < c->cnt ? " and more" : "");
+	else
+		vb_cmd_error(r->cmd, "no QP is like that; 'verbena explain --all' lists them");
+	return 1;
+}
+
+static bool is_meant_cm(const struct request *r, const struct vb_cm_case *k)
+{
+	return (!r->pid || k->view.pid == r->pid) &&
+	       (!r->device || strcmp(r->device, k->device) == 0);
+}
+
+/* The connections that are meant: as a table of its own, or with --cm as JSON. */
+static void show_connections(const struct request *r, const struct vb_qp_cases *c,
+			     const uint32_t *which, uint32_t cnt, bool is_first)
+{
+	if (r->json) {
+		vb_explain_cm_json(stdout, c, which, cnt);
+		return;
+	}
+	fputs(is_first ? "" : "\n", stdout);
+	vb_explain_cm_table(stdout, c, which, cnt);
+}
+
+static void show_qps(const struct request *r, const struct vb_qp_cases *c, const uint32_t *which,
+		     uint32_t cnt)
+{
+	if (r->json)
+		vb_explain_show_json(stdout, c, which, cnt);
+	else if (r->all)
+		vb_explain_show_table(stdout, c, which, cnt);
+	for (uint32_t i = 0; i < cnt && !r->json && !r->all; i++) {
+		fputs(i ? "\n" : "", stdout);
+		vb_explain_show(stdout, c, &c->at[which[i]]);
+	}
+}
+
+static int show(const struct request *r, const struct vb_qp_cases *c)
+{
+	uint32_t *which = calloc(c->cnt + c->cm_cnt + 1, sizeof *which), cnt = 0, cm_cnt = 0, *cm;
+
+	if (!which) {
+		vb_cmd_error(r->cmd, "out of memory");
+		return 1;
+	}
+	for (uint32_t i = 0; i < c->cnt && !r->cm; i++)
+		if (is_meant(r, &c->at[i]))
+			which[cnt++] = i;
+	cm = which + cnt;
+	for (uint32_t i = 0; i < c->cm_cnt && (r->cm || (r->all && !r->json)); i++)
+		if (is_meant_cm(r, &c->cm[i]))
+			cm[cm_cnt++] = i;
+	if (cnt + cm_cnt == 0 && (!r->all || r->device || r->pid)) {
+		free(which);
+		return not_found(r, c);
+	}
+	if (!r->cm)
+		show_qps(r, c, which, cnt);
+	if (!r->cm && !r->json)
+		vb_explain_show_refused(stdout, c, r->pid, r->qpn);
+	if (r->cm || cm_cnt)
+		show_connections(r, c, cm, cm_cnt, r->cm);
+	free(which);
+	return vb_cmd_finish(r->cmd);
+}
+
+static int run(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	struct request r = {.cmd = cmd};
+	struct vb_qp_cases c;
+	char why[512];
+	int rc = parse(&r, argc, argv);
+
+	if (rc)
+		return rc;
+	rc = vb_explain_gather(&c, r.qpn, why, sizeof why);
+	if (rc == -ENOTCONN)
+		vb_cmd_error(cmd, "no program uses the adapter now, and none has failed lately");
+	else if (rc)
+		vb_cmd_error(cmd, "%s", why);
+	else
+		rc = show(&r, &c);
+	free(c.at);
+	free(c.cm);
+	free(c.refused);
+	return rc < 0 ? 1 : rc;
+}
+
+const struct vb_cmd vb_cmd_explain = {
+    .name = "explain",
+    .arguments = "[QPN | --all | --cm] [-d NAME] [-p PID] [--json]",
+    .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `verbena explain`: what is gathered of the QPs of this host (gather.c) and how it is
+ * shown (show.c, draw.c).
+ */
+#ifndef VB_CMD_EXPLAIN_EXPLAIN_H
+#define VB_CMD_EXPLAIN_EXPLAIN_H
+
+#include "cmd/cmd.h"
+#include "cmd/explain/draw.h"
+#include "node/broker/broker.h"
+#include "node/cm/view.h"
+
+#include <stdio.h>
+
+/* A QP of a program that runs, or the tale of one of a program that has ended. */
+struct vb_qp_case {
+	uint32_t qpn, pid;
+	char comm[16];   /* printable */
+	char device[32]; /* its name; empty: not known */
+	bool has_view, has_tale;
+	vb_time ended; /* the process; 0: it is there */
+	struct vb_qp_view view;
+	struct vb_tale tale;
+	struct vb_peer_facts peer;
+	struct vb_qp_view peer_qp; /* peer.qp points here */
+	char faults[VB_FAULT_TEXT_MAX];
+	struct vb_explain_in in;
+	struct vb_explanation why;
+};
+
+/* An id of RDMA CM. */
+struct vb_cm_case {
+	struct vb_ucma_view view;
+	char user[16];   /* printable */
+	char device[32]; /* its name; empty: none */
+	enum vb_explain_rank rank;
+	uint64_t losses; /* MADs of the device that fault rules took away */
+};
+
+/* A verb that a process was refused. */
+struct vb_refused_case {
+	uint32_t pid;
+	char comm[16]; /* printable */
+	struct vb_refused refused;
+};
+
+struct vb_qp_cases {
+	struct vb_qp_case *at;
+	uint32_t cnt, room;
+	uint32_t unseen;   /* QPs of which there was no view */
+	uint32_t lost;     /* tales thrown away */
+	uint32_t mute_cnt; /* processes that did not answer */
+	struct vb_cm_case *cm;
+	uint32_t cm_cnt, cm_unseen;
+	struct vb_refused_case *refused; /* of each process the oldest first */
+	uint32_t refused_cnt;
+	vb_time now;
+	uint64_t real_ns; /* CLOCK_REALTIME at now */
+};
+
+/* Gathers everything, with QP @qpn (0: none) in any case. 0, or a negative errno with a line in
+ * @why; -ENOTCONN: no program uses the adapter, and none has lately. */
+int vb_explain_gather(struct vb_qp_cases *c, uint32_t qpn, char *why, size_t why_size);
+
+/* far.c: asks the adapter of another host how the peer of QP @qpn stands, or with 0 those
+ * of all QPs in trouble, and notes the answers in the cases. */
+void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_observer *o,
+			const struct vb_host_shm *host);
+/* @gid is an address of this host. */
+bool vb_explain_is_here(const struct vb_host_shm *host, const struct vb_gid *gid);
+
+/* How @k stands, for tables: the view, or else how it was when the tale ended. */
+static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)
+{
+	return k->has_view ? &k->view : &k->tale.view;
+}
+
+/* The cases @which, as a table, in words, or as JSON. */
+void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
+			   uint32_t cnt);
+/* The verbs that process @pid was refused, or with 0 any process; @qpn: of this QP alone, unless 0.
+ */
+void vb_explain_show_refused(FILE *f, const struct vb_qp_cases *c, uint32_t pid, uint32_t qpn);
+void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k);
+void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
+			  uint32_t cnt);
+
+/* Connections: gathers them in @c, whose now is set; 0 or a negative errno. Then the cases @which.
+ */
+int vb_explain_cm_gather(struct vb_qp_cases *c, struct vb_broker_observer *o,
+			 const struct vb_host_shm *host);
+void vb_explain_cm_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *which, uint32_t cnt);
+void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which, uint32_t cnt);
+/* One line for each connection of the QP. */
+void vb_explain_cm_of_qp(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *q);
+
+/* How many packets the rules of a process took away, and makes their text end. */
+uint64_t vb_explain_fault_losses(struct vb_fault_status *st);
+/* A string of JSON; the text must be printable. */
+void vb_explain_quote(FILE *f, const char *s);
+void vb_explain_json_lines(FILE *f, const char *name, const struct vb_lines *l);
+/* Copies at most @size - 1 bytes; what is not printable becomes a question mark. */
+void vb_explain_printable(char *to, size_t size, const char *from);
+
+#endif

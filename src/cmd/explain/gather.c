@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is known of the QPs of this host: how they stand, from processes that answer; their tales,
+ * from slot memory whether its owner runs or not; those of processes that are gone, from the
+ * broker; and of the other ends. Everything in slot memory is another program's word.
+ */
+#include "cmd/explain/explain.h"
+
+#include "fault/fault.h"
+#include "node/host/process.h"
+#include "node/netdev/reachability.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A process that polls looks about once a second whether it is asked. */
+#define ANSWER_NS (1500 * VB_MSEC)
+#define LOOK_NS (2 * VB_MSEC)
+
+/* What a slot said, copied. */
+struct process {
+	bool answered, is_stopped;
+	const struct vb_slot_shm *shm;
+	uint32_t pid;
+	char comm[16];
+	struct vb_explain_shm said; /* tales aside */
+};
+
+struct gather {
+	struct vb_broker_observer o;
+	struct vb_host_shm host;
+	struct vb_qp_cases *c;
+	struct process *process[VB_SLOT_CNT];
+};
+
+static vb_time clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
+}
+
+void vb_explain_printable(char *to, size_t size, const char *from)
+{
+	size_t i = 0;
+
+	for (; i + 1 < size && from[i]; i++)
+		to[i] = (char)(from[i] < ' ' || from[i] > '~' ? '?' : from[i]);
+	to[i] = 0;
+}
+
+static bool has_answered(const struct vb_slot_shm *s, uint32_t asked)
+{
+	return __atomic_load_n(&s->explain.answered, __ATOMIC_ACQUIRE) == asked;
+}
+
+/* Waits until all that run have answered, or have had the time to. */
+static void await_answers(struct gather *g, uint32_t asked)
+{
+	vb_time end = clock_ns(CLOCK_MONOTONIC) + ANSWER_NS;
+	bool waits = true;
+
+	while (waits && clock_ns(CLOCK_MONOTONIC) < end) {
+		waits = false;
+		for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !waits; k++) {
+			const struct vb_slot_shm *s = g->o.slot[k];
+
+			waits = s && s->pid && !has_answered(s, asked) &&
+				!vb_process_is_stopped((pid_t)s->pid);
+		}
+		if (waits)
+			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	}
+}
+
+static int read_process(struct gather *g, uint32_t k, uint32_t asked)
+{
+	const struct vb_slot_shm *s = g->o.slot[k];
+	const struct vb_explain_shm *x = &s->explain;
+	struct process *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return -ENOMEM;
+	g->process[k] = p;
+	p->shm = s;
+	p->pid = s->pid;
+	vb_explain_printable(p->comm, sizeof p->comm, s->comm);
+	p->is_stopped = vb_process_is_stopped((pid_t)p->pid);
+	/* The head, then as many views as it says there are. */
+	vb_explain_read(x, x, &p->said, offsetof(struct vb_explain_shm, tales));
+	p->answered = p->said.answered == asked;
+	if (p->said.view_cnt > VB_VIEWS)
+		p->said.view_cnt = VB_VIEWS;
+	vb_explain_read(x, x->view, p->said.view, p->said.view_cnt * sizeof x->view[0]);
+	for (uint32_t i = 0; i < p->said.view_cnt; i++)
+		vb_view_heal(&p->said.view[i]);
+	if (!p->answered)
+		g->c->mute_cnt++;
+	if (p->said.qp_cnt > p->said.view_cnt)
+		g->c->unseen += p->said.qp_cnt - p->said.view_cnt;
+	return 0;
+}
+
+static struct vb_qp_case *case_new(struct vb_qp_cases *c)
+{
+	if (c->cnt == c->room) {
+		uint32_t room = c->room ? c->room * 2 : 64;
+		struct vb_qp_case *at = realloc(c->at, room * sizeof *at);
+
+		if (!at)
+			return NULL;
+		c->at = at;
+		c->room = room;
+	}
+	memset(&c->at[c->cnt], 0, sizeof c->at[0]);
+	return &c->at[c->cnt++];
+}
+
+static void name_device(const struct gather *g, struct vb_qp_case *k)
+{
+	uint32_t port = vb_case_view(k)->attr.port;
+
+	if (port >= 1 && port <= VB_DEVICES_MAX && g->host.device[port - 1].ifindex)
+		vb_explain_printable(k->device, sizeof k->device, g->host.device[port - 1].name);
+}
+
+/* Takes a tale out of another program's memory. */
+static void take_tale(struct vb_qp_case *k, const struct vb_tale *t)
+{
+	k->tale = *t;
+	vb_view_heal(&k->tale.view);
+	k->has_tale = true;
+	k->qpn = t->qpn;
+}
+
+static int add_process(struct gather *g, const struct process *p)
+{
+	static struct vb_tales tales;
+	const struct vb_explain_shm *x = &p->shm->explain;
+	uint32_t first = g->c->cnt;
+
+	for (uint32_t i = 0; i < p->said.view_cnt; i++) {
+		struct vb_qp_case *k = case_new(g->c);
+
+		if (!k)
+			return -ENOMEM;
+		k->view = p->said.view[i];
+		k->has_view = true;
+		k->qpn = k->view.qpn;
+	}
+	vb_explain_read(x, x->tales.used, tales.used, sizeof tales.used);
+	g->c->lost += x->tales.lost;
+	for (uint32_t i = 0; i < VB_TALES; i++) {
+		struct vb_tale *t = &tales.tale[i];
+		struct vb_qp_case *k = NULL;
+
+		if (!vb_tales_at(&tales, i))
+			continue;
+		vb_explain_read(x, &x->tales.tale[i], t, sizeof *t);
+		if (t->state == VB_TALE_NONE || t->state > VB_TALE_FAILED)
+			continue;
+		for (uint32_t n = first; n < g->c->cnt && !k; n++)
+			if (g->c->at[n].has_view && g->c->at[n].qpn == t->qpn)
+				k = &g->c->at[n];
+		/* Of a QP that is gone, what was overcome is of no interest. */
+		if (!k && t->state == VB_TALE_RECOVERED)
+			continue;
+		if (!k)
+			k = case_new(g->c);
+		if (!k)
+			return -ENOMEM;
+		take_tale(k, t);
+	}
+	for (uint32_t n = first; n < g->c->cnt; n++) {
+		struct vb_qp_case *k = &g->c->at[n];
+
+		k->pid = p->pid;
+		memcpy(k->comm, p->comm, sizeof k->comm);
+		k->in.owner = p->is_stopped ? VB_OWNER_STOPPED : VB_OWNER_RUNS;
+		k->in.link_full = p->said.link_full;
+	}
+	return 0;
+}
+
+/* The last verbs that a process was refused. */
+static int add_refused(struct gather *g, const struct process *p)
+{
+	uint32_t cnt = p->said.refused_cnt;
+	uint32_t n = cnt < VB_REFUSED_CNT ? cnt : VB_REFUSED_CNT;
+	struct vb_refused_case *to =
+	    realloc(g->c->refused, (g->c->refused_cnt + n + 1) * sizeof *to);
+
+	if (!to)
+		return -ENOMEM;
+	g->c->refused = to;
+	for (uint32_t i = cnt - n; i != cnt; i++) {
+		struct vb_refused r = p->said.refused[i % VB_REFUSED_CNT];
+
+		if (!r.err)
+			continue;
+		to = &g->c->refused[g->c->refused_cnt++];
+		to->pid = p->pid;
+		memcpy(to->comm, p->comm, sizeof to->comm);
+		r.text[sizeof r.text - 1] = 0;
+		to->refused = r;
+		vb_explain_printable(to->refused.text, sizeof r.text, r.text);
+	}
+	return 0;
+}
+
+uint64_t vb_explain_fault_losses(struct vb_fault_status *st)
+{
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	uint64_t losses = 0;
+
+	st->rules.text[sizeof st->rules.text - 1] = 0;
+	if (vb_fault_parse(st->rules.text, &spec, &err))
+		return 0;
+	for (uint32_t i = 0; i < spec.rule_cnt; i++)
+		if (spec.rule[i].kind == VB_FAULT_LOSS || spec.rule[i].kind == VB_FAULT_BURST ||
+		    spec.rule[i].kind == VB_FAULT_BLACKOUT || spec.rule[i].kind == VB_FAULT_CORRUPT)
+			losses += st->hits[i];
+	return losses;
+}
+
+/* Rules that took packets of the process of @k away. */
+static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
+{
+	uint64_t losses = vb_explain_fault_losses(st);
+
+	k->in.fault_hits += losses;
+	if (k->in.fault_hits)
+		vb_explain_printable(k->faults, sizeof k->faults, st->rules.text);
+}
+
+static int add_past(struct gather *g)
+{
+	const struct vb_past *past = vb_broker_past(&g->o);
+	struct vb_fault_status fault;
+
+	for (uint32_t i = 0; i < VB_PAST_TALES; i++) {
+		const struct vb_past_tale *t = &past->tale[i];
+		struct vb_qp_case *k;
+
+		if (!t->ended || t->ended + VB_PAST_NS < g->c->now ||
+		    t->tale.state == VB_TALE_NONE || t->tale.state > VB_TALE_FAILED)
+			continue;
+		k = case_new(g->c);
+		if (!k)
+			return -ENOMEM;
+		take_tale(k, &t->tale);
+		k->ended = t->ended;
+		k->pid = t->pid;
+		vb_explain_printable(k->comm, sizeof k->comm, t->comm);
+		k->in.owner = VB_OWNER_ENDED;
+		k->peer.send_errno = t->error.err;
+		k->peer.send_err_cnt = t->error.cnt;
+		k->peer.send_err_at = t->error.at;
+		fault = t->fault;
+		take_faults(k, &fault);
+	}
+	return 0;
+}
+
+/* The process and QP that @v sends to, on this host. */
+static void find_peer_here(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
+{
+	const struct process *p = g->process[v->attr.dest_qpn & 0xff];
+	bool all;
+
+	k->peer.there = VB_PEER_NO_PROCESS;
+	if (!p)
+		return;
+	k->peer.pid = p->pid;
+	memcpy(k->peer.comm, p->comm, sizeof k->peer.comm);
+	k->peer.is_stopped = p->is_stopped;
+	all = p->answered && p->said.qp_cnt <= p->said.view_cnt;
+	k->peer.there = all ? VB_PEER_NO_QP : VB_PEER_QP;
+	for (uint32_t i = 0; i < p->said.view_cnt; i++) {
+		if (p->said.view[i].qpn != v->attr.dest_qpn)
+			continue;
+		k->peer.there = VB_PEER_QP;
+		k->peer_qp = p->said.view[i];
+		k->peer.qp = &k->peer_qp;
+	}
+}
+
+/* ... of a process that has ended: a program that has come later may have the number now. */
+static void find_peer_of_past(const struct gather *g, const struct vb_qp_view *v,
+			      struct vb_qp_case *k)
+{
+	struct vb_peer_facts none = k->peer;
+
+	find_peer_here(g, v, k);
+	if (k->peer.there != VB_PEER_NO_PROCESS &&
+	    !(k->peer.is_stopped && k->peer.qp &&
+	      (k->peer.qp->type == VB_QPT_DCT || k->peer.qp->attr.dest_qpn == v->qpn)))
+		k->peer = none;
+}
+
+/* The newest tale of QP @v's peer that refused it something for good. */
+static void find_denial(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
+{
+	const struct vb_trace_event *found = NULL;
+
+	for (uint32_t i = 0; i < g->c->cnt; i++) {
+		const struct vb_qp_case *p = &g->c->at[i];
+		const struct vb_trace_event *ev;
+
+		if (!p->has_tale || p->qpn != v->attr.dest_qpn || p->tale.state != VB_TALE_FAILED ||
+		    (p->tale.view.type != VB_QPT_DCT && p->tale.view.attr.dest_qpn != v->qpn))
+			continue;
+		ev = vb_explain_last(&p->tale, UINT64_C(1) << VB_TRACE_REFUSED);
+		if (ev && (!found || ev->time > found->time))
+			found = ev;
+	}
+	if (found)
+		k->peer.denial = vb_denial_read(found);
+}
+
+/* A QP that the address of @v answers, other than the one of @v. */
+static uint32_t answered_there(const struct gather *g, const struct vb_qp_view *v)
+{
+	for (uint32_t i = 0; i < g->c->cnt; i++) {
+		const struct vb_qp_case *k = &g->c->at[i];
+
+		if (k->has_view && k->qpn != v->qpn && k->view.state == VB_QPS_RTS &&
+		    k->view.is_acked_once && k->view.rto.timeout_cnt == 0 &&
+		    vb_gid_eq(&k->view.attr.path.dgid, &v->attr.path.dgid))
+			return k->qpn;
+	}
+	return 0;
+}
+
+static void find_error(const struct gather *g, const struct vb_gid *to, struct vb_qp_case *k)
+{
+	for (uint32_t n = 0; n < VB_SLOT_CNT; n++) {
+		const struct process *p = g->process[n];
+
+		for (uint32_t i = 0; p && p->pid == k->pid && i < VB_SEND_ERRORS; i++) {
+			const struct vb_send_error *e = &p->said.error[i];
+
+			if (!e->err || !vb_gid_eq(&e->gid, to))
+				continue;
+			k->peer.send_errno = e->err;
+			k->peer.send_err_cnt = e->cnt;
+			k->peer.send_err_at = e->at;
+		}
+	}
+}
+
+static void find_faults(const struct gather *g, uint32_t port, struct vb_qp_case *k)
+{
+	struct vb_fault_status st;
+
+	for (uint32_t n = 0; n < VB_SLOT_CNT; n++)
+		if (g->process[n] && g->process[n]->pid == k->pid &&
+		    vb_fault_status_read(g->process[n]->shm, port - 1, &st))
+			take_faults(k, &st);
+}
+
+/* What is known of the other end of a connection in trouble. */
+static void find_facts(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
+{
+	const struct vb_gid *to = &v->attr.path.dgid;
+	uint32_t port = v->attr.port;
+	bool here = vb_explain_is_here(&g->host, to);
+
+	if (here)
+		find_denial(g, v, k);
+	if (k->ended) {
+		if (here)
+			find_peer_of_past(g, v, k);
+		return;
+	}
+	find_error(g, to, k);
+	k->peer.answered_qpn = answered_there(g, v);
+	if (port >= 1 && port <= VB_DEVICES_MAX)
+		find_faults(g, port, k);
+	if (here) {
+		find_peer_here(g, v, k);
+	} else if (port >= 1 && port <= VB_DEVICES_MAX) {
+		k->peer.route_errno = vb_reach_route(to, g->host.device[port - 1].ifindex);
+		k->peer.neighbour = vb_reach_neighbour(to);
+	}
+}
+
+static void judge(struct gather *g, struct vb_qp_case *k)
+{
+	const struct vb_qp_view *v = vb_case_view(k);
+	bool is_connected = v->type != VB_QPT_UD;
+
+	name_device(g, k);
+	if (is_connected && v->state >= VB_QPS_RTR &&
+	    (k->has_tale || v->rto.timeout_cnt || v->unacked || v->unsent))
+		find_facts(g, v, k);
+	k->in.now = g->c->now;
+	k->in.view = k->has_view ? &k->view : NULL;
+	k->in.tale = k->has_tale ? &k->tale : NULL;
+	k->in.peer = is_connected ? &k->peer : NULL;
+	k->in.faults = k->faults;
+	vb_explain(&k->in, &k->why);
+}
+
+static int by_rank(const void *va, const void *vb)
+{
+	const struct vb_qp_case *a = va, *b = vb;
+	vb_time at_a = a->has_tale ? a->tale.at : 0, at_b = b->has_tale ? b->tale.at : 0;
+
+	if (!a->ended != !b->ended)
+		return a->ended ? 1 : -1;
+	if (a->why.rank != b->why.rank)
+		return a->why.rank < b->why.rank ? -1 : 1;
+	if (at_a != at_b)
+		return at_a > at_b ? -1 : 1;
+	return a->qpn < b->qpn ? -1 : a->qpn > b->qpn;
+}
+
+/* Rows have moved: what points into them follows. */
+static void settle(struct vb_qp_case *k)
+{
+	k->in.view = k->has_view ? &k->view : NULL;
+	k->in.tale = k->has_tale ? &k->tale : NULL;
+	k->in.faults = k->faults;
+	if (k->in.peer)
+		k->in.peer = &k->peer;
+	if (k->peer.qp)
+		k->peer.qp = &k->peer_qp;
+}
+
+static int gather(struct gather *g, uint32_t qpn)
+{
+	uint32_t asked;
+	int rc = vb_broker_ask_views(&g->o, qpn, &asked);
+
+	if (!rc)
+		rc = vb_broker_observe_slots(&g->o);
+	if (rc)
+		return rc;
+	await_answers(g, asked);
+	vb_host_read(g->o.host, &g->host);
+	g->c->now = clock_ns(CLOCK_MONOTONIC);
+	g->c->real_ns = clock_ns(CLOCK_REALTIME);
+	/* The broker's own QP1 is no program's and waits for nobody. */
+	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
+		if (g->o.slot[k] && g->o.slot[k]->pid)
+			rc = read_process(g, k, asked);
+	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
+		if (g->process[k])
+			rc = add_process(g, g->process[k]);
+	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
+		if (g->process[k])
+			rc = add_refused(g, g->process[k]);
+	if (!rc)
+		rc = add_past(g);
+	if (!rc)
+		rc = vb_explain_cm_gather(g->c, &g->o, &g->host);
+	if (!rc)
+		vb_explain_ask_far(g->c, qpn, &g->o, &g->host);
+	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
+		judge(g, &g->c->at[i]);
+	if (!rc && g->c->cnt)
+		qsort(g->c->at, g->c->cnt, sizeof g->c->at[0], by_rank);
+	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
+		settle(&g->c->at[i]);
+	return rc;
+}
+
+int vb_explain_gather(struct vb_qp_cases *c, uint32_t qpn, char *why, size_t why_size)
+{
+	static struct gather g;
+	int rc;
+
+	memset(c, 0, sizeof *c);
+	g.c = c;
+	rc = vb_broker_observe(&g.o, false, why, why_size);
+	if (rc == -ECONNREFUSED)
+		return -ENOTCONN;
+	if (rc)
+		return rc;
+	rc = gather(&g, qpn);
+	if (rc)
+		snprintf(why, why_size, "cannot ask the broker: %s", strerror(-rc));
+	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+		free(g.process[k]);
+	vb_broker_observe_end(&g.o);
+	return rc;
+}

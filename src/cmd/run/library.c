@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finding libverbena.so. Everything is relative, so that an installation can be moved. */
+#include "cmd/run/library.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int vb_library_names_path(char *path, size_t size)
+{
+	char library[PATH_MAX], name[PATH_MAX + 32];
+	int err = vb_library_path(library, sizeof library);
+	char *slash = strrchr(library, '/');
+
+	if (err || !slash)
+		return -ENOENT;
+	*slash = 0;
+	if ((size_t)snprintf(path, size, "%s/libverbena.d", library) >= size)
+		return -ENOENT;
+	snprintf(name, sizeof name, "%s/libibverbs.so.1", path);
+	return access(name, R_OK) ? -ENOENT : 0;
+}
+
+int vb_library_trace_path(char *path, size_t size)
+{
+	char library[PATH_MAX];
+	int err = vb_library_path(library, sizeof library);
+	char *slash = strrchr(library, '/');
+
+	if (err || !slash)
+		return -ENOENT;
+	*slash = 0;
+	if ((size_t)snprintf(path, size, "%s/libverbena-trace.so", library) >= size)
+		return -ENOENT;
+	return access(path, R_OK) ? -ENOENT : 0;
+}
+
+int vb_library_path(char *path, size_t size)
+{
+	/* VERBENA_LIBDIR: the way from the installed bin to lib; both may be one of a multiarch. */
+	static const char *const from_bin[] = {"libverbena.so", VERBENA_LIBDIR "/libverbena.so",
+					       "../lib/libverbena.so", "src/verbs/libverbena.so"};
+	char dir[PATH_MAX], found[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
+
+	dir[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(dir, '/');
+	if (slash)
+		*slash = 0;
+	for (size_t i = 0; i < sizeof from_bin / sizeof from_bin[0]; i++) {
+		if ((size_t)snprintf(path, size, "%s/%s", dir, from_bin[i]) < size &&
+		    realpath(path, found) && strlen(found) < size) {
+			memcpy(path, found, strlen(found) + 1);
+			return 0;
+		}
+	}
+	snprintf(path, size, "%s/%s", dir, from_bin[0]);
+	return -ENOENT;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `verbena run`: executes a program with libverbena.so preloaded. It replaces itself by the
+ * program, so the exit status and signals are the program's own and nothing stays behind. ld.so(8)
+ */
+#include "cmd/cmd.h"
+#include "cmd/reg/register.h"
+#include "cmd/run/library.h"
+#include "core/cc/text.h"
+#include "node/engine/engine.h"
+#include "node/shared/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As env(1) has them. */
+#define EXIT_SELF 125
+#define EXIT_CANNOT_EXEC 126
+#define EXIT_NOT_FOUND 127
+
+enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED, OPT_LOG };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
+    [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
+    [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
+    [OPT_DC] = {0, "dc", "half|full|adapter",
+		"the devices say that mlx5dv supports them, and DC connects with this handshake"},
+    [OPT_LINK] = {'l', "link", "udp|shm",
+		  "how packets go to processes of this host: by UDP (default) or shared memory"},
+    [OPT_FAULT] = {'f', "fault", "RULES",
+		   "faults that its packets meet, such as loss=1%; see verbena-fault(1)"},
+    [OPT_SEED] = {'s', "fault-seed", "NUMBER", "seed of the faults' random choices (0)"},
+    [OPT_LOG] = {0, "log", NULL, "print each verb that is refused, and why, to standard error"},
+    {0},
+};
+
+/* Finds @name as execvp() does. */
+static bool find_program(const char *name, char *path, size_t size)
+{
+	const char *p = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return (size_t)snprintf(path, size, "%s", name) < size;
+	for (p = p ? p : "/bin:/usr/bin"; *p; p += strspn(p, ":")) {
+		size_t n = strcspn(p, ":");
+
+		if ((size_t)snprintf(path, size, "%.*s/%s", (int)n, p, name) < size &&
+		    access(path, X_OK) == 0)
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+/* The dynamic linker ignores LD_PRELOAD for programs that change their user or group. */
+static void warn_setuid(const struct vb_cmd *cmd, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (!find_program(name, path, sizeof path) || stat(path, &st))
+		return;
+	if ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
+	    (st.st_mode & S_ISGID && st.st_gid != getgid()))
+		vb_cmd_error(cmd,
+			     "warning: '%s' is set-user-ID or set-group-ID, so it will not "
+			     "use verbena; run a copy without that bit",
+			     path);
+}
+
+/* Of `verbena trace`: the library that stands before libverbena.so; "" without it. */
+static int find_trace(const struct vb_cmd *cmd, char *path, size_t size)
+{
+	path[0] = 0;
+	if (!getenv("VERBENA_TRACE") || !vb_library_trace_path(path, size))
+		return 0;
+	vb_cmd_error(cmd, "libverbena-trace.so is not beside libverbena.so; build or install it");
+	return EXIT_SELF;
+}
+
+static int set_preload(const struct vb_cmd *cmd, bool print)
+{
+	char library[PATH_MAX], trace[PATH_MAX], value[3 * PATH_MAX];
+	const char *old = getenv("LD_PRELOAD");
+
+	if (vb_library_path(library, sizeof library)) {
+		vb_cmd_error(cmd, "libverbena.so is not at %s nor beside it; build or install it",
+			     library);
+		return EXIT_SELF;
+	}
+	if (strpbrk(library, " :")) {
+		vb_cmd_error(
+		    cmd, "'%s' has a space or colon, which LD_PRELOAD cannot hold; move verbena",
+		    library);
+		return EXIT_SELF;
+	}
+	if (find_trace(cmd, trace, sizeof trace))
+		return EXIT_SELF;
+	/* First, so that its verbs are the ones found; what was preloaded before stays. */
+	if ((size_t)snprintf(value, sizeof value, "%s%s%s%s%s", trace, *trace ? ":" : "", library,
+			     old && *old ? ":" : "", old ? old : "") >= sizeof value ||
+	    setenv("LD_PRELOAD", value, 1)) {
+		vb_cmd_error(cmd, "LD_PRELOAD is too long");
+		return EXIT_SELF;
+	}
+	if (print)
+		printf("LD_PRELOAD=%s\n", value);
+	return 0;
+}
+
+/* For what a program opens by name while it runs. */
+static int set_library_path(const struct vb_cmd *cmd, bool print)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char folder[PATH_MAX], value[2 * PATH_MAX];
+
+	if (vb_library_names_path(folder, sizeof folder))
+		return 0;
+	/* An empty place in the list would be the working directory. */
+	if ((size_t)snprintf(value, sizeof value, "%s%s%s", folder, old && *old ? ":" : "",
+			     old ? old : "") >= sizeof value ||
+	    setenv("LD_LIBRARY_PATH", value, 1)) {
+		vb_cmd_error(cmd, "LD_LIBRARY_PATH is too long");
+		return EXIT_SELF;
+	}
+	if (print)
+		printf("LD_LIBRARY_PATH=%s\n", value);
+	return 0;
+}
+
+/*
+ * Makes the settings in @path the adapter's. The connection stays open in the program, so that the
+ * adapter and its settings are there until it ends.
+ */
+static int set_registers(const struct vb_cmd *cmd, const char *path)
+{
+	struct vb_broker_observer o;
+	char why[512];
+
+	if (vb_broker_observe(&o, true, why, sizeof why)) {
+		vb_cmd_error(cmd, "%s", why);
+		return EXIT_SELF;
+	}
+	if (vb_reg_apply_file(cmd, &o, path)) {
+		vb_cmd_error(cmd, "'%s' was refused, nothing is run", path);
+		vb_broker_observe_end(&o);
+		return EXIT_SELF;
+	}
+	(void)fcntl(o.sock, F_SETFD, 0);
+	return 0;
+}
+
+/* Adds @rules to those of the environment, which a `verbena run` outside of this one may have set.
+ */
+static int add_faults(const struct vb_cmd *cmd, const char *rules)
+{
+	const char *old = getenv("VERBENA_FAULT");
+	char text[2 * VB_FAULT_TEXT_MAX];
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+
+	if (vb_fault_parse(rules, &spec, &err)) {
+		vb_cmd_error(cmd, "--fault '%s', at character %u: %s", rules, err.column, err.text);
+		return VB_EXIT_USAGE;
+	}
+	snprintf(text, sizeof text, "%s%s%s", old ? old : "", old && *old ? "," : "", rules);
+	if (strlen(text) >= VB_FAULT_TEXT_MAX || vb_fault_parse(text, &spec, &err)) {
+		vb_cmd_error(cmd, "too many faults: at most %d rules and %d characters",
+			     VB_FAULT_RULES_MAX, VB_FAULT_TEXT_MAX - 1);
+		return VB_EXIT_USAGE;
+	}
+	return setenv("VERBENA_FAULT", text, 1) ? EXIT_SELF : 0;
+}
+
+static int set_seed(const struct vb_cmd *cmd, const char *text)
+{
+	double seed;
+
+	if (!vb_cmd_number(text, 0, 9007199254740991.0, &seed))
+		return vb_cmd_usage(cmd, "'%s' is no seed", text);
+	return setenv("VERBENA_FAULT_SEED", text, 1) ? EXIT_SELF : 0;
+}
+
+static int set_link(const struct vb_cmd *cmd, const char *name)
+{
+	if (strcmp(name, "udp") != 0 && strcmp(name, "shm") != 0)
+		return vb_cmd_usage(cmd, "'%s' is no link: it has to be udp or shm", name);
+	return setenv("VERBENA_LINK", name, 1) ? EXIT_SELF : 0;
+}
+
+static int set_dc(const struct vb_cmd *cmd, const char *name)
+{
+	if (strcmp(name, "half") != 0 && strcmp(name, "full") != 0 && strcmp(name, "adapter") != 0)
+		return vb_cmd_usage(cmd, "'%s' is no handshake: it has to be half, full or adapter",
+				    name);
+	return setenv("VERBENA_DC", name, 1) ? EXIT_SELF : 0;
+}
+
+/* Congestion control: the name of a preset, or a file. */
+static int set_congestion(const struct vb_cmd *cmd, const char *arg)
+{
+	static char text[VB_REG_FILE_BYTES_MAX + 1];
+	struct vb_cc_text_fault fault;
+	struct vb_cc_settings set;
+	bool is_preset = false;
+
+	for (int i = 0; vb_cc_presets[i]; i++)
+		is_preset |= strcmp(arg, vb_cc_presets[i]) == 0;
+	if (is_preset)
+		snprintf(text, sizeof text, "%s", arg);
+	else if (access(arg, R_OK) && !strchr(arg, '/'))
+		return vb_cmd_usage(cmd, "--cc '%s' is no file, and no preset either: that %s", arg,
+				    vb_cc_preset_rule);
+	else if (vb_reg_read_fields(cmd, arg, text))
+		return EXIT_SELF;
+	if (vb_cc_parse(text, UINT64_C(100000000000), &set, &fault)) {
+		if (fault.len)
+			vb_cmd_error(cmd, "--cc '%s': '%.*s' %s", arg, (int)fault.len,
+				     text + fault.at, fault.what);
+		else
+			vb_cmd_error(cmd, "--cc '%s': %s %s", arg,
+				     fault.field ? fault.field : "the text", fault.what);
+		return EXIT_SELF;
+	}
+	if (strlen(text) >= VB_ENGINE_CC_TEXT_MAX) {
+		vb_cmd_error(cmd, "--cc '%s': more than %d characters of settings", arg,
+			     VB_ENGINE_CC_TEXT_MAX - 1);
+		return EXIT_SELF;
+	}
+	return setenv("VERBENA_CC", text, 1) ? EXIT_SELF : 0;
+}
+
+static void print_settings(void)
+{
+	static const char *const names[] = {
+	    "VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
+	    "VERBENA_DC",   "VERBENA_LOG",   "VERBENA_TRACE",      "VERBENA_TRACE_CALLS"};
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (getenv(names[i]))
+			printf("%s=%s\n", names[i], getenv(names[i]));
+}
+
+static int run(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	const char *arg, *adp = NULL;
+	bool print = false;
+	int rc = 0;
+
+	for (int i; !rc && (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
+		print |= i == OPT_PRINT;
+		if (i == OPT_ADP)
+			adp = arg;
+		if (i == OPT_LINK)
+			rc = set_link(cmd, arg);
+		if (i == OPT_LOG)
+			rc = setenv("VERBENA_LOG", "1", 1) ? EXIT_SELF : 0;
+		if (i == OPT_FAULT)
+			rc = add_faults(cmd, arg);
+		if (i == OPT_DC)
+			rc = set_dc(cmd, arg);
+		if (i == OPT_CC)
+			rc = set_congestion(cmd, arg);
+		if (i == OPT_SEED)
+			rc = set_seed(cmd, arg);
+	}
+	if (rc)
+		return rc;
+	if (optind == argc && !print)
+		return vb_cmd_usage(cmd, "no command to run");
+	rc = set_preload(cmd, print);
+	if (!rc)
+		rc = set_library_path(cmd, print);
+	if (rc)
+		return rc;
+	if (print) {
+		print_settings();
+		return vb_cmd_finish(cmd);
+	}
+	if (adp)
+		rc = set_registers(cmd, adp);
+	if (rc)
+		return rc;
+	warn_setuid(cmd, argv[optind]);
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[optind], argv + optind);
+	rc = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC;
+	vb_cmd_error(cmd, "cannot run '%s': %s", argv[optind], strerror(errno));
+	return rc;
+}
+
+const struct vb_cmd vb_cmd_run = {
+    .name = "run",
+    .arguments = "[OPTIONS] [--] COMMAND [ARGUMENT...]",
+    .text = "Runs a verbs program on the devices of verbena.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The charts and the page of `verbena sim`: what watch.h saw, for eyes. */
+#ifndef VB_CMD_SIM_CHART_H
+#define VB_CMD_SIM_CHART_H
+
+#include "cmd/sim/watch.h"
+#include "export/chart.h"
+
+#define VB_SIM_CHARTS 5u
+#define VB_SIM_LINES 8u /* of a chart at most */
+
+struct vb_sim_charts {
+	struct vb_chart chart[VB_SIM_CHARTS]; /* those that have lines */
+	uint32_t chart_cnt;
+	struct vb_chart_line line[VB_SIM_CHARTS][VB_SIM_LINES];
+	char name[VB_SIM_CHARTS][VB_SIM_LINES][64];
+	double *mem[VB_SIM_CHARTS][VB_SIM_LINES]; /* values of a line */
+	double slot_us;
+	uint32_t lines_of[VB_WATCH_KIND_CNT]; /* that are shown; the rest is left out */
+};
+
+/* Rates, queues, windows, completion times, slow-down. -ENOMEM; in any case to be freed. */
+int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *run,
+		       const struct vb_watch *w);
+void vb_sim_charts_free(struct vb_sim_charts *c);
+
+/* The page; @title is any text. 0 or a negative errno. */
+int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
+		      const struct vb_scenario_run *run, const struct vb_report *r,
+		      const struct vb_watch *w, const struct vb_sim_charts *c);
+
+#endif

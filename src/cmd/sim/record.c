@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `verbena sim` records: events as JSON lines, packets of one port as pcapng. */
+#include "cmd/observe/fault_comment.h"
+#include "cmd/sim/sim.h"
+#include "export/pcapng.h"
+#include "wire/icrc.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKET_MAX (VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN)
+
+static void note(struct vb_sim_record *rec, const char *what, int err)
+{
+	if (rec->err == 0 && err) {
+		rec->err = err;
+		rec->failed = what;
+	}
+}
+
+void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
+{
+	struct vb_sim_record *rec = ctx;
+	const struct vb_trace_info *info = &vb_trace_info[ev->id];
+
+	if (rec->watch)
+		vb_watch_event(rec->watch, ev);
+	if (!rec->trace)
+		return;
+	fprintf(rec->trace, "{\"t\":%" PRIu64 ",\"node\":%u,\"seq\":%u,\"event\":\"%s\"", ev->time,
+		ev->node, ev->seq, info->name);
+	if (ev->qpn)
+		fprintf(rec->trace, ",\"qpn\":%u", ev->qpn);
+	for (int i = 0; i < 4 && info->arg[i][0]; i++)
+		fprintf(rec->trace, ",\"%s\":%" PRIu64, info->arg[i], ev->arg[i]);
+	if (fputs("}\n", rec->trace) < 0)
+		note(rec, "trace", -errno);
+}
+
+/* The packet with its ICRC; a payload that is a length only is written as zeros. */
+static uint32_t packet_bytes(const struct vb_sim_packet *pkt, uint8_t *out)
+{
+	uint32_t there = pkt->has_payload ? pkt->len : pkt->hdr_len;
+	struct vb_icrc_udp u = {
+	    .src = pkt->path.sgid,
+	    .dst = pkt->path.dgid,
+	    .sport = pkt->path.udp_sport,
+	    .dport = VB_ROCE_PORT,
+	    .ip_frag = 0x4000,
+	};
+	uint32_t crc;
+
+	memcpy(out, pkt->bytes, there);
+	memset(out + there, 0, pkt->len - there);
+	crc = vb_icrc_start(&u, pkt->len + VB_ICRC_LEN);
+	crc = vb_icrc_headers(crc, out, pkt->hdr_len);
+	crc = vb_icrc_bytes(crc, out + pkt->hdr_len, pkt->len - pkt->hdr_len);
+	/* A damaged packet carries the ICRC of what it was, or when its bytes are not there a wrong
+	 * one. */
+	if (pkt->corrupt)
+		crc = pkt->has_payload ? pkt->icrc : ~crc;
+	vb_icrc_finish(crc, out + pkt->len);
+	return pkt->len + VB_ICRC_LEN;
+}
+
+void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
+			  const struct vb_sim_packet *pkt, vb_time now)
+{
+	struct vb_sim_record *rec = ctx;
+	uint8_t bytes[PACKET_MAX];
+	char comment[VB_FAULT_COMMENT_MAX];
+
+	if (rec->watch)
+		vb_watch_packet(rec->watch, port, dir, pkt, now);
+	if (!rec->pcap || port != rec->port)
+		return;
+
+	struct vb_udp_frame frame = {
+	    .src = pkt->path.sgid,
+	    .dst = pkt->path.dgid,
+	    .flow_label = pkt->path.flow_label,
+	    .sport = pkt->path.udp_sport,
+	    .dport = VB_ROCE_PORT,
+	    .traffic_class = pkt->path.traffic_class,
+	    .hop_limit = pkt->path.hop_limit,
+	    .payload = bytes,
+	    .payload_len = packet_bytes(pkt, bytes),
+	};
+
+	note(rec, "capture",
+	     vb_pcapng_packet(rec->out, 0, now, dir == VB_SIM_TAP_SENT, &frame,
+			      vb_fault_comment(pkt->mark, comment)));
+}
+
+int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)
+{
+	char name[32];
+	int err;
+
+	rec->port = vb_sim_port_of(sim, rec->node, rec->port_idx);
+	rec->out = calloc(1, sizeof(struct vb_pcapng));
+	if (!rec->out)
+		return -ENOMEM;
+	snprintf(name, sizeof name, "%u.%u", rec->node, rec->port_idx);
+	err = vb_pcapng_begin(rec->out, rec->pcap, "verbena sim");
+	return err ? err
+		   : vb_pcapng_interface(rec->out, name, "simulated port",
+					 vb_sim_port_rate(sim, rec->port));
+}
+
+int vb_sim_record_end(struct vb_sim_record *rec)
+{
+	if (rec->trace && fclose(rec->trace) != 0)
+		note(rec, "trace", -errno);
+	if (rec->pcap && fclose(rec->pcap) != 0)
+		note(rec, "capture", -errno);
+	free(rec->out);
+	vb_watch_free(rec->watch);
+	/* That the simulation is taken down afterwards is no part of the run. */
+	rec->trace = rec->pcap = NULL;
+	rec->watch = NULL;
+	return rec->err;
+}

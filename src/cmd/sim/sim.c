@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `verbena sim`: runs a scenario in virtual time and says what came of it. */
+#include "cmd/sim/sim.h"
+#include "cmd/cmd.h"
+#include "cmd/sim/chart.h"
+#include "cmd/whole_file.h"
+#include "core/recover/settings.h"
+#include "export/png.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS_BETWEEN_LOOKS 65536
+#define PROGRESS_AFTER_S 1.0
+#define PROGRESS_EVERY_S 0.2
+#define BAR_LEN 24
+#define ALL_FAILED 3 /* exit status: the run is whole, and none of its flows is */
+
+enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_EXPLAIN, OPT_SVG, OPT_PNG };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_SEED] = {'s', "replay", "SEED", "run with this seed instead of the scenario's"},
+    [OPT_OUT] = {'o', "out", "DIR", "write summary.json, flows.csv and ports.csv to DIR"},
+    [OPT_TRACE] = {'t', "trace", "FILE", "write every event as a line of JSON"},
+    [OPT_PCAP] = {'p', "pcap", "NODE.PORT",
+		  "capture this port, to NODE.PORT.pcapng in DIR or here"},
+    [OPT_REPORT] = {'r', "report", "FILE",
+		    "write a page for a browser: charts, and the packets one by one"},
+    [OPT_EXPLAIN] = {'e', "explain", "HOST.QPN",
+		     "say why this QP is where it is at the end; 'all': those that timed out"},
+    [OPT_SVG] = {0, "svg", "FILE", "write the charts as SVG"},
+    [OPT_PNG] = {0, "png", "FILE", "write the charts as a picture"},
+    {0},
+};
+
+struct job {
+	const struct vb_cmd *cmd;
+	const char *path, *out, *trace, *pcap, *report, *explain, *svg, *png;
+	struct vb_story_ask ask;
+	struct vb_scenario sc;
+	struct vb_scenario_run run;
+	struct vb_sim_record record;
+	bool made_out;
+	struct vb_png *painter;
+	struct vb_sim_charts charts;
+};
+
+static double seconds_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Of this process, as the benchmarks count it: what else the machine does is no part of it. */
+static double processor_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static int cannot_write(struct job *j, const char *path, int err)
+{
+	vb_cmd_error(j->cmd, "%s cannot be written: %s", path, strerror(-err));
+	return 1;
+}
+
+/* What cannot be had is found before the run; of what the run comes to nothing is made yet. */
+static int check_files(struct job *j)
+{
+	const char *const path[] = {j->report, j->svg, j->png};
+	char rest, why[512];
+
+	if (j->pcap && sscanf(j->pcap, "%" SCNu32 ".%" SCNu32 "%c", &j->record.node,
+			      &j->record.port_idx, &rest) != 2)
+		return vb_cmd_usage(j->cmd, "--pcap is NODE.PORT, such as 0.0, not \"%s\"",
+				    j->pcap);
+	if (j->explain && strcmp(j->explain, "all") != 0 &&
+	    (sscanf(j->explain, "%" SCNu32 ".%" SCNu32 "%c", &j->ask.host, &j->ask.qpn, &rest) !=
+		 2 ||
+	     j->ask.qpn == 0))
+		return vb_cmd_usage(
+		    j->cmd, "--explain is all, or HOST.QPN, such as 0.1, not \"%s\"", j->explain);
+	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+		int err = path[i] ? vb_whole_file_check(path[i]) : 0;
+
+		if (err)
+			return cannot_write(j, path[i], err);
+	}
+	if (j->png) {
+		int err = vb_png_open(&j->painter, why, sizeof why);
+
+		if (err) {
+			vb_cmd_error(j->cmd, "--png: %s", err == -ENOTSUP ? why : strerror(-err));
+			return 1;
+		}
+	}
+	if (j->report || j->explain || j->svg || j->png) {
+		j->record.watch = vb_watch_new();
+		if (!j->record.watch) {
+			vb_cmd_error(j->cmd, "no memory for the charts");
+			return 1;
+		}
+		vb_watch_ask(j->record.watch, j->ask);
+	}
+	return 0;
+}
+
+/* The folder, and the trace: that has the beginning, too. */
+static int open_records(struct job *j)
+{
+	char path[VB_WHOLE_FILE_PATH];
+	int err;
+
+	if (j->out && mkdir(j->out, 0777) == 0) {
+		j->made_out = true;
+	} else if (j->out && errno != EEXIST) {
+		vb_cmd_error(j->cmd, "%s cannot be made: %s", j->out, strerror(errno));
+		return 1;
+	}
+	if (j->out) {
+		snprintf(path, sizeof path, "%s/summary.json", j->out);
+		err = vb_whole_file_check(path);
+		if (err)
+			return cannot_write(j, path, err);
+	}
+	if (j->trace && !(j->record.trace = fopen(j->trace, "w")))
+		return cannot_write(j, j->trace, -errno);
+	return 0;
+}
+
+static int open_capture(struct job *j)
+{
+	char path[VB_WHOLE_FILE_PATH];
+	int err;
+
+	if (!j->pcap)
+		return 0;
+	if (vb_sim_port_of(j->run.sim, j->record.node, j->record.port_idx) == UINT32_MAX) {
+		vb_cmd_error(j->cmd, "there is no port %s: nodes are 0 to %u", j->pcap,
+			     j->run.topo.host_cnt + j->run.topo.switch_cnt - 1);
+		return 1;
+	}
+	snprintf(path, sizeof path, "%s/%s.pcapng", j->out ? j->out : ".", j->pcap);
+	j->record.pcap = fopen(path, "w");
+	if (!j->record.pcap)
+		return cannot_write(j, path, -errno);
+	err = vb_sim_record_begin(&j->record, j->run.sim);
+	return err ? cannot_write(j, path, err) : 0;
+}
+
+/* A run that never began leaves nothing. */
+static void remove_records(struct job *j)
+{
+	struct stat st;
+
+	if (j->record.trace && stat(j->trace, &st) == 0 && S_ISREG(st.st_mode))
+		unlink(j->trace);
+	if (j->made_out)
+		rmdir(j->out);
+}
+
+/* Flows that pattern @i comes to, of which @made exist; those of some are made one after the other.
+ */
+static uint64_t flows_of(const struct job *j, uint32_t i, uint64_t made)
+{
+	const struct vb_load_pattern *p = &j->sc.pattern[i];
+	uint64_t hosts = p->hosts ? p->hosts : j->run.topo.host_cnt, all = made;
+
+	if (p->shape == VB_LOAD_POISSON || p->shape == VB_LOAD_PING_PONG)
+		all = p->flows;
+	else if (p->shape == VB_LOAD_ALL_TO_ALL)
+		all = (hosts - 1) * hosts;
+	else if (p->shape == VB_LOAD_RING)
+		all = 2 * (hosts - 1) * hosts;
+	return all > made ? all : made;
+}
+
+static void progress(const struct job *j, bool end)
+{
+	uint32_t cnt = vb_load_flow_cnt(j->run.load);
+	uint64_t made[64] = {0}, done = 0, all = 0;
+	char bar[BAR_LEN + 1];
+	double share;
+
+	if (end) {
+		fprintf(stderr, "\r%78s\r", "");
+		return;
+	}
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct vb_flow *f = vb_load_flow(j->run.load, i);
+
+		done += f->done != VB_NEVER;
+		made[f->pattern]++;
+	}
+	for (uint32_t i = 0; i < j->sc.pattern_cnt; i++)
+		all += flows_of(j, i, made[i]);
+	share = all ? (double)done / (double)all : 0;
+	if (j->sc.until != VB_NEVER && (double)vb_sim_now(j->run.sim) > share * (double)j->sc.until)
+		share = (double)vb_sim_now(j->run.sim) / (double)j->sc.until;
+	share = share < 1 ? share : 1;
+	memset(bar, '.', BAR_LEN);
+	memset(bar, '#', (size_t)(share * BAR_LEN));
+	bar[BAR_LEN] = '\0';
+	fprintf(stderr, "\r[%s] %3.0f %%  %.3f ms, %" PRIu64 " of %" PRIu64 " flows ", bar,
+		share * 100, (double)vb_sim_now(j->run.sim) / 1e6, done, all);
+	fflush(stderr);
+}
+
+static bool has_running(const struct vb_load *l)
+{
+	for (uint32_t i = 0; i < vb_load_flow_cnt(l); i++)
+		if (vb_flow_is_running(vb_load_flow(l, i)))
+			return true;
+	return false;
+}
+
+/* Runs to the end, with a line about how far it is when that takes long. */
+static bool run_all(struct job *j)
+{
+	double start = seconds_now(), next = start + PROGRESS_AFTER_S;
+	bool shows = isatty(STDERR_FILENO), shown = false, more = true;
+
+	while (more) {
+		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
+			more = vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_step(j->run.sim);
+		if (more && shows && seconds_now() > next) {
+			progress(j, false);
+			shown = true;
+			next = seconds_now() + PROGRESS_EVERY_S;
+		}
+	}
+	if (shown)
+		progress(j, true);
+	if (vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_next(j->run.sim) != VB_NEVER)
+		return false;
+	/* A flow that still runs has had all the time there was, though nothing happened in it. */
+	return !has_running(j->run.load) || vb_sim_run(j->run.sim, j->sc.until) == 0;
+}
+
+static int paint(struct job *j, FILE *to)
+{
+	char *svg = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&svg, &len);
+	int err = f ? vb_chart_write(f, j->charts.chart, j->charts.chart_cnt) : -errno;
+
+	if (f && fclose(f) != 0 && !err)
+		err = -errno;
+	if (!err)
+		err = vb_png_write(j->painter, to, svg, len, VB_CHART_WIDTH,
+				   vb_chart_heights(j->charts.chart, j->charts.chart_cnt));
+	free(svg);
+	return err;
+}
+
+static int draw_files(struct job *j, const struct vb_report *r)
+{
+	const char *const path[] = {j->report, j->svg, j->png}, *name = strrchr(j->path, '/');
+
+	for (int i = 0; i < 3; i++) {
+		struct vb_whole_file w;
+		int err = path[i] ? vb_whole_file_begin(&w, path[i]) : 0;
+
+		if (!path[i])
+			continue;
+		if (err)
+			return cannot_write(j, path[i], err);
+		if (i == 0)
+			err = vb_sim_page_write(w.f, name ? name + 1 : j->path, &j->sc, &j->run, r,
+						j->record.watch, &j->charts);
+		else if (i == 1)
+			err = vb_chart_write(w.f, j->charts.chart, j->charts.chart_cnt);
+		else
+			err = paint(j, w.f);
+		err = vb_whole_file_end(&w, err);
+		if (err)
+			return cannot_write(j, path[i], err);
+	}
+	return 0;
+}
+
+static int draw(struct job *j, const struct vb_report *r)
+{
+	int err, status;
+
+	vb_watch_end(j->record.watch);
+	err = vb_watch_error(j->record.watch);
+	if (!err)
+		err = vb_sim_charts_make(&j->charts, &j->run, j->record.watch);
+	else
+		memset(&j->charts, 0, sizeof j->charts);
+	if (err)
+		vb_cmd_error(j->cmd, "no memory for the charts");
+	status = err ? 1 : draw_files(j, r);
+	vb_sim_charts_free(&j->charts);
+	return status;
+}
+
+static int explain(struct job *j)
+{
+	if (!j->explain)
+		return 0;
+	if (vb_stories_show(stdout, vb_watch_stories(j->record.watch)))
+		return 0;
+	vb_cmd_error(j->cmd,
+		     "there is no QP %s at the end of the run; '--explain all' lists those "
+		     "that timed out",
+		     j->explain);
+	return 1;
+}
+
+static int report(struct job *j, double seconds)
+{
+	struct vb_report r;
+	char path[4096];
+	int err = vb_report_make(&r, j->run.load, j->run.sim, &j->run.memory);
+
+	if (err) {
+		vb_cmd_error(j->cmd, "no memory for the report");
+		return 1;
+	}
+	printf("seed           %" PRIu64 "\n", j->sc.seed);
+	vb_sim_print(stdout, &r, seconds);
+	if (vb_load_damaged(j->run.load)) {
+		vb_cmd_error(j->cmd, "%" PRIu64 " messages arrived with other bytes than were sent",
+			     vb_load_damaged(j->run.load));
+		return 1;
+	}
+	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
+	if (err)
+		return cannot_write(j, path, err);
+	if (j->record.watch && (draw(j, &r) || explain(j)))
+		return 1;
+	err = vb_cmd_finish(j->cmd);
+	if (!err && r.flows && r.failed == r.flows) {
+		vb_cmd_error(j->cmd, "every flow failed");
+		return ALL_FAILED;
+	}
+	return err;
+}
+
+static int run_job(struct job *j)
+{
+	struct vb_scenario_watch watch = {
+	    .trace_mask = j->trace          ? UINT64_MAX
+			  : j->record.watch ? VB_WATCH_EVENTS
+					    : 0,
+	    .on_event = j->trace || j->record.watch ? vb_sim_record_event : NULL,
+	    .on_packet = j->pcap || j->record.watch ? vb_sim_record_packet : NULL,
+	    .ctx = &j->record,
+	};
+	double start;
+	char why[1024];
+	int err, status = 1;
+
+	if (vb_scenario_open(&j->run, &j->sc, &watch, why, sizeof why)) {
+		vb_cmd_error(j->cmd, "%s", why);
+		remove_records(j);
+		return 1;
+	}
+	if (open_capture(j)) {
+		remove_records(j);
+		vb_scenario_close(&j->run);
+		return 1;
+	}
+	if (j->record.watch)
+		vb_watch_begin(j->record.watch, &j->run);
+	start = processor_seconds();
+	if (!run_all(j))
+		vb_cmd_error(j->cmd,
+			     "more than %u packets under way: give the scenario a larger "
+			     "\"packets\"",
+			     j->sc.packets_max);
+	else if (vb_load_failure(j->run.load))
+		vb_cmd_error(j->cmd, "more than %u flows: give the scenario a larger \"flows\"",
+			     j->sc.load.flows_max);
+	else
+		status = report(j, processor_seconds() - start);
+	err = vb_sim_record_end(&j->record);
+	if (status != 0 && status != ALL_FAILED && j->made_out)
+		rmdir(j->out); /* unless there is a capture in it */
+	vb_scenario_close(&j->run);
+	if (err && (status == 0 || status == ALL_FAILED)) {
+		vb_cmd_error(j->cmd, "the %s could not be written: %s", j->record.failed,
+			     strerror(-err));
+		status = 1;
+	}
+	return status;
+}
+
+/* ADP-08: what a profile had better say, and need not. */
+static void warn_profile(const struct job *j)
+{
+	const struct vb_recovery *r = &j->sc.recovery;
+	struct vb_recovery_fault f;
+
+	if (r->roce_adp_retrans_en && r->adp_retx_profile_id &&
+	    vb_adp_profile_warn(&r->profile, &f))
+		fprintf(stderr,
+			"verbena sim: warning: %s: transport.recovery.profile: %s %s; a first "
+			"timeout that lies in none goes on in the start range\n",
+			j->sc.file, f.field, f.rule);
+}
+
+static int read_scenario(struct job *j, const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char why[1024];
+	int err;
+
+	if (!f) {
+		vb_cmd_error(j->cmd, "%s cannot be read: %s", path, strerror(errno));
+		return 1;
+	}
+	err = vb_scenario_read(&j->sc, f, path, why, sizeof why);
+	fclose(f);
+	if (err)
+		vb_cmd_error(j->cmd, "%s", why);
+	else
+		warn_profile(j);
+	return err ? 1 : 0;
+}
+
+/* What the scenario asks for, and the command line does not say otherwise. */
+static void take_record(struct job *j)
+{
+	const struct vb_scenario_record *r = &j->sc.record;
+	const char **const to[] = {&j->out, &j->trace, &j->pcap,   &j->report,
+				   &j->svg, &j->png,   &j->explain};
+	const char *const from[] = {r->out, r->trace, r->pcap,   r->report,
+				    r->svg, r->png,   r->explain};
+
+	for (size_t i = 0; i < sizeof to / sizeof to[0]; i++)
+		if (!*to[i] && from[i][0])
+			*to[i] = from[i];
+}
+
+static int run(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	static struct job j;
+	const char *arg, *seed = NULL, *path = NULL;
+	char *end;
+	int opt, status;
+
+	j.cmd = cmd;
+	/* Options may stand on both sides of the file. */
+	for (;;) {
+		while ((opt = vb_cmd_next_option(cmd, argc, argv, &arg)) != -1) {
+			const char **to[] = {
+			    [OPT_SEED] = &seed,       [OPT_OUT] = &j.out,
+			    [OPT_TRACE] = &j.trace,   [OPT_PCAP] = &j.pcap,
+			    [OPT_REPORT] = &j.report, [OPT_SVG] = &j.svg,
+			    [OPT_PNG] = &j.png,       [OPT_EXPLAIN] = &j.explain,
+			};
+
+			*to[opt] = arg;
+		}
+		if (optind == argc || path)
+			break;
+		path = argv[optind++];
+	}
+	if (!path || optind != argc)
+		return vb_cmd_usage(cmd, "expected one scenario file");
+	j.path = path;
+	status = read_scenario(&j, path);
+	if (status)
+		return status;
+	take_record(&j);
+	if (seed) {
+		errno = 0;
+		j.sc.seed = strtoull(seed, &end, 0);
+		if (errno || *end != '\0' || end == seed || *seed == '-')
+			return vb_cmd_usage(cmd, "--replay is a number, not \"%s\"", seed);
+	}
+	status = check_files(&j);
+	if (!status)
+		status = open_records(&j);
+	if (!status)
+		status = run_job(&j);
+	vb_png_close(j.painter);
+	return status;
+}
+
+const struct vb_cmd vb_cmd_sim = {
+    .name = "sim",
+    .arguments = "SCENARIO",
+    .text = "Runs a scenario in virtual time: adapters, cables, switches, faults and work.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of `verbena sim`: running (sim.c), what it says (report.c), what it records
+ * (record.c). */
+#ifndef VB_CMD_SIM_SIM_H
+#define VB_CMD_SIM_SIM_H
+
+#include "cmd/sim/watch.h"
+#include "scenario/scenario.h"
+
+#include <stdio.h>
+
+/* The table at the end of a run; @seconds of real time. */
+void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
+
+/* summary.json, flows.csv and ports.csv in @dir. 0, or a negative errno with the file's name in
+ * @path. */
+int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
+		 char *path, size_t path_len);
+
+/* What is recorded while a simulation runs. */
+struct vb_sim_record {
+	FILE *trace; /* JSON lines; NULL: none */
+	FILE *pcap;
+	void *out;              /* struct vb_pcapng */
+	struct vb_watch *watch; /* for charts; NULL: none */
+	uint32_t node, port_idx;
+	uint32_t port;      /* of the simulation, set by vb_sim_record_begin() */
+	int err;            /* the first failure of a write, negative errno... */
+	const char *failed; /* ... and of what */
+};
+
+void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev);
+void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
+			  const struct vb_sim_packet *pkt, vb_time now);
+/* Starts the capture of a port that exists. 0 or a negative errno. */
+int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim);
+/* Ends and closes both files. 0 or the first failure, a negative errno. */
+int vb_sim_record_end(struct vb_sim_record *rec);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tales of QPs, see tale.h. Pure: it sits in the engine's event callback. */
+#include "explain/history/tale.h"
+
+#include "core/denial.h"
+#include "wire/hdr.h"
+
+#include <string.h>
+
+/* A NAK after which the QP that sends or receives it is done with. */
+static bool is_fatal_nak(uint64_t syndrome)
+{
+	return (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && syndrome != VB_NAK_PSN_SEQ;
+}
+
+bool vb_tale_begins(const struct vb_trace_event *ev)
+{
+	switch (ev->id) {
+	case VB_TRACE_TIMER_FIRED:
+	case VB_TRACE_REWOUND:
+	case VB_TRACE_NAK_RECEIVED:
+	case VB_TRACE_MISSING:
+	case VB_TRACE_NAK_SENT:
+	case VB_TRACE_REFUSED:
+	case VB_TRACE_RETRY_ENDED:
+	case VB_TRACE_FAILED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void count(struct vb_tale *t, const struct vb_trace_event *ev)
+{
+	switch (ev->id) {
+	case VB_TRACE_TIMER_FIRED:
+		t->timeouts++;
+		break;
+	case VB_TRACE_REWOUND:
+		t->naks += ev->arg[2] == VB_REWIND_NAK;
+		t->implied_naks += ev->arg[2] == VB_REWIND_IMPLIED_NAK;
+		break;
+	case VB_TRACE_NAK_RECEIVED:
+		t->rnr_naks += (ev->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
+		break;
+	case VB_TRACE_NAK_SENT:
+		t->rnr_sent += (ev->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
+		break;
+	case VB_TRACE_RECOVERED:
+		t->recovered++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void judge(struct vb_tale *t, const struct vb_trace_event *ev)
+{
+	switch (ev->id) {
+	case VB_TRACE_RETRY_ENDED:
+	case VB_TRACE_FAILED:
+		t->state = VB_TALE_FAILED;
+		break;
+	case VB_TRACE_NAK_SENT:
+		if (is_fatal_nak(ev->arg[0]))
+			t->state = VB_TALE_FAILED;
+		else if (t->state == VB_TALE_NONE)
+			t->state = VB_TALE_RECOVERED; /* the peer's trouble, not this QP's */
+		break;
+	case VB_TRACE_REFUSED:
+		if (vb_denial_read(ev).is_fatal)
+			t->state = VB_TALE_FAILED;
+		else if (t->state == VB_TALE_NONE)
+			t->state = VB_TALE_RECOVERED;
+		break;
+	case VB_TRACE_RECOVERED:
+		t->state = VB_TALE_RECOVERED;
+		break;
+	case VB_TRACE_QP_STATE:
+		t->is_gone |= ev->arg[1] == VB_QPS_RESET;
+		break;
+	case VB_TRACE_TIMER_FIRED:
+	case VB_TRACE_REWOUND:
+		t->state = VB_TALE_OPEN;
+		break;
+	default:
+		/* What is reported missing is sent again without going back: no danger. */
+		if (t->state == VB_TALE_NONE)
+			t->state = VB_TALE_RECOVERED;
+		break;
+	}
+}
+
+void vb_tale_add(struct vb_tale *t, const struct vb_trace_event *ev, const struct vb_qp_view *view)
+{
+	bool begins = vb_tale_begins(ev);
+
+	/* A number that is used again is that of a QP made anew: it has a life of its own. */
+	if (t->is_gone && !begins)
+		return;
+	if (t->is_gone)
+		memset(t, 0, sizeof *t);
+	/* A NAK and what it leads to are of one instant. */
+	if (t->state == VB_TALE_NONE ||
+	    (t->state == VB_TALE_RECOVERED && begins && ev->time != t->at)) {
+		t->cnt = 0;
+		t->begun = ev->time;
+		t->qpn = ev->qpn;
+	}
+	count(t, ev);
+	judge(t, ev);
+	t->at = ev->time;
+	if (t->cnt < VB_TALE_FIRST)
+		t->first[t->cnt] = *ev;
+	else
+		t->last[(t->cnt - VB_TALE_FIRST) % VB_TALE_LAST] = *ev;
+	if (t->cnt < UINT32_MAX)
+		t->cnt++;
+	/* What failed is told by how the QP stood then: its queues are flushed right after. */
+	if (view && !(t->state == VB_TALE_FAILED && ev->id == VB_TRACE_QP_STATE))
+		t->view = *view;
+}
+
+uint32_t vb_tale_left_out(const struct vb_tale *t)
+{
+	return t->cnt > VB_TALE_FIRST + VB_TALE_LAST ? t->cnt - VB_TALE_FIRST - VB_TALE_LAST : 0;
+}
+
+uint32_t vb_tale_kept(const struct vb_tale *t)
+{
+	return t->cnt - vb_tale_left_out(t);
+}
+
+const struct vb_trace_event *vb_tale_event(const struct vb_tale *t, uint32_t i)
+{
+	if (i < VB_TALE_FIRST)
+		return &t->first[i];
+	return &t->last[(i - VB_TALE_FIRST + vb_tale_left_out(t)) % VB_TALE_LAST];
+}
+
+/* Without looking at it as a bool. */
+static void heal(bool *b)
+{
+	uint8_t byte;
+
+	memcpy(&byte, b, sizeof byte);
+	*b = byte != 0;
+}
+
+void vb_view_heal(struct vb_qp_view *v)
+{
+	bool *const flag[] = {
+	    &v->is_queued,
+	    &v->is_rnr_wait,
+	    &v->is_recovering,
+	    &v->is_acked_once,
+	    &v->is_srq,
+	    &v->credit_limited,
+	    &v->owes_responses,
+	    &v->cq_overrun,
+	    &v->is_ramping,
+	    &v->is_selective,
+	    &v->is_draining,
+	    &v->rto.adaptive,
+	    &v->rto.dec_waits,
+	    &v->set.roce_adp_retrans_en,
+	    &v->set.roce_tx_window_en,
+	    &v->set.roce_slow_restart_en,
+	    &v->set.roce_slow_restart_idle_en,
+	    &v->set.min_ack_timeout_limit_disabled,
+	    &v->set.selective_repeat_forced_en,
+	    &v->set.adaptive_routing_forced_en,
+	    &v->set.dc_half_handshake_en,
+	    &v->set.ack_dscp_force,
+	    &v->set.adp_dec_per_flight,
+	    &v->set.profile.qp_total_timeout,
+	};
+
+	for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
+		heal(flag[i]);
+	if ((unsigned)v->attr.path_mtu > VB_MTU_4096)
+		v->attr.path_mtu = VB_MTU_256;
+}
+
+static bool is_used(const struct vb_tales *s, uint32_t i)
+{
+	return s->used[i / 64] >> i % 64 & 1;
+}
+
+/* QPNs of one process differ above the low byte; see vb_hca_config. */
+static uint32_t set_of(uint32_t qpn)
+{
+	return (qpn >> 8) % (VB_TALES / VB_TALE_WAYS) * VB_TALE_WAYS;
+}
+
+const struct vb_tale *vb_tales_at(const struct vb_tales *s, uint32_t i)
+{
+	return is_used(s, i) ? &s->tale[i] : NULL;
+}
+
+struct vb_tale *vb_tales_find(struct vb_tales *s, uint32_t qpn)
+{
+	uint32_t first = set_of(qpn);
+
+	for (uint32_t i = first; i < first + VB_TALE_WAYS; i++)
+		if (is_used(s, i) && s->tale[i].state != VB_TALE_NONE && s->tale[i].qpn == qpn)
+			return &s->tale[i];
+	return NULL;
+}
+
+struct vb_tale *vb_tales_new(struct vb_tales *s, uint32_t qpn)
+{
+	uint32_t first = set_of(qpn), least = first;
+
+	for (uint32_t i = first; i < first + VB_TALE_WAYS; i++) {
+		const struct vb_tale *t = &s->tale[i], *l = &s->tale[least];
+
+		if (!is_used(s, i)) {
+			s->used[i / 64] |= UINT64_C(1) << i % 64;
+			return &s->tale[i];
+		}
+		if (t->state < l->state || (t->state == l->state && t->at < l->at))
+			least = i;
+	}
+	s->lost += s->tale[least].state != VB_TALE_NONE;
+	memset(&s->tale[least], 0, sizeof s->tale[least]);
+	return &s->tale[least];
+}

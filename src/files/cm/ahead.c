@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers that came before they were asked for, see ahead.h. The caller holds vb_cm_lock(). */
+#include "files/cm/ahead.h"
+
+#include "link/memory.h"
+#include "ucma/command/ahead.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ids of which answers are kept; a program asks about one at a time in each thread. */
+#define ENTRIES 16u
+
+struct entry {
+	uint64_t token; /* 0: there is nothing */
+	uint32_t id, version, len;
+	_Alignas(8) uint8_t bytes[VB_UCMA_AHEAD_MAX];
+};
+
+static struct {
+	const uint32_t *version; /* NULL: nothing is kept */
+	struct entry *entry;
+} ahead;
+
+void vb_cm_ahead_begin(int fd)
+{
+	void *p;
+
+	if (ahead.version)
+		vb_memory_unmap(ahead.version, VB_CM_VERSIONS_BYTES);
+	ahead.version = NULL;
+	if (!ahead.entry)
+		ahead.entry = malloc(ENTRIES * sizeof *ahead.entry);
+	if (!ahead.entry || fd < 0 || vb_memory_map(fd, VB_CM_VERSIONS_BYTES, false, &p))
+		return;
+	for (uint32_t i = 0; i < ENTRIES; i++)
+		ahead.entry[i].token = 0;
+	ahead.version = p;
+}
+
+void vb_cm_ahead_keep(uint64_t token, const struct vb_cm_answer *a)
+{
+	struct entry *e;
+	uint32_t at = (a->len + 7u) & ~7u;
+
+	if (!ahead.version || !a->ahead_len || a->ahead_len > sizeof e->bytes ||
+	    at + a->ahead_len > sizeof a->body || a->ahead_id >= VB_CM_VERSIONS)
+		return;
+	e = &ahead.entry[a->ahead_id % ENTRIES];
+	e->token = token;
+	e->id = a->ahead_id;
+	e->version = a->ahead_version;
+	e->len = a->ahead_len;
+	memcpy(e->bytes, a->body + at, a->ahead_len);
+}
+
+/* The bytes of the whole reply to @r, *len of them; NULL: they did not come along. */
+static const uint8_t *find_reply(const struct entry *e, const struct vb_ucma_read *r, uint32_t *len)
+{
+	struct vb_ucma_ahead h;
+
+	for (uint32_t at = 0; at + sizeof h <= e->len; at += (uint32_t)sizeof h + h.len) {
+		memcpy(&h, e->bytes + at, sizeof h);
+		if (h.len > e->len - at - sizeof h)
+			return NULL;
+		if (h.cmd != r->cmd || h.option != r->option)
+			continue;
+		*len = h.len;
+		return e->bytes + at + sizeof h;
+	}
+	return NULL;
+}
+
+bool vb_cm_ahead_answer(const struct vb_cm_call *call, struct vb_cm_answer *a)
+{
+	struct vb_ucma_read r;
+	const struct entry *e;
+	const uint8_t *reply;
+	uint32_t len;
+
+	if (!ahead.version || !vb_ucma_read_parse(call->body, call->len, &r) ||
+	    r.id >= VB_CM_VERSIONS)
+		return false;
+	e = &ahead.entry[r.id % ENTRIES];
+	if (e->token != call->channel || e->id != r.id ||
+	    __atomic_load_n(&ahead.version[r.id], __ATOMIC_ACQUIRE) != e->version)
+		return false;
+	reply = find_reply(e, &r, &len);
+	/* An older librdmacm has less room; the broker knows how much is too little. */
+	if (!reply || r.room < len)
+		return false;
+	memset(a, 0, offsetof(struct vb_cm_answer, body));
+	a->status = (int32_t)call->len;
+	a->len = len;
+	memcpy(a->body, reply, len);
+	return true;
+}

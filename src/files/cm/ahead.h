@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers of the broker to commands that the program is about to write. ucma/command/ahead.h */
+#ifndef VB_FILES_CM_AHEAD_H
+#define VB_FILES_CM_AHEAD_H
+
+#include "node/cm/call.h"
+
+#include <stdbool.h>
+
+/* A new connection to the broker: nothing is known. @fd is the memory of the ids' versions, which
+ * is mapped and stays the caller's to close; -1: there is none. */
+void vb_cm_ahead_begin(int fd);
+
+/* Keeps what came along with the answer to a command of channel @token. */
+void vb_cm_ahead_keep(uint64_t token, const struct vb_cm_answer *a);
+
+/* Whether the answer to @call is known and still right; then it is in @a. */
+bool vb_cm_ahead_answer(const struct vb_cm_call *call, struct vb_cm_answer *a);
+
+#endif

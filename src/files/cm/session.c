@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls to the broker, see session.h. */
+#include "files/cm/session.h"
+
+#include "base/spin.h"
+#include "files/cm/ahead.h"
+#include "files/fd.h"
+#include "files/own_fd.h"
+#include "link/memory.h"
+#include "node/client/dial.h"
+#include "node/cm/page.h"
+#include "node/host/pace.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#define HEADER offsetof(struct vb_cm_call, body)
+#define ANSWER_HEADER offsetof(struct vb_cm_answer, body)
+
+#define ALIVE_NS VB_MSEC
+#define LOOKS 8
+
+static struct {
+	pthread_mutex_t mutex;
+	struct vb_own_fd sock;
+	struct vb_cm_page *page; /* NULL: all calls go by the socket */
+	int64_t number;
+	uint64_t serial;
+	uint32_t slow;    /* vb_pace_slowness() */
+	vb_time heard_at; /* the broker was alive */
+	struct vb_spin spin;
+} session = {.mutex = PTHREAD_MUTEX_INITIALIZER, .sock = VB_OWN_FD_NONE};
+
+static void renew_lock(void)
+{
+	session.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+void vb_cm_lock(void)
+{
+	pthread_mutex_lock(&session.mutex);
+}
+
+void vb_cm_unlock(void)
+{
+	pthread_mutex_unlock(&session.mutex);
+}
+
+/*
+ * A broker that has ended closed it; nothing else than a kick comes that was not asked for. Who was
+ * alive a moment ago is not asked again: a program asks the broker's earlier answers several times
+ * in a row.
+ */
+bool vb_cm_is_alive(void)
+{
+	vb_time now = vb_broker_clock();
+	char byte;
+	ssize_t n;
+
+	if (now - session.heard_at < ALIVE_NS)
+		return true;
+	n = recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+	if (n == 0 || (n < 0 && errno != EAGAIN))
+		return false;
+	session.heard_at = now;
+	return true;
+}
+
+static void session_end(void)
+{
+	vb_own_fd_drop(&session.sock);
+	session.heard_at = 0;
+	if (session.page)
+		vb_memory_unmap(session.page, VB_CM_PAGE_BYTES);
+	session.page = NULL;
+}
+
+/* Calls by the page touch no descriptor, so only whose page it is matters there. */
+static bool session_is_good(void)
+{
+	if (session.page)
+		return vb_own_fd_is_ours(&session.sock) && vb_cm_page_is_served(session.page);
+	return vb_own_fd_is_there(&session.sock);
+}
+
+/* Takes over what came with WELCOME. */
+static void take_memory(struct vb_fds *fds)
+{
+	void *p;
+
+	vb_cm_ahead_begin(fds->cnt > VB_CM_WELCOME_VERSIONS ? fds->fd[VB_CM_WELCOME_VERSIONS] : -1);
+	if (fds->cnt > VB_CM_WELCOME_PAGE &&
+	    !vb_memory_map(fds->fd[VB_CM_WELCOME_PAGE], VB_CM_PAGE_BYTES, true, &p))
+		session.page = p;
+	vb_fds_close(fds);
+}
+
+int64_t vb_cm_session(char *why, size_t why_size)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+
+	if (session_is_good())
+		return session.number;
+	session_end();
+	vb_broker_msg_init(&m, VB_BROKER_CM);
+	(void)prctl(PR_GET_NAME, m.comm);
+	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
+	take_memory(&fds);
+	if (sock < 0)
+		return sock;
+	if (!session.number) {
+		vb_fd_begin();
+		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
+	}
+	vb_own_fd_take(&session.sock, sock);
+	session.slow = vb_pace_slowness();
+	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
+		return -EIO;
+	return ++session.number;
+}
+
+uint64_t vb_cm_serial(void)
+{
+	return ++session.serial;
+}
+
+/* One look for the answer. 1: it is there, 0: not yet, or a negative errno. */
+typedef int (*look_fn)(struct vb_cm_answer *answer);
+
+static int look_at_page(struct vb_cm_answer *answer)
+{
+	return vb_cm_page_answer(session.page, answer);
+}
+
+static int look_at_socket(struct vb_cm_answer *answer)
+{
+	ssize_t n = recv(session.sock.fd, answer, sizeof *answer, MSG_DONTWAIT);
+
+	if (n == VB_CM_KICK_LEN || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+		return 0;
+	if (n <= 0)
+		return n ? -errno : -EPIPE;
+	return (size_t)n < ANSWER_HEADER || answer->len > (size_t)n - ANSWER_HEADER ? -EPROTO : 1;
+}
+
+/* An answer that comes soon: it saves a sleep. */
+static int look_for_answer(look_fn look, struct vb_cm_answer *answer)
+{
+	vb_time until;
+	int rc = 0;
+
+	if (!vb_spin_wanted(&session.spin))
+		return look(answer);
+	until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS(session.slow));
+	do {
+		for (int i = 0; i < LOOKS && rc == 0; i++)
+			rc = look(answer);
+		if (rc == 0)
+			sched_yield();
+	} while (rc == 0 && vb_broker_clock() < until);
+	vb_spin_done(&session.spin, rc != 0);
+	return rc;
+}
+
+/* Waits through signals: a command is answered at once, and must not be half done. */
+static int await_socket(void)
+{
+	struct pollfd p = {session.sock.fd, POLLIN, 0};
+
+	return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
+static int call_by_socket(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer)
+{
+	struct vb_fds fds = {.cnt = fd < 0 ? 0 : 1, .fd = {fd}};
+	int rc = vb_own_fd_is_there(&session.sock) ? 0 : -EPIPE;
+
+	if (!rc)
+		rc = vb_fds_send(session.sock.fd, call, HEADER + call->len + call->extra_len, &fds);
+	if (rc)
+		return rc;
+	for (rc = look_for_answer(look_at_socket, answer); rc == 0; rc = look_at_socket(answer)) {
+		rc = await_socket();
+		if (rc)
+			return rc;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int tell_broker(void)
+{
+	const uint8_t kick = 0;
+
+	if (!vb_own_fd_is_there(&session.sock))
+		return -EPIPE;
+	return send(session.sock.fd, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Sleeps until the broker tells something, has ended, or a signal comes. */
+static int await_kick(void)
+{
+	uint8_t kick;
+	ssize_t n = -1;
+
+	errno = EPIPE;
+	if (vb_own_fd_is_there(&session.sock))
+		n = recv(session.sock.fd, &kick, sizeof kick, 0);
+	if (n == 0)
+		return -EPIPE;
+	return n < 0 && errno != EINTR ? -errno : 0;
+}
+
+/* Until the broker says that it has answered, or has ended. */
+static int sleep_for_page(struct vb_cm_answer *answer)
+{
+	int rc = 0;
+
+	vb_cm_page_sleep(session.page, true);
+	while (rc == 0 && !vb_cm_page_answer(session.page, answer))
+		rc = await_kick();
+	vb_cm_page_sleep(session.page, false);
+	return rc;
+}
+
+static int call_by_page(const struct vb_cm_call *call, struct vb_cm_answer *answer)
+{
+	int rc = vb_cm_page_call(session.page, call) ? tell_broker() : 0;
+
+	if (rc || look_for_answer(look_at_page, answer))
+		return rc;
+	return sleep_for_page(answer);
+}
+
+int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer)
+{
+	int rc =
+	    session.page && fd < 0 ? call_by_page(call, answer) : call_by_socket(call, fd, answer);
+
+	if (rc == -ECONNRESET)
+		rc = -EPIPE;
+	if (rc == -EPIPE)
+		session_end();
+	else
+		session.heard_at = vb_broker_clock();
+	return rc;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared-memory link's own structures, shared by the files of this folder. */
+#ifndef VB_LINK_SHM_PRIV_H
+#define VB_LINK_SHM_PRIV_H
+
+#include "link/shm/shm.h"
+
+/* Rings to read at most: one of each slot's owner, and of the owner before. */
+#define VB_SHM_RINGS_MAX (2 * VB_SHM_SLOTS)
+/* Packets of one recv that may come from rings. */
+#define VB_SHM_RX_PKTS 128u
+
+/* A process that packets are sent to. */
+struct vb_shm_peer {
+	uint64_t token;         /* of its door when the ring was made; 0: none was */
+	struct vb_ring_tx ring; /* mem NULL: it could not be made, UDP stands in */
+	int unannounced;        /* -1; else the ring's descriptor: the door was full of knocks */
+};
+
+/* A ring that packets come by. */
+struct vb_shm_source {
+	uint64_t token; /* of the sender's door */
+	uint8_t slot;
+	struct vb_ring_rx ring;
+};
+
+struct vb_shm {
+	struct vb_link link; /* first: the link is the object */
+	struct vb_shm_config cfg;
+	int door_fd, epoll_fd;
+	uint64_t token;
+	uint32_t turn;   /* see vb_door_doze() */
+	uint32_t knocks; /* rings that were taken in */
+	bool dozes;
+	bool tap_later;
+	vb_time packet_at;     /* when one last came by shared memory */
+	vb_time look_at;       /* when the link below was last looked at, */
+	uint32_t look_in_vain; /* and looks in a row that found nothing */
+	struct vb_shm_peer peer[VB_SHM_SLOTS];
+	struct vb_shm_source source[VB_SHM_RINGS_MAX];
+	uint32_t source_cnt;
+	uint32_t first;  /* source to read first: each in turn */
+	uint32_t rx_cnt; /* packets of the last recv that came by shared memory */
+	struct vb_path path[VB_SHM_RX_PKTS]; /* of the trains they came in */
+	uint8_t copy[VB_SHM_RX_PKTS][VB_RING_COPY_BYTES];
+	/* Packets of a batch that go on to the link below. */
+	struct vb_tx_batch out;
+};
+
+static inline struct vb_shm *vb_shm_of(struct vb_link *l)
+{
+	return (struct vb_shm *)l;
+}
+
+static inline const struct vb_shm *vb_shm_of_const(const struct vb_link *l)
+{
+	return (const struct vb_shm *)l;
+}
+
+static inline bool vb_shm_is_tapped(const struct vb_shm *s)
+{
+	return s->cfg.tap &&
+	       __builtin_expect(__atomic_load_n(s->cfg.tap_on, __ATOMIC_RELAXED) != 0, 0);
+}
+
+static inline uint64_t vb_shm_token_of(const struct vb_shm *s, uint32_t slot)
+{
+	return __atomic_load_n(&s->cfg.door[slot].token, __ATOMIC_ACQUIRE);
+}
+
+/* tx.c, rx.c: the rows of struct vb_link_ops */
+uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);
+uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
+bool vb_shm_has_packets(const struct vb_link *l);
+void vb_shm_doze(struct vb_link *l, bool on);
+void vb_shm_tap_later(struct vb_link *l, bool on);
+void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
+
+void vb_shm_peer_forget(struct vb_shm_peer *p);
+void vb_shm_source_forget(struct vb_shm *s, uint32_t i);
+/* Gives up rings of processes that are gone. No packet may be handed out at the time. */
+void vb_shm_forget_gone(struct vb_shm *s);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared-memory link as an object: opening and closing. The parts are tx.c, rx.c,
+ * ring.c and wakeup.c. */
+#include "link/shm/shm.h"
+
+#include "link/shm/priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static int shm_fd(const struct vb_link *l)
+{
+	return vb_shm_of_const(l)->epoll_fd;
+}
+
+int vb_shm_door_fd(const struct vb_link *l)
+{
+	return vb_shm_of_const(l)->door_fd;
+}
+
+void vb_shm_sweep(struct vb_link *l)
+{
+	struct vb_shm *s = vb_shm_of(l);
+
+	for (uint32_t i = 0; i < s->source_cnt; i++)
+		vb_ring_give_back(&s->source[i].ring);
+	vb_shm_forget_gone(s);
+	for (uint32_t i = 0; i < VB_SHM_SLOTS; i++)
+		if (s->peer[i].token && s->peer[i].token != vb_shm_token_of(s, i))
+			vb_shm_peer_forget(&s->peer[i]);
+}
+
+static void shm_close(struct vb_link *l)
+{
+	struct vb_shm *s = vb_shm_of(l);
+
+	for (uint32_t i = 0; i < VB_SHM_SLOTS; i++)
+		vb_shm_peer_forget(&s->peer[i]);
+	while (s->source_cnt)
+		vb_shm_source_forget(s, 0);
+	close(s->door_fd);
+	close(s->epoll_fd);
+	l->lower->ops->close(l->lower);
+	free(s);
+}
+
+static const struct vb_link_ops shm_ops = {
+    .name = "shm",
+    .send = vb_shm_send,
+    .recv = vb_shm_recv,
+    .fd = shm_fd,
+    .has_packets = vb_shm_has_packets,
+    .doze = vb_shm_doze,
+    .tap_later = vb_shm_tap_later,
+    .tap_received = vb_shm_tap_received,
+    .close = shm_close,
+};
+
+/* One descriptor that is readable when the door or the link below is. */
+static int open_fds(struct vb_shm *s)
+{
+	struct epoll_event in = {.events = EPOLLIN};
+	int rc;
+
+	s->door_fd = vb_door_open(&s->token);
+	if (s->door_fd < 0)
+		return s->door_fd;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->door_fd, &in) == 0 &&
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->link.lower->ops->fd(s->link.lower), &in) == 0)
+		return 0;
+	rc = -errno;
+	close(s->door_fd);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	return rc;
+}
+
+int vb_shm_open(struct vb_link **out, const struct vb_shm_config *cfg)
+{
+	struct vb_shm *s = calloc(1, sizeof *s);
+	struct vb_shm_door *door = &cfg->door[cfg->slot];
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->link = (struct vb_link){.ops = &shm_ops, .lower = cfg->lower, .due = VB_NEVER};
+	s->cfg = *cfg;
+	for (uint32_t i = 0; i < VB_SHM_SLOTS; i++)
+		s->peer[i].unannounced = -1;
+	rc = open_fds(s);
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	s->knocks = __atomic_load_n(&door->knocks, __ATOMIC_RELAXED);
+	__atomic_store_n(&door->asleep, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&door->token, s->token, __ATOMIC_RELEASE);
+	*out = &s->link;
+	return 0;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending by shared memory: finds the process a packet is for, makes the ring to it, and wakes it.
+ * What is not for a process of this host, or has to be damaged on the wire, goes on to the link
+ * below.
+ */
+#include "link/guard.h"
+#include "link/memory.h"
+#include "link/middle/tap.h"
+#include "link/shm/priv.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A ring is full for new requests when so much of it waits; the rest is for answers. */
+#define FULL_BYTES (VB_RING_BYTES / 4 * 3)
+/* What UDP would send with, see udp/priv.h; and a port for who asks for none. IBA A17.4.5.1 */
+#define HOP_LIMIT 64
+#define UDP_SPORT 0xc000
+#define BTH_DQPN_LOW 7
+
+void vb_shm_peer_forget(struct vb_shm_peer *p)
+{
+	vb_memory_unmap(p->ring.mem, VB_RING_MAP_BYTES);
+	if (p->unannounced >= 0)
+		close(p->unannounced);
+	*p = (struct vb_shm_peer){.unannounced = -1};
+}
+
+/* Hands the ring in. False: not yet. */
+static bool ring_announce(struct vb_shm *s, uint32_t slot, vb_time now)
+{
+	struct vb_shm_peer *p = &s->peer[slot];
+	int rc = vb_door_knock(s->door_fd, p->token, VB_KNOCK_RING, s->cfg.slot, s->token,
+			       p->unannounced);
+
+	/* Anybody can fill the queue of a door, but only who shares this memory can have its owner
+	 * empty it. One who does not for long gets its packets by UDP. */
+	if (rc == 0 || rc == -EAGAIN)
+		__atomic_fetch_add(&s->cfg.door[slot].knocks, 1, __ATOMIC_RELEASE);
+	if (rc == -EAGAIN && !vb_ring_is_stuck(&p->ring, now))
+		return false;
+	close(p->unannounced);
+	p->unannounced = -1;
+	/* Nobody lives there, or this process has no more of something: UDP it is. */
+	if (rc) {
+		vb_memory_unmap(p->ring.mem, VB_RING_MAP_BYTES);
+		p->ring.mem = NULL;
+	}
+	return true;
+}
+
+static void make_ring(struct vb_shm *s, uint32_t slot, uint64_t token, vb_time now)
+{
+	struct vb_shm_peer *p = &s->peer[slot];
+	void *mem;
+	int fd;
+
+	vb_shm_peer_forget(p);
+	p->token = token;
+	p->ring.since = now;
+	fd = vb_memory_create(VB_MEMORY_RING, VB_RING_HEAD_BYTES + VB_RING_BYTES);
+	if (fd < 0)
+		return;
+	if (vb_memory_map_ring(fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem)) {
+		close(fd);
+		return;
+	}
+	p->ring.mem = mem;
+	p->unannounced = fd;
+	(void)ring_announce(s, slot, now);
+}
+
+/* Whom the packet is for, if it can be had by shared memory, else NULL. */
+static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_time now)
+{
+	uint32_t slot = tx->hdr[BTH_DQPN_LOW];
+	uint64_t token = vb_shm_token_of(s, slot);
+	uint8_t port = tx->path->port;
+
+	if (token == 0 || port == 0 || port >= VB_UDP_PORTS_MAX ||
+	    !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex_of(s->cfg.ctx, port)))
+		return NULL;
+	if (s->peer[slot].token != token)
+		make_ring(s, slot, token, now);
+	return s->peer[slot].ring.mem ? &s->peer[slot] : NULL;
+}
+
+static void count_sent(struct vb_shm *s, const struct vb_tx *pkt, uint32_t n)
+{
+	struct vb_counters *c = s->cfg.counters[pkt->path->port];
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += vb_tx_wire_len(&pkt[i]);
+	vb_count_add(c, VB_COUNTER_port_xmit_packets, n);
+	vb_count_add(c, VB_COUNTER_port_xmit_data, bytes / 4);
+	vb_count_add(c, VB_COUNTER_unicast_xmit_packets, n);
+}
+
+static void tap_sent(struct vb_shm *s, const struct vb_ring_way *way, const struct vb_tx *pkt,
+		     const struct vb_tx_fate *fate, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct vb_tx tx = pkt[i];
+
+		tx.path = &way->path;
+		vb_tap_sent(s->cfg.tap, s->cfg.ctx, &tx, fate ? fate[i].mark : 0);
+	}
+}
+
+/* If the reader sleeps. One that waits at its door hears a knock, and only then its word is taken
+ * back. */
+static void wake(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
+{
+	struct vb_shm_door *d = &s->cfg.door[slot];
+	uint32_t turn = __atomic_load_n(&d->asleep, __ATOMIC_SEQ_CST);
+
+	if (turn == 0)
+		return;
+	if (turn & VB_DOOR_NAPS) {
+		(void)vb_door_end_nap(d, turn);
+		return;
+	}
+	/* That there is no room for another knock wakes as well. */
+	(void)vb_door_knock(s->door_fd, p->token, VB_KNOCK_WAKE, s->cfg.slot, s->token, -1);
+	(void)__atomic_compare_exchange_n(&d->asleep, &turn, 0, false, __ATOMIC_SEQ_CST,
+					  __ATOMIC_RELAXED);
+}
+
+/* Packets from @from on for one slot on one path, none of which is to be damaged. */
+static uint32_t run_length(const struct vb_tx_batch *b, uint32_t from)
+{
+	const struct vb_tx *first = &b->pkt[from];
+	uint32_t n = 1;
+
+	while (from + n < b->cnt && b->pkt[from + n].path == first->path &&
+	       b->pkt[from + n].hdr[BTH_DQPN_LOW] == first->hdr[BTH_DQPN_LOW] &&
+	       !(b->fate && b->fate[from + n].damage))
+		n++;
+	return n;
+}
+
+/* What is put into a ring. */
+struct put {
+	struct vb_ring_tx *ring;
+	const struct vb_ring_way *way;
+	const struct vb_tx *pkt;
+	uint32_t cnt, done;
+	vb_time now;
+};
+
+static void put_packets(void *arg)
+{
+	struct put *p = arg;
+
+	p->done = vb_ring_put(p->ring, p->way, p->pkt, p->cnt, p->now);
+}
+
+/* Sends packets of @b from @from on to @p. Returns how many are done with; 0: there is no room. */
+static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct vb_tx_batch *b,
+			  uint32_t from, vb_time now)
+{
+	const struct vb_tx *pkt = &b->pkt[from];
+	uint32_t slot = pkt->hdr[BTH_DQPN_LOW], cnt = run_length(b, from), n = 0;
+	bool is_gone = false; /* the memory of a packet, since it was made */
+	struct vb_ring_way way = {.path = *pkt->path,
+				  .ifindex = s->cfg.ifindex_of(s->cfg.ctx, pkt->path->port)};
+
+	if (way.path.hop_limit == 0)
+		way.path.hop_limit = HOP_LIMIT;
+	if (way.path.udp_sport == 0)
+		way.path.udp_sport = UDP_SPORT;
+	if (p->unannounced < 0 || ring_announce(s, slot, now)) {
+		if (!p->ring.mem)
+			return 0; /* the next attempt goes by UDP */
+		struct put put = {&p->ring, &way, pkt, cnt, 0, now};
+
+		is_gone = vb_guard_run(put_packets, &put) != 0;
+		n = put.done;
+	}
+	if (n == 0) {
+		if (!is_gone && !vb_ring_is_stuck(&p->ring, now))
+			return 0;
+		/* As if a socket's buffer were full. */
+		vb_count_add(s->cfg.counters[pkt->path->port], VB_COUNTER_port_xmit_discards, cnt);
+		return cnt;
+	}
+	count_sent(s, pkt, n);
+	if (vb_shm_is_tapped(s))
+		tap_sent(s, &way, pkt, b->fate ? b->fate + from : NULL, n);
+	wake(s, slot, p);
+	return n;
+}
+
+/* The peer whose ring packet @i of @b goes to. NULL: it goes by the link below, as does a damaged
+ * packet: its ICRC is wrong, and so it has to have one. */
+static struct vb_shm_peer *ring_of(struct vb_shm *s, const struct vb_tx_batch *b, uint32_t i,
+				   vb_time now)
+{
+	return b->fate && b->fate[i].damage ? NULL : peer_of(s, &b->pkt[i], now);
+}
+
+/* Hands on the packets of @b from @from to @to. Returns how many were taken. */
+static uint32_t send_lower(struct vb_shm *s, const struct vb_tx_batch *b, uint32_t from,
+			   uint32_t to, vb_time now)
+{
+	struct vb_link *l = s->link.lower;
+
+	if (to == b->cnt)
+		return l->ops->send(l, b, from, now);
+	s->out.cnt = to - from;
+	s->out.fate = b->fate ? b->fate + from : NULL;
+	memcpy(s->out.pkt, b->pkt + from, s->out.cnt * sizeof *b->pkt);
+	return l->ops->send(l, &s->out, 0, now);
+}
+
+uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now)
+{
+	struct vb_shm *s = vb_shm_of(l);
+	uint32_t i = from;
+
+	while (i < b->cnt) {
+		struct vb_shm_peer *p = ring_of(s, b, i, now);
+		uint32_t to = i + 1;
+
+		if (p) {
+			uint32_t n = send_ring(s, p, b, i, now);
+
+			if (n == 0)
+				break;
+			i += n;
+			continue;
+		}
+		while (to < b->cnt && !ring_of(s, b, to, now))
+			to++;
+		i += send_lower(s, b, i, to, now);
+		if (i < to)
+			break;
+	}
+	return i - from;
+}
+
+bool vb_shm_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
+{
+	struct vb_shm *s = vb_shm_of(l);
+	uint32_t slot = dqpn & 0xff, backlog;
+	struct vb_shm_peer *p = &s->peer[slot];
+	uint64_t token = vb_shm_token_of(s, slot);
+
+	if (token == 0 || (token == p->token && !p->ring.mem))
+		return false;
+	*room = FULL_BYTES;
+	if (token != p->token)
+		return true;
+	backlog = vb_ring_backlog(&p->ring, now);
+	if (backlog + VB_PAYLOAD_MAX <= FULL_BYTES)
+		*room = FULL_BYTES - backlog;
+	else
+		*room = vb_ring_is_stuck(&p->ring, now) ? UINT32_MAX : 0;
+	return true;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Doors, see wakeup.h. unix(7): SO_PASSCRED, SCM_RIGHTS, abstract addresses */
+#include "link/shm/wakeup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KNOCK_MAGIC 0x56424b4eu
+/* Knocks that are passed over in one call: a stranger who keeps knocking is heard again later. */
+#define PASSED_OVER_MAX 64
+
+union knock_control {
+	char buf[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static socklen_t door_address(struct sockaddr_un *a, uint64_t token)
+{
+	int n;
+
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "verbena/shm/%016" PRIx64, token);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int vb_door_open(uint64_t *token)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, rc;
+	struct sockaddr_un a;
+	socklen_t len;
+
+	if (fd < 0)
+		return -errno;
+	if (getrandom(token, sizeof *token, 0) != (ssize_t)sizeof *token) {
+		close(fd);
+		return -EIO;
+	}
+	*token |= 1; /* never 0 */
+	len = door_address(&a, *token);
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) ||
+	    bind(fd, (struct sockaddr *)&a, len)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+/* No cancellation points, as in udp/tx.c. */
+int vb_door_knock(int fd, uint64_t token, enum vb_knock_kind kind, uint8_t slot, uint64_t own_token,
+		  int mem_fd)
+{
+	struct vb_knock k = {.magic = KNOCK_MAGIC, .kind = kind, .slot = slot, .token = own_token};
+	union knock_control control = {.buf = {0}};
+	struct sockaddr_un a;
+	struct iovec iov = {.iov_base = &k, .iov_len = sizeof k};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = &a};
+
+	m.msg_namelen = door_address(&a, token);
+	if (mem_fd >= 0) {
+		m.msg_control = control.buf;
+		m.msg_controllen = CMSG_SPACE(sizeof mem_fd);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof mem_fd);
+		memcpy(CMSG_DATA(c), &mem_fd, sizeof mem_fd);
+	}
+	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* The first descriptor of @c into *mem_fd; there is to be no other. */
+static void take_fds(const struct cmsghdr *c, int *mem_fd)
+{
+	size_t cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < cnt; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+		if (*mem_fd < 0)
+			*mem_fd = fd;
+		else
+			close(fd);
+	}
+}
+
+/* What came along: a descriptor, and whether the sender is of this user. The kernel has put every
+ * descriptor into this process that found room in the buffer, which is more than one: padding makes
+ * it so. Those nobody asked for are closed. */
+static bool read_control(struct msghdr *m, int *mem_fd)
+{
+	bool is_ours = false;
+
+	*mem_fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS) {
+			take_fds(c, mem_fd);
+		} else if (c->cmsg_type == SCM_CREDENTIALS &&
+			   c->cmsg_len == CMSG_LEN(sizeof(struct ucred))) {
+			struct ucred cred;
+
+			memcpy(&cred, CMSG_DATA(c), sizeof cred);
+			is_ours = cred.uid == geteuid();
+		}
+	}
+	return is_ours;
+}
+
+/* The next datagram: its length, whole and from a process of this user; 0: another one, passed
+ * over; negative: there is none. */
+static long receive(int fd, void *buf, size_t size, int *mem_fd)
+{
+	union knock_control control;
+	struct iovec iov = {.iov_base = buf, .iov_len = size};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.buf,
+			   .msg_controllen = sizeof control.buf};
+	long n = syscall(SYS_recvmsg, fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n < 0)
+		return -1;
+	return read_control(&m, mem_fd) && !(m.msg_flags & MSG_TRUNC) ? n : 0;
+}
+
+bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
+{
+	for (int i = 0; i < PASSED_OVER_MAX; i++) {
+		long n = receive(fd, k, sizeof *k, mem_fd);
+
+		if (n < 0)
+			return false;
+		if (n == (long)sizeof *k && k->magic == KNOCK_MAGIC && k->slot < 256)
+			return true;
+		if (*mem_fd >= 0)
+			close(*mem_fd);
+	}
+	return false;
+}
+
+size_t vb_door_receive(int fd, void *buf, size_t size)
+{
+	for (int i = 0; i < PASSED_OVER_MAX; i++) {
+		int mem_fd;
+		long n = receive(fd, buf, size, &mem_fd);
+
+		if (n < 0)
+			return 0;
+		if (mem_fd >= 0)
+			close(mem_fd);
+		if (n > 0)
+			return (size_t)n;
+	}
+	return 0;
+}
+
+int vb_door_send(int fd, uint64_t token, const struct iovec *part, size_t cnt)
+{
+	struct sockaddr_un a;
+	struct msghdr m = {
+	    .msg_iov = (struct iovec *)(uintptr_t)part, .msg_iovlen = cnt, .msg_name = &a};
+
+	m.msg_namelen = door_address(&a, token);
+	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void vb_door_nap(struct vb_shm_door *door, uint32_t word, uint64_t ns)
+{
+	struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	syscall(SYS_futex, &door->asleep, FUTEX_WAIT, word, &t, NULL, 0);
+}
+
+bool vb_door_end_nap(struct vb_shm_door *door, uint32_t word)
+{
+	if (!__atomic_compare_exchange_n(&door->asleep, &word, 0, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return false;
+	syscall(SYS_futex, &door->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return true;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker's connections: who connects gets a slot (client), host memory (observer) or, after the
+ * death of an earlier broker, its old slot back (client that reattaches).
+ */
+#include "node/broker/state.h"
+#include "node/cm/view.h"
+#include "node/host/error_hints.h"
+#include "node/host/port_owner.h"
+#include "node/netdev/devices.h"
+#include "node/store/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* How long a new client waits for survivors of an earlier broker to bring the descriptor store. */
+#define SURVIVORS_NS (3 * VB_SEC)
+#define RETRY_NS (50 * VB_MSEC)
+#define OWNERS_MAX 16
+
+static void conn_close(struct vb_broker *b, struct vb_conn *c)
+{
+	if (c->sock >= 0) {
+		close(c->sock);
+		b->conn_cnt--;
+	}
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	if (c->kind == VB_CONN_CLIENT)
+		b->client_cnt--;
+	if (c->kind == VB_CONN_KEEPER)
+		b->keeper_cnt--;
+	memset(c, 0, sizeof *c);
+}
+
+/* Capture is on while any connection wants it. */
+static void capture_update(struct vb_broker *b)
+{
+	bool on = false;
+
+	for (int i = 0; i < VB_CONNS_MAX; i++)
+		on |= b->conn[i].in_use && b->conn[i].capture;
+	if (on != b->slots.capture)
+		vb_slots_capture(&b->slots, on);
+}
+
+void vb_conn_end(struct vb_broker *b, uint32_t index)
+{
+	struct vb_conn *c = &b->conn[index];
+
+	if (!c->in_use)
+		return;
+	enum vb_conn_kind kind = c->kind;
+	uint32_t slot = c->slot;
+
+	if (kind == VB_CONN_CLIENT || kind == VB_CONN_ORPHAN)
+		vb_slots_release(&b->slots, slot);
+	vb_broker_page_close(b, c);
+	conn_close(b, c);
+	if (kind == VB_CONN_CLIENT)
+		vb_broker_csr_client_ends(b, slot);
+	capture_update(b);
+}
+
+static struct vb_conn *conn_new(struct vb_broker *b, int sock, pid_t pid)
+{
+	for (int i = 0; i < VB_CONNS_MAX; i++) {
+		struct vb_conn *c = &b->conn[i];
+
+		if (c->in_use)
+			continue;
+		*c = (struct vb_conn){.in_use = true, .sock = sock, .pid = pid, .pidfd = -1};
+		if (sock >= 0)
+			b->conn_cnt++;
+		return c;
+	}
+	return NULL;
+}
+
+/* A process may leave its socket to a child that it forked: only its end counts. Returns false when
+ * the process has ended already. */
+static bool conn_watch_process(struct vb_broker *b, struct vb_conn *c)
+{
+	if (c->pid == 0)
+		return true;
+	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	if (c->pidfd < 0)
+		return errno != ESRCH;
+	/* Without room for one more descriptor the socket alone has to tell. */
+	if (vb_broker_watch(b, c->pidfd, VB_SOURCE_PIDFD, (uint32_t)(c - b->conn))) {
+		close(c->pidfd);
+		c->pidfd = -1;
+	}
+	return true;
+}
+
+static int reply(struct vb_conn *c, struct vb_broker_msg *m, const struct vb_fds *fds)
+{
+	return vb_fds_send(c->sock, m, sizeof *m, fds);
+}
+
+/* Answers with an error and ends the connection. */
+static void refuse(struct vb_broker *b, struct vb_conn *c, int status, const char *text)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.status = status;
+	snprintf(m.text, sizeof m.text, "%s", text);
+	(void)reply(c, &m, NULL);
+	conn_close(b, c);
+}
+
+/* The last descriptor is gone: give up the spare one to take the connection and close it. */
+static void turn_away(struct vb_broker *b)
+{
+	struct vb_broker_msg m;
+
+	close(b->spare_fd);
+	int sock = accept4(b->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock >= 0) {
+		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+		m.status = vb_why(m.text, sizeof m.text, -EMFILE, "the broker cannot serve more");
+		(void)vb_fds_send(sock, &m, sizeof m, NULL);
+		close(sock);
+	}
+	b->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void vb_conn_accept(struct vb_broker *b, vb_time now)
+{
+	struct ucred cred;
+	socklen_t len = sizeof cred;
+	int sock = accept4(b->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			turn_away(b);
+		return;
+	}
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
+		close(sock);
+		return;
+	}
+	struct vb_conn *c = conn_new(b, sock, cred.pid);
+	if (!c) {
+		close(sock);
+		return;
+	}
+	c->since = now;
+	if (cred.uid != geteuid() && cred.uid != 0)
+		refuse(b, c, -EACCES, "this broker serves another user");
+	else if (vb_broker_watch(b, sock, VB_SOURCE_CONN, (uint32_t)(c - b->conn)))
+		refuse(b, c, -ENOMEM, "the broker is out of kernel memory");
+}
+
+static void welcome_client(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+	int slot = vb_slots_take(&b->slots, c->pid, c->comm);
+
+	if (slot == -ENOSPC) {
+		refuse(
+		    b, c, slot,
+		    "all 253 slots of the adapter are taken; end one of the programs that use it");
+		return;
+	}
+	if (slot < 0) {
+		char text[VB_BROKER_TEXT_MAX];
+
+		slot = vb_why(text, sizeof text, slot,
+			      "the broker, whose limits are those of the program that started it, "
+			      "cannot make a slot");
+		refuse(b, c, slot, text);
+		return;
+	}
+	struct vb_fds fds = {.cnt = VB_WELCOME_CNT};
+	fds.fd[VB_WELCOME_RX] = b->slots.group.fd[slot];
+	fds.fd[VB_WELCOME_SLOT] = b->slots.slot[slot].mem_fd;
+	fds.fd[VB_WELCOME_HOST] = b->slots.host_fd;
+	fds.fd[VB_WELCOME_FD_STORE] = b->slots.fd_store;
+	c->kind = VB_CONN_CLIENT;
+	c->slot = (uint32_t)slot;
+	b->client_cnt++;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.slot = c->slot;
+	if (!conn_watch_process(b, c) || reply(c, &m, &fds))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+/* From here on it is a command connection of the connection manager. */
+static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	int page;
+
+	if (!b->cm) {
+		refuse(b, c, -ENOMEM, "the broker has no memory for the connection manager");
+		return;
+	}
+	c->kind = VB_CONN_CM;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	fds.fd[VB_CM_WELCOME_VERSIONS] = vb_broker_cm_versions(b);
+	fds.fd[VB_CM_WELCOME_PAGE] = page = vb_broker_page_open(c);
+	/* Without them it goes on, slower. */
+	fds.cnt = fds.fd[VB_CM_WELCOME_VERSIONS] >= 0 ? VB_CM_WELCOME_PAGE : 0;
+	if (fds.cnt && page >= 0)
+		fds.cnt = VB_CM_WELCOME_CNT;
+	if (reply(c, &m, &fds))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+	if (page >= 0)
+		close(page);
+}
+
+/* Owners of adopted slots may be dead already, or may not know yet that their broker is. */
+static void orphans_make(struct vb_broker *b)
+{
+	for (uint32_t k = VB_SLOT_FIRST; k < b->slots.group.cnt; k++) {
+		struct vb_slot *slot = &b->slots.slot[k];
+
+		if (!slot->is_taken)
+			continue;
+		struct vb_conn *c = conn_new(b, -1, (pid_t)slot->shm->pid);
+		if (!c)
+			return;
+		c->kind = VB_CONN_ORPHAN;
+		c->slot = k;
+		if (!conn_watch_process(b, c))
+			vb_conn_end(b, (uint32_t)(c - b->conn));
+	}
+}
+
+static void observers_end(struct vb_broker *b)
+{
+	for (uint32_t i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_OBSERVER)
+			vb_conn_end(b, i);
+}
+
+static void welcome_keeper(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+
+	c->kind = VB_CONN_KEEPER;
+	b->keeper_cnt++;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	if (!conn_watch_process(b, c) || reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, struct vb_fds *fds)
+{
+	struct vb_broker_msg m;
+
+	if (b->slots.fd_store < 0 && fds->cnt == 1) {
+		int rc = vb_slots_adopt(&b->slots, fds->fd[0]);
+
+		fds->cnt = 0;
+		if (rc) {
+			refuse(b, c, rc, "the group of the earlier broker cannot be taken over");
+			return;
+		}
+		/* What they have mapped is no longer the host memory. */
+		observers_end(b);
+		orphans_make(b);
+		vb_broker_group_ready(b);
+	}
+	if (slot == VB_KEEPER_SLOT) {
+		welcome_keeper(b, c);
+		return;
+	}
+	for (uint32_t i = 0; i < VB_CONNS_MAX; i++) {
+		struct vb_conn *o = &b->conn[i];
+
+		if (!o->in_use || o->kind != VB_CONN_ORPHAN || o->slot != slot || o->pid != c->pid)
+			continue;
+		conn_close(b, o); /* the slot stays taken: it is this connection's now */
+		c->kind = VB_CONN_CLIENT;
+		c->slot = slot;
+		b->client_cnt++;
+		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+		m.slot = slot;
+		if (!conn_watch_process(b, c) || reply(c, &m, NULL))
+			vb_conn_end(b, (uint32_t)(c - b->conn));
+		return;
+	}
+	refuse(b, c, -ESTALE, "the slot has another owner");
+}
+
+/* Tries to make the group for a client. Returns false when the client has to wait. */
+static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
+{
+	struct vb_port_owner owner[OWNERS_MAX];
+	char text[VB_BROKER_TEXT_MAX];
+
+	if (b->slots.fd_store < 0) {
+		int rc = vb_slots_start(&b->slots);
+
+		if (rc == -EADDRINUSE) {
+			int cnt = vb_port_owners(owner, OWNERS_MAX);
+			bool survivors = false;
+
+			/* Clients of an earlier broker may have it; they will bring the descriptor
+			 * store. */
+			for (int i = 0; i < cnt; i++)
+				survivors |=
+				    owner[i].uid == geteuid() &&
+				    (owner[i].is_client || (owner[i].inode && !owner[i].pid));
+			if (survivors && vb_time_since(c->since, now) < SURVIVORS_NS) {
+				b->retry_due = now + RETRY_NS;
+				return false;
+			}
+			vb_port_explain(owner, cnt, text, sizeof text);
+			refuse(b, c, rc, text);
+			return true;
+		}
+		if (rc) {
+			rc = vb_why(text, sizeof text, rc, "the broker cannot bind UDP port %d",
+				    VB_ROCE_PORT);
+			refuse(b, c, rc, text);
+			return true;
+		}
+		vb_broker_group_ready(b);
+	}
+	if (c->wants_cm)
+		welcome_cm(b, c);
+	else
+		welcome_client(b, c);
+	return true;
+}
+
+void vb_conn_retry(struct vb_broker *b, vb_time now)
+{
+	b->retry_due = VB_NEVER;
+	for (uint32_t i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_WAITING)
+			(void)serve_client(b, &b->conn[i], now);
+}
+
+static void send_slots(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	uint32_t k = VB_SLOT_GSI;
+
+	do {
+		vb_broker_msg_init(&m, VB_BROKER_SLOTS);
+		fds.cnt = 0;
+		for (; k < b->slots.group.cnt && m.cnt < VB_BROKER_SLOTS_MAX; k++)
+			if (b->slots.slot[k].shm) {
+				m.slots[m.cnt++] = (uint8_t)k;
+				fds.fd[fds.cnt++] = b->slots.slot[k].mem_fd;
+			}
+		m.more = k < b->slots.group.cnt;
+		if (reply(c, &m, &fds)) {
+			vb_conn_end(b, (uint32_t)(c - b->conn));
+			return;
+		}
+	} while (m.more);
+}
+
+static void welcome_observer(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 1, .fd = {b->slots.host_fd}};
+
+	c->kind = VB_CONN_OBSERVER;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	if (reply(c, &m, &fds))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+static void access_adapter(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m)
+{
+	if (m->op == VB_BROKER_REGISTER)
+		vb_broker_register(b, m);
+	else
+		vb_broker_keep(b, m);
+	if (reply(c, m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+static void set_capture(struct vb_broker *b, struct vb_conn *c, bool on)
+{
+	struct vb_broker_msg m;
+
+	c->capture = on;
+	capture_update(b);
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	if (reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+/* The text has been checked by who sent it; a wrong one is refused all the same. */
+static int fault_check(const struct vb_broker_msg *m)
+{
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+
+	if (m->slot >= VB_DEVICES_MAX || !memchr(m->text, 0, VB_FAULT_TEXT_MAX))
+		return -EINVAL;
+	return vb_fault_parse(m->text, &spec, &err);
+}
+
+void vb_broker_wake_clients(struct vb_broker *b)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_cm_reload(b); /* QP1's engine is none of theirs */
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	for (int i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)
+			(void)reply(&b->conn[i], &m, NULL);
+}
+
+static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_broker_msg *from)
+{
+	struct vb_host_shm *host = b->slots.host;
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	m.status = fault_check(from);
+	if (m.status == 0) {
+		struct vb_fault_rules *to = &host->fault[from->slot];
+
+		vb_host_write_begin(host);
+		to->seed = from->seed;
+		memcpy(to->text, from->text, sizeof to->text);
+		host->fault_generation++;
+		host->generation++;
+		vb_host_write_end(host);
+		vb_broker_wake_clients(b);
+	}
+	if (reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+static void ask_views(struct vb_broker *b, struct vb_conn *c, uint32_t qpn)
+{
+	struct vb_host_shm *host = b->slots.host;
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	vb_host_write_begin(host);
+	host->explain_qpn = qpn;
+	host->explain_asked++;
+	vb_host_write_end(host);
+	m.slot = host->explain_asked;
+	vb_broker_wake_clients(b);
+	if (reply(c, &m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+static void show_connections(struct vb_broker *b, struct vb_conn *c)
+{
+	struct vb_fds fds = {.cnt = 0};
+	struct vb_broker_msg m;
+	int fd = vb_broker_cm_table(b);
+
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	m.status = fd < 0 ? fd : 0;
+	if (fd >= 0)
+		fds.fd[fds.cnt++] = fd;
+	if (reply(c, &m, &fds))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+	vb_fds_close(&fds);
+}
+
+void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
+{
+	struct vb_conn *c = &b->conn[index];
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+
+	if (!c->in_use)
+		return;
+	if (c->kind == VB_CONN_CM) {
+		if (!vb_broker_cm_call(b, c, now))
+			vb_conn_end(b, index);
+		return;
+	}
+	int rc = vb_broker_msg_recv(c->sock, &m, &fds, MSG_DONTWAIT);
+	if (rc == -EAGAIN)
+		return;
+	if (rc == -EPROTO) {
+		char text[VB_BROKER_TEXT_MAX];
+
+		snprintf(
+		    text, sizeof text,
+		    "the broker (process %d) is of another version of verbena; it ends when the "
+		    "programs that use it have ended",
+		    (int)getpid());
+		if (c->kind == VB_CONN_NEW) {
+			refuse(b, c, rc, text);
+			return;
+		}
+	}
+	if (rc <= 0) {
+		vb_conn_end(b, index);
+		return;
+	}
+	if (c->kind == VB_CONN_NEW && (m.op == VB_BROKER_CLIENT || m.op == VB_BROKER_CM)) {
+		memcpy(c->comm, m.comm, sizeof c->comm);
+		c->wants_cm = m.op == VB_BROKER_CM;
+		c->kind = VB_CONN_WAITING;
+		(void)serve_client(b, c, now);
+	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_REATTACH) {
+		reattach(b, c, m.slot, &fds);
+	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_OBSERVER) {
+		welcome_observer(b, c);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_GET_SLOTS) {
+		send_slots(b, c);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CAPTURE) {
+		set_capture(b, c, m.slot);
+	} else if (c->kind == VB_CONN_OBSERVER &&
+		   (m.op == VB_BROKER_REGISTER || m.op == VB_BROKER_KEEP)) {
+		access_adapter(b, c, &m);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_FAULT) {
+		set_fault(b, c, &m);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CSR) {
+		vb_broker_csr(b, c, &m);
+	} else if (c->kind == VB_CONN_CLIENT && m.op == VB_BROKER_CSR) {
+		vb_broker_csr_answer(b, c, &m);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_EXPLAIN) {
+		ask_views(b, c, m.slot);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_ASK) {
+		vb_asks_begin(b, c, &m, now);
+	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_CONNECTIONS) {
+		show_connections(b, c);
+	} else {
+		vb_conn_end(b, index);
+	}
+	vb_fds_close(&fds);
+}

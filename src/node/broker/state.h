@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker's state, shared by its main loop (broker.c) and by what serves its connections
+ * (conn.c). One thread.
+ */
+#ifndef VB_NODE_BROKER_STATE_H
+#define VB_NODE_BROKER_STATE_H
+
+#include "node/client/msg.h"
+#include "node/cm/cm.h"
+#include "node/cm/page.h"
+#include "node/gsi/agent.h"
+#include "node/gsi/ask.h"
+#include "node/gsi/gsi.h"
+#include "node/netdev/netdev.h"
+#include "node/store/slots.h"
+#include "node/sysfs/sysfs.h"
+
+#define VB_CONNS_MAX 512
+/* Pages of calls that are looked at; programs beyond say when there is one. */
+#define VB_BROKER_LOOKED_MAX 8
+
+enum vb_conn_kind {
+	VB_CONN_NEW,     /* has not said yet what it is */
+	VB_CONN_WAITING, /* a client that waits until the group is made */
+	VB_CONN_CLIENT,
+	VB_CONN_OBSERVER,
+	VB_CONN_KEEPER, /* see keeper.h */
+	VB_CONN_CM,     /* calls of node/cm/call.h */
+	VB_CONN_ORPHAN, /* owner of an adopted slot that has not reattached; no socket */
+};
+
+struct vb_conn {
+	bool in_use;
+	enum vb_conn_kind kind;
+	int sock;  /* -1: ORPHAN */
+	int pidfd; /* readable when the process ends; -1: not known */
+	pid_t pid; /* 0: of another pid namespace */
+	uint32_t slot;
+	bool capture;
+	struct vb_cm_page *page; /* CM: calls by shared memory; NULL: there is none... */
+	uint32_t served;         /* ... the last call that was answered there */
+	bool wants_cm;           /* WAITING: it is to be a CM connection and no client */
+	vb_time since;
+	char comm[16];
+	/* An observer's request that a client has not answered. */
+	struct {
+		uint32_t slot; /* of the client; 0: there is none */
+		uint32_t tag, device;
+		bool is_write;
+	} asks;
+};
+
+/* The settings of congestion control as files, see params.c. */
+enum vb_params_folder { VB_PARAMS_DEBUGFS, VB_PARAMS_RP, VB_PARAMS_NP, VB_PARAMS_FOLDERS };
+
+#define VB_PARAMS_MAX 32 /* of the table of names */
+
+struct vb_params {
+	int fd; /* inotify; -1: files only show */
+	int watch[VB_DEVICES_MAX][VB_PARAMS_FOLDERS];
+	uint64_t shown[VB_DEVICES_MAX][VB_PARAMS_MAX];
+	uint32_t generation; /* of the adapter's state that is shown */
+};
+
+struct vb_broker {
+	int listen_fd, epoll_fd, netlink_fd, signal_fd;
+	int spare_fd; /* given up to turn a client away when descriptors run out */
+	bool is_ending;
+	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps tales */
+	struct vb_slots slots;
+	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
+	struct vb_agent agent;   /* answers other adapters... */
+	struct vb_asks asks;     /* ... and what observers ask them */
+	struct vb_sysfs sysfs;
+	struct vb_params params;
+	vb_time spin_until; /* the next call may be near: the loop does not sleep. cm/call.h */
+	uint32_t looked[VB_BROKER_LOOKED_MAX]; /* connections whose pages are looked at meanwhile */
+	uint32_t looked_cnt;
+	vb_time idle_since;   /* VB_NEVER: there are connections */
+	vb_time devices_due;  /* when the device table is read again; VB_NEVER: nothing changed */
+	vb_time counters_due; /* when the counter files are written again */
+	vb_time retry_due;    /* when WAITING connections are looked at again */
+	vb_time
+	    keeper_due; /* when a keeper is started; VB_NEVER: there is one, or none is wanted */
+	uint32_t conn_cnt, client_cnt, keeper_cnt;
+	uint32_t tag; /* of the last request to a client */
+	struct vb_conn conn[VB_CONNS_MAX];
+};
+
+/* What an epoll event belongs to: one of these in the upper half, an index in the lower. */
+enum vb_broker_source {
+	VB_SOURCE_LISTEN,
+	VB_SOURCE_NETLINK,
+	VB_SOURCE_SIGNAL,
+	VB_SOURCE_SINK,    /* the socket of the group for what nobody takes */
+	VB_SOURCE_GSI,     /* QP1's */
+	VB_SOURCE_CHANNEL, /* of the connection manager */
+	VB_SOURCE_CONN,
+	VB_SOURCE_PIDFD,
+	VB_SOURCE_PARAMS,
+};
+
+/* Adds @fd to the loop. Returns 0 or a negative errno. */
+int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index);
+
+/* Takes it out again, before it is closed: a copy elsewhere would keep it in. */
+void vb_broker_unwatch(struct vb_broker *b, int fd);
+
+/* Called when the group has been made or adopted. */
+void vb_broker_group_ready(struct vb_broker *b);
+
+/* Writes the device table and the tree anew. */
+void vb_broker_refresh_devices(struct vb_broker *b);
+
+/* Writes the tree as host memory has it. */
+void vb_broker_publish_tree(struct vb_broker *b);
+
+/* adapter.c: answer in place what an observer asks of registers, and for the adapter to
+ * stay.
+ */
+void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
+void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
+/* The adapter stays, with @vf_cnt virtual functions of each device, or no longer does. */
+void vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt);
+/* A message without a meaning of its own: clients look at host memory when one comes. */
+void vb_broker_wake_clients(struct vb_broker *b);
+
+/* params.c: begins; makes the files in a tree that is new; shows what has changed since;
+ * takes over what was written to them. */
+int vb_broker_params_start(struct vb_broker *b);
+void vb_broker_params_publish(struct vb_broker *b);
+void vb_broker_params_show(struct vb_broker *b);
+void vb_broker_params_handle(struct vb_broker *b);
+
+/* csr.c: @m of observer @c; the answer may come later. */
+void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m);
+/* A client's answer, and the end of a client. */
+void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
+			  struct vb_broker_msg *m);
+void vb_broker_csr_client_ends(struct vb_broker *b, uint32_t slot);
+/* The device that @name means, by its own name or that of its network device; -ENODEV. */
+int vb_broker_find_device(const struct vb_host_shm *h, const char *name);
+/* The rate of a device, 0: not known. */
+uint64_t vb_broker_rate_bps(const struct vb_device *d);
+/* The device table was @before, and has changed. */
+void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *before);
+
+void vb_conn_accept(struct vb_broker *b, vb_time now);
+void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now);
+/* The connection, or the process behind it, is gone. */
+void vb_conn_end(struct vb_broker *b, uint32_t index);
+/* Serves the WAITING connections, or turns them away when they have waited long enough. */
+void vb_conn_retry(struct vb_broker *b, vb_time now);
+
+#endif

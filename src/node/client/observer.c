@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An observer's side of the broker connection, see broker.h. */
+#include "link/memory.h"
+#include "node/broker/broker.h"
+#include "node/client/dial.h"
+#include "node/cm/view.h"
+#include "node/host/error_hints.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_NS (5 * VB_SEC)
+#define READ_ATTEMPTS 1000
+
+int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	void *host;
+
+	memset(o, 0, sizeof *o);
+	o->sock = -1;
+	vb_broker_msg_init(&m, VB_BROKER_OBSERVER);
+	int sock = vb_broker_dial(&m, &fds, start, why, why_size);
+	if (sock < 0)
+		return sock;
+	int rc = fds.cnt == 1
+		     ? vb_memory_map(fds.fd[0], sizeof(struct vb_host_memory), false, &host)
+		     : -EPROTO;
+	vb_fds_close(&fds);
+	if (rc) {
+		rc = vb_why(why, why_size, rc, "cannot map the broker's memory");
+		close(sock);
+		return rc;
+	}
+	o->sock = sock;
+	o->host = host;
+	return 0;
+}
+
+static int take_slots(struct vb_broker_observer *o, const struct vb_broker_msg *m,
+		      const struct vb_fds *fds)
+{
+	if (m->op != VB_BROKER_SLOTS || m->cnt != fds->cnt)
+		return -EPROTO;
+	for (uint32_t i = 0; i < m->cnt; i++) {
+		uint8_t k = m->slots[i];
+		void *p;
+
+		/* A slot keeps its memory from one owner to the next. */
+		if (!o->slot[k] && !vb_memory_map(fds->fd[i], sizeof *o->slot[k], false, &p))
+			o->slot[k] = p;
+	}
+	return 0;
+}
+
+int vb_broker_observe_slots(struct vb_broker_observer *o)
+{
+	struct vb_broker_msg m;
+	vb_time deadline = vb_broker_clock() + ANSWER_NS;
+
+	vb_broker_msg_init(&m, VB_BROKER_GET_SLOTS);
+	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	do {
+		struct vb_fds fds = {.cnt = 0};
+
+		if (!rc)
+			rc = vb_broker_await(o->sock, &m, &fds, deadline);
+		if (!rc)
+			rc = take_slots(o, &m, &fds);
+		vb_fds_close(&fds);
+	} while (!rc && m.more);
+	return rc;
+}
+
+/* Sends a request and receives the answer into it. */
+static int ask(struct vb_broker_observer *o, struct vb_broker_msg *m)
+{
+	struct vb_fds fds = {.cnt = 0};
+	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
+
+	if (!rc)
+		rc = vb_broker_await(o->sock, m, &fds, vb_broker_clock() + ANSWER_NS);
+	vb_fds_close(&fds);
+	return rc == -EPIPE ? -ECONNRESET : rc;
+}
+
+int vb_broker_capture(struct vb_broker_observer *o, bool on)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_CAPTURE);
+	m.slot = on;
+	return ask(o, &m);
+}
+
+int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, char *why,
+		     size_t why_size)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_REGISTER);
+	m.reg = *reg;
+
+	int rc = ask(o, &m);
+
+	if (rc) {
+		snprintf(why, why_size, "the broker does not answer: %s", strerror(-rc));
+		return rc;
+	}
+	m.text[sizeof m.text - 1] = 0;
+	snprintf(why, why_size, "%s", m.text);
+	*reg = m.reg;
+	return m.status;
+}
+
+int vb_broker_csr_access(struct vb_broker_observer *o, struct vb_broker_csr *csr, char *why,
+			 size_t why_size)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_CSR);
+	m.csr = *csr;
+
+	int rc = ask(o, &m);
+
+	if (rc) {
+		snprintf(why, why_size,
+			 "the broker, or the program whose QP it is, does not answer: %s",
+			 strerror(-rc));
+		return rc;
+	}
+	m.text[sizeof m.text - 1] = 0;
+	snprintf(why, why_size, "%s", m.text);
+	if (m.csr.failed >= VB_BROKER_WORDS_MAX)
+		m.csr.failed = 0;
+	m.csr.cnt = csr->cnt;
+	*csr = m.csr;
+	return m.status;
+}
+
+static uint32_t index_entry(const struct vb_broker_observer *o, uint32_t index)
+{
+	/* The device table is the first member of host memory. */
+	const struct vb_host_memory *mem = (const struct vb_host_memory *)o->host;
+
+	return __atomic_load_n(&mem->qp_index[index - 1], __ATOMIC_RELAXED);
+}
+
+uint32_t vb_broker_qp_index(const struct vb_broker_observer *o, uint32_t qpn)
+{
+	for (uint32_t i = 1; i <= VB_CSR_QPS; i++) {
+		uint32_t e = index_entry(o, i);
+
+		if (e && (e & 0xffffff) == qpn)
+			return i;
+	}
+	return 0;
+}
+
+uint32_t vb_broker_next_qp(const struct vb_broker_observer *o, uint32_t device, uint32_t from,
+			   uint32_t *qpn)
+{
+	for (uint32_t i = from; i <= VB_CSR_QPS; i++) {
+		uint32_t e = index_entry(o, i), of = (e >> 24) - 1;
+
+		if (!e || of >= VB_DEVICES_MAX ||
+		    (of != device && o->host->device[of].parent != device + 1))
+			continue;
+		*qpn = e & 0xffffff;
+		return i;
+	}
+	return 0;
+}
+
+int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_KEEP);
+	m.slot = on;
+	m.cnt = vf_cnt;
+
+	int rc = ask(o, &m);
+
+	return rc ? rc : m.status;
+}
+
+const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o)
+{
+	/* The device table is the first member of host memory. */
+	return &((const struct vb_host_memory *)o->host)->adapter;
+}
+
+int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+
+	if (strlen(text) >= VB_FAULT_TEXT_MAX)
+		return -E2BIG;
+	vb_broker_msg_init(&m, VB_BROKER_FAULT);
+	m.slot = device;
+	m.seed = seed;
+	snprintf(m.text, sizeof m.text, "%s", text);
+	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	if (!rc)
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+	vb_fds_close(&fds);
+	return rc ? rc : m.status;
+}
+
+int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *asked)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_EXPLAIN);
+	m.slot = qpn;
+
+	int rc = ask(o, &m);
+
+	*asked = m.slot;
+	return rc ? rc : m.status;
+}
+
+int vb_broker_ask(struct vb_broker_observer *o, struct vb_broker_ask *ask, int *status,
+		  uint32_t cnt)
+{
+	vb_time deadline = vb_broker_clock() + ANSWER_NS;
+	struct vb_broker_msg m;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < cnt && !rc; i++) {
+		vb_broker_msg_init(&m, VB_BROKER_ASK);
+		m.slot = i;
+		m.ask = ask[i];
+		status[i] = -ETIMEDOUT;
+		deadline = vb_time_max(deadline, vb_broker_clock() + ANSWER_NS +
+						     ask[i].attempts * ask[i].timeout);
+		rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	}
+	for (uint32_t i = 0; i < cnt && !rc; i++) {
+		struct vb_fds fds = {.cnt = 0};
+
+		rc = vb_broker_await(o->sock, &m, &fds, deadline);
+		vb_fds_close(&fds);
+		if (rc || m.slot >= cnt)
+			continue;
+		status[m.slot] = m.status;
+		ask[m.slot] = m.ask;
+	}
+	return rc;
+}
+
+int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds = {.cnt = 0};
+	void *p;
+	int rc;
+
+	vb_broker_msg_init(&m, VB_BROKER_CONNECTIONS);
+	rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	if (!rc)
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+	if (!rc)
+		rc = m.status;
+	if (!rc)
+		rc = fds.cnt == 1 ? vb_memory_map(fds.fd[0], sizeof *to, false, &p) : -EPROTO;
+	vb_fds_close(&fds);
+	if (rc)
+		return rc;
+	memcpy(to, p, sizeof *to);
+	vb_memory_unmap(p, sizeof *to);
+	if (to->cnt > VB_CM_TABLE_MAX)
+		to->cnt = VB_CM_TABLE_MAX;
+	return 0;
+}
+
+void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size)
+{
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		uint32_t seq = __atomic_load_n(&shm->seq, __ATOMIC_ACQUIRE);
+
+		memcpy(to, from, size);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (!(seq & 1) && __atomic_load_n(&shm->seq, __ATOMIC_RELAXED) == seq)
+			return;
+	}
+}
+
+const struct vb_past *vb_broker_past(const struct vb_broker_observer *o)
+{
+	return &((const struct vb_host_memory *)o->host)->past;
+}
+
+int vb_broker_observe_check(struct vb_broker_observer *o)
+{
+	char byte;
+
+	return recv(o->sock, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ? -ECONNRESET : 0;
+}
+
+static void totals_once(const struct vb_broker_observer *o, struct vb_counters *total)
+{
+	for (int port = 1; port <= VB_HCA_PORTS_MAX; port++) {
+		total[port] = o->host->past[port];
+		for (int k = 0; k < VB_SLOT_CNT; k++)
+			for (int i = 0; o->slot[k] && i < VB_COUNTER_CNT; i++)
+				total[port].v[i] += __atomic_load_n(
+				    &o->slot[k]->counters[port].v[i], __ATOMIC_RELAXED);
+	}
+}
+
+void vb_broker_totals(const struct vb_broker_observer *o, struct vb_counters *total)
+{
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		uint32_t seq = __atomic_load_n(&o->host->seq, __ATOMIC_ACQUIRE);
+
+		if (!(seq & 1)) {
+			totals_once(o, total);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (__atomic_load_n(&o->host->seq, __ATOMIC_RELAXED) == seq)
+				return;
+		} else {
+			sched_yield();
+		}
+	}
+	totals_once(o, total);
+}
+
+void vb_broker_observe_end(struct vb_broker_observer *o)
+{
+	for (int k = 0; k < VB_SLOT_CNT; k++)
+		vb_memory_unmap(o->slot[k], sizeof *o->slot[k]);
+	vb_memory_unmap(o->host, sizeof(struct vb_host_memory));
+	if (o->sock >= 0)
+		close(o->sock);
+	memset(o, 0, sizeof *o);
+	o->sock = -1;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses, routes and groups of this host, as the connection manager asks for them. */
+#ifndef VB_NODE_CM_ENV_H
+#define VB_NODE_CM_ENV_H
+
+#include "node/broker/state.h"
+#include "ucma/ucma.h"
+
+struct vb_ucma_env vb_cm_env(struct vb_broker *b);
+/* The ports that the host gives by itself. ip(7) ip_local_port_range */
+void vb_cm_env_ports(uint16_t *first, uint16_t *last);
+vb_time vb_cm_env_now(void);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What of the connection manager outlives a broker that is killed: a memory with the channels,
+ * their last answers and the records of the machine (ucma/keep/keep.h), and stores with the
+ * broker's ends of the channels. Both lie in the descriptor store (fd_store.h), of which each
+ * client has a copy. CMP-51
+ */
+#ifndef VB_NODE_CM_MEMORY_H
+#define VB_NODE_CM_MEMORY_H
+
+#include "node/cm/call.h"
+#include "node/store/slots.h"
+#include "ucma/keep/keep.h"
+
+/* Channels of one store: as many as an ordinary user's socket buffer has room for, twice. */
+#define VB_CM_STORE_CHANNELS (VB_CM_CHANNELS_MAX / VB_CM_STORES)
+
+struct vb_cm_kept_channel {
+	uint64_t token;        /* 0: there is none */
+	uint64_t serial;       /* of the command that answer is to */
+	uint32_t event_tokens; /* bytes in the pair: this many at least */
+	uint32_t rsv;
+	struct vb_cm_answer answer;
+};
+
+struct vb_cm_kept {
+	uint32_t magic, version;
+	struct vb_journal journal;
+	struct vb_cm_kept_channel channel[VB_CM_CHANNELS_MAX];
+	struct vb_ucma_kept ucma;
+};
+
+struct vb_cm_memory {
+	struct vb_slots *slots;
+	struct vb_cm_kept *kept; /* NULL: nothing is kept */
+	uint32_t item_cnt[VB_CM_STORES];
+};
+
+/* Makes it, or takes that of an earlier broker, which @s has adopted. 1: an earlier one's, 0: it is
+ * new; or a negative errno, and nothing is kept. */
+int vb_cm_memory_open(struct vb_cm_memory *m, struct vb_slots *s);
+void vb_cm_memory_close(struct vb_cm_memory *m);
+
+/* The region of the machine in it. */
+struct vb_ucma_region vb_cm_memory_region(const struct vb_cm_memory *m);
+
+/* Keeps channel @index, whose end here is @fd. A failure leaves it out. */
+void vb_cm_memory_add(struct vb_cm_memory *m, uint32_t index, uint64_t token, int fd);
+void vb_cm_memory_remove(struct vb_cm_memory *m, uint32_t index);
+
+/* Calls @each with every channel that is kept; it owns @fd. */
+void vb_cm_memory_walk(struct vb_cm_memory *m,
+		       void (*each)(void *ctx, uint32_t index, uint64_t token, int fd), void *ctx);
+
+/* The answer to command @serial of channel @index, or NULL: it was never carried out. */
+const struct vb_cm_answer *vb_cm_memory_answer(const struct vb_cm_memory *m, uint32_t index,
+					       uint64_t serial);
+/* Writes an answer down, to be committed with what the command has changed. */
+void vb_cm_memory_put_answer(struct vb_cm_memory *m, uint32_t index, uint64_t serial,
+			     const struct vb_cm_answer *a);
+
+#endif

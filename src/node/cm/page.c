@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls by shared memory, see page.h. Each side writes what it has to say and then reads whether
+ * the other one looks, with a full fence between the two; and who is about to sleep says so first
+ * and looks again then. So one of the two sees the other.
+ */
+#include "node/cm/page.h"
+
+#include <string.h>
+
+#define CALL_HEADER offsetof(struct vb_cm_call, body)
+#define ANSWER_HEADER offsetof(struct vb_cm_answer, body)
+
+static void set_word(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+}
+
+static uint32_t get_word(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+bool vb_cm_page_call(struct vb_cm_page *p, const struct vb_cm_call *call)
+{
+	memcpy(&p->call, call, CALL_HEADER + call->len + call->extra_len);
+	set_word(&p->called, p->called + 1);
+	return !get_word(&p->looks);
+}
+
+bool vb_cm_page_answer(const struct vb_cm_page *p, struct vb_cm_answer *answer)
+{
+	size_t at;
+
+	if (get_word(&p->answered) != p->called)
+		return false;
+	memcpy(answer, &p->answer, ANSWER_HEADER);
+	if (answer->len > VB_CM_ANSWER_BODY)
+		answer->len = answer->ahead_len = 0;
+	at = (answer->len + 7u) & ~(size_t)7;
+	if (at + answer->ahead_len > VB_CM_ANSWER_BODY)
+		answer->ahead_len = 0;
+	memcpy(answer->body, p->answer.body,
+	       answer->ahead_len ? at + answer->ahead_len : answer->len);
+	return true;
+}
+
+void vb_cm_page_sleep(struct vb_cm_page *p, bool sleeps)
+{
+	set_word(&p->sleeps, sleeps);
+}
+
+bool vb_cm_page_is_called(const struct vb_cm_page *p, uint32_t served)
+{
+	return get_word(&p->called) != served;
+}
+
+size_t vb_cm_page_take(const struct vb_cm_page *p, uint32_t *served, struct vb_cm_call *call)
+{
+	*served = get_word(&p->called);
+	memcpy(call, &p->call, CALL_HEADER);
+	if (call->len > VB_CM_CALL_BODY || call->extra_len > VB_CM_CALL_BODY - call->len)
+		return 0;
+	memcpy(call->body, p->call.body, call->len + call->extra_len);
+	return CALL_HEADER + call->len + call->extra_len;
+}
+
+bool vb_cm_page_give(struct vb_cm_page *p, uint32_t served, const struct vb_cm_answer *answer,
+		     size_t len)
+{
+	memcpy(&p->answer, answer, len);
+	set_word(&p->answered, served);
+	return get_word(&p->sleeps);
+}
+
+void vb_cm_page_look(struct vb_cm_page *p, bool looks)
+{
+	set_word(&p->looks, looks);
+}
+
+void vb_cm_page_end(struct vb_cm_page *p)
+{
+	set_word(&p->ended, 1);
+}
+
+bool vb_cm_page_is_served(const struct vb_cm_page *p)
+{
+	return !get_word(&p->ended);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Congestion control of live packets: whose settings hold, how a packet pacer is had from timers
+ * that come late, what a receive socket that fills up is to its senders, and the interrupt of a
+ * CNP.
+ *
+ * A process may have been started with settings of its own (VERBENA_CC, see verbena-run(1)).
+ * docs/congestion-control.md
+ */
+#include "node/engine/priv.h"
+
+#include "core/cc/text.h"
+
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* What a network device that does not know its speed is taken for, as in the tree of sysfs. */
+#define UNKNOWN_SPEED_BPS UINT64_C(100000000000)
+
+/*
+ * Unused budget is kept so long, and a QP that has to wait does so for half of it: what becomes due
+ * meanwhile leaves as one train. A window of an adapter's clock, some microseconds, would take a
+ * timer and a system call for a few packets; this is what a thread that is woken comes late anyway.
+ */
+#define LIVE_BURST_NS (100 * VB_USEC)
+
+/* So long what was seen of a receive queue holds... */
+#define DEPTH_FRESH_NS (20 * VB_USEC)
+/* ... and a packet of another host as a sign that there are more. */
+#define ABROAD_NS VB_MSEC
+
+static uint64_t speed_bps(const struct vb_device *d)
+{
+	return d->speed_mbps ? d->speed_mbps * UINT64_C(1000000) : UNKNOWN_SPEED_BPS;
+}
+
+/* Bytes in the receive socket at which packets count as marked. */
+static void watch_queue(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set)
+{
+	uint64_t room = e->flow.most;
+
+	e->cc.red[port] = (struct vb_red){0};
+	if (set->np_en && set->rxq_en)
+		e->cc.red[port] = (struct vb_red){
+		    .kmin = (uint32_t)(room * set->rxq_kmin / 100),
+		    .kmax = (uint32_t)(room * set->rxq_kmax / 100) | 1,
+		    .pmax_ppm = set->rxq_pmax * 10000u,
+		};
+	e->cc.marks = false;
+	e->cc.kmin = UINT32_MAX;
+	for (int i = 1; i <= VB_HCA_PORTS_MAX; i++) {
+		const struct vb_red *red = &e->cc.red[i];
+
+		if (red->kmax == 0)
+			continue;
+		e->cc.marks = true;
+		e->cc.kmin = red->kmin < e->cc.kmin ? red->kmin : e->cc.kmin;
+	}
+}
+
+int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set)
+{
+	struct vb_cc_settings live = *set;
+	int err = 0;
+
+	if (live.limiter_burst_ns < LIVE_BURST_NS)
+		live.limiter_burst_ns = LIVE_BURST_NS;
+	if (!vb_cc_settings_eq(&live, vb_hca_cc(e->hca, port)))
+		err = vb_hca_set_port_cc(e->hca, port, &live, vb_engine_now());
+	if (!err) {
+		watch_queue(e, port, &live);
+		vb_engine_follow_bring(e);
+	}
+	return err;
+}
+
+void vb_engine_follow_cc(struct vb_engine *e)
+{
+	struct vb_cc_text_fault fault;
+	struct vb_cc_settings set;
+	uint64_t own = 0;
+
+	for (uint32_t i = 0; e->cc.own[0] && i < VB_DEVICES_MAX; i++) {
+		const struct vb_device *d = &e->devices.device[i];
+
+		/* The text was checked when the engine was opened. It holds until a register of
+		 * the device is written. */
+		if (d->ifindex && e->adopted[i].cc_epoch == e->adopted[i].cc_first &&
+		    vb_cc_parse(e->cc.own, speed_bps(d), &set, &fault) == 0 &&
+		    vb_engine_set_cc(e, (uint8_t)(i + 1), &set) == 0)
+			own |= UINT64_C(1) << i;
+	}
+	__atomic_store_n(&e->broker.shm->own_cc, own, __ATOMIC_RELAXED);
+}
+
+int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size)
+{
+	const char *text = getenv("VERBENA_CC");
+	struct vb_cc_text_fault fault;
+	struct vb_cc_settings set;
+
+	e->cc.rng = vb_rng_stream(vb_engine_now(), "receive queue", e->broker.slot);
+	if (!text)
+		return 0;
+	if (strlen(text) >= sizeof e->cc.own) {
+		snprintf(why, why_size, "VERBENA_CC is longer than %zu characters",
+			 sizeof e->cc.own - 1);
+		return -EINVAL;
+	}
+	if (vb_cc_parse(text, UNKNOWN_SPEED_BPS, &set, &fault)) {
+		snprintf(why, why_size, "VERBENA_CC: '%.*s' %s",
+			 fault.len ? (int)fault.len : (int)strlen(fault.field ? fault.field : ""),
+			 fault.len     ? text + fault.at
+			 : fault.field ? fault.field
+				       : "",
+			 fault.what);
+		return -EINVAL;
+	}
+	memcpy(e->cc.own, text, strlen(text) + 1);
+	return 0;
+}
+
+/* Half of what the kernel has charged, which is about twice of what a packet has; the kernel lets
+ * go in quarters of the buffer. */
+static uint64_t kernel_depth(const struct vb_engine *e)
+{
+	uint32_t mem[SK_MEMINFO_VARS] = {0};
+	socklen_t len = sizeof mem;
+
+	if (getsockopt(e->link->ops->fd(e->link), SOL_SOCKET, SO_MEMINFO, mem, &len))
+		return 0;
+	return mem[SK_MEMINFO_RMEM_ALLOC] / 2;
+}
+
+/*
+ * Bytes that wait in the receive socket behind a packet from @path: exactly what senders of this
+ * host have counted, and if others send as well, at least what the kernel has. What fills that much
+ * takes longer than DEPTH_FRESH_NS.
+ */
+static void look_at_queue(struct vb_engine *e, const struct vb_path *path, vb_time now)
+{
+	struct vb_engine_cc *cc = &e->cc;
+	const struct vb_flow *f = &e->broker.flow[e->broker.slot];
+	uint64_t depth;
+
+	if (cc->looked && now - cc->looked < DEPTH_FRESH_NS)
+		return;
+	cc->looked = now;
+	depth = vb_flow_backlog(f, f->taken);
+	if (!vb_addr_find(&e->addr, &path->sgid, e->devices.device[path->port - 1].ifindex))
+		cc->abroad = now;
+	if (cc->abroad && now - cc->abroad < ABROAD_NS) {
+		uint64_t kernel = kernel_depth(e);
+
+		depth = kernel > depth ? kernel : depth;
+	}
+	cc->depth = depth < UINT32_MAX ? (uint32_t)depth : UINT32_MAX;
+}
+
+/* Of @cnt packets just received those that may be marked are, as the queue behind them has it. */
+void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time now)
+{
+	for (uint32_t i = 0; i < cnt; i++) {
+		const struct vb_path *p = rx[i].path;
+
+		if ((p->traffic_class & VB_ECN_MASK) == 0)
+			continue;
+		look_at_queue(e, p, now);
+		if (e->cc.depth <= e->cc.kmin)
+			return; /* the others find the same queue */
+		if (!vb_red_marks(&e->cc.red[p->port], e->cc.depth, &e->cc.rng))
+			continue;
+		e->cc.path[i] = *p;
+		e->cc.path[i].traffic_class |= VB_ECN_CE;
+		rx[i].path = &e->cc.path[i];
+	}
+}

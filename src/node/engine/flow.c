@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the receive sockets and rings of this host can take, and what they have been read of: the
+ * core's callbacks room and unread. See link/flow.h and link/shm/shm.h.
+ */
+#include "link/shm/shm.h"
+#include "node/engine/priv.h"
+
+#include <sys/socket.h>
+
+/* A socket that nobody has read for so long is not waited for: its owner is stopped or gone. */
+#define STUCK_NS (100 * VB_MSEC)
+/* ... and that its ACKs are not missed. On a busy machine a process may well not run for the
+ * former. */
+#define UNREAD_MAX_NS (500 * VB_MSEC)
+
+/* Of a receive buffer: a part that is full at once, whoever else sends, is in the caches. */
+#define ALONE_MAX (512u << 10)
+/* What of it, in eighths, may be used up by many, each with so many parts of that: many may look at
+ * the same time, and for small datagrams the kernel charges more than is counted here. */
+#define MOST_EIGHTHS 3u
+#define MOST_MAX (3u << 20)
+#define SHARES 12u
+/* Trains that such a part has room for, so that one can follow another. */
+#define SHARE_TRAINS 4u
+/* A peer of another host may have a smaller buffer than ours. */
+#define WINDOW_MIN (128u << 10)
+
+static uint32_t at_most(uint64_t v, uint32_t most)
+{
+	return v < most ? (uint32_t)v : most;
+}
+
+uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
+{
+	int got = 0;
+	socklen_t len = sizeof got;
+	uint32_t size;
+
+	if (getsockopt(rx_fd, SOL_SOCKET, SO_RCVBUF, &got, &len) || got < 0)
+		got = 0;
+	size = (uint32_t)got < 2 * WINDOW_MIN ? 2 * WINDOW_MIN : (uint32_t)got;
+	e->flow.alone = at_most(size / 4, ALONE_MAX);
+	e->flow.most = at_most((uint64_t)size * MOST_EIGHTHS / 8, MOST_MAX);
+	e->flow.share = e->flow.most / SHARES;
+	e->flow.train = at_most(VB_UDP_PAYLOAD_MAX_IPV6, e->flow.share / SHARE_TRAINS);
+	/* Half of it: the kernel charges the memory around a packet too, and we are not the only
+	 * sender. */
+	return 2 * e->flow.alone;
+}
+
+/* True when what goes to @slot on @path goes to a process of this host. */
+static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t slot)
+{
+	return vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex) !=
+		   0 &&
+	       __atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED);
+}
+
+bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	struct vb_engine *e = ctx;
+	uint8_t slot = (uint8_t)dqpn;
+	struct vb_flow_watch *w = &e->watch[slot];
+	uint64_t taken = __atomic_load_n(&e->broker.flow[slot].taken, __ATOMIC_RELAXED);
+
+	if (!is_local(e, path, slot))
+		return false;
+	if ((int64_t)(e->flow_own[slot].last - taken) <= 0) {
+		w->unread_since = 0;
+		return false;
+	}
+	/* Resends, which go to a receiver that stands as well, do not begin its time anew. */
+	if (w->unread_since && taken == w->unread_taken)
+		return now - w->unread_since <= UNREAD_MAX_NS;
+	w->unread_taken = taken;
+	w->unread_since = now;
+	return true;
+}
+
+/* Where there are several senders, each has something of its own in the queue: its acknowledgement
+ * is what tells when to look again, and so nobody has to be woken for what others have sent. */
+static uint32_t room_among_others(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+{
+	struct vb_flow_watch *w = &e->watch[slot];
+	const struct vb_flow_own *own = &e->flow_own[slot];
+	uint64_t queued;
+
+	if ((int64_t)(own->last - w->taken) <= 0)
+		w->own_read = own->bytes;
+	queued = own->bytes - w->own_read;
+	if (backlog + VB_PAYLOAD_MAX > e->flow.most)
+		return 0;
+	/* The last of it is for those that have nothing there: nobody tells them to look again. */
+	if (queued == 0)
+		return at_most((e->flow.most - backlog + VB_PAYLOAD_MAX) / 2, e->flow.share);
+	if (backlog + e->flow.share > e->flow.most || queued + VB_PAYLOAD_MAX > e->flow.share)
+		return 0;
+	return (uint32_t)(e->flow.share - queued);
+}
+
+/*
+ * Bytes that a socket with @backlog of them can take from this process; less than a packet of the
+ * largest MTU is none. One sender alone keeps a receiver busy with what the caches hold.
+ */
+static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+{
+	uint32_t alone = 0, among;
+
+	if (backlog + VB_PAYLOAD_MAX <= e->flow.alone)
+		alone = (uint32_t)(e->flow.alone - backlog);
+	if (alone >= e->flow.share)
+		return alone;
+	among = room_among_others(e, slot, backlog);
+	return alone > among ? alone : among;
+}
+
+uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+{
+	struct vb_engine *e = ctx;
+	uint8_t slot = (uint8_t)dqpn;
+	const struct vb_flow *f = &e->broker.flow[slot];
+	struct vb_flow_watch *w = &e->watch[slot];
+
+	/* Another host: the transport's own window has to do. Or nobody. */
+	if (!is_local(e, path, slot))
+		return UINT32_MAX;
+
+	uint32_t room;
+
+	if (e->shm && vb_shm_room(e->shm, dqpn, now, &room))
+		return room;
+
+	/* A count that the receiver has just written is far away: the last one seen will do while
+	 * it leaves much room. */
+	uint64_t backlog = vb_flow_backlog(f, w->taken), seen = w->taken;
+
+	if (backlog > e->flow.alone / 4) {
+		w->taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
+		backlog = vb_flow_backlog(f, w->taken);
+	}
+	room = room_of(e, slot, backlog);
+	if (room || w->taken != seen)
+		w->since = now;
+	else if (now - w->since > STUCK_NS)
+		return UINT32_MAX;
+	if (room < e->flow.train)
+		atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
+	return room;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Is this memory there? A NIC pins what is registered and so finds out at once; here the kernel is
+ * asked to bring the pages in (madvise(2), MADV_POPULATE_READ and _WRITE), which fails for what is
+ * not mapped or not writable, and makes the first access as fast as the next ones. Nothing is
+ * pinned, so no RLIMIT_MEMLOCK applies.
+ */
+#include "node/engine/priv.h"
+#include "node/host/memory_maps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* Looks into /proc/self/maps, where nothing is touched: 0, or EFAULT. */
+static int walk_maps(uintptr_t start, uintptr_t end, bool write)
+{
+	FILE *f = vb_maps_open(0);
+	struct vb_map m;
+
+	if (!f)
+		return errno;
+	while (start < end && vb_maps_next(f, &m)) {
+		if (m.end <= start)
+			continue;
+		if (m.start > start || !m.readable || (write && !m.writable))
+			break;
+		start = m.end;
+	}
+	fclose(f);
+	return start < end ? EFAULT : 0;
+}
+
+/* Asks the kernel to bring the pages in: 0 or an errno. */
+static int populate(uintptr_t start, uintptr_t end, bool write)
+{
+	int err;
+
+	do {
+		err = madvise((void *)start, end - start,
+			      write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ)
+			  ? errno
+			  : 0;
+	} while (err == EINTR || err == EAGAIN);
+	if (err == EINVAL || err == ENOMEM) {
+		/* Wrong rights or a hole, or else a kernel before 5.14 or no memory left. */
+		int why = walk_maps(start, end, write);
+
+		if (why || err == EINVAL)
+			return why;
+	}
+	return err == EHWPOISON ? EFAULT : err;
+}
+
+int vb_engine_page_in(void *ctx, void *p, size_t len, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)p & ~(page - 1), end;
+
+	(void)ctx;
+	if (__builtin_add_overflow((uintptr_t)p, len, &end) || end > UINTPTR_MAX - page)
+		return -EFAULT;
+	return populate(start, (end + page - 1) & ~(page - 1), write) ? -EFAULT : 0;
+}
+
+/* More than the machine has free is looked at but not brought in: the application may mean to use
+ * little of it. */
+static bool fits_in_memory(size_t length)
+{
+	long pages = sysconf(_SC_AVPHYS_PAGES);
+
+	return pages > 0 && length / (size_t)sysconf(_SC_PAGESIZE) < (size_t)pages / 2;
+}
+
+int vb_engine_check_memory(const void *addr, size_t length, bool write)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr & ~(page - 1);
+	uintptr_t end;
+
+	if (__builtin_add_overflow((uintptr_t)addr, length, &end) || end > UINTPTR_MAX - page)
+		return EFAULT;
+	end = (end + page - 1) & ~(page - 1);
+	if (!fits_in_memory(end - start))
+		return walk_maps(start, end, write);
+	return populate(start, end, write);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the engine's files share: engine.c (its life), run.c (receiving and sending),
+ * wait/progress.c (the thread), addr.c (local addresses), backlog.c (a full link),
+ * control/settings.c (settings), control/cc.c (congestion control), control/csr.c (registers of
+ * QPs), control/explain.c (tales of QPs for `verbena explain`), wait/oversubscribed.c (how
+ * crowded), wait/sleep.c (threads that sleep for an event), wait/watch.c (threads that sleep in
+ * poll() or epoll_wait()), gap.c (when the process did not run), flow.c (receivers of this host),
+ * xrc.c (domains of several processes).
+ */
+#ifndef VB_NODE_ENGINE_PRIV_H
+#define VB_NODE_ENGINE_PRIV_H
+
+#include "base/cold.h"
+#include "base/red.h"
+#include "link/link.h"
+#include "node/broker/broker.h"
+#include "node/engine/engine.h"
+#include "node/engine/lock.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* Packets taken from the link at once. */
+#define VB_ENGINE_RX_PKTS 128
+
+/* Which HCA port a local address belongs to: open addressing, rebuilt when the devices change. */
+#define VB_ADDR_SLOTS 1024 /* a power of two, twice the addresses there can be */
+
+struct vb_addr {
+	struct vb_gid gid;
+	uint32_t ifindex;
+	uint8_t port; /* 0: a free slot */
+};
+
+struct vb_addr_table {
+	struct vb_addr last; /* the answer before; packets come in trains of one address */
+	struct vb_addr slot[VB_ADDR_SLOTS];
+};
+
+void vb_addr_build(struct vb_addr_table *t, const struct vb_host_shm *host);
+/* The port of @gid; for a link-local address the one on @ifindex if there are several. 0: none. */
+uint8_t vb_addr_find(struct vb_addr_table *t, const struct vb_gid *gid, uint32_t ifindex);
+
+/*
+ * Packets that a full link did not take. They are copied, payload included: the memory they were
+ * built from may change or go away before there is room, and to drop them would cost the peer's
+ * retransmission timer. At most one batch; nothing new is asked of the HCA until it has left.
+ */
+struct vb_backlog {
+	struct vb_tx_batch batch;
+	uint32_t from; /* first packet not sent; == batch.cnt: empty */
+	vb_time due;   /* when the link is offered them again */
+	struct vb_path path[VB_TX_BATCH_PKTS];
+	uint8_t bytes[VB_TX_BATCH_PKTS][VB_PAYLOAD_MAX];
+};
+
+VB_COLD void vb_backlog_keep(struct vb_backlog *l, const struct vb_tx_batch *batch, uint32_t from);
+
+static inline bool vb_backlog_is_empty(const struct vb_backlog *l)
+{
+	return l->from == l->batch.cnt;
+}
+
+/* Work requests posted and left for later, so that several leave as one train. */
+struct vb_unsent {
+	uint32_t wr_cnt;
+	vb_time since;       /* when the first of them was posted */
+	vb_time doorbell_at; /* the last doorbell, whether it sent or not */
+	uint32_t trust;      /* times in a row that the application came back in time to send */
+};
+
+/*
+ * An answer that waits for company. An application that posts a reply as soon as it has a message
+ * makes two sends of what could be one train: first the acknowledgement, then the reply. So while
+ * replies have come promptly again and again, what there is to send after receiving waits a little
+ * for the next.
+ */
+struct vb_reply {
+	bool open;      /* an answer has left alone; will a reply follow? */
+	bool held;      /* an answer waits */
+	vb_time at;     /* since when, either */
+	uint32_t score; /* prompt replies in a row */
+};
+
+/* A thread of the program that sleeps for an event; see wait/sleep.c. */
+struct vb_sleeper {
+	bool taken;                  /* there is one... */
+	bool parked;                 /* ... which waits, not under the lock... */
+	bool woken;                  /* ... or has been told to stop that */
+	int epoll_fd;                /* what it waits for: the link, and these: */
+	int wake_fd;                 /* an eventfd: its event is there */
+	int signal_fd;               /* ... a signalfd, which shows... */
+	uint64_t shown;              /* ... these signals; bit 0 is signal 1 */
+	const _Atomic uint32_t *seq; /* its event is there when this is no longer... */
+	uint32_t seen;               /* ... so */
+};
+
+struct vb_standby {
+	pthread_t thread;
+	bool started, stop;
+	int link_fd;          /* an epoll instance: readable when the link's descriptors are */
+	bool naps_at_door;    /* waits for packets by shared memory alone... */
+	bool waits_at_door;   /* ... or for them and the descriptors */
+	int kick_fd;          /* eventfd: look again */
+	bool kicked;          /* kick_fd was written and not yet acted on */
+	bool aside;           /* the application polls: sleeps until wake_at, blind for packets */
+	bool handover;        /* the application is about to sleep */
+	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
+	vb_time wake_at;      /* when it wakes by itself */
+	vb_time check_at;     /* next look at broker and devices */
+	bool streams;         /* took a packet for a program that is passive */
+	uint32_t lingered;    /* times in a row that no other packet came in the time allowed... */
+	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
+	uint32_t beaten;      /* times in a row that the application was faster at a packet */
+	uint32_t in_vain;     /* times in a row that it was woken while the application polled */
+	vb_time nap_until;    /* aside on a crowded machine: until then; else 0 */
+	uint32_t late;        /* ... and found that the application had taken the packet */
+};
+
+/* Bytes that may wait in a receive socket of this host, each datagram with VB_FLOW_OVERHEAD. */
+struct vb_flow_limits {
+	uint32_t alone; /* up to here anybody may add to them... */
+	uint32_t most;  /* ... and up to here a process of which none wait yet... */
+	uint32_t share; /* ... so many of its own */
+	uint32_t train; /* what a sender may wait for */
+};
+
+/* When a receive socket of this host was last seen to be read. */
+struct vb_flow_watch {
+	uint64_t taken;
+	uint64_t own_read; /* of flow_own.bytes, what was read when last all of it was */
+	vb_time since;
+	/* What it had read when an ACK was first missed, and when that was; 0: none is. */
+	uint64_t unread_taken;
+	vb_time unread_since;
+};
+
+/* Whose settings a port follows, and which change of them. */
+struct vb_adopted {
+	bool is_set;
+	uint32_t epoch, cc_epoch, pf;
+	uint32_t cc_first; /* cc_epoch when this process began */
+};
+
+/* Congestion control beside what the core does of it. */
+struct vb_engine_cc {
+	char own[VB_ENGINE_CC_TEXT_MAX]; /* what this process was started with; empty: nothing */
+	bool marks;                      /* some port's own receive queue marks packets... */
+	struct vb_red red[VB_HCA_PORTS_MAX + 1];
+	uint32_t kmin; /* the least of those that mark */
+	struct vb_rng rng;
+	uint32_t depth;                         /* bytes in that queue... */
+	vb_time looked;                         /* ... at this time; 0: never seen */
+	vb_time abroad;                         /* when another host's packet was met; 0: never */
+	struct vb_path path[VB_ENGINE_RX_PKTS]; /* ... and here is what their paths become */
+};
+
+/* Messages to and from other processes about XRC targets. */
+struct vb_engine_mail {
+	_Atomic int fd;    /* -1: there is no shared domain */
+	_Atomic bool look; /* the descriptor has something, whatever the count says */
+	uint32_t seen;     /* of the mailbox's count */
+	uint64_t token;
+	vb_time due; /* something waits, and is to be tried again */
+};
+
+struct vb_engine {
+	struct vb_lock lock;
+	_Atomic bool alive;
+	uint32_t refs; /* under the mutex of acquire and release */
+	struct vb_hca *hca;
+	struct vb_link *link; /* the fault middleware, in front of shm or udp */
+	struct vb_link *shm;  /* in front of udp; NULL: this process does without */
+	struct vb_link *udp;
+	struct vb_broker_client broker;
+	bool connected;
+	struct vb_engine_sink sink;
+	struct vb_unsent unsent;
+	struct vb_reply reply;
+	struct vb_standby standby;
+	struct vb_sleeper sleeper;
+	uint32_t notified;        /* events of CQs that were delivered, in all */
+	uint32_t slow;            /* vb_pace_slowness() */
+	bool timers_waited;       /* the last step left timers that were due to the next one */
+	vb_time step_end;         /* when the last step ended, of the application or the thread */
+	vb_time ran_at;           /* when this process was last known to run, see gap.c */
+	vb_time progress_at;      /* when the application's last progress or doorbell did */
+	bool sleeps;              /* it was about to sleep then, and has not come back */
+	_Atomic uint32_t in_vain; /* looks of it in a row that found nothing */
+	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
+	_Atomic uint32_t polls;        /* its looks in a row with little between them */
+	_Atomic vb_time crowded_until; /* see wait/oversubscribed.c; 0: it is not known to be */
+	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
+	pthread_t poller;              /* who made progress, or posted, last */
+	_Atomic bool held_up; /* a receiver of this host has to read before a train can leave */
+	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
+	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
+	uint32_t bring;                /* of IP headers, of enum vb_udp_bring */
+	uint32_t looks;                /* at an empty socket in one step */
+	uint32_t generation;           /* of the device table in use */
+	struct vb_host_shm devices;
+	bool adopts; /* adapter_generation is valid */
+	uint32_t adapter_generation;
+	struct vb_adopted adopted[VB_DEVICES_MAX];
+	struct vb_addr_table addr;
+	struct vb_fault_rules own_faults; /* what this process was started with... */
+	uint32_t fault_generation;        /* ... and of host memory then */
+	bool rx_more; /* the link may hold more packets, which its descriptor does not show */
+	struct vb_rx rx[VB_ENGINE_RX_PKTS];
+	struct vb_tx_batch batch;
+	struct vb_backlog backlog;
+	struct vb_flow_limits flow;
+	struct vb_flow_watch watch[VB_SLOT_CNT];
+	struct vb_flow_own flow_own[VB_SLOT_CNT];
+	struct vb_engine_cc cc;
+	struct vb_engine_mail mail;
+};
+
+/* control/fault.c */
+
+/* Puts the fault middleware in front of e->link. On failure says in @why what is wrong. */
+int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size);
+/* Takes over the rules that hold now. Under the lock. */
+void vb_engine_follow_faults(struct vb_engine *e);
+
+/* engine.c: what received packets have to bring, for GRHs, congestion control and faults. To be
+ * called when one of them has changed. */
+void vb_engine_follow_bring(struct vb_engine *e);
+
+/* control/cc.c */
+
+/* Reads what this process was started with. On failure says in @why what is wrong. */
+int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size);
+/* The same for the devices there are now. Under the lock. */
+void vb_engine_follow_cc(struct vb_engine *e);
+/* Port @port is controlled by @set from now on. 0, or -EINVAL as vb_cc_settings_check() has it. */
+int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_settings *set);
+/* Only while e->cc.marks. */
+void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time now);
+
+/* control/explain.c: the core's event callback, which keeps tales of trouble, and the link's of
+ * what sending met; @ctx is the engine. */
+void vb_engine_tell(void *ctx, const struct vb_trace_event *ev);
+void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err);
+/* Writes views of the QPs when somebody has asked for them. Under the lock. */
+void vb_engine_answer(struct vb_engine *e);
+
+/* engine.c: shows a packet to who captures; @ctx is the engine. */
+void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);
+
+/* wait/oversubscribed.c: there are more programs that poll than processors, so that one that polls
+ * may not have been able to for VB_ENGINE_CROWDED_POLLS_NS. Takes no lock. */
+#define VB_ENGINE_CROWDED_POLLS_NS (4 * VB_MSEC)
+bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now);
+/* The application is about to sleep by itself. */
+void vb_engine_forget_crowd(struct vb_engine *e);
+
+/* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
+ * to have as well. Returns the bytes that may be in flight towards one peer of any host. */
+uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
+/* The core's callbacks room and unread; @ctx is the engine. */
+uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+
+/* engine.c: the engine of this process, for a while (vb_engine_release()). NULL: there is none. */
+struct vb_engine *vb_engine_borrow(void);
+
+/* engine.c: vb_broker_check(), which may fork; not under the lock. */
+void vb_engine_check_broker(struct vb_engine *e);
+
+/*
+ * engine.c: an engine inside of the broker, at the slot @at, whose rx_fd becomes its own and whose
+ * memory stays the caller's. It has no stand-by thread: the broker takes its steps. A failure is
+ * explained in @why.
+ */
+int vb_engine_open_inside(struct vb_engine **out, const struct vb_broker_client *at, char *why,
+			  size_t why_size);
+void vb_engine_close_inside(struct vb_engine *e);
+
+/* control/csr.c: the broker's serve_csr; @ctx is the engine. Takes the lock. */
+void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m);
+
+/* run.c: receives once, fires timeouts, sends. Returns packets received. */
+uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
+/* run.c: sends what waits for company: doorbells, and answers for a reply. */
+void vb_engine_send_rest(struct vb_engine *e);
+/* run.c: when the engine next has work that no packet announces, or VB_NEVER; timers of the
+ * HCA may be late by @leeway. */
+vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
+
+/* xrc.c: the core's callback; @ctx is the engine. */
+int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len);
+/* Takes messages, and goes on with what waits. Returns how many messages there were. */
+uint32_t vb_engine_run_xrc(struct vb_engine *e, vb_time now);
+/* ... only the latter: after sending. */
+void vb_engine_retry_xrc(struct vb_engine *e, vb_time now);
+/* Looks whether those are there that it has something with. About once a second. */
+void vb_engine_probe_xrc(struct vb_engine *e, vb_time now);
+/* True while there are messages that nobody has taken. */
+bool vb_engine_has_mail(const struct vb_engine *e);
+void vb_engine_close_mail(struct vb_engine *e);
+
+/* gap.c: tells the core of time in which this process did not run. Under the lock, first of
+ * all after waking up. */
+VB_COLD void vb_engine_note_gap(struct vb_engine *e, vb_time now);
+/* The longest sleep of the stand-by thread while a timer of the core runs. */
+#define VB_STANDBY_TICK_NS (100 * VB_MSEC)
+/* Less than this nobody looks at, and a process that computes may leave its engine alone so long.
+ */
+#define VB_ENGINE_GAP_MIN_NS VB_MSEC
+
+static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
+{
+	if (now < e->ran_at) /* it waited for the lock */
+		return;
+	if (now - e->ran_at >= VB_ENGINE_GAP_MIN_NS)
+		vb_engine_note_gap(e, now);
+	e->ran_at = now;
+}
+
+/* wait/sleep.c, and wait/watch.c with it */
+
+/* The reasons why a wait ended: a set of these. */
+enum vb_sleep_saw {
+	VB_SLEEP_LINK = 1,    /* there may be packets */
+	VB_SLEEP_WAKE = 2,    /* the sleeper's event is there */
+	VB_SLEEP_SIGNAL = 4,  /* a signal waits for its handler */
+	VB_SLEEP_HANDLER = 8, /* a handler ran */
+	VB_SLEEP_PROGRAM = 16 /* a descriptor of the program's */
+};
+
+/* Sets of signals as the kernel has them, 64. Signals of faults are never blocked: the guard of
+ * registered memory answers them. */
+#define VB_SIGNAL_BIT(sig) (UINT64_C(1) << ((sig)-1))
+#define VB_SIGNALS_OF_FAULTS                                                                       \
+	(VB_SIGNAL_BIT(SIGSEGV) | VB_SIGNAL_BIT(SIGBUS) | VB_SIGNAL_BIT(SIGFPE) |                  \
+	 VB_SIGNAL_BIT(SIGILL) | VB_SIGNAL_BIT(SIGTRAP) | VB_SIGNAL_BIT(SIGSYS))
+
+int vb_sleeper_open(struct vb_engine *e);
+void vb_sleeper_close(struct vb_engine *e);
+/* An epoll instance in *epoll_fd that shows packets, to who waits for it in the order in which they
+ * were made: the first alone. 0 or a negative errno; the descriptor is to be closed in any case. */
+int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd);
+/* This thread is the sleeper, until it gives that up; @seq as vb_engine_sleep() has it, or NULL.
+ * False: another one is. Under the lock. */
+bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen);
+void vb_sleeper_give(struct vb_engine *e);
+/* Waits for @d at most, with the signal mask @mask (NULL: as it is). Under the lock, which it gives
+ * up meanwhile. Returns what it saw; after VB_SLEEP_LINK the caller has to drain. */
+uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask);
+/* Receives until there is nothing more, or leaves what is to the stand-by thread. */
+void vb_sleeper_drain(struct vb_engine *e);
+/* Under the lock, when events were delivered: wakes the sleeper if there is its own. */
+void vb_sleeper_wake(struct vb_engine *e);
+
+/* wait/progress.c */
+int vb_standby_start(struct vb_engine *e);
+void vb_standby_stop(struct vb_engine *e);
+/* After the application's call: wakes the thread if it would otherwise come too late. */
+void vb_standby_notice(struct vb_engine *e, vb_time now);
+/* The thread has one more descriptor to wait for. */
+void vb_standby_look_again(struct vb_engine *e);
+/* Another thread will wait at the door: the thread does not do so by a nap any more. */
+void vb_standby_yield_door(struct vb_engine *e);
+/* The application took packets by itself. */
+void vb_standby_beaten(struct vb_engine *e);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The SO_REUSEPORT group, see group.h. socket(7) SO_REUSEPORT, SO_ATTACH_REUSEPORT_CBPF.
+ *
+ * The kernel numbers the sockets of a group in the order in which they were bound and, when one
+ * closes, moves the last one into the gap. So no socket is ever closed before all of them are: the
+ * broker keeps each, and the descriptor store keeps them beyond the broker.
+ */
+#include "node/store/group.h"
+
+#include "link/udp/udp.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RX_BUFFER_BYTES (16 << 20)
+#define BTH_DQPN_LOW 7 /* offset in the UDP payload */
+
+void vb_group_init(struct vb_group *g)
+{
+	g->cnt = 0;
+	memset(g->fd, 0xff, sizeof g->fd);
+}
+
+/* Dual-stack, so that one socket serves IPv4 GIDs too; IPv4 alone where IPv6 is switched off. */
+static int group_bind(bool shared)
+{
+	int one = 1, zero = 0;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} a = {.in6 = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)}};
+	socklen_t len = sizeof a.in6;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 && errno == EAFNOSUPPORT) {
+		a.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
+		len = sizeof a.in;
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	} else if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	if (fd < 0)
+		return -errno;
+	if ((shared && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one)) ||
+	    bind(fd, &a.sa, len)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+int vb_group_probe(void)
+{
+	int fd = group_bind(false);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/*
+ * Slots that do not exist go to socket 0, the broker's: otherwise the kernel would pick a process
+ * by hash. The program belongs to the group; attaching it again replaces it at once.
+ */
+static int group_steer(const struct vb_group *g)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_DQPN_LOW),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, g->cnt, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_A, 0),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog prog = {.len = sizeof code / sizeof code[0], .filter = code};
+
+	if (setsockopt(g->fd[0], SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof prog))
+		return -errno;
+	return 0;
+}
+
+int vb_group_grow(struct vb_group *g)
+{
+	int fd, rc;
+
+	if (g->cnt == VB_SLOT_CNT)
+		return -ENOSPC;
+	fd = group_bind(true);
+	if (fd < 0)
+		return fd;
+	g->fd[g->cnt++] = fd;
+	vb_group_quiet(g, g->cnt - 1);
+	rc = group_steer(g);
+	if (rc)
+		vb_group_shrink(g);
+	return rc;
+}
+
+void vb_group_shrink(struct vb_group *g)
+{
+	g->cnt--;
+	close(g->fd[g->cnt]);
+	g->fd[g->cnt] = -1;
+}
+
+int vb_group_adopt(struct vb_group *g, int fd)
+{
+	int on = 0;
+	socklen_t len = sizeof on;
+
+	if (g->cnt == VB_SLOT_CNT || getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &len) || !on)
+		return -EINVAL;
+	g->fd[g->cnt++] = fd;
+	return 0;
+}
+
+static void group_drain(int fd)
+{
+	char byte;
+	int err;
+	socklen_t len = sizeof err;
+
+	/* Ends: the buffer is bounded and new packets come slower than they are dropped here. */
+	for (int i = 0; i < 1 << 16 && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; i++)
+		;
+	(void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+}
+
+void vb_group_open(struct vb_group *g, uint32_t slot)
+{
+	int fd = g->fd[slot], size = RX_BUFFER_BYTES;
+
+	group_drain(fd);
+	/* Beyond net.core.rmem_max with the privilege, else up to it: both are only limits. */
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size))
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+void vb_group_quiet(struct vb_group *g, uint32_t slot)
+{
+	int fd = g->fd[slot], size = 0; /* the kernel makes it its minimum, about one packet */
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	/*
+	 * Nor do multicast packets come here: they would come to every slot. Socket 0 takes them,
+	 * and drops them: for a packet that one socket alone wants, Linux would ask the program of
+	 * the group after all (udp_v4_early_demux() since 6.9), which knows no slot for the
+	 * multicast QPN.
+	 */
+	vb_udp_sock_take_groups(fd, slot == 0);
+	group_drain(fd);
+}
+
+void vb_group_close(struct vb_group *g)
+{
+	while (g->cnt)
+		vb_group_shrink(g);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The SO_REUSEPORT group on UDP port 4791: one socket per slot, socket k of the group is slot k. A
+ * classic BPF program returns the low byte of the destination QPN (byte 7 of the BTH), so that the
+ * kernel gives each packet to the process that owns its QP, without privilege and without a hop.
+ */
+#ifndef VB_NODE_STORE_GROUP_H
+#define VB_NODE_STORE_GROUP_H
+
+#include "node/shared/shm.h"
+
+struct vb_group {
+	uint32_t cnt; /* sockets so far: slots 0 ... cnt - 1 */
+	int fd[VB_SLOT_CNT];
+};
+
+void vb_group_init(struct vb_group *g);
+
+/* 0 when UDP port 4791 is free, -EADDRINUSE when anybody has it, or another negative errno. */
+int vb_group_probe(void);
+
+/* Makes the socket of the next slot, quiet. Returns 0 or a negative errno. */
+int vb_group_grow(struct vb_group *g);
+
+/* Takes the newest socket back, which leaves the numbers of the others. */
+void vb_group_shrink(struct vb_group *g);
+
+/* Takes over the socket of the next slot from an earlier broker. */
+int vb_group_adopt(struct vb_group *g, int fd);
+
+/* Empties socket @slot and gives it a large buffer: it has an owner from now on. */
+void vb_group_open(struct vb_group *g, uint32_t slot);
+
+/* Takes the buffer away: packets to a slot without owner cost no memory. */
+void vb_group_quiet(struct vb_group *g, uint32_t slot);
+
+void vb_group_close(struct vb_group *g);
+
+#endif

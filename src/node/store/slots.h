@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the broker owns and the descriptor store keeps: host memory, the group, and the slots with
+ * their memory. A slot is made when the first client needs it and then kept; its socket and its
+ * memory serve one owner after the other.
+ */
+#ifndef VB_NODE_STORE_SLOTS_H
+#define VB_NODE_STORE_SLOTS_H
+
+#include "node/shared/shm.h"
+#include "node/store/group.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct vb_slot {
+	int mem_fd; /* -1: the slot has not been made */
+	struct vb_slot_shm *shm;
+	bool is_taken;
+	uint32_t qpn_start; /* qpn_next when the owner came */
+};
+
+/* Stores of channels of the connection manager, node/cm/memory.h. */
+#define VB_CM_STORES 16u
+
+struct vb_slots {
+	int host_fd;
+	int cm_fd;                     /* memory of the connection manager; -1: none yet */
+	int channels_fd[VB_CM_STORES]; /* -1: none yet */
+	struct vb_host_shm *host;
+	int fd_store; /* -1: there is no group yet */
+	struct vb_group group;
+	bool capture;
+	struct vb_slot slot[VB_SLOT_CNT];
+};
+
+/* Makes host memory; the group comes with vb_slots_start() or vb_slots_adopt(). */
+int vb_slots_init(struct vb_slots *s);
+
+/* Makes the descriptor store and the group. -EADDRINUSE: somebody has the port. */
+int vb_slots_start(struct vb_slots *s);
+
+/*
+ * Takes everything over from an earlier broker's @fd_store, which it owns from then on. Slots whose
+ * shm->pid is not 0 are taken afterwards. -EINVAL or -EPROTO: not a descriptor store of this
+ * version; then nothing has changed but that @fd_store is closed.
+ */
+int vb_slots_adopt(struct vb_slots *s, int fd_store);
+
+/* Gives a free slot to process @pid. Returns the slot or a negative errno: -ENOSPC, -EMFILE ... */
+int vb_slots_take(struct vb_slots *s, pid_t pid, const char *comm);
+
+/* Slot @k, which has been made and is free, is process @pid's: its socket takes packets. */
+void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm);
+
+/* The owner is gone: its counters go to the past, its QPNs are not used again soon. */
+void vb_slots_release(struct vb_slots *s, uint32_t slot);
+
+/* Switches the capture rings of all slots, present and future. */
+void vb_slots_capture(struct vb_slots *s, bool on);
+
+/* The adapter's own state, behind the device table. */
+struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s);
+
+/* What owners that are gone have left for `verbena explain`. */
+struct vb_past *vb_slots_past(const struct vb_slots *s);
+
+/* Sums past and present of HCA port @port. */
+void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total);
+
+void vb_slots_close(struct vb_slots *s);
+
+#endif

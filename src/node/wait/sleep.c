@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A thread of the program that sleeps for an event. It waits for packets itself, so that no other
+ * thread has to be woken first, and makes progress until its event is there. One thread at a time
+ * does so; others wait to be told (verbs/queue/evq.h). Timers are the stand-by thread's.
+ *
+ * Both threads wait for the link's descriptors, each by an epoll instance that has them with
+ * EPOLLEXCLUSIVE, the sleeper's first: a packet wakes the sleeper alone while it waits, and the
+ * stand-by thread whenever it does not, with no word between the two. That holds only if who was
+ * woken leaves nothing unread (vb_sleeper_drain()). epoll_ctl(2), __wake_up() and
+ * ep_poll_callback() of Linux
+ *
+ * With shared memory senders look at the door's word (link/shm/wakeup.h). It is set by whoever
+ * waits, and set again for the stand-by thread when the sleeper goes.
+ *
+ * A handler that was installed with SA_RESTART does not end the sleep, others do. The kernel does
+ * not tell which it was, so signals are blocked meanwhile and looked at before their handlers run.
+ */
+#include "link/shm/shm.h"
+#include "node/engine/priv.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Steps in a row before the program has its event, whatever else comes. */
+#define STEPS_MAX 4
+
+/* The C library's own two signals are not the program's. */
+#define BIT(sig) VB_SIGNAL_BIT(sig)
+#define NOT_BLOCKED (VB_SIGNALS_OF_FAULTS | BIT(32) | BIT(33))
+
+static int watch_fd(int epoll_fd, int fd, uint32_t events, uint32_t what)
+{
+	struct epoll_event ev = {.events = events, .data.u32 = what};
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd)
+{
+	int rc = 0;
+
+	*epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (*epoll_fd < 0)
+		return -errno;
+	if (e->shm)
+		rc = watch_fd(*epoll_fd, vb_shm_door_fd(e->shm), EPOLLIN | EPOLLEXCLUSIVE,
+			      VB_SLEEP_LINK);
+	if (!rc)
+		rc = watch_fd(*epoll_fd, e->udp->ops->fd(e->udp), EPOLLIN | EPOLLEXCLUSIVE,
+			      VB_SLEEP_LINK);
+	return rc;
+}
+
+int vb_sleeper_open(struct vb_engine *e)
+{
+	struct vb_sleeper *p = &e->sleeper;
+	sigset_t none;
+	int rc = vb_sleeper_watch_link(e, &p->epoll_fd);
+
+	sigemptyset(&none);
+	if (!rc && (p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+		rc = -errno;
+	if (!rc && (p->signal_fd = signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+		rc = -errno;
+	if (!rc)
+		rc = watch_fd(p->epoll_fd, p->wake_fd, EPOLLIN, VB_SLEEP_WAKE);
+	if (!rc)
+		rc = watch_fd(p->epoll_fd, p->signal_fd, EPOLLIN, VB_SLEEP_SIGNAL);
+	return rc;
+}
+
+void vb_sleeper_close(struct vb_engine *e)
+{
+	int fd[] = {e->sleeper.epoll_fd, e->sleeper.wake_fd, e->sleeper.signal_fd};
+
+	for (int i = 0; i < 3; i++)
+		if (fd[i] >= 0)
+			close(fd[i]);
+}
+
+void vb_sleeper_wake(struct vb_engine *e)
+{
+	struct vb_sleeper *p = &e->sleeper;
+
+	if (!p->parked || p->woken || !p->seq || atomic_load(p->seq) == p->seen)
+		return;
+	p->woken = true;
+	(void)!write(p->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+static void set_mask(uint64_t set, uint64_t *old)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &set, old, sizeof set);
+}
+
+/* Blocks all signals and has signal_fd show those that the program has not blocked itself. */
+static uint64_t block_signals(struct vb_sleeper *p)
+{
+	uint64_t own, shown;
+
+	set_mask(~NOT_BLOCKED, &own);
+	shown = ~NOT_BLOCKED & ~own;
+	if (shown != p->shown) {
+		syscall(SYS_signalfd4, p->signal_fd, &shown, sizeof shown, 0);
+		p->shown = shown;
+	}
+	return own;
+}
+
+/* Lets the handlers of what is pending run. EINTR when one of them ends the sleep. */
+static int run_handlers(struct vb_sleeper *p, uint64_t own)
+{
+	uint64_t pending = 0;
+	int rc = 0;
+
+	syscall(SYS_rt_sigpending, &pending, sizeof pending);
+	pending &= p->shown;
+	for (int sig = 1; sig <= 64; sig++) {
+		struct sigaction a;
+
+		if (!(pending & BIT(sig)) || sigaction(sig, NULL, &a))
+			continue;
+		if (a.sa_handler != SIG_DFL && a.sa_handler != SIG_IGN &&
+		    !(a.sa_flags & SA_RESTART))
+			rc = EINTR;
+	}
+	set_mask(own, NULL);
+	if (!rc)
+		(void)block_signals(p);
+	return rc;
+}
+
+/* Directly: the calls of the C library are points at which a thread may be cancelled. The one that
+ * knows nanoseconds came with Linux 5.11. */
+static long wait_epoll(int fd, struct epoll_event *ev, int cnt, vb_dur d, const uint64_t *mask)
+{
+	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
+	long n;
+
+	if (d == VB_NEVER)
+		return syscall(SYS_epoll_pwait, fd, ev, cnt, -1, mask, _NSIG / 8);
+	n = syscall(SYS_epoll_pwait2, fd, ev, cnt, &t, mask, _NSIG / 8);
+	if (n < 0 && errno == ENOSYS)
+		n = syscall(SYS_epoll_pwait, fd, ev, cnt,
+			    (int)(vb_time_min(d / VB_MSEC, INT_MAX - 1) + 1), mask, _NSIG / 8);
+	return n;
+}
+
+/* Waits, not under the lock. */
+static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
+{
+	struct epoll_event ev[8];
+	uint32_t saw = 0;
+	uint64_t cnt;
+	long n = wait_epoll(p->epoll_fd, ev, 8, d, mask);
+
+	if (n < 0 && errno == EINTR)
+		return VB_SLEEP_HANDLER;
+	for (long i = 0; i < n; i++)
+		saw |= ev[i].data.u32;
+	if (saw & VB_SLEEP_WAKE)
+		(void)!read(p->wake_fd, &cnt, sizeof cnt);
+	return saw;
+}
+
+/* Opens the door for who is about to wait there, under the lock. False: there are packets. */
+static bool open_door(struct vb_engine *e)
+{
+	if (!e->shm)
+		return true;
+	vb_link_doze(e->link, true);
+	return !vb_link_has_packets(e->link);
+}
+
+void vb_sleeper_drain(struct vb_engine *e)
+{
+	uint32_t cnt = 1;
+
+	for (int i = 0; i < STEPS_MAX && cnt; i++)
+		cnt = vb_engine_step(e, vb_engine_now());
+	e->rx_more |= cnt != 0;
+	e->progress_at = e->step_end;
+}
+
+uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask)
+{
+	struct vb_sleeper *p = &e->sleeper;
+	uint32_t saw;
+
+	if (e->rx_more || !open_door(e))
+		return VB_SLEEP_LINK;
+	p->parked = true;
+	p->woken = false;
+	vb_lock_drop(&e->lock);
+	saw = wait_here(p, d, mask);
+	vb_lock_take(&e->lock);
+	p->parked = false;
+	if (e->shm)
+		vb_link_doze(e->link, false);
+	return saw;
+}
+
+bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)
+{
+	struct vb_sleeper *p = &e->sleeper;
+
+	if (p->taken)
+		return false;
+	p->taken = true;
+	p->seq = seq;
+	p->seen = seen;
+	vb_engine_forget_crowd(e);
+	vb_engine_send_rest(e);
+	vb_standby_yield_door(e);
+	return true;
+}
+
+void vb_sleeper_give(struct vb_engine *e)
+{
+	e->sleeper.taken = false;
+	/* Packets without end, as vb_sleeper_drain() has it: the thread is told. */
+	for (int i = 0; e->standby.waits_at_door && !open_door(e) && !e->rx_more; i++) {
+		vb_sleeper_drain(e);
+		e->rx_more |= i == STEPS_MAX;
+	}
+	vb_standby_notice(e, vb_engine_now());
+}
+
+int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)
+{
+	struct vb_sleeper *p = &e->sleeper;
+	uint64_t own;
+	int rc = 0;
+
+	vb_lock_take(&e->lock);
+	if (!vb_sleeper_take(e, seq, seen)) {
+		vb_engine_expect_sleep(e);
+		vb_engine_send_rest(e);
+		vb_lock_drop(&e->lock);
+		return EBUSY;
+	}
+	own = block_signals(p);
+	while (rc == 0 && atomic_load(seq) == seen) {
+		uint32_t saw = vb_sleeper_park(e, VB_NEVER, NULL);
+
+		vb_sleeper_drain(e);
+		if (saw & VB_SLEEP_SIGNAL) {
+			vb_lock_drop(&e->lock);
+			rc = run_handlers(p, own);
+			vb_lock_take(&e->lock);
+		}
+	}
+	vb_sleeper_give(e);
+	vb_lock_drop(&e->lock);
+	if (rc == 0)
+		set_mask(own, NULL);
+	return rc;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening a device: the context, its operations and its view of the device table.
+ */
+#include "node/host/error_hints.h"
+#include "verbs/priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Thread_local int vb_ibv_errno;
+
+int vb_ibv_acquire(struct vb_engine **out)
+{
+	char why[512] = "";
+	int err;
+
+	vb_objects_init();
+	err = vb_engine_acquire(out, why, sizeof why);
+
+	if (err)
+		fprintf(stderr, "verbena: %s\n", why);
+	return err;
+}
+
+void vb_ibv_complain(_Atomic bool *said, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+
+	if (atomic_exchange(said, true))
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	fprintf(stderr, "verbena: %s\n", line);
+}
+
+/* Says on standard error that a device does not open for @err; returns the errno to give. */
+static int cannot_open(const struct vb_ibv_device *d, int err)
+{
+	char why[512];
+
+	err = -vb_why(why, sizeof why, -err, "cannot open %s", d->ibv.name);
+	fprintf(stderr, "verbena: %s\n", why);
+	return err;
+}
+
+/* The events that the change from @old to @now brings. */
+static void table_events(struct vb_ibv_context *c, const struct vb_device *old,
+			 const struct vb_device *now)
+{
+	const uint32_t active = 1u << IBV_EVENT_PORT_ACTIVE, down = 1u << IBV_EVENT_PORT_ERR;
+	bool was_up = old->ifindex && old->is_up, is_up = now->ifindex && now->is_up;
+
+	/* Of an up and a down that were both not seen, only the last matters. */
+	if (was_up != is_up)
+		vb_evq_push_async(&c->async, &c->ports, is_up ? active : down,
+				  is_up ? down : active);
+	if (memcmp(old->gid, now->gid, sizeof old->gid) != 0)
+		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_GID_CHANGE, 0);
+	if (memcmp(old->pkey, now->pkey, sizeof old->pkey) != 0)
+		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_PKEY_CHANGE, 0);
+	/* The interface is gone. Should it come back, the port comes up again. */
+	if (old->ifindex && !now->ifindex)
+		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_DEVICE_FATAL, 0);
+}
+
+void vb_ibv_refresh(struct vb_ibv_context *c)
+{
+	const struct vb_host_shm *host = vb_engine_host(c->engine);
+	struct vb_host_shm copy;
+
+	if (__atomic_load_n(&host->generation, __ATOMIC_ACQUIRE) == c->generation)
+		return;
+	c->generation = vb_host_read(host, &copy);
+	table_events(c, &c->table, &copy.device[c->dev->index]);
+	c->table = copy.device[c->dev->index];
+}
+
+void vb_ibv_set_ops(struct vb_ibv_context *c)
+{
+	struct verbs_context *v = &c->vctx;
+	struct ibv_context_ops *ops = &v->context.ops;
+
+	v->sz = sizeof *v;
+	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	v->query_port = vb_ibv_query_port_op;
+	v->query_device_ex = vb_ibv_query_device_ex;
+	v->query_rt_values = vb_ibv_query_rt_values;
+	v->create_cq_ex = vb_ibv_create_cq_ex;
+	v->modify_qp_rate_limit = vb_ibv_modify_qp_rate_limit;
+	v->modify_cq = vb_ibv_modify_cq;
+	v->create_qp_ex = vb_ibv_create_qp_ex;
+	v->get_srq_num = vb_ibv_get_srq_num;
+	v->create_srq_ex = vb_ibv_create_srq_ex;
+	v->open_xrcd = vb_ibv_open_xrcd;
+	v->close_xrcd = vb_ibv_close_xrcd;
+	v->open_qp = vb_ibv_open_qp;
+	v->alloc_td = vb_ibv_alloc_td;
+	v->dealloc_td = vb_ibv_dealloc_td;
+	v->alloc_parent_domain = vb_ibv_alloc_parent_domain;
+	v->alloc_dm = vb_ibv_alloc_dm;
+	v->free_dm = vb_ibv_free_dm;
+	v->reg_dm_mr = vb_ibv_reg_dm_mr;
+	v->advise_mr = vb_ibv_advise_mr;
+	v->alloc_null_mr = vb_ibv_alloc_null_mr;
+	ops->alloc_mw = vb_ibv_alloc_mw;
+	ops->bind_mw = vb_ibv_bind_mw;
+	ops->dealloc_mw = vb_ibv_dealloc_mw;
+	ops->poll_cq = vb_ibv_poll_cq;
+	ops->req_notify_cq = vb_ibv_req_notify_cq;
+	ops->post_srq_recv = vb_ibv_post_srq_recv;
+	ops->post_send = vb_ibv_post_send;
+	ops->post_recv = vb_ibv_post_recv;
+}
+
+static void lists_init(struct vb_ibv_context *c)
+{
+	struct vb_list *all[] = {&c->pds, &c->mrs,      &c->mws, &c->cqs, &c->srqs,
+				 &c->qps, &c->channels, &c->tds, &c->dms, &c->xrcds};
+
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		vb_list_init(all[i]);
+}
+
+struct vb_ibv_file *vb_ibv_file_new(int cmd_fd)
+{
+	struct vb_ibv_file *f = calloc(1, sizeof *f);
+	struct stat st;
+
+	if (!f)
+		return NULL;
+	if (fstat(cmd_fd, &st)) {
+		int err = errno;
+
+		free(f);
+		return vb_ibv_null(err);
+	}
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	vb_list_init(&f->contexts);
+	return f;
+}
+
+/* Makes the context known to the sink; @host has room for what it begins with. In a forked child
+ * the list may still have the parent's. */
+static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
+{
+	static struct vb_engine *engine;
+
+	vb_engine_lock(c->engine);
+	if (engine != c->engine || vb_list_is_empty(&vb_ibv_contexts)) {
+		engine = c->engine;
+		vb_list_init(&vb_ibv_contexts);
+		vb_engine_set_sink(c->engine, &vb_ibv_sink);
+	}
+	/* What it says first is no change, and what changes from here on is told. */
+	c->generation = vb_host_read(vb_engine_host(c->engine), host);
+	c->table = host->device[c->dev->index];
+	vb_list_append(&vb_ibv_contexts, &c->link);
+	vb_list_append(&c->file->contexts, &c->in_file);
+	c->file->open_cnt++;
+	vb_engine_unlock(c->engine);
+}
+
+struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_file *file,
+					int cmd_fd)
+{
+	struct vb_ibv_context *c = calloc(1, sizeof *c);
+	struct vb_host_shm *host = calloc(1, sizeof *host);
+	int err;
+
+	if (!c || !host) {
+		err = cannot_open(d, ENOMEM);
+		goto no_engine;
+	}
+	err = -vb_ibv_acquire(&c->engine);
+	if (err)
+		goto no_engine;
+	err = vb_evq_open(&c->async);
+	if (err) {
+		err = cannot_open(d, err);
+		goto no_queue;
+	}
+	lists_init(c);
+	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
+	c->dev = d;
+	c->file = file;
+	atomic_fetch_add(&d->refs, 1);
+	c->port = (uint8_t)(d->index + 1);
+	vb_ibv_set_ops(c);
+
+	struct ibv_context *ibv = &c->vctx.context;
+
+	ibv->device = &d->ibv;
+	ibv->cmd_fd = cmd_fd;
+	ibv->async_fd = c->async.fd;
+	ibv->num_comp_vectors = 1;
+	pthread_mutex_init(&ibv->mutex, NULL);
+	context_enlist(c, host);
+	free(host);
+	return ibv;
+
+no_queue:
+	vb_engine_release(c->engine);
+no_engine:
+	free(host);
+	free(c);
+	return vb_ibv_null(err);
+}
+
+/* What the cmd_fd refers to is there for ibv_import_device(): see export.h. */
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct vb_ibv_device *d = (struct vb_ibv_device *)device;
+	struct vb_export_table *table;
+	int cmd_fd = vb_export_open(d->guid, &table);
+
+	if (cmd_fd < 0)
+		return vb_ibv_null(cannot_open(d, -cmd_fd));
+
+	struct vb_ibv_file *file = vb_ibv_file_new(cmd_fd);
+	struct ibv_context *context = NULL;
+
+	if (file) {
+		file->table = table;
+		context = vb_ibv_context_open(d, file, cmd_fd);
+	} else {
+		errno = cannot_open(d, errno);
+	}
+	if (!context) {
+		int err = errno;
+
+		free(file);
+		vb_export_unmap(table);
+		close(cmd_fd);
+		errno = err;
+	}
+	return context;
+}
+
+/* The last context of a file is closed: all of them go, with what is left in them. */
+static void file_free(struct vb_ibv_file *f)
+{
+	for (struct vb_list *l = f->contexts.next, *next; l != &f->contexts; l = next) {
+		struct vb_ibv_context *c = vb_container_of(l, struct vb_ibv_context, in_file);
+
+		next = l->next;
+		vb_engine_release(c->engine);
+		vb_evq_close(&c->async);
+		close(c->vctx.context.cmd_fd);
+		pthread_mutex_destroy(&c->vctx.context.mutex);
+		vb_ibv_device_put(c->dev);
+		free(c);
+	}
+	vb_export_unmap(f->table);
+	vb_export_unmap(f->remote);
+	free(f);
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
+	struct vb_ibv_file *f = c->file;
+
+	if (!vb_ibv_enter(c))
+		return vb_ibv_fail(EIO);
+	/* What was posted or has to be acknowledged leaves before the QPs go. */
+	vb_engine_flush(c->engine);
+	vb_list_remove(&c->link);
+
+	bool is_last = --f->open_cnt == 0;
+
+	if (is_last) {
+		vb_export_close(f->table);
+		vb_ibv_destroy_all(f);
+	}
+	vb_ibv_leave(c);
+	if (is_last)
+		file_free(f);
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: creation and destruction. Their attributes are in attr.c. */
+#include "verbs/priv.h"
+
+#include <stdlib.h>
+
+static struct vb_qp_cap cap_of(const struct ibv_qp_cap *cap)
+{
+	return (struct vb_qp_cap){.max_send_wr = cap->max_send_wr,
+				  .max_recv_wr = cap->max_recv_wr,
+				  .max_send_sge = cap->max_send_sge,
+				  .max_recv_sge = cap->max_recv_sge,
+				  .max_inline_data = cap->max_inline_data};
+}
+
+static void cap_show(struct ibv_qp_cap *to, const struct vb_qp_cap *cap)
+{
+	to->max_send_wr = cap->max_send_wr;
+	to->max_recv_wr = cap->max_recv_wr;
+	to->max_send_sge = cap->max_send_sge;
+	to->max_recv_sge = cap->max_recv_sge;
+	to->max_inline_data = cap->max_inline_data;
+}
+
+/* The types of the core that are none of the verbs' cannot be asked for; 0 is no type. */
+static enum vb_qp_type type_of(enum ibv_qp_type type)
+{
+	return (unsigned)type < VB_QPT_GSI ? (enum vb_qp_type)type : (enum vb_qp_type)0;
+}
+
+/* Programs that have DC ask mlx5dv for it where a device says that it is of mlx5's, and call these
+ * verbs otherwise, which have none. */
+static void tell_of_dc(enum ibv_qp_type type)
+{
+	static _Atomic bool said;
+
+	if (type == IBV_QPT_DRIVER && !vb_ibv_is_mlx5())
+		vb_ibv_complain(&said,
+				"a QP of DC is not to be had here: for that, devices have to say "
+				"that they are of mlx5's, as with \"verbena run --dc half\"");
+}
+
+static bool sends_only(enum vb_qp_type type)
+{
+	return type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
+}
+
+/*
+ * What a QP is made of: 0, EINVAL when something is missing, ENOENT when it is no such object of
+ * the same context. Initiators receive nothing, targets send nothing.
+ */
+static int parts_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *init,
+		       enum vb_qp_type type)
+{
+	bool sends = type != VB_QPT_DCT, receives = !sends_only(type);
+
+	if (vb_ibv_check(pd, VB_OBJECT_PD))
+		return ENOENT;
+	if ((sends && !init->send_cq) || (receives && !init->recv_cq) ||
+	    (type == VB_QPT_DCT && !init->srq))
+		return VB_IBV_WHY(EINVAL, "%s is NULL",
+				  sends && !init->send_cq      ? "send_cq"
+				  : receives && !init->recv_cq ? "recv_cq"
+							       : "srq");
+	if ((sends && vb_ibv_check_in(init->send_cq, VB_OBJECT_CQ, pd->context)) ||
+	    (receives && vb_ibv_check_in(init->recv_cq, VB_OBJECT_CQ, pd->context)))
+		return ENOENT;
+	return receives && init->srq ? vb_ibv_check_in(init->srq, VB_OBJECT_SRQ, pd->context) : 0;
+}
+
+void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *context,
+		    const struct ibv_qp_init_attr *init)
+{
+	qp->ibv.context = context;
+	qp->ibv.qp_context = init->qp_context;
+	qp->ibv.send_cq = init->send_cq;
+	qp->ibv.recv_cq = init->recv_cq;
+	qp->ibv.srq = init->srq;
+	qp->ibv.state = IBV_QPS_RESET;
+	qp->ibv.qp_type = init->qp_type;
+	qp->sq_sig_all = init->sq_sig_all != 0;
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	vb_evq_node_init(&qp->async, VB_EVQ_QP);
+	vb_list_init(&qp->handles);
+}
+
+void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp)
+{
+	struct vb_slot_shm *slot = vb_engine_slot(c->engine);
+
+	qp->ibv.qp_num = vb_qp_number(qp->core);
+	qp->ibv.handle = qp->ibv.qp_num;
+	vb_ibv_name(&qp->ibv);
+	vb_list_append(&c->qps, &qp->link);
+	slot->qp_cnt++;
+	qp->csr_index = vb_engine_index_qp(c->engine, qp->ibv.qp_num, c->dev->index);
+	slot->qpn_next = (qp->ibv.qp_num >> 8) + 1;
+}
+
+void vb_ibv_qp_delist(struct vb_engine *e, const struct vb_ibv_qp *qp)
+{
+	if (qp->is_remote)
+		return;
+	vb_engine_slot(e)->qp_cnt--;
+	vb_engine_unindex_qp(e, qp->csr_index, qp->ibv.qp_num);
+}
+
+/* The core's part. Returns 0 or an errno. */
+static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct ibv_pd *pd,
+			  struct vb_qp_init *core)
+{
+	if (!vb_ibv_enter(c))
+		return EIO;
+
+	int err = -vb_qp_create(((struct vb_ibv_pd *)pd)->core, core, &qp->core);
+
+	if (err)
+		(void)vb_ibv_why_core(c, err);
+	if (!err) {
+		vb_ibv_qp_enlist(c, qp);
+		vb_ibv_pd_hold(pd);
+		if (core->type == VB_QPT_UD)
+			vb_engine_make_grh(c->engine);
+	}
+	vb_ibv_leave(c);
+	return err;
+}
+
+/* QPs of DC are made by mlx5dv's call. */
+static void *refuse_qp(const struct ibv_pd *pd, int err, const struct vb_dc_init *dc)
+{
+	(void)vb_ibv_refuse(vb_ibv_ctx(pd->context), err, "%s",
+			    dc ? "mlx5dv_create_qp" : "ibv_create_qp");
+	return NULL;
+}
+
+static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr)
+{
+	int err = parts_check(pd, init, type);
+
+	if (err == ENOENT)
+		return vb_ibv_null(err);
+	if (err)
+		return refuse_qp(pd, err, dc);
+
+	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
+
+	if (!qp)
+		return vb_ibv_null(ENOMEM);
+
+	struct vb_qp_init core = {
+	    .type = type,
+	    .dc = dc ? *dc : (struct vb_dc_init){0},
+	    .cap = cap_of(&init->cap),
+	    .sq_sig_all = init->sq_sig_all != 0,
+	    .owner = qp,
+	};
+
+	core.send_cq =
+	    ((struct vb_ibv_cq *)(type == VB_QPT_DCT ? init->recv_cq : init->send_cq))->core;
+	if (type == VB_QPT_DCT)
+		core.cap = (struct vb_qp_cap){0};
+	if (sends_only(type)) {
+		core.cap.max_recv_wr = core.cap.max_recv_sge = 0;
+	} else {
+		core.recv_cq = ((struct vb_ibv_cq *)init->recv_cq)->core;
+		core.srq = init->srq ? ((struct vb_ibv_srq *)init->srq)->core : NULL;
+	}
+	vb_ibv_qp_show(qp, pd->context, init);
+	qp->ibv.pd = pd;
+	err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
+
+	if (err) {
+		vb_object_free(qp);
+		return refuse_qp(pd, err, dc);
+	}
+	qp->cap = core.cap;
+	err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);
+	if (!err && qp->ring.mem && vb_ibv_enter(vb_ibv_ctx(pd->context))) {
+		vb_qp_lend_ring(qp->core, qp->ring.mem);
+		vb_ibv_leave(vb_ibv_ctx(pd->context));
+	}
+	if (!err && with_wr)
+		err = vb_wr_batch_init(qp);
+	if (err) {
+		(void)ibv_destroy_qp(&qp->ibv); /* has no events yet */
+		return vb_ibv_null(err);
+	}
+	cap_show(&init->cap, &core.cap);
+	return qp;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	tell_of_dc(init->qp_type);
+
+	struct vb_ibv_qp *qp = qp_create(pd, init, type_of(init->qp_type), NULL, false);
+
+	return qp ? &qp->ibv : NULL;
+}
+
+static uint64_t send_ops_of(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
+		return VB_WR_OPS_RC;
+	case IBV_QPT_UC:
+		return VB_WR_OPS_CONNECTED;
+	case IBV_QPT_UD:
+		return VB_WR_OPS_UD;
+	default:
+		return 0;
+	}
+}
+
+struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
+	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+	tell_of_dc(attr->qp_type);
+	if ((attr->comp_mask & ~known) ||
+	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
+	    (with_wr && (attr->send_ops_flags & ~send_ops_of(attr->qp_type))))
+		return vb_ibv_null(EOPNOTSUPP);
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		struct vb_ibv_qp *target = vb_ibv_create_target(context, attr);
+
+		/* It has no PD, and shows the one that came along: librdmacm takes it from there.
+		 */
+		if (target && (attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+			target->ibv.pd = attr->pd;
+		return target ? &target->ibv : NULL;
+	}
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+		return vb_ibv_null(EINVAL);
+	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
+		return vb_ibv_null(ENOENT);
+
+	/* ibv_wr_atomic_write() brings its data along. */
+	if (with_wr && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE &&
+	    attr->cap.max_inline_data < sizeof(uint64_t))
+		attr->cap.max_inline_data = sizeof(uint64_t);
+	/* The extended attributes begin with the plain ones. */
+	struct vb_ibv_qp *qp = qp_create(attr->pd, (struct ibv_qp_init_attr *)attr,
+					 type_of(attr->qp_type), NULL, with_wr);
+
+	return qp ? &qp->ibv : NULL;
+}
+
+struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr)
+{
+	return qp_create(pd, init, type, dc, with_wr);
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
+{
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+
+	return qp->batch ? &qp->ex : NULL;
+}
+
+int ibv_destroy_qp(struct ibv_qp *ibv)
+{
+	if (vb_ibv_check(ibv, VB_OBJECT_QP))
+		return vb_ibv_result(ENOENT);
+
+	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
+	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
+
+	if (!vb_ibv_enter(c))
+		return vb_ibv_result(EIO);
+	/* What was posted or has to be acknowledged leaves first. One in ERR sends no more. */
+	if (vb_qp_get_state(qp->core) != VB_QPS_ERR)
+		vb_engine_flush(c->engine);
+
+	uint32_t delivered = 0;
+	bool is_last = vb_ibv_target_put(qp);
+	int err = is_last ? -vb_qp_destroy(qp->core) : 0;
+
+	if (!err) {
+		vb_list_remove(&qp->link);
+		if (ibv->qp_type != IBV_QPT_XRC_RECV)
+			vb_ibv_pd_drop(ibv->pd);
+		if (is_last)
+			vb_ibv_qp_delist(c->engine, qp);
+		delivered = vb_ibv_forget_events(&c->async, &qp->async);
+	}
+	vb_ibv_leave(c);
+	if (err)
+		return vb_ibv_result(err);
+	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
+	pthread_mutex_destroy(&ibv->mutex);
+	pthread_cond_destroy(&ibv->cond);
+	vb_wr_batch_free(qp->batch);
+	vb_ibv_ring_put(&qp->ring);
+	free(qp->dv);
+	vb_object_free(qp);
+	return 0;
+}
