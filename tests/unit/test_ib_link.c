@@ -42,6 +42,12 @@ static void credit__limit_is_absolute(void **state)
 	vb_credit_set_limit(&t, 10);
 	assert_false(vb_credit_may_send(&t, 4));
 
+	/* A limit is ahead while it is no more than half of the modulus away. */
+	t = (struct vb_credit_tx){.fccl = 2049};
+	assert_true(vb_credit_may_send(&t, 1));
+	t.fccl = 2050;
+	assert_false(vb_credit_may_send(&t, 1));
+
 	t = (struct vb_credit_tx){.fctbs = 4090};
 	vb_credit_set_limit(&t, (4090 + 2048) & 4095);
 	assert_true(vb_credit_may_send(&t, 2048));
@@ -205,6 +211,12 @@ static void arbiter__turns(void **state)
 	assert_int_equal(send_one(&a, 0x30, 1), 4);
 	assert_int_equal(send_one(&a, 0x30, 1), 5);
 	assert_int_equal(send_one(&a, 0xffcf, 1), 99);
+	/* A lane that was alone has no more than its weight left when another one comes. */
+	vb_arbiter_set_table(&a, VB_ARB_LOW, low, 2);
+	for (unsigned i = 0; i < 9; i++)
+		assert_int_equal(send_one(&a, 0x10, 1), 4);
+	assert_int_equal(send_one(&a, 0x30, 1), 4);
+	assert_int_equal(send_one(&a, 0x30, 1), 5);
 	/* One lane alone goes on for ever; VL15 is in no table, whatever the table says. */
 	assert_int_equal(send_one(&a, 0x20, 1), 5);
 	assert_int_equal(send_one(&a, 0x20, 1), 5);

@@ -53,8 +53,6 @@ int vb_link_set(uint8_t *state, uint8_t *phys, uint8_t want, uint8_t want_phys)
 
 	if (want_phys != 0 && (want_phys > VB_PHYS_DISABLED || (want != 0 && want != VB_LINK_DOWN)))
 		return -EINVAL;
-	if (want > VB_LINK_ACTIVE)
-		return -EINVAL;
 	if (want != 0 && vb_link_state_change(&next, VB_LINK_SET_DOWN + (want - VB_LINK_DOWN)) != 0)
 		return -EINVAL;
 	if (want_phys != 0) {
