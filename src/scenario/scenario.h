@@ -82,8 +82,8 @@ struct vb_scenario_run {
 struct vb_scenario_watch {
 	uint64_t trace_mask;
 	void (*on_event)(void *ctx, const struct vb_trace_event *ev);
-	void (*on_packet)(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
-			  const struct vb_sim_packet *pkt, vb_time now);
+	void (*on_packet)(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
+			  const struct vb_frame *pkt, vb_time now);
 	void *ctx;
 };
 

@@ -2,6 +2,31 @@
 /* What can be asked of a simulation. See sim.h. */
 #include "sim/priv.h"
 
+struct vb_gid vb_sim_gid(uint32_t host)
+{
+	uint32_t n = VB_SIM_ADDRESS + host;
+
+	return (struct vb_gid){{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, (uint8_t)(n >> 24),
+				(uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n}};
+}
+
+uint32_t vb_sim_host_of(const struct vb_gid *gid)
+{
+	return vb_gid_is_multicast(gid) ? UINT32_MAX : vb_address(gid) - VB_SIM_ADDRESS;
+}
+
+struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class)
+{
+	return (struct vb_path){
+	    .sgid = vb_sim_gid(from),
+	    .dgid = vb_sim_gid(to),
+	    .udp_sport = udp_sport,
+	    .port = 1,
+	    .traffic_class = traffic_class,
+	    .hop_limit = 64,
+	};
+}
+
 vb_time vb_sim_now(const struct vb_sim *s)
 {
 	return s->now;
@@ -9,7 +34,7 @@ vb_time vb_sim_now(const struct vb_sim *s)
 
 vb_time vb_sim_next(const struct vb_sim *s)
 {
-	return s->dirty_first == VB_SIM_NONE ? vb_eventq_next(&s->events) : s->now;
+	return s->nics.first ? s->now : vb_eventq_next(&s->events);
 }
 
 uint32_t vb_sim_host_cnt(const struct vb_sim *s)
@@ -34,11 +59,12 @@ bool vb_sim_carries_data(const struct vb_sim *s)
 
 uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx)
 {
-	for (uint32_t i = 0; i < s->port_cnt; i++) {
-		if (s->port[i].owner == node && idx-- == 0)
-			return i;
-	}
-	return UINT32_MAX;
+	if (node < s->host_cnt)
+		return idx == 0 ? s->host[node].port->id : UINT32_MAX;
+	node -= s->host_cnt;
+	if (node >= s->switch_cnt || idx >= s->sw[node].port_cnt)
+		return UINT32_MAX;
+	return s->sw[node].port[idx]->id;
 }
 
 uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port)
@@ -73,12 +99,12 @@ const struct vb_counters *vb_sim_counters(const struct vb_sim *s, uint32_t host)
 
 uint32_t vb_sim_host_link(const struct vb_sim *s, uint32_t host)
 {
-	return s->host[host].port / 2;
+	return s->host[host].port->id / 2;
 }
 
 uint32_t vb_sim_host_port(const struct vb_sim *s, uint32_t host)
 {
-	return s->host[host].port;
+	return s->host[host].port->id;
 }
 
 uint32_t vb_sim_port_peer(uint32_t port)
@@ -88,7 +114,7 @@ uint32_t vb_sim_port_peer(uint32_t port)
 
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st)
 {
-	vb_port_stats_update(s, &s->port[port], st);
+	vb_port_stats_at(&s->port[port], s->now, st);
 }
 
 uint64_t vb_sim_hops(const struct vb_sim *s)
@@ -117,41 +143,43 @@ static vb_dur frame_ns(uint64_t rate_bps, uint64_t frame)
 	return ((frame + VB_FRAME_GAP) * 8000000 + rate_bps / 1000 - 1) / (rate_bps / 1000);
 }
 
-/* A port of the way from @from to @to, given the one that came before; NULL at the end. Where there
- * is a choice, the first one: cables of one tier are alike. */
-static const struct vb_sim_port *way_next(const struct vb_sim *s, const struct vb_sim_port *p,
-					  uint32_t to)
+/* A port of the way to host @to, given the one that came before; NULL at the end. Where there is a
+ * choice, the first one: cables of one tier are alike. */
+static const struct vb_port *way_next(const struct vb_sim *s, const struct vb_port *p, uint32_t to)
 {
-	uint32_t node = s->port[vb_sim_peer(p->id)].owner;
+	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
+	const uint32_t *ports;
 
-	if (node < s->host_cnt)
+	if (!sw || vb_forward_hops(&sw->forward, VB_SIM_ADDRESS + to, &ports) == 0)
 		return NULL;
+	return sw->port[ports[0]];
+}
 
-	uint32_t idx = node - s->host_cnt, edge = s->site[to].edge;
+/* Bytes of a frame with @len bytes BTH through pad. */
+static uint64_t frame_bytes(uint32_t from, uint32_t to, uint32_t len)
+{
+	struct vb_path path = vb_sim_path(from, to, 0, 0);
 
-	if (edge == idx)
-		return &s->port[vb_sim_peer(s->host[to].port)];
-	return &s->port[s->route_ports[s->route[(size_t)idx * s->switch_cnt + edge].first]];
+	return vb_frame_ethernet_len(&path, len);
 }
 
 vb_dur vb_sim_ideal_ns(const struct vb_sim *s, uint32_t from, uint32_t to, uint64_t bytes,
 		       uint32_t mtu)
 {
-	struct vb_path path = vb_sim_path(from, to, 0, 0);
 	uint64_t pkts = bytes ? (bytes + mtu - 1) / mtu : 1;
 	uint64_t first = bytes < mtu ? bytes : mtu;
-	uint64_t whole = bytes + pkts * (vb_sim_frame(&path, VB_BTH_LEN + 64) - 64 + VB_FRAME_GAP) -
+	uint64_t longest = frame_bytes(from, to, VB_BTH_LEN + (uint32_t)first);
+	uint64_t whole = bytes +
+			 pkts * (frame_bytes(from, to, VB_BTH_LEN + 64) - 64 + VB_FRAME_GAP) -
 			 VB_FRAME_GAP;
 	uint64_t slowest = UINT64_MAX;
 	vb_dur ns = 0;
 
-	for (const struct vb_sim_port *p = &s->port[s->host[from].port]; p;
-	     p = way_next(s, p, to)) {
+	for (const struct vb_port *p = s->host[from].port; p; p = way_next(s, p, to)) {
 		if (p->rate_bps < slowest)
 			slowest = p->rate_bps;
-		ns += p->delay +
-		      frame_ns(p->rate_bps, vb_sim_frame(&path, VB_BTH_LEN + (uint32_t)first));
+		ns += p->cable.delay + frame_ns(p->rate_bps, longest);
 	}
-	ns -= frame_ns(slowest, vb_sim_frame(&path, VB_BTH_LEN + (uint32_t)first));
+	ns -= frame_ns(slowest, longest);
 	return ns + frame_ns(slowest, whole);
 }

@@ -1,50 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shortest-path routes between switches, all of equal length kept for ECMP. A breadth-first search
- * from each switch that has hosts; a port leads closer when the switch behind it is one step
- * nearer.
+ * Fills the forward tables of the switches with shortest paths, all of equal length kept for ECMP.
+ * The hosts at a switch are its subnet. A breadth-first search from each switch that has hosts; a
+ * port leads closer when the switch behind it is one step nearer.
  */
 #include "sim/priv.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The ports of each switch: port[first[i] ... first[i + 1] - 1]. */
-struct adjacency {
-	uint32_t *first, *port;
-};
-
 struct search {
 	struct vb_sim *s;
-	struct adjacency adj;
 	uint32_t *dist, *queue;
+	struct vb_hop_set *same; /* of each switch, the set found last */
 };
 
-static uint32_t switch_behind(const struct vb_sim *s, uint32_t port)
+static uint32_t switch_behind(const struct vb_sim *s, const struct vb_port *p)
 {
-	uint32_t node = s->port[vb_sim_peer(port)].owner;
+	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
 
-	return node < s->host_cnt ? VB_SIM_NONE : node - s->host_cnt;
-}
-
-static void adjacency_fill(const struct vb_sim *s, struct adjacency *adj)
-{
-	for (uint32_t i = 0; i < s->port_cnt; i++) {
-		if (s->port[i].owner >= s->host_cnt)
-			adj->first[s->port[i].owner - s->host_cnt + 1]++;
-	}
-	for (uint32_t i = 0; i < s->switch_cnt; i++)
-		adj->first[i + 1] += adj->first[i];
-	/* Filled from behind, each switch's start moves down to its place. */
-	for (uint32_t i = s->port_cnt; i-- > 0;) {
-		if (s->port[i].owner >= s->host_cnt)
-			adj->port[--adj->first[s->port[i].owner - s->host_cnt + 1]] = i;
-	}
-	for (uint32_t i = 0; i < s->switch_cnt; i++)
-		adj->first[i] = adj->first[i + 1];
-	adj->first[s->switch_cnt] = 0;
-	for (uint32_t i = 0; i < s->port_cnt; i++)
-		adj->first[s->switch_cnt] += s->port[i].owner >= s->host_cnt;
+	return sw ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
 }
 
 static void search_run(struct search *f, uint32_t edge)
@@ -56,9 +31,10 @@ static void search_run(struct search *f, uint32_t edge)
 	f->queue[tail++] = edge;
 	while (head < tail) {
 		uint32_t at = f->queue[head++];
+		const struct vb_switch *sw = &f->s->sw[at];
 
-		for (uint32_t i = f->adj.first[at]; i < f->adj.first[at + 1]; i++) {
-			uint32_t next = switch_behind(f->s, f->adj.port[i]);
+		for (uint32_t i = 0; i < sw->port_cnt; i++) {
+			uint32_t next = switch_behind(f->s, sw->port[i]);
 
 			if (next == VB_SIM_NONE || f->dist[next] != UINT32_MAX)
 				continue;
@@ -68,51 +44,52 @@ static void search_run(struct search *f, uint32_t edge)
 	}
 }
 
-static int ports_reserve(struct vb_sim *s, uint32_t more)
+static int hops_reserve(struct vb_sim *s, uint32_t more)
 {
-	if (s->route_port_cnt + more <= s->route_port_cap)
+	if (s->hop_cnt + more <= s->hop_cap)
 		return 0;
 
-	uint32_t cap = s->route_port_cap * 2 + more + 64;
-	uint32_t *ports = vb_sim_alloc(s, cap * sizeof *ports);
+	uint32_t cap = s->hop_cap * 2 + more + 64;
+	uint32_t *hop = vb_sim_alloc(s, cap * sizeof *hop);
 
-	if (!ports)
+	if (!hop)
 		return -ENOMEM;
-	if (s->route_port_cnt)
-		memcpy(ports, s->route_ports, s->route_port_cnt * sizeof *ports);
-	vb_sim_free(s, s->route_ports);
-	s->route_ports = ports;
-	s->route_port_cap = cap;
+	if (s->hop_cnt)
+		memcpy(hop, s->hop, s->hop_cnt * sizeof *hop);
+	vb_sim_free(s, s->hop);
+	s->hop = hop;
+	s->hop_cap = cap;
 	return 0;
 }
 
 /* The ports of switch @at that lead closer to @edge. Most switches use the same ones for many
- * destinations: @same is the group found before, which is shared if it is equal. */
-static int group_add(struct search *f, uint32_t at, uint32_t edge, struct vb_sim_route *same)
+ * destinations: the set found before is shared if it is equal. */
+static int set_add(struct search *f, uint32_t at, uint32_t edge)
 {
 	struct vb_sim *s = f->s;
-	struct vb_sim_route r = {.first = s->route_port_cnt};
-	int err = ports_reserve(s, f->adj.first[at + 1] - f->adj.first[at]);
+	const struct vb_switch *sw = &s->sw[at];
+	struct vb_hop_set r = {.first = s->hop_cnt}, *same = &f->same[at];
+	int err = hops_reserve(s, sw->port_cnt);
 
 	if (err)
 		return err;
-	for (uint32_t i = f->adj.first[at]; i < f->adj.first[at + 1]; i++) {
-		uint32_t next = switch_behind(s, f->adj.port[i]);
+	for (uint32_t i = 0; i < sw->port_cnt; i++) {
+		uint32_t next = switch_behind(s, sw->port[i]);
 
 		if (next != VB_SIM_NONE && f->dist[next] + 1 == f->dist[at])
-			s->route_ports[r.first + r.cnt++] = f->adj.port[i];
+			s->hop[r.first + r.cnt++] = i;
 	}
-	if (same->cnt == r.cnt && memcmp(&s->route_ports[same->first], &s->route_ports[r.first],
-					 r.cnt * sizeof *s->route_ports) == 0)
+	if (same->cnt == r.cnt &&
+	    memcmp(&s->hop[same->first], &s->hop[r.first], r.cnt * sizeof *s->hop) == 0)
 		r = *same;
 	else
-		s->route_port_cnt += r.cnt;
+		s->hop_cnt += r.cnt;
 	*same = r;
-	s->route[(size_t)at * s->switch_cnt + edge] = r;
+	s->hop_set[(size_t)at * s->switch_cnt + edge] = r;
 	return 0;
 }
 
-static int routes_fill(struct search *f, struct vb_sim_route *same, const uint8_t *has_hosts)
+static int sets_fill(struct search *f, const uint8_t *has_hosts)
 {
 	for (uint32_t edge = 0; edge < f->s->switch_cnt; edge++) {
 		if (!has_hosts[edge])
@@ -122,7 +99,7 @@ static int routes_fill(struct search *f, struct vb_sim_route *same, const uint8_
 			if (f->dist[at] == UINT32_MAX)
 				return -EINVAL; /* not connected */
 
-			int err = at == edge ? 0 : group_add(f, at, edge, &same[at]);
+			int err = at == edge ? 0 : set_add(f, at, edge);
 
 			if (err)
 				return err;
@@ -131,36 +108,61 @@ static int routes_fill(struct search *f, struct vb_sim_route *same, const uint8_
 	return 0;
 }
 
-int vb_routes_create(struct vb_sim *s)
+static int map_fill(struct vb_sim *s)
+{
+	s->map = (struct vb_forward_map){VB_SIM_ADDRESS, s->host_cnt, NULL};
+	s->map.site = vb_sim_alloc(s, s->host_cnt * sizeof *s->map.site);
+	if (!s->map.site)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->host_cnt; i++) {
+		const struct vb_port *p = &s->port[vb_sim_peer(s->host[i].port->id)];
+		const struct vb_switch *sw = vb_sim_switch_at(p);
+
+		s->map.site[i] = (struct vb_forward_site){
+		    sw ? vb_sim_switch_number(s, sw) : VB_FORWARD_NONE, p->number};
+	}
+	return 0;
+}
+
+/* The tables are one array that switches share. */
+static void tables_give(struct vb_sim *s)
+{
+	for (uint32_t i = 0; i < s->switch_cnt; i++) {
+		struct vb_forward *fw = &s->sw[i].forward;
+
+		fw->map = &s->map;
+		fw->subnet = i;
+		fw->set = s->hop_set + (size_t)i * s->switch_cnt;
+		fw->hop = s->hop;
+	}
+}
+
+int vb_sim_routes_create(struct vb_sim *s)
 {
 	size_t n = s->switch_cnt;
 	struct search f = {.s = s};
+	uint8_t *has_hosts;
+	int err = map_fill(s);
 
-	if (n == 0)
-		return 0;
-	s->route = vb_sim_alloc(s, n * n * sizeof *s->route);
-	f.adj.first = vb_sim_alloc(s, (n + 1) * sizeof *f.adj.first);
-	f.adj.port = vb_sim_alloc(s, s->port_cnt * sizeof *f.adj.port);
+	if (err || n == 0)
+		return err;
+	s->hop_set = vb_sim_alloc(s, n * n * sizeof *s->hop_set);
 	f.dist = vb_sim_alloc(s, n * sizeof *f.dist);
 	f.queue = vb_sim_alloc(s, n * sizeof *f.queue);
-
-	struct vb_sim_route *same = vb_sim_alloc(s, n * sizeof *same);
-	uint8_t *has_hosts = vb_sim_alloc(s, n);
-	int err = -ENOMEM;
-
-	if (s->route && f.adj.first && f.adj.port && f.dist && f.queue && same && has_hosts) {
-		adjacency_fill(s, &f.adj);
+	f.same = vb_sim_alloc(s, n * sizeof *f.same);
+	has_hosts = vb_sim_alloc(s, n);
+	err = -ENOMEM;
+	if (s->hop_set && f.dist && f.queue && f.same && has_hosts) {
 		for (uint32_t i = 0; i < s->host_cnt; i++) {
-			if (s->site[i].edge != VB_SIM_NONE)
-				has_hosts[s->site[i].edge] = 1;
+			if (s->map.site[i].subnet != VB_FORWARD_NONE)
+				has_hosts[s->map.site[i].subnet] = 1;
 		}
-		err = routes_fill(&f, same, has_hosts);
+		err = sets_fill(&f, has_hosts);
 	}
-	vb_sim_free(s, f.adj.first);
-	vb_sim_free(s, f.adj.port);
+	tables_give(s);
 	vb_sim_free(s, f.dist);
 	vb_sim_free(s, f.queue);
-	vb_sim_free(s, same);
+	vb_sim_free(s, f.same);
 	vb_sim_free(s, has_hosts);
 	return err;
 }

@@ -13,25 +13,13 @@
 #ifndef VB_SIM_SIM_H
 #define VB_SIM_SIM_H
 
-#include "base/red.h"
 #include "core/hca.h"
+#include "fabric/switch.h"
 #include "fault/fault.h"
-#include "sim/buffer.h"
 #include "sim/digest.h"
-#include "sim/packet.h"
 #include "sim/topo.h"
 
 struct vb_sim;
-
-struct vb_switch_config {
-	struct vb_buffer_config buffer;
-	uint32_t queue_bytes; /* drop-tail limit of an egress queue of a lossy priority; 0: none */
-	uint8_t ecn;          /* bit p: RED marks in priority p */
-	struct vb_red red;
-};
-
-/* Where a packet stands when the tap sees it. */
-enum vb_sim_tap_dir { VB_SIM_TAP_SENT, VB_SIM_TAP_RECEIVED };
 
 /* Who uses the simulation. Any callback may be NULL. */
 struct vb_sim_app {
@@ -57,26 +45,14 @@ struct vb_sim_config {
 	uint64_t trace_mask;  /* events for on_event */
 	void (*on_event)(void *ctx, const struct vb_trace_event *ev);
 	/* Each packet as it starts on a cable and as it arrives at the other end. */
-	void (*on_packet)(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
-			  const struct vb_sim_packet *pkt, vb_time now);
+	void (*on_packet)(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
+			  const struct vb_frame *f, vb_time now);
 	void *trace_ctx;
 	struct vb_sim_memory memory;
 };
 
-/* What a port counted since the start. A port is the sending end of one direction of a cable: port
- * 2n of cable n is at its node a, port 2n + 1 at its node b. */
-struct vb_port_stats {
-	uint64_t tx_pkts, tx_bytes; /* frames */
-	/* Integrals over time, for means: bytes and packets waiting, times ns. */
-	uint64_t byte_ns, pkt_ns;
-	uint64_t arrivals;          /* packets that came to the queues */
-	uint64_t depth_max;         /* bytes waiting */
-	uint64_t marks;             /* CE set here */
-	uint64_t drops, drop_bytes; /* no room in the switch or in the queue */
-	uint64_t faults;            /* lost to the fault layer or too long for the cable */
-	uint64_t pauses_sent;       /* pause (not resume) frames */
-	uint64_t paused_ns;         /* all priorities together */
-};
+/* A port is the sending end of one direction of a cable: port 2n of cable n is at its node a, port
+ * 2n + 1 at its node b. */
 
 /* -EINVAL: the topology is not connected, a host has not exactly one cable, a rate is out of range,
  * or the switch memory is smaller than its reserves and headroom. */
@@ -113,6 +89,8 @@ struct vb_pd *vb_sim_pd(struct vb_sim *s, uint32_t host);
 struct vb_cq *vb_sim_cq(struct vb_sim *s, uint32_t host);
 const struct vb_counters *vb_sim_counters(const struct vb_sim *s, uint32_t host);
 struct vb_gid vb_sim_gid(uint32_t host);
+/* The host of a GID; UINT32_MAX: it is of a group. */
+uint32_t vb_sim_host_of(const struct vb_gid *gid);
 /* The path of a packet from one host to another; ECMP follows @udp_sport. */
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class);
 

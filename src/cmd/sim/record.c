@@ -40,7 +40,7 @@ void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
 }
 
 /* The packet with its ICRC; a payload that is a length only is written as zeros. */
-static uint32_t packet_bytes(const struct vb_sim_packet *pkt, uint8_t *out)
+static uint32_t packet_bytes(const struct vb_frame *pkt, uint8_t *out)
 {
 	uint32_t there = pkt->has_payload ? pkt->len : pkt->hdr_len;
 	struct vb_icrc_udp u = {
@@ -65,8 +65,8 @@ static uint32_t packet_bytes(const struct vb_sim_packet *pkt, uint8_t *out)
 	return pkt->len + VB_ICRC_LEN;
 }
 
-void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
-			  const struct vb_sim_packet *pkt, vb_time now)
+void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
+			  const struct vb_frame *pkt, vb_time now)
 {
 	struct vb_sim_record *rec = ctx;
 	uint8_t bytes[PACKET_MAX];
@@ -90,7 +90,7 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
 	};
 
 	note(rec, "capture",
-	     vb_pcapng_packet(rec->out, 0, now, dir == VB_SIM_TAP_SENT, &frame,
+	     vb_pcapng_packet(rec->out, 0, now, dir == VB_CABLE_SENT, &frame,
 			      vb_fault_comment(pkt->mark, comment)));
 }
 

@@ -30,8 +30,8 @@ struct vb_sim_record {
 };
 
 void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev);
-void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir,
-			  const struct vb_sim_packet *pkt, vb_time now);
+void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
+			  const struct vb_frame *pkt, vb_time now);
 /* Starts the capture of a port that exists. 0 or a negative errno. */
 int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim);
 /* Ends and closes both files. 0 or the first failure, a negative errno. */

@@ -349,7 +349,7 @@ static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hd
 	gauge(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
 }
 
-static void packet_left(struct vb_watch *w, const struct vb_sim_packet *pkt, uint64_t key)
+static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t key)
 {
 	struct vb_hdr hdr;
 	uint32_t to, end;
@@ -360,7 +360,7 @@ static void packet_left(struct vb_watch *w, const struct vb_sim_packet *pkt, uin
 	w->last = NONE;
 	if (vb_hdr_parse(&hdr, pkt->bytes, pkt->hdr_len, pkt->len) != VB_VERDICT_OK)
 		return;
-	to = end_of(w, pkt->dst, hdr.dqpn);
+	to = end_of(w, vb_sim_host_of(&pkt->path.dgid), hdr.dqpn);
 	if (to == NONE)
 		return;
 	end = to ^ 1;
@@ -375,7 +375,7 @@ static void packet_left(struct vb_watch *w, const struct vb_sim_packet *pkt, uin
 	if (!s)
 		return;
 	s->a = hdr.psn.v;
-	s->b = vb_sim_payload_len(pkt);
+	s->b = vb_frame_payload_len(pkt);
 	s->c = hdr.aeth.msn;
 	s->opcode = hdr.opcode;
 	s->syndrome = hdr.aeth.syndrome;
@@ -384,13 +384,12 @@ static void packet_left(struct vb_watch *w, const struct vb_sim_packet *pkt, uin
 	(void)map_put(&w->packets, key, w->last);
 }
 
-static void packet_came(struct vb_watch *w, uint32_t host, const struct vb_sim_packet *pkt,
-			uint64_t key)
+static void packet_came(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt, uint64_t key)
 {
 	uint32_t i = map_get(&w->packets, key), to;
 	struct vb_hdr hdr;
 
-	count_bytes(w, host, pkt->frame);
+	count_bytes(w, host, pkt->frame_len);
 	w->last = NONE;
 	if (i != NONE) {
 		struct vb_step *s = &w->step[i];
@@ -420,8 +419,8 @@ static void met_fault(struct vb_watch *w, struct vb_step *s, uint16_t mark)
 	}
 }
 
-void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
-		     const struct vb_sim_packet *pkt, vb_time now)
+void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir dir,
+		     const struct vb_frame *pkt, vb_time now)
 {
 	const struct vb_topo_link *l = &w->run->topo.link[port / 2];
 	uint32_t hosts = w->run->topo.host_cnt, a = port & 1 ? l->b : l->a;
@@ -429,23 +428,23 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
 
 	reach(w, now);
 	/* The second one of two is no step of its own. */
-	if (dir == VB_SIM_TAP_SENT && pkt->mark & VB_FAULT_MARK_COPY)
+	if (dir == VB_CABLE_SENT && pkt->mark & VB_FAULT_MARK_COPY)
 		return;
 	/* A received packet is reported with the port that received it. */
-	if (dir == VB_SIM_TAP_RECEIVED && a < hosts) {
+	if (dir == VB_CABLE_RECEIVED && a < hosts) {
 		packet_came(w, a, pkt, key);
-	} else if (dir == VB_SIM_TAP_SENT && a < hosts) {
+	} else if (dir == VB_CABLE_SENT && a < hosts) {
 		packet_left(w, pkt, key);
 	} else {
 		w->last = map_get(&w->packets, key);
-		if (dir == VB_SIM_TAP_SENT) {
+		if (dir == VB_CABLE_SENT) {
 			uint32_t waiting = vb_sim_port_waiting(w->run->sim, port);
 
-			gauge(w, VB_WATCH_QUEUE, port, waiting + pkt->frame);
+			gauge(w, VB_WATCH_QUEUE, port, waiting + pkt->frame_len);
 			gauge(w, VB_WATCH_QUEUE, port, waiting);
 		}
 	}
-	if (dir == VB_SIM_TAP_SENT && w->last != NONE && pkt->mark)
+	if (dir == VB_CABLE_SENT && w->last != NONE && pkt->mark)
 		met_fault(w, &w->step[w->last], pkt->mark);
 }
 

@@ -77,8 +77,8 @@ int vb_watch_error(const struct vb_watch *w);
 	 UINT64_C(1) << VB_TRACE_COMPLETION | UINT64_C(1) << VB_TRACE_DROPPED |                    \
 	 UINT64_C(1) << VB_TRACE_RETRY_ENDED | VB_TALE_EVENTS)
 void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev);
-void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_sim_tap_dir dir,
-		     const struct vb_sim_packet *pkt, vb_time now);
+void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir dir,
+		     const struct vb_frame *pkt, vb_time now);
 
 /* Nothing more is to come: puts the series in order. */
 void vb_watch_end(struct vb_watch *w);

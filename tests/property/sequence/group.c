@@ -107,7 +107,7 @@ uint32_t *group_next(struct play *p, struct end *e, const struct end *from)
 }
 
 /* A packet arrives at @host: who must receive it, and who may. */
-void group_arrives(struct play *p, uint32_t host, const struct vb_sim_packet *pkt)
+void group_arrives(struct play *p, uint32_t host, const struct vb_frame *pkt)
 {
 	uint32_t group = be32_at(pkt->path.dgid.b + 12) - FIRST_OF_GROUPS;
 

@@ -492,7 +492,7 @@ void group_leave_all(struct end *e); /* before it is destroyed */
 struct end *group_sender(struct play *p, struct end *e, const struct mem *m, const struct buf *b,
 			 const struct vb_wc *wc, uint32_t *group);
 uint32_t *group_next(struct play *p, struct end *e, const struct end *from);
-void group_arrives(struct play *p, uint32_t host, const struct vb_sim_packet *pkt);
+void group_arrives(struct play *p, uint32_t host, const struct vb_frame *pkt);
 void group_check(const struct play *p, const struct end *e);
 
 /* tune.c */
@@ -502,7 +502,7 @@ struct vb_recovery tune_recovery(uint32_t set); /* of enum world_recovery */
 struct vb_cc_settings tune_cc(uint32_t kind, uint64_t rate_bps);
 
 /* wire.c */
-void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,
+void play_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir, const struct vb_frame *pkt,
 		 vb_time now);
 
 #endif

@@ -91,17 +91,17 @@ static void check_response(struct end *e, const struct vb_hdr *h, bool lossless)
 		     e->recv_cnt - e->recv_done);
 }
 
-void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct vb_sim_packet *pkt,
+void play_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir, const struct vb_frame *pkt,
 		 vb_time now)
 {
 	struct play *p = ctx;
 	struct vb_hdr h;
 	uint32_t src = (uint32_t)pkt->path.sgid.b[15] - 1;
 
-	for (uint32_t at = 0; dir == VB_SIM_TAP_RECEIVED && at < p->hosts; at++)
+	for (uint32_t at = 0; dir == VB_CABLE_RECEIVED && at < p->hosts; at++)
 		if (vb_sim_host_port(p->sim, at) == port && vb_gid_is_multicast(&pkt->path.dgid))
 			group_arrives(p, at, pkt);
-	if (dir != VB_SIM_TAP_SENT || pkt->mark & VB_FAULT_MARK_COPY || pkt->kind != VB_SIM_ROCE ||
+	if (dir != VB_CABLE_SENT || pkt->mark & VB_FAULT_MARK_COPY || pkt->kind != VB_FRAME_DATA ||
 	    src >= p->hosts || vb_sim_host_port(p->sim, src) != port)
 		return;
 	p->count.packets++;
@@ -109,10 +109,10 @@ void play_packet(void *ctx, uint32_t port, enum vb_sim_tap_dir dir, const struct
 	CHECK("wire", vb_hdr_parse(&h, pkt->bytes, pkt->len, pkt->len) == VB_VERDICT_OK);
 	if (p->verbose)
 		printf("%12llu host %u to %u qp %06x %-22s psn %06x syndrome %02x msn %u\n",
-		       (unsigned long long)now, src, pkt->dst, h.dqpn, vb_opcode[h.opcode].name,
-		       h.psn.v, h.aeth.syndrome, h.aeth.msn);
+		       (unsigned long long)now, src, vb_sim_host_of(&pkt->path.dgid), h.dqpn,
+		       vb_opcode[h.opcode].name, h.psn.v, h.aeth.syndrome, h.aeth.msn);
 
-	struct end *e = sender_of(p, src, pkt->dst, h.dqpn);
+	struct end *e = sender_of(p, src, vb_sim_host_of(&pkt->path.dgid), h.dqpn);
 
 	if (!e || !e->conn->first_life || !e->conn->reliable || h.opcode == VB_OPCODE_CNP)
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pool of packets of a simulated network: every packet lies within what was allocated. */
 #include "cmocka_env.h"
-#include "sim/packet.h"
+#include "fabric/frame.h"
 
 #include <stdlib.h>
 
@@ -32,19 +32,19 @@ static void lot_release(void *ctx, void *p)
 static void take__within_the_slab(void **state)
 {
 	struct lot lot = {0};
-	struct vb_sim_pool pool = {
+	struct vb_frame_pool pool = {
 	    .stride = 192, .max = 3, .alloc = lot_alloc, .release = lot_release, .alloc_ctx = &lot};
 
 	(void)state;
 	for (uint32_t i = 0; i < pool.max; i++) {
-		uint8_t *p = (uint8_t *)vb_sim_pool_take(&pool);
+		uint8_t *p = (uint8_t *)vb_frame_pool_take(&pool);
 
 		assert_non_null(p);
 		assert_int_equal((uintptr_t)p % 64, 0);
 		assert_true(p >= lot.given && p + pool.stride <= lot.given + lot.size);
 	}
-	assert_null(vb_sim_pool_take(&pool));
-	vb_sim_pool_destroy(&pool);
+	assert_null(vb_frame_pool_take(&pool));
+	vb_frame_pool_destroy(&pool);
 }
 
 int main(void)

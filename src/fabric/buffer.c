@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accounts of the shared packet memory. See buffer.h. */
-#include "sim/buffer.h"
+#include "fabric/buffer.h"
 
-#include "sim/packet.h"
+#include "fabric/frame.h"
 
 uint32_t vb_pfc_headroom(uint64_t rate_bps, vb_dur delay, uint32_t frame_max)
 {

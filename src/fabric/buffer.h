@@ -5,8 +5,8 @@
  * lossless priority pauses its sender and lives on its headroom, and a lossy one is limited at the
  * egress queue. The rules are those of the usual Ethernet switch models. facts C.4, D-02
  */
-#ifndef VB_SIM_BUFFER_H
-#define VB_SIM_BUFFER_H
+#ifndef VB_FABRIC_BUFFER_H
+#define VB_FABRIC_BUFFER_H
 
 #include "base/time.h"
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One direction of a cable as a machine: what has been put on it at this end and has not arrived at
+ * the other one, in the order of arrival. Frames take the time of propagation; faults and the MTU
+ * are the cable's, and what they take away never arrives.
+ *
+ * A plain cable loses nothing. What can go wrong, and who looks, is in the hooks.
+ */
+#ifndef VB_FABRIC_CABLE_H
+#define VB_FABRIC_CABLE_H
+
+#include "fabric/frame.h"
+#include "fault/fault.h"
+
+/* Where a frame stands when the tap sees it. */
+enum vb_cable_tap_dir { VB_CABLE_SENT, VB_CABLE_RECEIVED };
+
+/* The faults of a cable, of both directions, and where their events go. */
+struct vb_cable_fault {
+	struct vb_fault layer;
+	struct vb_trace trace;
+};
+
+struct vb_cable_hooks {
+	struct vb_frame_pool *pool;   /* where lost frames go, and second ones come from */
+	struct vb_cable_fault *fault; /* NULL: none */
+	enum vb_fault_dir dir;
+	/* Each data frame as it starts, with port @id, and as it arrives, with port @far_id. */
+	void (*tap)(void *ctx, uint32_t id, enum vb_cable_tap_dir dir, const struct vb_frame *f,
+		    vb_time now);
+	void *ctx;
+	uint32_t id, far_id;
+	uint64_t lost; /* frames */
+};
+
+struct vb_cable_end {
+	struct vb_frame_link flight;  /* to the first frame on the cable: by arrival */
+	struct vb_frame *flight_tail; /* the last one, while there is a first */
+	vb_time tail_at;              /* of the last one that was there */
+	vb_time last_at;              /* arrival of the last frame that keeps the order */
+	vb_dur delay;
+	struct vb_cable_hooks *hooks; /* NULL: nothing happens to frames, and nobody looks */
+	uint32_t mtu;                 /* with hooks: longest IP packet; 0: any */
+	bool down;                    /* with hooks: there is no other end */
+};
+
+void vb_cable_init(struct vb_cable_end *c, vb_dur delay, uint32_t mtu);
+
+/* A frame starts at @now; its last bit leaves at f->at. */
+void vb_cable_handle_packet(struct vb_cable_end *c, struct vb_frame *f, vb_time now);
+/* The next frame that has arrived at the other end; NULL: none has. */
+struct vb_frame *vb_cable_poll_transmit(struct vb_cable_end *c, vb_time now);
+
+/* When the next frame arrives. */
+static inline vb_time vb_cable_poll_timeout(const struct vb_cable_end *c)
+{
+	return c->flight.at;
+}
+
+/* Nothing happens to a cable but that frames arrive. */
+static inline void vb_cable_handle_timeout(struct vb_cable_end *c, vb_time now)
+{
+	(void)c, (void)now;
+}
+
+/* Takes it apart, or joins it again. What is on it is lost; with hooks only. */
+void vb_cable_set_down(struct vb_cable_end *c, bool down);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A frame on its way through a fabric, and the pool that all frames come from. The headers are
+ * always real bytes, as the core emitted them; the payload has bytes when the fabric carries data,
+ * and only a length otherwise.
+ */
+#ifndef VB_FABRIC_FRAME_H
+#define VB_FABRIC_FRAME_H
+
+#include "base/time.h"
+#include "wire/packet.h"
+
+#include <stddef.h>
+
+#define VB_PRIORITY_CNT 8
+
+/* Ethernet: MAC header and FCS are part of a frame, preamble, start and gap take time only. */
+#define VB_FRAME_OVERHEAD 18u
+#define VB_FRAME_GAP 20u
+#define VB_FRAME_MIN 64u
+
+/* 10.0.0.1: what vb_flow_hash() counts addresses from. */
+#define VB_FLOW_ADDRESS 0x0a000001u
+
+enum vb_frame_kind { VB_FRAME_DATA, VB_FRAME_PAUSE };
+
+/* The way to the next packet of a queue or a cable. */
+struct vb_frame_link {
+	struct vb_frame *next; /* NULL: there is none */
+	vb_time at;            /* on a cable: when that arrives; VB_NEVER: never */
+};
+
+struct vb_frame {
+	struct vb_frame_link behind;
+	struct vb_frame *prev; /* on a cable; of the first one it says nothing */
+	vb_time at;            /* arrival at the end of the cable */
+	uint32_t to;           /* vb_address() of where it goes */
+	uint32_t hash;         /* vb_flow_hash(), for ECMP */
+	uint32_t len;          /* BTH through pad */
+	uint32_t frame_len;    /* bytes of the Ethernet frame */
+	uint32_t in;           /* number of the port by which it came into the switch it is in */
+	uint8_t kind;          /* enum vb_frame_kind */
+	uint8_t prio;          /* PAUSE: the priority it is about */
+	bool pause_on : 1;     /* PAUSE */
+	bool corrupt : 1;
+	bool has_payload : 1; /* the bytes behind the headers are there */
+	bool to_group : 1;    /* multicast */
+	bool in_headroom;
+	uint8_t hdr_len, pad;
+	uint16_t mark; /* what a fault of this cable does to it: enum vb_fault_mark */
+	uint32_t icrc; /* with corrupt and bytes: as it was when the packet was sent */
+	/* From here on: a line that switches leave alone. It ends behind an AETH. */
+	struct vb_path path;
+	uint8_t bytes[];
+};
+_Static_assert(offsetof(struct vb_frame, path) == 64, "a line for switches");
+
+struct vb_frame_slab {
+	struct vb_frame_slab *next;
+};
+
+/* Grows by slabs up to its limit. */
+struct vb_frame_pool {
+	struct vb_frame *free;
+	struct vb_frame_slab *slabs;
+	size_t stride;
+	uint32_t cnt, max, used, used_max;
+	void *(*alloc)(void *ctx, size_t size);
+	void (*release)(void *ctx, void *p);
+	void *alloc_ctx;
+	bool ran_out; /* a frame was asked for in vain */
+};
+
+/* NULL: the limit is reached or there is no memory. */
+struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool);
+void vb_frame_pool_destroy(struct vb_frame_pool *pool);
+
+static inline void vb_frame_pool_give(struct vb_frame_pool *pool, struct vb_frame *p)
+{
+	p->behind.next = pool->free;
+	pool->free = p;
+	pool->used--;
+}
+
+static inline uint32_t vb_frame_payload_len(const struct vb_frame *p)
+{
+	return p->len - p->hdr_len - p->pad;
+}
+
+/* The lowest 32 bits of an address: of IPv4 all of it. Addresses of one fabric differ in them. */
+static inline uint32_t vb_address(const struct vb_gid *gid)
+{
+	return (uint32_t)gid->b[12] << 24 | (uint32_t)gid->b[13] << 16 | (uint32_t)gid->b[14] << 8 |
+	       gid->b[15];
+}
+
+/* A hash of what all packets of a flow have in common, so that they take one way. */
+static inline uint32_t vb_flow_hash(uint32_t from, uint32_t to, uint16_t udp_sport)
+{
+	uint64_t x = ((uint64_t)(from - VB_FLOW_ADDRESS) << 32 | (uint32_t)(to - VB_FLOW_ADDRESS)) ^
+		     (uint64_t)udp_sport << 16;
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)(x >> 32);
+}
+
+/* Ethernet frame of a RoCEv2 packet with @len bytes BTH through pad. */
+uint32_t vb_frame_ethernet_len(const struct vb_path *path, uint32_t len);
+
+/* Fills in a data frame from what the core emits; @f is as the pool gave it. With @with_payload it
+ * has room for VB_HDR_MAX bytes and the payload, else for VB_HDR_MAX. */
+void vb_frame_fill(struct vb_frame *f, const struct vb_tx *tx, bool with_payload);
+/* A second one like @f; NULL: none is left. */
+struct vb_frame *vb_frame_copy(struct vb_frame_pool *pool, const struct vb_frame *f);
+/* The packet in it, as a receiver gets it; it borrows the bytes and the path of @f. */
+struct vb_rx vb_frame_rx(const struct vb_frame *f);
+/* Damages it: flips bits where it has bytes, as @bits chooses them, and remembers the ICRC that it
+ * was sent with. IBA 7.8.1 */
+void vb_frame_damage(struct vb_frame *f, uint64_t bits);
+/* False when it is damaged, as its ICRC says. */
+bool vb_frame_is_whole(const struct vb_frame *f);
+
+/* FIFO of frames; it is empty while head is NULL, whatever tail is then. */
+struct vb_frame_fifo {
+	struct vb_frame *head, *tail;
+};
+
+static inline void vb_frame_fifo_push(struct vb_frame_fifo *f, struct vb_frame *p)
+{
+	struct vb_frame **end = f->head ? &f->tail->behind.next : &f->head;
+
+	*end = p;
+	p->behind.next = NULL;
+	f->tail = p;
+}
+
+static inline struct vb_frame *vb_frame_fifo_pop(struct vb_frame_fifo *f)
+{
+	struct vb_frame *p = f->head;
+
+	f->head = p->behind.next;
+	__builtin_prefetch(f->head); /* it has waited long enough to be cold */
+	return p;
+}
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What all machines of a fabric have in common: a frame is given to them, frames are fetched from
+ * them, and they say when to look at them again. A machine calls no other one and reads no clock;
+ * whoever holds machines carries frames from one to the next and passes the time: the simulator in
+ * virtual time, a live fabric by the wall clock, a test by hand.
+ *
+ * Every machine has these four calls under its own name, vb_port_handle_packet() and so on. A node,
+ * which is held by somebody who does not know what it is (a switch, an adapter), begins with a
+ * struct vb_machine and has them in a table.
+ */
+#ifndef VB_FABRIC_MACHINE_H
+#define VB_FABRIC_MACHINE_H
+
+#include "base/time.h"
+
+#include <stdint.h>
+
+struct vb_frame;
+struct vb_machine;
+
+struct vb_machine_ops {
+	/* A frame has come in by port number @port. It is the machine's now. */
+	void (*handle_packet)(struct vb_machine *m, uint32_t port, struct vb_frame *f, vb_time now);
+	/* The next frame that leaves by @port, which is the caller's then; NULL: there is none. */
+	struct vb_frame *(*poll_transmit)(struct vb_machine *m, uint32_t port, vb_time now);
+	/* When to call handle_timeout(); VB_NEVER: there is no need. */
+	vb_time (*poll_timeout)(const struct vb_machine *m);
+	void (*handle_timeout)(struct vb_machine *m, vb_time now);
+	/* @f will come in by @port soon, or if it is NULL a frame will be fetched there: brings
+	 * what that touches into the cache. */
+	void (*expect)(const struct vb_machine *m, uint32_t port, const struct vb_frame *f);
+};
+
+struct vb_machine {
+	const struct vb_machine_ops *ops;
+};
+
+#endif

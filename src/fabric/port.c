@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queues and the serialiser of a port. See port.h. */
+#include "fabric/port.h"
+
+#include <assert.h>
+
+#define NS_BITS UINT64_C(8000000000) /* ns per second times bits per byte */
+
+void vb_port_init(struct vb_port *p, uint64_t rate_bps, struct vb_ready_list *ready)
+{
+	p->rate_bps = rate_bps;
+	p->ready.list = ready;
+	p->pull_at = VB_NEVER;
+}
+
+static void depth_change(struct vb_port *p, vb_time now)
+{
+	vb_dur dt = now - p->depth_since;
+
+	p->stats.byte_ns += dt * p->depth;
+	p->stats.pkt_ns += dt * p->depth_pkts;
+	p->depth_since = now;
+}
+
+void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now)
+{
+	struct vb_lane *q = &p->lane[f->prio];
+
+	depth_change(p, now);
+	vb_frame_fifo_push(&q->fifo, f);
+	q->bytes += f->frame_len;
+	p->waiting |= (uint8_t)(1u << f->prio);
+	p->depth += f->frame_len;
+	p->depth_pkts++;
+	if (p->depth > p->stats.depth_max)
+		p->stats.depth_max = p->depth;
+}
+
+static struct vb_frame *control_take(struct vb_port *p)
+{
+	struct vb_frame *f = p->control;
+
+	p->control = f->behind.next;
+	return f;
+}
+
+static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
+{
+	struct vb_lane *q = &p->lane[prio];
+	struct vb_frame *f = vb_frame_fifo_pop(&q->fifo);
+
+	depth_change(p, now);
+	assert(q->bytes >= f->frame_len && p->depth >= q->bytes && p->depth_pkts > 0);
+	q->bytes -= f->frame_len;
+	p->waiting =
+	    (uint8_t)(p->waiting & ~(1u << prio)) | (uint8_t)((q->fifo.head != NULL) << prio);
+	p->depth -= f->frame_len;
+	p->depth_pkts--;
+	return f;
+}
+
+struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now)
+{
+	uint32_t may = p->waiting & (uint32_t)~p->held;
+
+	if (p->control)
+		return control_take(p);
+	if (may == 0)
+		return NULL;
+	/* Strict priority, the highest first. */
+	return lane_take(p, 31u - (uint32_t)__builtin_clz(may), now);
+}
+
+void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)
+{
+	/* Exact on average: back to back, the fraction of a nanosecond goes over to the next. */
+	uint64_t time = (f->frame_len + VB_FRAME_GAP) * NS_BITS;
+
+	assert(p->busy_until <= now);
+	if (p->busy_until == now)
+		time += p->carry;
+	p->busy_until = now + time / p->rate_bps;
+	p->carry = time % p->rate_bps;
+	p->stats.tx_pkts++;
+	p->stats.tx_bytes += f->frame_len;
+	f->at = p->busy_until;
+}
+
+void vb_port_wake(struct vb_port *p)
+{
+	struct vb_ready_list *l = p->ready.list;
+
+	if (p->pull_at != VB_NEVER || p->pulled || p->is_ready)
+		return;
+	p->is_ready = true;
+	p->ready.next = NULL;
+	if (l->first)
+		l->last->ready.next = p;
+	else
+		l->first = p;
+	l->last = p;
+}
+
+struct vb_port *vb_ready_take(struct vb_ready_list *l)
+{
+	struct vb_port *p = l->first;
+
+	if (!p)
+		return NULL;
+	l->first = p->ready.next;
+	p->ready.list = l;
+	p->is_ready = false;
+	p->pull_at = p->busy_until;
+	return p;
+}
+
+bool vb_port_hold(struct vb_port *p, uint8_t prio, bool on, vb_time now)
+{
+	uint8_t bit = (uint8_t)(1u << prio);
+
+	if (!(p->held & bit) == !on)
+		return false;
+	if (on) {
+		p->held |= bit;
+		p->held_since[prio] = now;
+	} else {
+		p->held &= (uint8_t)~bit;
+		p->stats.paused_ns += now - p->held_since[prio];
+		vb_port_wake(p);
+	}
+	return true;
+}
+
+void vb_port_stats_at(const struct vb_port *p, vb_time now, struct vb_port_stats *st)
+{
+	vb_dur dt = now - p->depth_since;
+
+	*st = p->stats;
+	st->faults = p->cable.hooks ? p->cable.hooks->lost : 0;
+	st->byte_ns += dt * p->depth;
+	st->pkt_ns += dt * p->depth_pkts;
+	for (uint32_t i = 0; i < VB_PRIORITY_CNT; i++) {
+		if (p->held >> i & 1)
+			st->paused_ns += now - p->held_since[i];
+	}
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a switch does with a frame. See switch.h. */
+#include "fabric/switch.h"
+
+#include "fabric/eth/pfc.h"
+
+#include <assert.h>
+#include <errno.h>
+
+uint64_t vb_switch_port_kept(const struct vb_buffer_config *c, uint32_t headroom)
+{
+	uint32_t lossless = (uint32_t)__builtin_popcount(c->lossless);
+
+	return (uint64_t)headroom * lossless + (uint64_t)c->reserve_bytes * (lossless + 1);
+}
+
+static struct vb_switch *switch_of(struct vb_machine *m)
+{
+	return (struct vb_switch *)m;
+}
+
+/* The port by which a frame leaves, or NULL. */
+static struct vb_port *switch_route(const struct vb_switch *sw, uint32_t address, uint32_t hash)
+{
+	uint32_t number = vb_forward_port(&sw->forward, address, hash);
+
+	return number == VB_FORWARD_NONE ? NULL : sw->port[number];
+}
+
+static void frame_drop(struct vb_switch *sw, struct vb_port *out, enum vb_drop_why why,
+		       struct vb_frame *f, vb_time now)
+{
+	if (out) {
+		out->stats.drops++;
+		out->stats.drop_bytes += f->frame_len;
+	}
+	vb_trace(&sw->trace, VB_TRACE_DROPPED, 0, now, out ? out->id : 0, why, f->frame_len,
+		 out ? out->lane[f->prio].bytes : 0);
+	vb_frame_pool_give(sw->pool, f);
+}
+
+static void frame_mark(struct vb_switch *sw, struct vb_port *out, struct vb_frame *f, vb_time now)
+{
+	uint32_t depth = out->lane[f->prio].bytes;
+
+	if (!(sw->cfg->ecn >> f->prio & 1) || !(f->path.traffic_class & VB_ECN_MASK) ||
+	    !vb_red_marks(&sw->cfg->red, depth, &out->rng))
+		return;
+	f->path.traffic_class |= VB_ECN_CE;
+	out->stats.marks++;
+	vb_trace(&sw->trace, VB_TRACE_MARKED, 0, now, out->id, f->prio, depth, 0);
+}
+
+/* Puts a frame that came in by @in into a queue of @out, or drops it. */
+static void frame_forward(struct vb_switch *sw, struct vb_port *in, struct vb_port *out,
+			  struct vb_frame *f, vb_time now)
+{
+	struct vb_buffer_account *a = &in->lane[f->prio].in;
+	bool lossless = sw->buffer.cfg.lossless >> f->prio & 1;
+
+	if (!out) {
+		frame_drop(sw, NULL, VB_DROP_NO_ROUTE, f, now);
+		return;
+	}
+	out->stats.arrivals++;
+	if (!lossless && sw->cfg->queue_bytes &&
+	    out->lane[f->prio].bytes + f->frame_len > sw->cfg->queue_bytes) {
+		frame_drop(sw, out, VB_DROP_QUEUE, f, now);
+		return;
+	}
+	if (!vb_buffer_take(&sw->buffer, a, f->prio, in->headroom, f->frame_len, &f->in_headroom)) {
+		frame_drop(sw, out, VB_DROP_BUFFER, f, now);
+		return;
+	}
+	f->in = in->number;
+	frame_mark(sw, out, f, now);
+	vb_port_handle_packet(out, f, now);
+	if (lossless)
+		vb_pfc_after_take(in, &sw->buffer, sw->pool, f->prio);
+	vb_port_wake(out);
+}
+
+/* A copy to each address but the sender's. */
+static void frame_spread(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f, vb_time now)
+{
+	const struct vb_forward_map *map = sw->forward.map;
+	uint32_t from = vb_address(&f->path.sgid);
+
+	for (uint32_t to = map->first; to != map->first + map->cnt; to++) {
+		struct vb_frame *copy = to == from ? NULL : vb_frame_copy(sw->pool, f);
+
+		if (!copy)
+			continue;
+		copy->to = to;
+		copy->to_group = false;
+		frame_forward(sw, in, switch_route(sw, to, f->hash), copy, now);
+	}
+	vb_frame_pool_give(sw->pool, f);
+}
+
+static void control_receive(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,
+			    vb_time now)
+{
+	if (vb_pfc_receive(in, f, now))
+		vb_trace(&sw->trace, VB_TRACE_PAUSED, 0, now, in->id, f->prio, f->pause_on, 0);
+	vb_frame_pool_give(sw->pool, f);
+}
+
+void vb_switch_handle_packet(struct vb_switch *sw, uint32_t port, struct vb_frame *f, vb_time now)
+{
+	struct vb_port *in = sw->port[port];
+
+	assert(port < sw->port_cnt);
+	if (f->kind != VB_FRAME_DATA)
+		control_receive(sw, in, f, now);
+	else if (f->to_group)
+		frame_spread(sw, in, f, now);
+	else
+		frame_forward(sw, in, switch_route(sw, f->to, f->hash), f, now);
+}
+
+struct vb_frame *vb_switch_poll_transmit(struct vb_switch *sw, uint32_t port, vb_time now)
+{
+	struct vb_frame *f = vb_port_poll_transmit(sw->port[port], now);
+
+	if (!f || f->kind != VB_FRAME_DATA)
+		return f;
+
+	/* It leaves the memory of the switch. */
+	struct vb_port *in = sw->port[f->in];
+
+	vb_buffer_give(&sw->buffer, &in->lane[f->prio].in, f->frame_len, f->in_headroom);
+	vb_pfc_after_give(in, &sw->buffer, sw->pool, f->prio);
+	return f;
+}
+
+static void machine_handle_packet(struct vb_machine *m, uint32_t port, struct vb_frame *f,
+				  vb_time now)
+{
+	vb_switch_handle_packet(switch_of(m), port, f, now);
+}
+
+static struct vb_frame *machine_poll_transmit(struct vb_machine *m, uint32_t port, vb_time now)
+{
+	return vb_switch_poll_transmit(switch_of(m), port, now);
+}
+
+static vb_time machine_poll_timeout(const struct vb_machine *m)
+{
+	return vb_switch_poll_timeout((const struct vb_switch *)m);
+}
+
+static void machine_handle_timeout(struct vb_machine *m, vb_time now)
+{
+	vb_switch_handle_timeout(switch_of(m), now);
+}
+
+static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f)
+{
+	const struct vb_switch *sw = (const struct vb_switch *)m;
+	const struct vb_port *out;
+
+	(void)port;
+	if (!f || f->kind != VB_FRAME_DATA || f->to_group)
+		return;
+	out = switch_route(sw, f->to, f->hash);
+	if (out)
+		vb_port_expect(out);
+}
+
+static const struct vb_machine_ops switch_ops = {
+    .handle_packet = machine_handle_packet,
+    .poll_transmit = machine_poll_transmit,
+    .poll_timeout = machine_poll_timeout,
+    .handle_timeout = machine_handle_timeout,
+    .expect = machine_expect,
+};
+
+int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, struct vb_port **port,
+		   uint32_t port_cnt, struct vb_frame_pool *pool)
+{
+	uint64_t kept = 0;
+
+	for (uint32_t i = 0; i < port_cnt; i++)
+		kept += vb_switch_port_kept(&cfg->buffer, port[i]->headroom);
+	if (kept >= cfg->buffer.bytes)
+		return -EINVAL;
+	*sw = (struct vb_switch){
+	    .machine = {&switch_ops},
+	    .port = port,
+	    .port_cnt = port_cnt,
+	    .buffer = {.cfg = cfg->buffer, .shared_total = cfg->buffer.bytes - kept},
+	    .cfg = cfg,
+	    .pool = pool,
+	};
+	for (uint32_t i = 0; i < port_cnt; i++) {
+		port[i]->owner = &sw->machine;
+		port[i]->number = i;
+	}
+	return 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The machines of a simulated network, made from a topology, and the faults of its cables. See
+ * sim.h. */
+#include "sim/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RATE_MIN UINT64_C(1000000)
+#define RATE_MAX UINT64_C(10000000000000)
+
+static void on_trace(void *ctx, const struct vb_trace_event *ev)
+{
+	struct vb_sim *s = ctx;
+
+	if (s->cfg.digest)
+		vb_digest_event(&s->digest, ev);
+	if (s->cfg.on_event && s->cfg.trace_mask >> ev->id & 1)
+		s->cfg.on_event(s->cfg.trace_ctx, ev);
+}
+
+struct vb_trace vb_sim_trace_of(struct vb_sim *s, uint32_t node)
+{
+	return (struct vb_trace){
+	    .mask = s->cfg.digest     ? UINT64_MAX
+		    : s->cfg.on_event ? s->cfg.trace_mask
+				      : 0,
+	    .emit = on_trace,
+	    .ctx = s,
+	    .node = node,
+	};
+}
+
+/* Of a port, by the formula of PFC unless it is given. The longest frame: payload of the MTU behind
+ * the longest headers. */
+static uint32_t port_headroom(const struct vb_sim_config *c, uint64_t rate_bps, vb_dur delay)
+{
+	uint32_t mtu = vb_mtu_bytes(c->hca.port[1].active_mtu);
+	uint32_t frame = VB_FRAME_OVERHEAD + 40 + 8 + VB_HDR_MAX + mtu + VB_ICRC_LEN;
+
+	return c->sw.buffer.headroom_bytes ? c->sw.buffer.headroom_bytes
+					   : vb_pfc_headroom(rate_bps, delay, frame);
+}
+
+uint64_t vb_sim_buffer_kept(const struct vb_sim_config *c)
+{
+	const struct vb_topo *t = c->topo;
+	uint64_t *kept = c->memory.alloc(c->memory.ctx, (t->switch_cnt + 1) * sizeof *kept);
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; kept && i < 2 * t->link_cnt; i++) {
+		const struct vb_topo_link *l = &t->link[i / 2];
+		uint32_t node = i & 1 ? l->b : l->a;
+
+		if (node < t->host_cnt)
+			continue;
+		kept[node - t->host_cnt] += vb_switch_port_kept(
+		    &c->sw.buffer, port_headroom(c, l->cable.rate_bps, l->cable.delay));
+		most = kept[node - t->host_cnt] > most ? kept[node - t->host_cnt] : most;
+	}
+	c->memory.free(c->memory.ctx, kept);
+	return most;
+}
+
+/* The node of port @id. */
+static uint32_t node_at(const struct vb_topo *t, uint32_t id)
+{
+	return id & 1 ? t->link[id / 2].b : t->link[id / 2].a;
+}
+
+/* What can happen on a cable, or be seen there, takes hooks. */
+static struct vb_cable_hooks *hooks_of(struct vb_sim *s, struct vb_port *p)
+{
+	struct vb_cable_hooks *h = p->cable.hooks;
+
+	if (h)
+		return h;
+	h = vb_sim_alloc(s, sizeof *h);
+	if (!h)
+		return NULL;
+	*h = (struct vb_cable_hooks){
+	    .pool = &s->pool,
+	    .dir = p->id & 1 ? VB_FAULT_RX : VB_FAULT_TX,
+	    .tap = s->cfg.on_packet,
+	    .ctx = s->cfg.trace_ctx,
+	    .id = p->id,
+	    .far_id = vb_sim_peer(p->id),
+	};
+	return p->cable.hooks = h;
+}
+
+static int port_create(struct vb_sim *s, uint32_t id)
+{
+	const struct vb_topo *t = s->cfg.topo;
+	const struct vb_cable *cable = &t->link[id / 2].cable;
+	uint32_t node = node_at(t, id), far = node_at(t, vb_sim_peer(id));
+	struct vb_port *p = &s->port[id];
+
+	if (cable->rate_bps < RATE_MIN || cable->rate_bps > RATE_MAX ||
+	    cable->delay > 1000 * VB_SEC || node == far || node >= s->host_cnt + s->switch_cnt)
+		return -EINVAL;
+	vb_port_init(p, cable->rate_bps, &s->ready);
+	vb_cable_init(&p->cable, cable->delay, cable->mtu);
+	p->id = id;
+	p->at_host = node < s->host_cnt;
+	p->to_host = far < s->host_cnt;
+	p->rng = vb_rng_stream(s->cfg.seed, "red", id);
+	p->headroom = port_headroom(&s->cfg, p->rate_bps, cable->delay);
+	if ((cable->mtu || s->cfg.on_packet) && !hooks_of(s, p))
+		return -ENOMEM;
+	if (!p->at_host)
+		return 0;
+	if (s->host[node].port)
+		return -EINVAL;
+	s->host[node].port = p;
+	return 0;
+}
+
+static int host_create(struct vb_sim *s, uint32_t host)
+{
+	struct vb_hca_config c = s->cfg.hca;
+	struct vb_rng rng = vb_rng_stream(s->cfg.seed, "host", host);
+
+	c.seed = vb_rng_next(&rng);
+	c.trace = vb_sim_trace_of(s, host);
+	c.alloc = s->cfg.memory.alloc;
+	c.free = s->cfg.memory.free;
+	c.alloc_ctx = s->cfg.memory.ctx;
+	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, VB_SIM_ADDRESS + host,
+			   s->cfg.cqe);
+}
+
+static int switch_create(struct vb_sim *s, uint32_t idx, struct vb_port **port, uint32_t port_cnt)
+{
+	struct vb_switch *sw = &s->sw[idx];
+	struct vb_rng r = vb_rng_stream(s->cfg.seed, "ecmp", idx);
+	int err = vb_switch_init(sw, &s->cfg.sw, port, port_cnt, &s->pool);
+
+	sw->trace = vb_sim_trace_of(s, s->host_cnt + idx);
+	sw->forward.salt = (uint32_t)vb_rng_next(&r);
+	return err;
+}
+
+/* Ports of a switch have numbers in the order of cables. */
+static int switches_create(struct vb_sim *s)
+{
+	uint32_t *end = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *end);
+	uint32_t at = 0;
+	int err = end ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
+		if (!s->port[i].at_host)
+			end[node_at(s->cfg.topo, i) - s->host_cnt]++;
+	for (uint32_t i = 0; !err && i < s->switch_cnt; i++) {
+		uint32_t cnt = end[i];
+
+		end[i] = at;
+		at += cnt;
+	}
+	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
+		if (!s->port[i].at_host)
+			s->switch_port[end[node_at(s->cfg.topo, i) - s->host_cnt]++] = &s->port[i];
+	at = 0;
+	for (uint32_t i = 0; !err && i < s->switch_cnt; i++) {
+		err = switch_create(s, i, s->switch_port + at, end[i] - at);
+		at = end[i];
+	}
+	vb_sim_free(s, end);
+	return err;
+}
+
+static void pool_init(struct vb_sim *s)
+{
+	size_t bytes = VB_HDR_MAX;
+
+	if (s->cfg.carry_data)
+		bytes += vb_mtu_bytes(s->cfg.hca.port[1].active_mtu) + VB_PAD_MAX;
+	s->pool = (struct vb_frame_pool){
+	    .stride = (sizeof(struct vb_frame) + bytes + 63) & ~(size_t)63,
+	    .max = s->cfg.packets_max,
+	    .alloc = s->cfg.memory.alloc,
+	    .release = s->cfg.memory.free,
+	    .alloc_ctx = s->cfg.memory.ctx,
+	};
+}
+
+/* Whatever the allocator aligns to. */
+static struct vb_port *ports_align(void *mem)
+{
+	size_t align = _Alignof(struct vb_port);
+
+	return mem ? (struct vb_port *)(((uintptr_t)mem + align - 1) / align * align) : NULL;
+}
+
+int vb_sim_network_create(struct vb_sim *s)
+{
+	int err = 0;
+
+	pool_init(s);
+	s->nics.pool = &s->pool;
+	s->nics.carry_data = s->cfg.carry_data;
+	s->nics.address = VB_SIM_ADDRESS;
+	s->nics.cnt = s->host_cnt;
+	s->host = vb_sim_alloc(s, s->host_cnt * sizeof *s->host);
+	s->sw = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *s->sw);
+	s->switch_port = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof(struct vb_port *));
+	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
+	s->port = ports_align(s->port_mem);
+	if (!s->host || !s->sw || !s->switch_port || !s->port)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
+		err = port_create(s, i);
+	for (uint32_t i = 0; !err && i < s->host_cnt; i++)
+		err = s->host[i].port ? host_create(s, i) : -EINVAL;
+	if (!err)
+		err = switches_create(s);
+	return err ? err : vb_sim_routes_create(s);
+}
+
+void vb_sim_network_destroy(struct vb_sim *s)
+{
+	for (uint32_t i = 0; s->host && i < s->host_cnt; i++)
+		vb_nic_destroy(&s->host[i]);
+	for (uint32_t i = 0; s->port && i < s->port_cnt; i++) {
+		struct vb_cable_hooks *h = s->port[i].cable.hooks;
+
+		if (h && !(i & 1))
+			vb_sim_free(s, h->fault);
+		vb_sim_free(s, h);
+	}
+	vb_frame_pool_destroy(&s->pool);
+	vb_sim_free(s, s->map.site);
+	vb_sim_free(s, s->hop_set);
+	vb_sim_free(s, s->hop);
+	vb_sim_free(s, s->host);
+	vb_sim_free(s, s->sw);
+	vb_sim_free(s, s->switch_port);
+	vb_sim_free(s, s->port_mem);
+}
+
+static int fault_set(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec)
+{
+	struct vb_cable_hooks *a = hooks_of(s, &s->port[2 * link]),
+			      *b = hooks_of(s, &s->port[2 * link + 1]);
+	struct vb_cable_fault *f = NULL;
+
+	if (!a || !b)
+		return -ENOMEM;
+	if (spec) {
+		f = vb_sim_alloc(s, sizeof *f);
+		if (!f)
+			return -ENOMEM;
+		vb_fault_init(&f->layer, spec, s->cfg.seed, link, s->now);
+		f->trace = vb_sim_trace_of(s, s->host_cnt + s->switch_cnt + link);
+		f->layer.trace = &f->trace;
+	}
+	vb_sim_free(s, a->fault);
+	a->fault = b->fault = f;
+	return 0;
+}
+
+static struct vb_cable_fault *fault_at(const struct vb_sim *s, uint32_t link)
+{
+	const struct vb_cable_hooks *h = s->port[2 * link].cable.hooks;
+
+	return h ? h->fault : NULL;
+}
+
+int vb_sim_set_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec)
+{
+	return link < s->port_cnt / 2 ? fault_set(s, link, spec) : -EINVAL;
+}
+
+int vb_sim_add_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec)
+{
+	const struct vb_cable_fault *there;
+	struct vb_fault_spec sum = {.rule_cnt = 0};
+
+	if (link >= s->port_cnt / 2)
+		return -EINVAL;
+	there = fault_at(s, link);
+	if (there)
+		sum = there->layer.spec;
+	if (spec->rule_cnt > VB_FAULT_RULES_MAX - sum.rule_cnt)
+		return -E2BIG;
+	memcpy(sum.rule + sum.rule_cnt, spec->rule, spec->rule_cnt * sizeof spec->rule[0]);
+	sum.rule_cnt += spec->rule_cnt;
+	return fault_set(s, link, &sum);
+}
+
+const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link)
+{
+	const struct vb_cable_fault *f = fault_at(s, link);
+
+	return f ? &f->layer : NULL;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A port alone: order of priorities, holding, serialisation, waking, PAUSE frames. */
+#include "cmocka_env.h"
+#include "fabric/eth/pfc.h"
+#include "fabric_env.h"
+
+struct world {
+	struct vb_port port;
+	struct vb_ready_list ready;
+	struct vb_frame_pool pool;
+};
+
+static void world_open(struct world *w, uint64_t gbps)
+{
+	memset(w, 0, sizeof *w);
+	fabric_pool(&w->pool, false);
+	vb_port_init(&w->port, gbps * UINT64_C(1000000000), &w->ready);
+	vb_cable_init(&w->port.cable, 100, 0);
+}
+
+static struct vb_frame *put(struct world *w, uint8_t prio, uint32_t len, vb_time now)
+{
+	struct vb_frame *f = fabric_frame(&w->pool, 0, 1, prio, len);
+
+	vb_port_handle_packet(&w->port, f, now);
+	return f;
+}
+
+static void frame__of_the_highest_priority_goes_first(void **state)
+{
+	static struct world w;
+	struct vb_frame *low, *high, *high2;
+
+	(void)state;
+	world_open(&w, 100);
+	assert_null(vb_port_poll_transmit(&w.port, 0));
+	low = put(&w, 1, 200, 0);
+	high = put(&w, 6, 200, 0);
+	high2 = put(&w, 6, 200, 0);
+	assert_int_equal(w.port.depth, 3 * low->frame_len);
+	assert_ptr_equal(vb_port_poll_transmit(&w.port, 0), high);
+	assert_ptr_equal(vb_port_poll_transmit(&w.port, 0), high2);
+	assert_ptr_equal(vb_port_poll_transmit(&w.port, 0), low);
+	assert_null(vb_port_poll_transmit(&w.port, 0));
+	assert_int_equal(w.port.depth, 0);
+	vb_frame_pool_destroy(&w.pool);
+}
+
+static void priority__that_is_held_lets_others_pass(void **state)
+{
+	static struct world w;
+	struct vb_port_stats st;
+	struct vb_frame *low, *high;
+
+	(void)state;
+	world_open(&w, 100);
+	low = put(&w, 0, 200, 0);
+	high = put(&w, 3, 200, 0);
+	assert_true(vb_port_hold(&w.port, 3, true, 10));
+	assert_false(vb_port_hold(&w.port, 3, true, 11));
+	assert_ptr_equal(vb_port_poll_transmit(&w.port, 20), low);
+	assert_null(vb_port_poll_transmit(&w.port, 20));
+	assert_null(w.ready.first);
+	assert_true(vb_port_hold(&w.port, 3, false, 60));
+	assert_ptr_equal(w.ready.first, &w.port);
+	assert_ptr_equal(vb_port_poll_transmit(&w.port, 60), high);
+	vb_port_stats_at(&w.port, 100, &st);
+	assert_int_equal(st.paused_ns, 50);
+	assert_int_equal(st.byte_ns,
+			 (uint64_t)low->frame_len * 20 + (uint64_t)high->frame_len * 60);
+	assert_int_equal(st.pkt_ns, 80);
+	vb_frame_pool_destroy(&w.pool);
+}
+
+/* The time of a frame is that of its bytes and the gap, exact on average. */
+static void serialise__keeps_the_fraction(void **state)
+{
+	static struct world w;
+	struct vb_frame *f;
+	vb_time now = 0;
+
+	(void)state;
+	world_open(&w, 3);
+	f = fabric_frame(&w.pool, 0, 1, 0, 100);
+	for (uint32_t i = 0; i < 300; i++) {
+		vb_port_serialise(&w.port, f, now);
+		assert_int_equal(f->at, w.port.busy_until);
+		now = w.port.busy_until;
+	}
+	assert_int_equal(now, (uint64_t)(f->frame_len + VB_FRAME_GAP) * 8 * 300 / 3);
+	assert_int_equal(w.port.stats.tx_pkts, 300);
+	vb_frame_pool_destroy(&w.pool);
+}
+
+static void wake__lists_a_port_once(void **state)
+{
+	static struct world w;
+	static struct vb_port other;
+
+	(void)state;
+	world_open(&w, 100);
+	vb_port_init(&other, 1, &w.ready);
+	assert_null(vb_ready_take(&w.ready));
+	vb_port_wake(&w.port);
+	vb_port_wake(&other);
+	vb_port_wake(&w.port);
+	w.port.busy_until = 77;
+	assert_ptr_equal(vb_ready_take(&w.ready), &w.port);
+	assert_int_equal(vb_port_poll_timeout(&w.port), 77);
+	vb_port_wake(&w.port); /* it will be asked at 77 */
+	assert_ptr_equal(vb_ready_take(&w.ready), &other);
+	assert_null(vb_ready_take(&w.ready));
+	vb_port_handle_timeout(&w.port);
+	assert_true(vb_port_poll_timeout(&w.port) == VB_NEVER);
+	(void)put(&w, 0, 100, 77);
+	vb_port_handle_timeout(&w.port);
+	assert_int_equal(vb_port_poll_timeout(&w.port), 77);
+	vb_frame_pool_destroy(&w.pool);
+}
+
+static void pause__goes_before_data_and_holds_the_other_end(void **state)
+{
+	static struct world a, b;
+	struct vb_frame *data, *f;
+
+	(void)state;
+	world_open(&a, 100);
+	world_open(&b, 100);
+	data = put(&a, 7, 100, 0);
+	vb_pfc_send(&a.port, &a.pool, 5, true);
+	vb_pfc_send(&a.port, &a.pool, 5, false);
+	assert_int_equal(a.port.stats.pauses_sent, 1);
+	f = vb_port_poll_transmit(&a.port, 0);
+	assert_int_equal(f->kind, VB_FRAME_PAUSE);
+	assert_int_equal(f->frame_len, VB_FRAME_MIN);
+	assert_true(vb_pfc_receive(&b.port, f, 10));
+	assert_int_equal(b.port.held, 1 << 5);
+	assert_false(vb_pfc_receive(&b.port, f, 11));
+	f = vb_port_poll_transmit(&a.port, 0);
+	assert_true(vb_pfc_receive(&b.port, f, 12));
+	assert_int_equal(b.port.held, 0);
+	assert_ptr_equal(vb_port_poll_transmit(&a.port, 0), data);
+	vb_frame_pool_destroy(&a.pool);
+	vb_frame_pool_destroy(&b.pool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(frame__of_the_highest_priority_goes_first),
+	    cmocka_unit_test(priority__that_is_held_lets_others_pass),
+	    cmocka_unit_test(serialise__keeps_the_fraction),
+	    cmocka_unit_test(wake__lists_a_port_once),
+	    cmocka_unit_test(pause__goes_before_data_and_holds_the_other_end),
+	};
+
+	return cmocka_run_group_tests_name("fabric_port", tests, NULL, NULL);
+}
