@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ITEMS = os.path.join(ROOT, "docs", "conformance-items.tsv")
 OUTPUT = os.path.join(ROOT, "docs", "conformance.md")
 SOURCES = (".c", ".h", ".def", ".drill", ".py")
-ID = re.compile(r"\b(ADP|REG|IBT|CC|CMP|MAD|LNK)-(\d\d+)(?:(?:\.\.\.|…)(\d\d+))?\b")
+ID = re.compile(r"\b(ADP|REG|IBT|CC|CMP|MAD|LNK|FAB)-(\d\d+)(?:(?:\.\.\.|…)(\d\d+))?\b")
 ABSENT = re.compile(r"\babsent:[^\n]*")
 NOTHING = "nothing to implement"
 PARTLY = "partly: "
@@ -35,6 +35,7 @@ GROUPS = {
     "CMP": "Connection management",
     "MAD": "Management datagrams",
     "LNK": "Links of InfiniBand",
+    "FAB": "Switches, routers and subnet management",
 }
 
 SKIPS = os.path.join(ROOT, "tests", "conformance", "pyverbs-skips.tsv")

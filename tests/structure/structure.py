@@ -28,6 +28,7 @@ MAY_INCLUDE = {
     "core": {"base", "wire", "trace", "core"},
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
+    "mgmt": {"base", "wire", "fabric", "mgmt"},
     "explain": {"base", "wire", "trace", "cm", "ucma", "core", "explain"},
     "fabric": {"base", "wire", "trace", "fault", "fabric"},
     "sim": {"base", "wire", "trace", "core", "fault", "fabric", "sim"},
@@ -41,7 +42,7 @@ MAY_INCLUDE = {
     "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "fabric", "sim", "scenario", "export", "link", "node", "verbs",
             "cmd"},
 }
-PURE = ("base", "wire", "trace", "cm", "ucma", "core", "reg", "fault", "fabric", "sim")
+PURE = ("base", "wire", "trace", "cm", "ucma", "core", "reg", "fault", "fabric", "mgmt", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",
