@@ -118,6 +118,9 @@ static void smi__discards(void **state)
 	request_begin(3, 4, 0xffff, 0xffff);
 	expect_where(&a_switch, 3, false, VB_SMI_AGENT);
 	request_begin(3, 1, 0xffff, 0xffff);
+	vb_smp_initial_path(mad)[2] = 8; /* the last port */
+	expect_port(&a_switch, 3, 8);
+	request_begin(3, 1, 0xffff, 0xffff);
 	vb_smp_initial_path(mad)[2] = 9; /* no such port */
 	expect_where(&a_switch, 3, false, VB_SMI_DISCARD);
 	request_begin(3, 1, 0xffff, 0xffff);

@@ -67,16 +67,25 @@ void vb_ib_port_init(struct vb_ib_port *p, const struct vb_ib_port_config *confi
 	}
 }
 
-/* Credits begin anew on a link that has trained; so do the times of flow control. LNK-18 */
-static void flow_begin(struct vb_ib_port *p, vb_time now)
+/* Credits begin at zero on lanes @from to @to - 1, and so do the times of flow control. LNK-18 */
+static void flow_begin(struct vb_ib_port *p, uint32_t from, uint32_t to, vb_time now)
 {
-	for (unsigned vl = 0; vl < p->config.data_cnt; vl++) {
+	for (uint32_t vl = from; vl < to; vl++) {
 		struct vb_ib_lane *l = &p->lane[vl];
 
 		l->tx = (struct vb_credit_tx){0};
 		l->rx.abr = 0;
 		l->flow_due = l->flow_heard = now;
 	}
+}
+
+void vb_ib_port_set_lanes(struct vb_ib_port *p, uint32_t data_cnt, vb_time now)
+{
+	assert(data_cnt >= 1 && data_cnt <= VB_VL_DATA_MAX);
+	flow_begin(p, p->config.data_cnt, data_cnt, now);
+	for (uint32_t vl = data_cnt; vl < p->config.data_cnt; vl++)
+		lane_flush(p, &p->lane[vl], now);
+	p->config.data_cnt = data_cnt;
 }
 
 int vb_ib_port_link_event(struct vb_ib_port *p, enum vb_link_event event, vb_time now)
@@ -87,7 +96,7 @@ int vb_ib_port_link_event(struct vb_ib_port *p, enum vb_link_event event, vb_tim
 	if (rc || p->state == before)
 		return rc;
 	if (event == VB_LINK_TRAINED || event == VB_LINK_RECOVERED)
-		flow_begin(p, now);
+		flow_begin(p, 0, p->config.data_cnt, now);
 	if (event == VB_LINK_RECOVERY)
 		p->counters.link_error_recovery++;
 	if (p->state == VB_LINK_DOWN) {

@@ -92,6 +92,9 @@ enum vb_ib_verdict {
 /* Begins with the link down, no packets, no arbitration tables. The configuration is copied. */
 void vb_ib_port_init(struct vb_ib_port *p, const struct vb_ib_port_config *config);
 
+/* Sets the number of operational data lanes. Those that are new begin without credits. */
+void vb_ib_port_set_lanes(struct vb_ib_port *p, uint32_t data_cnt, vb_time now);
+
 /* Something happens to the link. -EINVAL: not in this state. When it goes down, credits are
  * forgotten and what waits is dropped; when it has trained, flow control begins. */
 int vb_ib_port_link_event(struct vb_ib_port *p, enum vb_link_event event, vb_time now);
