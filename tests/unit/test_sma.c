@@ -281,6 +281,17 @@ static void sma__keys(void **state)
 	port[1].info.mkey_lease = 0;
 	assert_int_equal(set(VB_SMP_PKEY_TABLE, 0, 1), -1);
 	assert_true(vb_sma_poll_timeout(&node) == VB_NEVER);
+	/* A Set brings the key, its level and its lease. */
+	struct vb_port_info p = good_port();
+
+	p.mkey = KEY + 1;
+	p.mkey_protect = 3;
+	p.mkey_lease = 9;
+	vb_port_info_emit(&p, mad);
+	assert_int_equal(ask(VB_MAD_METHOD_SET, VB_SMP_PORT_INFO, 1, 1, KEY), VB_SMP_GOOD);
+	assert_true(port[1].info.mkey == KEY + 1);
+	assert_int_equal(port[1].info.mkey_protect, 3);
+	assert_int_equal(port[1].info.mkey_lease, 9);
 	/* The other port has a key of its own; a switch has that of port 0. */
 	assert_int_equal(set(VB_SMP_PKEY_TABLE, 0, 2), VB_SMP_GOOD);
 	node_begin(VB_NODE_SWITCH, 4);
