@@ -4,13 +4,17 @@
  * before a QP sees it is here, in the order of IBA 9.6.1: headers, P_Key, QPN, transport, state,
  * source.
  */
+#include "base/assert.h"
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
-#include "core/obj/pkey.h"
-#include "core/priv.h"
+#include "core/obj/cq.h"
+#include "core/obj/pd.h"
+#include "core/qp/pkey.h"
+#include "core/qp/qp.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 #include "core/share/open.h"
+#include "core/ud/mcast.h"
 
 #include <errno.h>
 
@@ -97,7 +101,7 @@ static void destroy_rest(struct vb_hca *h)
 		err = vb_pd_destroy(vb_container_of(h->pds.next, struct vb_pd, link));
 	while (!err && !vb_list_is_empty(&h->xrcds))
 		err = vb_xrcd_destroy(vb_container_of(h->xrcds.next, struct vb_xrcd, link));
-	assert(!err);
+	VB_ASSERT(!err);
 }
 
 void vb_hca_destroy(struct vb_hca *h)
@@ -259,15 +263,4 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 	vb_trace(&h->cfg.trace, VB_TRACE_PACKET_RECEIVED, hdr.dqpn, now, hdr.opcode, hdr.psn.v,
 		 rx->len, v);
 	return v;
-}
-
-int vb_refuse(struct vb_hca *h, int err, struct vb_refusal why)
-{
-	h->refusal = why;
-	return err;
-}
-
-const struct vb_refusal *vb_hca_refusal(const struct vb_hca *h)
-{
-	return &h->refusal;
 }

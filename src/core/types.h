@@ -63,19 +63,11 @@ enum vb_access {
 /* Numbers of ibv_mig_state. */
 enum vb_mig_state { VB_MIG_MIGRATED, VB_MIG_REARM, VB_MIG_ARMED };
 
+/* One for each row of the table. */
 enum vb_wr_opcode {
-	VB_WR_RDMA_WRITE = 0,
-	VB_WR_RDMA_WRITE_IMM = 1,
-	VB_WR_SEND = 2,
-	VB_WR_SEND_IMM = 3,
-	VB_WR_RDMA_READ = 4,
-	VB_WR_COMPARE_SWAP = 5,
-	VB_WR_FETCH_ADD = 6,
-	VB_WR_LOCAL_INV = 7,
-	VB_WR_BIND_MW = 8,
-	VB_WR_SEND_INV = 9,
-	VB_WR_FLUSH = 14,
-	VB_WR_ATOMIC_WRITE = 15,
+#define WORK_REQUEST(name, number, ...) VB_WR_##name = (number),
+#include "core/wr_opcode.def"
+#undef WORK_REQUEST
 	VB_WR_CNT
 };
 

@@ -3,7 +3,9 @@
 #include "core/view.h"
 
 #include "core/dc/dc.h"
-#include "core/priv.h"
+#include "core/obj/cq.h"
+#include "core/qp/qp.h"
+#include "core/sched/peer.h"
 #include "core/selective/selective.h"
 
 static void view_queues(const struct vb_qp *qp, struct vb_qp_view *v)

@@ -7,7 +7,13 @@
 #define VB_TESTS_UNIT_CORE_ENV_H
 
 #include "cmocka_env.h"
-#include "core/priv.h"
+#include "core/obj/cq.h"
+#include "core/obj/mem.h"
+#include "core/obj/mw.h"
+#include "core/obj/pd.h"
+#include "core/qp/qp.h"
+#include "core/sched/peer.h"
+#include "core/sched/sched.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -335,6 +341,28 @@ static inline void env_pair(struct env *e, enum vb_qp_type type, struct vb_qp *q
 
 		env_up(e, qp[i], &a, VB_QPS_RTS);
 	}
+}
+
+static inline struct vb_remote env_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va,
+					  uint64_t len, uint32_t access)
+{
+	return (struct vb_remote){qp->hca, qp->pd, qp->qpn, rkey, access, va, len};
+}
+
+static inline int env_mem_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
+				 uint32_t access, uint8_t **p)
+{
+	struct vb_remote r = env_remote(qp, rkey, va, len, access);
+
+	return vb_mem_remote(&r, p);
+}
+
+static inline bool env_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va,
+				     uint64_t len, uint32_t access, bool whole)
+{
+	struct vb_remote r = env_remote(qp, rkey, va, len, access);
+
+	return vb_mem_is_remote(&r, whole);
 }
 
 #endif

@@ -86,8 +86,8 @@ static void access__bounds(void **state)
 		struct vb_sge sge = {c[i].va, c[i].len, vb_mr_lkey(mr)};
 		struct vb_seg seg[4];
 		uint8_t *p;
-		int rc = vb_mem_remote(qp, vb_mr_rkey(mr), c[i].va, c[i].len,
-				       VB_ACCESS_REMOTE_WRITE, &p);
+		int rc = env_mem_remote(qp, vb_mr_rkey(mr), c[i].va, c[i].len,
+					VB_ACCESS_REMOTE_WRITE, &p);
 
 		assert_int_equal(rc, c[i].ok ? 0 : -EACCES);
 		assert_ptr_equal(p, c[i].ok ? (uint8_t *)env.mem + (c[i].va - 1000) : NULL);
@@ -112,7 +112,7 @@ static void access__rights(void **state)
 		for (uint32_t want = 1; want < 16; want <<= 1) {
 			uint8_t *p;
 
-			assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 64, 8, want, &p),
+			assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 64, 8, want, &p),
 					 have & want ? 0 : -EACCES);
 		}
 		assert_int_equal(vb_mr_destroy(mr), 0);
@@ -144,16 +144,16 @@ static void access__other_domain(void **state)
 	struct vb_sge sge = {64, 8, vb_mr_lkey(mr)};
 
 	assert_int_equal(vb_mem_check(env.pd, &sge, 1, 0), -EACCES);
-	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p),
+	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p),
 			 -EACCES);
 	/* Moved to the QP's domain it serves it, and its old domain is free. */
 	assert_int_equal(vb_pd_destroy(other), -EBUSY);
 	assert_int_equal(vb_mr_modify(mr, env.pd, ENV_ACCESS), 0);
-	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p), 0);
+	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p), 0);
 	assert_int_equal(vb_pd_destroy(other), 0);
 	/* Rights change at once. */
 	assert_int_equal(vb_mr_modify(mr, env.pd, VB_ACCESS_LOCAL_WRITE), 0);
-	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p),
+	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 64, 8, VB_ACCESS_REMOTE_READ, &p),
 			 -EACCES);
 	env_close(&env);
 }
@@ -242,22 +242,21 @@ static void access__taken_back(void **state)
 	assert_int_equal(vb_mw_create(env.pd, 1, &mw), 0);
 
 	struct vb_sge sge = {1000, 100, vb_mr_lkey(mr)};
-	struct vb_swqe bind = {.opcode = VB_WR_BIND_MW,
-			       .rkey = vb_mw_rkey(mw),
-			       .imm = vb_mr_lkey(mr),
-			       .remote_addr = 1000,
-			       .swap = 100,
-			       .compare_add = (uint64_t)VB_ACCESS_REMOTE_READ << 32};
+	struct vb_mw_bind bind = {.rkey = vb_mw_rkey(mw),
+				  .lkey = vb_mr_lkey(mr),
+				  .addr = 1000,
+				  .length = 100,
+				  .access = VB_ACCESS_REMOTE_READ};
 
-	assert_int_equal(vb_mw_bind_wqe(qp, &bind), VB_WC_SUCCESS);
+	assert_int_equal(vb_mw_bind(qp->pd, qp->qpn, &bind), VB_WC_SUCCESS);
 	for (int err = 0; err != -2 * EACCES; err -= EACCES) {
 		const uint32_t rkey[] = {vb_mr_rkey(mr), vb_mw_rkey(mw)};
 
 		for (int i = 0; i < 2; i++) {
 			assert_int_equal(
-			    vb_mem_remote(qp, rkey[i], 1000, 8, VB_ACCESS_REMOTE_READ, &p), err);
+			    env_mem_remote(qp, rkey[i], 1000, 8, VB_ACCESS_REMOTE_READ, &p), err);
 			assert_int_equal(
-			    vb_mem_is_remote(qp, rkey[i], 1000, 8, VB_ACCESS_REMOTE_READ, true),
+			    env_mem_is_remote(qp, rkey[i], 1000, 8, VB_ACCESS_REMOTE_READ, true),
 			    err == 0);
 		}
 		assert_int_equal(vb_mem_check(env.pd, &sge, 1, VB_ACCESS_LOCAL_WRITE), err);
@@ -267,7 +266,7 @@ static void access__taken_back(void **state)
 		lease = 8;
 	}
 	bind.rkey = vb_mw_rkey(mw);
-	assert_int_equal(vb_mw_bind_wqe(qp, &bind), VB_WC_MW_BIND_ERR);
+	assert_int_equal(vb_mw_bind(qp->pd, qp->qpn, &bind), VB_WC_MW_BIND_ERR);
 	env_close(&env);
 }
 
@@ -304,15 +303,16 @@ static void access__pages_in_for_writing(void **state)
 	assert_int_equal(write, 1);
 	assert_int_equal(vb_mem_gather(env.pd, &sge, 1, 0, 8, 0, &seg, 1), 1);
 	assert_int_equal(write, 0);
-	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_WRITE, &p), 0);
+	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_WRITE, &p),
+			 0);
 	assert_int_equal(write, 1);
-	assert_int_equal(vb_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_READ, &p), 0);
+	assert_int_equal(env_mem_remote(qp, vb_mr_rkey(mr), 1000, 8, VB_ACCESS_REMOTE_READ, &p), 0);
 	assert_int_equal(write, 0);
 	assert_int_equal(paged_in, 8);
 	/* Of a long READ as much as its first packet can need: the rest may stay out. */
 	mr = mr_new(env.pd, 1000, 1 << 16, ENV_ACCESS | VB_ACCESS_ON_DEMAND);
 	assert_int_equal(
-	    vb_mem_remote(qp, vb_mr_rkey(mr), 1000, 1 << 16, VB_ACCESS_REMOTE_READ, &p), 0);
+	    env_mem_remote(qp, vb_mr_rkey(mr), 1000, 1 << 16, VB_ACCESS_REMOTE_READ, &p), 0);
 	assert_int_equal(paged_in, 4096);
 	env_close(&env);
 }

@@ -26,14 +26,14 @@ static struct vb_mw *mw_new(uint8_t type)
 static enum vb_wc_status bind_to(struct vb_qp *by, const struct vb_mw *mw, uint32_t lkey,
 				 uint64_t va, uint64_t len, uint32_t access)
 {
-	struct vb_swqe w = {.opcode = VB_WR_BIND_MW,
-			    .rkey = vb_mw_rkey(mw),
-			    .imm = lkey,
-			    .remote_addr = va,
-			    .swap = len,
-			    .compare_add = (uint64_t)access << 32 | 0x77};
+	struct vb_mw_bind b = {.rkey = vb_mw_rkey(mw),
+			       .lkey = lkey,
+			       .addr = va,
+			       .length = len,
+			       .access = access,
+			       .key_byte = 0x77};
 
-	return vb_mw_bind_wqe(by, &w);
+	return vb_mw_bind(by->pd, by->qpn, &b);
 }
 
 static enum vb_wc_status bind(const struct vb_mw *mw, uint64_t va, uint64_t len, uint32_t access)
@@ -46,7 +46,7 @@ static int reach(struct vb_qp *by, const struct vb_mw *mw, uint64_t va, uint64_t
 {
 	uint8_t *p;
 
-	return vb_mem_remote(by, vb_mw_rkey(mw), va, len, access, &p);
+	return env_mem_remote(by, vb_mw_rkey(mw), va, len, access, &p);
 }
 
 static struct vb_mr *mr_with(struct vb_pd *pd, uint64_t iova, uint32_t access)
@@ -194,7 +194,7 @@ static void bind__type_1_again_and_empty(void **state)
 	/* Any QP of the domain may use it, but not invalidate it. */
 	assert_int_equal(
 	    reach(env_qp(&env, VB_QPT_RC, NULL), mw, ENV_IOVA + 8, 8, VB_ACCESS_REMOTE_READ), 0);
-	assert_int_equal(vb_key_invalidate(qp, key), -EACCES);
+	assert_int_equal(vb_mw_invalidate(qp->pd, qp->qpn, key), -EACCES);
 	assert_int_equal(bind(mw, 0, 0, 0), VB_WC_SUCCESS);
 	assert_int_equal(reach(qp, mw, ENV_IOVA + 8, 8, VB_ACCESS_REMOTE_READ), -EACCES);
 	assert_int_equal(env.mr->window_cnt, 0);
@@ -217,11 +217,11 @@ static void bind__type_2_once_until_invalidated(void **state)
 	/* It serves the QP it was bound through, and no other. */
 	assert_int_equal(reach(qp, mw, ENV_IOVA, 8, VB_ACCESS_REMOTE_READ), 0);
 	assert_int_equal(reach(second, mw, ENV_IOVA, 8, VB_ACCESS_REMOTE_READ), -EACCES);
-	assert_int_equal(vb_key_invalidate(second, vb_mw_rkey(mw)), -EACCES);
-	assert_int_equal(vb_key_invalidate(qp, vb_mw_rkey(mw) ^ 1), -EACCES);
-	assert_int_equal(vb_key_invalidate(qp, vb_mr_rkey(env.mr)), -EACCES);
-	assert_int_equal(vb_key_invalidate(qp, vb_mw_rkey(mw)), 0);
-	assert_int_equal(vb_key_invalidate(qp, vb_mw_rkey(mw)), -EACCES);
+	assert_int_equal(vb_mw_invalidate(second->pd, second->qpn, vb_mw_rkey(mw)), -EACCES);
+	assert_int_equal(vb_mw_invalidate(qp->pd, qp->qpn, vb_mw_rkey(mw) ^ 1), -EACCES);
+	assert_int_equal(vb_mw_invalidate(qp->pd, qp->qpn, vb_mr_rkey(env.mr)), -EACCES);
+	assert_int_equal(vb_mw_invalidate(qp->pd, qp->qpn, vb_mw_rkey(mw)), 0);
+	assert_int_equal(vb_mw_invalidate(qp->pd, qp->qpn, vb_mw_rkey(mw)), -EACCES);
 	assert_int_equal(reach(qp, mw, ENV_IOVA, 8, VB_ACCESS_REMOTE_READ), -EACCES);
 	assert_int_equal(bind_to(second, mw, vb_mr_lkey(env.mr), ENV_IOVA, 8, RW), VB_WC_SUCCESS);
 	assert_int_equal(reach(second, mw, ENV_IOVA, 8, VB_ACCESS_REMOTE_READ), 0);
@@ -238,9 +238,9 @@ static void bind__type_2_zero_based(void **state)
 	setup();
 	mw = mw_new(2);
 	assert_int_equal(bind(mw, ENV_IOVA + 100, 50, RW | VB_ACCESS_ZERO_BASED), VB_WC_SUCCESS);
-	assert_int_equal(vb_mem_remote(qp, vb_mw_rkey(mw), 0, 50, VB_ACCESS_REMOTE_WRITE, &p), 0);
+	assert_int_equal(env_mem_remote(qp, vb_mw_rkey(mw), 0, 50, VB_ACCESS_REMOTE_WRITE, &p), 0);
 	assert_ptr_equal(p, (uint8_t *)env.mem + 100);
-	assert_int_equal(vb_mem_remote(qp, vb_mw_rkey(mw), 49, 1, VB_ACCESS_REMOTE_WRITE, &p), 0);
+	assert_int_equal(env_mem_remote(qp, vb_mw_rkey(mw), 49, 1, VB_ACCESS_REMOTE_WRITE, &p), 0);
 	assert_ptr_equal(p, (uint8_t *)env.mem + 149);
 	assert_int_equal(reach(qp, mw, 49, 2, VB_ACCESS_REMOTE_WRITE), -EACCES);
 	assert_int_equal(reach(qp, mw, ENV_IOVA + 100, 1, VB_ACCESS_REMOTE_WRITE), -EACCES);

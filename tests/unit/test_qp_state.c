@@ -4,7 +4,7 @@
  * second time as words. Facts B.4; IBT-29, IBT-31...37
  */
 #include "cmocka_env.h"
-#include "core/priv.h"
+#include "core/qp/qp.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation, attributes there and back, and errors as the man pages name them. */
-#include "core/priv.h"
+#include "core/obj/cq.h"
 #include "verbs/priv.h"
 #include "verbs_env.h"
 
@@ -505,7 +505,7 @@ static void completion__each_field_is_its_own(void **state)
 	(void)state;
 	assert_non_null(ex);
 	memset(&got, 0xee, sizeof got);
-	assert_true(vb_cq_add(((struct vb_ibv_cq *)a.cq)->core, &wc, false));
+	assert_int_equal(vb_cq_add(((struct vb_ibv_cq *)a.cq)->core, &wc, false), 0);
 	assert_int_equal(ibv_poll_cq(a.cq, 1, &got), 1);
 	assert_true(got.wr_id == wc.wr_id && got.imm_data == wc.imm);
 	assert_int_equal(got.status, IBV_WC_REM_OP_ERR);
@@ -520,7 +520,7 @@ static void completion__each_field_is_its_own(void **state)
 	assert_int_equal(got.sl, 9);
 	assert_int_equal(got.dlid_path_bits, 10);
 
-	assert_true(vb_cq_add(((struct vb_ibv_cq *)ibv_cq_ex_to_cq(ex))->core, &wc, false));
+	assert_int_equal(vb_cq_add(((struct vb_ibv_cq *)ibv_cq_ex_to_cq(ex))->core, &wc, false), 0);
 	assert_int_equal(ibv_start_poll(ex, &none), 0);
 	assert_true(ex->wr_id == wc.wr_id && ibv_wc_read_imm_data(ex) == wc.imm);
 	assert_int_equal(ex->status, IBV_WC_REM_OP_ERR);

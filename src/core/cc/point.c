@@ -4,6 +4,7 @@
 #include "core/cc/dfx.h"
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
+#include "core/sched/sched.h"
 
 #include <errno.h>
 
@@ -181,7 +182,7 @@ static void look_again(struct vb_qp *qp, vb_time at)
 		vb_timer_set(qp, VB_TIMER_PACE, at);
 }
 
-bool vb_cc_waits(struct vb_qp *qp, vb_time now)
+static bool is_waiting(struct vb_qp *qp, vb_time now)
 {
 	vb_time at = vb_cc_send_at(&qp->cc.ctl, settings(qp), now);
 
@@ -189,6 +190,11 @@ bool vb_cc_waits(struct vb_qp *qp, vb_time now)
 		return false;
 	look_again(qp, at);
 	return true;
+}
+
+bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
+{
+	return !vb_cc_is_paid(&qp->cc.ctl, now) && is_waiting(qp, now);
 }
 
 void vb_cc_begins(struct vb_qp *qp, vb_time now)
@@ -261,7 +267,7 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 	if (!cc)
 		return VB_VERDICT_SOURCE;
 	if (settings(qp)->cnp_irq_en)
-		vb_event_raise_cnp(qp);
+		vb_event_raise_cnp(qp->hca, &qp->ev, qp->qpn, qp->attr.port);
 	vb_qp_count(qp, handled ? VB_COUNTER_rp_cnp_handled : VB_COUNTER_rp_cnp_ignored);
 	vb_qp_trace(qp, VB_TRACE_CNP_RECEIVED, now, cc->cc_rate, vb_cc_target_rate(cc),
 		    vb_cc_alpha(cc), cc->window);

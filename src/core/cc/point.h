@@ -8,7 +8,24 @@
 #ifndef VB_CORE_CC_POINT_H
 #define VB_CORE_CC_POINT_H
 
-#include "core/priv.h"
+#include "base/cold.h"
+#include "core/cc/cc.h"
+#include "wire/hdr.h"
+#include "wire/packet.h"
+
+struct vb_qp;
+struct vb_swqe;
+
+/* Congestion control at a QP. */
+struct vb_cc_point {
+	bool on;  /* requests and READ responses ask the controller */
+	bool ect; /* ... and leave by data_path */
+	bool sq_arb_mask;
+	uint32_t cnp_due;
+	vb_time cnp_at;                              /* no CNP before that */
+	struct vb_path data_path, cnp_path, *spread; /* spread: NULL, or see point.c */
+	struct vb_cc ctl;
+};
 
 /* The QP leaves INIT: the controller starts over. */
 void vb_cc_start(struct vb_qp *qp, vb_time now);
@@ -22,9 +39,9 @@ void vb_cc_spread(struct vb_qp *qp);
 #define VB_SPREAD_RUN 16u
 #define VB_SPREAD_STEP 0x5a5u /* between two of the ports; odd */
 /* The path of request packet @psn of a QP that is spread. */
-static inline const struct vb_path *vb_cc_path_of(const struct vb_qp *qp, struct vb_psn psn)
+static inline const struct vb_path *vb_cc_path_of(const struct vb_cc_point *cc, struct vb_psn psn)
 {
-	return &qp->cc.spread[psn.v / VB_SPREAD_RUN % VB_SPREAD_PATHS];
+	return &cc->spread[psn.v / VB_SPREAD_RUN % VB_SPREAD_PATHS];
 }
 
 /* qp->cc.on: whether the next request packet, of @w (NULL: sent again out of turn), has to wait. If
@@ -33,11 +50,7 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);
 /* qp->cc.on: nothing is in flight, and work has come. */
 void vb_cc_begins(struct vb_qp *qp, vb_time now);
 /* qp->cc.on: whether the limiter holds back the next packet, whatever it is; sets the timer. */
-bool vb_cc_waits(struct vb_qp *qp, vb_time now);
-static inline bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
-{
-	return !vb_cc_is_paid(&qp->cc.ctl, now) && vb_cc_waits(qp, now);
-}
+bool vb_cc_is_early(struct vb_qp *qp, vb_time now);
 /* qp->cc.on: packets leave so slowly that each had better ask for an ACK, or the ACK timer would
  * fire before one is asked for again. */
 bool vb_cc_asks(const struct vb_qp *qp);

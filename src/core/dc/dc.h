@@ -9,7 +9,7 @@
 #ifndef VB_CORE_DC_DC_H
 #define VB_CORE_DC_DC_H
 
-#include "core/priv.h"
+#include "core/qp/qp.h"
 
 /* Initiators that a target can have at one time, and READs and atomics of each. */
 #define VB_DCT_CONTEXTS 64u
@@ -99,9 +99,10 @@ void vb_dci_free(struct vb_qp *qp);
 void vb_dci_reset(struct vb_qp *qp, vb_time now);
 /* It is connected, or connecting, to where a packet with @path came from. */
 bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path);
-/* What holds back the packet of @w that is next; moves the initiator to another destination when
- * the one it has is done with. */
-enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w);
+/* What holds back the packet of @w that is next. */
+enum vb_block vb_dci_gate(const struct vb_qp *qp, const struct vb_swqe *w);
+/* The gate lets @w pass: the initiator goes to its destination, unless it is there. */
+void vb_dci_go(struct vb_qp *qp, const struct vb_swqe *w);
 /* A disconnect has to leave; a connect has to leave before the next request. */
 static inline bool vb_dci_disconnects(const struct vb_qp *qp)
 {
@@ -111,7 +112,8 @@ static inline bool vb_dci_connects(const struct vb_qp *qp)
 {
 	return qp->dci && qp->dci->state == VB_DCI_CLOSED;
 }
-VB_COLD void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+/* The disconnect or the connect leaves. */
+VB_COLD void vb_dci_send(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 /* Everything is acknowledged, and nothing is queued: the LINGER timer starts; it has fired. */
 void vb_dci_on_idle(struct vb_qp *qp, vb_time now);
 void vb_dci_on_linger(struct vb_qp *qp);

@@ -8,6 +8,7 @@
  */
 #include "core/dc/dc.h"
 
+#include "base/assert.h"
 #include "base/rng.h"
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
@@ -86,63 +87,89 @@ void vb_dci_leave(struct vb_qp *qp)
 	dci->has_dest = false;
 }
 
-enum vb_block vb_dci_gate(struct vb_qp *qp, const struct vb_swqe *w)
+static bool is_at(const struct vb_dci *dci, const struct vb_dc_dest *dest)
 {
-	struct vb_dci *dci = qp->dci;
-	const struct vb_dc_dest *dest = (const struct vb_dc_dest *)(const void *)(w + 1);
-	bool is_there = dci->has_dest && target_eq(&dci->dest, dest);
+	return dci->has_dest && target_eq(&dci->dest, dest);
+}
+
+enum vb_block vb_dci_gate(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	const struct vb_dci *dci = qp->dci;
+	const struct vb_dc_dest *dest = vb_swqe_dest(w);
+	bool is_there = is_at(dci, dest);
 
 	/* What is in flight is of one stream: it alone fails with the oldest. */
 	if ((!is_there || dci->dest.stream != dest->stream) &&
 	    !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
 		return VB_BLOCK_CONNECT;
-	if (is_there) {
-		dci->dest.stream = dest->stream;
-	} else {
-		vb_dci_leave(qp);
-		dci->dest = *dest;
-		dci->has_dest = true;
-		dci->state = VB_DCI_CLOSED;
-		if (dci->by_adapter)
-			dci->full = !vb_qp_rules(qp)->set.dc_half_handshake_en; /* REG-07 */
-		qp->dc_connection = next_connection(qp->dc_connection);
-		qp->attr.path = dest->to.path;
-		qp->attr.dest_qpn = dest->to.dqpn;
-		vb_cc_refresh(qp);
-	}
 	if (vb_swqe_wants_response(w) && qp->req.rd_out >= VB_DCT_RESOURCES)
 		return VB_BLOCK_RD_ATOMIC; /* more no target has */
-	return dci->full && dci->state == VB_DCI_CONNECTING ? VB_BLOCK_CONNECT : VB_BLOCK_NONE;
+	return is_there && dci->full && dci->state == VB_DCI_CONNECTING ? VB_BLOCK_CONNECT
+									: VB_BLOCK_NONE;
 }
 
-void vb_dci_emit(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+void vb_dci_go(struct vb_qp *qp, const struct vb_swqe *w)
 {
 	struct vb_dci *dci = qp->dci;
-	const struct vb_dc_dest *dest = dci->leaving ? &dci->left : &dci->dest;
+	const struct vb_dc_dest *dest = vb_swqe_dest(w);
+
+	if (is_at(dci, dest)) {
+		dci->dest.stream = dest->stream;
+		return;
+	}
+	VB_ASSERT(vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt));
+	vb_dci_leave(qp);
+	dci->dest = *dest;
+	dci->has_dest = true;
+	dci->state = VB_DCI_CLOSED;
+	if (dci->by_adapter)
+		dci->full = !vb_qp_rules(qp)->set.dc_half_handshake_en; /* REG-07 */
+	qp->dc_connection = next_connection(qp->dc_connection);
+	qp->attr.path = dest->to.path;
+	qp->attr.dest_qpn = dest->to.dqpn;
+	vb_cc_refresh(qp);
+}
+
+/* A disconnect from where it was, or the connect that goes before the request at psn_nxt. */
+static void emit(const struct vb_qp *qp, bool disconnects, struct vb_tx_batch *b)
+{
+	const struct vb_dci *dci = qp->dci;
+	const struct vb_dc_dest *dest = disconnects ? &dci->left : &dci->dest;
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, 0, qp->req.psn_nxt);
 
 	hdr.opcode = VB_OPCODE_DC_CONNECT;
 	hdr.dqpn = dest->to.dqpn;
-	hdr.solicited = dci->leaving;
-	if (dci->leaving) {
+	hdr.solicited = disconnects;
+	if (disconnects) {
 		hdr.dc.connection = dci->left_connection;
-		dci->leaving = false;
 	} else {
 		hdr.dc.full = dci->full;
 		hdr.dc.qpn = qp->qpn;
 		hdr.dc.first = qp->req.psn_nxt;
 		hdr.dc.key = dest->key;
-		dci->state = VB_DCI_CONNECTING;
-		/* It is resent as requests are. */
-		if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
-			vb_req_arm(qp, now);
 	}
 	/* That of the WQE stays as it is until the packet has left. */
 	tx->path =
-	    hdr.solicited ? &dci->left.to.path : &vb_swqe_ud(vb_sq_at(&qp->sq, qp->sq.nxt))->path;
+	    disconnects ? &dci->left.to.path : &vb_swqe_ud(vb_sq_at(&qp->sq, qp->sq.nxt))->path;
 	vb_tx_finish(tx, &hdr);
-	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, hdr.psn.v, 0, 0);
+}
+
+void vb_dci_send(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_dci *dci = qp->dci;
+	bool disconnects = dci->leaving;
+
+	emit(qp, disconnects, b);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, VB_OPCODE_DC_CONNECT, qp->req.psn_nxt.v, 0, 0);
+	if (disconnects) {
+		dci->leaving = false;
+		return;
+	}
+	dci->state = VB_DCI_CONNECTING;
+	/* It is resent as requests are. */
+	if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
+		vb_req_arm(qp, now);
 }
 
 void vb_dci_on_idle(struct vb_qp *qp, vb_time now)
@@ -203,6 +230,8 @@ const struct vb_transport_ops vb_dci_ops = {
     .transport = VB_TRANSPORT_DC,
     .is_acked = true,
     .dest_bytes = sizeof(struct vb_dc_dest),
-    .wr_mask = VB_RC_WR_MASK & ~(1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV | 1u << VB_WR_FLUSH),
+    .work_on = VB_WORK_ON_DC,
     .recv = dci_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };

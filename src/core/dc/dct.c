@@ -284,6 +284,8 @@ const struct vb_transport_ops vb_dct_ops = {
     .transport = VB_TRANSPORT_DC,
     .has_rq = true,
     .recv = dct_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };
 
 /* Packets are the target's; what a context sends is an answer. */
@@ -291,5 +293,7 @@ const struct vb_transport_ops vb_dc_context_ops = {
     .transport = VB_TRANSPORT_DC,
     .is_acked = true,
     .is_connected = true,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
     .has_rq = true,
 };

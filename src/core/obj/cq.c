@@ -3,10 +3,12 @@
  * Completion queues: a ring of completions, arming, moderation, overrun. IBA 10.8.2, 11.4.2
  *
  * An overrun loses completions, so the verbs cannot go on as if nothing had happened: the CQ raises
- * CQ_ERR, every QP on it goes to ERR, and so does each that comes to it later with a completion;
- * polling reports the overrun after what was queued. IBA 9.9.3.1 class G, 11.6.3.3
+ * CQ_ERR, and who adds a completion learns that its QP, or every QP on the CQ, has to end; polling
+ * reports the overrun after what was queued. IBA 9.9.3.1 class G, 11.6.3.3
  */
-#include "core/priv.h"
+#include "core/obj/cq.h"
+
+#include "core/adapter.h"
 
 #include <errno.h>
 #include <string.h>
@@ -195,27 +197,14 @@ void vb_cq_on_time(struct vb_hca *h, vb_time now)
 	}
 }
 
-static void cq_overrun(struct vb_cq *cq, vb_time now)
-{
-	struct vb_hca *h = cq->hca;
-
-	cq->overrun = true; /* first: flushing below adds to this CQ again */
-	vb_event_raise_async(h, &cq->ev, VB_ASYNC_CQ_ERR);
-	for (uint32_t i = 0; i < h->qp_cap; i++) {
-		struct vb_qp *qp = h->qp[i];
-
-		if (qp && (qp->send_cq == cq || qp->recv_cq == cq))
-			vb_qp_fatal(qp, now);
-	}
-}
-
-bool vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+int vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	if (cq->overrun)
-		return false;
+		return -EOVERFLOW;
 	if (cq->tail - cq->head > cq->mask) {
-		cq_overrun(cq, wc->time);
-		return false;
+		cq->overrun = true;
+		vb_event_raise_async(cq->hca, &cq->ev, VB_ASYNC_CQ_ERR);
+		return -ENOSPC;
 	}
 
 	struct vb_wc *entry = &cq->ring[cq->tail++ & cq->mask];
@@ -233,7 +222,7 @@ bool vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 		else
 			cq_notify(cq);
 	}
-	return true;
+	return 0;
 }
 
 /* Takes the completions of a QP that is being destroyed out of the queue. */

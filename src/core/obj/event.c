@@ -4,7 +4,10 @@
  * event is ever lost and none needs memory: raising one twice before it is taken is one event, as
  * for the verbs (IBA 11.6.3).
  */
-#include "core/priv.h"
+#include "core/obj/event.h"
+#include "base/assert.h"
+
+#include "core/adapter.h"
 
 void vb_event_source_init(struct vb_event_source *s, enum vb_event_kind kind, void *owner)
 {
@@ -31,20 +34,20 @@ void vb_event_raise_notify(struct vb_hca *h, struct vb_event_source *s)
 	source_enqueue(h, s);
 }
 
-void vb_event_raise_cnp(struct vb_qp *qp)
+void vb_event_raise_cnp(struct vb_hca *h, struct vb_event_source *s, uint32_t qpn, uint8_t port)
 {
-	qp->ev.cnp = true;
-	source_enqueue(qp->hca, &qp->ev);
+	s->cnp = true;
+	s->cnp_qpn = qpn;
+	s->cnp_port = port;
+	source_enqueue(h, s);
 }
 
 static void take_cnp(struct vb_event_source *s, struct vb_event *ev)
 {
-	const struct vb_qp *qp = vb_container_of(s, struct vb_qp, ev);
-
 	s->cnp = false;
 	ev->kind = VB_EVENT_CNP;
-	ev->qpn = qp->qpn;
-	ev->port = qp->attr.port;
+	ev->qpn = s->cnp_qpn;
+	ev->port = s->cnp_port;
 }
 
 bool vb_hca_poll_event(struct vb_hca *h, struct vb_event *ev)
@@ -61,7 +64,7 @@ bool vb_hca_poll_event(struct vb_hca *h, struct vb_event *ev)
 	} else if (s->cnp) {
 		take_cnp(s, ev);
 	} else {
-		assert(s->async != 0);
+		VB_ASSERT(s->async != 0);
 		ev->kind = s->async_kind;
 		ev->async = (enum vb_async)__builtin_ctz(s->async);
 		s->async &= s->async - 1;

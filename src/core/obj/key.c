@@ -6,10 +6,14 @@
  * place goes to the end of a queue and comes back with another key: a stale key misses for as long
  * as possible.
  */
-#include "core/priv.h"
+#include "core/obj/key.h"
+#include "base/assert.h"
 
 #include "base/prf.h"
+#include "core/adapter.h"
 #include "core/denial.h"
+#include "core/obj/mem.h"
+#include "core/obj/pd.h"
 
 #include <errno.h>
 #include <string.h>
@@ -41,7 +45,7 @@ static int table_grow(struct vb_hca *h)
 
 	if (!slot)
 		return -ENOMEM;
-	assert(t->free_head == 0);
+	VB_ASSERT(t->free_head == 0);
 	memset(slot, 0, cap * sizeof *slot);
 	t->slot = slot;
 	t->cap = cap;
@@ -99,7 +103,7 @@ void vb_key_remove(struct vb_hca *h, struct vb_key *k)
 	struct vb_key_table *t = &h->keys;
 	struct vb_key_slot *s = slot_of(t, k->key);
 
-	assert(s->obj == k);
+	VB_ASSERT(s->obj == k);
 	s->obj = NULL;
 	s->last = k->key;
 	table_free_place(t, (uint32_t)(s - t->slot));

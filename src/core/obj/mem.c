@@ -4,8 +4,13 @@
  * application names by a key passes through vb_mem_gather(), vb_mem_scatter() or vb_mem_remote():
  * key, PD, right and bounds are checked there and nowhere else. IBA 10.6, 9.7.4.1.5; IBT-82...84
  */
+#include "core/obj/mem.h"
+#include "base/assert.h"
+
+#include "core/adapter.h"
 #include "core/denial.h"
-#include "core/priv.h"
+#include "core/obj/mw.h"
+#include "core/obj/pd.h"
 
 #include <errno.h>
 #include <string.h>
@@ -284,8 +289,6 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 {
 	uint32_t cnt = 0;
 
-	(void)seg_max; /* asserted only */
-
 	for (uint32_t i = 0; i < sge_cnt && len > 0; i++) {
 		const struct vb_sge *s = &sge[i];
 
@@ -299,7 +302,7 @@ int vb_mem_gather(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge
 
 		if (!mr)
 			return -EACCES;
-		assert(cnt < seg_max);
+		VB_ASSERT(cnt < seg_max);
 		n = n < len ? n : len;
 
 		uint8_t *p = mr_host_at(mr, s->addr + off);
@@ -336,19 +339,21 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
 }
 
 /*
- * The region of @rkey if @qp may do @access to all of [*va, *va + @len), or to any of it (@whole);
- * *va becomes an address of the region. NULL: it may not, and why in @d, unless NULL.
+ * The region that @r names, when all of its range may be used so, or any of it (@whole); *va is an
+ * address of the region then. NULL: it may not, and why in @d, unless NULL.
  */
-static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, uint64_t *va,
-				       uint64_t len, uint32_t access, bool whole,
+static const struct vb_mr *remote_find(const struct vb_remote *r, bool whole, uint64_t *va,
 				       struct vb_denial *d)
 {
-	const struct vb_key *k = vb_key_find(qp->hca, rkey);
+	const struct vb_key *k = vb_key_find(r->hca, r->rkey);
+	uint32_t access = r->access;
+	uint64_t len = r->len;
 	const struct vb_mr *mr;
 
+	*va = r->va;
 	if (!k)
-		return deny_access(d, vb_key_why(qp->hca, rkey), 0);
-	if (k->pd != qp->pd)
+		return deny_access(d, vb_key_why(r->hca, r->rkey), 0);
+	if (k->pd != r->pd)
 		return deny_access(d, VB_DENIAL_OTHER_PD, 0);
 	if (k->kind == VB_KEY_MR) {
 		mr = vb_container_of(k, struct vb_mr, key);
@@ -370,7 +375,7 @@ static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, ui
 	if ((mw->access & access) != access)
 		return deny_right(d, access & ~mw->access);
 	/* A type 2 window serves only the QP it was bound through. IBA 10.6.7.2.5 */
-	if (mw->type == 2 && mw->qpn != qp->qpn)
+	if (mw->type == 2 && mw->qpn != r->qpn)
 		return deny_access(d, VB_DENIAL_WINDOW_QP, 0);
 	if (!whole && !vb_range_within(*va, len, mw->iova, mw->length))
 		return deny_range(d, *va, len, mw->iova, mw->length);
@@ -378,10 +383,11 @@ static const struct vb_mr *remote_find(const struct vb_qp *qp, uint32_t rkey, ui
 	return mw->mr;
 }
 
-bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-		      uint32_t access, bool whole)
+bool vb_mem_is_remote(const struct vb_remote *r, bool whole)
 {
-	return remote_find(qp, rkey, &va, len, access, whole, NULL) != NULL;
+	uint64_t va;
+
+	return remote_find(r, whole, &va, NULL) != NULL;
 }
 
 /* The memory of @mr at @va for a peer; NULL: a region without bytes. -EACCES: it cannot be had, and
@@ -403,23 +409,23 @@ static int remote_locate(const struct vb_mr *mr, uint64_t va, uint64_t len, uint
 	return 0;
 }
 
-int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
-		  uint8_t **p)
+int vb_mem_remote(const struct vb_remote *r, uint8_t **p)
 {
-	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, false, NULL);
+	uint64_t va;
+	const struct vb_mr *mr = remote_find(r, false, &va, NULL);
 
 	*p = NULL;
-	return mr ? remote_locate(mr, va, len, access, p, NULL) : -EACCES;
+	return mr ? remote_locate(mr, va, r->len, r->access, p, NULL) : -EACCES;
 }
 
-void vb_mem_why_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-		       uint32_t access, struct vb_denial *d)
+void vb_mem_why_remote(const struct vb_remote *r, struct vb_denial *d)
 {
-	const struct vb_mr *mr = remote_find(qp, rkey, &va, len, access, false, d);
+	uint64_t va;
+	const struct vb_mr *mr = remote_find(r, false, &va, d);
 	uint8_t *p;
 
 	if (mr)
-		(void)remote_locate(mr, va, len, access, &p, d);
+		(void)remote_locate(mr, va, r->len, r->access, &p, d);
 }
 
 int vb_mem_check(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,

@@ -5,13 +5,41 @@
 
 #include "base/cold.h"
 #include "core/denial.h"
+#include "core/hca.h"
+#include "core/obj/key.h"
 #include "core/types.h"
 #include "wire/packet.h"
 
 struct vb_hca;
 struct vb_pd;
-struct vb_qp;
-struct vb_sge;
+
+struct vb_mr {
+	struct vb_key key;
+	uint64_t iova, length;
+	uint8_t *host; /* NULL: the region has a length only */
+	enum vb_mr_kind kind;
+	uint32_t access;
+	uint32_t window_cnt; /* memory windows bound to it */
+	uint32_t leased;
+	const uint32_t *lease; /* NULL: none */
+};
+
+/* Its memory has been taken back: its keys name nothing. */
+static inline bool vb_mr_is_lost(const struct vb_mr *mr)
+{
+	return mr->lease && __atomic_load_n(mr->lease, __ATOMIC_ACQUIRE) != mr->leased;
+}
+
+/* What a peer asks for: the right to [va, va + len) under rkey, in a PD, or (PD of NULL) in none,
+ * through the QP with number qpn. */
+struct vb_remote {
+	const struct vb_hca *hca;
+	const struct vb_pd *pd;
+	uint32_t qpn;
+	uint32_t rkey;
+	uint32_t access; /* set of enum vb_access */
+	uint64_t va, len;
+};
 
 /* True when [va, va + len) lies in [start, start + size), whatever the numbers. */
 static inline bool vb_range_within(uint64_t va, uint64_t len, uint64_t start, uint64_t size)
@@ -32,20 +60,15 @@ int vb_mem_check(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_
 /* Copies @len bytes from @src (NULL: absent) to offset @off of the SGEs. Needs LOCAL_WRITE. */
 int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, uint64_t off,
 		   const void *src, uint32_t len);
-/*
- * Checks a remote access of @qp to [va, va + len) under @rkey for the right @access. On success *p
- * is the address (NULL: memory without bytes). -EACCES: key, PD, bounds or right is wrong.
- */
-int vb_mem_remote(struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len, uint32_t access,
-		  uint8_t **p);
-/* Whether @qp may, without touching the memory; @whole: whatever the range. */
-bool vb_mem_is_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-		      uint32_t access, bool whole);
+/* Checks a remote access. On success *p is the address (NULL: memory without bytes). -EACCES: key,
+ * PD, bounds or right is wrong. */
+int vb_mem_remote(const struct vb_remote *r, uint8_t **p);
+/* Whether it may be, without touching the memory; @whole: whatever the range. */
+bool vb_mem_is_remote(const struct vb_remote *r, bool whole);
 
 /* Notes in @d why vb_mem_remote() or vb_mem_is_remote() said no, or the check of local SGEs did.
  * Not to be found again: d->check stays VB_DENIAL_NONE. */
-VB_COLD void vb_mem_why_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va, uint64_t len,
-			       uint32_t access, struct vb_denial *d);
+VB_COLD void vb_mem_why_remote(const struct vb_remote *r, struct vb_denial *d);
 /* Why no key is @key, as far as the table remembers. */
 VB_COLD enum vb_denial_check vb_key_why(const struct vb_hca *h, uint32_t key);
 VB_COLD void vb_mem_why_local(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt,

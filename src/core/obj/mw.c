@@ -4,7 +4,11 @@
  * type 2 is bound by a send WQE, belongs to the QP it was bound through, and can be invalidated
  * locally or by the peer's SEND with Invalidate. IBA 10.6.7; facts B.10
  */
-#include "core/priv.h"
+#include "core/obj/mw.h"
+
+#include "core/adapter.h"
+#include "core/obj/mem.h"
+#include "core/obj/pd.h"
 
 #include <errno.h>
 
@@ -73,20 +77,18 @@ static bool mr_may_be_bound(const struct vb_mr *mr, uint64_t va, uint64_t len, u
 }
 
 /*
- * A bind uses the fields of a send WQE so: rkey has the window's index (its key byte may be one
- * that a bind before this one was to give, and did not), imm is the L_Key of the region,
- * remote_addr and swap the range (0 bytes unbind), compare_add the access rights in the upper half
- * and the new key byte in the lowest. One that fails leaves the window as it was.
+ * The key byte of the window's key is not looked at: it may be one that a bind before this one was
+ * to give, and did not. A bind that fails leaves the window as it was.
  */
-enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w)
+enum vb_wc_status vb_mw_bind(struct vb_pd *pd, uint32_t qpn, const struct vb_mw_bind *bind)
 {
-	struct vb_key *k = vb_key_at(qp->hca, w->rkey);
-	struct vb_key *rk = vb_key_find(qp->hca, w->imm);
-	uint64_t len = w->swap;
-	uint32_t access = (uint32_t)(w->compare_add >> 32) & MW_ACCESS;
+	struct vb_key *k = vb_key_at(pd->hca, bind->rkey);
+	struct vb_key *rk = vb_key_find(pd->hca, bind->lkey);
+	uint64_t len = bind->length;
+	uint32_t access = bind->access & MW_ACCESS;
 	struct vb_mr *mr = NULL;
 
-	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd)
+	if (!k || k->kind != VB_KEY_MW || k->pd != pd)
 		return VB_WC_MW_BIND_ERR;
 
 	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
@@ -96,34 +98,34 @@ enum vb_wc_status vb_mw_bind_wqe(struct vb_qp *qp, const struct vb_swqe *w)
 	if (mw->type == 2 ? mw->mr || !len : (access & VB_ACCESS_ZERO_BASED) != 0)
 		return VB_WC_MW_BIND_ERR;
 	if (len) {
-		if (!rk || rk->kind != VB_KEY_MR || rk->pd != qp->pd)
+		if (!rk || rk->kind != VB_KEY_MR || rk->pd != pd)
 			return VB_WC_MW_BIND_ERR;
 		mr = vb_container_of(rk, struct vb_mr, key);
-		if (!mr_may_be_bound(mr, w->remote_addr, len, access))
+		if (!mr_may_be_bound(mr, bind->addr, len, access))
 			return VB_WC_MW_BIND_ERR;
 		mr->window_cnt++;
 	}
 	mw_unbind(mw);
 	mw->mr = mr;
-	mw->start = w->remote_addr;
-	mw->iova = access & VB_ACCESS_ZERO_BASED ? 0 : w->remote_addr;
+	mw->start = bind->addr;
+	mw->iova = access & VB_ACCESS_ZERO_BASED ? 0 : bind->addr;
 	mw->length = len;
 	mw->access = access;
-	mw->qpn = qp->qpn;
-	k->key = (k->key & ~0xffu) | (uint8_t)w->compare_add;
+	mw->qpn = qpn;
+	k->key = (k->key & ~0xffu) | bind->key_byte;
 	return VB_WC_SUCCESS;
 }
 
-int vb_key_invalidate(struct vb_qp *qp, uint32_t rkey)
+int vb_mw_invalidate(const struct vb_pd *pd, uint32_t qpn, uint32_t rkey)
 {
-	struct vb_key *k = vb_key_find(qp->hca, rkey);
+	struct vb_key *k = vb_key_find(pd->hca, rkey);
 
-	if (!k || k->kind != VB_KEY_MW || k->pd != qp->pd)
+	if (!k || k->kind != VB_KEY_MW || k->pd != pd)
 		return -EACCES;
 
 	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
 
-	if (mw->type != 2 || !mw->mr || mw->qpn != qp->qpn)
+	if (mw->type != 2 || !mw->mr || mw->qpn != qpn)
 		return -EACCES;
 	mw_unbind(mw);
 	return 0;

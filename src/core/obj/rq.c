@@ -4,7 +4,9 @@
  * queues themselves. A WQE is copied to the QP when a message takes it, so that an SRQ's slot is
  * free again while the message arrives. IBA 10.2.9
  */
-#include "core/priv.h"
+#include "base/assert.h"
+#include "core/obj/pd.h"
+#include "core/qp/qp.h"
 #include "core/xrc/xrc.h"
 
 #include <errno.h>
@@ -100,22 +102,14 @@ struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq)
 	return vb_rq_cnt(rq) ? rq_at(rq, rq->head) : NULL;
 }
 
-bool vb_qp_take_rwqe(struct vb_qp *qp)
+void vb_rq_consume(struct vb_hca *h, struct vb_rq *rq, struct vb_srq *srq)
 {
-	struct vb_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
-	const struct vb_rwqe *w = vb_rq_peek(rq);
-
-	if (!w)
-		return false;
-	assert(!qp->resp.rwqe_held && w->sge_cnt <= rq->sge_max);
-	memcpy(qp->resp.rwqe, w, sizeof *w + w->sge_cnt * sizeof w->sge[0]);
-	qp->resp.rwqe_held = true;
+	VB_ASSERT(vb_rq_cnt(rq) > 0);
 	rq->head++;
-	if (qp->srq && qp->srq->limit && vb_rq_cnt(rq) < qp->srq->limit) {
-		qp->srq->limit = 0; /* one event for each time it is armed */
-		vb_event_raise_async(qp->hca, &qp->srq->ev, VB_ASYNC_SRQ_LIMIT_REACHED);
+	if (srq && srq->limit && vb_rq_cnt(rq) < srq->limit) {
+		srq->limit = 0; /* one event for each time it is armed */
+		vb_event_raise_async(h, &srq->ev, VB_ASYNC_SRQ_LIMIT_REACHED);
 	}
-	return true;
 }
 
 int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t limit, void *owner,
@@ -194,8 +188,8 @@ int vb_srq_destroy(struct vb_srq *srq)
 
 	if (srq->refs)
 		return -EBUSY;
-	if (srq->xrcd)
-		vb_xrc_srq_remove(srq);
+	if (srq->on_destroy)
+		srq->on_destroy(srq);
 	vb_list_remove(&srq->ev.link);
 	vb_list_remove(&srq->link);
 	srq->pd->refs--;

@@ -5,9 +5,11 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
-#include "core/obj/pkey.h"
-#include "core/qp/pace.h"
+#include "core/qp/pkey.h"
 #include "core/rc/rc.h"
+#include "core/sched/pace.h"
+#include "core/sched/peer.h"
+#include "core/sched/sched.h"
 #include "core/selective/selective.h"
 
 #include <errno.h>

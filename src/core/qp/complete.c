@@ -3,26 +3,18 @@
  * Completions, and what an error does to a QP: the state, the flush of both queues in order, and
  * the async events. IBA 10.3.1, 10.10.2, 10.7.3.1
  */
+#include "base/assert.h"
 #include "core/dc/dc.h"
-#include "core/priv.h"
+#include "core/obj/cq.h"
+#include "core/qp/qp.h"
 #include "core/rc/rc.h"
+#include "core/sched/peer.h"
+#include "core/sched/sched.h"
 #include "core/selective/selective.h"
 #include "core/share/loan.h"
 
-static const uint8_t wc_opcode_of[VB_WR_CNT] = {
-    [VB_WR_RDMA_WRITE] = VB_WC_RDMA_WRITE,
-    [VB_WR_RDMA_WRITE_IMM] = VB_WC_RDMA_WRITE,
-    [VB_WR_SEND] = VB_WC_SEND,
-    [VB_WR_SEND_IMM] = VB_WC_SEND,
-    [VB_WR_RDMA_READ] = VB_WC_RDMA_READ,
-    [VB_WR_COMPARE_SWAP] = VB_WC_COMP_SWAP,
-    [VB_WR_FETCH_ADD] = VB_WC_FETCH_ADD,
-    [VB_WR_LOCAL_INV] = VB_WC_LOCAL_INV,
-    [VB_WR_BIND_MW] = VB_WC_BIND_MW,
-    [VB_WR_SEND_INV] = VB_WC_SEND,
-    [VB_WR_FLUSH] = VB_WC_FLUSH,
-    [VB_WR_ATOMIC_WRITE] = VB_WC_ATOMIC_WRITE,
-};
+#include <errno.h>
+#include <string.h>
 
 void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now)
 {
@@ -49,13 +41,21 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
 }
 
 /*
- * A CQ that has overrun takes nothing more, and the QP ends: it may have been in RESET when the
+ * A CQ that overruns ends all QPs on it. It takes nothing more, and a QP that comes to it later
+ * ends then: it may have been in RESET when the
  * others did, or be an XRC target that serves the SRQ of that CQ only now. Its peer must not hear
  * of success. IBA 9.9.3.1 class G
  */
 static void complete(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
-	if (!vb_cq_add(cq, wc, solicited))
+	const struct vb_hca *h = qp->hca;
+	int err = vb_cq_add(cq, wc, solicited);
+
+	for (uint32_t i = 0; err == -ENOSPC && i < h->qp_cap; i++) {
+		if (h->qp[i] && (h->qp[i]->send_cq == cq || h->qp[i]->recv_cq == cq))
+			vb_qp_fatal(h->qp[i], wc->time);
+	}
+	if (err)
 		vb_qp_fatal(vb_qp_whole(qp), wc->time);
 }
 
@@ -65,7 +65,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 	struct vb_sq *sq = &qp->sq;
 	const struct vb_swqe *w = vb_sq_at(sq, sq->head);
 
-	assert(sq->head != sq->tail);
+	VB_ASSERT(sq->head != sq->tail);
 	count_error(qp, status, VB_COUNTER_req_cqe_error, VB_COUNTER_req_cqe_flush_error);
 	if (sq->nxt == sq->head)
 		sq->nxt++;
@@ -76,7 +76,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 	struct vb_wc wc = {
 	    .wr_id = w->wr_id,
 	    .status = status,
-	    .opcode = (enum vb_wc_opcode)wc_opcode_of[w->opcode],
+	    .opcode = (enum vb_wc_opcode)vb_work[w->opcode].completion,
 	    .vendor_err = vendor_err,
 	    .byte_len = w->length,
 	    .qpn = qp->qpn,
@@ -91,7 +91,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 /* Completes the receive WQE that the QP holds; @wc has what the packet says. */
 void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_time now)
 {
-	assert(qp->resp.rwqe_held);
+	VB_ASSERT(qp->resp.rwqe_held);
 	qp->resp.rwqe_held = false;
 	count_error(qp, wc->status, VB_COUNTER_resp_cqe_error, VB_COUNTER_resp_cqe_flush_error);
 	wc->wr_id = qp->resp.rwqe->wr_id;
@@ -101,6 +101,20 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	wc->time = now;
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
 	complete(qp, qp->recv_cq, wc, solicited);
+}
+
+bool vb_qp_take_rwqe(struct vb_qp *qp)
+{
+	struct vb_rq *rq = qp->srq ? &qp->srq->rq : &qp->rq;
+	const struct vb_rwqe *w = vb_rq_peek(rq);
+
+	if (!w)
+		return false;
+	VB_ASSERT(!qp->resp.rwqe_held && w->sge_cnt <= rq->sge_max);
+	memcpy(qp->resp.rwqe, w, sizeof *w + w->sge_cnt * sizeof w->sge[0]);
+	qp->resp.rwqe_held = true;
+	vb_rq_consume(qp->hca, rq, qp->srq);
+	return true;
 }
 
 void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,

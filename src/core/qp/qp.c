@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: their numbers, creation, destruction and posting of receives. IBA 10.2.3, 10.2.4 */
 #include "core/dc/dc.h"
+#include "core/obj/cq.h"
+#include "core/obj/pd.h"
 #include "core/rc/rc.h"
+#include "core/sched/peer.h"
+#include "core/sched/sched.h"
 #include "core/selective/selective.h"
 #include "core/share/open.h"
 

@@ -4,6 +4,8 @@
  * when it is posted, so that everything sent later is computed from it. IBA 10.8.2.4, 11.4.1.1
  */
 #include "core/dc/dc.h"
+#include "core/obj/mem.h"
+#include "core/sched/sched.h"
 
 #include <errno.h>
 #include <string.h>
@@ -87,9 +89,10 @@ const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w)
 	return swqe_data(qp, w);
 }
 
-static bool opcode_may_be_inline(enum vb_wr_opcode op)
+/* What the opcode of a work request that has passed vb_qp_send_check() is. */
+static const struct vb_work *work_of(const struct vb_send_wr *wr)
 {
-	return op <= VB_WR_SEND_IMM || op == VB_WR_SEND_INV || op == VB_WR_ATOMIC_WRITE;
+	return &vb_work[wr->opcode];
 }
 
 static uint64_t wr_length(const struct vb_send_wr *wr)
@@ -121,10 +124,10 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 	default: /* IBT-30 */
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_STATE, .value = qp->state);
 	}
-	if ((uint32_t)wr->opcode >= VB_WR_CNT || !(qp->ops->wr_mask >> wr->opcode & 1))
+	if ((uint32_t)wr->opcode >= VB_WR_CNT || !(work_of(wr)->on & qp->ops->work_on))
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_OPCODE, .value = wr->opcode);
 	if (wr->flags & VB_SEND_INLINE) {
-		if (!opcode_may_be_inline(wr->opcode))
+		if (!(work_of(wr)->traits & VB_WORK_INLINE))
 			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_NOT_INLINE, .value = wr->opcode);
 		if (wr_length(wr) > qp->sq.inline_max)
 			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_INLINE, .value = wr_length(wr),
@@ -132,7 +135,7 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 	}
 	if (!qp->ops->is_connected && !wr->ah)
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_NO_AH);
-	if (wr->opcode == VB_WR_FLUSH && wr->sge_cnt)
+	if (work_of(wr)->traits & VB_WORK_NO_SGES && wr->sge_cnt)
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_FLUSH, .value = wr->sge_cnt);
 	return 0;
 }
@@ -145,11 +148,8 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 		return VB_WC_WR_FLUSH_ERR;
 	if (!qp->ops->is_connected && wr->ah->pd != qp->pd)
 		return VB_WC_LOC_QP_OP_ERR;
-	if (wr->opcode == VB_WR_FLUSH)
-		return VB_WC_SUCCESS;
 	/* IBA 9.4.5, 11.6.2, A19.4.2 */
-	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD ||
-	    wr->opcode == VB_WR_ATOMIC_WRITE)
+	if (work_of(wr)->traits & VB_WORK_OF_8_BYTES)
 		return length != 8 ? VB_WC_LOC_LEN_ERR : VB_WC_SUCCESS;
 	if (length > qp->hca->cfg.limits.msg_size)
 		return VB_WC_LOC_LEN_ERR; /* C9-94 */
@@ -165,9 +165,8 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 	w->rkey = wr->rkey;
 	w->compare_add = wr->compare_add;
 	w->swap = wr->swap;
-	bool invalidates = wr->opcode == VB_WR_SEND_INV || wr->opcode == VB_WR_LOCAL_INV;
-
-	w->imm = invalidates ? wr->inv_rkey : wr->imm;
+	w->traits = work_of(wr)->traits;
+	w->imm = w->traits & VB_WORK_INVALIDATES ? wr->inv_rkey : wr->imm;
 	if (wr->opcode == VB_WR_FLUSH) {
 		w->imm = wr->flush;
 		w->compare_add = wr->flush_len;
@@ -181,20 +180,21 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 		/* A Q_Key with its top bit set stands for the QP's own. IBA 10.2.5 */
 		uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
 
-		*vb_swqe_ud(w) = (struct vb_ud_dest){.path = wr->ah->path,
-						     .dqpn = wr->dqpn & 0xffffff,
-						     .qkey = qkey,
-						     .kbps = wr->ah->kbps};
+		*(struct vb_ud_dest *)vb_swqe_put_dest(w) =
+		    (struct vb_ud_dest){.path = wr->ah->path,
+					.dqpn = wr->dqpn & 0xffffff,
+					.qkey = qkey,
+					.kbps = wr->ah->kbps};
 		qp->pace.of_each |= wr->ah->kbps != 0;
 		if (qp->dci) {
-			struct vb_dc_dest *dest = vb_swqe_dest(w);
+			struct vb_dc_dest *dest = vb_swqe_put_dest(w);
 
 			dest->key = wr->dc_key;
 			dest->stream = qp->dci->streams ? wr->dc_stream : 0;
 			dest->nr = 0;
 		}
 	} else if (qp->type == VB_QPT_XRC_INI) {
-		*(struct vb_xrc_dest *)vb_swqe_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
+		*(struct vb_xrc_dest *)vb_swqe_put_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
 	}
 
 	uint8_t *data = (uint8_t *)(uintptr_t)swqe_data(qp, w);
@@ -224,7 +224,7 @@ static void fetch_value(struct vb_qp *qp, struct vb_swqe *w, const struct vb_sen
 	struct vb_seg seg[sizeof value];
 	int cnt;
 
-	if (wr->opcode != VB_WR_ATOMIC_WRITE || w->flags & VB_SEND_INLINE || w->status)
+	if (!(w->traits & VB_WORK_FETCHED) || w->flags & VB_SEND_INLINE || w->status)
 		return;
 	cnt = vb_mem_gather(qp->pd, wr->sge, wr->sge_cnt, 0, sizeof value, 0, seg, sizeof value);
 	if (cnt < 0) {
@@ -273,17 +273,13 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
 	uint64_t length = wr_length(wr);
 
-	if (wr->opcode == VB_WR_FLUSH)
-		length = 0;
 	w->status = (uint8_t)wr_status(lane, wr, length);
 	wqe_fill(lane, w, wr);
 	fetch_value(lane, w, wr);
-	if (wr->opcode == VB_WR_COMPARE_SWAP || wr->opcode == VB_WR_FETCH_ADD)
-		length = 8;
 	wqe_place(lane, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
 	sq->tail++;
 	if (qp->dci)
-		vb_dci_posted(lane, vb_swqe_dest(w));
+		vb_dci_posted(lane, vb_swqe_put_dest(w));
 	if (qp->state == VB_QPS_ERR)
 		vb_qp_enter_err(qp, now);
 	else if (qp->state == VB_QPS_SQE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The QP state machine as a table: which transition is legal, with which attributes. IBA 10.3.1 */
-#include "core/priv.h"
+#include "core/qp/qp.h"
 
 #include <errno.h>
 

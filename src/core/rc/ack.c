@@ -39,42 +39,55 @@ uint32_t vb_credit_decode(uint8_t code)
 }
 
 /* The credits of an ACK: the QP's own receive WQEs; an SRQ promises nothing to one QP. */
-static uint8_t credit_code(struct vb_qp *qp)
+static uint8_t credit_code(const struct vb_qp *qp)
 {
 	if (qp->srq || qp->xrcd)
 		return VB_CREDIT_UNLIMITED;
-
-	uint8_t code = vb_credit_encode(vb_rq_cnt(&qp->rq));
-
-	qp->resp.credit_zero = code == 0;
-	return code;
+	return vb_credit_encode(vb_rq_cnt(&qp->rq));
 }
 
-/* The QP's path with the DSCP that acknowledgements are to have. REG-08 */
-static const struct vb_path *with_ack_dscp(struct vb_qp *qp)
+/* An AETH with @credits leaves: when it says that there are none, the next receive is news. */
+static void note_credits(struct vb_qp *qp, uint8_t credits)
+{
+	if (credits != VB_CREDIT_UNLIMITED)
+		qp->resp.credit_zero = credits == 0;
+}
+
+/* Before ACKs leave: the QP's path with the DSCP that they are to have. REG-08 */
+VB_COLD static void set_ack_path(struct vb_qp *qp)
 {
 	uint8_t ecn = qp->attr.path.traffic_class & VB_ECN_MASK;
 
 	qp->ack_path = qp->attr.path;
 	qp->ack_path.traffic_class = (uint8_t)(vb_qp_rules(qp)->set.ack_dscp << 2 | ecn);
-	return &qp->ack_path;
 }
 
-static void emit_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, struct vb_psn psn,
-		     uint32_t msn, vb_time now)
+/* The acknowledgement of @psn: an ACK with credits or a NAK. */
+static void emit_ack(const struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome,
+		     struct vb_psn psn, uint32_t msn)
 {
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, VB_OP_ACK, psn);
 
 	if (vb_qp_rules(qp)->set.ack_dscp_force)
-		tx->path = with_ack_dscp(qp);
+		tx->path = &qp->ack_path;
 	hdr.aeth.syndrome = syndrome;
 	hdr.aeth.msn = msn & VB_PSN_MASK;
 	hdr.selective = qp->sr && qp->sr->speaks;
 	vb_tx_finish(tx, &hdr);
 	if (syndrome == VB_NAK_PSN_SEQ && vb_sr_misses(qp))
 		vb_sr_emit_report(qp, tx);
-	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, 0, 0);
+}
+
+static void send_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, struct vb_psn psn,
+		     uint32_t msn, vb_time now)
+{
+	if (vb_qp_rules(qp)->set.ack_dscp_force)
+		set_ack_path(qp);
+	emit_ack(qp, b, syndrome, psn, msn);
+	if ((syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_ACK)
+		note_credits(qp, syndrome);
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, qp->ops->transport | VB_OP_ACK, psn.v, 0, 0);
 	if ((syndrome & VB_SYNDROME_CLASS) != VB_SYNDROME_ACK)
 		vb_qp_trace(qp, VB_TRACE_NAK_SENT, now, syndrome, psn.v, msn, 0);
 }
@@ -85,38 +98,49 @@ static struct vb_pd *response_pd(const struct vb_qp *qp, const struct vb_resourc
 	return qp->xrcd ? vb_xrc_pd(qp, r->srqn) : qp->pd;
 }
 
+/* The access of a response: the READ that was granted, from @off on. */
+static struct vb_remote response_access(const struct vb_qp *qp, const struct vb_resource *r,
+					uint64_t off, uint32_t len)
+{
+	struct vb_remote from = vb_qp_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ);
+
+	from.pd = response_pd(qp, r);
+	return from;
+}
+
 /* Where a response finds its bytes. */
-static int response_memory(struct vb_qp *qp, const struct vb_resource *r, uint64_t off,
+static int response_memory(const struct vb_qp *qp, const struct vb_resource *r, uint64_t off,
 			   uint32_t len, uint8_t **p)
 {
-	struct vb_pd *pd = qp->pd;
+	struct vb_remote from = response_access(qp, r, off, len);
+	int err = vb_mem_remote(&from, p);
 
-	qp->pd = response_pd(qp, r);
-
-	int err = vb_mem_remote(qp, r->rkey, r->va + off, len, VB_ACCESS_REMOTE_READ, p);
-
-	qp->pd = pd;
 	return err ? err : vb_mem_touch(qp->hca, *p, len);
 }
 
-/* The next packet of @run, responses of @r. 0; -EACCES: its key is gone; -EFAULT: its memory is.
- * The QP has a NAK to send instead. */
-static int emit_response(struct vb_qp *qp, const struct vb_resource *r, struct vb_run *run,
-			 struct vb_tx_batch *b, vb_time now)
+static uint8_t response_op(const struct vb_resource *r, const struct vb_run *run)
 {
-	struct vb_psn psn = run->nxt;
-	bool first = vb_psn_eq(psn, run->start);
-	bool last = vb_psn_eq(vb_psn_add(psn, 1), run->end);
-	uint64_t off = (uint64_t)vb_psn_span(r->first, psn) * qp->mtu;
+	bool first = vb_psn_eq(run->nxt, run->start);
+	bool last = vb_psn_eq(vb_psn_add(run->nxt, 1), run->end);
+
+	if (r->is_atomic)
+		return VB_OP_ATOMIC_ACK;
+	return first ? (last ? VB_OP_READ_RESP_ONLY : VB_OP_READ_RESP_FIRST)
+		     : (last ? VB_OP_READ_RESP_LAST : VB_OP_READ_RESP_MIDDLE);
+}
+
+/*
+ * The next packet of @run, responses of @r: a pure function of its arguments, as a request is. 0;
+ * -EACCES: its key is gone; -EFAULT: its memory is.
+ */
+static int emit_response(const struct vb_qp *qp, const struct vb_resource *r,
+			 const struct vb_run *run, struct vb_tx_batch *b)
+{
+	uint64_t off = (uint64_t)vb_psn_span(r->first, run->nxt) * qp->mtu;
 	uint32_t len = 0;
 	uint8_t *p = NULL;
-	uint8_t op;
 
-	if (r->is_atomic) {
-		op = VB_OP_ATOMIC_ACK;
-	} else {
-		op = first ? (last ? VB_OP_READ_RESP_ONLY : VB_OP_READ_RESP_FIRST)
-			   : (last ? VB_OP_READ_RESP_LAST : VB_OP_READ_RESP_MIDDLE);
+	if (!r->is_atomic) {
 		len = r->len - off < qp->mtu ? (uint32_t)(r->len - off) : qp->mtu;
 		int err = len ? response_memory(qp, r, off, len, &p) : 0;
 
@@ -125,7 +149,7 @@ static int emit_response(struct vb_qp *qp, const struct vb_resource *r, struct v
 	}
 
 	struct vb_hdr hdr;
-	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
+	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, response_op(r, run), run->nxt);
 
 	if (qp->cc.ect)
 		tx->path = &qp->cc.data_path;
@@ -142,12 +166,27 @@ static int emit_response(struct vb_qp *qp, const struct vb_resource *r, struct v
 		hdr.pad = (uint8_t)(-len & 3);
 	}
 	vb_tx_finish(tx, &hdr);
-	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, hdr.opcode, psn.v, len, 0);
+	return 0;
+}
+
+/* Sends the next packet of @run; the QP has a NAK to send instead where that fails. */
+static int send_response(struct vb_qp *qp, const struct vb_resource *r, struct vb_run *run,
+			 struct vb_tx_batch *b, vb_time now)
+{
+	struct vb_psn psn = run->nxt;
+	uint8_t op = (uint8_t)(qp->ops->transport | response_op(r, run));
+	int err = emit_response(qp, r, run, b);
+
+	if (err)
+		return err;
+	if (vb_opcode[op].ext & VB_EXT_AETH)
+		note_credits(qp, credit_code(qp));
+	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, op, psn.v, b->pkt[b->cnt - 1].payload_len, 0);
 	run->nxt = vb_psn_add(psn, 1);
 	return 0;
 }
 
-VB_COLD static struct vb_denial why_lost(struct vb_qp *qp, const struct vb_resource *r)
+VB_COLD static struct vb_denial why_lost(const struct vb_qp *qp, const struct vb_resource *r)
 {
 	struct vb_denial d = {.check = VB_DENIAL_NONE,
 			      .opcode = (uint8_t)(qp->ops->transport | VB_OP_READ_REQUEST),
@@ -155,11 +194,9 @@ VB_COLD static struct vb_denial why_lost(struct vb_qp *qp, const struct vb_resou
 			      .key = r->rkey,
 			      .va = r->va,
 			      .len = r->len};
-	struct vb_pd *pd = qp->pd;
+	struct vb_remote from = response_access(qp, r, 0, r->len);
 
-	qp->pd = response_pd(qp, r);
-	vb_mem_why_remote(qp, r->rkey, r->va, r->len, VB_ACCESS_REMOTE_READ, &d);
-	qp->pd = pd;
+	vb_mem_why_remote(&from, &d);
 	if (d.check == VB_DENIAL_NONE)
 		d.check = VB_DENIAL_FAULT;
 	return d;
@@ -197,7 +234,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 		}
 	}
 
-	int err = emit_response(qp, r, run, b, now);
+	int err = send_response(qp, r, run, b, now);
 
 	if (err) {
 		on_lost_memory(qp, r, run->nxt, err, now);
@@ -218,7 +255,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 
 /* What the QP still says before it is silent, or waits: a NAK, or in ERR the ACK of a message whose
  * invalidation has failed. */
-static uint8_t last_syndrome(struct vb_qp *qp)
+static uint8_t last_syndrome(const struct vb_qp *qp)
 {
 	uint8_t syndrome = qp->resp.nak_syndrome;
 
@@ -257,18 +294,18 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 			respond(qp, r, b, now);
 		} else if (resp->ack_due && !r && !resp->nak_sent && vb_sr_misses(qp)) {
 			resp->ack_due = resp->nak_due = false;
-			emit_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);
+			send_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);
 		} else if (resp->ack_due) {
 			resp->ack_due = false;
 			if (r)
-				emit_ack(qp, b, credit_code(qp), vb_psn_prev(r->first), r->msn - 1,
+				send_ack(qp, b, credit_code(qp), vb_psn_prev(r->first), r->msn - 1,
 					 now);
 			else
-				emit_ack(qp, b, credit_code(qp), vb_psn_prev(resp->epsn), resp->msn,
+				send_ack(qp, b, credit_code(qp), vb_psn_prev(resp->epsn), resp->msn,
 					 now);
 		} else {
 			resp->nak_due = false;
-			emit_ack(qp, b, last_syndrome(qp), resp->epsn, resp->msn, now);
+			send_ack(qp, b, last_syndrome(qp), resp->epsn, resp->msn, now);
 		}
 	}
 	return false;

@@ -234,7 +234,7 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 	uint32_t len;
 	const uint8_t *payload = vb_rx_payload(hdr, rx, &len);
 
-	if (w->opcode == VB_WR_ATOMIC_WRITE || w->opcode == VB_WR_FLUSH)
+	if (!(w->traits & VB_WORK_FILLS_SGES))
 		return len ? VB_VERDICT_LENGTH : VB_VERDICT_OK; /* that it came is the answer */
 	if (len != want)
 		return VB_VERDICT_LENGTH;
@@ -253,8 +253,7 @@ static enum vb_verdict place(struct vb_qp *qp, const struct vb_swqe *w, const st
 	uint64_t orig = hdr->atomic_orig;
 	bool atomic = (hdr->opcode & VB_OP_MASK) == VB_OP_ATOMIC_ACK;
 
-	if (!vb_swqe_wants_response(w) ||
-	    atomic != (w->opcode == VB_WR_COMPARE_SWAP || w->opcode == VB_WR_FETCH_ADD))
+	if (!vb_swqe_wants_response(w) || atomic != ((w->traits & VB_WORK_ATOMIC) != 0))
 		return VB_VERDICT_SEQUENCE;
 	if (!atomic)
 		return place_read(qp, w, hdr, rx);

@@ -70,8 +70,10 @@ static void name_range(const struct vb_qp *qp, const struct vb_hdr *hdr, uint32_
 
 static void check_right(const struct vb_qp *qp, const struct vb_hdr *hdr, struct vb_denial *d)
 {
+	struct vb_remote r = vb_qp_remote(qp, d->key, d->va, d->len, right_of(hdr));
+
 	/* The bounds, which a FLUSH of a whole region has not, are checked last. */
-	vb_mem_why_remote(qp, d->key, d->va, d->len, right_of(hdr), d);
+	vb_mem_why_remote(&r, d);
 	/* The peer's address is a multiple of 8, and that of the memory behind it is not. */
 	if (d->check == VB_DENIAL_NONE)
 		d->check = VB_DENIAL_MISALIGNED;

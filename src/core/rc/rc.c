@@ -15,6 +15,8 @@ const struct vb_transport_ops vb_rc_ops = {
     .is_acked = true,
     .is_connected = true,
     .has_rq = true,
-    .wr_mask = VB_RC_WR_MASK, /* IBT-05 */
+    .work_on = VB_WORK_ON_RC, /* IBT-05 */
     .recv = rc_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };

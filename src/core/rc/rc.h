@@ -7,26 +7,19 @@
 #ifndef VB_CORE_RC_RC_H
 #define VB_CORE_RC_RC_H
 
-#include "core/priv.h"
-
-/* Every work request there is. */
-#define VB_RC_WR_MASK                                                                              \
-	(((1u << (VB_WR_SEND_INV + 1)) - 1) | 1u << VB_WR_FLUSH | 1u << VB_WR_ATOMIC_WRITE)
-
-/* Packets a QP may send in one turn: as many as one UDP_SEGMENT train holds at MTU 4096, twice. */
-#define VB_TURN_PKTS 32u
-
-/* sched.c: room for one more packet, before the batch holds @stop. */
-bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop);
+#include "core/obj/mem.h"
+#include "core/qp/qp.h"
+#include "core/qp/tx.h"
+#include "core/sched/sched.h"
 
 /* req_emit.c: packet @psn of @w appended to @b; @ask: it asks for an ACK in any case. A pure
  * function of its arguments. Returns how many PSNs the packet takes (more than 1 for a READ
  * request), or -EACCES: an SGE is not usable. */
-int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
+int vb_req_emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn, bool ask,
 		struct vb_tx_batch *b);
 /* The READ request or atomic that asks for the answers [@psn, @psn + @pkts) of @w again. */
-void vb_req_emit_again(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
-		       struct vb_tx_batch *b);
+void vb_req_emit_again(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn,
+		       uint32_t pkts, struct vb_tx_batch *b);
 /* PSNs that the packet at @psn takes. */
 uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn);
 
@@ -101,6 +94,19 @@ static inline bool vb_op_is_answered(const struct vb_hdr *hdr)
 	       op == VB_OP_ATOMIC_WRITE || op == VB_OP_FLUSH;
 }
 
+/* The access that a request for @qp asks for. */
+static inline struct vb_remote vb_qp_remote(const struct vb_qp *qp, uint32_t rkey, uint64_t va,
+					    uint64_t len, uint32_t access)
+{
+	return (struct vb_remote){.hca = qp->hca,
+				  .pd = qp->pd,
+				  .qpn = qp->qpn,
+				  .rkey = rkey,
+				  .access = access,
+				  .va = va,
+				  .len = len};
+}
+
 /* resp_read.c: READs, atomics, ATOMIC WRITEs and FLUSHes. */
 enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
 enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome);
@@ -115,16 +121,13 @@ struct vb_resource *vb_resp_pending(struct vb_qp *qp);
 /* The one that has the answer with @psn, or NULL. */
 struct vb_resource *vb_resp_resource(struct vb_responder *resp, struct vb_psn psn);
 
+/* turn.c: the transmit operation of all transports. */
+bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
+
 /* ack.c: everything the responder sends. */
 bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 uint8_t vb_credit_encode(uint32_t wqe_cnt);
 /* Receive WQEs that a credit code stands for; UINT32_MAX: no limit. */
 uint32_t vb_credit_decode(uint8_t code);
-
-/* One more packet in @b with its BTH and DCETH prepared; the caller sets what else the opcode has
- * and emits @hdr. */
-struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct vb_hdr *hdr,
-			  uint8_t op, struct vb_psn psn);
-void vb_tx_finish(struct vb_tx *tx, const struct vb_hdr *hdr);
 
 #endif

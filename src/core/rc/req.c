@@ -6,8 +6,10 @@
  */
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
-#include "core/qp/pace.h"
+#include "core/obj/mw.h"
 #include "core/rc/rc.h"
+#include "core/sched/pace.h"
+#include "core/sched/peer.h"
 #include "core/selective/selective.h"
 
 #include <errno.h>
@@ -64,7 +66,7 @@ static bool credit_is_short(const struct vb_qp *qp, const struct vb_swqe *w)
 }
 
 /* What keeps the packet at psn_nxt of @w from leaving now. A train that has begun leaves whole. */
-static enum vb_block req_gate(struct vb_qp *qp, const struct vb_swqe *w, bool in_train)
+static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, bool in_train)
 {
 	const struct vb_requester *req = &qp->req;
 	bool starts = vb_psn_eq(req->psn_nxt, w->first);
@@ -152,13 +154,26 @@ VB_COLD static bool req_may_run_local(struct vb_qp *qp, const struct vb_swqe *w)
 	return true;
 }
 
+/* A bind uses the fields of a WQE as vb_mw_create() says. */
+VB_COLD static enum vb_wc_status run_bind(struct vb_qp *qp, const struct vb_swqe *w)
+{
+	struct vb_mw_bind bind = {.rkey = w->rkey,
+				  .lkey = w->imm,
+				  .addr = w->remote_addr,
+				  .length = w->swap,
+				  .access = (uint32_t)(w->compare_add >> 32),
+				  .key_byte = (uint8_t)w->compare_add};
+
+	return vb_mw_bind(qp->pd, qp->qpn, &bind);
+}
+
 /* Local work runs once, in the order of the queue; it completes with what was sent before it. */
 VB_COLD static void req_run_local(struct vb_qp *qp, struct vb_swqe *w)
 {
 	if (!(w->flags & VB_SWQE_RAN)) {
 		if (w->opcode == VB_WR_BIND_MW)
-			w->status = (uint8_t)vb_mw_bind_wqe(qp, w);
-		else if (vb_key_invalidate(qp, w->imm))
+			w->status = (uint8_t)run_bind(qp, w);
+		else if (vb_mw_invalidate(qp->pd, qp->qpn, w->imm))
 			w->status = VB_WC_MW_BIND_ERR; /* any memory management error. 11.6.2 */
 		w->flags |= VB_SWQE_RAN;
 	}
@@ -203,8 +218,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	struct vb_requester *req = &qp->req;
 	bool resend = vb_psn_before(req->psn_nxt, req->psn_max);
 	bool responds = vb_swqe_wants_response(w);
-	/* The answer to an ATOMIC WRITE brings nothing. */
-	uint32_t access = responds && w->opcode != VB_WR_ATOMIC_WRITE ? VB_ACCESS_LOCAL_WRITE : 0;
+	uint32_t access = w->traits & VB_WORK_FILLS_SGES ? VB_ACCESS_LOCAL_WRITE : 0;
 	int pkts = 0;
 
 	if (responds && qp->attr.max_rd_atomic == 0) {
@@ -313,7 +327,7 @@ static bool train_waits(struct vb_requester *req, uint32_t train, uint64_t room,
  * could take when asked, which is once a turn, for UD once a message. The timer lets the QP look
  * again.
  */
-static bool room_is_short(struct vb_qp *qp, struct vb_swqe *w, uint32_t train, uint64_t *room,
+static bool room_is_short(struct vb_qp *qp, const struct vb_swqe *w, uint32_t train, uint64_t *room,
 			  vb_time now)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
@@ -353,7 +367,7 @@ static uint32_t send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room,
 			  struct vb_tx_batch *b, vb_time now)
 {
 	if (vb_dci_connects(qp)) {
-		vb_dci_emit(qp, b, now);
+		vb_dci_send(qp, b, now);
 		req_left(qp, room, &b->pkt[b->cnt - 1], now);
 		return 0;
 	}
@@ -393,7 +407,7 @@ static bool req_is_held(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 }
 
 /* Work goes by paths with rates of their own: @w is next. */
-VB_COLD static void take_path(struct vb_qp *qp, struct vb_swqe *w)
+VB_COLD static void take_path(struct vb_qp *qp, const struct vb_swqe *w)
 {
 	vb_pace_take_path(qp, vb_swqe_ud(w)->kbps);
 	qp->req.slow = is_slow(qp);
@@ -416,7 +430,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		if (vb_dci_disconnects(qp)) {
 			if (!vb_tx_may_emit(qp, b, stop))
 				return true;
-			vb_dci_emit(qp, b, now);
+			vb_dci_send(qp, b, now);
 			continue;
 		}
 		if (vb_sr_is_due(qp)) {
@@ -450,6 +464,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w, left);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
+		if (qp->dci)
+			vb_dci_go(qp, w);
 		if (qp->pace.of_each)
 			take_path(qp, w);
 		if (paced && req_is_held(qp, w, now))

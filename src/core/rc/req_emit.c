@@ -4,73 +4,20 @@
  * Nothing is changed by sending, so a resend is the same call again, and a READ is taken up in the
  * middle by asking for the request at a later PSN. IBA 9.4, 9.6, 9.7
  */
+#include "base/assert.h"
 #include "core/cc/point.h"
-#include "core/obj/pkey.h"
+#include "core/obj/mem.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 
 #include <errno.h>
 
-/* The opcodes of a message by its place in it; a request of one packet has only an "only". */
-struct op_row {
-	uint8_t first, middle, last, only;
-};
-
-static const struct op_row op_of[VB_WR_CNT] = {
-    [VB_WR_RDMA_WRITE] = {VB_OP_WRITE_FIRST, VB_OP_WRITE_MIDDLE, VB_OP_WRITE_LAST,
-			  VB_OP_WRITE_ONLY},
-    [VB_WR_RDMA_WRITE_IMM] = {VB_OP_WRITE_FIRST, VB_OP_WRITE_MIDDLE, VB_OP_WRITE_LAST_IMM,
-			      VB_OP_WRITE_ONLY_IMM},
-    [VB_WR_SEND] = {VB_OP_SEND_FIRST, VB_OP_SEND_MIDDLE, VB_OP_SEND_LAST, VB_OP_SEND_ONLY},
-    [VB_WR_SEND_IMM] = {VB_OP_SEND_FIRST, VB_OP_SEND_MIDDLE, VB_OP_SEND_LAST_IMM,
-			VB_OP_SEND_ONLY_IMM},
-    [VB_WR_SEND_INV] = {VB_OP_SEND_FIRST, VB_OP_SEND_MIDDLE, VB_OP_SEND_LAST_INV,
-			VB_OP_SEND_ONLY_INV},
-    [VB_WR_RDMA_READ] = {VB_OP_READ_REQUEST, VB_OP_READ_REQUEST, VB_OP_READ_REQUEST,
-			 VB_OP_READ_REQUEST},
-    [VB_WR_COMPARE_SWAP] = {.only = VB_OP_COMPARE_SWAP},
-    [VB_WR_FETCH_ADD] = {.only = VB_OP_FETCH_ADD},
-    [VB_WR_FLUSH] = {.only = VB_OP_FLUSH},
-    [VB_WR_ATOMIC_WRITE] = {.only = VB_OP_ATOMIC_WRITE},
-};
-
-struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct vb_hdr *hdr,
-			  uint8_t op, struct vb_psn psn)
-{
-	struct vb_tx *tx = &b->pkt[b->cnt++];
-
-	assert(b->cnt <= VB_TX_BATCH_PKTS);
-	tx->path = &qp->attr.path;
-	tx->seg = &b->seg[b->seg_cnt];
-	tx->payload_len = 0;
-	tx->seg_cnt = 0;
-	tx->pad = 0;
-	/* Not the whole of it: clearing what is not written to the wire takes its time. */
-	hdr->opcode = (uint8_t)(qp->ops->transport | op);
-	hdr->pad = 0;
-	hdr->migrated = true;
-	hdr->solicited = hdr->ack_req = hdr->fecn = hdr->becn = hdr->selective = false;
-	hdr->pkey = vb_qp_pkey(qp);
-	hdr->dqpn = qp->attr.dest_qpn;
-	hdr->psn = psn;
-	hdr->dc.lane = qp->dc_lane;
-	hdr->dc.sqpn = qp->qpn;
-	hdr->dc.connection = qp->dc_connection;
-	return tx;
-}
-
-void vb_tx_finish(struct vb_tx *tx, const struct vb_hdr *hdr)
-{
-	tx->pad = hdr->pad;
-	tx->hdr_len = (uint8_t)vb_hdr_emit(hdr, tx->hdr);
-}
-
 uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn)
 {
 	uint32_t k = vb_psn_span(w->first, psn);
 
-	assert(k < w->pkts);
-	if (w->opcode != VB_WR_RDMA_READ)
+	VB_ASSERT(k < w->pkts);
+	if (!(w->traits & VB_WORK_IN_PIECES))
 		return 1;
 
 	uint32_t n = w->pkts - k;
@@ -104,7 +51,7 @@ static int emit_payload(const struct vb_qp *qp, const struct vb_swqe *w, uint32_
 	return 0;
 }
 
-static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint32_t pkts,
+static void emit_ext(const struct vb_qp *qp, const struct vb_swqe *w, uint32_t k, uint32_t pkts,
 		     struct vb_hdr *hdr)
 {
 	uint16_t ext = vb_hdr_opcode(hdr)->ext;
@@ -113,7 +60,7 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 	if (ext & VB_EXT_RETH) {
 		uint64_t len = w->length - off;
 
-		if (w->opcode == VB_WR_RDMA_READ && len > (uint64_t)pkts * qp->mtu)
+		if (w->traits & VB_WORK_IN_PIECES && len > (uint64_t)pkts * qp->mtu)
 			len = (uint64_t)pkts * qp->mtu;
 		hdr->reth.va = w->remote_addr + off;
 		hdr->reth.rkey = w->rkey;
@@ -144,12 +91,12 @@ static void emit_ext(const struct vb_qp *qp, struct vb_swqe *w, uint32_t k, uint
 	}
 }
 
-static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
+static int emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
 		bool ask, struct vb_tx_batch *b)
 {
 	uint32_t k = vb_psn_span(w->first, psn);
 	bool last = k + pkts == w->pkts;
-	const struct op_row *row = &op_of[w->opcode];
+	const struct vb_work *row = &vb_work[w->opcode];
 	uint8_t op = w->pkts == 1 ? row->only
 		     : k == 0     ? row->first
 		     : last       ? row->last
@@ -159,7 +106,7 @@ static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, ui
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, op, psn);
 
 	if (qp->cc.spread)
-		tx->path = vb_cc_path_of(qp, psn);
+		tx->path = vb_cc_path_of(&qp->cc, psn);
 	else if (qp->cc.ect)
 		tx->path = &qp->cc.data_path;
 	else if (!qp->ops->is_connected)
@@ -184,15 +131,15 @@ static int emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, ui
 	return (int)pkts;
 }
 
-int vb_req_emit(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, bool ask,
+int vb_req_emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn, bool ask,
 		struct vb_tx_batch *b)
 {
 	return emit(qp, w, psn, vb_req_emit_pkts(qp, w, psn), ask, b);
 }
 
-void vb_req_emit_again(const struct vb_qp *qp, struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
-		       struct vb_tx_batch *b)
+void vb_req_emit_again(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn,
+		       uint32_t pkts, struct vb_tx_batch *b)
 {
-	assert(vb_swqe_wants_response(w) && pkts <= vb_req_emit_pkts(qp, w, psn));
+	VB_ASSERT(vb_swqe_wants_response(w) && pkts <= vb_req_emit_pkts(qp, w, psn));
 	(void)emit(qp, w, psn, pkts, true, b); /* fails only where there is payload */
 }

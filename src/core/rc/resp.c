@@ -5,6 +5,7 @@
  * answer. IBA 9.7.4, 9.9.3
  */
 #include "core/denial.h"
+#include "core/obj/mw.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 
@@ -80,7 +81,8 @@ static enum vb_verdict execute_send(struct vb_qp *qp, const struct vb_hdr *hdr,
 		*syndrome = VB_NAK_REMOTE_OP;
 		return VB_VERDICT_OPERATION;
 	}
-	if ((vb_hdr_opcode(hdr)->ext & VB_EXT_IETH) && vb_key_invalidate(qp, hdr->inv_rkey)) {
+	if ((vb_hdr_opcode(hdr)->ext & VB_EXT_IETH) &&
+	    vb_mw_invalidate(qp->pd, qp->qpn, hdr->inv_rkey)) {
 		/* The message has arrived whole, and so it is acknowledged: what fails is the
 		 * responder's own, class J. IBA 9.9.6.3 */
 		resp->msn++;
@@ -107,6 +109,7 @@ static enum vb_verdict execute_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 	uint32_t rkey = first ? hdr->reth.rkey : resp->rkey;
 	uint64_t check =
 	    first ? left : len; /* the whole range at once, before any byte is written */
+	struct vb_remote to = vb_qp_remote(qp, rkey, va, check, VB_ACCESS_REMOTE_WRITE);
 	uint8_t *p = NULL;
 
 	if (first)
@@ -114,7 +117,7 @@ static enum vb_verdict execute_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 	*syndrome = VB_NAK_INVALID_REQUEST;
 	if (!(qp->attr.access & VB_ACCESS_REMOTE_WRITE) || left > qp->hca->cfg.limits.msg_size)
 		return VB_VERDICT_INVALID_REQUEST;
-	if (check && vb_mem_remote(qp, rkey, va, check, VB_ACCESS_REMOTE_WRITE, &p)) {
+	if (check && vb_mem_remote(&to, &p)) {
 		*syndrome = VB_NAK_REMOTE_ACCESS;
 		return VB_VERDICT_ACCESS;
 	}

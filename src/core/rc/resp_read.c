@@ -77,8 +77,11 @@ enum vb_verdict vb_resp_read(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t
 	if (!(qp->attr.access & VB_ACCESS_REMOTE_READ) ||
 	    hdr->reth.len > qp->hca->cfg.limits.msg_size)
 		return VB_VERDICT_INVALID_REQUEST;
-	if (hdr->reth.len && vb_mem_remote(qp, hdr->reth.rkey, hdr->reth.va, hdr->reth.len,
-					   VB_ACCESS_REMOTE_READ, &p)) {
+
+	struct vb_remote from =
+	    vb_qp_remote(qp, hdr->reth.rkey, hdr->reth.va, hdr->reth.len, VB_ACCESS_REMOTE_READ);
+
+	if (hdr->reth.len && vb_mem_remote(&from, &p)) {
 		*syndrome = VB_NAK_REMOTE_ACCESS; /* a length of 0 needs no key, C9-88 */
 		return VB_VERDICT_ACCESS;
 	}
@@ -138,8 +141,11 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 	*syndrome = VB_NAK_INVALID_REQUEST;
 	if (!(qp->attr.access & VB_ACCESS_REMOTE_ATOMIC) || hdr->atomic.va % 8)
 		return VB_VERDICT_INVALID_REQUEST;
-	if (vb_mem_remote(qp, hdr->atomic.rkey, hdr->atomic.va, 8, VB_ACCESS_REMOTE_ATOMIC, &p) ||
-	    (uintptr_t)p % 8) {
+
+	struct vb_remote at =
+	    vb_qp_remote(qp, hdr->atomic.rkey, hdr->atomic.va, 8, VB_ACCESS_REMOTE_ATOMIC);
+
+	if (vb_mem_remote(&at, &p) || (uintptr_t)p % 8) {
 		*syndrome = VB_NAK_REMOTE_ACCESS;
 		return VB_VERDICT_ACCESS;
 	}
@@ -185,8 +191,11 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 		return VB_VERDICT_INVALID_REQUEST;
 	if (len != 8 || hdr->reth.len != 8)
 		return VB_VERDICT_LENGTH;
-	if (vb_mem_remote(qp, hdr->reth.rkey, hdr->reth.va, 8, VB_ACCESS_REMOTE_WRITE, &p) ||
-	    (uintptr_t)p % 8) {
+
+	struct vb_remote to =
+	    vb_qp_remote(qp, hdr->reth.rkey, hdr->reth.va, 8, VB_ACCESS_REMOTE_WRITE);
+
+	if (vb_mem_remote(&to, &p) || (uintptr_t)p % 8) {
 		*syndrome = VB_NAK_REMOTE_ACCESS;
 		return VB_VERDICT_ACCESS;
 	}
@@ -238,8 +247,11 @@ enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_
 	*syndrome = VB_NAK_INVALID_REQUEST;
 	if (!flush_is_valid(hdr->flush) || (qp->attr.access & access) != access)
 		return VB_VERDICT_INVALID_REQUEST;
-	if (!vb_mem_is_remote(qp, hdr->reth.rkey, hdr->reth.va, hdr->reth.len, access,
-			      hdr->flush & VB_FLUSH_MR)) {
+
+	struct vb_remote range =
+	    vb_qp_remote(qp, hdr->reth.rkey, hdr->reth.va, hdr->reth.len, access);
+
+	if (!vb_mem_is_remote(&range, hdr->flush & VB_FLUSH_MR)) {
 		*syndrome = VB_NAK_REMOTE_ACCESS;
 		return VB_VERDICT_ACCESS;
 	}

@@ -6,6 +6,7 @@
  * responder's memory of answered requests (IBA 9.7.5.1.3) holds all that can be asked for. See
  * selective.h.
  */
+#include "base/assert.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 
@@ -21,7 +22,7 @@ static bool is_got(const struct vb_sr *sr, struct vb_psn psn)
 bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn)
 {
 	/* The requester has no more in flight, see vb_sr_is_full(). */
-	assert(vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW);
+	VB_ASSERT(vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW);
 	return is_got(qp->sr, psn);
 }
 
@@ -247,7 +248,7 @@ void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 
 	while (gap->asked)
 		gap++;
-	assert(gap < sr->gap + sr->gap_cnt);
+	VB_ASSERT(gap < sr->gap + sr->gap_cnt);
 	gap->asked = asked_next(sr);
 	gap->stamp = qp->req.psn_max;
 	gap->asked_at = now;
@@ -255,7 +256,7 @@ void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 
 	struct vb_swqe *w = vb_sr_wqe_of(qp, gap->first);
 
-	assert(w && vb_swqe_wants_response(w));
+	VB_ASSERT(w && vb_swqe_wants_response(w));
 	vb_req_emit_again(qp, w, gap->first, gap->pkts, b);
 	vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], gap->first.v, 0, 1);

@@ -4,6 +4,7 @@
  * A hole that was filled by sending again is lost once more when something that was sent after it
  * has arrived and it is still missing. See selective.h.
  */
+#include "base/assert.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 #include "wire/be.h"
@@ -227,7 +228,7 @@ void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	}
 	while (i < sr->hole_cnt && sr->hole[i].resent)
 		i++;
-	assert(i < sr->hole_cnt);
+	VB_ASSERT(i < sr->hole_cnt);
 
 	struct vb_sr_hole *hole = &sr->hole[i];
 	struct vb_swqe *w =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Selective repeat at the responder: packets kept out of order, and the report. See selective.h. */
+#include "base/assert.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 #include "wire/be.h"
@@ -138,7 +139,7 @@ bool vb_sr_next(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
 	const struct kept *k = kept_at(qp, psn);
 	enum vb_verdict v = vb_hdr_parse(hdr, k->bytes, k->avail, k->len);
 
-	assert(v == VB_VERDICT_OK && vb_psn_eq(hdr->psn, psn));
+	VB_ASSERT(v == VB_VERDICT_OK && vb_psn_eq(hdr->psn, psn));
 	(void)v;
 	*rx = (struct vb_rx){.pkt = k->bytes, .len = k->len, .avail = k->avail};
 	return true;

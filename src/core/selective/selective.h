@@ -33,7 +33,7 @@
 #ifndef VB_CORE_SELECTIVE_SELECTIVE_H
 #define VB_CORE_SELECTIVE_SELECTIVE_H
 
-#include "core/priv.h"
+#include "core/qp/qp.h"
 
 #define VB_SR_WINDOW 4096u /* PSNs from the expected one on that may be kept; a power of 2 */
 #define VB_SR_HOLES 64u    /* missing packets that a requester keeps account of */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The owner of a target whose responder travels, and the messages about it. See loan.h. */
 #include "core/share/loan.h"
+#include "base/assert.h"
 
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
@@ -273,7 +274,7 @@ static bool owner_run(struct vb_xrc_loan *loan, vb_time now)
 		struct vb_hdr hdr = {0};
 		enum vb_verdict verdict = vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len);
 
-		assert(verdict == VB_VERDICT_OK);
+		VB_ASSERT(verdict == VB_VERDICT_OK);
 		if (pass(qp, &hdr, &rx, now, &verdict) == WAITS)
 			return !(loan->is_lent && loan->sent);
 		if (loan->cnt) /* or it has failed, and they are gone */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The owner of a target that other HCAs have open. See open.h; their side is handle.c. */
 #include "core/share/open.h"
+#include "base/assert.h"
 
 #include "core/share/handle.h"
 
-#include <assert.h>
 #include <errno.h>
 
 int vb_xrc_send(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
@@ -98,7 +98,7 @@ static void answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, 
 	if (!q.err) {
 		struct vb_xrc_opener *o = opener_find(qp, peer);
 
-		assert(o);
+		VB_ASSERT(o);
 		if (q.opens) {
 			o->serial = 0; /* it may be the next process with that slot */
 		} else if (q.mask) {

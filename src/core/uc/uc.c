@@ -57,7 +57,8 @@ const struct vb_transport_ops vb_uc_ops = {
     .transport = VB_TRANSPORT_UC,
     .is_connected = true,
     .has_rq = true,
-    .wr_mask = 1u << VB_WR_RDMA_WRITE | 1u << VB_WR_RDMA_WRITE_IMM | 1u << VB_WR_SEND |
-	       1u << VB_WR_SEND_IMM | 1u << VB_WR_BIND_MW | 1u << VB_WR_LOCAL_INV,
+    .work_on = VB_WORK_ON_UC,
     .recv = uc_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };

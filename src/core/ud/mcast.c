@@ -4,7 +4,8 @@
  * goes to every QP of the group of its destination GID; each checks P_Key and Q_Key for itself and
  * takes a receive WQE of its own. IBA 10.5, 11.3.1; IBT-19, IBT-20
  */
-#include "core/priv.h"
+#include "core/ud/mcast.h"
+#include "core/qp/qp.h"
 
 #include <errno.h>
 

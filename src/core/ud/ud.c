@@ -3,7 +3,7 @@
  * UD: single packets to anyone, guarded by the Q_Key. The first 40 bytes of every receive buffer
  * are the GRH's. QP1, for management, is such a QP. IBA 9.8.3, 11.4.1.2; IBT-14...21
  */
-#include "core/obj/pkey.h"
+#include "core/qp/pkey.h"
 #include "core/rc/rc.h"
 
 /*
@@ -92,8 +92,10 @@ const struct vb_transport_ops vb_ud_ops = {
     .transport = VB_TRANSPORT_UD,
     .has_rq = true,
     .dest_bytes = sizeof(struct vb_ud_dest),
-    .wr_mask = 1u << VB_WR_SEND | 1u << VB_WR_SEND_IMM,
+    .work_on = VB_WORK_ON_UD,
     .recv = ud_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };
 
 /* No immediate data: IBA 9.8.3 has it for QPs of consumers, and a MAD has no use for it. */
@@ -101,6 +103,8 @@ const struct vb_transport_ops vb_gsi_ops = {
     .transport = VB_TRANSPORT_UD,
     .has_rq = true,
     .dest_bytes = sizeof(struct vb_ud_dest),
-    .wr_mask = 1u << VB_WR_SEND,
+    .work_on = VB_WORK_ON_GSI,
     .recv = ud_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };

@@ -2,6 +2,8 @@
 /* XRC domains and the SRQs in them, which peers find by number. IBA A14.2; IBT-22 */
 #include "core/xrc/xrc.h"
 
+#include "core/obj/cq.h"
+#include "core/obj/pd.h"
 #include "core/share/handle.h"
 
 #include <errno.h>
@@ -171,6 +173,23 @@ static int srq_insert(struct vb_hca *h, struct vb_srq *srq)
 	return -ENOMEM;
 }
 
+/* What an XRC SRQ loses when it goes: its number, and the targets that were at work on it. */
+static void srq_removed(struct vb_srq *srq)
+{
+	struct vb_hca *h = srq->xrcd->hca;
+
+	for (struct vb_list *l = srq->xrcd->targets.next; l != &srq->xrcd->targets; l = l->next) {
+		struct vb_qp *qp = vb_container_of(l, struct vb_qp, target);
+
+		if (qp->srq == srq)
+			vb_xrc_let_go(qp);
+	}
+	*srq_slot(h, srq->number) = NULL;
+	h->xsrq_cnt--;
+	srq->xrcd->refs--;
+	srq->cq->refs--;
+}
+
 int vb_xrc_srq_create(struct vb_pd *pd, struct vb_xrcd *x, struct vb_cq *cq,
 		      const struct vb_srq_cap *cap, void *owner, struct vb_srq **out)
 {
@@ -186,26 +205,11 @@ int vb_xrc_srq_create(struct vb_pd *pd, struct vb_xrcd *x, struct vb_cq *cq,
 	}
 	srq->xrcd = x;
 	srq->cq = cq;
+	srq->on_destroy = srq_removed;
 	x->refs++;
 	cq->refs++;
 	*out = srq;
 	return 0;
-}
-
-void vb_xrc_srq_remove(struct vb_srq *srq)
-{
-	struct vb_hca *h = srq->xrcd->hca;
-
-	for (struct vb_list *l = srq->xrcd->targets.next; l != &srq->xrcd->targets; l = l->next) {
-		struct vb_qp *qp = vb_container_of(l, struct vb_qp, target);
-
-		if (qp->srq == srq)
-			vb_xrc_let_go(qp);
-	}
-	*srq_slot(h, srq->number) = NULL;
-	h->xsrq_cnt--;
-	srq->xrcd->refs--;
-	srq->cq->refs--;
 }
 
 struct vb_pd *vb_xrc_pd(const struct vb_qp *qp, uint32_t srqn)

@@ -26,8 +26,10 @@ const struct vb_transport_ops vb_xrc_ini_ops = {
     .is_acked = true,
     .is_connected = true,
     .dest_bytes = sizeof(struct vb_xrc_dest),
-    .wr_mask = VB_RC_WR_MASK,
+    .work_on = VB_WORK_ON_RC,
     .recv = ini_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };
 
 const struct vb_transport_ops vb_xrc_tgt_ops = {
@@ -36,4 +38,6 @@ const struct vb_transport_ops vb_xrc_tgt_ops = {
     .is_connected = true,
     .select = vb_xrc_select,
     .recv = tgt_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
 };

@@ -9,7 +9,7 @@
 #ifndef VB_CORE_XRC_XRC_H
 #define VB_CORE_XRC_XRC_H
 
-#include "core/priv.h"
+#include "core/qp/qp.h"
 
 struct vb_xrcd {
 	struct vb_hca *hca;
@@ -24,9 +24,6 @@ struct vb_xrcd {
 struct vb_xrcd *vb_xrcd_find(const struct vb_hca *h, const struct vb_xrcd_name *name);
 /* Something in it has gone: so does the domain when that was the last of a closed one. */
 void vb_xrcd_shrink(struct vb_xrcd *x);
-
-/* What an XRC SRQ loses when it goes: its number, and the targets that were at work on it. */
-void vb_xrc_srq_remove(struct vb_srq *srq);
 
 /* The PD of SRQ @srqn for requests that arrived at @qp; NULL: there is no such SRQ any more. */
 struct vb_pd *vb_xrc_pd(const struct vb_qp *qp, uint32_t srqn);

@@ -188,18 +188,10 @@ const char *vb_word_status(uint32_t wc_status)
 const char *vb_word_wr(uint32_t wr_opcode)
 {
 	static const char *const name[VB_WR_CNT] = {
-	    [VB_WR_RDMA_WRITE] = "RDMA WRITE",
-	    [VB_WR_RDMA_WRITE_IMM] = "RDMA WRITE with immediate",
-	    [VB_WR_SEND] = "SEND",
-	    [VB_WR_SEND_IMM] = "SEND with immediate",
-	    [VB_WR_RDMA_READ] = "RDMA READ",
-	    [VB_WR_COMPARE_SWAP] = "compare and swap",
-	    [VB_WR_FETCH_ADD] = "fetch and add",
-	    [VB_WR_LOCAL_INV] = "local invalidate",
-	    [VB_WR_BIND_MW] = "memory window bind",
-	    [VB_WR_SEND_INV] = "SEND with invalidate",
-	    [VB_WR_FLUSH] = "FLUSH",
-	    [VB_WR_ATOMIC_WRITE] = "ATOMIC WRITE",
+#define WORK_REQUEST(name, number, wc, on, traits, first, middle, last, only, text)                \
+	[number] = (text),
+#include "core/wr_opcode.def"
+#undef WORK_REQUEST
 	};
 
 	return wr_opcode < VB_WR_CNT && name[wr_opcode] ? name[wr_opcode] : "?";

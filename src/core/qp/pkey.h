@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The P_Key of a QP: the entry of its port's table that its index names, as it is now. IBA 10.9 */
-#ifndef VB_CORE_OBJ_PKEY_H
-#define VB_CORE_OBJ_PKEY_H
+#ifndef VB_CORE_QP_PKEY_H
+#define VB_CORE_QP_PKEY_H
 
-#include "core/priv.h"
+#include "core/qp/qp.h"
 
 /* Low 15 bits of 0 name no partition: the entry is empty. IBA 10.9.1.1 */
 static inline bool vb_pkey_is_valid(uint16_t pkey)

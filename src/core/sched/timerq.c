@@ -6,8 +6,8 @@
  * old, earlier key and is put right when that key comes up. So a QP costs one heap operation per
  * timeout period, not one per packet, and none while it has no work.
  */
-#include "core/priv.h"
-#include "core/rc/rc.h"
+#include "core/obj/cq.h"
+#include "core/qp/qp.h"
 
 #include <errno.h>
 #include <string.h>
@@ -156,7 +156,7 @@ void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 				if (qp->timer[i] > now)
 					continue;
 				qp->timer[i] = VB_NEVER;
-				vb_req_on_timer(qp, (enum vb_timer)i, now);
+				qp->ops->on_timer(qp, (enum vb_timer)i, now);
 			}
 		}
 	}

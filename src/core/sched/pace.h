@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send rate of a QP, see pace.c. All but vb_pace_take_path(): qp->pace.kbps is not
  * 0. */
-#ifndef VB_CORE_QP_PACE_H
-#define VB_CORE_QP_PACE_H
+#ifndef VB_CORE_SCHED_PACE_H
+#define VB_CORE_SCHED_PACE_H
 
-#include "core/priv.h"
+#include "base/time.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vb_qp;
+
+/* The rate that the consumer and the path have set, see core/qp/pace.c. */
+struct vb_pace {
+	uint32_t kbps;     /* in force, the lower one; 0: none */
+	uint32_t set_kbps; /* the consumer's */
+	bool of_each;      /* work may go by paths with rates of their own: UD, DCI */
+	uint32_t burst;    /* bytes; 0: a usual one */
+	uint32_t rest;     /* of the last division by kbps */
+	vb_time next;      /* when the account is paid */
+};
 
 /* The path that the QP sends on takes @kbps, 0: any rate. */
 void vb_pace_take_path(struct vb_qp *qp, uint32_t kbps);

@@ -6,9 +6,10 @@
  * at that rate; the remainder is carried, so the mean is exact. Requests are paced, not what
  * answers the peer.
  */
-#include "core/qp/pace.h"
+#include "core/sched/pace.h"
 
 #include "core/dc/dc.h"
+#include "core/sched/sched.h"
 
 #include <errno.h>
 

@@ -4,7 +4,10 @@
  * the adapter bounds it: a QP that finds the window full waits here and is let in, in order, as
  * acknowledgements make room.
  */
-#include "core/priv.h"
+#include "core/sched/peer.h"
+#include "base/assert.h"
+#include "core/qp/qp.h"
+#include "core/sched/sched.h"
 
 #include <errno.h>
 #include <string.h>
@@ -76,7 +79,7 @@ void vb_peer_put(struct vb_hca *h, struct vb_peer *p)
 {
 	if (!p || --p->refs)
 		return;
-	assert(p->inflight == 0 && vb_list_is_empty(&p->waiting));
+	VB_ASSERT(p->inflight == 0 && vb_list_is_empty(&p->waiting));
 
 	struct vb_peer **at = bucket_of(h->peer, h->peer_cap, &p->gid);
 

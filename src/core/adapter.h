@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The HCA itself, and what all files of the core need of it: memory, counters, the tables. IBA 10.2
+ */
+#ifndef VB_CORE_ADAPTER_H
+#define VB_CORE_ADAPTER_H
+
+#include "base/list.h"
+#include "core/hca.h"
+#include "core/obj/key.h"
+#include "core/recover/rto.h"
+#include "core/refusal.h"
+
+struct vb_deadline;
+struct vb_peer;
+struct vb_xrc_pool;
+
+/* Packets that selective repeat keeps out of order, for all QPs. */
+struct vb_sr_pool {
+	uint8_t *mem; /* NULL: no QP has needed it yet */
+	size_t stride;
+	uint32_t cnt, free_cnt;
+	uint16_t *free;
+};
+
+struct vb_hca {
+	/* A line that every packet touches. */
+	struct vb_qp **qp; /* by (qpn - base) / stride, modulo qp_cap */
+	uint32_t qp_cap, heap_cnt;
+	struct vb_deadline *heap; /* timer queue; entry 0 is unused */
+	struct vb_list active, events;
+	vb_time held_due; /* no later than any CQ that is held is due */
+	vb_dur gaps;      /* in all, of vb_hca_add_gap() */
+	struct vb_key_table keys;
+	struct vb_hca_config cfg;
+	struct vb_sr_pool sr_pool;
+	/* By port; cfg.recovery is only how they began. */
+	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
+	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
+	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
+	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
+	uint32_t dci_cnt, lane_cnt; /* made so far; QPs not in qp: further lanes of DCIs, and gsi */
+	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
+	struct vb_qp *gsi[VB_HCA_PORTS_MAX + 1]; /* QP1 of each port, or NULL. IBT-99 */
+	struct vb_srq **xsrq;                    /* XRC SRQs by number, as qp */
+	uint32_t xsrq_cap, xsrq_cnt, xsrq_k_next;
+	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
+	uint32_t peer_cap, peer_cnt;
+	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
+	struct vb_list held, mcast, loans;    /* CQs by vb_cq.held; groups; loans with work to do */
+	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
+	struct vb_list openers, asks;         /* core/share/open.h: to be told; that wait */
+	uint32_t mcast_cnt, xrc_ask_serial;
+	struct vb_refusal refusal; /* the last one */
+};
+
+/* Zeroed memory or NULL. */
+static inline void *vb_alloc(struct vb_hca *h, size_t size)
+{
+	return h->cfg.alloc(h->cfg.alloc_ctx, size);
+}
+
+static inline void vb_free(struct vb_hca *h, void *p)
+{
+	if (p)
+		h->cfg.free(h->cfg.alloc_ctx, p);
+}
+
+static inline uint32_t vb_round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p <<= 1;
+	return p;
+}
+
+static inline struct vb_counters *vb_port_counters(struct vb_hca *h, uint8_t port)
+{
+	struct vb_counters *c = port <= h->cfg.port_cnt ? h->cfg.port[port].counters : NULL;
+
+	return c ? c : &h->own_counters[port <= VB_HCA_PORTS_MAX ? port : 0];
+}
+
+#endif

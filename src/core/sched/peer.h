@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A remote address and what is in flight towards it, see peer.c. */
+#ifndef VB_CORE_SCHED_PEER_H
+#define VB_CORE_SCHED_PEER_H
+
+#include "base/list.h"
+#include "core/types.h"
+
+struct vb_hca;
+
+/* A remote address and what is in flight towards it. */
+struct vb_peer {
+	struct vb_peer *next; /* in its bucket */
+	struct vb_gid gid;
+	uint32_t refs;
+	uint64_t inflight;      /* bytes, see charge_at() */
+	struct vb_list waiting; /* QPs that wait for room, by vb_qp.active */
+};
+
+struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid);
+void vb_peer_put(struct vb_hca *h, struct vb_peer *p);
+/* Lets one waiting QP look again when there is room. */
+void vb_peer_wake(struct vb_hca *h, struct vb_peer *p);
+
+#endif
