@@ -51,7 +51,8 @@ struct vb_peer_facts {
 	uint32_t answered_qpn;   /* another QP that this address answers; 0: none is known */
 	struct vb_denial denial; /* what the QP there says that it refused */
 	enum vb_far far;
-	struct vb_vendor_qp far_qp; /* ANSWERED: what it said */
+	struct vb_vendor_qp far_qp; /* ANSWERED: what it said... */
+	bool far_drops_long;        /* ... and not when asked in a packet as long as the path MTU */
 };
 
 /* Of the process that has the QP. */
@@ -87,6 +88,10 @@ void vb_explain_wait(const struct vb_explain_in *in, const struct vb_qp_view *v,
 /* Why there may be no answer. Returns the word for it. */
 const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			       struct vb_explanation *out);
+/* The same of an adapter at @to that was asked and gave no answer; @p has what sending met, the
+ * route and the neighbour. */
+const char *vb_explain_unanswered(const struct vb_peer_facts *p, const struct vb_gid *to,
+				  struct vb_explanation *out);
 /* One line: timers and retries of @v as they are set. */
 void vb_explain_settings(const struct vb_qp_view *v, struct vb_lines *l);
 /* The last event of the tale with one of the ids in @mask; NULL: there is none. */

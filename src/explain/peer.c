@@ -146,6 +146,18 @@ static const char *qp_there(const struct vb_qp_view *v, const struct vb_peer_fac
 			"rq_psn of one side has to be the sq_psn of the other (ibv_modify_qp).");
 		return "wrong-psn";
 	}
+	if (p->far_drops_long) {
+		vb_line(&out->what,
+			"%s is in %s and connected to this one, and the adapter there answers "
+			"short questions, but none in packets as long as the path MTU, %u bytes: "
+			"the network drops those.",
+			name.s, vb_word_state(q->state), vb_mtu_bytes(v->attr.path_mtu));
+		vb_line(&out->advice,
+			"Use a smaller path MTU (ibv_modify_qp, or -m of perftest), or raise the "
+			"MTU of the network; 'verbena ping %s' finds the largest that works.",
+			vb_word_gid(&v->attr.path.dgid).s);
+		return "network-mtu";
+	}
 	vb_line(&out->what,
 		"%s is in %s and connected to this one: "
 		"what is sent, or its answers, get lost on the way.",
@@ -361,4 +373,23 @@ const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_q
 	if (!why)
 		why = by_address(in, v, out);
 	return why ? why : unknown(in, v, out);
+}
+
+const char *vb_explain_unanswered(const struct vb_peer_facts *p, const struct vb_gid *to,
+				  struct vb_explanation *out)
+{
+	struct vb_qp_view v = {.attr.path.dgid = *to};
+	struct vb_explain_in in = {.peer = p};
+	const char *why = p->send_errno ? refused(&in, &v, out) : by_address(&in, &v, out);
+
+	if (why)
+		return why;
+	vb_line(&out->what,
+		"%sNothing comes back from %s, and no ICMP message says why: packets are dropped "
+		"on the way (a firewall?), or that host is down or its adapter stopped.",
+		p->neighbour == VB_NEIGHBOUR_RESOLVED ? "The address resolves. " : "",
+		vb_word_gid(to).s);
+	vb_line(&out->advice, "Let UDP port 4791 through firewalls, both ways; see what arrives "
+			      "with 'verbena capture' on both ends.");
+	return "dropped";
 }

@@ -16,14 +16,14 @@ A, B = "10.9.0.1", "10.9.0.2"
 class Qp:
     """A QP of a program that does what it is told (verbs_trouble.c)."""
 
-    def __init__(self, context, host, ip, ifname="veth0", faults=None, log=False):
+    def __init__(self, context, host, ip, ifname="veth0", faults=None, log=False, more=()):
         self.host, self.ip = host, ip
         device = host.device(context.verbena, ifname)
         self.program = host.start(
             [context.verbena, "run"] + (["--fault", faults] if faults else []) + (["--log"] if log else []) +
             ["--"] + context.sanitizer +
             [os.path.join(context.build, "tests", "system", "verbs_trouble"), device,
-             host.gid_index(context.verbena, ifname, ip)], stdin=subprocess.PIPE)
+             host.gid_index(context.verbena, ifname, ip), *more], stdin=subprocess.PIPE)
         self.program.wait_output(r"^qp .*\n")
         self.qpn, self.rkey, self.addr = (int(w) for w in self.program.output().split()[1:6:2])
         self.done = 0

@@ -34,6 +34,7 @@ import case_import  # noqa: E402,F401
 import case_files  # noqa: E402,F401
 import case_multicast  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
+import case_ping  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
 import case_readme  # noqa: E402,F401
 import case_registers  # noqa: E402,F401

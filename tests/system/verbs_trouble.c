@@ -3,41 +3,51 @@
  * One RC QP that does what it is told on standard input, word by word, for tests that bring it into
  * trouble. Prints "qp QPN rkey RKEY addr ADDRESS" first, then a line for each command:
  *
- *   connect IP QPN TIMEOUT RETRY RNR   to RTR and RTS; PSN 1000, MTU 1024
+ *   mtu N                              path MTU of what follows, an enum ibv_mtu: 3 is 1024
+ *   connect IP QPN TIMEOUT RETRY RNR   to RTR and RTS; PSN 1000
  *   rtr IP QPN                         to RTR alone
  *   state INIT|SQD|RTS|ERR             another state
  *   refused                            asks for RTS in INIT, and goes on
  *   write N RKEY ADDRESS, read N RKEY ADDRESS, send N    posts N bytes
- *   recv                               posts a receive
+ *   fenced N RKEY ADDRESS              posts an RDMA WRITE with a fence
+ *   recv, short N                      posts a receive, of N bytes
+ *   try NAME                           makes a call that is refused, see verbs_trouble_try.c
+ *   key KIND                           prints a key that a peer is refused, see
+ *                                      verbs_trouble_key.c
  *   poll                               waits for a completion and prints its status
  *   drop                               destroys the QP
  *
- *   verbs_trouble DEVICE GID_INDEX
+ *   verbs_trouble DEVICE GID_INDEX [srq] [cq]    with a shared receive queue; with a CQ of 1 entry
  */
+#include "verbs_trouble.h"
 #include "verbs_need.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint8_t buffer[1 << 20];
-static struct ibv_context *context;
-static struct ibv_cq *cq;
-static struct ibv_mr *mr;
-static struct ibv_qp *qp;
-static uint8_t gid_index;
+uint8_t buffer[1 << 20];
+struct ibv_context *context;
+struct ibv_pd *pd;
+struct ibv_cq *cq;
+struct ibv_srq *srq;
+struct ibv_mr *mr;
+struct ibv_qp *qp;
+uint8_t gid_index;
+static enum ibv_mtu path_mtu = IBV_MTU_1024;
 
-static void word(char *to)
+void word(char *to)
 {
 	if (scanf("%63s", to) != 1)
 		exit(0);
 }
 
-static uint64_t number(void)
+uint64_t number(void)
 {
 	char w[64];
 
@@ -45,10 +55,9 @@ static uint64_t number(void)
 	return strtoull(w, NULL, 0);
 }
 
-static void set_up(const char *device)
+static void set_up(const char *device, bool with_srq, int cqe)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_pd *pd;
 
 	NEED(list);
 	for (int i = 0; list[i]; i++)
@@ -58,13 +67,22 @@ static void set_up(const char *device)
 	NEED(context);
 	pd = ibv_alloc_pd(context);
 	NEED(pd);
-	cq = ibv_create_cq(context, 256, NULL, NULL, 0);
+	cq = ibv_create_cq(context, cqe, NULL, NULL, 0);
 	NEED(cq);
 	mr = ibv_reg_mr(pd, buffer, sizeof buffer,
 			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	NEED(mr);
-	struct ibv_qp_init_attr init = {
-	    .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {64, 64, 1, 1, 0}};
+	if (with_srq) {
+		struct ibv_srq_init_attr s = {.attr = {.max_wr = 64, .max_sge = 1}};
+
+		srq = ibv_create_srq(pd, &s);
+		NEED(srq);
+	}
+	struct ibv_qp_init_attr init = {.send_cq = cq,
+					.recv_cq = cq,
+					.srq = srq,
+					.qp_type = IBV_QPT_RC,
+					.cap = {64, 64, 1, 1, 0}};
 	qp = ibv_create_qp(pd, &init);
 	NEED(qp);
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
@@ -79,7 +97,7 @@ static void set_up(const char *device)
 static void to_rtr(void)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-				.path_mtu = IBV_MTU_1024,
+				.path_mtu = path_mtu,
 				.rq_psn = 1000,
 				.min_rnr_timer = 1,
 				.max_dest_rd_atomic = 4,
@@ -126,14 +144,14 @@ static void to_state(void)
 	NEED(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
 }
 
-static void post(enum ibv_wr_opcode op)
+static void post(enum ibv_wr_opcode op, unsigned flags)
 {
 	struct ibv_sge sge = {(uintptr_t)buffer, 0, mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = 77,
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = op,
-				 .send_flags = IBV_SEND_SIGNALED},
+				 .send_flags = IBV_SEND_SIGNALED | flags},
 			   *bad;
 
 	sge.length = (uint32_t)number();
@@ -144,12 +162,12 @@ static void post(enum ibv_wr_opcode op)
 	NEED(ibv_post_send(qp, &wr, &bad) == 0);
 }
 
-static void post_recv(void)
+static void post_recv(uint32_t length)
 {
-	struct ibv_sge sge = {(uintptr_t)buffer, sizeof buffer, mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)buffer, length, mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
-	NEED(ibv_post_recv(qp, &wr, &bad) == 0);
+	NEED((srq ? ibv_post_srq_recv(srq, &wr, &bad) : ibv_post_recv(qp, &wr, &bad)) == 0);
 }
 
 static void await(void)
@@ -176,13 +194,23 @@ static void obey(const char *what)
 		NEED(ibv_modify_qp(qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RTS},
 				   IBV_QP_STATE) == EINVAL);
 	} else if (strcmp(what, "write") == 0) {
-		post(IBV_WR_RDMA_WRITE);
+		post(IBV_WR_RDMA_WRITE, 0);
 	} else if (strcmp(what, "read") == 0) {
-		post(IBV_WR_RDMA_READ);
+		post(IBV_WR_RDMA_READ, 0);
 	} else if (strcmp(what, "send") == 0) {
-		post(IBV_WR_SEND);
+		post(IBV_WR_SEND, 0);
 	} else if (strcmp(what, "recv") == 0) {
-		post_recv();
+		post_recv(sizeof buffer);
+	} else if (strcmp(what, "short") == 0) {
+		post_recv((uint32_t)number());
+	} else if (strcmp(what, "fenced") == 0) {
+		post(IBV_WR_RDMA_WRITE, IBV_SEND_FENCE);
+	} else if (strcmp(what, "mtu") == 0) {
+		path_mtu = (enum ibv_mtu)number();
+	} else if (strcmp(what, "try") == 0) {
+		try_refused();
+	} else if (strcmp(what, "key") == 0) {
+		make_key();
 	} else if (strcmp(what, "poll") == 0) {
 		await();
 	} else {
@@ -196,10 +224,17 @@ int main(int argc, char **argv)
 {
 	char what[64];
 
-	NEED(argc == 3);
+	bool with_srq = false;
+	int cqe = 256;
+
+	NEED(argc >= 3);
+	for (int i = 3; i < argc; i++) {
+		with_srq |= strcmp(argv[i], "srq") == 0;
+		cqe = strcmp(argv[i], "cq") == 0 ? 1 : cqe;
+	}
 	setvbuf(stdout, NULL, _IONBF, 0);
 	gid_index = (uint8_t)atoi(argv[2]);
-	set_up(argv[1]);
+	set_up(argv[1], with_srq, cqe);
 	printf("qp %u rkey %u addr %" PRIuPTR "\n", qp->qp_num, mr->rkey, (uintptr_t)buffer);
 	for (;;) {
 		word(what);

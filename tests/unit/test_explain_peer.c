@@ -5,6 +5,8 @@
 #include "cmocka_env.h"
 #include "explain/explain.h"
 
+#include <errno.h>
+
 /* The explanation of a QP of the requester whose READ failed with @status. */
 static struct vb_explanation explain_failed(enum vb_wc_status status, struct vb_denial denial)
 {
@@ -175,6 +177,63 @@ static void silence__of_any_answer(void **state)
 	}
 }
 
+/* The QP there is ready, and short packets alone come there and back. */
+static void silence__of_long_packets(void **state)
+{
+	struct vb_qp_view view = {.type = VB_QPT_RC,
+				  .state = VB_QPS_RTS,
+				  .qpn = 0x102,
+				  .psn_una = 7,
+				  .attr = {.dest_qpn = 0x205, .path_mtu = VB_MTU_4096}};
+	struct vb_peer_facts peer = {.far = VB_FAR_ANSWERED,
+				     .far_qp = {.standing = VB_VENDOR_CONNECTED,
+						.state = VB_QPS_RTS,
+						.is_qpn = 0x205,
+						.rq_psn = 7},
+				     .far_drops_long = true};
+	struct vb_explain_in in = {.view = &view, .peer = &peer};
+	static struct vb_explanation why;
+
+	(void)state;
+	assert_string_equal(vb_explain_silence(&in, &view, &why), "network-mtu");
+	assert_non_null(
+	    strstr(why.what.text[0], "none in packets as long as the path MTU, 4096 bytes"));
+	peer.far_drops_long = false;
+	assert_string_equal(vb_explain_silence(&in, &view, &why), "lost");
+}
+
+/* An adapter that was asked, and gave no answer: what the kernel knows of that. */
+static void unanswered__as_the_kernel_says(void **state)
+{
+	static const struct {
+		struct vb_peer_facts peer;
+		const char *cause, *words;
+	} row[] = {
+	    {{.send_errno = ECONNREFUSED, .send_err_cnt = 2},
+	     "refused",
+	     "The answer is that UDP port 4791 is unreachable at 192.0.2.7 (ICMP, 2 times): no "
+	     "adapter runs at that address"},
+	    {{.send_errno = EHOSTUNREACH, .send_err_cnt = 1}, "firewall", "rejects the packets"},
+	    {{.send_errno = EMSGSIZE, .send_err_cnt = 1}, "send-error", "Message too long"},
+	    {{.route_errno = ENETUNREACH}, "no-route", "This host has no way to 192.0.2.7 now"},
+	    {{.neighbour = VB_NEIGHBOUR_SILENT}, "unresolved", "nobody on the link answers"},
+	    {{.neighbour = VB_NEIGHBOUR_RESOLVED},
+	     "dropped",
+	     "The address resolves. Nothing comes back from 192.0.2.7"},
+	    {{.neighbour = VB_NEIGHBOUR_UNKNOWN}, "dropped", "Nothing comes back from 192.0.2.7"},
+	};
+	static const struct vb_gid to = {.b = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7}};
+	static struct vb_explanation why;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		memset(&why, 0, sizeof why);
+		assert_string_equal(vb_explain_unanswered(&row[i].peer, &to, &why), row[i].cause);
+		assert_non_null(strstr(why.what.text[0], row[i].words));
+		assert_true(why.advice.cnt > 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +241,8 @@ int main(void)
 	    cmocka_unit_test(silence__as_the_other_adapter_says),
 	    cmocka_unit_test(silence__without_a_word),
 	    cmocka_unit_test(silence__of_any_answer),
+	    cmocka_unit_test(silence__of_long_packets),
+	    cmocka_unit_test(unanswered__as_the_kernel_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,7 +118,7 @@ static void look_sandbox(struct vb_check_result *r)
 	char line[256];
 	int seccomp = 0;
 	FILE *f = fopen("/proc/self/status", "re");
-	int mem = (int)syscall(SYS_memfd_create, "verbena-doctor", 1u);
+	int mem = (int)syscall(SYS_memfd_create, "verbena-doctor", 1u), err = errno;
 
 	while (f && fgets(line, sizeof line, f))
 		(void)sscanf(line, "Seccomp: %d", &seccomp);
@@ -127,14 +127,17 @@ static void look_sandbox(struct vb_check_result *r)
 	if (mem >= 0)
 		close(mem);
 	if (mem < 0) {
-		result(r, VB_CHECK_FAIL, "memfd_create is refused: %s", strerror(errno));
+		result(r, VB_CHECK_FAIL, "memfd_create is refused: %s", strerror(err));
 		remedy(r, "allow it in the seccomp profile of the container");
 	} else if (!f) {
 		result(r, VB_CHECK_WARN, "/proc is not readable: owners of ports cannot be named");
 		remedy(r, "mount /proc");
 	} else {
-		result(r, VB_CHECK_OK, "%s; all system calls that verbena needs are allowed",
-		       seccomp ? "a seccomp filter is active" : "no seccomp filter");
+		/* What a filter forbids besides is only seen when it happens. */
+		result(r, seccomp ? VB_CHECK_UNSEEN : VB_CHECK_OK,
+		       seccomp ? "a seccomp filter is active; it allows memfd_create, which is "
+				 "all that was tried"
+			       : "no seccomp filter");
 	}
 }
 
@@ -209,7 +212,7 @@ static void look_port(struct vb_check_result *r)
 	char why[400];
 
 	if (vb_broker_observe(&o, false, why, sizeof why) == 0) {
-		bool has_group = vb_broker_observe_slots(&o) == 0 && o.slot[VB_SLOT_FIRST];
+		bool has_group = o.host->is_open;
 
 		if (has_group)
 			result(r, VB_CHECK_OK, "UDP port %d is your broker's (process %" PRIu32 ")",
@@ -263,7 +266,7 @@ static void look_devices(struct vb_check_result *r)
 {
 	static struct vb_host_shm host;
 	struct vb_broker_observer o;
-	char why[400], *at = r->found, small[64] = "";
+	char why[400], *at = r->found, small[64] = "", down[64] = "";
 	size_t left = sizeof r->found;
 	int cnt = 0;
 
@@ -286,12 +289,17 @@ static void look_devices(struct vb_check_result *r)
 			break;
 		at += n;
 		left -= (size_t)n;
+		if (!d->is_up && !down[0])
+			snprintf(down, sizeof down, "%s", d->ifname);
 		if (d->active_mtu < VB_MTU_4096 && !small[0])
 			snprintf(small, sizeof small, "%s", d->ifname);
 	}
 	if (!cnt) {
 		result(r, VB_CHECK_FAIL, "no network device is up and has an IP address");
 		remedy(r, "ip link set lo up, or configure a network device");
+	} else if (down[0]) {
+		r->verdict = VB_CHECK_WARN;
+		remedy(r, "ip link set %s up, or look at its cable", down);
 	} else if (small[0]) {
 		r->verdict = VB_CHECK_WARN;
 		remedy(r,
@@ -359,12 +367,18 @@ static void look_other_adapters(struct vb_check_result *r)
 	DIR *d = opendir("/sys/class/infiniband");
 	size_t len = 0;
 	char names[256] = "";
+	int err = errno;
 
 	for (struct dirent *e; d && (e = readdir(d));)
 		if (e->d_name[0] != '.' && len < sizeof names - 1)
 			len += (size_t)snprintf(names + len, sizeof names - len, " %s", e->d_name);
 	if (d)
 		closedir(d);
+	if (!d && err != ENOENT) {
+		result(r, VB_CHECK_UNSEEN, "/sys/class/infiniband cannot be read: %s",
+		       strerror(err));
+		return;
+	}
 	if (!names[0]) {
 		result(r, VB_CHECK_OK, "no RDMA device of the kernel");
 		return;
@@ -374,9 +388,10 @@ static void look_other_adapters(struct vb_check_result *r)
 
 static void look_firewall(struct vb_check_result *r)
 {
-	result(r, VB_CHECK_OK,
+	result(r, VB_CHECK_UNSEEN,
 	       "cannot be seen from here: both hosts must let UDP port %d in, from any source port",
 	       VB_ROCE_PORT);
+	remedy(r, "'verbena doctor HOST' sends packets there and says what became of them");
 }
 
 const struct vb_check vb_checks[] = {

@@ -15,13 +15,12 @@ static const struct vb_cmd_option options[] = {
     {0},
 };
 
-/* Prints a result, unless it is ok and @quiet; counts its verdict. */
-static void show_result(const char *name, const struct vb_check_result *r, bool quiet, int *cnt)
+void vb_check_show(struct vb_check_show *s, const char *name, const struct vb_check_result *r)
 {
-	static const char *const verdict[] = {"ok", "warn", "FAIL"};
+	static const char *const verdict[VB_CHECK_CNT] = {"ok", "warn", "FAIL", "?"};
 
-	cnt[r->verdict]++;
-	if (quiet && r->verdict == VB_CHECK_OK)
+	s->cnt[r->verdict]++;
+	if (s->quiet && r->verdict == VB_CHECK_OK)
 		return;
 	printf("%-4s  %-13s %s\n", verdict[r->verdict], name, r->found);
 	if (r->remedy[0])
@@ -29,32 +28,46 @@ static void show_result(const char *name, const struct vb_check_result *r, bool 
 	fflush(stdout);
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static void look_around(struct vb_check_show *s, const char *program, const char *host)
 {
-	const char *arg, *program = NULL;
 	struct vb_check_result r;
-	int cnt[3] = {0};
-	bool quiet = false;
 
-	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
-		quiet |= i == OPT_QUIET;
-		if (i == OPT_PROGRAM)
-			program = arg;
-	}
-	if (optind < argc)
-		return vb_cmd_usage(cmd, "unexpected argument '%s'", argv[optind]);
 	for (const struct vb_check *c = vb_checks; c->name; c++) {
 		r = (struct vb_check_result){.verdict = VB_CHECK_OK};
 		c->look(&r);
-		show_result(c->name, &r, quiet, cnt);
+		vb_check_show(s, c->name, &r);
 	}
 	if (program) {
 		vb_doctor_program(program, &r);
-		show_result("program", &r, quiet, cnt);
+		vb_check_show(s, "program", &r);
 	}
-	if (!quiet || cnt[VB_CHECK_WARN] || cnt[VB_CHECK_FAIL])
-		printf("%d ok, %d warn, %d fail\n", cnt[VB_CHECK_OK], cnt[VB_CHECK_WARN],
-		       cnt[VB_CHECK_FAIL]);
+	if (host)
+		vb_doctor_remote(s, host);
+}
+
+static int run(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	const char *arg, *program = NULL, *host = NULL;
+	struct vb_check_show s = {.quiet = false};
+	const int *cnt = s.cnt;
+
+	/* Options before the host and behind it. */
+	for (;;) {
+		for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
+			s.quiet |= i == OPT_QUIET;
+			if (i == OPT_PROGRAM)
+				program = arg;
+		}
+		if (optind >= argc)
+			break;
+		if (host)
+			return vb_cmd_usage(cmd, "unexpected argument '%s'", argv[optind]);
+		host = argv[optind++];
+	}
+	look_around(&s, program, host);
+	if (!s.quiet || cnt[VB_CHECK_WARN] || cnt[VB_CHECK_FAIL])
+		printf("%d ok, %d warn, %d fail, %d not seen\n", cnt[VB_CHECK_OK],
+		       cnt[VB_CHECK_WARN], cnt[VB_CHECK_FAIL], cnt[VB_CHECK_UNSEEN]);
 	int rc = vb_cmd_finish(cmd);
 
 	return cnt[VB_CHECK_FAIL] ? 1 : rc;
@@ -62,8 +75,10 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_doctor = {
     .name = "doctor",
-    .arguments = "[--quiet] [--program PROGRAM]",
-    .text = "Says what keeps verbena from working, or from working fast, and the remedy.",
+    .arguments = "[--quiet] [--program PROGRAM] [HOST]",
+    .text =
+	"Says what keeps verbena from working, or from working fast, and the remedy; with HOST, "
+	"also between here and there.",
     .options = options,
     .run = run,
 };

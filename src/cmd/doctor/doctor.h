@@ -3,7 +3,10 @@
 #ifndef VB_CMD_DOCTOR_DOCTOR_H
 #define VB_CMD_DOCTOR_DOCTOR_H
 
-enum vb_verdict_kind { VB_CHECK_OK, VB_CHECK_WARN, VB_CHECK_FAIL };
+#include <stdbool.h>
+#include <stdio.h>
+
+enum vb_verdict_kind { VB_CHECK_OK, VB_CHECK_WARN, VB_CHECK_FAIL, VB_CHECK_UNSEEN, VB_CHECK_CNT };
 
 struct vb_check_result {
 	enum vb_verdict_kind verdict;
@@ -16,9 +19,18 @@ struct vb_check {
 	void (*look)(struct vb_check_result *r);
 };
 
-/* Looks whether a library can be preloaded into the program @name, found as execvp(3) finds it:
- * those linked statically and those that change their user or group are out of reach. */
+/* How results are shown, and how often each verdict came. */
+struct vb_check_show {
+	bool quiet; /* not what is ok */
+	int cnt[VB_CHECK_CNT];
+};
+void vb_check_show(struct vb_check_show *s, const char *name, const struct vb_check_result *r);
+
+/* Looks whether the program @name is in reach of verbena (cmd/run/program.h). */
 void vb_doctor_program(const char *name, struct vb_check_result *r);
+
+/* Asks the adapter at @host: one result after the other. */
+void vb_doctor_remote(struct vb_check_show *s, const char *host);
 
 extern const struct vb_check vb_checks[]; /* ends with a NULL name */
 

@@ -1,75 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether a library can be preloaded into a program: ld.so(8), elf(5). See doctor.h. */
+/* `verbena doctor -p`: whether a library can be preloaded into a program. See program.h. */
+#include "cmd/run/program.h"
 #include "cmd/doctor/doctor.h"
 
-#include <elf.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Finds @name as execvp(3) does. */
-static int open_program(const char *name)
-{
-	const char *p = getenv("PATH");
-	char path[PATH_MAX];
-
-	if (strchr(name, '/'))
-		return open(name, O_RDONLY | O_CLOEXEC);
-	for (p = p ? p : "/bin:/usr/bin"; *p; p += strspn(p, ":")) {
-		size_t n = strcspn(p, ":");
-
-		if ((size_t)snprintf(path, sizeof path, "%.*s/%s", (int)n, p, name) < sizeof path &&
-		    access(path, X_OK) == 0)
-			return open(path, O_RDONLY | O_CLOEXEC);
-		p += n;
-	}
-	return -1;
-}
-
-/* A program that the kernel starts without the dynamic linker. */
-static bool is_static(int fd)
-{
-	Elf64_Ehdr h;
-	Elf64_Phdr p;
-
-	if (pread(fd, &h, sizeof h, 0) != (ssize_t)sizeof h ||
-	    memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64)
-		return false;
-	for (unsigned i = 0; i < h.e_phnum; i++)
-		if (pread(fd, &p, sizeof p, (off_t)(h.e_phoff + i * sizeof p)) !=
-			(ssize_t)sizeof p ||
-		    p.p_type == PT_INTERP)
-			return false;
-	return true;
-}
 
 void vb_doctor_program(const char *name, struct vb_check_result *r)
 {
-	int fd = open_program(name);
-	struct stat st;
+	static const enum vb_verdict_kind verdict[] = {
+	    [VB_PROGRAM_PLAIN] = VB_CHECK_OK,       [VB_PROGRAM_MISSING] = VB_CHECK_FAIL,
+	    [VB_PROGRAM_UNREAD] = VB_CHECK_UNSEEN,  [VB_PROGRAM_SETUID] = VB_CHECK_FAIL,
+	    [VB_PROGRAM_CAPABLE] = VB_CHECK_FAIL,   [VB_PROGRAM_STATIC] = VB_CHECK_FAIL,
+	    [VB_PROGRAM_OTHER] = VB_CHECK_FAIL,     [VB_PROGRAM_GO] = VB_CHECK_WARN,
+	    [VB_PROGRAM_GO_STATIC] = VB_CHECK_FAIL,
+	};
+	static struct vb_program p;
 
-	*r = (struct vb_check_result){.verdict = VB_CHECK_OK};
-	if (fd < 0 || fstat(fd, &st)) {
-		r->verdict = VB_CHECK_FAIL;
-		snprintf(r->found, sizeof r->found, "'%s' cannot be read", name);
-	} else if (st.st_mode & S_ISUID || st.st_mode & S_ISGID) {
-		r->verdict = VB_CHECK_FAIL;
-		snprintf(r->found, sizeof r->found,
-			 "'%s' is set-user-ID or set-group-ID: nothing can be preloaded", name);
-		snprintf(r->remedy, sizeof r->remedy, "run a copy without that bit");
-	} else if (is_static(fd)) {
-		r->verdict = VB_CHECK_FAIL;
-		snprintf(r->found, sizeof r->found,
-			 "'%s' is linked statically: nothing can be preloaded", name);
-		snprintf(r->remedy, sizeof r->remedy, "link it dynamically");
-	} else {
-		snprintf(r->found, sizeof r->found, "'%s' is in reach", name);
-	}
-	if (fd >= 0)
-		close(fd);
+	vb_program_look(name, &p);
+	*r = (struct vb_check_result){.verdict = verdict[p.kind]};
+	if (p.kind == VB_PROGRAM_PLAIN && strchr(name, '/') && strcmp(name, p.path) != 0)
+		snprintf(r->found, sizeof r->found, "'%.200s' is in reach, by %.200s", name,
+			 p.path);
+	else if (p.kind == VB_PROGRAM_PLAIN)
+		snprintf(r->found, sizeof r->found, "'%.200s' is in reach", name);
+	else
+		snprintf(r->found, sizeof r->found, "'%.200s': %s",
+			 p.kind == VB_PROGRAM_MISSING ? name : p.path, vb_program_words(p.kind));
+	snprintf(r->remedy, sizeof r->remedy, "%s", vb_program_remedy(p.kind));
 }

@@ -12,6 +12,7 @@
 
 #define ATTEMPTS 2
 #define TIMEOUT_NS (250 * VB_MSEC)
+#define WAYS_MAX 4 /* addresses that long questions go to */
 
 bool vb_explain_is_here(const struct vb_host_shm *host, const struct vb_gid *gid)
 {
@@ -65,6 +66,61 @@ static void take_answer(struct vb_qp_case *k, const struct vb_broker_ask *a)
 	}
 }
 
+/* The QP there takes packets of this one, as far as can be told from here. */
+static bool should_hear(const struct vb_qp_case *k)
+{
+	const struct vb_vendor_qp *far = &k->peer.far_qp;
+
+	return k->peer.far == VB_FAR_ANSWERED && far->standing == VB_VENDOR_CONNECTED &&
+	       far->state >= VB_QPS_RTR && far->state < VB_QPS_ERR && !far->stopped &&
+	       far->is_qpn == vb_case_view(k)->attr.dest_qpn;
+}
+
+/* The first of the cases whose packets go where those of @of[i] do, and are as long. */
+static uint32_t alike(struct vb_qp_case *const *of, uint32_t i)
+{
+	const struct vb_qp_view *v = vb_case_view(of[i]);
+	uint32_t k = 0;
+
+	for (; k < i; k++) {
+		const struct vb_qp_view *w = vb_case_view(of[k]);
+
+		if (should_hear(of[k]) && w->attr.path_mtu == v->attr.path_mtu &&
+		    vb_gid_eq(&w->attr.path.dgid, &v->attr.path.dgid))
+			break;
+	}
+	return k;
+}
+
+/*
+ * Whether packets as long as the QP's come there and back: the same question in one of these, and
+ * right behind it in a short one, without whose answer the missing one says nothing.
+ */
+static void ask_long(struct vb_qp_case *const *of, uint32_t cnt, struct vb_broker_observer *o)
+{
+	struct vb_broker_ask ask[2 * WAYS_MAX];
+	struct vb_qp_case *to[WAYS_MAX];
+	int status[2 * WAYS_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < cnt && n < WAYS_MAX; i++) {
+		if (!should_hear(of[i]) || alike(of, i) < i)
+			continue;
+		to[n] = of[i];
+		ask[2 * n] = ask[2 * n + 1] = question_of(to[n]);
+		ask[2 * n++].len = vb_mtu_bytes(vb_case_view(of[i])->attr.path_mtu);
+	}
+	if (!n || vb_broker_ask(o, ask, status, 2 * n))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		to[i]->peer.far_drops_long =
+		    status[2 * i + 1] == 0 &&
+		    (status[2 * i] == -ETIMEDOUT || status[2 * i] == -EMSGSIZE);
+	for (uint32_t i = 0; i < cnt; i++)
+		if (should_hear(of[i]))
+			of[i]->peer.far_drops_long = of[alike(of, i)]->peer.far_drops_long;
+}
+
 /* The question is worth the wait: of QP @qpn, or with 0 of every QP whose process is there. */
 static bool is_to_ask(const struct vb_qp_case *k, uint32_t qpn, const struct vb_host_shm *host)
 {
@@ -97,4 +153,5 @@ void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_ob
 		else if (status[i] == -ETIMEDOUT)
 			of[i]->peer.far = VB_FAR_SILENT;
 	}
+	ask_long(of, cnt, o);
 }

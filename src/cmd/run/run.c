@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/reg/register.h"
 #include "cmd/run/library.h"
+#include "cmd/run/program.h"
 #include "core/cc/text.h"
 #include "node/engine/engine.h"
 #include "node/shared/shm.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* As env(1) has them. */
@@ -43,38 +43,17 @@ static const struct vb_cmd_option options[] = {
     {0},
 };
 
-/* Finds @name as execvp() does. */
-static bool find_program(const char *name, char *path, size_t size)
+/* Nothing, or not all, of verbena is in reach of some programs. */
+static void warn_of_program(const struct vb_cmd *cmd, const char *name)
 {
-	const char *p = getenv("PATH");
+	static struct vb_program p;
 
-	if (strchr(name, '/'))
-		return (size_t)snprintf(path, size, "%s", name) < size;
-	for (p = p ? p : "/bin:/usr/bin"; *p; p += strspn(p, ":")) {
-		size_t n = strcspn(p, ":");
-
-		if ((size_t)snprintf(path, size, "%.*s/%s", (int)n, p, name) < size &&
-		    access(path, X_OK) == 0)
-			return true;
-		p += n;
-	}
-	return false;
-}
-
-/* The dynamic linker ignores LD_PRELOAD for programs that change their user or group. */
-static void warn_setuid(const struct vb_cmd *cmd, const char *name)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	if (!find_program(name, path, sizeof path) || stat(path, &st))
-		return;
-	if ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
-	    (st.st_mode & S_ISGID && st.st_gid != getgid()))
-		vb_cmd_error(cmd,
-			     "warning: '%s' is set-user-ID or set-group-ID, so it will not "
-			     "use verbena; run a copy without that bit",
-			     path);
+	vb_program_look(name, &p);
+	if (p.is_out_of_reach)
+		vb_cmd_error(cmd, "warning: '%s' will not use verbena: %s; %s", p.path,
+			     vb_program_words(p.kind), vb_program_remedy(p.kind));
+	else if (p.kind == VB_PROGRAM_GO)
+		vb_cmd_error(cmd, "note: '%s': %s", p.path, vb_program_words(p.kind));
 }
 
 /* Of `verbena trace`: the library that stands before libverbena.so; "" without it. */
@@ -290,7 +269,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		rc = set_registers(cmd, adp);
 	if (rc)
 		return rc;
-	warn_setuid(cmd, argv[optind]);
+	warn_of_program(cmd, argv[optind]);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[optind], argv + optind);
 	rc = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC;

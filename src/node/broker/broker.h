@@ -121,6 +121,17 @@ int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to);
  * host has no adapter now. 0, or why the broker cannot be asked. */
 int vb_broker_ask(struct vb_broker_observer *o, struct vb_broker_ask *ask, int *status,
 		  uint32_t cnt);
+/* The same one by one, without waiting: asks a question, which is called @tag; takes an answer when
+ * o->sock is readable, with its tag and status. At most VB_BROKER_ASKS_MAX may be open. -EAGAIN:
+ * there is no answer yet; -ECONNRESET. */
+int vb_broker_ask_begin(struct vb_broker_observer *o, uint32_t tag,
+			const struct vb_broker_ask *ask);
+int vb_broker_ask_take(struct vb_broker_observer *o, uint32_t *tag, struct vb_broker_ask *ask,
+		       int *status);
+/* Has the adapter be there, as programs have, until the descriptor is closed; starts a broker where
+ * there is none. The descriptor, or a negative errno with a line in @why: that of
+ * vb_broker_connect(). */
+int vb_broker_hold(char *why, size_t why_size);
 /* Copies @size bytes at @from of @shm as its owner means them; one that was killed while it wrote
  * may have left half of a change. */
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);

@@ -227,35 +227,6 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 	return rc ? rc : m.status;
 }
 
-int vb_broker_ask(struct vb_broker_observer *o, struct vb_broker_ask *ask, int *status,
-		  uint32_t cnt)
-{
-	vb_time deadline = vb_broker_clock() + ANSWER_NS;
-	struct vb_broker_msg m;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < cnt && !rc; i++) {
-		vb_broker_msg_init(&m, VB_BROKER_ASK);
-		m.slot = i;
-		m.ask = ask[i];
-		status[i] = -ETIMEDOUT;
-		deadline = vb_time_max(deadline, vb_broker_clock() + ANSWER_NS +
-						     ask[i].attempts * ask[i].timeout);
-		rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
-	}
-	for (uint32_t i = 0; i < cnt && !rc; i++) {
-		struct vb_fds fds = {.cnt = 0};
-
-		rc = vb_broker_await(o->sock, &m, &fds, deadline);
-		vb_fds_close(&fds);
-		if (rc || m.slot >= cnt)
-			continue;
-		status[m.slot] = m.status;
-		ask[m.slot] = m.ask;
-	}
-	return rc;
-}
-
 int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
 {
 	struct vb_broker_msg m;
