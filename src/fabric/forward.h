@@ -2,12 +2,14 @@
 /*
  * The forward tables of a switch: by which of its ports a frame leaves. An address belongs to a
  * subnet, which is all that hangs at one switch; that one knows the port of each, every other one
- * has a set of next hops for the subnet, from which the hash of the flow chooses (ECMP). Whoever
- * knows the shape of the fabric fills the tables. RFC 2992
+ * has a set of next hops for the subnet, from which the hash of the flow chooses (ECMP). A frame to
+ * a group leaves by each port of the group's tree but the one that it came in by. Whoever knows the
+ * shape of the fabric fills the tables. RFC 2992
  */
 #ifndef VB_FABRIC_FORWARD_H
 #define VB_FABRIC_FORWARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define VB_FORWARD_NONE UINT32_MAX
@@ -35,7 +37,19 @@ struct vb_forward {
 	uint32_t salt;                /* each switch mixes the hash its own way */
 	const struct vb_hop_set *set; /* by subnet */
 	const uint32_t *hop;          /* numbers of ports; switches may share the array */
+	/* Trees without a loop, which groups share: bit n of tree_words words says that port n is
+	 * in the tree. Tree i begins at tree[i * tree_words]. */
+	const uint64_t *tree;
+	uint32_t tree_cnt, tree_words;
 };
+
+/* The ports of the tree for the group with that address; NULL: there is no tree. */
+static inline const uint64_t *vb_forward_group(const struct vb_forward *fw, uint32_t group)
+{
+	if (fw->tree_cnt == 0)
+		return NULL;
+	return &fw->tree[(size_t)(group * 0x9e3779b1u >> 8) % fw->tree_cnt * fw->tree_words];
+}
 
 /* The ports that lead to @address: their number, and where they are in *ports; 0: no way there. */
 static inline uint32_t vb_forward_hops(const struct vb_forward *fw, uint32_t address,

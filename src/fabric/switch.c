@@ -80,22 +80,24 @@ static void frame_forward(struct vb_switch *sw, struct vb_port *in, struct vb_po
 	vb_port_wake(out);
 }
 
-/* A copy to each address but the sender's. */
+/* Sends a frame on by every port of its group's tree but @in: copies are made here, where ways
+ * part, and nowhere else. */
 static void frame_spread(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f, vb_time now)
 {
-	const struct vb_forward_map *map = sw->forward.map;
-	uint32_t from = vb_address(&f->path.sgid);
+	const uint64_t *tree = vb_forward_group(&sw->forward, f->to);
+	struct vb_port *out = NULL;
 
-	for (uint32_t to = map->first; to != map->first + map->cnt; to++) {
-		struct vb_frame *copy = to == from ? NULL : vb_frame_copy(sw->pool, f);
-
-		if (!copy)
+	for (uint32_t i = 0; tree && i < sw->port_cnt; i++) {
+		if (!(tree[i / 64] >> i % 64 & 1) || sw->port[i] == in)
 			continue;
-		copy->to = to;
-		copy->to_group = false;
-		frame_forward(sw, in, switch_route(sw, to, f->hash), copy, now);
+
+		struct vb_frame *copy = out ? vb_frame_copy(sw->pool, f) : NULL;
+
+		if (copy)
+			frame_forward(sw, in, out, copy, now);
+		out = sw->port[i];
 	}
-	vb_frame_pool_give(sw->pool, f);
+	frame_forward(sw, in, out, f, now); /* with no port: dropped */
 }
 
 static void control_receive(struct vb_switch *sw, struct vb_port *in, struct vb_frame *f,

@@ -214,7 +214,9 @@ int vb_sim_network_create(struct vb_sim *s)
 		err = s->host[i].port ? host_create(s, i) : -EINVAL;
 	if (!err)
 		err = switches_create(s);
-	return err ? err : vb_sim_routes_create(s);
+	if (!err)
+		err = vb_sim_routes_create(s);
+	return err ? err : vb_sim_trees_create(s);
 }
 
 void vb_sim_network_destroy(struct vb_sim *s)
@@ -232,6 +234,7 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->map.site);
 	vb_sim_free(s, s->hop_set);
 	vb_sim_free(s, s->hop);
+	vb_sim_free(s, s->tree);
 	vb_sim_free(s, s->host);
 	vb_sim_free(s, s->sw);
 	vb_sim_free(s, s->switch_port);

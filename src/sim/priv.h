@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #define VB_SIM_NONE UINT32_MAX
+#define VB_SIM_TREES 4u                /* that groups share */
 #define VB_SIM_ADDRESS VB_FLOW_ADDRESS /* of host 0; others follow */
 
 struct vb_sim {
@@ -35,6 +36,7 @@ struct vb_sim {
 	struct vb_hop_set *hop_set;
 	uint32_t *hop;
 	uint32_t hop_cnt, hop_cap;
+	uint64_t *tree; /* of groups: VB_SIM_TREES of each switch, one switch behind the other */
 	bool stop;
 	uint64_t hops, event_cnt;
 	struct vb_digest digest;
@@ -82,5 +84,10 @@ struct vb_trace vb_sim_trace_of(struct vb_sim *s, uint32_t node);
 
 /* route.c: fills the forward tables. */
 int vb_sim_routes_create(struct vb_sim *s);
+/* The number of the switch at the other end of a port's cable, or VB_SIM_NONE. */
+uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p);
+
+/* tree.c: fills the trees of groups. */
+int vb_sim_trees_create(struct vb_sim *s);
 
 #endif

@@ -15,7 +15,7 @@ struct search {
 	struct vb_hop_set *same; /* of each switch, the set found last */
 };
 
-static uint32_t switch_behind(const struct vb_sim *s, const struct vb_port *p)
+uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p)
 {
 	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
 
@@ -34,7 +34,7 @@ static void search_run(struct search *f, uint32_t edge)
 		const struct vb_switch *sw = &f->s->sw[at];
 
 		for (uint32_t i = 0; i < sw->port_cnt; i++) {
-			uint32_t next = switch_behind(f->s, sw->port[i]);
+			uint32_t next = vb_sim_switch_behind(f->s, sw->port[i]);
 
 			if (next == VB_SIM_NONE || f->dist[next] != UINT32_MAX)
 				continue;
@@ -74,7 +74,7 @@ static int set_add(struct search *f, uint32_t at, uint32_t edge)
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < sw->port_cnt; i++) {
-		uint32_t next = switch_behind(s, sw->port[i]);
+		uint32_t next = vb_sim_switch_behind(s, sw->port[i]);
 
 		if (next != VB_SIM_NONE && f->dist[next] + 1 == f->dist[at])
 			s->hop[r.first + r.cnt++] = i;

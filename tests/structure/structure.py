@@ -63,7 +63,7 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 15
 # Folders above that limit, and the number of files that they must not exceed.
-LARGE_FOLDERS = {"src/sim": 22}
+LARGE_FOLDERS = {"src/sim": 23}
 BANNED_WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 # Calls that have a better replacement: pattern, where (folders of src/, None: all), what to do.
 BANNED_CALLS = (

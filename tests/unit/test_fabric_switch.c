@@ -128,6 +128,33 @@ static void address__that_nobody_has_is_dropped(void **state)
 	vb_frame_pool_destroy(&w.pool);
 }
 
+/* A frame to a group leaves by each port of the tree but the one that it came in by. */
+static void group__is_copied_to_the_ports_of_its_tree(void **state)
+{
+	static struct world w;
+	static const uint64_t tree[1] = {1 << 0 | 1 << 1 | 1 << 3};
+	struct vb_frame *f;
+
+	(void)state;
+	assert_int_equal(world_open(&w, &roomy), 0);
+	w.sw.forward.tree = tree;
+	w.sw.forward.tree_cnt = w.sw.forward.tree_words = 1;
+	f = fabric_frame(&w.pool, 1, 0, 0, 100);
+	f->to_group = true;
+	vb_switch_handle_packet(&w.sw, 1, f, 0);
+	assert_int_equal(w.pool.used, 2);
+	assert_non_null(take(&w, 0));
+	assert_ptr_equal(take(&w, 3), f);
+	assert_null(take(&w, 1));
+	assert_null(take(&w, 2));
+	assert_int_equal(w.sw.buffer.used, 0);
+	w.sw.forward.tree_cnt = 0;
+	vb_switch_handle_packet(&w.sw, 1, f, 0);
+	assert_int_equal(w.pool.used, 1);
+	assert_int_equal(w.event[w.event_cnt - 1], VB_TRACE_DROPPED);
+	vb_frame_pool_destroy(&w.pool);
+}
+
 static void queue__that_is_full_drops(void **state)
 {
 	static struct world w;
@@ -214,6 +241,7 @@ int main(void)
 	    cmocka_unit_test(frame__leaves_by_the_port_of_its_address),
 	    cmocka_unit_test(hops__are_chosen_by_flow),
 	    cmocka_unit_test(address__that_nobody_has_is_dropped),
+	    cmocka_unit_test(group__is_copied_to_the_ports_of_its_tree),
 	    cmocka_unit_test(queue__that_is_full_drops),
 	    cmocka_unit_test(frame__is_marked_in_a_long_queue),
 	    cmocka_unit_test(sender__is_paused_and_resumed),

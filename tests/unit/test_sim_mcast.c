@@ -12,7 +12,7 @@ struct world {
 	struct vb_qp *qp[HOSTS_MAX];
 };
 
-static const struct vb_gid group = {{[10] = 0xff, 0xff, 239, 1, 2, 3}};
+static struct vb_gid group = {{[10] = 0xff, 0xff, 239, 1, 2, 3}};
 
 static struct vb_qp *member(struct world *w, uint32_t host, bool joins)
 {
@@ -47,7 +47,7 @@ static uint32_t received(const struct net *n, const struct vb_qp *qp)
 
 /* All hosts are members, the first one sends, the last one is another QP of the first one's host;
  * and one on each host is none. */
-static void play(struct world *w)
+static void play_open(struct world *w)
 {
 	struct vb_qp *own, *none[HOSTS_MAX];
 	struct vb_sim_config c = net_config();
@@ -80,7 +80,39 @@ static void play(struct world *w)
 	}
 	assert_int_equal(received(&w->net, own), 1);
 	assert_int_equal(w->net.wc_cnt, hosts + 2); /* and the send's own */
+}
+
+static void play(struct world *w)
+{
+	play_open(w);
 	net_close(&w->net);
+}
+
+/* Ways part in the switches: no cable carries a packet twice, and one that leads to nobody none. */
+static void multicast__takes_each_cable_once(void **state)
+{
+	static struct world w;
+	struct vb_cable cable = net_cable(100, 100);
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct vb_port_stats st;
+		uint32_t hops = 0;
+
+		assert_int_equal(vb_topo_fat_tree(&w.net.topo, &net_memory, 4, &cable, &cable), 0);
+		group.b[15] = (uint8_t)(3 + i);
+		play_open(&w);
+		for (uint32_t p = 0; p < vb_sim_port_cnt(w.net.sim); p++) {
+			vb_sim_port_stats(w.net.sim, p, &st);
+			assert_in_range(st.tx_pkts, 0, 1);
+			hops += (uint32_t)st.tx_pkts;
+		}
+		/* 16 hosts, their 8 switches, one above in each of 4 pods, and one root. Up to the
+		 * root it is a way, then a tree. */
+		assert_int_equal(hops, 16 + 8 + 4);
+		net_close(&w.net);
+	}
+	group.b[15] = 3;
 }
 
 static void multicast__reaches_every_member(void **state)
@@ -101,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(multicast__reaches_every_member),
+	    cmocka_unit_test(multicast__takes_each_cable_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
