@@ -59,6 +59,40 @@ static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
 	return f;
 }
 
+/* Bytes of a turn for each unit of weight. A turn of the least weight may be too short for a frame;
+ * what it leaves is kept, so that the shares are right over some turns. */
+#define QUANTUM 256u
+
+/* The priority of @may, all with weights, that sends next. Shreedhar and Varghese, SIGCOMM 1995 */
+static uint32_t turn_find(struct vb_port *p, uint32_t may)
+{
+	for (;;) {
+		struct vb_lane *q = &p->lane[p->turn];
+
+		if (may >> p->turn & 1 && q->deficit >= q->fifo.head->frame_len) {
+			q->deficit -= q->fifo.head->frame_len;
+			return p->turn;
+		}
+		if (!(p->waiting >> p->turn & 1))
+			q->deficit = 0; /* who has nothing saves nothing */
+		p->turn = (p->turn + 1) % VB_PRIORITY_CNT;
+		if (may >> p->turn & 1)
+			p->lane[p->turn].deficit += p->schedule->weight[p->turn] * QUANTUM;
+	}
+}
+
+/* The priority of @may that sends next. */
+static uint32_t priority_next(struct vb_port *p, uint32_t may)
+{
+	uint32_t strict = may;
+
+	for (uint32_t i = 0; p->schedule && i < VB_PRIORITY_CNT; i++)
+		if (p->schedule->weight[i])
+			strict &= ~(1u << i);
+	/* The highest first. */
+	return strict ? 31u - (uint32_t)__builtin_clz(strict) : turn_find(p, may);
+}
+
 struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now)
 {
 	uint32_t may = p->waiting & (uint32_t)~p->held;
@@ -67,8 +101,7 @@ struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now)
 		return control_take(p);
 	if (may == 0)
 		return NULL;
-	/* Strict priority, the highest first. */
-	return lane_take(p, 31u - (uint32_t)__builtin_clz(may), now);
+	return lane_take(p, priority_next(p, may), now);
 }
 
 void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)

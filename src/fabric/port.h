@@ -20,9 +20,17 @@
 /* One priority at a port: the queue of what goes out, and the account of what came in here. */
 struct vb_lane {
 	struct vb_frame_fifo fifo;
-	uint32_t bytes; /* in the queue */
+	uint32_t bytes;   /* in the queue */
+	uint32_t deficit; /* with a weight: bytes that it may send in this turn */
 	struct vb_buffer_account in;
 };
+
+/* Priorities with a weight share what the others leave in proportion to their weights; those
+ * without one go first, the highest before all. */
+struct vb_schedule {
+	uint16_t weight[VB_PRIORITY_CNT]; /* 0: none */
+};
+#define VB_WEIGHT_MAX 1000u
 
 /* What a port counted since the start. */
 struct vb_port_stats {
@@ -66,6 +74,7 @@ struct vb_port {
 	bool is_ready : 1;        /* in the list */
 	bool at_host : 1;         /* its node is an adapter */
 	bool to_host : 1;         /* the other end's is */
+	uint8_t turn;             /* the priority with a weight whose turn it is */
 
 	uint32_t depth, depth_pkts;
 	vb_time depth_since;
@@ -76,7 +85,8 @@ struct vb_port {
 	struct vb_port_stats stats;
 
 	_Alignas(64) struct vb_lane lane[VB_PRIORITY_CNT];
-	struct vb_rng rng; /* RED */
+	const struct vb_schedule *schedule; /* NULL: strict priority */
+	struct vb_rng rng;                  /* RED */
 	vb_time held_since[VB_PRIORITY_CNT];
 };
 _Static_assert(offsetof(struct vb_port, cable.delay) == 64 &&
@@ -88,7 +98,8 @@ void vb_port_init(struct vb_port *p, uint64_t rate_bps, struct vb_ready_list *re
 
 /* Puts a frame of its node into its queue. Whoever has put in something wakes the port then. */
 void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now);
-/* The next frame that may go, out of its queue; NULL: there is none. */
+/* The next frame that may go, out of its queue; NULL: there is none. Flow control first, then as
+ * the schedule says: strict priority, or deficit round robin. */
 struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now);
 /* A frame of the node begins to go: until p->busy_until, at which f->at is set, the port is busy.
  * It is put on the cable then. */

@@ -182,7 +182,10 @@ int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, str
 		   uint32_t port_cnt, struct vb_frame_pool *pool)
 {
 	uint64_t kept = 0;
+	uint32_t weights = 0;
 
+	for (uint32_t i = 0; i < VB_PRIORITY_CNT; i++)
+		weights |= cfg->schedule.weight[i];
 	for (uint32_t i = 0; i < port_cnt; i++)
 		kept += vb_switch_port_kept(&cfg->buffer, port[i]->headroom);
 	if (kept >= cfg->buffer.bytes)
@@ -198,6 +201,7 @@ int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, str
 	for (uint32_t i = 0; i < port_cnt; i++) {
 		port[i]->owner = &sw->machine;
 		port[i]->number = i;
+		port[i]->schedule = weights ? &cfg->schedule : NULL;
 	}
 	return 0;
 }

@@ -17,6 +17,7 @@ struct vb_switch_config {
 	uint32_t queue_bytes; /* drop-tail limit of an egress queue of a lossy priority; 0: none */
 	uint8_t ecn;          /* bit p: RED marks in priority p */
 	struct vb_red red;
+	struct vb_schedule schedule; /* of every port */
 };
 
 /* Why a frame was dropped; argument of the DROPPED event. */

@@ -62,6 +62,17 @@ static const struct key topology_keys[] = {
     {.name = NULL},
 };
 
+#define PRIO_WEIGHT(name, prio)                                                                    \
+	{                                                                                          \
+		name, KEY_U16, IN(vb_schedule, weight[prio]), 0, VB_WEIGHT_MAX, NULL, NULL, NULL   \
+	}
+
+static const struct key weight_keys[] = {
+    PRIO_WEIGHT("0", 0), PRIO_WEIGHT("1", 1), PRIO_WEIGHT("2", 2),
+    PRIO_WEIGHT("3", 3), PRIO_WEIGHT("4", 4), PRIO_WEIGHT("5", 5),
+    PRIO_WEIGHT("6", 6), PRIO_WEIGHT("7", 7), {.name = NULL},
+};
+
 #define SWITCH_BYTES(name, field)                                                                  \
 	{                                                                                          \
 		name, KEY_BYTES32, IN(vb_switch_config, field), 0, BYTES_MAX, NULL, NULL, NULL     \
@@ -80,6 +91,10 @@ static const struct key switch_keys[] = {
     SWITCH_BYTES("kmin", red.kmin),
     SWITCH_BYTES("kmax", red.kmax),
     {"pmax", KEY_SHARE, IN(vb_switch_config, red.pmax_ppm), 0, 1000000, NULL, NULL, NULL},
+    {.name = "weights",
+     .kind = KEY_MAP,
+     .offset = IN(vb_switch_config, schedule),
+     .map = weight_keys},
     {.name = NULL},
 };
 
@@ -165,6 +180,7 @@ static const struct key load_keys[] = {
     {.name = "mix", .kind = KEY_MAP, .offset = IN(vb_load_pattern, mix), .map = mix_keys},
     {"parallel", KEY_U32, IN(vb_load_pattern, parallel), 0, HOSTS_MAX, NULL, NULL, NULL},
     {"start", KEY_TIME, IN(vb_load_pattern, start), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"traffic-class", KEY_U16, IN(vb_load_pattern, traffic_class), 0, 255, NULL, NULL, NULL},
     {.name = NULL},
 };
 
@@ -193,7 +209,13 @@ static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 	p->dst = 1;
 	p->flows = 1;
 	p->load_ppm = 500000;
-	return reader_map(r, node, load_keys, p);
+	p->traffic_class = UINT16_MAX;
+
+	int err = reader_map(r, node, load_keys, p);
+
+	p->traffic_class =
+	    p->traffic_class == UINT16_MAX ? 0 : p->traffic_class | VB_LOAD_OWN_CLASS;
+	return err;
 }
 
 static int read_workloads(struct reader *r, const yaml_node_t *node, void *at)

@@ -43,7 +43,7 @@ static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t si
 	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
 	    .access = ACCESS,
-	    .path = vb_sim_path(from, to, sport, cfg->traffic_class),
+	    .path = vb_sim_path(from, to, sport, c->traffic_class),
 	    .path_mtu = cfg->mtu,
 	    .dest_qpn = vb_qp_number(c->side[!side].qp),
 	    .max_dest_rd_atomic = cfg->rd_atomic,
@@ -119,6 +119,14 @@ void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now)
 	vb_sim_touch(l->sim, c->dst);
 }
 
+/* The traffic class of a flow: its pattern's, or that of the load. */
+static uint8_t class_of(const struct vb_load *l, const struct vb_flow *f)
+{
+	uint16_t own = f->pattern < l->source_cnt ? l->source[f->pattern].p.traffic_class : 0;
+
+	return own & VB_LOAD_OWN_CLASS ? (uint8_t)own : l->cfg.traffic_class;
+}
+
 static int connection_new(struct vb_load *l, struct vb_flow *f)
 {
 	uint32_t idx = l->connection_cnt;
@@ -128,7 +136,7 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 	if (idx == l->cfg.connections_max)
 		return -ENOMEM;
 	l->connection_cnt++;
-	*c = (struct vb_connection){.src = f->src, .dst = f->dst};
+	*c = (struct vb_connection){.src = f->src, .dst = f->dst, .traffic_class = class_of(l, f)};
 	f->connection = idx;
 	l->sport = (uint16_t)(l->sport + 1) | 0xc000u; /* ECMP spreads connections */
 	if (l->cfg.receive_delay) {
@@ -149,9 +157,11 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)
 {
 	int err = 0;
+	uint8_t class = class_of(l, f);
 	uint32_t *at = &l->idle[f->src];
 
-	while (*at != VB_LOAD_NONE && l->connection[*at].dst != f->dst)
+	while (*at != VB_LOAD_NONE &&
+	       (l->connection[*at].dst != f->dst || l->connection[*at].traffic_class != class))
 		at = &l->connection[*at].next_idle;
 	if (*at != VB_LOAD_NONE) {
 		f->connection = *at;

@@ -26,6 +26,7 @@ enum vb_load_shape {
 };
 
 #define VB_LOAD_PATTERNS_MAX 64u /* of one load */
+#define VB_LOAD_OWN_CLASS 0x100u /* the lower 8 bits are a traffic class */
 
 struct vb_load_pattern {
 	enum vb_load_shape shape;
@@ -36,7 +37,8 @@ struct vb_load_pattern {
 	const struct vb_size_dist *sizes; /* POISSON: instead of bytes; NULL: bytes */
 	uint32_t load_ppm;                /* POISSON: share of every host's cable that flows fill */
 	uint32_t mix[VB_LOAD_OP_CNT];     /* weights of the operations; all 0: WRITE */
-	uint32_t parallel; /* ALL_TO_ALL: flows of one host at a time; 0: all at once */
+	uint32_t parallel;      /* ALL_TO_ALL: flows of one host at a time; 0: all at once */
+	uint16_t traffic_class; /* of its flows, with VB_LOAD_OWN_CLASS; 0: that of the load */
 	vb_time start;
 };
 

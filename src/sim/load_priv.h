@@ -25,6 +25,7 @@ struct vb_connection {
 	vb_time *late;
 	uint32_t late_first, late_cnt;
 	bool broken;
+	uint8_t traffic_class;
 };
 
 struct vb_load_source {

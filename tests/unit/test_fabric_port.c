@@ -144,6 +144,50 @@ static void pause__goes_before_data_and_holds_the_other_end(void **state)
 	vb_frame_pool_destroy(&b.pool);
 }
 
+/* While all have something to send, bytes go by weight, whatever the sizes of the frames; a strict
+ * priority goes before them; and what one leaves is shared by the others. */
+static void weights__share_what_strict_priorities_leave(void **state)
+{
+	static struct world w;
+	static const struct vb_schedule schedule = {.weight = {[0] = 1, [1] = 3, [4] = 4}};
+	static const uint32_t len[VB_PRIORITY_CNT] = {[0] = 1000, [1] = 60, [4] = 333};
+	uint64_t bytes[VB_PRIORITY_CNT] = {0}, all = 0;
+	struct vb_frame *f;
+
+	(void)state;
+	world_open(&w, 100);
+	w.port.schedule = &schedule;
+	(void)put(&w, 0, len[0], 0);
+	(void)put(&w, 1, len[1], 0);
+	(void)put(&w, 4, len[4], 0);
+	for (uint32_t i = 0; i < 100000; i++) {
+		f = vb_port_poll_transmit(&w.port, 0);
+		assert_non_null(f);
+		bytes[f->prio] += f->frame_len;
+		all += f->frame_len;
+		vb_port_handle_packet(&w.port, f, 0);
+		if (w.port.depth_pkts < 6)
+			(void)put(&w, f->prio, len[f->prio], 0);
+	}
+	for (uint32_t i = 0; i < VB_PRIORITY_CNT; i++)
+		assert_in_range(bytes[i] * 8, all * schedule.weight[i] * 99 / 100,
+				all * schedule.weight[i] * 101 / 100);
+	f = put(&w, 2, 100, 0);
+	assert_ptr_equal(vb_port_poll_transmit(&w.port, 0), f);
+	/* One that is held leaves its share to the others. */
+	assert_true(vb_port_hold(&w.port, 4, true, 0));
+	memset(bytes, 0, sizeof bytes);
+	for (uint32_t i = 0; i < 100000; i++) {
+		f = vb_port_poll_transmit(&w.port, 0);
+		assert_non_null(f);
+		bytes[f->prio] += f->frame_len;
+		vb_port_handle_packet(&w.port, f, 0);
+	}
+	assert_int_equal(bytes[4], 0);
+	assert_in_range(bytes[1], bytes[0] * 3 * 99 / 100, bytes[0] * 3 * 101 / 100);
+	vb_frame_pool_destroy(&w.pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +195,7 @@ int main(void)
 	    cmocka_unit_test(priority__that_is_held_lets_others_pass),
 	    cmocka_unit_test(serialise__keeps_the_fraction),
 	    cmocka_unit_test(wake__lists_a_port_once),
+	    cmocka_unit_test(weights__share_what_strict_priorities_leave),
 	    cmocka_unit_test(pause__goes_before_data_and_holds_the_other_end),
 	};
 

@@ -123,6 +123,37 @@ static void open__cable_mtu_that_suffices_loses_nothing(void **state)
 	vb_scenario_close(&run);
 }
 
+/* Two flows of different classes meet at a port, which serves them by the weights of their
+ * priorities. */
+static void open__weights_share_a_cable(void **state)
+{
+	static struct vb_scenario sc;
+	struct vb_scenario_run run;
+	char err[1024] = "";
+	uint64_t one, three;
+
+	(void)state;
+	assert_int_equal(
+	    read_text(&sc,
+		      "until: 2ms\n"
+		      "topology: {shape: star, hosts: 3}\n"
+		      "switch: {weights: {1: 1, 2: 3}}\n"
+		      "transport: {depth: 64, message: 64KiB, window: 512KiB}\n"
+		      "workload:\n"
+		      "  - {shape: single, from: 0, to: 2, bytes: 1GB, traffic-class: 32}\n"
+		      "  - {shape: single, from: 1, to: 2, bytes: 1GB, traffic-class: 64}\n",
+		      err, sizeof err),
+	    0);
+	if (vb_scenario_open(&run, &sc, NULL, err, sizeof err))
+		fail_msg("%s", err);
+	assert_int_equal(vb_sim_run(run.sim, sc.until), 0);
+	one = vb_load_flow_completed(run.load, vb_load_flow(run.load, 0));
+	three = vb_load_flow_completed(run.load, vb_load_flow(run.load, 1));
+	assert_true(one > 1000000);
+	assert_in_range(three, one * 29 / 10, one * 31 / 10);
+	vb_scenario_close(&run);
+}
+
 static void read__says_what_is_wrong_and_where(void **state)
 {
 	static const struct {
@@ -146,6 +177,9 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"switch: {lossless: 3}\n",
 	     "s.yaml:1:20: lossless is a list of priorities 0 to 7, such as [0, 3]"},
 	    {"switch: {lossless: [8]}\n", "s.yaml:1:21: a priority is 0 to 7"},
+	    {"switch: {weights: {8: 1}}\n",
+	     "s.yaml:1:20: there is no key \"8\" here, only 0, 1, 2, 3, 4, 5, 6 or 7"},
+	    {"switch: {weights: {0: 1001}}\n", "s.yaml:1:23: 0 is 0 to 1000, not 1001"},
 	    {"data: yes\n", "s.yaml:1:7: data is true or false"},
 	    {"workload: {sizes: pareto}\n", "s.yaml:1:19: sizes is websearch or hadoop"},
 	    {"faults: {do: \"los=1\"}\n",
@@ -372,6 +406,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(read__takes_every_kind_of_value),
+	    cmocka_unit_test(open__weights_share_a_cable),
 	    cmocka_unit_test(read__says_what_is_wrong_and_where),
 	    cmocka_unit_test(read__fabric_is_like_the_cable_unless_said),
 	    cmocka_unit_test(open__cable_mtu_that_suffices_loses_nothing),
