@@ -10,7 +10,7 @@ packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libib
 packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags rdmacm-utils strace)
 # shellcheck disable=SC2034
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
-	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables)
+	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb)
 # shellcheck disable=SC2034
 packages_bench=(iperf3 python3 g++ libns3-dev)
 

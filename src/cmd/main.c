@@ -15,7 +15,7 @@ static const struct vb_cmd *const commands[] = {
 
 #define COMMAND_CNT (sizeof commands / sizeof commands[0])
 
-static void help(FILE *f)
+static void print_help(FILE *f)
 {
 	fputs("Usage: verbena COMMAND [OPTIONS]\n\n"
 	      "An RDMA adapter in software: RoCEv2 over UDP, without hardware, kernel module or "
@@ -35,11 +35,11 @@ int main(int argc, char **argv)
 
 	signal(SIGPIPE, SIG_IGN);
 	if (!name[0]) {
-		help(stderr);
+		print_help(stderr);
 		return VB_EXIT_USAGE;
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-		help(stdout);
+		print_help(stdout);
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {

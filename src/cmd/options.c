@@ -13,7 +13,7 @@
 #define LONG_BASE 256 /* getopt's value of option i is LONG_BASE + i */
 #define HELP_COLUMN 26
 
-static void say(const struct vb_cmd *cmd, const char *fmt, va_list ap)
+static void print_message(const struct vb_cmd *cmd, const char *fmt, va_list ap)
 {
 	fflush(stdout);
 	fprintf(stderr, "verbena %s: ", cmd->name);
@@ -25,7 +25,7 @@ void vb_cmd_error(const struct vb_cmd *cmd, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(cmd, fmt, ap);
+	print_message(cmd, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
 }
@@ -35,7 +35,7 @@ int vb_cmd_usage(const struct vb_cmd *cmd, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(cmd, fmt, ap);
+	print_message(cmd, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "; see 'verbena %s --help'\n", cmd->name);
 	return VB_EXIT_USAGE;
@@ -51,7 +51,7 @@ static void help_line(char letter, const char *name, const char *arg, const char
 	printf("  %-*s  %s\n", HELP_COLUMN, left, text);
 }
 
-static void help(const struct vb_cmd *cmd)
+static void print_help(const struct vb_cmd *cmd)
 {
 	printf("Usage: verbena %s %s\n\n%s\n\nOptions:\n", cmd->name, cmd->arguments, cmd->text);
 	for (const struct vb_cmd_option *o = cmd->options; o->name; o++)
@@ -81,7 +81,7 @@ int vb_cmd_next_option(const struct vb_cmd *cmd, int argc, char **argv, const ch
 
 	*arg = optarg;
 	if (c == 'h') {
-		help(cmd);
+		print_help(cmd);
 		exit(vb_cmd_finish(cmd));
 	}
 	if (c == ':')

@@ -27,7 +27,7 @@ static int open_beside(struct vb_whole_file *w, mode_t mode)
 }
 
 /* The place of the file: through links, so that they stay. */
-static int find(struct vb_whole_file *w, const char *path)
+static int find_place(struct vb_whole_file *w, const char *path)
 {
 	char *real = realpath(path, NULL);
 	int n = snprintf(w->path, sizeof w->path, "%s", real ? real : path);
@@ -40,7 +40,7 @@ int vb_whole_file_begin(struct vb_whole_file *w, const char *path)
 {
 	struct stat st;
 	bool is_there = stat(path, &st) == 0, is_file = !is_there || S_ISREG(st.st_mode);
-	int err = find(w, path), fd;
+	int err = find_place(w, path), fd;
 
 	if (!err && is_there && access(path, W_OK) != 0)
 		err = -errno;

@@ -14,7 +14,7 @@ const char *vb_rank_name(enum vb_explain_rank rank)
 }
 
 /* What is over: all times of trouble together. */
-static void past(const struct vb_explain_in *in, struct vb_explanation *out)
+static void tell_past(const struct vb_explain_in *in, struct vb_explanation *out)
 {
 	const struct vb_tale *t = in->tale;
 	const struct {
@@ -115,7 +115,7 @@ void vb_explain(const struct vb_explain_in *in, struct vb_explanation *out)
 	}
 	if (!in->tale)
 		return;
-	past(in, out);
+	tell_past(in, out);
 	if (out->rank == VB_RANK_WELL && in->tale->recovered)
 		out->rank = VB_RANK_TROUBLED;
 }

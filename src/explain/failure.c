@@ -69,7 +69,7 @@ const struct vb_trace_event *vb_explain_last(const struct vb_tale *t, uint64_t m
 	return NULL;
 }
 
-static void ago(const struct vb_explain_in *in, vb_time at, struct vb_explanation *out)
+static void tell_age(const struct vb_explain_in *in, vb_time at, struct vb_explanation *out)
 {
 	vb_line_more(&out->what, ", %s ago", vb_word_ns(vb_time_since(at, in->now)).s);
 }
@@ -100,7 +100,7 @@ void vb_explain_settings(const struct vb_qp_view *v, struct vb_lines *l)
 }
 
 /* The work request that failed, or was the oldest when the QP gave up. */
-static void request(const struct vb_qp_view *v, struct vb_explanation *out)
+static void tell_request(const struct vb_qp_view *v, struct vb_explanation *out)
 {
 	bool is_remote = v->wr_opcode == VB_WR_RDMA_WRITE || v->wr_opcode == VB_WR_RDMA_WRITE_IMM ||
 			 v->wr_opcode == VB_WR_RDMA_READ || v->wr_opcode == VB_WR_COMPARE_SWAP ||
@@ -143,7 +143,7 @@ static void retries_ended(const struct vb_explain_in *in, const struct vb_qp_vie
 	if (why == VB_REWIND_TIMEOUT) {
 		vb_line_more(&out->what, "no answer from %s: %" PRIu64 " timeout%s in %s", to.s,
 			     timeouts, timeouts == 1 ? "" : "s", vb_word_ns(ev->arg[2]).s);
-		ago(in, ev->time, out);
+		tell_age(in, ev->time, out);
 		vb_line_more(&out->what, ".");
 		out->cause = vb_explain_silence(in, v, out);
 	} else {
@@ -153,14 +153,14 @@ static void retries_ended(const struct vb_explain_in *in, const struct vb_qp_vie
 			     to.s, (unsigned)ev->arg[3],
 			     why == VB_REWIND_IMPLIED_NAK ? ", by what it answered," : "",
 			     vb_word_ns(ev->arg[2]).s);
-		ago(in, ev->time, out);
+		tell_age(in, ev->time, out);
 		vb_line_more(&out->what, ". It is there, and gets some packets but not that one.");
 		vb_line(&out->advice, "Look for loss on the way: 'verbena counters' "
 				      "(out_of_sequence there, packet_seq_err here), 'verbena "
 				      "fault'; a smaller path MTU if only long packets are lost.");
 		out->cause = "gap";
 	}
-	request(v, out);
+	tell_request(v, out);
 	vb_explain_settings(v, &out->what);
 	advise_timers(v, out);
 }
@@ -182,12 +182,12 @@ static void rnr_ended(const struct vb_explain_in *in, const struct vb_qp_view *v
 		"NAK%s",
 		vb_word_gid(&v->attr.path.dgid).s, vb_tale_left_out(in->tale) ? "about " : "", cnt,
 		cnt == 1 ? "" : "s");
-	ago(in, ev->time, out);
+	tell_age(in, ev->time, out);
 	vb_line_more(&out->what, ".");
 	if (nak)
 		vb_line_more(&out->what, " Each asked for a pause of %s (min_rnr_timer there).",
 			     vb_word_ns(vb_rnr_timer_ns(nak->arg[0] & VB_SYNDROME_VALUE)).s);
-	request(v, out);
+	tell_request(v, out);
 	vb_explain_settings(v, &out->what);
 	vb_line(&out->advice, "Post receives there before this side sends, and post them again as "
 			      "they complete (ibv_post_recv, ibv_post_srq_recv).");
@@ -219,12 +219,12 @@ static void request_failed(const struct vb_explain_in *in, const struct vb_qp_vi
 		is_denied ? "the peer refused it"
 		: r       ? r->what
 			  : "a work request could not be carried out");
-	ago(in, ev->time, out);
+	tell_age(in, ev->time, out);
 	vb_line_more(&out->what, ".");
 	if ((ev->arg[1] & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && is_refused)
 		vb_line(&out->what, "%s answered \"%s\".", vb_word_gid(&v->attr.path.dgid).s,
 			vb_word_nak(ev->arg[1]).s);
-	request(v, out);
+	tell_request(v, out);
 	if (is_denied)
 		denied_there(&in->peer->denial, out);
 	if (!is_denied && r)
@@ -245,7 +245,7 @@ static void refused_here(const struct vb_explain_in *in, const struct vb_qp_view
 	if (nak)
 		vb_line_more(&out->what, " with \"%s\" (PSN %u)", vb_word_nak(nak->arg[0]).s,
 			     (unsigned)nak->arg[1]);
-	ago(in, denied->time, out);
+	tell_age(in, denied->time, out);
 	vb_line_more(&out->what, ", and is in the error state since.");
 	vb_line(&out->what, "It was ");
 	vb_denial_say(&out->what, &d);
@@ -256,7 +256,7 @@ static void refused_here(const struct vb_explain_in *in, const struct vb_qp_view
 }
 
 /* An error state without a tale of why. */
-static void moved(const struct vb_qp_view *v, struct vb_explanation *out)
+static void tell_untold(const struct vb_qp_view *v, struct vb_explanation *out)
 {
 	if (v->cq_overrun) {
 		vb_line(&out->what, "One of its completion queues overflowed: completions are "
@@ -295,5 +295,5 @@ void vb_explain_failure(const struct vb_explain_in *in, const struct vb_qp_view 
 	else if (denied)
 		refused_here(in, v, denied, vb_explain_last(t, BIT(VB_TRACE_NAK_SENT)), out);
 	else
-		moved(v, out);
+		tell_untold(v, out);
 }

@@ -43,8 +43,8 @@ static bool is_prohibited(const struct vb_peer_facts *p, const struct vb_gid *to
 	return p->send_errno == (vb_gid_is_ipv4(to) ? EHOSTUNREACH : EACCES);
 }
 
-static const char *refused(const struct vb_explain_in *in, const struct vb_qp_view *v,
-			   struct vb_explanation *out)
+static const char *tell_refused(const struct vb_explain_in *in, const struct vb_qp_view *v,
+				struct vb_explanation *out)
 {
 	const struct vb_peer_facts *p = in->peer;
 	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
@@ -317,8 +317,8 @@ static void list_causes(const struct vb_explain_in *in, const struct vb_qp_view 
 			     v->attr.dest_qpn);
 }
 
-static const char *unknown(const struct vb_explain_in *in, const struct vb_qp_view *v,
-			   struct vb_explanation *out)
+static const char *tell_unknown(const struct vb_explain_in *in, const struct vb_qp_view *v,
+				struct vb_explanation *out)
 {
 	enum vb_far far = in->peer ? in->peer->far : VB_FAR_UNASKED;
 	struct vb_word to = vb_word_gid(&v->attr.path.dgid);
@@ -369,10 +369,10 @@ const char *vb_explain_silence(const struct vb_explain_in *in, const struct vb_q
 	if (!why && in->peer && in->peer->far == VB_FAR_ANSWERED)
 		why = peer_far(v, in->peer, out);
 	if (!why && error_is_ours(in))
-		why = refused(in, v, out);
+		why = tell_refused(in, v, out);
 	if (!why)
 		why = by_address(in, v, out);
-	return why ? why : unknown(in, v, out);
+	return why ? why : tell_unknown(in, v, out);
 }
 
 const char *vb_explain_unanswered(const struct vb_peer_facts *p, const struct vb_gid *to,
@@ -380,7 +380,7 @@ const char *vb_explain_unanswered(const struct vb_peer_facts *p, const struct vb
 {
 	struct vb_qp_view v = {.attr.path.dgid = *to};
 	struct vb_explain_in in = {.peer = p};
-	const char *why = p->send_errno ? refused(&in, &v, out) : by_address(&in, &v, out);
+	const char *why = p->send_errno ? tell_refused(&in, &v, out) : by_address(&in, &v, out);
 
 	if (why)
 		return why;

@@ -234,7 +234,7 @@ static void wait_state(const struct vb_qp_view *v, struct vb_explanation *out)
 			receives ? "RTS" : "RTR and RTS");
 }
 
-static void receives(const struct vb_qp_view *v, struct vb_explanation *out)
+static void tell_receives(const struct vb_qp_view *v, struct vb_explanation *out)
 {
 	if (v->type == VB_QPT_UD || v->recvs == 0)
 		vb_line_more(&out->what, " %u receive%s posted%s.", v->recvs,
@@ -289,7 +289,7 @@ void vb_explain_wait(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			v->state == VB_QPS_SQD
 			    ? "It is in SQD and drained: nothing is in flight."
 			    : "Idle: nothing is posted to send, nothing waits for an answer.");
-		receives(v, out);
+		tell_receives(v, out);
 		return;
 	}
 	if (v->posted)

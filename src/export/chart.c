@@ -31,38 +31,38 @@ static const char *color_of(uint32_t line)
 	return colors[line % (sizeof colors / sizeof colors[0])];
 }
 
-static bool usable(const struct vb_chart_axis *a, double v)
+static bool is_usable(const struct vb_chart_axis *a, double v)
 {
 	return isfinite(v) && (!a->is_log || v > 0);
 }
 
-static double share(const struct vb_chart_axis *a, double v, double lo, double hi)
+static double axis_share(const struct vb_chart_axis *a, double v, double lo, double hi)
 {
 	return a->is_log ? log(v / lo) / log(hi / lo) : (v - lo) / (hi - lo);
 }
 
 static double x_at(const struct frame *r, double v)
 {
-	return LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * share(&r->c->x, v, r->x_lo, r->x_hi);
+	return LEFT + (VB_CHART_WIDTH - LEFT - RIGHT) * axis_share(&r->c->x, v, r->x_lo, r->x_hi);
 }
 
 static double y_at(const struct frame *r, double v)
 {
-	double s = fmax(0, share(&r->c->y, v, r->y_lo, r->y_hi));
+	double s = fmax(0, axis_share(&r->c->y, v, r->y_lo, r->y_hi));
 
 	return r->top + VB_CHART_HEIGHT - BOTTOM - (VB_CHART_HEIGHT - TOP - BOTTOM) * s;
 }
 
-static void extend(const struct vb_chart_axis *a, double v, double *lo, double *hi)
+static void extend_range(const struct vb_chart_axis *a, double v, double *lo, double *hi)
 {
-	if (!usable(a, v))
+	if (!is_usable(a, v))
 		return;
 	*lo = fmin(*lo, v);
 	*hi = fmax(*hi, v);
 }
 
 /* An axis has a length even when all values are one, or there are none. */
-static void settle(const struct vb_chart_axis *a, double *lo, double *hi)
+static void settle_range(const struct vb_chart_axis *a, double *lo, double *hi)
 {
 	if (*lo > *hi) {
 		*lo = a->is_log ? 1 : 0;
@@ -74,7 +74,7 @@ static void settle(const struct vb_chart_axis *a, double *lo, double *hi)
 }
 
 /* Makes an axis longer at both ends. */
-static void widen(const struct vb_chart_axis *a, double *lo, double *hi)
+static void widen_range(const struct vb_chart_axis *a, double *lo, double *hi)
 {
 	double by = (a->is_log ? log(*hi / *lo) : *hi - *lo) * DOTTED_MARGIN;
 
@@ -89,7 +89,7 @@ static double step_of(double range)
 	return unit * (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10);
 }
 
-static void measure(struct frame *r, const struct vb_chart *c)
+static void measure_frame(struct frame *r, const struct vb_chart *c)
 {
 	r->c = c;
 	r->x_lo = r->y_lo = INFINITY;
@@ -98,17 +98,17 @@ static void measure(struct frame *r, const struct vb_chart *c)
 		const struct vb_chart_line *l = &c->line[k];
 
 		for (uint32_t i = 0; i < l->cnt; i++) {
-			extend(&c->x, l->x[i], &r->x_lo, &r->x_hi);
-			extend(&c->y, l->y[i], &r->y_lo, &r->y_hi);
+			extend_range(&c->x, l->x[i], &r->x_lo, &r->x_hi);
+			extend_range(&c->y, l->y[i], &r->y_lo, &r->y_hi);
 			if (l->lo)
-				extend(&c->y, l->lo[i], &r->y_lo, &r->y_hi);
+				extend_range(&c->y, l->lo[i], &r->y_lo, &r->y_hi);
 			if (l->hi)
-				extend(&c->y, l->hi[i], &r->y_lo, &r->y_hi);
+				extend_range(&c->y, l->hi[i], &r->y_lo, &r->y_hi);
 		}
 	}
-	settle(&c->x, &r->x_lo, &r->x_hi);
+	settle_range(&c->x, &r->x_lo, &r->x_hi);
 	if (c->style == VB_CHART_DOTTED)
-		widen(&c->x, &r->x_lo, &r->x_hi);
+		widen_range(&c->x, &r->x_lo, &r->x_hi);
 	if (!c->y.is_log) {
 		r->y_lo = 0;
 		r->y_hi = r->y_hi > 0 ? r->y_hi : 1;
@@ -117,10 +117,10 @@ static void measure(struct frame *r, const struct vb_chart *c)
 
 		r->y_hi = step * ceil(r->y_hi / step - 1e-9);
 	}
-	settle(&c->y, &r->y_lo, &r->y_hi);
+	settle_range(&c->y, &r->y_lo, &r->y_hi);
 }
 
-static void text(FILE *f, double x, double y, const char *more, const char *what)
+static void draw_text(FILE *f, double x, double y, const char *more, const char *what)
 {
 	fprintf(f, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, more);
 	for (; *what; what++) {
@@ -132,24 +132,24 @@ static void text(FILE *f, double x, double y, const char *more, const char *what
 	fputs("</text>\n", f);
 }
 
-static void tick(FILE *f, const struct frame *r, bool is_x, double v)
+static void draw_tick(FILE *f, const struct frame *r, bool is_x, double v)
 {
 	double at = is_x ? x_at(r, v) : y_at(r, v);
 	char number[32];
 
 	snprintf(number, sizeof number, "%.6g", v);
 	if (is_x) {
-		text(f, at, r->top + VB_CHART_HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"",
-		     number);
+		draw_text(f, at, r->top + VB_CHART_HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"",
+			  number);
 		return;
 	}
 	fprintf(f, "<path d=\"M%.1f %.1fH%.1f\" stroke=\"#ddd\"/>\n", LEFT, at,
 		VB_CHART_WIDTH - RIGHT);
-	text(f, LEFT - 6, at + 4, " text-anchor=\"end\"", number);
+	draw_text(f, LEFT - 6, at + 4, " text-anchor=\"end\"", number);
 }
 
 /* Marks that have room beside the one before. */
-static void marks(FILE *f, const struct frame *r)
+static void draw_marks(FILE *f, const struct frame *r)
 {
 	double end = -INFINITY;
 
@@ -157,32 +157,32 @@ static void marks(FILE *f, const struct frame *r)
 		const struct vb_chart_mark *m = &r->c->x.mark[i];
 		double half = (double)strlen(m->text) * LETTER / 2, at;
 
-		if (!usable(&r->c->x, m->at) || m->at < r->x_lo || m->at > r->x_hi)
+		if (!is_usable(&r->c->x, m->at) || m->at < r->x_lo || m->at > r->x_hi)
 			continue;
 		at = x_at(r, m->at);
 		if (at - half < end)
 			continue;
 		end = at + half + LETTER;
-		text(f, at, r->top + VB_CHART_HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"",
-		     m->text);
+		draw_text(f, at, r->top + VB_CHART_HEIGHT - BOTTOM + 16, " text-anchor=\"middle\"",
+			  m->text);
 	}
 }
 
-static void ticks(FILE *f, const struct frame *r, bool is_x)
+static void draw_ticks(FILE *f, const struct frame *r, bool is_x)
 {
 	const struct vb_chart_axis *a = is_x ? &r->c->x : &r->c->y;
 	double lo = is_x ? r->x_lo : r->y_lo, hi = is_x ? r->x_hi : r->y_hi, step;
 	long from;
 
 	if (a->mark) {
-		marks(f, r);
+		draw_marks(f, r);
 		return;
 	}
 	if (!a->is_log || hi / lo < 4) {
 		step = step_of(hi - lo);
 		from = lround(ceil(lo / step - 1e-9));
 		for (long i = from; (double)i * step <= hi + step * 1e-9; i++)
-			tick(f, r, is_x, (double)i * step);
+			draw_tick(f, r, is_x, (double)i * step);
 		return;
 	}
 	from = lround(floor(log10(lo)));
@@ -193,26 +193,27 @@ static void ticks(FILE *f, const struct frame *r, bool is_x)
 			double v = within[k] * pow(10, (double)p);
 
 			if (v >= lo * 0.999 && v <= hi * 1.001)
-				tick(f, r, is_x, v);
+				draw_tick(f, r, is_x, v);
 		}
 	}
 }
 
-static double upper(const struct vb_chart_line *l, uint32_t i)
+static double upper_value(const struct vb_chart_line *l, uint32_t i)
 {
 	return l->hi ? l->hi[i] : l->y[i];
 }
 
-static void band(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+static void draw_band(FILE *f, const struct frame *r, const struct vb_chart_line *l,
+		      const char *color)
 {
 	char verb = 'M';
 
 	fputs("<path d=\"", f);
 	for (uint32_t k = 0; k < 2 * l->cnt; k++) {
 		uint32_t i = k < l->cnt ? k : 2 * l->cnt - 1 - k;
-		double v = k < l->cnt ? upper(l, i) : l->lo[i];
+		double v = k < l->cnt ? upper_value(l, i) : l->lo[i];
 
-		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, v))
+		if (!is_usable(&r->c->x, l->x[i]) || !is_usable(&r->c->y, v))
 			continue;
 		fprintf(f, "%c%.1f %.1f", verb, x_at(r, l->x[i]), y_at(r, v));
 		verb = 'L';
@@ -220,35 +221,38 @@ static void band(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 	fprintf(f, "\" fill=\"%s\" fill-opacity=\"0.18\"/>\n", color);
 }
 
-static void bars(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+static void draw_bars(FILE *f, const struct frame *r, const struct vb_chart_line *l,
+		      const char *color)
 {
 	for (uint32_t i = 0; i < l->cnt; i++) {
-		double lo = l->lo[i], hi = upper(l, i);
+		double lo = l->lo[i], hi = upper_value(l, i);
 
-		if (usable(&r->c->x, l->x[i]) && usable(&r->c->y, lo) && usable(&r->c->y, hi) &&
-		    hi > lo)
+		if (is_usable(&r->c->x, l->x[i]) && is_usable(&r->c->y, lo) &&
+		    is_usable(&r->c->y, hi) && hi > lo)
 			fprintf(f, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\"/>\n",
 				x_at(r, l->x[i]), y_at(r, lo), y_at(r, hi), color);
 	}
 }
 
-static void points(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+static void draw_points(FILE *f, const struct frame *r, const struct vb_chart_line *l,
+			const char *color)
 {
 	fprintf(f, "<g fill=\"%s\">\n", color);
 	for (uint32_t i = 0; i < l->cnt; i++)
-		if (usable(&r->c->x, l->x[i]) && usable(&r->c->y, l->y[i]))
+		if (is_usable(&r->c->x, l->x[i]) && is_usable(&r->c->y, l->y[i]))
 			fprintf(f, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n",
 				x_at(r, l->x[i]), y_at(r, l->y[i]));
 	fputs("</g>\n", f);
 }
 
-static void path(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+static void draw_path(FILE *f, const struct frame *r, const struct vb_chart_line *l,
+		      const char *color)
 {
 	bool begun = false;
 
 	fprintf(f, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.5\" d=\"", color);
 	for (uint32_t i = 0; i < l->cnt; i++) {
-		if (!usable(&r->c->x, l->x[i]) || !usable(&r->c->y, l->y[i])) {
+		if (!is_usable(&r->c->x, l->x[i]) || !is_usable(&r->c->y, l->y[i])) {
 			begun = false; /* a gap: nothing is known there */
 			continue;
 		}
@@ -266,16 +270,17 @@ static void path(FILE *f, const struct frame *r, const struct vb_chart_line *l, 
 	fputs("\"/>\n", f);
 }
 
-static void line(FILE *f, const struct frame *r, const struct vb_chart_line *l, const char *color)
+static void draw_line(FILE *f, const struct frame *r, const struct vb_chart_line *l,
+		      const char *color)
 {
 	enum vb_chart_style style = r->c->style;
 
 	if (l->lo)
-		(style == VB_CHART_DOTTED ? bars : band)(f, r, l, color);
+		(style == VB_CHART_DOTTED ? draw_bars : draw_band)(f, r, l, color);
 	if (style != VB_CHART_POINTS)
-		path(f, r, l, color);
+		draw_path(f, r, l, color);
 	if (style == VB_CHART_POINTS || style == VB_CHART_DOTTED)
-		points(f, r, l, color);
+		draw_points(f, r, l, color);
 }
 
 /* One when a name would reach into the next. */
@@ -287,7 +292,7 @@ static uint32_t legend_columns(const struct vb_chart *c)
 	return LEGEND_COLUMNS;
 }
 
-static void legend(FILE *f, const struct frame *r)
+static void draw_legend(FILE *f, const struct frame *r)
 {
 	uint32_t columns = legend_columns(r->c), at = 0;
 
@@ -302,7 +307,7 @@ static void legend(FILE *f, const struct frame *r)
 
 		fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"3\" fill=\"%s\"/>\n",
 			x, y - 5, color_of(k));
-		text(f, x + 20, y, "", r->c->line[k].name);
+		draw_text(f, x + 20, y, "", r->c->line[k].name);
 		at++;
 	}
 }
@@ -312,7 +317,7 @@ static void axis_name(FILE *f, const struct vb_chart_axis *a, double x, double y
 	char name[128];
 
 	snprintf(name, sizeof name, "%s%s%s", a->name, *a->unit ? ", " : "", a->unit);
-	text(f, x, y, more, name);
+	draw_text(f, x, y, more, name);
 }
 
 uint32_t vb_chart_height(const struct vb_chart *c)
@@ -338,12 +343,12 @@ void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top)
 	struct frame r = {.top = top};
 	char turned[64];
 
-	measure(&r, c);
-	text(f, LEFT, r.top + 20, " font-weight=\"bold\"", c->title);
-	ticks(f, &r, false);
-	ticks(f, &r, true);
+	measure_frame(&r, c);
+	draw_text(f, LEFT, r.top + 20, " font-weight=\"bold\"", c->title);
+	draw_ticks(f, &r, false);
+	draw_ticks(f, &r, true);
 	for (uint32_t k = 0; k < c->line_cnt; k++)
-		line(f, &r, &c->line[k], color_of(k));
+		draw_line(f, &r, &c->line[k], color_of(k));
 	fprintf(f, "<path d=\"M%.1f %.1fV%.1fH%.1f\" fill=\"none\" stroke=\"#333\"/>\n", LEFT,
 		r.top + TOP, r.top + VB_CHART_HEIGHT - BOTTOM, VB_CHART_WIDTH - RIGHT);
 	axis_name(f, &c->x, (LEFT + VB_CHART_WIDTH - RIGHT) / 2, r.top + VB_CHART_HEIGHT - 12,
@@ -351,7 +356,7 @@ void vb_chart_draw(FILE *f, const struct vb_chart *c, uint32_t top)
 	snprintf(turned, sizeof turned, " text-anchor=\"middle\" transform=\"rotate(-90 14 %.1f)\"",
 		 r.top + VB_CHART_HEIGHT / 2.0);
 	axis_name(f, &c->y, 14, r.top + VB_CHART_HEIGHT / 2.0, turned);
-	legend(f, &r);
+	draw_legend(f, &r);
 }
 
 int vb_chart_write(FILE *f, const struct vb_chart *charts, uint32_t cnt)

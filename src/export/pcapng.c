@@ -37,7 +37,7 @@ struct block {
 	uint8_t b[HEAD_MAX];
 };
 
-static void put(struct block *k, const void *p, uint32_t len)
+static void put_bytes(struct block *k, const void *p, uint32_t len)
 {
 	memcpy(k->b + k->len, p, len);
 	k->len += len;
@@ -45,25 +45,25 @@ static void put(struct block *k, const void *p, uint32_t len)
 		k->b[k->len++] = 0;
 }
 
-static void put32(struct block *k, uint32_t v)
+static void put_u32(struct block *k, uint32_t v)
 {
-	put(k, &v, sizeof v);
+	put_bytes(k, &v, sizeof v);
 }
 
 /* Times are two words, the upper one first, in either byte order (4.3). */
 static void put_time(struct block *k, uint64_t ns)
 {
-	put32(k, (uint32_t)(ns >> 32));
-	put32(k, (uint32_t)ns);
+	put_u32(k, (uint32_t)(ns >> 32));
+	put_u32(k, (uint32_t)ns);
 }
 
 static void put_option(struct block *k, uint16_t code, const void *p, size_t len)
 {
 	uint16_t head[2] = {code, (uint16_t)len};
 
-	put(k, head, sizeof head);
+	put_bytes(k, head, sizeof head);
 	if (len)
-		put(k, p, (uint32_t)len);
+		put_bytes(k, p, (uint32_t)len);
 }
 
 static void put_text(struct block *k, uint16_t code, const char *text)
@@ -71,11 +71,11 @@ static void put_text(struct block *k, uint16_t code, const char *text)
 	put_option(k, code, text, strnlen(text, 128));
 }
 
-static void begin(struct block *k, uint32_t type)
+static void begin_block(struct block *k, uint32_t type)
 {
 	k->len = 0;
-	put32(k, type);
-	put32(k, 0); /* the length, set by write_block() */
+	put_u32(k, type);
+	put_u32(k, 0); /* the length, set by write_block() */
 }
 
 static int write_all(FILE *f, const void *p, size_t len)
@@ -113,10 +113,10 @@ int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application)
 	struct block k;
 
 	*p = (struct vb_pcapng){.f = f};
-	begin(&k, BLOCK_SECTION); /* 4.1 */
-	put32(&k, BYTE_ORDER_MAGIC);
-	put(&k, version, sizeof version);
-	put(&k, &unknown_len, sizeof unknown_len);
+	begin_block(&k, BLOCK_SECTION); /* 4.1 */
+	put_u32(&k, BYTE_ORDER_MAGIC);
+	put_bytes(&k, version, sizeof version);
+	put_bytes(&k, &unknown_len, sizeof unknown_len);
 	put_text(&k, OPT_SHB_USERAPPL, application);
 	put_option(&k, OPT_END, NULL, 0);
 	return write_block(p, &k, 0, NULL, 0);
@@ -129,9 +129,9 @@ int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *descr
 	static const uint8_t nanoseconds = 9;
 	struct block k;
 
-	begin(&k, BLOCK_INTERFACE); /* 4.2 */
-	put(&k, link_type, sizeof link_type);
-	put32(&k, 0); /* no snap length */
+	begin_block(&k, BLOCK_INTERFACE); /* 4.2 */
+	put_bytes(&k, link_type, sizeof link_type);
+	put_u32(&k, 0); /* no snap length */
 	put_text(&k, OPT_IF_NAME, name);
 	put_text(&k, OPT_IF_DESCRIPTION, description);
 	if (speed_bps)
@@ -151,13 +151,13 @@ int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, 
 	uint32_t flags = sent ? FLAG_OUTBOUND : FLAG_INBOUND;
 	struct block k;
 
-	begin(&k, BLOCK_PACKET); /* 4.3 */
-	put32(&k, interface);
+	begin_block(&k, BLOCK_PACKET); /* 4.3 */
+	put_u32(&k, interface);
 	put_time(&k, time_ns);
-	put32(&k, len);
-	put32(&k, len);
+	put_u32(&k, len);
+	put_u32(&k, len);
 	/* IP and UDP headers are multiples of 4: the payload follows without a gap. */
-	put(&k, head, head_len);
+	put_bytes(&k, head, head_len);
 	uint32_t front = k.len;
 	if (comment)
 		put_text(&k, OPT_COMMENT, comment);
@@ -171,8 +171,8 @@ int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_
 {
 	struct block k;
 
-	begin(&k, BLOCK_STATISTICS); /* 4.6 */
-	put32(&k, interface);
+	begin_block(&k, BLOCK_STATISTICS); /* 4.6 */
+	put_u32(&k, interface);
 	put_time(&k, time_ns);
 	put_option(&k, OPT_ISB_IFRECV, &captured, sizeof captured);
 	put_option(&k, OPT_ISB_IFDROP, &lost, sizeof lost);

@@ -35,7 +35,7 @@ struct vb_png {
 };
 
 /* dlsym() returns an object's address; POSIX has it hold a function's. */
-static bool find(void *library, const char *name, void *fn)
+static bool find_function(void *library, const char *name, void *fn)
 {
 	void *at = dlsym(library, name);
 
@@ -53,7 +53,7 @@ int vb_png_open(struct vb_png **out, char *why, size_t why_len)
 	if (p->library) {
 		bool all = true;
 
-#define FUNCTION(name) all = all && find(p->library, #name, &p->fn_##name);
+#define FUNCTION(name) all = all && find_function(p->library, #name, &p->fn_##name);
 		FUNCTIONS(FUNCTION)
 #undef FUNCTION
 		if (all) {

@@ -10,16 +10,16 @@
 #define PROTO_UDP 17
 #define IP4_DF 0x4000
 
-static void put16(uint8_t *p, uint32_t v)
+static void put_be16(uint8_t *p, uint32_t v)
 {
 	p[0] = (uint8_t)(v >> 8);
 	p[1] = (uint8_t)v;
 }
 
-static void put32(uint8_t *p, uint32_t v)
+static void put_be32(uint8_t *p, uint32_t v)
 {
-	put16(p, v >> 16);
-	put16(p + 2, v);
+	put_be16(p, v >> 16);
+	put_be16(p + 2, v);
 }
 
 /*
@@ -55,9 +55,9 @@ static void emit_ip4(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
 {
 	p[0] = 0x45;
 	p[1] = f->traffic_class;
-	put16(p + 2, IP4_LEN + udp_len);
-	put16(p + 4, f->ip_id);
-	put16(p + 6, IP4_DF);
+	put_be16(p + 2, IP4_LEN + udp_len);
+	put_be16(p + 4, f->ip_id);
+	put_be16(p + 6, IP4_DF);
 	p[8] = f->hop_limit;
 	p[9] = PROTO_UDP;
 	memcpy(p + 12, f->src.b + 12, 4);
@@ -68,8 +68,8 @@ static void emit_ip4(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
 
 static void emit_ip6(const struct vb_udp_frame *f, uint8_t *p, uint32_t udp_len)
 {
-	put32(p, 6u << 28 | (uint32_t)f->traffic_class << 20 | (f->flow_label & 0xfffff));
-	put16(p + 4, udp_len);
+	put_be32(p, 6u << 28 | (uint32_t)f->traffic_class << 20 | (f->flow_label & 0xfffff));
+	put_be16(p + 4, udp_len);
 	p[6] = PROTO_UDP;
 	p[7] = f->hop_limit;
 	memcpy(p + 8, f->src.b, 16);
@@ -89,12 +89,12 @@ size_t vb_udp_frame_emit(const struct vb_udp_frame *f, uint8_t *out)
 		emit_ip4(f, out, udp_len);
 	else
 		emit_ip6(f, out, udp_len);
-	put16(udp, f->sport);
-	put16(udp + 2, f->dport);
-	put16(udp + 4, udp_len);
+	put_be16(udp, f->sport);
+	put_be16(udp + 2, f->dport);
+	put_be16(udp + 4, udp_len);
 	/* Pseudo header: protocol and length, the addresses (the last ones of either IP header). */
-	put16(pseudo, PROTO_UDP);
-	put16(pseudo + 2, udp_len);
+	put_be16(pseudo, PROTO_UDP);
+	put_be16(pseudo + 2, udp_len);
 	sum = sum_words(0, pseudo, sizeof pseudo);
 	sum = sum_words(sum, udp - addr_len, addr_len + UDP_LEN);
 	uint16_t check = sum_fold(sum_words(sum, f->payload, f->payload_len));

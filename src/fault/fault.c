@@ -15,7 +15,7 @@ void vb_fault_init(struct vb_fault *f, const struct vb_fault_spec *spec, uint64_
 		f->state[i].rng = vb_rng_stream(seed, "fault", id * VB_FAULT_RULES_MAX + i);
 }
 
-static bool chance(struct vb_rng *r, uint32_t ppb)
+static bool draw_chance(struct vb_rng *r, uint32_t ppb)
 {
 	return ppb == VB_FAULT_ONE || (ppb && vb_rng_below(r, VB_FAULT_ONE) < ppb);
 }
@@ -63,9 +63,9 @@ static bool in_blackout(const struct vb_fault_rule *r, vb_dur since)
 /* One step of the two-state chain, then the loss of the state it is in. */
 static bool burst_loses(const struct vb_fault_rule *r, struct vb_fault_rule_state *s)
 {
-	if (chance(&s->rng, s->bad ? r->ppb_end : r->ppb))
+	if (draw_chance(&s->rng, s->bad ? r->ppb_end : r->ppb))
 		s->bad = !s->bad;
-	return chance(&s->rng, s->bad ? r->ppb_in : r->ppb_out);
+	return draw_chance(&s->rng, s->bad ? r->ppb_in : r->ppb_out);
 }
 
 /*
@@ -107,7 +107,7 @@ static bool rule_hits(const struct vb_fault_rule *r, struct vb_fault_rule_state 
 	case VB_FAULT_BLACKOUT:
 		return in_blackout(r, since);
 	default:
-		return chance(&s->rng, r->ppb);
+		return draw_chance(&s->rng, r->ppb);
 	}
 }
 

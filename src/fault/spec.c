@@ -28,7 +28,7 @@ const char *vb_fault_kind_name(enum vb_fault_kind kind)
 	return kind_name[kind];
 }
 
-static int fail(struct parser *p, const char *at, const char *what)
+static int fail_at(struct parser *p, const char *at, const char *what)
 {
 	size_t n = strlen(what);
 
@@ -83,7 +83,7 @@ static bool read_decimal(struct parser *p, uint64_t *mantissa, int *exp)
 }
 
 /* mantissa * 10^exp, rounded down; false when it does not fit. */
-static bool scale(uint64_t mantissa, int exp, uint64_t *out)
+static bool scale_decimal(uint64_t mantissa, int exp, uint64_t *out)
 {
 	for (; exp < 0 && mantissa; exp++)
 		mantissa /= 10;
@@ -121,7 +121,7 @@ static int read_probability(struct parser *p, uint32_t *ppb)
 	int e;
 
 	if (!read_decimal(p, &m, &e))
-		return fail(p, start, "expected a probability such as 0.001, 1e-3, 0.1%, 20ppm");
+		return fail_at(p, start, "expected a probability such as 0.001, 1e-3, 0.1%, 20ppm");
 	if (take_word(p, "%"))
 		e += 7;
 	else if (take_word(p, "ppm"))
@@ -129,11 +129,11 @@ static int read_probability(struct parser *p, uint32_t *ppb)
 	else if (!take_word(p, "ppb"))
 		e += 9;
 	if (!at_value_end(p))
-		return fail(p, p->at, "a probability has no unit, or %, ppm, ppb");
-	if (!scale(m, e, &v) || v > VB_FAULT_ONE)
-		return fail(p, start, "a probability is at most 1");
+		return fail_at(p, p->at, "a probability has no unit, or %, ppm, ppb");
+	if (!scale_decimal(m, e, &v) || v > VB_FAULT_ONE)
+		return fail_at(p, start, "a probability is at most 1");
 	if (v == 0 && m != 0)
-		return fail(p, start, "a probability is 0 or at least 1e-9");
+		return fail_at(p, start, "a probability is 0 or at least 1e-9");
 	*ppb = (uint32_t)v;
 	return 0;
 }
@@ -145,7 +145,7 @@ static int read_duration(struct parser *p, vb_dur *d)
 	int e;
 
 	if (!read_decimal(p, &m, &e))
-		return fail(p, start, "expected a time such as 500ns, 20us, 1.5ms, 2s");
+		return fail_at(p, start, "expected a time such as 500ns, 20us, 1.5ms, 2s");
 	if (take_word(p, "us"))
 		e += 3;
 	else if (take_word(p, "ms"))
@@ -153,9 +153,9 @@ static int read_duration(struct parser *p, vb_dur *d)
 	else if (take_word(p, "s"))
 		e += 9;
 	else if (!take_word(p, "ns"))
-		return fail(p, p->at, "a time needs a unit: ns, us, ms or s");
-	if (!scale(m, e, d))
-		return fail(p, start, "the time is too long");
+		return fail_at(p, p->at, "a time needs a unit: ns, us, ms or s");
+	if (!scale_decimal(m, e, d))
+		return fail_at(p, start, "the time is too long");
 	return 0;
 }
 
@@ -166,7 +166,7 @@ static int read_rate(struct parser *p, uint64_t *bps)
 	int e;
 
 	if (!read_decimal(p, &m, &e))
-		return fail(p, start, "expected a rate such as 40Mbps or 1.5Gbps");
+		return fail_at(p, start, "expected a rate such as 40Mbps or 1.5Gbps");
 	if (take_word(p, "kbps"))
 		e += 3;
 	else if (take_word(p, "Mbps"))
@@ -174,9 +174,9 @@ static int read_rate(struct parser *p, uint64_t *bps)
 	else if (take_word(p, "Gbps"))
 		e += 9;
 	else
-		return fail(p, p->at, "a rate needs a unit: kbps, Mbps or Gbps");
-	if (!scale(m, e, bps) || *bps < 1000 || *bps > VB_FAULT_QUEUE_BPS_MAX)
-		return fail(p, start, "the rate of a queue is 1kbps to 1000Gbps");
+		return fail_at(p, p->at, "a rate needs a unit: kbps, Mbps or Gbps");
+	if (!scale_decimal(m, e, bps) || *bps < 1000 || *bps > VB_FAULT_QUEUE_BPS_MAX)
+		return fail_at(p, start, "the rate of a queue is 1kbps to 1000Gbps");
 	return 0;
 }
 
@@ -187,15 +187,15 @@ static int read_bytes(struct parser *p, uint32_t *bytes)
 	int e;
 
 	if (!read_decimal(p, &m, &e))
-		return fail(p, start, "expected a number of bytes such as 40kB");
+		return fail_at(p, start, "expected a number of bytes such as 40kB");
 	if (take_word(p, "kB"))
 		e += 3;
 	else if (take_word(p, "MB"))
 		e += 6;
 	else if (!take_word(p, "B"))
-		return fail(p, p->at, "a number of bytes needs a unit: B, kB or MB");
-	if (!scale(m, e, &v) || v > UINT32_MAX)
-		return fail(p, start, "that is too much for a queue");
+		return fail_at(p, p->at, "a number of bytes needs a unit: B, kB or MB");
+	if (!scale_decimal(m, e, &v) || v > UINT32_MAX)
+		return fail_at(p, start, "that is too much for a queue");
 	*bytes = (uint32_t)v;
 	return 0;
 }
@@ -219,11 +219,11 @@ static int read_number(struct parser *p, uint64_t max, uint64_t *out)
 		if (d >= base)
 			break;
 		if (v > (max - d) / base)
-			return fail(p, start, "the number is too large");
+			return fail_at(p, start, "the number is too large");
 		v = v * base + d;
 	}
 	if (p->at == start)
-		return fail(p, start, "expected a number");
+		return fail_at(p, start, "expected a number");
 	*out = v;
 	return 0;
 }
@@ -243,7 +243,7 @@ static int read_range(struct parser *p, uint64_t max, uint64_t *lo, uint64_t *hi
 			err = read_number(p, max, hi);
 	}
 	if (!err && p->at != p->end)
-		return fail(p, p->at, "expected a number or a range such as 3-7");
+		return fail_at(p, p->at, "expected a number or a range such as 3-7");
 	return err;
 }
 
@@ -310,7 +310,7 @@ static int read_opcodes(struct parser *p, struct vb_fault_filter *f)
 		any = true;
 	}
 	if (!any)
-		return fail(
+		return fail_at(
 		    p, p->at,
 		    "no such opcode; names are as RC_SEND_ONLY, ACK, READ_RESP* or RC_*, and "
 		    "of MADs MAD, CM_REQ or CM_SIDR*");
@@ -330,7 +330,7 @@ static int read_option(struct parser *p, const char *name, size_t len, struct vb
 		else if (take_word(p, "rx"))
 			f->dirs = VB_FAULT_RX;
 		else if (!take_word(p, "both"))
-			return fail(p, p->at, "dir is tx, rx or both");
+			return fail_at(p, p->at, "dir is tx, rx or both");
 		return 0;
 	}
 	if (IS("op"))
@@ -361,7 +361,7 @@ static int read_option(struct parser *p, const char *name, size_t len, struct vb
 	if (IS("nth")) { /* the n-th and no other */
 		err = read_number(p, UINT64_MAX, &f->skip);
 		if (!err && f->skip-- == 0)
-			return fail(p, name, "nth counts from 1");
+			return fail_at(p, name, "nth counts from 1");
 		f->first = 1;
 		return err;
 	}
@@ -370,11 +370,11 @@ static int read_option(struct parser *p, const char *name, size_t len, struct vb
 
 		err = read_number(p, UINT64_MAX, &f->every);
 		if (!err && f->every == 0)
-			return fail(p, at, "every is at least 1");
+			return fail_at(p, at, "every is at least 1");
 		return err;
 	}
 #undef IS
-	return fail(
+	return fail_at(
 	    p, name,
 	    "unknown option; there are dir op qpn psn msg after until skip first nth every");
 }
@@ -395,24 +395,24 @@ static int read_queue(struct parser *p, struct vb_fault_rule *r)
 	int err = read_rate(p, &r->bps);
 
 	if (!err && !take_slash(p))
-		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+		return fail_at(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
 	if (!err)
 		err = read_duration(p, &r->time);
 	if (!err && r->time > VB_FAULT_QUEUE_NS_MAX)
-		return fail(p, start, "a queue holds at most what takes it 10s");
+		return fail_at(p, start, "a queue holds at most what takes it 10s");
 	if (err || p->at == p->end)
 		return err;
 	if (!take_slash(p))
-		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+		return fail_at(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
 	err = read_bytes(p, &r->red.kmin);
 	if (!err && !take_slash(p))
-		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+		return fail_at(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
 	if (!err)
 		err = read_bytes(p, &r->red.kmax);
 	if (!err && r->red.kmin > r->red.kmax)
-		return fail(p, start, "KMIN of a queue is at most KMAX");
+		return fail_at(p, start, "KMIN of a queue is at most KMAX");
 	if (!err && !take_slash(p))
-		return fail(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
+		return fail_at(p, p->at, "queue is RATE/TIME or RATE/TIME/KMIN/KMAX/PMAX");
 	if (!err)
 		err = read_probability(p, &ppb);
 	r->red.pmax_ppm = ppb / 1000;
@@ -434,7 +434,7 @@ static int read_value(struct parser *p, struct vb_fault_rule *r)
 	case VB_FAULT_BLACKOUT:
 		err = read_duration(p, &r->time);
 		if (!err && !take_slash(p))
-			return fail(p, p->at, "blackout is BEGIN/LENGTH or BEGIN/LENGTH/PERIOD");
+			return fail_at(p, p->at, "blackout is BEGIN/LENGTH or BEGIN/LENGTH/PERIOD");
 		if (!err)
 			err = read_duration(p, &r->jitter);
 		if (!err && take_slash(p))
@@ -444,9 +444,9 @@ static int read_value(struct parser *p, struct vb_fault_rule *r)
 		r->ppb_in = VB_FAULT_ONE;
 		err = read_probability(p, &r->ppb);
 		if (!err && !take_slash(p))
-			return fail(p, p->at,
-				    "burst is BEGIN/END, BEGIN/END/INSIDE or "
-				    "BEGIN/END/INSIDE/OUTSIDE, all probabilities");
+			return fail_at(p, p->at,
+				       "burst is BEGIN/END, BEGIN/END/INSIDE or "
+				       "BEGIN/END/INSIDE/OUTSIDE, all probabilities");
 		if (!err)
 			err = read_probability(p, &r->ppb_end);
 		if (!err && take_slash(p))
@@ -459,14 +459,14 @@ static int read_value(struct parser *p, struct vb_fault_rule *r)
 	case VB_FAULT_REORDER:
 		err = read_probability(p, &r->ppb);
 		if (!err && !take_slash(p))
-			return fail(p, p->at, "reorder is PROBABILITY/HELD, such as 1e-3/20us");
+			return fail_at(p, p->at, "reorder is PROBABILITY/HELD, such as 1e-3/20us");
 		return err ? err : read_duration(p, &r->time);
 	default:
 		return read_probability(p, &r->ppb);
 	}
 }
 
-static const char *find(const char *at, const char *end, char c)
+static const char *find_char(const char *at, const char *end, char c)
 {
 	const char *q = memchr(at, c, (size_t)(end - at));
 
@@ -488,30 +488,30 @@ static int read_rule(struct parser *p, const char *end, struct vb_fault_rule *r)
 					.first = UINT64_MAX,
 				    }};
 	memset(r->filter.opcode, 0xff, sizeof r->filter.opcode);
-	p->end = find(p->at, end, ':');
-	eq = find(name, p->end, '=');
+	p->end = find_char(p->at, end, ':');
+	eq = find_char(name, p->end, '=');
 	while (kind < VB_FAULT_KIND_CNT && (strlen(kind_name[kind]) != (size_t)(eq - name) ||
 					    memcmp(kind_name[kind], name, (size_t)(eq - name))))
 		kind++;
 	if (kind == VB_FAULT_KIND_CNT)
-		return fail(p, name,
-			    "unknown fault; there are loss burst reorder dup delay corrupt ecn "
-			    "blackout queue, each with =VALUE");
+		return fail_at(p, name,
+			       "unknown fault; there are loss burst reorder dup delay corrupt ecn "
+			       "blackout queue, each with =VALUE");
 	if (eq == p->end)
-		return fail(p, eq, "expected = and a value");
+		return fail_at(p, eq, "expected = and a value");
 	r->kind = (enum vb_fault_kind)kind;
 	p->at = eq + 1;
 	err = read_value(p, r);
 	if (!err && p->at != p->end)
-		return fail(p, p->at, "the value has a part too many");
+		return fail_at(p, p->at, "the value has a part too many");
 	while (!err && p->end != end) {
 		name = p->end + 1;
-		p->end = find(name, end, ':');
-		eq = find(name, p->end, '=');
+		p->end = find_char(name, end, ':');
+		eq = find_char(name, p->end, '=');
 		p->at = eq == p->end ? eq : eq + 1;
 		err = read_option(p, name, (size_t)(eq - name), &r->filter);
 		if (!err && p->at != p->end)
-			return fail(p, p->at, "unexpected text behind the option's value");
+			return fail_at(p, p->at, "unexpected text behind the option's value");
 	}
 	return err;
 }
@@ -524,10 +524,10 @@ int vb_fault_parse(const char *text, struct vb_fault_spec *spec, struct vb_fault
 	*spec = (struct vb_fault_spec){0};
 	*err = (struct vb_fault_error){0};
 	while (p.at < end) {
-		const char *stop = find(p.at, end, ',');
+		const char *stop = find_char(p.at, end, ',');
 
 		if (spec->rule_cnt == VB_FAULT_RULES_MAX)
-			return fail(&p, p.at, "too many rules, at most 16");
+			return fail_at(&p, p.at, "too many rules, at most 16");
 
 		int bad = read_rule(&p, stop, &spec->rule[spec->rule_cnt]);
 
@@ -535,7 +535,7 @@ int vb_fault_parse(const char *text, struct vb_fault_spec *spec, struct vb_fault
 			return bad;
 		spec->rule_cnt++;
 		if (stop < end && stop + 1 == end)
-			return fail(&p, stop, "a rule is missing behind the comma");
+			return fail_at(&p, stop, "a rule is missing behind the comma");
 		p.at = stop < end ? stop + 1 : end;
 	}
 	return 0;

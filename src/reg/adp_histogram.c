@@ -86,7 +86,7 @@ static int fired_now(const struct vb_adp_histogram *h, const struct vb_reg_env *
 }
 
 /* Adds to @kept what fired since @h->from. A counter that ran back began anew. */
-static void keep(struct vb_adp_histogram *h, const struct vb_adp_fired *now)
+static void keep_fired(struct vb_adp_histogram *h, const struct vb_adp_fired *now)
 {
 	for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)
 		h->kept.slot[i] +=
@@ -123,7 +123,7 @@ static int config_set(const struct vb_reg *reg, struct vb_reg_file *file,
 	if (err)
 		return err;
 	if (old->count_enable && fired_now(old, env, &now) == 0)
-		keep(h, &now);
+		keep_fired(h, &now);
 	if (fired_now(h, env, &now))
 		return vb_reg_broken(fault, config_field("vhca_id"), h->vhca_id,
 				     "must be a function of this device");
@@ -162,8 +162,8 @@ static unsigned bin_of(const struct vb_adp_histogram *h, uint64_t timeout_ns)
 	return bin;
 }
 
-static int get(const struct vb_reg *reg, struct vb_reg_file *file, const struct vb_reg_env *env,
-	       uint8_t *image, struct vb_reg_fault *fault)
+static int get_histogram(const struct vb_reg *reg, struct vb_reg_file *file,
+			 const struct vb_reg_env *env, uint8_t *image, struct vb_reg_fault *fault)
 {
 	struct vb_adp_histogram *h = &file->histogram;
 	uint64_t bin[VB_ADP_BINS_MAX] = {0};
@@ -172,7 +172,7 @@ static int get(const struct vb_reg *reg, struct vb_reg_file *file, const struct 
 	(void)fault;
 	/* A function that is gone keeps what it had. */
 	if (h->count_enable && fired_now(h, env, &now) == 0)
-		keep(h, &now);
+		keep_fired(h, &now);
 	for (unsigned i = 0; i < VB_ADP_FIRED_SLOTS; i++)
 		bin[bin_of(h, vb_adp_fired_ns(i))] += h->kept.slot[i];
 	for (unsigned i = 0; i < h->bin_num; i++)
@@ -204,5 +204,5 @@ const struct vb_reg vb_reg_adp_histogram = {
     .len_short = 0x90,
     .field_cnt = sizeof fields / sizeof fields[0],
     .field = fields,
-    .get = get,
+    .get = get_histogram,
 };

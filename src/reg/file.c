@@ -52,7 +52,8 @@ void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps)
 	reset_cc(&file->cc, rate_bps);
 }
 
-static int find(uint32_t id, size_t len, const struct vb_reg **reg, struct vb_reg_fault *fault)
+static int find_register(uint32_t id, size_t len, const struct vb_reg **reg,
+			 struct vb_reg_fault *fault)
 {
 	*fault = (struct vb_reg_fault){0};
 	*reg = vb_reg_by_id(id);
@@ -71,7 +72,7 @@ int vb_reg_get(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t 
 {
 	uint8_t full[VB_REG_BYTES_MAX] = {0};
 	const struct vb_reg *reg;
-	int err = find(id, len, &reg, fault);
+	int err = find_register(id, len, &reg, fault);
 
 	if (err)
 		return err;
@@ -91,7 +92,7 @@ int vb_reg_set(struct vb_reg_file *file, const struct vb_reg_env *env, uint32_t 
 {
 	uint8_t full[VB_REG_BYTES_MAX] = {0};
 	const struct vb_reg *reg;
-	int err = find(id, len, &reg, fault);
+	int err = find_register(id, len, &reg, fault);
 
 	if (err)
 		return err;

@@ -24,8 +24,8 @@ static const struct vb_reg_field fields[] = {
 _Static_assert(FIELD_CNT == VB_PKEYS_MAX, "a row for each entry");
 
 /* The base of a key, its low 15 bits, is never 0. IBA 10.9.1.1 */
-static int set(const struct vb_reg *reg, struct vb_reg_file *file, const struct vb_reg_env *env,
-	       const uint8_t *image, struct vb_reg_fault *fault)
+static int set_pkeys(const struct vb_reg *reg, struct vb_reg_file *file,
+		     const struct vb_reg_env *env, const uint8_t *image, struct vb_reg_fault *fault)
 {
 	(void)env;
 	for (unsigned i = 0; i < FIELD_CNT; i++)
@@ -46,5 +46,5 @@ const struct vb_reg vb_reg_pkey_table = {
     .len_short = 4 * VB_PKEYS_MAX,
     .field_cnt = FIELD_CNT,
     .field = fields,
-    .set = set,
+    .set = set_pkeys,
 };

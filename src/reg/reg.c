@@ -66,7 +66,7 @@ const char *vb_reg_field_name(const struct vb_reg_field *f)
 	return name;
 }
 
-static int lower(char c)
+static int lower_case(char c)
 {
 	return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
@@ -76,7 +76,7 @@ bool vb_reg_name_is(const char *name, const char *text, size_t len)
 	if (strlen(name) != len)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (lower(name[i]) != lower(text[i]))
+		if (lower_case(name[i]) != lower_case(text[i]))
 			return false;
 	return true;
 }

@@ -134,7 +134,7 @@ static const struct vb_reg_field fields[] = {
 
 #define FIELD_CNT (sizeof fields / sizeof fields[0])
 
-static const struct vb_reg_field *field(const char *name)
+static const struct vb_reg_field *field_named(const char *name)
 {
 	unsigned others;
 
@@ -142,7 +142,7 @@ static const struct vb_reg_field *field(const char *name)
 }
 
 /* The select bits that lead to a member: what this adapter has. REG-03 */
-static uint32_t selects(void)
+static uint32_t select_bits(void)
 {
 	uint32_t set = 0;
 
@@ -161,17 +161,17 @@ static int id_check(uint64_t id, struct vb_reg_fault *fault)
 {
 	if (id <= VB_ADP_PROFILE_ID_MAX)
 		return 0;
-	return vb_reg_broken(fault, field("adp_retx_profile_id"), id,
+	return vb_reg_broken(fault, field_named("adp_retx_profile_id"), id,
 			     "must be at most adp_retx_profile_max_id, 1");
 }
 
 /* ADP-28, REG-11...13. The emulated firmware's own ladder is no profile: it shows as zeros. */
-static int get(const struct vb_reg *reg, struct vb_reg_file *file, const struct vb_reg_env *env,
-	       uint8_t *image, struct vb_reg_fault *fault)
+static int get_roce_accl(const struct vb_reg *reg, struct vb_reg_file *file,
+			 const struct vb_reg_env *env, uint8_t *image, struct vb_reg_fault *fault)
 {
-	const struct vb_reg_field *id = field("adp_retx_profile_id");
+	const struct vb_reg_field *id = field_named("adp_retx_profile_id");
 	uint64_t asked = vb_reg_field_get(reg, id, image);
-	uint32_t has = selects();
+	uint32_t has = select_bits();
 	int err = id_check(asked, fault);
 
 	(void)env;
@@ -181,9 +181,10 @@ static int get(const struct vb_reg *reg, struct vb_reg_file *file, const struct 
 		vb_reg_field_put(reg, &fields[i], image, has >> fields[i].bit & 1);
 	if (asked == 0)
 		vb_reg_field_put(reg, id, image, file->recovery.adp_retx_profile_id);
-	vb_reg_field_put(reg, field("adp_retx_base_timeout_min"), image, VB_ADP_BASE_MIN_NS);
-	vb_reg_field_put(reg, field("adp_retx_profile_max_id"), image, VB_ADP_PROFILE_ID_MAX);
-	vb_reg_field_put(reg, field("adp_retx_profile_max_range_num"), image, VB_ADP_RANGES_MAX);
+	vb_reg_field_put(reg, field_named("adp_retx_base_timeout_min"), image, VB_ADP_BASE_MIN_NS);
+	vb_reg_field_put(reg, field_named("adp_retx_profile_max_id"), image, VB_ADP_PROFILE_ID_MAX);
+	vb_reg_field_put(reg, field_named("adp_retx_profile_max_range_num"), image,
+			 VB_ADP_RANGES_MAX);
 	return 0;
 }
 
@@ -198,8 +199,8 @@ static int burst_bytes(uint8_t code, uint32_t *bytes)
 }
 
 /* A field of the profile, or a switch, that the transport's own rules refuse. */
-static int explain(const struct vb_reg *reg, const struct vb_recovery_fault *why,
-		   const uint8_t *image, struct vb_reg_fault *fault)
+static int explain_fault(const struct vb_reg *reg, const struct vb_recovery_fault *why,
+			 const uint8_t *image, struct vb_reg_fault *fault)
 {
 	int range = -1;
 
@@ -236,7 +237,7 @@ static bool same_profile(const struct vb_reg *reg, const struct vb_reg_file *fil
 static int set_profile(const struct vb_reg *reg, const struct vb_reg_file *file,
 		       struct vb_reg_file *next, const uint8_t *image, struct vb_reg_fault *fault)
 {
-	const struct vb_reg_field *f = field("adp_retx_profile_id");
+	const struct vb_reg_field *f = field_named("adp_retx_profile_id");
 	uint64_t id = vb_reg_field_get(reg, f, image);
 	int err = id_check(id, fault);
 
@@ -253,12 +254,13 @@ static int set_profile(const struct vb_reg *reg, const struct vb_reg_file *file,
 }
 
 /* REG-35: what is not selected stays as it is, what is reserved or RO is ignored. */
-static int set(const struct vb_reg *reg, struct vb_reg_file *file, const struct vb_reg_env *env,
-	       const uint8_t *image, struct vb_reg_fault *fault)
+static int set_roce_accl(const struct vb_reg *reg, struct vb_reg_file *file,
+			 const struct vb_reg_env *env, const uint8_t *image,
+			 struct vb_reg_fault *fault)
 {
 	struct vb_reg_file next = *file;
 	struct vb_recovery_fault why;
-	uint32_t has = selects();
+	uint32_t has = select_bits();
 	int err = 0;
 
 	(void)env;
@@ -267,15 +269,15 @@ static int set(const struct vb_reg *reg, struct vb_reg_file *file, const struct 
 			return vb_reg_broken(fault, &fields[i], 1,
 					     "must be 0: this adapter does not have the function");
 	vb_reg_store(reg, image, &next);
-	if (vb_reg_field_get(reg, field("adp_retx_profile_select"), image))
+	if (vb_reg_field_get(reg, field_named("adp_retx_profile_select"), image))
 		err = set_profile(reg, file, &next, image, fault);
 	if (err)
 		return err;
 	if (burst_bytes(next.cc_burst_size, &next.cc.limiter_burst_bytes))
-		return vb_reg_broken(fault, field("cc_burst_size"), next.cc_burst_size,
+		return vb_reg_broken(fault, field_named("cc_burst_size"), next.cc_burst_size,
 				     "must be 0, 1, 2, 7 or 3");
 	if (vb_recovery_check(&next.recovery, &why))
-		return explain(reg, &why, image, fault);
+		return explain_fault(reg, &why, image, fault);
 	*file = next;
 	return 0;
 }
@@ -286,13 +288,13 @@ bool vb_reg_profile_warn(const uint8_t *image, struct vb_reg_fault *warning)
 	struct vb_reg_file file = {0};
 	struct vb_recovery_fault why;
 
-	if (!vb_reg_field_get(reg, field("adp_retx_profile_select"), image) ||
-	    vb_reg_field_get(reg, field("adp_retx_profile_id"), image) == 0)
+	if (!vb_reg_field_get(reg, field_named("adp_retx_profile_select"), image) ||
+	    vb_reg_field_get(reg, field_named("adp_retx_profile_id"), image) == 0)
 		return false;
 	vb_reg_store(reg, image, &file);
 	if (!vb_adp_profile_warn(&file.recovery.profile, &why))
 		return false;
-	(void)explain(reg, &why, image, warning);
+	(void)explain_fault(reg, &why, image, warning);
 	return true;
 }
 
@@ -305,6 +307,6 @@ const struct vb_reg vb_reg_roce_accl = {
     .len_short = 0x40,
     .field_cnt = FIELD_CNT,
     .field = fields,
-    .get = get,
-    .set = set,
+    .get = get_roce_accl,
+    .set = set_roce_accl,
 };

@@ -29,8 +29,9 @@ static const struct vb_reg_field fields[] = {
 
 #define FIELD_CNT (sizeof fields / sizeof fields[0])
 
-static int set(const struct vb_reg *reg, struct vb_reg_file *file, const struct vb_reg_env *env,
-	       const uint8_t *image, struct vb_reg_fault *fault)
+static int set_roce_recovery(const struct vb_reg *reg, struct vb_reg_file *file,
+			     const struct vb_reg_env *env, const uint8_t *image,
+			     struct vb_reg_fault *fault)
 {
 	struct vb_reg_file next = *file;
 	struct vb_recovery_fault why;
@@ -57,5 +58,5 @@ const struct vb_reg vb_reg_roce_recovery = {
     .len_short = 0x10,
     .field_cnt = FIELD_CNT,
     .field = fields,
-    .set = set,
+    .set = set_roce_recovery,
 };

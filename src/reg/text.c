@@ -10,7 +10,7 @@ struct span {
 	size_t len;
 };
 
-static int wrong(struct vb_reg_text_fault *fault, enum vb_reg_text_error error, struct span s)
+static int text_error(struct vb_reg_text_fault *fault, enum vb_reg_text_error error, struct span s)
 {
 	fault->error = error;
 	fault->at = s.at;
@@ -19,7 +19,7 @@ static int wrong(struct vb_reg_text_fault *fault, enum vb_reg_text_error error, 
 }
 
 /* Cuts @s in two at the only @c there may be; neither half may be empty. */
-static bool cut(struct span s, char c, struct span *left, struct span *right)
+static bool cut_span(struct span s, char c, struct span *left, struct span *right)
 {
 	const char *p = memchr(s.at, c, s.len);
 
@@ -47,7 +47,7 @@ int vb_reg_text_number(const char *text, size_t len, uint32_t *out, struct vb_re
 	int base = 10;
 
 	if (len && text[0] == '-')
-		return wrong(fault, VB_REG_TEXT_NEGATIVE, s);
+		return text_error(fault, VB_REG_TEXT_NEGATIVE, s);
 	if (len > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
 		base = 16;
 		i = 2;
@@ -56,15 +56,15 @@ int vb_reg_text_number(const char *text, size_t len, uint32_t *out, struct vb_re
 		i = 1;
 	}
 	if (i == len)
-		return wrong(fault, VB_REG_TEXT_NUMBER, s);
+		return text_error(fault, VB_REG_TEXT_NUMBER, s);
 	for (; i < len; i++) {
 		int d = digit_of(text[i]);
 
 		if (d >= base)
-			return wrong(fault, VB_REG_TEXT_NUMBER, s);
+			return text_error(fault, VB_REG_TEXT_NUMBER, s);
 		v = v * (unsigned)base + (unsigned)d;
 		if (v > UINT32_MAX)
-			return wrong(fault, VB_REG_TEXT_NUMBER, s);
+			return text_error(fault, VB_REG_TEXT_NUMBER, s);
 	}
 	*out = (uint32_t)v;
 	return 0;
@@ -90,7 +90,7 @@ bool vb_reg_text_next(const char **text, const char **name, size_t *name_len)
 	struct span part, value, left;
 
 	while (next_part(text, &part))
-		if (cut(part, '=', &left, &value)) {
+		if (cut_span(part, '=', &left, &value)) {
 			*name = left.at;
 			*name_len = left.len;
 			return true;
@@ -106,22 +106,22 @@ static int apply_field(const struct vb_reg *reg, struct span name, uint32_t valu
 	const struct vb_reg_field *f = vb_reg_find(reg, name.at, name.len, &others);
 
 	if (!f)
-		return wrong(fault, VB_REG_TEXT_NO_FIELD, name);
+		return text_error(fault, VB_REG_TEXT_NO_FIELD, name);
 	if (only_indexes) {
 		uint64_t bit = UINT64_C(1) << ((f - reg->field) & 63);
 
 		if (f->access != VB_REG_INDEX)
-			return wrong(fault, VB_REG_TEXT_NOT_INDEX, name);
+			return text_error(fault, VB_REG_TEXT_NOT_INDEX, name);
 		if (*seen & bit)
-			return wrong(fault, VB_REG_TEXT_TWICE, name);
+			return text_error(fault, VB_REG_TEXT_TWICE, name);
 		*seen |= bit;
 	}
 	if (f->access == VB_REG_RO)
-		return wrong(fault, VB_REG_TEXT_READ_ONLY, name);
+		return text_error(fault, VB_REG_TEXT_READ_ONLY, name);
 	if (value > vb_reg_field_max(f)) {
 		fault->a = value;
 		fault->b = f->width;
-		return wrong(fault, VB_REG_TEXT_WIDE, name);
+		return text_error(fault, VB_REG_TEXT_WIDE, name);
 	}
 	vb_reg_field_put(reg, f, image, value);
 	return 0;
@@ -137,8 +137,8 @@ int vb_reg_text_apply(const struct vb_reg *reg, const char *text, bool only_inde
 	while (next_part(&text, &part)) {
 		uint32_t value;
 
-		if (!cut(part, '=', &name, &number))
-			return wrong(fault, VB_REG_TEXT_FORM, part);
+		if (!cut_span(part, '=', &name, &number))
+			return text_error(fault, VB_REG_TEXT_FORM, part);
 		int err = vb_reg_text_number(number.at, number.len, &value, fault);
 		if (!err)
 			err = apply_field(reg, name, value, only_indexes, &seen, image, fault);
@@ -163,12 +163,12 @@ static int apply_raw(struct span part, uint8_t *image, size_t len, struct vb_reg
 	struct span place, number, location, size_text, address_text, bit_text;
 	uint32_t value, size, address, bit, word = 0;
 
-	if (!cut(part, '=', &place, &number))
-		return wrong(fault, VB_REG_TEXT_FORM, part);
-	if (!cut(place, ':', &location, &size_text))
-		return wrong(fault, VB_REG_TEXT_FORM, place);
-	if (!cut(location, '.', &address_text, &bit_text))
-		return wrong(fault, VB_REG_TEXT_FORM, location);
+	if (!cut_span(part, '=', &place, &number))
+		return text_error(fault, VB_REG_TEXT_FORM, part);
+	if (!cut_span(place, ':', &location, &size_text))
+		return text_error(fault, VB_REG_TEXT_FORM, place);
+	if (!cut_span(location, '.', &address_text, &bit_text))
+		return text_error(fault, VB_REG_TEXT_FORM, location);
 	if (vb_reg_text_number(number.at, number.len, &value, fault) ||
 	    vb_reg_text_number(size_text.at, size_text.len, &size, fault) ||
 	    vb_reg_text_number(address_text.at, address_text.len, &address, fault) ||
@@ -188,7 +188,7 @@ static int apply_raw(struct span part, uint8_t *image, size_t len, struct vb_reg
 	if (value > mask) {
 		fault->a = value;
 		fault->b = size;
-		return wrong(fault, VB_REG_TEXT_WIDE, place);
+		return text_error(fault, VB_REG_TEXT_WIDE, place);
 	}
 	for (int i = 0; i < 4; i++)
 		word = word << 8 | image[address + (unsigned)i];

@@ -201,8 +201,8 @@ static int mtu_check(const struct vb_scenario_run *run, const struct part *p)
 	return 0;
 }
 
-static int make(struct vb_scenario_run *run, const struct vb_scenario *sc,
-		const struct vb_scenario_watch *watch, struct part *p)
+static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
+		     const struct vb_scenario_watch *watch, struct part *p)
 {
 	struct vb_load_config load = sc->load;
 	uint64_t kept;
@@ -254,7 +254,7 @@ int vb_scenario_open(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		return -ENOMEM;
 	}
 	run->memory = vb_arena_memory(run->arena);
-	bad = make(run, sc, watch, &p);
+	bad = make_part(run, sc, watch, &p);
 	if (bad)
 		vb_scenario_close(run);
 	return bad;

@@ -66,7 +66,7 @@ static int new_value(struct place *p, const char *text, yaml_mark_t mark)
 	return list;
 }
 
-static yaml_node_pair_t *find(const struct place *p, int map, const char *key)
+static yaml_node_pair_t *find_key(const struct place *p, int map, const char *key)
 {
 	yaml_node_t *m = node_of(p, map);
 
@@ -81,9 +81,9 @@ static yaml_node_pair_t *find(const struct place *p, int map, const char *key)
 }
 
 /* Puts @value under @key of the mapping at p->at. */
-static int put(struct place *p, const char *key, int value)
+static int put_value(struct place *p, const char *key, int value)
 {
-	yaml_node_pair_t *there = find(p, p->at, key);
+	yaml_node_pair_t *there = find_key(p, p->at, key);
 	int name;
 
 	if (!value)
@@ -100,7 +100,7 @@ static int put(struct place *p, const char *key, int value)
 
 static yaml_mark_t mark_under(const struct place *p, const char *key)
 {
-	yaml_node_pair_t *there = find(p, p->at, key);
+	yaml_node_pair_t *there = find_key(p, p->at, key);
 
 	return node_of(p, there ? there->value : p->at)->start_mark;
 }
@@ -131,7 +131,7 @@ static int into_list(struct place *p, const char *part, bool *used)
 /* Steps into what @key of the mapping at p->at holds; an empty mapping when there is nothing. */
 static int into_map(struct place *p, const char *key)
 {
-	yaml_node_pair_t *there = find(p, p->at, key);
+	yaml_node_pair_t *there = find_key(p, p->at, key);
 	yaml_mark_t mark = node_of(p, p->at)->start_mark;
 	int id, err;
 
@@ -143,7 +143,7 @@ static int into_map(struct place *p, const char *key)
 	if (!id)
 		return no_memory(p);
 	node_of(p, id)->start_mark = mark;
-	err = put(p, key, id);
+	err = put_value(p, key, id);
 	p->at = id;
 	return err;
 }
@@ -186,7 +186,7 @@ static int fault_with(const struct place *p, int list, const char *kind)
 	if (n->type != YAML_MAPPING_NODE)
 		return 0;
 
-	yaml_node_pair_t *there = find(p, list, "do");
+	yaml_node_pair_t *there = find_key(p, list, "do");
 	const char *text = there ? reader_text(node_of(p, there->value)) : NULL;
 
 	return text && rule_of(text, kind) ? list : 0;
@@ -200,11 +200,11 @@ static int put_fault(struct place *p, const char *kind)
 	const char *before = "", *rest = "";
 	int before_len = 0;
 	yaml_mark_t mark = mark_under(p, "faults");
-	yaml_node_pair_t *faults = find(p, p->at, "faults");
+	yaml_node_pair_t *faults = find_key(p, p->at, "faults");
 	int list = faults ? faults->value : 0, at = list ? fault_with(p, list, kind) : 0, err;
 
 	if (at) {
-		yaml_node_t *is = node_of(p, find(p, at, "do")->value);
+		yaml_node_t *is = node_of(p, find_key(p, at, "do")->value);
 
 		before = reader_text(is);
 		rest = rule_of(before, kind);
@@ -230,7 +230,7 @@ static int put_fault(struct place *p, const char *kind)
 				return no_memory(p);
 			node_of(p, list)->start_mark = mark;
 			p->at = top;
-			err = put(p, "faults", list);
+			err = put_value(p, "faults", list);
 			if (err)
 				return err;
 		}
@@ -238,7 +238,7 @@ static int put_fault(struct place *p, const char *kind)
 			return no_memory(p);
 	}
 	p->at = at;
-	return put(p, "do", new_scalar(p, text, mark));
+	return put_value(p, "do", new_scalar(p, text, mark));
 }
 
 static int put_path(struct place *p)
@@ -277,7 +277,7 @@ static int put_path(struct place *p)
 			continue;
 		}
 		if (last)
-			return put(p, part, new_value(p, p->o->value, mark_under(p, part)));
+			return put_value(p, part, new_value(p, p->o->value, mark_under(p, part)));
 		if (strcmp(part, "faults") == 0 && is_fault_kind(path + n + 1))
 			return put_fault(p, path + n + 1);
 		err = into_map(p, part);

@@ -103,7 +103,7 @@ static int read_preset(struct reader *r, const yaml_node_t *node, void *at)
 	return 0;
 }
 
-static int skip(struct reader *r, const yaml_node_t *node, void *at)
+static int skip_node(struct reader *r, const yaml_node_t *node, void *at)
 {
 	(void)r, (void)node, (void)at;
 	return 0;
@@ -117,7 +117,7 @@ static const struct key_name stretches[] = {
 };
 
 static const struct key recovery_keys[] = {
-    {.name = "preset", .kind = KEY_CALL, .offset = 0, .read = skip},
+    {.name = "preset", .kind = KEY_CALL, .offset = 0, .read = skip_node},
     FLAG(roce_adp_retrans_en),
     FLAG(roce_tx_window_en),
     FLAG(roce_slow_restart_en),

@@ -23,19 +23,19 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 static size_t size, cnt;
 
-static void lock(void)
+static void lock_objects(void)
 {
 	pthread_mutex_lock(&mutex);
 }
 
-static void unlock(void)
+static void unlock_objects(void)
 {
 	pthread_mutex_unlock(&mutex);
 }
 
 static void register_fork(void)
 {
-	pthread_atfork(lock, unlock, unlock);
+	pthread_atfork(lock_objects, unlock_objects, unlock_objects);
 }
 
 void vb_objects_init(void)
@@ -61,7 +61,7 @@ static size_t place_of(const void *object)
 	return i;
 }
 
-static bool grow(void)
+static bool grow_table(void)
 {
 	struct entry *old = entries, *more;
 	size_t old_size = size, more_size = size ? size * 2 : SIZE_FIRST;
@@ -84,14 +84,14 @@ void *vb_object_new(enum vb_object_kind kind, size_t bytes)
 	void *object = calloc(1, bytes);
 	bool ok = object;
 
-	lock();
+	lock_objects();
 	if (ok && 2 * (cnt + 1) > size)
-		ok = grow();
+		ok = grow_table();
 	if (ok) {
 		entries[place_of(object)] = (struct entry){.object = object, .kind = kind};
 		cnt++;
 	}
-	unlock();
+	unlock_objects();
 	if (!ok) {
 		free(object);
 		return NULL;
@@ -118,47 +118,47 @@ void vb_object_free(void *object)
 {
 	if (!object)
 		return;
-	lock();
+	lock_objects();
 
 	size_t i = place_of(object);
 
 	assert(entries[i].object == object);
 	entry_remove(i);
-	unlock();
+	unlock_objects();
 	free(object);
 }
 
 bool vb_object_is(const void *object, enum vb_object_kind kind)
 {
-	lock();
+	lock_objects();
 
 	size_t i = size ? place_of(object) : 0;
 	bool is = object && size && entries[i].object == object && entries[i].kind == kind;
 
-	unlock();
+	unlock_objects();
 	return is;
 }
 
 void vb_object_name(const void *object, const void *context, uint32_t handle)
 {
-	lock();
+	lock_objects();
 
 	size_t i = place_of(object);
 
 	assert(entries[i].object == object);
 	entries[i].context = context;
 	entries[i].handle = handle;
-	unlock();
+	unlock_objects();
 }
 
 bool vb_object_is_named(const void *object, const void *context, uint32_t handle)
 {
-	lock();
+	lock_objects();
 
 	size_t i = size ? place_of(object) : 0;
 	bool is = size && entries[i].object == object && entries[i].context == context &&
 		  entries[i].handle == handle;
 
-	unlock();
+	unlock_objects();
 	return is;
 }

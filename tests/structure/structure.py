@@ -64,6 +64,14 @@ FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 15
 # Folders above that limit, and the number of files that they must not exceed.
 LARGE_FOLDERS = {"src/sim": 23}
+# Folders with static functions that have names of one word.
+SHORT_NAMES = ("src/core", "src/sim", "src/fabric")
+# Folders whose object files call each other in a circle. All others have none; none is added here.
+CIRCLES = {
+    "calls/verbs", "cm", "cmd/explain", "cmd/sweep", "core/dc", "core/qp", "core/rc", "core/selective", "core/share",
+    "files/path", "node/broker", "node/cm", "node/engine", "node/wait", "reg/csr", "sim", "ucma", "verbs/device", "verbs/memory",
+    "verbs/qp", "verbs/queue",
+}
 BANNED_WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 # Calls that have a better replacement: pattern, where (folders of src/, None: all), what to do.
 BANNED_CALLS = (
@@ -225,6 +233,78 @@ def check_folders(_):
     return bad
 
 
+STATIC_FUNCTION = re.compile(r"^static\s[^;={}()]*?\b(\w+)\([^;{}]*\)\n?\s*\{", re.M)
+
+
+def check_names(_):
+    """A static function's name says what it acts on: it has two words at least."""
+    bad = []
+    for path in c_files("src"):
+        if path.startswith(tuple(folder + os.sep for folder in SHORT_NAMES)):
+            continue
+        text = without_comments(read(path))
+        for m in STATIC_FUNCTION.finditer(text):
+            if "_" not in m.group(1):
+                line = text.count("\n", 0, m.start(1)) + 1
+                bad.append(f"{path}:{line}: {m.group(1)}() does not say what it acts on: add the noun")
+    return bad
+
+
+def object_folders(build):
+    """Folder below src/ -> the object files of its sources, in the build folder @build."""
+    folders = {}
+    top = os.path.join(build, "src")
+    for path, _, files in os.walk(top):
+        place, mark, inside = os.path.relpath(path, top).partition("/CMakeFiles/")
+        if mark:
+            folder = os.path.join(place, *inside.split("/")[1:])
+            folders.setdefault(folder, []).extend(
+                os.path.join(path, f) for f in files
+                if f.endswith(".c.o") and os.path.exists(os.path.join(ROOT, "src", folder, f.removesuffix(".o"))))
+    return {folder: sorted(files) for folder, files in sorted(folders.items()) if files}
+
+
+def calls_between(objects):
+    """Object file -> those of @objects whose symbols it needs."""
+    defined, needed = {}, {path: set() for path in objects}
+    for path in objects:
+        out = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        for row in (line.split() for line in out.splitlines()):
+            if len(row) == 3 and row[1] in "TDRBVW":
+                defined[row[2]] = path
+            elif len(row) == 2 and row[0] == "U":
+                needed[path].add(row[1])
+    return {path: {defined[s] for s in symbols if s in defined} - {path} for path, symbols in needed.items()}
+
+
+def reached_from(path, calls):
+    """All that @path calls, also by way of others."""
+    seen, left = set(), [path]
+    while left:
+        for other in calls[left.pop()] - seen:
+            seen.add(other)
+            left.append(other)
+    return seen
+
+
+def check_circles(args):
+    """The object files of a folder do not call each other in a circle."""
+    if not args.build:
+        sys.exit("structure.py: this check looks at object files: give a build folder with --build")
+    bad, folders = [], object_folders(args.build)
+    for folder, objects in folders.items():
+        calls = calls_between(objects)
+        circle = sorted(os.path.basename(path).removesuffix(".o")
+                        for path in objects if path in reached_from(path, calls))
+        if circle and folder not in CIRCLES:
+            bad.append(f"src/{folder}: {', '.join(circle)} call each other in a circle")
+        elif not circle and folder in CIRCLES:
+            bad.append(f"src/{folder}: there is no circle any more: take it out of CIRCLES")
+    if not folders:
+        bad.append(f"{args.build}: no object file was found; build first")
+    return bad
+
+
 def check_words(_):
     """No unfinished work is left in the text, no call that has a better replacement."""
     bad = []
@@ -315,6 +395,22 @@ def check_links(_):
     return bad
 
 
+def check_paths(_):
+    """Files and tests that documents name exist: `src/...`, `tests/...`, `scripts/...`, `unit.test_...`."""
+    bad = []
+    for path in [p for p in os.listdir(ROOT) if p.endswith(".md") and p != "CHANGELOG.md"] + list(walk("docs", "tests")):
+        if not path.endswith(".md"):
+            continue
+        for n, line in enumerate(read(path).splitlines(), 1):
+            for name in re.findall(r"`((?:src|tests|scripts|bench|include|man)/[\w./-]*)`", line):
+                if not any(os.path.exists(os.path.join(ROOT, name + end)) for end in ("", ".c")):
+                    bad.append(f"{path}:{n}: there is no {name}")
+            for name in re.findall(r"`unit\.(test_\w+)`", line):
+                if not os.path.exists(os.path.join(ROOT, "tests", "unit", name + ".c")):
+                    bad.append(f"{path}:{n}: there is no tests/unit/{name}.c")
+    return bad
+
+
 # Entry points that `verbena trace` does not show: they tell what the device list says, they are those of later
 # releases of rdma-core, which are refused, or they call others.
 NOT_TRACED = {
@@ -357,6 +453,12 @@ def check_conformance(_):
     return [] if r.returncode == 0 else [(r.stdout + r.stderr).strip()]
 
 
+def check_map(_):
+    """docs/map.md is what scripts/map.py makes of the first comment of each file."""
+    r = subprocess.run([sys.executable, os.path.join(ROOT, "scripts", "map.py"), "--check"], capture_output=True, text=True)
+    return [] if r.returncode == 0 else [(r.stdout + r.stderr).strip()]
+
+
 def check_items(_):
     """scripts/conformance.py tells what is shown from what a test only names."""
     spec = importlib.util.spec_from_file_location(
@@ -382,6 +484,57 @@ def check_items(_):
         item = conformance.Item(row, dict.fromkeys(shown, ["t"]), dict.fromkeys(absent, ["t"]))
         if item.state != state or bool(item.fault()) != is_wrong:
             bad.append(f"{row}: {item.state}, {item.fault()}")
+    return bad
+
+
+# A check, what is planted in an empty tree for it, and what it says of that.
+PLANTED = (
+    ("folders", {f"src/core/obj/f{i}.c": "" for i in range(16)}, "src/core/obj: 16 files, at most 15"),
+    ("names", {"src/node/a.c": "static int run(void)\n{\n\treturn 0;\n}\n"}, "src/node/a.c:1: run() does not say"),
+    ("names", {"src/node/a.c": "static const struct a *\nof(int b,\n   int c)\n{\n}\n"}, "src/node/a.c:2: of() does not say"),
+    ("includes", {"src/core/a.c": '#include "link/link.h"\n'}, "src/core/a.c:1: src/core may not include link/link.h"),
+    ("includes", {"src/core/a.c": "#include <stdio.h>\n"}, "src/core/a.c:1: a pure folder may not include <stdio.h>"),
+    ("sizes", {"src/core/a.c": "\n" * 601}, "src/core/a.c: 601 lines, at most 600"),
+    ("sizes", {"src/core/a.c": "void f(void)\n{\n" + "\n" * 71 + "}\n"}, "src/core/a.c:2: a function of 71 lines"),
+    ("paths", {"docs/a.md": "`src/core/hcaa.c`\n"}, "docs/a.md:1: there is no src/core/hcaa.c"),
+    ("words", {"src/core/a.c": "int a = malloc(1);\n"}, "src/core/a.c:1: malloc("),
+    ("circles", {"src/trace/a.c": "int b(void);\nint a(void)\n{\n\treturn b();\n}\n",
+                 "src/trace/b.c": "int a(void);\nint b(void)\n{\n\treturn a();\n}\n"},
+     "src/trace: a.c, b.c call each other in a circle"),
+    ("symbols", {"src/trace/a.c": "int puts(const char *);\nint a(void)\n{\n\treturn puts(\"\");\n}\n"},
+     "libvb_trace.a calls puts"),
+    ("globals", {"src/trace/a.c": "int a = 1;\n"}, "libvb_trace.a: a is mutable"),
+)
+
+
+def build_planted(args, root):
+    """Compiles the sources of src/trace/ in @root as CMake does: their objects, and the archive of them."""
+    objects = os.path.join(root, "build/src/trace/CMakeFiles/vb_trace.dir")
+    os.makedirs(objects)
+    for name in sorted(os.listdir(os.path.join(root, "src/trace"))):
+        subprocess.run([args.cc, "-c", os.path.join(root, "src/trace", name), "-o", os.path.join(objects, name + ".o")],
+                       check=True)
+    subprocess.run(["ar", "qc", os.path.join(root, "build/src/trace/libvb_trace.a")] +
+                   [os.path.join(objects, name) for name in os.listdir(objects)], check=True)
+
+
+def check_rules(args):
+    """Each rule finds what breaks it."""
+    global ROOT
+    bad, own = [], ROOT
+    for check, files, complaint in PLANTED:
+        with tempfile.TemporaryDirectory() as ROOT:
+            for path, text in files.items():
+                os.makedirs(os.path.join(ROOT, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(ROOT, path), "w", encoding="utf-8") as f:
+                    f.write(text)
+            planted = argparse.Namespace(cc=args.cc, cxx=args.cxx, sanitized=False, build=os.path.join(ROOT, "build"))
+            if check in ("circles", "symbols", "globals"):
+                build_planted(args, ROOT)
+            said = CHECKS[check](planted)
+            if not any(complaint in line for line in said):
+                bad.append(f"{check}: not found: {complaint}; it says {said}")
+    ROOT = own
     return bad
 
 

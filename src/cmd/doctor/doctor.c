@@ -45,7 +45,7 @@ static void look_around(struct vb_check_show *s, const char *program, const char
 		vb_doctor_remote(s, host);
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_doctor(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg, *program = NULL, *host = NULL;
 	struct vb_check_show s = {.quiet = false};
@@ -80,5 +80,5 @@ const struct vb_cmd vb_cmd_doctor = {
 	"Says what keeps verbena from working, or from working fast, and the remedy; with HOST, "
 	"also between here and there.",
     .options = options,
-    .run = run,
+    .run = run_doctor,
 };

@@ -33,14 +33,14 @@ static void show_lines(FILE *f, const struct vb_lines *l, const char *mark)
 }
 
 /* Where @at lies in a bar of [from, to]. */
-static unsigned place(vb_time at, vb_time from, vb_time to)
+static unsigned bar_place(vb_time at, vb_time from, vb_time to)
 {
 	vb_dur all = to > from ? to - from : 1, d = vb_time_since(from, at);
 
 	return (unsigned)((double)(d < all ? d : all) * (BAR_WIDTH - 1) / (double)all);
 }
 
-static void draw(char *bar, const struct vb_row *r, vb_time from, vb_time to)
+static void draw_bar(char *bar, const struct vb_row *r, vb_time from, vb_time to)
 {
 	static const char mark[VB_ROW_KIND_CNT] = {
 	    [VB_ROW_SENT] = 'o',    [VB_ROW_TIMEOUT] = 'X', [VB_ROW_NAK] = '!',
@@ -48,7 +48,7 @@ static void draw(char *bar, const struct vb_row *r, vb_time from, vb_time to)
 	    [VB_ROW_END] = '#',     [VB_ROW_OTHER] = '.',   [VB_ROW_GAP] = ':',
 	    [VB_ROW_NEXT] = '?',
 	};
-	unsigned a = place(r->from, from, to), b = place(r->at, from, to);
+	unsigned a = bar_place(r->from, from, to), b = bar_place(r->at, from, to);
 
 	memset(bar, ' ', BAR_WIDTH);
 	for (unsigned i = a; i < b; i++)
@@ -76,7 +76,7 @@ void vb_explain_draw(FILE *f, const struct vb_explanation *why, const struct vb_
 	for (uint32_t i = 0; i < cnt; i++) {
 		bool gap = row[i].kind == VB_ROW_GAP;
 
-		draw(bar, &row[i], row[0].at, end);
+		draw_bar(bar, &row[i], row[0].at, end);
 		fprintf(f, "  %c%10s |%s| %s\n", gap ? ' ' : '+',
 			gap ? "..." : vb_word_ns(vb_time_since(row[0].at, row[i].at)).s, bar,
 			row[i].text);

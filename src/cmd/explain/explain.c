@@ -45,7 +45,7 @@ static bool read_qpn(const char *text, uint32_t *qpn)
 	return true;
 }
 
-static int parse(struct request *r, int argc, char **argv)
+static int parse_options(struct request *r, int argc, char **argv)
 {
 	const char *arg, *qpn = NULL;
 	double pid;
@@ -139,7 +139,7 @@ static void show_qps(const struct request *r, const struct vb_qp_cases *c, const
 	}
 }
 
-static int show(const struct request *r, const struct vb_qp_cases *c)
+static int show_cases(const struct request *r, const struct vb_qp_cases *c)
 {
 	uint32_t *which = calloc(c->cnt + c->cm_cnt + 1, sizeof *which), cnt = 0, cm_cnt = 0, *cm;
 
@@ -168,12 +168,12 @@ static int show(const struct request *r, const struct vb_qp_cases *c)
 	return vb_cmd_finish(r->cmd);
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	struct request r = {.cmd = cmd};
 	struct vb_qp_cases c;
 	char why[512];
-	int rc = parse(&r, argc, argv);
+	int rc = parse_options(&r, argc, argv);
 
 	if (rc)
 		return rc;
@@ -183,7 +183,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	else if (rc)
 		vb_cmd_error(cmd, "%s", why);
 	else
-		rc = show(&r, &c);
+		rc = show_cases(&r, &c);
 	free(c.at);
 	free(c.cm);
 	free(c.refused);
@@ -195,5 +195,5 @@ const struct vb_cmd vb_cmd_explain = {
     .arguments = "[QPN | --all | --cm] [-d NAME] [-p PID] [--json]",
     .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",
     .options = options,
-    .run = run,
+    .run = run_explain,
 };

@@ -77,7 +77,7 @@ static bool should_hear(const struct vb_qp_case *k)
 }
 
 /* The first of the cases whose packets go where those of @of[i] do, and are as long. */
-static uint32_t alike(struct vb_qp_case *const *of, uint32_t i)
+static uint32_t is_alike(struct vb_qp_case *const *of, uint32_t i)
 {
 	const struct vb_qp_view *v = vb_case_view(of[i]);
 	uint32_t k = 0;
@@ -104,7 +104,7 @@ static void ask_long(struct vb_qp_case *const *of, uint32_t cnt, struct vb_broke
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < cnt && n < WAYS_MAX; i++) {
-		if (!should_hear(of[i]) || alike(of, i) < i)
+		if (!should_hear(of[i]) || is_alike(of, i) < i)
 			continue;
 		to[n] = of[i];
 		ask[2 * n] = ask[2 * n + 1] = question_of(to[n]);
@@ -118,7 +118,7 @@ static void ask_long(struct vb_qp_case *const *of, uint32_t cnt, struct vb_broke
 		    (status[2 * i] == -ETIMEDOUT || status[2 * i] == -EMSGSIZE);
 	for (uint32_t i = 0; i < cnt; i++)
 		if (should_hear(of[i]))
-			of[i]->peer.far_drops_long = of[alike(of, i)]->peer.far_drops_long;
+			of[i]->peer.far_drops_long = of[is_alike(of, i)]->peer.far_drops_long;
 }
 
 /* The question is worth the wait: of QP @qpn, or with 0 of every QP whose process is there. */

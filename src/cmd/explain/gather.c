@@ -389,7 +389,7 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 	}
 }
 
-static void judge(struct gather *g, struct vb_qp_case *k)
+static void judge_case(struct gather *g, struct vb_qp_case *k)
 {
 	const struct vb_qp_view *v = vb_case_view(k);
 	bool is_connected = v->type != VB_QPT_UD;
@@ -421,7 +421,7 @@ static int by_rank(const void *va, const void *vb)
 }
 
 /* Rows have moved: what points into them follows. */
-static void settle(struct vb_qp_case *k)
+static void settle_pointers(struct vb_qp_case *k)
 {
 	k->in.view = k->has_view ? &k->view : NULL;
 	k->in.tale = k->has_tale ? &k->tale : NULL;
@@ -432,7 +432,7 @@ static void settle(struct vb_qp_case *k)
 		k->peer.qp = &k->peer_qp;
 }
 
-static int gather(struct gather *g, uint32_t qpn)
+static int gather_cases(struct gather *g, uint32_t qpn)
 {
 	uint32_t asked;
 	int rc = vb_broker_ask_views(&g->o, qpn, &asked);
@@ -462,11 +462,11 @@ static int gather(struct gather *g, uint32_t qpn)
 	if (!rc)
 		vb_explain_ask_far(g->c, qpn, &g->o, &g->host);
 	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
-		judge(g, &g->c->at[i]);
+		judge_case(g, &g->c->at[i]);
 	if (!rc && g->c->cnt)
 		qsort(g->c->at, g->c->cnt, sizeof g->c->at[0], by_rank);
 	for (uint32_t i = 0; i < g->c->cnt && !rc; i++)
-		settle(&g->c->at[i]);
+		settle_pointers(&g->c->at[i]);
 	return rc;
 }
 
@@ -482,7 +482,7 @@ int vb_explain_gather(struct vb_qp_cases *c, uint32_t qpn, char *why, size_t why
 		return -ENOTCONN;
 	if (rc)
 		return rc;
-	rc = gather(&g, qpn);
+	rc = gather_cases(&g, qpn);
 	if (rc)
 		snprintf(why, why_size, "cannot ask the broker: %s", strerror(-rc));
 	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)

@@ -108,7 +108,7 @@ static int write_packet(struct capture *c, const struct vb_ring_reader *r)
 }
 
 /* Writes the packets up to time @until, the oldest first. */
-static int drain(struct capture *c, uint64_t until)
+static int drain_rings(struct capture *c, uint64_t until)
 {
 	while (c->captured < c->limit) {
 		struct vb_ring_reader *first = NULL;
@@ -159,7 +159,7 @@ static void release_rings(struct capture *c)
 }
 
 /* The places of the rings are read before capturing starts, so nothing is missed in between. */
-static int attach(struct capture *c)
+static int attach_rings(struct capture *c)
 {
 	char why[512];
 
@@ -186,7 +186,7 @@ static int write_failed(struct capture *c, int rc)
 /* One round: new rings, packets. Returns 0 to go on, else 1 + the exit status. */
 static int capture_round(struct capture *c, vb_time now)
 {
-	int rc = drain(c, clock_ns(CLOCK_REALTIME) - SETTLE_NS);
+	int rc = drain_rings(c, clock_ns(CLOCK_REALTIME) - SETTLE_NS);
 
 	if (rc)
 		return 1 + write_failed(c, rc);
@@ -196,12 +196,12 @@ static int capture_round(struct capture *c, vb_time now)
 	if (find_rings(c, true) == 0)
 		return 0;
 	/* The broker has gone; the rings that are mapped still have their packets. */
-	rc = drain(c, UINT64_MAX);
+	rc = drain_rings(c, UINT64_MAX);
 	release_rings(c);
 	vb_broker_observe_end(&c->o);
 	if (rc)
 		return 1 + write_failed(c, rc);
-	return attach(c) ? 2 : 0;
+	return attach_rings(c) ? 2 : 0;
 }
 
 static int capture_loop(struct capture *c)
@@ -230,14 +230,14 @@ static int capture_loop(struct capture *c)
 	/* What has been captured up to now, processes that came last included. First what those
 	 * left behind that have ended: when nobody captures any more, the broker gives it away. */
 	(void)find_rings(c, true);
-	int rc = drain(c, UINT64_MAX);
+	int rc = drain_rings(c, UINT64_MAX);
 	(void)vb_broker_capture(&c->o, false);
 	if (!rc)
-		rc = drain(c, UINT64_MAX);
+		rc = drain_rings(c, UINT64_MAX);
 	return rc ? write_failed(c, rc) : 0;
 }
 
-static int finish(struct capture *c)
+static int finish_capture(struct capture *c)
 {
 	uint64_t now = clock_ns(CLOCK_REALTIME);
 	int rc = 0;
@@ -257,7 +257,8 @@ static int finish(struct capture *c)
 
 static int open_output(struct capture *c)
 {
-	/* parse() has seen to the path; the analyser does not know what vb_cmd_usage() returns. */
+	/* parse_options() has seen to the path; the analyser does not know what vb_cmd_usage()
+	 * returns. */
 	/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
 	if (strcmp(c->path, "-") != 0) {
 		c->file = fopen(c->path, "we");
@@ -275,7 +276,7 @@ static int open_output(struct capture *c)
 	return 1;
 }
 
-static int parse(struct capture *c, int argc, char **argv)
+static int parse_options(struct capture *c, int argc, char **argv)
 {
 	const char *arg;
 	double n;
@@ -292,24 +293,24 @@ static int parse(struct capture *c, int argc, char **argv)
 	/* Options may also stand behind FILE. */
 	if (optind < argc && !c->path) {
 		c->path = argv[optind++];
-		return parse(c, argc, argv);
+		return parse_options(c, argc, argv);
 	}
 	if (optind < argc)
 		return vb_cmd_usage(c->cmd, "unexpected argument '%s'", argv[optind]);
 	return c->path ? 0 : vb_cmd_usage(c->cmd, "no file to write");
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_capture(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct capture c;
 	int rc;
 
 	c = (struct capture){.cmd = cmd, .limit = UINT64_MAX, .deadline = VB_NEVER};
-	rc = parse(&c, argc, argv);
+	rc = parse_options(&c, argc, argv);
 	if (!rc)
 		rc = open_output(&c);
 	if (!rc)
-		rc = attach(&c);
+		rc = attach_rings(&c);
 	if (rc)
 		return rc;
 	rc = vb_pcapng_begin(&c.out, c.file, "verbena " VERBENA_VERSION);
@@ -323,7 +324,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (c.deadline == VB_NEVER && c.limit == UINT64_MAX && isatty(STDERR_FILENO))
 		fputs("capturing; end with Ctrl-C\n", stderr);
 	rc = capture_loop(&c);
-	int end = finish(&c);
+	int end = finish_capture(&c);
 	return rc ? rc : end;
 }
 
@@ -332,5 +333,5 @@ const struct vb_cmd vb_cmd_capture = {
     .arguments = "FILE [-c COUNT] [-t SECONDS]",
     .text = "Writes the packets of the adapter to a pcapng file, or to stdout with '-'.",
     .options = options,
-    .run = run,
+    .run = run_capture,
 };

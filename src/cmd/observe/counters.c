@@ -125,7 +125,7 @@ static double seconds_now(void)
 }
 
 /* Until Ctrl-C, which is a regular end. */
-static int watch(struct view *v)
+static int watch_counters(struct view *v)
 {
 	static struct vb_counters before[VB_HCA_PORTS_MAX + 1];
 	double last = seconds_now();
@@ -153,7 +153,7 @@ static int watch(struct view *v)
 }
 
 /* --watch takes its SECONDS as the next argument, if that is a number. */
-static int parse(struct view *v, int argc, char **argv)
+static int parse_options(struct view *v, int argc, char **argv)
 {
 	const char *arg;
 	int i;
@@ -178,14 +178,14 @@ static int parse(struct view *v, int argc, char **argv)
 	return 0;
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_counters(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct view v;
 	bool known = false;
 
 	v.cmd = cmd;
 	v.seconds = WATCH_SECONDS_DEFAULT;
-	int rc = parse(&v, argc, argv);
+	int rc = parse_options(&v, argc, argv);
 	if (rc)
 		return rc;
 	if (open_view(&v) || read_view(&v))
@@ -197,7 +197,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		return 1;
 	}
 	if (v.watch)
-		return watch(&v);
+		return watch_counters(&v);
 	print_totals(&v);
 	vb_broker_observe_end(&v.o);
 	return vb_cmd_finish(cmd);
@@ -208,5 +208,5 @@ const struct vb_cmd vb_cmd_counters = {
     .arguments = "[--watch [SECONDS]] [-d NAME] [--all]",
     .text = "Shows the counters of the devices.",
     .options = options,
-    .run = run,
+    .run = run_counters,
 };

@@ -90,7 +90,7 @@ static void print_json(const struct vb_host_shm *host)
 	printf("\n]\n");
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_devices(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct vb_host_shm host;
 	struct vb_broker_observer o;
@@ -121,5 +121,5 @@ const struct vb_cmd vb_cmd_devices = {
     .arguments = "[--json]",
     .text = "Lists the devices, their state and their GIDs.",
     .options = options,
-    .run = run,
+    .run = run_devices,
 };

@@ -48,7 +48,7 @@ static bool is_meant(const struct view *v, uint32_t i)
 }
 
 /* The start of each rule in @text, and its length. Returns how many. */
-static uint32_t split(const char *text, const char **rule, int *len)
+static uint32_t split_rules(const char *text, const char **rule, int *len)
 {
 	uint32_t n = 0;
 
@@ -66,7 +66,7 @@ static void print_rules(const char *indent, const char *text)
 {
 	const char *rule[VB_FAULT_RULES_MAX];
 	int len[VB_FAULT_RULES_MAX];
-	uint32_t n = split(text, rule, len);
+	uint32_t n = split_rules(text, rule, len);
 
 	for (uint32_t i = 0; i < n; i++)
 		printf("%s%u  %.*s\n", indent, i + 1, len[i], rule[i]);
@@ -82,12 +82,12 @@ static void print_process(const struct vb_slot_shm *s, uint32_t i)
 	if (!vb_fault_status_read(s, i, &st) || !st.rules.text[0])
 		return;
 	printf("  process %" PRIu32 " (%.15s), seed %" PRIu64 "\n", s->pid, s->comm, st.rules.seed);
-	n = split(st.rules.text, rule, len);
+	n = split_rules(st.rules.text, rule, len);
 	for (uint32_t k = 0; k < n; k++)
 		printf("    %-2u %-48.*s %10" PRIu64 " hits\n", k + 1, len[k], rule[k], st.hits[k]);
 }
 
-static int list(struct view *v)
+static int list_rules(struct view *v)
 {
 	if (vb_broker_observe_slots(&v->o)) {
 		vb_cmd_error(v->cmd, "the broker is gone");
@@ -109,7 +109,7 @@ static int list(struct view *v)
 }
 
 /* Checks @text and says what is wrong with it. */
-static int check(const struct view *v, const char *text)
+static int check_rules(const struct view *v, const char *text)
 {
 	struct vb_fault_spec spec;
 	struct vb_fault_error err;
@@ -133,7 +133,7 @@ static int set_device(struct view *v, uint32_t i, const char *spec, bool add)
 
 	snprintf(text, sizeof text, "%s%s%s", add ? old->text : "",
 		 add && old->text[0] && spec[0] ? "," : "", spec);
-	rc = check(v, text);
+	rc = check_rules(v, text);
 	if (rc)
 		return rc;
 	rc = vb_broker_fault(&v->o, i, text, v->has_seed || !add ? v->seed : old->seed);
@@ -144,9 +144,9 @@ static int set_device(struct view *v, uint32_t i, const char *spec, bool add)
 	return 1;
 }
 
-static int set(struct view *v, const char *spec, bool add)
+static int set_rules(struct view *v, const char *spec, bool add)
 {
-	int rc = check(v, spec);
+	int rc = check_rules(v, spec);
 
 	for (uint32_t i = 0; i < VB_DEVICES_MAX && !rc; i++)
 		if (is_meant(v, i))
@@ -218,7 +218,7 @@ static int show_log(struct view *v)
 	return vb_cmd_finish(v->cmd);
 }
 
-static int parse(struct view *v, int argc, char **argv)
+static int parse_options(struct view *v, int argc, char **argv)
 {
 	const char *arg;
 	double seed;
@@ -238,15 +238,15 @@ static int parse(struct view *v, int argc, char **argv)
 	return 0;
 }
 
-static int act(struct view *v, const char *verb, const char *spec)
+static int act_on_rules(struct view *v, const char *verb, const char *spec)
 {
 	if (strcmp(verb, "list") == 0)
-		return list(v);
+		return list_rules(v);
 	if (strcmp(verb, "log") == 0)
 		return show_log(v);
 	if (strcmp(verb, "clear") == 0)
-		return set(v, "", false);
-	return set(v, spec, strcmp(verb, "add") == 0);
+		return set_rules(v, "", false);
+	return set_rules(v, spec, strcmp(verb, "add") == 0);
 }
 
 /* The word of what to do, in *verb; options may stand on both sides of it. */
@@ -254,13 +254,13 @@ static int read_line(struct view *v, int argc, char **argv, const char **verb, c
 {
 	static const char *const known[] = {"list", "log", "clear", "set", "add"};
 	bool takes_rules, is_known = false;
-	int rc = parse(v, argc, argv);
+	int rc = parse_options(v, argc, argv);
 
 	*verb = "list";
 	*spec = NULL;
 	if (!rc && optind < argc) {
 		*verb = argv[optind++];
-		rc = parse(v, argc, argv);
+		rc = parse_options(v, argc, argv);
 	}
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		is_known |= strcmp(*verb, known[i]) == 0;
@@ -272,14 +272,14 @@ static int read_line(struct view *v, int argc, char **argv, const char **verb, c
 		if (optind == argc)
 			return vb_cmd_usage(v->cmd, "%s needs rules, such as loss=1%%", *verb);
 		*spec = argv[optind++];
-		rc = parse(v, argc, argv);
+		rc = parse_options(v, argc, argv);
 	}
 	if (!rc && optind < argc)
 		return vb_cmd_usage(v->cmd, "unexpected argument '%s'", argv[optind]);
 	return rc;
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_fault(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct view v;
 	const char *verb, *spec;
@@ -290,7 +290,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	v.cmd = cmd;
 	rc = read_line(&v, argc, argv, &verb, &spec);
 	if (!rc && spec)
-		rc = check(&v, spec);
+		rc = check_rules(&v, spec);
 	if (rc)
 		return rc;
 	/* Rules live in the broker, which lives as long as somebody uses it. */
@@ -307,7 +307,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 			     v.device ? v.device : "");
 		return 1;
 	}
-	rc = act(&v, verb, spec);
+	rc = act_on_rules(&v, verb, spec);
 	vb_broker_observe_end(&v.o);
 	return rc;
 }
@@ -317,5 +317,5 @@ const struct vb_cmd vb_cmd_fault = {
     .arguments = "[list | set RULES | add RULES | clear | log] [-d NAME] [-s NUMBER] [-f]",
     .text = "Shows and changes the faults that packets of running programs meet.",
     .options = options,
-    .run = run,
+    .run = run_fault,
 };

@@ -154,7 +154,7 @@ static void listen_for_errors(struct vb_ping *p)
 	(void)vb_broker_ask(&p->r.o, &a, &status, 1);
 }
 
-static int signals(void)
+static int catch_signals(void)
 {
 	sigset_t set;
 
@@ -165,7 +165,7 @@ static int signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static int ping(struct vb_ping *p)
+static int ping_host(struct vb_ping *p)
 {
 	char why[512];
 	int fd, rc;
@@ -174,7 +174,7 @@ static int ping(struct vb_ping *p)
 		vb_cmd_error(p->cmd, "%s", why);
 		return 1;
 	}
-	fd = signals();
+	fd = catch_signals();
 	if (!p->json && !p->quiet) {
 		printf("%s (%s) from %s, %s, %u bytes\n", p->host, p->r.address,
 		       vb_word_gid(&p->r.from).s, p->r.host.device[p->r.device].name, p->bytes);
@@ -232,7 +232,7 @@ static int parse_number(struct vb_ping *p, int option, const char *arg)
 	}
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_ping(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct vb_ping p;
 	const char *arg;
@@ -260,7 +260,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	}
 	if (!p.host)
 		return vb_cmd_usage(cmd, "which host?");
-	return ping(&p);
+	return ping_host(&p);
 }
 
 const struct vb_cmd vb_cmd_ping = {
@@ -269,5 +269,5 @@ const struct vb_cmd vb_cmd_ping = {
     .text = "Asks the adapter at another host: whether it is there, how fast, how long a packet "
 	    "may be.",
     .options = options,
-    .run = run,
+    .run = run_ping,
 };

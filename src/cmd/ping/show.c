@@ -45,7 +45,7 @@ static int by_length(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
-static vb_dur median(struct vb_ping *p)
+static vb_dur median_of(struct vb_ping *p)
 {
 	uint32_t n = p->answered < VB_PING_KEPT ? p->answered : VB_PING_KEPT;
 
@@ -116,7 +116,7 @@ static void show_words(struct vb_ping *p)
 	if (!p->answered)
 		return;
 	printf("round trip: %s at least, %s half of them, %s at most\n", vb_word_ns(p->shortest).s,
-	       vb_word_ns(median(p)).s, vb_word_ns(p->longest).s);
+	       vb_word_ns(median_of(p)).s, vb_word_ns(p->longest).s);
 	show_adapter(&p->r);
 	show_mtu(p);
 	show_clock(&p->r);
@@ -169,7 +169,7 @@ static void show_json(struct vb_ping *p)
 	if (p->answered)
 		printf(",\n \"round_trip_ns\": {\"min\": %" PRIu64 ", \"median\": %" PRIu64
 		       ", \"max\": %" PRIu64 "}",
-		       p->shortest, median(p), p->longest);
+		       p->shortest, median_of(p), p->longest);
 	json_adapter(&p->r);
 	json_mtu(p);
 	vb_explain_json_lines(stdout, "what", &why.what);

@@ -302,7 +302,7 @@ static int print_qps(struct vb_csr_tool *t, uint32_t clk)
 	return 0;
 }
 
-static int dump(struct vb_csr_tool *t, int argc, char **argv)
+static int dump_registers(struct vb_csr_tool *t, int argc, char **argv)
 {
 	if (argc)
 		return vb_cmd_usage(t->cmd, "unexpected argument '%s'", argv[0]);
@@ -387,7 +387,7 @@ static int show_params(struct vb_csr_tool *t, int argc, char **argv)
 	return 0;
 }
 
-static int params(struct vb_csr_tool *t, int argc, char **argv)
+static int perform_params(struct vb_csr_tool *t, int argc, char **argv)
 {
 	int rc = 0, sets = 0;
 
@@ -462,7 +462,7 @@ static int print_fields(const struct vb_cmd *cmd)
 	return vb_cmd_finish(cmd);
 }
 
-static int perform(struct vb_csr_tool *t, enum verb verb, int argc, char **argv)
+static int perform_verb(struct vb_csr_tool *t, enum verb verb, int argc, char **argv)
 {
 	int rc = vb_csr_open(t);
 
@@ -476,13 +476,13 @@ static int perform(struct vb_csr_tool *t, enum verb verb, int argc, char **argv)
 		rc = write_items(t, argc, argv);
 		break;
 	case DUMP:
-		rc = dump(t, argc, argv);
+		rc = dump_registers(t, argc, argv);
 		break;
 	case WAIT:
 		rc = await_cnp(t, argc, argv);
 		break;
 	default:
-		rc = params(t, argc, argv);
+		rc = perform_params(t, argc, argv);
 		break;
 	}
 	vb_csr_close(t);
@@ -490,7 +490,7 @@ static int perform(struct vb_csr_tool *t, enum verb verb, int argc, char **argv)
 }
 
 /* Options stand before, between and behind the words, which move to the front of argv. */
-static int parse(struct vb_csr_tool *t, int argc, char **argv, int *words)
+static int parse_options(struct vb_csr_tool *t, int argc, char **argv, int *words)
 {
 	const char *arg;
 	int rc = 0;
@@ -513,14 +513,14 @@ static int parse(struct vb_csr_tool *t, int argc, char **argv, int *words)
 	}
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_csr(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct vb_csr_tool t;
 	int words, verb = 0;
 
 	t.cmd = cmd;
 
-	int rc = parse(&t, argc, argv, &words);
+	int rc = parse_options(&t, argc, argv, &words);
 
 	if (rc)
 		return rc;
@@ -537,7 +537,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		print_names(NULL);
 		return vb_cmd_finish(cmd);
 	}
-	return perform(&t, (enum verb)verb, words - 1, argv + 1);
+	return perform_verb(&t, (enum verb)verb, words - 1, argv + 1);
 }
 
 const struct vb_cmd vb_cmd_csr = {
@@ -545,5 +545,5 @@ const struct vb_cmd vb_cmd_csr = {
     .arguments = "read|write|dump|params|wait|fields -d DEVICE [--qp QPN] [NAME[=VALUE]...]",
     .text = "Reads and changes the registers of congestion control.",
     .options = options,
-    .run = run,
+    .run = run_csr,
 };

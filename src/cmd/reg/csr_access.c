@@ -34,8 +34,8 @@ bool vb_csr_number(const char *text, size_t len, uint64_t *out)
 	return len != 0;
 }
 
-static int take(const struct vb_csr_tool *t, const char *text, uint64_t max, const char *what,
-		uint32_t *out)
+static int take_number(const struct vb_csr_tool *t, const char *text, uint64_t max,
+		       const char *what, uint32_t *out)
 {
 	uint64_t v;
 
@@ -48,12 +48,12 @@ static int take(const struct vb_csr_tool *t, const char *text, uint64_t max, con
 int vb_csr_take_qpn(struct vb_csr_tool *t, const char *text)
 {
 	t->has_qpn = true;
-	return take(t, text, 0xffffff, "number of a QP", &t->qpn);
+	return take_number(t, text, 0xffffff, "number of a QP", &t->qpn);
 }
 
 int vb_csr_take_index(struct vb_csr_tool *t, const char *text)
 {
-	return take(t, text, VB_CSR_QPS, "index of a QP, 1 to 8192", &t->index);
+	return take_number(t, text, VB_CSR_QPS, "index of a QP, 1 to 8192", &t->index);
 }
 
 static int find_device(struct vb_csr_tool *t)

@@ -106,7 +106,7 @@ static int set_recording(struct recorder *r, bool on)
 	return vb_csr_send(&r->t);
 }
 
-static int start(struct recorder *r)
+static int start_recorder(struct recorder *r)
 {
 	int rc = read_state(r);
 
@@ -146,7 +146,7 @@ static int write_files(const struct recorder *r)
 	return vb_dfx_write(r->t.cmd, &r->files, &r->w, title);
 }
 
-static int dump(struct recorder *r)
+static int dump_recorder(struct recorder *r)
 {
 	int rc = read_state(r);
 
@@ -188,10 +188,10 @@ static int await_events(struct recorder *r)
 	return rc;
 }
 
-static int record(struct recorder *r)
+static int record_qp(struct recorder *r)
 {
 	struct vb_dfx_window first;
-	int rc = start(r);
+	int rc = start_recorder(r);
 
 	if (rc)
 		return rc;
@@ -221,7 +221,7 @@ static int record(struct recorder *r)
 	return write_files(r);
 }
 
-static int stop(struct recorder *r)
+static int stop_recorder(struct recorder *r)
 {
 	return set_recording(r, false);
 }
@@ -229,7 +229,10 @@ static int stop(struct recorder *r)
 static const struct {
 	const char *name;
 	int (*run)(struct recorder *r);
-} verbs[] = {{"record", record}, {"start", start}, {"stop", stop}, {"dump", dump}};
+} verbs[] = {{"record", record_qp},
+	     {"start", start_recorder},
+	     {"stop", stop_recorder},
+	     {"dump", dump_recorder}};
 
 static int take_option(struct recorder *r, int option, const char *arg)
 {
@@ -275,7 +278,7 @@ static int take_options(struct recorder *r, int argc, char **argv)
 	return rc;
 }
 
-static int simulate(struct recorder *r, const char *path)
+static int simulate_qp(struct recorder *r, const char *path)
 {
 	char title[256];
 	int rc =
@@ -295,7 +298,7 @@ static int simulate(struct recorder *r, const char *path)
 }
 
 /* Opens the device, and does what the word says. */
-static int perform(struct recorder *r, int (*does)(struct recorder *r))
+static int perform_verb(struct recorder *r, int (*does)(struct recorder *r))
 {
 	int rc;
 
@@ -311,7 +314,7 @@ static int perform(struct recorder *r, int (*does)(struct recorder *r))
 	return rc ? rc : vb_cmd_finish(r->t.cmd);
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_dfx(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct recorder r;
 	const char *word, *path = NULL;
@@ -344,7 +347,7 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		return vb_cmd_usage(cmd, "unexpected argument '%s'", argv[optind]);
 	if (sim && !path)
 		return vb_cmd_usage(cmd, "sim what: expected a scenario file");
-	return sim ? simulate(&r, path) : perform(&r, verbs[verb].run);
+	return sim ? simulate_qp(&r, path) : perform_verb(&r, verbs[verb].run);
 }
 
 const struct vb_cmd vb_cmd_dfx = {
@@ -352,5 +355,5 @@ const struct vb_cmd vb_cmd_dfx = {
     .arguments = "record|start|stop|dump -d DEVICE --qp QPN, or sim SCENARIO [--flow NUMBER]",
     .text = "Records how the rate of a QP changes, event by event.",
     .options = options,
-    .run = run,
+    .run = run_dfx,
 };

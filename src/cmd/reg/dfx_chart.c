@@ -30,7 +30,7 @@ const char *vb_dfx_name(unsigned event)
 	return names[event & 7];
 }
 
-static double mbps(const struct vb_dfx_window *w, uint16_t units)
+static double units_to_mbps(const struct vb_dfx_window *w, uint16_t units)
 {
 	return (double)vb_cc_bps((uint32_t)units << 8, w->clk_hz) / 1e6;
 }
@@ -42,18 +42,18 @@ struct series {
 	double x_max, y_max;
 };
 
-static void fill(struct series *s, const struct vb_dfx_window *w)
+static void fill_series(struct series *s, const struct vb_dfx_window *w)
 {
 	uint64_t from = w->cnt ? vb_dfx_usec_of(w->entry[0]) : 0;
 
 	*s = (struct series){.y_max = 0};
 	if (w->has_first) {
-		s->y[0] = mbps(w, w->rate);
+		s->y[0] = units_to_mbps(w, w->rate);
 		s->cnt = 1;
 	}
 	for (uint32_t i = 0; i < w->cnt; i++, s->cnt++) {
 		s->x[s->cnt] = (double)(vb_dfx_usec_of(w->entry[i]) - from);
-		s->y[s->cnt] = mbps(w, vb_dfx_rate_of(w->entry[i]));
+		s->y[s->cnt] = units_to_mbps(w, vb_dfx_rate_of(w->entry[i]));
 	}
 	for (uint32_t i = 0; i < s->cnt; i++) {
 		s->x_max = fmax(s->x_max, s->x[i]);
@@ -85,7 +85,7 @@ void vb_dfx_draw(FILE *f, const struct vb_dfx_window *w, unsigned columns)
 
 	if (columns > COLUMNS_MAX)
 		columns = COLUMNS_MAX;
-	fill(&s, w);
+	fill_series(&s, w);
 	if (s.cnt == 0 || columns < 2)
 		return;
 	memset(grid, 0, sizeof grid);
@@ -120,7 +120,7 @@ int vb_dfx_svg(FILE *f, const struct vb_dfx_window *w, const char *title)
 	struct vb_chart_line rate, kinds[EVENTS];
 	uint32_t kind_cnt = 0;
 
-	fill(&s, w);
+	fill_series(&s, w);
 	rate = (struct vb_chart_line){.name = "rate", .x = s.x, .y = s.y, .cnt = s.cnt};
 	memset(kind, 0, sizeof kind);
 	for (uint32_t i = 0; i < w->cnt; i++) {

@@ -55,7 +55,7 @@ void vb_dfx_print_counts(FILE *f, const struct vb_dfx_window *w)
 }
 
 /* The drawing and the table behind it, in one file that asks for nothing else. */
-static int page(FILE *f, const struct vb_dfx_window *w, const char *title)
+static int write_page(FILE *f, const struct vb_dfx_window *w, const char *title)
 {
 	int err;
 
@@ -79,7 +79,7 @@ int vb_dfx_write(const struct vb_cmd *cmd, const struct vb_dfx_files *files,
 	const struct {
 		const char *path;
 		int (*write)(FILE *f, const struct vb_dfx_window *w, const char *title);
-	} file[] = {{files->svg, vb_dfx_svg}, {files->html, page}};
+	} file[] = {{files->svg, vb_dfx_svg}, {files->html, write_page}};
 
 	for (size_t i = 0; i < sizeof file / sizeof file[0]; i++) {
 		struct vb_whole_file whole;

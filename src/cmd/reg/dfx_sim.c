@@ -19,7 +19,7 @@ struct recording {
 };
 
 /* The QP whose rate is the flow's, once there is one: the responder's, if it is a READ. */
-static struct vb_qp *sender(struct recording *r)
+static struct vb_qp *sending_qp(struct recording *r)
 {
 	const struct vb_flow *f;
 	uint32_t host, qpn;
@@ -38,7 +38,7 @@ static uint64_t word_of(const struct vb_cc_access *at, const char *name, vb_time
 	return vb_csr_qp_get(vb_csr_by_name(name, strlen(name)), at, now);
 }
 
-static int begin(struct recording *r, struct vb_dfx_window *w)
+static int begin_recording(struct recording *r, struct vb_dfx_window *w)
 {
 	vb_time now = vb_sim_now(r->run.sim);
 	struct vb_cc_access at;
@@ -62,7 +62,7 @@ static int begin(struct recording *r, struct vb_dfx_window *w)
 	return err;
 }
 
-static void take(struct recording *r, struct vb_dfx_window *w)
+static void take_window(struct recording *r, struct vb_dfx_window *w)
 {
 	struct vb_cc_access at;
 	struct vb_dfx *d;
@@ -90,7 +90,7 @@ static bool is_full(struct recording *r)
 	return full;
 }
 
-static int run(struct recording *r, struct vb_dfx_window *w)
+static int run_recording(struct recording *r, struct vb_dfx_window *w)
 {
 	int err = 0;
 
@@ -99,9 +99,9 @@ static int run(struct recording *r, struct vb_dfx_window *w)
 			if (is_full(r))
 				break;
 		} else {
-			r->qp = sender(r);
+			r->qp = sending_qp(r);
 			if (r->qp)
-				err = begin(r, w);
+				err = begin_recording(r, w);
 		}
 	}
 	if (err) {
@@ -114,7 +114,7 @@ static int run(struct recording *r, struct vb_dfx_window *w)
 			     r->flow, (double)r->from / 1e9, vb_load_flow_cnt(r->run.load));
 		return 1;
 	}
-	take(r, w);
+	take_window(r, w);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ int vb_dfx_simulate(const struct vb_cmd *cmd, const char *path, uint32_t flow, v
 		return 1;
 	}
 	w->clk_hz = r.sc.cc.cc_clk_hz;
-	status = run(&r, w);
+	status = run_recording(&r, w);
 	vb_scenario_close(&r.run);
 	return status;
 }

@@ -17,7 +17,7 @@ static const struct vb_cmd_option options[] = {
     {0},
 };
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_fwreset(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	struct vb_broker_reg reset = {.method = VB_BROKER_REG_RESET};
 	struct vb_broker_observer o;
@@ -57,5 +57,5 @@ const struct vb_cmd vb_cmd_fwreset = {
     .arguments = "-d DEVICE",
     .text = "Resets the registers of a device.",
     .options = options,
-    .run = run,
+    .run = run_fwreset,
 };

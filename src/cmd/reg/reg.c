@@ -104,7 +104,7 @@ static int take_option(struct request *r, int option, const char *arg)
 }
 
 /* Which options go together. */
-static int check(const struct request *r)
+static int check_options(const struct request *r)
 {
 	bool sets = r->op == OPT_SET || r->op == OPT_PRESET;
 
@@ -143,7 +143,7 @@ static int find_register(struct request *r)
 	return 0;
 }
 
-static int apply(const struct request *r, const char *text, bool only_indexes, uint8_t *image)
+static int apply_text(const struct request *r, const char *text, bool only_indexes, uint8_t *image)
 {
 	struct vb_reg_text_fault fault;
 	int err = r->reg ? vb_reg_text_apply(r->reg, text, only_indexes, image, &fault)
@@ -153,12 +153,12 @@ static int apply(const struct request *r, const char *text, bool only_indexes, u
 }
 
 /* Puts what the command line says into @image. */
-static int fill(const struct request *r, uint8_t *image)
+static int fill_image(const struct request *r, uint8_t *image)
 {
-	int rc = apply(r, r->indexes, true, image);
+	int rc = apply_text(r, r->indexes, true, image);
 
 	if (!rc && r->data)
-		rc = apply(r, r->data, false, image);
+		rc = apply_text(r, r->data, false, image);
 	if (!rc && r->preset && (r->reg != &vb_reg_roce_accl || !vb_reg_preset(r->preset, image)))
 		return vb_reg_error("There is no preset \"%s\" of %s: ROCE_ACCL has lossy and "
 				    "lossless",
@@ -166,7 +166,7 @@ static int fill(const struct request *r, uint8_t *image)
 	return rc;
 }
 
-static void print(const struct request *r, const uint8_t *image)
+static void print_fields(const struct request *r, const uint8_t *image)
 {
 	if (r->reg)
 		vb_reg_print_image(r->reg, image, r->full_path);
@@ -198,7 +198,7 @@ static void warn_fields(const struct request *r, const uint8_t *image)
 	}
 }
 
-static bool agreed(const struct request *r)
+static bool user_agreed(const struct request *r)
 {
 	char answer[16] = "";
 
@@ -235,26 +235,26 @@ static void warn_short_life(struct vb_broker_observer *o)
 
 static int get_register(const struct request *r, struct vb_broker_observer *o, uint8_t *image)
 {
-	int rc = apply(r, r->indexes, true, image);
+	int rc = apply_text(r, r->indexes, true, image);
 
 	if (rc)
 		return rc;
 	printf("Sending access register...\n\n");
 	rc = vb_reg_access(o, r->device, false, r->id, image, r->len);
 	if (!rc)
-		print(r, image);
+		print_fields(r, image);
 	return rc;
 }
 
 static int set_register(const struct request *r, struct vb_broker_observer *o, uint8_t *image)
 {
 	/* Indexes may come as data too, so both say what is to be read. */
-	int rc = fill(r, image);
+	int rc = fill_image(r, image);
 
 	if (!rc && !r->overwrite)
 		rc = vb_reg_access(o, r->device, false, r->id, image, r->len);
 	if (!rc)
-		rc = fill(r, image);
+		rc = fill_image(r, image);
 	if (rc)
 		return rc;
 	warn_fields(r, image);
@@ -264,8 +264,8 @@ static int set_register(const struct request *r, struct vb_broker_observer *o, u
 	else
 		printf("You are about to send access register id: 0x%x with the following data:\n",
 		       r->id);
-	print(r, image);
-	if (!agreed(r))
+	print_fields(r, image);
+	if (!user_agreed(r))
 		return 0;
 	puts(" Sending access register...");
 	rc = vb_reg_access(o, r->device, true, r->id, image, r->len);
@@ -277,7 +277,7 @@ static int set_register(const struct request *r, struct vb_broker_observer *o, u
 	return 0;
 }
 
-static int perform(const struct request *r, struct vb_broker_observer *o)
+static int perform_request(const struct request *r, struct vb_broker_observer *o)
 {
 	uint8_t image[VB_REG_BYTES_MAX] = {0};
 	int rc = vb_reg_find_device(o, r->device);
@@ -297,7 +297,7 @@ static int perform(const struct request *r, struct vb_broker_observer *o)
 	return r->op == OPT_GET ? get_register(r, o, image) : set_register(r, o, image);
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_reg(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	struct request r = {.indexes = "", .op = -1};
 	struct vb_broker_observer o;
@@ -312,14 +312,14 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (r.op == OPT_PRESET && !r.reg_name && !r.has_id)
 		r.reg_name = vb_reg_roce_accl.name;
 	if (!rc)
-		rc = check(&r);
+		rc = check_options(&r);
 	if (!rc)
 		rc = find_register(&r);
 	if (rc)
 		return rc;
 	if (vb_broker_observe(&o, true, why, sizeof why))
 		return vb_reg_error("%s", why);
-	rc = perform(&r, &o);
+	rc = perform_request(&r, &o);
 	vb_broker_observe_end(&o);
 	return rc ? rc : vb_cmd_finish(cmd);
 }
@@ -329,5 +329,5 @@ const struct vb_cmd vb_cmd_reg = {
     .arguments = "-d DEVICE --reg_name NAME --get|--set FIELDS [OPTIONS]",
     .text = "Reads and changes registers of a device, as mlxreg and mstreg do.",
     .options = options,
-    .run = run,
+    .run = run_reg,
 };

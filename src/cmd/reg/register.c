@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void say(const char *mark, const char *fmt, va_list ap)
+static void print_message(const char *mark, const char *fmt, va_list ap)
 {
 	fflush(stdout);
 	fprintf(stderr, "-%s- ", mark);
@@ -19,7 +19,7 @@ int vb_reg_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("E", fmt, ap);
+	print_message("E", fmt, ap);
 	va_end(ap);
 	return 1;
 }
@@ -29,7 +29,7 @@ void vb_reg_warning(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("W", fmt, ap);
+	print_message("W", fmt, ap);
 	va_end(ap);
 }
 
@@ -115,7 +115,7 @@ void vb_reg_warn_profile(const uint8_t *image)
 		    f.field->path, (unsigned long long)f.value, f.rule);
 }
 
-static void line(int len)
+static void print_line(int len)
 {
 	for (int i = 0; i < len; i++)
 		putchar('=');
@@ -146,7 +146,7 @@ void vb_reg_print_layout(const struct vb_reg *reg, bool full)
 
 	printf("%-*s | %-10s | %-8s | %-8s | %-8s\n", width, "Field Name", "Address (Bytes)",
 	       "Offset (Bits)", "Size (Bits)", "Access");
-	line(58 + width);
+	print_line(58 + width);
 	for (unsigned i = 0; i < reg->field_cnt; i++) {
 		const struct vb_reg_field *f = &reg->field[i];
 
@@ -154,7 +154,7 @@ void vb_reg_print_layout(const struct vb_reg *reg, bool full)
 		       shown_name(f, full), f->address, f->bit, f->width,
 		       vb_reg_access_name(f->access));
 	}
-	line(58 + width);
+	print_line(58 + width);
 }
 
 void vb_reg_print_image(const struct vb_reg *reg, const uint8_t *image, bool full)
@@ -162,30 +162,30 @@ void vb_reg_print_image(const struct vb_reg *reg, const uint8_t *image, bool ful
 	int width = name_width(reg, full);
 
 	printf("%-*s | %-8s\n", width, "Field Name", "Data");
-	line(14 + width);
+	print_line(14 + width);
 	for (unsigned i = 0; i < reg->field_cnt; i++) {
 		const struct vb_reg_field *f = &reg->field[i];
 
 		printf("%-*s | 0x%0*llx\n", width, shown_name(f, full), f->width > 32 ? 16 : 8,
 		       (unsigned long long)vb_reg_field_get(reg, f, image));
 	}
-	line(14 + width);
+	print_line(14 + width);
 }
 
 void vb_reg_print_raw(const uint8_t *image, size_t len)
 {
 	puts("Address    | Data");
-	line(23);
+	print_line(23);
 	for (size_t i = 0; i + 4 <= len; i += 4)
 		printf("0x%08zx | 0x%02x%02x%02x%02x\n", i, image[i], image[i + 1], image[i + 2],
 		       image[i + 3]);
-	line(23);
+	print_line(23);
 }
 
 void vb_reg_print_names(void)
 {
 	puts("Available Access Registers");
-	line(104);
+	print_line(104);
 	for (unsigned i = 0; i < vb_reg_cnt; i++)
 		printf("%-30s\n", vb_reg_all[i]->name);
 }

@@ -9,7 +9,7 @@
 
 static const struct vb_reg *const accl = &vb_reg_roce_accl;
 
-static void put(uint8_t *image, const char *name, uint64_t value)
+static void put_field(uint8_t *image, const char *name, uint64_t value)
 {
 	unsigned others;
 
@@ -26,12 +26,12 @@ bool vb_reg_preset(const char *name, uint8_t *image)
 		vb_recovery_set_lossless(&r);
 	else
 		return false;
-	put(image, "roce_adp_retrans_field_select", 1);
-	put(image, "roce_adp_retrans_en", r.roce_adp_retrans_en);
-	put(image, "roce_tx_window_field_select", 1);
-	put(image, "roce_tx_window_en", r.roce_tx_window_en);
-	put(image, "roce_slow_restart_field_select", 1);
-	put(image, "roce_slow_restart_en", r.roce_slow_restart_en);
+	put_field(image, "roce_adp_retrans_field_select", 1);
+	put_field(image, "roce_adp_retrans_en", r.roce_adp_retrans_en);
+	put_field(image, "roce_tx_window_field_select", 1);
+	put_field(image, "roce_tx_window_en", r.roce_tx_window_en);
+	put_field(image, "roce_slow_restart_field_select", 1);
+	put_field(image, "roce_slow_restart_en", r.roce_slow_restart_en);
 	return true;
 }
 
@@ -90,7 +90,7 @@ static int apply_to(struct vb_broker_observer *o, const char *device, const char
 	bool profile = names_profile(fields);
 
 	if (profile)
-		put(image, "adp_retx_profile_id", 1);
+		put_field(image, "adp_retx_profile_id", 1);
 
 	int rc = vb_reg_access(o, device, false, accl->id, image, sizeof image);
 

@@ -13,7 +13,7 @@ static const struct vb_cmd_option options[] = {
     {0},
 };
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_broker(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg;
 	bool keeper = false;
@@ -35,6 +35,6 @@ const struct vb_cmd vb_cmd_broker = {
     .arguments = "[OPTIONS]",
     .text = "Serves the adapter of this host and user; programs start it themselves.",
     .options = options,
-    .run = run,
+    .run = run_broker,
     .is_internal = true,
 };

@@ -70,7 +70,7 @@ static bool take_picture(struct picture *p)
 }
 
 /* A broker that was killed is back in a moment: whoever has the adapter starts the next one. */
-static int status(const struct vb_cmd *cmd)
+static int show_status(const struct vb_cmd *cmd)
 {
 	static struct picture p;
 	struct vb_port_owner owner[OWNERS_MAX];
@@ -93,7 +93,7 @@ static int status(const struct vb_cmd *cmd)
 	return vb_cmd_finish(cmd);
 }
 
-static int change(const struct vb_cmd *cmd, bool on, uint32_t vfs)
+static int change_adapter(const struct vb_cmd *cmd, bool on, uint32_t vfs)
 {
 	struct vb_broker_observer o;
 	char why[512];
@@ -114,7 +114,7 @@ static int change(const struct vb_cmd *cmd, bool on, uint32_t vfs)
 	return rc ? 1 : 0;
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_hca(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg, *what;
 	double vfs = 0;
@@ -142,11 +142,11 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	if (has_vfs && strcmp(what, "start") != 0)
 		return vb_cmd_usage(cmd, "--vfs is for 'start'");
 	if (strcmp(what, "start") == 0)
-		return change(cmd, true, (uint32_t)vfs);
+		return change_adapter(cmd, true, (uint32_t)vfs);
 	if (strcmp(what, "stop") == 0)
-		return change(cmd, false, 0);
+		return change_adapter(cmd, false, 0);
 	if (strcmp(what, "status") == 0)
-		return status(cmd);
+		return show_status(cmd);
 	return vb_cmd_usage(cmd, "'%s' is none of start, stop and status", what);
 }
 
@@ -155,5 +155,5 @@ const struct vb_cmd vb_cmd_hca = {
     .arguments = "start [--vfs N] | stop | status",
     .text = "Keeps the adapter, with its settings, while no program uses it.",
     .options = options,
-    .run = run,
+    .run = run_hca,
 };

@@ -229,7 +229,7 @@ static void print_settings(void)
 			printf("%s=%s\n", names[i], getenv(names[i]));
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg, *adp = NULL;
 	bool print = false;
@@ -282,5 +282,5 @@ const struct vb_cmd vb_cmd_run = {
     .arguments = "[OPTIONS] [--] COMMAND [ARGUMENT...]",
     .text = "Runs a verbs program on the devices of verbena.",
     .options = options,
-    .run = run,
+    .run = run_program,
 };

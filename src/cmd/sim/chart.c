@@ -78,7 +78,7 @@ static int over_time(struct vb_sim_charts *c, const struct vb_scenario_run *run,
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -86,7 +86,8 @@ static int compare(const void *a, const void *b)
 }
 
 /* The distribution of @v, sorted here; its ends are always in it. */
-static int cumulative(struct vb_sim_charts *c, uint32_t k, const char *name, double *v, uint32_t n)
+static int add_cumulative(struct vb_sim_charts *c, uint32_t k, const char *name, double *v,
+			  uint32_t n)
 {
 	uint32_t points = n < CDF_POINTS ? n : CDF_POINTS, i = c->chart[k].line_cnt;
 	double *to;
@@ -99,7 +100,7 @@ static int cumulative(struct vb_sim_charts *c, uint32_t k, const char *name, dou
 	c->chart[k].line_cnt++;
 	snprintf(c->name[k][i], sizeof c->name[k][i], "%s, %u flows", name, n);
 	c->line[k][i].lo = NULL;
-	qsort(v, n, sizeof *v, compare);
+	qsort(v, n, sizeof *v, compare_doubles);
 	to[0] = v[0];
 	for (uint32_t j = 0; j < points; j++) {
 		uint32_t at = points == 1 ? 0 : (uint32_t)((uint64_t)j * (n - 1) / (points - 1));
@@ -110,7 +111,7 @@ static int cumulative(struct vb_sim_charts *c, uint32_t k, const char *name, dou
 	return 0;
 }
 
-static int distributions(struct vb_sim_charts *c, const struct vb_scenario_run *run)
+static int add_distributions(struct vb_sim_charts *c, const struct vb_scenario_run *run)
 {
 	static const struct {
 		const char *name;
@@ -142,7 +143,7 @@ static int distributions(struct vb_sim_charts *c, const struct vb_scenario_run *
 			}
 			all = b ? all : n;
 			if (b == 0 || n < all)
-				err = cumulative(c, k, size[b].name, v, n);
+				err = add_cumulative(c, k, size[b].name, v, n);
 		}
 	}
 	free(v);
@@ -184,7 +185,7 @@ int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *ru
 	for (uint32_t k = 0; !err && k < VB_WATCH_KIND_CNT; k++)
 		err = over_time(c, run, w, (enum vb_watch_kind)k);
 	if (!err)
-		err = distributions(c, run);
+		err = add_distributions(c, run);
 	for (uint32_t k = 0; k < VB_SIM_CHARTS; k++)
 		if (c->chart[k].line_cnt > 0)
 			c->chart[c->chart_cnt++] = c->chart[k];

@@ -11,7 +11,7 @@
 #include <stdarg.h>
 
 /* A string of JSON in which nothing can end the script element that holds it. */
-static void quote(FILE *f, const char *s)
+static void write_string(FILE *f, const char *s)
 {
 	putc('"', f);
 	for (; *s; s++) {
@@ -25,16 +25,16 @@ static void quote(FILE *f, const char *s)
 	putc('"', f);
 }
 
-static void axis(FILE *f, const char *name, const struct vb_chart_axis *a)
+static void write_axis(FILE *f, const char *name, const struct vb_chart_axis *a)
 {
 	fprintf(f, "\"%s\":{\"name\":", name);
-	quote(f, a->name);
+	write_string(f, a->name);
 	fputs(",\"unit\":", f);
-	quote(f, a->unit);
+	write_string(f, a->unit);
 	fprintf(f, ",\"log\":%s},", a->is_log ? "true" : "false");
 }
 
-static void values(FILE *f, const char *name, const double *v, uint32_t cnt)
+static void write_values(FILE *f, const char *name, const double *v, uint32_t cnt)
 {
 	fprintf(f, ",\"%s\":[", name);
 	for (uint32_t i = 0; i < cnt; i++)
@@ -49,22 +49,22 @@ static void write_charts(FILE *f, const struct vb_sim_charts *c)
 		const struct vb_chart *h = &c->chart[k];
 
 		fprintf(f, "%s{\"title\":", k ? ",\n" : "");
-		quote(f, h->title);
+		write_string(f, h->title);
 		fprintf(f, ",\"step\":%s,\"each\":%.6f,",
 			h->style == VB_CHART_STEP ? "true" : "false", c->slot_us);
-		axis(f, "x", &h->x);
-		axis(f, "y", &h->y);
+		write_axis(f, "x", &h->x);
+		write_axis(f, "y", &h->y);
 		fputs("\"lines\":[", f);
 		for (uint32_t i = 0; i < h->line_cnt; i++) {
 			const struct vb_chart_line *l = &h->line[i];
 
 			fprintf(f, "%s{\"name\":", i ? ",\n" : "");
-			quote(f, l->name);
+			write_string(f, l->name);
 			if (h->style == VB_CHART_STEP)
-				values(f, "x", l->x, l->cnt);
-			values(f, "hi", l->y, l->cnt);
+				write_values(f, "x", l->x, l->cnt);
+			write_values(f, "hi", l->y, l->cnt);
 			if (l->lo)
-				values(f, "lo", l->lo, l->cnt);
+				write_values(f, "lo", l->lo, l->cnt);
 			putc('}', f);
 		}
 		fputs("]}", f);
@@ -82,9 +82,9 @@ __attribute__((format(printf, 3, 4))) static void item(FILE *f, const char *name
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
 	putc('[', f);
-	quote(f, name);
+	write_string(f, name);
 	putc(',', f);
-	quote(f, text);
+	write_string(f, text);
 	fputs("],\n", f);
 }
 
@@ -155,12 +155,12 @@ static void write_steps(FILE *f, const struct vb_scenario_run *run, const struct
 		if (!seen[i] || !vb_opcode[i].name)
 			continue;
 		fprintf(f, "%s\"%u\":", n++ ? "," : "", i);
-		quote(f, vb_opcode[i].name);
+		write_string(f, vb_opcode[i].name);
 	}
 	fputs("},\n\"faults\":[", f);
 	for (int i = 0; i < VB_FAULT_KIND_CNT; i++) {
 		fputs(i ? "," : "", f);
-		quote(f, vb_fault_kind_name((enum vb_fault_kind)i));
+		write_string(f, vb_fault_kind_name((enum vb_fault_kind)i));
 	}
 	fputs("],\n\"drops\":[\"no room in the switch\",\"its queue was full\",\"no way to its "
 	      "destination\"],\n\"rewinds\":[\"a timeout\",\"a NAK\",\"an implied NAK\",\"an RNR "
@@ -173,7 +173,7 @@ static void write_lines(FILE *f, const struct vb_lines *l)
 	fputs("\"what\":[", f);
 	for (uint32_t i = 0; i < l->cnt; i++) {
 		fputs(i ? "," : "", f);
-		quote(f, l->text[i]);
+		write_string(f, l->text[i]);
 	}
 	putc(']', f);
 }
@@ -192,14 +192,14 @@ static void write_stories(FILE *f, const struct vb_stories *s)
 		vb_story_explain(s, story, &why);
 		fprintf(f, "%s{\"host\":%u,\"qpn\":%u,\"timeouts\":%" PRIu64 ",\"is\":",
 			i ? ",\n" : "", story->host, story->tale.qpn, story->tale.timeouts);
-		quote(f, vb_rank_name(why.rank));
+		write_string(f, vb_rank_name(why.rank));
 		putc(',', f);
 		write_lines(f, &why.what);
 		fputs(",\"rows\":[", f);
 		for (uint32_t k = 0; k < cnt; k++) {
 			fprintf(f, "%s[%u,%" PRIu64 ",%" PRIu64 ",", k ? "," : "", row[k].kind,
 				row[k].from, row[k].at);
-			quote(f, row[k].text);
+			write_string(f, row[k].text);
 			putc(']', f);
 		}
 		fputs("]}", f);
@@ -235,7 +235,7 @@ static void write_left_out(FILE *f, const struct vb_watch *w, const struct vb_si
 		 "in it.",
 		 c->slot_us);
 	fputs("\"left_out\":", f);
-	quote(f, text);
+	write_string(f, text);
 }
 
 int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
@@ -246,12 +246,12 @@ int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
 
 	fputs((const char *)vb_page_head, f);
 	fputs("{\"title\":", f);
-	quote(f, title);
+	write_string(f, title);
 	snprintf(text, sizeof text, "%u host%s, %u switch%s, %.3f ms of virtual time",
 		 run->topo.host_cnt, run->topo.host_cnt == 1 ? "" : "s", run->topo.switch_cnt,
 		 run->topo.switch_cnt == 1 ? "" : "es", (double)r->end / 1e6);
 	fputs(",\n\"subtitle\":", f);
-	quote(f, text);
+	write_string(f, text);
 	fputs(",\n", f);
 	write_summary(f, sc, r);
 	write_charts(f, c);

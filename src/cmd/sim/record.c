@@ -12,7 +12,7 @@
 
 #define PACKET_MAX (VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN)
 
-static void note(struct vb_sim_record *rec, const char *what, int err)
+static void note_error(struct vb_sim_record *rec, const char *what, int err)
 {
 	if (rec->err == 0 && err) {
 		rec->err = err;
@@ -36,7 +36,7 @@ void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
 	for (int i = 0; i < 4 && info->arg[i][0]; i++)
 		fprintf(rec->trace, ",\"%s\":%" PRIu64, info->arg[i], ev->arg[i]);
 	if (fputs("}\n", rec->trace) < 0)
-		note(rec, "trace", -errno);
+		note_error(rec, "trace", -errno);
 }
 
 /* The packet with its ICRC; a payload that is a length only is written as zeros. */
@@ -89,9 +89,9 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
 	    .payload_len = packet_bytes(pkt, bytes),
 	};
 
-	note(rec, "capture",
-	     vb_pcapng_packet(rec->out, 0, now, dir == VB_CABLE_SENT, &frame,
-			      vb_fault_comment(pkt->mark, comment)));
+	note_error(rec, "capture",
+		   vb_pcapng_packet(rec->out, 0, now, dir == VB_CABLE_SENT, &frame,
+				    vb_fault_comment(pkt->mark, comment)));
 }
 
 int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)
@@ -113,9 +113,9 @@ int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)
 int vb_sim_record_end(struct vb_sim_record *rec)
 {
 	if (rec->trace && fclose(rec->trace) != 0)
-		note(rec, "trace", -errno);
+		note_error(rec, "trace", -errno);
 	if (rec->pcap && fclose(rec->pcap) != 0)
-		note(rec, "capture", -errno);
+		note_error(rec, "capture", -errno);
 	free(rec->out);
 	vb_watch_free(rec->watch);
 	/* That the simulation is taken down afterwards is no part of the run. */

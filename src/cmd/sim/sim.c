@@ -185,7 +185,7 @@ static uint64_t flows_of(const struct job *j, uint32_t i, uint64_t made)
 	return all > made ? all : made;
 }
 
-static void progress(const struct job *j, bool end)
+static void show_progress(const struct job *j, bool end)
 {
 	uint32_t cnt = vb_load_flow_cnt(j->run.load);
 	uint64_t made[64] = {0}, done = 0, all = 0;
@@ -234,20 +234,20 @@ static bool run_all(struct job *j)
 		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
 			more = vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_step(j->run.sim);
 		if (more && shows && seconds_now() > next) {
-			progress(j, false);
+			show_progress(j, false);
 			shown = true;
 			next = seconds_now() + PROGRESS_EVERY_S;
 		}
 	}
 	if (shown)
-		progress(j, true);
+		show_progress(j, true);
 	if (vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_next(j->run.sim) != VB_NEVER)
 		return false;
 	/* A flow that still runs has had all the time there was, though nothing happened in it. */
 	return !has_running(j->run.load) || vb_sim_run(j->run.sim, j->sc.until) == 0;
 }
 
-static int paint(struct job *j, FILE *to)
+static int write_chart(struct job *j, FILE *to)
 {
 	char *svg = NULL;
 	size_t len = 0;
@@ -281,7 +281,7 @@ static int draw_files(struct job *j, const struct vb_report *r)
 		else if (i == 1)
 			err = vb_chart_write(w.f, j->charts.chart, j->charts.chart_cnt);
 		else
-			err = paint(j, w.f);
+			err = write_chart(j, w.f);
 		err = vb_whole_file_end(&w, err);
 		if (err)
 			return cannot_write(j, path[i], err);
@@ -289,7 +289,7 @@ static int draw_files(struct job *j, const struct vb_report *r)
 	return 0;
 }
 
-static int draw(struct job *j, const struct vb_report *r)
+static int draw_page(struct job *j, const struct vb_report *r)
 {
 	int err, status;
 
@@ -306,7 +306,7 @@ static int draw(struct job *j, const struct vb_report *r)
 	return status;
 }
 
-static int explain(struct job *j)
+static int explain_qps(struct job *j)
 {
 	if (!j->explain)
 		return 0;
@@ -319,7 +319,7 @@ static int explain(struct job *j)
 	return 1;
 }
 
-static int report(struct job *j, double seconds)
+static int write_report(struct job *j, double seconds)
 {
 	struct vb_report r;
 	char path[4096];
@@ -339,7 +339,7 @@ static int report(struct job *j, double seconds)
 	err = j->out ? vb_sim_write(j->out, &j->run, &r, path, sizeof path) : 0;
 	if (err)
 		return cannot_write(j, path, err);
-	if (j->record.watch && (draw(j, &r) || explain(j)))
+	if (j->record.watch && (draw_page(j, &r) || explain_qps(j)))
 		return 1;
 	err = vb_cmd_finish(j->cmd);
 	if (!err && r.flows && r.failed == r.flows) {
@@ -385,7 +385,7 @@ static int run_job(struct job *j)
 		vb_cmd_error(j->cmd, "more than %u flows: give the scenario a larger \"flows\"",
 			     j->sc.load.flows_max);
 	else
-		status = report(j, processor_seconds() - start);
+		status = write_report(j, processor_seconds() - start);
 	err = vb_sim_record_end(&j->record);
 	if (status != 0 && status != ALL_FAILED && j->made_out)
 		rmdir(j->out); /* unless there is a capture in it */
@@ -445,7 +445,7 @@ static void take_record(struct job *j)
 			*to[i] = from[i];
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_sim(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct job j;
 	const char *arg, *seed = NULL, *path = NULL;
@@ -496,5 +496,5 @@ const struct vb_cmd vb_cmd_sim = {
     .arguments = "SCENARIO",
     .text = "Runs a scenario in virtual time: adapters, cables, switches, faults and work.",
     .options = options,
-    .run = run,
+    .run = run_sim,
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool begins(const struct vb_trace_event *ev)
+static bool begins_trouble(const struct vb_trace_event *ev)
 {
 	return ev->id == VB_TRACE_TIMER_FIRED || ev->id == VB_TRACE_RETRY_ENDED ||
 	       ev->id == VB_TRACE_FAILED;
@@ -18,7 +18,7 @@ static bool is_asked(const struct vb_stories *s, uint32_t host, uint32_t qpn)
 	return s->ask.qpn && s->ask.host == host && s->ask.qpn == qpn;
 }
 
-static struct vb_story *find(struct vb_stories *s, uint32_t host, uint32_t qpn)
+static struct vb_story *find_story(struct vb_stories *s, uint32_t host, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < s->cnt; i++)
 		if (s->story[i].host == host && s->story[i].tale.qpn == qpn)
@@ -27,7 +27,7 @@ static struct vb_story *find(struct vb_stories *s, uint32_t host, uint32_t qpn)
 }
 
 /* A place for a tale that may take that of one in state @most at most; NULL: there is none. */
-static struct vb_story *place(struct vb_stories *s, uint32_t host, enum vb_tale_state most)
+static struct vb_story *place_story(struct vb_stories *s, uint32_t host, enum vb_tale_state most)
 {
 	struct vb_story *least = NULL;
 
@@ -53,7 +53,7 @@ static struct vb_story *place(struct vb_stories *s, uint32_t host, enum vb_tale_
 }
 
 /* What a tale that begins with @ev is worth: one that is over counts least, a failure most. */
-static enum vb_tale_state worth(const struct vb_stories *s, const struct vb_trace_event *ev)
+static enum vb_tale_state story_worth(const struct vb_stories *s, const struct vb_trace_event *ev)
 {
 	if (is_asked(s, ev->node, ev->qpn))
 		return VB_TALE_FAILED;
@@ -68,11 +68,11 @@ void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
 
 	if (!(VB_TALE_EVENTS >> ev->id & 1))
 		return;
-	story = find(s, ev->node, ev->qpn);
-	if (!story && !begins(ev) && !is_asked(s, ev->node, ev->qpn))
+	story = find_story(s, ev->node, ev->qpn);
+	if (!story && !begins_trouble(ev) && !is_asked(s, ev->node, ev->qpn))
 		return;
 	if (!story)
-		story = place(s, ev->node, worth(s, ev));
+		story = place_story(s, ev->node, story_worth(s, ev));
 	if (!story)
 		return;
 	known = vb_hca_view(vb_sim_hca(s->run->sim, ev->node), ev->qpn, ev->time, &view);

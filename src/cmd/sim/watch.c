@@ -148,7 +148,7 @@ static void slot_join(enum vb_watch_kind kind, struct vb_watch_slot *to,
 }
 
 /* Slots of twice the length, until @now is inside. */
-static void reach(struct vb_watch *w, vb_time now)
+static void reach_time(struct vb_watch *w, vb_time now)
 {
 	w->now = now;
 	while (now / w->slot_ns >= VB_WATCH_SLOTS) {
@@ -187,7 +187,7 @@ static struct vb_watch_series *series_of(struct vb_watch *w, enum vb_watch_kind 
 	return s;
 }
 
-static void gauge(struct vb_watch *w, enum vb_watch_kind kind, uint32_t id, uint32_t v)
+static void gauge_value(struct vb_watch *w, enum vb_watch_kind kind, uint32_t id, uint32_t v)
 {
 	struct vb_watch_series *s = series_of(w, kind, id);
 
@@ -275,7 +275,7 @@ void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev)
 	struct vb_step *last = w->last == NONE ? NULL : &w->step[w->last], *s;
 	uint32_t end;
 
-	reach(w, ev->time);
+	reach_time(w, ev->time);
 	vb_stories_event(w->stories, ev);
 	switch (ev->id) {
 	case VB_TRACE_DROPPED: /* of the packet that has just arrived at a switch */
@@ -333,7 +333,7 @@ static void window_sent(struct vb_watch *w, uint32_t end, const struct vb_hdr *h
 	*resent = vb_psn_diff(hdr->psn, c->nxt[i]) < 0;
 	if (vb_psn_diff(after, c->nxt[i]) > 0)
 		c->nxt[i] = after;
-	gauge(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], c->una[i]));
+	gauge_value(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], c->una[i]));
 }
 
 static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hdr *hdr)
@@ -346,7 +346,7 @@ static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hd
 	if (!c->begun[i] || vb_psn_diff(una, c->una[i]) <= 0 || vb_psn_diff(una, c->nxt[i]) > 0)
 		return;
 	c->una[i] = una;
-	gauge(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
+	gauge_value(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
 }
 
 static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t key)
@@ -426,7 +426,7 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 	uint32_t hosts = w->run->topo.host_cnt, a = port & 1 ? l->b : l->a;
 	uint64_t key = (uintptr_t)pkt;
 
-	reach(w, now);
+	reach_time(w, now);
 	/* The second one of two is no step of its own. */
 	if (dir == VB_CABLE_SENT && pkt->mark & VB_FAULT_MARK_COPY)
 		return;
@@ -440,8 +440,8 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 		if (dir == VB_CABLE_SENT) {
 			uint32_t waiting = vb_sim_port_waiting(w->run->sim, port);
 
-			gauge(w, VB_WATCH_QUEUE, port, waiting + pkt->frame_len);
-			gauge(w, VB_WATCH_QUEUE, port, waiting);
+			gauge_value(w, VB_WATCH_QUEUE, port, waiting + pkt->frame_len);
+			gauge_value(w, VB_WATCH_QUEUE, port, waiting);
 		}
 	}
 	if (dir == VB_CABLE_SENT && w->last != NONE && pkt->mark)

@@ -16,7 +16,7 @@ static int no_memory(const struct vb_sweep *s)
 }
 
 /* A copy that lives as long as the sweep; points share them. NULL: no memory. */
-static const char *keep(struct vb_sweep *s, const char *text, size_t len)
+static const char *keep_text(struct vb_sweep *s, const char *text, size_t len)
 {
 	struct vb_sweep_text *t = malloc(sizeof *t + len + 1);
 
@@ -37,12 +37,12 @@ static uint32_t column_of(struct vb_sweep *s, const char *path, size_t len)
 			return i;
 	if (s->column_cnt == VB_SWEEP_COLUMNS_MAX)
 		return UINT32_MAX;
-	s->column[s->column_cnt] = keep(s, path, len);
+	s->column[s->column_cnt] = keep_text(s, path, len);
 	return s->column[s->column_cnt] ? s->column_cnt++ : UINT32_MAX;
 }
 
 /* Each point there is (one that changes nothing, when there are none) with each of @cnt others. */
-static int multiply(struct vb_sweep *s, const struct vb_sweep_point *by, uint32_t cnt)
+static int multiply_points(struct vb_sweep *s, const struct vb_sweep_point *by, uint32_t cnt)
 {
 	uint32_t was = s->point_cnt ? s->point_cnt : 1;
 	struct vb_sweep_point *all;
@@ -76,7 +76,7 @@ static const char *next_value(struct vb_sweep *s, const char **at)
 	for (; *p && (*p != ',' || depth); p++)
 		depth += *p == '[' ? 1 : *p == ']' && depth ? -1 : 0;
 
-	const char *value = keep(s, *at, (size_t)(p - *at));
+	const char *value = keep_text(s, *at, (size_t)(p - *at));
 
 	*at = *p ? p + 1 : NULL;
 	return value;
@@ -116,7 +116,7 @@ int vb_sweep_grid(struct vb_sweep *s, const char *text)
 		if (!value[0])
 			status = vb_cmd_usage(s->cmd, "--grid %s: a value is missing", text);
 	}
-	status = status ? status : multiply(s, by, cnt);
+	status = status ? status : multiply_points(s, by, cnt);
 	free(by);
 	return status;
 }
@@ -142,7 +142,7 @@ static int list_line(struct vb_sweep *s, const char *file, uint32_t line, char *
 				     VB_SWEEP_COLUMNS_MAX);
 			return 1;
 		}
-		p->value[column] = keep(s, eq + 1, strlen(eq + 1));
+		p->value[column] = keep_text(s, eq + 1, strlen(eq + 1));
 		if (!p->value[column])
 			return no_memory(s);
 	}
@@ -180,7 +180,7 @@ int vb_sweep_list(struct vb_sweep *s, const char *file)
 		vb_cmd_error(s->cmd, "%s has no points", file);
 		status = 1;
 	}
-	status = status ? status : multiply(s, by, cnt);
+	status = status ? status : multiply_points(s, by, cnt);
 	free(by);
 	return status;
 }
@@ -199,10 +199,10 @@ int vb_sweep_seeds(struct vb_sweep *s, uint64_t first, uint32_t n)
 		char text[24];
 
 		snprintf(text, sizeof text, "%" PRIu64, first + i);
-		by[i].value[column] = keep(s, text, strlen(text));
+		by[i].value[column] = keep_text(s, text, strlen(text));
 		status = by[i].value[column] ? 0 : no_memory(s);
 	}
-	status = status ? status : multiply(s, by, n);
+	status = status ? status : multiply_points(s, by, n);
 	free(by);
 	return status;
 }
@@ -240,8 +240,8 @@ static int write_scenario(FILE *f, const struct vb_sweep *s, const void *what)
 }
 
 /* 1: the file of the folder is what @write writes; 0: it is not; -ENOENT: it is not there. */
-static int same(const struct vb_sweep *s, const char *name,
-		int (*write)(FILE *f, const struct vb_sweep *s, const void *what))
+static int same_as_stored(const struct vb_sweep *s, const char *name,
+			  int (*write)(FILE *f, const struct vb_sweep *s, const void *what))
 {
 	char path[4096], *want = NULL;
 	size_t want_len = 0, at = 0;
@@ -267,7 +267,7 @@ static int same(const struct vb_sweep *s, const char *name,
 static int open_file(struct vb_sweep *s, const char *name, const char *what,
 		     int (*write)(FILE *f, const struct vb_sweep *s, const void *what))
 {
-	int is = same(s, name, write);
+	int is = same_as_stored(s, name, write);
 
 	if (is == -ENOENT)
 		is = vb_sweep_store(s, name, write, NULL);

@@ -76,7 +76,7 @@ static bool same_line(const struct plot *p, uint32_t a, uint32_t b)
 }
 
 /* Mean and range over the seeds of a group. */
-static void measure(const struct plot *p, struct spot *at)
+static void measure_group(const struct plot *p, struct spot *at)
 {
 	double sum = 0, unit = vb_sweep_metric[p->metric].unit;
 	uint32_t have = 0;
@@ -111,7 +111,7 @@ static uint32_t line_of(struct plot *p, uint32_t i)
 }
 
 /* Values that are no numbers stand one after the other, in the order of the points. */
-static double place(const struct plot *p, uint32_t point)
+static double point_place(const struct plot *p, uint32_t point)
 {
 	const char *text = value_of(p->s, point, p->x);
 	double next = 0, v;
@@ -144,7 +144,7 @@ static int by_place(const void *va, const void *vb)
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-static void collect(struct plot *p)
+static void collect_spots(struct plot *p)
 {
 	double v;
 
@@ -158,8 +158,8 @@ static void collect(struct plot *p)
 			p->left_out++;
 			continue;
 		}
-		at.x = place(p, i);
-		measure(p, &at);
+		at.x = point_place(p, i);
+		measure_group(p, &at);
 		p->spot[p->spot_cnt++] = at;
 	}
 	qsort(p->spot, p->spot_cnt, sizeof p->spot[0], by_line);
@@ -311,7 +311,7 @@ int vb_sweep_plot(const struct vb_sweep *s, const char *x, const char *y)
 		p->v = calloc((size_t)4 * s->point_cnt, sizeof *p->v);
 	}
 	if (p && p->spot && p->mark && p->v) {
-		collect(p);
+		collect_spots(p);
 		make_lines(p);
 		name_plot(p);
 		err = vb_sweep_store(s, "sweep.svg", write_svg, p);

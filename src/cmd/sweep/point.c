@@ -119,8 +119,8 @@ static int write_result(FILE *f, const struct vb_sweep *s, const void *what)
 	return ferror(f) ? -EIO : 0;
 }
 
-static int finish(const struct vb_sweep *s, uint32_t i, const struct vb_scenario *sc,
-		  struct vb_scenario_run *run, char *err, size_t err_len)
+static int finish_point(const struct vb_sweep *s, uint32_t i, const struct vb_scenario *sc,
+			struct vb_scenario_run *run, char *err, size_t err_len)
 {
 	struct vb_report r;
 	struct outcome o = {i, &r};
@@ -164,7 +164,7 @@ int vb_sweep_run(const struct vb_sweep *s, uint32_t i, char *err, size_t err_len
 		bad = vb_scenario_open(&run, &sc, NULL, err, err_len);
 	if (bad)
 		return 1;
-	bad = finish(s, i, &sc, &run, err, err_len);
+	bad = finish_point(s, i, &sc, &run, err, err_len);
 	vb_scenario_close(&run);
 	return bad;
 }

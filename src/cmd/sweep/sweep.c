@@ -31,7 +31,7 @@ static const struct {
     {"PMI_RANK", "PMI_SIZE", "PMI_JOBID"},
 };
 
-static bool number(const char *text, uint32_t max, uint32_t *out)
+static bool parse_number(const char *text, uint32_t max, uint32_t *out)
 {
 	char *end;
 
@@ -54,8 +54,8 @@ static void find_rank(struct vb_sweep *s)
 		const char *id = getenv(launchers[i].id);
 		uint32_t rank, ranks;
 
-		if (!number(getenv(launchers[i].rank), UINT32_MAX - 1, &rank) ||
-		    !number(getenv(launchers[i].ranks), UINT32_MAX, &ranks) || rank >= ranks)
+		if (!parse_number(getenv(launchers[i].rank), UINT32_MAX - 1, &rank) ||
+		    !parse_number(getenv(launchers[i].ranks), UINT32_MAX, &ranks) || rank >= ranks)
 			continue;
 		s->rank = rank;
 		s->ranks = ranks;
@@ -110,7 +110,7 @@ static int check_points(const struct vb_sweep *s)
 }
 
 /* The scenario's own points, once --grid and --list have said theirs. */
-static int plan(struct vb_sweep *s, uint32_t seeds)
+static int plan_points(struct vb_sweep *s, uint32_t seeds)
 {
 	static struct vb_scenario sc;
 	char why[1024];
@@ -137,7 +137,7 @@ static int plan(struct vb_sweep *s, uint32_t seeds)
 	return vb_sweep_seeds(s, first, seeds);
 }
 
-static int sweep(struct vb_sweep *s, const char *x, const char *y)
+static int run_points(struct vb_sweep *s, const char *x, const char *y)
 {
 	int status = vb_sweep_check_plot(s, x, y), failed;
 
@@ -197,7 +197,7 @@ static int read_options(struct vb_sweep *s, struct given *g, int argc, char **ar
 	return 0;
 }
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_sweep(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	static struct vb_sweep s;
 	static struct given g;
@@ -211,9 +211,9 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 		return status;
 	/* A rank of a job is one worker; else there is one for each core. */
 	s.jobs = s.ranks > 1 ? 1 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-	if (g.jobs && (!number(g.jobs, 4096, &s.jobs) || s.jobs == 0))
+	if (g.jobs && (!parse_number(g.jobs, 4096, &s.jobs) || s.jobs == 0))
 		return vb_cmd_usage(cmd, "--jobs is 1 to 4096, not \"%s\"", g.jobs);
-	if (g.seeds && (!number(g.seeds, VB_SWEEP_POINTS_MAX, &seeds) || seeds == 0))
+	if (g.seeds && (!parse_number(g.seeds, VB_SWEEP_POINTS_MAX, &seeds) || seeds == 0))
 		return vb_cmd_usage(cmd, "--seeds is 1 to %u, not \"%s\"", VB_SWEEP_POINTS_MAX,
 				    g.seeds);
 	status = load_text(&s);
@@ -222,9 +222,9 @@ static int run(const struct vb_cmd *cmd, int argc, char **argv)
 	for (uint32_t i = 0; !status && i < g.grids; i++)
 		status = vb_sweep_grid(&s, g.grid[i]);
 	if (!status)
-		status = plan(&s, seeds);
+		status = plan_points(&s, seeds);
 	if (!status)
-		status = sweep(&s, g.x, g.y ? g.y : "goodput_bps");
+		status = run_points(&s, g.x, g.y ? g.y : "goodput_bps");
 	vb_sweep_free(&s);
 	return status;
 }
@@ -234,5 +234,5 @@ const struct vb_cmd vb_cmd_sweep = {
     .arguments = "SCENARIO --out DIR",
     .text = "Runs a scenario with many values of its parameters, on all cores or ranks of MPI.",
     .options = options,
-    .run = run,
+    .run = run_sweep,
 };

@@ -200,8 +200,8 @@ uint32_t vb_sweep_seeds_of(const struct vb_sweep *s)
 	return n;
 }
 
-static int stored(const struct vb_sweep *s, const char *name,
-		  int (*write)(FILE *f, const struct vb_sweep *s, const void *what))
+static int store_table(const struct vb_sweep *s, const char *name,
+		       int (*write)(FILE *f, const struct vb_sweep *s, const void *what))
 {
 	int err = vb_sweep_store(s, name, write, NULL);
 
@@ -221,5 +221,5 @@ int vb_sweep_table(const struct vb_sweep *s)
 	if (rows && rows * seeds < s->point_cnt)
 		printf("... and %u points more in %s/sweep.csv\n", s->point_cnt - rows * seeds,
 		       s->dir);
-	return stored(s, "sweep.csv", write_csv) || stored(s, "sweep.json", write_json);
+	return store_table(s, "sweep.csv", write_csv) || store_table(s, "sweep.json", write_json);
 }

@@ -71,7 +71,7 @@ _Noreturn static void run_point(const struct vb_sweep *s, uint32_t i, pid_t pare
 	_exit(1);
 }
 
-static void progress(const struct crew *c, bool end)
+static void show_progress(const struct crew *c, bool end)
 {
 	time_t spent = time(NULL) - c->start;
 
@@ -86,7 +86,7 @@ static void progress(const struct crew *c, bool end)
 	fflush(stderr);
 }
 
-static bool start(struct crew *c, uint32_t i)
+static bool start_worker(struct crew *c, uint32_t i)
 {
 	pid_t parent = getpid(), pid;
 	uint32_t k = 0;
@@ -110,7 +110,7 @@ static bool start(struct crew *c, uint32_t i)
 }
 
 /* Waits for one of them. */
-static void reap(struct crew *c)
+static void reap_worker(struct crew *c)
 {
 	int status;
 	pid_t pid = wait(&status);
@@ -173,10 +173,10 @@ _Noreturn static void stop(struct crew *c)
 		if (c->pid[k])
 			kill(c->pid[k], SIGTERM);
 	while (c->running)
-		reap(c);
+		reap_worker(c);
 	for (uint32_t i = 0; i < c->s->point_cnt; i++)
 		have += vb_sweep_has(c->s, i);
-	progress(c, true);
+	show_progress(c, true);
 	if (c->s->rank == 0)
 		vb_cmd_error(c->s->cmd,
 			     "stopped; %s has %u of %u points, and the same command "
@@ -195,15 +195,15 @@ static void run_missing(struct crew *c)
 		if (vb_sweep_has(s, i))
 			continue;
 		while (c->running == s->jobs && !stopped) {
-			reap(c);
-			progress(c, false);
+			reap_worker(c);
+			show_progress(c, false);
 		}
-		if (stopped || !start(c, i))
+		if (stopped || !start_worker(c, i))
 			break;
 	}
 	while (c->running && !stopped) {
-		reap(c);
-		progress(c, false);
+		reap_worker(c);
+		show_progress(c, false);
 	}
 }
 
@@ -253,7 +253,7 @@ int vb_sweep_work(struct vb_sweep *s)
 		await_others(&c);
 	if (stopped)
 		stop(&c);
-	progress(&c, true);
+	show_progress(&c, true);
 	catch_signals(SIG_DFL);
 	free(c.pid);
 	free(c.point);

@@ -30,7 +30,7 @@ bool vb_tale_begins(const struct vb_trace_event *ev)
 	}
 }
 
-static void count(struct vb_tale *t, const struct vb_trace_event *ev)
+static void count_event(struct vb_tale *t, const struct vb_trace_event *ev)
 {
 	switch (ev->id) {
 	case VB_TRACE_TIMER_FIRED:
@@ -54,7 +54,7 @@ static void count(struct vb_tale *t, const struct vb_trace_event *ev)
 	}
 }
 
-static void judge(struct vb_tale *t, const struct vb_trace_event *ev)
+static void judge_event(struct vb_tale *t, const struct vb_trace_event *ev)
 {
 	switch (ev->id) {
 	case VB_TRACE_RETRY_ENDED:
@@ -107,8 +107,8 @@ void vb_tale_add(struct vb_tale *t, const struct vb_trace_event *ev, const struc
 		t->begun = ev->time;
 		t->qpn = ev->qpn;
 	}
-	count(t, ev);
-	judge(t, ev);
+	count_event(t, ev);
+	judge_event(t, ev);
 	t->at = ev->time;
 	if (t->cnt < VB_TALE_FIRST)
 		t->first[t->cnt] = *ev;
@@ -139,7 +139,7 @@ const struct vb_trace_event *vb_tale_event(const struct vb_tale *t, uint32_t i)
 }
 
 /* Without looking at it as a bool. */
-static void heal(bool *b)
+static void heal_bool(bool *b)
 {
 	uint8_t byte;
 
@@ -177,7 +177,7 @@ void vb_view_heal(struct vb_qp_view *v)
 	};
 
 	for (size_t i = 0; i < sizeof flag / sizeof flag[0]; i++)
-		heal(flag[i]);
+		heal_bool(flag[i]);
 	if ((unsigned)v->attr.path_mtu > VB_MTU_4096)
 		v->attr.path_mtu = VB_MTU_256;
 }

@@ -50,7 +50,7 @@ __attribute__((format(printf, 2, 3))) static void more(struct writer *w, const c
 }
 
 /* The event behind the one at hand if it is @id at the same instant; it is taken. */
-static const struct vb_trace_event *follows(struct writer *w, uint32_t id)
+static const struct vb_trace_event *take_following(struct writer *w, uint32_t id)
 {
 	const struct vb_trace_event *now = vb_tale_event(w->tale, w->i);
 	const struct vb_trace_event *next =
@@ -62,7 +62,7 @@ static const struct vb_trace_event *follows(struct writer *w, uint32_t id)
 	return next;
 }
 
-static void move(struct writer *w, const struct vb_trace_event *ev)
+static void write_move(struct writer *w, const struct vb_trace_event *ev)
 {
 	const struct vb_adp_profile *p = vb_recovery_profile(&w->tale->view.set);
 	unsigned exp = (unsigned)ev->arg[2];
@@ -77,7 +77,7 @@ static void move(struct writer *w, const struct vb_trace_event *ev)
 }
 
 /* What waits was sent when the wait began, or, where that is not known, a timer's length before. */
-static void sent(struct writer *w, const struct vb_trace_event *ev, vb_time at)
+static void write_sent(struct writer *w, const struct vb_trace_event *ev, vb_time at)
 {
 	const struct vb_tale *t = w->tale;
 	vb_time since = t->view.rto.since;
@@ -90,25 +90,25 @@ static void sent(struct writer *w, const struct vb_trace_event *ev, vb_time at)
 	    vb_word_ns(ev->arg[2]).s, is_first ? ", the initial value it drew" : "");
 }
 
-static void fired(struct writer *w, const struct vb_trace_event *ev)
+static void write_fired(struct writer *w, const struct vb_trace_event *ev)
 {
 	vb_time from = ev->time - (ev->arg[2] < ev->time ? ev->arg[2] : ev->time);
 	const struct vb_trace_event *next;
 
 	if (w->cnt == 0)
-		sent(w, ev, from);
+		write_sent(w, ev, from);
 	/* The end of all retries may come before that of the timer's own length. */
 	if (from < w->last || w->fired == 0)
 		from = w->last;
 	w->fired++;
 	add(w, VB_ROW_TIMEOUT, from, ev->time, "timeout %u: nothing heard for %s", w->fired,
 	    vb_word_ns(vb_time_since(from, ev->time)).s);
-	next = follows(w, VB_TRACE_TIMER_MOVED);
+	next = take_following(w, VB_TRACE_TIMER_MOVED);
 	if (next)
-		move(w, next);
-	if (follows(w, VB_TRACE_SLOW_RESTART))
+		write_move(w, next);
+	if (take_following(w, VB_TRACE_SLOW_RESTART))
 		more(w, "; slow restart");
-	next = follows(w, VB_TRACE_REWOUND);
+	next = take_following(w, VB_TRACE_REWOUND);
 	if (next)
 		more(w, "; sent again from PSN %u on", (unsigned)next->arg[0]);
 	if (ev->arg[3] != VB_NEVER)
@@ -118,7 +118,7 @@ static void fired(struct writer *w, const struct vb_trace_event *ev)
 		     ev->arg[1] == 2 ? "y" : "ies");
 }
 
-static void rewound(struct writer *w, const struct vb_trace_event *ev)
+static void write_rewound(struct writer *w, const struct vb_trace_event *ev)
 {
 	static const char *const why[VB_REWIND_CNT] = {
 	    [VB_REWIND_TIMEOUT] = "a timeout",
@@ -137,28 +137,28 @@ static vb_dur waited_for(const struct writer *w, const struct vb_trace_event *ev
 	return w->cnt ? vb_time_since(w->row[0].at, ev->time) : ev->arg[2];
 }
 
-static void recovered(struct writer *w, const struct vb_trace_event *ev)
+static void write_recovered(struct writer *w, const struct vb_trace_event *ev)
 {
 	const struct vb_trace_event *next;
 
 	add(w, VB_ROW_PROGRESS, ev->time, ev->time, "the peer acknowledged up to PSN %u, after %s",
 	    ((unsigned)ev->arg[0] - 1) & VB_PSN_MASK, vb_word_ns(waited_for(w, ev)).s);
 	w->fired = 0;
-	next = follows(w, VB_TRACE_TIMER_MOVED);
+	next = take_following(w, VB_TRACE_TIMER_MOVED);
 	if (next)
-		move(w, next);
+		write_move(w, next);
 }
 
-static void ended(struct writer *w, const struct vb_trace_event *ev)
+static void write_ended(struct writer *w, const struct vb_trace_event *ev)
 {
-	const struct vb_trace_event *next = follows(w, VB_TRACE_FAILED);
+	const struct vb_trace_event *next = take_following(w, VB_TRACE_FAILED);
 
 	add(w, VB_ROW_END, ev->time, ev->time, "gave up after %s: %s",
 	    vb_word_ns(waited_for(w, ev)).s,
 	    vb_word_status(next ? (uint32_t)next->arg[0] : VB_WC_RETRY_EXC_ERR));
 }
 
-static void state(struct writer *w, const struct vb_trace_event *ev)
+static void write_state(struct writer *w, const struct vb_trace_event *ev)
 {
 	add(w, VB_ROW_END, ev->time, ev->time, "state %s, from %s%s",
 	    vb_word_state((enum vb_qp_state)ev->arg[1]),
@@ -166,22 +166,22 @@ static void state(struct writer *w, const struct vb_trace_event *ev)
 	    ev->arg[1] == VB_QPS_RESET ? ": reset or destroyed" : "");
 }
 
-static void nak(struct writer *w, const struct vb_trace_event *ev)
+static void write_nak(struct writer *w, const struct vb_trace_event *ev)
 {
 	bool rnr = (ev->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
 	const struct vb_trace_event *next;
 
 	add(w, VB_ROW_NAK, ev->time, ev->time, "the peer answered: %s, at PSN %u",
 	    vb_word_nak(ev->arg[0]).s, (unsigned)ev->arg[1]);
-	if (follows(w, VB_TRACE_SLOW_RESTART))
+	if (take_following(w, VB_TRACE_SLOW_RESTART))
 		more(w, "; slow restart");
-	next = follows(w, VB_TRACE_REWOUND);
+	next = take_following(w, VB_TRACE_REWOUND);
 	if (next)
 		more(w, "; sent again from PSN %u on%s", (unsigned)next->arg[0],
 		     rnr ? ", after that pause" : "");
 }
 
-static void refused(struct writer *w, const struct vb_trace_event *ev)
+static void write_refused(struct writer *w, const struct vb_trace_event *ev)
 {
 	struct vb_denial d = vb_denial_read(ev);
 	struct vb_lines l = {.cnt = 0};
@@ -191,7 +191,7 @@ static void refused(struct writer *w, const struct vb_trace_event *ev)
 	add(w, VB_ROW_REFUSED, ev->time, ev->time, "%s", l.text[0]);
 }
 
-static void other(struct writer *w, const struct vb_trace_event *ev)
+static void write_other(struct writer *w, const struct vb_trace_event *ev)
 {
 	static const char *const ramp[VB_RAMP_CNT] = {"slow restart after a loss, to a window of",
 						      "slow restart after a pause, to a window of",
@@ -199,10 +199,10 @@ static void other(struct writer *w, const struct vb_trace_event *ev)
 
 	switch (ev->id) {
 	case VB_TRACE_NAK_RECEIVED:
-		nak(w, ev);
+		write_nak(w, ev);
 		break;
 	case VB_TRACE_REFUSED:
-		refused(w, ev);
+		write_refused(w, ev);
 		break;
 	case VB_TRACE_NAK_SENT:
 		add(w, VB_ROW_REFUSED, ev->time, ev->time, "answered the peer: %s, at PSN %u",
@@ -220,7 +220,7 @@ static void other(struct writer *w, const struct vb_trace_event *ev)
 		break;
 	case VB_TRACE_TIMER_MOVED:
 		add(w, VB_ROW_OTHER, ev->time, ev->time, "progress");
-		move(w, ev);
+		write_move(w, ev);
 		break;
 	case VB_TRACE_FAILED:
 		add(w, VB_ROW_END, ev->time, ev->time, "the work request failed: %s",
@@ -231,33 +231,33 @@ static void other(struct writer *w, const struct vb_trace_event *ev)
 	}
 }
 
-static void event(struct writer *w, const struct vb_trace_event *ev)
+static void write_event(struct writer *w, const struct vb_trace_event *ev)
 {
 	switch (ev->id) {
 	case VB_TRACE_TIMER_FIRED:
-		fired(w, ev);
+		write_fired(w, ev);
 		break;
 	case VB_TRACE_REWOUND:
-		rewound(w, ev);
+		write_rewound(w, ev);
 		break;
 	case VB_TRACE_RECOVERED:
-		recovered(w, ev);
+		write_recovered(w, ev);
 		break;
 	case VB_TRACE_RETRY_ENDED:
-		ended(w, ev);
+		write_ended(w, ev);
 		break;
 	case VB_TRACE_QP_STATE:
-		state(w, ev);
+		write_state(w, ev);
 		break;
 	default:
-		other(w, ev);
+		write_other(w, ev);
 		break;
 	}
 }
 
 /* A wait that began before the first event of its tale, as where one NAK ends it: the line of its
  * begin. A timer's own line says it too. */
-static void began(struct writer *w)
+static void write_begin(struct writer *w)
 {
 	const struct vb_tale *t = w->tale;
 	uint32_t cnt = vb_tale_kept(t), i = 0;
@@ -276,7 +276,7 @@ static void began(struct writer *w)
 }
 
 /* What is to come, of a QP that is still at it. */
-static void next(struct writer *w, const struct vb_qp_view *v)
+static void write_next(struct writer *w, const struct vb_qp_view *v)
 {
 	if (v->is_rnr_wait && v->rnr_at != VB_NEVER)
 		add(w, VB_ROW_NEXT, w->last, v->rnr_at,
@@ -298,7 +298,7 @@ static uint32_t fired_before(const struct vb_tale *t)
 }
 
 /* Of NAKs in a row that say the same, the first two and the last one are kept. */
-static uint32_t condense(struct vb_row *row, uint32_t cnt)
+static uint32_t condense_naks(struct vb_row *row, uint32_t cnt)
 {
 	uint32_t to = 0, end;
 
@@ -330,16 +330,16 @@ uint32_t vb_timeline(const struct vb_tale *t, const struct vb_qp_view *view, str
 	struct writer w = {.tale = t, .row = row};
 	uint32_t gone = vb_tale_left_out(t);
 
-	began(&w);
+	write_begin(&w);
 	for (w.i = 0; w.i < vb_tale_kept(t); w.i++) {
 		if (w.i == VB_TALE_FIRST && gone) {
 			add(&w, VB_ROW_GAP, w.last, w.last, "%u events in between are not kept",
 			    gone);
 			w.fired = fired_before(t);
 		}
-		event(&w, vb_tale_event(t, w.i));
+		write_event(&w, vb_tale_event(t, w.i));
 	}
 	if (view && t->state == VB_TALE_OPEN && !t->is_gone)
-		next(&w, view);
-	return condense(row, w.cnt);
+		write_next(&w, view);
+	return condense_naks(row, w.cnt);
 }

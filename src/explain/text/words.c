@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void append(char *line, const char *fmt, va_list ap)
+static void append_text(char *line, const char *fmt, va_list ap)
 {
 	size_t len = strlen(line);
 
@@ -26,7 +26,7 @@ void vb_line(struct vb_lines *l, const char *fmt, ...)
 		return;
 	l->text[l->cnt][0] = 0;
 	va_start(ap, fmt);
-	append(l->text[l->cnt++], fmt, ap);
+	append_text(l->text[l->cnt++], fmt, ap);
 	va_end(ap);
 }
 
@@ -37,7 +37,7 @@ void vb_line_more(struct vb_lines *l, const char *fmt, ...)
 	if (l->cnt == 0)
 		return;
 	va_start(ap, fmt);
-	append(l->text[l->cnt - 1], fmt, ap);
+	append_text(l->text[l->cnt - 1], fmt, ap);
 	va_end(ap);
 }
 

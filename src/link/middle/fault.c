@@ -36,7 +36,7 @@ struct fault_link {
 	struct vb_path in_path[RX_PKTS];
 };
 
-static struct fault_link *of(struct vb_link *l)
+static struct fault_link *fault_of(struct vb_link *l)
 {
 	return (struct fault_link *)l;
 }
@@ -79,8 +79,9 @@ static const uint8_t *received_mad(const struct vb_rx *rx)
 	return rx->body ? rx->body : rx->pkt + vb_hdr_len(rx->pkt);
 }
 
-static void judge(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth, uint32_t bytes,
-		  const uint8_t *mad, vb_time now, struct vb_fault_fate *fate)
+static void judge_packet(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth,
+			 uint32_t bytes, const uint8_t *mad, vb_time now,
+			 struct vb_fault_fate *fate)
 {
 	struct vb_fault_packet p = {
 	    .dir = dir,
@@ -94,7 +95,7 @@ static void judge(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth,
 	vb_fault_judge(f, &p, now, fate);
 }
 
-static uint8_t marked(uint8_t traffic_class, const struct vb_fault_fate *fate)
+static uint8_t marked_class(uint8_t traffic_class, const struct vb_fault_fate *fate)
 {
 	/* Who is not ECN-capable cannot be marked. RFC 3168 5 */
 	return fate->mark && traffic_class & VB_ECN_MASK ? traffic_class | VB_ECN_CE
@@ -109,31 +110,31 @@ static void tap_dropped(struct fault_link *l, const struct vb_tx *tx, uint16_t m
 }
 
 /* There was no room to hold a packet back. */
-static void refuse(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
+static void refuse_held(struct fault_link *l, const struct vb_tx *tx, uint16_t mark)
 {
 	vb_count(l->cfg.counters[tx->path->port], VB_COUNTER_port_xmit_discards);
 	tap_dropped(l, tx, mark | VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 }
 
 /* Sends what has gathered; what the link below cannot take now waits for it here. */
-static void flush(struct fault_link *l, vb_time now)
+static void flush_gathered(struct fault_link *l, vb_time now)
 {
 	struct vb_tx_batch *b = &l->out;
 	uint32_t n = b->cnt ? l->link.lower->ops->send(l->link.lower, b, 0, now) : 0;
 
 	for (; n < b->cnt; n++)
 		if (!vb_held_tx(&l->tx, &b->pkt[n], b->pkt[n].path, &l->out_fate[n], now + FULL_NS))
-			refuse(l, &b->pkt[n], l->out_fate[n].mark);
+			refuse_held(l, &b->pkt[n], l->out_fate[n].mark);
 	b->cnt = 0;
 }
 
-static void append(struct fault_link *l, const struct vb_tx *tx, const struct vb_path *path,
-		   const struct vb_tx_fate *fate, vb_time now)
+static void append_packet(struct fault_link *l, const struct vb_tx *tx, const struct vb_path *path,
+			  const struct vb_tx_fate *fate, vb_time now)
 {
 	struct vb_tx_batch *b = &l->out;
 
 	if (b->cnt == VB_TX_BATCH_PKTS)
-		flush(l, now);
+		flush_gathered(l, now);
 	l->out_path[b->cnt] = *path;
 	l->out_fate[b->cnt] = *fate;
 	b->pkt[b->cnt] = *tx;
@@ -147,7 +148,7 @@ static void release_tx(struct fault_link *l, vb_time now)
 	struct vb_held *h;
 
 	while ((h = vb_held_take(&l->tx, now)) != NULL) {
-		append(l, &h->tx, &h->path, &h->fate, now);
+		append_packet(l, &h->tx, &h->path, &h->fate, now);
 		if (l->link.lower->ops->send(l->link.lower, &l->out, 0, now) == 0) {
 			l->out.cnt = 0;
 			vb_held_put_back(&l->tx, h, now + FULL_NS);
@@ -162,9 +163,9 @@ static void send_on(struct fault_link *l, const struct vb_tx *tx, const struct v
 		    const struct vb_tx_fate *fate, vb_time at, vb_time now)
 {
 	if (at <= now)
-		append(l, tx, path, fate, now);
+		append_packet(l, tx, path, fate, now);
 	else if (!vb_held_tx(&l->tx, tx, path, fate, at))
-		refuse(l, tx, fate->mark);
+		refuse_held(l, tx, fate->mark);
 }
 
 static void send_judged(struct fault_link *l, struct vb_fault *f, const struct vb_tx *tx,
@@ -174,16 +175,16 @@ static void send_judged(struct fault_link *l, struct vb_fault *f, const struct v
 	struct vb_tx_fate to = {0};
 	struct vb_fault_fate fate;
 
-	judge(f, VB_FAULT_TX, tx->hdr, vb_tx_wire_len(tx), sent_mad(tx), now, &fate);
+	judge_packet(f, VB_FAULT_TX, tx->hdr, vb_tx_wire_len(tx), sent_mad(tx), now, &fate);
 	to.mark = (uint16_t)fate.hits;
 	if (fate.drop) {
 		/* In the capture, too, it stands behind those before it. */
 		if (is_tapped(l))
-			flush(l, now);
+			flush_gathered(l, now);
 		tap_dropped(l, tx, to.mark | VB_FAULT_MARK_DROPPED);
 		return;
 	}
-	path.traffic_class = marked(path.traffic_class, &fate);
+	path.traffic_class = marked_class(path.traffic_class, &fate);
 	if (fate.corrupt)
 		to.damage = fate.bits ? fate.bits : 1;
 	send_on(l, tx, &path, &to, fate.at, now);
@@ -196,7 +197,7 @@ static uint32_t fault_send(struct vb_link *link, const struct vb_tx_batch *b, ui
 			   vb_time now)
 {
 	static const struct vb_tx_fate none;
-	struct fault_link *l = of(link);
+	struct fault_link *l = fault_of(link);
 
 	if (!l->active && l->tx.cnt == 0)
 		return link->lower->ops->send(link->lower, b, from, now);
@@ -209,7 +210,7 @@ static uint32_t fault_send(struct vb_link *link, const struct vb_tx_batch *b, ui
 		else
 			send_on(l, &b->pkt[i], b->pkt[i].path, &none, now, now);
 	}
-	flush(l, now);
+	flush_gathered(l, now);
 	set_due(l);
 	return b->cnt - from;
 }
@@ -262,7 +263,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 		*to = *rx;
 		return 1;
 	}
-	judge(f, VB_FAULT_RX, rx->pkt, rx->len, received_mad(rx), now, &fate);
+	judge_packet(f, VB_FAULT_RX, rx->pkt, rx->len, received_mad(rx), now, &fate);
 	mark = (uint16_t)fate.hits;
 	if (fate.corrupt) {
 		/* As if its bits had been damaged on the way: the ICRC would have told. */
@@ -271,7 +272,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 		fate.drop = true;
 	}
 	*path = *rx->path;
-	path->traffic_class = marked(path->traffic_class, &fate);
+	path->traffic_class = marked_class(path->traffic_class, &fate);
 	copies = fate.drop ? 0 : fate.copy ? 2 : 1;
 	if (fate.drop)
 		mark |= VB_FAULT_MARK_DROPPED;
@@ -288,7 +289,7 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 
 static uint32_t fault_recv(struct vb_link *link, struct vb_rx *rx, uint32_t cnt, vb_time now)
 {
-	struct fault_link *l = of(link);
+	struct fault_link *l = fault_of(link);
 	uint32_t n, m;
 
 	if (!l->active && l->tx.cnt == 0 && l->rx.cnt == 0 && vb_list_is_empty(&l->given))
@@ -325,7 +326,7 @@ static void fault_doze(struct vb_link *link, bool on)
 
 static void fault_close(struct vb_link *link)
 {
-	struct fault_link *l = of(link);
+	struct fault_link *l = fault_of(link);
 
 	vb_held_free(&l->given);
 	vb_held_clear(&l->tx);
@@ -365,7 +366,7 @@ int vb_fault_link_open(struct vb_link **out, const struct vb_fault_link_config *
 int vb_fault_link_set(struct vb_link *link, uint8_t port, const struct vb_fault_spec *spec,
 		      uint64_t seed, vb_time now)
 {
-	struct fault_link *l = of(link);
+	struct fault_link *l = fault_of(link);
 	struct port_faults *p = &l->port[port];
 
 	l->active -= p->fault != NULL;

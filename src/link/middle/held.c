@@ -14,7 +14,7 @@ void vb_held_init(struct vb_held_queue *q)
 	q->cnt = 0;
 }
 
-static struct vb_held *first(const struct vb_held_queue *q)
+static struct vb_held *first_held(const struct vb_held_queue *q)
 {
 	return vb_list_is_empty(&q->list) ? NULL
 					  : vb_container_of(q->list.next, struct vb_held, link);
@@ -39,7 +39,7 @@ void vb_held_clear(struct vb_held_queue *q)
 	q->cnt = 0;
 }
 
-static void insert(struct vb_held_queue *q, struct vb_held *h)
+static void insert_held(struct vb_held_queue *q, struct vb_held *h)
 {
 	struct vb_list *before = q->list.prev;
 
@@ -50,8 +50,8 @@ static void insert(struct vb_held_queue *q, struct vb_held *h)
 	q->cnt++;
 }
 
-static struct vb_held *add(struct vb_held_queue *q, size_t bytes, const struct vb_path *path,
-			   vb_time at)
+static struct vb_held *add_held(struct vb_held_queue *q, size_t bytes, const struct vb_path *path,
+				vb_time at)
 {
 	struct vb_held *h;
 
@@ -69,7 +69,7 @@ static struct vb_held *add(struct vb_held_queue *q, size_t bytes, const struct v
 bool vb_held_tx(struct vb_held_queue *q, const struct vb_tx *tx, const struct vb_path *path,
 		const struct vb_tx_fate *fate, vb_time at)
 {
-	struct vb_held *h = add(q, tx->payload_len, path, at);
+	struct vb_held *h = add_held(q, tx->payload_len, path, at);
 
 	if (!h)
 		return false;
@@ -83,27 +83,27 @@ bool vb_held_tx(struct vb_held_queue *q, const struct vb_tx *tx, const struct vb
 	h->seg = (struct vb_seg){h->bytes, tx->payload_len};
 	h->tx.seg = &h->seg;
 	h->tx.seg_cnt = tx->payload_len != 0;
-	insert(q, h);
+	insert_held(q, h);
 	return true;
 }
 
 bool vb_held_rx(struct vb_held_queue *q, const struct vb_rx *rx, const struct vb_path *path,
 		vb_time at)
 {
-	struct vb_held *h = add(q, vb_rx_bytes(rx), path, at);
+	struct vb_held *h = add_held(q, vb_rx_bytes(rx), path, at);
 
 	if (!h)
 		return false;
 	vb_rx_copy(rx, h->bytes);
 	h->len = rx->len;
 	h->avail = vb_rx_bytes(rx);
-	insert(q, h);
+	insert_held(q, h);
 	return true;
 }
 
 struct vb_held *vb_held_take(struct vb_held_queue *q, vb_time now)
 {
-	struct vb_held *h = first(q);
+	struct vb_held *h = first_held(q);
 
 	if (!h || h->at > now)
 		return NULL;
@@ -122,7 +122,7 @@ void vb_held_put_back(struct vb_held_queue *q, struct vb_held *h, vb_time at)
 
 vb_time vb_held_due(const struct vb_held_queue *q)
 {
-	struct vb_held *h = first(q);
+	struct vb_held *h = first_held(q);
 
 	return h ? h->at : VB_NEVER;
 }

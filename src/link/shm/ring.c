@@ -62,7 +62,7 @@ static uint8_t *bytes_at(uint8_t *mem, uint64_t pos)
 }
 
 /* Learns how far the reader is. It may say anything: what cannot be is not believed. */
-static void look(struct vb_ring_tx *r, vb_time now)
+static void learn_reader(struct vb_ring_tx *r, vb_time now)
 {
 	const struct vb_ring_head *h = (const struct vb_ring_head *)(const void *)r->mem;
 	uint64_t taken = __atomic_load_n(&h->taken, __ATOMIC_ACQUIRE);
@@ -73,7 +73,7 @@ static void look(struct vb_ring_tx *r, vb_time now)
 	r->since = now;
 }
 
-static uint32_t waiting(const struct vb_ring_tx *r)
+static uint32_t bytes_waiting(const struct vb_ring_tx *r)
 {
 	return (uint32_t)(r->head - r->taken);
 }
@@ -103,9 +103,9 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 
 	if (r->head == r->taken)
 		r->since = now;
-	if (waiting(r) > VB_RING_BYTES / 2)
-		look(r, now);
-	free = VB_RING_BYTES - waiting(r);
+	if (bytes_waiting(r) > VB_RING_BYTES / 2)
+		learn_reader(r, now);
+	free = VB_RING_BYTES - bytes_waiting(r);
 	for (; n < cnt && pkt[n].path == pkt[0].path; n++) {
 		uint32_t payload = payload_at(len, pkt[n].hdr_len, pkt[n].payload_len);
 		uint32_t end = packet_end(payload, pkt[n].payload_len);
@@ -135,18 +135,18 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 
 uint32_t vb_ring_backlog(struct vb_ring_tx *r, vb_time now)
 {
-	if (waiting(r) > VB_RING_BYTES / 4)
-		look(r, now);
-	return waiting(r);
+	if (bytes_waiting(r) > VB_RING_BYTES / 4)
+		learn_reader(r, now);
+	return bytes_waiting(r);
 }
 
 bool vb_ring_is_stuck(struct vb_ring_tx *r, vb_time now)
 {
-	look(r, now);
+	learn_reader(r, now);
 	return vb_time_since(r->since, now) > VB_RING_STUCK_NS;
 }
 
-static uint32_t ready(const struct vb_ring_rx *r)
+static uint32_t bytes_ready(const struct vb_ring_rx *r)
 {
 	return __atomic_load_n(&((struct train *)(void *)bytes_at(r->mem, r->tail))->ready,
 			       __ATOMIC_SEQ_CST);
@@ -154,10 +154,10 @@ static uint32_t ready(const struct vb_ring_rx *r)
 
 bool vb_ring_has_packets(const struct vb_ring_rx *r)
 {
-	return !r->is_broken && (r->left || ready(r));
+	return !r->is_broken && (r->left || bytes_ready(r));
 }
 
-static bool broken(struct vb_ring_rx *r)
+static bool mark_broken(struct vb_ring_rx *r)
 {
 	r->is_broken = true;
 	r->left = 0;
@@ -172,7 +172,7 @@ bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 		return false;
 	if (r->left == 0) {
 		r->at = sizeof t;
-		r->len = ready(r);
+		r->len = bytes_ready(r);
 		if (r->len == 0)
 			return false;
 	}
@@ -183,7 +183,7 @@ bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 		 * never taken back, would be read around and around. */
 		if (r->len % TRAIN_ALIGN != 0 || r->left == 0 ||
 		    r->tail - r->taken + r->len > VB_RING_BYTES)
-			return broken(r);
+			return mark_broken(r);
 	}
 	*way = (struct vb_ring_way){.path = {.sgid = t.sgid,
 					     .dgid = t.dgid,
@@ -204,15 +204,15 @@ bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 	if (r->left == 0)
 		return false;
 	if (r->at + sizeof p > r->len)
-		return broken(r);
+		return mark_broken(r);
 	p.word = __atomic_load_n((uint64_t *)(void *)(train + r->at), __ATOMIC_RELAXED);
 	if (p.hdr_len < VB_BTH_LEN || p.hdr_len > VB_HDR_MAX || p.pad > VB_PAD_MAX ||
 	    p.payload_len > VB_PAYLOAD_MAX)
-		return broken(r);
+		return mark_broken(r);
 	payload = payload_at(r->at, p.hdr_len, p.payload_len);
 	end = packet_end(payload, p.payload_len);
 	if (end > r->len)
-		return broken(r);
+		return mark_broken(r);
 	*rx = (struct vb_rx){.pkt = copy, .len = p.hdr_len + p.payload_len + p.pad};
 	if (p.payload_len <= VB_RING_COPY_MAX) {
 		memcpy(copy, train + payload - p.hdr_len, rx->len);
@@ -221,7 +221,7 @@ bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 		memcpy(copy, train + payload - p.hdr_len, p.hdr_len);
 		/* The core finds the payload by the opcode. */
 		if (vb_hdr_len(copy) != p.hdr_len)
-			return broken(r);
+			return mark_broken(r);
 		rx->avail = p.hdr_len;
 		rx->body = train + payload;
 	}

@@ -112,7 +112,7 @@ static void tap_sent(struct vb_shm *s, const struct vb_ring_way *way, const stru
 
 /* If the reader sleeps. One that waits at its door hears a knock, and only then its word is taken
  * back. */
-static void wake(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
+static void wake_reader(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
 {
 	struct vb_shm_door *d = &s->cfg.door[slot];
 	uint32_t turn = __atomic_load_n(&d->asleep, __ATOMIC_SEQ_CST);
@@ -190,7 +190,7 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 	count_sent(s, pkt, n);
 	if (vb_shm_is_tapped(s))
 		tap_sent(s, &way, pkt, b->fate ? b->fate + from : NULL, n);
-	wake(s, slot, p);
+	wake_reader(s, slot, p);
 	return n;
 }
 

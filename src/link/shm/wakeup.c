@@ -121,7 +121,7 @@ static bool read_control(struct msghdr *m, int *mem_fd)
 
 /* The next datagram: its length, whole and from a process of this user; 0: another one, passed
  * over; negative: there is none. */
-static long receive(int fd, void *buf, size_t size, int *mem_fd)
+static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd)
 {
 	union knock_control control;
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
@@ -139,7 +139,7 @@ static long receive(int fd, void *buf, size_t size, int *mem_fd)
 bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
-		long n = receive(fd, k, sizeof *k, mem_fd);
+		long n = receive_datagram(fd, k, sizeof *k, mem_fd);
 
 		if (n < 0)
 			return false;
@@ -155,7 +155,7 @@ size_t vb_door_receive(int fd, void *buf, size_t size)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
 		int mem_fd;
-		long n = receive(fd, buf, size, &mem_fd);
+		long n = receive_datagram(fd, buf, size, &mem_fd);
 
 		if (n < 0)
 			return 0;

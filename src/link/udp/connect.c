@@ -47,7 +47,7 @@ static int probe_send(struct vb_udp_sock *s, struct probe *p)
 	return sendmsg(s->fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-static uint16_t get16(const uint8_t *p)
+static uint16_t get_u16(const uint8_t *p)
 {
 	return (uint16_t)(p[0] << 8 | p[1]);
 }
@@ -68,15 +68,15 @@ static int probe_take(struct vb_udp_sock *s, const struct probe *p, uint16_t *id
 	if (n < 0)
 		return -errno;
 	if (n != sizeof frame || ip[0] != 0x45 || memcmp(ip + 12, s->sgid.b + 12, 4) != 0 ||
-	    memcmp(ip + 16, s->sgid.b + 12, 4) != 0 || get16(udp) != s->port ||
-	    get16(udp + 2) != s->port || memcmp(udp + UDP_LEN, p->bytes, sizeof p->bytes) != 0)
+	    memcmp(ip + 16, s->sgid.b + 12, 4) != 0 || get_u16(udp) != s->port ||
+	    get_u16(udp + 2) != s->port || memcmp(udp + UDP_LEN, p->bytes, sizeof p->bytes) != 0)
 		return -ENOMSG;
-	*id = get16(ip + 4);
+	*id = get_u16(ip + 4);
 	return 0;
 }
 
 /* Finds out which identification the next datagram will have. */
-static int learn(struct vb_udp_sock *s)
+static int learn_identification(struct vb_udp_sock *s)
 {
 	struct probe p = {.to = {.sin_family = AF_INET, .sin_port = htons(s->port)}};
 	uint16_t id = 0;
@@ -102,7 +102,7 @@ static int learn(struct vb_udp_sock *s)
 	return rc;
 }
 
-static void disconnect(struct vb_udp_sock *s)
+static void disconnect_socket(struct vb_udp_sock *s)
 {
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
@@ -131,12 +131,12 @@ void vb_udp_sock_connect(struct vb_udp_sock *s, const struct vb_gid *dgid, uint3
 	in6.sin6_flowinfo = htonl(s->connected_label);
 	s->is_connected = connect(s->fd, s->is_ipv6 ? (struct sockaddr *)&in6 : (void *)&in,
 				  s->is_ipv6 ? sizeof in6 : sizeof in) == 0;
-	if (s->is_connected && !s->is_ipv6 && learn(s))
-		disconnect(s);
+	if (s->is_connected && !s->is_ipv6 && learn_identification(s))
+		disconnect_socket(s);
 }
 
 void vb_udp_sock_relearn(struct vb_udp_sock *s)
 {
-	if (s->is_connected && !s->is_ipv6 && learn(s))
-		disconnect(s);
+	if (s->is_connected && !s->is_ipv6 && learn_identification(s))
+		disconnect_socket(s);
 }

@@ -53,7 +53,7 @@ static struct vb_udp_group *group_find(struct vb_udp *u, uint8_t port, const str
 }
 
 /* @fd becomes a member, or is one no longer. Returns 0 or a negative errno. */
-static int membership(int fd, const struct vb_gid *gid, uint32_t ifindex, bool on)
+static int set_membership(int fd, const struct vb_gid *gid, uint32_t ifindex, bool on)
 {
 	struct ip_mreqn in = {.imr_ifindex = (int)ifindex};
 	struct ipv6_mreq in6 = {.ipv6mr_interface = ifindex};
@@ -107,7 +107,7 @@ static int group_join(struct vb_udp *u, const struct vb_gid *gid, uint32_t ifind
 		h = &u->holder[i];
 		if (h->is_ipv4 != is_ipv4 || h->is_full)
 			continue;
-		err = membership(h->fd, gid, ifindex, true);
+		err = set_membership(h->fd, gid, ifindex, true);
 		if (!err) {
 			h->group_cnt++;
 			return h->fd;
@@ -119,7 +119,7 @@ static int group_join(struct vb_udp *u, const struct vb_gid *gid, uint32_t ifind
 	h = holder_new(u, is_ipv4, &err);
 	if (!h)
 		return err;
-	err = membership(h->fd, gid, ifindex, true);
+	err = set_membership(h->fd, gid, ifindex, true);
 	if (err) {
 		holder_end(u, h);
 		return err;
@@ -139,7 +139,7 @@ static void group_leave(struct vb_udp *u, const struct vb_udp_group *g)
 		holder_end(u, h);
 		return;
 	}
-	(void)membership(h->fd, &g->gid, g->ifindex, false);
+	(void)set_membership(h->fd, &g->gid, g->ifindex, false);
 	h->is_full = false;
 }
 

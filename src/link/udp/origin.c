@@ -106,7 +106,8 @@ static bool is_same(const struct vb_udp_origin *o, const struct vb_udp_rx_buf *b
 	       memcmp(o->control, b->control, o->control_len) == 0;
 }
 
-static void remember(struct vb_udp_origin *o, const struct vb_udp_rx_buf *b, const struct msghdr *m)
+static void remember_origin(struct vb_udp_origin *o, const struct vb_udp_rx_buf *b,
+			    const struct msghdr *m)
 {
 	if (m->msg_namelen > sizeof o->name || m->msg_controllen > sizeof o->control)
 		return;
@@ -155,6 +156,6 @@ bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct 
 	o->sender = vb_udp_sender_find(&u->rx.senders, p);
 	o->is_counted =
 	    u->cfg.flow && !o->is_multicast && u->cfg.port_of(u->cfg.ctx, &p->sgid, c.ifindex);
-	remember(o, b, m);
+	remember_origin(o, b, m);
 	return true;
 }

@@ -53,7 +53,7 @@ int vb_udp_rx_open(struct vb_udp_rx *rx)
  * sending, system calls are made directly: those of the C library are points at which a thread of
  * the application may be cancelled, and it would take the engine's lock with it.
  */
-static long receive(int fd, struct mmsghdr *msg, uint32_t cnt)
+static long receive_datagrams(int fd, struct mmsghdr *msg, uint32_t cnt)
 {
 	long len;
 
@@ -68,7 +68,7 @@ static long receive(int fd, struct mmsghdr *msg, uint32_t cnt)
  * How many datagrams to ask for next time. A look at an idle socket is cheapest with one buffer;
  * many small datagrams, with many; long trains fill the cache, and so use the same buffer again.
  */
-static void adapt(struct vb_udp_rx *rx)
+static void adapt_count(struct vb_udp_rx *rx)
 {
 	uint32_t bytes = 0;
 
@@ -100,7 +100,7 @@ static bool sets_right(const struct vb_udp *u)
 }
 
 /* Waits for nothing. Returns false when no datagram is there. */
-static bool fill(struct vb_udp *u)
+static bool fill_buffers(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
 	uint32_t i = 0;
@@ -113,7 +113,7 @@ static bool fill(struct vb_udp *u)
 		rx->msg[k].msg_hdr.msg_controllen = sizeof rx->buf[k].control;
 	}
 	do {
-		n = receive(u->cfg.rx_fd, rx->msg, rx->ask);
+		n = receive_datagrams(u->cfg.rx_fd, rx->msg, rx->ask);
 		rx->in_vain = n <= 0 ? rx->in_vain + 1 : 0;
 		if (n <= 0)
 			rx->empty_at = rx->now;
@@ -123,7 +123,7 @@ static bool fill(struct vb_udp *u)
 	rx->next = 0;
 	rx->is_begun = false;
 	rx->cnt = rx->used = n > 0 ? (uint32_t)n : 0;
-	adapt(rx);
+	adapt_count(rx);
 	return rx->cnt != 0;
 }
 
@@ -340,7 +340,7 @@ uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 	n = take_filled(u, rx, cnt);
 	/* Buffers may be filled again only when no packet of them is being handed out. A flood of
 	 * garbage ends the call without a packet; the descriptor stays readable. */
-	for (uint32_t i = 0; n == 0 && cnt != 0 && i < FRUITLESS_ROUNDS && fill(u); i++)
+	for (uint32_t i = 0; n == 0 && cnt != 0 && i < FRUITLESS_ROUNDS && fill_buffers(u); i++)
 		n = take_filled(u, rx, cnt);
 	return n;
 }

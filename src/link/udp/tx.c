@@ -139,14 +139,14 @@ static bool is_full(int err)
 }
 
 /* @n packets of the call from @k on, as they are laid out. */
-static inline struct iovec frames(const struct vb_udp_tx *x, uint32_t k, uint32_t n)
+static inline struct iovec frames_iovec(const struct vb_udp_tx *x, uint32_t k, uint32_t n)
 {
 	return (struct iovec){x->frame_at[k], (size_t)(x->frame_at[k + n] - x->frame_at[k])};
 }
 
 VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
 {
-	const struct iovec frame = frames(&u->tx, t->first + k, 1);
+	const struct iovec frame = frames_iovec(&u->tx, t->first + k, 1);
 	const struct vb_seg bytes = {frame.iov_base, (uint32_t)frame.iov_len};
 	struct vb_udp_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
 				 .port = t->path->port,
@@ -311,7 +311,7 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 	vb_udp_segment(&e, t->sock, 0, UINT16_MAX, true);
 	for (uint32_t i = 0; i < t->cnt; i++) {
 		x->msg[i].msg_hdr = e.msg;
-		x->iov[i] = frames(x, i, 1);
+		x->iov[i] = frames_iovec(x, i, 1);
 		x->msg[i].msg_hdr.msg_iov = &x->iov[i];
 		x->msg[i].msg_hdr.msg_iovlen = 1;
 	}
@@ -380,7 +380,7 @@ static inline bool make_message(struct vb_udp *u, struct train *t, uint32_t i,
 		return false;
 	vb_udp_address(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	vb_udp_segment(e, t->sock, t->cnt > 1 ? seg : 0, seg, i == 0);
-	x->iov[i] = frames(x, t->first, t->cnt);
+	x->iov[i] = frames_iovec(x, t->first, t->cnt);
 	e->msg.msg_iov = &x->iov[i];
 	e->msg.msg_iovlen = 1;
 	t->bytes = flow_bytes(t, 0, t->cnt);

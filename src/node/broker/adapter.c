@@ -29,7 +29,7 @@ static void add_fired(const struct vb_slots *s, uint32_t device, struct vb_adp_f
 							__ATOMIC_RELAXED);
 }
 
-static int fired(void *ctx, int vhca, struct vb_adp_fired *out)
+static int timers_fired(void *ctx, int vhca, struct vb_adp_fired *out)
 {
 	const struct functions *f = ctx;
 	int found = -ENODEV;
@@ -61,7 +61,7 @@ int vb_broker_find_device(const struct vb_host_shm *h, const char *name)
 	return -ENODEV;
 }
 
-static void explain(const struct vb_reg_fault *fault, struct vb_broker_msg *m)
+static void explain_fault(const struct vb_reg_fault *fault, struct vb_broker_msg *m)
 {
 	if (fault->field)
 		snprintf(m->text, sizeof m->text, "%s=0x%" PRIx64 ": %s", fault->field->path,
@@ -81,7 +81,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 	static struct vb_adapter_state next;
 	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
 	struct functions f = {&b->slots, pf};
-	struct vb_reg_env env = {fired, &f};
+	struct vb_reg_env env = {timers_fired, &f};
 	struct vb_reg_fault fault = {0};
 
 	next = *vb_adapter_state(a);
@@ -101,7 +101,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		break;
 	case VB_BROKER_REG_RESET:
 		vb_reg_file_reset(&to->reg, vb_broker_rate_bps(&b->slots.host->device[pf]));
-		(void)fired(&f, -1, &to->reg.histogram.from);
+		(void)timers_fired(&f, -1, &to->reg.histogram.from);
 		to->recovery_epoch++;
 		to->cc_epoch++;
 		break;
@@ -109,7 +109,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		m->status = -EPROTO;
 	}
 	if (m->status) {
-		explain(&fault, m);
+		explain_fault(&fault, m);
 		return;
 	}
 	vb_adapter_commit(a, &next);

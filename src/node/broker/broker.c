@@ -60,7 +60,7 @@ void vb_broker_unwatch(struct vb_broker *b, int fd)
 }
 
 /* Nothing of the program that happened to start the broker stays: terminal, directory, files. */
-static int detach(void)
+static int detach_process(void)
 {
 	static const char *const own[] = {"VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
 					  "VERBENA_LINK"};
@@ -123,7 +123,7 @@ static int watch_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static void totals(const struct vb_broker *b, struct vb_counters *total)
+static void total_counters(const struct vb_broker *b, struct vb_counters *total)
 {
 	for (uint32_t port = 1; port <= VB_HCA_PORTS_MAX; port++)
 		vb_slots_total(&b->slots, port, &total[port]);
@@ -133,7 +133,7 @@ void vb_broker_publish_tree(struct vb_broker *b)
 {
 	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
 
-	totals(b, total);
+	total_counters(b, total);
 	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total, vb_broker_cm_counters(b));
 	vb_broker_params_publish(b);
 }
@@ -247,7 +247,7 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 }
 
 /* The adapter goes as if the broker did, with port, registers, counters and faults. */
-static int rest(struct vb_broker *b)
+static int rest_adapter(struct vb_broker *b)
 {
 	static struct vb_past past;
 	int rc;
@@ -275,7 +275,7 @@ static void end_or_rest(struct vb_broker *b, vb_time now)
 	if (vb_past_until(vb_slots_past(&b->slots)) <= now)
 		b->is_ending = true;
 	else if (!b->is_resting)
-		b->is_ending = rest(b) != 0;
+		b->is_ending = rest_adapter(b) != 0;
 }
 
 /* There is a keeper while the adapter is kept and has its port. */
@@ -345,7 +345,7 @@ static int wait_ms(const struct vb_broker *b, vb_time now)
 	return (int)((vb_time_since(now, due) + VB_MSEC - 1) / VB_MSEC);
 }
 
-static void run(struct vb_broker *b)
+static void run_broker(struct vb_broker *b)
 {
 	struct epoll_event ev[EVENTS_MAX];
 
@@ -369,7 +369,7 @@ static void run(struct vb_broker *b)
 	}
 }
 
-static int start(struct vb_broker *b)
+static int start_broker(struct vb_broker *b)
 {
 	int rc = vb_slots_init(&b->slots);
 
@@ -398,7 +398,7 @@ static int start(struct vb_broker *b)
 int vb_broker_main(void)
 {
 	static struct vb_broker b;
-	int rc = detach();
+	int rc = detach_process();
 
 	if (!rc) {
 		b.listen_fd = take_address();
@@ -407,7 +407,7 @@ int vb_broker_main(void)
 	if (rc == -EADDRINUSE)
 		return EXIT_OTHER_BROKER;
 	if (!rc)
-		rc = start(&b);
+		rc = start_broker(&b);
 	if (rc) {
 		char why[256];
 
@@ -422,7 +422,7 @@ int vb_broker_main(void)
 	vb_broker_refresh_devices(&b);
 	/* What waits for us sees the end of our output. */
 	dup2(STDIN_FILENO, STDOUT_FILENO);
-	run(&b);
+	run_broker(&b);
 	vb_sysfs_remove(&b.sysfs);
 	vb_broker_cm_close(&b);
 	vb_slots_close(&b.slots);

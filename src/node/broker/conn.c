@@ -99,20 +99,20 @@ static bool conn_watch_process(struct vb_broker *b, struct vb_conn *c)
 	return true;
 }
 
-static int reply(struct vb_conn *c, struct vb_broker_msg *m, const struct vb_fds *fds)
+static int send_reply(struct vb_conn *c, struct vb_broker_msg *m, const struct vb_fds *fds)
 {
 	return vb_fds_send(c->sock, m, sizeof *m, fds);
 }
 
 /* Answers with an error and ends the connection. */
-static void refuse(struct vb_broker *b, struct vb_conn *c, int status, const char *text)
+static void refuse_conn(struct vb_broker *b, struct vb_conn *c, int status, const char *text)
 {
 	struct vb_broker_msg m;
 
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 	m.status = status;
 	snprintf(m.text, sizeof m.text, "%s", text);
-	(void)reply(c, &m, NULL);
+	(void)send_reply(c, &m, NULL);
 	conn_close(b, c);
 }
 
@@ -154,9 +154,9 @@ void vb_conn_accept(struct vb_broker *b, vb_time now)
 	}
 	c->since = now;
 	if (cred.uid != geteuid() && cred.uid != 0)
-		refuse(b, c, -EACCES, "this broker serves another user");
+		refuse_conn(b, c, -EACCES, "this broker serves another user");
 	else if (vb_broker_watch(b, sock, VB_SOURCE_CONN, (uint32_t)(c - b->conn)))
-		refuse(b, c, -ENOMEM, "the broker is out of kernel memory");
+		refuse_conn(b, c, -ENOMEM, "the broker is out of kernel memory");
 }
 
 static void welcome_client(struct vb_broker *b, struct vb_conn *c)
@@ -165,7 +165,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	int slot = vb_slots_take(&b->slots, c->pid, c->comm);
 
 	if (slot == -ENOSPC) {
-		refuse(
+		refuse_conn(
 		    b, c, slot,
 		    "all 253 slots of the adapter are taken; end one of the programs that use it");
 		return;
@@ -176,7 +176,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 		slot = vb_why(text, sizeof text, slot,
 			      "the broker, whose limits are those of the program that started it, "
 			      "cannot make a slot");
-		refuse(b, c, slot, text);
+		refuse_conn(b, c, slot, text);
 		return;
 	}
 	struct vb_fds fds = {.cnt = VB_WELCOME_CNT};
@@ -189,7 +189,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	b->client_cnt++;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 	m.slot = c->slot;
-	if (!conn_watch_process(b, c) || reply(c, &m, &fds))
+	if (!conn_watch_process(b, c) || send_reply(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -201,7 +201,7 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	int page;
 
 	if (!b->cm) {
-		refuse(b, c, -ENOMEM, "the broker has no memory for the connection manager");
+		refuse_conn(b, c, -ENOMEM, "the broker has no memory for the connection manager");
 		return;
 	}
 	c->kind = VB_CONN_CM;
@@ -212,7 +212,7 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	fds.cnt = fds.fd[VB_CM_WELCOME_VERSIONS] >= 0 ? VB_CM_WELCOME_PAGE : 0;
 	if (fds.cnt && page >= 0)
 		fds.cnt = VB_CM_WELCOME_CNT;
-	if (reply(c, &m, &fds))
+	if (send_reply(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 	if (page >= 0)
 		close(page);
@@ -250,11 +250,12 @@ static void welcome_keeper(struct vb_broker *b, struct vb_conn *c)
 	c->kind = VB_CONN_KEEPER;
 	b->keeper_cnt++;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	if (!conn_watch_process(b, c) || reply(c, &m, NULL))
+	if (!conn_watch_process(b, c) || send_reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
-static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, struct vb_fds *fds)
+static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slot,
+			    struct vb_fds *fds)
 {
 	struct vb_broker_msg m;
 
@@ -263,7 +264,8 @@ static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, stru
 
 		fds->cnt = 0;
 		if (rc) {
-			refuse(b, c, rc, "the group of the earlier broker cannot be taken over");
+			refuse_conn(b, c, rc,
+				    "the group of the earlier broker cannot be taken over");
 			return;
 		}
 		/* What they have mapped is no longer the host memory. */
@@ -286,11 +288,11 @@ static void reattach(struct vb_broker *b, struct vb_conn *c, uint32_t slot, stru
 		b->client_cnt++;
 		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 		m.slot = slot;
-		if (!conn_watch_process(b, c) || reply(c, &m, NULL))
+		if (!conn_watch_process(b, c) || send_reply(c, &m, NULL))
 			vb_conn_end(b, (uint32_t)(c - b->conn));
 		return;
 	}
-	refuse(b, c, -ESTALE, "the slot has another owner");
+	refuse_conn(b, c, -ESTALE, "the slot has another owner");
 }
 
 /* Tries to make the group for a client. Returns false when the client has to wait. */
@@ -317,13 +319,13 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 				return false;
 			}
 			vb_port_explain(owner, cnt, text, sizeof text);
-			refuse(b, c, rc, text);
+			refuse_conn(b, c, rc, text);
 			return true;
 		}
 		if (rc) {
 			rc = vb_why(text, sizeof text, rc, "the broker cannot bind UDP port %d",
 				    VB_ROCE_PORT);
-			refuse(b, c, rc, text);
+			refuse_conn(b, c, rc, text);
 			return true;
 		}
 		vb_broker_group_ready(b);
@@ -358,7 +360,7 @@ static void send_slots(struct vb_broker *b, struct vb_conn *c)
 				fds.fd[fds.cnt++] = b->slots.slot[k].mem_fd;
 			}
 		m.more = k < b->slots.group.cnt;
-		if (reply(c, &m, &fds)) {
+		if (send_reply(c, &m, &fds)) {
 			vb_conn_end(b, (uint32_t)(c - b->conn));
 			return;
 		}
@@ -372,7 +374,7 @@ static void welcome_observer(struct vb_broker *b, struct vb_conn *c)
 
 	c->kind = VB_CONN_OBSERVER;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	if (reply(c, &m, &fds))
+	if (send_reply(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -382,7 +384,7 @@ static void access_adapter(struct vb_broker *b, struct vb_conn *c, struct vb_bro
 		vb_broker_register(b, m);
 	else
 		vb_broker_keep(b, m);
-	if (reply(c, m, NULL))
+	if (send_reply(c, m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -393,7 +395,7 @@ static void set_capture(struct vb_broker *b, struct vb_conn *c, bool on)
 	c->capture = on;
 	capture_update(b);
 	vb_broker_msg_init(&m, VB_BROKER_DONE);
-	if (reply(c, &m, NULL))
+	if (send_reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -416,7 +418,7 @@ void vb_broker_wake_clients(struct vb_broker *b)
 	vb_broker_msg_init(&m, VB_BROKER_DONE);
 	for (int i = 0; i < VB_CONNS_MAX; i++)
 		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)
-			(void)reply(&b->conn[i], &m, NULL);
+			(void)send_reply(&b->conn[i], &m, NULL);
 }
 
 static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_broker_msg *from)
@@ -437,7 +439,7 @@ static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_br
 		vb_host_write_end(host);
 		vb_broker_wake_clients(b);
 	}
-	if (reply(c, &m, NULL))
+	if (send_reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -453,7 +455,7 @@ static void ask_views(struct vb_broker *b, struct vb_conn *c, uint32_t qpn)
 	vb_host_write_end(host);
 	m.slot = host->explain_asked;
 	vb_broker_wake_clients(b);
-	if (reply(c, &m, NULL))
+	if (send_reply(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -467,7 +469,7 @@ static void show_connections(struct vb_broker *b, struct vb_conn *c)
 	m.status = fd < 0 ? fd : 0;
 	if (fd >= 0)
 		fds.fd[fds.cnt++] = fd;
-	if (reply(c, &m, &fds))
+	if (send_reply(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 	vb_fds_close(&fds);
 }
@@ -497,7 +499,7 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		    "programs that use it have ended",
 		    (int)getpid());
 		if (c->kind == VB_CONN_NEW) {
-			refuse(b, c, rc, text);
+			refuse_conn(b, c, rc, text);
 			return;
 		}
 	}
@@ -511,7 +513,7 @@ void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now)
 		c->kind = VB_CONN_WAITING;
 		(void)serve_client(b, c, now);
 	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_REATTACH) {
-		reattach(b, c, m.slot, &fds);
+		reattach_client(b, c, m.slot, &fds);
 	} else if (c->kind == VB_CONN_NEW && m.op == VB_BROKER_OBSERVER) {
 		welcome_observer(b, c);
 	} else if (c->kind == VB_CONN_OBSERVER && m.op == VB_BROKER_GET_SLOTS) {

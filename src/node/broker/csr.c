@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void answer(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m)
+static void answer_access(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m)
 {
 	m->op = VB_BROKER_DONE;
 	if (vb_fds_send(c->sock, m, sizeof *m, NULL))
@@ -20,7 +20,7 @@ static void answer(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg 
 }
 
 /* Says what is wrong with access @i. */
-static int refuse(struct vb_broker_msg *m, uint32_t i, int status, const char *rule)
+static int refuse_access(struct vb_broker_msg *m, uint32_t i, int status, const char *rule)
 {
 	m->csr.failed = i;
 	m->status = status;
@@ -56,7 +56,7 @@ static int access_word(struct vb_reg_file *f, bool busy, struct vb_broker_msg *m
 	if (fault.field)
 		snprintf(text, sizeof text, "%s=0x%" PRIx64 ": %s", fault.field->path, fault.value,
 			 fault.rule);
-	return refuse(m, i, err, fault.field ? text : fault.rule);
+	return refuse_access(m, i, err, fault.field ? text : fault.rule);
 }
 
 static int access_name(struct vb_reg_file *f, uint64_t line_bps, struct vb_broker_msg *m,
@@ -66,7 +66,7 @@ static int access_name(struct vb_reg_file *f, uint64_t line_bps, struct vb_broke
 	const char *rule;
 
 	if (k >= vb_cc_name_cnt)
-		return refuse(m, i, -EINVAL, "there is no setting of this number");
+		return refuse_access(m, i, -EINVAL, "there is no setting of this number");
 	if (vb_cc_name_set(&vb_cc_names[k], &f->cc, m->csr.access[i].word, line_bps, &rule) == 0)
 		return 0;
 
@@ -75,7 +75,7 @@ static int access_name(struct vb_reg_file *f, uint64_t line_bps, struct vb_broke
 	snprintf(text, sizeof text, "%s=%" PRIu64 " %s",
 		 vb_cc_names[k].debugfs ? vb_cc_names[k].debugfs : vb_cc_names[k].sysfs,
 		 m->csr.access[i].word, rule);
-	return refuse(m, i, -EINVAL, text);
+	return refuse_access(m, i, -EINVAL, text);
 }
 
 /* All or nothing: the copy that counts is switched at the end. */
@@ -109,10 +109,11 @@ static int find_index(struct vb_broker_msg *m, uint32_t *index)
 		uint32_t now;
 
 		if (!vb_csr_at(m->csr.access[i].at, &now))
-			return refuse(m, i, -EINVAL, "there is no register at this address");
+			return refuse_access(m, i, -EINVAL, "there is no register at this address");
 		if (i && now != *index)
-			return refuse(m, i, -EINVAL,
-				      "is not of the same QP, or not global, as those before it");
+			return refuse_access(
+			    m, i, -EINVAL,
+			    "is not of the same QP, or not global, as those before it");
 		*index = now;
 	}
 	return 0;
@@ -152,7 +153,7 @@ static int ask_client(struct vb_broker *b, struct vb_conn *c, struct vb_broker_m
 	if (!client) {
 		snprintf(text, sizeof text, "no QP of %s has index %" PRIu32,
 			 b->slots.host->device[device].name, index);
-		return refuse(m, 0, -ENXIO, text);
+		return refuse_access(m, 0, -ENXIO, text);
 	}
 	m->op = VB_BROKER_CSR;
 	m->csr.qpn = qpn;
@@ -160,7 +161,7 @@ static int ask_client(struct vb_broker *b, struct vb_conn *c, struct vb_broker_m
 	if (vb_fds_send(client->sock, m, sizeof *m, NULL)) {
 		snprintf(text, sizeof text, "process %d, whose QP this is, takes no requests",
 			 (int)client->pid);
-		return refuse(m, 0, -EBUSY, text);
+		return refuse_access(m, 0, -EBUSY, text);
 	}
 	c->asks.slot = slot;
 	c->asks.tag = m->csr.tag;
@@ -169,7 +170,8 @@ static int ask_client(struct vb_broker *b, struct vb_conn *c, struct vb_broker_m
 	return 0;
 }
 
-static int check(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m, uint32_t *device)
+static int check_accesses(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m,
+			  uint32_t *device)
 {
 	const struct vb_host_shm *host = b->slots.host;
 
@@ -199,7 +201,7 @@ void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg 
 
 	m->text[0] = 0;
 	m->csr.qpn = m->csr.failed = 0;
-	m->status = check(b, c, m, &device);
+	m->status = check_accesses(b, c, m, &device);
 	if (!m->status)
 		m->status = find_index(m, &index);
 	if (!m->status && index) {
@@ -212,7 +214,7 @@ void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg 
 		/* A virtual function reads through to its physical one. ADP-26 */
 		access_globals(b, m, parent ? parent - 1 : device);
 	}
-	answer(b, c, m);
+	answer_access(b, c, m);
 }
 
 void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
@@ -224,7 +226,7 @@ void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
 		if (!c->in_use || c->asks.slot != client->slot || c->asks.tag != m->csr.tag)
 			continue;
 		c->asks.slot = 0;
-		answer(b, c, m);
+		answer_access(b, c, m);
 		return;
 	}
 	/* Who asked has gone. */
@@ -243,6 +245,6 @@ void vb_broker_csr_client_ends(struct vb_broker *b, uint32_t slot)
 		vb_broker_msg_init(&m, VB_BROKER_DONE);
 		m.status = -ENXIO;
 		snprintf(m.text, sizeof m.text, "the program whose QP this is has ended");
-		answer(b, c, &m);
+		answer_access(b, c, &m);
 	}
 }

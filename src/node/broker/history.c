@@ -16,8 +16,8 @@ static const struct vb_send_error *error_of(const struct vb_explain_shm *shm,
 	return NULL;
 }
 
-static void take(struct vb_past *p, const struct vb_slot_shm *shm, const struct vb_tale *t,
-		 vb_time now)
+static void take_tale(struct vb_past *p, const struct vb_slot_shm *shm, const struct vb_tale *t,
+		      vb_time now)
 {
 	struct vb_past_tale *to = &p->tale[p->next % VB_PAST_TALES];
 	const struct vb_send_error *err = error_of(&shm->explain, &t->view.attr.path.dgid);
@@ -39,7 +39,7 @@ static void take(struct vb_past *p, const struct vb_slot_shm *shm, const struct 
 }
 
 /* The number of the newest tale older than @before that did not end well, or VB_TALES. */
-static uint32_t newest(const struct vb_explain_shm *shm, vb_time before)
+static uint32_t newest_tale(const struct vb_explain_shm *shm, vb_time before)
 {
 	uint32_t best = VB_TALES;
 
@@ -61,12 +61,12 @@ void vb_past_take(struct vb_slots *s, uint32_t k)
 	vb_time now = vb_broker_clock(), before = VB_NEVER;
 
 	for (uint32_t n = 0; n < VB_PAST_PER_PROCESS; n++) {
-		uint32_t i = newest(&shm->explain, before);
+		uint32_t i = newest_tale(&shm->explain, before);
 
 		if (i == VB_TALES)
 			return;
 		before = shm->explain.tales.tale[i].at;
-		take(vb_slots_past(s), shm, &shm->explain.tales.tale[i], now);
+		take_tale(vb_slots_past(s), shm, &shm->explain.tales.tale[i], now);
 	}
 }
 

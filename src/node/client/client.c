@@ -85,7 +85,7 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 
 /* Connects to the broker that runs now, or to a new one, and hands it the descriptor store. The
  * answer is looked at by the next vb_broker_check(), so that nobody waits here. */
-static int reattach(struct vb_broker_client *c)
+static int reattach_client(struct vb_broker_client *c)
 {
 	char why[256];
 	struct vb_broker_msg m;
@@ -141,7 +141,7 @@ int vb_broker_check(struct vb_broker_client *c)
 	if (now < c->retry_ns)
 		return -ENOTCONN;
 	c->retry_ns = now + RETRY_NS;
-	return reattach(c);
+	return reattach_client(c);
 }
 
 void vb_broker_abandon(struct vb_broker_client *c)

@@ -115,7 +115,7 @@ int vb_broker_await(int sock, struct vb_broker_msg *m, struct vb_fds *fds, vb_ti
 	}
 }
 
-static void explain(int rc, char *why, size_t why_size)
+static void explain_failure(int rc, char *why, size_t why_size)
 {
 	if (rc == -EPROTO)
 		snprintf(
@@ -129,7 +129,7 @@ static void explain(int rc, char *why, size_t why_size)
 }
 
 /* Connects, starting a broker when @start; pauses longer with each attempt that failed. */
-static int reach(bool start, int *pause_ms, char *why, size_t why_size)
+static int reach_broker(bool start, int *pause_ms, char *why, size_t why_size)
 {
 	int sock = vb_broker_connect_once(why, why_size);
 
@@ -163,7 +163,7 @@ int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char
 	int pause_ms = 1;
 
 	while (vb_broker_clock() < deadline) {
-		int sock = reach(start, &pause_ms, why, why_size), rc;
+		int sock = reach_broker(start, &pause_ms, why, why_size), rc;
 
 		if (sock == -EAGAIN)
 			continue;
@@ -181,10 +181,10 @@ int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char
 			return m->status < 0 ? m->status : -EPROTO;
 		}
 		if (rc != -ECONNRESET && rc != -EPIPE) {
-			explain(rc, why, why_size);
+			explain_failure(rc, why, why_size);
 			return rc;
 		}
 	}
-	explain(-ETIMEDOUT, why, why_size);
+	explain_failure(-ETIMEDOUT, why, why_size);
 	return -ETIMEDOUT;
 }

@@ -78,7 +78,7 @@ int vb_broker_observe_slots(struct vb_broker_observer *o)
 }
 
 /* Sends a request and receives the answer into it. */
-static int ask(struct vb_broker_observer *o, struct vb_broker_msg *m)
+static int ask_broker(struct vb_broker_observer *o, struct vb_broker_msg *m)
 {
 	struct vb_fds fds = {.cnt = 0};
 	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
@@ -95,7 +95,7 @@ int vb_broker_capture(struct vb_broker_observer *o, bool on)
 
 	vb_broker_msg_init(&m, VB_BROKER_CAPTURE);
 	m.slot = on;
-	return ask(o, &m);
+	return ask_broker(o, &m);
 }
 
 int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, char *why,
@@ -106,7 +106,7 @@ int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, ch
 	vb_broker_msg_init(&m, VB_BROKER_REGISTER);
 	m.reg = *reg;
 
-	int rc = ask(o, &m);
+	int rc = ask_broker(o, &m);
 
 	if (rc) {
 		snprintf(why, why_size, "the broker does not answer: %s", strerror(-rc));
@@ -126,7 +126,7 @@ int vb_broker_csr_access(struct vb_broker_observer *o, struct vb_broker_csr *csr
 	vb_broker_msg_init(&m, VB_BROKER_CSR);
 	m.csr = *csr;
 
-	int rc = ask(o, &m);
+	int rc = ask_broker(o, &m);
 
 	if (rc) {
 		snprintf(why, why_size,
@@ -185,7 +185,7 @@ int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt)
 	m.slot = on;
 	m.cnt = vf_cnt;
 
-	int rc = ask(o, &m);
+	int rc = ask_broker(o, &m);
 
 	return rc ? rc : m.status;
 }
@@ -221,7 +221,7 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 	vb_broker_msg_init(&m, VB_BROKER_EXPLAIN);
 	m.slot = qpn;
 
-	int rc = ask(o, &m);
+	int rc = ask_broker(o, &m);
 
 	*asked = m.slot;
 	return rc ? rc : m.status;

@@ -15,7 +15,7 @@
 /* Sleeps after which a waiter reserves the lock. */
 #define SLEEPS_BEFORE_RESERVING 2u
 
-static inline void relax(void)
+static inline void relax_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
@@ -56,7 +56,7 @@ void vb_lock_wait(struct vb_lock *l)
 			continue;
 		}
 		if (spins++ < SPINS) {
-			relax();
+			relax_cpu();
 			s = atomic_load_explicit(&l->state, memory_order_relaxed);
 			continue;
 		}

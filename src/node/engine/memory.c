@@ -38,7 +38,7 @@ static int walk_maps(uintptr_t start, uintptr_t end, bool write)
 }
 
 /* Asks the kernel to bring the pages in: 0 or an errno. */
-static int populate(uintptr_t start, uintptr_t end, bool write)
+static int populate_pages(uintptr_t start, uintptr_t end, bool write)
 {
 	int err;
 
@@ -66,7 +66,7 @@ int vb_engine_page_in(void *ctx, void *p, size_t len, bool write)
 	(void)ctx;
 	if (__builtin_add_overflow((uintptr_t)p, len, &end) || end > UINTPTR_MAX - page)
 		return -EFAULT;
-	return populate(start, (end + page - 1) & ~(page - 1), write) ? -EFAULT : 0;
+	return populate_pages(start, (end + page - 1) & ~(page - 1), write) ? -EFAULT : 0;
 }
 
 /* More than the machine has free is looked at but not brought in: the application may mean to use
@@ -89,5 +89,5 @@ int vb_engine_check_memory(const void *addr, size_t length, bool write)
 	end = (end + page - 1) & ~(page - 1);
 	if (!fits_in_memory(end - start))
 		return walk_maps(start, end, write);
-	return populate(start, end, write);
+	return populate_pages(start, end, write);
 }

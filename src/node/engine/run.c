@@ -74,7 +74,7 @@ static bool flush_backlog(struct vb_engine *e, vb_time now)
 }
 
 /* Sends what there is; returns how many packets that were. */
-static uint32_t transmit(struct vb_engine *e, vb_time now)
+static uint32_t transmit_packets(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = 0;
 
@@ -141,7 +141,7 @@ static void reply_came(struct vb_engine *e, vb_time now)
 }
 
 /* Returns how many packets there were. */
-static uint32_t receive(struct vb_engine *e, vb_time now)
+static uint32_t receive_packets(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = 0, n;
 
@@ -182,7 +182,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	uint32_t cnt;
 
 	vb_engine_runs(e, now);
-	cnt = receive(e, now);
+	cnt = receive_packets(e, now);
 
 	if (e->mail.fd >= 0)
 		cnt += vb_engine_run_xrc(e, now);
@@ -197,7 +197,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 		e->reply.held = false;
 	} else if (!reply_holds(e, cnt != 0, e->step_end)) {
 		bool was_held = e->reply.held;
-		uint32_t sent = transmit(e, e->step_end);
+		uint32_t sent = transmit_packets(e, e->step_end);
 
 		e->step_end = vb_engine_now();
 		if (sent && (cnt || was_held))
@@ -275,7 +275,7 @@ void vb_engine_progress(struct vb_engine *e)
 void vb_engine_send_rest(struct vb_engine *e)
 {
 	if (e->reply.held || e->unsent.wr_cnt)
-		(void)transmit(e, vb_engine_now());
+		(void)transmit_packets(e, vb_engine_now());
 }
 
 void vb_engine_flush(struct vb_engine *e)
@@ -314,7 +314,7 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 		reply_came(e, now);
 		if (u->wr_cnt > 1)
 			judge_unsent(e, now);
-		(void)transmit(e, now);
+		(void)transmit_packets(e, now);
 		now = vb_engine_now();
 	}
 	u->doorbell_at = e->progress_at = now;

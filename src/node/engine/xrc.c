@@ -63,7 +63,7 @@ bool vb_engine_has_mail(const struct vb_engine *e)
 }
 
 /* True: there was a datagram. */
-static bool take(struct vb_engine *e, vb_time now)
+static bool take_message(struct vb_engine *e, vb_time now)
 {
 	union {
 		struct envelope env;
@@ -91,7 +91,7 @@ uint32_t vb_engine_run_xrc(struct vb_engine *e, vb_time now)
 
 		e->mail.look = false;
 		vb_engine_adopt(e); /* a target may be made ready */
-		while (cnt < MAIL_MAX && take(e, now))
+		while (cnt < MAIL_MAX && take_message(e, now))
 			cnt++;
 		if (cnt < MAIL_MAX)
 			e->mail.seen = count;

@@ -24,7 +24,7 @@ static bool is_raisable(int resource)
 	return !getrlimit(resource, &lim) && lim.rlim_cur < lim.rlim_max;
 }
 
-static const char *remedy(int err)
+static const char *remedy_of(int err)
 {
 	switch (err) {
 	case EMFILE:
@@ -56,6 +56,6 @@ int vb_why(char *why, size_t why_size, int rc, const char *format, ...)
 	int n = vsnprintf(why, why_size, format, args);
 	va_end(args);
 	if (n >= 0 && (size_t)n < why_size)
-		snprintf(why + n, why_size - (size_t)n, ": %s%s", strerror(-rc), remedy(-rc));
+		snprintf(why + n, why_size - (size_t)n, ": %s%s", strerror(-rc), remedy_of(-rc));
 	return rc == -EAGAIN ? -ENOMEM : rc;
 }

@@ -37,7 +37,7 @@ static uint32_t active_mtu(uint32_t netdev_mtu)
 }
 
 /* FNV-1a: spreads a text over the bits of a GUID. */
-static uint64_t hash64(const char *p, size_t len, uint64_t h)
+static uint64_t hash_text(const char *p, size_t len, uint64_t h)
 {
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (uint8_t)p[i]) * UINT64_C(0x100000001b3);
@@ -56,10 +56,10 @@ static uint64_t guid_of_host(void)
 		ssize_t n = read(fd, id, sizeof id);
 
 		close(fd);
-		h = hash64(id, n > 0 ? (size_t)n : 0, h);
+		h = hash_text(id, n > 0 ? (size_t)n : 0, h);
 	}
 	if (!stat("/proc/self/ns/net", &st))
-		h = hash64((char *)&st.st_ino, sizeof st.st_ino, h);
+		h = hash_text((char *)&st.st_ino, sizeof st.st_ino, h);
 	return (h | UINT64_C(0x0200000000000000)) & ~UINT64_C(0x0100000000000000);
 }
 

@@ -54,8 +54,8 @@ static enum vb_neighbour neighbour_of(const struct nlmsghdr *nh, const uint8_t *
 }
 
 /* One datagram of the dump. True: there is more to come. */
-static bool take(const char *buf, unsigned left, const uint8_t *addr, size_t len,
-		 enum vb_neighbour *found)
+static bool take_neighbours(const char *buf, unsigned left, const uint8_t *addr, size_t len,
+			    enum vb_neighbour *found)
 {
 	for (const struct nlmsghdr *nh = (const void *)buf; NLMSG_OK(nh, left);
 	     nh = NLMSG_NEXT(nh, left)) {
@@ -85,9 +85,9 @@ enum vb_neighbour vb_reach_neighbour(const struct vb_gid *to)
 	if (sock < 0)
 		return VB_NEIGHBOUR_UNKNOWN;
 	if (send(sock, &req, req.nh.nlmsg_len, 0) > 0)
-		while (
-		    (got = recv(sock, buf, sizeof buf, 0)) > 0 &&
-		    take(buf, (unsigned)got, to->b + (is_ipv4 ? 12 : 0), is_ipv4 ? 4 : 16, &found))
+		while ((got = recv(sock, buf, sizeof buf, 0)) > 0 &&
+		       take_neighbours(buf, (unsigned)got, to->b + (is_ipv4 ? 12 : 0),
+				       is_ipv4 ? 4 : 16, &found))
 			;
 	close(sock);
 	return found;

@@ -44,7 +44,7 @@ static void sleep_for_packet(int fd, vb_dur d)
 	syscall(SYS_ppoll, &p, 1, &t, NULL, _NSIG / 8);
 }
 
-static void nap(struct vb_engine *e, vb_time now)
+static void nap_briefly(struct vb_engine *e, vb_time now)
 {
 	vb_dur most = e->slow * NAP_NS;
 	vb_time until = now + (most < NAP_MAX_NS ? most : NAP_MAX_NS);
@@ -112,7 +112,7 @@ void vb_engine_yield(struct vb_engine *e)
 		vb_time now = vb_engine_now();
 
 		if (now < until)
-			nap(e, now);
+			nap_briefly(e, now);
 		else
 			let_others_run(e);
 		return;

@@ -65,7 +65,7 @@
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
-static void kick(struct vb_engine *e)
+static void kick_thread(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 
@@ -91,7 +91,7 @@ static vb_time due_here(const struct vb_engine *e, vb_time now)
 
 void vb_standby_look_again(struct vb_engine *e)
 {
-	kick(e);
+	kick_thread(e);
 }
 
 void vb_standby_notice(struct vb_engine *e, vb_time now)
@@ -105,7 +105,7 @@ void vb_standby_notice(struct vb_engine *e, vb_time now)
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
 	due = e->reply.held ? now + e->slow * NAP_MAX_NS : due_here(e, now);
 	if (due < s->wake_at)
-		kick(e);
+		kick_thread(e);
 }
 
 /* A program that only comes by now and then does not make up for the thread. */
@@ -119,7 +119,7 @@ void vb_standby_beaten(struct vb_engine *e)
 	struct vb_standby *s = &e->standby;
 
 	if (!s->aside && polls_steadily(e) && ++s->beaten >= BEATEN_MAX)
-		kick(e);
+		kick_thread(e);
 }
 
 void vb_engine_expect_sleep(struct vb_engine *e)
@@ -132,7 +132,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 	atomic_store_explicit(&e->polls, 0, memory_order_relaxed);
 	vb_engine_forget_crowd(e);
 	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
-		kick(e);
+		kick_thread(e);
 }
 
 void vb_standby_yield_door(struct vb_engine *e)
@@ -209,7 +209,7 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 }
 
 /* Looks on, without the lock, for the packet after the last one; true when it is there. */
-static bool linger(struct vb_engine *e, int fd, vb_time until)
+static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
 {
 	struct vb_standby *s = &e->standby;
 	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
@@ -240,7 +240,7 @@ static bool linger(struct vb_engine *e, int fd, vb_time until)
 }
 
 /* Sleeps, aside, for as long as the application polls and nobody kicks. */
-static void nap(struct vb_engine *e)
+static void nap_parked(struct vb_engine *e)
 {
 	struct vb_standby *s = &e->standby;
 	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
@@ -290,7 +290,7 @@ static void enter_for_packet(struct vb_engine *e)
 
 /* Takes what has arrived; more than once only where there is a stream of it. True: there was
  * something. */
-static bool receive(struct vb_engine *e, vb_time now)
+static bool receive_stream(struct vb_engine *e, vb_time now)
 {
 	uint32_t cnt = vb_engine_step(e, now);
 	bool received = cnt != 0;
@@ -302,7 +302,7 @@ static bool receive(struct vb_engine *e, vb_time now)
 }
 
 /* What there is to do after waking up, under the lock. */
-static void work(struct vb_engine *e, bool packet, vb_time now)
+static void work_once(struct vb_engine *e, bool packet, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
 	vb_engine_runs(e, now);
@@ -335,14 +335,14 @@ static void work(struct vb_engine *e, bool packet, vb_time now)
 	s->handover = false;
 	if (!packet && !handover && !due)
 		return;
-	if (receive(e, now))
+	if (receive_stream(e, now))
 		s->late = s->beaten = 0;
 	else if (packet && !handover && polls_steadily(e) && ++s->late >= IN_VAIN_MAX)
 		/* However long it took to get here, the application has been faster. */
 		s->aside = true, s->late = 0;
 }
 
-static void plan(struct vb_engine *e, vb_time now)
+static void plan_sleep(struct vb_engine *e, vb_time now)
 {
 	struct vb_standby *s = &e->standby;
 
@@ -386,7 +386,7 @@ static void *standby_main(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	vb_lock_take(&e->lock);
 	while (!s->stop) {
-		plan(e, vb_engine_now());
+		plan_sleep(e, vb_engine_now());
 
 		vb_time until = s->wake_at;
 		bool aside = s->aside, dozes = false;
@@ -396,8 +396,8 @@ static void *standby_main(void *arg)
 		bool packet = false;
 
 		if (aside) {
-			nap(e);
-		} else if (s->streams && linger(e, fd, until)) {
+			nap_parked(e);
+		} else if (s->streams && linger_for_packet(e, fd, until)) {
 			packet = true;
 		} else {
 			dozes = true;
@@ -413,7 +413,7 @@ static void *standby_main(void *arg)
 		s->naps_at_door = s->waits_at_door = false;
 		if (dozes && !e->sleeper.taken)
 			vb_link_doze(e->link, false);
-		work(e, packet, vb_engine_now());
+		work_once(e, packet, vb_engine_now());
 	}
 	vb_lock_drop(&e->lock);
 	return NULL;
@@ -477,7 +477,7 @@ void vb_standby_stop(struct vb_engine *e)
 	if (s->started) {
 		vb_lock_take(&e->lock);
 		s->stop = true;
-		kick(e);
+		kick_thread(e);
 		vb_lock_drop(&e->lock);
 		pthread_join(s->thread, NULL);
 	}

@@ -255,7 +255,7 @@ const struct vb_cc_name vb_cc_names[] = {
 };
 const unsigned vb_cc_name_cnt = sizeof vb_cc_names / sizeof vb_cc_names[0];
 
-static bool is(const char *name, const char *text, size_t len)
+static bool is_name(const char *name, const char *text, size_t len)
 {
 	return name && strlen(name) == len && memcmp(name, text, len) == 0;
 }
@@ -268,9 +268,9 @@ const struct vb_cc_name *vb_cc_name_find(const char *name, size_t len)
 		const struct vb_cc_name *n = &vb_cc_names[i];
 		const char *file = n->sysfs ? strchr(n->sysfs, '/') + 1 : NULL;
 
-		if (is(n->debugfs, name, len) || is(n->sysfs, name, len))
+		if (is_name(n->debugfs, name, len) || is_name(n->sysfs, name, len))
 			return n;
-		if (!is(file, name, len))
+		if (!is_name(file, name, len))
 			continue;
 		if (found)
 			return NULL;

@@ -277,8 +277,8 @@ int vb_csr_get(const struct vb_reg_file *file, bool busy, uint32_t address, uint
 
 /* The fault in the words of a table: the rule is that of the field, which may be of another
  * register. */
-static int explain(const struct vb_cc_fault *why, const struct vb_reg_file *file,
-		   struct vb_reg_fault *fault)
+static int explain_fault(const struct vb_cc_fault *why, const struct vb_reg_file *file,
+			 struct vb_reg_fault *fault)
 {
 	const struct vb_reg *reg;
 	unsigned others;
@@ -304,7 +304,7 @@ int vb_csr_set(struct vb_reg_file *file, uint32_t address, uint64_t word,
 		return vb_reg_broken(fault, &clock_fields[0], next.cc.cc_clk_hz,
 				     "must be 1 MHz to 4 GHz");
 	if (vb_cc_settings_check(&next.cc, &why))
-		return explain(&why, &next, fault);
+		return explain_fault(&why, &next, fault);
 	*file = next;
 	return 0;
 }

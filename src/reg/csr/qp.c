@@ -160,7 +160,7 @@ static void view_dfx(const struct vb_dfx *d, struct vb_csr_view *v)
 	v->overflow = d->overflow;
 }
 
-static struct vb_csr_view view(const struct vb_cc_access *qp, vb_time now)
+static struct vb_csr_view csr_view(const struct vb_cc_access *qp, vb_time now)
 {
 	const struct vb_cc *cc = qp->ctl;
 	vb_dur left = vb_time_since(now, cc->merge_end);
@@ -195,7 +195,7 @@ uint64_t vb_csr_qp_get(const struct vb_reg *reg, const struct vb_cc_access *qp, 
 	if (qp->runs)
 		vb_cc_on_time(qp->ctl, qp->set, now);
 
-	struct vb_csr_view v = view(qp, now);
+	struct vb_csr_view v = csr_view(qp, now);
 	uint64_t entry;
 
 	if (reg == &vb_csr_dfx_info && qp->ctl->dfx && vb_dfx_read(qp->ctl->dfx, &entry))
@@ -239,7 +239,7 @@ int vb_csr_qp_set(const struct vb_reg *reg, struct vb_cc_access *qp, uint64_t wo
 	if (qp->runs)
 		vb_cc_on_time(qp->ctl, qp->set, now);
 
-	struct vb_csr_view v = view(qp, now);
+	struct vb_csr_view v = csr_view(qp, now);
 
 	vb_csr_store(reg, word, &v);
 	if (reg == &vb_csr_dfx_ctrl) {

@@ -47,7 +47,7 @@ static int look_at(int fd, uint64_t *size, uint64_t *page, bool *may_shrink)
 }
 
 /* Maps [offset, offset + length) of @fd. 0 or an errno. */
-static int map(int fd, uint64_t offset, size_t length, bool write, struct vb_foreign *out)
+static int map_dmabuf(int fd, uint64_t offset, size_t length, bool write, struct vb_foreign *out)
 {
 	uint64_t size = 0, page = 1, skip, end;
 	int err = look_at(fd, &size, &page, &out->may_shrink);
@@ -81,7 +81,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	if (!err && (offset ^ iova) & in_page)
 		err = EINVAL;
 	if (!err)
-		err = map(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &origin.memory);
+		err =
+		    map_dmabuf(fd, offset, length, access & IBV_ACCESS_LOCAL_WRITE, &origin.memory);
 	if (!err) {
 		attr.host = origin.memory.at;
 		/* Then a hole is an error of the access. */

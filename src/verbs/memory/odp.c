@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Where the range is. Returns 0 or an errno. */
-static int locate(struct ibv_pd *pd, const struct ibv_sge *s, bool write, void **p)
+static int locate_range(struct ibv_pd *pd, const struct ibv_sge *s, bool write, void **p)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_sge sge = {s->addr, s->length, s->lkey};
@@ -39,7 +39,7 @@ int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 		return vb_ibv_result(EINVAL);
 	for (uint32_t i = 0; i < sge_cnt; i++) {
 		void *p;
-		int err = locate(pd, &sge[i], write, &p);
+		int err = locate_range(pd, &sge[i], write, &p);
 
 		/* Pages that are there are there for the adapter too: nothing to do for NO_FAULT.
 		 */

@@ -54,8 +54,8 @@ _Static_assert(sizeof(struct ibv_ah_attr) <= VB_QP_AV_MAX, "the core keeps it");
 
 /* A target of another process: asks what it is like, or sets what @mask says first. Returns 0 or an
  * errno. */
-static int ask(struct vb_ibv_context *c, const struct vb_ibv_qp *qp, struct vb_qp_attr *attr,
-	       int mask)
+static int ask_target(struct vb_ibv_context *c, const struct vb_ibv_qp *qp, struct vb_qp_attr *attr,
+		      int mask)
 {
 	struct vb_xrc_ask a = {.mask = (uint32_t)mask, .attr = *attr};
 	int err = vb_engine_ask_target(c->engine, qp->xrcd->core, qp->ibv.qp_num, &a);
@@ -109,7 +109,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!err)
 		vb_engine_reload(c->engine);
 	if (!err && qp->is_remote)
-		err = ask(c, qp, &core, mask);
+		err = ask_target(c, qp, &core, mask);
 	else if (!err)
 		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
 	if (err && !path_err && !qp->is_remote)
@@ -199,7 +199,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 	if (qp->is_remote)
-		err = ask(c, qp, &core, 0);
+		err = ask_target(c, qp, &core, 0);
 	else
 		vb_qp_query(qp->core, &core);
 	if (!err) {

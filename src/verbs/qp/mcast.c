@@ -61,7 +61,7 @@ int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 }
 
 /* Under the lock. */
-static int detach(struct vb_ibv_context *c, struct vb_ibv_qp *qp, const struct vb_gid *g)
+static int detach_group(struct vb_ibv_context *c, struct vb_ibv_qp *qp, const struct vb_gid *g)
 {
 	int err = -vb_qp_detach_mcast(qp->core, g);
 
@@ -82,7 +82,7 @@ int ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 	if (!vb_ibv_enter(c))
 		return vb_ibv_result(EIO);
 
-	int err = detach(c, (struct vb_ibv_qp *)ibv, &g);
+	int err = detach_group(c, (struct vb_ibv_qp *)ibv, &g);
 
 	vb_ibv_leave(c);
 	return vb_ibv_result(err);
@@ -93,5 +93,5 @@ void vb_ibv_detach_all(struct vb_ibv_qp *qp)
 	struct vb_gid g;
 
 	while (vb_qp_mcast_group(qp->core, &g))
-		(void)detach(vb_ibv_ctx(qp->ibv.context), qp, &g);
+		(void)detach_group(vb_ibv_ctx(qp->ibv.context), qp, &g);
 }

@@ -205,7 +205,7 @@ static void wc_show(struct ibv_wc *to, const struct vb_wc *wc)
 	to->dlid_path_bits = wc->dlid_path_bits;
 }
 
-static void drive(struct vb_ibv_context *c, struct vb_ibv_cq *cq)
+static void drive_engine(struct vb_ibv_context *c, struct vb_ibv_cq *cq)
 {
 	if (vb_cq_is_empty(cq->core) || ++cq->poll_cnt % POLLS_PER_PROGRESS == 0)
 		vb_engine_progress(c->engine);
@@ -222,7 +222,7 @@ int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
 		return -EINVAL;
 	if (!vb_ibv_enter(c))
 		return -EIO;
-	drive(c, cq);
+	drive_engine(c, cq);
 	do {
 		n = vb_cq_poll(cq->core, wc, cnt - got < BATCH ? cnt - got : BATCH);
 		for (int i = 0; i < n; i++)
@@ -242,7 +242,7 @@ int vb_ibv_poll_one(struct vb_ibv_cq *cq)
 
 	if (!vb_ibv_enter(c))
 		return EIO;
-	drive(c, cq);
+	drive_engine(c, cq);
 
 	int n = vb_cq_poll(cq->core, &cq->wc, 1);
 

@@ -103,7 +103,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	return 0;
 }
 
-static void acknowledge(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+static void acknowledge_events(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
 {
 	pthread_mutex_lock(mutex);
 	++*completed;
@@ -117,7 +117,7 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_CQ_ERR: {
 		struct ibv_cq *cq = event->element.cq;
 
-		acknowledge(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		acknowledge_events(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		break;
 	}
 	case IBV_EVENT_QP_FATAL:
@@ -130,14 +130,14 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	case IBV_EVENT_QP_LAST_WQE_REACHED: {
 		struct ibv_qp *qp = event->element.qp;
 
-		acknowledge(&qp->mutex, &qp->cond, &qp->events_completed);
+		acknowledge_events(&qp->mutex, &qp->cond, &qp->events_completed);
 		break;
 	}
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED: {
 		struct ibv_srq *srq = event->element.srq;
 
-		acknowledge(&srq->mutex, &srq->cond, &srq->events_completed);
+		acknowledge_events(&srq->mutex, &srq->cond, &srq->events_completed);
 		break;
 	}
 	default:

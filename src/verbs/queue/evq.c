@@ -35,26 +35,26 @@ void vb_evq_node_init(struct vb_evq_node *n, enum vb_evq_kind kind)
 	vb_list_init(&n->link);
 }
 
-static void show(struct vb_evq *q)
+static void show_event(struct vb_evq *q)
 {
 	/* Fails only at 2^64 - 2 events. */
 	(void)!write(q->fd, &(uint64_t){1}, sizeof(uint64_t));
 	q->is_shown = true;
 }
 
-static void announce(struct vb_evq *q, struct vb_evq_node *n)
+static void announce_event(struct vb_evq *q, struct vb_evq_node *n)
 {
 	if (vb_list_is_empty(&n->link))
 		vb_list_append(&q->head, &n->link);
 	if (!q->taker_cnt)
-		show(q);
+		show_event(q);
 	atomic_fetch_add(&q->seq, 1);
 	if (q->waiter_cnt)
 		syscall(SYS_futex, &q->seq, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* The queue has become empty: so has the descriptor. It is not, so the read does not wait. */
-static void quiet(struct vb_evq *q)
+static void quiet_descriptor(struct vb_evq *q)
 {
 	uint64_t cnt;
 
@@ -85,7 +85,7 @@ void vb_evq_end_wait(struct vb_evq *q)
 {
 	pthread_mutex_lock(&q->mutex);
 	if (--q->taker_cnt == 0 && !q->is_shown && !vb_list_is_empty(&q->head))
-		show(q);
+		show_event(q);
 	pthread_mutex_unlock(&q->mutex);
 }
 
@@ -93,7 +93,7 @@ void vb_evq_push_notify(struct vb_evq *q, struct vb_evq_node *n)
 {
 	pthread_mutex_lock(&q->mutex);
 	n->notify_cnt++;
-	announce(q, n);
+	announce_event(q, n);
 	pthread_mutex_unlock(&q->mutex);
 }
 
@@ -103,7 +103,7 @@ void vb_evq_push_async(struct vb_evq *q, struct vb_evq_node *n, uint32_t set, ui
 	n->async &= ~clear;
 	if (set & ~n->async) {
 		n->async |= set;
-		announce(q, n);
+		announce_event(q, n);
 	}
 	pthread_mutex_unlock(&q->mutex);
 }
@@ -127,7 +127,7 @@ int vb_evq_take(struct vb_evq *q, struct vb_evq_item *item)
 		vb_list_remove(&n->link);
 		if (n->async || n->notify_cnt)
 			vb_list_append(&q->head, &n->link);
-		quiet(q);
+		quiet_descriptor(q);
 		err = 0;
 	}
 	pthread_mutex_unlock(&q->mutex);
@@ -166,7 +166,7 @@ uint32_t vb_evq_remove(struct vb_evq *q, struct vb_evq_node *n)
 	pthread_mutex_lock(&q->mutex);
 	if (!vb_list_is_empty(&n->link)) {
 		vb_list_remove(&n->link);
-		quiet(q);
+		quiet_descriptor(q);
 	}
 	n->notify_cnt = n->async = 0;
 	delivered = n->delivered;
