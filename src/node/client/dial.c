@@ -19,9 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* More than the broker itself waits for survivors of an earlier one. */
-#define DIAL_NS (8 * VB_SEC)
-#define SPAWN_MS 5000
+/* A broker starts in a tenth of a second of a processor's time, of which a machine with many busy
+ * programs gives it little. The end of a broker is seen at once; so patience costs nothing, and a
+ * kernel would not give up either: a program's rdma_disconnect() must not fail because its broker
+ * was killed and the next one is late. */
+#define DIAL_NS (40 * VB_SEC)
+#define SPAWN_MS 30000
 #define PAUSE_MS_MAX 256 /* after nine attempts, half a second */
 
 vb_time vb_broker_clock(void)
