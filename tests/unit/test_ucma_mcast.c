@@ -50,6 +50,21 @@ static int group_join(uint32_t id, uint8_t first, uint16_t flags, uint32_t *numb
 	return rc;
 }
 
+/* Joins a group that is named as a struct sockaddr_ib names one. */
+static int gid_join(uint32_t id, struct vb_gid gid, uint32_t *number)
+{
+	struct vb_ucma_join_mcast b = {.uid = GROUP_UID, .id = id, .addr_size = 48};
+	const uint16_t family = VB_UCMA_AF_IB;
+	struct vb_ucma_number_reply r = {0};
+	int rc;
+
+	memcpy(b.addr, &family, sizeof family);
+	memcpy(b.addr + 8, gid.b, sizeof gid.b);
+	rc = UCMA_ASK(&net, file, VB_UCMA_JOIN_MCAST, b, r);
+	*number = r.n;
+	return rc;
+}
+
 static int group_leave(struct vb_ucma_file *f, uint32_t number, uint32_t *reported)
 {
 	struct vb_ucma_destroy_id b = {.id = number};
@@ -105,6 +120,20 @@ static void leave__only_who_joined(void **state)
 	assert_int_equal(host->groups, 0);
 }
 
+/* As mckey -M does: a group by its GID, of the family of the id's address or not. */
+static void join__by_gid(void **state)
+{
+	uint32_t id = bound_id(VB_UCMA_PS_UDP), group;
+
+	(void)state;
+	assert_int_equal(gid_join(id, (struct vb_gid){{0xff, 0x0e, [15] = 7}}, &group), -EINVAL);
+	assert_int_equal(host->groups, 0);
+	ucma_no_event(&net, file);
+	assert_int_equal(gid_join(id, (struct vb_gid){{[10] = 0xff, 0xff, 239, 1, 2, 3}}, &group),
+			 0);
+	assert_int_equal(ucma_event(&net, file, VB_UCMA_EV_MULTICAST_JOIN).ud.ah.dgid[12], 239);
+}
+
 /* CMP-47 */
 static void join__refused(void **state)
 {
@@ -125,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    T(join__event_and_leave),
 	    T(leave__only_who_joined),
+	    T(join__by_gid),
 	    T(join__refused),
 	};
 

@@ -46,6 +46,9 @@ static int group_join(struct vb_ucma_call *c, const struct join *j)
 	if (id->qp_type != VB_UCMA_QPT_UD || !id->has_local || vb_ucma_addr_is_any(&j->group) ||
 	    !vb_gid_is_multicast(&j->group.gid))
 		return -EINVAL;
+	/* A packet has addresses of one family: no address handle could be made of the event. */
+	if (vb_gid_is_ipv4(&j->group.gid) != vb_gid_is_ipv4(&id->at.gid))
+		return -EINVAL;
 	mc = vb_ucma_alloc(id->u, sizeof *mc);
 	if (!mc)
 		return -ENOMEM;
