@@ -25,6 +25,50 @@ print("ok")
 """
 
 
+# What stands in the files of a device, and what a program that names devices by their place reads: rdma_rename of
+# rdma-core (a PCI function, its address, slots and ports), libudev (subsystem, uevent).
+ATTRIBUTES = """
+import glob, os, re
+dev, = [d for d in os.listdir("/sys/class/infiniband")
+        if os.listdir(f"/sys/class/infiniband/{d}/device/net") == ["lo"]]
+at = f"/sys/class/infiniband/{dev}"
+port = f"{at}/ports/1"
+def need(name, pattern):
+    text = open(name).read()
+    assert re.fullmatch(pattern, text), (name, text)
+guid = "([0-9a-f]{4}:){3}[0-9a-f]{4}\\n"
+gid = "([0-9a-f]{4}:){7}[0-9a-f]{4}\\n"
+for name, pattern in {
+    "node_type": "1: CA\\n", "node_guid": guid, "sys_image_guid": guid, "node_desc": f"{dev} on lo\\n",
+    "fw_ver": "[0-9.]+[^\\n]*\\n", "hca_type": ".+\\n", "board_id": ".+\\n", "hw_rev": "0x.+\\n", "uevent": f"NAME={dev}\\n",
+    "device/uevent": "(?s).*PCI_SLOT_NAME=5642:[0-9a-f]{2}:00.0\\n", "device/numa_node": "-?[0-9]+\\n",
+    "device/local_cpulist": "[0-9,-]+\\n", "device/net/lo/dev_port": "0\\n", "device/class": "0x[0-9a-f]{6}\\n"}.items():
+    need(f"{at}/{name}", pattern)
+for name, pattern in {
+    "state": "4: ACTIVE\\n", "phys_state": "5: LinkUp\\n", "link_layer": "Ethernet\\n", "rate": "[0-9.]+ Gb/sec .*\\n",
+    "lid": "0x0\\n", "sm_lid": "0x0\\n", "lid_mask_count": "0\\n", "cap_mask": "0x[0-9a-f]{8}\\n", "pkeys/0": "0xffff\\n",
+    "gids/0": gid, "gid_attrs/types/0": "RoCE v2\\n", "gid_attrs/ndevs/0": "lo\\n"}.items():
+    need(f"{port}/{name}", pattern)
+for folder in ("counters", "hw_counters", "cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs", "cm_rx_duplicates"):
+    names = glob.glob(f"{port}/{folder}/*")
+    assert len(names) > 10, folder
+    for name in names:
+        need(name, "[0-9]+\\n")
+for index in os.listdir(f"{port}/gid_attrs/types"):
+    assert open(f"{port}/gids/{index}").read().strip("0:\\n"), index
+for place, name in ((at, "infiniband"), (f"{at}/device", "pci"), ("/sys/class/infiniband_verbs/uverbs0", "infiniband_verbs")):
+    assert os.path.basename(os.readlink(f"{place}/subsystem")) == name, place
+    assert os.path.isdir(f"{place}/subsystem"), place
+assert dev in os.listdir(f"{at}/subsystem")
+assert os.path.basename(os.path.realpath(f"{at}/device")).startswith("5642:")
+need("/sys/class/infiniband_verbs/abi_version", "6\\n")
+need("/sys/class/infiniband_mad/abi_version", "5\\n")
+need("/sys/class/misc/rdma_cm/dev", "10:122\\n")
+need("/sys/class/infiniband_verbs/uverbs0/dev", "231:192\\n")
+print("ok")
+"""
+
+
 def own(program):
     """A program of tests/system that ends with "ok"."""
     def run(context):
@@ -62,6 +106,13 @@ def files_shell(context):
 @case("files.python")
 def files_python(context):
     out = run(context, "/usr/bin/python3", "-c", LISTING)
+    if out != "ok\n":
+        raise Failure(out)
+
+
+@case("files.attributes")
+def files_attributes(context):
+    out = run(context, "/usr/bin/python3", "-c", ATTRIBUTES)
     if out != "ok\n":
         raise Failure(out)
 

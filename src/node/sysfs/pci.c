@@ -92,6 +92,7 @@ static void put_function(int pci, const struct vb_device *d, const char *name)
 	vb_file_put(pci, "class", "0x020700\n"); /* network controller, InfiniBand */
 	vb_file_put(pci, "revision", "0x00\n");
 	vb_file_put(pci, "uevent", "DRIVER=verbena\nPCI_CLASS=20700\nPCI_SLOT_NAME=%s\n", name);
+	(void)symlinkat("../../../bus/pci", pci, "subsystem");
 	put_place(pci, d->ifname, "numa_node", "-1");
 	put_place(pci, d->ifname, "local_cpulist", cpus);
 	put_place(pci, d->ifname, "local_cpus", mask);
@@ -143,6 +144,7 @@ static void put_uverbs(int class, int pci, const struct vb_device *d, uint32_t i
 		    VB_UVERBS_MAJOR, VB_UVERBS_MINOR + index, name);
 	if (dir >= 0 && verbs >= 0) {
 		(void)symlinkat("../..", dir, "device");
+		(void)symlinkat("../../../../../class/infiniband_verbs", dir, "subsystem");
 		(void)symlinkat(link, verbs, name);
 	}
 	close(dir);
@@ -176,7 +178,13 @@ void vb_sysfs_put_classes(int class)
 	int verbs = vb_dir_make(class, "infiniband_verbs");
 	int mad = vb_dir_make(class, "infiniband_mad");
 	int misc = vb_dir_make(class, "misc"), cm = vb_dir_make(misc, "rdma_cm");
+	int bus = vb_dir_make(class, "bus");
 
+	/* Where the links "subsystem" lead, with the kernel's text: this folder is /sys and
+	 * /sys/class in one. */
+	close(vb_dir_make(bus, "pci"));
+	close(bus);
+	(void)symlinkat(".", class, "class");
 	vb_file_put(verbs, "abi_version", "6\n");
 	vb_file_put(mad, "abi_version", "%d\n", MAD_ABI);
 	vb_file_put(cm, "abi_version", "%d\n", VB_RDMA_CM_ABI);

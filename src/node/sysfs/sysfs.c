@@ -164,6 +164,7 @@ static void put_device(int class, const struct vb_device *d, uint32_t index,
 		snprintf(link, sizeof link, "../../%s/infiniband/%s", pci, d->name);
 		(void)symlinkat(link, all, d->name);
 		(void)symlinkat("../..", dev, "device");
+		(void)symlinkat("../../../../../class/infiniband", dev, "subsystem");
 		vb_file_put(dev, "node_type", "1: CA\n");
 		put_guid(dev, "node_guid", d->guid);
 		put_guid(dev, "sys_image_guid", d->guid);
