@@ -21,7 +21,7 @@ PROGRAMS = {
     "ucmatose": ("ucmatose -b S -c 16 -C 10 -p P", "ucmatose -s S -c 16 -C 10 -p P"),
     "udaddy": ("udaddy -b S -c 4 -C 10", "udaddy -s S -c 4 -C 10"),
     "write_bw": ("ib_write_bw -R -F -u 18 -n 100 -p P", "ib_write_bw -R -F -u 18 -n 100 -p P S"),
-    "rstream": ("rstream -b S -S 4096 -I 10 -T v -p P", "rstream -s S -S 4096 -I 10 -T v -p P"),
+    "rstream": ("rstream -b S -S 4096 -C 50 -I 10 -T v -p P", "rstream -s S -S 4096 -C 50 -I 10 -T v -p P"),
 }
 
 # perftest 4.5 asks getaddrinfo for IPv4 alone where librdmacm connects.
@@ -53,6 +53,17 @@ def wait_listener(interop, where, server):
     raise Failure(f"the server does not listen\n{server.story()}")
 
 
+def wait_member(interop, where, receiver):
+    """Until the receiver's host has joined the group. mckey says so at its end, in the buffer of its output."""
+    show = ["netns", "ip", "maddr", "show", "dev", "rdma0"] if where == "host" else \
+        ["exec", "ip", "maddr", "show", "dev", "eth0"]
+    end = time.monotonic() + LISTENS_S
+    while GROUP[4] not in interop.rig.call(*show):
+        if time.monotonic() > end or receiver.status() is not None:
+            raise Failure(f"it does not join the group\n{receiver.story()}")
+        time.sleep(0.1)
+
+
 def run_pair(interop, server_at, version, name):
     """One of PROGRAMS."""
     interop.port += 1
@@ -70,7 +81,7 @@ def run_mckey(interop, server_at, version, _options):
     receiver = ["mckey", "-m", GROUP[version], "-b", at[server_at], "-C", "10"]
     sender = ["mckey", "-s", "-m", GROUP[version], "-b", at[client_at], "-C", "10"]
     interop.exchange("mckey", server_at, place(interop, server_at, receiver), place(interop, client_at, sender),
-                     lambda _server: time.sleep(2))
+                     lambda server: wait_member(interop, server_at, server))
 
 
 def refuse_ipv6_group(interop, _server_at, _version, _options):

@@ -68,23 +68,61 @@ for spot, how in PLACES:
         copies(spot, how)
 
 
-def joins(where, link):
-    @case(f"cm.mckey.{suffix(where, link)}", seconds=60)
+def joins(where, link, option="-m"):
+    @case(f"cm.mckey{'_unmapped' if option == '-M' else ''}.{suffix(where, link)}", seconds=60)
     def _(context):
-        """What is sent to a group arrives at who joined it. The sender waits for 3 s of its own accord."""
+        """What is sent to a group arrives at who joined it. The sender waits for 3 s of its own accord.
+
+        -M names the group by its GID, as an address of AF_IB. mckey ends with 0 also where it has sent nothing."""
         place, env = place_of(context, where), {"VERBENA_LINK": link}
-        group = "ff0e::4711" if where.endswith("6") else "239.1.2.3"
-        receiver = place.server.host.start(argv(place, f"mckey -m {group} -b S -C 10", 0), env=env)
+        group = "ff0e::4711" if where.endswith("6") else "::ffff:239.1.2.3" if option == "-M" else "239.1.2.3"
+        receiver = place.server.host.start(argv(place, f"mckey {option} {group} -b S -C 10", 0), env=env)
         receiver.wait_output("joined dgid")
-        sender = place.client.host.start(argv(place, f"mckey -s -m {group} -b C -C 10", 0), env=env)
+        sender = place.client.host.start(argv(place, f"mckey -s {option} {group} -b C -C 10", 0), env=env)
         for p in (sender, receiver):
-            need(p.wait(20) == 0, f"{sender.story()}\n{receiver.story()}")
+            need(p.wait(20) == 0 and "data transfers complete" in p.output(), f"{sender.story()}\n{receiver.story()}")
 
 
 # lo has no route for groups of IPv6.
 for spot, how in PLACES:
     if spot != "lo6":
         joins(spot, how)
+        joins(spot, how, "-M")
+
+
+@case("cm.mckey_unmapped.other_family", seconds=60)
+def _(context):
+    """A group of IPv6 by an address of IPv4: joining says that it does not go."""
+    place = place_of(context, "lo4")
+    p = place.server.host.start(argv(place, "mckey -M ff0e::4711 -b S -C 1", 0))
+    need(p.wait(20) != 0 and "failure joining: Invalid argument" in p.output(), p.story())
+
+
+# The sizes of rstream -S all, which sends each 100,000 times.
+ALL_SIZES = sorted(2 ** n * m // 2 for n in range(6, 23) for m in (2, 3))
+
+
+def all_sizes(link):
+    @case(f"cm.rstream.all.{link}", seconds=100)
+    def _(context):
+        """Every size of rstream's own list, with the data verified."""
+        for size in ALL_SIZES:
+            tail = f"S -S {size} -C 4 -I 1 -T v -p P"
+            run_pair(place_of(context, "lo4"), (f"rstream -b {tail}", f"rstream -s {tail}"), {"VERBENA_LINK": link})
+
+
+for how in ("udp", "shm"):
+    all_sizes(how)
+
+
+@case("cm.udpong.refused", seconds=60)
+def _(context):
+    """Datagrams of rsockets need an address handle without a GRH, which no RoCE device makes: docs/cm.md."""
+    place = place_of(context, "lo4")
+    port = place.server.host.pick_port()
+    p = place.client.host.start([place.verbena, "trace", "-e", "create_ah", "--", "udpong", "-s", place.server.address,
+                                 "-S", "100", "-C", "1", "-p", str(port)])
+    need(p.wait(20) != 0 and "rconnect: " in p.output() and "ah_attr.is_global is 0" in p.output(), p.story())
 
 
 def echoes(where, link):

@@ -92,14 +92,51 @@ static void open_all_ways(void)
 	need(stream_is_type(fopen(type_file, "r")));
 	need(stream_is_type(fopen64(type_file, "re")));
 	need(stream_is_type(freopen(type_file, "r", fopen("/dev/null", "r"))));
+	need(stream_is_type(freopen64(type_file, "r", fopen("/dev/null", "r"))));
 	need(stream_is_type(fdopen(open(type_file, O_RDONLY), "r")));
 	/* Nothing is made or changed there. */
 	need(open(type_file, O_WRONLY | O_TRUNC) < 0 && errno == EACCES);
 	need(open(CLASS "/new", O_RDWR | O_CREAT, 0644) < 0 && errno == EACCES);
 	need(creat(type_file, 0644) < 0 && errno == EACCES);
+	need(creat64(type_file, 0644) < 0 && errno == EACCES);
 	need(!fopen(type_file, "w") && errno == EACCES);
 	need(open(CLASS "/none", O_RDONLY) < 0 && errno == ENOENT);
 	close(class);
+	close(dir);
+}
+
+/* The names that stat() had in programs that were linked before glibc 2.33. */
+int __xstat(int version, const char *path, struct stat *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstatat(int version, int at, const char *path, struct stat *st, int flags);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
+int __fxstatat64(int version, int at, const char *path, struct stat64 *st, int flags);
+
+#ifdef __x86_64__
+#define STAT_VERSION 1
+#else
+#define STAT_VERSION 0
+#endif
+
+static void look_as_old_programs(void)
+{
+	int dir = open("/dev", O_RDONLY | O_DIRECTORY), fd = open(NODE, O_RDWR | O_CLOEXEC);
+	const char *below = "infiniband/uverbs0";
+	struct stat st;
+	struct stat64 st64;
+
+	need(__xstat(STAT_VERSION, NODE, &st) == 0 && S_ISCHR(st.st_mode));
+	need(__lxstat(STAT_VERSION, NODE, &st) == 0 && S_ISCHR(st.st_mode));
+	need(__fxstat(STAT_VERSION, fd, &st) == 0 && S_ISCHR(st.st_mode));
+	need(__fxstatat(STAT_VERSION, dir, below, &st, 0) == 0 && S_ISCHR(st.st_mode));
+	need(__xstat64(STAT_VERSION, NODE, &st64) == 0 && S_ISCHR(st64.st_mode));
+	need(__lxstat64(STAT_VERSION, NODE, &st64) == 0 && S_ISCHR(st64.st_mode));
+	need(__fxstat64(STAT_VERSION, fd, &st64) == 0 && S_ISCHR(st64.st_mode));
+	need(__fxstatat64(STAT_VERSION, dir, below, &st64, 0) == 0 && S_ISCHR(st64.st_mode));
+	close(fd);
 	close(dir);
 }
 
@@ -194,10 +231,59 @@ static int visit_at(const char *path, const struct stat *st, int type, struct FT
 	return 0;
 }
 
+static int any_entry64(const struct dirent64 *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static int visit_file64(const char *path, const struct stat64 *st, int type)
+{
+	(void)type;
+	need(strncmp(path, "/dev/infiniband", 15) == 0);
+	visits += S_ISCHR(st->st_mode);
+	return 0;
+}
+
+static int visit_at64(const char *path, const struct stat64 *st, int type, struct FTW *at)
+{
+	(void)type;
+	need(at->level == 0 || path[at->base - 1] == '/');
+	visits += S_ISLNK(st->st_mode);
+	return 0;
+}
+
+/* The same calls by the names that programs with 64-bit offsets have. */
+static void walk_by_64_bits(void)
+{
+	static char root[] = CLASS "/";
+	char *const roots[] = {root, NULL};
+	int dir = open("/dev", O_RDONLY | O_DIRECTORY), found = 0;
+	struct dirent64 **list;
+	glob64_t g;
+	FTS64 *f = fts64_open(roots, FTS_LOGICAL, NULL);
+
+	need(scandir64(CLASS, &list, any_entry64, alphasort64) >= 1);
+	need(strncmp(list[0]->d_name, "verbena", 7) == 0);
+	need(scandirat64(dir, "infiniband", &list, any_entry64, alphasort64) >= 2);
+	need(strcmp(list[0]->d_name, "rdma_cm") == 0);
+	need(glob64("/sys/class/infiniband_verbs/*/ibdev", 0, NULL, &g) == 0 && g.gl_pathc >= 1);
+	globfree64(&g);
+	visits = 0;
+	need(ftw64("/dev/infiniband", visit_file64, 8) == 0 && visits >= 2);
+	visits = 0;
+	need(nftw64(CLASS, visit_at64, 8, FTW_PHYS) == 0 && visits >= 1);
+	need(f);
+	for (FTSENT64 *e; (e = fts64_read(f));)
+		found += strcmp(e->fts_name, "node_type") == 0;
+	need(found && fts64_close(f) == 0);
+	close(dir);
+}
+
 static void walk_all_ways(void)
 {
 	static char root[] = CLASS "/";
 	char *const roots[] = {root, NULL};
+	int dir = open("/dev", O_RDONLY | O_DIRECTORY);
 	struct dirent **list;
 	glob_t g;
 
@@ -205,6 +291,9 @@ static void walk_all_ways(void)
 	need(strncmp(list[0]->d_name, "verbena", 7) == 0);
 	need(scandirat(AT_FDCWD, "/dev/infiniband", &list, any_entry, alphasort) >= 2);
 	need(strcmp(list[0]->d_name, "rdma_cm") == 0);
+	need(scandirat(dir, "infiniband", &list, any_entry, alphasort) >= 2);
+	need(strcmp(list[0]->d_name, "rdma_cm") == 0);
+	close(dir);
 	need(glob(CLASS "/*/node_type", 0, NULL, &g) == 0 && g.gl_pathc >= 1);
 	need(strncmp(g.gl_pathv[0], CLASS "/verbena", strlen(CLASS "/verbena")) == 0);
 	globfree(&g);
@@ -247,6 +336,18 @@ static void spawn_children(void)
 	close(fd);
 }
 
+/* A program that a shell of this one's starts, and a file that it reads for it. */
+static void spawn_by_shell(void)
+{
+	char line[512];
+
+	snprintf(line, sizeof line, "test -c " NODE " && grep -q '1: CA' %s", type_file);
+	need(system(line) == 0); /* NOLINT(cert-env33-c): a shell is what this is about */
+	snprintf(line, sizeof line, "cat %s", type_file);
+	FILE *f = popen(line, "r"); /* NOLINT(cert-env33-c) */
+	need(f && fgets(text, sizeof text, f) && is_type(text) && pclose(f) == 0);
+}
+
 int main(void)
 {
 	find_device();
@@ -254,7 +355,10 @@ int main(void)
 	look_all_ways();
 	resolve_names();
 	change_directory();
+	look_as_old_programs();
 	walk_all_ways();
+	walk_by_64_bits();
+	spawn_by_shell();
 	spawn_children();
 	puts("ok");
 	return 0;
