@@ -18,7 +18,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 build=${3:-$root/build/release}
 file=${4:-$root/docs/benchmarks.md}
 heading='## Against rdma_rxe'
-programs=("$build/verbena" "$build/libverbena.so" "$build/bench/ceiling_udp" "$build/bench/pingpong_udp"
+programs=("$build/verbena" "$build/libverbena.so.0" "$build/bench/ceiling_udp" "$build/bench/pingpong_udp"
 	"$build/bench/sendto_rate" "$build/bench/connect_loop")
 for p in "$rig/rxe-peer" "${programs[@]}"; do
 	[ -e "$p" ] || { echo "bench/rxe.sh: no $p (scripts/bench builds the programs)" >&2; exit 2; }

@@ -1,17 +1,13 @@
-# cmake --install: bin/verbena, lib/libverbena.so, headers, man pages, completion, pkg-config.
+# cmake --install: the command, the library, headers, man pages, scenarios, completions, pkg-config; and
+# the target "uninstall", which removes what was installed last.
 include(GNUInstallDirs)
 
-if(TARGET verbena)
-  install(TARGETS verbena RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
-if(TARGET verbena_preload)
-  install(TARGETS verbena_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endif()
-if(TARGET verbena_trace)
-  install(TARGETS verbena_trace LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endif()
+install(TARGETS verbena RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# libverbena.so without a version is what programs are linked by.
+install(TARGETS verbena_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS verbena_trace LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libverbena.d)
 if(TARGET verbena_soname)
-  install(TARGETS verbena_soname LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libverbena.d)
+  install(TARGETS verbena_soname LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/libverbena.d NAMELINK_SKIP)
 endif()
 
 install(DIRECTORY include/verbena DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -23,10 +19,20 @@ foreach(page ${man_pages})
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
 
-install(FILES completions/verbena DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(DIRECTORY scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/verbena)
+
+install(FILES completions/verbena.bash RENAME verbena
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES completions/verbena.zsh RENAME _verbena
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES completions/verbena.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 # Relative to itself, so that it is right wherever cmake --install --prefix puts it.
 file(RELATIVE_PATH VERBENA_PC_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
 string(REGEX REPLACE "/$" "" VERBENA_PC_PREFIX "${VERBENA_PC_PREFIX}")
 configure_file(cmake/verbena.pc.in verbena.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/verbena.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DMANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt
+                  -P ${CMAKE_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)

@@ -16,13 +16,13 @@ extern "C" {
 #endif
 
 #define VERBENA_VERSION_MAJOR 0
-#define VERBENA_VERSION_MINOR 1
+#define VERBENA_VERSION_MINOR 2
 #define VERBENA_VERSION_PATCH 0
 
 #define VERBENA_NAME_MAX 32
 #define VERBENA_GIDS_MAX 32
 
-/* The version of the library that is running, "0.1.0". */
+/* The version of the library that is running: MAJOR.MINOR.PATCH, as semver.org has it. */
 const char *verbena_version(void);
 
 /* A view of the adapter. The adapter stays up for as long as a view is open. */

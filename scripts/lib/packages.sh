@@ -4,13 +4,17 @@
 # Sourced by scripts/*; docs/dependencies.md says what each is for.
 
 # shellcheck disable=SC2034 # the lists are for those who source this
-packages_build=(gcc g++ libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libcmocka-dev
-	libyaml-dev librsvg2-dev)
+packages_user=(gcc libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libyaml-dev)
+# shellcheck disable=SC2034
+packages_build=("${packages_user[@]}" g++ libcmocka-dev librsvg2-dev)
+# shellcheck disable=SC2034
+packages_demo=(ibverbs-utils perftest iproute2 util-linux tshark)
 # shellcheck disable=SC2034
 packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags rdmacm-utils strace)
 # shellcheck disable=SC2034
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
-	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb)
+	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb
+	bash-completion zsh fish)
 # shellcheck disable=SC2034
 packages_bench=(iperf3 python3 g++ libns3-dev)
 

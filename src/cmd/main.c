@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The `verbena` command: picks the subcommand. */
 #include "cmd/cmd.h"
+#include "cmd/near.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct vb_cmd *const commands[] = {
-    &vb_cmd_run,     &vb_cmd_trace,  &vb_cmd_devices, &vb_cmd_counters, &vb_cmd_capture,
-    &vb_cmd_doctor,  &vb_cmd_ping,   &vb_cmd_explain, &vb_cmd_fault,    &vb_cmd_reg,
-    &vb_cmd_fwreset, &vb_cmd_csr,    &vb_cmd_dfx,     &vb_cmd_hca,      &vb_cmd_sim,
-    &vb_cmd_sweep,   &vb_cmd_broker,
+    &vb_cmd_run,     &vb_cmd_trace,   &vb_cmd_devices, &vb_cmd_counters, &vb_cmd_capture,
+    &vb_cmd_doctor,  &vb_cmd_ping,    &vb_cmd_explain, &vb_cmd_fault,    &vb_cmd_reg,
+    &vb_cmd_fwreset, &vb_cmd_csr,     &vb_cmd_dfx,     &vb_cmd_hca,      &vb_cmd_sim,
+    &vb_cmd_sweep,   &vb_cmd_version, &vb_cmd_broker,
 };
 
 #define COMMAND_CNT (sizeof commands / sizeof commands[0])
@@ -29,6 +30,25 @@ static void print_help(FILE *f)
 	      f);
 }
 
+static int unknown(const char *name)
+{
+	const char *near = NULL;
+	unsigned least = vb_near_limit(name);
+
+	for (size_t i = 0; i < COMMAND_CNT; i++)
+		if (!commands[i]->is_internal &&
+		    vb_near_distance(name, commands[i]->name) <= least) {
+			near = commands[i]->name;
+			least = vb_near_distance(name, near) - 1;
+		}
+	fprintf(stderr, "verbena: there is no command '%s'", name);
+	if (near)
+		fprintf(stderr, "; did you mean '%s'?\n", near);
+	else
+		fputs("; see 'verbena --help'\n", stderr);
+	return VB_EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -42,13 +62,10 @@ int main(int argc, char **argv)
 		print_help(stdout);
 		return fflush(stdout) ? 1 : 0;
 	}
-	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
-		puts("verbena " VERBENA_VERSION);
-		return fflush(stdout) ? 1 : 0;
-	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+		name = vb_cmd_version.name;
 	for (size_t i = 0; i < COMMAND_CNT; i++)
 		if (strcmp(name, commands[i]->name) == 0)
 			return commands[i]->run(commands[i], argc - 1, argv + 1);
-	fprintf(stderr, "verbena: there is no command '%s'; see 'verbena --help'\n", name);
-	return VB_EXIT_USAGE;
+	return unknown(name);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options, help and messages of the subcommands, derived from their tables. getopt_long(3) */
 #include "cmd/cmd.h"
+#include "cmd/near.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -59,6 +60,27 @@ static void print_help(const struct vb_cmd *cmd)
 	help_line('h', "help", NULL, "show this help");
 }
 
+/* Ends the program for an option that @cmd does not have. */
+static void unknown_option(const struct vb_cmd *cmd, const char *text)
+{
+	const char *near = NULL;
+	char name[32];
+
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(text, "="), text);
+	if (strncmp(name, "--", 2) == 0) {
+		unsigned least = vb_near_limit(name + 2);
+
+		for (const struct vb_cmd_option *o = cmd->options; o->name; o++)
+			if (vb_near_distance(name + 2, o->name) <= least) {
+				near = o->name;
+				least = vb_near_distance(name + 2, near) - 1;
+			}
+	}
+	if (!near)
+		exit(vb_cmd_usage(cmd, "unknown option '%s'", text));
+	exit(vb_cmd_usage(cmd, "unknown option '%s' (did you mean '--%s'?)", text, near));
+}
+
 int vb_cmd_next_option(const struct vb_cmd *cmd, int argc, char **argv, const char **arg)
 {
 	struct option table[OPTIONS_MAX + 2] = {{0}};
@@ -87,7 +109,7 @@ int vb_cmd_next_option(const struct vb_cmd *cmd, int argc, char **argv, const ch
 	if (c == ':')
 		exit(vb_cmd_usage(cmd, "option '%s' lacks its argument", argv[at]));
 	if (c == '?')
-		exit(vb_cmd_usage(cmd, "unknown option '%s'", argv[at]));
+		unknown_option(cmd, argv[at]);
 	for (int i = 0; c >= 0 && c < LONG_BASE && i < n; i++)
 		if (cmd->options[i].letter == c)
 			return i;

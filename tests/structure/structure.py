@@ -432,6 +432,24 @@ def check_calls(_):
         [f"{verb}: it is shown, or no entry point" for verb in sorted(NOT_TRACED & shown | NOT_TRACED - verbs)]
 
 
+def check_exports(args):
+    """What libverbena.so exports is what debian/libverbena0.symbols has: docs/releases.md says what may change."""
+    promised = set(re.findall(r"^ (\w+)@", read("debian/libverbena0.symbols"), re.M))
+    r = subprocess.run(["nm", "-D", "--defined-only", os.path.join(args.build, "libverbena.so")],
+                       capture_output=True, text=True)
+    there = set(re.findall(r" [A-Zi] (\w+)$", r.stdout, re.M))
+    return [f"{symbol}: the library does not have it: {r.stderr}" for symbol in sorted(promised - there)] + \
+        [f"{symbol}: the symbol file does not have it" for symbol in sorted(there - promised)]
+
+
+def check_versions(_):
+    """The version of the public header is that of the changelogs and the package."""
+    version = ".".join(re.findall(r"^#define VERBENA_VERSION_\w+ (\d+)$", read("include/verbena/verbena.h"), re.M))
+    first = {"CHANGELOG.md": r"^## ([\d.]+)", "debian/changelog": r"^verbena \(([\d.]+)-"}
+    return [f"{path}: not {version} first" for path, pattern in first.items()
+            if re.search(pattern, read(path), re.M)[1] != version]
+
+
 def check_refusals(_):
     """Each reason of src/core/refusal.def is one that the core gives."""
     rules = re.findall(r"^REFUSAL\((\w+)", read("src/core/refusal.def"), re.M)

@@ -17,5 +17,6 @@ def _(context):
     if not blocks:
         raise Failure("README.md has no tested block")
     for block in blocks:
-        script = block.replace("build/release/", os.path.relpath(context.build, context.source) + "/")
+        script = block.replace("cmake --preset user && cmake --build --preset user\n", "")
+        script = script.replace("build/user/", os.path.relpath(context.build, context.source) + "/")
         context.machine.a.run(["bash", "-euo", "pipefail", "-c", script], seconds=50, cwd=context.source)

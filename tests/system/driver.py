@@ -36,6 +36,7 @@ import case_multicast  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
 import case_ping  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
+import case_installed  # noqa: E402,F401
 import case_readme  # noqa: E402,F401
 import case_registers  # noqa: E402,F401
 import case_rsocket  # noqa: E402,F401

@@ -329,9 +329,9 @@ static void look_preload(struct vb_check_result *r)
 		result(r, VB_CHECK_FAIL, "libverbena.so is not at %s nor in the library directory",
 		       path);
 		remedy(r, "build or install it again, beside this program");
-	} else if (strpbrk(path, " :")) {
-		result(r, VB_CHECK_FAIL, "'%s' has a space or colon, which LD_PRELOAD cannot hold",
-		       path);
+	} else if (strpbrk(path, ":;")) {
+		result(r, VB_CHECK_FAIL,
+		       "'%s' has a colon or semicolon, which ends a path in LD_PRELOAD", path);
 		remedy(r, "move verbena to another directory");
 	} else if (try_load(path)) {
 		result(r, VB_CHECK_FAIL, "%s cannot be loaded", path);

@@ -20,6 +20,11 @@ int vb_library_names_path(char *path, size_t size)
 	*slash = 0;
 	if ((size_t)snprintf(path, size, "%s/libverbena.d", library) >= size)
 		return -ENOENT;
+#ifdef VERBENA_RDMA_CORE
+	/* It needs rdma-core's by the path that it had where this was built. */
+	if (access(VERBENA_RDMA_CORE, R_OK))
+		return -ENOENT;
+#endif
 	snprintf(name, sizeof name, "%s/libibverbs.so.1", path);
 	return access(name, R_OK) ? -ENOENT : 0;
 }
@@ -33,17 +38,21 @@ int vb_library_trace_path(char *path, size_t size)
 	if (err || !slash)
 		return -ENOENT;
 	*slash = 0;
-	if ((size_t)snprintf(path, size, "%s/libverbena-trace.so", library) >= size)
+	if ((size_t)snprintf(path, size, "%s/libverbena.d/libverbena-trace.so", library) >= size)
 		return -ENOENT;
 	return access(path, R_OK) ? -ENOENT : 0;
+}
+
+bool vb_library_is_by_name(const char *path)
+{
+	return strchr(path, ' ');
 }
 
 int vb_library_path(char *path, size_t size)
 {
 	/* VERBENA_LIBDIR: the way from the installed bin to lib; both may be one of a multiarch. */
-	static const char *const from_bin[] = {"libverbena.so", VERBENA_LIBDIR "/libverbena.so",
-					       "../lib/libverbena.so", "src/verbs/libverbena.so"};
-	char dir[PATH_MAX], found[PATH_MAX];
+	static const char *const from_bin[] = {".", VERBENA_LIBDIR, "../lib"};
+	char dir[PATH_MAX], folder[PATH_MAX], found[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", dir, sizeof dir - 1);
 
 	dir[n > 0 ? n : 0] = 0;
@@ -51,12 +60,15 @@ int vb_library_path(char *path, size_t size)
 	if (slash)
 		*slash = 0;
 	for (size_t i = 0; i < sizeof from_bin / sizeof from_bin[0]; i++) {
-		if ((size_t)snprintf(path, size, "%s/%s", dir, from_bin[i]) < size &&
-		    realpath(path, found) && strlen(found) < size) {
-			memcpy(path, found, strlen(found) + 1);
+		/* By the name that is the same in all releases with this interface: an upgrade
+		 * takes the file of the former one away from under the programs that run. */
+		if ((size_t)snprintf(folder, sizeof folder, "%s/%s", dir, from_bin[i]) <
+			sizeof folder &&
+		    realpath(folder, found) &&
+		    (size_t)snprintf(path, size, "%s/" VERBENA_LIBRARY, found) < size &&
+		    access(path, R_OK) == 0)
 			return 0;
-		}
 	}
-	snprintf(path, size, "%s/%s", dir, from_bin[0]);
+	snprintf(path, size, "%s/" VERBENA_LIBRARY, dir);
 	return -ENOENT;
 }

@@ -69,23 +69,28 @@ static int find_trace(const struct vb_cmd *cmd, char *path, size_t size)
 static int set_preload(const struct vb_cmd *cmd, bool print)
 {
 	char library[PATH_MAX], trace[PATH_MAX], value[3 * PATH_MAX];
-	const char *old = getenv("LD_PRELOAD");
+	const char *old = getenv("LD_PRELOAD"), *first = trace, *second = library;
 
 	if (vb_library_path(library, sizeof library)) {
 		vb_cmd_error(cmd, "libverbena.so is not at %s nor beside it; build or install it",
 			     library);
 		return EXIT_SELF;
 	}
-	if (strpbrk(library, " :")) {
-		vb_cmd_error(
-		    cmd, "'%s' has a space or colon, which LD_PRELOAD cannot hold; move verbena",
-		    library);
+	if (strpbrk(library, ":;")) {
+		vb_cmd_error(cmd,
+			     "'%s' has a colon or semicolon, which ends a path in LD_PRELOAD; move "
+			     "verbena",
+			     library);
 		return EXIT_SELF;
 	}
 	if (find_trace(cmd, trace, sizeof trace))
 		return EXIT_SELF;
+	if (vb_library_is_by_name(library)) {
+		first = *trace ? strrchr(trace, '/') + 1 : "";
+		second = strrchr(library, '/') + 1;
+	}
 	/* First, so that its verbs are the ones found; what was preloaded before stays. */
-	if ((size_t)snprintf(value, sizeof value, "%s%s%s%s%s", trace, *trace ? ":" : "", library,
+	if ((size_t)snprintf(value, sizeof value, "%s%s%s%s%s", first, *first ? ":" : "", second,
 			     old && *old ? ":" : "", old ? old : "") >= sizeof value ||
 	    setenv("LD_PRELOAD", value, 1)) {
 		vb_cmd_error(cmd, "LD_PRELOAD is too long");
@@ -96,14 +101,12 @@ static int set_preload(const struct vb_cmd *cmd, bool print)
 	return 0;
 }
 
-/* For what a program opens by name while it runs. */
-static int set_library_path(const struct vb_cmd *cmd, bool print)
+/* Puts @folder before the others in LD_LIBRARY_PATH. */
+static int add_library_path(const struct vb_cmd *cmd, const char *folder)
 {
 	const char *old = getenv("LD_LIBRARY_PATH");
-	char folder[PATH_MAX], value[2 * PATH_MAX];
+	char value[4 * PATH_MAX];
 
-	if (vb_library_names_path(folder, sizeof folder))
-		return 0;
 	/* An empty place in the list would be the working directory. */
 	if ((size_t)snprintf(value, sizeof value, "%s%s%s", folder, old && *old ? ":" : "",
 			     old ? old : "") >= sizeof value ||
@@ -111,9 +114,32 @@ static int set_library_path(const struct vb_cmd *cmd, bool print)
 		vb_cmd_error(cmd, "LD_LIBRARY_PATH is too long");
 		return EXIT_SELF;
 	}
-	if (print)
-		printf("LD_LIBRARY_PATH=%s\n", value);
 	return 0;
+}
+
+/* For what is preloaded by its name, and for what a program opens by name while it runs. */
+static int set_library_path(const struct vb_cmd *cmd, bool print)
+{
+	char folder[PATH_MAX], path[PATH_MAX];
+	bool is_set = false;
+	int rc = 0;
+
+	if (!vb_library_path(path, sizeof path) && vb_library_is_by_name(path)) {
+		*strrchr(path, '/') = 0;
+		is_set = true;
+		rc = add_library_path(cmd, path);
+		if (!rc && getenv("VERBENA_TRACE") && !vb_library_trace_path(path, sizeof path)) {
+			*strrchr(path, '/') = 0;
+			rc = add_library_path(cmd, path);
+		}
+	}
+	if (!rc && !vb_library_names_path(folder, sizeof folder)) {
+		is_set = true;
+		rc = add_library_path(cmd, folder);
+	}
+	if (!rc && is_set && print)
+		printf("LD_LIBRARY_PATH=%s\n", getenv("LD_LIBRARY_PATH"));
+	return rc;
 }
 
 /*

@@ -9,7 +9,7 @@ _verbena()
 	local command=${words[1]} i
 
 	if ((cword == 1)); then
-		COMPREPLY=($(compgen -W 'run trace devices counters capture explain fault reg fwreset csr dfx hca sim sweep doctor ping --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run trace devices counters capture explain fault reg fwreset csr dfx hca sim sweep doctor ping version --help --version' -- "$cur"))
 		return
 	fi
 	case $command in
@@ -18,7 +18,7 @@ _verbena()
 			if [[ ${words[i]} == -- ]]; then
 				_command_offset $((i + 1))
 				return
-			elif [[ ${words[i]} =~ ^(--adp|--dc|-l|--link|-f|--fault|-s|--fault-seed)$ ]]; then
+			elif [[ ${words[i]} =~ ^(--adp|--cc|--dc|-l|--link|-f|--fault|-s|--fault-seed)$ ]]; then
 				((++i))
 			elif [[ ${words[i]} != -* ]]; then
 				_command_offset $i

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Removes the files of the last cmake --install, and the folders of Verbena's own that are empty then.
+#   cmake -DMANIFEST=build/user/install_manifest.txt -P cmake/uninstall.cmake
+cmake_minimum_required(VERSION 3.22)
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "nothing was installed from this build folder: there is no ${MANIFEST}")
+endif()
+file(STRINGS ${MANIFEST} files)
+set(folders "")
+foreach(file ${files})
+  file(REMOVE $ENV{DESTDIR}${file})
+  if(EXISTS $ENV{DESTDIR}${file} OR IS_SYMLINK $ENV{DESTDIR}${file})
+    message(FATAL_ERROR "cannot remove $ENV{DESTDIR}${file}")
+  endif()
+  # A folder called verbena, or one in such a folder.
+  set(folder ${file})
+  while(folder MATCHES "/(lib)?verbena(\\.d)?/")
+    cmake_path(GET folder PARENT_PATH folder)
+    list(APPEND folders ${folder})
+  endwhile()
+endforeach()
+# The inner ones first.
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING)
+foreach(folder ${folders})
+  file(GLOB left LIST_DIRECTORIES true $ENV{DESTDIR}${folder}/* $ENV{DESTDIR}${folder}/.*)
+  if(NOT left AND IS_DIRECTORY $ENV{DESTDIR}${folder} AND folder MATCHES "/(lib)?verbena(\\.d)?(/|$)")
+    file(REMOVE_RECURSE $ENV{DESTDIR}${folder})
+  endif()
+endforeach()
+file(REMOVE ${MANIFEST})
+list(LENGTH files count)
+message(STATUS "removed ${count} files")
