@@ -113,8 +113,8 @@ struct vb_ibv_dm_mem {
 	bool is_freed;             /* nobody can import it any more */
 	struct vb_dm_arena *arena; /* where it is from; NULL: another process's */
 	struct vb_list in_arena;
-	struct vb_foreign foreign; /* another process's: where it is, */
-	const uint32_t *lease;     /* and it is that process's to free */
+	struct vb_remote_memory foreign; /* another process's: where it is, */
+	const uint32_t *lease;           /* and it is that process's to free */
 	uint32_t leased;
 };
 
@@ -129,7 +129,7 @@ struct vb_ibv_mr_share {
 	struct vb_mr *core; /* NULL: deregistered */
 	uint32_t refs;
 	bool is_foreign; /* memory that was mapped for it */
-	struct vb_foreign foreign;
+	struct vb_remote_memory foreign;
 };
 
 struct vb_ibv_mr {
@@ -376,7 +376,7 @@ void vb_dm_arena_give(struct vb_ibv_dm_mem *m);
 struct vb_ibv_mr_origin {
 	bool is_own;
 	uint32_t handle;
-	struct vb_foreign memory;
+	struct vb_remote_memory memory;
 };
 /* mr.c: the rights of a region, and which need which. 0 or EINVAL. */
 int vb_ibv_access_check(uint32_t access);

@@ -275,7 +275,7 @@ def _(context):
         named += starve(context, c, [f"--as={mb}000000" for mb in (*range(12, 40), *range(40, 100, 8))])
         named += starve(context, c, [f"--nofile={n}" for n in range(6, 18)])
         for short in "Too many open files", "Cannot allocate memory":
-            for what in "stand-by thread", "cannot open verbena0":
+            for what in "progress thread", "cannot open verbena0":
                 if not any(what in line and line.endswith(short) for line in named):
                     raise Failure(f"never saw: {what} ... {short}\n" + "\n".join(named))
 
@@ -289,7 +289,7 @@ def _(context):
             raise Skip("an ordinary user gets nowhere here")
         p = c.start([*user, "prlimit", "--nproc=1", context.verbena, "run", "--", "ibv_devinfo"])
         if (p.wait(15) == 0 or "Cannot allocate memory" not in p.output()
-                or not re.search(r"^verbena: .*stand-by thread.*too many threads.*'ulimit -u'", p.output(),
+                or not re.search(r"^verbena: .*progress thread.*too many threads.*'ulimit -u'", p.output(),
                                  re.M)):
             raise Failure(p.story())
 

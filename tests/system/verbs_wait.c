@@ -5,7 +5,7 @@
  *   verbs_wait CALL    poll, ppoll, select, pselect, epoll_wait, epoll_pwait, epoll_pwait2, edge
  *                      (epoll_wait(), edge-triggered) or poll_epoll (poll() of an epoll instance)
  *
- * It sends messages to and fro with a process that it forks, and prints how often the stand-by
+ * It sends messages to and fro with a process that it forks, and prints how often the progress
  * thread of the library ran meanwhile. Then, while a CQ is armed and the call waits: another
  * descriptor becomes ready, also one whose number another file had before; time passes; a handler
  * runs, also one that jumps away; the thread is cancelled. Ends with "done".

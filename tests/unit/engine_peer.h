@@ -244,7 +244,7 @@ static inline void peer_await_byte(struct peer *p, uint32_t off, uint8_t value)
 		vb_engine_unlock(p->e);
 		if (is == value)
 			return;
-		usleep(200); /* not to synchronise, but to leave the processor to the stand-by
+		usleep(200); /* not to synchronise, but to leave the processor to the progress
 				thread */
 	}
 }

@@ -113,7 +113,7 @@ static void qp__to_its_peer(void **state)
 	entry->state = VB_QPS_RTS;
 	entry->has_ended = 1;
 	assert_int_equal(answer_to(PEER, QPN).standing, VB_VENDOR_ENDED);
-	now += VB_PAST_NS;
+	now += VB_HISTORY_NS;
 	expect_nothing(PEER, QPN);
 }
 
@@ -210,7 +210,7 @@ static void process__that_is_stopped(void **state)
 static void denial__goes_along(void **state)
 {
 	struct vb_slot_shm *shm = slots.slot[SLOT].shm;
-	struct vb_past_tale *past = &vb_slots_past(&slots)->tale[3];
+	struct vb_history_tale *past = &vb_slots_past(&slots)->tale[3];
 	const struct vb_trace_event ev = {
 	    .time = now, .qpn = QPN, .id = VB_TRACE_REFUSED, .arg = {VB_DENIAL_QP_RIGHT, 2, 3, 4}};
 	struct vb_tale tale = {.state = VB_TALE_NONE};

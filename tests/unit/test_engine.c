@@ -213,7 +213,7 @@ static void other_awaits_bytes(int sock)
 }
 
 /* The second of two requests waits for company; that nobody comes back for it is no excuse. */
-static void doorbell__what_is_left_is_sent_by_the_standby_thread(void **state)
+static void doorbell__what_is_left_is_sent_by_the_progress_thread(void **state)
 {
 	struct peer p;
 	int sock;
@@ -576,7 +576,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(acquire__without_broker_says_why, setup, teardown),
 	    cmocka_unit_test_setup_teardown(rc__send_write_read_between_processes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(doorbell__many_small_writes, setup, teardown),
-	    cmocka_unit_test_setup_teardown(doorbell__what_is_left_is_sent_by_the_standby_thread,
+	    cmocka_unit_test_setup_teardown(doorbell__what_is_left_is_sent_by_the_progress_thread,
 					    setup, teardown),
 	    cmocka_unit_test_setup_teardown(expect_sleep__completions_wake_the_sleeper, setup,
 					    teardown),

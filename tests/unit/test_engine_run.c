@@ -130,7 +130,7 @@ static void step__timers_wait_for_an_answer_that_is_held(void **state)
 }
 
 /* What a full link did not take is due again after a pause, also when nobody else does anything:
- * the stand-by thread asks what is due when it wakes up. */
+ * the progress thread asks what is due when it wakes up. */
 static void step__full_link_is_offered_it_again(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
@@ -234,7 +234,7 @@ static void progress__of_another_thread_is_no_idle_poll(void **state)
 }
 
 /* Who only polls gets its packet sooner when a poll looks several times. A thread that posts as
- * well must not wait for the lock that long, nor the stand-by thread look so. */
+ * well must not wait for the lock that long, nor the progress thread look so. */
 static void progress__looks_more_often_for_who_only_polls(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
@@ -251,7 +251,7 @@ static void progress__looks_more_often_for_who_only_polls(void **state)
 	assert_int_equal(looks, 0);
 	atomic_store(&engine.idle_polls, 7);
 	engine.poller = 0;
-	engine.standby.kicked = true;
+	engine.progress_thread.kicked = true;
 	vb_engine_doorbell(&engine, qp, vb_engine_now());
 	assert_true(engine.poller == pthread_self());
 	engine.shm = engine.link;
@@ -272,42 +272,42 @@ static void yield__not_after_success_or_before_sleep(void **state)
 	atomic_store(&engine.in_vain, 1000);
 	atomic_store(&engine.held_up, true);
 	atomic_store(&engine.crowded_until, VB_NEVER);
-	engine.standby.kicked = true;
+	engine.progress_thread.kicked = true;
 	vb_engine_expect_sleep(&engine);
 	assert_int_equal(atomic_load(&engine.in_vain), 0);
 	assert_false(atomic_load(&engine.held_up));
 	assert_false(vb_engine_is_crowded(&engine, 0));
-	assert_true(engine.standby.handover);
+	assert_true(engine.progress_thread.handover);
 }
 
-static void notice__the_thread_stays_aside_where_it_is_crowded(void **state)
+static void notice__the_thread_stays_parked_where_it_is_crowded(void **state)
 {
 	vb_time now = vb_engine_now();
 
 	(void)state;
-	engine.standby.kick_fd = link_wakes;
-	engine.standby.aside = true;
-	engine.standby.wake_at = VB_NEVER;
+	engine.progress_thread.kick_fd = link_wakes;
+	engine.progress_thread.parked = true;
+	engine.progress_thread.wake_at = VB_NEVER;
 	engine.unsent.wr_cnt = 1;
 	atomic_store(&engine.crowded_until, now + VB_SEC);
-	vb_standby_notice(&engine, now);
-	assert_false(engine.standby.kicked);
+	vb_progress_thread_notice(&engine, now);
+	assert_false(engine.progress_thread.kicked);
 	atomic_store(&engine.crowded_until, 0);
-	vb_standby_notice(&engine, now);
-	assert_true(engine.standby.kicked);
+	vb_progress_thread_notice(&engine, now);
+	assert_true(engine.progress_thread.kicked);
 }
 
 /* A doorbell that leaves something due before the thread wakes by itself tells it so. */
-static void doorbell__tells_the_standby_thread(void **state)
+static void doorbell__tells_the_progress_thread(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
 
 	(void)state;
-	engine.standby.kick_fd = link_wakes;
-	engine.standby.wake_at = VB_NEVER;
+	engine.progress_thread.kick_fd = link_wakes;
+	engine.progress_thread.wake_at = VB_NEVER;
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
 	vb_engine_doorbell(&engine, qp, vb_engine_now());
-	assert_true(engine.standby.kicked);
+	assert_true(engine.progress_thread.kicked);
 }
 
 /* Mail about XRC targets, from slot 3 to this process, which has slot 2. */
@@ -425,9 +425,9 @@ int main(void)
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__not_after_success_or_before_sleep, setup,
 					    teardown),
-	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_aside_where_it_is_crowded,
+	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_parked_where_it_is_crowded,
 					    setup, teardown),
-	    cmocka_unit_test_setup_teardown(doorbell__tells_the_standby_thread, setup, teardown),
+	    cmocka_unit_test_setup_teardown(doorbell__tells_the_progress_thread, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__of_a_slots_last_owner, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__more_than_a_step_takes, setup, teardown),
 	    cmocka_unit_test(slowness__within_bounds),

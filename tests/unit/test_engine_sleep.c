@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that sleeps for an event, and the stand-by thread beside it: who is woken by what. There
- * is no stand-by thread here; where it matters the test waits as it does. */
+/* A thread that sleeps for an event, and the progress thread beside it: who is woken by what. There
+ * is no progress thread here; where it matters the test waits as it does. */
 #include "core_env.h"
 #include "node/engine/priv.h"
 
@@ -60,13 +60,13 @@ static int setup(void **state)
 	engine.adopts = true;
 	engine.mail.fd = -1;
 	engine.broker.shm = &slot;
-	engine.standby.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	engine.standby.wake_at = VB_NEVER;
+	engine.progress_thread.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	engine.progress_thread.wake_at = VB_NEVER;
 	engine.ran_at = vb_engine_now();
 	packets_left = 0;
 	packet_is_event = true;
 	assert_int_equal(vb_sleeper_open(&engine), 0);
-	assert_int_equal(vb_sleeper_watch_link(&engine, &engine.standby.link_fd), 0);
+	assert_int_equal(vb_sleeper_watch_link(&engine, &engine.progress_thread.link_fd), 0);
 	return 0;
 }
 
@@ -74,8 +74,8 @@ static int teardown(void **state)
 {
 	(void)state;
 	vb_sleeper_close(&engine);
-	close(engine.standby.link_fd);
-	close(engine.standby.kick_fd);
+	close(engine.progress_thread.link_fd);
+	close(engine.progress_thread.kick_fd);
 	env_close(&env);
 	close(link_wakes);
 	return 0;
@@ -86,10 +86,10 @@ static void send_packet(void)
 	assert_int_equal(write(link_wakes, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
 }
 
-/* Waits for a packet as the stand-by thread does. */
+/* Waits for a packet as the progress thread does. */
 static bool thread_hears(int timeout_ms)
 {
-	struct pollfd p = {engine.standby.link_fd, POLLIN, 0};
+	struct pollfd p = {engine.progress_thread.link_fd, POLLIN, 0};
 
 	return poll(&p, 1, timeout_ms) == 1;
 }
@@ -143,7 +143,7 @@ static void sleep__takes_its_packet_alone(void **state)
 	}
 }
 
-/* While nobody sleeps the stand-by thread is told of packets, with nothing said to it. */
+/* While nobody sleeps the progress thread is told of packets, with nothing said to it. */
 static void sleep__leaves_packets_to_the_thread(void **state)
 {
 	int rc;
@@ -202,7 +202,7 @@ static void sleep__one_thread_at_a_time(void **state)
 
 	(void)state;
 	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events)), EBUSY);
-	assert_true(engine.standby.handover);
+	assert_true(engine.progress_thread.handover);
 	send_packet();
 	pthread_join(t, NULL);
 	assert_int_equal(rc, 0);
@@ -210,7 +210,7 @@ static void sleep__one_thread_at_a_time(void **state)
 }
 
 /* Where packets come without end, the program has its event all the same, and what is left is the
- * stand-by thread's: no descriptor tells of it. */
+ * progress thread's: no descriptor tells of it. */
 static void sleep__what_it_leaves_is_told(void **state)
 {
 	int rc;
@@ -221,13 +221,13 @@ static void sleep__what_it_leaves_is_told(void **state)
 	send_packet();
 	pthread_join(t, NULL);
 	assert_int_equal(rc, 0);
-	assert_true(engine.standby.kicked);
+	assert_true(engine.progress_thread.kicked);
 	assert_true(vb_engine_due(&engine, 5, 0) == 5);
 }
 
 /* A program that arms a CQ, or comes by to poll now and then, does not make up for the thread: only
  * one that polls steadily does. */
-static void expect_sleep__the_thread_does_not_stand_aside(void **state)
+static void expect_sleep__the_thread_does_not_park(void **state)
 {
 	(void)state;
 	engine.slow = 10000000; /* no time is long */
@@ -239,14 +239,14 @@ static void expect_sleep__the_thread_does_not_stand_aside(void **state)
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_int_equal(engine.standby.beaten, 10);
+	assert_int_equal(engine.progress_thread.beaten, 10);
 	vb_engine_expect_sleep(&engine);
-	engine.standby.beaten = 0;
+	engine.progress_thread.beaten = 0;
 	for (int i = 0; i < 10; i++) {
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_int_equal(engine.standby.beaten, 0);
+	assert_int_equal(engine.progress_thread.beaten, 0);
 	/* And what polled steadily no longer does after pauses. */
 	for (int i = 0; i < 100; i++)
 		vb_engine_progress(&engine);
@@ -256,7 +256,7 @@ static void expect_sleep__the_thread_does_not_stand_aside(void **state)
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_in_range(engine.standby.beaten, 0, 2);
+	assert_in_range(engine.progress_thread.beaten, 0, 2);
 }
 
 /* Arming sends what was posted, and receives nothing: an acknowledgement that waits for a reply
@@ -281,7 +281,7 @@ int main(void)
 	    SLEEP_TEST(sleep__hears_of_an_event_that_others_found),
 	    SLEEP_TEST(sleep__one_thread_at_a_time),
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
-	    SLEEP_TEST(expect_sleep__the_thread_does_not_stand_aside),
+	    SLEEP_TEST(expect_sleep__the_thread_does_not_park),
 	    SLEEP_TEST(expect_sleep__leaves_the_answer_to_the_reply),
 	};
 

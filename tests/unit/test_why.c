@@ -12,7 +12,7 @@ static char line[256];
 
 static void assert_line(int rc, int want, const char *part)
 {
-	assert_int_equal(vb_why(line, sizeof line, rc, "cannot set up %s", "it"), want);
+	assert_int_equal(vb_error_hint(line, sizeof line, rc, "cannot set up %s", "it"), want);
 	assert_ptr_equal(strstr(line, "cannot set up it: "), line);
 	assert_non_null(strstr(line, part));
 }
@@ -75,10 +75,10 @@ static void why__stays_within(void **state)
 	(void)state;
 	memset(guard, 'x', sizeof guard);
 	memcpy(few, guard, sizeof few);
-	assert_int_equal(vb_why(few, 4, -EMFILE, "cannot"), -EMFILE);
+	assert_int_equal(vb_error_hint(few, 4, -EMFILE, "cannot"), -EMFILE);
 	assert_string_equal(few, "can");
 	assert_memory_equal(few + 4, guard, 4);
-	assert_int_equal(vb_why(few, sizeof few, -EMFILE, "cannot"), -EMFILE);
+	assert_int_equal(vb_error_hint(few, sizeof few, -EMFILE, "cannot"), -EMFILE);
 	assert_string_equal(few, "cannot:");
 }
 

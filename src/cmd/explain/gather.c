@@ -239,14 +239,14 @@ static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
 
 static int add_past(struct gather *g)
 {
-	const struct vb_past *past = vb_broker_past(&g->o);
+	const struct vb_history *past = vb_broker_history(&g->o);
 	struct vb_fault_status fault;
 
-	for (uint32_t i = 0; i < VB_PAST_TALES; i++) {
-		const struct vb_past_tale *t = &past->tale[i];
+	for (uint32_t i = 0; i < VB_HISTORY_TALES; i++) {
+		const struct vb_history_tale *t = &past->tale[i];
 		struct vb_qp_case *k;
 
-		if (!t->ended || t->ended + VB_PAST_NS < g->c->now ||
+		if (!t->ended || t->ended + VB_HISTORY_NS < g->c->now ||
 		    t->tale.state == VB_TALE_NONE || t->tale.state > VB_TALE_FAILED)
 			continue;
 		k = case_new(g->c);
@@ -384,8 +384,8 @@ static void find_facts(const struct gather *g, const struct vb_qp_view *v, struc
 	if (here) {
 		find_peer_here(g, v, k);
 	} else if (port >= 1 && port <= VB_DEVICES_MAX) {
-		k->peer.route_errno = vb_reach_route(to, g->host.device[port - 1].ifindex);
-		k->peer.neighbour = vb_reach_neighbour(to);
+		k->peer.route_errno = vb_reachability_route(to, g->host.device[port - 1].ifindex);
+		k->peer.neighbour = vb_reachability_neighbour(to);
 	}
 }
 

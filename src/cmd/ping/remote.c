@@ -303,9 +303,9 @@ int vb_remote_error(const struct vb_remote *r, uint64_t *cnt)
 
 void vb_remote_silence(const struct vb_remote *r, struct vb_explanation *out)
 {
-	struct vb_peer_facts p = {.route_errno =
-				      vb_reach_route(&r->to, r->host.device[r->device].ifindex),
-				  .neighbour = vb_reach_neighbour(&r->to)};
+	struct vb_peer_facts p = {
+	    .route_errno = vb_reachability_route(&r->to, r->host.device[r->device].ifindex),
+	    .neighbour = vb_reachability_neighbour(&r->to)};
 
 	memset(out, 0, sizeof *out);
 	p.send_errno = vb_remote_error(r, &p.send_err_cnt);

@@ -249,7 +249,7 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 /* The adapter goes as if the broker did, with port, registers, counters and faults. */
 static int rest_adapter(struct vb_broker *b)
 {
-	static struct vb_past past;
+	static struct vb_history past;
 	int rc;
 
 	past = *vb_slots_past(&b->slots);
@@ -272,7 +272,7 @@ static int rest_adapter(struct vb_broker *b)
  */
 static void end_or_rest(struct vb_broker *b, vb_time now)
 {
-	if (vb_past_until(vb_slots_past(&b->slots)) <= now)
+	if (vb_history_until(vb_slots_past(&b->slots)) <= now)
 		b->is_ending = true;
 	else if (!b->is_resting)
 		b->is_ending = rest_adapter(b) != 0;
@@ -329,7 +329,7 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 static vb_time idle_due(const struct vb_broker *b)
 {
 	vb_time due = vb_time_after(b->idle_since, LINGER_NS);
-	vb_time until = vb_past_until(vb_slots_past(&b->slots));
+	vb_time until = vb_history_until(vb_slots_past(&b->slots));
 
 	return due == VB_NEVER || !b->is_resting || until < due ? due : until;
 }
@@ -411,7 +411,7 @@ int vb_broker_main(void)
 	if (rc) {
 		char why[256];
 
-		(void)vb_why(why, sizeof why, rc, "the broker cannot start");
+		(void)vb_error_hint(why, sizeof why, rc, "the broker cannot start");
 		dprintf(STDOUT_FILENO, "%s\n", why);
 		return 1;
 	}

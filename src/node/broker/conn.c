@@ -125,7 +125,8 @@ static void turn_away(struct vb_broker *b)
 	int sock = accept4(b->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (sock >= 0) {
 		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-		m.status = vb_why(m.text, sizeof m.text, -EMFILE, "the broker cannot serve more");
+		m.status =
+		    vb_error_hint(m.text, sizeof m.text, -EMFILE, "the broker cannot serve more");
 		(void)vb_fds_send(sock, &m, sizeof m, NULL);
 		close(sock);
 	}
@@ -173,9 +174,10 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	if (slot < 0) {
 		char text[VB_BROKER_TEXT_MAX];
 
-		slot = vb_why(text, sizeof text, slot,
-			      "the broker, whose limits are those of the program that started it, "
-			      "cannot make a slot");
+		slot = vb_error_hint(
+		    text, sizeof text, slot,
+		    "the broker, whose limits are those of the program that started it, "
+		    "cannot make a slot");
 		refuse_conn(b, c, slot, text);
 		return;
 	}
@@ -323,8 +325,8 @@ static bool serve_client(struct vb_broker *b, struct vb_conn *c, vb_time now)
 			return true;
 		}
 		if (rc) {
-			rc = vb_why(text, sizeof text, rc, "the broker cannot bind UDP port %d",
-				    VB_ROCE_PORT);
+			rc = vb_error_hint(text, sizeof text, rc,
+					   "the broker cannot bind UDP port %d", VB_ROCE_PORT);
 			refuse_conn(b, c, rc, text);
 			return true;
 		}

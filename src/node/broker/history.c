@@ -16,14 +16,14 @@ static const struct vb_send_error *error_of(const struct vb_explain_shm *shm,
 	return NULL;
 }
 
-static void take_tale(struct vb_past *p, const struct vb_slot_shm *shm, const struct vb_tale *t,
+static void take_tale(struct vb_history *p, const struct vb_slot_shm *shm, const struct vb_tale *t,
 		      vb_time now)
 {
-	struct vb_past_tale *to = &p->tale[p->next % VB_PAST_TALES];
+	struct vb_history_tale *to = &p->tale[p->next % VB_HISTORY_TALES];
 	const struct vb_send_error *err = error_of(&shm->explain, &t->view.attr.path.dgid);
 	uint32_t port;
 
-	p->next = (p->next + 1) % VB_PAST_TALES;
+	p->next = (p->next + 1) % VB_HISTORY_TALES;
 	memset(to, 0, sizeof *to);
 	to->ended = now;
 	to->pid = shm->pid;
@@ -55,12 +55,12 @@ static uint32_t newest_tale(const struct vb_explain_shm *shm, vb_time before)
 	return best;
 }
 
-void vb_past_take(struct vb_slots *s, uint32_t k)
+void vb_history_take(struct vb_slots *s, uint32_t k)
 {
 	const struct vb_slot_shm *shm = s->slot[k].shm;
 	vb_time now = vb_broker_clock(), before = VB_NEVER;
 
-	for (uint32_t n = 0; n < VB_PAST_PER_PROCESS; n++) {
+	for (uint32_t n = 0; n < VB_HISTORY_PER_PROCESS; n++) {
 		uint32_t i = newest_tale(&shm->explain, before);
 
 		if (i == VB_TALES)
@@ -70,12 +70,12 @@ void vb_past_take(struct vb_slots *s, uint32_t k)
 	}
 }
 
-vb_time vb_past_until(const struct vb_past *p)
+vb_time vb_history_until(const struct vb_history *p)
 {
 	vb_time last = 0;
 
-	for (uint32_t i = 0; i < VB_PAST_TALES; i++)
+	for (uint32_t i = 0; i < VB_HISTORY_TALES; i++)
 		if (p->tale[i].ended > last)
 			last = p->tale[i].ended;
-	return last ? last + VB_PAST_NS : 0;
+	return last ? last + VB_HISTORY_NS : 0;
 }

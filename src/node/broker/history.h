@@ -5,11 +5,11 @@
 
 #include "node/store/slots.h"
 
-/* Takes over the tales of slot @k that did not end well, the newest VB_PAST_PER_PROCESS of them.
+/* Takes over the tales of slot @k that did not end well, the newest VB_HISTORY_PER_PROCESS of them.
  * The owner is gone; host memory is being written. */
-void vb_past_take(struct vb_slots *s, uint32_t k);
+void vb_history_take(struct vb_slots *s, uint32_t k);
 
 /* Until when the newest tale is to be kept, CLOCK_MONOTONIC; 0: there is none. */
-vb_time vb_past_until(const struct vb_past *p);
+vb_time vb_history_until(const struct vb_history *p);
 
 #endif

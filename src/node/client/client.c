@@ -68,7 +68,7 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	int rc =
 	    m.op == VB_BROKER_WELCOME && fds.cnt == VB_WELCOME_CNT ? map_memory(c, &fds) : -EPROTO;
 	if (rc) {
-		rc = vb_why(why, why_size, rc, "cannot map the broker's memory");
+		rc = vb_error_hint(why, why_size, rc, "cannot map the broker's memory");
 		vb_fds_close(&fds);
 		close(sock);
 		return rc;

@@ -74,7 +74,7 @@ int vb_broker_connect_once(char *why, size_t why_size)
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
 	if (sock < 0)
-		return vb_why(why, why_size, -errno, "cannot reach the broker");
+		return vb_error_hint(why, why_size, -errno, "cannot reach the broker");
 	(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 	why[0] = 0;
 	rc = connect_to(sock, &a, len, why, why_size);
@@ -128,7 +128,7 @@ static void explain_failure(int rc, char *why, size_t why_size)
 	else if (rc == -ETIMEDOUT)
 		snprintf(why, why_size, "the broker does not answer");
 	else
-		(void)vb_why(why, why_size, rc, "cannot talk to the broker");
+		(void)vb_error_hint(why, why_size, rc, "cannot talk to the broker");
 }
 
 /* Connects, starting a broker when @start; pauses longer with each attempt that failed. */

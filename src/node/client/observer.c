@@ -33,7 +33,7 @@ int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_
 		     : -EPROTO;
 	vb_fds_close(&fds);
 	if (rc) {
-		rc = vb_why(why, why_size, rc, "cannot map the broker's memory");
+		rc = vb_error_hint(why, why_size, rc, "cannot map the broker's memory");
 		close(sock);
 		return rc;
 	}
@@ -264,7 +264,7 @@ void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *t
 	}
 }
 
-const struct vb_past *vb_broker_past(const struct vb_broker_observer *o)
+const struct vb_history *vb_broker_history(const struct vb_broker_observer *o)
 {
 	return &((const struct vb_host_memory *)o->host)->past;
 }

@@ -204,7 +204,7 @@ int vb_broker_spawn(int timeout_ms, char *why, size_t why_size)
 		return -ENOENT;
 	}
 	if (pipe2(fd, O_CLOEXEC))
-		return vb_why(why, why_size, -errno, "cannot start the broker");
+		return vb_error_hint(why, why_size, -errno, "cannot start the broker");
 	/* Above stdio: the program may have closed its own. */
 	struct spawn s = {.path = path,
 			  .env = broker_env(),
@@ -216,7 +216,7 @@ int vb_broker_spawn(int timeout_ms, char *why, size_t why_size)
 	if (s.out >= 0)
 		close(s.out);
 	if (rc)
-		rc = vb_why(why, why_size, rc, "cannot start the broker %s", path);
+		rc = vb_error_hint(why, why_size, rc, "cannot start the broker %s", path);
 	else
 		rc = wait_ready(fd[0], timeout_ms, why, why_size);
 	close(fd[0]);

@@ -125,7 +125,7 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size)
 		return err;
 	err = vb_fault_link_open(&e->link, &cfg);
 	if (err)
-		return vb_why(why, why_size, err, "cannot set up the faults");
+		return vb_error_hint(why, why_size, err, "cannot set up the faults");
 	/* A slot's last owner may have left its own. */
 	status_begin(e->broker.shm);
 	memset(e->broker.shm->fault, 0, sizeof e->broker.shm->fault);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The engine's life: one per process, made of a place at the broker, a UDP link, an HCA and the
- * stand-by thread; and what becomes of it in a forked child.
+ * progress thread; and what becomes of it in a forked child.
  */
 #include "link/guard.h"
 #include "link/shm/shm.h"
@@ -109,8 +109,8 @@ static void fork_child(void)
 		return;
 	atomic_store(&e->alive, false);
 	atomic_store(&vb_watch_armed, 0);
-	close(e->standby.kick_fd);
-	close(e->standby.link_fd);
+	close(e->progress_thread.kick_fd);
+	close(e->progress_thread.link_fd);
 	vb_sleeper_close(e);
 	if (e->mail.fd >= 0)
 		close(e->mail.fd);
@@ -346,7 +346,7 @@ static int open_shm(struct vb_engine *e, char *why, size_t why_size)
 		cfg.counters[i] = &e->broker.shm->counters[i];
 	rc = vb_shm_open(&e->link, &cfg);
 	if (rc)
-		rc = vb_why(why, why_size, rc, "cannot set up the shared-memory link");
+		rc = vb_error_hint(why, why_size, rc, "cannot set up the shared-memory link");
 	else
 		e->shm = e->link;
 	return rc;
@@ -390,7 +390,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 
 static void engine_close(struct vb_engine *e)
 {
-	vb_standby_stop(e);
+	vb_progress_thread_stop(e);
 	vb_sleeper_close(e);
 	if (e->hca)
 		vb_hca_destroy(e->hca);
@@ -430,7 +430,7 @@ static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 		err = open_hca(e, window);
 	}
 	if (err)
-		err = vb_why(why, why_size, err, "cannot set up %s", what);
+		err = vb_error_hint(why, why_size, err, "cannot set up %s", what);
 	return err;
 }
 
@@ -451,9 +451,9 @@ static int engine_open(struct vb_engine *e, char *why, size_t why_size)
 	/* First the sleeper: the kernel tells of packets in this order. */
 	err = vb_sleeper_open(e);
 	if (!err)
-		err = vb_standby_start(e);
+		err = vb_progress_thread_start(e);
 	if (err)
-		err = vb_why(why, why_size, err, "cannot set up the stand-by thread");
+		err = vb_error_hint(why, why_size, err, "cannot set up the progress thread");
 	atomic_store(&e->alive, !err);
 	return err;
 }
@@ -463,7 +463,7 @@ static struct vb_engine *engine_new(void)
 	struct vb_engine *e = calloc(1, sizeof *e);
 
 	if (e) {
-		e->mail.fd = e->standby.kick_fd = e->standby.link_fd = -1;
+		e->mail.fd = e->progress_thread.kick_fd = e->progress_thread.link_fd = -1;
 		e->sleeper.epoll_fd = e->sleeper.wake_fd = e->sleeper.signal_fd = -1;
 	}
 	return e;
@@ -476,7 +476,7 @@ int vb_engine_open_inside(struct vb_engine **out, const struct vb_broker_client 
 	int err;
 
 	if (!e)
-		return vb_why(why, why_size, -ENOMEM, "cannot set up the adapter");
+		return vb_error_hint(why, why_size, -ENOMEM, "cannot set up the adapter");
 	e->broker = *at;
 	err = engine_plug(e, why, why_size);
 	if (err) {
@@ -508,7 +508,7 @@ int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size)
 			err = engine_open(e, why, why_size);
 		} else {
 			err = -ENOMEM;
-			(void)vb_why(why, why_size, err, "cannot set up the adapter");
+			(void)vb_error_hint(why, why_size, err, "cannot set up the adapter");
 		}
 		if (err && e)
 			engine_close(e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The engine: one per process. It runs the core against the UDP link, driven by the application's
- * own calls (posting and polling) and, only while the application does not poll, by one stand-by
+ * own calls (posting and polling) and, only while the application does not poll, by one progress
  * thread. The only place of the program with threads and locks.
  *
  * Every call below but acquire, release, now, lock, yield and wait-free readers is made under the
@@ -42,7 +42,7 @@ const struct vb_host_shm *vb_engine_host(const struct vb_engine *e);
 /*
  * After work was posted on @qp: sends at once when nothing is in flight there, else leaves the work
  * to the next progress, so that doorbells coalesce into trains. Never leaves it to nobody: the
- * stand-by thread sends what the application does not get to. @now is when it was posted.
+ * progress thread sends what the application does not get to. @now is when it was posted.
  */
 void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now);
 
@@ -76,7 +76,7 @@ void vb_engine_yield(struct vb_engine *e);
 /* After a poll that found something; under the lock. */
 void vb_engine_found(struct vb_engine *e);
 
-/* The application armed a CQ and may be about to sleep: the stand-by thread takes over at once. */
+/* The application armed a CQ and may be about to sleep: the progress thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);
 
 /*

@@ -5,18 +5,18 @@
  * had nobody to answer to.
  *
  * A gap is the time from when the engine meant to be at work to when it was. It means to be when
- * its next timer is due, or when the stand-by thread planned to look; so a freeze that begins and
- * ends within one planned sleep looks like that sleep and is not seen. The stand-by thread plans
- * none longer than VB_STANDBY_TICK_NS while a timer runs.
+ * its next timer is due, or when the progress thread planned to look; so a freeze that begins and
+ * ends within one planned sleep looks like that sleep and is not seen. The progress thread plans
+ * none longer than VB_PROGRESS_TICK_NS while a timer runs.
  */
 #include "node/engine/priv.h"
 
 void vb_engine_note_gap(struct vb_engine *e, vb_time now)
 {
-	const struct vb_standby *s = &e->standby;
-	/* While the thread is aside the application polls, or the thread soon finds that it does
+	const struct vb_progress_thread *s = &e->progress_thread;
+	/* While the thread is parked the application polls, or the thread soon finds that it does
 	 * not. */
-	vb_time planned = s->aside ? e->ran_at + e->slow * VB_ENGINE_GAP_MIN_NS : s->wake_at;
+	vb_time planned = s->parked ? e->ran_at + e->slow * VB_ENGINE_GAP_MIN_NS : s->wake_at;
 	vb_time meant = vb_time_min(planned, vb_hca_poll_timeout(e->hca));
 	vb_dur gap;
 

@@ -21,12 +21,12 @@
 /* Looks into /proc/self/maps, where nothing is touched: 0, or EFAULT. */
 static int walk_maps(uintptr_t start, uintptr_t end, bool write)
 {
-	FILE *f = vb_maps_open(0);
+	FILE *f = vb_memory_maps_open(0);
 	struct vb_map m;
 
 	if (!f)
 		return errno;
-	while (start < end && vb_maps_next(f, &m)) {
+	while (start < end && vb_memory_maps_next(f, &m)) {
 		if (m.end <= start)
 			continue;
 		if (m.start > start || !m.readable || (write && !m.writable))

@@ -96,7 +96,7 @@ struct vb_sleeper {
 	uint32_t seen;               /* ... so */
 };
 
-struct vb_standby {
+struct vb_progress_thread {
 	pthread_t thread;
 	bool started, stop;
 	int link_fd;          /* an epoll instance: readable when the link's descriptors are */
@@ -104,7 +104,7 @@ struct vb_standby {
 	bool waits_at_door;   /* ... or for them and the descriptors */
 	int kick_fd;          /* eventfd: look again */
 	bool kicked;          /* kick_fd was written and not yet acted on */
-	bool aside;           /* the application polls: sleeps until wake_at, blind for packets */
+	bool parked;          /* the application polls: sleeps until wake_at, blind for packets */
 	bool handover;        /* the application is about to sleep */
 	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
 	vb_time wake_at;      /* when it wakes by itself */
@@ -114,7 +114,7 @@ struct vb_standby {
 	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
 	uint32_t beaten;      /* times in a row that the application was faster at a packet */
 	uint32_t in_vain;     /* times in a row that it was woken while the application polled */
-	vb_time nap_until;    /* aside on a crowded machine: until then; else 0 */
+	vb_time nap_until;    /* parked on a crowded machine: until then; else 0 */
 	uint32_t late;        /* ... and found that the application had taken the packet */
 };
 
@@ -178,7 +178,7 @@ struct vb_engine {
 	struct vb_engine_sink sink;
 	struct vb_unsent unsent;
 	struct vb_reply reply;
-	struct vb_standby standby;
+	struct vb_progress_thread progress_thread;
 	struct vb_sleeper sleeper;
 	uint32_t notified;        /* events of CQs that were delivered, in all */
 	uint32_t slow;            /* vb_pace_slowness() */
@@ -271,7 +271,7 @@ void vb_engine_check_broker(struct vb_engine *e);
 
 /*
  * engine.c: an engine inside of the broker, at the slot @at, whose rx_fd becomes its own and whose
- * memory stays the caller's. It has no stand-by thread: the broker takes its steps. A failure is
+ * memory stays the caller's. It has no progress thread: the broker takes its steps. A failure is
  * explained in @why.
  */
 int vb_engine_open_inside(struct vb_engine **out, const struct vb_broker_client *at, char *why,
@@ -304,8 +304,8 @@ void vb_engine_close_mail(struct vb_engine *e);
 /* gap.c: tells the core of time in which this process did not run. Under the lock, first of
  * all after waking up. */
 VB_COLD void vb_engine_note_gap(struct vb_engine *e, vb_time now);
-/* The longest sleep of the stand-by thread while a timer of the core runs. */
-#define VB_STANDBY_TICK_NS (100 * VB_MSEC)
+/* The longest sleep of the progress thread while a timer of the core runs. */
+#define VB_PROGRESS_TICK_NS (100 * VB_MSEC)
 /* Less than this nobody looks at, and a process that computes may leave its engine alone so long.
  */
 #define VB_ENGINE_GAP_MIN_NS VB_MSEC
@@ -349,21 +349,21 @@ void vb_sleeper_give(struct vb_engine *e);
 /* Waits for @d at most, with the signal mask @mask (NULL: as it is). Under the lock, which it gives
  * up meanwhile. Returns what it saw; after VB_SLEEP_LINK the caller has to drain. */
 uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask);
-/* Receives until there is nothing more, or leaves what is to the stand-by thread. */
+/* Receives until there is nothing more, or leaves what is to the progress thread. */
 void vb_sleeper_drain(struct vb_engine *e);
 /* Under the lock, when events were delivered: wakes the sleeper if there is its own. */
 void vb_sleeper_wake(struct vb_engine *e);
 
 /* wait/progress.c */
-int vb_standby_start(struct vb_engine *e);
-void vb_standby_stop(struct vb_engine *e);
+int vb_progress_thread_start(struct vb_engine *e);
+void vb_progress_thread_stop(struct vb_engine *e);
 /* After the application's call: wakes the thread if it would otherwise come too late. */
-void vb_standby_notice(struct vb_engine *e, vb_time now);
+void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
 /* The thread has one more descriptor to wait for. */
-void vb_standby_look_again(struct vb_engine *e);
+void vb_progress_thread_look_again(struct vb_engine *e);
 /* Another thread will wait at the door: the thread does not do so by a nap any more. */
-void vb_standby_yield_door(struct vb_engine *e);
+void vb_progress_thread_yield_door(struct vb_engine *e);
 /* The application took packets by itself. */
-void vb_standby_beaten(struct vb_engine *e);
+void vb_progress_thread_beaten(struct vb_engine *e);
 
 #endif

@@ -5,7 +5,7 @@
  *
  * On an idle link the first packet leaves at once. While there is work in flight a posted request
  * can wait for the next step, which is never far: the application polls for the completions of what
- * is in flight. What has gathered by then leaves in one UDP_SEGMENT train. The stand-by thread
+ * is in flight. What has gathered by then leaves in one UDP_SEGMENT train. The progress thread
  * sends what the application does not come back for.
  */
 #include "node/engine/priv.h"
@@ -19,7 +19,7 @@
 #define UNSENT_WR_MAX 64
 /* How long they may wait while the application goes on posting without polling... */
 #define UNSENT_POST_NS (20 * VB_USEC)
-/* ... and until the stand-by thread sends them. */
+/* ... and until the progress thread sends them. */
 #define UNSENT_MAX_NS (50 * VB_USEC)
 /* UC and UD: nothing tells what is in flight. Doorbells closer than this are a burst. */
 #define BURST_GAP_NS (2 * VB_USEC)
@@ -260,7 +260,7 @@ void vb_engine_progress(struct vb_engine *e)
 	in_vain += e->looks - 1;
 	if (vb_engine_step(e, now)) {
 		in_vain = idle = 0;
-		vb_standby_beaten(e);
+		vb_progress_thread_beaten(e);
 	}
 	e->looks = 0;
 	e->progress_at = e->step_end;
@@ -269,7 +269,7 @@ void vb_engine_progress(struct vb_engine *e)
 	atomic_store_explicit(&e->in_vain, in_vain, memory_order_relaxed);
 	atomic_store_explicit(&e->idle_polls, idle, memory_order_relaxed);
 	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
-	vb_standby_notice(e, e->step_end);
+	vb_progress_thread_notice(e, e->step_end);
 }
 
 void vb_engine_send_rest(struct vb_engine *e)
@@ -320,5 +320,5 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 	u->doorbell_at = e->progress_at = now;
 	/* A request that can only fail has its completion already. */
 	deliver_events(e);
-	vb_standby_notice(e, now);
+	vb_progress_thread_notice(e, now);
 }

@@ -85,7 +85,7 @@ static struct vb_qp_entry entry_read(const struct vb_slots *s, uint32_t k, uint3
 		return e;
 	vb_explain_read(&shm->explain, &shm->qp_entry[i], &e, sizeof e);
 	if ((e.qpn & 0xff) != k || e.at > now ||
-	    ((e.has_ended || e.state == VB_QPS_RESET) && e.at + VB_PAST_NS < now))
+	    ((e.has_ended || e.state == VB_QPS_RESET) && e.at + VB_HISTORY_NS < now))
 		e.qpn = 0;
 	return e;
 }
@@ -134,7 +134,7 @@ static void tell_denial(const struct vb_slots *s, uint32_t qpn, vb_time now,
 			struct vb_vendor_qp *to)
 {
 	static struct vb_tale t;
-	const struct vb_past *past = vb_slots_past(s);
+	const struct vb_history *past = vb_slots_past(s);
 	const struct vb_slot_shm *shm = s->slot[qpn & 0xff].shm;
 	const struct vb_trace_event *ev = NULL;
 
@@ -144,7 +144,7 @@ static void tell_denial(const struct vb_slots *s, uint32_t qpn, vb_time now,
 		vb_explain_read(&shm->explain, &shm->explain.tales.tale[i], &t, sizeof t);
 		ev = denial_in(&t, qpn);
 	}
-	for (uint32_t i = 0; i < VB_PAST_TALES && !ev; i++) {
+	for (uint32_t i = 0; i < VB_HISTORY_TALES && !ev; i++) {
 		t = past->tale[i].tale;
 		ev = past->tale[i].ended ? denial_in(&t, qpn) : NULL;
 	}

@@ -171,7 +171,7 @@ int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler
 
 	if (err) {
 		free(g);
-		return vb_why(why, why_size, err, "cannot set up QP1");
+		return vb_error_hint(why, why_size, err, "cannot set up QP1");
 	}
 	g->slots = s;
 	g->handler = handler;
@@ -186,7 +186,7 @@ int vb_gsi_open(struct vb_gsi **out, struct vb_slots *s, vb_gsi_handler *handler
 	err = open_objects(g);
 	if (err) {
 		vb_gsi_close(g);
-		return vb_why(why, why_size, err, "cannot set up QP1");
+		return vb_error_hint(why, why_size, err, "cannot set up QP1");
 	}
 	vb_gsi_follow(g);
 	*out = g;

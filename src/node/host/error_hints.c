@@ -48,7 +48,7 @@ static const char *remedy_of(int err)
 	}
 }
 
-int vb_why(char *why, size_t why_size, int rc, const char *format, ...)
+int vb_error_hint(char *why, size_t why_size, int rc, const char *format, ...)
 {
 	va_list args;
 

@@ -10,7 +10,7 @@
  * or threads are short in the calling process. Returns what to fail with: @rc, but -ENOMEM instead
  * of -EAGAIN, which pthread_create(3) and clone(2) give and no man page of the verbs has.
  */
-__attribute__((format(printf, 4, 5))) int vb_why(char *why, size_t why_size, int rc,
-						 const char *format, ...);
+__attribute__((format(printf, 4, 5))) int vb_error_hint(char *why, size_t why_size, int rc,
+							const char *format, ...);
 
 #endif

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-FILE *vb_maps_open(pid_t pid)
+FILE *vb_memory_maps_open(pid_t pid)
 {
 	char path[32] = "/proc/self/maps";
 
@@ -31,7 +31,7 @@ static void read_name(FILE *f, struct vb_map *m)
 	m->name[len] = 0;
 }
 
-bool vb_maps_next(FILE *f, struct vb_map *m)
+bool vb_memory_maps_next(FILE *f, struct vb_map *m)
 {
 	char mode[5];
 
@@ -51,9 +51,9 @@ bool vb_map_same_object(const struct vb_map *a, const struct vb_map *b)
 	       a->shared && b->shared;
 }
 
-int vb_maps_find(pid_t pid, uint64_t addr, uint64_t len, struct vb_map *m)
+int vb_memory_maps_find(pid_t pid, uint64_t addr, uint64_t len, struct vb_map *m)
 {
-	FILE *f = vb_maps_open(pid);
+	FILE *f = vb_memory_maps_open(pid);
 	struct vb_map next;
 	uint64_t end;
 
@@ -62,13 +62,13 @@ int vb_maps_find(pid_t pid, uint64_t addr, uint64_t len, struct vb_map *m)
 	if (__builtin_add_overflow(addr, len, &end))
 		end = 0; /* nothing reaches it */
 	m->start = m->end = 0;
-	while (m->end <= addr && vb_maps_next(f, m)) {
+	while (m->end <= addr && vb_memory_maps_next(f, m)) {
 	}
 
 	bool found = end && m->start <= addr && addr < m->end;
 
 	while (found && m->end < end) {
-		found = vb_maps_next(f, &next) && next.start == m->end &&
+		found = vb_memory_maps_next(f, &next) && next.start == m->end &&
 			vb_map_same_object(m, &next) &&
 			next.offset == m->offset + (m->end - m->start) &&
 			next.readable == m->readable && next.writable == m->writable;

@@ -20,17 +20,17 @@ struct vb_map {
 
 /* The list of process @pid, 0 for this one; ends by fclose(). NULL and errno when it cannot be had:
  * ENOENT or ESRCH, it has ended; EACCES, it is not this user's. */
-FILE *vb_maps_open(pid_t pid);
+FILE *vb_memory_maps_open(pid_t pid);
 
 /* The next mapping, upwards. False at the end. */
-bool vb_maps_next(FILE *f, struct vb_map *m);
+bool vb_memory_maps_next(FILE *f, struct vb_map *m);
 
 /*
  * The mapping of process @pid (0: this one) that has @addr, which is extended over the next ones as
  * far as those go on with the same object under the same rights, until it has @len bytes from
  * there. 0 or a negative errno: -EFAULT, not all of them are mapped by one object.
  */
-int vb_maps_find(pid_t pid, uint64_t addr, uint64_t len, struct vb_map *m);
+int vb_memory_maps_find(pid_t pid, uint64_t addr, uint64_t len, struct vb_map *m);
 
 /* Both map the same object at the same offsets. */
 bool vb_map_same_object(const struct vb_map *a, const struct vb_map *b);

@@ -25,15 +25,15 @@ struct wanted {
 };
 
 /* @p is a mapping of this process: take it when it is of the object that is wanted. */
-static bool accept_mapping(const struct wanted *w, void *p, struct vb_foreign *out)
+static bool accept_mapping(const struct wanted *w, void *p, struct vb_remote_memory *out)
 {
 	uint64_t size = w->map.end - w->map.start;
 	struct vb_map got;
 
-	if (vb_maps_find(0, (uintptr_t)p, size, &got) == 0 && vb_map_same_object(&got, &w->map) &&
-	    (!w->write || got.writable) &&
+	if (vb_memory_maps_find(0, (uintptr_t)p, size, &got) == 0 &&
+	    vb_map_same_object(&got, &w->map) && (!w->write || got.writable) &&
 	    got.offset + ((uintptr_t)p - got.start) == w->map.offset) {
-		*out = (struct vb_foreign){
+		*out = (struct vb_remote_memory){
 		    .base = p, .size = (size_t)size, .at = (uint8_t *)p + w->skip};
 		return true;
 	}
@@ -42,7 +42,7 @@ static bool accept_mapping(const struct wanted *w, void *p, struct vb_foreign *o
 }
 
 /* Opens @path, a regular file with the inode that is wanted, and maps it. 0 or a negative errno. */
-static int map_path(const struct wanted *w, const char *path, struct vb_foreign *out)
+static int map_path(const struct wanted *w, const char *path, struct vb_remote_memory *out)
 {
 	struct stat st;
 
@@ -70,7 +70,7 @@ static int map_path(const struct wanted *w, const char *path, struct vb_foreign 
 }
 
 /* By a descriptor that the process has: the way to a memfd. */
-static int map_descriptor(const struct wanted *w, pid_t pid, struct vb_foreign *out)
+static int map_descriptor(const struct wanted *w, pid_t pid, struct vb_remote_memory *out)
 {
 	char path[32 + NAME_MAX];
 	int rc = -EOPNOTSUPP, len = snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
@@ -91,7 +91,7 @@ static int map_descriptor(const struct wanted *w, pid_t pid, struct vb_foreign *
 }
 
 /* By the path that the kernel tells, as that process sees it. */
-static int map_named(const struct wanted *w, pid_t pid, struct vb_foreign *out)
+static int map_named(const struct wanted *w, pid_t pid, struct vb_remote_memory *out)
 {
 	char path[sizeof w->map.name + 32];
 
@@ -103,16 +103,16 @@ static int map_named(const struct wanted *w, pid_t pid, struct vb_foreign *out)
 
 /* By a mapping that this process has, by fork() or its own doing: another one is made of it, so
  * that what the program does with its own does not matter. mremap(2), old_size 0 */
-static int map_own(const struct wanted *w, struct vb_foreign *out)
+static int map_own(const struct wanted *w, struct vb_remote_memory *out)
 {
 	uint64_t size = w->map.end - w->map.start;
-	FILE *f = vb_maps_open(0);
+	FILE *f = vb_memory_maps_open(0);
 	struct vb_map own;
 	int rc = -EOPNOTSUPP;
 
 	if (!f)
 		return -errno;
-	while (rc && vb_maps_next(f, &own)) {
+	while (rc && vb_memory_maps_next(f, &own)) {
 		if (!vb_map_same_object(&own, &w->map) || own.offset > w->map.offset ||
 		    own.offset + (own.end - own.start) < w->map.offset + size)
 			continue;
@@ -130,10 +130,11 @@ static int map_own(const struct wanted *w, struct vb_foreign *out)
 	return rc;
 }
 
-int vb_foreign_map(pid_t pid, uint64_t addr, uint64_t len, bool write, struct vb_foreign *out)
+int vb_remote_memory_map(pid_t pid, uint64_t addr, uint64_t len, bool write,
+			 struct vb_remote_memory *out)
 {
 	struct wanted w = {.write = write};
-	int rc = vb_maps_find(pid, addr, len, &w.map), err;
+	int rc = vb_memory_maps_find(pid, addr, len, &w.map), err;
 
 	if (rc)
 		return rc;
@@ -153,7 +154,7 @@ int vb_foreign_map(pid_t pid, uint64_t addr, uint64_t len, bool write, struct vb
 	return rc;
 }
 
-void vb_foreign_unmap(const struct vb_foreign *m)
+void vb_remote_memory_unmap(const struct vb_remote_memory *m)
 {
 	if (m->base)
 		munmap(m->base, m->size);

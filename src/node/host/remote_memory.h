@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct vb_foreign {
+struct vb_remote_memory {
 	void *base; /* of a mapping of this process's own */
 	size_t size;
 	uint8_t *at;     /* what was asked for, in it */
@@ -20,14 +20,15 @@ struct vb_foreign {
 
 /*
  * Maps the @len bytes that process @pid has at @addr, for reading and (@write) writing; ends by
- * vb_foreign_unmap(). It is found by the object that is mapped there: by a descriptor that the
- * process has for it, by its path, or by a mapping that this process has of it.
- * 0 or a negative errno: -EFAULT, they are not mapped there, or not so; -EOPNOTSUPP, they are the
- * process's own, or shared without a way to them; -EACCES, the process or the file is not this
- * user's; -EPERM, the object is sealed against it; -ENOENT or -ESRCH, there is no such process.
+ * vb_remote_memory_unmap(). It is found by the object that is mapped there: by a descriptor that
+ * the process has for it, by its path, or by a mapping that this process has of it. 0 or a negative
+ * errno: -EFAULT, they are not mapped there, or not so; -EOPNOTSUPP, they are the process's own, or
+ * shared without a way to them; -EACCES, the process or the file is not this user's; -EPERM, the
+ * object is sealed against it; -ENOENT or -ESRCH, there is no such process.
  */
-int vb_foreign_map(pid_t pid, uint64_t addr, uint64_t len, bool write, struct vb_foreign *out);
+int vb_remote_memory_map(pid_t pid, uint64_t addr, uint64_t len, bool write,
+			 struct vb_remote_memory *out);
 /* Nothing when nothing is mapped. */
-void vb_foreign_unmap(const struct vb_foreign *m);
+void vb_remote_memory_unmap(const struct vb_remote_memory *m);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define DUMP_BYTES (32 << 10)
 
-int vb_reach_route(const struct vb_gid *to, uint32_t ifindex)
+int vb_reachability_route(const struct vb_gid *to, uint32_t ifindex)
 {
 	bool is_ipv4 = vb_gid_is_ipv4(to);
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
@@ -67,7 +67,7 @@ static bool take_neighbours(const char *buf, unsigned left, const uint8_t *addr,
 	return true;
 }
 
-enum vb_neighbour vb_reach_neighbour(const struct vb_gid *to)
+enum vb_neighbour vb_reachability_neighbour(const struct vb_gid *to)
 {
 	static _Alignas(struct nlmsghdr) char buf[DUMP_BYTES];
 	bool is_ipv4 = vb_gid_is_ipv4(to);

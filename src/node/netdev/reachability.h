@@ -7,10 +7,10 @@
 
 /* 0 when there is a way to @to (a link-local address: on interface @ifindex), else an errno:
  * ENETUNREACH, EHOSTUNREACH, EACCES ... */
-int vb_reach_route(const struct vb_gid *to, uint32_t ifindex);
+int vb_reachability_route(const struct vb_gid *to, uint32_t ifindex);
 
 /* Whether @to has resolved to an address of the link. UNKNOWN: it is not on a link of this host, or
  * nobody has tried lately. */
-enum vb_neighbour vb_reach_neighbour(const struct vb_gid *to);
+enum vb_neighbour vb_reachability_neighbour(const struct vb_gid *to);
 
 #endif

@@ -145,12 +145,12 @@ struct vb_explain_shm {
 	struct vb_qp_view view[VB_VIEWS];
 };
 
-/* Tales of processes that are gone, the last ones; kept for VB_PAST_NS. Written by the broker under
- * its seq. */
-#define VB_PAST_TALES 128u
-#define VB_PAST_PER_PROCESS 32u
-#define VB_PAST_NS (600 * VB_SEC)
-struct vb_past_tale {
+/* Tales of processes that are gone, the last ones; kept for VB_HISTORY_NS. Written by the broker
+ * under its seq. */
+#define VB_HISTORY_TALES 128u
+#define VB_HISTORY_PER_PROCESS 32u
+#define VB_HISTORY_NS (600 * VB_SEC)
+struct vb_history_tale {
 	vb_time ended; /* the process, CLOCK_MONOTONIC; 0: this place is free */
 	uint32_t pid;
 	uint32_t slot;
@@ -159,9 +159,9 @@ struct vb_past_tale {
 	struct vb_fault_status fault;
 	struct vb_tale tale;
 };
-struct vb_past {
+struct vb_history {
 	uint32_t next; /* the place to be used next */
-	struct vb_past_tale tale[VB_PAST_TALES];
+	struct vb_history_tale tale[VB_HISTORY_TALES];
 };
 
 struct vb_host_shm {
@@ -212,7 +212,7 @@ struct vb_mailbox {
 struct vb_host_memory {
 	struct vb_host_shm host;
 	struct vb_adapter_shm adapter;
-	struct vb_past past;
+	struct vb_history past;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
 	struct vb_shm_door door[VB_SLOT_CNT];            /* doors, by slot */
 	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */

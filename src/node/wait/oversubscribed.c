@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * More programs that poll than there are processors. Whoever polls in vain there keeps a processor
- * from those it waits for, and from a stand-by thread that would read what it has sent.
+ * from those it waits for, and from a progress thread that would read what it has sent.
  *
  * First it only lets others run. When that takes long, others did run: the machine is crowded, and
  * for a while a program that does nothing but poll sleeps in its polls until a packet comes, a
  * moment at most. Then it is asked again, and the while doubles for as long as the answer is the
- * same. A program that does something else between two polls is not held up. The stand-by thread
- * stays aside for longer in the meantime, because a program that polls may have to wait for a
+ * same. A program that does something else between two polls is not held up. The progress thread
+ * stays parked for longer in the meantime, because a program that polls may have to wait for a
  * processor, and to take its packets from it would only make two threads of one.
  *
  * Not with shared memory, where who waits is not told by a descriptor alone.
@@ -30,7 +30,7 @@
 /* Polls in a row with nothing between them and nothing to find, before one sleeps... */
 #define IDLE_POLLS_MAX 2u
 /* ... for so long at most; a receiver that is full and pacing have timers only, many and short,
- * which may be late by as much as they may be for the stand-by thread. */
+ * which may be late by as much as they may be for the progress thread. */
 #define NAP_NS (300 * VB_USEC)
 #define NAP_MAX_NS (VB_ENGINE_CROWDED_POLLS_NS / 2)
 #define LEEWAY_NS (200 * VB_USEC)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stand-by thread. The application drives the engine by its own calls; this thread does what
+ * The progress thread. The application drives the engine by its own calls; this thread does what
  * it does not: receive for one-sided operations while it computes, fire timers while it sleeps,
  * send what it posted and left.
  *
  * On duty the thread sleeps until a packet arrives, a deadline passes or somebody kicks it. To be
  * woken for a packet that the application takes anyway helps nobody and costs the sender dearly, so
- * a thread that wakes up to find the application polling stands aside: it takes a nap, blind for
+ * a thread that wakes up to find the application polling parks: it takes a nap, blind for
  * packets, and then looks, without the lock, whether the application has polled meanwhile. Naps
  * double from 50 us to 500 us while it has, or is in a call that takes long, which bounds the cost
  * of looking, and also the time for which a program that stops polling without a word is not
- * served. Only a program that polls steadily has the thread aside. One that says that it stops, by
+ * served. Only a program that polls steadily has the thread parked. One that says that it stops, by
  * arming a completion queue, is served at once (vb_engine_expect_sleep()). One that sleeps for an
  * event takes its packets itself (sleep.c).
  *
@@ -67,7 +67,7 @@
 
 static void kick_thread(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 
 	if (s->kicked)
 		return;
@@ -89,17 +89,17 @@ static vb_time due_here(const struct vb_engine *e, vb_time now)
 	return vb_engine_due(e, now, is_active ? LEEWAY_NS : 0);
 }
 
-void vb_standby_look_again(struct vb_engine *e)
+void vb_progress_thread_look_again(struct vb_engine *e)
 {
 	kick_thread(e);
 }
 
-void vb_standby_notice(struct vb_engine *e, vb_time now)
+void vb_progress_thread_notice(struct vb_engine *e, vb_time now)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	vb_time due;
 
-	if (s->aside &&
+	if (s->parked &&
 	    (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN || vb_engine_is_crowded(e, now)))
 		return;
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
@@ -114,30 +114,30 @@ static bool polls_steadily(const struct vb_engine *e)
 	return atomic_load_explicit(&e->polls, memory_order_relaxed) >= POLLS_MIN;
 }
 
-void vb_standby_beaten(struct vb_engine *e)
+void vb_progress_thread_beaten(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 
-	if (!s->aside && polls_steadily(e) && ++s->beaten >= BEATEN_MAX)
+	if (!s->parked && polls_steadily(e) && ++s->beaten >= BEATEN_MAX)
 		kick_thread(e);
 }
 
 void vb_engine_expect_sleep(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 
 	if (e->unsent.wr_cnt)
 		vb_engine_send_rest(e);
 	s->handover = e->sleeps = true;
 	atomic_store_explicit(&e->polls, 0, memory_order_relaxed);
 	vb_engine_forget_crowd(e);
-	if (s->aside || atomic_load_explicit(&s->napping, memory_order_relaxed))
+	if (s->parked || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick_thread(e);
 }
 
-void vb_standby_yield_door(struct vb_engine *e)
+void vb_progress_thread_yield_door(struct vb_engine *e)
 {
-	if (e->standby.naps_at_door)
+	if (e->progress_thread.naps_at_door)
 		(void)vb_shm_end_nap(e->shm);
 }
 
@@ -145,7 +145,7 @@ void vb_standby_yield_door(struct vb_engine *e)
  * true for that. */
 static bool sleep_until(struct vb_engine *e, int fd, int broker, vb_time until)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	int mail = fd < 0 ? -1 : e->mail.fd;
 	struct pollfd p[4] = {
 	    {s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}, {broker, POLLIN, 0}, {mail, POLLIN, 0}};
@@ -182,7 +182,7 @@ static bool has_packets(struct vb_engine *e)
  */
 static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	vb_time now = vb_engine_now();
 	uint32_t word = 0;
 	bool has = false;
@@ -211,7 +211,7 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 /* Looks on, without the lock, for the packet after the last one; true when it is there. */
 static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
 	uint64_t kicks;
 
@@ -239,10 +239,10 @@ static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
 	return false;
 }
 
-/* Sleeps, aside, for as long as the application polls and nobody kicks. */
+/* Sleeps, parked, for as long as the application polls and nobody kicks. */
 static void nap_parked(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
 	vb_dur length = e->slow * NAP_MIN_NS, most = e->slow * NAP_MAX_NS;
 	bool once = s->nap_until != 0;
@@ -275,7 +275,7 @@ static void nap_parked(struct vb_engine *e)
  */
 static void enter_for_packet(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 
 	for (uint32_t i = 0; !vb_lock_try(&e->lock); i++) {
 		if (i == NAPS_MAX) {
@@ -295,7 +295,7 @@ static bool receive_stream(struct vb_engine *e, vb_time now)
 	uint32_t cnt = vb_engine_step(e, now);
 	bool received = cnt != 0;
 
-	e->standby.streams = received && now - e->progress_at > PASSIVE_NS;
+	e->progress_thread.streams = received && now - e->progress_at > PASSIVE_NS;
 	for (int i = 1; i < STEPS_MAX && cnt >= STREAM_PKTS; i++)
 		cnt = vb_engine_step(e, vb_engine_now());
 	return received;
@@ -304,7 +304,7 @@ static bool receive_stream(struct vb_engine *e, vb_time now)
 /* What there is to do after waking up, under the lock. */
 static void work_once(struct vb_engine *e, bool packet, vb_time now)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	vb_engine_runs(e, now);
 
 	bool crowded = vb_engine_is_crowded(e, now);
@@ -315,17 +315,17 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 
 	s->kicked = false;
 	s->nap_until = crowded && polls ? e->progress_at + recent : 0;
-	if (s->aside && polls)
+	if (s->parked && polls)
 		return;
-	if (s->aside)
+	if (s->parked)
 		s->beaten = s->in_vain = 0;
 	/* A program that polls for its completions and then waits on memory is fast at every other
 	 * packet, no more. */
 	if (packet)
 		s->in_vain = polls ? s->in_vain + 1 : 0;
-	s->aside = !s->handover && ((crowded && polls) || s->beaten >= BEATEN_MAX ||
-				    (polls && s->in_vain >= IN_VAIN_MAX));
-	if (s->aside)
+	s->parked = !s->handover && ((crowded && polls) || s->beaten >= BEATEN_MAX ||
+				     (polls && s->in_vain >= IN_VAIN_MAX));
+	if (s->parked)
 		return;
 	if (e->unsent.wr_cnt && due)
 		e->unsent.trust = 0;
@@ -339,14 +339,14 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 		s->late = s->beaten = 0;
 	else if (packet && !handover && polls_steadily(e) && ++s->late >= IN_VAIN_MAX)
 		/* However long it took to get here, the application has been faster. */
-		s->aside = true, s->late = 0;
+		s->parked = true, s->late = 0;
 }
 
 static void plan_sleep(struct vb_engine *e, vb_time now)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 
-	if (!s->aside) {
+	if (!s->parked) {
 		s->wake_at = vb_time_min(due_here(e, now), s->check_at);
 		/* So that nothing an active application leaves undone takes long to be noticed. */
 		if (now - e->progress_at < e->slow * NAP_MAX_NS)
@@ -356,7 +356,7 @@ static void plan_sleep(struct vb_engine *e, vb_time now)
 			s->wake_at = vb_time_min(s->wake_at, now + WATCH_NS);
 		/* So that a freeze is told from waiting for the peer. */
 		else if (vb_hca_poll_timeout(e->hca) != VB_NEVER)
-			s->wake_at = vb_time_min(s->wake_at, now + VB_STANDBY_TICK_NS);
+			s->wake_at = vb_time_min(s->wake_at, now + VB_PROGRESS_TICK_NS);
 	} else {
 		/* Naps end by themselves; what is left unsent without trust wakes it at once. */
 		s->wake_at = VB_NEVER;
@@ -373,13 +373,13 @@ static void look_after_broker(struct vb_engine *e)
 	vb_engine_probe_xrc(e, vb_engine_now());
 	vb_engine_answer(e);
 	vb_lock_drop(&e->lock);
-	e->standby.check_at = vb_engine_now() + CHECK_NS;
+	e->progress_thread.check_at = vb_engine_now() + CHECK_NS;
 }
 
-static void *standby_main(void *arg)
+static void *progress_thread_main(void *arg)
 {
 	struct vb_engine *e = arg;
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	int fd = s->link_fd;
 
 	/* The default slack of 50 us would double the short waits. */
@@ -389,13 +389,13 @@ static void *standby_main(void *arg)
 		plan_sleep(e, vb_engine_now());
 
 		vb_time until = s->wake_at;
-		bool aside = s->aside, dozes = false;
+		bool parked = s->parked, dozes = false;
 
 		vb_lock_drop(&e->lock);
 
 		bool packet = false;
 
-		if (aside) {
+		if (parked) {
 			nap_parked(e);
 		} else if (s->streams && linger_for_packet(e, fd, until)) {
 			packet = true;
@@ -438,9 +438,9 @@ static int thread_shortage(void)
 	return EAGAIN;
 }
 
-int vb_standby_start(struct vb_engine *e)
+int vb_progress_thread_start(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 	sigset_t all, old;
 
 	s->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -460,7 +460,7 @@ int vb_standby_start(struct vb_engine *e)
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 
-	int err = pthread_create(&s->thread, NULL, standby_main, e);
+	int err = pthread_create(&s->thread, NULL, progress_thread_main, e);
 
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
@@ -470,9 +470,9 @@ int vb_standby_start(struct vb_engine *e)
 	return 0;
 }
 
-void vb_standby_stop(struct vb_engine *e)
+void vb_progress_thread_stop(struct vb_engine *e)
 {
-	struct vb_standby *s = &e->standby;
+	struct vb_progress_thread *s = &e->progress_thread;
 
 	if (s->started) {
 		vb_lock_take(&e->lock);

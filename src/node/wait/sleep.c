@@ -2,16 +2,16 @@
 /*
  * A thread of the program that sleeps for an event. It waits for packets itself, so that no other
  * thread has to be woken first, and makes progress until its event is there. One thread at a time
- * does so; others wait to be told (verbs/queue/evq.h). Timers are the stand-by thread's.
+ * does so; others wait to be told (verbs/queue/evq.h). Timers are the progress thread's.
  *
  * Both threads wait for the link's descriptors, each by an epoll instance that has them with
  * EPOLLEXCLUSIVE, the sleeper's first: a packet wakes the sleeper alone while it waits, and the
- * stand-by thread whenever it does not, with no word between the two. That holds only if who was
+ * progress thread whenever it does not, with no word between the two. That holds only if who was
  * woken leaves nothing unread (vb_sleeper_drain()). epoll_ctl(2), __wake_up() and
  * ep_poll_callback() of Linux
  *
  * With shared memory senders look at the door's word (link/shm/wakeup.h). It is set by whoever
- * waits, and set again for the stand-by thread when the sleeper goes.
+ * waits, and set again for the progress thread when the sleeper goes.
  *
  * A handler that was installed with SA_RESTART does not end the sleep, others do. The kernel does
  * not tell which it was, so signals are blocked meanwhile and looked at before their handlers run.
@@ -218,7 +218,7 @@ bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t 
 	p->seen = seen;
 	vb_engine_forget_crowd(e);
 	vb_engine_send_rest(e);
-	vb_standby_yield_door(e);
+	vb_progress_thread_yield_door(e);
 	return true;
 }
 
@@ -226,11 +226,11 @@ void vb_sleeper_give(struct vb_engine *e)
 {
 	e->sleeper.taken = false;
 	/* Packets without end, as vb_sleeper_drain() has it: the thread is told. */
-	for (int i = 0; e->standby.waits_at_door && !open_door(e) && !e->rx_more; i++) {
+	for (int i = 0; e->progress_thread.waits_at_door && !open_door(e) && !e->rx_more; i++) {
 		vb_sleeper_drain(e);
 		e->rx_more |= i == STEPS_MAX;
 	}
-	vb_standby_notice(e, vb_engine_now());
+	vb_progress_thread_notice(e, vb_engine_now());
 }
 
 int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)

@@ -45,7 +45,7 @@ static int cannot_open(const struct vb_ibv_device *d, int err)
 {
 	char why[512];
 
-	err = -vb_why(why, sizeof why, -err, "cannot open %s", d->ibv.name);
+	err = -vb_error_hint(why, sizeof why, -err, "cannot open %s", d->ibv.name);
 	fprintf(stderr, "verbena: %s\n", why);
 	return err;
 }

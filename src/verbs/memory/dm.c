@@ -66,7 +66,7 @@ void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m)
 	if (m->arena)
 		vb_dm_arena_give(m);
 	else
-		vb_foreign_unmap(&m->foreign);
+		vb_remote_memory_unmap(&m->foreign);
 	free(m);
 }
 

@@ -47,7 +47,8 @@ static int look_at(int fd, uint64_t *size, uint64_t *page, bool *may_shrink)
 }
 
 /* Maps [offset, offset + length) of @fd. 0 or an errno. */
-static int map_dmabuf(int fd, uint64_t offset, size_t length, bool write, struct vb_foreign *out)
+static int map_dmabuf(int fd, uint64_t offset, size_t length, bool write,
+		      struct vb_remote_memory *out)
 {
 	uint64_t size = 0, page = 1, skip, end;
 	int err = look_at(fd, &size, &page, &out->may_shrink);
@@ -94,7 +95,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	if (mr)
 		errno = was; /* that of looking at the memory is nobody's */
 	if (!mr) {
-		vb_foreign_unmap(&origin.memory);
+		vb_remote_memory_unmap(&origin.memory);
 		return vb_ibv_null(err);
 	}
 	mr->addr = (void *)(uintptr_t)offset; /* as rdma-core has it */

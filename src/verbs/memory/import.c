@@ -107,7 +107,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 
 /* Maps the memory of what @e tells, for writing if it may be written. 0 or an errno. */
 static int map_memory(const struct vb_export_table *t, const struct vb_export_entry *e, bool write,
-		      struct vb_foreign *out)
+		      struct vb_remote_memory *out)
 {
 	uint64_t end;
 
@@ -115,13 +115,13 @@ static int map_memory(const struct vb_export_table *t, const struct vb_export_en
 	    __builtin_add_overflow(e->addr, e->length, &end) || end > UINTPTR_MAX)
 		return EINVAL;
 
-	int err = -vb_foreign_map((pid_t)t->pid, e->addr, e->length, write, out);
+	int err = -vb_remote_memory_map((pid_t)t->pid, e->addr, e->length, write, out);
 
 	if (err)
 		return err == ENOENT || err == ESRCH ? EIO : err;
 	err = vb_engine_check_memory(out->at, (size_t)e->length, write);
 	if (err)
-		vb_foreign_unmap(out);
+		vb_remote_memory_unmap(out);
 	return err;
 }
 
@@ -165,7 +165,7 @@ struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle)
 
 	if (!mr) {
 		err = errno;
-		vb_foreign_unmap(&origin.memory);
+		vb_remote_memory_unmap(&origin.memory);
 		return vb_ibv_null(err);
 	}
 	if (attr.kind == VB_MR_NULL) {
@@ -188,7 +188,7 @@ int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,
 		err = map_memory(c->file->remote, &e, true, &m->foreign);
 	/* The adapter's memory is never like that. */
 	if (!err && m->foreign.may_shrink) {
-		vb_foreign_unmap(&m->foreign);
+		vb_remote_memory_unmap(&m->foreign);
 		err = EINVAL;
 	}
 	if (err) {

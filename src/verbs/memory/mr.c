@@ -277,7 +277,7 @@ int vb_ibv_mr_free(struct vb_ibv_mr *mr)
 		vb_engine_slot(c->engine)->mr_cnt--;
 		mr->share->core = NULL;
 		if (mr->share->is_foreign)
-			vb_foreign_unmap(&mr->share->foreign);
+			vb_remote_memory_unmap(&mr->share->foreign);
 	}
 	mr_let_go(mr);
 	return 0;

@@ -57,54 +57,59 @@ static void owner_end(void)
 /* Memory that its process may not write is not had for writing, though its descriptor would do. */
 static void map__read_only_there(void **state)
 {
-	struct vb_foreign m = {0};
+	struct vb_remote_memory m = {0};
 
 	(void)state;
 	owner_start(PROT_READ);
-	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), -EFAULT);
-	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, false, &m), 0);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m),
+			 -EFAULT);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, false, &m), 0);
 	assert_int_equal(pwrite(memfd, "x", 1, 100), 1);
 	assert_int_equal(m.at[100], 'x');
-	vb_foreign_unmap(&m);
+	vb_remote_memory_unmap(&m);
 	owner_end();
 }
 
 /* Nor is memory that its process may not read. */
 static void map__no_access_there(void **state)
 {
-	struct vb_foreign m = {0};
+	struct vb_remote_memory m = {0};
 
 	(void)state;
 	owner_start(PROT_NONE);
-	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, false, &m), -EFAULT);
-	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), -EFAULT);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, false, &m),
+			 -EFAULT);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m),
+			 -EFAULT);
 	owner_end();
 }
 
 static void map__writable_there(void **state)
 {
-	struct vb_foreign m = {0};
+	struct vb_remote_memory m = {0};
 	char byte = 0;
 
 	(void)state;
 	owner_start(PROT_READ | PROT_WRITE);
-	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at + 10, 100, true, &m), 0);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at + 10, 100, true, &m),
+			 0);
 	m.at[5] = 'y';
 	assert_int_equal(pread(memfd, &byte, 1, 15), 1);
 	assert_int_equal(byte, 'y');
-	vb_foreign_unmap(&m);
+	vb_remote_memory_unmap(&m);
 	owner_end();
 }
 
 /* Of several descriptors the one of the object says why it cannot be had. */
 static void map__reason_is_of_the_object(void **state)
 {
-	struct vb_foreign m = {0};
+	struct vb_remote_memory m = {0};
 
 	(void)state;
 	owner_start(PROT_READ | PROT_WRITE);
 	assert_int_equal(fcntl(memfd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
-	assert_int_equal(vb_foreign_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), -EPERM);
+	assert_int_equal(vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m),
+			 -EPERM);
 	owner_end();
 }
 

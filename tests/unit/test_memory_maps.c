@@ -19,26 +19,26 @@ static void find__one_object_under_one_right(void **state)
 	assert_int_equal(ftruncate(fd, (off_t)(4 * page)), 0);
 	p = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_true(p != MAP_FAILED);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p + 10, 4 * page - 10, &m), 0);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p + 10, 4 * page - 10, &m), 0);
 	assert_true(m.start == (uintptr_t)p && m.shared && m.readable && m.writable);
 	/* What cannot be written is not the same as what can, nor is what cannot be read. */
 	assert_int_equal(mprotect(p + 2 * page, page, PROT_READ), 0);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p, 3 * page, &m), -EFAULT);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p, 2 * page, &m), 0);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 3 * page, &m), -EFAULT);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 2 * page, &m), 0);
 	assert_true(m.writable);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p + 2 * page, page, &m), 0);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p + 2 * page, page, &m), 0);
 	assert_false(m.writable);
 	assert_int_equal(mprotect(p + page, page, PROT_NONE), 0);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p, 2 * page, &m), -EFAULT);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 2 * page, &m), -EFAULT);
 	/* Other bytes of the object behind it, and nothing at all. */
 	assert_int_equal(mprotect(p + page, 2 * page, PROT_READ | PROT_WRITE), 0);
 	assert_true(mmap(p + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
 		    p + page);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p, 2 * page, &m), -EFAULT);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 2 * page, &m), -EFAULT);
 	assert_int_equal(munmap(p + page, page), 0);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p, 2 * page, &m), -EFAULT);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p + page, 1, &m), -EFAULT);
-	assert_int_equal(vb_maps_find(0, (uintptr_t)p, UINT64_MAX, &m), -EFAULT);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, 2 * page, &m), -EFAULT);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p + page, 1, &m), -EFAULT);
+	assert_int_equal(vb_memory_maps_find(0, (uintptr_t)p, UINT64_MAX, &m), -EFAULT);
 	munmap(p, 4 * page);
 	close(fd);
 }

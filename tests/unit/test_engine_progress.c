@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stand-by thread of an engine whose program does nothing: it hears the broker, and gives back
+ * The progress thread of an engine whose program does nothing: it hears the broker, and gives back
  * what processes that are gone have left. With a real broker, in a network namespace of its own.
  */
 #include "engine_peer.h"
@@ -22,8 +22,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The stand-by thread hears the broker at once: here nothing else would make it look. */
-static void standby__hears_the_broker(void **state)
+/* The progress thread hears the broker at once: here nothing else would make it look. */
+static void progress_thread__hears_the_broker(void **state)
 {
 	struct vb_broker_observer o;
 	struct vb_engine *e;
@@ -33,8 +33,8 @@ static void standby__hears_the_broker(void **state)
 	(void)state;
 	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
 	vb_engine_lock(e);
-	e->standby.check_at = VB_NEVER;
-	vb_standby_look_again(e);
+	e->progress_thread.check_at = VB_NEVER;
+	vb_progress_thread_look_again(e);
 	vb_engine_unlock(e);
 	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
 	assert_int_equal(vb_broker_ask_views(&o, 0, &asked), 0);
@@ -90,7 +90,7 @@ static unsigned rings_mapped(void)
 }
 
 /* Rings to and from a process that is gone are given back, though nothing more is sent. */
-static void standby__gives_back_rings_of_the_dead(void **state)
+static void progress_thread__gives_back_rings_of_the_dead(void **state)
 {
 	struct peer p;
 	int sock;
@@ -122,8 +122,9 @@ static void standby__gives_back_rings_of_the_dead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(standby__hears_the_broker, setup, teardown),
-	    cmocka_unit_test_setup_teardown(standby__gives_back_rings_of_the_dead, setup, teardown),
+	    cmocka_unit_test_setup_teardown(progress_thread__hears_the_broker, setup, teardown),
+	    cmocka_unit_test_setup_teardown(progress_thread__gives_back_rings_of_the_dead, setup,
+					    teardown),
 	};
 
 	VERBS_MAIN_OR_SKIP();

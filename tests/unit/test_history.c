@@ -25,7 +25,7 @@ static void take__each_once_with_its_error(void **state)
 	static struct vb_slot_shm slot;
 	struct vb_slots *s = &slots;
 	struct vb_slot_shm *shm = &slot;
-	const struct vb_past *p;
+	const struct vb_history *p;
 
 	(void)state;
 	s->host = &memory.host;
@@ -34,7 +34,7 @@ static void take__each_once_with_its_error(void **state)
 	tell(shm, 0x105, VB_TALE_FAILED, 10);
 	tell(shm, 0x205, VB_TALE_OPEN, 30);
 	shm->explain.error[1] = (struct vb_send_error){.gid = to, .err = EHOSTUNREACH, .cnt = 4};
-	vb_past_take(s, 5);
+	vb_history_take(s, 5);
 	p = vb_slots_past(s);
 	assert_int_equal(p->next, 2);
 	assert_int_equal(p->tale[0].tale.view.qpn, 0x205);
@@ -44,7 +44,7 @@ static void take__each_once_with_its_error(void **state)
 		assert_int_equal(p->tale[i].error.err, EHOSTUNREACH);
 		assert_int_equal(p->tale[i].error.cnt, 4);
 	}
-	assert_true(vb_past_until(p) > p->tale[1].ended);
+	assert_true(vb_history_until(p) > p->tale[1].ended);
 }
 
 int main(void)

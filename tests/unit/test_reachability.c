@@ -25,7 +25,7 @@ static int route_to(const char *address, uint32_t ifindex)
 	struct vb_gid to;
 
 	assert_int_equal(inet_pton(AF_INET6, address, to.b), 1);
-	return vb_reach_route(&to, ifindex);
+	return vb_reachability_route(&to, ifindex);
 }
 
 /* A link-local address means nothing without its interface: RFC 4007, 6. */
