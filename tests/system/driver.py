@@ -29,6 +29,7 @@ import case_command  # noqa: E402,F401
 import case_congestion  # noqa: E402,F401
 import case_csr  # noqa: E402,F401
 import case_explain  # noqa: E402,F401
+import case_failures  # noqa: E402,F401
 import case_fault  # noqa: E402,F401
 import case_import  # noqa: E402,F401
 import case_files  # noqa: E402,F401

@@ -79,10 +79,15 @@ static void explain__names_the_owner(void **state)
 	assert_non_null(strstr(text, "process 345 (iperf) of user 12"));
 	vb_port_explain(o, 1, text, sizeof text);
 	assert_non_null(strstr(text, "a process of user 11"));
-	vb_port_explain(&(struct vb_port_owner){.inode = 9, .pid = 77, .is_client = true}, 1, text,
-			sizeof text);
+	vb_port_explain(
+	    &(struct vb_port_owner){.uid = geteuid(), .inode = 9, .pid = 77, .is_client = true}, 1,
+	    text, sizeof text);
 	assert_non_null(strstr(text, "process 77 ()"));
 	assert_non_null(strstr(text, "whose broker was killed"));
+	vb_port_explain(
+	    &(struct vb_port_owner){.uid = geteuid() + 1, .inode = 9, .pid = 77, .is_client = true},
+	    1, text, sizeof text);
+	assert_non_null(strstr(text, "held by the Verbena of user"));
 	vb_port_explain(&(struct vb_port_owner){0}, 1, text, sizeof text);
 	assert_non_null(strstr(text, "rdma_rxe"));
 }

@@ -108,6 +108,17 @@ static int not_found(const struct request *r, const struct vb_qp_cases *c)
 	return 1;
 }
 
+/* A number that a living QP has is that QP's, whatever ended with it before. */
+static bool is_outlived(const struct request *r, const struct vb_qp_cases *c, uint32_t i)
+{
+	if (!r->qpn || !c->at[i].ended)
+		return false;
+	for (uint32_t k = 0; k < c->cnt; k++)
+		if (!c->at[k].ended && is_meant(r, &c->at[k]))
+			return true;
+	return false;
+}
+
 static bool is_meant_cm(const struct request *r, const struct vb_cm_case *k)
 {
 	return (!r->pid || k->view.pid == r->pid) &&
@@ -148,7 +159,7 @@ static int show_cases(const struct request *r, const struct vb_qp_cases *c)
 		return 1;
 	}
 	for (uint32_t i = 0; i < c->cnt && !r->cm; i++)
-		if (is_meant(r, &c->at[i]))
+		if (is_meant(r, &c->at[i]) && !is_outlived(r, c, i))
 			which[cnt++] = i;
 	cm = which + cnt;
 	for (uint32_t i = 0; i < c->cm_cnt && (r->cm || (r->all && !r->json)); i++)

@@ -278,11 +278,13 @@ static void write_begin(struct writer *w)
 /* What is to come, of a QP that is still at it. */
 static void write_next(struct writer *w, const struct vb_qp_view *v)
 {
-	if (v->is_rnr_wait && v->rnr_at != VB_NEVER)
+	/* The view may be older than the last events: what was to come then has come. */
+	if (v->is_rnr_wait && v->rnr_at != VB_NEVER && v->rnr_at >= w->last)
 		add(w, VB_ROW_NEXT, w->last, v->rnr_at,
 		    "to come: sends again, unless a receive is "
 		    "missing still");
-	else if (v->ack_at != VB_NEVER && v->rto.timeout_cnt)
+	else if (!v->is_rnr_wait && v->ack_at != VB_NEVER && v->ack_at >= w->last &&
+		 v->rto.timeout_cnt)
 		add(w, VB_ROW_NEXT, w->last, v->ack_at, "to come: timeout %u, after %s",
 		    v->rto.timeout_cnt + 1, vb_word_ns(v->rto.timeout).s);
 }
