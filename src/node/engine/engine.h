@@ -2,7 +2,7 @@
 /*
  * The engine: one per process. It runs the core against the UDP link, driven by the application's
  * own calls (posting and polling) and, only while the application does not poll, by one progress
- * thread. The only place of the program with threads and locks.
+ * thread. docs/threading.md has all threads and locks.
  *
  * Every call below but acquire, release, now, lock, yield and wait-free readers is made under the
  * lock.
