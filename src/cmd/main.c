@@ -30,7 +30,7 @@ static void print_help(FILE *f)
 	      f);
 }
 
-static int unknown(const char *name)
+static int unknown_command(const char *name)
 {
 	const char *near = NULL;
 	unsigned least = vb_near_limit(name);
@@ -67,5 +67,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < COMMAND_CNT; i++)
 		if (strcmp(name, commands[i]->name) == 0)
 			return commands[i]->run(commands[i], argc - 1, argv + 1);
-	return unknown(name);
+	return unknown_command(name);
 }

@@ -7,7 +7,7 @@
 
 static const struct vb_cmd_option options[] = {{0}};
 
-static int run(const struct vb_cmd *cmd, int argc, char **argv)
+static int run_version(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg;
 
@@ -24,5 +24,5 @@ const struct vb_cmd vb_cmd_version = {
     .arguments = "",
     .text = "Prints the version of verbena.",
     .options = options,
-    .run = run,
+    .run = run_version,
 };
