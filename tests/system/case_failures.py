@@ -318,6 +318,22 @@ def _(context):
         context.machine.drop(host)
 
 
+@maker("clock_off")
+def _(context):
+    a, b = context.machine.two()
+    # One that has tales to tell would stay for a while.
+    for pid in b.broker_pids():
+        os.kill(pid, signal.SIGTERM)
+    context.wait(lambda: not b.broker_pids(), 20, "the other host has a broker of another case")
+    library = os.path.join(context.build, "tests", "system", "libclock_ahead.so")
+    # The broker of that host lives an hour later.
+    broker = b.start([context.verbena, "broker"], env={"LD_PRELOAD": library})
+    with Kept(context, b):
+        out = a.run([context.verbena, "doctor", "-q", B], status=None)
+    broker.wait(20)
+    return out
+
+
 for name, listener in (("cm_no_listener", None), ("cm_consumer", "reject")):
     @maker(name)
     def _(context, listener=listener):
