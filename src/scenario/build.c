@@ -103,6 +103,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	    .seed = sc->seed,
 	    .topo = &run->topo,
 	    .sw = sc->sw,
+	    .reroute = sc->topology.reroute,
 	    .hca = {.limits = vb_limits_default,
 		    .port[1] = {.active_mtu = sc->load.mtu},
 		    .peer_window_bytes = sc->window_bytes,
@@ -161,6 +162,27 @@ static int fault_put(struct vb_scenario_run *run, const struct part *p,
 			err = fault_add(run, p, i, &f->spec);
 	}
 	return err;
+}
+
+static int link_put(struct vb_scenario_run *run, const struct part *p,
+		    const struct vb_scenario_link *l)
+{
+	uint32_t link = l->link;
+	int err;
+
+	if (l->host != UINT32_MAX) {
+		if (l->host >= run->topo.host_cnt)
+			return refuse(p, -EINVAL, "is of host %u: there are 0 to %u", l->host,
+				      run->topo.host_cnt - 1);
+		link = vb_sim_host_link(run->sim, l->host);
+	} else if (link >= run->topo.link_cnt) {
+		return refuse(p, -EINVAL, "is of cable %u: there are 0 to %u", link,
+			      run->topo.link_cnt - 1);
+	}
+	err = vb_sim_plan_link(run->sim, link, false, l->down);
+	if (!err && l->up != VB_NEVER)
+		err = vb_sim_plan_link(run->sim, link, true, l->up);
+	return err ? no_memory(p, err) : 0;
 }
 
 static int pattern_put(struct vb_scenario_run *run, const struct part *p,
@@ -232,6 +254,12 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		p->number = i + 1;
 		p->at = sc->fault[i].place;
 		err = fault_put(run, p, &sc->fault[i]);
+	}
+	p->name = "link";
+	for (uint32_t i = 0; !err && i < sc->link_cnt; i++) {
+		p->number = i + 1;
+		p->at = sc->link[i].place;
+		err = link_put(run, p, &sc->link[i]);
 	}
 	p->name = "workload";
 	for (uint32_t i = 0; !err && i < sc->pattern_cnt; i++) {

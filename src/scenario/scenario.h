@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define VB_SCENARIO_FAULTS_MAX 64
+#define VB_SCENARIO_LINKS_MAX 64
 
 enum vb_scenario_shape {
 	VB_SHAPE_PAIR,
@@ -28,6 +29,7 @@ struct vb_scenario_topology {
 	uint32_t hosts; /* STAR: all; else at each leaf, ToR or switch of the row */
 	uint32_t left, right, switches, leaves, spines, pods, tors, aggs, cores, k;
 	struct vb_cable cable, fabric;
+	vb_dur reroute; /* from a change of a link until routes have followed */
 };
 
 /* Of a section in the file; line 0: it is not there. */
@@ -39,6 +41,13 @@ struct vb_scenario_fault {
 	struct vb_scenario_place place;
 	uint32_t host, link; /* UINT32_MAX: not this one; both: every cable */
 	struct vb_fault_spec spec;
+};
+
+/* A cable that is taken apart, and joined again. */
+struct vb_scenario_link {
+	struct vb_scenario_place place;
+	uint32_t host, link; /* UINT32_MAX: not this one */
+	vb_time down, up;    /* VB_NEVER: not at all */
 };
 
 #define VB_SCENARIO_PATH 512
@@ -62,10 +71,11 @@ struct vb_scenario {
 	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every adapter; zeros: no congestion control */
 	uint32_t window_bytes, packets_max;
-	uint32_t pattern_cnt, fault_cnt;
+	uint32_t pattern_cnt, fault_cnt, link_cnt;
 	struct vb_load_pattern pattern[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
+	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
 	struct vb_scenario_record record;
 };
 

@@ -59,6 +59,7 @@ static const struct key topology_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario_topology, fabric),
      .map = cable_keys},
+    {"reroute", KEY_TIME, IN(vb_scenario_topology, reroute), 0, 1000 * VB_SEC, NULL, NULL, NULL},
     {.name = NULL},
 };
 
@@ -265,6 +266,38 @@ static int read_faults(struct reader *r, const yaml_node_t *node, void *at)
 	return reader_list(r, node, at, read_fault);
 }
 
+static const struct key link_keys[] = {
+    {"host", KEY_U32, IN(vb_scenario_link, host), 0, HOSTS_MAX, NULL, NULL, NULL},
+    {"cable", KEY_U32, IN(vb_scenario_link, link), 0, 1u << 22, NULL, NULL, NULL},
+    {"down", KEY_TIME, IN(vb_scenario_link, down), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {"up", KEY_TIME, IN(vb_scenario_link, up), 0, 1000 * VB_SEC, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static int read_link(struct reader *r, const yaml_node_t *node, void *base)
+{
+	struct vb_scenario *sc = base;
+	int err;
+
+	if (sc->link_cnt == VB_SCENARIO_LINKS_MAX)
+		return reader_fail(r, node, "there are at most %d links", VB_SCENARIO_LINKS_MAX);
+
+	struct vb_scenario_link *l = &sc->link[sc->link_cnt++];
+
+	*l = (struct vb_scenario_link){place_of(node), UINT32_MAX, UINT32_MAX, VB_NEVER, VB_NEVER};
+	err = reader_map(r, node, link_keys, l);
+	if (!err && (l->host == UINT32_MAX) == (l->link == UINT32_MAX))
+		err = reader_fail(r, node, "a link is that of a host or a cable: give one of them");
+	if (!err && (l->down == VB_NEVER || l->up <= l->down))
+		err = reader_fail(r, node, "a link goes down, and if it comes up then later");
+	return err;
+}
+
+static int read_links(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return reader_list(r, node, at, read_link);
+}
+
 /* Two numbers with a dot between them, or @word. */
 static int read_pair(struct reader *r, const yaml_node_t *node, const char *key, const char *word,
 		     char *to, size_t len)
@@ -328,6 +361,7 @@ static const struct key scenario_keys[] = {
     {.name = "transport", .kind = KEY_MAP, .offset = 0, .map = transport_keys},
     {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = read_workloads},
     {.name = "faults", .kind = KEY_CALL, .offset = 0, .read = read_faults},
+    {.name = "links", .kind = KEY_CALL, .offset = 0, .read = read_links},
     {.name = "record", .kind = KEY_MAP, .offset = IN(vb_scenario, record), .map = record_keys},
     {.name = NULL},
 };

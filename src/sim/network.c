@@ -68,8 +68,7 @@ static uint32_t node_at(const struct vb_topo *t, uint32_t id)
 	return id & 1 ? t->link[id / 2].b : t->link[id / 2].a;
 }
 
-/* What can happen on a cable, or be seen there, takes hooks. */
-static struct vb_cable_hooks *hooks_of(struct vb_sim *s, struct vb_port *p)
+struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p)
 {
 	struct vb_cable_hooks *h = p->cable.hooks;
 
@@ -106,7 +105,7 @@ static int port_create(struct vb_sim *s, uint32_t id)
 	p->to_host = far < s->host_cnt;
 	p->rng = vb_rng_stream(s->cfg.seed, "red", id);
 	p->headroom = port_headroom(&s->cfg, p->rate_bps, cable->delay);
-	if ((cable->mtu || s->cfg.on_packet) && !hooks_of(s, p))
+	if ((cable->mtu || s->cfg.on_packet) && !vb_sim_cable_hooks(s, p))
 		return -ENOMEM;
 	if (!p->at_host)
 		return 0;
@@ -235,6 +234,7 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->hop_set);
 	vb_sim_free(s, s->hop);
 	vb_sim_free(s, s->tree);
+	vb_sim_free(s, s->change);
 	vb_sim_free(s, s->host);
 	vb_sim_free(s, s->sw);
 	vb_sim_free(s, s->switch_port);
@@ -243,8 +243,8 @@ void vb_sim_network_destroy(struct vb_sim *s)
 
 static int fault_set(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec)
 {
-	struct vb_cable_hooks *a = hooks_of(s, &s->port[2 * link]),
-			      *b = hooks_of(s, &s->port[2 * link + 1]);
+	struct vb_cable_hooks *a = vb_sim_cable_hooks(s, &s->port[2 * link]),
+			      *b = vb_sim_cable_hooks(s, &s->port[2 * link + 1]);
 	struct vb_cable_fault *f = NULL;
 
 	if (!a || !b)

@@ -16,6 +16,13 @@
 #define VB_SIM_TREES 4u                /* that groups share */
 #define VB_SIM_ADDRESS VB_FLOW_ADDRESS /* of host 0; others follow */
 
+/* What is to happen to cables, the first in time first. */
+struct vb_sim_link_change {
+	vb_time at;
+	uint32_t link; /* VB_SIM_NONE: routes follow what has happened */
+	bool up;
+};
+
 struct vb_sim {
 	struct vb_sim_config cfg;
 	struct vb_sim_app app;
@@ -37,6 +44,9 @@ struct vb_sim {
 	uint32_t *hop;
 	uint32_t hop_cnt, hop_cap;
 	uint64_t *tree; /* of groups: VB_SIM_TREES of each switch, one switch behind the other */
+	struct vb_trace link_trace; /* of changes of cables */
+	struct vb_sim_link_change *change;
+	uint32_t change_cnt;
 	bool stop;
 	uint64_t hops, event_cnt;
 	struct vb_digest digest;
@@ -76,6 +86,16 @@ static inline uint32_t vb_sim_host_number(const struct vb_sim *s, const struct v
 	return (uint32_t)(nic - s->host);
 }
 
+/* link.c: what is due of the changes of cables, and when the next one is. */
+void vb_sim_links_change(struct vb_sim *s);
+/* The machine number of the changes. */
+static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
+{
+	return s->host_cnt + s->port_cnt + 1;
+}
+
+/* network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */
+struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);
 /* network.c: makes the hosts, switches, ports and cables of cfg.topo. */
 int vb_sim_network_create(struct vb_sim *s);
 void vb_sim_network_destroy(struct vb_sim *s);
@@ -84,7 +104,10 @@ struct vb_trace vb_sim_trace_of(struct vb_sim *s, uint32_t node);
 
 /* route.c: fills the forward tables. */
 int vb_sim_routes_create(struct vb_sim *s);
-/* The number of the switch at the other end of a port's cable, or VB_SIM_NONE. */
+/* Fills them again, and the trees of groups. */
+int vb_sim_routes_follow(struct vb_sim *s);
+/* The number of the switch at the other end of a port's cable, or VB_SIM_NONE: there is none, or
+ * the cable is apart. */
 uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p);
 
 /* tree.c: fills the trees of groups. */

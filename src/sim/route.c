@@ -19,7 +19,7 @@ uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p)
 {
 	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
 
-	return sw ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
+	return sw && !p->cable.down ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
 }
 
 static void search_run(struct search *f, uint32_t edge)
@@ -89,17 +89,20 @@ static int set_add(struct search *f, uint32_t at, uint32_t edge)
 	return 0;
 }
 
-static int sets_fill(struct search *f, const uint8_t *has_hosts)
+/* With @may_part a switch that cannot be reached has no next hops. */
+static int sets_fill(struct search *f, const uint8_t *has_hosts, bool may_part)
 {
 	for (uint32_t edge = 0; edge < f->s->switch_cnt; edge++) {
 		if (!has_hosts[edge])
 			continue;
 		search_run(f, edge);
 		for (uint32_t at = 0; at < f->s->switch_cnt; at++) {
-			if (f->dist[at] == UINT32_MAX)
+			bool is_behind = f->dist[at] != UINT32_MAX;
+
+			if (!is_behind && !may_part)
 				return -EINVAL; /* not connected */
 
-			int err = at == edge ? 0 : set_add(f, at, edge);
+			int err = at == edge || !is_behind ? 0 : set_add(f, at, edge);
 
 			if (err)
 				return err;
@@ -137,27 +140,24 @@ static void tables_give(struct vb_sim *s)
 	}
 }
 
-int vb_sim_routes_create(struct vb_sim *s)
+static int sets_create(struct vb_sim *s, bool may_part)
 {
 	size_t n = s->switch_cnt;
 	struct search f = {.s = s};
 	uint8_t *has_hosts;
-	int err = map_fill(s);
+	int err = -ENOMEM;
 
-	if (err || n == 0)
-		return err;
 	s->hop_set = vb_sim_alloc(s, n * n * sizeof *s->hop_set);
 	f.dist = vb_sim_alloc(s, n * sizeof *f.dist);
 	f.queue = vb_sim_alloc(s, n * sizeof *f.queue);
 	f.same = vb_sim_alloc(s, n * sizeof *f.same);
 	has_hosts = vb_sim_alloc(s, n);
-	err = -ENOMEM;
 	if (s->hop_set && f.dist && f.queue && f.same && has_hosts) {
 		for (uint32_t i = 0; i < s->host_cnt; i++) {
 			if (s->map.site[i].subnet != VB_FORWARD_NONE)
 				has_hosts[s->map.site[i].subnet] = 1;
 		}
-		err = sets_fill(&f, has_hosts);
+		err = sets_fill(&f, has_hosts, may_part);
 	}
 	tables_give(s);
 	vb_sim_free(s, f.dist);
@@ -165,4 +165,28 @@ int vb_sim_routes_create(struct vb_sim *s)
 	vb_sim_free(s, f.same);
 	vb_sim_free(s, has_hosts);
 	return err;
+}
+
+int vb_sim_routes_create(struct vb_sim *s)
+{
+	int err = map_fill(s);
+
+	return err || s->switch_cnt == 0 ? err : sets_create(s, false);
+}
+
+int vb_sim_routes_follow(struct vb_sim *s)
+{
+	int err;
+
+	if (s->switch_cnt == 0)
+		return 0;
+	vb_sim_free(s, s->hop_set);
+	vb_sim_free(s, s->hop);
+	vb_sim_free(s, s->tree);
+	s->hop_set = NULL;
+	s->hop = NULL;
+	s->tree = NULL;
+	s->hop_cnt = s->hop_cap = 0;
+	err = sets_create(s, true);
+	return err ? err : vb_sim_trees_create(s);
 }

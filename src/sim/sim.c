@@ -13,7 +13,7 @@
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 {
 	const struct vb_sim_memory *m = &cfg->memory;
-	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 1;
+	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 2;
 
 	if (cfg->cqe == 0 || cfg->packets_max == 0 || cfg->hca.port[1].active_mtu < VB_MTU_256 ||
 	    cfg->hca.port[1].active_mtu > VB_MTU_4096 || cfg->sw.red.kmin > cfg->sw.red.kmax ||
@@ -255,9 +255,11 @@ static void event_run(struct vb_sim *s)
 		vb_nic_handle_timeout(&s->host[id], s->now);
 	} else if (id < timer_id(s)) {
 		port_run(s, &s->port[id - s->host_cnt]);
-	} else {
-		if (s->app.on_timer)
-			s->app.on_timer(s->app.ctx, s->now);
+	} else if (id == vb_sim_links_id(s)) {
+		vb_sim_links_change(s);
+		ports_serve(s);
+	} else if (s->app.on_timer) {
+		s->app.on_timer(s->app.ctx, s->now);
 	}
 	if (s->nics.first)
 		hosts_settle(s);

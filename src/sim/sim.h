@@ -19,6 +19,8 @@
 #include "sim/digest.h"
 #include "sim/topo.h"
 
+#define VB_SIM_LINK_CHANGES_MAX 1024u
+
 struct vb_sim;
 
 /* Who uses the simulation. Any callback may be NULL. */
@@ -35,6 +37,7 @@ struct vb_sim_config {
 	uint64_t seed;
 	const struct vb_topo *topo;
 	struct vb_switch_config sw; /* every switch */
+	vb_dur reroute;             /* from a change of a link until routes have followed */
 	/* Of every adapter: limits, windows and active_mtu. seed, ports, QPNs, trace and memory are
 	 * set by the simulator. */
 	struct vb_hca_config hca;
@@ -102,6 +105,13 @@ int vb_sim_set_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_faul
 int vb_sim_add_cable_fault(struct vb_sim *s, uint32_t link, const struct vb_fault_spec *spec);
 /* The layer that is there, or NULL: its hits can be read. */
 const struct vb_fault *vb_sim_cable_fault(const struct vb_sim *s, uint32_t link);
+
+/*
+ * At @at, not before now, cable @link is taken apart, or with @up joined again. What is on it is
+ * lost, and so is what its ports send while it is apart; pauses end. Switches send elsewhere from
+ * cfg.reroute later on, where there is another way. At most VB_SIM_LINK_CHANGES_MAX are under way.
+ */
+int vb_sim_plan_link(struct vb_sim *s, uint32_t link, bool up, vb_time at);
 
 /* The cable of a host. */
 uint32_t vb_sim_host_link(const struct vb_sim *s, uint32_t host);

@@ -39,9 +39,11 @@ static bool switch_reach(struct growth *g, uint32_t at, uint32_t *tail)
 		const struct vb_port *far = &g->s->port[vb_sim_peer(sw->port[i]->id)];
 		uint32_t next = vb_sim_switch_behind(g->s, sw->port[i]);
 
-		if (next == VB_SIM_NONE) {
+		if (sw->port[i]->to_host) {
 			port_add(g, sw, i);
 			leads = true;
+		} else if (next == VB_SIM_NONE) {
+			continue; /* the cable is apart */
 		} else if (!g->reached[next]) {
 			g->reached[next] = 1;
 			g->up[next] = far->number;

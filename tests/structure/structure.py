@@ -63,7 +63,7 @@ FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 15
 # Folders above that limit, and the number of files that they must not exceed.
-LARGE_FOLDERS = {"src/sim": 23}
+LARGE_FOLDERS = {"src/sim": 24}
 # Folders with static functions that have names of one word.
 SHORT_NAMES = ("src/core", "src/sim", "src/fabric")
 # Folders whose object files call each other in a circle. All others have none; none is added here.
