@@ -86,7 +86,7 @@ static uint32_t priority_next(struct vb_port *p, uint32_t may)
 {
 	uint32_t strict = may;
 
-	for (uint32_t i = 0; p->schedule && i < VB_PRIORITY_CNT; i++)
+	for (uint32_t i = 0; p->weighted && i < VB_PRIORITY_CNT; i++)
 		if (p->schedule->weight[i])
 			strict &= ~(1u << i);
 	/* The highest first. */

@@ -74,6 +74,7 @@ struct vb_port {
 	bool is_ready : 1;        /* in the list */
 	bool at_host : 1;         /* its node is an adapter */
 	bool to_host : 1;         /* the other end's is */
+	bool weighted : 1;        /* there is a schedule, which lies far off */
 	uint8_t turn;             /* the priority with a weight whose turn it is */
 
 	uint32_t depth, depth_pkts;

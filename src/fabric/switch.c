@@ -202,6 +202,7 @@ int vb_switch_init(struct vb_switch *sw, const struct vb_switch_config *cfg, str
 		port[i]->owner = &sw->machine;
 		port[i]->number = i;
 		port[i]->schedule = weights ? &cfg->schedule : NULL;
+		port[i]->weighted = weights != 0;
 	}
 	return 0;
 }

@@ -157,6 +157,7 @@ static void weights__share_what_strict_priorities_leave(void **state)
 	(void)state;
 	world_open(&w, 100);
 	w.port.schedule = &schedule;
+	w.port.weighted = true;
 	(void)put(&w, 0, len[0], 0);
 	(void)put(&w, 1, len[1], 0);
 	(void)put(&w, 4, len[4], 0);
