@@ -18,7 +18,7 @@ _verbena()
 			if [[ ${words[i]} == -- ]]; then
 				_command_offset $((i + 1))
 				return
-			elif [[ ${words[i]} =~ ^(--adp|--cc|--dc|-l|--link|-f|--fault|-s|--fault-seed)$ ]]; then
+			elif [[ ${words[i]} =~ ^(--adp|--pkeys|--cc|--dc|-l|--link|-f|--fault|-s|--fault-seed)$ ]]; then
 				((++i))
 			elif [[ ${words[i]} != -* ]]; then
 				_command_offset $i
@@ -43,12 +43,12 @@ _verbena()
 			COMPREPLY+=($(compgen -W 'paper hardware firmware-rate firmware-only off' -- "$cur"))
 			return
 			;;
-		-f | --fault | -s | --fault-seed)
+		-f | --fault | -s | --fault-seed | --pkeys)
 			return
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--print --adp --cc --dc --link --fault --fault-seed --log --help --' -- "$cur"))
+			COMPREPLY=($(compgen -W '--print --adp --pkeys --cc --dc --link --fault --fault-seed --log --help --' -- "$cur"))
 		else
 			_command_offset $cword
 		fi

@@ -368,6 +368,51 @@ def _(context):
             raise Failure(f"{p.returncode}\n{p.stdout}\n{p.stderr}")
 
 
+def pkey_table(host, verbena):
+    out = host.run([verbena, "reg", "-d", "lo", "--reg_name", "PKEY_TABLE", "--get"])
+    return [int(v, 16) for v in re.findall(r"^pkey\[\d+\] +\| (0x[0-9a-f]+)$", out, re.M)]
+
+
+@case("registers.run_pkeys")
+def _(context):
+    """`verbena run --pkeys`: the tables of all devices as the list says, and the program meets them. Members of
+    one partition talk, of whom at least one is a full member; others do not. IBT-81"""
+    a, v = context.machine.a, context.verbena
+    both = context.places["lo4"]
+    out = a.run([v, "run", "--pkeys", "0xffff,0x8005,5", "--", "sh", "-c",
+                 f"{v} reg -d lo --reg_name PKEY_TABLE --set 'pkey[3]=7' --yes >/dev/null; ibv_devinfo -v -d "
+                 + a.device(v, "lo")])
+    if "max_pkeys:\t\t\t16" not in out:
+        raise Failure(out)
+    where = pair.Place(both.name, context, both.server, both.client)
+    at = where.run.index("--")
+    where.run = where.run[:at] + ["--pkeys", "0xffff,0x8005,5"] + where.run[at:]
+    # 1 and 1, 1 and 2: a full member and a full, a limited one.
+    for server_index, client_index, works in (1, 1, True), (1, 2, True), (2, 2, False), (0, 1, False):
+        port = a.pick_port()
+        argv = [pair.command(where, where.server, "ib_send_lat", ["-F", "-n", "5", "-u", "8", f"--pkey_index={i}"], port)
+                for i in (server_index, client_index)]
+        server = a.start(argv[0], name="server")
+        server.wait_listen(port)
+        client = a.start(argv[1] + ["127.0.0.1"], name="client")
+        try:
+            if (client.wait(20) == 0) != works:
+                raise Failure(f"{server_index} {client_index}\n{client.story()}\n{server.story()}")
+            if pkey_table(a, v)[:4] != [0xffff, 0x8005, 5, 0]:
+                raise Failure(f"{pkey_table(a, v)}")
+        finally:
+            server.end()
+            client.end()
+    context.wait(lambda: not a.has_adapter(), 10, "the adapter stays")
+    # The second word of each: what the message names.
+    for wrong, named in (("0x10000", "0x10000"), ("0xffff,", "''"), ("0xffff,0x8000", "0x8000"), ("-1", "'-1'"),
+                         ("0xffff,x", "'x'"), (",".join(["1"] * 17), "more than 16")):
+        p = subprocess.run(a.enter + [v, "run", f"--pkeys={wrong}", "--", "echo", "ran"], capture_output=True,
+                           text=True, timeout=20)
+        if p.returncode != 2 or p.stdout or named not in p.stderr or a.has_adapter():
+            raise Failure(f"{wrong}: {p.returncode}\n{p.stdout}\n{p.stderr}")
+
+
 # Arguments, and what standard error says.
 for name, argv, says in (("hca_nothing", ["hca"], "start, stop or status"), ("hca_other", ["hca", "fly"], "'fly'"),
                          ("hca_vfs", ["hca", "start", "--vfs", "9"], "'9'"),

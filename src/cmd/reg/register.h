@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `verbena reg`, `verbena fwreset` and `verbena run --adp` share: accesses to registers
- * through the broker, with the messages and tables of mlxreg(8), so that scripts made for it read
- * them. An error is one line, "-E- ...".
+ * What `verbena reg`, `verbena fwreset` and `verbena run --adp`, `--pkeys` share: accesses to
+ * registers through the broker, with the messages and tables of mlxreg(8), so that scripts made for
+ * it read them. An error is one line, "-E- ...".
  */
 #ifndef VB_CMD_REG_REGISTER_H
 #define VB_CMD_REG_REGISTER_H
@@ -43,6 +43,17 @@ void vb_reg_print_names(void);
  * begins a comment. 0 or an exit status; a file that is refused changes nothing.
  */
 int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path);
+
+/*
+ * A P_Key table from @text, "0xffff,0x8001": P_Keys in the order of their indices, at most
+ * VB_PKEYS_MAX of them with commas between; the entries behind them are empty. 0, or an exit status
+ * and a message. apply: makes @table that of every device; 0 or an exit status.
+ */
+struct vb_pkey_table {
+	uint16_t pkey[VB_PKEYS_MAX];
+};
+int vb_reg_parse_pkeys(const struct vb_cmd *cmd, const char *text, struct vb_pkey_table *table);
+int vb_reg_apply_pkeys(struct vb_broker_observer *o, const struct vb_pkey_table *table);
 
 /* Reads a file of fields, at most VB_REG_FILE_BYTES_MAX bytes, into @out: comments and blanks are
  * taken out, and ends of lines are commas. 0 or an exit status. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Settings of ROCE_ACCL from a file and as presets, see register.h. */
+/* Settings of all devices: ROCE_ACCL from a file and as presets, P_Keys from a list; see
+ * register.h. */
 #include "cmd/reg/register.h"
 
 #include <errno.h>
@@ -106,9 +107,34 @@ static int apply_to(struct vb_broker_observer *o, const char *device, const char
 	return rc;
 }
 
-int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path)
+/* Calls @set for each device that has settings of its own, until one fails. */
+static int each_device(struct vb_broker_observer *o,
+		       int (*set)(struct vb_broker_observer *o, const char *device, void *ctx),
+		       void *ctx)
 {
 	static struct vb_host_shm host;
+	int rc = 0;
+
+	vb_host_read(o->host, &host);
+	for (uint32_t i = 0; !rc && i < VB_DEVICES_MAX; i++)
+		if (host.device[i].ifindex && !host.device[i].parent)
+			rc = set(o, host.device[i].name, ctx);
+	return rc;
+}
+
+struct accl_file {
+	const char *preset, *fields;
+};
+
+static int accl_set(struct vb_broker_observer *o, const char *device, void *ctx)
+{
+	const struct accl_file *f = ctx;
+
+	return apply_to(o, device, f->preset, f->fields);
+}
+
+int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, const char *path)
+{
 	char *text = malloc(VB_REG_FILE_BYTES_MAX + 1), *fields = text, *preset = NULL;
 	int rc = text ? vb_reg_read_fields(cmd, path, text) : 1;
 
@@ -118,10 +144,52 @@ int vb_reg_apply_file(const struct vb_cmd *cmd, struct vb_broker_observer *o, co
 		if (*fields)
 			*fields++ = 0;
 	}
-	vb_host_read(o->host, &host);
-	for (uint32_t i = 0; !rc && i < VB_DEVICES_MAX; i++)
-		if (host.device[i].ifindex && !host.device[i].parent)
-			rc = apply_to(o, host.device[i].name, preset, fields);
+	if (!rc)
+		rc = each_device(o, accl_set, &(struct accl_file){preset, fields});
 	free(text);
 	return rc;
+}
+
+int vb_reg_parse_pkeys(const struct vb_cmd *cmd, const char *text, struct vb_pkey_table *table)
+{
+	const char *at = text;
+
+	*table = (struct vb_pkey_table){0};
+	for (unsigned i = 0;; i++) {
+		int len = (int)strcspn(at, ",");
+		char *end;
+		unsigned long pkey = strtoul(at, &end, 0);
+
+		if (i == VB_PKEYS_MAX)
+			return vb_cmd_usage(cmd, "--pkeys '%s': more than %d P_Keys", text,
+					    VB_PKEYS_MAX);
+		if (end != at + len || *at < '0' || *at > '9' || pkey > 0xffff || pkey == 0x8000)
+			return vb_cmd_usage(cmd,
+					    "--pkeys '%s': '%.*s' is no P_Key: bit 15 for a full "
+					    "member, a partition from 1 to 0x7fff in the others; "
+					    "0 for an empty entry",
+					    text, len, at);
+		table->pkey[i] = (uint16_t)pkey;
+		if (at[len] == 0)
+			return 0;
+		at += len + 1;
+	}
+}
+
+static int pkeys_set(struct vb_broker_observer *o, const char *device, void *ctx)
+{
+	const struct vb_reg *reg = &vb_reg_pkey_table;
+	const struct vb_pkey_table *table = ctx;
+	uint8_t image[4 * VB_PKEYS_MAX] = {0};
+
+	for (unsigned i = 0; i < VB_PKEYS_MAX; i++)
+		vb_reg_field_put(reg, &reg->field[i], image, table->pkey[i]);
+	return vb_reg_access(o, device, true, reg->id, image, sizeof image);
+}
+
+int vb_reg_apply_pkeys(struct vb_broker_observer *o, const struct vb_pkey_table *table)
+{
+	struct vb_pkey_table copy = *table;
+
+	return each_device(o, pkeys_set, &copy);
 }

@@ -26,11 +26,13 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED, OPT_LOG };
+enum { OPT_PRINT, OPT_ADP, OPT_PKEYS, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED, OPT_LOG };
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
     [OPT_ADP] = {0, "adp", "FILE", "first set ROCE_ACCL of all devices as FILE says"},
+    [OPT_PKEYS] = {0, "pkeys", "P_KEYS",
+		   "first set the P_Key table of all devices, such as 0xffff,0x8001"},
     [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
     [OPT_DC] = {0, "dc", "half|full|adapter",
 		"the devices say that mlx5dv supports them, and DC connects with this handshake"},
@@ -143,10 +145,11 @@ static int set_library_path(const struct vb_cmd *cmd, bool print)
 }
 
 /*
- * Makes the settings in @path the adapter's. The connection stays open in the program, so that the
- * adapter and its settings are there until it ends.
+ * Makes the settings in @path, and @pkeys, the adapter's, each unless NULL. The connection stays
+ * open in the program, so that the adapter and its settings are there until it ends.
  */
-static int set_registers(const struct vb_cmd *cmd, const char *path)
+static int set_registers(const struct vb_cmd *cmd, const char *path,
+			 const struct vb_pkey_table *pkeys)
 {
 	struct vb_broker_observer o;
 	char why[512];
@@ -155,8 +158,13 @@ static int set_registers(const struct vb_cmd *cmd, const char *path)
 		vb_cmd_error(cmd, "%s", why);
 		return EXIT_SELF;
 	}
-	if (vb_reg_apply_file(cmd, &o, path)) {
+	if (path && vb_reg_apply_file(cmd, &o, path)) {
 		vb_cmd_error(cmd, "'%s' was refused, nothing is run", path);
+		vb_broker_observe_end(&o);
+		return EXIT_SELF;
+	}
+	if (pkeys && vb_reg_apply_pkeys(&o, pkeys)) {
+		vb_cmd_error(cmd, "the P_Keys were refused, nothing is run");
 		vb_broker_observe_end(&o);
 		return EXIT_SELF;
 	}
@@ -258,13 +266,18 @@ static void print_settings(void)
 static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg, *adp = NULL;
-	bool print = false;
+	struct vb_pkey_table pkeys;
+	bool print = false, has_pkeys = false;
 	int rc = 0;
 
 	for (int i; !rc && (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
 		print |= i == OPT_PRINT;
 		if (i == OPT_ADP)
 			adp = arg;
+		if (i == OPT_PKEYS) {
+			rc = vb_reg_parse_pkeys(cmd, arg, &pkeys);
+			has_pkeys = true;
+		}
 		if (i == OPT_LINK)
 			rc = set_link(cmd, arg);
 		if (i == OPT_LOG)
@@ -291,8 +304,8 @@ static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 		print_settings();
 		return vb_cmd_finish(cmd);
 	}
-	if (adp)
-		rc = set_registers(cmd, adp);
+	if (adp || has_pkeys)
+		rc = set_registers(cmd, adp, has_pkeys ? &pkeys : NULL);
 	if (rc)
 		return rc;
 	warn_of_program(cmd, argv[optind]);
