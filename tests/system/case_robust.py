@@ -184,6 +184,31 @@ def _(context):
                 p.end()
 
 
+@case("robust.crowd", seconds=120)
+def _(context):
+    """60 pairs that all poll, on a few processors: a process waits for its turn for many times as long as its
+    peer's retries last (1 ms seven times, timeout 8), and that is charged to nobody."""
+    where, pairs = context.places["lo4"], 60
+    ports = [where.server.host.pick_port() for _ in range(pairs)]
+    options = ["-F", "-u", "8", "-s", "4096", "-n", "500"]
+    servers, clients = [], []
+    try:
+        for port in ports:
+            servers.append(where.server.host.start(
+                pair.command(where, where.server, "ib_send_lat", options, port), name=f"server {port}"))
+        for server, port in zip(servers, ports):
+            server.wait_listen(port, 60)
+        for port in ports:
+            clients.append(where.client.host.start(
+                pair.command(where, where.client, "ib_send_lat", options, port) + [where.server.control],
+                name=f"client {port}"))
+        for server, client in zip(servers, clients):
+            pair.finish(server, client, 100)
+    finally:
+        for p in servers + clients:
+            p.end()
+
+
 @case("robust.cable_pulled")
 def _(context):
     """The cable is pulled for a moment: RC goes on where it was."""
