@@ -369,7 +369,7 @@ void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters 
 {
 	*total = s->host->past[port];
 	for (uint32_t k = VB_SLOT_GSI; k < s->group.cnt; k++)
-		for (int i = 0; s->slot[k].is_taken && i < VB_COUNTER_CNT; i++)
+		for (int i = 0; i < VB_COUNTER_CNT; i++)
 			total->v[i] +=
 			    __atomic_load_n(&s->slot[k].shm->counters[port].v[i], __ATOMIC_RELAXED);
 }
