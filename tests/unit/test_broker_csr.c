@@ -145,6 +145,7 @@ static void become_server(struct vb_broker_client *c)
 	table_of(c)[5] = 0xff000000u | 0x100 | c->slot; /* of no device */
 	table_of(c)[6] = 1u << 24 | 0x1fd;              /* of nobody */
 	table_of(c)[7] = 2u << 24 | 0x100 | c->slot;    /* of another device */
+	table_of(c)[VB_CSR_QPS - 1] = 1u << 24 | 0x200 | c->slot;
 }
 
 static void qp__is_asked_in_its_process(void **state)
@@ -161,6 +162,7 @@ static void qp__is_asked_in_its_process(void **state)
 	assert_int_equal(req.access[0].word, (uint64_t)(0x100 | ch.slot) << 32 | OF_QP(5));
 	assert_int_equal(req.access[1].word, (uint64_t)(0x100 | ch.slot) << 32 | (OF_QP(5) + 8));
 	assert_int_equal(vb_broker_qp_index(&o, 0x100 | ch.slot), 5);
+	assert_int_equal(vb_broker_qp_index(&o, 0x200 | ch.slot), VB_CSR_QPS); /* the last one */
 	assert_int_equal(vb_broker_next_qp(&o, 0, 1, &qpn), 5);
 	assert_int_equal(qpn, 0x100 | ch.slot);
 	for (uint32_t i = 6; i <= 8; i++) {

@@ -221,6 +221,26 @@ static int end_broker(void **state)
 	return process_ends(pid) ? 0 : -1;
 }
 
+/* However it is told to end, it takes its tree along. */
+static void end__by_each_signal(void **state)
+{
+	static const int sig[] = {SIGTERM, SIGINT, SIGHUP};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sig / sizeof sig[0]; i++) {
+		struct vb_broker_client c = client_connect();
+		pid_t pid = (pid_t)c.host->broker_pid;
+		char path[sizeof c.host->sysfs_path];
+
+		snprintf(path, sizeof path, "%s", c.host->sysfs_path);
+		assert_int_equal(access(path, F_OK), 0);
+		vb_broker_disconnect(&c);
+		kill(pid, sig[i]);
+		assert_true(process_ends(pid));
+		assert_int_equal(access(path, F_OK), -1);
+	}
+}
+
 /* A broker that is told to end takes the adapter that was to stay along only when no program uses
  * it: with one, the next broker finds it as it was. */
 static void end__with_a_program_keeps_the_adapter(void **state)
@@ -255,6 +275,7 @@ int main(void)
 	    cmocka_unit_test_teardown(refresh__leaves_no_descriptors, end_broker),
 	    cmocka_unit_test_teardown(counters__violations_are_of_the_port, end_broker),
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
+	    cmocka_unit_test(end__by_each_signal),
 	    cmocka_unit_test(end__with_a_program_keeps_the_adapter),
 	};
 

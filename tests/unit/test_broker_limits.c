@@ -5,8 +5,11 @@
  */
 #include "broker_env.h"
 #include "node/client/msg.h"
+#include "node/client/spawn.h"
 #include "verbena/verbena.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/un.h>
@@ -108,6 +111,19 @@ static void connect__no_broker_program(void **state)
 	int rc = vb_broker_connect(&c, broker_why, sizeof broker_why);
 	assert_int_equal(rc, -ETIMEDOUT);
 	unsetenv("VERBENA_BIN");
+}
+
+/* An empty VERBENA_BIN is none. */
+static void path__of_an_empty_variable(void **state)
+{
+	char path[PATH_MAX], same[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(vb_verbena_path(path, sizeof path), 0);
+	setenv("VERBENA_BIN", "", 1);
+	assert_int_equal(vb_verbena_path(same, sizeof same), 0);
+	unsetenv("VERBENA_BIN");
+	assert_string_equal(same, path);
 }
 
 /* A program with few descriptors does not start a broker for the whole host that has as few. */
@@ -312,6 +328,7 @@ static void broker__refuses_another_user(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(path__of_an_empty_variable),
 	    cmocka_unit_test(connect__all_slots_taken),
 	    cmocka_unit_test(connect__descriptors_run_out),
 	    cmocka_unit_test(connect__no_broker_program),

@@ -112,6 +112,38 @@ static void set_burst(const char *text)
 	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), 0);
 }
 
+/* A reset is a new epoch of recovery, too: programs that are at work take the first values. */
+static void reset__begins_an_epoch(void **state)
+{
+	struct vb_broker_reg r = reg_of(&vb_reg_roce_accl, place_of(false));
+	const struct vb_adapter_shm *a = vb_broker_adapter(&o);
+	uint32_t was = vb_adapter_state(a)->pf[place_of(false)].recovery_epoch;
+
+	(void)state;
+	r.method = VB_BROKER_REG_RESET;
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_adapter_state(a)->pf[place_of(false)].recovery_epoch, was + 1);
+}
+
+static void access__of_no_device(void **state)
+{
+	struct vb_broker_reg r = reg_of(&vb_reg_roce_accl, place_of(false));
+
+	(void)state;
+	snprintf(r.device, sizeof r.device, "nothing");
+	assert_int_equal(vb_broker_access(&o, &r, broker_why, sizeof broker_why), -ENODEV);
+	assert_non_null(strstr(broker_why, "'nothing'"));
+}
+
+/* An adapter that is not to stay has no virtual functions, whatever number is named. */
+static void stay__functions_of_what_does_not(void **state)
+{
+	(void)state;
+	assert_int_equal(vb_adapter_state(vb_broker_adapter(&o))->vf_cnt, 1);
+	assert_int_equal(vb_broker_stay(&o, false, 3), 0);
+	assert_int_equal(vb_adapter_state(vb_broker_adapter(&o))->vf_cnt, 0);
+}
+
 /* What changes congestion control is a new epoch of it, which programs follow at once; the same
  * once more is none. */
 static void set__begins_an_epoch(void **state)
@@ -135,6 +167,12 @@ int main(void)
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(histogram__of_all_functions_until_reset,
 					    observe_with_function, observe_end),
+	    cmocka_unit_test_setup_teardown(reset__begins_an_epoch, observe_with_function,
+					    observe_end),
+	    cmocka_unit_test_setup_teardown(access__of_no_device, observe_with_function,
+					    observe_end),
+	    cmocka_unit_test_setup_teardown(stay__functions_of_what_does_not, observe_with_function,
+					    observe_end),
 	    cmocka_unit_test_setup_teardown(set__begins_an_epoch, observe_with_function,
 					    observe_end),
 	};

@@ -144,6 +144,13 @@ static void rate__raised_while_waiting(void **state)
 	s.dcqcn_min_rate = 50;
 	vb_cc_set_rate(&cc, &s, 0, 96000);
 	assert_int_equal(vb_cc_send_at(&cc, &s, 96000), 176000);
+	/* So is one that was set before the minimum was. */
+	s.dcqcn_min_rate = 1;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_set_rate(&cc, &s, 1, 0);
+	s.dcqcn_min_rate = 50;
+	vb_cc_on_sent(&cc, &s, 1000, 0);
+	assert_int_equal(vb_cc_send_at(&cc, &s, 0), 81920);
 }
 
 /* What is charged to the window that ends now. */

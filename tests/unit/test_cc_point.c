@@ -438,6 +438,22 @@ static void window__bounds_wqes(void **state)
 	env_close(&env);
 }
 
+/* CC-01: what waits for the limiter is said to wait for its rate, not for the window. */
+static void rate__blocks(void **state)
+{
+	struct vb_cc_settings s = paper();
+	struct vb_qp *qp = open_with(&s, VB_QPT_RC);
+
+	(void)state;
+	vb_qp_set_cc_rate(qp, 1, env.now);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(env_send(&env, qp, i, VB_WR_RDMA_WRITE, 256), 0);
+	while (env_tx(&env, &b))
+		;
+	assert_int_equal(qp->req.block, VB_BLOCK_RATE);
+	env_close(&env);
+}
+
 /* CC-47: masked, no WQE is begun; unmasked, it goes on by itself. */
 static void mask__blocks(void **state)
 {
@@ -508,6 +524,7 @@ int main(void)
 	    cmocka_unit_test(flow__begins_at_the_first_rate),
 	    cmocka_unit_test(flow__of_responses_begins_at_the_first_rate),
 	    cmocka_unit_test(window__bounds_wqes),
+	    cmocka_unit_test(rate__blocks),
 	    cmocka_unit_test(mask__blocks),
 	    cmocka_unit_test(rate__by_software),
 	    cmocka_unit_test(off__is_off),

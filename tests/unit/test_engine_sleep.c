@@ -225,6 +225,18 @@ static void sleep__what_it_leaves_is_told(void **state)
 	assert_true(vb_engine_due(&engine, 5, 0) == 5);
 }
 
+/* Nobody goes to sleep on a link that holds packets of which its descriptor does not tell. */
+static void park__not_while_the_link_holds_packets(void **state)
+{
+	(void)state;
+	vb_engine_lock(&engine);
+	engine.rx_more = true;
+	assert_int_equal(vb_sleeper_park(&engine, 0, NULL), VB_SLEEP_LINK);
+	engine.rx_more = false;
+	assert_int_equal(vb_sleeper_park(&engine, 0, NULL), 0);
+	vb_engine_unlock(&engine);
+}
+
 /* A program that arms a CQ, or comes by to poll now and then, does not make up for the thread: only
  * one that polls steadily does. */
 static void expect_sleep__the_thread_does_not_park(void **state)
@@ -281,6 +293,7 @@ int main(void)
 	    SLEEP_TEST(sleep__hears_of_an_event_that_others_found),
 	    SLEEP_TEST(sleep__one_thread_at_a_time),
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
+	    SLEEP_TEST(park__not_while_the_link_holds_packets),
 	    SLEEP_TEST(expect_sleep__the_thread_does_not_park),
 	    SLEEP_TEST(expect_sleep__leaves_the_answer_to_the_reply),
 	};

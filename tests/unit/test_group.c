@@ -4,9 +4,11 @@
 #include "descriptors.h"
 #include "netns.h"
 #include "node/cm/memory.h"
+#include "node/store/fd_store.h"
 #include "node/store/group.h"
 #include "node/store/slots.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 
 static int takes_groups(int fd)
@@ -51,11 +53,59 @@ static void close__leaves_no_descriptors(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
+struct items {
+	int cnt;
+	struct vb_fd_store_item item[VB_SLOT_CNT];
+	struct vb_fds fds[VB_SLOT_CNT];
+};
+
+static int take_item(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	struct items *all = ctx;
+
+	assert_in_range(all->cnt, 0, VB_SLOT_CNT - 1);
+	all->item[all->cnt] = *item;
+	all->fds[all->cnt++] = *fds;
+	return 0;
+}
+
+/* A descriptor store comes from another process. Socket k of the group is slot k, so a slot behind
+ * a gap would have packets of another. */
+static void adopt__slots_without_gaps(void **state)
+{
+	static struct vb_slots slots, next;
+	static struct items all;
+
+	(void)state;
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+	assert_int_equal(vb_slots_take(&slots, getpid(), "test"), VB_SLOT_FIRST);
+	assert_int_equal(vb_fd_store_walk(slots.fd_store, take_item, &all), 0);
+	assert_int_equal(vb_slots_init(&next), 0);
+	for (int wrong = 1; wrong >= 0; wrong--) {
+		int store = vb_fd_store_create();
+
+		for (int i = 0; i < all.cnt; i++)
+			assert_int_equal(
+			    vb_fd_store_put(store, all.item[i].kind,
+					    all.item[i].slot +
+						(wrong && all.item[i].slot == VB_SLOT_FIRST),
+					    &all.fds[i]),
+			    0);
+		assert_int_equal(vb_slots_adopt(&next, store), wrong ? -EINVAL : 0);
+	}
+	for (int i = 0; i < all.cnt; i++)
+		vb_fds_close(&all.fds[i]);
+	vb_slots_close(&next);
+	vb_slots_close(&slots);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(quiet__one_socket_takes_groups),
 	    cmocka_unit_test(close__leaves_no_descriptors),
+	    cmocka_unit_test(adopt__slots_without_gaps),
 	};
 
 	if (!netns_enter()) {

@@ -5,6 +5,9 @@
 #include "node/host/memory_maps.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,10 +46,40 @@ static void find__one_object_under_one_right(void **state)
 	close(fd);
 }
 
+/* A name may be longer than any path: the kernel escapes newlines, and adds " (deleted)". */
+static void next__names_of_any_length(void **state)
+{
+	static char text[PATH_MAX + 300];
+	static struct {
+		struct vb_map m;
+		uint8_t behind[16];
+	} got;
+	const size_t room = sizeof got.m.name;
+
+	(void)state;
+	for (size_t len = room - 2; len < room + 2; len++) {
+		int n = snprintf(text, sizeof text, "1000-2000 r--s 00000000 00:05 7   %0*d\n",
+				 (int)len, 0);
+		FILE *f;
+
+		snprintf(text + n, sizeof text - (size_t)n, "2000-3000 rw-p 00000000 00:00 0 \n");
+		f = fmemopen(text, strlen(text), "r");
+		memset(&got, 0xff, sizeof got);
+		assert_true(vb_memory_maps_next(f, &got.m));
+		assert_int_equal(strnlen(got.m.name, room), len < room ? len : room - 1);
+		assert_int_equal(got.behind[0], 0xff);
+		assert_true(vb_memory_maps_next(f, &got.m));
+		assert_true(got.m.start == 0x2000 && got.m.writable && !got.m.name[0]);
+		assert_false(vb_memory_maps_next(f, &got.m));
+		fclose(f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(find__one_object_under_one_right),
+	    cmocka_unit_test(next__names_of_any_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

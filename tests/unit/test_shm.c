@@ -90,6 +90,8 @@ static void tap__both_sides_with_icrc(void **state)
 
 		assert_int_equal(t->sent, k < 4);
 		assert_int_equal(t->port, 1);
+		/* The first of the dynamic ports, where the path names none. */
+		assert_int_equal(t->udp.sport, tx->path->udp_sport ? tx->path->udp_sport : 0xc000);
 		assert_int_equal(f->tap_len[k], len);
 		vb_icrc_finish(vb_icrc_headers(vb_icrc_start(&t->udp, len), f->tap_bytes[k],
 					       len - VB_ICRC_LEN),

@@ -218,6 +218,19 @@ static void init__takes_over_a_stale_tree(void **state)
 	assert_file("infiniband/verbena0/node_type", "1: CA\n");
 }
 
+/* Another broker of this user is no stranger who has taken the name. */
+static void init__beside_a_tree_that_is_in_use(void **state)
+{
+	struct vb_sysfs next;
+
+	(void)state;
+	vb_sysfs_init(&next);
+	assert_true(next.root_fd >= 0);
+	assert_string_not_equal(next.root, tree.root);
+	assert_string_equal(next.note, "");
+	vb_sysfs_remove(&next);
+}
+
 /* What another user, or anything but a directory, has in our place is left alone. */
 static void init__leaves_what_is_not_ours(void **state)
 {
@@ -283,6 +296,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(cm_counters__rewritten_in_place, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),
+	    cmocka_unit_test_setup_teardown(init__beside_a_tree_that_is_in_use, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__leaves_what_is_not_ours, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__sweeps_what_has_no_owner, setup, teardown),
 	    cmocka_unit_test_setup_teardown(remove__leaves_nothing, setup, teardown),

@@ -3,6 +3,7 @@
  * Lifetimes: what another object stands on cannot be destroyed before it. For each pair the first
  * is EBUSY while the second is there, unharmed by the attempt, and goes afterwards. IBA 11.2
  */
+#include "descriptors.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
@@ -545,6 +546,24 @@ static void close_device__gives_device_memory_back(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
+/* ... and the descriptors of what the program has left in it. */
+static void close_device__leaves_no_descriptors(void **state)
+{
+	unsigned before = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct ibv_context *other = ibv_open_device(ctx->device);
+
+		assert_non_null(other);
+		assert_non_null(ibv_create_comp_channel(other));
+		assert_int_equal(ibv_close_device(other), 0);
+		if (i == 0)
+			before = descriptors_of(getpid());
+	}
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +574,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(destroy__each_of_many, open_lifetime, verbs_close),
 	    VERBS_TEST(calls__look_at_handles),
 	    VERBS_TEST(close_device__gives_device_memory_back),
+	    VERBS_TEST(close_device__leaves_no_descriptors),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -48,6 +48,57 @@ static void in_state(struct verbs_end *e, enum ibv_qp_state state)
 		to_rts(e->qp, e->qp->qp_num, false);
 }
 
+/* The words of a refusal are of that verb alone: the next one that has none does not repeat them.
+ */
+static void kept__once(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 1, NULL, NULL, 0);
+
+	(void)state;
+	assert_int_equal(ibv_resize_cq(cq, 0), EINVAL);
+	kept_is(EINVAL, "ibv_resize_cq: cqe 0 is less than 1 (ibv_resize_cq(3))");
+	assert_int_equal(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+	kept_is(EINVAL, "ibv_rereg_mr: Invalid argument");
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
+/* The place where the process tells to whom the QP @qpn is connected. */
+static struct vb_qp_entry entry_of(uint32_t qpn)
+{
+	struct vb_qp_entry e = {0};
+	struct vb_broker_observer o;
+	char why[256];
+
+	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+		if (o.slot[k] && o.slot[k]->pid == (uint32_t)getpid())
+			e = o.slot[k]->qp_entry[(qpn >> 8) % VB_QP_ENTRIES];
+	vb_broker_observe_end(&o);
+	return e;
+}
+
+/* A QP that was reset, or has gone, keeps to whom it was connected, for adapters that ask. */
+static void entry__of_a_qp_that_has_gone(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+	uint32_t qpn = e.qp->qp_num;
+
+	(void)state;
+	to_init(e.qp);
+	to_rts(e.qp, qpn, false);
+	assert_int_equal(entry_of(qpn).state, VB_QPS_RTS);
+	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_STATE), 0);
+	for (int gone = 0; gone < 2; gone++) {
+		assert_int_equal(entry_of(qpn).qpn, qpn);
+		assert_int_equal(entry_of(qpn).state, VB_QPS_RESET);
+		assert_int_equal(entry_of(qpn).dest_qpn, qpn);
+		if (!gone)
+			end_free(&e);
+	}
+}
+
 #define INIT (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define RTR                                                                                        \
 	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
@@ -431,12 +482,20 @@ static void log__in_a_forked_child(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    VERBS_TEST(modify_qp__each_mistake),   VERBS_TEST(create_qp__each_cap),
-	    VERBS_TEST(create_ah__gid_index),      VERBS_TEST(create_cq__sizes),
-	    VERBS_TEST(create_srq__sizes),         VERBS_TEST(reg_mr__access_and_memory),
-	    VERBS_TEST(post__each_mistake),        VERBS_TEST(destroy__what_is_in_use),
-	    VERBS_TEST(post__full_queue),          VERBS_TEST(kept__no_reason_of_another),
-	    VERBS_TEST(kept__counted_and_bounded), VERBS_TEST(log__when_asked_for),
+	    VERBS_TEST(kept__once),
+	    VERBS_TEST(entry__of_a_qp_that_has_gone),
+	    VERBS_TEST(modify_qp__each_mistake),
+	    VERBS_TEST(create_qp__each_cap),
+	    VERBS_TEST(create_ah__gid_index),
+	    VERBS_TEST(create_cq__sizes),
+	    VERBS_TEST(create_srq__sizes),
+	    VERBS_TEST(reg_mr__access_and_memory),
+	    VERBS_TEST(post__each_mistake),
+	    VERBS_TEST(destroy__what_is_in_use),
+	    VERBS_TEST(post__full_queue),
+	    VERBS_TEST(kept__no_reason_of_another),
+	    VERBS_TEST(kept__counted_and_bounded),
+	    VERBS_TEST(log__when_asked_for),
 	    VERBS_TEST(log__in_a_forked_child),
 	};
 

@@ -278,6 +278,8 @@ static void open_qp__outlives_the_creator(void **state)
 	assert_int_equal(errno, EINVAL);
 	assert_null(open_qp(foreign, qpn, IBV_QPT_XRC_RECV));
 	assert_null(open_qp(y, ini->qp_num, IBV_QPT_XRC_SEND));
+	assert_null(open_qp(y, qpn, IBV_QPT_XRC_SEND));
+	assert_int_equal(errno, EINVAL);
 	connect_xrc(ini, qpn);
 	connect_xrc(tgt, ini->qp_num);
 	again = open_qp(y, qpn, IBV_QPT_XRC_RECV);

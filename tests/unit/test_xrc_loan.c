@@ -212,6 +212,26 @@ static void borrower__is_killed(void **state)
 	world_close();
 }
 
+/* What is said of a loan before this one, and comes late, ends nothing. */
+static void message__of_an_earlier_loan(void **state)
+{
+	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_GONE};
+	struct env *e = &w.env[OWNER];
+
+	(void)state;
+	world_open_lent();
+	m.qpn = w.tgt->qpn;
+	m.name = w.xrcd[OWNER]->name;
+	m.serial = w.tgt->loan->serial - 1;
+	assert_int_equal(vb_xrc_take_message(e->hca, FIRST_SLOT + LEFT, &m, sizeof m, e->now), 0);
+	assert_true(w.tgt->loan->is_lent);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_RTR);
+	m.serial = w.tgt->loan->serial;
+	assert_int_equal(vb_xrc_take_message(e->hca, FIRST_SLOT + LEFT, &m, sizeof m, e->now), 0);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
+	world_close();
+}
+
 /* One that closes its domain gives it back. */
 static void borrower__ends_in_order(void **state)
 {
@@ -243,6 +263,27 @@ static void borrower__is_idle(void **state)
 	post(OWNER, VB_WR_RDMA_WRITE, 0, WRITES, 8);
 	world_run(VB_NEVER);
 	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	world_close();
+}
+
+/* What is due when the state goes back is the owner's to send, and only its. */
+static void borrower__leaves_what_is_due(void **state)
+{
+	struct vb_tx_batch b;
+	struct vb_qp *qp;
+
+	(void)state;
+	world_open_lent();
+	qp = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	assert_true(vb_xrc_is_borrower(qp));
+	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+	qp->resp.ack_due = true;
+	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+	(void)vb_xrc_run(w.env[LEFT].hca, w.env[LEFT].now);
+	assert_false(qp->loan->is_lent);
+	assert_false(qp->resp.ack_due);
+	assert_int_equal(env_tx(&w.env[LEFT], &b), 0);
+	world_run(VB_NEVER);
 	world_close();
 }
 
@@ -332,63 +373,6 @@ static void target__fails_in_a_message(void **state)
 	assert_int_equal(wc.status, VB_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc.wr_id, 5);
 	assert_int_equal(w.env[LEFT].hca->qp_cnt, 0);
-	world_close();
-}
-
-/* A state that is lent is the same there, and one that no responder has is refused. */
-static void state__travels_whole(void **state)
-{
-	static struct vb_xrc_state s;
-	const struct {
-		uint32_t *at, bad;
-	} field[] = {{&s.state, VB_QPS_RTS},        {&s.epsn, VB_PSN_MASK + 1},
-		     {&s.msg, VB_MSG_WRITE + 1},    {&s.nak_syndrome, UINT8_MAX + 1},
-		     {&s.ack_psn, VB_PSN_MASK + 1}, {&s.dropped, VB_PSN_MASK + 1}};
-	struct vb_responder *r, was;
-
-	(void)state;
-	world_open();
-	r = &w.tgt->resp;
-	was = *r;
-	was.epsn = vb_psn(11);
-	was.msn = 12;
-	was.msg = VB_MSG_WRITE;
-	was.va = 13;
-	was.left = 14;
-	was.rcvd = 15;
-	was.rkey = 16;
-	was.srqn = 17;
-	was.nak_sent = true;
-	was.ack_due = was.nak_due = true;
-	was.nak_syndrome = VB_NAK_PSN_SEQ;
-	was.ack_psn = vb_psn(18);
-	was.dropped = vb_psn(19);
-	*r = was;
-	vb_xrc_state_put(w.tgt, &s);
-	r->epsn = r->ack_psn = r->dropped = vb_psn(0);
-	r->msn = r->rkey = r->srqn = 0;
-	r->va = r->left = r->rcvd = 0;
-	r->msg = VB_MSG_NONE;
-	r->nak_sent = r->ack_due = r->nak_due = false;
-	r->nak_syndrome = 0;
-	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
-	assert_memory_equal(r, &was, sizeof was);
-
-	for (size_t i = 0; i < sizeof field / sizeof field[0]; i++) {
-		uint32_t good = *field[i].at;
-
-		*field[i].at = field[i].bad;
-		assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), -EPROTO);
-		*field[i].at = good;
-	}
-	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s - 1, 1), -EPROTO);
-	assert_memory_equal(r, &was, sizeof was);
-
-	/* Who has failed has sent its NAK. */
-	s.state = VB_QPS_ERR;
-	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
-	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
-	assert_false(r->nak_due);
 	world_close();
 }
 
@@ -525,13 +509,14 @@ int main(void)
 	    cmocka_unit_test(send__to_an_srq_that_has_gone),
 	    cmocka_unit_test(send__to_nobody),
 	    cmocka_unit_test(borrower__is_killed),
+	    cmocka_unit_test(message__of_an_earlier_loan),
 	    cmocka_unit_test(borrower__ends_in_order),
 	    cmocka_unit_test(borrower__is_idle),
+	    cmocka_unit_test(borrower__leaves_what_is_due),
 	    cmocka_unit_test(borrower__is_addressed),
 	    cmocka_unit_test(give_back__of_everything),
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(target__fails_in_a_message),
-	    cmocka_unit_test(state__travels_whole),
 	    cmocka_unit_test(cnp__goes_to_the_borrower),
 	    cmocka_unit_test(packet__that_is_not_to_be_carried_out),
 	    cmocka_unit_test(take_message__hostile),

@@ -243,6 +243,28 @@ static void opener__is_killed(void **state)
 	world_close();
 }
 
+/* Each probe asks the next of those that have the target open: one that is alive hides nobody. */
+static void opener__is_killed_behind_one_that_lives(void **state)
+{
+	struct vb_qp *left;
+
+	(void)state;
+	world_open();
+	left = open_at(LEFT);
+	(void)open_at(RIGHT);
+	assert_int_equal(vb_qp_destroy(w.tgt), 0);
+	w.gone[RIGHT] = true;
+	vb_xrc_probe(w.env[OWNER].hca, 0);
+	vb_xrc_probe(w.env[OWNER].hca, 0);
+	settle();
+	assert_int_equal(w.env[OWNER].hca->qp_cnt, 1);
+	assert_int_equal(vb_qp_destroy(left), 0);
+	settle();
+	assert_int_equal(w.env[OWNER].hca->qp_cnt, 0);
+	w.gone[RIGHT] = false;
+	world_close();
+}
+
 /* Another process has the slot, and the domain, but not the target. */
 static void opener__is_another(void **state)
 {
@@ -458,6 +480,7 @@ int main(void)
 	    cmocka_unit_test(destroy__by_the_maker_first),
 	    cmocka_unit_test(set_owner__of_an_orphan),
 	    cmocka_unit_test(opener__is_killed),
+	    cmocka_unit_test(opener__is_killed_behind_one_that_lives),
 	    cmocka_unit_test(opener__is_another),
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(ask__of_an_owner_that_is_killed),
