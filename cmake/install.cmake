@@ -23,8 +23,9 @@ install(DIRECTORY scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/verbena)
 
 install(FILES completions/verbena.bash RENAME verbena
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES completions/verbena.zsh RENAME _verbena
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+# Debian's place; others have zsh/site-functions.
+set(VERBENA_ZSH_DIR ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions CACHE PATH "zsh completions")
+install(FILES completions/verbena.zsh RENAME _verbena DESTINATION ${VERBENA_ZSH_DIR})
 install(FILES completions/verbena.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 

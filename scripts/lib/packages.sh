@@ -16,6 +16,8 @@ packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3
 	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb
 	bash-completion zsh fish)
 # shellcheck disable=SC2034
+packages_package=(debhelper dpkg-dev fakeroot lintian rpm git)
+# shellcheck disable=SC2034
 packages_bench=(iperf3 python3 g++ libns3-dev)
 
 packages_missing()
