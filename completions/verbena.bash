@@ -154,7 +154,7 @@ _verbena()
 			return
 			;;
 		esac
-		COMPREPLY=($(compgen -W '--watch --device --all --help' -- "$cur"))
+		COMPREPLY=($(compgen -W '--watch --device --all --json --openmetrics --help' -- "$cur"))
 		;;
 	capture)
 		case $prev in

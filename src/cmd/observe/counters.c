@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena counters`: the counters of each device, over all processes that use or used it. */
+#include "cmd/observe/counters.h"
 #include "cmd/cmd.h"
 #include "node/broker/broker.h"
 
@@ -19,32 +20,24 @@
 #define WATCH_SECONDS_DEFAULT 1.0
 #define WATCH_SECONDS_MAX 86400.0
 
-enum { OPT_WATCH, OPT_DEVICE, OPT_ALL };
+enum { OPT_WATCH, OPT_DEVICE, OPT_ALL, OPT_JSON, OPT_OPENMETRICS };
 
 static const struct vb_cmd_option options[] = {
     [OPT_WATCH] = {'w', "watch", NULL, "show rates every SECONDS (1) until Ctrl-C"},
     [OPT_DEVICE] = {'d', "device", "NAME", "only this device or network device"},
     [OPT_ALL] = {'a', "all", NULL, "also counters that are 0"},
+    [OPT_JSON] = {'j', "json", NULL, "print JSON, with all counters"},
+    [OPT_OPENMETRICS] = {0, "openmetrics", NULL, "print all counters as Prometheus reads them"},
     {0},
 };
 
 struct view {
 	const struct vb_cmd *cmd;
-	const char *device; /* NULL: all */
-	bool all, watch;
+	bool all, watch, json, openmetrics;
 	double seconds;
 	struct vb_broker_observer o;
-	struct vb_host_shm host;
-	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
+	struct vb_counters_view is;
 };
-
-static bool is_shown(const struct view *v, uint32_t i)
-{
-	const struct vb_device *d = &v->host.device[i];
-
-	return d->ifindex &&
-	       (!v->device || !strcmp(v->device, d->name) || !strcmp(v->device, d->ifname));
-}
 
 static int open_view(struct view *v)
 {
@@ -65,21 +58,21 @@ static int read_view(struct view *v)
 			return 1;
 		(void)vb_broker_observe_slots(&v->o);
 	}
-	vb_host_read(v->o.host, &v->host);
-	vb_broker_totals(&v->o, v->total);
+	vb_host_read(v->o.host, &v->is.host);
+	vb_broker_totals(&v->o, v->is.total);
 	return 0;
 }
 
 static void print_totals(const struct view *v)
 {
-	for (uint32_t i = 0; i < v->host.device_cnt; i++) {
+	for (uint32_t i = 0; i < v->is.host.device_cnt; i++) {
 		bool any = false;
 
-		if (!is_shown(v, i))
+		if (!vb_counters_is_shown(&v->is, i))
 			continue;
-		printf("%s (%s)\n", v->host.device[i].name, v->host.device[i].ifname);
+		printf("%s (%s)\n", v->is.host.device[i].name, v->is.host.device[i].ifname);
 		for (int k = 0; k < VB_COUNTER_CNT; k++) {
-			uint64_t n = v->total[i + 1].v[k];
+			uint64_t n = v->is.total[i + 1].v[k];
 
 			if (!n && !v->all)
 				continue;
@@ -92,6 +85,16 @@ static void print_totals(const struct view *v)
 	}
 }
 
+/* Data also in bytes and bits: the counter itself has words of 4 bytes. */
+static void print_rate(int k, double rate)
+{
+	printf("  %-28s %20.0f /s", vb_counter_info[k].name, rate);
+	if (k == VB_COUNTER_port_xmit_data || k == VB_COUNTER_port_rcv_data)
+		printf("  %20.0f bytes/s  %8.3f Gb/s", rate * VB_COUNTER_WORD_BYTES,
+		       rate * VB_COUNTER_WORD_BYTES * 8 / 1e9);
+	putchar('\n');
+}
+
 static void print_rates(const struct view *v, const struct vb_counters *before, double seconds)
 {
 	char stamp[16];
@@ -99,18 +102,18 @@ static void print_rates(const struct view *v, const struct vb_counters *before, 
 	struct tm tm;
 
 	strftime(stamp, sizeof stamp, "%H:%M:%S", localtime_r(&now, &tm));
-	for (uint32_t i = 0; i < v->host.device_cnt; i++) {
-		if (!is_shown(v, i))
+	for (uint32_t i = 0; i < v->is.host.device_cnt; i++) {
+		if (!vb_counters_is_shown(&v->is, i))
 			continue;
-		printf("%s %s (%s)\n", stamp, v->host.device[i].name, v->host.device[i].ifname);
+		printf("%s %s (%s)\n", stamp, v->is.host.device[i].name,
+		       v->is.host.device[i].ifname);
 		for (int k = 0; k < VB_COUNTER_CNT; k++) {
 			/* A new broker starts from 0. */
-			uint64_t now_n = v->total[i + 1].v[k], was = before[i + 1].v[k];
+			uint64_t now_n = v->is.total[i + 1].v[k], was = before[i + 1].v[k];
 			uint64_t diff = now_n > was ? now_n - was : 0;
 
 			if (diff || v->all)
-				printf("  %-28s %20.0f /s\n", vb_counter_info[k].name,
-				       (double)diff / seconds);
+				print_rate(k, (double)diff / seconds);
 		}
 	}
 	fflush(stdout);
@@ -138,7 +141,7 @@ static int watch_counters(struct view *v)
 	struct pollfd p = {.fd = signalfd(-1, &set, SFD_CLOEXEC), .events = POLLIN};
 
 	for (;;) {
-		memcpy(before, v->total, sizeof before);
+		memcpy(before, v->is.total, sizeof before);
 		if (poll(&p, 1, (int)(v->seconds * 1000)) > 0)
 			return vb_cmd_finish(v->cmd);
 		if (read_view(v))
@@ -160,8 +163,10 @@ static int parse_options(struct view *v, int argc, char **argv)
 
 	while ((i = vb_cmd_next_option(v->cmd, argc, argv, &arg)) >= 0) {
 		v->all |= i == OPT_ALL;
+		v->json |= i == OPT_JSON;
+		v->openmetrics |= i == OPT_OPENMETRICS;
 		if (i == OPT_DEVICE)
-			v->device = arg;
+			v->is.device = arg;
 		if (i != OPT_WATCH)
 			continue;
 		v->watch = true;
@@ -175,6 +180,8 @@ static int parse_options(struct view *v, int argc, char **argv)
 	}
 	if (optind < argc)
 		return vb_cmd_usage(v->cmd, "unexpected argument '%s'", argv[optind]);
+	if (v->watch + v->json + v->openmetrics > 1)
+		return vb_cmd_usage(v->cmd, "only one of --watch, --json and --openmetrics");
 	return 0;
 }
 
@@ -190,22 +197,27 @@ static int run_counters(const struct vb_cmd *cmd, int argc, char **argv)
 		return rc;
 	if (open_view(&v) || read_view(&v))
 		return 1;
-	for (uint32_t i = 0; i < v.host.device_cnt; i++)
-		known |= is_shown(&v, i);
-	if (v.device && !known) {
-		vb_cmd_error(cmd, "there is no device '%s'; see 'verbena devices'", v.device);
+	for (uint32_t i = 0; i < v.is.host.device_cnt; i++)
+		known |= vb_counters_is_shown(&v.is, i);
+	if (v.is.device && !known) {
+		vb_cmd_error(cmd, "there is no device '%s'; see 'verbena devices'", v.is.device);
 		return 1;
 	}
 	if (v.watch)
 		return watch_counters(&v);
-	print_totals(&v);
+	if (v.json)
+		vb_counters_json(stdout, &v.is);
+	else if (v.openmetrics)
+		vb_counters_openmetrics(stdout, &v.is);
+	else
+		print_totals(&v);
 	vb_broker_observe_end(&v.o);
 	return vb_cmd_finish(cmd);
 }
 
 const struct vb_cmd vb_cmd_counters = {
     .name = "counters",
-    .arguments = "[--watch [SECONDS]] [-d NAME] [--all]",
+    .arguments = "[--watch [SECONDS] | --json | --openmetrics] [-d NAME] [--all]",
     .text = "Shows the counters of the devices.",
     .options = options,
     .run = run_counters,
