@@ -12,6 +12,7 @@
 #include "core/refusal.h"
 
 struct vb_deadline;
+struct vb_transport_ops;
 struct vb_peer;
 struct vb_xrc_pool;
 
@@ -51,6 +52,8 @@ struct vb_hca {
 	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
 	struct vb_list openers, asks;         /* core/share/open.h: to be told; that wait */
 	uint32_t mcast_cnt, xrc_ask_serial;
+	/* The transport of a QP type, or NULL. */
+	const struct vb_transport_ops *(*transport_of)(enum vb_qp_type type);
 	struct vb_refusal refusal; /* the last one */
 };
 

@@ -14,6 +14,7 @@
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 #include "core/share/open.h"
+#include "core/transports.h"
 #include "core/ud/mcast.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	if (!h)
 		return -ENOMEM;
 	h->cfg = *cfg;
+	h->transport_of = vb_transport_of;
 	for (int i = 0; i <= VB_HCA_PORTS_MAX; i++) {
 		h->rules[i].set = cfg->recovery;
 		h->cc[i] = cfg->cc;
@@ -161,32 +163,6 @@ const struct vb_recovery *vb_hca_recovery(const struct vb_hca *h, uint8_t port)
 	return &h->rules[port].set;
 }
 
-static bool state_receives(enum vb_qp_state s)
-{
-	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
-}
-
-/* Everything that can be said before the transport looks. IBA 9.6.1 */
-static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr *hdr,
-				    const struct vb_rx *rx)
-{
-	const struct vb_path *from = rx->path;
-
-	if (hdr->opcode == VB_OPCODE_CNP ? !qp->ops->is_connected && !qp->dci
-					 : (hdr->opcode & VB_TRANSPORT_MASK) != qp->ops->transport)
-		return VB_VERDICT_TRANSPORT;
-	if (!state_receives(qp->state))
-		return VB_VERDICT_QP_STATE;
-	if (from->port != qp->attr.port && from->port != qp->hca->cfg.port[qp->attr.port].parent)
-		return VB_VERDICT_SOURCE;
-	if (vb_qp_pkey_index(qp, hdr->pkey) < 0)
-		return VB_VERDICT_PKEY;
-	if (qp->ops->is_connected && (!vb_gid_eq(&from->sgid, &qp->attr.path.dgid) ||
-				      !vb_gid_eq(&from->dgid, &qp->attr.path.sgid)))
-		return VB_VERDICT_SOURCE;
-	return VB_VERDICT_OK;
-}
-
 /* @is_own: the packet's QPN is one of those that this HCA gives. */
 static void count_verdict(struct vb_counters *c, enum vb_verdict v, bool is_own)
 {
@@ -214,26 +190,6 @@ static void count_verdict(struct vb_counters *c, enum vb_verdict v, bool is_own)
 		vb_count(c, VB_COUNTER_rx_dropped);
 		break;
 	}
-}
-
-enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-			      vb_time now)
-{
-	enum vb_verdict v = packet_check(qp, hdr, rx);
-
-	if (v != VB_VERDICT_OK)
-		return v;
-	if (hdr->opcode == VB_OPCODE_CNP && qp->loan && vb_xrc_is_lent(qp))
-		return vb_xrc_recv(qp, hdr, rx, now);
-	if (hdr->opcode == VB_OPCODE_CNP)
-		return vb_cc_take_cnp(qp, rx->path, now); /* marked or not: it draws none. CC-04 */
-	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
-		vb_cc_take_mark(qp, now);
-	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {
-		qp->comm_est = true;
-		vb_qp_raise(qp, VB_ASYNC_COMM_EST);
-	}
-	return qp->ops->recv(qp, hdr, rx, now);
 }
 
 /* The QP that a packet of @port for @dqpn is for, or NULL. */

@@ -259,7 +259,7 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 
 	/* It does not say of which lane of an initiator: of all that send there. */
 	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		if (qp->dci && !vb_dci_is_with(lane, from))
+		if (qp->ops->is_with && !qp->ops->is_with(lane, from))
 			continue;
 		handled |= is_paced(lane) && vb_cc_on_cnp(&lane->cc.ctl, settings(lane), now);
 		cc = &lane->cc.ctl;

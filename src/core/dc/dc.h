@@ -93,10 +93,8 @@ struct vb_dct {
 	struct vb_qp *context[VB_DCT_CONTEXTS + 1];
 };
 
-/* dci.c */
-int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init, const struct vb_qp_cap *cap);
-void vb_dci_free(struct vb_qp *qp);
-void vb_dci_reset(struct vb_qp *qp, vb_time now);
+/* connect.c: the connection of an initiator or a lane begins to be. */
+int vb_dci_begin(struct vb_qp *qp, const struct vb_dc_init *init);
 /* It is connected, or connecting, to where a packet with @path came from. */
 bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path);
 /* What holds back the packet of @w that is next. */
@@ -104,19 +102,15 @@ enum vb_block vb_dci_gate(const struct vb_qp *qp, const struct vb_swqe *w);
 /* The gate lets @w pass: the initiator goes to its destination, unless it is there. */
 void vb_dci_go(struct vb_qp *qp, const struct vb_swqe *w);
 /* A disconnect has to leave; a connect has to leave before the next request. */
-static inline bool vb_dci_disconnects(const struct vb_qp *qp)
-{
-	return qp->dci && qp->dci->leaving;
-}
-static inline bool vb_dci_connects(const struct vb_qp *qp)
-{
-	return qp->dci && qp->dci->state == VB_DCI_CLOSED;
-}
+bool vb_dci_disconnects(const struct vb_qp *qp);
+bool vb_dci_connects(const struct vb_qp *qp);
 /* The disconnect or the connect leaves. */
 VB_COLD void vb_dci_send(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 /* Everything is acknowledged, and nothing is queued: the LINGER timer starts; it has fired. */
 void vb_dci_on_idle(struct vb_qp *qp, vb_time now);
 void vb_dci_on_linger(struct vb_qp *qp);
+void vb_dci_rewound(struct vb_qp *qp, enum vb_rewind_why why);
+const struct vb_path *vb_dci_receiver(const struct vb_qp *qp, uint32_t *dqpn);
 /* The target is done with: what follows begins with a connect. */
 VB_COLD void vb_dci_leave(struct vb_qp *qp);
 
@@ -140,19 +134,12 @@ static inline struct vb_qp *vb_qp_whole(struct vb_qp *qp)
 }
 /* The lane that takes the next work of @stream; it has been put into its send queue. */
 struct vb_qp *vb_dci_choose(struct vb_qp *qp, uint32_t stream);
-void vb_dci_posted(struct vb_qp *lane, struct vb_dc_dest *dest);
+void vb_dci_posted(struct vb_qp *lane, struct vb_swqe *w);
 /* The lane of any QP with what was posted first of all that is queued; NULL: nothing is. */
 struct vb_qp *vb_qp_oldest(const struct vb_qp *qp);
 /* The oldest WQE has failed: true when that ends its stream alone, which has been done then. */
 VB_COLD bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
 			 vb_time now);
 bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream);
-
-/* dct.c */
-int vb_dct_create(struct vb_qp *qp, uint64_t key);
-void vb_dct_free(struct vb_qp *qp);
-/* Ends all contexts; the receive WQEs that they hold complete with a flush, or (@forget) not at
- * all. */
-void vb_dct_end(struct vb_qp *qp, bool forget, vb_time now);
 
 #endif

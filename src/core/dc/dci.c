@@ -15,23 +15,16 @@
 
 #include <errno.h>
 
-static uint32_t incarnation(struct vb_hca *h)
+static int dci_create(struct vb_qp *qp, const struct vb_qp_init *init)
 {
-	return (uint32_t)(vb_rng_stream(h->cfg.seed, "dc", 0).s + h->dci_cnt++) << 16;
+	int err = vb_dci_begin(qp, &init->dc);
+
+	if (err || !init->dc.log_streams)
+		return err;
+	return vb_dci_streams_create(qp, &init->dc, &init->cap);
 }
 
-int vb_dci_create(struct vb_qp *qp, const struct vb_dc_init *init, const struct vb_qp_cap *cap)
-{
-	qp->dci = vb_alloc(qp->hca, sizeof *qp->dci);
-	if (!qp->dci)
-		return -ENOMEM;
-	qp->dci->full = init->full_handshake;
-	qp->dci->by_adapter = init->by_adapter;
-	qp->dc_connection = qp->parent ? qp->parent->dc_connection : incarnation(qp->hca);
-	return init->log_streams && !qp->parent ? vb_dci_streams_create(qp, init, cap) : 0;
-}
-
-void vb_dci_free(struct vb_qp *qp)
+static void dci_release(struct vb_qp *qp)
 {
 	if (!qp->dci)
 		return;
@@ -40,14 +33,7 @@ void vb_dci_free(struct vb_qp *qp)
 	vb_free(qp->hca, qp->dci);
 }
 
-/* The same initiator counts in the low half, another one of the same QPN begins with another high
- * half: so a target tells what is late from what is new. */
-static uint32_t next_connection(uint32_t from)
-{
-	return (from & 0xffff0000) | (uint16_t)(from + 1);
-}
-
-void vb_dci_reset(struct vb_qp *qp, vb_time now)
+static void dci_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
 	struct vb_qp *lane;
@@ -58,131 +44,6 @@ void vb_dci_reset(struct vb_qp *qp, vb_time now)
 		vb_qp_reset(lane, now);
 	if (dci->streams)
 		dci->streams->bad_cnt = 0;
-}
-
-static bool target_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
-{
-	return a->to.dqpn == b->to.dqpn && a->key == b->key && a->to.path.port == b->to.path.port &&
-	       vb_gid_eq(&a->to.path.dgid, &b->to.path.dgid) &&
-	       vb_gid_eq(&a->to.path.sgid, &b->to.path.sgid);
-}
-
-bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path)
-{
-	const struct vb_path *own = &qp->dci->dest.to.path;
-
-	return qp->dci->has_dest && vb_gid_eq(&path->sgid, &own->dgid) &&
-	       vb_gid_eq(&path->dgid, &own->sgid);
-}
-
-void vb_dci_leave(struct vb_qp *qp)
-{
-	struct vb_dci *dci = qp->dci;
-
-	if (dci->has_dest && dci->state != VB_DCI_CLOSED) {
-		dci->left = dci->dest;
-		dci->left_connection = qp->dc_connection;
-		dci->leaving = true;
-	}
-	dci->has_dest = false;
-}
-
-static bool is_at(const struct vb_dci *dci, const struct vb_dc_dest *dest)
-{
-	return dci->has_dest && target_eq(&dci->dest, dest);
-}
-
-enum vb_block vb_dci_gate(const struct vb_qp *qp, const struct vb_swqe *w)
-{
-	const struct vb_dci *dci = qp->dci;
-	const struct vb_dc_dest *dest = vb_swqe_dest(w);
-	bool is_there = is_at(dci, dest);
-
-	/* What is in flight is of one stream: it alone fails with the oldest. */
-	if ((!is_there || dci->dest.stream != dest->stream) &&
-	    !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
-		return VB_BLOCK_CONNECT;
-	if (vb_swqe_wants_response(w) && qp->req.rd_out >= VB_DCT_RESOURCES)
-		return VB_BLOCK_RD_ATOMIC; /* more no target has */
-	return is_there && dci->full && dci->state == VB_DCI_CONNECTING ? VB_BLOCK_CONNECT
-									: VB_BLOCK_NONE;
-}
-
-void vb_dci_go(struct vb_qp *qp, const struct vb_swqe *w)
-{
-	struct vb_dci *dci = qp->dci;
-	const struct vb_dc_dest *dest = vb_swqe_dest(w);
-
-	if (is_at(dci, dest)) {
-		dci->dest.stream = dest->stream;
-		return;
-	}
-	VB_ASSERT(vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt));
-	vb_dci_leave(qp);
-	dci->dest = *dest;
-	dci->has_dest = true;
-	dci->state = VB_DCI_CLOSED;
-	if (dci->by_adapter)
-		dci->full = !vb_qp_rules(qp)->set.dc_half_handshake_en; /* REG-07 */
-	qp->dc_connection = next_connection(qp->dc_connection);
-	qp->attr.path = dest->to.path;
-	qp->attr.dest_qpn = dest->to.dqpn;
-	vb_cc_refresh(qp);
-}
-
-/* A disconnect from where it was, or the connect that goes before the request at psn_nxt. */
-static void emit(const struct vb_qp *qp, bool disconnects, struct vb_tx_batch *b)
-{
-	const struct vb_dci *dci = qp->dci;
-	const struct vb_dc_dest *dest = disconnects ? &dci->left : &dci->dest;
-	struct vb_hdr hdr;
-	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, 0, qp->req.psn_nxt);
-
-	hdr.opcode = VB_OPCODE_DC_CONNECT;
-	hdr.dqpn = dest->to.dqpn;
-	hdr.solicited = disconnects;
-	if (disconnects) {
-		hdr.dc.connection = dci->left_connection;
-	} else {
-		hdr.dc.full = dci->full;
-		hdr.dc.qpn = qp->qpn;
-		hdr.dc.first = qp->req.psn_nxt;
-		hdr.dc.key = dest->key;
-	}
-	/* That of the WQE stays as it is until the packet has left. */
-	tx->path =
-	    disconnects ? &dci->left.to.path : &vb_swqe_ud(vb_sq_at(&qp->sq, qp->sq.nxt))->path;
-	vb_tx_finish(tx, &hdr);
-}
-
-void vb_dci_send(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
-{
-	struct vb_dci *dci = qp->dci;
-	bool disconnects = dci->leaving;
-
-	emit(qp, disconnects, b);
-	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, VB_OPCODE_DC_CONNECT, qp->req.psn_nxt.v, 0, 0);
-	if (disconnects) {
-		dci->leaving = false;
-		return;
-	}
-	dci->state = VB_DCI_CONNECTING;
-	/* It is resent as requests are. */
-	if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
-		vb_req_arm(qp, now);
-}
-
-void vb_dci_on_idle(struct vb_qp *qp, vb_time now)
-{
-	vb_timer_set(qp, VB_TIMER_LINGER, vb_time_after(now, VB_DCI_LINGER));
-}
-
-void vb_dci_on_linger(struct vb_qp *qp)
-{
-	if (qp->sq.head != qp->sq.tail || !vb_psn_eq(qp->req.psn_una, qp->req.psn_nxt))
-		return;
-	vb_dci_leave(qp);
-	vb_sched_activate(qp);
 }
 
 /* A NAK or RNR NAK of the connect or, which is the same, of the first request behind it. */
@@ -226,6 +87,23 @@ static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	return lane ? lane_recv(lane, hdr, rx, now) : VB_VERDICT_SOURCE;
 }
 
+static const struct vb_req_hooks dci_hooks = {
+    .choose = vb_dci_choose,
+    .posted = vb_dci_posted,
+    .is_bad = vb_dci_is_bad,
+    .oldest = vb_qp_oldest,
+    .gate = vb_dci_gate,
+    .passed = vb_dci_go,
+    .is_due = vb_dci_disconnects,
+    .leads = vb_dci_connects,
+    .send = vb_dci_send,
+    .rewound = vb_dci_rewound,
+    .idle = vb_dci_on_idle,
+    .lingered = vb_dci_on_linger,
+    .fail = vb_dci_fail,
+    .receiver = vb_dci_receiver,
+};
+
 const struct vb_transport_ops vb_dci_ops = {
     .transport = VB_TRANSPORT_DC,
     .is_acked = true,
@@ -234,4 +112,10 @@ const struct vb_transport_ops vb_dci_ops = {
     .recv = dci_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
+    .req = &dci_hooks,
+    .create = dci_create,
+    .release = dci_release,
+    .reset = dci_reset,
+    .is_with = vb_dci_is_with,
 };

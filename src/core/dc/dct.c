@@ -33,24 +33,10 @@ static struct vb_qp *context_new(struct vb_qp *dct)
 	return NULL;
 }
 
-int vb_dct_create(struct vb_qp *qp, uint64_t key)
+static void dct_release(struct vb_qp *qp)
 {
-	qp->dct = vb_alloc(qp->hca, sizeof *qp->dct);
 	if (!qp->dct)
-		return -ENOMEM;
-	qp->dct->key = key;
-	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
-		qp->dct->context[i] = context_new(qp);
-		if (!qp->dct->context[i]) {
-			vb_dct_free(qp);
-			return -ENOMEM;
-		}
-	}
-	return 0;
-}
-
-void vb_dct_free(struct vb_qp *qp)
-{
+		return;
 	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
 		struct vb_qp *c = qp->dct->context[i];
 
@@ -65,6 +51,22 @@ void vb_dct_free(struct vb_qp *qp)
 	qp->dct = NULL;
 }
 
+static int dct_create(struct vb_qp *qp, const struct vb_qp_init *init)
+{
+	qp->dct = vb_alloc(qp->hca, sizeof *qp->dct);
+	if (!qp->dct)
+		return -ENOMEM;
+	qp->dct->key = init->dc.key;
+	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
+		qp->dct->context[i] = context_new(qp);
+		if (!qp->dct->context[i]) {
+			dct_release(qp);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 /* Nothing more is received or sent; a receive WQE that is held completes with a flush. */
 static void context_end(struct vb_qp *c, vb_time now)
 {
@@ -73,7 +75,9 @@ static void context_end(struct vb_qp *c, vb_time now)
 	vb_sched_remove(c);
 }
 
-void vb_dct_end(struct vb_qp *qp, bool forget, vb_time now)
+/* Ends all contexts; the receive WQEs that they hold complete with a flush, or (@forget) not at
+ * all. */
+static void end_contexts(struct vb_qp *qp, bool forget, vb_time now)
 {
 	for (uint32_t i = 0; i <= VB_DCT_CONTEXTS; i++) {
 		struct vb_qp *c = qp->dct->context[i];
@@ -280,12 +284,27 @@ static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	return vb_resp_recv(c, hdr, rx, now);
 }
 
+static void dct_reset(struct vb_qp *qp, vb_time now)
+{
+	end_contexts(qp, true, now);
+}
+
+static void dct_fail(struct vb_qp *qp, vb_time now)
+{
+	end_contexts(qp, false, now);
+}
+
 const struct vb_transport_ops vb_dct_ops = {
     .transport = VB_TRANSPORT_DC,
     .has_rq = true,
     .recv = dct_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
+    .create = dct_create,
+    .release = dct_release,
+    .reset = dct_reset,
+    .fail = dct_fail,
 };
 
 /* Packets are the target's; what a context sends is an answer. */
@@ -295,5 +314,6 @@ const struct vb_transport_ops vb_dc_context_ops = {
     .is_connected = true,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
     .has_rq = true,
 };

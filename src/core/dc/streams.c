@@ -8,6 +8,7 @@
  */
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
+#include "core/sched/peer.h"
 
 #include <errno.h>
 
@@ -24,7 +25,7 @@ static int add_lane(struct vb_qp *qp, uint8_t number, const struct vb_dc_init *i
 	lane->attr.cap = *cap;
 	err = vb_sq_init(lane, cap);
 	if (!err)
-		err = vb_dci_create(lane, init, cap);
+		err = vb_dci_begin(lane, init);
 	if (!err)
 		lane->dci->streams = qp->dci->streams;
 	return err;
@@ -119,8 +120,9 @@ struct vb_qp *vb_dci_choose(struct vb_qp *qp, uint32_t stream)
 	return empty;
 }
 
-void vb_dci_posted(struct vb_qp *lane, struct vb_dc_dest *dest)
+void vb_dci_posted(struct vb_qp *lane, struct vb_swqe *w)
 {
+	struct vb_dc_dest *dest = vb_swqe_put_dest(w);
 	struct vb_dci *dci = lane->dci;
 
 	if (!dci->streams)

@@ -6,7 +6,6 @@
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
 #include "core/qp/pkey.h"
-#include "core/rc/rc.h"
 #include "core/sched/pace.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
@@ -296,7 +295,7 @@ static void look_if_drained(struct vb_qp *qp, vb_time now)
 	struct vb_qp *lane;
 
 	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		vb_req_complete_local(lane, now);
+		lane->ops->on_sqd(lane, now);
 }
 
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)

@@ -7,7 +7,6 @@
 #include "core/dc/dc.h"
 #include "core/obj/cq.h"
 #include "core/qp/qp.h"
-#include "core/rc/rc.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
 #include "core/selective/selective.h"
@@ -15,15 +14,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now)
-{
-	if (qp->state == to)
-		return;
-	if (!qp->dci || !qp->parent) /* that of a lane is its QP's */
-		vb_qp_trace(qp, VB_TRACE_QP_STATE, now, qp->state, to, 0, 0);
-	qp->state = to;
-}
 
 static void count_error(struct vb_qp *qp, enum vb_wc_status status, enum vb_counter_id error,
 			enum vb_counter_id flush)
@@ -125,11 +115,19 @@ void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t
 	vb_recv_complete(qp, &wc, false, now);
 }
 
+/* The QP, or the lane of it, with the WQE that was posted first; NULL: nothing is queued. */
+static struct vb_qp *oldest_of(struct vb_qp *qp)
+{
+	if (qp->ops->req)
+		return qp->ops->req->oldest(qp);
+	return qp->sq.head == qp->sq.tail ? NULL : qp;
+}
+
 static void flush_send(struct vb_qp *qp, vb_time now)
 {
 	struct vb_qp *lane;
 
-	while ((lane = vb_qp_oldest(qp)))
+	while ((lane = oldest_of(qp)))
 		vb_send_complete(lane, VB_WC_WR_FLUSH_ERR, 0, now);
 	/* What never left takes no PSN: a UC or UD QP goes on from here. */
 	qp->req.psn_una = qp->req.psn_max = qp->req.psn_post = qp->req.psn_nxt;
@@ -162,11 +160,9 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		qp->resp.ack_due = false;
 		qp->resp.msg = VB_MSG_NONE;
 		vb_sr_end(qp);
-		if (qp->loan)
-			vb_xrc_fail_loan(qp);
+		if (qp->ops->fail)
+			qp->ops->fail(qp, now);
 	}
-	if (enters && qp->dct)
-		vb_dct_end(qp, false, now);
 	flush_send(qp, now);
 	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
 		vb_qp_enter_err(lane, now);

@@ -3,43 +3,16 @@
 #include "core/dc/dc.h"
 #include "core/obj/cq.h"
 #include "core/obj/pd.h"
-#include "core/rc/rc.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
 #include "core/selective/selective.h"
 #include "core/share/open.h"
+#include "core/xrc/xrc.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define QP_CAP_FIRST 16u
-
-extern const struct vb_transport_ops vb_rc_ops, vb_uc_ops, vb_ud_ops, vb_gsi_ops;
-extern const struct vb_transport_ops vb_xrc_ini_ops, vb_xrc_tgt_ops, vb_dci_ops, vb_dct_ops;
-
-const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type)
-{
-	switch (type) {
-	case VB_QPT_RC:
-		return &vb_rc_ops;
-	case VB_QPT_UC:
-		return &vb_uc_ops;
-	case VB_QPT_UD:
-		return &vb_ud_ops;
-	case VB_QPT_GSI:
-		return &vb_gsi_ops;
-	case VB_QPT_XRC_INI:
-		return &vb_xrc_ini_ops;
-	case VB_QPT_XRC_TGT:
-		return &vb_xrc_tgt_ops;
-	case VB_QPT_DCI:
-		return &vb_dci_ops;
-	case VB_QPT_DCT:
-		return &vb_dct_ops;
-	default:
-		return NULL;
-	}
-}
 
 /* The k-th number of this HCA; see vb_hca_config. */
 static uint32_t qpn_of(const struct vb_hca *h, uint32_t k)
@@ -168,7 +141,7 @@ static bool objects_fit(const struct vb_hca *h, const struct vb_pd *pd,
 
 	if (is_target != !pd || is_target != !init->send_cq || is_target != (init->xrcd != NULL))
 		return false;
-	if (!vb_transport_of(init->type)->has_rq)
+	if (!h->transport_of(init->type)->has_rq)
 		return !init->recv_cq && !init->srq && !init->cap.max_recv_wr &&
 		       !(is_target && init->cap.max_send_wr);
 	if (init->type == VB_QPT_DCT && (!init->srq || init->cap.max_send_wr))
@@ -202,7 +175,7 @@ static int cap_check(struct vb_hca *h, const struct vb_qp_init *init)
 static int init_check(struct vb_hca *h, const struct vb_pd *pd, const struct vb_qp_init *init)
 {
 	h->refusal.rule = VB_REFUSAL_NONE;
-	if (!vb_transport_of(init->type))
+	if (!h->transport_of(init->type))
 		return VB_REFUSE(h, -EOPNOTSUPP, VB_REFUSAL_QP_TYPE);
 	if (init->type == VB_QPT_GSI && (init->port < 1 || init->port > h->cfg.port_cnt))
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_QP1);
@@ -262,9 +235,8 @@ void vb_qp_free_memory(struct vb_qp *qp)
 {
 	struct vb_hca *h = qp->hca;
 
-	if (qp->dct)
-		vb_dct_free(qp);
-	vb_dci_free(qp);
+	if (qp->ops->release)
+		qp->ops->release(qp);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->cc.spread);
 	vb_free(h, qp->loan);
@@ -283,7 +255,7 @@ static struct vb_qp *qp_new(struct vb_hca *h, enum vb_qp_type type, void *owner)
 		return NULL;
 	qp->hca = h;
 	qp->type = type;
-	qp->ops = vb_transport_of(type);
+	qp->ops = h->transport_of(type);
 	qp->mtu = vb_mtu_bytes(VB_MTU_256); /* until RTR says which: work may be posted in ERR */
 	vb_list_init(&qp->active);
 	vb_list_init(&qp->target);
@@ -328,10 +300,8 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 	qp->xrcd = init->xrcd;
 	qp->sq_sig_all = init->sq_sig_all;
 	err = qp_alloc_queues(qp, &init->cap);
-	if (!err && qp->type == VB_QPT_DCI)
-		err = vb_dci_create(qp, &init->dc, &init->cap);
-	if (!err && qp->type == VB_QPT_DCT)
-		err = vb_dct_create(qp, init->dc.key);
+	if (!err && qp->ops->create)
+		err = qp->ops->create(qp, init);
 	if (!err)
 		err = qp->type == VB_QPT_GSI ? gsi_insert(h, qp, init->port) : qp_insert(h, qp);
 	if (err) {
@@ -353,19 +323,15 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_qp_cap cap = qp->attr.cap;
 
-	if (qp->loan)
-		vb_xrc_end_loan(qp);
+	if (qp->ops->leave)
+		qp->ops->leave(qp);
 	vb_qp_set_state(qp, VB_QPS_RESET, now);
 	for (int i = 0; i < VB_TIMER_CNT; i++)
 		vb_timer_stop(qp, (enum vb_timer)i);
 	vb_timerq_remove(qp);
 	vb_sched_remove(qp);
-	if (qp->xrcd)
-		vb_xrc_let_go(qp);
-	if (qp->dct)
-		vb_dct_end(qp, true, now);
-	if (qp->dci)
-		vb_dci_reset(qp, now);
+	if (qp->ops->reset)
+		qp->ops->reset(qp, now);
 	if (qp->send_cq)
 		vb_cq_forget_qp(qp->send_cq, qp);
 	if (qp->recv_cq)
@@ -412,16 +378,17 @@ int vb_qp_destroy(struct vb_qp *qp)
 {
 	if (qp->mcast_cnt)
 		return -EBUSY;
-	if (qp->xrcd && vb_xrc_outlives(qp))
+	if (qp->ops->outlives && qp->ops->outlives(qp))
 		return 0;
 
+	const struct vb_transport_ops *ops = qp->ops;
 	struct vb_xrcd *x = qp->xrcd;
 
 	vb_qp_reset(qp, 0);
 	count_uses(qp, -1);
 	vb_qp_free(qp);
-	if (x)
-		vb_xrcd_shrink(x);
+	if (ops->gone)
+		ops->gone(x);
 	return 0;
 }
 

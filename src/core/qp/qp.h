@@ -84,6 +84,17 @@ struct vb_qp {
 #define VB_QP_HOT_SEND_END offsetof(struct vb_qp, cc.cnp_at)
 _Static_assert(VB_QP_HOT % 64 == 0, "a line, of a QP that begins with one");
 
+/* What is behind the destination of a WQE: SGEs, or the bytes themselves where they are inline. */
+static inline const uint8_t *vb_swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	return (const uint8_t *)(w + 1) + qp->ops->dest_bytes;
+}
+
+static inline const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w)
+{
+	return (const struct vb_sge *)(const void *)vb_swqe_data(qp, w);
+}
+
 /* What a QP's recovery follows: the settings of its port. ADP-26 */
 static inline const struct vb_rto_rules *vb_qp_rules(const struct vb_qp *qp)
 {
@@ -106,13 +117,10 @@ static inline void vb_qp_trace(struct vb_qp *qp, enum vb_trace_id id, vb_time no
 	vb_trace(&qp->hca->cfg.trace, id, qp->qpn, now, a, b, c, d);
 }
 
-/* core/share/loan.c: others hear of it as well. False: nobody here has the QP. */
-bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev);
-
 /* An async event of the QP; a context of a target has none, as its initiator gets to know. */
 static inline void vb_qp_raise(struct vb_qp *qp, enum vb_async ev)
 {
-	if ((qp->loan || qp->openers) && !vb_xrc_note_event(qp, ev))
+	if (qp->ops->raise && !qp->ops->raise(qp, ev))
 		return;
 	if (!qp->parent)
 		vb_event_raise_async(qp->hca, &qp->ev, ev);
@@ -150,9 +158,8 @@ void vb_qp_free(struct vb_qp *qp);
 struct vb_qp *vb_qp_new_part(struct vb_qp *parent);
 void vb_qp_free_memory(struct vb_qp *qp);
 void vb_qp_reset(struct vb_qp *qp, vb_time now);
-const struct vb_transport_ops *vb_transport_of(enum vb_qp_type type);
 
-/* hca.c: a packet whose headers are right, for @qp. */
+/* deliver.c: a packet whose headers are right, for @qp. */
 enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			      vb_time now);
 

@@ -74,21 +74,6 @@ void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
 	vb_rq_lend_ring(qp->hca, &qp->rq, to);
 }
 
-static const uint8_t *swqe_data(const struct vb_qp *qp, const struct vb_swqe *w)
-{
-	return (const uint8_t *)(w + 1) + qp->ops->dest_bytes;
-}
-
-const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w)
-{
-	return (const struct vb_sge *)swqe_data(qp, w);
-}
-
-const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w)
-{
-	return swqe_data(qp, w);
-}
-
 /* What the opcode of a work request that has passed vb_qp_send_check() is. */
 static const struct vb_work *work_of(const struct vb_send_wr *wr)
 {
@@ -144,7 +129,7 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_wr *wr,
 				   uint64_t length)
 {
-	if (qp->dci && vb_dci_is_bad(qp, wr->dc_stream))
+	if (qp->ops->req && qp->ops->req->is_bad(qp, wr->dc_stream))
 		return VB_WC_WR_FLUSH_ERR;
 	if (!qp->ops->is_connected && wr->ah->pd != qp->pd)
 		return VB_WC_LOC_QP_OP_ERR;
@@ -197,7 +182,7 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 		*(struct vb_xrc_dest *)vb_swqe_put_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
 	}
 
-	uint8_t *data = (uint8_t *)(uintptr_t)swqe_data(qp, w);
+	uint8_t *data = (uint8_t *)(uintptr_t)vb_swqe_data(qp, w);
 
 	if (w->flags & VB_SEND_INLINE) {
 		w->sge_cnt = 0;
@@ -220,7 +205,7 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
  */
 static void fetch_value(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)
 {
-	uint8_t *to = (uint8_t *)(uintptr_t)swqe_data(qp, w), value[8] = {0};
+	uint8_t *to = (uint8_t *)(uintptr_t)vb_swqe_data(qp, w), value[8] = {0};
 	struct vb_seg seg[sizeof value];
 	int cnt;
 
@@ -268,7 +253,8 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	if (vb_qp_send_room(qp) == 0)
 		return -ENOMEM;
 
-	struct vb_qp *lane = qp->dci ? vb_dci_choose(qp, wr->dc_stream) : qp;
+	const struct vb_req_hooks *hooks = qp->ops->req;
+	struct vb_qp *lane = hooks ? hooks->choose(qp, wr->dc_stream) : qp;
 	struct vb_sq *sq = &lane->sq;
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
 	uint64_t length = wr_length(wr);
@@ -278,8 +264,8 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	fetch_value(lane, w, wr);
 	wqe_place(lane, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
 	sq->tail++;
-	if (qp->dci)
-		vb_dci_posted(lane, vb_swqe_put_dest(w));
+	if (hooks)
+		hooks->posted(lane, w);
 	if (qp->state == VB_QPS_ERR)
 		vb_qp_enter_err(qp, now);
 	else if (qp->state == VB_QPS_SQE)

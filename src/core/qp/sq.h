@@ -4,7 +4,7 @@
 #define VB_CORE_QP_SQ_H
 
 #include "base/psn.h"
-#include "core/qp/wr.h"
+#include "core/tx/wr.h"
 #include "core/types.h"
 
 struct vb_qp;
@@ -59,8 +59,6 @@ static inline struct vb_swqe *vb_sq_at(const struct vb_sq *sq, uint32_t idx)
 {
 	return (struct vb_swqe *)(sq->slots + (size_t)(idx & sq->mask) * sq->stride);
 }
-const struct vb_sge *vb_swqe_sge(const struct vb_qp *qp, const struct vb_swqe *w);
-const uint8_t *vb_swqe_inline(const struct vb_qp *qp, const struct vb_swqe *w);
 int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap);
 void vb_sq_free(struct vb_qp *qp);
 

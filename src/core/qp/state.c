@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The QP state machine as a table: which transition is legal, with which attributes. IBA 10.3.1 */
+#include "base/assert.h"
 #include "core/qp/qp.h"
 
 #include <errno.h>
@@ -40,6 +41,34 @@ static const struct transition transitions[] = {
 #include "core/qp/transition.def"
 #undef TRANSITION
 };
+
+/*
+ * The states that a QP may go to, by the state that it is in: what a consumer may ask for, errors,
+ * and contexts of a DC target, which serve one initiator after the other.
+ */
+static const uint8_t next_states[VB_QPS_CNT] = {
+    [VB_QPS_RESET] = 1 << VB_QPS_INIT | 1 << VB_QPS_RTR | 1 << VB_QPS_ERR,
+    [VB_QPS_INIT] = 1 << VB_QPS_RTR | 1 << VB_QPS_ERR | 1 << VB_QPS_RESET,
+    [VB_QPS_RTR] = 1 << VB_QPS_RTS | 1 << VB_QPS_ERR | 1 << VB_QPS_RESET,
+    [VB_QPS_RTS] = 1 << VB_QPS_SQD | 1 << VB_QPS_SQE | 1 << VB_QPS_ERR | 1 << VB_QPS_RESET,
+    [VB_QPS_SQD] = 1 << VB_QPS_RTS | 1 << VB_QPS_SQE | 1 << VB_QPS_ERR | 1 << VB_QPS_RESET,
+    [VB_QPS_SQE] = 1 << VB_QPS_RTS | 1 << VB_QPS_ERR | 1 << VB_QPS_RESET,
+    [VB_QPS_ERR] = 1 << VB_QPS_RTR | 1 << VB_QPS_RESET,
+};
+
+void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now)
+{
+	bool is_context = qp->parent && !qp->dci;
+
+	if (qp->state == to)
+		return;
+	VB_ASSERT(next_states[qp->state] >> to & 1);
+	VB_ASSERT(is_context || to != VB_QPS_RTR || qp->state == VB_QPS_INIT);
+	VB_ASSERT(!qp->ops->is_acked || to != VB_QPS_SQE);
+	if (!qp->parent || is_context) /* that of a lane is its QP's */
+		vb_qp_trace(qp, VB_TRACE_QP_STATE, now, qp->state, to, 0, 0);
+	qp->state = to;
+}
 
 int vb_qp_transition_check(enum vb_qp_type type, enum vb_qp_state from, enum vb_qp_state to,
 			   uint32_t mask, struct vb_refusal *why)

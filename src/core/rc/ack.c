@@ -8,7 +8,6 @@
 #include "core/denial.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
-#include "core/xrc/xrc.h"
 
 #include <errno.h>
 
@@ -95,7 +94,7 @@ static void send_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, 
 /* The PD that the request was for. */
 static struct vb_pd *response_pd(const struct vb_qp *qp, const struct vb_resource *r)
 {
-	return qp->xrcd ? vb_xrc_pd(qp, r->srqn) : qp->pd;
+	return qp->ops->pd_of ? qp->ops->pd_of(qp, r->srqn) : qp->pd;
 }
 
 /* The access of a response: the READ that was granted, from @off on. */

@@ -19,4 +19,5 @@ const struct vb_transport_ops vb_rc_ops = {
     .recv = rc_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
 };

@@ -9,23 +9,13 @@
 
 #include "core/obj/mem.h"
 #include "core/qp/qp.h"
-#include "core/qp/tx.h"
+#include "core/recover/arm.h"
+#include "core/sched/peer.h"
 #include "core/sched/sched.h"
-
-/* req_emit.c: packet @psn of @w appended to @b; @ask: it asks for an ACK in any case. A pure
- * function of its arguments. Returns how many PSNs the packet takes (more than 1 for a READ
- * request), or -EACCES: an SGE is not usable. */
-int vb_req_emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn, bool ask,
-		struct vb_tx_batch *b);
-/* The READ request or atomic that asks for the answers [@psn, @psn + @pkts) of @w again. */
-void vb_req_emit_again(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn,
-		       uint32_t pkts, struct vb_tx_batch *b);
-/* PSNs that the packet at @psn takes. */
-uint32_t vb_req_emit_pkts(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn);
+#include "core/tx/tx.h"
 
 /* req.c. Both transmit calls return true when there is more than the batch or turn took. */
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
-void vb_req_update_inflight(struct vb_qp *qp);
 /* Fails the oldest WQE: a completion with @status, then ERR. */
 VB_COLD void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
 			 vb_time now);
@@ -40,20 +30,6 @@ VB_COLD void vb_req_retry(struct vb_qp *qp, vb_time now, uint32_t why);
 /* What is before psn_una, @from on, was acknowledged: reload retries, restart the timer, look at
  * the queue again. */
 void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now);
-/* Before sending: the window follows the settings, and ramps up after a pause. */
-void vb_req_open_window(struct vb_qp *qp, vb_time now);
-/* @now without the time in which this process did not run: the clock of core/recover/rto.h. */
-static inline vb_time vb_req_run_time(const struct vb_qp *qp, vb_time now)
-{
-	return vb_time_since(qp->hca->gaps, now);
-}
-/* Since when the peer has been waited for, as far as this process ran. */
-static inline vb_dur vb_req_waited(const struct vb_qp *qp, vb_time now)
-{
-	return vb_time_since(qp->rto.since, vb_req_run_time(qp, now));
-}
-/* Starts the ACK timer. */
-void vb_req_arm(struct vb_qp *qp, vb_time now);
 
 /* The same gap is reported by every packet that was on its way when sending went back; only the
  * first report counts. */
@@ -63,12 +39,31 @@ static inline bool vb_req_knows_gap(const struct vb_requester *req, struct vb_ps
 	       (req->recovering && vb_psn_before(psn, req->recover));
 }
 
+/* ramp.c */
+/* Before sending: the window follows the settings, and ramps up after a pause. */
+void vb_req_open_window(struct vb_qp *qp, vb_time now);
+/* After a loss: what was in flight is sent again, and grows back to as much. */
+VB_COLD void vb_req_slow_restart(struct vb_qp *qp, vb_time now);
+void vb_req_trace_ramp(struct vb_qp *qp, enum vb_ramp_why why, vb_time now);
+
 /* comp.c */
 enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now);
 /* A NAK or RNR NAK of the oldest WQE. */
 VB_COLD enum vb_verdict vb_comp_refused(struct vb_qp *qp, const struct vb_hdr *hdr,
 					const struct vb_rx *rx, vb_time now);
+
+/* The payload of a packet, NULL where it is absent, and how long it is. */
+static inline const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx,
+					   uint32_t *len)
+{
+	uint32_t hdr_len = vb_hdr_opcode(hdr)->hdr_len;
+
+	*len = rx->len - hdr_len - hdr->pad;
+	if (rx->body)
+		return rx->body;
+	return rx->avail < rx->len ? NULL : rx->pkt + hdr_len;
+}
 
 /* resp.c */
 enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
@@ -83,7 +78,6 @@ enum vb_verdict vb_resp_execute(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 VB_COLD void vb_resp_complete_failed(struct vb_qp *qp, enum vb_verdict why, vb_time now);
 /* Ends the QP with @syndrome, which it still says. */
 VB_COLD void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now);
-const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len);
 
 /* True for requests that a response of their own answers, and not an ACK. */
 static inline bool vb_op_is_answered(const struct vb_hdr *hdr)

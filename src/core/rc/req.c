@@ -14,32 +14,6 @@
 
 #include <errno.h>
 
-/* Window bytes of everything posted before @psn, which lies in (or right behind) WQE @idx. */
-static uint64_t charge_at(const struct vb_qp *qp, uint32_t idx, struct vb_psn psn)
-{
-	if (idx == qp->sq.tail)
-		return qp->req.charge_post;
-
-	const struct vb_swqe *w = vb_sq_at(&qp->sq, idx);
-
-	return w->charge + (uint64_t)vb_psn_span(w->first, psn) * (qp->mtu + VB_PACKET_OVERHEAD);
-}
-
-void vb_req_update_inflight(struct vb_qp *qp)
-{
-	if (!qp->peer)
-		return;
-
-	uint64_t now = charge_at(qp, qp->sq.nxt, qp->req.psn_nxt) -
-		       charge_at(qp, qp->sq.head, qp->req.psn_una);
-	bool fell = now < qp->req.inflight;
-
-	qp->peer->inflight += now - qp->req.inflight;
-	qp->req.inflight = now;
-	if (fell)
-		vb_peer_wake(qp->hca, qp->peer);
-}
-
 static bool window_is_full(const struct vb_qp *qp, const struct vb_swqe *w, uint32_t pkts)
 {
 	uint32_t window = qp->hca->cfg.peer_window_bytes;
@@ -80,8 +54,8 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, b
 		return VB_BLOCK_NONE;
 	if (starts && (w->flags & VB_SEND_FENCE) && req->rd_out)
 		return VB_BLOCK_FENCE; /* IBA 10.8.3.3 */
-	if (qp->dci) {
-		enum vb_block block = vb_dci_gate(qp, w);
+	if (qp->ops->req) {
+		enum vb_block block = qp->ops->req->gate(qp, w);
 
 		if (block != VB_BLOCK_NONE)
 			return block;
@@ -106,7 +80,8 @@ void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 		vb_qp_trace(qp, VB_TRACE_FAILED, now, status, vendor_err,
 			    vb_sq_at(&qp->sq, qp->sq.head)->wr_id,
 			    vb_sq_at(&qp->sq, qp->sq.head)->opcode);
-	if (qp->dci && qp->state != VB_QPS_ERR && vb_dci_fail(qp, status, vendor_err, now))
+	if (qp->ops->req && qp->state != VB_QPS_ERR &&
+	    qp->ops->req->fail(qp, status, vendor_err, now))
 		return;
 	vb_send_complete(qp, status, vendor_err, now);
 	if (qp->state == VB_QPS_ERR)
@@ -366,8 +341,8 @@ static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx
 static uint32_t send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room,
 			  struct vb_tx_batch *b, vb_time now)
 {
-	if (vb_dci_connects(qp)) {
-		vb_dci_send(qp, b, now);
+	if (qp->ops->req && qp->ops->req->leads(qp)) {
+		qp->ops->req->send(qp, b, now);
 		req_left(qp, room, &b->pkt[b->cnt - 1], now);
 		return 0;
 	}
@@ -383,7 +358,11 @@ static void send_missing(struct vb_qp *qp, uint64_t *room, struct vb_tx_batch *b
 {
 	uint32_t cnt = b->cnt;
 
-	vb_sr_resend(qp, b, now);
+	if (!vb_sr_resend(qp, b, now)) {
+		/* Its memory is gone; it fails in its turn. */
+		vb_req_rewind(qp, now, VB_REWIND_NAK);
+		return;
+	}
 	if (b->cnt > cnt)
 		req_left(qp, room, &b->pkt[b->cnt - 1], now);
 }
@@ -415,6 +394,7 @@ VB_COLD static void take_path(struct vb_qp *qp, const struct vb_swqe *w)
 
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
+	const struct vb_req_hooks *hooks = qp->ops->req;
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
 	uint32_t from = b->cnt, left = 0; /* left of the train under way */
@@ -427,10 +407,10 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
-		if (vb_dci_disconnects(qp)) {
+		if (hooks && hooks->is_due(qp)) {
 			if (!vb_tx_may_emit(qp, b, stop))
 				return true;
-			vb_dci_send(qp, b, now);
+			hooks->send(qp, b, now);
 			continue;
 		}
 		if (vb_sr_is_due(qp)) {
@@ -464,8 +444,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 		qp->req.block = req_gate(qp, w, left);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
-		if (qp->dci)
-			vb_dci_go(qp, w);
+		if (hooks)
+			hooks->passed(qp, w);
 		if (qp->pace.of_each)
 			take_path(qp, w);
 		if (paced && req_is_held(qp, w, now))
@@ -475,7 +455,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 
 		if (room_is_short(qp, w, train, &room, now))
 			return false;
-		if (vb_dci_disconnects(qp))
+		if (hooks && hooks->is_due(qp))
 			continue;
 		if (!train_fits(&qp->req, b, b->cnt == from, train, &stop) ||
 		    !vb_tx_may_emit(qp, b, stop))

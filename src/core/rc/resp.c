@@ -12,16 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struct vb_rx *rx, uint32_t *len)
-{
-	uint32_t hdr_len = vb_hdr_opcode(hdr)->hdr_len;
-
-	*len = rx->len - hdr_len - hdr->pad;
-	if (rx->body)
-		return rx->body;
-	return rx->avail < rx->len ? NULL : rx->pkt + hdr_len;
-}
-
 /* Middles are full, only the end of a message may be shorter or padded. IBA 9.7.4.1.6 */
 static bool payload_fits(const struct vb_qp *qp, uint16_t flags, uint32_t len)
 {

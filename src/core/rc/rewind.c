@@ -8,109 +8,12 @@
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 
-static void trace_move(struct vb_qp *qp, enum vb_rto_move move, uint8_t from_exp, vb_time now)
-{
-	if (move != VB_RTO_STAYS)
-		vb_qp_trace(qp, VB_TRACE_TIMER_MOVED, now, move, from_exp, qp->rto.cur_exp,
-			    qp->rto.range);
-}
-
-void vb_req_arm(struct vb_qp *qp, vb_time now)
-{
-	const struct vb_rto_rules *rules = vb_qp_rules(qp);
-	uint8_t from_exp = qp->rto.cur_exp;
-
-	trace_move(qp, vb_rto_adopt(&qp->rto, rules), from_exp, now);
-	vb_time end = vb_rto_arm(&qp->rto, rules, vb_req_run_time(qp, now));
-
-	qp->rto.gaps = qp->hca->gaps;
-	vb_timer_set(qp, VB_TIMER_ACK, vb_time_after(end, qp->hca->gaps));
-	vb_qp_trace(qp, VB_TRACE_TIMER_ARMED, now, qp->timer[VB_TIMER_ACK], qp->rto.timeout,
-		    qp->req.psn_una.v, vb_rto_budget(&qp->rto, vb_req_run_time(qp, now)));
-}
-
 /* Tells the policy when this process has not run for a while since the timer was armed. */
 static void notice_gap(struct vb_qp *qp)
 {
 	if (qp->rto.gaps != qp->hca->gaps)
 		vb_rto_woke(&qp->rto);
 	qp->rto.gaps = qp->hca->gaps;
-}
-
-static void trace_ramp(struct vb_qp *qp, enum vb_ramp_why why, vb_time now)
-{
-	vb_qp_trace(qp, VB_TRACE_SLOW_RESTART, now, why, qp->req.window.pkts,
-		    qp->req.window.ramp_end, 0);
-}
-
-static void count_ramp(struct vb_qp *qp, bool was_ramping)
-{
-	vb_qp_count(qp, VB_COUNTER_roce_slow_restart);
-	if (!was_ramping)
-		vb_qp_count(qp, VB_COUNTER_roce_slow_restart_trans);
-}
-
-void vb_req_open_window(struct vb_qp *qp, vb_time now)
-{
-	const struct vb_rto_rules *rules = vb_qp_rules(qp);
-	struct vb_window *w = &qp->req.window;
-
-	if (w->epoch != rules->epoch) {
-		vb_window_adopt(w, rules, qp->mtu);
-		w->asked = qp->req.psn_una; /* nobody kept account while there was no window */
-	}
-	if (w->idle_since != VB_NEVER && qp->sq.nxt != qp->sq.tail) {
-		bool was_ramping = w->ramp;
-
-		if (vb_window_after_idle(w, rules, qp->mtu, now)) {
-			w->asked = qp->req.psn_una;
-			count_ramp(qp, was_ramping);
-			trace_ramp(qp, VB_RAMP_IDLE, now);
-		}
-	}
-}
-
-/* What was in flight when it was lost is sent again, and grows back to as much. */
-static void slow_restart(struct vb_qp *qp, vb_time now)
-{
-	const struct vb_rto_rules *rules = vb_qp_rules(qp);
-	struct vb_requester *req = &qp->req;
-	bool was_ramping = req->window.ramp;
-
-	if (rules->set.roce_slow_restart_en &&
-	    vb_window_ramp(&req->window, rules, qp->mtu, vb_psn_span(req->psn_una, req->psn_max))) {
-		count_ramp(qp, was_ramping);
-		trace_ramp(qp, VB_RAMP_LOSS, now);
-	}
-}
-
-void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
-{
-	struct vb_requester *req = &qp->req;
-	struct vb_sq *sq = &qp->sq;
-
-	if (why != VB_REWIND_RNR)
-		slow_restart(qp, now);
-	if (qp->dci && (why != VB_REWIND_RNR || qp->dci->state == VB_DCI_CONNECTING))
-		qp->dci->state = VB_DCI_CLOSED;
-	vb_sr_forget(qp);
-	req->window.asked = req->psn_una;
-
-	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);
-	req->recover = req->psn_max;
-	req->recovering = true;
-	req->psn_nxt = req->psn_una;
-	req->rd_out = 0;
-	/* Local WQEs before the old place have run; head is the first one that sends. */
-	for (uint32_t i = sq->head; i != sq->nxt; i++) {
-		if (vb_sq_at(sq, i)->pkts) {
-			sq->nxt = i;
-			break;
-		}
-	}
-	vb_timer_stop(qp, VB_TIMER_ACK);
-	vb_req_update_inflight(qp);
-	vb_sched_activate(qp);
 }
 
 static void give_up(struct vb_qp *qp, vb_time now, uint32_t why)
@@ -162,7 +65,7 @@ static void on_ack_timer(struct vb_qp *qp, vb_time now)
 	}
 	if (rto->adaptive)
 		vb_qp_count(qp, VB_COUNTER_roce_adp_retrans);
-	trace_move(qp, move, from_exp, now);
+	vb_req_trace_move(qp, move, from_exp, now);
 	vb_req_rewind(qp, now, VB_REWIND_TIMEOUT);
 }
 
@@ -176,12 +79,9 @@ static bool receiver_lags(const struct vb_qp *qp, vb_time now)
 
 	if (qp->req.block == VB_BLOCK_ROOM)
 		return true;
-	if (qp->dci) {
-		path = &qp->dci->dest.to.path;
-		dqpn = qp->dci->dest.to.dqpn;
-	}
-	return cfg->unread && (!qp->dci || qp->dci->has_dest) &&
-	       cfg->unread(cfg->room_ctx, path, dqpn, now);
+	if (qp->ops->req)
+		path = qp->ops->req->receiver(qp, &dqpn);
+	return cfg->unread && path && cfg->unread(cfg->room_ctx, path, dqpn, now);
 }
 
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
@@ -190,7 +90,7 @@ void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)
 		if (t == VB_TIMER_RNR)
 			qp->req.state = VB_REQ_ACTIVE;
 		if (t == VB_TIMER_LINGER)
-			vb_dci_on_linger(qp);
+			qp->ops->req->lingered(qp);
 		vb_sched_activate(qp);
 		return;
 	}
@@ -212,8 +112,9 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 	if (req->recovering)
 		vb_qp_trace(qp, VB_TRACE_RECOVERED, now, req->psn_una.v, qp->rto.timeout_cnt,
 			    vb_req_waited(qp, now), 0);
-	trace_move(qp, vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt),
-		   from_exp, now);
+	vb_req_trace_move(qp,
+			  vb_rto_progress(&qp->rto, vb_qp_rules(qp), req->psn_una, req->psn_nxt),
+			  from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;
 	req->recovering = false;
 	vb_sr_on_progress(qp, req->psn_una, now);
@@ -223,7 +124,7 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		qp->sq.nxt = qp->sq.head;
 	}
 	if (vb_window_grow(&req->window, vb_psn_span(from, req->psn_una)))
-		trace_ramp(qp, VB_RAMP_END, now);
+		vb_req_trace_ramp(qp, VB_RAMP_END, now);
 	vb_timer_stop(qp, VB_TIMER_ACK);
 	if (vb_psn_eq(req->psn_una, req->psn_nxt))
 		req->window.idle_since = now;
@@ -231,8 +132,8 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 		vb_req_arm(qp, now);
 	vb_req_update_inflight(qp);
 	vb_req_complete_local(qp, now);
-	if (qp->dci && qp->sq.head == qp->sq.tail)
-		vb_dci_on_idle(qp, now);
+	if (qp->ops->req && qp->sq.head == qp->sq.tail)
+		qp->ops->req->idle(qp, now);
 	if (qp->sq.nxt != qp->sq.tail && (qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD))
 		vb_sched_activate(qp);
 }

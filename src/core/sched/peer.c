@@ -99,3 +99,29 @@ void vb_peer_wake(struct vb_hca *h, struct vb_peer *p)
 
 	vb_sched_activate(qp);
 }
+
+/* Window bytes of everything posted before @psn, which lies in (or right behind) WQE @idx. */
+static uint64_t charge_at(const struct vb_qp *qp, uint32_t idx, struct vb_psn psn)
+{
+	if (idx == qp->sq.tail)
+		return qp->req.charge_post;
+
+	const struct vb_swqe *w = vb_sq_at(&qp->sq, idx);
+
+	return w->charge + (uint64_t)vb_psn_span(w->first, psn) * (qp->mtu + VB_PACKET_OVERHEAD);
+}
+
+void vb_req_update_inflight(struct vb_qp *qp)
+{
+	if (!qp->peer)
+		return;
+
+	uint64_t now = charge_at(qp, qp->sq.nxt, qp->req.psn_nxt) -
+		       charge_at(qp, qp->sq.head, qp->req.psn_una);
+	bool fell = now < qp->req.inflight;
+
+	qp->peer->inflight += now - qp->req.inflight;
+	qp->req.inflight = now;
+	if (fell)
+		vb_peer_wake(qp->hca, qp->peer);
+}

@@ -5,6 +5,7 @@
  */
 #include "core/qp/pkey.h"
 #include "core/qp/qp.h"
+#include "core/sched/invariants.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
 
@@ -29,6 +30,7 @@ static bool take_turn(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 
 	if (!vb_pkey_is_valid(vb_qp_pkey(qp)))
 		drop_packets(qp, b, cnt, seg_cnt);
+	vb_qp_assert(qp);
 	return more;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "core/obj/cq.h"
 #include "core/qp/qp.h"
+#include "core/sched/invariants.h"
 
 #include <errno.h>
 #include <string.h>
@@ -158,6 +159,7 @@ void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 				qp->timer[i] = VB_NEVER;
 				qp->ops->on_timer(qp, (enum vb_timer)i, now);
 			}
+			vb_qp_assert(qp);
 		}
 	}
 	vb_cq_on_time(h, now);

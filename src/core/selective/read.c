@@ -7,8 +7,12 @@
  * selective.h.
  */
 #include "base/assert.h"
+#include "core/qp/qp.h"
 #include "core/rc/rc.h"
+#include "core/recover/arm.h"
+#include "core/sched/sched.h"
 #include "core/selective/selective.h"
+#include "core/tx/tx.h"
 
 #include <string.h>
 

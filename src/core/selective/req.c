@@ -5,8 +5,11 @@
  * has arrived and it is still missing. See selective.h.
  */
 #include "base/assert.h"
-#include "core/rc/rc.h"
+#include "core/qp/qp.h"
+#include "core/recover/arm.h"
+#include "core/sched/sched.h"
 #include "core/selective/selective.h"
+#include "core/tx/tx.h"
 #include "wire/be.h"
 
 #include <string.h>
@@ -24,23 +27,6 @@ void vb_sr_forget(struct vb_qp *qp)
 	sr->probing = sr->went_back = false;
 	sr->gap_cnt = sr->gap_due_cnt = 0;
 	sr->psn_seen = sr->psn_high = qp->req.psn_una;
-}
-
-/* Searched from where the last one was found. */
-struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn)
-{
-	const struct vb_sq *sq = &qp->sq;
-	uint32_t *idx = &qp->sr->wqe;
-
-	if (*idx - sq->head >= sq->tail - sq->head || vb_psn_before(psn, vb_sq_at(sq, *idx)->first))
-		*idx = sq->head;
-	for (; *idx != sq->tail; ++*idx) {
-		struct vb_swqe *w = vb_sq_at(sq, *idx);
-
-		if (w->pkts && vb_psn_span(w->first, psn) < w->pkts)
-			return w;
-	}
-	return NULL;
 }
 
 /* Whether a request packet starts at @psn: within a READ most PSNs are those of its responses. */
@@ -217,14 +203,14 @@ bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct 
 	return true;
 }
 
-void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+bool vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 	uint32_t i = 0;
 
 	if (sr->gap_due_cnt) {
 		vb_sr_ask_again(qp, b, now);
-		return;
+		return true;
 	}
 	while (i < sr->hole_cnt && sr->hole[i].resent)
 		i++;
@@ -238,13 +224,11 @@ void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	hole->stamp = qp->req.psn_max;
 	sr->due_cnt--;
 	if (!w) /* acknowledged meanwhile */
-		return;
-	if (vb_req_emit(qp, w, hole->psn, sr->due_cnt == 0, b) < 0) {
-		/* Its memory is gone; it fails in its turn. */
-		vb_req_rewind(qp, now, VB_REWIND_NAK);
-		return;
-	}
+		return true;
+	if (vb_req_emit(qp, w, hole->psn, sr->due_cnt == 0, b) < 0)
+		return false;
 	vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], hole->psn.v,
 		    b->pkt[b->cnt - 1].payload_len, 1);
+	return true;
 }

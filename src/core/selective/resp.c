@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Selective repeat at the responder: packets kept out of order, and the report. See selective.h. */
 #include "base/assert.h"
+#include "core/qp/qp.h"
 #include "core/rc/rc.h"
+#include "core/recover/arm.h"
+#include "core/sched/sched.h"
 #include "core/selective/selective.h"
+#include "core/tx/tx.h"
 #include "wire/be.h"
 
 #include <string.h>

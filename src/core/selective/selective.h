@@ -186,7 +186,7 @@ static inline void vb_sr_on_ack(struct vb_qp *qp, const struct vb_hdr *hdr)
 VB_COLD bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			       vb_time now);
 /* The next packet that is due, into @b, unless it is not missing any more or sending went back. */
-VB_COLD void vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
+VB_COLD bool vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now);
 /* Sending goes back: there is nothing to select. Answers in place stay. */
 VB_COLD void vb_sr_forget(struct vb_qp *qp);
 /* The WQE of an unacknowledged PSN, or NULL. */

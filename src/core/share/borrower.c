@@ -209,14 +209,3 @@ int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_ms
 		give_back(loan, now);
 	return 0;
 }
-
-void vb_xrc_end_borrowers(struct vb_xrcd *x)
-{
-	for (struct vb_list *l = x->targets.next, *next; l != &x->targets; l = next) {
-		struct vb_qp *qp = vb_container_of(l, struct vb_qp, target);
-
-		next = l->next;
-		if (vb_xrc_is_borrower(qp))
-			(void)vb_qp_destroy(qp);
-	}
-}

@@ -33,6 +33,15 @@ struct vb_qp *vb_xrc_handle_find(const struct vb_xrcd *x, uint32_t qpn)
 	return NULL;
 }
 
+struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn)
+{
+	struct vb_qp *qp = vb_qp_find(x->hca, qpn);
+
+	if (!qp)
+		return vb_xrc_handle_find(x, qpn);
+	return qp->xrcd == x && !vb_xrc_is_borrower(qp) && !qp->opened ? qp : NULL;
+}
+
 static int say(const struct vb_xrcd *x, uint32_t qpn, enum vb_xrc_kind kind)
 {
 	struct vb_xrc_msg m = {.kind = kind, .qpn = qpn, .name = x->name};

@@ -24,86 +24,6 @@ static bool is_own(const struct vb_hca *h, uint32_t number)
 	return peer_of(h, number) == peer_of(h, h->cfg.qpn_base);
 }
 
-static struct vb_xrc_pool *pool_of(struct vb_hca *h)
-{
-	if (!h->xrc_pool)
-		h->xrc_pool = vb_alloc(h, sizeof *h->xrc_pool);
-	return h->xrc_pool;
-}
-
-struct vb_xrc_loan *vb_xrc_loan_new(struct vb_qp *qp)
-{
-	struct vb_xrc_loan *loan = pool_of(qp->hca) ? vb_alloc(qp->hca, sizeof *loan) : NULL;
-
-	if (loan) {
-		vb_list_init(&loan->link);
-		loan->qp = qp;
-		qp->loan = loan;
-	}
-	return loan;
-}
-
-void vb_xrc_later(struct vb_xrc_loan *loan)
-{
-	if (vb_list_is_empty(&loan->link))
-		vb_list_append(&loan->qp->hca->loans, &loan->link);
-}
-
-bool vb_xrc_note_event(struct vb_qp *qp, enum vb_async ev)
-{
-	struct vb_xrc_loan *borrower = vb_xrc_is_borrower(qp) ? qp->loan : NULL;
-
-	if (borrower)
-		borrower->events |= 1u << ev;
-	if (qp->openers)
-		vb_xrc_tell_openers(qp, ev);
-	return !borrower && !vb_xrc_is_orphan(qp);
-}
-
-int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, const struct vb_rx *rx)
-{
-	struct vb_qp *qp = loan->qp;
-	struct vb_hca *h = qp->hca;
-	struct vb_xrc_msg *m = (struct vb_xrc_msg *)(void *)h->xrc_pool->msg;
-	uint8_t *at = (uint8_t *)(m + 1);
-
-	*m = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
-				 .kind = kind,
-				 .qpn = vb_xrc_number(qp),
-				 .serial = loan->serial,
-				 .name = qp->xrcd->name,
-				 .events = kind == VB_XRC_RETURN ? loan->events : 0,
-				 .is_lent = loan->is_lent};
-	if (state) {
-		m->state_len = (uint32_t)vb_xrc_state_size(qp);
-		vb_xrc_state_put(qp, (struct vb_xrc_state *)(void *)at);
-		at += m->state_len;
-	}
-	if (rx) {
-		m->pkt_len = rx->len;
-		vb_rx_copy(rx, at);
-		at += rx->len;
-	}
-	return h->cfg.xrc_send(h->cfg.xrc_ctx, loan->peer, m, (size_t)(at - (uint8_t *)m));
-}
-
-void vb_xrc_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
-		   enum vb_xrc_kind kind, bool all)
-{
-	struct vb_xrc_pool *pool = h->cfg.xrc_send ? pool_of(h) : NULL;
-	struct vb_xrc_msg *to = pool ? (struct vb_xrc_msg *)(void *)pool->msg : NULL;
-	size_t len = sizeof *m + (all ? m->state_len + m->pkt_len : 0);
-
-	if (!to)
-		return;
-	memcpy(to, m, len);
-	to->kind = kind;
-	if (!all)
-		to->state_len = to->pkt_len = 0;
-	/* Lost, when there is no room: who waits for it asks again, see vb_xrc_probe(). */
-	(void)h->cfg.xrc_send(h->cfg.xrc_ctx, peer, to, len);
-}
-
 static void kept_drop(struct vb_xrc_loan *loan)
 {
 	struct vb_xrc_pool *pool = loan->qp->hca->xrc_pool;
@@ -263,7 +183,7 @@ enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const st
 }
 
 /* Goes on with the kept packets; true while they wait for more than the state. */
-static bool owner_run(struct vb_xrc_loan *loan, vb_time now)
+bool vb_xrc_owner_run(struct vb_xrc_loan *loan, vb_time now)
 {
 	struct vb_qp *qp = loan->qp;
 
@@ -326,7 +246,7 @@ static void on_return(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_t
 	}
 	if (vb_xrc_state_take(loan->qp, vb_xrc_msg_state(m), m->state_len, now))
 		on_loss(loan, now);
-	else if (owner_run(loan, now))
+	else if (vb_xrc_owner_run(loan, now))
 		vb_xrc_later(loan);
 }
 
@@ -346,11 +266,11 @@ static void on_refusal(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_
 		return;
 	}
 	(void)vb_resp_recv(qp, &hdr, &rx, now);
-	if (owner_run(loan, now))
+	if (vb_xrc_owner_run(loan, now))
 		vb_xrc_later(loan);
 }
 
-static void owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
+void vb_xrc_owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
 	struct vb_qp *qp = vb_qp_find(h, m->qpn);
 	struct vb_xrc_loan *loan = qp ? qp->loan : NULL;
@@ -373,65 +293,10 @@ static void owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg 
 		on_loss(loan, now);
 }
 
-int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t len, vb_time now)
+void vb_xrc_owner_probe(struct vb_xrc_loan *loan, vb_time now)
 {
-	const struct vb_xrc_msg *m = msg;
+	int err = vb_xrc_say(loan, VB_XRC_CHECK, false, NULL);
 
-	if (!h->cfg.xrc_send || len < sizeof *m || len > VB_XRC_MSG_MAX ||
-	    m->magic != VB_XRC_MAGIC || m->kind >= VB_XRC_KINDS || m->state_len % 8 ||
-	    m->state_len > len || m->pkt_len > VB_XRC_PKT_MAX ||
-	    sizeof *m + m->state_len + m->pkt_len != len || m->name.ino == 0 ||
-	    peer >= VB_XRC_PEERS)
-		return -EPROTO;
-	if (m->kind >= VB_XRC_OPEN)
-		return vb_xrc_open_take(h, peer, m, now);
-	if (m->kind < VB_XRC_RETURN)
-		return vb_xrc_borrower_take(h, peer, m, now);
-	owner_take(h, peer, m, now);
-	return 0;
-}
-
-bool vb_xrc_waits(const struct vb_hca *h)
-{
-	return !vb_list_is_empty(&h->loans) || !vb_list_is_empty(&h->openers);
-}
-
-bool vb_xrc_run(struct vb_hca *h, vb_time now)
-{
-	struct vb_list todo;
-
-	vb_xrc_openers_run(h);
-	vb_list_init(&todo);
-	while (!vb_list_is_empty(&h->loans)) {
-		struct vb_list *l = h->loans.next;
-
-		vb_list_remove(l);
-		vb_list_append(&todo, l);
-	}
-	while (!vb_list_is_empty(&todo)) {
-		struct vb_xrc_loan *loan = vb_container_of(todo.next, struct vb_xrc_loan, link);
-
-		vb_list_remove(&loan->link);
-		if (loan->borrows ? vb_xrc_borrower_run(loan, now) : owner_run(loan, now))
-			vb_xrc_later(loan);
-	}
-	return vb_xrc_waits(h);
-}
-
-void vb_xrc_probe(struct vb_hca *h, vb_time now)
-{
-	for (uint32_t i = 0; i < h->qp_cap; i++) {
-		struct vb_xrc_loan *loan = h->qp[i] ? h->qp[i]->loan : NULL;
-
-		if (loan && loan->borrows) {
-			vb_xrc_borrower_probe(loan, now);
-		} else if (loan && loan->is_lent) {
-			int err = vb_xrc_say(loan, VB_XRC_CHECK, false, NULL);
-
-			if (err && err != -EAGAIN)
-				on_loss(loan, now);
-		}
-		if (h->qp[i])
-			vb_xrc_open_probe(h->qp[i]);
-	}
+	if (err && err != -EAGAIN)
+		on_loss(loan, now);
 }

@@ -139,13 +139,17 @@ void vb_xrc_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
 /* There is something to do at the next vb_xrc_run(). */
 void vb_xrc_later(struct vb_xrc_loan *loan);
 
+/* A message from a borrower; the kept packets, true while they wait for more than the state; once a
+ * second while it is lent. */
+void vb_xrc_owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
+bool vb_xrc_owner_run(struct vb_xrc_loan *loan, vb_time now);
+void vb_xrc_owner_probe(struct vb_xrc_loan *loan, vb_time now);
+
 /* borrower.c */
 bool vb_xrc_borrower_run(struct vb_xrc_loan *loan, vb_time now);
 int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
 /* Once a second. */
 void vb_xrc_borrower_probe(struct vb_xrc_loan *loan, vb_time now);
-/* Borrowers in the domain return what they have, and go. */
-void vb_xrc_end_borrowers(struct vb_xrcd *x);
 
 /* loan_state.c */
 size_t vb_xrc_state_size(const struct vb_qp *qp);

@@ -7,21 +7,6 @@
 
 #include <errno.h>
 
-int vb_xrc_send(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
-		const struct vb_xrc_inquiry *q)
-{
-	struct {
-		struct vb_xrc_msg m;
-		struct vb_xrc_inquiry q;
-	} out = {.m = *m};
-
-	out.m.magic = VB_XRC_MAGIC;
-	out.m.state_len = q ? sizeof *q : 0;
-	if (q)
-		out.q = *q;
-	return h->cfg.xrc_send(h->cfg.xrc_ctx, peer, &out, sizeof out.m + out.m.state_len);
-}
-
 static struct vb_xrc_msg about(const struct vb_qp *qp, enum vb_xrc_kind kind)
 {
 	return (struct vb_xrc_msg){.kind = kind, .qpn = qp->qpn, .name = qp->xrcd->name};

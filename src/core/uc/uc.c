@@ -61,4 +61,5 @@ const struct vb_transport_ops vb_uc_ops = {
     .recv = uc_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
 };

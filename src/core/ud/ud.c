@@ -96,6 +96,7 @@ const struct vb_transport_ops vb_ud_ops = {
     .recv = ud_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
 };
 
 /* No immediate data: IBA 9.8.3 has it for QPs of consumers, and a MAD has no use for it. */
@@ -107,4 +108,5 @@ const struct vb_transport_ops vb_gsi_ops = {
     .recv = ud_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
 };

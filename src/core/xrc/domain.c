@@ -4,7 +4,6 @@
 
 #include "core/obj/cq.h"
 #include "core/obj/pd.h"
-#include "core/share/handle.h"
 
 #include <errno.h>
 
@@ -27,33 +26,6 @@ int vb_xrcd_create(struct vb_hca *h, struct vb_xrcd **out)
 	return 0;
 }
 
-static bool is_named(const struct vb_xrcd *x, const struct vb_xrcd_name *name)
-{
-	return x->name.ino == name->ino && x->name.dev == name->dev;
-}
-
-struct vb_xrcd *vb_xrcd_find(const struct vb_hca *h, const struct vb_xrcd_name *name)
-{
-	for (struct vb_list *l = h->xrcds.next; l != &h->xrcds; l = l->next) {
-		struct vb_xrcd *x = vb_container_of(l, struct vb_xrcd, link);
-
-		if (!x->is_closed && is_named(x, name))
-			return x;
-	}
-	return NULL;
-}
-
-static struct vb_xrcd *closed_find(const struct vb_hca *h, const struct vb_xrcd_name *name)
-{
-	for (struct vb_list *l = h->xrcds.next; l != &h->xrcds; l = l->next) {
-		struct vb_xrcd *x = vb_container_of(l, struct vb_xrcd, link);
-
-		if (x->is_closed && is_named(x, name))
-			return x;
-	}
-	return NULL;
-}
-
 static void domain_free(struct vb_xrcd *x)
 {
 	vb_list_remove(&x->link);
@@ -61,57 +33,10 @@ static void domain_free(struct vb_xrcd *x)
 	vb_free(x->hca, x);
 }
 
-/* Whether nothing is left in the domain but targets that only others have open. */
-static bool is_abandoned(const struct vb_xrcd *x)
-{
-	uint32_t orphans = 0;
-
-	for (const struct vb_list *l = x->targets.next; l != &x->targets; l = l->next)
-		orphans += vb_xrc_is_orphan(vb_container_of(l, struct vb_qp, target));
-	return orphans == x->refs;
-}
-
 void vb_xrcd_shrink(struct vb_xrcd *x)
 {
 	if (x->is_closed && !x->refs)
 		domain_free(x);
-}
-
-void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name)
-{
-	struct vb_xrcd *old = closed_find(x->hca, name);
-
-	x->name = *name;
-	while (old && !vb_list_is_empty(&old->targets)) {
-		struct vb_list *l = old->targets.next;
-
-		vb_list_remove(l);
-		vb_list_append(&x->targets, l);
-		vb_container_of(l, struct vb_qp, target)->xrcd = x;
-		old->refs--;
-		x->refs++;
-	}
-	if (old)
-		domain_free(old);
-}
-
-int vb_xrcd_destroy(struct vb_xrcd *x)
-{
-	vb_xrc_end_borrowers(x);
-	if (!is_abandoned(x))
-		return -EBUSY;
-	x->is_closed = true;
-	vb_xrcd_shrink(x);
-	return 0;
-}
-
-struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn)
-{
-	struct vb_qp *qp = vb_qp_find(x->hca, qpn);
-
-	if (!qp)
-		return vb_xrc_handle_find(x, qpn);
-	return qp->xrcd == x && !vb_xrc_is_borrower(qp) && !qp->opened ? qp : NULL;
 }
 
 /* Numbers are spread as those of QPs are: the low byte tells the processes of a host apart. */

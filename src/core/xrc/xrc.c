@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two QP types of XRC as rows of differences from RC: half of it each. IBA A14; IBT-22 */
+/* The initiator of XRC as a row of differences from RC: half of it. IBA A14; IBT-22 */
 #include "core/xrc/xrc.h"
 
 #include "core/rc/rc.h"
-#include "core/share/loan.h"
 
 static enum vb_verdict ini_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
@@ -11,14 +10,6 @@ static enum vb_verdict ini_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE)
 		return vb_comp_recv(qp, hdr, rx, now);
 	return VB_VERDICT_UNEXPECTED;
-}
-
-static enum vb_verdict tgt_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-				vb_time now)
-{
-	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_REQUEST))
-		return VB_VERDICT_UNEXPECTED;
-	return qp->xrcd->name.ino ? vb_xrc_recv(qp, hdr, rx, now) : vb_resp_recv(qp, hdr, rx, now);
 }
 
 const struct vb_transport_ops vb_xrc_ini_ops = {
@@ -30,14 +21,5 @@ const struct vb_transport_ops vb_xrc_ini_ops = {
     .recv = ini_recv,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
-};
-
-const struct vb_transport_ops vb_xrc_tgt_ops = {
-    .transport = VB_TRANSPORT_XRC,
-    .is_acked = true,
-    .is_connected = true,
-    .select = vb_xrc_select,
-    .recv = tgt_recv,
-    .transmit = vb_rc_transmit,
-    .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
 };

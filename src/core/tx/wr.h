@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a send work request is, by its opcode: a row of core/wr_opcode.def. IBA 11.4.1.1 */
-#ifndef VB_CORE_QP_WR_H
-#define VB_CORE_QP_WR_H
+#ifndef VB_CORE_TX_WR_H
+#define VB_CORE_TX_WR_H
 
 #include "core/types.h"
 

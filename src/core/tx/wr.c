@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of work requests, made of core/wr_opcode.def, where the names are short. */
-#include "core/qp/wr.h"
+#include "core/tx/wr.h"
 
 #include "wire/opcode.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Puts a packet of a QP into a batch, see tx.h. */
-#include "core/qp/tx.h"
+#include "core/tx/tx.h"
 #include "base/assert.h"
 
 #include "core/qp/pkey.h"

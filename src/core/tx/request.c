@@ -7,8 +7,9 @@
 #include "base/assert.h"
 #include "core/cc/point.h"
 #include "core/obj/mem.h"
-#include "core/rc/rc.h"
+#include "core/qp/qp.h"
 #include "core/selective/selective.h"
+#include "core/tx/tx.h"
 
 #include <errno.h>
 
@@ -37,7 +38,7 @@ static int emit_payload(const struct vb_qp *qp, const struct vb_swqe *w, uint32_
 	int cnt = 0;
 
 	if (w->flags & VB_SEND_INLINE && len) {
-		b->seg[b->seg_cnt] = (struct vb_seg){vb_swqe_inline(qp, w) + off, len};
+		b->seg[b->seg_cnt] = (struct vb_seg){vb_swqe_data(qp, w) + off, len};
 		cnt = 1;
 	} else if (len) {
 		cnt = vb_mem_gather(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, len, 0,

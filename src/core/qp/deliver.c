@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet on its way to a QP: everything that it must pass before the transport sees it. IBA 9.6.1
+ */
+#include "core/cc/point.h"
+#include "core/qp/pkey.h"
+#include "core/qp/qp.h"
+#include "core/sched/invariants.h"
+
+static bool state_receives(enum vb_qp_state s)
+{
+	return s == VB_QPS_RTR || s == VB_QPS_RTS || s == VB_QPS_SQD || s == VB_QPS_SQE;
+}
+
+/* Everything that can be said before the transport looks. IBA 9.6.1 */
+static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr *hdr,
+				    const struct vb_rx *rx)
+{
+	const struct vb_path *from = rx->path;
+
+	if (hdr->opcode == VB_OPCODE_CNP ? !qp->ops->is_connected && !qp->ops->is_with
+					 : (hdr->opcode & VB_TRANSPORT_MASK) != qp->ops->transport)
+		return VB_VERDICT_TRANSPORT;
+	if (!state_receives(qp->state))
+		return VB_VERDICT_QP_STATE;
+	if (from->port != qp->attr.port && from->port != qp->hca->cfg.port[qp->attr.port].parent)
+		return VB_VERDICT_SOURCE;
+	if (vb_qp_pkey_index(qp, hdr->pkey) < 0)
+		return VB_VERDICT_PKEY;
+	if (qp->ops->is_connected && (!vb_gid_eq(&from->sgid, &qp->attr.path.dgid) ||
+				      !vb_gid_eq(&from->dgid, &qp->attr.path.sgid)))
+		return VB_VERDICT_SOURCE;
+	return VB_VERDICT_OK;
+}
+
+enum vb_verdict vb_qp_deliver(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			      vb_time now)
+{
+	enum vb_verdict v = packet_check(qp, hdr, rx);
+
+	if (v != VB_VERDICT_OK)
+		return v;
+	if (hdr->opcode == VB_OPCODE_CNP && qp->ops->on_cnp)
+		return qp->ops->on_cnp(qp, hdr, rx, now);
+	if (hdr->opcode == VB_OPCODE_CNP)
+		return vb_cc_take_cnp(qp, rx->path, now); /* marked or not: it draws none. CC-04 */
+	if ((rx->path->traffic_class & VB_ECN_MASK) == VB_ECN_CE)
+		vb_cc_take_mark(qp, now);
+	if (qp->state == VB_QPS_RTR && !qp->comm_est && qp->ops->is_connected) {
+		qp->comm_est = true;
+		vb_qp_raise(qp, VB_ASYNC_COMM_EST);
+	}
+	v = qp->ops->recv(qp, hdr, rx, now);
+	vb_qp_assert(qp);
+	return v;
+}

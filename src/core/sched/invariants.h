@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is true of a QP whenever nobody is at work on it: asserted after each packet, turn, timer
+ * and post, in builds with all assertions; see base/assert.h.
+ */
+#ifndef VB_CORE_SCHED_INVARIANTS_H
+#define VB_CORE_SCHED_INVARIANTS_H
+
+struct vb_qp;
+
+#if !defined(NDEBUG) || defined(VB_ASSERTS_ALL)
+void vb_qp_assert(const struct vb_qp *qp);
+#else
+static inline void vb_qp_assert(const struct vb_qp *qp)
+{
+	(void)qp;
+}
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The target of XRC as a row of differences from RC: the other half of it, whose responder may be
+ * lent to another HCA. IBA A14; IBT-22
+ */
+#include "core/cc/point.h"
+#include "core/rc/rc.h"
+#include "core/share/loan.h"
+#include "core/share/open.h"
+
+static enum vb_verdict target_recv(struct vb_qp *qp, const struct vb_hdr *hdr,
+				   const struct vb_rx *rx, vb_time now)
+{
+	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_REQUEST))
+		return VB_VERDICT_UNEXPECTED;
+	return qp->xrcd->name.ino ? vb_xrc_recv(qp, hdr, rx, now) : vb_resp_recv(qp, hdr, rx, now);
+}
+
+static enum vb_verdict target_cnp(struct vb_qp *qp, const struct vb_hdr *hdr,
+				  const struct vb_rx *rx, vb_time now)
+{
+	if (qp->loan && vb_xrc_is_lent(qp))
+		return vb_xrc_recv(qp, hdr, rx, now);
+	return vb_cc_take_cnp(qp, rx->path, now);
+}
+
+static void target_leave(struct vb_qp *qp)
+{
+	if (qp->loan)
+		vb_xrc_end_loan(qp);
+}
+
+static void target_reset(struct vb_qp *qp, vb_time now)
+{
+	(void)now;
+	vb_xrc_let_go(qp);
+}
+
+static void target_fail(struct vb_qp *qp, vb_time now)
+{
+	(void)now;
+	if (qp->loan)
+		vb_xrc_fail_loan(qp);
+}
+
+/* Others hear of it as well. False: nobody here has the QP. */
+static bool note_event(struct vb_qp *qp, enum vb_async ev)
+{
+	struct vb_xrc_loan *borrower = vb_xrc_is_borrower(qp) ? qp->loan : NULL;
+
+	if (borrower)
+		borrower->events |= 1u << ev;
+	if (qp->openers)
+		vb_xrc_tell_openers(qp, ev);
+	return !borrower && !vb_xrc_is_orphan(qp);
+}
+
+const struct vb_transport_ops vb_xrc_tgt_ops = {
+    .transport = VB_TRANSPORT_XRC,
+    .is_acked = true,
+    .is_connected = true,
+    .select = vb_xrc_select,
+    .recv = target_recv,
+    .transmit = vb_rc_transmit,
+    .on_timer = vb_req_on_timer,
+    .on_sqd = vb_req_complete_local,
+    .leave = target_leave,
+    .reset = target_reset,
+    .fail = target_fail,
+    .outlives = vb_xrc_outlives,
+    .gone = vb_xrcd_shrink,
+    .raise = note_event,
+    .on_cnp = target_cnp,
+    .pd_of = vb_xrc_pd,
+};
