@@ -6,9 +6,9 @@
  *   VB_ASSERT(c)      stays in release builds: c is a comparison or two of what is in a register or
  *                     a cache line that the caller has at hand, and where it fails, memory that is
  *                     somebody else's would be read or written, or a peer be told a falsehood.
- *   VB_ASSERT_ALL(c)  is for builds that look for mistakes: c may walk a list or a ring. Release
- *                     builds leave it out, unless VB_ASSERTS_ALL is defined (the option
- *                     VERBENA_ASSERTS of the build): so run the fuzzers.
+ *   VB_ASSERT_ALL(c)  is for builds that look for mistakes: c may walk a list or a ring. It is
+ * there where VB_ASSERTS_ALL is defined: in builds for debugging and with sanitizers, fuzzers too,
+ * and with the option VERBENA_ASSERTS_ALL.
  *
  * c has no effects.
  */
@@ -21,7 +21,7 @@ extern void __assert_fail(const char *assertion, const char *file, unsigned line
 
 #define VB_ASSERT(c) ((c) ? (void)0 : __assert_fail(#c, __FILE__, __LINE__, __func__))
 
-#if !defined(NDEBUG) || defined(VB_ASSERTS_ALL)
+#ifdef VB_ASSERTS_ALL
 #define VB_ASSERT_ALL(c) VB_ASSERT(c)
 #else
 #define VB_ASSERT_ALL(c) ((void)sizeof((c) ? 1 : 0))

@@ -9,7 +9,7 @@
 #include "core/qp/qp.h"
 #include "core/sched/peer.h"
 
-#if !defined(NDEBUG) || defined(VB_ASSERTS_ALL)
+#ifdef VB_ASSERTS_ALL
 
 /* @psn lies among those of @w, or is where a WQE without PSNs stands. */
 static bool is_in(const struct vb_swqe *w, struct vb_psn psn)
@@ -165,7 +165,6 @@ static void assert_state(const struct vb_qp *qp)
 		VB_ASSERT_ALL(!qp->is_active && qp->heap_pos == 0 && !qp->peer);
 		VB_ASSERT_ALL(vb_rq_cnt(&qp->rq) == 0);
 	}
-	VB_ASSERT_ALL(qp->sq_draining ? qp->state == VB_QPS_SQD || qp->state == VB_QPS_ERR : true);
 }
 
 void vb_qp_assert(const struct vb_qp *qp)

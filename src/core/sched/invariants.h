@@ -8,7 +8,7 @@
 
 struct vb_qp;
 
-#if !defined(NDEBUG) || defined(VB_ASSERTS_ALL)
+#ifdef VB_ASSERTS_ALL
 void vb_qp_assert(const struct vb_qp *qp);
 #else
 static inline void vb_qp_assert(const struct vb_qp *qp)
