@@ -101,9 +101,9 @@ struct end *group_sender(struct play *p, struct end *e, const struct mem *m, con
 	     src);
 }
 
-uint32_t *group_next(struct play *p, struct end *e, const struct end *from)
+uint32_t *group_next(struct play *p, struct end *e, const struct end *from, uint32_t group)
 {
-	return &e->group_in[(from->conn - p->conn) * 2 + from->side];
+	return &e->group_in[group - 1][(from->conn - p->conn) * 2 + from->side];
 }
 
 /* A packet arrives at @host: who must receive it, and who may. */

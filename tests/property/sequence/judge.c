@@ -276,7 +276,7 @@ static void on_message(struct play *p, struct end *e, const struct mem *m, const
 	if (ud)
 		from = group_sender(p, e, m, b, wc, &group);
 	if (group) {
-		next = group_next(p, e, from);
+		next = group_next(p, e, from, group);
 		e->group_got += from->host != e->host;
 		i = p->disorder || !from->conn->first_life || !e->conn->first_life ? 0 : *next;
 	}

@@ -153,7 +153,10 @@ struct end {
 	uint32_t in_next; /* the peer's sent that may arrive next */
 	/* UD: groups that it is in; messages to them that came from other hosts: received, and that
 	 * had to be and could be; the sent of each end that may arrive next. */
-	uint32_t groups, group_got, group_must, group_may, group_in[2 * CONNS_MAX];
+	uint32_t groups, group_got, group_must, group_may;
+	/* Of each group and sender the next message. Groups may go different ways, so that messages
+	 * of one sender to two of them overtake each other. */
+	uint32_t group_in[GROUPS][2 * CONNS_MAX];
 	uint64_t cell[CELLS], cell_start[CELLS];
 	struct writer writer;
 	/* What allows errors. */
@@ -491,7 +494,7 @@ void group_leave_all(struct end *e); /* before it is destroyed */
 /* Who sent the datagram in buffer @b; *group: to which group, plus one; 0: to @e alone. */
 struct end *group_sender(struct play *p, struct end *e, const struct mem *m, const struct buf *b,
 			 const struct vb_wc *wc, uint32_t *group);
-uint32_t *group_next(struct play *p, struct end *e, const struct end *from);
+uint32_t *group_next(struct play *p, struct end *e, const struct end *from, uint32_t group);
 void group_arrives(struct play *p, uint32_t host, const struct vb_frame *pkt);
 void group_check(const struct play *p, const struct end *e);
 
