@@ -19,11 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A broker starts in a tenth of a second of a processor's time, of which a machine with many busy
- * programs gives it little. The end of a broker is seen at once; so patience costs nothing, and a
- * kernel would not give up either: a program's rdma_disconnect() must not fail because its broker
- * was killed and the next one is late. */
-#define DIAL_NS (40 * VB_SEC)
 #define SPAWN_MS 30000
 #define PAUSE_MS_MAX 256 /* after nine attempts, half a second */
 
@@ -161,7 +156,7 @@ static int reach_broker(bool start, int *pause_ms, char *why, size_t why_size)
 int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char *why,
 		   size_t why_size)
 {
-	vb_time deadline = vb_broker_clock() + DIAL_NS;
+	vb_time deadline = vb_broker_clock() + VB_BROKER_PATIENCE_NS;
 	struct vb_broker_msg ask = *m;
 	int pause_ms = 1;
 

@@ -8,6 +8,15 @@
 
 #include <stdbool.h>
 
+/*
+ * How long a broker is waited for. It starts in a tenth of a second of a processor's time, and
+ * makes its sysfs tree again, ten thousand system calls, when functions come or go; a machine with
+ * many busy programs gives it little. The end of a broker is seen at once, so patience costs
+ * nothing, and a kernel would not give up either: a program's rdma_disconnect() must not fail
+ * because its broker was killed and the next one is late.
+ */
+#define VB_BROKER_PATIENCE_NS (40 * VB_SEC)
+
 vb_time vb_broker_clock(void); /* CLOCK_MONOTONIC, ns */
 
 /* One attempt to connect. Returns a socket, -ECONNREFUSED when no broker runs, or another negative

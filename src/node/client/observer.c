@@ -13,7 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWER_NS (5 * VB_SEC)
+/* A program whose registers are asked for may be stopped. */
+#define PROGRAM_NS (5 * VB_SEC)
 #define READ_ATTEMPTS 1000
 
 int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size)
@@ -61,7 +62,7 @@ static int take_slots(struct vb_broker_observer *o, const struct vb_broker_msg *
 int vb_broker_observe_slots(struct vb_broker_observer *o)
 {
 	struct vb_broker_msg m;
-	vb_time deadline = vb_broker_clock() + ANSWER_NS;
+	vb_time deadline = vb_broker_clock() + VB_BROKER_PATIENCE_NS;
 
 	vb_broker_msg_init(&m, VB_BROKER_GET_SLOTS);
 	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
@@ -77,14 +78,14 @@ int vb_broker_observe_slots(struct vb_broker_observer *o)
 	return rc;
 }
 
-/* Sends a request and receives the answer into it. */
-static int ask_broker(struct vb_broker_observer *o, struct vb_broker_msg *m)
+/* Sends a request and receives the answer into it, in no more than @patience. */
+static int ask_broker(struct vb_broker_observer *o, struct vb_broker_msg *m, vb_dur patience)
 {
 	struct vb_fds fds = {.cnt = 0};
 	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
 
 	if (!rc)
-		rc = vb_broker_await(o->sock, m, &fds, vb_broker_clock() + ANSWER_NS);
+		rc = vb_broker_await(o->sock, m, &fds, vb_broker_clock() + patience);
 	vb_fds_close(&fds);
 	return rc == -EPIPE ? -ECONNRESET : rc;
 }
@@ -95,7 +96,7 @@ int vb_broker_capture(struct vb_broker_observer *o, bool on)
 
 	vb_broker_msg_init(&m, VB_BROKER_CAPTURE);
 	m.slot = on;
-	return ask_broker(o, &m);
+	return ask_broker(o, &m, VB_BROKER_PATIENCE_NS);
 }
 
 int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, char *why,
@@ -106,7 +107,7 @@ int vb_broker_access(struct vb_broker_observer *o, struct vb_broker_reg *reg, ch
 	vb_broker_msg_init(&m, VB_BROKER_REGISTER);
 	m.reg = *reg;
 
-	int rc = ask_broker(o, &m);
+	int rc = ask_broker(o, &m, VB_BROKER_PATIENCE_NS);
 
 	if (rc) {
 		snprintf(why, why_size, "the broker does not answer: %s", strerror(-rc));
@@ -126,7 +127,7 @@ int vb_broker_csr_access(struct vb_broker_observer *o, struct vb_broker_csr *csr
 	vb_broker_msg_init(&m, VB_BROKER_CSR);
 	m.csr = *csr;
 
-	int rc = ask_broker(o, &m);
+	int rc = ask_broker(o, &m, PROGRAM_NS);
 
 	if (rc) {
 		snprintf(why, why_size,
@@ -185,7 +186,7 @@ int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt)
 	m.slot = on;
 	m.cnt = vf_cnt;
 
-	int rc = ask_broker(o, &m);
+	int rc = ask_broker(o, &m, VB_BROKER_PATIENCE_NS);
 
 	return rc ? rc : m.status;
 }
@@ -209,7 +210,7 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 	snprintf(m.text, sizeof m.text, "%s", text);
 	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
 	if (!rc)
-		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + VB_BROKER_PATIENCE_NS);
 	vb_fds_close(&fds);
 	return rc ? rc : m.status;
 }
@@ -221,7 +222,7 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 	vb_broker_msg_init(&m, VB_BROKER_EXPLAIN);
 	m.slot = qpn;
 
-	int rc = ask_broker(o, &m);
+	int rc = ask_broker(o, &m, VB_BROKER_PATIENCE_NS);
 
 	*asked = m.slot;
 	return rc ? rc : m.status;
@@ -237,7 +238,7 @@ int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
 	vb_broker_msg_init(&m, VB_BROKER_CONNECTIONS);
 	rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
 	if (!rc)
-		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + ANSWER_NS);
+		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + VB_BROKER_PATIENCE_NS);
 	if (!rc)
 		rc = m.status;
 	if (!rc)

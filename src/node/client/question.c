@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ANSWER_NS (5 * VB_SEC)
-
 int vb_broker_ask_begin(struct vb_broker_observer *o, uint32_t tag, const struct vb_broker_ask *ask)
 {
 	struct vb_broker_msg m;
@@ -41,13 +39,13 @@ int vb_broker_ask_take(struct vb_broker_observer *o, uint32_t *tag, struct vb_br
 int vb_broker_ask(struct vb_broker_observer *o, struct vb_broker_ask *ask, int *status,
 		  uint32_t cnt)
 {
-	vb_time deadline = vb_broker_clock() + ANSWER_NS;
+	vb_time deadline = vb_broker_clock() + VB_BROKER_PATIENCE_NS;
 	struct vb_broker_msg m;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < cnt && !rc; i++) {
 		status[i] = -ETIMEDOUT;
-		deadline = vb_time_max(deadline, vb_broker_clock() + ANSWER_NS +
+		deadline = vb_time_max(deadline, vb_broker_clock() + VB_BROKER_PATIENCE_NS +
 						     ask[i].attempts * ask[i].timeout);
 		rc = vb_broker_ask_begin(o, i, &ask[i]);
 	}
