@@ -79,7 +79,7 @@ static int set_add(struct search *f, uint32_t at, uint32_t edge)
 		if (next != VB_SIM_NONE && f->dist[next] + 1 == f->dist[at])
 			s->hop[r.first + r.cnt++] = i;
 	}
-	if (same->cnt == r.cnt &&
+	if (r.cnt != 0 && same->cnt == r.cnt &&
 	    memcmp(&s->hop[same->first], &s->hop[r.first], r.cnt * sizeof *s->hop) == 0)
 		r = *same;
 	else

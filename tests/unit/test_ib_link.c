@@ -262,13 +262,13 @@ static void arbiter__high_limit(void **state)
 static void link_state__passes(void **state)
 {
 	(void)state;
-	for (uint8_t s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
+	for (int s = VB_LINK_DOWN; s <= VB_LINK_ACT_DEFER; s++) {
 		bool up = s >= VB_LINK_INIT && s <= VB_LINK_ACTIVE;
 
-		assert_int_equal(vb_link_may_send(s, false), up);
-		assert_int_equal(vb_link_may_receive(s, false), up);
-		assert_int_equal(vb_link_may_send(s, true), s == VB_LINK_ACTIVE);
-		assert_int_equal(vb_link_may_receive(s, true),
+		assert_int_equal(vb_link_may_send((uint8_t)s, false), up);
+		assert_int_equal(vb_link_may_receive((uint8_t)s, false), up);
+		assert_int_equal(vb_link_may_send((uint8_t)s, true), s == VB_LINK_ACTIVE);
+		assert_int_equal(vb_link_may_receive((uint8_t)s, true),
 				 s == VB_LINK_ARMED || s == VB_LINK_ACTIVE);
 	}
 }
@@ -312,8 +312,8 @@ static void link_set__states(void **state)
 	assert_int_equal(vb_link_set(&s, &phys, VB_LINK_ARMED, 0), 0);
 	assert_int_equal(vb_link_set(&s, &phys, VB_LINK_ACTIVE, 0), 0);
 	assert_int_equal(s, VB_LINK_ACTIVE);
-	for (uint8_t p = VB_PHYS_TRAINING; p <= VB_PHYS_TEST; p++)
-		assert_int_equal(vb_link_set(&s, &phys, 0, p), -EINVAL);
+	for (int p = VB_PHYS_TRAINING; p <= VB_PHYS_TEST; p++)
+		assert_int_equal(vb_link_set(&s, &phys, 0, (uint8_t)p), -EINVAL);
 	assert_int_equal(phys, VB_PHYS_LINK_UP);
 	assert_int_equal(vb_link_set(&s, &phys, VB_LINK_DOWN, 0), 0);
 	assert_int_equal(s, VB_LINK_DOWN);

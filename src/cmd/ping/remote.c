@@ -102,6 +102,7 @@ static int find_way(struct vb_remote *r, const struct addrinfo *a, const char *d
 		    size_t why_size)
 {
 	struct sockaddr_storage from = {0}, to = {0};
+	struct sockaddr_in6 in6;
 	socklen_t len = sizeof from;
 	uint32_t ifindex = 0;
 	int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
@@ -128,8 +129,9 @@ static int find_way(struct vb_remote *r, const struct addrinfo *a, const char *d
 		return rc;
 	r->to = gid_of(&to);
 	r->from = gid_of(&from);
+	memcpy(&in6, &from, sizeof in6);
 	if (a->ai_family == AF_INET6 && !ifindex)
-		ifindex = ((struct sockaddr_in6 *)&from)->sin6_scope_id;
+		ifindex = in6.sin6_scope_id;
 	rc = find_device(r, device, ifindex);
 	if (rc && device)
 		snprintf(why, why_size, "no device '%s' leads to %s; see 'verbena devices'", device,
