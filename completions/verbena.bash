@@ -9,7 +9,7 @@ _verbena()
 	local command=${words[1]} i
 
 	if ((cword == 1)); then
-		COMPREPLY=($(compgen -W 'run trace devices counters capture explain fault reg fwreset csr dfx hca sim sweep doctor ping version --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run trace devices counters capture explain fault rdma reg fwreset csr dfx hca sim sweep doctor ping version --help --version' -- "$cur"))
 		return
 	fi
 	case $command in
@@ -139,6 +139,22 @@ _verbena()
 		else
 			COMPREPLY=($(compgen -W 'read write dump params wait fields --device --qp --index --help' -- "$cur"))
 		fi
+		;;
+	rdma)
+		case $prev in
+		rdma | -*)
+			COMPREPLY=($(compgen -W 'dev link resource statistic system --json --pretty --details' -- "$cur"))
+			;;
+		resource | res)
+			COMPREPLY=($(compgen -W 'show' -- "$cur"))
+			;;
+		show)
+			COMPREPLY=($(compgen -W 'qp cm_id link' -- "$cur"))
+			;;
+		dev | link | statistic | stat | system | sys)
+			COMPREPLY=($(compgen -W 'show' -- "$cur"))
+			;;
+		esac
 		;;
 	hca)
 		COMPREPLY=($(compgen -W 'start stop status --vfs --help' -- "$cur"))

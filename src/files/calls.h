@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -16,6 +17,9 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int at, const char *path, int flags);
 int __openat64_2(int at, const char *path, int flags);
 ssize_t __read_chk(int fd, void *to, size_t len, size_t size);
+ssize_t __recv_chk(int fd, void *p, size_t len, size_t size, int flags);
+ssize_t __recvfrom_chk(int fd, void *p, size_t len, size_t size, int flags, struct sockaddr *from,
+		       socklen_t *from_len);
 ssize_t __readlink_chk(const char *path, char *to, size_t len, size_t size);
 ssize_t __readlinkat_chk(int at, const char *path, char *to, size_t len, size_t size);
 char *__realpath_chk(const char *path, char *to, size_t size);

@@ -16,13 +16,14 @@
 
 #define VB_FDS_MAX 65536u
 
-enum vb_fd_kind { VB_FD_PLAIN, VB_FD_RDMA_CM, VB_FD_UVERBS };
+enum vb_fd_kind { VB_FD_PLAIN, VB_FD_RDMA_CM, VB_FD_UVERBS, VB_FD_NETLINK };
 
 struct vb_fd {
 	enum vb_fd_kind kind;
 	dev_t dev; /* st_dev and st_ino of what is open */
 	ino_t ino;
-	uint64_t token;   /* of an open rdma_cm: which channel of the broker's it is */
+	uint64_t token;   /* of an open rdma_cm: which channel of the broker's it is; of a netlink
+			   * socket: its port */
 	uint32_t session; /* the connection by which the broker was told of it */
 };
 

@@ -32,9 +32,13 @@ vb_next_fn vb_next_find(enum vb_next_call call)
 __attribute__((constructor)) static void find_signal_safe(void)
 {
 	static const enum vb_next_call safe[] = {
-	    VB_NEXT_open,   VB_NEXT_openat, VB_NEXT_read,  VB_NEXT_write,  VB_NEXT_close,
-	    VB_NEXT_dup,    VB_NEXT_dup2,   VB_NEXT_fcntl, VB_NEXT_stat,   VB_NEXT_fstat,
-	    VB_NEXT_access, VB_NEXT_poll,   VB_NEXT_ppoll, VB_NEXT_select, VB_NEXT_pselect};
+	    VB_NEXT_open,   VB_NEXT_openat,      VB_NEXT_read,       VB_NEXT_write,
+	    VB_NEXT_close,  VB_NEXT_dup,         VB_NEXT_dup2,       VB_NEXT_fcntl,
+	    VB_NEXT_stat,   VB_NEXT_fstat,       VB_NEXT_access,     VB_NEXT_poll,
+	    VB_NEXT_ppoll,  VB_NEXT_select,      VB_NEXT_pselect,    VB_NEXT_socket,
+	    VB_NEXT_bind,   VB_NEXT_getsockname, VB_NEXT_setsockopt, VB_NEXT_send,
+	    VB_NEXT_sendto, VB_NEXT_sendmsg,     VB_NEXT_recv,       VB_NEXT_recvfrom,
+	    VB_NEXT_recvmsg};
 
 	for (size_t i = 0; i < sizeof safe / sizeof safe[0]; i++)
 		(void)vb_next(safe[i]);

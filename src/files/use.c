@@ -7,17 +7,15 @@
 #include "files/calls.h"
 #include "files/cm/cm.h"
 #include "files/cm/event.h"
+#include "files/netlink/socket.h"
 #include "files/next.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netlink.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* One line for all that a process tries. */
@@ -41,6 +39,8 @@ ssize_t read(int fd, void *to, size_t len)
 		return VB_NEXT(read)(fd, to, len);
 	if (f.kind == VB_FD_UVERBS)
 		return refuse_uverbs(EOPNOTSUPP);
+	if (f.kind == VB_FD_NETLINK)
+		return recv(fd, to, len, 0);
 	errno = EINVAL; /* CMP-31: the device has no read */
 	return -1;
 }
@@ -56,6 +56,8 @@ ssize_t write(int fd, const void *from, size_t len)
 
 	if (vb_fd_is_plain(fd) || vb_fd_get(fd, &f) == VB_FD_PLAIN)
 		return VB_NEXT(write)(fd, from, len);
+	if (f.kind == VB_FD_NETLINK)
+		return vb_netlink_send(fd, &f, from, len);
 	return f.kind == VB_FD_UVERBS ? refuse_uverbs(EOPNOTSUPP) : vb_cm_write(fd, &f, from, len);
 }
 
@@ -70,7 +72,8 @@ int ioctl(int fd, unsigned long request, ...)
 	/* Of any open file. */
 	bool of_any =
 	    request == FIONBIO || request == FIOASYNC || request == FIOCLEX || request == FIONCLEX;
-	if (vb_fd_is_plain(fd) || of_any || vb_fd_get(fd, &f) == VB_FD_PLAIN)
+	if (vb_fd_is_plain(fd) || of_any || vb_fd_get(fd, &f) == VB_FD_PLAIN ||
+	    f.kind == VB_FD_NETLINK)
 		return VB_NEXT(ioctl)(fd, request, arg);
 	if (f.kind == VB_FD_UVERBS)
 		return (int)refuse_uverbs(ENOTTY);
@@ -80,8 +83,10 @@ int ioctl(int fd, unsigned long request, ...)
 
 int close(int fd)
 {
-	if (!vb_fd_is_plain(fd))
+	if (!vb_fd_is_plain(fd)) {
 		vb_cm_before_close(fd);
+		vb_netlink_before_close(fd);
+	}
 	vb_fd_forget(fd);
 	return VB_NEXT(close)(fd);
 }
@@ -158,42 +163,4 @@ int fcntl64(int fd, int cmd, ...)
 	FCNTL_ARG(arg, cmd);
 	int rc = VB_NEXT(fcntl64)(fd, cmd, arg);
 	return makes_copy(cmd) ? enter_copy(fd, rc) : rc;
-}
-
-/* Descriptors that come from another process may be an open rdma_cm. */
-static void adopt_all(struct msghdr *m)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t at = CMSG_LEN(0); at + sizeof(int) <= c->cmsg_len; at += sizeof(int)) {
-			int fd;
-
-			memcpy(&fd, (char *)c + at, sizeof fd);
-			vb_fd_forget(fd);
-			vb_cm_adopt(fd);
-		}
-	}
-}
-
-ssize_t recvmsg(int sock, struct msghdr *m, int flags)
-{
-	ssize_t n = VB_NEXT(recvmsg)(sock, m, flags);
-
-	if (n >= 0 && m->msg_controllen)
-		adopt_all(m);
-	return n;
-}
-
-/*
- * NETLINK_RDMA tells of the kernel's devices, of which this program is to see none. librdmacm asks
- * there for the number of rdma_cm and then reads the tree; it compares no number then.
- */
-int socket(int domain, int type, int protocol)
-{
-	if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
-		errno = EPROTONOSUPPORT;
-		return -1;
-	}
-	return VB_NEXT(socket)(domain, type, protocol);
 }

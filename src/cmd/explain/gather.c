@@ -15,10 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-/* A process that polls looks about once a second whether it is asked. */
-#define ANSWER_NS (1500 * VB_MSEC)
-#define LOOK_NS (2 * VB_MSEC)
-
 /* What a slot said, copied. */
 struct process {
 	bool answered, is_stopped;
@@ -50,30 +46,6 @@ void vb_explain_printable(char *to, size_t size, const char *from)
 	for (; i + 1 < size && from[i]; i++)
 		to[i] = (char)(from[i] < ' ' || from[i] > '~' ? '?' : from[i]);
 	to[i] = 0;
-}
-
-static bool has_answered(const struct vb_slot_shm *s, uint32_t asked)
-{
-	return __atomic_load_n(&s->explain.answered, __ATOMIC_ACQUIRE) == asked;
-}
-
-/* Waits until all that run have answered, or have had the time to. */
-static void await_answers(struct gather *g, uint32_t asked)
-{
-	vb_time end = clock_ns(CLOCK_MONOTONIC) + ANSWER_NS;
-	bool waits = true;
-
-	while (waits && clock_ns(CLOCK_MONOTONIC) < end) {
-		waits = false;
-		for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !waits; k++) {
-			const struct vb_slot_shm *s = g->o.slot[k];
-
-			waits = s && s->pid && !has_answered(s, asked) &&
-				!vb_process_is_stopped((pid_t)s->pid);
-		}
-		if (waits)
-			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-	}
 }
 
 static int read_process(struct gather *g, uint32_t k, uint32_t asked)
@@ -441,7 +413,7 @@ static int gather_cases(struct gather *g, uint32_t qpn)
 		rc = vb_broker_observe_slots(&g->o);
 	if (rc)
 		return rc;
-	await_answers(g, asked);
+	vb_broker_await_views(&g->o, asked);
 	vb_host_read(g->o.host, &g->host);
 	g->c->now = clock_ns(CLOCK_MONOTONIC);
 	g->c->real_ns = clock_ns(CLOCK_REALTIME);

@@ -113,6 +113,8 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 /* Has every process write views of its QPs, of QP @qpn before all others (0: of none). *asked is
  * what slot->explain.answered becomes when one has. */
 int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *asked);
+/* Waits until all processes of the slots that run have answered, or have had the time to. */
+void vb_broker_await_views(const struct vb_broker_observer *o, uint32_t asked);
 /* How connections of RDMA CM stand, as another program says. 0 or a negative errno. */
 struct vb_cm_table;
 int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to);

@@ -5,17 +5,22 @@
 #include "node/client/dial.h"
 #include "node/cm/view.h"
 #include "node/host/error_hints.h"
+#include "node/host/process.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A program whose registers are asked for may be stopped. */
 #define PROGRAM_NS (5 * VB_SEC)
 #define READ_ATTEMPTS 1000
+/* A process that polls looks about once a second whether it is asked. */
+#define VIEWS_NS (1500 * VB_MSEC)
+#define LOOK_NS (2 * VB_MSEC)
 
 int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_t why_size)
 {
@@ -226,6 +231,29 @@ int vb_broker_ask_views(struct vb_broker_observer *o, uint32_t qpn, uint32_t *as
 
 	*asked = m.slot;
 	return rc ? rc : m.status;
+}
+
+static bool has_answered(const struct vb_slot_shm *s, uint32_t asked)
+{
+	return __atomic_load_n(&s->explain.answered, __ATOMIC_ACQUIRE) == asked;
+}
+
+void vb_broker_await_views(const struct vb_broker_observer *o, uint32_t asked)
+{
+	vb_time end = vb_broker_clock() + VIEWS_NS;
+	bool waits = true;
+
+	while (waits && vb_broker_clock() < end) {
+		waits = false;
+		for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !waits; k++) {
+			const struct vb_slot_shm *s = o->slot[k];
+
+			waits = s && s->pid && !has_answered(s, asked) &&
+				!vb_process_is_stopped((pid_t)s->pid);
+		}
+		if (waits)
+			nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	}
 }
 
 int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
