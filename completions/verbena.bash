@@ -9,7 +9,7 @@ _verbena()
 	local command=${words[1]} i
 
 	if ((cword == 1)); then
-		COMPREPLY=($(compgen -W 'run trace devices counters capture explain fault rdma reg fwreset csr dfx hca sim sweep doctor ping version --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run trace devices counters top capture explain fault rdma reg fwreset csr dfx hca sim sweep doctor ping version --help --version' -- "$cur"))
 		return
 	fi
 	case $command in
@@ -171,6 +171,18 @@ _verbena()
 			;;
 		esac
 		COMPREPLY=($(compgen -W '--watch --device --all --json --openmetrics --help' -- "$cur"))
+		;;
+	top)
+		case $prev in
+		-d | --device)
+			COMPREPLY=($(compgen -W "$(_verbena_devices)" -- "$cur"))
+			return
+			;;
+		-s | --seconds)
+			return
+			;;
+		esac
+		COMPREPLY=($(compgen -W '--device --seconds --once --json --help' -- "$cur"))
 		;;
 	capture)
 		case $prev in
