@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-static uint32_t incarnation(struct vb_hca *h)
+static uint32_t draw_incarnation(struct vb_hca *h)
 {
 	return (uint32_t)(vb_rng_stream(h->cfg.seed, "dc", 0).s + h->dci_cnt++) << 16;
 }
@@ -24,7 +24,7 @@ int vb_dci_begin(struct vb_qp *qp, const struct vb_dc_init *init)
 		return -ENOMEM;
 	qp->dci->full = init->full_handshake;
 	qp->dci->by_adapter = init->by_adapter;
-	qp->dc_connection = qp->parent ? qp->parent->dc_connection : incarnation(qp->hca);
+	qp->dc_connection = qp->parent ? qp->parent->dc_connection : draw_incarnation(qp->hca);
 	return 0;
 }
 

@@ -92,8 +92,8 @@ static void emit_ext(const struct vb_qp *qp, const struct vb_swqe *w, uint32_t k
 	}
 }
 
-static int emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn, uint32_t pkts,
-		bool ask, struct vb_tx_batch *b)
+static int emit_request(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn,
+			uint32_t pkts, bool ask, struct vb_tx_batch *b)
 {
 	uint32_t k = vb_psn_span(w->first, psn);
 	bool last = k + pkts == w->pkts;
@@ -135,12 +135,12 @@ static int emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn p
 int vb_req_emit(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn, bool ask,
 		struct vb_tx_batch *b)
 {
-	return emit(qp, w, psn, vb_req_emit_pkts(qp, w, psn), ask, b);
+	return emit_request(qp, w, psn, vb_req_emit_pkts(qp, w, psn), ask, b);
 }
 
 void vb_req_emit_again(const struct vb_qp *qp, const struct vb_swqe *w, struct vb_psn psn,
 		       uint32_t pkts, struct vb_tx_batch *b)
 {
 	VB_ASSERT(vb_swqe_wants_response(w) && pkts <= vb_req_emit_pkts(qp, w, psn));
-	(void)emit(qp, w, psn, pkts, true, b); /* fails only where there is payload */
+	(void)emit_request(qp, w, psn, pkts, true, b); /* fails only where there is payload */
 }
