@@ -143,7 +143,7 @@ _verbena()
 	rdma)
 		case $prev in
 		rdma | -*)
-			COMPREPLY=($(compgen -W 'dev link resource statistic system --json --pretty --details' -- "$cur"))
+			COMPREPLY=($(compgen -W 'dev link resource statistic system --json --pretty --details --help' -- "$cur"))
 			;;
 		resource | res)
 			COMPREPLY=($(compgen -W 'show' -- "$cur"))

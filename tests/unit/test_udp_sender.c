@@ -365,6 +365,32 @@ static void spoofed__shuts_nobody_out(void **state)
 	world_close(&w);
 }
 
+/* Packet @id of the sender, but without DF. */
+static bool takes_fragmentable(struct world *w, uint16_t id)
+{
+	forge_icrc(&w->o, &w->f->path4, id, 0);
+	forged_send(&w->o);
+	return world_recv(w) == 1;
+}
+
+/* Among damaged packets two without DF are in order. They are believed, and so is the sender. */
+static void spoofed_fragments__lose_nothing(void **state)
+{
+	struct world w;
+	uint16_t id;
+
+	world_open(&w, *state);
+	id = send_row(&w, 0x100, 300, 5 * VB_USEC);
+	for (uint32_t i = 0; i < 32; i++)
+		assert_uint_in_range(random_train(&w, w.o.fd), 0, 1);
+	id = send_row(&w, id, 1, 5 * VB_USEC);
+	assert_false(takes_fragmentable(&w, (uint16_t)(id + 0x4000)));
+	id = send_row(&w, id, 1, 5 * VB_USEC);
+	assert_true(takes_fragmentable(&w, (uint16_t)(id + 0x4027)));
+	send_row(&w, id, 100, 5 * VB_USEC);
+	world_close(&w);
+}
+
 /* More senders than are remembered: all are heard, and no memory grows. */
 static void many_senders__all_heard(void **state)
 {
@@ -389,7 +415,8 @@ int main(void)
 	    T(order__loses_nothing),      T(shared_counter__loses_nothing),
 	    T(restart__loses_nothing),    T(two_counters__both_heard),
 	    T(restart__loses_nothing),    T(two_counters__pass_zero),
-	    T(spoofed__shuts_nobody_out), T(many_senders__all_heard),
+	    T(spoofed__shuts_nobody_out), T(spoofed_fragments__lose_nothing),
+	    T(many_senders__all_heard),
 	};
 
 	if (!netns_enter()) {

@@ -111,8 +111,9 @@ struct vb_udp_rx_buf {
 /* A row of IPv4 identifications: that of the last train's first packet, and what follows. */
 struct vb_udp_track {
 	uint16_t id;
-	uint8_t step; /* from train to train: 0 or 1 */
-	uint8_t run;  /* trains that came where they were expected */
+	uint16_t frag; /* flags and fragment offset of its packets */
+	uint8_t step;  /* from train to train: 0 or 1 */
+	uint8_t run;   /* trains that came where they were expected */
 	vb_time heard;
 };
 
@@ -120,7 +121,6 @@ struct vb_udp_track {
 struct vb_udp_sender {
 	struct vb_gid gid;
 	uint16_t port;
-	uint16_t frag; /* flags and fragment offset of its packets */
 	uint8_t track_cnt;
 	bool has_stray;
 	uint16_t stray_apart;         /* from the track, bit by bit */
@@ -320,6 +320,7 @@ static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_
 		return;
 	}
 	t->id = id;
+	t->frag = VB_IPV4_DF;
 	t->run += t->run < UINT8_MAX;
 	t->heard = now;
 }

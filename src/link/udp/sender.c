@@ -88,22 +88,21 @@ static void track_follow(struct vb_udp_sender *s, uint32_t i, uint16_t id, vb_ti
 static void track_begin(struct vb_udp_sender *s, uint16_t id, uint16_t frag, vb_time now)
 {
 	s->track[1] = s->track[0];
-	s->track[0] = (struct vb_udp_track){.id = id, .step = 1, .heard = now};
+	s->track[0] = (struct vb_udp_track){.id = id, .frag = frag, .step = 1, .heard = now};
 	s->track[1].run = 0;
 	s->track_cnt = s->track_cnt < 2 ? s->track_cnt + 1 : 2;
-	s->frag = frag;
 	s->has_stray = false;
 }
 
-/* The track that @id is near to, and nearest; -1: none. */
-static int track_near(const struct vb_udp_sender *s, uint16_t id)
+/* The track of packets with @frag that @id is near to, and nearest; -1: none. */
+static int track_near(const struct vb_udp_sender *s, uint16_t id, uint16_t frag)
 {
 	int best = NEAR + 1, found = -1;
 
 	for (uint32_t i = 0; i < s->track_cnt; i++) {
 		int d = abs(distance_to(&s->track[i], id));
 
-		if (d < best) {
+		if (s->track[i].frag == frag && d < best) {
 			best = d;
 			found = (int)i;
 		}
@@ -143,16 +142,17 @@ static bool track_reach(struct vb_udp_sender *s, uint16_t id, vb_dur unheard, vb
  * is damaged always in the same way has one that keeps its distance to the track of its sender, and
  * damaged packets in a row come without that track being heard between them.
  */
-static bool confirms_stray(struct vb_udp_sender *s, uint16_t id, bool is_live, vb_time now)
+static bool confirms_stray(struct vb_udp_sender *s, uint16_t id, uint16_t frag, bool is_live,
+			   vb_time now)
 {
 	uint16_t apart = id ^ next_of(&s->track[0]);
 	struct vb_udp_track last = s->stray;
 	bool moved = (apart ^ s->stray_apart) / 16 != 0;
-	bool follows = s->has_stray && (uint16_t)(id - last.id) <= NEAR;
+	bool follows = s->has_stray && last.frag == frag && (uint16_t)(id - last.id) <= NEAR;
 
 	if (follows && !(is_live && (!moved || s->track[0].heard < last.heard)))
 		return true;
-	s->stray = (struct vb_udp_track){.id = id, .heard = now};
+	s->stray = (struct vb_udp_track){.id = id, .frag = frag, .heard = now};
 	s->stray_apart = apart;
 	s->has_stray = true;
 	return false;
@@ -162,17 +162,17 @@ bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
 			    const struct vb_udp_heard *h)
 {
 	bool is_doubted = is_doubtful(h->doubt, h->now), is_live;
-	int near = frag == s->frag ? track_near(s, id) : -1;
+	int near = track_near(s, id, frag);
 
 	if (near >= 0) {
 		track_follow(s, (uint32_t)near, id, h->now);
 		return true;
 	}
 	is_live = is_predictable(s) && vb_time_since(s->track[0].heard, h->now) < ANYWHERE_NS;
-	if (is_live && !is_doubted && frag == s->frag &&
+	if (is_live && !is_doubted && frag == s->track[0].frag &&
 	    track_reach(s, id, time_unheard(s, h), h->now))
 		return true;
-	if ((is_live || is_doubted) && !confirms_stray(s, id, is_live, h->now))
+	if ((is_live || is_doubted) && !confirms_stray(s, id, frag, is_live, h->now))
 		return false;
 	track_begin(s, id, frag, h->now);
 	return true;
