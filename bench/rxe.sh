@@ -5,18 +5,21 @@
 # turns, by UDP and by shared memory, and with them what bare UDP sockets reach there. The guest may be
 # emulated, so only the ratios mean anything. Writes the last section of docs/benchmarks.md, which scripts/bench keeps.
 #
-#   bench/rxe.sh RIG [RUNS [BUILD [FILE]]]
+#   bench/rxe.sh RIG [RUNS [BUILD [FILE [ROWS]]]]
 #
 # RIG is a directory with a program `rxe-peer` that boots a kernel with rdma_rxe (`up`, `exec`,
 # `down`; RXE_PEER_INSTANCE names the guest, RXE_PEER_SHARE a host directory at /share). RUNS is 5,
-# BUILD build/release, FILE docs/benchmarks.md unless given; FILE - prints the table only.
+# BUILD build/release, FILE docs/benchmarks.md unless given; FILE - prints the table only. With ROWS,
+# an extended regular expression, only the rows whose label it matches are measured and printed.
 set -euo pipefail
 
-rig=${1:?usage: bench/rxe.sh RIG [RUNS [BUILD [FILE]]]}
+rig=${1:?usage: bench/rxe.sh RIG [RUNS [BUILD [FILE [ROWS]]]]}
 runs=${2:-5}
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${3:-$root/build/release}
 file=${4:-$root/docs/benchmarks.md}
+rows=${5:-.}
+[ $# -lt 5 ] || [ "$file" = - ] || { echo "bench/rxe.sh: some rows only: FILE must be -" >&2; exit 2; }
 heading='## Against rdma_rxe'
 programs=("$build/verbena" "$build/libverbena.so.0" "$build/bench/ceiling_udp" "$build/bench/pingpong_udp"
 	"$build/bench/sendto_rate" "$build/bench/connect_loop")
@@ -36,7 +39,7 @@ trap finish EXIT
 cp "${programs[@]}" "$share/"
 ldd "${programs[@]}" | awk '$3 ~ /^\// && $3 !~ /libc\.so/ {print $3}' | sort -u | xargs -r -I{} cp -L {} "$share/"
 cat >"$share/guest.sh" <<'GUEST'
-runs=$1
+runs=$1 rows=$2
 export LD_LIBRARY_PATH=/share
 ip link set lo up
 # rxe has port 4791 here: Verbena gets a network namespace. The guest's ip may know none.
@@ -80,6 +83,7 @@ one() { # one rxe|udp|shm COLUMN TOOL ARGS...
 median() { sort -g | awk '{a[NR] = $1} END {if (NR) printf "%s", a[int((NR + 1) / 2)]; else printf "-"}'; }
 row() { # row TARGET LABEL COLUMN BARE TOOL ARGS...
 	target=$1 label=$2 col=$3 bare=$4; shift 4
+	[[ $label =~ $rows ]] || return 0
 	for what in rxe udp shm bare; do
 		: >/tmp/$what
 	done
@@ -112,6 +116,7 @@ cmtime_rate() { # cmtime_rate rxe|udp|shm
 	wait $server 2>/dev/null || true
 }
 connect_row() { # connect_row TARGET LABEL FUNCTION
+	[[ $2 =~ $rows ]] || return 0
 	for what in rxe udp shm; do
 		: >/tmp/$what
 	done
@@ -140,7 +145,7 @@ kernel=$("$rig/rxe-peer" exec uname -r)
 cpus=$("$rig/rxe-peer" exec nproc)
 crc=$("$rig/rxe-peer" exec "awk '/^name/ {n = \$3} /^driver/ {d = \$3} n == \"crc32\" && /^refcnt/ && \$3 > 1 {print d}' /proc/crypto")
 cpu=$("$rig/rxe-peer" exec "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1")
-"$rig/rxe-peer" exec -t 3000 "bash /share/guest.sh $runs" >"$share/rows"
+"$rig/rxe-peer" exec -t 3000 "bash /share/guest.sh $runs $(printf %q "$rows")" >"$share/rows"
 {
 	cat <<-TEXT
 		$heading
