@@ -48,7 +48,7 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 	}
 	v->psn_una = req->psn_una.v;
 	v->unacked = vb_psn_span(req->psn_una, req->psn_nxt);
-	v->is_acked_once = req->psn_una.v != (qp->attr.sq_psn & VB_PSN_MASK);
+	v->is_acked_once = req->psn_una.v != qp->attr.sq_psn;
 	v->epsn = qp->resp.epsn.v;
 	v->rd_out = req->rd_out;
 	v->window_pkts = req->window.pkts;

@@ -544,6 +544,23 @@ static void dc__marks_and_cnps(void **state)
 	env_close(&env);
 }
 
+/* An initiator has no receive queue, as a target has none that is its own. */
+static void post_recv__of_dc(void **state)
+{
+	const struct vb_recv_wr wr = {.wr_id = 1};
+	struct vb_qp *qp[2];
+
+	(void)state;
+	setup();
+	qp[0] = initiator((struct vb_dc_init){0});
+	qp[1] = target(KEY);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(vb_qp_post_recv(qp[i], &wr, env.now), -EINVAL);
+		assert_int_equal(vb_hca_refusal(env.hca)->rule, VB_REFUSAL_RECV_QP);
+	}
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +569,7 @@ int main(void)
 	    cmocka_unit_test(dci__wrong_key),
 	    cmocka_unit_test(dci__connections_differ),
 	    cmocka_unit_test(dci__connects_anew_from_another_address),
+	    cmocka_unit_test(post_recv__of_dc),
 	    cmocka_unit_test(dct__is_full),
 	    cmocka_unit_test(dct__refusals_at_once),
 	    cmocka_unit_test(dct__silent_initiators_go),

@@ -167,6 +167,36 @@ static void dci__deadlines_of_many_streams(void **state)
 	env_close(&env);
 }
 
+/* Lanes have no numbers: their deadlines come on top of those of all QPs that there are numbers
+ * for. */
+static void dci__deadlines_beside_all_qps(void **state)
+{
+	/* 0 is no QP's number, and one is the initiator's. */
+	enum { NUMBERS = 32, STREAMS = 16, QPS = NUMBERS - 2 };
+	struct vb_qp *dci;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.qpn_stride = (1u << 24) / NUMBERS;
+	env_open(&env, 4096);
+	dci = initiator((struct vb_dc_init){.log_streams = 4, .log_errored = 4});
+	for (uint16_t s = 0; s < STREAMS; s++)
+		assert_int_equal(post(dci, s, VB_WR_SEND, 8, 0x30, KEY, s), 0);
+	for (uint32_t i = 0; i < QPS; i++)
+		assert_int_equal(
+		    env_send(&env, env_rts(&env, VB_QPT_RC, 2, 0x21), i, VB_WR_SEND, 8), 0);
+	while (env_tx(&env, &b))
+		;
+	for (uint32_t again = 0, n; again < QPS + STREAMS; again += n) {
+		env.now = vb_hca_poll_timeout(env.hca);
+		assert_true(env.now != VB_NEVER);
+		vb_hca_handle_timeout(env.hca, env.now);
+		n = env_tx(&env, &b);
+		assert_true(n);
+	}
+	env_close(&env);
+}
+
 static void dci__streams_refused(void **state)
 {
 	struct vb_qp_init init = {.type = VB_QPT_DCI, .dc.log_streams = VB_DC_LOG_STREAMS_MAX + 1};
@@ -232,6 +262,7 @@ int main(void)
 	    cmocka_unit_test(dci__streams_are_all_signaled),
 	    cmocka_unit_test(dci__streams_share_the_room),
 	    cmocka_unit_test(dci__deadlines_of_many_streams),
+	    cmocka_unit_test(dci__deadlines_beside_all_qps),
 	    cmocka_unit_test(dci__streams_refused),
 	    cmocka_unit_test(dci_reset_stream__of_another_type),
 	    cmocka_unit_test(dci__cnp_for_streams),

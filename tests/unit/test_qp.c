@@ -323,6 +323,31 @@ static void reset__with_work_outstanding(void **state)
 	env_close(&env);
 }
 
+/* What a register has set of the QP alone ends with RESET; then the adapter's holds. REG-18 */
+static void reset__extended_retry_count(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_cc_access at;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_rts(&env, VB_QPT_RC, 2, 0x21);
+	vb_qp_cc_open(qp, &at);
+	assert_int_equal(at.extended_retry_count, 0);
+	at.extended_retry_count = 5;
+	vb_qp_cc_close(qp, &at);
+	/* Other steps leave it alone. */
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_SQD), 0);
+	vb_qp_cc_open(qp, &at);
+	assert_int_equal(at.extended_retry_count, 5);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RESET), 0);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	vb_qp_cc_open(qp, &at);
+	assert_int_equal(at.extended_retry_count, 0);
+	env_close(&env);
+}
+
 /* A QP that waited for a timer, or for credits, waits for nothing after RESET. */
 static void reset__of_one_that_waits(void **state)
 {
@@ -430,6 +455,7 @@ int main(void)
 	    cmocka_unit_test(qpn__stride),
 	    cmocka_unit_test(destroy__with_work_outstanding),
 	    cmocka_unit_test(reset__with_work_outstanding),
+	    cmocka_unit_test(reset__extended_retry_count),
 	    cmocka_unit_test(reset__of_one_that_waits),
 	    cmocka_unit_test(destroy__takes_its_events),
 	    cmocka_unit_test(err__flushes_in_order),

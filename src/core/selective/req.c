@@ -29,13 +29,15 @@ void vb_sr_forget(struct vb_qp *qp)
 	sr->psn_seen = sr->psn_high = qp->req.psn_una;
 }
 
-/* Whether a request packet starts at @psn: within a READ most PSNs are those of its responses. */
+/* Whether a request packet starts at @psn, which is from psn_una to before psn_nxt, so that a WQE
+ * has it: within a READ most PSNs are those of its responses. */
 static bool is_request(struct vb_qp *qp, struct vb_psn psn)
 {
 	const struct vb_swqe *w = vb_sr_wqe_of(qp, psn);
 
-	if (!w || w->opcode != VB_WR_RDMA_READ)
-		return w;
+	VB_ASSERT(w);
+	if (w->opcode != VB_WR_RDMA_READ)
+		return true;
 
 	uint32_t k = vb_psn_span(w->first, psn);
 

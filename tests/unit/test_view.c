@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a QP stands, as `verbena explain` reads it: its PSNs, and whether its peer has ever answered.
+ */
+#include "core/view.h"
+#include "core_env.h"
+
+#define RQ_PSN 0x123456u
+#define SQ_PSN 0xffffffu
+
+static struct env env;
+static struct vb_tx_batch b;
+
+static struct vb_qp_view view_of(const struct vb_qp *qp)
+{
+	struct vb_qp_view v;
+
+	assert_true(vb_hca_view(env.hca, vb_qp_number(qp), env.now, &v));
+	return v;
+}
+
+/* A QP in RTS whose program has left bits above the 24 of its PSNs. */
+static struct vb_qp *ready(void)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	env_config(&env);
+	env_open(&env, 64);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	a.rq_psn = 0xff000000 | RQ_PSN;
+	a.sq_psn = 0x89000000 | SQ_PSN;
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	return qp;
+}
+
+static void psns__have_24_bits(void **state)
+{
+	struct vb_qp_view v = view_of(ready());
+
+	(void)state;
+	assert_int_equal(v.attr.rq_psn, RQ_PSN);
+	assert_int_equal(v.attr.sq_psn, SQ_PSN);
+	assert_int_equal(v.epsn, RQ_PSN);
+	assert_int_equal(v.psn_una, SQ_PSN);
+	env_close(&env);
+}
+
+/* The first PSN that is not acknowledged moves with acknowledgements and with nothing else. */
+static void acked_once__by_the_first_acknowledgement(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_hdr ack = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .dqpn = vb_qp_number(qp),
+			     .psn = vb_psn(SQ_PSN),
+			     .aeth.syndrome = 31};
+	struct vb_qp_view v = view_of(qp);
+
+	(void)state;
+	assert_false(v.is_acked_once);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	v = view_of(qp);
+	assert_false(v.is_acked_once);
+	assert_int_equal(v.psn_una, SQ_PSN);
+	assert_int_equal(v.unacked, 2);
+	(void)env_rx(&env, 2, &ack, 0);
+	v = view_of(qp);
+	assert_true(v.is_acked_once);
+	assert_int_equal(v.psn_una, 0);
+	assert_int_equal(v.unacked, 1);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(psns__have_24_bits),
+	    cmocka_unit_test(acked_once__by_the_first_acknowledgement),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
