@@ -29,6 +29,9 @@ struct vb_flow_own {
 /* What the kernel charges a receive buffer for a datagram beside its bytes, about. */
 #define VB_FLOW_OVERHEAD 1024u
 
+/* The most that one send adds to a receive socket: a datagram over IPv6. */
+#define VB_FLOW_BATCH_MAX 65487
+
 /*
  * Returns what the receiver will have taken when it has read this one, if it reads all that was
  * sent. To be called before a datagram is sent: counted afterwards, it may be in the socket, read,

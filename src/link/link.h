@@ -1,16 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an adapter is plugged into. A driver frames packets and checks their ICRC; middleware
- * (fault, capture) implements the same table and forwards to the link below it.
+ * The link that an adapter is plugged into, as a table of operations. A driver (udp/, shm/) frames
+ * packets and checks their ICRC; middleware (middle/) implements the same table and forwards to the
+ * link below it. Callers know this header and driver.h, and no driver.
  */
 #ifndef VB_LINK_LINK_H
 #define VB_LINK_LINK_H
 
 #include "base/time.h"
+#include "trace/counters.h"
+#include "wire/icrc.h"
 #include "wire/packet.h"
 
-struct vb_link;
+#include <errno.h>
 
+struct vb_flow;
+struct vb_flow_own;
+struct vb_link;
+struct vb_shm_door;
+
+#define VB_LINK_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
+#define VB_LINK_FDS_MAX 4    /* descriptors of one link */
+
+/* Parts of the IP headers that received packets can bring, beside addresses. */
+enum vb_link_bring {
+	VB_LINK_BRING_CLASS = 1, /* DSCP and ECN */
+	VB_LINK_BRING_REST = 2,  /* hop limit and flow label */
+	VB_LINK_BRING_ALL = 3,
+};
+
+/* A packet as it left or arrived, for capture: BTH through ICRC in pieces. */
+struct vb_link_tap {
+	struct vb_icrc_udp udp; /* addresses, ports, IPv4 identification */
+	uint32_t flow_label;
+	uint8_t port, traffic_class, hop_limit;
+	bool sent;     /* else received */
+	uint16_t mark; /* what a fault did to it: enum vb_fault_mark */
+	uint32_t seg_cnt;
+	const struct vb_seg *seg;
+};
+
+/* The surroundings of a link. A driver uses the fields that it needs. */
+struct vb_link_config {
+	struct vb_link *lower; /* a driver that stands before another one owns it from then on */
+	int rx_fd; /* bound AF_INET6 dual-stack (or AF_INET) UDP socket; the link owns it */
+	/* Interface index by HCA port, for link-local addresses; entry 0 is unused. */
+	uint32_t ifindex[VB_LINK_PORTS_MAX];
+	struct vb_counters *counters[VB_LINK_PORTS_MAX]; /* by HCA port; entry 0 is unused */
+	uint8_t slot; /* of this process on this host: the low byte of our QPNs */
+	/* The receive sockets of this host, by slot, and our own among them; NULL: nobody shares
+	 * that. */
+	struct vb_flow *flow;
+	struct vb_flow_own *own;  /* to each of them */
+	struct vb_shm_door *door; /* where the processes of this host are woken, by slot */
+	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
+	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
+	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
+	 * nonzero. Either may be NULL. */
+	void (*tap)(void *ctx, const struct vb_link_tap *t);
+	const uint32_t *tap_on;
+	/* The parts of their IP headers, of enum vb_link_bring, that received packets have to
+	 * bring; all of them while they are tapped. A part that is not asked for is 0. NULL: none.
+	 */
+	const uint32_t *bring;
+	/* How often an empty socket is looked at before a call comes back with nothing: between two
+	 * calls a packet lies there for longer than between two looks. 0: once, and the caller may
+	 * not come again before the descriptor is readable. NULL: 0. */
+	const uint32_t *looks;
+	/* Told what sending to @to met, an errno other than "full for now"; may be NULL. ICMP
+	 * messages about a port that nobody has come as ECONNREFUSED. */
+	void (*refused)(void *ctx, const struct vb_gid *to, int err);
+	void *ctx;
+};
+
+/*
+ * send, recv and close are there in each table, all others may be NULL: then the link below does
+ * it, and at the bottom nobody; the functions below say what the caller gets there.
+ */
 struct vb_link_ops {
 	const char *name;
 
@@ -29,31 +95,24 @@ struct vb_link_ops {
 	 */
 	uint32_t (*recv)(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
 
-	/* File descriptor that is readable when recv has packets, or -1. */
-	int (*fd)(const struct vb_link *l);
-
-	/*
-	 * Whether recv has packets that the descriptor does not show; NULL: never.
-	 */
-	bool (*has_packets)(const struct vb_link *l);
-
-	/*
-	 * With @on, the caller is about to wait for the descriptor alone, until it says that it no
-	 * longer does. It asks has_packets in between: what comes later, the descriptor shows.
-	 * NULL: it always does.
-	 */
-	void (*doze)(struct vb_link *l, bool on);
-
-	/*
-	 * For middleware that decides about received packets: with @on they are not shown to the
-	 * tap until tap_received is called for packet @i, @rx, of the last recv, with what became
-	 * of it (link/middle/fault.h). NULL: nobody taps here.
-	 */
-	void (*tap_later)(struct vb_link *l, bool on);
-	void (*tap_received)(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
-
 	/* Ends the link and frees it, and the links below it. */
 	void (*close)(struct vb_link *l);
+
+	/* See vb_link_fd() and so on. */
+	int (*fd)(const struct vb_link *l);
+	uint32_t (*fds)(const struct vb_link *l, int *fd);
+	bool (*has_packets)(const struct vb_link *l);
+	void (*doze)(struct vb_link *l, bool on);
+	uint32_t (*begin_nap)(struct vb_link *l, vb_time now);
+	void (*nap)(struct vb_link *l, uint32_t word, vb_dur d);
+	bool (*end_nap)(struct vb_link *l);
+	bool (*room)(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room);
+	int (*join)(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+	void (*leave)(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+	void (*follow_port)(struct vb_link *l, uint8_t port, uint32_t ifindex);
+	void (*sweep)(struct vb_link *l);
+	void (*tap_later)(struct vb_link *l, bool on);
+	void (*tap_received)(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
 };
 
 struct vb_link {
@@ -61,17 +120,158 @@ struct vb_link {
 	struct vb_link *lower; /* NULL at the bottom */
 	/* recv has to be called by then, whatever the descriptor says; VB_NEVER: it tells all. */
 	vb_time due;
+	uint32_t window_max; /* bytes in flight towards a peer at most; UINT32_MAX: no limit */
+	uint32_t batch_max;  /* bytes that leave by one send at less cost than one by one; or 0 */
 };
 
-static inline bool vb_link_has_packets(const struct vb_link *l)
+/* A link with @ops before @lower, which may be NULL; it is like that one but for its operations. */
+static inline struct vb_link vb_link_before(struct vb_link *lower, const struct vb_link_ops *ops)
 {
-	return l->ops->has_packets && l->ops->has_packets(l);
+	return (struct vb_link){.ops = ops,
+				.lower = lower,
+				.due = VB_NEVER,
+				.window_max = lower ? lower->window_max : UINT32_MAX,
+				.batch_max = lower ? lower->batch_max : 0};
 }
 
+/* The first link from @l downwards that has the operation @op itself, or NULL. */
+#define VB_LINK_FIND(l, op)                                                                        \
+	while ((l) && !(l)->ops->op)                                                               \
+	(l) = (l)->lower
+
+/* A descriptor that is readable when recv has packets. -1: there is none, and due tells alone. */
+static inline int vb_link_fd(const struct vb_link *l)
+{
+	VB_LINK_FIND(l, fd);
+	return l ? l->ops->fd(l) : -1;
+}
+
+/* Writes the descriptors that vb_link_fd() is readable for, each by itself, at @fd, which has room
+ * for VB_LINK_FDS_MAX. Returns how many. */
+static inline uint32_t vb_link_fds(const struct vb_link *l, int *fd)
+{
+	const struct vb_link *one = l;
+
+	VB_LINK_FIND(l, fds);
+	if (l)
+		return l->ops->fds(l, fd);
+	fd[0] = vb_link_fd(one);
+	return fd[0] >= 0;
+}
+
+/* True: recv has packets that the descriptor does not show. */
+static inline bool vb_link_has_packets(const struct vb_link *l)
+{
+	VB_LINK_FIND(l, has_packets);
+	return l && l->ops->has_packets(l);
+}
+
+/*
+ * With @on, the caller is about to wait for the descriptor alone, until it says that it no longer
+ * does. It asks has_packets in between: what comes later, the descriptor shows.
+ */
 static inline void vb_link_doze(struct vb_link *l, bool on)
 {
-	if (l->ops->doze)
+	VB_LINK_FIND(l, doze);
+	if (l)
 		l->ops->doze(l, on);
+}
+
+/* True: the descriptor shows packets only to a caller that has said that it waits. */
+static inline bool vb_link_is_silent(const struct vb_link *l)
+{
+	VB_LINK_FIND(l, doze);
+	return l != NULL;
+}
+
+/*
+ * A sleep that is cheap to end, for a caller that waits while packets come in silence alone. begin
+ * is called under the caller's lock and returns a word for nap, or 0: now is not such a time. Then
+ * has_packets is asked; and nap, not under the lock, sleeps for at most @d, and not for long:
+ * packets that the descriptor shows do not end it. It is ended by packets, and by end_nap from
+ * another thread; true: there was a nap to end. vb_link_doze(), off, closes it.
+ */
+static inline uint32_t vb_link_begin_nap(struct vb_link *l, vb_time now)
+{
+	VB_LINK_FIND(l, begin_nap);
+	return l ? l->ops->begin_nap(l, now) : 0;
+}
+
+static inline void vb_link_nap(struct vb_link *l, uint32_t word, vb_dur d)
+{
+	VB_LINK_FIND(l, nap);
+	if (l)
+		l->ops->nap(l, word, d);
+}
+
+static inline bool vb_link_end_nap(struct vb_link *l)
+{
+	VB_LINK_FIND(l, end_nap);
+	return l && l->ops->end_nap(l);
+}
+
+/*
+ * The bytes that the process of @dqpn, on this host, can take now; UINT32_MAX: it is not to be
+ * waited for. False: the link does not know.
+ */
+static inline bool vb_link_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
+{
+	VB_LINK_FIND(l, room);
+	return l && l->ops->room(l, dqpn, now, room);
+}
+
+/*
+ * Joins the multicast group @gid on the network device of HCA port @port, as often as it is left
+ * again. A negative errno: as the kernel says, -ENODEV where the device is gone, -EOPNOTSUPP for a
+ * link without groups.
+ */
+static inline int vb_link_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
+{
+	VB_LINK_FIND(l, join);
+	return l ? l->ops->join(l, port, gid) : -EOPNOTSUPP;
+}
+
+static inline void vb_link_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
+{
+	VB_LINK_FIND(l, leave);
+	if (l)
+		l->ops->leave(l, port, gid);
+}
+
+/* HCA port @port has become interface @ifindex; port_of answers may have changed for any. */
+static inline void vb_link_follow_port(struct vb_link *l, uint8_t port, uint32_t ifindex)
+{
+	VB_LINK_FIND(l, follow_port);
+	if (l)
+		l->ops->follow_port(l, port, ifindex);
+}
+
+/* Gives up what is shared with processes that are gone: about once a second. */
+static inline void vb_link_sweep(struct vb_link *l)
+{
+	VB_LINK_FIND(l, sweep);
+	if (l)
+		l->ops->sweep(l);
+}
+
+/*
+ * For middleware that decides about received packets: with @on they are not shown to the tap until
+ * vb_link_tap_received() is called for packet @i, @rx, of the last recv, with what became of it
+ * (link/middle/fault.h).
+ */
+static inline void vb_link_tap_later(struct vb_link *l, bool on)
+{
+	VB_LINK_FIND(l, tap_later);
+	if (l)
+		l->ops->tap_later(l, on);
+}
+
+static inline void vb_link_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx,
+					uint16_t mark)
+{
+	VB_LINK_FIND(l, tap_received);
+	if (l)
+		l->ops->tap_received(l, i, rx, mark);
 }
 
 #endif

@@ -8,13 +8,14 @@ a list of complaints, each with the place and what to do about it.
   structure.py [--build DIR] [--cc CC] [--cxx CXX] [--sanitized] [CHECK...]
 """
 import argparse
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+
+import items
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -491,29 +492,22 @@ def check_map(_):
 
 def check_items(_):
     """scripts/conformance.py tells what is shown from what a test only names."""
-    spec = importlib.util.spec_from_file_location(
-        "conformance", os.path.join(ROOT, "scripts", "conformance.py"))
-    conformance = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(conformance)
-    text = "/* IBT-01...03, CC-02: the rule. */\n/* absent: IBT-04, IBT-05. Reads 0. */\n# IBT-05"
-    shown, absent = conformance.named_in(text)
-    rows = {
-        ("IBT-01", "text"): ("shown", False),
-        ("IBT-01", "text", "partly: the other half"): ("partly", False),
-        ("IBT-01", "text", "partly: "): ("partly", True),
-        ("IBT-01", "text", "half of it"): ("partly", True),
-        ("IBT-04", "text"): ("not yet", False),
-        ("IBT-04", "text", "partly: all of it"): ("partly", True),
-        ("IBT-06", "text"): ("not yet", False),
-        ("CC-02", "nothing to implement", "partly: all of it"): ("partly", True),
-    }
-    bad = []
-    if (shown, absent) != ({"IBT-01", "IBT-02", "IBT-03", "IBT-05", "CC-02"}, {"IBT-04", "IBT-05"}):
-        bad.append(f"{text!r} shows {sorted(shown)} and the absence of {sorted(absent)}")
-    for row, (state, is_wrong) in rows.items():
-        item = conformance.Item(row, dict.fromkeys(shown, ["t"]), dict.fromkeys(absent, ["t"]))
-        if item.state != state or bool(item.fault()) != is_wrong:
-            bad.append(f"{row}: {item.state}, {item.fault()}")
+    return items.faults_of(os.path.join(ROOT, "scripts", "conformance.py"))
+
+
+ENGINE = ("src/node/engine", "src/node/wait", "src/node/control")
+
+
+def check_drivers(_):
+    """The engine names no driver: it knows link/link.h and the table of link/driver.h."""
+    top, bad = os.path.join(ROOT, "src", "link"), []
+    names = "|".join(sorted(name for name in os.listdir(top) if name != "middle" and os.path.isdir(os.path.join(top, name))))
+    pattern = re.compile(rf'\b(?:vb|VB)_(?:{names}|{names.upper()})_|\blink/(?:{names})/|\be->(?:{names})\b|"(?:{names})"')
+    for path in c_files(*ENGINE):
+        text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m[0]), read(path), flags=re.S)
+        for n, line in enumerate(text.splitlines(), 1):
+            if m := pattern.search(line):
+                bad.append(f"{path}:{n}: {m[0]}: the engine names no driver: add an operation to link/link.h")
     return bad
 
 
@@ -522,6 +516,9 @@ PLANTED = (
     ("folders", {f"src/core/obj/f{i}.c": "" for i in range(16)}, "src/core/obj: 16 files, at most 15"),
     ("names", {"src/node/a.c": "static int run(void)\n{\n\treturn 0;\n}\n"}, "src/node/a.c:1: run() does not say"),
     ("names", {"src/node/a.c": "static const struct a *\nof(int b,\n   int c)\n{\n}\n"}, "src/node/a.c:2: of() does not say"),
+    ("drivers", {"src/link/tin/a.c": "", "src/node/wait/a.c": "/* vb_tin_nap() */\nint a = e->tin;\n"},
+     "src/node/wait/a.c:2: e->tin: the engine names no driver"),
+    ("drivers", {"src/link/tin/a.c": "", "src/node/engine/a.c": "int a = VB_TIN_ROOM;\n"}, "src/node/engine/a.c:1: VB_TIN_: "),
     ("includes", {"src/core/a.c": '#include "link/link.h"\n'}, "src/core/a.c:1: src/core may not include link/link.h"),
     ("includes", {"src/core/a.c": "#include <stdio.h>\n"}, "src/core/a.c:1: a pure folder may not include <stdio.h>"),
     ("sizes", {"src/core/a.c": "\n" * 601}, "src/core/a.c: 601 lines, at most 600"),

@@ -25,13 +25,6 @@ struct world {
 
 static struct world w;
 
-static inline uint32_t ifindex_of(void *ctx, uint8_t port)
-{
-	(void)ctx;
-	assert_int_equal(port, 1);
-	return 1;
-}
-
 /* 127.0.0.1 and ::1 are ours, nothing else. */
 static inline uint8_t shm_port_of(void *ctx, const struct vb_gid *local, uint32_t ifindex)
 {
@@ -44,8 +37,8 @@ static inline uint8_t shm_port_of(void *ctx, const struct vb_gid *local, uint32_
 static inline int shm_setup(void **state)
 {
 	struct fixture *f;
-	struct vb_shm_config cfg = {
-	    .slot = SLOT, .port_of = shm_port_of, .ifindex_of = ifindex_of, .tap = tap};
+	struct vb_link_config cfg = {
+	    .slot = SLOT, .ifindex = {0, 1}, .port_of = shm_port_of, .tap = tap};
 
 	setup(state);
 	f = *state;

@@ -29,7 +29,7 @@ static const uint8_t bytes[VB_CAPTURE_REC_MAX * 2] = {1, 2, 3, 4, 5, 6, 7, 8, 9,
 
 static uint16_t tapped_mark;
 
-static void note_mark(void *ctx, const struct vb_udp_tap *t)
+static void note_mark(void *ctx, const struct vb_link_tap *t)
 {
 	(void)ctx;
 	tapped_mark = t->mark;
@@ -51,7 +51,7 @@ static void write__record(void **state)
 {
 	struct vb_capture_ring *ring = *state;
 	struct vb_seg seg[] = {{bytes, 5}, {bytes + 5, 0}, {bytes + 5, 8}};
-	struct vb_udp_tap t = {
+	struct vb_link_tap t = {
 	    .udp = {.src.b = {1}, .dst.b = {2}, .sport = 3, .dport = 4, .ip_id = 5},
 	    .flow_label = 6,
 	    .port = 7,
@@ -93,7 +93,7 @@ static void write__longest(void **state)
 {
 	struct vb_capture_ring *ring = *state;
 	struct vb_seg seg[] = {{bytes, VB_CAPTURE_REC_MAX - 100}, {bytes, VB_CAPTURE_REC_MAX}};
-	struct vb_udp_tap t = {.seg_cnt = 2, .seg = seg};
+	struct vb_link_tap t = {.seg_cnt = 2, .seg = seg};
 	struct vb_capture_rec rec;
 
 	vb_capture_write(ring, &t, 0);
@@ -112,7 +112,7 @@ static void write__around_the_end(void **state)
 
 	for (; pos < 5 * (uint64_t)VB_CAPTURE_RING_BYTES; n++) {
 		struct vb_seg seg = {bytes, 256 + (uint32_t)(n % 200)};
-		struct vb_udp_tap t = {.seg_cnt = 1, .seg = &seg};
+		struct vb_link_tap t = {.seg_cnt = 1, .seg = &seg};
 		struct vb_capture_rec rec;
 
 		vb_capture_write(ring, &t, n);

@@ -54,7 +54,7 @@ static int setup(void **state)
 	link_wakes = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_true(link_wakes >= 0);
 	engine.hca = env.hca;
-	engine.link = engine.udp = &link;
+	engine.link = &link;
 	engine.broker.host = &memory.host;
 	engine.slow = 1;
 	engine.adopts = true;

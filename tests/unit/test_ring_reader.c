@@ -22,7 +22,7 @@ static void put_packet(uint64_t time, uint32_t len)
 {
 	static uint8_t bytes[8192];
 	struct vb_seg seg = {.p = bytes, .len = len};
-	struct vb_udp_tap tap = {.port = 3, .sent = true, .seg_cnt = 1, .seg = &seg};
+	struct vb_link_tap tap = {.port = 3, .sent = true, .seg_cnt = 1, .seg = &seg};
 
 	memset(bytes, (int)time & 0xff, len);
 	vb_capture_write(&ring, &tap, time);

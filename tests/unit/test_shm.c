@@ -84,7 +84,7 @@ static void tap__both_sides_with_icrc(void **state)
 	assert_int_equal(recv_all(f, 64), 4);
 	assert_int_equal(f->tap_cnt, 8);
 	for (uint32_t k = 0; k < 8; k++) {
-		const struct vb_udp_tap *t = &f->tap[k];
+		const struct vb_link_tap *t = &f->tap[k];
 		const struct vb_tx *tx = &f->batch.pkt[k % 4];
 		uint32_t len = vb_tx_wire_len(tx);
 
@@ -236,7 +236,7 @@ static void send__slot_has_a_new_owner(void **state)
 	close(mem_fd);
 	/* Its owner ends: nothing more is kept for it. */
 	w.door[OTHER].token = 0;
-	vb_shm_sweep(f->link);
+	vb_link_sweep(f->link);
 	close(fd);
 	fd = vb_door_open(&w.door[OTHER].token);
 	assert_int_equal(send_all(f), 1);
@@ -256,9 +256,9 @@ static void recv__sender_is_gone(void **state)
 	assert_int_equal(recv_all(f, 64), 1);
 	assert_int_equal(send_all(f), 1);
 	w.door[SLOT].token = 0;
-	vb_shm_sweep(f->link);
+	vb_link_sweep(f->link);
 	assert_int_equal(recv_all(f, 64), 1);
-	vb_shm_sweep(f->link);
+	vb_link_sweep(f->link);
 	w.door[SLOT].token = token;
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_all(f, 64), 1);

@@ -142,12 +142,12 @@ static void recv__brings_what_is_wanted(void **state)
 
 	f->path4.traffic_class = f->path6.traffic_class = 0x62;
 	f->path6.flow_label = 0x12345;
-	for (uint32_t bring = 0; bring <= VB_UDP_BRING_ALL; bring++)
+	for (uint32_t bring = 0; bring <= VB_LINK_BRING_ALL; bring++)
 		for (uint32_t tapped = 0; tapped < 2; tapped++)
 			for (size_t v = 0; v < FAMILIES; v++) {
 				const struct vb_path *p = path_of(f, families[v]);
-				uint32_t has = tapped ? VB_UDP_BRING_ALL : bring;
-				bool rest = has & VB_UDP_BRING_REST;
+				uint32_t has = tapped ? VB_LINK_BRING_ALL : bring;
+				bool rest = has & VB_LINK_BRING_REST;
 
 				f->bring = bring;
 				f->tap_on = tapped;
@@ -156,7 +156,7 @@ static void recv__brings_what_is_wanted(void **state)
 				assert_int_equal(send_all(f), 1);
 				assert_int_equal(recv_some(f, rx, 1), 1);
 				assert_int_equal(rx[0].path->traffic_class,
-						 has & VB_UDP_BRING_CLASS ? p->traffic_class : 0);
+						 has & VB_LINK_BRING_CLASS ? p->traffic_class : 0);
 				assert_int_equal(rx[0].path->hop_limit, rest ? p->hop_limit : 0);
 				assert_int_equal(rx[0].path->flow_label, rest ? p->flow_label : 0);
 			}
@@ -246,7 +246,7 @@ static void recv__origin_is_read_anew(void **state)
 	assert_from(f, &other, 0xc301);
 	f->port = 0;
 	other.udp_sport = 0xc301; /* as before */
-	vb_udp_set_ifindex(f->link, 1, 1);
+	vb_link_follow_port(f->link, 1, 1);
 	clear(f);
 	add(f, &other, 64, 1);
 	assert_int_equal(send_all(f), 1);
@@ -397,7 +397,7 @@ static void recv__multicast_is_of_no_flow(void **state)
 	if (system("ip route replace 239.0.0.0/8 dev lo 2>/dev/null"))
 		skip();
 	f->path4.dgid = gid("::ffff:239.1.2.3");
-	assert_int_equal(vb_udp_join(f->link, 1, &f->path4.dgid), 0);
+	assert_int_equal(vb_link_join(f->link, 1, &f->path4.dgid), 0);
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
 	f->udp->cfg.flow = flow;
@@ -417,14 +417,14 @@ static void recv__multicast_is_counted(void **state)
 	if (system("ip route replace 239.0.0.0/8 dev lo 2>/dev/null"))
 		skip();
 	f->path4.dgid = gid("::ffff:239.1.2.3");
-	assert_int_equal(vb_udp_join(f->link, 1, &f->path4.dgid), 0);
+	assert_int_equal(vb_link_join(f->link, 1, &f->path4.dgid), 0);
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_some(f, rx, 1), 1);
 	assert_int_equal(counter(f, VB_COUNTER_multicast_rcv_packets), 1);
 	assert_int_equal(counter(f, VB_COUNTER_multicast_xmit_packets), 1);
 	assert_int_equal(counter(f, VB_COUNTER_unicast_rcv_packets), 0);
-	vb_udp_leave(f->link, 1, &f->path4.dgid);
+	vb_link_leave(f->link, 1, &f->path4.dgid);
 	clear(f);
 	f->path4.dgid = one;
 	add(f, &f->path4, 64, 1);

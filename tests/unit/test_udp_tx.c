@@ -436,7 +436,7 @@ static void send__nowhere_to_go(void **state)
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 6);
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_packets), 0);
 	clear(f);
-	no_port.port = VB_UDP_PORTS_MAX;
+	no_port.port = VB_LINK_PORTS_MAX;
 	add(f, &no_port, 64, 1);
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 2);
@@ -477,7 +477,7 @@ static void tap__both_directions(void **state)
 		check_arrival(f, 5);
 		assert_int_equal(f->tap_cnt, 10);
 		for (uint32_t i = 0; i < 10; i++) {
-			const struct vb_udp_tap *t = &f->tap[i];
+			const struct vb_link_tap *t = &f->tap[i];
 
 			assert_int_equal(t->sent, i < 5);
 			assert_int_equal(t->udp.ip_id, i % 5);
@@ -496,7 +496,7 @@ static void tap__both_directions(void **state)
 
 static void open__not_a_udp_socket(void **state)
 {
-	struct vb_udp_config cfg = {.rx_fd = -1};
+	struct vb_link_config cfg = {.rx_fd = -1};
 	struct vb_link *l = NULL;
 
 	(void)state;
@@ -508,7 +508,7 @@ static void open__not_a_udp_socket(void **state)
 static void open__waits_for_nothing_of_another(void **state)
 {
 	struct vb_flow flows[2] = {[1] = {.sent = 9000, .taken = 4000}};
-	struct vb_udp_config cfg = {
+	struct vb_link_config cfg = {
 	    .rx_fd = rx_socket(AF_INET6), .flow = flows, .slot = 1, .port_of = port_of};
 	struct vb_link *l;
 

@@ -28,7 +28,7 @@ struct fixture {
 	uint8_t payload[VB_TX_BATCH_PKTS * PAYLOAD_MAX];
 	uint8_t port; /* what port_of answers */
 	uint32_t tap_on, tap_cnt, bring, looks;
-	struct vb_udp_tap tap[16]; /* what the tap saw, and the bytes */
+	struct vb_link_tap tap[16]; /* what the tap saw, and the bytes */
 	uint32_t tap_len[16];
 	uint8_t tap_bytes[16][PAYLOAD_MAX + VB_HDR_MAX];
 };
@@ -45,7 +45,7 @@ static inline uint8_t port_of(void *ctx, const struct vb_gid *local, uint32_t if
 	return f->port;
 }
 
-static inline void tap(void *ctx, const struct vb_udp_tap *t)
+static inline void tap(void *ctx, const struct vb_link_tap *t)
 {
 	struct fixture *f = ctx;
 
@@ -77,17 +77,17 @@ static inline int rx_socket(int family)
 
 static inline void open_link(struct fixture *f, int rx_fd)
 {
-	struct vb_udp_config cfg = {.rx_fd = rx_fd,
-				    .ifindex = {0, 1},
-				    .counters = {NULL, &f->counters},
-				    .port_of = port_of,
-				    .tap = tap,
-				    .tap_on = &f->tap_on,
-				    .bring = &f->bring,
-				    .looks = &f->looks,
-				    .ctx = f};
+	struct vb_link_config cfg = {.rx_fd = rx_fd,
+				     .ifindex = {0, 1},
+				     .counters = {NULL, &f->counters},
+				     .port_of = port_of,
+				     .tap = tap,
+				     .tap_on = &f->tap_on,
+				     .bring = &f->bring,
+				     .looks = &f->looks,
+				     .ctx = f};
 
-	f->bring = VB_UDP_BRING_ALL;
+	f->bring = VB_LINK_BRING_ALL;
 	assert_int_equal(vb_udp_open(&f->link, &cfg), 0);
 	f->udp = (struct vb_udp *)f->link;
 	f->port = 1;

@@ -29,7 +29,7 @@ static uint64_t ring_put(struct vb_capture_ring *r, uint64_t pos, const void *p,
 	return pos + len;
 }
 
-void vb_capture_write(struct vb_capture_ring *ring, const struct vb_udp_tap *t,
+void vb_capture_write(struct vb_capture_ring *ring, const struct vb_link_tap *t,
 		      uint64_t realtime_ns)
 {
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED), pos = head;

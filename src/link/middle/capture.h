@@ -7,7 +7,7 @@
 #ifndef VB_LINK_MIDDLE_CAPTURE_H
 #define VB_LINK_MIDDLE_CAPTURE_H
 
-#include "link/udp/udp.h"
+#include "link/link.h"
 
 #define VB_CAPTURE_RING_BYTES (8u << 20) /* power of two */
 
@@ -36,7 +36,7 @@ struct vb_capture_ring {
 	uint8_t data[VB_CAPTURE_RING_BYTES];
 };
 
-void vb_capture_write(struct vb_capture_ring *ring, const struct vb_udp_tap *t,
+void vb_capture_write(struct vb_capture_ring *ring, const struct vb_link_tap *t,
 		      uint64_t realtime_ns);
 
 #endif

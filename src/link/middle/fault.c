@@ -24,7 +24,7 @@ struct port_faults {
 struct fault_link {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_fault_link_config cfg;
-	struct port_faults port[VB_UDP_PORTS_MAX];
+	struct port_faults port[VB_LINK_PORTS_MAX];
 	uint32_t active; /* ports that have rules */
 	struct vb_held_queue tx, rx;
 	struct vb_list given; /* held packets that the last recv has handed out */
@@ -43,7 +43,7 @@ static struct fault_link *fault_of(struct vb_link *l)
 
 static struct vb_fault *faults_of(struct fault_link *l, uint8_t port)
 {
-	return port < VB_UDP_PORTS_MAX ? l->port[port].fault : NULL;
+	return port < VB_LINK_PORTS_MAX ? l->port[port].fault : NULL;
 }
 
 static bool is_tapped(const struct fault_link *l)
@@ -232,7 +232,7 @@ static uint32_t release_rx(struct fault_link *l, struct vb_rx *rx, uint32_t cnt,
 /* Shows packet @i of what the link below has received. */
 static void tap_received(struct fault_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark)
 {
-	l->link.lower->ops->tap_received(l->link.lower, i, rx, mark);
+	vb_link_tap_received(l->link.lower, i, rx, mark);
 }
 
 /* Holds back one or two of a packet; what there is no room for is dropped. The mark it deserves. */
@@ -309,21 +309,6 @@ static uint32_t fault_recv(struct vb_link *link, struct vb_rx *rx, uint32_t cnt,
 	return n;
 }
 
-static int fault_fd(const struct vb_link *link)
-{
-	return link->lower->ops->fd(link->lower);
-}
-
-static bool fault_has_packets(const struct vb_link *link)
-{
-	return vb_link_has_packets(link->lower);
-}
-
-static void fault_doze(struct vb_link *link, bool on)
-{
-	vb_link_doze(link->lower, on);
-}
-
 static void fault_close(struct vb_link *link)
 {
 	struct fault_link *l = fault_of(link);
@@ -331,7 +316,7 @@ static void fault_close(struct vb_link *link)
 	vb_held_free(&l->given);
 	vb_held_clear(&l->tx);
 	vb_held_clear(&l->rx);
-	for (uint32_t i = 0; i < VB_UDP_PORTS_MAX; i++)
+	for (uint32_t i = 0; i < VB_LINK_PORTS_MAX; i++)
 		free(l->port[i].fault);
 	link->lower->ops->close(link->lower);
 	free(l);
@@ -341,9 +326,6 @@ static const struct vb_link_ops fault_ops = {
     .name = "fault",
     .send = fault_send,
     .recv = fault_recv,
-    .fd = fault_fd,
-    .has_packets = fault_has_packets,
-    .doze = fault_doze,
     .close = fault_close,
 };
 
@@ -353,7 +335,7 @@ int vb_fault_link_open(struct vb_link **out, const struct vb_fault_link_config *
 
 	if (!l)
 		return -ENOMEM;
-	l->link = (struct vb_link){.ops = &fault_ops, .lower = cfg->lower, .due = VB_NEVER};
+	l->link = vb_link_before(cfg->lower, &fault_ops);
 	l->cfg = *cfg;
 	l->out.fate = l->out_fate;
 	vb_held_init(&l->tx);
@@ -382,7 +364,7 @@ int vb_fault_link_set(struct vb_link *link, uint8_t port, const struct vb_fault_
 		p->fault->queue_idle = l->cfg.queue_idle ? &l->cfg.queue_idle[port] : NULL;
 		l->active++;
 	}
-	link->lower->ops->tap_later(link->lower, l->active != 0);
+	vb_link_tap_later(link->lower, l->active != 0);
 	return spec->rule_cnt && !p->fault ? -ENOMEM : 0;
 }
 
@@ -390,5 +372,5 @@ const struct vb_fault *vb_fault_link_state(const struct vb_link *link, uint8_t p
 {
 	const struct fault_link *l = (const struct fault_link *)link;
 
-	return port < VB_UDP_PORTS_MAX ? l->port[port].fault : NULL;
+	return port < VB_LINK_PORTS_MAX ? l->port[port].fault : NULL;
 }

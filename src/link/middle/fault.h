@@ -11,15 +11,15 @@
 #define VB_LINK_MIDDLE_FAULT_H
 
 #include "fault/fault.h"
-#include "link/udp/udp.h"
+#include "link/link.h"
 
 /* Packets that may be held back, of each direction. */
 #define VB_FAULT_HELD_MAX 4096u
 
 struct vb_fault_link_config {
 	struct vb_link *lower; /* a link that taps; this one owns it from then on */
-	struct vb_counters *counters[VB_UDP_PORTS_MAX]; /* by HCA port */
-	void (*tap)(void *ctx, const struct vb_udp_tap *t);
+	struct vb_counters *counters[VB_LINK_PORTS_MAX]; /* by HCA port */
+	void (*tap)(void *ctx, const struct vb_link_tap *t);
 	const uint32_t *tap_on;
 	/* By HCA port, where rules of all processes keep their one queue; NULL: each has its own.
 	 */

@@ -10,24 +10,24 @@
 #define IPV4_DF 0x4000
 
 /* The envelope of @p; segments and direction are the caller's. */
-static struct vb_udp_tap path_envelope(const struct vb_path *p, struct vb_seg *piece)
+static struct vb_link_tap path_envelope(const struct vb_path *p, struct vb_seg *piece)
 {
-	return (struct vb_udp_tap){.udp = {.src = p->sgid,
-					   .dst = p->dgid,
-					   .sport = p->udp_sport,
-					   .dport = VB_ROCE_PORT,
-					   .ip_frag = IPV4_DF},
-				   .flow_label = p->flow_label,
-				   .port = p->port,
-				   .traffic_class = p->traffic_class,
-				   .hop_limit = p->hop_limit,
-				   .seg = piece};
+	return (struct vb_link_tap){.udp = {.src = p->sgid,
+					    .dst = p->dgid,
+					    .sport = p->udp_sport,
+					    .dport = VB_ROCE_PORT,
+					    .ip_frag = IPV4_DF},
+				    .flow_label = p->flow_label,
+				    .port = p->port,
+				    .traffic_class = p->traffic_class,
+				    .hop_limit = p->hop_limit,
+				    .seg = piece};
 }
 
 void vb_tap_sent(vb_tap_fn *tap, void *ctx, const struct vb_tx *tx, uint16_t mark)
 {
 	struct vb_seg piece[3];
-	struct vb_udp_tap t = path_envelope(tx->path, piece);
+	struct vb_link_tap t = path_envelope(tx->path, piece);
 	uint8_t payload[VB_PAYLOAD_MAX], trailer[VB_PAD_MAX + VB_ICRC_LEN] = {0};
 	uint32_t crc;
 
@@ -49,7 +49,7 @@ void vb_tap_sent(vb_tap_fn *tap, void *ctx, const struct vb_tx *tx, uint16_t mar
 void vb_tap_received(vb_tap_fn *tap, void *ctx, const struct vb_rx *rx, uint16_t mark)
 {
 	struct vb_seg piece[3];
-	struct vb_udp_tap t = path_envelope(rx->path, piece);
+	struct vb_link_tap t = path_envelope(rx->path, piece);
 	uint8_t icrc[VB_ICRC_LEN];
 	uint32_t crc;
 

@@ -26,7 +26,7 @@ struct vb_shm_source {
 
 struct vb_shm {
 	struct vb_link link; /* first: the link is the object */
-	struct vb_shm_config cfg;
+	struct vb_link_config cfg;
 	int door_fd, epoll_fd;
 	uint64_t token;
 	uint32_t turn;   /* see vb_door_doze() */
@@ -73,6 +73,10 @@ uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
 bool vb_shm_has_packets(const struct vb_link *l);
 void vb_shm_doze(struct vb_link *l, bool on);
+uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now);
+void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d);
+bool vb_shm_end_nap(struct vb_link *l);
+bool vb_shm_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room);
 void vb_shm_tap_later(struct vb_link *l, bool on);
 void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
 

@@ -115,7 +115,7 @@ static uint32_t recv_train(struct vb_shm *s, struct vb_shm_source *o, struct vb_
 		return 0;
 	*path = way.path;
 	path->port = s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
-	is_ours = path->port != 0 && path->port < VB_UDP_PORTS_MAX;
+	is_ours = path->port != 0 && path->port < VB_LINK_PORTS_MAX;
 	while (*budget && vb_ring_take(&o->ring, &rx[n], s->copy[s->rx_cnt])) {
 		--*budget;
 		rx[n].path = path;
@@ -251,7 +251,7 @@ bool vb_shm_end_nap(struct vb_link *l)
 void vb_shm_tap_later(struct vb_link *l, bool on)
 {
 	vb_shm_of(l)->tap_later = on;
-	l->lower->ops->tap_later(l->lower, on);
+	vb_link_tap_later(l->lower, on);
 }
 
 void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark)
@@ -259,7 +259,7 @@ void vb_shm_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, 
 	struct vb_shm *s = vb_shm_of(l);
 
 	if (i >= s->rx_cnt)
-		l->lower->ops->tap_received(l->lower, i - s->rx_cnt, rx, mark);
+		vb_link_tap_received(l->lower, i - s->rx_cnt, rx, mark);
 	else if (vb_shm_is_tapped(s))
 		vb_tap_received(s->cfg.tap, s->cfg.ctx, rx, mark);
 }

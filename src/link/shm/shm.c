@@ -15,12 +15,14 @@ static int shm_fd(const struct vb_link *l)
 	return vb_shm_of_const(l)->epoll_fd;
 }
 
-int vb_shm_door_fd(const struct vb_link *l)
+/* The door's, and those of the link below. */
+static uint32_t shm_fds(const struct vb_link *l, int *fd)
 {
-	return vb_shm_of_const(l)->door_fd;
+	fd[0] = vb_shm_of_const(l)->door_fd;
+	return 1 + vb_link_fds(l->lower, fd + 1);
 }
 
-void vb_shm_sweep(struct vb_link *l)
+static void shm_sweep(struct vb_link *l)
 {
 	struct vb_shm *s = vb_shm_of(l);
 
@@ -30,6 +32,14 @@ void vb_shm_sweep(struct vb_link *l)
 	for (uint32_t i = 0; i < VB_SHM_SLOTS; i++)
 		if (s->peer[i].token && s->peer[i].token != vb_shm_token_of(s, i))
 			vb_shm_peer_forget(&s->peer[i]);
+	vb_link_sweep(l->lower);
+}
+
+static void shm_follow_port(struct vb_link *l, uint8_t port, uint32_t ifindex)
+{
+	if (port < VB_LINK_PORTS_MAX)
+		vb_shm_of(l)->cfg.ifindex[port] = ifindex;
+	vb_link_follow_port(l->lower, port, ifindex);
 }
 
 static void shm_close(struct vb_link *l)
@@ -51,8 +61,15 @@ static const struct vb_link_ops shm_ops = {
     .send = vb_shm_send,
     .recv = vb_shm_recv,
     .fd = shm_fd,
+    .fds = shm_fds,
     .has_packets = vb_shm_has_packets,
     .doze = vb_shm_doze,
+    .begin_nap = vb_shm_begin_nap,
+    .nap = vb_shm_nap,
+    .end_nap = vb_shm_end_nap,
+    .room = vb_shm_room,
+    .follow_port = shm_follow_port,
+    .sweep = shm_sweep,
     .tap_later = vb_shm_tap_later,
     .tap_received = vb_shm_tap_received,
     .close = shm_close,
@@ -69,7 +86,7 @@ static int open_fds(struct vb_shm *s)
 		return s->door_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->door_fd, &in) == 0 &&
-	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->link.lower->ops->fd(s->link.lower), &in) == 0)
+	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, vb_link_fd(s->link.lower), &in) == 0)
 		return 0;
 	rc = -errno;
 	close(s->door_fd);
@@ -78,7 +95,7 @@ static int open_fds(struct vb_shm *s)
 	return rc;
 }
 
-int vb_shm_open(struct vb_link **out, const struct vb_shm_config *cfg)
+int vb_shm_open(struct vb_link **out, const struct vb_link_config *cfg)
 {
 	struct vb_shm *s = calloc(1, sizeof *s);
 	struct vb_shm_door *door = &cfg->door[cfg->slot];
@@ -86,7 +103,10 @@ int vb_shm_open(struct vb_link **out, const struct vb_shm_config *cfg)
 
 	if (!s)
 		return -ENOMEM;
-	s->link = (struct vb_link){.ops = &shm_ops, .lower = cfg->lower, .due = VB_NEVER};
+	s->link = vb_link_before(cfg->lower, &shm_ops);
+	if (s->link.window_max > VB_SHM_WINDOW_BYTES)
+		s->link.window_max = VB_SHM_WINDOW_BYTES;
+	s->link.batch_max = 0; /* a packet in a ring costs the same wherever it stands */
 	s->cfg = *cfg;
 	for (uint32_t i = 0; i < VB_SHM_SLOTS; i++)
 		s->peer[i].unannounced = -1;

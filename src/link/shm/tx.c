@@ -79,8 +79,8 @@ static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_
 	uint64_t token = vb_shm_token_of(s, slot);
 	uint8_t port = tx->path->port;
 
-	if (token == 0 || port == 0 || port >= VB_UDP_PORTS_MAX ||
-	    !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex_of(s->cfg.ctx, port)))
+	if (token == 0 || port == 0 || port >= VB_LINK_PORTS_MAX ||
+	    !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex[port]))
 		return NULL;
 	if (s->peer[slot].token != token)
 		make_ring(s, slot, token, now);
@@ -165,8 +165,7 @@ static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct 
 	const struct vb_tx *pkt = &b->pkt[from];
 	uint32_t slot = pkt->hdr[BTH_DQPN_LOW], cnt = run_length(b, from), n = 0;
 	bool is_gone = false; /* the memory of a packet, since it was made */
-	struct vb_ring_way way = {.path = *pkt->path,
-				  .ifindex = s->cfg.ifindex_of(s->cfg.ctx, pkt->path->port)};
+	struct vb_ring_way way = {.path = *pkt->path, .ifindex = s->cfg.ifindex[pkt->path->port]};
 
 	if (way.path.hop_limit == 0)
 		way.path.hop_limit = HOP_LIMIT;

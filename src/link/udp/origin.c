@@ -144,7 +144,7 @@ bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct 
 	if (!c.has_local || !read_source(b, m->msg_namelen, &p->sgid, &p->udp_sport))
 		return false;
 	p->port = u->cfg.port_of(u->cfg.ctx, &c.local, c.ifindex);
-	if (p->port == 0 || p->port >= VB_UDP_PORTS_MAX)
+	if (p->port == 0 || p->port >= VB_LINK_PORTS_MAX)
 		return false;
 	p->dgid = c.local;
 	p->flow_label = c.flow_label;

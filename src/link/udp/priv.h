@@ -172,7 +172,7 @@ struct vb_udp_rx {
 	struct vb_udp_rx_buf *buf; /* VB_UDP_RX_BUFS of them */
 	struct iovec iov[VB_UDP_RX_BUFS];
 	struct mmsghdr msg[VB_UDP_RX_BUFS];
-	uint32_t brings;  /* of enum vb_udp_bring, what the socket is told to */
+	uint32_t brings;  /* of enum vb_link_bring, what the socket is told to */
 	uint32_t ask;     /* buffers to fill with the next call; grows while they come back full */
 	uint32_t used;    /* entries of msg that the kernel has written */
 	uint32_t in_vain; /* calls in a row that brought nothing */
@@ -194,7 +194,7 @@ struct vb_udp_rx {
 
 struct vb_udp {
 	struct vb_link link; /* first: the link is the object */
-	struct vb_udp_config cfg;
+	struct vb_link_config cfg;
 	struct vb_counters nobody; /* for ports without counters */
 	struct vb_udp_icrc icrc;
 	struct vb_udp_socks socks;
@@ -224,7 +224,7 @@ struct vb_udp_sock *vb_udp_sock_find(struct vb_udp_socks *s, const struct vb_pat
 /* Prepares the socket of the SO_REUSEPORT group for receiving. */
 int vb_udp_sock_receive(int fd);
 
-/* From now on packets bring of their IP headers what @bring has of enum vb_udp_bring, and no more.
+/* From now on packets bring of their IP headers what @bring has of enum vb_link_bring, and no more.
  */
 VB_COLD void vb_udp_sock_bring(int fd, uint32_t bring);
 
@@ -346,7 +346,7 @@ static inline struct vb_udp *vb_udp_of(struct vb_link *l)
 
 static inline struct vb_counters *vb_udp_counters(struct vb_udp *u, uint8_t port)
 {
-	return port < VB_UDP_PORTS_MAX ? u->cfg.counters[port] : &u->nobody;
+	return port < VB_LINK_PORTS_MAX ? u->cfg.counters[port] : &u->nobody;
 }
 
 /* True when the kernel numbers what @s sends. */
@@ -380,5 +380,9 @@ static inline bool vb_udp_is_link_local(const struct vb_gid *g)
 {
 	return g->b[0] == 0xfe && (g->b[1] & 0xc0) == 0x80;
 }
+
+/* mcast.c: rows of struct vb_link_ops */
+int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
 
 #endif

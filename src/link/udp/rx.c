@@ -83,7 +83,7 @@ static void adapt_count(struct vb_udp_rx *rx)
 /* Few want more than the addresses, and the kernel takes its time to bring it. */
 static void follow_bring(struct vb_udp *u)
 {
-	uint32_t bring = vb_udp_is_tapped(u) ? VB_UDP_BRING_ALL : *u->cfg.bring;
+	uint32_t bring = vb_udp_is_tapped(u) ? VB_LINK_BRING_ALL : *u->cfg.bring;
 
 	if (bring == u->rx.brings)
 		return;
@@ -225,13 +225,13 @@ void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, 
 	struct vb_udp *u = vb_udp_of(l);
 	const struct vb_path *p = rx->path;
 	struct vb_seg seg = {rx->pkt, rx->len + VB_ICRC_LEN};
-	struct vb_udp_tap tap = {.flow_label = p->flow_label,
-				 .port = p->port,
-				 .traffic_class = p->traffic_class,
-				 .hop_limit = p->hop_limit,
-				 .mark = mark,
-				 .seg_cnt = 1,
-				 .seg = &seg};
+	struct vb_link_tap tap = {.flow_label = p->flow_label,
+				  .port = p->port,
+				  .traffic_class = p->traffic_class,
+				  .hop_limit = p->hop_limit,
+				  .mark = mark,
+				  .seg_cnt = 1,
+				  .seg = &seg};
 
 	if (i >= u->rx.seen_cnt)
 		return;

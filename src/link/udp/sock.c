@@ -231,7 +231,7 @@ static int set_receive_ipv6(int fd)
 
 void vb_udp_sock_bring(int fd, uint32_t bring)
 {
-	int class = (bring & VB_UDP_BRING_CLASS) != 0, rest = (bring & VB_UDP_BRING_REST) != 0;
+	int class = (bring & VB_LINK_BRING_CLASS) != 0, rest = (bring & VB_LINK_BRING_REST) != 0;
 
 	/* The level of the other family fails: an IPv4 socket has no IPv6 options. Of IPv4 packets
 	 * a dual-stack socket brings TOS and TTL as IPv4's own. */

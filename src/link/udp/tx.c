@@ -148,13 +148,13 @@ VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k
 {
 	const struct iovec frame = frames_iovec(&u->tx, t->first + k, 1);
 	const struct vb_seg bytes = {frame.iov_base, (uint32_t)frame.iov_len};
-	struct vb_udp_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
-				 .port = t->path->port,
-				 .traffic_class = t->path->traffic_class,
-				 .hop_limit = t->path->hop_limit,
-				 .sent = true,
-				 .seg_cnt = 1,
-				 .seg = &bytes};
+	struct vb_link_tap tap = {.flow_label = t->sock->flow_label ? t->path->flow_label : 0,
+				  .port = t->path->port,
+				  .traffic_class = t->path->traffic_class,
+				  .hop_limit = t->path->hop_limit,
+				  .sent = true,
+				  .seg_cnt = 1,
+				  .seg = &bytes};
 
 	icrc_inputs(t, &tap.udp);
 	tap.udp.ip_id = (uint16_t)(t->how.ip_id + k * t->how.step);
@@ -450,7 +450,7 @@ static bool find_way(struct vb_udp *u, struct train *t)
 	t->path = t->pkt[0].path;
 	t->counters = vb_udp_counters(u, t->path->port);
 	if (vb_gid_is_ipv4(&t->path->dgid) != vb_gid_is_ipv4(&t->path->sgid) ||
-	    t->path->port >= VB_UDP_PORTS_MAX)
+	    t->path->port >= VB_LINK_PORTS_MAX)
 		return false;
 	if (u->cfg.flow && !vb_gid_is_multicast(&t->path->dgid) &&
 	    u->cfg.port_of(u->cfg.ctx, &t->path->dgid, u->cfg.ifindex[t->path->port]))

@@ -28,24 +28,27 @@ static void udp_tap_later(struct vb_link *l, bool on)
 	vb_udp_of(l)->rx.tap_later = on;
 }
 
+static void udp_follow_port(struct vb_link *l, uint8_t port, uint32_t ifindex)
+{
+	if (port < VB_LINK_PORTS_MAX)
+		vb_udp_of(l)->cfg.ifindex[port] = ifindex;
+	vb_udp_of(l)->rx.origin.is_known = false;
+}
+
 static const struct vb_link_ops udp_ops = {
     .name = "udp",
     .send = vb_udp_send,
     .recv = vb_udp_recv,
     .fd = udp_fd,
+    .join = vb_udp_join,
+    .leave = vb_udp_leave,
+    .follow_port = udp_follow_port,
     .tap_later = udp_tap_later,
     .tap_received = vb_udp_tap_received,
     .close = udp_close,
 };
 
-void vb_udp_set_ifindex(struct vb_link *l, uint8_t port, uint32_t ifindex)
-{
-	if (port < VB_UDP_PORTS_MAX)
-		vb_udp_of(l)->cfg.ifindex[port] = ifindex;
-	vb_udp_of(l)->rx.origin.is_known = false;
-}
-
-int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
+int vb_udp_open(struct vb_link **out, const struct vb_link_config *cfg)
 {
 	static const uint32_t never;
 	struct vb_udp *u = calloc(1, sizeof *u);
@@ -53,8 +56,8 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 
 	if (u == NULL)
 		return -ENOMEM;
-	u->link.ops = &udp_ops;
-	u->link.due = VB_NEVER;
+	u->link = vb_link_before(NULL, &udp_ops);
+	u->link.batch_max = VB_UDP_PAYLOAD_MAX_IPV6;
 	u->cfg = *cfg;
 	if (cfg->tap == NULL || cfg->tap_on == NULL)
 		u->cfg.tap_on = &never;
@@ -62,7 +65,7 @@ int vb_udp_open(struct vb_link **out, const struct vb_udp_config *cfg)
 		u->cfg.bring = &never;
 	if (cfg->looks == NULL)
 		u->cfg.looks = &never;
-	for (unsigned i = 0; i < VB_UDP_PORTS_MAX; i++)
+	for (unsigned i = 0; i < VB_LINK_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;
 	vb_udp_icrc_init(&u->icrc);

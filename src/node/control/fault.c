@@ -119,7 +119,7 @@ int vb_engine_open_faults(struct vb_engine *e, char *why, size_t why_size)
 	};
 	int err = read_own(e, why, why_size);
 
-	for (uint32_t i = 1; i < VB_UDP_PORTS_MAX; i++)
+	for (uint32_t i = 1; i < VB_LINK_PORTS_MAX; i++)
 		cfg.counters[i] = &e->broker.shm->counters[i];
 	if (err)
 		return err;

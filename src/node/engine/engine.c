@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine's life: one per process, made of a place at the broker, a UDP link, an HCA and the
+ * The engine's life: one per process, made of a place at the broker, a link, an HCA and the
  * progress thread; and what becomes of it in a forked child.
  */
+#include "link/driver.h"
 #include "link/guard.h"
-#include "link/shm/shm.h"
-#include "link/udp/udp.h"
 #include "node/engine/priv.h"
 #include "node/host/error_hints.h"
 #include "node/host/pace.h"
@@ -186,15 +185,15 @@ static uint8_t link_port_of(void *ctx, const struct vb_gid *local, uint32_t ifin
 
 int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
 {
-	return vb_udp_join(e->udp, port, gid);
+	return vb_link_join(e->link, port, gid);
 }
 
 void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
 {
-	vb_udp_leave(e->udp, port, gid);
+	vb_link_leave(e->link, port, gid);
 }
 
-void vb_engine_tap(void *ctx, const struct vb_udp_tap *t)
+void vb_engine_tap(void *ctx, const struct vb_link_tap *t)
 {
 	struct vb_engine *e = ctx;
 	struct timespec now;
@@ -243,7 +242,7 @@ void vb_engine_reload(struct vb_engine *e)
 
 		assert(!err); /* a port that exists already */
 		(void)err;
-		vb_udp_set_ifindex(e->udp, (uint8_t)(i + 1), e->devices.device[i].ifindex);
+		vb_link_follow_port(e->link, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
@@ -262,23 +261,55 @@ void vb_engine_make_grh(struct vb_engine *e)
 
 void vb_engine_follow_bring(struct vb_engine *e)
 {
-	uint32_t bring = e->makes_grh ? VB_UDP_BRING_ALL : 0;
+	uint32_t bring = e->makes_grh ? VB_LINK_BRING_ALL : 0;
 
 	/* The link has its faults before there is an HCA. */
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
 		if (e->broker.shm->fault[i].rules.text[0] ||
 		    (e->hca && vb_hca_cc(e->hca, (uint8_t)(i + 1))->np_en))
-			bring |= VB_UDP_BRING_CLASS;
+			bring |= VB_LINK_BRING_CLASS;
 	e->bring = bring;
 }
 
-static int open_link(struct vb_engine *e)
+/* The driver that `verbena run --link` asks for. NULL: @why says what is wrong. */
+static const struct vb_link_driver *driver_wanted(char *why, size_t why_size)
 {
-	struct vb_udp_config cfg = {
+	const char *text = getenv("VERBENA_LINK");
+	const struct vb_link_driver *d = vb_link_driver_find(text ? text : "");
+	char names[64];
+
+	if (!d) {
+		vb_link_driver_names(names, sizeof names);
+		snprintf(why, why_size, "VERBENA_LINK is '%s': it has to be %s", text, names);
+	}
+	return d;
+}
+
+/* Opens a link of @d, and before that the one that it stands before. */
+static int open_driver(struct vb_engine *e, const struct vb_link_driver *d,
+		       struct vb_link_config *cfg, char *why, size_t why_size)
+{
+	int rc = d->below ? open_driver(e, d->below, cfg, why, why_size) : 0;
+
+	if (rc)
+		return rc;
+	cfg->lower = e->link;
+	rc = d->open(&e->link, cfg);
+	if (rc)
+		return vb_error_hint(why, why_size, rc, "cannot set up %s", d->what);
+	cfg->rx_fd = e->broker.rx_fd = -1; /* the link's now */
+	return 0;
+}
+
+static int open_link(struct vb_engine *e, char *why, size_t why_size)
+{
+	const struct vb_link_driver *d = driver_wanted(why, why_size);
+	struct vb_link_config cfg = {
 	    .rx_fd = e->broker.rx_fd,
 	    .flow = e->broker.flow,
 	    .slot = (uint8_t)e->broker.slot,
 	    .own = e->flow_own,
+	    .door = e->broker.door,
 	    .port_of = link_port_of,
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
@@ -288,68 +319,20 @@ static int open_link(struct vb_engine *e)
 	    .ctx = e,
 	};
 
+	if (!d)
+		return -EINVAL;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
 		cfg.ifindex[i + 1] = e->devices.device[i].ifindex;
 		cfg.counters[i + 1] = &e->broker.shm->counters[i + 1];
 	}
-
-	int err = vb_udp_open(&e->link, &cfg);
-
-	if (err)
-		return err;
-	e->broker.rx_fd = -1; /* the link's now */
-	e->udp = e->link;
-	return 0;
-}
-
-static uint32_t link_ifindex_of(void *ctx, uint8_t port)
-{
-	const struct vb_engine *e = ctx;
-
-	return e->devices.device[port - 1].ifindex;
-}
-
-/* Whether `verbena run --link` asks for shared memory. -EINVAL: for something else. */
-static int wants_shm(char *why, size_t why_size)
-{
-	const char *text = getenv("VERBENA_LINK");
-
-	if (!text || !*text || strcmp(text, "udp") == 0)
-		return 0;
-	if (strcmp(text, "shm") == 0)
-		return 1;
-	snprintf(why, why_size, "VERBENA_LINK is '%s': it has to be udp or shm", text);
-	return -EINVAL;
-}
-
-/* Puts the shared-memory link in front of the UDP link, or tells the others that there is none. */
-static int open_shm(struct vb_engine *e, char *why, size_t why_size)
-{
-	struct vb_shm_config cfg = {
-	    .lower = e->link,
-	    .door = e->broker.door,
-	    .slot = (uint8_t)e->broker.slot,
-	    .port_of = link_port_of,
-	    .ifindex_of = link_ifindex_of,
-	    .tap = vb_engine_tap,
-	    .tap_on = &e->broker.shm->capture.enabled,
-	    .ctx = e,
-	};
-	int rc = wants_shm(why, why_size);
-
 	/* A slot's last owner may have been killed while there was no broker. */
-	if (rc <= 0) {
-		__atomic_store_n(&e->broker.door[e->broker.slot].token, 0, __ATOMIC_RELEASE);
-		return rc;
-	}
-	for (uint32_t i = 1; i < VB_UDP_PORTS_MAX; i++)
-		cfg.counters[i] = &e->broker.shm->counters[i];
-	rc = vb_shm_open(&e->link, &cfg);
-	if (rc)
-		rc = vb_error_hint(why, why_size, rc, "cannot set up the shared-memory link");
-	else
-		e->shm = e->link;
-	return rc;
+	__atomic_store_n(&e->broker.door[e->broker.slot].token, 0, __ATOMIC_RELEASE);
+	return open_driver(e, d, &cfg, why, why_size);
+}
+
+static uint32_t at_most(uint32_t v, uint32_t most)
+{
+	return v < most ? v : most;
 }
 
 static int open_hca(struct vb_engine *e, uint32_t window)
@@ -361,7 +344,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .qpn_first = e->broker.shm->qpn_next,
 	    .port_cnt = VB_DEVICES_MAX,
 	    .peer_window_bytes = window,
-	    .train_bytes = e->shm ? 0 : e->flow.train,
+	    .train_bytes = at_most(e->flow.train, e->link->batch_max),
 	    .read_piece_bytes = window / 2,
 	    .room = vb_engine_room,
 	    .unread = vb_engine_unread,
@@ -409,28 +392,20 @@ static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 	vb_addr_build(&e->addr, &e->devices);
 
 	uint32_t window = vb_engine_size_flow(e, e->broker.rx_fd);
-	const char *what = "the UDP sockets";
 
 	e->slow = vb_pace_slowness();
 
-	int err = open_link(e);
+	int err = open_link(e, why, why_size);
 
-	if (!err) {
-		err = open_shm(e, why, why_size);
-		if (err)
-			return err;
-		if (e->shm && window > VB_SHM_WINDOW_BYTES)
-			window = VB_SHM_WINDOW_BYTES;
+	if (!err)
 		err = vb_engine_open_faults(e, why, why_size);
-		if (!err)
-			err = vb_engine_open_cc(e, why, why_size);
-		if (err)
-			return err;
-		what = "the adapter's memory";
-		err = open_hca(e, window);
-	}
+	if (!err)
+		err = vb_engine_open_cc(e, why, why_size);
 	if (err)
-		err = vb_error_hint(why, why_size, err, "cannot set up %s", what);
+		return err;
+	err = open_hca(e, at_most(window, e->link->window_max));
+	if (err)
+		err = vb_error_hint(why, why_size, err, "cannot set up the adapter's memory");
 	return err;
 }
 

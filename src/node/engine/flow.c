@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the receive sockets and rings of this host can take, and what they have been read of: the
- * core's callbacks room and unread. See link/flow.h and link/shm/shm.h.
+ * core's callbacks room and unread. See link/flow.h and vb_link_room().
  */
-#include "link/shm/shm.h"
+#include "link/flow.h"
 #include "node/engine/priv.h"
 
 #include <sys/socket.h>
@@ -43,7 +43,7 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	e->flow.alone = at_most(size / 4, ALONE_MAX);
 	e->flow.most = at_most((uint64_t)size * MOST_EIGHTHS / 8, MOST_MAX);
 	e->flow.share = e->flow.most / SHARES;
-	e->flow.train = at_most(VB_UDP_PAYLOAD_MAX_IPV6, e->flow.share / SHARE_TRAINS);
+	e->flow.train = at_most(VB_FLOW_BATCH_MAX, e->flow.share / SHARE_TRAINS);
 	/* Half of it: the kernel charges the memory around a packet too, and we are not the only
 	 * sender. */
 	return 2 * e->flow.alone;
@@ -128,7 +128,7 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 
 	uint32_t room;
 
-	if (e->shm && vb_shm_room(e->shm, dqpn, now, &room))
+	if (vb_link_room(e->link, dqpn, now, &room))
 		return room;
 
 	/* A count that the receiver has just written is far away: the last one seen will do while

@@ -170,9 +170,7 @@ struct vb_engine {
 	_Atomic bool alive;
 	uint32_t refs; /* under the mutex of acquire and release */
 	struct vb_hca *hca;
-	struct vb_link *link; /* the fault middleware, in front of shm or udp */
-	struct vb_link *shm;  /* in front of udp; NULL: this process does without */
-	struct vb_link *udp;
+	struct vb_link *link; /* the fault middleware, in front of a driver's */
 	struct vb_broker_client broker;
 	bool connected;
 	struct vb_engine_sink sink;
@@ -196,7 +194,7 @@ struct vb_engine {
 	_Atomic bool held_up; /* a receiver of this host has to read before a train can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
-	uint32_t bring;                /* of IP headers, of enum vb_udp_bring */
+	uint32_t bring;                /* of IP headers, of enum vb_link_bring */
 	uint32_t looks;                /* at an empty socket in one step */
 	uint32_t generation;           /* of the device table in use */
 	struct vb_host_shm devices;
@@ -247,7 +245,7 @@ void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err);
 void vb_engine_answer(struct vb_engine *e);
 
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
-void vb_engine_tap(void *ctx, const struct vb_udp_tap *t);
+void vb_engine_tap(void *ctx, const struct vb_link_tap *t);
 
 /* wait/oversubscribed.c: there are more programs that poll than processors, so that one that polls
  * may not have been able to for VB_ENGINE_CROWDED_POLLS_NS. Takes no lock. */

@@ -256,7 +256,7 @@ void vb_engine_progress(struct vb_engine *e)
 	    now - e->progress_at < e->slow * POLLS_GAP_NS ? polls + (polls < POLLS_MAX) : polls / 4;
 	e->poller = self;
 	judge_unsent(e, now);
-	e->looks = idle >= LOOK_POLLS_MIN && !e->shm ? LOOKS : 1;
+	e->looks = idle >= LOOK_POLLS_MIN && !vb_link_is_silent(e->link) ? LOOKS : 1;
 	in_vain += e->looks - 1;
 	if (vb_engine_step(e, now)) {
 		in_vain = idle = 0;

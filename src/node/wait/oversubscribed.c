@@ -10,7 +10,7 @@
  * stays parked for longer in the meantime, because a program that polls may have to wait for a
  * processor, and to take its packets from it would only make two threads of one.
  *
- * Not with shared memory, where who waits is not told by a descriptor alone.
+ * Not with a silent link (link/link.h), where a descriptor alone does not tell who waits.
  */
 #include "node/engine/priv.h"
 
@@ -53,7 +53,7 @@ static void nap_briefly(struct vb_engine *e, vb_time now)
 	until = vb_time_min(until, vb_engine_due(e, now, LEEWAY_NS));
 	vb_lock_drop(&e->lock);
 	if (now < until)
-		sleep_for_packet(e->link->ops->fd(e->link), until - now);
+		sleep_for_packet(vb_link_fd(e->link), until - now);
 	vb_lock_take(&e->lock);
 	e->progress_at = vb_engine_now();
 	vb_lock_drop(&e->lock);
@@ -72,7 +72,7 @@ static void let_others_run(struct vb_engine *e)
 
 	sched_yield();
 	after = vb_engine_now();
-	if (e->shm || after - before < e->slow * OTHERS_RAN_NS) {
+	if (vb_link_is_silent(e->link) || after - before < e->slow * OTHERS_RAN_NS) {
 		set_crowded(e, 0, 0);
 		return;
 	}

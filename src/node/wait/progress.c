@@ -17,7 +17,6 @@
  * While a peer streams to a program that does nothing itself, the thread looks on for a moment
  * after each packet before it sleeps: to be woken for every train costs both sides more than that.
  */
-#include "link/shm/shm.h"
 #include "node/engine/priv.h"
 
 #include <errno.h>
@@ -55,8 +54,10 @@
  * that none comes, twice as many packets are taken without, at most 2^LINGER_SKIP_MAX. */
 #define LINGER_NS (50 * VB_USEC)
 #define LINGER_SKIP_MAX 6u
-/* Looks at rings for each at the descriptors, which costs so much more. */
-#define RING_LOOKS 32
+/* Looks for packets that no descriptor shows, for each at the descriptors, which costs so much
+ * more.
+ */
+#define SILENT_LOOKS 32
 /* While an application has done something within this time, the thread wakes up so often. */
 #define ACTIVE_NS (100 * VB_MSEC)
 #define WATCH_NS (20 * VB_MSEC)
@@ -72,7 +73,7 @@ static void kick_thread(struct vb_engine *e)
 	if (s->kicked)
 		return;
 	s->kicked = true;
-	if (e->shm && vb_shm_end_nap(e->shm))
+	if (vb_link_end_nap(e->link))
 		return;
 	/* Fails only when the counter is at its maximum, and then the thread wakes anyway. */
 	(void)!write(s->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
@@ -138,7 +139,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 void vb_progress_thread_yield_door(struct vb_engine *e)
 {
 	if (e->progress_thread.naps_at_door)
-		(void)vb_shm_end_nap(e->shm);
+		(void)vb_link_end_nap(e->link);
 }
 
 /* Sleeps until @until, or a kick, or (unless @fd is -1) something to read there or in the mailbox;
@@ -169,7 +170,7 @@ static bool has_packets(struct vb_engine *e)
 {
 	bool has;
 
-	if (!e->shm || !vb_lock_try(&e->lock))
+	if (!vb_link_is_silent(e->link) || !vb_lock_try(&e->lock))
 		return false;
 	has = vb_link_has_packets(e->link);
 	vb_lock_drop(&e->lock);
@@ -187,9 +188,9 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 	uint32_t word = 0;
 	bool has = false;
 
-	if (e->shm) {
+	if (vb_link_is_silent(e->link)) {
 		vb_lock_take(&e->lock);
-		word = s->kicked || e->sleeper.taken ? 0 : vb_shm_begin_nap(e->shm, now);
+		word = s->kicked || e->sleeper.taken ? 0 : vb_link_begin_nap(e->link, now);
 		s->naps_at_door = word != 0;
 		s->waits_at_door = !word;
 		/* A sleeper is the one that senders wake. */
@@ -204,7 +205,7 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 		return true;
 	if (!word)
 		return sleep_until(e, fd, e->broker.sock, until);
-	vb_shm_nap(e->shm, word, vb_time_since(now, until));
+	vb_link_nap(e->link, word, vb_time_since(now, until));
 	return has_packets(e);
 }
 
@@ -213,6 +214,7 @@ static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
 	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
+	int looks = vb_link_is_silent(e->link) ? SILENT_LOOKS : 0;
 	uint64_t kicks;
 
 	s->streams = false;
@@ -224,7 +226,7 @@ static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
 	do {
 		bool has = false;
 
-		for (int i = 0; i < RING_LOOKS && e->shm && !has; i++)
+		for (int i = 0; i < looks && !has; i++)
 			has = has_packets(e);
 		if (!has && poll(p, 2, 0) <= 0)
 			continue;
@@ -368,8 +370,7 @@ static void look_after_broker(struct vb_engine *e)
 	vb_engine_check_broker(e);
 	vb_lock_take(&e->lock);
 	vb_engine_reload(e);
-	if (e->shm)
-		vb_shm_sweep(e->shm);
+	vb_link_sweep(e->link);
 	vb_engine_probe_xrc(e, vb_engine_now());
 	vb_engine_answer(e);
 	vb_lock_drop(&e->lock);

@@ -16,7 +16,6 @@
  * A handler that was installed with SA_RESTART does not end the sleep, others do. The kernel does
  * not tell which it was, so signals are blocked meanwhile and looked at before their handlers run.
  */
-#include "link/shm/shm.h"
 #include "node/engine/priv.h"
 
 #include <errno.h>
@@ -44,17 +43,14 @@ static int watch_fd(int epoll_fd, int fd, uint32_t events, uint32_t what)
 
 int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd)
 {
-	int rc = 0;
+	int fd[VB_LINK_FDS_MAX], rc = 0;
+	uint32_t cnt = vb_link_fds(e->link, fd);
 
 	*epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (*epoll_fd < 0)
 		return -errno;
-	if (e->shm)
-		rc = watch_fd(*epoll_fd, vb_shm_door_fd(e->shm), EPOLLIN | EPOLLEXCLUSIVE,
-			      VB_SLEEP_LINK);
-	if (!rc)
-		rc = watch_fd(*epoll_fd, e->udp->ops->fd(e->udp), EPOLLIN | EPOLLEXCLUSIVE,
-			      VB_SLEEP_LINK);
+	for (uint32_t i = 0; i < cnt && !rc; i++)
+		rc = watch_fd(*epoll_fd, fd[i], EPOLLIN | EPOLLEXCLUSIVE, VB_SLEEP_LINK);
 	return rc;
 }
 
@@ -173,7 +169,7 @@ static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
 /* Opens the door for who is about to wait there, under the lock. False: there are packets. */
 static bool open_door(struct vb_engine *e)
 {
-	if (!e->shm)
+	if (!vb_link_is_silent(e->link))
 		return true;
 	vb_link_doze(e->link, true);
 	return !vb_link_has_packets(e->link);
@@ -202,8 +198,7 @@ uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask)
 	saw = wait_here(p, d, mask);
 	vb_lock_take(&e->lock);
 	p->parked = false;
-	if (e->shm)
-		vb_link_doze(e->link, false);
+	vb_link_doze(e->link, false);
 	return saw;
 }
 
