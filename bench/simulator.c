@@ -23,30 +23,30 @@ static const struct vb_cable cable = {.rate_bps = UINT64_C(100000000000), .delay
 
 struct workload {
 	const char *name;
-	int (*shape)(struct vb_topo *t);
+	int (*shape)(struct vb_sim_topo *t);
 	uint32_t cqe, depth;
 	struct vb_load_pattern p;
 };
 
-static int shape_incast(struct vb_topo *t)
+static int shape_incast(struct vb_sim_topo *t)
 {
-	return vb_topo_star(t, &memory, 17, &cable);
+	return vb_sim_topo_star(t, &memory, 17, &cable);
 }
 
-static int shape_fat_tree(struct vb_topo *t)
+static int shape_fat_tree(struct vb_sim_topo *t)
 {
-	return vb_topo_fat_tree(t, &memory, 8, &cable, &cable);
+	return vb_sim_topo_fat_tree(t, &memory, 8, &cable, &cable);
 }
 
-static int shape_hosts(struct vb_topo *t)
+static int shape_hosts(struct vb_sim_topo *t)
 {
-	return vb_topo_clos(t, &memory, 100, 10, 100, &cable, &cable);
+	return vb_sim_topo_clos(t, &memory, 100, 10, 100, &cable, &cable);
 }
 
 /* 708 hosts with a connection in each direction between any two: 1,001,112 QPs. */
-static int shape_qps(struct vb_topo *t)
+static int shape_qps(struct vb_sim_topo *t)
 {
-	return vb_topo_star(t, &memory, 708, &cable);
+	return vb_sim_topo_star(t, &memory, 708, &cable);
 }
 
 static const struct workload workloads[] = {
@@ -92,7 +92,7 @@ static void run(const struct workload *w)
 	need(arena ? 0 : -ENOMEM, "memory");
 	memory = vb_arena_memory(arena);
 
-	struct vb_topo topo;
+	struct vb_sim_topo topo;
 	struct vb_sim_config cfg = {
 	    .seed = 1,
 	    .topo = &topo,
@@ -128,7 +128,7 @@ static void run(const struct workload *w)
 	       ru.ru_maxrss / 1024, r.digest);
 	vb_load_destroy(l);
 	vb_sim_destroy(sim);
-	vb_topo_free(&topo);
+	vb_sim_topo_free(&topo);
 	vb_arena_destroy(arena);
 }
 

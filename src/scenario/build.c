@@ -10,25 +10,26 @@
 #include <stdarg.h>
 #include <string.h>
 
-static int topology_make(struct vb_topo *t, const struct vb_sim_memory *m,
+static int topology_make(struct vb_sim_topo *t, const struct vb_sim_memory *m,
 			 const struct vb_scenario_topology *c)
 {
 	switch ((enum vb_scenario_shape)c->shape) {
 	case VB_SHAPE_PAIR:
-		return vb_topo_pair(t, m, &c->cable);
+		return vb_sim_topo_pair(t, m, &c->cable);
 	case VB_SHAPE_STAR:
-		return vb_topo_star(t, m, c->hosts, &c->cable);
+		return vb_sim_topo_star(t, m, c->hosts, &c->cable);
 	case VB_SHAPE_DUMBBELL:
-		return vb_topo_dumbbell(t, m, c->left, c->right, &c->cable, &c->fabric);
+		return vb_sim_topo_dumbbell(t, m, c->left, c->right, &c->cable, &c->fabric);
 	case VB_SHAPE_PARKING_LOT:
-		return vb_topo_parking_lot(t, m, c->switches, c->hosts, &c->cable, &c->fabric);
+		return vb_sim_topo_parking_lot(t, m, c->switches, c->hosts, &c->cable, &c->fabric);
 	case VB_SHAPE_CLOS:
-		return vb_topo_clos(t, m, c->leaves, c->spines, c->hosts, &c->cable, &c->fabric);
+		return vb_sim_topo_clos(t, m, c->leaves, c->spines, c->hosts, &c->cable,
+					&c->fabric);
 	case VB_SHAPE_CLOS3:
-		return vb_topo_clos3(t, m, c->pods, c->tors, c->aggs, c->cores, c->hosts, &c->cable,
-				     &c->fabric);
+		return vb_sim_topo_clos3(t, m, c->pods, c->tors, c->aggs, c->cores, c->hosts,
+					 &c->cable, &c->fabric);
 	case VB_SHAPE_FAT_TREE:
-		return vb_topo_fat_tree(t, m, c->k, &c->cable, &c->fabric);
+		return vb_sim_topo_fat_tree(t, m, c->k, &c->cable, &c->fabric);
 	}
 	return -EINVAL;
 }
@@ -77,7 +78,7 @@ static int topology_refuse(const struct part *p, int err)
 	if (t->shape == VB_SHAPE_FAT_TREE && t->k % 2)
 		return refuse(p, err, "is a fat-tree: its k is even, not %u", t->k);
 	return refuse(p, err, "is too large: at most %u hosts and switches and %u cables",
-		      VB_TOPO_NODES_MAX, VB_TOPO_LINKS_MAX);
+		      VB_SIM_TOPO_NODES_MAX, VB_SIM_TOPO_LINKS_MAX);
 }
 
 /* @kept: what the ports of a switch keep of its memory. */
@@ -295,7 +296,7 @@ void vb_scenario_close(struct vb_scenario_run *run)
 	if (run->sim)
 		vb_sim_destroy(run->sim);
 	if (run->arena) {
-		vb_topo_free(&run->topo);
+		vb_sim_topo_free(&run->topo);
 		vb_arena_destroy(run->arena);
 	}
 	*run = (struct vb_scenario_run){0};

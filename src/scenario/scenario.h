@@ -81,7 +81,7 @@ struct vb_scenario {
 
 /* A scenario that has become a simulation. */
 struct vb_scenario_run {
-	struct vb_topo topo;
+	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_load *load;
 	struct vb_arena *arena; /* scenario/arena.h */

@@ -44,12 +44,12 @@ static uint32_t port_headroom(const struct vb_sim_config *c, uint64_t rate_bps, 
 
 uint64_t vb_sim_buffer_kept(const struct vb_sim_config *c)
 {
-	const struct vb_topo *t = c->topo;
+	const struct vb_sim_topo *t = c->topo;
 	uint64_t *kept = c->memory.alloc(c->memory.ctx, (t->switch_cnt + 1) * sizeof *kept);
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; kept && i < 2 * t->link_cnt; i++) {
-		const struct vb_topo_link *l = &t->link[i / 2];
+		const struct vb_sim_topo_link *l = &t->link[i / 2];
 		uint32_t node = i & 1 ? l->b : l->a;
 
 		if (node < t->host_cnt)
@@ -63,7 +63,7 @@ uint64_t vb_sim_buffer_kept(const struct vb_sim_config *c)
 }
 
 /* The node of port @id. */
-static uint32_t node_at(const struct vb_topo *t, uint32_t id)
+static uint32_t node_at(const struct vb_sim_topo *t, uint32_t id)
 {
 	return id & 1 ? t->link[id / 2].b : t->link[id / 2].a;
 }
@@ -90,7 +90,7 @@ struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p)
 
 static int port_create(struct vb_sim *s, uint32_t id)
 {
-	const struct vb_topo *t = s->cfg.topo;
+	const struct vb_sim_topo *t = s->cfg.topo;
 	const struct vb_cable *cable = &t->link[id / 2].cable;
 	uint32_t node = node_at(t, id), far = node_at(t, vb_sim_peer(id));
 	struct vb_port *p = &s->port[id];

@@ -35,7 +35,7 @@ struct vb_sim_app {
 
 struct vb_sim_config {
 	uint64_t seed;
-	const struct vb_topo *topo;
+	const struct vb_sim_topo *topo;
 	struct vb_switch_config sw; /* every switch */
 	vb_dur reroute;             /* from a change of a link until routes have followed */
 	/* Of every adapter: limits, windows and active_mtu. seed, ports, QPNs, trace and memory are

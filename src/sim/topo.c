@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-static int begin(struct vb_topo *t, const struct vb_sim_memory *m, uint64_t hosts,
+static int begin(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint64_t hosts,
 		 uint64_t switches, uint64_t links)
 {
-	*t = (struct vb_topo){.memory = *m};
-	if (hosts == 0 || links == 0 || hosts + switches > VB_TOPO_NODES_MAX ||
-	    links > VB_TOPO_LINKS_MAX)
+	*t = (struct vb_sim_topo){.memory = *m};
+	if (hosts == 0 || links == 0 || hosts + switches > VB_SIM_TOPO_NODES_MAX ||
+	    links > VB_SIM_TOPO_LINKS_MAX)
 		return -EINVAL;
 	t->link = m->alloc(m->ctx, links * sizeof *t->link);
 	if (!t->link)
@@ -19,18 +19,19 @@ static int begin(struct vb_topo *t, const struct vb_sim_memory *m, uint64_t host
 	return 0;
 }
 
-static void join(struct vb_topo *t, uint32_t a, uint32_t b, const struct vb_cable *cable)
+static void join(struct vb_sim_topo *t, uint32_t a, uint32_t b, const struct vb_cable *cable)
 {
-	t->link[t->link_cnt++] = (struct vb_topo_link){a, b, *cable};
+	t->link[t->link_cnt++] = (struct vb_sim_topo_link){a, b, *cable};
 }
 
 /* Node number of switch @i. */
-static uint32_t sw(const struct vb_topo *t, uint32_t i)
+static uint32_t sw(const struct vb_sim_topo *t, uint32_t i)
 {
 	return t->host_cnt + i;
 }
 
-int vb_topo_pair(struct vb_topo *t, const struct vb_sim_memory *m, const struct vb_cable *cable)
+int vb_sim_topo_pair(struct vb_sim_topo *t, const struct vb_sim_memory *m,
+		     const struct vb_cable *cable)
 {
 	int err = begin(t, m, 2, 0, 1);
 
@@ -39,8 +40,8 @@ int vb_topo_pair(struct vb_topo *t, const struct vb_sim_memory *m, const struct 
 	return err;
 }
 
-int vb_topo_star(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t hosts,
-		 const struct vb_cable *cable)
+int vb_sim_topo_star(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t hosts,
+		     const struct vb_cable *cable)
 {
 	int err = begin(t, m, hosts, 1, hosts);
 
@@ -49,8 +50,8 @@ int vb_topo_star(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t host
 	return err;
 }
 
-int vb_topo_dumbbell(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t left,
-		     uint32_t right, const struct vb_cable *cable, const struct vb_cable *trunk)
+int vb_sim_topo_dumbbell(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t left,
+			 uint32_t right, const struct vb_cable *cable, const struct vb_cable *trunk)
 {
 	int err = begin(t, m, (uint64_t)left + right, 2, (uint64_t)left + right + 1);
 
@@ -61,8 +62,9 @@ int vb_topo_dumbbell(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t 
 	return err;
 }
 
-int vb_topo_parking_lot(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t switches,
-			uint32_t hosts, const struct vb_cable *cable, const struct vb_cable *trunk)
+int vb_sim_topo_parking_lot(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t switches,
+			    uint32_t hosts, const struct vb_cable *cable,
+			    const struct vb_cable *trunk)
 {
 	uint64_t n = (uint64_t)switches * hosts;
 	int err = begin(t, m, n, switches, n + switches);
@@ -74,8 +76,9 @@ int vb_topo_parking_lot(struct vb_topo *t, const struct vb_sim_memory *m, uint32
 	return err;
 }
 
-int vb_topo_clos(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t leaves, uint32_t spines,
-		 uint32_t hosts, const struct vb_cable *cable, const struct vb_cable *fabric)
+int vb_sim_topo_clos(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t leaves,
+		     uint32_t spines, uint32_t hosts, const struct vb_cable *cable,
+		     const struct vb_cable *fabric)
 {
 	uint64_t n = (uint64_t)leaves * hosts;
 	int err = begin(t, m, n, (uint64_t)leaves + spines, n + (uint64_t)leaves * spines);
@@ -89,9 +92,9 @@ int vb_topo_clos(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t leav
 	return err;
 }
 
-int vb_topo_clos3(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t pods, uint32_t tors,
-		  uint32_t aggs, uint32_t cores, uint32_t hosts, const struct vb_cable *cable,
-		  const struct vb_cable *fabric)
+int vb_sim_topo_clos3(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t pods,
+		      uint32_t tors, uint32_t aggs, uint32_t cores, uint32_t hosts,
+		      const struct vb_cable *cable, const struct vb_cable *fabric)
 {
 	uint64_t tor_cnt = (uint64_t)pods * tors, agg_cnt = (uint64_t)pods * aggs;
 	uint64_t n = tor_cnt * hosts;
@@ -114,15 +117,15 @@ int vb_topo_clos3(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t pod
 	return 0;
 }
 
-int vb_topo_fat_tree(struct vb_topo *t, const struct vb_sim_memory *m, uint32_t k,
-		     const struct vb_cable *cable, const struct vb_cable *fabric)
+int vb_sim_topo_fat_tree(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t k,
+			 const struct vb_cable *cable, const struct vb_cable *fabric)
 {
 	if (k < 2 || k % 2 || k > 128)
 		return -EINVAL;
-	return vb_topo_clos3(t, m, k, k / 2, k / 2, k / 2, k / 2, cable, fabric);
+	return vb_sim_topo_clos3(t, m, k, k / 2, k / 2, k / 2, k / 2, cable, fabric);
 }
 
-void vb_topo_free(struct vb_topo *t)
+void vb_sim_topo_free(struct vb_sim_topo *t)
 {
 	if (t->link)
 		t->memory.free(t->memory.ctx, t->link);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 static struct {
-	struct vb_topo topo;
+	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_pd *other_pd[SIDES];
 	struct vb_qp *qp[SIDES], *other_qp[SIDES];
@@ -257,7 +257,7 @@ void open_world(const struct setup *s)
 	};
 	const struct vb_sim_app app = {.on_completion = on_completion, .on_async = on_async};
 
-	need(vb_topo_pair(&w.topo, &memory, &cable), "topology");
+	need(vb_sim_topo_pair(&w.topo, &memory, &cable), "topology");
 	need(vb_sim_create(&w.sim, &cfg), "simulation");
 	vb_sim_set_app(w.sim, &app);
 	note_nothing();
@@ -268,7 +268,7 @@ void open_world(const struct setup *s)
 void close_world(void)
 {
 	vb_sim_destroy(w.sim);
-	vb_topo_free(&w.topo);
+	vb_sim_topo_free(&w.topo);
 	close_blocks();
 }
 

@@ -27,7 +27,7 @@ static inline void net_free(void *ctx, void *p)
 static const struct vb_sim_memory net_memory = {net_alloc, net_free, NULL};
 
 struct net {
-	struct vb_topo topo;
+	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_wc wc[NET_WC_MAX];
 	vb_time wc_at[NET_WC_MAX];
@@ -93,7 +93,7 @@ static inline void net_open(struct net *n, struct vb_sim_config *cfg)
 static inline void net_close(struct net *n)
 {
 	vb_sim_destroy(n->sim);
-	vb_topo_free(&n->topo);
+	vb_sim_topo_free(&n->topo);
 	free(n->mr);
 }
 
@@ -103,7 +103,7 @@ static inline void net_pair(struct net *n, uint64_t gbps, vb_dur delay,
 	struct vb_sim_config c = cfg ? *cfg : net_config();
 	struct vb_cable cable = net_cable(gbps, delay);
 
-	assert_int_equal(vb_topo_pair(&n->topo, &net_memory, &cable), 0);
+	assert_int_equal(vb_sim_topo_pair(&n->topo, &net_memory, &cable), 0);
 	net_open(n, &c);
 }
 

@@ -76,7 +76,7 @@ static void flow__alone_takes_serialisation_and_propagation(void **state)
 		struct vb_sim_config c = net_config();
 		struct net n;
 
-		assert_int_equal(vb_topo_fat_tree(&n.topo, &net_memory, 4, &cable, &cable), 0);
+		assert_int_equal(vb_sim_topo_fat_tree(&n.topo, &net_memory, 4, &cable, &cable), 0);
 		net_open(&n, &c);
 		net_write(&n, 0, 15, size[i]); /* another pod: six cables */
 		assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
@@ -129,7 +129,7 @@ static void queue__at_80_percent_is_that_of_m_d_1(void **state)
 
 	(void)state;
 	l.type = VB_QPT_UC;
-	assert_int_equal(vb_topo_star(&n.topo, &net_memory, 17, &cable), 0);
+	assert_int_equal(vb_sim_topo_star(&n.topo, &net_memory, 17, &cable), 0);
 	n.topo.link[0].cable.rate_bps = 10000000000;
 	net_open(&n, &c);
 	vb_sim_set_app(n.sim, &app);
@@ -157,7 +157,7 @@ static uint64_t pfc_drops(uint64_t gbps, vb_dur delay, uint32_t headroom)
 	c.sw.buffer.lossless = 1;
 	c.sw.buffer.xoff_bytes = 50000;
 	c.sw.buffer.headroom_bytes = headroom;
-	assert_int_equal(vb_topo_star(&n.topo, &net_memory, 3, &cable), 0);
+	assert_int_equal(vb_sim_topo_star(&n.topo, &net_memory, 3, &cable), 0);
 	net_open(&n, &c);
 	net_write(&n, 0, 2, 4 << 20);
 	net_write(&n, 1, 2, 4 << 20);
@@ -257,7 +257,7 @@ static void red__marks_a_standing_queue(void **state)
 	(void)state;
 	c.sw.ecn = 1;
 	c.sw.red = (struct vb_red){.kmin = 20000, .kmax = 100000, .pmax_ppm = 500000};
-	assert_int_equal(vb_topo_star(&n.topo, &net_memory, 2, &cable), 0);
+	assert_int_equal(vb_sim_topo_star(&n.topo, &net_memory, 2, &cable), 0);
 	n.topo.link[1].cable.rate_bps = 10000000000;
 	net_open(&n, &c);
 	assert_int_equal(vb_load_create(&l, n.sim, &load, &net_memory), 0);

@@ -209,7 +209,7 @@ static void play(uint64_t seed, const char *fault, uint32_t each, uint32_t work,
 	w = (struct world){.work = work, .refused = wrong_keys};
 	c.seed = seed;
 	w.rng = vb_rng_stream(seed, "work", 0);
-	assert_int_equal(vb_topo_star(&w.net.topo, &net_memory, HOSTS, &cable), 0);
+	assert_int_equal(vb_sim_topo_star(&w.net.topo, &net_memory, HOSTS, &cable), 0);
 	net_open(&w.net, &c);
 	vb_sim_set_app(w.net.sim, &app);
 	if (fault) {

@@ -94,9 +94,10 @@ static void scenario_open(struct net *n, const struct scenario *s, uint64_t seed
 		c.hca.recovery.selective_repeat_forced_en = true;
 	}
 	if (s->fat_tree)
-		assert_int_equal(vb_topo_fat_tree(&n->topo, &net_memory, 4, &host, &fabric), 0);
+		assert_int_equal(vb_sim_topo_fat_tree(&n->topo, &net_memory, 4, &host, &fabric), 0);
 	else
-		assert_int_equal(vb_topo_dumbbell(&n->topo, &net_memory, 4, 4, &host, &fabric), 0);
+		assert_int_equal(vb_sim_topo_dumbbell(&n->topo, &net_memory, 4, 4, &host, &fabric),
+				 0);
 	net_open(n, &c);
 	for (uint32_t i = 0; s->fault && i < n->topo.link_cnt; i++) {
 		struct vb_fault_spec spec;

@@ -39,7 +39,7 @@ static void routes__follow_a_cable_that_goes_down(void **state)
 
 	(void)state;
 	c.reroute = 20 * VB_USEC;
-	assert_int_equal(vb_topo_clos(&n.topo, &net_memory, 2, 2, 1, &cable, &cable), 0);
+	assert_int_equal(vb_sim_topo_clos(&n.topo, &net_memory, 2, 2, 1, &cable, &cable), 0);
 	net_open(&n, &c);
 	assert_int_equal(vb_load_create(&l, n.sim, &load_config, &net_memory), 0);
 	assert_int_equal(vb_load_add_flow(l, 0, 1, VB_LOAD_WRITE, 32 << 20, 0), 0);
@@ -79,7 +79,7 @@ static void flow__goes_on_when_its_cable_is_back(void **state)
 	(void)state;
 	c.sw.buffer.lossless = 1;
 	c.carry_data = true;
-	assert_int_equal(vb_topo_dumbbell(&n.topo, &net_memory, 2, 2, &cable, &cable), 0);
+	assert_int_equal(vb_sim_topo_dumbbell(&n.topo, &net_memory, 2, 2, &cable, &cable), 0);
 	net_open(&n, &c);
 	assert_int_equal(vb_load_create(&l, n.sim, &load_config, &net_memory), 0);
 	assert_int_equal(vb_load_add_flow(l, 0, 2, VB_LOAD_SEND, 8 << 20, 0), 0);

@@ -32,7 +32,7 @@ static void open_with(struct fixture *f, const struct vb_load_config *load, bool
 
 	c.carry_data = data;
 	c.digest = true;
-	assert_int_equal(vb_topo_clos(&f->net.topo, &net_memory, 3, 2, 4, &host, &fabric), 0);
+	assert_int_equal(vb_sim_topo_clos(&f->net.topo, &net_memory, 3, 2, 4, &host, &fabric), 0);
 	net_open(&f->net, &c);
 	assert_int_equal(vb_load_create(&f->load, f->net.sim, load, &net_memory), 0);
 	if (fault) {

@@ -99,7 +99,8 @@ static void multicast__takes_each_cable_once(void **state)
 		struct vb_port_stats st;
 		uint32_t hops = 0;
 
-		assert_int_equal(vb_topo_fat_tree(&w.net.topo, &net_memory, 4, &cable, &cable), 0);
+		assert_int_equal(vb_sim_topo_fat_tree(&w.net.topo, &net_memory, 4, &cable, &cable),
+				 0);
 		group.b[15] = (uint8_t)(3 + i);
 		play_open(&w);
 		for (uint32_t p = 0; p < vb_sim_port_cnt(w.net.sim); p++) {
@@ -121,11 +122,11 @@ static void multicast__reaches_every_member(void **state)
 	struct vb_cable cable = net_cable(100, 100);
 
 	(void)state;
-	assert_int_equal(vb_topo_pair(&w.net.topo, &net_memory, &cable), 0);
+	assert_int_equal(vb_sim_topo_pair(&w.net.topo, &net_memory, &cable), 0);
 	play(&w);
-	assert_int_equal(vb_topo_star(&w.net.topo, &net_memory, 5, &cable), 0);
+	assert_int_equal(vb_sim_topo_star(&w.net.topo, &net_memory, 5, &cable), 0);
 	play(&w);
-	assert_int_equal(vb_topo_fat_tree(&w.net.topo, &net_memory, 4, &cable, &cable), 0);
+	assert_int_equal(vb_sim_topo_fat_tree(&w.net.topo, &net_memory, 4, &cable, &cable), 0);
 	play(&w);
 }
 

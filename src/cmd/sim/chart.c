@@ -13,7 +13,7 @@
 static void name_series(char *name, size_t len, const struct vb_scenario_run *run,
 			enum vb_watch_kind kind, uint32_t id)
 {
-	const struct vb_topo_link *l;
+	const struct vb_sim_topo_link *l;
 	uint32_t host, qpn;
 
 	switch (kind) {

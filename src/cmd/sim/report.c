@@ -160,7 +160,7 @@ static void write_ports(FILE *f, const struct vb_scenario_run *run, const struct
 	      "depth_max_bytes,depth_mean_bytes\n",
 	      f);
 	for (uint32_t i = 0; i < vb_sim_port_cnt(run->sim); i++) {
-		const struct vb_topo_link *l = &run->topo.link[i / 2];
+		const struct vb_sim_topo_link *l = &run->topo.link[i / 2];
 		vb_time end = r->end;
 		struct vb_port_stats st;
 

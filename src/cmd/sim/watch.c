@@ -422,7 +422,7 @@ static void met_fault(struct vb_watch *w, struct vb_step *s, uint16_t mark)
 void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir dir,
 		     const struct vb_frame *pkt, vb_time now)
 {
-	const struct vb_topo_link *l = &w->run->topo.link[port / 2];
+	const struct vb_sim_topo_link *l = &w->run->topo.link[port / 2];
 	uint32_t hosts = w->run->topo.host_cnt, a = port & 1 ? l->b : l->a;
 	uint64_t key = (uintptr_t)pkt;
 

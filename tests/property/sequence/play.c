@@ -42,17 +42,17 @@ static int make_topology(struct play *p)
 		fabric.rate_bps /= w[WORLD_SLOW];
 	switch ((enum world_shape)w[WORLD_SHAPE]) {
 	case SHAPE_PAIR:
-		return vb_topo_pair(&p->topo, &p->memory, &fabric);
+		return vb_sim_topo_pair(&p->topo, &p->memory, &fabric);
 	case SHAPE_STAR:
-		return vb_topo_star(&p->topo, &p->memory, n, &c);
+		return vb_sim_topo_star(&p->topo, &p->memory, n, &c);
 	case SHAPE_DUMBBELL:
-		return vb_topo_dumbbell(&p->topo, &p->memory, n, n, &c, &fabric);
+		return vb_sim_topo_dumbbell(&p->topo, &p->memory, n, n, &c, &fabric);
 	case SHAPE_PARKING_LOT:
-		return vb_topo_parking_lot(&p->topo, &p->memory, n, 2, &c, &fabric);
+		return vb_sim_topo_parking_lot(&p->topo, &p->memory, n, 2, &c, &fabric);
 	case SHAPE_CLOS:
-		return vb_topo_clos(&p->topo, &p->memory, 2, n, 2, &c, &fabric);
+		return vb_sim_topo_clos(&p->topo, &p->memory, 2, n, 2, &c, &fabric);
 	default:
-		return vb_topo_fat_tree(&p->topo, &p->memory, 4, &c, &fabric);
+		return vb_sim_topo_fat_tree(&p->topo, &p->memory, 4, &c, &fabric);
 	}
 }
 
@@ -391,7 +391,7 @@ static void play_close(struct play *p)
 	if (p->s->world[WORLD_TIDY])
 		tidy(p);
 	vb_sim_destroy(p->sim);
-	vb_topo_free(&p->topo);
+	vb_sim_topo_free(&p->topo);
 	if (p->alloc_cnt)
 		fail("leak", "%llu allocations were not freed", (unsigned long long)p->alloc_cnt);
 	each(p, free_end);

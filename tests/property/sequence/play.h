@@ -223,7 +223,7 @@ struct window {
 
 struct play {
 	const struct sequence *s;
-	struct vb_topo topo;
+	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_sim_memory memory;
 	uint64_t alloc_cnt;
