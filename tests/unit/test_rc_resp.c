@@ -481,6 +481,56 @@ static void atomic__beside_a_processor(void **state)
 	env_close(&env);
 }
 
+/* The states of docs/states.md, one after the other, as packets lead through them. */
+static void state__follows_the_packets(void **state)
+{
+	struct vb_responder *r;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	r = &qp->resp;
+	assert_int_equal(r->state, VB_RESP_IN_ORDER);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 1, 8), VB_VERDICT_PSN);
+	assert_int_equal(r->state, VB_RESP_REFUSES);
+	assert_int_equal(answer().aeth.syndrome, VB_NAK_PSN_SEQ);
+	assert_int_equal(r->state, VB_RESP_SILENT);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 2, 8), VB_VERDICT_PSN);
+	assert_int_equal(r->state, VB_RESP_SILENT);
+	assert_int_equal(env_tx(&env, &b), 0);
+	assert_int_equal(request(qp, VB_OP_WRITE_ONLY, 0, 8), VB_VERDICT_OK);
+	assert_int_equal(r->state, VB_RESP_IN_ORDER);
+	(void)answer();
+	assert_int_equal(request(qp, VB_OP_SEND_ONLY, 1, 8), VB_VERDICT_NO_RECV_WQE);
+	assert_int_equal(r->state, VB_RESP_REFUSES);
+	(void)answer();
+	assert_int_equal(r->state, VB_RESP_SILENT);
+	/* Longer than any key covers. */
+	assert_int_equal(request(qp, VB_OP_WRITE_FIRST, 1, 8), VB_VERDICT_INVALID_REQUEST);
+	assert_int_equal(r->state, VB_RESP_FAILS);
+	assert_int_equal(vb_qp_get_state(qp), VB_QPS_ERR);
+	assert_int_equal(answer().aeth.syndrome, VB_NAK_INVALID_REQUEST);
+	assert_int_equal(r->state, VB_RESP_ENDED);
+	env_close(&env);
+}
+
+/* No state is entered but along an arrow of docs/states.md. */
+static void state__knows_its_arrows(void **state)
+{
+	static const char arrows[VB_RESP_STATES][VB_RESP_STATES + 1] = {
+	    [VB_RESP_IN_ORDER] = "ORF.X.", [VB_RESP_REPORTS] = "ORF.X.",
+	    [VB_RESP_REFUSES] = "O..SX.",  [VB_RESP_SILENT] = "O...X.",
+	    [VB_RESP_FAILS] = "....XE",    [VB_RESP_ENDED] = "....X."};
+
+	(void)state;
+	for (uint32_t from = 0; from < VB_RESP_STATES; from++)
+		for (uint32_t to = 0; to < VB_RESP_STATES; to++)
+			assert_int_equal(
+			    vb_resp_may_enter((enum vb_resp_state)from, (enum vb_resp_state)to),
+			    arrows[from][to] != '.');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,6 +548,8 @@ int main(void)
 	    cmocka_unit_test(write__length),
 	    cmocka_unit_test(nak__overtaken),
 	    cmocka_unit_test(read__memory_goes_while_it_is_answered),
+	    cmocka_unit_test(state__follows_the_packets),
+	    cmocka_unit_test(state__knows_its_arrows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

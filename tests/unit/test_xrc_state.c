@@ -9,9 +9,10 @@ static void state__travels_whole(void **state)
 	static struct vb_xrc_state s;
 	const struct {
 		uint32_t *at, bad;
-	} field[] = {{&s.state, VB_QPS_RTS},        {&s.epsn, VB_PSN_MASK + 1},
-		     {&s.msg, VB_MSG_WRITE + 1},    {&s.nak_syndrome, UINT8_MAX + 1},
-		     {&s.ack_psn, VB_PSN_MASK + 1}, {&s.dropped, VB_PSN_MASK + 1}};
+	} field[] = {{&s.state, VB_QPS_RTS},         {&s.epsn, VB_PSN_MASK + 1},
+		     {&s.msg, VB_MSG_WRITE + 1},     {&s.nak_syndrome, UINT8_MAX + 1},
+		     {&s.ack_psn, VB_PSN_MASK + 1},  {&s.dropped, VB_PSN_MASK + 1},
+		     {&s.resp_state, VB_RESP_FAILS}, {&s.resp_state, VB_RESP_STATES}};
 	struct vb_responder *r, was;
 
 	(void)state;
@@ -26,8 +27,8 @@ static void state__travels_whole(void **state)
 	was.rcvd = 15;
 	was.rkey = 16;
 	was.srqn = 17;
-	was.nak_sent = true;
-	was.ack_due = was.nak_due = true;
+	was.state = VB_RESP_REFUSES;
+	was.ack_due = true;
 	was.nak_syndrome = VB_NAK_PSN_SEQ;
 	was.ack_psn = vb_psn(18);
 	was.dropped = vb_psn(19);
@@ -37,7 +38,8 @@ static void state__travels_whole(void **state)
 	r->msn = r->rkey = r->srqn = 0;
 	r->va = r->left = r->rcvd = 0;
 	r->msg = VB_MSG_NONE;
-	r->nak_sent = r->ack_due = r->nak_due = false;
+	r->state = VB_RESP_IN_ORDER;
+	r->ack_due = false;
 	r->nak_syndrome = 0;
 	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
 	assert_memory_equal(r, &was, sizeof was);
@@ -56,7 +58,7 @@ static void state__travels_whole(void **state)
 	s.state = VB_QPS_ERR;
 	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
 	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
-	assert_false(r->nak_due);
+	assert_false(vb_resp_owes_nak(r));
 	world_close();
 }
 
@@ -74,7 +76,7 @@ static void state__keeps_what_was_answered(void **state)
 	     .len = 8,
 	     .msn = 5,
 	     .srqn = 6,
-	     .is_atomic = true},
+	     .kind = VB_RESOURCE_ATOMIC},
 	    {.first = vb_psn(7), .pkts = 2, .va = 8, .rkey = 9, .len = 300, .msn = 10, .srqn = 11}};
 	struct vb_responder *r;
 
@@ -99,7 +101,7 @@ static void state__keeps_what_was_answered(void **state)
 		assert_int_equal(got->orig, a->orig);
 		assert_true(got->rkey == a->rkey && got->len == a->len);
 		assert_true(got->msn == a->msn && got->srqn == a->srqn);
-		assert_true(got->is_atomic == a->is_atomic && got->answered);
+		assert_true(got->kind == a->kind && got->state == VB_RESOURCE_ANSWERED);
 	}
 	world_close();
 }

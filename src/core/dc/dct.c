@@ -71,7 +71,7 @@ static int dct_create(struct vb_qp *qp, const struct vb_qp_init *init)
 static void context_end(struct vb_qp *c, vb_time now)
 {
 	vb_qp_enter_err(c, now);
-	c->resp.nak_due = false;
+	vb_resp_nak_done(&c->resp);
 	vb_sched_remove(c);
 }
 
@@ -173,8 +173,7 @@ static void say_no(struct vb_qp *qp, uint8_t syndrome, const struct vb_hdr *hdr,
 		vb_resp_fail(c, syndrome, now);
 		return;
 	}
-	c->resp.nak_due = true;
-	c->resp.nak_syndrome = syndrome;
+	vb_resp_owe_nak(&c->resp, VB_RESP_REFUSES, syndrome);
 	vb_sched_activate(c);
 }
 
@@ -207,7 +206,7 @@ static enum vb_verdict on_disconnect(struct vb_dct *dct, uint32_t i, const struc
 static void on_connect_again(struct vb_qp *c, const struct vb_hdr *hdr)
 {
 	if (c->state == VB_QPS_ERR) {
-		c->resp.nak_due = true;
+		vb_resp_enter(&c->resp, VB_RESP_FAILS);
 		vb_sched_activate(c);
 	} else if (hdr->dc.full) {
 		answer(c);

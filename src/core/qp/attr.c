@@ -245,7 +245,7 @@ static void enter_rtr(struct vb_qp *qp)
 		qp->ack_every = 1;
 	qp->train_pkts = cfg->train_bytes / (qp->mtu + VB_BTH_LEN + VB_ICRC_LEN);
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
-	qp->resp.skip = false;
+	qp->resp.msg = VB_MSG_NONE;
 	if (vb_qp_extensions(qp, qp->attr.port) & VB_EXTENSION_SELECTIVE_REPEAT)
 		vb_sr_offer(qp);
 	qp->piece_pkts = read_piece(qp);
@@ -333,7 +333,7 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 	}
 	if (to == VB_QPS_ERR) {
 		attr_set(qp, attr, mask);
-		qp->resp.nak_due = false;
+		vb_resp_nak_done(&qp->resp);
 		vb_qp_enter_err(qp, now);
 		return 0;
 	}

@@ -168,7 +168,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		vb_qp_enter_err(lane, now);
 	flush_recv(qp, now);
 	/* A QP that must still say NAK says it, behind the responses that come before it. */
-	if (qp->resp.nak_due) {
+	if (vb_resp_owes_nak(&qp->resp)) {
 		vb_sched_activate(qp);
 	} else {
 		vb_sched_remove(qp);

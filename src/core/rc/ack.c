@@ -122,7 +122,7 @@ static uint8_t response_op(const struct vb_resource *r, const struct vb_run *run
 	bool first = vb_psn_eq(run->nxt, run->start);
 	bool last = vb_psn_eq(vb_psn_add(run->nxt, 1), run->end);
 
-	if (r->is_atomic)
+	if (r->kind == VB_RESOURCE_ATOMIC)
 		return VB_OP_ATOMIC_ACK;
 	return first ? (last ? VB_OP_READ_RESP_ONLY : VB_OP_READ_RESP_FIRST)
 		     : (last ? VB_OP_READ_RESP_LAST : VB_OP_READ_RESP_MIDDLE);
@@ -139,7 +139,7 @@ static int emit_response(const struct vb_qp *qp, const struct vb_resource *r,
 	uint32_t len = 0;
 	uint8_t *p = NULL;
 
-	if (!r->is_atomic) {
+	if (r->kind != VB_RESOURCE_ATOMIC) {
 		len = r->len - off < qp->mtu ? (uint32_t)(r->len - off) : qp->mtu;
 		int err = len ? response_memory(qp, r, off, len, &p) : 0;
 
@@ -201,6 +201,14 @@ VB_COLD static struct vb_denial why_lost(const struct vb_qp *qp, const struct vb
 	return d;
 }
 
+/* Nothing of @r is to be sent any more; @whole: its last packet has left. */
+static void resource_done(struct vb_resource *r, bool whole)
+{
+	VB_ASSERT(vb_resource_is_pending(r));
+	r->state =
+	    whole || r->state == VB_RESOURCE_REPEATING ? VB_RESOURCE_ANSWERED : VB_RESOURCE_IDLE;
+}
+
 /* Memory that a granted READ reads has been taken away meanwhile: deregistered, or (-EFAULT) only
  * unmapped, which is an error of the responder's own. IBA 9.7.5.2.4 */
 VB_COLD static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn psn,
@@ -214,7 +222,8 @@ VB_COLD static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r
 	resp->epsn = psn; /* the NAK carries it; nothing is received any more */
 	resp->res_pending = 0;
 	for (uint32_t i = 0; i < resp->res_cap; i++)
-		resp->res[i].pending = false;
+		if (vb_resource_is_pending(&resp->res[i]))
+			resource_done(&resp->res[i], false);
 	vb_qp_raise(qp, err == -EFAULT ? VB_ASYNC_QP_FATAL : VB_ASYNC_QP_ACCESS_ERR);
 	vb_resp_fail(qp, err == -EFAULT ? VB_NAK_REMOTE_OP : VB_NAK_REMOTE_ACCESS, now);
 }
@@ -246,8 +255,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 	if (repeat) {
 		vb_sr_repeat_done(qp->sr);
 	} else {
-		r->pending = false;
-		r->answered |= vb_psn_eq(run->end, vb_psn_add(r->first, r->pkts));
+		resource_done(r, vb_psn_eq(run->end, vb_psn_add(r->first, r->pkts)));
 		qp->resp.res_pending--;
 	}
 }
@@ -273,9 +281,9 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 
 	if (!qp->ops->is_acked ||
 	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD &&
-	     !(qp->state == VB_QPS_ERR && resp->nak_due)))
+	     !(qp->state == VB_QPS_ERR && vb_resp_owes_nak(resp))))
 		return false;
-	while (vb_resp_owes(qp) || resp->ack_due || resp->nak_due) {
+	while (vb_resp_owes(qp) || resp->ack_due || vb_resp_owes_nak(resp)) {
 		struct vb_resource *r = vb_resp_pending(qp);
 
 		/* An ACK that was asked for before a READ goes out before its response. */
@@ -291,8 +299,9 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 			return true;
 		if (responds) {
 			respond(qp, r, b, now);
-		} else if (resp->ack_due && !r && !resp->nak_sent && vb_sr_misses(qp)) {
-			resp->ack_due = resp->nak_due = false;
+		} else if (resp->ack_due && !r && !vb_resp_is_silent(resp) && vb_sr_misses(qp)) {
+			resp->ack_due = false;
+			vb_resp_nak_done(resp);
 			send_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);
 		} else if (resp->ack_due) {
 			resp->ack_due = false;
@@ -303,7 +312,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 				send_ack(qp, b, credit_code(qp), vb_psn_prev(resp->epsn), resp->msn,
 					 now);
 		} else {
-			resp->nak_due = false;
+			vb_resp_nak_done(resp);
 			send_ack(qp, b, last_syndrome(qp), resp->epsn, resp->msn, now);
 		}
 	}

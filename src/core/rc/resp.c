@@ -160,8 +160,7 @@ void vb_resp_fail(struct vb_qp *qp, uint8_t syndrome, vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 
-	resp->nak_due = true;
-	resp->nak_syndrome = syndrome;
+	vb_resp_owe_nak(resp, VB_RESP_FAILS, syndrome);
 	if (syndrome == VB_NAK_REMOTE_ACCESS)
 		vb_qp_count(qp, VB_COUNTER_resp_remote_access_errors);
 	vb_qp_enter_err(qp, now);
@@ -205,9 +204,8 @@ VB_COLD static void refuse(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 		vb_resp_fail(qp, syndrome, now);
 		return;
 	}
-	resp->nak_due = true;
-	resp->nak_sent = true; /* what follows this request is dropped until it comes again */
-	resp->nak_syndrome = syndrome;
+	/* What follows this request is dropped until it comes again. */
+	vb_resp_owe_nak(resp, VB_RESP_REFUSES, syndrome);
 	vb_sched_activate(qp);
 }
 
@@ -218,14 +216,12 @@ VB_COLD static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr
 	struct vb_responder *resp = &qp->resp;
 
 	vb_qp_count(qp, VB_COUNTER_out_of_sequence);
-	if (!resp->nak_sent || vb_psn_before(resp->dropped, hdr->psn))
+	if (!vb_resp_is_silent(resp) || vb_psn_before(resp->dropped, hdr->psn))
 		resp->dropped = hdr->psn;
-	if (!resp->nak_sent) {
+	if (!vb_resp_is_silent(resp)) {
 		if (qp->sr && qp->sr->speaks)
 			return vb_sr_keep(qp, hdr, rx);
-		resp->nak_sent = true;
-		resp->nak_due = true;
-		resp->nak_syndrome = VB_NAK_PSN_SEQ;
+		vb_resp_owe_nak(resp, VB_RESP_REFUSES, VB_NAK_PSN_SEQ);
 		vb_sched_activate(qp);
 	}
 	return VB_VERDICT_PSN;
@@ -273,9 +269,7 @@ VB_COLD static void ask_for_dropped(struct vb_qp *qp)
 
 	if (vb_psn_before(resp->dropped, resp->epsn))
 		return;
-	resp->nak_sent = true;
-	resp->nak_due = true;
-	resp->nak_syndrome = VB_NAK_PSN_SEQ;
+	vb_resp_owe_nak(resp, VB_RESP_REFUSES, VB_NAK_PSN_SEQ);
 	vb_sched_activate(qp);
 }
 
@@ -284,13 +278,13 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 				vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
-	bool is_gap = resp->nak_due && resp->nak_syndrome == VB_NAK_PSN_SEQ;
+	bool is_gap = vb_resp_owes_nak(resp) && resp->nak_syndrome == VB_NAK_PSN_SEQ;
 	enum vb_verdict verdict = VB_VERDICT_OK;
 	uint8_t syndrome;
 
 	/* A NAK still due for it has lost its cause. */
-	resp->nak_sent = false;
-	resp->nak_due = false;
+	if (resp->state != VB_RESP_IN_ORDER)
+		vb_resp_enter(resp, VB_RESP_IN_ORDER);
 	if (qp->ops->select)
 		verdict = qp->ops->select(qp, hdr, &syndrome);
 	if (verdict == VB_VERDICT_OK)
@@ -322,7 +316,7 @@ enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 {
 	struct vb_responder *resp = &qp->resp;
 	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
-	bool was_due = resp->nak_due, went_on = false;
+	bool was_due = vb_resp_owes_nak(resp), went_on = false;
 	enum vb_verdict verdict, first = VB_VERDICT_OK;
 	struct vb_hdr kept_hdr;
 	struct vb_rx kept_rx;

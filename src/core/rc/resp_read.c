@@ -28,9 +28,9 @@ static struct vb_resource *res_take(struct vb_responder *resp)
 
 	struct vb_resource *r = &resp->res[resp->res_tail];
 
-	if (r->pending && !r->answered)
+	if (r->state == VB_RESOURCE_ANSWERING)
 		return NULL;
-	if (r->pending)
+	if (r->state == VB_RESOURCE_REPEATING)
 		resp->res_pending--;
 	resp->res_tail = (resp->res_tail + 1) % resp->res_cap;
 	if (resp->res_cnt < resp->res_cap)
@@ -46,7 +46,7 @@ struct vb_resource *vb_resp_pending(struct vb_qp *qp)
 	if (resp->res_pending == 0)
 		return NULL;
 	for (uint32_t i = 0; i < resp->res_cnt; i++) {
-		if (res_at(resp, i)->pending)
+		if (vb_resource_is_pending(res_at(resp, i)))
 			return res_at(resp, i);
 	}
 	return NULL;
@@ -55,9 +55,11 @@ struct vb_resource *vb_resp_pending(struct vb_qp *qp)
 static void res_answer(struct vb_qp *qp, struct vb_resource *r, struct vb_psn start,
 		       struct vb_psn end)
 {
-	if (!r->pending)
+	if (!vb_resource_is_pending(r)) {
 		qp->resp.res_pending++;
-	r->pending = true;
+		r->state = r->state == VB_RESOURCE_ANSWERED ? VB_RESOURCE_REPEATING
+							    : VB_RESOURCE_ANSWERING;
+	}
 	r->run = (struct vb_run){start, start, end};
 	vb_sched_activate(qp);
 }
@@ -164,7 +166,7 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 	resp->msn++;
 	r->first = hdr->psn;
 	r->pkts = 1;
-	r->is_atomic = true;
+	r->kind = VB_RESOURCE_ATOMIC;
 	r->msn = resp->msn;
 	r->orig = o.value;
 	resp->epsn = vb_psn_add(hdr->psn, 1);
@@ -215,7 +217,7 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 	resp->msn++;
 	r->first = hdr->psn;
 	r->pkts = 1;
-	r->is_write = true;
+	r->kind = VB_RESOURCE_WRITE;
 	r->msn = resp->msn;
 	resp->epsn = vb_psn_add(hdr->psn, 1);
 	res_answer(qp, r, r->first, resp->epsn);
@@ -264,7 +266,7 @@ enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_
 	resp->msn++;
 	r->first = hdr->psn;
 	r->pkts = 1;
-	r->is_write = true;
+	r->kind = VB_RESOURCE_WRITE;
 	r->msn = resp->msn;
 	resp->epsn = vb_psn_add(hdr->psn, 1);
 	res_answer(qp, r, r->first, resp->epsn);
@@ -308,7 +310,7 @@ static vb_dur repeat_cost(const struct vb_resource *r, uint32_t pkts)
 static bool repeat_pay(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr,
 		       uint32_t pkts, vb_time now)
 {
-	bool replaces = r->pending && !(qp->sr && hdr->selective);
+	bool replaces = vb_resource_is_pending(r) && !(qp->sr && hdr->selective);
 	vb_dur cost = repeat_cost(r, pkts);
 	/* The rest of the answer that this one replaces is never sent; rounded down. */
 	vb_dur saved = replaces ? repeat_cost(r, vb_psn_span(r->run.nxt, r->run.end)) - 1 : 0;
@@ -331,7 +333,7 @@ static void repeat_read(struct vb_qp *qp, struct vb_resource *r, const struct vb
 	uint32_t k = vb_psn_span(r->first, hdr->psn);
 	uint64_t off = (uint64_t)k * qp->mtu;
 
-	if (r->is_atomic || r->is_write || hdr->reth.va != r->va + off ||
+	if (r->kind != VB_RESOURCE_READ || hdr->reth.va != r->va + off ||
 	    hdr->reth.rkey != r->rkey || hdr->reth.len > r->len - off || hdr->xrc_srqn != r->srqn)
 		return;
 
@@ -358,7 +360,8 @@ enum vb_verdict vb_resp_duplicate(struct vb_qp *qp, const struct vb_hdr *hdr, vb
 
 		if (r && (flags & VB_OP_READ))
 			repeat_read(qp, r, hdr, now);
-		else if (r && (flags & VB_OP_ATOMIC ? r->is_atomic : r->is_write))
+		else if (r && (r->kind ==
+			       (flags & VB_OP_ATOMIC ? VB_RESOURCE_ATOMIC : VB_RESOURCE_WRITE)))
 			res_repeat(qp, r, hdr, vb_psn_add(r->first, 1));
 	} else {
 		/* Acknowledged again with the newest PSN, not executed. C9-105 */

@@ -105,11 +105,11 @@ static void assert_resources(const struct vb_responder *resp)
 	for (uint32_t i = 0; i < resp->res_cap; i++) {
 		const struct vb_resource *r = &resp->res[i];
 
-		if (!r->pending)
+		if (!vb_resource_is_pending(r))
 			continue;
 		pending++;
 		VB_ASSERT_ALL(r->pkts > 0);
-		VB_ASSERT_ALL(!r->is_atomic || !r->is_write);
+		VB_ASSERT_ALL(r->kind < VB_RESOURCE_KINDS);
 		VB_ASSERT_ALL(vb_psn_span(r->first, r->run.start) < r->pkts);
 		VB_ASSERT_ALL(vb_psn_span(r->run.start, r->run.nxt) <
 			      vb_psn_span(r->run.start, r->run.end));
@@ -124,14 +124,16 @@ static void assert_resp(const struct vb_qp *qp)
 
 	assert_resources(resp);
 	VB_ASSERT_ALL(resp->epsn.v <= VB_PSN_MASK);
-	VB_ASSERT_ALL(resp->msg <= VB_MSG_WRITE);
 	/* The receive WQE of an XRC target may have gone with its SRQ, or be with another HCA. */
 	VB_ASSERT_ALL(resp->msg != VB_MSG_SEND || resp->rwqe_held || qp->xrcd);
 	if (!qp->ops->is_acked) {
-		VB_ASSERT_ALL(!resp->ack_due && !resp->nak_due && !resp->nak_sent);
+		VB_ASSERT_ALL(!resp->ack_due && resp->state == VB_RESP_IN_ORDER);
 		VB_ASSERT_ALL(!resp->credit_zero && resp->res_pending == 0);
 	} else {
-		VB_ASSERT_ALL(!resp->skip);
+		VB_ASSERT_ALL(resp->msg <= VB_MSG_WRITE);
+		VB_ASSERT_ALL(resp->state < VB_RESP_STATES);
+		VB_ASSERT_ALL(resp->state < VB_RESP_FAILS || qp->state == VB_QPS_ERR);
+		VB_ASSERT_ALL(resp->state != VB_RESP_REPORTS || qp->sr || qp->state == VB_QPS_ERR);
 	}
 }
 

@@ -126,8 +126,7 @@ enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 			sr->high = vb_psn_add(hdr->psn, 1);
 	}
 	if (opens_gap || hdr->ack_req) {
-		resp->nak_due = true;
-		resp->nak_syndrome = VB_NAK_PSN_SEQ;
+		vb_resp_owe_nak(resp, VB_RESP_REPORTS, VB_NAK_PSN_SEQ);
 		vb_sched_activate(qp);
 	}
 	return kept ? VB_VERDICT_OK : VB_VERDICT_PSN;
@@ -201,11 +200,11 @@ bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn s
 {
 	struct vb_sr *sr = qp->sr;
 
-	if (r->pending && vb_psn_before(r->run.nxt, end))
+	if (vb_resource_is_pending(r) && vb_psn_before(r->run.nxt, end))
 		/* It is on its way. To ask for all of the rest means to start there. */
 		return !vb_psn_eq(end, r->run.end);
 	if (sr->repeat_cnt == VB_SR_REPEATS)
-		return r->pending;
+		return vb_resource_is_pending(r);
 	sr->repeat[(sr->repeat_head + sr->repeat_cnt++) % VB_SR_REPEATS] =
 	    (struct vb_run){start, start, end};
 	vb_sched_activate(qp);

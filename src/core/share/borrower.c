@@ -105,7 +105,7 @@ static void borrower_end(struct vb_xrc_loan *loan, vb_time now)
 	struct vb_qp *qp = loan->qp;
 
 	loan->is_lent = false;
-	qp->resp.nak_due = false;
+	vb_resp_nak_done(&qp->resp);
 	vb_qp_enter_err(qp, now);
 	(void)vb_qp_destroy(qp); /* of multicast it knows nothing */
 }
@@ -120,13 +120,14 @@ bool vb_xrc_borrower_run(struct vb_xrc_loan *loan, vb_time now)
 
 	if (!loan->is_lent || !(failed || loan->recall))
 		return false;
-	if (failed ? qp->resp.nak_due : vb_resp_owes(qp))
+	if (failed ? vb_resp_owes_nak(&qp->resp) : vb_resp_owes(qp))
 		return true;
 	err = vb_xrc_say(loan, VB_XRC_RETURN, true, NULL);
 	if (err == -EAGAIN)
 		return true;
 	loan->is_lent = loan->recall = false;
-	qp->resp.ack_due = qp->resp.nak_due = false;
+	qp->resp.ack_due = false;
+	vb_resp_nak_done(&qp->resp);
 	if (err || failed)
 		borrower_end(loan, now);
 	return false;

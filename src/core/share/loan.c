@@ -71,7 +71,7 @@ static enum vb_verdict keep(struct vb_xrc_loan *loan, const struct vb_rx *rx)
 static void on_loss(struct vb_xrc_loan *loan, vb_time now)
 {
 	loan->is_lent = false;
-	loan->qp->resp.nak_due = false;
+	vb_resp_nak_done(&loan->qp->resp);
 	vb_qp_fatal(loan->qp, now);
 }
 
@@ -91,7 +91,7 @@ static uint32_t srqn_of(struct vb_qp *qp, const struct vb_hdr *hdr)
 
 	const struct vb_resource *r = vb_resp_resource(resp, hdr->psn);
 
-	return r && !r->is_atomic && !r->is_write ? r->srqn : 0;
+	return r && r->kind == VB_RESOURCE_READ ? r->srqn : 0;
 }
 
 /* With the state here. */
@@ -120,7 +120,8 @@ static enum fate handle(struct vb_qp *qp, const struct vb_hdr *hdr, const struct
 		if (!err) {
 			loan->is_lent = true;
 			loan->peers[loan->peer / 64] |= UINT64_C(1) << loan->peer % 64;
-			qp->resp.ack_due = qp->resp.nak_due = false;
+			qp->resp.ack_due = false;
+			vb_resp_nak_done(&qp->resp);
 			*verdict = VB_VERDICT_OK;
 			return DONE;
 		}

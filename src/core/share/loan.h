@@ -60,7 +60,7 @@ _Static_assert(sizeof(struct vb_xrc_msg) % 8 == 0, "the state is behind it");
 struct vb_xrc_resource {
 	uint64_t va, orig;
 	uint32_t first, pkts, rkey, len, msn, srqn;
-	uint32_t is_atomic, is_write;
+	uint32_t kind, rsv; /* enum vb_resource_kind */
 };
 
 /* A responder that owes no answers but an ACK or a NAK. Truth values are 0 or not. */
@@ -69,8 +69,8 @@ struct vb_xrc_state {
 	uint64_t va, left, rcvd;
 	uint32_t state; /* enum vb_qp_state: RTR or ERR */
 	uint32_t epsn, msn, msg, rkey, srqn;
-	uint32_t nak_sent, ack_due, nak_due, nak_syndrome, ack_psn, dropped;
-	uint32_t res_cnt, rsv;
+	uint32_t resp_state, ack_due, nak_syndrome, ack_psn, dropped;
+	uint32_t res_cnt;
 	struct vb_xrc_resource res[]; /* the oldest first */
 };
 

@@ -25,9 +25,8 @@ void vb_xrc_state_put(struct vb_qp *qp, struct vb_xrc_state *to)
 	    .msg = resp->msg,
 	    .rkey = resp->rkey,
 	    .srqn = resp->srqn,
-	    .nak_sent = resp->nak_sent,
+	    .resp_state = resp->state,
 	    .ack_due = resp->ack_due,
-	    .nak_due = resp->nak_due,
 	    .nak_syndrome = resp->nak_syndrome,
 	    .ack_psn = resp->ack_psn.v,
 	    .dropped = resp->dropped.v,
@@ -47,8 +46,7 @@ void vb_xrc_state_put(struct vb_qp *qp, struct vb_xrc_state *to)
 						      .len = r->len,
 						      .msn = r->msn,
 						      .srqn = r->srqn,
-						      .is_atomic = r->is_atomic,
-						      .is_write = r->is_write};
+						      .kind = r->kind};
 	}
 }
 
@@ -56,7 +54,8 @@ static bool resource_is_sound(const struct vb_xrc_resource *r, uint32_t mtu)
 {
 	uint64_t pkts = r->len <= mtu ? 1 : ((uint64_t)r->len + mtu - 1) / mtu;
 
-	return r->first <= VB_PSN_MASK && r->pkts == (r->is_atomic || r->is_write ? 1 : pkts);
+	return r->first <= VB_PSN_MASK && r->kind < VB_RESOURCE_KINDS &&
+	       r->pkts == (r->kind == VB_RESOURCE_READ ? pkts : 1);
 }
 
 static bool state_is_sound(const struct vb_qp *qp, const struct vb_xrc_state *s, size_t len)
@@ -65,8 +64,9 @@ static bool state_is_sound(const struct vb_qp *qp, const struct vb_xrc_state *s,
 	    len != sizeof *s + s->res_cnt * sizeof s->res[0])
 		return false;
 	if ((s->state != VB_QPS_RTR && s->state != VB_QPS_ERR) || s->epsn > VB_PSN_MASK ||
-	    s->msg > VB_MSG_WRITE || s->nak_syndrome > UINT8_MAX || s->ack_psn > VB_PSN_MASK ||
-	    s->dropped > VB_PSN_MASK)
+	    s->msg > VB_MSG_WRITE || s->resp_state >= VB_RESP_STATES ||
+	    (s->state == VB_QPS_RTR && s->resp_state >= VB_RESP_FAILS) ||
+	    s->nak_syndrome > UINT8_MAX || s->ack_psn > VB_PSN_MASK || s->dropped > VB_PSN_MASK)
 		return false;
 	for (uint32_t i = 0; i < s->res_cnt; i++) {
 		if (!resource_is_sound(&s->res[i], qp->mtu))
@@ -88,9 +88,8 @@ static void take_resources(struct vb_responder *resp, const struct vb_xrc_state 
 						    .len = r->len,
 						    .msn = r->msn,
 						    .srqn = r->srqn,
-						    .is_atomic = r->is_atomic != 0,
-						    .is_write = r->is_write != 0,
-						    .answered = true};
+						    .kind = (enum vb_resource_kind)r->kind,
+						    .state = VB_RESOURCE_ANSWERED};
 	}
 	resp->res_cnt = from->res_cnt;
 	resp->res_tail = resp->res_cap ? from->res_cnt % resp->res_cap : 0;
@@ -111,9 +110,8 @@ int vb_xrc_state_take(struct vb_qp *qp, const struct vb_xrc_state *from, size_t 
 	resp->rcvd = from->rcvd;
 	resp->rkey = from->rkey;
 	resp->srqn = from->srqn;
-	resp->nak_sent = from->nak_sent != 0;
+	resp->state = (enum vb_resp_state)from->resp_state;
 	resp->ack_due = from->ack_due != 0;
-	resp->nak_due = from->nak_due != 0;
 	resp->nak_syndrome = (uint8_t)from->nak_syndrome;
 	resp->ack_psn = vb_psn(from->ack_psn);
 	resp->dropped = vb_psn(from->dropped);
@@ -124,9 +122,9 @@ int vb_xrc_state_take(struct vb_qp *qp, const struct vb_xrc_state *from, size_t 
 	    (resp->srqn - qp->hca->cfg.qpn_base) % qp->hca->cfg.qpn_stride == 0)
 		resp->srqn = 0;
 	if (from->state == VB_QPS_ERR) {
-		resp->nak_due = false; /* who has failed says so */
+		vb_resp_nak_done(resp); /* who has failed says so */
 		vb_qp_enter_err(qp, now);
-	} else if (resp->ack_due || resp->nak_due) {
+	} else if (resp->ack_due || vb_resp_owes_nak(resp)) {
 		vb_sched_activate(qp);
 	}
 	return 0;

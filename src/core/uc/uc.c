@@ -19,17 +19,13 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 		return VB_VERDICT_UNEXPECTED;
 	if (!vb_psn_eq(hdr->psn, resp->epsn)) {
 		vb_qp_count(qp, VB_COUNTER_out_of_sequence);
-		resp->skip = true;
+		resp->msg = VB_MSG_DROPPED;
 	}
 	resp->epsn = vb_psn_add(hdr->psn, 1);
-	if (flags & VB_OP_FIRST) {
-		resp->skip = false;
+	if (flags & VB_OP_FIRST)
 		resp->msg = VB_MSG_NONE;
-	}
-	if (resp->skip) {
-		resp->msg = VB_MSG_NONE;
+	if (resp->msg == VB_MSG_DROPPED)
 		return VB_VERDICT_PSN;
-	}
 	verdict = vb_resp_execute(qp, hdr, rx, now, &syndrome);
 	if (verdict == VB_VERDICT_OK)
 		return verdict;
@@ -43,8 +39,7 @@ static enum vb_verdict uc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 		d.is_fatal = is_fatal;
 		vb_denial_trace(qp, &d, now);
 	}
-	resp->skip = true;
-	resp->msg = VB_MSG_NONE;
+	resp->msg = VB_MSG_DROPPED;
 	/* An error of the receive WQE itself ends the QP; others only the message. IBA 9.9.3.1.2 */
 	if (is_fatal) {
 		vb_resp_complete_failed(qp, verdict, now);
