@@ -311,6 +311,7 @@ const struct vb_transport_ops vb_dc_context_ops = {
     .transport = VB_TRANSPORT_DC,
     .is_acked = true,
     .is_connected = true,
+    .takes_srqs = true,
     .transmit = vb_rc_transmit,
     .on_timer = vb_req_on_timer,
     .on_sqd = vb_req_complete_local,

@@ -51,6 +51,7 @@ struct vb_transport_ops {
 	uint8_t transport;  /* enum vb_transport */
 	bool is_acked;      /* requests are acknowledged and resent */
 	bool is_connected;  /* has one peer */
+	bool takes_srqs;    /* requests bring their SRQ, and completions name their sender */
 	bool has_rq;        /* receives are posted to the QP, unless it has an SRQ */
 	uint8_t dest_bytes; /* of a send WQE: where it goes; a multiple of 8 */
 	uint8_t work_on;    /* enum vb_work_on: its work requests; 0: none may be posted */

@@ -4,7 +4,7 @@
  * atomic ACKs from the resource ring, coalesced ACKs with end-to-end credits, NAKs behind the
  * answers that come before them. IBA 9.7.5, 9.7.7; facts B.6
  */
-#include "core/cc/point.h"
+#include "core/cc/rate.h"
 #include "core/denial.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
@@ -40,7 +40,7 @@ uint32_t vb_credit_decode(uint8_t code)
 /* The credits of an ACK: the QP's own receive WQEs; an SRQ promises nothing to one QP. */
 static uint8_t credit_code(const struct vb_qp *qp)
 {
-	if (qp->srq || qp->xrcd)
+	if (qp->srq || qp->ops->takes_srqs)
 		return VB_CREDIT_UNLIMITED;
 	return vb_credit_encode(vb_rq_cnt(&qp->rq));
 }
@@ -150,8 +150,8 @@ static int emit_response(const struct vb_qp *qp, const struct vb_resource *r,
 	struct vb_hdr hdr;
 	struct vb_tx *tx = vb_tx_begin(b, qp, &hdr, response_op(r, run), run->nxt);
 
-	if (qp->cc.ect)
-		tx->path = &qp->cc.data_path;
+	if (vb_rate_response_path(qp))
+		tx->path = vb_rate_response_path(qp);
 	if (vb_hdr_opcode(&hdr)->ext & VB_EXT_AETH) {
 		hdr.aeth.syndrome = credit_code(qp);
 		hdr.aeth.msn = r->msn & VB_PSN_MASK;
@@ -248,8 +248,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 		on_lost_memory(qp, r, run->nxt, err, now);
 		return;
 	}
-	if (qp->cc.on)
-		vb_cc_sent(qp, &b->pkt[b->cnt - 1], now);
+	vb_rate_response_left(qp, &b->pkt[b->cnt - 1], now);
 	if (!vb_psn_eq(run->nxt, run->end))
 		return;
 	if (repeat) {
@@ -290,10 +289,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 		bool responds = vb_sr_repeat_next(qp) ||
 				(r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first)));
 
-		/* The rate of a QP is that of its READ responses too. */
-		if (responds && qp->cc.on && begins_answers(resp, r))
-			vb_cc_begins(qp, now);
-		if (responds && qp->cc.on && vb_cc_is_early(qp, now))
+		if (responds && vb_rate_holds_response(qp, begins_answers(resp, r), now))
 			return false;
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;

@@ -4,11 +4,10 @@
  * psn_max and the place in the send queue that belongs to psn_nxt; req_emit.c says what a packet
  * is. Going back is moving psn_nxt to psn_una. IBA 9.7.2, 9.7.3, 10.8.3
  */
-#include "core/cc/point.h"
+#include "core/cc/rate.h"
 #include "core/dc/dc.h"
 #include "core/obj/mw.h"
 #include "core/rc/rc.h"
-#include "core/sched/pace.h"
 #include "core/sched/peer.h"
 #include "core/selective/selective.h"
 
@@ -174,19 +173,6 @@ void vb_req_complete_local(struct vb_qp *qp, vb_time now)
 	sqd_check_drained(qp);
 }
 
-/*
- * Packets leave so slowly that each had better ask for an ACK, or the ACK timer would fire before
- * one is asked for again. Looked at once a turn.
- */
-static bool is_slow(const struct vb_qp *qp)
-{
-	uint32_t bytes = qp->ack_every * (qp->mtu + VB_HDR_MAX);
-
-	if (qp->pace.kbps && vb_pace_cost(qp, bytes) > qp->rto.timeout / 4)
-		return true;
-	return qp->cc.on && vb_cc_asks(qp);
-}
-
 /* Sends the packet at psn_nxt. False: it cannot be sent at all, and w->status says why. */
 static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b, vb_time now)
 {
@@ -329,10 +315,7 @@ static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx
 {
 	uint32_t len = vb_tx_wire_len(tx);
 
-	if (qp->cc.on)
-		vb_cc_sent(qp, tx, now);
-	if (qp->pace.kbps)
-		vb_pace_sent(qp, len, now);
+	vb_rate_request_left(qp, tx, now);
 	if (*room <= UINT32_MAX)
 		*room -= len < *room ? len : *room;
 }
@@ -367,43 +350,18 @@ static void send_missing(struct vb_qp *qp, uint64_t *room, struct vb_tx_batch *b
 		req_left(qp, room, &b->pkt[b->cnt - 1], now);
 }
 
-/* True while congestion control or the QP's own rate holds back the next request packet. */
-static bool req_is_held(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
-{
-	if (qp->cc.on && vb_cc_holds(qp, w, now))
-		return true;
-	if (!qp->pace.kbps)
-		return false;
-
-	vb_time at = vb_pace_at(qp, now);
-
-	if (at <= now)
-		return false;
-	qp->req.block = VB_BLOCK_PACE;
-	if (at < qp->timer[VB_TIMER_PACE])
-		vb_timer_set(qp, VB_TIMER_PACE, at);
-	return true;
-}
-
-/* Work goes by paths with rates of their own: @w is next. */
-VB_COLD static void take_path(struct vb_qp *qp, const struct vb_swqe *w)
-{
-	vb_pace_take_path(qp, vb_swqe_ud(w)->kbps);
-	qp->req.slow = is_slow(qp);
-}
-
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	const struct vb_req_hooks *hooks = qp->ops->req;
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
 	uint32_t from = b->cnt, left = 0; /* left of the train under way */
-	bool paced = qp->cc.on || qp->pace.kbps || qp->pace.of_each;
+	bool limited = vb_rate_is_limited(qp);
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
 				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
 		vb_req_open_window(qp, now);
-	qp->req.slow = paced && is_slow(qp);
+	qp->req.slow = limited && vb_rate_asks_ack(qp);
 	qp->req.block = VB_BLOCK_STATE;
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
@@ -414,7 +372,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			continue;
 		}
 		if (vb_sr_is_due(qp)) {
-			if ((paced && req_is_held(qp, NULL, now)) ||
+			if ((limited && vb_rate_holds(qp, NULL, now)) ||
 			    room_is_short(qp, NULL, 1, &room, now))
 				return false;
 			if (!vb_tx_may_emit(qp, b, stop))
@@ -446,10 +404,11 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			return false;
 		if (hooks)
 			hooks->passed(qp, w);
-		if (qp->pace.of_each)
-			take_path(qp, w);
-		if (paced && req_is_held(qp, w, now))
-			return false;
+		if (limited) {
+			vb_rate_begin_work(qp, w);
+			if (vb_rate_holds(qp, w, now))
+				return false;
+		}
 
 		uint32_t train = left ? 1 : train_of(qp, w);
 

@@ -25,7 +25,7 @@ static void recv_finish(struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t byt
 {
 	struct vb_wc wc = {.opcode = opcode, .byte_len = bytes, .sl = qp->attr.path.sl};
 
-	if (qp->xrcd || qp->parent)
+	if (qp->ops->takes_srqs)
 		wc.src_qpn = qp->attr.dest_qpn;
 
 	uint16_t ext = vb_hdr_opcode(hdr)->ext;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a QP sends in a turn, and in which order: requester, responder and CNPs. */
-#include "core/cc/point.h"
+#include "core/cc/rate.h"
 #include "core/rc/rc.h"
 #include "core/selective/selective.h"
 
@@ -14,7 +14,7 @@
 bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	qp->req.waits_batch = false;
-	if (qp->cc.cnp_due && vb_cc_send_cnps(qp, b, stop, now))
+	if (vb_rate_notify(qp, b, stop, now))
 		return true;
 	if (vb_resp_owes(qp) && !qp->owes_requests) {
 		qp->owes_requests = vb_resp_transmit(qp, b, stop, now);

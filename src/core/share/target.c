@@ -59,6 +59,7 @@ const struct vb_transport_ops vb_xrc_tgt_ops = {
     .transport = VB_TRANSPORT_XRC,
     .is_acked = true,
     .is_connected = true,
+    .takes_srqs = true,
     .select = vb_xrc_select,
     .recv = target_recv,
     .transmit = vb_rc_transmit,
