@@ -172,12 +172,10 @@ static inline uint32_t listener_new(struct program *p)
 	return bind.id;
 }
 
-/* A REQ of @p to 127.0.0.1; returns its id. */
-static inline uint32_t connect_begin(struct program *p)
+/* A new id of @p that has found 127.0.0.1. */
+static inline uint32_t resolve_begin(struct program *p)
 {
 	struct vb_ucma_resolve_addr a = {.id = id_new(p), .timeout_ms = 1000, .dst_size = 16};
-	struct vb_ucma_resolve_route r = {.id = a.id, .timeout_ms = 1000};
-	struct vb_ucma_connect c = {.id = a.id, .param = {.qp_num = qpn += 2, .valid = 1}};
 
 	a.dst[0] = AF_INET;
 	a.dst[2] = CM_PORT >> 8;
@@ -185,11 +183,28 @@ static inline uint32_t connect_begin(struct program *p)
 	memcpy(a.dst + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
 	assert_int_equal(command(p, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, NULL, 0), 8 + sizeof a);
 	(void)event(p, VB_UCMA_EV_ADDR_RESOLVED);
+	return a.id;
+}
+
+/* The rest of the way to the REQ of @id. */
+static inline void route_connect(struct program *p, uint32_t id)
+{
+	struct vb_ucma_resolve_route r = {.id = id, .timeout_ms = 1000};
+	struct vb_ucma_connect c = {.id = id, .param = {.qp_num = qpn += 2, .valid = 1}};
+
 	assert_int_equal(command(p, VB_UCMA_RESOLVE_ROUTE, &r, sizeof r, NULL, 0), 8 + sizeof r);
 	(void)event(p, VB_UCMA_EV_ROUTE_RESOLVED);
 	assert_false(is_readable(p->fd, 0));
 	assert_int_equal(command(p, VB_UCMA_CONNECT, &c, sizeof c, NULL, 0), 8 + sizeof c);
-	return a.id;
+}
+
+/* A REQ of @p to 127.0.0.1; returns its id. */
+static inline uint32_t connect_begin(struct program *p)
+{
+	uint32_t id = resolve_begin(p);
+
+	route_connect(p, id);
+	return id;
 }
 
 /* Both sides say what they have to; returns the passive id. */

@@ -430,6 +430,34 @@ static void capture__is_on_while_somebody_wants_it(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* Who captures goes: what slots without an owner have recorded is given back, and nothing else, for
+ * an owner may be writing. */
+static void capture__ends_beside_a_writer(void **state)
+{
+	struct vb_broker_client first = client_connect(), gone = client_connect();
+	struct vb_broker_observer o;
+	const struct vb_slot_shm *left;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_capture(&o, true), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	left = o.slot[gone.slot];
+	assert_non_null(left);
+	first.shm->capture.data[VB_CAPTURE_RING_BYTES / 2] = 0x5a;
+	gone.shm->capture.data[VB_CAPTURE_RING_BYTES / 2] = 0x5a;
+	vb_broker_disconnect(&gone);
+	for (int i = 0; left->pid && i < BROKER_PATIENCE_MS; i++)
+		(void)poll(NULL, 0, 1);
+	assert_int_equal(left->capture.data[VB_CAPTURE_RING_BYTES / 2], 0x5a);
+	assert_int_equal(vb_broker_capture(&o, false), 0);
+	assert_int_equal(first.shm->capture.enabled, 0);
+	assert_int_equal(first.shm->capture.data[VB_CAPTURE_RING_BYTES / 2], 0x5a);
+	assert_int_equal(left->capture.data[VB_CAPTURE_RING_BYTES / 2], 0);
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&first);
+}
+
 static void abandon__leaves_the_slot_alone(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -470,6 +498,7 @@ int main(void)
 	    cmocka_unit_test(all_killed__nothing_stays),
 	    cmocka_unit_test(broker__ends_after_its_last_client),
 	    cmocka_unit_test(capture__is_on_while_somebody_wants_it),
+	    cmocka_unit_test(capture__ends_beside_a_writer),
 	    cmocka_unit_test(abandon__leaves_the_slot_alone),
 	};
 

@@ -4,9 +4,11 @@
  * of events; a whole connection over "lo"; programs that end. CMP-23, CMP-31, CMP-45
  */
 #include "broker_cm_env.h"
+#include "descriptors.h"
 #include "link/memory.h"
 
 #include <sys/epoll.h>
+#include <sys/resource.h>
 
 static void connection__over_lo(void **state)
 {
@@ -213,6 +215,114 @@ static void tokens__edge_for_each(void **state)
 	program_end(&p);
 }
 
+/* A peer's QP waits at least as long as this adapter may take to acknowledge, 4.096 us * 2^15,
+ * however short the path of its packets is. CMP-06 */
+static void ack_timeout__of_a_short_path(void **state)
+{
+	struct vb_cm_call c = {
+	    .op = VB_CM_CALL_COMMAND, .extra_len = 1, .len = sizeof(struct vb_ucma_hdr)};
+	struct vb_ucma_hdr h = {.cmd = VB_UCMA_SET_OPTION, .in = sizeof(struct vb_ucma_set_option)};
+	struct vb_ucma_set_option o = {
+	    .level = VB_UCMA_LEVEL_ID, .optname = VB_UCMA_OPT_ACK_TIMEOUT, .optlen = 1};
+	struct vb_ucma_init_qp_attr b = {.qp_state = VB_QPS_RTS};
+	struct program server, client;
+	struct vb_ucma_qp_attr a;
+
+	(void)state;
+	program_start(&server);
+	program_start(&client);
+	(void)listener_new(&server);
+	o.id = resolve_begin(&client);
+	c.channel = client.channel;
+	c.len += (uint32_t)sizeof o;
+	memcpy(c.body, &h, sizeof h);
+	memcpy(c.body + sizeof h, &o, sizeof o);
+	c.body[sizeof h + sizeof o] = 8;
+	call_send(&client, &c, NULL);
+	assert_int_equal(client.answer.status, sizeof h + sizeof o);
+	route_connect(&client, o.id);
+	b.id = connect_finish(&server, &client, o.id);
+	assert_int_equal(command(&server, VB_UCMA_INIT_QP_ATTR, &b, sizeof b, &a, sizeof a),
+			 8 + sizeof b);
+	assert_int_equal(a.timeout, 15);
+	program_end(&server);
+	program_end(&client);
+}
+
+static pid_t broker_pid(void)
+{
+	struct vb_broker_observer o;
+	pid_t pid;
+
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	pid = (pid_t)o.host->broker_pid;
+	vb_broker_observe_end(&o);
+	return pid;
+}
+
+/* The broker asks the kernel for the address on this side, and keeps nothing of it. */
+static void resolve__leaves_no_descriptors(void **state)
+{
+	struct vb_ucma_resolve_addr a = {.timeout_ms = 1000, .dst_size = 16};
+	struct program p;
+	unsigned before = 0;
+	pid_t pid;
+
+	(void)state;
+	program_start(&p);
+	pid = broker_pid();
+	a.dst[0] = AF_INET;
+	a.dst[2] = CM_PORT >> 8;
+	a.dst[3] = CM_PORT & 0xff;
+	/* An answer is kept for a moment, so each is about another address. With the first one the
+	 * broker has closed the connection that asked for its process, too. */
+	for (uint8_t i = 1; i <= 10; i++) {
+		a.id = id_new(&p);
+		memcpy(a.dst + 4, (uint8_t[4]){127, 0, 1, i}, 4);
+		assert_int_equal(command(&p, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, NULL, 0),
+				 8 + sizeof a);
+		(void)event(&p, VB_UCMA_EV_ADDR_RESOLVED);
+		if (i == 1)
+			before = descriptors_of(pid);
+	}
+	assert_int_equal(descriptors_of(pid), before);
+	program_end(&p);
+}
+
+/* A channel for which the broker has no descriptor left is refused; the program's others work on.
+ */
+static void open__the_broker_has_no_descriptors(void **state)
+{
+	struct vb_cm_call c = {.op = VB_CM_CALL_OPEN};
+	struct rlimit none, lim;
+	struct program p;
+	struct vb_fds fds, got;
+	int pair[2];
+	pid_t pid;
+	ssize_t n;
+
+	(void)state;
+	program_start(&p);
+	pid = broker_pid();
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	fds = (struct vb_fds){.cnt = 1, .fd = {pair[1]}};
+	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &lim), 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = lim.rlim_max};
+	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &none, NULL), 0);
+	assert_int_equal(vb_fds_send(p.sock, &c, offsetof(struct vb_cm_call, body) + c.len, &fds),
+			 0);
+	n = vb_fds_recv(p.sock, &p.answer, sizeof p.answer, &got, 0);
+	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &lim, NULL), 0);
+	assert_true(n >= (ssize_t)offsetof(struct vb_cm_answer, body));
+	assert_int_equal(p.answer.status, -EMFILE);
+	(void)id_new(&p);
+	call_send(&p, &c, &fds);
+	assert_int_equal(p.answer.status, 0);
+	assert_int_equal(close(pair[0]), 0);
+	assert_int_equal(close(pair[1]), 0);
+	program_end(&p);
+}
+
 /* What no library sends: lengths that lie, operations and channels that are not there. */
 static void call__that_is_wrong(void **state)
 {
@@ -313,6 +423,9 @@ int main(void)
 	    cmocka_unit_test(tokens__follow_the_events),
 	    cmocka_unit_test(tokens__taken_together),
 	    cmocka_unit_test(tokens__edge_for_each),
+	    cmocka_unit_test(ack_timeout__of_a_short_path),
+	    cmocka_unit_test(resolve__leaves_no_descriptors),
+	    cmocka_unit_test(open__the_broker_has_no_descriptors),
 	    cmocka_unit_test(call__that_is_wrong),
 	    cmocka_unit_test(page__that_is_wrong),
 	    cmocka_unit_test(pages__of_many),

@@ -184,6 +184,39 @@ static int raw_connect(void)
 	return fd;
 }
 
+/* A broker that welcomes without all that a client maps is none: nothing of this process is taken
+ * for it. */
+static void connect__welcome_without_memory(void **state)
+{
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd, rc;
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	struct child ch;
+
+	(void)state;
+	/* The broker of the test before may still have the name. */
+	for (int i = 0; bind(listener, (struct sockaddr *)&a, len); i++) {
+		assert_true(i < BROKER_PATIENCE_MS / 10);
+		(void)poll(NULL, 0, 10);
+	}
+	assert_int_equal(listen(listener, 1), 0);
+	ch = child_start(NULL);
+	fd = accept(listener, NULL, NULL);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	assert_int_equal(m.op, VB_BROKER_CLIENT);
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.slot = VB_SLOT_FIRST;
+	fds = (struct vb_fds){.cnt = 1, .fd = {listener}};
+	assert_int_equal(vb_fds_send(fd, &m, sizeof m, &fds), 0);
+	close(fd);
+	close(listener);
+	rc = child_wait(&ch).rc;
+	child_end(&ch, false);
+	assert_int_equal(rc, -EPROTO);
+}
+
 static void broker__survives_garbage(void **state)
 {
 	struct vb_broker_client c = client_connect();
@@ -334,6 +367,7 @@ int main(void)
 	    cmocka_unit_test(connect__no_broker_program),
 	    cmocka_unit_test(connect__too_few_files_for_a_broker),
 	    cmocka_unit_test(connect__port_taken),
+	    cmocka_unit_test(connect__welcome_without_memory),
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),
 	    cmocka_unit_test(fault__of_a_device_beyond_the_table),

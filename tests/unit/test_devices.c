@@ -7,7 +7,13 @@
 #include "node/netdev/eth_rate.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct vb_host_shm host;
 static struct vb_netdevs net;
@@ -98,6 +104,58 @@ static void devices_update__carrier_is_port_state(void **state)
 	assert_true(vb_devices_update(&host, &net, 0));
 	assert_int_equal(host.device[0].is_up, 0);
 	assert_int_equal(host.device[0].ifindex, 2);
+}
+
+/* The GUID of "lo" where the file with the boot id says @id, by a process that has its own mounts;
+ * 0: it may not. */
+static uint64_t guid_after_boot(const char *id)
+{
+	uint64_t *guid =
+	    mmap(NULL, sizeof *guid, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char path[] = "/tmp/verbena-boot-id-XXXXXX";
+	int fd = mkstemp(path), status;
+	uint64_t got;
+	pid_t pid;
+
+	assert_true(guid != MAP_FAILED && fd >= 0);
+	assert_int_equal(write(fd, id, strlen(id)), strlen(id));
+	close(fd);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool may = unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
+
+		if (!may || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount(path, "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL))
+			_exit(0);
+		(void)vb_devices_update(&host, &net, 0);
+		*guid = host.device[0].guid;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	unlink(path);
+	got = *guid;
+	munmap(guid, sizeof *guid);
+	return got;
+}
+
+/* What has no MAC has a GUID of its own in each life of the host: peers keep state by it. */
+static void guid__of_lo_is_of_this_boot(void **state)
+{
+	uint64_t first, second;
+
+	(void)state;
+	add_dev(1, "lo", 65536);
+	add_addr(1, 1, true, false);
+	first = guid_after_boot("9b2f1a77-3c44-4e0b-9d0a-5f6c1b2a3d4e\n");
+	if (!first)
+		skip();
+	second = guid_after_boot("9b2f1a77-3c44-4e0b-9d0a-5f6c1b2a3d4f\n");
+	assert_true(second && first != second);
+	assert_true(first == guid_after_boot("9b2f1a77-3c44-4e0b-9d0a-5f6c1b2a3d4e\n"));
+	/* Locally administered, and of one. */
+	assert_int_equal(first >> 56 & 3, 2);
 }
 
 static void devices_update__active_mtu(void **state)
@@ -463,6 +521,7 @@ int main(void)
 	    cmocka_unit_test_setup(devices_update__loopback_last, setup),
 	    cmocka_unit_test_setup(devices_update__needs_up_and_address, setup),
 	    cmocka_unit_test_setup(devices_update__carrier_is_port_state, setup),
+	    cmocka_unit_test_setup(guid__of_lo_is_of_this_boot, setup),
 	    cmocka_unit_test_setup(devices_update__active_mtu, setup),
 	    cmocka_unit_test_setup(gids__link_local_first, setup),
 	    cmocka_unit_test_setup(pkeys__are_the_devices, setup),

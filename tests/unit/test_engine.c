@@ -527,32 +527,6 @@ static void lock__threads_share_the_engine(void **state)
 	join_other(pid, sock);
 }
 
-/* The rules that a program was started with hold until somebody sets others for the device. */
-static void faults__set_later_replace_own(void **state)
-{
-	struct vb_broker_observer o;
-	struct vb_engine *e;
-	char why[256];
-	bool is_set = false;
-
-	(void)state;
-	setenv("VERBENA_FAULT", "loss=0.001", 1);
-	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
-	unsetenv("VERBENA_FAULT");
-	assert_string_equal(vb_engine_slot(e)->fault[0].rules.text, "loss=0.001");
-	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
-	assert_int_equal(vb_broker_fault(&o, 0, "dup=0.001", 1), 0);
-	for (int i = 0; i < 2000 && !is_set; i++) {
-		usleep(10000);
-		vb_engine_lock(e);
-		is_set = strcmp(vb_engine_slot(e)->fault[0].rules.text, "dup=0.001") == 0;
-		vb_engine_unlock(e);
-	}
-	assert_true(is_set);
-	vb_broker_observe_end(&o);
-	vb_engine_release(e);
-}
-
 static void acquire__without_broker_says_why(void **state)
 {
 	struct vb_engine *e;
@@ -572,7 +546,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(acquire__twice_is_one_engine, setup, teardown),
-	    cmocka_unit_test_setup_teardown(faults__set_later_replace_own, setup, teardown),
 	    cmocka_unit_test_setup_teardown(acquire__without_broker_says_why, setup, teardown),
 	    cmocka_unit_test_setup_teardown(rc__send_write_read_between_processes, setup, teardown),
 	    cmocka_unit_test_setup_teardown(doorbell__many_small_writes, setup, teardown),

@@ -245,6 +245,36 @@ static void send__slot_has_a_new_owner(void **state)
 	close(fd);
 }
 
+/* How many rings this process has mapped. proc(5) */
+static unsigned ring_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned cnt = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, "memfd:" VB_MEMORY_RING) != NULL;
+	fclose(f);
+	return cnt;
+}
+
+/* The rings that others write into go with the link, as its own do. */
+static void close__unmaps_the_rings(void **state)
+{
+	struct fixture *f = *state;
+	unsigned left;
+
+	add_for(f, SLOT, 600);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_all(f, 64), 1);
+	assert_true(ring_maps() >= 2);
+	assert_int_equal(shm_teardown(state), 0);
+	left = ring_maps();
+	assert_int_equal(shm_setup(state), 0);
+	assert_int_equal(left, 0);
+}
+
 /* What a process sent before it ended is still received; then its ring is given up. */
 static void recv__sender_is_gone(void **state)
 {
@@ -379,6 +409,7 @@ int main(void)
 	    S(send__reader_is_stopped),
 	    S(send__nobody_lives_there),
 	    S(send__slot_has_a_new_owner),
+	    S(close__unmaps_the_rings),
 	    S(recv__sender_is_gone),
 	    S(recv__ring_without_end),
 	    S(send__damaged_between_others),

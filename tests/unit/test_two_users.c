@@ -4,6 +4,7 @@
  * and is told; it does not block, mislead or change settings.
  */
 #include "broker_env.h"
+#include "node/client/msg.h"
 #include "node/sysfs/sysfs.h"
 #include "reg/csr/cc_names.h"
 #include "two_users.h"
@@ -357,6 +358,55 @@ static void connect__the_name_is_taken(void **state)
 	}
 }
 
+/* The port of RoCEv2, of somebody whose processes the victim cannot look into. */
+static void hold_port(void)
+{
+	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	MUST(bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
+	raise_flag(&common->ready);
+	pause();
+}
+
+static void connect_and_be_refused(void)
+{
+	struct vb_broker_observer o;
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, VICTIM);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	for (int ms = 0; connect(fd, (struct sockaddr *)&a, len) && ms < BROKER_PATIENCE_MS; ms++)
+		(void)poll(NULL, 0, 1);
+	vb_broker_msg_init(&m, VB_BROKER_CLIENT);
+	MUST(send(fd, &m, sizeof m, 0) == sizeof m);
+	/* By the time that others are answered twice, so is this. */
+	for (int i = 0; i < 2; i++) {
+		MUST(vb_broker_observe(&o, false, broker_why, sizeof broker_why) == 0);
+		vb_broker_observe_end(&o);
+	}
+	MUST(vb_broker_msg_recv(fd, &m, &fds, MSG_DONTWAIT) == 1);
+	MUST(m.status == -EADDRINUSE && strstr(m.text, "user 1002"));
+}
+
+/* Processes of an earlier broker of one's own are waited for, for they will bring their sockets; a
+ * process of another user never will. */
+static void connect__the_port_is_a_strangers(void **state)
+{
+	pid_t broker, stranger = user_start(STRANGER, hold_port);
+
+	(void)state;
+	await(&common->ready);
+	broker = user_start(VICTIM, serve);
+	assert_int_equal(user_run(VICTIM, connect_and_be_refused), 0);
+	kill(broker, SIGKILL);
+	(void)user_end(broker);
+	kill(stranger, SIGKILL);
+	(void)user_end(stranger);
+}
+
 static void knock_and_send(void)
 {
 	struct iovec part = {(void *)(uintptr_t)usual, sizeof usual};
@@ -417,13 +467,10 @@ static void door__of_another_user(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    T(replace__the_name_cannot_be_won),
-	    T(init__the_names_are_taken),
-	    T(init__a_folder_of_another_and_one_for_all),
-	    T(publish__a_fifo_is_not_waited_for),
-	    T(settings__a_strangers_tree_changes_none),
-	    T(connect__the_name_is_taken),
-	    T(door__of_another_user),
+	    T(replace__the_name_cannot_be_won),           T(init__the_names_are_taken),
+	    T(init__a_folder_of_another_and_one_for_all), T(publish__a_fifo_is_not_waited_for),
+	    T(settings__a_strangers_tree_changes_none),   T(connect__the_name_is_taken),
+	    T(connect__the_port_is_a_strangers),          T(door__of_another_user),
 	};
 
 	(void)argc;

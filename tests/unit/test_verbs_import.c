@@ -401,9 +401,40 @@ static void import_device__of_anything_else(void **state)
 	close(passed);
 }
 
+/* A handle that found its place taken goes, and what has the place stays. */
+static void drop__of_a_handle_without_a_place(void **state)
+{
+	const struct vb_export_entry e = {.pd = 3, .length = 4096};
+	const struct vb_export_table *seen;
+	struct vb_export_table *t;
+	struct vb_export_entry got;
+	const uint32_t *lease;
+	uint32_t leased;
+	int fd = vb_export_open(1, &t);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_non_null(t);
+	assert_int_equal(vb_import_table(fd, &seen), 0);
+	assert_true(vb_export_put(t, VB_EXPORT_MR, 7, &e));
+	assert_false(vb_export_put(t, VB_EXPORT_MR, 7 + VB_EXPORT_MRS, &e));
+	vb_export_drop(t, VB_EXPORT_MR, 7 + VB_EXPORT_MRS);
+	assert_int_equal(vb_import_find(seen, VB_EXPORT_MR, 7, &got, &lease, &leased), 0);
+	assert_int_equal(got.length, 4096);
+	assert_int_equal(*lease, leased);
+	vb_export_drop(t, VB_EXPORT_MR, 7);
+	assert_int_not_equal(*lease, leased);
+	assert_int_equal(vb_import_find(seen, VB_EXPORT_MR, 7, &got, &lease, &leased), ENOENT);
+	vb_export_unmap(seen);
+	vb_export_close(t);
+	vb_export_unmap(t);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(drop__of_a_handle_without_a_place),
 	    IMPORT_TEST(import_mr__of_shared_memory),
 	    IMPORT_TEST(import_mr__key_ends_for_the_peer),
 	    IMPORT_TEST(import_mr__of_files),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posted requests leave: those before a bad one, and those of a QP that is destroyed next. */
+/* Posted requests leave: those before a bad one, those of a QP that is destroyed next, and by which
+ * UDP source port. */
+#include "node/client/ring_reader.h"
 #include "verbs/priv.h"
 #include "verbs_env.h"
 
@@ -64,11 +66,60 @@ static void destroy_qp__sends_what_was_posted(void **state)
 	}
 }
 
+/* The UDP source port of the last packet that this process has sent. */
+static uint16_t last_sport(struct vb_ring_reader *r)
+{
+	uint16_t sport = 0;
+
+	for (; vb_ring_reader_peek(r); vb_ring_reader_pop(r))
+		if (r->rec.sent)
+			sport = r->rec.sport;
+	return sport;
+}
+
+/* Datagrams spread over paths as connections do: by the flow label of their address handle, and by
+ * the two QPs where that is 0. RoCEv2 A17.9.2, facts E.3 */
+static void ud__udp_source_port(void **state)
+{
+	struct verbs_end c = end_new(IBV_QPT_UD, NULL, NULL), d = end_new(IBV_QPT_UD, NULL, NULL);
+	static struct vb_ring_reader r;
+	char why[256];
+	struct vb_broker_observer o;
+
+	(void)state;
+	verbs_connect(c.qp, d.qp, false);
+	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	assert_int_equal(vb_broker_capture(&o, true), 0);
+	for (uint32_t k = 0; k < VB_SLOT_CNT; k++)
+		if (o.slot[k] && o.slot[k]->pid == (uint32_t)getpid())
+			vb_ring_reader_init(&r, &o.slot[k]->capture, false);
+	for (uint32_t label = 0; label < 0x30000; label += 0x12345) {
+		struct ibv_ah_attr attr = verbs_ah_attr(false);
+		struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
+					 .wr.ud = {NULL, d.qp->qp_num, 0x11111111}};
+
+		attr.grh.flow_label = label;
+		wr.wr.ud.ah = ibv_create_ah(pd, &attr);
+		assert_non_null(wr.wr.ud.ah);
+		post_recv(d.qp, 1, 4096, 40 + 64);
+		post_send(c.qp, wr, 0, 64);
+		assert_int_equal(wc_next(c.cq).status, IBV_WC_SUCCESS);
+		assert_int_equal(wc_next(d.cq).status, IBV_WC_SUCCESS);
+		assert_int_equal(last_sport(&r), vb_udp_sport(label, c.qp->qp_num, d.qp->qp_num));
+		assert_int_equal(ibv_destroy_ah(wr.wr.ud.ah), 0);
+	}
+	vb_broker_observe_end(&o);
+	end_free(&c);
+	end_free(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(post_send__before_a_bad_one_is_sent),
 	    VERBS_TEST(destroy_qp__sends_what_was_posted),
+	    VERBS_TEST(ud__udp_source_port),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -31,15 +31,14 @@ static void note_state(struct vb_engine *e, uint32_t qpn, enum vb_qp_state to, v
 	if (!vb_hca_view(e->hca, qpn, now, &v))
 		return;
 	write_begin(&s->explain);
-	/* One that goes keeps what it was connected to. */
-	if (at->qpn != qpn || to != VB_QPS_RESET)
-		*at = (struct vb_qp_entry){.qpn = qpn,
-					   .dest_qpn = v.attr.dest_qpn,
-					   .rq_psn = v.attr.rq_psn,
-					   .type = (uint16_t)v.type,
-					   .dgid = v.attr.path.dgid};
-	at->state = (uint8_t)to;
-	at->at = now;
+	/* The state is told before it is taken: one that goes to RESET still has its attributes. */
+	*at = (struct vb_qp_entry){.qpn = qpn,
+				   .dest_qpn = v.attr.dest_qpn,
+				   .rq_psn = v.attr.rq_psn,
+				   .type = (uint16_t)v.type,
+				   .state = (uint8_t)to,
+				   .dgid = v.attr.path.dgid,
+				   .at = now};
 	write_end(&s->explain);
 }
 

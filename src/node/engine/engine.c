@@ -519,7 +519,6 @@ void vb_engine_release(struct vb_engine *e)
 	pthread_mutex_lock(&process.mutex);
 	if (--e->refs == 0) {
 		process.engine = NULL;
-		atomic_store(&e->alive, false);
 		engine_close(e);
 	}
 	pthread_mutex_unlock(&process.mutex);

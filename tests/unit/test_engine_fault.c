@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fault rules of an engine: whose hold, and what the log tells of them. With a real broker, in a
+ * network namespace of its own.
+ */
+#include "engine_peer.h"
+#include "verbs_env.h"
+
+static int setup(void **state)
+{
+	(void)state;
+	verbs_start_broker();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	kill(verbs_broker, SIGKILL);
+	waitpid(verbs_broker, NULL, 0);
+	return 0;
+}
+
+/* The rules that a program was started with hold until somebody sets others for the device. */
+static void faults__set_later_replace_own(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_engine *e;
+	char why[256];
+	bool is_set = false;
+
+	(void)state;
+	setenv("VERBENA_FAULT", "loss=0.001", 1);
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
+	unsetenv("VERBENA_FAULT");
+	assert_string_equal(vb_engine_slot(e)->fault[0].rules.text, "loss=0.001");
+	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
+	assert_int_equal(vb_broker_fault(&o, 0, "dup=0.001", 1), 0);
+	for (int i = 0; i < 2000 && !is_set; i++) {
+		usleep(10000);
+		vb_engine_lock(e);
+		is_set = strcmp(vb_engine_slot(e)->fault[0].rules.text, "dup=0.001") == 0;
+		vb_engine_unlock(e);
+	}
+	assert_true(is_set);
+	vb_broker_observe_end(&o);
+	vb_engine_release(e);
+}
+
+/* The log of faults says whose packet it was. */
+static void faults__log_names_the_process(void **state)
+{
+	const struct vb_fault_log *log;
+	struct peer_info mine;
+	struct peer p;
+	int pair[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	setenv("VERBENA_FAULT", "loss=1", 1);
+	peer_open(&p, pair[0]);
+	unsetenv("VERBENA_FAULT");
+	/* Connected to itself. */
+	mine = (struct peer_info){vb_qp_number(p.qp), vb_mr_rkey(p.mr), (uintptr_t)p.mem};
+	assert_int_equal(write(pair[1], &mine, sizeof mine), sizeof mine);
+	peer_connect(&p);
+	log = &vb_engine_slot(p.e)->fault_log;
+	peer_post(&p, VB_WR_RDMA_WRITE, 0, 8, 64, 0);
+	while (__atomic_load_n(&log->cnt, __ATOMIC_ACQUIRE) == 0) {
+		struct vb_wc wc;
+
+		assert_false(peer_try(&p, &wc));
+	}
+	assert_int_equal(log->hit[0].pid, getpid());
+	assert_int_equal(log->hit[0].event.qpn, mine.qpn);
+	peer_close(&p);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(faults__set_later_replace_own, setup, teardown),
+	    cmocka_unit_test_setup_teardown(faults__log_names_the_process, setup, teardown),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
