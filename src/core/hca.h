@@ -24,12 +24,13 @@
 #include "core/types.h"
 #include "trace/counters.h"
 #include "trace/trace.h"
+#include "wire/mad/mad.h"
 #include "wire/packet.h"
 
 #define VB_HCA_PORTS_MAX 16
 #define VB_PKEY_DEFAULT 0xffff
 #define VB_QPN_MULTICAST 0xffffff /* IBT-19 */
-#define VB_QKEY_GSI 0x80010000u   /* of every QP1. IBT-19 */
+#define VB_QKEY_GSI VB_MAD_QKEY
 #define VB_PKEYS_MAX 16
 
 /* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */

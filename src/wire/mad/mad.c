@@ -8,6 +8,9 @@
 #include <assert.h>
 #include <string.h>
 
+#define CLASS_BM 0x05
+#define BM_RESPONSE 1u /* attribute modifier of baseboard management */
+
 #define HDR(member, byte, bits) VB_MAD_FIELD(struct vb_mad_hdr, member, byte, 0, bits)
 
 static const struct vb_mad_field hdr_fields[] = {
@@ -121,4 +124,19 @@ void vb_mad_hdr_emit(const struct vb_mad_hdr *h, uint8_t mad[VB_MAD_LEN])
 {
 	memset(mad, 0, VB_MAD_HDR_LEN);
 	vb_mad_fields_write(hdr_fields, HDR_FIELDS, h, mad);
+}
+
+void vb_mad_tid_put(uint8_t mad[VB_MAD_LEN], uint64_t tid)
+{
+	const struct vb_mad_hdr h = {.tid = tid};
+	const struct vb_mad_field f = HDR(tid, 8, 64);
+
+	vb_mad_fields_write(&f, 1, &h, mad);
+}
+
+bool vb_mad_is_response(const struct vb_mad_hdr *h)
+{
+	return (h->method & VB_MAD_METHOD_RESPONSE) != 0 ||
+	       h->method == VB_MAD_METHOD_TRAP_REPRESS ||
+	       (h->mgmt_class == CLASS_BM && (h->attr_mod & BM_RESPONSE) != 0);
 }

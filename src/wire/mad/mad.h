@@ -10,19 +10,23 @@
 #ifndef VB_WIRE_MAD_H
 #define VB_WIRE_MAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define VB_MAD_LEN 256    /* bytes of every MAD */
 #define VB_MAD_HDR_LEN 24 /* bytes of the header that all classes share */
 
+#define VB_MAD_QKEY 0x80010000u /* of every QP 1. IBT-19 */
 #define VB_MAD_BASE_VERSION 1
 #define VB_MAD_METHOD_GET 0x01
 #define VB_MAD_METHOD_SET 0x02
 #define VB_MAD_METHOD_SEND 0x03
+#define VB_MAD_METHOD_TRAP_REPRESS 0x07
 #define VB_MAD_METHOD_RESPONSE 0x80 /* bit of every response */
 #define VB_MAD_METHOD_GET_RESP 0x81
 #define VB_MAD_CLASS_CM 0x07
+#define VB_MAD_CLASS_PORT_INFO 0x0001 /* the attribute that each class has */
 
 /* Statuses of a response. IBA 13.4.7, table 113 */
 #define VB_MAD_STATUS_UNSUPPORTED 0x000c /* this attribute with this method, or this class */
@@ -61,6 +65,11 @@ struct vb_mad_field {
 void vb_mad_hdr_parse(struct vb_mad_hdr *h, const uint8_t mad[VB_MAD_LEN]);
 /* Writes the whole header; the reserved bytes become 0. */
 void vb_mad_hdr_emit(const struct vb_mad_hdr *h, uint8_t mad[VB_MAD_LEN]);
+
+/* Changes the transaction ID alone. */
+void vb_mad_tid_put(uint8_t mad[VB_MAD_LEN], uint64_t tid);
+/* Whether the MAD answers another one: it belongs to whoever sent that. MAD-09 */
+bool vb_mad_is_response(const struct vb_mad_hdr *h);
 
 /* Fills the members of @to that the @cnt rows at @f name from @mad. */
 void vb_mad_fields_read(const struct vb_mad_field *f, size_t cnt, const uint8_t mad[VB_MAD_LEN],

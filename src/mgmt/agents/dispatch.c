@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* MADs from the wire to the agents that they are for. Items MAD-08, MAD-09 */
+#include "mgmt/agents/priv.h"
+
+#include "wire/mad/smp.h"
+
+/* What a QP does not take at all. IBA 13.4.4, 13.5.3 */
+static bool mad_is_valid(bool on_qp0, const struct vb_mad_hdr *h)
+{
+	bool smi =
+	    h->mgmt_class == VB_MAD_CLASS_SUBN_LID || h->mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED;
+
+	if (h->base_version != VB_MAD_BASE_VERSION || smi != on_qp0)
+		return false;
+	return h->mgmt_class != VB_MAD_CLASS_CM || h->attr_id == VB_MAD_CLASS_PORT_INFO ||
+	       h->method == VB_MAD_METHOD_SEND;
+}
+
+/* Of the SMPs that ask, SMInfo alone is the subnet manager's; the node's agent answers the rest. */
+static bool smp_is_of_node(const struct vb_mad_hdr *h)
+{
+	return (h->method == VB_MAD_METHOD_GET || h->method == VB_MAD_METHOD_SET) &&
+	       h->attr_id != VB_SMP_SM_INFO;
+}
+
+static void message_deliver(struct vb_agents *a, struct vb_agent *g, const struct vb_mad_addr *from,
+			    const uint8_t mad[VB_MAD_LEN])
+{
+	struct vb_mad_packet *p;
+
+	if (!vb_agents_queue_has_room(a, g->file))
+		return;
+	p = vb_mad_packet_create(a, mad);
+	if (!p) {
+		a->cnt.rx_no_room++;
+		return;
+	}
+	p->msg.agent = g->id;
+	p->msg.addr = *from;
+	vb_agents_queue_put(a, g->file, p);
+}
+
+/* An answer whose request its agent no longer waits for is dropped; the parts of a message that a
+ * program puts together for itself are not. */
+static bool answer_deliver(struct vb_agents *a, struct vb_agent *g, const struct vb_mad_hdr *h,
+			   const struct vb_mad_addr *from, const uint8_t mad[VB_MAD_LEN])
+{
+	struct vb_mad_send *s = vb_mad_send_find(g, h, from);
+	struct vb_rmpp r;
+
+	if (!s) {
+		vb_rmpp_parse(&r, mad);
+		if (vb_agent_has_rmpp(g) || !vb_mad_class_has_rmpp(h->mgmt_class) ||
+		    !(r.flags & VB_RMPP_ACTIVE)) {
+			a->cnt.rx_unmatched++;
+			return false;
+		}
+	}
+	message_deliver(a, g, from, mad);
+	if (s)
+		vb_mad_send_free(a, s);
+	return true;
+}
+
+bool vb_agents_handle(struct vb_agents *a, bool on_qp0, const struct vb_mad_addr *from,
+		      const uint8_t mad[VB_MAD_LEN], vb_time now)
+{
+	struct vb_mad_hdr h;
+	struct vb_agent *g;
+
+	(void)now;
+	vb_mad_hdr_parse(&h, mad);
+	if (!mad_is_valid(on_qp0, &h)) {
+		a->cnt.rx_bad++;
+		return true;
+	}
+	if (vb_mad_is_response(&h)) {
+		g = vb_agent_of_answer(a, &h);
+		return g && answer_deliver(a, g, &h, from, mad);
+	}
+	if (on_qp0 && smp_is_of_node(&h))
+		return false;
+	g = vb_agent_of_request(a, &h, mad);
+	if (!g || !g->file)
+		return false;
+	message_deliver(a, g, from, mad);
+	return true;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages that programs write: what is refused, and what becomes of the transaction ID. Items
+ * MAD-10 to MAD-12 */
+#include "mgmt/agents/priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SL_MAX 15
+#define LID_MULTICAST_FIRST 0xc000
+#define LID_PERMISSIVE 0xffff
+#define GID_MULTICAST 0xff /* first byte */
+
+/* As the creation of an address handle. IBA 11.2.2.1 */
+static bool addr_is_possible(const struct vb_mad_addr *to)
+{
+	bool multicast = to->lid >= LID_MULTICAST_FIRST && to->lid != LID_PERMISSIVE;
+
+	if (to->sl > SL_MAX)
+		return false;
+	if (!to->has_grh)
+		return !multicast;
+	return (to->gid[0] == GID_MULTICAST) == multicast;
+}
+
+static bool same_destination(const struct vb_mad_addr *a, const struct vb_mad_addr *b)
+{
+	if (a->has_grh != b->has_grh)
+		return false;
+	return a->has_grh ? memcmp(a->gid, b->gid, sizeof a->gid) == 0 : a->lid == b->lid;
+}
+
+/* An equal transaction of this file is outstanding: a request with this TID and class, or a
+ * response with these to the same destination. */
+static bool write_is_duplicate(const struct vb_agents_file *f, const struct vb_mad_hdr *h,
+			       const struct vb_mad_addr *to)
+{
+	bool response = vb_mad_is_response(h);
+
+	for (uint32_t id = 0; id < VB_UMAD_AGENTS; id++) {
+		const struct vb_agent *g = f->agent[id];
+
+		if (!g)
+			continue;
+		for (const struct vb_list *l = g->sends.next; l != &g->sends; l = l->next) {
+			const struct vb_mad_send *s =
+			    vb_container_of(l, struct vb_mad_send, of_agent);
+
+			if (s->hdr.tid == h->tid && s->hdr.mgmt_class == h->mgmt_class &&
+			    vb_mad_is_response(&s->hdr) == response &&
+			    (!response || same_destination(&s->packet.msg.addr, to)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The sender of a message with RMPP that does without the kernel's may repeat it. */
+static bool write_may_repeat(const struct vb_agent *g, uint8_t mgmt_class, const struct vb_rmpp *r)
+{
+	return !vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(mgmt_class) &&
+	       (r->flags & VB_RMPP_ACTIVE);
+}
+
+int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *m)
+{
+	struct vb_agents_file *f = vb_agents_file(a, file);
+	uint8_t first[VB_MAD_LEN] = {0};
+	struct vb_mad_hdr h;
+	struct vb_rmpp r;
+	struct vb_agent *g;
+	struct vb_mad_send *s;
+
+	if (m->len < VB_UMAD_WRITE_MIN || m->agent >= VB_UMAD_AGENTS)
+		return -EINVAL;
+	g = f->agent[m->agent];
+	if (!g)
+		return -EIO;
+	memcpy(first, m->mad, m->len < VB_MAD_LEN ? m->len : VB_MAD_LEN);
+	vb_mad_hdr_parse(&h, first);
+	vb_rmpp_parse(&r, first);
+	if (!addr_is_possible(&m->addr) || m->len < vb_mad_class_hdr_len(h.mgmt_class))
+		return -EINVAL;
+	if (m->len > VB_MAD_LEN || (g->req.rmpp_version && !vb_mad_class_has_rmpp(h.mgmt_class)))
+		return -EINVAL;
+	if (!vb_mad_is_response(&h))
+		h.tid = (uint64_t)g->hi_tid << 32 | (uint32_t)h.tid;
+	if (!write_may_repeat(g, h.mgmt_class, &r) && write_is_duplicate(f, &h, &m->addr))
+		return -EINVAL;
+	s = vb_mad_send_create(a, g, m);
+	if (!s)
+		return -ENOMEM;
+	s->hdr.tid = h.tid;
+	vb_mad_tid_put(s->mad, h.tid);
+	vb_mad_send_due(a, s);
+	return 0;
+}
