@@ -167,6 +167,15 @@ MACHINES = {
     "switch": {"frame", "buffer", "port", "eth/pfc"},
     "ib/arbiter": set(), "ib/credit": set(), "ib/lane": set(), "ib/link_state": set(),
     "ib/port": {"ib/arbiter", "ib/credit", "ib/lane", "ib/link_state"},
+    # No machines, but text and shapes of which a fabric is made.
+    "topology/build": {"topology/say"}, "topology/guid": {"topology/build", "topology/sort"},
+    "topology/find": {"topology/lex"},
+    "topology/join": {"topology/build", "topology/find", "topology/sort"},
+    "topology/finish": {"topology/build", "topology/guid", "topology/join", "topology/sort"},
+    "topology/shape": {"topology/build", "topology/finish", "topology/lex", "topology/say"},
+    "topology/text/line": {"topology/build", "topology/lex"},
+    "topology/text/read": {"topology/build", "topology/finish", "topology/lex", "topology/text/line"},
+    "topology/text/write": {"topology/say"},
 }
 
 
