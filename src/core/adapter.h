@@ -17,6 +17,8 @@ struct vb_peer;
 struct vb_xrc_pool;
 
 /* Packets that selective repeat keeps out of order, for all QPs. */
+struct vb_repeat_hooks;
+
 struct vb_sr_pool {
 	uint8_t *mem; /* NULL: no QP has needed it yet */
 	size_t stride;
@@ -35,6 +37,7 @@ struct vb_hca {
 	struct vb_key_table keys;
 	struct vb_hca_config cfg;
 	struct vb_sr_pool sr_pool;
+	const struct vb_repeat_hooks *repeat; /* core/qp/repeat.h */
 	/* By port; cfg.recovery is only how they began. */
 	struct vb_rto_rules rules[VB_HCA_PORTS_MAX + 1];
 	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */

@@ -65,6 +65,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 		return -ENOMEM;
 	h->cfg = *cfg;
 	h->transport_of = vb_transport_of;
+	h->repeat = &vb_sr_hooks;
 	for (int i = 0; i <= VB_HCA_PORTS_MAX; i++) {
 		h->rules[i].set = cfg->recovery;
 		h->cc[i] = cfg->cc;

@@ -9,7 +9,6 @@
 #include "core/sched/pace.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
-#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>
@@ -247,7 +246,7 @@ static void enter_rtr(struct vb_qp *qp)
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.msg = VB_MSG_NONE;
 	if (vb_qp_extensions(qp, qp->attr.port) & VB_EXTENSION_SELECTIVE_REPEAT)
-		vb_sr_offer(qp);
+		qp->hca->repeat->offer(qp);
 	qp->piece_pkts = read_piece(qp);
 }
 
@@ -258,7 +257,8 @@ static void enter_rts(struct vb_qp *qp, enum vb_qp_state from, vb_time now)
 
 		qp->req.psn_post = qp->req.psn_una = qp->req.psn_nxt = qp->req.psn_max = psn;
 		vb_window_reset(&qp->req.window, vb_qp_rules(qp), qp->mtu, psn, now);
-		vb_sr_forget(qp); /* its account begins with that PSN */
+		if (qp->sr)
+			qp->hca->repeat->rewound(qp); /* its account begins with that PSN */
 	}
 	vb_sched_activate(qp);
 }

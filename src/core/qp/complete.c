@@ -9,7 +9,6 @@
 #include "core/qp/qp.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
-#include "core/selective/selective.h"
 #include "core/share/loan.h"
 
 #include <errno.h>
@@ -159,7 +158,8 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		vb_timer_stop(qp, VB_TIMER_LINGER);
 		qp->resp.ack_due = false;
 		qp->resp.msg = VB_MSG_NONE;
-		vb_sr_end(qp);
+		if (qp->sr)
+			qp->hca->repeat->end(qp);
 		if (qp->ops->fail)
 			qp->ops->fail(qp, now);
 	}

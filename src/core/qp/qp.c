@@ -5,7 +5,6 @@
 #include "core/obj/pd.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
-#include "core/selective/selective.h"
 #include "core/share/open.h"
 #include "core/xrc/xrc.h"
 
@@ -344,7 +343,8 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 		vb_peer_wake(qp->hca, qp->peer); /* its turn there is another's now */
 	vb_peer_put(qp->hca, qp->peer);
 	qp->peer = NULL;
-	vb_sr_end(qp);
+	if (qp->sr)
+		qp->hca->repeat->end(qp);
 	qp->req = (struct vb_requester){0};
 	vb_free(qp->hca, qp->resp.res);
 	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};

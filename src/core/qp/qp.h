@@ -11,6 +11,7 @@
 #include "core/cc/point.h"
 #include "core/obj/event.h"
 #include "core/obj/rq.h"
+#include "core/qp/repeat.h"
 #include "core/qp/sq.h"
 #include "core/qp/transport.h"
 #include "core/rc/requester.h"

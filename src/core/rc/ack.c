@@ -7,7 +7,6 @@
 #include "core/cc/rate.h"
 #include "core/denial.h"
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 #include <errno.h>
 
@@ -61,6 +60,18 @@ VB_COLD static void set_ack_path(struct vb_qp *qp)
 	qp->ack_path.traffic_class = (uint8_t)(vb_qp_rules(qp)->set.ack_dscp << 2 | ecn);
 }
 
+/* Selective repeat: what would be an ACK says what is missing. */
+static inline bool report_is_due(const struct vb_qp *qp)
+{
+	return qp->sr && qp->hca->repeat->misses(qp);
+}
+
+/* Answers that are to be given again, or NULL. */
+static inline struct vb_run *next_repeat(const struct vb_qp *qp)
+{
+	return qp->sr ? qp->hca->repeat->next_repeat(qp) : NULL;
+}
+
 /* The acknowledgement of @psn: an ACK with credits or a NAK. */
 static void emit_ack(const struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome,
 		     struct vb_psn psn, uint32_t msn)
@@ -72,10 +83,10 @@ static void emit_ack(const struct vb_qp *qp, struct vb_tx_batch *b, uint8_t synd
 		tx->path = &qp->ack_path;
 	hdr.aeth.syndrome = syndrome;
 	hdr.aeth.msn = msn & VB_PSN_MASK;
-	hdr.selective = qp->sr && qp->sr->speaks;
+	hdr.selective = qp->sr && qp->hca->repeat->speaks(qp);
 	vb_tx_finish(tx, &hdr);
-	if (syndrome == VB_NAK_PSN_SEQ && vb_sr_misses(qp))
-		vb_sr_emit_report(qp, tx);
+	if (syndrome == VB_NAK_PSN_SEQ && report_is_due(qp))
+		qp->hca->repeat->report(qp, tx);
 }
 
 static void send_ack(struct vb_qp *qp, struct vb_tx_batch *b, uint8_t syndrome, struct vb_psn psn,
@@ -157,7 +168,7 @@ static int emit_response(const struct vb_qp *qp, const struct vb_resource *r,
 		hdr.aeth.msn = r->msn & VB_PSN_MASK;
 	}
 	hdr.atomic_orig = r->orig;
-	hdr.selective = qp->sr && qp->sr->speaks;
+	hdr.selective = qp->sr && qp->hca->repeat->speaks(qp);
 	if (len) {
 		b->seg[b->seg_cnt++] = (struct vb_seg){p, len};
 		tx->seg_cnt = 1;
@@ -231,13 +242,13 @@ VB_COLD static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r
 /* One response packet: of what is to be answered again, else of @r. */
 static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch *b, vb_time now)
 {
-	struct vb_run *repeat = vb_sr_repeat_next(qp);
+	struct vb_run *repeat = next_repeat(qp);
 	struct vb_run *run = repeat ? repeat : &r->run;
 
 	if (repeat) {
 		r = vb_resp_resource(&qp->resp, repeat->nxt);
 		if (!r) { /* the peer has asked for so much since that it is forgotten */
-			vb_sr_repeat_done(qp->sr);
+			qp->hca->repeat->repeat_done(qp);
 			return;
 		}
 	}
@@ -252,7 +263,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 	if (!vb_psn_eq(run->nxt, run->end))
 		return;
 	if (repeat) {
-		vb_sr_repeat_done(qp->sr);
+		qp->hca->repeat->repeat_done(qp);
 	} else {
 		resource_done(r, vb_psn_eq(run->end, vb_psn_add(r->first, r->pkts)));
 		qp->resp.res_pending--;
@@ -286,7 +297,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 		struct vb_resource *r = vb_resp_pending(qp);
 
 		/* An ACK that was asked for before a READ goes out before its response. */
-		bool responds = vb_sr_repeat_next(qp) ||
+		bool responds = next_repeat(qp) ||
 				(r && !(resp->ack_due && vb_psn_before(resp->ack_psn, r->first)));
 
 		if (responds && vb_rate_holds_response(qp, begins_answers(resp, r), now))
@@ -295,7 +306,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 			return true;
 		if (responds) {
 			respond(qp, r, b, now);
-		} else if (resp->ack_due && !r && !vb_resp_is_silent(resp) && vb_sr_misses(qp)) {
+		} else if (resp->ack_due && !r && !vb_resp_is_silent(resp) && report_is_due(qp)) {
 			resp->ack_due = false;
 			vb_resp_nak_done(resp);
 			send_ack(qp, b, VB_NAK_PSN_SEQ, resp->epsn, resp->msn, now);

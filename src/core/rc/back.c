@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Going back is moving psn_nxt to psn_una: what is behind it leaves again. IBA 9.7.5.2.1 */
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 {
@@ -12,7 +11,8 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 		vb_req_slow_restart(qp, now);
 	if (qp->ops->req)
 		qp->ops->req->rewound(qp, (enum vb_rewind_why)why);
-	vb_sr_forget(qp);
+	if (qp->sr)
+		qp->hca->repeat->rewound(qp);
 	req->window.asked = req->psn_una;
 
 	vb_qp_trace(qp, VB_TRACE_REWOUND, now, req->psn_una.v, req->psn_nxt.v, why, 0);

@@ -6,16 +6,11 @@
  * were sent and are not yet acknowledged. IBA 9.7.5, 9.7.6, 9.9.2
  */
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>
 
-/*
- * Acknowledges everything up to and with @psn, completing WQEs in order. False: an unanswered READ
- * or atomic stands in the way; psn_una is then its oldest missing PSN.
- */
-static bool ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+bool vb_comp_ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	struct vb_requester *req = &qp->req;
 	struct vb_sq *sq = &qp->sq;
@@ -63,17 +58,23 @@ static void take_credits(struct vb_qp *qp, uint8_t syndrome)
 		vb_sched_activate(qp);
 }
 
+/* Both have agreed that only what is missing is sent again. */
+static inline bool repeats(const struct vb_qp *qp)
+{
+	return qp->sr && qp->hca->repeat->has_agreed(qp);
+}
+
 static enum vb_verdict recv_ack(struct vb_qp *qp, const struct vb_hdr *hdr, vb_time now)
 {
 	struct vb_psn una = qp->req.psn_una;
-	bool clear = ack_up_to(qp, hdr->psn, now);
+	bool clear = vb_comp_ack_up_to(qp, hdr->psn, now);
 
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_OK;
 	if (!vb_psn_eq(una, qp->req.psn_una))
 		vb_req_on_progress(qp, una, now);
-	if (!clear && vb_sr_has_agreed(qp)) {
-		vb_sr_answered(qp, vb_psn_add(hdr->psn, 1), now);
+	if (!clear && repeats(qp)) {
+		qp->hca->repeat->answered(qp, vb_psn_add(hdr->psn, 1), now);
 		return VB_VERDICT_OK;
 	}
 	if (!clear)
@@ -127,7 +128,7 @@ static void on_nak(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_r
 
 	if (syndrome == VB_NAK_PSN_SEQ) {
 		vb_qp_count(qp, VB_COUNTER_packet_seq_err);
-		if (vb_sr_take_report(qp, hdr, rx, now))
+		if (qp->sr && qp->hca->repeat->reported(qp, hdr, rx, now))
 			return;
 		if (!vb_psn_eq(qp->req.psn_nxt, qp->req.psn_una))
 			vb_req_retry(qp, now, VB_REWIND_NAK);
@@ -163,7 +164,7 @@ VB_COLD static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *h
 
 	vb_qp_trace(qp, VB_TRACE_NAK_RECEIVED, now, syndrome, hdr->psn.v, hdr->aeth.msn, 0);
 
-	bool clear = ack_up_to(qp, vb_psn_prev(hdr->psn), now);
+	bool clear = vb_comp_ack_up_to(qp, vb_psn_prev(hdr->psn), now);
 
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_OK;
@@ -174,15 +175,14 @@ VB_COLD static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *h
 	bool fatal =
 	    (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && syndrome != VB_NAK_PSN_SEQ;
 
-	if (!clear && syndrome == VB_NAK_PSN_SEQ && vb_sr_has_agreed(qp))
-		vb_sr_answered(qp, hdr->psn, now);
+	if (!clear && syndrome == VB_NAK_PSN_SEQ && repeats(qp))
+		qp->hca->repeat->answered(qp, hdr->psn, now);
 	else if (!clear && !fatal)
 		return on_implied_nak(qp, hdr->psn, now);
 	return vb_comp_refused(qp, hdr, rx, now);
 }
 
-/* The answer with psn_una, which belongs to @w, the oldest WQE, is in place. */
-static void una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
+void vb_comp_una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 {
 	struct vb_requester *req = &qp->req;
 
@@ -192,27 +192,6 @@ static void una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 	if (vb_psn_eq(req->psn_una, vb_swqe_end(w))) {
 		req->rsn_acked = w->rsn;
 		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);
-	}
-}
-
-/* With selective repeat: what lies behind an answer that was missing. */
-VB_COLD static void take_early(struct vb_qp *qp, vb_time now)
-{
-	const struct vb_sq *sq = &qp->sq;
-
-	for (;;) {
-		(void)ack_up_to(qp, vb_psn_prev(qp->sr->psn_seen), now);
-		if (!qp->sr || sq->head == sq->tail)
-			return;
-
-		const struct vb_swqe *w = vb_sq_at(sq, sq->head);
-
-		if (w->pkts == 0 || !vb_swqe_wants_response(w) ||
-		    !vb_sr_take_got(qp->sr, qp->req.psn_una))
-			return;
-		una_answered(qp, w, now);
-		if (!qp->sr) /* the completion has overrun its CQ */
-			return;
 	}
 }
 
@@ -239,7 +218,7 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 	if (len != want)
 		return VB_VERDICT_LENGTH;
 	/* What was asked for again with selective repeat may end anywhere. */
-	if (ends ? !last : last && !vb_sr_has_agreed(qp))
+	if (ends ? !last : last && !repeats(qp))
 		return VB_VERDICT_SEQUENCE;
 	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, payload, len))
 		return VB_VERDICT_OPERATION;
@@ -267,14 +246,14 @@ static enum vb_verdict place(struct vb_qp *qp, const struct vb_swqe *w, const st
 VB_COLD static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr *hdr,
 					  const struct vb_rx *rx, vb_time now)
 {
-	struct vb_swqe *w = vb_sr_wqe_of(qp, hdr->psn);
+	const struct vb_swqe *w = qp->hca->repeat->early_wqe(qp, hdr->psn);
 	enum vb_verdict verdict;
 
-	if (!w || vb_sr_has_got(qp, hdr->psn))
+	if (!w)
 		return VB_VERDICT_DUPLICATE;
 	verdict = place(qp, w, hdr, rx);
 	if (verdict == VB_VERDICT_OK)
-		vb_sr_got(qp, hdr->psn, now);
+		qp->hca->repeat->early_placed(qp, hdr->psn, now);
 	return verdict;
 }
 
@@ -284,7 +263,7 @@ static enum vb_verdict recv_response(struct vb_qp *qp, const struct vb_hdr *hdr,
 {
 	struct vb_requester *req = &qp->req;
 	struct vb_psn una = req->psn_una;
-	bool clear = ack_up_to(qp, vb_psn_prev(hdr->psn), now);
+	bool clear = vb_comp_ack_up_to(qp, vb_psn_prev(hdr->psn), now);
 
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_UNEXPECTED;
@@ -292,8 +271,8 @@ static enum vb_verdict recv_response(struct vb_qp *qp, const struct vb_hdr *hdr,
 		vb_req_on_progress(qp, una, now);
 	una = req->psn_una;
 	if (!clear && !vb_psn_eq(una, hdr->psn))
-		return vb_sr_has_agreed(qp) ? recv_early(qp, hdr, rx, now)
-					    : on_implied_nak(qp, hdr->psn, now);
+		return repeats(qp) ? recv_early(qp, hdr, rx, now)
+				   : on_implied_nak(qp, hdr->psn, now);
 	if (!vb_psn_eq(una, hdr->psn) || qp->sq.head == qp->sq.tail)
 		return VB_VERDICT_UNEXPECTED;
 
@@ -310,12 +289,8 @@ static enum vb_verdict recv_response(struct vb_qp *qp, const struct vb_hdr *hdr,
 	}
 	if (verdict != VB_VERDICT_OK)
 		return bad_response(qp, verdict, now);
-	if (vb_sr_is_behind(qp)) {
-		vb_sr_got(qp, hdr->psn, now);
-		take_early(qp, now);
-	} else {
-		una_answered(qp, w, now);
-	}
+	if (!qp->sr || !qp->hca->repeat->una_placed(qp, now))
+		vb_comp_una_answered(qp, w, now);
 	if (vb_hdr_opcode(hdr)->ext & VB_EXT_AETH)
 		take_credits(qp, hdr->aeth.syndrome);
 	vb_req_on_progress(qp, una, now);
@@ -340,7 +315,8 @@ enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const s
 			take_credits(qp, hdr->aeth.syndrome);
 		return VB_VERDICT_DUPLICATE;
 	}
-	vb_sr_on_ack(qp, hdr);
+	if (qp->sr)
+		qp->hca->repeat->accepted(qp, hdr);
 	if (op != VB_OP_ACK)
 		return recv_response(qp, hdr, rx, now);
 	return class == VB_SYNDROME_ACK ? recv_ack(qp, hdr, now) : recv_nak(qp, hdr, rx, now);

@@ -47,6 +47,13 @@ VB_COLD void vb_req_slow_restart(struct vb_qp *qp, vb_time now);
 void vb_req_trace_ramp(struct vb_qp *qp, enum vb_ramp_why why, vb_time now);
 
 /* comp.c */
+/*
+ * Acknowledges everything up to and with @psn, completing WQEs in order. False: an unanswered READ
+ * or atomic stands in the way; psn_una is then its oldest missing PSN.
+ */
+bool vb_comp_ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now);
+/* The answer with psn_una, which belongs to @w, the oldest WQE, is in place. */
+void vb_comp_una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now);
 enum vb_verdict vb_comp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now);
 /* A NAK or RNR NAK of the oldest WQE. */
@@ -65,7 +72,16 @@ static inline const uint8_t *vb_rx_payload(const struct vb_hdr *hdr, const struc
 	return rx->avail < rx->len ? NULL : rx->pkt + hdr_len;
 }
 
+/* READs or atomics wait for their answers, or for another one. */
+static inline bool vb_resp_owes(const struct vb_qp *qp)
+{
+	return qp->resp.res_pending || (qp->sr && qp->hca->repeat->next_repeat(qp));
+}
+
 /* resp.c */
+/* A request with the expected PSN. */
+enum vb_verdict vb_resp_in_order(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				 vb_time now);
 enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now);
 /*

@@ -9,7 +9,6 @@
 #include "core/obj/mw.h"
 #include "core/rc/rc.h"
 #include "core/sched/peer.h"
-#include "core/selective/selective.h"
 
 #include <errno.h>
 
@@ -64,7 +63,7 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, b
 		return VB_BLOCK_RD_ATOMIC;
 	if (starts && credit_is_short(qp, w))
 		return VB_BLOCK_CREDIT;
-	if (span + pkts > VB_PSN_HALF || vb_sr_is_full(qp, span, pkts))
+	if (span + pkts > VB_PSN_HALF || (qp->sr && qp->hca->repeat->is_full(qp, span, pkts)))
 		return VB_BLOCK_PSN_WINDOW;
 	if (vb_window_is_full(&req->window, req->psn_una, req->psn_nxt, pkts))
 		return VB_BLOCK_TX_WINDOW;
@@ -197,7 +196,8 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	}
 	if (resend)
 		vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
-	vb_sr_on_sent(qp, resend, now);
+	if (qp->sr)
+		qp->hca->repeat->sent(qp, resend, now);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], req->psn_nxt.v,
 		    b->pkt[b->cnt - 1].payload_len, resend);
 	if (responds)
@@ -341,7 +341,7 @@ static void send_missing(struct vb_qp *qp, uint64_t *room, struct vb_tx_batch *b
 {
 	uint32_t cnt = b->cnt;
 
-	if (!vb_sr_resend(qp, b, now)) {
+	if (!qp->hca->repeat->resend(qp, b, now)) {
 		/* Its memory is gone; it fails in its turn. */
 		vb_req_rewind(qp, now, VB_REWIND_NAK);
 		return;
@@ -371,7 +371,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			hooks->send(qp, b, now);
 			continue;
 		}
-		if (vb_sr_is_due(qp)) {
+		if (qp->sr && qp->hca->repeat->is_due(qp)) {
 			if ((limited && vb_rate_holds(qp, NULL, now)) ||
 			    room_is_short(qp, NULL, 1, &room, now))
 				return false;

@@ -7,7 +7,6 @@
 #include "core/denial.h"
 #include "core/obj/mw.h"
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>
@@ -219,8 +218,8 @@ VB_COLD static enum vb_verdict on_gap(struct vb_qp *qp, const struct vb_hdr *hdr
 	if (!vb_resp_is_silent(resp) || vb_psn_before(resp->dropped, hdr->psn))
 		resp->dropped = hdr->psn;
 	if (!vb_resp_is_silent(resp)) {
-		if (qp->sr && qp->sr->speaks)
-			return vb_sr_keep(qp, hdr, rx);
+		if (qp->sr && qp->hca->repeat->speaks(qp))
+			return qp->hca->repeat->keep(qp, hdr, rx);
 		vb_resp_owe_nak(resp, VB_RESP_REFUSES, VB_NAK_PSN_SEQ);
 		vb_sched_activate(qp);
 	}
@@ -273,9 +272,8 @@ VB_COLD static void ask_for_dropped(struct vb_qp *qp)
 	vb_sched_activate(qp);
 }
 
-/* A request with the expected PSN. */
-static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-				vb_time now)
+enum vb_verdict vb_resp_in_order(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+				 vb_time now)
 {
 	struct vb_responder *resp = &qp->resp;
 	bool is_gap = vb_resp_owes_nak(resp) && resp->nak_syndrome == VB_NAK_PSN_SEQ;
@@ -294,57 +292,26 @@ static enum vb_verdict in_order(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 		return verdict;
 	if (verdict != VB_VERDICT_OK)
 		refuse(qp, hdr, rx, verdict, syndrome, now);
-	else if (is_gap && !(qp->sr && qp->sr->speaks))
+	else if (is_gap && !(qp->sr && qp->hca->repeat->speaks(qp)))
 		ask_for_dropped(qp);
 	return verdict;
-}
-
-/* What was kept has been carried out as well: acknowledged at once, or more is missing. */
-VB_COLD static void report_on(struct vb_qp *qp, bool went_on, bool was_due)
-{
-	struct vb_responder *resp = &qp->resp;
-
-	if (!went_on && !(was_due && vb_sr_misses(qp)))
-		return;
-	resp->ack_due = true;
-	resp->ack_psn = vb_psn_prev(resp->epsn);
-	vb_sched_activate(qp);
 }
 
 enum vb_verdict vb_resp_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			     vb_time now)
 {
-	struct vb_responder *resp = &qp->resp;
-	int32_t ahead = vb_psn_diff(hdr->psn, resp->epsn);
-	bool was_due = vb_resp_owes_nak(resp), went_on = false;
-	enum vb_verdict verdict, first = VB_VERDICT_OK;
-	struct vb_hdr kept_hdr;
-	struct vb_rx kept_rx;
+	int32_t ahead = vb_psn_diff(hdr->psn, qp->resp.epsn);
+	bool owed = vb_resp_owes_nak(&qp->resp);
+	enum vb_verdict verdict;
 
 	if (qp->sr && hdr->selective)
-		qp->sr->speaks = true;
+		qp->hca->repeat->heard(qp);
 	if (ahead > 0)
 		return on_gap(qp, hdr, rx);
 	if (ahead < 0)
 		return vb_resp_duplicate(qp, hdr, now);
-	for (;;) {
-		verdict = in_order(qp, hdr, rx, now);
-		if (!went_on)
-			first = verdict;
-		/* With selective repeat: what was kept goes on behind it. */
-		if (!qp->sr)
-			return first;
-		if (went_on)
-			vb_sr_release(qp, hdr->psn);
-		if (verdict != VB_VERDICT_OK)
-			return first;
-		vb_sr_advance(qp, hdr->psn);
-		if (!vb_sr_next(qp, &kept_hdr, &kept_rx))
-			break;
-		hdr = &kept_hdr;
-		rx = &kept_rx;
-		went_on = true;
-	}
-	report_on(qp, went_on, was_due);
-	return first;
+	verdict = vb_resp_in_order(qp, hdr, rx, now);
+	if (qp->sr)
+		qp->hca->repeat->went_on(qp, hdr->psn, verdict, owed, now);
+	return verdict;
 }

@@ -5,7 +5,6 @@
  * its stored result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
  */
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 #include <errno.h>
 #include <string.h>
@@ -287,7 +286,7 @@ struct vb_resource *vb_resp_resource(struct vb_responder *resp, struct vb_psn ps
 static void res_repeat(struct vb_qp *qp, struct vb_resource *r, const struct vb_hdr *hdr,
 		       struct vb_psn end)
 {
-	if (!hdr->selective || !qp->sr || !vb_sr_repeat(qp, r, hdr->psn, end))
+	if (!hdr->selective || !qp->sr || !qp->hca->repeat->repeat(qp, r, hdr->psn, end))
 		res_answer(qp, r, hdr->psn, end);
 }
 

@@ -6,7 +6,6 @@
  */
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 /* Tells the policy when this process has not run for a while since the timer was armed. */
 static void notice_gap(struct vb_qp *qp)
@@ -117,7 +116,8 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 			  from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;
 	req->recovering = false;
-	vb_sr_on_progress(qp, req->psn_una, now);
+	if (qp->sr)
+		qp->hca->repeat->progressed(qp, now);
 	if (vb_psn_before(req->psn_nxt, req->psn_una)) {
 		/* What was about to be resent arrived after all. */
 		req->psn_nxt = req->psn_una;

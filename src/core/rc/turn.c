@@ -2,7 +2,6 @@
 /* What a QP sends in a turn, and in which order: requester, responder and CNPs. */
 #include "core/cc/rate.h"
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 
 /*
  * One turn; true when there is more. CNPs come first: they are what congestion waits for. READ

@@ -23,14 +23,8 @@ static bool is_got(const struct vb_sr *sr, struct vb_psn psn)
 	return sr->got[i / 64] >> i % 64 & 1;
 }
 
-bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn)
-{
-	/* The requester has no more in flight, see vb_sr_is_full(). */
-	VB_ASSERT(vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW);
-	return is_got(qp->sr, psn);
-}
-
-bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn)
+/* Whether the answer with @psn is in place; it is forgotten. */
+static bool take_got(struct vb_sr *sr, struct vb_psn psn)
 {
 	uint32_t i = psn.v % VB_SR_WINDOW;
 
@@ -264,4 +258,43 @@ void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	vb_req_emit_again(qp, w, gap->first, gap->pkts, b);
 	vb_qp_count(qp, VB_COUNTER_retransmitted_packets);
 	vb_qp_trace(qp, VB_TRACE_PACKET_SENT, now, b->pkt[b->cnt - 1].hdr[0], gap->first.v, 0, 1);
+}
+
+struct vb_swqe *vb_sr_early_wqe(struct vb_qp *qp, struct vb_psn psn)
+{
+	struct vb_swqe *w = vb_sr_wqe_of(qp, psn);
+
+	/* The requester has no more in flight, see vb_repeat_hooks.is_full. */
+	VB_ASSERT(!w || vb_psn_span(qp->req.psn_una, psn) < VB_SR_WINDOW);
+	return w && !is_got(qp->sr, psn) ? w : NULL;
+}
+
+/* What lies behind an answer that was missing. */
+static void take_early(struct vb_qp *qp, vb_time now)
+{
+	const struct vb_sq *sq = &qp->sq;
+
+	for (;;) {
+		(void)vb_comp_ack_up_to(qp, vb_psn_prev(qp->sr->psn_seen), now);
+		if (!qp->sr || sq->head == sq->tail)
+			return;
+
+		const struct vb_swqe *w = vb_sq_at(sq, sq->head);
+
+		if (w->pkts == 0 || !vb_swqe_wants_response(w) ||
+		    !take_got(qp->sr, qp->req.psn_una))
+			return;
+		vb_comp_una_answered(qp, w, now);
+		if (!qp->sr) /* the completion has overrun its CQ */
+			return;
+	}
+}
+
+bool vb_sr_una_placed(struct vb_qp *qp, vb_time now)
+{
+	if (!vb_sr_is_behind(qp))
+		return false;
+	vb_sr_got(qp, qp->req.psn_una, now);
+	take_early(qp, now);
+	return true;
 }

@@ -20,8 +20,6 @@ void vb_sr_forget(struct vb_qp *qp)
 {
 	struct vb_sr *sr = qp->sr;
 
-	if (!sr)
-		return;
 	sr->hole_cnt = sr->due_cnt = 0;
 	sr->psn_told = qp->req.psn_una;
 	sr->probing = sr->went_back = false;
@@ -190,7 +188,7 @@ bool vb_sr_take_report(struct vb_qp *qp, const struct vb_hdr *hdr, const struct 
 	struct report rep;
 	bool una_new = false;
 
-	if (!qp->sr || qp->sr->peer != VB_SR_AGREED || !report_parse(qp, hdr, rx, &rep))
+	if (qp->sr->peer != VB_SR_AGREED || !report_parse(qp, hdr, rx, &rep))
 		return false;
 	vb_sr_sample(qp->sr, rep.high, now);
 	if (qp->req.state != VB_REQ_ACTIVE || !report_account(qp, &rep, &una_new))

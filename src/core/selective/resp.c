@@ -62,6 +62,19 @@ void vb_sr_pool_free(struct vb_hca *h)
 	h->sr_pool = (struct vb_sr_pool){0};
 }
 
+static void release_kept(struct vb_qp *qp, struct vb_psn psn)
+{
+	struct vb_sr_pool *pool = &qp->hca->sr_pool;
+	struct vb_sr *sr = qp->sr;
+	uint32_t i = psn.v % VB_SR_WINDOW;
+
+	if (!is_kept(sr, psn))
+		return;
+	sr->kept[i / 64] &= ~(UINT64_C(1) << i % 64);
+	sr->kept_cnt--;
+	pool->free[pool->free_cnt++] = sr->slot[i];
+}
+
 void vb_sr_offer(struct vb_qp *qp)
 {
 	if (qp->sr || !pool_make(qp->hca))
@@ -81,7 +94,7 @@ void vb_sr_end(struct vb_qp *qp)
 		return;
 	for (uint32_t i = 0; i < VB_SR_WINDOW && sr->kept_cnt; i++) {
 		if (is_kept(sr, vb_psn(i)))
-			vb_sr_release(qp, vb_psn(i));
+			release_kept(qp, vb_psn(i));
 	}
 	vb_free(qp->hca, sr);
 	qp->sr = NULL;
@@ -132,11 +145,12 @@ enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 	return kept ? VB_VERDICT_OK : VB_VERDICT_PSN;
 }
 
-bool vb_sr_next(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
+/* The kept packet whose PSN is now the expected one; its bytes stay until it is released. */
+static bool next_kept(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
 {
 	struct vb_psn psn = qp->resp.epsn;
 
-	if (!qp->sr || !qp->sr->kept_cnt || !is_kept(qp->sr, psn))
+	if (!qp->sr->kept_cnt || !is_kept(qp->sr, psn))
 		return false;
 
 	const struct kept *k = kept_at(qp, psn);
@@ -148,31 +162,50 @@ bool vb_sr_next(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx)
 	return true;
 }
 
-void vb_sr_release(struct vb_qp *qp, struct vb_psn psn)
-{
-	struct vb_sr_pool *pool = &qp->hca->sr_pool;
-	struct vb_sr *sr = qp->sr;
-	uint32_t i = psn.v % VB_SR_WINDOW;
-
-	if (!sr || !is_kept(sr, psn))
-		return;
-	sr->kept[i / 64] &= ~(UINT64_C(1) << i % 64);
-	sr->kept_cnt--;
-	pool->free[pool->free_cnt++] = sr->slot[i];
-}
-
-void vb_sr_advance(struct vb_qp *qp, struct vb_psn from)
+/* The request at @from was carried out: up to the expected PSN nothing is kept or missing. */
+static void advance_kept(struct vb_qp *qp, struct vb_psn from)
 {
 	struct vb_sr *sr = qp->sr;
 	uint32_t n = vb_psn_span(from, qp->resp.epsn);
 
-	if (!sr) /* it ended meanwhile */
-		return;
 	/* A READ takes many PSNs; what came with one of them was no request. */
 	for (uint32_t i = 0; sr->kept_cnt && i < n && i < VB_SR_WINDOW; i++)
-		vb_sr_release(qp, vb_psn_add(from, i));
+		release_kept(qp, vb_psn_add(from, i));
 	if (vb_psn_before(sr->high, qp->resp.epsn))
 		sr->high = qp->resp.epsn;
+}
+
+/* What was kept has been carried out as well: acknowledged at once, or more is missing. */
+VB_COLD static void report_on(struct vb_qp *qp)
+{
+	struct vb_responder *resp = &qp->resp;
+
+	resp->ack_due = true;
+	resp->ack_psn = vb_psn_prev(resp->epsn);
+	vb_sched_activate(qp);
+}
+
+void vb_sr_went_on(struct vb_qp *qp, struct vb_psn psn, enum vb_verdict verdict, bool owed,
+		   vb_time now)
+{
+	struct vb_hdr hdr;
+	struct vb_rx rx;
+	bool more = false;
+
+	while (verdict == VB_VERDICT_OK) {
+		advance_kept(qp, psn);
+		if (!next_kept(qp, &hdr, &rx)) {
+			if (more || (owed && vb_sr_misses(qp)))
+				report_on(qp);
+			return;
+		}
+		more = true;
+		psn = hdr.psn;
+		verdict = vb_resp_in_order(qp, &hdr, &rx, now);
+		if (!qp->sr) /* it ended meanwhile */
+			return;
+		release_kept(qp, psn);
+	}
 }
 
 void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx)
@@ -209,10 +242,4 @@ bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn s
 	    (struct vb_run){start, start, end};
 	vb_sched_activate(qp);
 	return true;
-}
-
-void vb_sr_repeat_done(struct vb_sr *sr)
-{
-	sr->repeat_head = (sr->repeat_head + 1) % VB_SR_REPEATS;
-	sr->repeat_cnt--;
 }

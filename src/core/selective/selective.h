@@ -35,11 +35,10 @@
 
 #include "core/qp/qp.h"
 
-#define VB_SR_WINDOW 4096u /* PSNs from the expected one on that may be kept; a power of 2 */
-#define VB_SR_HOLES 64u    /* missing packets that a requester keeps account of */
-#define VB_SR_RUNS 10u     /* of a report */
-#define VB_SR_GAPS 64u     /* runs of missing answers that a requester keeps account of */
-#define VB_SR_REPEATS 64u  /* answers to be given again that a responder keeps account of */
+#define VB_SR_HOLES 64u   /* missing packets that a requester keeps account of */
+#define VB_SR_RUNS 10u    /* of a report */
+#define VB_SR_GAPS 64u    /* runs of missing answers that a requester keeps account of */
+#define VB_SR_REPEATS 64u /* answers to be given again that a responder keeps account of */
 
 /* A request packet that the peer misses. */
 struct vb_sr_hole {
@@ -97,9 +96,11 @@ struct vb_sr {
 	struct vb_run repeat[VB_SR_REPEATS]; /* ring, in the order in which they were asked for */
 };
 
-/* Makes @qp, which reaches RTR, offer selective repeat. Without memory it does not; no error. */
+/* What the HCA hangs in: hooks.c. */
+extern const struct vb_repeat_hooks vb_sr_hooks;
+
+/* resp.c, as the hooks offer and end have them. */
 void vb_sr_offer(struct vb_qp *qp);
-/* Forgets everything and does not offer it any more. */
 VB_COLD void vb_sr_end(struct vb_qp *qp);
 void vb_sr_pool_free(struct vb_hca *h);
 
@@ -109,47 +110,14 @@ static inline bool vb_sr_announces(const struct vb_qp *qp)
 	return qp->sr && qp->sr->peer != VB_SR_REFUSED;
 }
 
-/* Something waits to be sent again. */
-static inline bool vb_sr_is_due(const struct vb_qp *qp)
-{
-	return qp->sr && (qp->sr->due_cnt || qp->sr->gap_due_cnt);
-}
-
-static inline bool vb_sr_has_agreed(const struct vb_qp *qp)
-{
-	return qp->sr && qp->sr->peer == VB_SR_AGREED;
-}
-
 /* An answer is missing while later ones are in place. */
 static inline bool vb_sr_is_behind(const struct vb_qp *qp)
 {
 	return qp->sr && (qp->sr->gap_cnt || qp->sr->got_cnt);
 }
 
-/* Whether @pkts more PSNs behind the @span in flight are more than the peer keeps behind a hole. */
-static inline bool vb_sr_is_full(const struct vb_qp *qp, uint32_t span, uint32_t pkts)
-{
-	return vb_sr_announces(qp) && span && span + pkts > VB_SR_WINDOW;
-}
-
 /* read.c: gaps before @una are none any more. */
 VB_COLD void vb_sr_trim_gaps(struct vb_sr *sr, struct vb_psn una);
-
-/* The packet at psn_nxt leaves, @again or for the first time. */
-static inline void vb_sr_on_sent(struct vb_qp *qp, bool again, vb_time now)
-{
-	struct vb_sr *sr = qp->sr;
-
-	if (sr && again) {
-		sr->went_back = true;
-		sr->back_end = vb_psn_add(qp->req.psn_nxt, 1);
-		sr->back_at = now;
-	} else if (sr && !sr->probing) {
-		sr->probing = true;
-		sr->probe = qp->req.psn_nxt;
-		sr->probe_at = now;
-	}
-}
 
 /* Something before @psn has reached the peer, and the news of it is here. */
 static inline void vb_sr_sample(struct vb_sr *sr, struct vb_psn psn, vb_time now)
@@ -158,28 +126,6 @@ static inline void vb_sr_sample(struct vb_sr *sr, struct vb_psn psn, vb_time now
 		return;
 	sr->rtt_min = vb_time_min(sr->rtt_min, vb_time_since(sr->probe_at, now));
 	sr->probing = false;
-}
-
-/* All before @una was acknowledged. */
-static inline void vb_sr_on_progress(struct vb_qp *qp, struct vb_psn una, vb_time now)
-{
-	struct vb_sr *sr = qp->sr;
-
-	if (sr && sr->went_back && !vb_psn_before(una, sr->back_end))
-		sr->went_back = false;
-	if (sr)
-		vb_sr_sample(sr, una, now);
-	if (sr && sr->hole_cnt && vb_psn_before(sr->hole[sr->hole_cnt - 1].psn, una))
-		sr->hole_cnt = sr->due_cnt = 0;
-	if (sr && sr->gap_cnt)
-		vb_sr_trim_gaps(sr, una);
-}
-
-/* An accepted packet of the responder. */
-static inline void vb_sr_on_ack(struct vb_qp *qp, const struct vb_hdr *hdr)
-{
-	if (qp->sr && qp->sr->peer == VB_SR_OFFERED)
-		qp->sr->peer = hdr->selective ? VB_SR_AGREED : VB_SR_REFUSED;
 }
 
 /* A sequence error NAK, what it acknowledges done. False: it is no report, or not a right one. */
@@ -192,12 +138,10 @@ VB_COLD void vb_sr_forget(struct vb_qp *qp);
 /* The WQE of an unacknowledged PSN, or NULL. */
 VB_COLD struct vb_swqe *vb_sr_wqe_of(struct vb_qp *qp, struct vb_psn psn);
 
-/* Requester, answers (read.c). Whether the one with @psn, in flight, is in place. */
-VB_COLD bool vb_sr_has_got(const struct vb_qp *qp, struct vb_psn psn);
-/* The answer with @psn, which was not, has been placed. */
+/* Requester, answers (read.c), as the hooks have them. */
+VB_COLD struct vb_swqe *vb_sr_early_wqe(struct vb_qp *qp, struct vb_psn psn);
 VB_COLD void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now);
-/* Whether the answer with @psn is in place; it is forgotten. */
-VB_COLD bool vb_sr_take_got(struct vb_sr *sr, struct vb_psn psn);
+VB_COLD bool vb_sr_una_placed(struct vb_qp *qp, vb_time now);
 /* Everything before @psn was answered or acknowledged: answers that have not come are lost. */
 VB_COLD void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now);
 /* Asks for the next run of answers that is due, in @b. */
@@ -206,30 +150,17 @@ VB_COLD void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time no
 /* Responder: a request beyond the expected PSN. The verdict is OK when it is kept. */
 VB_COLD enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr,
 				   const struct vb_rx *rx);
-/* The kept packet whose PSN is now the expected one; its bytes stay until vb_sr_release(). */
-bool vb_sr_next(struct vb_qp *qp, struct vb_hdr *hdr, struct vb_rx *rx);
-VB_COLD void vb_sr_release(struct vb_qp *qp, struct vb_psn psn);
-/* The request at @from was carried out: up to the expected PSN nothing is kept or missing. */
-void vb_sr_advance(struct vb_qp *qp, struct vb_psn from);
+/* The request at @psn was carried out, or failed: goes on with what was kept behind it. */
+void vb_sr_went_on(struct vb_qp *qp, struct vb_psn psn, enum vb_verdict verdict, bool owed,
+		   vb_time now);
 /* A report in place of an ACK is due. */
 static inline bool vb_sr_misses(const struct vb_qp *qp)
 {
-	return qp->sr && qp->sr->speaks && vb_psn_before(qp->resp.epsn, qp->sr->high);
+	return qp->sr->speaks && vb_psn_before(qp->resp.epsn, qp->sr->high);
 }
 /* A repeated request for [@start, @end) of @r. False: it is for the resource itself to answer. */
 VB_COLD bool vb_sr_repeat(struct vb_qp *qp, const struct vb_resource *r, struct vb_psn start,
 			  struct vb_psn end);
-/* What is to be answered again next, or NULL. */
-static inline struct vb_run *vb_sr_repeat_next(const struct vb_qp *qp)
-{
-	return qp->sr && qp->sr->repeat_cnt ? &qp->sr->repeat[qp->sr->repeat_head] : NULL;
-}
-VB_COLD void vb_sr_repeat_done(struct vb_sr *sr);
-/* READs or atomics wait for their answers, or for another one. */
-static inline bool vb_resp_owes(const struct vb_qp *qp)
-{
-	return qp->resp.res_pending || vb_sr_repeat_next(qp);
-}
 /* Appends the report to a NAK that has been made. */
 VB_COLD void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx);
 

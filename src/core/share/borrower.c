@@ -3,7 +3,6 @@
  * loan.h. */
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 #include "core/share/loan.h"
 
 #include <errno.h>

@@ -5,7 +5,6 @@
 
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
-#include "core/selective/selective.h"
 #include "core/share/open.h"
 
 #include <errno.h>
