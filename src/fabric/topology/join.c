@@ -196,7 +196,7 @@ static int agree_identity(struct vb_topo_build *b, const struct vb_topo_end *e)
 static int join_cable(struct vb_topo_build *b, const struct vb_topo_end *e,
 		      const struct vb_topo_end *o)
 {
-	struct vb_topo_port rate, *port = &b->t->node[e->node].port[e->port];
+	struct vb_topo_port rate = {0}, *port = &b->t->node[e->node].port[e->port];
 	int err = agree_rate(b, e, o, &rate);
 
 	if (!err)
