@@ -12,10 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_MAX ((size_t)8 << 20)
+
 static struct vb_topo topo;
 static struct vb_topo_config config;
 static char why[512];
 static long blocks, allowed; /* pieces of memory: in use, and how many more there are */
+static char *text_written;
+static size_t text_len;
+static long sink_limit; /* calls that the sink takes */
 
 static inline void *topology_alloc(void *ctx, size_t size)
 {
@@ -40,12 +45,15 @@ static inline int topology_begin(void **state)
 	memset(&topo, 0, sizeof topo);
 	blocks = 0;
 	allowed = 1000000;
-	return 0;
+	sink_limit = 1000000;
+	text_written = malloc(TEXT_MAX);
+	return text_written ? 0 : -1;
 }
 
 static inline int topology_end(void **state)
 {
 	(void)state;
+	free(text_written);
 	if (topo.free)
 		vb_topo_free(&topo);
 	return blocks != 0;
@@ -54,8 +62,11 @@ static inline int topology_end(void **state)
 
 static inline void parse_bytes(const char *text, size_t len)
 {
-	int err = vb_topo_parse(&topo, &config, text, len, why, sizeof why);
+	int err;
 
+	if (topo.free)
+		vb_topo_free(&topo);
+	err = vb_topo_parse(&topo, &config, text, len, why, sizeof why);
 	if (err)
 		fail_msg("%d: %s", err, why);
 }
@@ -63,6 +74,27 @@ static inline void parse_bytes(const char *text, size_t len)
 static inline void parse(const char *text)
 {
 	parse_bytes(text, strlen(text));
+}
+
+static inline char *whole_file(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "r");
+	char *text = calloc(1, TEXT_MAX);
+
+	assert_non_null(f);
+	assert_non_null(text);
+	*len = fread(text, 1, TEXT_MAX - 1, f);
+	fclose(f);
+	return text;
+}
+
+static inline void parse_file(const char *path)
+{
+	size_t len;
+	char *text = whole_file(path, &len);
+
+	parse_bytes(text, len);
+	free(text);
 }
 
 /* The text is refused with just these words. */
@@ -82,6 +114,68 @@ static inline const struct vb_topo_node *node(const char *name)
 	if (!n)
 		fail_msg("there is no node %s", name);
 	return n;
+}
+
+static inline int sink(void *ctx, const char *text, size_t len)
+{
+	(void)ctx;
+	if (sink_limit-- <= 0)
+		return -EIO;
+	assert_true(text_len + len < TEXT_MAX);
+	memcpy(text_written + text_len, text, len);
+	text_len += len;
+	text_written[text_len] = '\0';
+	return 0;
+}
+
+static inline const char *written(void)
+{
+	text_len = 0;
+	assert_int_equal(vb_topo_write(&topo, sink, NULL), 0);
+	return text_written;
+}
+
+static inline void check_same(const struct vb_topo *a, const struct vb_topo *b)
+{
+	assert_int_equal(a->node_cnt, b->node_cnt);
+	assert_int_equal(a->link_cnt, b->link_cnt);
+	for (uint32_t i = 0; i < a->node_cnt; i++) {
+		const struct vb_topo_node *x = &a->node[i], *y = &b->node[i];
+
+		assert_string_equal(x->name, y->name);
+		assert_string_equal(x->desc, y->desc);
+		assert_int_equal(x->type, y->type);
+		assert_int_equal(x->port_cnt, y->port_cnt);
+		assert_int_equal(x->enhanced_port0, y->enhanced_port0);
+		assert_int_equal(x->device_id, y->device_id);
+		assert_int_equal(x->vendor_id, y->vendor_id);
+		assert_int_equal(x->node_guid, y->node_guid);
+		assert_int_equal(x->system_guid, y->system_guid);
+		assert_int_equal(a->by_name[i], b->by_name[i]);
+		for (uint32_t p = 0; p <= x->port_cnt; p++) {
+			assert_int_equal(x->port[p].peer, y->port[p].peer);
+			assert_int_equal(x->port[p].peer_port, y->port[p].peer_port);
+			assert_int_equal(x->port[p].width, y->port[p].width);
+			assert_int_equal(x->port[p].speed, y->port[p].speed);
+			assert_int_equal(x->port[p].lid, y->port[p].lid);
+			assert_int_equal(x->port[p].lmc, y->port[p].lmc);
+			assert_int_equal(x->port[p].guid, y->port[p].guid);
+		}
+	}
+}
+
+/* The topology is written and read: it is the same, and its text too. */
+static inline void check_fixed_point(void)
+{
+	char *first = strdup(written());
+	struct vb_topo before = topo;
+
+	topo.free = NULL; /* kept */
+	parse(first);
+	check_same(&before, &topo);
+	assert_string_equal(written(), first);
+	vb_topo_free(&before);
+	free(first);
 }
 
 #endif
