@@ -173,8 +173,11 @@ MACHINES = {
     "topology/join": {"topology/build", "topology/find", "topology/sort"},
     "topology/finish": {"topology/build", "topology/guid", "topology/join", "topology/sort"},
     "topology/shape": {"topology/build", "topology/finish", "topology/lex", "topology/say"},
-    "topology/text/line": {"topology/build", "topology/lex"},
-    "topology/text/read": {"topology/build", "topology/finish", "topology/lex", "topology/text/line"},
+    "topology/text/facts": {"topology/build", "topology/lex"},
+    "topology/text/node": {"topology/build", "topology/lex", "topology/text/facts"},
+    "topology/text/port": {"topology/build", "topology/lex", "topology/text/facts", "topology/text/node"},
+    "topology/text/read": {"topology/build", "topology/finish", "topology/lex", "topology/text/node",
+                           "topology/text/port"},
     "topology/text/write": {"topology/say"},
 }
 

@@ -77,6 +77,13 @@ int vb_topo_add_node(struct vb_topo_build *b, uint8_t type, const char *name, si
 int vb_topo_add_end(struct vb_topo_build *b, const struct vb_topo_end *end);
 int vb_topo_add_alias(struct vb_topo_build *b, const struct vb_topo_alias *alias);
 
+/* Three arguments for "%%line %": the line, with its file when that is another one than that of
+ * @here, where the sentence begins with it. */
+#define SAY_LINE(other, here)                                                                      \
+	SAY_TEXT((other).file && (other).file != (here).file ? (other).file : ""),                 \
+	    SAY_TEXT((other).file && (other).file != (here).file ? ", " : ""),                     \
+	    SAY_DEC((other).line)
+
 /* After the last of them. */
 int vb_topo_put_together(struct vb_topo_build *b);
 /* The index of a node by its name, VB_TOPO_NO_PEER: there is none. */

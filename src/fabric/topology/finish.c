@@ -28,9 +28,10 @@ static int order_names(struct vb_topo_build *b)
 		uint32_t first = t->by_name[i - 1], second = t->by_name[i];
 
 		if (compare_names(t, first, second) == 0)
-			return REFUSE(
-			    b, b->place[second], "there is a node \"%\" in line % already",
-			    SAY_TEXT(t->node[second].name), SAY_DEC(b->place[first].line));
+			return REFUSE(b, b->place[second],
+				      "there is a node \"%\" in %%line % already",
+				      SAY_TEXT(t->node[second].name),
+				      SAY_LINE(b->place[first], b->place[second]));
 	}
 	return 0;
 }

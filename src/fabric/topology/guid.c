@@ -93,10 +93,10 @@ static uint64_t take_block(struct guid_list *l)
 static int refuse_twice(struct vb_topo_build *b, const struct guid *first,
 			const struct guid *second)
 {
-	return REFUSE(b, b->place[second->node], "\"%\" and \"%\" in line % have the same GUID 0x%",
-		      SAY_TEXT(b->t->node[second->node].name),
-		      SAY_TEXT(b->t->node[first->node].name), SAY_DEC(b->place[first->node].line),
-		      SAY_HEX(second->guid));
+	return REFUSE(
+	    b, b->place[second->node], "\"%\" and \"%\" in %%line % have the same GUID 0x%",
+	    SAY_TEXT(b->t->node[second->node].name), SAY_TEXT(b->t->node[first->node].name),
+	    SAY_LINE(b->place[first->node], b->place[second->node]), SAY_HEX(second->guid));
 }
 
 /* Ports whose computed GUID is used otherwise get one of a block. */

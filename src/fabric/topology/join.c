@@ -31,9 +31,9 @@ static int order_aliases(struct vb_topo_build *b, uint32_t **out)
 	for (uint32_t i = 1; i < b->alias_cnt; i++) {
 		if (compare_aliases(b, at[i - 1], at[i]) == 0)
 			return REFUSE(b, b->alias[at[i]].place,
-				      "the name \"%\" of a port is in line % already",
+				      "the name \"%\" of a port is in %%line % already",
 				      SAY_TEXT(b->alias[at[i]].name),
-				      SAY_DEC(b->alias[at[i - 1]].place.line));
+				      SAY_LINE(b->alias[at[i - 1]].place, b->alias[at[i]].place));
 	}
 	*out = at;
 	return 0;
@@ -115,16 +115,16 @@ static int find_other(struct vb_topo_build *b, uint32_t index)
 	if (o->silent)
 		return REFUSE(b, e.place,
 			      "port % of \"%\" leads to port % of \"%\", but so does port % of "
-			      "\"%\" in line %",
+			      "\"%\" in %%line %",
 			      SAY_DEC(e.port), SAY_TEXT(t->node[e.node].name), SAY_DEC(e.peer_port),
 			      SAY_TEXT(t->node[e.peer].name), SAY_DEC(o->peer_port),
-			      SAY_TEXT(t->node[o->peer].name), SAY_DEC(o->place.line));
+			      SAY_TEXT(t->node[o->peer].name), SAY_LINE(o->place, e.place));
 	return REFUSE(
 	    b, e.place,
-	    "port % of \"%\" leads to port % of \"%\", but by line % that leads to port % "
+	    "port % of \"%\" leads to port % of \"%\", but by %%line % that leads to port % "
 	    "of \"%\"",
 	    SAY_DEC(e.port), SAY_TEXT(t->node[e.node].name), SAY_DEC(e.peer_port),
-	    SAY_TEXT(t->node[e.peer].name), SAY_DEC(o->place.line), SAY_DEC(o->peer_port),
+	    SAY_TEXT(t->node[e.peer].name), SAY_LINE(o->place, e.place), SAY_DEC(o->peer_port),
 	    SAY_TEXT(t->node[o->peer].name));
 }
 
@@ -144,13 +144,15 @@ static int agree_rate(struct vb_topo_build *b, const struct vb_topo_end *e,
 	if (!e->speed && !o->speed)
 		speed = both_allow(e->usual_speed, o->usual_speed);
 	if ((e->width || o->width || e->usual_width || o->usual_width) && !width)
-		return REFUSE(
-		    b, e->place, "port % of \"%\" has a width that its other end in line % has not",
-		    SAY_DEC(e->port), SAY_TEXT(b->t->node[e->node].name), SAY_DEC(o->place.line));
+		return REFUSE(b, e->place,
+			      "port % of \"%\" has a width that its other end in %%line % has not",
+			      SAY_DEC(e->port), SAY_TEXT(b->t->node[e->node].name),
+			      SAY_LINE(o->place, e->place));
 	if ((e->speed || o->speed || e->usual_speed || o->usual_speed) && !speed)
-		return REFUSE(
-		    b, e->place, "port % of \"%\" has a speed that its other end in line % has not",
-		    SAY_DEC(e->port), SAY_TEXT(b->t->node[e->node].name), SAY_DEC(o->place.line));
+		return REFUSE(b, e->place,
+			      "port % of \"%\" has a speed that its other end in %%line % has not",
+			      SAY_DEC(e->port), SAY_TEXT(b->t->node[e->node].name),
+			      SAY_LINE(o->place, e->place));
 	port->width = b->cfg->width ? b->cfg->width : VB_IB_4X;
 	port->speed = b->cfg->speed ? b->cfg->speed : VB_IB_EDR;
 	for (uint32_t bit = VB_IB_1X, most = 0; bit <= VB_IB_2X; bit *= 2) {

@@ -106,3 +106,12 @@ bool vb_lex_ends(struct vb_lex *l)
 	vb_lex_skip_blank(l);
 	return l->at == l->end || *l->at == '#';
 }
+
+const char *vb_lex_last_quote(const struct vb_lex *l)
+{
+	const char *at = l->end;
+
+	while (at > l->at && at[-1] != '"')
+		at--;
+	return at > l->at ? at - 1 : NULL;
+}

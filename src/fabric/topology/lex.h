@@ -33,6 +33,8 @@ bool vb_lex_hex(struct vb_lex *l, uint64_t *out);
 bool vb_lex_quoted(struct vb_lex *l, const char **text, size_t *len);
 /* Up to the next blank. */
 bool vb_lex_word(struct vb_lex *l, struct vb_lex *word);
+/* The last quote of what is left, NULL: there is none. */
+const char *vb_lex_last_quote(const struct vb_lex *l);
 /* Only blanks, or a comment, are left. */
 bool vb_lex_ends(struct vb_lex *l);
 

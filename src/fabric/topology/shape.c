@@ -331,9 +331,8 @@ static int add_numbered(struct shaper *s, bool is_switch, uint32_t number, uint3
 	struct vb_say say = {.sink = vb_say_to_buffer, .ctx = &to};
 
 	if (ports > VB_TOPO_PORT_CNT_MAX)
-		return SHAPE_REFUSE(s, "%: a switch would have % ports, at most % are possible",
-				    SAY_TEXT(s->row->name), SAY_DEC(ports),
-				    SAY_DEC(VB_TOPO_PORT_CNT_MAX));
+		return SHAPE_REFUSE(s, "%: a switch would have more than % ports",
+				    SAY_TEXT(s->row->name), SAY_DEC(VB_TOPO_PORT_CNT_MAX));
 	vb_say(&say, is_switch ? "S-%" : "H-%", (const struct vb_say_arg[]){SAY_DEC4(number)});
 	vb_say_flush(&say);
 	return vb_topo_add_node(&s->b, is_switch ? VB_NODE_SWITCH : VB_NODE_CA, name, to.len,

@@ -17,15 +17,18 @@ static int read_text(struct vb_topo_reader *r, const char *text, size_t len);
 /* "=NUMBER" up to @max, and nothing behind it. */
 static int read_value(struct vb_topo_reader *r, uint64_t min, uint64_t max, uint64_t *out)
 {
+	const char *number;
+
 	vb_lex_skip_blank(&r->lex);
 	if (!vb_lex_char(&r->lex, '='))
 		return REFUSE_HERE(r, "expected '=' and a number", SAY_NOTHING);
 	vb_lex_skip_blank(&r->lex);
+	number = r->lex.at;
 	if (!vb_lex_number(&r->lex, out))
 		return REFUSE_HERE(r, "expected a number", SAY_NOTHING);
 	if (*out < min || *out > max)
-		return REFUSE_HERE(r, "the number is % to %, not %", SAY_DEC(min), SAY_DEC(max),
-				   SAY_DEC(*out));
+		return REFUSE_AT(r, number, "the number is % to %, not %", SAY_DEC(min),
+				 SAY_DEC(max), SAY_DEC(*out));
 	if (!vb_lex_ends(&r->lex))
 		return REFUSE_HERE(r, "expected the end of the line behind the number",
 				   SAY_NOTHING);
@@ -63,11 +66,13 @@ static int read_guid(struct vb_topo_reader *r, uint8_t type)
 {
 	struct vb_topo_guids *g = &r->guids[type];
 	bool relative = vb_lex_char(&r->lex, '+');
+	const char *number;
 	uint64_t n;
 
 	if (!relative && !vb_lex_char(&r->lex, '='))
 		return REFUSE_HERE(r, "expected '=' and a GUID", SAY_NOTHING);
 	vb_lex_skip_blank(&r->lex);
+	number = r->lex.at;
 	if (!vb_lex_number(&r->lex, &n))
 		return REFUSE_HERE(r, "expected a GUID, as 0x... or a number", SAY_NOTHING);
 	if (relative)
@@ -75,7 +80,7 @@ static int read_guid(struct vb_topo_reader *r, uint8_t type)
 	else
 		g->base = n;
 	if (n == 0 || n > UINT64_MAX - VB_TOPO_PORT_CNT_MAX)
-		return REFUSE_HERE(r, "0x% is no GUID of a node", SAY_HEX16(n));
+		return REFUSE_AT(r, number, "0x% is no GUID of a node", SAY_HEX16(n));
 	g->next = n;
 	g->counts = g->fresh = true;
 	if (vb_lex_char(&r->lex, '(')) {
@@ -162,8 +167,9 @@ static int read_module(struct vb_topo_reader *r)
 	if (!vb_lex_quoted(&r->lex, &name, &len))
 		return REFUSE_HERE(r, "expected a name in quotes", SAY_NOTHING);
 	if (len > VB_TOPO_NAME_MAX / 2 || memchr(name, '#', len) || memchr(name, '@', len))
-		return REFUSE_HERE(r, "a module has a name of at most % bytes without '#' and '@'",
-				   SAY_DEC(VB_TOPO_NAME_MAX / 2));
+		return REFUSE_AT(r, name,
+				 "a module has a name of at most % bytes without '#' and '@'",
+				 SAY_DEC(VB_TOPO_NAME_MAX / 2));
 	memcpy(r->module, name, len);
 	r->module[len] = '\0';
 	return 0;
@@ -176,6 +182,7 @@ static int read_include(struct vb_topo_reader *r)
 	struct vb_topo_place back = r->place;
 	const char *name, *text;
 	size_t len;
+	const char *file_at;
 	char *file;
 	int err;
 
@@ -183,18 +190,19 @@ static int read_include(struct vb_topo_reader *r)
 	if (!vb_lex_quoted(&r->lex, &name, &len) || len == 0)
 		return REFUSE_HERE(r, "expected the name of a file in quotes", SAY_NOTHING);
 	if (!cfg->include)
-		return REFUSE_HERE(r, "no file can be included here", SAY_NOTHING);
+		return REFUSE_AT(r, name, "no file can be included here", SAY_NOTHING);
 	if (r->depth >= INCLUDE_DEPTH_MAX || r->include_cnt >= INCLUDE_CNT_MAX)
-		return REFUSE_HERE(r, "files are included % deep and % in all at most",
-				   SAY_DEC(INCLUDE_DEPTH_MAX), SAY_DEC(INCLUDE_CNT_MAX));
+		return REFUSE_AT(r, name, "files are included % deep and % in all at most",
+				 SAY_DEC(INCLUDE_DEPTH_MAX), SAY_DEC(INCLUDE_CNT_MAX));
 	r->include_cnt++;
+	file_at = name;
 	file = vb_topo_scratch(&r->b, len + 1);
 	if (!file)
 		return -ENOMEM;
 	memcpy(file, name, len);
 	err = cfg->include(cfg->include_ctx, file, &text, &len);
 	if (err) {
-		REFUSE_HERE(r, "the file \"%\" cannot be read", SAY_TEXT(file));
+		REFUSE_AT(r, file_at, "the file \"%\" cannot be read", SAY_TEXT(file));
 		return err;
 	}
 	r->place = (struct vb_topo_place){.file = file};

@@ -53,6 +53,10 @@ int vb_topo_read_facts(struct vb_topo_reader *r, struct vb_lex words, bool comme
 int vb_topo_full_name(struct vb_topo_reader *r, const char *name, size_t len, char between,
 		      char *out, size_t *out_len);
 
+/* An error at @where, a place in the line. */
+#define REFUSE_AT(r, where, template, ...)                                                         \
+	vb_topo_refuse(&(r)->b, (r)->place, (size_t)((where) - (r)->lex.line) + 1, (template),     \
+		       (const struct vb_say_arg[]){__VA_ARGS__})
 /* An error at the place where the line was read to. */
 #define REFUSE_HERE(r, template, ...)                                                              \
 	vb_topo_refuse(&(r)->b, (r)->place, vb_lex_column(&(r)->lex), (template),                  \
