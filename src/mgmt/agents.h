@@ -2,11 +2,13 @@
 /*
  * The agents that programs register at one port, and the open files that own them: what stands
  * behind /dev/infiniband/umadN. It finds the agent that a MAD from the wire is for, matches answers
- * to requests, and sends requests again until they are answered or given up.
+ * to requests, sends requests again until they are answered or given up, and carries messages of
+ * several MADs (RMPP) for agents that want it.
  *
  * A machine: MADs and time in, MADs and messages out. After each call take all MADs by
  * vb_agents_poll_transmit() and all files by vb_agents_poll_readable(), then wait until
- * vb_agents_poll_timeout(). @now must not decrease. IBA 13.4, 13.6; items MAD-04 to MAD-16, MAD-23
+ * vb_agents_poll_timeout(). @now must not decrease. IBA 13.4, 13.6; items MAD-04 to MAD-16,
+ * MAD-18 to MAD-21, MAD-23
  */
 #ifndef VB_MGMT_AGENTS_H
 #define VB_MGMT_AGENTS_H

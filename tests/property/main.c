@@ -27,7 +27,7 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
 	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, connections = 0, told = 0,
-		 i = 0;
+		 answered = 0, i = 0;
 	bool verbose = false;
 
 	for (int k = 1; k < argc; k++) {
@@ -47,6 +47,7 @@ int main(int argc, char **argv)
 	}
 	if (seed == 1)
 		completions += masks_run_all();
+	answered += messages_long_run(seed);
 	/* A message has a completion at its sender, and most have one at the receiver. */
 	for (; messages ? completions < 2 * messages : i < runs; i++) {
 		completions += scenario_run(seed + i, verbose);
@@ -55,10 +56,12 @@ int main(int argc, char **argv)
 		connections += connections_run(seed + i);
 		told += programs_run(seed + i);
 		completions += resend_run(seed + i);
+		answered += messages_run(seed + i);
 	}
 	printf("%llu runs from seed %llu, %llu completions, %llu connections, "
-	       "%llu programs told\n",
+	       "%llu programs told, %llu MADs answered\n",
 	       (unsigned long long)i, (unsigned long long)seed, (unsigned long long)completions,
-	       (unsigned long long)connections, (unsigned long long)told);
+	       (unsigned long long)connections, (unsigned long long)told,
+	       (unsigned long long)answered);
 	return 0;
 }

@@ -20,6 +20,11 @@ uint64_t connections_run(uint64_t seed);
 uint64_t programs_run(uint64_t seed);
 /* A connection whose resends are watched: resend.c. */
 uint64_t resend_run(uint64_t seed);
+/* Management datagrams, also of many segments, between the agents of two ports: messages.c. Returns
+ * how many requests were answered. */
+uint64_t messages_run(uint64_t seed);
+/* A very long one. */
+uint64_t messages_long_run(uint64_t seed);
 /* All masks of lost, doubled and late packets over small exchanges: masks.c. */
 uint64_t masks_run_all(void);
 

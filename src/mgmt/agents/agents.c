@@ -27,11 +27,19 @@ struct vb_agents *vb_agents_create(const struct vb_agents_config *cfg)
 	return a;
 }
 
+static void messages_end(struct vb_agents *a, struct vb_list *list)
+{
+	while (!vb_list_is_empty(list))
+		vb_rmpp_receive_end(a, vb_container_of(list->next, struct vb_rmpp_in, of_agent));
+}
+
 /* Ends an agent and what it waits for. */
 static void agent_end(struct vb_agents *a, struct vb_agent *g)
 {
 	while (!vb_list_is_empty(&g->sends))
 		vb_mad_send_free(a, vb_container_of(g->sends.next, struct vb_mad_send, of_agent));
+	messages_end(a, &g->receiving);
+	messages_end(a, &g->received);
 	vb_agent_free(a, g);
 }
 
@@ -45,7 +53,7 @@ void vb_agents_destroy(struct vb_agents *a)
 	assert(a->timer_cnt == 0 && vb_list_is_empty(&a->tx) && vb_list_is_empty(&a->readable));
 	vb_agents_free(a, a->file);
 	vb_agents_free(a, a->timers.node);
-	assert(a->memory == 0);
+	assert(a->memory == 0 && a->request_memory == 0);
 	a->cfg.free(a->cfg.alloc_ctx, a);
 }
 
@@ -119,8 +127,7 @@ static void send_transmitted(struct vb_agents *a, struct vb_mad_send *s, vb_time
 	if (s->packet.msg.timeout_ms == 0)
 		vb_mad_send_free(a, s);
 	else
-		vb_heap_set(&a->timers, &s->timer.node,
-			    vb_time_after(now, s->packet.msg.timeout_ms * VB_MSEC));
+		vb_mad_send_wait(a, s, now);
 }
 
 bool vb_agents_poll_transmit(struct vb_agents *a, struct vb_agents_out *out, vb_time now)
@@ -134,6 +141,10 @@ bool vb_agents_poll_transmit(struct vb_agents *a, struct vb_agents_out *out, vb_
 	out->on_qp0 = s->agent->req.qpn == 0;
 	out->addr = s->packet.msg.addr;
 	out->addr.qkey = out->on_qp0 ? 0 : VB_MAD_QKEY; /* that of the QP, whatever was written */
+	if (s->rmpp.cnt != 0) {
+		vb_rmpp_send_next(a, s, out->mad, now);
+		return true;
+	}
 	memcpy(out->mad, s->mad, VB_MAD_LEN);
 	send_transmitted(a, s, now);
 	return true;
@@ -144,6 +155,21 @@ vb_time vb_agents_poll_timeout(const struct vb_agents *a)
 	return vb_heap_due(&a->timers);
 }
 
+static void timer_expire(struct vb_agents *a, struct vb_agents_timer *t)
+{
+	struct vb_mad_send *s;
+
+	if (t->kind == VB_AGENTS_RECEPTION) {
+		vb_rmpp_receive_expire(a, vb_container_of(t, struct vb_rmpp_in, timer));
+		return;
+	}
+	s = vb_container_of(t, struct vb_mad_send, timer);
+	if (s->rmpp.cnt != 0)
+		vb_rmpp_send_expire(a, s);
+	else
+		vb_mad_send_expire(a, s);
+}
+
 void vb_agents_handle_timeout(struct vb_agents *a, vb_time now)
 {
 	while (vb_heap_due(&a->timers) <= now) {
@@ -151,7 +177,7 @@ void vb_agents_handle_timeout(struct vb_agents *a, vb_time now)
 		    vb_container_of(a->timers.node[1], struct vb_agents_timer, node);
 
 		vb_heap_set(&a->timers, &t->node, VB_NEVER);
-		vb_mad_send_expire(a, vb_container_of(t, struct vb_mad_send, timer));
+		timer_expire(a, t);
 	}
 }
 

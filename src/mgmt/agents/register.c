@@ -100,6 +100,8 @@ static int agent_add(struct vb_agents *a, const struct vb_agent_request *r, stru
 	if (r->mgmt_class == 0)
 		g->req.methods[0] = g->req.methods[1] = 0;
 	vb_list_init(&g->sends);
+	vb_list_init(&g->receiving);
+	vb_list_init(&g->received);
 	vb_list_append(&a->agents, &g->all);
 	*out = g;
 	return 0;
@@ -137,7 +139,8 @@ int vb_agent_register(struct vb_agents *a, int file, const struct vb_agent_reque
 
 void vb_agent_free(struct vb_agents *a, struct vb_agent *g)
 {
-	assert(vb_list_is_empty(&g->sends));
+	assert(vb_list_is_empty(&g->sends) && vb_list_is_empty(&g->receiving));
+	assert(vb_list_is_empty(&g->received));
 	if (g->file)
 		g->file->agent[g->id] = NULL;
 	vb_list_remove(&g->all);

@@ -78,7 +78,7 @@ struct vb_mad_send *vb_mad_send_find(const struct vb_agent *g, const struct vb_m
 	for (struct vb_list *l = g->sends.next; l != &g->sends; l = l->next) {
 		struct vb_mad_send *s = vb_container_of(l, struct vb_mad_send, of_agent);
 
-		if (s->packet.msg.timeout_ms != 0 && s->hdr.tid == h->tid &&
+		if (vb_mad_send_waits(s) && s->hdr.tid == h->tid &&
 		    s->hdr.mgmt_class == h->mgmt_class && source_may_answer(s, h, from))
 			return s;
 	}
@@ -92,6 +92,8 @@ void vb_mad_send_give_up(struct vb_agents *a, struct vb_mad_send *s)
 	send_detach(a, s);
 	s->packet.msg.status = ETIMEDOUT;
 	s->packet.msg.len = VB_MAD_HDR_LEN;
+	vb_agents_free(a, s->packet.bytes); /* of the segments */
+	s->packet.bytes = NULL;
 	a->cnt.tx_timeouts++;
 	vb_agents_queue_put(a, f, &s->packet);
 }
@@ -105,4 +107,10 @@ void vb_mad_send_expire(struct vb_agents *a, struct vb_mad_send *s)
 	s->retries_left--;
 	a->cnt.tx_retries++;
 	vb_mad_send_due(a, s);
+}
+
+void vb_mad_send_wait(struct vb_agents *a, struct vb_mad_send *s, vb_time now)
+{
+	vb_heap_set(&a->timers, &s->timer.node,
+		    vb_time_after(now, s->packet.msg.timeout_ms * VB_MSEC));
 }

@@ -46,7 +46,8 @@ static bool write_is_duplicate(const struct vb_agents_file *f, const struct vb_m
 			const struct vb_mad_send *s =
 			    vb_container_of(l, struct vb_mad_send, of_agent);
 
-			if (s->hdr.tid == h->tid && s->hdr.mgmt_class == h->mgmt_class &&
+			if (!s->is_control && s->hdr.tid == h->tid &&
+			    s->hdr.mgmt_class == h->mgmt_class &&
 			    vb_mad_is_response(&s->hdr) == response &&
 			    (!response || same_destination(&s->packet.msg.addr, to)))
 				return true;
@@ -58,8 +59,40 @@ static bool write_is_duplicate(const struct vb_agents_file *f, const struct vb_m
 /* The sender of a message with RMPP that does without the kernel's may repeat it. */
 static bool write_may_repeat(const struct vb_agent *g, uint8_t mgmt_class, const struct vb_rmpp *r)
 {
-	return !vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(mgmt_class) &&
-	       (r->flags & VB_RMPP_ACTIVE);
+	return !vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(mgmt_class) && vb_rmpp_is_active(r);
+}
+
+/* What the length of a message contradicts, for an agent of this kind. */
+static int length_check(const struct vb_agent *g, const struct vb_mad_message *m,
+			uint8_t mgmt_class, bool segmented)
+{
+	bool has_rmpp = vb_mad_class_has_rmpp(mgmt_class);
+
+	if (m->len < vb_mad_class_hdr_len(mgmt_class) || (g->req.rmpp_version && !has_rmpp))
+		return -EINVAL;
+	if (segmented)
+		return m->len > VB_RMPP_MESSAGE_MAX ? -ENOMEM : 0;
+	return m->len > VB_MAD_LEN ? -EINVAL : 0;
+}
+
+/* Queues the message with the header @h. */
+static int message_send(struct vb_agents *a, struct vb_agent *g, const struct vb_mad_message *m,
+			const struct vb_mad_hdr *h, bool segmented)
+{
+	uint32_t hdr_len = vb_mad_class_hdr_len(h->mgmt_class);
+	struct vb_mad_send *s = vb_mad_send_create(a, g, m);
+
+	if (!s)
+		return -ENOMEM;
+	s->hdr.tid = h->tid;
+	vb_mad_tid_put(s->mad, h->tid);
+	if (segmented && vb_rmpp_send_begin(a, s, m->mad + hdr_len, m->len - hdr_len,
+					    vb_rmpp_first_window(g, h, &m->addr))) {
+		vb_mad_send_free(a, s);
+		return -ENOMEM;
+	}
+	vb_mad_send_due(a, s);
+	return 0;
 }
 
 int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *m)
@@ -69,7 +102,8 @@ int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *
 	struct vb_mad_hdr h;
 	struct vb_rmpp r;
 	struct vb_agent *g;
-	struct vb_mad_send *s;
+	bool segmented;
+	int err;
 
 	if (m->len < VB_UMAD_WRITE_MIN || m->agent >= VB_UMAD_AGENTS)
 		return -EINVAL;
@@ -79,19 +113,16 @@ int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *
 	memcpy(first, m->mad, m->len < VB_MAD_LEN ? m->len : VB_MAD_LEN);
 	vb_mad_hdr_parse(&h, first);
 	vb_rmpp_parse(&r, first);
-	if (!addr_is_possible(&m->addr) || m->len < vb_mad_class_hdr_len(h.mgmt_class))
+	if (!addr_is_possible(&m->addr))
 		return -EINVAL;
-	if (m->len > VB_MAD_LEN || (g->req.rmpp_version && !vb_mad_class_has_rmpp(h.mgmt_class)))
-		return -EINVAL;
+	segmented =
+	    vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(h.mgmt_class) && vb_rmpp_is_active(&r);
+	err = length_check(g, m, h.mgmt_class, segmented);
+	if (err)
+		return err;
 	if (!vb_mad_is_response(&h))
 		h.tid = (uint64_t)g->hi_tid << 32 | (uint32_t)h.tid;
 	if (!write_may_repeat(g, h.mgmt_class, &r) && write_is_duplicate(f, &h, &m->addr))
 		return -EINVAL;
-	s = vb_mad_send_create(a, g, m);
-	if (!s)
-		return -ENOMEM;
-	s->hdr.tid = h.tid;
-	vb_mad_tid_put(s->mad, h.tid);
-	vb_mad_send_due(a, s);
-	return 0;
+	return message_send(a, g, m, &h, segmented);
 }

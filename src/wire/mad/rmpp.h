@@ -3,7 +3,7 @@
  * The reliable multi-packet protocol of management datagrams: the header that stands behind the
  * common one in classes that have it, and what the classes differ in. A message of several segments
  * has the headers of its class in each; the payload length of a segment counts what stands behind
- * the header of RMPP, so also the class's own header. IBA 13.6; items MAD-18, FAB-55
+ * the header of RMPP, so also the class's own header. IBA 13.6; items MAD-18 to MAD-21, FAB-55
  */
 #ifndef VB_WIRE_RMPP_H
 #define VB_WIRE_RMPP_H
