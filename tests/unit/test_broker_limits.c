@@ -313,6 +313,29 @@ static void fault__of_a_device_beyond_the_table(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* An answer is the broker's: nothing of what was asked comes back as if it were said of it. */
+static void keep__answers_for_itself(void **state)
+{
+	int fd = raw_connect();
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+
+	(void)state;
+	vb_broker_msg_init(&m, VB_BROKER_OBSERVER);
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) > 0);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	vb_fds_close(&fds);
+	vb_broker_msg_init(&m, VB_BROKER_KEEP);
+	m.status = -EIO;
+	strcpy(m.text, "the disk is full");
+	assert_true(send(fd, &m, sizeof m, MSG_NOSIGNAL) > 0);
+	assert_int_equal(vb_broker_msg_recv(fd, &m, &fds, 0), 1);
+	assert_int_equal(m.op, VB_BROKER_DONE);
+	assert_int_equal(m.status, 0);
+	assert_string_equal(m.text, "");
+	close(fd);
+}
+
 /* A text that there is no room for is refused whole: its beginning would be other rules. */
 static void fault__longer_than_there_is_room(void **state)
 {
@@ -371,6 +394,7 @@ int main(void)
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),
 	    cmocka_unit_test(fault__of_a_device_beyond_the_table),
+	    cmocka_unit_test(keep__answers_for_itself),
 	    cmocka_unit_test(fault__longer_than_there_is_room),
 	    cmocka_unit_test(broker__refuses_another_user),
 	};

@@ -135,6 +135,26 @@ static void access__of_no_device(void **state)
 	assert_non_null(strstr(broker_why, "'nothing'"));
 }
 
+/* Without a broker no register is read, and why says so. */
+static void access__the_broker_is_gone(void **state)
+{
+	struct vb_broker_observer mine;
+	struct vb_broker_reg r;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	r = reg_of(&vb_reg_roce_accl, place_of(false));
+	mine = o;
+	pid = (pid_t)o.host->broker_pid;
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_true(process_ends(pid));
+	broker_why[0] = 0;
+	assert_true(vb_broker_access(&mine, &r, broker_why, sizeof broker_why) < 0);
+	assert_non_null(strstr(broker_why, "the broker does not answer: "));
+	vb_broker_observe_end(&mine);
+}
+
 /* An adapter that is not to stay has no virtual functions, whatever number is named. */
 static void stay__functions_of_what_does_not(void **state)
 {
@@ -175,6 +195,7 @@ int main(void)
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(set__begins_an_epoch, observe_with_function,
 					    observe_end),
+	    cmocka_unit_test(access__the_broker_is_gone),
 	};
 
 	if (!netns_enter()) {

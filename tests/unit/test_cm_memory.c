@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct vb_slots *slots;
@@ -134,6 +135,27 @@ static void store__with_a_message_that_is_no_item(void **state)
 	assert_int_equal(cnt, 2);
 }
 
+/* A program that has closed its standard input gets its lowest descriptor for a store, too. */
+static void store__at_descriptor_0(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct vb_fds none = {.cnt = 0};
+		uint32_t cnt = 0;
+
+		close(0);
+		errno = 0;
+		_exit(vb_fd_store_create() != 0 || vb_fd_store_put(0, VB_FD_STORE_CM, 0, &none) ||
+		      vb_fd_store_walk(0, count_items, &cnt) || cnt != 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* A store comes from another process: what is none is not read as one. */
 static void store__of_another_family(void **state)
 {
@@ -219,6 +241,7 @@ int main(void)
 	    T(walk__finds_channels_that_are_open),
 	    T(store__with_a_message_that_is_no_item),
 	    T(store__is_sifted),
+	    T(store__at_descriptor_0),
 	    T(store__of_another_family),
 	    T(store__of_another_version),
 	};

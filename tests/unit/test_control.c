@@ -4,6 +4,7 @@
 #include "verbena/verbena.h"
 
 #include <linux/futex.h>
+#include <sys/time.h>
 
 static void version__of_header_and_library(void **state)
 {
@@ -152,6 +153,36 @@ static void cnp__wakes_at_once(void **state)
 	vb_broker_disconnect(&c);
 }
 
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* A signal ends the wait: the program has something else to do. */
+static void cnp__wait_is_interrupted(void **state)
+{
+	const struct itimerval often = {{0, 10000}, {0, 10000}}, never = {{0, 0}, {0, 0}};
+	const struct sigaction handler = {.sa_handler = on_alarm};
+	struct vb_broker_client c = client_connect();
+	uint32_t count = 0, qpn = 0;
+	struct sigaction old;
+	struct verbena *v;
+	int rc;
+
+	(void)state;
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	assert_int_equal(sigaction(SIGALRM, &handler, &old), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	do /* the first time for what came before */
+		rc = verbena_wait_cnp(v, "verbena0", &count, &qpn, BROKER_PATIENCE_MS);
+	while (rc == 1);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &old, NULL), 0);
+	assert_int_equal(rc, -EINTR);
+	verbena_close(v);
+	vb_broker_disconnect(&c);
+}
+
 static void view__broker_killed(void **state)
 {
 	struct verbena_device dev[1];
@@ -182,6 +213,7 @@ int main(void)
 	    cmocka_unit_test(counters__live_and_past),
 	    cmocka_unit_test(totals__of_every_port),
 	    cmocka_unit_test(cnp__wakes_who_waits),
+	    cmocka_unit_test(cnp__wait_is_interrupted),
 	    cmocka_unit_test(cnp__wakes_at_once),
 	    cmocka_unit_test(view__broker_killed),
 	};

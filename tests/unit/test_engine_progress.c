@@ -47,6 +47,19 @@ static void progress_thread__hears_the_broker(void **state)
 	vb_engine_release(e);
 }
 
+/* The socket that the broker gives is the link's from then on, which closes it: a descriptor that
+ * two close may be somebody else's by then. */
+static void acquire__the_socket_is_the_links(void **state)
+{
+	struct vb_engine *e;
+	char why[256];
+
+	(void)state;
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
+	assert_int_equal(e->broker.rx_fd, -1);
+	vb_engine_release(e);
+}
+
 /* A process that receives one message, and ends when it is told to; *sock leads to it. */
 static pid_t other_start(int *sock)
 {
@@ -123,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(progress_thread__hears_the_broker, setup, teardown),
+	    cmocka_unit_test_setup_teardown(acquire__the_socket_is_the_links, setup, teardown),
 	    cmocka_unit_test_setup_teardown(progress_thread__gives_back_rings_of_the_dead, setup,
 					    teardown),
 	};

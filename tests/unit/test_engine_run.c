@@ -318,6 +318,24 @@ static void doorbell__tells_the_progress_thread(void **state)
 	assert_true(engine.progress_thread.kicked);
 }
 
+/* Without acknowledgements to wait for, what is posted within 2 us of the doorbell before may leave
+ * together with more; from then on it leaves at once. */
+static void doorbell__of_a_burst(void **state)
+{
+	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
+	vb_time now = vb_engine_now();
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	engine.unsent.doorbell_at = now - 2 * VB_USEC + 1;
+	vb_engine_doorbell(&engine, qp, now);
+	assert_int_equal(sent_cnt, 0);
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_RDMA_WRITE, 8), 0);
+	engine.unsent.doorbell_at = now - 2 * VB_USEC;
+	vb_engine_doorbell(&engine, qp, now);
+	assert_int_equal(sent_cnt, 2);
+}
+
 /* Mail about XRC targets, from slot 3 to this process, which has slot 2. */
 static struct mail {
 	int from;
@@ -380,8 +398,11 @@ static void mail__of_a_slots_last_owner(void **state)
 	mail_send(mail.token);
 	mail_send(mail.token + 2);
 	memory.mailbox[2].sent = 2;
+	engine.mail.look = true;
 	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 2);
 	assert_int_equal(mail.answers, 1);
+	/* That was all, so nobody looks there again. */
+	assert_false(vb_engine_has_mail(&engine));
 	mail_close();
 }
 
@@ -436,6 +457,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_parked_where_it_is_crowded,
 					    setup, teardown),
 	    cmocka_unit_test_setup_teardown(doorbell__tells_the_progress_thread, setup, teardown),
+	    cmocka_unit_test_setup_teardown(doorbell__of_a_burst, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__of_a_slots_last_owner, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__more_than_a_step_takes, setup, teardown),
 	    cmocka_unit_test(slowness__within_bounds),

@@ -5,10 +5,12 @@
 #include "node/broker/history.h"
 
 #include <errno.h>
+#include <string.h>
 
 static const struct vb_gid to = {.b = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7}};
 
-static void tell(struct vb_slot_shm *shm, uint32_t qpn, enum vb_tale_state how, vb_time at)
+static struct vb_tale *tell(struct vb_slot_shm *shm, uint32_t qpn, enum vb_tale_state how,
+			    vb_time at)
 {
 	struct vb_tale *t = vb_tales_new(&shm->explain.tales, qpn);
 
@@ -16,6 +18,7 @@ static void tell(struct vb_slot_shm *shm, uint32_t qpn, enum vb_tale_state how, 
 	t->at = at;
 	t->view.qpn = qpn;
 	t->view.attr.path.dgid = to;
+	return t;
 }
 
 static void take__each_once_with_its_error(void **state)
@@ -31,8 +34,8 @@ static void take__each_once_with_its_error(void **state)
 	s->host = &memory.host;
 	s->slot[5].shm = shm;
 	shm->pid = 321;
-	tell(shm, 0x105, VB_TALE_FAILED, 10);
-	tell(shm, 0x205, VB_TALE_OPEN, 30);
+	(void)tell(shm, 0x105, VB_TALE_FAILED, 10);
+	(void)tell(shm, 0x205, VB_TALE_OPEN, 30);
 	shm->explain.error[1] = (struct vb_send_error){.gid = to, .err = EHOSTUNREACH, .cnt = 4};
 	vb_history_take(s, 5);
 	p = vb_slots_past(s);
@@ -47,10 +50,36 @@ static void take__each_once_with_its_error(void **state)
 	assert_true(vb_history_until(p) > p->tale[1].ended);
 }
 
+/* The rules of the port that the QP had stay with its tale: of the first port, and of the last. */
+static void take__with_the_faults_of_its_port(void **state)
+{
+	static struct vb_slots slots;
+	static struct vb_host_memory memory;
+	static struct vb_slot_shm slot;
+	static const uint32_t port[] = {1, VB_DEVICES_MAX, VB_DEVICES_MAX + 1, 0};
+	const struct vb_history *p;
+
+	(void)state;
+	slots.host = &memory.host;
+	slots.slot[5].shm = &slot;
+	strcpy(slot.fault[0].rules.text, "loss=0.1");
+	strcpy(slot.fault[VB_DEVICES_MAX - 1].rules.text, "dup=0.1");
+	for (uint32_t i = 0; i < 4; i++)
+		tell(&slot, 0x105 + (i << 8), VB_TALE_FAILED, 40 - i)->view.attr.port =
+		    (uint8_t)port[i];
+	vb_history_take(&slots, 5);
+	p = vb_slots_past(&slots);
+	assert_string_equal(p->tale[0].fault.rules.text, "loss=0.1");
+	assert_string_equal(p->tale[1].fault.rules.text, "dup=0.1");
+	assert_string_equal(p->tale[2].fault.rules.text, "");
+	assert_string_equal(p->tale[3].fault.rules.text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(take__each_once_with_its_error),
+	    cmocka_unit_test(take__with_the_faults_of_its_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

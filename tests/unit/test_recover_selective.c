@@ -261,6 +261,36 @@ static void answers__with_a_full_account(void **state)
 	env_close(&env);
 }
 
+/* Requests for answers that are missing are numbered, and 0 is no number, also after 2^32 of them.
+ */
+static void answers__asked_for_very_often(void **state)
+{
+	struct vb_qp *qp;
+	struct vb_wc wc;
+
+	(void)state;
+	qp = start(1, 0);
+	post(qp, 1, 4);
+	assert_int_equal(env_tx(&env, &b), 1);
+	qp->sr->asked_cnt = UINT32_MAX;
+	for (uint32_t i = 1; i <= 4; i++) {
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | (i == 4   ? VB_OP_READ_RESP_ONLY
+								: i == 3 ? VB_OP_READ_RESP_LAST
+									 : VB_OP_READ_RESP_MIDDLE),
+				   .dqpn = vb_qp_number(qp),
+				   .psn = vb_psn(FIRST + i % 4),
+				   .selective = true,
+				   .aeth.syndrome = 31};
+
+		assert_int_equal(env_rx(&env, 2, &h, MTU), VB_VERDICT_OK);
+		assert_int_equal(env_tx(&env, &b), i == 1); /* the first, once */
+	}
+	assert_int_equal(qp->sr->gap_due_cnt, 0);
+	assert_int_equal(vb_cq_poll(env.cq, &wc, 1), 1);
+	assert_int_equal(wc.status, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
 /* @qp is asked for the answers [@at, @at + @pkts) of what it has at address 0. */
 static void ask(struct vb_qp *qp, uint32_t at, uint32_t pkts, enum vb_verdict verdict)
 {
@@ -353,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(answers__are_repeated_as_often_as_they_are_lost),
 	    cmocka_unit_test(answers__with_a_full_account),
+	    cmocka_unit_test(answers__asked_for_very_often),
 	    cmocka_unit_test(repeats__more_than_there_is_room_for),
 	    cmocka_unit_test(repeats__of_a_read_under_way),
 	    cmocka_unit_test(read__in_pieces),

@@ -191,6 +191,43 @@ static void send__reader_is_stopped(void **state)
 	close(fd);
 }
 
+/* What a responder may send is what the ring has left for it. */
+static void room__is_what_is_left(void **state)
+{
+	struct fixture *f = *state;
+	int fd = vb_door_open(&w.door[OTHER].token);
+	uint32_t first, room;
+
+	assert_true(fd >= 0);
+	for (uint32_t k = 0; k < 16; k++)
+		add_for(f, OTHER, 4096);
+	assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &first));
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC), 16);
+		assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &room));
+		assert_uint_in_range(room, first - i * 16 * 4608, first - i * 16 * 4096);
+	}
+	close(fd);
+}
+
+/* Who waits for packets of shared memory, and has looked at the link below often enough for
+ * nothing, may nap; a packet or a new peer wakes it by the word. */
+static void nap__when_looks_are_in_vain(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+
+	assert_int_equal(vb_shm_begin_nap(f->link, 0), 0);
+	add_for(f, SLOT, 600);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(recv_all(f, 64), 1);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(recv_some(f, rx, 1), 0);
+	assert_int_not_equal(vb_shm_begin_nap(f->link, VB_MSEC), 0);
+	/* Packets do not come that way any more. */
+	assert_int_equal(vb_shm_begin_nap(f->link, VB_SEC), 0);
+}
+
 /* A door behind which nobody lives: what goes there goes by UDP, where nobody is either. */
 static void send__nobody_lives_there(void **state)
 {
@@ -407,6 +444,8 @@ int main(void)
 	    S(doze__woken_once),
 	    S(doze__another_takes_the_knock),
 	    S(send__reader_is_stopped),
+	    S(room__is_what_is_left),
+	    S(nap__when_looks_are_in_vain),
 	    S(send__nobody_lives_there),
 	    S(send__slot_has_a_new_owner),
 	    S(close__unmaps_the_rings),

@@ -129,6 +129,9 @@ static void publish__port_files(void **state)
 	assert_file("infiniband/verbena0/ports/1/link_layer", "Ethernet\n");
 	assert_file("infiniband/verbena0/ports/1/rate", "25 Gb/sec (1X EDR)\n");
 	assert_file("infiniband/verbena0/ports/1/lid", "0x0\n");
+	assert_file("infiniband/verbena0/ports/1/lid_mask_count", "0\n");
+	assert_file("infiniband/verbena0/ports/1/sm_lid", "0x0\n");
+	assert_file("infiniband/verbena0/ports/1/sm_sl", "0\n");
 	assert_file("infiniband/verbena0/ports/1/pkeys/0", "0xffff\n");
 	assert_file("infiniband/verbena0/ports/1/pkeys/1", "0x0000\n");
 	assert_file("infiniband/verbena0/ports/1/pkeys/15", "0x8001\n");

@@ -451,6 +451,51 @@ static void recv__address_of_no_port(void **state)
 	assert_int_equal(recv_some(f, rx, 1), 1);
 }
 
+/* Adapters and rxe send IPv6 with the UDP checksum 0: the ICRC is the better one. */
+static void recv__ipv6_without_checksum(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_rx rx[1];
+	struct forged o;
+	int one = 1;
+
+	forge(&o, &f->path6, 0, 0, 100);
+	assert_int_equal(setsockopt(o.fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, &one, sizeof one), 0);
+	forged_send(&o);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_memory_equal(rx[0].pkt, o.pkt, rx[0].len);
+	close(o.fd);
+}
+
+/* Where a packet comes from is read from a whole name of IPv4 or IPv6, and from nothing else. */
+static void find_origin__names(void **state)
+{
+	static struct vb_udp_rx_buf b;
+	static const struct {
+		sa_family_t family;
+		socklen_t len;
+		bool is_one;
+	} c[] = {
+	    {AF_INET, sizeof b.name.in, true},     {AF_INET, sizeof b.name.in - 1, false},
+	    {AF_INET6, sizeof b.name.in6, true},   {AF_INET6, sizeof b.name.in6 - 1, false},
+	    {AF_UNSPEC, sizeof b.name.in6, false}, {AF_INET, 0, false},
+	};
+	struct fixture *f = *state;
+	struct msghdr m = {.msg_control = b.control,
+			   .msg_controllen = CMSG_LEN(sizeof(struct in6_pktinfo))};
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+	struct in6_pktinfo info = {.ipi6_ifindex = 1};
+
+	*h = (struct cmsghdr){m.msg_controllen, IPPROTO_IPV6, IPV6_PKTINFO};
+	memcpy(&info.ipi6_addr, f->path6.dgid.b, 16);
+	memcpy(CMSG_DATA(h), &info, sizeof info);
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		b.name.sa.sa_family = c[i].family;
+		m.msg_namelen = c[i].len;
+		assert_int_equal(vb_udp_find_origin(f->udp, &b, &m), c[i].is_one);
+	}
+}
+
 static void recv__ipv4_socket(void **state)
 {
 	struct fixture *f = *state;
@@ -485,6 +530,8 @@ int main(void)
 	    T(recv__longer_than_the_buffer),
 	    T(recv__multicast_is_counted),
 	    T(recv__multicast_is_of_no_flow),
+	    T(recv__ipv6_without_checksum),
+	    T(find_origin__names),
 	    T(recv__address_of_no_port),
 	    cmocka_unit_test_setup_teardown(recv__ipv4_socket, setup_ipv4, teardown),
 	};

@@ -415,6 +415,16 @@ static void post__refused(void **state)
 	close_all();
 }
 
+/* A context that is closed takes along what the program has left in it: the sanitizer looks for
+ * what nobody has any more. */
+static void close_device__with_qps_of_dc(void **state)
+{
+	(void)state;
+	open_all();
+	(void)target();
+	(void)initiator(2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +433,7 @@ int main(void)
 	    VERBS_TEST(dci__wrong_key),
 	    VERBS_TEST(dci__streams),
 	    VERBS_TEST(dci__streams_side_by_side),
+	    VERBS_TEST(close_device__with_qps_of_dc),
 	    VERBS_TEST(create__refused),
 	    VERBS_TEST(post__refused),
 	};

@@ -73,13 +73,18 @@ static void data_goes_both_ways(int fd, uint8_t *p)
 
 static void reg_dmabuf__memfd(void **state)
 {
-	int fd = memory_fd(4, 0);
-	uint8_t *p = map(fd, 4);
+	/* One that cannot be sealed, and one that could be and is not. */
+	static const unsigned flags[] = {0, MFD_ALLOW_SEALING};
 
 	(void)state;
-	data_goes_both_ways(fd, p);
-	munmap(p, 4 * PAGE);
-	close(fd);
+	for (size_t i = 0; i < 2; i++) {
+		int fd = memory_fd(4, flags[i]);
+		uint8_t *p = map(fd, 4);
+
+		data_goes_both_ways(fd, p);
+		munmap(p, 4 * PAGE);
+		close(fd);
+	}
 }
 
 static void reg_dmabuf__dmabuf(void **state)

@@ -416,6 +416,36 @@ static void ask__is_answered_once(void **state)
 	world_close();
 }
 
+/* An answer about a port that no adapter has is none. */
+static void ask__about_a_wild_port(void **state)
+{
+	static struct {
+		struct vb_xrc_msg head;
+		struct vb_xrc_inquiry body;
+	} m;
+
+	(void)state;
+	for (int of_path = 0; of_path < 2; of_path++) {
+		struct vb_xrc_ask a = {.opens = false};
+
+		world_open();
+		vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+		m.head = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
+					     .kind = VB_XRC_ANSWER,
+					     .qpn = w.tgt->qpn,
+					     .serial = a.serial,
+					     .name = w.xrcd[OWNER]->name,
+					     .state_len = sizeof m.body};
+		m.body = (struct vb_xrc_inquiry){.attr = w.tgt->attr};
+		*(of_path ? &m.body.attr.path.port : &m.body.attr.port) = VB_HCA_PORTS_MAX + 1;
+		(void)vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m, sizeof m, 1);
+		assert_int_equal(a.err, -EPROTO);
+		vb_xrc_ask_end(&a);
+		settle();
+		world_close();
+	}
+}
+
 /* What no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
@@ -486,6 +516,7 @@ int main(void)
 	    cmocka_unit_test(ask__of_an_owner_that_is_killed),
 	    cmocka_unit_test(ask__of_another_owner),
 	    cmocka_unit_test(hold__of_a_target_that_has_gone),
+	    cmocka_unit_test(ask__about_a_wild_port),
 	    cmocka_unit_test(ask__is_answered_once),
 	    cmocka_unit_test(owner__ends),
 	    cmocka_unit_test(ask__is_given_up),

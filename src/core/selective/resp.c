@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define PKT_MAX (VB_HDR_MAX + 4096u + VB_PAD_MAX)
+#define PKT_MAX (VB_HDR_MAX + 4096u) /* a payload with its padding is not longer */
 
 /* A kept packet in the pool. */
 struct kept {

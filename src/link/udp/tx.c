@@ -333,7 +333,7 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 			e.name.in6.sin6_flowinfo = 0;
 		} else {
 			/* Those behind it may get other identifications than they were made for. */
-			refused(u, t, 1, n < 0 ? errno : EAGAIN);
+			refused(u, t, 1, errno);
 			break;
 		}
 	}

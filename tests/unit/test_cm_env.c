@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the connection manager asks its host for: ports, and from which address the way to another
+ * begins. In a network namespace of its own, whose "lo" has all of 127.0.0.0/8. CMP-23
+ */
+#include "cmocka_env.h"
+#include "netns.h"
+#include "node/cm/env.h"
+
+#include <errno.h>
+
+static struct vb_host_memory memory;
+static struct vb_broker broker;
+
+#define RANGE "/proc/sys/net/ipv4/ip_local_port_range"
+
+/* The host's range, at its widest as well. ip(7) */
+static void ports__are_those_of_the_host(void **state)
+{
+	uint16_t first, last;
+
+	(void)state;
+	netns_write(RANGE, "2048 65535");
+	vb_cm_env_ports(&first, &last);
+	assert_int_equal(first, 2048);
+	assert_int_equal(last, 65535);
+	netns_write(RANGE, "40000 40001");
+	vb_cm_env_ports(&first, &last);
+	assert_int_equal(first, 40000);
+	assert_int_equal(last, 40001);
+}
+
+static struct vb_ucma_addr address(uint8_t last)
+{
+	return (struct vb_ucma_addr){.family = 2, .gid = {{[10] = 0xff, 0xff, 127, 0, 0, last}}};
+}
+
+/* Who says from which address has that one; who does not has the kernel's choice. */
+static void route__from_where_the_program_says(void **state)
+{
+	struct vb_ucma_env env = vb_cm_env(&broker);
+	struct vb_device *d = &memory.host.device[0];
+	struct vb_ucma_addr to = address(1), from = address(2), any = {.family = 2};
+	struct vb_ucma_local l;
+
+	(void)state;
+	memory.host.device_cnt = 1;
+	d->ifindex = 1;
+	d->guid = 7;
+	for (uint8_t i = 0; i < 2; i++) {
+		d->gid[i].type = VB_GID_IPV4;
+		d->gid[i].gid = address((uint8_t)(i + 1)).gid;
+	}
+	broker.slots.host = &memory.host;
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), 0);
+	assert_int_equal(from.gid.b[15], 2);
+	assert_int_equal(l.gid_index, 1);
+	assert_int_equal(l.node_guid, 7);
+	assert_int_equal(env.route(env.ctx, &any, &to, &l), 0);
+	assert_int_equal(any.gid.b[15], 1);
+	assert_int_equal(l.gid_index, 0);
+	/* An address of the host that no device has. */
+	from = address(3);
+	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(ports__are_those_of_the_host),
+	    cmocka_unit_test(route__from_where_the_program_says),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespaces here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
