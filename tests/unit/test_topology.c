@@ -234,6 +234,16 @@ static void modules_and_names_of_ports_are_read_as_ibsim_does(void **state)
 	assert_int_equal(node("left#b")->node_guid, 0x200003);
 }
 
+static void each_name_of_a_port_is_found(void **state)
+{
+	(void)state;
+	parse("Switch 5 \"s\"\n@[3] \"c\"\n@[1] \"a\"\n@[5] \"e\"\n@[2] \"b\"\n@[4] \"d\"\n"
+	      "Switch 5 \"t\"\n[1] \"@e\"\n[2] \"@d\"\n[3] \"@c\"\n[4] \"@b\"\n[5] \"@a\"\n");
+	assert_int_equal(topo.link_cnt, 5);
+	for (uint32_t p = 1; p <= 5; p++)
+		assert_int_equal(node("t")->port[p].peer_port, 6 - p);
+}
+
 static void descriptions_have_what_they_like_in_them(void **state)
 {
 	(void)state;
@@ -354,6 +364,7 @@ int main(void)
 	    TOPOLOGY_TEST(options_are_what_an_end_allows_and_the_best_of_both_is_taken),
 	    TOPOLOGY_TEST(keywords_are_for_cables_of_which_neither_end_says_more),
 	    TOPOLOGY_TEST(modules_and_names_of_ports_are_read_as_ibsim_does),
+	    TOPOLOGY_TEST(each_name_of_a_port_is_found),
 	    TOPOLOGY_TEST(descriptions_have_what_they_like_in_them),
 	    TOPOLOGY_TEST(comments_of_people_mean_nothing),
 	    TOPOLOGY_TEST(text_that_was_written_is_a_fixed_point),

@@ -237,6 +237,23 @@ static void guids_are_taken_from_names_and_counted_on(void **state)
 	assert_int_equal(node("H-00000000000000cd")->node_guid, 0xcd);
 }
 
+static void the_last_guids_are_not_passed(void **state)
+{
+	(void)state;
+	parse("caguid=0xffffffffffffff01\nCa 254 \"a\"\nSwitch 1 \"H-ffffffffffffffff\"\n"
+	      "Switch 1 \"H-0x00000000000012\"\n");
+	assert_int_equal(node("a")->port[254].guid, UINT64_MAX);
+	assert_int_equal(topo.node[1].node_guid, VB_TOPO_GUID_BASE);
+	assert_int_equal(topo.node[2].node_guid, VB_TOPO_GUID_BASE + 256);
+	vb_topo_free(&topo);
+	refuse("caguid=0xffffffffffffff01\nCa 254 \"a\"\nCa 1 \"b\"\n",
+	       "line 3, column 9: there is no GUID behind 0xffffffffffffff01 for \"b\"");
+	refuse("caguid=0xffffffffffffff01\ncaguid+0xff\n",
+	       "line 2, column 8: 0x0000000000000000 is no GUID of a node");
+	assert_int_equal(vb_topo_parse(&topo, &config, NULL, 0, why, sizeof why), -EINVAL);
+	assert_string_equal(why, "there is no node in the text");
+}
+
 static void blocks_of_guids_begin_where_they_are_told_and_pass_over_what_is_used(void **state)
 {
 	(void)state;
@@ -269,6 +286,7 @@ int main(void)
 	    TOPOLOGY_TEST(limits_hold),
 	    TOPOLOGY_TEST(a_file_is_included_where_the_line_stands),
 	    TOPOLOGY_TEST(guids_are_taken_from_names_and_counted_on),
+	    TOPOLOGY_TEST(the_last_guids_are_not_passed),
 	    TOPOLOGY_TEST(blocks_of_guids_begin_where_they_are_told_and_pass_over_what_is_used),
 	};
 

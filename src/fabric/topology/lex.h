@@ -21,6 +21,13 @@ static inline bool vb_lex_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+/* Whether a letter comes next. */
+static inline bool vb_lex_is_letter(const struct vb_lex *l)
+{
+	return l->at < l->end &&
+	       ((*l->at >= 'a' && *l->at <= 'z') || (*l->at >= 'A' && *l->at <= 'Z'));
+}
+
 void vb_lex_skip_blank(struct vb_lex *l);
 /* Each takes what it is about and returns true, or takes nothing. */
 bool vb_lex_char(struct vb_lex *l, char c);

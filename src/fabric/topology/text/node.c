@@ -92,13 +92,13 @@ static uint64_t guid_in_name(const char *name, size_t len)
 	uint64_t guid;
 
 	if (len != 18 || !strchr("SHR", name[0]) || name[1] != '-' || name[3] == 'x' ||
-	    !vb_lex_hex(&l, &guid) || l.at < l.end)
+	    !vb_lex_hex(&l, &guid) || l.at < l.end || guid > NODE_GUID_MAX)
 		return 0;
 	return guid;
 }
 
 /* What the lines before the node said of it. */
-static void take_heading(struct vb_topo_reader *r, struct vb_topo_node *n)
+static int take_heading(struct vb_topo_reader *r, struct vb_topo_node *n)
 {
 	struct vb_topo_guids *g = &r->guids[n->type];
 	uint64_t named = guid_in_name(n->name, strlen(n->name));
@@ -106,6 +106,9 @@ static void take_heading(struct vb_topo_reader *r, struct vb_topo_node *n)
 	n->vendor_id = r->vendor_id;
 	n->device_id = r->device_id;
 	if (g->counts && (g->fresh || !named)) {
+		if (g->next == 0 || g->next > NODE_GUID_MAX)
+			return REFUSE_HERE(r, "there is no GUID behind 0x% for \"%\"",
+					   SAY_HEX16(NODE_GUID_MAX), SAY_TEXT(n->name));
 		n->node_guid = g->next;
 		g->next += n->type == VB_NODE_SWITCH ? 1 : n->port_cnt + 1;
 	} else {
@@ -118,6 +121,7 @@ static void take_heading(struct vb_topo_reader *r, struct vb_topo_node *n)
 		n->port[0].guid = r->port0_guid;
 		r->port0_guid = 0;
 	}
+	return 0;
 }
 
 int vb_topo_read_node(struct vb_topo_reader *r, uint8_t type)
@@ -147,7 +151,7 @@ int vb_topo_read_node(struct vb_topo_reader *r, uint8_t type)
 		err = vb_topo_add_node(&r->b, type, full, len, (uint32_t)port_cnt, r->place, &n);
 	if (err)
 		return err;
-	take_heading(r, n);
 	r->in_node = true;
-	return read_description(r, n);
+	err = take_heading(r, n);
+	return err ? err : read_description(r, n);
 }

@@ -76,10 +76,10 @@ static int read_guid(struct vb_topo_reader *r, uint8_t type)
 	if (!vb_lex_number(&r->lex, &n))
 		return REFUSE_HERE(r, "expected a GUID, as 0x... or a number", SAY_NOTHING);
 	if (relative)
-		n += g->base;
+		n = n <= UINT64_MAX - g->base ? n + g->base : 0;
 	else
 		g->base = n;
-	if (n == 0 || n > UINT64_MAX - VB_TOPO_PORT_CNT_MAX)
+	if (n == 0 || n > NODE_GUID_MAX)
 		return REFUSE_AT(r, number, "0x% is no GUID of a node", SAY_HEX16(n));
 	g->next = n;
 	g->counts = g->fresh = true;
@@ -261,17 +261,13 @@ static const struct {
 
 static int read_keyword(struct vb_topo_reader *r)
 {
-	struct vb_lex word = r->lex;
-	size_t len = 0;
-
-	while (word.at + len < word.end &&
-	       ((word.at[len] | 0x20) >= 'a' && (word.at[len] | 0x20) <= 'z'))
-		len++;
-	if (len == 3 && word.end - word.at > 3 && word.at[3] == '-')
-		len = strlen("Non-Chassis");
 	for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
-		if (strlen(keywords[i].word) == len && vb_lex_text(&r->lex, keywords[i].word))
+		struct vb_lex behind = r->lex;
+
+		if (vb_lex_text(&behind, keywords[i].word) && !vb_lex_is_letter(&behind)) {
+			r->lex = behind;
 			return keywords[i].read(r);
+		}
 	}
 	return REFUSE_HERE(r,
 			   "expected a node (Switch, Ca, Hca, Rt), a port ([1]), or one of "
@@ -301,13 +297,16 @@ static int read_line(struct vb_topo_reader *r, const char *line, size_t len)
 
 static int read_text(struct vb_topo_reader *r, const char *text, size_t len)
 {
-	const char *end = text + len;
+	const char *end;
 	int err = 0;
 
+	if (len == 0)
+		return 0;
 	if (len > VB_TOPO_TEXT_MAX - r->text_len)
 		return REFUSE(&r->b, r->place, "there is more text than % bytes",
 			      SAY_DEC(VB_TOPO_TEXT_MAX));
 	r->text_len += len;
+	end = text + len;
 	while (!err && text < end) {
 		const char *line = text, *newline = memchr(text, '\n', (size_t)(end - text));
 

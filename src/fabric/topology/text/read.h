@@ -7,6 +7,9 @@
 #include "fabric/topology/lex.h"
 #include "wire/mad/smp.h"
 
+/* Its ports may have GUIDs behind it. */
+#define NODE_GUID_MAX (UINT64_MAX - VB_TOPO_PORT_CNT_MAX)
+
 /* The GUIDs of one type of node: a line gives the first, the nodes after it count on. */
 struct vb_topo_guids {
 	uint64_t base, next;
