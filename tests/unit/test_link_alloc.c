@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory runs out where links are opened, at each place where one asks for some: the call says
+ * ENOMEM, keeps no descriptor and no memory, and succeeds when it is made again. The linker leads
+ * the calls of this program's own code to the functions here (ld(1) --wrap).
+ */
+#include "shm_world.h"
+
+#include "link/middle/fault.h"
+
+#include <errno.h>
+
+/* Calls since the count began, and the call that fails; 0: none. */
+static uint32_t calls, fail_at;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fail_at && ++calls == fail_at ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fail_at && ++calls == fail_at ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+/* Opens a link by @open with less memory each time, until there is enough. @places ask for some. */
+static void assert_open(int (*open)(struct vb_link **, const struct vb_link_config *),
+			const struct vb_link_config *cfg, uint32_t places)
+{
+	unsigned before = descriptors_of(getpid());
+	struct vb_link *l;
+	int rc;
+
+	for (uint32_t n = 1; n <= places; n++) {
+		calls = 0;
+		fail_at = n;
+		rc = open(&l, cfg);
+		fail_at = 0;
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(descriptors_of(getpid()), before);
+	}
+	calls = 0;
+	fail_at = UINT32_MAX;
+	rc = open(&l, cfg);
+	fail_at = 0;
+	assert_int_equal(rc, 0);
+	assert_int_equal(calls, places);
+	l->ops->close(l);
+}
+
+static void open__udp(void **state)
+{
+	const struct vb_link_config cfg = {.rx_fd = rx_socket(AF_INET6), .port_of = port_of};
+
+	(void)state;
+	assert_open(vb_udp_open, &cfg, 2);
+}
+
+static void open__shm(void **state)
+{
+	struct vb_link_config cfg = {.slot = SLOT, .port_of = shm_port_of};
+	struct vb_shm_door *door = mmap(NULL, VB_SHM_SLOTS * sizeof *door, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const struct vb_link_config below = {.rx_fd = rx_socket(AF_INET6), .port_of = port_of};
+
+	(void)state;
+	assert_ptr_not_equal(door, MAP_FAILED);
+	cfg.door = door;
+	assert_int_equal(vb_udp_open(&cfg.lower, &below), 0);
+	assert_open(vb_shm_open, &cfg, 1);
+	munmap(door, VB_SHM_SLOTS * sizeof *door);
+}
+
+static int open_fault(struct vb_link **out, const struct vb_link_config *cfg)
+{
+	const struct vb_fault_link_config fault = {.lower = cfg->lower};
+
+	return vb_fault_link_open(out, &fault);
+}
+
+static void open__fault(void **state)
+{
+	const struct vb_link_config below = {.rx_fd = rx_socket(AF_INET6), .port_of = port_of};
+	struct vb_link_config cfg = {.slot = SLOT};
+
+	(void)state;
+	assert_int_equal(vb_udp_open(&cfg.lower, &below), 0);
+	assert_open(open_fault, &cfg, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(open__udp),
+	    cmocka_unit_test(open__shm),
+	    cmocka_unit_test(open__fault),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace may be made here: test skipped\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
