@@ -36,6 +36,9 @@ struct vb_link_tap {
 	uint8_t port, traffic_class, hop_limit;
 	bool sent;     /* else received */
 	uint16_t mark; /* what a fault did to it: enum vb_fault_mark */
+	/* CLOCK_REALTIME before the call that sent it: it may arrive before that call is back; 0:
+	 * now. */
+	uint64_t at_ns;
 	uint32_t seg_cnt;
 	const struct vb_seg *seg;
 };

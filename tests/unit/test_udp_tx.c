@@ -462,6 +462,8 @@ static void tap__both_directions(void **state)
 {
 	static const uint32_t len[] = {10, VB_UDP_SHORT_MAX, VB_UDP_SHORT_MAX + 1};
 	struct fixture *f = *state;
+	struct timespec now;
+	uint64_t before;
 
 	f->path4.traffic_class = 0x6a;
 	for (size_t j = 0; j < sizeof len / sizeof len[0]; j++) {
@@ -473,6 +475,8 @@ static void tap__both_directions(void **state)
 		check_arrival(f, 5);
 		assert_int_equal(f->tap_cnt, 0);
 		f->tap_on = 1;
+		clock_gettime(CLOCK_REALTIME, &now);
+		before = (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec;
 		assert_int_equal(send_all(f), 5);
 		check_arrival(f, 5);
 		assert_int_equal(f->tap_cnt, 10);
@@ -480,6 +484,9 @@ static void tap__both_directions(void **state)
 			const struct vb_link_tap *t = &f->tap[i];
 
 			assert_int_equal(t->sent, i < 5);
+			/* Sent before the call: of one train all at one time. */
+			assert_true(i < 5 ? t->at_ns >= before && t->at_ns == f->tap[0].at_ns
+					  : t->at_ns == 0);
 			assert_int_equal(t->udp.ip_id, i % 5);
 			assert_int_equal(t->udp.ip_frag, DF);
 			assert_int_equal(t->udp.dport, VB_ROCE_PORT);

@@ -94,6 +94,7 @@ struct vb_udp_tx {
 	uint8_t *frame_at[VB_TX_BATCH_PKTS + 1];
 	struct iovec iov[VB_TX_BATCH_PKTS];   /* one for each message, */
 	struct mmsghdr msg[VB_TX_BATCH_PKTS]; /* without UDP_SEGMENT for each packet */
+	uint64_t sent_ns;                     /* as struct vb_link_tap has it, of this call */
 };
 
 /* One received datagram or train. */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BTH_DQPN 5 /* offset of the 3 bytes */
@@ -159,7 +160,22 @@ VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k
 	icrc_inputs(t, &tap.udp);
 	tap.udp.ip_id = (uint16_t)(t->how.ip_id + k * t->how.step);
 	tap.mark = t->fate ? t->fate[k].mark : 0;
+	tap.at_ns = u->tx.sent_ns;
 	u->cfg.tap(u->cfg.ctx, &tap);
+}
+
+VB_COLD static uint64_t realtime_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Notes when packets leave, for the tap. */
+static inline void note_time(struct vb_udp *u)
+{
+	u->tx.sent_ns = vb_udp_is_tapped(u) ? realtime_now() : 0;
 }
 
 /* The next @n packets of the train have left. */
@@ -319,6 +335,7 @@ VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
 		uint32_t bytes = flow_bytes(t, t->done, t->cnt - t->done);
 
 		flow_count(u, t, bytes);
+		note_time(u);
 
 		long n = send_many(u, t->sock, x->msg + t->done, t->cnt - t->done);
 
@@ -418,6 +435,7 @@ static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
 		give_up(t);
 		return;
 	}
+	note_time(u);
 	if (cnt == 1) {
 		sent = send_one(u, t->sock, &e->msg) >= 0;
 	} else {

@@ -196,11 +196,15 @@ void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t)
 {
 	struct vb_engine *e = ctx;
-	struct timespec now;
+	uint64_t at_ns = t->at_ns;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	vb_capture_write(&e->broker.shm->capture, t,
-			 (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec);
+	if (at_ns == 0) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_REALTIME, &now);
+		at_ns = (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec;
+	}
+	vb_capture_write(&e->broker.shm->capture, t, at_ns);
 }
 
 /* Device @i of the table as an HCA port; a hole in the table has no MTU and takes no QP. */
