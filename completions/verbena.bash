@@ -189,9 +189,13 @@ _verbena()
 		-c | --count | -t | --time)
 			return
 			;;
+		--report)
+			_filedir html
+			return
+			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--count --time --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--count --time --read --report --help' -- "$cur"))
 		else
 			_filedir pcapng
 		fi

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page of a simulation's report: HTML, CSS and JavaScript of src/export/report as one text in
+ * The page of traffic: HTML, CSS and JavaScript of src/export/report as one text in
  * two halves. Between them goes the data, as JSON without a '<'. The page asks for nothing else and
  * can be read from a file.
  */

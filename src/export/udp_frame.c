@@ -103,3 +103,62 @@ size_t vb_udp_frame_emit(const struct vb_udp_frame *f, uint8_t *out)
 	memcpy(udp + 6, &check, sizeof check);
 	return ip_len + UDP_LEN;
 }
+
+static uint16_t get_be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static bool read_ip4(struct vb_udp_frame *f, const uint8_t *p, size_t len, size_t *ip_len)
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	if (len < IP4_LEN)
+		return false;
+	*ip_len = (size_t)(p[0] & 15) * 4;
+	f->traffic_class = p[1];
+	f->ip_id = get_be16(p + 4);
+	f->ip_frag = get_be16(p + 6);
+	f->hop_limit = p[8];
+	memcpy(f->src.b, mapped, sizeof mapped);
+	memcpy(f->dst.b, mapped, sizeof mapped);
+	memcpy(f->src.b + 12, p + 12, 4);
+	memcpy(f->dst.b + 12, p + 16, 4);
+	/* More fragments, or not the first. */
+	return *ip_len >= IP4_LEN && p[9] == PROTO_UDP && !(f->ip_frag & 0x3fff);
+}
+
+static bool read_ip6(struct vb_udp_frame *f, const uint8_t *p, size_t len, size_t *ip_len)
+{
+	if (len < IP6_LEN)
+		return false;
+	*ip_len = IP6_LEN;
+	f->traffic_class = (uint8_t)(get_be16(p) >> 4);
+	f->flow_label = (uint32_t)(p[1] & 15) << 16 | get_be16(p + 2);
+	f->hop_limit = p[7];
+	memcpy(f->src.b, p + 8, 16);
+	memcpy(f->dst.b, p + 24, 16);
+	return p[6] == PROTO_UDP;
+}
+
+bool vb_udp_frame_read(struct vb_udp_frame *f, const uint8_t *ip, size_t len, uint32_t *captured)
+{
+	size_t ip_len = 0;
+	bool ok;
+
+	memset(f, 0, sizeof *f);
+	if (len == 0)
+		return false;
+	ok = ip[0] >> 4 == 4   ? read_ip4(f, ip, len, &ip_len)
+	     : ip[0] >> 4 == 6 ? read_ip6(f, ip, len, &ip_len)
+			       : false;
+	if (!ok || len < ip_len + UDP_LEN || get_be16(ip + ip_len + 4) < UDP_LEN)
+		return false;
+	f->sport = get_be16(ip + ip_len);
+	f->dport = get_be16(ip + ip_len + 2);
+	f->payload = ip + ip_len + UDP_LEN;
+	f->payload_len = get_be16(ip + ip_len + 4) - UDP_LEN;
+	len -= ip_len + UDP_LEN;
+	*captured = len < f->payload_len ? (uint32_t)len : f->payload_len;
+	return true;
+}

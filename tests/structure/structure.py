@@ -35,12 +35,13 @@ MAY_INCLUDE = {
     "sim": {"base", "wire", "trace", "core", "fault", "fabric", "sim"},
     "scenario": {"base", "wire", "trace", "core", "fault", "fabric", "sim", "scenario"},
     "export": {"base", "wire", "trace", "export"},
+    "traffic": {"base", "wire", "trace", "fault", "export", "traffic"},
     "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "core", "reg", "link", "node"},
     "files": {"base", "ucma", "link", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
     "calls": {"calls"},
-    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "fabric", "sim", "scenario", "export", "link", "node", "verbs",
+    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "fabric", "sim", "scenario", "export", "traffic", "link", "node", "verbs",
             "cmd"},
 }
 PURE = ("base", "wire", "trace", "cm", "ucma", "core", "reg", "fault", "fabric", "mgmt", "sim")

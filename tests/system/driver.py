@@ -37,6 +37,7 @@ import case_metrics  # noqa: E402,F401
 import case_multicast  # noqa: E402,F401
 import case_netlink  # noqa: E402,F401
 import case_perftest  # noqa: E402,F401
+import case_page  # noqa: E402,F401
 import case_ping  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
 import case_installed  # noqa: E402,F401

@@ -5,10 +5,11 @@
  * merges them.
  */
 #include "cmd/cmd.h"
-#include "cmd/observe/fault_comment.h"
+#include "cmd/observe/capture_page.h"
 #include "export/pcapng.h"
 #include "node/broker/broker.h"
 #include "node/client/ring_reader.h"
+#include "traffic/fault_comment.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -33,11 +34,14 @@
 #define SECONDS_MAX 1e9
 #define COUNT_MAX 1e15
 
-enum { OPT_COUNT, OPT_SECONDS };
+enum { OPT_COUNT, OPT_SECONDS, OPT_READ, OPT_REPORT };
 
 static const struct vb_cmd_option options[] = {
     [OPT_COUNT] = {'c', "count", "COUNT", "stop after COUNT packets"},
     [OPT_SECONDS] = {'t', "time", "SECONDS", "stop after SECONDS"},
+    [OPT_READ] = {'r', "read", "FILE", "do not capture: read FILE; once more for the other end's"},
+    [OPT_REPORT] = {0, "report", "FILE",
+		    "write a page for a browser: charts, and the packets one by one"},
     {0},
 };
 
@@ -45,6 +49,7 @@ struct capture {
 	const struct vb_cmd *cmd;
 	const char *path;
 	FILE *file;
+	struct vb_capture_pages pages;
 	uint64_t limit;   /* packets */
 	vb_time deadline; /* CLOCK_MONOTONIC */
 	vb_time slots_due;
@@ -276,19 +281,37 @@ static int open_output(struct capture *c)
 	return 1;
 }
 
+static int take_option(struct capture *c, int option, const char *arg)
+{
+	double n;
+
+	if (option == OPT_COUNT && vb_cmd_number(arg, 1, COUNT_MAX, &n)) {
+		c->limit = (uint64_t)n;
+	} else if (option == OPT_SECONDS && vb_cmd_number(arg, 0.001, SECONDS_MAX, &n)) {
+		c->deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(n * 1e9);
+	} else if (option == OPT_READ) {
+		if (c->pages.read_cnt == VB_TRAFFIC_FILES)
+			return vb_cmd_usage(c->cmd, "a connection has two ends: --read at most "
+						    "twice");
+		c->pages.read[c->pages.read_cnt++] = arg;
+	} else if (option == OPT_REPORT) {
+		c->pages.page = arg;
+	} else {
+		return vb_cmd_usage(c->cmd, "'%s' is no positive number", arg);
+	}
+	return 0;
+}
+
 static int parse_options(struct capture *c, int argc, char **argv)
 {
 	const char *arg;
-	double n;
 	int i;
 
 	while ((i = vb_cmd_next_option(c->cmd, argc, argv, &arg)) >= 0) {
-		if (i == OPT_COUNT && vb_cmd_number(arg, 1, COUNT_MAX, &n))
-			c->limit = (uint64_t)n;
-		else if (i == OPT_SECONDS && vb_cmd_number(arg, 0.001, SECONDS_MAX, &n))
-			c->deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(n * 1e9);
-		else
-			return vb_cmd_usage(c->cmd, "'%s' is no positive number", arg);
+		int rc = take_option(c, i, arg);
+
+		if (rc)
+			return rc;
 	}
 	/* Options may also stand behind FILE. */
 	if (optind < argc && !c->path) {
@@ -297,7 +320,38 @@ static int parse_options(struct capture *c, int argc, char **argv)
 	}
 	if (optind < argc)
 		return vb_cmd_usage(c->cmd, "unexpected argument '%s'", argv[optind]);
+	if (c->pages.read_cnt && !c->pages.page)
+		return vb_cmd_usage(c->cmd, "--read is for --report: say what page to write");
+	if (c->pages.read_cnt && (c->path || c->limit != UINT64_MAX || c->deadline != VB_NEVER))
+		return vb_cmd_usage(c->cmd, "either capture, or --read what was captured");
+	if (c->pages.read_cnt)
+		return 0;
+	if (c->path && c->pages.page && strcmp(c->path, "-") == 0)
+		return vb_cmd_usage(c->cmd, "--report reads the capture again: it needs a file");
 	return c->path ? 0 : vb_cmd_usage(c->cmd, "no file to write");
+}
+
+static int capture_to_file(struct capture *c)
+{
+	int rc = open_output(c), end;
+
+	if (!rc)
+		rc = attach_rings(c);
+	if (rc)
+		return rc;
+	rc = vb_pcapng_begin(&c->out, c->file, "verbena " VERBENA_VERSION);
+	for (uint32_t i = 0; !rc && i < c->o.host->device_cnt; i++)
+		if (c->o.host->device[i].ifindex)
+			rc = add_interface(c, i + 1);
+	if (!rc && fflush(c->file))
+		rc = -errno;
+	if (rc)
+		return write_failed(c, rc);
+	if (c->deadline == VB_NEVER && c->limit == UINT64_MAX && isatty(STDERR_FILENO))
+		fputs("capturing; end with Ctrl-C\n", stderr);
+	rc = capture_loop(c);
+	end = finish_capture(c);
+	return rc ? rc : end;
 }
 
 static int run_capture(const struct vb_cmd *cmd, int argc, char **argv)
@@ -307,31 +361,24 @@ static int run_capture(const struct vb_cmd *cmd, int argc, char **argv)
 
 	c = (struct capture){.cmd = cmd, .limit = UINT64_MAX, .deadline = VB_NEVER};
 	rc = parse_options(&c, argc, argv);
-	if (!rc)
-		rc = open_output(&c);
-	if (!rc)
-		rc = attach_rings(&c);
-	if (rc)
-		return rc;
-	rc = vb_pcapng_begin(&c.out, c.file, "verbena " VERBENA_VERSION);
-	for (uint32_t i = 0; !rc && i < c.o.host->device_cnt; i++)
-		if (c.o.host->device[i].ifindex)
-			rc = add_interface(&c, i + 1);
-	if (!rc && fflush(c.file))
-		rc = -errno;
-	if (rc)
-		return write_failed(&c, rc);
-	if (c.deadline == VB_NEVER && c.limit == UINT64_MAX && isatty(STDERR_FILENO))
-		fputs("capturing; end with Ctrl-C\n", stderr);
-	rc = capture_loop(&c);
-	int end = finish_capture(&c);
-	return rc ? rc : end;
+	/* Before anything is captured: whether there can be a page of it. */
+	if (!rc && c.pages.page)
+		rc = vb_capture_page_check(cmd, &c.pages);
+	if (!rc && c.pages.read_cnt == 0) {
+		rc = capture_to_file(&c);
+		c.pages.read[c.pages.read_cnt++] = c.path;
+	}
+	if (!rc && c.pages.page)
+		rc = vb_capture_page(cmd, &c.pages);
+	return rc;
 }
 
 const struct vb_cmd vb_cmd_capture = {
     .name = "capture",
-    .arguments = "FILE [-c COUNT] [-t SECONDS]",
-    .text = "Writes the packets of the adapter to a pcapng file, or to stdout with '-'.",
+    .arguments = "FILE [-c COUNT] [-t SECONDS] [--report FILE] | -r FILE [-r FILE] --report FILE",
+    .text =
+	"Writes the packets of the adapter to a pcapng file, or to stdout with '-'; or a page of "
+	"captures.",
     .options = options,
     .run = run_capture,
 };

@@ -3,19 +3,11 @@
 #ifndef VB_CMD_SIM_CHART_H
 #define VB_CMD_SIM_CHART_H
 
+#include "cmd/page/page.h"
 #include "cmd/sim/watch.h"
-#include "export/chart.h"
-
-#define VB_SIM_CHARTS 5u
-#define VB_SIM_LINES 8u /* of a chart at most */
 
 struct vb_sim_charts {
-	struct vb_chart chart[VB_SIM_CHARTS]; /* those that have lines */
-	uint32_t chart_cnt;
-	struct vb_chart_line line[VB_SIM_CHARTS][VB_SIM_LINES];
-	char name[VB_SIM_CHARTS][VB_SIM_LINES][64];
-	double *mem[VB_SIM_CHARTS][VB_SIM_LINES]; /* values of a line */
-	double slot_us;
+	struct vb_page_charts page;
 	uint32_t lines_of[VB_WATCH_KIND_CNT]; /* that are shown; the rest is left out */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `verbena sim` records: events as JSON lines, packets of one port as pcapng. */
-#include "cmd/observe/fault_comment.h"
 #include "cmd/sim/sim.h"
 #include "export/pcapng.h"
+#include "traffic/fault_comment.h"
 #include "wire/icrc.h"
 
 #include <errno.h>

@@ -252,13 +252,14 @@ static int write_chart(struct job *j, FILE *to)
 	char *svg = NULL;
 	size_t len = 0;
 	FILE *f = open_memstream(&svg, &len);
-	int err = f ? vb_chart_write(f, j->charts.chart, j->charts.chart_cnt) : -errno;
+	int err = f ? vb_chart_write(f, j->charts.page.chart, j->charts.page.chart_cnt) : -errno;
 
 	if (f && fclose(f) != 0 && !err)
 		err = -errno;
 	if (!err)
-		err = vb_png_write(j->painter, to, svg, len, VB_CHART_WIDTH,
-				   vb_chart_heights(j->charts.chart, j->charts.chart_cnt));
+		err =
+		    vb_png_write(j->painter, to, svg, len, VB_CHART_WIDTH,
+				 vb_chart_heights(j->charts.page.chart, j->charts.page.chart_cnt));
 	free(svg);
 	return err;
 }
@@ -279,7 +280,7 @@ static int draw_files(struct job *j, const struct vb_report *r)
 			err = vb_sim_page_write(w.f, name ? name + 1 : j->path, &j->sc, &j->run, r,
 						j->record.watch, &j->charts);
 		else if (i == 1)
-			err = vb_chart_write(w.f, j->charts.chart, j->charts.chart_cnt);
+			err = vb_chart_write(w.f, j->charts.page.chart, j->charts.page.chart_cnt);
 		else
 			err = write_chart(j, w.f);
 		err = vb_whole_file_end(&w, err);

@@ -9,15 +9,7 @@
 #include <string.h>
 
 #define FIRST_SLOT_NS 64
-#define NONE UINT32_MAX
-#define MAP_BITS 17 /* more than twice as many places as keys */
-
-/* Open addressing; keys stay. */
-struct map {
-	uint64_t *key; /* 0: free */
-	uint32_t *value;
-	uint32_t cnt;
-};
+#define NONE VB_MAP_NONE
 
 struct connection {
 	uint32_t host[2], qpn[2];
@@ -28,15 +20,11 @@ struct connection {
 
 struct vb_watch {
 	const struct vb_scenario_run *run;
-	vb_dur slot_ns;
-	vb_time now;
-	struct map by_key[VB_WATCH_KIND_CNT]; /* series */
-	struct vb_watch_series *series[VB_WATCH_KIND_CNT][VB_WATCH_SERIES_MAX];
-	uint32_t cnt[VB_WATCH_KIND_CNT];
-	struct map ends; /* host and QPN: 2 * connection + side */
+	struct vb_series_set series;
+	struct vb_map ends; /* host and QPN: 2 * connection + side */
 	struct connection *connection;
 	uint32_t connection_cnt, connection_room;
-	struct map packets; /* address: its step, or NONE */
+	struct vb_map packets; /* address: its step, or NONE */
 	struct vb_step *step;
 	uint32_t step_cnt, last;
 	uint64_t left_out;
@@ -44,57 +32,14 @@ struct vb_watch {
 	int err;
 };
 
-static uint32_t map_place(const struct map *m, uint64_t key)
-{
-	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MAP_BITS));
-
-	while (m->key[i] && m->key[i] != key)
-		i = (i + 1) & ((1u << MAP_BITS) - 1);
-	return i;
-}
-
-static uint32_t map_get(const struct map *m, uint64_t key)
-{
-	uint32_t i = m->key ? map_place(m, key) : 0;
-
-	return m->key && m->key[i] ? m->value[i] : NONE;
-}
-
-/* False: no memory, or half full. */
-static bool map_put(struct map *m, uint64_t key, uint32_t value)
-{
-	if (!m->key) {
-		m->key = calloc(1u << MAP_BITS, sizeof *m->key);
-		m->value = calloc(1u << MAP_BITS, sizeof *m->value);
-		if (!m->key || !m->value)
-			return false;
-	}
-
-	uint32_t i = map_place(m, key);
-
-	if (!m->key[i]) {
-		if (m->cnt >= 1u << (MAP_BITS - 1))
-			return false;
-		m->cnt++;
-	}
-	m->key[i] = key;
-	m->value[i] = value;
-	return true;
-}
-
-static void map_free(struct map *m)
-{
-	free(m->key);
-	free(m->value);
-}
-
 struct vb_watch *vb_watch_new(void)
 {
 	struct vb_watch *w = calloc(1, sizeof *w);
 
 	if (!w)
 		return NULL;
-	w->slot_ns = FIRST_SLOT_NS;
+	w->series.slot_ns = FIRST_SLOT_NS;
+	w->series.sums = 1u << VB_WATCH_RATE;
 	w->last = NONE;
 	w->step = calloc(VB_WATCH_STEPS_MAX, sizeof *w->step);
 	w->stories = calloc(1, sizeof *w->stories);
@@ -116,13 +61,9 @@ void vb_watch_free(struct vb_watch *w)
 {
 	if (!w)
 		return;
-	for (int k = 0; k < VB_WATCH_KIND_CNT; k++) {
-		for (uint32_t i = 0; i < w->cnt[k]; i++)
-			free(w->series[k][i]);
-		map_free(&w->by_key[k]);
-	}
-	map_free(&w->ends);
-	map_free(&w->packets);
+	vb_series_free(&w->series);
+	vb_map_free(&w->ends);
+	vb_map_free(&w->packets);
 	free(w->connection);
 	free(w->step);
 	free(w->stories);
@@ -131,89 +72,7 @@ void vb_watch_free(struct vb_watch *w)
 
 int vb_watch_error(const struct vb_watch *w)
 {
-	return w->err;
-}
-
-static void slot_join(enum vb_watch_kind kind, struct vb_watch_slot *to,
-		      const struct vb_watch_slot *a, const struct vb_watch_slot *b)
-{
-	struct vb_watch_slot s = a->used ? *a : *b;
-
-	if (a->used && b->used) {
-		s.last = kind == VB_WATCH_RATE ? a->last + b->last : b->last;
-		s.min = a->min < b->min ? a->min : b->min;
-		s.max = a->max > b->max ? a->max : b->max;
-	}
-	*to = s;
-}
-
-/* Slots of twice the length, until @now is inside. */
-static void reach_time(struct vb_watch *w, vb_time now)
-{
-	w->now = now;
-	while (now / w->slot_ns >= VB_WATCH_SLOTS) {
-		w->slot_ns *= 2;
-		for (int k = 0; k < VB_WATCH_KIND_CNT; k++) {
-			for (uint32_t i = 0; i < w->cnt[k]; i++) {
-				struct vb_watch_slot *s = w->series[k][i]->slot;
-
-				for (uint32_t j = 0; j < VB_WATCH_SLOTS / 2; j++)
-					slot_join((enum vb_watch_kind)k, &s[j], &s[2 * j],
-						  &s[2 * j + 1]);
-				memset(&s[VB_WATCH_SLOTS / 2], 0, sizeof *s * VB_WATCH_SLOTS / 2);
-			}
-		}
-	}
-}
-
-static struct vb_watch_series *series_of(struct vb_watch *w, enum vb_watch_kind kind, uint32_t id)
-{
-	uint32_t i = map_get(&w->by_key[kind], (uint64_t)id + 1);
-
-	if (i != NONE)
-		return w->series[kind][i];
-	if (w->cnt[kind] == VB_WATCH_SERIES_MAX)
-		return NULL;
-
-	struct vb_watch_series *s = calloc(1, sizeof *s);
-
-	if (!s || !map_put(&w->by_key[kind], (uint64_t)id + 1, w->cnt[kind])) {
-		free(s);
-		w->err = -ENOMEM;
-		return NULL;
-	}
-	s->id = id;
-	w->series[kind][w->cnt[kind]++] = s;
-	return s;
-}
-
-static void gauge_value(struct vb_watch *w, enum vb_watch_kind kind, uint32_t id, uint32_t v)
-{
-	struct vb_watch_series *s = series_of(w, kind, id);
-
-	if (!s)
-		return;
-
-	struct vb_watch_slot *slot = &s->slot[w->now / w->slot_ns];
-
-	if (!slot->used || v < slot->min)
-		slot->min = v;
-	if (!slot->used || v > slot->max)
-		slot->max = v;
-	slot->last = v;
-	slot->used = true;
-	s->top = v > s->top ? v : s->top;
-}
-
-static void count_bytes(struct vb_watch *w, uint32_t host, uint32_t bytes)
-{
-	struct vb_watch_series *s = series_of(w, VB_WATCH_RATE, host);
-
-	if (!s)
-		return;
-	s->slot[w->now / w->slot_ns].last += bytes;
-	s->slot[w->now / w->slot_ns].used = true;
-	s->top += bytes;
+	return w->err ? w->err : w->series.err;
 }
 
 /* Takes over connections that have been made since. */
@@ -238,8 +97,8 @@ static void learn_connections(struct vb_watch *w)
 		memset(c, 0, sizeof *c);
 		for (int i = 0; i < 2; i++) {
 			vb_load_end(w->run->load, w->connection_cnt, i, &c->host[i], &c->qpn[i]);
-			(void)map_put(&w->ends, (uint64_t)c->host[i] << 32 | c->qpn[i],
-				      2 * w->connection_cnt + (uint32_t)i);
+			(void)vb_map_put(&w->ends, (uint64_t)c->host[i] << 32 | c->qpn[i],
+					 2 * w->connection_cnt + (uint32_t)i);
 		}
 	}
 }
@@ -249,7 +108,7 @@ static uint32_t end_of(struct vb_watch *w, uint32_t host, uint32_t qpn)
 {
 	if (w->connection_cnt < vb_load_connection_cnt(w->run->load))
 		learn_connections(w);
-	return map_get(&w->ends, (uint64_t)host << 32 | qpn);
+	return vb_map_get(&w->ends, (uint64_t)host << 32 | qpn);
 }
 
 static struct vb_step *step_new(struct vb_watch *w, enum vb_step_kind kind, uint32_t end,
@@ -263,7 +122,7 @@ static struct vb_step *step_new(struct vb_watch *w, enum vb_step_kind kind, uint
 	struct vb_step *s = &w->step[w->step_cnt++];
 
 	s->kind = (uint8_t)kind;
-	s->at = w->now;
+	s->at = w->series.now;
 	s->end = VB_NEVER;
 	s->connection = end == NONE ? NONE : end / 2;
 	s->side = end & 1;
@@ -275,7 +134,7 @@ void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev)
 	struct vb_step *last = w->last == NONE ? NULL : &w->step[w->last], *s;
 	uint32_t end;
 
-	reach_time(w, ev->time);
+	vb_series_reach(&w->series, ev->time);
 	vb_stories_event(w->stories, ev);
 	switch (ev->id) {
 	case VB_TRACE_DROPPED: /* of the packet that has just arrived at a switch */
@@ -333,7 +192,8 @@ static void window_sent(struct vb_watch *w, uint32_t end, const struct vb_hdr *h
 	*resent = vb_psn_diff(hdr->psn, c->nxt[i]) < 0;
 	if (vb_psn_diff(after, c->nxt[i]) > 0)
 		c->nxt[i] = after;
-	gauge_value(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], c->una[i]));
+	vb_series_gauge(&w->series, VB_WATCH_WINDOW, end,
+			(uint32_t)vb_psn_diff(c->nxt[i], c->una[i]));
 }
 
 static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hdr *hdr)
@@ -346,7 +206,7 @@ static void window_answered(struct vb_watch *w, uint32_t end, const struct vb_hd
 	if (!c->begun[i] || vb_psn_diff(una, c->una[i]) <= 0 || vb_psn_diff(una, c->nxt[i]) > 0)
 		return;
 	c->una[i] = una;
-	gauge_value(w, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
+	vb_series_gauge(&w->series, VB_WATCH_WINDOW, end, (uint32_t)vb_psn_diff(c->nxt[i], una));
 }
 
 static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t key)
@@ -355,8 +215,8 @@ static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t
 	uint32_t to, end;
 	bool resent = false;
 
-	if (map_get(&w->packets, key) != NONE) /* what had this place has never arrived */
-		(void)map_put(&w->packets, key, NONE);
+	if (vb_map_get(&w->packets, key) != NONE) /* what had this place has never arrived */
+		(void)vb_map_put(&w->packets, key, NONE);
 	w->last = NONE;
 	if (vb_hdr_parse(&hdr, pkt->bytes, pkt->hdr_len, pkt->len) != VB_VERDICT_OK)
 		return;
@@ -381,25 +241,25 @@ static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t
 	s->syndrome = hdr.aeth.syndrome;
 	s->flags = resent ? VB_STEP_RESENT : 0;
 	w->last = w->step_cnt - 1;
-	(void)map_put(&w->packets, key, w->last);
+	(void)vb_map_put(&w->packets, key, w->last);
 }
 
 static void packet_came(struct vb_watch *w, uint32_t host, const struct vb_frame *pkt, uint64_t key)
 {
-	uint32_t i = map_get(&w->packets, key), to;
+	uint32_t i = vb_map_get(&w->packets, key), to;
 	struct vb_hdr hdr;
 
-	count_bytes(w, host, pkt->frame_len);
+	vb_series_add(&w->series, VB_WATCH_RATE, host, pkt->frame_len);
 	w->last = NONE;
 	if (i != NONE) {
 		struct vb_step *s = &w->step[i];
 
-		s->end = w->now;
+		s->end = w->series.now;
 		if ((pkt->path.traffic_class & VB_ECN_MASK) == VB_ECN_CE)
 			s->flags |= VB_STEP_CE;
 		if (pkt->corrupt)
 			s->flags |= VB_STEP_CORRUPT;
-		(void)map_put(&w->packets, key, NONE);
+		(void)vb_map_put(&w->packets, key, NONE);
 	}
 	if (pkt->corrupt ||
 	    vb_hdr_parse(&hdr, pkt->bytes, pkt->hdr_len, pkt->len) != VB_VERDICT_OK ||
@@ -415,7 +275,7 @@ static void met_fault(struct vb_watch *w, struct vb_step *s, uint16_t mark)
 	s->faults |= mark & ((1u << VB_FAULT_KIND_CNT) - 1);
 	if (mark & VB_FAULT_MARK_DROPPED) {
 		s->flags |= VB_STEP_LOST;
-		s->end = w->now;
+		s->end = w->series.now;
 	}
 }
 
@@ -426,7 +286,7 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 	uint32_t hosts = w->run->topo.host_cnt, a = port & 1 ? l->b : l->a;
 	uint64_t key = (uintptr_t)pkt;
 
-	reach_time(w, now);
+	vb_series_reach(&w->series, now);
 	/* The second one of two is no step of its own. */
 	if (dir == VB_CABLE_SENT && pkt->mark & VB_FAULT_MARK_COPY)
 		return;
@@ -436,71 +296,27 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 	} else if (dir == VB_CABLE_SENT && a < hosts) {
 		packet_left(w, pkt, key);
 	} else {
-		w->last = map_get(&w->packets, key);
+		w->last = vb_map_get(&w->packets, key);
 		if (dir == VB_CABLE_SENT) {
 			uint32_t waiting = vb_sim_port_waiting(w->run->sim, port);
 
-			gauge_value(w, VB_WATCH_QUEUE, port, waiting + pkt->frame_len);
-			gauge_value(w, VB_WATCH_QUEUE, port, waiting);
+			vb_series_gauge(&w->series, VB_WATCH_QUEUE, port, waiting + pkt->frame_len);
+			vb_series_gauge(&w->series, VB_WATCH_QUEUE, port, waiting);
 		}
 	}
 	if (dir == VB_CABLE_SENT && w->last != NONE && pkt->mark)
 		met_fault(w, &w->step[w->last], pkt->mark);
 }
 
-vb_dur vb_watch_slot_ns(const struct vb_watch *w)
-{
-	return w->slot_ns;
-}
-
-uint32_t vb_watch_slot_cnt(const struct vb_watch *w)
-{
-	return (uint32_t)(w->now / w->slot_ns) + 1;
-}
-
-uint32_t vb_watch_series_cnt(const struct vb_watch *w, enum vb_watch_kind kind)
-{
-	return w->cnt[kind];
-}
-
-static int by_top(const void *va, const void *vb)
-{
-	const struct vb_watch_series *a = *(struct vb_watch_series *const *)va;
-	const struct vb_watch_series *b = *(struct vb_watch_series *const *)vb;
-
-	return a->top != b->top ? (a->top < b->top ? 1 : -1) : a->id < b->id ? -1 : a->id > b->id;
-}
-
 void vb_watch_end(struct vb_watch *w)
 {
-	for (int k = 0; k < VB_WATCH_KIND_CNT; k++)
-		qsort(w->series[k], w->cnt[k], sizeof w->series[k][0], by_top);
+	vb_series_end(&w->series);
 	vb_stories_end(w->stories);
 }
 
-const struct vb_watch_series *vb_watch_series(const struct vb_watch *w, enum vb_watch_kind kind,
-					      uint32_t rank)
+const struct vb_series_set *vb_watch_series(const struct vb_watch *w)
 {
-	return w->series[kind][rank];
-}
-
-void vb_watch_value(const struct vb_watch *w, enum vb_watch_kind kind,
-		    const struct vb_watch_series *s, uint32_t i, double *lo, double *hi)
-{
-	const struct vb_watch_slot *slot = &s->slot[i];
-
-	if (kind == VB_WATCH_RATE) {
-		*lo = *hi = (double)slot->last * 8e9 / (double)w->slot_ns;
-		return;
-	}
-	if (slot->used) {
-		*lo = slot->min;
-		*hi = slot->max;
-		return;
-	}
-	while (i > 0 && !s->slot[i].used)
-		i--;
-	*lo = *hi = (double)s->slot[i].last;
+	return &w->series;
 }
 
 uint32_t vb_watch_step_cnt(const struct vb_watch *w)

@@ -9,56 +9,18 @@
 #define VB_CMD_SIM_WATCH_H
 
 #include "cmd/sim/story.h"
+#include "export/series.h"
+#include "export/step.h"
 #include "scenario/scenario.h"
 
-#define VB_WATCH_SLOTS 512u
-#define VB_WATCH_SERIES_MAX 1024u /* of a kind */
 #define VB_WATCH_STEPS_MAX 20000u
 #define VB_WATCH_STEPS_FIRST 16000u /* the room behind them is for what went wrong */
 
 enum vb_watch_kind {
 	VB_WATCH_RATE,   /* by host: bytes of frames that arrived at it in the slot */
 	VB_WATCH_QUEUE,  /* by port of a switch: bytes waiting */
-	VB_WATCH_WINDOW, /* by QP: PSNs sent and not acknowledged */
+	VB_WATCH_WINDOW, /* by QP (2 * connection + side): PSNs sent and not acknowledged */
 	VB_WATCH_KIND_CNT
-};
-
-struct vb_watch_slot {
-	uint64_t last; /* RATE: the sum */
-	uint32_t min, max;
-	bool used;
-};
-
-struct vb_watch_series {
-	uint32_t id;  /* host, port, or 2 * connection + side */
-	uint64_t top; /* RATE: the sum of all; else the most */
-	struct vb_watch_slot slot[VB_WATCH_SLOTS];
-};
-
-enum vb_step_kind {
-	VB_STEP_PACKET,
-	VB_STEP_TIMER,      /* a: PSN, b: retries left */
-	VB_STEP_REWOUND,    /* a: from PSN, b: to PSN, c: enum vb_rewind_why */
-	VB_STEP_COMPLETION, /* a: enum vb_wc_status, b: enum vb_wc_opcode, c: bytes */
-	VB_STEP_GAVE_UP,    /* a: cause */
-};
-
-enum vb_step_flag {
-	VB_STEP_RESENT = 1,
-	VB_STEP_CE = 2,
-	VB_STEP_CORRUPT = 4,
-	VB_STEP_LOST = 8,
-};
-
-/* A packet from host to host, or something that happened at one. */
-struct vb_step {
-	vb_time at, end;     /* end: arrived or lost; VB_NEVER: neither was seen */
-	uint32_t connection; /* UINT32_MAX: of none */
-	uint32_t a, b, c;    /* PACKET: PSN, payload bytes, MSN */
-	uint16_t faults;     /* bit (1 << enum vb_fault_kind) */
-	uint8_t kind, side;  /* of the connection, which it left or where it happened */
-	uint8_t opcode, syndrome, flags;
-	uint8_t drop; /* 1 + why a switch dropped it */
 };
 
 struct vb_watch;
@@ -83,17 +45,8 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 /* Nothing more is to come: puts the series in order. */
 void vb_watch_end(struct vb_watch *w);
 
-/* What was seen. Slots are vb_watch_slot_ns() long, the first vb_watch_slot_cnt() have passed. */
-vb_dur vb_watch_slot_ns(const struct vb_watch *w);
-uint32_t vb_watch_slot_cnt(const struct vb_watch *w);
-uint32_t vb_watch_series_cnt(const struct vb_watch *w, enum vb_watch_kind kind);
-/* The number @rank, after vb_watch_end() in the order of top, most first. */
-const struct vb_watch_series *vb_watch_series(const struct vb_watch *w, enum vb_watch_kind kind,
-					      uint32_t rank);
-/* The value of slot @i for a line: least and most; a slot in which nothing changed has the value
- * that stood before. RATE: bits per second, twice the same. */
-void vb_watch_value(const struct vb_watch *w, enum vb_watch_kind kind,
-		    const struct vb_watch_series *s, uint32_t i, double *lo, double *hi);
+/* What was seen: series of each enum vb_watch_kind; steps. */
+const struct vb_series_set *vb_watch_series(const struct vb_watch *w);
 uint32_t vb_watch_step_cnt(const struct vb_watch *w);
 const struct vb_step *vb_watch_step(const struct vb_watch *w, uint32_t i);
 /* The QPs that timed out or failed. */

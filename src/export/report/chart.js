@@ -48,13 +48,14 @@ function short(v) {
 
 /* {title, x: {name, unit, log}, y: {...}, lines: [{name, x: [], lo: [], hi: []}], step} */
 class Chart {
-	constructor(parent, spec) {
+	constructor(parent, spec, goTo) {
 		this.spec = spec;
+		this.goTo = spec.x.ns ? goTo : undefined; /* a time that is clicked at */
 		this.off = new Set();
 		this.figure = element(parent, "figure", "", "chart");
 		element(this.figure, "h2", spec.title + (spec.y.unit ? ", " + spec.y.unit : ""));
 		this.svg = draw(this.figure, "svg", {class: "plot", tabindex: 0, role: "img",
-			"aria-label": spec.title + ". Left and right read values, 0 shows all."});
+			"aria-label": spec.title + ". Left and right read values, plus and minus zoom, 0 shows all."});
 		this.readout = element(this.figure, "p", "", "readout");
 		this.readout.setAttribute("aria-live", "polite");
 		this.legend();
@@ -66,6 +67,7 @@ class Chart {
 		this.svg.addEventListener("pointerleave", () => this.cross(undefined));
 		this.svg.addEventListener("dblclick", () => this.zoom(this.full));
 		this.svg.addEventListener("keydown", (e) => this.onKey(e));
+		this.svg.addEventListener("wheel", (e) => this.onWheel(e), {passive: false});
 		new ResizeObserver(() => this.render()).observe(this.figure);
 	}
 
@@ -197,12 +199,30 @@ class Chart {
 		this.from = undefined;
 		if (from !== undefined && Math.abs(px - from) > 6)
 			this.zoom([this.unscaleX(Math.min(px, from)), this.unscaleX(Math.max(px, from))]);
+		else if (from !== undefined && this.goTo)
+			this.goTo(this.unscaleX(px));
+	}
+
+	onWheel(e) {
+		if (!e.ctrlKey && !e.shiftKey && document.activeElement !== this.svg)
+			return; /* the page's own */
+		e.preventDefault();
+		this.zoomBy(e.deltaY + e.deltaX > 0 ? 1.25 : 0.8, this.unscaleX(this.px(e)));
+	}
+
+	zoomBy(factor, center) {
+		if (this.spec.x.log)
+			return;
+		const [a, b] = this.range, [lo, hi] = this.full;
+		this.zoom([Math.max(lo, center - (center - a) * factor), Math.min(hi, center + (b - center) * factor)]);
 	}
 
 	onKey(e) {
 		const px = {ArrowLeft: -4, ArrowRight: 4}[e.key];
 		if (e.key === "0" || e.key === "Escape")
 			this.zoom(this.full);
+		else if ("+=-".includes(e.key))
+			this.zoomBy(e.key === "-" ? 2 : 0.5, this.at === undefined ? (this.range[0] + this.range[1]) / 2 : this.at);
 		else if (px)
 			this.cross(this.unscaleX(this.scaleX(this.at === undefined ? this.range[0] : this.at) + px));
 		else

@@ -3,8 +3,13 @@
  * packet is two events, its departure and its arrival or loss. */
 
 const PACKET = 0, TIMER = 1, REWOUND = 2, COMPLETION = 3, GAVE_UP = 4;
-const RESENT = 1, CE = 2, CORRUPT = 4, LOST = 8;
-const DRAWN_MAX = 500, LABEL_GAP = 14;
+const RESENT = 1, CE = 2, CORRUPT = 4, LOST = 8, END_UNSEEN = 16, START_UNSEEN = 32;
+const UNKNOWN = 0xffffffff, DRAWN_MAX = 500, TOP = 38;
+
+/* Times in the unit that suits a span, all in ns. */
+function unitOf(span) {
+	return [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([ns]) => span >= 5 * ns) || [1e3, "µs"];
+}
 
 /* Names the fields of a step, which the file has as a list. */
 function stepOf(list) {
@@ -27,6 +32,8 @@ class Ladder {
 		this.steps = data.steps.map(stepOf);
 		this.box = document.getElementById("drawing");
 		this.words = document.getElementById("words");
+		this.tip = document.getElementById("tip");
+		this.pen = document.createElement("canvas").getContext("2d");
 		this.svg = draw(this.box, "svg", {"aria-hidden": "true"});
 		this.current = -1;
 		/* How far a lost packet would have gone is not known; it is drawn like the fastest. */
@@ -52,8 +59,8 @@ class Ladder {
 		this.filter = id("filter");
 		this.filter.add(new Option(`all (${this.steps.length} steps)`, "all"));
 		for (const [k, n] of count) {
-			const [a, p, b, q] = this.data.connections[k], t = trouble.get(k) || 0;
-			this.filter.add(new Option(`host ${a} QP ${p} – host ${b} QP ${q} (${n}${t ? ", " + t + " of trouble" : ""})`, k));
+			const t = trouble.get(k) || 0;
+			this.filter.add(new Option(`${this.endName(k, 0)} – ${this.endName(k, 1)} (${n}${t ? ", " + t + " of trouble" : ""})`, k));
 		}
 		/* The one with the most to see. */
 		const best = [...count.keys()].sort((a, b) => (trouble.get(b) || 0) - (trouble.get(a) || 0))[0];
@@ -72,9 +79,26 @@ class Ladder {
 		this.box.addEventListener("keydown", (e) => this.onKey(e));
 		this.box.addEventListener("wheel", (e) => this.onWheel(e), {passive: false});
 		this.box.addEventListener("pointerdown", (e) => this.onDown(e));
-		this.box.addEventListener("pointermove", (e) => this.onDrag(e));
-		for (const name of ["pointerup", "pointercancel"])
-			this.box.addEventListener(name, () => { this.grip = undefined; });
+		this.box.addEventListener("pointermove", (e) => this.onMove(e));
+		this.box.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+		this.box.addEventListener("pointerup", (e) => this.onUp(e));
+		this.box.addEventListener("pointercancel", () => { this.grip = undefined; });
+	}
+
+	hostName(h) {
+		return this.data.hosts[h] || "host " + h;
+	}
+
+	/* A number as programs print it: live ones in hexadecimal. */
+	qpName(qpn) {
+		if (qpn === 0)
+			return "QP not known";
+		return "QP " + (this.data.hosts.length ? "0x" + qpn.toString(16).padStart(6, "0") : qpn);
+	}
+
+	endName(connection, side) {
+		const c = this.data.connections[connection];
+		return `${this.hostName(c[side ? 2 : 0])} ${this.qpName(c[side ? 3 : 1])}`;
 	}
 
 	/* Takes what the filter lets through. */
@@ -88,7 +112,7 @@ class Ladder {
 			const [a, , b] = this.data.connections[s.connection];
 			hosts.add(a).add(b);
 			this.events.push({t: s.at, step: s, ends: false});
-			if (s.kind === PACKET && s.end >= 0)
+			if (s.kind === PACKET && s.end >= 0 && !(s.flags & (END_UNSEEN | START_UNSEEN)))
 				this.events.push({t: s.end, step: s, ends: true});
 		}
 		this.events.sort((a, b) => a.t - b.t);
@@ -121,6 +145,7 @@ class Ladder {
 			this.range = [t - (b - a) * 0.25, t + (b - a) * 0.75];
 		this.words.textContent = `${this.current + 1} of ${this.events.length} · ${(t / 1e3).toFixed(3)} µs · ` +
 			this.say(this.events[this.current]);
+		this.tip.hidden = true;
 		this.render();
 	}
 
@@ -140,8 +165,10 @@ class Ladder {
 
 	say(event) {
 		const s = event.step, c = this.data.connections[s.connection];
-		const from = `host ${c[s.side ? 2 : 0]}`, to = `host ${c[s.side ? 0 : 2]}`;
-		const here = `${from} QP ${c[s.side ? 3 : 1]}`;
+		const from = this.hostName(c[s.side ? 2 : 0]), to = this.hostName(c[s.side ? 0 : 2]);
+		const here = this.endName(s.connection, s.side);
+		if (s.kind === TIMER && s.b === UNKNOWN)
+			return `The ACK timer of ${here} has fired: nothing was heard for ${inWords(s.c * 1e3)}, PSN ${s.a} is not acknowledged.`;
 		if (s.kind === TIMER)
 			return `The ACK timer of ${here} fires: PSN ${s.a} is not acknowledged; ${s.b} retries left.`;
 		if (s.kind === REWOUND)
@@ -152,11 +179,16 @@ class Ladder {
 			return `${here} gives up.`;
 		const name = this.packetName(s) + (s.b ? `, ${s.b} bytes` : "") + (s.c && s.syndrome !== undefined && /ACK/.test(this.data.opcodes[s.opcode]) ? `, MSN ${s.c}` : "");
 		const faults = this.data.faults.filter((_, i) => s.faults & 1 << i).join(", ");
+		const again = s.flags & RESENT ? ", not for the first time" : "";
+		if (s.flags & START_UNSEEN)
+			return `${name} from ${from} arrives at ${to}${again}` + (s.flags & CE ? ", marked CE" : "") +
+				(faults ? `; fault: ${faults}` : "") + "; its departure was not captured.";
 		if (!event.ends)
-			return `${here} sends ${name} to ${to}` + (s.flags & RESENT ? ", not for the first time." : ".") +
+			return `${here} sends ${name} to ${to}${again}` + (s.flags & END_UNSEEN ? "; its arrival was not captured." : ".") +
 				(s.end < 0 ? " It is still under way at the end." : "");
 		if (s.flags & LOST)
-			return `${name} from ${from} is lost: ` + (s.drop ? this.data.drops[s.drop - 1] : "fault: " + faults) + ".";
+			return `${name} from ${from} is lost: ` + (s.drop ? this.data.drops[s.drop - 1] : faults ? "fault: " + faults :
+				"it left, and did not arrive") + ".";
 		if (s.flags & CORRUPT)
 			return `${name} from ${from} comes damaged to ${to}, which drops it.`;
 		return `${name} from ${from} arrives at ${to} after ${((s.end - s.at) / 1e3).toFixed(3)} µs` +
@@ -197,36 +229,80 @@ class Ladder {
 		act();
 	}
 
+	/* The page's own, until the drawing has been clicked into. */
 	onWheel(e) {
-		if (!e.ctrlKey && !e.shiftKey)
-			return; /* the page's own */
+		if (!e.ctrlKey && !e.shiftKey && document.activeElement !== this.box)
+			return;
 		e.preventDefault();
+		this.zoom(e.deltaY + e.deltaX > 0 ? 1.25 : 0.8, this.timeAt(this.py(e)));
+	}
+
+	py(e) {
 		const box = this.svg.getBoundingClientRect();
-		this.zoom(e.deltaY + e.deltaX > 0 ? 1.25 : 0.8, this.timeAt((e.clientY - box.top) * this.height / box.height));
+		return (e.clientY - box.top) * this.height / box.height;
 	}
 
 	onDown(e) {
-		this.grip = e.clientY;
+		this.grip = this.from = e.clientY;
 		this.box.setPointerCapture(e.pointerId);
 	}
 
-	onDrag(e) {
-		if (this.grip === undefined)
+	onMove(e) {
+		if (this.grip !== undefined) {
+			this.move((this.grip - e.clientY) / (this.height - 50));
+			this.grip = e.clientY;
+			this.tip.hidden = true;
 			return;
-		this.move((this.grip - e.clientY) / (this.height - 50));
-		this.grip = e.clientY;
+		}
+		const i = this.eventAt(e);
+		this.tip.hidden = i === undefined;
+		if (i === undefined)
+			return;
+		this.tip.textContent = `${(this.events[i].t / 1e3).toFixed(3)} µs · ${this.say(this.events[i])}`;
+		const box = this.box.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
+		this.tip.style.left = Math.max(0, Math.min(x + 14, box.width - this.tip.offsetWidth - 4)) + "px";
+		this.tip.style.top = (y + 18 + this.tip.offsetHeight > box.height ? y - this.tip.offsetHeight - 10 : y + 18) + "px";
+	}
+
+	/* A click without a drag goes to what it hits. */
+	onUp(e) {
+		const still = this.from !== undefined && Math.abs(e.clientY - this.from) < 4, i = this.eventAt(e);
+		this.grip = this.from = undefined;
+		this.box.focus();
+		if (still && i !== undefined)
+			this.go(i);
+	}
+
+	/* The event under the pointer: that end of the packet which is nearer. */
+	eventAt(e) {
+		const g = e.target instanceof Element || e.type ? document.elementsFromPoint(e.clientX, e.clientY).map((x) => x.closest("g[data-i]")).find((x) => x) : undefined;
+		if (!g)
+			return undefined;
+		const step = this.seen[+g.dataset.i], t = this.timeAt(this.py(e));
+		let best;
+		for (let i = 0; i < this.events.length; i++)
+			if (this.events[i].step === step && (best === undefined || Math.abs(this.events[i].t - t) < Math.abs(this.events[best].t - t)))
+				best = i;
+		return best;
+	}
+
+	/* To the first event at @t or behind. */
+	goTime(t) {
+		const i = this.events.findIndex((e) => e.t >= t);
+		if (i >= 0)
+			this.go(i);
 	}
 
 	y(t) {
-		return 38 + (t - this.range[0]) / (this.range[1] - this.range[0]) * (this.height - 50);
+		return TOP + (t - this.range[0]) / (this.range[1] - this.range[0]) * (this.height - 50);
 	}
 
 	timeAt(y) {
-		return this.range[0] + (y - 38) / (this.height - 50) * (this.range[1] - this.range[0]);
+		return this.range[0] + (y - TOP) / (this.height - 50) * (this.range[1] - this.range[0]);
 	}
 
 	x(host) {
-		const left = 96, right = this.width < 600 ? 36 : 120, i = this.hosts.indexOf(host);
+		const left = this.width < 600 ? 112 : 204, right = this.width < 600 ? 36 : 120, i = this.hosts.indexOf(host);
 		return this.hosts.length < 2 ? left : left + i * (this.width - left - right) / (this.hosts.length - 1);
 	}
 
@@ -238,64 +314,105 @@ class Ladder {
 		const svg = this.svg, [a, b] = this.range;
 		svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
 		svg.replaceChildren();
-		for (const t of ticks(a / 1e3, b / 1e3, 8)) {
-			draw(svg, "line", {class: "grid", x1: 62, x2: this.width, y1: this.y(t * 1e3), y2: this.y(t * 1e3)});
-			draw(svg, "text", {x: 58, y: this.y(t * 1e3) + 4, "text-anchor": "end"}, +t.toFixed(3));
+		const [unit, name] = unitOf(b), marks = ticks(a / unit, b / unit, 8);
+		const digits = Math.max(0, Math.ceil(-Math.log10(marks[1] - marks[0]) - 1e-9)) || 0;
+		this.taken = [];
+		for (const t of marks) {
+			draw(svg, "line", {class: "grid", x1: 80, x2: this.width, y1: this.y(t * unit), y2: this.y(t * unit)});
+			draw(svg, "text", {x: 76, y: this.y(t * unit) + 4, "text-anchor": "end"}, t.toFixed(digits));
+			this.taken.push([0, this.y(t * unit) - 8, 78, this.y(t * unit) + 6]);
 		}
 		for (const h of this.hosts)
 			draw(svg, "line", {class: "life", x1: this.x(h), x2: this.x(h), y1: 28, y2: this.height});
 		this.packets(svg, a, b);
 		draw(svg, "rect", {class: "cover", x: 0, y: 0, width: this.width, height: 28});
-		draw(svg, "text", {x: 58, y: 20, "text-anchor": "end"}, "µs");
-		const every = Math.ceil(this.hosts.length * 72 / (this.width - 130));
-		this.hosts.forEach((h, i) => {
-			if (i % every === 0)
-				draw(svg, "text", {class: "head", x: this.x(h), y: 20, "text-anchor": "middle"}, "host " + h);
-		});
+		draw(svg, "text", {x: 76, y: 20, "text-anchor": "end"}, name);
+		this.heads(svg);
+	}
+
+	/* Names of hosts, those for which there is room. */
+	heads(svg) {
+		let free = 84;
+		for (const h of this.hosts) {
+			const text = this.hostName(h), half = this.textWidth(text, true) / 2;
+			const x = Math.min(Math.max(this.x(h), half + 84), this.width - half - 2);
+			if (x - half < free)
+				continue;
+			draw(svg, "text", {class: "head", x, y: 20, "text-anchor": "middle"}, text);
+			free = x + half + 10;
+		}
+	}
+
+	textWidth(text, bold) {
+		const style = getComputedStyle(this.svg);
+		this.pen.font = `${bold ? 620 : 400} ${style.fontSize} ${style.fontFamily}`;
+		return this.pen.measureText(text).width;
 	}
 
 	packets(svg, a, b) {
 		const now = this.current < 0 ? undefined : this.events[this.current];
-		const inside = this.seen.filter((s) => s.at <= b && (s.end < 0 ? s.at : s.end) >= a);
-		const shown = inside.slice(0, DRAWN_MAX), labels = new Map();
-		for (const s of shown) {
-			const current = now && now.step === s;
-			const g = draw(svg, "g", {class: (now && s.at > now.t ? "later" : "") + (current ? " current" : "")});
+		const inside = [];
+		this.seen.forEach((s, i) => {
+			if (s.at <= b && (s.end < 0 ? s.at : s.end) >= a)
+				inside.push(i);
+		});
+		const shown = inside.slice(0, DRAWN_MAX);
+		this.labels = [];
+		for (const i of shown) {
+			const s = this.seen[i], current = now && now.step === s;
+			const g = draw(svg, "g", {"data-i": i, class: (now && s.at > now.t ? "later" : "") + (current ? " current" : "")});
 			if (s.kind === PACKET)
-				this.packet(g, s, labels, current);
+				this.packet(g, s, current);
 			else
-				this.local(g, s, labels, current);
+				this.local(g, s, current);
 		}
 		if (now) {
-			draw(svg, "line", {class: "now", x1: 62, x2: this.width, y1: this.y(now.t), y2: this.y(now.t)});
+			draw(svg, "line", {class: "now", x1: 80, x2: this.width, y1: this.y(now.t), y2: this.y(now.t)});
 			const c = this.data.connections[now.step.connection];
 			if (!(now.ends && now.step.flags & LOST))
 				draw(svg, "circle", {class: "spot", r: 4, cy: this.y(now.t),
 					cx: this.x(c[now.step.side !== +now.ends ? 2 : 0])});
 		}
+		this.placeLabels();
 		if (inside.length > shown.length)
 			draw(svg, "text", {x: this.width / 2, y: this.height - 8, "text-anchor": "middle", class: "head"},
 				`${inside.length - shown.length} more here are not drawn: zoom in`);
 	}
 
-	/* Text at a line, where there is room for it. */
-	label(g, labels, place, x, y, anchor, text, must) {
-		if (!must && y - (labels.has(place) ? labels.get(place) : -Infinity) < LABEL_GAP)
-			return;
-		labels.set(place, y);
-		draw(g, "text", {x, y, "text-anchor": anchor}, text);
+	/* Text that wants one of these places, {x, y, anchor}: what matters most is placed first, and what
+	 * would lie on other text stays away. */
+	label(g, text, weight, places) {
+		this.labels.push({className: "label " + g.getAttribute("class"), text, weight, places, width: this.textWidth(text, weight > 2)});
 	}
 
-	packet(g, s, labels, current) {
+	placeLabels() {
+		const top = draw(this.svg, "g", {});
+		this.labels.sort((a, b) => b.weight - a.weight);
+		for (const l of this.labels) {
+			const found = l.places.map((p) => {
+				const x = p.anchor === "end" ? p.x - l.width : p.anchor === "middle" ? p.x - l.width / 2 : p.x;
+				return {p, box: [x - 2, p.y - 10, x + l.width + 2, p.y + 3]};
+			}).find(({box}) => box[0] >= 80 && box[2] <= this.width && box[1] >= 28 && box[3] <= this.height &&
+				!this.taken.some((t) => box[0] < t[2] && t[0] < box[2] && box[1] < t[3] && t[1] < box[3]));
+			if (!found)
+				continue;
+			this.taken.push(found.box);
+			draw(top, "text", {class: l.className, x: found.p.x, y: found.p.y, "text-anchor": found.p.anchor}, l.text);
+		}
+	}
+
+	packet(g, s, current) {
 		const c = this.data.connections[s.connection], from = c[s.side ? 2 : 0], to = c[s.side ? 0 : 2];
 		const lost = s.flags & LOST || s.end < 0, x1 = this.x(from);
 		const x2 = lost ? x1 + (this.x(to) - x1) * 0.55 : this.x(to), y1 = this.y(s.at);
-		const gone = Math.max(s.end, s.at + (isFinite(this.usual) ? this.usual * 0.55 : 0));
+		const gone = s.flags & (END_UNSEEN | START_UNSEEN) ? s.end : Math.max(s.end, s.at + (isFinite(this.usual) ? this.usual * 0.55 : 0));
 		const y2 = this.y(lost ? gone : s.end), name = this.data.opcodes[s.opcode] || "";
 		const bad = lost || s.flags & CORRUPT;
 		const kind = bad ? "lost" : nakName(s.syndrome) ? "nak" : s.flags & RESENT ? "again" :
 			name === "CNP" ? "cnp" : /ACK|RESP/.test(name) ? "ack" : "request";
-		draw(g, "path", {class: "packet " + kind, d: `M${x1.toFixed(1)} ${y1.toFixed(1)}L${x2.toFixed(1)} ${y2.toFixed(1)}`});
+		const line = `M${x1.toFixed(1)} ${y1.toFixed(1)}L${x2.toFixed(1)} ${y2.toFixed(1)}`;
+		draw(g, "path", {class: "hit", d: line});
+		draw(g, "path", {class: "packet " + kind, d: line});
 		if (bad) {
 			draw(g, "path", {class: "cut", d: `M${x2 - 4} ${y2 - 4}l8 8m0 -8l-8 8`});
 		} else {
@@ -304,19 +421,26 @@ class Ladder {
 			draw(g, "path", {class: "packet " + kind, style: "stroke-dasharray:none",
 				d: `M${p(0.4)}L${x2.toFixed(1)} ${y2.toFixed(1)}L${p(-0.4)}`});
 		}
-		const right = x2 > x1, near = this.hosts.length > 2 ? 0.5 : 0.06;
-		if (this.hosts.length <= 2 || current)
-			this.label(g, labels, from, x1 + (x2 - x1) * near, y1 + (y2 - y1) * near - 4,
-				this.hosts.length > 2 ? "middle" : right ? "start" : "end", this.packetName(s).replace(this.width < 600 ? /^RC_|, PSN sequence error/ : /^$/, ""), current);
+		if (this.hosts.length > 2 && !current)
+			return;
+		const text = this.packetName(s).replace(this.width < 600 ? /^RC_|, PSN sequence error/ : /^$/, "");
+		const on = (share, anchor) => ({x: x1 + (x2 - x1) * share, y: y1 + (y2 - y1) * share - 4, anchor});
+		const [first, last] = x2 > x1 ? ["start", "end"] : ["end", "start"];
+		this.label(g, text, current ? 4 : this.isTrouble(s) ? 2 : 1,
+			this.hosts.length > 2 ? [on(0.5, "middle")] : [on(0.03, first), on(0.97, last)]);
 	}
 
-	local(g, s, labels, current) {
+	local(g, s, current) {
 		const c = this.data.connections[s.connection], host = c[s.side ? 2 : 0], x = this.x(host), y = this.y(s.at);
 		const far = this.hosts.length > 1 && host === this.hosts[this.hosts.length - 1];
 		draw(g, "rect", {class: "local" + (s.kind !== COMPLETION || s.a ? " timer" : ""), x: x - 4, y: y - 4, width: 8, height: 8,
 			transform: `rotate(45 ${x} ${y})`});
-		if (this.hosts.length <= 2 && (this.width >= 600 || current))
-			this.label(g, labels, "local" + host, far ? x + 10 : x - 10, y + 4, far ? "start" : "end",
-				{[TIMER]: "timer", [REWOUND]: "goes back", [COMPLETION]: s.a ? "error" : "done", [GAVE_UP]: "gives up"}[s.kind], current);
+		if (this.hosts.length > 2 && !current)
+			return;
+		const text = {[TIMER]: s.b === UNKNOWN ? `timer, ${inWords(s.c * 1e3)}` : "timer", [REWOUND]: `back to ${s.a}`,
+			[COMPLETION]: s.a ? "error" : "done", [GAVE_UP]: "gives up"}[s.kind];
+		const [dx, anchor] = far ? [10, "start"] : [-10, "end"];
+		this.label(g, text, current ? 4 : s.kind === COMPLETION && !s.a ? 0 : 3,
+			[4, -9, 17, -22, 30].map((dy) => ({x: x + dx, y: y + dy, anchor})));
 	}
 }

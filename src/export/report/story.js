@@ -33,13 +33,13 @@ function showStory(story) {
 	}
 }
 
-function showStories(data) {
+function showStories(data, ladder) {
 	if (!data.stories.length)
 		return;
 	const who = document.getElementById("who");
 	document.getElementById("stories").hidden = false;
 	data.stories.forEach((s, i) => who.add(new Option(
-		`host ${s.host} QP ${s.qpn}: ${s.is}, ${s.timeouts} timeout${s.timeouts === 1 ? "" : "s"}`, i)));
+		`${ladder.hostName(s.host)} ${ladder.qpName(s.qpn)}: ${s.is}, ${s.timeouts} timeout${s.timeouts === 1 ? "" : "s"}`, i)));
 	who.onchange = () => showStory(data.stories[+who.value]);
 	showStory(data.stories[0]);
 	if (data.stories_full)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What captures, live and simulated, say of a packet that has met a fault. */
-#ifndef VB_CMD_OBSERVE_FAULT_COMMENT_H
-#define VB_CMD_OBSERVE_FAULT_COMMENT_H
+#ifndef VB_TRAFFIC_FAULT_COMMENT_H
+#define VB_TRAFFIC_FAULT_COMMENT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +11,8 @@
 /* Words for @mark (enum vb_fault_mark) in @text, and returns it: "fault: loss, dropped". NULL: it
  * met none. */
 const char *vb_fault_comment(uint16_t mark, char text[VB_FAULT_COMMENT_MAX]);
+
+/* The mark that a comment speaks of; 0: of none. */
+uint16_t vb_fault_comment_read(const char *text);
 
 #endif

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pages of live traffic: what `verbena capture --report` makes of captures of real programs."""
+import os
+import subprocess
+
+import browser
+import pair
+from case_congestion import Counters
+from case_report import data_of
+from cases import case
+from hosts import Failure, Skip
+
+RESENT, LOST = 1, 8
+
+
+class Live:
+    """A program between two hosts, captured at both; counters of the client's and of the server's."""
+
+    def __init__(self, context, name, program, options, client=(), server=(), server_options=None):
+        context.machine.two()
+        place = context.places["net4"]
+        self.context, self.hosts = context, (place.client.host, place.server.host)
+        self.paths = [os.path.join(context.machine.folder, f"{name}.{h.name}.pcapng") for h in self.hosts]
+        counters = [Counters(context, h) for h in self.hosts]
+        captures = [h.start([context.verbena, "capture", p, "-t", "60"]) for h, p in zip(self.hosts, self.paths)]
+        for capture, path in zip(captures, self.paths):
+            context.wait(lambda p=path: os.path.exists(p) and os.path.getsize(p) > 0, 10, capture.story)
+        port, run = place.server.host.pick_port(), place.run
+
+        def argv(side, more, how):
+            place.run = [*context.sanitizer, context.verbena, "run", *more, "--", "stdbuf", "-oL"]
+            try:
+                return pair.command(place, side, program, how, port)
+            finally:
+                place.run = run
+
+        served = self.hosts[1].start(argv(place.server, server, server_options or options), name="server")
+        served.wait_listen(port)
+        asked = self.hosts[0].start(argv(place.client, client, options) + [place.server.control], name="client")
+        pair.finish(served, asked, 60)
+        self.said = ""
+        for capture in captures:
+            capture.kill(2)
+            if capture.wait(20):
+                raise Failure(capture.story())
+            self.said += capture.output()
+        self.client, self.server = [c.done() for c in counters]
+        self.is_whole = self.said.count(" 0 lost") == 2
+
+    def page(self, *paths):
+        """The page's path and what it has."""
+        path = os.path.join(self.context.machine.folder, "page.html")
+        make_page(self.context, path, *(paths or self.paths))
+        return path, data_of(path)
+
+
+def make_page(context, page, *captures, status=0):
+    argv = [context.verbena, "capture", "--report", page]
+    for path in captures:
+        argv += ["--read", path]
+    p = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if p.returncode != status:
+        raise Failure(f"exit status {p.returncode}, not {status}\n{p.stderr}")
+    return p.stderr
+
+
+def need_whole(live):
+    """Of a machine that is too busy to capture all of it, numbers would not agree."""
+    if not live.is_whole:
+        raise Skip(f"the captures lost packets: {live.said}")
+
+
+def need_counts(live, data):
+    """The page counts as the client's adapter did."""
+    sums, c = dict(data["summary"]), live.client
+    want = (f"NAK {c['packet_seq_err']}, timeout {c['local_ack_timeout_err']}, "
+            f"implied NAK {c['implied_nak_seq_err']}, RNR {c['rnr_nak_retry_err']}")
+    if sums["... because of"] != want or sums["Sent again"] != f"{c['retransmitted_packets']} packets":
+        raise Failure(f"{sums}\nnot {want}, {c['retransmitted_packets']}")
+    return sums
+
+
+def look(page, width=1280, dark=False):
+    """The page in a browser, where there is one: no error, nothing overlaps, zoom and hover work."""
+    if not browser.is_there():
+        return
+    with browser.Browser(width, 1000, dark) as b:
+        b.open(page)
+        overlap = """
+            const boxes = [...document.querySelectorAll('#drawing text.label')].map(t => t.getBoundingClientRect());
+            let n = 0;
+            for (let i = 0; i < boxes.length; i++)
+                for (let k = 0; k < i; k++)
+                    n += boxes[i].left < boxes[k].right && boxes[k].left < boxes[i].right &&
+                        boxes[i].top + 2 < boxes[k].bottom && boxes[k].top + 2 < boxes[i].bottom;
+            return [boxes.length, n]"""
+        for script in ("", "ladder.jump()", "ladder.zoom(4)", "ladder.zoom(0.1)", "ladder.view(...ladder.full)"):
+            b.run(script)
+            labels, over = b.run(overlap)
+            if over:
+                raise Failure(f"after '{script}' {over} of {labels} labels overlap at {width} pixels")
+        if b.run("ladder.goTime(ladder.full[0]); ladder.zoom(0.2); return document.querySelectorAll('text.label').length") == 0:
+            raise Failure("nothing has a name")
+        before = b.run("return ladder.range[1] - ladder.range[0]")
+        b.run("ladder.box.focus(); ladder.box.dispatchEvent(new WheelEvent('wheel', "
+              "{deltaY: -100, clientX: 300, clientY: 300, cancelable: true, bubbles: true}))")
+        if b.run("return ladder.range[1] - ladder.range[0]") >= before:
+            raise Failure("the wheel does not zoom")
+        tip = b.run("""const box = document.querySelector('path.hit').getBoundingClientRect();
+            document.querySelector('path.hit').scrollIntoView({block: 'center'});
+            const g = document.querySelector('path.hit').closest('g'), l = g.querySelector('path.hit').getPointAtLength(9);
+            const p = new DOMPoint(l.x, l.y).matrixTransform(ladder.svg.getScreenCTM());
+            ladder.box.dispatchEvent(new PointerEvent('pointermove', {clientX: p.x, clientY: p.y, bubbles: true}));
+            return ladder.tip.hidden ? '' : ladder.tip.textContent""")
+        if "QP 0x" not in tip:
+            raise Failure(f"hovering says '{tip}'")
+        if b.run("return document.documentElement.scrollWidth > innerWidth"):
+            raise Failure(f"the page is wider than {width} pixels")
+        if b.run("return performance.getEntriesByType('resource').length"):
+            raise Failure("the page asks for other files")
+        if b.errors():
+            raise Failure("\n".join(b.errors()))
+
+
+def lossy(context):
+    return Live(context, "lossy", "ib_write_bw", ["-n", "200", "-s", "8192", "-m", "1024", "-F"],
+                client=["--fault", "loss=1%:dir=tx:op=RC_WRITE*"])
+
+
+@case("page.lossy", 120)
+def _(context):
+    """Both ends, of which one has another clock: losses, and what was sent again, as the counters say."""
+    live = lossy(context)
+    need_whole(live)
+    shifted = os.path.join(context.machine.folder, "shifted.pcapng")
+    subprocess.run(["editcap", "-t", "-3.5", live.paths[1], shifted], check=True, capture_output=True)
+    page, data = live.page(live.paths[0], shifted)
+    sums = need_counts(live, data)
+    packets = [s for s in data["steps"] if s[0] == 0]
+    lost = sum(bool(s[10] & LOST) for s in packets)
+    if not lost or sums["Lost"] != f"{lost} to faults, 0 on the way":
+        raise Failure(f"{lost} lost in the page: {sums}")
+    if sum(bool(s[10] & RESENT) for s in packets) != live.client["retransmitted_packets"]:
+        raise Failure("packets that were sent again are missing in the sequence")
+    clock = sums["Clock of the second capture"].split()
+    if clock[2].rstrip(",") != "behind" or abs(float(clock[0]) - 3.5e6) > 5000:
+        raise Failure(f"{clock}")
+    if data["hosts"] != ["10.9.0.1", "10.9.0.2"] or len(data["connections"]) != 1 or 0 in data["connections"][0][1::2]:
+        raise Failure(f"{data['hosts']} {data['connections']}")
+    look(page)
+    look(page, 500, True)
+
+
+@case("page.one_end", 120)
+def _(context):
+    """One end tells what was sent again, and not what was lost on the way."""
+    live = lossy(context)
+    need_whole(live)
+    _, data = live.page(live.paths[0])
+    sums = need_counts(live, data)
+    if "else not known from one end" not in sums["Lost"] or "level arrows" not in data["left_out"]:
+        raise Failure(f"{sums} {data['left_out']}")
+    # What its program was told of it in the file itself: the rule, packet by packet.
+    faults = sum(bool(s[10] & LOST) for s in data["steps"] if s[0] == 0)
+    if faults == 0 or not sums["Lost"].startswith(f"{faults} to faults"):
+        raise Failure(f"{faults}: {sums}")
+
+
+@case("page.rnr_storm", 120)
+def _(context):
+    """A receiver with one receive: RNR NAKs and the pauses behind them."""
+    options = ["-n", "1000", "-s", "1024", "-F"]
+    live = Live(context, "rnr", "ib_send_bw", options + ["-t", "128"], server_options=options + ["-r", "1"])
+    need_whole(live)
+    page, data = live.page()
+    sums = need_counts(live, data)
+    if not live.client["rnr_nak_retry_err"] or " 0 RNR" in sums["NAKs"]:
+        raise Failure(f"no RNR NAK: {sums}")
+    rows = [row[3] for story in data["stories"] for row in story["rows"]]
+    if not any("the peer answered: RNR NAK" in r and "later sent again from PSN" in r for r in rows):
+        raise Failure("\n".join(rows))
+    look(page)
+
+
+@case("page.dcqcn", 120)
+def _(context):
+    """Eight QPs, whose packets are marked: CNPs of each, and eight connections in pairs."""
+    live = Live(context, "dcqcn", "ib_write_bw", ["-q", "8", "-n", "150", "-s", "8192", "-m", "1024", "-F"],
+                client=["--cc", "paper"], server=["--cc", "paper", "--fault", "ecn=2%:dir=rx"])
+    need_whole(live)
+    page, data = live.page()
+    sums = need_counts(live, data)
+    if sums["CNPs"] != str(live.server["np_cnp_sent"]) or sums["CNPs"] == "0":
+        raise Failure(f"{sums} {live.server}")
+    if sums["Marked CE"] != f"{live.server['np_ecn_marked_roce_packets']} packets":
+        raise Failure(f"{sums} {live.server}")
+    if len(data["connections"]) != 8 or len({c[1] for c in data["connections"]}) != 8 or \
+            len({c[3] for c in data["connections"]}) != 8:
+        raise Failure(f"{data['connections']}")
+    chart = next((c for c in data["charts"] if c["title"].startswith("CNPs")), None)
+    if not chart or not 4 <= len(chart["lines"]) <= 8:
+        raise Failure(f"{chart and [l['name'] for l in chart['lines']]}")
+    look(page)
+
+
+@case("page.captured_and_shown", 60)
+def _(context):
+    """In one go: capture, then the page; both ends on one host are in one capture."""
+    host = context.machine.a
+    capture, page = (os.path.join(context.machine.folder, name) for name in ("one.pcapng", "one.html"))
+    p = host.start([context.verbena, "capture", capture, "-c", "40", "--report", page])
+    context.wait(lambda: os.path.exists(capture) and os.path.getsize(capture) > 0, 10, p.story)
+    pair.run(context.places["lo4"], "ibv_rc_pingpong", ["-n", "50"])
+    if p.wait(20):
+        raise Failure(p.story())
+    data = data_of(page)
+    if data["hosts"] != ["127.0.0.1", "127.0.0.1 (other end)"] or int(dict(data["summary"])["Seen at both ends"].split()[0]) < 15:
+        raise Failure(f"{data['hosts']} {data['summary']}")
+
+
+@case("page.refuses")
+def _(context):
+    folder = context.machine.folder
+    bad, page, empty = (os.path.join(folder, n) for n in ("bad.pcapng", "p.html", "empty.pcapng"))
+    with open(bad, "wb") as f:
+        f.write(bytes.fromhex("0a0d0d0a1c0000004d3c2b1a010000 00ffffffffffffffff1c000000") + b"\1\0\0\0\7\0\0\0")
+    with open(empty, "wb") as f:
+        f.write(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000065000000"))
+    for captures, says in (((bad,), f"{bad}: offset "), ((empty,), f"{empty} has no packet of RoCEv2"),
+                           ((folder + "/none",), f"cannot read {folder}/none: No such file"),
+                           ((folder,), f"{folder}: offset 0: Is a directory")):
+        err = make_page(context, page, *captures, status=1)
+        if says.replace(": offset 0: Is", ": Is") not in err.replace(": offset 0: Is", ": Is") or len(err.splitlines()) != 1:
+            raise Failure(f"{says}\n{err}")
+        if os.path.exists(page):
+            raise Failure("something was written")
+    for argv, says in ((["-r", bad], "--report"), (["-r", bad, "x", "--report", page], "either capture"),
+                       (["-r", bad, "-r", bad, "-r", bad, "--report", page], "at most twice"),
+                       (["-", "--report", page], "needs a file")):
+        p = subprocess.run([context.verbena, "capture", *argv], capture_output=True, text=True, timeout=20, check=False)
+        if p.returncode != 2 or says not in p.stderr:
+            raise Failure(f"{argv}: {p.returncode} {p.stderr}")
