@@ -28,8 +28,8 @@ struct vb_refusal {
 	uint32_t mask;    /* enum vb_qp_attr_mask: the attributes it is about */
 };
 
-/* Why the last vb_qp_create() or vb_qp_modify() of @h failed. */
-const struct vb_refusal *vb_hca_refusal(const struct vb_hca *h);
+/* Why the last verb of @h that failed did; told once. VB_REFUSAL_NONE: nothing was noted since. */
+struct vb_refusal vb_hca_take_refusal(struct vb_hca *h);
 
 /* The core's own: notes why a verb of @h is refused with @err, which it returns. */
 VB_COLD int vb_refuse(struct vb_hca *h, int err, struct vb_refusal why);

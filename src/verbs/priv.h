@@ -252,12 +252,28 @@ static inline void vb_ibv_leave(struct vb_ibv_context *c)
  * for a handle that the kernel does not know.
  */
 #define vb_ibv_check(o, kind)                                                                      \
-	(vb_object_is(o, kind) && vb_object_is_named(o, (o)->context, (o)->handle) ? 0 : ENOENT)
+	(vb_object_is(o, kind) && vb_object_is_named(o, (o)->context, (o)->handle)                 \
+	     ? 0                                                                                   \
+	     : vb_ibv_why_gone(kind))
 /* ... and it is in @c. */
-#define vb_ibv_check_in(o, kind, c) ((vb_ibv_check(o, kind) || (o)->context != (c)) ? ENOENT : 0)
+#define vb_ibv_check_in(o, kind, c)                                                                \
+	(vb_ibv_check(o, kind) ? ENOENT : (o)->context != (c) ? vb_ibv_why_elsewhere(kind) : 0)
+/* The same of an object that has no handle. */
+#define vb_ibv_check_plain(o, kind)                                                                \
+	(vb_object_is(o, kind) && vb_object_is_named(o, (o)->context, 0) ? 0                       \
+									 : vb_ibv_why_gone(kind))
+#define vb_ibv_check_plain_in(o, kind, c)                                                          \
+	(vb_ibv_check_plain(o, kind) ? ENOENT                                                      \
+	 : (o)->context != (c)       ? vb_ibv_why_elsewhere(kind)                                  \
+				     : 0)
 #define vb_ibv_name(o) vb_object_name(o, (o)->context, (o)->handle)
 
-/* For calls that return a pointer: sets errno. */
+/*
+ * The ways out for what is no mistake of the caller's, and is not kept: no memory, a full queue, an
+ * event that is not there yet. Every other refusal is vb_ibv_refuse()'s.
+ *
+ * For calls that return a pointer: sets errno.
+ */
 static inline void *vb_ibv_null(int err)
 {
 	vb_ibv_forget_why();
@@ -391,6 +407,10 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 int vb_ibv_mr_free(struct vb_ibv_mr *mr);
 
 /* import.c */
+/* What the process that @c is imported from has by @handle, as vb_import_find(). ENOENT: or it is
+ * imported from none. */
+int vb_ibv_find_export(const struct vb_ibv_context *c, enum vb_export_kind kind, uint32_t handle,
+		       struct vb_export_entry *e, const uint32_t **lease, uint32_t *leased);
 /* The region with @handle of the process that the context of @pd is imported from. */
 struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle);
 /* Device memory of it, in *out with one reference. 0 or an errno. */

@@ -42,9 +42,46 @@ void vb_ibv_note_why(int err, const char *format, ...)
 	noted.err = err;
 }
 
+int vb_ibv_why_as(int err)
+{
+	noted.err = err;
+	return err;
+}
+
 void vb_ibv_forget_why(void)
 {
 	noted.err = 0;
+}
+
+/* As their kinds are called in the standard. */
+static const char *const kind_names[] = {
+    [VB_OBJECT_PD] = "protection domain",
+    [VB_OBJECT_TD] = "thread domain",
+    [VB_OBJECT_MR] = "memory region",
+    [VB_OBJECT_MW] = "memory window",
+    [VB_OBJECT_DM] = "device memory",
+    [VB_OBJECT_AH] = "address handle",
+    [VB_OBJECT_CHANNEL] = "completion channel",
+    [VB_OBJECT_CQ] = "CQ",
+    [VB_OBJECT_SRQ] = "SRQ",
+    [VB_OBJECT_QP] = "QP",
+    [VB_OBJECT_XRCD] = "XRC domain",
+};
+
+int vb_ibv_why_gone(enum vb_object_kind kind)
+{
+	return VB_IBV_WHY(ENOENT, "there is no such %s: it was destroyed, or never made",
+			  kind_names[kind]);
+}
+
+int vb_ibv_why_elsewhere(enum vb_object_kind kind)
+{
+	return VB_IBV_WHY(ENOENT, "the %s is of another context", kind_names[kind]);
+}
+
+int vb_ibv_why_port(uint32_t port)
+{
+	return VB_IBV_WHY(EINVAL, "port_num is %u, and the device has port 1 alone", port);
 }
 
 int vb_ibv_why_core(struct vb_ibv_context *c, int err)
@@ -64,22 +101,25 @@ static bool is_logged(void)
 
 int vb_ibv_refuse(struct vb_ibv_context *c, int err, const char *format, ...)
 {
+	struct vb_engine *e = vb_engine_borrow();
 	char verb[VERB_MAX], text[VB_REFUSED_TEXT_MAX];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(verb, sizeof verb, format, args);
 	va_end(args);
-	if (!vb_engine_is_alive(c->engine))
+	if (err == EIO && c && !vb_engine_is_alive(c->engine))
 		vb_ibv_note_why(err, "a forked child has no adapter, it stayed with the parent");
 	snprintf(text, sizeof text, "%s: %s", verb,
 		 noted.err == err ? noted.text : strerrordesc_np(err));
 	told.is_new = noted.err == err;
 	memcpy(told.text, noted.text, sizeof told.text);
 	noted.err = 0;
-	if (vb_ibv_enter(c)) {
-		vb_engine_note_refused(c->engine, err, text);
-		vb_ibv_leave(c);
+	if (e) {
+		vb_engine_lock(e);
+		vb_engine_note_refused(e, err, text);
+		vb_engine_unlock(e);
+		vb_engine_release(e);
 	}
 	if (is_logged())
 		fprintf(stderr, "verbena: %s: %s\n", strerrorname_np(err), text);

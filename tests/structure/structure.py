@@ -394,6 +394,74 @@ def check_headers(args):
         return [line for lines in pool.map(compile_alone, jobs) for line in lines]
 
 
+# Errnos by which a verb of src/verbs refuses: each is noted with its reason, verbs/refuse.h. ENOMEM and EIO say all.
+REFUSING = re.compile(r"(?<![=!]= )(?<![=!]= -)(?<!case )\b(EINVAL|EOPNOTSUPP|ENOTSUP|ENOENT|EBUSY|EPERM|EACCES|EFAULT|ERANGE|ENODEV"
+                      r"|ENODATA|EAGAIN|EBADF)\b")
+NOTES_REASON = re.compile(r"\b(VB_IBV_WHY|vb_ibv_note_why|vb_ibv_why_as)\(")
+QUIET_EXIT = re.compile(r"\bvb_ibv_(null|result|fail)\((?!ENOMEM\))")
+# (file below src/verbs, function): why it gives an errno without a reason.
+WITHOUT_REASON = {
+    ("device/context.c", "vb_ibv_file_new"): "ibv_open_device(3) says it on standard error",
+    ("device/context.c", "vb_ibv_context_open"): "ibv_open_device(3) says it on standard error",
+    ("device/context.c", "ibv_open_device"): "it says on standard error why it fails",
+    ("device/device.c", "ibv_get_device_list"): "it says on standard error why it fails",
+    ("device/gid.c", "gid_get"): "ENODATA: an empty entry, which programs find that look through the table",
+    ("device/gid.c", "_ibv_query_gid_ex"): "ENODATA, the same",
+    ("memory/import.c", "import_own"): "ENOENT: the device may be another process's, which is looked for next",
+    ("memory/import.c", "ibv_import_device"): "without an adapter: that is said on standard error",
+    ("memory/mr.c", "mr_import_check"): "ENODATA: the region may be another process's, which is looked for next",
+    ("memory/mw.c", "vb_ibv_bind_mw"): "ENOMEM: a full queue tells a program to wait",
+    ("qp/post.c", "refuse_post"): "ENOMEM, the same",
+    ("qp/post.c", "vb_ibv_post_srq_recv"): "ENOMEM, the same",
+    ("qp/wr.c", "refuse_batch"): "ENOMEM, the same",
+    ("qp/wr.c", "batch_refuse"): "the batch keeps its words until ibv_wr_complete()",
+    ("queue/channel.c", "ibv_get_cq_event"): "EAGAIN: there is no event yet, or a signal came",
+    ("queue/event.c", "ibv_get_async_event"): "EAGAIN, the same",
+    ("queue/evq.c", "vb_evq_may_wait"): "EAGAIN, the same",
+    ("queue/evq.c", "vb_evq_take"): "EAGAIN, the same",
+    ("queue/cq.c", "vb_ibv_poll_one"): "ENOENT: there is no completion, ibv_start_poll(3)",
+    ("signals.c", "set_handler"): "a system call of the application",
+}
+
+
+def functions_of(text):
+    """Name, line and body of each function in @text, which has neither comments nor strings."""
+    for m in re.finditer(r"^[A-Za-z_][^;={}#]*?\b(\w+)\([^;{}]*\)\s*?\n\{\n(.*?)^\}", text, re.M | re.S):
+        yield m.group(1), text.count("\n", 0, m.start(2)) + 1, m.group(2)
+
+
+def call_end(text, start):
+    """Behind the parenthesis that closes the one before @start."""
+    depth = 1
+    while depth and start < len(text):
+        depth += {"(": 1, ")": -1}.get(text[start], 0)
+        start += 1
+    return start
+
+
+def check_reasons(_):
+    """A verb that refuses has its reason: what src/verbs gives as an errno is noted, or stands in WITHOUT_REASON."""
+    bad, met = [], set()
+    for path in c_files("src/verbs"):
+        if not path.endswith(".c"):
+            continue
+        place = os.path.relpath(path, "src/verbs")
+        for name, first, body in functions_of(without_comments(read(path))):
+            noted = [(m.start(), call_end(body, m.end())) for m in NOTES_REASON.finditer(body)]
+            found = [m for m in REFUSING.finditer(body)
+                     if not any(a <= m.start() < b for a, b in noted)
+                     # vb_ibv_check() notes that the object is not there.
+                     and not (m.group() == "ENOENT" and "vb_ibv_check" in body)]
+            found += list(QUIET_EXIT.finditer(body))
+            if found and (place, name) in WITHOUT_REASON:
+                met.add((place, name))
+                continue
+            bad += [f"{path}:{first + body.count(chr(10), 0, m.start())}: {name}() refuses by {m.group()} "
+                    f"without a reason: VB_IBV_WHY(), vb_ibv_refuse()" for m in found]
+    return bad + [f"src/verbs/{place}: {name}() has its reasons: take it out of WITHOUT_REASON"
+                  for place, name in sorted(WITHOUT_REASON.keys() - met)]
+
+
 def check_citations(_):
     """Every item id that source, tests and documents cite stands in docs/conformance-items.tsv."""
     items = {line.split("\t")[0] for line in read("docs/conformance-items.tsv").splitlines()}

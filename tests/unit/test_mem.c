@@ -56,6 +56,12 @@ static void mr_create__range_wraps(void **state)
 	env.hca->cfg.limits.mr_size = 100;
 	a.length = 101;
 	assert_int_equal(vb_mr_create(env.pd, &a, &mr), -EINVAL);
+
+	struct vb_refusal why = vb_hca_take_refusal(env.hca);
+
+	assert_int_equal(why.rule, VB_REFUSAL_MR_SIZE);
+	assert_int_equal(why.value, 101);
+	assert_int_equal(why.bound, 100);
 	a.length = 100;
 	assert_int_equal(vb_mr_create(env.pd, &a, &mr), 0);
 	env_close(&env);
@@ -338,6 +344,9 @@ static void pd_destroy__in_use(void **state)
 	env.hca->cfg.limits.pd = 2;
 	assert_int_equal(vb_pd_create(env.hca, &pd), 0);
 	assert_int_equal(vb_pd_create(env.hca, &(struct vb_pd *){NULL}), -ENOMEM);
+	/* Told once. */
+	assert_int_equal(vb_hca_take_refusal(env.hca).rule, VB_REFUSAL_FULL);
+	assert_int_equal(vb_hca_take_refusal(env.hca).rule, VB_REFUSAL_NONE);
 	assert_int_equal(vb_pd_destroy(pd), 0);
 	assert_int_equal(vb_pd_create(env.hca, &pd), 0);
 	env_close(&env);

@@ -2,8 +2,9 @@
 /*
  * errno of the verbs: a verb that fails says by errno what it says by its value, whatever an errno
  * stood there before and whatever system calls of the adapter have failed in between; one that
- * succeeds leaves it alone, as a system call does.
+ * succeeds leaves it alone, as a system call does. Each mistake of a caller has a reason too.
  */
+#include "verbs/refuse.h"
 #include "verbs_env.h"
 
 /* A value that no verb gives. */
@@ -359,6 +360,38 @@ static bool has_failed(const struct failure *f, intptr_t rc)
 	}
 }
 
+/* What is no mistake of the caller's has no reason, nor has a verb that the header refuses by
+ * itself. */
+static bool has_reason(const struct failure *f)
+{
+	return f->err != ENOMEM && f->err != EAGAIN && f->call != create_wq &&
+	       f->call != create_flow && f->call != create_counters;
+}
+
+/* Each refusal has its reason, which is told once. */
+static void failures__have_reasons(void **state)
+{
+	unsigned wrong = 0;
+
+	(void)state;
+	make_domains();
+	make_queues();
+	(void)verbena_refusal();
+	for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+		const struct failure *f = &failures[i];
+
+		(void)f->call();
+
+		const char *why = verbena_refusal();
+
+		if (!why == !has_reason(f) && !verbena_refusal())
+			continue;
+		print_error("%s: its reason is \"%s\"\n", f->name, why ? why : "");
+		wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
 /* Value and errno of each failure, after a call that succeeded while errno was another one. */
 static void failures__say_the_same_by_errno(void **state)
 {
@@ -459,6 +492,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(failures__say_the_same_by_errno),
+	    VERBS_TEST(failures__have_reasons),
 	    VERBS_TEST(successes__leave_errno_alone),
 	};
 

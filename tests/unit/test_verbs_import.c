@@ -4,6 +4,7 @@
 
 #include "link/memory.h"
 #include "verbs/memory/export.h"
+#include "verbs/refuse.h"
 
 /* Two QPs of this adapter in an imported PD, which stands for the first one's peer as well. */
 struct pair {
@@ -165,14 +166,15 @@ static void import_mr__refused(void **state)
 	const struct {
 		uint32_t handle;
 		int err;
+		const char *why;
 	} no[] = {
-	    {ex->story->mr[PRIVATE], EOPNOTSUPP},
-	    {ex->story->mr[ALL], EOPNOTSUPP},
-	    {ex->story->mr[OTHER_PD], EINVAL},
-	    {0, ENOENT},
-	    {VB_EXPORT_MRS + 1, ENOENT},
-	    {UINT32_MAX, ENOENT},
-	    {VB_HANDLE_OWN, ENOENT},
+	    {ex->story->mr[PRIVATE], EOPNOTSUPP, " cannot be mapped here, as memory that no file "},
+	    {ex->story->mr[ALL], EOPNOTSUPP, "it is all memory of another process"},
+	    {ex->story->mr[OTHER_PD], EINVAL, "the region is of another protection domain"},
+	    {0, ENOENT, "the process that it is from has no such object"},
+	    {VB_EXPORT_MRS + 1, ENOENT, "the process that it is from has no such object"},
+	    {UINT32_MAX, ENOENT, "the process that it is from has no such object"},
+	    {VB_HANDLE_OWN, ENOENT, "the process that it is from has no such object"},
 	};
 
 	(void)state;
@@ -181,6 +183,10 @@ static void import_mr__refused(void **state)
 		errno = 0;
 		assert_null(ibv_import_mr(theirs, no[i].handle));
 		assert_int_equal(errno, no[i].err);
+
+		const char *why = verbena_refusal();
+
+		assert_true(why && strstr(why, no[i].why));
 	}
 	assert_null(ibv_import_pd(c, 0x12345));
 	assert_int_equal(errno, ENOENT);

@@ -228,5 +228,5 @@ int vb_dci_reset_stream(struct vb_qp *qp, uint16_t stream)
 			return 0;
 		}
 	}
-	return -EINVAL;
+	return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_STREAM, .value = stream);
 }

@@ -74,8 +74,11 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
 {
 	struct vb_key_table *t = &h->keys;
 
-	if (t->cnt[k->kind] >= (k->kind == VB_KEY_MR ? h->cfg.limits.mr : h->cfg.limits.mw))
-		return -ENOMEM;
+	uint32_t most = k->kind == VB_KEY_MR ? h->cfg.limits.mr : h->cfg.limits.mw;
+
+	if (t->cnt[k->kind] >= most)
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL,
+				 .name = k->kind == VB_KEY_MR ? "MRs" : "MWs", .bound = most);
 	if (t->free_head == 0) {
 		int err = table_grow(h);
 

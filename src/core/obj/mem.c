@@ -18,7 +18,8 @@
 int vb_pd_create(struct vb_hca *h, struct vb_pd **out)
 {
 	if (h->pd_cnt >= h->cfg.limits.pd)
-		return -ENOMEM;
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "PDs",
+				 .bound = h->cfg.limits.pd);
 
 	struct vb_pd *pd = vb_alloc(h, sizeof *pd);
 
@@ -57,8 +58,12 @@ int vb_mr_create(struct vb_pd *pd, const struct vb_mr_attr *attr, struct vb_mr *
 		return -EINVAL;
 	if (attr->kind == VB_MR_NULL && attr->access & ~(uint32_t)VB_ACCESS_LOCAL_WRITE)
 		return -EINVAL;
-	if (attr->length > h->cfg.limits.mr_size || attr->iova + attr->length < attr->iova)
-		return -EINVAL;
+	if (attr->length > h->cfg.limits.mr_size)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MR_SIZE, .value = attr->length,
+				 .bound = h->cfg.limits.mr_size);
+	if (attr->iova + attr->length < attr->iova)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MR_IOVA, .value = attr->iova,
+				 .bound = attr->length);
 
 	struct vb_mr *mr = vb_alloc(h, sizeof *mr);
 
@@ -88,7 +93,7 @@ int vb_mr_modify(struct vb_mr *mr, struct vb_pd *pd, uint32_t access)
 	if (!access_is_valid(access) || pd->hca != mr->key.pd->hca)
 		return -EINVAL;
 	if (mr->window_cnt)
-		return -EBUSY;
+		return VB_REFUSE(pd->hca, -EBUSY, VB_REFUSAL_MR_WINDOWS, .value = mr->window_cnt);
 	mr->key.pd->refs--;
 	pd->refs++;
 	mr->key.pd = pd;
@@ -101,7 +106,7 @@ int vb_mr_destroy(struct vb_mr *mr)
 	struct vb_hca *h = mr->key.pd->hca;
 
 	if (mr->window_cnt)
-		return -EBUSY;
+		return VB_REFUSE(h, -EBUSY, VB_REFUSAL_MR_WINDOWS, .value = mr->window_cnt);
 	vb_key_remove(h, &mr->key);
 	vb_free(h, mr);
 	return 0;
@@ -142,23 +147,25 @@ static int mr_page_in(const struct vb_mr *mr, uint8_t *p, uint64_t len, bool wri
 
 int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, void **p)
 {
-	const struct vb_key *k = vb_key_find(pd->hca, sge->lkey);
+	struct vb_hca *h = pd->hca;
+	const struct vb_key *k = vb_key_find(h, sge->lkey);
 
-	if (!k)
-		return -ENOENT;
-	if (k->kind != VB_KEY_MR)
-		return -EINVAL;
+	if (!k || k->kind != VB_KEY_MR)
+		return VB_REFUSE(h, k ? -EINVAL : -ENOENT, VB_REFUSAL_SGE_KEY, .value = sge->lkey);
 
 	const struct vb_mr *mr = vb_container_of(k, struct vb_mr, key);
 
 	if (vb_mr_is_lost(mr))
-		return -EFAULT;
-	if (k->pd != pd || (write && !(mr->access & VB_ACCESS_LOCAL_WRITE)))
-		return -EPERM;
+		return VB_REFUSE(h, -EFAULT, VB_REFUSAL_SGE_LOST, .value = sge->lkey);
+	if (k->pd != pd)
+		return VB_REFUSE(h, -EPERM, VB_REFUSAL_SGE_PD, .value = sge->lkey);
+	if (write && !(mr->access & VB_ACCESS_LOCAL_WRITE))
+		return VB_REFUSE(h, -EPERM, VB_REFUSAL_SGE_RIGHT, .value = sge->lkey);
 	if (!(mr->access & VB_ACCESS_ON_DEMAND))
-		return -EINVAL;
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_SGE_DEMAND, .value = sge->lkey);
 	if (!vb_range_within(sge->addr, sge->length, mr->iova, mr->length))
-		return -EFAULT;
+		return VB_REFUSE(h, -EFAULT, VB_REFUSAL_SGE_RANGE, .value = sge->addr,
+				 .bound = sge->length);
 	*p = mr_host_at(mr, sge->addr);
 	return 0;
 }

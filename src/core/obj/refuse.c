@@ -8,7 +8,10 @@ int vb_refuse(struct vb_hca *h, int err, struct vb_refusal why)
 	return err;
 }
 
-const struct vb_refusal *vb_hca_refusal(const struct vb_hca *h)
+struct vb_refusal vb_hca_take_refusal(struct vb_hca *h)
 {
-	return &h->refusal;
+	struct vb_refusal last = h->refusal;
+
+	h->refusal = (struct vb_refusal){0};
+	return last;
 }

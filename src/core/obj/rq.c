@@ -201,7 +201,11 @@ int vb_srq_destroy(struct vb_srq *srq)
 
 int vb_srq_post(struct vb_srq *srq, const struct vb_recv_wr *wr)
 {
-	return vb_rq_post(&srq->rq, wr);
+	int err = vb_rq_post(&srq->rq, wr);
+
+	return err == -EINVAL ? VB_REFUSE(srq->pd->hca, err, VB_REFUSAL_WR_SGES,
+					  .value = wr->sge_cnt, .bound = srq->rq.sge_max)
+			      : err;
 }
 
 size_t vb_srq_ring_size(const struct vb_srq *srq)

@@ -226,7 +226,7 @@ uint32_t vb_qp_extensions(const struct vb_qp *qp, uint8_t port)
 int vb_qp_allow_extensions(struct vb_qp *qp, uint32_t mask)
 {
 	if (!is_before_rtr(qp))
-		return -EINVAL;
+		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_ECE_STATE, .value = qp->state);
 	qp->refused = ~mask;
 	return 0;
 }

@@ -97,7 +97,8 @@ static bool qpn_is_reserved(uint32_t qpn)
 static int qp_insert(struct vb_hca *h, struct vb_qp *qp)
 {
 	if (h->qp_cnt >= h->cfg.limits.qp)
-		return -ENOMEM;
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "QPs",
+				 .bound = h->cfg.limits.qp);
 	if (h->qp_cnt * 2 >= h->qp_cap && h->qp_cap < h->qp_k_cnt) {
 		int err = table_grow(h);
 
@@ -377,7 +378,7 @@ void vb_qp_free(struct vb_qp *qp)
 int vb_qp_destroy(struct vb_qp *qp)
 {
 	if (qp->mcast_cnt)
-		return -EBUSY;
+		return VB_REFUSE(qp->hca, -EBUSY, VB_REFUSAL_QP_GROUPS, .value = qp->mcast_cnt);
 	if (qp->ops->outlives && qp->ops->outlives(qp))
 		return 0;
 

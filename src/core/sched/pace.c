@@ -36,11 +36,16 @@ static vb_dur kept(const struct vb_qp *qp)
 
 int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
 {
-	if (kbps && (kbps < VB_RATE_KBPS_MIN || kbps > VB_RATE_KBPS_MAX))
-		return -EINVAL;
-	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT || vb_qp_lane(qp, 1) ||
-	    (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD))
-		return -EINVAL;
+	if (kbps && kbps < VB_RATE_KBPS_MIN)
+		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE, .value = kbps,
+				 .bound = VB_RATE_KBPS_MIN);
+	if (kbps > VB_RATE_KBPS_MAX)
+		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_ABOVE, .value = kbps,
+				 .bound = VB_RATE_KBPS_MAX);
+	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT || vb_qp_lane(qp, 1))
+		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_QP);
+	if (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD)
+		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_STATE, .value = qp->state);
 	/* What is owed stays owed: setting a rate again and again gains nothing. */
 	qp->pace.set_kbps = kbps;
 	qp->pace.burst = burst;

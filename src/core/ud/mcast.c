@@ -31,8 +31,11 @@ static struct vb_mcast_group *group_new(struct vb_hca *h, const struct vb_gid *g
 {
 	struct vb_mcast_group *g;
 
-	if (h->mcast_cnt >= h->cfg.limits.mcast_grp)
+	if (h->mcast_cnt >= h->cfg.limits.mcast_grp) {
+		(void)VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "multicast groups",
+				.bound = h->cfg.limits.mcast_grp);
 		return NULL;
+	}
 	g = vb_alloc(h, sizeof *g);
 	if (!g)
 		return NULL;
@@ -82,8 +85,10 @@ int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	struct vb_mcast_group *g;
 	int err = 0;
 
-	if (qp->type != VB_QPT_UD || !vb_gid_is_multicast(gid))
-		return -EINVAL;
+	if (qp->type != VB_QPT_UD)
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MCAST_QP);
+	if (!vb_gid_is_multicast(gid))
+		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MCAST_GID);
 	g = group_find(h, gid);
 	if (!g)
 		g = group_new(h, gid);
@@ -92,7 +97,8 @@ int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	if (member_index(g, qp) < g->cnt)
 		return -EEXIST;
 	if (g->cnt >= h->cfg.limits.mcast_qp)
-		return -ENOMEM;
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "QPs in the group",
+				 .bound = h->cfg.limits.mcast_qp);
 	if (g->cnt == g->cap)
 		err = group_grow(h, g);
 	if (!err) {
@@ -109,7 +115,7 @@ int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	uint32_t i = g ? member_index(g, qp) : 0;
 
 	if (!g || i == g->cnt)
-		return -EINVAL;
+		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_MCAST_NOT);
 	/* The others stay in the order in which they came. */
 	for (g->cnt--; i < g->cnt; i++)
 		g->qp[i] = g->qp[i + 1];

@@ -12,7 +12,8 @@
 int vb_xrcd_create(struct vb_hca *h, struct vb_xrcd **out)
 {
 	if (h->xrcd_cnt >= h->cfg.limits.pd)
-		return -ENOMEM;
+		return VB_REFUSE(h, -ENOMEM, VB_REFUSAL_FULL, .name = "XRC domains",
+				 .bound = h->cfg.limits.pd);
 
 	struct vb_xrcd *x = vb_alloc(h, sizeof *x);
 

@@ -96,7 +96,9 @@ void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err)
 
 void vb_engine_refusal(struct vb_engine *e, char *to, size_t size)
 {
-	vb_refusal_words(vb_hca_refusal(e->hca), to, size);
+	const struct vb_refusal last = vb_hca_take_refusal(e->hca);
+
+	vb_refusal_words(&last, to, size);
 }
 
 void vb_engine_note_refused(struct vb_engine *e, int err, const char *text)

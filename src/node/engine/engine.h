@@ -27,6 +27,8 @@ struct vb_engine;
  * it acquires one; objects inherited from the parent are dead there (vb_engine_is_alive()).
  */
 int vb_engine_acquire(struct vb_engine **out, char *why, size_t why_size);
+/* The engine of this process if it has one, for a while; else NULL. */
+struct vb_engine *vb_engine_borrow(void);
 void vb_engine_release(struct vb_engine *e);
 bool vb_engine_is_alive(const struct vb_engine *e);
 
@@ -108,7 +110,7 @@ void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid
  * (qpn >> 8) + 1 in qpn_next, where the slot's next owner starts.
  */
 struct vb_slot_shm *vb_engine_slot(struct vb_engine *e);
-/* Why the core refused the last vb_qp_create() or vb_qp_modify(), in words; empty: not known. Under
+/* Why the core refused the last call that it refused, in words, told once; empty: not known. Under
  * the lock. */
 void vb_engine_refusal(struct vb_engine *e, char *to, size_t size);
 /* Keeps for `verbena explain` that a verb was refused with @err, in words. Under the lock. */

@@ -261,9 +261,6 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
 uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
-/* engine.c: the engine of this process, for a while (vb_engine_release()). NULL: there is none. */
-struct vb_engine *vb_engine_borrow(void);
-
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */
 void vb_engine_check_broker(struct vb_engine *e);
 

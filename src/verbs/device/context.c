@@ -269,7 +269,7 @@ int ibv_close_device(struct ibv_context *context)
 	struct vb_ibv_file *f = c->file;
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_fail(EIO);
+		return VB_IBV_REFUSE_FAIL(c, EIO, "ibv_close_device");
 	/* What was posted or has to be acknowledged leaves before the QPs go. */
 	vb_engine_flush(c->engine);
 	vb_list_remove(&c->link);

@@ -23,8 +23,11 @@ static int gid_get(struct ibv_context *context, uint32_t port, uint32_t index, s
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (port != VB_IBV_PORT || index >= VB_GIDS_MAX)
-		return EINVAL;
+	if (port != VB_IBV_PORT)
+		return vb_ibv_why_port(port);
+	if (index >= VB_GIDS_MAX)
+		return VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", (int)index,
+				  VB_GIDS_MAX - 1);
 	if (!vb_ibv_enter(c))
 		return EIO;
 
@@ -40,10 +43,10 @@ static int gid_get(struct ibv_context *context, uint32_t port, uint32_t index, s
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
 {
 	struct vb_gid g;
-	int err = index < 0 ? EINVAL : gid_get(context, port, (uint32_t)index, &g);
+	int err = gid_get(context, port, (uint32_t)index, &g);
 
 	if (err && err != ENODATA)
-		return vb_ibv_fail(err);
+		return VB_IBV_REFUSE_FAIL(vb_ibv_ctx(context), err, "ibv_query_gid");
 	memcpy(gid->raw, g.b, sizeof g.b);
 	return 0;
 }
@@ -64,15 +67,23 @@ static void entry_show(struct vb_ibv_context *c, uint32_t index, const struct vb
 	memcpy(to, &e, size < sizeof e ? size : sizeof e);
 }
 
+static int why_flags(uint32_t flags)
+{
+	return VB_IBV_WHY(EOPNOTSUPP, "flags are 0x%x, not 0", flags);
+}
+
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 		      struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
 	struct vb_gid gid;
-	int err = flags ? EOPNOTSUPP : gid_get(context, port, index, &gid);
+	int err = flags ? why_flags(flags) : gid_get(context, port, index, &gid);
 
-	if (!err)
-		entry_show(vb_ibv_ctx(context), index, &gid, entry, size);
-	return vb_ibv_result(err);
+	/* An empty entry is what a program finds that looks through the table. */
+	if (err)
+		return err == ENODATA ? vb_ibv_result(err)
+				      : vb_ibv_refuse(vb_ibv_ctx(context), err, "ibv_query_gid_ex");
+	entry_show(vb_ibv_ctx(context), index, &gid, entry, size);
+	return 0;
 }
 
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
@@ -82,9 +93,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	size_t cnt = 0;
 
 	if (flags)
-		return -vb_ibv_result(EOPNOTSUPP);
+		return -vb_ibv_refuse(c, why_flags(flags), "ibv_query_gid_table");
 	if (!vb_ibv_enter(c))
-		return -vb_ibv_result(EIO);
+		return -vb_ibv_refuse(c, EIO, "ibv_query_gid_table");
 	for (uint32_t i = 0; i < VB_GIDS_MAX; i++) {
 		const struct vb_gid *gid = vb_ibv_gid(c, i);
 
@@ -92,7 +103,11 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 			entry_show(c, i, gid, (char *)entries + (cnt - 1) * size, size);
 	}
 	vb_ibv_leave(c);
-	return cnt > max ? -vb_ibv_result(EINVAL) : (ssize_t)cnt;
+	if (cnt <= max)
+		return (ssize_t)cnt;
+	return -vb_ibv_refuse(
+	    c, VB_IBV_WHY(EINVAL, "max_entries is %zu, and there are %zu GIDs", max, cnt),
+	    "ibv_query_gid_table");
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
@@ -102,7 +117,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	int err = gid_get(context, port, index, &gid);
 
 	if (err && err != ENODATA)
-		return vb_ibv_fail(err);
+		return VB_IBV_REFUSE_FAIL(vb_ibv_ctx(context), err, "ibv_query_gid_type");
 	*type = GID_TYPE_SYSFS_ROCE_V2;
 	return 0;
 }
@@ -112,10 +127,14 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (port != VB_IBV_PORT || index < 0 || index >= VB_PKEYS_MAX)
-		return vb_ibv_fail(EINVAL);
+	if (port != VB_IBV_PORT)
+		return VB_IBV_REFUSE_FAIL(c, vb_ibv_why_port(port), "ibv_query_pkey");
+	if (index < 0 || index >= VB_PKEYS_MAX)
+		return VB_IBV_REFUSE_FAIL(
+		    c, VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", index, VB_PKEYS_MAX - 1),
+		    "ibv_query_pkey");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_fail(EIO);
+		return VB_IBV_REFUSE_FAIL(c, EIO, "ibv_query_pkey");
 	vb_ibv_refresh(c);
 	*pkey = htobe16(c->table.pkey[index]);
 	vb_ibv_leave(c);
@@ -134,5 +153,8 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 		if (entry == pkey)
 			return i;
 	}
-	return vb_ibv_fail(EINVAL);
+	return VB_IBV_REFUSE_FAIL(
+	    vb_ibv_ctx(context),
+	    VB_IBV_WHY(EINVAL, "pkey 0x%04x is not in the table of the port", be16toh(pkey)),
+	    "ibv_get_pkey_index");
 }

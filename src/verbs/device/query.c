@@ -52,9 +52,9 @@ int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_p
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
 	if (port != VB_IBV_PORT)
-		return vb_ibv_result(EINVAL);
+		return vb_ibv_refuse(c, vb_ibv_why_port(port), "ibv_query_port");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_query_port");
 	vb_ibv_refresh(c);
 
 	bool up = c->table.ifindex && c->table.is_up;
@@ -165,9 +165,15 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 	};
 
 	if (input && input->comp_mask)
-		return vb_ibv_result(EINVAL);
+		return vb_ibv_refuse(
+		    NULL, VB_IBV_WHY(EINVAL, "input->comp_mask is 0x%x, not 0", input->comp_mask),
+		    "ibv_query_device_ex");
 	if (size < sizeof a.orig_attr)
-		return vb_ibv_result(EINVAL);
+		return vb_ibv_refuse(
+		    NULL,
+		    VB_IBV_WHY(EINVAL, "attr has %zu bytes, fewer than the %zu of orig_attr", size,
+			       sizeof a.orig_attr),
+		    "ibv_query_device_ex");
 	(void)ibv_query_device(context, &a.orig_attr);
 	a.device_cap_flags_ex =
 	    a.orig_attr.device_cap_flags | DEVICE_FLUSH_GLOBAL | DEVICE_ATOMIC_WRITE;
@@ -187,7 +193,13 @@ int vb_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = (long)vb_engine_now();
 	}
-	return vb_ibv_result(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ? EINVAL : 0);
+	if (!(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK))
+		return 0;
+	return vb_ibv_refuse(
+	    NULL,
+	    VB_IBV_WHY(EINVAL, "comp_mask has 0x%x, and the adapter has IBV_VALUES_MASK_RAW_CLOCK",
+		       asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK),
+	    "ibv_query_rt_values_ex");
 }
 
 /* Nothing is promised about the order in which the bytes of a message are written. */
@@ -202,5 +214,7 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {
 	(void)context, (void)attr, (void)eth_mac, (void)vid;
-	return vb_ibv_fail(EOPNOTSUPP);
+	return VB_IBV_REFUSE_FAIL(
+	    NULL, VB_IBV_WHY(EOPNOTSUPP, "packets leave by a UDP socket: the kernel has the MAC"),
+	    "ibv_resolve_eth_l2_from_gid");
 }

@@ -6,6 +6,7 @@
  */
 #include "verbs/priv.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,16 +15,24 @@
 
 static int dm_check(const struct vb_ibv_dm *dm, uint64_t offset, size_t length)
 {
-	if (offset % DM_ALIGN || length % DM_ALIGN || offset > dm->mem->length ||
-	    length > dm->mem->length - offset)
-		return EFAULT;
+	if (offset % DM_ALIGN || length % DM_ALIGN)
+		return VB_IBV_WHY(EFAULT,
+				  "offset %" PRIu64 " and length %zu are not both multiples of %d",
+				  offset, length, DM_ALIGN);
+	if (offset > dm->mem->length || length > dm->mem->length - offset)
+		return VB_IBV_WHY(EFAULT,
+				  "offset %" PRIu64 " and length %zu end behind the %zu bytes of "
+				  "the device memory",
+				  offset, length, dm->mem->length);
 	return 0;
 }
 
 /* Memory of another process that has freed it is somebody else's by now. */
 static int dm_check_owner(const struct vb_ibv_dm_mem *m)
 {
-	return m->lease && __atomic_load_n(m->lease, __ATOMIC_ACQUIRE) != m->leased ? EFAULT : 0;
+	if (!m->lease || __atomic_load_n(m->lease, __ATOMIC_ACQUIRE) == m->leased)
+		return 0;
+	return VB_IBV_WHY(EFAULT, "the process that it is from has freed it (ibv_import_dm(3))");
 }
 
 static int memcpy_to_dm(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
@@ -33,9 +42,10 @@ static int memcpy_to_dm(struct ibv_dm *ibv, uint64_t offset, const void *from, s
 
 	if (!err)
 		err = dm_check_owner(dm->mem);
-	if (!err)
-		memcpy(dm->mem->p + offset, from, length);
-	return vb_ibv_result(err);
+	if (err)
+		return vb_ibv_refuse(NULL, err, "ibv_memcpy_to_dm");
+	memcpy(dm->mem->p + offset, from, length);
+	return 0;
 }
 
 static int memcpy_from_dm(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
@@ -45,9 +55,10 @@ static int memcpy_from_dm(void *to, struct ibv_dm *ibv, uint64_t offset, size_t 
 
 	if (!err)
 		err = dm_check_owner(dm->mem);
-	if (!err)
-		memcpy(to, dm->mem->p + offset, length);
-	return vb_ibv_result(err);
+	if (err)
+		return vb_ibv_refuse(NULL, err, "ibv_memcpy_from_dm");
+	memcpy(to, dm->mem->p + offset, length);
+	return 0;
 }
 
 static void dm_show(struct vb_ibv_dm *dm, struct ibv_context *context, uint32_t handle)
@@ -86,18 +97,33 @@ static uint32_t dm_number(struct vb_ibv_context *c, const struct vb_ibv_dm_mem *
 	return handle;
 }
 
+static int dm_attr_check(const struct ibv_alloc_dm_attr *attr)
+{
+	if (attr->comp_mask)
+		return VB_IBV_WHY(EINVAL, "comp_mask is 0x%x, not 0", attr->comp_mask);
+	if (!attr->length)
+		return VB_IBV_WHY(EINVAL, "length is 0 (ibv_alloc_dm(3))");
+	if (attr->log_align_req > LOG_ALIGN_MAX)
+		return VB_IBV_WHY(EINVAL, "log_align_req %u is larger than %d", attr->log_align_req,
+				  LOG_ALIGN_MAX);
+	return 0;
+}
+
 /* The engine is not needed for it, so that a forked child has device memory as well. */
 struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 	uint32_t log_align = attr->log_align_req < 6 ? 6 : attr->log_align_req;
 
-	if (attr->comp_mask || !attr->length || log_align > LOG_ALIGN_MAX)
-		return vb_ibv_null(EINVAL);
+	int err = dm_attr_check(attr);
+
+	if (err)
+		return VB_IBV_REFUSE_NULL(NULL, err, "ibv_alloc_dm");
 
 	struct vb_ibv_dm *dm = vb_object_new(VB_OBJECT_DM, sizeof *dm);
 	struct vb_ibv_dm_mem *m = calloc(1, sizeof *m);
-	int err = dm && m ? 0 : ENOMEM;
+
+	err = dm && m ? 0 : ENOMEM;
 
 	if (!err) {
 		vb_engine_lock(c->engine);
@@ -113,7 +139,7 @@ struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	if (err) {
 		free(m);
 		vb_object_free(dm);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(NULL, err, "ibv_alloc_dm");
 	}
 	return &dm->ibv;
 }
@@ -128,7 +154,7 @@ static void dm_withdraw(const struct vb_ibv_dm *dm)
 int vb_ibv_free_dm(struct ibv_dm *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_DM))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_free_dm");
 
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
@@ -136,16 +162,18 @@ int vb_ibv_free_dm(struct ibv_dm *ibv)
 
 	vb_engine_lock(c->engine);
 	if (dm->mem->mr_cnt && !dm->mem->is_freed)
-		err = EBUSY;
+		err = VB_IBV_WHY(EBUSY, "regions are registered in it: %u (ibv_free_dm(3))",
+				 dm->mem->mr_cnt);
 	if (!err) {
 		dm_withdraw(dm);
 		vb_list_remove(&dm->link);
 		vb_ibv_dm_mem_put(dm->mem);
 	}
 	vb_engine_unlock(c->engine);
-	if (!err)
-		vb_object_free(dm);
-	return vb_ibv_result(err);
+	if (err)
+		return vb_ibv_refuse(NULL, err, "ibv_free_dm");
+	vb_object_free(dm);
+	return 0;
 }
 
 /* The device memory with @handle in the contexts that share a file with @c. Under the lock. */
@@ -177,7 +205,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	if (dm->mem)
 		dm->mem->refs++;
 	else
-		err = c->file->remote ? vb_ibv_dm_from_process(c, handle, &dm->mem) : ENOENT;
+		err = vb_ibv_dm_from_process(c, handle, &dm->mem);
 	if (!err) {
 		dm_show(dm, context, handle);
 		vb_list_append(&c->dms, &dm->link);
@@ -185,7 +213,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	vb_engine_unlock(c->engine);
 	if (err) {
 		vb_object_free(dm);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(NULL, err, "ibv_import_dm of handle 0x%x", handle);
 	}
 	return &dm->ibv;
 }
@@ -211,20 +239,32 @@ void ibv_unimport_dm(struct ibv_dm *ibv)
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 
+static int dm_mr_check(const struct ibv_pd *pd, const struct vb_ibv_dm *dm, unsigned access)
+{
+	if (vb_ibv_check(pd, VB_OBJECT_PD) || vb_ibv_check(&dm->ibv, VB_OBJECT_DM))
+		return ENOENT;
+	if (!(access & IBV_ACCESS_ZERO_BASED))
+		return VB_IBV_WHY(EINVAL, "access lacks IBV_ACCESS_ZERO_BASED (ibv_reg_dm_mr(3))");
+	if (pd->context->device != dm->ibv.context->device)
+		return VB_IBV_WHY(EINVAL, "pd is of %s, and dm of %s", pd->context->device->name,
+				  dm->ibv.context->device->name);
+	if (access & ~(unsigned)DM_ACCESS)
+		return VB_IBV_WHY(EOPNOTSUPP, "access has 0x%x, rights that device memory has not",
+				  access & ~(unsigned)DM_ACCESS);
+	return vb_ibv_access_check(access);
+}
+
 struct ibv_mr *vb_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset,
 				size_t length, unsigned int access)
 {
 	struct vb_ibv_dm *dm = (struct vb_ibv_dm *)ibv;
+	int err = dm_mr_check(pd, dm, access);
 
-	if (vb_ibv_check(pd, VB_OBJECT_PD) || vb_ibv_check_in(ibv, VB_OBJECT_DM, ibv->context))
-		return vb_ibv_null(ENOENT);
-	if (!(access & IBV_ACCESS_ZERO_BASED) || pd->context->device != ibv->context->device)
-		return vb_ibv_null(EINVAL);
-	if (access & ~(unsigned)DM_ACCESS)
-		return vb_ibv_null(EOPNOTSUPP);
 	/* None at all is taken: pyverbs' tests register that, and adapters let them. */
-	if (dm_check(dm, offset, length))
-		return vb_ibv_null(EINVAL);
+	if (!err && dm_check(dm, offset, length))
+		err = vb_ibv_why_as(EINVAL);
+	if (err)
+		return VB_IBV_REFUSE_NULL(NULL, err, "ibv_reg_dm_mr");
 
 	struct vb_mr_attr attr = {.length = length,
 				  .host = dm->mem->p + offset,

@@ -16,7 +16,9 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
 	if (attr->comp_mask)
-		return vb_ibv_null(EINVAL);
+		return VB_IBV_REFUSE_NULL(
+		    c, VB_IBV_WHY(EINVAL, "comp_mask is 0x%x, not 0", attr->comp_mask),
+		    "ibv_alloc_td");
 
 	struct vb_ibv_td *td = vb_object_new(VB_OBJECT_TD, sizeof *td);
 
@@ -24,7 +26,7 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 		return vb_ibv_null(ENOMEM);
 	if (!vb_ibv_enter(c)) {
 		vb_object_free(td);
-		return vb_ibv_null(EIO);
+		return VB_IBV_REFUSE_NULL(c, EIO, "ibv_alloc_td");
 	}
 	td->ibv.context = context;
 	vb_object_name(td, context, 0);
@@ -35,24 +37,23 @@ struct ibv_td *vb_ibv_alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 int vb_ibv_dealloc_td(struct ibv_td *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_TD) || !vb_object_is_named(ibv, ibv->context, 0))
-		return vb_ibv_result(ENOENT);
+	if (vb_ibv_check_plain(ibv, VB_OBJECT_TD))
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_dealloc_td");
 
 	struct vb_ibv_td *td = (struct vb_ibv_td *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_dealloc_td");
 
-	int err = td->user_cnt ? EBUSY : 0;
+	int err =
+	    td->user_cnt ? VB_IBV_WHY(EBUSY, "parent domains still have it (ibv_alloc_td(3))") : 0;
 
 	if (!err)
 		vb_list_remove(&td->link);
 	vb_ibv_leave(c);
-	if (err) {
-		vb_ibv_note_why(err, "parent domains still have it (ibv_alloc_td(3))");
+	if (err)
 		return vb_ibv_refuse(c, err, "ibv_dealloc_td");
-	}
 	vb_object_free(td);
 	return 0;
 }
@@ -63,15 +64,17 @@ static int parent_check(const struct ibv_context *context,
 	const uint32_t known =
 	    IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
 
-	if ((a->comp_mask & ~known) || !a->pd)
-		return EINVAL;
-	if (vb_ibv_check_in(a->pd, VB_OBJECT_PD, context))
+	if (a->comp_mask & ~known)
+		return VB_IBV_WHY(EINVAL, "comp_mask has 0x%x, which the adapter does not know",
+				  a->comp_mask & ~known);
+	if (!a->pd)
+		return VB_IBV_WHY(EINVAL, "pd is NULL");
+	if (vb_ibv_check_in(a->pd, VB_OBJECT_PD, context) ||
+	    (a->td && vb_ibv_check_plain_in(a->td, VB_OBJECT_TD, context)))
 		return ENOENT;
-	if (a->td && (!vb_object_is(a->td, VB_OBJECT_TD) || !vb_object_is_named(a->td, context, 0)))
-		return ENOENT;
-	/* Both functions or none. */
 	if ((a->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) && (!a->alloc || !a->free))
-		return EINVAL;
+		return VB_IBV_WHY(EINVAL, "of alloc and free, %s is NULL: both are needed",
+				  a->alloc ? "free" : "alloc");
 	return 0;
 }
 
@@ -82,7 +85,7 @@ struct ibv_pd *vb_ibv_alloc_parent_domain(struct ibv_context *context,
 	int err = parent_check(context, a);
 
 	if (err)
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_alloc_parent_domain");
 
 	struct vb_ibv_pd *of = (struct vb_ibv_pd *)a->pd,
 			 *pd = vb_object_new(VB_OBJECT_PD, sizeof *pd);
@@ -91,7 +94,7 @@ struct ibv_pd *vb_ibv_alloc_parent_domain(struct ibv_context *context,
 		return vb_ibv_null(ENOMEM);
 	if (!vb_ibv_enter(c)) {
 		vb_object_free(pd);
-		return vb_ibv_null(EIO);
+		return VB_IBV_REFUSE_NULL(c, EIO, "ibv_alloc_parent_domain");
 	}
 	pd->ibv = (struct ibv_pd){.context = context, .handle = of->ibv.handle};
 	pd->core = of->core;

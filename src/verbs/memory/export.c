@@ -5,6 +5,7 @@
 #include "link/memory.h"
 #include "node/host/process.h"
 #include "node/host/remote_memory.h"
+#include "verbs/refuse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,6 +116,11 @@ static bool is_over(const struct vb_export_table *t)
 	       vb_process_start((pid_t)t->pid) != t->pid_start;
 }
 
+static int why_over(void)
+{
+	return VB_IBV_WHY(EIO, "the process that it is from has closed the device, or has ended");
+}
+
 int vb_import_table(int cmd_fd, const struct vb_export_table **out)
 {
 	const struct vb_export_table *t;
@@ -124,18 +130,17 @@ int vb_import_table(int cmd_fd, const struct vb_export_table **out)
 
 	/* A file of huge pages could be sealed as well, and reading a hole of it be a signal. */
 	if (fstatfs(cmd_fd, &fs))
-		return errno;
-	if (fs.f_type != TMPFS_MAGIC)
-		return EINVAL;
-	err = -vb_memory_map(cmd_fd, sizeof *t, false, &p);
+		return VB_IBV_WHY(errno, "cmd_fd %d: %s", cmd_fd, strerrordesc_np(errno));
+	err = fs.f_type == TMPFS_MAGIC ? -vb_memory_map(cmd_fd, sizeof *t, false, &p) : -1;
 	if (err)
-		return err;
+		return VB_IBV_WHY(err < 0 ? EINVAL : err,
+				  "cmd_fd %d is that of no context (ibv_import_device(3))", cmd_fd);
 	t = p;
 	if (__atomic_load_n(&t->magic, __ATOMIC_ACQUIRE) != VB_EXPORT_MAGIC ||
 	    t->version != VB_EXPORT_VERSION || t->pid == 0 || t->pid > INT32_MAX)
-		err = EINVAL;
+		err = VB_IBV_WHY(EINVAL, "cmd_fd %d is that of no context of this version", cmd_fd);
 	else if (is_over(t))
-		err = EIO;
+		err = why_over();
 	if (err)
 		vb_export_unmap(t);
 	else
@@ -154,8 +159,8 @@ int vb_import_find(const struct vb_export_table *t, enum vb_export_kind kind, ui
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (!(before & 1) || __atomic_load_n(&s->generation, __ATOMIC_RELAXED) != before ||
 	    named != handle)
-		return ENOENT;
+		return VB_IBV_WHY(ENOENT, "the process that it is from has no such object");
 	*lease = &s->generation;
 	*leased = before;
-	return is_over(t) ? EIO : 0;
+	return is_over(t) ? why_over() : 0;
 }

@@ -7,7 +7,9 @@
  */
 #include "verbs/priv.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* The open context whose command descriptor @st is of; NULL: none of this process. */
@@ -23,7 +25,7 @@ static struct vb_ibv_context *find_by_fd(const struct stat *st)
 	return NULL;
 }
 
-/* Another context on the objects of one that this process has open; ENOENT: it has none. */
+/* Another context on the objects of one that this process has open; NULL: it has none, or errno. */
 static struct ibv_context *import_own(struct vb_engine *e, const struct stat *st, int cmd_fd)
 {
 	struct vb_ibv_context *c;
@@ -34,7 +36,7 @@ static struct ibv_context *import_own(struct vb_engine *e, const struct stat *st
 		c->file->open_cnt++; /* it stays until the new context holds it */
 	vb_engine_unlock(e);
 	if (!c)
-		return vb_ibv_null(ENOENT);
+		return vb_ibv_null(ENOENT); /* no refusal: it may be another process's */
 
 	struct ibv_context *context = vb_ibv_context_open(c->dev, c->file, cmd_fd);
 	int err = errno;
@@ -42,7 +44,8 @@ static struct ibv_context *import_own(struct vb_engine *e, const struct stat *st
 	vb_engine_lock(e);
 	c->file->open_cnt--;
 	vb_engine_unlock(e);
-	return context ? context : vb_ibv_null(err);
+	errno = err;
+	return context;
 }
 
 /* On those of another process. */
@@ -60,7 +63,9 @@ static struct ibv_context *import_other(const struct vb_export_table *t, int cmd
 	}
 
 	struct vb_ibv_file *file = d ? vb_ibv_file_new(cmd_fd) : NULL;
-	int err = d ? errno : ENODEV;
+	int err =
+	    d ? errno
+	      : VB_IBV_WHY(ENODEV, "its device, with GUID 0x%016" PRIx64 ", is not there", t->guid);
 
 	if (file) {
 		file->remote = t;
@@ -70,7 +75,8 @@ static struct ibv_context *import_other(const struct vb_export_table *t, int cmd
 			free(file);
 	}
 	ibv_free_device_list(list);
-	return context ? context : vb_ibv_null(err);
+	errno = err;
+	return context;
 }
 
 struct ibv_context *ibv_import_device(int cmd_fd)
@@ -83,12 +89,14 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	struct stat st;
 
 	if (fstat(cmd_fd, &st))
-		return NULL;
+		return VB_IBV_REFUSE_NULL(
+		    NULL, VB_IBV_WHY(errno, "cmd_fd %d: %s", cmd_fd, strerrordesc_np(errno)),
+		    "ibv_import_device");
 
 	int err = -vb_ibv_acquire(&e);
 
 	if (err)
-		return vb_ibv_null(err);
+		return vb_ibv_null(err); /* which was said on standard error */
 	pthread_mutex_lock(&mutex);
 	context = import_own(e, &st, cmd_fd);
 	err = errno;
@@ -102,7 +110,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	}
 	pthread_mutex_unlock(&mutex);
 	vb_engine_release(e);
-	return context ? context : vb_ibv_null(err);
+	return context ? context : VB_IBV_REFUSE_NULL(NULL, err, "ibv_import_device");
 }
 
 /* Maps the memory of what @e tells, for writing if it may be written. 0 or an errno. */
@@ -113,16 +121,22 @@ static int map_memory(const struct vb_export_table *t, const struct vb_export_en
 
 	if (e->length == 0 || e->length > SIZE_MAX ||
 	    __builtin_add_overflow(e->addr, e->length, &end) || end > UINTPTR_MAX)
-		return EINVAL;
+		return VB_IBV_WHY(EINVAL, "%" PRIu64 " bytes at 0x%" PRIx64 " are no memory",
+				  e->length, e->addr);
 
 	int err = -vb_remote_memory_map((pid_t)t->pid, e->addr, e->length, write, out);
 
 	if (err)
-		return err == ENOENT || err == ESRCH ? EIO : err;
+		return VB_IBV_WHY(err == ENOENT || err == ESRCH ? EIO : err,
+				  "the memory of process %u cannot be mapped here, as memory that "
+				  "no file stands for cannot: %s (ibv_import_mr(3))",
+				  t->pid, strerrordesc_np(err));
 	err = vb_engine_check_memory(out->at, (size_t)e->length, write);
-	if (err)
-		vb_remote_memory_unmap(out);
-	return err;
+	if (!err)
+		return 0;
+	vb_remote_memory_unmap(out);
+	return VB_IBV_WHY(err, "not all of the %" PRIu64 " bytes can be %s", e->length,
+			  write ? "written" : "read");
 }
 
 /* The right to which an adapter writes. */
@@ -130,29 +144,47 @@ static int map_memory(const struct vb_export_table *t, const struct vb_export_en
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_ATOMIC |                \
 	 VB_ACCESS_MW_BIND)
 
+int vb_ibv_find_export(const struct vb_ibv_context *c, enum vb_export_kind kind, uint32_t handle,
+		       struct vb_export_entry *e, const uint32_t **lease, uint32_t *leased)
+{
+	if (c->file->remote)
+		return vb_import_find(c->file->remote, kind, handle, e, lease, leased);
+	return VB_IBV_WHY(ENOENT, "no context on this device has an object with that handle");
+}
+
+/* Whether the region @e can be one of @pd here. Returns 0 or an errno. */
+static int exported_mr_check(const struct vb_export_entry *e, const struct ibv_pd *pd)
+{
+	if (e->pd != pd->handle)
+		return VB_IBV_WHY(EINVAL,
+				  "the region is of another protection domain, handle 0x%x "
+				  "(ibv_import_mr(3))",
+				  e->pd);
+	if (e->kind == VB_MR_IMPLICIT)
+		return VB_IBV_WHY(EOPNOTSUPP, "it is all memory of another process, which is not "
+					      "that of this one");
+	if (e->kind != VB_MR_HOST && e->kind != VB_MR_NULL)
+		return VB_IBV_WHY(EINVAL, "it is of no kind that is known here, %u", e->kind);
+	return 0;
+}
+
 struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle)
 {
-	const struct vb_export_table *t = vb_ibv_ctx(pd->context)->file->remote;
+	const struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mr_origin origin = {.handle = handle};
 	struct vb_export_entry e;
 	struct vb_mr_attr attr = {0};
-	int err = vb_import_find(t, VB_EXPORT_MR, handle, &e, &attr.lease, &attr.leased);
+	int err = vb_ibv_find_export(c, VB_EXPORT_MR, handle, &e, &attr.lease, &attr.leased);
 
+	if (!err)
+		err = exported_mr_check(&e, pd);
+	if (!err && e.kind == VB_MR_HOST)
+		err = map_memory(c->file->remote, &e, e.access & WRITES, &origin.memory);
 	if (err)
-		return vb_ibv_null(err);
-	if (e.pd != pd->handle)
-		return vb_ibv_null(EINVAL);
-	/* All memory of one process is not that of another one. */
-	if (e.kind == VB_MR_IMPLICIT)
-		return vb_ibv_null(EOPNOTSUPP);
-	if (e.kind != VB_MR_HOST && e.kind != VB_MR_NULL)
-		return vb_ibv_null(EINVAL);
+		return VB_IBV_REFUSE_NULL(NULL, err, "ibv_import_mr of handle 0x%x", handle);
 	attr.kind = e.kind == VB_MR_NULL ? VB_MR_NULL : VB_MR_HOST;
 	attr.access = e.access;
 	if (attr.kind == VB_MR_HOST) {
-		err = map_memory(t, &e, e.access & WRITES, &origin.memory);
-		if (err)
-			return vb_ibv_null(err);
 		attr.iova = e.iova;
 		attr.length = e.length;
 		attr.host = origin.memory.at;
@@ -166,7 +198,8 @@ struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle)
 	if (!mr) {
 		err = errno;
 		vb_remote_memory_unmap(&origin.memory);
-		return vb_ibv_null(err);
+		errno = err;
+		return NULL;
 	}
 	if (attr.kind == VB_MR_NULL) {
 		mr->length = SIZE_MAX;
@@ -181,15 +214,14 @@ int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,
 	struct vb_ibv_dm_mem *m = calloc(1, sizeof *m);
 	struct vb_export_entry e;
 	int err =
-	    m ? vb_import_find(c->file->remote, VB_EXPORT_DM, handle, &e, &m->lease, &m->leased)
-	      : ENOMEM;
+	    m ? vb_ibv_find_export(c, VB_EXPORT_DM, handle, &e, &m->lease, &m->leased) : ENOMEM;
 
 	if (!err)
 		err = map_memory(c->file->remote, &e, true, &m->foreign);
 	/* The adapter's memory is never like that. */
 	if (!err && m->foreign.may_shrink) {
 		vb_remote_memory_unmap(&m->foreign);
-		err = EINVAL;
+		err = VB_IBV_WHY(EINVAL, "the device memory of the other process may shrink");
 	}
 	if (err) {
 		free(m);

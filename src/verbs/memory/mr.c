@@ -44,7 +44,13 @@ static int mr_check(void *addr, size_t length, uint64_t iova, uint32_t access,
 	if (access & IBV_ACCESS_ON_DEMAND && !addr && length == SIZE_MAX) {
 		*attr =
 		    (struct vb_mr_attr){.length = length, .access = access, .kind = VB_MR_IMPLICIT};
-		return iova || access & (IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB) ? EINVAL : 0;
+		return iova || access & (IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB)
+			   ? VB_IBV_WHY(EINVAL,
+					"a region of all memory has iova 0x%" PRIx64
+					" and access 0x%x: it is at 0, neither zero-based nor of "
+					"huge pages (ibv_reg_mr(3))",
+					iova, access)
+			   : 0;
 	}
 	if (access & IBV_ACCESS_ZERO_BASED)
 		iova = 0;
@@ -105,7 +111,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 				struct vb_ibv_dm_mem *dm, const struct vb_ibv_mr_origin *origin)
 {
 	if (vb_ibv_check(pd, VB_OBJECT_PD))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_reg_mr");
 
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mr *mr = vb_object_new(VB_OBJECT_MR, sizeof *mr);
@@ -115,7 +121,9 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 	vb_ibv_guard_memory();
 	if (err == EIO && vb_ibv_enter(c)) {
 		err = -vb_mr_create(((struct vb_ibv_pd *)pd)->core, attr, &share->core);
-		if (!err) {
+		if (err) {
+			(void)vb_ibv_why_core(c, err);
+		} else {
 			share->refs = 1;
 			mr->share = share;
 			mr->dm = dm;
@@ -141,7 +149,7 @@ struct ibv_mr *vb_ibv_mr_create(struct ibv_pd *pd, const struct vb_mr_attr *attr
 	if (err) {
 		vb_object_free(mr);
 		free(share);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_reg_mr");
 	}
 	return &mr->ibv;
 }
@@ -153,9 +161,9 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	int was = errno, err = mr_check(addr, length, iova, access, &attr);
 
 	errno = was; /* that of looking at the memory is nobody's */
-	if (err && !vb_ibv_check(pd, VB_OBJECT_PD))
-		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(pd->context), err, "ibv_reg_mr");
-	return err ? vb_ibv_null(err) : vb_ibv_mr_create(pd, &attr, NULL, NULL);
+	if (err)
+		return VB_IBV_REFUSE_NULL(NULL, err, "ibv_reg_mr");
+	return vb_ibv_mr_create(pd, &attr, NULL, NULL);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -185,6 +193,14 @@ static int mr_move(struct vb_ibv_mr *mr, struct ibv_pd *pd, const struct vb_mr_a
 	return err;
 }
 
+/* A region that cannot change: device memory, memory that was mapped for it, what is no memory of
+ * the application's, and what others have imported. */
+static bool is_fixed(const struct vb_ibv_mr *mr)
+{
+	return mr->dm || mr->share->is_foreign || mr->kind != VB_MR_HOST || mr->share->refs > 1 ||
+	       !mr->share->core;
+}
+
 /* What a re-registration says, checked as ibv_rereg_mr(3) has it. Returns 0 or an errno. */
 static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_pd *pd, void *addr,
 		       size_t length, int access, struct vb_mr_attr *attr)
@@ -194,18 +210,22 @@ static int rereg_check(const struct vb_ibv_mr *mr, int flags, const struct ibv_p
 	if (vb_ibv_check(&mr->ibv, VB_OBJECT_MR))
 		return ENOENT;
 	if (!flags || flags & ~(IBV_REREG_MR_FLAGS_SUPPORTED))
-		return EINVAL;
-	/* Neither device memory, nor memory that was mapped for it, nor what is no memory of the
-	 * application's. */
-	if (mr->dm || mr->share->is_foreign || mr->kind != VB_MR_HOST || mr->share->refs > 1 ||
-	    !mr->share->core)
-		return EINVAL;
+		return VB_IBV_WHY(EINVAL, "flags 0x%x are not of IBV_REREG_MR_CHANGE_* (%s)",
+				  (unsigned)flags, "ibv_rereg_mr(3)");
+	if (is_fixed(mr))
+		return VB_IBV_WHY(EINVAL, "the region is imported or of device memory, a dma-buf "
+					  "or all memory: such a one stays as it is");
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !pd)
-		return EINVAL;
+		return VB_IBV_WHY(EINVAL, "flags have IBV_REREG_MR_CHANGE_PD, and pd is NULL");
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && vb_ibv_check_in(pd, VB_OBJECT_PD, mr->ibv.context))
 		return ENOENT;
-	if ((moves && (!addr || !length)) || (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS)))
-		return EINVAL;
+	if (moves && (!addr || !length))
+		return VB_IBV_WHY(EINVAL, "flags have IBV_REREG_MR_CHANGE_TRANSLATION, and %s",
+				  addr ? "length is 0" : "addr is NULL");
+	if (access && !(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		return VB_IBV_WHY(EINVAL,
+				  "access is 0x%x, and flags lack IBV_REREG_MR_CHANGE_ACCESS",
+				  (unsigned)access);
 	return mr_check(moves ? addr : mr->ibv.addr, moves ? length : mr->ibv.length,
 			moves ? (uintptr_t)addr : mr->iova,
 			flags & IBV_REREG_MR_CHANGE_ACCESS ? (uint32_t)access : mr->access, attr);
@@ -223,7 +243,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	if (!(flags & IBV_REREG_MR_CHANGE_PD))
 		pd = ibv->pd;
 	if (!err && !vb_ibv_enter(c)) {
-		errno = EIO;
+		(void)vb_ibv_refuse(c, EIO, "ibv_rereg_mr");
 		return IBV_REREG_MR_ERR_CMD;
 	}
 	if (!err) {
@@ -232,7 +252,9 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 					    attr.access);
 		else
 			err = mr_move(mr, pd, &attr);
-		if (!err) {
+		if (err) {
+			(void)vb_ibv_why_core(c, err);
+		} else {
 			mr_withdraw(mr);
 			vb_ibv_pd_drop(ibv->pd);
 			vb_ibv_pd_hold(pd);
@@ -244,10 +266,7 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	}
 	if (!err)
 		return 0;
-	if (err == ENOENT)
-		errno = err;
-	else
-		(void)vb_ibv_refuse(c, err, "ibv_rereg_mr");
+	(void)vb_ibv_refuse(NULL, err, "ibv_rereg_mr");
 	return IBV_REREG_MR_ERR_INPUT; /* the region is what it was */
 }
 
@@ -286,24 +305,23 @@ int vb_ibv_mr_free(struct vb_ibv_mr *mr)
 int ibv_dereg_mr(struct ibv_mr *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_MR))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_dereg_mr");
 
 	struct vb_ibv_mr *mr = (struct vb_ibv_mr *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_dereg_mr");
 	vb_list_remove(&mr->link);
 
 	int err = -vb_ibv_mr_free(mr);
 
-	if (err)
+	if (err) {
+		(void)vb_ibv_why_core(c, err);
 		vb_list_append(&c->mrs, &mr->link);
+	}
 	vb_ibv_leave(c);
-	if (!err)
-		return 0;
-	vb_ibv_note_why(EBUSY, "memory windows are bound to it (ibv_dereg_mr(3))");
-	return vb_ibv_refuse(c, err, "ibv_dereg_mr");
+	return err ? vb_ibv_refuse(c, err, "ibv_dereg_mr") : 0;
 }
 
 /* The region with @handle in the contexts that share a file with @c. Under the lock. */
@@ -322,6 +340,19 @@ static struct vb_ibv_mr *mr_find(struct vb_ibv_context *c, uint32_t handle)
 	return NULL;
 }
 
+/* Whether @from can be imported into @pd of @c. Returns 0 or an errno. */
+static int mr_import_check(const struct vb_ibv_context *c, const struct vb_ibv_mr *from,
+			   const struct ibv_pd *pd)
+{
+	if (!from)
+		return c->file->remote ? ENODATA /* it may be the other process's */
+				       : vb_ibv_why_gone(VB_OBJECT_MR);
+	if (((struct vb_ibv_pd *)from->ibv.pd)->core != ((const struct vb_ibv_pd *)pd)->core)
+		return VB_IBV_WHY(EINVAL, "the region is of another protection domain "
+					  "(ibv_import_mr(3))");
+	return 0;
+}
+
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
@@ -330,10 +361,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 	if (mr && vb_ibv_enter(c)) {
 		from = mr_find(c, handle);
-		err = !from ? ENOENT
-		      : ((struct vb_ibv_pd *)from->ibv.pd)->core != ((struct vb_ibv_pd *)pd)->core
-			  ? EINVAL
-			  : 0;
+		err = mr_import_check(c, from, pd);
 		if (!err) {
 			*mr = *from;
 			mr->ibv.context = pd->context;
@@ -352,9 +380,9 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	}
 	if (err) {
 		vb_object_free(mr);
-		if (err == ENOENT && c->file->remote)
+		if (err == ENODATA)
 			return vb_ibv_mr_from_process(pd, handle);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_import_mr of handle 0x%x", handle);
 	}
 	return &mr->ibv;
 }

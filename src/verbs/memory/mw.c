@@ -7,7 +7,7 @@
 struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	if (vb_ibv_check(pd, VB_OBJECT_PD))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_alloc_mw");
 
 	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mw *mw = vb_object_new(VB_OBJECT_MW, sizeof *mw);
@@ -17,7 +17,9 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 		return vb_ibv_null(ENOMEM);
 	if (vb_ibv_enter(c)) {
 		err = -vb_mw_create(((struct vb_ibv_pd *)pd)->core, (uint8_t)type, &mw->core);
-		if (!err) {
+		if (err) {
+			(void)vb_ibv_why_core(c, err);
+		} else {
 			vb_list_append(&c->mws, &mw->link);
 			vb_ibv_pd_hold(pd);
 		}
@@ -25,7 +27,7 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	}
 	if (err) {
 		vb_object_free(mw);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_alloc_mw");
 	}
 	mw->ibv.context = pd->context;
 	mw->ibv.pd = pd;
@@ -39,24 +41,20 @@ struct ibv_mw *vb_ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 int vb_ibv_dealloc_mw(struct ibv_mw *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_MW))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_dealloc_mw");
 
 	struct vb_ibv_mw *mw = (struct vb_ibv_mw *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_dealloc_mw");
 
-	int err = -vb_mw_destroy(mw->core);
-
-	if (!err) {
-		vb_list_remove(&mw->link);
-		vb_ibv_pd_drop(ibv->pd);
-	}
+	(void)vb_mw_destroy(mw->core); /* it cannot fail: a window that is bound is unbound */
+	vb_list_remove(&mw->link);
+	vb_ibv_pd_drop(ibv->pd);
 	vb_ibv_leave(c);
-	if (!err)
-		vb_object_free(mw);
-	return vb_ibv_result(err);
+	vb_object_free(mw);
+	return 0;
 }
 
 int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bind)
@@ -74,7 +72,7 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 
 	vb_ibv_bind_wr(&w, mw, rkey, &bind->bind_info);
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_bind_mw");
 
 	vb_time now = vb_engine_now();
 	int err = -vb_qp_post_send(qp->core, &w, now);

@@ -30,7 +30,9 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (err == EIO && vb_ibv_enter(c)) {
 		err = -vb_pd_create(vb_engine_hca(c->engine), &pd->core);
-		if (!err) {
+		if (err) {
+			(void)vb_ibv_why_core(c, err);
+		} else {
 			/* Whole when it can be found: another thread may import it. */
 			*refs = 1;
 			pd->core_refs = refs;
@@ -44,14 +46,18 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	if (err) {
 		vb_object_free(pd);
 		free(refs);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_alloc_pd");
 	}
 	return &pd->ibv;
 }
 
 int vb_ibv_pd_free(struct vb_ibv_pd *pd)
 {
-	int err = pd->user_cnt ? -EBUSY : 0;
+	int err = pd->user_cnt ? -VB_IBV_WHY(EBUSY,
+					     "objects that were created with it are there: "
+					     "%u (ibv_dealloc_pd(3))",
+					     pd->user_cnt)
+			       : 0;
 
 	if (!err && *pd->core_refs == 1) {
 		err = vb_pd_destroy(pd->core);
@@ -76,29 +82,21 @@ int vb_ibv_pd_free(struct vb_ibv_pd *pd)
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_PD))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_dealloc_pd");
 
 	struct vb_ibv_pd *pd = (struct vb_ibv_pd *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_dealloc_pd");
 	vb_list_remove(&pd->link);
 
-	uint32_t user_cnt = pd->user_cnt;
 	int err = -vb_ibv_pd_free(pd);
 
 	if (err)
 		vb_list_append(&c->pds, &pd->link);
 	vb_ibv_leave(c);
-	if (!err)
-		return 0;
-	if (user_cnt)
-		vb_ibv_note_why(err,
-				"objects that were created with it are there: %u "
-				"(ibv_dealloc_pd(3))",
-				user_cnt);
-	return vb_ibv_refuse(c, err, "ibv_dealloc_pd");
+	return err ? vb_ibv_refuse(c, err, "ibv_dealloc_pd") : 0;
 }
 
 /* The PD with @handle in the contexts that share a file with @c. Under the lock. */
@@ -124,19 +122,20 @@ static int pd_from_process(struct vb_ibv_context *c, struct vb_ibv_pd *pd, uint3
 	struct vb_export_entry e;
 	const uint32_t *lease;
 	uint32_t leased, *refs;
-	int err = c->file->remote
-		      ? vb_import_find(c->file->remote, VB_EXPORT_PD, handle, &e, &lease, &leased)
-		      : ENOENT;
+	int err = vb_ibv_find_export(c, VB_EXPORT_PD, handle, &e, &lease, &leased);
 
 	if (err)
 		return err;
 	refs = calloc(1, sizeof *refs);
-	err = refs ? -vb_pd_create(vb_engine_hca(c->engine), &pd->core) : ENOMEM;
-	if (err)
-		free(refs);
-	else
+	if (!refs)
+		return ENOMEM;
+	err = -vb_pd_create(vb_engine_hca(c->engine), &pd->core);
+	if (!err) {
 		pd->core_refs = refs;
-	return err;
+		return 0;
+	}
+	free(refs);
+	return vb_ibv_why_core(c, err);
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
@@ -162,7 +161,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	}
 	if (err) {
 		vb_object_free(pd);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_import_pd of handle 0x%x", handle);
 	}
 	return &pd->ibv;
 }

@@ -77,7 +77,7 @@ uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_at
 struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 {
 	if (vb_ibv_check(ibv_pd, VB_OBJECT_PD))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_ah");
 
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv_pd->context);
 	struct vb_ibv_ah *ah = vb_object_new(VB_OBJECT_AH, sizeof *ah);
@@ -107,12 +107,12 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
 	if (vb_ibv_check(ah, VB_OBJECT_AH))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_destroy_ah");
 
 	struct vb_ibv_context *c = vb_ibv_ctx(ah->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_destroy_ah");
 	vb_ibv_pd_drop(ah->pd);
 	vb_ibv_leave(c);
 	vb_object_free(ah);
@@ -186,6 +186,20 @@ static int gid_index(struct vb_ibv_context *c, const struct vb_gid *gid)
 	return found;
 }
 
+/* What the completion and the GRH of a message say, in *r. Returns 0 or an errno. */
+static int received_check(uint8_t port, const struct ibv_wc *wc, const uint8_t *grh,
+			  struct received_grh *r)
+{
+	if (port != VB_IBV_PORT)
+		return vb_ibv_why_port(port);
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return VB_IBV_WHY(EINVAL, "wc_flags lack IBV_WC_GRH: the message came without one");
+	if (!grh_read(grh, r))
+		return VB_IBV_WHY(EINVAL, "the 40 bytes of the GRH are neither an IPv4 header nor "
+					  "one of IPv6 (IBA A17.4.5.1)");
+	return 0;
+}
+
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
 			struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
@@ -193,14 +207,15 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
 	struct received_grh r;
 
 	memset(attr, 0, sizeof *attr);
-	if (port != VB_IBV_PORT || !(wc->wc_flags & IBV_WC_GRH) ||
-	    !grh_read((const uint8_t *)grh, &r))
-		return vb_ibv_fail(EINVAL);
 
-	int index = gid_index(c, &r.dgid);
+	int err = received_check(port, wc, (const uint8_t *)grh, &r);
+	int index = err ? -1 : gid_index(c, &r.dgid);
 
-	if (index < 0)
-		return vb_ibv_fail(EINVAL);
+	if (!err && index < 0)
+		err = VB_IBV_WHY(EINVAL, "the GID that the message came to is not in the table of "
+					 "the port");
+	if (err)
+		return VB_IBV_REFUSE_FAIL(c, err, "ibv_init_ah_from_wc");
 	attr->dlid = wc->slid;
 	attr->sl = wc->sl;
 	attr->src_path_bits = wc->dlid_path_bits;

@@ -61,7 +61,11 @@ static int ask_target(struct vb_ibv_context *c, const struct vb_ibv_qp *qp, stru
 	int err = vb_engine_ask_target(c->engine, qp->xrcd->core, qp->ibv.qp_num, &a);
 
 	*attr = a.attr;
-	return -err;
+	return err ? VB_IBV_WHY(-err,
+				"the process that has the target refused or did not answer: %s "
+				"(ibv_open_qp(3))",
+				strerrordesc_np(-err))
+		   : 0;
 }
 
 /* Programs set up both ends of XRC as they do RC; of each, what only the other has is ignored, as
@@ -96,10 +100,10 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	bool moves = true;
 
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_modify_qp");
 	mask = known_attrs(ibv->qp_type, mask);
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_modify_qp");
 	if (mask & IBV_QP_AV)
 		err = path_err = connection_path(c, qp, attr, mask, &core);
 	if (mask & IBV_QP_STATE)
@@ -136,6 +140,8 @@ static int set_rate(struct vb_ibv_qp *qp, uint32_t kbps, uint32_t burst)
 
 	int err = -vb_qp_set_rate(qp->core, kbps, burst, vb_engine_now());
 
+	if (err)
+		(void)vb_ibv_why_core(c, err);
 	vb_engine_progress(c->engine);
 	vb_ibv_leave(c);
 	return err;
@@ -145,11 +151,15 @@ static int set_rate(struct vb_ibv_qp *qp, uint32_t kbps, uint32_t burst)
 int vb_ibv_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_attr *attr)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
-	if (attr->comp_mask)
-		return vb_ibv_result(EINVAL);
-	return vb_ibv_result(
-	    set_rate((struct vb_ibv_qp *)ibv, attr->rate_limit, attr->max_burst_sz));
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_modify_qp_rate_limit");
+
+	int err = attr->comp_mask
+		      ? VB_IBV_WHY(EINVAL, "comp_mask is 0x%x, not 0", attr->comp_mask)
+		      : set_rate((struct vb_ibv_qp *)ibv, attr->rate_limit, attr->max_burst_sz);
+
+	return err ? vb_ibv_refuse(vb_ibv_ctx(ibv->context), err,
+				   "ibv_modify_qp_rate_limit of QP 0x%06x", ibv->qp_num)
+		   : 0;
 }
 
 static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
@@ -195,9 +205,9 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 
 	(void)mask;
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_query_qp");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_query_qp");
 	if (qp->is_remote)
 		err = ask_target(c, qp, &core, 0);
 	else
@@ -208,7 +218,7 @@ int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask,
 	}
 	vb_ibv_leave(c);
 	if (err)
-		return vb_ibv_result(err);
+		return vb_ibv_refuse(c, err, "ibv_query_qp of QP 0x%06x", ibv->qp_num);
 	*init = (struct ibv_qp_init_attr){
 	    .qp_context = ibv->qp_context,
 	    .send_cq = ibv->send_cq,

@@ -12,7 +12,7 @@ int ibv_query_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_query_ece");
 	*ece = (struct ibv_ece){.vendor_id = VB_IBV_VENDOR,
 				.options = vb_qp_extensions(qp->core, c->port)};
 	vb_ibv_leave(c);
@@ -26,14 +26,23 @@ int ibv_set_ece(struct ibv_qp *ibv, struct ibv_ece *ece)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (ece->comp_mask || ece->vendor_id != VB_IBV_VENDOR)
-		return vb_ibv_result(EINVAL);
+		return vb_ibv_refuse(
+		    c,
+		    ece->comp_mask ? VB_IBV_WHY(EINVAL, "comp_mask is 0x%x, not 0", ece->comp_mask)
+				   : VB_IBV_WHY(EINVAL,
+						"vendor_id 0x%x is not the 0x%x that the QP offers "
+						"(ibv_query_ece(3))",
+						ece->vendor_id, VB_IBV_VENDOR),
+		    "ibv_set_ece of QP 0x%06x", ibv->qp_num);
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_set_ece");
 
 	int err = -vb_qp_allow_extensions(qp->core, ece->options);
 
-	if (!err)
+	if (err)
+		(void)vb_ibv_why_core(c, err);
+	else
 		ece->options = vb_qp_extensions(qp->core, c->port);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? vb_ibv_refuse(c, err, "ibv_set_ece of QP 0x%06x", ibv->qp_num) : 0;
 }

@@ -34,6 +34,29 @@ bool vb_ibv_mcast_reaches(const struct vb_ibv_context *c, const struct vb_gid *g
 	return false;
 }
 
+/* Under the lock. Returns 0 or an errno. */
+static int attach_group(struct vb_ibv_context *c, struct vb_ibv_qp *qp, const struct vb_gid *g)
+{
+	if (!vb_ibv_mcast_reaches(c, g))
+		return VB_IBV_WHY(EINVAL,
+				  "gid is of scope %u, which Linux keeps off the network "
+				  "(RFC 4291 2.7)",
+				  g->b[1] & 0xfu);
+
+	int err = -vb_qp_attach_mcast(qp->core, g);
+
+	if (err == EEXIST)
+		return 0; /* once is enough */
+	if (err)
+		return vb_ibv_why_core(c, err);
+	err = -vb_engine_join(c->engine, c->port, g);
+	if (!err)
+		return 0;
+	(void)vb_qp_detach_mcast(qp->core, g);
+	return VB_IBV_WHY(err, "the kernel does not join the group on %s: %s (ip(7), ipv6(7))",
+			  c->table.ifname, strerrordesc_np(err));
+}
+
 int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 {
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
@@ -42,22 +65,15 @@ int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 
 	(void)lid;
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_attach_mcast");
 	memcpy(g.b, gid->raw, sizeof g.b);
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_attach_mcast");
 
-	int err = vb_ibv_mcast_reaches(c, &g) ? -vb_qp_attach_mcast(qp->core, &g) : EINVAL;
+	int err = attach_group(c, qp, &g);
 
-	if (!err) {
-		err = -vb_engine_join(c->engine, c->port, &g);
-		if (err)
-			(void)vb_qp_detach_mcast(qp->core, &g);
-	} else if (err == EEXIST) {
-		err = 0; /* once is enough */
-	}
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? vb_ibv_refuse(c, err, "ibv_attach_mcast to QP 0x%06x", ibv->qp_num) : 0;
 }
 
 /* Under the lock. */
@@ -65,9 +81,10 @@ static int detach_group(struct vb_ibv_context *c, struct vb_ibv_qp *qp, const st
 {
 	int err = -vb_qp_detach_mcast(qp->core, g);
 
-	if (!err)
-		vb_engine_leave(c->engine, c->port, g);
-	return err;
+	if (err)
+		return vb_ibv_why_core(c, err);
+	vb_engine_leave(c->engine, c->port, g);
+	return 0;
 }
 
 int ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
@@ -77,15 +94,15 @@ int ibv_detach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)
 
 	(void)lid;
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_detach_mcast");
 	memcpy(g.b, gid->raw, sizeof g.b);
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_detach_mcast");
 
 	int err = detach_group(c, (struct vb_ibv_qp *)ibv, &g);
 
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? vb_ibv_refuse(c, err, "ibv_detach_mcast from QP 0x%06x", ibv->qp_num) : 0;
 }
 
 void vb_ibv_detach_all(struct vb_ibv_qp *qp)

@@ -7,6 +7,7 @@
 #include "verbs/priv.h"
 
 #include <infiniband/mlx5dv.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,13 @@ bool mlx5dv_is_supported(struct ibv_device *device)
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
 {
 	if (attr && (attr->flags || attr->comp_mask))
-		return vb_ibv_null(EOPNOTSUPP); /* DEVX */
+		return VB_IBV_REFUSE_NULL(NULL,
+					  VB_IBV_WHY(EOPNOTSUPP,
+						     "flags 0x%x and comp_mask 0x%" PRIx64
+						     " are not 0: the "
+						     "adapter has no DEVX",
+						     attr->flags, attr->comp_mask),
+					  "mlx5dv_open_device");
 	return ibv_open_device(device);
 }
 
@@ -75,19 +82,44 @@ static int dc_init(const struct mlx5dv_qp_init_attr *attr, struct vb_dc_init *dc
 
 	if (a->dc_type == MLX5DV_DCTYPE_DCT) {
 		dc->key = a->dct_access_key;
-		return streams ? EINVAL : 0;
+		return streams ? VB_IBV_WHY(EINVAL, "dc_type is DCT, and streams are a DCI's") : 0;
 	}
 	if (a->dc_type != MLX5DV_DCTYPE_DCI)
-		return EINVAL;
+		return VB_IBV_WHY(EINVAL, "dc_type %u is neither DCT nor DCI", a->dc_type);
 	dc->full_handshake = handshake && strcmp(handshake, "full") == 0;
 	dc->by_adapter = !dc->full_handshake && (!handshake || strcmp(handshake, "half") != 0);
 	if (!streams)
 		return 0;
 	if (a->dci_streams.log_num_concurent > VB_DC_LOG_STREAMS_MAX ||
 	    a->dci_streams.log_num_errored > VB_DC_LOG_ERRORED_MAX)
-		return EINVAL;
+		return VB_IBV_WHY(EINVAL,
+				  "log_num_concurent %u is larger than %d, or log_num_errored %u "
+				  "than %d (mlx5dv_query_device(3))",
+				  a->dci_streams.log_num_concurent, VB_DC_LOG_STREAMS_MAX,
+				  a->dci_streams.log_num_errored, VB_DC_LOG_ERRORED_MAX);
 	dc->log_streams = a->dci_streams.log_num_concurent;
 	dc->log_errored = a->dci_streams.log_num_errored;
+	return 0;
+}
+
+/* Whether the plain attributes go with DC. Returns 0 or an errno. */
+static int dc_check(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
+		    bool is_dci, bool with_wr)
+{
+	uint64_t ops = attr->send_ops_flags & ~(uint64_t)VB_WR_OPS_DCI;
+
+	if (attr->qp_type != IBV_QPT_DRIVER)
+		return VB_IBV_WHY(EINVAL, "qp_type %u is not IBV_QPT_DRIVER", attr->qp_type);
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+		return VB_IBV_WHY(EINVAL, "comp_mask lacks IBV_QP_INIT_ATTR_PD");
+	if (!is_dci && with_wr)
+		return VB_IBV_WHY(EINVAL, "dc_type is DCT, which sends nothing, and comp_mask has "
+					  "IBV_QP_INIT_ATTR_SEND_OPS_FLAGS");
+	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
+		return ENOENT;
+	if (with_wr && ops)
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "send_ops_flags have 0x%" PRIx64 ", which a DCI lacks", ops);
 	return 0;
 }
 
@@ -99,15 +131,10 @@ static struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_
 	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	int err = dc_init(mlx5, &dc);
 
+	if (!err)
+		err = dc_check(context, attr, is_dci, with_wr);
 	if (err)
-		return vb_ibv_null(err);
-	if (attr->qp_type != IBV_QPT_DRIVER || !(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
-	    (!is_dci && with_wr))
-		return vb_ibv_null(EINVAL);
-	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
-		return vb_ibv_null(ENOENT);
-	if (with_wr && (attr->send_ops_flags & ~(uint64_t)VB_WR_OPS_DCI))
-		return vb_ibv_null(EOPNOTSUPP);
+		return VB_IBV_REFUSE_NULL(NULL, err, "mlx5dv_create_qp");
 
 	struct vb_ibv_dv *dv = calloc(1, sizeof *dv);
 
@@ -139,10 +166,22 @@ struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_
 
 	if (!mlx5 || !mlx5->comp_mask)
 		return vb_ibv_create_qp_ex(context, attr);
-	if (mlx5->comp_mask & ~known || !(mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) ||
-	    (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
-	     mlx5->create_flags & ~scatter))
-		return vb_ibv_null(EOPNOTSUPP);
+	if (!(mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) || mlx5->comp_mask & ~known)
+		return VB_IBV_REFUSE_NULL(
+		    NULL,
+		    VB_IBV_WHY(EOPNOTSUPP,
+			       "comp_mask of mlx5's attributes is 0x%" PRIx64
+			       ": the adapter has DC, with or without DCI_STREAMS, alone",
+			       mlx5->comp_mask),
+		    "mlx5dv_create_qp");
+	if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
+	    mlx5->create_flags & ~scatter)
+		return VB_IBV_REFUSE_NULL(NULL,
+					  VB_IBV_WHY(EOPNOTSUPP,
+						     "create_flags have 0x%x, which the adapter "
+						     "does not know",
+						     mlx5->create_flags & ~scatter),
+					  "mlx5dv_create_qp");
 	return dc_create(context, attr, mlx5);
 }
 
@@ -160,19 +199,23 @@ int mlx5dv_dci_stream_id_reset(struct ibv_qp *ibv, uint16_t stream)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "mlx5dv_dci_stream_id_reset");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "mlx5dv_dci_stream_id_reset");
 
 	int err = -vb_dci_reset_stream(qp->core, stream);
 
+	if (err)
+		(void)vb_ibv_why_core(c, err);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	return err ? vb_ibv_refuse(c, err, "mlx5dv_dci_stream_id_reset of QP 0x%06x", ibv->qp_num)
+		   : 0;
 }
 
 /* That packets to @ah arrive at one QP is a hint, of which this adapter has no use. */
 int mlx5dv_map_ah_to_qp(struct ibv_ah *ah, uint32_t qp_num)
 {
 	(void)qp_num;
-	return vb_ibv_result(ah ? 0 : EINVAL);
+	return ah ? 0
+		  : vb_ibv_refuse(NULL, VB_IBV_WHY(EINVAL, "ah is NULL"), "mlx5dv_map_ah_to_qp");
 }

@@ -124,7 +124,7 @@ int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 
 	if (!vb_ibv_enter(c)) {
 		*bad_wr = wr;
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_post_send");
 	}
 
 	vb_time now = vb_engine_now();
@@ -170,7 +170,7 @@ int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 
 	if (!vb_ibv_enter(c)) {
 		*bad_wr = wr;
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_post_recv");
 	}
 
 	struct vb_hca *h = vb_engine_hca(c->engine);
@@ -195,11 +195,16 @@ int vb_ibv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv
 
 	if (!vb_ibv_enter(c)) {
 		*bad_wr = wr;
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_post_srq_recv");
 	}
 
 	int err = post_recvs(NULL, srq->core, wr, bad_wr, 0);
 
+	if (err == EINVAL && (*bad_wr)->num_sge >= 0)
+		(void)vb_ibv_why_core(c, err);
 	vb_ibv_leave(c);
-	return vb_ibv_result(err);
+	if (!err || err == ENOMEM)
+		return vb_ibv_result(err);
+	return vb_ibv_refuse(c, err, "ibv_post_srq_recv of wr_id %" PRIu64 " to SRQ 0x%06x",
+			     (*bad_wr)->wr_id, ibv->handle);
 }

@@ -2,6 +2,7 @@
 /* Queue pairs: creation and destruction. Their attributes are in attr.c. */
 #include "verbs/priv.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 static struct vb_qp_cap cap_of(const struct ibv_qp_cap *cap)
@@ -128,11 +129,9 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 }
 
 /* QPs of DC are made by mlx5dv's call. */
-static void *refuse_qp(const struct ibv_pd *pd, int err, const struct vb_dc_init *dc)
+static void *refuse_qp(int err, const struct vb_dc_init *dc)
 {
-	(void)vb_ibv_refuse(vb_ibv_ctx(pd->context), err, "%s",
-			    dc ? "mlx5dv_create_qp" : "ibv_create_qp");
-	return NULL;
+	return VB_IBV_REFUSE_NULL(NULL, err, dc ? "mlx5dv_create_qp" : "ibv_create_qp");
 }
 
 static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
@@ -140,10 +139,8 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 {
 	int err = parts_check(pd, init, type);
 
-	if (err == ENOENT)
-		return vb_ibv_null(err);
 	if (err)
-		return refuse_qp(pd, err, dc);
+		return refuse_qp(err, dc);
 
 	struct vb_ibv_qp *qp = vb_object_new(VB_OBJECT_QP, sizeof *qp);
 
@@ -174,7 +171,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 
 	if (err) {
 		vb_object_free(qp);
-		return refuse_qp(pd, err, dc);
+		return refuse_qp(err, dc);
 	}
 	qp->cap = core.cap;
 	err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);
@@ -186,7 +183,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 		err = vb_wr_batch_init(qp);
 	if (err) {
 		(void)ibv_destroy_qp(&qp->ibv); /* has no events yet */
-		return vb_ibv_null(err);
+		return refuse_qp(err, dc);
 	}
 	cap_show(&init->cap, &core.cap);
 	return qp;
@@ -216,17 +213,36 @@ static uint64_t send_ops_of(enum ibv_qp_type type)
 	}
 }
 
-struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+/* Whether the adapter knows all that is asked for. Returns 0 or an errno. */
+static int known_check(const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
 			       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_XRCD;
+	uint64_t ops = attr->send_ops_flags & ~send_ops_of(attr->qp_type);
+
+	if (attr->comp_mask & ~known)
+		return VB_IBV_WHY(EOPNOTSUPP, "comp_mask has 0x%x, which the adapter does not know",
+				  attr->comp_mask & ~known);
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags)
+		return VB_IBV_WHY(EOPNOTSUPP, "create_flags are 0x%x, and the adapter has none",
+				  attr->create_flags);
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && ops)
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "send_ops_flags have 0x%" PRIx64 ", which QPs of type %u lack",
+				  ops, attr->qp_type);
+	return 0;
+}
+
+struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
 	bool with_wr = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	tell_of_dc(attr->qp_type);
-	if ((attr->comp_mask & ~known) ||
-	    ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) ||
-	    (with_wr && (attr->send_ops_flags & ~send_ops_of(attr->qp_type))))
-		return vb_ibv_null(EOPNOTSUPP);
+
+	int wrong = known_check(attr);
+
+	if (wrong)
+		return VB_IBV_REFUSE_NULL(NULL, wrong, "ibv_create_qp_ex");
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
 		struct vb_ibv_qp *target = vb_ibv_create_target(context, attr);
 
@@ -237,9 +253,11 @@ struct ibv_qp *vb_ibv_create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 		return target ? &target->ibv : NULL;
 	}
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
-		return vb_ibv_null(EINVAL);
+		return VB_IBV_REFUSE_NULL(NULL,
+					  VB_IBV_WHY(EINVAL, "comp_mask lacks IBV_QP_INIT_ATTR_PD"),
+					  "ibv_create_qp_ex");
 	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_qp_ex");
 
 	/* ibv_wr_atomic_write() brings its data along. */
 	if (with_wr && attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE &&
@@ -268,13 +286,13 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_QP))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_destroy_qp");
 
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_destroy_qp");
 	/* What was posted or has to be acknowledged leaves first. One in ERR sends no more. */
 	if (vb_qp_get_state(qp->core) != VB_QPS_ERR)
 		vb_engine_flush(c->engine);
@@ -283,7 +301,9 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	bool is_last = vb_ibv_target_put(qp);
 	int err = is_last ? -vb_qp_destroy(qp->core) : 0;
 
-	if (!err) {
+	if (err) {
+		(void)vb_ibv_why_core(c, err);
+	} else {
 		vb_list_remove(&qp->link);
 		if (ibv->qp_type != IBV_QPT_XRC_RECV)
 			vb_ibv_pd_drop(ibv->pd);
@@ -293,7 +313,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	}
 	vb_ibv_leave(c);
 	if (err)
-		return vb_ibv_result(err);
+		return vb_ibv_refuse(c, err, "ibv_destroy_qp of QP 0x%06x", ibv->qp_num);
 	vb_ibv_await_acks(&ibv->mutex, &ibv->cond, &ibv->events_completed, delivered);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

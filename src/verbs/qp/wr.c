@@ -6,10 +6,14 @@
  */
 #include "verbs/priv.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SLOTS_FIRST 4u
+#define WHY_MAX 128 /* of the reasons below, with their numbers */
 
 struct slot {
 	struct vb_send_wr wr;
@@ -20,7 +24,9 @@ struct slot {
 
 struct vb_wr_batch {
 	pthread_mutex_t mutex;
-	int err; /* the first thing that went wrong since start */
+	int err;           /* the first thing that went wrong since start, */
+	char why[WHY_MAX]; /* in words unless it is ENOMEM, */
+	uint64_t wr_id;    /* and in which work request */
 	uint32_t cnt, cap;
 	uint32_t sge_max, inline_max, wr_max;
 	size_t stride;
@@ -30,6 +36,24 @@ struct vb_wr_batch {
 static struct vb_wr_batch *batch_of(struct ibv_qp_ex *ex)
 {
 	return ((struct vb_ibv_qp *)ex)->batch;
+}
+
+/* The batch fails for a mistake in the last work request; the first one counts. Other verbs may be
+ * called before ibv_wr_complete(), which tells it. */
+__attribute__((cold, format(printf, 2, 3))) static void batch_refuse(struct ibv_qp_ex *ex,
+								     const char *format, ...);
+static void batch_refuse(struct ibv_qp_ex *ex, const char *format, ...)
+{
+	struct vb_wr_batch *b = batch_of(ex);
+	va_list args;
+
+	if (b->err)
+		return;
+	va_start(args, format);
+	vsnprintf(b->why, sizeof b->why, format, args);
+	va_end(args);
+	b->err = EINVAL;
+	b->wr_id = ex->wr_id;
 }
 
 static struct slot *slot_at(const struct vb_wr_batch *b, uint32_t i)
@@ -63,8 +87,9 @@ static struct vb_send_wr *next_wr(struct ibv_qp_ex *ex, enum vb_wr_opcode opcode
 {
 	struct vb_wr_batch *b = batch_of(ex);
 
-	if (!b->err && ex->wr_flags & ~(unsigned)(WR_FLAGS | IBV_SEND_INLINE))
-		b->err = EINVAL;
+	if (ex->wr_flags & ~(unsigned)(WR_FLAGS | IBV_SEND_INLINE))
+		batch_refuse(ex, "wr_flags 0x%x has bits that are not known (ibv_wr_post(3))",
+			     ex->wr_flags);
 	if (!b->err && b->cnt == b->cap && !batch_grow(b))
 		b->err = ENOMEM;
 	if (b->err)
@@ -82,8 +107,8 @@ static struct slot *last_slot(struct ibv_qp_ex *ex)
 {
 	struct vb_wr_batch *b = batch_of(ex);
 
-	if (!b->err && !b->cnt)
-		b->err = EINVAL;
+	if (!b->cnt)
+		batch_refuse(ex, "a setter comes before any work request (ibv_wr_post(3))");
 	return b->err ? NULL : slot_at(b, b->cnt - 1);
 }
 
@@ -178,7 +203,8 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 		vb_ibv_bind_wr(w, mw, rkey, info);
 		last_slot(ex)->mw = mw;
 	} else {
-		batch_of(ex)->err = EINVAL; /* that has a verb of its own. IBA o10-37.2.34 */
+		/* That has a verb of its own. */
+		batch_refuse(ex, "the window is not of type 2 (IBA o10-37.2.34)");
 	}
 }
 
@@ -223,7 +249,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t cnt, const struct ibv_s
 	if (!s)
 		return;
 	if (cnt > b->sge_max) {
-		b->err = EINVAL;
+		batch_refuse(ex, "num_sge %zu is larger than the %u of the queue (ibv_wr_post(3))",
+			     cnt, b->sge_max);
 		return;
 	}
 	for (size_t i = 0; i < cnt; i++)
@@ -250,7 +277,10 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t cnt,
 		return;
 	for (size_t i = 0; i < cnt; i++) {
 		if (list[i].length > b->inline_max - len) {
-			b->err = EINVAL;
+			batch_refuse(ex,
+				     "inline data of %zu bytes, and max_inline_data is %u "
+				     "(ibv_wr_post(3))",
+				     len + list[i].length, b->inline_max);
 			return;
 		}
 		if (list[i].length)
@@ -307,6 +337,8 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 		if (s->wr.ah)
 			s->wr.ah = &s->ah;
 		err = -vb_qp_send_check(qp->core, &s->wr);
+		if (err == EINVAL)
+			b->wr_id = s->wr.wr_id;
 	}
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
 		struct slot *s = slot_at(b, i);
@@ -318,12 +350,22 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 	return err;
 }
 
+/* A full queue tells a program to wait: no mistake. */
+static int refuse_batch(struct vb_ibv_context *c, int err, const struct ibv_qp *qp, uint64_t wr_id)
+{
+	if (err == ENOMEM)
+		return vb_ibv_result(err);
+	return vb_ibv_refuse(c, err, "ibv_wr_complete of wr_id %" PRIu64 " to QP 0x%06x", wr_id,
+			     qp->qp_num);
+}
+
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct vb_ibv_qp *qp = (struct vb_ibv_qp *)ex;
 	struct vb_ibv_context *c = vb_ibv_ctx(ex->qp_base.context);
 	struct vb_wr_batch *b = qp->batch;
 	int err = b->err;
+	uint64_t wr_id;
 
 	if (!err && b->cnt) {
 		if (vb_ibv_enter(c)) {
@@ -332,13 +374,18 @@ static int wr_complete(struct ibv_qp_ex *ex)
 			err = post_batch(qp, b, now);
 			if (!err)
 				vb_engine_doorbell(c->engine, qp->core, now);
+			else if (err != ENOMEM)
+				(void)vb_ibv_why_core(c, err);
 			vb_ibv_leave(c);
 		} else {
 			err = EIO;
 		}
+	} else if (err && err != ENOMEM) {
+		vb_ibv_note_why(err, "%s", b->why);
 	}
+	wr_id = b->wr_id;
 	pthread_mutex_unlock(&b->mutex);
-	return vb_ibv_result(err);
+	return err ? refuse_batch(c, err, &ex->qp_base, wr_id) : 0;
 }
 
 static void set_functions(struct ibv_qp_ex *ex)

@@ -78,7 +78,7 @@ static int domain_new(struct vb_ibv_context *c, int lock_fd, const struct stat *
 
 	if (err) {
 		free(d);
-		return err;
+		return vb_ibv_why_core(c, err);
 	}
 	d->lock_fd = lock_fd;
 	d->dev = st->st_dev;
@@ -94,6 +94,18 @@ static int domain_new(struct vb_ibv_context *c, int lock_fd, const struct stat *
 	return 0;
 }
 
+/* Whether @oflags let a domain be opened that is there or is not. Returns 0 or an errno. */
+static int may_open(bool is_there, int oflags)
+{
+	if (is_there && oflags & O_EXCL)
+		return VB_IBV_WHY(EINVAL, "oflags have O_EXCL, and the file has a domain already "
+					  "(ibv_open_xrcd(3))");
+	if (!is_there && !(oflags & O_CREAT))
+		return VB_IBV_WHY(EAGAIN, "oflags lack O_CREAT, and the file has no domain yet "
+					  "(ibv_open_xrcd(3))");
+	return 0;
+}
+
 /* The domain of the file behind @fd, found or made as @oflags say. Returns 0 or an errno. */
 static int domain_of_file(struct vb_ibv_context *c, int fd, int oflags,
 			  struct vb_ibv_xrc_domain **out)
@@ -101,20 +113,18 @@ static int domain_of_file(struct vb_ibv_context *c, int fd, int oflags,
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return errno;
+		return VB_IBV_WHY(errno, "fd %d: %s", fd, strerrordesc_np(errno));
 	*out = domain_find(c, &st);
 	if (*out)
-		return oflags & O_EXCL ? EINVAL : 0;
+		return may_open(true, oflags);
 
 	int lock_fd = lock_open(fd);
 
 	if (lock_fd < 0)
-		return errno;
+		return VB_IBV_WHY(errno, "the file behind fd %d does not open for a lock: %s", fd,
+				  strerrordesc_np(errno));
 
-	bool is_open = is_open_elsewhere(c, lock_fd);
-	int err = is_open && oflags & O_EXCL        ? EINVAL
-		  : !is_open && !(oflags & O_CREAT) ? EAGAIN
-						    : 0;
+	int err = may_open(is_open_elsewhere(c, lock_fd), oflags);
 
 	if (!err) {
 		struct flock lock = lock_of(c, F_RDLCK);
@@ -133,13 +143,22 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
+	int err = 0;
+
 	if (attr->comp_mask & ~needed)
-		return vb_ibv_null(EOPNOTSUPP);
-	if (attr->comp_mask != needed)
-		return vb_ibv_null(EINVAL);
+		err = VB_IBV_WHY(EOPNOTSUPP, "comp_mask has 0x%x, which the adapter does not know",
+				 attr->comp_mask & ~needed);
+	else if (attr->comp_mask != needed)
+		err = VB_IBV_WHY(EINVAL,
+				 "comp_mask 0x%x lacks IBV_XRCD_INIT_ATTR_FD or "
+				 "IBV_XRCD_INIT_ATTR_OFLAGS",
+				 attr->comp_mask);
+	if (err)
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_open_xrcd");
 
 	struct vb_ibv_xrcd *x = vb_object_new(VB_OBJECT_XRCD, sizeof *x);
-	int err = EIO;
+
+	err = EIO;
 
 	if (!x)
 		return vb_ibv_null(ENOMEM);
@@ -158,7 +177,7 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	}
 	if (err) {
 		vb_object_free(x);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_open_xrcd");
 	}
 	return &x->ibv;
 }
@@ -181,20 +200,18 @@ int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x)
 
 int vb_ibv_close_xrcd(struct ibv_xrcd *ibv)
 {
-	if (!vb_object_is(ibv, VB_OBJECT_XRCD) || !vb_object_is_named(ibv, ibv->context, 0))
-		return vb_ibv_result(ENOENT);
+	if (vb_ibv_check_plain(ibv, VB_OBJECT_XRCD))
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_close_xrcd");
 
 	struct vb_ibv_xrcd *x = (struct vb_ibv_xrcd *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_close_xrcd");
 
-	int err = x->user_cnt ? EBUSY : -vb_ibv_xrcd_free(x);
+	int err = x->user_cnt ? VB_IBV_WHY(EBUSY, "QPs or SRQs still use it (ibv_close_xrcd(3))")
+			      : -vb_ibv_xrcd_free(x);
 
 	vb_ibv_leave(c);
-	if (!err)
-		return 0;
-	vb_ibv_note_why(EBUSY, "QPs or SRQs still use it (ibv_close_xrcd(3))");
-	return vb_ibv_refuse(c, err, "ibv_close_xrcd");
+	return err ? vb_ibv_refuse(c, err, "ibv_close_xrcd") : 0;
 }

@@ -16,7 +16,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	err = vb_evq_open(&ch->events);
 	if (err) {
 		vb_object_free(ch);
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_comp_channel");
 	}
 	ch->ibv.context = context;
 	ch->ibv.fd = ch->events.fd;
@@ -24,7 +24,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	if (!vb_ibv_enter(c)) {
 		vb_evq_close(&ch->events);
 		vb_object_free(ch);
-		return vb_ibv_null(EIO);
+		return VB_IBV_REFUSE_NULL(c, EIO, "ibv_create_comp_channel");
 	}
 	vb_list_append(&c->channels, &ch->link);
 	vb_watch_channel(ch->ibv.fd, true);
@@ -34,28 +34,30 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 {
-	if (!vb_object_is(channel, VB_OBJECT_CHANNEL) ||
-	    !vb_object_is_named(channel, channel->context, 0))
-		return vb_ibv_result(ENOENT);
+	if (vb_ibv_check_plain(channel, VB_OBJECT_CHANNEL))
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_destroy_comp_channel");
 
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)channel;
 	struct vb_ibv_context *c = vb_ibv_ctx(channel->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_destroy_comp_channel");
 
-	int err = channel->refcnt ? EBUSY : 0;
+	int err =
+	    channel->refcnt
+		? VB_IBV_WHY(EBUSY, "CQs have it: %d (ibv_destroy_comp_channel(3))", channel->refcnt)
+		: 0;
 
 	if (!err) {
 		vb_list_remove(&ch->link);
 		vb_watch_channel(ch->ibv.fd, false);
 	}
 	vb_ibv_leave(c);
-	if (!err) {
-		vb_evq_close(&ch->events);
-		vb_object_free(ch);
-	}
-	return vb_ibv_result(err);
+	if (err)
+		return vb_ibv_refuse(c, err, "ibv_destroy_comp_channel");
+	vb_evq_close(&ch->events);
+	vb_object_free(ch);
+	return 0;
 }
 
 /* The next event, in blocking mode when there is one. 0, EINTR, or EAGAIN otherwise. */

@@ -29,14 +29,16 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (cq_check(context, cqe, comp_vector))
-		return VB_IBV_REFUSE_NULL(c, EINVAL, "ibv_create_cq");
+	int err = cq_check(context, cqe, comp_vector);
+
+	if (err)
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
 
 	struct vb_ibv_cq *cq = vb_object_new(VB_OBJECT_CQ, sizeof *cq);
-	int err = EIO;
 
 	if (!cq)
 		return vb_ibv_null(ENOMEM);
+	err = EIO;
 	vb_evq_node_init(&cq->notify, VB_EVQ_CQ);
 	vb_evq_node_init(&cq->async, VB_EVQ_CQ);
 	cq->ibv.context = context;
@@ -70,7 +72,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 	err = vb_ibv_ring_get(&cq->ring, parent, vb_cq_ring_size(cq->core), VB_IBV_RING_CQ);
 	if (err) {
 		(void)ibv_destroy_cq(&cq->ibv); /* has no users yet */
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
 	}
 	if (cq->ring.mem && vb_ibv_enter(c)) {
 		vb_cq_lend_ring(cq->core, cq->ring.mem);
@@ -94,13 +96,13 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
-		return vb_ibv_result(ENOENT);
-	if (cqe <= 0) {
-		vb_ibv_note_why(EINVAL, "cqe %d is less than 1 (ibv_resize_cq(3))", cqe);
-		return vb_ibv_refuse(c, EINVAL, "ibv_resize_cq");
-	}
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_resize_cq");
+	if (cqe <= 0)
+		return vb_ibv_refuse(
+		    c, VB_IBV_WHY(EINVAL, "cqe %d is less than 1 (ibv_resize_cq(3))", cqe),
+		    "ibv_resize_cq");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_resize_cq");
 	/* What was posted may be done, and have completions that a smaller one has no room for. */
 	if ((uint32_t)cqe < vb_cq_size(cq->core))
 		vb_engine_flush(c->engine);
@@ -121,14 +123,15 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
-		return vb_ibv_result(ENOENT);
-	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE) {
-		vb_ibv_note_why(EINVAL, "attr_mask 0x%x is not IBV_CQ_ATTR_MODERATE",
-				attr->attr_mask);
-		return vb_ibv_refuse(c, EINVAL, "ibv_modify_cq");
-	}
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_modify_cq");
+	if (attr->attr_mask != IBV_CQ_ATTR_MODERATE)
+		return vb_ibv_refuse(c,
+				     VB_IBV_WHY(EINVAL,
+						"attr_mask 0x%x is not IBV_CQ_ATTR_MODERATE",
+						attr->attr_mask),
+				     "ibv_modify_cq");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_modify_cq");
 	vb_cq_moderate(cq->core, attr->moderate.cq_count, attr->moderate.cq_period * VB_USEC,
 		       vb_engine_now());
 	vb_engine_progress(c->engine);
@@ -139,14 +142,14 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 int ibv_destroy_cq(struct ibv_cq *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_CQ))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_destroy_cq");
 
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_ibv_channel *ch = (struct vb_ibv_channel *)ibv->channel;
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_destroy_cq");
 
 	uint32_t notified = 0, asyncs = 0;
 	int err = -vb_cq_destroy(cq->core);
@@ -219,7 +222,8 @@ int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
 	int got = 0, n;
 
 	if (cnt < 0)
-		return -EINVAL;
+		return -vb_ibv_refuse(c, VB_IBV_WHY(EINVAL, "num_entries %d is below 0", cnt),
+				      "ibv_poll_cq");
 	if (!vb_ibv_enter(c))
 		return -EIO;
 	drive_engine(c, cq);
@@ -262,7 +266,7 @@ int vb_ibv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_req_notify_cq");
 	vb_cq_arm(cq->core, solicited_only != 0);
 	vb_ibv_cq_watch(cq, true);
 	vb_engine_expect_sleep(c->engine);

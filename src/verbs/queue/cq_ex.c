@@ -35,7 +35,10 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	struct vb_ibv_cq *cq = cq_of(ex);
 
 	if (attr && attr->comp_mask)
-		return EINVAL;
+		return vb_ibv_refuse(
+		    vb_ibv_ctx(cq->ibv.context),
+		    VB_IBV_WHY(EINVAL, "comp_mask is 0x%x, not 0", attr->comp_mask),
+		    "ibv_start_poll");
 	if (!cq->is_single_threaded)
 		pthread_mutex_lock(&cq->poll_mutex);
 
@@ -169,7 +172,7 @@ struct ibv_cq_ex *vb_ibv_create_cq_ex(struct ibv_context *context, struct ibv_cq
 	int err = cq_ex_check(attr, flags);
 
 	if (!err && with_pd && vb_ibv_check_in(attr->parent_domain, VB_OBJECT_PD, context))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_cq_ex");
 	if (!err && with_pd && !((struct vb_ibv_pd *)attr->parent_domain)->parent)
 		err = VB_IBV_WHY(EINVAL, "parent_domain is a PD that has no parent");
 	if (err)

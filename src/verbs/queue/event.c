@@ -79,7 +79,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	struct vb_evq_item item;
 
 	if (!vb_engine_is_alive(c->engine))
-		return vb_ibv_fail(EIO);
+		return VB_IBV_REFUSE_FAIL(c, EIO, "ibv_get_async_event");
 
 	int err = vb_evq_await(&c->async, &item);
 

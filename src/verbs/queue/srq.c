@@ -9,7 +9,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 				  struct vb_ibv_xrcd *xrcd, struct vb_ibv_cq *cq)
 {
 	if (vb_ibv_check(pd, VB_OBJECT_PD))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_srq");
 
 	struct vb_srq_cap cap = {.wr_max = attr->max_wr, .sge_max = attr->max_sge};
 	struct vb_pd *core_pd = ((struct vb_ibv_pd *)pd)->core;
@@ -52,7 +52,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	err = vb_ibv_ring_get(&srq->ring, pd, vb_srq_ring_size(srq->core), VB_IBV_RING_SRQ);
 	if (err) {
 		(void)ibv_destroy_srq(&srq->ibv); /* has no users yet */
-		return vb_ibv_null(err);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_srq");
 	}
 	if (srq->ring.mem && vb_ibv_enter(c)) {
 		vb_srq_lend_ring(srq->core, srq->ring.mem);
@@ -96,13 +96,12 @@ struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *context, struct ibv_srq
 	if (err)
 		return VB_IBV_REFUSE_NULL(vb_ibv_ctx(context), err, "ibv_create_srq_ex");
 	if (vb_ibv_check_in(attr->pd, VB_OBJECT_PD, context))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_srq_ex");
 	if (type == IBV_SRQT_BASIC)
 		return srq_create(attr->pd, attr->srq_context, &attr->attr, NULL, NULL);
-	if (!vb_object_is(attr->xrcd, VB_OBJECT_XRCD) ||
-	    !vb_object_is_named(attr->xrcd, context, 0) ||
+	if (vb_ibv_check_plain_in(attr->xrcd, VB_OBJECT_XRCD, context) ||
 	    vb_ibv_check_in(attr->cq, VB_OBJECT_CQ, context))
-		return vb_ibv_null(ENOENT);
+		return VB_IBV_REFUSE_NULL(NULL, ENOENT, "ibv_create_srq_ex");
 	return srq_create(attr->pd, attr->srq_context, &attr->attr,
 			  (struct vb_ibv_xrcd *)attr->xrcd, (struct vb_ibv_cq *)attr->cq);
 }
@@ -144,9 +143,9 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_modify_srq");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_modify_srq");
 
 	int err = srq_modify(c, srq, attr, mask);
 
@@ -160,9 +159,9 @@ int ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 
 	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_query_srq");
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_query_srq");
 	vb_srq_query(srq->core, &attr->max_wr, &attr->max_sge, &attr->srq_limit);
 	vb_ibv_leave(c);
 	return 0;
@@ -177,14 +176,14 @@ int vb_ibv_get_srq_num(struct ibv_srq *ibv, uint32_t *num)
 int ibv_destroy_srq(struct ibv_srq *ibv)
 {
 	if (vb_ibv_check(ibv, VB_OBJECT_SRQ))
-		return vb_ibv_result(ENOENT);
+		return vb_ibv_refuse(NULL, ENOENT, "ibv_destroy_srq");
 
 	struct vb_ibv_srq *srq = (struct vb_ibv_srq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	uint32_t delivered = 0;
 
 	if (!vb_ibv_enter(c))
-		return vb_ibv_result(EIO);
+		return vb_ibv_refuse(c, EIO, "ibv_destroy_srq");
 
 	int err = -vb_srq_destroy(srq->core);
 
