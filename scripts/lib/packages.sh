@@ -14,7 +14,8 @@ packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags
 # shellcheck disable=SC2034
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
 	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb
-	bash-completion zsh fish python3-prometheus-client prometheus-node-exporter)
+	bash-completion zsh fish python3-prometheus-client prometheus-node-exporter
+	systemtap-sdt-dev bpftrace binutils)
 # shellcheck disable=SC2034
 packages_package=(debhelper dpkg-dev fakeroot lintian rpm git)
 # shellcheck disable=SC2034

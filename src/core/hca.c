@@ -201,6 +201,11 @@ static struct vb_qp *packet_qp(const struct vb_hca *h, uint8_t port, uint32_t dq
 	return port <= VB_HCA_PORTS_MAX ? h->gsi[port] : NULL;
 }
 
+void vb_hca_set_trace(struct vb_hca *h, uint64_t mask)
+{
+	h->cfg.trace.mask = mask;
+}
+
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now)
 {
 	struct vb_counters *c = vb_port_counters(h, rx->path->port);

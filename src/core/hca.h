@@ -187,6 +187,9 @@ void vb_qp_cc_close(struct vb_qp *qp, const struct vb_cc_access *from);
 /* Gives the QP a recorder, which it keeps. 0 or -ENOMEM. */
 int vb_qp_cc_make_recorder(struct vb_qp *qp);
 
+/* The events that are emitted from now on: bits by enum vb_trace_id. */
+void vb_hca_set_trace(struct vb_hca *h, uint64_t mask);
+
 /* Packet in. The verdict is data (counted and traced), never an error of the call. */
 enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, vb_time now);
 

@@ -40,6 +40,7 @@ import case_perftest  # noqa: E402,F401
 import case_page  # noqa: E402,F401
 import case_ping  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
+import case_probes  # noqa: E402,F401
 import case_installed  # noqa: E402,F401
 import case_readme  # noqa: E402,F401
 import case_registers  # noqa: E402,F401

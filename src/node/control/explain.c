@@ -5,6 +5,7 @@
  * and how its QPs stand when somebody asks.
  */
 #include "explain/text/refusal.h"
+#include "node/control/probe.h"
 #include "node/engine/priv.h"
 
 #include <stdio.h>
@@ -42,6 +43,12 @@ static void note_state(struct vb_engine *e, uint32_t qpn, enum vb_qp_state to, v
 	write_end(&s->explain);
 }
 
+void vb_engine_follow_probes(struct vb_engine *e)
+{
+	e->is_probed = vb_probe_is_wanted();
+	vb_hca_set_trace(e->hca, VB_TALE_EVENTS | (e->is_probed ? vb_probe_events() : 0));
+}
+
 void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 {
 	struct vb_engine *e = ctx;
@@ -53,6 +60,9 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 	/* Who destroys a QP has no need of the time. */
 	if (ev.time == 0)
 		ev.time = vb_engine_now();
+	vb_probe(&ev);
+	if (!(VB_TALE_EVENTS >> ev.id & 1))
+		return;
 	if (ev.id == VB_TRACE_QP_STATE)
 		note_state(e, ev.qpn, (enum vb_qp_state)ev.arg[1], ev.time);
 	t = vb_tales_find(&x->tales, ev.qpn);

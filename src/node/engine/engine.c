@@ -371,6 +371,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	if (!err) {
 		vb_engine_adopt(e);
 		vb_engine_follow_cc(e);
+		vb_engine_follow_probes(e);
 	}
 	return err;
 }

@@ -173,6 +173,7 @@ struct vb_engine {
 	struct vb_link *link; /* the fault middleware, in front of a driver's */
 	struct vb_broker_client broker;
 	bool connected;
+	bool is_probed; /* somebody is attached to probes that are hit often, control/probe.h */
 	struct vb_engine_sink sink;
 	struct vb_unsent unsent;
 	struct vb_reply reply;
@@ -240,6 +241,8 @@ void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time
 /* control/explain.c: the core's event callback, which keeps tales of trouble, and the link's of
  * what sending met; @ctx is the engine. */
 void vb_engine_tell(void *ctx, const struct vb_trace_event *ev);
+/* Emits what is wanted by now: see control/probe.h. Under the lock. */
+VB_COLD void vb_engine_follow_probes(struct vb_engine *e);
 void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err);
 /* Writes views of the QPs when somebody has asked for them. Under the lock. */
 void vb_engine_answer(struct vb_engine *e);

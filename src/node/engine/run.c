@@ -8,6 +8,7 @@
  * is in flight. What has gathered by then leaves in one UDP_SEGMENT train. The progress thread
  * sends what the application does not come back for.
  */
+#include "node/control/probe.h"
 #include "node/engine/priv.h"
 
 /* Times are those of the machines that this was tuned on; others have vb_engine.slow times as much.
@@ -182,6 +183,8 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	uint32_t cnt;
 
 	vb_engine_runs(e, now);
+	if (vb_probe_is_wanted() != e->is_probed)
+		vb_engine_follow_probes(e);
 	cnt = receive_packets(e, now);
 
 	if (e->mail.fd >= 0)
