@@ -23,6 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOPS = r"([\d.]+) million/s"
 RXE = "## Against rdma_rxe"  # the section that bench/rxe.sh writes
+HOOKS = "## Probes and the tracer"  # the section before it, of bench/hooks.py
 TURNS = {"a": 9, "b": 5, "i": 3}  # of a group in a round; of others one
 # Congestion control as --cc paper has it, and off, by registers.
 CC_ON = [f"{name}=1" for name in ("dcqcn_hw_en", "hw_rate_throttle_en", "tx_wqe_ost_limit_en", "speed_limiter_en",
@@ -442,13 +443,13 @@ macros compiled in and switched off. The digests of both runs are the same on ev
 
 
 def kept_section(path):
-    """The part of the last document that bench/rxe.sh wrote."""
+    """The part of the last document that bench/hooks.py and bench/rxe.sh wrote."""
     try:
         with open(path, encoding="utf-8") as f:
             text = f.read()
     except FileNotFoundError:
         return ""
-    at = text.find(RXE + "\n")
+    at = min((text.find(head + "\n") for head in (HOOKS, RXE) if head + "\n" in text), default=-1)
     return "\n" + text[at:] if at >= 0 else ""
 
 

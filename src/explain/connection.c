@@ -98,38 +98,46 @@ static void say_wait(const struct vb_ucma_view *v, vb_time now, struct vb_explan
 			vb_word_gid(&v->dst.gid).s);
 }
 
+/* What a REJ comes from and what can be done, as the table has it. */
+static const struct rejection {
+	uint16_t reason;
+	const char *cause, *advice;
+} rejections[] = {
+#define REASON(number, text, cause, advice) {number, cause, advice},
+#include "wire/mad/cm_reason.def"
+#undef REASON
+};
+
+/* Adds @text with what stands for $t and $p. */
+static void say_with_address(const struct vb_ucma_view *v, const char *text, struct vb_lines *l)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p != '$')
+			vb_line_more(l, "%c", *p);
+		else if (*++p == 't')
+			vb_line_more(l, "%s", vb_word_addr(&v->dst).s);
+		else
+			vb_line_more(l, "%s", vb_word_port_space(v->ps));
+	}
+}
+
 static void say_rejected(const struct vb_ucma_view *v, struct vb_explanation *out)
 {
-	char to[64];
-
-	snprintf(to, sizeof to, "%s", vb_word_addr(&v->dst).s);
 	out->rank = VB_RANK_FAILED;
 	out->cause = "rejected";
 	vb_line(&out->what, "%s rejected it: REJ %u, %s.", vb_word_gid(&v->dst.gid).s, v->reason,
 		vb_cm_reason_text(v->reason));
-	switch (v->reason) {
-	case VB_CM_REJ_INVALID_SERVICE_ID:
-		vb_line_more(&out->what, " No program listens at %s (%s port space).", to,
-			     vb_word_port_space(v->ps));
-		vb_line(&out->advice, "Start the program that listens there, or see which port, "
-				      "address and port space it has: 'verbena explain' there "
-				      "lists listeners.");
-		break;
-	case VB_CM_REJ_CONSUMER:
-		vb_line_more(&out->what,
-			     " The program at %s refused, or ended, or its listener "
-			     "has another address or type.",
-			     to);
-		break;
-	case VB_CM_REJ_STALE_CONN:
-		vb_line(&out->advice, "The peer still had a connection with this QP number; it has "
-				      "ended that one, and the next attempt will do.");
-		break;
-	case VB_CM_REJ_TIMEOUT:
-		vb_line_more(&out->what, " The peer has given up waiting for this side.");
-		break;
-	default:
-		break;
+	for (size_t i = 0; i < sizeof rejections / sizeof rejections[0]; i++) {
+		const struct rejection *r = &rejections[i];
+
+		if (r->reason != v->reason)
+			continue;
+		if (r->cause[0]) {
+			vb_line_more(&out->what, " ");
+			say_with_address(v, r->cause, &out->what);
+		}
+		if (r->advice[0])
+			vb_line(&out->advice, "%s", r->advice);
 	}
 }
 

@@ -355,6 +355,56 @@ for name, listener in (("cm_no_listener", None), ("cm_consumer", "reject")):
         return text
 
 
+def rejected_on_the_wire(reason):
+    """A peer that is no Verbena answers the request with a REJ of @reason."""
+    def make(context):
+        a, b = context.machine.two()
+        if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs.cmid"], capture_output=True).returncode:
+            raise Skip("no pyverbs: install python3-pyverbs")
+        for pid in b.broker_pids():
+            os.kill(pid, signal.SIGTERM)
+        context.wait(lambda: not b.broker_pids(), 20, "the other host has a broker of another case")
+        folder = os.path.join(context.source, "tests", "system")
+        peer = b.start(["/usr/bin/python3", os.path.join(folder, "cm_wire.py"), B, str(reason)])
+        with Kept(context, a):
+            peer.wait_output("listens")
+            client = a.start([context.verbena, "run", "--"] + context.sanitizer + [
+                "/usr/bin/python3", os.path.join(folder, "cm_reject.py"), "connect", B, "7471"])
+            if client.wait(30) == 0:
+                raise Failure(client.story())
+            peer.wait(20)
+            return a.run([context.verbena, "explain", "--cm", "-p", str(client.pid)])
+    return make
+
+
+# Those that arise between adapters of RoCE; our own adapter sends 9, 10, 12 and 26 of them, too.
+for number in (1, 3, 5, 6, 7, 9, 10, 12, 24, 25, 26, 27, 29, 35):
+    MAKERS[f"cm_rej_{number}"] = rejected_on_the_wire(number)
+
+
+@maker("cm_rej_4")
+def _(context):
+    a, b = context.machine.two()
+    if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs.cmid"], capture_output=True).returncode:
+        raise Skip("no pyverbs: install python3-pyverbs")
+    program = [context.verbena, "run", "--"] + context.sanitizer + [
+        "/usr/bin/python3", os.path.join(context.source, "tests", "system", "cm_reject.py")]
+    with Kept(context, b), Kept(context, a):
+        server = b.start(program + ["hold", B, "7471"])
+        server.wait_output("listens")
+        client = a.start(program + ["connect", B, "7471"])
+        server.wait_output("asked")
+        client.end()
+        said = []
+
+        def is_told():
+            said[:] = [b.run([context.verbena, "explain", "--cm", "-p", str(server.pid)])]
+            return "rejected it" in said[0]
+        context.wait(is_told, 20, lambda: said[0])
+        server.end()
+    return said[0]
+
+
 def check(name, words):
     def run(context):
         text = " ".join(MAKERS[name](context).split())

@@ -148,40 +148,9 @@ static const struct reason_text {
 	uint16_t reason;
 	const char *text;
 } reason_texts[] = {
-    {VB_CM_REJ_NO_QP, "no QP available"},
-    {2, "no EEC available"},
-    {3, "no resources available"},
-    {VB_CM_REJ_TIMEOUT, "timeout"},
-    {VB_CM_REJ_UNSUPPORTED, "unsupported request"},
-    {VB_CM_REJ_INVALID_COMM_ID, "invalid communication ID"},
-    {7, "invalid communication instance"},
-    {VB_CM_REJ_INVALID_SERVICE_ID, "invalid service ID"},
-    {VB_CM_REJ_INVALID_TRANSPORT, "invalid transport service type"},
-    {VB_CM_REJ_STALE_CONN, "stale connection"},
-    {11, "the resource domain does not exist"},
-    {VB_CM_REJ_INVALID_GID, "primary remote port GID rejected"},
-    {13, "primary remote port LID rejected"},
-    {14, "invalid primary SL"},
-    {15, "invalid primary traffic class"},
-    {16, "invalid primary hop limit"},
-    {17, "invalid primary packet rate"},
-    {VB_CM_REJ_INVALID_ALT_GID, "alternate remote port GID rejected"},
-    {19, "alternate remote port LID rejected"},
-    {20, "invalid alternate SL"},
-    {21, "invalid alternate traffic class"},
-    {22, "invalid alternate hop limit"},
-    {23, "invalid alternate packet rate"},
-    {24, "port and CM redirection"},
-    {25, "port redirection"},
-    {VB_CM_REJ_INVALID_MTU, "invalid path MTU"},
-    {27, "insufficient responder resources"},
-    {VB_CM_REJ_CONSUMER, "rejected by the consumer"},
-    {29, "RNR retry count rejected"},
-    {30, "duplicate local communication ID"},
-    {31, "invalid class version"},
-    {32, "invalid flow label"},
-    {33, "invalid alternate flow label"},
-    {VB_CM_REJ_VENDOR_OPTION, "vendor option is not supported"},
+#define REASON(number, text, cause, advice) {number, text},
+#include "wire/mad/cm_reason.def"
+#undef REASON
 };
 
 static const struct message *message_row(enum vb_cm_attr attr)
