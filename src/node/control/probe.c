@@ -9,6 +9,11 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
+#ifdef __clang__
+/* The header's macros leave out what stands for "...". */
+#pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#endif
+
 enum { seldom, often };
 #define PROBE(name, how)                                                                           \
 	_Static_assert((VB_TALE_EVENTS >> VB_TRACE_##name & 1) == ((how) == seldom),               \
