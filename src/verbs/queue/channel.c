@@ -43,10 +43,10 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_destroy_comp_channel");
 
-	int err =
-	    channel->refcnt
-		? VB_IBV_WHY(EBUSY, "CQs have it: %d (ibv_destroy_comp_channel(3))", channel->refcnt)
-		: 0;
+	int err = channel->refcnt
+		      ? VB_IBV_WHY(EBUSY, "CQs have it: %d (ibv_destroy_comp_channel(3))",
+				   channel->refcnt)
+		      : 0;
 
 	if (!err) {
 		vb_list_remove(&ch->link);
