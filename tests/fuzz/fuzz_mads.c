@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any MADs from the wire to a port whose agents have requests outstanding and messages of many MADs
- * under way, and any writes, reads, registrations and ends of programs. The memory stays within its
- * limit, and is all given back.
+ * under way, and any writes, reads, registrations and ends of programs; what is no agent's to the
+ * agent of performance management. The memory stays within its limit, and is all given back.
  *
  * Input: steps: a byte for the kind and what the kind needs (absent bytes are 0).
  */
 #include "mgmt/agents.h"
+#include "mgmt/pma.h"
 #include "wire/mad/rmpp.h"
 #include "wire/mad/smp.h"
 
@@ -29,6 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
 struct world {
 	struct vb_agents *agents;
 	int file[FILES];
+	struct vb_ib_port link;
+	struct vb_pma_port port[2];
 	size_t blocks;
 	vb_time now;
 	const uint8_t *in;
@@ -122,7 +125,11 @@ static void wire_step(struct world *w, bool raw)
 		rmpp_make(w, mad);
 		memcpy(mad + 37, oui, sizeof oui);
 	}
-	(void)vb_agents_handle(w->agents, from.qpn == 0, &from, mad, w->now);
+	if (!vb_agents_handle(w->agents, from.qpn == 0, &from, mad, w->now)) {
+		struct vb_pma_node node = {.port = w->port, .port_cnt = 1};
+
+		(void)vb_pma_handle(&node, mad);
+	}
 }
 
 static void write_step(struct world *w, int file)
@@ -244,6 +251,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 					   .has_smi = true,
 					   .memory_max = MEMORY_MAX};
 
+	w.link.config.symbol_ps = 320;
+	w.port[1].link = &w.link;
 	w.agents = vb_agents_create(&c);
 	require(w.agents != NULL);
 	for (int i = 0; i < FILES; i++)

@@ -334,6 +334,13 @@ static void writes__are_no_duplicates(void **state)
 	assert_int_equal(written(b, 0, header(4, 1, GET, 0x12, 9), 100, 0), 0);
 	assert_int_equal(written(a, 0, response, 100, 0), 0);
 	assert_int_equal(written(a, 0, response, 100, 0), -EINVAL);
+	/* A request and a response with one TID are two transactions. */
+	while (transmitted())
+		response.tid = mad_header(out.mad).tid;
+	assert_int_equal(response.tid & 0xffff, 9);
+	assert_int_equal(written(a, 0, response, 100, 0), -EINVAL);
+	response.tid = UINT64_C(1) << 32 | 10; /* of the request of the first agent */
+	assert_int_equal(written(a, 0, response, 100, 0), 0);
 	m.addr.lid = PEER_LID + 1; /* a response to somebody else */
 	mad_make(mad, response);
 	assert_int_equal(vb_agents_write(agents, a, &m), 0);

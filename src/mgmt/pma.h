@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The performance management agent of a node: answers what perfquery and others ask for from the
+ * counters that the data path feeds. What Set does to a counter is noted here; the data path's own
+ * never go back. Attributes without a source are answered by VB_MAD_STATUS_UNSUPPORTED, not by
+ * zeros. IBA 16.1; items FAB-40 to FAB-43
+ */
+#ifndef VB_MGMT_PMA_H
+#define VB_MGMT_PMA_H
+
+#include "fabric/ib/port.h"
+#include "wire/mad/pma.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct vb_pma_port {
+	const struct vb_ib_port *link; /* NULL: port 0 of a switch, which counts nothing */
+	/* The owner of the node counts these; they only grow. */
+	uint64_t switch_relay_errors;                           /* no way on, or back out */
+	uint64_t xmit_constraint_errors, rcv_constraint_errors; /* P_Keys */
+	uint64_t multicast_xmit_packets, multicast_rcv_packets; /* of the link's packets */
+	/* Of the agent: what each counter had when it was 0. */
+	uint64_t zero[VB_PMA_COUNTERS], ext_zero[VB_PMA_EXT_COUNTERS];
+};
+
+struct vb_pma_node {
+	struct vb_pma_port *port; /* by number: port_cnt + 1 of them */
+	uint8_t port_cnt;
+	uint8_t resp_time; /* 4.096 us * 2^n */
+};
+
+/* Answers a MAD of VB_MAD_CLASS_PERF. True: it is the answer now. False: there is none, since it is
+ * neither Get nor Set. */
+bool vb_pma_handle(struct vb_pma_node *node, uint8_t mad[VB_MAD_LEN]);
+
+#endif

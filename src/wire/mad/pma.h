@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * MADs of performance management: ClassPortInfo and the two attributes that have a port's counters.
+ * IBA 16.1; items FAB-40 to FAB-42
+ */
+#ifndef VB_WIRE_PMA_H
+#define VB_WIRE_PMA_H
+
+#include "wire/mad/mad.h"
+
+#define VB_MAD_CLASS_PERF 0x04
+#define VB_PMA_CLASS_VERSION 1
+#define VB_PMA_DATA_AT 64 /* of an attribute, in the MAD */
+#define VB_PMA_DATA_LEN 192
+#define VB_PMA_PORT_ALL 0xff /* PortSelect: the sum of all ports */
+
+enum vb_pma_attr {
+	VB_PMA_CLASS_PORT_INFO = VB_MAD_CLASS_PORT_INFO,
+	VB_PMA_PORT_COUNTERS = 0x0012,
+	VB_PMA_PORT_COUNTERS_EXT = 0x001d,
+};
+
+/* Bits of ClassPortInfo's CapabilityMask. */
+#define VB_PMA_CAP_ALL_PORTS 0x0100
+#define VB_PMA_CAP_EXTENDED 0x0200 /* PortCountersExtended */
+#define VB_PMA_CAP_XMIT_WAIT 0x1000
+
+struct vb_class_port_info {
+	uint8_t base_version, class_version;
+	uint16_t cap_mask;
+	uint32_t cap_mask2; /* 27 bits */
+	uint8_t resp_time;  /* 4.096 us * 2^n, 5 bits */
+};
+
+/* Counters of PortCounters; the number is that of the bit which selects the counter. */
+enum vb_pma_counter {
+	VB_PMA_SYMBOL_ERRORS,
+	VB_PMA_LINK_ERROR_RECOVERY,
+	VB_PMA_LINK_DOWNED,
+	VB_PMA_RCV_ERRORS,
+	VB_PMA_RCV_REMOTE_PHYSICAL_ERRORS,
+	VB_PMA_RCV_SWITCH_RELAY_ERRORS,
+	VB_PMA_XMIT_DISCARDS,
+	VB_PMA_XMIT_CONSTRAINT_ERRORS,
+	VB_PMA_RCV_CONSTRAINT_ERRORS,
+	VB_PMA_LINK_INTEGRITY_ERRORS,
+	VB_PMA_BUFFER_OVERRUN_ERRORS,
+	VB_PMA_VL15_DROPPED,
+	VB_PMA_XMIT_DATA,
+	VB_PMA_RCV_DATA,
+	VB_PMA_XMIT_PACKETS,
+	VB_PMA_RCV_PACKETS,
+	VB_PMA_XMIT_WAIT, /* bit 0 of CounterSelect2 */
+	VB_PMA_COUNTERS
+};
+
+/* Those of PortCountersExtended, likewise. */
+enum vb_pma_ext_counter {
+	VB_PMA_EXT_XMIT_DATA,
+	VB_PMA_EXT_RCV_DATA,
+	VB_PMA_EXT_XMIT_PACKETS,
+	VB_PMA_EXT_RCV_PACKETS,
+	VB_PMA_EXT_UNICAST_XMIT,
+	VB_PMA_EXT_UNICAST_RCV,
+	VB_PMA_EXT_MULTICAST_XMIT,
+	VB_PMA_EXT_MULTICAST_RCV,
+	VB_PMA_EXT_COUNTERS
+};
+
+/* Either of the two attributes. */
+struct vb_pma_counts {
+	uint8_t port;                    /* PortSelect */
+	uint32_t select;                 /* bit i: counter i */
+	uint64_t value[VB_PMA_COUNTERS]; /* the first VB_PMA_EXT_COUNTERS of the second one */
+};
+
+void vb_class_port_info_parse(struct vb_class_port_info *c, const uint8_t mad[VB_MAD_LEN]);
+void vb_class_port_info_emit(const struct vb_class_port_info *c, uint8_t mad[VB_MAD_LEN]);
+/* @attr: VB_PMA_PORT_COUNTERS or VB_PMA_PORT_COUNTERS_EXT. A value that is more than its field has
+ * bits for is written as the largest that fits. FAB-41 */
+void vb_pma_counts_parse(struct vb_pma_counts *c, enum vb_pma_attr attr,
+			 const uint8_t mad[VB_MAD_LEN]);
+void vb_pma_counts_emit(const struct vb_pma_counts *c, enum vb_pma_attr attr,
+			uint8_t mad[VB_MAD_LEN]);
+
+#endif
