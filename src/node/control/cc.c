@@ -131,7 +131,7 @@ static uint64_t kernel_depth(const struct vb_engine *e)
 	uint32_t mem[SK_MEMINFO_VARS] = {0};
 	socklen_t len = sizeof mem;
 
-	if (getsockopt(e->link->ops->fd(e->link), SOL_SOCKET, SO_MEMINFO, mem, &len))
+	if (getsockopt(vb_link_fd(e->link), SOL_SOCKET, SO_MEMINFO, mem, &len))
 		return 0;
 	return mem[SK_MEMINFO_RMEM_ALLOC] / 2;
 }
