@@ -20,10 +20,21 @@ static const struct vb_mad_field hdr_fields[] = {
 };
 #define HDR_FIELDS (sizeof hdr_fields / sizeof hdr_fields[0])
 
+/* Most fields are whole bytes; a subnet manager's bring-up reads millions of them. */
+static bool bits_are_bytes(uint32_t bit, uint32_t bits)
+{
+	return bit % 8 == 0 && bits % 8 == 0;
+}
+
 static uint64_t bits_get(const uint8_t *mad, uint32_t bit, uint32_t bits)
 {
 	uint64_t v = 0;
 
+	if (bits_are_bytes(bit, bits)) {
+		for (uint32_t i = bit / 8; i < (bit + bits) / 8; i++)
+			v = v << 8 | mad[i];
+		return v;
+	}
 	for (uint32_t i = bit; i < bit + bits; i++)
 		v = v << 1 | (mad[i / 8] >> (7 - i % 8) & 1);
 	return v;
@@ -31,6 +42,11 @@ static uint64_t bits_get(const uint8_t *mad, uint32_t bit, uint32_t bits)
 
 static void bits_put(uint8_t *mad, uint32_t bit, uint32_t bits, uint64_t v)
 {
+	if (bits_are_bytes(bit, bits)) {
+		for (uint32_t i = (bit + bits) / 8; i-- > bit / 8; v >>= 8)
+			mad[i] = (uint8_t)v;
+		return;
+	}
 	for (uint32_t i = bit + bits; i-- > bit; v >>= 1) {
 		uint8_t mask = (uint8_t)(0x80 >> i % 8);
 
