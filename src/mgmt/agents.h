@@ -14,6 +14,7 @@
 #define VB_MGMT_AGENTS_H
 
 #include "base/time.h"
+#include "mgmt/smi.h"
 #include "wire/mad/mad.h"
 #include "wire/mad/umad.h"
 
@@ -27,9 +28,12 @@ struct vb_agents_config {
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory or NULL */
 	void (*free)(void *ctx, void *p);
 	void *alloc_ctx;
-	bool has_smi;       /* the port has QP 0 */
+	bool has_smi; /* the port has QP 0 */
+	uint8_t port; /* its number at @node; 0: directed routes are not checked */
+	struct vb_smi_node node;
 	size_t memory_max;  /* bytes allocated at most, 0: 256 MiB */
-	uint32_t first_tid; /* hi_tid of the first agent, 0: 1. MAD-10 */
+	uint32_t first_tid; /* upper half of the TIDs of the first agent, 0: 1. No agent has 0,
+			       which is the owner's for requests of its own. MAD-10 */
 };
 
 /* NULL: no memory. */

@@ -312,11 +312,15 @@ static void receive__windows(void **state)
 		assert_int_equal(m->mad[i], ((i - HDR) / ROOM + 1) & 0xff);
 	vb_agents_take(agents, file);
 	assert_null(vb_agents_peek(agents, file));
-	/* A repeated segment is acknowledged for 10 s; but only while its request waits. */
-	assert_false(data_came(h, 70, 70, 220 - 12));
+	/* A repeated segment is acknowledged for 10 s. */
+	assert_true(data_came(h, 70, 70, 220 - 12));
+	assert_int_equal(expect_out(VB_RMPP_ACK, 70, 0), 129);
+	assert_null(vb_agents_peek(agents, file));
 	assert_int_equal(vb_agents_poll_timeout(agents), now + 10 * VB_SEC);
 	vb_agents_handle_timeout(agents, now + 10 * VB_SEC);
 	assert_true(vb_agents_poll_timeout(agents) == VB_NEVER);
+	assert_false(data_came(h, 70, 70, 220 - 12));
+	assert_false(transmitted());
 }
 
 /* MAD-20: requests of several MADs, in any order, with repetitions; what is missing is asked for.
@@ -513,13 +517,22 @@ static void receive__from_hostile_peers(void **state)
 	assert_true(segment * ROOM > (4u << 20) - 1000 && segment * ROOM < (4u << 20) + 1000);
 	assert_int_equal(out.mad[25], VB_RMPP_STOP);
 	assert_int_equal(out.mad[27], 1);
-	/* Many that end: the oldest are forgotten. */
+	/* Many that end: the last 1024 are remembered, so that a repetition is told from a new one.
+	 */
 	for (int i = 0; i < 3000; i++) {
 		h.tid++;
 		assert_true(data_came(h, 1, 1, 220));
 		expect_out(VB_RMPP_ACK, 1, 0);
 		assert_int_equal(read_agent(file), 0);
 	}
+	h.tid -= 1023;
+	assert_true(data_came(h, 1, 1, 220));
+	expect_out(VB_RMPP_ACK, 1, 0);
+	assert_int_equal(read_agent(file), -1);
+	h.tid--;
+	assert_true(data_came(h, 1, 1, 220));
+	expect_out(VB_RMPP_ACK, 1, 0);
+	assert_int_equal(read_agent(file), 0);
 }
 
 int main(void)

@@ -73,8 +73,11 @@ static bool part_handle(struct vb_agents *a, struct vb_agent *g, const struct vb
 		return true;
 	}
 	s = is_answer ? vb_mad_send_find(g, h, from) : NULL;
-	if (is_answer && !answer_is_wanted(a, g, s, h, r))
+	/* The ACK of an answer's end may have been lost. */
+	if (is_answer && !s && !vb_rmpp_receive_is_over(g, h, from)) {
+		a->cnt.rx_unmatched++;
 		return false;
+	}
 	/* The answer is on its way: the request is not repeated meanwhile. */
 	if (s && s->timer.node.pos != 0)
 		vb_mad_send_wait(a, s, now);

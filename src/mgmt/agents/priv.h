@@ -187,6 +187,9 @@ void vb_rmpp_send_control(struct vb_agents *a, struct vb_agent *g, const struct 
 struct vb_mad_packet *vb_rmpp_receive(struct vb_agents *a, struct vb_agent *g,
 				      const struct vb_mad_addr *from, const uint8_t mad[VB_MAD_LEN],
 				      const struct vb_rmpp *r, vb_time now);
+/* Whether the whole message of this segment has come, and is remembered. */
+bool vb_rmpp_receive_is_over(const struct vb_agent *g, const struct vb_mad_hdr *h,
+			     const struct vb_mad_addr *from);
 /* The peer is ready for the answer to a message, in a window of @window. */
 void vb_rmpp_receive_reply_window(struct vb_agent *g, const struct vb_mad_hdr *h,
 				  const struct vb_mad_addr *from, uint32_t window);

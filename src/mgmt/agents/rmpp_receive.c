@@ -320,6 +320,12 @@ struct vb_mad_packet *vb_rmpp_receive(struct vb_agents *a, struct vb_agent *g,
 	return segment_taken(a, in, mad, r->segment, now);
 }
 
+bool vb_rmpp_receive_is_over(const struct vb_agent *g, const struct vb_mad_hdr *h,
+			     const struct vb_mad_addr *from)
+{
+	return message_find_in(&g->received, h, from) != NULL;
+}
+
 void vb_rmpp_receive_reply_window(struct vb_agent *g, const struct vb_mad_hdr *h,
 				  const struct vb_mad_addr *from, uint32_t window)
 {

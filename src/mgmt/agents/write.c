@@ -3,13 +3,15 @@
  * MAD-10 to MAD-12 */
 #include "mgmt/agents/priv.h"
 
+#include "wire/mad/smp.h"
+
 #include <errno.h>
 #include <string.h>
 
 #define SL_MAX 15
 #define LID_MULTICAST_FIRST 0xc000
-#define LID_PERMISSIVE 0xffff
-#define GID_MULTICAST 0xff /* first byte */
+#define LID_PERMISSIVE 0xffff /* also: no part of a directed route goes by LIDs */
+#define GID_MULTICAST 0xff    /* first byte */
 
 /* As the creation of an address handle. IBA 11.2.2.1 */
 static bool addr_is_possible(const struct vb_mad_addr *to)
@@ -21,6 +23,24 @@ static bool addr_is_possible(const struct vb_mad_addr *to)
 	if (!to->has_grh)
 		return !multicast;
 	return (to->gid[0] == GID_MULTICAST) == multicast;
+}
+
+/* A directed route that begins here has to lead out by this port, or to this node. The owner of the
+ * port moves the SMP on itself, so this looks at a copy. FAB-09 */
+static bool route_is_possible(const struct vb_agents *a, const uint8_t mad[VB_MAD_LEN])
+{
+	uint8_t copy[VB_MAD_LEN];
+	struct vb_smp_route r;
+	struct vb_smi_step step;
+
+	vb_smp_route_parse(&r, mad);
+	if (a->cfg.port == 0 || (r.returning ? r.dr_dlid : r.dr_slid) != LID_PERMISSIVE)
+		return true;
+	memcpy(copy, mad, VB_MAD_LEN);
+	step = vb_smi_forward(copy, &a->cfg.node, VB_SMI_LOCAL, false);
+	if (step.where == VB_SMI_PORT)
+		return a->cfg.node.is_switch || step.port == a->cfg.port;
+	return step.where != VB_SMI_DISCARD;
 }
 
 static bool same_destination(const struct vb_mad_addr *a, const struct vb_mad_addr *b)
@@ -114,6 +134,8 @@ int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *
 	vb_mad_hdr_parse(&h, first);
 	vb_rmpp_parse(&r, first);
 	if (!addr_is_possible(&m->addr))
+		return -EINVAL;
+	if (h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED && !route_is_possible(a, first))
 		return -EINVAL;
 	segmented =
 	    vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(h.mgmt_class) && vb_rmpp_is_active(&r);
