@@ -8,7 +8,7 @@
  *   simulator incast | fat-tree | hosts | qps
  */
 #include "scenario/arena.h"
-#include "sim/report.h"
+#include "sim/load/report.h"
 
 #include <errno.h>
 #include <inttypes.h>

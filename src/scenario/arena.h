@@ -7,7 +7,7 @@
 #ifndef VB_SCENARIO_ARENA_H
 #define VB_SCENARIO_ARENA_H
 
-#include "sim/topo.h"
+#include "sim/network/topo.h"
 
 struct vb_arena;
 

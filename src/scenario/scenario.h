@@ -7,7 +7,7 @@
 #ifndef VB_SCENARIO_SCENARIO_H
 #define VB_SCENARIO_SCENARIO_H
 
-#include "sim/report.h"
+#include "sim/load/report.h"
 
 #include <stdio.h>
 

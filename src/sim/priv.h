@@ -81,12 +81,21 @@ static inline uint32_t vb_sim_switch_number(const struct vb_sim *s, const struct
 	return (uint32_t)(sw - s->sw);
 }
 
+/* The number of the switch at the other end of a port's cable, or VB_SIM_NONE: there is none, or
+ * the cable is apart. */
+static inline uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p)
+{
+	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
+
+	return sw && !p->cable.down ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
+}
+
 static inline uint32_t vb_sim_host_number(const struct vb_sim *s, const struct vb_nic *nic)
 {
 	return (uint32_t)(nic - s->host);
 }
 
-/* link.c: what is due of the changes of cables, and when the next one is. */
+/* network/link.c: what is due of the changes of cables, and when the next one is. */
 void vb_sim_links_change(struct vb_sim *s);
 /* The machine number of the changes. */
 static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
@@ -94,23 +103,19 @@ static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
 	return s->host_cnt + s->port_cnt + 1;
 }
 
-/* network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */
+/* network/network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);
-/* network.c: makes the hosts, switches, ports and cables of cfg.topo. */
+/* network/network.c: makes the hosts, switches, ports and cables of cfg.topo. */
 int vb_sim_network_create(struct vb_sim *s);
 void vb_sim_network_destroy(struct vb_sim *s);
 /* A trace of a node into the digest and the hook of the configuration. */
 struct vb_trace vb_sim_trace_of(struct vb_sim *s, uint32_t node);
 
-/* route.c: fills the forward tables. */
+/* network/route.c: fills the forward tables. */
 int vb_sim_routes_create(struct vb_sim *s);
 /* Fills them again, and the trees of groups. */
 int vb_sim_routes_follow(struct vb_sim *s);
-/* The number of the switch at the other end of a port's cable, or VB_SIM_NONE: there is none, or
- * the cable is apart. */
-uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p);
-
-/* tree.c: fills the trees of groups. */
+/* network/tree.c: fills the trees of groups. */
 int vb_sim_trees_create(struct vb_sim *s);
 
 #endif

@@ -17,7 +17,7 @@
 #include "fabric/switch.h"
 #include "fault/fault.h"
 #include "sim/digest.h"
-#include "sim/topo.h"
+#include "sim/network/topo.h"
 
 #define VB_SIM_LINK_CHANGES_MAX 1024u
 

@@ -3,7 +3,7 @@
  * The simulator against theory: what queueing, serialisation and go-back-N must come to. Virtual
  * time and fixed seeds: each number is the same on every machine.
  */
-#include "sim/report.h"
+#include "sim/load/report.h"
 #include "sim_net.h"
 
 #define FRAME 4230u

@@ -5,7 +5,7 @@
  * the transport or of the simulator that changes a run changes its digest; then the new ones are
  * put here, and the change is known to have changed behaviour.
  */
-#include "sim/report.h"
+#include "sim/load/report.h"
 #include "sim_net.h"
 
 struct scenario {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Cables that go down and come back during a run, and routes that follow. */
-#include "sim/load.h"
+#include "sim/load/load.h"
 #include "sim_net.h"
 
 #include <errno.h>

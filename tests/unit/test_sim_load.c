@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workloads: every shape and operation runs to its end, the bytes are right, the sums are too. */
-#include "sim/report.h"
+#include "sim/load/report.h"
 #include "sim_net.h"
 
 static const struct vb_load_config load_config = {

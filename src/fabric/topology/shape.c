@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Topologies of a name and a few numbers: "fat-tree:k=4". Shapes that the simulator has too
- * (sim/topo.h) have the same names and keys. Each is a function that names its cables; it runs
- * twice: first to count the ports of each node, then to join them.
+ * (sim/network/topo.h) have the same names and keys. Each is a function that names its cables; it
+ * runs twice: first to count the ports of each node, then to join them.
  */
 #include "fabric/topology/build.h"
 #include "fabric/topology/lex.h"

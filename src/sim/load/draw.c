@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Distributions in integers. See draw.h. */
-#include "sim/draw.h"
+#include "sim/load/draw.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Patterns: which flows there are, and which follow from others. See load.h. */
-#include "sim/load_priv.h"
+#include "sim/load/priv.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builders of topologies. See topo.h. */
-#include "sim/topo.h"
+#include "sim/network/topo.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the load: pairs of QPs, made when needed and kept for the next flow. See load.h.
  */
-#include "sim/load_priv.h"
+#include "sim/load/priv.h"
 
 #include <errno.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of the load: patterns (pattern.c), flows (load.c) and connections (connect.c). */
+/* The parts of the load: patterns (pattern.c), flows (flow.c), their messages (load.c) and
+ * connections (connect.c). */
 #ifndef VB_SIM_LOAD_PRIV_H
 #define VB_SIM_LOAD_PRIV_H
 
 #include "sim/eventq.h"
-#include "sim/load.h"
+#include "sim/load/load.h"
 
 #define VB_LOAD_NONE UINT32_MAX
 #define VB_LOAD_WR_RECV (UINT64_C(1) << 63)
@@ -68,7 +69,7 @@ int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_tim
 /* Posts those of @connection whose time has come. */
 void vb_load_post_late(struct vb_load *l, uint32_t connection, vb_time now);
 
-/* load.c: appends a flow that starts at @start. */
+/* flow.c: appends a flow that starts at @start. */
 int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f);
 void vb_load_arm(struct vb_load *l);
 

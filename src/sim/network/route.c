@@ -15,13 +15,6 @@ struct search {
 	struct vb_hop_set *same; /* of each switch, the set found last */
 };
 
-uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p)
-{
-	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
-
-	return sw && !p->cable.down ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
-}
-
 static void search_run(struct search *f, uint32_t edge)
 {
 	uint32_t head = 0, tail = 0;

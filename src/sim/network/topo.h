@@ -3,8 +3,8 @@
  * The shape of a simulated network: hosts, switches and cables. A node is a number: hosts are 0 ...
  * host_cnt - 1, switches follow. A host has exactly one cable, to a switch or to another host.
  */
-#ifndef VB_SIM_TOPO_H
-#define VB_SIM_TOPO_H
+#ifndef VB_SIM_NETWORK_TOPO_H
+#define VB_SIM_NETWORK_TOPO_H
 
 #include "base/time.h"
 

@@ -3,10 +3,10 @@
  * What a run comes to: completion times, goodput, fairness, queues, pauses, and retransmissions by
  * cause. All numbers are integers; ratios are in the unit that their name ends with.
  */
-#ifndef VB_SIM_REPORT_H
-#define VB_SIM_REPORT_H
+#ifndef VB_SIM_LOAD_REPORT_H
+#define VB_SIM_LOAD_REPORT_H
 
-#include "sim/load.h"
+#include "sim/load/load.h"
 
 struct vb_spread {
 	uint64_t cnt, mean, min, p50, p90, p99, p999, max;

@@ -6,10 +6,10 @@
  * A flow is a number of bytes in messages, of which a few are outstanding at a time. It runs on an
  * RC (or UC) connection of its own; connections that have become idle are used again.
  */
-#ifndef VB_SIM_LOAD_H
-#define VB_SIM_LOAD_H
+#ifndef VB_SIM_LOAD_LOAD_H
+#define VB_SIM_LOAD_LOAD_H
 
-#include "sim/draw.h"
+#include "sim/load/draw.h"
 #include "sim/sim.h"
 
 enum vb_load_op { VB_LOAD_SEND, VB_LOAD_WRITE, VB_LOAD_READ, VB_LOAD_ATOMIC, VB_LOAD_OP_CNT };

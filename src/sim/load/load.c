@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Flows: posting their messages, taking their completions, comparing their bytes. See load.h. */
+/* The load at work: posting messages of flows, taking their completions, comparing their bytes. See
+ * load.h. */
 #include "core/view.h"
-#include "sim/load_priv.h"
+#include "sim/load/priv.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -149,27 +149,6 @@ static void flow_start(struct vb_load *l, uint32_t flow)
 		return;
 	}
 	flow_go_on(l, flow);
-}
-
-int vb_load_flow_new(struct vb_load *l, const struct vb_flow *f)
-{
-	if (l->flow_cnt == l->cfg.flows_max) {
-		l->failure = -ENOMEM;
-		return -ENOMEM;
-	}
-
-	struct vb_flow *n = &l->flow[l->flow_cnt];
-
-	*n = *f;
-	n->delivered = n->done = VB_NEVER;
-	n->connection = VB_LOAD_NONE;
-	vb_eventq_set(&l->starts, l->flow_cnt++, f->start);
-	return 0;
-}
-
-void vb_load_arm(struct vb_load *l)
-{
-	vb_sim_set_timer(l->sim, vb_eventq_next(&l->starts));
 }
 
 static void on_timer(void *ctx, vb_time now)
@@ -358,17 +337,6 @@ void vb_load_destroy(struct vb_load *l)
 int vb_load_failure(const struct vb_load *l)
 {
 	return l->failure;
-}
-
-uint32_t vb_load_flow_cnt(const struct vb_load *l)
-{
-	return l->flow_cnt;
-}
-
-const struct vb_flow *vb_load_flow(const struct vb_load *l, uint32_t i)
-{
-	assert(i < l->flow_cnt);
-	return &l->flow[i];
 }
 
 uint64_t vb_load_damaged(const struct vb_load *l)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sums over a run. See report.h. */
-#include "sim/report.h"
+#include "sim/load/report.h"
 
 #include <errno.h>
 

@@ -3,8 +3,8 @@
  * Random sizes and gaps, in integers: flow sizes from a published distribution, and exponential
  * gaps between arrivals.
  */
-#ifndef VB_SIM_DRAW_H
-#define VB_SIM_DRAW_H
+#ifndef VB_SIM_LOAD_DRAW_H
+#define VB_SIM_LOAD_DRAW_H
 
 #include "base/rng.h"
 #include "base/time.h"
