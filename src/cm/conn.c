@@ -2,6 +2,7 @@
 /*
  * Connections as objects: from their creation to the end of their timewait. IBA 12.9.5, 12.9.8.4
  */
+#include "base/assert.h"
 #include "cm/priv.h"
 
 #include <errno.h>
@@ -99,6 +100,7 @@ void vb_cm_conn_reset(struct vb_cm_conn *c)
 	vb_cm_stop_request(c);
 	peer_forget(c);
 	c->remote_id = 0;
+	VB_ASSERT_ALL(!c->request_due && c->timer.pos == 0);
 	vb_cm_state_set(c, VB_CM_STATE_IDLE);
 	if (c->is_orphan && !c->answer_due)
 		vb_cm_conn_free(c);
@@ -172,6 +174,9 @@ void vb_cm_conn_destroy(struct vb_cm_conn *c, vb_time now)
 	vb_cm_events_drop(c);
 	c->owner = NULL;
 	c->is_orphan = true;
+	/* An orphan has something to say, or a timer, or it is never freed. */
+	VB_ASSERT_ALL(c->state == VB_CM_STATE_LISTEN || c->state == VB_CM_STATE_IDLE ||
+		      c->timer.pos != 0);
 	if (c->state == VB_CM_STATE_LISTEN || (c->state == VB_CM_STATE_IDLE && !c->answer_due))
 		vb_cm_conn_free(c);
 }
@@ -183,6 +188,7 @@ int vb_cm_listen(struct vb_cm_conn *c, uint64_t service_id)
 	if (vb_cm_find(c->cm, VB_CM_BY_SERVICE, 0, service_id))
 		return -EADDRINUSE;
 	vb_cm_state_set(c, VB_CM_STATE_LISTEN);
+	VB_ASSERT_ALL(!c->request_due && !c->answer_due);
 	c->service_id = service_id;
 	vb_cm_index_add(c, VB_CM_BY_SERVICE, 0, service_id);
 	return 0;

@@ -3,6 +3,7 @@
  * Events for the consumer, in the order in which they happened. An event with a message needs
  * memory; without memory the message counts as lost, and the peer repeats it. IBA 12.9.2
  */
+#include "base/assert.h"
 #include "cm/priv.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ bool vb_cm_poll_event(struct vb_cm *cm, struct vb_cm_event *ev)
 	if (vb_list_is_empty(&cm->events))
 		return false;
 	p = vb_container_of(cm->events.next, struct vb_cm_pending, link);
+	VB_ASSERT_ALL(!p->conn->is_orphan);
 	*ev = (struct vb_cm_event){.kind = p->kind, .conn = p->conn, .path = p->conn->qp.path};
 	if (p->kind == VB_CM_EVENT_MESSAGE) {
 		ev->listener = message_of(p)->listener;

@@ -3,6 +3,7 @@
  * How connections are found: hash tables of chains, one for each kind of key. Peers choose some of
  * the keys, so the hash has a secret of its own.
  */
+#include "base/assert.h"
 #include "cm/priv.h"
 
 uint64_t vb_cm_hash(const struct vb_cm *cm, uint64_t hi, uint64_t lo)
@@ -23,8 +24,10 @@ struct vb_cm_conn *vb_cm_find(const struct vb_cm *cm, enum vb_cm_index i, uint64
 {
 	struct vb_cm_conn *c = *bucket_of(cm, i, hi, lo);
 
-	while (c && (c->index[i].hi != hi || c->index[i].lo != lo))
+	while (c && (c->index[i].hi != hi || c->index[i].lo != lo)) {
+		VB_ASSERT_ALL(c->index[i].linked);
 		c = c->index[i].next;
+	}
 	return c;
 }
 
@@ -36,6 +39,7 @@ void vb_cm_index_add(struct vb_cm_conn *c, enum vb_cm_index i, uint64_t hi, uint
 	assert(!vb_cm_find(c->cm, i, hi, lo));
 	c->index[i] = (struct vb_cm_link){.next = *bucket, .hi = hi, .lo = lo, .linked = true};
 	*bucket = c;
+	VB_ASSERT_ALL(vb_cm_find(c->cm, i, hi, lo) == c);
 }
 
 void vb_cm_index_remove(struct vb_cm_conn *c, enum vb_cm_index i)

@@ -3,6 +3,7 @@
  * Connections that outlive the machine: what of an object is written down, and an object that goes
  * on from it. One that was being made is idle again, for its peer has an answer to nobody. CMP-51
  */
+#include "base/assert.h"
 #include "cm/priv.h"
 
 #include <errno.h>
@@ -54,6 +55,7 @@ static void conn_fill(struct vb_cm_conn *c, const struct vb_cm_saved *s)
 {
 	local_id_take(c, s->local_id);
 	c->state = (enum vb_cm_state)s->state;
+	VB_ASSERT_ALL(c->timer.pos == 0 && !c->request_due && !c->answer_due);
 	c->remote_id = s->remote_id;
 	c->tid = s->tid;
 	c->dreq_tid = s->dreq_tid;

@@ -4,6 +4,7 @@
  * draw once more, and answers to strangers. A message that is repeated has the same bytes.
  * IBA 12.9.8.6, 12.10.1; CMP-02, CMP-08
  */
+#include "base/assert.h"
 #include "cm/priv.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@ int vb_cm_private_put(struct vb_cm_msg *m, const struct vb_cm_private *p)
 
 static void queue_tx(struct vb_cm_conn *c)
 {
+	VB_ASSERT_ALL(c->request_due || c->answer_due);
 	if (vb_list_is_empty(&c->tx))
 		vb_list_append(&c->cm->tx, &c->tx);
 }
@@ -30,6 +32,7 @@ static void timer_arm(struct vb_cm_conn *c, vb_time now)
 {
 	vb_time due = c->wait_end;
 
+	VB_ASSERT_ALL(c->wait_end >= now);
 	if (c->early_ns)
 		due = vb_time_min(due, vb_time_after(now, c->early_ns));
 	vb_heap_set(&c->cm->timers, &c->timer, due);
@@ -59,6 +62,7 @@ void vb_cm_stop_request(struct vb_cm_conn *c)
 	c->request_due = false;
 	if (!c->answer_due)
 		vb_list_remove(&c->tx);
+	VB_ASSERT_ALL(vb_list_is_empty(&c->tx) == !c->answer_due);
 	vb_heap_set(&c->cm->timers, &c->timer, VB_NEVER);
 }
 
@@ -110,6 +114,7 @@ static void conn_transmit(struct vb_cm_conn *c, struct vb_path *path, uint8_t ma
 {
 	struct vb_cm_port_counters *cnt = vb_cm_port_of(c->cm, &c->qp.path);
 
+	VB_ASSERT_ALL(c->request_due || c->answer_due);
 	*path = c->qp.path;
 	if (c->answer_due) {
 		c->answer_due = false;
@@ -138,6 +143,7 @@ bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_
 	if (cm->stray_cnt) {
 		const struct vb_cm_stray *s = &cm->stray[cm->stray_first];
 
+		VB_ASSERT(cm->stray_first < VB_CM_STRAYS && cm->stray_cnt <= VB_CM_STRAYS);
 		*path = s->path;
 		memcpy(mad, s->mad, VB_MAD_LEN);
 		vb_cm_port_of(cm, path)->tx_msgs[vb_cm_counter(s->attr)]++;
@@ -154,6 +160,7 @@ bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_
 /* The last wait is over: nobody answers. CMP-09, CMP-20, CMP-24 */
 static void request_fail(struct vb_cm_conn *c, vb_time now)
 {
+	VB_ASSERT_ALL(c->request_attr != 0 && c->retries_left == 0);
 	vb_cm_stop_request(c);
 	vb_cm_event_raise(c, VB_CM_EVENT_UNREACHABLE);
 	if (c->state == VB_CM_STATE_DREQ_SENT)

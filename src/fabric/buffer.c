@@ -2,6 +2,7 @@
 /* Accounts of the shared packet memory. See buffer.h. */
 #include "fabric/buffer.h"
 
+#include "base/assert.h"
 #include "fabric/frame.h"
 
 uint32_t vb_pfc_headroom(uint64_t rate_bps, vb_dur delay, uint32_t frame_max)
@@ -52,6 +53,8 @@ bool vb_buffer_take(struct vb_buffer *b, struct vb_buffer_account *a, uint8_t pr
 		b->shared_used += shared_part(b, a) - before;
 	}
 	b->used += len;
+	VB_ASSERT_ALL(b->shared_used <= b->shared_total);
+	VB_ASSERT_ALL(!*in_headroom || a->headroom <= headroom);
 	if (b->used > b->used_max)
 		b->used_max = b->used;
 	return true;
@@ -62,12 +65,14 @@ void vb_buffer_give(struct vb_buffer *b, struct vb_buffer_account *a, uint32_t l
 {
 	uint32_t before = shared_part(b, a);
 
+	VB_ASSERT_ALL(b->used >= len && (in_headroom ? a->headroom : a->used) >= len);
 	b->used -= len;
 	if (in_headroom) {
 		a->headroom -= len;
 		return;
 	}
 	a->used -= len;
+	VB_ASSERT_ALL(b->shared_used >= before - shared_part(b, a));
 	b->shared_used -= before - shared_part(b, a);
 }
 

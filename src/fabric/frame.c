@@ -2,6 +2,7 @@
 /* The pool of frames, and frames as bytes. See frame.h. */
 #include "fabric/frame.h"
 
+#include "base/assert.h"
 #include "fault/fault.h"
 #include "wire/icrc.h"
 
@@ -59,6 +60,7 @@ struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool)
 	__builtin_prefetch((const char *)pool->free + 64, 1);
 	if (++pool->used > pool->used_max)
 		pool->used_max = pool->used;
+	VB_ASSERT_ALL(pool->used <= pool->cnt && pool->cnt <= pool->max);
 	return p;
 }
 

@@ -7,6 +7,7 @@
 #ifndef VB_FABRIC_FRAME_H
 #define VB_FABRIC_FRAME_H
 
+#include "base/assert.h"
 #include "base/time.h"
 #include "wire/packet.h"
 
@@ -77,6 +78,7 @@ void vb_frame_pool_destroy(struct vb_frame_pool *pool);
 
 static inline void vb_frame_pool_give(struct vb_frame_pool *pool, struct vb_frame *p)
 {
+	VB_ASSERT_ALL(pool->used > 0);
 	p->behind.next = pool->free;
 	pool->free = p;
 	pool->used--;
@@ -139,6 +141,7 @@ static inline struct vb_frame *vb_frame_fifo_pop(struct vb_frame_fifo *f)
 {
 	struct vb_frame *p = f->head;
 
+	VB_ASSERT_ALL(p);
 	f->head = p->behind.next;
 	__builtin_prefetch(f->head); /* it has waited long enough to be cold */
 	return p;

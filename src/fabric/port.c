@@ -2,6 +2,7 @@
 /* The queues and the serialiser of a port. See port.h. */
 #include "fabric/port.h"
 
+#include "base/assert.h"
 #include <assert.h>
 
 #define NS_BITS UINT64_C(8000000000) /* ns per second times bits per byte */
@@ -17,6 +18,7 @@ static void depth_change(struct vb_port *p, vb_time now)
 {
 	vb_dur dt = now - p->depth_since;
 
+	VB_ASSERT_ALL(now >= p->depth_since);
 	p->stats.byte_ns += dt * p->depth;
 	p->stats.pkt_ns += dt * p->depth_pkts;
 	p->depth_since = now;
@@ -26,6 +28,7 @@ void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now)
 {
 	struct vb_lane *q = &p->lane[f->prio];
 
+	VB_ASSERT_ALL(f->prio < VB_PRIORITY_CNT && f->kind == VB_FRAME_DATA);
 	depth_change(p, now);
 	vb_frame_fifo_push(&q->fifo, f);
 	q->bytes += f->frame_len;
@@ -56,6 +59,8 @@ static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
 	    (uint8_t)(p->waiting & ~(1u << prio)) | (uint8_t)((q->fifo.head != NULL) << prio);
 	p->depth -= f->frame_len;
 	p->depth_pkts--;
+	VB_ASSERT_ALL(p->depth_pkts > 0 || p->depth == 0);
+	VB_ASSERT_ALL(q->fifo.head != NULL || q->bytes == 0);
 	return f;
 }
 
@@ -66,6 +71,7 @@ static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
 /* The priority of @may, all with weights, that sends next. Shreedhar and Varghese, SIGCOMM 1995 */
 static uint32_t turn_find(struct vb_port *p, uint32_t may)
 {
+	VB_ASSERT_ALL(may != 0 && p->schedule);
 	for (;;) {
 		struct vb_lane *q = &p->lane[p->turn];
 
@@ -109,6 +115,7 @@ void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)
 	/* Exact on average: back to back, the fraction of a nanosecond goes over to the next. */
 	uint64_t time = (f->frame_len + VB_FRAME_GAP) * NS_BITS;
 
+	VB_ASSERT_ALL(p->rate_bps > 0 && p->carry < p->rate_bps);
 	assert(p->busy_until <= now);
 	if (p->busy_until == now)
 		time += p->carry;
@@ -127,6 +134,7 @@ void vb_port_wake(struct vb_port *p)
 		return;
 	p->is_ready = true;
 	p->ready.next = NULL;
+	VB_ASSERT_ALL(!l->first || !l->last->ready.next);
 	if (l->first)
 		l->last->ready.next = p;
 	else
@@ -141,6 +149,7 @@ struct vb_port *vb_ready_take(struct vb_ready_list *l)
 	if (!p)
 		return NULL;
 	l->first = p->ready.next;
+	VB_ASSERT_ALL(p->is_ready);
 	p->ready.list = l;
 	p->is_ready = false;
 	p->pull_at = p->busy_until;
@@ -151,6 +160,7 @@ bool vb_port_hold(struct vb_port *p, uint8_t prio, bool on, vb_time now)
 {
 	uint8_t bit = (uint8_t)(1u << prio);
 
+	VB_ASSERT_ALL(prio < VB_PRIORITY_CNT);
 	if (!(p->held & bit) == !on)
 		return false;
 	if (on) {

@@ -2,6 +2,7 @@
 /* What a switch does with a frame. See switch.h. */
 #include "fabric/switch.h"
 
+#include "base/assert.h"
 #include "fabric/eth/pfc.h"
 
 #include <assert.h>
@@ -24,6 +25,7 @@ static struct vb_port *switch_route(const struct vb_switch *sw, uint32_t address
 {
 	uint32_t number = vb_forward_port(&sw->forward, address, hash);
 
+	VB_ASSERT_ALL(number == VB_FORWARD_NONE || number < sw->port_cnt);
 	return number == VB_FORWARD_NONE ? NULL : sw->port[number];
 }
 
@@ -129,6 +131,7 @@ struct vb_frame *vb_switch_poll_transmit(struct vb_switch *sw, uint32_t port, vb
 		return f;
 
 	/* It leaves the memory of the switch. */
+	VB_ASSERT_ALL(f->in < sw->port_cnt);
 	struct vb_port *in = sw->port[f->in];
 
 	vb_buffer_give(&sw->buffer, &in->lane[f->prio].in, f->frame_len, f->in_headroom);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The judgement: which rules a packet meets, and what they make of it. See fault.h. */
 #include "fault/fault.h"
+#include "base/assert.h"
 
 #include "wire/mad/cm.h"
 #include "wire/opcode.h"
@@ -17,6 +18,7 @@ void vb_fault_init(struct vb_fault *f, const struct vb_fault_spec *spec, uint64_
 
 static bool draw_chance(struct vb_rng *r, uint32_t ppb)
 {
+	VB_ASSERT_ALL(ppb <= VB_FAULT_ONE);
 	return ppb == VB_FAULT_ONE || (ppb && vb_rng_below(r, VB_FAULT_ONE) < ppb);
 }
 
@@ -49,6 +51,7 @@ static bool filter_accepts(const struct vb_fault_filter *c, struct vb_fault_rule
 
 	uint64_t n = s->matched++;
 
+	VB_ASSERT_ALL(c->every > 0);
 	return n >= c->skip && (n - c->skip) % c->every == c->every - 1 && s->hits < c->first;
 }
 
@@ -151,6 +154,8 @@ void vb_fault_judge(struct vb_fault *f, const struct vb_fault_packet *p, vb_time
 	vb_dur since = vb_time_since(f->epoch, now), delay = 0, held = 0;
 	vb_time *last = &f->last[p->dir == VB_FAULT_RX];
 
+	VB_ASSERT_ALL(p->dir == VB_FAULT_TX || p->dir == VB_FAULT_RX);
+	VB_ASSERT_ALL(f->spec.rule_cnt <= VB_FAULT_RULES_MAX);
 	*fate = (struct vb_fault_fate){.at = now};
 	for (uint32_t i = 0; i < f->spec.rule_cnt; i++) {
 		const struct vb_fault_rule *r = &f->spec.rule[i];
@@ -174,6 +179,7 @@ void vb_fault_judge(struct vb_fault *f, const struct vb_fault_packet *p, vb_time
 	fate->at = vb_time_after(now, delay);
 	if (fate->at < *last)
 		fate->at = *last;
+	VB_ASSERT_ALL(fate->at >= now);
 	if (held)
 		fate->at = vb_time_after(fate->at, held);
 	else
@@ -189,6 +195,7 @@ void vb_fault_corrupt(uint8_t *p, uint32_t len, uint64_t bits)
 	/* Later positions lie behind earlier ones, so that no flip undoes another. */
 	for (uint32_t first = 0; cnt > 0 && first < len * 8; cnt--, first = at + 1) {
 		at = first + vb_rng_below(&r, len * 8 - first);
+		VB_ASSERT_ALL(at < len * 8);
 		p[at / 8] ^= (uint8_t)(1u << at % 8);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Dispatch of SMPs, M_Keys, and the attributes of a whole node, see sma.h. IBA 14.2 */
+#include "base/assert.h"
 #include "mgmt/sma_priv.h"
 
 #include <string.h>
@@ -157,6 +158,7 @@ struct vb_sma_result vb_sma_handle(struct vb_sma_node *node, uint8_t mad[VB_MAD_
 	struct vb_mad_hdr hdr;
 	bool get, known;
 
+	VB_ASSERT_ALL(in_port <= node->info.port_cnt);
 	vb_mad_hdr_parse(&hdr, mad);
 	vb_smp_route_parse(&route, mad);
 	get = hdr.method == VB_MAD_METHOD_GET;

@@ -3,6 +3,7 @@
  * PortInfo: what the link knows is read from it, and what is set there takes effect there. A Set
  * with a bad field changes nothing. FAB-20 to FAB-24, LNK-11, LNK-31, LNK-32, LNK-35, LNK-36
  */
+#include "base/assert.h"
 #include "mgmt/sma_priv.h"
 
 #include <string.h>
@@ -112,6 +113,7 @@ static bool link_set(struct vb_port_info *p, const struct vb_port_info *want)
 /* What the port's machine goes by. */
 static void link_apply(struct vb_ib_port *link, const struct vb_port_info *p, vb_time now)
 {
+	VB_ASSERT_ALL(p->neighbor_mtu >= 1 && p->neighbor_mtu <= p->mtu_cap);
 	link->config.mtu = mtu_bytes(p->neighbor_mtu);
 	vb_ib_port_set_lanes(link, vb_vl_data_cnt(p->oper_vls), now);
 	link->config.hoq_life = p->hoq_life;
@@ -150,6 +152,7 @@ static bool state_set(struct vb_sma_request *r, struct vb_sma_port *p,
 	if (state == p->link->state)
 		return true;
 	(void)vb_ib_port_link_event(p->link, VB_LINK_SET_DOWN + (state - VB_LINK_DOWN), r->now);
+	VB_ASSERT_ALL(p->link->state == state);
 	r->result->changes |= VB_SMA_STATE;
 	if (vb_sma_is_switch(r->node))
 		r->node->sw.port_state_change = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of a node, block by block: GUIDs, P_Keys, lanes, arbitration, forwarding. FAB-20,
  * 25-27 */
+#include "base/assert.h"
 #include "mgmt/sma_priv.h"
 
 #include <string.h>
@@ -94,6 +95,7 @@ uint16_t vb_sma_vl_arb(struct vb_sma_request *r)
 		return VB_SMP_BAD_METHOD_ATTR;
 	cap = priority == VB_ARB_LOW ? p->info.arb_low_cap : p->info.arb_high_cap;
 	first = (block - 1) % 2 * ARB_BLOCK;
+	VB_ASSERT_ALL(cap <= VB_ARB_ENTRY_MAX);
 	if (first >= cap)
 		return VB_SMP_BAD_FIELD;
 	for (uint32_t i = 0; i < ARB_BLOCK; i++, data += 2) {

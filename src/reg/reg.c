@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What all registers have in common, see reg.h. */
 #include "reg/reg.h"
+#include "base/assert.h"
 
 #include "reg/file.h"
 
@@ -19,6 +20,7 @@ const char *vb_reg_access_name(uint8_t access)
 /* Bytes that hold the field: its word, or two of them. */
 static unsigned holder_bytes(const struct vb_reg *reg, const struct vb_reg_field *f)
 {
+	VB_ASSERT_ALL(f->width >= 1 && f->bit + f->width <= 64);
 	return f->bit + f->width > reg->word * 8u ? 8 : reg->word;
 }
 
@@ -137,6 +139,7 @@ static void member_put(void *to, const struct vb_reg_field *f, uint64_t v)
 			   : f->size == 4 ? (const void *)&u32
 					  : (const void *)&v;
 
+	VB_ASSERT_ALL(f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8);
 	memcpy(p, from, f->size);
 }
 

@@ -2,6 +2,7 @@
 /* The wheel, the heap and the set of deadlines. See eventq.h. */
 #include "sim/eventq.h"
 
+#include "base/assert.h"
 #include <assert.h>
 #include <stdbool.h>
 
@@ -52,6 +53,7 @@ void vb_eventq_init(struct vb_eventq *q, void *mem, uint32_t ids)
 
 static void set_add(struct vb_eventq *q, uint32_t id)
 {
+	VB_ASSERT_ALL(id < q->ids && !(q->set[0][id >> 6] >> (id & 63) & 1));
 	q->set_cnt++;
 	for (uint32_t i = 0; i < q->levels; i++, id >>= 6)
 		q->set[i][id >> 6] |= UINT64_C(1) << (id & 63);
@@ -59,6 +61,7 @@ static void set_add(struct vb_eventq *q, uint32_t id)
 
 static void set_remove(struct vb_eventq *q, uint32_t id)
 {
+	VB_ASSERT_ALL(q->set_cnt > 0 && (q->set[0][id >> 6] >> (id & 63) & 1));
 	q->set_cnt--;
 	for (uint32_t i = 0; i < q->levels; i++) {
 		uint64_t *w = &q->set[i][id >> 6];
@@ -127,6 +130,8 @@ static void wheel_add(struct vb_eventq *q, uint32_t id, vb_time at)
 	uint32_t slot = (uint32_t)at & (VB_EVENTQ_SLOTS - 1);
 	uint32_t first = q->slot[slot];
 
+	VB_ASSERT_ALL(at > q->now && at - q->now < VB_EVENTQ_SLOTS);
+	VB_ASSERT_ALL(first == 0 || q->place[first - 1].at == at);
 	if (at == q->seen_at)
 		q->seen_at = VB_NEVER;
 	q->wheel_at = vb_time_min(q->wheel_at, at);
@@ -151,6 +156,7 @@ static void wheel_remove(struct vb_eventq *q, uint32_t id)
 	const struct vb_eventq_place *p = &q->place[id];
 	uint32_t slot = (uint32_t)p->at & (VB_EVENTQ_SLOTS - 1);
 
+	VB_ASSERT_ALL(q->slot[slot] != 0 && (p->prev || q->slot[slot] == id + 1));
 	if (p->at == q->seen_at)
 		q->seen_at = VB_NEVER;
 	if (p->next)
@@ -172,6 +178,7 @@ static bool before(const struct vb_eventq_entry *a, const struct vb_eventq_entry
 
 static void heap_put(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 {
+	VB_ASSERT_ALL(i < q->heap_cnt && q->place[e.id].where == IN_HEAP);
 	q->heap[i] = e;
 	q->place[e.id].next = i;
 }
@@ -206,6 +213,7 @@ static void heap_remove(struct vb_eventq *q, uint32_t i)
 {
 	struct vb_eventq_entry last = q->heap[--q->heap_cnt];
 
+	VB_ASSERT_ALL(i <= q->heap_cnt);
 	if (i == q->heap_cnt)
 		return;
 	if (i > 0 && before(&last, &q->heap[(i - 1) / 2]))
@@ -231,6 +239,7 @@ static __attribute__((noinline)) void leave(struct vb_eventq *q, uint32_t id)
 	} else {
 		if (p->where == IN_SET)
 			set_remove(q, id);
+		VB_ASSERT_ALL(q->ready > 0);
 		q->ready--;
 	}
 }
@@ -248,6 +257,7 @@ static __attribute__((noinline)) void set_apart(struct vb_eventq *q, uint32_t id
 		q->ready++;
 	} else {
 		p->where = IN_HEAP;
+		VB_ASSERT_ALL(q->heap_cnt < q->ids);
 		heap_up(q, q->heap_cnt++, (struct vb_eventq_entry){at, id});
 	}
 }
@@ -317,6 +327,7 @@ static void look_at_slot(struct vb_eventq *q, vb_time at)
 		seen[cnt++] = i - 1;
 	line_sort(q, seen, cnt);
 	q->seen_end = q->turn_end + cnt;
+	VB_ASSERT_ALL(q->seen_end <= 2 * q->ids);
 	q->seen_at = at;
 }
 
@@ -336,6 +347,7 @@ static void heap_drain(struct vb_eventq *q)
 /* Behind the line there is to be room for all machines. */
 static void line_make_room(struct vb_eventq *q)
 {
+	VB_ASSERT_ALL(q->turn_at <= q->turn_end && q->turn_end <= 2 * q->ids);
 	if (q->turn_end <= q->ids)
 		return;
 	for (uint32_t i = q->turn_at; i < q->turn_end; i++)
@@ -347,6 +359,7 @@ static void line_make_room(struct vb_eventq *q)
 /* The next instant comes: its machines line up, and those of the one behind it are looked at. */
 static __attribute__((noinline)) void line_up(struct vb_eventq *q)
 {
+	VB_ASSERT_ALL(vb_eventq_next(q) > q->now);
 	q->now = vb_eventq_next(q);
 	q->turn_at = q->turn_end;
 	if (q->wheel_at == q->now) {
@@ -359,6 +372,7 @@ static __attribute__((noinline)) void line_up(struct vb_eventq *q)
 		q->wheel_at = wheel_next(q);
 	}
 	line_make_room(q);
+	VB_ASSERT_ALL(q->wheel_at > q->now);
 	if (q->heap_cnt && q->heap[0].at == q->now) {
 		heap_drain(q);
 		line_make_room(q);
@@ -389,5 +403,6 @@ uint32_t vb_eventq_take(struct vb_eventq *q)
 	}
 	q->ready--;
 	q->place[id].where = NOWHERE;
+	VB_ASSERT_ALL(q->place[id].at == q->now);
 	return id;
 }

@@ -2,6 +2,7 @@
 /* Between the core and the port. See nic.h. */
 #include "sim/nic.h"
 
+#include "base/assert.h"
 #include "fabric/eth/pfc.h"
 
 #include <assert.h>
@@ -14,6 +15,7 @@ void vb_nic_list(struct vb_nic *nic)
 		return;
 	nic->listed = true;
 	nic->next = NULL;
+	VB_ASSERT_ALL(!g->first || !g->last->next);
 	if (g->first)
 		g->last->next = nic;
 	else
@@ -28,6 +30,7 @@ struct vb_nic *vb_nic_take(struct vb_nic_group *g)
 	if (!nic)
 		return NULL;
 	g->first = nic->next;
+	VB_ASSERT_ALL(nic->listed);
 	nic->listed = false;
 	return nic;
 }
@@ -125,6 +128,7 @@ static struct vb_frame *frame_next(struct vb_nic *nic, vb_time now)
 			return f;
 		vb_port_handle_packet(p, f, now);
 		nic->staged++;
+		VB_ASSERT_ALL(nic->staged <= VB_NIC_STAGED_MAX);
 	}
 	return NULL;
 }

@@ -4,6 +4,7 @@
  * from a node to its cable and from there to the node at the other end, and looks into none. See
  * sim.h.
  */
+#include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
@@ -78,6 +79,7 @@ static void port_pull(struct vb_sim *s, struct vb_port *p)
 {
 	struct vb_machine *node = p->owner;
 
+	VB_ASSERT_ALL(!p->pulled && p->pull_at <= s->now);
 	p->pulled = true;
 
 	struct vb_frame *f = node->ops->poll_transmit(node, p->number, s->now);
@@ -116,6 +118,7 @@ static void port_run(struct vb_sim *s, struct vb_port *p)
 	struct vb_frame *f;
 
 	while ((f = vb_cable_poll_transmit(&p->cable, s->now)) != NULL) {
+		VB_ASSERT_ALL(f->at <= s->now && far->owner);
 		far->owner->ops->handle_packet(far->owner, far->number, f, s->now);
 		ports_serve(s);
 	}
@@ -248,6 +251,7 @@ static void event_run(struct vb_sim *s)
 {
 	uint32_t id = vb_eventq_take(&s->events);
 
+	VB_ASSERT_ALL(s->events.now >= s->now && id <= vb_sim_links_id(s));
 	s->now = s->events.now;
 	s->event_cnt++;
 	look_ahead(s);

@@ -4,6 +4,7 @@
  * what DESTROY_ID tells, for the library waits until as many were acknowledged. CMP-33 to CMP-36,
  * CMP-44
  */
+#include "base/assert.h"
 #include "ucma/priv.h"
 
 #include <errno.h>
@@ -103,6 +104,7 @@ void vb_ucma_event_free(struct vb_ucma_event *ev)
 {
 	struct vb_ucma_file *f = ev->id->file;
 
+	VB_ASSERT_ALL(f->event_cnt > 0);
 	vb_ucma_event_unkeep(ev);
 	vb_ucma_id_touch(ev->id);
 	vb_list_remove(&ev->link);
@@ -118,6 +120,9 @@ int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out)
 	if (vb_list_is_empty(&f->events))
 		return -EAGAIN;
 	ev = vb_container_of(f->events.next, struct vb_ucma_event, link);
+	VB_ASSERT_ALL(ev->id->file == f && ev->id->has_uid);
+	VB_ASSERT_ALL(!ev->request || ev->request->listener == ev->id);
+	VB_ASSERT_ALL(!ev->mc || ev->mc->id == ev->id);
 	*out = ev->reply;
 	ev->id->events_reported++;
 	if (ev->mc)
@@ -144,6 +149,7 @@ void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to)
 			continue;
 		vb_list_remove(l);
 		vb_list_append(&to->events, l);
+		VB_ASSERT_ALL(from->event_cnt > 0);
 		from->event_cnt--;
 		to->event_cnt++;
 		if (ev->request) {
@@ -221,6 +227,7 @@ void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now)
 {
 	struct vb_ucma *u = id->u;
 
+	VB_ASSERT_ALL(u->ids[id->number] == id && u->id_cnt > 0);
 	vb_ucma_id_remember(id, now);
 	if (id->listener)
 		request_forget(id);

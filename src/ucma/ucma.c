@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The machine itself and its files, see ucma.h. */
+#include "base/assert.h"
 #include "ucma/priv.h"
 
 #include <errno.h>
@@ -49,6 +50,7 @@ void vb_ucma_destroy(struct vb_ucma *u)
 {
 	while (!vb_list_is_empty(&u->files))
 		vb_ucma_file_close(vb_container_of(u->files.next, struct vb_ucma_file, all), 0);
+	VB_ASSERT_ALL(u->id_cnt == 0 && u->file_cnt == 0);
 	vb_cm_destroy(u->cm);
 	vb_ucma_free(u, u->ids);
 	vb_ucma_free(u, u);
@@ -78,6 +80,7 @@ void vb_ucma_file_close(struct vb_ucma_file *f, vb_time now)
 	while (!vb_list_is_empty(&f->ids))
 		vb_ucma_id_end(vb_container_of(f->ids.next, struct vb_ucma_id, in_file), now);
 	assert(vb_list_is_empty(&f->events));
+	VB_ASSERT_ALL(f->event_cnt == 0 && u->file_cnt > 0);
 	vb_list_remove(&f->all);
 	vb_list_remove(&f->changed);
 	vb_ucma_free(u, f);

@@ -7,6 +7,7 @@
  * facts B.2
  */
 #include "wire/hdr.h"
+#include "base/assert.h"
 
 #include "wire/be.h"
 
@@ -193,6 +194,8 @@ static void emit_dc(const struct vb_hdr *h, uint8_t *p)
 
 static void emit_ext(const struct vb_hdr *h, uint32_t ext, uint8_t *p)
 {
+	const uint8_t *end = p + vb_hdr_opcode(h)->hdr_len - VB_BTH_LEN;
+
 	if (ext & VB_EXT_DCETH) {
 		emit_dc(h, p);
 		p += 8;
@@ -240,14 +243,21 @@ static void emit_ext(const struct vb_hdr *h, uint32_t ext, uint8_t *p)
 		be32_put(p, h->inv_rkey);
 		p += 4;
 	}
-	if (ext & VB_EXT_CNP)
+	if (ext & VB_EXT_CNP) {
 		memset(p, 0, CNP_RESERVED_LEN);
+		p += CNP_RESERVED_LEN;
+	}
+	/* The columns of the table say the same. */
+	VB_ASSERT_ALL(p == end);
+	(void)end;
 }
 
 size_t vb_hdr_emit(const struct vb_hdr *h, uint8_t *buf)
 {
 	const struct vb_opcode_info *op = vb_hdr_opcode(h);
 
+	VB_ASSERT_ALL(op->name && op->hdr_len + dcceth_len(h) <= VB_HDR_MAX);
+	VB_ASSERT_ALL(h->pkey <= 0xffff && h->dqpn <= 0xffffff && h->psn.v <= VB_PSN_MASK);
 	emit_bth(h, buf);
 	emit_ext(h, op->ext, buf + VB_BTH_LEN);
 	return op->hdr_len + dcceth_len(h);

@@ -3,6 +3,7 @@
  */
 #include "wire/path.h"
 
+#include "base/assert.h"
 #include "wire/be.h"
 #include "wire/ib/grh.h"
 
@@ -60,6 +61,7 @@ static uint16_t ipv4_checksum(const uint8_t *hdr)
 /* Readers tell IPv4 from IPv6 by the checksum: rdma-core's ibv_init_ah_from_wc() checks it. */
 static void emit_ipv4(const struct vb_path *p, uint32_t len, uint8_t *ip)
 {
+	VB_ASSERT_ALL(IPV4_HDR_LEN + UDP_HDR_LEN + len <= UINT16_MAX);
 	memset(ip, 0, IPV4_HDR_LEN);
 	ip[0] = 0x45;
 	ip[1] = p->traffic_class;

@@ -15,7 +15,9 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
+import density
 import items
+from planted import PLANTED
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -328,6 +330,16 @@ def check_layers(args):
                   for folder in sorted(folders) if folder in reached_from(folder, calls)]
 
 
+def check_assertions(_):
+    """The pure folders assert what would otherwise be found late: so often in a thousand lines."""
+    counts = {}
+    for path in c_files(*(f"src/{folder}" for folder in PURE)):
+        folder = path.split(os.sep)[1]
+        found = density.count_in(without_comments(read(path)))
+        counts[folder] = tuple(map(sum, zip(counts.get(folder, (0, 0)), found)))
+    return density.complaints(counts)
+
+
 def check_words(_):
     """No unfinished work is left in the text, no call that has a better replacement."""
     bad = []
@@ -587,29 +599,6 @@ def check_drivers(_):
             if m := pattern.search(line):
                 bad.append(f"{path}:{n}: {m[0]}: the engine names no driver: add an operation to link/link.h")
     return bad
-
-
-# A check, what is planted in an empty tree for it, and what it says of that.
-PLANTED = (
-    ("folders", {f"src/core/obj/f{i}.c": "" for i in range(16)}, "src/core/obj: 16 files, at most 15"),
-    ("names", {"src/node/a.c": "static int run(void)\n{\n\treturn 0;\n}\n"}, "src/node/a.c:1: run() does not say"),
-    ("names", {"src/node/a.c": "static const struct a *\nof(int b,\n   int c)\n{\n}\n"}, "src/node/a.c:2: of() does not say"),
-    ("drivers", {"src/link/tin/a.c": "", "src/node/wait/a.c": "/* vb_tin_nap() */\nint a = e->tin;\n"},
-     "src/node/wait/a.c:2: e->tin: the engine names no driver"),
-    ("drivers", {"src/link/tin/a.c": "", "src/node/engine/a.c": "int a = VB_TIN_ROOM;\n"}, "src/node/engine/a.c:1: VB_TIN_: "),
-    ("includes", {"src/core/a.c": '#include "link/link.h"\n'}, "src/core/a.c:1: src/core may not include link/link.h"),
-    ("includes", {"src/core/a.c": "#include <stdio.h>\n"}, "src/core/a.c:1: a pure folder may not include <stdio.h>"),
-    ("sizes", {"src/core/a.c": "\n" * 601}, "src/core/a.c: 601 lines, at most 600"),
-    ("sizes", {"src/core/a.c": "void f(void)\n{\n" + "\n" * 71 + "}\n"}, "src/core/a.c:2: a function of 71 lines"),
-    ("paths", {"docs/a.md": "`src/core/hcaa.c`\n"}, "docs/a.md:1: there is no src/core/hcaa.c"),
-    ("words", {"src/core/a.c": "int a = malloc(1);\n"}, "src/core/a.c:1: malloc("),
-    ("circles", {"src/trace/a.c": "int b(void);\nint a(void)\n{\n\treturn b();\n}\n",
-                 "src/trace/b.c": "int a(void);\nint b(void)\n{\n\treturn a();\n}\n"},
-     "src/trace: a.c, b.c call each other in a circle"),
-    ("symbols", {"src/trace/a.c": "int puts(const char *);\nint a(void)\n{\n\treturn puts(\"\");\n}\n"},
-     "libvb_trace.a calls puts"),
-    ("globals", {"src/trace/a.c": "int a = 1;\n"}, "libvb_trace.a: a is mutable"),
-)
 
 
 def build_planted(args, root):

@@ -3,6 +3,7 @@
  * DCQCN's reaction point in integers, as an RDMA core with registers has it: what the text leaves
  * open is decided in docs/congestion-control.md, item by item. CC-05...30, CC-56...62
  */
+#include "base/assert.h"
 #include "core/cc/cc.h"
 #include "core/cc/dfx.h"
 
@@ -130,6 +131,7 @@ static void cut(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time at)
 	if (clamps_target(cc, set))
 		cc->tgt_q8 = cc->cur_q8;
 	cc->cur_q8 = clamp_q8(set, (uint32_t)now);
+	VB_ASSERT_ALL(now <= was && cc->alpha_q20 < 1u << 20);
 	alpha_rise(cc, set);
 	cc->t = cc->bc = 0;
 	cc->byte_cnt = 0;
@@ -208,6 +210,7 @@ static void increase_on(struct vb_cc *cc, const struct vb_cc_settings *set, vb_t
 	cc->cur_q8 += (uint32_t)cnt * step;
 	cc->t = cc->t + cnt < STAGE_MAX ? (uint16_t)(cc->t + cnt) : STAGE_MAX;
 	cc->nocnp_at += cnt * th;
+	VB_ASSERT_ALL(cc->cur_q8 <= max_q8(set) && cc->tgt_q8 <= max_q8(set));
 	vb_limiter_set(cc, set, vb_cc_current_rate(cc), cc->nocnp_at - th);
 	if (is_at_max(cc, set)) {
 		cc->nocnp_at = VB_NEVER;
@@ -296,6 +299,7 @@ void vb_cc_on_sent(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t 
 	if (!set->dcqcn_hw_en || th == 0 || is_at_max(cc, set))
 		return;
 	cc->byte_cnt += bytes;
+	VB_ASSERT_ALL(cc->byte_cnt >= bytes);
 	if (cc->byte_cnt >= th) {
 		cc->byte_cnt %= th;
 		increase(cc, set, false, now);

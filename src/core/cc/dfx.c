@@ -2,6 +2,7 @@
 /* The recorder. See dfx.h. */
 #include "core/cc/dfx.h"
 
+#include "base/assert.h"
 void vb_dfx_start(struct vb_dfx *d)
 {
 	*d = (struct vb_dfx){.recording = true};
@@ -41,6 +42,7 @@ bool vb_dfx_read(struct vb_dfx *d, uint64_t *entry)
 {
 	if (d->cnt == 0)
 		return false;
+	VB_ASSERT_ALL(d->head + d->cnt <= sizeof d->entry / sizeof d->entry[0]);
 	*entry = d->entry[d->head++];
 	d->cnt--;
 	return true;

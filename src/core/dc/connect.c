@@ -57,6 +57,7 @@ void vb_dci_leave(struct vb_qp *qp)
 	if (dci->has_dest && dci->state != VB_DCI_CLOSED) {
 		dci->left = dci->dest;
 		dci->left_connection = qp->dc_connection;
+		VB_ASSERT_ALL(dci->left.to.dqpn == qp->attr.dest_qpn);
 		dci->leaving = true;
 	}
 	dci->has_dest = false;
@@ -142,6 +143,7 @@ void vb_dci_send(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 		return;
 	}
 	dci->state = VB_DCI_CONNECTING;
+	VB_ASSERT_ALL(dci->has_dest);
 	/* It is resent as requests are. */
 	if (qp->timer[VB_TIMER_ACK] == VB_NEVER)
 		vb_req_arm(qp, now);

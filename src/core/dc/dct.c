@@ -4,6 +4,7 @@
  * context is a QP that no table knows, with the number, the SRQ, the CQ and the PD of the target;
  * its errors end the connection and not the target. facts B.8; IBT-25
  */
+#include "base/assert.h"
 #include "core/cc/point.h"
 #include "core/dc/dc.h"
 #include "core/denial.h"
@@ -143,6 +144,7 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 	const struct vb_qp *dct = c->parent;
 	struct vb_responder *resp = &c->resp;
 
+	VB_ASSERT_ALL(!resp->rwqe_held && resp->res_cap == VB_DCT_RESOURCES);
 	c->qpn = dct->qpn;
 	c->mtu = dct->mtu;
 	c->ack_every = dct->ack_every;

@@ -6,6 +6,7 @@
  * beyond that share a lane, where work goes one after the other. Nothing of a stream is ever in two
  * lanes: that is its order. docs/dc.md
  */
+#include "base/assert.h"
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
 #include "core/sched/peer.h"
@@ -128,6 +129,7 @@ void vb_dci_posted(struct vb_qp *lane, struct vb_swqe *w)
 	if (!dci->streams)
 		return;
 	dest->nr = dci->streams->post_cnt++;
+	VB_ASSERT_ALL(w == vb_sq_at(&lane->sq, lane->sq.tail - 1));
 	if (dest->stream == dci->stream)
 		dci->own_end = lane->sq.tail;
 	else
@@ -180,6 +182,7 @@ static void begin_again(struct vb_qp *qp)
 
 	req->psn_una = sq->head == sq->tail ? req->psn_post : vb_sq_at(sq, sq->head)->first;
 	req->psn_nxt = req->psn_max = req->window.asked = req->psn_una;
+	VB_ASSERT_ALL(vb_psn_span(req->psn_una, req->psn_post) <= VB_PSN_HALF);
 	sq->nxt = sq->head;
 	req->state = VB_REQ_ACTIVE;
 	req->rd_out = 0;
@@ -206,6 +209,7 @@ bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 		return false;
 	if (is_new)
 		s->bad[s->bad_cnt++] = (uint16_t)stream;
+	VB_ASSERT(s->bad_cnt < s->bad_max);
 	vb_send_complete(qp, status, vendor_err, now);
 	if (qp->state == VB_QPS_ERR)
 		return true; /* the completion has overrun its CQ */

@@ -8,6 +8,7 @@
  */
 #include "core/obj/cq.h"
 
+#include "base/assert.h"
 #include "core/adapter.h"
 
 #include <errno.h>
@@ -95,6 +96,7 @@ int vb_cq_destroy(struct vb_cq *cq)
 {
 	if (cq->refs)
 		return -EBUSY;
+	VB_ASSERT_ALL(cq->hca->cq_cnt > 0);
 	vb_list_remove(&cq->ev.link);
 	vb_list_remove(&cq->held);
 	vb_list_remove(&cq->link);
@@ -123,6 +125,7 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int cnt)
 {
 	int n = 0;
 
+	VB_ASSERT_ALL(cq->tail - cq->head <= cq->mask + 1);
 	while (n < cnt && cq->head != cq->tail)
 		wc[n++] = cq->ring[cq->head++ & cq->mask];
 	return n == 0 && cnt > 0 && cq->overrun ? -EOVERFLOW : n;
@@ -152,6 +155,7 @@ static void cq_notify(struct vb_cq *cq)
 static void cq_set_due(struct vb_cq *cq, vb_time due)
 {
 	cq->due = due;
+	VB_ASSERT_ALL(cq->held_cnt > 0);
 	cq->hca->held_due = vb_time_min(cq->hca->held_due, due);
 }
 
@@ -189,6 +193,7 @@ void vb_cq_on_time(struct vb_hca *h, vb_time now)
 	for (struct vb_list *l = h->held.next, *next; l != &h->held; l = next) {
 		struct vb_cq *cq = vb_container_of(l, struct vb_cq, held);
 
+		VB_ASSERT_ALL(cq->held_cnt > 0 && cq->armed != VB_CQ_UNARMED);
 		next = l->next;
 		if (cq->due <= now)
 			cq_notify(cq);

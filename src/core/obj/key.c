@@ -28,6 +28,8 @@ static struct vb_key_slot *slot_of(const struct vb_key_table *t, uint32_t key)
 
 static void table_free_place(struct vb_key_table *t, uint32_t i)
 {
+	VB_ASSERT(i > 0 && i < t->cap);
+	VB_ASSERT_ALL(!t->slot[i].obj);
 	t->slot[i].next_free = 0;
 	if (t->free_tail)
 		t->slot[t->free_tail].next_free = i;
@@ -89,12 +91,14 @@ int vb_key_insert(struct vb_hca *h, struct vb_key *k, struct vb_pd *pd)
 	uint32_t i = t->free_head;
 	struct vb_key_slot *s = &t->slot[i];
 
+	VB_ASSERT(i < t->cap && !s->obj);
 	t->free_head = s->next_free;
 	if (t->free_head == 0)
 		t->free_tail = 0;
 	s->obj = k;
 	s->next_free = 0;
 	k->key = key_draw(h, i);
+	VB_ASSERT_ALL(slot_of(t, k->key) == s);
 	k->pd = pd;
 	pd->refs++;
 	t->cnt[k->kind]++;
@@ -107,6 +111,7 @@ void vb_key_remove(struct vb_hca *h, struct vb_key *k)
 	struct vb_key_slot *s = slot_of(t, k->key);
 
 	VB_ASSERT(s->obj == k);
+	VB_ASSERT_ALL(t->cnt[k->kind] > 0 && k->pd->refs > 0);
 	s->obj = NULL;
 	s->last = k->key;
 	table_free_place(t, (uint32_t)(s - t->slot));

@@ -36,6 +36,7 @@ int vb_pd_destroy(struct vb_pd *pd)
 {
 	if (pd->refs)
 		return -EBUSY;
+	VB_ASSERT_ALL(pd->hca->pd_cnt > 0);
 	vb_list_remove(&pd->link);
 	pd->hca->pd_cnt--;
 	vb_free(pd->hca, pd);
@@ -404,6 +405,8 @@ static int remote_locate(const struct vb_mr *mr, uint64_t va, uint64_t len, uint
 {
 	uint8_t *at = mr_host_at(mr, va);
 
+	/* Where a peer may reach, each byte was checked before. */
+	VB_ASSERT_ALL(vb_range_within(va, len, mr->iova, mr->length) || mr->kind != VB_MR_HOST);
 	if (mr->kind == VB_MR_NULL) {
 		(void)deny_access(d, VB_DENIAL_NO_BYTES, 0);
 		return -EACCES;

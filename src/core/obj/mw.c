@@ -6,6 +6,7 @@
  */
 #include "core/obj/mw.h"
 
+#include "base/assert.h"
 #include "core/adapter.h"
 #include "core/obj/mem.h"
 #include "core/obj/pd.h"
@@ -38,6 +39,7 @@ int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out)
 
 static void mw_unbind(struct vb_mw *mw)
 {
+	VB_ASSERT_ALL(!mw->mr || mw->mr->window_cnt > 0);
 	if (mw->mr)
 		mw->mr->window_cnt--;
 	mw->mr = NULL;

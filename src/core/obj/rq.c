@@ -66,6 +66,7 @@ int vb_rq_post(struct vb_rq *rq, const struct vb_recv_wr *wr)
 
 	struct vb_rwqe *w = rq_at(rq, rq->tail);
 
+	VB_ASSERT_ALL(rq->slots && rq->wr_max <= rq->mask + 1);
 	w->wr_id = wr->wr_id;
 	w->sge_cnt = wr->sge_cnt;
 	w->length = 0;
@@ -188,6 +189,7 @@ int vb_srq_destroy(struct vb_srq *srq)
 
 	if (srq->refs)
 		return -EBUSY;
+	VB_ASSERT_ALL(h->srq_cnt > 0 && srq->pd->refs > 0);
 	if (srq->on_destroy)
 		srq->on_destroy(srq);
 	vb_list_remove(&srq->ev.link);

@@ -58,6 +58,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 	count_error(qp, status, VB_COUNTER_req_cqe_error, VB_COUNTER_req_cqe_flush_error);
 	if (sq->nxt == sq->head)
 		sq->nxt++;
+	VB_ASSERT_ALL(sq->nxt - sq->head <= sq->tail - sq->head);
 	sq->head++;
 	if (status == VB_WC_SUCCESS && !(w->flags & VB_SEND_SIGNALED))
 		return;
@@ -128,6 +129,7 @@ static void flush_send(struct vb_qp *qp, vb_time now)
 
 	while ((lane = oldest_of(qp)))
 		vb_send_complete(lane, VB_WC_WR_FLUSH_ERR, 0, now);
+	VB_ASSERT_ALL(qp->sq.head == qp->sq.tail && qp->sq.nxt == qp->sq.tail);
 	/* What never left takes no PSN: a UC or UD QP goes on from here. */
 	qp->req.psn_una = qp->req.psn_max = qp->req.psn_post = qp->req.psn_nxt;
 	qp->req.rd_out = 0;
@@ -167,6 +169,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
 		vb_qp_enter_err(lane, now);
 	flush_recv(qp, now);
+	VB_ASSERT_ALL(!qp->sr && !qp->resp.rwqe_held && qp->state == VB_QPS_ERR);
 	/* A QP that must still say NAK says it, behind the responses that come before it. */
 	if (vb_resp_owes_nak(&qp->resp)) {
 		vb_sched_activate(qp);

@@ -3,6 +3,7 @@
  * The send queue: posting. A WQE gets its PSNs, its place in the window and its receive credits
  * when it is posted, so that everything sent later is computed from it. IBA 10.8.2.4, 11.4.1.1
  */
+#include "base/assert.h"
 #include "core/dc/dc.h"
 #include "core/obj/mem.h"
 #include "core/sched/sched.h"
@@ -192,6 +193,7 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 				       wr->sge[i].length);
 			data += wr->sge[i].length;
 		}
+		VB_ASSERT_ALL(data - vb_swqe_data(qp, w) <= (int64_t)qp->sq.inline_max);
 	} else {
 		w->sge_cnt = (uint16_t)wr->sge_cnt;
 		if (wr->sge_cnt)
@@ -234,6 +236,7 @@ static void wqe_place(struct vb_qp *qp, struct vb_swqe *w, uint32_t length)
 	w->pkts = length <= qp->mtu ? 1 : (uint32_t)(((uint64_t)length + qp->mtu - 1) / qp->mtu);
 	if (vb_swqe_is_local(w) || w->status != VB_WC_SUCCESS)
 		w->pkts = 0;
+	VB_ASSERT_ALL(w->pkts <= VB_PSN_HALF);
 	w->first = req->psn_post;
 	w->charge = req->charge_post;
 	if (vb_swqe_takes_recv(w))
@@ -259,6 +262,7 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
 	uint64_t length = wr_length(wr);
 
+	VB_ASSERT(sq->tail - sq->head <= sq->mask);
 	w->status = (uint8_t)wr_status(lane, wr, length);
 	wqe_fill(lane, w, wr);
 	fetch_value(lane, w, wr);
@@ -282,5 +286,6 @@ uint32_t vb_qp_send_room(const struct vb_qp *qp)
 
 	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
 		room -= lane->sq.tail - lane->sq.head;
+	VB_ASSERT_ALL(room <= qp->sq.wr_max); /* the lanes have no more than one queue has */
 	return room;
 }

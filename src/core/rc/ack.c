@@ -4,6 +4,7 @@
  * atomic ACKs from the resource ring, coalesced ACKs with end-to-end credits, NAKs behind the
  * answers that come before them. IBA 9.7.5, 9.7.7; facts B.6
  */
+#include "base/assert.h"
 #include "core/cc/rate.h"
 #include "core/denial.h"
 #include "core/rc/rc.h"
@@ -150,6 +151,7 @@ static int emit_response(const struct vb_qp *qp, const struct vb_resource *r,
 	uint32_t len = 0;
 	uint8_t *p = NULL;
 
+	VB_ASSERT(vb_psn_span(r->first, run->nxt) < r->pkts);
 	if (r->kind != VB_RESOURCE_ATOMIC) {
 		len = r->len - off < qp->mtu ? (uint32_t)(r->len - off) : qp->mtu;
 		int err = len ? response_memory(qp, r, off, len, &p) : 0;
@@ -266,6 +268,7 @@ static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch 
 		qp->hca->repeat->repeat_done(qp);
 	} else {
 		resource_done(r, vb_psn_eq(run->end, vb_psn_add(r->first, r->pkts)));
+		VB_ASSERT_ALL(qp->resp.res_pending > 0);
 		qp->resp.res_pending--;
 	}
 }

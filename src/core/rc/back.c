@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Going back is moving psn_nxt to psn_una: what is behind it leaves again. IBA 9.7.5.2.1 */
+#include "base/assert.h"
 #include "core/rc/rc.h"
 
 void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
@@ -7,6 +8,9 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 	struct vb_requester *req = &qp->req;
 	struct vb_sq *sq = &qp->sq;
 
+	VB_ASSERT_ALL(vb_psn_span(req->psn_una, req->psn_nxt) <=
+		      vb_psn_span(req->psn_una, req->psn_max));
+	VB_ASSERT_ALL(qp->ops->is_acked);
 	if (why != VB_REWIND_RNR)
 		vb_req_slow_restart(qp, now);
 	if (qp->ops->req)
@@ -24,6 +28,8 @@ void vb_req_rewind(struct vb_qp *qp, vb_time now, uint32_t why)
 	for (uint32_t i = sq->head; i != sq->nxt; i++) {
 		if (vb_sq_at(sq, i)->pkts) {
 			sq->nxt = i;
+			VB_ASSERT_ALL(vb_psn_span(vb_sq_at(sq, i)->first, req->psn_una) <
+				      vb_sq_at(sq, i)->pkts);
 			break;
 		}
 	}

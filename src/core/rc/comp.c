@@ -5,6 +5,7 @@
  * means that the answer was lost. No PSN from the wire is believed unless it lies among those that
  * were sent and are not yet acknowledged. IBA 9.7.5, 9.7.6, 9.9.2
  */
+#include "base/assert.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -28,10 +29,12 @@ bool vb_comp_ack_up_to(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 		if (vb_swqe_wants_response(w))
 			return false;
 		if (vb_psn_before(psn, vb_psn_prev(end))) {
+			VB_ASSERT_ALL(vb_psn_before(psn, req->psn_max));
 			req->psn_una = vb_psn_add(psn, 1);
 			return true;
 		}
 		req->psn_una = end;
+		VB_ASSERT_ALL(!vb_psn_before(req->psn_max, end));
 		req->rsn_acked = w->rsn;
 		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);
 	}
@@ -189,6 +192,7 @@ void vb_comp_una_answered(struct vb_qp *qp, const struct vb_swqe *w, vb_time now
 	if (vb_req_emit_pkts(qp, w, req->psn_una) == 1 && req->rd_out)
 		req->rd_out--; /* the last one of its request */
 	req->psn_una = vb_psn_add(req->psn_una, 1);
+	VB_ASSERT(!vb_psn_before(req->psn_max, req->psn_una));
 	if (vb_psn_eq(req->psn_una, vb_swqe_end(w))) {
 		req->rsn_acked = w->rsn;
 		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);

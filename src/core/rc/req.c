@@ -4,6 +4,7 @@
  * psn_max and the place in the send queue that belongs to psn_nxt; req_emit.c says what a packet
  * is. Going back is moving psn_nxt to psn_una. IBA 9.7.2, 9.7.3, 10.8.3
  */
+#include "base/assert.h"
 #include "core/cc/rate.h"
 #include "core/dc/dc.h"
 #include "core/obj/mw.h"
@@ -181,6 +182,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	uint32_t access = w->traits & VB_WORK_FILLS_SGES ? VB_ACCESS_LOCAL_WRITE : 0;
 	int pkts = 0;
 
+	VB_ASSERT_ALL(w == vb_sq_at(&qp->sq, qp->sq.nxt) && req->state == VB_REQ_ACTIVE);
 	if (responds && qp->attr.max_rd_atomic == 0) {
 		w->status = VB_WC_LOC_QP_OP_ERR;
 		return false;
@@ -206,6 +208,7 @@ static bool req_send(struct vb_qp *qp, struct vb_swqe *w, struct vb_tx_batch *b,
 	if (req->window.pkts && vb_tx_asks_ack(&b->pkt[b->cnt - 1]))
 		req->window.asked = req->psn_nxt;
 	req->psn_max = vb_psn_later(req->psn_max, req->psn_nxt);
+	VB_ASSERT(vb_psn_span(w->first, req->psn_nxt) <= w->pkts);
 	if (vb_psn_eq(req->psn_nxt, vb_swqe_end(w)))
 		qp->sq.nxt++;
 	return true;
@@ -224,6 +227,7 @@ static void req_sent(struct vb_qp *qp, vb_time now)
 		return;
 	}
 	req->psn_una = req->psn_nxt;
+	VB_ASSERT_ALL(qp->sq.nxt - qp->sq.head <= qp->sq.tail - qp->sq.head);
 	while (qp->sq.head != qp->sq.nxt)
 		vb_send_complete(qp, VB_WC_SUCCESS, 0, now);
 	sqd_check_drained(qp);
@@ -240,6 +244,7 @@ static uint32_t train_of(const struct vb_qp *qp, const struct vb_swqe *w)
 	if (w->pkts <= 1 || most <= 1 || vb_swqe_wants_response(w))
 		return 1;
 	at = vb_psn_span(w->first, qp->req.psn_nxt);
+	VB_ASSERT_ALL(at < w->pkts);
 	if (at == 0)
 		most++;
 	if (most > VB_TURN_PKTS)
@@ -257,6 +262,7 @@ static bool train_fits(struct vb_requester *req, const struct vb_tx_batch *b, bo
 {
 	uint32_t end = b->cnt + train;
 
+	VB_ASSERT_ALL(train >= 1 && train <= VB_TURN_PKTS);
 	if (train == 1)
 		return true;
 	if (is_first && end > *stop)

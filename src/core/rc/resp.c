@@ -4,6 +4,7 @@
  * PSN, then its place in the message, then length, rights and receive WQE; what fails first is the
  * answer. IBA 9.7.4, 9.9.3
  */
+#include "base/assert.h"
 #include "core/denial.h"
 #include "core/obj/mw.h"
 #include "core/rc/rc.h"
@@ -280,6 +281,7 @@ enum vb_verdict vb_resp_in_order(struct vb_qp *qp, const struct vb_hdr *hdr, con
 	enum vb_verdict verdict = VB_VERDICT_OK;
 	uint8_t syndrome;
 
+	VB_ASSERT_ALL(vb_psn_eq(hdr->psn, resp->epsn) && qp->state != VB_QPS_ERR);
 	/* A NAK still due for it has lost its cause. */
 	if (resp->state != VB_RESP_IN_ORDER)
 		vb_resp_enter(resp, VB_RESP_IN_ORDER);

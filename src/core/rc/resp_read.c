@@ -4,6 +4,7 @@
  * last of them, so that a repeated READ is answered from memory again and a repeated atomic from
  * its stored result. IBA 9.7.5.1.3, 9.7.4.5 (C9-150); IBT-68...70
  */
+#include "base/assert.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ static struct vb_resource *res_take(struct vb_responder *resp)
 	resp->res_tail = (resp->res_tail + 1) % resp->res_cap;
 	if (resp->res_cnt < resp->res_cap)
 		resp->res_cnt++;
+	VB_ASSERT(resp->res_tail < resp->res_cap && resp->res_pending < resp->res_cap);
 	*r = (struct vb_resource){0};
 	return r;
 }
@@ -59,6 +61,8 @@ static void res_answer(struct vb_qp *qp, struct vb_resource *r, struct vb_psn st
 		r->state = r->state == VB_RESOURCE_ANSWERED ? VB_RESOURCE_REPEATING
 							    : VB_RESOURCE_ANSWERING;
 	}
+	VB_ASSERT_ALL(qp->resp.res_pending <= qp->resp.res_cnt);
+	VB_ASSERT_ALL(vb_psn_span(r->first, end) <= r->pkts && !vb_psn_eq(start, end));
 	r->run = (struct vb_run){start, start, end};
 	vb_sched_activate(qp);
 }

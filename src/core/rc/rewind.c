@@ -4,6 +4,7 @@
  * wait and when to give up is the retransmission policy's business (core/recover). Going back is
  * moving psn_nxt to psn_una. IBA 9.7.6.1.3, 9.7.5.2.1
  */
+#include "base/assert.h"
 #include "core/dc/dc.h"
 #include "core/rc/rc.h"
 
@@ -116,6 +117,8 @@ void vb_req_on_progress(struct vb_qp *qp, struct vb_psn from, vb_time now)
 			  from_exp, now);
 	req->rnr_left = qp->attr.rnr_retry;
 	req->recovering = false;
+	VB_ASSERT_ALL(!vb_psn_before(req->psn_una, from));
+	VB_ASSERT_ALL(!vb_psn_before(req->psn_max, req->psn_una));
 	if (qp->sr)
 		qp->hca->repeat->progressed(qp, now);
 	if (vb_psn_before(req->psn_nxt, req->psn_una)) {

@@ -6,6 +6,7 @@
  * A timeout is an exponent of time_base, so doubling is one step up, and a division by 2 or 4 is
  * one or two steps down. ADP-01...32 with the readings of facts A.1, REG-17...31
  */
+#include "base/assert.h"
 #include "core/recover/rto.h"
 
 static unsigned range_values(const struct vb_adp_range *range)
@@ -105,6 +106,7 @@ static enum vb_rto_move step_up(struct vb_rto *r, const struct vb_adp_profile *p
 	if (r->range + 1 >= p->range_num)
 		return VB_RTO_HOLDS;
 	r->range++;
+	VB_ASSERT_ALL(r->range < p->range_num);
 	/* Ranges may overlap; entering one never lowers the timeout. */
 	if (r->cur_exp < range[1].range_low_bound)
 		r->cur_exp = range[1].range_low_bound;
@@ -140,6 +142,7 @@ enum vb_rto_move vb_adp_raise(struct vb_rto *r, const struct vb_adp_profile *p)
 
 	unsigned uses_max = p->timeout_range[r->range].timeout_retry_num;
 
+	VB_ASSERT_ALL(r->range < p->range_num);
 	/* The expiry of an initial value counts as its first use. ADP-05, ADP-09, ADP-11 */
 	r->uses++;
 	return r->uses < uses_max ? stays : step_up(r, p);
@@ -162,6 +165,7 @@ enum vb_rto_move vb_adp_lower(struct vb_rto *r, const struct vb_adp_profile *p)
 		return VB_RTO_STAYS; /* ADP-22 */
 	/* Already at the low bound when it should fall again. ADP-21, ADP-24 */
 	r->range = range->prev_range_index;
+	VB_ASSERT_ALL(r->range < p->range_num);
 	range = &p->timeout_range[r->range];
 	low = to_low ? range->range_low_bound : range_top(range);
 	if (r->cur_exp > low)

@@ -2,6 +2,7 @@
 /* The choice of a strategy, the fixed one, and the RNR timer table. IBA 9.7.6.1.3, 9.7.5.2.8 */
 #include "core/recover/rto.h"
 
+#include "base/assert.h"
 #define STRETCH_ONE 1024u /* a factor of 1 */
 /* Wake-ups in a row, without a word of the peer, that send again after all else is spent: on a host
  * that never lets a process run for long a dead peer must be found dead as well. */
@@ -106,6 +107,7 @@ vb_time vb_rto_arm(struct vb_rto *r, const struct vb_rto_rules *rules, vb_time n
 	end = timer_end(r, rules, now);
 	if (!r->carries_on)
 		r->charge_at = end;
+	VB_ASSERT_ALL(end >= now && r->since <= now);
 	r->woke = r->carries_on = false;
 	return end;
 }

@@ -2,6 +2,7 @@
 /* The in-flight window of a QP. See window.h. */
 #include "core/recover/window.h"
 
+#include "base/assert.h"
 static uint32_t pkts_of(uint32_t bytes, uint32_t otherwise, uint32_t mtu)
 {
 	uint32_t pkts = (bytes ? bytes : otherwise) / mtu;
@@ -11,6 +12,7 @@ static uint32_t pkts_of(uint32_t bytes, uint32_t otherwise, uint32_t mtu)
 
 static void update(struct vb_window *w)
 {
+	VB_ASSERT_ALL(w->ramp == 0 || w->ramp < w->ramp_end);
 	w->pkts = w->ramp && (!w->bound || w->ramp < w->bound) ? w->ramp : w->bound;
 }
 

@@ -55,6 +55,7 @@ struct vb_peer *vb_peer_get(struct vb_hca *h, const struct vb_gid *gid)
 	while (p && !vb_gid_eq(&p->gid, gid))
 		p = p->next;
 	if (p) {
+		VB_ASSERT_ALL(p->refs > 0);
 		p->refs++;
 		return p;
 	}
@@ -83,9 +84,12 @@ void vb_peer_put(struct vb_hca *h, struct vb_peer *p)
 
 	struct vb_peer **at = bucket_of(h->peer, h->peer_cap, &p->gid);
 
-	while (*at != p)
+	while (*at != p) {
+		VB_ASSERT(*at);
 		at = &(*at)->next;
+	}
 	*at = p->next;
+	VB_ASSERT_ALL(h->peer_cnt > 0);
 	h->peer_cnt--;
 	vb_free(h, p);
 }
@@ -97,6 +101,7 @@ void vb_peer_wake(struct vb_hca *h, struct vb_peer *p)
 
 	struct vb_qp *qp = vb_container_of(p->waiting.next, struct vb_qp, active);
 
+	VB_ASSERT_ALL(qp->peer == p && !qp->is_active);
 	vb_sched_activate(qp);
 }
 
@@ -120,6 +125,8 @@ void vb_req_update_inflight(struct vb_qp *qp)
 		       charge_at(qp, qp->sq.head, qp->req.psn_una);
 	bool fell = now < qp->req.inflight;
 
+	VB_ASSERT_ALL((int64_t)now >= 0);
+	VB_ASSERT_ALL(qp->peer->inflight >= qp->req.inflight);
 	qp->peer->inflight += now - qp->req.inflight;
 	qp->req.inflight = now;
 	if (fell)

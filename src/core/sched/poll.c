@@ -3,6 +3,7 @@
  * The turns of the QPs that have something to send: one after the other until the batch is full, or
  * none has more.
  */
+#include "base/assert.h"
 #include "core/qp/pkey.h"
 #include "core/qp/qp.h"
 #include "core/sched/invariants.h"
@@ -28,6 +29,8 @@ static bool take_turn(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	uint32_t cnt = b->cnt, seg_cnt = b->seg_cnt;
 	bool more = qp->ops->transmit(qp, b, cnt + VB_TURN_PKTS, now);
 
+	VB_ASSERT(b->cnt <= VB_TX_BATCH_PKTS && b->seg_cnt <= VB_TX_BATCH_SEGS);
+	VB_ASSERT_ALL(b->cnt >= cnt && b->seg_cnt >= seg_cnt);
 	if (!vb_pkey_is_valid(vb_qp_pkey(qp)))
 		drop_packets(qp, b, cnt, seg_cnt);
 	vb_qp_assert(qp);
@@ -47,6 +50,8 @@ uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time n
 			}
 			vb_sched_activate(qp);
 		} else if (qp->req.block == VB_BLOCK_WINDOW && !qp->is_active) {
+			VB_ASSERT(qp->peer);
+			VB_ASSERT_ALL(qp->peer->inflight > 0); /* or nobody would wake it */
 			vb_list_append(&qp->peer->waiting, &qp->active);
 		} else {
 			vb_peer_wake(h, qp->peer);

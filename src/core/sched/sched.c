@@ -7,12 +7,14 @@
  */
 #include "core/sched/sched.h"
 
+#include "base/assert.h"
 #include "core/qp/qp.h"
 
 void vb_sched_activate(struct vb_qp *qp)
 {
 	if (qp->is_active)
 		return;
+	VB_ASSERT_ALL(qp->state != VB_QPS_RESET);
 	vb_list_remove(&qp->active); /* it may wait at its peer */
 	vb_list_append(&qp->hca->active, &qp->active);
 	qp->is_active = true;
@@ -43,5 +45,6 @@ bool vb_batch_has_room(const struct vb_hca *h, const struct vb_tx_batch *b)
 
 bool vb_tx_may_emit(const struct vb_qp *qp, const struct vb_tx_batch *b, uint32_t stop)
 {
+	VB_ASSERT_ALL(b->seg_cnt <= VB_TX_BATCH_SEGS);
 	return b->cnt < stop && vb_batch_has_room(qp->hca, b);
 }

@@ -6,6 +6,7 @@
  * old, earlier key and is put right when that key comes up. So a QP costs one heap operation per
  * timeout period, not one per packet, and none while it has no work.
  */
+#include "base/assert.h"
 #include "core/obj/cq.h"
 #include "core/qp/qp.h"
 #include "core/sched/invariants.h"
@@ -33,12 +34,14 @@ int vb_timerq_reserve(struct vb_hca *h, uint32_t cnt)
 
 static void heap_put(struct vb_hca *h, uint32_t pos, struct vb_qp *qp)
 {
+	VB_ASSERT(pos >= 1 && pos <= h->heap_cnt && pos <= h->heap_cap);
 	h->heap[pos] = (struct vb_deadline){qp->heap_key, qp};
 	qp->heap_pos = pos;
 }
 
 static void heap_move(struct vb_hca *h, uint32_t to, uint32_t from)
 {
+	VB_ASSERT_ALL(h->heap[from].qp->heap_pos == from);
 	h->heap[to] = h->heap[from];
 	h->heap[to].qp->heap_pos = to;
 }
@@ -88,6 +91,7 @@ void vb_timerq_remove(struct vb_qp *qp)
 
 	if (pos == 0)
 		return;
+	VB_ASSERT(pos <= h->heap_cnt && h->heap[pos].qp == qp);
 
 	struct vb_qp *last = h->heap[h->heap_cnt--].qp;
 
@@ -97,6 +101,8 @@ void vb_timerq_remove(struct vb_qp *qp)
 	heap_put(h, pos, last);
 	heap_up(h, last);
 	heap_down(h, last);
+	VB_ASSERT_ALL(last->heap_pos == 1 ||
+		      !heap_before(&h->heap[last->heap_pos], &h->heap[last->heap_pos / 2]));
 }
 
 static vb_time qp_deadline(const struct vb_qp *qp)
@@ -113,6 +119,7 @@ void vb_timer_set(struct vb_qp *qp, enum vb_timer t, vb_time deadline)
 	struct vb_hca *h = qp->hca;
 
 	qp->timer[t] = deadline;
+	VB_ASSERT_ALL(qp->state != VB_QPS_RESET || deadline == VB_NEVER);
 	if (deadline == VB_NEVER)
 		return;
 	if (qp->heap_pos == 0) {
@@ -146,6 +153,8 @@ void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 		struct vb_qp *qp = h->heap[1].qp;
 		vb_time due = qp_deadline(qp);
 
+		/* A key is never later than what it stands for. */
+		VB_ASSERT_ALL(qp->heap_pos == 1 && due >= h->heap[1].key);
 		if (due == VB_NEVER) {
 			vb_timerq_remove(qp);
 		} else if (due > now) {
@@ -158,6 +167,7 @@ void vb_hca_handle_timeout(struct vb_hca *h, vb_time now)
 					continue;
 				qp->timer[i] = VB_NEVER;
 				qp->ops->on_timer(qp, (enum vb_timer)i, now);
+				VB_ASSERT_ALL(qp->timer[i] > now);
 			}
 			vb_qp_assert(qp);
 		}

@@ -37,6 +37,8 @@ static bool take_got(struct vb_sr *sr, struct vb_psn psn)
 
 static void gap_remove(struct vb_sr *sr, uint32_t i)
 {
+	VB_ASSERT(i < sr->gap_cnt);
+	VB_ASSERT_ALL(sr->gap_due_cnt <= sr->gap_cnt);
 	sr->gap_due_cnt -= !sr->gap[i].asked;
 	sr->gap_cnt--;
 	memmove(&sr->gap[i], &sr->gap[i + 1], (sr->gap_cnt - i) * sizeof sr->gap[0]);
@@ -81,6 +83,8 @@ static void gap_add(struct vb_qp *qp, struct vb_psn first, uint32_t pkts, vb_tim
 	struct vb_sr *sr = qp->sr;
 	struct vb_sr_gap *gap = &sr->gap[sr->gap_cnt++];
 
+	VB_ASSERT(sr->gap_cnt <= VB_SR_GAPS);
+	VB_ASSERT_ALL(pkts > 0);
 	*gap = (struct vb_sr_gap){.first = first, .pkts = pkts};
 	if (sr->went_back && vb_psn_before(first, sr->back_end) &&
 	    vb_time_since(sr->back_at, now) < sr->rtt_min) {
@@ -228,6 +232,7 @@ void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	vb_sr_sample(sr, vb_psn_add(psn, 1), now);
 	begin(qp);
 	sr->got[i / 64] |= UINT64_C(1) << i % 64;
+	VB_ASSERT_ALL(sr->got_cnt < VB_SR_WINDOW);
 	sr->got_cnt++;
 	for (i = 0; i < sr->gap_cnt; i++) {
 		if (vb_psn_span(sr->gap[i].first, psn) < sr->gap[i].pkts) {

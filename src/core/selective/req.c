@@ -221,6 +221,7 @@ bool vb_sr_resend(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 	    vb_psn_before(hole->psn, qp->req.psn_una) ? NULL : vb_sr_wqe_of(qp, hole->psn);
 
 	hole->resent = true;
+	VB_ASSERT_ALL(sr->due_cnt > 0 && sr->due_cnt <= sr->hole_cnt);
 	hole->stamp = qp->req.psn_max;
 	sr->due_cnt--;
 	if (!w) /* acknowledged meanwhile */

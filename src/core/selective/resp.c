@@ -71,6 +71,7 @@ static void release_kept(struct vb_qp *qp, struct vb_psn psn)
 	if (!is_kept(sr, psn))
 		return;
 	sr->kept[i / 64] &= ~(UINT64_C(1) << i % 64);
+	VB_ASSERT(pool->free_cnt < pool->cnt && sr->kept_cnt > 0);
 	sr->kept_cnt--;
 	pool->free[pool->free_cnt++] = sr->slot[i];
 }
@@ -113,6 +114,7 @@ static bool keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
 	if (pool->free_cnt == 0 || bytes > PKT_MAX)
 		return false;
 	sr->slot[i] = pool->free[--pool->free_cnt];
+	VB_ASSERT_ALL(sr->slot[i] < pool->cnt);
 	sr->kept[i / 64] |= UINT64_C(1) << i % 64;
 	sr->kept_cnt++;
 
@@ -215,6 +217,8 @@ void vb_sr_emit_report(const struct vb_qp *qp, struct vb_tx *tx)
 	uint32_t extent = vb_psn_span(epsn, sr->high), cnt = 0;
 	uint8_t *at = tx->hdr + tx->hdr_len;
 
+	VB_ASSERT(tx->hdr_len + 4 + 4 * VB_SR_RUNS <= sizeof tx->hdr);
+	VB_ASSERT_ALL(extent <= VB_SR_WINDOW && !is_kept(sr, epsn));
 	for (uint32_t off = 0; off < extent && cnt < VB_SR_RUNS;) {
 		uint32_t end = off;
 

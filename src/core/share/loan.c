@@ -28,6 +28,7 @@ static void kept_drop(struct vb_xrc_loan *loan)
 	struct vb_xrc_pool *pool = loan->qp->hca->xrc_pool;
 	uint32_t i = loan->first;
 
+	VB_ASSERT(i > 0 && i <= pool->used && loan->cnt > 0);
 	loan->first = pool->pkt[i - 1].next;
 	loan->cnt--;
 	pool->pkt[i - 1].next = pool->free;
@@ -54,6 +55,7 @@ static enum vb_verdict keep(struct vb_xrc_loan *loan, const struct vb_rx *rx)
 
 	struct vb_xrc_kept *k = &pool->pkt[i - 1];
 
+	VB_ASSERT(i <= VB_XRC_POOL);
 	k->len = rx->len;
 	k->next = 0;
 	k->path = *rx->path;
@@ -69,6 +71,7 @@ static enum vb_verdict keep(struct vb_xrc_loan *loan, const struct vb_rx *rx)
 /* The borrower has gone with the state: nobody can go on. */
 static void on_loss(struct vb_xrc_loan *loan, vb_time now)
 {
+	VB_ASSERT_ALL(!loan->borrows);
 	loan->is_lent = false;
 	vb_resp_nak_done(&loan->qp->resp);
 	vb_qp_fatal(loan->qp, now);

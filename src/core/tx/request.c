@@ -47,6 +47,7 @@ static int emit_payload(const struct vb_qp *qp, const struct vb_swqe *w, uint32_
 	if (cnt < 0)
 		return cnt;
 	tx->seg_cnt = (uint8_t)cnt;
+	VB_ASSERT(b->seg_cnt + (uint32_t)cnt <= VB_TX_BATCH_SEGS);
 	tx->payload_len = len;
 	b->seg_cnt += (uint32_t)cnt;
 	return 0;
@@ -126,6 +127,7 @@ static int emit_request(const struct vb_qp *qp, const struct vb_swqe *w, struct 
 	hdr.ack_req = qp->ops->is_acked &&
 		      (ask || last || vb_swqe_wants_response(w) || (k + 1) % qp->ack_every == 0);
 	hdr.selective = vb_sr_announces(qp);
+	VB_ASSERT_ALL(k + pkts <= w->pkts);
 	hdr.solicited = last && (w->flags & VB_SEND_SOLICITED) && vb_swqe_takes_recv(w);
 	emit_ext(qp, w, k, pkts, &hdr);
 	vb_tx_finish(tx, &hdr);

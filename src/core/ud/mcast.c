@@ -5,6 +5,7 @@
  * takes a receive WQE of its own. IBA 10.5, 11.3.1; IBT-19, IBT-20
  */
 #include "core/ud/mcast.h"
+#include "base/assert.h"
 #include "core/qp/qp.h"
 
 #include <errno.h>
@@ -103,6 +104,7 @@ int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 		err = group_grow(h, g);
 	if (!err) {
 		g->qp[g->cnt++] = qp;
+		VB_ASSERT(g->cnt <= g->cap);
 		qp->mcast_cnt++;
 	}
 	group_free_if_empty(h, g);
@@ -120,6 +122,7 @@ int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	for (g->cnt--; i < g->cnt; i++)
 		g->qp[i] = g->qp[i + 1];
 	qp->mcast_cnt--;
+	VB_ASSERT_ALL(qp->mcast_cnt != UINT32_MAX);
 	group_free_if_empty(qp->hca, g);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* Weighted round robin over two tables, see arbiter.h. */
 #include "fabric/ib/arbiter.h"
 
+#include "base/assert.h"
 #include "fabric/ib/credit.h"
 
 #include <assert.h>
@@ -62,6 +63,7 @@ bool vb_arbiter_choose(const struct vb_arbiter *a, uint16_t ready, struct vb_arb
 		return false;
 	choice->priority = take_high ? VB_ARB_HIGH : VB_ARB_LOW;
 	choice->entry = (uint8_t)entry;
+	VB_ASSERT_ALL((uint32_t)entry < a->table[choice->priority].cnt);
 	choice->vl = a->table[choice->priority].entry[entry].vl;
 	return true;
 }

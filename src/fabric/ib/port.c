@@ -2,6 +2,7 @@
 /* The port of an InfiniBand link, see port.h. IBA 7.6 to 7.9, 18.2.5.4 */
 #include "fabric/ib/port.h"
 
+#include "base/assert.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static struct vb_ib_item *lane_pop(struct vb_ib_lane *l, vb_time now)
 {
 	struct vb_ib_item *item = lane_head(l);
 
+	VB_ASSERT_ALL(item != NULL);
 	vb_list_remove(&item->node);
 	l->head_since = now;
 	return item;
@@ -172,6 +174,8 @@ static bool poll_flow(struct vb_ib_port *p, vb_time now, struct vb_ib_out *out)
 static void item_leaves(struct vb_ib_port *p, struct vb_ib_item *item, struct vb_ib_out *out)
 {
 	p->counters.xmit_packets++;
+	VB_ASSERT_ALL(item->len >= VB_VCRC_LEN &&
+		      vb_link_may_send(p->state, item->vl != VB_VL_MGMT));
 	p->counters.xmit_data += (item->len - VB_VCRC_LEN) / 4;
 	out->item = item;
 }
@@ -212,6 +216,7 @@ static bool poll_data(struct vb_ib_port *p, vb_time now, struct vb_ib_out *out)
 		p->counters.xmit_wait_ns += vb_time_since(p->waits_since, now);
 	p->waits_since = VB_NEVER;
 	l = &p->lane[choice.vl];
+	VB_ASSERT_ALL(choice.vl < p->config.data_cnt && (ready >> choice.vl & 1));
 	out->item = lane_pop(l, now);
 	vb_credit_send(&l->tx, vb_blocks(out->item->len));
 	vb_arbiter_sent(&p->arbiter, &choice, vb_blocks(out->item->len), ready);

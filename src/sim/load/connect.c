@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections of the load: pairs of QPs, made when needed and kept for the next flow. See load.h.
  */
+#include "base/assert.h"
 #include "sim/load/priv.h"
 
 #include <errno.h>
@@ -94,6 +95,8 @@ int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_tim
 	if (!l->cfg.receive_delay)
 		return vb_load_post_recv(l, connection, slot);
 	/* Receives are used in the order in which they were posted. */
+	VB_ASSERT_ALL(c->late_cnt < l->cfg.depth);
+	VB_ASSERT_ALL(c->late_cnt == 0 || (c->late_first + c->late_cnt) % l->cfg.depth == slot);
 	c->late[slot] = now + l->cfg.receive_delay;
 	if (c->late_cnt++ == 0) {
 		c->late_first = slot;
@@ -164,6 +167,8 @@ int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow)
 	       (l->connection[*at].dst != f->dst || l->connection[*at].traffic_class != class))
 		at = &l->connection[*at].next_idle;
 	if (*at != VB_LOAD_NONE) {
+		VB_ASSERT_ALL(l->connection[*at].flow == VB_LOAD_NONE &&
+			      !l->connection[*at].broken);
 		f->connection = *at;
 		*at = l->connection[*at].next_idle;
 	} else {
@@ -179,6 +184,7 @@ void vb_load_disconnect(struct vb_load *l, struct vb_flow *f)
 	struct vb_connection *c = &l->connection[f->connection];
 
 	c->flow = VB_LOAD_NONE;
+	VB_ASSERT_ALL(c->src == f->src && c->dst == f->dst);
 	c->base += f->posted;
 	if (c->broken)
 		return; /* a QP in ERR is of no use to the next flow */

@@ -2,6 +2,7 @@
 /* Distributions in integers. See draw.h. */
 #include "sim/load/draw.h"
 
+#include "base/assert.h"
 #include <string.h>
 
 #define PPM 1000000u
@@ -52,6 +53,7 @@ uint32_t vb_size_draw(const struct vb_size_dist *d, struct vb_rng *r)
 
 	const struct vb_size_point *a = &d->point[i - 1], *b = &d->point[i];
 
+	VB_ASSERT_ALL(i < d->cnt && a->ppm <= u && u < b->ppm && a->bytes <= b->bytes);
 	return a->bytes +
 	       (uint32_t)((uint64_t)(b->bytes - a->bytes) * (u - a->ppm) / (b->ppm - a->ppm));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The load at work: posting messages of flows, taking their completions, comparing their bytes. See
  * load.h. */
+#include "base/assert.h"
 #include "core/view.h"
 #include "sim/load/priv.h"
 
@@ -24,6 +25,7 @@ static uint32_t message_len(const struct vb_load *l, const struct vb_flow *f, ui
 
 	uint64_t left = f->bytes - (uint64_t)k * l->cfg.message_bytes;
 
+	VB_ASSERT_ALL(left <= f->bytes);
 	return left < l->cfg.message_bytes ? (uint32_t)left : l->cfg.message_bytes;
 }
 
@@ -115,6 +117,7 @@ static int flow_post(struct vb_load *l, uint32_t flow)
 	};
 	uint8_t *from = slot_of(l, c, f->op == VB_LOAD_READ, k);
 
+	VB_ASSERT_ALL(k < message_cnt(l, f) && f->connection < l->connection_cnt);
 	if (from && f->op != VB_LOAD_ATOMIC)
 		slot_fill(from, len, flow, k);
 
@@ -174,6 +177,7 @@ static const uint8_t *received_at(const struct vb_load *l, const struct vb_conne
 {
 	const uint8_t *mem = c->side[1].mem;
 
+	VB_ASSERT_ALL(slot < l->cfg.depth);
 	return mem ? mem + (size_t)slot * l->cfg.message_bytes : NULL;
 }
 
@@ -213,6 +217,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 	struct vb_flow *f = &l->flow[flow];
 	uint32_t k = (uint32_t)(wc->wr_id >> 32);
 
+	VB_ASSERT_ALL(f->completed < f->posted && k < f->posted);
 	f->completed++;
 	if (wc->status != VB_WC_SUCCESS) {
 		c->broken = true;
@@ -236,6 +241,7 @@ static void on_completion(void *ctx, uint32_t host, const struct vb_wc *wc, vb_t
 	struct vb_load *l = ctx;
 	struct vb_connection *c = &l->connection[(uint32_t)wc->wr_id];
 
+	VB_ASSERT_ALL((uint32_t)wc->wr_id < l->connection_cnt);
 	(void)host;
 	if (wc->wr_id & VB_LOAD_WR_RECV)
 		on_received(l, c, wc, now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Patterns: which flows there are, and which follow from others. See load.h. */
+#include "base/assert.h"
 #include "sim/load/priv.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ static enum vb_load_op draw_op(const struct vb_load_pattern *p, struct vb_rng *r
 
 	for (; u >= p->mix[i]; i++)
 		u -= p->mix[i];
+	VB_ASSERT_ALL(i < VB_LOAD_OP_CNT);
 	return (enum vb_load_op)i;
 }
 
@@ -37,6 +39,7 @@ static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, ui
 	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG)
 		f.op = VB_LOAD_SEND;
 	s->made++;
+	VB_ASSERT_ALL(src != dst && src < l->host_cnt && dst < l->host_cnt);
 	return vb_load_flow_new(l, &f);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Cables that are taken apart and joined again while a simulation runs. See sim.h. */
+#include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ static int change_add(struct vb_sim *s, const struct vb_sim_link_change *c)
 	for (; i > 0 && s->change[i - 1].at > c->at; i--)
 		s->change[i] = s->change[i - 1];
 	s->change[i] = *c;
+	VB_ASSERT_ALL(i == 0 || s->change[i - 1].at <= c->at);
 	s->change_cnt++;
 	return 0;
 }
@@ -67,6 +69,7 @@ static void link_change(struct vb_sim *s, const struct vb_sim_link_change *c)
 
 	if (a->cable.down == !c->up)
 		return;
+	VB_ASSERT_ALL(a->cable.down == b->cable.down);
 	vb_trace(&s->link_trace, VB_TRACE_LINK, 0, s->now, c->link, c->up, 0, 0);
 	end_change(a, c->up, s->now);
 	end_change(b, c->up, s->now);

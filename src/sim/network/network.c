@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The machines of a simulated network, made from a topology, and the faults of its cables. See
  * sim.h. */
+#include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
@@ -162,6 +163,7 @@ static int switches_create(struct vb_sim *s)
 	at = 0;
 	for (uint32_t i = 0; !err && i < s->switch_cnt; i++) {
 		err = switch_create(s, i, s->switch_port + at, end[i] - at);
+		VB_ASSERT_ALL(end[i] >= at && end[i] <= s->port_cnt);
 		at = end[i];
 	}
 	vb_sim_free(s, end);

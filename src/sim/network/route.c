@@ -4,6 +4,7 @@
  * The hosts at a switch are its subnet. A breadth-first search from each switch that has hosts; a
  * port leads closer when the switch behind it is one step nearer.
  */
+#include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ static void search_run(struct search *f, uint32_t edge)
 			if (next == VB_SIM_NONE || f->dist[next] != UINT32_MAX)
 				continue;
 			f->dist[next] = f->dist[at] + 1;
+			VB_ASSERT_ALL(tail < f->s->switch_cnt);
 			f->queue[tail++] = next;
 		}
 	}
@@ -72,6 +74,8 @@ static int set_add(struct search *f, uint32_t at, uint32_t edge)
 		if (next != VB_SIM_NONE && f->dist[next] + 1 == f->dist[at])
 			s->hop[r.first + r.cnt++] = i;
 	}
+	/* What can be reached is one step nearer by some port. */
+	VB_ASSERT_ALL(r.cnt > 0 && r.first + r.cnt <= s->hop_cap);
 	if (r.cnt != 0 && same->cnt == r.cnt &&
 	    memcmp(&s->hop[same->first], &s->hop[r.first], r.cnt * sizeof *s->hop) == 0)
 		r = *same;

@@ -4,6 +4,7 @@
  * search from a switch in the middle, and ends at the hosts; switches that lead to no host are not
  * in it. There are a few, from different roots, so that groups do not all take the same cables.
  */
+#include "base/assert.h"
 #include "sim/priv.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ static uint64_t *tree_of(const struct growth *g, const struct vb_switch *sw)
 
 static void port_add(const struct growth *g, const struct vb_switch *sw, uint32_t port)
 {
+	VB_ASSERT_ALL(port < sw->port_cnt && port / 64 < sw->forward.tree_words);
 	tree_of(g, sw)[port / 64] |= UINT64_C(1) << port % 64;
 }
 
@@ -47,6 +49,7 @@ static bool switch_reach(struct growth *g, uint32_t at, uint32_t *tail)
 		} else if (!g->reached[next]) {
 			g->reached[next] = 1;
 			g->up[next] = far->number;
+			VB_ASSERT_ALL(*tail < g->s->switch_cnt);
 			g->queue[(*tail)++] = next;
 		}
 	}
@@ -73,6 +76,7 @@ static void tree_grow(struct growth *g, uint32_t root)
 
 		if (g->reached[g->queue[head]] != 2)
 			continue;
+		VB_ASSERT_ALL(parent && g->reached[vb_sim_switch_number(g->s, parent)] != 0);
 		g->reached[vb_sim_switch_number(g->s, parent)] = 2;
 		port_add(g, sw, up->number);
 		port_add(g, parent, above->number);
