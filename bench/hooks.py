@@ -70,7 +70,7 @@ def rounds(args):
                 continue
             adapter = Adapter(args.without if way == WAYS[0] else args.build)
             if way == WAYS[3]:
-                os.environ["VERBENA_TRACE"] = "file=" + os.devnull # as `verbena trace` sets it
+                os.environ["VERBENA_TRACE"] = "text,file=" + os.devnull # as `verbena trace` sets it
             try:
                 results[way].append(measure(adapter))
             finally:

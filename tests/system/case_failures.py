@@ -3,6 +3,7 @@
 
 docs/explain.md has the table of these rows, which scripts/failures.py writes there.
 """
+import contextlib
 import json
 import os
 import re
@@ -255,9 +256,9 @@ def _(context):
     return explained(context, one)
 
 
-@maker("fence")
-def _(context):
-    """A READ is not answered, and its timer is long: so long, nothing else is the matter with what waits for it."""
+@contextlib.contextmanager
+def patient_pair(context):
+    """A QP whose peer does not run, and whose timer is long: so long, nothing else is the matter with what waits."""
     a, b = context.machine.two()
     one, other = Qp(context, a, A), Qp(context, b, B)
     register = [context.verbena, "reg", "-d", a.device(context.verbena, "veth0"), "--reg_name", "ROCE_ACCL", "--yes", "--set"]
@@ -268,12 +269,27 @@ def _(context):
         one.do(f"write 100 {other.rkey} {other.addr}")
         one.fails("success")
         other.program.stop()
-        one.do(f"read 100 {other.rkey} {other.addr}")
-        one.do(f"fenced 100 {other.rkey} {other.addr}")
-        return explained(context, one)
+        yield one, other
     finally:
         other.program.kill(signal.SIGCONT)
         a.run(register + ["roce_adp_retrans_en=1"])
+
+
+@maker("fence")
+def _(context):
+    with patient_pair(context) as (one, other):
+        one.do(f"read 100 {other.rkey} {other.addr}")
+        one.do(f"fenced 100 {other.rkey} {other.addr}")
+        return explained(context, one)
+
+
+@maker("window")
+def _(context):
+    """More is posted than the receive buffer of the other address is taken to hold."""
+    with patient_pair(context) as (one, other):
+        for _ in range(16):
+            one.do(f"write {1 << 20} {other.rkey} {other.addr}")
+        return explained(context, one)
 
 
 @maker("cq_small")

@@ -17,7 +17,8 @@
  *   poll                               waits for a completion and prints its status
  *   drop                               destroys the QP
  *
- *   verbs_trouble DEVICE GID_INDEX [srq] [cq]    with a shared receive queue; with a CQ of 1 entry
+ *   verbs_trouble DEVICE GID_INDEX [srq] [cq] [qpn=N]    with a shared receive queue; with a CQ of
+ *                                                       1 entry; the QP has that number
  */
 #include "verbs_trouble.h"
 #include "verbs_need.h"
@@ -39,6 +40,7 @@ struct ibv_srq *srq;
 struct ibv_mr *mr;
 struct ibv_qp *qp;
 uint8_t gid_index;
+static uint32_t wanted_qpn; /* 0: any */
 static enum ibv_mtu path_mtu = IBV_MTU_1024;
 
 void word(char *to)
@@ -83,8 +85,14 @@ static void set_up(const char *device, bool with_srq, int cqe)
 					.srq = srq,
 					.qp_type = IBV_QPT_RC,
 					.cap = {64, 64, 1, 1, 0}};
-	qp = ibv_create_qp(pd, &init);
-	NEED(qp);
+	/* Numbers recur after 65536 QPs of a process slot. */
+	for (uint32_t i = 0; !qp || (wanted_qpn && qp->qp_num != wanted_qpn); i++) {
+		NEED(i <= UINT16_MAX + 1u);
+		if (qp)
+			NEED(ibv_destroy_qp(qp) == 0);
+		qp = ibv_create_qp(pd, &init);
+		NEED(qp);
+	}
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
 				.port_num = 1,
 				.qp_access_flags =
@@ -231,6 +239,8 @@ int main(int argc, char **argv)
 	for (int i = 3; i < argc; i++) {
 		with_srq |= strcmp(argv[i], "srq") == 0;
 		cqe = strcmp(argv[i], "cq") == 0 ? 1 : cqe;
+		if (strncmp(argv[i], "qpn=", 4) == 0)
+			wanted_qpn = (uint32_t)strtoul(argv[i] + 4, NULL, 10);
 	}
 	setvbuf(stdout, NULL, _IONBF, 0);
 	gid_index = (uint8_t)atoi(argv[2]);
