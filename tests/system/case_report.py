@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The page and the charts of `verbena sim`, seen by a browser that has no network."""
+import fcntl
 import json
 import os
+import pty
+import re
+import struct
 import subprocess
 import tempfile
+import termios
 import xml.etree.ElementTree
 
 import browser
@@ -223,6 +228,46 @@ def _(context):
             err = simulate(context, folder, "--explain", wrong, status=2).stderr
             if f'"{wrong}"' not in err or len(err.splitlines()) != 1:
                 raise Failure(err)
+
+
+def on_terminal(argv, columns, env):
+    """What a program writes to a terminal of that width."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=side, stderr=subprocess.DEVNULL, env={**os.environ, **env})
+    os.close(side)
+    said = b""
+    try:
+        while chunk := os.read(main, 65536):
+            said += chunk
+    except OSError:  # the other side is closed
+        pass
+    os.close(main)
+    p.wait(60)
+    return said.decode().replace("\r\n", "\n")
+
+
+@case("report.ladder")
+def _(context):
+    """The ladder of a QP in text: a line for each event, cut to a terminal's width, in color there alone."""
+    with tempfile.TemporaryDirectory(prefix="verbena-report-") as folder:
+        out = simulate(context, folder, "--explain", "all", scenario=TIMEOUTS % 1).stdout
+        name = out[out.index("HOST.QPN"):].splitlines()[1].split()[0]
+        out = simulate(context, folder, "--explain", name, scenario=TIMEOUTS % 1).stdout
+        rows = [line for line in out.splitlines() if re.match(r"  \+ *[\d.]+ \S+ [|X#o.?]", line)]
+        if "\033" in out or len(rows) < 4 or "|---------- sent --------->| PSN" not in rows[0] or \
+                not any("X--------- again --------->| timeout 1: nothing heard" in r for r in rows) or \
+                "#                          | " not in rows[-1]:
+            raise Failure(out)
+        argv = [os.path.join(context.build, "verbena"), "sim", os.path.join(folder, "<lossy> & more.yaml"), "--explain", name]
+        for columns in (72, 110):
+            for env, colors in (({}, True), ({"NO_COLOR": "1"}, False)):
+                said = on_terminal(argv, columns, {**env, "TERM": "xterm"})
+                said = said[said.index(f"QP {name}"):]
+                plain = re.sub(r"\033\[\d*m", "", said)
+                if ("\033[31mX---" in said) != colors or max(map(len, plain.splitlines())) > columns or \
+                        "X--------- again --------->| timeout 1: nothing" not in plain:
+                    raise Failure(said)
 
 
 @case("report.timeouts_in_browser", 120)
