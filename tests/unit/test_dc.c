@@ -556,7 +556,7 @@ static void post_recv__of_dc(void **state)
 	qp[1] = target(KEY);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(vb_qp_post_recv(qp[i], &wr, env.now), -EINVAL);
-		assert_int_equal(vb_hca_refusal(env.hca)->rule, VB_REFUSAL_RECV_QP);
+		assert_int_equal(vb_hca_take_refusal(env.hca).rule, VB_REFUSAL_RECV_QP);
 	}
 	env_close(&env);
 }
