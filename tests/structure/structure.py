@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import density
 import items
+import links
 from planted import PLANTED
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -590,15 +591,15 @@ ENGINE = ("src/node/engine", "src/node/wait", "src/node/control")
 
 def check_drivers(_):
     """The engine names no driver: it knows link/link.h and the table of link/driver.h."""
-    top, bad = os.path.join(ROOT, "src", "link"), []
-    names = "|".join(sorted(name for name in os.listdir(top) if name != "middle" and os.path.isdir(os.path.join(top, name))))
-    pattern = re.compile(rf'\b(?:vb|VB)_(?:{names}|{names.upper()})_|\blink/(?:{names})/|\be->(?:{names})\b|"(?:{names})"')
-    for path in c_files(*ENGINE):
-        text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m[0]), read(path), flags=re.S)
-        for n, line in enumerate(text.splitlines(), 1):
-            if m := pattern.search(line):
-                bad.append(f"{path}:{n}: {m[0]}: the engine names no driver: add an operation to link/link.h")
-    return bad
+    top = os.path.join(ROOT, "src", "link")
+    names = sorted(name for name in os.listdir(top) if name != "middle" and os.path.isdir(os.path.join(top, name)))
+    return links.named_drivers(names, {path: read(path) for path in c_files(*ENGINE)})
+
+
+def check_operations(_):
+    """What a link need not have is not called by the table: link/link.h has a function for it."""
+    files = {path: without_comments(read(path)) for path in c_files("src/link", "src/node", "src/verbs", "src/cmd")}
+    return links.called_operations(read("src/link/link.h"), files)
 
 
 def build_planted(args, root):

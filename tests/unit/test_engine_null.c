@@ -121,12 +121,20 @@ static void reset_qp(struct peer *p)
 static void null__opens_posts_polls_sleeps_and_closes(void **state)
 {
 	static const struct vb_gid group = {{0xff, 0x0e, [15] = 1}};
+	static const struct vb_path far = {
+	    .sgid = {{0x20, 0x01, 0x0d, 0xb8, [15] = 1}}, .port = 1, .traffic_class = VB_ECN_ECT0};
 	uint32_t seen;
 	struct peer p;
 
 	(void)state;
+	/* Faults stand before it, and look at the queue of a descriptor that is not there. */
+	setenv("VERBENA_FAULT", "loss=1%:dir=rx", 1);
 	peer_open(&p, -1);
+	unsetenv("VERBENA_FAULT");
 	assert_int_equal(vb_link_fd(p.e->link), -1);
+	vb_engine_lock(p.e);
+	vb_engine_mark(p.e, &(struct vb_rx){.path = &far}, 1, vb_engine_now());
+	vb_engine_unlock(p.e);
 	connect_alone(&p);
 	peer_post(&p, VB_WR_RDMA_WRITE, 0, 8, 0, VB_SEND_SIGNALED);
 	assert_int_equal(peer_poll(&p).status, VB_WC_RETRY_EXC_ERR);
