@@ -2,6 +2,10 @@
 /* Structures of verbs, see show.h. */
 #include "calls/show.h"
 
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
 /* Longer lists end with how many there are. */
 #define LIST_MAX 16
 
@@ -223,11 +227,30 @@ static void wc_show(struct vb_call *c, const struct ibv_wc *wc)
 	vb_call_close(c, '}');
 }
 
+/* How many at the beginning of the list are equal, in what is shown and more. */
+static int equal_completions(const struct ibv_wc *wc, int cnt)
+{
+	const size_t size = offsetof(struct ibv_wc, dlid_path_bits) + sizeof wc->dlid_path_bits;
+	int same = 1;
+
+	while (same < cnt && memcmp(&wc[same], wc, size) == 0)
+		same++;
+	return same;
+}
+
+/* For people, equal ones are shown once, with their number; programs count by themselves. */
 void vb_call_wc_list(struct vb_call *c, const struct ibv_wc *wc, int cnt)
 {
+	char more[32];
+
 	vb_call_open(c, "wc", '[');
-	for (int i = 0; i < cnt && i < LIST_MAX; i++)
+	for (int i = 0, same, shown = 0; i < cnt && shown < LIST_MAX; i += same, shown++) {
+		same = c->json ? 1 : equal_completions(&wc[i], cnt - i);
 		wc_show(c, &wc[i]);
+		snprintf(more, sizeof more, "%d more", same - 1);
+		if (same > 1)
+			vb_call_word(c, NULL, more);
+	}
 	vb_call_close(c, ']');
 }
 

@@ -102,6 +102,24 @@ def _(context):
     need(times(calls, "ibv_end_poll") == times(calls, "ibv_start_poll", lambda call: not call["result"]), calls)
 
 
+@case("trace.story")
+def _(context):
+    """As text, calls and completions that equal those before them are counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "calls")
+        pair.run(context.places["lo4"], "ib_write_bw", ["-n", "200", "-s", "65536"], env={"VERBENA_TRACE": f"text,file={path}"},
+                 server_env={"PATH": os.environ["PATH"]})
+        with open(path, encoding="utf-8") as f:
+            lines = f.read().splitlines()
+    posts = [line for line in lines if "ibv_post_send(" in line]
+    # The first of a row of equal calls, and the number of the others.
+    counts = [int(re.search(r" = 0(?:, (\d+) more times)? <", line)[1] or 1) for line in posts]
+    need(sum(counts) == 200 and len(posts) < 100, "\n".join(lines))
+    polls = [re.findall(r"\{wr_id=0, status=SUCCESS, [^}]*\}(?:, (\d+) more)?", line) for line in lines if "-> {wc=[" in line]
+    need(all(len(poll) == 1 for poll in polls) and any(poll[0] for poll in polls), "\n".join(lines))
+    need(sum(1 + int(poll[0] or 0) for poll in polls) <= 200, "\n".join(lines))
+
+
 @case("trace.churn")
 def _(context):
     """All kinds of calls, on many threads, for long: each line is JSON, and memory does not grow."""
