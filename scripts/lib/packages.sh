@@ -19,7 +19,7 @@ packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3
 # shellcheck disable=SC2034
 packages_package=(debhelper dpkg-dev fakeroot lintian rpm git)
 # shellcheck disable=SC2034
-packages_bench=(iperf3 python3 g++ libns3-dev)
+packages_bench=(iperf3 python3 g++ libns3-dev bpftrace valgrind)
 
 packages_missing()
 {
