@@ -17,7 +17,7 @@ packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3
 	bash-completion zsh fish python3-prometheus-client prometheus-node-exporter
 	systemtap-sdt-dev bpftrace binutils)
 # shellcheck disable=SC2034
-packages_package=(debhelper dpkg-dev fakeroot lintian rpm git)
+packages_package=(debhelper dpkg-dev fakeroot lintian rpm git systemtap-sdt-dev)
 # shellcheck disable=SC2034
 packages_bench=(iperf3 python3 g++ libns3-dev bpftrace valgrind)
 
