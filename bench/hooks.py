@@ -56,8 +56,8 @@ def posts(build):
 
 def measure(adapter):
     """(us, million messages a second)"""
-    return (adapter.perftest("ib_write_lat", "-s", "8", "-n", "30000")[4],
-            adapter.perftest("ib_write_bw", "-s", "8", "-n", "300000")[4])
+    return (adapter.perftest("ib_write_lat", "-s", "8", "-n", "5000")[4],
+            adapter.perftest("ib_write_bw", "-s", "8", "-n", "100000")[4])
 
 
 def rounds(args):
