@@ -332,7 +332,7 @@ void vb_rmpp_receive_reply_window(struct vb_agent *g, const struct vb_mad_hdr *h
 	struct vb_rmpp_in *in = message_find_in(&g->received, h, from);
 
 	if (in)
-		in->reply_window = window;
+		in->reply_window = window ? window : 1;
 }
 
 uint32_t vb_rmpp_first_window(const struct vb_agent *g, const struct vb_mad_hdr *h,

@@ -108,7 +108,9 @@ void vb_rmpp_send_expire(struct vb_agents *a, struct vb_mad_send *s)
 	s->retries_left--;
 	a->cnt.tx_retries++;
 	o->sent = o->acked;
-	o->missing = o->resent = 0;
+	o->resent = 0;
+	/* Of a window that is closed: the last segment draws the receiver's ACK again. */
+	o->missing = o->sent < window_end(o) ? 0 : o->acked;
 	vb_mad_send_due(a, s);
 }
 
