@@ -283,6 +283,15 @@ def _(context):
         return explained(context, one)
 
 
+@maker("credits")
+def _(context):
+    """The acknowledgement of the WRITE told that no receive is posted: one message goes nevertheless, the next waits."""
+    with patient_pair(context) as (one, other):
+        one.do("send 100")
+        one.do("send 100")
+        return explained(context, one)
+
+
 @maker("window")
 def _(context):
     """More is posted than the receive buffer of the other address is taken to hold."""
