@@ -143,6 +143,8 @@ static void send__a_request(void **state)
 	assert_true(vb_agents_poll_timeout(agents) == now + 5 * VB_SEC);
 	assert_true(ack_came(h, 2, 65)); /* repeated */
 	assert_int_equal(expect_out(VB_RMPP_ACK, 0, 0), 1);
+	assert_true(ack_came(h, 0, 1)); /* no answer to what it says itself */
+	assert_false(transmitted());
 	resp = h;
 	resp.method = GET_TABLE_RESP;
 	assert_true(data_came(resp, 1, 1, 220));

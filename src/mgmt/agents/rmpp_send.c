@@ -196,6 +196,8 @@ static void ack_handle(struct vb_agents *a, struct vb_agent *g, const struct vb_
 		return;
 	}
 	whole = s->rmpp.acked == s->rmpp.cnt;
+	if (whole && r->segment == 0)
+		return; /* a turn-around itself: two of them would go on for ever */
 	if (!whole) {
 		ack_take(a, s, r);
 		if (s->rmpp.acked < s->rmpp.cnt)
