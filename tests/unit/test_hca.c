@@ -44,6 +44,18 @@ static void set_port__limits(void **state)
 	env_close(&env);
 }
 
+/* What an adapter is made with holds for each port that it may get later, the last one too. */
+static void create__settings_of_every_port(void **state)
+{
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery.selective_repeat_forced_en = true;
+	env_open(&env, 16);
+	for (uint8_t port = 1; port <= VB_HCA_PORTS_MAX; port++)
+		assert_true(vb_hca_recovery(env.hca, port)->selective_repeat_forced_en);
+	env_close(&env);
+}
+
 /* The counters that went up since @before, as a set. */
 static uint64_t counted(const struct vb_counters *before)
 {
@@ -343,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(set_port__limits),
+	    cmocka_unit_test(create__settings_of_every_port),
 	    cmocka_unit_test(packet__each_fate_is_counted),
 	    cmocka_unit_test(packet__of_another_process),
 	    cmocka_unit_test(packet__for_another_gid),

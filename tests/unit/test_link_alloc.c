@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory runs out where links are opened, at each place where one asks for some: the call says
- * ENOMEM, keeps no descriptor and no memory, and succeeds when it is made again. The linker leads
- * the calls of this program's own code to the functions here (ld(1) --wrap).
+ * Memory runs out where links are opened and groups joined, at each place where one asks for some:
+ * the call says ENOMEM, keeps no descriptor and no memory, and succeeds when it is made again. The
+ * linker leads the calls of this program's own code to the functions here (ld(1) --wrap).
  */
 #include "shm_world.h"
 
@@ -15,12 +15,19 @@ static uint32_t calls, fail_at;
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	return fail_at && ++calls == fail_at ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fail_at && ++calls == fail_at ? NULL : __real_realloc(p, size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
@@ -93,12 +100,40 @@ static void open__fault(void **state)
 	assert_open(open_fault, &cfg, 1);
 }
 
+/* A group that there is no memory for is not joined, and those that are joined stay. */
+static void join__each_place(void **state)
+{
+	const struct vb_link_config cfg = {
+	    .rx_fd = rx_socket(AF_INET6), .ifindex = {0, 1}, .port_of = port_of};
+	const struct vb_gid group[] = {gid("ff12::1"), gid("::ffff:239.1.2.3")};
+	struct vb_link *l;
+	int rc = 0;
+
+	(void)state;
+	assert_int_equal(vb_udp_open(&l, &cfg), 0);
+	for (size_t i = 0; i < 2; i++) {
+		for (fail_at = 1; fail_at <= 2; fail_at++) {
+			calls = 0;
+			rc = vb_link_join(l, 1, &group[i]);
+			assert_int_equal(rc, -ENOMEM);
+		}
+		fail_at = 0;
+		assert_int_equal(((struct vb_udp *)l)->group_cnt, i);
+		rc = vb_link_join(l, 1, &group[i]);
+		if (rc == -ENODEV || rc == -EADDRNOTAVAIL)
+			break; /* this "lo" has no groups of the family */
+		assert_int_equal(rc, 0);
+	}
+	l->ops->close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(open__udp),
 	    cmocka_unit_test(open__shm),
 	    cmocka_unit_test(open__fault),
+	    cmocka_unit_test(join__each_place),
 	};
 
 	if (!netns_enter()) {

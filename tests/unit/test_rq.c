@@ -284,6 +284,36 @@ static void srq__in_use_and_of_another_domain(void **state)
 	env_close(&env);
 }
 
+/* Each SRQ of XRC has a number of its own, which is not 0; one that was freed comes again when all
+ * others had their turn, and nobody gets one that is in use. IBA A14 */
+static void xrc_srq__numbers(void **state)
+{
+	enum { NUMBERS = 32 };
+	const struct vb_srq_cap cap = {.wr_max = 1, .sge_max = 1};
+	struct vb_srq *s[NUMBERS] = {NULL}, *by_number[NUMBERS] = {NULL};
+	struct vb_xrcd *x;
+	uint32_t k;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.qpn_stride = (1u << 24) / NUMBERS;
+	env_open(&env, 16);
+	assert_int_equal(vb_xrcd_create(env.hca, &x), 0);
+	for (uint32_t i = 1; i < NUMBERS; i++) {
+		assert_int_equal(vb_xrc_srq_create(env.pd, x, env.cq, &cap, NULL, &s[i]), 0);
+		k = vb_srq_number(s[i]) / env.cfg.qpn_stride;
+		assert_uint_in_range(k, 1, NUMBERS - 1);
+		assert_null(by_number[k]);
+		by_number[k] = s[i];
+	}
+	assert_int_equal(vb_xrc_srq_create(env.pd, x, env.cq, &cap, NULL, &s[0]), -ENOMEM);
+	k = vb_srq_number(s[7]);
+	assert_int_equal(vb_srq_destroy(s[7]), 0);
+	assert_int_equal(vb_xrc_srq_create(env.pd, x, env.cq, &cap, NULL, &s[7]), 0);
+	assert_int_equal(vb_srq_number(s[7]), k);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +321,7 @@ int main(void)
 	    cmocka_unit_test(receive__fits_exactly),
 	    cmocka_unit_test(receive__slot_is_used_again),
 	    cmocka_unit_test(srq_create__limits),
+	    cmocka_unit_test(xrc_srq__numbers),
 	    cmocka_unit_test(srq__is_shared_in_order),
 	    cmocka_unit_test(srq__limit_event),
 	    cmocka_unit_test(srq_resize__keeps_what_is_posted),
