@@ -73,6 +73,43 @@ static void assert_sent(const uint32_t *at, uint32_t cnt)
 		assert_int_equal(env_hdr(&b.pkt[i]).psn.v, vb_psn(FIRST + at[i]).v);
 }
 
+static struct vb_trace_event traced[4];
+static uint32_t traced_cnt;
+
+static void note_event(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	assert_true(traced_cnt < 4);
+	traced[traced_cnt++] = *ev;
+}
+
+/* A trace tells of each packet that is sent again what it is. */
+static void report__what_is_sent_again_is_traced(void **state)
+{
+	static const struct {
+		uint32_t at;
+		uint8_t opcode;
+	} sent[] = {{0, VB_OP_WRITE_FIRST}, {3, VB_OP_WRITE_MIDDLE}, {PKTS - 1, VB_OP_WRITE_LAST}};
+	const struct run run[] = {{0, 1}, {3, 1}, {PKTS - 1, 1}};
+	struct vb_qp *qp = requester();
+
+	(void)state;
+	traced_cnt = 0;
+	env.hca->cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_PACKET_SENT, .emit = note_event};
+	report(qp, PKTS, run, 3);
+	while (env_tx(&env, &b))
+		;
+	assert_int_equal(traced_cnt, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(traced[i].arg[0], VB_TRANSPORT_RC | sent[i].opcode);
+		assert_int_equal(traced[i].arg[1], vb_psn(FIRST + sent[i].at).v);
+		assert_int_equal(traced[i].arg[2], MTU);
+		assert_int_equal(traced[i].arg[3], 1);
+	}
+	env_close(&env);
+}
+
 static void report__what_is_missing_is_sent_again(void **state)
 {
 	const struct run run[] = {{0, 1}, {3, 2}};
@@ -171,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(report__what_is_missing_is_sent_again),
+	    cmocka_unit_test(report__what_is_sent_again_is_traced),
 	    cmocka_unit_test(report__that_cannot_be),
 	    cmocka_unit_test(gap__is_reported_again_to_who_asks),
 	    cmocka_unit_test(gap__packet_longer_than_any),
