@@ -5,6 +5,7 @@
  * window has come and segments before it are missing, which tells the sender what to repeat. IBA
  * 13.6.3, 13.6.4; items MAD-20, MAD-21
  */
+#include "base/assert.h"
 #include "mgmt/agents/priv.h"
 
 #include <string.h>
@@ -255,6 +256,8 @@ static struct vb_mad_packet *segment_taken(struct vb_agents *a, struct vb_rmpp_i
 	uint32_t before = in->segment;
 
 	segment_note(in, segment);
+	VB_ASSERT_ALL(in->segment <= in->window && in->window - in->segment <= WINDOW);
+	VB_ASSERT_ALL(in->acked <= in->segment);
 	vb_heap_set(&a->timers, &in->timer.node, vb_time_after(now, MISSING_MAX));
 	if (in->segment == in->last) {
 		message_ack(a, in, mad);

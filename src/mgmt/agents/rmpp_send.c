@@ -5,6 +5,7 @@
  * when the receiver acknowledges less than the whole window, the segment that it misses is sent
  * again alone. IBA 13.6.3, 13.6.4; items MAD-19, MAD-21
  */
+#include "base/assert.h"
 #include "mgmt/agents/priv.h"
 
 #include <errno.h>
@@ -175,6 +176,7 @@ static void ack_take(struct vb_agents *a, struct vb_mad_send *s, const struct vb
 	if (same_window && o->acked < o->sent && o->sent == window_end(o) &&
 	    o->resent != o->acked + 1)
 		o->missing = o->acked + 1;
+	VB_ASSERT_ALL(o->acked <= o->sent && o->sent <= window_end(o) && o->missing <= o->cnt);
 	if (o->missing || o->sent < window_end(o))
 		vb_mad_send_due(a, s);
 	else
