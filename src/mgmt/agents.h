@@ -60,8 +60,8 @@ int vb_agents_reserve(struct vb_agents *a, const struct vb_agent_request *r);
 
 /*
  * A message that the file writes; it is copied. 0; -EINVAL: it is too short or too long, its
- * address is impossible, or an equal transaction is outstanding in this file; -EIO: no such agent;
- * -ENOMEM. MAD-11
+ * address is impossible, its directed route does not begin at this port, or an equal transaction is
+ * outstanding in this file; -EIO: no such agent; -ENOMEM. MAD-11, FAB-09
  */
 int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *m);
 
