@@ -17,7 +17,7 @@
 struct vb_flow;
 struct vb_flow_own;
 struct vb_link;
-struct vb_shm_door;
+struct vb_wakeup;
 
 #define VB_LINK_PORTS_MAX 17 /* HCA ports, that is network devices, one link serves, plus one */
 #define VB_LINK_FDS_MAX 4    /* descriptors of one link */
@@ -55,7 +55,7 @@ struct vb_link_config {
 	 * that. */
 	struct vb_flow *flow;
 	struct vb_flow_own *own;  /* to each of them */
-	struct vb_shm_door *door; /* where the processes of this host are woken, by slot */
+	struct vb_wakeup *wakeup; /* where the processes of this host are woken, by slot */
 	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
 	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
@@ -105,7 +105,7 @@ struct vb_link_ops {
 	int (*fd)(const struct vb_link *l);
 	uint32_t (*fds)(const struct vb_link *l, int *fd);
 	bool (*has_packets)(const struct vb_link *l);
-	void (*doze)(struct vb_link *l, bool on);
+	void (*park)(struct vb_link *l, bool on);
 	uint32_t (*begin_nap)(struct vb_link *l, vb_time now);
 	void (*nap)(struct vb_link *l, uint32_t word, vb_dur d);
 	bool (*end_nap)(struct vb_link *l);
@@ -173,17 +173,17 @@ static inline bool vb_link_has_packets(const struct vb_link *l)
  * With @on, the caller is about to wait for the descriptor alone, until it says that it no longer
  * does. It asks has_packets in between: what comes later, the descriptor shows.
  */
-static inline void vb_link_doze(struct vb_link *l, bool on)
+static inline void vb_link_park(struct vb_link *l, bool on)
 {
-	VB_LINK_FIND(l, doze);
+	VB_LINK_FIND(l, park);
 	if (l)
-		l->ops->doze(l, on);
+		l->ops->park(l, on);
 }
 
 /* True: the descriptor shows packets only to a caller that has said that it waits. */
 static inline bool vb_link_is_silent(const struct vb_link *l)
 {
-	VB_LINK_FIND(l, doze);
+	VB_LINK_FIND(l, park);
 	return l != NULL;
 }
 
@@ -192,7 +192,7 @@ static inline bool vb_link_is_silent(const struct vb_link *l)
  * is called under the caller's lock and returns a word for nap, or 0: now is not such a time. Then
  * has_packets is asked; and nap, not under the lock, sleeps for at most @d, and not for long:
  * packets that the descriptor shows do not end it. It is ended by packets, and by end_nap from
- * another thread; true: there was a nap to end. vb_link_doze(), off, closes it.
+ * another thread; true: there was a nap to end. vb_link_park(), off, closes it.
  */
 static inline uint32_t vb_link_begin_nap(struct vb_link *l, vb_time now)
 {

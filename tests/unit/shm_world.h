@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The shared-memory link in front of a real UDP link, which talks to itself in slot 5; other slots
- * are doors that the test opens.
+ * are wakeup endpoints that the test opens.
  */
 #ifndef VB_TESTS_UNIT_SHM_WORLD_H
 #define VB_TESTS_UNIT_SHM_WORLD_H
@@ -20,7 +20,7 @@
 struct world {
 	struct fixture *f;
 	struct vb_link *shm;
-	struct vb_shm_door *door;
+	struct vb_wakeup *wakeup;
 };
 
 static struct world w;
@@ -43,11 +43,11 @@ static inline int shm_setup(void **state)
 	setup(state);
 	f = *state;
 	w.f = f;
-	w.door = mmap(NULL, VB_SHM_SLOTS * sizeof *w.door, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(w.door, MAP_FAILED);
+	w.wakeup = mmap(NULL, VB_SHM_SLOTS * sizeof *w.wakeup, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(w.wakeup, MAP_FAILED);
 	cfg.lower = f->link;
-	cfg.door = w.door;
+	cfg.wakeup = w.wakeup;
 	cfg.counters[1] = &f->counters;
 	cfg.tap_on = &f->tap_on;
 	cfg.ctx = f;
@@ -58,7 +58,7 @@ static inline int shm_setup(void **state)
 
 static inline int shm_teardown(void **state)
 {
-	munmap(w.door, VB_SHM_SLOTS * sizeof *w.door);
+	munmap(w.wakeup, VB_SHM_SLOTS * sizeof *w.wakeup);
 	return teardown(state);
 }
 

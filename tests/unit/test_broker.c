@@ -200,26 +200,26 @@ static void slot__packets_between_two_owners(void **state)
 	vb_broker_observe_end(&o);
 }
 
-static void open_doors(struct vb_broker_client *c)
+static void open_endpoints(struct vb_broker_client *c)
 {
-	c->door[c->slot].token = c->mailbox[c->slot].token = 77;
+	c->wakeup[c->slot].token = c->mailbox[c->slot].token = 77;
 }
 
 /* Nobody hands in a ring or a message to an owner who is gone. */
-static void client_killed__its_doors_are_shut(void **state)
+static void client_killed__its_endpoints_are_shut(void **state)
 {
 	struct vb_broker_client c = client_connect();
-	struct child ch = child_start(open_doors);
+	struct child ch = child_start(open_endpoints);
 	struct vb_broker_observer o;
 
 	(void)state;
 	assert_int_equal(child_wait(&ch).rc, 0);
-	assert_int_equal(c.door[ch.slot].token, 77);
+	assert_int_equal(c.wakeup[ch.slot].token, 77);
 	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	child_end(&ch, true);
 	await_free(&o, ch.slot);
-	assert_int_equal(c.door[ch.slot].token, 0);
+	assert_int_equal(c.wakeup[ch.slot].token, 0);
 	assert_int_equal(c.mailbox[ch.slot].token, 0);
 	vb_broker_observe_end(&o);
 	vb_broker_disconnect(&c);
@@ -488,7 +488,7 @@ int main(void)
 	    cmocka_unit_test(slot__is_empty_for_its_next_owner),
 	    cmocka_unit_test(slot__packets_between_two_owners),
 	    cmocka_unit_test(group__slot_behind_the_last),
-	    cmocka_unit_test(client_killed__its_doors_are_shut),
+	    cmocka_unit_test(client_killed__its_endpoints_are_shut),
 	    cmocka_unit_test(counters__in_the_files_of_their_device),
 	    cmocka_unit_test(client_killed__slot_and_counters),
 	    cmocka_unit_test(client_killed__its_child_lives_on),

@@ -17,7 +17,7 @@ static struct vb_cm_page page;
 static int sock[2]; /* the program's end, and the broker's */
 
 /* Half of the time not at all: what is close together then shows whether a fence is missing. */
-static void doze(struct vb_rng *rng)
+static void park(struct vb_rng *rng)
 {
 	if (vb_rng_below(rng, 2))
 		return;
@@ -37,7 +37,7 @@ static void await_call(struct vb_rng *rng, uint32_t served)
 		if (vb_cm_page_is_called(&page, served))
 			return;
 	vb_cm_page_look(&page, false);
-	doze(rng);
+	park(rng);
 	while (!vb_cm_page_is_called(&page, served))
 		assert_int_equal(recv(sock[1], &kick, 1, 0), 1);
 }
@@ -60,7 +60,7 @@ static void *be_broker(void *arg)
 		answer.status = (int32_t)n;
 		answer.len = 5;
 		memcpy(answer.body, call.body, 5);
-		doze(&rng);
+		park(&rng);
 		if (vb_cm_page_give(&page, served, &answer,
 				    offsetof(struct vb_cm_answer, body) + 5))
 			(void)send(sock[1], &kick, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -95,7 +95,7 @@ static void call__always_answered(void **state)
 			is_there = vb_cm_page_answer(&page, &answer);
 		if (!is_there) {
 			vb_cm_page_sleep(&page, true);
-			doze(&rng);
+			park(&rng);
 			while (!vb_cm_page_answer(&page, &answer)) {
 				slept++;
 				assert_int_equal(recv(sock[0], &kick, 1, 0), 1);
@@ -104,7 +104,7 @@ static void call__always_answered(void **state)
 		}
 		assert_int_equal(answer.status, n);
 		assert_memory_equal(answer.body, call.body, 5);
-		doze(&rng);
+		park(&rng);
 	}
 	pthread_join(t, NULL);
 	assert_true(slept > 0 && told > 0);

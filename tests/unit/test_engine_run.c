@@ -48,7 +48,7 @@ static int link_fd(const struct vb_link *l)
 	return link_wakes;
 }
 
-static void link_doze(struct vb_link *l, bool on)
+static void link_park(struct vb_link *l, bool on)
 {
 	(void)l, (void)on;
 }
@@ -56,7 +56,7 @@ static void link_doze(struct vb_link *l, bool on)
 static const struct vb_link_ops ops = {
     .name = "test", .send = link_send, .recv = link_recv, .fd = link_fd};
 static const struct vb_link_ops silent_ops = {
-    .name = "silent", .send = link_send, .recv = link_recv, .fd = link_fd, .doze = link_doze};
+    .name = "silent", .send = link_send, .recv = link_recv, .fd = link_fd, .park = link_park};
 
 static int setup(void **state)
 {
@@ -354,7 +354,7 @@ static void mail_send(uint64_t token)
 	} envelope = {3, 0, token};
 	const struct iovec part[] = {{&envelope, sizeof envelope}, {&msg, sizeof msg}};
 
-	assert_int_equal(vb_door_send(mail.from, engine.mail.token, part, 2), 0);
+	assert_int_equal(vb_wakeup_send(mail.from, engine.mail.token, part, 2), 0);
 }
 
 static int take_answer(void *ctx, uint32_t peer, const void *msg, size_t len)
@@ -375,9 +375,9 @@ static void mail_open(void)
 	engine.hca = env.hca;
 	engine.broker.slot = 2;
 	engine.broker.mailbox = memory.mailbox;
-	engine.mail.fd = vb_door_open(&engine.mail.token);
+	engine.mail.fd = vb_wakeup_open(&engine.mail.token);
 	mail = (struct mail){.from = -1};
-	mail.from = vb_door_open(&mail.token);
+	mail.from = vb_wakeup_open(&mail.token);
 	assert_true(engine.mail.fd >= 0 && mail.from >= 0);
 	memory.mailbox[3].token = mail.token;
 	engine.mail.seen = memory.mailbox[2].sent = 0;
@@ -407,7 +407,7 @@ static void mail__of_a_slots_last_owner(void **state)
 }
 
 /* More mail than one step takes is due at once, though no other message tells of it. The queue of a
- * door may be short: here each is sent when the one before is taken. */
+ * wakeup endpoint may be short: here each is sent when the one before is taken. */
 static void mail__more_than_a_step_takes(void **state)
 {
 	(void)state;

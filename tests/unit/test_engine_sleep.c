@@ -153,7 +153,7 @@ static void sleep__leaves_packets_to_the_thread(void **state)
 	send_packet();
 	pthread_join(t, NULL);
 	assert_int_equal(rc, 0);
-	/* The thread does not wait at the door: nothing was looked for on its behalf. */
+	/* The thread does not wait at the wakeup endpoint: nothing was looked for on its behalf. */
 	assert_false(engine.rx_more);
 	assert_false(thread_hears(0));
 	send_packet();

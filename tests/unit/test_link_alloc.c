@@ -71,16 +71,16 @@ static void open__udp(void **state)
 static void open__shm(void **state)
 {
 	struct vb_link_config cfg = {.slot = SLOT, .port_of = shm_port_of};
-	struct vb_shm_door *door = mmap(NULL, VB_SHM_SLOTS * sizeof *door, PROT_READ | PROT_WRITE,
+	struct vb_wakeup *wakeup = mmap(NULL, VB_SHM_SLOTS * sizeof *wakeup, PROT_READ | PROT_WRITE,
 					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const struct vb_link_config below = {.rx_fd = rx_socket(AF_INET6), .port_of = port_of};
 
 	(void)state;
-	assert_ptr_not_equal(door, MAP_FAILED);
-	cfg.door = door;
+	assert_ptr_not_equal(wakeup, MAP_FAILED);
+	cfg.wakeup = wakeup;
 	assert_int_equal(vb_udp_open(&cfg.lower, &below), 0);
 	assert_open(vb_shm_open, &cfg, 1);
-	munmap(door, VB_SHM_SLOTS * sizeof *door);
+	munmap(wakeup, VB_SHM_SLOTS * sizeof *wakeup);
 }
 
 static int open_fault(struct vb_link **out, const struct vb_link_config *cfg)

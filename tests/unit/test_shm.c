@@ -108,7 +108,7 @@ static void tap__later_of_the_link_below(void **state)
 
 	vb_shm_of(w.shm)->cfg.tap = NULL;
 	f->tap_on = 1;
-	w.door[SLOT].token = 0; /* as if nobody shared memory: the packet goes by UDP */
+	w.wakeup[SLOT].token = 0; /* as if nobody shared memory: the packet goes by UDP */
 	add_for(f, SLOT, 64);
 	vb_shm_tap_later(f->link, true);
 	assert_int_equal(send_all(f), 1);
@@ -121,7 +121,7 @@ static void tap__later_of_the_link_below(void **state)
 }
 
 /* Who looks all the time is not woken; who sleeps is, once. */
-static void doze__woken_once(void **state)
+static void park__woken_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -132,28 +132,29 @@ static void doze__woken_once(void **state)
 	assert_int_equal(send_all(f), 1);
 	assert_false(is_readable(f->link));
 	/* What was there before shows when asked for. */
-	vb_link_doze(f->link, true);
+	vb_link_park(f->link, true);
 	assert_true(vb_link_has_packets(f->link));
-	vb_link_doze(f->link, false);
+	vb_link_park(f->link, false);
 	assert_int_equal(recv_all(f, 64), 1);
 
-	vb_link_doze(f->link, true);
+	vb_link_park(f->link, true);
 	assert_false(vb_link_has_packets(f->link));
 	assert_false(is_readable(f->link));
 	assert_int_equal(send_all(f), 1);
 	assert_true(is_readable(f->link));
-	assert_int_equal(w.door[SLOT].asleep, 0);
-	vb_link_doze(f->link, false);
+	assert_int_equal(w.wakeup[SLOT].asleep, 0);
+	vb_link_park(f->link, false);
 	assert_false(is_readable(f->link));
 	assert_int_equal(recv_all(f, 64), 1);
 }
 
-/* Another thread takes a new ring while one sleeps: the knock that it takes away is not missed. */
-static void doze__another_takes_the_knock(void **state)
+/* Another thread takes a new ring while one sleeps: the message that it takes away is not missed.
+ */
+static void park__another_takes_the_message(void **state)
 {
 	struct fixture *f = *state;
 
-	vb_link_doze(f->link, true);
+	vb_link_park(f->link, true);
 	add_for(f, SLOT, 8);
 	assert_int_equal(send_all(f), 1);
 	assert_true(is_readable(f->link));
@@ -167,7 +168,7 @@ static void doze__another_takes_the_knock(void **state)
 static void send__reader_is_stopped(void **state)
 {
 	struct fixture *f = *state;
-	int fd = vb_door_open(&w.door[OTHER].token);
+	int fd = vb_wakeup_open(&w.wakeup[OTHER].token);
 	vb_time now = VB_SEC;
 	uint32_t room, sent = 0, n;
 
@@ -195,7 +196,7 @@ static void send__reader_is_stopped(void **state)
 static void room__is_what_is_left(void **state)
 {
 	struct fixture *f = *state;
-	int fd = vb_door_open(&w.door[OTHER].token);
+	int fd = vb_wakeup_open(&w.wakeup[OTHER].token);
 	uint32_t first, room;
 
 	assert_true(fd >= 0);
@@ -228,56 +229,57 @@ static void nap__when_looks_are_in_vain(void **state)
 	assert_int_equal(vb_shm_begin_nap(f->link, VB_SEC), 0);
 }
 
-/* A door behind which nobody lives: what goes there goes by UDP, where nobody is either. */
+/* A wakeup endpoint behind which nobody lives: what goes there goes by UDP, where nobody is either.
+ */
 static void send__nobody_lives_there(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t room;
 
-	w.door[OTHER].token = 77;
+	w.wakeup[OTHER].token = 77;
 	add_for(f, OTHER, 64);
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(f->udp->socks.cnt + f->udp->socks.own[0].is_bound, 0);
 	assert_false(vb_shm_room(f->link, OTHER, 0, &room));
-	assert_int_equal(w.door[OTHER].knocks, 0);
+	assert_int_equal(w.wakeup[OTHER].rings, 0);
 }
 
 /* A slot's next owner gets a ring of its own, and the last owner's goes away. */
 static void send__slot_has_a_new_owner(void **state)
 {
 	struct fixture *f = *state;
-	int fd = vb_door_open(&w.door[OTHER].token), mem_fd;
-	struct vb_knock k;
+	int fd = vb_wakeup_open(&w.wakeup[OTHER].token), mem_fd;
+	struct vb_wakeup_msg k;
 	uint32_t room;
 
 	add_for(f, OTHER, 64);
 	assert_int_equal(send_all(f), 1);
-	assert_true(vb_door_answer(fd, &k, &mem_fd));
-	assert_int_equal(k.kind, VB_KNOCK_RING);
+	assert_true(vb_wakeup_take(fd, &k, &mem_fd));
+	assert_int_equal(k.kind, VB_WAKEUP_RING);
 	assert_int_equal(k.slot, SLOT);
 	assert_true(mem_fd >= 0);
 	close(mem_fd);
 	assert_int_equal(send_all(f), 1);
-	assert_false(vb_door_answer(fd, &k, &mem_fd));
+	assert_false(vb_wakeup_take(fd, &k, &mem_fd));
 	close(fd);
 
 	/* How full the ring of the last one is does not hold up the next. */
 	while (vb_shm_room(f->link, OTHER, 0, &room) && room)
 		assert_int_equal(send_all(f), 1);
-	fd = vb_door_open(&w.door[OTHER].token);
+	fd = vb_wakeup_open(&w.wakeup[OTHER].token);
 	assert_true(vb_shm_room(f->link, OTHER, 0, &room));
 	assert_true(room > VB_PAYLOAD_MAX);
 	assert_int_equal(send_all(f), 1);
-	assert_true(vb_door_answer(fd, &k, &mem_fd));
-	assert_int_equal(k.kind, VB_KNOCK_RING);
+	assert_true(vb_wakeup_take(fd, &k, &mem_fd));
+	assert_int_equal(k.kind, VB_WAKEUP_RING);
 	close(mem_fd);
 	/* Its owner ends: nothing more is kept for it. */
-	w.door[OTHER].token = 0;
+	w.wakeup[OTHER].token = 0;
 	vb_link_sweep(f->link);
 	close(fd);
-	fd = vb_door_open(&w.door[OTHER].token);
+	fd = vb_wakeup_open(&w.wakeup[OTHER].token);
 	assert_int_equal(send_all(f), 1);
-	assert_true(vb_door_answer(fd, &k, &mem_fd));
+	assert_true(vb_wakeup_take(fd, &k, &mem_fd));
 	close(mem_fd);
 	close(fd);
 }
@@ -316,17 +318,17 @@ static void close__unmaps_the_rings(void **state)
 static void recv__sender_is_gone(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t token = w.door[SLOT].token;
+	uint64_t token = w.wakeup[SLOT].token;
 
 	add_for(f, SLOT, 600);
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_all(f, 64), 1);
 	assert_int_equal(send_all(f), 1);
-	w.door[SLOT].token = 0;
+	w.wakeup[SLOT].token = 0;
 	vb_link_sweep(f->link);
 	assert_int_equal(recv_all(f, 64), 1);
 	vb_link_sweep(f->link);
-	w.door[SLOT].token = token;
+	w.wakeup[SLOT].token = token;
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_all(f, 64), 1);
 }
@@ -338,7 +340,7 @@ static void recv__ring_without_end(void **state)
 	struct fixture *f = *state;
 	struct vb_rx rx[VB_TX_BATCH_PKTS];
 	uint64_t token;
-	int fd = vb_door_open(&token),
+	int fd = vb_wakeup_open(&token),
 	    mem_fd = vb_memory_create(VB_MEMORY_RING, VB_RING_HEAD_BYTES + VB_RING_BYTES);
 	struct vb_ring_way way = {.path = f->path4, .ifindex = 1};
 	struct vb_ring_tx ring = {.mem = NULL};
@@ -357,9 +359,9 @@ static void recv__ring_without_end(void **state)
 	} while (ring.head < VB_RING_BYTES);
 	assert_int_equal(ring.head, VB_RING_BYTES);
 	memcpy(ring.mem + VB_RING_HEAD_BYTES, &len, sizeof len);
-	assert_int_equal(vb_door_knock(fd, w.door[SLOT].token, VB_KNOCK_RING, OTHER, token, mem_fd),
-			 0);
-	w.door[SLOT].knocks++;
+	assert_int_equal(
+	    vb_wakeup_notify(fd, w.wakeup[SLOT].token, VB_WAKEUP_RING, OTHER, token, mem_fd), 0);
+	w.wakeup[SLOT].rings++;
 	assert_int_equal(recv_some(f, rx, 64), 0);
 	assert_true(vb_link_has_packets(f->link)); /* it has not looked at them all */
 	/* What is for us gets its turn, whatever that one does. */
@@ -441,8 +443,8 @@ int main(void)
 	    S(fd__readable_for_the_link_below),
 	    S(tap__both_sides_with_icrc),
 	    S(tap__later_of_the_link_below),
-	    S(doze__woken_once),
-	    S(doze__another_takes_the_knock),
+	    S(park__woken_once),
+	    S(park__another_takes_the_message),
 	    S(send__reader_is_stopped),
 	    S(room__is_what_is_left),
 	    S(nap__when_looks_are_in_vain),

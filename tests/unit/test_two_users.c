@@ -16,7 +16,7 @@
 static struct {
 	struct vb_sysfs tree;
 	uint32_t ready, go, done, again, is_own;
-	uint64_t door; /* the token of the victim's */
+	uint64_t wakeup; /* the token of the victim's */
 	pid_t stranger;
 } * common;
 
@@ -407,40 +407,40 @@ static void connect__the_port_is_a_strangers(void **state)
 	(void)user_end(stranger);
 }
 
-static void knock_and_send(void)
+static void notify_and_send(void)
 {
 	struct iovec part = {(void *)(uintptr_t)usual, sizeof usual};
 	uint64_t token;
-	int fd = vb_door_open(&token);
+	int fd = vb_wakeup_open(&token);
 
 	MUST(fd >= 0);
-	MUST(vb_door_knock(fd, common->door, VB_KNOCK_RING, 5, token, fd) == 0);
-	MUST(vb_door_send(fd, common->door, &part, 1) == 0);
+	MUST(vb_wakeup_notify(fd, common->wakeup, VB_WAKEUP_RING, 5, token, fd) == 0);
+	MUST(vb_wakeup_send(fd, common->wakeup, &part, 1) == 0);
 }
 
-/* Answers what a stranger and what a process of its own user have left at its door. */
-static void answer_door(void)
+/* Answers what a stranger and what a process of its own user have left at its wakeup endpoint. */
+static void take_wakeups(void)
 {
 	char text[sizeof usual + 1];
-	struct vb_knock k;
-	int fd = vb_door_open(&common->door), mem_fd;
+	struct vb_wakeup_msg k;
+	int fd = vb_wakeup_open(&common->wakeup), mem_fd;
 
 	MUST(fd >= 0);
 	raise_flag(&common->ready);
 	await(&common->go);
 	if (common->is_own) {
-		MUST(vb_door_answer(fd, &k, &mem_fd) && k.kind == VB_KNOCK_RING && mem_fd >= 0);
-		MUST(vb_door_receive(fd, text, sizeof text) == sizeof usual);
+		MUST(vb_wakeup_take(fd, &k, &mem_fd) && k.kind == VB_WAKEUP_RING && mem_fd >= 0);
+		MUST(vb_wakeup_receive(fd, text, sizeof text) == sizeof usual);
 	} else {
-		MUST(!vb_door_answer(fd, &k, &mem_fd));
+		MUST(!vb_wakeup_take(fd, &k, &mem_fd));
 		raise_flag(&common->done); /* once more: the answer has taken what was sent, too */
 		await(&common->again);
-		MUST(vb_door_receive(fd, text, sizeof text) == 0);
+		MUST(vb_wakeup_receive(fd, text, sizeof text) == 0);
 	}
 }
 
-/* Rings and messages of another user are not taken, though anybody can find the door. */
-static void door__of_another_user(void **state)
+/* Rings and messages of another user are not taken, though anybody can find the wakeup endpoint. */
+static void wakeup__of_another_user(void **state)
 {
 	(void)state;
 	for (uint32_t own = 0; own < 2; own++) {
@@ -449,13 +449,13 @@ static void door__of_another_user(void **state)
 
 		memset(common, 0, sizeof *common);
 		common->is_own = own;
-		victim = user_start(VICTIM, answer_door);
+		victim = user_start(VICTIM, take_wakeups);
 		await(&common->ready);
-		assert_int_equal(user_run(who, knock_and_send), 0);
+		assert_int_equal(user_run(who, notify_and_send), 0);
 		raise_flag(&common->go);
 		if (!own) {
 			await(&common->done);
-			assert_int_equal(user_run(who, knock_and_send), 0);
+			assert_int_equal(user_run(who, notify_and_send), 0);
 			raise_flag(&common->again);
 		}
 		assert_int_equal(user_end(victim), 0);
@@ -470,7 +470,7 @@ int main(int argc, char **argv)
 	    T(replace__the_name_cannot_be_won),           T(init__the_names_are_taken),
 	    T(init__a_folder_of_another_and_one_for_all), T(publish__a_fifo_is_not_waited_for),
 	    T(settings__a_strangers_tree_changes_none),   T(connect__the_name_is_taken),
-	    T(connect__the_port_is_a_strangers),          T(door__of_another_user),
+	    T(connect__the_port_is_a_strangers),          T(wakeup__of_another_user),
 	};
 
 	(void)argc;

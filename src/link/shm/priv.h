@@ -12,14 +12,14 @@
 
 /* A process that packets are sent to. */
 struct vb_shm_peer {
-	uint64_t token;         /* of its door when the ring was made; 0: none was */
+	uint64_t token;         /* of its wakeup endpoint when the ring was made; 0: none was */
 	struct vb_ring_tx ring; /* mem NULL: it could not be made, UDP stands in */
-	int unannounced;        /* -1; else the ring's descriptor: the door was full of knocks */
+	int unannounced;        /* -1; else the ring's descriptor: its wakeup endpoint was full */
 };
 
 /* A ring that packets come by. */
 struct vb_shm_source {
-	uint64_t token; /* of the sender's door */
+	uint64_t token; /* of the sender's wakeup endpoint */
 	uint8_t slot;
 	struct vb_ring_rx ring;
 };
@@ -27,11 +27,11 @@ struct vb_shm_source {
 struct vb_shm {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_link_config cfg;
-	int door_fd, epoll_fd;
+	int wakeup_fd, epoll_fd;
 	uint64_t token;
-	uint32_t turn;   /* see vb_door_doze() */
-	uint32_t knocks; /* rings that were taken in */
-	bool dozes;
+	uint32_t turn;  /* see vb_wakeup_park() */
+	uint32_t rings; /* rings that were taken in */
+	bool parks;
 	bool tap_later;
 	vb_time packet_at;     /* when one last came by shared memory */
 	vb_time look_at;       /* when the link below was last looked at, */
@@ -65,14 +65,14 @@ static inline bool vb_shm_is_tapped(const struct vb_shm *s)
 
 static inline uint64_t vb_shm_token_of(const struct vb_shm *s, uint32_t slot)
 {
-	return __atomic_load_n(&s->cfg.door[slot].token, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&s->cfg.wakeup[slot].token, __ATOMIC_ACQUIRE);
 }
 
 /* tx.c, rx.c: the rows of struct vb_link_ops */
 uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);
 uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
 bool vb_shm_has_packets(const struct vb_link *l);
-void vb_shm_doze(struct vb_link *l, bool on);
+void vb_shm_park(struct vb_link *l, bool on);
 uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now);
 void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d);
 bool vb_shm_end_nap(struct vb_link *l);

@@ -18,8 +18,8 @@
 /* So long nobody sleeps without a look at it. */
 #define NAP_NS (500 * VB_USEC)
 #define SHM_ALONE_NS (20 * VB_MSEC)
-/* Knocks that are answered at a time: whoever keeps knocking is heard again later. */
-#define KNOCKS_MAX 64u
+/* Wakeups that are taken at a time: whoever goes on sending them is heard again later. */
+#define WAKEUPS_MAX 64u
 
 void vb_shm_source_forget(struct vb_shm *s, uint32_t i)
 {
@@ -42,7 +42,7 @@ void vb_shm_forget_gone(struct vb_shm *s)
 
 /* A process hands in one ring, and a slot has two owners at most: this one and the last, whose
  * packets may still be waiting. */
-static bool has_place(const struct vb_shm *s, const struct vb_knock *k)
+static bool has_place(const struct vb_shm *s, const struct vb_wakeup_msg *k)
 {
 	uint32_t of_slot = 0;
 
@@ -56,7 +56,7 @@ static bool has_place(const struct vb_shm *s, const struct vb_knock *k)
 	return of_slot < 2;
 }
 
-static void take_in(struct vb_shm *s, const struct vb_knock *k, int fd)
+static void take_in(struct vb_shm *s, const struct vb_wakeup_msg *k, int fd)
 {
 	void *mem;
 
@@ -68,23 +68,24 @@ static void take_in(struct vb_shm *s, const struct vb_knock *k, int fd)
 	    (struct vb_shm_source){.token = k->token, .slot = (uint8_t)k->slot, .ring.mem = mem};
 }
 
-static void answer_door(struct vb_shm *s)
+static void take_wakeups(struct vb_shm *s)
 {
-	struct vb_knock k;
+	struct vb_wakeup_msg k;
 	uint32_t n = 0;
 	int fd;
 
-	for (; n < KNOCKS_MAX && vb_door_answer(s->door_fd, &k, &fd); n++) {
-		if (k.kind == VB_KNOCK_RING && fd >= 0)
+	for (; n < WAKEUPS_MAX && vb_wakeup_take(s->wakeup_fd, &k, &fd); n++) {
+		if (k.kind == VB_WAKEUP_RING && fd >= 0)
 			take_in(s, &k, fd);
 		if (fd >= 0)
 			close(fd);
 	}
-	if (n == KNOCKS_MAX)
-		s->knocks--; /* the rest with the next recv */
-	/* Whoever sleeps at the door may not have seen the knock that was just taken away. */
-	if (s->dozes)
-		(void)vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_WAITS);
+	if (n == WAKEUPS_MAX)
+		s->rings--; /* the rest with the next recv */
+	/* Whoever sleeps at the wakeup endpoint may not have seen the message that was just taken
+	 * away. */
+	if (s->parks)
+		(void)vb_wakeup_park(&s->cfg.wakeup[s->cfg.slot], &s->turn, VB_WAKEUP_WAITS);
 }
 
 static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
@@ -170,16 +171,16 @@ static uint32_t recv_lower(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt, vb_
 uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
 {
 	struct vb_shm *s = vb_shm_of(l);
-	uint32_t knocks = __atomic_load_n(&s->cfg.door[s->cfg.slot].knocks, __ATOMIC_ACQUIRE);
+	uint32_t rings = __atomic_load_n(&s->cfg.wakeup[s->cfg.slot].rings, __ATOMIC_ACQUIRE);
 	/* Full rings leave a place for what comes by the link below. */
 	uint32_t most = cnt - cnt / 4, n;
 
 	for (uint32_t i = 0; i < s->source_cnt; i++)
 		vb_ring_give_back(&s->source[i].ring);
 	s->rx_cnt = 0;
-	if (knocks != s->knocks) {
-		s->knocks = knocks;
-		answer_door(s);
+	if (rings != s->rings) {
+		s->rings = rings;
+		take_wakeups(s);
 	}
 	n = recv_rings(s, rx, most < VB_SHM_RX_PKTS ? most : VB_SHM_RX_PKTS);
 	if (n)
@@ -196,7 +197,7 @@ bool vb_shm_has_packets(const struct vb_link *l)
 {
 	const struct vb_shm *s = vb_shm_of_const(l);
 
-	if (__atomic_load_n(&s->cfg.door[s->cfg.slot].knocks, __ATOMIC_ACQUIRE) != s->knocks)
+	if (__atomic_load_n(&s->cfg.wakeup[s->cfg.slot].rings, __ATOMIC_ACQUIRE) != s->rings)
 		return true;
 	for (uint32_t i = 0; i < s->source_cnt; i++)
 		if (vb_ring_has_packets(&s->source[i].ring))
@@ -204,22 +205,22 @@ bool vb_shm_has_packets(const struct vb_link *l)
 	return vb_link_has_packets(l->lower);
 }
 
-void vb_shm_doze(struct vb_link *l, bool on)
+void vb_shm_park(struct vb_link *l, bool on)
 {
 	struct vb_shm *s = vb_shm_of(l);
 
-	vb_link_doze(l->lower, on);
+	vb_link_park(l->lower, on);
 	if (on) {
-		s->dozes = true;
-		(void)vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_WAITS);
+		s->parks = true;
+		(void)vb_wakeup_park(&s->cfg.wakeup[s->cfg.slot], &s->turn, VB_WAKEUP_WAITS);
 		return;
 	}
-	vb_door_rouse(&s->cfg.door[s->cfg.slot]);
-	if (!s->dozes)
+	vb_wakeup_unpark(&s->cfg.wakeup[s->cfg.slot]);
+	if (!s->parks)
 		return;
 	/* The descriptor may have shown either: see what it was. */
-	s->dozes = false;
-	answer_door(s);
+	s->parks = false;
+	take_wakeups(s);
 	s->look_at = 0;
 }
 
@@ -229,23 +230,23 @@ uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now)
 
 	if (vb_time_since(s->packet_at, now) > SHM_ALONE_NS || s->look_in_vain < LOOKS_IN_VAIN)
 		return 0;
-	return vb_door_doze(&s->cfg.door[s->cfg.slot], &s->turn, VB_DOOR_NAPS);
+	return vb_wakeup_park(&s->cfg.wakeup[s->cfg.slot], &s->turn, VB_WAKEUP_NAPS);
 }
 
 void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d)
 {
 	struct vb_shm *s = vb_shm_of(l);
 
-	vb_door_nap(&s->cfg.door[s->cfg.slot], word, d < NAP_NS ? d : NAP_NS);
+	vb_wakeup_nap(&s->cfg.wakeup[s->cfg.slot], word, d < NAP_NS ? d : NAP_NS);
 }
 
 bool vb_shm_end_nap(struct vb_link *l)
 {
 	struct vb_shm *s = vb_shm_of(l);
-	struct vb_shm_door *d = &s->cfg.door[s->cfg.slot];
+	struct vb_wakeup *d = &s->cfg.wakeup[s->cfg.slot];
 	uint32_t word = __atomic_load_n(&d->asleep, __ATOMIC_RELAXED);
 
-	return (word & VB_DOOR_NAPS) != 0 && vb_door_end_nap(d, word);
+	return (word & VB_WAKEUP_NAPS) != 0 && vb_wakeup_end_nap(d, word);
 }
 
 void vb_shm_tap_later(struct vb_link *l, bool on)

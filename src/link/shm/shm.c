@@ -15,10 +15,10 @@ static int shm_fd(const struct vb_link *l)
 	return vb_shm_of_const(l)->epoll_fd;
 }
 
-/* The door's, and those of the link below. */
+/* The wakeup endpoint's, and those of the link below. */
 static uint32_t shm_fds(const struct vb_link *l, int *fd)
 {
-	fd[0] = vb_shm_of_const(l)->door_fd;
+	fd[0] = vb_shm_of_const(l)->wakeup_fd;
 	return 1 + vb_link_fds(l->lower, fd + 1);
 }
 
@@ -50,7 +50,7 @@ static void shm_close(struct vb_link *l)
 		vb_shm_peer_forget(&s->peer[i]);
 	while (s->source_cnt)
 		vb_shm_source_forget(s, 0);
-	close(s->door_fd);
+	close(s->wakeup_fd);
 	close(s->epoll_fd);
 	l->lower->ops->close(l->lower);
 	free(s);
@@ -63,7 +63,7 @@ static const struct vb_link_ops shm_ops = {
     .fd = shm_fd,
     .fds = shm_fds,
     .has_packets = vb_shm_has_packets,
-    .doze = vb_shm_doze,
+    .park = vb_shm_park,
     .begin_nap = vb_shm_begin_nap,
     .nap = vb_shm_nap,
     .end_nap = vb_shm_end_nap,
@@ -75,21 +75,21 @@ static const struct vb_link_ops shm_ops = {
     .close = shm_close,
 };
 
-/* One descriptor that is readable when the door or the link below is. */
+/* One descriptor that is readable when the wakeup endpoint or the link below is. */
 static int open_fds(struct vb_shm *s)
 {
 	struct epoll_event in = {.events = EPOLLIN};
 	int rc;
 
-	s->door_fd = vb_door_open(&s->token);
-	if (s->door_fd < 0)
-		return s->door_fd;
+	s->wakeup_fd = vb_wakeup_open(&s->token);
+	if (s->wakeup_fd < 0)
+		return s->wakeup_fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll_fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->door_fd, &in) == 0 &&
+	if (s->epoll_fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->wakeup_fd, &in) == 0 &&
 	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, vb_link_fd(s->link.lower), &in) == 0)
 		return 0;
 	rc = -errno;
-	close(s->door_fd);
+	close(s->wakeup_fd);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	return rc;
@@ -98,7 +98,7 @@ static int open_fds(struct vb_shm *s)
 int vb_shm_open(struct vb_link **out, const struct vb_link_config *cfg)
 {
 	struct vb_shm *s = calloc(1, sizeof *s);
-	struct vb_shm_door *door = &cfg->door[cfg->slot];
+	struct vb_wakeup *wakeup = &cfg->wakeup[cfg->slot];
 	int rc;
 
 	if (!s)
@@ -115,9 +115,9 @@ int vb_shm_open(struct vb_link **out, const struct vb_link_config *cfg)
 		free(s);
 		return rc;
 	}
-	s->knocks = __atomic_load_n(&door->knocks, __ATOMIC_RELAXED);
-	__atomic_store_n(&door->asleep, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&door->token, s->token, __ATOMIC_RELEASE);
+	s->rings = __atomic_load_n(&wakeup->rings, __ATOMIC_RELAXED);
+	__atomic_store_n(&wakeup->asleep, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&wakeup->token, s->token, __ATOMIC_RELEASE);
 	*out = &s->link;
 	return 0;
 }

@@ -6,7 +6,8 @@
  * everything else; it receives from both.
  *
  * A ring (ring.h) is made when the first packet for a process leaves, and handed in at the
- * receiver's door (wakeup.h). What cannot be had, for lack of memory or descriptors, goes by UDP.
+ * receiver's wakeup endpoint (wakeup.h). What cannot be had, for lack of memory or descriptors,
+ * goes by UDP.
  */
 #ifndef VB_LINK_SHM_SHM_H
 #define VB_LINK_SHM_SHM_H
@@ -20,8 +21,8 @@
 
 #define VB_SHM_SLOTS 256u
 
-/* @cfg->lower is a link that taps, @cfg->door has VB_SHM_SLOTS doors. Returns 0 and the link in
- * *out, or a negative errno; then @cfg->lower is still the caller's. */
+/* @cfg->lower is a link that taps, @cfg->wakeup has VB_SHM_SLOTS wakeup endpoints. Returns 0 and
+ * the link in *out, or a negative errno; then @cfg->lower is still the caller's. */
 int vb_shm_open(struct vb_link **out, const struct vb_link_config *cfg);
 
 #endif

@@ -32,13 +32,13 @@ void vb_shm_peer_forget(struct vb_shm_peer *p)
 static bool ring_announce(struct vb_shm *s, uint32_t slot, vb_time now)
 {
 	struct vb_shm_peer *p = &s->peer[slot];
-	int rc = vb_door_knock(s->door_fd, p->token, VB_KNOCK_RING, s->cfg.slot, s->token,
-			       p->unannounced);
+	int rc = vb_wakeup_notify(s->wakeup_fd, p->token, VB_WAKEUP_RING, s->cfg.slot, s->token,
+				  p->unannounced);
 
-	/* Anybody can fill the queue of a door, but only who shares this memory can have its owner
-	 * empty it. One who does not for long gets its packets by UDP. */
+	/* Anybody can fill the queue of a wakeup endpoint, but only who shares this memory can have
+	 * its owner empty it. One who does not for long gets its packets by UDP. */
 	if (rc == 0 || rc == -EAGAIN)
-		__atomic_fetch_add(&s->cfg.door[slot].knocks, 1, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&s->cfg.wakeup[slot].rings, 1, __ATOMIC_RELEASE);
 	if (rc == -EAGAIN && !vb_ring_is_stuck(&p->ring, now))
 		return false;
 	close(p->unannounced);
@@ -110,21 +110,21 @@ static void tap_sent(struct vb_shm *s, const struct vb_ring_way *way, const stru
 	}
 }
 
-/* If the reader sleeps. One that waits at its door hears a knock, and only then its word is taken
- * back. */
+/* If the reader sleeps. One that waits at its wakeup endpoint gets a message, and only then its
+ * word is taken back. */
 static void wake_reader(struct vb_shm *s, uint32_t slot, const struct vb_shm_peer *p)
 {
-	struct vb_shm_door *d = &s->cfg.door[slot];
+	struct vb_wakeup *d = &s->cfg.wakeup[slot];
 	uint32_t turn = __atomic_load_n(&d->asleep, __ATOMIC_SEQ_CST);
 
 	if (turn == 0)
 		return;
-	if (turn & VB_DOOR_NAPS) {
-		(void)vb_door_end_nap(d, turn);
+	if (turn & VB_WAKEUP_NAPS) {
+		(void)vb_wakeup_end_nap(d, turn);
 		return;
 	}
-	/* That there is no room for another knock wakes as well. */
-	(void)vb_door_knock(s->door_fd, p->token, VB_KNOCK_WAKE, s->cfg.slot, s->token, -1);
+	/* That there is no room for another message wakes as well. */
+	(void)vb_wakeup_notify(s->wakeup_fd, p->token, VB_WAKEUP_WAKE, s->cfg.slot, s->token, -1);
 	(void)__atomic_compare_exchange_n(&d->asleep, &turn, 0, false, __ATOMIC_SEQ_CST,
 					  __ATOMIC_RELAXED);
 }

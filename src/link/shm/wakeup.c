@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Doors, see wakeup.h. unix(7): SO_PASSCRED, SCM_RIGHTS, abstract addresses */
+/* Wakeup endpoints, see wakeup.h. unix(7): SO_PASSCRED, SCM_RIGHTS, abstract addresses */
 #include "link/shm/wakeup.h"
 
 #include <errno.h>
@@ -15,16 +15,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#define KNOCK_MAGIC 0x56424b4eu
-/* Knocks that are passed over in one call: a stranger who keeps knocking is heard again later. */
+#define WAKEUP_MAGIC 0x56424b4eu
+/* Messages that are passed over in one call: a stranger who goes on sending is heard again later.
+ */
 #define PASSED_OVER_MAX 64
 
-union knock_control {
+union wakeup_control {
 	char buf[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;
 };
 
-static socklen_t door_address(struct sockaddr_un *a, uint64_t token)
+static socklen_t endpoint_address(struct sockaddr_un *a, uint64_t token)
 {
 	int n;
 
@@ -33,7 +34,7 @@ static socklen_t door_address(struct sockaddr_un *a, uint64_t token)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-int vb_door_open(uint64_t *token)
+int vb_wakeup_open(uint64_t *token)
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, rc;
 	struct sockaddr_un a;
@@ -46,7 +47,7 @@ int vb_door_open(uint64_t *token)
 		return -EIO;
 	}
 	*token |= 1; /* never 0 */
-	len = door_address(&a, *token);
+	len = endpoint_address(&a, *token);
 	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one) ||
 	    bind(fd, (struct sockaddr *)&a, len)) {
 		rc = -errno;
@@ -57,16 +58,17 @@ int vb_door_open(uint64_t *token)
 }
 
 /* No cancellation points, as in udp/tx.c. */
-int vb_door_knock(int fd, uint64_t token, enum vb_knock_kind kind, uint8_t slot, uint64_t own_token,
-		  int mem_fd)
+int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint8_t slot,
+		     uint64_t own_token, int mem_fd)
 {
-	struct vb_knock k = {.magic = KNOCK_MAGIC, .kind = kind, .slot = slot, .token = own_token};
-	union knock_control control = {.buf = {0}};
+	struct vb_wakeup_msg k = {
+	    .magic = WAKEUP_MAGIC, .kind = kind, .slot = slot, .token = own_token};
+	union wakeup_control control = {.buf = {0}};
 	struct sockaddr_un a;
 	struct iovec iov = {.iov_base = &k, .iov_len = sizeof k};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_name = &a};
 
-	m.msg_namelen = door_address(&a, token);
+	m.msg_namelen = endpoint_address(&a, token);
 	if (mem_fd >= 0) {
 		m.msg_control = control.buf;
 		m.msg_controllen = CMSG_SPACE(sizeof mem_fd);
@@ -123,7 +125,7 @@ static bool read_control(struct msghdr *m, int *mem_fd)
  * over; negative: there is none. */
 static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd)
 {
-	union knock_control control;
+	union wakeup_control control;
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
@@ -136,14 +138,14 @@ static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd)
 	return read_control(&m, mem_fd) && !(m.msg_flags & MSG_TRUNC) ? n : 0;
 }
 
-bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
+bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
 		long n = receive_datagram(fd, k, sizeof *k, mem_fd);
 
 		if (n < 0)
 			return false;
-		if (n == (long)sizeof *k && k->magic == KNOCK_MAGIC && k->slot < 256)
+		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < 256)
 			return true;
 		if (*mem_fd >= 0)
 			close(*mem_fd);
@@ -151,7 +153,7 @@ bool vb_door_answer(int fd, struct vb_knock *k, int *mem_fd)
 	return false;
 }
 
-size_t vb_door_receive(int fd, void *buf, size_t size)
+size_t vb_wakeup_receive(int fd, void *buf, size_t size)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
 		int mem_fd;
@@ -167,28 +169,28 @@ size_t vb_door_receive(int fd, void *buf, size_t size)
 	return 0;
 }
 
-int vb_door_send(int fd, uint64_t token, const struct iovec *part, size_t cnt)
+int vb_wakeup_send(int fd, uint64_t token, const struct iovec *part, size_t cnt)
 {
 	struct sockaddr_un a;
 	struct msghdr m = {
 	    .msg_iov = (struct iovec *)(uintptr_t)part, .msg_iovlen = cnt, .msg_name = &a};
 
-	m.msg_namelen = door_address(&a, token);
+	m.msg_namelen = endpoint_address(&a, token);
 	return syscall(SYS_sendmsg, fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-void vb_door_nap(struct vb_shm_door *door, uint32_t word, uint64_t ns)
+void vb_wakeup_nap(struct vb_wakeup *wakeup, uint32_t word, uint64_t ns)
 {
 	struct timespec t = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 
-	syscall(SYS_futex, &door->asleep, FUTEX_WAIT, word, &t, NULL, 0);
+	syscall(SYS_futex, &wakeup->asleep, FUTEX_WAIT, word, &t, NULL, 0);
 }
 
-bool vb_door_end_nap(struct vb_shm_door *door, uint32_t word)
+bool vb_wakeup_end_nap(struct vb_wakeup *wakeup, uint32_t word)
 {
-	if (!__atomic_compare_exchange_n(&door->asleep, &word, 0, false, __ATOMIC_SEQ_CST,
+	if (!__atomic_compare_exchange_n(&wakeup->asleep, &word, 0, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED))
 		return false;
-	syscall(SYS_futex, &door->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, &wakeup->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 	return true;
 }

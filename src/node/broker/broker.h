@@ -40,7 +40,7 @@ struct vb_broker_client {
 	struct vb_flow *flow;           /* the receive sockets of the host, by slot */
 	struct vb_cnp_bell *bell;       /* interrupts of CNPs, by device */
 	vb_time *queue_idle;            /* of the queue that faults make, by HCA port */
-	struct vb_shm_door *door;       /* and the doors, see link/shm/wakeup.h */
+	struct vb_wakeup *wakeup;       /* and the wakeup endpoints, see link/shm/wakeup.h */
 	struct vb_mailbox *mailbox;     /* and the mailboxes */
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */

@@ -45,7 +45,7 @@ static int map_memory(struct vb_broker_client *c, const struct vb_fds *fds)
 	c->flow = ((struct vb_host_memory *)host)->flow;
 	c->bell = ((struct vb_host_memory *)host)->bell;
 	c->queue_idle = ((struct vb_host_memory *)host)->queue_idle;
-	c->door = ((struct vb_host_memory *)host)->door;
+	c->wakeup = ((struct vb_host_memory *)host)->wakeup;
 	c->mailbox = ((struct vb_host_memory *)host)->mailbox;
 	if (c->shm->version == VB_SHM_VERSION && c->host->version == VB_SHM_VERSION)
 		return 0;

@@ -313,7 +313,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 	    .flow = e->broker.flow,
 	    .slot = (uint8_t)e->broker.slot,
 	    .own = e->flow_own,
-	    .door = e->broker.door,
+	    .wakeup = e->broker.wakeup,
 	    .port_of = link_port_of,
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
@@ -330,7 +330,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 		cfg.counters[i + 1] = &e->broker.shm->counters[i + 1];
 	}
 	/* A slot's last owner may have been killed while there was no broker. */
-	__atomic_store_n(&e->broker.door[e->broker.slot].token, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&e->broker.wakeup[e->broker.slot].token, 0, __ATOMIC_RELEASE);
 	return open_driver(e, d, &cfg, why, why_size);
 }
 

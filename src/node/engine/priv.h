@@ -99,23 +99,23 @@ struct vb_sleeper {
 struct vb_progress_thread {
 	pthread_t thread;
 	bool started, stop;
-	int link_fd;          /* an epoll instance: readable when the link's descriptors are */
-	bool naps_at_door;    /* waits for packets by shared memory alone... */
-	bool waits_at_door;   /* ... or for them and the descriptors */
-	int kick_fd;          /* eventfd: look again */
-	bool kicked;          /* kick_fd was written and not yet acted on */
-	bool parked;          /* the application polls: sleeps until wake_at, blind for packets */
-	bool handover;        /* the application is about to sleep */
-	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
-	vb_time wake_at;      /* when it wakes by itself */
-	vb_time check_at;     /* next look at broker and devices */
-	bool streams;         /* took a packet for a program that is passive */
-	uint32_t lingered;    /* times in a row that no other packet came in the time allowed... */
-	uint32_t linger_skip; /* ... and packets to take without waiting for the next */
-	uint32_t beaten;      /* times in a row that the application was faster at a packet */
-	uint32_t in_vain;     /* times in a row that it was woken while the application polled */
-	vb_time nap_until;    /* parked on a crowded machine: until then; else 0 */
-	uint32_t late;        /* ... and found that the application had taken the packet */
+	int link_fd;           /* an epoll instance: readable when the link's descriptors are */
+	bool naps_for_wakeup;  /* waits for packets by shared memory alone... */
+	bool waits_for_wakeup; /* ... or for them and the descriptors */
+	int kick_fd;           /* eventfd: look again */
+	bool kicked;           /* kick_fd was written and not yet acted on */
+	bool parked;           /* the application polls: sleeps until wake_at, blind for packets */
+	bool handover;         /* the application is about to sleep */
+	_Atomic bool napping;  /* waits a moment for the lock; kick_fd ends that */
+	vb_time wake_at;       /* when it wakes by itself */
+	vb_time check_at;      /* next look at broker and devices */
+	bool streams;          /* took a packet for a program that is passive */
+	uint32_t lingered;     /* times in a row that no other packet came in the time allowed... */
+	uint32_t linger_skip;  /* ... and packets to take without waiting for the next */
+	uint32_t beaten;       /* times in a row that the application was faster at a packet */
+	uint32_t in_vain;      /* times in a row that it was woken while the application polled */
+	vb_time nap_until;     /* parked on a crowded machine: until then; else 0 */
+	uint32_t late;         /* ... and found that the application had taken the packet */
 };
 
 /* Bytes that may wait in a receive socket of this host, each datagram with VB_FLOW_OVERHEAD. */
@@ -359,8 +359,8 @@ void vb_progress_thread_stop(struct vb_engine *e);
 void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
 /* The thread has one more descriptor to wait for. */
 void vb_progress_thread_look_again(struct vb_engine *e);
-/* Another thread will wait at the door: the thread does not do so by a nap any more. */
-void vb_progress_thread_yield_door(struct vb_engine *e);
+/* Another thread will wait at the wakeup endpoint: the thread does not do so by a nap any more. */
+void vb_progress_thread_yield_wakeup(struct vb_engine *e);
 /* The application took packets by itself. */
 void vb_progress_thread_beaten(struct vb_engine *e);
 

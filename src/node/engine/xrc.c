@@ -50,7 +50,7 @@ int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len)
 	if (token == 0 || peer == e->broker.slot || e->mail.fd < 0)
 		return -ECONNREFUSED;
 
-	int rc = vb_door_send(e->mail.fd, token, part, 2);
+	int rc = vb_wakeup_send(e->mail.fd, token, part, 2);
 
 	if (rc == 0)
 		__atomic_fetch_add(&e->broker.mailbox[peer].sent, 1, __ATOMIC_RELEASE);
@@ -70,7 +70,7 @@ static bool take_message(struct vb_engine *e, vb_time now)
 		uint64_t align;
 		uint8_t bytes[sizeof(struct envelope) + VB_XRC_MSG_MAX];
 	} m;
-	size_t len = vb_door_receive(e->mail.fd, &m, sizeof m);
+	size_t len = vb_wakeup_receive(e->mail.fd, &m, sizeof m);
 
 	if (len == 0)
 		return false;
@@ -119,7 +119,7 @@ void vb_engine_probe_xrc(struct vb_engine *e, vb_time now)
 void vb_engine_share_xrcd(struct vb_engine *e, struct vb_xrcd *x, const struct vb_xrcd_name *name)
 {
 	if (e->mail.fd < 0) {
-		int fd = vb_door_open(&e->mail.token);
+		int fd = vb_wakeup_open(&e->mail.token);
 
 		if (fd < 0)
 			return;

@@ -156,7 +156,7 @@ static int describe_slot(struct vb_slots *s, struct vb_broker_client *c)
 	    .flow = m->flow,
 	    .bell = m->bell,
 	    .queue_idle = m->queue_idle,
-	    .door = m->door,
+	    .wakeup = m->wakeup,
 	    .mailbox = m->mailbox,
 	};
 	return 0;

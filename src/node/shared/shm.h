@@ -202,7 +202,7 @@ struct vb_cnp_bell {
 /* Where a process takes messages about XRC targets that several processes serve, see
  * node/engine/xrc.c. */
 struct vb_mailbox {
-	uint64_t token; /* of a door (link/shm/wakeup.h); 0: it takes none */
+	uint64_t token; /* of a wakeup endpoint (link/shm/wakeup.h); 0: it takes none */
 	uint32_t sent;  /* messages handed in, wraps: to look for them costs the reader nothing */
 	uint32_t rsv;
 };
@@ -214,7 +214,7 @@ struct vb_host_memory {
 	struct vb_adapter_shm adapter;
 	struct vb_history past;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
-	struct vb_shm_door door[VB_SLOT_CNT];            /* doors, by slot */
+	struct vb_wakeup wakeup[VB_SLOT_CNT];            /* wakeup endpoints, by slot */
 	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */
 	uint32_t qp_index[VB_CSR_QPS];
 	_Alignas(64) struct vb_cnp_bell bell[VB_HCA_PORTS_MAX]; /* by device */

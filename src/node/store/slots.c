@@ -33,11 +33,11 @@ static void show_taken(struct vb_slots *s, uint32_t slot, bool is_taken)
 }
 
 /* Nobody is to hand in anything to an owner who is gone. */
-static void door_close(struct vb_slots *s, uint32_t slot)
+static void wakeup_close(struct vb_slots *s, uint32_t slot)
 {
 	struct vb_host_memory *m = (struct vb_host_memory *)s->host;
 
-	__atomic_store_n(&m->door[slot].token, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&m->wakeup[slot].token, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&m->mailbox[slot].token, 0, __ATOMIC_RELEASE);
 }
 
@@ -326,7 +326,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 
 	vb_group_quiet(&s->group, k);
 	show_taken(s, k, false);
-	door_close(s, k);
+	wakeup_close(s, k);
 	if (next == slot->qpn_start)
 		next += QPN_GAP;
 	/* One change for readers: totals neither run backwards nor count twice. */

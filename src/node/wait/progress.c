@@ -136,9 +136,9 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 		kick_thread(e);
 }
 
-void vb_progress_thread_yield_door(struct vb_engine *e)
+void vb_progress_thread_yield_wakeup(struct vb_engine *e)
 {
-	if (e->progress_thread.naps_at_door)
+	if (e->progress_thread.naps_for_wakeup)
 		(void)vb_link_end_nap(e->link);
 }
 
@@ -191,12 +191,12 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 	if (vb_link_is_silent(e->link)) {
 		vb_lock_take(&e->lock);
 		word = s->kicked || e->sleeper.taken ? 0 : vb_link_begin_nap(e->link, now);
-		s->naps_at_door = word != 0;
-		s->waits_at_door = !word;
+		s->naps_for_wakeup = word != 0;
+		s->waits_for_wakeup = !word;
 		/* A sleeper is the one that senders wake. */
 		if (!e->sleeper.taken) {
 			if (!word)
-				vb_link_doze(e->link, true);
+				vb_link_park(e->link, true);
 			has = vb_link_has_packets(e->link);
 		}
 		vb_lock_drop(&e->lock);
@@ -390,7 +390,7 @@ static void *progress_thread_main(void *arg)
 		plan_sleep(e, vb_engine_now());
 
 		vb_time until = s->wake_at;
-		bool parked = s->parked, dozes = false;
+		bool parked = s->parked, waits = false;
 
 		vb_lock_drop(&e->lock);
 
@@ -401,7 +401,7 @@ static void *progress_thread_main(void *arg)
 		} else if (s->streams && linger_for_packet(e, fd, until)) {
 			packet = true;
 		} else {
-			dozes = true;
+			waits = true;
 			packet = sleep_on_duty(e, fd, until);
 		}
 
@@ -411,9 +411,9 @@ static void *progress_thread_main(void *arg)
 			enter_for_packet(e);
 		else
 			vb_lock_take(&e->lock);
-		s->naps_at_door = s->waits_at_door = false;
-		if (dozes && !e->sleeper.taken)
-			vb_link_doze(e->link, false);
+		s->naps_for_wakeup = s->waits_for_wakeup = false;
+		if (waits && !e->sleeper.taken)
+			vb_link_park(e->link, false);
 		work_once(e, packet, vb_engine_now());
 	}
 	vb_lock_drop(&e->lock);

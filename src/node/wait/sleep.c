@@ -10,8 +10,8 @@
  * woken leaves nothing unread (vb_sleeper_drain()). epoll_ctl(2), __wake_up() and
  * ep_poll_callback() of Linux
  *
- * With shared memory senders look at the door's word (link/shm/wakeup.h). It is set by whoever
- * waits, and set again for the progress thread when the sleeper goes.
+ * With shared memory senders look at the wakeup endpoint's word (link/shm/wakeup.h). It is set by
+ * whoever waits, and set again for the progress thread when the sleeper goes.
  *
  * A handler that was installed with SA_RESTART does not end the sleep, others do. The kernel does
  * not tell which it was, so signals are blocked meanwhile and looked at before their handlers run.
@@ -166,12 +166,12 @@ static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
 	return saw;
 }
 
-/* Opens the door for who is about to wait there, under the lock. False: there are packets. */
-static bool open_door(struct vb_engine *e)
+/* Says that the caller is about to wait for a wakeup, under the lock. False: there are packets. */
+static bool begin_wait(struct vb_engine *e)
 {
 	if (!vb_link_is_silent(e->link))
 		return true;
-	vb_link_doze(e->link, true);
+	vb_link_park(e->link, true);
 	return !vb_link_has_packets(e->link);
 }
 
@@ -190,7 +190,7 @@ uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask)
 	struct vb_sleeper *p = &e->sleeper;
 	uint32_t saw;
 
-	if (e->rx_more || !open_door(e))
+	if (e->rx_more || !begin_wait(e))
 		return VB_SLEEP_LINK;
 	p->parked = true;
 	p->woken = false;
@@ -198,7 +198,7 @@ uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask)
 	saw = wait_here(p, d, mask);
 	vb_lock_take(&e->lock);
 	p->parked = false;
-	vb_link_doze(e->link, false);
+	vb_link_park(e->link, false);
 	return saw;
 }
 
@@ -213,7 +213,7 @@ bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t 
 	p->seen = seen;
 	vb_engine_forget_crowd(e);
 	vb_engine_send_rest(e);
-	vb_progress_thread_yield_door(e);
+	vb_progress_thread_yield_wakeup(e);
 	return true;
 }
 
@@ -221,7 +221,7 @@ void vb_sleeper_give(struct vb_engine *e)
 {
 	e->sleeper.taken = false;
 	/* Packets without end, as vb_sleeper_drain() has it: the thread is told. */
-	for (int i = 0; e->progress_thread.waits_at_door && !open_door(e) && !e->rx_more; i++) {
+	for (int i = 0; e->progress_thread.waits_for_wakeup && !begin_wait(e) && !e->rx_more; i++) {
 		vb_sleeper_drain(e);
 		e->rx_more |= i == STEPS_MAX;
 	}

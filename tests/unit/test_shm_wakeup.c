@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The door of a slot: rings that are handed in, strangers who knock, and a queue that is full. */
+/* The wakeup endpoint of a slot: rings that are handed in, strangers who send there, and a queue
+ * that is full. */
 #include "shm_world.h"
 
 #include <fcntl.h>
 #include <sys/un.h>
 
-#define KNOCK_MAGIC 0x56424b4eu
+#define WAKEUP_MAGIC 0x56424b4eu
 
-/* Knocks without a ring, with something else than a ring, with rubbish. */
-static void door__rubbish_is_thrown_away(void **state)
+/* Wakeups without a ring, with something else than a ring, with rubbish. */
+static void wakeup__rubbish_is_thrown_away(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t token;
-	int fd = vb_door_open(&token), rubbish = memfd_create("rubbish", MFD_CLOEXEC);
+	int fd = vb_wakeup_open(&token), rubbish = memfd_create("rubbish", MFD_CLOEXEC);
 
-	assert_int_equal(vb_door_knock(fd, w.door[SLOT].token, VB_KNOCK_RING, OTHER, token, -1), 0);
 	assert_int_equal(
-	    vb_door_knock(fd, w.door[SLOT].token, VB_KNOCK_RING, OTHER, token, rubbish), 0);
-	assert_int_equal(vb_door_knock(fd, w.door[SLOT].token, 99, OTHER, token, rubbish), 0);
-	w.door[SLOT].knocks++;
+	    vb_wakeup_notify(fd, w.wakeup[SLOT].token, VB_WAKEUP_RING, OTHER, token, -1), 0);
+	assert_int_equal(
+	    vb_wakeup_notify(fd, w.wakeup[SLOT].token, VB_WAKEUP_RING, OTHER, token, rubbish), 0);
+	assert_int_equal(vb_wakeup_notify(fd, w.wakeup[SLOT].token, 99, OTHER, token, rubbish), 0);
+	w.wakeup[SLOT].rings++;
 	assert_true(is_readable(f->link));
 	assert_int_equal(recv_all(f, 64), 0);
 	assert_false(is_readable(f->link));
@@ -29,11 +31,11 @@ static void door__rubbish_is_thrown_away(void **state)
 	close(fd);
 }
 
-/* A knock brings one descriptor, and nothing else of who knocks. */
-static void door__knock_brings_one_descriptor(void **state)
+/* A wakeup brings one descriptor, and nothing else of its sender. */
+static void wakeup__brings_one_descriptor(void **state)
 {
 	uint64_t token, at;
-	int fd = vb_door_open(&token), stranger = vb_door_open(&at);
+	int fd = vb_wakeup_open(&token), stranger = vb_wakeup_open(&at);
 	int mem_fd = memfd_create("ring", MFD_CLOEXEC);
 	union {
 		char buf[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(4 * sizeof(int))];
@@ -48,7 +50,7 @@ static void door__knock_brings_one_descriptor(void **state)
 	uint32_t cnt = 0;
 
 	(void)state;
-	assert_int_equal(vb_door_knock(stranger, token, VB_KNOCK_RING, OTHER, at, mem_fd), 0);
+	assert_int_equal(vb_wakeup_notify(stranger, token, VB_WAKEUP_RING, OTHER, at, mem_fd), 0);
 	assert_true(recvmsg(fd, &m, MSG_DONTWAIT) > 0);
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
 		if (c->cmsg_type != SCM_RIGHTS)
@@ -63,25 +65,26 @@ static void door__knock_brings_one_descriptor(void **state)
 	close(fd);
 }
 
-/* The door is full: the packet waits until the ring can be handed in, and is not lost. */
-static void send__door_is_full(void **state)
+/* The wakeup endpoint is full: the packet waits until the ring can be handed in, and is not lost.
+ */
+static void send__endpoint_is_full(void **state)
 {
 	struct fixture *f = *state;
-	struct vb_knock k = {0};
+	struct vb_wakeup_msg k = {0};
 	uint64_t token;
-	int stranger = vb_door_open(&token), mem_fd = -1;
-	int fd = vb_door_open(&w.door[OTHER].token), cnt = 0;
+	int stranger = vb_wakeup_open(&token), mem_fd = -1;
+	int fd = vb_wakeup_open(&w.wakeup[OTHER].token), cnt = 0;
 
-	while (vb_door_knock(stranger, w.door[OTHER].token, VB_KNOCK_WAKE, 9, token, -1) == 0)
+	while (vb_wakeup_notify(stranger, w.wakeup[OTHER].token, VB_WAKEUP_WAKE, 9, token, -1) == 0)
 		cnt++;
 	assert_true(cnt > 0);
 	add_for(f, OTHER, 64);
 	assert_int_equal(send_all(f), 0);
-	while (cnt-- && vb_door_answer(fd, &k, &mem_fd))
-		assert_int_equal(k.kind, VB_KNOCK_WAKE);
+	while (cnt-- && vb_wakeup_take(fd, &k, &mem_fd))
+		assert_int_equal(k.kind, VB_WAKEUP_WAKE);
 	assert_int_equal(send_all(f), 1);
-	assert_true(vb_door_answer(fd, &k, &mem_fd));
-	assert_int_equal(k.kind, VB_KNOCK_RING);
+	assert_true(vb_wakeup_take(fd, &k, &mem_fd));
+	assert_int_equal(k.kind, VB_WAKEUP_RING);
 	close(mem_fd);
 	close(fd);
 	close(stranger);
@@ -89,18 +92,18 @@ static void send__door_is_full(void **state)
 
 /* A stranger who keeps the queue full has the owner asked to empty it, and costs the ring at worst:
  * packets go by UDP then. */
-static void send__door_stays_full(void **state)
+static void send__endpoint_stays_full(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t token;
-	int stranger = vb_door_open(&token), fd = vb_door_open(&w.door[OTHER].token);
+	int stranger = vb_wakeup_open(&token), fd = vb_wakeup_open(&w.wakeup[OTHER].token);
 	uint32_t room;
 
-	while (vb_door_knock(stranger, w.door[OTHER].token, VB_KNOCK_WAKE, 9, token, -1) == 0)
+	while (vb_wakeup_notify(stranger, w.wakeup[OTHER].token, VB_WAKEUP_WAKE, 9, token, -1) == 0)
 		;
 	add_for(f, OTHER, 64);
 	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC), 0);
-	assert_true(w.door[OTHER].knocks > 0);
+	assert_true(w.wakeup[OTHER].rings > 0);
 	assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &room));
 	(void)f->link->ops->send(f->link, &f->batch, 0, VB_SEC + VB_RING_STUCK_NS + 1);
 	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC + VB_RING_STUCK_NS + 2),
@@ -121,7 +124,7 @@ static uint32_t open_fds_of_this_process(void)
 }
 
 /* More descriptors than anybody asked for are not kept: a stranger could use up all there are. */
-static void door__descriptors_without_need(void **state)
+static void wakeup__descriptors_without_need(void **state)
 {
 	struct fixture *f = *state;
 	union {
@@ -129,12 +132,12 @@ static void door__descriptors_without_need(void **state)
 		struct cmsghdr align;
 	} control = {.buf = {0}};
 	uint64_t token;
-	int fd = vb_door_open(&token), two[2] = {fd, fd};
-	struct vb_knock k = {.magic = KNOCK_MAGIC, .kind = VB_KNOCK_RING, .slot = OTHER};
+	int fd = vb_wakeup_open(&token), two[2] = {fd, fd};
+	struct vb_wakeup_msg k = {.magic = WAKEUP_MAGIC, .kind = VB_WAKEUP_RING, .slot = OTHER};
 	struct iovec iov = {&k, sizeof k};
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	int len = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "verbena/shm/%016llx",
-			   (unsigned long long)w.door[SLOT].token);
+			   (unsigned long long)w.wakeup[SLOT].token);
 	struct msghdr m = {
 	    .msg_name = &a,
 	    .msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len),
@@ -150,9 +153,9 @@ static void door__descriptors_without_need(void **state)
 	c->cmsg_len = CMSG_LEN(sizeof two);
 	memcpy(CMSG_DATA(c), two, sizeof two);
 	for (uint32_t i = 0; i < 5; i++) {
-		k.magic = KNOCK_MAGIC + i % 2; /* and none with what is no knock at all */
+		k.magic = WAKEUP_MAGIC + i % 2; /* and none with what is no wakeup at all */
 		assert_int_equal(sendmsg(fd, &m, 0), sizeof k);
-		w.door[SLOT].knocks++;
+		w.wakeup[SLOT].rings++;
 		assert_int_equal(recv_all(f, 64), 0);
 	}
 	assert_int_equal(open_fds_of_this_process(), before);
@@ -162,11 +165,9 @@ static void door__descriptors_without_need(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    S(door__rubbish_is_thrown_away),
-	    S(door__knock_brings_one_descriptor),
-	    S(send__door_is_full),
-	    S(send__door_stays_full),
-	    S(door__descriptors_without_need),
+	    S(wakeup__rubbish_is_thrown_away),   S(wakeup__brings_one_descriptor),
+	    S(send__endpoint_is_full),           S(send__endpoint_stays_full),
+	    S(wakeup__descriptors_without_need),
 	};
 
 	if (!netns_enter()) {
