@@ -262,13 +262,17 @@ _verbena()
 			COMPREPLY=($(compgen -W "$(_verbena_devices)" -- "$cur"))
 			return
 			;;
+		--html)
+			_filedir html
+			return
+			;;
 		-p | --pid)
 			COMPREPLY=($(compgen -W "$(verbena explain --json 2>/dev/null | sed -n 's/.*"pid": \([0-9]*\),.*/\1/p')" -- "$cur"))
 			return
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--all --cm --device --pid --json --help' -- "$cur"))
+			COMPREPLY=($(compgen -W '--all --cm --device --html --pid --json --help' -- "$cur"))
 		else
 			COMPREPLY=($(compgen -W "$(verbena explain 2>/dev/null | grep -o '^0x[0-9a-f]*')" -- "$cur"))
 		fi

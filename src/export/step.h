@@ -27,6 +27,8 @@ enum vb_step_flag {
 	VB_STEP_START_UNSEEN = 32, /* when it left is not known; at is end */
 };
 
+#define VB_STEP_REQUESTS 0xff /* an opcode that nobody has: requests from a PSN on */
+
 /* A packet from end to end, or something that happened at one. */
 struct vb_step {
 	vb_time at, end;     /* end: arrived or lost; VB_NEVER: neither was seen */

@@ -10,7 +10,7 @@
 
 #define QPN_MAX 0xffffffu
 
-enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON };
+enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML };
 
 static const struct vb_cmd_option options[] = {
     [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, those with problems first"},
@@ -18,12 +18,13 @@ static const struct vb_cmd_option options[] = {
     [OPT_DEVICE] = {'d', "device", "NAME", "only this device"},
     [OPT_PID] = {'p', "pid", "PID", "only this process"},
     [OPT_JSON] = {'j', "json", NULL, "print JSON"},
+    [OPT_HTML] = {0, "html", "FILE", "write a page for a browser, with the ladder of each QP"},
     {0},
 };
 
 struct request {
 	const struct vb_cmd *cmd;
-	const char *device;
+	const char *device, *html;
 	uint32_t qpn, pid; /* 0: any */
 	bool all, cm, json;
 };
@@ -58,6 +59,8 @@ static int parse_options(struct request *r, int argc, char **argv)
 			r->json |= i == OPT_JSON;
 			if (i == OPT_DEVICE)
 				r->device = arg;
+			if (i == OPT_HTML)
+				r->html = arg;
 			if (i == OPT_PID && !vb_cmd_number(arg, 1, 4194304, &pid))
 				return vb_cmd_usage(r->cmd, "'%s' is no process", arg);
 			if (i == OPT_PID)
@@ -71,6 +74,8 @@ static int parse_options(struct request *r, int argc, char **argv)
 	}
 	if (qpn && (r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
+	if (r->html && (r->cm || r->json))
+		return vb_cmd_usage(r->cmd, "either --html or --%s", r->cm ? "cm" : "json");
 	if (qpn && (!read_qpn(qpn, &r->qpn) || r->qpn == 0))
 		return vb_cmd_usage(r->cmd, "'%s' is no QPN: 1 to 0xffffff, hexadecimal with 0x",
 				    qpn);
@@ -150,6 +155,22 @@ static void show_qps(const struct request *r, const struct vb_qp_cases *c, const
 	}
 }
 
+/* Of all QPs those that are well are in the table, and not in the page. */
+static int write_page(const struct request *r, const struct vb_qp_cases *c, uint32_t *which,
+		      uint32_t cnt)
+{
+	uint32_t kept = 0;
+	int err;
+
+	for (uint32_t i = 0; i < cnt; i++)
+		if (r->qpn || c->at[which[i]].why.rank != VB_RANK_WELL)
+			which[kept++] = which[i];
+	err = vb_explain_page(r->html, c, which, kept);
+	if (err)
+		vb_cmd_error(r->cmd, "cannot write %s: %s", r->html, strerror(-err));
+	return err ? 1 : 0;
+}
+
 static int show_cases(const struct request *r, const struct vb_qp_cases *c)
 {
 	uint32_t *which = calloc(c->cnt + c->cm_cnt + 1, sizeof *which), cnt = 0, cm_cnt = 0, *cm;
@@ -168,6 +189,12 @@ static int show_cases(const struct request *r, const struct vb_qp_cases *c)
 	if (cnt + cm_cnt == 0 && (!r->all || r->device || r->pid)) {
 		free(which);
 		return not_found(r, c);
+	}
+	if (r->html) {
+		int rc = write_page(r, c, which, cnt);
+
+		free(which);
+		return rc;
 	}
 	if (!r->cm)
 		show_qps(r, c, which, cnt);
@@ -203,7 +230,7 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_explain = {
     .name = "explain",
-    .arguments = "[QPN | --all | --cm] [-d NAME] [-p PID] [--json]",
+    .arguments = "[QPN | --all | --cm] [-d NAME] [-p PID] [--json | --html FILE]",
     .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",
     .options = options,
     .run = run_explain,

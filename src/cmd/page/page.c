@@ -120,10 +120,12 @@ static void write_names(FILE *f, const struct vb_page *p, const bool *seen)
 	}
 	fputs("],\n\"opcodes\":{", f);
 	for (uint32_t i = 0, n = 0; i < 256; i++) {
-		if (!seen[i] || !vb_opcode[i].name)
+		const char *name = i == VB_STEP_REQUESTS ? "requests from" : vb_opcode[i].name;
+
+		if (!seen[i] || !name)
 			continue;
 		fprintf(f, "%s\"%u\":", n++ ? "," : "", i);
-		write_string(f, vb_opcode[i].name);
+		write_string(f, name);
 	}
 	fputs("},\n\"faults\":[", f);
 	for (int i = 0; i < VB_FAULT_KIND_CNT; i++) {

@@ -424,10 +424,13 @@ class Ladder {
 		if (this.hosts.length > 2 && !current)
 			return;
 		const text = this.packetName(s).replace(this.width < 600 ? /^RC_|, PSN sequence error/ : /^$/, "");
-		const on = (share, anchor) => ({x: x1 + (x2 - x1) * share, y: y1 + (y2 - y1) * share - 4, anchor});
+		/* Of a steep arrow that leaves the drawing: still near its end. */
+		const near = Math.min(0.03, 14 / Math.max(1, Math.abs(y2 - y1)));
+		const on = (share, anchor) => ({x: x1 + (x2 - x1) * share + (anchor === "start" ? 8 : anchor === "end" ? -8 : 0),
+			y: y1 + (y2 - y1) * share - 4, anchor});
 		const [first, last] = x2 > x1 ? ["start", "end"] : ["end", "start"];
 		this.label(g, text, current ? 4 : this.isTrouble(s) ? 2 : 1,
-			this.hosts.length > 2 ? [on(0.5, "middle")] : [on(0.03, first), on(0.97, last)]);
+			this.hosts.length > 2 ? [on(0.5, "middle")] : [on(near, first), on(1 - near, last)]);
 	}
 
 	local(g, s, current) {
