@@ -9,7 +9,7 @@ _verbena()
 	local command=${words[1]} i
 
 	if ((cword == 1)); then
-		COMPREPLY=($(compgen -W 'run trace devices counters top capture explain fault rdma reg fwreset csr dfx hca sim sweep doctor ping version --help --version' -- "$cur"))
+		COMPREPLY=($(compgen -W 'run trace devices counters top capture explain fault rdma reg fwreset csr dfx hca sim sweep fabric doctor ping version --help --version' -- "$cur"))
 		return
 	fi
 	case $command in
@@ -48,7 +48,7 @@ _verbena()
 			;;
 		esac
 		if [[ $cur == -* ]]; then
-			COMPREPLY=($(compgen -W '--print --adp --pkeys --cc --dc --link --fault --fault-seed --log --help --' -- "$cur"))
+			COMPREPLY=($(compgen -W '--print --adp --pkeys --cc --dc --link --fault --fault-seed --log --fabric --node --help --' -- "$cur"))
 		else
 			_command_offset $cword
 		fi
@@ -301,6 +301,16 @@ _verbena()
 		else
 			_known_hosts_real -- "$cur"
 		fi
+		;;
+	fabric)
+		case $prev in
+		up)
+			_filedir
+			;;
+		*)
+			COMPREPLY=($(compgen -W 'up down show dump link unlink --name --foreground --help' -- "$cur"))
+			;;
+		esac
 		;;
 	ping)
 		case $prev in

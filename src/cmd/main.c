@@ -11,7 +11,8 @@ static const struct vb_cmd *const commands[] = {
     &vb_cmd_run,     &vb_cmd_trace,  &vb_cmd_devices, &vb_cmd_counters, &vb_cmd_top,
     &vb_cmd_capture, &vb_cmd_doctor, &vb_cmd_ping,    &vb_cmd_explain,  &vb_cmd_fault,
     &vb_cmd_rdma,    &vb_cmd_reg,    &vb_cmd_fwreset, &vb_cmd_csr,      &vb_cmd_dfx,
-    &vb_cmd_hca,     &vb_cmd_sim,    &vb_cmd_sweep,   &vb_cmd_version,  &vb_cmd_broker,
+    &vb_cmd_hca,     &vb_cmd_sim,    &vb_cmd_sweep,   &vb_cmd_fabric,   &vb_cmd_version,
+    &vb_cmd_broker,
 };
 
 #define COMMAND_CNT (sizeof commands / sizeof commands[0])

@@ -16,7 +16,7 @@
 
 #define VB_FDS_MAX 65536u
 
-enum vb_fd_kind { VB_FD_PLAIN, VB_FD_RDMA_CM, VB_FD_UVERBS, VB_FD_NETLINK };
+enum vb_fd_kind { VB_FD_PLAIN, VB_FD_RDMA_CM, VB_FD_UVERBS, VB_FD_NETLINK, VB_FD_UMAD };
 
 struct vb_fd {
 	enum vb_fd_kind kind;

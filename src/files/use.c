@@ -9,6 +9,7 @@
 #include "files/cm/event.h"
 #include "files/netlink/socket.h"
 #include "files/next.h"
+#include "files/umad/umad.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,8 @@ ssize_t read(int fd, void *to, size_t len)
 		return refuse_uverbs(EOPNOTSUPP);
 	if (f.kind == VB_FD_NETLINK)
 		return recv(fd, to, len, 0);
+	if (f.kind == VB_FD_UMAD)
+		return vb_umad_read(fd, to, len);
 	errno = EINVAL; /* CMP-31: the device has no read */
 	return -1;
 }
@@ -58,6 +61,8 @@ ssize_t write(int fd, const void *from, size_t len)
 		return VB_NEXT(write)(fd, from, len);
 	if (f.kind == VB_FD_NETLINK)
 		return vb_netlink_send(fd, &f, from, len);
+	if (f.kind == VB_FD_UMAD)
+		return vb_umad_write(&f, from, len);
 	return f.kind == VB_FD_UVERBS ? refuse_uverbs(EOPNOTSUPP) : vb_cm_write(fd, &f, from, len);
 }
 
@@ -77,6 +82,8 @@ int ioctl(int fd, unsigned long request, ...)
 		return VB_NEXT(ioctl)(fd, request, arg);
 	if (f.kind == VB_FD_UVERBS)
 		return (int)refuse_uverbs(ENOTTY);
+	if (f.kind == VB_FD_UMAD)
+		return vb_umad_ioctl(&f, request, arg);
 	errno = ENOTTY;
 	return -1;
 }

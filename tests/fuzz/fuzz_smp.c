@@ -189,13 +189,13 @@ static void packet_step(struct world *w, struct vb_ib_port *link)
 static void flow_step(struct world *w, struct vb_ib_port *link, bool good)
 {
 	uint8_t bytes[VB_FLOW_LEN];
-	struct vb_flow f;
+	struct vb_flow_packet f;
 
 	take_bytes(w, bytes, sizeof bytes);
-	f = (struct vb_flow){.op = bytes[0] & 3,
-			     .vl = bytes[1] & 15,
-			     .fctbs = (uint16_t)(bytes[2] << 8 | bytes[3]),
-			     .fccl = (uint16_t)(bytes[4] << 8 | bytes[5])};
+	f = (struct vb_flow_packet){.op = bytes[0] & 3,
+				    .vl = bytes[1] & 15,
+				    .fctbs = (uint16_t)(bytes[2] << 8 | bytes[3]),
+				    .fccl = (uint16_t)(bytes[4] << 8 | bytes[5])};
 	if (good)
 		vb_flow_emit(&f, bytes);
 	vb_ib_port_handle_flow(link, bytes, w->now);

@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "export": {"base", "wire", "trace", "export"},
     "traffic": {"base", "wire", "trace", "fault", "export", "traffic"},
     "link": {"base", "wire", "trace", "fault", "link"},
-    "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "core", "reg", "link", "node"},
+    "node": {"base", "wire", "trace", "cm", "ucma", "explain", "fault", "fabric", "mgmt", "core", "reg", "link", "node"},
     "files": {"base", "ucma", "link", "node", "files"},
     "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
     "calls": {"calls"},

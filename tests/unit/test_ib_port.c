@@ -33,7 +33,7 @@ static struct vb_ib_counters *counters(unsigned e)
 static void port__begins(void **state)
 {
 	struct vb_ib_out out;
-	struct vb_flow f;
+	struct vb_flow_packet f;
 
 	(void)state;
 	world_begin(2, 256);
@@ -143,18 +143,18 @@ static void port__ignores_bad_flow_control(void **state)
 	(void)state;
 	world_begin(1, 100);
 	ib_world_up(&w);
-	vb_flow_emit(&(struct vb_flow){.fctbs = 7, .fccl = 9}, bytes);
+	vb_flow_emit(&(struct vb_flow_packet){.fctbs = 7, .fccl = 9}, bytes);
 	bytes[1] ^= 1;
 	vb_ib_port_handle_flow(p, bytes, w.now);
 	assert_int_equal(counters(1)->local_link_errors, 1);
-	vb_flow_emit(&(struct vb_flow){.op = 2, .fctbs = 7, .fccl = 9}, bytes);
+	vb_flow_emit(&(struct vb_flow_packet){.op = 2, .fctbs = 7, .fccl = 9}, bytes);
 	vb_ib_port_handle_flow(p, bytes, w.now);
-	vb_flow_emit(&(struct vb_flow){.vl = 1, .fctbs = 7, .fccl = 9}, bytes);
+	vb_flow_emit(&(struct vb_flow_packet){.vl = 1, .fctbs = 7, .fccl = 9}, bytes);
 	vb_ib_port_handle_flow(p, bytes, w.now);
 	assert_int_equal(counters(1)->flow_unknown, 2);
 	assert_int_equal(p->lane[0].tx.fccl, 100);
 	assert_int_equal(p->lane[0].rx.abr, 0);
-	vb_flow_emit(&(struct vb_flow){.fctbs = 7, .fccl = 9}, bytes);
+	vb_flow_emit(&(struct vb_flow_packet){.fctbs = 7, .fccl = 9}, bytes);
 	vb_ib_port_handle_flow(p, bytes, w.now);
 	assert_int_equal(p->lane[0].tx.fccl, 9);
 	assert_int_equal(p->lane[0].rx.abr, 7);
@@ -167,7 +167,7 @@ static void port__tells_credits(void **state)
 	struct vb_lrh lrh = {.lnh = VB_LNH_LOCAL, .words = 1050};
 	struct vb_ib_port_config c = ib_config(1, 200);
 	struct vb_ib_out out;
-	struct vb_flow f;
+	struct vb_flow_packet f;
 
 	(void)state;
 	world_begin(1, 200);
@@ -348,7 +348,7 @@ static void port__goes_down(void **state)
 {
 	struct vb_ib_item late = {.len = 290, .vl = VB_VL_MGMT};
 	struct vb_ib_out out;
-	struct vb_flow f;
+	struct vb_flow_packet f;
 	uint8_t bytes[VB_FLOW_LEN];
 
 	(void)state;
@@ -369,7 +369,7 @@ static void port__goes_down(void **state)
 	assert_ptr_equal(vb_ib_port_poll_dropped(&w.end[0].port), &late);
 	assert_int_equal(counters(0)->xmit_discards, 4);
 	/* What comes while it is down counts for nothing. */
-	vb_flow_emit(&(struct vb_flow){.fctbs = 7, .fccl = 1000}, bytes);
+	vb_flow_emit(&(struct vb_flow_packet){.fctbs = 7, .fccl = 1000}, bytes);
 	vb_ib_port_handle_flow(&w.end[0].port, bytes, w.now);
 	assert_int_not_equal(w.end[0].port.lane[0].tx.fccl, 1000);
 	assert_int_equal(vb_ib_port_link_event(&w.end[0].port, VB_LINK_TRAINED, w.now), 0);

@@ -225,7 +225,8 @@ static void vcrc__vector_and_random_bytes(void **state)
 /* LNK-15 */
 static void flow__bytes_crc_and_operations(void **state)
 {
-	struct vb_flow f = {.op = VB_FLOW_INIT, .vl = 3, .fctbs = 0xabc, .fccl = 0x123}, back;
+	struct vb_flow_packet f = {.op = VB_FLOW_INIT, .vl = 3, .fctbs = 0xabc, .fccl = 0x123},
+			      back;
 	uint8_t p[VB_FLOW_LEN];
 
 	(void)state;
@@ -246,7 +247,7 @@ static void flow__bytes_crc_and_operations(void **state)
 		assert_int_equal(vb_flow_parse(&back, p), op <= 1 ? 0 : -EPROTONOSUPPORT);
 	}
 	/* Counts are modulo 4096. */
-	f = (struct vb_flow){.fctbs = 0x1fff, .fccl = 0x1001};
+	f = (struct vb_flow_packet){.fctbs = 0x1fff, .fccl = 0x1001};
 	vb_flow_emit(&f, p);
 	assert_int_equal(vb_flow_parse(&back, p), 0);
 	assert_int_equal(back.fctbs, 0xfff);

@@ -10,6 +10,7 @@
 #include "core/cc/text.h"
 #include "node/engine/engine.h"
 #include "node/shared/shm.h"
+#include "node/subnet/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,19 @@
 #define EXIT_CANNOT_EXEC 126
 #define EXIT_NOT_FOUND 127
 
-enum { OPT_PRINT, OPT_ADP, OPT_PKEYS, OPT_CC, OPT_DC, OPT_LINK, OPT_FAULT, OPT_SEED, OPT_LOG };
+enum {
+	OPT_PRINT,
+	OPT_ADP,
+	OPT_PKEYS,
+	OPT_CC,
+	OPT_DC,
+	OPT_LINK,
+	OPT_FAULT,
+	OPT_SEED,
+	OPT_LOG,
+	OPT_FABRIC,
+	OPT_NODE
+};
 
 static const struct vb_cmd_option options[] = {
     [OPT_PRINT] = {'p', "print", NULL, "print the environment settings, run nothing"},
@@ -42,6 +55,8 @@ static const struct vb_cmd_option options[] = {
 		   "faults that its packets meet, such as loss=1%; see verbena-fault(1)"},
     [OPT_SEED] = {'s', "fault-seed", "NUMBER", "seed of the faults' random choices (0)"},
     [OPT_LOG] = {0, "log", NULL, "print each verb that is refused, and why, to standard error"},
+    [OPT_FABRIC] = {0, "fabric", "NAME", "as a node of this fabric of InfiniBand; see --node"},
+    [OPT_NODE] = {0, "node", "NODE", "the node: its name, description or GUID"},
     {0},
 };
 
@@ -252,11 +267,43 @@ static int set_congestion(const struct vb_cmd *cmd, const char *arg)
 	return setenv("VERBENA_CC", text, 1) ? EXIT_SELF : 0;
 }
 
+/* The program sees the device of the node, and no other. Asked here, so that it fails here. */
+static int set_fabric(const struct vb_cmd *cmd, const char *fabric, const char *node)
+{
+	struct vb_subnet_answer answer;
+	static struct vb_subnet_call call;
+	char why[256];
+	int sock, rc;
+
+	if (!fabric || !node)
+		return vb_cmd_usage(cmd, "--fabric and --node go together");
+	sock = vb_subnet_dial(fabric, why, sizeof why);
+	if (sock < 0) {
+		vb_cmd_error(cmd, "%s", why);
+		return EXIT_SELF;
+	}
+	vb_subnet_call_text(&call, VB_SUBNET_ATTACH, node);
+	rc = vb_subnet_ask(sock, &call, -1, &answer, NULL);
+	if (!rc && answer.status) {
+		answer.text[sizeof answer.text - 1] = 0;
+		vb_cmd_error(cmd, "%s", answer.text[0] ? answer.text : strerror(-answer.status));
+	} else if (rc) {
+		vb_cmd_error(cmd, "the fabric '%s' does not answer: %s", fabric, strerror(-rc));
+	}
+	if (rc || answer.status || setenv("VERBENA_FABRIC", fabric, 1) ||
+	    setenv("VERBENA_NODE", node, 1))
+		return EXIT_SELF;
+	/* The connection stays open in the program: its tree is there until it ends. */
+	(void)fcntl(sock, F_SETFD, 0);
+	return 0;
+}
+
 static void print_settings(void)
 {
 	static const char *const names[] = {
-	    "VERBENA_LINK", "VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
-	    "VERBENA_DC",   "VERBENA_LOG",   "VERBENA_TRACE",      "VERBENA_TRACE_CALLS"};
+	    "VERBENA_LINK",   "VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
+	    "VERBENA_DC",     "VERBENA_LOG",   "VERBENA_TRACE",      "VERBENA_TRACE_CALLS",
+	    "VERBENA_FABRIC", "VERBENA_NODE"};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))
@@ -265,7 +312,7 @@ static void print_settings(void)
 
 static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 {
-	const char *arg, *adp = NULL;
+	const char *arg, *adp = NULL, *fabric = NULL, *node = NULL;
 	struct vb_pkey_table pkeys;
 	bool print = false, has_pkeys = false;
 	int rc = 0;
@@ -278,6 +325,10 @@ static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 			rc = vb_reg_parse_pkeys(cmd, arg, &pkeys);
 			has_pkeys = true;
 		}
+		if (i == OPT_FABRIC)
+			fabric = arg;
+		if (i == OPT_NODE)
+			node = arg;
 		if (i == OPT_LINK)
 			rc = set_link(cmd, arg);
 		if (i == OPT_LOG)
@@ -295,7 +346,10 @@ static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 		return rc;
 	if (optind == argc && !print)
 		return vb_cmd_usage(cmd, "no command to run");
-	rc = set_preload(cmd, print);
+	if (fabric || node)
+		rc = set_fabric(cmd, fabric, node);
+	if (!rc)
+		rc = set_preload(cmd, print);
 	if (!rc)
 		rc = set_library_path(cmd, print);
 	if (rc)

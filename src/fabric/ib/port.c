@@ -159,11 +159,12 @@ static bool poll_flow(struct vb_ib_port *p, vb_time now, struct vb_ib_out *out)
 			continue;
 		l->flow_due = now + symbols_ns(p, FLOW_PERIOD_SYMBOLS);
 		l->limit_told = vb_credit_limit(&l->rx);
-		vb_flow_emit(&(struct vb_flow){.op = p->state == VB_LINK_INIT ? VB_FLOW_INIT
-									      : VB_FLOW_NORMAL,
-					       .vl = (uint8_t)vl,
-					       .fctbs = l->tx.fctbs,
-					       .fccl = l->limit_told},
+		vb_flow_emit(&(struct vb_flow_packet){.op = p->state == VB_LINK_INIT
+								? VB_FLOW_INIT
+								: VB_FLOW_NORMAL,
+						      .vl = (uint8_t)vl,
+						      .fctbs = l->tx.fctbs,
+						      .fccl = l->limit_told},
 			     out->flow);
 		out->item = NULL;
 		return true;
@@ -285,7 +286,7 @@ void vb_ib_port_release(struct vb_ib_port *p, uint8_t vl, uint32_t len, vb_time 
 
 void vb_ib_port_handle_flow(struct vb_ib_port *p, const uint8_t packet[VB_FLOW_LEN], vb_time now)
 {
-	struct vb_flow f;
+	struct vb_flow_packet f;
 	int rc = vb_flow_parse(&f, packet);
 
 	if (!vb_link_may_receive(p->state, false))

@@ -7,6 +7,7 @@
 #include "files/cm/cm.h"
 #include "files/netlink/socket.h"
 #include "files/next.h"
+#include "files/umad/umad.h"
 
 #include <linux/netlink.h>
 #include <string.h>
@@ -115,7 +116,7 @@ ssize_t __recvfrom_chk(int fd, void *p, size_t len, size_t size, int flags, stru
 				  : recvfrom(fd, p, len, flags, from, from_len);
 }
 
-/* Descriptors that come from another process may be an open rdma_cm. */
+/* Descriptors that come from another process may be an open rdma_cm or umad file. */
 static void adopt_all(struct msghdr *m)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -127,6 +128,7 @@ static void adopt_all(struct msghdr *m)
 			memcpy(&fd, (char *)c + at, sizeof fd);
 			vb_fd_forget(fd);
 			vb_cm_adopt(fd);
+			vb_umad_adopt(fd);
 		}
 	}
 }

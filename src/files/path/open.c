@@ -7,6 +7,7 @@
 #include "files/cm/cm.h"
 #include "files/next.h"
 #include "files/path/tree.h"
+#include "files/umad/umad.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -46,6 +47,8 @@ static int open_in_tree(const struct vb_tree_path *p, int flags)
 	}
 	if (p->device == VB_PATH_RDMA_CM && !(flags & O_PATH))
 		return vb_cm_open(flags);
+	if ((p->device == VB_PATH_UMAD || p->device == VB_PATH_ISSM) && !(flags & O_PATH))
+		return vb_umad_open(p, flags);
 	if (p->device == VB_PATH_NO_DEVICE && (flags & O_ACCMODE) != O_RDONLY && refuse_writing(p))
 		return -1;
 	flags &= ~(O_CREAT | O_EXCL | (p->device == VB_PATH_UVERBS ? O_TRUNC | O_ACCMODE : 0));

@@ -17,6 +17,16 @@ static const struct {
     {"/dev/infiniband", "/class/dev/infiniband"},
 };
 
+/* Device files with a number behind the name. */
+static const struct {
+	const char *name;
+	enum vb_path_device device;
+} numbered[] = {
+    {"uverbs", VB_PATH_UVERBS},
+    {"umad", VB_PATH_UMAD},
+    {"issm", VB_PATH_ISSM},
+};
+
 /* Longer than any of the folders: what grows beyond is none of them. */
 #define FOLDER_BYTES 64
 
@@ -85,6 +95,9 @@ enum vb_path_device vb_path_device(const char *path, const char *root)
 	path += strspn(path, "/");
 	if (strcmp(path, "rdma_cm") == 0)
 		return VB_PATH_RDMA_CM;
-	return strncmp(path, "uverbs", 6) == 0 && !strchr(path, '/') ? VB_PATH_UVERBS
-								     : VB_PATH_NO_DEVICE;
+	for (size_t i = 0; i < sizeof numbered / sizeof numbered[0]; i++)
+		if (strncmp(path, numbered[i].name, strlen(numbered[i].name)) == 0 &&
+		    !strchr(path, '/'))
+			return numbered[i].device;
+	return VB_PATH_NO_DEVICE;
 }

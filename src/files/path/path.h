@@ -15,7 +15,13 @@
 /* Of a path in the tree; a longer one is left to the host, which has no such file. */
 #define VB_PATH_BYTES 1024
 
-enum vb_path_device { VB_PATH_NO_DEVICE, VB_PATH_RDMA_CM, VB_PATH_UVERBS };
+enum vb_path_device {
+	VB_PATH_NO_DEVICE,
+	VB_PATH_RDMA_CM,
+	VB_PATH_UVERBS,
+	VB_PATH_UMAD,
+	VB_PATH_ISSM,
+};
 
 /* Whether @path can be one of ours, or become one with the directory that it is relative to. All
  * that most paths cost. */

@@ -6,6 +6,7 @@
 #include "files/path/tree.h"
 
 #include "files/own_fd.h"
+#include "files/umad/umad.h"
 #include "node/broker/broker.h"
 
 #include <errno.h>
@@ -48,12 +49,37 @@ static bool is_held(void)
 	       recv(tree.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;
 }
 
-/* Connects as one that looks on, and keeps of it the socket and the root. */
+/* The tree of a node of a fabric, which VERBENA_FABRIC and VERBENA_NODE name. */
+static bool reach_fabric(void)
+{
+	char why[256];
+	int sock = vb_umad_attach(tree.root, sizeof tree.root, why, sizeof why);
+
+	if (sock < 0)
+		return false;
+	vb_own_fd_take(&tree.sock, sock);
+	return true;
+}
+
+/* Connects to the broker as one that looks on, and keeps of it the socket and the root. */
+static bool reach_broker(void)
+{
+	struct vb_broker_observer o;
+	char why[256];
+
+	if (vb_broker_observe(&o, true, why, sizeof why))
+		return false;
+	snprintf(tree.root, sizeof tree.root, "%.*s", (int)sizeof o.host->sysfs_path - 1,
+		 o.host->sysfs_path);
+	vb_own_fd_take(&tree.sock, o.sock);
+	o.sock = -1;
+	vb_broker_observe_end(&o);
+	return true;
+}
+
 static bool reach_tree(void)
 {
 	static bool is_prepared;
-	struct vb_broker_observer o;
-	char why[256];
 	struct stat st;
 
 	if (is_held())
@@ -62,13 +88,8 @@ static bool reach_tree(void)
 		is_prepared = pthread_atfork(lock_tree, unlock_tree, renew_lock) == 0;
 	vb_own_fd_drop(&tree.sock);
 	tree.root[0] = 0;
-	if (vb_broker_observe(&o, true, why, sizeof why))
+	if (vb_umad_has_fabric() ? !reach_fabric() : !reach_broker())
 		return false;
-	snprintf(tree.root, sizeof tree.root, "%.*s", (int)sizeof o.host->sysfs_path - 1,
-		 o.host->sysfs_path);
-	vb_own_fd_take(&tree.sock, o.sock);
-	o.sock = -1;
-	vb_broker_observe_end(&o);
 	if (!tree.root[0] || stat(tree.root, &st))
 		return false;
 	atomic_store(&vb_tree_dev, st.st_dev);

@@ -113,8 +113,7 @@ static void put_netdev(int pci, const struct vb_device *d)
 	close(net);
 }
 
-/* The file that stands for a device file, see device_node.h. */
-static void put_node(int class, const char *name, unsigned major, unsigned minor)
+void vb_sysfs_put_node(int class, const char *name, unsigned major, unsigned minor)
 {
 	int dev = vb_dir_make(class, "dev"), ib = vb_dir_make(dev, "infiniband");
 	int fd = ib < 0 ? -1 : vb_file_open(ib, name, O_WRONLY | O_CREAT);
@@ -150,7 +149,7 @@ static void put_uverbs(int class, int pci, const struct vb_device *d, uint32_t i
 	close(dir);
 	close(all);
 	close(verbs);
-	put_node(class, name, VB_UVERBS_MAJOR, VB_UVERBS_MINOR + index);
+	vb_sysfs_put_node(class, name, VB_UVERBS_MAJOR, VB_UVERBS_MINOR + index);
 }
 
 int vb_sysfs_put_pci(int class, const struct vb_device *d, uint32_t index)
@@ -195,5 +194,5 @@ void vb_sysfs_put_classes(int class)
 	close(misc);
 	close(mad);
 	close(verbs);
-	put_node(class, "rdma_cm", VB_RDMA_CM_MAJOR, VB_RDMA_CM_MINOR);
+	vb_sysfs_put_node(class, "rdma_cm", VB_RDMA_CM_MAJOR, VB_RDMA_CM_MINOR);
 }

@@ -19,6 +19,9 @@ void vb_sysfs_pci_path(char *path, size_t size, uint32_t index);
  * errno. */
 int vb_sysfs_put_pci(int class, const struct vb_device *d, uint32_t index);
 
+/* Makes the file in @class that stands for the device file @name, see device_node.h. */
+void vb_sysfs_put_node(int class, const char *name, unsigned major, unsigned minor);
+
 /* The classes that are there whatever devices there are, and the file of rdma_cm. */
 void vb_sysfs_put_classes(int class);
 

@@ -36,7 +36,7 @@ static const char *const zero_counters[] = {
     "symbol_error",
 };
 
-static void put_guid(int at, const char *name, uint64_t g)
+void vb_sysfs_put_guid(int at, const char *name, uint64_t g)
 {
 	vb_file_put(at, name, "%04x:%04x:%04x:%04x\n", (unsigned)(g >> 48),
 		    (unsigned)(g >> 32 & 0xffff), (unsigned)(g >> 16 & 0xffff),
@@ -166,8 +166,8 @@ static void put_device(int class, const struct vb_device *d, uint32_t index,
 		(void)symlinkat("../..", dev, "device");
 		(void)symlinkat("../../../../../class/infiniband", dev, "subsystem");
 		vb_file_put(dev, "node_type", "1: CA\n");
-		put_guid(dev, "node_guid", d->guid);
-		put_guid(dev, "sys_image_guid", d->guid);
+		vb_sysfs_put_guid(dev, "node_guid", d->guid);
+		vb_sysfs_put_guid(dev, "sys_image_guid", d->guid);
 		vb_file_put(dev, "node_desc", "%s on %s\n", d->name, d->ifname);
 		vb_file_put(dev, "fw_ver", "%s\n", VERBENA_VERSION);
 		vb_file_put(dev, "hca_type", "verbena\n");

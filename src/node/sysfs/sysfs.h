@@ -47,6 +47,9 @@ void vb_sysfs_cm_counters(struct vb_sysfs *t, const struct vb_host_shm *host, ui
 int vb_sysfs_open_device(const struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
 			 const char *below, bool make);
 
+/* Writes file @name with a GUID as the kernel writes it. */
+void vb_sysfs_put_guid(int at, const char *name, uint64_t guid);
+
 void vb_sysfs_remove(struct vb_sysfs *t);
 
 #endif

@@ -14,17 +14,17 @@
 
 enum vb_flow_op { VB_FLOW_NORMAL, VB_FLOW_INIT };
 
-struct vb_flow {
+struct vb_flow_packet {
 	uint8_t op;     /* enum vb_flow_op */
 	uint8_t vl;     /* 4 bits */
 	uint16_t fctbs; /* flow control total blocks sent, 12 bits */
 	uint16_t fccl;  /* flow control credit limit, 12 bits */
 };
 
-void vb_flow_emit(const struct vb_flow *f, uint8_t packet[VB_FLOW_LEN]);
+void vb_flow_emit(const struct vb_flow_packet *f, uint8_t packet[VB_FLOW_LEN]);
 
 /* Reads a packet. -EBADMSG: its CRC is wrong. -EPROTONOSUPPORT: its operation is none of the two.
  */
-int vb_flow_parse(struct vb_flow *f, const uint8_t packet[VB_FLOW_LEN]);
+int vb_flow_parse(struct vb_flow_packet *f, const uint8_t packet[VB_FLOW_LEN]);
 
 #endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `verbena fabric`: InfiniBand subnets on this host. `up` starts a process that runs the fabric
+ * and returns when programs can reach it; the other words are calls to that process.
+ */
+#include "cmd/cmd.h"
+#include "node/subnet/client.h"
+#include "node/subnet/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NAME_DEFAULT "ib0"
+#define PARTS_MAX 4
+#define EXIT_FAILED 1
+
+enum { OPT_NAME, OPT_FOREGROUND };
+
+static const struct vb_cmd_option options[] = {
+    [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
+    [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
+    {0},
+};
+
+static void *zeroed_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void plain_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+/* Reads all of @path; NULL with errno. */
+static char *file_read(const char *path, size_t *len)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL, *more;
+	size_t cap = 0, n;
+
+	*len = 0;
+	if (!f)
+		return NULL;
+	do {
+		cap = cap ? 2 * cap : 65536;
+		more = cap <= VB_TOPO_TEXT_MAX ? realloc(text, cap) : NULL;
+		if (!more) {
+			errno = EFBIG;
+			break;
+		}
+		text = more;
+		n = fread(text + *len, 1, cap - *len, f);
+		*len += n;
+	} while (*len == cap);
+	if (!more || ferror(f)) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
+}
+
+/* A file with a topology, or a shape. */
+static int topology_read(const struct vb_cmd *cmd, const char *arg, struct vb_topo *topo)
+{
+	const struct vb_topo_config config = {
+	    .alloc = zeroed_alloc, .free = plain_free, .file = arg};
+	char why[256] = "no memory";
+	char *text = NULL;
+	size_t len = 0;
+	int rc;
+
+	if (access(arg, R_OK) && vb_topo_is_shape(arg)) {
+		rc = vb_topo_shape(topo, &config, arg, why, sizeof why);
+	} else {
+		text = file_read(arg, &len);
+		if (!text) {
+			vb_cmd_error(cmd, "'%s': %s", arg, strerror(errno));
+			return -errno;
+		}
+		rc = vb_topo_parse(topo, &config, text, len, why, sizeof why);
+		free(text);
+	}
+	if (rc)
+		vb_cmd_error(cmd, "%s", why);
+	return rc;
+}
+
+/* In the child: nothing of the terminal stays. */
+static void detach_self(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)setsid();
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	close(null);
+	(void)chdir("/");
+}
+
+static int serve_fabric(struct vb_subnet_daemon *d)
+{
+	int rc = vb_subnet_daemon_serve(d);
+
+	vb_subnet_daemon_close(d);
+	return rc ? EXIT_FAILED : 0;
+}
+
+static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground)
+{
+	struct vb_topo topo;
+	struct vb_subnet_daemon *d;
+	char why[256];
+	pid_t pid;
+	int rc;
+
+	if (topology_read(cmd, arg, &topo))
+		return EXIT_FAILED;
+	if (vb_subnet_daemon_open(&d, name, &topo, why, sizeof why)) {
+		vb_cmd_error(cmd, "%s", why);
+		vb_topo_free(&topo);
+		return EXIT_FAILED;
+	}
+	printf("fabric %s: %u nodes, %u cables\n", name, topo.node_cnt, topo.link_cnt);
+	fflush(stdout);
+	pid = foreground ? 0 : fork();
+	if (pid < 0) {
+		vb_cmd_error(cmd, "fork: %s", strerror(errno));
+		vb_subnet_daemon_close(d);
+		return EXIT_FAILED;
+	}
+	/* Its socket takes connections since it was made, so it can be reached from here on. */
+	if (pid > 0)
+		_exit(0);
+	if (!foreground)
+		detach_self();
+	rc = serve_fabric(d);
+	vb_topo_free(&topo);
+	return rc;
+}
+
+static int copy_output(const struct vb_cmd *cmd, int fd)
+{
+	char buf[65536];
+	ssize_t n;
+	off_t at = 0;
+
+	while ((n = pread(fd, buf, sizeof buf, at)) > 0) {
+		fwrite(buf, 1, (size_t)n, stdout);
+		at += n;
+	}
+	return vb_cmd_finish(cmd);
+}
+
+static int fabric_ask(const struct vb_cmd *cmd, const char *name, enum vb_subnet_op op,
+		      const char *text)
+{
+	static struct vb_subnet_call call;
+	struct vb_subnet_answer answer;
+	struct vb_fds fds = {.cnt = 0};
+	char why[256];
+	int sock = vb_subnet_dial(name, why, sizeof why), rc;
+
+	if (sock < 0) {
+		vb_cmd_error(cmd, "%s", why);
+		return EXIT_FAILED;
+	}
+	vb_subnet_call_text(&call, op, text);
+	rc = vb_subnet_ask(sock, &call, -1, &answer, &fds);
+	if (!rc && answer.status) {
+		answer.text[sizeof answer.text - 1] = 0;
+		vb_cmd_error(cmd, "%s", answer.text[0] ? answer.text : strerror(-answer.status));
+		rc = answer.status;
+	} else if (rc) {
+		vb_cmd_error(cmd, "the fabric '%s' does not answer: %s", name, strerror(-rc));
+	}
+	if (!rc && fds.cnt == 1)
+		rc = copy_output(cmd, fds.fd[0]);
+	vb_fds_close(&fds);
+	close(sock);
+	return rc ? EXIT_FAILED : 0;
+}
+
+static int fabric_plug(const struct vb_cmd *cmd, const char *name, const char *word,
+		       const char *node, const char *port)
+{
+	char text[200];
+
+	if ((size_t)snprintf(text, sizeof text, "%s %s %s", word, node, port) >= sizeof text)
+		return vb_cmd_usage(cmd, "the name of the node is too long");
+	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
+}
+
+static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	const char *arg, *name = NAME_DEFAULT, *word;
+	bool foreground = false;
+	int left;
+
+	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
+		foreground |= i == OPT_FOREGROUND;
+		if (i == OPT_NAME)
+			name = arg;
+	}
+	left = argc - optind;
+	if (left == 0)
+		return vb_cmd_usage(cmd, "up, down, show, dump, link or unlink?");
+	word = argv[optind];
+	/* A fabric may also be named behind the word. */
+	if (left == 2 &&
+	    (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 || strcmp(word, "dump") == 0)) {
+		name = argv[optind + 1];
+		left--;
+	}
+	if (!vb_subnet_name_is_good(name))
+		return vb_cmd_usage(cmd,
+				    "'%s' is no name of a fabric: up to %d letters, digits, "
+				    "'-', '_' and '.'",
+				    name, VB_SUBNET_NAME_MAX - 1);
+	if (strcmp(word, "up") == 0 && left == 2)
+		return fabric_up(cmd, name, argv[optind + 1], foreground);
+	if (strcmp(word, "down") == 0 && left == 1)
+		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
+	if ((strcmp(word, "show") == 0 || strcmp(word, "dump") == 0) && left == 1)
+		return fabric_ask(cmd, name, VB_SUBNET_COMMAND, word);
+	if ((strcmp(word, "link") == 0 || strcmp(word, "unlink") == 0) && left == 3)
+		return fabric_plug(cmd, name, word, argv[optind + 1], argv[optind + 2]);
+	return vb_cmd_usage(cmd, "'%s' does not go with %d arguments, or is no word", word,
+			    left - 1);
+}
+
+const struct vb_cmd vb_cmd_fabric = {
+    .name = "fabric",
+    .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | link NODE PORT | unlink NODE PORT",
+    .text = "InfiniBand subnets on this host, which a subnet manager configures.",
+    .options = options,
+    .run = run_fabric,
+};

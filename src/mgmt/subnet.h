@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A subnet as its management sees it: nodes with their agents, ports joined by cables, and MADs
+ * that go from node to node as the tables of the switches say, in no time. Each hop looks at the
+ * states of the link and counts. It is a function of the MADs and the time: whoever holds a subnet
+ * hands it what programs send, takes what arrives for them, and passes the time. IBA 14.2, 18.2.4;
+ * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-28, FAB-30, FAB-32, FAB-34, FAB-50, LNK-22, LNK-30
+ * to LNK-33, LNK-38, LNK-39, MAD-22
+ */
+#ifndef VB_MGMT_SUBNET_H
+#define VB_MGMT_SUBNET_H
+
+#include "base/list.h"
+#include "mgmt/pma.h"
+#include "mgmt/sma.h"
+#include "mgmt/trap.h"
+
+#include <stddef.h>
+
+#define VB_SUBNET_NODES_MAX 49151u
+#define VB_SUBNET_PKEYS 32u
+#define VB_SUBNET_GUIDS 8u
+#define VB_SUBNET_LIDS 49152u      /* entries of a forwarding table */
+#define VB_SUBNET_MULTICASTS 1024u /* entries of a multicast table */
+#define VB_CAP_IS_SM (1u << 1)
+#define VB_CAP_IS_TRAP (1u << 3)
+
+struct vb_subnet_place {
+	uint32_t node;
+	uint8_t port; /* of a switch 0 */
+};
+
+struct vb_subnet_port {
+	struct vb_ib_port link;
+	struct vb_subnet_place peer; /* at the other end of the cable */
+	bool has_cable;
+	bool is_plugged; /* the cable carries a signal */
+	uint16_t speed;  /* enum vb_ib_speed, of the cable */
+	uint8_t width;   /* enum vb_ib_width, of the cable */
+};
+
+struct vb_subnet_node {
+	struct vb_sma_node sma;
+	struct vb_forward forward;   /* of switches */
+	struct vb_subnet_port *port; /* by number; the first one is not used */
+	struct vb_pma_node pma;
+	struct vb_traps traps;
+	struct vb_list waits;   /* among those with a deadline */
+	struct vb_list changed; /* among those that vb_subnet_poll_change() tells of */
+	uint32_t changes;       /* enum vb_sma_change, of all ports */
+};
+
+struct vb_subnet {
+	struct vb_subnet_node *node;
+	uint32_t node_cnt, node_cap;
+	struct vb_list waits, changed;
+	vb_time due;                            /* of the first of those that wait, or before */
+	void *(*alloc)(void *ctx, size_t size); /* zeroed memory, or NULL */
+	void (*free)(void *ctx, void *p);
+	void *alloc_ctx;
+};
+
+/* What a node is; names and GUIDs are the caller's to keep unique. */
+struct vb_subnet_node_config {
+	uint8_t type; /* enum vb_node_type */
+	uint8_t port_cnt;
+	uint64_t node_guid, system_guid;
+	const uint64_t *port_guid; /* by port: that of 0 of a switch, of others those from 1 on */
+	uint32_t vendor_id;
+	uint16_t device_id;
+	const char *description;
+};
+
+/* A MAD under way, or at the place where it arrived. */
+struct vb_subnet_mad {
+	uint8_t mad[VB_MAD_LEN];
+	struct vb_subnet_place at; /* its sender, then its receiver */
+	bool on_qp0;
+	bool has_grh;
+	uint8_t sl, path_bits; /* path_bits: of the sender's LID, then of the receiver's */
+	uint16_t slid, dlid;
+	uint32_t src_qp, dst_qp, qkey;
+	uint16_t pkey;
+	uint8_t sgid[16], dgid[16];
+	uint8_t hop_limit, traffic_class;
+	uint32_t flow_label;
+};
+
+/* Room for @cap nodes. -ENOMEM. */
+int vb_subnet_open(struct vb_subnet *s, uint32_t cap);
+void vb_subnet_close(struct vb_subnet *s);
+
+/* Adds a node; its links are down. Returns its number, or a negative errno. */
+int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c);
+
+/* Puts a cable between two ports that have none, and the links train. */
+int vb_subnet_join(struct vb_subnet *s, struct vb_subnet_place a, struct vb_subnet_place b,
+		   uint16_t speed, uint8_t width, vb_time now);
+
+/* Pulls the cable of @at, or puts it back. -ENOENT: the port has none. */
+int vb_subnet_plug(struct vb_subnet *s, struct vb_subnet_place at, bool plugged, vb_time now);
+
+/* A subnet manager is at the port, or has gone: the IsSM bit, and trap 144. MAD-17, FAB-34 */
+void vb_subnet_set_manager(struct vb_subnet *s, struct vb_subnet_place at, bool is_manager,
+			   vb_time now);
+
+/* Carries the MAD from m->at to where it is received. False: it was lost on the way. */
+bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
+/* Carries the MAD, lets the agents of nodes answer, and carries the answer back. True: @m is at a
+ * place whose programs it is for. */
+bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
+/* Makes the answer of a MAD that nobody at its receiver takes: false when there is none. MAD-08 */
+bool vb_subnet_refuse(struct vb_subnet_mad *m);
+
+/* A trap that a node sends now. */
+bool vb_subnet_poll_trap(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
+/* A node with changes that its owner has to hear of; they are taken. FAB-23 */
+bool vb_subnet_poll_change(struct vb_subnet *s, uint32_t *node, uint32_t *changes);
+
+/* When vb_subnet_handle_timeout() is to be called, and all traps be taken after it. */
+vb_time vb_subnet_poll_timeout(const struct vb_subnet *s);
+void vb_subnet_handle_timeout(struct vb_subnet *s, vb_time now);
+
+static inline struct vb_sma_port *vb_subnet_sma_port(struct vb_subnet *s, struct vb_subnet_place at)
+{
+	return &s->node[at.node].sma.port[at.port];
+}
+
+#endif

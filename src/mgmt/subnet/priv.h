@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of a subnet share. */
+#ifndef VB_MGMT_SUBNET_PRIV_H
+#define VB_MGMT_SUBNET_PRIV_H
+
+#include "mgmt/subnet.h"
+
+/* The owner has to hear of @changes. */
+void vb_subnet_changed(struct vb_subnet *s, struct vb_subnet_node *n, uint32_t changes);
+
+/* The node's deadlines may have changed. */
+void vb_subnet_waits(struct vb_subnet *s, struct vb_subnet_node *n);
+
+/* A link has another state than before: PortStateChange of a switch. When it went down or came up,
+ * trap 128 as well. */
+void vb_subnet_link_changed(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
+
+/* The link of @at went down by what was set there: its other end loses it, and both train. */
+void vb_subnet_link_train(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
+
+/* A port does all speeds up to @speed, one lane and @width. */
+void vb_subnet_port_support(struct vb_port_info *p, uint16_t speed, uint8_t width);
+
+static inline struct vb_subnet_port *vb_subnet_port(struct vb_subnet *s, struct vb_subnet_place at)
+{
+	return &s->node[at.node].port[at.port];
+}
+
+static inline bool vb_subnet_is_switch(const struct vb_subnet *s, uint32_t node)
+{
+	return s->node[node].sma.info.type == VB_NODE_SWITCH;
+}
+
+#endif

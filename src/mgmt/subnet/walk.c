@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The way of a MAD from node to node: directed routes by their paths, others by LID and the
+ * forwarding tables. Each hop asks the states of the link's ends, the lane that the service level
+ * takes, and counts where a packet counts. IBA 14.2.2, 18.2.4
+ */
+#include "mgmt/smi.h"
+#include "mgmt/subnet/priv.h"
+
+#include "wire/ib/lrh.h"
+
+/* Words of LRH, BTH, DETH, MAD and ICRC, and of a GRH. LNK-13 */
+#define WORDS 72u
+#define GRH_WORDS 10u
+/* A loop in the tables ends here, as a packet's lifetime ends it on a wire. LNK-29 */
+#define HOPS_MAX 256
+
+static bool lid_is_of(const struct vb_port_info *p, uint16_t lid)
+{
+	return p->lid != 0 && lid >= p->lid && lid < p->lid + (1u << p->lmc);
+}
+
+/* The lane that the MAD takes out of @out. False: none. LNK-12, LNK-22 */
+static bool lane_is_there(const struct vb_subnet *s, const struct vb_subnet_mad *m,
+			  struct vb_subnet_place out, uint8_t in_port)
+{
+	const struct vb_sma_port *p = &s->node[out.node].sma.port[out.port];
+	const struct vb_sl2vl *map = &p->sl2vl[vb_subnet_is_switch(s, out.node) ? in_port : 0];
+
+	return m->on_qp0 || vb_sl2vl_lane(map, m->sl, p->link->config.data_cnt) >= 0;
+}
+
+/* Over the cable of port @out. True: the MAD is at its other end now. */
+static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_subnet_place out,
+		       uint8_t in_port, vb_time now)
+{
+	struct vb_subnet_port *from = vb_subnet_port(s, out), *to;
+	uint32_t words = WORDS + (m->has_grh ? GRH_WORDS : 0);
+
+	if (!vb_link_may_send(from->link.state, !m->on_qp0) || !lane_is_there(s, m, out, in_port)) {
+		from->link.counters.xmit_discards++;
+		return false;
+	}
+	from->link.counters.xmit_data += words;
+	from->link.counters.xmit_packets++;
+	to = vb_subnet_port(s, from->peer);
+	if (!vb_link_may_receive(to->link.state, !m->on_qp0)) {
+		to->link.counters.rcv_discards++;
+		return false;
+	}
+	to->link.counters.rcv_data += words;
+	to->link.counters.rcv_packets++;
+	if (!m->on_qp0 && to->link.state == VB_LINK_ARMED &&
+	    vb_ib_port_link_event(&to->link, VB_LINK_DATA_CAME, now) == 0)
+		vb_subnet_link_changed(s, from->peer, now);
+	m->at = from->peer;
+	return true;
+}
+
+/* To the node that owns the LID. @is_local: the MAD begins at m->at. */
+static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_local, vb_time now)
+{
+	for (unsigned hops = 0; hops < HOPS_MAX; hops++) {
+		struct vb_subnet_node *n = &s->node[m->at.node];
+		struct vb_subnet_place out = m->at;
+		uint8_t in_port = is_local ? 0 : m->at.port;
+		bool is_switch = vb_subnet_is_switch(s, m->at.node);
+		const struct vb_port_info *own = &n->sma.port[is_switch ? 0 : m->at.port].info;
+
+		if (lid_is_of(own, m->dlid)) {
+			m->at.port = is_switch ? 0 : m->at.port;
+			m->path_bits = (uint8_t)(m->dlid - own->lid);
+			return true;
+		}
+		if (!is_switch && !is_local)
+			return false; /* LNK-03 */
+		if (is_switch) {
+			out.port = vb_forward_unicast(&n->forward, m->dlid, in_port);
+			if (out.port == 0 || out.port > n->sma.info.port_cnt) {
+				if (in_port != 0)
+					n->pma.port[in_port].switch_relay_errors++;
+				return false;
+			}
+		}
+		if (!n->port[out.port].has_cable || !cross_link(s, m, out, in_port, now))
+			return false;
+		is_local = false;
+	}
+	return false;
+}
+
+/* The LID part of a directed route that comes first, if there is one. FAB-13 */
+static bool begins_by_lid(const struct vb_subnet_mad *m)
+{
+	struct vb_smp_route r;
+
+	vb_smp_route_parse(&r, m->mad);
+	return (r.returning ? r.dr_dlid : r.dr_slid) != VB_LID_PERMISSIVE;
+}
+
+static bool walk_directed(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+{
+	bool by_lid = begins_by_lid(m), is_local = true;
+	uint8_t in_port = VB_SMI_LOCAL;
+
+	if (by_lid && !walk_by_lid(s, m, true, now))
+		return false;
+	for (unsigned hops = 0; hops < HOPS_MAX; hops++) {
+		struct vb_sma_node *n = &s->node[m->at.node].sma;
+		struct vb_smi_node node = {vb_subnet_is_switch(s, m->at.node), n->info.port_cnt};
+		struct vb_smi_step step;
+
+		in_port = is_local && !by_lid ? VB_SMI_LOCAL : m->at.port;
+		step = vb_smi_forward(m->mad, &node, in_port, by_lid);
+		if (step.where == VB_SMI_DISCARD)
+			return false;
+		if (step.where == VB_SMI_AGENT || step.where == VB_SMI_MANAGER)
+			return true;
+		if (step.where == VB_SMI_LID) {
+			m->dlid = step.lid;
+			m->slid = n->port[0].info.lid;
+			if (!walk_by_lid(s, m, true, now))
+				return false;
+			by_lid = true;
+			is_local = false;
+			continue;
+		}
+		if (!s->node[m->at.node].port[step.port].has_cable ||
+		    !cross_link(s, m, (struct vb_subnet_place){m->at.node, step.port}, in_port,
+				now))
+			return false;
+		is_local = by_lid = false;
+	}
+	return false;
+}
+
+bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
+{
+	struct vb_mad_hdr h;
+
+	vb_mad_hdr_parse(&h, m->mad);
+	if (m->on_qp0 && h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED)
+		return walk_directed(s, m, now);
+	return walk_by_lid(s, m, true, now);
+}

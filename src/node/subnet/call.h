@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls to the process that runs a fabric, and their answers: from programs whose files stand for
+ * umad and issm devices of a node, and from `verbena fabric`. SOCK_SEQPACKET keeps the borders; one
+ * call is answered before the next one is read. A connection is of one node, which ATTACH names.
+ */
+#ifndef VB_NODE_SUBNET_CALL_H
+#define VB_NODE_SUBNET_CALL_H
+
+#include "node/client/msg.h"
+#include "wire/mad/umad.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VB_SUBNET_CALL_VERSION 1u
+#define VB_SUBNET_NAME_MAX 32 /* of a fabric */
+#define VB_SUBNET_NODE_MAX 72 /* of a node: its name, description or GUID */
+/* Longer messages to or from a file come as memory. */
+#define VB_SUBNET_INLINE_MAX 8192u
+#define VB_SUBNET_MESSAGE_MAX (64u << 20)
+
+enum vb_subnet_op {
+	VB_SUBNET_ATTACH = 1, /* @text is the node; the answer's text is where its tree is */
+	VB_SUBNET_UMAD_OPEN,  /* @number of the port; a descriptor to read from comes back */
+	VB_SUBNET_ISSM_OPEN,  /* @number of the port; -EAGAIN: another one has it open */
+	VB_SUBNET_UMAD_WRITE, /* @body: header and MAD, or memory comes along */
+	VB_SUBNET_UMAD_IOCTL, /* @number is the request; @body its argument, back with the answer */
+	VB_SUBNET_COMMAND,    /* @text is a command; memory with its output comes back */
+	VB_SUBNET_DOWN,       /* ends the fabric */
+};
+
+struct vb_subnet_call {
+	uint32_t version, op;
+	uint64_t token; /* of an open file */
+	uint32_t number, len;
+	union {
+		char text[256];
+		uint8_t body[VB_SUBNET_INLINE_MAX];
+	};
+};
+
+struct vb_subnet_answer {
+	int32_t status; /* 0 or a negative errno, then @text has a line for the user */
+	uint32_t len;
+	uint64_t token;
+	union {
+		char text[256];
+		uint8_t body[VB_UMAD_REG2_LEN];
+	};
+};
+
+/* What lies before each message on the descriptor of an open umad file. */
+struct vb_subnet_prefix {
+	uint32_t hdr_len; /* of the message, by the form that the file has */
+	uint32_t len;     /* header and MAD; more than what follows: memory comes along */
+};
+
+#define VB_SUBNET_CALL_HEADER offsetof(struct vb_subnet_call, text)
+
+/* The abstract address of the fabric @name of user @uid. Returns its length. */
+struct sockaddr_un;
+unsigned vb_subnet_address(struct sockaddr_un *a, uid_t uid, const char *name);
+
+/* Whether @name may be one: letters, digits, '-', '_' and '.'. */
+bool vb_subnet_name_is_good(const char *name);
+
+#endif

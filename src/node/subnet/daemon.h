@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The process that runs a fabric: the nodes of a topology with their agents, the open files of
+ * programs at these nodes, and the trees by which these see their device. One thread, one loop.
+ */
+#ifndef VB_NODE_SUBNET_DAEMON_H
+#define VB_NODE_SUBNET_DAEMON_H
+
+#include "fabric/topology/topology.h"
+
+#include <stddef.h>
+
+struct vb_subnet_daemon;
+
+/* Makes the fabric @name of @topo, which stays the caller's and has to stay as it is. Nobody
+ * reaches it yet. Returns 0 or a negative errno with a line in @why. */
+int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
+			  const struct vb_topo *topo, char *why, size_t why_size);
+
+/* Serves until DOWN is called or a signal that ends programs comes. Returns 0 or a negative errno.
+ */
+int vb_subnet_daemon_serve(struct vb_subnet_daemon *d);
+
+void vb_subnet_daemon_close(struct vb_subnet_daemon *d);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The open umad and issm files of programs. A program reads from one end of a pair of sockets; the
+ * other end is here, and when it says that nobody has the program's end any more, the file is
+ * closed. Writes and ioctls are calls. MAD-02 to MAD-05, MAD-11, MAD-14 to MAD-17, MAD-23
+ */
+#include "node/subnet/state.h"
+
+#include "link/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void *zeroed_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void plain_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static struct vb_subnet_user *user_find(struct vb_subnet_daemon *d, struct vb_subnet_place at)
+{
+	const struct vb_agents_config config = {
+	    .alloc = zeroed_alloc,
+	    .free = plain_free,
+	    .has_smi = true,
+	    .port = at.port,
+	    .node = {vb_subnet_at_switch(d, at.node), d->topo->node[at.node].port_cnt},
+	};
+	struct vb_subnet_user *u;
+
+	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next) {
+		u = vb_container_of(l, struct vb_subnet_user, node);
+		if (u->at.node == at.node && u->at.port == at.port)
+			return u;
+	}
+	u = calloc(1, sizeof *u);
+	if (!u)
+		return NULL;
+	u->at = at;
+	vb_list_init(&u->files);
+	u->agents = vb_agents_create(&config);
+	if (!u->agents) {
+		free(u);
+		return NULL;
+	}
+	vb_list_append(&d->users, &u->node);
+	return u;
+}
+
+static void user_leave(struct vb_subnet_user *u)
+{
+	if (!vb_list_is_empty(&u->files))
+		return;
+	vb_list_remove(&u->node);
+	vb_agents_destroy(u->agents);
+	free(u);
+}
+
+static bool issm_is_open(const struct vb_subnet_user *u)
+{
+	for (const struct vb_list *l = u->files.next; l != &u->files; l = l->next)
+		if (vb_container_of(l, const struct vb_subnet_file, node)->number < 0)
+			return true;
+	return false;
+}
+
+static void file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
+{
+	struct vb_subnet_user *u = f->user;
+
+	if (f->number >= 0)
+		vb_agents_file_close(u->agents, f->number);
+	vb_list_remove(&f->node);
+	close(f->watch.fd);
+	f->watch.fd = -1;
+	vb_list_append(&d->gone, &f->node);
+	if (f->number < 0)
+		vb_subnet_set_manager(&d->subnet, u->at, false, vb_subnet_now());
+	user_leave(u);
+}
+
+/* The pair of a new file: the program's end comes back. */
+static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int number)
+{
+	struct vb_subnet_file *f = calloc(1, sizeof *f);
+	int pair[2];
+
+	if (!f)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		free(f);
+		return -errno;
+	}
+	struct epoll_event e = {.events = EPOLLRDHUP, .data.ptr = &f->watch};
+
+	f->watch = (struct vb_watch){VB_WATCH_FILE, pair[0]};
+	if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, pair[0], &e)) {
+		int rc = -errno;
+
+		close(pair[0]);
+		close(pair[1]);
+		free(f);
+		return rc;
+	}
+	f->user = u;
+	f->number = number;
+	f->token = ++d->token;
+	vb_list_append(&u->files, &f->node);
+	return pair[1];
+}
+
+int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat, uint32_t port,
+			bool is_issm, struct vb_subnet_answer *answer, int *fd)
+{
+	struct vb_subnet_user *u;
+	int number = -1, rc;
+	bool is_switch = vb_subnet_at_switch(d, seat->index);
+
+	if (is_switch ? port != 0 : port == 0 || port > d->topo->node[seat->index].port_cnt)
+		return -ENOENT;
+	u = user_find(d, (struct vb_subnet_place){seat->index, (uint8_t)port});
+	if (!u)
+		return -ENOMEM;
+	rc = is_issm && issm_is_open(u) ? -EAGAIN : 0;
+	if (!rc && !is_issm)
+		rc = number = vb_agents_file_open(u->agents);
+	if (rc >= 0)
+		rc = file_begin(d, u, number);
+	if (rc < 0) {
+		if (number >= 0)
+			vb_agents_file_close(u->agents, number);
+		user_leave(u);
+		return rc;
+	}
+	*fd = rc;
+	answer->token = d->token;
+	if (is_issm)
+		vb_subnet_set_manager(&d->subnet, u->at, true, vb_subnet_now());
+	return 0;
+}
+
+static struct vb_subnet_file *file_of(struct vb_subnet_daemon *d, uint64_t token)
+{
+	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next) {
+		struct vb_subnet_user *u = vb_container_of(l, struct vb_subnet_user, node);
+
+		for (struct vb_list *k = u->files.next; k != &u->files; k = k->next) {
+			struct vb_subnet_file *f = vb_container_of(k, struct vb_subnet_file, node);
+
+			if (f->token == token && f->number >= 0)
+				return f;
+		}
+	}
+	return NULL;
+}
+
+/* A message that is longer than a call comes as memory, which may be anything. */
+static int write_from_memory(struct vb_subnet_file *f, int fd)
+{
+	uint32_t hdr_len = vb_umad_hdr_len(&f->form);
+	struct vb_mad_message m;
+	struct stat st;
+	uint8_t *copy;
+	int rc;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_size < 0 || st.st_size > VB_SUBNET_MESSAGE_MAX)
+		return -EINVAL;
+	copy = malloc((size_t)st.st_size + 1);
+	if (!copy)
+		return -ENOMEM;
+	/* Read, not mapped: what is cut off under a mapping would end this process. */
+	rc = pread(fd, copy, (size_t)st.st_size, 0) == st.st_size ? 0 : -EINVAL;
+	if (!rc)
+		rc = vb_umad_write_parse(&m, copy, (size_t)st.st_size, hdr_len);
+	if (!rc)
+		rc = vb_agents_write(f->user->agents, f->number, &m);
+	free(copy);
+	return rc;
+}
+
+int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
+			 const struct vb_fds *fds)
+{
+	struct vb_subnet_file *f = file_of(d, call->token);
+	struct vb_mad_message m;
+	int rc;
+
+	if (!f)
+		return -EIO;
+	if (fds->cnt == 1)
+		return write_from_memory(f, fds->fd[0]);
+	rc = vb_umad_write_parse(&m, call->body, call->len, vb_umad_hdr_len(&f->form));
+	return rc ? rc : vb_agents_write(f->user->agents, f->number, &m);
+}
+
+static int register_agent(struct vb_subnet_file *f, const struct vb_subnet_call *call,
+			  struct vb_subnet_answer *answer)
+{
+	bool second = call->number == VB_UMAD_REGISTER_AGENT2;
+	uint32_t len = second ? VB_UMAD_REG2_LEN : VB_UMAD_REG_LEN;
+	struct vb_agent_request r;
+	int rc;
+
+	if (call->len != len)
+		return -EINVAL;
+	memcpy(answer->body, call->body, len);
+	answer->len = len;
+	rc = second ? vb_umad_reg2_parse(&r, answer->body) : vb_umad_reg_parse(&r, answer->body);
+	if (!rc)
+		rc = vb_agent_register(f->user->agents, f->number, &r);
+	if (rc < 0)
+		return rc;
+	vb_umad_reg_put_id(answer->body, (uint32_t)rc);
+	vb_umad_registered(&f->form, second);
+	return 0;
+}
+
+int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
+			 struct vb_subnet_answer *answer)
+{
+	struct vb_subnet_file *f = file_of(d, call->token);
+	uint32_t id;
+
+	if (!f)
+		return -EIO;
+	switch (call->number) {
+	case VB_UMAD_REGISTER_AGENT:
+	case VB_UMAD_REGISTER_AGENT2:
+		return register_agent(f, call, answer);
+	case VB_UMAD_UNREGISTER_AGENT:
+		if (call->len != sizeof id)
+			return -EINVAL;
+		memcpy(&id, call->body, sizeof id);
+		return vb_agent_unregister(f->user->agents, f->number, id);
+	case VB_UMAD_ENABLE_PKEY:
+		return vb_umad_enable_pkey(&f->form);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static void file_watch(struct vb_subnet_daemon *d, struct vb_subnet_file *f, bool is_full)
+{
+	struct epoll_event e = {.events = EPOLLRDHUP | (is_full ? (uint32_t)EPOLLOUT : 0),
+				.data.ptr = &f->watch};
+
+	if (f->is_full == is_full)
+		return;
+	f->is_full = is_full;
+	(void)epoll_ctl(d->epoll_fd, EPOLL_CTL_MOD, f->watch.fd, &e);
+}
+
+/* Sends one message to the program's end: 0, or a negative errno. */
+static int file_send(struct vb_subnet_file *f, const struct vb_mad_message *m)
+{
+	static uint8_t buf[sizeof(struct vb_subnet_prefix) + VB_SUBNET_INLINE_MAX];
+	uint32_t hdr_len = vb_umad_hdr_len(&f->form), len = hdr_len + m->len;
+	struct vb_subnet_prefix prefix = {hdr_len, len};
+	struct vb_fds fds = {.cnt = 0};
+	uint8_t *whole;
+	int rc;
+
+	memcpy(buf, &prefix, sizeof prefix);
+	if (len <= VB_SUBNET_INLINE_MAX) {
+		(void)vb_umad_read_emit(m, buf + sizeof prefix, len, hdr_len);
+		return vb_fds_send(f->watch.fd, buf, sizeof prefix + len, &fds);
+	}
+	fds.fd[0] = vb_memory_create("verbena-mad", len);
+	if (fds.fd[0] < 0)
+		return -EAGAIN;
+	fds.cnt = 1;
+	whole = malloc(len);
+	rc = whole ? 0 : -EAGAIN;
+	if (whole) {
+		(void)vb_umad_read_emit(m, whole, len, hdr_len);
+		rc = pwrite(fds.fd[0], whole, len, 0) == (ssize_t)len ? 0 : -EAGAIN;
+		free(whole);
+	}
+	if (!rc)
+		rc = vb_fds_send(f->watch.fd, buf, sizeof prefix, &fds);
+	vb_fds_close(&fds);
+	return rc;
+}
+
+void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u)
+{
+	for (struct vb_list *l = u->files.next; l != &u->files; l = l->next) {
+		struct vb_subnet_file *f = vb_container_of(l, struct vb_subnet_file, node);
+		const struct vb_mad_message *m;
+		int rc = 0;
+
+		if (f->number < 0)
+			continue;
+		while (!rc && (m = vb_agents_peek(u->agents, f->number)) != NULL) {
+			rc = file_send(f, m);
+			if (!rc)
+				vb_agents_take(u->agents, f->number);
+		}
+		file_watch(d, f, rc == -EAGAIN);
+	}
+}
+
+void vb_subnet_file_event(struct vb_subnet_daemon *d, struct vb_subnet_file *f, uint32_t events)
+{
+	if (f->watch.fd < 0)
+		return;
+	if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
+		file_close(d, f);
+	else
+		vb_subnet_deliver(d, f->user);
+}
+
+void vb_subnet_files_close(struct vb_subnet_daemon *d)
+{
+	while (!vb_list_is_empty(&d->users)) {
+		struct vb_subnet_user *u =
+		    vb_container_of(d->users.next, struct vb_subnet_user, node);
+		struct vb_list *l = u->files.next;
+
+		if (l == &u->files) {
+			user_leave(u);
+			continue;
+		}
+		file_close(d, vb_container_of(l, struct vb_subnet_file, node));
+	}
+}

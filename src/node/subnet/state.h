@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the fabric's process share. */
+#ifndef VB_NODE_SUBNET_STATE_H
+#define VB_NODE_SUBNET_STATE_H
+
+#include "base/list.h"
+#include "mgmt/agents.h"
+#include "mgmt/subnet.h"
+#include "node/subnet/call.h"
+#include "node/subnet/daemon.h"
+
+#include <stdbool.h>
+
+struct vb_subnet_daemon;
+
+enum vb_watch_kind { VB_WATCH_LISTEN, VB_WATCH_SIGNAL, VB_WATCH_CONN, VB_WATCH_FILE };
+
+/* A descriptor of the loop. What epoll(7) hands back points here. */
+struct vb_watch {
+	enum vb_watch_kind kind;
+	int fd;
+};
+
+/* The agents of a port at which a program has opened a file. */
+struct vb_subnet_user {
+	struct vb_list node; /* of the daemon's */
+	struct vb_subnet_place at;
+	struct vb_agents *agents;
+	struct vb_list files;
+};
+
+/* An open umad or issm file. */
+struct vb_subnet_file {
+	struct vb_watch watch;
+	struct vb_list node; /* of the user's */
+	struct vb_subnet_user *user;
+	uint64_t token;
+	int number; /* among the agents' files; -1: an issm file */
+	struct vb_umad_form form;
+	bool is_full; /* its reader is slow: the loop says when there is room */
+};
+
+/* A node that programs are at. */
+struct vb_subnet_seat {
+	struct vb_list node; /* of the daemon's */
+	uint32_t index;
+	uint32_t conn_cnt;
+	char root[256];
+};
+
+struct vb_subnet_conn {
+	struct vb_watch watch;
+	struct vb_list node;         /* of the daemon's */
+	struct vb_subnet_seat *seat; /* NULL: it is at no node */
+};
+
+struct vb_subnet_daemon {
+	char name[VB_SUBNET_NAME_MAX];
+	const struct vb_topo *topo;
+	struct vb_subnet subnet;
+	struct vb_watch listen, signals;
+	struct vb_list conns, users, seats;
+	struct vb_list gone; /* files and connections that were closed in this turn of the loop */
+	int epoll_fd;
+	int base_fd, root_fd; /* where the trees are; -1: nowhere */
+	char root[192], root_name[64];
+	uint64_t token;
+	bool is_ending;
+	struct vb_subnet_call call;
+};
+
+vb_time vb_subnet_now(void);
+
+/* files.c: what a connection asks of open files. Each returns the status of the answer. */
+int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat, uint32_t port,
+			bool is_issm, struct vb_subnet_answer *answer, int *fd);
+int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
+			 const struct vb_fds *fds);
+int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
+			 struct vb_subnet_answer *answer);
+/* The loop: the program's end is gone, or there is room for what waits. */
+void vb_subnet_file_event(struct vb_subnet_daemon *d, struct vb_subnet_file *f, uint32_t events);
+void vb_subnet_files_close(struct vb_subnet_daemon *d);
+
+/* traffic.c: moves all MADs that wait, until nothing more can be moved now. */
+void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now);
+vb_time vb_subnet_due(const struct vb_subnet_daemon *d);
+/* Hands on what waits for the files of @u. */
+void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u);
+
+/* tree.c: the device as the programs at a node see it. */
+int vb_subnet_trees_open(struct vb_subnet_daemon *d);
+void vb_subnet_trees_close(struct vb_subnet_daemon *d);
+int vb_subnet_tree_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat);
+void vb_subnet_tree_remove(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat);
+/* Rewrites what the subnet manager changed. */
+void vb_subnet_tree_update(struct vb_subnet_daemon *d, const struct vb_subnet_seat *seat);
+
+/* command.c: carries out a command of `verbena fabric`, with its output to @fd. */
+int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char *why,
+		      size_t why_size);
+
+static inline bool vb_subnet_at_switch(const struct vb_subnet_daemon *d, uint32_t node)
+{
+	return d->topo->node[node].type == VB_NODE_SWITCH;
+}
+
+#endif

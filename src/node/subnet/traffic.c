@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * MADs between the agents of programs and the subnet: what an agent sends goes through the subnet
+ * at once, and what arrives at a port goes to the agents there, to the node's own, or is refused.
+ * MAD-08, MAD-12, MAD-22, FAB-50
+ */
+#include "node/subnet/state.h"
+
+#include <string.h>
+
+#define QP1 1u
+
+static struct vb_subnet_user *user_at(struct vb_subnet_daemon *d, struct vb_subnet_place at)
+{
+	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next) {
+		struct vb_subnet_user *u = vb_container_of(l, struct vb_subnet_user, node);
+
+		if (u->at.node == at.node && u->at.port == at.port)
+			return u;
+	}
+	return NULL;
+}
+
+/* The GID at @index of the port. */
+static void gid_at(const struct vb_sma_port *p, uint32_t index, uint8_t gid[16])
+{
+	uint64_t guid = index < p->info.guid_cap ? p->guid[index] : p->guid[0];
+
+	for (unsigned i = 0; i < 8; i++) {
+		gid[i] = (uint8_t)(p->info.prefix >> (56 - 8 * i));
+		gid[8 + i] = (uint8_t)(guid >> (56 - 8 * i));
+	}
+}
+
+/* The packet of a MAD that an agent sends. MAD-12 */
+static void packet_make(struct vb_subnet_daemon *d, const struct vb_subnet_user *u,
+			const struct vb_agents_out *out, struct vb_subnet_mad *m)
+{
+	const struct vb_sma_port *p = vb_subnet_sma_port(&d->subnet, u->at);
+	const struct vb_mad_addr *a = &out->addr;
+
+	*m = (struct vb_subnet_mad){
+	    .at = u->at,
+	    .on_qp0 = out->on_qp0,
+	    .has_grh = a->has_grh,
+	    .sl = a->sl,
+	    .slid = (uint16_t)(p->info.lid | (a->path_bits & ((1u << p->info.lmc) - 1))),
+	    .dlid = a->lid,
+	    .src_qp = out->on_qp0 ? 0 : QP1,
+	    .dst_qp = a->qpn,
+	    .qkey = a->qkey,
+	    .pkey = p->pkey[a->pkey_index < VB_SUBNET_PKEYS ? a->pkey_index : 0],
+	    .hop_limit = a->hop_limit,
+	    .traffic_class = a->traffic_class,
+	    .flow_label = a->flow_label,
+	};
+	memcpy(m->mad, out->mad, sizeof m->mad);
+	if (!a->has_grh)
+		return;
+	memcpy(m->dgid, a->gid, sizeof m->dgid);
+	gid_at(p, a->gid_index, m->sgid);
+}
+
+static uint16_t pkey_index(const struct vb_sma_port *p, uint16_t pkey)
+{
+	for (uint16_t i = 0; i < VB_SUBNET_PKEYS; i++)
+		if (((p->pkey[i] ^ pkey) & 0x7fff) == 0)
+			return i;
+	return 0;
+}
+
+/* True: agents of programs at the port have it. */
+static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m, vb_time now)
+{
+	struct vb_subnet_user *u = user_at(d, m->at);
+	const struct vb_sma_port *p = vb_subnet_sma_port(&d->subnet, m->at);
+	struct vb_mad_addr from = {
+	    .qpn = m->src_qp,
+	    .qkey = m->qkey,
+	    .lid = m->slid,
+	    .sl = m->sl,
+	    .path_bits = m->path_bits,
+	    .has_grh = m->has_grh,
+	    .hop_limit = m->hop_limit,
+	    .traffic_class = m->traffic_class,
+	    .flow_label = m->flow_label,
+	    .pkey_index = m->on_qp0 ? 0 : pkey_index(p, m->pkey),
+	};
+
+	if (!u)
+		return false;
+	memcpy(from.gid, m->sgid, sizeof from.gid);
+	return vb_agents_handle(u->agents, m->on_qp0, &from, m->mad, now);
+}
+
+static void send_packet(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_time now)
+{
+	/* A GMP is for QP1: other QPs are not here. */
+	if (!vb_subnet_send(&d->subnet, m, now) || (!m->on_qp0 && m->dst_qp != QP1))
+		return;
+	if (hand_over(d, m, now))
+		return;
+	if (vb_subnet_refuse(m) && vb_subnet_carry(&d->subnet, m, now))
+		(void)hand_over(d, m, now);
+}
+
+static bool send_next(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_time now)
+{
+	struct vb_agents_out out;
+	struct vb_subnet_mad m;
+
+	if (!vb_agents_poll_transmit(u->agents, &out, now))
+		return false;
+	packet_make(d, u, &out, &m);
+	send_packet(d, &m, now);
+	return true;
+}
+
+/* What the manager changed shows in the trees of the nodes that programs are at. */
+static void tell_changes(struct vb_subnet_daemon *d)
+{
+	uint32_t node, changes;
+
+	while (vb_subnet_poll_change(&d->subnet, &node, &changes))
+		for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next) {
+			struct vb_subnet_seat *s = vb_container_of(l, struct vb_subnet_seat, node);
+
+			if (s->index == node)
+				vb_subnet_tree_update(d, s);
+		}
+}
+
+void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now)
+{
+	struct vb_subnet_mad trap;
+	bool moved = true;
+
+	vb_subnet_handle_timeout(&d->subnet, now);
+	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
+		vb_agents_handle_timeout(vb_container_of(l, struct vb_subnet_user, node)->agents,
+					 now);
+	while (moved) {
+		moved = vb_subnet_poll_trap(&d->subnet, &trap, now);
+		if (moved)
+			send_packet(d, &trap, now);
+		for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
+			while (send_next(d, vb_container_of(l, struct vb_subnet_user, node), now))
+				moved = true;
+	}
+	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
+		vb_subnet_deliver(d, vb_container_of(l, struct vb_subnet_user, node));
+	tell_changes(d);
+}
+
+vb_time vb_subnet_due(const struct vb_subnet_daemon *d)
+{
+	vb_time due = vb_subnet_poll_timeout(&d->subnet);
+
+	for (const struct vb_list *l = d->users.next; l != &d->users; l = l->next)
+		due = vb_time_min(
+		    due, vb_agents_poll_timeout(
+			     vb_container_of(l, const struct vb_subnet_user, node)->agents));
+	return due;
+}

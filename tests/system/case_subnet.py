@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""InfiniBand subnets: OpenSM and the programs of infiniband-diags on fabrics of `verbena fabric`."""
+import os
+import re
+import shutil
+import time
+
+from cases import case
+from hosts import Failure, Skip
+
+
+def need(ok, text):
+    if not ok:
+        raise Failure(text)
+
+
+class Fabric:
+    """A fabric of its own name, with OpenSM at one node when it is wanted."""
+
+    def __init__(self, context, name, topology):
+        if not shutil.which("opensm"):
+            raise Skip("opensm is not installed")
+        self.context, self.host, self.name = context, context.machine.a, name
+        self.log = os.path.join(context.machine.folder, f"osm.{name}.log")
+        self.managers = []
+        self.host.run([context.verbena, "fabric", "--name", name, "up", topology])
+
+    def at(self, node, *command):
+        return [self.context.verbena, "run", "--fabric", self.name, "--node", node, "--", *command]
+
+    def run(self, node, *command, **options):
+        return self.host.run(self.at(node, *command), seconds=60, **options)
+
+    def manage(self, node="H-0000", *options, log=None):
+        """Starts OpenSM and waits until the subnet is up."""
+        log = log or self.log
+        if os.path.exists(log):
+            os.unlink(log)
+        folder = self.context.machine.folder
+        p = self.host.start(self.at(node, "opensm", "-e", "-f", log, *options),
+                            env={"OSM_TMP_DIR": folder, "OSM_CACHE_DIR": folder})
+        self.managers.append(p)
+        return p
+
+    def await_log(self, text, log=None, seconds=60):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                with open(log or self.log, encoding="utf-8", errors="replace") as f:
+                    found = f.read()
+            except FileNotFoundError:
+                found = ""
+            if text in found:
+                return found
+            time.sleep(0.05)
+        raise Failure(f"OpenSM does not say '{text}': {found[-2000:]}")
+
+    def end(self):
+        for p in self.managers:
+            p.end()
+        self.host.run([self.context.verbena, "fabric", "down", self.name])
+
+
+def lid_of(fabric, node):
+    return int(fabric.run(node, "cat", "/sys/class/infiniband/verbena0/ports/1/lid"), 16)
+
+
+@case("subnet.manager", seconds=180)
+def opensm_brings_it_up(context):
+    """OpenSM finds 36 nodes by umad and issm files, and each port becomes active. MAD-01, MAD-17"""
+    f = Fabric(context, "up", "fat-tree:k=4")
+    try:
+        text = f.run("H-0003", "ibstat")
+        need("State: Initializing" in text and "Link layer: InfiniBand" in text, text)
+        f.manage()
+        f.await_log("SUBNET UP")
+        text = f.run("H-0003", "ibstat")
+        need("State: Active" in text and "SM lid: " in text and "SM lid: 0" not in text, text)
+        shown = f.host.run([context.verbena, "fabric", "show", "up"])
+        states = re.findall(r"^ +\d+ (\w+) ", shown, re.M)
+        need(len(states) == 96 and set(states) == {"ACTIVE"}, shown)
+        # One process holds issm0.
+        text = f.run("H-0000", "python3", "-c",
+                     "import os\ntry: os.open('/dev/infiniband/issm0', os.O_NONBLOCK)\nexcept OSError as e: print(e.errno)")
+        need(text.strip() == "11", text)
+        text = f.run("H-0000", "sminfo")
+        need("SMINFO_MASTER" in text, text)
+    finally:
+        f.end()
+
+
+@case("subnet.diags", seconds=300)
+def diagnostics(context):
+    """infiniband-diags, ibping between two nodes, all records of the SA by RMPP, and osmtest. MAD-19, MAD-20"""
+    f = Fabric(context, "diags", "fat-tree:k=4")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        found = f.run("H-0000", "ibnetdiscover")
+        need(len(re.findall(r"^Ca\t", found, re.M)) == 16 and len(re.findall(r"^Switch\t", found, re.M)) == 20, found)
+        lid = lid_of(f, "H-0009")
+        need("H-0009" in f.run("H-0000", "smpquery", "nodedesc", str(lid)), "smpquery")
+        need("To ca" in f.run("H-0000", "ibtracert", "1", str(lid)), "ibtracert")
+        need("H-0009" in f.run("H-0000", "ibroute", "2"), "ibroute")
+        need(f.run("H-0000", "iblinkinfo").count("Active") == 96, "iblinkinfo")
+        text = f.run("H-0000", "saquery", "-N")
+        need(text.count("NodeRecord dump") == 36, text[-1000:])
+        server = f.host.start(f.at("H-0009", "ibping", "-S"))
+        try:
+            text = f.run("H-0000", "sh", "-c", f"until ibping -c 1 -t 200 {lid} | grep -q '1 received'; do :; done; "
+                                               f"ibping -c 2 {lid}")
+            need("2 received, 0% packet loss" in text, text)
+        finally:
+            server.end()
+        folder = context.machine.folder
+        for flow in "ca":
+            text = f.run("H-0000", "sh", "-c", f"cd {folder} && osmtest -f {flow} -l {folder}/osmtest.log 2>&1")
+            need("PASS" in text and "FAIL" not in text, text[-1500:])
+    finally:
+        f.end()
+
+
+@case("subnet.cable", seconds=180)
+def cable_is_pulled(context):
+    """A cable that is pulled: trap 128, other routes, and the same when it is back. FAB-32"""
+    f = Fabric(context, "cable", "fat-tree:k=4")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        lid = lid_of(f, "H-0009")
+        way = f.run("H-0000", "ibtracert", "1", str(lid))
+        first = re.search(r"^\[(\d+)\] -> switch port .*\n\[(\d+)\] -> switch", way, re.M)
+        need(first, way)
+        f.host.run([context.verbena, "fabric", "--name", "cable", "unlink", "S-0000", first[2]])
+        f.await_log("num:128")
+        deadline = time.monotonic() + 60
+        while True:
+            new = f.run("H-0000", "sh", "-c", f"ibtracert 1 {lid} 2>&1; true")
+            if "To ca" in new and new != way:
+                break
+            need(time.monotonic() < deadline, new)
+        f.host.run([context.verbena, "fabric", "--name", "cable", "link", "S-0000", first[2]])
+    finally:
+        f.end()
+
+
+@case("subnet.standby", seconds=240)
+def standby_takes_over(context):
+    """Two managers: when the first is killed the other one becomes master. FAB-28, FAB-34"""
+    f = Fabric(context, "two", "star:hosts=4")
+    try:
+        second = os.path.join(context.machine.folder, "osm.second.log")
+        first = f.manage("H-0000", "-p", "10")
+        f.await_log("SUBNET UP")
+        f.manage("H-0001", "-p", "5", log=second)
+        f.await_log("Entering STANDBY state", log=second)
+        first.end()
+        f.await_log("Entering MASTER state", log=second, seconds=120)
+        f.await_log("SUBNET UP", log=second)
+        need(f"sm lid {lid_of(f, 'H-0001')} " in f.run("H-0002", "sminfo"), "sminfo")
+    finally:
+        f.end()
+
+
+@case("subnet.words", seconds=60)
+def wrong_words(context):
+    """Each mistake on the command line is named."""
+    a, v = context.machine.a, context.verbena
+    for argv, status, text in ((["fabric"], 2, "up, down"), (["fabric", "up"], 2, "arguments"),
+                               (["fabric", "--name", "a/b", "show"], 2, "no name of a fabric"),
+                               (["fabric", "show", "nothing"], 1, "no fabric 'nothing' runs"),
+                               (["fabric", "up", "fat-tree:k=3"], 1, "k is even"),
+                               (["fabric", "up", "/nowhere"], 1, "No such file"),
+                               (["run", "--fabric", "x", "--", "true"], 2, "go together"),
+                               (["run", "--fabric", "x", "--node", "H-0000", "--", "true"], 125, "no fabric 'x' runs")):
+        out = a.run([v, *argv], status=status)
+        need(text in out, f"{argv}: {out}")
+    a.run([v, "fabric", "--name", "w", "up", "star:hosts=2"])
+    try:
+        out = a.run([v, "fabric", "--name", "w", "up", "star:hosts=2"], status=1)
+        need("runs already" in out, out)
+        out = a.run([v, "run", "--fabric", "w", "--node", "H-9999", "--", "true"], status=125)
+        need("no node 'H-9999'" in out, out)
+        out = a.run([v, "fabric", "--name", "w", "unlink", "H-0000", "7"], status=1)
+        need("ports 1 to 1" in out, out)
+        dump = a.run([v, "fabric", "dump", "w"])
+        need('Switch' in dump and 'H-0001' in dump, dump)
+    finally:
+        a.run([v, "fabric", "down", "w"])

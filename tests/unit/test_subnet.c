@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* MADs in a subnet: by directed routes, by LID and by both, and what links make of them. */
+#include "subnet_env.h"
+
+/* FAB-09 to FAB-12, MAD-22 */
+static void directed__finds_each_node(void **state)
+{
+	struct vb_node_info n = {0};
+
+	(void)state;
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_switch_a, 0), 0);
+	vb_node_info_parse(&n, m.mad);
+	assert_true(n.node_guid == 0xa0 && n.port_guid == 0xa1 && n.local_port == 1);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_switch_a, 1), 0);
+	vb_node_info_parse(&n, m.mad);
+	assert_true(n.node_guid == 0xb0 && n.port_guid == 0xb0 && n.local_port == 1);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_host_b, 3), 0);
+	vb_node_info_parse(&n, m.mad);
+	assert_true(n.node_guid == 0xd0 && n.port_guid == 0xd2 && n.local_port == 2);
+	/* Ports without a cable, ports that are not there, and beyond a host. */
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, (uint8_t[]){1, 3}, 2),
+			 -1);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, (uint8_t[]){1, 9}, 2),
+			 -1);
+	assert_int_equal(
+	    ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, (uint8_t[]){1, 2, 1, 1}, 4), -1);
+}
+
+/* LNK-35: what both ends of a cable can do. */
+static void link__trains_at_the_cables_speed(void **state)
+{
+	(void)state;
+	assert_int_equal(link_of(HOST_A, 1)->state, VB_LINK_INIT);
+	assert_int_equal(info_of(HOST_A, 1)->phys_state, VB_PHYS_LINK_UP);
+	assert_int_equal(info_of(HOST_A, 1)->ext_speed_active, 2);
+	assert_int_equal(info_of(HOST_A, 1)->width_active, VB_IB_4X);
+	assert_int_equal(info_of(SWITCH_A, 2)->ext_speed_active, 4);
+	assert_int_equal(info_of(SWITCH_A, 2)->width_active, VB_IB_2X);
+	assert_int_equal(info_of(HOST_B, 2)->ext_speed_active, 0);
+	assert_int_equal(info_of(HOST_B, 2)->speed_active, 4);
+	assert_int_equal(link_of(HOST_B, 1)->state, VB_LINK_DOWN);
+	assert_int_equal(info_of(HOST_B, 1)->phys_state, VB_PHYS_POLLING);
+	assert_int_equal(
+	    vb_subnet_join(&net, place(HOST_B, 2), place(HOST_B, 1), VB_IB_EDR, VB_IB_4X, now),
+	    -EBUSY);
+	assert_int_equal(
+	    vb_subnet_join(&net, place(HOST_B, 1), place(SWITCH_B, 3), 3, VB_IB_4X, now), -EINVAL);
+}
+
+/* FAB-01, FAB-50, LNK-30: SMPs pass links in INIT, other MADs need active ones. */
+static void by_lid__follows_the_tables(void **state)
+{
+	(void)state;
+	configure();
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(answer_status(), 0);
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, LID(SWITCH_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(answer_status(), 0);
+
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(m.at.node == HOST_B && m.at.port == 2);
+	/* To the own LID without a link. MAD-22 */
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_A));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(m.at.node, HOST_A);
+
+	link_of(SWITCH_B, 2)->state = link_of(SWITCH_A, 2)->state = VB_LINK_INIT;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_true(link_of(SWITCH_A, 2)->counters.xmit_discards == 1);
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+}
+
+/* LNK-31: the first data that comes makes an armed port active, and its switch tells. */
+static void data__activates_an_armed_port(void **state)
+{
+	(void)state;
+	configure();
+	link_of(SWITCH_B, 2)->state = VB_LINK_ARMED;
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(link_of(SWITCH_B, 2)->state, VB_LINK_ARMED);
+	net.node[SWITCH_B].sma.sw.port_state_change = 0;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(link_of(SWITCH_B, 2)->state, VB_LINK_ACTIVE);
+	assert_int_equal(net.node[SWITCH_B].sma.sw.port_state_change, 1);
+}
+
+/* LNK-38, LNK-39: words and packets of each hop; what a switch has no port for. */
+static void hops__count(void **state)
+{
+	struct vb_ib_counters *c;
+
+	(void)state;
+	configure();
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	c = &link_of(SWITCH_A, 2)->counters;
+	assert_true(c->xmit_packets == 1 && c->xmit_data == 72);
+	c = &link_of(SWITCH_B, 2)->counters;
+	assert_true(c->rcv_packets == 1 && c->rcv_data == 72 && c->xmit_packets == 0);
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	m.has_grh = true;
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(link_of(HOST_B, 2)->counters.rcv_data == 72 + 82);
+
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, 0x99);
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_true(net.node[SWITCH_A].pma.port[1].switch_relay_errors == 1);
+	/* A loop of two switches ends. LNK-29 */
+	net.node[SWITCH_A].forward.unicast[0x98] = 2;
+	net.node[SWITCH_B].forward.unicast[0x98] = 2;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, 0x98);
+	assert_false(vb_subnet_send(&net, &m, now));
+	/* A host that gets what is not its own drops it. LNK-03 */
+	net.node[SWITCH_A].forward.unicast[0x97] = 2;
+	net.node[SWITCH_B].forward.unicast[0x97] = 1;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, 0x97);
+	assert_false(vb_subnet_send(&net, &m, now));
+}
+
+/* LNK-22: a service level without a lane at an output is dropped there; SMPs have lane 15. */
+static void lane__of_the_service_level(void **state)
+{
+	(void)state;
+	configure();
+	net.node[SWITCH_A].sma.port[2].sl2vl[1].vl[3] = VB_VL_MGMT;
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	m.sl = 3;
+	assert_false(vb_subnet_send(&net, &m, now));
+	assert_true(link_of(SWITCH_A, 2)->counters.xmit_discards == 1);
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	m.sl = 2;
+	assert_true(vb_subnet_send(&net, &m, now));
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, LID(HOST_B));
+	m.sl = 3;
+	assert_true(vb_subnet_send(&net, &m, now));
+}
+
+/* FAB-39: all LIDs of a port reach it, and say which one it was. */
+static void lmc__has_paths(void **state)
+{
+	(void)state;
+	configure();
+	info_of(HOST_B, 2)->lid = 0x40;
+	info_of(HOST_B, 2)->lmc = 2;
+	for (uint16_t lid = 0x40; lid <= 0x44; lid++) {
+		net.node[SWITCH_A].forward.unicast[lid] = 2;
+		net.node[SWITCH_B].forward.unicast[lid] = 1;
+		make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, lid);
+		assert_int_equal(vb_subnet_send(&net, &m, now), lid < 0x44);
+		if (lid < 0x44)
+			assert_int_equal(m.path_bits, lid - 0x40);
+	}
+}
+
+/* FAB-13: to a switch by LID, and on by a directed route, as ibportstate asks. */
+static void combined__by_lid_and_route(void **state)
+{
+	struct vb_smp_route r;
+	struct vb_node_info n = {0};
+
+	(void)state;
+	configure();
+	make_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, (uint8_t[]){1}, 1);
+	vb_smp_route_parse(&r, m.mad);
+	r.dr_slid = LID(HOST_A);
+	vb_smp_route_emit(&r, m.mad);
+	m.slid = LID(HOST_A);
+	m.dlid = LID(SWITCH_B);
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(answer_status(), 0);
+	vb_node_info_parse(&n, m.mad);
+	assert_true(n.node_guid == 0xd0);
+
+	/* A directed route to a switch, and on by LID. */
+	make_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_switch_a, 1);
+	vb_smp_route_parse(&r, m.mad);
+	r.dr_dlid = LID(HOST_B);
+	vb_smp_route_emit(&r, m.mad);
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(answer_status(), 0);
+	vb_node_info_parse(&n, m.mad);
+	assert_true(n.node_guid == 0xd0);
+}
+
+/* FAB-40, FAB-41: the counters of a port, as its node's agent tells them to a manager. */
+static void counters__are_told(void **state)
+{
+	struct vb_mad_hdr h;
+
+	(void)state;
+	configure();
+	make_by_lid(VB_MAD_CLASS_PERF, VB_MAD_METHOD_GET, 0x12, LID(SWITCH_B));
+	m.mad[VB_SMP_DATA_AT + 1] = 2;
+	assert_true(vb_subnet_send(&net, &m, now));
+	vb_mad_hdr_parse(&h, m.mad);
+	assert_true(m.at.node == HOST_A && h.method == VB_MAD_METHOD_GET_RESP && h.status == 0);
+	assert_int_equal(be32_get(m.mad + VB_SMP_DATA_AT + 36), 1); /* packets received */
+}
+
+/* MAD-08: what nobody takes is answered so, when it asks for an answer. */
+static void nobody__refuses(void **state)
+{
+	struct vb_mad_hdr h;
+
+	(void)state;
+	configure();
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_true(vb_subnet_refuse(&m));
+	assert_true(vb_subnet_carry(&net, &m, now));
+	vb_mad_hdr_parse(&h, m.mad);
+	assert_true(m.at.node == HOST_A && h.method == VB_MAD_METHOD_GET_RESP);
+	assert_true(h.status == VB_MAD_STATUS_UNSUPPORTED && h.tid == 7);
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_SEND, 0x10, LID(HOST_B));
+	assert_false(vb_subnet_refuse(&m));
+
+	/* SMInfo is the manager's, so the agent leaves it. FAB-28 */
+	make_directed(VB_MAD_METHOD_GET, VB_SMP_SM_INFO, 0, to_switch_b, 2);
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(m.at.node, SWITCH_B);
+	assert_true(vb_subnet_refuse(&m));
+	assert_true(vb_subnet_carry(&net, &m, now));
+	assert_int_equal(answer_status(), VB_MAD_STATUS_UNSUPPORTED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(directed__finds_each_node),
+	    T(link__trains_at_the_cables_speed),
+	    T(by_lid__follows_the_tables),
+	    T(data__activates_an_armed_port),
+	    T(hops__count),
+	    T(lane__of_the_service_level),
+	    T(lmc__has_paths),
+	    T(combined__by_lid_and_route),
+	    T(counters__are_told),
+	    T(nobody__refuses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

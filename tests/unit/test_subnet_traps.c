@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a subnet manager hears unasked, and what others hear of what it sets. */
+#include "subnet_env.h"
+
+/* What HOST_A hears of a trap now: its number, 0: none came. */
+static uint16_t next_trap(struct vb_notice *notice)
+{
+	struct vb_mad_hdr h;
+
+	if (!vb_subnet_poll_trap(&net, &m, now))
+		return 0;
+	assert_true(vb_subnet_send(&net, &m, now));
+	assert_int_equal(m.at.node, HOST_A);
+	vb_mad_hdr_parse(&h, m.mad);
+	assert_true(h.method == METHOD_TRAP && h.attr_id == VB_SMP_NOTICE);
+	vb_notice_parse(notice, m.mad);
+	return notice->trap;
+}
+
+static void repress_trap(uint16_t lid)
+{
+	struct vb_subnet_mad trap = m;
+	struct vb_mad_hdr h;
+
+	vb_mad_hdr_parse(&h, trap.mad);
+	h.method = METHOD_TRAP_REPRESS;
+	make_by_lid(VB_MAD_CLASS_SUBN_LID, 0, 0, lid);
+	vb_mad_hdr_emit(&h, m.mad);
+	assert_false(vb_subnet_send(&net, &m, now));
+}
+
+/* Those of the links that came up. */
+static void hear_all_traps(void)
+{
+	struct vb_notice notice;
+
+	while (vb_subnet_poll_timeout(&net) != VB_NEVER) {
+		now = vb_time_max(now, vb_subnet_poll_timeout(&net));
+		if (next_trap(&notice) != 0)
+			repress_trap(notice.issuer_lid);
+	}
+	now += 100 * VB_SEC;
+}
+
+/* FAB-30, FAB-32, FAB-04, LNK-33: a cable that is pulled, the trap that says so again and again,
+ * and the manager's word that it has heard it. */
+static void unplug__raises_a_trap(void **state)
+{
+	struct vb_notice notice = {0};
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	net.node[SWITCH_B].sma.sw.port_state_change = 0;
+	assert_int_equal(vb_subnet_plug(&net, place(HOST_B, 2), false, now), 0);
+	assert_int_equal(link_of(SWITCH_B, 1)->state, VB_LINK_DOWN);
+	assert_int_equal(link_of(HOST_B, 2)->state, VB_LINK_DOWN);
+	assert_int_equal(info_of(SWITCH_B, 1)->phys_state, VB_PHYS_POLLING);
+	assert_int_equal(net.node[SWITCH_B].sma.sw.port_state_change, 1);
+
+	assert_int_equal(next_trap(&notice), VB_TRAP_LINK_STATE);
+	assert_true(notice.issuer_lid == LID(SWITCH_B) && notice.producer == VB_NODE_SWITCH);
+	assert_true(notice.type == 1 && notice.is_generic && notice.count == 0);
+	assert_int_equal(be16_get(m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT), LID(SWITCH_B));
+	assert_int_equal(next_trap(&notice), 0);
+	now = vb_subnet_poll_timeout(&net);
+	assert_int_equal(next_trap(&notice), VB_TRAP_LINK_STATE);
+	assert_int_equal(notice.count, 1);
+	repress_trap(LID(SWITCH_B));
+	now = vb_subnet_poll_timeout(&net);
+	assert_int_equal(next_trap(&notice), 0);
+	assert_true(vb_subnet_poll_timeout(&net) == VB_NEVER);
+
+	assert_int_equal(vb_subnet_plug(&net, place(SWITCH_B, 1), true, now), 0);
+	assert_int_equal(link_of(HOST_B, 2)->state, VB_LINK_INIT);
+	assert_int_equal(next_trap(&notice), 0); /* not yet */
+	now = vb_subnet_poll_timeout(&net);
+	assert_int_equal(next_trap(&notice), VB_TRAP_LINK_STATE);
+	assert_int_equal(vb_subnet_plug(&net, place(HOST_B, 1), false, now), -ENOENT);
+}
+
+/* FAB-30: no trap of a node that no manager has configured. */
+static void traps__need_a_manager(void **state)
+{
+	struct vb_notice notice;
+
+	(void)state;
+	assert_int_equal(next_trap(&notice), 0);
+	configure();
+	info_of(SWITCH_A, 0)->cap_mask = info_of(SWITCH_B, 0)->cap_mask = 0;
+	assert_int_equal(next_trap(&notice), 0);
+	info_of(SWITCH_B, 0)->cap_mask = VB_CAP_IS_TRAP;
+	net.due = 0;
+	assert_int_equal(next_trap(&notice), VB_TRAP_LINK_STATE);
+}
+
+/* MAD-17, FAB-34 */
+static void manager__is_told(void **state)
+{
+	struct vb_notice notice = {0};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	vb_subnet_set_manager(&net, place(HOST_B, 2), true, now);
+	assert_true(info_of(HOST_B, 2)->cap_mask & VB_CAP_IS_SM);
+	assert_int_equal(next_trap(&notice), VB_TRAP_CAPABILITY);
+	assert_true(notice.type == 4 && notice.producer == VB_NODE_CA);
+	assert_int_equal(be16_get(details + 2), LID(HOST_B));
+	assert_int_equal(be32_get(details + 6), info_of(HOST_B, 2)->cap_mask);
+	repress_trap(LID(HOST_B));
+	vb_subnet_set_manager(&net, place(HOST_B, 2), true, now);
+	assert_int_equal(next_trap(&notice), 0);
+	vb_subnet_set_manager(&net, place(HOST_B, 2), false, now);
+	assert_int_equal(next_trap(&notice), 0); /* not yet */
+	now = vb_subnet_poll_timeout(&net);
+	assert_int_equal(next_trap(&notice), VB_TRAP_CAPABILITY);
+}
+
+/* FAB-35, FAB-17 */
+static void mkey__refusal_raises_a_trap(void **state)
+{
+	struct vb_notice notice = {0};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	info_of(HOST_B, 2)->mkey = 5;
+	info_of(HOST_B, 2)->mkey_protect = 2;
+	info_of(HOST_B, 2)->mkey_lease = 3;
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_PORT_INFO, 9, to_host_b, 3), -1);
+	assert_int_equal(next_trap(&notice), VB_TRAP_MKEY);
+	assert_int_equal(notice.type, 2);
+	assert_int_equal(be16_get(details + 2), LID(HOST_B));
+	assert_int_equal(details[6], VB_MAD_METHOD_GET);
+	assert_int_equal(be16_get(details + 8), VB_SMP_PORT_INFO);
+	assert_int_equal(be32_get(details + 10), 9);
+	assert_int_equal(details[23], 0x80 | 3);
+	repress_trap(LID(HOST_B)); /* without the key: refused as well. FAB-16 */
+	assert_int_equal(info_of(HOST_B, 2)->mkey_violations, 2);
+	assert_int_equal(next_trap(&notice), 0); /* not yet */
+	now = vb_subnet_poll_timeout(&net);
+	assert_int_equal(next_trap(&notice), VB_TRAP_MKEY);
+	/* The lease ends. */
+	now += 3 * VB_SEC;
+	assert_true(vb_subnet_poll_timeout(&net) <= now);
+	vb_subnet_handle_timeout(&net, now);
+	assert_int_equal(info_of(HOST_B, 2)->mkey_protect, 0);
+}
+
+/* FAB-22, FAB-23, LNK-33: what a manager sets is told, and a port that is set down takes its other
+ * end along. */
+static void set__changes_are_told(void **state)
+{
+	uint32_t node, changes;
+	struct vb_port_info p = {0};
+
+	(void)state;
+	while (vb_subnet_poll_change(&net, &node, &changes))
+		;
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_PORT_INFO, 2, to_host_b, 3), 0);
+	vb_port_info_parse(&p, m.mad);
+	p.lid = 0x33;
+	p.sm_lid = 0x10;
+	p.state = VB_LINK_ARMED;
+	p.phys_state = p.width_enabled = p.speed_enabled = p.ext_speed_enabled = 0;
+	vb_port_info_emit(&p, m.mad);
+	assert_int_equal(ask_directed(VB_MAD_METHOD_SET, VB_SMP_PORT_INFO, 2, to_host_b, 3), 0);
+	assert_true(vb_subnet_poll_change(&net, &node, &changes));
+	assert_true(node == HOST_B && (changes & VB_SMA_LID) && (changes & VB_SMA_MANAGER));
+	assert_false(vb_subnet_poll_change(&net, &node, &changes));
+
+	p.state = VB_LINK_DOWN;
+	p.phys_state = VB_PHYS_DISABLED;
+	vb_port_info_emit(&p, m.mad);
+	/* The answer is lost with the link. */
+	assert_int_equal(ask_directed(VB_MAD_METHOD_SET, VB_SMP_PORT_INFO, 2, to_host_b, 3), -1);
+	assert_int_equal(link_of(HOST_B, 2)->state, VB_LINK_DOWN);
+	assert_int_equal(info_of(HOST_B, 2)->phys_state, VB_PHYS_DISABLED);
+	assert_int_equal(link_of(SWITCH_B, 1)->state, VB_LINK_DOWN);
+	assert_int_equal(info_of(SWITCH_B, 1)->phys_state, VB_PHYS_POLLING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(unplug__raises_a_trap),       T(traps__need_a_manager), T(manager__is_told),
+	    T(mkey__refusal_raises_a_trap), T(set__changes_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
