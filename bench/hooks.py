@@ -95,7 +95,7 @@ def section(args, results, instructions):
                       f"{statistics.median(r[k] / b[k] for r, b in zip(got, base)):.3f}"]
         lines.append(f"| {way} | {' | '.join(cells)} | {instructions.get(way, '-')} |")
     lines += ["", "Times of a busy machine say nothing about the first two rows, which differ by a no-op and a test in each step of the engine;",
-              "the instructions do, to about one in a hundred: two links of the same code differ by as much as these."]
+              "the instructions do, to about one in a hundred."]
     lines += ["", f"Machine: {cpu_model()}, busy with other work; revision {revision()}; {datetime.date.today().isoformat()}.", ""]
     return "\n".join(lines)
 
