@@ -85,33 +85,6 @@ def expect(context, qp, rank, cause, *words):
     return said
 
 
-@case("explain.number_recurs", 90)
-def _(context):
-    """A number that a QP of a killed program had and that a living QP has is the living one's."""
-    a, b = context.machine.two()
-    keep = Qp(context, a, A)  # the adapter stays, and with it what it knows of those that ended
-    dead = Qp(context, a, A, faults="blackout=0s/1000s")
-    other = Qp(context, b, B)
-    dead.connect(B, other.qpn)
-    dead.do(f"write 100 {other.rkey} {other.addr}")
-    dead.fails("transport retry counter exceeded")
-    dead.program.kill()
-    dead.program.wait(10)
-    expect(context, dead, "failed", "fault", "(ended): failed")
-    living = Qp(context, a, A, more=[f"qpn={dead.qpn}"])
-    if living.qpn != dead.qpn:
-        raise Failure(f"0x{living.qpn:06x} is not 0x{dead.qpn:06x}")
-    said = json.loads(a.run([context.verbena, "explain", hex(dead.qpn), "--json"]))
-    if [(s["pid"], s["ended"]) for s in said] != [(living.program.pid, False)]:
-        raise Failure(json.dumps(said, indent=1))
-    text = a.run([context.verbena, "explain", hex(dead.qpn)])
-    if "failed" in text or "ended" in text or f"process {living.program.pid} " not in text:
-        raise Failure(text)
-    # The one that has ended is told of where its process is named.
-    expect(context, dead, "failed", "fault", "(ended): failed")
-    keep.program.end()
-
-
 @case("explain.peer_never_there")
 def _(context):
     """Nobody has the port at that address: the other host says so."""
@@ -525,3 +498,30 @@ def _(context):
     logged = Qp(context, a, A, log=True)
     logged.do("refused")
     logged.program.wait_output(f"verbena: EINVAL: ibv_modify_qp of QP 0x{logged.qpn:06x}: a QP of its type does not go")
+
+
+@case("explain.number_recurs", 90)
+def _(context):
+    """A number that a QP of a killed program had and that a living QP has is the living one's."""
+    a, b = context.machine.two()
+    keep = Qp(context, a, A)  # the adapter stays, and with it what it knows of those that ended
+    dead = Qp(context, a, A, faults="blackout=0s/1000s")
+    other = Qp(context, b, B)
+    dead.connect(B, other.qpn)
+    dead.do(f"write 100 {other.rkey} {other.addr}")
+    dead.fails("transport retry counter exceeded")
+    dead.program.kill()
+    dead.program.wait(10)
+    expect(context, dead, "failed", "fault", "(ended): failed")
+    living = Qp(context, a, A, more=[f"qpn={dead.qpn}"])
+    if living.qpn != dead.qpn:
+        raise Failure(f"0x{living.qpn:06x} is not 0x{dead.qpn:06x}")
+    said = json.loads(a.run([context.verbena, "explain", hex(dead.qpn), "--json"]))
+    if [(s["pid"], s["ended"]) for s in said] != [(living.program.pid, False)]:
+        raise Failure(json.dumps(said, indent=1))
+    text = a.run([context.verbena, "explain", hex(dead.qpn)])
+    if "failed" in text or "ended" in text or f"process {living.program.pid} " not in text:
+        raise Failure(text)
+    # The one that has ended is told of where its process is named.
+    expect(context, dead, "failed", "fault", "(ended): failed")
+    keep.program.end()
