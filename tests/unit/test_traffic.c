@@ -189,15 +189,16 @@ static void one_end__two_connections(void **state)
 	begin_file(&a);
 	for (uint32_t i = 0; i < 8; i++) {
 		struct pkt one = WRITE(20 * i, 100 + i), other = WRITE(20 * i + 1, 90000 + i);
-		struct pkt two = ANSWER(20 * i + 10, 100 + i, 0x1f);
-		struct pkt four = ANSWER(20 * i + 11, 90000 + i, 0x1f);
+		struct pkt two = ANSWER(20 * i + 11, 100 + i, 0x1f);
+		struct pkt four = ANSWER(20 * i + 10, 90000 + i, 0x1f);
 
 		other.dqpn = 0x999;
 		four.dqpn = 0x888;
 		put(&a, &one);
 		put(&a, &other);
-		put(&a, &two);
+		/* The first answer is that of the second. */
 		put(&a, &four);
+		put(&a, &two);
 	}
 
 	struct vb_traffic *t = play(&a, NULL);
