@@ -5,6 +5,8 @@
 
 #include "mgmt/subnet.h"
 
+#define PKEY_DEFAULT 0xffff /* the first P_Key of a port; full member. IBA 10.9.1.2 */
+
 /* The owner has to hear of @changes. */
 void vb_subnet_changed(struct vb_subnet *s, struct vb_subnet_node *n, uint32_t changes);
 

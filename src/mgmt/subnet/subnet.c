@@ -12,7 +12,6 @@
 #define VLS_CODE_8 4 /* lanes 0 to 7 */
 #define ARB_CAP 8
 #define PREFIX UINT64_C(0xfe80000000000000)
-#define PKEY_DEFAULT 0xffff
 #define LANE_BLOCKS 512 /* buffer of a lane at the input: 32 KiB */
 #define RESP_TIME 16
 #define SUBNET_TIMEOUT 18
@@ -191,133 +190,12 @@ int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c)
 	    .port_cnt = c->port_cnt,
 	    .resp_time = RESP_TIME,
 	};
-	memcpy(n->sma.description, c->description,
-	       strnlen(c->description, sizeof n->sma.description));
+	for (size_t i = 0; i < sizeof n->sma.description && c->description[i]; i++)
+		n->sma.description[i] = (uint8_t)c->description[i];
 	if (!n->sma.port || !n->port || !n->pma.port || !node_ports(s, n, c) ||
 	    (c->type == VB_NODE_SWITCH && !switch_tables(s, n))) {
 		node_free(s, n);
 		return -ENOMEM;
 	}
 	return (int)s->node_cnt++;
-}
-
-/* A list that a node is in at most once. */
-static void list_enter(struct vb_list *list, struct vb_list *n)
-{
-	if (vb_list_is_empty(n))
-		vb_list_append(list, n);
-}
-
-static void list_leave(struct vb_list *n)
-{
-	if (vb_list_is_empty(n))
-		return;
-	vb_list_remove(n);
-	vb_list_init(n);
-}
-
-void vb_subnet_changed(struct vb_subnet *s, struct vb_subnet_node *n, uint32_t changes)
-{
-	if (changes == 0)
-		return;
-	n->changes |= changes;
-	list_enter(&s->changed, &n->changed);
-}
-
-bool vb_subnet_poll_change(struct vb_subnet *s, uint32_t *node, uint32_t *changes)
-{
-	struct vb_subnet_node *n;
-
-	if (vb_list_is_empty(&s->changed))
-		return false;
-	n = vb_container_of(s->changed.next, struct vb_subnet_node, changed);
-	list_leave(&n->changed);
-	*node = (uint32_t)(n - s->node);
-	*changes = n->changes;
-	n->changes = 0;
-	return true;
-}
-
-/* The port of a node that traps come from, NULL: it may send none now. FAB-30 */
-static struct vb_sma_port *trap_port(struct vb_subnet_node *n, uint8_t *number)
-{
-	bool is_switch = n->sma.info.type == VB_NODE_SWITCH;
-
-	for (unsigned i = is_switch ? 0 : 1; i <= (is_switch ? 0u : n->sma.info.port_cnt); i++) {
-		struct vb_sma_port *p = &n->sma.port[i];
-
-		if ((is_switch || p->link->state == VB_LINK_ACTIVE) && p->info.lid != 0 &&
-		    p->info.sm_lid != 0 && (p->info.cap_mask & VB_CAP_IS_TRAP)) {
-			*number = (uint8_t)i;
-			return p;
-		}
-	}
-	return NULL;
-}
-
-/* Leases end in any case; traps wait for a manager. */
-static vb_time node_due(struct vb_subnet_node *n)
-{
-	vb_time lease = vb_sma_poll_timeout(&n->sma), trap = vb_traps_poll_timeout(&n->traps);
-	uint8_t number;
-
-	return trap != VB_NEVER && trap_port(n, &number) ? vb_time_min(lease, trap) : lease;
-}
-
-void vb_subnet_waits(struct vb_subnet *s, struct vb_subnet_node *n)
-{
-	if (vb_sma_poll_timeout(&n->sma) == VB_NEVER &&
-	    vb_traps_poll_timeout(&n->traps) == VB_NEVER) {
-		list_leave(&n->waits);
-		return;
-	}
-	list_enter(&s->waits, &n->waits);
-	s->due = vb_time_min(s->due, node_due(n));
-}
-
-vb_time vb_subnet_poll_timeout(const struct vb_subnet *s)
-{
-	return s->due;
-}
-
-void vb_subnet_handle_timeout(struct vb_subnet *s, vb_time now)
-{
-	struct vb_list *next;
-
-	for (struct vb_list *l = s->waits.next; now >= s->due && l != &s->waits; l = next) {
-		struct vb_subnet_node *n = vb_container_of(l, struct vb_subnet_node, waits);
-
-		next = l->next;
-		vb_sma_handle_timeout(&n->sma, now);
-		vb_subnet_waits(s, n);
-	}
-}
-
-bool vb_subnet_poll_trap(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
-{
-	vb_time due = VB_NEVER;
-
-	if (now < s->due)
-		return false;
-	for (struct vb_list *l = s->waits.next; l != &s->waits; l = l->next) {
-		struct vb_subnet_node *n = vb_container_of(l, struct vb_subnet_node, waits);
-		uint8_t number = 0;
-		struct vb_sma_port *p = trap_port(n, &number);
-		vb_dur interval;
-
-		due = vb_time_min(due, node_due(n));
-		if (!p)
-			continue;
-		interval = UINT64_C(4096) << p->info.subnet_timeout;
-		*m = (struct vb_subnet_mad){.at = {(uint32_t)(n - s->node), number},
-					    .on_qp0 = true,
-					    .sl = p->info.sm_sl,
-					    .slid = p->info.lid,
-					    .dlid = p->info.sm_lid,
-					    .pkey = PKEY_DEFAULT};
-		if (vb_traps_poll(&n->traps, m->mad, n->sma.info.type, p->info.lid, interval, now))
-			return true;
-	}
-	s->due = due;
-	return false;
 }

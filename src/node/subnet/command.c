@@ -79,7 +79,7 @@ static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugge
 	}
 	rc = vb_subnet_plug(&d->subnet,
 			    (struct vb_subnet_place){(uint32_t)(n - d->topo->node), (uint8_t)port},
-			    plugged, vb_subnet_now());
+			    plugged, vb_broker_clock());
 	if (rc)
 		snprintf(why, why_size, "no cable is at port %lu of '%s'", port, n->name);
 	return rc;

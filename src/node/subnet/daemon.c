@@ -14,19 +14,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 128
 #define EVENTS 64
-
-vb_time vb_subnet_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
 
 static void *zeroed_alloc(void *ctx, size_t size)
 {
@@ -87,7 +78,7 @@ static int cables_join(struct vb_subnet_daemon *d)
 			    (port->peer == i && port->peer_port <= p))
 				continue;
 			rc = vb_subnet_join(&d->subnet, a, b, port->speed, port->width,
-					    vb_subnet_now());
+					    vb_broker_clock());
 		}
 	return rc;
 }
@@ -284,7 +275,7 @@ static void conn_event(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 	vb_fds_close(&fds);
 	if (fd >= 0)
 		back = (struct vb_fds){.cnt = 1, .fd = {fd}};
-	vb_subnet_move(d, vb_subnet_now());
+	vb_subnet_move(d, vb_broker_clock());
 	if (vb_fds_send(c->watch.fd, &answer, sizeof answer, &back))
 		conn_close(d, c);
 	vb_fds_close(&back);
@@ -347,7 +338,7 @@ _Static_assert(offsetof(struct vb_subnet_conn, node) == offsetof(struct vb_subne
 
 static int wait_ms(vb_time due)
 {
-	vb_time now = vb_subnet_now();
+	vb_time now = vb_broker_clock();
 
 	if (due == VB_NEVER)
 		return -1;
@@ -364,7 +355,7 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 			return -errno;
 		for (int i = 0; i < n; i++)
 			watch_event(d, e[i].data.ptr, e[i].events);
-		vb_subnet_move(d, vb_subnet_now());
+		vb_subnet_move(d, vb_broker_clock());
 		gone_free(d);
 	}
 	return 0;

@@ -87,7 +87,7 @@ static void file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	f->watch.fd = -1;
 	vb_list_append(&d->gone, &f->node);
 	if (f->number < 0)
-		vb_subnet_set_manager(&d->subnet, u->at, false, vb_subnet_now());
+		vb_subnet_set_manager(&d->subnet, u->at, false, vb_broker_clock());
 	user_leave(u);
 }
 
@@ -147,7 +147,7 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 	*fd = rc;
 	answer->token = d->token;
 	if (is_issm)
-		vb_subnet_set_manager(&d->subnet, u->at, true, vb_subnet_now());
+		vb_subnet_set_manager(&d->subnet, u->at, true, vb_broker_clock());
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "mgmt/agents.h"
 #include "mgmt/subnet.h"
+#include "node/client/dial.h"
 #include "node/subnet/call.h"
 #include "node/subnet/daemon.h"
 
@@ -68,8 +69,6 @@ struct vb_subnet_daemon {
 	bool is_ending;
 	struct vb_subnet_call call;
 };
-
-vb_time vb_subnet_now(void);
 
 /* files.c: what a connection asks of open files. Each returns the status of the answer. */
 int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat, uint32_t port,
