@@ -15,7 +15,10 @@
 #ifndef VB_BASE_ASSERT_H
 #define VB_BASE_ASSERT_H
 
+#include <assert.h>
+
 /* That of the C library, which says where and aborts; <assert.h> hides it from release builds. */
+/* NOLINTNEXTLINE(readability-redundant-declaration) */
 extern void __assert_fail(const char *assertion, const char *file, unsigned line,
 			  const char *function) __attribute__((noreturn, nothrow, cold));
 

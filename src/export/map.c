@@ -58,7 +58,7 @@ bool vb_map_put(struct vb_map *m, uint64_t key, uint32_t value)
 	i = key_place(m, key);
 	m->cnt += !m->key[i];
 	m->key[i] = key;
-	m->value[i] = value;
+	m->value[i] = value; /* NOLINT(clang-analyzer-unix.Malloc): of the new table */
 	return true;
 }
 

@@ -13,7 +13,7 @@ uint64_t vb_traffic_hash(uint64_t seed, const void *p, size_t len)
 	uint64_t h = seed ^ UINT64_C(0xcbf29ce484222325);
 
 	for (size_t i = 0; i < len; i++)
-		h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+		h = (h ^ b[i]) * UINT64_C(0x100000001b3); /* NOLINT(clang-analyzer-core.*) */
 	h ^= h >> 32;
 	return h ? h : 1;
 }

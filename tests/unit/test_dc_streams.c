@@ -180,8 +180,8 @@ static void dci__deadlines_beside_all_qps(void **state)
 	env.cfg.qpn_stride = (1u << 24) / NUMBERS;
 	env_open(&env, 4096);
 	dci = initiator((struct vb_dc_init){.log_streams = 4, .log_errored = 4});
-	for (uint16_t s = 0; s < STREAMS; s++)
-		assert_int_equal(post(dci, s, VB_WR_SEND, 8, 0x30, KEY, s), 0);
+	for (unsigned s = 0; s < STREAMS; s++)
+		assert_int_equal(post(dci, (uint16_t)s, VB_WR_SEND, 8, 0x30, KEY, s), 0);
 	for (uint32_t i = 0; i < QPS; i++)
 		assert_int_equal(
 		    env_send(&env, env_rts(&env, VB_QPT_RC, 2, 0x21), i, VB_WR_SEND, 8), 0);

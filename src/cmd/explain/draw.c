@@ -73,7 +73,7 @@ static void draw_arrow(char *line, const char *label, bool to_peer)
 	memset(line + 1, '-', LADDER_WIDTH - 2);
 	if (len) {
 		line[at - 1] = line[at + len] = ' ';
-		memcpy(line + at, label, len);
+		memcpy(line + at, label, len); /* NOLINT(bugprone-not-null-terminated-result) */
 	}
 	line[to_peer ? LADDER_WIDTH - 2 : 1] = to_peer ? '>' : '<';
 }

@@ -65,7 +65,7 @@ void vb_topo_begin(struct vb_topo_build *b, struct vb_topo *t, const struct vb_t
 {
 	*t = (struct vb_topo){.free = cfg->free, .alloc_ctx = cfg->alloc_ctx};
 	*b = (struct vb_topo_build){.cfg = cfg, .t = t, .why = why, .why_size = why ? why_size : 0};
-	if (b->why_size > 0)
+	if (why && why_size > 0)
 		why[0] = '\0';
 }
 

@@ -44,7 +44,7 @@ static const struct vb_topo_alias *find_alias(const struct vb_topo_build *b, con
 {
 	uint32_t from = 0, to = b->alias_cnt;
 
-	while (from < to) {
+	while (order && from < to) {
 		uint32_t middle = from + (to - from) / 2;
 		int way = strcmp(name, b->alias[order[middle]].name);
 
@@ -73,9 +73,9 @@ static int find_peer(struct vb_topo_build *b, struct vb_topo_end *e, const uint3
 		e->peer = vb_topo_index(t, e->peer_name);
 	}
 	if (e->peer == VB_TOPO_NO_PEER)
-		return REFUSE(b, e->place,
-			      "port % of \"%\" leads to \"%\", but there is no such node",
-			      SAY_DEC(e->port), SAY_TEXT(own), SAY_TEXT(e->peer_name));
+		return REFUSE(
+		    b, e->place, "port % of \"%\" leads to \"%\", but there is no such node",
+		    SAY_DEC(e->port), SAY_TEXT(own), SAY_TEXT(e->peer_name ? e->peer_name : ""));
 	if (e->peer_port > t->node[e->peer].port_cnt)
 		return REFUSE(
 		    b, e->place,

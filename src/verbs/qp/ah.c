@@ -204,7 +204,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
 			struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
-	struct received_grh r;
+	struct received_grh r = {0};
 
 	memset(attr, 0, sizeof *attr);
 

@@ -37,7 +37,7 @@ static int read_value(struct vb_topo_reader *r, uint64_t min, uint64_t max, uint
 
 static int read_vendor(struct vb_topo_reader *r)
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int err = read_value(r, 0, 0xffffff, &n);
 
 	if (!err)
@@ -47,7 +47,7 @@ static int read_vendor(struct vb_topo_reader *r)
 
 static int read_device(struct vb_topo_reader *r)
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int err = read_value(r, 0, UINT16_MAX, &n);
 
 	if (!err)
@@ -67,7 +67,7 @@ static int read_guid(struct vb_topo_reader *r, uint8_t type)
 	struct vb_topo_guids *g = &r->guids[type];
 	bool relative = vb_lex_char(&r->lex, '+');
 	const char *number;
-	uint64_t n;
+	uint64_t n = 0;
 
 	if (!relative && !vb_lex_char(&r->lex, '='))
 		return REFUSE_HERE(r, "expected '=' and a GUID", SAY_NOTHING);
@@ -125,7 +125,7 @@ static int read_router(struct vb_topo_reader *r)
 
 static int read_width(struct vb_topo_reader *r)
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int err = read_value(r, 1, 31, &n);
 
 	if (!err)
@@ -135,7 +135,7 @@ static int read_width(struct vb_topo_reader *r)
 
 static int read_speed(struct vb_topo_reader *r)
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int err = read_value(r, 1, 7, &n);
 
 	if (!err)
@@ -146,7 +146,7 @@ static int read_speed(struct vb_topo_reader *r)
 /* The bits of LinkSpeedExt are those of enum vb_ib_speed from FDR on. */
 static int read_speed_ext(struct vb_topo_reader *r)
 {
-	uint64_t n;
+	uint64_t n = 0;
 	int err = read_value(r, 0, 31, &n);
 
 	if (!err)
