@@ -187,3 +187,6 @@ def wrong_words(context):
         need('Switch' in dump and 'H-0001' in dump, dump)
     finally:
         a.run([v, "fabric", "down", "w"])
+    for _ in range(10):
+        a.run([v, "fabric", "--name", "w", "up", "star:hosts=2"])
+        a.run([v, "fabric", "down", "w"])

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -186,6 +187,9 @@ static int fabric_ask(const struct vb_cmd *cmd, const char *name, enum vb_subnet
 	} else if (rc) {
 		vb_cmd_error(cmd, "the fabric '%s' does not answer: %s", name, strerror(-rc));
 	}
+	/* The fabric has gone when its end of the connection has. */
+	if (!rc && op == VB_SUBNET_DOWN)
+		(void)recv(sock, why, sizeof why, 0);
 	if (!rc && fds.cnt == 1)
 		rc = copy_output(cmd, fds.fd[0]);
 	vb_fds_close(&fds);

@@ -363,14 +363,15 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 
 void vb_subnet_daemon_close(struct vb_subnet_daemon *d)
 {
+	/* The name is free before a caller of DOWN sees its connection end. */
+	if (d->listen.fd >= 0)
+		close(d->listen.fd);
 	vb_subnet_files_close(d);
 	while (!vb_list_is_empty(&d->conns))
 		conn_close(d, vb_container_of(d->conns.next, struct vb_subnet_conn, node));
 	gone_free(d);
 	vb_subnet_trees_close(d);
 	vb_subnet_close(&d->subnet);
-	if (d->listen.fd >= 0)
-		close(d->listen.fd);
 	if (d->signals.fd >= 0)
 		close(d->signals.fd);
 	if (d->epoll_fd >= 0)
