@@ -17,23 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *zeroed_alloc(void *ctx, size_t size)
-{
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void plain_free(void *ctx, void *p)
-{
-	(void)ctx;
-	free(p);
-}
-
 static struct vb_subnet_user *user_find(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 {
 	const struct vb_agents_config config = {
-	    .alloc = zeroed_alloc,
-	    .free = plain_free,
+	    .alloc = d->subnet.alloc,
+	    .free = d->subnet.free,
 	    .has_smi = true,
 	    .port = at.port,
 	    .node = {vb_subnet_at_switch(d, at.node), d->topo->node[at.node].port_cnt},
