@@ -16,7 +16,7 @@
 #define ROWS_SHOWN_MAX 48 /* of more, the first and the last */
 #define ROWS_FIRST 16
 
-/* What it is drawn on. */
+/* The file that an explanation is drawn on, and its width. */
 struct canvas {
 	FILE *f;
 	size_t width; /* 0: lines of any length */
