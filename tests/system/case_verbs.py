@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of our own over rdma-core's libraries with the adapter preloaded."""
-import glob
 import os
 import re
 import subprocess
@@ -10,7 +9,6 @@ from cases import add, case
 from hosts import Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FORWARD_DEF = os.path.join(HERE, "..", "..", "src", "verbs", "soname", "forward.def")
 
 
 def says_ok(argv):
@@ -190,22 +188,12 @@ def verbs_hotplug(context):
 
 @case("verbs.dlopen")
 def verbs_dlopen(context):
-    """Every entry point that libverbena.so has is found under its version in rdma-core's library."""
-    def symbols(path):
-        out = subprocess.run(["nm", "-D", "--with-symbol-versions", path], capture_output=True,
-                             text=True, check=True).stdout
-        return re.findall(r" T (\w+)(?:@@(\S+))?$", out, re.M)
-    # The calls of libmlx5 and of the C library are in libraries that programs open besides.
-    names = {name for name, _ in symbols(os.path.join(context.build, "libverbena.so"))
-             if name.startswith(("ibv_", "_ibv_"))}
-    with open(FORWARD_DEF, encoding="utf-8") as f:
+    """Every entry point that libverbena.so has is found under its version in rdma-core's library; structure.forward
+    compares these versions."""
+    with open(os.path.join(context.build, "src", "verbs", "soname", "forward.def"), encoding="utf-8") as f:
         forward = dict(re.findall(r"^FORWARD\((\w+), (\w+(?:\.\d+)?)\)$", f.read(), re.M))
-    if len(names) < 40 or names != set(forward):
-        raise Failure(f"in libverbena.so or in {FORWARD_DEF} alone: {names ^ set(forward)}")
-    # rdma-core's may be too old to have them all. The private versions change with its releases.
-    for name, version in symbols(glob.glob("/usr/lib/*-linux-gnu/libibverbs.so.1")[0]):
-        if "_PRIVATE_" not in version and forward.get(name, version) != version:
-            raise Failure(f"{name} has {version} in rdma-core's library, {forward[name]} here")
+    if len(forward) < 80:
+        raise Failure(f"{len(forward)} entry points")
     says_ok(["{build}/tests/system/verbs_dlopen",
              *(f"{name}@{version}" for name, version in forward.items())])(context)
 

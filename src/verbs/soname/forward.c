@@ -7,7 +7,8 @@
  * rdma-core's second, so what one does not define the other does.
  *
  * A look-up without a version goes on to libverbena.so, whose symbols have none. One with a version
- * needs a symbol that has it: these, which jump. ld.so(8), dlsym(3)
+ * needs a symbol that has it: these, which jump. The build makes the table of them, forward.def, of
+ * the symbol maps of both libraries: cmake/forward.cmake. ld.so(8), dlsym(3)
  */
 #if defined __x86_64__
 #define JUMP(name) "endbr64; jmp *" #name "@GOTPCREL(%rip)"
@@ -23,7 +24,7 @@
 #define ALIAS(label, name) ".size " label ", . - " label "\n.symver " label ", " name "\n"
 #define FORWARD(name, version)                                                                     \
 	__asm__(ENTRY("forward_" #name, JUMP(name)) ALIAS("forward_" #name, #name "@" #version));
-#include "verbs/soname/forward.def"
+#include "forward.def"
 #undef FORWARD
 
 _Static_assert(sizeof(void (*)(void)) == 8, "entries of the global offset table have 64 bits");
