@@ -5,6 +5,7 @@
  * as the public ABI of libibverbs.so.1 has them on 64-bit machines, since rdma-core 44. Structures
  * grow: what is relied on is where members lie, and that no structure is shorter than it was.
  */
+#include "verbs/later.h"
 #include "verbs/priv.h"
 
 #include <stddef.h>
@@ -158,8 +159,8 @@ OFFSET(struct ibv_context_ops, post_recv, 26 * 8);
 SIZE(struct ibv_context_ops, 32 * 8);
 OFFSET(struct ibv_context, cmd_fd, 264);
 OFFSET(struct ibv_context, async_fd, 268);
-OFFSET(struct ibv_context, abi_compat, 320);
-SIZE_MIN(struct ibv_context, 328);
+OFFSET(struct ibv_context, abi_compat, 280 + sizeof(pthread_mutex_t));
+SIZE_MIN(struct ibv_context, 288 + sizeof(pthread_mutex_t));
 
 /*
  * verbs_context grows at its front, as in rdma-core 59, 62 and 64: members lie at distances before
@@ -175,7 +176,7 @@ BEFORE_CONTEXT(create_qp_ex, 8 * 7);
 BEFORE_CONTEXT(query_device_ex, 8 * 13);
 BEFORE_CONTEXT(create_cq_ex, 8 * 15);
 BEFORE_CONTEXT(query_port, 8 * 40);
-SIZE_MIN(struct verbs_context, 8 * 40 + 328);
+SIZE_MIN(struct verbs_context, 8 * 40 + 288 + sizeof(pthread_mutex_t));
 
 /* Programs have these in memory of their own, whose size the library is not told. */
 SIZE(struct ibv_wc, 48);
@@ -188,17 +189,21 @@ OFFSET(struct ibv_device_attr_ex, orig_attr, 0);
 OFFSET(struct ibv_device_attr_ex, phys_port_cnt_ex, 396);
 SIZE_MIN(struct ibv_device_attr_ex, 400);
 
-/* The library makes these. ibv_qp_ex grew at its end in rdma-core 45. */
+/*
+ * The library makes these. ibv_qp_ex grew at its end in rdma-core 45. A mutex and a condition
+ * variable are in them, of which the first is longer on 64-bit Arm.
+ */
+#define WAIT (sizeof(pthread_mutex_t) + sizeof(pthread_cond_t))
 SIZE(struct ibv_device, 16 + 8 + 64 + 64 + 256 + 256);
-SIZE_MIN(struct ibv_cq, 32 + 40 + 48 + 8);
-OFFSET(struct ibv_cq_ex, start_poll, 144);
-SIZE_MIN(struct ibv_cq_ex, 288);
-SIZE_MIN(struct ibv_srq, 32 + 40 + 48 + 8);
-SIZE(struct ibv_qp, 64 + 40 + 48 + 8);
-OFFSET(struct ibv_qp_ex, wr_atomic_cmp_swp, 184);
-OFFSET(struct ibv_qp_ex, wr_start, 320);
-OFFSET(struct ibv_qp_ex, wr_atomic_write, 344);
-SIZE_MIN(struct ibv_qp_ex, 352);
+SIZE_MIN(struct ibv_cq, 32 + WAIT + 8);
+OFFSET(struct ibv_cq_ex, start_poll, 56 + WAIT);
+SIZE_MIN(struct ibv_cq_ex, 200 + WAIT);
+SIZE_MIN(struct ibv_srq, 32 + WAIT + 8);
+SIZE(struct ibv_qp, 64 + WAIT + 8);
+OFFSET(struct ibv_qp_ex, wr_atomic_cmp_swp, 96 + WAIT);
+OFFSET(struct ibv_qp_ex, wr_start, 232 + WAIT);
+OFFSET(struct ibv_qp_ex, wr_atomic_write, 256 + WAIT);
+SIZE_MIN(struct ibv_qp_ex, 264 + WAIT);
 #endif
 
 /* Ours begin with theirs. */
@@ -215,3 +220,35 @@ OFFSET(struct vb_ibv_cq, ex, 0);
 OFFSET(struct vb_ibv_srq, ibv, 0);
 OFFSET(struct vb_ibv_qp, ibv, 0);
 OFFSET(struct vb_ibv_qp, ex, 0);
+
+/* What later.h declares for older headers. */
+#ifdef VB_HEADERS_HAVE_LATER
+#define ALIKE(ours, theirs, member)                                                                \
+	_Static_assert(offsetof(ours, member) == offsetof(theirs, member) &&                       \
+			   sizeof(((ours *)0)->member) == sizeof(((theirs *)0)->member),           \
+		       #theirs "." #member " has moved")
+
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, length);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, access);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, comp_mask);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, iova);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, addr);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, fd);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, fd_offset);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, dmah);
+ALIKE(struct vb_mr_init_attr, struct ibv_mr_init_attr, buf);
+SAME(VB_MR_IOVA, IBV_REG_MR_MASK_IOVA);
+SAME(VB_MR_ADDR, IBV_REG_MR_MASK_ADDR);
+SAME(VB_MR_FD, IBV_REG_MR_MASK_FD);
+SAME(VB_MR_FD_OFFSET, IBV_REG_MR_MASK_FD_OFFSET);
+SAME(VB_MR_DMAH, IBV_REG_MR_MASK_DMAH);
+SAME(VB_MR_BUF, IBV_REG_MR_MASK_BUF);
+ALIKE(struct vb_dmah_init_attr, struct ibv_dmah_init_attr, comp_mask);
+ALIKE(struct vb_dmah_init_attr, struct ibv_dmah_init_attr, cpu_id);
+ALIKE(struct vb_dmah_init_attr, struct ibv_dmah_init_attr, ph);
+ALIKE(struct vb_dmah_init_attr, struct ibv_dmah_init_attr, tph_mem_type);
+SAME(VB_DMAH_CPU_ID, IBV_DMAH_INIT_ATTR_MASK_CPU_ID);
+SAME(VB_DMAH_PH, IBV_DMAH_INIT_ATTR_MASK_PH);
+SAME(VB_DMAH_MEM_TYPE, IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE);
+ALIKE(struct vb_ibv_dmah, struct ibv_dmah, context);
+#endif

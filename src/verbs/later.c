@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Refuses the calls that rdma-core has since version 59: see later.h. */
+/* Calls that rdma-core has since version 59 and that are about no memory: see later.h. */
 #include "verbs/later.h"
 
 #include "verbs/priv.h"
@@ -7,24 +7,6 @@
 static int why_none(const char *what)
 {
 	return VB_IBV_WHY(EOPNOTSUPP, "the adapter has no %s", what);
-}
-
-struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
-{
-	(void)context, (void)attr;
-	return VB_IBV_REFUSE_NULL(NULL, why_none("DMA handles"), "ibv_alloc_dmah");
-}
-
-int ibv_dealloc_dmah(struct ibv_dmah *dmah)
-{
-	(void)dmah;
-	return vb_ibv_refuse(NULL, why_none("DMA handles"), "ibv_dealloc_dmah");
-}
-
-struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
-{
-	(void)pd, (void)attr;
-	return VB_IBV_REFUSE_NULL(NULL, why_none("regions with DMA handles"), "ibv_reg_mr_ex");
 }
 
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
@@ -35,34 +17,16 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
-	(void)context, (void)port, (void)speed;
-	return vb_ibv_refuse(NULL, why_none("speeds beside those of ibv_query_port(3)"),
-			     "ibv_query_port_speed");
-}
+	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
-{
-	(void)pd, (void)size, (void)buf;
-	return VB_IBV_REFUSE_NULL(NULL, why_none("buffers of its own"), "ibv_alloc_buf");
-}
-
-/* There is none. */
-void ibv_free_buf(struct ibv_buf *buf)
-{
-	(void)buf;
-}
-
-struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
-			      int access)
-{
-	(void)pd, (void)buf, (void)addr, (void)length, (void)access;
-	return VB_IBV_REFUSE_NULL(NULL, why_none("buffers of its own"), "ibv_reg_buf_mr");
-}
-
-int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
-{
-	(void)buf;
-	return VB_IBV_REFUSE_FAIL(NULL, why_none("dma-bufs to export"), "ibv_export_buf_dmabuf_fd");
+	if (port != VB_IBV_PORT)
+		return vb_ibv_refuse(c, vb_ibv_why_port(port), "ibv_query_port_speed");
+	if (!vb_ibv_enter(c))
+		return vb_ibv_refuse(c, EIO, "ibv_query_port_speed");
+	vb_ibv_refresh(c);
+	*speed = (c->table.speed_mbps ? c->table.speed_mbps : VB_IBV_UNKNOWN_MBPS) / 100;
+	vb_ibv_leave(c);
+	return 0;
 }
 
 struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Entry points that libibverbs.so.1 has since rdma-core 59 and that are not served here.
- * rdma-core's own would go through a table behind the context that only its own contexts have.
- * These refuse: EOPNOTSUPP, returned or in errno, as each call has it. They are declared here as
- * later headers declare them, because <infiniband/verbs.h> may be older.
+ * Entry points that libibverbs.so.1 has since rdma-core 59. rdma-core's own would go through a
+ * table behind the context that only its own contexts have. They are declared here as later headers
+ * declare them, because <infiniband/verbs.h> may be older, and so are the structures that programs
+ * pass: those are ABI, so that a program that was built with later headers is served by a library
+ * that was built with older ones. abi_check.c compares them where the headers have them.
+ *
+ * Three kinds are refused with EOPNOTSUPP, returned or in errno, as each call has it: dma-bufs to
+ * export, since no memory here is a dma-buf, and completion counters.
  */
 #ifndef VB_VERBS_LATER_H
 #define VB_VERBS_LATER_H
@@ -20,6 +24,36 @@ struct ibv_dmah;
 struct ibv_dmah_init_attr;
 struct ibv_mr_init_attr;
 struct ibv_qp_attach_comp_cntr_attr;
+
+/* enum ibv_dmah_init_attr_mask, struct ibv_dmah_init_attr */
+enum { VB_DMAH_CPU_ID = 1, VB_DMAH_PH = 2, VB_DMAH_MEM_TYPE = 4 };
+struct vb_dmah_init_attr {
+	uint32_t comp_mask;
+	uint32_t cpu_id;
+	uint8_t ph;
+	uint8_t tph_mem_type;
+};
+
+/* enum ibv_mr_init_attr_mask, struct ibv_mr_init_attr */
+enum {
+	VB_MR_IOVA = 1,
+	VB_MR_ADDR = 2,
+	VB_MR_FD = 4,
+	VB_MR_FD_OFFSET = 8,
+	VB_MR_DMAH = 16,
+	VB_MR_BUF = 32,
+};
+struct vb_mr_init_attr {
+	size_t length;
+	int access;
+	uint64_t comp_mask;
+	uint64_t iova;
+	void *addr;
+	int fd;
+	uint64_t fd_offset;
+	struct ibv_dmah *dmah;
+	struct ibv_buf *buf; /* since 1.17: read with VB_MR_BUF alone */
+};
 
 /* IBVERBS_1.15: NULL and errno; an errno. */
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr);

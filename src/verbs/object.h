@@ -24,6 +24,8 @@ enum vb_object_kind {
 	VB_OBJECT_SRQ,
 	VB_OBJECT_QP,
 	VB_OBJECT_XRCD,
+	VB_OBJECT_DMAH,
+	VB_OBJECT_BUF,
 };
 
 /* Before the engine is there: from then on a fork() finds the objects whole. */

@@ -132,11 +132,18 @@ struct vb_ibv_mr_share {
 	struct vb_remote_memory foreign;
 };
 
+/* Begins with what programs see of a struct ibv_dmah. */
+struct vb_ibv_dmah {
+	struct ibv_context *context;
+	_Atomic uint32_t user_cnt; /* regions */
+};
+
 struct vb_ibv_mr {
 	struct ibv_mr ibv;
 	struct vb_list link;
 	struct vb_ibv_mr_share *share;
 	struct vb_ibv_dm_mem *dm; /* NULL: host memory */
+	struct vb_ibv_dmah *dmah; /* NULL: registered without one */
 	uint64_t iova;
 	uint32_t access;
 	enum vb_mr_kind kind;

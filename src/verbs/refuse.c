@@ -66,6 +66,8 @@ static const char *const kind_names[] = {
     [VB_OBJECT_SRQ] = "SRQ",
     [VB_OBJECT_QP] = "QP",
     [VB_OBJECT_XRCD] = "XRC domain",
+    [VB_OBJECT_DMAH] = "DMA handle",
+    [VB_OBJECT_BUF] = "buffer of ibv_alloc_buf()",
 };
 
 int vb_ibv_why_gone(enum vb_object_kind kind)

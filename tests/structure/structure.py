@@ -516,7 +516,7 @@ def check_paths(_):
 
 
 # Entry points that `verbena trace` does not show: they tell what the device list says, they are those of later
-# releases of rdma-core, which are refused, or they call others.
+# releases of rdma-core, or they call others.
 NOT_TRACED = {
     "ibv_get_device_name", "ibv_get_device_guid", "ibv_get_device_index", "ibv_get_sysfs_path", "ibv_free_device_list",
     "ibv_fork_init", "ibv_is_fork_initialized", "ibv_get_pkey_index", "ibv_query_gid_type", "ibv_init_ah_from_wc",

@@ -1,46 +1,198 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that rdma-core has since version 59: each is refused in the way that it reports errors, and
- * none looks at what it is given.
+ * Calls that rdma-core has since version 59, by the structures of its later headers: regions with
+ * attributes, DMA handles, buffers, the speed of a port. The others are refused in the way that
+ * each reports errors, and look at nothing that they are given.
  */
 #include "verbs/later.h"
 #include "verbs_env.h"
 
-#define assert_refused_null(call)                                                                  \
+#include <sys/mman.h>
+
+#define assert_refused(call, err)                                                                  \
 	do {                                                                                       \
 		errno = 0;                                                                         \
 		assert_null(call);                                                                 \
-		assert_int_equal(errno, EOPNOTSUPP);                                               \
+		assert_int_equal(errno, err);                                                      \
 	} while (0)
-#define assert_refused_fd(call)                                                                    \
+#define assert_refused_fd(call, err)                                                               \
 	do {                                                                                       \
 		errno = 0;                                                                         \
 		assert_int_equal(call, -1);                                                        \
-		assert_int_equal(errno, EOPNOTSUPP);                                               \
+		assert_int_equal(errno, err);                                                      \
 	} while (0)
 
-/* DMA handles, regions with attributes, a descriptor of device memory, the speed of a port. */
-static void handles__refused(void **state)
+static struct ibv_mr *reg_ex(struct vb_mr_init_attr attr)
 {
-	uint64_t speed;
-
-	(void)state;
-	assert_refused_null(ibv_alloc_dmah(ctx, NULL));
-	assert_int_equal(ibv_dealloc_dmah(NULL), EOPNOTSUPP);
-	assert_refused_null(ibv_reg_mr_ex(pd, NULL));
-	assert_refused_fd(ibv_dm_export_dmabuf_fd(NULL));
-	assert_int_equal(ibv_query_port_speed(ctx, 1, &speed), EOPNOTSUPP);
+	return ibv_reg_mr_ex(pd, (struct ibv_mr_init_attr *)(void *)&attr);
 }
 
-static void buffers__refused(void **state)
+static struct ibv_dmah *alloc_dmah(struct vb_dmah_init_attr attr)
 {
-	struct ibv_buf *made;
+	return ibv_alloc_dmah(ctx, (struct ibv_dmah_init_attr *)(void *)&attr);
+}
+
+/* Writes 8 bytes of buf to @to under the R_Key of @region. */
+static void write_to(const struct ibv_mr *region, uint64_t to)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+				 .wr.rdma = {.remote_addr = to, .rkey = region->rkey}};
+	struct verbs_end a, b;
+
+	ends_new(&a, &b);
+	post_send(a.qp, wr, 0, 8);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	ends_free(&a, &b);
+}
+
+/* Memory of the process, with and without an address of its own; of a descriptor; what goes not
+ * together. */
+static void reg_mr_ex__all_kinds(void **state)
+{
+	static uint64_t target[512] __attribute__((aligned(4096)));
+	int fd = memfd_create("later", 0);
+	struct ibv_mr *region;
+	uint64_t *mapped;
 
 	(void)state;
-	assert_refused_null(ibv_alloc_buf(pd, 4096, &made));
-	assert_refused_null(ibv_reg_buf_mr(pd, NULL, NULL, 4096, 0));
-	assert_refused_fd(ibv_export_buf_dmabuf_fd(NULL));
-	ibv_free_buf(NULL);
+	memset(buf, 0x5a, 8);
+	region = reg_ex((struct vb_mr_init_attr){.comp_mask = VB_MR_ADDR,
+						 .addr = target,
+						 .length = sizeof target,
+						 .access = ALL_ACCESS});
+	assert_non_null(region);
+	assert_ptr_equal(region->addr, target);
+	write_to(region, (uintptr_t)&target[1]);
+	assert_int_equal(target[1], 0x5a5a5a5a5a5a5a5a);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+	region = reg_ex((struct vb_mr_init_attr){.comp_mask = VB_MR_ADDR | VB_MR_IOVA,
+						 .addr = target,
+						 .iova = 0x7000,
+						 .length = sizeof target,
+						 .access = ALL_ACCESS});
+	assert_non_null(region);
+	write_to(region, 0x7010);
+	assert_int_equal(target[2], 0x5a5a5a5a5a5a5a5a);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	mapped = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	region = reg_ex(
+	    (struct vb_mr_init_attr){.comp_mask = VB_MR_FD | VB_MR_FD_OFFSET | VB_MR_IOVA,
+				     .fd = fd,
+				     .fd_offset = 4096,
+				     .iova = 0x10000,
+				     .length = 4096,
+				     .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE});
+	assert_non_null(region);
+	write_to(region, 0x10008);
+	assert_int_equal(mapped[4096 / 8 + 1], 0x5a5a5a5a5a5a5a5a);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+	assert_int_equal(munmap(mapped, 8192), 0);
+
+	assert_refused(reg_ex((struct vb_mr_init_attr){.comp_mask = 0, .length = 8}), EINVAL);
+	assert_refused(
+	    reg_ex((struct vb_mr_init_attr){
+		.comp_mask = VB_MR_ADDR | VB_MR_FD, .addr = target, .fd = fd, .length = 8}),
+	    EINVAL);
+	assert_refused(reg_ex((struct vb_mr_init_attr){
+			   .comp_mask = VB_MR_ADDR | VB_MR_FD_OFFSET, .addr = target, .length = 8}),
+		       EINVAL);
+	assert_refused(reg_ex((struct vb_mr_init_attr){
+			   .comp_mask = VB_MR_FD | VB_MR_BUF, .fd = fd, .length = 8}),
+		       EINVAL);
+	assert_refused(reg_ex((struct vb_mr_init_attr){
+			   .comp_mask = VB_MR_ADDR | 1 << 20, .addr = target, .length = 8}),
+		       EOPNOTSUPP);
+	assert_refused(reg_ex((struct vb_mr_init_attr){.comp_mask = VB_MR_ADDR,
+						       .addr = target,
+						       .length = 8,
+						       .access = IBV_ACCESS_REMOTE_WRITE}),
+		       EINVAL);
+	close(fd);
+}
+
+/* A handle is checked, goes into regions of its context, and stays while one of them is there. */
+static void dmah__kept(void **state)
+{
+	struct ibv_dmah *d = alloc_dmah((struct vb_dmah_init_attr){
+	    .comp_mask = VB_DMAH_PH | VB_DMAH_MEM_TYPE, .ph = 2, .tph_mem_type = 1});
+	struct vb_mr_init_attr attr = {.comp_mask = VB_MR_ADDR | VB_MR_DMAH,
+				       .addr = buf,
+				       .length = 64,
+				       .access = ALL_ACCESS,
+				       .dmah = d};
+	struct ibv_mr *region;
+
+	(void)state;
+	assert_non_null(d);
+	assert_ptr_equal(*(struct ibv_context **)(void *)d, ctx); /* what programs see of it */
+	region = reg_ex(attr);
+	assert_non_null(region);
+	assert_int_equal(ibv_dealloc_dmah(d), EBUSY);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+	assert_int_equal(ibv_dealloc_dmah(d), 0);
+	assert_int_equal(ibv_dealloc_dmah(d), ENOENT);
+	assert_refused(reg_ex(attr), ENOENT);
+	assert_refused(alloc_dmah((struct vb_dmah_init_attr){.comp_mask = VB_DMAH_PH, .ph = 4}),
+		       EINVAL);
+	assert_refused(alloc_dmah((struct vb_dmah_init_attr){.comp_mask = VB_DMAH_MEM_TYPE,
+							     .tph_mem_type = 2}),
+		       EINVAL);
+	assert_refused(
+	    alloc_dmah((struct vb_dmah_init_attr){.comp_mask = VB_DMAH_CPU_ID, .cpu_id = 100000}),
+	    EINVAL);
+	assert_refused(alloc_dmah((struct vb_dmah_init_attr){.comp_mask = 1 << 7}), EOPNOTSUPP);
+}
+
+/* Pages of the process, registered with the domain that they were allocated with, and within their
+ * bounds. */
+static void buf__registered(void **state)
+{
+	struct ibv_pd *other = ibv_alloc_pd(ctx);
+	struct ibv_buf *b, *c;
+	uint64_t *p = ibv_alloc_buf(pd, 8192, &b);
+	struct ibv_mr *region;
+
+	(void)state;
+	assert_non_null(p);
+	assert_int_equal((uintptr_t)p % 4096, 0);
+	region = ibv_reg_buf_mr(pd, b, p + 512, 4096, ALL_ACCESS);
+	assert_non_null(region);
+	memset(buf, 0xa5, 8);
+	write_to(region, (uintptr_t)(p + 513));
+	assert_int_equal(p[513], 0xa5a5a5a5a5a5a5a5);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+	region = reg_ex((struct vb_mr_init_attr){.comp_mask = VB_MR_ADDR | VB_MR_BUF,
+						 .addr = p,
+						 .buf = b,
+						 .length = 8192,
+						 .access = ALL_ACCESS});
+	assert_non_null(region);
+	assert_int_equal(ibv_dereg_mr(region), 0);
+	assert_refused(ibv_reg_buf_mr(other, b, p, 8192, 0), EINVAL);
+	assert_refused(ibv_reg_buf_mr(pd, b, p + 1, 8192, 0), EINVAL);
+	assert_refused(ibv_reg_buf_mr(pd, b, p - 1, 8, 0), EINVAL);
+	assert_refused_fd(ibv_export_buf_dmabuf_fd(b), ENODATA);
+	assert_refused(ibv_alloc_buf(pd, 0, &c), EINVAL);
+	assert_refused(ibv_alloc_buf(pd, SIZE_MAX / 2, &c), ENOMEM);
+	ibv_free_buf(b);
+	assert_refused(ibv_reg_buf_mr(pd, b, p, 8192, 0), ENOENT);
+	ibv_free_buf(b);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
+/* In units of 100 Mb/s. Loopback does not know its speed. */
+static void port_speed__of_the_link(void **state)
+{
+	uint64_t speed = 0;
+
+	(void)state;
+	assert_int_equal(ibv_query_port_speed(ctx, 1, &speed), 0);
+	assert_int_equal(speed, 1000);
+	assert_int_equal(ibv_query_port_speed(ctx, 2, &speed), EINVAL);
+	assert_refused_fd(ibv_dm_export_dmabuf_fd(NULL), EOPNOTSUPP);
 }
 
 static void completion_counters__refused(void **state)
@@ -49,7 +201,7 @@ static void completion_counters__refused(void **state)
 
 	(void)state;
 	assert_int_equal(_ibv_query_comp_cntr_caps(ctx, NULL, 0), EOPNOTSUPP);
-	assert_refused_null(ibv_create_comp_cntr(ctx, NULL));
+	assert_refused(ibv_create_comp_cntr(ctx, NULL), EOPNOTSUPP);
 	assert_int_equal(ibv_destroy_comp_cntr(NULL), EOPNOTSUPP);
 	assert_int_equal(ibv_set_comp_cntr(NULL, 1), EOPNOTSUPP);
 	assert_int_equal(ibv_set_err_comp_cntr(NULL, 1), EOPNOTSUPP);
@@ -63,8 +215,10 @@ static void completion_counters__refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(handles__refused),
-	    cmocka_unit_test(buffers__refused),
+	    cmocka_unit_test(reg_mr_ex__all_kinds),
+	    cmocka_unit_test(dmah__kept),
+	    cmocka_unit_test(buf__registered),
+	    cmocka_unit_test(port_speed__of_the_link),
 	    cmocka_unit_test(completion_counters__refused),
 	};
 

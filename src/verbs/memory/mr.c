@@ -280,6 +280,8 @@ static void mr_let_go(struct vb_ibv_mr *mr)
 		mr->dm->mr_cnt--;
 		vb_ibv_dm_mem_put(mr->dm);
 	}
+	if (mr->dmah)
+		atomic_fetch_sub(&mr->dmah->user_cnt, 1);
 	vb_object_free(mr);
 }
 
