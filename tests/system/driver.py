@@ -27,7 +27,9 @@ import case_cm  # noqa: E402,F401
 import case_cm_seen  # noqa: E402,F401
 import case_command  # noqa: E402,F401
 import case_congestion  # noqa: E402,F401
+import case_containers  # noqa: E402,F401
 import case_csr  # noqa: E402,F401
+import case_documents  # noqa: E402,F401
 import case_explain  # noqa: E402,F401
 import case_failures  # noqa: E402,F401
 import case_fault  # noqa: E402,F401
@@ -42,7 +44,6 @@ import case_ping  # noqa: E402,F401
 import case_pingpong  # noqa: E402,F401
 import case_probes  # noqa: E402,F401
 import case_installed  # noqa: E402,F401
-import case_readme  # noqa: E402,F401
 import case_registers  # noqa: E402,F401
 import case_rsocket  # noqa: E402,F401
 import case_robust  # noqa: E402,F401
