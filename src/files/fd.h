@@ -24,7 +24,8 @@ struct vb_fd {
 	ino_t ino;
 	uint64_t token;   /* of an open rdma_cm: which channel of the broker's it is; of a netlink
 			   * socket: its port */
-	uint32_t session; /* the connection by which the broker was told of it */
+	uint32_t session; /* the connection by which the broker was told of it; of a umad file its
+			     page */
 };
 
 extern uint8_t vb_fd_kinds[VB_FDS_MAX]; /* enum vb_fd_kind */

@@ -62,7 +62,7 @@ ssize_t write(int fd, const void *from, size_t len)
 	if (f.kind == VB_FD_NETLINK)
 		return vb_netlink_send(fd, &f, from, len);
 	if (f.kind == VB_FD_UMAD)
-		return vb_umad_write(&f, from, len);
+		return vb_umad_write(fd, &f, from, len);
 	return f.kind == VB_FD_UVERBS ? refuse_uverbs(EOPNOTSUPP) : vb_cm_write(fd, &f, from, len);
 }
 

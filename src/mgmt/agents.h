@@ -65,6 +65,30 @@ int vb_agents_reserve(struct vb_agents *a, const struct vb_agent_request *r);
  */
 int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *m);
 
+/*
+ * What a message contradicts by itself, written by an agent that was registered by @r at port @port
+ * of @node: -EINVAL or -ENOMEM as above, or 0. Of @r the version of RMPP counts, and who does it.
+ */
+int vb_agent_check(const struct vb_agent_request *r, const struct vb_smi_node *node, uint8_t port,
+		   const struct vb_mad_message *m);
+
+/*
+ * Whether a transaction of a file is outstanding can be seen without asking its agents: they count
+ * those that are in @cnt, of VB_AGENTS_TRANSACTIONS counters of the owner's that begin at 0, and
+ * 0 says that there is no equal one. Others may add to the counters and subtract again, meanwhile.
+ */
+#define VB_AGENTS_TRANSACTIONS 512u
+void vb_agents_file_count(struct vb_agents *a, int file, uint32_t *cnt);
+
+/* The counter of a MAD's transaction, by its class and the lower half of its TID. */
+static inline uint32_t vb_agents_counter_of(uint8_t mgmt_class, uint64_t tid)
+{
+	return ((uint32_t)tid ^ (uint32_t)mgmt_class * 0x61) % VB_AGENTS_TRANSACTIONS;
+}
+
+/* Whether much of the memory is used, so that a write may fail for want of it. */
+bool vb_agents_is_low(const struct vb_agents *a);
+
 /* A MAD that goes out of the port. */
 struct vb_agents_out {
 	int file; /* of the agent that sends it */

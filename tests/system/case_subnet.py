@@ -162,6 +162,26 @@ def standby_takes_over(context):
         f.end()
 
 
+@case("subnet.write", seconds=120)
+def writes(context):
+    """Writes to umad0 by themselves: the kernel's errors, many at once, a child's, the last before close. MAD-11, MAD-23"""
+    f = Fabric(context, "write", "star:hosts=2")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        lid = lid_of(f, "H-0001")
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_calls.py")
+        text = f.run("H-0001", "python3", script, str(lid))
+        need(text.splitlines() == ["agent EIO EINVAL", "size EINVAL EINVAL EINVAL", "route EINVAL",
+                                   "equal written EINVAL EINVAL", "many 0 True", "child [(5000, 0)]", "gone EIO"], text)
+        # A question and its answer, of perfquery, are all that was counted since.
+        text = f.run("H-0000", "perfquery", str(lid), "1")
+        packets = int(re.search(r"PortRcvPkts:\.*(\d+)", text)[1])
+        need(packets < 8, text)
+    finally:
+        f.end()
+
+
 @case("subnet.words", seconds=60)
 def wrong_words(context):
     """Each mistake on the command line is named."""

@@ -5,16 +5,19 @@
 #include "files/next.h"
 #include "files/umad/session.h"
 #include "link/memory.h"
+#include "node/subnet/page.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -40,16 +43,46 @@ static int call_open(const struct vb_subnet_call *call, bool waits, struct vb_su
 	while ((rc = vb_umad_call(call, -1, answer, fds)) == -EAGAIN && waits)
 		if (poll(NULL, 0, ISSM_RETRY_MS) < 0 && errno == EINTR)
 			return -EINTR;
-	if (!rc && fds->cnt != 1)
+	if (!rc && fds->cnt == 0)
 		rc = -EIO;
 	return rc;
 }
 
-static int enter_file(int fd, uint64_t token, int flags)
+/* The pages of the fabric's files. They stay mapped, as other threads may look at them; those of a
+ * fabric that has ended are the only ones that are no longer used. */
+static struct {
+	pthread_mutex_t mutex;
+	struct vb_subnet_page *at;
+	ino_t ino;
+} pages = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void pages_keep(int fd)
 {
-	struct vb_fd f = {.kind = VB_FD_UMAD, .token = token};
+	struct stat st;
+	void *p;
+
+	pthread_mutex_lock(&pages.mutex);
+	if (VB_NEXT(fstat)(fd, &st) == 0 && (!pages.at || st.st_ino != pages.ino) &&
+	    vb_memory_map(fd, VB_SUBNET_PAGES * sizeof *pages.at, true, &p) == 0) {
+		__atomic_store_n(&pages.at, p, __ATOMIC_RELEASE);
+		pages.ino = st.st_ino;
+	}
+	pthread_mutex_unlock(&pages.mutex);
+}
+
+/* NULL: it has none, or was handed over by another process. */
+static struct vb_subnet_page *page_of(const struct vb_fd *f)
+{
+	struct vb_subnet_page *p = __atomic_load_n(&pages.at, __ATOMIC_ACQUIRE);
+
+	return p && f->session != 0 && f->session <= VB_SUBNET_PAGES ? p + f->session - 1 : NULL;
+}
+
+static int enter_file(int fd, const struct vb_subnet_answer *answer, int flags)
+{
+	struct vb_fd f = {.kind = VB_FD_UMAD, .token = answer->token, .session = answer->page};
 	struct sockaddr_un a;
-	socklen_t len = file_name(&a, token);
+	socklen_t len = file_name(&a, f.token);
 
 	if (bind(fd, (struct sockaddr *)&a, len))
 		return -errno;
@@ -95,11 +128,13 @@ int vb_umad_open(const struct vb_tree_path *p, int flags)
 		rc = call_open(&call, is_issm && !(flags & O_NONBLOCK), &answer, &fds);
 	}
 	if (!rc)
-		rc = enter_file(fds.fd[0], answer.token, flags);
+		rc = enter_file(fds.fd[0], &answer, flags);
+	if (fds.cnt > 1)
+		pages_keep(fds.fd[1]);
+	for (uint32_t i = rc ? 0 : 1; i < fds.cnt; i++)
+		VB_NEXT(close)(fds.fd[i]);
 	if (!rc)
 		return fds.fd[0];
-	for (uint32_t i = 0; i < fds.cnt; i++)
-		VB_NEXT(close)(fds.fd[i]);
 	errno = -rc;
 	return -1;
 }
@@ -208,12 +243,31 @@ static int memory_make(const void *from, size_t len)
 	return fd;
 }
 
-ssize_t vb_umad_write(const struct vb_fd *f, const void *from, size_t len)
+/* Writes what cannot be refused, without waiting. False: nothing was written. MAD-11 */
+static bool write_ahead(int fd, const struct vb_fd *f, const void *from, size_t len)
+{
+	struct vb_subnet_page *p = page_of(f);
+	struct iovec iov = {(void *)(uintptr_t)from, len};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	uint32_t *counter;
+
+	if (!p || !vb_subnet_page_claim(p, f->token, from, len, &counter))
+		return false;
+	if (VB_NEXT(sendmsg)(fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	/* The socket is full, or the fabric has ended: a call tells. */
+	__atomic_fetch_sub(counter, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+ssize_t vb_umad_write(int at, const struct vb_fd *f, const void *from, size_t len)
 {
 	struct vb_subnet_call call;
 	struct vb_subnet_answer answer;
 	int fd = -1, rc = 0;
 
+	if (write_ahead(at, f, from, len))
+		return (ssize_t)len;
 	memset(&call, 0, VB_SUBNET_CALL_HEADER);
 	call.op = VB_SUBNET_UMAD_WRITE;
 	call.token = f->token;

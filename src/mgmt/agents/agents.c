@@ -110,6 +110,16 @@ void vb_agents_file_close(struct vb_agents *a, int file)
 	vb_agents_free(a, f);
 }
 
+void vb_agents_file_count(struct vb_agents *a, int file, uint32_t *cnt)
+{
+	vb_agents_file(a, file)->outstanding = cnt;
+}
+
+bool vb_agents_is_low(const struct vb_agents *a)
+{
+	return a->memory > a->cfg.memory_max / 2;
+}
+
 int vb_agent_unregister(struct vb_agents *a, int file, uint32_t id)
 {
 	struct vb_agents_file *f = vb_agents_file(a, file);

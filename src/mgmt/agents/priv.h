@@ -97,6 +97,7 @@ struct vb_agents_file {
 	struct vb_list queue;
 	uint32_t queue_cnt;
 	struct vb_list readable; /* until vb_agents_poll_readable() has named it */
+	uint32_t *outstanding;   /* of vb_agents_file_count(); NULL: nobody asks */
 };
 
 struct vb_agents {
@@ -140,6 +141,10 @@ static inline bool vb_agent_has_rmpp(const struct vb_agent *g)
 {
 	return g->req.rmpp_version != 0 && !g->req.user_rmpp;
 }
+
+/* check.c: whether the kernel's side makes segments of what the agent of @r writes. */
+bool vb_agent_is_segmented(const struct vb_agent_request *r, uint8_t mgmt_class,
+			   const struct vb_rmpp *rmpp);
 
 /* send.c */
 struct vb_mad_send *vb_mad_send_create(struct vb_agents *a, struct vb_agent *g,

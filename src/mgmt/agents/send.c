@@ -10,6 +10,16 @@
 #include <errno.h>
 #include <string.h>
 
+/* One more, or one less, that is outstanding. Its owner may look, and count, at any time. */
+static void outstanding_add(struct vb_mad_send *s, uint32_t n)
+{
+	uint32_t *cnt = s->agent->file->outstanding;
+
+	if (cnt)
+		__atomic_fetch_add(&cnt[vb_agents_counter_of(s->hdr.mgmt_class, s->hdr.tid)], n,
+				   __ATOMIC_RELEASE);
+}
+
 struct vb_mad_send *vb_mad_send_create(struct vb_agents *a, struct vb_agent *g,
 				       const struct vb_mad_message *m)
 {
@@ -30,12 +40,14 @@ struct vb_mad_send *vb_mad_send_create(struct vb_agents *a, struct vb_agent *g,
 	vb_list_init(&s->packet.link);
 	vb_list_init(&s->tx);
 	vb_list_append(&g->sends, &s->of_agent);
+	outstanding_add(s, 1);
 	return s;
 }
 
 /* It is no longer the agent's, and waits for nothing. */
 static void send_detach(struct vb_agents *a, struct vb_mad_send *s)
 {
+	outstanding_add(s, UINT32_MAX);
 	vb_list_remove(&s->of_agent);
 	vb_list_remove(&s->tx);
 	vb_agents_timer_remove(a, &s->timer);

@@ -1,47 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that programs write: what is refused, and what becomes of the transaction ID. Items
- * MAD-10 to MAD-12 */
+/* Messages that programs write: equal ones that are outstanding, and what becomes of the
+ * transaction ID. Items MAD-10 to MAD-12 */
 #include "mgmt/agents/priv.h"
-
-#include "wire/mad/smp.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define SL_MAX 15
-#define LID_MULTICAST_FIRST 0xc000
-#define LID_PERMISSIVE 0xffff /* also: no part of a directed route goes by LIDs */
-#define GID_MULTICAST 0xff    /* first byte */
-
-/* As the creation of an address handle. IBA 11.2.2.1 */
-static bool addr_is_possible(const struct vb_mad_addr *to)
-{
-	bool multicast = to->lid >= LID_MULTICAST_FIRST && to->lid != LID_PERMISSIVE;
-
-	if (to->sl > SL_MAX)
-		return false;
-	if (!to->has_grh)
-		return !multicast;
-	return (to->gid[0] == GID_MULTICAST) == multicast;
-}
-
-/* A directed route that begins here has to lead out by this port, or to this node. The owner of the
- * port moves the SMP on itself, so this looks at a copy. FAB-09 */
-static bool route_is_possible(const struct vb_agents *a, const uint8_t mad[VB_MAD_LEN])
-{
-	uint8_t copy[VB_MAD_LEN];
-	struct vb_smp_route r;
-	struct vb_smi_step step;
-
-	vb_smp_route_parse(&r, mad);
-	if (a->cfg.port == 0 || (r.returning ? r.dr_dlid : r.dr_slid) != LID_PERMISSIVE)
-		return true;
-	memcpy(copy, mad, VB_MAD_LEN);
-	step = vb_smi_forward(copy, &a->cfg.node, VB_SMI_LOCAL, false);
-	if (step.where == VB_SMI_PORT)
-		return a->cfg.node.is_switch || step.port == a->cfg.port;
-	return step.where != VB_SMI_DISCARD;
-}
 
 static bool same_destination(const struct vb_mad_addr *a, const struct vb_mad_addr *b)
 {
@@ -82,19 +45,6 @@ static bool write_may_repeat(const struct vb_agent *g, uint8_t mgmt_class, const
 	return !vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(mgmt_class) && vb_rmpp_is_active(r);
 }
 
-/* What the length of a message contradicts, for an agent of this kind. */
-static int length_check(const struct vb_agent *g, const struct vb_mad_message *m,
-			uint8_t mgmt_class, bool segmented)
-{
-	bool has_rmpp = vb_mad_class_has_rmpp(mgmt_class);
-
-	if (m->len < vb_mad_class_hdr_len(mgmt_class) || (g->req.rmpp_version && !has_rmpp))
-		return -EINVAL;
-	if (segmented)
-		return m->len > VB_RMPP_MESSAGE_MAX ? -ENOMEM : 0;
-	return m->len > VB_MAD_LEN ? -EINVAL : 0;
-}
-
 /* Queues the message with the header @h. */
 static int message_send(struct vb_agents *a, struct vb_agent *g, const struct vb_mad_message *m,
 			const struct vb_mad_hdr *h, bool segmented)
@@ -122,7 +72,6 @@ int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *
 	struct vb_mad_hdr h;
 	struct vb_rmpp r;
 	struct vb_agent *g;
-	bool segmented;
 	int err;
 
 	if (m->len < VB_UMAD_WRITE_MIN || m->agent >= VB_UMAD_AGENTS)
@@ -130,21 +79,15 @@ int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *
 	g = f->agent[m->agent];
 	if (!g)
 		return -EIO;
+	err = vb_agent_check(&g->req, &a->cfg.node, a->cfg.port, m);
+	if (err)
+		return err;
 	memcpy(first, m->mad, m->len < VB_MAD_LEN ? m->len : VB_MAD_LEN);
 	vb_mad_hdr_parse(&h, first);
 	vb_rmpp_parse(&r, first);
-	if (!addr_is_possible(&m->addr))
-		return -EINVAL;
-	if (h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED && !route_is_possible(a, first))
-		return -EINVAL;
-	segmented =
-	    vb_agent_has_rmpp(g) && vb_mad_class_has_rmpp(h.mgmt_class) && vb_rmpp_is_active(&r);
-	err = length_check(g, m, h.mgmt_class, segmented);
-	if (err)
-		return err;
 	if (!vb_mad_is_response(&h))
 		h.tid = (uint64_t)g->hi_tid << 32 | (uint32_t)h.tid;
 	if (!write_may_repeat(g, h.mgmt_class, &r) && write_is_duplicate(f, &h, &m->addr))
 		return -EINVAL;
-	return message_send(a, g, m, &h, segmented);
+	return message_send(a, g, m, &h, vb_agent_is_segmented(&g->req, h.mgmt_class, &r));
 }

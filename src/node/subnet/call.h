@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VB_SUBNET_CALL_VERSION 1u
+#define VB_SUBNET_CALL_VERSION 2u
 #define VB_SUBNET_NAME_MAX 32 /* of a fabric */
 #define VB_SUBNET_NODE_MAX 72 /* of a node: its name, description or GUID */
 /* Longer messages to or from a file come as memory. */
@@ -22,7 +22,8 @@
 
 enum vb_subnet_op {
 	VB_SUBNET_ATTACH = 1, /* @text is the node; the answer's text is where its tree is */
-	VB_SUBNET_UMAD_OPEN,  /* @number of the port; a descriptor to read from comes back */
+	/* @number of the port; the file's socket and the memory of all pages come back */
+	VB_SUBNET_UMAD_OPEN,
 	VB_SUBNET_ISSM_OPEN,  /* @number of the port; -EAGAIN: another one has it open */
 	VB_SUBNET_UMAD_WRITE, /* @body: header and MAD, or memory comes along */
 	VB_SUBNET_UMAD_IOCTL, /* @number is the request; @body its argument, back with the answer */
@@ -44,6 +45,7 @@ struct vb_subnet_answer {
 	int32_t status; /* 0 or a negative errno, then @text has a line for the user */
 	uint32_t len;
 	uint64_t token;
+	uint32_t page; /* of the umad file that was opened, from 1 on; 0: it has none */
 	union {
 		char text[256];
 		uint8_t body[VB_UMAD_REG2_LEN];

@@ -147,6 +147,8 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 	if (!rc)
 		rc = vb_subnet_trees_open(d);
 	if (!rc)
+		rc = vb_subnet_pages_open(d);
+	if (!rc)
 		rc = nodes_add(d);
 	if (!rc)
 		rc = cables_join(d);
@@ -216,10 +218,20 @@ static int seat_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 	return 0;
 }
 
+/* What the program wrote before leaves, as it does from a kernel, by the agents that there were. */
+static void writes_send(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
+{
+	if (!f || f->number < 0)
+		return;
+	vb_subnet_file_drain(f);
+	vb_subnet_move(d, vb_broker_clock());
+}
+
 static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const struct vb_fds *fds,
-		     struct vb_subnet_answer *answer, int *fd)
+		     struct vb_subnet_answer *answer, struct vb_fds *back)
 {
 	const struct vb_subnet_call *call = &d->call;
+	int fd;
 
 	switch (call->op) {
 	case VB_SUBNET_ATTACH:
@@ -229,16 +241,18 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		if (!c->seat)
 			return -EINVAL;
 		return vb_subnet_file_open(d, c->seat, call->number,
-					   call->op == VB_SUBNET_ISSM_OPEN, answer, fd);
+					   call->op == VB_SUBNET_ISSM_OPEN, answer, back);
 	case VB_SUBNET_UMAD_WRITE:
 		return vb_subnet_file_write(d, call, fds);
 	case VB_SUBNET_UMAD_IOCTL:
+		writes_send(d, vb_subnet_file_of(d, call->token));
 		return vb_subnet_file_ioctl(d, call, answer);
 	case VB_SUBNET_COMMAND:
-		*fd = memfd_create("verbena-fabric-text", MFD_CLOEXEC);
-		return *fd < 0 ? -errno
-			       : vb_subnet_command(d, call->text, *fd, answer->text,
-						   sizeof answer->text);
+		fd = memfd_create("verbena-fabric-text", MFD_CLOEXEC);
+		if (fd < 0)
+			return -errno;
+		back->fd[back->cnt++] = fd;
+		return vb_subnet_command(d, call->text, fd, answer->text, sizeof answer->text);
 	case VB_SUBNET_DOWN:
 		d->is_ending = true;
 		return 0;
@@ -261,7 +275,6 @@ static void conn_event(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
 	struct vb_subnet_answer answer = {.status = 0};
 	struct vb_fds fds, back = {.cnt = 0};
-	int fd = -1;
 	ssize_t n = vb_fds_recv(c->watch.fd, &d->call, sizeof d->call, &fds, MSG_DONTWAIT);
 
 	if (n == -EAGAIN)
@@ -271,10 +284,8 @@ static void conn_event(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 		conn_close(d, c);
 		return;
 	}
-	answer.status = carry_out(d, c, &fds, &answer, &fd);
+	answer.status = carry_out(d, c, &fds, &answer, &back);
 	vb_fds_close(&fds);
-	if (fd >= 0)
-		back = (struct vb_fds){.cnt = 1, .fd = {fd}};
 	vb_subnet_move(d, vb_broker_clock());
 	if (vb_fds_send(c->watch.fd, &answer, sizeof answer, &back))
 		conn_close(d, c);
@@ -302,6 +313,19 @@ static void conn_begin(struct vb_subnet_daemon *d)
 		conn_close(d, c);
 }
 
+static void file_event(struct vb_subnet_daemon *d, struct vb_subnet_file *f, uint32_t events)
+{
+	if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR)) {
+		writes_send(d, f);
+		vb_subnet_file_close(d, f);
+		return;
+	}
+	if (events & EPOLLIN)
+		vb_subnet_file_drain(f);
+	if (events & EPOLLOUT)
+		vb_subnet_deliver(d, f->user);
+}
+
 static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t events)
 {
 	if (w->fd < 0)
@@ -317,7 +341,7 @@ static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t
 		conn_event(d, vb_container_of(w, struct vb_subnet_conn, watch));
 		break;
 	case VB_WATCH_FILE:
-		vb_subnet_file_event(d, vb_container_of(w, struct vb_subnet_file, watch), events);
+		file_event(d, vb_container_of(w, struct vb_subnet_file, watch), events);
 		break;
 	}
 }
@@ -371,6 +395,7 @@ void vb_subnet_daemon_close(struct vb_subnet_daemon *d)
 		conn_close(d, vb_container_of(d->conns.next, struct vb_subnet_conn, node));
 	gone_free(d);
 	vb_subnet_trees_close(d);
+	vb_subnet_pages_close(d);
 	vb_subnet_close(&d->subnet);
 	if (d->signals.fd >= 0)
 		close(d->signals.fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The open umad and issm files of programs. A program reads from one end of a pair of sockets; the
- * other end is here, and when it says that nobody has the program's end any more, the file is
- * closed. Writes and ioctls are calls. MAD-02 to MAD-05, MAD-11, MAD-14 to MAD-17, MAD-23
+ * The open umad and issm files of programs. A program reads from one end of a pair of sockets, and
+ * writes to it what is not answered; the other end is here, and when it says that nobody has the
+ * program's end any more, the file is closed. Ioctls, and other writes, are calls. MAD-02 to
+ * MAD-05, MAD-11, MAD-14 to MAD-17, MAD-23
  */
 #include "node/subnet/state.h"
 
@@ -14,7 +15,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static struct vb_subnet_user *user_find(struct vb_subnet_daemon *d, struct vb_subnet_place at)
@@ -64,10 +64,11 @@ static bool issm_is_open(const struct vb_subnet_user *u)
 	return false;
 }
 
-static void file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
+void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 {
 	struct vb_subnet_user *u = f->user;
 
+	vb_subnet_page_leave(d, f);
 	/* The analyser does not follow lists: the user is there. */
 	if (f->number >= 0)
 		vb_agents_file_close(u->agents, f->number); /* NOLINT(clang-analyzer-unix.Malloc) */
@@ -94,6 +95,8 @@ static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int 
 	}
 	struct epoll_event e = {.events = EPOLLRDHUP, .data.ptr = &f->watch};
 
+	if (number >= 0)
+		e.events |= EPOLLIN;
 	f->watch = (struct vb_watch){VB_WATCH_FILE, pair[0]};
 	if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, pair[0], &e)) {
 		int rc = -errno;
@@ -107,11 +110,26 @@ static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int 
 	f->number = number;
 	f->token = ++d->token;
 	vb_list_append(&u->files, &f->node);
+	if (number >= 0)
+		vb_subnet_page_enter(d, f);
 	return pair[1];
 }
 
+/* The page of the new file, and the memory of all pages. */
+static void page_answer(const struct vb_subnet_daemon *d, struct vb_subnet_answer *answer,
+			struct vb_fds *back)
+{
+	const struct vb_subnet_file *f = vb_subnet_file_of(d, answer->token);
+	int fd = f->page ? dup(d->pages_fd) : -1;
+
+	if (fd < 0)
+		return;
+	back->fd[back->cnt++] = fd;
+	answer->page = (uint32_t)(f->page - d->pages) + 1;
+}
+
 int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat, uint32_t port,
-			bool is_issm, struct vb_subnet_answer *answer, int *fd)
+			bool is_issm, struct vb_subnet_answer *answer, struct vb_fds *back)
 {
 	struct vb_subnet_user *u;
 	int number = -1, rc;
@@ -133,67 +151,13 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 		user_leave(u);
 		return rc;
 	}
-	*fd = rc;
+	back->fd[back->cnt++] = rc;
 	answer->token = d->token;
 	if (is_issm)
 		vb_subnet_set_manager(&d->subnet, u->at, true, vb_broker_clock());
+	else
+		page_answer(d, answer, back);
 	return 0;
-}
-
-static struct vb_subnet_file *file_of(struct vb_subnet_daemon *d, uint64_t token)
-{
-	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next) {
-		struct vb_subnet_user *u = vb_container_of(l, struct vb_subnet_user, node);
-
-		for (struct vb_list *k = u->files.next; k != &u->files; k = k->next) {
-			struct vb_subnet_file *f = vb_container_of(k, struct vb_subnet_file, node);
-
-			if (f->token == token && f->number >= 0)
-				return f;
-		}
-	}
-	return NULL;
-}
-
-/* A message that is longer than a call comes as memory, which may be anything. */
-static int write_from_memory(struct vb_subnet_file *f, int fd)
-{
-	uint32_t hdr_len = vb_umad_hdr_len(&f->form);
-	struct vb_mad_message m;
-	struct stat st;
-	uint8_t *copy;
-	int rc;
-
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return -EINVAL;
-	if (st.st_size < 0 || st.st_size > VB_SUBNET_MESSAGE_MAX)
-		return -EINVAL;
-	copy = malloc((size_t)st.st_size + 1);
-	if (!copy)
-		return -ENOMEM;
-	/* Read, not mapped: what is cut off under a mapping would end this process. */
-	rc = pread(fd, copy, (size_t)st.st_size, 0) == st.st_size ? 0 : -EINVAL;
-	if (!rc)
-		rc = vb_umad_write_parse(&m, copy, (size_t)st.st_size, hdr_len);
-	if (!rc)
-		rc = vb_agents_write(f->user->agents, f->number, &m);
-	free(copy);
-	return rc;
-}
-
-int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
-			 const struct vb_fds *fds)
-{
-	struct vb_subnet_file *f = file_of(d, call->token);
-	struct vb_mad_message m;
-	int rc;
-
-	if (!f)
-		return -EIO;
-	if (fds->cnt == 1)
-		return write_from_memory(f, fds->fd[0]);
-	rc = vb_umad_write_parse(&m, call->body, call->len, vb_umad_hdr_len(&f->form));
-	return rc ? rc : vb_agents_write(f->user->agents, f->number, &m);
 }
 
 static int register_agent(struct vb_subnet_file *f, const struct vb_subnet_call *call,
@@ -215,14 +179,16 @@ static int register_agent(struct vb_subnet_file *f, const struct vb_subnet_call 
 		return rc;
 	vb_umad_reg_put_id(answer->body, (uint32_t)rc);
 	vb_umad_registered(&f->form, second);
+	vb_subnet_page_agent(f, (uint32_t)rc, &r);
 	return 0;
 }
 
 int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
 			 struct vb_subnet_answer *answer)
 {
-	struct vb_subnet_file *f = file_of(d, call->token);
+	struct vb_subnet_file *f = vb_subnet_file_of(d, call->token);
 	uint32_t id;
+	int rc;
 
 	if (!f)
 		return -EIO;
@@ -234,9 +200,12 @@ int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call
 		if (call->len != sizeof id)
 			return -EINVAL;
 		memcpy(&id, call->body, sizeof id);
+		vb_subnet_page_agent(f, id, NULL);
 		return vb_agent_unregister(f->user->agents, f->number, id);
 	case VB_UMAD_ENABLE_PKEY:
-		return vb_umad_enable_pkey(&f->form);
+		rc = vb_umad_enable_pkey(&f->form);
+		vb_subnet_page_form(f);
+		return rc;
 	default:
 		return -ENOTTY;
 	}
@@ -244,7 +213,7 @@ int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call
 
 static void file_watch(struct vb_subnet_daemon *d, struct vb_subnet_file *f, bool is_full)
 {
-	struct epoll_event e = {.events = EPOLLRDHUP | (is_full ? (uint32_t)EPOLLOUT : 0),
+	struct epoll_event e = {.events = EPOLLRDHUP | EPOLLIN | (is_full ? (uint32_t)EPOLLOUT : 0),
 				.data.ptr = &f->watch};
 
 	if (f->is_full == is_full)
@@ -303,16 +272,6 @@ void vb_subnet_deliver(struct vb_subnet_daemon *d, struct vb_subnet_user *u)
 	}
 }
 
-void vb_subnet_file_event(struct vb_subnet_daemon *d, struct vb_subnet_file *f, uint32_t events)
-{
-	if (f->watch.fd < 0)
-		return;
-	if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
-		file_close(d, f);
-	else
-		vb_subnet_deliver(d, f->user);
-}
-
 void vb_subnet_files_close(struct vb_subnet_daemon *d)
 {
 	/* A user without files is none: each closed file may be the last one. */
@@ -321,6 +280,6 @@ void vb_subnet_files_close(struct vb_subnet_daemon *d)
 		    vb_container_of(d->users.next, struct vb_subnet_user, node);
 		struct vb_list *l = u->files.next; /* NOLINT(clang-analyzer-unix.Malloc) */
 
-		file_close(d, vb_container_of(l, struct vb_subnet_file, node));
+		vb_subnet_file_close(d, vb_container_of(l, struct vb_subnet_file, node));
 	}
 }

@@ -9,6 +9,7 @@
 #include "node/client/dial.h"
 #include "node/subnet/call.h"
 #include "node/subnet/daemon.h"
+#include "node/subnet/page.h"
 
 #include <stdbool.h>
 
@@ -38,7 +39,8 @@ struct vb_subnet_file {
 	uint64_t token;
 	int number; /* among the agents' files; -1: an issm file */
 	struct vb_umad_form form;
-	bool is_full; /* its reader is slow: the loop says when there is room */
+	struct vb_subnet_page *page; /* NULL: all pages are in use */
+	bool is_full;                /* its reader is slow: the loop says when there is room */
 };
 
 /* A node that programs are at. */
@@ -66,20 +68,36 @@ struct vb_subnet_daemon {
 	int base_fd, root_fd; /* where the trees are; -1: nowhere */
 	char root[192], root_name[64];
 	uint64_t token;
+	struct vb_subnet_page *pages;
+	bool page_used[VB_SUBNET_PAGES];
+	int pages_fd;
 	bool is_ending;
 	struct vb_subnet_call call;
 };
 
 /* files.c: what a connection asks of open files. Each returns the status of the answer. */
 int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat, uint32_t port,
-			bool is_issm, struct vb_subnet_answer *answer, int *fd);
-int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
-			 const struct vb_fds *fds);
+			bool is_issm, struct vb_subnet_answer *answer, struct vb_fds *back);
 int vb_subnet_file_ioctl(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
 			 struct vb_subnet_answer *answer);
-/* The loop: the program's end is gone, or there is room for what waits. */
-void vb_subnet_file_event(struct vb_subnet_daemon *d, struct vb_subnet_file *f, uint32_t events);
+void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f);
 void vb_subnet_files_close(struct vb_subnet_daemon *d);
+
+/* write.c: what a program writes, by a call. */
+int vb_subnet_file_write(struct vb_subnet_daemon *d, const struct vb_subnet_call *call,
+			 const struct vb_fds *fds);
+/* Takes all that the program wrote without a call; before anything else is done with the file. */
+void vb_subnet_file_drain(struct vb_subnet_file *f);
+/* The open umad file of the token, NULL: none. */
+struct vb_subnet_file *vb_subnet_file_of(const struct vb_subnet_daemon *d, uint64_t token);
+/* The pages that programs see. */
+int vb_subnet_pages_open(struct vb_subnet_daemon *d);
+void vb_subnet_pages_close(struct vb_subnet_daemon *d);
+void vb_subnet_page_enter(struct vb_subnet_daemon *d, struct vb_subnet_file *f);
+void vb_subnet_page_leave(struct vb_subnet_daemon *d, struct vb_subnet_file *f);
+/* The file's form of the header, or an agent (@r NULL: it is gone), is another one now. */
+void vb_subnet_page_form(struct vb_subnet_file *f);
+void vb_subnet_page_agent(struct vb_subnet_file *f, uint32_t id, const struct vb_agent_request *r);
 
 /* traffic.c: moves all MADs that wait, until nothing more can be moved now. */
 void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now);
