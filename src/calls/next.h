@@ -3,6 +3,7 @@
 #ifndef VB_CALLS_NEXT_H
 #define VB_CALLS_NEXT_H
 
+#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
 /* Macros of the header that stand before the entry points. */
@@ -59,7 +60,14 @@
 	X(ibv_unimport_pd)                                                                         \
 	X(ibv_unimport_mr)                                                                         \
 	X(ibv_unimport_dm)                                                                         \
-	X(ibv_detach_mcast)
+	X(ibv_detach_mcast)                                                                        \
+	X(mlx5dv_is_supported)                                                                     \
+	X(mlx5dv_open_device)                                                                      \
+	X(mlx5dv_query_device)                                                                     \
+	X(mlx5dv_create_qp)                                                                        \
+	X(mlx5dv_qp_ex_from_ibv_qp_ex)                                                             \
+	X(mlx5dv_dci_stream_id_reset)                                                              \
+	X(mlx5dv_map_ah_to_qp)
 
 struct vb_next_verbs {
 #define FIELD(name) __typeof__(&name) name;

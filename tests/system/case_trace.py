@@ -125,7 +125,7 @@ def _(context):
     """All kinds of calls, on many threads, for long: each line is JSON, and memory does not grow."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "calls")
-        context.machine.a.run([context.verbena, "run", "--", os.path.join(context.build, "tests", "system", "verbs_churn"),
+        context.machine.a.run([*context.sanitizer, context.verbena, "run", "--", os.path.join(context.build, "tests", "system", "verbs_churn"),
                                "3000", "16"], env={"VERBENA_TRACE": f"json,file={path}"}, seconds=50)
         with open(path, encoding="utf-8") as lines:
             names = {json.loads(line)["call"] for line in lines}
@@ -137,15 +137,33 @@ def _(context):
 def _(context):
     """A call that is refused comes with its reason; -e shows it alone; the exit status is the program's."""
     argv = ["ibv_rc_pingpong", "-g", "0", "-i", "3", "127.0.0.1"]
-    out = context.machine.a.run([context.verbena, "trace", "-e", "modify_qp", "--", *argv], status=1)
+    out = context.machine.a.run([*context.sanitizer, context.verbena, "trace", "-e", "modify_qp", "--", *argv], status=1)
     lines = [line for line in out.splitlines() if line.startswith("[")]
     need(len(lines) == 1 and
          re.fullmatch(r"\[\d+\] \d\d:\d\d:\d\d\.\d{6} ibv_modify_qp\(qp=0x[0-9a-f]{6}, attr=\{qp_state=INIT, "
                       r"qp_access_flags=0, pkey_index=0, port_num=3\}, attr_mask=STATE\|ACCESS_FLAGS\|PKEY_INDEX\|PORT\)"
                       r" = EINVAL \(port_num is no port of the device.*\) <\d+\.\d{3} us>", lines[0]), out)
-    out = context.machine.a.run([context.verbena, "trace", "-e", "!query_*,modify_qp", "--", *argv], status=1)
+    out = context.machine.a.run([*context.sanitizer, context.verbena, "trace", "-e", "!query_*,modify_qp", "--", *argv], status=1)
     need("ibv_open_device(device=verbena0) = ctx1 <" in out and "ibv_modify_qp" not in out and
          "ibv_query" not in out, out)
+
+
+@case("trace.mlx5dv")
+def _(context):
+    """The calls of mlx5dv that are answered: DC, by a program that makes every kind of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "calls")
+        pair.run(context.places["lo4"], "ib_write_bw", ["-c", "DC", "-n", "50", "-s", "4096"],
+                 env={"VERBENA_TRACE": f"json,file={path}", "VERBENA_DC": "half"},
+                 server_env={"PATH": os.environ["PATH"], "VERBENA_DC": "half"})
+        with open(path, encoding="utf-8") as lines:
+            calls = [json.loads(line) for line in lines]
+    made = [call for call in calls if call["call"] == "mlx5dv_create_qp"]
+    need(any(call["arguments"]["dc_type"] == "DCI" and call["arguments"]["qp_type"] == "DRIVER" for call in made), made)
+    qps = {call["result"] for call in made}
+    addressed = [call["arguments"] for call in calls if call["call"].startswith("mlx5dv_wr_set_dc_addr")]
+    need(addressed and all(a["qp"] in qps and a["ah"].startswith("ah") for a in addressed), calls)
+    need(times(calls, "ibv_wr_start") > 0 and times(calls, "mlx5dv_wr_set_dc_addr_stream") > 0, {call["call"] for call in calls})
 
 
 @case("trace.errno")
@@ -160,7 +178,7 @@ devices = ctypes.cast(verbs.ibv_get_device_list(None), ctypes.POINTER(pointer))
 context = pointer(verbs.ibv_open_device(pointer(devices[0])))
 print("made", verbs.ibv_create_cq(context, 1 << 30, None, None, 0), "errno", ctypes.get_errno())
 """
-    out = context.machine.a.run([context.verbena, "trace", "-e", "create_cq", "--", "python3", "-c", script])
+    out = context.machine.a.run([*context.sanitizer, context.verbena, "trace", "-e", "create_cq", "--", "python3", "-c", script])
     need(re.search(r"ibv_create_cq\(context=ctx1, cqe=1073741824, channel=NULL, comp_vector=0\) = NULL EINVAL \(cqe ", out) and
          "made None errno 22" in out, out)
 
@@ -172,7 +190,7 @@ def _(context):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "calls")
         for _ in range(2):
-            out = a.run([context.verbena, "trace", "-o", path, "--", "sh", "-c", "ibv_devinfo; ibv_devinfo"])
+            out = a.run([*context.sanitizer, context.verbena, "trace", "-o", path, "--", "sh", "-c", "ibv_devinfo; ibv_devinfo"])
             need("hca_id" in out and "ibv_open_device" not in out, out)
         with open(path, encoding="utf-8") as lines:
             opened = re.findall(r"^\[(\d+)\] .*ibv_open_device", lines.read(), re.M)
@@ -182,8 +200,8 @@ def _(context):
 @case("trace.wrong")
 def _(context):
     a = context.machine.a
-    out = a.run([context.verbena, "trace", "-o", "/nowhere/calls", "--", "echo", "ran"], status=125)
+    out = a.run([*context.sanitizer, context.verbena, "trace", "-o", "/nowhere/calls", "--", "echo", "ran"], status=125)
     need("cannot write '/nowhere/calls': No such file or directory" in out and "ran" not in out, out)
-    need("no command to run" in a.run([context.verbena, "trace", "-j"], status=2), "usage")
-    a.run([context.verbena, "trace", "--", "no-such-program"], status=127)
-    need(a.run([context.verbena, "trace", "--", "echo", "-j"]) == "-j\n", "echo")
+    need("no command to run" in a.run([*context.sanitizer, context.verbena, "trace", "-j"], status=2), "usage")
+    a.run([*context.sanitizer, context.verbena, "trace", "--", "no-such-program"], status=127)
+    need(a.run([*context.sanitizer, context.verbena, "trace", "--", "echo", "-j"]) == "-j\n", "echo")

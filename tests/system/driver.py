@@ -5,8 +5,8 @@
   driver.py [--build DIR] [--sanitizer address|thread] [--again] [--list] [-k PATTERN]... [-x] [-v]
 
 The hosts are network namespaces that this makes itself, as root or in a user namespace. Where neither
-is allowed the cases that need them are skipped. With --sanitizer the build is one with that sanitizer,
-and the programs get its runtime; what it reports fails the case. With --again a case that fails gets
+is allowed the cases that need them are skipped. Where the build has a sanitizer, or with
+--sanitizer, the programs get its runtime; what it reports fails the case. With --again a case that fails gets
 one more try, and says so: real programs on a busy machine can starve for longer than the retries of
 a QP last. What a sanitizer reports gets none. Closes with "N passed, N failed, N skipped".
 """
@@ -83,6 +83,13 @@ class Context:
             time.sleep(0.02)
 
 
+def sanitizer_of(build):
+    """The sanitizer that the build was configured with, or None."""
+    with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as f:
+        made = re.search(r"^VERBENA_SANITIZE:\w+=(\w+)", f.read(), re.M)
+    return made[1] if made and made[1] in ("address", "thread") else None
+
+
 def sanitizer_prefix(name):
     """The start of a command that gives programs without a sanitizer the runtime of one."""
     if not name:
@@ -153,7 +160,7 @@ def main():
     # Whoever starts this in the background of a script has it ignored, and so would all programs.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        context = Context(args.build, machine, args.sanitizer)
+        context = Context(args.build, machine, args.sanitizer or sanitizer_of(args.build))
         for case in chosen:
             start = time.monotonic()
             verdict, text = run_case(case, context)

@@ -12,7 +12,7 @@
 
 static pthread_mutex_t take_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void take_qp(struct ibv_qp *qp)
+void vb_calls_take_new_qp(struct ibv_qp *qp)
 {
 	struct ibv_qp_ex *ex = vb_next_verbs()->ibv_qp_to_qp_ex(qp);
 
@@ -23,32 +23,38 @@ static void take_qp(struct ibv_qp *qp)
 	pthread_mutex_unlock(&take_mutex);
 }
 
+void vb_calls_show_qp_ex(struct vb_call *c, const struct ibv_context *context,
+			 const struct ibv_qp_init_attr_ex *init)
+{
+	vb_call_object(c, "context", VB_KIND_CTX, context);
+	vb_call_name(c, "qp_type", vb_names_qp_type, init->qp_type);
+	vb_call_hex(c, "comp_mask", init->comp_mask);
+	if (init->comp_mask & IBV_QP_INIT_ATTR_PD)
+		vb_call_object(c, "pd", VB_KIND_PD, init->pd);
+	if (init->comp_mask & IBV_QP_INIT_ATTR_XRCD)
+		vb_call_object(c, "xrcd", VB_KIND_XRCD, init->xrcd);
+	if (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		vb_call_hex(c, "send_ops_flags", init->send_ops_flags);
+	vb_call_object(c, "send_cq", VB_KIND_CQ, init->send_cq);
+	vb_call_object(c, "recv_cq", VB_KIND_CQ, init->recv_cq);
+	if (init->srq)
+		vb_call_object(c, "srq", VB_KIND_SRQ, init->srq);
+	vb_call_qp_cap(c, "cap", &init->cap);
+	vb_call_number(c, "sq_sig_all", init->sq_sig_all);
+}
+
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init)
 {
 	struct vb_call c;
 	struct ibv_qp *qp;
 
 	vb_call_begin(&c, "ibv_create_qp_ex");
-	vb_call_object(&c, "context", VB_KIND_CTX, context);
-	vb_call_name(&c, "qp_type", vb_names_qp_type, init->qp_type);
-	vb_call_hex(&c, "comp_mask", init->comp_mask);
-	if (init->comp_mask & IBV_QP_INIT_ATTR_PD)
-		vb_call_object(&c, "pd", VB_KIND_PD, init->pd);
-	if (init->comp_mask & IBV_QP_INIT_ATTR_XRCD)
-		vb_call_object(&c, "xrcd", VB_KIND_XRCD, init->xrcd);
-	if (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		vb_call_hex(&c, "send_ops_flags", init->send_ops_flags);
-	vb_call_object(&c, "send_cq", VB_KIND_CQ, init->send_cq);
-	vb_call_object(&c, "recv_cq", VB_KIND_CQ, init->recv_cq);
-	if (init->srq)
-		vb_call_object(&c, "srq", VB_KIND_SRQ, init->srq);
-	vb_call_qp_cap(&c, "cap", &init->cap);
-	vb_call_number(&c, "sq_sig_all", init->sq_sig_all);
+	vb_calls_show_qp_ex(&c, context, init);
 	vb_call_go(&c);
 	qp = NEXT.create_qp_ex(context, init);
 	vb_call_done(&c);
 	if (qp) {
-		take_qp(qp);
+		vb_calls_take_new_qp(qp);
 		vb_call_results(&c);
 		vb_call_qp_cap(&c, "cap", &init->cap);
 	}

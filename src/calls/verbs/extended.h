@@ -3,7 +3,13 @@
 #ifndef VB_CALLS_VERBS_EXTENDED_H
 #define VB_CALLS_VERBS_EXTENDED_H
 
-#include <infiniband/verbs.h>
+#include "calls/call.h"
+
+/* create.c: a QP that was made by attributes that grow goes through this library; and the
+ * attributes as arguments. */
+void vb_calls_take_new_qp(struct ibv_qp *qp);
+void vb_calls_show_qp_ex(struct vb_call *c, const struct ibv_context *context,
+			 const struct ibv_qp_init_attr_ex *init);
 
 void vb_calls_take_qp(struct ibv_qp_ex *qp);
 void vb_calls_take_cq(struct ibv_cq_ex *cq);
