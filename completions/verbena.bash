@@ -129,7 +129,7 @@ _verbena()
 			;;
 		esac
 		if [[ $command == dfx ]]; then
-			COMPREPLY=($(compgen -W 'record start stop dump sim --device --qp --index --time --flow --from --svg --html --raw --help' \
+			COMPREPLY=($(compgen -W 'record start stop dump sim --device --qp --index --time --flow --from --svg --html --raw --keep --help' \
 				-- "$cur"))
 		elif [[ $cur != -* && " ${words[*]} " == *' params '* ]]; then
 			COMPREPLY=($(compgen -W "$(verbena csr params 2>/dev/null | awk 'NR > 1 { print $1, $2 }')" \

@@ -101,6 +101,32 @@ bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp
 	return true;
 }
 
+bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sample *out)
+{
+	struct vb_qp *qp = vb_qp_find(h, qpn), *lane;
+
+	if (!qp)
+		return false;
+	lane = vb_qp_oldest(qp);
+	if (lane)
+		qp = lane;
+	*out = (struct vb_qp_sample){.at = now,
+				     .sgid = qp->attr.path.sgid,
+				     .qpn = qpn,
+				     .psn_una = qp->req.psn_una.v,
+				     .epsn = qp->resp.epsn.v};
+	if (!qp->cc.on)
+		return true;
+
+	const struct vb_cc *cc = vb_qp_cc(qp, now);
+
+	out->clk_hz = h->cc[qp->attr.port].cc_clk_hz;
+	out->rate = cc->cc_rate;
+	out->target = vb_cc_target_rate(cc);
+	out->alpha = vb_cc_alpha(cc);
+	return true;
+}
+
 uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos)
 {
 	while (*pos < h->qp_cap) {

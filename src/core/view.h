@@ -90,6 +90,22 @@ struct vb_qp_view {
 /* How QP @qpn stands at @now. False: there is no such QP. */
 bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out);
 
+/* How far a QP has come, and how fast it may send: for whoever looks at all of them again and
+ * again. */
+struct vb_qp_sample {
+	vb_time at;
+	struct vb_gid sgid;
+	uint32_t qpn;
+	uint32_t psn_una, epsn; /* as in a view */
+	uint32_t clk_hz;        /* the unit of rates, see vb_cc_bps(); 0: nothing controls them */
+	uint16_t rate, target;  /* CC_RATE_MEM, and target_rate of RATE_MEM */
+	uint16_t alpha;         /* /1024 */
+	uint16_t rsv;
+};
+
+/* A sample of QP @qpn. False: there is no such QP. */
+bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sample *out);
+
 /* The numbers of the QPs there are, but for handles, in no order: the one at or behind *pos, which
  * moves on; 0: no more. Begin with *pos = 0. */
 uint32_t vb_hca_next_qpn(const struct vb_hca *h, uint32_t *pos);

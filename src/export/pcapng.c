@@ -71,6 +71,17 @@ static void put_text(struct block *k, uint16_t code, const char *text)
 	put_option(k, code, text, strnlen(text, 128));
 }
 
+static void put_comments(struct block *k, const char *text)
+{
+	for (unsigned i = 0; i < VB_PCAPNG_COMMENTS && *text; i++) {
+		size_t len = strcspn(text, "\n");
+
+		put_option(k, OPT_COMMENT, text,
+			   len < VB_PCAPNG_COMMENT_MAX ? len : VB_PCAPNG_COMMENT_MAX);
+		text += len + (text[len] != 0);
+	}
+}
+
 static void begin_block(struct block *k, uint32_t type)
 {
 	k->len = 0;
@@ -160,7 +171,7 @@ int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, 
 	put_bytes(&k, head, head_len);
 	uint32_t front = k.len;
 	if (comment)
-		put_text(&k, OPT_COMMENT, comment);
+		put_comments(&k, comment);
 	put_option(&k, OPT_EPB_FLAGS, &flags, sizeof flags);
 	put_option(&k, OPT_END, NULL, 0);
 	return write_block(p, &k, k.len - front, frame->payload, frame->payload_len);

@@ -23,7 +23,10 @@ int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application);
 int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *description,
 			uint64_t speed_bps);
 
-/* Adds a packet of interface @interface. @time_ns: since 1970. @comment may be NULL. */
+/* Adds a packet of interface @interface. @time_ns: since 1970. @comment may be NULL; each of its
+ * lines, of which there are VB_PCAPNG_COMMENTS at most, is a comment of its own. */
+#define VB_PCAPNG_COMMENTS 5u
+#define VB_PCAPNG_COMMENT_MAX 160u /* bytes of a line; what is longer is cut */
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
 		     const struct vb_udp_frame *frame, const char *comment);
 

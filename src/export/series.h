@@ -11,7 +11,7 @@
 
 #define VB_SERIES_SLOTS 512u
 #define VB_SERIES_MAX 1024u /* of a kind */
-#define VB_SERIES_KINDS 6u
+#define VB_SERIES_KINDS 8u
 
 struct vb_slot {
 	uint64_t last; /* of a sum: the sum */

@@ -33,7 +33,7 @@ enum vb_step_flag {
 struct vb_step {
 	vb_time at, end;     /* end: arrived or lost; VB_NEVER: neither was seen */
 	uint32_t connection; /* UINT32_MAX: of none */
-	uint32_t a, b, c;    /* PACKET: PSN, payload bytes, MSN */
+	uint32_t a, b, c;    /* PACKET: PSN, payload bytes, MSN; of a MAD traffic/mad_kind.h */
 	uint16_t faults;     /* bit (1 << enum vb_fault_kind) */
 	uint8_t kind, side;  /* of the connection, which it left or where it happened */
 	uint8_t opcode, syndrome, flags;

@@ -168,5 +168,8 @@ int vb_traffic_align_clocks(struct vb_traffic *t)
 		if (s->file == 1)
 			s->at -= (uint64_t)ahead_at(&c, s->at);
 	}
+	for (uint32_t i = 0; i < t->rate_cnt; i++)
+		if (t->rate[i].file == 1)
+			t->rate[i].at -= (uint64_t)ahead_at(&c, t->rate[i].at);
 	return 0;
 }

@@ -40,12 +40,17 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-uint16_t vb_fault_comment_read(const char *text)
+uint16_t vb_fault_comment_read(const char *comments)
 {
+	char text[VB_FAULT_COMMENT_MAX];
 	unsigned mark = 0;
 
-	if (strncmp(text, "fault:", 6) != 0)
-		return 0;
+	while (strncmp(comments, "fault:", 6) != 0) {
+		comments = strchr(comments, '\n');
+		if (!comments++)
+			return 0;
+	}
+	snprintf(text, sizeof text, "%.*s", (int)strcspn(comments, "\n"), comments);
 	for (int kind = 0; kind < VB_FAULT_KIND_CNT; kind++)
 		if (has_word(text, vb_fault_kind_name((enum vb_fault_kind)kind)))
 			mark |= 1u << kind;

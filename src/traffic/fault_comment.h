@@ -12,7 +12,7 @@
  * met none. */
 const char *vb_fault_comment(uint16_t mark, char text[VB_FAULT_COMMENT_MAX]);
 
-/* The mark that a comment speaks of; 0: of none. */
-uint16_t vb_fault_comment_read(const char *text);
+/* The mark that a line of @comments speaks of; 0: none does. */
+uint16_t vb_fault_comment_read(const char *comments);
 
 #endif

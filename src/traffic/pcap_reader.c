@@ -253,6 +253,14 @@ static void add_statistics(struct vb_pcap_reader *r, uint32_t len)
 		}
 }
 
+static void add_comment(struct vb_pcap_packet *p, const char *text, uint32_t len)
+{
+	size_t at = strlen(p->comment);
+
+	snprintf(p->comment + at, sizeof p->comment - at, "%s%.*s", at ? "\n" : "",
+		 (int)(len < VB_PCAP_COMMENT_MAX ? len : VB_PCAP_COMMENT_MAX), text);
+}
+
 static int take_packet(struct vb_pcap_reader *r, uint32_t len, struct vb_pcap_packet *p)
 {
 	const uint8_t *b = r->block, *at, *end = b + len - 4, *value;
@@ -277,9 +285,7 @@ static int take_packet(struct vb_pcap_reader *r, uint32_t len, struct vb_pcap_pa
 		if (code == OPT_EPB_FLAGS && n == 4 && (read_u32(r, value) & 3) != 3)
 			p->dir = (enum vb_pcap_dir)(read_u32(r, value) & 3);
 		if (code == OPT_COMMENT)
-			snprintf(p->comment, sizeof p->comment, "%.*s",
-				 (int)(n < VB_PCAP_COMMENT_MAX ? n : VB_PCAP_COMMENT_MAX),
-				 (const char *)value);
+			add_comment(p, (const char *)value, n);
 	}
 	return 1;
 }

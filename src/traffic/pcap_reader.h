@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define VB_PCAP_INTERFACES_MAX 256u
-#define VB_PCAP_COMMENT_MAX 128u
+#define VB_PCAP_COMMENT_MAX 1024u    /* of all comments of a packet */
 #define VB_PCAP_BLOCK_MAX (1u << 19) /* of a packet; other blocks of any length are passed over */
 
 /* Link types that captures of IP have. */
@@ -34,8 +34,8 @@ struct vb_pcap_packet {
 	uint32_t link;    /* enum vb_pcap_link, or another one */
 	enum vb_pcap_dir dir;
 	const uint8_t *data;
-	uint32_t len, wire_len; /* captured; as it was */
-	char comment[VB_PCAP_COMMENT_MAX];
+	uint32_t len, wire_len;            /* captured; as it was */
+	char comment[VB_PCAP_COMMENT_MAX]; /* each comment is a line */
 };
 
 struct vb_pcap_interface {

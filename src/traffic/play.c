@@ -214,7 +214,7 @@ static void show_packet(struct player *p, const struct way *w, const struct seen
 	k->end = end ? vb_time_max(end->at, s->at) : s->at;
 	k->a = s->psn;
 	k->b = s->payload;
-	k->c = vb_opcode[s->opcode].ext & VB_EXT_AETH ? s->more : 0;
+	k->c = vb_opcode[s->opcode].ext & (VB_EXT_AETH | VB_EXT_DETH) ? s->more : 0;
 	k->opcode = s->opcode;
 	k->syndrome = s->syndrome;
 	k->faults = mark & ((1u << VB_FAULT_KIND_CNT) - 1);

@@ -4,11 +4,13 @@
 #define VB_TRAFFIC_PRIV_H
 
 #include "base/psn.h"
+#include "traffic/rate_comment.h"
 #include "traffic/traffic.h"
 
 #define NONE VB_MAP_NONE
 #define HOSTS_MAX 4096u
 #define WAYS_MAX 65536u
+#define RATES_MAX (1u << 20)
 
 /* A packet as one capture saw it, where it left or where it arrived. */
 struct seen {
@@ -17,7 +19,7 @@ struct seen {
 	uint32_t way;
 	uint32_t mate; /* the same packet at the other end, or NONE; before: place in its file */
 	uint32_t psn;
-	uint32_t more;          /* AETH: MSN; RETH of a READ: its length */
+	uint32_t more;          /* AETH: MSN; RETH of a READ: its length; a MAD: mad_kind.h */
 	uint32_t bytes;         /* from the IP header on */
 	uint16_t payload, mark; /* enum vb_fault_mark */
 	uint8_t opcode, syndrome, flags, file;
@@ -62,11 +64,20 @@ struct way {
 	struct vb_psn response;
 };
 
+/* What a comment says of a QP. */
+struct rate {
+	vb_time at; /* since 1970 */
+	struct vb_rate_note note;
+	uint32_t file;
+};
+
 struct vb_traffic {
 	struct vb_traffic_file file[VB_TRAFFIC_FILES];
 	uint32_t file_cnt;
 	struct seen *seen;
 	uint32_t seen_cnt, seen_room;
+	struct rate *rate;
+	uint32_t rate_cnt, rate_room;
 	struct host *host;
 	uint32_t host_cnt;
 	struct way *way;
@@ -94,10 +105,14 @@ uint32_t vb_traffic_way(struct vb_traffic *t, uint32_t src, uint32_t dst, uint32
 /* The last way that was made from @src to @dst, or NONE. */
 uint32_t vb_traffic_ways_between(const struct vb_traffic *t, uint32_t src, uint32_t dst);
 
+/* rates.c: takes in what the comments of a packet say. 0 or -ENOMEM. */
+int vb_traffic_add_rates(struct vb_traffic *t, const char *comments, uint64_t packet_ns);
+
 /* The parts, in this order. 0 or -ENOMEM. */
 int vb_traffic_align_clocks(struct vb_traffic *t); /* clocks.c */
 int vb_traffic_match(struct vb_traffic *t);        /* match.c */
 int vb_traffic_find_ends(struct vb_traffic *t);    /* ends.c */
+int vb_traffic_play_rates(struct vb_traffic *t);   /* rates.c */
 int vb_traffic_play_steps(struct vb_traffic *t);   /* play.c */
 
 /* True: the first that is seen of its packet; with a mate the other one is its end. */

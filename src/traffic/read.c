@@ -5,9 +5,11 @@
 #include "export/udp_frame.h"
 #include "fault/fault.h"
 #include "traffic/fault_comment.h"
+#include "traffic/mad_kind.h"
 #include "traffic/pcap_reader.h"
 #include "wire/hdr.h"
 #include "wire/icrc.h"
+#include "wire/mad/mad.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -112,6 +114,17 @@ static uint32_t way_of(struct vb_traffic *t, const struct vb_udp_frame *u, const
 	return w;
 }
 
+/* What the MAD is that a packet to QP1 carries; 0: it is no such packet. */
+static uint32_t mad_of(const struct vb_udp_frame *u, uint32_t captured, const struct vb_hdr *h)
+{
+	uint32_t at = vb_hdr_len(u->payload);
+
+	if (!(vb_hdr_opcode(h)->ext & VB_EXT_DETH) || h->dqpn != 1 || h->deth.qkey != VB_MAD_QKEY ||
+	    captured < at + VB_MAD_HDR_LEN)
+		return 0;
+	return vb_mad_kind(u->payload + at);
+}
+
 static int add_packet(struct vb_traffic *t, const struct vb_pcap_packet *p,
 		      const struct vb_udp_frame *u, uint32_t captured, const struct vb_hdr *h)
 {
@@ -136,6 +149,8 @@ static int add_packet(struct vb_traffic *t, const struct vb_pcap_packet *p,
 	    .opcode = h->opcode,
 	    .syndrome = h->aeth.syndrome,
 	    .file = (uint8_t)t->file_cnt};
+	if (s->more == 0)
+		s->more = mad_of(u, captured, h);
 	s->flags = (uint8_t)((p->dir == VB_PCAP_SENT ? SEEN_SENT : 0) |
 			     (p->dir == VB_PCAP_RECEIVED ? SEEN_RECEIVED : 0) |
 			     ((u->traffic_class & VB_ECN_MASK) == VB_ECN_CE ? SEEN_CE : 0) |
@@ -144,7 +159,7 @@ static int add_packet(struct vb_traffic *t, const struct vb_pcap_packet *p,
 		t->way[way].mtu = s->payload;
 	t->file[t->file_cnt].has_directions |= p->dir != VB_PCAP_DIR_UNKNOWN;
 	t->seen_cnt++;
-	return 0;
+	return vb_traffic_add_rates(t, p->comment, p->time_ns);
 }
 
 /* One captured packet; what is no packet of RoCEv2 is counted only. */

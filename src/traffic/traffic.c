@@ -32,6 +32,7 @@ void vb_traffic_free(struct vb_traffic *t)
 	vb_map_free(&t->pairs);
 	vb_series_free(&t->series);
 	free(t->seen);
+	free(t->rate);
 	free(t->host);
 	free(t->way);
 	free(t->ends);
@@ -65,6 +66,8 @@ int vb_traffic_play(struct vb_traffic *t)
 	rc = vb_traffic_match(t);
 	if (!rc)
 		rc = vb_traffic_find_ends(t);
+	if (!rc)
+		rc = vb_traffic_play_rates(t);
 	return rc ? rc : vb_traffic_play_steps(t);
 }
 

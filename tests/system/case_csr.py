@@ -8,6 +8,7 @@ import subprocess
 
 from cases import add, case
 from case_registers import Adapter, expect
+from case_report import data_of
 from hosts import Failure
 import pair
 
@@ -220,8 +221,20 @@ def _(context):
             a.verbena("dfx", "start", "-d", a.device, *qp)
             context.wait(lambda: a.read("dfx_unread", *qp) == 64, 10, "no events")
             a.verbena("dfx", "stop", "-d", a.device, *qp)
+            kept = [a.verbena("dfx", "dump", "--raw", "--keep", "-d", a.device, *qp).split() for _ in range(2)]
+            # A page that shows it leaves it as it is, too.
+            page = f"{context.machine.folder}/explain.html"
+            a.verbena("explain", "--html", page)
+            data = data_of(page)
+            chart = next(c for c in data["charts"] if "recorders have" in c["title"])
+            expect([len(line["x"]) for line in chart["lines"]], [64], "the entries in the page")
+            expect({"Rate that congestion control allows", "Target rate"} <= {c["title"] for c in data["charts"]}, True,
+                   "the rates in the page")
+            expect([v for n, v in data["summary"] if n.startswith("Recorder of QP")][0].split(" cuts")[0].isdigit(), True,
+                   "the counts in the page")
             entries = a.verbena("dfx", "dump", "--raw", "-d", a.device, *qp).split()
             expect(len(entries), 64, "the entries")
+            expect(kept, [entries, entries], "the entries that were left")
             expect({int(e, 16) & 7 for e in entries} <= {5, 6, 7}, True, "increases by time")
 
 

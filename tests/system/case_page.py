@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import browser
+import case_cm
 import pair
 from case_congestion import Counters
 from case_report import data_of
@@ -210,7 +211,99 @@ def _(context):
     chart = next((c for c in data["charts"] if c["title"].startswith("CNPs")), None)
     if not chart or not 4 <= len(chart["lines"]) <= 8:
         raise Failure(f"{chart and [l['name'] for l in chart['lines']]}")
+    # Packets do not tell rates; the capture has noted them. The rates of a QP are those of the settings, at most.
+    for title, most in (("Rate that congestion control allows", 1e3), ("Target rate", 1e3),
+                        ("Alpha, the congestion that it has seen", 1)):
+        need_lines(data, title, "10.9.0.1 QP 0x", most)
     look(page)
+
+
+def need_lines(data, title, name, most):
+    """A chart of several QPs, in which something happens; a target may stay what it is."""
+    chart = next((c for c in data["charts"] if c["title"] == title), None)
+    if not chart or not 4 <= len(chart["lines"]) <= 8 or not all(line["name"].startswith(name) for line in chart["lines"]):
+        raise Failure(f"{title}: {chart and [line['name'] for line in chart['lines']]}")
+    values = [v for line in chart["lines"] for v in line["hi"] + line["lo"]]
+    if not 0 < max(values) <= most or len(set(values)) < (1 if title == "Target rate" else 3):
+        raise Failure(f"{title}: {chart['lines'][0]}")
+    return chart
+
+
+@case("page.rates", 120)
+def _(context):
+    """`verbena explain --html` of QPs that are well: what they do and what DCQCN allows them, as time goes on."""
+    context.machine.two()
+    place, v = context.places["net4"], context.verbena
+    host, page = place.client.host, os.path.join(context.machine.folder, "rates.html")
+    options = ["-q", "8", "-D", "30", "-s", "8192", "-m", "1024", "-u", "18", "-F"]
+    run, port, ends = place.run, place.server.host.pick_port(), []
+    try:
+        for side, more in ((place.server, ["--cc", "paper", "--fault", "ecn=5%:dir=rx"]), (place.client, ["--cc", "paper"])):
+            place.run = [*context.sanitizer, v, "run", *more, "--"]
+            argv = pair.command(place, side, "ib_write_bw", options, port)
+            ends.append(side.host.start(argv + ([] if side is place.server else [place.server.control])))
+            if side is place.server:
+                ends[0].wait_listen(port)
+        context.wait(lambda: host.run([v, "explain", "--json"], status=None).count('"state": "RTS"') >= 8, 20, ends[1].story)
+
+        def is_seen():
+            host.run([v, "explain", "--html", page])
+            rate = next((c for c in data_of(page)["charts"] if c["title"] == "Rate that congestion control allows"), None)
+            return rate and sum(len(set(line["lo"])) >= 4 for line in rate["lines"]) == 8
+        context.wait(is_seen, 30, lambda: str(data_of(page)["charts"]))
+        data = data_of(page)
+        for title, most in (("Acknowledged by the peer", 1e8), ("Rate that congestion control allows", 1e3),
+                            ("Target rate", 1e3), ("Alpha, the congestion that it has seen", 1)):
+            chart = need_lines(data, title, "10.9.0.1 QP 0x", most)
+            # Not before the last ten seconds.
+            if chart["each"] * len(chart["lines"][0]["hi"]) > 11e6:
+                raise Failure(f"{chart['each']} us each")
+        if int(dict(data["summary"])["QPs"]) < 8:
+            raise Failure(f"{data['summary']}")
+    finally:
+        place.run = run
+        for end in ends:
+            end.end()
+    if browser.is_there():
+        with browser.Browser(1280, 1000) as b:
+            b.open(page)
+            if b.run("return document.querySelectorAll('figure.chart').length") < 4 or b.errors():
+                raise Failure(f"{b.errors()}")
+            if b.run("return document.documentElement.scrollWidth > innerWidth"):
+                raise Failure("the page is wider than the window")
+
+
+@case("page.mads", 60)
+def _(context):
+    """Messages of the connection manager, and questions to another adapter, are called by their names."""
+    context.machine.two()
+    place, v = context.places["net4"], context.verbena
+    host, path = place.client.host, os.path.join(context.machine.folder, "mads.pcapng")
+    p = host.start([v, "capture", path, "-t", "30"])
+    context.wait(lambda: os.path.exists(path) and os.path.getsize(path) > 0, 10, p.story)
+    port = place.server.host.pick_port()
+    server = case_cm.start_server(place, "rping -s -a S -C 3 -p P", port)
+    case_cm.run_client(place, server, "rping -c -a S -C 3 -p P", port)
+    server.end()
+    host.run([v, "ping", "-c", "1", place.server.address])
+    p.kill(2)
+    if p.wait(20):
+        raise Failure(p.story())
+    page = os.path.join(context.machine.folder, "mads.html")
+    make_page(context, page, path)
+    data = data_of(page)
+    names = [data["mads"].get(str(s[8])) for s in data["steps"] if s[0] == 0 and str(s[5]) in data["opcodes"] and
+             data["opcodes"][str(s[5])] == "UD_SEND_ONLY"]
+    if not {"CM_REQ", "CM_REP", "CM_RTU", "CM_DREQ", "CM_DREP", "VENDOR_ADAPTER_GET", "VENDOR_ADAPTER_GET_RESP"} <= set(names) or \
+            None in names:
+        raise Failure(f"{names}")
+    if browser.is_there():
+        with browser.Browser(1280, 1000) as b:
+            b.open(page)
+            shown = b.run("ladder.view(...ladder.full); return [...document.querySelectorAll('#drawing text.label')]"
+                          ".map(t => t.textContent).join(' ') + ladder.events.map(e => ladder.say(e)).join(' ')")
+            if "CM_REQ" not in shown or "UD_SEND_ONLY" in shown:
+                raise Failure(shown)
 
 
 @case("page.captured_and_shown", 60)

@@ -123,6 +123,30 @@ static void packet__ip4_headers(void **state)
 	fclose(out.f);
 }
 
+/* Each line is an option of its own, as long as it may be, and no more of them than fit. */
+static void packet__comments(void **state)
+{
+	uint8_t payload[4] = {0};
+	struct vb_udp_frame f = {
+	    .src = ip4_src, .dst = ip4_dst, .payload = payload, .payload_len = sizeof payload};
+	char text[8 * 200] = "";
+
+	(void)state;
+	for (int i = 0; i < 7; i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%0190d", i ? "\n" : "",
+			 i);
+	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
+	assert_int_equal(vb_pcapng_packet(&out, 0, 1, true, &f, "one\ntwo"), 0);
+	assert_int_equal(vb_pcapng_packet(&out, 0, 1, true, &f, text), 0);
+	size_t at = find_block(6, 0) + 28 + 32;
+	assert_memory_equal(file + at, "\1\0\3\0one\0\1\0\3\0two\0\2\0\4\0", 20);
+	at = find_block(6, 1) + 28 + 32;
+	for (unsigned i = 0; i < VB_PCAPNG_COMMENTS; i++, at += 4 + VB_PCAPNG_COMMENT_MAX)
+		assert_int_equal(word(at), 1 | VB_PCAPNG_COMMENT_MAX << 16);
+	assert_int_equal(word(at), 2 | 4 << 16);
+	fclose(out.f);
+}
+
 static void packet__ip6_headers(void **state)
 {
 	uint8_t payload[16] = {1};
@@ -188,6 +212,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(interface__name_and_resolution, setup, teardown),
 	    cmocka_unit_test_setup_teardown(packet__ip4_headers, setup, teardown),
 	    cmocka_unit_test_setup_teardown(packet__ip6_headers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(packet__comments, setup, teardown),
 	    cmocka_unit_test_setup_teardown(statistics__at_the_end, setup, teardown),
 	    cmocka_unit_test_setup_teardown(packet__full_disk, setup, teardown),
 	};

@@ -5,11 +5,16 @@
  */
 #include "cmocka_env.h"
 #include "export/pcapng.h"
+#include "fault/fault.h"
 #include "traffic/fault_comment.h"
+#include "traffic/mad_kind.h"
 #include "traffic/pcap_reader.h"
+#include "traffic/rate_comment.h"
 #include "traffic/traffic.h"
 #include "wire/hdr.h"
 #include "wire/icrc.h"
+#include "wire/mad/mad.h"
+#include "wire/opcode.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -285,6 +290,144 @@ static void comments__say_what_faults_did(void **state)
 	vb_traffic_free(t);
 }
 
+/* What stands in a comment is read as it was written; other lines, and what does not fit, are not.
+ */
+static void rates__comments_are_read_back(void **state)
+{
+	struct vb_rate_note n = {.gid = address(A),
+				 .qpn = 0xabcdef,
+				 .rate_kbps = 9765625,
+				 .target_kbps = UINT32_MAX - 295,
+				 .alpha = 1023,
+				 .before = 999999999},
+			    got;
+	char text[VB_RATE_COMMENT_MAX], lines[400];
+	const char *at;
+
+	(void)state;
+	vb_rate_comment(&n, text);
+	at = text;
+	assert_false(vb_rate_comment_read(&at, &got)); /* more than any rate */
+	n.target_kbps = 12500000;
+	vb_rate_comment(&n, text);
+	assert_string_equal(text, "dcqcn: 10.9.0.1 QP 0xabcdef rate 9765.625 Mb/s target "
+				  "12500.000 Mb/s alpha 1023/1024, 999999999 ns before");
+	snprintf(lines, sizeof lines, "fault: loss\n%s\nsomebody's\n%s", text, text);
+	at = lines;
+	for (int i = 0; i < 2; i++) {
+		memset(&got, 0, sizeof got);
+		assert_true(vb_rate_comment_read(&at, &got));
+		assert_memory_equal(&got, &n, sizeof n);
+	}
+	assert_false(vb_rate_comment_read(&at, &got));
+	for (int i = 0; i < 16; i++)
+		n.gid.b[i] = (uint8_t)(0xf0 + i);
+	vb_rate_comment(&n, text);
+	assert_true(strlen(text) < VB_PCAPNG_COMMENT_MAX);
+	at = text;
+	assert_true(vb_rate_comment_read(&at, &got));
+	assert_memory_equal(&got.gid, &n.gid, sizeof n.gid);
+	at = "dcqcn: 10.9.0.1 QP 0xabcdef rate 1.000 Mb/s target 1.000 Mb/s alpha 1024/1024, 1 ns "
+	     "before";
+	assert_false(vb_rate_comment_read(&at, &got));
+}
+
+/* Both ends' captures: a rate is that of the end with this address and number, in the time of the
+ * first capture. */
+static void rates__become_series_of_their_end(void **state)
+{
+	struct file a, b;
+	struct vb_rate_note n = {.gid = address(B),
+				 .qpn = QPN_B,
+				 .rate_kbps = 5000,
+				 .target_kbps = 6000,
+				 .alpha = 77,
+				 .before = 1000};
+	char text[VB_RATE_COMMENT_MAX], other[VB_RATE_COMMENT_MAX], lines[400];
+
+	(void)state;
+	vb_rate_comment(&n, text);
+	n.qpn = 0x777777; /* of nobody */
+	vb_rate_comment(&n, other);
+	snprintf(lines, sizeof lines, "fault: delay\n%s\n%s", other, text);
+	begin_file(&a);
+	begin_file(&b);
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct pkt w = WRITE(10 * i, i), ack = ANSWER(10 * i + 2, i, 0);
+
+		put(&a, &w);
+		put(&a, &ack);
+		w.sent = false;
+		ack.sent = true;
+		/* The clock of the second one is 500 s ahead. */
+		w.us += 500000001;
+		ack.us += 499999999;
+		w.comment = i == 2 ? lines : NULL;
+		put(&b, &w);
+		put(&b, &ack);
+	}
+
+	struct vb_traffic *t = play(&a, &b);
+	const struct vb_series_set *s = vb_traffic_series(t);
+
+	assert_int_equal(s->cnt[VB_TRAFFIC_CC_RATE], 1);
+	assert_int_equal(s->series[VB_TRAFFIC_CC_RATE][0]->id, 1);
+	assert_int_equal(s->series[VB_TRAFFIC_CC_RATE][0]->top, 5000);
+	assert_int_equal(s->series[VB_TRAFFIC_CC_TARGET][0]->top, 6000);
+	assert_int_equal(s->series[VB_TRAFFIC_CC_ALPHA][0]->top, 77);
+	/* 10 us after the first packet, and not minutes. */
+	assert_in_range(vb_traffic_length(t), 20000, 30000);
+	assert_true(find_step(t, VB_STEP_PACKET, 2)->faults & 1u << VB_FAULT_DELAY);
+	vb_traffic_free(t);
+}
+
+/* Packets to QP1 are called by what they carry. */
+static void mads__have_their_names(void **state)
+{
+	static const struct {
+		uint8_t mgmt_class, method;
+		uint16_t attr;
+		const char *name;
+	} row[] = {{0x07, 0x03, 0x10, "CM_REQ"},
+		   {0x07, 0x03, 0x13, "CM_REP"},
+		   {0x07, 0x03, 0x17, "CM_SIDR_REQ"},
+		   {0x36, 0x01, 0x10, "VENDOR_ADAPTER_GET"},
+		   {0x36, 0x81, 0x11, "VENDOR_QP_GET_RESP"},
+		   {0x04, 0x01, 0x12, "MAD, class 0x04, attribute 0x0012"},
+		   {0x07, 0x03, 0x99, "MAD, class 0x07, attribute 0x0099"}};
+	char name[VB_MAD_KIND_NAME_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		uint8_t b[VB_HDR_MAX + VB_MAD_LEN + 8] = {0};
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_UD | VB_OP_SEND_ONLY,
+				   .dqpn = 1,
+				   .deth = {.qkey = VB_MAD_QKEY, .sqpn = 1}};
+		size_t at = vb_hdr_emit(&h, b);
+		struct vb_mad_hdr m = {.base_version = 1,
+				       .mgmt_class = row[i].mgmt_class,
+				       .method = row[i].method,
+				       .attr_id = row[i].attr};
+		struct vb_udp_frame f = {.src = address(A),
+					 .dst = address(B),
+					 .sport = 50000,
+					 .dport = VB_ROCE_PORT,
+					 .payload = b,
+					 .payload_len = (uint32_t)at + VB_MAD_LEN + VB_ICRC_LEN};
+		struct file c;
+
+		vb_mad_hdr_emit(&m, b + at);
+		begin_file(&c);
+		assert_int_equal(vb_pcapng_packet(&c.out, 0, T0, true, &f, NULL), 0);
+
+		struct vb_traffic *t = play(&c, NULL);
+
+		assert_string_equal(vb_mad_kind_name(find_step(t, VB_STEP_PACKET, 0)->c, name),
+				    row[i].name);
+		vb_traffic_free(t);
+	}
+}
+
 static void refused(const void *bytes, size_t len, const char *says)
 {
 	struct vb_traffic *t = vb_traffic_new();
@@ -401,6 +544,9 @@ int main(void)
 	    cmocka_unit_test(one_end__two_connections),
 	    cmocka_unit_test(two_ends__clocks_and_losses),
 	    cmocka_unit_test(comments__say_what_faults_did),
+	    cmocka_unit_test(rates__comments_are_read_back),
+	    cmocka_unit_test(rates__become_series_of_their_end),
+	    cmocka_unit_test(mads__have_their_names),
 	    cmocka_unit_test(file__refused),
 	    cmocka_unit_test(file__cut),
 	    cmocka_unit_test(file__classic),

@@ -155,17 +155,22 @@ static void show_qps(const struct request *r, const struct vb_qp_cases *c, const
 	}
 }
 
-/* Of all QPs those that are well are in the table, and not in the page. */
+/* Of all QPs those that are well come last: they are in the charts, and have no story. */
 static int write_page(const struct request *r, const struct vb_qp_cases *c, uint32_t *which,
 		      uint32_t cnt)
 {
-	uint32_t kept = 0;
+	uint32_t told = 0;
 	int err;
 
-	for (uint32_t i = 0; i < cnt; i++)
-		if (r->qpn || c->at[which[i]].why.rank != VB_RANK_WELL)
-			which[kept++] = which[i];
-	err = vb_explain_page(r->html, c, which, kept);
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t k = which[i];
+
+		if (!r->qpn && c->at[k].why.rank == VB_RANK_WELL)
+			continue;
+		memmove(&which[told + 1], &which[told], (i - told) * sizeof *which);
+		which[told++] = k;
+	}
+	err = vb_explain_page(r->html, c, which, told, cnt);
 	if (err)
 		vb_cmd_error(r->cmd, "cannot write %s: %s", r->html, strerror(-err));
 	return err ? 1 : 0;

@@ -86,9 +86,10 @@ void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_ca
 void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
 			  uint32_t cnt);
 
-/* The page of the cases @which, as a file. 0 or a negative errno. */
+/* The page of the first @cnt of the cases @which, with values over time of all @all_cnt, as a file.
+ * 0 or a negative errno. */
 int vb_explain_page(const char *path, const struct vb_qp_cases *c, const uint32_t *which,
-		    uint32_t cnt);
+		    uint32_t cnt, uint32_t all_cnt);
 
 /* Connections: gathers them in @c, whose now is set; 0 or a negative errno. Then the cases @which.
  */

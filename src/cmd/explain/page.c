@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `verbena explain --html`: the page (cmd/page/page.h) of live QPs, of what the adapter keeps of
- * them: why each is where it is, and the rare events of its last time of trouble as a ladder.
+ * them: why each is where it is, the rare events of its last time of trouble as a ladder, and rates
+ * over time (rates.h).
  */
 #include "cmd/page/page.h"
 #include "cmd/explain/explain.h"
+#include "cmd/explain/rates.h"
 #include "cmd/whole_file.h"
 
 #include "wire/hdr.h"
@@ -19,10 +21,12 @@
 struct explain_page {
 	const struct vb_qp_cases *c;
 	const uint32_t *which;
-	uint32_t cnt;
-	vb_time first; /* of all events */
+	uint32_t cnt;     /* QPs that have a story... */
+	uint32_t all_cnt; /* ... and with those that have values over time alone */
+	vb_time first;    /* what times count from: the first event, or value */
 	struct vb_step *step;
 	uint32_t step_cnt;
+	struct vb_explain_rates rates;
 };
 
 static const struct vb_qp_case *case_at(const struct explain_page *e, uint32_t i)
@@ -160,21 +164,45 @@ static int by_time(const void *va, const void *vb)
 	return a->at != b->at ? (a->at < b->at ? -1 : 1) : 0;
 }
 
-/* -ENOMEM, or 0. */
-static int make_steps(struct explain_page *e)
+/* How many events there are; notes when the first one was. */
+static uint32_t find_first(struct explain_page *e)
 {
-	uint32_t room = 1;
+	uint32_t cnt = 0;
 
 	for (uint32_t i = 0; i < e->cnt; i++) {
 		const struct vb_tale *t = &case_at(e, i)->tale;
 
-		for (uint32_t n = 0; n < vb_tale_kept(t); n++, room += STEPS_OF_EVENT) {
+		for (uint32_t n = 0; n < vb_tale_kept(t); n++, cnt++) {
 			const struct vb_trace_event *ev = vb_tale_event(t, n);
 
 			e->first = vb_time_min(
 			    e->first, ev->id == VB_TRACE_TIMER_FIRED ? sent_at(ev) : ev->time);
 		}
 	}
+	return cnt;
+}
+
+/* Values over time may begin before the first event, and entries of recorders before those. */
+static int gather_rates(struct explain_page *e)
+{
+	const struct vb_explain_rates *r = &e->rates;
+	int err = vb_explain_rates(&e->rates, e->c, e->which, e->all_cnt, e->first);
+
+	e->first = vb_time_min(e->first, r->from);
+	for (uint32_t i = 0; i < r->recorder_cnt; i++)
+		e->first =
+		    vb_time_min(e->first, vb_dfx_usec_of(r->recorder[i].window.entry[0]) * VB_USEC);
+	return err;
+}
+
+/* -ENOMEM, or 0. */
+static int make_steps(struct explain_page *e)
+{
+	uint32_t room = 1 + STEPS_OF_EVENT * find_first(e);
+	int err = gather_rates(e);
+
+	if (err)
+		return err;
 	e->step = calloc(room, sizeof *e->step);
 	if (!e->step)
 		return -ENOMEM;
@@ -188,11 +216,79 @@ static int make_steps(struct explain_page *e)
 	return 0;
 }
 
+static void name_qp(const void *ctx, uint32_t id, char *name, size_t len)
+{
+	const struct vb_qp_case *k = case_at(ctx, id);
+
+	snprintf(name, len, "%s QP 0x%06" PRIx32, vb_word_gid(&vb_case_view(k)->attr.path.sgid).s,
+		 k->qpn);
+}
+
+/* What the recorders of QPs have, entry by entry. */
+static int chart_recorders(struct vb_page_charts *c, const struct explain_page *e)
+{
+	static const struct vb_chart like = {
+	    .title = "Rate, event by event, that recorders have (verbena dfx)",
+	    .style = VB_CHART_STEP,
+	    .x = {.name = "time", .unit = "µs"},
+	    .y = {.name = "rate", .unit = "Gb/s"}};
+
+	if (e->rates.recorder_cnt)
+		vb_page_chart_new(c, &like);
+	for (uint32_t i = 0; i < e->rates.recorder_cnt; i++) {
+		const struct vb_explain_recorder *r = &e->rates.recorder[i];
+		const struct vb_dfx_window *w = &r->window;
+		double *v = vb_page_line_new(c, w->cnt);
+
+		if (!v)
+			return -ENOMEM;
+		c->line[c->chart_cnt - 1][i].lo = NULL;
+		name_qp(e, r->place, c->name[c->chart_cnt - 1][i],
+			sizeof c->name[c->chart_cnt - 1][i]);
+		for (uint32_t k = 0; k < w->cnt; k++) {
+			uint64_t us = vb_dfx_usec_of(w->entry[k]);
+
+			v[k] = (double)us - (double)e->first / 1e3;
+			v[w->cnt + k] = (double)vb_cc_bps(
+					    (uint32_t)vb_dfx_rate_of(w->entry[k]) << 8, w->clk_hz) /
+					1e9;
+		}
+	}
+	return 0;
+}
+
+static int make_charts(struct vb_page_charts *c, const struct explain_page *e)
+{
+#define OVER_TIME(text, what, its_unit)                                                            \
+	{                                                                                          \
+		.title = (text), .x = {.name = "time", .unit = "µs"},                              \
+		.y = {.name = (what), .unit = (its_unit)},                                         \
+	}
+	static const struct vb_page_kind kinds[] = {
+	    {OVER_TIME("Acknowledged by the peer", "rate", "PSNs/s"), VB_EXPLAIN_ACKED, 1, name_qp},
+	    {OVER_TIME("Requests of the peer", "rate", "PSNs/s"), VB_EXPLAIN_EXPECTED, 1, name_qp},
+	    {OVER_TIME("Rate that congestion control allows", "rate", "Gb/s"), VB_EXPLAIN_RATE, 1e6,
+	     name_qp},
+	    {OVER_TIME("Target rate", "rate", "Gb/s"), VB_EXPLAIN_TARGET, 1e6, name_qp},
+	    {OVER_TIME("Alpha, the congestion that it has seen", "alpha", ""), VB_EXPLAIN_ALPHA,
+	     1024, name_qp},
+	};
+#undef OVER_TIME
+	int rc = 0;
+
+	memset(c, 0, sizeof *c);
+	for (size_t k = 0; rc >= 0 && k < sizeof kinds / sizeof kinds[0]; k++)
+		rc = vb_page_over_time(c, &e->rates.series, &kinds[k], e);
+	if (e->rates.from != VB_NEVER)
+		c->from_us = (double)(e->rates.from - e->first) / 1e3;
+	return rc < 0 ? rc : chart_recorders(c, e);
+}
+
 static void fill_items(struct vb_page *p, const struct explain_page *e)
 {
 	uint64_t of_rank[VB_RANK_CNT] = {0}, timeouts = 0, naks = 0, implied = 0, rnr = 0;
 
-	for (uint32_t i = 0; i < e->cnt; i++) {
+	for (uint32_t i = 0; i < e->all_cnt; i++) {
 		const struct vb_qp_case *k = case_at(e, i);
 
 		of_rank[k->why.rank]++;
@@ -201,7 +297,7 @@ static void fill_items(struct vb_page *p, const struct explain_page *e)
 		implied += k->tale.implied_naks;
 		rnr += k->tale.rnr_naks;
 	}
-	vb_page_item(p, "QPs", "%u", e->cnt);
+	vb_page_item(p, "QPs", "%u", e->all_cnt);
 	for (int r = 0; r < VB_RANK_CNT; r++)
 		if (of_rank[r])
 			vb_page_item(p, vb_rank_name((enum vb_explain_rank)r), "%" PRIu64,
@@ -209,6 +305,18 @@ static void fill_items(struct vb_page *p, const struct explain_page *e)
 	vb_page_item(p, "Timeouts", "%" PRIu64, timeouts);
 	vb_page_item(p, "NAKs", "%" PRIu64 ", implied %" PRIu64 ", RNR %" PRIu64, naks, implied,
 		     rnr);
+	for (uint32_t i = 0; i < e->rates.recorder_cnt; i++) {
+		const struct vb_explain_recorder *r = &e->rates.recorder[i];
+		const struct vb_dfx_window *w = &r->window;
+		char name[40];
+
+		snprintf(name, sizeof name, "Recorder of QP 0x%06" PRIx32,
+			 case_at(e, r->place)->qpn);
+		vb_page_item(p, name,
+			     "%u cuts, %u increases by bytes, %u by time; %" PRIu64
+			     " came after it was full",
+			     w->decreases, w->byte_increases, w->timer_increases, w->overflow);
+	}
 }
 
 static int write_page(FILE *f, struct explain_page *e)
@@ -219,8 +327,10 @@ static int write_page(FILE *f, struct explain_page *e)
 	    .left_out =
 		"Made of what the adapter keeps of QPs that run: the timers, NAKs and going "
 		"back of the last time of trouble of each, the first 16 and the last 64 of "
-		"these events. Level arrows have the time at this end. All packets are in the "
-		"page of verbena capture --report.",
+		"these events. Level arrows have the time at this end. Charts show up to eight "
+		"QPs, from 10 s before the first of these events on, or the last 10 s; a QP is "
+		"looked at each 10 ms at most. All packets are in the page of verbena capture "
+		"--report.",
 	    .ladder = "What went wrong, one by one",
 	    .charts = &charts,
 	    .step = e->step,
@@ -235,27 +345,37 @@ static int write_page(FILE *f, struct explain_page *e)
 	time_t seconds = (time_t)(real / VB_SEC);
 	char clock[40];
 	struct tm tm;
+	int err;
 
 	strftime(clock, sizeof clock, "%Y-%m-%d %H:%M:%S", localtime_r(&seconds, &tm));
 	snprintf(p.subtitle, sizeof p.subtitle, "as they stood at %s", clock);
-	if (e->step_cnt)
-		vb_page_text(p.subtitle, sizeof p.subtitle, "; the first event was %s before",
+	if (e->first != VB_NEVER)
+		vb_page_text(p.subtitle, sizeof p.subtitle, "; times begin %s before",
 			     vb_word_ns(vb_time_since(e->first, e->c->now)).s);
 	fill_items(&p, e);
-	return vb_page_write(f, &p);
+	err = make_charts(&charts, e);
+	if (!err)
+		err = vb_page_write(f, &p);
+	vb_page_charts_free(&charts);
+	return err;
 }
 
 int vb_explain_page(const char *path, const struct vb_qp_cases *c, const uint32_t *which,
-		    uint32_t cnt)
+		    uint32_t cnt, uint32_t all_cnt)
 {
-	struct explain_page e = {.c = c, .which = which, .cnt = cnt, .first = VB_NEVER};
+	static struct explain_page e;
 	struct vb_whole_file w;
-	int err = make_steps(&e);
+	int err;
+
+	e = (struct explain_page){
+	    .c = c, .which = which, .cnt = cnt, .all_cnt = all_cnt, .first = VB_NEVER};
+	err = make_steps(&e);
 
 	if (!err)
 		err = vb_whole_file_begin(&w, path);
 	if (!err)
 		err = vb_whole_file_end(&w, write_page(w.f, &e));
 	free(e.step);
+	vb_explain_rates_free(&e.rates);
 	return err;
 }

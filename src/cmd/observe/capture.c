@@ -6,6 +6,7 @@
  */
 #include "cmd/cmd.h"
 #include "cmd/observe/capture_page.h"
+#include "cmd/observe/capture_rates.h"
 #include "export/pcapng.h"
 #include "node/broker/broker.h"
 #include "node/client/ring_reader.h"
@@ -58,6 +59,8 @@ struct capture {
 	bool has_reader[VB_SLOT_CNT];
 	uint32_t reader_cnt;
 	struct vb_ring_reader *reader[VB_SLOT_CNT]; /* reader_cnt of them, in no order */
+	struct vb_capture_rates rates;
+	uint64_t ahead_ns; /* CLOCK_REALTIME, of CLOCK_MONOTONIC */
 	uint64_t captured, lost;
 	struct {
 		bool known;
@@ -101,12 +104,16 @@ static int write_packet(struct capture *c, const struct vb_ring_reader *r)
 	    .payload = r->data,
 	    .payload_len = rec->len,
 	};
-	char comment[VB_FAULT_COMMENT_MAX];
+	char comment[VB_FAULT_COMMENT_MAX + VB_CAPTURE_RATES_PER_PACKET * VB_RATE_COMMENT_MAX];
 	int rc = c->port[port].known ? 0 : add_interface(c, port);
+
+	if (!vb_fault_comment(rec->mark, comment))
+		comment[0] = 0;
+	vb_capture_rates_tell(&c->rates, rec->time_ns, c->ahead_ns, comment, sizeof comment);
 
 	if (!rc)
 		rc = vb_pcapng_packet(&c->out, c->port[port].interface, rec->time_ns,
-				      rec->sent != 0, &frame, vb_fault_comment(rec->mark, comment));
+				      rec->sent != 0, &frame, comment[0] ? comment : NULL);
 	c->captured += !rc;
 	c->port[port].captured += !rc;
 	return rc;
@@ -173,6 +180,7 @@ static int attach_rings(struct capture *c)
 		return 1;
 	}
 	int rc = find_rings(c, false);
+	vb_capture_rates_look(&c->rates, &c->o, false);
 	if (!rc)
 		rc = vb_broker_capture(&c->o, true);
 	if (rc)
@@ -191,7 +199,11 @@ static int write_failed(struct capture *c, int rc)
 /* One round: new rings, packets. Returns 0 to go on, else 1 + the exit status. */
 static int capture_round(struct capture *c, vb_time now)
 {
-	int rc = drain_rings(c, clock_ns(CLOCK_REALTIME) - SETTLE_NS);
+	int rc;
+
+	c->ahead_ns = clock_ns(CLOCK_REALTIME) - now;
+	vb_capture_rates_look(&c->rates, &c->o, true);
+	rc = drain_rings(c, clock_ns(CLOCK_REALTIME) - SETTLE_NS);
 
 	if (rc)
 		return 1 + write_failed(c, rc);
@@ -235,6 +247,7 @@ static int capture_loop(struct capture *c)
 	/* What has been captured up to now, processes that came last included. First what those
 	 * left behind that have ended: when nobody captures any more, the broker gives it away. */
 	(void)find_rings(c, true);
+	vb_capture_rates_look(&c->rates, &c->o, true);
 	int rc = drain_rings(c, UINT64_MAX);
 	(void)vb_broker_capture(&c->o, false);
 	if (!rc)

@@ -71,6 +71,11 @@ static int make_charts(struct vb_page_charts *c, const struct vb_traffic *t)
 	     1e3, name_end},
 	    {OVER_TIME("Sent again", "rate", "packets/s"), VB_TRAFFIC_RESENT, 1, name_end},
 	    {OVER_TIME("CNPs that QPs received", "rate", "packets/s"), VB_TRAFFIC_CNP, 1, name_end},
+	    {OVER_TIME("Rate that congestion control allows", "rate", "Gb/s"), VB_TRAFFIC_CC_RATE,
+	     1e6, name_end},
+	    {OVER_TIME("Target rate", "rate", "Gb/s"), VB_TRAFFIC_CC_TARGET, 1e6, name_end},
+	    {OVER_TIME("Alpha, the congestion that it has seen", "alpha", ""), VB_TRAFFIC_CC_ALPHA,
+	     1024, name_end},
 	};
 #undef OVER_TIME
 	int rc = 0;

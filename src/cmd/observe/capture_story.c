@@ -150,6 +150,11 @@ static void tell_answer(struct teller *w, const struct vb_step *s)
 	}
 }
 
+static const char *plural(uint64_t cnt)
+{
+	return cnt == 1 ? "" : "s";
+}
+
 void vb_capture_story_tell(const struct vb_capture_story *s, const struct vb_traffic *t,
 			   struct vb_page_story *out)
 {
@@ -181,8 +186,9 @@ void vb_capture_story_tell(const struct vb_capture_story *s, const struct vb_tra
 	}
 	out->why.rank = w.went_back ? VB_RANK_STUCK : VB_RANK_TROUBLED;
 	vb_line(&out->why.what,
-		"It timed out %" PRIu64 " times, heard %" PRIu64 " NAKs and %" PRIu64
-		" RNR NAKs, and sent %" PRIu64 " packets again%s.",
-		s->timeouts, s->naks, s->rnr_naks, s->resent,
+		"It timed out %" PRIu64 " time%s, heard %" PRIu64 " NAK%s and %" PRIu64
+		" RNR NAK%s, and sent %" PRIu64 " packet%s again%s.",
+		s->timeouts, plural(s->timeouts), s->naks, plural(s->naks), s->rnr_naks,
+		plural(s->rnr_naks), s->resent, plural(s->resent),
 		w.went_back ? "; after the last time the capture has no answer" : "");
 }

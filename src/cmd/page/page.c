@@ -4,6 +4,7 @@
 
 #include "export/page.h"
 #include "fault/fault.h"
+#include "traffic/mad_kind.h"
 #include "wire/opcode.h"
 
 #include <errno.h>
@@ -36,11 +37,11 @@ static void write_axis(FILE *f, const char *name, const struct vb_chart_axis *a)
 	fprintf(f, ",\"log\":%s},", a->is_log ? "true" : "false");
 }
 
-static void write_values(FILE *f, const char *name, const double *v, uint32_t cnt)
+static void write_values(FILE *f, const char *name, int digits, const double *v, uint32_t cnt)
 {
 	fprintf(f, ",\"%s\":[", name);
 	for (uint32_t i = 0; i < cnt; i++)
-		fprintf(f, "%s%.5g", i ? "," : "", isfinite(v[i]) ? v[i] : 0);
+		fprintf(f, "%s%.*g", i ? "," : "", digits, isfinite(v[i]) ? v[i] : 0);
 	putc(']', f);
 }
 
@@ -52,8 +53,8 @@ static void write_charts(FILE *f, const struct vb_page_charts *c)
 
 		fprintf(f, "%s{\"title\":", k ? ",\n" : "");
 		write_string(f, h->title);
-		fprintf(f, ",\"step\":%s,\"each\":%.6f,",
-			h->style == VB_CHART_STEP ? "true" : "false", c->slot_us);
+		fprintf(f, ",\"step\":%s,\"from\":%.6f,\"each\":%.6f,",
+			h->style == VB_CHART_STEP ? "true" : "false", c->from_us, c->slot_us);
 		write_axis(f, "x", &h->x);
 		write_axis(f, "y", &h->y);
 		fputs("\"lines\":[", f);
@@ -63,10 +64,10 @@ static void write_charts(FILE *f, const struct vb_page_charts *c)
 			fprintf(f, "%s{\"name\":", i ? ",\n" : "");
 			write_string(f, l->name);
 			if (h->style == VB_CHART_STEP)
-				write_values(f, "x", l->x, l->cnt);
-			write_values(f, "hi", l->y, l->cnt);
+				write_values(f, "x", 9, l->x, l->cnt);
+			write_values(f, "hi", 5, l->y, l->cnt);
 			if (l->lo)
-				write_values(f, "lo", l->lo, l->cnt);
+				write_values(f, "lo", 5, l->lo, l->cnt);
 			putc('}', f);
 		}
 		fputs("]}", f);
@@ -111,6 +112,31 @@ static void write_items(FILE *f, const struct vb_page *p)
 	fputs("],\n", f);
 }
 
+static bool is_mad(const struct vb_step *s)
+{
+	return s->kind == VB_STEP_PACKET && s->c && vb_opcode[s->opcode].ext & VB_EXT_DETH;
+}
+
+/* What the MADs are, by step.c; of more kinds than there are messages the first. */
+static void write_mads(FILE *f, const struct vb_page *p)
+{
+	uint32_t kind[64], cnt = 0, k;
+	char name[VB_MAD_KIND_NAME_MAX];
+
+	fputs("},\n\"mads\":{", f);
+	for (uint32_t i = 0; i < p->step_cnt && cnt < sizeof kind / sizeof kind[0]; i++) {
+		if (!is_mad(&p->step[i]))
+			continue;
+		for (k = 0; k < cnt && kind[k] != p->step[i].c;)
+			k++;
+		if (k < cnt)
+			continue;
+		kind[cnt++] = p->step[i].c;
+		fprintf(f, "%s\"%u\":", k ? "," : "", kind[k]);
+		write_string(f, vb_mad_kind_name(kind[k], name));
+	}
+}
+
 static void write_names(FILE *f, const struct vb_page *p, const bool *seen)
 {
 	fputs("],\n\"hosts\":[", f);
@@ -127,6 +153,7 @@ static void write_names(FILE *f, const struct vb_page *p, const bool *seen)
 		fprintf(f, "%s\"%u\":", n++ ? "," : "", i);
 		write_string(f, name);
 	}
+	write_mads(f, p);
 	fputs("},\n\"faults\":[", f);
 	for (int i = 0; i < VB_FAULT_KIND_CNT; i++) {
 		fputs(i ? "," : "", f);

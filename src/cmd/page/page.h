@@ -25,6 +25,7 @@ struct vb_page_charts {
 	char name[VB_PAGE_CHARTS][VB_PAGE_LINES][64];
 	double *mem[VB_PAGE_CHARTS][VB_PAGE_LINES]; /* values of a line */
 	double slot_us; /* between values of a chart that is not VB_CHART_STEP; 0: no such chart */
+	double from_us; /* ... and when their first one is */
 };
 
 /* What the series of a chart over time are. */

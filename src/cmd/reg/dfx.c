@@ -31,6 +31,7 @@ enum {
 	OPT_SVG,
 	OPT_HTML,
 	OPT_RAW,
+	OPT_KEEP,
 };
 
 static const struct vb_cmd_option options[] = {
@@ -43,6 +44,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_SVG] = {0, "svg", "FILE", "record, dump, sim: also draw the chart into FILE"},
     [OPT_HTML] = {0, "html", "FILE", "... and as a page, with the table"},
     [OPT_RAW] = {0, "raw", NULL, "print entries as the register has them"},
+    [OPT_KEEP] = {'k', "keep", NULL, "dump: leave the entries in the recorder, to be read again"},
     {0},
 };
 
@@ -50,7 +52,7 @@ struct recorder {
 	struct vb_csr_tool t;
 	double seconds, from, flow;
 	struct vb_dfx_files files;
-	bool raw;
+	bool raw, keep;
 	struct vb_dfx_window w;
 	uint32_t unread;
 };
@@ -119,12 +121,12 @@ static int start_recorder(struct recorder *r)
 	return 0;
 }
 
-/* s4: read dcqcn_dfx_info 64 times. */
+/* s4: read dcqcn_dfx_info 64 times. With --keep that leaves them. */
 static int take_entries(struct recorder *r)
 {
 	uint32_t address = VB_CSR_DFX_INFO + (r->t.index - 1) * VB_CSR_STRIDE;
 
-	vb_csr_begin(&r->t, VB_BROKER_CSR_READ);
+	vb_csr_begin(&r->t, r->keep ? VB_BROKER_CSR_LOOK : VB_BROKER_CSR_READ);
 	for (unsigned i = 0; i < VB_DFX_ENTRIES; i++)
 		(void)vb_csr_add(&r->t, address, 0, 0);
 
@@ -262,6 +264,9 @@ static int take_option(struct recorder *r, int option, const char *arg)
 	case OPT_HTML:
 		r->files.html = arg;
 		return 0;
+	case OPT_KEEP:
+		r->keep = true;
+		return 0;
 	default:
 		r->raw = true;
 		return 0;
@@ -347,6 +352,8 @@ static int run_dfx(const struct vb_cmd *cmd, int argc, char **argv)
 		return vb_cmd_usage(cmd, "unexpected argument '%s'", argv[optind]);
 	if (sim && !path)
 		return vb_cmd_usage(cmd, "sim what: expected a scenario file");
+	if (r.keep && (sim || verbs[verb].run != dump_recorder))
+		return vb_cmd_usage(cmd, "--keep is for dump");
 	return sim ? simulate_qp(&r, path) : perform_verb(&r, verbs[verb].run);
 }
 

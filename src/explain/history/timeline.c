@@ -214,9 +214,13 @@ static void write_other(struct writer *w, const struct vb_trace_event *ev)
 		    (unsigned)ev->arg[2], (unsigned)ev->arg[0]);
 		break;
 	case VB_TRACE_SLOW_RESTART:
-		add(w, VB_ROW_OTHER, ev->time, ev->time, "%s %u packets",
-		    ev->arg[0] < VB_RAMP_CNT ? ramp[ev->arg[0]] : "window of",
-		    (unsigned)ev->arg[1]);
+		if (ev->arg[0] == VB_RAMP_END && ev->arg[1] == 0)
+			add(w, VB_ROW_OTHER, ev->time, ev->time,
+			    "slow restart is done: no window any more");
+		else
+			add(w, VB_ROW_OTHER, ev->time, ev->time, "%s %u packets",
+			    ev->arg[0] < VB_RAMP_CNT ? ramp[ev->arg[0]] : "window of",
+			    (unsigned)ev->arg[1]);
 		break;
 	case VB_TRACE_TIMER_MOVED:
 		add(w, VB_ROW_OTHER, ev->time, ev->time, "progress");

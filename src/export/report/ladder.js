@@ -159,8 +159,9 @@ class Ladder {
 	}
 
 	packetName(s) {
-		const nak = nakName(s.syndrome);
-		return `${nak || this.data.opcodes[s.opcode] || "opcode " + s.opcode} PSN ${s.a}`;
+		const nak = nakName(s.syndrome), opcode = this.data.opcodes[s.opcode] || "opcode " + s.opcode;
+		const mad = /^UD_/.test(opcode) ? this.data.mads[s.c] : undefined;
+		return `${nak || mad || opcode} PSN ${s.a}`;
 	}
 
 	say(event) {

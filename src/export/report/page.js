@@ -27,7 +27,7 @@ if (data.ladder)
 for (const chart of data.charts) {
 	/* Series share their times. */
 	for (const line of chart.lines) {
-		line.x = line.x || line.hi.map((_, i) => i * chart.each);
+		line.x = line.x || line.hi.map((_, i) => chart.from + i * chart.each);
 		line.lo = line.lo || line.hi;
 	}
 	if (chart.x.unit === "µs" && chart.x.name === "time")

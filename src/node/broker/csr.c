@@ -47,7 +47,7 @@ static int access_word(struct vb_reg_file *f, bool busy, struct vb_broker_msg *m
 	int err = vb_csr_get(f, busy, m->csr.access[i].at, &old, &fault);
 	char text[200];
 
-	if (!err && m->csr.method == VB_BROKER_CSR_READ)
+	if (!err && vb_broker_csr_reads(m->csr.method))
 		*word = old;
 	else if (!err)
 		err = vb_csr_set(f, m->csr.access[i].at, (old & ~mask) | (*word & mask), &fault);
@@ -94,7 +94,7 @@ static void access_globals(struct vb_broker *b, struct vb_broker_msg *m, uint32_
 		else
 			(void)access_word(&to->reg, busy, m, i);
 	}
-	if (m->status || m->csr.method == VB_BROKER_CSR_READ)
+	if (m->status || vb_broker_csr_reads(m->csr.method))
 		return;
 	to->cc_epoch++;
 	vb_adapter_commit(a, &next);
@@ -166,7 +166,7 @@ static int ask_client(struct vb_broker *b, struct vb_conn *c, struct vb_broker_m
 	c->asks.slot = slot;
 	c->asks.tag = m->csr.tag;
 	c->asks.device = device;
-	c->asks.is_write = m->csr.method != VB_BROKER_CSR_READ;
+	c->asks.is_write = !vb_broker_csr_reads(m->csr.method);
 	return 0;
 }
 
@@ -180,14 +180,14 @@ static int check_accesses(struct vb_broker *b, struct vb_conn *c, struct vb_brok
 	int i = vb_broker_find_device(host, m->csr.device);
 
 	if (m->csr.cnt == 0 || m->csr.cnt > VB_BROKER_WORDS_MAX ||
-	    m->csr.method > VB_BROKER_CSR_NAME || c->asks.slot)
+	    m->csr.method > VB_BROKER_CSR_LOOK || c->asks.slot)
 		return -EPROTO;
 	if (i < 0) {
 		snprintf(m->text, sizeof m->text, "there is no device '%s'", m->csr.device);
 		return -ENODEV;
 	}
 	*device = (uint32_t)i;
-	if (host->device[i].parent && m->csr.method != VB_BROKER_CSR_READ) {
+	if (host->device[i].parent && !vb_broker_csr_reads(m->csr.method)) {
 		snprintf(m->text, sizeof m->text, "%s is a virtual function: use '-d %s'",
 			 host->device[i].name, host->device[host->device[i].parent - 1].name);
 		return -EPERM;

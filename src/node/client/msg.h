@@ -68,7 +68,15 @@ enum vb_broker_csr_method {
 	VB_BROKER_CSR_READ,
 	VB_BROKER_CSR_WRITE,
 	VB_BROKER_CSR_NAME, /* at[] are indexes of vb_cc_names[] */
+	/* As READ, of a recorder the entries in their order, each read of DFX_INFO the next one;
+	 * they stay there. */
+	VB_BROKER_CSR_LOOK,
 };
+
+static inline bool vb_broker_csr_reads(uint32_t method)
+{
+	return method == VB_BROKER_CSR_READ || method == VB_BROKER_CSR_LOOK;
+}
 
 #define VB_BROKER_WORDS_MAX 72 /* of one VB_BROKER_CSR message */
 

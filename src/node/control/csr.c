@@ -3,6 +3,7 @@
  * Registers of this process's QPs: what the broker asks of them, and the index under which each QP
  * is known. CC-31
  */
+#include "core/cc/dfx.h"
 #include "node/engine/priv.h"
 
 #include <errno.h>
@@ -40,6 +41,23 @@ void vb_engine_unindex_qp(struct vb_engine *e, uint32_t index, uint32_t qpn)
 		__atomic_store_n(entry, 0, __ATOMIC_RELAXED);
 }
 
+/* A read of DFX_INFO that leaves the recorder as it is: as many entries behind the oldest one as
+ * there are such reads before it in the request. */
+static uint64_t look_at_entry(const struct vb_cc_access *at, const struct vb_broker_csr *r,
+			      uint32_t i)
+{
+	struct vb_dfx copy;
+	uint64_t word = VB_CSR_DFX_NONE;
+
+	if (!at->ctl->dfx)
+		return word;
+	copy = *at->ctl->dfx;
+	for (uint32_t k = 0; k <= i; k++)
+		if (r->access[k].at == r->access[i].at && !vb_dfx_read(&copy, &word))
+			return VB_CSR_DFX_NONE;
+	return word;
+}
+
 /* One access. */
 static int serve_one(struct vb_qp *qp, struct vb_broker_csr *r, uint32_t i, vb_time now,
 		     struct vb_reg_fault *fault)
@@ -52,9 +70,11 @@ static int serve_one(struct vb_qp *qp, struct vb_broker_csr *r, uint32_t i, vb_t
 
 	if (!reg || !index)
 		return vb_reg_broken(fault, NULL, 0, "there is no register at this address");
-	if (r->method == VB_BROKER_CSR_READ) {
+	if (vb_broker_csr_reads(r->method)) {
 		vb_qp_cc_open(qp, &at);
-		*word = vb_csr_qp_get(reg, &at, now);
+		*word = r->method == VB_BROKER_CSR_LOOK && reg->id == VB_CSR_DFX_INFO
+			    ? look_at_entry(&at, r, i)
+			    : vb_csr_qp_get(reg, &at, now);
 		return 0;
 	}
 	if (reg->id == VB_CSR_DFX_CTRL && (*word & 1))

@@ -46,7 +46,9 @@ static void note_state(struct vb_engine *e, uint32_t qpn, enum vb_qp_state to, v
 void vb_engine_follow_probes(struct vb_engine *e)
 {
 	e->is_probed = vb_probe_is_wanted();
-	vb_hca_set_trace(e->hca, VB_TALE_EVENTS | (e->is_probed ? vb_probe_events() : 0));
+	vb_hca_set_trace(e->hca,
+			 VB_TALE_EVENTS | (e->is_probed ? vb_probe_events() : 0) |
+			     (e->rates.has_cnps ? UINT64_C(1) << VB_TRACE_CNP_RECEIVED : 0));
 }
 
 void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
@@ -61,6 +63,8 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 	if (ev.time == 0)
 		ev.time = vb_engine_now();
 	vb_probe(&ev);
+	if (ev.id == VB_TRACE_CNP_RECEIVED)
+		vb_engine_note_cnp(e, ev.qpn, ev.time);
 	if (!(VB_TALE_EVENTS >> ev.id & 1))
 		return;
 	if (ev.id == VB_TRACE_QP_STATE)

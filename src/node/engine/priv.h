@@ -3,10 +3,10 @@
  * What the engine's files share: engine.c (its life), run.c (receiving and sending),
  * wait/progress.c (the thread), addr.c (local addresses), backlog.c (a full link),
  * control/settings.c (settings), control/cc.c (congestion control), control/csr.c (registers of
- * QPs), control/explain.c (tales of QPs for `verbena explain`), wait/oversubscribed.c (how
- * crowded), wait/sleep.c (threads that sleep for an event), wait/watch.c (threads that sleep in
- * poll() or epoll_wait()), gap.c (when the process did not run), flow.c (receivers of this host),
- * xrc.c (domains of several processes).
+ * QPs), control/explain.c (tales of QPs for `verbena explain`), control/rates.c (how fast they
+ * are), wait/oversubscribed.c (how crowded), wait/sleep.c (threads that sleep for an event),
+ * wait/watch.c (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not
+ * run), flow.c (receivers of this host), xrc.c (domains of several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -165,6 +165,16 @@ struct vb_engine_mail {
 	vb_time due; /* something waits, and is to be tried again */
 };
 
+/* What was last written of QPs for pages with rates over time, by qpn >> 8 modulo the size. */
+struct vb_engine_rates {
+	vb_time due;   /* the next look */
+	bool has_cnps; /* somebody captures: each CNP is noted */
+	struct vb_rate_seen {
+		struct vb_qp_sample last;
+		bool rests; /* it was written as it stands */
+	} seen[VB_QP_ENTRIES];
+};
+
 struct vb_engine {
 	struct vb_lock lock;
 	_Atomic bool alive;
@@ -214,6 +224,7 @@ struct vb_engine {
 	struct vb_flow_own flow_own[VB_SLOT_CNT];
 	struct vb_engine_cc cc;
 	struct vb_engine_mail mail;
+	struct vb_engine_rates rates;
 };
 
 /* control/fault.c */
@@ -246,6 +257,11 @@ VB_COLD void vb_engine_follow_probes(struct vb_engine *e);
 void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err);
 /* Writes views of the QPs when somebody has asked for them. Under the lock. */
 void vb_engine_answer(struct vb_engine *e);
+
+/* control/rates.c: writes how the QPs come on. When e->rates.due. Under the lock. */
+VB_COLD void vb_engine_look_at_rates(struct vb_engine *e, vb_time now);
+/* ... and what a CNP made of QP @qpn, while somebody captures. */
+VB_COLD void vb_engine_note_cnp(struct vb_engine *e, uint32_t qpn, vb_time now);
 
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t);

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 19u
+#define VB_SHM_VERSION 20u
 
 /* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. That of
  * QP1 has memory as those of the clients have. */
@@ -145,6 +145,17 @@ struct vb_explain_shm {
 	struct vb_qp_view view[VB_VIEWS];
 };
 
+/*
+ * How the QPs of a process came on, the last samples of all of them: entry k is at k modulo the
+ * size. Written as they run, whether somebody looks or not (node/control/rates.c); they stay
+ * when the process has ended, until another has its slot.
+ */
+#define VB_RATES 8192u /* a power of two */
+struct vb_rates_shm {
+	uint64_t cnt; /* ever written; release-stored after each entry */
+	struct vb_qp_sample entry[VB_RATES];
+};
+
 /* Tales of processes that are gone, the last ones; kept for VB_HISTORY_NS. Written by the broker
  * under its seq. */
 #define VB_HISTORY_TALES 128u
@@ -241,8 +252,15 @@ struct vb_slot_shm {
 	struct vb_fault_log fault_log;
 	struct vb_explain_shm explain;
 	struct vb_qp_entry qp_entry[VB_QP_ENTRIES]; /* under explain.seq */
+	struct vb_rates_shm rates;
 	struct vb_capture_ring capture;
 };
+
+/* rates.c: copies sample @at of @r, as cnt counts. False: it is not written yet, or another one has
+ * its place. */
+bool vb_rates_read(const struct vb_rates_shm *r, uint64_t at, struct vb_qp_sample *to);
+/* The oldest sample that is surely there. */
+uint64_t vb_rates_first(const struct vb_rates_shm *r);
 
 /* A consistent copy of what process @s says of device @i; false when it does not hold still. */
 bool vb_fault_status_read(const struct vb_slot_shm *s, uint32_t i, struct vb_fault_status *to);

@@ -261,6 +261,7 @@ void vb_slots_occupy(struct vb_slots *s, uint32_t k, pid_t pid, const char *comm
 	struct vb_slot *slot = &s->slot[k];
 
 	slot->qpn_start = slot->shm->qpn_next;
+	slot->shm->rates.cnt = 0;
 	slot->shm->pid = (uint32_t)pid;
 	snprintf(slot->shm->comm, sizeof slot->shm->comm, "%s", comm);
 	__atomic_store_n(&slot->shm->capture.enabled, s->capture, __ATOMIC_RELAXED);

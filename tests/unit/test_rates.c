@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples of QPs for pages with rates over time: when they are written, and what a reader gets of a
+ * ring that is written on. And a look at a recorder, which takes nothing away. CC-53 */
+#include "core/cc/cc.h"
+#include "core/cc/dfx.h"
+#include "core_env.h"
+#include "node/engine/priv.h"
+
+static struct env env;
+static struct vb_engine engine;
+static struct vb_slot_shm slot;
+static struct vb_host_memory memory;
+
+static int setup(void **state)
+{
+	(void)state;
+	env_config(&env);
+	env_open(&env, 16);
+	memset(&engine, 0, sizeof engine);
+	memset(&slot.rates, 0, sizeof slot.rates);
+	slot.capture.enabled = 0;
+	engine.hca = env.hca;
+	engine.broker.shm = &slot;
+	engine.broker.host = &memory.host;
+	engine.adopts = true;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	/* The engine had events emitted, which nobody takes here. */
+	vb_hca_set_trace(env.hca, 0);
+	env_close(&env);
+	return 0;
+}
+
+static struct vb_qp_sample sample_at(uint64_t at)
+{
+	struct vb_qp_sample s;
+
+	assert_true(vb_rates_read(&slot.rates, at, &s));
+	return s;
+}
+
+static struct vb_qp *controlled_qp(void)
+{
+	struct vb_cc_settings set;
+
+	vb_cc_settings_paper(&set, UINT64_C(40000000000));
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 1, &set, env.now), 0);
+	return env_rts(&env, VB_QPT_RC, 2, 0x123);
+}
+
+static void look__writes_what_has_changed(void **state)
+{
+	struct vb_qp *qp = controlled_qp();
+	struct vb_qp_sample first, s;
+
+	(void)state;
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(slot.rates.cnt, 1);
+	first = sample_at(0);
+	assert_int_equal(first.qpn, vb_qp_number(qp));
+	assert_int_equal(first.at, env.now);
+	assert_true(first.clk_hz != 0);
+	/* Where it came to rest is written once more, and then nothing. */
+	for (int i = 0; i < 4; i++) {
+		env.now += 10 * VB_MSEC;
+		vb_engine_look_at_rates(&engine, env.now);
+		assert_int_equal(slot.rates.cnt, 2);
+	}
+	vb_qp_set_cc_rate(qp, 77, env.now);
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(slot.rates.cnt, 3);
+	s = sample_at(2);
+	assert_int_equal(s.rate, 77);
+	assert_int_equal(s.alpha, first.alpha);
+	assert_false(vb_rates_read(&slot.rates, 3, &s));
+}
+
+/* 10 ms apart, and 1 ms while somebody captures. */
+static void look__not_too_often(void **state)
+{
+	(void)state;
+	controlled_qp();
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(engine.rates.due, env.now + 10 * VB_MSEC);
+	slot.capture.enabled = 1;
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(engine.rates.due, env.now + VB_MSEC);
+}
+
+static void look__less_often_at_many(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		env_rts(&env, VB_QPT_RC, 2, 0x123);
+	slot.capture.enabled = 1;
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(engine.rates.due, env.now + 2 * VB_MSEC);
+}
+
+/* A QP that nothing controls has samples, too: how far it is. */
+static void look__of_a_qp_without_control(void **state)
+{
+	(void)state;
+	env_rts(&env, VB_QPT_RC, 2, 0x123);
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(sample_at(0).clk_hz, 0);
+	assert_int_equal(sample_at(0).rate, 0);
+}
+
+static void ring__the_oldest_go(void **state)
+{
+	struct vb_rates_shm *r = &slot.rates;
+	struct vb_qp_sample s;
+
+	(void)state;
+	assert_int_equal(vb_rates_first(r), 0);
+	for (uint64_t i = 0; i < VB_RATES + 100; i++) {
+		r->entry[i % VB_RATES].at = i;
+		r->cnt++;
+	}
+	/* The one before could be written at this moment. */
+	assert_int_equal(vb_rates_first(r), 101);
+	assert_false(vb_rates_read(r, 100, &s));
+	assert_int_equal(sample_at(101).at, 101);
+	assert_int_equal(sample_at(VB_RATES + 99).at, VB_RATES + 99);
+	assert_false(vb_rates_read(r, VB_RATES + 100, &s));
+}
+
+static void ask(struct vb_broker_msg *m, struct vb_qp *qp, enum vb_broker_csr_method method)
+{
+	memset(m, 0, sizeof *m);
+	m->csr.method = method;
+	m->csr.qpn = vb_qp_number(qp);
+	for (int i = 0; i < 4; i++)
+		m->csr.access[m->csr.cnt++].at = VB_CSR_DFX_INFO;
+	vb_engine_serve_csr(&engine, m);
+	assert_int_equal(m->status, 0);
+}
+
+/* A look gives the entries in their order and leaves them; a read takes them away. */
+static void recorder__a_look_keeps_it(void **state)
+{
+	struct vb_qp *qp = controlled_qp();
+	static struct vb_broker_msg m;
+	struct vb_cc_access at;
+
+	(void)state;
+	ask(&m, qp, VB_BROKER_CSR_LOOK); /* there is no recorder yet */
+	assert_int_equal(vb_dfx_event_of(m.csr.access[0].word), VB_CSR_DFX_NONE);
+	assert_int_equal(vb_qp_cc_make_recorder(qp), 0);
+	vb_qp_cc_open(qp, &at);
+	vb_dfx_start(at.ctl->dfx);
+	for (uint16_t i = 1; i <= 3; i++)
+		vb_dfx_put(at.ctl->dfx, VB_DFX_DECREASE, i, i * VB_MSEC);
+	for (int n = 0; n < 2; n++) {
+		ask(&m, qp, VB_BROKER_CSR_LOOK);
+		for (uint16_t i = 1; i <= 3; i++)
+			assert_int_equal(vb_dfx_rate_of(m.csr.access[i - 1].word), i);
+		assert_int_equal(vb_dfx_event_of(m.csr.access[3].word), VB_CSR_DFX_NONE);
+	}
+	ask(&m, qp, VB_BROKER_CSR_READ);
+	assert_int_equal(vb_dfx_rate_of(m.csr.access[0].word), 1);
+	ask(&m, qp, VB_BROKER_CSR_LOOK);
+	assert_int_equal(vb_dfx_event_of(m.csr.access[0].word), VB_CSR_DFX_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(look__writes_what_has_changed, setup, teardown),
+	    cmocka_unit_test_setup_teardown(look__not_too_often, setup, teardown),
+	    cmocka_unit_test_setup_teardown(look__less_often_at_many, setup, teardown),
+	    cmocka_unit_test_setup_teardown(look__of_a_qp_without_control, setup, teardown),
+	    cmocka_unit_test_setup_teardown(ring__the_oldest_go, setup, teardown),
+	    cmocka_unit_test_setup_teardown(recorder__a_look_keeps_it, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
