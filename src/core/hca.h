@@ -463,6 +463,28 @@ enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp);
 int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr); /* 0 or -EINVAL only */
 int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now);
 int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now);
+/*
+ * A completion counter: what is done, in work requests or in bytes, and how many work requests
+ * failed. Both wrap. The caller's, which keeps it while use_cnt is above 0. ibv_create_comp_cntr(3)
+ */
+struct vb_comp_cntr {
+	uint64_t done, failed;
+	bool counts_bytes;
+	uint32_t use_cnt; /* kinds of work, of all QPs */
+};
+enum vb_counted {
+	VB_COUNTED_SEND,
+	VB_COUNTED_RECV,
+	VB_COUNTED_READ,
+	VB_COUNTED_WRITE,
+	VB_COUNTED_CNT
+};
+/*
+ * Counts work of the kinds @which, bits 1 << enum vb_counted, until the QP is destroyed. -EINVAL:
+ * it is neither in RESET nor in INIT; -EBUSY: one of them has a counter; -EOPNOTSUPP: no such kind,
+ * DC, or an XRC target.
+ */
+int vb_qp_attach_comp_cntr(struct vb_qp *qp, struct vb_comp_cntr *c, uint32_t which);
 /* Send work requests that can still be posted. */
 uint32_t vb_qp_send_room(const struct vb_qp *qp);
 /* Request packets sent and not yet acknowledged. */

@@ -6,8 +6,8 @@
  * pass: those are ABI, so that a program that was built with later headers is served by a library
  * that was built with older ones. abi_check.c compares them where the headers have them.
  *
- * Three kinds are refused with EOPNOTSUPP, returned or in errno, as each call has it: dma-bufs to
- * export, since no memory here is a dma-buf, and completion counters.
+ * Refused are dma-bufs to export, since no memory here is a dma-buf: EOPNOTSUPP, or ENODATA of a
+ * buffer; and counters of what the other side writes and reads, which the capabilities do not have.
  */
 #ifndef VB_VERBS_LATER_H
 #define VB_VERBS_LATER_H
@@ -53,6 +53,31 @@ struct vb_mr_init_attr {
 	uint64_t fd_offset;
 	struct ibv_dmah *dmah;
 	struct ibv_buf *buf; /* since 1.17: read with VB_MR_BUF alone */
+};
+
+/* enum ibv_qp_attach_comp_cntr_op, enum ibv_comp_cntr_type, and their structures */
+enum {
+	VB_CNTR_OP_SEND = 1,
+	VB_CNTR_OP_RECV = 2,
+	VB_CNTR_OP_READ = 4,
+	VB_CNTR_OP_REMOTE_READ = 8,
+	VB_CNTR_OP_WRITE = 16,
+	VB_CNTR_OP_REMOTE_WRITE = 32,
+};
+enum { VB_CNTR_WRS, VB_CNTR_BYTES };
+struct vb_comp_cntr_caps {
+	uint64_t max_value;
+	uint32_t max_counters;
+	uint32_t supported_qp_attach_ops;
+};
+struct vb_comp_cntr_init_attr {
+	uint32_t comp_mask;
+	int type;
+	uint32_t flags;
+};
+struct vb_qp_attach_comp_cntr_attr {
+	uint32_t comp_mask;
+	uint32_t op_mask;
 };
 
 /* IBVERBS_1.15: NULL and errno; an errno. */

@@ -26,6 +26,7 @@ enum vb_object_kind {
 	VB_OBJECT_XRCD,
 	VB_OBJECT_DMAH,
 	VB_OBJECT_BUF,
+	VB_OBJECT_COMP_CNTR,
 };
 
 /* Before the engine is there: from then on a fork() finds the objects whole. */

@@ -72,7 +72,7 @@ struct vb_ibv_context {
 	struct vb_evq async;      /* behind async_fd */
 	struct vb_evq_node ports; /* events of the port */
 	/* What was created and not yet destroyed, for ibv_close_device(). */
-	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms, xrcds;
+	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms, xrcds, comp_cntrs;
 };
 
 struct vb_ibv_td {
@@ -158,6 +158,14 @@ struct vb_ibv_mw {
 struct vb_ibv_ah {
 	struct ibv_ah ibv;
 	struct vb_ah core;
+};
+
+/* Begins with what programs see of a struct ibv_comp_cntr. */
+struct vb_ibv_comp_cntr {
+	struct ibv_context *context;
+	uint32_t handle;
+	struct vb_list link;
+	struct vb_comp_cntr core; /* under the lock */
 };
 
 struct vb_ibv_channel {

@@ -68,6 +68,7 @@ static const char *const kind_names[] = {
     [VB_OBJECT_XRCD] = "XRC domain",
     [VB_OBJECT_DMAH] = "DMA handle",
     [VB_OBJECT_BUF] = "buffer of ibv_alloc_buf()",
+    [VB_OBJECT_COMP_CNTR] = "completion counter",
 };
 
 int vb_ibv_why_gone(enum vb_object_kind kind)

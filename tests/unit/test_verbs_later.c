@@ -195,21 +195,122 @@ static void port_speed__of_the_link(void **state)
 	assert_refused_fd(ibv_dm_export_dmabuf_fd(NULL), EOPNOTSUPP);
 }
 
-static void completion_counters__refused(void **state)
+static struct ibv_comp_cntr *create_cntr(int type)
 {
-	uint64_t value;
+	struct vb_comp_cntr_init_attr attr = {.type = type};
+
+	return ibv_create_comp_cntr(ctx, (struct ibv_comp_cntr_init_attr *)(void *)&attr);
+}
+
+static int attach_cntr(struct ibv_qp *qp, struct ibv_comp_cntr *cntr, uint32_t ops)
+{
+	struct vb_qp_attach_comp_cntr_attr attr = {.op_mask = ops};
+
+	return ibv_qp_attach_comp_cntr(qp, cntr,
+				       (struct ibv_qp_attach_comp_cntr_attr *)(void *)&attr);
+}
+
+static void assert_counts(struct ibv_comp_cntr *cntr, uint64_t done, uint64_t failed)
+{
+	uint64_t is = 0;
+
+	do {
+		assert_int_equal(ibv_read_comp_cntr(cntr, &is), 0);
+	} while (is < done && patience_left());
+	assert_int_equal(is, done);
+	assert_int_equal(ibv_read_err_comp_cntr(cntr, &is), 0);
+	assert_int_equal(is, failed);
+}
+
+/* Posts a request of which no completion tells. */
+static void post_silent(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t length,
+			uint32_t rkey)
+{
+	struct ibv_sge sge = sge_at(0, length);
+	struct ibv_send_wr *bad,
+	    wr = {.sg_list = &sge,
+		  .num_sge = 1,
+		  .opcode = opcode,
+		  .wr.rdma = {.remote_addr = (uintptr_t)buf + 4096, .rkey = rkey}};
+
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+}
+
+/* By kinds of work, in work requests and in bytes; without a look at a CQ, which has no entry. */
+static void comp_cntr__counts_work(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_comp_cntr *writes = create_cntr(VB_CNTR_WRS),
+			     *bytes = create_cntr(VB_CNTR_BYTES),
+			     *received = create_cntr(VB_CNTR_BYTES);
+	struct ibv_wc wc;
 
 	(void)state;
-	assert_int_equal(_ibv_query_comp_cntr_caps(ctx, NULL, 0), EOPNOTSUPP);
-	assert_refused(ibv_create_comp_cntr(ctx, NULL), EOPNOTSUPP);
-	assert_int_equal(ibv_destroy_comp_cntr(NULL), EOPNOTSUPP);
-	assert_int_equal(ibv_set_comp_cntr(NULL, 1), EOPNOTSUPP);
-	assert_int_equal(ibv_set_err_comp_cntr(NULL, 1), EOPNOTSUPP);
-	assert_int_equal(ibv_inc_comp_cntr(NULL, 1), EOPNOTSUPP);
-	assert_int_equal(ibv_inc_err_comp_cntr(NULL, 1), EOPNOTSUPP);
-	assert_int_equal(ibv_read_comp_cntr(NULL, &value), EOPNOTSUPP);
-	assert_int_equal(ibv_read_err_comp_cntr(NULL, &value), EOPNOTSUPP);
-	assert_int_equal(ibv_qp_attach_comp_cntr(NULL, NULL, NULL), EOPNOTSUPP);
+	assert_int_equal(attach_cntr(a.qp, writes, VB_CNTR_OP_WRITE), 0);
+	assert_int_equal(attach_cntr(a.qp, bytes, VB_CNTR_OP_SEND | VB_CNTR_OP_READ), 0);
+	assert_int_equal(attach_cntr(b.qp, received, VB_CNTR_OP_RECV), 0);
+	verbs_connect(a.qp, b.qp, false);
+	for (int i = 0; i < 3; i++)
+		post_silent(a.qp, IBV_WR_RDMA_WRITE, 10, mr->rkey);
+	assert_counts(writes, 3, 0);
+	post_silent(a.qp, IBV_WR_RDMA_READ, 100, mr->rkey);
+	assert_counts(bytes, 100, 0);
+	assert_counts(writes, 3, 0);
+	post_recv(b.qp, 1, 8192, 64);
+	post_silent(a.qp, IBV_WR_SEND, 50, 0);
+	assert_counts(received, 50, 0);
+	assert_counts(bytes, 150, 0);
+	assert_int_equal(ibv_poll_cq(a.cq, 1, &wc), 0);
+	/* A wrong key: one fails, and what stands behind it. */
+	post_silent(a.qp, IBV_WR_RDMA_WRITE, 10, mr->rkey + 0x100);
+	post_silent(a.qp, IBV_WR_RDMA_WRITE, 10, mr->rkey);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_WR_FLUSH_ERR);
+	assert_counts(writes, 3, 2);
+	assert_int_equal(ibv_set_comp_cntr(writes, UINT64_MAX), 0);
+	assert_int_equal(ibv_inc_comp_cntr(writes, 6), 0);
+	assert_int_equal(ibv_set_err_comp_cntr(writes, 7), 0);
+	assert_int_equal(ibv_inc_err_comp_cntr(writes, 1), 0);
+	assert_counts(writes, 5, 8);
+	/* It goes after the QPs that have it. */
+	assert_int_equal(ibv_destroy_comp_cntr(writes), EBUSY);
+	ends_free(&a, &b);
+	assert_int_equal(ibv_destroy_comp_cntr(writes), 0);
+	assert_int_equal(ibv_destroy_comp_cntr(bytes), 0);
+	assert_int_equal(ibv_destroy_comp_cntr(writes), ENOENT);
+	/* received is left to ibv_close_device(). */
+}
+
+static void comp_cntr__wrong_attachments_refused(void **state)
+{
+	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_UD, NULL, NULL);
+	struct ibv_comp_cntr *one = create_cntr(VB_CNTR_WRS), *other = create_cntr(VB_CNTR_WRS);
+	struct vb_comp_cntr_caps caps;
+	struct vb_comp_cntr_init_attr flags = {.flags = 1};
+
+	(void)state;
+	assert_int_equal(
+	    _ibv_query_comp_cntr_caps(ctx, (struct ibv_comp_cntr_caps *)(void *)&caps, sizeof caps),
+	    0);
+	assert_int_equal(caps.max_value, UINT64_MAX);
+	assert_int_equal(caps.supported_qp_attach_ops, 1 | 2 | 4 | 16);
+	assert_int_equal(attach_cntr(a.qp, one, VB_CNTR_OP_SEND | VB_CNTR_OP_RECV), 0);
+	assert_int_equal(attach_cntr(a.qp, other, VB_CNTR_OP_WRITE | VB_CNTR_OP_RECV), EBUSY);
+	assert_int_equal(attach_cntr(a.qp, other, VB_CNTR_OP_WRITE), 0);
+	assert_int_equal(attach_cntr(b.qp, other, VB_CNTR_OP_REMOTE_WRITE), EOPNOTSUPP);
+	assert_int_equal(attach_cntr(b.qp, other, 0), EOPNOTSUPP);
+	to_init(b.qp);
+	assert_int_equal(attach_cntr(b.qp, other, VB_CNTR_OP_SEND), 0);
+	to_rts(b.qp, 0, false);
+	assert_int_equal(attach_cntr(b.qp, one, VB_CNTR_OP_RECV), EINVAL);
+	assert_refused(create_cntr(2), EOPNOTSUPP);
+	assert_refused(ibv_create_comp_cntr(ctx, (struct ibv_comp_cntr_init_attr *)(void *)&flags),
+		       EOPNOTSUPP);
+	end_free(&a);
+	assert_int_equal(ibv_destroy_comp_cntr(one), 0);
+	assert_int_equal(ibv_destroy_comp_cntr(other), EBUSY);
+	end_free(&b);
+	assert_int_equal(ibv_destroy_comp_cntr(other), 0);
 }
 
 int main(void)
@@ -219,7 +320,8 @@ int main(void)
 	    cmocka_unit_test(dmah__kept),
 	    cmocka_unit_test(buf__registered),
 	    cmocka_unit_test(port_speed__of_the_link),
-	    cmocka_unit_test(completion_counters__refused),
+	    cmocka_unit_test(comp_cntr__counts_work),
+	    cmocka_unit_test(comp_cntr__wrong_attachments_refused),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -48,6 +48,24 @@ static void complete(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc,
 		vb_qp_fatal(vb_qp_whole(qp), wc->time);
 }
 
+/* Work that is neither, as a bind, has no counter. */
+static void count_send(struct vb_qp *qp, const struct vb_swqe *w, enum vb_wc_status status)
+{
+	switch ((enum vb_wc_opcode)vb_work[w->opcode].completion) {
+	case VB_WC_SEND:
+		vb_qp_count_completion(qp, VB_COUNTED_SEND, status, w->length);
+		break;
+	case VB_WC_RDMA_WRITE:
+		vb_qp_count_completion(qp, VB_COUNTED_WRITE, status, w->length);
+		break;
+	case VB_WC_RDMA_READ:
+		vb_qp_count_completion(qp, VB_COUNTED_READ, status, w->length);
+		break;
+	default:
+		break;
+	}
+}
+
 /* Completes the oldest send WQE. An error always makes a completion. IBA 10.7.3.1 */
 void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now)
 {
@@ -60,6 +78,8 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 		sq->nxt++;
 	VB_ASSERT_ALL(sq->nxt - sq->head <= sq->tail - sq->head);
 	sq->head++;
+	if (qp->is_counted)
+		count_send(qp, w, status);
 	if (status == VB_WC_SUCCESS && !(w->flags & VB_SEND_SIGNALED))
 		return;
 
@@ -89,6 +109,8 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	/* The receives of an XRC target belong to the SRQ and stay. */
 	wc->qp = qp->xrcd ? NULL : vb_qp_whole(qp);
 	wc->time = now;
+	if (qp->is_counted)
+		vb_qp_count_completion(qp, VB_COUNTED_RECV, wc->status, wc->byte_len);
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
 	complete(qp, qp->recv_cq, wc, solicited);
 }

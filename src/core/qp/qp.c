@@ -386,6 +386,7 @@ int vb_qp_destroy(struct vb_qp *qp)
 	struct vb_xrcd *x = qp->xrcd;
 
 	vb_qp_reset(qp, 0);
+	vb_qp_detach_comp_cntrs(qp);
 	count_uses(qp, -1);
 	vb_qp_free(qp);
 	if (ops->gone)

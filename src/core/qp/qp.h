@@ -57,6 +57,7 @@ struct vb_qp {
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
 	bool owes_requests; /* responses filled the last turn; see sched.c */
 	uint8_t dc_lane;    /* DCI and context: which of the initiator's */
+	bool is_counted;    /* some of cntr are there */
 	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
 	struct vb_dci *dci; /* DCI only */
 	struct vb_responder resp;
@@ -77,7 +78,8 @@ struct vb_qp {
 	struct vb_dct *dct;       /* DCT only */
 	struct vb_xrc_loan *loan; /* XRC_TGT that serves, or is, another HCA's; else NULL */
 	struct vb_event_source ev;
-	struct vb_path ack_path; /* of ACKs and NAKs while ack_dscp_force; see ack.c */
+	struct vb_path ack_path;      /* of ACKs and NAKs while ack_dscp_force; see ack.c */
+	struct vb_comp_cntr *cntr[4]; /* by enum vb_counted; NULL: nobody counts. count.c */
 };
 
 #define VB_QP_HOT offsetof(struct vb_qp, attr.dest_qpn)
@@ -135,6 +137,11 @@ static inline const struct vb_pd *vb_recv_pd(const struct vb_qp *qp)
 {
 	return qp->srq ? qp->srq->pd : qp->pd;
 }
+
+/* count.c: completion counters; when the QP goes, and for one that is_counted. */
+VB_COLD void vb_qp_detach_comp_cntrs(struct vb_qp *qp);
+void vb_qp_count_completion(struct vb_qp *qp, enum vb_counted which, enum vb_wc_status status,
+			    uint32_t bytes);
 
 /* complete.c: completions and the error state. */
 void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err, vb_time now);

@@ -122,10 +122,13 @@ void vb_ibv_destroy_all(struct vb_ibv_file *f)
 {
 	struct vb_ibv_context *first =
 	    vb_container_of(f->contexts.next, struct vb_ibv_context, in_file);
+	struct vb_ibv_comp_cntr *cntr;
 	struct vb_ibv_channel *ch;
 	/* Users before what they use, so nothing is busy. */
 	int err = destroy_queues(f, first->engine);
 
+	while ((cntr = TAKE(f, comp_cntrs, struct vb_ibv_comp_cntr)))
+		vb_object_free(cntr);
 	err |= destroy_memory(f);
 	err |= destroy_domains(f);
 	while ((ch = TAKE(f, channels, struct vb_ibv_channel))) {

@@ -121,8 +121,8 @@ void vb_ibv_set_ops(struct vb_ibv_context *c)
 
 static void lists_init(struct vb_ibv_context *c)
 {
-	struct vb_list *all[] = {&c->pds, &c->mrs,      &c->mws, &c->cqs, &c->srqs,
-				 &c->qps, &c->channels, &c->tds, &c->dms, &c->xrcds};
+	struct vb_list *all[] = {&c->pds,      &c->mrs, &c->mws, &c->cqs,   &c->srqs,      &c->qps,
+				 &c->channels, &c->tds, &c->dms, &c->xrcds, &c->comp_cntrs};
 
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		vb_list_init(all[i]);
