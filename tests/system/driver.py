@@ -52,6 +52,8 @@ import case_runtime  # noqa: E402,F401
 import case_shm  # noqa: E402,F401
 import case_soak  # noqa: E402,F401
 import case_subnet  # noqa: E402,F401
+import case_subnet_diags  # noqa: E402,F401
+import case_subnet_routing  # noqa: E402,F401
 import case_sweep  # noqa: E402,F401
 import case_top  # noqa: E402,F401
 import case_trace  # noqa: E402,F401

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define EXT_SPEED_NONE 30 /* of LinkSpeedExtEnabled. IBA 14.2.5.6 */
+
 /* All speeds up to @best, as bits of enum vb_ib_speed; FDR10 is a vendor's. */
 static uint32_t speeds_up_to(uint32_t best)
 {
@@ -98,7 +100,9 @@ static void port_up(struct vb_subnet *s, struct vb_subnet_place at, uint32_t spe
 
 static uint32_t enabled_speeds(const struct vb_port_info *p)
 {
-	uint8_t ext = p->ext_speed_enabled & p->ext_speed_supported;
+	uint8_t ext = p->ext_speed_enabled == EXT_SPEED_NONE
+			  ? 0
+			  : p->ext_speed_enabled & p->ext_speed_supported;
 
 	return speed_set(p->speed_enabled & p->speed_supported, ext);
 }

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The other programs of infiniband-diags and ibutils on a fabric, every query of saquery, many processes at once, and two
+fabrics side by side."""
+import os
+import re
+import shutil
+
+from cases import case
+from case_subnet import Fabric, lid_of, need
+
+# Query, records at 36 nodes with 96 ports and 48 cables, and what is between its parts.
+QUERIES = (("CPI", 0), ("NR", 36), ("PIR", 116), ("SL2VL", None), ("VLAR", None), ("LFTR", 20), ("GIR", 36), ("SWIR", 2 * 20),
+           ("LR", 96), ("PR", 36 * 36), ("MCMR", None), ("SR", 0), ("IIR", 0), ("SMIR", None), ("MFTR", None))
+
+
+def port_info(f, lid, port):
+    return f.run("H-0000", "ibportstate", str(lid), str(port), "query")
+
+
+def field(text, name):
+    found = re.search(rf"^{name}:\.*(.*)$", text, re.M)
+    need(found, f"no {name} in {text}")
+    return found[1]
+
+
+def lid_of_switch(f, name):
+    shown = f.host.run([f.context.verbena, "fabric", "show", f.name])
+    return int(re.search(rf"^Switch {name} .* lid (\d+)", shown, re.M)[1])
+
+
+@case("subnet.ports", seconds=120)
+def port_states(context):
+    """ibportstate disables, enables and resets a port, and sets its speeds and width; ibaddr, sminfo, ibsysstat."""
+    f = Fabric(context, "ports", "fat-tree:k=4")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        lid, host = lid_of_switch(f, "S-0010"), lid_of(f, "H-0009")
+        f.run("H-0000", "ibportstate", str(lid), "1", "disable")
+        text = port_info(f, lid, 1)
+        need(field(text, "LinkState") == "Down" and field(text, "PhysLinkState") == "Disabled", text)
+        f.run("H-0000", "ibportstate", str(lid), "1", "enable")
+        f.run("H-0000", "ibportstate", str(lid), "1", "speed", "1")
+        f.run("H-0000", "ibportstate", str(lid), "1", "espeed", "30")
+        f.run("H-0000", "ibportstate", str(lid), "1", "width", "1")
+        f.run("H-0000", "ibportstate", str(lid), "1", "reset")
+        text = port_info(f, lid, 1)
+        need(field(text, "PhysLinkState") == "LinkUp" and field(text, "LinkWidthActive") == "1X"
+             and field(text, "LinkSpeedActive") == "2.5 Gbps", text)
+        text = f.run("H-0000", "ibaddr", str(host))
+        need(f"LID start 0x{host:x} end 0x{host:x}" in text, text)
+        need("SMINFO_MASTER" in f.run("H-0009", "sminfo"), "sminfo")
+        server = f.host.start(f.at("H-0009", "ibsysstat", "-S"))
+        try:
+            text = f.run("H-0000", "sh", "-c", f"until ibsysstat {host} 2>/dev/null; do :; done")
+            need("sysstat ping succeeded" in text, text)
+        finally:
+            server.end()
+        text = f.run("H-0000", "vendstat", "-N", str(host), status=255)
+        need("classportinfo query" in text, text)
+    finally:
+        f.end()
+
+
+@case("subnet.counters", seconds=120)
+def counters(context):
+    """perfquery in its forms, and ibqueryerrors, which finds nothing."""
+    f = Fabric(context, "counters", "fat-tree:k=4")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        lid, host = str(lid_of_switch(f, "S-0010")), str(lid_of(f, "H-0009"))
+        text = f.run("H-0000", "perfquery", "-x", host, "1")
+        before = int(field(text, "PortRcvPkts"))
+        need(before > 10 and field(text, "PortMulticastRcvPkts") == "0", text)
+        need("port 255" in f.run("H-0000", "perfquery", "-a", lid), "perfquery -a")
+        need(f.run("H-0000", "perfquery", "-l", lid, "1-4").count("# Port counters") == 4, "perfquery -l")
+        f.run("H-0000", "perfquery", "-x", "-R", host, "1")
+        text = f.run("H-0000", "perfquery", "-x", host, "1")
+        need(int(field(text, "PortRcvPkts")) < before, text)
+        for option in ("-T", "-X", "-D", "-E", "--rcvcc", "--vloppackets"):  # of which nothing is known
+            text = f.run("H-0000", "perfquery", option, host, "1", status=255)
+            need("failed: cannot query" in text, text)
+        text = f.run("H-0000", "ibqueryerrors")
+        need("36 nodes checked, 0 bad nodes found" in text and "96 ports checked, 0 ports have errors" in text, text)
+    finally:
+        f.end()
+
+
+@case("subnet.tables", seconds=120)
+def tables(context):
+    """Every query of saquery, the forwarding tables, GUIDs and LIDs that are unique, and ibdiagnet."""
+    f = Fabric(context, "tables", "fat-tree:k=4")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        for query, cnt in QUERIES:
+            text = f.run("H-0000", "saquery", query)
+            got = len(re.findall(r" dump:", text))
+            need(cnt in (None, got) or query == "PIR" and got >= cnt, f"{query}: {got} records: {text[-500:]}")
+        text = f.run("H-0000", "saquery", "--smkey", "1", "PKTR", str(lid_of(f, "H-0009")))
+        need("0xFFFF" in text.replace("ffff", "FFFF"), text)
+        for option, word in (("-L", ""), ("-D", "H-0015"), ("-s", "IsSM ports"), ("-c", "ClassPortInfo")):
+            need(option == "-L" or word in f.run("H-0000", "saquery", option), option)
+        text = f.run("H-0000", "dump_lfts")
+        need(len(re.findall(r"^36 (?:valid )?lids dumped", text, re.M)) == 20, text[-500:])
+        text = f.run("H-0000", "dump_mfts")
+        need(text.count("Multicast mlids") == 20, text[-500:])
+        f.run("H-0000", "ibidsverify")
+        if shutil.which("ibdiagnet"):
+            folder = os.path.join(context.machine.folder, "ibdiagnet")
+            text = f.run("H-0000", "ibdiagnet", "-o", folder)
+            stages = re.findall(r"^    (\w.*?)  +(\d+) +\d+ *$", text, re.M)
+            need(len(stages) >= 6 and all(errors == "0" for _, errors in stages), text[-1500:])
+    finally:
+        f.end()
+
+
+@case("subnet.again", seconds=120)
+def output_fed_back(context):
+    """What ibnetdiscover prints is a topology, of which it prints the same again."""
+    first = Fabric(context, "first", "fat-tree:k=4")
+    path = os.path.join(context.machine.folder, "again.net")
+
+    def discovered(f):
+        text = f.run("H-0000", "ibnetdiscover")
+        # The first lines are the date and where it began.
+        return "".join(line + "\n" for line in text.splitlines() if not line.startswith("#"))
+
+    try:
+        printed = discovered(first)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(printed)
+        second = Fabric(context, "second", path)  # beside the first one
+        try:
+            need(discovered(second) == printed, discovered(second))
+            # Each has a manager, and ports of its own.
+            second.manage(log=second.log)
+            second.await_log("SUBNET UP")
+            need("State: Active" in second.run("H-0003", "ibstat"), "the second one")
+            need("State: Initializing" in first.run("H-0003", "ibstat"), "the first one")
+        finally:
+            second.end()
+        need(discovered(first) == printed, "the first one")
+    finally:
+        first.end()
+
+
+@case("subnet.many", seconds=240)
+def many_processes(context):
+    """A hundred processes at nodes of a fabric at once, ten at each, all with an open file."""
+    f = Fabric(context, "many", "fat-tree:k=4")
+    servers = []
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        program = ("import os, select\nf = [os.open('/dev/infiniband/umad0', os.O_RDWR) for _ in range(2)]\n"
+                   "print('open', flush=True)\nselect.select([f[0]], [], [])\n")
+        for i in range(100):
+            servers.append(f.host.start(f.at(f"H-{i % 10:04}", "python3", "-c", program)))
+        for p in servers:
+            p.wait_output("open", seconds=60)
+        need(f.run("H-0003", "saquery", "-N").count("NodeRecord dump") == 36, "saquery")
+    finally:
+        for p in servers:
+            p.end()
+        f.end()
