@@ -10,22 +10,21 @@
 static const struct vb_name dc_types[] = {
     {MLX5DV_DCTYPE_DCT, "DCT"}, {MLX5DV_DCTYPE_DCI, "DCI"}, {0, NULL}};
 
-/* Whose the functions are that an initiator has: what programs hand over does not tell. One that is
- * gone stays until another has its address. */
-struct initiator {
-	struct initiator *next;
+/* Whose the functions are that an initiator has: what programs hand over does not tell. */
+struct vb_initiator {
+	struct vb_initiator *next;
 	struct mlx5dv_qp_ex *mlx5;
 	struct ibv_qp *qp;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct initiator *initiators;
+static struct vb_initiator *initiators;
 /* As libverbena.so made them; they are the same in all initiators. */
 static struct mlx5dv_qp_ex next;
 
-static struct initiator *find_initiator(const struct mlx5dv_qp_ex *mlx5)
+static struct vb_initiator *find_initiator(const struct mlx5dv_qp_ex *mlx5)
 {
-	struct initiator *i = initiators;
+	struct vb_initiator *i = initiators;
 
 	while (i && i->mlx5 != mlx5)
 		i = i->next;
@@ -34,7 +33,7 @@ static struct initiator *find_initiator(const struct mlx5dv_qp_ex *mlx5)
 
 static struct ibv_qp *qp_of(const struct mlx5dv_qp_ex *mlx5)
 {
-	struct initiator *i;
+	struct vb_initiator *i;
 
 	pthread_mutex_lock(&mutex);
 	i = find_initiator(mlx5);
@@ -82,7 +81,7 @@ static void take_initiator(struct ibv_qp *qp)
 {
 	struct mlx5dv_qp_ex *mlx5 =
 	    vb_next_verbs()->mlx5dv_qp_ex_from_ibv_qp_ex((struct ibv_qp_ex *)qp);
-	struct initiator *i;
+	struct vb_initiator *i;
 
 	if (!mlx5)
 		return;
@@ -103,6 +102,28 @@ static void take_initiator(struct ibv_qp *qp)
 		mlx5->wr_set_dc_addr = wr_set_dc_addr;
 		mlx5->wr_set_dc_addr_stream = wr_set_dc_addr_stream;
 	}
+	pthread_mutex_unlock(&mutex);
+}
+
+struct vb_initiator *vb_calls_take_out_initiator(const struct ibv_qp *qp)
+{
+	struct vb_initiator **at = &initiators, *i;
+
+	pthread_mutex_lock(&mutex);
+	while (*at && (*at)->qp != qp)
+		at = &(*at)->next;
+	i = *at;
+	if (i)
+		*at = i->next;
+	pthread_mutex_unlock(&mutex);
+	return i;
+}
+
+void vb_calls_put_back_initiator(struct vb_initiator *i)
+{
+	pthread_mutex_lock(&mutex);
+	i->next = initiators;
+	initiators = i;
 	pthread_mutex_unlock(&mutex);
 }
 

@@ -3,6 +3,9 @@
 #include "calls/next.h"
 #include "calls/show.h"
 #include "calls/verbs/destroy.h"
+#include "calls/verbs/extended.h"
+
+#include <stdlib.h>
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
@@ -64,7 +67,19 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask,
 	return rc;
 }
 
-VB_CALLS_DESTROY_ENTRY(ibv_destroy_qp, ibv_qp, VB_KIND_QP, "qp")
+static int destroy_qp(struct ibv_qp *qp)
+{
+	struct vb_initiator *i = vb_calls_take_out_initiator(qp);
+	int rc = vb_next_verbs()->ibv_destroy_qp(qp);
+
+	if (i && rc)
+		vb_calls_put_back_initiator(i);
+	else
+		free(i);
+	return rc;
+}
+
+VB_CALLS_DESTROY(, ibv_destroy_qp, "ibv_destroy_qp", destroy_qp, ibv_qp, VB_KIND_QP, "qp")
 
 static void mcast_begin(struct vb_call *c, const char *verb, struct ibv_qp *qp,
 			const union ibv_gid *gid, uint16_t lid)
