@@ -10,7 +10,7 @@
 
 /* What a counter of PortCounters has counted since the link began; XmitWait in nanoseconds. Errors
  * of both kinds of packets are errors of reception. IBA 16.1.3.5 */
-static uint64_t counter_now(const struct vb_pma_port *p, enum vb_pma_counter i)
+static uint64_t link_counter(const struct vb_pma_port *p, enum vb_pma_counter i)
 {
 	const struct vb_ib_counters *c = &p->link->counters;
 
@@ -44,6 +44,11 @@ static uint64_t counter_now(const struct vb_pma_port *p, enum vb_pma_counter i)
 	default: /* links here have no symbols that are wrong, and no thresholds of errors */
 		return 0;
 	}
+}
+
+static uint64_t counter_now(const struct vb_pma_port *p, enum vb_pma_counter i)
+{
+	return link_counter(p, i) + (i < VB_PMA_ERROR_COUNTERS ? p->reported[i] : 0);
 }
 
 static uint64_t ext_counter_now(const struct vb_pma_port *p, enum vb_pma_ext_counter i)

@@ -20,6 +20,7 @@ struct vb_pma_port {
 	uint64_t switch_relay_errors;                           /* no way on, or back out */
 	uint64_t xmit_constraint_errors, rcv_constraint_errors; /* P_Keys */
 	uint64_t multicast_xmit_packets, multicast_rcv_packets; /* of the link's packets */
+	uint64_t reported[VB_PMA_ERROR_COUNTERS]; /* errors that somebody says it had, on top */
 	/* Of the agent: what each counter had when it was 0. */
 	uint64_t zero[VB_PMA_COUNTERS], ext_zero[VB_PMA_EXT_COUNTERS];
 };

@@ -17,13 +17,15 @@ def need(ok, text):
 class Fabric:
     """A fabric of its own name, with OpenSM at one node when it is wanted."""
 
-    def __init__(self, context, name, topology):
+    def __init__(self, context, name, topology, *options):
         if not shutil.which("opensm"):
             raise Skip("opensm is not installed")
         self.context, self.host, self.name = context, context.machine.a, name
         self.log = os.path.join(context.machine.folder, f"osm.{name}.log")
         self.managers = []
-        self.host.run([context.verbena, "fabric", "--name", name, "up", topology])
+        said = self.host.run([context.verbena, "fabric", "--name", name, *options, "up", topology])
+        found = re.search("^OpenSM at .*, log (.*)$", said, re.M)
+        self.managed = found[1] if found else None  # the log of the manager that the fabric started
 
     def at(self, node, *command):
         return [self.context.verbena, "run", "--fabric", self.name, "--node", node, "--", *command]

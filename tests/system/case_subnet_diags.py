@@ -28,6 +28,14 @@ def lid_of_switch(f, name):
     return int(re.search(rf"^Switch {name} .* lid (\d+)", shown, re.M)[1])
 
 
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+            return file.read().split("\0")[0]
+    except OSError:
+        return ""
+
+
 @case("subnet.ports", seconds=120)
 def port_states(context):
     """ibportstate disables, enables and resets a port, and sets its speeds and width; ibaddr, sminfo, ibsysstat."""
@@ -85,6 +93,32 @@ def counters(context):
         need("36 nodes checked, 0 bad nodes found" in text and "96 ports checked, 0 ports have errors" in text, text)
     finally:
         f.end()
+
+
+@case("subnet.errors", seconds=60)
+def reported_errors(context):
+    """`fabric error` adds to the counters that perfquery and ibqueryerrors read; `fabric up --sm` has a manager."""
+    v, a = context.verbena, context.machine.a
+    f = Fabric(context, "errors", "star:hosts=2", "--sm")
+    try:
+        f.await_log("SUBNET UP", log=f.managed)
+        pids = [pid for pid in a.pids() if "opensm" in command_of(pid)]
+        need(len(pids) == 1, f"opensm: {pids}")
+        lid = str(lid_of(f, "H-0001"))
+        a.run([v, "fabric", "-n", "errors", "error", "H-0001", "1", "SymbolErrorCounter=7"])
+        a.run([v, "fabric", "-n", "errors", "error", "H-0001", "1", "symbolerrorcounter=2"])
+        need(field(f.run("H-0000", "perfquery", lid, "1"), "SymbolErrorCounter") == "9", "perfquery")
+        text = f.run("H-0000", "sh", "-c", "ibqueryerrors --threshold-file /dev/null; true")
+        need("[SymbolErrorCounter == 9]" in text, text)
+        for words, said in ((("H-0001", "1", "Nothing=1"), "no counter of errors"), (("H-0001", "1", "VL15Dropped"), "COUNTER=N"),
+                            (("H-0001", "2", "VL15Dropped=1"), "ports 1 to 1"), (("H-0001", "1", "VL15Dropped=x"), "COUNTER=N"),
+                            (("H-0001", "1", "VL15Dropped=1x"), "no number")):
+            text = a.run([v, "fabric", "-n", "errors", "error", *words], status=1)
+            need(said in text, text)
+    finally:
+        f.end()
+    need(not os.path.exists(os.path.dirname(f.managed)), "its files are there")
+    need("opensm" not in command_of(pids[0]), "it runs on")
 
 
 @case("subnet.tables", seconds=120)

@@ -4,6 +4,7 @@
  * and returns when programs can reach it; the other words are calls to that process.
  */
 #include "cmd/cmd.h"
+#include "cmd/fabric/manager.h"
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
 
@@ -21,11 +22,12 @@
 #define PARTS_MAX 4
 #define EXIT_FAILED 1
 
-enum { OPT_NAME, OPT_FOREGROUND };
+enum { OPT_NAME, OPT_FOREGROUND, OPT_SM };
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
     [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
+    [OPT_SM] = {'s', "sm", NULL, "up: with OpenSM at the first host, until the fabric ends"},
     {0},
 };
 
@@ -111,16 +113,24 @@ static void detach_self(void)
 	(void)chdir("/");
 }
 
-static int serve_fabric(struct vb_subnet_daemon *d)
+/* @m: NULL, or the manager beside it. */
+static int serve_fabric(struct vb_subnet_daemon *d, struct vb_manager *m, const char *name)
 {
-	int rc = vb_subnet_daemon_serve(d);
+	int rc;
 
+	if (m)
+		vb_manager_start(m, name);
+	rc = vb_subnet_daemon_serve(d);
+	if (m)
+		vb_manager_end(m);
 	vb_subnet_daemon_close(d);
 	return rc ? EXIT_FAILED : 0;
 }
 
-static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground)
+static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground,
+		     bool with_manager)
 {
+	struct vb_manager manager;
 	struct vb_topo topo;
 	struct vb_subnet_daemon *d;
 	char why[256];
@@ -134,7 +144,14 @@ static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg
 		vb_topo_free(&topo);
 		return EXIT_FAILED;
 	}
+	if (with_manager && !vb_manager_prepare(&manager, cmd, &topo)) {
+		vb_subnet_daemon_close(d);
+		vb_topo_free(&topo);
+		return EXIT_FAILED;
+	}
 	printf("fabric %s: %u nodes, %u cables\n", name, topo.node_cnt, topo.link_cnt);
+	if (with_manager)
+		printf("OpenSM at %s, log %s/opensm.log\n", manager.node, manager.folder);
 	fflush(stdout);
 	pid = foreground ? 0 : fork();
 	if (pid < 0) {
@@ -147,7 +164,7 @@ static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg
 		_exit(0);
 	if (!foreground)
 		detach_self();
-	rc = serve_fabric(d);
+	rc = serve_fabric(d, with_manager ? &manager : NULL, name);
 	vb_topo_free(&topo);
 	return rc;
 }
@@ -197,12 +214,14 @@ static int fabric_ask(const struct vb_cmd *cmd, const char *name, enum vb_subnet
 	return rc ? EXIT_FAILED : 0;
 }
 
-static int fabric_plug(const struct vb_cmd *cmd, const char *name, const char *word,
-		       const char *node, const char *port)
+/* @more: "", or what follows the port. */
+static int fabric_change(const struct vb_cmd *cmd, const char *name, const char *word,
+			 const char *node, const char *port, const char *more)
 {
 	char text[200];
 
-	if ((size_t)snprintf(text, sizeof text, "%s %s %s", word, node, port) >= sizeof text)
+	if ((size_t)snprintf(text, sizeof text, "%s %s %s%s%s", word, node, port, *more ? " " : "",
+			     more) >= sizeof text)
 		return vb_cmd_usage(cmd, "the name of the node is too long");
 	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
 }
@@ -210,17 +229,18 @@ static int fabric_plug(const struct vb_cmd *cmd, const char *name, const char *w
 static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	const char *arg, *name = NAME_DEFAULT, *word;
-	bool foreground = false;
+	bool foreground = false, with_manager = false;
 	int left;
 
 	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
 		foreground |= i == OPT_FOREGROUND;
+		with_manager |= i == OPT_SM;
 		if (i == OPT_NAME)
 			name = arg;
 	}
 	left = argc - optind;
 	if (left == 0)
-		return vb_cmd_usage(cmd, "up, down, show, dump, link or unlink?");
+		return vb_cmd_usage(cmd, "up, down, show, dump, link, unlink or error?");
 	word = argv[optind];
 	/* A fabric may also be named behind the word. */
 	if (left == 2 &&
@@ -234,20 +254,24 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 				    "'-', '_' and '.'",
 				    name, VB_SUBNET_NAME_MAX - 1);
 	if (strcmp(word, "up") == 0 && left == 2)
-		return fabric_up(cmd, name, argv[optind + 1], foreground);
+		return fabric_up(cmd, name, argv[optind + 1], foreground, with_manager);
 	if (strcmp(word, "down") == 0 && left == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
 	if ((strcmp(word, "show") == 0 || strcmp(word, "dump") == 0) && left == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_COMMAND, word);
 	if ((strcmp(word, "link") == 0 || strcmp(word, "unlink") == 0) && left == 3)
-		return fabric_plug(cmd, name, word, argv[optind + 1], argv[optind + 2]);
+		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2], "");
+	if (strcmp(word, "error") == 0 && left == 4)
+		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2],
+				     argv[optind + 3]);
 	return vb_cmd_usage(cmd, "'%s' does not go with %d arguments, or is no word", word,
 			    left - 1);
 }
 
 const struct vb_cmd vb_cmd_fabric = {
     .name = "fabric",
-    .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | link NODE PORT | unlink NODE PORT",
+    .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | link NODE PORT | unlink NODE PORT | "
+		 "error NODE PORT COUNTER=N",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,
     .run = run_fabric,

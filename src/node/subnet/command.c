@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The commands by which `verbena fabric` looks at a fabric and changes its cables. What a command
- * prints goes to a file that the caller copies.
+ * The commands by which `verbena fabric` looks at a fabric, changes its cables and reports errors.
+ * What a command prints goes to a file that the caller copies.
  */
 #include "node/subnet/state.h"
 
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static int print_text(void *ctx, const char *text, size_t len)
@@ -55,33 +56,98 @@ static int command_show(struct vb_subnet_daemon *d, FILE *out)
 	return 0;
 }
 
-/* "NODE PORT" */
-static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugged, char *why,
-			size_t why_size)
+/* "NODE PORT", where the node's name may have spaces. */
+static int place_parse(const struct vb_subnet_daemon *d, char *text, struct vb_subnet_place *at,
+		       char *why, size_t why_size)
 {
-	char *port_text = strrchr(arguments, ' '), *end = NULL;
+	char *port_text = strrchr(text, ' '), *end = NULL;
 	const struct vb_topo_node *n;
 	unsigned long port = 0;
-	int rc;
 
 	if (port_text) {
 		*port_text++ = 0;
 		port = strtoul(port_text, &end, 10);
 	}
-	n = vb_topo_find(d->topo, arguments);
+	n = vb_topo_find(d->topo, text);
 	if (!n) {
-		snprintf(why, why_size, "the fabric has no node '%s'", arguments);
+		snprintf(why, why_size, "the fabric has no node '%s'", text);
 		return -ENOENT;
 	}
 	if (!end || *end || port == 0 || port > n->port_cnt) {
 		snprintf(why, why_size, "'%s' has the ports 1 to %u", n->name, n->port_cnt);
 		return -EINVAL;
 	}
-	rc = vb_subnet_plug(&d->subnet,
-			    (struct vb_subnet_place){(uint32_t)(n - d->topo->node), (uint8_t)port},
-			    plugged, vb_broker_clock());
+	*at = (struct vb_subnet_place){(uint32_t)(n - d->topo->node), (uint8_t)port};
+	return 0;
+}
+
+static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugged, char *why,
+			size_t why_size)
+{
+	struct vb_subnet_place at;
+	int rc = place_parse(d, arguments, &at, why, why_size);
+
 	if (rc)
-		snprintf(why, why_size, "no cable is at port %lu of '%s'", port, n->name);
+		return rc;
+	rc = vb_subnet_plug(&d->subnet, at, plugged, vb_broker_clock());
+	if (rc)
+		snprintf(why, why_size, "no cable is at port %u of '%s'", at.port,
+			 d->topo->node[at.node].name);
+	return rc;
+}
+
+/* As perfquery(8) prints them. */
+static const char *const error_names[VB_PMA_ERROR_COUNTERS] = {
+    [VB_PMA_SYMBOL_ERRORS] = "SymbolErrorCounter",
+    [VB_PMA_LINK_ERROR_RECOVERY] = "LinkErrorRecoveryCounter",
+    [VB_PMA_LINK_DOWNED] = "LinkDownedCounter",
+    [VB_PMA_RCV_ERRORS] = "PortRcvErrors",
+    [VB_PMA_RCV_REMOTE_PHYSICAL_ERRORS] = "PortRcvRemotePhysicalErrors",
+    [VB_PMA_RCV_SWITCH_RELAY_ERRORS] = "PortRcvSwitchRelayErrors",
+    [VB_PMA_XMIT_DISCARDS] = "PortXmitDiscards",
+    [VB_PMA_XMIT_CONSTRAINT_ERRORS] = "PortXmitConstraintErrors",
+    [VB_PMA_RCV_CONSTRAINT_ERRORS] = "PortRcvConstraintErrors",
+    [VB_PMA_LINK_INTEGRITY_ERRORS] = "LocalLinkIntegrityErrors",
+    [VB_PMA_BUFFER_OVERRUN_ERRORS] = "ExcessiveBufferOverrunErrors",
+    [VB_PMA_VL15_DROPPED] = "VL15Dropped",
+};
+
+static int error_find(const char *name, char *why, size_t why_size)
+{
+	int n;
+
+	for (int i = 0; i < (int)VB_PMA_ERROR_COUNTERS; i++)
+		if (strcasecmp(error_names[i], name) == 0)
+			return i;
+	n = snprintf(why, why_size, "'%s' is no counter of errors; they are", name);
+	for (int i = 0; i < (int)VB_PMA_ERROR_COUNTERS && n > 0 && (size_t)n < why_size; i++)
+		n += snprintf(why + n, why_size - (size_t)n, "%s %s", i ? "," : "", error_names[i]);
+	return -EINVAL;
+}
+
+/* "NODE PORT COUNTER=N": the port has had N more of these errors. */
+static int command_error(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	char *name = strrchr(arguments, ' '), *number = name ? strchr(name, '=') : NULL, *end;
+	struct vb_subnet_place at;
+	unsigned long long cnt;
+	int i, rc;
+
+	if (!number || number[1] < '0' || number[1] > '9') {
+		snprintf(why, why_size, "the last argument is COUNTER=N, as in PortRcvErrors=3");
+		return -EINVAL;
+	}
+	*name++ = 0;
+	*number++ = 0;
+	cnt = strtoull(number, &end, 10);
+	if (*end || cnt > UINT32_MAX) {
+		snprintf(why, why_size, "'%s' is no number from 0 to %u", number, UINT32_MAX);
+		return -EINVAL;
+	}
+	i = error_find(name, why, why_size);
+	rc = i < 0 ? i : place_parse(d, arguments, &at, why, why_size);
+	if (!rc)
+		d->subnet.node[at.node].pma.port[at.port].reported[i] += cnt;
 	return rc;
 }
 
@@ -106,6 +172,8 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)
 		rc = command_plug(d, arguments, copy[0] == 'l', why, why_size);
+	else if (strcmp(copy, "error") == 0)
+		rc = command_error(d, arguments, why, why_size);
 	else {
 		snprintf(why, why_size, "there is no command '%s'", copy);
 		rc = -EINVAL;

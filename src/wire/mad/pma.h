@@ -53,6 +53,7 @@ enum vb_pma_counter {
 	VB_PMA_XMIT_WAIT, /* bit 0 of CounterSelect2 */
 	VB_PMA_COUNTERS
 };
+#define VB_PMA_ERROR_COUNTERS VB_PMA_XMIT_DATA /* those before it count errors */
 
 /* Those of PortCountersExtended, likewise. */
 enum vb_pma_ext_counter {

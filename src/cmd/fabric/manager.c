@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The subnet manager beside a fabric, see manager.h. opensm(8), prctl(2) */
+#include "cmd/fabric/manager.h"
+
+#include "wire/mad/smp.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM "opensm"
+#define EXIT_NO_PROGRAM 127
+
+/* It is in /usr/sbin, which may be missing in the PATH of a user. */
+static void path_extend(void)
+{
+	const char *path = getenv("PATH");
+	char longer[4096];
+
+	if ((size_t)snprintf(longer, sizeof longer, "%s:/usr/sbin:/sbin",
+			     path ? path : "/usr/bin") < sizeof longer)
+		(void)setenv("PATH", longer, 1);
+}
+
+static bool program_is_there(void)
+{
+	char paths[4096], *save, *path;
+	char file[sizeof paths + sizeof PROGRAM + 1];
+
+	snprintf(paths, sizeof paths, "%s", getenv("PATH") ? getenv("PATH") : "");
+	for (path = strtok_r(paths, ":", &save); path; path = strtok_r(NULL, ":", &save)) {
+		snprintf(file, sizeof file, "%s/" PROGRAM, path);
+		if (access(file, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The first host with a cable. */
+static const struct vb_topo_node *node_choose(const struct vb_topo *topo)
+{
+	for (uint32_t i = 0; i < topo->node_cnt; i++) {
+		const struct vb_topo_node *n = &topo->node[i];
+
+		for (unsigned p = 1; n->type == VB_NODE_CA && p <= n->port_cnt; p++)
+			if (n->port[p].peer != VB_TOPO_NO_PEER)
+				return n;
+	}
+	return NULL;
+}
+
+bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const struct vb_topo *topo)
+{
+	const struct vb_topo_node *n = node_choose(topo);
+
+	*m = (struct vb_manager){.folder = "/tmp/verbena-opensm.XXXXXX"};
+	path_extend();
+	if (!program_is_there()) {
+		vb_cmd_error(cmd,
+			     "--sm: " PROGRAM " is not installed; Debian's package is 'opensm'");
+		return false;
+	}
+	if (!n) {
+		vb_cmd_error(cmd, "--sm: the fabric has no host with a cable, where " PROGRAM
+				  " could be");
+		return false;
+	}
+	if (!mkdtemp(m->folder)) {
+		vb_cmd_error(cmd, "'%s': %s", m->folder, strerror(errno));
+		return false;
+	}
+	snprintf(m->node, sizeof m->node, "%s", n->name);
+	return true;
+}
+
+static void manager_exec(const struct vb_manager *m, const char *name, pid_t fabric)
+{
+	char log[sizeof m->folder + 16];
+	const char *argv[] = {"verbena", "run",   "--fabric", name, "--node", m->node,
+			      "--",      PROGRAM, "-e",       "-f", log,      NULL};
+	sigset_t none;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != fabric)
+		return;
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	snprintf(log, sizeof log, "%s/opensm.log", m->folder);
+	(void)setenv("OSM_TMP_DIR", m->folder, 1);
+	(void)setenv("OSM_CACHE_DIR", m->folder, 1);
+	int null = open("/dev/null", O_RDWR);
+
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+	}
+	(void)execv("/proc/self/exe", (char **)(uintptr_t)argv);
+}
+
+void vb_manager_start(struct vb_manager *m, const char *name)
+{
+	pid_t fabric = getpid(), pid = fork();
+
+	if (pid == 0) {
+		manager_exec(m, name, fabric);
+		_exit(EXIT_NO_PROGRAM);
+	}
+	m->pid = pid > 0 ? pid : 0;
+}
+
+void vb_manager_end(struct vb_manager *m)
+{
+	DIR *dir;
+
+	/* Nothing answers it any more: it would try again before it ended of its own. */
+	if (m->pid) {
+		(void)kill(m->pid, SIGKILL);
+		(void)waitpid(m->pid, NULL, 0);
+		m->pid = 0;
+	}
+	dir = m->folder[0] ? opendir(m->folder) : NULL;
+	if (!dir)
+		return;
+	for (struct dirent *e = readdir(dir); e; e = readdir(dir))
+		if (e->d_name[0] != '.')
+			(void)unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	(void)rmdir(m->folder);
+}

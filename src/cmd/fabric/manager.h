@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The OpenSM that `verbena fabric up --sm` starts beside a fabric, and ends with it. */
+#ifndef VB_CMD_FABRIC_MANAGER_H
+#define VB_CMD_FABRIC_MANAGER_H
+
+#include "cmd/cmd.h"
+#include "fabric/topology/topology.h"
+
+#include <sys/types.h>
+
+struct vb_manager {
+	char folder[64]; /* of its log and its files */
+	char node[80];   /* where it is */
+	pid_t pid;       /* 0: it does not run */
+};
+
+/* Finds the program and a node, and makes the folder. False: the user was told why not. */
+bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const struct vb_topo *topo);
+
+/* Starts it, from the process that runs fabric @name, which it does not outlive. */
+void vb_manager_start(struct vb_manager *m, const char *name);
+
+/* Ends it, and removes its files. */
+void vb_manager_end(struct vb_manager *m);
+
+#endif
