@@ -364,6 +364,10 @@ def check_words(_):
                 m = re.search(pattern, line)
                 if m:
                     bad.append(f"{path}:{n}: {m.group().strip()}: {instead}")
+    for path in c_files("tests"):
+        for n, line in enumerate(read(path).splitlines(), 1):
+            if re.search(r"\bassert_in_range\(", line) and not path.endswith("cmocka_env.h"):
+                bad.append(f"{path}:{n}: cmocka 2 deprecates it: assert_uint_in_range()")
     return bad
 
 

@@ -188,7 +188,7 @@ static void tokens__taken_together(void **state)
 	}
 	for (uint32_t left = EVENTS; left-- > 0;)
 		drains += event_take(&p, left);
-	assert_in_range(drains, 1, 4);
+	assert_uint_in_range(drains, 1, 4);
 	program_end(&p);
 }
 

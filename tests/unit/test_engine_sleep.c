@@ -270,7 +270,7 @@ static void expect_sleep__the_thread_does_not_park(void **state)
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_in_range(engine.progress_thread.beaten, 0, 2);
+	assert_uint_in_range(engine.progress_thread.beaten, 0, 2);
 }
 
 /* Arming sends what was posted, and receives nothing: an acknowledgement that waits for a reply

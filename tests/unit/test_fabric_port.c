@@ -171,8 +171,8 @@ static void weights__share_what_strict_priorities_leave(void **state)
 			(void)put(&w, f->prio, len[f->prio], 0);
 	}
 	for (uint32_t i = 0; i < VB_PRIORITY_CNT; i++)
-		assert_in_range(bytes[i] * 8, all * schedule.weight[i] * 99 / 100,
-				all * schedule.weight[i] * 101 / 100);
+		assert_uint_in_range(bytes[i] * 8, all * schedule.weight[i] * 99 / 100,
+				     all * schedule.weight[i] * 101 / 100);
 	f = put(&w, 2, 100, 0);
 	assert_ptr_equal(vb_port_poll_transmit(&w.port, 0), f);
 	/* One that is held leaves its share to the others. */
@@ -185,7 +185,7 @@ static void weights__share_what_strict_priorities_leave(void **state)
 		vb_port_handle_packet(&w.port, f, 0);
 	}
 	assert_int_equal(bytes[4], 0);
-	assert_in_range(bytes[1], bytes[0] * 3 * 99 / 100, bytes[0] * 3 * 101 / 100);
+	assert_uint_in_range(bytes[1], bytes[0] * 3 * 99 / 100, bytes[0] * 3 * 101 / 100);
 	vb_frame_pool_destroy(&w.pool);
 }
 

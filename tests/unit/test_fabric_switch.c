@@ -109,7 +109,7 @@ static void hops__are_chosen_by_flow(void **state)
 		used[port]++;
 	}
 	assert_int_equal(used[2] + used[3], 200);
-	assert_in_range(used[2], 70, 130);
+	assert_uint_in_range(used[2], 70, 130);
 	vb_frame_pool_destroy(&w.pool);
 }
 

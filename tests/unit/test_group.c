@@ -63,7 +63,7 @@ static int take_item(void *ctx, const struct vb_fd_store_item *item, struct vb_f
 {
 	struct items *all = ctx;
 
-	assert_in_range(all->cnt, 0, VB_SLOT_CNT - 1);
+	assert_uint_in_range(all->cnt, 0, VB_SLOT_CNT - 1);
 	all->item[all->cnt] = *item;
 	all->fds[all->cnt++] = *fds;
 	return 0;

@@ -205,7 +205,7 @@ static void pma__xmit_wait(void **state)
 	assert_int_equal(bits_at(320, 32), 12345);
 	link[1].counters.xmit_wait_ns += 512000;
 	assert_int_equal(ask_counts(GET, VB_PMA_PORT_COUNTERS, 1, 0, 0), 0);
-	assert_in_range(bits_at(320, 32), 112345, 112346);
+	assert_uint_in_range(bits_at(320, 32), 112345, 112346);
 }
 
 /* FAB-42 */

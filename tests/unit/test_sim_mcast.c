@@ -105,7 +105,7 @@ static void multicast__takes_each_cable_once(void **state)
 		play_open(&w);
 		for (uint32_t p = 0; p < vb_sim_port_cnt(w.net.sim); p++) {
 			vb_sim_port_stats(w.net.sim, p, &st);
-			assert_in_range(st.tx_pkts, 0, 1);
+			assert_uint_in_range(st.tx_pkts, 0, 1);
 			hops += (uint32_t)st.tx_pkts;
 		}
 		/* 16 hosts, their 8 switches, one above in each of 4 pods, and one root. Up to the

@@ -263,7 +263,7 @@ static void two_ends__clocks_and_losses(void **state)
 		/* 10 us each way, and what the clock drifts within a stretch at its ends. */
 		if (!(s->flags & VB_STEP_LOST) && s->a > 1000 && s->a < PACKETS - 1000 &&
 		    s->a != LOST)
-			assert_in_range(s->end - s->at, 0, 130000);
+			assert_uint_in_range(s->end - s->at, 0, 130000);
 	}
 	vb_traffic_free(t);
 }
@@ -376,7 +376,7 @@ static void rates__become_series_of_their_end(void **state)
 	assert_int_equal(s->series[VB_TRAFFIC_CC_TARGET][0]->top, 6000);
 	assert_int_equal(s->series[VB_TRAFFIC_CC_ALPHA][0]->top, 77);
 	/* 10 us after the first packet, and not minutes. */
-	assert_in_range(vb_traffic_length(t), 20000, 30000);
+	assert_uint_in_range(vb_traffic_length(t), 20000, 30000);
 	assert_true(find_step(t, VB_STEP_PACKET, 2)->faults & 1u << VB_FAULT_DELAY);
 	vb_traffic_free(t);
 }
