@@ -32,6 +32,7 @@
 #define VB_QPN_MULTICAST 0xffffff /* IBT-19 */
 #define VB_QKEY_GSI VB_MAD_QKEY
 #define VB_PKEYS_MAX 16
+#define VB_PORT_PKEYS_MAX 32 /* of a port of InfiniBand: a block of its table */
 
 /* Limits of one adapter: each is enforced exactly, and is what the verbs advertise. */
 struct vb_limits {
@@ -48,12 +49,13 @@ extern const struct vb_limits vb_limits_default;
 
 struct vb_hca_port {
 	enum vb_mtu active_mtu;
-	uint16_t pkey[VB_PKEYS_MAX];    /* 0: empty entry. IBT-81 */
-	struct vb_counters *counters;   /* NULL: the HCA keeps its own */
-	struct vb_adp_fired *adp_fired; /* NULL: nobody counts */
+	uint16_t pkey[VB_PORT_PKEYS_MAX]; /* 0: empty entry. IBT-81 */
+	struct vb_counters *counters;     /* NULL: the HCA keeps its own */
+	struct vb_adp_fired *adp_fired;   /* NULL: nobody counts */
 	/* A virtual function has no address of its own: packets for its QPs may arrive on this port
 	 * too. 0: none. */
 	uint8_t parent;
+	uint8_t lmc; /* InfiniBand: bits of its LIDs that paths differ by */
 };
 
 struct vb_hca_config {

@@ -58,6 +58,11 @@ struct vb_link_config {
 	struct vb_wakeup *wakeup; /* where the processes of this host are woken, by slot */
 	/* Maps a local address to its HCA port; 0: not ours, the packet is dropped. */
 	uint8_t (*port_of)(void *ctx, const struct vb_gid *local, uint32_t ifindex);
+	/* The same of the path that a packet came by, where there are LIDs; then every sender is of
+	 * this host. NULL: there are none. */
+	uint8_t (*port_of_path)(void *ctx, const struct vb_path *path);
+	/* The fabric, where the port's packets go by LID; NULL: none. See link/ib/map.h. */
+	struct vb_ib_link_config *fabric;
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
 	 * nonzero. Either may be NULL. */
 	void (*tap)(void *ctx, const struct vb_link_tap *t);

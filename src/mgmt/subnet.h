@@ -58,6 +58,10 @@ struct vb_subnet {
 	void *(*alloc)(void *ctx, size_t size); /* zeroed memory, or NULL */
 	void (*free)(void *ctx, void *p);
 	void *alloc_ctx;
+	/* Brings the counters of the ports of @node up to date, where other packets than MADs go
+	 * through the subnet. NULL: none do. */
+	void (*count)(void *ctx, uint32_t node);
+	void *count_ctx;
 };
 
 /* What a node is; names and GUIDs are the caller's to keep unique. */

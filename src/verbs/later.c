@@ -15,13 +15,14 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
+	const struct vb_device *d = vb_ibv_port(c, port);
 
-	if (port != VB_IBV_PORT)
-		return vb_ibv_refuse(c, vb_ibv_why_port(port), "ibv_query_port_speed");
+	if (!d)
+		return vb_ibv_refuse(c, vb_ibv_why_port(c, port), "ibv_query_port_speed");
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_query_port_speed");
 	vb_ibv_refresh(c);
-	*speed = (c->table.speed_mbps ? c->table.speed_mbps : VB_IBV_UNKNOWN_MBPS) / 100;
+	*speed = (d->speed_mbps ? d->speed_mbps : VB_IBV_UNKNOWN_MBPS) / 100;
 	vb_ibv_leave(c);
 	return 0;
 }

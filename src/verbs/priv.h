@@ -29,7 +29,7 @@
 
 /* Nobody's OUI, as rdma_rxe says. */
 #define VB_IBV_VENDOR 0xffffff
-/* The one port that each verbs device has. */
+/* The first port of a verbs device, of RoCE the only one. */
 #define VB_IBV_PORT 1
 /* What a network device that does not know its speed (loopback) is taken for. */
 #define VB_IBV_UNKNOWN_MBPS 100000
@@ -65,12 +65,14 @@ struct vb_ibv_context {
 	struct vb_list in_file;
 	struct vb_ibv_device *dev;
 	struct vb_engine *engine;
-	struct vb_list link;      /* in the list of open contexts */
-	uint8_t port;             /* of the HCA */
-	uint32_t generation;      /* of table */
-	struct vb_device table;   /* this device's entry; see vb_ibv_refresh() */
-	struct vb_evq async;      /* behind async_fd */
-	struct vb_evq_node ports; /* events of the port */
+	struct vb_list link; /* in the list of open contexts */
+	uint8_t port;        /* of the HCA: the first one */
+	uint8_t port_cnt;    /* more than one on InfiniBand alone */
+	uint32_t generation; /* of table */
+	struct vb_evq async; /* behind async_fd */
+	/* By port number less 1: this device's entries, see vb_ibv_refresh(), and events. */
+	struct vb_device table[VB_DEVICES_MAX];
+	struct vb_evq_node ports[VB_DEVICES_MAX];
 	/* What was created and not yet destroyed, for ibv_close_device(). */
 	struct vb_list pds, mrs, mws, cqs, srqs, qps, channels, tds, dms, xrcds, comp_cntrs;
 };
@@ -320,6 +322,22 @@ int vb_ibv_acquire(struct vb_engine **out);
 /* What no errno can say: one line on standard error, unless *@said, which is then set. */
 __attribute__((format(printf, 2, 3))) void vb_ibv_complain(_Atomic bool *said, const char *format,
 							   ...);
+/* The port's entry in the device table, as c->table has it; NULL: the device has no such port. */
+static inline const struct vb_device *vb_ibv_port(const struct vb_ibv_context *c, uint32_t number)
+{
+	return number >= VB_IBV_PORT && number <= c->port_cnt ? &c->table[number - VB_IBV_PORT]
+							      : NULL;
+}
+
+/* The ports of the device are those of InfiniBand. */
+static inline bool vb_ibv_is_ib(const struct vb_ibv_context *c)
+{
+	return c->table[0].ib.number != 0;
+}
+
+/* ib_port.c: what a port of InfiniBand says of itself. */
+void vb_ibv_ib_port_show(const struct vb_device *d, struct ibv_port_attr *a);
+
 /* Brings c->table up to date and raises the events of what changed. Under the lock. */
 void vb_ibv_refresh(struct vb_ibv_context *c);
 /* Fills in the operations of the context. */
@@ -433,8 +451,9 @@ int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,
 			   struct vb_ibv_dm_mem **out);
 
 /* gid.c */
-/* The GID with index @index, NULL when the entry is empty or there is none. Under the lock. */
-const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t index);
+/* The GID with index @index of port @port, NULL when the entry is empty or there is none. Under the
+ * lock. */
+const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t port, uint32_t index);
 
 /* ah.c: the static rate of @attr as vb_ah.kbps has it. */
 uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_attr *attr);

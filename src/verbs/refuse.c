@@ -82,8 +82,11 @@ int vb_ibv_why_elsewhere(enum vb_object_kind kind)
 	return VB_IBV_WHY(ENOENT, "the %s is of another context", kind_names[kind]);
 }
 
-int vb_ibv_why_port(uint32_t port)
+int vb_ibv_why_port(const struct vb_ibv_context *c, uint32_t port)
 {
+	if (c->port_cnt > 1)
+		return VB_IBV_WHY(EINVAL, "port_num is %u, and the device has the ports 1 to %u",
+				  port, c->port_cnt);
 	return VB_IBV_WHY(EINVAL, "port_num is %u, and the device has port 1 alone", port);
 }
 

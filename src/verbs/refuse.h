@@ -23,8 +23,8 @@ __attribute__((cold)) void vb_ibv_forget_why(void);
 /* Notes that there is no such object, or that it is of another context. Return ENOENT. */
 __attribute__((cold)) int vb_ibv_why_gone(enum vb_object_kind kind);
 __attribute__((cold)) int vb_ibv_why_elsewhere(enum vb_object_kind kind);
-/* Notes that @port is none of the device. Returns EINVAL. */
-__attribute__((cold)) int vb_ibv_why_port(uint32_t port);
+/* Notes that @port is none of the device of @c. Returns EINVAL. */
+__attribute__((cold)) int vb_ibv_why_port(const struct vb_ibv_context *c, uint32_t port);
 /* Notes the reason of the core's last refusal. Under the lock. Returns @err. */
 __attribute__((cold)) int vb_ibv_why_core(struct vb_ibv_context *c, int err);
 /*

@@ -12,6 +12,7 @@
 #define FLOW_LABEL_MASK 0xfffffu
 #define SPORT_MIN 0xc000u
 #define IPPROTO_NUM_UDP 17
+#define NEXT_HEADER_IBA 0x1b /* IBA 8.3: BTH follows */
 #define IPV4_HDR_LEN 20
 #define IPV4_DF 0x4000
 #define UDP_HDR_LEN 8
@@ -76,7 +77,9 @@ static void emit_ipv4(const struct vb_path *p, uint32_t len, uint8_t *ip)
 
 void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh)
 {
-	if (vb_gid_is_ipv4(&p->sgid)) {
+	bool is_roce = !vb_path_has_lid(p);
+
+	if (is_roce && vb_gid_is_ipv4(&p->sgid)) {
 		memset(grh, 0, VB_GRH_LEN - IPV4_HDR_LEN);
 		emit_ipv4(p, len, grh + VB_GRH_LEN - IPV4_HDR_LEN);
 		return;
@@ -84,8 +87,8 @@ void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh)
 	vb_grh_emit(&(struct vb_grh){.version = 6,
 				     .traffic_class = p->traffic_class,
 				     .flow_label = p->flow_label,
-				     .pay_len = (uint16_t)(UDP_HDR_LEN + len),
-				     .next_header = IPPROTO_NUM_UDP,
+				     .pay_len = (uint16_t)(len + (is_roce ? UDP_HDR_LEN : 0)),
+				     .next_header = is_roce ? IPPROTO_NUM_UDP : NEXT_HEADER_IBA,
 				     .hop_limit = p->hop_limit,
 				     .sgid = p->sgid,
 				     .dgid = p->dgid},

@@ -17,6 +17,7 @@ struct vb_gid {
 
 #define VB_GRH_LEN 40
 
+/* By LID where @dlid is not 0: an InfiniBand packet, whose GIDs are zero when it has no GRH. */
 struct vb_path {
 	struct vb_gid sgid;    /* of the sender */
 	struct vb_gid dgid;    /* of the receiver */
@@ -52,6 +53,47 @@ static inline bool vb_gid_is_multicast(const struct vb_gid *g)
 	return g->b[0] == 0xff || (vb_gid_is_ipv4(g) && g->b[12] >> 4 == 0xe);
 }
 
+/* A packet of InfiniBand: it goes by LID. */
+static inline bool vb_path_has_lid(const struct vb_path *p)
+{
+	return p->dlid != 0;
+}
+
+/* GIDs travel with the packet: a GRH on InfiniBand, the IP header of RoCE. IBA 8.2.1 */
+static inline bool vb_path_has_grh(const struct vb_path *p)
+{
+	static const struct vb_gid none;
+
+	return !vb_path_has_lid(p) || !vb_gid_eq(&p->dgid, &none);
+}
+
+/* @a and @b lead from one address to one address. */
+static inline bool vb_path_same_ends(const struct vb_path *a, const struct vb_path *b)
+{
+	return a->slid == b->slid && a->dlid == b->dlid && vb_gid_eq(&a->sgid, &b->sgid) &&
+	       vb_gid_eq(&a->dgid, &b->dgid);
+}
+
+/* A packet that came by @from is from where packets by @own go. IBA 9.6.1.5 */
+static inline bool vb_path_is_back(const struct vb_path *from, const struct vb_path *own)
+{
+	return from->slid == own->dlid && from->dlid == own->slid &&
+	       vb_gid_eq(&from->sgid, &own->dgid) && vb_gid_eq(&from->dgid, &own->sgid);
+}
+
+/* What stands for the receiver alone, to tell receivers apart: its GID, or its LID in one that
+ * nobody has. */
+static inline struct vb_gid vb_path_receiver(const struct vb_path *p)
+{
+	struct vb_gid g = p->dgid;
+
+	if (!vb_path_has_grh(p)) {
+		g.b[14] = (uint8_t)(p->dlid >> 8);
+		g.b[15] = (uint8_t)p->dlid;
+	}
+	return g;
+}
+
 /*
  * The UDP source port of a connection: from the flow label if there is one, else from both QPNs, so
  * that both directions use one port and ECMP spreads QPs. Range 0xC000...0xFFFF. facts B.1
@@ -62,8 +104,9 @@ uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn);
 struct vb_path vb_path_back(const struct vb_path *path);
 
 /*
- * Writes the VB_GRH_LEN bytes in front of a UD message at @grh: over IPv6 the IPv6 header, over
- * IPv4 20 zero bytes and the IPv4 header (IBT-21). @len counts BTH through ICRC.
+ * Writes the VB_GRH_LEN bytes in front of a UD message at @grh: on InfiniBand the GRH, over IPv6
+ * the IPv6 header, over IPv4 20 zero bytes and the IPv4 header (IBT-21). @len counts BTH through
+ * ICRC.
  */
 void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh);
 

@@ -149,6 +149,38 @@ static void path_back__exchanges_the_ends(void **state)
 	assert_int_equal(back.hop_limit, 64);
 }
 
+/*
+ * InfiniBand: whose packets a connection takes, and by what a peer is known. IBA 9.6.1.5;
+ * IBT-100
+ */
+static void path__by_lid(void **state)
+{
+	struct vb_path own = {.slid = 5, .dlid = 9}, from = vb_path_back(&own), other = from;
+
+	(void)state;
+	assert_true(vb_path_is_back(&from, &own));
+	assert_false(vb_path_has_grh(&own));
+	other.slid = 10;
+	assert_false(vb_path_is_back(&other, &own));
+	other = from;
+	other.dlid = 4;
+	assert_false(vb_path_is_back(&other, &own));
+	other = from;
+	other.sgid = other.dgid = gid4(1);
+	assert_true(vb_path_has_grh(&other));
+	assert_false(vb_path_is_back(&other, &own));
+	own.dgid = gid4(1);
+	own.sgid = gid4(1);
+	assert_true(vb_path_is_back(&other, &own));
+	/* RoCE has a GRH always, and no LID. */
+	assert_true(vb_path_has_grh(&(struct vb_path){.dgid = gid4(2)}));
+	own = (struct vb_path){.dlid = 9};
+	other = (struct vb_path){.dlid = 10};
+	struct vb_gid a = vb_path_receiver(&own), b = vb_path_receiver(&other);
+
+	assert_false(vb_gid_eq(&a, &b));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +191,7 @@ int main(void)
 	    cmocka_unit_test(path_parse_grh__reads_what_was_written),
 	    cmocka_unit_test(path_back__exchanges_the_ends),
 	    cmocka_unit_test(gid_is_ipv4__only_when_mapped),
+	    cmocka_unit_test(path__by_lid),
 	};
 
 	return cmocka_run_group_tests_name("path", tests, NULL, NULL);

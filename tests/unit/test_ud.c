@@ -112,6 +112,48 @@ static void completion__tells_of_the_datagram(void **state)
 	env_close(&env);
 }
 
+/* InfiniBand: LIDs and what LMC leaves of them; a GRH, or 40 bytes that stay as they were. */
+static void completion__tells_of_lids(void **state)
+{
+	(void)state;
+	for (int has_grh = 0; has_grh < 2; has_grh++) {
+		struct vb_path path = {.port = 1, .slid = 0x105, .dlid = 0x22b, .sl = 3};
+		struct vb_hdr h = {.opcode = VB_TRANSPORT_UD | VB_OP_SEND_ONLY,
+				   .pkey = VB_PKEY_DEFAULT,
+				   .deth = {ENV_QKEY, 0xabcdef}};
+		uint8_t pkt[VB_HDR_MAX + 100] = {0};
+		struct vb_rx rx = {.pkt = pkt, .path = &path};
+		const uint8_t *at = (uint8_t *)env.mem + ENV_MEM / 2;
+		struct vb_wc wc;
+
+		setup(VB_PKEY_DEFAULT);
+		env.hca->cfg.port[1].lmc = 2;
+		if (has_grh) {
+			path.sgid = env_gid(7);
+			path.dgid = env_gid(1);
+		}
+		memset(env.mem, 0xa5, sizeof env.mem);
+		assert_int_equal(env_recv(&env, qp, 1, 200), 0);
+		h.dqpn = vb_qp_number(qp);
+		rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt) + 100;
+		assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+		wc = env_wc(&env, 1, VB_WC_SUCCESS);
+		assert_int_equal(wc.byte_len, 140);
+		assert_int_equal(wc.slid, 0x105);
+		assert_int_equal(wc.dlid_path_bits, 3);
+		assert_int_equal(wc.sl, 3);
+		assert_int_equal(wc.flags, has_grh ? VB_WC_GRH : 0);
+		for (int i = 0; i < 40 && !has_grh; i++)
+			assert_int_equal(at[i], 0xa5);
+		/* Next header: BTH follows, without UDP. IBA 8.3 */
+		if (has_grh) {
+			assert_int_equal(at[6], 0x1b);
+			assert_int_equal(at[5], rx.len + 4);
+		}
+		env_close(&env);
+	}
+}
+
 /* Room for the message and its 40 bytes, to the byte. IBT-43 */
 static void receive__fits_exactly(void **state)
 {
@@ -200,6 +242,7 @@ int main(void)
 	    cmocka_unit_test(qkey__every_bit_counts),
 	    cmocka_unit_test(pkey__every_pair),
 	    cmocka_unit_test(completion__tells_of_the_datagram),
+	    cmocka_unit_test(completion__tells_of_lids),
 	    cmocka_unit_test(receive__fits_exactly),
 	    cmocka_unit_test(receive__into_memory_that_is_gone),
 	    cmocka_unit_test(receive__longer_than_the_mtu),

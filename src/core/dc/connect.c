@@ -38,16 +38,14 @@ static uint32_t next_connection(uint32_t from)
 static bool target_eq(const struct vb_dc_dest *a, const struct vb_dc_dest *b)
 {
 	return a->to.dqpn == b->to.dqpn && a->key == b->key && a->to.path.port == b->to.path.port &&
-	       vb_gid_eq(&a->to.path.dgid, &b->to.path.dgid) &&
-	       vb_gid_eq(&a->to.path.sgid, &b->to.path.sgid);
+	       vb_path_same_ends(&a->to.path, &b->to.path);
 }
 
 bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path)
 {
 	const struct vb_path *own = &qp->dci->dest.to.path;
 
-	return qp->dci->has_dest && vb_gid_eq(&path->sgid, &own->dgid) &&
-	       vb_gid_eq(&path->dgid, &own->sgid);
+	return qp->dci->has_dest && vb_path_is_back(path, own);
 }
 
 void vb_dci_leave(struct vb_qp *qp)

@@ -79,6 +79,7 @@ enum vb_dct_use {
 /* Who has a context of a target. */
 struct vb_dct_entry {
 	struct vb_gid gid; /* the initiator's */
+	uint16_t lid;
 	uint32_t qpn;
 	uint8_t lane;
 	enum vb_dct_use use;

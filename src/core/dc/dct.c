@@ -94,14 +94,15 @@ static void end_contexts(struct vb_qp *qp, bool forget, vb_time now)
 
 /* The context that the lane of the initiator that @hdr is of has or had, VB_DCT_CONTEXTS when none
  * is known. */
-static uint32_t context_find(struct vb_dct *dct, const struct vb_gid *gid, const struct vb_hdr *hdr)
+static uint32_t context_find(struct vb_dct *dct, const struct vb_path *from,
+			     const struct vb_hdr *hdr)
 {
 	for (uint32_t n = 0; n < VB_DCT_CONTEXTS; n++) {
 		uint32_t i = (dct->recent + n) % VB_DCT_CONTEXTS;
 		const struct vb_dct_entry *e = &dct->entry[i];
 
 		if (e->use != VB_DCT_FREE && e->qpn == hdr->dc.sqpn && e->lane == hdr->dc.lane &&
-		    vb_gid_eq(&e->gid, gid)) {
+		    e->lid == from->slid && vb_gid_eq(&e->gid, &from->sgid)) {
 			dct->recent = i;
 			return i;
 		}
@@ -152,6 +153,9 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 	c->attr.dest_qpn = hdr->dc.sqpn;
 	c->attr.path.sgid = rx->path->dgid;
 	c->attr.path.dgid = rx->path->sgid;
+	c->attr.path.slid = rx->path->dlid;
+	c->attr.path.dlid = rx->path->slid;
+	c->attr.path.sl = vb_path_has_lid(rx->path) ? rx->path->sl : c->attr.path.sl;
 	c->attr.path.udp_sport = rx->path->udp_sport;
 	c->dc_connection = hdr->dc.connection;
 	c->dc_lane = hdr->dc.lane;
@@ -219,7 +223,7 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 				  const struct vb_rx *rx, vb_time now)
 {
 	struct vb_dct *dct = qp->dct;
-	uint32_t i = context_find(dct, &rx->path->sgid, hdr);
+	uint32_t i = context_find(dct, rx->path, hdr);
 	struct vb_qp *c = dct->context[i];
 
 	if (hdr->solicited)
@@ -251,6 +255,7 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 	if (qp->state == VB_QPS_ERR)
 		return VB_VERDICT_QP_STATE; /* a completion has overrun the CQ */
 	dct->entry[i] = (struct vb_dct_entry){.gid = rx->path->sgid,
+					      .lid = rx->path->slid,
 					      .qpn = hdr->dc.sqpn,
 					      .lane = hdr->dc.lane,
 					      .use = VB_DCT_LIVE,
@@ -269,12 +274,12 @@ static enum vb_verdict dct_recv(struct vb_qp *qp, const struct vb_hdr *hdr, cons
 	if (hdr->opcode == VB_OPCODE_DC_CONNECT)
 		return on_connect(qp, hdr, rx, now);
 
-	uint32_t i = context_find(qp->dct, &rx->path->sgid, hdr);
+	uint32_t i = context_find(qp->dct, rx->path, hdr);
 	struct vb_qp *c = qp->dct->context[i];
 
 	/* Without a context the connect was lost: the initiator's timer brings it again. */
 	if (i == VB_DCT_CONTEXTS || qp->dct->entry[i].use != VB_DCT_LIVE ||
-	    c->dc_connection != hdr->dc.connection ||
+	    c->dc_connection != hdr->dc.connection || rx->path->dlid != c->attr.path.slid ||
 	    !vb_gid_eq(&rx->path->dgid, &c->attr.path.sgid))
 		return VB_VERDICT_SOURCE;
 	if (c->state != VB_QPS_RTR)

@@ -23,7 +23,7 @@ static bool port_is_valid(const struct vb_hca *h, uint8_t port)
 
 static bool pkey_is_valid(const struct vb_hca *h, uint8_t port, uint16_t index)
 {
-	return index < VB_PKEYS_MAX && vb_pkey_is_valid(h->cfg.port[port].pkey[index]);
+	return index < VB_PORT_PKEYS_MAX && vb_pkey_is_valid(h->cfg.port[port].pkey[index]);
 }
 
 /* Port, P_Key, MTU and path: what they are depends on the port. */
@@ -114,7 +114,9 @@ static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t m
 		if (!peer)
 			return -ENOMEM;
 	} else if ((mask & VB_QP_AV) && qp->ops->is_acked) {
-		peer = vb_peer_get(h, &a->path.dgid);
+		struct vb_gid receiver = vb_path_receiver(&a->path);
+
+		peer = vb_peer_get(h, &receiver);
 		if (!peer)
 			return -ENOMEM;
 	}

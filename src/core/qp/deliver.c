@@ -27,8 +27,7 @@ static enum vb_verdict packet_check(const struct vb_qp *qp, const struct vb_hdr 
 		return VB_VERDICT_SOURCE;
 	if (vb_qp_pkey_index(qp, hdr->pkey) < 0)
 		return VB_VERDICT_PKEY;
-	if (qp->ops->is_connected && (!vb_gid_eq(&from->sgid, &qp->attr.path.dgid) ||
-				      !vb_gid_eq(&from->dgid, &qp->attr.path.sgid)))
+	if (qp->ops->is_connected && !vb_path_is_back(from, &qp->attr.path))
 		return VB_VERDICT_SOURCE;
 	return VB_VERDICT_OK;
 }

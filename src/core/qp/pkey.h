@@ -30,10 +30,16 @@ static inline int vb_qp_pkey_index(const struct vb_qp *qp, uint16_t pkey)
 {
 	const uint16_t *table = qp->hca->cfg.port[qp->attr.port].pkey;
 
-	for (int i = 0; qp->type == VB_QPT_GSI && i < VB_PKEYS_MAX; i++)
+	for (int i = 0; qp->type == VB_QPT_GSI && i < VB_PORT_PKEYS_MAX; i++)
 		if (vb_pkey_matches(pkey, table[i]))
 			return i;
 	return vb_pkey_matches(pkey, vb_qp_pkey(qp)) ? qp->attr.pkey_index : -1;
+}
+
+/* The bits of a LID below those that all LIDs of the QP's port have. IBA 3.5.10 */
+static inline uint8_t vb_qp_path_bits(const struct vb_qp *qp, uint16_t lid)
+{
+	return (uint8_t)(lid & ((1u << qp->hca->cfg.port[qp->attr.port].lmc) - 1));
 }
 
 #endif

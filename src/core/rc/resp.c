@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "core/denial.h"
 #include "core/obj/mw.h"
+#include "core/qp/pkey.h"
 #include "core/rc/rc.h"
 
 #include <errno.h>
@@ -23,7 +24,11 @@ static bool payload_fits(const struct vb_qp *qp, uint16_t flags, uint32_t len)
 static void recv_finish(struct vb_qp *qp, const struct vb_hdr *hdr, uint32_t bytes,
 			enum vb_wc_opcode opcode, vb_time now)
 {
-	struct vb_wc wc = {.opcode = opcode, .byte_len = bytes, .sl = qp->attr.path.sl};
+	struct vb_wc wc = {.opcode = opcode,
+			   .byte_len = bytes,
+			   .sl = qp->attr.path.sl,
+			   .slid = qp->attr.path.dlid,
+			   .dlid_path_bits = vb_qp_path_bits(qp, qp->attr.path.slid)};
 
 	if (qp->ops->takes_srqs)
 		wc.src_qpn = qp->attr.dest_qpn;

@@ -44,10 +44,9 @@ static struct vb_xrc_loan *borrower_new(struct vb_xrcd *x, uint32_t peer, uint32
 
 static bool path_eq(const struct vb_path *a, const struct vb_path *b)
 {
-	return vb_gid_eq(&a->sgid, &b->sgid) && vb_gid_eq(&a->dgid, &b->dgid) &&
-	       a->flow_label == b->flow_label && a->udp_sport == b->udp_sport &&
-	       a->port == b->port && a->sl == b->sl && a->traffic_class == b->traffic_class &&
-	       a->hop_limit == b->hop_limit;
+	return vb_path_same_ends(a, b) && a->flow_label == b->flow_label &&
+	       a->udp_sport == b->udp_sport && a->port == b->port && a->sl == b->sl &&
+	       a->traffic_class == b->traffic_class && a->hop_limit == b->hop_limit;
 }
 
 static bool is_set_up(const struct vb_qp *qp, const struct vb_qp_attr *a)

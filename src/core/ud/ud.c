@@ -38,8 +38,12 @@ static enum vb_verdict ud_scatter(struct vb_qp *qp, const struct vb_rx *rx, cons
 	const struct vb_rwqe *w = qp->resp.rwqe;
 	uint8_t grh[VB_GRH_LEN];
 
-	vb_path_emit_grh(rx->path, rx->len + VB_ICRC_LEN, grh);
-	if (vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, 0, grh, VB_GRH_LEN) ||
+	bool has_grh = vb_path_has_grh(rx->path);
+
+	/* Without a GRH its place in the receive stays as it was. IBA 11.4.1.2 */
+	if (has_grh)
+		vb_path_emit_grh(rx->path, rx->len + VB_ICRC_LEN, grh);
+	if ((has_grh && vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, 0, grh, VB_GRH_LEN)) ||
 	    vb_mem_scatter(vb_recv_pd(qp), w->sge, w->sge_cnt, VB_GRH_LEN, payload, len)) {
 		vb_recv_complete_error(qp, VB_WC_LOC_PROT_ERR, VB_VERDICT_OPERATION, now);
 		return VB_VERDICT_OPERATION;
@@ -75,8 +79,10 @@ static enum vb_verdict ud_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const
 	    .opcode = VB_WC_RECV,
 	    .byte_len = len + VB_GRH_LEN, /* IBT-21 */
 	    .src_qpn = hdr->deth.sqpn,
-	    .flags = VB_WC_GRH,
+	    .flags = vb_path_has_grh(rx->path) ? VB_WC_GRH : 0,
+	    .slid = rx->path->slid,
 	    .sl = rx->path->sl,
+	    .dlid_path_bits = vb_qp_path_bits(qp, rx->path->dlid),
 	    .pkey_index = (uint16_t)vb_qp_pkey_index(qp, hdr->pkey),
 	};
 

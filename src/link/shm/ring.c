@@ -20,8 +20,8 @@ struct train {
 	uint16_t pkt_cnt;
 	uint8_t traffic_class, hop_limit;
 	uint32_t flow_label, ifindex;
-	uint16_t udp_sport, rsv0;
-	uint32_t rsv1;
+	uint16_t udp_sport, slid, dlid;
+	uint8_t sl, rsv;
 	struct vb_gid sgid, dgid;
 };
 _Static_assert(sizeof(struct train) == 56, "shared between processes");
@@ -124,6 +124,9 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 	t->flow_label = path->flow_label;
 	t->ifindex = way->ifindex;
 	t->udp_sport = path->udp_sport;
+	t->slid = path->slid;
+	t->dlid = path->dlid;
+	t->sl = path->sl;
 	t->sgid = path->sgid;
 	t->dgid = path->dgid;
 	__atomic_store_n(&((struct train *)(void *)(at + len))->ready, 0, __ATOMIC_RELAXED);
@@ -189,6 +192,9 @@ bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 					     .dgid = t.dgid,
 					     .flow_label = t.flow_label & 0xfffff,
 					     .udp_sport = t.udp_sport,
+					     .slid = t.slid,
+					     .dlid = t.dlid,
+					     .sl = t.sl & 0xf,
 					     .traffic_class = t.traffic_class,
 					     .hop_limit = t.hop_limit},
 				    .ifindex = t.ifindex};

@@ -115,7 +115,8 @@ static uint32_t recv_train(struct vb_shm *s, struct vb_shm_source *o, struct vb_
 	if (!vb_ring_begin(&o->ring, &way))
 		return 0;
 	*path = way.path;
-	path->port = s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
+	path->port = s->cfg.port_of_path ? s->cfg.port_of_path(s->cfg.ctx, path)
+					 : s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
 	is_ours = path->port != 0 && path->port < VB_LINK_PORTS_MAX;
 	while (*budget && vb_ring_take(&o->ring, &rx[n], s->copy[s->rx_cnt])) {
 		--*budget;

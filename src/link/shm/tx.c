@@ -80,7 +80,8 @@ static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_
 	uint8_t port = tx->path->port;
 
 	if (token == 0 || port == 0 || port >= VB_LINK_PORTS_MAX ||
-	    !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex[port]))
+	    (!s->cfg.port_of_path &&
+	     !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex[port])))
 		return NULL;
 	if (s->peer[slot].token != token)
 		make_ring(s, slot, token, now);

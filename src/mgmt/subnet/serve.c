@@ -108,6 +108,8 @@ static bool serve_smp(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 
 	vb_mad_hdr_parse(&h, m->mad);
 	r = vb_sma_handle(&n->sma, m->mad, m->at.port, now);
+	if (h.method == VB_MAD_METHOD_SET && r.respond)
+		r.changes |= VB_SMA_SET;
 	if (h.method == METHOD_TRAP_REPRESS && !(r.changes & VB_SMA_MKEY_TRAP))
 		vb_trap_repress(&n->traps, h.tid);
 	changes_apply(s, m, &r, now);
@@ -128,7 +130,11 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 			: asks && h.mgmt_class == VB_MAD_CLASS_PERF;
 	if (!*is_taken)
 		return false;
-	return m->on_qp0 ? serve_smp(s, m, now) : vb_pma_handle(&s->node[m->at.node].pma, m->mad);
+	if (m->on_qp0)
+		return serve_smp(s, m, now);
+	if (s->count)
+		s->count(s->count_ctx, m->at.node);
+	return vb_pma_handle(&s->node[m->at.node].pma, m->mad);
 }
 
 bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)

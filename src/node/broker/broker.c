@@ -63,7 +63,7 @@ void vb_broker_unwatch(struct vb_broker *b, int fd)
 static int detach_process(void)
 {
 	static const char *const own[] = {"VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
-					  "VERBENA_LINK"};
+					  "VERBENA_LINK",  "VERBENA_FABRIC",     "VERBENA_NODE"};
 	struct rlimit nofile;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 

@@ -42,6 +42,11 @@ struct vb_broker_client {
 	vb_time *queue_idle;            /* of the queue that faults make, by HCA port */
 	struct vb_wakeup *wakeup;       /* and the wakeup endpoints, see link/shm/wakeup.h */
 	struct vb_mailbox *mailbox;     /* and the mailboxes */
+	/* At a node of an InfiniBand fabric, whose process is the broker then (node/subnet): the
+	 * link's part of it (link/ib/ib.h), and the memory that processes at all of its nodes
+	 * share, with the five above but the bell. NULL: it is none. */
+	struct vb_ib_link_config *fabric;
+	void *common;
 	/* Answers in place what the broker asks of registers of QPs; called by vb_broker_check().
 	 * NULL: nothing is asked. */
 	void (*serve_csr)(void *ctx, struct vb_broker_msg *m);

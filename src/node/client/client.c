@@ -6,6 +6,7 @@
 #include "node/client/dial.h"
 #include "node/client/spawn.h"
 #include "node/host/error_hints.h"
+#include "node/subnet/adapter/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +61,8 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	struct vb_fds fds = {.cnt = 0};
 
 	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .fd_store = -1};
+	if (vb_subnet_is_wanted())
+		return vb_subnet_take_slot(c, why, why_size);
 	vb_broker_msg_init(&m, VB_BROKER_CLIENT);
 	fill_comm(m.comm, sizeof m.comm);
 	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
@@ -118,6 +121,8 @@ int vb_broker_check(struct vb_broker_client *c)
 	struct vb_fds fds;
 	vb_time now;
 
+	if (c->fabric)
+		return vb_subnet_check_slot(c);
 	if (c->sock >= 0) {
 		int rc = vb_broker_msg_recv(c->sock, &m, &fds, MSG_DONTWAIT);
 
@@ -148,6 +153,7 @@ void vb_broker_abandon(struct vb_broker_client *c)
 {
 	vb_memory_unmap(c->shm, sizeof *c->shm);
 	vb_memory_unmap(c->host, sizeof(struct vb_host_memory));
+	vb_subnet_leave_slot(c);
 	if (c->rx_fd >= 0)
 		close(c->rx_fd);
 	if (c->fd_store >= 0)

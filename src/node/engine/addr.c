@@ -64,3 +64,24 @@ uint8_t vb_addr_find(struct vb_addr_table *t, const struct vb_gid *gid, uint32_t
 	t->last = (struct vb_addr){*gid, ifindex, port};
 	return port;
 }
+
+static bool has_gid(const struct vb_device *d, const struct vb_gid *gid)
+{
+	for (uint32_t i = 0; i < VB_GIDS_MAX; i++)
+		if (d->gid[i].type != VB_GID_NONE && vb_gid_eq(&d->gid[i].gid, gid))
+			return true;
+	return false;
+}
+
+uint8_t vb_addr_of_path(const struct vb_host_shm *devices, const struct vb_path *path)
+{
+	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < devices->device_cnt; i++) {
+		const struct vb_device *d = &devices->device[i];
+		uint32_t lids = 1u << (d->ib.lmc & 7);
+
+		if (d->ib.lid == 0 || path->dlid < d->ib.lid || path->dlid >= d->ib.lid + lids)
+			continue;
+		return !vb_path_has_grh(path) || has_gid(d, &path->dgid) ? (uint8_t)(i + 1) : 0;
+	}
+	return 0;
+}

@@ -183,6 +183,13 @@ static uint8_t link_port_of(void *ctx, const struct vb_gid *local, uint32_t ifin
 	return vb_addr_find(&e->addr, local, ifindex);
 }
 
+static uint8_t link_port_of_path(void *ctx, const struct vb_path *path)
+{
+	const struct vb_engine *e = ctx;
+
+	return vb_addr_of_path(&e->devices, path);
+}
+
 int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
 {
 	return vb_link_join(e->link, port, gid);
@@ -217,6 +224,7 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 	    .counters = &e->broker.shm->counters[i + 1],
 	    .adp_fired = &e->broker.shm->fired[i + 1],
 	    .parent = (uint8_t)dev->parent,
+	    .lmc = dev->ib.lmc & 7,
 	};
 
 	_Static_assert(sizeof p.pkey == sizeof dev->pkey, "one table");
@@ -307,7 +315,8 @@ static int open_driver(struct vb_engine *e, const struct vb_link_driver *d,
 
 static int open_link(struct vb_engine *e, char *why, size_t why_size)
 {
-	const struct vb_link_driver *d = driver_wanted(why, why_size);
+	const struct vb_link_driver *d =
+	    e->broker.fabric ? vb_link_driver_fabric() : driver_wanted(why, why_size);
 	struct vb_link_config cfg = {
 	    .rx_fd = e->broker.rx_fd,
 	    .flow = e->broker.flow,
@@ -325,6 +334,10 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 
 	if (!d)
 		return -EINVAL;
+	if (e->broker.fabric) {
+		cfg.fabric = e->broker.fabric;
+		cfg.port_of_path = link_port_of_path;
+	}
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++) {
 		cfg.ifindex[i + 1] = e->devices.device[i].ifindex;
 		cfg.counters[i + 1] = &e->broker.shm->counters[i + 1];

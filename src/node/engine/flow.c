@@ -37,6 +37,9 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	socklen_t len = sizeof got;
 	uint32_t size;
 
+	/* Rings alone: what the link allows. */
+	if (e->broker.fabric)
+		return UINT32_MAX;
 	if (getsockopt(rx_fd, SOL_SOCKET, SO_RCVBUF, &got, &len) || got < 0)
 		got = 0;
 	size = (uint32_t)got < 2 * WINDOW_MIN ? 2 * WINDOW_MIN : (uint32_t)got;
@@ -52,6 +55,8 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 /* True when what goes to @slot on @path goes to a process of this host. */
 static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t slot)
 {
+	if (e->broker.fabric)
+		return true; /* there are no others */
 	return vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex) !=
 		   0 &&
 	       __atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED);

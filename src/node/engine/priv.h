@@ -38,6 +38,10 @@ struct vb_addr_table {
 	struct vb_addr slot[VB_ADDR_SLOTS];
 };
 
+/* The same of the path by which a packet of InfiniBand came: its LID is the port's, and its GRH, if
+ * it has one, names a GID of it. 0: none. IBA 8.3, 10.6.5 */
+uint8_t vb_addr_of_path(const struct vb_host_shm *devices, const struct vb_path *path);
+
 void vb_addr_build(struct vb_addr_table *t, const struct vb_host_shm *host);
 /* The port of @gid; for a link-local address the one on @ifindex if there are several. 0: none. */
 uint8_t vb_addr_find(struct vb_addr_table *t, const struct vb_gid *gid, uint32_t ifindex);

@@ -317,7 +317,7 @@ bool vb_devices_update(struct vb_host_shm *host, const struct vb_netdevs *n, uin
 
 bool vb_devices_set_pkeys(struct vb_host_shm *host, uint32_t pf, const uint16_t *pkey)
 {
-	const size_t size = sizeof host->device[pf].pkey;
+	const size_t size = VB_PKEYS_MAX * sizeof *pkey;
 
 	if (memcmp(host->device[pf].pkey, pkey, size) == 0)
 		return false;

@@ -41,11 +41,31 @@
 #define VB_NAME_MAX 32
 #define VB_VFS_MAX 8 /* virtual functions of a device */
 
-enum vb_gid_type { VB_GID_NONE, VB_GID_IPV6, VB_GID_IPV4 };
+enum vb_gid_type { VB_GID_NONE, VB_GID_IPV6, VB_GID_IPV4, VB_GID_IB };
 
 struct vb_gid_entry {
 	struct vb_gid gid; /* zero: empty entry; an index keeps its GID as long as that lives */
 	uint32_t type;     /* enum vb_gid_type */
+};
+
+/* A port of InfiniBand, as PortInfo has it. The ports of a node are one device of programs: its
+ * entries in the table follow each other. IBA 14.2.5.6 */
+struct vb_device_ib {
+	uint8_t number;   /* of the port at its node; 0: this is no port of InfiniBand */
+	uint8_t port_cnt; /* of the node */
+	uint8_t state;    /* enum vb_link_state, 1 DOWN to 5 ACT_DEFER */
+	uint8_t phys_state;
+	uint8_t lmc, sm_sl;
+	uint8_t vl_cap, mtu_cap; /* codes */
+	uint8_t init_reply, subnet_timeout;
+	uint8_t width; /* enum vb_ib_width */
+	uint8_t gid_cnt, pkey_cnt;
+	uint16_t lid, sm_lid;
+	uint16_t speed; /* enum vb_ib_speed */
+	uint32_t cap_mask;
+	uint32_t reregisters; /* times that the manager asked clients to register again */
+	uint32_t map_port;    /* its number in the map of the fabric, link/ib/map.h */
+	uint64_t system_guid;
 };
 
 struct vb_device {
@@ -61,8 +81,16 @@ struct vb_device {
 	uint32_t parent;
 	uint64_t guid; /* host order; from the MAC (EUI-64), or from the boot id for "lo" */
 	struct vb_gid_entry gid[VB_GIDS_MAX];
-	uint16_t pkey[VB_PKEYS_MAX]; /* 0: empty entry; of the register PKEY_TABLE */
+	uint16_t pkey[VB_PORT_PKEYS_MAX]; /* 0: empty entry; of the register PKEY_TABLE, or a
+					     manager's */
+	struct vb_device_ib ib;
 };
+
+/* The entry begins a device of programs: it is no further port of the one before. */
+static inline bool vb_device_is_first(const struct vb_device *d)
+{
+	return d->ifindex && d->ib.number <= 1;
+}
 
 /* Rules of the fault layer (fault/fault.h), as text. */
 #define VB_FAULT_TEXT_MAX 400

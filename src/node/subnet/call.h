@@ -29,7 +29,15 @@ enum vb_subnet_op {
 	VB_SUBNET_UMAD_IOCTL, /* @number is the request; @body its argument, back with the answer */
 	VB_SUBNET_COMMAND,    /* @text is a command; memory with its output comes back */
 	VB_SUBNET_DOWN,       /* ends the fabric */
+	/* @text is the name of the program: its adapter at the node. @token of the answer is its
+	 * slot, and descriptors come along, see below. From then on each message on the connection
+	 * says that the device table has changed; the slot is the program's until it closes. */
+	VB_SUBNET_ADAPTER,
 };
+
+/* What comes with the answer of ADAPTER: the memory of the slot, that of the node with the device
+ * table, that of all nodes, and the map of the fabric (link/ib/map.h). */
+enum { VB_SUBNET_SLOT, VB_SUBNET_NODE, VB_SUBNET_COMMON, VB_SUBNET_MAP, VB_SUBNET_FD_CNT };
 
 struct vb_subnet_call {
 	uint32_t version, op;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop of a fabric's process, and the calls on its connections, see daemon.h. epoll(7) */
+#include "node/subnet/adapter/adapter.h"
 #include "node/subnet/state.h"
 
 #include "link/memory.h"
@@ -168,12 +169,14 @@ static void seat_leave(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 	if (!s || --s->conn_cnt != 0)
 		return;
 	vb_subnet_tree_remove(d, s);
+	vb_subnet_seat_close(s);
 	vb_list_remove(&s->node);
 	free(s);
 }
 
 static void conn_close(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
+	vb_subnet_slot_release(d, c);
 	seat_leave(d, c->seat);
 	c->seat = NULL;
 	vb_list_remove(&c->node);
@@ -204,6 +207,7 @@ static int seat_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		if (!s)
 			return -ENOMEM;
 		s->index = (uint32_t)(n - d->topo->node);
+		s->host_fd = -1;
 		rc = vb_subnet_tree_make(d, s);
 		if (rc) {
 			free(s);
@@ -235,6 +239,8 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 
 	switch (call->op) {
 	case VB_SUBNET_ATTACH:
+		if (c->slot)
+			return -EBUSY; /* the adapter is that of its node */
 		return seat_take(d, c, call->text, answer);
 	case VB_SUBNET_UMAD_OPEN:
 	case VB_SUBNET_ISSM_OPEN:
@@ -253,6 +259,8 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 			return -errno;
 		back->fd[back->cnt++] = fd;
 		return vb_subnet_command(d, call->text, fd, answer->text, sizeof answer->text);
+	case VB_SUBNET_ADAPTER:
+		return vb_subnet_slot_take(d, c, answer, back);
 	case VB_SUBNET_DOWN:
 		d->is_ending = true;
 		return 0;
@@ -267,7 +275,8 @@ static bool call_is_whole(const struct vb_subnet_call *call, ssize_t n)
 	if (n < (ssize_t)VB_SUBNET_CALL_HEADER || call->version != VB_SUBNET_CALL_VERSION ||
 	    call->len != (size_t)n - VB_SUBNET_CALL_HEADER)
 		return false;
-	return (call->op != VB_SUBNET_ATTACH && call->op != VB_SUBNET_COMMAND) ||
+	return (call->op != VB_SUBNET_ATTACH && call->op != VB_SUBNET_COMMAND &&
+		call->op != VB_SUBNET_ADAPTER) ||
 	       (call->len > 0 && call->len <= sizeof call->text && call->text[call->len - 1] == 0);
 }
 
@@ -373,13 +382,15 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 {
 	while (!d->is_ending) {
 		struct epoll_event e[EVENTS];
-		int n = epoll_wait(d->epoll_fd, e, EVENTS, wait_ms(vb_subnet_due(d)));
+		vb_time due = vb_time_min(vb_subnet_due(d), vb_subnet_adapter_due(d));
+		int n = epoll_wait(d->epoll_fd, e, EVENTS, wait_ms(due));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < n; i++)
 			watch_event(d, e[i].data.ptr, e[i].events);
 		vb_subnet_move(d, vb_broker_clock());
+		vb_subnet_adapter_step(d, vb_broker_clock());
 		gone_free(d);
 	}
 	return 0;
@@ -394,6 +405,7 @@ void vb_subnet_daemon_close(struct vb_subnet_daemon *d)
 	while (!vb_list_is_empty(&d->conns))
 		conn_close(d, vb_container_of(d->conns.next, struct vb_subnet_conn, node));
 	gone_free(d);
+	vb_subnet_adapter_close(d);
 	vb_subnet_trees_close(d);
 	vb_subnet_pages_close(d);
 	vb_subnet_close(&d->subnet);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 struct vb_subnet_daemon;
+struct vb_subnet_adapter;
 
 enum vb_watch_kind { VB_WATCH_LISTEN, VB_WATCH_SIGNAL, VB_WATCH_CONN, VB_WATCH_FILE };
 
@@ -49,12 +50,16 @@ struct vb_subnet_seat {
 	uint32_t index;
 	uint32_t conn_cnt;
 	char root[256];
+	/* The device table of its programs; NULL: none has asked for the adapter. */
+	struct vb_host_memory *host;
+	int host_fd;
 };
 
 struct vb_subnet_conn {
 	struct vb_watch watch;
 	struct vb_list node;         /* of the daemon's */
 	struct vb_subnet_seat *seat; /* NULL: it is at no node */
+	uint32_t slot;               /* of the adapter; 0: none */
 };
 
 struct vb_subnet_daemon {
@@ -72,6 +77,7 @@ struct vb_subnet_daemon {
 	bool page_used[VB_SUBNET_PAGES];
 	int pages_fd;
 	bool is_ending;
+	struct vb_subnet_adapter *adapter; /* NULL: no program has asked for it */
 	struct vb_subnet_call call;
 };
 

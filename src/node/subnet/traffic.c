@@ -4,6 +4,7 @@
  * at once, and what arrives at a port goes to the agents there, to the node's own, or is refused.
  * MAD-08, MAD-12, MAD-22, FAB-50
  */
+#include "node/subnet/adapter/adapter.h"
 #include "node/subnet/state.h"
 
 #include <string.h>
@@ -121,13 +122,17 @@ static void tell_changes(struct vb_subnet_daemon *d)
 {
 	uint32_t node, changes;
 
-	while (vb_subnet_poll_change(&d->subnet, &node, &changes))
+	while (vb_subnet_poll_change(&d->subnet, &node, &changes)) {
+		vb_subnet_adapter_follow(d, node, changes);
+		if (!(changes & ~(uint32_t)VB_SMA_SET))
+			continue;
 		for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next) {
 			struct vb_subnet_seat *s = vb_container_of(l, struct vb_subnet_seat, node);
 
 			if (s->index == node)
 				vb_subnet_tree_update(d, s);
 		}
+	}
 }
 
 void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now)

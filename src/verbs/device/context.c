@@ -50,24 +50,42 @@ static int cannot_open(const struct vb_ibv_device *d, int err)
 	return err;
 }
 
+/* What the subnet manager has changed of a port. IBA 11.6.3.4 */
+static void ib_events(struct vb_ibv_context *c, struct vb_evq_node *port,
+		      const struct vb_device_ib *old, const struct vb_device_ib *now)
+{
+	uint32_t set = 0;
+
+	if (old->number == 0 || now->number == 0)
+		return;
+	if (old->lid != now->lid || old->lmc != now->lmc)
+		set |= 1u << IBV_EVENT_LID_CHANGE;
+	if (old->sm_lid != now->sm_lid || old->sm_sl != now->sm_sl)
+		set |= 1u << IBV_EVENT_SM_CHANGE;
+	if (old->reregisters != now->reregisters)
+		set |= 1u << IBV_EVENT_CLIENT_REREGISTER;
+	if (set)
+		vb_evq_push_async(&c->async, port, set, 0);
+}
+
 /* The events that the change from @old to @now brings. */
-static void table_events(struct vb_ibv_context *c, const struct vb_device *old,
-			 const struct vb_device *now)
+static void table_events(struct vb_ibv_context *c, struct vb_evq_node *port,
+			 const struct vb_device *old, const struct vb_device *now)
 {
 	const uint32_t active = 1u << IBV_EVENT_PORT_ACTIVE, down = 1u << IBV_EVENT_PORT_ERR;
 	bool was_up = old->ifindex && old->is_up, is_up = now->ifindex && now->is_up;
 
 	/* Of an up and a down that were both not seen, only the last matters. */
 	if (was_up != is_up)
-		vb_evq_push_async(&c->async, &c->ports, is_up ? active : down,
-				  is_up ? down : active);
+		vb_evq_push_async(&c->async, port, is_up ? active : down, is_up ? down : active);
 	if (memcmp(old->gid, now->gid, sizeof old->gid) != 0)
-		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_GID_CHANGE, 0);
+		vb_evq_push_async(&c->async, port, 1u << IBV_EVENT_GID_CHANGE, 0);
 	if (memcmp(old->pkey, now->pkey, sizeof old->pkey) != 0)
-		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_PKEY_CHANGE, 0);
+		vb_evq_push_async(&c->async, port, 1u << IBV_EVENT_PKEY_CHANGE, 0);
+	ib_events(c, port, &old->ib, &now->ib);
 	/* The interface is gone. Should it come back, the port comes up again. */
 	if (old->ifindex && !now->ifindex)
-		vb_evq_push_async(&c->async, &c->ports, 1u << IBV_EVENT_DEVICE_FATAL, 0);
+		vb_evq_push_async(&c->async, port, 1u << IBV_EVENT_DEVICE_FATAL, 0);
 }
 
 void vb_ibv_refresh(struct vb_ibv_context *c)
@@ -78,8 +96,12 @@ void vb_ibv_refresh(struct vb_ibv_context *c)
 	if (__atomic_load_n(&host->generation, __ATOMIC_ACQUIRE) == c->generation)
 		return;
 	c->generation = vb_host_read(host, &copy);
-	table_events(c, &c->table, &copy.device[c->dev->index]);
-	c->table = copy.device[c->dev->index];
+	for (uint32_t i = 0; i < c->port_cnt; i++) {
+		const struct vb_device *now = &copy.device[c->dev->index + i];
+
+		table_events(c, &c->ports[i], &c->table[i], now);
+		c->table[i] = *now;
+	}
 }
 
 void vb_ibv_set_ops(struct vb_ibv_context *c)
@@ -147,6 +169,12 @@ struct vb_ibv_file *vb_ibv_file_new(int cmd_fd)
 	return f;
 }
 
+/* Ports of the device whose entry is @d, in the table one behind the other. */
+static uint8_t ports_of(const struct vb_device *d)
+{
+	return d->ib.port_cnt ? d->ib.port_cnt : 1;
+}
+
 /* Makes the context known to the sink; @host has room for what it begins with. In a forked child
  * the list may still have the parent's. */
 static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
@@ -161,7 +189,8 @@ static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
 	}
 	/* What it says first is no change, and what changes from here on is told. */
 	c->generation = vb_host_read(vb_engine_host(c->engine), host);
-	c->table = host->device[c->dev->index];
+	c->port_cnt = ports_of(&host->device[c->dev->index]);
+	memcpy(c->table, &host->device[c->dev->index], c->port_cnt * sizeof *c->table);
 	vb_list_append(&vb_ibv_contexts, &c->link);
 	vb_list_append(&c->file->contexts, &c->in_file);
 	c->file->open_cnt++;
@@ -188,7 +217,8 @@ struct ibv_context *vb_ibv_context_open(struct vb_ibv_device *d, struct vb_ibv_f
 		goto no_queue;
 	}
 	lists_init(c);
-	vb_evq_node_init(&c->ports, VB_EVQ_PORT);
+	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
+		vb_evq_node_init(&c->ports[i], VB_EVQ_PORT);
 	c->dev = d;
 	c->file = file;
 	atomic_fetch_add(&d->refs, 1);

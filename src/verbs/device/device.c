@@ -103,7 +103,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	}
 	vb_host_read(vb_engine_host(l->engine), host);
 	for (uint32_t i = 0; i < host->device_cnt && i < VB_DEVICES_MAX && !err; i++) {
-		if (!host->device[i].ifindex)
+		if (!vb_device_is_first(&host->device[i]))
 			continue;
 		struct vb_ibv_device *d = device_get(host, i);
 

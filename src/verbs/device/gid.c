@@ -1,21 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of the port: GIDs, each of type RoCE v2, and P_Keys. */
+/* The tables of a port: GIDs, each of type RoCE v2 or InfiniBand, and P_Keys. */
 #include "verbs/priv.h"
 
 #include <endian.h>
 #include <string.h>
 
-/* What the private ibv_query_gid_type() of rdma-core answers for RoCE v2; ibv_devinfo calls it. */
-enum gid_type_sysfs { GID_TYPE_SYSFS_ROCE_V2 = 1 };
+/* What the private ibv_query_gid_type() of rdma-core answers for InfiniBand and RoCE v2;
+ * ibv_devinfo calls it. */
+enum gid_type_sysfs { GID_TYPE_SYSFS_IB_ROCE_V1 = 0, GID_TYPE_SYSFS_ROCE_V2 = 1 };
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
 		       enum gid_type_sysfs *type);
 
-const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t index)
+const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t port, uint32_t index)
 {
+	const struct vb_device *d = vb_ibv_port(c, port);
+
 	vb_ibv_refresh(c);
-	if (index >= VB_GIDS_MAX || c->table.gid[index].type == VB_GID_NONE)
+	if (!d || index >= VB_GIDS_MAX || d->gid[index].type == VB_GID_NONE)
 		return NULL;
-	return &c->table.gid[index].gid;
+	return &d->gid[index].gid;
+}
+
+/* Entries of the tables of a port. */
+static uint32_t gid_cnt(const struct vb_ibv_context *c)
+{
+	return vb_ibv_is_ib(c) ? c->table[0].ib.gid_cnt : VB_GIDS_MAX;
+}
+
+static uint32_t pkey_cnt(const struct vb_ibv_context *c)
+{
+	return vb_ibv_is_ib(c) ? c->table[0].ib.pkey_cnt : VB_PKEYS_MAX;
 }
 
 /* Copies the GID: 0, EINVAL outside the table, ENODATA for an empty entry, which reads as zero. */
@@ -23,15 +37,15 @@ static int gid_get(struct ibv_context *context, uint32_t port, uint32_t index, s
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (port != VB_IBV_PORT)
-		return vb_ibv_why_port(port);
-	if (index >= VB_GIDS_MAX)
+	if (!vb_ibv_port(c, port))
+		return vb_ibv_why_port(c, port);
+	if (index >= gid_cnt(c))
 		return VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", (int)index,
-				  VB_GIDS_MAX - 1);
+				  (int)gid_cnt(c) - 1);
 	if (!vb_ibv_enter(c))
 		return EIO;
 
-	const struct vb_gid *g = vb_ibv_gid(c, index);
+	const struct vb_gid *g = vb_ibv_gid(c, port, index);
 
 	memset(gid, 0, sizeof *gid);
 	if (g)
@@ -52,14 +66,15 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 }
 
 /* Writes as much of the entry as the caller's structure holds. */
-static void entry_show(struct vb_ibv_context *c, uint32_t index, const struct vb_gid *gid, void *to,
-		       size_t size)
+static void entry_show(struct vb_ibv_context *c, uint32_t port, uint32_t index,
+		       const struct vb_gid *gid, void *to, size_t size)
 {
+	bool is_ib = vb_ibv_is_ib(c);
 	struct ibv_gid_entry e = {
 	    .gid_index = index,
-	    .port_num = VB_IBV_PORT,
-	    .gid_type = IBV_GID_TYPE_ROCE_V2,
-	    .ndev_ifindex = c->table.ifindex,
+	    .port_num = port,
+	    .gid_type = is_ib ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2,
+	    .ndev_ifindex = is_ib ? 0 : c->table[0].ifindex,
 	};
 
 	memcpy(e.gid.raw, gid->b, sizeof gid->b);
@@ -82,7 +97,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	if (err)
 		return err == ENODATA ? vb_ibv_result(err)
 				      : vb_ibv_refuse(vb_ibv_ctx(context), err, "ibv_query_gid_ex");
-	entry_show(vb_ibv_ctx(context), index, &gid, entry, size);
+	entry_show(vb_ibv_ctx(context), port, index, &gid, entry, size);
 	return 0;
 }
 
@@ -96,11 +111,12 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		return -vb_ibv_refuse(c, why_flags(flags), "ibv_query_gid_table");
 	if (!vb_ibv_enter(c))
 		return -vb_ibv_refuse(c, EIO, "ibv_query_gid_table");
-	for (uint32_t i = 0; i < VB_GIDS_MAX; i++) {
-		const struct vb_gid *gid = vb_ibv_gid(c, i);
+	for (uint32_t k = 0; k < c->port_cnt * (uint32_t)VB_GIDS_MAX; k++) {
+		uint32_t port = VB_IBV_PORT + k / VB_GIDS_MAX, i = k % VB_GIDS_MAX;
+		const struct vb_gid *gid = vb_ibv_gid(c, port, i);
 
 		if (gid && cnt++ < max)
-			entry_show(c, i, gid, (char *)entries + (cnt - 1) * size, size);
+			entry_show(c, port, i, gid, (char *)entries + (cnt - 1) * size, size);
 	}
 	vb_ibv_leave(c);
 	if (cnt <= max)
@@ -118,7 +134,8 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 
 	if (err && err != ENODATA)
 		return VB_IBV_REFUSE_FAIL(vb_ibv_ctx(context), err, "ibv_query_gid_type");
-	*type = GID_TYPE_SYSFS_ROCE_V2;
+	*type =
+	    vb_ibv_is_ib(vb_ibv_ctx(context)) ? GID_TYPE_SYSFS_IB_ROCE_V1 : GID_TYPE_SYSFS_ROCE_V2;
 	return 0;
 }
 
@@ -127,16 +144,17 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (port != VB_IBV_PORT)
-		return VB_IBV_REFUSE_FAIL(c, vb_ibv_why_port(port), "ibv_query_pkey");
-	if (index < 0 || index >= VB_PKEYS_MAX)
+	if (!vb_ibv_port(c, port))
+		return VB_IBV_REFUSE_FAIL(c, vb_ibv_why_port(c, port), "ibv_query_pkey");
+	if (index < 0 || index >= (int)pkey_cnt(c))
 		return VB_IBV_REFUSE_FAIL(
-		    c, VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", index, VB_PKEYS_MAX - 1),
+		    c,
+		    VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", index, (int)pkey_cnt(c) - 1),
 		    "ibv_query_pkey");
 	if (!vb_ibv_enter(c))
 		return VB_IBV_REFUSE_FAIL(c, EIO, "ibv_query_pkey");
 	vb_ibv_refresh(c);
-	*pkey = htobe16(c->table.pkey[index]);
+	*pkey = htobe16(vb_ibv_port(c, port)->pkey[index]);
 	vb_ibv_leave(c);
 	return 0;
 }
@@ -145,7 +163,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
  */
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	for (int i = 0; i < VB_PKEYS_MAX; i++) {
+	for (int i = 0; i < (int)pkey_cnt(vb_ibv_ctx(context)); i++) {
 		__be16 entry;
 
 		if (ibv_query_pkey(context, port, i, &entry))

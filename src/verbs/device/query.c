@@ -35,9 +35,10 @@ static uint32_t violations_count(uint64_t own, const uint64_t *all)
 
 /* Packets of a virtual function come by the port of its device. What other processes have met is
  * known as of a second ago. */
-static void port_violations(struct vb_ibv_context *c, struct ibv_port_attr *a)
+static void port_violations(struct vb_ibv_context *c, uint32_t number, struct ibv_port_attr *a)
 {
-	uint32_t port = c->table.parent ? c->table.parent : c->port;
+	uint32_t parent = c->table[0].parent,
+		 port = parent ? parent : c->port + number - VB_IBV_PORT;
 	const struct vb_counters *own = &vb_engine_slot(c->engine)->counters[port];
 	const struct vb_port_violations *all = &vb_engine_host(c->engine)->violations[port];
 
@@ -46,35 +47,42 @@ static void port_violations(struct vb_ibv_context *c, struct ibv_port_attr *a)
 	a->qkey_viol_cntr = violations_count(own->v[VB_COUNTER_qkey_viol_cntr], &all->bad_qkey);
 }
 
+static void roce_port_show(const struct vb_ibv_context *c, struct ibv_port_attr *a)
+{
+	const struct vb_device *d = &c->table[0];
+	bool up = d->ifindex && d->is_up;
+
+	a->state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+	a->max_mtu = IBV_MTU_4096;
+	a->active_mtu = d->active_mtu ? (enum ibv_mtu)d->active_mtu : IBV_MTU_256;
+	a->gid_tbl_len = VB_GIDS_MAX;
+	a->port_cap_flags = IBV_PORT_IP_BASED_GIDS;
+	a->pkey_tbl_len = VB_PKEYS_MAX;
+	a->max_vl_num = 1;
+	a->phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED;
+	a->link_layer = IBV_LINK_LAYER_ETHERNET;
+	a->flags = IBV_QPF_GRH_REQUIRED;
+	a->active_width = vb_eth_rate(d->speed_mbps)->width;
+	a->active_speed = vb_eth_rate(d->speed_mbps)->speed;
+}
+
 int vb_ibv_query_port_op(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
 			 size_t len)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	if (port != VB_IBV_PORT)
-		return vb_ibv_refuse(c, vb_ibv_why_port(port), "ibv_query_port");
+	struct ibv_port_attr a = {.max_msg_sz = (uint32_t)vb_limits_default.msg_size};
+
+	if (!vb_ibv_port(c, port))
+		return vb_ibv_refuse(c, vb_ibv_why_port(c, port), "ibv_query_port");
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_query_port");
 	vb_ibv_refresh(c);
-
-	bool up = c->table.ifindex && c->table.is_up;
-	struct ibv_port_attr a = {
-	    .state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
-	    .max_mtu = IBV_MTU_4096,
-	    .active_mtu = c->table.active_mtu ? (enum ibv_mtu)c->table.active_mtu : IBV_MTU_256,
-	    .gid_tbl_len = VB_GIDS_MAX,
-	    .port_cap_flags = IBV_PORT_IP_BASED_GIDS,
-	    .max_msg_sz = (uint32_t)vb_limits_default.msg_size,
-	    .pkey_tbl_len = VB_PKEYS_MAX,
-	    .max_vl_num = 1,
-	    .phys_state = up ? PHYS_LINK_UP : PHYS_DISABLED,
-	    .link_layer = IBV_LINK_LAYER_ETHERNET,
-	    .flags = IBV_QPF_GRH_REQUIRED,
-	};
-
-	a.active_width = vb_eth_rate(c->table.speed_mbps)->width;
-	a.active_speed = vb_eth_rate(c->table.speed_mbps)->speed;
-	port_violations(c, &a);
+	if (vb_ibv_is_ib(c))
+		vb_ibv_ib_port_show(vb_ibv_port(c, port), &a);
+	else
+		roce_port_show(c, &a);
+	port_violations(c, port, &a);
 	vb_ibv_leave(c);
 	memset(attr, 0, len);
 	memcpy(attr, &a, len < sizeof a ? len : sizeof a);
@@ -91,13 +99,15 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	const struct vb_limits *l = &vb_limits_default;
-	const struct vb_ibv_device *d = vb_ibv_ctx(context)->dev;
+	const struct vb_ibv_context *c = vb_ibv_ctx(context);
+	const struct vb_ibv_device *d = c->dev;
+	uint64_t system = vb_ibv_is_ib(c) ? c->table[0].ib.system_guid : d->guid;
 	bool mlx5 = vb_ibv_is_mlx5();
 
 	*attr = (struct ibv_device_attr){
 	    .fw_ver = VERBENA_VERSION,
 	    .node_guid = htobe64(d->guid),
-	    .sys_image_guid = htobe64(d->guid),
+	    .sys_image_guid = htobe64(system),
 	    .max_mr_size = l->mr_size,
 	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
 	    .vendor_id = mlx5 ? 0x02c9 : VB_IBV_VENDOR,
@@ -126,9 +136,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .max_mcast_grp = clamp_int(l->mcast_grp),
 	    .max_mcast_qp_attach = clamp_int(l->mcast_qp),
 	    .max_total_mcast_qp_attach = clamp_int((uint64_t)l->mcast_grp * l->mcast_qp),
-	    .max_pkeys = VB_PKEYS_MAX,
+	    .max_pkeys = vb_ibv_is_ib(c) ? c->table[0].ib.pkey_cnt : VB_PKEYS_MAX,
 	    .local_ca_ack_delay = LOCAL_CA_ACK_DELAY,
-	    .phys_port_cnt = 1,
+	    .phys_port_cnt = c->port_cnt,
 	};
 	return 0;
 }
@@ -161,7 +171,7 @@ int vb_ibv_query_device_ex(struct ibv_context *context,
 				   .supported_qpts = PACED_QPTS},
 	    .cq_mod_caps = {.max_cq_count = UINT16_MAX, .max_cq_period = UINT16_MAX},
 	    .max_dm_size = VB_DM_SIZE,
-	    .phys_port_cnt_ex = 1,
+	    .phys_port_cnt_ex = vb_ibv_ctx(context)->port_cnt,
 	};
 
 	if (input && input->comp_mask)

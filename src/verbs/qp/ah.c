@@ -10,26 +10,36 @@
  * no router is on, and a packet with TTL 1 would not reach a peer behind one. */
 #define HOP_LIMIT_DEFAULT 64
 
+#define LID_MULTICAST 0xc000u
+
 static const struct vb_gid gid_none;
 
-int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path)
+/* The LIDs and the service level of a path. IBA 11.2.2.1 */
+static int lid_path(const struct vb_device *d, const struct ibv_ah_attr *attr, struct vb_path *path)
 {
-	if (!attr->is_global)
-		return VB_IBV_WHY(EINVAL, "ah_attr.is_global is 0, and RoCE has no LIDs: every "
-					  "path is global (IBA A16.4.3)");
-	if (attr->port_num != VB_IBV_PORT)
-		return VB_IBV_WHY(EINVAL, "ah_attr.port_num is %u, and the device has port 1 alone",
-				  attr->port_num);
+	uint32_t bits = (1u << (d->ib.lmc & 7)) - 1;
 
-	const struct vb_gid *sgid = vb_ibv_gid(c, attr->grh.sgid_index);
+	if (attr->dlid == 0)
+		return VB_IBV_WHY(EINVAL, "ah_attr.dlid is 0, and packets of InfiniBand go by LID "
+					  "(IBA 4.1.3)");
+	if (attr->dlid >= LID_MULTICAST)
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "ah_attr.dlid 0x%x is that of a multicast group: "
+				  "packets of a fabric go to one port",
+				  attr->dlid);
+	path->dlid = attr->dlid;
+	path->slid = (uint16_t)(d->ib.lid | (attr->src_path_bits & bits));
+	return 0;
+}
 
-	*path = (struct vb_path){
-	    .flow_label = attr->grh.flow_label & 0xfffff,
-	    .port = c->port,
-	    .sl = attr->sl & 0xf,
-	    .traffic_class = attr->grh.traffic_class,
-	    .hop_limit = attr->grh.hop_limit > 1 ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT,
-	};
+/* The GIDs of a path. */
+static int gid_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path)
+{
+	const struct vb_gid *sgid = vb_ibv_gid(c, attr->port_num, attr->grh.sgid_index);
+
+	path->flow_label = attr->grh.flow_label & 0xfffff;
+	path->traffic_class = attr->grh.traffic_class;
+	path->hop_limit = attr->grh.hop_limit > 1 ? attr->grh.hop_limit : HOP_LIMIT_DEFAULT;
 	memcpy(path->dgid.b, attr->grh.dgid.raw, sizeof path->dgid.b);
 	if (!sgid)
 		return VB_IBV_WHY(EINVAL,
@@ -52,6 +62,24 @@ int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct
 	return 0;
 }
 
+int vb_ibv_path(struct vb_ibv_context *c, const struct ibv_ah_attr *attr, struct vb_path *path)
+{
+	const struct vb_device *d = vb_ibv_port(c, attr->port_num);
+	int err = 0;
+
+	if (!attr->is_global && !vb_ibv_is_ib(c))
+		return VB_IBV_WHY(EINVAL, "ah_attr.is_global is 0, and RoCE has no LIDs: every "
+					  "path is global (IBA A16.4.3)");
+	if (!d)
+		return vb_ibv_why_port(c, attr->port_num);
+	*path = (struct vb_path){.port = (uint8_t)(c->port + attr->port_num - VB_IBV_PORT),
+				 .sl = attr->sl & 0xf};
+	vb_ibv_refresh(c);
+	if (vb_ibv_is_ib(c))
+		err = lid_path(d, attr, path);
+	return err || !attr->is_global ? err : gid_path(c, attr, path);
+}
+
 /* What enum ibv_rate means, Mb/s. IBA 9.11.1, table 63 */
 static const uint32_t rate_mbps[] = {
     [IBV_RATE_2_5_GBPS] = 2500,   [IBV_RATE_10_GBPS] = 10000,   [IBV_RATE_30_GBPS] = 30000,
@@ -66,7 +94,8 @@ static const uint32_t rate_mbps[] = {
 /* A number that is no rate is none, as with other adapters; nor is a rate that the port has not. */
 uint32_t vb_ibv_path_kbps(const struct vb_ibv_context *c, const struct ibv_ah_attr *attr)
 {
-	uint32_t port = c->table.speed_mbps ? c->table.speed_mbps : VB_IBV_UNKNOWN_MBPS;
+	const struct vb_device *d = vb_ibv_port(c, attr->port_num);
+	uint32_t port = d && d->speed_mbps ? d->speed_mbps : VB_IBV_UNKNOWN_MBPS;
 	uint32_t mbps = attr->static_rate < sizeof rate_mbps / sizeof rate_mbps[0]
 			    ? rate_mbps[attr->static_rate]
 			    : 0;
@@ -167,16 +196,16 @@ static bool grh_read(const uint8_t *grh, struct received_grh *r)
 	return true;
 }
 
-/* The index of @gid in the port's table, or -1. A message to a group is answered from the first
- * address of its family. */
-static int gid_index(struct vb_ibv_context *c, const struct vb_gid *gid)
+/* The index of @gid in the table of port @port, or -1. A message to a group is answered from the
+ * first address of its family. */
+static int gid_index(struct vb_ibv_context *c, uint32_t port, const struct vb_gid *gid)
 {
 	int found = -1;
 
 	if (!vb_ibv_enter(c))
 		return -1;
 	for (uint32_t i = 0; i < VB_GIDS_MAX && found < 0; i++) {
-		const struct vb_gid *g = vb_ibv_gid(c, i);
+		const struct vb_gid *g = vb_ibv_gid(c, port, i);
 
 		if (g && (vb_gid_is_multicast(gid) ? vb_gid_is_ipv4(g) == vb_gid_is_ipv4(gid)
 						   : vb_gid_eq(g, gid)))
@@ -187,11 +216,13 @@ static int gid_index(struct vb_ibv_context *c, const struct vb_gid *gid)
 }
 
 /* What the completion and the GRH of a message say, in *r. Returns 0 or an errno. */
-static int received_check(uint8_t port, const struct ibv_wc *wc, const uint8_t *grh,
-			  struct received_grh *r)
+static int received_check(const struct vb_ibv_context *c, uint8_t port, const struct ibv_wc *wc,
+			  const uint8_t *grh, struct received_grh *r)
 {
-	if (port != VB_IBV_PORT)
-		return vb_ibv_why_port(port);
+	if (!vb_ibv_port(c, port))
+		return vb_ibv_why_port(c, port);
+	if (!(wc->wc_flags & IBV_WC_GRH) && vb_ibv_is_ib(c))
+		return 0;
 	if (!(wc->wc_flags & IBV_WC_GRH))
 		return VB_IBV_WHY(EINVAL, "wc_flags lack IBV_WC_GRH: the message came without one");
 	if (!grh_read(grh, r))
@@ -208,8 +239,9 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
 
 	memset(attr, 0, sizeof *attr);
 
-	int err = received_check(port, wc, (const uint8_t *)grh, &r);
-	int index = err ? -1 : gid_index(c, &r.dgid);
+	int err = received_check(c, port, wc, (const uint8_t *)grh, &r);
+	bool has_grh = wc->wc_flags & IBV_WC_GRH;
+	int index = err || !has_grh ? 0 : gid_index(c, port, &r.dgid);
 
 	if (!err && index < 0)
 		err = VB_IBV_WHY(EINVAL, "the GID that the message came to is not in the table of "
@@ -220,6 +252,8 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc
 	attr->sl = wc->sl;
 	attr->src_path_bits = wc->dlid_path_bits;
 	attr->port_num = port;
+	if (!has_grh)
+		return 0;
 	attr->is_global = 1;
 	memcpy(attr->grh.dgid.raw, r.sgid.b, sizeof r.sgid.b);
 	attr->grh.sgid_index = (uint8_t)index;

@@ -42,7 +42,9 @@ static struct vb_qp_attr attr_to_core(struct vb_ibv_context *c, const struct ibv
 	    .max_dest_rd_atomic = attr->max_dest_rd_atomic,
 	    .min_rnr_timer = attr->min_rnr_timer,
 	    /* 0 is no port of the HCA and is refused there. */
-	    .port = attr->port_num == VB_IBV_PORT ? c->port : 0,
+	    .port = vb_ibv_port(c, attr->port_num)
+			? (uint8_t)(c->port + attr->port_num - VB_IBV_PORT)
+			: 0,
 	    .timeout = attr->timeout,
 	    .retry_cnt = attr->retry_cnt,
 	    .rnr_retry = attr->rnr_retry,
@@ -165,6 +167,8 @@ int vb_ibv_modify_qp_rate_limit(struct ibv_qp *ibv, struct ibv_qp_rate_limit_att
 static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 		      const struct vb_ibv_qp *qp)
 {
+	const struct vb_ibv_context *c = vb_ibv_ctx(qp->ibv.context);
+
 	memset(to, 0, sizeof *to);
 	to->qp_state = (enum ibv_qp_state)a->qp_state;
 	to->cur_qp_state = (enum ibv_qp_state)a->cur_qp_state;
@@ -187,7 +191,7 @@ static void attr_show(struct ibv_qp_attr *to, const struct vb_qp_attr *a,
 	to->max_rd_atomic = a->max_rd_atomic;
 	to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	to->min_rnr_timer = a->min_rnr_timer;
-	to->port_num = a->port ? VB_IBV_PORT : 0;
+	to->port_num = a->port ? (uint8_t)(a->port - c->port + VB_IBV_PORT) : 0;
 	to->timeout = a->timeout;
 	to->retry_cnt = a->retry_cnt;
 	to->rnr_retry = a->rnr_retry;

@@ -24,7 +24,7 @@ bool vb_ibv_mcast_reaches(const struct vb_ibv_context *c, const struct vb_gid *g
 	char text[INET6_ADDRSTRLEN];
 
 	if (gid->b[0] != 0xff || scope > SCOPE_INTERFACE ||
-	    (scope == SCOPE_INTERFACE && strcmp(c->table.ifname, "lo") == 0))
+	    (scope == SCOPE_INTERFACE && strcmp(c->table[0].ifname, "lo") == 0))
 		return true;
 	inet_ntop(AF_INET6, gid->b, text, sizeof text);
 	vb_ibv_complain(&said,
@@ -37,6 +37,9 @@ bool vb_ibv_mcast_reaches(const struct vb_ibv_context *c, const struct vb_gid *g
 /* Under the lock. Returns 0 or an errno. */
 static int attach_group(struct vb_ibv_context *c, struct vb_ibv_qp *qp, const struct vb_gid *g)
 {
+	if (vb_ibv_is_ib(c))
+		return VB_IBV_WHY(EOPNOTSUPP, "packets of a fabric go to one port: it has no "
+					      "multicast groups for verbs");
 	if (!vb_ibv_mcast_reaches(c, g))
 		return VB_IBV_WHY(EINVAL,
 				  "gid is of scope %u, which Linux keeps off the network "
@@ -54,7 +57,7 @@ static int attach_group(struct vb_ibv_context *c, struct vb_ibv_qp *qp, const st
 		return 0;
 	(void)vb_qp_detach_mcast(qp->core, g);
 	return VB_IBV_WHY(err, "the kernel does not join the group on %s: %s (ip(7), ipv6(7))",
-			  c->table.ifname, strerrordesc_np(err));
+			  c->table[0].ifname, strerrordesc_np(err));
 }
 
 int ibv_attach_mcast(struct ibv_qp *ibv, const union ibv_gid *gid, uint16_t lid)

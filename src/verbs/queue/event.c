@@ -97,7 +97,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 		event->element.srq = &vb_container_of(item.node, struct vb_ibv_srq, async)->ibv;
 		break;
 	case VB_EVQ_PORT:
-		event->element.port_num = VB_IBV_PORT;
+		event->element.port_num = VB_IBV_PORT + (int)(item.node - c->ports);
 		break;
 	}
 	return 0;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The map of an InfiniBand fabric, in memory that the fabric's process shares with the programs at
+ * its nodes: nodes, ports, cables, LIDs and tables as the subnet manager has set them, by which a
+ * sender finds the way of its packets itself. The process writes it, under a generation that is odd
+ * meanwhile; programs read it.
+ *
+ * Behind it lies what programs write: the routes that each of them has found, with the packets that
+ * it has sent by them, and the counters of ports that come of that. A sender adds to its own route
+ * alone; the counters of the ports on the way are added up when somebody wants to know them. A port
+ * is named by its number in the map. IBA 16.1.3.5, 18.2.4
+ */
+#ifndef VB_LINK_IB_MAP_H
+#define VB_LINK_IB_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VB_IB_MAP_MAGIC 0x56424942u
+#define VB_IB_MAP_VERSION 1u
+#define VB_IB_PKEYS 32u
+#define VB_IB_LIDS 49152u  /* unicast LIDs: entries of a forwarding table */
+#define VB_IB_HOPS_MAX 64u /* a packet that goes around in a circle ends there; LNK-29 */
+#define VB_IB_SLS 16u
+#define VB_IB_SLOTS 256u         /* of processes, as in node/shared/shm.h */
+#define VB_IB_ROUTES 512u        /* that a process remembers: a power of two */
+#define VB_IB_NOWHERE UINT32_MAX /* no port, no node */
+#define VB_IB_PORT_NONE 255u     /* entry of a forwarding table */
+
+struct vb_ib_map_node {
+	uint32_t first_port; /* number of port 0; the others follow */
+	uint32_t lft;        /* of a switch: place of its forwarding table among them */
+	uint16_t unicast_top;
+	uint8_t port_cnt; /* without port 0 */
+	uint8_t is_switch;
+};
+
+struct vb_ib_map_port {
+	uint32_t node;
+	uint32_t peer;  /* at the other end of its cable; VB_IB_NOWHERE: no cable */
+	uint32_t sl2vl; /* place of the first of its maps: a switch has one for each input port */
+	uint16_t lid;   /* 0: none yet */
+	uint8_t lmc, number;
+	uint8_t may_send, may_receive; /* data, in the state that the link has */
+	uint8_t mtu;                   /* NeighborMTU, code */
+	uint8_t lane_cnt;              /* data lanes */
+	uint8_t enforces_in, enforces_out;
+	uint8_t rsv[2];
+	uint16_t pkey[VB_IB_PKEYS];
+};
+
+struct vb_ib_map_lanes {
+	uint8_t vl[VB_IB_SLS];
+};
+
+/* What the data of programs adds to the counters of a port. */
+struct vb_ib_map_counters {
+	uint64_t xmit_data, rcv_data, xmit_packets, rcv_packets; /* words and packets */
+	uint64_t xmit_discards, rcv_discards, relay_errors;
+	uint64_t xmit_constraint, rcv_constraint; /* P_Keys at switches */
+	uint64_t pkey_violations;                 /* P_Keys at the port of an adapter */
+	uint64_t rsv[6];
+};
+
+/* What tells one route from another. */
+struct vb_ib_key {
+	uint32_t port; /* the sender's */
+	uint16_t dlid, pkey;
+	uint8_t sl;
+	uint8_t mtu; /* code: the least one that the payload fits; 0: any does */
+	uint8_t rsv[2];
+};
+
+/* What becomes of a packet, and who counts it. */
+enum vb_ib_fate {
+	VB_IB_ARRIVES,      /* at @at */
+	VB_IB_LOST,         /* nobody counts it: it came to an adapter with another LID */
+	VB_IB_NO_WAY,       /* the tables of the switch have none: relay_errors of @at */
+	VB_IB_SENT_NOT,     /* state, lane, MTU, lifetime: xmit_discards of @at */
+	VB_IB_RECEIVED_NOT, /* state: rcv_discards of @at */
+	VB_IB_BARRED_OUT,   /* P_Key: xmit_constraint of @at */
+	VB_IB_BARRED_IN,    /* P_Key: rcv_constraint of @at */
+};
+
+struct vb_ib_hop {
+	uint32_t out; /* the port it leaves... */
+	uint32_t in;  /* ... and the one that receives it; VB_IB_NOWHERE: that did not */
+};
+
+struct vb_ib_route {
+	struct vb_ib_key key;
+	uint32_t generation; /* of the map; odd: the entry is not in use */
+	uint32_t hop_cnt;
+	uint32_t fate; /* enum vb_ib_fate */
+	uint32_t at;
+	uint32_t mtu; /* code, the least on the way */
+	struct vb_ib_hop hop[VB_IB_HOPS_MAX];
+	/* Sent by it, counted by the sender alone, and what of that is in the counters of ports. */
+	uint64_t packets, words;
+	uint64_t taken_packets, taken_words; /* under the lock */
+};
+
+/* The routes of a process. Its lock is held while an entry becomes another one or is added up. */
+struct vb_ib_routes {
+	uint32_t lock;
+	uint32_t is_dirty; /* packets were counted since somebody added up */
+	uint32_t node;     /* that the process is at; VB_IB_NOWHERE: the slot is free */
+	uint32_t rsv[13];
+	struct vb_ib_route route[VB_IB_ROUTES];
+};
+
+/* Places are bytes from the beginning. */
+struct vb_ib_map {
+	uint32_t magic, version;
+	uint64_t size, shared_at; /* in all; what programs write begins there */
+	uint32_t generation;
+	uint32_t node_cnt, port_cnt, lft_cnt, lanes_cnt;
+	uint64_t nodes_at, ports_at, lanes_at, lfts_at, counters_at, routes_at;
+};
+
+/* The size that each part needs; @page: of memory. Fills in all but the generation. */
+void vb_ib_map_lay_out(struct vb_ib_map *m, uint32_t node_cnt, uint32_t port_cnt, uint32_t lft_cnt,
+		       uint32_t lanes_cnt, uint64_t page);
+/* True: the parts of @m, of @size bytes, lie where vb_ib_map_lay_out() puts them. */
+bool vb_ib_map_is_whole(const struct vb_ib_map *m, uint64_t size, uint64_t page);
+
+static inline void *vb_ib_map_part(const struct vb_ib_map *m, uint64_t at)
+{
+	return (void *)((uintptr_t)m + at);
+}
+
+static inline struct vb_ib_map_node *vb_ib_map_nodes(const struct vb_ib_map *m)
+{
+	return vb_ib_map_part(m, m->nodes_at);
+}
+
+static inline struct vb_ib_map_port *vb_ib_map_ports(const struct vb_ib_map *m)
+{
+	return vb_ib_map_part(m, m->ports_at);
+}
+
+static inline struct vb_ib_map_lanes *vb_ib_map_lanes(const struct vb_ib_map *m)
+{
+	return vb_ib_map_part(m, m->lanes_at);
+}
+
+static inline uint8_t *vb_ib_map_lft(const struct vb_ib_map *m, uint32_t i)
+{
+	return (uint8_t *)vb_ib_map_part(m, m->lfts_at) + (size_t)i * VB_IB_LIDS;
+}
+
+static inline struct vb_ib_map_counters *vb_ib_map_counters(const struct vb_ib_map *m)
+{
+	return vb_ib_map_part(m, m->counters_at);
+}
+
+static inline struct vb_ib_routes *vb_ib_map_routes(const struct vb_ib_map *m, uint32_t slot)
+{
+	return (struct vb_ib_routes *)vb_ib_map_part(m, m->routes_at) + slot;
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The routes that a process remembers, and what it sent by them, see route.h. The counters of a
+ * route only grow, and only their sender writes them; who holds the lock adds what is new of them
+ * to the ports of the route. So a packet costs its sender two additions in memory that nobody else
+ * writes, however long its way is.
+ */
+#include "link/ib/route.h"
+
+#include <sched.h>
+#include <string.h>
+
+/* Whoever holds the lock needs it for some microseconds, unless it is stopped. */
+#define LOCK_ATTEMPTS 1000u
+/* A change of the map takes less; a process that was killed in the middle of one leaves it so. */
+#define CHANGE_ATTEMPTS 1000u
+
+static bool lock_routes(struct vb_ib_routes *all)
+{
+	for (uint32_t i = 0; i < LOCK_ATTEMPTS; i++) {
+		uint32_t is = 0;
+
+		if (__atomic_compare_exchange_n(&all->lock, &is, 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+static void unlock_routes(struct vb_ib_routes *all)
+{
+	__atomic_store_n(&all->lock, 0, __ATOMIC_RELEASE);
+}
+
+static void counter_add(uint64_t *to, uint64_t n)
+{
+	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
+}
+
+static void count_fate(struct vb_ib_map_counters *c, uint32_t fate, uint64_t packets)
+{
+	switch ((enum vb_ib_fate)fate) {
+	case VB_IB_ARRIVES:
+	case VB_IB_LOST:
+		break;
+	case VB_IB_NO_WAY:
+		counter_add(&c->relay_errors, packets);
+		break;
+	case VB_IB_SENT_NOT:
+		counter_add(&c->xmit_discards, packets);
+		break;
+	case VB_IB_RECEIVED_NOT:
+		counter_add(&c->rcv_discards, packets);
+		break;
+	case VB_IB_BARRED_OUT:
+		counter_add(&c->xmit_constraint, packets);
+		break;
+	case VB_IB_BARRED_IN:
+		counter_add(&c->rcv_constraint, packets);
+		break;
+	}
+}
+
+/* What @r has new goes to the ports of its way. The other side may be anybody's: each number is
+ * looked at. */
+static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
+{
+	struct vb_ib_map_counters *all = vb_ib_map_counters(m);
+	uint64_t packets = __atomic_load_n(&r->packets, __ATOMIC_ACQUIRE) - r->taken_packets;
+	uint64_t words = __atomic_load_n(&r->words, __ATOMIC_RELAXED) - r->taken_words;
+	uint32_t hops = r->hop_cnt < VB_IB_HOPS_MAX ? r->hop_cnt : VB_IB_HOPS_MAX;
+
+	if (packets == 0 && words == 0)
+		return;
+	r->taken_packets += packets;
+	r->taken_words += words;
+	for (uint32_t i = 0; i < hops; i++) {
+		struct vb_ib_hop h = r->hop[i];
+
+		if (h.out < m->port_cnt) {
+			counter_add(&all[h.out].xmit_packets, packets);
+			counter_add(&all[h.out].xmit_data, words);
+		}
+		if (h.in < m->port_cnt) {
+			counter_add(&all[h.in].rcv_packets, packets);
+			counter_add(&all[h.in].rcv_data, words);
+		}
+	}
+	if (r->at < m->port_cnt)
+		count_fate(&all[r->at], r->fate, packets);
+}
+
+bool vb_ib_routes_add_up(const struct vb_ib_map *m, struct vb_ib_routes *all, bool has_ended)
+{
+	if (!__atomic_exchange_n(&all->is_dirty, 0, __ATOMIC_ACQ_REL))
+		return true;
+	if (has_ended)
+		__atomic_store_n(&all->lock, 1, __ATOMIC_RELAXED);
+	else if (!lock_routes(all)) {
+		__atomic_store_n(&all->is_dirty, 1, __ATOMIC_RELEASE);
+		return false;
+	}
+	for (uint32_t i = 0; i < VB_IB_ROUTES; i++)
+		add_up(m, &all->route[i]);
+	unlock_routes(all);
+	return true;
+}
+
+static uint32_t place_of(const struct vb_ib_key *key)
+{
+	uint64_t a;
+
+	memcpy(&a, key, sizeof a);
+	a ^= (uint64_t)key->pkey << 40 ^ (uint64_t)key->sl << 20 ^ (uint64_t)key->mtu << 13;
+	return (uint32_t)(a * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (VB_IB_ROUTES - 1);
+}
+
+/* Nobody writes the map, or this is given up. */
+static uint32_t generation_at_rest(const struct vb_ib_map *m)
+{
+	uint32_t g = 0;
+
+	for (uint32_t i = 0; i < CHANGE_ATTEMPTS; i++) {
+		g = __atomic_load_n(&m->generation, __ATOMIC_ACQUIRE);
+		if (!(g & 1))
+			return g;
+		sched_yield();
+	}
+	return g;
+}
+
+struct vb_ib_route *vb_ib_route_get(const struct vb_ib_map *m, struct vb_ib_routes *all,
+				    const struct vb_ib_key *key)
+{
+	struct vb_ib_route *r = &all->route[place_of(key)];
+	bool is_locked;
+
+	if (__builtin_expect(r->generation == __atomic_load_n(&m->generation, __ATOMIC_ACQUIRE) &&
+				 memcmp(&r->key, key, sizeof *key) == 0 && r->mtu != 0,
+			     1))
+		return r;
+	/* The process of the fabric may be stopped in the middle of adding up: then one of the two
+	 * counts what the other has, too. */
+	is_locked = lock_routes(all);
+	add_up(m, r);
+	for (uint32_t i = 0; i < CHANGE_ATTEMPTS; i++) {
+		uint32_t g = generation_at_rest(m);
+
+		vb_ib_walk(m, key, r);
+		r->generation = g;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&m->generation, __ATOMIC_RELAXED) == g)
+			break;
+	}
+	if (is_locked)
+		unlock_routes(all);
+	return r;
+}

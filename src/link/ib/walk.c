@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way of a packet from port to port, see route.h. */
+#include "link/ib/route.h"
+
+#define PKEY_MEMBER 0x8000u
+
+/* A packet under way. */
+struct walk {
+	const struct vb_ib_map *m;
+	struct vb_ib_route *r;
+	uint32_t at;     /* the port where it is */
+	uint8_t in_port; /* number of that at its node; 0: it begins here */
+};
+
+static void end_walk(struct walk *w, enum vb_ib_fate fate, uint32_t at)
+{
+	w->r->fate = fate;
+	w->r->at = at;
+}
+
+static bool lid_is_of(const struct vb_ib_map_port *p, uint16_t lid)
+{
+	return p->lid != 0 && lid >= p->lid && lid < p->lid + (1u << (p->lmc & 7));
+}
+
+/* One of the port's P_Keys lets it pass: the partition is the same, and one of the two is a full
+ * member. IBA 10.9.3 */
+static bool pkey_passes(const struct vb_ib_map_port *p, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < VB_IB_PKEYS; i++) {
+		uint32_t own = p->pkey[i];
+
+		if (((own ^ pkey) & ~PKEY_MEMBER) == 0 && (own & ~PKEY_MEMBER) != 0 &&
+		    ((own | pkey) & PKEY_MEMBER))
+			return true;
+	}
+	return false;
+}
+
+/* The lane of the packet out of @out is one that carries data. LNK-12, LNK-22 */
+static bool lane_is_there(const struct walk *w, const struct vb_ib_map_port *out)
+{
+	uint32_t place = out->sl2vl;
+	bool is_switch = out->node < w->m->node_cnt && vb_ib_map_nodes(w->m)[out->node].is_switch;
+
+	if (is_switch)
+		place += w->in_port;
+	return place < w->m->lanes_cnt &&
+	       vb_ib_map_lanes(w->m)[place].vl[w->r->key.sl % VB_IB_SLS] < out->lane_cnt;
+}
+
+/* Over the cable of port @out. */
+static bool cross_link(struct walk *w, uint32_t out)
+{
+	const struct vb_ib_map_port *ports = vb_ib_map_ports(w->m), *p = &ports[out];
+	uint32_t peer = p->peer;
+	struct vb_ib_hop *hop = &w->r->hop[w->r->hop_cnt];
+
+	if (!p->may_send || peer >= w->m->port_cnt || !lane_is_there(w, p) ||
+	    w->r->key.mtu > p->mtu || w->r->hop_cnt == VB_IB_HOPS_MAX) {
+		end_walk(w, VB_IB_SENT_NOT, out);
+		return false;
+	}
+	if (p->enforces_out && !pkey_passes(p, w->r->key.pkey)) {
+		end_walk(w, VB_IB_BARRED_OUT, out);
+		return false;
+	}
+	if (w->r->mtu > p->mtu)
+		w->r->mtu = p->mtu;
+	*hop = (struct vb_ib_hop){out, peer};
+	w->r->hop_cnt++;
+	if (!ports[peer].may_receive) {
+		hop->in = VB_IB_NOWHERE;
+		end_walk(w, VB_IB_RECEIVED_NOT, peer);
+		return false;
+	}
+	if (ports[peer].enforces_in && !pkey_passes(&ports[peer], w->r->key.pkey)) {
+		end_walk(w, VB_IB_BARRED_IN, peer);
+		return false;
+	}
+	w->at = peer;
+	w->in_port = ports[peer].number;
+	return true;
+}
+
+/* The port by which switch @n sends it on; VB_IB_NOWHERE: none. FAB-01 */
+static uint32_t port_on(const struct walk *w, const struct vb_ib_map_node *n)
+{
+	uint16_t dlid = w->r->key.dlid;
+	uint8_t out;
+
+	if (dlid == 0 || dlid > n->unicast_top || dlid >= VB_IB_LIDS || n->lft >= w->m->lft_cnt)
+		return VB_IB_NOWHERE;
+	out = vb_ib_map_lft(w->m, n->lft)[dlid];
+	return out == 0 || out > n->port_cnt || out == w->in_port ||
+		       n->first_port + out >= w->m->port_cnt
+		   ? VB_IB_NOWHERE
+		   : n->first_port + out;
+}
+
+/* One node. False: the way ends here. */
+static bool pass_node(struct walk *w)
+{
+	const struct vb_ib_map_port *ports = vb_ib_map_ports(w->m), *own = &ports[w->at];
+	const struct vb_ib_map_node *n;
+	uint32_t out = w->at;
+
+	if (own->node >= w->m->node_cnt) {
+		end_walk(w, VB_IB_LOST, w->at);
+		return false;
+	}
+	n = &vb_ib_map_nodes(w->m)[own->node];
+	if (n->is_switch && n->first_port < w->m->port_cnt)
+		own = &ports[n->first_port];
+	if (lid_is_of(own, w->r->key.dlid)) {
+		end_walk(w, VB_IB_ARRIVES, n->is_switch ? n->first_port : w->at);
+		return false;
+	}
+	if (!n->is_switch && w->in_port != 0) {
+		end_walk(w, VB_IB_LOST, w->at); /* LNK-03 */
+		return false;
+	}
+	if (n->is_switch) {
+		out = port_on(w, n);
+		if (out == VB_IB_NOWHERE) {
+			end_walk(w, VB_IB_NO_WAY, w->at);
+			return false;
+		}
+	}
+	return cross_link(w, out);
+}
+
+void vb_ib_walk(const struct vb_ib_map *m, const struct vb_ib_key *key, struct vb_ib_route *r)
+{
+	struct walk w = {.m = m, .r = r, .at = key->port};
+
+	r->key = *key;
+	r->hop_cnt = 0;
+	r->mtu = UINT8_MAX;
+	/* What a port sends to itself does not leave it, but the port has to be at work. */
+	if (key->port >= m->port_cnt || !vb_ib_map_ports(m)[key->port].may_send) {
+		end_walk(&w, key->port >= m->port_cnt ? VB_IB_LOST : VB_IB_SENT_NOT, key->port);
+		return;
+	}
+	while (pass_node(&w))
+		;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter of the programs at the nodes of a fabric. Its process is their broker: it gives each
+ * program a slot, the device table of its node, and the map of the fabric (link/ib/map.h), by which
+ * the programs send to each other without it. There is one set of slots for all nodes: so the low
+ * byte of a QPN says whose it is, wherever that is.
+ */
+#ifndef VB_NODE_SUBNET_ADAPTER_H
+#define VB_NODE_SUBNET_ADAPTER_H
+
+#include "link/ib/map.h"
+#include "node/shared/shm.h"
+#include "node/subnet/state.h"
+
+struct vb_subnet_slot {
+	int mem_fd; /* -1: it has not been made */
+	struct vb_slot_shm *shm;
+	struct vb_subnet_conn *owner; /* NULL: it is free */
+	uint32_t qpn_start;           /* qpn_next when the owner came */
+};
+
+struct vb_subnet_adapter {
+	int common_fd, map_fd;
+	struct vb_host_memory *common; /* wakeup endpoints and mailboxes, of all nodes */
+	struct vb_ib_map *map;
+	uint32_t *first_lanes; /* by port of the map: the place of its first SL2VL map */
+	struct vb_subnet_slot slot[VB_SLOT_CNT];
+	uint32_t taken_cnt;
+	vb_time due; /* when what the programs sent is added up again */
+};
+
+/* slots.c: gives the program at @c a slot, with the descriptors that come along in @fds, copies
+ * for the caller to close. Returns the status of the answer. */
+int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
+			struct vb_subnet_answer *answer, struct vb_fds *fds);
+void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c);
+void vb_subnet_seat_close(struct vb_subnet_seat *s);
+void vb_subnet_adapter_close(struct vb_subnet_daemon *d);
+/* @changes, enum vb_sma_change, of @node: programs hear of them. */
+void vb_subnet_adapter_follow(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes);
+/* About once a second while there are programs. */
+vb_time vb_subnet_adapter_due(const struct vb_subnet_daemon *d);
+void vb_subnet_adapter_step(struct vb_subnet_daemon *d, vb_time now);
+
+/* map.c: makes the map, of all nodes as they are. 0 or a negative errno. */
+int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a);
+void vb_subnet_map_close(struct vb_subnet_adapter *a);
+/* Writes what has changed of @node into the map. */
+void vb_subnet_map_follow(struct vb_subnet_daemon *d, uint32_t node);
+/* Number of a port in the map. */
+uint32_t vb_subnet_map_port(const struct vb_subnet_adapter *a, struct vb_subnet_place at);
+
+/* count.c: adds what programs have sent to the counters of the ports, of @node at least. */
+void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node);
+
+/* table.c: writes the ports of @node into the device table @table, of programs there, which counts
+ * what @changes says. True: it has changed. */
+bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes,
+			   struct vb_host_shm *table);
+
+#endif

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on the ports of an InfiniBand fabric: programs at two nodes, by LID, under a real OpenSM."""
+import os
+import re
+import time
+
+from cases import case
+from case_subnet import Fabric, lid_of, need
+
+SERVER, CLIENT = "H-0001", "H-0002"
+# LRH, BTH, ICRC; DETH of UD; GRH.
+LRH, BTH, ICRC, DETH, GRH = 8, 12, 4, 8, 40
+
+
+def words(payload, *more):
+    return (LRH + BTH + payload + ICRC + sum(more)) // 4
+
+
+def begin(context, name, topology="star:hosts=3", *options):
+    """A fabric that is up, whose manager asks nothing more."""
+    f = Fabric(context, name, topology)
+    try:
+        f.manage("H-0000", "-s", "0", *options)
+        f.await_log("SUBNET UP")
+    except BaseException:
+        f.end()
+        raise
+    return f
+
+
+def start(f, program, *options, server_options=()):
+    """Starts both ends; they talk by TCP about their connection."""
+    port = str(f.host.pick_port())
+    ends = [[*f.at(node, "stdbuf", "-oL", program), "-p", port, *options] for node in (SERVER, CLIENT)]
+    server = f.host.start(ends[0] + list(server_options), name=f"{program} server")
+    server.wait_listen(int(port))
+    return server, f.host.start([*ends[1], "127.0.0.1"], name=f"{program} client")
+
+
+def both(f, program, *options, seconds=60):
+    server, client = start(f, program, *options)
+    for p in (client, server):
+        need(p.wait(seconds) == 0, client.story() + server.story())
+    out = client.output() + server.output()
+    need(not re.search("invalid data|Failed|mismatch", out), out)
+    return out
+
+
+def counters(f, lid, port):
+    out = f.run("H-0000", "perfquery", "-x", str(lid), str(port))
+    return {k: int(v) for k, v in re.findall(r"^(\w+):\.*(\d+)$", out, re.M)}
+
+
+def growth(f, lid, port, before):
+    return {k: v - before.get(k, 0) for k, v in counters(f, lid, port).items()}
+
+
+def devinfo(f, node, *options):
+    out = f.run(node, "ibv_devinfo", *options)
+    return out, dict(re.findall(r"^\s*(\w+):\s+(.+?)\s*$", out, re.M))
+
+
+@case("subnet.verbs.port", seconds=120)
+def port_follows_the_manager(context):
+    """The port is InfiniBand's; LID, state and P_Keys are those that OpenSM gives it. IBT-85, FAB-23"""
+    f = Fabric(context, "port", "star:hosts=3")
+    try:
+        out, port = devinfo(f, SERVER, "-v")
+        need(port["state"] == "PORT_INIT (2)" and port["link_layer"] == "InfiniBand" and port["port_lid"] == "0", out)
+        f.manage("H-0000", "-s", "0")
+        f.await_log("SUBNET UP")
+        out, port = devinfo(f, SERVER, "-v")
+        need(port["state"] == "PORT_ACTIVE (4)" and int(port["port_lid"]) == lid_of(f, SERVER) and
+             int(port["sm_lid"]) == lid_of(f, "H-0000"), out)
+        need(port["active_width"] == "4X (2)" and port["active_speed"] == "25.0 Gbps (32)" and
+             port["active_mtu"] == "4096 (5)" and port["pkey_tbl_len"] == "32" and port["gid_tbl_len"] == "8", out)
+        guid = f.run(SERVER, "cat", "/sys/class/infiniband/verbena0/node_guid").strip()
+        need(port["node_guid"] == guid and "GID[  0]:\t\tfe80:" in out, out)
+        # A switch has no verbs, and says so.
+        out = f.run("S-0000", "ibv_devinfo", status=None)
+        need("port 0 has management, and no verbs" in out, out)
+        f.host.run([context.verbena, "fabric", "--name", "port", "unlink", SERVER, "1"])
+        out, port = devinfo(f, SERVER)
+        need(port["state"] == "PORT_DOWN (1)", out)
+    finally:
+        f.end()
+
+
+@case("subnet.verbs.pingpong", seconds=240)
+def pingpong_by_lid(context):
+    """Each pingpong by LID, and with a GRH. IBT-02, IBT-100"""
+    f = begin(context, "pp")
+    try:
+        for kind in ("rc", "uc", "ud", "srq", "xsrq"):
+            check = () if kind == "xsrq" else ("-c",)
+            both(f, f"ibv_{kind}_pingpong", "-n", "300", *check)
+            both(f, f"ibv_{kind}_pingpong", "-n", "100", "-g", "0", *check)
+        both(f, "ibv_rc_pingpong", "-n", "100", "-e")
+    finally:
+        f.end()
+
+
+@case("subnet.verbs.perftest", seconds=240)
+def perftest_by_lid(context):
+    """perftest by LID over each transport, between hosts of other pods of a fat tree. IBT-02, IBT-100"""
+    f = begin(context, "perf", "fat-tree:k=4")
+    try:
+        for argv in (["ib_write_bw", "-n", "200"], ["ib_read_bw", "-n", "200"], ["ib_send_bw", "-n", "200"],
+                     ["ib_send_bw", "-n", "200", "-c", "UC"], ["ib_send_bw", "-n", "200", "-c", "UD"],
+                     ["ib_write_bw", "-n", "200", "-c", "UC"], ["ib_send_bw", "-n", "200", "-c", "XRC"],
+                     ["ib_atomic_bw", "-n", "200"], ["ib_send_lat", "-n", "200"], ["ib_send_lat", "-n", "100", "-e"],
+                     ["ib_write_bw", "-n", "200", "-x", "0"]):
+            both(f, *argv)
+    finally:
+        f.end()
+
+
+@case("subnet.verbs.counters", seconds=180)
+def counters_are_exact(context):
+    """perfquery counts exactly the packets and words of a run, at each port on the way. LNK-38, FAB-40"""
+    f = begin(context, "count")
+    try:
+        switch = int(re.search(r"^Switch S-0000 .* lid (\d+)$",
+                               f.host.run([context.verbena, "fabric", "show", "count"]), re.M)[1])
+        for argv, packets, each in (
+                (["ibv_uc_pingpong", "-n", "500", "-s", "2048", "-m", "1024"], 1000, words(1024)),
+                (["ibv_uc_pingpong", "-n", "300", "-s", "2048", "-m", "2048", "-g", "0"], 300, words(2048, GRH)),
+                (["ibv_ud_pingpong", "-n", "400", "-s", "1000"], 400, words(1000, DETH)),
+                (["ibv_ud_pingpong", "-n", "400", "-s", "1000", "-g", "0"], 400, words(1000, DETH, GRH))):
+            before = [counters(f, switch, p) for p in (2, 3)]
+            both(f, *argv)
+            for p in (2, 3):
+                new = growth(f, switch, p, before[p - 2])
+                for way in ("Xmit", "Rcv"):
+                    got = new[f"Port{way}Pkts"], new[f"Port{way}Data"]
+                    need(got == (packets, packets * each), f"{argv}, port {p}, {way}: {got}, not {packets} of {each}")
+    finally:
+        f.end()
+
+
+@case("subnet.verbs.cable", seconds=240)
+def data_obeys_the_cable(context):
+    """A cable that is pulled under a transfer: retries end, and the sender's port counts what it drops. LNK-30"""
+    f = begin(context, "pull")
+    try:
+        server, client = start(f, "ibv_rc_pingpong", "-n", "100000000")
+        client.wait_output("remote address")
+        f.host.run([context.verbena, "fabric", "--name", "pull", "unlink", SERVER, "1"])
+        # The one that has a message under way gives up; the other one waits for its own.
+        deadline = time.monotonic() + 60
+        while server.status() is None and client.status() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        story = client.story() + server.story()
+        need("transport retry counter exceeded" in story, story)
+        for p in (server, client):
+            p.end()
+    finally:
+        f.end()
+
+
+@case("subnet.verbs.events", seconds=120)
+def events_tell_what_the_manager_does(context):
+    """What the subnet manager and the cable do to a port comes as async events. IBT-63, FAB-23, FAB-24"""
+    f = Fabric(context, "events", "star:hosts=3")
+    watch = f.host.start(f.at(SERVER, "stdbuf", "-oL", "ibv_asyncwatch"))
+    try:
+        watch.wait_output("async event FD")
+        f.manage("H-0000", "-s", "0")
+        f.await_log("SUBNET UP")
+        for event in ("LID_CHANGE", "SM_CHANGE", "PORT_ACTIVE", "CLIENT_REREGISTER"):
+            watch.wait_output(f"IBV_EVENT_{event}.*1")
+        f.host.run([context.verbena, "fabric", "--name", "events", "unlink", SERVER, "1"])
+        watch.wait_output("IBV_EVENT_PORT_ERR")
+        f.host.run([context.verbena, "fabric", "down", "events"])
+        watch.wait_output("IBV_EVENT_DEVICE_FATAL")
+    finally:
+        watch.end()
+        f.managers.clear()
+        f.host.run([context.verbena, "fabric", "down", "events"], status=None)
+
+
+@case("subnet.verbs.partition", seconds=120)
+def partitions_are_apart(context):
+    """Two limited members of a partition do not reach each other; the port of the switch counts it. IBT-81, LNK-37, LNK-39"""
+    conf = os.path.join(context.machine.folder, "partitions.conf")
+    with open(conf, "w", encoding="ascii") as file:
+        file.write("Default=0x7fff,defmember=limited:ALL,SELF=full;\n")
+    f = begin(context, "part", "star:hosts=3", "-P", conf)
+    try:
+        _, port = devinfo(f, SERVER, "-v")
+        need(f.run(SERVER, "cat", "/sys/class/infiniband/verbena0/ports/1/pkeys/0").strip() == "0x7fff", str(port))
+        server, client = start(f, "ibv_rc_pingpong", "-n", "10")
+        need(client.wait(60) != 0 and "transport retry counter exceeded" in client.output(), client.story())
+        server.end()
+        switch = re.search(r"^Switch S-0000 .* lid (\d+)$",
+                           f.host.run([context.verbena, "fabric", "show", "part"]), re.M)[1]
+        out = f.run("H-0000", "perfquery", switch, "3")
+        need(int(re.search(r"PortRcvConstraintErrors:\.*(\d+)", out)[1]) >= 8, out)
+    finally:
+        f.end()

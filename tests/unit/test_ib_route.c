@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The way of a packet through the map of a fabric: each reason to drop it and who counts that, what
+ * a process remembers of its routes, and the counters of the ports on them. Two hosts, and two
+ * switches between them: A1 - S1, S2 - T1, T2 - B1.
+ */
+#include "link/ib/route.h"
+
+#include "cmocka_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 4096u
+enum { A1 = 1, S0 = 2, S1, S2, S3, T0, T1, T2, T3, B0, B1, PORTS };
+enum { LID_A = 1, LID_S, LID_T, LID_B /* and the next one */ };
+#define LANES 8u
+
+static struct vb_ib_map *map;
+static struct vb_ib_routes *own;
+static struct vb_ib_key key;
+
+static struct vb_ib_map_port *port(uint32_t i)
+{
+	return &vb_ib_map_ports(map)[i];
+}
+
+static void join(uint32_t a, uint32_t b)
+{
+	port(a)->peer = b;
+	port(b)->peer = a;
+}
+
+static void node_make(uint32_t n, uint32_t first, uint8_t port_cnt, bool is_switch, uint32_t *lanes)
+{
+	vb_ib_map_nodes(map)[n] = (struct vb_ib_map_node){.first_port = first,
+							  .lft = n - 1,
+							  .unicast_top = LID_B + 1,
+							  .port_cnt = port_cnt,
+							  .is_switch = is_switch};
+	for (uint8_t i = 0; i <= port_cnt; i++) {
+		*port(first + i) = (struct vb_ib_map_port){.node = n,
+							   .peer = VB_IB_NOWHERE,
+							   .sl2vl = *lanes,
+							   .number = i,
+							   .may_send = i != 0,
+							   .may_receive = i != 0,
+							   .mtu = 5,
+							   .lane_cnt = LANES,
+							   .pkey = {0xffff}};
+		*lanes += is_switch ? port_cnt + 1u : 1u;
+	}
+}
+
+static int begin(void **state)
+{
+	struct vb_ib_map head = {.generation = 0};
+	uint32_t lanes = 0;
+
+	(void)state;
+	vb_ib_map_lay_out(&head, 4, PORTS, 2, 36, PAGE);
+	map = calloc(1, head.size);
+	*map = head;
+	node_make(0, 0, 1, false, &lanes);
+	node_make(1, S0, 3, true, &lanes);
+	node_make(2, T0, 3, true, &lanes);
+	node_make(3, B0, 1, false, &lanes);
+	assert_int_equal(lanes, 36);
+	join(A1, S1);
+	join(S2, T1);
+	join(T2, B1);
+	port(A1)->lid = LID_A;
+	port(S0)->lid = LID_S;
+	port(T0)->lid = LID_T;
+	port(B1)->lid = LID_B;
+	port(B1)->lmc = 1;
+	memcpy(vb_ib_map_lft(map, 0), (uint8_t[]){255, 1, 0, 2, 2, 2}, 6);
+	memcpy(vb_ib_map_lft(map, 1), (uint8_t[]){255, 1, 1, 0, 2, 2}, 6);
+	own = vb_ib_map_routes(map, 7);
+	key = (struct vb_ib_key){.port = A1, .dlid = LID_B, .pkey = 0xffff, .sl = 3, .mtu = 5};
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	free(map);
+	return 0;
+}
+
+static const struct vb_ib_route *walk(void)
+{
+	static struct vb_ib_route r;
+
+	memset(&r, 0x55, sizeof r);
+	vb_ib_walk(map, &key, &r);
+	return &r;
+}
+
+static void expect_end(enum vb_ib_fate fate, uint32_t at, uint32_t hops)
+{
+	const struct vb_ib_route *r = walk();
+
+	assert_int_equal(r->fate, fate);
+	assert_int_equal(r->at, at);
+	assert_int_equal(r->hop_cnt, hops);
+}
+
+/* FAB-01, FAB-50 */
+static void walk__goes_by_the_tables(void **state)
+{
+	const struct vb_ib_route *r = walk();
+
+	(void)state;
+	expect_end(VB_IB_ARRIVES, B1, 3);
+	assert_int_equal(r->hop[0].out, A1);
+	assert_int_equal(r->hop[0].in, S1);
+	assert_int_equal(r->hop[1].out, S2);
+	assert_int_equal(r->hop[2].in, B1);
+	/* Each LID that LMC gives the port. */
+	key.dlid = LID_B + 1;
+	expect_end(VB_IB_ARRIVES, B1, 3);
+	/* A switch itself, and the sender. */
+	key.dlid = LID_T;
+	expect_end(VB_IB_ARRIVES, T0, 2);
+	key.dlid = LID_A;
+	expect_end(VB_IB_ARRIVES, A1, 0);
+}
+
+/* FAB-01: no entry, none beyond the top, none back to where it came from, no such port. */
+static void walk__without_a_way_is_counted_at_the_switch(void **state)
+{
+	static const uint8_t bad[] = {VB_IB_PORT_NONE, 1, 0, 200};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad; i++) {
+		vb_ib_map_lft(map, 0)[LID_B] = bad[i];
+		expect_end(VB_IB_NO_WAY, S1, 1);
+	}
+	key.dlid = LID_B + 2;
+	vb_ib_map_lft(map, 0)[LID_B + 2] = 2;
+	expect_end(VB_IB_NO_WAY, S1, 1);
+}
+
+/* LNK-03 */
+static void walk__to_an_adapter_with_another_lid_is_lost(void **state)
+{
+	(void)state;
+	port(B1)->lid = 9;
+	expect_end(VB_IB_LOST, B1, 3);
+}
+
+/* LNK-30: links that are not active, at either end, and no cable. */
+static void walk__ends_at_a_link_that_is_not_active(void **state)
+{
+	(void)state;
+	port(A1)->may_send = false;
+	expect_end(VB_IB_SENT_NOT, A1, 0);
+	key.dlid = LID_A;
+	expect_end(VB_IB_SENT_NOT, A1, 0);
+	key.dlid = LID_B;
+	port(A1)->may_send = true;
+	port(S2)->may_send = false;
+	expect_end(VB_IB_SENT_NOT, S2, 1);
+	port(S2)->may_send = true;
+	port(T1)->may_receive = false;
+	expect_end(VB_IB_RECEIVED_NOT, T1, 2);
+	assert_int_equal(walk()->hop[1].in, VB_IB_NOWHERE);
+	port(T1)->may_receive = true;
+	port(S2)->peer = VB_IB_NOWHERE;
+	expect_end(VB_IB_SENT_NOT, S2, 1);
+}
+
+/* LNK-12, LNK-22: a service level that leads to VL15, or to a lane that is not there; by the port
+ * that it came in by. */
+static void walk__ends_where_the_service_level_has_no_lane(void **state)
+{
+	(void)state;
+	vb_ib_map_lanes(map)[port(A1)->sl2vl].vl[3] = 15;
+	expect_end(VB_IB_SENT_NOT, A1, 0);
+	key.sl = 2;
+	expect_end(VB_IB_ARRIVES, B1, 3);
+	vb_ib_map_lanes(map)[port(S2)->sl2vl + 1].vl[2] = LANES;
+	expect_end(VB_IB_SENT_NOT, S2, 1);
+	vb_ib_map_lanes(map)[port(S2)->sl2vl + 1].vl[2] = LANES - 1;
+	vb_ib_map_lanes(map)[port(S2)->sl2vl + 3].vl[2] = 15; /* of another port */
+	expect_end(VB_IB_ARRIVES, B1, 3);
+}
+
+/* IBA 16.1.3.5: longer than NeighborMTU. */
+static void walk__ends_where_the_mtu_is_too_small(void **state)
+{
+	(void)state;
+	port(T2)->mtu = 3;
+	expect_end(VB_IB_SENT_NOT, T2, 2);
+	key.mtu = 3;
+	expect_end(VB_IB_ARRIVES, B1, 3);
+	assert_int_equal(walk()->mtu, 3);
+}
+
+/* IBT-81, LNK-37, LNK-39: partitions at the ports of switches, in and out; two limited members. */
+static void walk__ends_where_partitions_bar_it(void **state)
+{
+	(void)state;
+	key.pkey = 0x8001;
+	expect_end(VB_IB_ARRIVES, B1, 3); /* nobody looks */
+	port(S1)->enforces_in = true;
+	expect_end(VB_IB_BARRED_IN, S1, 1);
+	port(S1)->pkey[5] = 0x0001;
+	expect_end(VB_IB_ARRIVES, B1, 3);
+	key.pkey = 0x0001;
+	expect_end(VB_IB_BARRED_IN, S1, 1);
+	port(S1)->enforces_in = false;
+	port(T2)->enforces_out = true;
+	expect_end(VB_IB_BARRED_OUT, T2, 2);
+	port(T2)->pkey[1] = 0x8001;
+	expect_end(VB_IB_ARRIVES, B1, 3);
+	/* The low bits 0 are no partition. */
+	key.pkey = 0x8000;
+	port(T2)->pkey[2] = 0x8000;
+	expect_end(VB_IB_BARRED_OUT, T2, 2);
+}
+
+/* LNK-29 */
+static void walk__in_a_circle_ends(void **state)
+{
+	(void)state;
+	join(S3, T3);
+	vb_ib_map_lft(map, 0)[LID_B] = 2;
+	vb_ib_map_lft(map, 1)[LID_B] = 3;
+	expect_end(VB_IB_SENT_NOT, walk()->at, VB_IB_HOPS_MAX);
+}
+
+/* A map that is half written leads nowhere else. */
+static void walk__survives_any_map(void **state)
+{
+	uint8_t *p = (uint8_t *)map + map->nodes_at;
+	uint64_t x = 1;
+
+	(void)state;
+	for (unsigned n = 0; n < 3000; n++) {
+		for (unsigned i = 0; i < 20; i++) {
+			x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
+			p[(x >> 33) % (map->lanes_at - map->nodes_at)] = (uint8_t)(x >> 24);
+		}
+		key.dlid = (uint16_t)(x >> 40);
+		assert_true(walk()->hop_cnt <= VB_IB_HOPS_MAX);
+	}
+}
+
+static const struct vb_ib_map_counters *counters(uint32_t i)
+{
+	return &vb_ib_map_counters(map)[i];
+}
+
+/* LNK-38 */
+static void counters__are_those_of_each_port_on_the_way(void **state)
+{
+	struct vb_ib_route *r = vb_ib_route_get(map, own, &key);
+
+	(void)state;
+	vb_ib_route_count(own, r, 10, 720);
+	assert_int_equal(counters(A1)->xmit_packets, 0);
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	vb_ib_route_count(own, r, 1, 9);
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	for (uint32_t i = 0; i < 3; i++) {
+		static const uint32_t out[] = {A1, S2, T2}, in[] = {S1, T1, B1};
+
+		assert_int_equal(counters(out[i])->xmit_packets, 11);
+		assert_int_equal(counters(out[i])->xmit_data, 729);
+		assert_int_equal(counters(out[i])->rcv_packets, 0);
+		assert_int_equal(counters(in[i])->rcv_packets, 11);
+		assert_int_equal(counters(in[i])->rcv_data, 729);
+		assert_int_equal(counters(in[i])->xmit_discards, 0);
+	}
+}
+
+/* LNK-39: what is dropped is counted once, where it was, and what it passed before. */
+static void counters__have_a_place_for_each_end(void **state)
+{
+	(void)state;
+	port(S2)->may_send = false;
+	vb_ib_route_count(own, vb_ib_route_get(map, own, &key), 5, 50);
+	map->generation += 2;
+	port(S2)->may_send = true;
+	port(T1)->may_receive = false;
+	vb_ib_route_count(own, vb_ib_route_get(map, own, &key), 6, 60);
+	map->generation += 2;
+	port(T1)->may_receive = true;
+	vb_ib_map_lft(map, 1)[LID_B] = VB_IB_PORT_NONE;
+	vb_ib_route_count(own, vb_ib_route_get(map, own, &key), 7, 70);
+	map->generation += 2;
+	port(S1)->enforces_in = port(T2)->enforces_out = true;
+	port(S1)->pkey[0] = 1;
+	key.pkey = 0x8002;
+	vb_ib_route_count(own, vb_ib_route_get(map, own, &key), 8, 80);
+	map->generation += 2;
+	port(S1)->pkey[0] = 0x8002;
+	vb_ib_map_lft(map, 1)[LID_B] = 2;
+	vb_ib_route_count(own, vb_ib_route_get(map, own, &key), 9, 90);
+	assert_true(vb_ib_routes_add_up(map, own, true));
+	assert_int_equal(counters(S2)->xmit_discards, 5);
+	assert_int_equal(counters(T1)->rcv_discards, 6);
+	assert_int_equal(counters(T1)->relay_errors, 7);
+	assert_int_equal(counters(S1)->rcv_constraint, 8);
+	assert_int_equal(counters(T2)->xmit_constraint, 9);
+	assert_int_equal(counters(A1)->xmit_packets, 5 + 6 + 7 + 8 + 9);
+	assert_int_equal(counters(S1)->rcv_packets, 5 + 6 + 7 + 8 + 9);
+	assert_int_equal(counters(S2)->xmit_packets, 6 + 7 + 9);
+	assert_int_equal(counters(T1)->rcv_packets, 7 + 9);
+	assert_int_equal(counters(T2)->xmit_packets, 0);
+}
+
+/* A route is looked for again when the map has changed, and not before. */
+static void routes__are_remembered_until_the_map_changes(void **state)
+{
+	struct vb_ib_route *r = vb_ib_route_get(map, own, &key);
+
+	(void)state;
+	assert_int_equal(r->fate, VB_IB_ARRIVES);
+	port(T2)->may_send = false;
+	assert_int_equal(vb_ib_route_get(map, own, &key)->fate, VB_IB_ARRIVES);
+	map->generation += 2;
+	assert_int_equal(vb_ib_route_get(map, own, &key)->fate, VB_IB_SENT_NOT);
+}
+
+/* Many more routes than there are places: nothing that was counted is lost. */
+static void routes__that_lose_their_place_are_counted(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 4 * VB_IB_ROUTES; i++) {
+		key.pkey = (uint16_t)(0x8000 | (i + 1));
+		vb_ib_route_count(own, vb_ib_route_get(map, own, &key), 1, 100);
+	}
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_int_equal(counters(B1)->rcv_packets, 4 * VB_IB_ROUTES);
+	assert_int_equal(counters(B1)->rcv_data, 400 * VB_IB_ROUTES);
+}
+
+static void map__is_known_by_its_layout(void **state)
+{
+	(void)state;
+	assert_true(vb_ib_map_is_whole(map, map->size, PAGE));
+	assert_false(vb_ib_map_is_whole(map, map->size - PAGE, PAGE));
+	map->lfts_at += 64;
+	assert_false(vb_ib_map_is_whole(map, map->size, PAGE));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(walk__goes_by_the_tables, begin, end),
+	    cmocka_unit_test_setup_teardown(walk__without_a_way_is_counted_at_the_switch, begin,
+					    end),
+	    cmocka_unit_test_setup_teardown(walk__to_an_adapter_with_another_lid_is_lost, begin,
+					    end),
+	    cmocka_unit_test_setup_teardown(walk__ends_at_a_link_that_is_not_active, begin, end),
+	    cmocka_unit_test_setup_teardown(walk__ends_where_the_service_level_has_no_lane, begin,
+					    end),
+	    cmocka_unit_test_setup_teardown(walk__ends_where_the_mtu_is_too_small, begin, end),
+	    cmocka_unit_test_setup_teardown(walk__ends_where_partitions_bar_it, begin, end),
+	    cmocka_unit_test_setup_teardown(walk__in_a_circle_ends, begin, end),
+	    cmocka_unit_test_setup_teardown(walk__survives_any_map, begin, end),
+	    cmocka_unit_test_setup_teardown(counters__are_those_of_each_port_on_the_way, begin,
+					    end),
+	    cmocka_unit_test_setup_teardown(counters__have_a_place_for_each_end, begin, end),
+	    cmocka_unit_test_setup_teardown(routes__are_remembered_until_the_map_changes, begin,
+					    end),
+	    cmocka_unit_test_setup_teardown(routes__that_lose_their_place_are_counted, begin, end),
+	    cmocka_unit_test_setup_teardown(map__is_known_by_its_layout, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
