@@ -198,3 +198,20 @@ def partitions_are_apart(context):
         need(int(re.search(r"PortRcvConstraintErrors:\.*(\d+)", out)[1]) >= 8, out)
     finally:
         f.end()
+
+
+@case("subnet.verbs.violations", seconds=120)
+def violations_are_counted_at_the_port(context):
+    """Where the switches let all P_Keys pass, the QP drops those of others, and PortInfo counts them. FAB-37"""
+    conf = os.path.join(context.machine.folder, "open.conf")
+    with open(conf, "w", encoding="ascii") as file:
+        file.write("Default=0x7fff,defmember=limited:ALL,SELF=full;\n")
+    f = begin(context, "open", "star:hosts=3", "-P", conf, "-Z", "off")
+    try:
+        server, client = start(f, "ibv_rc_pingpong", "-n", "10")
+        need(client.wait(60) != 0 and "transport retry counter exceeded" in client.output(), client.story())
+        server.end()
+        out = f.run("H-0000", "smpquery", "portinfo", str(lid_of(f, SERVER)))
+        need(int(re.search(r"PkeyViolations:\.*(\d+)", out)[1]) >= 8, out)
+    finally:
+        f.end()

@@ -59,8 +59,7 @@ struct vb_ib_map_counters {
 	uint64_t xmit_data, rcv_data, xmit_packets, rcv_packets; /* words and packets */
 	uint64_t xmit_discards, rcv_discards, relay_errors;
 	uint64_t xmit_constraint, rcv_constraint; /* P_Keys at switches */
-	uint64_t pkey_violations;                 /* P_Keys at the port of an adapter */
-	uint64_t rsv[6];
+	uint64_t rsv[7];
 };
 
 /* What tells one route from another. */

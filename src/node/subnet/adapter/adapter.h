@@ -17,6 +17,8 @@ struct vb_subnet_slot {
 	struct vb_slot_shm *shm;
 	struct vb_subnet_conn *owner; /* NULL: it is free */
 	uint32_t qpn_start;           /* qpn_next when the owner came */
+	/* Of the owner's violations, what PortInfo has counted; by port. */
+	uint64_t bad_pkey[VB_HCA_PORTS_MAX + 1], bad_qkey[VB_HCA_PORTS_MAX + 1];
 };
 
 struct vb_subnet_adapter {

@@ -21,8 +21,6 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	struct vb_ib_map_counters *c = &vb_ib_map_counters(a->map)[vb_subnet_map_port(a, at)];
 	struct vb_ib_port *p = &d->subnet.node[at.node].port[at.port].link;
 	struct vb_pma_port *pma = &d->subnet.node[at.node].pma.port[at.port];
-	struct vb_port_info *info = &vb_subnet_sma_port(&d->subnet, at)->info;
-	uint64_t violations = counter_take(&c->pkey_violations);
 
 	p->counters.xmit_data += counter_take(&c->xmit_data);
 	p->counters.rcv_data += counter_take(&c->rcv_data);
@@ -33,9 +31,32 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	pma->switch_relay_errors += counter_take(&c->relay_errors);
 	pma->xmit_constraint_errors += counter_take(&c->xmit_constraint);
 	pma->rcv_constraint_errors += counter_take(&c->rcv_constraint);
-	/* It stays at its end. IBA 14.2.5.6 */
-	violations += info->pkey_violations;
-	info->pkey_violations = (uint16_t)(violations < UINT16_MAX ? violations : UINT16_MAX);
+}
+
+/* It stays at its end. IBA 14.2.5.6 */
+static void violations_add(uint16_t *to, uint64_t n)
+{
+	*to = (uint16_t)(n < UINT16_MAX - (uint64_t)*to ? *to + n : UINT16_MAX);
+}
+
+/* P_Keys and Q_Keys that the QPs of slot @s did not take, for PortInfo of their port. FAB-37 */
+static void count_violations(struct vb_subnet_daemon *d, struct vb_subnet_slot *s, uint32_t node)
+{
+	uint32_t cnt = d->subnet.node[node].sma.info.port_cnt;
+
+	for (uint32_t i = 1; i <= cnt && i <= VB_HCA_PORTS_MAX; i++) {
+		struct vb_subnet_place at = {node, (uint8_t)i};
+		struct vb_port_info *info = &vb_subnet_sma_port(&d->subnet, at)->info;
+		const struct vb_counters *c = &s->shm->counters[i];
+		uint64_t pkey =
+		    __atomic_load_n(&c->v[VB_COUNTER_port_rcv_constraint_errors], __ATOMIC_RELAXED);
+		uint64_t qkey = __atomic_load_n(&c->v[VB_COUNTER_qkey_viol_cntr], __ATOMIC_RELAXED);
+
+		violations_add(&info->pkey_violations, pkey - s->bad_pkey[i]);
+		violations_add(&info->qkey_violations, qkey - s->bad_qkey[i]);
+		s->bad_pkey[i] = pkey;
+		s->bad_qkey[i] = qkey;
+	}
 }
 
 void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node)
@@ -44,9 +65,15 @@ void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node)
 
 	if (!a)
 		return;
-	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++)
-		if (a->slot[k].owner)
-			(void)vb_ib_routes_add_up(a->map, vb_ib_map_routes(a->map, k), false);
+	for (uint32_t k = VB_SLOT_FIRST; k <= VB_SLOT_LAST; k++) {
+		const struct vb_subnet_conn *owner = a->slot[k].owner;
+
+		if (!owner)
+			continue;
+		(void)vb_ib_routes_add_up(a->map, vb_ib_map_routes(a->map, k), false);
+		if (owner->seat->index == node)
+			count_violations(d, &a->slot[k], node);
+	}
 	for (unsigned p = 1; p <= d->subnet.node[node].sma.info.port_cnt; p++)
 		count_port(d, (struct vb_subnet_place){node, (uint8_t)p});
 }

@@ -226,9 +226,12 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 
 	if (k == 0)
 		return;
+	vb_subnet_count(d, c->seat->index);
 	c->slot = 0;
 	shm = a->slot[k].shm;
 	a->slot[k].owner = NULL;
+	memset(a->slot[k].bad_pkey, 0, sizeof a->slot[k].bad_pkey);
+	memset(a->slot[k].bad_qkey, 0, sizeof a->slot[k].bad_qkey);
 	/* Nobody sends there, or hands in anything, any more. */
 	__atomic_store_n(&vb_ib_map_routes(a->map, k)->node, VB_IB_NOWHERE, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->common->wakeup[k].token, 0, __ATOMIC_RELEASE);
