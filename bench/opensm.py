@@ -123,7 +123,7 @@ that of OpenSM and that of the other side.
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
 {chr(10).join(rows)}
 
-Machine: {os.cpu_count()} x {cpu_model()}, load {load:.0f}; revision {revision()}; {datetime.date.today()}.
+Machine: {cpu_model()}, load {load:.0f}; revision {revision()}; {datetime.date.today()}.
 
 """
     with open(path, encoding="utf-8") as f:
