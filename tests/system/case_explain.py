@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 
+from case_ping import end_broker
 from cases import add, case
 from hosts import Failure, Skip
+import pair as program_pair
 
 A, B = "10.9.0.1", "10.9.0.2"
 
@@ -88,7 +90,8 @@ def expect(context, qp, rank, cause, *words):
 @case("explain.peer_never_there")
 def _(context):
     """Nobody has the port at that address: the other host says so."""
-    a, _ = context.machine.two()
+    a, b = context.machine.two()
+    end_broker(context, b)
     qp = Qp(context, a, A)
     qp.connect(B, 0x123402, timeout=12)
     qp.do("write 100 1 4096")
@@ -498,6 +501,31 @@ def _(context):
     logged = Qp(context, a, A, log=True)
     logged.do("refused")
     logged.program.wait_output(f"verbena: EINVAL: ibv_modify_qp of QP 0x{logged.qpn:06x}: a QP of its type does not go")
+
+
+@case("explain.many_questions", 90)
+def _(context):
+    """The adapter there answers 10 questions a second, at most 32 at once. Where it answers some of them, packets are not dropped."""
+    a, b = context.machine.two()
+    keep = Qp(context, b, B)  # the adapter of the killed program stays
+    server, client = program_pair.start(context.places["net4"], "ib_write_bw", ["-q", "32", "-D", "60", "-s", "4096", "-u", "19", "-F"])
+    context.wait(lambda: a.run([context.verbena, "explain", "--json"], status=None).count('"state": "RTS"') >= 32, 20, client.story)
+    for pid in b.pids():
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+            if f.read().strip() == "ib_write_bw":
+                os.kill(pid, signal.SIGKILL)
+    server.wait(10)
+
+    def told():
+        said = [q for q in json.loads(a.run([context.verbena, "explain", "--json"])) if q["pid"] == client.pid]
+        return [q["cause"] for q in said if q["timeouts"]]
+    context.wait(lambda: len(told()) == 32, 30, client.story)
+    for _ in range(3):
+        causes = told()
+        if len(causes) != 32 or not set(causes) <= {"peer-gone", "no-answer"} or "peer-gone" not in causes:
+            raise Failure(f"{causes}")
+    client.end()
+    keep.program.end()
 
 
 @case("explain.number_recurs", 90)

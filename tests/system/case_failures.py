@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from case_explain import A, B, Qp, ask, pair
-from case_ping import Kept, nft_of
+from case_ping import Kept, end_broker, nft_of
 from cases import add
 from hosts import Failure, Skip
 
@@ -346,10 +346,7 @@ def _(context):
 @maker("clock_off")
 def _(context):
     a, b = context.machine.two()
-    # One that has tales to tell would stay for a while.
-    for pid in b.broker_pids():
-        os.kill(pid, signal.SIGTERM)
-    context.wait(lambda: not b.broker_pids(), 20, "the other host has a broker of another case")
+    end_broker(context, b)
     library = os.path.join(context.build, "tests", "system", "libclock_ahead.so")
     # The broker of that host lives an hour later.
     broker = b.start([context.verbena, "broker"], env={"LD_PRELOAD": library})

@@ -120,10 +120,11 @@ static void look_loss(int answered, struct vb_check_result *to)
 	if (answered == QUESTIONS)
 		return;
 	to->verdict = VB_CHECK_WARN;
-	snprintf(
-	    to->remedy, sizeof to->remedy,
-	    "packets get lost on the way; 'verbena ping' asks for longer, 'verbena fault list' "
-	    "shows rules that take them away");
+	snprintf(to->remedy, sizeof to->remedy,
+		 "packets get lost on the way, unless the adapter there has just had many "
+		 "questions from here: it answers 10 a second; 'verbena ping' asks for longer, "
+		 "'verbena fault list' "
+		 "shows rules that take packets away");
 }
 
 static void look_mtu(const struct vb_remote *r, struct vb_check_result *to)

@@ -130,6 +130,18 @@ static bool is_to_ask(const struct vb_qp_case *k, uint32_t qpn, const struct vb_
 	       !vb_explain_is_here(host, &v->attr.path.dgid);
 }
 
+/* An adapter answers so many questions and no more (node/gsi/agent.c). Where another question to
+ * the same address was answered, silence does not show that the way takes packets. */
+static bool is_answered(struct vb_qp_case *const *of, const int *status, uint32_t cnt, uint32_t i)
+{
+	const struct vb_gid *to = &vb_case_view(of[i])->attr.path.dgid;
+
+	for (uint32_t k = 0; k < cnt; k++)
+		if (status[k] == 0 && vb_gid_eq(&vb_case_view(of[k])->attr.path.dgid, to))
+			return true;
+	return false;
+}
+
 void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_observer *o,
 			const struct vb_host_shm *host)
 {
@@ -150,7 +162,7 @@ void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_ob
 	for (uint32_t i = 0; i < cnt; i++) {
 		if (status[i] == 0)
 			take_answer(of[i], &ask[i]);
-		else if (status[i] == -ETIMEDOUT)
+		else if (status[i] == -ETIMEDOUT && !is_answered(of, status, cnt, i))
 			of[i]->peer.far = VB_FAR_SILENT;
 	}
 	ask_long(of, cnt, o);
