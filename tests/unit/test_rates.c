@@ -101,6 +101,26 @@ static void look__less_often_at_many(void **state)
 	assert_int_equal(engine.rates.due, env.now + 2 * VB_MSEC);
 }
 
+/* While somebody captures each CNP is noted, also between two looks; and otherwise not. */
+static void cnp__noted_while_captured(void **state)
+{
+	struct vb_qp *qp = controlled_qp();
+
+	(void)state;
+	vb_engine_look_at_rates(&engine, env.now);
+	vb_qp_set_cc_rate(qp, 77, env.now);
+	vb_engine_note_cnp(&engine, vb_qp_number(qp), env.now);
+	assert_int_equal(slot.rates.cnt, 1);
+	slot.capture.enabled = 1;
+	vb_engine_look_at_rates(&engine, env.now);
+	assert_int_equal(slot.rates.cnt, 2);
+	vb_qp_set_cc_rate(qp, 55, env.now);
+	vb_engine_note_cnp(&engine, vb_qp_number(qp), env.now + 1);
+	assert_int_equal(slot.rates.cnt, 3);
+	assert_int_equal(sample_at(2).rate, 55);
+	assert_int_equal(sample_at(2).at, env.now + 1);
+}
+
 /* A QP that nothing controls has samples, too: how far it is. */
 static void look__of_a_qp_without_control(void **state)
 {
@@ -174,6 +194,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(look__writes_what_has_changed, setup, teardown),
 	    cmocka_unit_test_setup_teardown(look__not_too_often, setup, teardown),
 	    cmocka_unit_test_setup_teardown(look__less_often_at_many, setup, teardown),
+	    cmocka_unit_test_setup_teardown(cnp__noted_while_captured, setup, teardown),
 	    cmocka_unit_test_setup_teardown(look__of_a_qp_without_control, setup, teardown),
 	    cmocka_unit_test_setup_teardown(ring__the_oldest_go, setup, teardown),
 	    cmocka_unit_test_setup_teardown(recorder__a_look_keeps_it, setup, teardown),

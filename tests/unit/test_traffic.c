@@ -381,6 +381,61 @@ static void rates__become_series_of_their_end(void **state)
 	vb_traffic_free(t);
 }
 
+/* Adds a line about a QP that has @kbps in all. */
+static void add_note(char *lines, size_t size, const char *ip, uint32_t qpn, uint32_t kbps,
+		     uint64_t before)
+{
+	struct vb_rate_note n = {.gid = address(ip),
+				 .qpn = qpn,
+				 .rate_kbps = kbps,
+				 .target_kbps = kbps,
+				 .alpha = 1,
+				 .before = before};
+	size_t at = strlen(lines);
+
+	vb_rate_comment(&n, lines + at);
+	at += strlen(lines + at);
+	snprintf(lines + at, size - at, "\n");
+}
+
+/* Notes are put in the order of their time; the first one holds from the beginning. An end at which
+ * nothing changes has no line beside one at which something does, and a number alone names no end.
+ */
+static void rates__in_the_order_of_time(void **state)
+{
+	char lines[8 * VB_RATE_COMMENT_MAX] = "";
+	struct file a;
+	double lo, hi;
+
+	(void)state;
+	add_note(lines, sizeof lines, A, QPN_A, 3000, 0);
+	add_note(lines, sizeof lines, A, QPN_A, 2000, 1500000);
+	add_note(lines, sizeof lines, B, QPN_A, 9500, 0);
+	add_note(lines, sizeof lines, B, QPN_B, 9000, 1000);
+	add_note(lines, sizeof lines, B, QPN_B, 9000, 0);
+	begin_file(&a);
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct pkt w = WRITE(1000 * i, i), ack = ANSWER(1000 * i + 2, i, 0);
+
+		w.comment = i == 3 ? lines : NULL;
+		put(&a, &w);
+		put(&a, &ack);
+	}
+
+	struct vb_traffic *t = play(&a, NULL);
+	const struct vb_series_set *s = vb_traffic_series(t);
+	const struct vb_series *of = s->series[VB_TRAFFIC_CC_RATE][0];
+
+	assert_int_equal(s->cnt[VB_TRAFFIC_CC_RATE], 1);
+	assert_int_equal(of->id, 0);
+	assert_int_equal(of->top, 3000);
+	vb_series_value(s, VB_TRAFFIC_CC_RATE, of, 0, &lo, &hi);
+	assert_true(lo == 2000 && hi == 2000);
+	vb_series_value(s, VB_TRAFFIC_CC_RATE, of, (uint32_t)(2 * VB_MSEC / s->slot_ns), &lo, &hi);
+	assert_true(lo == 3000 && hi == 3000);
+	vb_traffic_free(t);
+}
+
 /* Packets to QP1 are called by what they carry. */
 static void mads__have_their_names(void **state)
 {
@@ -546,6 +601,7 @@ int main(void)
 	    cmocka_unit_test(comments__say_what_faults_did),
 	    cmocka_unit_test(rates__comments_are_read_back),
 	    cmocka_unit_test(rates__become_series_of_their_end),
+	    cmocka_unit_test(rates__in_the_order_of_time),
 	    cmocka_unit_test(mads__have_their_names),
 	    cmocka_unit_test(file__refused),
 	    cmocka_unit_test(file__cut),
