@@ -3,15 +3,11 @@
  * Captures read back (src/traffic): QPs in pairs, packets sent again and why, losses between two
  * captures, clocks that differ, and files that are no captures.
  */
-#include "cmocka_env.h"
-#include "export/pcapng.h"
 #include "fault/fault.h"
 #include "traffic/fault_comment.h"
 #include "traffic/mad_kind.h"
 #include "traffic/pcap_reader.h"
-#include "traffic/rate_comment.h"
-#include "traffic/traffic.h"
-#include "wire/hdr.h"
+#include "traffic_env.h"
 #include "wire/icrc.h"
 #include "wire/mad/mad.h"
 #include "wire/opcode.h"
@@ -19,119 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define A "\xa\x9\0\1"
-#define B "\xa\x9\0\2"
-#define QPN_A 0x102u
-#define QPN_B 0x203u
-#define T0 (UINT64_C(1700000000) * VB_SEC)
-
-/* A capture that is written to memory. */
-struct file {
-	char *bytes;
-	size_t len;
-	FILE *f;
-	struct vb_pcapng out;
-};
-
-static void begin_file(struct file *c)
-{
-	c->f = open_memstream(&c->bytes, &c->len);
-	assert_int_equal(vb_pcapng_begin(&c->out, c->f, "test"), 0);
-	assert_int_equal(vb_pcapng_interface(&c->out, "verbena0", "eth0", 0), 0);
-}
-
-static struct vb_gid address(const char *ip)
-{
-	struct vb_gid g = {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}};
-
-	memcpy(g.b + 12, ip, 4);
-	return g;
-}
-
-/* A packet from A (or else from B) as seen there or at its destination. */
-struct pkt {
-	uint64_t us;
-	bool from_a, sent;
-	uint8_t opcode, syndrome;
-	uint32_t psn, payload, dqpn; /* dqpn 0: QPN_A or QPN_B */
-	const char *comment;
-	uint32_t unique; /* what the ICRC would differ by */
-};
-
-static void put(struct file *c, const struct pkt *k)
-{
-	uint8_t b[VB_HDR_MAX + 4096 + 8] = {0};
-	struct vb_hdr h = {.opcode = k->opcode,
-			   .dqpn = k->dqpn     ? k->dqpn
-				   : k->from_a ? QPN_B
-					       : QPN_A,
-			   .psn = vb_psn(k->psn),
-			   .ack_req = true,
-			   .aeth = {.syndrome = k->syndrome, .msn = 7}};
-	size_t len = vb_hdr_emit(&h, b) + k->payload;
-	struct vb_udp_frame f = {.src = address(k->from_a ? A : B),
-				 .dst = address(k->from_a ? B : A),
-				 .sport = 50000,
-				 .dport = VB_ROCE_PORT,
-				 .hop_limit = 64,
-				 .payload = b,
-				 .payload_len = (uint32_t)len + VB_ICRC_LEN};
-
-	memcpy(b + len, &k->unique, sizeof k->unique);
-	assert_int_equal(vb_pcapng_packet(&c->out, 0, T0 + k->us * 1000, k->sent, &f, k->comment),
-			 0);
-}
-
-static void end_file(struct file *c)
-{
-	fclose(c->f);
-}
-
-/* Reads what was written. */
-static int take(struct vb_traffic *t, struct file *c, char *why, size_t size)
-{
-	FILE *f = fmemopen(c->bytes, c->len, "r");
-	int rc = vb_traffic_read(t, f, why, size);
-
-	fclose(f);
-	return rc;
-}
-
-static struct vb_traffic *play(struct file *a, struct file *b)
-{
-	struct vb_traffic *t = vb_traffic_new();
-	char why[200] = "";
-
-	end_file(a);
-	assert_int_equal(take(t, a, why, sizeof why), 0);
-	if (b) {
-		end_file(b);
-		assert_int_equal(take(t, b, why, sizeof why), 0);
-		free(b->bytes);
-	}
-	free(a->bytes);
-	assert_int_equal(vb_traffic_play(t), 0);
-	return t;
-}
-
-static const struct vb_step *find_step(const struct vb_traffic *t, uint32_t kind, uint32_t n)
-{
-	for (uint32_t i = 0; i < vb_traffic_step_cnt(t); i++)
-		if (vb_traffic_step(t, i)->kind == kind && n-- == 0)
-			return vb_traffic_step(t, i);
-	return NULL;
-}
-
-#define WRITE(at, n)                                                                               \
-	{                                                                                          \
-		.us = (at), .from_a = true, .sent = true, .opcode = VB_OP_WRITE_ONLY, .psn = (n),  \
-		.payload = 256                                                                     \
-	}
-#define ANSWER(at, n, how)                                                                         \
-	{                                                                                          \
-		.us = (at), .opcode = VB_OP_ACK, .psn = (n), .syndrome = (how)                     \
-	}
 
 /* Who answers whom is told by PSNs alone, and why a requester goes back by what it heard. */
 static void one_end__why_it_goes_back(void **state)
@@ -287,152 +170,6 @@ static void comments__say_what_faults_did(void **state)
 
 	assert_int_equal(vb_traffic_sums(t)->lost_to_faults, 1);
 	assert_true(find_step(t, VB_STEP_PACKET, 0)->flags & VB_STEP_LOST);
-	vb_traffic_free(t);
-}
-
-/* What stands in a comment is read as it was written; other lines, and what does not fit, are not.
- */
-static void rates__comments_are_read_back(void **state)
-{
-	struct vb_rate_note n = {.gid = address(A),
-				 .qpn = 0xabcdef,
-				 .rate_kbps = 9765625,
-				 .target_kbps = UINT32_MAX - 295,
-				 .alpha = 1023,
-				 .before = 999999999},
-			    got;
-	char text[VB_RATE_COMMENT_MAX], lines[400];
-	const char *at;
-
-	(void)state;
-	vb_rate_comment(&n, text);
-	at = text;
-	assert_false(vb_rate_comment_read(&at, &got)); /* more than any rate */
-	n.target_kbps = 12500000;
-	vb_rate_comment(&n, text);
-	assert_string_equal(text, "dcqcn: 10.9.0.1 QP 0xabcdef rate 9765.625 Mb/s target "
-				  "12500.000 Mb/s alpha 1023/1024, 999999999 ns before");
-	snprintf(lines, sizeof lines, "fault: loss\n%s\nsomebody's\n%s", text, text);
-	at = lines;
-	for (int i = 0; i < 2; i++) {
-		memset(&got, 0, sizeof got);
-		assert_true(vb_rate_comment_read(&at, &got));
-		assert_memory_equal(&got, &n, sizeof n);
-	}
-	assert_false(vb_rate_comment_read(&at, &got));
-	for (int i = 0; i < 16; i++)
-		n.gid.b[i] = (uint8_t)(0xf0 + i);
-	vb_rate_comment(&n, text);
-	assert_true(strlen(text) < VB_PCAPNG_COMMENT_MAX);
-	at = text;
-	assert_true(vb_rate_comment_read(&at, &got));
-	assert_memory_equal(&got.gid, &n.gid, sizeof n.gid);
-	at = "dcqcn: 10.9.0.1 QP 0xabcdef rate 1.000 Mb/s target 1.000 Mb/s alpha 1024/1024, 1 ns "
-	     "before";
-	assert_false(vb_rate_comment_read(&at, &got));
-}
-
-/* Both ends' captures: a rate is that of the end with this address and number, in the time of the
- * first capture. */
-static void rates__become_series_of_their_end(void **state)
-{
-	struct file a, b;
-	struct vb_rate_note n = {.gid = address(B),
-				 .qpn = QPN_B,
-				 .rate_kbps = 5000,
-				 .target_kbps = 6000,
-				 .alpha = 77,
-				 .before = 1000};
-	char text[VB_RATE_COMMENT_MAX], other[VB_RATE_COMMENT_MAX], lines[400];
-
-	(void)state;
-	vb_rate_comment(&n, text);
-	n.qpn = 0x777777; /* of nobody */
-	vb_rate_comment(&n, other);
-	snprintf(lines, sizeof lines, "fault: delay\n%s\n%s", other, text);
-	begin_file(&a);
-	begin_file(&b);
-	for (uint32_t i = 1; i <= 3; i++) {
-		struct pkt w = WRITE(10 * i, i), ack = ANSWER(10 * i + 2, i, 0);
-
-		put(&a, &w);
-		put(&a, &ack);
-		w.sent = false;
-		ack.sent = true;
-		/* The clock of the second one is 500 s ahead. */
-		w.us += 500000001;
-		ack.us += 499999999;
-		w.comment = i == 2 ? lines : NULL;
-		put(&b, &w);
-		put(&b, &ack);
-	}
-
-	struct vb_traffic *t = play(&a, &b);
-	const struct vb_series_set *s = vb_traffic_series(t);
-
-	assert_int_equal(s->cnt[VB_TRAFFIC_CC_RATE], 1);
-	assert_int_equal(s->series[VB_TRAFFIC_CC_RATE][0]->id, 1);
-	assert_int_equal(s->series[VB_TRAFFIC_CC_RATE][0]->top, 5000);
-	assert_int_equal(s->series[VB_TRAFFIC_CC_TARGET][0]->top, 6000);
-	assert_int_equal(s->series[VB_TRAFFIC_CC_ALPHA][0]->top, 77);
-	/* 10 us after the first packet, and not minutes. */
-	assert_uint_in_range(vb_traffic_length(t), 20000, 30000);
-	assert_true(find_step(t, VB_STEP_PACKET, 2)->faults & 1u << VB_FAULT_DELAY);
-	vb_traffic_free(t);
-}
-
-/* Adds a line about a QP that has @kbps in all. */
-static void add_note(char *lines, size_t size, const char *ip, uint32_t qpn, uint32_t kbps,
-		     uint64_t before)
-{
-	struct vb_rate_note n = {.gid = address(ip),
-				 .qpn = qpn,
-				 .rate_kbps = kbps,
-				 .target_kbps = kbps,
-				 .alpha = 1,
-				 .before = before};
-	size_t at = strlen(lines);
-
-	vb_rate_comment(&n, lines + at);
-	at += strlen(lines + at);
-	snprintf(lines + at, size - at, "\n");
-}
-
-/* Notes are put in the order of their time; the first one holds from the beginning. An end at which
- * nothing changes has no line beside one at which something does, and a number alone names no end.
- */
-static void rates__in_the_order_of_time(void **state)
-{
-	char lines[8 * VB_RATE_COMMENT_MAX] = "";
-	struct file a;
-	double lo, hi;
-
-	(void)state;
-	add_note(lines, sizeof lines, A, QPN_A, 3000, 0);
-	add_note(lines, sizeof lines, A, QPN_A, 2000, 1500000);
-	add_note(lines, sizeof lines, B, QPN_A, 9500, 0);
-	add_note(lines, sizeof lines, B, QPN_B, 9000, 1000);
-	add_note(lines, sizeof lines, B, QPN_B, 9000, 0);
-	begin_file(&a);
-	for (uint32_t i = 1; i <= 3; i++) {
-		struct pkt w = WRITE(1000 * i, i), ack = ANSWER(1000 * i + 2, i, 0);
-
-		w.comment = i == 3 ? lines : NULL;
-		put(&a, &w);
-		put(&a, &ack);
-	}
-
-	struct vb_traffic *t = play(&a, NULL);
-	const struct vb_series_set *s = vb_traffic_series(t);
-	const struct vb_series *of = s->series[VB_TRAFFIC_CC_RATE][0];
-
-	assert_int_equal(s->cnt[VB_TRAFFIC_CC_RATE], 1);
-	assert_int_equal(of->id, 0);
-	assert_int_equal(of->top, 3000);
-	vb_series_value(s, VB_TRAFFIC_CC_RATE, of, 0, &lo, &hi);
-	assert_true(lo == 2000 && hi == 2000);
-	vb_series_value(s, VB_TRAFFIC_CC_RATE, of, (uint32_t)(2 * VB_MSEC / s->slot_ns), &lo, &hi);
-	assert_true(lo == 3000 && hi == 3000);
 	vb_traffic_free(t);
 }
 
@@ -599,9 +336,6 @@ int main(void)
 	    cmocka_unit_test(one_end__two_connections),
 	    cmocka_unit_test(two_ends__clocks_and_losses),
 	    cmocka_unit_test(comments__say_what_faults_did),
-	    cmocka_unit_test(rates__comments_are_read_back),
-	    cmocka_unit_test(rates__become_series_of_their_end),
-	    cmocka_unit_test(rates__in_the_order_of_time),
 	    cmocka_unit_test(mads__have_their_names),
 	    cmocka_unit_test(file__refused),
 	    cmocka_unit_test(file__cut),
