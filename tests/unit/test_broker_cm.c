@@ -289,6 +289,28 @@ static void resolve__leaves_no_descriptors(void **state)
 	program_end(&p);
 }
 
+/* All MADs leave by one socket, whatever the ports of the connection are. */
+static void connections__share_a_socket(void **state)
+{
+	struct program server, client;
+	unsigned before = 0;
+	pid_t pid;
+
+	(void)state;
+	program_start(&server);
+	program_start(&client);
+	pid = broker_pid();
+	(void)listener_new(&server);
+	for (int n = 0; n < 8; n++) {
+		(void)connect_finish(&server, &client, connect_begin(&client));
+		if (n == 0)
+			before = descriptors_of(pid);
+	}
+	assert_int_equal(descriptors_of(pid), before);
+	program_end(&server);
+	program_end(&client);
+}
+
 /* A channel for which the broker has no descriptor left is refused; the program's others work on.
  */
 static void open__the_broker_has_no_descriptors(void **state)
@@ -425,6 +447,7 @@ int main(void)
 	    cmocka_unit_test(tokens__edge_for_each),
 	    cmocka_unit_test(ack_timeout__of_a_short_path),
 	    cmocka_unit_test(resolve__leaves_no_descriptors),
+	    cmocka_unit_test(connections__share_a_socket),
 	    cmocka_unit_test(open__the_broker_has_no_descriptors),
 	    cmocka_unit_test(call__that_is_wrong),
 	    cmocka_unit_test(page__that_is_wrong),

@@ -295,8 +295,9 @@ int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[
 		return -EMSGSIZE;
 	if (!ah.path.hop_limit)
 		ah.path.hop_limit = GSI_HOP_LIMIT;
-	if (!ah.path.udp_sport)
-		ah.path.udp_sport = vb_udp_sport(path->flow_label, VB_QPN_GSI, VB_QPN_GSI);
+	/* One source port for all MADs, as rdma_rxe has one for each QP: the link has a socket for
+	 * each, which costs more than the MAD does. */
+	ah.path.udp_sport = vb_udp_sport(0, VB_QPN_GSI, VB_QPN_GSI);
 	if (len > VB_MAD_LEN)
 		err = long_send(g, mad, &wr, &sge);
 	if (!err)
