@@ -4,7 +4,7 @@
 #define VB_TRAFFIC_PRIV_H
 
 #include "base/psn.h"
-#include "traffic/rate_comment.h"
+#include "traffic/comment/rate.h"
 #include "traffic/traffic.h"
 
 #define NONE VB_MAP_NONE

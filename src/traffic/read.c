@@ -4,7 +4,7 @@
 
 #include "export/udp_frame.h"
 #include "fault/fault.h"
-#include "traffic/fault_comment.h"
+#include "traffic/comment/fault.h"
 #include "traffic/mad_kind.h"
 #include "traffic/pcap_reader.h"
 #include "wire/hdr.h"

@@ -32,7 +32,7 @@ enum vb_traffic_kind {
 	VB_TRAFFIC_ANSWER, /* ns from a request to its acknowledgement */
 	VB_TRAFFIC_RESENT, /* sum: packets that it sent again */
 	VB_TRAFFIC_CNP,    /* sum: CNPs that came to it */
-	/* Of Verbena's own captures, where congestion control is on (rate_comment.h): */
+	/* Of Verbena's own captures, where congestion control is on (comment/rate.h): */
 	VB_TRAFFIC_CC_RATE,   /* kb/s that it may send */
 	VB_TRAFFIC_CC_TARGET, /* kb/s that it recovers to */
 	VB_TRAFFIC_CC_ALPHA,  /* /1024 */

@@ -112,6 +112,7 @@ static void cnp__noted_while_captured(void **state)
 	vb_engine_note_cnp(&engine, vb_qp_number(qp), env.now);
 	assert_int_equal(slot.rates.cnt, 1);
 	slot.capture.enabled = 1;
+	vb_engine_follow_capture(&engine);
 	vb_engine_look_at_rates(&engine, env.now);
 	assert_int_equal(slot.rates.cnt, 2);
 	vb_qp_set_cc_rate(qp, 55, env.now);

@@ -4,7 +4,7 @@
  * captures, clocks that differ, and files that are no captures.
  */
 #include "fault/fault.h"
-#include "traffic/fault_comment.h"
+#include "traffic/comment/fault.h"
 #include "traffic/mad_kind.h"
 #include "traffic/pcap_reader.h"
 #include "traffic_env.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What congestion control allowed QPs: comments of captures, and the series that they become. */
 #include "fault/fault.h"
-#include "traffic/rate_comment.h"
+#include "traffic/comment/rate.h"
 #include "traffic_env.h"
 
 /* What stands in a comment is read as it was written; other lines, and what does not fit, are not.

@@ -326,7 +326,7 @@ static const struct row {
     R(dci_ops, EOPNOTSUPP, "send_ops_flags have 0x100, which a DCI lacks"),
     R(stream, EINVAL, "stream 3 of the QP is not in error (mlx5dv_dci_stream_id_reset(3))"),
     R(map_ah, EINVAL, "ah is NULL"),
-    R(comp_cntr, EOPNOTSUPP, "the adapter has no completion counters"),
+    R(comp_cntr, ENOENT, "there is no such completion counter: it was destroyed, or never made"),
 #undef R
 };
 

@@ -10,7 +10,7 @@
 #include "export/pcapng.h"
 #include "node/broker/broker.h"
 #include "node/client/ring_reader.h"
-#include "traffic/fault_comment.h"
+#include "traffic/comment/fault.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a capture notes of the rates that congestion control allows QPs (traffic/rate_comment.h):
+ * What a capture notes of the rates that congestion control allows QPs (traffic/comment/rate.h):
  * samples of all processes, each a comment at the next packet that is written.
  */
 #ifndef VB_CMD_OBSERVE_CAPTURE_RATES_H
@@ -8,7 +8,7 @@
 
 #include "export/pcapng.h"
 #include "node/broker/broker.h"
-#include "traffic/rate_comment.h"
+#include "traffic/comment/rate.h"
 
 #define VB_CAPTURE_RATES 4096u /* that wait for a packet; a power of two */
 #define VB_CAPTURE_RATES_PER_PACKET (VB_PCAPNG_COMMENTS - 1)

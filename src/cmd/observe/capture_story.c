@@ -150,7 +150,7 @@ static void tell_answer(struct teller *w, const struct vb_step *s)
 	}
 }
 
-static const char *plural(uint64_t cnt)
+static const char *plural_ending(uint64_t cnt)
 {
 	return cnt == 1 ? "" : "s";
 }
@@ -188,7 +188,7 @@ void vb_capture_story_tell(const struct vb_capture_story *s, const struct vb_tra
 	vb_line(&out->why.what,
 		"It timed out %" PRIu64 " time%s, heard %" PRIu64 " NAK%s and %" PRIu64
 		" RNR NAK%s, and sent %" PRIu64 " packet%s again%s.",
-		s->timeouts, plural(s->timeouts), s->naks, plural(s->naks), s->rnr_naks,
-		plural(s->rnr_naks), s->resent, plural(s->resent),
+		s->timeouts, plural_ending(s->timeouts), s->naks, plural_ending(s->naks),
+		s->rnr_naks, plural_ending(s->rnr_naks), s->resent, plural_ending(s->resent),
 		w.went_back ? "; after the last time the capture has no answer" : "");
 }

@@ -2,7 +2,7 @@
 /* What `verbena sim` records: events as JSON lines, packets of one port as pcapng. */
 #include "cmd/sim/sim.h"
 #include "export/pcapng.h"
-#include "traffic/fault_comment.h"
+#include "traffic/comment/fault.h"
 #include "wire/icrc.h"
 
 #include <errno.h>

@@ -51,6 +51,16 @@ void vb_engine_follow_probes(struct vb_engine *e)
 			     (e->rates.has_cnps ? UINT64_C(1) << VB_TRACE_CNP_RECEIVED : 0));
 }
 
+void vb_engine_follow_capture(struct vb_engine *e)
+{
+	bool captures = __atomic_load_n(&e->broker.shm->capture.enabled, __ATOMIC_RELAXED);
+
+	if (captures == e->rates.has_cnps)
+		return;
+	e->rates.has_cnps = captures;
+	vb_engine_follow_probes(e);
+}
+
 void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 {
 	struct vb_engine *e = ctx;

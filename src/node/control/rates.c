@@ -55,10 +55,6 @@ void vb_engine_look_at_rates(struct vb_engine *e, vb_time now)
 	bool captures = __atomic_load_n(&e->broker.shm->capture.enabled, __ATOMIC_RELAXED);
 	uint32_t pos = 0, qpn, cnt = 0;
 
-	if (captures != e->rates.has_cnps) {
-		e->rates.has_cnps = captures;
-		vb_engine_follow_probes(e);
-	}
 	while ((qpn = vb_hca_next_qpn(e->hca, &pos)) != 0) {
 		look_at_qp(e, qpn, now);
 		cnt++;

@@ -258,6 +258,8 @@ void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time
 void vb_engine_tell(void *ctx, const struct vb_trace_event *ev);
 /* Emits what is wanted by now: see control/probe.h. Under the lock. */
 VB_COLD void vb_engine_follow_probes(struct vb_engine *e);
+/* ... and each CNP, while somebody captures. */
+VB_COLD void vb_engine_follow_capture(struct vb_engine *e);
 void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err);
 /* Writes views of the QPs when somebody has asked for them. Under the lock. */
 void vb_engine_answer(struct vb_engine *e);

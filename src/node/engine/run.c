@@ -206,8 +206,10 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 		if (sent && (cnt || was_held))
 			reply_missed(&e->reply, was_held, e->step_end);
 	}
-	if (e->step_end >= e->rates.due)
+	if (e->step_end >= e->rates.due) {
+		vb_engine_follow_capture(e);
 		vb_engine_look_at_rates(e, e->step_end);
+	}
 	/* What was owed may have left. */
 	if (e->mail.fd >= 0 && vb_xrc_waits(e->hca))
 		vb_engine_retry_xrc(e, e->step_end);

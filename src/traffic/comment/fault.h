@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What captures, live and simulated, say of a packet that has met a fault. */
-#ifndef VB_TRAFFIC_FAULT_COMMENT_H
-#define VB_TRAFFIC_FAULT_COMMENT_H
+#ifndef VB_TRAFFIC_COMMENT_FAULT_H
+#define VB_TRAFFIC_COMMENT_FAULT_H
 
 #include <stddef.h>
 #include <stdint.h>

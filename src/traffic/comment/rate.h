@@ -3,8 +3,8 @@
  * What captures say of the rate that congestion control allows a QP: a comment at the next packet
  * that was captured, since packets alone do not tell it.
  */
-#ifndef VB_TRAFFIC_RATE_COMMENT_H
-#define VB_TRAFFIC_RATE_COMMENT_H
+#ifndef VB_TRAFFIC_COMMENT_RATE_H
+#define VB_TRAFFIC_COMMENT_RATE_H
 
 #include "base/time.h"
 #include "wire/path.h"

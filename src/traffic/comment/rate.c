@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rates of QPs in words, and back. See rate_comment.h. */
-#include "traffic/rate_comment.h"
+/* Rates of QPs in words, and back. See rate.h. */
+#include "traffic/comment/rate.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

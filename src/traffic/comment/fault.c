@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Faults in words, and back. See fault_comment.h. */
-#include "traffic/fault_comment.h"
+/* Faults in words, and back. See fault.h. */
+#include "traffic/comment/fault.h"
 
 #include "fault/fault.h"
 
