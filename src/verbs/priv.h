@@ -69,7 +69,11 @@ struct vb_ibv_context {
 	uint8_t port;        /* of the HCA: the first one */
 	uint8_t port_cnt;    /* more than one on InfiniBand alone */
 	uint32_t generation; /* of table */
-	struct vb_evq async; /* behind async_fd */
+	/* Of the device; none of these changes. */
+	bool is_ib; /* its ports are those of InfiniBand */
+	uint64_t system_guid;
+	uint32_t gid_cnt, pkey_cnt; /* entries of the tables of a port */
+	struct vb_evq async;        /* behind async_fd */
 	/* By port number less 1: this device's entries, see vb_ibv_refresh(), and events. */
 	struct vb_device table[VB_DEVICES_MAX];
 	struct vb_evq_node ports[VB_DEVICES_MAX];
@@ -332,7 +336,7 @@ static inline const struct vb_device *vb_ibv_port(const struct vb_ibv_context *c
 /* The ports of the device are those of InfiniBand. */
 static inline bool vb_ibv_is_ib(const struct vb_ibv_context *c)
 {
-	return c->table[0].ib.number != 0;
+	return c->is_ib;
 }
 
 /* ib_port.c: what a port of InfiniBand says of itself. */

@@ -6,7 +6,10 @@ import json
 import shutil
 import subprocess
 import tempfile
+import urllib.error
 import urllib.request
+
+from hosts import Failure
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -70,8 +73,11 @@ class Browser:
                                          method=method)
         # No proxy of the environment stands between.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=60) as answer:
-            return json.load(answer)["value"]
+        try:
+            with opener.open(request, timeout=60) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as e:
+            raise Failure(f"the browser says to {path}: {e.read().decode()[:500]}") from e
 
     def command(self, name, body):
         return self.call("POST", f"{self.session}/{name}", body)

@@ -117,8 +117,9 @@ def look(page, width=1280, dark=False):
               "{deltaY: -100, clientX: 300, clientY: 300, cancelable: true, bubbles: true}))")
         if b.run("return ladder.range[1] - ladder.range[0]") >= before:
             raise Failure("the wheel does not zoom")
-        tip = b.run("""const box = document.querySelector('path.hit').getBoundingClientRect();
-            document.querySelector('path.hit').scrollIntoView({block: 'center'});
+        # Where events lay far apart, none may be left in view.
+        b.run("if (!document.querySelector('path.hit')) ladder.view(...ladder.full)")
+        tip = b.run("""document.querySelector('path.hit').scrollIntoView({block: 'center'});
             const g = document.querySelector('path.hit').closest('g'), l = g.querySelector('path.hit').getPointAtLength(9);
             const p = new DOMPoint(l.x, l.y).matrixTransform(ladder.svg.getScreenCTM());
             ladder.box.dispatchEvent(new PointerEvent('pointermove', {clientX: p.x, clientY: p.y, bubbles: true}));

@@ -47,8 +47,9 @@ uint16_t vb_fault_comment_read(const char *comments)
 
 	while (strncmp(comments, "fault:", 6) != 0) {
 		comments = strchr(comments, '\n');
-		if (!comments++)
+		if (!comments)
 			return 0;
+		comments++;
 	}
 	snprintf(text, sizeof text, "%.*s", (int)strcspn(comments, "\n"), comments);
 	for (int kind = 0; kind < VB_FAULT_KIND_CNT; kind++)

@@ -191,6 +191,10 @@ static void context_enlist(struct vb_ibv_context *c, struct vb_host_shm *host)
 	c->generation = vb_host_read(vb_engine_host(c->engine), host);
 	c->port_cnt = ports_of(&host->device[c->dev->index]);
 	memcpy(c->table, &host->device[c->dev->index], c->port_cnt * sizeof *c->table);
+	c->is_ib = c->table[0].ib.number != 0;
+	c->system_guid = c->is_ib ? c->table[0].ib.system_guid : c->dev->guid;
+	c->gid_cnt = c->is_ib ? c->table[0].ib.gid_cnt : VB_GIDS_MAX;
+	c->pkey_cnt = c->is_ib ? c->table[0].ib.pkey_cnt : VB_PKEYS_MAX;
 	vb_list_append(&vb_ibv_contexts, &c->link);
 	vb_list_append(&c->file->contexts, &c->in_file);
 	c->file->open_cnt++;

@@ -21,17 +21,6 @@ const struct vb_gid *vb_ibv_gid(struct vb_ibv_context *c, uint32_t port, uint32_
 	return &d->gid[index].gid;
 }
 
-/* Entries of the tables of a port. */
-static uint32_t gid_cnt(const struct vb_ibv_context *c)
-{
-	return vb_ibv_is_ib(c) ? c->table[0].ib.gid_cnt : VB_GIDS_MAX;
-}
-
-static uint32_t pkey_cnt(const struct vb_ibv_context *c)
-{
-	return vb_ibv_is_ib(c) ? c->table[0].ib.pkey_cnt : VB_PKEYS_MAX;
-}
-
 /* Copies the GID: 0, EINVAL outside the table, ENODATA for an empty entry, which reads as zero. */
 static int gid_get(struct ibv_context *context, uint32_t port, uint32_t index, struct vb_gid *gid)
 {
@@ -39,9 +28,9 @@ static int gid_get(struct ibv_context *context, uint32_t port, uint32_t index, s
 
 	if (!vb_ibv_port(c, port))
 		return vb_ibv_why_port(c, port);
-	if (index >= gid_cnt(c))
+	if (index >= c->gid_cnt)
 		return VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", (int)index,
-				  (int)gid_cnt(c) - 1);
+				  (int)c->gid_cnt - 1);
 	if (!vb_ibv_enter(c))
 		return EIO;
 
@@ -146,10 +135,10 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 
 	if (!vb_ibv_port(c, port))
 		return VB_IBV_REFUSE_FAIL(c, vb_ibv_why_port(c, port), "ibv_query_pkey");
-	if (index < 0 || index >= (int)pkey_cnt(c))
+	if (index < 0 || index >= (int)c->pkey_cnt)
 		return VB_IBV_REFUSE_FAIL(
 		    c,
-		    VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", index, (int)pkey_cnt(c) - 1),
+		    VB_IBV_WHY(EINVAL, "index %d is not from 0 to %d", index, (int)c->pkey_cnt - 1),
 		    "ibv_query_pkey");
 	if (!vb_ibv_enter(c))
 		return VB_IBV_REFUSE_FAIL(c, EIO, "ibv_query_pkey");
@@ -163,7 +152,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
  */
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	for (int i = 0; i < (int)pkey_cnt(vb_ibv_ctx(context)); i++) {
+	for (int i = 0; i < (int)vb_ibv_ctx(context)->pkey_cnt; i++) {
 		__be16 entry;
 
 		if (ibv_query_pkey(context, port, i, &entry))

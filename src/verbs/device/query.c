@@ -101,13 +101,12 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	const struct vb_limits *l = &vb_limits_default;
 	const struct vb_ibv_context *c = vb_ibv_ctx(context);
 	const struct vb_ibv_device *d = c->dev;
-	uint64_t system = vb_ibv_is_ib(c) ? c->table[0].ib.system_guid : d->guid;
 	bool mlx5 = vb_ibv_is_mlx5();
 
 	*attr = (struct ibv_device_attr){
 	    .fw_ver = VERBENA_VERSION,
 	    .node_guid = htobe64(d->guid),
-	    .sys_image_guid = htobe64(system),
+	    .sys_image_guid = htobe64(c->system_guid),
 	    .max_mr_size = l->mr_size,
 	    .page_size_cap = ~UINT64_C(0xfff), /* 4 KiB and every larger power of two */
 	    .vendor_id = mlx5 ? 0x02c9 : VB_IBV_VENDOR,
@@ -136,7 +135,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	    .max_mcast_grp = clamp_int(l->mcast_grp),
 	    .max_mcast_qp_attach = clamp_int(l->mcast_qp),
 	    .max_total_mcast_qp_attach = clamp_int((uint64_t)l->mcast_grp * l->mcast_qp),
-	    .max_pkeys = vb_ibv_is_ib(c) ? c->table[0].ib.pkey_cnt : VB_PKEYS_MAX,
+	    .max_pkeys = (uint16_t)c->pkey_cnt,
 	    .local_ca_ack_delay = LOCAL_CA_ACK_DELAY,
 	    .phys_port_cnt = c->port_cnt,
 	};
