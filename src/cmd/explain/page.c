@@ -224,7 +224,7 @@ static void name_qp(const void *ctx, uint32_t id, char *name, size_t len)
 		 k->qpn);
 }
 
-/* What the recorders of QPs have, entry by entry. */
+/* The entries of the recorders of QPs. */
 static int chart_recorders(struct vb_page_charts *c, const struct explain_page *e)
 {
 	static const struct vb_chart like = {
