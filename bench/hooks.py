@@ -5,20 +5,19 @@
   bench/hooks.py --without BUILD [--build BUILD] [--runs N] [--output FILE]
 
 BUILD of --without is one with -DVERBENA_USDT=OFF, the other one with probes. In each round the programs follow each
-other; a comparison is the median of those of one round. Instructions are those within ibv_post_send() of
+other, and each round begins with another of them, as a clock of a processor that falls would favour the first; a comparison is the median of those of one round. Instructions are those within ibv_post_send() of
 bench/self_write.c, as valgrind counts them, and the same on every machine but for the compiler.
 """
 import argparse
 import datetime
 import os
-import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
-from run import Adapter, HOOKS as HEAD, Program, ROOT, RXE, cpu_model, number_in, revision
+from run import Adapter, HOOKS as HEAD, Program, ROOT, cpu_model, number_in, replace_section, revision
 
 WAYS = ("without probes", "probes, nobody attached", "bpftrace attached to all of them", "`verbena trace`")
 PROGRAM = "usdt:LIB:verbena:* { @[probe] = count(); } BEGIN { printf(\"attached\\n\"); }"
@@ -56,15 +55,15 @@ def posts(build):
 
 def measure(adapter):
     """(us, million messages a second)"""
-    return (adapter.perftest("ib_write_lat", "-s", "8", "-n", "5000")[4],
-            adapter.perftest("ib_write_bw", "-s", "8", "-n", "100000")[4])
+    return (adapter.perftest("ib_write_lat", "-s", "8", "-n", "20000")[4],
+            adapter.perftest("ib_write_bw", "-s", "8", "-n", "400000")[4])
 
 
 def rounds(args):
     """For each way what its rounds gave; a way that is not to be had gives nothing."""
     results = {way: [] for way in WAYS}
-    for _ in range(args.runs):
-        for way in WAYS:
+    for k in range(args.runs):
+        for way in WAYS[k % len(WAYS):] + WAYS[:k % len(WAYS)]:
             attached = Attached(args.build if way == WAYS[2] else None)
             if way == WAYS[2] and not attached.process:
                 continue
@@ -79,7 +78,7 @@ def rounds(args):
     return results
 
 
-def section(args, results, instructions):
+def section(args, results, instructions, load):
     base = results[WAYS[0]]
     lines = [HEAD, "", "Written by `bench/hooks.py`: a build without static probes (`-DVERBENA_USDT=OFF`) and one with them, in turn,",
              f"medians of {args.runs} rounds, and the median of the ratios within a round. Instructions of a post are counted by valgrind.",
@@ -94,37 +93,29 @@ def section(args, results, instructions):
             cells += [f"{statistics.median(r[k] for r in got):.{digits}f}",
                       f"{statistics.median(r[k] / b[k] for r, b in zip(got, base)):.3f}"]
         lines.append(f"| {way} | {' | '.join(cells)} | {instructions.get(way, '-')} |")
-    lines += ["", "Times of a busy machine say nothing about the first two rows, which differ by a no-op and a test in each step of the engine;",
-              "the instructions do, to about one in a hundred."]
-    lines += ["", f"Machine: {cpu_model()}, busy with other work; revision {revision()}; {datetime.date.today().isoformat()}.", ""]
+    lines += ["", "The first two rows differ by a no-op and a test in each step of the engine. Their times differ by what the machine does from",
+              "round to round; the instructions say what it is, to about one in a hundred."]
+    lines += ["", f"Machine: {cpu_model()}, load {load:.1f} before; revision {revision()}; {datetime.date.today().isoformat()}.", ""]
     return "\n".join(lines)
-
-
-def write(path, text):
-    with open(path, encoding="utf-8") as f:
-        old = f.read()
-    rest = old[old.find(RXE + "\n"):] if RXE + "\n" in old else ""
-    head = re.split(rf"^(?:{re.escape(HEAD)}|{re.escape(RXE)})$", old, maxsplit=1, flags=re.M)[0]
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(head.rstrip("\n") + "\n\n" + text + ("\n" + rest if rest else ""))
 
 
 def main():
     p = argparse.ArgumentParser(prog="bench/hooks.py", description="What static probes and the tracer cost.")
     p.add_argument("--without", required=True, help="a build without probes")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="the build with them")
-    p.add_argument("--runs", type=int, default=9, help="rounds (9)")
+    p.add_argument("--runs", type=int, default=12, help="rounds (12)")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"), help="the document; - prints the section")
     args = p.parse_args()
     instructions = {}
     if shutil.which("valgrind"):
         for way, build in ((WAYS[0], args.without), (WAYS[1], args.build)):
             instructions[way] = f"{statistics.median(posts(build) for _ in range(5)):.0f}"
-    text = section(args, rounds(args), instructions)
+    load = os.getloadavg()[0]
+    text = section(args, rounds(args), instructions, load)
     if args.output == "-":
         print(text)
     else:
-        write(args.output, text)
+        replace_section(args.output, HEAD, text)
     return 0
 
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from run import ROOT, RXE, Failure, cpu_model, revision
+from run import ROOT, Failure, cpu_model, replace_section, revision
 
 HEAD = "## OpenSM, next to ibsim"
 SHAPES = ("fat-tree:k=4", "clos:leaves=32,spines=16,hosts=32", "fat-tree:k=16", "clos:leaves=243,spines=37,hosts=40")
@@ -126,16 +126,7 @@ that of OpenSM and that of the other side.
 Machine: {cpu_model()}, load {load:.0f}; revision {revision()}; {datetime.date.today()}.
 
 """
-    with open(path, encoding="utf-8") as f:
-        page = f.read()
-    at = page.find(HEAD)
-    if at >= 0:
-        end = page.find("\n## ", at + 1)
-        page = page[:at] + (page[end + 1:] if end >= 0 else "")
-    at = page.find(RXE)
-    page = page[:at] + text + page[at:] if at >= 0 else page + "\n" + text.rstrip() + "\n"
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(page)
+    replace_section(path, HEAD, text)
 
 
 def main():

@@ -412,6 +412,20 @@ def table_of_targets(groups, wanted, results, qp, cost, megabytes):
     return lines, all_hold
 
 
+def replace_section(path, head, text):
+    """Puts a section of a page where the old one is, or before that of rdma_rxe, which is the last."""
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    at = page.find(head + "\n")
+    end = page.find("\n## ", at) if at >= 0 else -1
+    rest = page[end + 1:] if end >= 0 else ""
+    if at < 0:
+        at = page.find(RXE + "\n")
+        at, rest = (at, page[at:]) if at >= 0 else (len(page), "")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n\n".join(part.strip("\n") for part in (page[:at], text, rest) if part) + "\n")
+
+
 def cpu_model():
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         names = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
