@@ -87,7 +87,10 @@ static void traps__need_a_manager(void **state)
 	(void)state;
 	assert_int_equal(next_trap(&notice), 0);
 	configure();
+	assert_int_equal(next_trap(&notice), 0); /* nor of what was before the first one */
+	assert_true(vb_subnet_poll_timeout(&net) == VB_NEVER);
 	info_of(SWITCH_A, 0)->cap_mask = info_of(SWITCH_B, 0)->cap_mask = 0;
+	assert_int_equal(vb_subnet_plug(&net, place(SWITCH_B, 1), false, now), 0);
 	assert_int_equal(next_trap(&notice), 0);
 	info_of(SWITCH_B, 0)->cap_mask = VB_CAP_IS_TRAP;
 	net.due = 0;

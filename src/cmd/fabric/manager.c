@@ -83,8 +83,9 @@ bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const st
 static void manager_exec(const struct vb_manager *m, const char *name, pid_t fabric)
 {
 	char log[sizeof m->folder + 16];
-	const char *argv[] = {"verbena", "run",   "--fabric", name, "--node", m->node,
-			      "--",      PROGRAM, "-e",       "-f", log,      NULL};
+	/* -d 2: each line of its log is there at once, not with the next error. */
+	const char *argv[] = {"verbena", "run", "--fabric", name, "--node", m->node, "--",
+			      PROGRAM,   "-e",  "-d",       "2",  "-f",     log,     NULL};
 	sigset_t none;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);

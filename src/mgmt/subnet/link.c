@@ -64,7 +64,8 @@ void vb_subnet_link_changed(struct vb_subnet *s, struct vb_subnet_place at, vb_t
 	if (!vb_subnet_is_switch(s, at.node))
 		return;
 	n->sma.sw.port_state_change = 1;
-	if (vb_subnet_port(s, at)->link.state > VB_LINK_INIT)
+	/* Before there was a manager nobody has to hear of it: it will look at all links anyway. */
+	if (vb_subnet_port(s, at)->link.state > VB_LINK_INIT || n->sma.port[0].info.sm_lid == 0)
 		return;
 	vb_trap_raise(&n->traps, VB_TRAP_LINK_STATE, details, now);
 	vb_subnet_waits(s, n);

@@ -191,11 +191,11 @@ static void uncount_write(struct vb_subnet_file *f, const uint8_t *buf, size_t l
 void vb_subnet_file_drain(struct vb_subnet_file *f)
 {
 	static uint8_t buf[BATCH][VB_SUBNET_WRITE_MAX];
-	struct mmsghdr mh[BATCH] = {0};
-	struct iovec iov[BATCH];
+	static struct mmsghdr mh[BATCH];
+	static struct iovec iov[BATCH];
 	int n, i;
 
-	for (i = 0; i < (int)BATCH; i++) {
+	for (i = 0; !mh[BATCH - 1].msg_hdr.msg_iov && i < (int)BATCH; i++) {
 		iov[i] = (struct iovec){buf[i], sizeof buf[i]};
 		mh[i].msg_hdr.msg_iov = &iov[i];
 		mh[i].msg_hdr.msg_iovlen = 1;
