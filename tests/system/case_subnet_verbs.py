@@ -2,6 +2,7 @@
 """Verbs on the ports of an InfiniBand fabric: programs at two nodes, by LID, under a real OpenSM."""
 import os
 import re
+import signal
 import time
 
 from cases import case
@@ -160,15 +161,27 @@ def data_obeys_the_cable(context):
 
 @case("subnet.verbs.events", seconds=120)
 def events_tell_what_the_manager_does(context):
-    """What the subnet manager and the cable do to a port comes as async events. IBT-63, FAB-23, FAB-24"""
+    """What the subnet manager and the cable do to a port comes as async events. IBT-63, FAB-23, FAB-24, FAB-25, FAB-56"""
+    options, parts = (os.path.join(context.machine.folder, n) for n in ("events.conf", "events.partitions"))
+    with open(options, "w", encoding="ascii") as file:
+        file.write(f"subnet_prefix 0xfec0000000000000\nsweep_interval 0\npartition_config_file {parts}\n")
+    with open(parts, "w", encoding="ascii") as file:
+        file.write("Default=0x7fff:ALL=full;\n")
     f = Fabric(context, "events", "star:hosts=3")
     watch = f.host.start(f.at(SERVER, "stdbuf", "-oL", "ibv_asyncwatch"))
     try:
         watch.wait_output("async event FD")
-        f.manage("H-0000", "-s", "0")
+        manager = f.manage("H-0000", "-F", options)
         f.await_log("SUBNET UP")
-        for event in ("LID_CHANGE", "SM_CHANGE", "PORT_ACTIVE", "CLIENT_REREGISTER"):
+        for event in ("LID_CHANGE", "SM_CHANGE", "GID_CHANGE", "PORT_ACTIVE", "CLIENT_REREGISTER"):
             watch.wait_output(f"IBV_EVENT_{event}.*1")
+        need("IBV_EVENT_PKEY_CHANGE" not in watch.output(), watch.output())
+        with open(parts, "a", encoding="ascii") as file:
+            file.write("Other=0x1234:ALL=full;\n")
+        manager.kill(signal.SIGHUP)
+        watch.wait_output("IBV_EVENT_PKEY_CHANGE.*1")
+        need("0x9234" in f.run(SERVER, "sh", "-c", "cat /sys/class/infiniband/verbena0/ports/1/pkeys/*"), "pkeys")
+        need(f.run(SERVER, "cat", "/sys/class/infiniband/verbena0/ports/1/gids/0").startswith("fec0:"), "gids/0")
         f.host.run([context.verbena, "fabric", "--name", "events", "unlink", SERVER, "1"])
         watch.wait_output("IBV_EVENT_PORT_ERR")
         f.host.run([context.verbena, "fabric", "down", "events"])
