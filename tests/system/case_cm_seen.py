@@ -201,9 +201,8 @@ def _(context):
         other.end()
 
 
-@case("cm.explain.unreachable", seconds=150)
-def _(context):
-    """Every REQ is lost: it waits, and was sent more and more often; in the end the program is told, and it is kept."""
+def lose_requests(context, and_then):
+    """Every REQ is lost; once one was sent three times, and_then(place, client, its listener's address) goes on."""
     place = place_of(context, "net4")
     port = place.server.host.pick_port()
     server = start_server(place, "rping -s -P -a S -p P", port)
@@ -215,16 +214,30 @@ def _(context):
         def sent():
             return [k["sent"] for k in connections(place, place.client)[0] if k["state"] == "REQ_SENT"]
         context.wait(lambda: sent() and sent()[0] > 2, 20, client.story)
-        said = one(place, place.client, state="REQ_SENT", pid=client.pid)
-        need(said["rank"] == "stuck" and said["cause"] == "no-answer", str(said))
-        says(said, f"REQ to {place.server.address}:{port} waits for an answer: sent ", " times, first ",
-             "Fault rules have taken away ")
-        need(client.wait(110) != 0 and "UNREACHABLE" in client.output(), client.story())
-        said = one(place, place.client, cause="unreachable", pid=client.pid)
-        need(said["sent"] > 16 and said["gone"], str(said))
-        says(said, f"Unreachable: REQ to {place.server.address}:{port} was sent {said['sent']} times in ")
+        and_then(place, client, f"{place.server.address}:{port}")
         need(one(place, place.server, role="listener", local=f"{place.server.address}:{port}")["rank"] == "well", "")
     finally:
         place.client.host.run([place.verbena, "fault", "clear"])
         server.end()
         other.end()
+
+
+@case("cm.explain.unanswered")
+def _(context):
+    """A REQ that is lost waits for its answer, and the rules that take it away are named."""
+    def check(place, client, listener):
+        said = one(place, place.client, state="REQ_SENT", pid=client.pid)
+        need(said["rank"] == "stuck" and said["cause"] == "no-answer", str(said))
+        says(said, f"REQ to {listener} waits for an answer: sent ", " times, first ", "Fault rules have taken away ")
+    lose_requests(context, check)
+
+
+@case("cm.explain.unreachable", seconds=150, is_long=True)
+def _(context):
+    """In the end the program is told that nobody answers, and the attempt is kept."""
+    def check(place, client, listener):
+        need(client.wait(110) != 0 and "UNREACHABLE" in client.output(), client.story())
+        said = one(place, place.client, cause="unreachable", pid=client.pid)
+        need(said["sent"] > 16 and said["gone"], str(said))
+        says(said, f"Unreachable: REQ to {listener} was sent {said['sent']} times in ")
+    lose_requests(context, check)

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table of cases: a name, what it runs, and how long it may take."""
+"""The table of cases: a name, what it runs, and how long it may take.
+
+A long case waits for a time that programs cannot change. It runs where it is asked for, by its name or by --long."""
 
 
 class Case:
-    def __init__(self, name, run, seconds):
-        self.name, self.run, self.seconds = name, run, seconds
+    def __init__(self, name, run, seconds, is_long):
+        self.name, self.run, self.seconds, self.is_long = name, run, seconds, is_long
 
 
 CASES = []
 
 
-def add(name, run, seconds=30):
+def add(name, run, seconds=30, is_long=False):
     """Adds a case; run(context) raises Failure or Skip."""
-    CASES.append(Case(name, run, seconds))
+    CASES.append(Case(name, run, seconds, is_long))
 
 
-def case(name, seconds=30):
+def case(name, seconds=30, is_long=False):
     """The decorator that adds a function as a case."""
     def register(run):
-        add(name, run, seconds)
+        add(name, run, seconds, is_long)
         return run
     return register

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs real, unmodified programs on the adapter: on one host and between two.
 
-  driver.py [--build DIR] [--sanitizer address|thread] [--again] [--list] [-k PATTERN]... [-x] [-v]
+  driver.py [--build DIR] [--sanitizer address|thread] [--again] [--long] [--list] [-k PATTERN]... [-x] [-v]
 
 The hosts are network namespaces that this makes itself, as root or in a user namespace. Where neither
 is allowed the cases that need them are skipped. Where the build has a sanitizer, or with
 --sanitizer, the programs get its runtime; what it reports fails the case. With --again a case that fails gets
 one more try, and says so: real programs on a busy machine can starve for longer than the retries of
-a QP last. What a sanitizer reports gets none. Closes with "N passed, N failed, N skipped".
+a QP last. What a sanitizer reports gets none. --long adds the cases that wait for more than a minute; a
+pattern of -k that is the name of one does so as well. Closes with "N passed, N failed, N skipped".
 """
 import argparse
 import os
@@ -133,8 +134,9 @@ def run_case(case, context):
                 host.end_programs()
 
 
-def select(patterns):
-    chosen = [c for c in CASES if not patterns or any(re.search(p, c.name) for p in patterns)]
+def select(patterns, with_long):
+    chosen = [c for c in CASES if (not patterns or any(re.search(p, c.name) for p in patterns))
+              and (not c.is_long or with_long or c.name in patterns)]
     if not chosen:
         sys.exit(f"driver.py: no case matches {' '.join(patterns)}; see --list")
     return chosen
@@ -145,13 +147,14 @@ def main():
     parser.add_argument("--build", default=os.path.join(SOURCE, "build", "release"))
     parser.add_argument("--sanitizer", choices=("address", "thread"))
     parser.add_argument("--again", action="store_true", help="one more try for a case that fails")
+    parser.add_argument("--long", action="store_true", help="the cases that wait for more than a minute as well")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only cases whose name matches one of the patterns")
     parser.add_argument("-x", action="store_true", help="stop at the first failure")
     parser.add_argument("-v", action="store_true", help="print every case, not only the bad ones")
     args = parser.parse_args()
-    chosen = select(args.k)
+    chosen = select(args.k, args.long)
     if args.list:
         print("\n".join(c.name for c in chosen))
         return 0
