@@ -99,6 +99,10 @@ def _(context):
     said = expect(context, qp, "failed", "refused", "no answer from 10.9.0.2", "port 4791 is unreachable",
                   "or a firewall",
                   "timeout 12 (16.78 ms), retry_cnt 7", "RDMA WRITE of 100 bytes (wr_id 77", "R_Key 0x1")
+    listed = a.run([context.verbena, "explain"])
+    for words in ("Cause: UDP port 4791 is unreachable there.", "'verbena explain QPN' tells the whole"):
+        if words not in listed:
+            raise Failure(listed)
     fired = [row for row in said["timeline"] if row["kind"] == "timeout"]
     if len(fired) < 7 or said["timeouts"] != len(fired) or not all(r["ran_ns"] > 0 for r in fired):
         raise Failure(json.dumps(said, indent=1))

@@ -20,6 +20,49 @@ static bool is_connected(const struct vb_qp_view *v)
 	return v->type != VB_QPT_UD && v->state >= VB_QPS_RTR;
 }
 
+/* The cause in a few words, where the headline tells the symptom alone: no answer. */
+static const char *cause_in_short(const char *cause)
+{
+	static const struct {
+		const char *cause, *says;
+	} words[] = {
+	    {"refused", "UDP port 4791 is unreachable there"},
+	    {"firewall", "a firewall rejects the packets"},
+	    {"send-error", "sending fails here"},
+	    {"no-route", "this host has no route there"},
+	    {"unresolved", "the address does not resolve"},
+	    {"peer-gone", "the process there has ended"},
+	    {"peer-stopped", "the process there is stopped"},
+	    {"peer-qpn-unknown", "that QP is not there"},
+	    {"peer-destroyed", "the QP there was destroyed"},
+	    {"wrong-qpn", "the QPN is wrong"},
+	    {"peer-not-ready", "the QP there is not in RTR yet"},
+	    {"peer-error", "the QP there is in the error state"},
+	    {"peer-of-another", "the QP there is connected to another"},
+	    {"wrong-psn", "the QP there expects another PSN"},
+	    {"fault", "fault rules of this process"},
+	    {"network-mtu", "the network drops packets as long as the path MTU"},
+	    {"dropped", "packets are dropped on the way"},
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i].cause, cause) == 0)
+			return words[i].says;
+	return NULL;
+}
+
+static void show_because(FILE *f, const struct vb_explanation *why)
+{
+	const char *cause = why->rank <= VB_RANK_WAITING ? cause_in_short(why->cause) : NULL;
+
+	fputs(why->what.cnt ? why->what.text[0] : "", f);
+	if (cause)
+		fprintf(f, " Cause: %s.", cause);
+	else if (why->check)
+		fprintf(f, " Check: %s.", why->check);
+	fputc('\n', f);
+}
+
 void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t *which,
 			   uint32_t cnt)
 {
@@ -31,10 +74,10 @@ void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t 
 		const struct vb_qp_case *k = &c->at[which[i]];
 		const struct vb_qp_view *v = vb_case_view(k);
 
-		fprintf(f, "0x%06" PRIx32 "  %-4s %-5s %-10s %-22s %-10s %s\n", k->qpn,
+		fprintf(f, "0x%06" PRIx32 "  %-4s %-5s %-10s %-22s %-10s ", k->qpn,
 			vb_word_type(v->type), k->has_view ? vb_word_state(v->state) : "gone",
-			k->device, process_of(k).s, vb_rank_name(k->why.rank),
-			k->why.what.cnt ? k->why.what.text[0] : "");
+			k->device, process_of(k).s, vb_rank_name(k->why.rank));
+		show_because(f, &k->why);
 		of_rank[k->why.rank]++;
 		past += k->ended != 0;
 	}
@@ -43,6 +86,8 @@ void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t 
 	if (past)
 		fprintf(f, "; %u of programs that have ended", past);
 	fputc('\n', f);
+	if (of_rank[VB_RANK_FAILED] + of_rank[VB_RANK_STUCK] + of_rank[VB_RANK_WAITING])
+		fputs("'verbena explain QPN' tells the whole of one, and what can be done.\n", f);
 	if (c->unseen)
 		fprintf(f,
 			"%u more QPs, without trouble, are not listed; 'verbena explain QPN' shows "
