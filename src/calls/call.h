@@ -34,6 +34,10 @@ enum vb_kind {
 	VB_KIND_XRCD,
 	VB_KIND_DM,
 	VB_KIND_TD,
+	VB_KIND_DMAH,
+	VB_KIND_BUF,
+	VB_KIND_CNTR,
+	VB_KIND_CNT,
 };
 
 struct vb_call {

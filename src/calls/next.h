@@ -3,6 +3,8 @@
 #ifndef VB_CALLS_NEXT_H
 #define VB_CALLS_NEXT_H
 
+#include "verbs/later.h"
+
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
@@ -61,6 +63,25 @@
 	X(ibv_unimport_mr)                                                                         \
 	X(ibv_unimport_dm)                                                                         \
 	X(ibv_detach_mcast)                                                                        \
+	X(ibv_alloc_buf)                                                                           \
+	X(ibv_alloc_dmah)                                                                          \
+	X(ibv_create_comp_cntr)                                                                    \
+	X(ibv_dealloc_dmah)                                                                        \
+	X(ibv_destroy_comp_cntr)                                                                   \
+	X(ibv_dm_export_dmabuf_fd)                                                                 \
+	X(ibv_export_buf_dmabuf_fd)                                                                \
+	X(ibv_free_buf)                                                                            \
+	X(ibv_inc_comp_cntr)                                                                       \
+	X(ibv_inc_err_comp_cntr)                                                                   \
+	X(ibv_qp_attach_comp_cntr)                                                                 \
+	X(_ibv_query_comp_cntr_caps)                                                               \
+	X(ibv_query_port_speed)                                                                    \
+	X(ibv_read_comp_cntr)                                                                      \
+	X(ibv_read_err_comp_cntr)                                                                  \
+	X(ibv_reg_buf_mr)                                                                          \
+	X(ibv_reg_mr_ex)                                                                           \
+	X(ibv_set_comp_cntr)                                                                       \
+	X(ibv_set_err_comp_cntr)                                                                   \
 	X(mlx5dv_is_supported)                                                                     \
 	X(mlx5dv_open_device)                                                                      \
 	X(mlx5dv_query_device)                                                                     \

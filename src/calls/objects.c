@@ -23,7 +23,7 @@ struct doomed {
 static struct {
 	pthread_mutex_t mutex;
 	void *tree; /* tsearch(3), by address */
-	uint32_t made[VB_KIND_TD + 1];
+	uint32_t made[VB_KIND_CNT];
 } objects = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int compare_objects(const void *a, const void *b)
@@ -128,10 +128,11 @@ static uint32_t object_number(const void *object)
 void vb_calls_object_text(enum vb_kind kind, const void *object, char *text, size_t size)
 {
 	static const char *const names[] = {
-	    [VB_KIND_CTX] = "ctx",   [VB_KIND_PD] = "pd", [VB_KIND_MR] = "mr",
-	    [VB_KIND_MW] = "mw",     [VB_KIND_CQ] = "cq", [VB_KIND_SRQ] = "srq",
-	    [VB_KIND_QP] = "qp",     [VB_KIND_AH] = "ah", [VB_KIND_CHANNEL] = "channel",
-	    [VB_KIND_XRCD] = "xrcd", [VB_KIND_DM] = "dm", [VB_KIND_TD] = "td"};
+	    [VB_KIND_CTX] = "ctx",   [VB_KIND_PD] = "pd",   [VB_KIND_MR] = "mr",
+	    [VB_KIND_MW] = "mw",     [VB_KIND_CQ] = "cq",   [VB_KIND_SRQ] = "srq",
+	    [VB_KIND_QP] = "qp",     [VB_KIND_AH] = "ah",   [VB_KIND_CHANNEL] = "channel",
+	    [VB_KIND_XRCD] = "xrcd", [VB_KIND_DM] = "dm",   [VB_KIND_TD] = "td",
+	    [VB_KIND_DMAH] = "dmah", [VB_KIND_BUF] = "buf", [VB_KIND_CNTR] = "cntr"};
 	uint32_t number;
 
 	if (!object) {

@@ -261,3 +261,13 @@ void vb_call_bind_info(struct vb_call *c, const struct ibv_mw_bind_info *info)
 	vb_call_number(c, "length", (int64_t)info->length);
 	vb_call_flags(c, "mw_access_flags", info->mw_access_flags, vb_names_access);
 }
+
+void vb_call_end_region(struct vb_call *c, const struct ibv_mr *mr)
+{
+	if (mr) {
+		vb_call_results(c);
+		vb_call_hex(c, "lkey", mr->lkey);
+		vb_call_hex(c, "rkey", mr->rkey);
+	}
+	vb_call_end_object(c, VB_KIND_MR, mr);
+}

@@ -21,6 +21,9 @@ void vb_call_wc_list(struct vb_call *c, const struct ibv_wc *wc, int cnt);
 void vb_call_port_attr(struct vb_call *c, const struct ibv_port_attr *attr);
 void vb_call_device_attr(struct vb_call *c, const struct ibv_device_attr *attr);
 
+/* The end of a call that makes a region: its keys, and it; or NULL with errno set. */
+void vb_call_end_region(struct vb_call *c, const struct ibv_mr *mr);
+
 void vb_call_bind_info(struct vb_call *c, const struct ibv_mw_bind_info *info);
 
 /* A name of @names, or the number. */

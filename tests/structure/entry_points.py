@@ -74,16 +74,11 @@ def check_reasons(_):
                   for place, name in sorted(WITHOUT_REASON.keys() - met)]
 
 
-# Entry points that `verbena trace` does not show: they tell what the device list says, they are those of later
-# releases of rdma-core, or they call others.
+# Entry points that `verbena trace` does not show: they tell what the device list says, or they call others.
 NOT_TRACED = {
     "ibv_get_device_name", "ibv_get_device_guid", "ibv_get_device_index", "ibv_get_sysfs_path", "ibv_free_device_list",
     "ibv_fork_init", "ibv_is_fork_initialized", "ibv_get_pkey_index", "ibv_query_gid_type", "ibv_init_ah_from_wc",
-    "ibv_resolve_eth_l2_from_gid", "ibv_query_qp_data_in_order", "ibv_alloc_buf", "ibv_alloc_dmah", "ibv_create_comp_cntr",
-    "ibv_dealloc_dmah", "ibv_destroy_comp_cntr", "ibv_dm_export_dmabuf_fd", "ibv_export_buf_dmabuf_fd", "ibv_free_buf",
-    "ibv_inc_comp_cntr", "ibv_inc_err_comp_cntr", "ibv_qp_attach_comp_cntr", "_ibv_query_comp_cntr_caps",
-    "ibv_query_port_speed", "ibv_read_comp_cntr", "ibv_read_err_comp_cntr", "ibv_reg_buf_mr", "ibv_reg_mr_ex",
-    "ibv_set_comp_cntr", "ibv_set_err_comp_cntr",
+    "ibv_resolve_eth_l2_from_gid", "ibv_query_qp_data_in_order",
 }
 
 

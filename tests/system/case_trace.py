@@ -166,6 +166,33 @@ def _(context):
     need(times(calls, "ibv_wr_start") > 0 and times(calls, "mlx5dv_wr_set_dc_addr_stream") > 0, {call["call"] for call in calls})
 
 
+@case("trace.later")
+def _(context):
+    """The calls that rdma-core has since version 59, whatever the headers of the build have."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "calls")
+        context.machine.a.run([*context.sanitizer, context.verbena, "run", "--", "/usr/bin/python3",
+                               os.path.join(context.source, "tests", "system", "later_calls.py")],
+                              env={"VERBENA_TRACE": f"json,file={path}"})
+        with open(path, encoding="utf-8") as lines:
+            calls = [json.loads(line) for line in lines]
+    shown = {call["call"]: call for call in calls}
+    given = {name: call["arguments"] for name, call in shown.items()}
+    region, attached = given["ibv_reg_mr_ex"], given["ibv_qp_attach_comp_cntr"]
+    need(shown["ibv_alloc_dmah"]["result"] == "dmah1" and given["ibv_alloc_dmah"]["cpu_id"] == 0, calls)
+    need(region["dmah"] == "dmah1" and region["length"] == 4096 and "REMOTE_WRITE" in str(region["access"]) and "fd" not in region, calls)
+    need(given["ibv_reg_buf_mr"]["buf"] == shown["ibv_alloc_buf"]["result"] == "buf1", calls)
+    need(shown["ibv_reg_mr_ex"]["returned"]["rkey"] and shown["ibv_alloc_buf"]["returned"]["addr"], calls)
+    need(shown["ibv_query_port_speed"]["returned"]["port_speed"] > 0, calls)
+    need(shown["ibv_export_buf_dmabuf_fd"]["errno"] == "ENODATA", calls)
+    need(given["ibv_create_comp_cntr"]["type"] == "BYTES" and shown["ibv_create_comp_cntr"]["result"] == "cntr1", calls)
+    need(given["ibv_inc_comp_cntr"] == {"cntr": "cntr1", "amount": 2} and given["ibv_set_err_comp_cntr"] == {"cntr": "cntr1", "value": 6}, calls)
+    need(shown["ibv_read_comp_cntr"]["returned"]["value"] == 42 and shown["ibv_read_err_comp_cntr"]["returned"]["value"] == 7, calls)
+    need("SEND" in str(attached["op_mask"]) and "RDMA_WRITE" in str(attached["op_mask"]), calls)
+    need(shown["ibv_query_comp_cntr_caps"]["returned"]["max_counters"] > 0, calls)
+    need({"ibv_free_buf", "ibv_dealloc_dmah", "ibv_destroy_comp_cntr"} <= set(shown), set(shown))
+
+
 @case("trace.errno")
 def _(context):
     """The program finds errno as the verb left it."""

@@ -76,12 +76,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t o
 	vb_call_go(&c);
 	mr = NEXT.reg_dm_mr(pd, dm, offset, length, access);
 	vb_call_done(&c);
-	if (mr) {
-		vb_call_results(&c);
-		vb_call_hex(&c, "lkey", mr->lkey);
-		vb_call_hex(&c, "rkey", mr->rkey);
-	}
-	vb_call_end_object(&c, VB_KIND_MR, mr);
+	vb_call_end_region(&c, mr);
 	return mr;
 }
 

@@ -32,16 +32,6 @@ static void region_begin(struct vb_call *c, const char *verb, struct ibv_pd *pd,
 	vb_call_flags(c, "access", access, vb_names_access);
 }
 
-static void region_end(struct vb_call *c, const struct ibv_mr *mr)
-{
-	if (mr) {
-		vb_call_results(c);
-		vb_call_hex(c, "lkey", mr->lkey);
-		vb_call_hex(c, "rkey", mr->rkey);
-	}
-	vb_call_end_object(c, VB_KIND_MR, mr);
-}
-
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct vb_call c;
@@ -51,7 +41,7 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 	vb_call_go(&c);
 	mr = vb_next_verbs()->ibv_reg_mr(pd, addr, length, access);
 	vb_call_done(&c);
-	region_end(&c, mr);
+	vb_call_end_region(&c, mr);
 	return mr;
 }
 
@@ -66,7 +56,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	vb_call_go(&c);
 	mr = vb_next_verbs()->ibv_reg_mr_iova(pd, addr, length, iova, access);
 	vb_call_done(&c);
-	region_end(&c, mr);
+	vb_call_end_region(&c, mr);
 	return mr;
 }
 
@@ -81,7 +71,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	vb_call_go(&c);
 	mr = vb_next_verbs()->ibv_reg_mr_iova2(pd, addr, length, iova, access);
 	vb_call_done(&c);
-	region_end(&c, mr);
+	vb_call_end_region(&c, mr);
 	return mr;
 }
 
@@ -101,7 +91,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	vb_call_go(&c);
 	mr = vb_next_verbs()->ibv_reg_dmabuf_mr(pd, offset, length, iova, fd, access);
 	vb_call_done(&c);
-	region_end(&c, mr);
+	vb_call_end_region(&c, mr);
 	return mr;
 }
 
