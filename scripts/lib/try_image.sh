@@ -21,10 +21,12 @@ fail()
 	[ ! -e "$work/server.out" ] || sed 's/^/server: /' "$work/server.out" >&2
 	exit 1
 }
+# Podman as root asks for more than a root without CAP_SYS_RESOURCE may give.
+limits=(--ulimit "nofile=$(ulimit -Sn):$(ulimit -Hn)" --ulimit nproc=1024:1024)
 # contain HOST CMD...
 contain()
 {
-	podman run --rm --cgroups=disabled --network "ns:/proc/$(cat "$work/$1.pid")/ns/net" "$image" "${@:2}" 9>&-
+	podman run --rm --cgroups=disabled "${limits[@]}" --network "ns:/proc/$(cat "$work/$1.pid")/ns/net" "$image" "${@:2}" 9>&-
 }
 
 hosts_make || fail "no network for two containers: $hosts_why"
