@@ -350,6 +350,8 @@ def _(context):
     library = os.path.join(context.build, "tests", "system", "libclock_ahead.so")
     # The broker of that host lives an hour later.
     broker = b.start([context.verbena, "broker"], env={"LD_PRELOAD": library})
+    # Whoever comes before it listens starts a broker of its own, with the right time.
+    broker.wait_socket("verbena/")
     with Kept(context, b):
         out = a.run([context.verbena, "doctor", "-q", B], status=None)
     broker.wait(20)

@@ -88,6 +88,16 @@ class Program:
             time.sleep(0.01)
         raise Failure(f"{self.name} does not listen on TCP port {port}\n{self.story()}")
 
+    def wait_socket(self, name, seconds=10):
+        """Waits until a program of its host listens at an abstract name that begins like this."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self.status() is None:
+            with open(f"/proc/{self.pid}/net/unix", encoding="utf-8", errors="replace") as f:
+                if any(re.search(rf" 00010000 .* @{name}", line) for line in f):
+                    return
+            time.sleep(0.01)
+        raise Failure(f"{self.name} does not listen at @{name}\n{self.story()}")
+
     def kill(self, sig=signal.SIGKILL):
         if self.status() is None:
             os.kill(self.pid, sig)
