@@ -16,7 +16,7 @@ const char *vb_rank_name(enum vb_explain_rank rank)
 /* What is over: all times of trouble together. */
 static void tell_past(const struct vb_explain_in *in, struct vb_explanation *out)
 {
-	const struct vb_tale *t = in->tale;
+	const struct vb_qp_history *t = in->history;
 	const struct {
 		uint64_t cnt;
 		const char *name;
@@ -59,21 +59,22 @@ static void tell_past(const struct vb_explain_in *in, struct vb_explanation *out
 			in->view && in->view->recvs ? "some are" : "none is");
 }
 
-/* The failure that the tale tells is that of the QP as it is now. */
+/* The failure that the history tells is that of the QP as it is now. */
 static bool has_failed(const struct vb_explain_in *in)
 {
 	const struct vb_qp_view *v = in->view;
 
 	if (v && (v->state == VB_QPS_ERR || v->state == VB_QPS_SQE))
 		return true;
-	return in->tale && in->tale->state == VB_TALE_FAILED && (!v || !in->tale->is_gone);
+	return in->history && in->history->state == VB_QP_HISTORY_FAILED &&
+	       (!v || !in->history->is_gone);
 }
 
 static void without_view(const struct vb_explain_in *in, struct vb_explanation *out)
 {
-	const struct vb_tale *t = in->tale;
+	const struct vb_qp_history *t = in->history;
 
-	if (t->state == VB_TALE_OPEN) {
+	if (t->state == VB_QP_HISTORY_OPEN) {
 		out->rank = VB_RANK_STUCK;
 		out->cause = t->is_gone ? "destroyed" : "ended";
 		vb_line(&out->what, "%s while it waited for %s: %u timeout%s without an answer.",
@@ -97,9 +98,9 @@ void vb_explain(const struct vb_explain_in *in, struct vb_explanation *out)
 	out->rank = VB_RANK_WELL;
 	out->cause = "idle";
 	if (has_failed(in)) {
-		const struct vb_tale *t = in->tale;
+		const struct vb_qp_history *t = in->history;
 
-		vb_explain_failure(in, t && t->state == VB_TALE_FAILED ? &t->view : v, out);
+		vb_explain_failure(in, t && t->state == VB_QP_HISTORY_FAILED ? &t->view : v, out);
 	} else if (!v) {
 		without_view(in, out);
 	} else {
@@ -109,13 +110,13 @@ void vb_explain(const struct vb_explain_in *in, struct vb_explanation *out)
 		vb_line(&out->what,
 			"Its own process is stopped (SIGSTOP, a debugger): nothing "
 			"moves before it runs again; this is how it stood %s ago.",
-			vb_word_ns(vb_time_since(v ? v->at : in->tale->at, in->now)).s);
+			vb_word_ns(vb_time_since(v ? v->at : in->history->at, in->now)).s);
 		if (out->rank > VB_RANK_STUCK)
 			out->rank = VB_RANK_STUCK;
 	}
-	if (!in->tale)
+	if (!in->history)
 		return;
 	tell_past(in, out);
-	if (out->rank == VB_RANK_WELL && in->tale->recovered)
+	if (out->rank == VB_RANK_WELL && in->history->recovered)
 		out->rank = VB_RANK_TROUBLED;
 }

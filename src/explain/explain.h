@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Why a QP is where it is, in plain sentences, with what can be done about it; and what happened to
- * it as a list of dated lines. Made of a view of the QP (core/view.h), its tale (tale.h) and what
- * is known of the other end. Nothing here looks anything up: who calls does.
+ * it as a list of dated lines. Made of a view of the QP (core/view.h), its history (qp_history.h)
+ * and what is known of the other end. Nothing here looks anything up: who calls does.
  */
 #ifndef VB_EXPLAIN_EXPLAIN_H
 #define VB_EXPLAIN_EXPLAIN_H
 
 #include "core/denial.h"
-#include "explain/history/tale.h"
+#include "explain/history/qp_history.h"
 #include "explain/text/words.h"
 #include "wire/mad/vendor.h"
 
@@ -61,8 +61,8 @@ enum vb_owner { VB_OWNER_RUNS, VB_OWNER_STOPPED, VB_OWNER_ENDED };
 struct vb_explain_in {
 	vb_time now;
 	const struct vb_qp_view
-	    *view;                  /* how it stands; NULL: it is gone, the tale is all there is */
-	const struct vb_tale *tale; /* NULL: it has none */
+	    *view; /* how it stands; NULL: it is gone, the history is all there is */
+	const struct vb_qp_history *history; /* NULL: it has none */
 	const struct vb_peer_facts *peer;
 	enum vb_owner owner;
 	bool link_full;     /* the process has packets that its link does not take now */
@@ -94,8 +94,8 @@ const char *vb_explain_unanswered(const struct vb_peer_facts *p, const struct vb
 				  struct vb_explanation *out);
 /* One line: timers and retries of @v as they are set. */
 void vb_explain_settings(const struct vb_qp_view *v, struct vb_lines *l);
-/* The last event of the tale with one of the ids in @mask; NULL: there is none. */
-const struct vb_trace_event *vb_explain_last(const struct vb_tale *t, uint64_t mask);
+/* The last event of the history with one of the ids in @mask; NULL: there is none. */
+const struct vb_trace_event *vb_explain_last(const struct vb_qp_history *t, uint64_t mask);
 
 /* A line of what happened. */
 enum vb_row_kind {
@@ -116,9 +116,10 @@ struct vb_row {
 	enum vb_row_kind kind;
 	char text[200];
 };
-#define VB_ROWS_MAX (VB_TALE_FIRST + VB_TALE_LAST + 4u)
-/* The tale's events in words, timeouts together with what they led to; @view (may be NULL) is how
- * the QP stands now. Returns how many rows there are, at most VB_ROWS_MAX. */
-uint32_t vb_timeline(const struct vb_tale *t, const struct vb_qp_view *view, struct vb_row *row);
+#define VB_ROWS_MAX (VB_QP_HISTORY_FIRST + VB_QP_HISTORY_LAST + 4u)
+/* The history's events in words, timeouts together with what they led to; @view (may be NULL) is
+ * how the QP stands now. Returns how many rows there are, at most VB_ROWS_MAX. */
+uint32_t vb_timeline(const struct vb_qp_history *t, const struct vb_qp_view *view,
+		     struct vb_row *row);
 
 #endif

@@ -58,10 +58,10 @@ static const struct reason *reason_of(uint32_t status)
 	return NULL;
 }
 
-const struct vb_trace_event *vb_explain_last(const struct vb_tale *t, uint64_t mask)
+const struct vb_trace_event *vb_explain_last(const struct vb_qp_history *t, uint64_t mask)
 {
-	for (uint32_t i = t ? vb_tale_kept(t) : 0; i-- > 0;) {
-		const struct vb_trace_event *ev = vb_tale_event(t, i);
+	for (uint32_t i = t ? vb_qp_history_kept(t) : 0; i-- > 0;) {
+		const struct vb_trace_event *ev = vb_qp_history_event(t, i);
 
 		if (mask & BIT(ev->id & 63))
 			return ev;
@@ -168,11 +168,11 @@ static void retries_ended(const struct vb_explain_in *in, const struct vb_qp_vie
 static void rnr_ended(const struct vb_explain_in *in, const struct vb_qp_view *v,
 		      const struct vb_trace_event *ev, struct vb_explanation *out)
 {
-	const struct vb_trace_event *nak = vb_explain_last(in->tale, BIT(VB_TRACE_NAK_RECEIVED));
-	uint32_t cnt = vb_tale_left_out(in->tale);
+	const struct vb_trace_event *nak = vb_explain_last(in->history, BIT(VB_TRACE_NAK_RECEIVED));
+	uint32_t cnt = vb_qp_history_left_out(in->history);
 
-	for (uint32_t i = 0; i < vb_tale_kept(in->tale); i++) {
-		const struct vb_trace_event *e = vb_tale_event(in->tale, i);
+	for (uint32_t i = 0; i < vb_qp_history_kept(in->history); i++) {
+		const struct vb_trace_event *e = vb_qp_history_event(in->history, i);
 
 		cnt += e->id == VB_TRACE_NAK_RECEIVED &&
 		       (e->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
@@ -180,8 +180,8 @@ static void rnr_ended(const struct vb_explain_in *in, const struct vb_qp_view *v
 	vb_line(&out->what,
 		"IBV_WC_RNR_RETRY_EXC_ERR: the peer at %s has posted no receive for it: %s%u RNR "
 		"NAK%s",
-		vb_word_gid(&v->attr.path.dgid).s, vb_tale_left_out(in->tale) ? "about " : "", cnt,
-		cnt == 1 ? "" : "s");
+		vb_word_gid(&v->attr.path.dgid).s,
+		vb_qp_history_left_out(in->history) ? "about " : "", cnt, cnt == 1 ? "" : "s");
 	tell_age(in, ev->time, out);
 	vb_line_more(&out->what, ".");
 	if (nak)
@@ -255,7 +255,7 @@ static void refused_here(const struct vb_explain_in *in, const struct vb_qp_view
 	    nak && nak->arg[0] == VB_NAK_REMOTE_ACCESS ? "refused-access" : "refused-request";
 }
 
-/* An error state without a tale of why. */
+/* An error state without a history of why. */
 static void tell_untold(const struct vb_qp_view *v, struct vb_explanation *out)
 {
 	if (v->cq_overrun) {
@@ -276,8 +276,8 @@ static void tell_untold(const struct vb_qp_view *v, struct vb_explanation *out)
 void vb_explain_failure(const struct vb_explain_in *in, const struct vb_qp_view *v,
 			struct vb_explanation *out)
 {
-	const struct vb_tale *t = in->tale;
-	bool failed = t && t->state == VB_TALE_FAILED;
+	const struct vb_qp_history *t = in->history;
+	bool failed = t && t->state == VB_QP_HISTORY_FAILED;
 	const struct vb_trace_event *ended =
 	    failed ? vb_explain_last(t, BIT(VB_TRACE_RETRY_ENDED)) : NULL;
 	const struct vb_trace_event *request_ev =

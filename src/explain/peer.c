@@ -21,13 +21,13 @@ static bool error_is_ours(const struct vb_explain_in *in)
 
 	if (!p || !p->send_errno)
 		return false;
-	return !in->tale || p->send_err_at + ERROR_SLACK_NS >= in->tale->begun;
+	return !in->history || p->send_err_at + ERROR_SLACK_NS >= in->history->begun;
 }
 
 /* The peer has acknowledged something, or NAKed. */
 static bool has_answered(const struct vb_explain_in *in, const struct vb_qp_view *v)
 {
-	return v->is_acked_once || (in->tale && in->tale->naks + in->tale->rnr_naks);
+	return v->is_acked_once || (in->history && in->history->naks + in->history->rnr_naks);
 }
 
 /*

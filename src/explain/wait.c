@@ -158,8 +158,9 @@ static void wait_rnr(const struct vb_explain_in *in, const struct vb_qp_view *v,
 		vb_line_more(&out->what, " %u more such NAK%s, then it fails (rnr_retry %u).",
 			     v->rnr_left, v->rnr_left == 1 ? " is forgiven" : "s are forgiven",
 			     v->attr.rnr_retry);
-	if (in->tale)
-		vb_line(&out->what, "It has got %" PRIu64 " RNR NAKs so far.", in->tale->rnr_naks);
+	if (in->history)
+		vb_line(&out->what, "It has got %" PRIu64 " RNR NAKs so far.",
+			in->history->rnr_naks);
 	vb_line(&out->advice,
 		"Post receives there (ibv_post_recv, ibv_post_srq_recv); min_rnr_timer "
 		"of the peer's QP says how long each pause is.");
@@ -244,10 +245,11 @@ static void tell_receives(const struct vb_qp_view *v, struct vb_explanation *out
 /* Between two pauses it stands as if it only waited for an acknowledgement. */
 static bool is_between_pauses(const struct vb_explain_in *in, const struct vb_qp_view *v)
 {
-	const struct vb_trace_event *last = vb_explain_last(
-	    in->tale, UINT64_C(1) << VB_TRACE_NAK_RECEIVED | UINT64_C(1) << VB_TRACE_TIMER_FIRED);
+	const struct vb_trace_event *last =
+	    vb_explain_last(in->history, UINT64_C(1) << VB_TRACE_NAK_RECEIVED |
+					     UINT64_C(1) << VB_TRACE_TIMER_FIRED);
 
-	return v->is_recovering && v->posted && last && in->tale->state == VB_TALE_OPEN &&
+	return v->is_recovering && v->posted && last && in->history->state == VB_QP_HISTORY_OPEN &&
 	       last->id == VB_TRACE_NAK_RECEIVED &&
 	       (last->arg[0] & VB_SYNDROME_CLASS) == VB_SYNDROME_RNR;
 }

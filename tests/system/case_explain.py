@@ -316,7 +316,7 @@ def _(context):
 
 @case("explain.rest_forgets_the_adapter")
 def _(context):
-    """A broker that stays for its tales alone keeps neither registers nor counters, and ends no other way than
+    """A broker that stays for its histories alone keeps neither registers nor counters, and ends no other way than
     one that has none: with the adapter of the next program being a new one."""
     a, _ = context.machine.two()
     v = context.verbena
@@ -333,7 +333,7 @@ def _(context):
     if not re.search(r"roce_tx_window_en +\| 0x0+$", a.run(get), re.M):
         raise Failure(a.run(get))
     expect(context, qp, "failed", "fault", "(ended): failed")
-    # A new program gets a new adapter, and the tale is still there.
+    # A new program gets a new adapter, and the history is still there.
     other = Qp(context, a, A)
     if "retry_exceeded_err" in a.run([v, "counters"]):
         raise Failure(a.run([v, "counters"]))

@@ -218,7 +218,7 @@ def _(context):
         # Of more QPs than there is room for, all of which wait for long, the one that fails is kept.
         out = simulate(context, folder, "--explain", "all", scenario=MANY).stdout
         table = out[out.index("HOST.QPN"):].splitlines()
-        if len(table) != 66 or "of 64 the tales are kept" not in table[65] or \
+        if len(table) != 66 or "of 64 the histories are kept" not in table[65] or \
                 [line.split()[0] for line in table[1:65] if " failed " in line] != ["70.17"]:
             raise Failure(out)
         err = simulate(context, folder, "--explain", "7.17", status=1).stderr

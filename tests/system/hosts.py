@@ -302,7 +302,7 @@ class Machine:
         for host in (self.a, self.b):
             if host:
                 host.end_programs()
-                # One that has tales to tell would stay for a while.
+                # One that has histories to tell would stay for a while.
                 for pid in host.broker_pids() if host.holder else []:
                     os.kill(pid, signal.SIGTERM)
         for holder in self.holders:

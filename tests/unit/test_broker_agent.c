@@ -113,7 +113,7 @@ static void qp__to_its_peer(void **state)
 	entry->state = VB_QPS_RTS;
 	entry->has_ended = 1;
 	assert_int_equal(answer_to(PEER, QPN).standing, VB_VENDOR_ENDED);
-	now += VB_HISTORY_NS;
+	now += VB_PAST_NS;
 	expect_nothing(PEER, QPN);
 }
 
@@ -206,20 +206,20 @@ static void process__that_is_stopped(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* What the QP refused, from the tale of a process that runs and of one that has ended. */
+/* What the QP refused, from the history of a process that runs and of one that has ended. */
 static void denial__goes_along(void **state)
 {
 	struct vb_slot_shm *shm = slots.slot[SLOT].shm;
-	struct vb_history_tale *past = &vb_slots_past(&slots)->tale[3];
+	struct vb_past_qp *past = &vb_slots_past(&slots)->history[3];
 	const struct vb_trace_event ev = {
 	    .time = now, .qpn = QPN, .id = VB_TRACE_REFUSED, .arg = {VB_DENIAL_QP_RIGHT, 2, 3, 4}};
-	struct vb_tale tale = {.state = VB_TALE_NONE};
+	struct vb_qp_history history = {.state = VB_QP_HISTORY_NONE};
 	struct vb_vendor_qp q;
 
 	(void)state;
-	vb_tale_add(&tale, &ev, NULL);
-	tale.state = VB_TALE_FAILED;
-	*vb_tales_new(&shm->explain.tales, QPN) = tale;
+	vb_qp_history_add(&history, &ev, NULL);
+	history.state = VB_QP_HISTORY_FAILED;
+	*vb_qp_histories_new(&shm->explain.histories, QPN) = history;
 	q = answer_to(PEER, QPN);
 	assert_memory_equal(q.denial, ev.arg, sizeof q.denial);
 	assert_int_equal(q.denial_age, VB_SEC);
@@ -227,7 +227,7 @@ static void denial__goes_along(void **state)
 
 	memset(&shm->explain, 0, sizeof shm->explain);
 	assert_int_equal(answer_to(PEER, QPN).denial[0], 0);
-	past->tale = tale;
+	past->history = history;
 	assert_int_equal(answer_to(PEER, QPN).denial[0], 0); /* the place is free */
 	past->ended = now;
 	entry->has_ended = 1;

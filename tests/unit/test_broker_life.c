@@ -135,12 +135,12 @@ static void refresh__leaves_no_descriptors(void **state)
 	vb_broker_disconnect(&c);
 }
 
-/* A tale that did not end well, for which the broker stays when its clients have gone. */
+/* A history that did not end well, for which the broker stays when its clients have gone. */
 static void tell_of_trouble(struct vb_broker_client *c)
 {
-	struct vb_tale *t = vb_tales_new(&c->shm->explain.tales, c->slot);
+	struct vb_qp_history *t = vb_qp_histories_new(&c->shm->explain.histories, c->slot);
 
-	t->state = VB_TALE_FAILED;
+	t->state = VB_QP_HISTORY_FAILED;
 	t->at = 1;
 }
 
@@ -161,7 +161,8 @@ static bool port_gets_free(void)
 	return false;
 }
 
-/* A broker that has tales to tell gives up the adapter while nobody uses it, every time anew. */
+/* A broker that has histories to tell gives up the adapter while nobody uses it, every time anew.
+ */
 static void rest__again_after_each_client(void **state)
 {
 	struct vb_broker_client c = client_connect();

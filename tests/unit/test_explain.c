@@ -9,14 +9,14 @@
 #include <errno.h>
 
 static struct vb_explanation why;
-static struct vb_tale tale;
+static struct vb_qp_history history;
 static struct vb_qp_view view;
 static struct vb_peer_facts peer;
 
 static struct vb_explain_in input(void)
 {
 	return (struct vb_explain_in){
-	    .now = 5 * VB_SEC, .view = &view, .tale = &tale, .peer = &peer};
+	    .now = 5 * VB_SEC, .view = &view, .history = &history, .peer = &peer};
 }
 
 /* A QP that is connected to 192.0.2.7 and has nothing to do. */
@@ -24,7 +24,7 @@ static void fresh(void)
 {
 	static const uint8_t to[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7};
 
-	memset(&tale, 0, sizeof tale);
+	memset(&history, 0, sizeof history);
 	memset(&peer, 0, sizeof peer);
 	memset(&view, 0, sizeof view);
 	view = (struct vb_qp_view){.qpn = 0x102,
@@ -49,7 +49,7 @@ static void event(enum vb_trace_id id, vb_time at, uint64_t a, uint64_t b, uint6
 	struct vb_trace_event ev = {
 	    .time = at, .qpn = view.qpn, .id = id, .arg = {a, b, c, VB_NEVER}};
 
-	vb_tale_add(&tale, &ev, &view);
+	vb_qp_history_add(&history, &ev, &view);
 }
 
 static bool says(const struct vb_lines *l, const char *words)
@@ -412,7 +412,7 @@ static void timeline__one_line_for_a_timeout(void **state)
 	(void)state;
 	fresh();
 	give_up();
-	cnt = vb_timeline(&tale, &view, row);
+	cnt = vb_timeline(&history, &view, row);
 	assert_int_equal(cnt, 5);
 	assert_int_equal(row[0].kind, VB_ROW_SENT);
 	assert_int_equal(row[1].kind, VB_ROW_TIMEOUT);
@@ -434,7 +434,7 @@ static void timeline__like_naks_are_condensed(void **state)
 	for (vb_time i = 0; i < 30; i++)
 		event(VB_TRACE_NAK_RECEIVED, VB_SEC + i, 0x21, 5, 0),
 		    event(VB_TRACE_REWOUND, VB_SEC + i, 5, 6, VB_REWIND_RNR);
-	cnt = vb_timeline(&tale, NULL, row);
+	cnt = vb_timeline(&history, NULL, row);
 	assert_int_equal(cnt, 4);
 	assert_string_equal(row[2].text, "27 more like that");
 	assert_int_equal(row[3].at, VB_SEC + 29);
@@ -462,7 +462,7 @@ static void timeline__rnr_storm_adds_up(void **state)
 		} else {
 			event(VB_TRACE_RECOVERED, end, 6, 0, 3 * VB_USEC);
 		}
-		cnt = vb_timeline(&tale, NULL, row);
+		cnt = vb_timeline(&history, NULL, row);
 		assert_int_equal(row[cnt - 1].at - row[0].at, 78 * VB_USEC);
 		assert_non_null(strstr(row[cnt - 1].text, "after 78.00 us"));
 	}
@@ -479,7 +479,7 @@ static void timeline__of_one_nak_adds_up(void **state)
 	event(VB_TRACE_NAK_RECEIVED, end, 0x21, 5, 0);
 	event(VB_TRACE_RETRY_ENDED, end, VB_REWIND_RNR, 0, 53 * VB_USEC);
 	event(VB_TRACE_FAILED, end, VB_WC_RNR_RETRY_EXC_ERR, 0x21, 1);
-	assert_int_equal(vb_timeline(&tale, NULL, row), 3);
+	assert_int_equal(vb_timeline(&history, NULL, row), 3);
 	assert_int_equal(row[0].kind, VB_ROW_SENT);
 	assert_int_equal(row[0].at, VB_SEC);
 	assert_int_equal(row[2].at - row[0].at, 53 * VB_USEC);
@@ -499,7 +499,7 @@ static void timeline__of_timeouts_and_naks_adds_up(void **state)
 	event(VB_TRACE_NAK_RECEIVED, nak, 0x21, 5, 0);
 	event(VB_TRACE_REWOUND, nak, 5, 6, VB_REWIND_RNR);
 	event(VB_TRACE_RECOVERED, end, 6, 0, 3 * VB_USEC);
-	cnt = vb_timeline(&tale, NULL, row);
+	cnt = vb_timeline(&history, NULL, row);
 	assert_int_equal(row[cnt - 1].at - row[0].at, 2 * VB_MSEC + 20 * VB_USEC);
 	assert_non_null(strstr(row[cnt - 1].text, "after 2.020 ms"));
 }
@@ -511,25 +511,26 @@ static void timeline__any_bytes_are_safe(void **state)
 
 	(void)state;
 	for (int round = 0; round < 2000; round++) {
-		uint8_t *bytes = (uint8_t *)&tale;
+		uint8_t *bytes = (uint8_t *)&history;
 
-		for (size_t i = 0; i < sizeof tale; i++) {
+		for (size_t i = 0; i < sizeof history; i++) {
 			x = x * 1664525 + 1013904223;
 			bytes[i] = (uint8_t)(x >> 24);
 		}
 		/* Half of the events have an id that there is. */
-		for (uint32_t i = 0; i < VB_TALE_FIRST + VB_TALE_LAST; i++) {
-			struct vb_trace_event *ev =
-			    i < VB_TALE_FIRST ? &tale.first[i] : &tale.last[i - VB_TALE_FIRST];
+		for (uint32_t i = 0; i < VB_QP_HISTORY_FIRST + VB_QP_HISTORY_LAST; i++) {
+			struct vb_trace_event *ev = i < VB_QP_HISTORY_FIRST
+							? &history.first[i]
+							: &history.last[i - VB_QP_HISTORY_FIRST];
 
 			if (ev->id & 1)
 				ev->id %= VB_TRACE_CNT;
 		}
-		tale.state = (uint32_t)round % 3 + 1;
-		vb_view_heal(&tale.view);
-		assert_true(vb_timeline(&tale, NULL, row) <= VB_ROWS_MAX);
+		history.state = (uint32_t)round % 3 + 1;
+		vb_view_heal(&history.view);
+		assert_true(vb_timeline(&history, NULL, row) <= VB_ROWS_MAX);
 
-		struct vb_explain_in in = {.now = 1, .tale = &tale};
+		struct vb_explain_in in = {.now = 1, .history = &history};
 
 		vb_explain(&in, &why);
 		assert_true(why.what.cnt <= VB_LINES_MAX);

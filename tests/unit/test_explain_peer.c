@@ -10,16 +10,17 @@
 /* The explanation of a QP of the requester whose READ failed with @status. */
 static struct vb_explanation explain_failed(enum vb_wc_status status, struct vb_denial denial)
 {
-	static struct vb_tale tale;
+	static struct vb_qp_history history;
 	static struct vb_explanation why;
 	const struct vb_qp_view view = {
 	    .type = VB_QPT_RC, .state = VB_QPS_ERR, .posted = 1, .wr_opcode = VB_WR_RDMA_READ};
 	const struct vb_peer_facts peer = {.denial = denial};
 	struct vb_trace_event ev = {.time = VB_SEC, .id = VB_TRACE_FAILED, .arg = {status, 0x61}};
-	struct vb_explain_in in = {.now = 5 * VB_SEC, .view = &view, .tale = &tale, .peer = &peer};
+	struct vb_explain_in in = {
+	    .now = 5 * VB_SEC, .view = &view, .history = &history, .peer = &peer};
 
-	tale = (struct vb_tale){.state = VB_TALE_NONE};
-	vb_tale_add(&tale, &ev, &view);
+	history = (struct vb_qp_history){.state = VB_QP_HISTORY_NONE};
+	vb_qp_history_add(&history, &ev, &view);
 	vb_explain(&in, &why);
 	return why;
 }

@@ -13,15 +13,15 @@
 
 #include <stdio.h>
 
-/* A QP of a program that runs, or the tale of one of a program that has ended. */
+/* A QP of a program that runs, or the history of one of a program that has ended. */
 struct vb_qp_case {
 	uint32_t qpn, pid;
 	char comm[16];   /* printable */
 	char device[32]; /* its name; empty: not known */
-	bool has_view, has_tale;
+	bool has_view, has_history;
 	vb_time ended; /* the process; 0: it is there */
 	struct vb_qp_view view;
-	struct vb_tale tale;
+	struct vb_qp_history history;
 	struct vb_peer_facts peer;
 	struct vb_qp_view peer_qp; /* peer.qp points here */
 	char faults[VB_FAULT_TEXT_MAX];
@@ -49,7 +49,7 @@ struct vb_qp_cases {
 	struct vb_qp_case *at;
 	uint32_t cnt, room;
 	uint32_t unseen;   /* QPs of which there was no view */
-	uint32_t lost;     /* tales thrown away */
+	uint32_t lost;     /* histories thrown away */
 	uint32_t mute_cnt; /* processes that did not answer */
 	struct vb_cm_case *cm;
 	uint32_t cm_cnt, cm_unseen;
@@ -70,10 +70,10 @@ void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_ob
 /* @gid is an address of this host. */
 bool vb_explain_is_here(const struct vb_host_shm *host, const struct vb_gid *gid);
 
-/* How @k stands, for tables: the view, or else how it was when the tale ended. */
+/* How @k stands, for tables: the view, or else how it was when the history ended. */
 static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)
 {
-	return k->has_view ? &k->view : &k->tale.view;
+	return k->has_view ? &k->view : &k->history.view;
 }
 
 /* The cases @which, as a table, in words, or as JSON. */

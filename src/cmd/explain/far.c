@@ -29,8 +29,8 @@ static bool is_in_trouble(const struct vb_qp_case *k, const struct vb_qp_view *v
 {
 	if (v->state < VB_QPS_RTR || v->type == VB_QPT_UD || !v->attr.dest_qpn)
 		return false;
-	return (k->has_tale && k->tale.state >= VB_TALE_OPEN) || v->rto.timeout_cnt || v->unacked ||
-	       v->unsent;
+	return (k->has_history && k->history.state >= VB_QP_HISTORY_OPEN) || v->rto.timeout_cnt ||
+	       v->unacked || v->unsent;
 }
 
 /* The question about the peer of @k. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is known of the QPs of this host: how they stand, from processes that answer; their tales,
- * from slot memory whether its owner runs or not; those of processes that are gone, from the
- * broker; and of the other ends. Everything in slot memory is another program's word.
+ * What is known of the QPs of this host: how they stand, from processes that answer; their
+ * histories, from slot memory whether its owner runs or not; those of processes that are gone, from
+ * the broker; and of the other ends. Everything in slot memory is another program's word.
  */
 #include "cmd/explain/explain.h"
 
@@ -21,7 +21,7 @@ struct process {
 	const struct vb_slot_shm *shm;
 	uint32_t pid;
 	char comm[16];
-	struct vb_explain_shm said; /* tales aside */
+	struct vb_explain_shm said; /* histories aside */
 };
 
 struct gather {
@@ -62,7 +62,7 @@ static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 	vb_explain_printable(p->comm, sizeof p->comm, s->comm);
 	p->is_stopped = vb_process_is_stopped((pid_t)p->pid);
 	/* The head, then as many views as it says there are. */
-	vb_explain_read(x, x, &p->said, offsetof(struct vb_explain_shm, tales));
+	vb_explain_read(x, x, &p->said, offsetof(struct vb_explain_shm, histories));
 	p->answered = p->said.answered == asked;
 	if (p->said.view_cnt > VB_VIEWS)
 		p->said.view_cnt = VB_VIEWS;
@@ -99,18 +99,18 @@ static void name_device(const struct gather *g, struct vb_qp_case *k)
 		vb_explain_printable(k->device, sizeof k->device, g->host.device[port - 1].name);
 }
 
-/* Takes a tale out of another program's memory. */
-static void take_tale(struct vb_qp_case *k, const struct vb_tale *t)
+/* Takes a history out of another program's memory. */
+static void take_history(struct vb_qp_case *k, const struct vb_qp_history *t)
 {
-	k->tale = *t;
-	vb_view_heal(&k->tale.view);
-	k->has_tale = true;
+	k->history = *t;
+	vb_view_heal(&k->history.view);
+	k->has_history = true;
 	k->qpn = t->qpn;
 }
 
 static int add_process(struct gather *g, const struct process *p)
 {
-	static struct vb_tales tales;
+	static struct vb_qp_histories histories;
 	const struct vb_explain_shm *x = &p->shm->explain;
 	uint32_t first = g->c->cnt;
 
@@ -123,28 +123,28 @@ static int add_process(struct gather *g, const struct process *p)
 		k->has_view = true;
 		k->qpn = k->view.qpn;
 	}
-	vb_explain_read(x, x->tales.used, tales.used, sizeof tales.used);
-	g->c->lost += x->tales.lost;
-	for (uint32_t i = 0; i < VB_TALES; i++) {
-		struct vb_tale *t = &tales.tale[i];
+	vb_explain_read(x, x->histories.used, histories.used, sizeof histories.used);
+	g->c->lost += x->histories.lost;
+	for (uint32_t i = 0; i < VB_QP_HISTORIES; i++) {
+		struct vb_qp_history *t = &histories.history[i];
 		struct vb_qp_case *k = NULL;
 
-		if (!vb_tales_at(&tales, i))
+		if (!vb_qp_histories_at(&histories, i))
 			continue;
-		vb_explain_read(x, &x->tales.tale[i], t, sizeof *t);
-		if (t->state == VB_TALE_NONE || t->state > VB_TALE_FAILED)
+		vb_explain_read(x, &x->histories.history[i], t, sizeof *t);
+		if (t->state == VB_QP_HISTORY_NONE || t->state > VB_QP_HISTORY_FAILED)
 			continue;
 		for (uint32_t n = first; n < g->c->cnt && !k; n++)
 			if (g->c->at[n].has_view && g->c->at[n].qpn == t->qpn)
 				k = &g->c->at[n];
 		/* Of a QP that is gone, what was overcome is of no interest. */
-		if (!k && t->state == VB_TALE_RECOVERED)
+		if (!k && t->state == VB_QP_HISTORY_RECOVERED)
 			continue;
 		if (!k)
 			k = case_new(g->c);
 		if (!k)
 			return -ENOMEM;
-		take_tale(k, t);
+		take_history(k, t);
 	}
 	for (uint32_t n = first; n < g->c->cnt; n++) {
 		struct vb_qp_case *k = &g->c->at[n];
@@ -211,20 +211,21 @@ static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
 
 static int add_past(struct gather *g)
 {
-	const struct vb_history *past = vb_broker_history(&g->o);
+	const struct vb_past *past = vb_broker_past(&g->o);
 	struct vb_fault_status fault;
 
-	for (uint32_t i = 0; i < VB_HISTORY_TALES; i++) {
-		const struct vb_history_tale *t = &past->tale[i];
+	for (uint32_t i = 0; i < VB_PAST_QPS; i++) {
+		const struct vb_past_qp *t = &past->history[i];
 		struct vb_qp_case *k;
 
-		if (!t->ended || t->ended + VB_HISTORY_NS < g->c->now ||
-		    t->tale.state == VB_TALE_NONE || t->tale.state > VB_TALE_FAILED)
+		if (!t->ended || t->ended + VB_PAST_NS < g->c->now ||
+		    t->history.state == VB_QP_HISTORY_NONE ||
+		    t->history.state > VB_QP_HISTORY_FAILED)
 			continue;
 		k = case_new(g->c);
 		if (!k)
 			return -ENOMEM;
-		take_tale(k, &t->tale);
+		take_history(k, &t->history);
 		k->ended = t->ended;
 		k->pid = t->pid;
 		vb_explain_printable(k->comm, sizeof k->comm, t->comm);
@@ -274,7 +275,7 @@ static void find_peer_of_past(const struct gather *g, const struct vb_qp_view *v
 		k->peer = none;
 }
 
-/* The newest tale of QP @v's peer that refused it something for good. */
+/* The newest history of QP @v's peer that refused it something for good. */
 static void find_denial(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
 {
 	const struct vb_trace_event *found = NULL;
@@ -283,10 +284,11 @@ static void find_denial(const struct gather *g, const struct vb_qp_view *v, stru
 		const struct vb_qp_case *p = &g->c->at[i];
 		const struct vb_trace_event *ev;
 
-		if (!p->has_tale || p->qpn != v->attr.dest_qpn || p->tale.state != VB_TALE_FAILED ||
-		    (p->tale.view.type != VB_QPT_DCT && p->tale.view.attr.dest_qpn != v->qpn))
+		if (!p->has_history || p->qpn != v->attr.dest_qpn ||
+		    p->history.state != VB_QP_HISTORY_FAILED ||
+		    (p->history.view.type != VB_QPT_DCT && p->history.view.attr.dest_qpn != v->qpn))
 			continue;
-		ev = vb_explain_last(&p->tale, UINT64_C(1) << VB_TRACE_REFUSED);
+		ev = vb_explain_last(&p->history, UINT64_C(1) << VB_TRACE_REFUSED);
 		if (ev && (!found || ev->time > found->time))
 			found = ev;
 	}
@@ -368,11 +370,11 @@ static void judge_case(struct gather *g, struct vb_qp_case *k)
 
 	name_device(g, k);
 	if (is_connected && v->state >= VB_QPS_RTR &&
-	    (k->has_tale || v->rto.timeout_cnt || v->unacked || v->unsent))
+	    (k->has_history || v->rto.timeout_cnt || v->unacked || v->unsent))
 		find_facts(g, v, k);
 	k->in.now = g->c->now;
 	k->in.view = k->has_view ? &k->view : NULL;
-	k->in.tale = k->has_tale ? &k->tale : NULL;
+	k->in.history = k->has_history ? &k->history : NULL;
 	k->in.peer = is_connected ? &k->peer : NULL;
 	k->in.faults = k->faults;
 	vb_explain(&k->in, &k->why);
@@ -381,7 +383,8 @@ static void judge_case(struct gather *g, struct vb_qp_case *k)
 static int by_rank(const void *va, const void *vb)
 {
 	const struct vb_qp_case *a = va, *b = vb;
-	vb_time at_a = a->has_tale ? a->tale.at : 0, at_b = b->has_tale ? b->tale.at : 0;
+	vb_time at_a = a->has_history ? a->history.at : 0,
+		at_b = b->has_history ? b->history.at : 0;
 
 	if (!a->ended != !b->ended)
 		return a->ended ? 1 : -1;
@@ -396,7 +399,7 @@ static int by_rank(const void *va, const void *vb)
 static void settle_pointers(struct vb_qp_case *k)
 {
 	k->in.view = k->has_view ? &k->view : NULL;
-	k->in.tale = k->has_tale ? &k->tale : NULL;
+	k->in.history = k->has_history ? &k->history : NULL;
 	k->in.faults = k->faults;
 	if (k->in.peer)
 		k->in.peer = &k->peer;

@@ -63,9 +63,9 @@ static void fill_story(const struct vb_page *p, uint32_t i, struct vb_page_story
 	const struct vb_qp_case *k = case_at(e, i);
 
 	*out = (struct vb_page_story){
-	    .host = 2 * i, .qpn = k->qpn, .timeouts = k->tale.timeouts, .why = k->why};
-	if (k->has_tale)
-		out->row_cnt = vb_timeline(&k->tale, k->in.view, out->row);
+	    .host = 2 * i, .qpn = k->qpn, .timeouts = k->history.timeouts, .why = k->why};
+	if (k->has_history)
+		out->row_cnt = vb_timeline(&k->history, k->in.view, out->row);
 	for (uint32_t r = 0; r < out->row_cnt; r++) {
 		out->row[r].from = vb_time_since(e->first, out->row[r].from);
 		out->row[r].at = vb_time_since(e->first, out->row[r].at);
@@ -105,7 +105,7 @@ static void add_answer(struct explain_page *e, uint32_t i, vb_time at, uint32_t 
 	s->flags = came ? VB_STEP_START_UNSEEN : VB_STEP_END_UNSEEN;
 }
 
-/* When what the first timer of a tale waits for was sent. */
+/* When what the first timer of a history waits for was sent. */
 static vb_time sent_at(const struct vb_trace_event *ev)
 {
 	return ev->time - (ev->arg[2] < ev->time ? ev->arg[2] : 0);
@@ -170,10 +170,10 @@ static uint32_t find_first(struct explain_page *e)
 	uint32_t cnt = 0;
 
 	for (uint32_t i = 0; i < e->cnt; i++) {
-		const struct vb_tale *t = &case_at(e, i)->tale;
+		const struct vb_qp_history *t = &case_at(e, i)->history;
 
-		for (uint32_t n = 0; n < vb_tale_kept(t); n++, cnt++) {
-			const struct vb_trace_event *ev = vb_tale_event(t, n);
+		for (uint32_t n = 0; n < vb_qp_history_kept(t); n++, cnt++) {
+			const struct vb_trace_event *ev = vb_qp_history_event(t, n);
 
 			e->first = vb_time_min(
 			    e->first, ev->id == VB_TRACE_TIMER_FIRED ? sent_at(ev) : ev->time);
@@ -207,10 +207,10 @@ static int make_steps(struct explain_page *e)
 	if (!e->step)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < e->cnt; i++) {
-		const struct vb_tale *t = &case_at(e, i)->tale;
+		const struct vb_qp_history *t = &case_at(e, i)->history;
 
-		for (uint32_t n = 0; n < vb_tale_kept(t); n++)
-			add_event(e, i, vb_tale_event(t, n), n == 0);
+		for (uint32_t n = 0; n < vb_qp_history_kept(t); n++)
+			add_event(e, i, vb_qp_history_event(t, n), n == 0);
 	}
 	qsort(e->step, e->step_cnt, sizeof *e->step, by_time);
 	return 0;
@@ -292,10 +292,10 @@ static void fill_items(struct vb_page *p, const struct explain_page *e)
 		const struct vb_qp_case *k = case_at(e, i);
 
 		of_rank[k->why.rank]++;
-		timeouts += k->tale.timeouts;
-		naks += k->tale.naks;
-		implied += k->tale.implied_naks;
-		rnr += k->tale.rnr_naks;
+		timeouts += k->history.timeouts;
+		naks += k->history.naks;
+		implied += k->history.implied_naks;
+		rnr += k->history.rnr_naks;
 	}
 	vb_page_item(p, "QPs", "%u", e->all_cnt);
 	for (int r = 0; r < VB_RANK_CNT; r++)

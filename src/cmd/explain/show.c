@@ -100,7 +100,7 @@ void vb_explain_show_table(FILE *f, const struct vb_qp_cases *c, const uint32_t 
 		    "as they last stood, in trouble only.\n",
 		    c->mute_cnt, c->mute_cnt == 1 ? "" : "s");
 	if (c->lost)
-		fprintf(f, "%u tales of trouble were thrown away for later ones.\n", c->lost);
+		fprintf(f, "%u histories of trouble were thrown away for later ones.\n", c->lost);
 }
 
 void vb_explain_show_refused(FILE *f, const struct vb_qp_cases *c, uint32_t pid, uint32_t qpn)
@@ -147,7 +147,7 @@ static void show_head(FILE *f, const struct vb_qp_case *k)
 void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
 {
 	static struct vb_row row[VB_ROWS_MAX];
-	uint32_t cnt = k->has_tale ? vb_timeline(&k->tale, k->in.view, row) : 0;
+	uint32_t cnt = k->has_history ? vb_timeline(&k->history, k->in.view, row) : 0;
 	char clock[32], from[48] = "";
 	struct tm tm;
 
@@ -190,7 +190,7 @@ static void json_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_
 							  "resent", "progress", "end", "other",
 							  "gap",    "next"};
 	static struct vb_row row[VB_ROWS_MAX];
-	uint32_t cnt = k->has_tale ? vb_timeline(&k->tale, k->in.view, row) : 0;
+	uint32_t cnt = k->has_history ? vb_timeline(&k->history, k->in.view, row) : 0;
 
 	fputs(",\n   \"timeline\": [", f);
 	for (uint32_t i = 0; i < cnt; i++) {
@@ -233,7 +233,8 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 		fprintf(f,
 			", \"timeouts\": %" PRIu64 ", \"naks\": %" PRIu64
 			", \"implied_naks\": %" PRIu64 ", \"rnr_naks\": %" PRIu64,
-			k->tale.timeouts, k->tale.naks, k->tale.implied_naks, k->tale.rnr_naks);
+			k->history.timeouts, k->history.naks, k->history.implied_naks,
+			k->history.rnr_naks);
 		fprintf(f, ", \"posted\": %u, \"unacked\": %u, \"receives\": %u", v->posted,
 			v->unacked, v->recvs);
 		vb_explain_json_lines(f, "what", &k->why.what);

@@ -86,10 +86,10 @@ static void fill_story(const struct vb_page *p, uint32_t i, struct vb_page_story
 	const struct vb_story *s = &of->stories->story[i];
 
 	out->host = s->host;
-	out->qpn = s->tale.qpn;
-	out->timeouts = s->tale.timeouts;
+	out->qpn = s->history.qpn;
+	out->timeouts = s->history.timeouts;
 	vb_story_explain(of->stories, s, &out->why);
-	out->row_cnt = vb_timeline(&s->tale, NULL, out->row);
+	out->row_cnt = vb_timeline(&s->history, NULL, out->row);
 }
 
 int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tales of simulated QPs, see story.h. */
+/* Histories of simulated QPs, see story.h. */
 #include "cmd/sim/story.h"
 #include "cmd/explain/draw.h"
 
@@ -21,13 +21,14 @@ static bool is_asked(const struct vb_stories *s, uint32_t host, uint32_t qpn)
 static struct vb_story *find_story(struct vb_stories *s, uint32_t host, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < s->cnt; i++)
-		if (s->story[i].host == host && s->story[i].tale.qpn == qpn)
+		if (s->story[i].host == host && s->story[i].history.qpn == qpn)
 			return &s->story[i];
 	return NULL;
 }
 
-/* A place for a tale that may take that of one in state @most at most; NULL: there is none. */
-static struct vb_story *place_story(struct vb_stories *s, uint32_t host, enum vb_tale_state most)
+/* A place for a history that may take that of one in state @most at most; NULL: there is none. */
+static struct vb_story *place_story(struct vb_stories *s, uint32_t host,
+				    enum vb_qp_history_state most)
 {
 	struct vb_story *least = NULL;
 
@@ -36,12 +37,12 @@ static struct vb_story *place_story(struct vb_stories *s, uint32_t host, enum vb
 	} else {
 		s->is_full = true;
 		for (uint32_t i = 0; i < s->cnt; i++) {
-			const struct vb_tale *a = &s->story[i].tale;
+			const struct vb_qp_history *a = &s->story[i].history;
 
 			if (a->state > (uint32_t)most || is_asked(s, s->story[i].host, a->qpn))
 				continue;
-			if (!least || a->state < least->tale.state ||
-			    (a->state == least->tale.state && a->at < least->tale.at))
+			if (!least || a->state < least->history.state ||
+			    (a->state == least->history.state && a->at < least->history.at))
 				least = &s->story[i];
 		}
 		if (!least)
@@ -52,12 +53,13 @@ static struct vb_story *place_story(struct vb_stories *s, uint32_t host, enum vb
 	return least;
 }
 
-/* What a tale that begins with @ev is worth: one that is over counts least, a failure most. */
-static enum vb_tale_state story_worth(const struct vb_stories *s, const struct vb_trace_event *ev)
+/* What a history that begins with @ev is worth: one that is over counts least, a failure most. */
+static enum vb_qp_history_state story_worth(const struct vb_stories *s,
+					    const struct vb_trace_event *ev)
 {
 	if (is_asked(s, ev->node, ev->qpn))
-		return VB_TALE_FAILED;
-	return ev->id == VB_TRACE_TIMER_FIRED ? VB_TALE_RECOVERED : VB_TALE_OPEN;
+		return VB_QP_HISTORY_FAILED;
+	return ev->id == VB_TRACE_TIMER_FIRED ? VB_QP_HISTORY_RECOVERED : VB_QP_HISTORY_OPEN;
 }
 
 void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
@@ -66,7 +68,7 @@ void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
 	struct vb_qp_view view;
 	bool known;
 
-	if (!(VB_TALE_EVENTS >> ev->id & 1))
+	if (!(VB_QP_HISTORY_EVENTS >> ev->id & 1))
 		return;
 	story = find_story(s, ev->node, ev->qpn);
 	if (!story && !begins_trouble(ev) && !is_asked(s, ev->node, ev->qpn))
@@ -76,13 +78,13 @@ void vb_stories_event(struct vb_stories *s, const struct vb_trace_event *ev)
 	if (!story)
 		return;
 	known = vb_hca_view(vb_sim_hca(s->run->sim, ev->node), ev->qpn, ev->time, &view);
-	vb_tale_add(&story->tale, ev, known ? &view : NULL);
+	vb_qp_history_add(&story->history, ev, known ? &view : NULL);
 }
 
 static int by_weight(const void *va, const void *vb)
 {
-	const struct vb_tale *a = &((const struct vb_story *)va)->tale;
-	const struct vb_tale *b = &((const struct vb_story *)vb)->tale;
+	const struct vb_qp_history *a = &((const struct vb_story *)va)->history;
+	const struct vb_qp_history *b = &((const struct vb_story *)vb)->history;
 
 	if (a->state != b->state)
 		return a->state > b->state ? -1 : 1;
@@ -114,15 +116,15 @@ void vb_story_explain(const struct vb_stories *s, const struct vb_story *story,
 	static struct vb_qp_view view, other;
 	struct vb_peer_facts peer = {.there = VB_PEER_UNKNOWN};
 	struct vb_explain_in in = {
-	    .now = vb_sim_now(s->run->sim), .tale = &story->tale, .peer = &peer};
+	    .now = vb_sim_now(s->run->sim), .history = &story->history, .peer = &peer};
 	uint32_t there;
 
-	if (vb_hca_view(vb_sim_hca(s->run->sim, story->host), story->tale.qpn, in.now, &view))
+	if (vb_hca_view(vb_sim_hca(s->run->sim, story->host), story->history.qpn, in.now, &view))
 		in.view = &view;
-	there = host_of(s, &story->tale.view.attr.path.dgid);
+	there = host_of(s, &story->history.view.attr.path.dgid);
 	if (there != UINT32_MAX) {
 		bool found = vb_hca_view(vb_sim_hca(s->run->sim, there),
-					 story->tale.view.attr.dest_qpn, in.now, &other);
+					 story->history.view.attr.dest_qpn, in.now, &other);
 
 		peer.there = found ? VB_PEER_QP : VB_PEER_NO_QP;
 		peer.qp = found ? &other : NULL;
@@ -137,7 +139,7 @@ static void show_all(FILE *f, const struct vb_stories *s)
 	fprintf(f, "\n%-12s %8s %5s  %-10s %s\n", "HOST.QPN", "TIMEOUTS", "NAKS", "IT IS",
 		"BECAUSE");
 	for (uint32_t i = 0; i < s->cnt; i++) {
-		const struct vb_tale *t = &s->story[i].tale;
+		const struct vb_qp_history *t = &s->story[i].history;
 		char name[32];
 		uint32_t line;
 
@@ -152,17 +154,17 @@ static void show_all(FILE *f, const struct vb_stories *s)
 	if (s->cnt == 0)
 		fputs("no QP timed out or failed\n", f);
 	if (s->is_full)
-		fprintf(
-		    f,
-		    "There were more; of %u the tales are kept, and of those that failed first.\n",
-		    VB_STORIES_MAX);
+		fprintf(f,
+			"There were more; of %u the histories are kept, and of those that failed "
+			"first.\n",
+			VB_STORIES_MAX);
 }
 
 bool vb_stories_show(FILE *f, const struct vb_stories *s)
 {
 	static struct vb_row row[VB_ROWS_MAX];
 	static struct vb_explanation why;
-	struct vb_story none = {.host = s->ask.host, .tale = {.qpn = s->ask.qpn}};
+	struct vb_story none = {.host = s->ask.host, .history = {.qpn = s->ask.qpn}};
 	const struct vb_story *story = &none;
 	struct vb_qp_view view;
 	uint32_t cnt;
@@ -173,14 +175,14 @@ bool vb_stories_show(FILE *f, const struct vb_stories *s)
 		return true;
 	}
 	for (uint32_t i = 0; i < s->cnt; i++)
-		if (is_asked(s, s->story[i].host, s->story[i].tale.qpn))
+		if (is_asked(s, s->story[i].host, s->story[i].history.qpn))
 			story = &s->story[i];
 	if (s->ask.host >= s->run->topo.host_cnt ||
 	    !vb_hca_view(vb_sim_hca(s->run->sim, s->ask.host), s->ask.qpn, vb_sim_now(s->run->sim),
 			 &view))
 		return false;
 	vb_story_explain(s, story, &why);
-	cnt = vb_timeline(&story->tale, &view, row);
+	cnt = vb_timeline(&story->history, &view, row);
 	fprintf(f, "\nQP %" PRIu32 ".%" PRIu32 ", %s: %s\n", s->ask.host, s->ask.qpn,
 		vb_word_type(view.type), vb_rank_name(why.rank));
 	if (cnt)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tales of the simulated QPs that timed out or failed (explain/history/tale.h), for the page of a
- * run and for `verbena sim --explain`: the same that `verbena explain` tells of live ones. Of more
- * than there is room for, those that failed stay.
+ * Histories of the simulated QPs that timed out or failed (explain/history/qp_history.h), for the
+ * page of a run and for `verbena sim --explain`: the same that `verbena explain` tells of live
+ * ones. Of more than there is room for, those that failed stay.
  */
 #ifndef VB_CMD_SIM_STORY_H
 #define VB_CMD_SIM_STORY_H
@@ -16,10 +16,10 @@
 
 struct vb_story {
 	uint32_t host;
-	struct vb_tale tale;
+	struct vb_qp_history history;
 };
 
-/* The QP that is asked for: its tale begins with any trouble, and stays. Zeros: none. */
+/* The QP that is asked for: its history begins with any trouble, and stays. Zeros: none. */
 struct vb_story_ask {
 	uint32_t host, qpn;
 };

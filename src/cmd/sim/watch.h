@@ -28,7 +28,7 @@ struct vb_watch;
 /* NULL: no memory. Call vb_watch_begin() once the simulation is there. */
 struct vb_watch *vb_watch_new(void);
 void vb_watch_begin(struct vb_watch *w, const struct vb_scenario_run *run);
-/* The tale of this QP is wanted in any case. */
+/* The history of this QP is wanted in any case. */
 void vb_watch_ask(struct vb_watch *w, struct vb_story_ask ask);
 void vb_watch_free(struct vb_watch *w);
 /* -ENOMEM: memory ended, the rest of the run is not in it. */
@@ -37,7 +37,7 @@ int vb_watch_error(const struct vb_watch *w);
 #define VB_WATCH_EVENTS                                                                            \
 	(UINT64_C(1) << VB_TRACE_TIMER_FIRED | UINT64_C(1) << VB_TRACE_REWOUND |                   \
 	 UINT64_C(1) << VB_TRACE_COMPLETION | UINT64_C(1) << VB_TRACE_DROPPED |                    \
-	 UINT64_C(1) << VB_TRACE_RETRY_ENDED | VB_TALE_EVENTS)
+	 UINT64_C(1) << VB_TRACE_RETRY_ENDED | VB_QP_HISTORY_EVENTS)
 void vb_watch_event(struct vb_watch *w, const struct vb_trace_event *ev);
 void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir dir,
 		     const struct vb_frame *pkt, vb_time now);

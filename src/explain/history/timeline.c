@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The events of a tale as lines. A timeout, what it did to the timer and the going back it caused
- * are one line. */
+/* The events of a history as lines. A timeout, what it did to the timer and the going back it
+ * caused are one line. */
 #include "explain/explain.h"
 #include "explain/text/denial.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct writer {
-	const struct vb_tale *tale;
+	const struct vb_qp_history *history;
 	struct vb_row *row;
 	uint32_t cnt;
 	uint32_t i;     /* the event at hand */
@@ -52,9 +52,10 @@ __attribute__((format(printf, 2, 3))) static void more(struct writer *w, const c
 /* The event behind the one at hand if it is @id at the same instant; it is taken. */
 static const struct vb_trace_event *take_following(struct writer *w, uint32_t id)
 {
-	const struct vb_trace_event *now = vb_tale_event(w->tale, w->i);
-	const struct vb_trace_event *next =
-	    w->i + 1 < vb_tale_kept(w->tale) ? vb_tale_event(w->tale, w->i + 1) : NULL;
+	const struct vb_trace_event *now = vb_qp_history_event(w->history, w->i);
+	const struct vb_trace_event *next = w->i + 1 < vb_qp_history_kept(w->history)
+						? vb_qp_history_event(w->history, w->i + 1)
+						: NULL;
 
 	if (!next || next->id != id || next->time != now->time)
 		return NULL;
@@ -64,10 +65,10 @@ static const struct vb_trace_event *take_following(struct writer *w, uint32_t id
 
 static void write_move(struct writer *w, const struct vb_trace_event *ev)
 {
-	const struct vb_adp_profile *p = vb_recovery_profile(&w->tale->view.set);
+	const struct vb_adp_profile *p = vb_recovery_profile(&w->history->view.set);
 	unsigned exp = (unsigned)ev->arg[2];
 	vb_dur t = exp < 32 ? (p->time_base * VB_USEC) << exp : VB_NEVER;
-	vb_dur cap = vb_ack_timeout_ns(w->tale->view.rto.cap_exp);
+	vb_dur cap = vb_ack_timeout_ns(w->history->view.rto.cap_exp);
 
 	more(w, "; timer %s: %s", vb_rto_move_text((enum vb_rto_move)ev->arg[0]), vb_word_ns(t).s);
 	if (cap < t)
@@ -79,12 +80,12 @@ static void write_move(struct writer *w, const struct vb_trace_event *ev)
 /* What waits was sent when the wait began, or, where that is not known, a timer's length before. */
 static void write_sent(struct writer *w, const struct vb_trace_event *ev, vb_time at)
 {
-	const struct vb_tale *t = w->tale;
+	const struct vb_qp_history *t = w->history;
 	vb_time since = t->view.rto.since;
-	bool is_first =
-	    t->timeouts && t->recovered == 0 && t->view.rto.adaptive && vb_tale_left_out(t) == 0;
+	bool is_first = t->timeouts && t->recovered == 0 && t->view.rto.adaptive &&
+			vb_qp_history_left_out(t) == 0;
 
-	if (t->state != VB_TALE_RECOVERED && since != VB_NEVER && since < at)
+	if (t->state != VB_QP_HISTORY_RECOVERED && since != VB_NEVER && since < at)
 		at = since;
 	add(w, VB_ROW_SENT, at, at, "PSN %u sent; timer of %s set%s", (unsigned)ev->arg[0],
 	    vb_word_ns(ev->arg[2]).s, is_first ? ", the initial value it drew" : "");
@@ -113,7 +114,7 @@ static void write_fired(struct writer *w, const struct vb_trace_event *ev)
 		more(w, "; sent again from PSN %u on", (unsigned)next->arg[0]);
 	if (ev->arg[3] != VB_NEVER)
 		more(w, "; %s left in all", vb_word_ns(ev->arg[3]).s);
-	else if (!w->tale->view.rto.adaptive)
+	else if (!w->history->view.rto.adaptive)
 		more(w, "; %u retr%s left", ev->arg[1] ? (unsigned)ev->arg[1] - 1 : 0,
 		     ev->arg[1] == 2 ? "y" : "ies");
 }
@@ -259,23 +260,23 @@ static void write_event(struct writer *w, const struct vb_trace_event *ev)
 	}
 }
 
-/* A wait that began before the first event of its tale, as where one NAK ends it: the line of its
- * begin. A timer's own line says it too. */
+/* A wait that began before the first event of its history, as where one NAK ends it: the line of
+ * its begin. A timer's own line says it too. */
 static void write_begin(struct writer *w)
 {
-	const struct vb_tale *t = w->tale;
-	uint32_t cnt = vb_tale_kept(t), i = 0;
+	const struct vb_qp_history *t = w->history;
+	uint32_t cnt = vb_qp_history_kept(t), i = 0;
 
-	while (i < cnt && vb_tale_event(t, i)->id != VB_TRACE_RECOVERED &&
-	       vb_tale_event(t, i)->id != VB_TRACE_RETRY_ENDED)
+	while (i < cnt && vb_qp_history_event(t, i)->id != VB_TRACE_RECOVERED &&
+	       vb_qp_history_event(t, i)->id != VB_TRACE_RETRY_ENDED)
 		i++;
-	if (i == cnt || vb_tale_event(t, 0)->id == VB_TRACE_TIMER_FIRED)
+	if (i == cnt || vb_qp_history_event(t, 0)->id == VB_TRACE_TIMER_FIRED)
 		return;
 
-	const struct vb_trace_event *end = vb_tale_event(t, i);
+	const struct vb_trace_event *end = vb_qp_history_event(t, i);
 	vb_time at = end->time - (end->arg[2] < end->time ? end->arg[2] : end->time);
 
-	if (at < vb_tale_event(t, 0)->time)
+	if (at < vb_qp_history_event(t, 0)->time)
 		add(w, VB_ROW_SENT, at, at, "sent what is acknowledged late, or never");
 }
 
@@ -294,12 +295,12 @@ static void write_next(struct writer *w, const struct vb_qp_view *v)
 }
 
 /* Timeouts among the events that are not kept, and before them. */
-static uint32_t fired_before(const struct vb_tale *t)
+static uint32_t fired_before(const struct vb_qp_history *t)
 {
 	uint32_t cnt = t->view.rto.timeout_cnt;
 
-	for (uint32_t i = VB_TALE_FIRST; i < vb_tale_kept(t); i++)
-		cnt -= cnt && vb_tale_event(t, i)->id == VB_TRACE_TIMER_FIRED;
+	for (uint32_t i = VB_QP_HISTORY_FIRST; i < vb_qp_history_kept(t); i++)
+		cnt -= cnt && vb_qp_history_event(t, i)->id == VB_TRACE_TIMER_FIRED;
 	return cnt;
 }
 
@@ -331,21 +332,22 @@ static uint32_t condense_naks(struct vb_row *row, uint32_t cnt)
 	return to;
 }
 
-uint32_t vb_timeline(const struct vb_tale *t, const struct vb_qp_view *view, struct vb_row *row)
+uint32_t vb_timeline(const struct vb_qp_history *t, const struct vb_qp_view *view,
+		     struct vb_row *row)
 {
-	struct writer w = {.tale = t, .row = row};
-	uint32_t gone = vb_tale_left_out(t);
+	struct writer w = {.history = t, .row = row};
+	uint32_t gone = vb_qp_history_left_out(t);
 
 	write_begin(&w);
-	for (w.i = 0; w.i < vb_tale_kept(t); w.i++) {
-		if (w.i == VB_TALE_FIRST && gone) {
+	for (w.i = 0; w.i < vb_qp_history_kept(t); w.i++) {
+		if (w.i == VB_QP_HISTORY_FIRST && gone) {
 			add(&w, VB_ROW_GAP, w.last, w.last, "%u events in between are not kept",
 			    gone);
 			w.fired = fired_before(t);
 		}
-		write_event(&w, vb_tale_event(t, w.i));
+		write_event(&w, vb_qp_history_event(t, w.i));
 	}
-	if (view && t->state == VB_TALE_OPEN && !t->is_gone)
+	if (view && t->state == VB_QP_HISTORY_OPEN && !t->is_gone)
 		write_next(&w, view);
 	return condense_naks(row, w.cnt);
 }

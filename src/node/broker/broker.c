@@ -6,7 +6,7 @@
  */
 #include "node/broker/broker.h"
 
-#include "node/broker/history.h"
+#include "node/broker/past.h"
 #include "node/broker/state.h"
 #include "node/host/error_hints.h"
 #include "node/netdev/devices.h"
@@ -249,7 +249,7 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 /* The adapter goes as if the broker did, with port, registers, counters and faults. */
 static int rest_adapter(struct vb_broker *b)
 {
-	static struct vb_history past;
+	static struct vb_past past;
 	int rc;
 
 	past = *vb_slots_past(&b->slots);
@@ -267,12 +267,12 @@ static int rest_adapter(struct vb_broker *b)
 
 /*
  * Nobody has used the adapter for a while. With nothing left to tell the broker ends; while it has
- * tales of trouble it stays to tell them, and gives up the adapter, so that peers hear from the
+ * histories of trouble it stays to tell them, and gives up the adapter, so that peers hear from the
  * kernel that nobody is here.
  */
 static void end_or_rest(struct vb_broker *b, vb_time now)
 {
-	if (vb_history_until(vb_slots_past(&b->slots)) <= now)
+	if (vb_past_until(vb_slots_past(&b->slots)) <= now)
 		b->is_ending = true;
 	else if (!b->is_resting)
 		b->is_ending = rest_adapter(b) != 0;
@@ -329,7 +329,7 @@ static void handle_timeouts(struct vb_broker *b, vb_time now)
 static vb_time idle_due(const struct vb_broker *b)
 {
 	vb_time due = vb_time_after(b->idle_since, LINGER_NS);
-	vb_time until = vb_history_until(vb_slots_past(&b->slots));
+	vb_time until = vb_past_until(vb_slots_past(&b->slots));
 
 	return due == VB_NEVER || !b->is_resting || until < due ? due : until;
 }

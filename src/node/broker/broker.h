@@ -143,7 +143,7 @@ int vb_broker_hold(char *why, size_t why_size);
  * may have left half of a change. */
 void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *to, size_t size);
 /* What processes that are gone have left. */
-const struct vb_history *vb_broker_history(const struct vb_broker_observer *o);
+const struct vb_past *vb_broker_past(const struct vb_broker_observer *o);
 /*
  * Waits until CNPs have interrupted on device @device (as host->device counts) more or less often
  * than *cnt, the number that was known; *cnt is the new one, *qpn whose CNP was the last. 1; 0

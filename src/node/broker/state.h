@@ -67,7 +67,7 @@ struct vb_broker {
 	int listen_fd, epoll_fd, netlink_fd, signal_fd;
 	int spare_fd; /* given up to turn a client away when descriptors run out */
 	bool is_ending;
-	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps tales */
+	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps histories */
 	struct vb_slots slots;
 	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
 	struct vb_agent agent;   /* answers other adapters... */

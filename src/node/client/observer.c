@@ -293,7 +293,7 @@ void vb_explain_read(const struct vb_explain_shm *shm, const void *from, void *t
 	}
 }
 
-const struct vb_history *vb_broker_history(const struct vb_broker_observer *o)
+const struct vb_past *vb_broker_past(const struct vb_broker_observer *o)
 {
 	return &((const struct vb_host_memory *)o->host)->past;
 }

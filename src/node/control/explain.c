@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this process leaves for `verbena explain` in its slot memory: tales of QPs in trouble and
- * what sending met, as they happen, so that they are there when the process is stopped or killed;
- * and how its QPs stand when somebody asks.
+ * What this process leaves for `verbena explain` in its slot memory: histories of QPs in trouble
+ * and what sending met, as they happen, so that they are there when the process is stopped or
+ * killed; and how its QPs stand when somebody asks.
  */
 #include "explain/text/refusal.h"
 #include "node/control/probe.h"
@@ -47,7 +47,7 @@ void vb_engine_follow_probes(struct vb_engine *e)
 {
 	e->is_probed = vb_probe_is_wanted();
 	vb_hca_set_trace(e->hca,
-			 VB_TALE_EVENTS | (e->is_probed ? vb_probe_events() : 0) |
+			 VB_QP_HISTORY_EVENTS | (e->is_probed ? vb_probe_events() : 0) |
 			     (e->rates.has_cnps ? UINT64_C(1) << VB_TRACE_CNP_RECEIVED : 0));
 }
 
@@ -67,7 +67,7 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 	struct vb_explain_shm *x = &e->broker.shm->explain;
 	struct vb_trace_event ev = *event;
 	struct vb_qp_view view;
-	struct vb_tale *t;
+	struct vb_qp_history *t;
 
 	/* Who destroys a QP has no need of the time. */
 	if (ev.time == 0)
@@ -75,20 +75,20 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 	vb_probe(&ev);
 	if (ev.id == VB_TRACE_CNP_RECEIVED)
 		vb_engine_note_cnp(e, ev.qpn, ev.time);
-	if (!(VB_TALE_EVENTS >> ev.id & 1))
+	if (!(VB_QP_HISTORY_EVENTS >> ev.id & 1))
 		return;
 	if (ev.id == VB_TRACE_QP_STATE)
 		note_state(e, ev.qpn, (enum vb_qp_state)ev.arg[1], ev.time);
-	t = vb_tales_find(&x->tales, ev.qpn);
-	if (!t && !vb_tale_begins(&ev))
+	t = vb_qp_histories_find(&x->histories, ev.qpn);
+	if (!t && !vb_qp_history_begins(&ev))
 		return;
 
 	bool known = vb_hca_view(e->hca, ev.qpn, ev.time, &view);
 
 	write_begin(x);
 	if (!t)
-		t = vb_tales_new(&x->tales, ev.qpn);
-	vb_tale_add(t, &ev, known ? &view : NULL);
+		t = vb_qp_histories_new(&x->histories, ev.qpn);
+	vb_qp_history_add(t, &ev, known ? &view : NULL);
 	write_end(x);
 }
 
@@ -156,7 +156,7 @@ static bool has_trouble(const struct vb_engine *e, uint32_t qpn)
 {
 	struct vb_explain_shm *x = &e->broker.shm->explain;
 
-	return vb_tales_find(&x->tales, qpn) != NULL;
+	return vb_qp_histories_find(&x->histories, qpn) != NULL;
 }
 
 void vb_engine_answer(struct vb_engine *e)

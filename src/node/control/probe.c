@@ -2,7 +2,7 @@
 /* Static probes, see probe.h. SystemTap's sys/sdt.h writes the notes: section .note.stapsdt. */
 #include "node/control/probe.h"
 
-#include "explain/history/tale.h"
+#include "explain/history/qp_history.h"
 
 #ifdef VB_USDT
 
@@ -16,8 +16,8 @@
 
 enum { seldom, often };
 #define PROBE(name, how)                                                                           \
-	_Static_assert((VB_TALE_EVENTS >> VB_TRACE_##name & 1) == ((how) == seldom),               \
-		       "the tales have what is seldom");
+	_Static_assert((VB_QP_HISTORY_EVENTS >> VB_TRACE_##name & 1) == ((how) == seldom),         \
+		       "the histories have what is seldom");
 #include "node/control/probe.def"
 #undef PROBE
 

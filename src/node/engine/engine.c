@@ -370,7 +370,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .guard = vb_guard_run,
 	    .xrc_send = vb_engine_send_xrc,
 	    .xrc_ctx = e,
-	    .trace = {.mask = VB_TALE_EVENTS, .emit = vb_engine_tell, .ctx = e},
+	    .trace = {.mask = VB_QP_HISTORY_EVENTS, .emit = vb_engine_tell, .ctx = e},
 	    .alloc = hca_alloc,
 	    .free = hca_free,
 	};

@@ -3,7 +3,7 @@
  * What the engine's files share: engine.c (its life), run.c (receiving and sending),
  * wait/progress.c (the thread), addr.c (local addresses), backlog.c (a full link),
  * control/settings.c (settings), control/cc.c (congestion control), control/csr.c (registers of
- * QPs), control/explain.c (tales of QPs for `verbena explain`), control/rates.c (how fast they
+ * QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c (how fast they
  * are), wait/oversubscribed.c (how crowded), wait/sleep.c (threads that sleep for an event),
  * wait/watch.c (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not
  * run), flow.c (receivers of this host), xrc.c (domains of several processes).
@@ -253,7 +253,7 @@ int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_setti
 /* Only while e->cc.marks. */
 void vb_engine_mark(struct vb_engine *e, struct vb_rx *rx, uint32_t cnt, vb_time now);
 
-/* control/explain.c: the core's event callback, which keeps tales of trouble, and the link's of
+/* control/explain.c: the core's event callback, which keeps histories of trouble, and the link's of
  * what sending met; @ctx is the engine. */
 void vb_engine_tell(void *ctx, const struct vb_trace_event *ev);
 /* Emits what is wanted by now: see control/probe.h. Under the lock. */

@@ -85,7 +85,7 @@ static struct vb_qp_entry entry_read(const struct vb_slots *s, uint32_t k, uint3
 		return e;
 	vb_explain_read(&shm->explain, &shm->qp_entry[i], &e, sizeof e);
 	if ((e.qpn & 0xff) != k || e.at > now ||
-	    ((e.has_ended || e.state == VB_QPS_RESET) && e.at + VB_HISTORY_NS < now))
+	    ((e.has_ended || e.state == VB_QPS_RESET) && e.at + VB_PAST_NS < now))
 		e.qpn = 0;
 	return e;
 }
@@ -122,10 +122,10 @@ static struct vb_qp_entry entry_find(const struct vb_slots *s, const struct vb_g
 	return best;
 }
 
-/* The last refusal of QP @qpn that a tale tells of; NULL: none does. */
-static const struct vb_trace_event *denial_in(const struct vb_tale *t, uint32_t qpn)
+/* The last refusal of QP @qpn that a history tells of; NULL: none does. */
+static const struct vb_trace_event *denial_in(const struct vb_qp_history *t, uint32_t qpn)
 {
-	return t->qpn == qpn && t->state == VB_TALE_FAILED
+	return t->qpn == qpn && t->state == VB_QP_HISTORY_FAILED
 		   ? vb_explain_last(t, UINT64_C(1) << VB_TRACE_REFUSED)
 		   : NULL;
 }
@@ -133,20 +133,20 @@ static const struct vb_trace_event *denial_in(const struct vb_tale *t, uint32_t 
 static void tell_denial(const struct vb_slots *s, uint32_t qpn, vb_time now,
 			struct vb_vendor_qp *to)
 {
-	static struct vb_tale t;
-	const struct vb_history *past = vb_slots_past(s);
+	static struct vb_qp_history t;
+	const struct vb_past *past = vb_slots_past(s);
 	const struct vb_slot_shm *shm = s->slot[qpn & 0xff].shm;
 	const struct vb_trace_event *ev = NULL;
 
-	for (uint32_t i = 0; i < VB_TALES && shm && !ev; i++) {
-		if (!vb_tales_at(&shm->explain.tales, i))
+	for (uint32_t i = 0; i < VB_QP_HISTORIES && shm && !ev; i++) {
+		if (!vb_qp_histories_at(&shm->explain.histories, i))
 			continue;
-		vb_explain_read(&shm->explain, &shm->explain.tales.tale[i], &t, sizeof t);
+		vb_explain_read(&shm->explain, &shm->explain.histories.history[i], &t, sizeof t);
 		ev = denial_in(&t, qpn);
 	}
-	for (uint32_t i = 0; i < VB_HISTORY_TALES && !ev; i++) {
-		t = past->tale[i].tale;
-		ev = past->tale[i].ended ? denial_in(&t, qpn) : NULL;
+	for (uint32_t i = 0; i < VB_PAST_QPS && !ev; i++) {
+		t = past->history[i].history;
+		ev = past->history[i].ended ? denial_in(&t, qpn) : NULL;
 	}
 	if (!ev)
 		return;

@@ -14,7 +14,7 @@
 
 #include "core/hca.h"
 #include "core/view.h"
-#include "explain/history/tale.h"
+#include "explain/history/qp_history.h"
 #include "fault/fault.h"
 #include "link/flow.h"
 #include "link/middle/capture.h"
@@ -157,8 +157,8 @@ struct vb_qp_entry {
 };
 
 /*
- * For `verbena explain`. Tales and errors are written as things happen, the views when host memory
- * asks for them (explain_asked). All under seq.
+ * For `verbena explain`. Histories and errors are written as things happen, the views when host
+ * memory asks for them (explain_asked). All under seq.
  */
 struct vb_explain_shm {
 	uint32_t seq;      /* odd while the owner writes */
@@ -169,7 +169,7 @@ struct vb_explain_shm {
 	uint32_t refused_cnt; /* ever written: entry k is at k modulo the size */
 	struct vb_send_error error[VB_SEND_ERRORS];
 	struct vb_refused refused[VB_REFUSED_CNT];
-	struct vb_tales tales;
+	struct vb_qp_histories histories;
 	struct vb_qp_view view[VB_VIEWS];
 };
 
@@ -184,23 +184,23 @@ struct vb_rates_shm {
 	struct vb_qp_sample entry[VB_RATES];
 };
 
-/* Tales of processes that are gone, the last ones; kept for VB_HISTORY_NS. Written by the broker
+/* Histories of processes that are gone, the last ones; kept for VB_PAST_NS. Written by the broker
  * under its seq. */
-#define VB_HISTORY_TALES 128u
-#define VB_HISTORY_PER_PROCESS 32u
-#define VB_HISTORY_NS (600 * VB_SEC)
-struct vb_history_tale {
+#define VB_PAST_QPS 128u
+#define VB_PAST_PER_PROCESS 32u
+#define VB_PAST_NS (600 * VB_SEC)
+struct vb_past_qp {
 	vb_time ended; /* the process, CLOCK_MONOTONIC; 0: this place is free */
 	uint32_t pid;
 	uint32_t slot;
 	char comm[16];
-	struct vb_send_error error; /* of the tale's remote address, as the process knew it */
+	struct vb_send_error error; /* of the history's remote address, as the process knew it */
 	struct vb_fault_status fault;
-	struct vb_tale tale;
+	struct vb_qp_history history;
 };
-struct vb_history {
+struct vb_past {
 	uint32_t next; /* the place to be used next */
-	struct vb_history_tale tale[VB_HISTORY_TALES];
+	struct vb_past_qp history[VB_PAST_QPS];
 };
 
 struct vb_host_shm {
@@ -251,7 +251,7 @@ struct vb_mailbox {
 struct vb_host_memory {
 	struct vb_host_shm host;
 	struct vb_adapter_shm adapter;
-	struct vb_history past;
+	struct vb_past past;
 	_Alignas(4096) struct vb_flow flow[VB_SLOT_CNT]; /* receive sockets, by slot */
 	struct vb_wakeup wakeup[VB_SLOT_CNT];            /* wakeup endpoints, by slot */
 	/* QPs by their index in the CSR space less 1: QPN, and device + 1 above; 0: free. */

@@ -3,7 +3,7 @@
 #include "node/store/slots.h"
 
 #include "link/memory.h"
-#include "node/broker/history.h"
+#include "node/broker/past.h"
 #include "node/client/dial.h"
 #include "node/netdev/devices.h"
 #include "node/store/fd_store.h"
@@ -41,7 +41,7 @@ static void wakeup_close(struct vb_slots *s, uint32_t slot)
 	__atomic_store_n(&m->mailbox[slot].token, 0, __ATOMIC_RELEASE);
 }
 
-struct vb_history *vb_slots_past(const struct vb_slots *s)
+struct vb_past *vb_slots_past(const struct vb_slots *s)
 {
 	return &((struct vb_host_memory *)s->host)->past;
 }
@@ -341,7 +341,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 		for (int i = 0; i < VB_ADP_FIRED_SLOTS; i++)
 			vb_slots_adapter(s)->past_fired[port].slot[i] += shm->fired[port].slot[i];
 	memset(shm->fired, 0, sizeof shm->fired);
-	vb_history_take(s, k);
+	vb_past_take(s, k);
 	vb_host_write_end(s->host);
 	qps_forget(s, k);
 	qp_entries_end(shm);

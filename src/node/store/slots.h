@@ -63,7 +63,7 @@ void vb_slots_capture(struct vb_slots *s, bool on);
 struct vb_adapter_shm *vb_slots_adapter(const struct vb_slots *s);
 
 /* What owners that are gone have left for `verbena explain`. */
-struct vb_history *vb_slots_past(const struct vb_slots *s);
+struct vb_past *vb_slots_past(const struct vb_slots *s);
 
 /* Sums past and present of HCA port @port. */
 void vb_slots_total(const struct vb_slots *s, uint32_t port, struct vb_counters *total);

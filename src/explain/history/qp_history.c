@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tales of QPs, see tale.h. Pure: it sits in the engine's event callback. */
-#include "explain/history/tale.h"
+/* Histories of QPs, see qp_history.h. Pure: it sits in the engine's event callback. */
+#include "explain/history/qp_history.h"
 
 #include "core/denial.h"
 #include "wire/hdr.h"
@@ -13,7 +13,7 @@ static bool is_fatal_nak(uint64_t syndrome)
 	return (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && syndrome != VB_NAK_PSN_SEQ;
 }
 
-bool vb_tale_begins(const struct vb_trace_event *ev)
+bool vb_qp_history_begins(const struct vb_trace_event *ev)
 {
 	switch (ev->id) {
 	case VB_TRACE_TIMER_FIRED:
@@ -30,7 +30,7 @@ bool vb_tale_begins(const struct vb_trace_event *ev)
 	}
 }
 
-static void count_event(struct vb_tale *t, const struct vb_trace_event *ev)
+static void count_event(struct vb_qp_history *t, const struct vb_trace_event *ev)
 {
 	switch (ev->id) {
 	case VB_TRACE_TIMER_FIRED:
@@ -54,46 +54,47 @@ static void count_event(struct vb_tale *t, const struct vb_trace_event *ev)
 	}
 }
 
-static void judge_event(struct vb_tale *t, const struct vb_trace_event *ev)
+static void judge_event(struct vb_qp_history *t, const struct vb_trace_event *ev)
 {
 	switch (ev->id) {
 	case VB_TRACE_RETRY_ENDED:
 	case VB_TRACE_FAILED:
-		t->state = VB_TALE_FAILED;
+		t->state = VB_QP_HISTORY_FAILED;
 		break;
 	case VB_TRACE_NAK_SENT:
 		if (is_fatal_nak(ev->arg[0]))
-			t->state = VB_TALE_FAILED;
-		else if (t->state == VB_TALE_NONE)
-			t->state = VB_TALE_RECOVERED; /* the peer's trouble, not this QP's */
+			t->state = VB_QP_HISTORY_FAILED;
+		else if (t->state == VB_QP_HISTORY_NONE)
+			t->state = VB_QP_HISTORY_RECOVERED; /* the peer's trouble, not this QP's */
 		break;
 	case VB_TRACE_REFUSED:
 		if (vb_denial_read(ev).is_fatal)
-			t->state = VB_TALE_FAILED;
-		else if (t->state == VB_TALE_NONE)
-			t->state = VB_TALE_RECOVERED;
+			t->state = VB_QP_HISTORY_FAILED;
+		else if (t->state == VB_QP_HISTORY_NONE)
+			t->state = VB_QP_HISTORY_RECOVERED;
 		break;
 	case VB_TRACE_RECOVERED:
-		t->state = VB_TALE_RECOVERED;
+		t->state = VB_QP_HISTORY_RECOVERED;
 		break;
 	case VB_TRACE_QP_STATE:
 		t->is_gone |= ev->arg[1] == VB_QPS_RESET;
 		break;
 	case VB_TRACE_TIMER_FIRED:
 	case VB_TRACE_REWOUND:
-		t->state = VB_TALE_OPEN;
+		t->state = VB_QP_HISTORY_OPEN;
 		break;
 	default:
 		/* What is reported missing is sent again without going back: no danger. */
-		if (t->state == VB_TALE_NONE)
-			t->state = VB_TALE_RECOVERED;
+		if (t->state == VB_QP_HISTORY_NONE)
+			t->state = VB_QP_HISTORY_RECOVERED;
 		break;
 	}
 }
 
-void vb_tale_add(struct vb_tale *t, const struct vb_trace_event *ev, const struct vb_qp_view *view)
+void vb_qp_history_add(struct vb_qp_history *t, const struct vb_trace_event *ev,
+		       const struct vb_qp_view *view)
 {
-	bool begins = vb_tale_begins(ev);
+	bool begins = vb_qp_history_begins(ev);
 
 	/* A number that is used again is that of a QP made anew: it has a life of its own. */
 	if (t->is_gone && !begins)
@@ -101,8 +102,8 @@ void vb_tale_add(struct vb_tale *t, const struct vb_trace_event *ev, const struc
 	if (t->is_gone)
 		memset(t, 0, sizeof *t);
 	/* A NAK and what it leads to are of one instant. */
-	if (t->state == VB_TALE_NONE ||
-	    (t->state == VB_TALE_RECOVERED && begins && ev->time != t->at)) {
+	if (t->state == VB_QP_HISTORY_NONE ||
+	    (t->state == VB_QP_HISTORY_RECOVERED && begins && ev->time != t->at)) {
 		t->cnt = 0;
 		t->begun = ev->time;
 		t->qpn = ev->qpn;
@@ -110,32 +111,34 @@ void vb_tale_add(struct vb_tale *t, const struct vb_trace_event *ev, const struc
 	count_event(t, ev);
 	judge_event(t, ev);
 	t->at = ev->time;
-	if (t->cnt < VB_TALE_FIRST)
+	if (t->cnt < VB_QP_HISTORY_FIRST)
 		t->first[t->cnt] = *ev;
 	else
-		t->last[(t->cnt - VB_TALE_FIRST) % VB_TALE_LAST] = *ev;
+		t->last[(t->cnt - VB_QP_HISTORY_FIRST) % VB_QP_HISTORY_LAST] = *ev;
 	if (t->cnt < UINT32_MAX)
 		t->cnt++;
 	/* What failed is told by how the QP stood then: its queues are flushed right after. */
-	if (view && !(t->state == VB_TALE_FAILED && ev->id == VB_TRACE_QP_STATE))
+	if (view && !(t->state == VB_QP_HISTORY_FAILED && ev->id == VB_TRACE_QP_STATE))
 		t->view = *view;
 }
 
-uint32_t vb_tale_left_out(const struct vb_tale *t)
+uint32_t vb_qp_history_left_out(const struct vb_qp_history *t)
 {
-	return t->cnt > VB_TALE_FIRST + VB_TALE_LAST ? t->cnt - VB_TALE_FIRST - VB_TALE_LAST : 0;
+	return t->cnt > VB_QP_HISTORY_FIRST + VB_QP_HISTORY_LAST
+		   ? t->cnt - VB_QP_HISTORY_FIRST - VB_QP_HISTORY_LAST
+		   : 0;
 }
 
-uint32_t vb_tale_kept(const struct vb_tale *t)
+uint32_t vb_qp_history_kept(const struct vb_qp_history *t)
 {
-	return t->cnt - vb_tale_left_out(t);
+	return t->cnt - vb_qp_history_left_out(t);
 }
 
-const struct vb_trace_event *vb_tale_event(const struct vb_tale *t, uint32_t i)
+const struct vb_trace_event *vb_qp_history_event(const struct vb_qp_history *t, uint32_t i)
 {
-	if (i < VB_TALE_FIRST)
+	if (i < VB_QP_HISTORY_FIRST)
 		return &t->first[i];
-	return &t->last[(i - VB_TALE_FIRST + vb_tale_left_out(t)) % VB_TALE_LAST];
+	return &t->last[(i - VB_QP_HISTORY_FIRST + vb_qp_history_left_out(t)) % VB_QP_HISTORY_LAST];
 }
 
 /* Without looking at it as a bool. */
@@ -182,7 +185,7 @@ void vb_view_heal(struct vb_qp_view *v)
 		v->attr.path_mtu = VB_MTU_256;
 }
 
-static bool is_used(const struct vb_tales *s, uint32_t i)
+static bool is_used(const struct vb_qp_histories *s, uint32_t i)
 {
 	return s->used[i / 64] >> i % 64 & 1;
 }
@@ -190,39 +193,40 @@ static bool is_used(const struct vb_tales *s, uint32_t i)
 /* QPNs of one process differ above the low byte; see vb_hca_config. */
 static uint32_t set_of(uint32_t qpn)
 {
-	return (qpn >> 8) % (VB_TALES / VB_TALE_WAYS) * VB_TALE_WAYS;
+	return (qpn >> 8) % (VB_QP_HISTORIES / VB_QP_HISTORY_WAYS) * VB_QP_HISTORY_WAYS;
 }
 
-const struct vb_tale *vb_tales_at(const struct vb_tales *s, uint32_t i)
+const struct vb_qp_history *vb_qp_histories_at(const struct vb_qp_histories *s, uint32_t i)
 {
-	return is_used(s, i) ? &s->tale[i] : NULL;
+	return is_used(s, i) ? &s->history[i] : NULL;
 }
 
-struct vb_tale *vb_tales_find(struct vb_tales *s, uint32_t qpn)
+struct vb_qp_history *vb_qp_histories_find(struct vb_qp_histories *s, uint32_t qpn)
 {
 	uint32_t first = set_of(qpn);
 
-	for (uint32_t i = first; i < first + VB_TALE_WAYS; i++)
-		if (is_used(s, i) && s->tale[i].state != VB_TALE_NONE && s->tale[i].qpn == qpn)
-			return &s->tale[i];
+	for (uint32_t i = first; i < first + VB_QP_HISTORY_WAYS; i++)
+		if (is_used(s, i) && s->history[i].state != VB_QP_HISTORY_NONE &&
+		    s->history[i].qpn == qpn)
+			return &s->history[i];
 	return NULL;
 }
 
-struct vb_tale *vb_tales_new(struct vb_tales *s, uint32_t qpn)
+struct vb_qp_history *vb_qp_histories_new(struct vb_qp_histories *s, uint32_t qpn)
 {
 	uint32_t first = set_of(qpn), least = first;
 
-	for (uint32_t i = first; i < first + VB_TALE_WAYS; i++) {
-		const struct vb_tale *t = &s->tale[i], *l = &s->tale[least];
+	for (uint32_t i = first; i < first + VB_QP_HISTORY_WAYS; i++) {
+		const struct vb_qp_history *t = &s->history[i], *l = &s->history[least];
 
 		if (!is_used(s, i)) {
 			s->used[i / 64] |= UINT64_C(1) << i % 64;
-			return &s->tale[i];
+			return &s->history[i];
 		}
 		if (t->state < l->state || (t->state == l->state && t->at < l->at))
 			least = i;
 	}
-	s->lost += s->tale[least].state != VB_TALE_NONE;
-	memset(&s->tale[least], 0, sizeof s->tale[least]);
-	return &s->tale[least];
+	s->lost += s->history[least].state != VB_QP_HISTORY_NONE;
+	memset(&s->history[least], 0, sizeof s->history[least]);
+	return &s->history[least];
 }

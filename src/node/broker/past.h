@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker's memory of the trouble of processes that are gone, for `verbena explain`. */
+#ifndef VB_NODE_BROKER_PAST_H
+#define VB_NODE_BROKER_PAST_H
+
+#include "node/store/slots.h"
+
+/* Takes over the histories of slot @k that did not end well, the newest VB_PAST_PER_PROCESS of
+ * them. The owner is gone; host memory is being written. */
+void vb_past_take(struct vb_slots *s, uint32_t k);
+
+/* Until when the newest history is to be kept, CLOCK_MONOTONIC; 0: there is none. */
+vb_time vb_past_until(const struct vb_past *p);
+
+#endif
