@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The ceiling for ib_write_bw: the least that RoCEv2 over UDP sockets has to do, and no transport.
- * One process gathers header, payload and ICRC of packets of MTU 4096 into UDP_SEGMENT trains of
- * 15, with a CRC over each; another receives with UDP_GRO, checks each CRC and copies the payload
- * to where it belongs in a 64 KiB message. Bytes in flight are bounded by a credit for each train.
+ * One process gathers header, payload and ICRC of packets of MTU 4096 into GSO batches
+ * of 15, with a CRC over each; another receives with UDP_GRO, checks each CRC and copies the
+ * payload to where it belongs in a 64 KiB message. Bytes in flight are bounded by a credit for each
+ * GSO batch.
  *
  *   ceiling_udp [SECONDS [BYTES_IN_FLIGHT]]
  */
@@ -16,24 +17,24 @@
 #define MTU 4096
 #define HDR 12
 #define WIRE (HDR + MTU + 4)
-#define TRAIN 15 /* 65507 / WIRE */
+#define GSO 15 /* 65507 / WIRE */
 #define MESSAGE 65536
 
 static int rx_fd, tx_fd;
 static struct sockaddr_in rx_addr, tx_addr;
 
-static void check_and_copy(const uint8_t *train, int len, uint8_t *message, uint32_t *at)
+static void check_and_copy(const uint8_t *gso, int len, uint8_t *message, uint32_t *at)
 {
 	for (int off = 0; off + WIRE <= len; off += WIRE) {
 		uint32_t crc, got;
 
-		crc = crc32_gzip_refl(0, train + off, HDR + MTU);
-		memcpy(&got, train + off + HDR + MTU, sizeof got);
+		crc = crc32_gzip_refl(0, gso + off, HDR + MTU);
+		memcpy(&got, gso + off + HDR + MTU, sizeof got);
 		if (crc != got) {
 			fprintf(stderr, "ceiling_udp: wrong CRC\n");
 			_exit(1);
 		}
-		memcpy(message + *at, train + off + HDR, MTU);
+		memcpy(message + *at, gso + off + HDR, MTU);
 		*at = (*at + MTU) % MESSAGE;
 	}
 }
@@ -53,17 +54,17 @@ static void receiver(void)
 	}
 }
 
-static void send_train(const uint8_t *message, uint32_t *at)
+static void send_batch(const uint8_t *message, uint32_t *at)
 {
-	static uint8_t hdr[TRAIN][HDR];
-	static uint32_t crc[TRAIN];
-	struct iovec iov[3 * TRAIN];
+	static uint8_t hdr[GSO][HDR];
+	static uint32_t crc[GSO];
+	struct iovec iov[3 * GSO];
 	struct msghdr m = {.msg_name = &rx_addr,
 			   .msg_namelen = sizeof rx_addr,
 			   .msg_iov = iov,
-			   .msg_iovlen = 3 * TRAIN};
+			   .msg_iovlen = 3 * GSO};
 
-	for (int i = 0; i < TRAIN; i++) {
+	for (int i = 0; i < GSO; i++) {
 		const uint8_t *payload = message + *at;
 
 		*at = (*at + MTU) % MESSAGE;
@@ -74,7 +75,7 @@ static void send_train(const uint8_t *message, uint32_t *at)
 		iov[3 * i + 1] = (struct iovec){(void *)(uintptr_t)payload, MTU};
 		iov[3 * i + 2] = (struct iovec){&crc[i], sizeof crc[i]};
 	}
-	bench_check(sendmsg(tx_fd, &m, 0) == TRAIN * WIRE, "sendmsg");
+	bench_check(sendmsg(tx_fd, &m, 0) == GSO * WIRE, "sendmsg");
 }
 
 int main(int argc, char **argv)
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
 	uint64_t seconds = bench_number(argc, argv, 1, 2);
 	uint64_t window = bench_number(argc, argv, 2, 256 << 10);
 	static uint8_t message[MESSAGE];
-	uint64_t trains = 0, credits = 0, start, now;
+	uint64_t batches = 0, credits = 0, start, now;
 	uint32_t at = 0;
 	int one = 1, seg = WIRE;
 	char credit;
@@ -99,9 +100,9 @@ int main(int argc, char **argv)
 
 	start = now = bench_now();
 	while (now - start < seconds * 1000000000u) {
-		while ((trains - credits) * TRAIN * WIRE < window) {
-			send_train(message, &at);
-			trains++;
+		while ((batches - credits) * GSO * WIRE < window) {
+			send_batch(message, &at);
+			batches++;
 		}
 		while (recv(tx_fd, &credit, 1, MSG_DONTWAIT) == 1)
 			credits++;
@@ -110,6 +111,6 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	bench_peer_end(peer);
-	printf("%.1f MB/s\n", (double)credits * TRAIN * MTU * 1000 / (double)(now - start));
+	printf("%.1f MB/s\n", (double)credits * GSO * MTU * 1000 / (double)(now - start));
 	return 0;
 }

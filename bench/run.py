@@ -485,7 +485,7 @@ def document(tables, runs, qp):
         "The bare programs stand in `bench/`: the least that RoCEv2 over UDP sockets has to do, without a",
         "transport. `bench/rxe.sh` compares with the kernel's rdma_rxe, in one guest. `build/release/bench/guard` copies",
         "64 B, 4 KiB and 64 KiB with `memcpy()` alone and under the guard of registered memory, in turn: a guarded call",
-        "takes 0.7 ns more, which is nothing beside 4 KiB, and a train of packets is one guarded call.", "",
+        "takes 0.7 ns more, which is nothing beside 4 KiB, and a GSO batch of packets is one guarded call.", "",
         f"Machine: {cpu_model()}; kernel {platform.release()}; net.core.rmem_max "
         f"{sysctl('net.core.rmem_max')}; revision {revision()}; "
         f"{datetime.date.today().isoformat()}.", ""])

@@ -69,8 +69,8 @@ struct vb_hca_config {
 	uint8_t port_cnt; /* ports are 1 ... port_cnt */
 	struct vb_hca_port port[VB_HCA_PORTS_MAX + 1];
 	/* Bytes in flight towards one remote address, READ responses included, each packet counted
-	 * with vb_packet_overhead bytes on top; 0: no limit. A train that has begun leaves whole,
-	 * so that it may be one train more. */
+	 * with vb_packet_overhead bytes on top; 0: no limit. A GSO batch that has begun leaves
+	 * whole, so it may be one more. */
 	uint32_t peer_window_bytes;
 	/* A READ longer than this is requested in pieces of this size, so that the window also
 	 * bounds responses; 0: never. Rounded down to whole packets. */
@@ -82,9 +82,9 @@ struct vb_hca_config {
 	 */
 	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	/* Bytes on the wire that the link sends for little more than one packet costs it. Neither a
-	 * turn nor a batch ends in such a train when it fits the next one; a receiver with room for
-	 * only a part of it gets that after VB_TRAIN_WAIT_NS. 0: each packet goes by itself. */
-	uint32_t train_bytes;
+	 * turn nor a batch ends in such a GSO batch when it fits the next one; a receiver with room
+	 * for only a part of it gets that after VB_GSO_WAIT_NS. 0: each packet goes by itself. */
+	uint32_t gso_bytes;
 	/*
 	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was
 	 * sent to it last: an ACK timer that fires starts over then, at no cost. NULL: never known.
@@ -121,8 +121,8 @@ struct vb_hca_config {
 
 #define VB_PACKET_OVERHEAD 512
 #define VB_ROOM_RETRY_NS (20 * VB_USEC)
-/* For so long a train waits to leave whole. */
-#define VB_TRAIN_WAIT_NS (100 * VB_USEC)
+/* For so long a GSO batch waits to leave whole. */
+#define VB_GSO_WAIT_NS (100 * VB_USEC)
 
 enum vb_event_kind {
 	VB_EVENT_CQ_NOTIFY, /* an armed CQ got an entry: object is the vb_cq */

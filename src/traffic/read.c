@@ -177,7 +177,7 @@ static int take_packet(struct vb_traffic *t, struct vb_pcap_packet *p)
 		return 0;
 	}
 	if (u.payload_len > PACKET_LONGEST) {
-		of->trains++;
+		of->batches++;
 		return 0;
 	}
 	if (vb_hdr_parse(&h, u.payload, captured, u.payload_len - VB_ICRC_LEN) != VB_VERDICT_OK) {

@@ -51,7 +51,7 @@ enum vb_traffic_why {
 struct vb_traffic_file {
 	uint64_t packets, others; /* of RoCEv2, and not */
 	uint64_t lost;            /* that the capture says it lost */
-	uint64_t trains;          /* that were captured before the kernel cut them into packets */
+	uint64_t batches;         /* that were captured before the kernel cut them into packets */
 	bool is_cut;              /* it ends within a block */
 	bool has_directions;      /* it tells what was sent and what was received */
 };

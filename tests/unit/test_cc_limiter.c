@@ -104,7 +104,7 @@ static void window__never_exceeded(void **state)
 	}
 }
 
-/* Idle time is forgotten but for a window; with trains, for as long as a burst. */
+/* Idle time is forgotten but for a window; with GSO batches, for as long as a burst. */
 static void idle__is_not_saved(void **state)
 {
 	struct vb_cc_settings s = limited(250000000);
@@ -118,7 +118,7 @@ static void idle__is_not_saved(void **state)
 	vb_cc_reset(&cc, &s, 0);
 	vb_cc_set_rate(&cc, &s, 10000, 0);
 	assert_uint_in_range(bytes_in(&cc, &s, 1000, VB_SEC, 1), 101000, 101000);
-	/* Who waits does so for half a burst, and then sends a train. */
+	/* Who waits does so for half a burst, and then sends a GSO batch. */
 	vb_time at = vb_cc_send_at(&cc, &s, VB_SEC);
 
 	assert_uint_in_range(at, VB_SEC + 20480, VB_SEC + 20480 + 410);

@@ -174,7 +174,7 @@ static void other_is_passive(int sock)
 	peer_close(&p);
 }
 
-/* Doorbells of small writes coalesce into trains, and none is lost on the way. */
+/* Doorbells of small writes coalesce into GSO batches, and none is lost on the way. */
 static void doorbell__many_small_writes(void **state)
 {
 	struct peer p;

@@ -199,7 +199,7 @@ static void room__full_socket_of_a_slow_reader(void **state)
 static void room__a_share_where_others_are(void **state)
 {
 	const struct vb_flow_limits limits = {
-	    .alone = 100000, .most = 150000, .share = 20000, .train = 10000};
+	    .alone = 100000, .most = 150000, .share = 20000, .gso = 10000};
 	vb_time now = VB_SEC;
 
 	(void)state;
@@ -212,7 +212,7 @@ static void room__a_share_where_others_are(void **state)
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 12000), 12000};
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 8000);
-	assert_true(e.held_up); /* a train would have to wait */
+	assert_true(e.held_up); /* a GSO batch would have to wait */
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 6000), 18000};
 	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
 	/* Its own are read, and behind them there is as much again. */
@@ -257,7 +257,7 @@ static void size_flow__follows_the_receive_buffer(void **state)
 		assert_uint_in_range(e.flow.alone, 64 << 10, size / 4);
 		assert_uint_in_range(e.flow.most, e.flow.alone, size / 2);
 		assert_uint_in_range(e.flow.share, 4096, e.flow.most / 8);
-		assert_uint_in_range(e.flow.train, 2048, e.flow.share / 4);
+		assert_uint_in_range(e.flow.gso, 2048, e.flow.share / 4);
 	}
 	close(fd);
 }

@@ -70,8 +70,8 @@ static uint64_t counted(const struct vb_counters *before)
 	return set;
 }
 
-/* A train goes where its first packet's QPN says; those behind it that are another process's are
- * not packets for QPs that do not exist. */
+/* A GSO batch goes where its first packet's QPN says; those behind it that are another process's
+ * are not packets for QPs that do not exist. */
 static void packet__of_another_process(void **state)
 {
 	(void)state;

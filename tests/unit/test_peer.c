@@ -355,15 +355,16 @@ static void room__of_datagrams(void **state)
 	env_close(&env);
 }
 
-/* A QP towards a receiver with room for @packets, trains of 4, and a message of @length bytes. */
-static struct vb_qp *setup_trains(uint32_t packets, uint32_t length)
+/* A QP towards a receiver with room for @packets, GSO batches of 4, and a message of @length bytes.
+ */
+static struct vb_qp *setup_gso(uint32_t packets, uint32_t length)
 {
 	struct vb_qp *q;
 
 	env_config(&env);
 	env.cfg.room = room;
 	env.cfg.room_ctx = &env;
-	env.cfg.train_bytes = 5 * (LEN + VB_BTH_LEN + VB_ICRC_LEN) - 1;
+	env.cfg.gso_bytes = 5 * (LEN + VB_BTH_LEN + VB_ICRC_LEN) - 1;
 	env_open(&env, 64);
 	env.now = VB_SEC;
 	room_of[0x21] = packets * (LEN + 64);
@@ -382,11 +383,11 @@ static void expect_later(uint32_t packets, uint32_t cnt)
 	expect_from(0, cnt);
 }
 
-/* What leaves together is not torn: the first packet and a train, then a train, then the rest of
- * the message, which is no whole train. */
-static void train__not_torn_by_the_room(void **state)
+/* What leaves together is not torn: the first packet and a GSO batch, then a GSO batch, then the
+ * rest of the message, which is no whole GSO batch. */
+static void batch__not_torn_by_the_room(void **state)
 {
-	struct vb_qp *q = setup_trains(0, 8 * LEN);
+	struct vb_qp *q = setup_gso(0, 8 * LEN);
 
 	(void)state;
 	expect_from(0, 0);
@@ -405,16 +406,17 @@ static void train__not_torn_by_the_room(void **state)
 
 /* Nor is it torn by the window, which then is that much larger, for nobody else: what comes next
  * waits for as many bytes to be acknowledged. */
-static void train__not_torn_by_the_window(void **state)
+static void batch__not_torn_by_the_window(void **state)
 {
-	struct vb_qp *q = setup_trains(100, 8 * LEN), *other = env_rts(&env, VB_QPT_RC, 2, 0x22);
+	struct vb_qp *q = setup_gso(100, 8 * LEN), *other = env_rts(&env, VB_QPT_RC, 2, 0x22);
 
 	(void)state;
 	env.hca->cfg.peer_window_bytes = 6 * PACKET;
 	room_of[0x22] = room_of[0x21];
 	assert_int_equal(env_send(&env, other, 2, VB_WR_RDMA_WRITE, LEN), 0);
 	qp[0] = q;
-	expect_from(0, 8); /* a whole train, one packet, and the rest of the train it begins */
+	/* A whole GSO batch, one packet, and the rest of the GSO batch that it begins. */
+	expect_from(0, 8);
 	assert_int_equal(q->peer->inflight, 8 * PACKET);
 	ack(0, 1);
 	expect_from(0, 0);
@@ -423,12 +425,12 @@ static void train__not_torn_by_the_window(void **state)
 	env_close(&env);
 }
 
-/* As many QPs as there are add one train to the window, not one each, though their rates have them
- * all send a train packet by packet. */
-static void train__of_many_with_a_rate(void **state)
+/* As many QPs as there are add one GSO batch to the window, not one each, though their rates have
+ * them all send a GSO batch packet by packet. */
+static void batch__of_many_with_a_rate(void **state)
 {
 	const uint64_t most = 64 * PACKET;
-	struct vb_qp *q = setup_trains(100, 64 * LEN);
+	struct vb_qp *q = setup_gso(100, 64 * LEN);
 	struct vb_tx_batch b;
 
 	(void)state;
@@ -449,10 +451,10 @@ static void train__of_many_with_a_rate(void **state)
 	env_close(&env);
 }
 
-/* Short messages and READ requests are nobody's train. */
-static void train__of_one_packet(void **state)
+/* Short messages and READ requests are nobody's GSO batch. */
+static void batch__of_one_packet(void **state)
 {
-	struct vb_qp *q = setup_trains(2, LEN);
+	struct vb_qp *q = setup_gso(2, LEN);
 
 	(void)state;
 	assert_int_equal(env_send(&env, q, 2, VB_WR_RDMA_READ, 8 * LEN), 0);
@@ -461,14 +463,14 @@ static void train__of_one_packet(void **state)
 }
 
 /* Others take what there is, packet by packet: after a while a part leaves, and the next part as
- * well; behind a whole train it waits anew. */
-static void train__waits_for_a_while_only(void **state)
+ * well; behind a whole GSO batch it waits anew. */
+static void batch__waits_for_a_while_only(void **state)
 {
-	struct vb_qp *q = setup_trains(4, 8 * LEN);
+	struct vb_qp *q = setup_gso(4, 8 * LEN);
 
 	(void)state;
 	expect_from(0, 0);
-	for (vb_dur d = VB_ROOM_RETRY_NS; d < VB_TRAIN_WAIT_NS; d += VB_ROOM_RETRY_NS)
+	for (vb_dur d = VB_ROOM_RETRY_NS; d < VB_GSO_WAIT_NS; d += VB_ROOM_RETRY_NS)
 		expect_later(4, 0);
 	expect_later(4, 4);
 	expect_later(1, 1);
@@ -497,11 +499,11 @@ int main(void)
 	    cmocka_unit_test(waiting__moves_away),
 	    cmocka_unit_test(room__of_a_connection),
 	    cmocka_unit_test(room__of_datagrams),
-	    cmocka_unit_test(train__not_torn_by_the_room),
-	    cmocka_unit_test(train__not_torn_by_the_window),
-	    cmocka_unit_test(train__of_many_with_a_rate),
-	    cmocka_unit_test(train__of_one_packet),
-	    cmocka_unit_test(train__waits_for_a_while_only),
+	    cmocka_unit_test(batch__not_torn_by_the_room),
+	    cmocka_unit_test(batch__not_torn_by_the_window),
+	    cmocka_unit_test(batch__of_many_with_a_rate),
+	    cmocka_unit_test(batch__of_one_packet),
+	    cmocka_unit_test(batch__waits_for_a_while_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,11 +133,11 @@ static void turns__requests_and_responses(void **state)
 	env_close(&env);
 }
 
-/* Trains of @most packets at MTU 1024. */
-static void setup_trains(uint32_t most)
+/* GSO batches of @most packets at MTU 1024. */
+static void setup_gso(uint32_t most)
 {
 	env_config(&env);
-	env.cfg.train_bytes = most * (1024 + VB_BTH_LEN + VB_ICRC_LEN);
+	env.cfg.gso_bytes = most * (1024 + VB_BTH_LEN + VB_ICRC_LEN);
 	env_open(&env, 64);
 }
 
@@ -155,15 +155,15 @@ static void expect_batch(const uint32_t *cnt, const uint32_t *to, uint32_t runs)
 	assert_int_equal(b.cnt, at);
 }
 
-/* A train that does not fit what is left of the turn or of the batch goes with the next one: the
- * first packet of a message and fifteen others. */
-static void train__not_torn_by_turn_or_batch(void **state)
+/* A GSO batch that does not fit what is left of the turn or of the batch goes with the next one:
+ * the first packet of a message and fifteen others. */
+static void batch__not_torn_by_turn_or_batch(void **state)
 {
 	struct vb_qp *qp[2];
 	uint32_t key;
 
 	(void)state;
-	setup_trains(15);
+	setup_gso(15);
 	key = long_key();
 	qp[0] = env_rts(&env, VB_QPT_RC, 2, 0x21);
 	post_long(qp[0], key, 12 * 1024);
@@ -187,7 +187,7 @@ static void train__not_torn_by_turn_or_batch(void **state)
 
 /* One that is longer than a turn goes on in the next turn; none that is longer than a batch is left
  * waiting for one that it fits. */
-static void train__longer_than_a_turn(void **state)
+static void batch__longer_than_a_turn(void **state)
 {
 	const uint32_t most[] = {TURN + 1, VB_TX_BATCH_PKTS, 10 * VB_TX_BATCH_PKTS};
 
@@ -195,7 +195,7 @@ static void train__longer_than_a_turn(void **state)
 	for (int i = 0; i < 3; i++) {
 		uint32_t left[2] = {500, 500}, key;
 
-		setup_trains(most[i]);
+		setup_gso(most[i]);
 		key = long_key();
 		for (uint32_t k = 0; k < 2; k++)
 			post_long(env_rts(&env, VB_QPT_RC, 2, 0x21 + k), key, left[k] * 1024);
@@ -248,15 +248,15 @@ static void count_beside(enum vb_mtu mtu, bool is_read, uint32_t sent[3])
 }
 
 /* What is owed to peers takes of a turn or of a batch, but it does not cost the requests theirs:
- * trains that would not fit what is left any more. */
-static void train__beside_responses(void **state)
+ * GSO batches that would not fit what is left any more. */
+static void batch__beside_responses(void **state)
 {
 	const enum vb_mtu mtu[] = {VB_MTU_1024, VB_MTU_2048, VB_MTU_4096};
 	uint32_t sent[3];
 
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++) {
-		setup_trains(62);
+		setup_gso(62);
 		count_beside(mtu[i / 2], i % 2, sent);
 		for (uint32_t k = 0; k < 3; k++)
 			assert_uint_in_range(sent[k], 60 * TURN / 3, 60 * VB_TX_BATCH_PKTS / 2);
@@ -264,14 +264,14 @@ static void train__beside_responses(void **state)
 	}
 }
 
-/* One that was first for its train, and then has to answer first, has had its turn by that. */
-static void train__gives_way_to_responses(void **state)
+/* One that was first for its GSO batch, and then has to answer first, has had its turn by that. */
+static void batch__gives_way_to_responses(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST};
 	struct vb_qp *qp[2];
 
 	(void)state;
-	setup_trains(62);
+	setup_gso(62);
 	h.reth.rkey = long_key();
 	h.reth.len = 40 * 1024;
 	for (uint32_t i = 0; i < 2; i++)
@@ -288,13 +288,13 @@ static void train__gives_way_to_responses(void **state)
 
 /* A turn of requests that responses have made them owed is not used up by waiting for a batch, in
  * which responses are first again. */
-static void train__owed_after_responses(void **state)
+static void batch__owed_after_responses(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST, .reth.len = 1u << 20};
 	uint32_t sent = 0;
 
 	(void)state;
-	setup_trains(62);
+	setup_gso(62);
 	h.reth.rkey = long_key();
 	for (uint32_t i = 0; i < 4; i++) {
 		struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x21 + i);
@@ -374,11 +374,11 @@ int main(void)
 	    cmocka_unit_test(turns__are_equal),
 	    cmocka_unit_test(turns__short_among_long),
 	    cmocka_unit_test(turns__requests_and_responses),
-	    cmocka_unit_test(train__not_torn_by_turn_or_batch),
-	    cmocka_unit_test(train__longer_than_a_turn),
-	    cmocka_unit_test(train__beside_responses),
-	    cmocka_unit_test(train__gives_way_to_responses),
-	    cmocka_unit_test(train__owed_after_responses),
+	    cmocka_unit_test(batch__not_torn_by_turn_or_batch),
+	    cmocka_unit_test(batch__longer_than_a_turn),
+	    cmocka_unit_test(batch__beside_responses),
+	    cmocka_unit_test(batch__gives_way_to_responses),
+	    cmocka_unit_test(batch__owed_after_responses),
 	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
 	    cmocka_unit_test(transmit__runs_out_of_segments),
 	};

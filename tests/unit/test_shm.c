@@ -333,8 +333,8 @@ static void recv__sender_is_gone(void **state)
 	assert_int_equal(recv_all(f, 64), 1);
 }
 
-/* A ring of which the peer says that it is full of trains for an address that is not here, and will
- * ever be: the reader is done with it in a step. */
+/* A ring of which the peer says that it is full of GSO batches for an address that is not here, and
+ * will ever be: the reader is done with it in a step. */
 static void recv__ring_without_end(void **state)
 {
 	struct fixture *f = *state;
@@ -351,7 +351,7 @@ static void recv__ring_without_end(void **state)
 	ring.mem = mem;
 	memset(way.path.dgid.b, 0x33, sizeof way.path.dgid.b);
 	add_for(f, SLOT, 20);
-	/* As one who need not wait for the reader: trains of equal length, all around. */
+	/* As one who need not wait for the reader: GSO batches of equal length, all around. */
 	do {
 		ring.taken = ring.head;
 		assert_int_equal(vb_ring_put(&ring, &way, f->batch.pkt, 1, 0), 1);

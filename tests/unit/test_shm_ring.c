@@ -98,8 +98,8 @@ static void check(struct fixture *f, uint32_t k, const struct vb_rx *rx)
 	assert_int_equal(rx->body != NULL, tx->payload_len > VB_RING_COPY_MAX);
 }
 
-/* Reads one train of @cnt packets that are 0 ... @cnt - 1 of the batch. */
-static void read_train(struct fixture *f, uint32_t cnt)
+/* Reads one GSO batch of @cnt packets that are 0 ... @cnt - 1 of the batch. */
+static void read_batch(struct fixture *f, uint32_t cnt)
 {
 	struct vb_ring_way way;
 	struct vb_rx rx;
@@ -132,13 +132,13 @@ static void take__what_was_put_in_any_length_many_times_around(void **state)
 		assert_false(vb_ring_has_packets(&f->rx));
 		cnt = vb_ring_put(&f->tx, &f->way, f->pkt, cnt, i);
 		assert_true(cnt > 0);
-		read_train(f, cnt);
+		read_batch(f, cnt);
 		vb_ring_give_back(&f->rx);
 		assert_int_equal(vb_ring_backlog(&f->tx, i) <= VB_RING_BYTES / 4 + 40960, 1);
 	}
 }
 
-static void put__one_path_to_a_train(void **state)
+static void put__one_path_to_a_batch(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_path other = f->path;
@@ -149,7 +149,7 @@ static void put__one_path_to_a_train(void **state)
 	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 3, 0), 2);
 }
 
-/* A train is whole or is not there. */
+/* A GSO batch is whole or is not there. */
 static void begin__not_before_the_first_word_is_written(void **state)
 {
 	struct fixture *f = *state;
@@ -163,27 +163,27 @@ static void begin__not_before_the_first_word_is_written(void **state)
 	assert_false(vb_ring_has_packets(&f->rx));
 	assert_false(vb_ring_begin(&f->rx, &way));
 	*ready = len;
-	read_train(f, 1);
+	read_batch(f, 1);
 }
 
 static void put__full_until_given_back(void **state)
 {
 	struct fixture *f = *state;
-	uint32_t trains = 0;
+	uint32_t batches = 0;
 
 	make(f, 0, 4096);
 	while (vb_ring_put(&f->tx, &f->way, f->pkt, 1, 5) != 0)
-		trains++;
-	assert_true(trains > VB_RING_BYTES / 4400);
+		batches++;
+	assert_true(batches > VB_RING_BYTES / 4400);
 	assert_true(vb_ring_backlog(&f->tx, 5) <= VB_RING_BYTES);
 	/* What is taken is still being read... */
-	read_train(f, 1);
+	read_batch(f, 1);
 	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 6), 0);
 	/* ... until it is given back. */
 	vb_ring_give_back(&f->rx);
 	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 7), 1);
-	for (uint32_t i = 0; i < trains; i++)
-		read_train(f, 1);
+	for (uint32_t i = 0; i < batches; i++)
+		read_batch(f, 1);
 	assert_false(vb_ring_has_packets(&f->rx));
 }
 
@@ -197,7 +197,7 @@ static void is_stuck__only_while_full_and_unmoved(void **state)
 		;
 	assert_false(vb_ring_is_stuck(&f->tx, t + VB_RING_STUCK_NS));
 	assert_true(vb_ring_is_stuck(&f->tx, t + VB_RING_STUCK_NS + 1));
-	read_train(f, 1);
+	read_batch(f, 1);
 	vb_ring_give_back(&f->rx);
 	t += VB_SEC;
 	assert_false(vb_ring_is_stuck(&f->tx, t));
@@ -269,8 +269,9 @@ static void take__writer_lies(void **state)
 	assert_true(taken > 20000);
 }
 
-/* Trains that would fill the ring to its last byte leave the first word of the first one alone. */
-static void put__full_ring_keeps_its_first_train(void **state)
+/* GSO batches that would fill the ring to its last byte leave the first word of the first one
+ * alone. */
+static void put__full_ring_keeps_its_first_batch(void **state)
 {
 	struct fixture *f = *state;
 	uint32_t put = 0, got = 0;
@@ -280,30 +281,30 @@ static void put__full_ring_keeps_its_first_train(void **state)
 		put++;
 	assert_int_equal(VB_RING_BYTES % (f->tx.head / put), 0);
 	for (; vb_ring_has_packets(&f->rx); got++)
-		read_train(f, 1);
+		read_batch(f, 1);
 	assert_int_equal(got, put);
 }
 
-/* A packet that is longer than any can be ends the ring, though its train has place for it. */
+/* A packet that is longer than any can be ends the ring, though its GSO batch has place for it. */
 static void take__payload_longer_than_any(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_ring_way way;
 	struct vb_rx rx;
-	uint32_t len = VB_PAYLOAD_MAX + 4, train;
+	uint32_t len = VB_PAYLOAD_MAX + 4, gso;
 
 	for (uint32_t k = 0; k < 3; k++)
 		make(f, k, VB_PAYLOAD_MAX);
 	assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 3, 0), 3);
 	assert_true(vb_ring_begin(&f->rx, &way));
-	train = f->rx.at; /* where the first packet says how long it is */
-	memcpy(f->tx.mem + VB_RING_HEAD_BYTES + train, &len, sizeof len);
+	gso = f->rx.at; /* where the first packet says how long it is */
+	memcpy(f->tx.mem + VB_RING_HEAD_BYTES + gso, &len, sizeof len);
 	assert_false(vb_ring_take(&f->rx, &rx, f->copy));
 	assert_true(f->rx.is_broken);
 }
 
-/* Nor is a packet read that ends behind its train. */
-static void take__packet_longer_than_its_train(void **state)
+/* Nor is a packet read that ends behind its GSO batch. */
+static void take__packet_longer_than_its_batch(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_ring_way way;
@@ -337,7 +338,7 @@ static void map__only_what_cannot_shrink(void **state)
 	close(fd);
 }
 
-/* No writer has more under way than the ring holds. One that says so, with trains all over the
+/* No writer has more under way than the ring holds. One that says so, with GSO batches all over the
  * ring, is not read around and around. */
 static void begin__not_more_than_the_ring_holds(void **state)
 {
@@ -347,7 +348,7 @@ static void begin__not_more_than_the_ring_holds(void **state)
 	uint32_t taken = 0, len = 0;
 
 	make(f, 0, 20);
-	/* As one who need not wait for the reader: trains of equal length, all around. */
+	/* As one who need not wait for the reader: GSO batches of equal length, all around. */
 	do {
 		f->tx.taken = f->tx.head;
 		assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0), 1);
@@ -385,16 +386,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(take__what_was_put_in_any_length_many_times_around,
 					    setup, teardown),
-	    cmocka_unit_test_setup_teardown(put__one_path_to_a_train, setup, teardown),
+	    cmocka_unit_test_setup_teardown(put__one_path_to_a_batch, setup, teardown),
 	    cmocka_unit_test_setup_teardown(begin__not_before_the_first_word_is_written, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(put__full_until_given_back, setup, teardown),
-	    cmocka_unit_test_setup_teardown(put__full_ring_keeps_its_first_train, setup, teardown),
+	    cmocka_unit_test_setup_teardown(put__full_ring_keeps_its_first_batch, setup, teardown),
 	    cmocka_unit_test_setup_teardown(is_stuck__only_while_full_and_unmoved, setup, teardown),
 	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__payload_longer_than_any, setup, teardown),
-	    cmocka_unit_test_setup_teardown(take__packet_longer_than_its_train, setup, teardown),
+	    cmocka_unit_test_setup_teardown(take__packet_longer_than_its_batch, setup, teardown),
 	    cmocka_unit_test(map__only_what_cannot_shrink),
 	    cmocka_unit_test_setup_teardown(begin__not_more_than_the_ring_holds, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__headers_cannot_change_underneath, setup,

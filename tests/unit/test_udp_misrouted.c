@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A train whose first packet is damaged where the kernel looks for the process: all of it goes to
- * another one, which tells what is not its own from packets for QPs that do not exist. The sockets
- * are steered as the broker has them (node/store/group.h).
+ * A GSO batch whose first packet is damaged where the kernel looks for the process: all of it goes
+ * to another one, which tells what is not its own from packets for QPs that do not exist. The
+ * sockets are steered as the broker has them (node/store/group.h).
  */
 #include "core/hca.h"
 #include "node/store/group.h"
@@ -10,7 +10,7 @@
 
 #include <netinet/udp.h>
 
-#define OWNER 2u /* slot of the process that the train is for */
+#define OWNER 2u /* slot of the process that the GSO batch is for */
 #define OTHER 3u
 #define QPN (0x123400u | OWNER)
 #define PKTS 8u
@@ -45,12 +45,12 @@ static struct vb_hca *adapter_new(struct fixture *f, uint32_t slot)
 	return hca;
 }
 
-/* Sends packets for QPN in one train; the low byte of the first one's QPN is @low. */
-static void train_send(struct fixture *f, uint8_t low)
+/* Sends packets for QPN in one GSO batch; the low byte of the first one's QPN is @low. */
+static void gso_send(struct fixture *f, uint8_t low)
 {
 	struct vb_hdr h = {
 	    .opcode = VB_TRANSPORT_UC | VB_OP_SEND_ONLY, .pkey = VB_PKEY_DEFAULT, .dqpn = QPN};
-	uint8_t train[PKTS * sizeof((struct forged *)NULL)->pkt];
+	uint8_t gso[PKTS * sizeof((struct forged *)NULL)->pkt];
 	struct forged o;
 	int seg;
 
@@ -59,12 +59,12 @@ static void train_send(struct fixture *f, uint8_t low)
 		h.psn = vb_psn(i);
 		(void)vb_hdr_emit(&h, o.pkt);
 		forge_icrc(&o, &f->path6, 0, 0);
-		memcpy(train + i * o.len, o.pkt, o.len);
+		memcpy(gso + i * o.len, o.pkt, o.len);
 	}
-	train[7] = low;
+	gso[7] = low;
 	seg = (int)o.len;
 	assert_int_equal(setsockopt(o.fd, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof seg), 0);
-	assert_int_equal(send(o.fd, train, PKTS * o.len, 0), PKTS * o.len);
+	assert_int_equal(send(o.fd, gso, PKTS * o.len, 0), PKTS * o.len);
 	close(o.fd);
 }
 
@@ -79,7 +79,7 @@ static uint32_t packets_handled(struct fixture *f, struct vb_hca *hca)
 	return cnt;
 }
 
-static void recv__train_of_another_process(void **state)
+static void recv__batch_of_another_process(void **state)
 {
 	struct vb_group g;
 	struct fixture *f;
@@ -96,11 +96,11 @@ static void recv__train_of_another_process(void **state)
 	hca = adapter_new(f, OTHER);
 
 	/* As it should be: nothing comes here. */
-	train_send(f, OWNER);
+	gso_send(f, OWNER);
 	assert_int_equal(packets_handled(f, hca), 0);
 	assert_int_equal(recv(g.fd[OWNER], &byte, 1, MSG_DONTWAIT | MSG_TRUNC) > 0, 1);
 
-	train_send(f, OTHER);
+	gso_send(f, OTHER);
 	assert_int_equal(packets_handled(f, hca), PKTS - 1);
 	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 1);
 	assert_int_equal(counter(f, VB_COUNTER_rx_misrouted), PKTS - 1);
@@ -114,7 +114,7 @@ static void recv__train_of_another_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(recv__train_of_another_process),
+	    cmocka_unit_test(recv__batch_of_another_process),
 	};
 
 	if (!netns_enter()) {

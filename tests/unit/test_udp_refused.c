@@ -46,7 +46,7 @@ static void full__waits(void **state)
 }
 
 /* While somebody has leased a flow label for himself alone, the kernel takes none that is not
- * leased: the packets of a train that it refuses for that leave without one. */
+ * leased: the packets of a GSO batch that it refuses for that leave without one. */
 static void flow_label__leased_by_another(void **state)
 {
 	struct fixture *f = *state;
@@ -95,7 +95,7 @@ static void icmp__costs_no_datagram(void **state)
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv(fd, got, sizeof got, 0), vb_tx_wire_len(&f->batch.pkt[0]));
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 0);
-	/* So does a message of several trains. */
+	/* So does a message of several GSO batches. */
 	clear(f);
 	close(fd);
 	add(f, &f->path6, 64, 1);

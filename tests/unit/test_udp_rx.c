@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving over UDP: trains cut into packets, control data, and what a plain socket makes up. */
+/* Receiving over UDP: GSO batches cut into packets, control data, and what a plain socket makes up.
+ */
 #include "udp_forged.h"
 
 #include "base/rng.h"
 
 #include <netinet/udp.h>
 
-static void recv__train_in_portions(void **state)
+static void recv__batch_in_portions(void **state)
 {
 	struct fixture *f = *state;
 
@@ -36,8 +37,8 @@ static void recv__no_room(void **state)
 	check_packet(f, &rx[0], 1);
 }
 
-/* 300 KB of trains: more than one datagram in one call. */
-static void recv__several_trains(void **state)
+/* 300 KB of GSO batches: more than one datagram in one call. */
+static void recv__several_batches(void **state)
 {
 	struct fixture *f = *state;
 
@@ -317,7 +318,7 @@ static void recv__too_short(void **state)
 	close(o.fd);
 }
 
-/* Random bytes of random lengths, some as trains with silly segment sizes. */
+/* Random bytes of random lengths, some as GSO batches with silly segment sizes. */
 static void recv__garbage(void **state)
 {
 	struct fixture *f = *state;
@@ -511,9 +512,9 @@ static void recv__ipv4_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(recv__train_in_portions),
+	    T(recv__batch_in_portions),
 	    T(recv__no_room),
-	    T(recv__several_trains),
+	    T(recv__several_batches),
 	    T(recv__traffic_class),
 	    T(recv__flow_label),
 	    T(recv__identification_unknown),

@@ -10,7 +10,7 @@
 #include <netinet/udp.h>
 #include <sched.h>
 
-#define TRAIN 64u
+#define GSO 64u
 #define RANDOM_PKTS 2000000u
 
 struct world {
@@ -63,11 +63,11 @@ static void await_delivery(struct world *w)
 
 static uint32_t world_recv(struct world *w)
 {
-	struct vb_rx rx[TRAIN];
+	struct vb_rx rx[GSO];
 	uint32_t n, cnt = 0;
 
 	await_delivery(w);
-	while ((n = w->f->link->ops->recv(w->f->link, rx, TRAIN, w->now)) != 0)
+	while ((n = w->f->link->ops->recv(w->f->link, rx, GSO, w->now)) != 0)
 		cnt += n;
 	return cnt;
 }
@@ -89,10 +89,10 @@ static uint16_t send_row(struct world *w, uint16_t id, uint32_t cnt, vb_dur gap)
 	return id;
 }
 
-/* A train of packets with random ICRCs from the socket @fd. Returns how many were taken. */
-static uint32_t random_train(struct world *w, int fd)
+/* A GSO batch of packets with random ICRCs from the socket @fd. Returns how many were taken. */
+static uint32_t random_batch(struct world *w, int fd)
 {
-	uint8_t buf[TRAIN][VB_BTH_LEN + VB_ICRC_LEN];
+	uint8_t buf[GSO][VB_BTH_LEN + VB_ICRC_LEN];
 	int seg = sizeof buf[0];
 
 	for (uint32_t i = 0; i < sizeof buf; i++)
@@ -115,16 +115,16 @@ static void random_icrcs__none_taken(void **state)
 	world_open(&w, *state);
 	forge(&stranger, &w.f->path4, 0, DF, 40);
 	id = send_row(&w, 0x1234, 100, 10 * VB_USEC);
-	for (uint32_t i = 0; i < RANDOM_PKTS / TRAIN; i++) {
+	for (uint32_t i = 0; i < RANDOM_PKTS / GSO; i++) {
 		w.now += 20 * VB_USEC;
-		taken[0] += random_train(&w, w.o.fd);
+		taken[0] += random_batch(&w, w.o.fd);
 		if (i % 8 == 0)
 			id = send_row(&w, id, 1, VB_USEC);
 	}
-	for (uint32_t i = 0; i < RANDOM_PKTS / TRAIN / 4; i++) {
+	for (uint32_t i = 0; i < RANDOM_PKTS / GSO / 4; i++) {
 		w.now += 20 * VB_USEC;
-		taken[1] += random_train(&w, w.o.fd);
-		taken[2] += random_train(&w, stranger.fd);
+		taken[1] += random_batch(&w, w.o.fd);
+		taken[2] += random_batch(&w, stranger.fd);
 	}
 	assert_true(taken[0] + taken[1] + taken[2] <= 1);
 	assert_true(counter(w.f, VB_COUNTER_rx_ip_id_refused) > 50);
@@ -382,7 +382,7 @@ static void spoofed_fragments__lose_nothing(void **state)
 	world_open(&w, *state);
 	id = send_row(&w, 0x100, 300, 5 * VB_USEC);
 	for (uint32_t i = 0; i < 32; i++)
-		assert_uint_in_range(random_train(&w, w.o.fd), 0, 1);
+		assert_uint_in_range(random_batch(&w, w.o.fd), 0, 1);
 	id = send_row(&w, id, 1, 5 * VB_USEC);
 	assert_false(takes_fragmentable(&w, (uint16_t)(id + 0x4000)));
 	id = send_row(&w, id, 1, 5 * VB_USEC);

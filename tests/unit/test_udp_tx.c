@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending over UDP: trains, source ports, what cannot be sent, what the tap sees. */
+/* Sending over UDP: GSO batches, source ports, what cannot be sent, what the tap sees. */
 #include "udp_world.h"
 
 #include <errno.h>
@@ -184,8 +184,8 @@ static void set_lo_mtu(int mtu)
 	close(fd);
 }
 
-/* A shorter packet ends a train, unless it begins one: so a message is two, its longer first packet
- * and the rest. */
+/* A shorter packet ends a GSO batch, unless it begins one: so a message is two, its longer first
+ * packet and the rest. */
 static void send__run_of_shorter_packets(void **state)
 {
 	static const uint32_t len[] = {600, 500, 500, 500, 600, 500};
@@ -220,9 +220,9 @@ static void receiver_is_here(struct fixture *f)
 	f->udp->cfg.own = own;
 }
 
-/* Trains of one path leave in one call, and each packet has the identification that its ICRC was
- * made for. */
-static void send__trains_in_one_call(void **state)
+/* GSO batches of one path leave in one call, and each packet has the identification that its ICRC
+ * was made for. */
+static void send__batches_in_one_call(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_udp_sock *s;
@@ -255,8 +255,8 @@ static void send__trains_in_one_call(void **state)
 	}
 }
 
-/* A train that is refused behind others in its call leaves no trace in counts, and those behind it
- * have right identifications. */
+/* A GSO batch that is refused behind others in its call leaves no trace in counts, and those behind
+ * it have right identifications. */
 static void send__refused_behind_others(void **state)
 {
 	static const uint32_t len[] = {1024, 1000, 1000, 4096, 4096, 1000, 1000};
@@ -288,7 +288,7 @@ static void send__refused_behind_others(void **state)
 		assert_int_equal(own->last, flow[0].sent);
 		assert_int_equal(flow[0].sent, sent + 3 * VB_FLOW_OVERHEAD);
 		/* What the kernel numbers is learned anew: when the call stopped, and for each of
-		 * the two packets when it is refused in a train and by itself. */
+		 * the two packets when it is refused in a GSO batch and by itself. */
 		if (vb_udp_is_numbered(s))
 			assert_int_equal(s->probes, probes + 5);
 		assert_int_equal(recv_some(f, rx, 1), 1);
@@ -375,7 +375,7 @@ static void send__while_the_payload_changes(void **state)
 	assert_int_equal(counter(f, VB_COUNTER_port_rcv_errors), 0);
 }
 
-/* A train goes to one process as a whole, so packets for two QPs never share one. */
+/* A GSO batch goes to one process as a whole, so packets for two QPs never share one. */
 static void send__without_gso(void **state)
 {
 	struct fixture *f = *state;
@@ -456,8 +456,8 @@ static void send__from_the_middle_of_a_batch(void **state)
 	check_packet(f, &rx[0], 3);
 }
 
-/* The tap sees both directions, with the identification each packet of a train has; what was sent
- * is what arrived. */
+/* The tap sees both directions, with the identification each packet of a GSO batch has; what was
+ * sent is what arrived. */
 static void tap__both_directions(void **state)
 {
 	static const uint32_t len[] = {10, VB_UDP_SHORT_MAX, VB_UDP_SHORT_MAX + 1};
@@ -484,7 +484,7 @@ static void tap__both_directions(void **state)
 			const struct vb_link_tap *t = &f->tap[i];
 
 			assert_int_equal(t->sent, i < 5);
-			/* Sent before the call: of one train all at one time. */
+			/* Sent before the call: of one GSO batch all at one time. */
 			assert_true(i < 5 ? t->at_ns >= before && t->at_ns == f->tap[0].at_ns
 					  : t->at_ns == 0);
 			assert_int_equal(t->udp.ip_id, i % 5);
@@ -536,7 +536,7 @@ int main(void)
 	    T(send__connected_identification_is_known),
 	    T(send__many_source_ports),
 	    T(send__run_of_shorter_packets),
-	    T(send__trains_in_one_call),
+	    T(send__batches_in_one_call),
 	    T(send__refused_behind_others),
 	    T(send__option_changes_between_calls_only),
 	    T(send__full_batch),

@@ -143,11 +143,11 @@ static void say_left_out(char *text, size_t size, const struct vb_capture_pages 
 				     "%s does not tell which packets were sent and which received; "
 				     "each is shown when it was seen. ",
 				     c->read[i]);
-		if (f->trains)
+		if (f->batches)
 			vb_page_text(text, size,
-				     "In %s %" PRIu64 " trains of packets were captured before "
+				     "In %s %" PRIu64 " GSO batches were captured before "
 				     "the kernel cut them; they are left out. ",
-				     c->read[i], f->trains);
+				     c->read[i], f->batches);
 	}
 	if (n->both_ends == 0)
 		vb_page_text(text, size,

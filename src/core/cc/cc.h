@@ -96,7 +96,7 @@ void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint3
 bool vb_limiter_exceeds(const struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t bytes,
 			vb_dur span);
 /* Bytes charged to the window of 1024 cycles that ends now, and what is owed. CC-38 */
-/* A QP that has to wait does so for so long beyond that, so that packets leave in trains. */
+/* A QP that has to wait does so for so long beyond that, so that packets leave in GSO batches. */
 vb_dur vb_limiter_wait(const struct vb_cc *cc, const struct vb_cc_settings *set);
 uint32_t vb_limiter_bytes(const struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now);
 

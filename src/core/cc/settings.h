@@ -92,7 +92,7 @@ struct vb_cc_settings {
 	uint8_t rxq_pmax;            /* percent */
 
 	/* Unused budget of the limiter lasts so long, and a QP that waits does so for half of it,
-	 * so that packets leave in trains; 0: one window, and no trains. At most 1 s. */
+	 * so that packets leave in GSO batches; 0: one window, and no GSO batches. At most 1 s. */
 	uint32_t limiter_burst_ns;
 	/* What unused budget lasts for in bytes, whatever the rate, in place of limiter_burst_ns;
 	 * 0: by time. At most 1 MiB. REG-09 */

@@ -244,7 +244,7 @@ static void enter_rtr(struct vb_qp *qp)
 		qp->ack_every = cfg->peer_window_bytes / 4 / qp->mtu;
 	if (qp->ack_every == 0)
 		qp->ack_every = 1;
-	qp->train_pkts = cfg->train_bytes / (qp->mtu + VB_BTH_LEN + VB_ICRC_LEN);
+	qp->gso_pkts = cfg->gso_bytes / (qp->mtu + VB_BTH_LEN + VB_ICRC_LEN);
 	qp->resp.epsn = vb_psn(qp->attr.rq_psn);
 	qp->resp.msg = VB_MSG_NONE;
 	if (vb_qp_extensions(qp, qp->attr.port) & VB_EXTENSION_SELECTIVE_REPEAT)

@@ -38,8 +38,8 @@ static bool credit_is_short(const struct vb_qp *qp, const struct vb_swqe *w)
 	return !vb_psn_eq(req->psn_una, req->psn_nxt);
 }
 
-/* What keeps the packet at psn_nxt of @w from leaving now. A train that has begun leaves whole. */
-static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, bool in_train)
+/* What keeps the packet at psn_nxt of @w from leaving now. A GSO batch that began leaves whole. */
+static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, bool in_gso)
 {
 	const struct vb_requester *req = &qp->req;
 	bool starts = vb_psn_eq(req->psn_nxt, w->first);
@@ -68,7 +68,7 @@ static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, b
 		return VB_BLOCK_PSN_WINDOW;
 	if (vb_window_is_full(&req->window, req->psn_una, req->psn_nxt, pkts))
 		return VB_BLOCK_TX_WINDOW;
-	if (!in_train && window_is_full(qp, w, pkts))
+	if (!in_gso && window_is_full(qp, w, pkts))
 		return VB_BLOCK_WINDOW;
 	return VB_BLOCK_NONE;
 }
@@ -235,11 +235,11 @@ static void req_sent(struct vb_qp *qp, vb_time now)
 
 /*
  * Packets of @w from psn_nxt on that had better leave together. The first one of a message may be
- * longer than the others, and then is no part of their train.
+ * longer than the others, and then is no part of their GSO batch.
  */
-static uint32_t train_of(const struct vb_qp *qp, const struct vb_swqe *w)
+static uint32_t gso_of(const struct vb_qp *qp, const struct vb_swqe *w)
 {
-	uint32_t at, most = qp->train_pkts;
+	uint32_t at, most = qp->gso_pkts;
 
 	if (w->pkts <= 1 || most <= 1 || vb_swqe_wants_response(w))
 		return 1;
@@ -253,17 +253,17 @@ static uint32_t train_of(const struct vb_qp *qp, const struct vb_swqe *w)
 }
 
 /*
- * True when @train packets have a place together. For those that are not the first of this turn it
- * may be in the next one. The first ones, which others that were owed may have left little of the
- * turn, go beyond *stop; or they wait for the next batch, and are first in it.
+ * True when @gso packets have a place together. For those that are not the first of this turn
+ * it may be in the next one. The first ones, which others that were owed may have left little of
+ * the turn, go beyond *stop; or they wait for the next batch, and are first in it.
  */
-static bool train_fits(struct vb_requester *req, const struct vb_tx_batch *b, bool is_first,
-		       uint32_t train, uint32_t *stop)
+static bool gso_fits(struct vb_requester *req, const struct vb_tx_batch *b, bool is_first,
+		     uint32_t gso, uint32_t *stop)
 {
-	uint32_t end = b->cnt + train;
+	uint32_t end = b->cnt + gso;
 
-	VB_ASSERT_ALL(train >= 1 && train <= VB_TURN_PKTS);
-	if (train == 1)
+	VB_ASSERT_ALL(gso >= 1 && gso <= VB_TURN_PKTS);
+	if (gso == 1)
 		return true;
 	if (is_first && end > *stop)
 		*stop = end;
@@ -272,29 +272,29 @@ static bool train_fits(struct vb_requester *req, const struct vb_tx_batch *b, bo
 }
 
 /*
- * True while a part of @train waits for room for the whole. Not for ever: others may take what
+ * True while a part of @gso waits for room for the whole. Not for ever: others may take what
  * there is again and again.
  */
-static bool train_waits(struct vb_requester *req, uint32_t train, uint64_t room, uint32_t mtu,
-			vb_time now)
+static bool gso_waits(struct vb_requester *req, uint32_t gso, uint64_t room, uint32_t mtu,
+		      vb_time now)
 {
-	if (train == 1)
+	if (gso == 1)
 		return false;
-	if (room >= (uint64_t)train * mtu) {
-		req->train_at = 0;
+	if (room >= (uint64_t)gso * mtu) {
+		req->gso_at = 0;
 		return false;
 	}
-	if (!req->train_at)
-		req->train_at = now;
-	return now - req->train_at < VB_TRAIN_WAIT_NS;
+	if (!req->gso_at)
+		req->gso_at = now;
+	return now - req->gso_at < VB_GSO_WAIT_NS;
 }
 
 /*
- * True while the receiver cannot take another packet, or not the whole of @train. *room is what it
- * could take when asked, which is once a turn, for UD once a message. The timer lets the QP look
+ * True while the receiver cannot take another packet, or not the whole of @gso. *room is what
+ * it could take when asked, which is once a turn, for UD once a message. The timer lets the QP look
  * again.
  */
-static bool room_is_short(struct vb_qp *qp, const struct vb_swqe *w, uint32_t train, uint64_t *room,
+static bool room_is_short(struct vb_qp *qp, const struct vb_swqe *w, uint32_t gso, uint64_t *room,
 			  vb_time now)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
@@ -308,7 +308,7 @@ static bool room_is_short(struct vb_qp *qp, const struct vb_swqe *w, uint32_t tr
 	} else if (*room == UINT64_MAX) {
 		*room = cfg->room(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
 	}
-	if (*room >= qp->mtu && !train_waits(&qp->req, train, *room, qp->mtu, now))
+	if (*room >= qp->mtu && !gso_waits(&qp->req, gso, *room, qp->mtu, now))
 		return false;
 	qp->req.block = VB_BLOCK_ROOM;
 	vb_timer_set(qp, VB_TIMER_ROOM, vb_time_after(now, VB_ROOM_RETRY_NS));
@@ -361,7 +361,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	const struct vb_req_hooks *hooks = qp->ops->req;
 	struct vb_sq *sq = &qp->sq;
 	uint64_t room = UINT64_MAX;
-	uint32_t from = b->cnt, left = 0; /* left of the train under way */
+	uint32_t from = b->cnt, left = 0; /* left of the GSO batch under way */
 	bool limited = vb_rate_is_limited(qp);
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
@@ -416,16 +416,16 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 				return false;
 		}
 
-		uint32_t train = left ? 1 : train_of(qp, w);
+		uint32_t gso = left ? 1 : gso_of(qp, w);
 
-		if (room_is_short(qp, w, train, &room, now))
+		if (room_is_short(qp, w, gso, &room, now))
 			return false;
 		if (hooks && hooks->is_due(qp))
 			continue;
-		if (!train_fits(&qp->req, b, b->cnt == from, train, &stop) ||
+		if (!gso_fits(&qp->req, b, b->cnt == from, gso, &stop) ||
 		    !vb_tx_may_emit(qp, b, stop))
 			return true;
-		left = (left ? left : train) - send_next(qp, w, &room, b, now);
+		left = (left ? left : gso) - send_next(qp, w, &room, b, now);
 	}
 	return false;
 }

@@ -7,8 +7,8 @@
  * One turn; true when there is more. CNPs come first: they are what congestion waits for. READ
  * responses come next: a peer waits for them, and they free its window. But a turn that they filled
  * is followed by one of requests, since a peer may have READs under way all the time. A mere
- * acknowledgement comes last: short as it is, it ends the train of the requests before it, and a
- * peer that polls for it finds that what was sent with it has arrived too.
+ * acknowledgement comes last: short as it is, it ends the GSO batch of the requests before it, and
+ * a peer that polls for it finds that what was sent with it has arrived too.
  */
 bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {

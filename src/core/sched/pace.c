@@ -96,7 +96,7 @@ vb_time vb_pace_at(const struct vb_qp *qp, vb_time now)
 
 	if (p->next <= now)
 		return now;
-	/* Half of what is kept: what becomes due meanwhile leaves as one train. */
+	/* Half of what is kept: what becomes due meanwhile leaves as one GSO batch. */
 	return vb_time_after(p->next, kept(qp) / 2);
 }
 

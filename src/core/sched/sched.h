@@ -8,7 +8,7 @@
 struct vb_hca;
 struct vb_qp;
 
-/* Packets a QP may send in one turn: as many as one UDP_SEGMENT train holds at MTU 4096, twice. */
+/* Packets a QP may send in one turn: as many as one GSO batch holds at MTU 4096, twice. */
 #define VB_TURN_PKTS 32u
 
 void vb_sched_activate(struct vb_qp *qp);

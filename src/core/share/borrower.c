@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* The borrower of the target, the first in its list from then on: packets come in trains. */
+/* The borrower of the target, the first in its list from then on: packets come in GSO batches. */
 static struct vb_xrc_loan *borrower_find(struct vb_xrcd *x, uint32_t peer, uint32_t qpn)
 {
 	for (struct vb_list *l = x->targets.next; l != &x->targets; l = l->next) {

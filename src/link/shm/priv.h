@@ -41,7 +41,7 @@ struct vb_shm {
 	uint32_t source_cnt;
 	uint32_t first;  /* source to read first: each in turn */
 	uint32_t rx_cnt; /* packets of the last recv that came by shared memory */
-	struct vb_path path[VB_SHM_RX_PKTS]; /* of the trains they came in */
+	struct vb_path path[VB_SHM_RX_PKTS]; /* of the GSO batches they came in */
 	uint8_t copy[VB_SHM_RX_PKTS][VB_RING_COPY_BYTES];
 	/* Packets of a batch that go on to the link below. */
 	struct vb_tx_batch out;

@@ -6,16 +6,16 @@
 
 #include <string.h>
 
-/* Trains begin at cache lines. */
-#define TRAIN_ALIGN 64u
+/* GSO batches begin at cache lines. */
+#define GSO_ALIGN 64u
 /* Long payload begins at a cache line too, for the sake of whoever copies it. */
 #define PAYLOAD_ALIGN 64u
-/* So much is always free behind the last train: the word that says that no other follows. */
-#define SLACK TRAIN_ALIGN
+/* So much is always free behind the last GSO batch: the word that says that no other follows. */
+#define SLACK GSO_ALIGN
 
 _Static_assert((VB_RING_BYTES & (VB_RING_BYTES - 1)) == 0, "positions are taken modulo the size");
 
-struct train {
+struct gso {
 	uint32_t ready; /* bytes, this word included; 0: not there yet */
 	uint16_t pkt_cnt;
 	uint8_t traffic_class, hop_limit;
@@ -24,7 +24,7 @@ struct train {
 	uint8_t sl, rsv;
 	struct vb_gid sgid, dgid;
 };
-_Static_assert(sizeof(struct train) == 56, "shared between processes");
+_Static_assert(sizeof(struct gso) == 56, "shared between processes");
 
 /* In front of a packet; its headers end where its payload begins, see payload_at(). One word, so
  * that it is read at once. */
@@ -78,13 +78,13 @@ static uint32_t bytes_waiting(const struct vb_ring_tx *r)
 	return (uint32_t)(r->head - r->taken);
 }
 
-static void put_packet(uint8_t *train, uint32_t at, uint32_t payload, const struct vb_tx *tx)
+static void put_packet(uint8_t *gso, uint32_t at, uint32_t payload, const struct vb_tx *tx)
 {
 	union packet head = {
 	    .payload_len = tx->payload_len, .hdr_len = tx->hdr_len, .pad = tx->pad};
-	uint8_t *to = train + payload;
+	uint8_t *to = gso + payload;
 
-	memcpy(train + at, &head, sizeof head);
+	memcpy(gso + at, &head, sizeof head);
 	memcpy(to - tx->hdr_len, tx->hdr, tx->hdr_len);
 	for (uint32_t i = 0; i < tx->seg_cnt; i++) {
 		memcpy(to, tx->seg[i].p, tx->seg[i].len);
@@ -98,7 +98,7 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 {
 	const struct vb_path *path = &way->path;
 	uint8_t *at = bytes_at(r->mem, r->head);
-	struct train *t = (struct train *)(void *)at;
+	struct gso *t = (struct gso *)(void *)at;
 	uint32_t len = sizeof *t, free, n = 0;
 
 	if (r->head == r->taken)
@@ -110,14 +110,14 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 		uint32_t payload = payload_at(len, pkt[n].hdr_len, pkt[n].payload_len);
 		uint32_t end = packet_end(payload, pkt[n].payload_len);
 
-		if (round_up(end, TRAIN_ALIGN) + SLACK > free || (n && end > VB_RING_TRAIN_MAX))
+		if (round_up(end, GSO_ALIGN) + SLACK > free || (n && end > VB_RING_GSO_MAX))
 			break;
 		put_packet(at, len, payload, &pkt[n]);
 		len = end;
 	}
 	if (n == 0)
 		return 0;
-	len = round_up(len, TRAIN_ALIGN);
+	len = round_up(len, GSO_ALIGN);
 	t->pkt_cnt = (uint16_t)n;
 	t->traffic_class = path->traffic_class;
 	t->hop_limit = path->hop_limit;
@@ -129,7 +129,7 @@ uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const 
 	t->sl = path->sl;
 	t->sgid = path->sgid;
 	t->dgid = path->dgid;
-	__atomic_store_n(&((struct train *)(void *)(at + len))->ready, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&((struct gso *)(void *)(at + len))->ready, 0, __ATOMIC_RELAXED);
 	/* In one order with the reader's word that it sleeps: see wakeup.h. */
 	__atomic_store_n(&t->ready, len, __ATOMIC_SEQ_CST);
 	r->head += len;
@@ -151,7 +151,7 @@ bool vb_ring_is_stuck(struct vb_ring_tx *r, vb_time now)
 
 static uint32_t bytes_ready(const struct vb_ring_rx *r)
 {
-	return __atomic_load_n(&((struct train *)(void *)bytes_at(r->mem, r->tail))->ready,
+	return __atomic_load_n(&((struct gso *)(void *)bytes_at(r->mem, r->tail))->ready,
 			       __ATOMIC_SEQ_CST);
 }
 
@@ -169,7 +169,7 @@ static bool mark_broken(struct vb_ring_rx *r)
 
 bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 {
-	struct train t;
+	struct gso t;
 
 	if (r->is_broken)
 		return false;
@@ -184,7 +184,7 @@ bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 		r->left = t.pkt_cnt;
 		/* No writer has more under way than the ring holds: without this the same bytes,
 		 * never taken back, would be read around and around. */
-		if (r->len % TRAIN_ALIGN != 0 || r->left == 0 ||
+		if (r->len % GSO_ALIGN != 0 || r->left == 0 ||
 		    r->tail - r->taken + r->len > VB_RING_BYTES)
 			return mark_broken(r);
 	}
@@ -203,7 +203,7 @@ bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way)
 
 bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 {
-	uint8_t *train = bytes_at(r->mem, r->tail);
+	uint8_t *gso = bytes_at(r->mem, r->tail);
 	uint32_t payload, end;
 	union packet p;
 
@@ -211,7 +211,7 @@ bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 		return false;
 	if (r->at + sizeof p > r->len)
 		return mark_broken(r);
-	p.word = __atomic_load_n((uint64_t *)(void *)(train + r->at), __ATOMIC_RELAXED);
+	p.word = __atomic_load_n((uint64_t *)(void *)(gso + r->at), __ATOMIC_RELAXED);
 	if (p.hdr_len < VB_BTH_LEN || p.hdr_len > VB_HDR_MAX || p.pad > VB_PAD_MAX ||
 	    p.payload_len > VB_PAYLOAD_MAX)
 		return mark_broken(r);
@@ -221,15 +221,15 @@ bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy)
 		return mark_broken(r);
 	*rx = (struct vb_rx){.pkt = copy, .len = p.hdr_len + p.payload_len + p.pad};
 	if (p.payload_len <= VB_RING_COPY_MAX) {
-		memcpy(copy, train + payload - p.hdr_len, rx->len);
+		memcpy(copy, gso + payload - p.hdr_len, rx->len);
 		rx->avail = rx->len;
 	} else {
-		memcpy(copy, train + payload - p.hdr_len, p.hdr_len);
+		memcpy(copy, gso + payload - p.hdr_len, p.hdr_len);
 		/* The core finds the payload by the opcode. */
 		if (vb_hdr_len(copy) != p.hdr_len)
 			return mark_broken(r);
 		rx->avail = p.hdr_len;
-		rx->body = train + payload;
+		rx->body = gso + payload;
 	}
 	r->at = end;
 	if (--r->left == 0)

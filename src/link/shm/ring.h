@@ -3,13 +3,14 @@
  * A ring of packets in shared memory, from one process to another: one writes, one reads, neither
  * makes a system call, and neither trusts the other.
  *
- * Packets travel in trains of one path. The first word of a train says that it is there, and the
- * reader waits for that word alone: a writer that dies in the middle of a train has written
- * nothing. How far each side is, it keeps to itself; the reader only tells, in the head, how much
- * it has taken. The ring is mapped twice in a row (link/memory.h), so that a train never wraps.
+ * Packets travel in GSO batches of one path. The first word of a GSO batch says that it is there,
+ * and the reader waits for that word alone: a writer that dies in the middle of a GSO batch has
+ * written nothing. How far each side is, it keeps to itself; the reader only tells, in the head,
+ * how much it has taken. The ring is mapped twice in a row (link/memory.h), so that a GSO batch
+ * never wraps.
  *
- * What the reader finds is checked against the train's bounds, and what decides anything is copied
- * first: nothing that the writer changes afterwards leads outside of the ring.
+ * What the reader finds is checked against the GSO batch's bounds, and what decides anything is
+ * copied first: nothing that the writer changes afterwards leads outside of the ring.
  */
 #ifndef VB_LINK_SHM_RING_H
 #define VB_LINK_SHM_RING_H
@@ -24,8 +25,8 @@
 #define VB_RING_HEAD_BYTES 4096u    /* in front of them */
 #define VB_RING_MAP_BYTES (VB_RING_HEAD_BYTES + 2 * VB_RING_BYTES)
 
-/* A train is not longer, so that the reader begins while the writer is still at it. */
-#define VB_RING_TRAIN_MAX (32u << 10)
+/* A GSO batch is not longer, so that the reader begins while the writer is still at it. */
+#define VB_RING_GSO_MAX (32u << 10)
 
 /* A reader that has not moved for so long while the ring was full is stopped or gone. */
 #define VB_RING_STUCK_NS (100 * VB_MSEC)
@@ -50,22 +51,22 @@ struct vb_ring_tx {
 /* The reader's side. Starts as zero but for mem. */
 struct vb_ring_rx {
 	uint8_t *mem;
-	uint64_t tail;    /* where the train at hand begins, or the next one */
+	uint64_t tail;    /* where the GSO batch at hand begins, or the next one */
 	uint64_t taken;   /* what the writer has been told */
-	uint32_t at, len; /* of the train at hand: bytes read, and in all */
+	uint32_t at, len; /* of the GSO batch at hand: bytes read, and in all */
 	uint32_t left;    /* packets of it; 0: none is at hand */
 	bool is_broken;   /* the writer writes what no writer writes: nothing more is read */
 };
 
-/* What a train says of its packets. */
+/* What a GSO batch says of its packets. */
 struct vb_ring_way {
 	struct vb_path path; /* port is the writer's own */
 	uint32_t ifindex;    /* the writer's, of that port */
 };
 
 /*
- * Writes packets of @pkt that share the path of the first, as a train. Returns how many, at most
- * @cnt; 0: there is no room for even one.
+ * Writes packets of @pkt that share the path of the first, as a GSO batch. Returns how many, at
+ * most @cnt; 0: there is no room for even one.
  */
 uint32_t vb_ring_put(struct vb_ring_tx *r, const struct vb_ring_way *way, const struct vb_tx *pkt,
 		     uint32_t cnt, vb_time now);
@@ -80,14 +81,15 @@ bool vb_ring_is_stuck(struct vb_ring_tx *r, vb_time now);
 bool vb_ring_has_packets(const struct vb_ring_rx *r);
 
 /*
- * Begins the next train, if none is at hand, and tells what it says in @way. False: there is none.
+ * Begins the next GSO batch, if none is at hand, and tells what it says in @way. False: there is
+ * none.
  */
 bool vb_ring_begin(struct vb_ring_rx *r, struct vb_ring_way *way);
 
 /*
- * The next packet of the train at hand. @rx->path is left to the caller; headers, and payload up to
- * VB_RING_COPY_MAX, are copied to the VB_RING_COPY_BYTES at @copy, longer payload is read where it
- * is and stays until vb_ring_give_back(). False: the train ends here, or is broken.
+ * The next packet of the GSO batch at hand. @rx->path is left to the caller; headers, and payload
+ * up to VB_RING_COPY_MAX, are copied to the VB_RING_COPY_BYTES at @copy, longer payload is read
+ * where it is and stays until vb_ring_give_back(). False: the GSO batch ends here, or is broken.
  */
 bool vb_ring_take(struct vb_ring_rx *r, struct vb_rx *rx, uint8_t *copy);
 

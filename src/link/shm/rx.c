@@ -101,10 +101,10 @@ static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
 }
 
 /*
- * Takes packets of one train, up to *budget, which they use up. Returns how many are in @rx: those
- * for an address that has just gone are dropped, and count as much.
+ * Takes packets of one GSO batch, up to *budget, which they use up. Returns how many are in @rx:
+ * those for an address that has just gone are dropped, and count as much.
  */
-static uint32_t recv_train(struct vb_shm *s, struct vb_shm_source *o, struct vb_rx *rx,
+static uint32_t recv_batch(struct vb_shm *s, struct vb_shm_source *o, struct vb_rx *rx,
 			   uint32_t *budget)
 {
 	struct vb_path *path = &s->path[s->rx_cnt];
@@ -143,7 +143,7 @@ static uint32_t recv_rings(struct vb_shm *s, struct vb_rx *rx, uint32_t cnt)
 		struct vb_shm_source *o = &s->source[(s->first + k) % s->source_cnt];
 
 		while (budget && vb_ring_has_packets(&o->ring))
-			total += recv_train(s, o, rx + total, &budget);
+			total += recv_batch(s, o, rx + total, &budget);
 	}
 	if (s->source_cnt > 1)
 		s->first = (s->first + 1) % s->source_cnt;

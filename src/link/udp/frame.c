@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From packets to the bytes of a datagram: headers, payload, pad and ICRC of one packet behind
- * those of the other, so that a train is one run of memory. Payload is copied and read for the ICRC
- * in one go, which costs little more than reading it; and the kernel copies one long run faster
- * than a gather list. IBA 7.8.1, A17
+ * those of the other, so that a GSO batch is one run of memory. Payload is copied and read for the
+ * ICRC in one go, which costs little more than reading it; and the kernel copies one long run
+ * faster than a gather list. IBA 7.8.1, A17
  *
  * Payload is the application's memory, and it may write there while a packet is made: the ICRC is
  * that of the bytes that leave. It may also have taken the memory away since the packet was made:

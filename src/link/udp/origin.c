@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a received train came from: the kernel's name and control data of a datagram, read. What a
- * connection sends comes with the same bytes of them each time, so they are read only when they are
- * others than the last time. ip(7), ipv6(7), udp(7)
+ * Where a received GSO batch came from: the kernel's name and control data of a datagram, read.
+ * What a connection sends comes with the same bytes of them each time, so they are read only when
+ * they are others than the last time. ip(7), ipv6(7), udp(7)
  */
 #include "link/udp/priv.h"
 

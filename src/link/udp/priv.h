@@ -20,9 +20,9 @@
 /* Sockets that send: one for each source address and UDP source port in use, up to this many. */
 #define VB_UDP_SEND_SOCKS 64
 
-#define VB_UDP_TRAIN_MAX 64 /* UDP_MAX_SEGMENTS of kernels before 6.9 */
+#define VB_UDP_GSO_MAX 64 /* UDP_MAX_SEGMENTS of kernels before 6.9 */
 
-/* 64 KiB is the longest datagram or train; a few buffers, so that they stay in a second-level
+/* 64 KiB is the longest datagram or GSO batch; a few buffers, so that they stay in a second-level
  * cache until the core has copied them out. */
 #define VB_UDP_RX_BUFS 8
 #define VB_UDP_RX_BYTES 65536
@@ -97,7 +97,7 @@ struct vb_udp_tx {
 	uint64_t sent_ns;                     /* as struct vb_link_tap has it, of this call */
 };
 
-/* One received datagram or train. */
+/* One received datagram or GSO batch. */
 struct vb_udp_rx_buf {
 	struct vb_path path;
 	union {
@@ -109,12 +109,12 @@ struct vb_udp_rx_buf {
 	_Alignas(64) uint8_t data[VB_UDP_RX_BYTES];
 };
 
-/* A row of IPv4 identifications: that of the last train's first packet, and what follows. */
+/* A row of IPv4 identifications: that of the last GSO batch's first packet, and what follows. */
 struct vb_udp_track {
 	uint16_t id;
 	uint16_t frag; /* flags and fragment offset of its packets */
-	uint8_t step;  /* from train to train: 0 or 1 */
-	uint8_t run;   /* trains that came where they were expected */
+	uint8_t step;  /* from GSO batch to GSO batch: 0 or 1 */
+	uint8_t run;   /* GSO batches that came where they were expected */
 	vb_time heard;
 };
 
@@ -135,7 +135,7 @@ struct vb_udp_sender {
 /* Senders whose packets had a right ICRC; the one heard least recently makes room. */
 struct vb_udp_senders {
 	struct vb_udp_sender sender[VB_UDP_SENDER_SETS][VB_UDP_SENDER_WAYS];
-	struct vb_udp_sender stranger; /* of the train at hand, when it is not among them */
+	struct vb_udp_sender stranger; /* of the GSO batch at hand, when it is not among them */
 };
 
 /* Damaged packets of a while. */
@@ -151,9 +151,9 @@ struct vb_udp_heard {
 	const struct vb_udp_doubt *doubt;
 };
 
-/* Where a train came from, and the name and control data that say so. */
+/* Where a GSO batch came from, and the name and control data that say so. */
 struct vb_udp_origin {
-	bool is_known;     /* else of no other train than the one at hand */
+	bool is_known;     /* else of no other GSO batch than the one at hand */
 	bool is_multicast; /* to a group */
 	bool is_counted;   /* by a sender of this host, see link/flow.h */
 	struct vb_path path;
@@ -178,7 +178,7 @@ struct vb_udp_rx {
 	uint32_t used;    /* entries of msg that the kernel has written */
 	uint32_t in_vain; /* calls in a row that brought nothing */
 	uint32_t cnt, next; /* buffers filled, and the first of them that has packets left */
-	/* The train at hand, buffer next: bytes in all, bytes taken, and of each packet. */
+	/* The GSO batch at hand, buffer next: bytes in all, bytes taken, and of each packet. */
 	uint32_t len, at, seg_len;
 	uint32_t seg_no; /* of the packet at at */
 	bool tap_later;
@@ -275,7 +275,7 @@ struct vb_udp_pseudo vb_udp_pseudo(const struct vb_icrc_udp *in);
 uint32_t vb_udp_icrc_start(struct vb_udp_icrc *c, const struct vb_udp_pseudo *p, uint32_t len,
 			   uint16_t id);
 
-/* How a train is sent. */
+/* How a GSO batch is sent. */
 struct vb_udp_sending {
 	const struct vb_udp_pseudo *pseudo;
 	uint32_t first; /* index of the first packet; those before it stay laid out */
@@ -291,27 +291,27 @@ void vb_udp_frame(struct vb_udp_tx *x, const struct vb_tx *pkt, uint32_t cnt,
 
 /* origin.c */
 
-/* Has u->rx.origin say where the train in @b came from, with name and control data as @m says.
+/* Has u->rx.origin say where the GSO batch in @b came from, with name and control data as @m says.
  * False: not for an HCA port of ours. */
 bool vb_udp_find_origin(struct vb_udp *u, const struct vb_udp_rx_buf *b, struct msghdr *m);
 
 /* sender.c */
 
-/* What is known of the sender of a train with the path @p: an entry, or the stranger. */
+/* What is known of the sender of a GSO batch with the path @p: an entry, or the stranger. */
 struct vb_udp_sender *vb_udp_sender_find(struct vb_udp_senders *t, const struct vb_path *p);
 /* The stranger, whose path is @p, becomes an entry. */
 VB_COLD struct vb_udp_sender *vb_udp_sender_keep(struct vb_udp_senders *t, const struct vb_path *p);
 
-/* The identification that the next train is expected to begin with. */
+/* The identification that the next GSO batch is expected to begin with. */
 static inline uint16_t vb_udp_sender_next(const struct vb_udp_sender *s)
 {
 	return (uint16_t)(s->track[0].id + s->track[0].step);
 }
 
-/* The first train of a stranger began with @id. */
+/* The first GSO batch of a stranger began with @id. */
 VB_COLD void vb_udp_sender_begin(struct vb_udp_sender *s, uint16_t id, vb_time now);
 
-/* A train began with the expected identification, @id. */
+/* A GSO batch began with the expected identification, @id. */
 static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_time now)
 {
 	struct vb_udp_track *t = &s->track[0];
@@ -326,8 +326,8 @@ static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_
 	t->heard = now;
 }
 
-/* Whether a train whose ICRCs are right if it began with @id, flags and fragment offset @frag, is
- * the sender's. It is another than the expected one. */
+/* Whether a GSO batch whose ICRCs are right if it began with @id, flags and fragment offset @frag,
+ * is the sender's. It is another than the expected one. */
 VB_COLD bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
 				    const struct vb_udp_heard *h);
 

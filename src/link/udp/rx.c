@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receiving: takes datagrams and trains of UDP_GRO, cuts trains into packets, and checks each ICRC
- * before anything else is believed. Nothing here grows with what arrives, and every length is
- * checked: the sender may be anybody.
+ * Receiving: takes datagrams and GSO batches of UDP_GRO, cuts GSO batches into packets, and checks
+ * each ICRC before anything else is believed. Nothing here grows with what arrives, and every
+ * length is checked: the sender may be anybody.
  */
 #include "link/udp/priv.h"
 
@@ -66,7 +66,8 @@ static long receive_datagrams(int fd, struct mmsghdr *msg, uint32_t cnt)
 
 /*
  * How many datagrams to ask for next time. A look at an idle socket is cheapest with one buffer;
- * many small datagrams, with many; long trains fill the cache, and so use the same buffer again.
+ * many small datagrams, with many; long GSO batches fill the cache, and so use the same buffer
+ * again.
  */
 static void adapt_count(struct vb_udp_rx *rx)
 {
@@ -128,7 +129,7 @@ static bool fill_buffers(struct vb_udp *u)
 }
 
 /* Begins with buffer next. False: not for an HCA port of ours, or not whole. */
-static bool begin_train(struct vb_udp *u)
+static bool begin_batch(struct vb_udp *u)
 {
 	struct vb_udp_rx *rx = &u->rx;
 	struct vb_udp_rx_buf *b = &rx->buf[rx->next];
@@ -156,8 +157,8 @@ static bool begin_train(struct vb_udp *u)
 
 /*
  * The ICRC covers the IPv4 identification, which a UDP socket does not see. Senders like this one
- * number the segments of a train; others, as rxe, put any number there, or leave DF off. *id and
- * *frag become what it must have been. False: wrong whatever it was.
+ * number the segments of a GSO batch; others, as rxe, put any number there, or leave DF off. *id
+ * and *frag become what it must have been. False: wrong whatever it was.
  */
 VB_COLD static bool solve_icrc(struct vb_udp *u, uint32_t crc, uint8_t *pkt, uint32_t len,
 			       uint16_t *id, uint16_t *frag)
@@ -185,7 +186,7 @@ static void keep_sender(struct vb_udp_rx *rx)
 		o->sender = vb_udp_sender_keep(&rx->senders, &o->path);
 }
 
-/* The first packet of a train with a right ICRC, which had the expected identification. */
+/* The first packet of a GSO batch with a right ICRC, which had the expected identification. */
 static void hear_sender(struct vb_udp_rx *rx)
 {
 	rx->is_heard = true;
@@ -255,7 +256,7 @@ VB_COLD static void tap_taken(struct vb_udp *u, const struct vb_rx *rx, uint16_t
 	r->seen_cnt = 0;
 }
 
-/* Takes the next packet of the train at hand. False: it was dropped. */
+/* Takes the next packet of the GSO batch at hand. False: it was dropped. */
 static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 {
 	struct vb_udp_rx *rx = &u->rx;
@@ -288,8 +289,8 @@ static bool take_packet(struct vb_udp *u, struct vb_rx *out)
 	return true;
 }
 
-/* Takes packets of the train at hand, up to @cnt. */
-static uint32_t take_train(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
+/* Takes packets of the GSO batch at hand, up to @cnt. */
+static uint32_t take_batch(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 {
 	struct vb_udp_rx *rx = &u->rx;
 	const struct vb_udp_origin *o = &rx->origin;
@@ -318,8 +319,8 @@ static uint32_t take_filled(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 	uint32_t n = 0;
 
 	while (n < cnt && rx->next < rx->cnt) {
-		if (rx->is_begun || begin_train(u))
-			n += take_train(u, out + n, cnt - n);
+		if (rx->is_begun || begin_batch(u))
+			n += take_batch(u, out + n, cnt - n);
 		else
 			rx->at = rx->len = 0;
 		if (rx->at == rx->len) {

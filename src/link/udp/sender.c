@@ -22,7 +22,7 @@
 /* A packet may be late by so many. */
 #define LATE 1024
 
-/* Trains in a row that came where they were expected, and their sender is predictable. */
+/* GSO batches in a row that came where they were expected, and their sender is predictable. */
 #define PREDICTABLE 16
 
 /* A counter of the kernel advances by one in this time at most, and has been anywhere after the

@@ -112,7 +112,7 @@ static int sock_open(struct vb_udp_sock *s)
 	}
 	s->fd = fd;
 	s->hop_limit.have = VB_UDP_HOP_LIMIT;
-	/* A kernel that does not know UDP_SEGMENT would send a train as one datagram. */
+	/* A kernel that does not know UDP_SEGMENT would send a GSO batch as one datagram. */
 	s->gso = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len) == 0;
 	s->flow_label = s->is_ipv6 && set_int(fd, IPPROTO_IPV6, OPT_IPV6_FLOWINFO_SEND, 1) == 0;
 	return 0;

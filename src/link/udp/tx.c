@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending: runs of packets with one path and one length become trains, one UDP_SEGMENT send each.
+ * Sending: runs of packets with one path and one length become GSO batches, one UDP_SEGMENT send
+ * each.
  */
 #include "link/guard.h"
 #include "link/udp/priv.h"
@@ -15,11 +16,11 @@
 
 #define BTH_DQPN 5 /* offset of the 3 bytes */
 
-/* Trains in one call: two of a long message, its first packet and the others, twice. */
-#define TRAINS_MAX 4u
+/* GSO batches in one call: two of a long message, its first packet and the others, twice. */
+#define GSO_BATCHES_MAX 4u
 
-/* A train of packets of one batch on its way. */
-struct train {
+/* A GSO batch on its way. */
+struct gso {
 	const struct vb_tx *pkt;
 	uint32_t cnt;
 	const struct vb_path *path;
@@ -44,9 +45,9 @@ static bool path_eq(const struct vb_path *a, const struct vb_path *b)
 			  vb_gid_eq(&a->dgid, &b->dgid) && vb_gid_eq(&a->sgid, &b->sgid));
 }
 
-/* All packets of a train are for one QP, because a host gives a train as a whole to the process
- * that has the QP of its first packet. */
-static inline bool may_share_train(const struct vb_tx *a, const struct vb_tx *b)
+/* All packets of a GSO batch are for one QP, because a host gives a GSO batch as a whole to the
+ * process that has the QP of its first packet. */
+static inline bool may_share_batch(const struct vb_tx *a, const struct vb_tx *b)
 {
 	return path_eq(a->path, b->path) && memcmp(a->hdr + BTH_DQPN, b->hdr + BTH_DQPN, 3) == 0;
 }
@@ -54,23 +55,23 @@ static inline bool may_share_train(const struct vb_tx *a, const struct vb_tx *b)
 /*
  * Packets from @from on that one UDP_SEGMENT send can take: of one length, and the last may be
  * shorter. One that is shorter and begins a run of its own is left to that: the first packet of a
- * long RDMA WRITE has a RETH, the others do not, and 15 of these fill a train at MTU 4096.
+ * long RDMA WRITE has a RETH, the others do not, and 15 of these fill a GSO batch at MTU 4096.
  */
-static inline uint32_t train_length(const struct vb_tx_batch *b, uint32_t from)
+static inline uint32_t batch_length(const struct vb_tx_batch *b, uint32_t from)
 {
 	const struct vb_tx *first = &b->pkt[from];
 	uint32_t seg = vb_tx_wire_len(first), total = seg, n = 1;
 	uint32_t max =
 	    vb_gid_is_ipv4(&first->path->dgid) ? VB_UDP_PAYLOAD_MAX_IPV4 : VB_UDP_PAYLOAD_MAX_IPV6;
 
-	while (n < VB_UDP_TRAIN_MAX && from + n < b->cnt) {
+	while (n < VB_UDP_GSO_MAX && from + n < b->cnt) {
 		const struct vb_tx *tx = &b->pkt[from + n];
 		uint32_t len = vb_tx_wire_len(tx);
 
-		if (len > seg || total + len > max || !may_share_train(first, tx))
+		if (len > seg || total + len > max || !may_share_batch(first, tx))
 			break;
 		if (len < seg && from + n + 1 < b->cnt && vb_tx_wire_len(tx + 1) == len &&
-		    may_share_train(tx, tx + 1))
+		    may_share_batch(tx, tx + 1))
 			break;
 		total += len;
 		n++;
@@ -80,7 +81,7 @@ static inline uint32_t train_length(const struct vb_tx_batch *b, uint32_t from)
 	return n;
 }
 
-static void icrc_inputs(const struct train *t, struct vb_icrc_udp *in)
+static void icrc_inputs(const struct gso *t, struct vb_icrc_udp *in)
 {
 	*in = (struct vb_icrc_udp){.src = t->path->sgid,
 				   .dst = t->path->dgid,
@@ -89,8 +90,8 @@ static void icrc_inputs(const struct train *t, struct vb_icrc_udp *in)
 				   .ip_frag = VB_IPV4_DF};
 }
 
-/* Nearly always that of the last train from this socket. */
-static const struct vb_udp_pseudo *pseudo_of(const struct train *t)
+/* Nearly always that of the last GSO batch from this socket. */
+static const struct vb_udp_pseudo *pseudo_of(const struct gso *t)
 {
 	struct vb_udp_sock *s = t->sock;
 	struct vb_icrc_udp in;
@@ -107,7 +108,7 @@ static const struct vb_udp_pseudo *pseudo_of(const struct train *t)
 
 struct framing {
 	struct vb_udp *u;
-	const struct train *t;
+	const struct gso *t;
 };
 
 static void frame_packets(void *arg)
@@ -120,7 +121,7 @@ static void frame_packets(void *arg)
 /* The kernel numbers the segments of one send, and the sends of a connected socket, of which there
  * are @before in the same call. False: the program has taken away the memory of a packet since it
  * was made. */
-static bool frame_train(struct vb_udp *u, struct train *t, bool is_one_send, uint32_t before)
+static bool frame_batch(struct vb_udp *u, struct gso *t, bool is_one_send, uint32_t before)
 {
 	bool is_numbered = vb_udp_is_numbered(t->sock);
 
@@ -145,7 +146,7 @@ static inline struct iovec frames_iovec(const struct vb_udp_tx *x, uint32_t k, u
 	return (struct iovec){x->frame_at[k], (size_t)(x->frame_at[k + n] - x->frame_at[k])};
 }
 
-VB_COLD static void tap_sent(struct vb_udp *u, const struct train *t, uint32_t k)
+VB_COLD static void tap_sent(struct vb_udp *u, const struct gso *t, uint32_t k)
 {
 	const struct iovec frame = frames_iovec(&u->tx, t->first + k, 1);
 	const struct vb_seg bytes = {frame.iov_base, (uint32_t)frame.iov_len};
@@ -178,8 +179,8 @@ static inline void note_time(struct vb_udp *u)
 	u->tx.sent_ns = vb_udp_is_tapped(u) ? realtime_now() : 0;
 }
 
-/* The next @n packets of the train have left. */
-static void count_sent(struct vb_udp *u, struct train *t, uint32_t n)
+/* The next @n packets of the GSO batch have left. */
+static void count_sent(struct vb_udp *u, struct gso *t, uint32_t n)
 {
 	uint64_t bytes = 0;
 
@@ -206,7 +207,7 @@ VB_COLD static void report(const struct vb_udp *u, const struct vb_gid *to, int 
 }
 
 /* The kernel refused the next @n packets with @err: they wait, or they are lost. */
-VB_COLD static void refused(const struct vb_udp *u, struct train *t, uint32_t n, int err)
+VB_COLD static void refused(const struct vb_udp *u, struct gso *t, uint32_t n, int err)
 {
 	t->is_full = is_full(err);
 	/* Before the kernel numbers a datagram it looks whether the socket has room. */
@@ -219,8 +220,8 @@ VB_COLD static void refused(const struct vb_udp *u, struct train *t, uint32_t n,
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, n);
 }
 
-/* The train cannot be made any more: as if it had been lost. */
-VB_COLD static void give_up(struct train *t)
+/* The GSO batch cannot be made any more: as if it had been lost. */
+VB_COLD static void give_up(struct gso *t)
 {
 	vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, t->cnt - t->done);
 	t->done = t->cnt;
@@ -273,7 +274,7 @@ static long send_many(const struct vb_udp *u, const struct vb_udp_sock *s, struc
 }
 
 /* Bytes of @n packets from @from on, when their receiver is to know of them. */
-static uint32_t flow_bytes(const struct train *t, uint32_t from, uint32_t n)
+static uint32_t flow_bytes(const struct gso *t, uint32_t from, uint32_t n)
 {
 	uint32_t bytes = 0;
 
@@ -282,7 +283,7 @@ static uint32_t flow_bytes(const struct train *t, uint32_t from, uint32_t n)
 	return bytes;
 }
 
-static void flow_count(const struct vb_udp *u, struct train *t, uint32_t bytes)
+static void flow_count(const struct vb_udp *u, struct gso *t, uint32_t bytes)
 {
 	struct vb_flow_own *own;
 
@@ -294,7 +295,7 @@ static void flow_count(const struct vb_udp *u, struct train *t, uint32_t bytes)
 	own->bytes += bytes;
 }
 
-VB_COLD static void flow_uncount(const struct vb_udp *u, const struct train *t, uint32_t bytes)
+VB_COLD static void flow_uncount(const struct vb_udp *u, const struct gso *t, uint32_t bytes)
 {
 	if (!t->flow)
 		return;
@@ -303,22 +304,21 @@ VB_COLD static void flow_uncount(const struct vb_udp *u, const struct train *t, 
 }
 
 /* Of what was counted, @bytes, only @n packets have left. */
-VB_COLD static void flow_correct(const struct vb_udp *u, struct train *t, uint32_t bytes,
-				 uint32_t n)
+VB_COLD static void flow_correct(const struct vb_udp *u, struct gso *t, uint32_t bytes, uint32_t n)
 {
 	flow_uncount(u, t, bytes);
 	if (n)
 		flow_count(u, t, flow_bytes(t, t->done, n));
 }
 
-/* Sends the train packet by packet, up to the first that is refused. */
-VB_COLD static void send_singly(struct vb_udp *u, struct train *t)
+/* Sends the GSO batch packet by packet, up to the first that is refused. */
+VB_COLD static void send_singly(struct vb_udp *u, struct gso *t)
 {
 	struct vb_udp_tx *x = &u->tx;
 	struct vb_udp_envelope e;
 
 	t->first = 0;
-	if (!frame_train(u, t, false, 0)) {
+	if (!frame_batch(u, t, false, 0)) {
 		give_up(t);
 		return;
 	}
@@ -386,14 +386,14 @@ static long send_one(const struct vb_udp *u, const struct vb_udp_sock *s, const 
 	return is_stale(s, rc) ? send_one_again(u, s, m) : rc;
 }
 
-/* Lays out train @i of a call, all but a place for it among the messages. False: it is gone. */
-static inline bool make_message(struct vb_udp *u, struct train *t, uint32_t i,
+/* Lays out GSO batch @i of a call, all but a place for it among the messages. False: it is gone. */
+static inline bool make_message(struct vb_udp *u, struct gso *t, uint32_t i,
 				struct vb_udp_envelope *e)
 {
 	struct vb_udp_tx *x = &u->tx;
 	uint16_t seg = (uint16_t)vb_tx_wire_len(&t->pkt[0]);
 
-	if (!frame_train(u, t, true, i))
+	if (!frame_batch(u, t, true, i))
 		return false;
 	vb_udp_address(e, t->path, t->sock, u->cfg.ifindex[t->path->port]);
 	vb_udp_segment(e, t->sock, t->cnt > 1 ? seg : 0, seg, i == 0);
@@ -405,8 +405,9 @@ static inline bool make_message(struct vb_udp *u, struct train *t, uint32_t i,
 	return true;
 }
 
-/* Why the train did not leave by a send of its own: each packet may tell, or the train waits. */
-VB_COLD static void train_refused(struct vb_udp *u, struct train *t, int err)
+/* Why the GSO batch did not leave by a send of its own: each packet may tell, or the GSO batch
+ * waits. */
+VB_COLD static void batch_refused(struct vb_udp *u, struct gso *t, int err)
 {
 	/* EIO: the device cannot checksum what it segments. EINVAL and EMSGSIZE: the segments do
 	 * not fit the device, or the flow label or an address is not to be had; each packet tells
@@ -421,11 +422,12 @@ VB_COLD static void train_refused(struct vb_udp *u, struct train *t, int err)
 	}
 }
 
-/* Sends @cnt trains of one path in one call, each of them whole, up to the first that is refused.
+/* Sends @cnt GSO batches of one path in one call, each of them whole, up to the first that is
+ * refused.
  */
-static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
+static void send_batches(struct vb_udp *u, struct gso *t, uint32_t cnt)
 {
-	struct vb_udp_envelope e[TRAINS_MAX];
+	struct vb_udp_envelope e[GSO_BATCHES_MAX];
 	uint32_t wanted = cnt;
 	long sent;
 
@@ -457,13 +459,13 @@ static void send_trains(struct vb_udp *u, struct train *t, uint32_t cnt)
 		flow_uncount(u, &t[i], t[i].bytes);
 	/* Why another than the first was refused is found out by the next call. */
 	if (sent <= 0)
-		train_refused(u, t, err);
+		batch_refused(u, t, err);
 	else
 		vb_udp_sock_relearn(t->sock);
 }
 
-/* Where the train leaves. False: nowhere. */
-static bool find_way(struct vb_udp *u, struct train *t)
+/* Where the GSO batch leaves. False: nowhere. */
+static bool find_way(struct vb_udp *u, struct gso *t)
 {
 	t->path = t->pkt[0].path;
 	t->counters = vb_udp_counters(u, t->path->port);
@@ -478,23 +480,23 @@ static bool find_way(struct vb_udp *u, struct train *t)
 }
 
 /*
- * Adds to @t[0] the trains behind it that go the same way. Returns how many there are now. A socket
- * whose buffer is full behind the first does not say that it was that, and to learn anew what the
- * kernel numbers each time would cost more; over loopback, which holds nothing back, it is never
- * full.
+ * Adds to @t[0] the GSO batches behind it that go the same way. Returns how many there are now. A
+ * socket whose buffer is full behind the first does not say that it was that, and to learn anew
+ * what the kernel numbers each time would cost more; over loopback, which holds nothing back, it is
+ * never full.
  */
-static uint32_t add_trains(const struct vb_tx_batch *b, uint32_t from, struct train *t)
+static uint32_t add_batches(const struct vb_tx_batch *b, uint32_t from, struct gso *t)
 {
 	uint32_t n = 1, at = t->cnt;
 
 	if (vb_udp_is_numbered(t->sock) && !t->flow)
 		return n;
-	for (; n < TRAINS_MAX && from + at < b->cnt; n++) {
-		if (!may_share_train(t->pkt, &t->pkt[at]))
+	for (; n < GSO_BATCHES_MAX && from + at < b->cnt; n++) {
+		if (!may_share_batch(t->pkt, &t->pkt[at]))
 			break;
 		t[n] = t[0];
 		t[n].pkt = &t->pkt[at];
-		t[n].cnt = train_length(b, from + at);
+		t[n].cnt = batch_length(b, from + at);
 		t[n].fate = t->fate ? t->fate + at : NULL;
 		t[n].first = at;
 		at += t[n].cnt;
@@ -510,19 +512,19 @@ uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 
 	(void)now;
 	while (i < b->cnt && !is_full) {
-		struct train t[TRAINS_MAX];
+		struct gso t[GSO_BATCHES_MAX];
 		uint32_t n = 1;
 
-		t[0] = (struct train){.pkt = &b->pkt[i],
-				      .cnt = train_length(b, i),
-				      .fate = b->fate ? b->fate + i : NULL};
+		t[0] = (struct gso){.pkt = &b->pkt[i],
+				    .cnt = batch_length(b, i),
+				    .fate = b->fate ? b->fate + i : NULL};
 		if (!find_way(u, t)) {
 			vb_count_add(t->counters, VB_COUNTER_port_xmit_discards, t->cnt);
 			t->done = t->cnt;
 		} else if (t->sock->gso) {
 			if (i + t->cnt < b->cnt)
-				n = add_trains(b, i, t);
-			send_trains(u, t, n);
+				n = add_batches(b, i, t);
+			send_batches(u, t, n);
 		} else {
 			send_singly(u, t);
 		}

@@ -3,8 +3,8 @@
  * RoCEv2 over ordinary UDP sockets, no privilege needed. IBA A17
  *
  * Receives on one socket of the adapter's SO_REUSEPORT group (port 4791, see node/broker/broker.h)
- * and sends on sockets bound to the UDP source port of the flow. Trains of packets of one size and
- * one path leave in one UDP_SEGMENT send and arrive in one UDP_GRO receive.
+ * and sends on sockets bound to the UDP source port of the flow. Packets of one size and one path
+ * leave as a GSO batch, in one UDP_SEGMENT send, and arrive in one UDP_GRO receive.
  */
 #ifndef VB_LINK_UDP_UDP_H
 #define VB_LINK_UDP_UDP_H
@@ -12,7 +12,7 @@
 #include "link/flow.h"
 #include "link/link.h"
 
-/* A datagram's payload; a train of UDP_SEGMENT is one datagram until it is cut. */
+/* A datagram's payload; a GSO batch is one datagram until it is cut. */
 #define VB_UDP_PAYLOAD_MAX_IPV4 65507
 #define VB_UDP_PAYLOAD_MAX_IPV6 VB_FLOW_BATCH_MAX
 

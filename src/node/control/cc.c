@@ -23,8 +23,9 @@
 
 /*
  * Unused budget is kept so long, and a QP that has to wait does so for half of it: what becomes due
- * meanwhile leaves as one train. A window of an adapter's clock, some microseconds, would take a
- * timer and a system call for a few packets; this is what a thread that is woken comes late anyway.
+ * meanwhile leaves as one GSO batch. A window of an adapter's clock, some microseconds, would take
+ * a timer and a system call for a few packets; this is what a thread that is woken comes late
+ * anyway.
  */
 #define LIVE_BURST_NS (100 * VB_USEC)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Local addresses to HCA ports, looked up once per train of received packets.
+ * Local addresses to HCA ports, looked up once per GSO batch of received packets.
  */
 #include "node/engine/priv.h"
 

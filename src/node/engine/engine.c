@@ -361,7 +361,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .qpn_first = e->broker.shm->qpn_next,
 	    .port_cnt = VB_DEVICES_MAX,
 	    .peer_window_bytes = window,
-	    .train_bytes = at_most(e->flow.train, e->link->batch_max),
+	    .gso_bytes = at_most(e->flow.gso, e->link->batch_max),
 	    .read_piece_bytes = window / 2,
 	    .room = vb_engine_room,
 	    .unread = vb_engine_unread,

@@ -43,7 +43,7 @@ const struct vb_host_shm *vb_engine_host(const struct vb_engine *e);
 
 /*
  * After work was posted on @qp: sends at once when nothing is in flight there, else leaves the work
- * to the next progress, so that doorbells coalesce into trains. Never leaves it to nobody: the
+ * to the next progress, so that doorbells coalesce into GSO batches. Never leaves it to nobody: the
  * progress thread sends what the application does not get to. @now is when it was posted.
  */
 void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now);

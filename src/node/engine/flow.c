@@ -21,8 +21,8 @@
 #define MOST_EIGHTHS 3u
 #define MOST_MAX (3u << 20)
 #define SHARES 12u
-/* Trains that such a part has room for, so that one can follow another. */
-#define SHARE_TRAINS 4u
+/* GSO batches that such a part has room for, so that one can follow another. */
+#define SHARE_BATCHES 4u
 /* A peer of another host may have a smaller buffer than ours. */
 #define WINDOW_MIN (128u << 10)
 
@@ -46,7 +46,7 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	e->flow.alone = at_most(size / 4, ALONE_MAX);
 	e->flow.most = at_most((uint64_t)size * MOST_EIGHTHS / 8, MOST_MAX);
 	e->flow.share = e->flow.most / SHARES;
-	e->flow.train = at_most(VB_FLOW_BATCH_MAX, e->flow.share / SHARE_TRAINS);
+	e->flow.gso = at_most(VB_FLOW_BATCH_MAX, e->flow.share / SHARE_BATCHES);
 	/* Half of it: the kernel charges the memory around a packet too, and we are not the only
 	 * sender. */
 	return 2 * e->flow.alone;
@@ -149,7 +149,7 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 		w->since = now;
 	else if (now - w->since > STUCK_NS)
 		return UINT32_MAX;
-	if (room < e->flow.train)
+	if (room < e->flow.gso)
 		atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
 	return room;
 }

@@ -34,7 +34,7 @@ struct vb_addr {
 };
 
 struct vb_addr_table {
-	struct vb_addr last; /* the answer before; packets come in trains of one address */
+	struct vb_addr last; /* the answer before; packets come in GSO batches of one address */
 	struct vb_addr slot[VB_ADDR_SLOTS];
 };
 
@@ -66,7 +66,7 @@ static inline bool vb_backlog_is_empty(const struct vb_backlog *l)
 	return l->from == l->batch.cnt;
 }
 
-/* Work requests posted and left for later, so that several leave as one train. */
+/* Work requests posted and left for later, so that several leave as one GSO batch. */
 struct vb_unsent {
 	uint32_t wr_cnt;
 	vb_time since;       /* when the first of them was posted */
@@ -76,9 +76,9 @@ struct vb_unsent {
 
 /*
  * An answer that waits for company. An application that posts a reply as soon as it has a message
- * makes two sends of what could be one train: first the acknowledgement, then the reply. So while
- * replies have come promptly again and again, what there is to send after receiving waits a little
- * for the next.
+ * makes two sends of what could be one GSO batch: first the acknowledgement, then the reply. So
+ * while replies have come promptly again and again, what there is to send after receiving waits a
+ * little for the next.
  */
 struct vb_reply {
 	bool open;      /* an answer has left alone; will a reply follow? */
@@ -127,7 +127,7 @@ struct vb_flow_limits {
 	uint32_t alone; /* up to here anybody may add to them... */
 	uint32_t most;  /* ... and up to here a process of which none wait yet... */
 	uint32_t share; /* ... so many of its own */
-	uint32_t train; /* what a sender may wait for */
+	uint32_t gso;   /* what a sender may wait for */
 };
 
 /* When a receive socket of this host was last seen to be read. */
@@ -206,7 +206,7 @@ struct vb_engine {
 	_Atomic vb_time crowded_until; /* see wait/oversubscribed.c; 0: it is not known to be */
 	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
 	pthread_t poller;              /* who made progress, or posted, last */
-	_Atomic bool held_up; /* a receiver of this host has to read before a train can leave */
+	_Atomic bool held_up; /* a receiver of this host has to read before a GSO batch can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
 	uint32_t bring;                /* of IP headers, of enum vb_link_bring */

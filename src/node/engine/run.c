@@ -5,7 +5,7 @@
  *
  * On an idle link the first packet leaves at once. While there is work in flight a posted request
  * can wait for the next step, which is never far: the application polls for the completions of what
- * is in flight. What has gathered by then leaves in one UDP_SEGMENT train. The progress thread
+ * is in flight. What has gathered by then leaves in one GSO batch. The progress thread
  * sends what the application does not come back for.
  */
 #include "node/control/probe.h"

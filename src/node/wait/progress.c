@@ -15,7 +15,8 @@
  * event takes its packets itself (sleep.c).
  *
  * While a peer streams to a program that does nothing itself, the thread looks on for a moment
- * after each packet before it sleeps: to be woken for every train costs both sides more than that.
+ * after each packet before it sleeps: to be woken for every GSO batch costs both sides more than
+ * that.
  */
 #include "node/engine/priv.h"
 

@@ -102,7 +102,7 @@ static VB_CSR(clock, 0x200260, "CC_CLOCK", "The unit of rates", clock_fields);
 
 static const struct vb_reg_field limiter_fields[] = {
     SAME(0, 32, limiter_burst_ns,
-	 "ns for which unused rate is kept, at most 1 s; 0: one window, and no trains"),
+	 "ns for which unused rate is kept, at most 1 s; 0: one window, and no GSO batches"),
 };
 static VB_CSR(limiter, 0x200268, "CC_LIMITER", "The rate limiter", limiter_fields);
 

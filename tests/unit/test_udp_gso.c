@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trains of packets that leave by one send, and arrive by one receive. udp(7) UDP_SEGMENT, UDP_GRO
+/* GSO batches of packets that leave by one send, and arrive by one receive. udp(7) UDP_SEGMENT,
+ * UDP_GRO
  */
 #include "udp_world.h"
 
-static void send__train_is_one_receive(void **state)
+static void send__batch_is_one_receive(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_rx rx[VB_TX_BATCH_PKTS];
 
 	for (size_t v = 0; v < FAMILIES; v++) {
 		clear(f);
-		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
+		for (uint32_t k = 0; k < VB_UDP_GSO_MAX; k++)
 			add(f, path_of(f, families[v]), k < 63 ? 1000 : 10, 1);
-		assert_int_equal(send_all(f), VB_UDP_TRAIN_MAX);
+		assert_int_equal(send_all(f), VB_UDP_GSO_MAX);
 		/* An idle link looks for one datagram only. */
 		assert_int_equal(f->udp->rx.ask, 1);
-		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), VB_UDP_TRAIN_MAX);
-		for (uint32_t k = 0; k < VB_UDP_TRAIN_MAX; k++)
+		assert_int_equal(recv_some(f, rx, VB_TX_BATCH_PKTS), VB_UDP_GSO_MAX);
+		for (uint32_t k = 0; k < VB_UDP_GSO_MAX; k++)
 			check_packet(f, &rx[k], k);
 		assert_int_equal(recv_some(f, rx, 1), 0);
 	}
 }
 
 /* Of the largest MTU 15 packets are as much as a datagram holds. */
-static void send__longest_train(void **state)
+static void send__longest_batch(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_rx rx[VB_TX_BATCH_PKTS];
@@ -39,7 +40,7 @@ static void send__longest_train(void **state)
 	}
 }
 
-/* A packet that is shorter than those before it ends its train, whatever comes behind it. */
+/* A packet that is shorter than those before it ends its GSO batch, whatever comes behind it. */
 static void send__shorter_packets_between(void **state)
 {
 	struct fixture *f = *state;
@@ -53,7 +54,7 @@ static void send__shorter_packets_between(void **state)
 	}
 }
 
-static void send__train_ends_at_another_qp(void **state)
+static void send__batch_ends_at_another_qp(void **state)
 {
 	struct fixture *f = *state;
 	struct vb_rx rx[4];
@@ -68,10 +69,10 @@ static void send__train_ends_at_another_qp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__train_is_one_receive),
-	    T(send__longest_train),
+	    T(send__batch_is_one_receive),
+	    T(send__longest_batch),
 	    T(send__shorter_packets_between),
-	    T(send__train_ends_at_another_qp),
+	    T(send__batch_ends_at_another_qp),
 	};
 
 	if (!netns_enter()) {
