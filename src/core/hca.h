@@ -78,19 +78,20 @@ struct vb_hca_config {
 	/*
 	 * Bytes that the receiver of QP @dqpn at @path can take now, as far as that is known here;
 	 * UINT32_MAX: no limit. A QP that finds less than its next packet looks again after
-	 * VB_ROOM_RETRY_NS. NULL: no limit.
+	 * VB_RX_CREDIT_RETRY_NS. NULL: no limit.
 	 */
-	uint32_t (*room)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+	uint32_t (*rx_credit)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	/* Bytes on the wire that the link sends for little more than one packet costs it. Neither a
-	 * turn nor a batch ends in such a GSO batch when it fits the next one; a receiver with room
-	 * for only a part of it gets that after VB_GSO_WAIT_NS. 0: each packet goes by itself. */
+	 * quantum nor a batch ends in such a GSO batch when it fits the next one; a receiver with
+	 * room for only a part of it gets that after VB_GSO_WAIT_NS. 0: each packet goes by itself.
+	 */
 	uint32_t gso_bytes;
 	/*
 	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was
 	 * sent to it last: an ACK timer that fires starts over then, at no cost. NULL: never known.
 	 */
 	bool (*unread)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
-	void *room_ctx; /* of both */
+	void *receiver_ctx; /* of both */
 	/*
 	 * Makes @len bytes at @p, of a region with ON_DEMAND, fit to be read or (@write) written:
 	 * 0, or -EFAULT when they are not mapped so, which then counts as a violation of the
@@ -120,7 +121,7 @@ struct vb_hca_config {
 };
 
 #define VB_PACKET_OVERHEAD 512
-#define VB_ROOM_RETRY_NS (20 * VB_USEC)
+#define VB_RX_CREDIT_RETRY_NS (20 * VB_USEC)
 /* For so long a GSO batch waits to leave whole. */
 #define VB_GSO_WAIT_NS (100 * VB_USEC)
 

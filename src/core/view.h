@@ -20,7 +20,7 @@ enum vb_block {
 	VB_BLOCK_RD_ATOMIC,
 	VB_BLOCK_CREDIT,
 	VB_BLOCK_WINDOW,
-	VB_BLOCK_ROOM, /* until the ROOM timer fires */
+	VB_BLOCK_RX_CREDIT, /* until the RX_CREDIT timer fires */
 	VB_BLOCK_PSN_WINDOW,
 	VB_BLOCK_TX_WINDOW, /* the QP's own, see core/recover/window.h */
 	VB_BLOCK_RATE,      /* until the PACE timer fires */

@@ -40,12 +40,12 @@ static const struct block {
 			 "buffer is taken to hold, by all QPs of this program "
 			 "together; it goes on as that is acknowledged.",
 			 NULL, VB_RANK_WAITING},
-    [VB_BLOCK_ROOM] = {"receiver-full",
-		       "The receiving program on this host has not taken what it "
-		       "got: its socket is nearly full, so nothing more is sent "
-		       "before it reads.",
-		       "See what the receiving program does: it has to poll, or to be let run.",
-		       VB_RANK_STUCK},
+    [VB_BLOCK_RX_CREDIT] =
+	{"receiver-full",
+	 "The receiving program on this host has not taken what it "
+	 "got: its socket is nearly full, so nothing more is sent "
+	 "before it reads.",
+	 "See what the receiving program does: it has to poll, or to be let run.", VB_RANK_STUCK},
     [VB_BLOCK_PSN_WINDOW] = {"psn-window",
 			     "As many packets are in flight as PSNs, or the peer's "
 			     "room behind a gap, allow; it goes on with the next "
@@ -182,7 +182,7 @@ static void wait_block(const struct vb_explain_in *in, const struct vb_qp_view *
 
 	out->rank = b->rank;
 	out->cause = b->cause;
-	if ((v->block == VB_BLOCK_ROOM || v->block == VB_BLOCK_CREDIT) && is_flowing(in, v))
+	if ((v->block == VB_BLOCK_RX_CREDIT || v->block == VB_BLOCK_CREDIT) && is_flowing(in, v))
 		out->rank = VB_RANK_WAITING;
 	/* Sending goes back when nothing is heard, whatever else holds it. */
 	if (v->rto.timeout_cnt) {
@@ -190,7 +190,7 @@ static void wait_block(const struct vb_explain_in *in, const struct vb_qp_view *
 		return;
 	}
 	vb_line(&out->what, "%s", b->what);
-	if (v->block == VB_BLOCK_WINDOW || v->block == VB_BLOCK_ROOM)
+	if (v->block == VB_BLOCK_WINDOW || v->block == VB_BLOCK_RX_CREDIT)
 		vb_line(&out->what, "In flight to that address: %s of %s.",
 			vb_word_bytes(v->peer_inflight).s, vb_word_bytes(v->peer_window).s);
 	if (v->block == VB_BLOCK_TX_WINDOW)
@@ -200,11 +200,11 @@ static void wait_block(const struct vb_explain_in *in, const struct vb_qp_view *
 		vb_line(&out->what, "Its rate is %.3f Gb/s; it looks again in %s.",
 			(double)v->rate_bps / 1e9,
 			vb_word_ns(vb_time_since(in->now, v->pace_at)).s);
-	if (v->block == VB_BLOCK_ROOM && p && p->is_stopped) {
+	if (v->block == VB_BLOCK_RX_CREDIT && p && p->is_stopped) {
 		vb_line(&out->what, "That is process %u (%.15s), which is stopped.", p->pid,
 			p->comm);
 		vb_line(&out->advice, "Let it go on with 'kill -CONT %u'.", p->pid);
-	} else if (v->block == VB_BLOCK_ROOM && p && p->there >= VB_PEER_NO_QP) {
+	} else if (v->block == VB_BLOCK_RX_CREDIT && p && p->there >= VB_PEER_NO_QP) {
 		vb_line(&out->what, "That is process %u (%.15s).", p->pid, p->comm);
 	}
 	next_timer(in, v, out);

@@ -114,7 +114,7 @@ struct vb_link_ops {
 	uint32_t (*begin_nap)(struct vb_link *l, vb_time now);
 	void (*nap)(struct vb_link *l, uint32_t word, vb_dur d);
 	bool (*end_nap)(struct vb_link *l);
-	bool (*room)(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room);
+	bool (*rx_credit)(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit);
 	int (*join)(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
 	void (*leave)(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
 	void (*follow_port)(struct vb_link *l, uint8_t port, uint32_t ifindex);
@@ -222,10 +222,11 @@ static inline bool vb_link_end_nap(struct vb_link *l)
  * The bytes that the process of @dqpn, on this host, can take now; UINT32_MAX: it is not to be
  * waited for. False: the link does not know.
  */
-static inline bool vb_link_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
+static inline bool vb_link_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now,
+				     uint32_t *credit)
 {
-	VB_LINK_FIND(l, room);
-	return l && l->ops->room(l, dqpn, now, room);
+	VB_LINK_FIND(l, rx_credit);
+	return l && l->ops->rx_credit(l, dqpn, now, credit);
 }
 
 /*

@@ -105,11 +105,11 @@ static void wait__every_block_has_words(void **state)
 /* A QP that works at full speed meets these all the time; one that stands meets them for long. */
 static void wait__flow_control_is_no_trouble_before_it_lasts(void **state)
 {
-	static const enum vb_block blocks[] = {VB_BLOCK_ROOM, VB_BLOCK_CREDIT};
+	static const enum vb_block blocks[] = {VB_BLOCK_RX_CREDIT, VB_BLOCK_CREDIT};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-		const char *cause = blocks[i] == VB_BLOCK_ROOM ? "receiver-full" : "credit";
+		const char *cause = blocks[i] == VB_BLOCK_RX_CREDIT ? "receiver-full" : "credit";
 
 		fresh();
 		view.posted = view.unsent = view.unacked = 1;

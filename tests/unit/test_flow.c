@@ -69,8 +69,8 @@ static struct vb_hca *world(uint32_t *room, uint8_t *bytes)
 				    .qpn_stride = 1,
 				    .qpn_first = 9,
 				    .port_cnt = 1,
-				    .room = test_room,
-				    .room_ctx = room,
+				    .rx_credit = test_room,
+				    .receiver_ctx = room,
 				    .alloc = world_alloc,
 				    .free = world_free};
 	struct vb_qp_init init = {.type = VB_QPT_UC, .cap = {4, 4, 1, 1, 0}};
@@ -125,12 +125,12 @@ static void room__holds_packets_back_until_there_is_some(void **state)
 	(void)state;
 	assert_int_equal(emit(h, 0), 3);
 	room = 0;
-	assert_int_equal(vb_hca_poll_timeout(h), VB_ROOM_RETRY_NS);
-	vb_hca_handle_timeout(h, VB_ROOM_RETRY_NS);
-	assert_int_equal(emit(h, VB_ROOM_RETRY_NS), 0);
+	assert_int_equal(vb_hca_poll_timeout(h), VB_RX_CREDIT_RETRY_NS);
+	vb_hca_handle_timeout(h, VB_RX_CREDIT_RETRY_NS);
+	assert_int_equal(emit(h, VB_RX_CREDIT_RETRY_NS), 0);
 	room = UINT32_MAX;
-	vb_hca_handle_timeout(h, 2 * VB_ROOM_RETRY_NS);
-	assert_int_equal(emit(h, 2 * VB_ROOM_RETRY_NS), 5);
+	vb_hca_handle_timeout(h, 2 * VB_RX_CREDIT_RETRY_NS);
+	assert_int_equal(emit(h, 2 * VB_RX_CREDIT_RETRY_NS), 5);
 	vb_hca_destroy(h);
 }
 
@@ -164,17 +164,17 @@ static void room__nobody_reads_a_nearly_full_socket(void **state)
 
 	(void)state;
 	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
-	assert_true(vb_engine_room(&e, &here, 0x105, now) >= 4096);
+	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) >= 4096);
 	vb_flow_sending(&flow[5], e.flow.alone - VB_FLOW_OVERHEAD - 1000);
 	now += VB_USEC;
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	now += 50 * VB_MSEC;
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	now += 51 * VB_MSEC;
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), UINT32_MAX);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), UINT32_MAX);
 	/* Somebody reads again. */
 	vb_flow_taken(&flow[5], 50000);
-	assert_uint_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, e.flow.alone);
+	assert_uint_in_range(vb_engine_rx_credit(&e, &here, 0x105, now), 4096, e.flow.alone);
 }
 
 /* Who reads slowly is there: as long as it takes something now and then, its full socket is waited
@@ -185,13 +185,13 @@ static void room__full_socket_of_a_slow_reader(void **state)
 
 	(void)state;
 	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
-	assert_true(vb_engine_room(&e, &here, 0x105, now) >= 4096);
+	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) >= 4096);
 	vb_flow_sending(&flow[5], e.flow.alone - VB_FLOW_OVERHEAD - 1000);
 	for (int i = 0; i < 10; i++) {
 		now += 60 * VB_MSEC;
 		vb_flow_taken(&flow[5], 10);
 		vb_flow_sending(&flow[5], 10);
-		assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+		assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	}
 }
 
@@ -205,33 +205,33 @@ static void room__a_share_where_others_are(void **state)
 	(void)state;
 	engine_begin(&limits);
 	vb_flow_sending(&flow[5], 91000);
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000); /* not 9000 */
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 20000); /* not 9000 */
 	assert_false(e.held_up);
 	engine_begin(&limits);
 	vb_flow_sending(&flow[5], 99000);
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 20000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 12000), 12000};
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 8000);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 8000);
 	assert_true(e.held_up); /* a GSO batch would have to wait */
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 6000), 18000};
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	/* Its own are read, and behind them there is as much again. */
 	vb_flow_taken(&flow[5], 99000);
 	vb_flow_taken(&flow[5], 12000);
 	vb_flow_sending(&flow[5], 99000);
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	vb_flow_taken(&flow[5], 6000);
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 20000);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 20000);
 	/* The last of it is for those that have nothing there. */
 	vb_flow_sending(&flow[5], 34000);
-	assert_uint_in_range(vb_engine_room(&e, &here, 0x105, now), 4096, 12000);
+	assert_uint_in_range(vb_engine_rx_credit(&e, &here, 0x105, now), 4096, 12000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 1000), 19000};
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	vb_flow_taken(&flow[5], 99000);
 	vb_flow_taken(&flow[5], 34000);
 	vb_flow_taken(&flow[5], 1000);
 	vb_flow_sending(&flow[5], 146000);
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 }
 
 /* A small buffer is not promised twice, a large one not used up. */
@@ -273,7 +273,7 @@ static void unread__until_read(void **state)
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 	vb_flow_sending(&flow[5], 3000); /* somebody else's */
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
-	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
+	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) > 4096);
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 3000);
 	assert_true(vb_engine_unread(&e, &here, 0x105, now));
 	assert_false(vb_engine_unread(&e, &far, 0x105, now));
@@ -285,7 +285,7 @@ static void unread__until_read(void **state)
 	now += 2 * VB_MSEC;
 	assert_false(vb_engine_unread(&e, &here, 0x105, now)); /* stopped, or gone */
 	/* A resend, which asks for room, does not begin its time anew. */
-	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
+	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) > 4096);
 	now += VB_MSEC;
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 	vb_flow_taken(&flow[5], 3000);
@@ -299,12 +299,12 @@ static void unread__not_where_nobody_is(void **state)
 
 	(void)state;
 	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
-	assert_true(vb_engine_room(&e, &here, 0x105, now) > 4096);
+	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) > 4096);
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 200000);
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), 0);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	assert_true(vb_engine_unread(&e, &here, 0x105, now));
 	host.is_taken[5] = false;
-	assert_int_equal(vb_engine_room(&e, &here, 0x105, now), UINT32_MAX);
+	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), UINT32_MAX);
 	assert_false(vb_engine_unread(&e, &here, 0x105, now));
 }
 
@@ -329,9 +329,9 @@ static void room__full_receiver_costs_no_retry(void **state)
 
 	(void)state;
 	env_config(&env);
-	env.cfg.room = test_room;
+	env.cfg.rx_credit = test_room;
 	env.cfg.unread = test_unread;
-	env.cfg.room_ctx = &room;
+	env.cfg.receiver_ctx = &room;
 	env_open(&env, 16);
 	qp = env_rts(&env, VB_QPT_RC, 2, 77);
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8192), 0);
@@ -345,7 +345,7 @@ static void room__full_receiver_costs_no_retry(void **state)
 	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 0);
 	assert_int_equal(vb_qp_get_state(qp), VB_QPS_RTS);
 	room = UINT32_MAX;
-	vb_hca_handle_timeout(env.hca, env.now + VB_ROOM_RETRY_NS);
+	vb_hca_handle_timeout(env.hca, env.now + VB_RX_CREDIT_RETRY_NS);
 	assert_int_equal(env_tx(&env, &b), 6);
 	room = UINT32_MAX - 1; /* enough, and not read yet */
 	env.now += timeout;

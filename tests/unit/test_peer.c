@@ -287,8 +287,8 @@ static uint32_t room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_ti
 static void setup_room(void)
 {
 	env_config(&env);
-	env.cfg.room = room;
-	env.cfg.room_ctx = &env;
+	env.cfg.rx_credit = room;
+	env.cfg.receiver_ctx = &env;
 	env_open(&env, 64);
 	asked = 0;
 }
@@ -307,16 +307,16 @@ static void room__of_a_connection(void **state)
 	room_of[0x21] = LEN - 1;
 	expect_from(0, 0);
 	assert_int_equal(asked, 1);
-	assert_int_equal(vb_hca_poll_timeout(env.hca), env.now + VB_ROOM_RETRY_NS);
+	assert_int_equal(vb_hca_poll_timeout(env.hca), env.now + VB_RX_CREDIT_RETRY_NS);
 	assert_int_equal(env.counters.v[VB_COUNTER_port_xmit_wait], 1);
 	expect_from(0, 0); /* not asked again before */
 	assert_int_equal(asked, 1);
 	room_of[0x21] = 3 * LEN;
-	env.now += VB_ROOM_RETRY_NS;
+	env.now += VB_RX_CREDIT_RETRY_NS;
 	vb_hca_handle_timeout(env.hca, env.now);
 	expect_from(0, 2); /* headers take their part of it */
 	room_of[0x21] = UINT32_MAX;
-	env.now += VB_ROOM_RETRY_NS;
+	env.now += VB_RX_CREDIT_RETRY_NS;
 	vb_hca_handle_timeout(env.hca, env.now);
 	expect_from(0, 6);
 	assert_int_equal(asked, 3); /* once a turn */
@@ -362,8 +362,8 @@ static struct vb_qp *setup_gso(uint32_t packets, uint32_t length)
 	struct vb_qp *q;
 
 	env_config(&env);
-	env.cfg.room = room;
-	env.cfg.room_ctx = &env;
+	env.cfg.rx_credit = room;
+	env.cfg.receiver_ctx = &env;
 	env.cfg.gso_bytes = 5 * (LEN + VB_BTH_LEN + VB_ICRC_LEN) - 1;
 	env_open(&env, 64);
 	env.now = VB_SEC;
@@ -377,7 +377,7 @@ static struct vb_qp *setup_gso(uint32_t packets, uint32_t length)
 static void expect_later(uint32_t packets, uint32_t cnt)
 {
 	room_of[0x21] = packets * (LEN + 64);
-	env.now += VB_ROOM_RETRY_NS;
+	env.now += VB_RX_CREDIT_RETRY_NS;
 	assert_int_equal(vb_hca_poll_timeout(env.hca), env.now);
 	vb_hca_handle_timeout(env.hca, env.now);
 	expect_from(0, cnt);
@@ -434,7 +434,7 @@ static void batch__of_many_with_a_rate(void **state)
 	struct vb_tx_batch b;
 
 	(void)state;
-	env.hca->cfg.room = NULL;
+	env.hca->cfg.rx_credit = NULL;
 	env.hca->cfg.peer_window_bytes = (uint32_t)most;
 	for (uint32_t i = 1; i < 100; i++) {
 		struct vb_qp *other = env_rts(&env, VB_QPT_RC, 2, 0x21 + i);
@@ -470,7 +470,7 @@ static void batch__waits_for_a_while_only(void **state)
 
 	(void)state;
 	expect_from(0, 0);
-	for (vb_dur d = VB_ROOM_RETRY_NS; d < VB_GSO_WAIT_NS; d += VB_ROOM_RETRY_NS)
+	for (vb_dur d = VB_RX_CREDIT_RETRY_NS; d < VB_GSO_WAIT_NS; d += VB_RX_CREDIT_RETRY_NS)
 		expect_later(4, 0);
 	expect_later(4, 4);
 	expect_later(1, 1);

@@ -155,9 +155,9 @@ static void expect_batch(const uint32_t *cnt, const uint32_t *to, uint32_t runs)
 	assert_int_equal(b.cnt, at);
 }
 
-/* A GSO batch that does not fit what is left of the turn or of the batch goes with the next one:
+/* A GSO batch that does not fit what is left of the quantum or of the batch goes with the next one:
  * the first packet of a message and fifteen others. */
-static void batch__not_torn_by_turn_or_batch(void **state)
+static void batch__not_torn_by_quantum_or_batch(void **state)
 {
 	struct vb_qp *qp[2];
 	uint32_t key;
@@ -187,7 +187,7 @@ static void batch__not_torn_by_turn_or_batch(void **state)
 
 /* One that is longer than a turn goes on in the next turn; none that is longer than a batch is left
  * waiting for one that it fits. */
-static void batch__longer_than_a_turn(void **state)
+static void batch__longer_than_a_quantum(void **state)
 {
 	const uint32_t most[] = {TURN + 1, VB_TX_BATCH_PKTS, 10 * VB_TX_BATCH_PKTS};
 
@@ -374,8 +374,8 @@ int main(void)
 	    cmocka_unit_test(turns__are_equal),
 	    cmocka_unit_test(turns__short_among_long),
 	    cmocka_unit_test(turns__requests_and_responses),
-	    cmocka_unit_test(batch__not_torn_by_turn_or_batch),
-	    cmocka_unit_test(batch__longer_than_a_turn),
+	    cmocka_unit_test(batch__not_torn_by_quantum_or_batch),
+	    cmocka_unit_test(batch__longer_than_a_quantum),
 	    cmocka_unit_test(batch__beside_responses),
 	    cmocka_unit_test(batch__gives_way_to_responses),
 	    cmocka_unit_test(batch__owed_after_responses),

@@ -175,19 +175,19 @@ static void send__reader_is_stopped(void **state)
 	assert_true(fd >= 0);
 	for (uint32_t k = 0; k < 16; k++)
 		add_for(f, OTHER, 4096);
-	assert_true(vb_shm_room(f->link, OTHER, now, &room));
+	assert_true(vb_shm_rx_credit(f->link, OTHER, now, &room));
 	assert_uint_in_range(room, VB_RING_BYTES / 2, VB_RING_BYTES);
 	while ((n = f->link->ops->send(f->link, &f->batch, 0, now)) == 16)
 		sent += n;
 	sent += n;
 	assert_true(sent > VB_RING_BYTES / 4096 - 20);
-	assert_true(vb_shm_room(f->link, OTHER, now, &room));
+	assert_true(vb_shm_rx_credit(f->link, OTHER, now, &room));
 	assert_int_equal(room, 0);
 	/* It holds up nobody else for longer than this. */
 	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, now + VB_RING_STUCK_NS), 0);
 	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, now + VB_RING_STUCK_NS + 1), 16);
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 16);
-	assert_true(vb_shm_room(f->link, OTHER, now + VB_RING_STUCK_NS + 1, &room));
+	assert_true(vb_shm_rx_credit(f->link, OTHER, now + VB_RING_STUCK_NS + 1, &room));
 	assert_int_equal(room, UINT32_MAX);
 	close(fd);
 }
@@ -202,10 +202,10 @@ static void room__is_what_is_left(void **state)
 	assert_true(fd >= 0);
 	for (uint32_t k = 0; k < 16; k++)
 		add_for(f, OTHER, 4096);
-	assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &first));
+	assert_true(vb_shm_rx_credit(f->link, OTHER, VB_SEC, &first));
 	for (uint32_t i = 1; i <= 3; i++) {
 		assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC), 16);
-		assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &room));
+		assert_true(vb_shm_rx_credit(f->link, OTHER, VB_SEC, &room));
 		assert_uint_in_range(room, first - i * 16 * 4608, first - i * 16 * 4096);
 	}
 	close(fd);
@@ -240,7 +240,7 @@ static void send__nobody_lives_there(void **state)
 	add_for(f, OTHER, 64);
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(f->udp->socks.cnt + f->udp->socks.own[0].is_bound, 0);
-	assert_false(vb_shm_room(f->link, OTHER, 0, &room));
+	assert_false(vb_shm_rx_credit(f->link, OTHER, 0, &room));
 	assert_int_equal(w.wakeup[OTHER].rings, 0);
 }
 
@@ -264,10 +264,10 @@ static void send__slot_has_a_new_owner(void **state)
 	close(fd);
 
 	/* How full the ring of the last one is does not hold up the next. */
-	while (vb_shm_room(f->link, OTHER, 0, &room) && room)
+	while (vb_shm_rx_credit(f->link, OTHER, 0, &room) && room)
 		assert_int_equal(send_all(f), 1);
 	fd = vb_wakeup_open(&w.wakeup[OTHER].token);
-	assert_true(vb_shm_room(f->link, OTHER, 0, &room));
+	assert_true(vb_shm_rx_credit(f->link, OTHER, 0, &room));
 	assert_true(room > VB_PAYLOAD_MAX);
 	assert_int_equal(send_all(f), 1);
 	assert_true(vb_wakeup_take(fd, &k, &mem_fd));

@@ -104,12 +104,12 @@ static void send__endpoint_stays_full(void **state)
 	add_for(f, OTHER, 64);
 	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC), 0);
 	assert_true(w.wakeup[OTHER].rings > 0);
-	assert_true(vb_shm_room(f->link, OTHER, VB_SEC, &room));
+	assert_true(vb_shm_rx_credit(f->link, OTHER, VB_SEC, &room));
 	(void)f->link->ops->send(f->link, &f->batch, 0, VB_SEC + VB_RING_STUCK_NS + 1);
 	assert_int_equal(f->link->ops->send(f->link, &f->batch, 0, VB_SEC + VB_RING_STUCK_NS + 2),
 			 1);
 	assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), 0);
-	assert_false(vb_shm_room(f->link, OTHER, VB_SEC, &room));
+	assert_false(vb_shm_rx_credit(f->link, OTHER, VB_SEC, &room));
 	close(fd);
 	close(stranger);
 }

@@ -112,7 +112,7 @@ static void timerq__equal_deadlines(void **state)
 		vb_sched_remove(qp[i]);
 	}
 	for (uint32_t i = 0; i < QPS; i++)
-		vb_timer_set(qp[i * 37 % QPS], VB_TIMER_ROOM, 1000);
+		vb_timer_set(qp[i * 37 % QPS], VB_TIMER_RX_CREDIT, 1000);
 	vb_hca_handle_timeout(env.hca, 999);
 	assert_int_equal(env_tx(&env, &b), 0);
 	vb_hca_handle_timeout(env.hca, 1000);
@@ -129,7 +129,7 @@ static void timerq__destroyed(void **state)
 	setup();
 	for (uint32_t i = 0; i < 8; i++) {
 		qp[i] = env_rts(&env, VB_QPT_RC, 2, 0x21);
-		vb_timer_set(qp[i], VB_TIMER_ROOM, 1000 + i);
+		vb_timer_set(qp[i], VB_TIMER_RX_CREDIT, 1000 + i);
 	}
 	for (uint32_t i = 0; i < 8; i += 2)
 		assert_int_equal(vb_qp_destroy(qp[i]), 0);

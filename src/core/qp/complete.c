@@ -177,7 +177,7 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 		vb_qp_set_state(qp, VB_QPS_ERR, now);
 		vb_timer_stop(qp, VB_TIMER_ACK);
 		vb_timer_stop(qp, VB_TIMER_RNR);
-		vb_timer_stop(qp, VB_TIMER_ROOM);
+		vb_timer_stop(qp, VB_TIMER_RX_CREDIT);
 		vb_timer_stop(qp, VB_TIMER_PACE);
 		vb_timer_stop(qp, VB_TIMER_LINGER);
 		qp->resp.ack_due = false;

@@ -19,6 +19,7 @@
 #include "core/recover/rto.h"
 #include "core/sched/pace.h"
 #include "core/sched/timer.h"
+#include "core/tx/egress.h"
 #include "core/types.h"
 
 struct vb_sr;
@@ -55,7 +56,7 @@ struct vb_qp {
 	uint32_t ack_every, gso_pkts; /* packets from one that asks for an ACK on; of a GSO batch */
 	uint32_t dc_connection;       /* DCI and context: the number of the connection */
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
-	bool owes_requests; /* responses filled the last turn; see sched.c */
+	bool owes_requests; /* responses filled the last quantum; see sched.c */
 	uint8_t dc_lane;    /* DCI and context: which of the initiator's */
 	bool is_counted;    /* some of cntr are there */
 	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
@@ -63,6 +64,7 @@ struct vb_qp {
 	struct vb_responder resp;
 	struct vb_sq sq;
 	struct vb_requester req;
+	struct vb_egress_wait egress;
 	vb_time timer[VB_TIMER_CNT];
 	struct vb_pace pace;
 	struct vb_cc_point cc;

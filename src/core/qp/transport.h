@@ -61,7 +61,7 @@ struct vb_transport_ops {
 	/* A parsed packet for a QP in a state that receives, P_Key checked. */
 	enum vb_verdict (*recv)(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now);
-	/* Its turn: what it sends, until @b holds @stop packets. True: there is more. */
+	/* Its quantum: what it sends, until @b holds @stop packets. True: there is more. */
 	bool (*transmit)(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 	/* Timer @t, which has fired, is off. */
 	void (*on_timer)(struct vb_qp *qp, enum vb_timer t, vb_time now);

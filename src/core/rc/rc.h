@@ -14,7 +14,7 @@
 #include "core/sched/sched.h"
 #include "core/tx/tx.h"
 
-/* req.c. Both transmit calls return true when there is more than the batch or turn took. */
+/* req.c. Both transmit calls return true when there is more than the batch or quantum took. */
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 /* Fails the oldest WQE: a completion with @status, then ERR. */
 VB_COLD void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,
@@ -131,7 +131,7 @@ struct vb_resource *vb_resp_pending(struct vb_qp *qp);
 /* The one that has the answer with @psn, or NULL. */
 struct vb_resource *vb_resp_resource(struct vb_responder *resp, struct vb_psn psn);
 
-/* turn.c: the transmit operation of all transports. */
+/* quantum.c: the transmit operation of all transports. */
 bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now);
 
 /* ack.c: everything the responder sends. */

@@ -233,135 +233,40 @@ static void req_sent(struct vb_qp *qp, vb_time now)
 	sqd_check_drained(qp);
 }
 
-/*
- * Packets of @w from psn_nxt on that had better leave together. The first one of a message may be
- * longer than the others, and then is no part of their GSO batch.
- */
-static uint32_t gso_of(const struct vb_qp *qp, const struct vb_swqe *w)
-{
-	uint32_t at, most = qp->gso_pkts;
-
-	if (w->pkts <= 1 || most <= 1 || vb_swqe_wants_response(w))
-		return 1;
-	at = vb_psn_span(w->first, qp->req.psn_nxt);
-	VB_ASSERT_ALL(at < w->pkts);
-	if (at == 0)
-		most++;
-	if (most > VB_TURN_PKTS)
-		most = VB_TURN_PKTS;
-	return w->pkts - at < most ? w->pkts - at : most;
-}
-
-/*
- * True when @gso packets have a place together. For those that are not the first of this turn
- * it may be in the next one. The first ones, which others that were owed may have left little of
- * the turn, go beyond *stop; or they wait for the next batch, and are first in it.
- */
-static bool gso_fits(struct vb_requester *req, const struct vb_tx_batch *b, bool is_first,
-		     uint32_t gso, uint32_t *stop)
-{
-	uint32_t end = b->cnt + gso;
-
-	VB_ASSERT_ALL(gso >= 1 && gso <= VB_TURN_PKTS);
-	if (gso == 1)
-		return true;
-	if (is_first && end > *stop)
-		*stop = end;
-	req->waits_batch = is_first && end > VB_TX_BATCH_PKTS;
-	return end <= *stop && end <= VB_TX_BATCH_PKTS;
-}
-
-/*
- * True while a part of @gso waits for room for the whole. Not for ever: others may take what
- * there is again and again.
- */
-static bool gso_waits(struct vb_requester *req, uint32_t gso, uint64_t room, uint32_t mtu,
-		      vb_time now)
-{
-	if (gso == 1)
-		return false;
-	if (room >= (uint64_t)gso * mtu) {
-		req->gso_at = 0;
-		return false;
-	}
-	if (!req->gso_at)
-		req->gso_at = now;
-	return now - req->gso_at < VB_GSO_WAIT_NS;
-}
-
-/*
- * True while the receiver cannot take another packet, or not the whole of @gso. *room is what
- * it could take when asked, which is once a turn, for UD once a message. The timer lets the QP look
- * again.
- */
-static bool room_is_short(struct vb_qp *qp, const struct vb_swqe *w, uint32_t gso, uint64_t *room,
-			  vb_time now)
-{
-	const struct vb_hca_config *cfg = &qp->hca->cfg;
-
-	if (!cfg->room)
-		return false;
-	if (!qp->ops->is_connected) {
-		const struct vb_ud_dest *to = vb_swqe_ud(w);
-
-		*room = cfg->room(cfg->room_ctx, &to->path, to->dqpn, now);
-	} else if (*room == UINT64_MAX) {
-		*room = cfg->room(cfg->room_ctx, &qp->attr.path, qp->attr.dest_qpn, now);
-	}
-	if (*room >= qp->mtu && !gso_waits(&qp->req, gso, *room, qp->mtu, now))
-		return false;
-	qp->req.block = VB_BLOCK_ROOM;
-	vb_timer_set(qp, VB_TIMER_ROOM, vb_time_after(now, VB_ROOM_RETRY_NS));
-	vb_qp_count(qp, VB_COUNTER_port_xmit_wait);
-	return true;
-}
-
-/* A packet left: what it took of the receiver's room and of the QP's rate. */
-static inline void req_left(struct vb_qp *qp, uint64_t *room, const struct vb_tx *tx, vb_time now)
-{
-	uint32_t len = vb_tx_wire_len(tx);
-
-	vb_rate_request_left(qp, tx, now);
-	if (*room <= UINT32_MAX)
-		*room -= len < *room ? len : *room;
-}
-
 /* The packet at psn_nxt of @w, or the connect that goes before it. Returns how many of @w left. */
-static uint32_t send_next(struct vb_qp *qp, struct vb_swqe *w, uint64_t *room,
-			  struct vb_tx_batch *b, vb_time now)
+static uint32_t send_next(struct vb_qp *qp, struct vb_swqe *w, struct vb_egress *out, vb_time now)
 {
 	if (qp->ops->req && qp->ops->req->leads(qp)) {
-		qp->ops->req->send(qp, b, now);
-		req_left(qp, room, &b->pkt[b->cnt - 1], now);
+		qp->ops->req->send(qp, out->b, now);
+		vb_egress_passed(out, qp, now);
 		return 0;
 	}
-	if (!req_send(qp, w, b, now))
+	if (!req_send(qp, w, out->b, now))
 		return 0;
-	req_left(qp, room, &b->pkt[b->cnt - 1], now);
+	vb_egress_passed(out, qp, now);
 	req_sent(qp, now);
 	return 1;
 }
 
 /* A packet that the peer has reported missing. */
-static void send_missing(struct vb_qp *qp, uint64_t *room, struct vb_tx_batch *b, vb_time now)
+static void send_missing(struct vb_qp *qp, struct vb_egress *out, vb_time now)
 {
-	uint32_t cnt = b->cnt;
+	uint32_t cnt = out->b->cnt;
 
-	if (!qp->hca->repeat->resend(qp, b, now)) {
+	if (!qp->hca->repeat->resend(qp, out->b, now)) {
 		/* Its memory is gone; it fails in its turn. */
 		vb_req_rewind(qp, now, VB_REWIND_NAK);
 		return;
 	}
-	if (b->cnt > cnt)
-		req_left(qp, room, &b->pkt[b->cnt - 1], now);
+	if (out->b->cnt > cnt)
+		vb_egress_passed(out, qp, now);
 }
 
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	const struct vb_req_hooks *hooks = qp->ops->req;
 	struct vb_sq *sq = &qp->sq;
-	uint64_t room = UINT64_MAX;
-	uint32_t from = b->cnt, left = 0; /* left of the GSO batch under way */
+	struct vb_egress out = vb_egress_begin(b, stop);
 	bool limited = vb_rate_is_limited(qp);
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
@@ -372,18 +277,18 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
 		if (hooks && hooks->is_due(qp)) {
-			if (!vb_tx_may_emit(qp, b, stop))
+			if (!vb_tx_may_emit(qp, b, out.stop))
 				return true;
 			hooks->send(qp, b, now);
 			continue;
 		}
 		if (qp->sr && qp->hca->repeat->is_due(qp)) {
 			if ((limited && vb_rate_holds(qp, NULL, now)) ||
-			    room_is_short(qp, NULL, 1, &room, now))
+			    vb_egress_is_short(&out, qp, NULL, now))
 				return false;
-			if (!vb_tx_may_emit(qp, b, stop))
+			if (!vb_tx_may_emit(qp, b, out.stop))
 				return true;
-			send_missing(qp, &room, b, now);
+			send_missing(qp, &out, now);
 			continue;
 		}
 		if (sq->nxt == sq->tail) {
@@ -405,7 +310,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 			vb_req_complete_local(qp, now);
 			return false;
 		}
-		qp->req.block = req_gate(qp, w, left);
+		qp->req.block = req_gate(qp, w, out.left);
 		if (qp->req.block != VB_BLOCK_NONE)
 			return false;
 		if (hooks)
@@ -416,16 +321,13 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 				return false;
 		}
 
-		uint32_t gso = left ? 1 : gso_of(qp, w);
-
-		if (room_is_short(qp, w, gso, &room, now))
+		if (vb_egress_is_short(&out, qp, w, now))
 			return false;
 		if (hooks && hooks->is_due(qp))
 			continue;
-		if (!gso_fits(&qp->req, b, b->cnt == from, gso, &stop) ||
-		    !vb_tx_may_emit(qp, b, stop))
+		if (!vb_egress_fits(&out, qp) || !vb_tx_may_emit(qp, b, out.stop))
 			return true;
-		left = (left ? left : gso) - send_next(qp, w, &room, b, now);
+		vb_egress_advance(&out, send_next(qp, w, &out, now));
 	}
 	return false;
 }

@@ -25,8 +25,6 @@ struct vb_requester {
 	uint32_t rd_out;                /* READ requests and atomics in flight */
 	uint32_t rsn_post, rsn_acked;   /* receive-consuming messages posted, acknowledged */
 	uint32_t rsn_limit;             /* highest that credits allow */
-	bool waits_batch; /* its GSO batch had no place, and is first in the next one */
-	vb_time gso_at;   /* since when one waits for room; 0: none does */
 	uint64_t charge_post, inflight;
 	struct vb_window window;
 	uint8_t rnr_left;

@@ -77,11 +77,11 @@ static bool receiver_lags(const struct vb_qp *qp, vb_time now)
 	const struct vb_path *path = &qp->attr.path;
 	uint32_t dqpn = qp->attr.dest_qpn;
 
-	if (qp->req.block == VB_BLOCK_ROOM)
+	if (qp->req.block == VB_BLOCK_RX_CREDIT)
 		return true;
 	if (qp->ops->req)
 		path = qp->ops->req->receiver(qp, &dqpn);
-	return cfg->unread && path && cfg->unread(cfg->room_ctx, path, dqpn, now);
+	return cfg->unread && path && cfg->unread(cfg->receiver_ctx, path, dqpn, now);
 }
 
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The turns of the QPs that have something to send: one after the other until the batch is full, or
+ * Serves the QPs that have something to send, one after the other, until the batch is full, or
  * none has more.
  */
 #include "base/assert.h"
@@ -11,7 +11,7 @@
 #include "core/sched/sched.h"
 
 /*
- * Takes back what a turn has added to @b, from @cnt and @seg_cnt on: the QP's entry of the P_Key
+ * Takes back what a quantum has added to @b, from @cnt and @seg_cnt on: the QP's entry of the P_Key
  * table is empty, since the table has changed. To the QP, which stays as it is, the packets are
  * lost. IBA 10.9.3
  */
@@ -24,10 +24,10 @@ static void drop_packets(const struct vb_qp *qp, struct vb_tx_batch *b, uint32_t
 	b->seg_cnt = seg_cnt;
 }
 
-static bool take_turn(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
+static bool serve_qp(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)
 {
 	uint32_t cnt = b->cnt, seg_cnt = b->seg_cnt;
-	bool more = qp->ops->transmit(qp, b, cnt + VB_TURN_PKTS, now);
+	bool more = qp->ops->transmit(qp, b, cnt + VB_QUANTUM_PKTS, now);
 
 	VB_ASSERT(b->cnt <= VB_TX_BATCH_PKTS && b->seg_cnt <= VB_TX_BATCH_SEGS);
 	VB_ASSERT_ALL(b->cnt >= cnt && b->seg_cnt >= seg_cnt);
@@ -43,8 +43,8 @@ uint32_t vb_hca_poll_transmit(struct vb_hca *h, struct vb_tx_batch *b, vb_time n
 		struct vb_qp *qp = vb_container_of(h->active.next, struct vb_qp, active);
 
 		vb_sched_remove(qp);
-		if (take_turn(qp, b, now)) {
-			if (qp->req.waits_batch) {
+		if (serve_qp(qp, b, now)) {
+			if (qp->egress.batch) {
 				vb_sched_activate_first(qp);
 				break;
 			}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who may send: QPs with something to send stand in one queue and take turns, each with a quota of
- * packets, so that one long message does not keep the others waiting and yet leaves in GSO batches.
- * A QP that is blocked (window, credit, fence, timer) is not in the queue; what unblocks it puts it
- * back.
+ * Decides which QP may send: QPs with something to send stand in one queue and are served in turn,
+ * a quantum each, so that one long message does not keep the others waiting and yet leaves in GSO
+ * batches. A QP that is blocked (window, credit, fence, timer) is not in the queue; what unblocks
+ * it puts it back.
  */
 #include "core/sched/sched.h"
 

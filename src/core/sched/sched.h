@@ -8,8 +8,9 @@
 struct vb_hca;
 struct vb_qp;
 
-/* Packets a QP may send in one turn: as many as one GSO batch holds at MTU 4096, twice. */
-#define VB_TURN_PKTS 32u
+/* The quantum, packets that a QP may send before the next one is served: as many as one GSO batch
+ * holds at MTU 4096, twice. */
+#define VB_QUANTUM_PKTS 32u
 
 void vb_sched_activate(struct vb_qp *qp);
 /* ... ahead of all others. */

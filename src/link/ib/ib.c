@@ -140,10 +140,10 @@ static uint32_t ib_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_ti
 }
 
 /* There is no other way to a process than its ring: one that has none is not waited for. */
-static bool ib_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
+static bool ib_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit)
 {
-	if (!vb_link_room(l->lower, dqpn, now, room))
-		*room = UINT32_MAX;
+	if (!vb_link_rx_credit(l->lower, dqpn, now, credit))
+		*credit = UINT32_MAX;
 	return true;
 }
 
@@ -157,7 +157,7 @@ static const struct vb_link_ops ib_ops = {
     .name = "infiniband",
     .send = ib_send,
     .recv = ib_recv,
-    .room = ib_room,
+    .rx_credit = ib_rx_credit,
     .close = ib_close,
 };
 

@@ -242,7 +242,7 @@ uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 	return i - from;
 }
 
-bool vb_shm_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
+bool vb_shm_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit)
 {
 	struct vb_shm *s = vb_shm_of(l);
 	uint32_t slot = dqpn & 0xff, backlog;
@@ -251,13 +251,13 @@ bool vb_shm_room(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *room)
 
 	if (token == 0 || (token == p->token && !p->ring.mem))
 		return false;
-	*room = FULL_BYTES;
+	*credit = FULL_BYTES;
 	if (token != p->token)
 		return true;
 	backlog = vb_ring_backlog(&p->ring, now);
 	if (backlog + VB_PAYLOAD_MAX <= FULL_BYTES)
-		*room = FULL_BYTES - backlog;
+		*credit = FULL_BYTES - backlog;
 	else
-		*room = vb_ring_is_stuck(&p->ring, now) ? UINT32_MAX : 0;
+		*credit = vb_ring_is_stuck(&p->ring, now) ? UINT32_MAX : 0;
 	return true;
 }

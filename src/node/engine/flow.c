@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the receive sockets and rings of this host can take, and what they have been read of: the
- * core's callbacks room and unread. See link/flow.h and vb_link_room().
+ * core's callbacks rx_credit and unread. See link/flow.h and vb_link_rx_credit().
  */
 #include "link/flow.h"
 #include "node/engine/priv.h"
@@ -85,7 +85,7 @@ bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_t
 
 /* Where there are several senders, each has something of its own in the queue: its acknowledgement
  * is what tells when to look again, and so nobody has to be woken for what others have sent. */
-static uint32_t room_among_others(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+static uint32_t credit_among_others(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 {
 	struct vb_flow_watch *w = &e->watch[slot];
 	const struct vb_flow_own *own = &e->flow_own[slot];
@@ -108,7 +108,7 @@ static uint32_t room_among_others(struct vb_engine *e, uint8_t slot, uint64_t ba
  * Bytes that a socket with @backlog of them can take from this process; less than a packet of the
  * largest MTU is none. One sender alone keeps a receiver busy with what the caches hold.
  */
-static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
+static uint32_t rx_credit_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 {
 	uint32_t alone = 0, among;
 
@@ -116,11 +116,11 @@ static uint32_t room_of(struct vb_engine *e, uint8_t slot, uint64_t backlog)
 		alone = (uint32_t)(e->flow.alone - backlog);
 	if (alone >= e->flow.share)
 		return alone;
-	among = room_among_others(e, slot, backlog);
+	among = credit_among_others(e, slot, backlog);
 	return alone > among ? alone : among;
 }
 
-uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	struct vb_engine *e = ctx;
 	uint8_t slot = (uint8_t)dqpn;
@@ -131,10 +131,10 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 	if (!is_local(e, path, slot))
 		return UINT32_MAX;
 
-	uint32_t room;
+	uint32_t credit;
 
-	if (vb_link_room(e->link, dqpn, now, &room))
-		return room;
+	if (vb_link_rx_credit(e->link, dqpn, now, &credit))
+		return credit;
 
 	/* A count that the receiver has just written is far away: the last one seen will do while
 	 * it leaves much room. */
@@ -144,12 +144,12 @@ uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb
 		w->taken = __atomic_load_n(&f->taken, __ATOMIC_RELAXED);
 		backlog = vb_flow_backlog(f, w->taken);
 	}
-	room = room_of(e, slot, backlog);
-	if (room || w->taken != seen)
+	credit = rx_credit_of(e, slot, backlog);
+	if (credit || w->taken != seen)
 		w->since = now;
 	else if (now - w->since > STUCK_NS)
 		return UINT32_MAX;
-	if (room < e->flow.gso)
+	if (credit < e->flow.gso)
 		atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
-	return room;
+	return credit;
 }

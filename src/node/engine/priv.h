@@ -282,8 +282,8 @@ void vb_engine_forget_crowd(struct vb_engine *e);
 /* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
  * to have as well. Returns the bytes that may be in flight towards one peer of any host. */
 uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
-/* The core's callbacks room and unread; @ctx is the engine. */
-uint32_t vb_engine_room(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+/* The core's callbacks rx_credit and unread; @ctx is the engine. */
+uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */

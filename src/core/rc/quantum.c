@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a QP sends in a turn, and in which order: requester, responder and CNPs. */
+/* What a QP sends in a quantum, and in which order: requester, responder and CNPs. */
 #include "core/cc/rate.h"
 #include "core/rc/rc.h"
 
 /*
- * One turn; true when there is more. CNPs come first: they are what congestion waits for. READ
- * responses come next: a peer waits for them, and they free its window. But a turn that they filled
- * is followed by one of requests, since a peer may have READs under way all the time. A mere
+ * One quantum; true when there is more. CNPs come first: they are what congestion waits for. READ
+ * responses come next: a peer waits for them, and they free its window. But a quantum that they
+ * filled is followed by one of requests, since a peer may have READs under way all the time. A mere
  * acknowledgement comes last: short as it is, it ends the GSO batch of the requests before it, and
  * a peer that polls for it finds that what was sent with it has arrived too.
  */
 bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
-	qp->req.waits_batch = false;
+	qp->egress.batch = false;
 	if (vb_rate_notify(qp, b, stop, now))
 		return true;
 	if (vb_resp_owes(qp) && !qp->owes_requests) {
@@ -23,7 +23,7 @@ bool vb_rc_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_t
 
 	bool more = vb_req_transmit(qp, b, stop, now);
 
-	/* Those that only wait have not had their turn yet. */
-	qp->owes_requests = qp->owes_requests && qp->req.waits_batch;
+	/* Requests that only wait for a batch have not been served yet. */
+	qp->owes_requests = qp->owes_requests && qp->egress.batch;
 	return vb_resp_transmit(qp, b, stop + 1, now) || more;
 }
