@@ -37,6 +37,20 @@ static int walk_maps(uintptr_t start, uintptr_t end, bool write)
 	return start < end ? EFAULT : 0;
 }
 
+/* Nothing is allocated here: memory that is may be mapped just there. */
+static bool pages_have_hole(uintptr_t start, uintptr_t end, uintptr_t page)
+{
+	unsigned char present[1024];
+	uintptr_t step = sizeof present * page;
+
+	for (; start < end; start += end - start < step ? end - start : step) {
+		if (mincore((void *)start, end - start < step ? end - start : step, present) &&
+		    errno == ENOMEM)
+			return true;
+	}
+	return false;
+}
+
 /* Asks the kernel to bring the pages in: 0 or an errno. */
 static int populate_pages(uintptr_t start, uintptr_t end, bool write)
 {
@@ -48,13 +62,12 @@ static int populate_pages(uintptr_t start, uintptr_t end, bool write)
 			  ? errno
 			  : 0;
 	} while (err == EINTR || err == EAGAIN);
-	if (err == EINVAL || err == ENOMEM) {
-		/* Wrong rights or a hole, or else a kernel before 5.14 or no memory left. */
-		int why = walk_maps(start, end, write);
-
-		if (why || err == EINVAL)
-			return why;
-	}
+	/* Wrong rights, or else a kernel before 5.14. */
+	if (err == EINVAL)
+		return walk_maps(start, end, write);
+	/* A hole, or else no memory left. */
+	if (err == ENOMEM && pages_have_hole(start, end, (uintptr_t)sysconf(_SC_PAGESIZE)))
+		return EFAULT;
 	return err == EHWPOISON ? EFAULT : err;
 }
 
