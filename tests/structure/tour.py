@@ -18,6 +18,19 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PAGE = os.path.join(ROOT, "docs", "tour.md")
 ROW = re.compile(r"^\| `(\w+)\(\)` \| `([^`]+)` \|", re.M)
 SKIPPED = 77
+# Of two threads that come to breakpoints at once some versions of gdb run the commands of one only; what
+# gdb asks a breakpoint in Python before it stops is asked for each thread.
+SETTINGS = """set pagination off
+set breakpoint pending off
+set print thread-events off
+set print inferior-events off
+python
+class Passed(gdb.Breakpoint):
+    def stop(self):
+        gdb.write(f"passed {self.location}\\n")
+        return False
+end
+"""
 
 
 def defined_in():
@@ -49,9 +62,9 @@ def fix_files(text, where):
 def functions_passed(program, names):
     """The functions among @names that are passed between the marks of the program, in their order."""
     with tempfile.NamedTemporaryFile("w", suffix=".gdb") as script:
-        script.write("set pagination off\nset breakpoint pending off\nset print thread-events off\nset print inferior-events off\n")
+        script.write(SETTINGS)
         for name in ("tour_begins", *names):
-            script.write(f"break {name}\ncommands\nsilent\nprintf \"passed {name}\\n\"\ncontinue\nend\n")
+            script.write(f'python Passed("{name}")\n')
         script.write("break tour_ends\nrun\nkill\nquit\n")
         script.flush()
         env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0")
