@@ -110,6 +110,14 @@ void vb_fd_set_session(int fd, uint32_t session)
 	unlock_table();
 }
 
+void vb_fd_set_event(int fd, uint64_t event)
+{
+	lock_table();
+	if (!vb_fd_is_plain(fd))
+		table.at[fd].event = event;
+	unlock_table();
+}
+
 void vb_fd_forget_range(unsigned first, unsigned last)
 {
 	if (last >= VB_FDS_MAX)

@@ -26,6 +26,7 @@ struct vb_fd {
 			   * socket: its port */
 	uint32_t session; /* the connection by which the broker was told of it; of a umad file its
 			     page */
+	uint64_t event;   /* of an open rdma_cm: the number of the last event that was taken */
 };
 
 extern uint8_t vb_fd_kinds[VB_FDS_MAX]; /* enum vb_fd_kind */
@@ -50,6 +51,7 @@ int vb_fd_enter(int fd, const struct vb_fd *f);
 enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f);
 
 void vb_fd_set_session(int fd, uint32_t session);
+void vb_fd_set_event(int fd, uint64_t event);
 
 /* @fd is being closed. In a child that shares memory with its parent (vfork(2)) nothing happens:
  * the numbers are those of the parent. */

@@ -252,6 +252,9 @@ struct vb_ucma_event_reply {
 	struct vb_ucma_ece ece;
 };
 
+/* Room that the oldest librdmacm has for it. */
+#define VB_UCMA_EVENT_REPLY_MIN 324u
+
 struct vb_ucma_set_option {
 	uint64_t optval;
 	uint32_t id, level, optname, optlen;

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Ids and their events, and the accounts between them: what GET_EVENT has handed out of an id is
- * what DESTROY_ID tells, for the library waits until as many were acknowledged. CMP-33 to CMP-36,
- * CMP-44
- */
+/* Ids: numbers, groups that they have joined, and how they end. CMP-33 to CMP-36, CMP-44 */
 #include "base/assert.h"
 #include "ucma/priv.h"
 
@@ -59,112 +55,13 @@ int vb_ucma_id_find(struct vb_ucma_file *f, uint32_t number, struct vb_ucma_id *
 {
 	struct vb_ucma_id *id = number < f->u->cfg.ids ? f->u->ids[number] : NULL;
 
-	/* What came by a request is nobody's to name before its event was taken. */
-	if (!id || id->listener)
+	/* Nobody can name an id that came by a request before its event is out. */
+	if (!id || (id->listener && !id->is_out))
 		return -ENOENT;
 	if (id->file != f)
 		return -EINVAL;
 	*out = id;
 	return 0;
-}
-
-void vb_ucma_file_touch(struct vb_ucma_file *f)
-{
-	vb_list_remove(&f->changed);
-	vb_list_append(&f->u->changed, &f->changed);
-}
-
-struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_event_kind kind,
-					int32_t status)
-{
-	struct vb_ucma_file *f = id->file;
-	struct vb_ucma_event *ev;
-
-	if (!id->has_uid || f->event_cnt >= f->u->cfg.events)
-		return NULL;
-	ev = vb_ucma_alloc(f->u, sizeof *ev);
-	if (!ev)
-		return NULL;
-	ev->id = id;
-	ev->reply.uid = id->uid;
-	ev->reply.id = id->number;
-	ev->reply.event = kind;
-	ev->reply.status = status;
-	vb_list_append(&f->events, &ev->link);
-	f->event_cnt++;
-	vb_list_init(&ev->fresh);
-	if (f->u->has_region)
-		vb_list_append(&f->u->fresh, &ev->fresh);
-	vb_ucma_id_touch(id);
-	vb_ucma_file_touch(f);
-	return ev;
-}
-
-void vb_ucma_event_free(struct vb_ucma_event *ev)
-{
-	struct vb_ucma_file *f = ev->id->file;
-
-	VB_ASSERT_ALL(f->event_cnt > 0);
-	vb_ucma_event_unkeep(ev);
-	vb_ucma_id_touch(ev->id);
-	vb_list_remove(&ev->link);
-	f->event_cnt--;
-	vb_ucma_file_touch(f);
-	vb_ucma_free(f->u, ev);
-}
-
-int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out)
-{
-	struct vb_ucma_event *ev;
-
-	if (vb_list_is_empty(&f->events))
-		return -EAGAIN;
-	ev = vb_container_of(f->events.next, struct vb_ucma_event, link);
-	VB_ASSERT_ALL(ev->id->file == f && ev->id->has_uid);
-	VB_ASSERT_ALL(!ev->request || ev->request->listener == ev->id);
-	VB_ASSERT_ALL(!ev->mc || ev->mc->id == ev->id);
-	*out = ev->reply;
-	ev->id->events_reported++;
-	if (ev->mc)
-		ev->mc->events_reported++;
-	if (ev->request) {
-		ev->request->listener = NULL;
-		vb_ucma_id_touch(ev->request);
-		ev->id->backlog++;
-	}
-	vb_ucma_event_free(ev);
-	return 0;
-}
-
-void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to)
-{
-	struct vb_ucma_file *from = id->file;
-	struct vb_list *l = from->events.next, *next;
-
-	for (; l != &from->events; l = next) {
-		struct vb_ucma_event *ev = vb_container_of(l, struct vb_ucma_event, link);
-
-		next = l->next;
-		if (ev->id != id)
-			continue;
-		vb_list_remove(l);
-		vb_list_append(&to->events, l);
-		VB_ASSERT_ALL(from->event_cnt > 0);
-		from->event_cnt--;
-		to->event_cnt++;
-		if (ev->request) {
-			vb_list_remove(&ev->request->in_file);
-			vb_list_append(&to->ids, &ev->request->in_file);
-			ev->request->file = to;
-			vb_ucma_id_touch(ev->request);
-		}
-	}
-	vb_list_remove(&id->in_file);
-	vb_list_append(&to->ids, &id->in_file);
-	id->file = to;
-	vb_ucma_id_touch(id);
-	vb_ucma_file_touch(from);
-	vb_ucma_file_touch(to);
 }
 
 void vb_ucma_mc_leave(struct vb_ucma_mc *mc)

@@ -49,7 +49,8 @@ struct vb_ucma_file {
 	struct vb_list all, changed; /* in u->files; in u->changed while its number may be new */
 	struct vb_list ids;
 	struct vb_list events;
-	uint32_t event_cnt;
+	uint32_t event_cnt; /* those that are out, the first ones, included */
+	uint32_t out_cnt;
 	uint32_t pid; /* who uses it, view.h */
 	char user[16];
 };
@@ -75,6 +76,10 @@ struct vb_ucma_event {
 	struct vb_ucma_mc *mc;      /* of a group: counts there, too */
 	struct vb_list fresh;       /* in u->fresh until it is kept */
 	uint32_t kept;              /* its record of the region + 1; 0: none */
+	uint64_t seq;
+	bool is_out;      /* the program may have taken it */
+	bool is_void;     /* and throws it away: of an earlier process, and past */
+	bool is_doubtful; /* that process may have given it out, or the program thrown it away */
 	struct vb_ucma_event_reply reply;
 };
 
@@ -117,7 +122,8 @@ struct vb_ucma_id {
 	enum vb_ucma_end end;
 	uint16_t end_reason;
 	vb_time ended;
-	struct vb_ucma_id *listener; /* of a request that waits as an event; NULL after that */
+	struct vb_ucma_id *listener; /* of a request whose event was not taken; NULL after that */
+	bool is_out;                 /* so is that event */
 	uint32_t events_reported;
 	uint32_t psn;  /* its own first one, random. CMP-04 */
 	uint32_t qkey; /* UD */
@@ -174,25 +180,31 @@ void vb_ucma_ip_hdr_emit(const struct vb_ucma_ip_hdr *h, uint8_t bytes[VB_UCMA_I
 /* -EPROTO: a version or a family that is not known. */
 int vb_ucma_ip_hdr_parse(struct vb_ucma_ip_hdr *h, const uint8_t bytes[VB_UCMA_IP_HDR]);
 
-/* id.c: ids and events. */
+/* id.c */
 int vb_ucma_id_new(struct vb_ucma_file *f, uint16_t ps, uint8_t qp_type, struct vb_ucma_id **out);
 /* Ends it as its state asks for; its events vanish, and requests in them are refused. CMP-34 */
 void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now);
 /* The id @number of file @f. -ENOENT, -EINVAL: another file's. CMP-33 */
 int vb_ucma_id_find(struct vb_ucma_file *f, uint32_t number, struct vb_ucma_id **out);
+void vb_ucma_mc_leave(struct vb_ucma_mc *mc);
+
+/* event.c */
 /* A new event of @id, queued; NULL: no memory, or the id has none. */
 struct vb_ucma_event *vb_ucma_event_add(struct vb_ucma_id *id, enum vb_ucma_event_kind kind,
 					int32_t status);
 void vb_ucma_event_free(struct vb_ucma_event *ev);
 void vb_ucma_file_touch(struct vb_ucma_file *f);
-/* Takes the next one: what GET_EVENT does with the accounts. -EAGAIN */
+/* Takes the next one that is not out: what GET_EVENT does with the accounts. -EAGAIN */
 int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
-/* Moves what waits for @id to @to. */
+/* Whether an event of @mc is out; with NULL, of @id, or that names it. */
+bool vb_ucma_event_is_out(const struct vb_ucma_id *id, const struct vb_ucma_mc *mc);
+/* Moves what waits for @id, and is not out, to @to. */
 void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to);
-void vb_ucma_mc_leave(struct vb_ucma_mc *mc);
 
 /* keep.c: the id changes, so that its record is old; a record goes with what it is of. */
 void vb_ucma_id_touch(struct vb_ucma_id *id);
+/* The same where programs see no change of it. */
+void vb_ucma_id_keep(struct vb_ucma_id *id);
 void vb_ucma_id_unkeep(struct vb_ucma_id *id);
 void vb_ucma_event_unkeep(struct vb_ucma_event *ev);
 void vb_ucma_mc_unkeep(struct vb_ucma_mc *mc);

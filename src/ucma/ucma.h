@@ -81,8 +81,33 @@ void vb_ucma_file_close(struct vb_ucma_file *f, vb_time now);
 /* The number by which its ids are kept, 0 else. ucma/keep/keep.h */
 void vb_ucma_file_set_number(struct vb_ucma_file *f, uint32_t number);
 void *vb_ucma_file_owner(const struct vb_ucma_file *f);
-/* Events that wait. */
+/* Events that nobody has taken. */
 uint32_t vb_ucma_file_events(const struct vb_ucma_file *f);
+/*
+ * Events can be given out, in order, to where the program takes them without GET_EVENT. They stay
+ * the file's until it is said that they were taken, which is due before each command. At most
+ * VB_UCMA_OUT_MAX may be out.
+ */
+#define VB_UCMA_OUT_MAX 64u
+struct vb_ucma_event_reply;
+/* The next event to be given out; false: there is none, or too many are out. @seq, never 0, grows
+ * from event to event of a file, also when the machine is restored. @repeats: an earlier process
+ * may have given it out before it ended. */
+bool vb_ucma_event_next(struct vb_ucma_file *f, struct vb_ucma_event_reply *out, uint64_t *seq,
+			bool *repeats);
+/* That one was given out. */
+void vb_ucma_event_given(struct vb_ucma_file *f);
+/* After a restart, when it was said what was taken: requests and answers that are out still are of
+ * connections that are gone. Programs throw them away, and they count as nothing; so do those that
+ * were taken before, for nobody knows what the program made of them. The id of a request stays
+ * until it is destroyed or its file is closed: accepting it says UNREACHABLE. */
+void vb_ucma_events_void(struct vb_ucma_file *f);
+/* How many are out; after a restart those that were out before are. */
+uint32_t vb_ucma_events_out(const struct vb_ucma_file *f);
+/* The first @cnt of those were taken. */
+void vb_ucma_events_taken(struct vb_ucma_file *f, uint32_t cnt);
+/* None is out any more: the @cnt at @back, by their seq, came back, and all others were taken. */
+void vb_ucma_events_return(struct vb_ucma_file *f, const uint64_t *back, uint32_t cnt);
 /* A file whose number of events may have changed since it was last given here; NULL: none. */
 struct vb_ucma_file *vb_ucma_poll_file(struct vb_ucma *u);
 
@@ -97,7 +122,8 @@ struct vb_ucma_command {
 /*
  * Carries it out. Returns what write(2) does, the length or a negative errno; the reply is in
  * @reply, *reply_len bytes, already cut to what the caller has room for. GET_EVENT without one:
- * -EAGAIN. CMP-31, CMP-32
+ * -EAGAIN. -EINPROGRESS: nothing was done, because an event that would go with an id or a group is
+ * out; vb_ucma_events_return(), of the other file for MIGRATE_ID, comes first. CMP-31, CMP-32
  */
 int vb_ucma_command(struct vb_ucma_file *f, const struct vb_ucma_command *c,
 		    uint8_t reply[VB_UCMA_REPLY_MAX], uint32_t *reply_len, vb_time now);

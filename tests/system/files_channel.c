@@ -265,14 +265,15 @@ static const bool has_thread_sanitizer;
 static int waiting_fd;
 static _Atomic int taken, ended;
 
-/* Makes an event wait on @fd. */
-static void make_event(int fd)
+/* Makes an event wait on @fd. Returns its id. */
+static uint32_t make_event(int fd)
 {
 	struct command c = {.body.resolve = {.id = create_id(fd), .timeout_ms = 1000}};
 
 	c.body.resolve.dst_addr.sin6_family = AF_INET;
 	memcpy((uint8_t *)&c.body.resolve.dst_addr + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
 	need(command(fd, RDMA_USER_CM_CMD_RESOLVE_IP, &c, sizeof c.body.resolve, 0) > 0);
+	return c.body.resolve.id;
 }
 
 static ssize_t take_event(int fd)
@@ -303,7 +304,7 @@ static void closed_while_it_waits(void)
 		need(pthread_create(&thread, NULL, wait_for_event, NULL) == 0);
 	usleep(200000);
 	close(fd);
-	make_event(copy);
+	(void)make_event(copy);
 	for (int i = 0; i < 500 && !taken; i++)
 		usleep(10000);
 	usleep(200000);
@@ -317,8 +318,8 @@ static void taken_by_another(void)
 	int fd = open(CM, O_RDWR | O_CLOEXEC), status;
 	pid_t child;
 
-	make_event(fd);
-	make_event(fd);
+	(void)make_event(fd);
+	(void)make_event(fd);
 	need(take_event(fd) > 0);
 	child = fork();
 	need(child >= 0);
@@ -327,24 +328,42 @@ static void taken_by_another(void)
 	need(waitpid(child, &status, 0) == child && status == 0);
 	need(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
 	need(take_event(fd) < 0 && errno == EAGAIN);
-	make_event(fd);
+	(void)make_event(fd);
 	need(take_event(fd) > 0);
 	need(take_event(fd) < 0 && errno == EAGAIN);
 	/* One that waits does so until there is one. */
-	make_event(fd);
-	make_event(fd);
+	(void)make_event(fd);
+	(void)make_event(fd);
 	need(fcntl(fd, F_SETFL, 0) == 0 && take_event(fd) > 0);
 	child = fork();
 	need(child >= 0);
 	if (child == 0) {
 		need(take_event(fd) > 0);
 		usleep(100000);
-		make_event(fd);
+		(void)make_event(fd);
 		_exit(0);
 	}
 	usleep(50000);
 	need(take_event(fd) > 0);
 	need(waitpid(child, &status, 0) == child && status == 0);
+	close(fd);
+}
+
+/* Two processes end ids of one channel at the same time: each event goes with its id, and is
+ * neither counted nor given to anybody. */
+static void ended_by_two(void)
+{
+	int fd = open(CM, O_RDWR | O_CLOEXEC), status;
+	pid_t child = fork();
+
+	need(fd >= 0 && child >= 0);
+	for (int i = 0; i < 300; i++)
+		need(destroy_id(fd, make_event(fd)) == 0);
+	if (child == 0)
+		_exit(0);
+	need(waitpid(child, &status, 0) == child && status == 0);
+	need(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
+	need(take_event(fd) < 0 && errno == EAGAIN);
 	close(fd);
 }
 
@@ -377,7 +396,7 @@ static void closed_on_the_way_back(void)
 
 		waiting_fd = open(CM, O_RDWR | O_CLOEXEC);
 		taken_at_last = 0;
-		make_event(waiting_fd);
+		(void)make_event(waiting_fd);
 		need(pthread_create(&thread, NULL, take_two, NULL) == 0);
 		while (!taken_at_last)
 			sched_yield();
@@ -461,6 +480,7 @@ int main(int argc, char **argv)
 	if (!has_thread_sanitizer)
 		closed_while_it_waits();
 	taken_by_another();
+	ended_by_two();
 	if (!has_thread_sanitizer)
 		closed_on_the_way_back();
 	close(fd);

@@ -111,23 +111,42 @@ static inline void program_end(struct program *p)
 	vb_memory_unmap(p->page, VB_CM_PAGE_BYTES);
 }
 
-/* Writes a command and takes the bytes that the answer says. Returns what write(2) would. */
+/* Takes the next event of the pair, if there is one, into the answer. */
+static inline bool event_take(struct program *p)
+{
+	ssize_t n = recv(p->fd, &p->answer, sizeof p->answer, MSG_DONTWAIT);
+
+	if (n < 0)
+		return false;
+	assert_int_equal(n, VB_CM_EVENT_LEN);
+	return true;
+}
+
+/* Adds the numbers of the events that lie in the pair to @c. */
+static inline void events_return(struct program *p, struct vb_cm_call *c)
+{
+	for (c->returns = true; event_take(p); c->extra_len += 8)
+		memcpy(c->body + c->len + c->extra_len, &p->answer.event, 8);
+}
+
+/* Writes a command, and takes events back as the answer asks for. Returns what write(2) would. */
 static inline int command(struct program *p, uint32_t cmd, const void *body, uint16_t len,
 			  void *reply, uint16_t out)
 {
 	struct vb_cm_call c = {
 	    .op = VB_CM_CALL_COMMAND, .channel = p->channel, .serial = p->serial};
 	struct vb_ucma_hdr h = {cmd, len, out};
-	uint8_t token;
 
 	memcpy(c.body, &h, sizeof h);
 	memcpy(c.body + sizeof h, body, len);
 	c.len = (uint32_t)sizeof h + len;
 	call_send(p, &c, NULL);
-	for (uint32_t i = 0; i < p->answer.drain; i++)
-		assert_int_equal(recv(p->fd, &token, 1, MSG_DONTWAIT), 1);
+	if (p->answer.status == -EINPROGRESS) {
+		events_return(p, &c);
+		call_send(p, &c, NULL);
+	}
 	assert_true(p->answer.len <= out);
-	if (p->answer.len)
+	if (reply)
 		memcpy(reply, p->answer.body, p->answer.len);
 	return p->answer.status;
 }
@@ -141,11 +160,12 @@ static inline bool is_readable(int fd, int ms)
 
 static inline struct vb_ucma_event_reply event(struct program *p, enum vb_ucma_event_kind kind)
 {
-	struct vb_ucma_get_event b = {0};
 	struct vb_ucma_event_reply r;
 
 	assert_true(is_readable(p->fd, BROKER_PATIENCE_MS));
-	assert_int_equal(command(p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), 16);
+	assert_true(event_take(p));
+	assert_int_equal(p->answer.len, sizeof r);
+	memcpy(&r, p->answer.body, sizeof r);
 	assert_int_equal(r.event, kind);
 	return r;
 }
@@ -153,7 +173,7 @@ static inline struct vb_ucma_event_reply event(struct program *p, enum vb_ucma_e
 static inline uint32_t id_new(struct program *p)
 {
 	struct vb_ucma_create_id b = {.ps = VB_UCMA_PS_TCP, .uid = 1};
-	struct vb_ucma_number_reply r;
+	struct vb_ucma_number_reply r = {0};
 
 	assert_int_equal(command(p, VB_UCMA_CREATE_ID, &b, sizeof b, &r, sizeof r), 32);
 	return r.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A real broker as programs use its connection manager: channels, commands and the bytes that tell
- * of events; a whole connection over "lo"; programs that end. CMP-23, CMP-31, CMP-45
+ * A real broker as programs use its connection manager: channels, commands and events; a whole
+ * connection over "lo"; programs that end. CMP-23, CMP-31, CMP-45
  */
 #include "broker_cm_env.h"
 #include "descriptors.h"
@@ -112,46 +112,8 @@ static void channel__of_two_processes(void **state)
 	program_end(&second);
 }
 
-/* The bytes in the pair follow the events, also where somebody was killed before he took one. */
-static void tokens__follow_the_events(void **state)
-{
-	struct program p;
-	struct vb_ucma_get_event b = {0};
-	struct vb_ucma_event_reply r;
-	struct vb_ucma_resolve_addr a = {.timeout_ms = 1000, .dst_size = 16};
-	struct vb_ucma_destroy_id d = {0};
-	struct vb_ucma_number_reply n;
-
-	(void)state;
-	program_start(&p);
-	assert_int_equal(command(&p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), -EAGAIN);
-	a.id = d.id = id_new(&p);
-	a.dst[0] = AF_INET;
-	memcpy(a.dst + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
-	assert_int_equal(command(&p, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, NULL, 0), 8 + sizeof a);
-	assert_true(is_readable(p.fd, 0));
-	/* Its unread event goes with the id. */
-	assert_int_equal(command(&p, VB_UCMA_DESTROY_ID, &d, sizeof d, &n, sizeof n), 8 + sizeof d);
-	assert_int_equal(n.n, 0);
-	assert_false(is_readable(p.fd, 0));
-	/* An answer whose bytes nobody took. */
-	struct vb_cm_call c = {.op = VB_CM_CALL_COMMAND, .channel = p.channel, .len = 8 + sizeof d};
-	struct vb_ucma_hdr h = {VB_UCMA_DESTROY_ID, sizeof d, sizeof n};
-
-	a.id = d.id = id_new(&p);
-	assert_int_equal(command(&p, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, NULL, 0), 8 + sizeof a);
-	memcpy(c.body, &h, sizeof h);
-	memcpy(c.body + sizeof h, &d, sizeof d);
-	call_send(&p, &c, NULL);
-	assert_int_equal(p.answer.drain, 1);
-	assert_true(is_readable(p.fd, 0));
-	assert_int_equal(command(&p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), -EAGAIN);
-	assert_false(is_readable(p.fd, 0));
-	program_end(&p);
-}
-
-/* Makes an event wait: the address of a new id is found at once. */
-static void event_make(struct program *p)
+/* Makes an event wait: the address of a new id, which it returns, is found at once. */
+static uint32_t event_make(struct program *p)
 {
 	struct vb_ucma_resolve_addr a = {.timeout_ms = 1000, .dst_size = 16};
 
@@ -159,41 +121,142 @@ static void event_make(struct program *p)
 	a.dst[0] = AF_INET;
 	memcpy(a.dst + 4, (uint8_t[4]){127, 0, 0, 1}, 4);
 	assert_int_equal(command(p, VB_UCMA_RESOLVE_ADDR, &a, sizeof a, NULL, 0), 8 + sizeof a);
+	return a.id;
 }
 
-/* Takes an event of which @left stay. Whether bytes were to be taken. */
-static bool event_take(struct program *p, uint32_t left)
+static uint32_t id_destroy(struct program *p, uint32_t id)
 {
+	struct vb_ucma_destroy_id d = {.id = id};
+	struct vb_ucma_number_reply n = {0};
+
+	assert_int_equal(command(p, VB_UCMA_DESTROY_ID, &d, sizeof d, &n, sizeof n), 8 + sizeof d);
+	return n.n;
+}
+
+/* The descriptor is readable while there are events; they go with their id. CMP-34, CMP-45 */
+static void events__go_with_their_id(void **state)
+{
+	struct program p;
 	struct vb_ucma_get_event b = {0};
 	struct vb_ucma_event_reply r;
-
-	assert_int_equal(command(p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), 16);
-	assert_int_equal(p->answer.events, left);
-	assert_int_equal(is_readable(p->fd, 0), left > 0);
-	return p->answer.drain > 0;
-}
-
-/* While events wait, their bytes are taken together. */
-static void tokens__taken_together(void **state)
-{
-	enum { EVENTS = 100 };
-	struct program p;
-	uint32_t drains = 0;
+	uint32_t id[3];
 
 	(void)state;
 	program_start(&p);
-	for (uint32_t n = 1; n <= EVENTS; n++) {
-		event_make(&p);
-		assert_int_equal(p.answer.events, n);
-	}
-	for (uint32_t left = EVENTS; left-- > 0;)
-		drains += event_take(&p, left);
-	assert_uint_in_range(drains, 1, 4);
+	assert_int_equal(command(&p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), -EAGAIN);
+	assert_int_equal(command(&p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, 323), -ENOSPC);
+	for (uint32_t n = 0; n < 3; n++)
+		id[n] = event_make(&p);
+	assert_true(is_readable(p.fd, 0));
+	/* What lies in the pair GET_EVENT does not give once more. */
+	assert_int_equal(command(&p, VB_UCMA_GET_EVENT, &b, sizeof b, &r, sizeof r), -EAGAIN);
+	assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id[0]);
+	assert_int_equal(id_destroy(&p, id[1]), 0);
+	assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id[2]);
+	assert_false(is_readable(p.fd, 0));
+	assert_int_equal(id_destroy(&p, id[0]), 1);
+	assert_int_equal(id_destroy(&p, id[2]), 1);
 	program_end(&p);
 }
 
-/* Who waits for edges has one for each event, also while bytes of earlier ones are there. */
-static void tokens__edge_for_each(void **state)
+static struct vb_cm_call destroy_call(const struct program *p, uint32_t id)
+{
+	struct vb_ucma_destroy_id d = {.id = id};
+	struct vb_ucma_hdr h = {VB_UCMA_DESTROY_ID, sizeof d, sizeof(struct vb_ucma_number_reply)};
+	struct vb_cm_call c = {
+	    .op = VB_CM_CALL_COMMAND, .channel = p->channel, .len = sizeof h + sizeof d};
+
+	memcpy(c.body, &h, sizeof h);
+	memcpy(c.body + sizeof h, &d, sizeof d);
+	return c;
+}
+
+/* Events that come back are given out again in their order, with what came meanwhile behind them;
+ * those that did not come back were taken. */
+static void events__come_back(void **state)
+{
+	struct program p;
+	uint32_t id[5], reported;
+	struct vb_cm_call c;
+	uint64_t first;
+
+	(void)state;
+	program_start(&p);
+	for (uint32_t n = 0; n < 4; n++)
+		id[n] = event_make(&p);
+	c = destroy_call(&p, id[1]);
+	call_send(&p, &c, NULL);
+	assert_int_equal(p.answer.status, -EINPROGRESS);
+	/* Another thread takes one, and nothing is written now. */
+	assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id[0]);
+	first = p.answer.event;
+	id[4] = event_make(&p);
+	events_return(&p, &c);
+	assert_int_equal(c.extra_len, 3 * 8);
+	call_send(&p, &c, NULL);
+	assert_int_equal(p.answer.status, c.len);
+	memcpy(&reported, p.answer.body, sizeof reported);
+	assert_int_equal(reported, 0);
+	for (uint32_t n = 2; n < 5; n++) {
+		assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id[n]);
+		assert_true(p.answer.event > first);
+		first = p.answer.event;
+	}
+	assert_false(is_readable(p.fd, 0));
+	assert_int_equal(id_destroy(&p, id[0]), 1);
+	assert_int_equal(id_destroy(&p, id[4]), 1);
+	program_end(&p);
+}
+
+/* Who was to take events back and was killed does not stop the others. */
+static void events__nobody_takes_back(void **state)
+{
+	struct program p, other;
+	struct vb_cm_call attach = {.op = VB_CM_CALL_ATTACH}, c;
+	uint32_t id, late;
+
+	(void)state;
+	program_start(&p);
+	program_start(&other);
+	id = event_make(&p);
+	attach.channel = p.channel;
+	call_send(&other, &attach, NULL);
+	c = destroy_call(&p, id);
+	call_send(&other, &c, NULL);
+	assert_int_equal(other.answer.status, -EINPROGRESS);
+	late = event_make(&p);
+	assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id);
+	assert_false(is_readable(p.fd, 0));
+	/* One at a time. */
+	c.returns = true;
+	call_send(&p, &c, NULL);
+	assert_int_equal(p.answer.status, -EALREADY);
+	program_end(&other);
+	assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, late);
+	assert_int_equal(id_destroy(&p, id), 1);
+	program_end(&p);
+}
+
+/* More events than the pair has room for: none is lost, and they keep their order. */
+static void events__more_than_fit(void **state)
+{
+	enum { EVENTS = 300 };
+	struct program p;
+	static uint32_t id[EVENTS];
+
+	(void)state;
+	program_start(&p);
+	for (uint32_t n = 0; n < EVENTS; n++)
+		id[n] = event_make(&p);
+	for (uint32_t n = 0; n < EVENTS; n++)
+		assert_int_equal(event(&p, VB_UCMA_EV_ADDR_RESOLVED).id, id[n]);
+	assert_false(is_readable(p.fd, 0));
+	assert_int_equal(id_destroy(&p, id[EVENTS - 1]), 1);
+	program_end(&p);
+}
+
+/* Who waits for edges has one for each event. */
+static void events__edge_for_each(void **state)
 {
 	struct program p;
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
@@ -202,13 +265,13 @@ static void tokens__edge_for_each(void **state)
 	(void)state;
 	program_start(&p);
 	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, p.fd, &ev), 0);
-	event_make(&p);
-	event_make(&p);
+	(void)event_make(&p);
+	(void)event_make(&p);
 	assert_int_equal(epoll_wait(epoll, &ev, 1, 0), 1);
 	for (int n = 0; n < 100; n++) {
-		(void)event_take(&p, 1);
+		assert_true(event_take(&p));
 		assert_int_equal(epoll_wait(epoll, &ev, 1, 0), 0);
-		event_make(&p);
+		(void)event_make(&p);
 		assert_int_equal(epoll_wait(epoll, &ev, 1, 0), 1);
 	}
 	assert_int_equal(close(epoll), 0);
@@ -226,7 +289,7 @@ static void ack_timeout__of_a_short_path(void **state)
 	    .level = VB_UCMA_LEVEL_ID, .optname = VB_UCMA_OPT_ACK_TIMEOUT, .optlen = 1};
 	struct vb_ucma_init_qp_attr b = {.qp_state = VB_QPS_RTS};
 	struct program server, client;
-	struct vb_ucma_qp_attr a;
+	struct vb_ucma_qp_attr a = {0};
 
 	(void)state;
 	program_start(&server);
@@ -442,9 +505,11 @@ int main(void)
 	    cmocka_unit_test(program__that_has_gone),
 	    cmocka_unit_test(answer__brings_others_along),
 	    cmocka_unit_test(channel__of_two_processes),
-	    cmocka_unit_test(tokens__follow_the_events),
-	    cmocka_unit_test(tokens__taken_together),
-	    cmocka_unit_test(tokens__edge_for_each),
+	    cmocka_unit_test(events__go_with_their_id),
+	    cmocka_unit_test(events__come_back),
+	    cmocka_unit_test(events__nobody_takes_back),
+	    cmocka_unit_test(events__more_than_fit),
+	    cmocka_unit_test(events__edge_for_each),
 	    cmocka_unit_test(ack_timeout__of_a_short_path),
 	    cmocka_unit_test(resolve__leaves_no_descriptors),
 	    cmocka_unit_test(connections__share_a_socket),

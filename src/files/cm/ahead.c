@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers that came before they were asked for, see ahead.h. The caller holds vb_cm_lock(). */
+/* Answers that came before they were asked for, see ahead.h. */
 #include "files/cm/ahead.h"
 
 #include "link/memory.h"
 #include "ucma/command/ahead.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Ids of which answers are kept; a program asks about one at a time in each thread. */
-#define ENTRIES 16u
+/* Ids of which answers are kept: many programs make a step for all their ids, and then the next. */
+#define ENTRIES 1024u
 
 struct entry {
 	uint64_t token; /* 0: there is nothing */
@@ -19,27 +20,53 @@ struct entry {
 };
 
 static struct {
+	pthread_mutex_t mutex;
 	const uint32_t *version; /* NULL: nothing is kept */
 	struct entry *entry;
-} ahead;
+} ahead = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-void vb_cm_ahead_begin(int fd)
+static void lock_ahead(void)
+{
+	pthread_mutex_lock(&ahead.mutex);
+}
+
+static void unlock_ahead(void)
+{
+	pthread_mutex_unlock(&ahead.mutex);
+}
+
+static void renew_ahead(void)
+{
+	ahead.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void begin_ahead(int fd)
 {
 	void *p;
 
 	if (ahead.version)
 		vb_memory_unmap(ahead.version, VB_CM_VERSIONS_BYTES);
 	ahead.version = NULL;
-	if (!ahead.entry)
-		ahead.entry = malloc(ENTRIES * sizeof *ahead.entry);
+	if (ahead.entry)
+		for (uint32_t i = 0; i < ENTRIES; i++)
+			ahead.entry[i].token = 0;
+	else
+		ahead.entry = calloc(ENTRIES, sizeof *ahead.entry);
 	if (!ahead.entry || fd < 0 || vb_memory_map(fd, VB_CM_VERSIONS_BYTES, false, &p))
 		return;
-	for (uint32_t i = 0; i < ENTRIES; i++)
-		ahead.entry[i].token = 0;
 	ahead.version = p;
 }
 
-void vb_cm_ahead_keep(uint64_t token, const struct vb_cm_answer *a)
+void vb_cm_ahead_begin(int fd)
+{
+	lock_ahead();
+	if (!ahead.entry)
+		(void)pthread_atfork(lock_ahead, unlock_ahead, renew_ahead);
+	begin_ahead(fd);
+	unlock_ahead();
+}
+
+static void keep_ahead(uint64_t token, const struct vb_cm_answer *a)
 {
 	struct entry *e;
 	uint32_t at = (a->len + 7u) & ~7u;
@@ -53,6 +80,13 @@ void vb_cm_ahead_keep(uint64_t token, const struct vb_cm_answer *a)
 	e->version = a->ahead_version;
 	e->len = a->ahead_len;
 	memcpy(e->bytes, a->body + at, a->ahead_len);
+}
+
+void vb_cm_ahead_keep(uint64_t token, const struct vb_cm_answer *a)
+{
+	lock_ahead();
+	keep_ahead(token, a);
+	unlock_ahead();
 }
 
 /* The bytes of the whole reply to @r, *len of them; NULL: they did not come along. */
@@ -72,7 +106,7 @@ static const uint8_t *find_reply(const struct entry *e, const struct vb_ucma_rea
 	return NULL;
 }
 
-bool vb_cm_ahead_answer(const struct vb_cm_call *call, struct vb_cm_answer *a)
+static bool answer_ahead(const struct vb_cm_call *call, struct vb_cm_answer *a)
 {
 	struct vb_ucma_read r;
 	const struct entry *e;
@@ -95,4 +129,14 @@ bool vb_cm_ahead_answer(const struct vb_cm_call *call, struct vb_cm_answer *a)
 	a->len = len;
 	memcpy(a->body, reply, len);
 	return true;
+}
+
+bool vb_cm_ahead_answer(const struct vb_cm_call *call, struct vb_cm_answer *a)
+{
+	bool is_known;
+
+	lock_ahead();
+	is_known = answer_ahead(call, a);
+	unlock_ahead();
+	return is_known;
 }

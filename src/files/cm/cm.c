@@ -11,11 +11,14 @@
 #include "files/cm/event.h"
 #include "files/cm/session.h"
 #include "files/next.h"
+#include "ucma/abi.h"
+#include "ucma/ucma.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <rdma/rdma_user_cm.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -159,9 +162,33 @@ static int ask_broker(const struct vb_cm_call *call, struct vb_cm_answer *answer
 	rc = vb_cm_call(call, -1, answer);
 	if (rc)
 		return rc;
-	vb_cm_event_note(call->channel, answer->events);
 	vb_cm_ahead_keep(call->channel, answer);
 	return 0;
+}
+
+/* Makes the call; events that it would take away while they lie in the pair of @fd come back first.
+ */
+static int ask_with_events(int fd, struct vb_cm_call *call, struct vb_cm_answer *answer)
+{
+	uint64_t seq[VB_UCMA_OUT_MAX];
+	/* Those that an earlier broker was told of come first. */
+	uint32_t cnt = call->returns ? call->extra_len / (uint32_t)sizeof seq[0] : 0;
+	int rc = ask_broker(call, answer);
+
+	memcpy(seq, call->body + call->len, cnt * sizeof seq[0]);
+	while (!rc && (answer->status == -EINPROGRESS || answer->status == -EALREADY)) {
+		if (answer->status == -EALREADY) {
+			/* Another process is at it: what lies there is for that one to take. */
+			sched_yield();
+		} else {
+			cnt += vb_cm_event_return(fd, seq + cnt, VB_UCMA_OUT_MAX - cnt);
+			call->returns = true;
+			call->extra_len = cnt * (uint32_t)sizeof seq[0];
+			memcpy(call->body + call->len, seq, call->extra_len);
+		}
+		rc = ask_broker(call, answer);
+	}
+	return rc;
 }
 
 /* A call of up to two channels. Another broker may have come meanwhile: then it is asked again. */
@@ -187,7 +214,7 @@ static int call_attached(int fd, const struct vb_fd *f, int other_fd, struct vb_
 		if (!rc && vb_fd_get(other_fd, &other) == VB_FD_RDMA_CM)
 			rc = attach_channel(other_fd, &other, (uint32_t)session);
 		if (!rc)
-			rc = ask_broker(call, answer);
+			rc = ask_with_events(other_fd >= 0 ? other_fd : fd, call, answer);
 	}
 	vb_cm_unlock();
 	return rc == -EPIPE ? -EIO : rc;
@@ -253,9 +280,6 @@ static ssize_t carry_out(int fd, const struct vb_fd *f, int other, struct vb_cm_
 	if (rc)
 		return rc;
 	memcpy(&h, call->body, sizeof h);
-	vb_cm_event_drain(fd, answer.drain);
-	if (other >= 0)
-		vb_cm_event_drain(other, answer.drain_other);
 	if (answer.status >= 0 && answer.len) {
 		void *to = reply_address(h.cmd, call->body + HEADER, call->len - HEADER);
 
@@ -283,36 +307,52 @@ static int make_call(struct vb_cm_call *call, const struct vb_fd *f, const void 
 	return 0;
 }
 
+static ssize_t write_result(ssize_t rc, size_t len)
+{
+	if (rc >= 0)
+		return (ssize_t)len;
+	errno = (int)-rc;
+	return -1;
+}
+
+/* GET_EVENT as the kernel takes it; what is wrong with any other one the broker says. */
+static bool asks_event(const struct rdma_ucm_cmd_hdr *h)
+{
+	return h->cmd == RDMA_USER_CM_CMD_GET_EVENT && h->in >= sizeof(struct rdma_ucm_get_event) &&
+	       h->out >= VB_UCMA_EVENT_REPLY_MIN;
+}
+
+static ssize_t get_event(int fd, const struct vb_fd *f, struct vb_cm_call *call, size_t room,
+			 size_t len)
+{
+	void *to =
+	    reply_address(RDMA_USER_CM_CMD_GET_EVENT, call->body + HEADER, call->len - HEADER);
+	struct vb_cm_answer event;
+	int rc = to ? vb_cm_event_take(fd, f, &event) : -EFAULT;
+
+	if (rc)
+		return write_result(rc, len);
+	vb_cm_ahead_keep(f->token, &event);
+	memcpy(to, event.body, event.len < room ? event.len : room);
+	return (ssize_t)len;
+}
+
 ssize_t vb_cm_write(int fd, const struct vb_fd *f, const void *command, size_t len)
 {
 	struct rdma_ucm_cmd_hdr h;
 	struct vb_cm_call call;
 	int other = -1;
 	ssize_t rc = make_call(&call, f, command, len, &h);
-	bool takes_event = !rc && h.cmd == RDMA_USER_CM_CMD_GET_EVENT;
 
+	if (!rc && asks_event(&h))
+		return get_event(fd, f, &call, h.out, len);
 	if (!rc && h.cmd == RDMA_USER_CM_CMD_SET_OPTION)
 		rc = add_extra(&call, call.body + HEADER, h.in);
 	if (!rc && h.cmd == RDMA_USER_CM_CMD_MIGRATE_ID) {
 		other = find_other(&call, call.body + HEADER, h.in);
 		rc = other < -1 ? other : 0;
 	}
-	if (takes_event)
-		vb_cm_event_begin(f);
-	while (!rc) {
-		call.serial = 0; /* a new one: asked again, it is another command */
-		if (takes_event)
-			rc = vb_cm_event_await(fd, f);
-		if (!rc)
-			rc = carry_out(fd, f, other, &call);
-		if (!takes_event || (rc != -EAGAIN && rc != -EBADF))
-			break;
-		rc = vb_cm_event_again(fd, f, (int)rc);
-	}
-	if (takes_event)
-		vb_cm_event_end();
-	if (rc >= 0)
-		return (ssize_t)len;
-	errno = (int)-rc;
-	return -1;
+	if (!rc)
+		rc = carry_out(fd, f, other, &call);
+	return write_result(rc, len);
 }

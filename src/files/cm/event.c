@@ -1,57 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of an open rdma_cm: waiting for one, and the bytes that say that there are some. */
+/* Events of an open rdma_cm, see event.h. */
 #include "files/cm/event.h"
 
+#include "files/cm/session.h"
 #include "files/next.h"
-#include "node/cm/call.h"
+#include "ucma/abi.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define TAKER_NAPS 20
 #define TAKER_NAP_US 50
-
-/*
- * The channel that was called last, and the events that it had then: who asks for one of them need
- * not wait for its byte. Another process may have taken them, so the broker has the last word.
- */
-static struct {
-	uint64_t token;
-	uint32_t events;
-} recent;
-
-void vb_cm_event_note(uint64_t token, uint32_t events)
-{
-	__atomic_store_n(&recent.token, token, __ATOMIC_RELAXED);
-	__atomic_store_n(&recent.events, events, __ATOMIC_RELAXED);
-}
-
-static bool has_recent_event(const struct vb_fd *f)
-{
-	return __atomic_load_n(&recent.token, __ATOMIC_RELAXED) == f->token &&
-	       __atomic_load_n(&recent.events, __ATOMIC_RELAXED);
-}
-
-void vb_cm_event_drain(int fd, uint32_t cnt)
-{
-	struct mmsghdr m[VB_CM_TOKENS_MAX];
-	uint8_t byte;
-	struct iovec iov = {&byte, 1};
-
-	for (uint32_t i = 0; i < cnt && i < VB_CM_TOKENS_MAX; i++)
-		m[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &iov, .msg_iovlen = 1}};
-	while (cnt) {
-		int n = recvmmsg(fd, m, cnt < VB_CM_TOKENS_MAX ? cnt : VB_CM_TOKENS_MAX,
-				 MSG_DONTWAIT, NULL);
-
-		if (n <= 0)
-			return;
-		cnt -= (uint32_t)n;
-	}
-}
 
 /* Whether another thread has closed the channel meanwhile; its number may be another file's. */
 static bool is_closed(int fd, const struct vb_fd *f)
@@ -77,14 +40,14 @@ static bool is_taker(void)
 	return pthread_equal(__atomic_load_n(&taker.thread, __ATOMIC_RELAXED), pthread_self());
 }
 
-void vb_cm_event_begin(const struct vb_fd *f)
+static void take_begin(const struct vb_fd *f)
 {
 	__atomic_store_n(&taker.thread, pthread_self(), __ATOMIC_RELAXED);
 	__atomic_store_n(&taker.is_back, true, __ATOMIC_RELAXED);
 	__atomic_store_n(&taker.token, f->token, __ATOMIC_RELEASE);
 }
 
-void vb_cm_event_end(void)
+static void take_end(void)
 {
 	if (is_taker())
 		__atomic_store_n(&taker.is_back, false, __ATOMIC_RELAXED);
@@ -108,25 +71,86 @@ static int await_signal(void)
 	return -EINTR;
 }
 
-int vb_cm_event_await(int fd, const struct vb_fd *f)
+/*
+ * A broker that was killed may have written an event that the next one writes once more, and says
+ * so. Numbers of other events need not grow: some come back while a later one is taken.
+ */
+static bool is_repeated(int fd, const struct vb_fd *f, const struct vb_cm_answer *event)
 {
-	char byte;
+	struct vb_fd now;
 
-	if (has_recent_event(f))
-		return 0;
-	if (is_closed(fd, f))
-		return await_signal();
-	/* The broker is gone: the command finds out whether another one goes on. */
-	if (recv(fd, &byte, 1, MSG_PEEK) >= 0)
-		return 0;
-	return errno == EBADF ? await_signal() : -errno;
+	if (vb_fd_get(fd, &now) != VB_FD_RDMA_CM || now.token != f->token)
+		return false;
+	if (event->event > now.event)
+		vb_fd_set_event(fd, event->event);
+	return event->repeats && event->event <= now.event;
 }
 
-int vb_cm_event_again(int fd, const struct vb_fd *f, int err)
+static bool is_whole(const struct vb_cm_answer *event, ssize_t n)
 {
-	int flags = is_closed(fd, f) ? -1 : VB_NEXT(fcntl)(fd, F_GETFL);
+	uint32_t at = (event->len + 7u) & ~7u;
 
-	if (flags < 0)
-		return await_signal();
-	return err == -EAGAIN && !(flags & O_NONBLOCK) ? 0 : err;
+	return n == (ssize_t)VB_CM_EVENT_LEN && event->len <= VB_CM_EVENT_BODY &&
+	       event->ahead_len <=
+		   VB_CM_EVENT_BODY - (at < VB_CM_EVENT_BODY ? at : VB_CM_EVENT_BODY);
+}
+
+/*
+ * A request or an answer of a broker that was killed: its connection is gone, and the next broker
+ * says so. A process without a connection to a broker cannot tell.
+ */
+static bool is_past(const struct vb_cm_answer *event)
+{
+	struct vb_ucma_event_reply r;
+	bool is_now;
+
+	memcpy(&r, event->body, sizeof r);
+	if (r.event != VB_UCMA_EV_CONNECT_REQUEST && r.event != VB_UCMA_EV_CONNECT_RESPONSE)
+		return false;
+	vb_cm_lock();
+	is_now = vb_cm_is_of_broker(event->channel);
+	vb_cm_unlock();
+	return !is_now;
+}
+
+/* One message of the pair. 0: it is no event, or none any more. */
+static int event_receive(int fd, const struct vb_fd *f, struct vb_cm_answer *event)
+{
+	ssize_t n = recv(fd, event, VB_CM_EVENT_LEN, 0);
+
+	if (n == 0)
+		return -EPIPE;
+	if (n < 0)
+		return errno == EBADF ? await_signal() : -errno;
+	return is_whole(event, n) && !is_repeated(fd, f, event) && !is_past(event);
+}
+
+int vb_cm_event_take(int fd, const struct vb_fd *f, struct vb_cm_answer *event)
+{
+	int rc = 0;
+
+	take_begin(f);
+	while (rc == 0)
+		rc = is_closed(fd, f) ? await_signal() : event_receive(fd, f, event);
+	take_end();
+	return rc < 0 ? rc : 0;
+}
+
+uint32_t vb_cm_event_return(int fd, uint64_t *seq, uint32_t cnt)
+{
+	struct vb_cm_answer event;
+	struct vb_fd f;
+	uint32_t n = 0;
+
+	if (vb_fd_get(fd, &f) != VB_FD_RDMA_CM)
+		return 0;
+	while (n < cnt) {
+		ssize_t len = recv(fd, &event, VB_CM_EVENT_LEN, MSG_DONTWAIT);
+
+		if (len <= 0)
+			break;
+		if (is_whole(&event, len) && !(event.repeats && event.event <= f.event))
+			seq[n++] = event.event;
+	}
+	return n;
 }

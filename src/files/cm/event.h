@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How GET_EVENT on an open rdma_cm waits: on a byte in the socket pair (node/cm/call.h), unless the
- * broker has just said that there are events.
+ * Events of an open rdma_cm: they lie in the socket pair (node/cm/call.h), and whoever receives one
+ * has taken it, as by GET_EVENT from a kernel.
  */
 #ifndef VB_FILES_CM_EVENT_H
 #define VB_FILES_CM_EVENT_H
 
 #include "files/fd.h"
-
-/* The broker says that @events wait on the channel that @token names. */
-void vb_cm_event_note(uint64_t token, uint32_t events);
-
-/* Takes the bytes of @cnt events that are no longer there. */
-void vb_cm_event_drain(int fd, uint32_t cnt);
-
-/* Around each GET_EVENT. */
-void vb_cm_event_begin(const struct vb_fd *f);
-void vb_cm_event_end(void);
-
-/* Waits as the descriptor waits. Returns 0, or a negative errno: EAGAIN, EINTR. */
-int vb_cm_event_await(int fd, const struct vb_fd *f);
+#include "node/cm/call.h"
 
 /*
- * GET_EVENT has failed with @err, a negative errno: EAGAIN, another thread took the event; EBADF,
- * another thread has closed the channel. 0: the next event is waited for, or a negative errno.
+ * Waits for an event as the descriptor waits, and takes it. Returns 0, or a negative errno: EAGAIN,
+ * EINTR; -EPIPE: the pair has come to its end, and the broker tells why.
  */
-int vb_cm_event_again(int fd, const struct vb_fd *f, int err);
+int vb_cm_event_take(int fd, const struct vb_fd *f, struct vb_cm_answer *event);
+
+/* Takes back what lies in the pair of @fd: at most @cnt numbers of events, to @seq. Returns how
+ * many. */
+uint32_t vb_cm_event_return(int fd, uint64_t *seq, uint32_t cnt);
 
 /* @fd is about to be closed: a thread that has just taken an event gets to its next wait first, for
  * a millisecond at most. */

@@ -126,6 +126,21 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	return ++session.number;
 }
 
+bool vb_cm_is_of_broker(uint64_t number)
+{
+	char why[256];
+
+	if (!vb_own_fd_is_ours(&session.sock) || !session.page)
+		return true;
+	session.heard_at = 0;
+	if (!vb_cm_is_alive()) {
+		session_end();
+		if (vb_cm_session(why, sizeof why) < 0)
+			return false;
+	}
+	return !session.page || session.page->broker == number;
+}
+
 uint64_t vb_cm_serial(void)
 {
 	return ++session.serial;

@@ -22,6 +22,10 @@ int64_t vb_cm_session(char *why, size_t why_size);
 /* Whether the broker of the connection has not ended. */
 bool vb_cm_is_alive(void);
 
+/* Whether an event of the broker with @number is one of the broker that serves now, to which it
+ * connects where that of the connection has ended. A process without a connection believes it. */
+bool vb_cm_is_of_broker(uint64_t number);
+
 /* A number for the next command, which no other command of any process has. */
 uint64_t vb_cm_serial(void);
 

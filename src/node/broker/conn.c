@@ -61,6 +61,7 @@ void vb_conn_end(struct vb_broker *b, uint32_t index)
 	if (kind == VB_CONN_CLIENT || kind == VB_CONN_ORPHAN)
 		vb_slots_release(&b->slots, slot);
 	vb_broker_page_close(b, c);
+	vb_broker_cm_release(b, c);
 	conn_close(b, c);
 	if (kind == VB_CONN_CLIENT)
 		vb_broker_csr_client_ends(b, slot);
@@ -209,7 +210,7 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	c->kind = VB_CONN_CM;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 	fds.fd[VB_CM_WELCOME_VERSIONS] = vb_broker_cm_versions(b);
-	fds.fd[VB_CM_WELCOME_PAGE] = page = vb_broker_page_open(c);
+	fds.fd[VB_CM_WELCOME_PAGE] = page = vb_broker_page_open(b, c);
 	/* Without them it goes on, slower. */
 	fds.cnt = fds.fd[VB_CM_WELCOME_VERSIONS] >= 0 ? VB_CM_WELCOME_PAGE : 0;
 	if (fds.cnt && page >= 0)

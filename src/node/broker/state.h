@@ -104,6 +104,10 @@ enum vb_broker_source {
 /* Adds @fd to the loop. Returns 0 or a negative errno. */
 int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index);
 
+/* With @on, also when there is room to send again. */
+int vb_broker_watch_room(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index,
+			 bool on);
+
 /* Takes it out again, before it is closed: a copy elsewhere would keep it in. */
 void vb_broker_unwatch(struct vb_broker *b, int fd);
 

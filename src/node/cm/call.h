@@ -5,10 +5,13 @@
  * message of SOCK_SEQPACKET and draws one answer; a process has one call under way.
  *
  * An open file of that device is a *channel*: one end of a pair of SOCK_SEQPACKET sockets, whose
- * other end the broker has. The broker writes a byte for each event that waits, VB_CM_TOKENS_MAX at
- * most, so that the descriptor is readable exactly while there are events, and sees the end of the
- * pair when the last copy of the descriptor is closed. The answer to a command says how many of
- * those bytes are to be taken from the descriptor.
+ * other end the broker has, which sees the end of the pair when the last copy of the descriptor is
+ * closed. The broker writes each event there, as the answer to a GET_EVENT that nobody has written:
+ * the descriptor is readable exactly while there are events, and taking one asks nobody. A command
+ * that takes events away again, because their id goes or moves, is answered with -EINPROGRESS while
+ * some of them may lie in the pair; then the program takes all that lie there, and makes the call
+ * again with their numbers. Meanwhile no event is written, and then those that stay come again.
+ * Where another process is at it the answer is -EALREADY: then it takes none, and asks again.
  *
  * Answers about an id bring the answers to further questions along (ucma/command/ahead.h). They
  * count while the version of the id is the one that came with them. Versions lie in memory of the
@@ -19,14 +22,16 @@
 #ifndef VB_NODE_CM_CALL_H
 #define VB_NODE_CM_CALL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#define VB_CM_TOKENS_MAX 64u
 #define VB_CM_CHANNELS_MAX 4096u
 /* A command as it was written, and what it points at: more than any has. */
 #define VB_CM_CALL_BODY 4096u
 /* The longest reply, and what is read ahead. */
 #define VB_CM_ANSWER_BODY 2304u
+/* Of an event, whose message has always this length. */
+#define VB_CM_EVENT_BODY 1536u
 /*
  * A program that has made a call looks for its answer for so long, and the broker for the next call
  * after one that came soon, before they sleep, unless that was in vain before (base/spin.h). On two
@@ -50,15 +55,16 @@ enum vb_cm_call_op {
 	/* Another process goes on with @channel. status 0 or -ENOENT. */
 	VB_CM_CALL_ATTACH,
 	/* A command that was written to @channel: body is what was written, @len bytes, and behind
-	 * it the @extra_len bytes that the command points at. @other: the channel that MIGRATE_ID
-	 * names, 0: none. */
+	 * it the @extra_len bytes that the command points at, or with @returns the numbers of the
+	 * events that came back, 8 bytes each. @other: the channel that MIGRATE_ID names, 0: none;
+	 * then they are its. */
 	VB_CM_CALL_COMMAND,
 };
 
 struct vb_cm_call {
 	uint32_t op; /* enum vb_cm_call_op */
 	uint32_t len, extra_len;
-	uint32_t rsv;            /* 0 */
+	uint32_t returns;        /* events come back */
 	uint64_t channel, other; /* tokens, random: who knows one may use the channel */
 	/* COMMAND: random. A command that is sent again, because the broker was killed before its
 	 * answer came, has the same one, and is carried out once. */
@@ -67,16 +73,17 @@ struct vb_cm_call {
 };
 
 struct vb_cm_answer {
-	int32_t status; /* what write(2) returns: bytes, or a negative errno */
-	uint32_t len;   /* of the reply in body, already cut to what the command has room for */
-	/* Event bytes to take from the descriptor of the channel, and of the other one. */
-	uint32_t drain, drain_other;
-	uint64_t channel; /* OPEN: the token */
+	int32_t status;   /* what write(2) returns: bytes, or a negative errno */
+	uint32_t len;     /* of the reply in body, already cut to what the command has room for */
+	uint64_t channel; /* OPEN: the token. In the pair: the number of the broker (page.h) */
+	uint64_t event;   /* in the pair: its number, which grows from one to the next */
 	/* Read ahead: this many bytes of the body behind the reply, from a multiple of 8 on, about
 	 * this id in this version. 0: none. */
 	uint32_t ahead_len, ahead_id, ahead_version;
-	uint32_t events; /* that wait on the channel now */
+	uint32_t repeats; /* in the pair: a broker that was killed may have written it before */
 	uint8_t body[VB_CM_ANSWER_BODY];
 };
+
+#define VB_CM_EVENT_LEN (offsetof(struct vb_cm_answer, body) + VB_CM_EVENT_BODY)
 
 #endif

@@ -33,6 +33,8 @@ void vb_broker_cm_reload(struct vb_broker *b);
 /* The device table was @before, and has changed. */
 void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before);
 
+/* Random: no other broker has it. */
+uint64_t vb_broker_cm_number(const struct vb_broker *b);
 /* The memory of versions, which goes to who is given a command connection; -1: there is none. */
 int vb_broker_cm_versions(const struct vb_broker *b);
 /* A call on the command connection @c. False: the connection is to be ended. */
@@ -44,8 +46,10 @@ size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct v
 
 /* serve_page.c: makes the page of a connection (node/cm/page.h). Returns its descriptor, which
  * is the caller's to close, or a negative errno. */
-int vb_broker_page_open(struct vb_conn *c);
+int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c);
 void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c);
+/* The command connection @c ends. */
+void vb_broker_cm_release(struct vb_broker *b, const struct vb_conn *c);
 /* The program has told that there is a call. False: the connection is to be ended. */
 bool vb_broker_page_kick(struct vb_broker *b, struct vb_conn *c, vb_time now);
 /* While calls may be near: looks at pages for a moment. */
@@ -65,7 +69,7 @@ struct vb_gid;
 int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join);
 /* How ids stand: as vb_ucma_views(). */
 struct vb_ucma_view;
-uint32_t vb_broker_cm_views(const struct vb_broker *b, struct vb_ucma_view *to, uint32_t room);
+uint32_t vb_broker_cm_views(struct vb_broker *b, struct vb_ucma_view *to, uint32_t room);
 /* By HCA port, 0...VB_HCA_PORTS_MAX; NULL: no connection manager runs. */
 const struct vb_cm_port_counters *vb_broker_cm_counters(const struct vb_broker *b);
 /* Whether somebody has a channel. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x5642434du
-#define VERSION 2u
+#define VERSION 3u
 #define MEMORY_NAME "verbena-cm"
 /* Items in a store, those of closed channels included, before these are taken out. */
 #define ITEMS_MAX (VB_CM_STORE_CHANNELS + VB_CM_STORE_CHANNELS / 2)
@@ -137,7 +137,7 @@ void vb_cm_memory_add(struct vb_cm_memory *m, uint32_t index, uint64_t token, in
 		return;
 	m->item_cnt[block]++;
 	m->kept->channel[index].serial = 0;
-	m->kept->channel[index].event_tokens = 0;
+	m->kept->channel[index].is_held = 0;
 	__atomic_store_n(&m->kept->channel[index].token, token, __ATOMIC_RELEASE);
 }
 
@@ -194,6 +194,25 @@ const struct vb_cm_answer *vb_cm_memory_answer(const struct vb_cm_memory *m, uin
 	return ch && serial && ch->serial == serial && ch->answer.len <= sizeof ch->answer.body
 		   ? &ch->answer
 		   : NULL;
+}
+
+bool vb_cm_memory_is_held(const struct vb_cm_memory *m, uint32_t index, uint64_t *serial)
+{
+	const struct vb_cm_kept_channel *ch = m->kept ? &m->kept->channel[index] : NULL;
+
+	*serial = ch ? ch->hold_serial : 0;
+	return ch && ch->is_held;
+}
+
+void vb_cm_memory_hold(struct vb_cm_memory *m, uint32_t index, bool is_held, uint64_t serial)
+{
+	struct vb_cm_kept_channel *ch = m->kept ? &m->kept->channel[index] : NULL;
+	const uint32_t held = is_held;
+
+	if (!ch || !ch->token)
+		return;
+	vb_journal_put(&m->kept->journal, m->kept, &ch->hold_serial, &serial, sizeof serial);
+	vb_journal_put(&m->kept->journal, m->kept, &ch->is_held, &held, sizeof held);
 }
 
 void vb_cm_memory_put_answer(struct vb_cm_memory *m, uint32_t index, uint64_t serial,

@@ -16,9 +16,10 @@
 #define VB_CM_STORE_CHANNELS (VB_CM_CHANNELS_MAX / VB_CM_STORES)
 
 struct vb_cm_kept_channel {
-	uint64_t token;        /* 0: there is none */
-	uint64_t serial;       /* of the command that answer is to */
-	uint32_t event_tokens; /* bytes in the pair: this many at least */
+	uint64_t token;       /* 0: there is none */
+	uint64_t serial;      /* of the command that answer is to */
+	uint64_t hold_serial; /* of the command for which a process takes its events back */
+	uint32_t is_held;     /* one does, and has not said which */
 	uint32_t rsv;
 	struct vb_cm_answer answer;
 };
@@ -55,6 +56,10 @@ void vb_cm_memory_walk(struct vb_cm_memory *m,
 /* The answer to command @serial of channel @index, or NULL: it was never carried out. */
 const struct vb_cm_answer *vb_cm_memory_answer(const struct vb_cm_memory *m, uint32_t index,
 					       uint64_t serial);
+/* Whether events of channel @index are being taken back, for command @serial; the change is
+ * committed as an answer is. */
+bool vb_cm_memory_is_held(const struct vb_cm_memory *m, uint32_t index, uint64_t *serial);
+void vb_cm_memory_hold(struct vb_cm_memory *m, uint32_t index, bool is_held, uint64_t serial);
 /* Writes an answer down, to be committed with what the command has changed. */
 void vb_cm_memory_put_answer(struct vb_cm_memory *m, uint32_t index, uint64_t serial,
 			     const struct vb_cm_answer *a);

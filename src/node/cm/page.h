@@ -24,6 +24,7 @@ struct vb_cm_page {
 	_Alignas(64) uint32_t answered; /* the value of called that the answer is for */
 	uint32_t looks;                 /* it will see the next call by itself */
 	uint32_t ended;                 /* nobody reads this any more */
+	uint64_t broker;                /* a random number of its own, as its events have it */
 	_Alignas(64) struct vb_cm_call call;
 	_Alignas(64) struct vb_cm_answer answer;
 };

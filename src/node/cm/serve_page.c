@@ -18,7 +18,7 @@
 /* Calls in a row before it. */
 #define CALLS_MAX 16
 
-int vb_broker_page_open(struct vb_conn *c)
+int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c)
 {
 	int fd = vb_memory_create("verbena-cm-calls", VB_CM_PAGE_BYTES);
 	void *p;
@@ -32,6 +32,7 @@ int vb_broker_page_open(struct vb_conn *c)
 		return rc;
 	}
 	c->page = p;
+	c->page->broker = vb_broker_cm_number(b);
 	c->served = 0;
 	return fd;
 }

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-int vb_broker_cm_table(const struct vb_broker *b)
+int vb_broker_cm_table(struct vb_broker *b)
 {
 	int fd = vb_memory_create(VB_CM_TABLE_NAME, sizeof(struct vb_cm_table)), rc;
 	struct vb_cm_table *t;

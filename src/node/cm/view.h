@@ -16,6 +16,6 @@ struct vb_cm_table {
 
 struct vb_broker;
 /* Returns a descriptor of a memory with a struct vb_cm_table, or a negative errno. */
-int vb_broker_cm_table(const struct vb_broker *b);
+int vb_broker_cm_table(struct vb_broker *b);
 
 #endif

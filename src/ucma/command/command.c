@@ -56,6 +56,8 @@ static int do_destroy_id(struct vb_ucma_call *c)
 {
 	struct vb_ucma_number_reply *r = (void *)c->reply;
 
+	if (vb_ucma_event_is_out(c->id, NULL))
+		return -EINPROGRESS;
 	r->n = c->id->events_reported;
 	vb_ucma_id_end(c->id, c->now);
 	return 0;
@@ -142,6 +144,8 @@ static int do_migrate_id(struct vb_ucma_call *c)
 	if (!c->other)
 		return -EINVAL;
 	err = vb_ucma_id_find(c->other, b->id, &id);
+	if (!err && c->other != c->file && vb_ucma_event_is_out(id, NULL))
+		err = -EINPROGRESS;
 	if (err)
 		return err;
 	if (c->other != c->file)
@@ -186,8 +190,9 @@ static const struct command table[VB_UCMA_CMD_CNT] = {
 			    false, vb_ucma_do_disconnect},
     [VB_UCMA_INIT_QP_ATTR] = {BODY(vb_ucma_init_qp_attr), REPLY(vb_ucma_qp_attr),
 			      ID(vb_ucma_init_qp_attr), ANY, true, true, vb_ucma_do_init_qp_attr},
-    [VB_UCMA_GET_EVENT] = {BODY(vb_ucma_get_event), 324, sizeof(struct vb_ucma_event_reply), NO_ID,
-			   ANY, false, false, do_get_event},
+    [VB_UCMA_GET_EVENT] = {BODY(vb_ucma_get_event), VB_UCMA_EVENT_REPLY_MIN,
+			   sizeof(struct vb_ucma_event_reply), NO_ID, ANY, false, false,
+			   do_get_event},
     [VB_UCMA_GET_OPTION] = {0, 0, NO_REPLY, NO_ID, ANY, false, false, do_get_option},
     [VB_UCMA_SET_OPTION] = {BODY(vb_ucma_set_option), NO_REPLY, ID(vb_ucma_set_option), ANY, false,
 			    false, vb_ucma_do_set_option},

@@ -115,6 +115,8 @@ int vb_ucma_do_leave(struct vb_ucma_call *c)
 		return -ENOENT;
 	if (mc->id->file != c->file)
 		return -EINVAL;
+	if (vb_ucma_event_is_out(mc->id, mc))
+		return -EINPROGRESS;
 	r->n = mc->events_reported;
 	vb_ucma_mc_leave(mc);
 	return 0;

@@ -20,6 +20,11 @@ static void version_change(const struct vb_ucma_id *id)
 void vb_ucma_id_touch(struct vb_ucma_id *id)
 {
 	version_change(id);
+	vb_ucma_id_keep(id);
+}
+
+void vb_ucma_id_keep(struct vb_ucma_id *id)
+{
 	if (!id->u->has_region)
 		return;
 	vb_list_remove(&id->touched);
@@ -54,7 +59,7 @@ static void id_put(struct vb_ucma_id *id)
 	    .is_bound = id->is_bound,
 	    .is_passive = id->is_passive,
 	    .is_lost = id->is_lost,
-	    .is_request = id->listener != NULL,
+	    .is_request = id->listener && !id->is_out,
 	    .srq = id->srq,
 	    .has_conn = id->conn != NULL,
 	    .ps = id->ps,
@@ -113,13 +118,15 @@ static void mc_put(struct vb_ucma_mc *mc)
 
 static void event_put(struct vb_ucma *u, struct vb_ucma_event *ev)
 {
-	struct vb_ucma_kept_event k = {.seq = ++u->event_seq,
+	struct vb_ucma_kept_event k = {.seq = ev->seq,
+				       .is_out = ev->is_out,
 				       .id = ev->id->number + 1,
 				       .request = ev->request ? ev->request->number + 1 : 0,
 				       .mc = ev->mc ? ev->mc->number + 1 : 0,
 				       .reply = ev->reply};
 
-	ev->kept = record_find(u->event_used, VB_UCMA_KEPT_EVENTS, &u->event_kept_next);
+	if (!ev->kept)
+		ev->kept = record_find(u->event_used, VB_UCMA_KEPT_EVENTS, &u->event_kept_next);
 	if (ev->kept)
 		record_put(u, &u->region.kept->event[ev->kept - 1], &k, sizeof k);
 }
@@ -185,5 +192,6 @@ void vb_ucma_keep(struct vb_ucma *u)
 	}
 	record_put(u, &u->region.kept->id_next, &u->id_next, sizeof u->id_next);
 	record_put(u, &u->region.kept->mc_next, &u->mc_next, sizeof u->mc_next);
+	record_put(u, &u->region.kept->event_seq, &u->event_seq, sizeof u->event_seq);
 	vb_journal_commit(u->region.journal, u->region.base);
 }

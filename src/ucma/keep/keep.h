@@ -38,7 +38,7 @@ struct vb_ucma_kept_id {
 struct vb_ucma_kept_event {
 	uint64_t seq;             /* events of a file are taken in this order; 0: a free record */
 	uint32_t id, request, mc; /* numbers + 1; 0: none */
-	uint32_t rsv;
+	uint32_t is_out;          /* the program may have taken it */
 	struct vb_ucma_event_reply reply;
 };
 
@@ -52,6 +52,7 @@ struct vb_ucma_kept_mc {
 
 struct vb_ucma_kept {
 	uint32_t id_next, mc_next;
+	uint64_t event_seq; /* the last one that was given */
 	struct vb_ucma_kept_id id[VB_UCMA_KEPT_IDS];
 	struct vb_ucma_kept_event event[VB_UCMA_KEPT_EVENTS];
 	struct vb_ucma_kept_mc mc[VB_UCMA_KEPT_MCS];

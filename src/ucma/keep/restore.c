@@ -146,11 +146,28 @@ static struct vb_ucma_mc *mc_find(const struct vb_ucma_id *id, uint32_t number)
 	return NULL;
 }
 
-/* Whether it still says what is so. A request is repeated, and is a new one then; the way to an
- * answer is gone, and UNREACHABLE follows. */
+/* Whether it still says what is so, or is with the program. A request is repeated, and is a new one
+ * then; the way to an answer is gone, and UNREACHABLE follows. */
 static bool event_holds(const struct vb_ucma_kept_event *k)
 {
-	return !k->request && k->reply.event != VB_UCMA_EV_CONNECT_RESPONSE;
+	return k->is_out || (!k->request && k->reply.event != VB_UCMA_EV_CONNECT_RESPONSE);
+}
+
+/* The program may have taken the event, and know the id of a request, @request - 1. */
+static void event_give_again(struct vb_ucma_event *ev, uint32_t request)
+{
+	struct vb_ucma *u = ev->id->u;
+	struct vb_ucma_id *id = request && request <= u->cfg.ids ? u->ids[request - 1] : NULL;
+
+	if (ev->id->file->out_cnt == VB_UCMA_OUT_MAX)
+		return;
+	ev->is_out = true;
+	ev->id->file->out_cnt++;
+	if (!id || id == ev->id || id->listener || id->has_uid || id->file != ev->id->file)
+		return;
+	ev->request = id;
+	id->listener = ev->id;
+	id->is_out = true;
 }
 
 static struct vb_ucma_event *event_make(struct vb_ucma *u, const struct vb_ucma_kept_event *k)
@@ -159,13 +176,15 @@ static struct vb_ucma_event *event_make(struct vb_ucma *u, const struct vb_ucma_
 	struct vb_ucma_id *id = number < u->cfg.ids ? u->ids[number] : NULL;
 	struct vb_ucma_event *ev;
 
-	if (id && k->request)
+	if (id && k->request && !k->is_out)
 		id->backlog++;
 	ev = id && event_holds(k) ? vb_ucma_event_add(id, VB_UCMA_EV_ADDR_RESOLVED, 0) : NULL;
 	if (!ev)
 		return NULL;
 	ev->reply = k->reply;
 	ev->mc = k->mc ? mc_find(id, k->mc - 1) : NULL;
+	if (k->is_out)
+		event_give_again(ev, k->request);
 	return ev;
 }
 
@@ -181,11 +200,11 @@ static void event_restore(struct vb_ucma *u, struct vb_ucma_kept_event *record)
 		return;
 	}
 	ev->kept = (uint32_t)(record - u->region.kept->event) + 1;
+	ev->seq = k.seq;
+	ev->is_doubtful = true;
 	u->event_used[ev->kept - 1] = 1;
 	vb_list_remove(&ev->fresh);
 	vb_list_init(&ev->fresh);
-	if (k.seq > u->event_seq)
-		u->event_seq = k.seq;
 }
 
 /* A record as it is sorted, by its seq. */
@@ -237,6 +256,7 @@ void vb_ucma_restore(struct vb_ucma *u, vb_time now)
 	struct vb_ucma_kept *kept = u->region.kept;
 	uint32_t cnt = u->cfg.ids < VB_UCMA_KEPT_IDS ? u->cfg.ids : VB_UCMA_KEPT_IDS;
 	uint32_t id_next = kept->id_next;
+	uint64_t event_seq = kept->event_seq;
 	struct vb_ucma_kept_id k;
 
 	for (uint32_t n = 0; n < cnt; n++)
@@ -246,6 +266,7 @@ void vb_ucma_restore(struct vb_ucma *u, vb_time now)
 	for (uint32_t i = 0; i < VB_UCMA_KEPT_MCS; i++)
 		mc_restore(u, i);
 	events_restore(u);
+	u->event_seq = event_seq;
 	/* Connections last: what becomes of them comes behind the events that waited. */
 	for (uint32_t n = 0; n < cnt; n++) {
 		if (!u->ids[n])

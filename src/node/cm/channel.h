@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Channels, open files of /dev/infiniband/rdma_cm, and how events get to programs: an event lies as
+ * one message in the pair of its channel (node/cm/call.h), where any thread of any process that has
+ * the descriptor takes it without asking the broker. Messages are all of one size, so the bytes
+ * that wait in the pair tell how many were taken.
+ */
+#ifndef VB_NODE_CM_CHANNEL_H
+#define VB_NODE_CM_CHANNEL_H
+
+#include "base/spin.h"
+#include "node/broker/state.h"
+#include "node/cm/call.h"
+#include "node/cm/memory.h"
+#include "ucma/ucma.h"
+
+struct vb_channel {
+	struct vb_broker_cm *cm;
+	uint32_t index;
+	int fd; /* the broker's end */
+	uint64_t token;
+	struct vb_ucma_file *file;
+	uint32_t room;   /* events that the pair has room for */
+	bool waits_room; /* the loop says when there is some again */
+	/* A process takes events back: none is given out meanwhile. NULL with is_held: a broker
+	 * that was killed asked it to, and it asks again here by the call hold_serial. */
+	struct vb_conn *holder;
+	uint64_t hold_serial;
+	bool is_held;
+};
+
+struct vb_broker_cm {
+	struct vb_ucma *ucma;
+	struct vb_gsi *gsi;
+	struct vb_cm_memory memory; /* what outlives this broker */
+	int versions_fd;            /* -1: there is no memory for them, and nothing is read ahead */
+	uint32_t *version;
+	vb_time last_call;
+	uint32_t slow; /* vb_pace_slowness() */
+	struct vb_spin spin;
+	bool spins;           /* it looks, or has looked, for the next call */
+	uint64_t number;      /* vb_broker_cm_number() */
+	uint32_t event_bytes; /* that an event takes of a pair, as SIOCOUTQ counts them */
+	uint32_t channel_cnt;
+	vb_time
+	    hold_until; /* until then those that a broker before asked for events may return them */
+	struct vb_channel *channel[VB_CM_CHANNELS_MAX];
+};
+
+/* Draws a number, and learns how SIOCOUTQ counts. Returns 0 or a negative errno. */
+int vb_channels_open(struct vb_broker_cm *cm);
+/* The channel that @token names; NULL: none does. */
+struct vb_channel *vb_channel_find(const struct vb_broker_cm *cm, uint64_t token);
+/* A new channel with the broker's end @fd, which it owns from then on. 0 or a negative errno. */
+int vb_channel_open(struct vb_broker *b, int fd, uint64_t *token);
+/* A channel of the broker before, as vb_cm_memory_walk() calls it. */
+void vb_channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd);
+void vb_channel_close(struct vb_broker *b, uint32_t index, vb_time now);
+
+/* Notes the events that were taken since. */
+void vb_channel_sync(struct vb_channel *ch);
+/* Gives out the events that wait, as far as there is room. */
+void vb_channel_tell(struct vb_broker *b, struct vb_channel *ch);
+/* @c has taken the @len bytes of numbers at @seq, of events, back, and says so by its call @serial.
+ */
+void vb_channel_return(struct vb_channel *ch, const struct vb_conn *c, uint64_t serial,
+		       const uint8_t *seq, uint32_t len);
+/* @c will take the events of @ch back, as its call @serial asks for. It is kept. False: another
+ * process is at it. */
+bool vb_channel_hold(struct vb_channel *ch, struct vb_conn *c, uint64_t serial);
+/* At hold_until. */
+void vb_channels_timeouts(struct vb_broker *b, vb_time now);
+
+/* Where in the body of @a that begins which is read ahead. */
+static inline uint32_t vb_cm_ahead_at(const struct vb_cm_answer *a)
+{
+	return (a->len + 7u) & ~7u;
+}
+
+/* Adds to @a, the answer to @c, the answers to the questions that are likely to follow. */
+void vb_channel_add_ahead(struct vb_channel *ch, const struct vb_ucma_command *c,
+			  struct vb_cm_answer *a);
+
+#endif
