@@ -9,6 +9,7 @@
 #include "base/cold.h"
 #include "core/adapter.h"
 #include "core/cc/point.h"
+#include "core/egress/egress.h"
 #include "core/obj/event.h"
 #include "core/obj/rq.h"
 #include "core/qp/repeat.h"
@@ -19,7 +20,6 @@
 #include "core/recover/rto.h"
 #include "core/sched/pace.h"
 #include "core/sched/timer.h"
-#include "core/tx/egress.h"
 #include "core/types.h"
 
 struct vb_sr;

@@ -4,8 +4,8 @@
  * the receiver can take, where the link knows that (receiver credit: a receiver on the same host
  * whose socket or ring is nearly full). The requester asks here and knows nothing of either.
  */
-#ifndef VB_CORE_TX_EGRESS_H
-#define VB_CORE_TX_EGRESS_H
+#ifndef VB_CORE_EGRESS_EGRESS_H
+#define VB_CORE_EGRESS_EGRESS_H
 
 #include "base/time.h"
 #include "wire/packet.h"

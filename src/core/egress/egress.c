@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* GSO batches and receiver credit, see egress.h. */
-#include "core/tx/egress.h"
+#include "core/egress/egress.h"
 
 #include "base/assert.h"
 #include "core/cc/rate.h"
