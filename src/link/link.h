@@ -8,6 +8,7 @@
 #define VB_LINK_LINK_H
 
 #include "base/time.h"
+#include "link/slot.h"
 #include "trace/counters.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"

@@ -242,7 +242,7 @@ static int add_past(struct gather *g)
 /* The process and QP that @v sends to, on this host. */
 static void find_peer_here(const struct gather *g, const struct vb_qp_view *v, struct vb_qp_case *k)
 {
-	const struct process *p = g->process[v->attr.dest_qpn & 0xff];
+	const struct process *p = g->process[vb_slot_of_qpn(v->attr.dest_qpn)];
 	bool all;
 
 	k->peer.there = VB_PEER_NO_PROCESS;

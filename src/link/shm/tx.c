@@ -245,7 +245,7 @@ uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 bool vb_shm_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit)
 {
 	struct vb_shm *s = vb_shm_of(l);
-	uint32_t slot = dqpn & 0xff, backlog;
+	uint32_t slot = vb_slot_of_qpn(dqpn), backlog;
 	struct vb_shm_peer *p = &s->peer[slot];
 	uint64_t token = vb_shm_token_of(s, slot);
 

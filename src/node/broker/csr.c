@@ -146,7 +146,7 @@ static uint32_t find_qpn(const struct vb_broker *b, uint32_t device, uint32_t in
 static int ask_client(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m,
 		      uint32_t device, uint32_t index)
 {
-	uint32_t qpn = find_qpn(b, device, index), slot = qpn & 0xff;
+	uint32_t qpn = find_qpn(b, device, index), slot = vb_slot_of_qpn(qpn);
 	struct vb_conn *client = qpn ? client_of(b, slot) : NULL;
 	char text[100];
 

@@ -65,7 +65,7 @@ static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t sl
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	struct vb_engine *e = ctx;
-	uint8_t slot = (uint8_t)dqpn;
+	uint8_t slot = vb_slot_of_qpn(dqpn);
 	struct vb_flow_watch *w = &e->watch[slot];
 	uint64_t taken = __atomic_load_n(&e->broker.flow[slot].taken, __ATOMIC_RELAXED);
 
@@ -123,7 +123,7 @@ static uint32_t rx_credit_of(struct vb_engine *e, uint8_t slot, uint64_t backlog
 uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	struct vb_engine *e = ctx;
-	uint8_t slot = (uint8_t)dqpn;
+	uint8_t slot = vb_slot_of_qpn(dqpn);
 	const struct vb_flow *f = &e->broker.flow[slot];
 	struct vb_flow_watch *w = &e->watch[slot];
 

@@ -84,7 +84,7 @@ static struct vb_qp_entry entry_read(const struct vb_slots *s, uint32_t k, uint3
 	if (!shm)
 		return e;
 	vb_explain_read(&shm->explain, &shm->qp_entry[i], &e, sizeof e);
-	if ((e.qpn & 0xff) != k || e.at > now ||
+	if (vb_slot_of_qpn(e.qpn) != k || e.at > now ||
 	    ((e.has_ended || e.state == VB_QPS_RESET) && e.at + VB_PAST_NS < now))
 		e.qpn = 0;
 	return e;
@@ -135,7 +135,7 @@ static void tell_denial(const struct vb_slots *s, uint32_t qpn, vb_time now,
 {
 	static struct vb_qp_history t;
 	const struct vb_past *past = vb_slots_past(s);
-	const struct vb_slot_shm *shm = s->slot[qpn & 0xff].shm;
+	const struct vb_slot_shm *shm = s->slot[vb_slot_of_qpn(qpn)].shm;
 	const struct vb_trace_event *ev = NULL;
 
 	for (uint32_t i = 0; i < VB_QP_HISTORIES && shm && !ev; i++) {
@@ -161,7 +161,7 @@ static void tell_standing(const struct vb_slots *s, const struct vb_qp_entry *e,
 	to->state = e->state;
 	to->age = vb_time_since(e->at, now);
 	to->stopped =
-	    !e->has_ended && vb_process_is_stopped((pid_t)s->slot[e->qpn & 0xff].shm->pid);
+	    !e->has_ended && vb_process_is_stopped((pid_t)s->slot[vb_slot_of_qpn(e->qpn)].shm->pid);
 }
 
 static void tell_qp(const struct vb_slots *s, const struct vb_gid *from, vb_time now,
@@ -180,7 +180,7 @@ static void tell_qp(const struct vb_slots *s, const struct vb_gid *from, vb_time
 		return;
 	}
 	/* Who names the number of a QP that has no peer yet is taken for the one to come. */
-	e = entry_read(s, to->qpn & 0xff, (to->qpn >> 8) % VB_QP_ENTRIES, now);
+	e = entry_read(s, vb_slot_of_qpn(to->qpn), (to->qpn >> 8) % VB_QP_ENTRIES, now);
 	if (e.qpn != to->qpn || e.has_ended)
 		return;
 	if (e.state == VB_QPS_INIT)

@@ -19,6 +19,7 @@
 #include "link/flow.h"
 #include "link/middle/capture.h"
 #include "link/shm/wakeup.h"
+#include "link/slot.h"
 #include "node/shared/adapter.h"
 #include "reg/csr/csr.h"
 #include "trace/counters.h"
@@ -28,13 +29,6 @@
 
 #define VB_SHM_MAGIC 0x56426e61u
 #define VB_SHM_VERSION 20u
-
-/* Slots are the low byte of a QPN. 0, 1 and 255 stay the broker's: QP0, QP1, multicast. That of
- * QP1 has memory as those of the clients have. */
-#define VB_SLOT_GSI 1
-#define VB_SLOT_FIRST 2
-#define VB_SLOT_LAST 254
-#define VB_SLOT_CNT 256
 
 #define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
 #define VB_GIDS_MAX 32

@@ -300,7 +300,7 @@ static void qps_forget(const struct vb_slots *s, uint32_t k)
 	uint32_t *table = ((struct vb_host_memory *)s->host)->qp_index;
 
 	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
-		if (table[i] && (table[i] & 0xff) == k)
+		if (table[i] && vb_slot_of_qpn(table[i]) == k)
 			__atomic_store_n(&table[i], 0, __ATOMIC_RELAXED);
 }
 

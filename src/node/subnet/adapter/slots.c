@@ -214,7 +214,7 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 static void qps_forget(struct vb_subnet_adapter *a, uint32_t k)
 {
 	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
-		if (a->common->qp_index[i] && (a->common->qp_index[i] & 0xff) == k)
+		if (a->common->qp_index[i] && vb_slot_of_qpn(a->common->qp_index[i]) == k)
 			__atomic_store_n(&a->common->qp_index[i], 0, __ATOMIC_RELAXED);
 }
 
