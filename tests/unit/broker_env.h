@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -145,6 +146,28 @@ static inline int receive_mark(int fd)
 	uint8_t pkt[64];
 
 	return recv(fd, pkt, sizeof pkt, MSG_DONTWAIT) == 24 ? pkt[11] : -1;
+}
+
+/*
+ * Sends @cnt packets to @slot, and returns when they are where they belong. A busy kernel delivers
+ * what was sent over loopback a moment later, by a thread of its own, but what one processor has
+ * sent in its order: @witness, which must have none, gets a packet behind them.
+ */
+static inline void send_delivered(const struct vb_broker_client *witness, uint8_t slot, int cnt)
+{
+	struct pollfd p = {.fd = witness->rx_fd, .events = POLLIN};
+	cpu_set_t before, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	for (int i = 0; i < cnt; i++)
+		send_to_slot("::1", slot, 7);
+	send_to_slot("::1", (uint8_t)witness->slot, 8);
+	assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+	assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
+	assert_int_equal(receive_mark(witness->rx_fd), 8);
 }
 
 /* Each client gets the packets of its slot and no others, over IPv4 and IPv6. A busy kernel

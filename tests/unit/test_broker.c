@@ -86,7 +86,7 @@ static void group__steers_by_low_byte_of_qpn(void **state)
 	/* Slots of the broker and slots that nobody has: no client sees those packets. */
 	static const uint8_t nobody[] = {0, 1, 100, 255};
 	for (int i = 0; i < 4; i++) {
-		send_to_slot("::1", nobody[i], 9);
+		send_delivered(&c[i], nobody[i], 1);
 		for (int k = 0; k < 4; k++)
 			assert_int_equal(receive_mark(c[k].rx_fd), -1);
 	}
@@ -101,8 +101,7 @@ static void slot__is_empty_for_its_next_owner(void **state)
 	int rx = dup(c.rx_fd);
 
 	(void)state;
-	for (int i = 0; i < 50; i++)
-		send_to_slot("::1", (uint8_t)slot, 7);
+	send_delivered(&keep, (uint8_t)slot, 50);
 	vb_broker_disconnect(&c);
 	/* The slot is free once the broker has seen the end: then it is the lowest free one. */
 	for (int i = 0; i < 1000; i++) {
@@ -131,8 +130,7 @@ static void group__slot_behind_the_last(void **state)
 		c[i] = client_connect();
 		last = c[i].slot > last ? c[i].slot : last;
 	}
-	for (int i = 0; i < 64; i++)
-		send_to_slot("::1", (uint8_t)(last + 1), 9);
+	send_delivered(&c[0], (uint8_t)(last + 1), 64);
 	for (int i = 0; i < 16; i++) {
 		assert_int_equal(receive_mark(c[i].rx_fd), -1);
 		vb_broker_disconnect(&c[i]);
@@ -182,7 +180,7 @@ static void await_free(struct vb_broker_observer *o, uint32_t slot)
 /* Packets that come while nobody has the slot are not for its next owner. */
 static void slot__packets_between_two_owners(void **state)
 {
-	struct vb_broker_client c = client_connect();
+	struct vb_broker_client keep = client_connect(), c = client_connect();
 	struct vb_broker_observer o;
 	uint32_t slot = c.slot;
 
@@ -191,12 +189,12 @@ static void slot__packets_between_two_owners(void **state)
 	assert_int_equal(vb_broker_observe_slots(&o), 0);
 	vb_broker_disconnect(&c);
 	await_free(&o, slot);
-	for (int i = 0; i < 5; i++)
-		send_to_slot("::1", (uint8_t)slot, 7);
+	send_delivered(&keep, (uint8_t)slot, 5);
 	c = client_connect();
 	assert_int_equal(c.slot, slot);
 	assert_int_equal(receive_mark(c.rx_fd), -1);
 	vb_broker_disconnect(&c);
+	vb_broker_disconnect(&keep);
 	vb_broker_observe_end(&o);
 }
 
