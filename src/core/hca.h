@@ -449,12 +449,13 @@ uint32_t vb_qp_rate(const struct vb_qp *qp);
 /*
  * A UD QP joins or leaves a multicast group of the HCA; joining the network's is the caller's
  * matter. -EINVAL: not UD, no multicast GID, or not attached; -EEXIST: attached already; -ENOMEM: a
- * limit. While it is attached, vb_qp_destroy() gives -EBUSY.
+ * limit. While it is attached, vb_qp_destroy() gives -EBUSY. @lid: the multicast LID of a group on
+ * InfiniBand, 0 elsewhere.
  */
-int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid);
-int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid);
+int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid, uint16_t lid);
+int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid, uint16_t lid);
 /* A group that the QP is attached to; false: it is in none. */
-bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid);
+bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid, uint16_t *lid);
 uint32_t vb_qp_number(const struct vb_qp *qp);
 /* The owner that events name. */
 void *vb_qp_owner(const struct vb_qp *qp);

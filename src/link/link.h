@@ -82,6 +82,12 @@ struct vb_link_config {
 	void *ctx;
 };
 
+/* A process on this host that gets a copy of a multicast packet. */
+struct vb_link_copy {
+	uint8_t slot;
+	uint8_t port; /* of its HCA, by which the copy comes */
+};
+
 /*
  * send, recv and close are there in each table, all others may be NULL: then the link below does
  * it, and at the bottom nobody; the functions below say what the caller gets there.
@@ -116,8 +122,10 @@ struct vb_link_ops {
 	void (*nap)(struct vb_link *l, uint32_t word, vb_dur d);
 	bool (*end_nap)(struct vb_link *l);
 	bool (*rx_credit)(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit);
-	int (*join)(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
-	void (*leave)(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+	int (*join)(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid);
+	void (*leave)(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid);
+	void (*copy)(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+		     struct vb_link_copy whom, vb_time now);
 	void (*follow_port)(struct vb_link *l, uint8_t port, uint32_t ifindex);
 	void (*sweep)(struct vb_link *l);
 	void (*tap_later)(struct vb_link *l, bool on);
@@ -232,20 +240,34 @@ static inline bool vb_link_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time n
 
 /*
  * Joins the multicast group @gid on the network device of HCA port @port, as often as it is left
- * again. A negative errno: as the kernel says, -ENODEV where the device is gone, -EOPNOTSUPP for a
- * link without groups.
+ * again; on InfiniBand, the packets of @lid, which is 0 elsewhere. A negative errno: as the kernel
+ * says, -ENODEV where the device is gone, -EOPNOTSUPP for a link without groups.
  */
-static inline int vb_link_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
+static inline int vb_link_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid,
+			       uint16_t lid)
 {
 	VB_LINK_FIND(l, join);
-	return l ? l->ops->join(l, port, gid) : -EOPNOTSUPP;
+	return l ? l->ops->join(l, port, gid, lid) : -EOPNOTSUPP;
 }
 
-static inline void vb_link_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
+static inline void vb_link_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid,
+				 uint16_t lid)
 {
 	VB_LINK_FIND(l, leave);
 	if (l)
-		l->ops->leave(l, port, gid);
+		l->ops->leave(l, port, gid, lid);
+}
+
+/*
+ * Copies packets @from to @to of @b, all of one path, to the process @whom on this host, whatever
+ * QP they name. Nothing waits for room: see vb_link_rx_credit(). Nor is it counted as sent.
+ */
+static inline void vb_link_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from,
+				uint32_t to, struct vb_link_copy whom, vb_time now)
+{
+	VB_LINK_FIND(l, copy);
+	if (l)
+		l->ops->copy(l, b, from, to, whom, now);
 }
 
 /* HCA port @port has become interface @ifindex; port_of answers may have changed for any. */

@@ -535,6 +535,9 @@ void vb_ibv_bound(struct ibv_mw *mw, uint32_t rkey);
 /* mcast.c: whether packets to the group @gid can leave @c's device and come in by it; if not, the
  * user is told why. Under the lock. */
 bool vb_ibv_mcast_reaches(const struct vb_ibv_context *c, const struct vb_gid *gid);
+/* Multicast LIDs that the tables of a fabric's switches have room for. */
+#define VB_IBV_MLID_FIRST 0xc000u
+#define VB_IBV_MLID_LAST 0xc3ffu
 /* mcast.c: takes the QP out of all groups. Under the lock. */
 void vb_ibv_detach_all(struct vb_ibv_qp *qp);
 

@@ -234,7 +234,7 @@ static void open_qps(const struct setup *s)
 	if (s->has_group)
 		w.ah[REQUESTER].path.dgid = group;
 	if (s->is_member)
-		need(vb_qp_attach_mcast(w.qp[RESPONDER], &group), "group");
+		need(vb_qp_attach_mcast(w.qp[RESPONDER], &group, 0), "group");
 	w.other_ah = (struct vb_ah){.pd = w.other_pd[REQUESTER], .path = w.ah[REQUESTER].path};
 	for (int i = 0; i < SIDES; i++) {
 		bring_up(w.qp[i], (enum side)i, s, s->state[i]);

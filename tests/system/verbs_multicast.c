@@ -6,6 +6,8 @@
  *                                                    message with the immediate N, and at the end
  *                                                    of its input leaves and says "left"
  *   verbs_multicast DEVICE GID-INDEX GROUP send N    one message with the immediate N
+ *
+ * On InfiniBand GROUP is MGID@MLID.
  */
 #include "verbs_need.h"
 
@@ -30,6 +32,7 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static char buf[4096];
+static uint16_t mlid; /* 0: RoCE has none */
 
 static void open_device(const char *name)
 {
@@ -75,6 +78,7 @@ static void post_recv(void)
 static void send_one(uint8_t gid_index, const union ibv_gid *group, uint32_t value)
 {
 	struct ibv_ah_attr to = {.is_global = 1,
+				 .dlid = mlid,
 				 .port_num = 1,
 				 .grh = {.dgid = *group, .sgid_index = gid_index, .hop_limit = 1}};
 	struct ibv_sge sge = {(uintptr_t)buf, 64, mr->lkey};
@@ -118,7 +122,7 @@ static void be_member(const union ibv_gid *group)
 
 	for (int i = 0; i < DEPTH; i++)
 		post_recv();
-	NEED(!ibv_attach_mcast(qp, group, 0));
+	NEED(!ibv_attach_mcast(qp, group, mlid));
 	puts("joined");
 	fflush(stdout);
 	for (;;) {
@@ -130,7 +134,7 @@ static void be_member(const union ibv_gid *group)
 		NEED(!ibv_get_cq_event(channel, &which, &ctx));
 		ibv_ack_cq_events(which, 1);
 	}
-	NEED(!ibv_detach_mcast(qp, group, 0));
+	NEED(!ibv_detach_mcast(qp, group, mlid));
 	puts("left");
 }
 
@@ -140,6 +144,10 @@ int main(int argc, char **argv)
 	struct in_addr v4;
 
 	NEED(argc >= 5);
+	if (strchr(argv[3], '@')) {
+		mlid = (uint16_t)strtoul(strchr(argv[3], '@') + 1, NULL, 0);
+		*strchr(argv[3], '@') = '\0';
+	}
 	if (inet_pton(AF_INET, argv[3], &v4) == 1) {
 		memset(group.raw, 0, 10);
 		memset(group.raw + 10, 0xff, 2);

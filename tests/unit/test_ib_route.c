@@ -36,6 +36,8 @@ static void node_make(uint32_t n, uint32_t first, uint8_t port_cnt, bool is_swit
 	vb_ib_map_nodes(map)[n] = (struct vb_ib_map_node){.first_port = first,
 							  .lft = n - 1,
 							  .unicast_top = LID_B + 1,
+							  .multicast_primary = 255,
+							  .multicast_other = 255,
 							  .port_cnt = port_cnt,
 							  .is_switch = is_switch};
 	for (uint8_t i = 0; i <= port_cnt; i++) {
@@ -339,6 +341,104 @@ static void routes__that_lose_their_place_are_counted(void **state)
 	assert_int_equal(counters(B1)->rcv_data, 400 * VB_IB_ROUTES);
 }
 
+#define GROUP 0xc003u
+
+static void ports_of_group(uint32_t table, uint16_t ports)
+{
+	vb_ib_map_mft(map, table)[GROUP - 0xc000].word[0] = ports;
+}
+
+static const struct vb_ib_tree *grow_tree(void)
+{
+	key.dlid = GROUP;
+	return vb_ib_tree_get(map, own, &key);
+}
+
+static uint32_t copies_at(const struct vb_ib_tree *t, uint32_t at, enum vb_ib_fate fate)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->branch_cnt; i++)
+		n += t->branch[i].at == at && t->branch[i].fate == fate;
+	return n;
+}
+
+/* FAB-02: to each port of the entry but the one where it came from. */
+static void tree__goes_by_the_tables(void **state)
+{
+	const struct vb_ib_tree *t;
+
+	(void)state;
+	ports_of_group(0, 1 << 0 | 1 << 1 | 1 << 2);
+	ports_of_group(1, 1 << 1 | 1 << 2);
+	t = grow_tree();
+	assert_int_equal(t->branch_cnt, 3);
+	assert_int_equal(copies_at(t, B1, VB_IB_ARRIVES), 1);
+	assert_int_equal(copies_at(t, A1, VB_IB_ARRIVES), 0);
+	vb_ib_tree_count(own, vb_ib_tree_get(map, own, &key), 5, 500);
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_int_equal(counters(A1)->multicast_xmit, 5);
+	assert_int_equal(counters(S2)->multicast_xmit, 5);
+	assert_int_equal(counters(T1)->multicast_rcv, 5);
+	assert_int_equal(counters(B1)->multicast_rcv, 5);
+	assert_int_equal(counters(B1)->rcv_packets, 5);
+	assert_int_equal(counters(B1)->rcv_data, 500);
+	assert_int_equal(counters(A1)->multicast_rcv, 0);
+}
+
+/* FAB-02: without an entry, or above MulticastFDBTop, by the default ports. */
+static void tree__without_an_entry_has_default_ports(void **state)
+{
+	(void)state;
+	assert_int_equal(copies_at(grow_tree(), S1, VB_IB_NO_WAY), 1);
+	ports_of_group(0, 1 << 2);
+	vb_ib_map_nodes(map)[1].multicast_top = GROUP - 1;
+	map->generation += 2;
+	assert_int_equal(copies_at(grow_tree(), S1, VB_IB_NO_WAY), 1);
+	vb_ib_map_nodes(map)[1].multicast_primary = 2;
+	vb_ib_map_nodes(map)[2].multicast_primary = 1; /* it came by that: the other one */
+	vb_ib_map_nodes(map)[2].multicast_other = 2;
+	map->generation += 2;
+	assert_int_equal(copies_at(grow_tree(), B1, VB_IB_ARRIVES), 1);
+}
+
+/* Tables that lead around in a circle: each link carries a packet once, and nobody gets two. */
+static void tree__in_a_circle_ends(void **state)
+{
+	const struct vb_ib_tree *t;
+
+	(void)state;
+	join(S3, T3);
+	ports_of_group(0, 0xffff);
+	ports_of_group(1, 0xffff);
+	t = grow_tree();
+	assert_int_equal(copies_at(t, B1, VB_IB_ARRIVES), 1);
+	assert_int_equal(t->branch_cnt, 5);
+	assert_int_equal(copies_at(t, T3, VB_IB_NO_WAY), 1);
+	assert_int_equal(copies_at(t, S3, VB_IB_NO_WAY), 1);
+}
+
+/* LNK-33: each copy is barred, or not, by the port that it leaves by. */
+static void tree__ends_where_partitions_bar_it(void **state)
+{
+	(void)state;
+	ports_of_group(0, 1 << 2);
+	ports_of_group(1, 1 << 2);
+	port(T2)->enforces_out = 1;
+	port(T2)->pkey[0] = 0x8001;
+	assert_int_equal(copies_at(grow_tree(), T2, VB_IB_BARRED_OUT), 1);
+	assert_int_equal(copies_at(grow_tree(), B1, VB_IB_ARRIVES), 0);
+}
+
+static void tree__of_a_port_that_is_down_has_no_branch(void **state)
+{
+	(void)state;
+	ports_of_group(0, 1 << 2);
+	port(A1)->may_send = 0;
+	assert_int_equal(grow_tree()->branch_cnt, 1);
+	assert_int_equal(copies_at(grow_tree(), A1, VB_IB_SENT_NOT), 1);
+}
+
 static void map__is_known_by_its_layout(void **state)
 {
 	(void)state;
@@ -369,6 +469,11 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(routes__are_remembered_until_the_map_changes, begin,
 					    end),
 	    cmocka_unit_test_setup_teardown(routes__that_lose_their_place_are_counted, begin, end),
+	    cmocka_unit_test_setup_teardown(tree__goes_by_the_tables, begin, end),
+	    cmocka_unit_test_setup_teardown(tree__without_an_entry_has_default_ports, begin, end),
+	    cmocka_unit_test_setup_teardown(tree__in_a_circle_ends, begin, end),
+	    cmocka_unit_test_setup_teardown(tree__ends_where_partitions_bar_it, begin, end),
+	    cmocka_unit_test_setup_teardown(tree__of_a_port_that_is_down_has_no_branch, begin, end),
 	    cmocka_unit_test_setup_teardown(map__is_known_by_its_layout, begin, end),
 	};
 

@@ -114,12 +114,12 @@ static void join__each_place(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		for (fail_at = 1; fail_at <= 2; fail_at++) {
 			calls = 0;
-			rc = vb_link_join(l, 1, &group[i]);
+			rc = vb_link_join(l, 1, &group[i], 0);
 			assert_int_equal(rc, -ENOMEM);
 		}
 		fail_at = 0;
 		assert_int_equal(((struct vb_udp *)l)->group_cnt, i);
-		rc = vb_link_join(l, 1, &group[i]);
+		rc = vb_link_join(l, 1, &group[i], 0);
 		if (rc == -ENODEV || rc == -EADDRNOTAVAIL)
 			break; /* this "lo" has no groups of the family */
 		assert_int_equal(rc, 0);

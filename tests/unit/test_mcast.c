@@ -50,10 +50,10 @@ static void deliver__to_each_member(void **state)
 	b = env_rts(&env, VB_QPT_UD, 2, 0x21);
 	c = env_rts(&env, VB_QPT_UD, 2, 0x21);
 	assert_int_equal(send_to(&group), VB_VERDICT_QPN);
-	assert_int_equal(vb_qp_attach_mcast(a, &group), 0);
-	assert_int_equal(vb_qp_attach_mcast(b, &group), 0);
-	assert_int_equal(vb_qp_attach_mcast(b, &other), 0);
-	assert_int_equal(vb_qp_attach_mcast(b, &group), -EEXIST);
+	assert_int_equal(vb_qp_attach_mcast(a, &group, 0), 0);
+	assert_int_equal(vb_qp_attach_mcast(b, &group, 0), 0);
+	assert_int_equal(vb_qp_attach_mcast(b, &other, 0), 0);
+	assert_int_equal(vb_qp_attach_mcast(b, &group, 0), -EEXIST);
 	assert_int_equal(env_recv(&env, a, 1, 100), 0);
 	assert_int_equal(env_recv(&env, b, 2, 100), 0);
 	assert_int_equal(env_recv(&env, c, 3, 100), 0);
@@ -76,16 +76,53 @@ static void deliver__to_each_member(void **state)
 	assert_int_equal(
 	    datagram_to(vb_qp_number(a), &group, VB_TRANSPORT_UD | VB_OP_SEND_ONLY, ENV_QKEY),
 	    VB_VERDICT_QPN);
-	assert_int_equal(vb_qp_detach_mcast(a, &group), 0);
-	assert_int_equal(vb_qp_detach_mcast(a, &group), -EINVAL);
+	assert_int_equal(vb_qp_detach_mcast(a, &group, 0), 0);
+	assert_int_equal(vb_qp_detach_mcast(a, &group, 0), -EINVAL);
 	assert_int_equal(send_to(&group), VB_VERDICT_NO_RECV_WQE);
 	env_no_wc(&env);
 	env_close(&env); /* with members */
 }
 
+/* On InfiniBand a group has an MLID, too, and the QP that sends gets no copy of its own. FAB-57 */
+static void deliver__by_mlid_to_all_but_the_sender(void **state)
+{
+	struct vb_qp *a, *b;
+	struct vb_path path = env_path(1);
+	uint8_t pkt[VB_HDR_MAX + 8] = {0};
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_UD | VB_OP_SEND_ONLY,
+			   .dqpn = VB_QPN_MULTICAST,
+			   .pkey = VB_PKEY_DEFAULT};
+
+	(void)state;
+	setup();
+	a = env_rts(&env, VB_QPT_UD, 2, 0x21);
+	b = env_rts(&env, VB_QPT_UD, 2, 0x21);
+	h.deth.qkey = ENV_QKEY;
+	h.deth.sqpn = vb_qp_number(a);
+	path.dgid = group;
+	path.slid = 7;
+	path.dlid = 0xc001;
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt) + 8;
+	assert_int_equal(vb_qp_attach_mcast(a, &group, 0xc001), 0);
+	assert_int_equal(env_recv(&env, a, 1, 100), 0);
+	assert_int_equal(env_recv(&env, b, 2, 100), 0);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+	env_no_wc(&env);
+	assert_int_equal(vb_qp_attach_mcast(b, &group, 0xc002), 0);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+	env_no_wc(&env);
+	assert_int_equal(vb_qp_attach_mcast(b, &group, 0xc001), 0);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+	(void)env_wc(&env, 2, VB_WC_SUCCESS);
+	env_no_wc(&env);
+	env_close(&env);
+}
+
 static void attach__limits_and_refusals(void **state)
 {
 	struct vb_gid third = other, found;
+	uint16_t lid;
 	struct vb_qp *qp[4];
 
 	(void)state;
@@ -93,25 +130,25 @@ static void attach__limits_and_refusals(void **state)
 	for (int i = 0; i < 4; i++)
 		qp[i] = env_rts(&env, VB_QPT_UD, 2, 0x21);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(vb_qp_attach_mcast(qp[i], &group), 0);
-	assert_int_equal(vb_qp_attach_mcast(qp[3], &group), -ENOMEM);
-	assert_false(vb_qp_mcast_group(qp[3], &found));
-	assert_int_equal(vb_qp_attach_mcast(qp[0], &other), 0);
+		assert_int_equal(vb_qp_attach_mcast(qp[i], &group, 0), 0);
+	assert_int_equal(vb_qp_attach_mcast(qp[3], &group, 0), -ENOMEM);
+	assert_false(vb_qp_mcast_group(qp[3], &found, &lid));
+	assert_int_equal(vb_qp_attach_mcast(qp[0], &other, 0), 0);
 	third.b[15]++;
-	assert_int_equal(vb_qp_attach_mcast(qp[0], &third), -ENOMEM);
-	assert_int_equal(vb_qp_detach_mcast(qp[0], &other), 0);
-	assert_int_equal(vb_qp_attach_mcast(qp[0], &third), 0);
+	assert_int_equal(vb_qp_attach_mcast(qp[0], &third, 0), -ENOMEM);
+	assert_int_equal(vb_qp_detach_mcast(qp[0], &other, 0), 0);
+	assert_int_equal(vb_qp_attach_mcast(qp[0], &third, 0), 0);
 	assert_int_equal(vb_qp_destroy(qp[0]), -EBUSY);
 	for (int i = 0; i < 2; i++) {
-		assert_true(vb_qp_mcast_group(qp[0], &found));
-		assert_int_equal(vb_qp_detach_mcast(qp[0], &found), 0);
+		assert_true(vb_qp_mcast_group(qp[0], &found, &lid));
+		assert_int_equal(vb_qp_detach_mcast(qp[0], &found, 0), 0);
 	}
 	assert_int_equal(vb_qp_destroy(qp[0]), 0);
 
 	struct vb_gid unicast = env_gid(7);
 
-	assert_int_equal(vb_qp_attach_mcast(qp[1], &unicast), -EINVAL);
-	assert_int_equal(vb_qp_attach_mcast(env_rts(&env, VB_QPT_RC, 2, 0x21), &group), -EINVAL);
+	assert_int_equal(vb_qp_attach_mcast(qp[1], &unicast, 0), -EINVAL);
+	assert_int_equal(vb_qp_attach_mcast(env_rts(&env, VB_QPT_RC, 2, 0x21), &group, 0), -EINVAL);
 	env_close(&env);
 }
 
@@ -119,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(deliver__to_each_member),
+	    cmocka_unit_test(deliver__by_mlid_to_all_but_the_sender),
 	    cmocka_unit_test(attach__limits_and_refusals),
 	};
 

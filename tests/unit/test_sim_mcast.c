@@ -31,7 +31,7 @@ static struct vb_qp *member(struct world *w, uint32_t host, bool joins)
 	assert_int_equal(vb_qp_modify(qp, &a, VB_QP_STATE | VB_QP_SQ_PSN, 0), 0);
 	assert_int_equal(vb_qp_post_recv(qp, &wr, 0), 0);
 	if (joins)
-		assert_int_equal(vb_qp_attach_mcast(qp, &group), 0);
+		assert_int_equal(vb_qp_attach_mcast(qp, &group, 0), 0);
 	return qp;
 }
 

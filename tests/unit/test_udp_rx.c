@@ -398,7 +398,7 @@ static void recv__multicast_is_of_no_flow(void **state)
 	if (system("ip route replace 239.0.0.0/8 dev lo 2>/dev/null"))
 		skip();
 	f->path4.dgid = gid("::ffff:239.1.2.3");
-	assert_int_equal(vb_link_join(f->link, 1, &f->path4.dgid), 0);
+	assert_int_equal(vb_link_join(f->link, 1, &f->path4.dgid, 0), 0);
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
 	f->udp->cfg.flow = flow;
@@ -418,14 +418,14 @@ static void recv__multicast_is_counted(void **state)
 	if (system("ip route replace 239.0.0.0/8 dev lo 2>/dev/null"))
 		skip();
 	f->path4.dgid = gid("::ffff:239.1.2.3");
-	assert_int_equal(vb_link_join(f->link, 1, &f->path4.dgid), 0);
+	assert_int_equal(vb_link_join(f->link, 1, &f->path4.dgid, 0), 0);
 	add(f, &f->path4, 64, 1);
 	assert_int_equal(send_all(f), 1);
 	assert_int_equal(recv_some(f, rx, 1), 1);
 	assert_int_equal(counter(f, VB_COUNTER_multicast_rcv_packets), 1);
 	assert_int_equal(counter(f, VB_COUNTER_multicast_xmit_packets), 1);
 	assert_int_equal(counter(f, VB_COUNTER_unicast_rcv_packets), 0);
-	vb_link_leave(f->link, 1, &f->path4.dgid);
+	vb_link_leave(f->link, 1, &f->path4.dgid, 0);
 	clear(f);
 	f->path4.dgid = one;
 	add(f, &f->path4, 64, 1);

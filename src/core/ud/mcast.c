@@ -13,22 +13,24 @@
 struct vb_mcast_group {
 	struct vb_list link; /* in hca->mcast */
 	struct vb_gid gid;
+	uint16_t lid; /* InfiniBand; 0 elsewhere */
 	uint32_t cnt, cap;
 	struct vb_qp **qp;
 };
 
-static struct vb_mcast_group *group_find(const struct vb_hca *h, const struct vb_gid *gid)
+static struct vb_mcast_group *group_find(const struct vb_hca *h, const struct vb_gid *gid,
+					 uint16_t lid)
 {
 	for (struct vb_list *l = h->mcast.next; l != &h->mcast; l = l->next) {
 		struct vb_mcast_group *g = vb_container_of(l, struct vb_mcast_group, link);
 
-		if (vb_gid_eq(&g->gid, gid))
+		if (g->lid == lid && vb_gid_eq(&g->gid, gid))
 			return g;
 	}
 	return NULL;
 }
 
-static struct vb_mcast_group *group_new(struct vb_hca *h, const struct vb_gid *gid)
+static struct vb_mcast_group *group_new(struct vb_hca *h, const struct vb_gid *gid, uint16_t lid)
 {
 	struct vb_mcast_group *g;
 
@@ -41,6 +43,7 @@ static struct vb_mcast_group *group_new(struct vb_hca *h, const struct vb_gid *g
 	if (!g)
 		return NULL;
 	g->gid = *gid;
+	g->lid = lid;
 	vb_list_append(&h->mcast, &g->link);
 	h->mcast_cnt++;
 	return g;
@@ -80,7 +83,7 @@ static uint32_t member_index(const struct vb_mcast_group *g, const struct vb_qp 
 	return i;
 }
 
-int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
+int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid, uint16_t lid)
 {
 	struct vb_hca *h = qp->hca;
 	struct vb_mcast_group *g;
@@ -90,9 +93,9 @@ int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MCAST_QP);
 	if (!vb_gid_is_multicast(gid))
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_MCAST_GID);
-	g = group_find(h, gid);
+	g = group_find(h, gid, lid);
 	if (!g)
-		g = group_new(h, gid);
+		g = group_new(h, gid, lid);
 	if (!g)
 		return -ENOMEM;
 	if (member_index(g, qp) < g->cnt)
@@ -111,9 +114,9 @@ int vb_qp_attach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	return err;
 }
 
-int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
+int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid, uint16_t lid)
 {
-	struct vb_mcast_group *g = group_find(qp->hca, gid);
+	struct vb_mcast_group *g = group_find(qp->hca, gid, lid);
 	uint32_t i = g ? member_index(g, qp) : 0;
 
 	if (!g || i == g->cnt)
@@ -127,7 +130,7 @@ int vb_qp_detach_mcast(struct vb_qp *qp, const struct vb_gid *gid)
 	return 0;
 }
 
-bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid)
+bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid, uint16_t *lid)
 {
 	const struct vb_hca *h = qp->hca;
 
@@ -136,25 +139,39 @@ bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid)
 
 		if (member_index(g, qp) < g->cnt) {
 			*gid = g->gid;
+			*lid = g->lid;
 			return true;
 		}
 	}
 	return false;
 }
 
+/* A port of InfiniBand gives a packet that it sends to the other QPs of the group there, but not to
+ * the one that sent it. On a fabric no two QPs have one number. FAB-57 */
+static bool is_own_copy(const struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx)
+{
+	return vb_path_has_lid(rx->path) && qp->qpn == hdr->deth.sqpn;
+}
+
 enum vb_verdict vb_mcast_deliver(struct vb_hca *h, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				 vb_time now)
 {
-	const struct vb_mcast_group *g = group_find(h, &rx->path->dgid);
+	const struct vb_mcast_group *g = group_find(h, &rx->path->dgid, rx->path->dlid);
 	enum vb_verdict first = VB_VERDICT_QPN;
 
 	if ((hdr->opcode & VB_TRANSPORT_MASK) != VB_TRANSPORT_UD)
 		return VB_VERDICT_TRANSPORT;
 	for (uint32_t i = 0; g && i < g->cnt; i++) {
-		enum vb_verdict v = vb_qp_deliver(g->qp[i], hdr, rx, now);
+		enum vb_verdict v;
+
+		if (is_own_copy(g->qp[i], hdr, rx)) {
+			first = first == VB_VERDICT_QPN ? VB_VERDICT_OK : first;
+			continue;
+		}
+		v = vb_qp_deliver(g->qp[i], hdr, rx, now);
 
 		/* It has arrived when anybody took it. */
-		if (i == 0 || v == VB_VERDICT_OK)
+		if (first == VB_VERDICT_QPN || v == VB_VERDICT_OK)
 			first = v;
 	}
 	return first;

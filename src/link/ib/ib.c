@@ -4,6 +4,7 @@
 
 #include "link/ib/route.h"
 #include "wire/be.h"
+#include "wire/ib/lrh.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,21 @@
 #define BTH_DQPN_LOW 7
 #define MTU_FIRST 256u /* code 1; each next one is double */
 
+/* Ports of the processes that packets of one group reach, as bits of their numbers. */
+struct reach {
+	struct vb_ib_key key;       /* of the tree... */
+	uint32_t generation;        /* ... and its generation */
+	uint32_t node[VB_IB_SLOTS]; /* of the process when this was found */
+	uint32_t ports[VB_IB_SLOTS];
+};
+
 struct ib_link {
 	struct vb_link link; /* first: the link is the object */
 	struct vb_link_config cfg;
 	struct vb_ib_link_config fabric;
-	struct vb_tx_batch out; /* packets of a batch */
+	struct vb_tx_batch out;          /* packets of a batch */
+	struct reach reach;              /* of the last group that was sent to */
+	uint32_t refs[VB_IB_MULTICASTS]; /* by multicast LID: QPs that listen to it */
 };
 
 static struct ib_link *ib_of(struct vb_link *l)
@@ -113,25 +124,177 @@ static uint32_t hand_on(struct ib_link *s, const struct vb_tx_batch *b, uint32_t
 	return l->ops->send(l, &s->out, 0, now);
 }
 
+/* The ports of node @node that the copies come to, and the sender's own, which hears what it sends
+ * itself. */
+static uint32_t ports_reached(const struct ib_link *s, const struct vb_ib_tree *t, uint32_t node)
+{
+	const struct vb_ib_map_port *p = vb_ib_map_ports(s->fabric.map);
+	uint32_t cnt = s->fabric.map->port_cnt, own = t->key.port, ports = 0;
+
+	if (own < cnt && p[own].may_send && p[own].node == node)
+		ports |= 1u << p[own].number % 32;
+	for (uint32_t i = 0; i < t->branch_cnt; i++) {
+		const struct vb_ib_branch *b = &t->branch[i];
+
+		if (b->fate == VB_IB_ARRIVES && b->at < cnt && p[b->at].node == node)
+			ports |= 1u << p[b->at].number % 32;
+	}
+	return ports;
+}
+
+/* By which ports the process of slot @k gets packets of @t. */
+static uint32_t ports_of_slot(struct ib_link *s, const struct vb_ib_tree *t, uint32_t k)
+{
+	const struct vb_ib_routes *to = vb_ib_map_routes(s->fabric.map, k);
+	uint32_t node = __atomic_load_n(&to->node, __ATOMIC_RELAXED);
+	uint32_t entry = t->key.dlid - VB_LID_MULTICAST;
+	struct reach *r = &s->reach;
+
+	if (node == VB_IB_NOWHERE || entry >= VB_IB_MULTICASTS ||
+	    !(__atomic_load_n(&to->group[entry / 64], __ATOMIC_RELAXED) >> entry % 64 & 1))
+		return 0;
+	if (r->node[k] != node) {
+		r->node[k] = node;
+		r->ports[k] = ports_reached(s, t, node);
+	}
+	return r->ports[k];
+}
+
+/* Makes s->reach that of @t. */
+static void reach_follow(struct ib_link *s, const struct vb_ib_tree *t)
+{
+	struct reach *r = &s->reach;
+
+	if (r->generation == t->generation && memcmp(&r->key, &t->key, sizeof t->key) == 0)
+		return;
+	r->key = t->key;
+	r->generation = t->generation;
+	memset(r->node, 0xff, sizeof r->node);
+}
+
+/* Every process that gets a copy has room for some, or is not to be waited for: links of InfiniBand
+ * lose nothing. */
+static bool all_have_room(struct ib_link *s, const struct vb_ib_tree *t, vb_time now)
+{
+	uint32_t credit;
+
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
+		if (ports_of_slot(s, t, k) && vb_link_rx_credit(s->link.lower, k, now, &credit) &&
+		    credit == 0)
+			return false;
+	return true;
+}
+
+/* Packets from @from on that go by one tree. */
+static uint32_t group_length(const struct vb_tx_batch *b, uint32_t from)
+{
+	const struct vb_tx *first = &b->pkt[from];
+	uint32_t to = from + 1;
+
+	while (to < b->cnt && b->pkt[to].path == first->path &&
+	       mtu_code(b->pkt[to].payload_len) == mtu_code(first->payload_len) &&
+	       memcmp(first->hdr + BTH_PKEY_AT, b->pkt[to].hdr + BTH_PKEY_AT, sizeof(uint16_t)) ==
+		   0)
+		to++;
+	return to - from;
+}
+
+/* Copies packets of a group from @from on to all who get them. Returns how many; 0: somebody has no
+ * room. FAB-57 */
+static uint32_t send_group(struct ib_link *s, const struct vb_tx_batch *b, uint32_t from,
+			   vb_time now)
+{
+	struct vb_ib_key key = packet_key(s, &b->pkt[from]);
+	uint32_t cnt = group_length(b, from);
+	struct vb_ib_tree *t;
+	uint64_t words = 0;
+
+	key.mtu = mtu_code(b->pkt[from].payload_len);
+	if (key.port >= s->fabric.map->port_cnt)
+		return cnt;
+	t = vb_ib_tree_get(s->fabric.map, s->fabric.routes, &key);
+	reach_follow(s, t);
+	if (!all_have_room(s, t, now))
+		return 0;
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++) {
+		uint32_t ports = ports_of_slot(s, t, k);
+
+		for (uint8_t p = 0; ports; p++, ports >>= 1)
+			if (ports & 1)
+				vb_link_copy(s->link.lower, b, from, from + cnt,
+					     (struct vb_link_copy){(uint8_t)k, p}, now);
+	}
+	for (uint32_t i = from; i < from + cnt; i++)
+		words += packet_words(&b->pkt[i]);
+	vb_ib_tree_count(s->fabric.routes, t, cnt, words);
+	return cnt;
+}
+
+static bool is_group(const struct vb_tx *tx)
+{
+	return tx->path->dlid >= VB_LID_MULTICAST;
+}
+
+/* Packets of @b from @from on that have one route. Returns how many are done with. */
+static uint32_t send_route(struct ib_link *s, const struct vb_tx_batch *b, uint32_t from,
+			   uint32_t *to, vb_time now)
+{
+	const struct vb_tx *first = &b->pkt[from];
+	struct vb_ib_route *r = route_of(s, first);
+	uint32_t n;
+
+	for (*to = from + 1; *to < b->cnt && goes_with(r, first, &b->pkt[*to]);)
+		++*to;
+	n = is_heard(s, r, first) ? hand_on(s, b, from, *to, now) : *to - from;
+	count_packets(s, r, first, n);
+	return n;
+}
+
 static uint32_t ib_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now)
 {
 	struct ib_link *s = ib_of(l);
 	uint32_t i = from;
 
 	while (i < b->cnt) {
-		const struct vb_tx *first = &b->pkt[i];
-		struct vb_ib_route *r = route_of(s, first);
 		uint32_t to = i + 1, n;
 
-		while (to < b->cnt && goes_with(r, first, &b->pkt[to]))
-			to++;
-		n = is_heard(s, r, first) ? hand_on(s, b, i, to, now) : to - i;
-		count_packets(s, r, first, n);
+		if (__builtin_expect(is_group(&b->pkt[i]), 0)) {
+			n = send_group(s, b, i, now);
+			to = n ? i + n : to;
+		} else {
+			n = send_route(s, b, i, &to, now);
+		}
 		i += n;
 		if (i < to)
 			break;
 	}
 	return i - from;
+}
+
+/* The process listens to multicast LID @lid, or no longer does: bit @lid - 0xC000 of its groups. */
+static int ib_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
+{
+	struct ib_link *s = ib_of(l);
+	uint32_t entry = (uint32_t)lid - VB_LID_MULTICAST;
+
+	(void)port, (void)gid;
+	if (entry >= VB_IB_MULTICASTS)
+		return -EINVAL;
+	if (s->refs[entry]++ == 0)
+		__atomic_fetch_or(&s->fabric.routes->group[entry / 64], UINT64_C(1) << entry % 64,
+				  __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void ib_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
+{
+	struct ib_link *s = ib_of(l);
+	uint32_t entry = (uint32_t)lid - VB_LID_MULTICAST;
+
+	(void)port, (void)gid;
+	if (entry < VB_IB_MULTICASTS && s->refs[entry] && --s->refs[entry] == 0)
+		__atomic_fetch_and(&s->fabric.routes->group[entry / 64],
+				   ~(UINT64_C(1) << entry % 64), __ATOMIC_RELEASE);
 }
 
 static uint32_t ib_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
@@ -158,6 +321,8 @@ static const struct vb_link_ops ib_ops = {
     .send = ib_send,
     .recv = ib_recv,
     .rx_credit = ib_rx_credit,
+    .join = ib_join,
+    .leave = ib_leave,
     .close = ib_close,
 };
 

@@ -27,6 +27,8 @@ void vb_ib_map_lay_out(struct vb_ib_map *m, uint32_t node_cnt, uint32_t port_cnt
 	m->ports_at = place_next(&end, sizeof(struct vb_ib_map_port) * (uint64_t)port_cnt, LINE);
 	m->lanes_at = place_next(&end, sizeof(struct vb_ib_map_lanes) * (uint64_t)lanes_cnt, LINE);
 	m->lfts_at = place_next(&end, VB_IB_LIDS * (uint64_t)lft_cnt, LINE);
+	m->mfts_at = place_next(
+	    &end, sizeof(struct vb_ib_map_mask) * VB_IB_MULTICASTS * (uint64_t)lft_cnt, LINE);
 	m->counters_at =
 	    place_next(&end, sizeof(struct vb_ib_map_counters) * (uint64_t)port_cnt, page);
 	m->shared_at = m->counters_at;
@@ -44,5 +46,6 @@ bool vb_ib_map_is_whole(const struct vb_ib_map *m, uint64_t size, uint64_t page)
 	return m->size == size && want.size == size && m->shared_at == want.shared_at &&
 	       m->nodes_at == want.nodes_at && m->ports_at == want.ports_at &&
 	       m->lanes_at == want.lanes_at && m->lfts_at == want.lfts_at &&
-	       m->counters_at == want.counters_at && m->routes_at == want.routes_at;
+	       m->mfts_at == want.mfts_at && m->counters_at == want.counters_at &&
+	       m->routes_at == want.routes_at;
 }

@@ -18,21 +18,26 @@
 #include <stdint.h>
 
 #define VB_IB_MAP_MAGIC 0x56424942u
-#define VB_IB_MAP_VERSION 1u
+#define VB_IB_MAP_VERSION 2u
 #define VB_IB_PKEYS 32u
-#define VB_IB_LIDS 49152u  /* unicast LIDs: entries of a forwarding table */
-#define VB_IB_HOPS_MAX 64u /* a packet that goes around in a circle ends there; LNK-29 */
+#define VB_IB_LIDS 49152u      /* unicast LIDs: entries of a forwarding table */
+#define VB_IB_MULTICASTS 1024u /* entries of a multicast table, from LID 0xC000 on */
+#define VB_IB_MASK_WORDS 16u   /* of an entry: port @p is bit @p % 16 of word @p / 16 */
+#define VB_IB_HOPS_MAX 64u     /* a packet that goes around in a circle ends there; LNK-29 */
 #define VB_IB_SLS 16u
 #define VB_IB_SLOTS 256u         /* of processes, as in node/shared/shm.h */
 #define VB_IB_ROUTES 512u        /* that a process remembers: a power of two */
+#define VB_IB_TREES 8u           /* of multicast, that a process remembers: a power of two */
+#define VB_IB_BRANCHES 4096u     /* links of a tree: beyond them nothing is copied */
 #define VB_IB_NOWHERE UINT32_MAX /* no port, no node */
 #define VB_IB_PORT_NONE 255u     /* entry of a forwarding table */
 
 struct vb_ib_map_node {
 	uint32_t first_port; /* number of port 0; the others follow */
-	uint32_t lft;        /* of a switch: place of its forwarding table among them */
-	uint16_t unicast_top;
-	uint8_t port_cnt; /* without port 0 */
+	uint32_t lft;        /* of a switch: place of its forwarding tables among them */
+	uint16_t unicast_top, multicast_top;        /* the latter 0: all entries count */
+	uint8_t multicast_primary, multicast_other; /* ports of groups without an entry; FAB-02 */
+	uint8_t port_cnt;                           /* without port 0 */
 	uint8_t is_switch;
 };
 
@@ -54,12 +59,18 @@ struct vb_ib_map_lanes {
 	uint8_t vl[VB_IB_SLS];
 };
 
+/* Ports to which packets with a multicast LID are copied. */
+struct vb_ib_map_mask {
+	uint16_t word[VB_IB_MASK_WORDS];
+};
+
 /* What the data of programs adds to the counters of a port. */
 struct vb_ib_map_counters {
 	uint64_t xmit_data, rcv_data, xmit_packets, rcv_packets; /* words and packets */
 	uint64_t xmit_discards, rcv_discards, relay_errors;
 	uint64_t xmit_constraint, rcv_constraint; /* P_Keys at switches */
-	uint64_t rsv[7];
+	uint64_t multicast_xmit, multicast_rcv;   /* of the packets */
+	uint64_t rsv[5];
 };
 
 /* What tells one route from another. */
@@ -80,6 +91,7 @@ enum vb_ib_fate {
 	VB_IB_RECEIVED_NOT, /* state: rcv_discards of @at */
 	VB_IB_BARRED_OUT,   /* P_Key: xmit_constraint of @at */
 	VB_IB_BARRED_IN,    /* P_Key: rcv_constraint of @at */
+	VB_IB_PASSES,       /* a switch sends it on */
 };
 
 struct vb_ib_hop {
@@ -100,13 +112,32 @@ struct vb_ib_route {
 	uint64_t taken_packets, taken_words; /* under the lock */
 };
 
+/* A copy of a multicast packet, over one link. */
+struct vb_ib_branch {
+	struct vb_ib_hop hop; /* out is VB_IB_NOWHERE: it did not leave */
+	uint32_t fate, at;
+};
+
+/* The ways of the copies of a packet, in the order in which switches make them. */
+struct vb_ib_tree {
+	struct vb_ib_key key; /* zero: the entry is not in use */
+	uint32_t generation;
+	uint32_t branch_cnt;
+	struct vb_ib_branch branch[VB_IB_BRANCHES];
+	uint64_t packets, words; /* as those of a route */
+	uint64_t taken_packets, taken_words;
+};
+
 /* The routes of a process. Its lock is held while an entry becomes another one or is added up. */
 struct vb_ib_routes {
 	uint32_t lock;
 	uint32_t is_dirty; /* packets were counted since somebody added up */
 	uint32_t node;     /* that the process is at; VB_IB_NOWHERE: the slot is free */
 	uint32_t rsv[13];
+	uint64_t
+	    group[VB_IB_MULTICASTS / 64]; /* a bit for each multicast LID that its QPs listen to */
 	struct vb_ib_route route[VB_IB_ROUTES];
+	struct vb_ib_tree tree[VB_IB_TREES];
 };
 
 /* Places are bytes from the beginning. */
@@ -115,7 +146,7 @@ struct vb_ib_map {
 	uint64_t size, shared_at; /* in all; what programs write begins there */
 	uint32_t generation;
 	uint32_t node_cnt, port_cnt, lft_cnt, lanes_cnt;
-	uint64_t nodes_at, ports_at, lanes_at, lfts_at, counters_at, routes_at;
+	uint64_t nodes_at, ports_at, lanes_at, lfts_at, mfts_at, counters_at, routes_at;
 };
 
 /* The size that each part needs; @page: of memory. Fills in all but the generation. */
@@ -147,6 +178,12 @@ static inline struct vb_ib_map_lanes *vb_ib_map_lanes(const struct vb_ib_map *m)
 static inline uint8_t *vb_ib_map_lft(const struct vb_ib_map *m, uint32_t i)
 {
 	return (uint8_t *)vb_ib_map_part(m, m->lfts_at) + (size_t)i * VB_IB_LIDS;
+}
+
+static inline struct vb_ib_map_mask *vb_ib_map_mft(const struct vb_ib_map *m, uint32_t i)
+{
+	return (struct vb_ib_map_mask *)vb_ib_map_part(m, m->mfts_at) +
+	       (size_t)i * VB_IB_MULTICASTS;
 }
 
 static inline struct vb_ib_map_counters *vb_ib_map_counters(const struct vb_ib_map *m)

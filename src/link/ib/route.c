@@ -43,6 +43,7 @@ static void count_fate(struct vb_ib_map_counters *c, uint32_t fate, uint64_t pac
 	switch ((enum vb_ib_fate)fate) {
 	case VB_IB_ARRIVES:
 	case VB_IB_LOST:
+	case VB_IB_PASSES:
 		break;
 	case VB_IB_NO_WAY:
 		counter_add(&c->relay_errors, packets);
@@ -62,6 +63,46 @@ static void count_fate(struct vb_ib_map_counters *c, uint32_t fate, uint64_t pac
 	}
 }
 
+static void count_hop(const struct vb_ib_map *m, struct vb_ib_hop h, uint64_t packets,
+		      uint64_t words)
+{
+	struct vb_ib_map_counters *all = vb_ib_map_counters(m);
+
+	if (h.out < m->port_cnt) {
+		counter_add(&all[h.out].xmit_packets, packets);
+		counter_add(&all[h.out].xmit_data, words);
+	}
+	if (h.in < m->port_cnt) {
+		counter_add(&all[h.in].rcv_packets, packets);
+		counter_add(&all[h.in].rcv_data, words);
+	}
+}
+
+/* The same of a tree. */
+static void tree_add_up(const struct vb_ib_map *m, struct vb_ib_tree *t)
+{
+	struct vb_ib_map_counters *all = vb_ib_map_counters(m);
+	uint64_t packets = __atomic_load_n(&t->packets, __ATOMIC_ACQUIRE) - t->taken_packets;
+	uint64_t words = __atomic_load_n(&t->words, __ATOMIC_RELAXED) - t->taken_words;
+	uint32_t cnt = t->branch_cnt < VB_IB_BRANCHES ? t->branch_cnt : VB_IB_BRANCHES;
+
+	if (packets == 0 && words == 0)
+		return;
+	t->taken_packets += packets;
+	t->taken_words += words;
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct vb_ib_branch b = t->branch[i];
+
+		count_hop(m, b.hop, packets, words);
+		if (b.hop.out < m->port_cnt)
+			counter_add(&all[b.hop.out].multicast_xmit, packets);
+		if (b.hop.in < m->port_cnt)
+			counter_add(&all[b.hop.in].multicast_rcv, packets);
+		if (b.at < m->port_cnt)
+			count_fate(&all[b.at], b.fate, packets);
+	}
+}
+
 /* What @r has new goes to the ports of its way. The other side may be anybody's: each number is
  * looked at. */
 static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
@@ -75,18 +116,8 @@ static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
 		return;
 	r->taken_packets += packets;
 	r->taken_words += words;
-	for (uint32_t i = 0; i < hops; i++) {
-		struct vb_ib_hop h = r->hop[i];
-
-		if (h.out < m->port_cnt) {
-			counter_add(&all[h.out].xmit_packets, packets);
-			counter_add(&all[h.out].xmit_data, words);
-		}
-		if (h.in < m->port_cnt) {
-			counter_add(&all[h.in].rcv_packets, packets);
-			counter_add(&all[h.in].rcv_data, words);
-		}
-	}
+	for (uint32_t i = 0; i < hops; i++)
+		count_hop(m, r->hop[i], packets, words);
 	if (r->at < m->port_cnt)
 		count_fate(&all[r->at], r->fate, packets);
 }
@@ -103,17 +134,19 @@ bool vb_ib_routes_add_up(const struct vb_ib_map *m, struct vb_ib_routes *all, bo
 	}
 	for (uint32_t i = 0; i < VB_IB_ROUTES; i++)
 		add_up(m, &all->route[i]);
+	for (uint32_t i = 0; i < VB_IB_TREES; i++)
+		tree_add_up(m, &all->tree[i]);
 	unlock_routes(all);
 	return true;
 }
 
-static uint32_t place_of(const struct vb_ib_key *key)
+static uint32_t place_of(const struct vb_ib_key *key, uint32_t cnt)
 {
 	uint64_t a;
 
 	memcpy(&a, key, sizeof a);
 	a ^= (uint64_t)key->pkey << 40 ^ (uint64_t)key->sl << 20 ^ (uint64_t)key->mtu << 13;
-	return (uint32_t)(a * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (VB_IB_ROUTES - 1);
+	return (uint32_t)(a * UINT64_C(0x9e3779b97f4a7c15) >> 40) & (cnt - 1);
 }
 
 /* Nobody writes the map, or this is given up. */
@@ -133,7 +166,7 @@ static uint32_t generation_at_rest(const struct vb_ib_map *m)
 struct vb_ib_route *vb_ib_route_get(const struct vb_ib_map *m, struct vb_ib_routes *all,
 				    const struct vb_ib_key *key)
 {
-	struct vb_ib_route *r = &all->route[place_of(key)];
+	struct vb_ib_route *r = &all->route[place_of(key, VB_IB_ROUTES)];
 	bool is_locked;
 
 	if (__builtin_expect(r->generation == __atomic_load_n(&m->generation, __ATOMIC_ACQUIRE) &&
@@ -156,4 +189,29 @@ struct vb_ib_route *vb_ib_route_get(const struct vb_ib_map *m, struct vb_ib_rout
 	if (is_locked)
 		unlock_routes(all);
 	return r;
+}
+
+struct vb_ib_tree *vb_ib_tree_get(const struct vb_ib_map *m, struct vb_ib_routes *all,
+				  const struct vb_ib_key *key)
+{
+	struct vb_ib_tree *t = &all->tree[place_of(key, VB_IB_TREES)];
+	bool is_locked;
+
+	if (t->generation == __atomic_load_n(&m->generation, __ATOMIC_ACQUIRE) &&
+	    memcmp(&t->key, key, sizeof *key) == 0)
+		return t;
+	is_locked = lock_routes(all);
+	tree_add_up(m, t);
+	for (uint32_t i = 0; i < CHANGE_ATTEMPTS; i++) {
+		uint32_t g = generation_at_rest(m);
+
+		vb_ib_walk_tree(m, key, t);
+		t->generation = g;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&m->generation, __ATOMIC_RELAXED) == g)
+			break;
+	}
+	if (is_locked)
+		unlock_routes(all);
+	return t;
 }

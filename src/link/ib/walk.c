@@ -37,49 +37,59 @@ static bool pkey_passes(const struct vb_ib_map_port *p, uint16_t pkey)
 	return false;
 }
 
-/* The lane of the packet out of @out is one that carries data. LNK-12, LNK-22 */
-static bool lane_is_there(const struct walk *w, const struct vb_ib_map_port *out)
+/* The lane of a packet with @sl, which came by port @in_port, out of @out is one that carries data.
+ * LNK-12, LNK-22 */
+static bool lane_is_there(const struct vb_ib_map *m, const struct vb_ib_map_port *out,
+			  uint8_t in_port, uint8_t sl)
 {
 	uint32_t place = out->sl2vl;
-	bool is_switch = out->node < w->m->node_cnt && vb_ib_map_nodes(w->m)[out->node].is_switch;
+	bool is_switch = out->node < m->node_cnt && vb_ib_map_nodes(m)[out->node].is_switch;
 
 	if (is_switch)
-		place += w->in_port;
-	return place < w->m->lanes_cnt &&
-	       vb_ib_map_lanes(w->m)[place].vl[w->r->key.sl % VB_IB_SLS] < out->lane_cnt;
+		place += in_port;
+	return place < m->lanes_cnt && vb_ib_map_lanes(m)[place].vl[sl % VB_IB_SLS] < out->lane_cnt;
+}
+
+struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_key *key,
+				uint8_t in_port, uint32_t out)
+{
+	const struct vb_ib_map_port *ports = vb_ib_map_ports(m), *p = &ports[out];
+	uint32_t peer = p->peer;
+
+	if (!p->may_send || peer >= m->port_cnt || !lane_is_there(m, p, in_port, key->sl) ||
+	    key->mtu > p->mtu)
+		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_SENT_NOT, out};
+	if (p->enforces_out && !pkey_passes(p, key->pkey))
+		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_BARRED_OUT, out};
+	if (!ports[peer].may_receive)
+		return (struct vb_ib_branch){{out, VB_IB_NOWHERE}, VB_IB_RECEIVED_NOT, peer};
+	if (ports[peer].enforces_in && !pkey_passes(&ports[peer], key->pkey))
+		return (struct vb_ib_branch){{out, peer}, VB_IB_BARRED_IN, peer};
+	return (struct vb_ib_branch){{out, peer}, VB_IB_PASSES, peer};
 }
 
 /* Over the cable of port @out. */
 static bool cross_link(struct walk *w, uint32_t out)
 {
-	const struct vb_ib_map_port *ports = vb_ib_map_ports(w->m), *p = &ports[out];
-	uint32_t peer = p->peer;
-	struct vb_ib_hop *hop = &w->r->hop[w->r->hop_cnt];
+	const struct vb_ib_map_port *ports = vb_ib_map_ports(w->m);
+	struct vb_ib_branch b;
 
-	if (!p->may_send || peer >= w->m->port_cnt || !lane_is_there(w, p) ||
-	    w->r->key.mtu > p->mtu || w->r->hop_cnt == VB_IB_HOPS_MAX) {
+	if (w->r->hop_cnt == VB_IB_HOPS_MAX) {
 		end_walk(w, VB_IB_SENT_NOT, out);
 		return false;
 	}
-	if (p->enforces_out && !pkey_passes(p, w->r->key.pkey)) {
-		end_walk(w, VB_IB_BARRED_OUT, out);
+	b = vb_ib_cross(w->m, &w->r->key, w->in_port, out);
+	if (b.hop.out != VB_IB_NOWHERE) {
+		if (w->r->mtu > ports[out].mtu)
+			w->r->mtu = ports[out].mtu;
+		w->r->hop[w->r->hop_cnt++] = b.hop;
+	}
+	if (b.fate != VB_IB_PASSES) {
+		end_walk(w, b.fate, b.at);
 		return false;
 	}
-	if (w->r->mtu > p->mtu)
-		w->r->mtu = p->mtu;
-	*hop = (struct vb_ib_hop){out, peer};
-	w->r->hop_cnt++;
-	if (!ports[peer].may_receive) {
-		hop->in = VB_IB_NOWHERE;
-		end_walk(w, VB_IB_RECEIVED_NOT, peer);
-		return false;
-	}
-	if (ports[peer].enforces_in && !pkey_passes(&ports[peer], w->r->key.pkey)) {
-		end_walk(w, VB_IB_BARRED_IN, peer);
-		return false;
-	}
-	w->at = peer;
-	w->in_port = ports[peer].number;
+	w->at = b.hop.in;
+	w->in_port = ports[b.hop.in].number;
 	return true;
 }
 

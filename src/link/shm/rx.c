@@ -97,7 +97,10 @@ static void count_received(struct vb_shm *s, const struct vb_rx *rx, uint32_t n)
 		bytes += rx[i].len + VB_ICRC_LEN;
 	vb_count_add(c, VB_COUNTER_port_rcv_packets, n);
 	vb_count_add(c, VB_COUNTER_port_rcv_data, bytes / 4);
-	vb_count_add(c, VB_COUNTER_unicast_rcv_packets, n);
+	vb_count_add(c,
+		     vb_gid_is_multicast(&rx->path->dgid) ? VB_COUNTER_multicast_rcv_packets
+							  : VB_COUNTER_unicast_rcv_packets,
+		     n);
 }
 
 /*
@@ -115,6 +118,8 @@ static uint32_t recv_batch(struct vb_shm *s, struct vb_shm_source *o, struct vb_
 	if (!vb_ring_begin(&o->ring, &way))
 		return 0;
 	*path = way.path;
+	/* Of a multicast packet the writer knows by which port it comes. */
+	path->port = way.ifindex < VB_LINK_PORTS_MAX ? (uint8_t)way.ifindex : 0;
 	path->port = s->cfg.port_of_path ? s->cfg.port_of_path(s->cfg.ctx, path)
 					 : s->cfg.port_of(s->cfg.ctx, &path->dgid, way.ifindex);
 	is_ours = path->port != 0 && path->port < VB_LINK_PORTS_MAX;

@@ -68,6 +68,7 @@ static const struct vb_link_ops shm_ops = {
     .nap = vb_shm_nap,
     .end_nap = vb_shm_end_nap,
     .rx_credit = vb_shm_rx_credit,
+    .copy = vb_shm_copy,
     .follow_port = shm_follow_port,
     .sweep = shm_sweep,
     .tap_later = vb_shm_tap_later,

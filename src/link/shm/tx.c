@@ -72,20 +72,28 @@ static void make_ring(struct vb_shm *s, uint32_t slot, uint64_t token, vb_time n
 	(void)ring_announce(s, slot, now);
 }
 
-/* Whom the packet is for, if it can be had by shared memory, else NULL. */
-static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_time now)
+/* The process of @slot, if it can be had by shared memory, else NULL. */
+static struct vb_shm_peer *peer_at(struct vb_shm *s, uint32_t slot, vb_time now)
 {
-	uint32_t slot = tx->hdr[BTH_DQPN_LOW];
 	uint64_t token = vb_shm_token_of(s, slot);
-	uint8_t port = tx->path->port;
 
-	if (token == 0 || port == 0 || port >= VB_LINK_PORTS_MAX ||
-	    (!s->cfg.port_of_path &&
-	     !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex[port])))
+	if (token == 0)
 		return NULL;
 	if (s->peer[slot].token != token)
 		make_ring(s, slot, token, now);
 	return s->peer[slot].ring.mem ? &s->peer[slot] : NULL;
+}
+
+/* The process that the packet is for, in the same way. */
+static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_time now)
+{
+	uint8_t port = tx->path->port;
+
+	if (port == 0 || port >= VB_LINK_PORTS_MAX ||
+	    (!s->cfg.port_of_path &&
+	     !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex[port])))
+		return NULL;
+	return peer_at(s, tx->hdr[BTH_DQPN_LOW], now);
 }
 
 static void count_sent(struct vb_shm *s, const struct vb_tx *pkt, uint32_t n)
@@ -130,6 +138,25 @@ static void wake_reader(struct vb_shm *s, uint32_t slot, const struct vb_shm_pee
 					  __ATOMIC_RELAXED);
 }
 
+/* Where packets go: the way of the first holds for all. */
+struct dest {
+	struct vb_shm_peer *peer;
+	uint32_t slot;
+	struct vb_ring_way way;
+};
+
+static struct dest dest_of(struct vb_shm *s, struct vb_shm_peer *p, uint32_t slot,
+			   const struct vb_tx *pkt)
+{
+	struct dest d = {p, slot, {*pkt->path, s->cfg.ifindex[pkt->path->port]}};
+
+	if (d.way.path.hop_limit == 0)
+		d.way.path.hop_limit = HOP_LIMIT;
+	if (d.way.path.udp_sport == 0)
+		d.way.path.udp_sport = UDP_SPORT;
+	return d;
+}
+
 /* Packets from @from on for one slot on one path, none of which is to be damaged. */
 static uint32_t run_length(const struct vb_tx_batch *b, uint32_t from)
 {
@@ -159,39 +186,70 @@ static void put_packets(void *arg)
 	p->done = vb_ring_put(p->ring, p->way, p->pkt, p->cnt, p->now);
 }
 
+/* Writes @cnt packets of @pkt into the ring of @d. Returns how many are written; 0: there is no
+ * room now. *is_lost: nor will there be any, or their memory is gone. */
+static uint32_t fill_ring(struct vb_shm *s, const struct dest *d, const struct vb_tx *pkt,
+			  uint32_t cnt, vb_time now, bool *is_lost)
+{
+	struct vb_shm_peer *p = d->peer;
+	bool is_gone = false; /* the memory of a packet, since it was made */
+	struct put put = {&p->ring, &d->way, pkt, cnt, 0, now};
+
+	*is_lost = false;
+	if (p->unannounced < 0 || ring_announce(s, d->slot, now)) {
+		if (!p->ring.mem)
+			return 0; /* the next attempt goes by UDP */
+		is_gone = vb_guard_run(put_packets, &put) != 0;
+	}
+	if (put.done)
+		wake_reader(s, d->slot, p);
+	else
+		*is_lost = is_gone || vb_ring_is_stuck(&p->ring, now);
+	return put.done;
+}
+
 /* Sends packets of @b from @from on to @p. Returns how many are done with; 0: there is no room. */
 static uint32_t send_ring(struct vb_shm *s, struct vb_shm_peer *p, const struct vb_tx_batch *b,
 			  uint32_t from, vb_time now)
 {
 	const struct vb_tx *pkt = &b->pkt[from];
-	uint32_t slot = pkt->hdr[BTH_DQPN_LOW], cnt = run_length(b, from), n = 0;
-	bool is_gone = false; /* the memory of a packet, since it was made */
-	struct vb_ring_way way = {.path = *pkt->path, .ifindex = s->cfg.ifindex[pkt->path->port]};
+	struct dest d = dest_of(s, p, pkt->hdr[BTH_DQPN_LOW], pkt);
+	uint32_t cnt = run_length(b, from), n;
+	bool is_lost;
 
-	if (way.path.hop_limit == 0)
-		way.path.hop_limit = HOP_LIMIT;
-	if (way.path.udp_sport == 0)
-		way.path.udp_sport = UDP_SPORT;
-	if (p->unannounced < 0 || ring_announce(s, slot, now)) {
-		if (!p->ring.mem)
-			return 0; /* the next attempt goes by UDP */
-		struct put put = {&p->ring, &way, pkt, cnt, 0, now};
-
-		is_gone = vb_guard_run(put_packets, &put) != 0;
-		n = put.done;
-	}
-	if (n == 0) {
-		if (!is_gone && !vb_ring_is_stuck(&p->ring, now))
-			return 0;
+	n = fill_ring(s, &d, pkt, cnt, now, &is_lost);
+	if (is_lost) {
 		/* As if a socket's buffer were full. */
 		vb_count_add(s->cfg.counters[pkt->path->port], VB_COUNTER_port_xmit_discards, cnt);
 		return cnt;
 	}
+	if (n == 0)
+		return 0;
 	count_sent(s, pkt, n);
 	if (vb_shm_is_tapped(s))
-		tap_sent(s, &way, pkt, b->fate ? b->fate + from : NULL, n);
-	wake_reader(s, slot, p);
+		tap_sent(s, &d.way, pkt, b->fate ? b->fate + from : NULL, n);
 	return n;
+}
+
+void vb_shm_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+		 struct vb_link_copy whom, vb_time now)
+{
+	struct vb_shm *s = vb_shm_of(l);
+	struct vb_shm_peer *p = peer_at(s, whom.slot, now);
+	struct dest d;
+	bool is_lost;
+
+	if (!p)
+		return;
+	d = dest_of(s, p, whom.slot, &b->pkt[from]);
+	d.way.ifindex = whom.port;
+	while (from < to) {
+		uint32_t n = fill_ring(s, &d, &b->pkt[from], to - from, now, &is_lost);
+
+		if (n == 0)
+			return;
+		from += n;
+	}
 }
 
 /* The peer whose ring packet @i of @b goes to. NULL: it goes by the link below, as does a damaged

@@ -143,11 +143,13 @@ static void group_leave(struct vb_udp *u, const struct vb_udp_group *g)
 	h->is_full = false;
 }
 
-int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
+int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
 {
 	struct vb_udp *u = vb_udp_of(l);
 	struct vb_udp_group *g = group_find(u, port, gid);
 	uint32_t ifindex = u->cfg.ifindex[port];
+
+	(void)lid;
 
 	if (g) {
 		g->refs++;
@@ -168,10 +170,12 @@ int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
 	return 0;
 }
 
-void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid)
+void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid)
 {
 	struct vb_udp *u = vb_udp_of(l);
 	struct vb_udp_group *g = group_find(u, port, gid);
+
+	(void)lid;
 
 	if (!g || --g->refs)
 		return;

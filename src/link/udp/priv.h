@@ -383,7 +383,7 @@ static inline bool vb_udp_is_link_local(const struct vb_gid *g)
 }
 
 /* mcast.c: rows of struct vb_link_ops */
-int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
-void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid);
+int vb_udp_join(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid);
+void vb_udp_leave(struct vb_link *l, uint8_t port, const struct vb_gid *gid, uint16_t lid);
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include "node/engine/priv.h"
 
+#include "wire/ib/lrh.h"
+
 static uint32_t gid_hash(const struct vb_gid *g)
 {
 	uint64_t hi, lo;
@@ -73,8 +75,19 @@ static bool has_gid(const struct vb_device *d, const struct vb_gid *gid)
 	return false;
 }
 
+/* The port of a fabric's node by which copies for a group come, if they are ours. */
+static uint8_t addr_of_group(const struct vb_host_shm *devices, const struct vb_path *path)
+{
+	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < devices->device_cnt; i++)
+		if (devices->device[i].ib.number == path->port && path->port)
+			return vb_gid_is_multicast(&path->dgid) ? (uint8_t)(i + 1) : 0;
+	return 0;
+}
+
 uint8_t vb_addr_of_path(const struct vb_host_shm *devices, const struct vb_path *path)
 {
+	if (path->dlid >= VB_LID_MULTICAST)
+		return addr_of_group(devices, path);
 	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < devices->device_cnt; i++) {
 		const struct vb_device *d = &devices->device[i];
 		uint32_t lids = 1u << (d->ib.lmc & 7);

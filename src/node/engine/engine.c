@@ -190,14 +190,14 @@ static uint8_t link_port_of_path(void *ctx, const struct vb_path *path)
 	return vb_addr_of_path(&e->devices, path);
 }
 
-int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
+int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid)
 {
-	return vb_link_join(e->link, port, gid);
+	return vb_link_join(e->link, port, gid, lid);
 }
 
-void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid)
+void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid)
 {
-	vb_link_leave(e->link, port, gid);
+	vb_link_leave(e->link, port, gid, lid);
 }
 
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t)

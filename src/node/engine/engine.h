@@ -102,8 +102,8 @@ void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
 
 /* Takes packets of the multicast group @gid on HCA port @port from now on; leave as often. 0 or a
  * negative errno. */
-int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid);
-void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid);
+int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid);
+void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid);
 
 /*
  * For observers: numbers of live objects, kept in slot memory. Whoever creates a QP also stores

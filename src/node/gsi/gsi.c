@@ -310,7 +310,7 @@ int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[
 int vb_gsi_group(struct vb_gsi *g, uint8_t port, const struct vb_gid *gid, bool join)
 {
 	if (join)
-		return vb_engine_join(g->engine, port, gid);
-	vb_engine_leave(g->engine, port, gid);
+		return vb_engine_join(g->engine, port, gid, 0);
+	vb_engine_leave(g->engine, port, gid, 0);
 	return 0;
 }

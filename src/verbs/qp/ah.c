@@ -10,8 +10,6 @@
  * no router is on, and a packet with TTL 1 would not reach a peer behind one. */
 #define HOP_LIMIT_DEFAULT 64
 
-#define LID_MULTICAST 0xc000u
-
 static const struct vb_gid gid_none;
 
 /* The LIDs and the service level of a path. IBA 11.2.2.1 */
@@ -22,11 +20,16 @@ static int lid_path(const struct vb_device *d, const struct ibv_ah_attr *attr, s
 	if (attr->dlid == 0)
 		return VB_IBV_WHY(EINVAL, "ah_attr.dlid is 0, and packets of InfiniBand go by LID "
 					  "(IBA 4.1.3)");
-	if (attr->dlid >= LID_MULTICAST)
-		return VB_IBV_WHY(EOPNOTSUPP,
-				  "ah_attr.dlid 0x%x is that of a multicast group: "
-				  "packets of a fabric go to one port",
+	if (attr->dlid >= VB_IBV_MLID_FIRST && (!attr->is_global || attr->grh.dgid.raw[0] != 0xff))
+		return VB_IBV_WHY(EINVAL,
+				  "ah_attr.dlid 0x%x is that of a multicast group, and "
+				  "ah_attr.grh.dgid not that of one (IBA 8.3)",
 				  attr->dlid);
+	if (attr->dlid > VB_IBV_MLID_LAST)
+		return VB_IBV_WHY(EINVAL,
+				  "ah_attr.dlid 0x%x is above 0x%x, the last multicast LID of a "
+				  "fabric here",
+				  attr->dlid, VB_IBV_MLID_LAST);
 	path->dlid = attr->dlid;
 	path->slid = (uint16_t)(d->ib.lid | (attr->src_path_bits & bits));
 	return 0;

@@ -32,6 +32,7 @@ void play_group(struct play *p, const struct step *st)
 	struct end *e = play_end(p, st);
 	uint32_t group = st->arg[GROUP_NUMBER] % GROUPS;
 	struct vb_gid gid = gid_of(group), found;
+	uint16_t lid;
 	int want;
 
 	if (!e)
@@ -41,15 +42,15 @@ void play_group(struct play *p, const struct step *st)
 		return;
 	if (st->arg[GROUP_LEAVE]) {
 		want = e->groups >> group & 1 ? 0 : -EINVAL;
-		CHECK("call", vb_qp_detach_mcast(e->qp, &gid) == want);
+		CHECK("call", vb_qp_detach_mcast(e->qp, &gid, 0) == want);
 		e->groups &= ~(1u << group);
 	} else {
 		want = e->conn->type != VB_QPT_UD ? -EINVAL : e->groups >> group & 1 ? -EEXIST : 0;
-		CHECK("call", vb_qp_attach_mcast(e->qp, &gid) == want);
+		CHECK("call", vb_qp_attach_mcast(e->qp, &gid, 0) == want);
 		if (!want)
 			e->groups |= 1u << group;
 	}
-	CHECK("call", vb_qp_mcast_group(e->qp, &found) == (e->groups != 0));
+	CHECK("call", vb_qp_mcast_group(e->qp, &found, &lid) == (e->groups != 0));
 }
 
 void group_leave_all(struct end *e)
@@ -60,7 +61,7 @@ void group_leave_all(struct end *e)
 		struct vb_gid gid = gid_of(i);
 
 		if (e->groups >> i & 1)
-			CHECK("call", vb_qp_detach_mcast(e->qp, &gid) == 0);
+			CHECK("call", vb_qp_detach_mcast(e->qp, &gid, 0) == 0);
 	}
 	e->groups = 0;
 }

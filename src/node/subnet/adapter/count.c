@@ -28,6 +28,8 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	p->counters.rcv_packets += counter_take(&c->rcv_packets);
 	p->counters.xmit_discards += counter_take(&c->xmit_discards);
 	p->counters.rcv_discards += counter_take(&c->rcv_discards);
+	pma->multicast_xmit_packets += counter_take(&c->multicast_xmit);
+	pma->multicast_rcv_packets += counter_take(&c->multicast_rcv);
 	pma->switch_relay_errors += counter_take(&c->relay_errors);
 	pma->xmit_constraint_errors += counter_take(&c->xmit_constraint);
 	pma->rcv_constraint_errors += counter_take(&c->rcv_constraint);

@@ -119,7 +119,14 @@ void vb_subnet_map_follow(struct vb_subnet_daemon *d, uint32_t node)
 		uint32_t cnt = n->forward.unicast_top + 1u;
 
 		next.unicast_top = n->forward.unicast_top;
+		next.multicast_top = n->forward.multicast_top;
+		next.multicast_primary = n->forward.multicast_primary;
+		next.multicast_other = n->forward.multicast_other;
 		part_write(m, &vb_ib_map_nodes(m)[node], &next, sizeof next, &is_open);
+		_Static_assert(sizeof(struct vb_ib_map_mask) == sizeof(struct vb_port_mask),
+			       "one table");
+		part_write(m, vb_ib_map_mft(m, next.lft), n->forward.multicast,
+			   VB_IB_MULTICASTS * sizeof *n->forward.multicast, &is_open);
 		part_write(m, vb_ib_map_lft(m, next.lft), n->forward.unicast,
 			   cnt < VB_IB_LIDS ? cnt : VB_IB_LIDS, &is_open);
 	}
@@ -134,7 +141,7 @@ int vb_subnet_map_make(struct vb_subnet_daemon *d, struct vb_subnet_adapter *a)
 	int rc;
 
 	_Static_assert(VB_IB_PKEYS == VB_SUBNET_PKEYS && VB_IB_LIDS == VB_SUBNET_LIDS &&
-			   VB_IB_SLOTS == VB_SLOT_CNT,
+			   VB_IB_MULTICASTS == VB_SUBNET_MULTICASTS && VB_IB_SLOTS == VB_SLOT_CNT,
 		       "the map has room for all");
 	sizes_sum(d->topo, &head);
 	a->first_lanes = calloc(head.port_cnt, sizeof *a->first_lanes);
