@@ -4,7 +4,7 @@
 # Sourced by scripts/*; docs/dependencies.md says what each is for.
 
 # shellcheck disable=SC2034 # the lists are for those who source this
-packages_user=(gcc libc6-dev cmake ninja-build pkg-config libisal-dev libibverbs-dev libyaml-dev)
+packages_user=(gcc libc6-dev cmake make ninja-build pkg-config libisal-dev libibverbs-dev libyaml-dev)
 # shellcheck disable=SC2034
 packages_build=("${packages_user[@]}" g++ libcmocka-dev librsvg2-dev)
 # shellcheck disable=SC2034
