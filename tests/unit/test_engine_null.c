@@ -147,8 +147,8 @@ static void null__opens_posts_polls_sleeps_and_closes(void **state)
 	assert_uint_in_range(__atomic_load_n(&sent_cnt, __ATOMIC_RELAXED), 2, 100);
 
 	vb_engine_lock(p.e);
-	assert_int_equal(vb_engine_join(p.e, 1, &group), -EOPNOTSUPP);
-	vb_engine_leave(p.e, 1, &group);
+	assert_int_equal(vb_engine_join(p.e, 1, &group, 0), -EOPNOTSUPP);
+	vb_engine_leave(p.e, 1, &group, 0);
 	vb_engine_set_sink(p.e, &(struct vb_engine_sink){.event = count_event});
 	vb_engine_unlock(p.e);
 

@@ -100,8 +100,8 @@ struct vb_engine_sink {
 };
 void vb_engine_set_sink(struct vb_engine *e, const struct vb_engine_sink *sink);
 
-/* Takes packets of the multicast group @gid on HCA port @port from now on; leave as often. 0 or a
- * negative errno. */
+/* Takes packets of the multicast group @gid, whose MLID is @lid on InfiniBand and 0 on Ethernet, on
+ * HCA port @port from now on; leave as often. 0 or a negative errno. */
 int vb_engine_join(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid);
 void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid, uint16_t lid);
 
