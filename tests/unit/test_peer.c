@@ -481,6 +481,21 @@ static void batch__waits_for_a_while_only(void **state)
 	env_close(&env);
 }
 
+/* A QP that was reset has waited for nothing yet. */
+static void batch__wait_ends_with_the_qp(void **state)
+{
+	struct vb_qp *q = setup_gso(4, 8 * LEN);
+	struct vb_qp_attr reset = {.qp_state = VB_QPS_RESET};
+
+	(void)state;
+	expect_from(0, 0);
+	assert_int_not_equal(q->egress.gso_at, 0);
+	assert_int_equal(vb_qp_modify(q, &reset, VB_QP_STATE, env.now), 0);
+	assert_int_equal(q->egress.gso_at, 0);
+	assert_false(q->egress.batch);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -504,6 +519,7 @@ int main(void)
 	    cmocka_unit_test(batch__of_many_with_a_rate),
 	    cmocka_unit_test(batch__of_one_packet),
 	    cmocka_unit_test(batch__waits_for_a_while_only),
+	    cmocka_unit_test(batch__wait_ends_with_the_qp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,6 +152,9 @@ static inline void to_init(struct ibv_qp *qp)
 	assert_int_equal(ibv_modify_qp(qp, &a, mask), 0);
 }
 
+/* The ACK timeout of connections to come; 4.096 us * 2^this, seven times. */
+static uint8_t verbs_timeout = 14;
+
 static inline void to_rts(struct ibv_qp *qp, uint32_t dqpn, bool ipv6)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
@@ -163,7 +166,7 @@ static inline void to_rts(struct ibv_qp *qp, uint32_t dqpn, bool ipv6)
 				.max_rd_atomic = 4,
 				.max_dest_rd_atomic = 4,
 				.min_rnr_timer = 1,
-				.timeout = 14,
+				.timeout = verbs_timeout,
 				.retry_cnt = 7,
 				.rnr_retry = 7};
 	int rtr[] = {[IBV_QPT_RC] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

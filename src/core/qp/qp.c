@@ -347,6 +347,7 @@ void vb_qp_reset(struct vb_qp *qp, vb_time now)
 	if (qp->sr)
 		qp->hca->repeat->end(qp);
 	qp->req = (struct vb_requester){0};
+	qp->egress = (struct vb_egress_wait){0};
 	vb_free(qp->hca, qp->resp.res);
 	qp->resp = (struct vb_responder){.rwqe = qp->resp.rwqe};
 	qp->attr = (struct vb_qp_attr){.cap = cap,
