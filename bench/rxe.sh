@@ -166,7 +166,7 @@ cpu=$("$rig/rxe-peer" exec "sed -n 's/^model name.*: //p' /proc/cpuinfo | head -
 	cat <<-'TEXT'
 
 		rxe hands a packet for its own address from queue to queue in the kernel, past UDP, IP and the device;
-		Verbena by UDP goes through a socket twice for each train. Where bare UDP is no faster than rxe, nothing
+		Verbena by UDP goes through a socket twice for each GSO batch. Where bare UDP is no faster than rxe, nothing
 		built on sockets can be; the shared-memory link needs neither sockets nor CRC.
 	TEXT
 } >"$share/section"
