@@ -251,20 +251,32 @@ static void events__do_not_come_back(void **state)
 	program_end(&two);
 }
 
+/* The request @id is lost when it is accepted, and counts as nothing when @listener ends. */
+static void request_is_lost(struct program *server, uint32_t id, uint32_t listener)
+{
+	struct vb_ucma_accept a = {.id = id, .uid = 2, .param = {.valid = 1, .qp_num = qpn + 1}};
+	struct vb_ucma_destroy_id d = {.id = listener};
+	struct vb_ucma_number_reply n = {0};
+
+	assert_int_equal(command(server, VB_UCMA_ACCEPT, &a, sizeof a, NULL, 0), 8 + sizeof a);
+	assert_int_equal(event(server, VB_UCMA_EV_UNREACHABLE).uid, 2);
+	assert_int_equal(command(server, VB_UCMA_DESTROY_ID, &d, sizeof d, &n, sizeof n),
+			 8 + sizeof d);
+	assert_int_equal(n.n, 0);
+}
+
 /* A request lies in the pair when the broker is killed: it is of a broker that is gone, and counts
  * as nothing. A program that cannot tell, because it has called no broker, accepts a lost one. */
 static void request__lies_in_the_pair(void **state)
 {
 	struct program server, other;
-	struct vb_ucma_accept a = {.uid = 2, .param = {.valid = 1}};
-	struct vb_ucma_destroy_id d = {0};
-	struct vb_ucma_number_reply n = {0};
+	uint32_t listener, id;
 	uint64_t broker;
 
 	(void)state;
 	program_start(&server);
 	program_start(&other);
-	d.id = listener_new(&server);
+	listener = listener_new(&server);
 	(void)connect_begin(&other);
 	assert_true(is_readable(server.fd, BROKER_PATIENCE_MS));
 	broker = server.page->broker;
@@ -273,16 +285,11 @@ static void request__lies_in_the_pair(void **state)
 	program_again(&other);
 	assert_int_not_equal(server.page->broker, broker);
 	assert_int_equal(server.page->broker, other.page->broker);
-	a.id = event(&server, VB_UCMA_EV_CONNECT_REQUEST).id;
+	id = event(&server, VB_UCMA_EV_CONNECT_REQUEST).id;
 	assert_int_equal(server.answer.channel, broker);
 	(void)event(&other, VB_UCMA_EV_UNREACHABLE);
 	assert_int_equal(other.answer.channel, other.page->broker);
-	a.param.qp_num = qpn + 1;
-	assert_int_equal(command(&server, VB_UCMA_ACCEPT, &a, sizeof a, NULL, 0), 8 + sizeof a);
-	assert_int_equal(event(&server, VB_UCMA_EV_UNREACHABLE).uid, 2);
-	assert_int_equal(command(&server, VB_UCMA_DESTROY_ID, &d, sizeof d, &n, sizeof n),
-			 8 + sizeof d);
-	assert_int_equal(n.n, 0);
+	request_is_lost(&server, id, listener);
 	program_end(&server);
 	program_end(&other);
 }
@@ -292,25 +299,18 @@ static void request__lies_in_the_pair(void **state)
 static void request__was_taken(void **state)
 {
 	struct program server, other;
-	struct vb_ucma_accept a = {.uid = 2, .param = {.valid = 1}};
-	struct vb_ucma_destroy_id d = {0};
-	struct vb_ucma_number_reply n = {0};
+	uint32_t listener, id;
 
 	(void)state;
 	program_start(&server);
 	program_start(&other);
-	d.id = listener_new(&server);
+	listener = listener_new(&server);
 	(void)connect_begin(&other);
-	a.id = event(&server, VB_UCMA_EV_CONNECT_REQUEST).id;
+	id = event(&server, VB_UCMA_EV_CONNECT_REQUEST).id;
 	broker_crash();
 	program_again(&server);
 	program_again(&other);
-	a.param.qp_num = qpn + 1;
-	assert_int_equal(command(&server, VB_UCMA_ACCEPT, &a, sizeof a, NULL, 0), 8 + sizeof a);
-	assert_int_equal(event(&server, VB_UCMA_EV_UNREACHABLE).uid, 2);
-	assert_int_equal(command(&server, VB_UCMA_DESTROY_ID, &d, sizeof d, &n, sizeof n),
-			 8 + sizeof d);
-	assert_int_equal(n.n, 0);
+	request_is_lost(&server, id, listener);
 	program_end(&server);
 	program_end(&other);
 }

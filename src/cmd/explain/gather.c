@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is known of the QPs of this host: how they stand, from processes that answer; their
- * histories, from slot memory whether its owner runs or not; those of processes that are gone, from
- * the broker; and of the other ends. Everything in slot memory is another program's word.
+ * Gathers all that is known of the QPs of this host. Processes that answer say how their QPs stand.
+ * Slot memory holds their histories, whether its owner runs or not; the broker keeps the histories
+ * of processes that are gone. The other ends are asked as well. Everything in slot memory is
+ * another program's word.
  */
 #include "cmd/explain/explain.h"
 

@@ -53,7 +53,7 @@ static struct vb_story *place_story(struct vb_stories *s, uint32_t host,
 	return least;
 }
 
-/* What a history that begins with @ev is worth: one that is over counts least, a failure most. */
+/* Ranks a history that begins with @ev: a history that is over counts least, a failure most. */
 static enum vb_qp_history_state story_worth(const struct vb_stories *s,
 					    const struct vb_trace_event *ev)
 {

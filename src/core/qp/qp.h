@@ -53,8 +53,9 @@ struct vb_qp {
 	uint32_t qpn;
 	enum vb_qp_state state;
 	enum vb_qp_type type;
-	uint32_t ack_every, gso_pkts; /* packets from one that asks for an ACK on; of a GSO batch */
-	uint32_t dc_connection;       /* DCI and context: the number of the connection */
+	uint32_t ack_every,
+	    gso_pkts; /* packets between two that ask for an ACK; packets of a GSO batch */
+	uint32_t dc_connection; /* DCI and context: the number of the connection */
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
 	bool owes_requests; /* responses filled the last quantum; see sched.c */
 	uint8_t dc_lane;    /* DCI and context: which of the initiator's */

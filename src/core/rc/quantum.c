@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a QP sends in a quantum, and in which order: requester, responder and CNPs. */
+/* Decides what a QP sends in a quantum, and in which order: requester, responder and CNPs. */
 #include "core/cc/rate.h"
 #include "core/rc/rc.h"
 

@@ -38,7 +38,8 @@ static bool credit_is_short(const struct vb_qp *qp, const struct vb_swqe *w)
 	return !vb_psn_eq(req->psn_una, req->psn_nxt);
 }
 
-/* What keeps the packet at psn_nxt of @w from leaving now. A GSO batch that began leaves whole. */
+/* The reason why the packet at psn_nxt of @w may not leave now. A GSO batch that began leaves
+ * whole. */
 static enum vb_block req_gate(const struct vb_qp *qp, const struct vb_swqe *w, bool in_gso)
 {
 	const struct vb_requester *req = &qp->req;

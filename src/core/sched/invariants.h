@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is true of a QP whenever nobody is at work on it: asserted after each packet, quantum, timer
- * and post, in builds with all assertions; see base/assert.h.
+ * The invariants of a QP at rest. They are asserted after each packet, quantum, timer and post, in
+ * builds with all assertions; see base/assert.h.
  */
 #ifndef VB_CORE_SCHED_INVARIANTS_H
 #define VB_CORE_SCHED_INVARIANTS_H

@@ -147,7 +147,7 @@ bool vb_qp_mcast_group(const struct vb_qp *qp, struct vb_gid *gid, uint16_t *lid
 }
 
 /* A port of InfiniBand gives a packet that it sends to the other QPs of the group there, but not to
- * the one that sent it. On a fabric no two QPs have one number. FAB-57 */
+ * the QP that sent it. On a fabric each QP has a number of its own. FAB-57 */
 static bool is_own_copy(const struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx)
 {
 	return vb_path_has_lid(rx->path) && qp->qpn == hdr->deth.sqpn;

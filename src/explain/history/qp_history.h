@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What happened to one QP, of bounded size: the events of its last time of trouble, the first and
+ * The history of one QP, of bounded size: the events of its last time of trouble, the first and
  * the last of them when there are too many, how often there was trouble before, and how the QP
- * stood after the last event. Made of the transport's rare events only, so that a QP without
+ * stood after the last event. The transport's rare events alone make it, so that a QP without
  * trouble has no history and pays nothing.
  *
  * A time of trouble begins with the first thing that goes wrong and ends with progress

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From packets to the bytes of a datagram: headers, payload, pad and ICRC of one packet behind
- * those of the other, so that a GSO batch is one run of memory. Payload is copied and read for the
+ * Makes the bytes of a datagram: headers, payload, pad and ICRC of each packet, one packet behind
+ * the other, so that a GSO batch is one run of memory. Payload is copied and read for the
  * ICRC in one go, which costs little more than reading it; and the kernel copies one long run
  * faster than a gather list. IBA 7.8.1, A17
  *
