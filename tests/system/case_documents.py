@@ -2,8 +2,9 @@
 """Documents for readers, followed literally: commands do what is promised, and the site is whole.
 
 A block of ```sh that follows a line <!-- tested --> runs here. README.md's run at the top of the source, each in one
-shell; those of a page in docs/ all in one folder, each in a shell of its own. A block that follows <!-- prints --> has
-lines that the commands before it must have printed, in that order; "..." stands for anything.
+shell; those of a page in docs/ all in one folder, each in a shell of its own, which finds verbena and its scenarios as
+after a build without root. A block that follows <!-- prints --> has lines that the commands before it must have
+printed, in that order; "..." stands for anything.
 """
 import functools
 import http.server
@@ -49,7 +50,7 @@ def has_printed(out, wanted):
 def _(context):
     for kind, text in blocks(os.path.join(context.source, "README.md")):
         script = text.replace("cmake --preset user && cmake --build --preset user\n", "")
-        script = script.replace("build/user/", os.path.relpath(context.build, context.source) + "/")
+        script = script.replace("build/user/", shlex.quote(os.path.relpath(context.build, context.source)) + "/")
         if kind == "tested":
             context.machine.a.run(["bash", "-euo", "pipefail", "-c", script], seconds=50, cwd=context.source)
 
@@ -67,9 +68,9 @@ def follow(page, programs):
         script = "set -e\nexec 2>&1\nip link set lo up\n"
         for kind, text in found:
             if kind == "tested":
-                text = text.replace("/usr/share/verbena", context.source)
                 script += f"echo @@@@\nbash -euo pipefail -c {shlex.quote(text)}\n"
-        out = context.machine.a.run(["env", f"PATH={context.build}:{os.environ['PATH']}", "unshare", "-n", "bash", "-c",
+        out = context.machine.a.run(["env", f"PATH={context.build}:{os.environ['PATH']}",
+                                     f"scenarios={context.source}/scenarios", "unshare", "-n", "bash", "-c",
                                      script], seconds=100, cwd=folder).split("@@@@\n")
         at = 0
         for kind, text in found:
