@@ -133,14 +133,15 @@ static int reach_broker(bool start, int *pause_ms, char *why, size_t why_size)
 
 	if (sock != -ECONNREFUSED || !start)
 		return sock;
-	struct sockaddr_un a;
 	int rc = vb_broker_spawn(SPAWN_MS, why, why_size);
 	if (rc)
 		return rc;
 	sock = vb_broker_connect_once(why, why_size);
 	if (sock != -ECONNREFUSED)
 		return sock;
-	if (is_taken(&a, vb_broker_address(&a, geteuid()), why, why_size))
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	if (is_taken(&a, len, why, why_size))
 		return -EACCES;
 	/* Between the broker's bind and listen, or it is just ending. */
 	if (*pause_ms > PAUSE_MS_MAX) {
