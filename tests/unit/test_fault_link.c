@@ -305,6 +305,33 @@ static void recv__held_back_is_bounded(void **state)
 					     VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED);
 }
 
+/* Rules of one port leave what comes and goes by another as it is, and a capture sees all of it. */
+static void other_port__seen_and_untouched(void **state)
+{
+	static const struct vb_fault_spec none;
+	struct fixture *f = *state;
+	struct vb_link *l = faulty(f, "loss=1");
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	uint8_t no[16], tc[16];
+
+	assert_int_equal(vb_fault_parse("loss=1", &spec, &err), 0);
+	assert_int_equal(vb_fault_link_set(l, 2, &spec, 7, 0), 0);
+	assert_int_equal(vb_fault_link_set(l, 1, &none, 7, 0), 0);
+	f->tap_on = 1;
+	for (uint32_t k = 0; k < 3; k++)
+		add(f, &f->path4, 64, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 3);
+	assert_int_equal(recv_at(f, no, tc, 0), 3);
+	assert_int_equal(hits, 0);
+	assert_int_equal(f->tap_cnt, 6);
+	for (uint32_t k = 0; k < 6; k++) {
+		assert_int_equal(f->tap[k].sent, k < 3);
+		assert_int_equal(f->tap[k].mark, 0);
+		assert_int_equal(f->tap[k].port, 1);
+	}
+}
+
 /* A message of the connection manager from QP1 to QP1. */
 static void add_mad(struct fixture *f, enum vb_cm_attr attr)
 {
@@ -359,6 +386,7 @@ int main(void)
 	    T(send__held_back_is_bounded),         T(send__without_room_anywhere_is_a_discard),
 	    T(send__held_back_behind_a_full_link), T(recv__held_back_is_bounded),
 	    T(send__mads_by_their_message),        T(recv__mads_by_their_message),
+	    T(other_port__seen_and_untouched),
 	};
 
 	if (!netns_enter()) {

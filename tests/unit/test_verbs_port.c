@@ -191,6 +191,59 @@ static void async__device_comes_and_goes(void **state)
 	assert_int_equal(ibv_close_device(second), 0);
 }
 
+/* Each field of a port of InfiniBand where verbs have it; what is faster than they can say is the
+ * fastest that they can. IBA 14.2.5.6 */
+static void query_port__of_infiniband(void **state)
+{
+	struct vb_device d = {.active_mtu = 4,
+			      .ib = {.number = 1,
+				     .state = 2,
+				     .phys_state = 5,
+				     .lmc = 2,
+				     .sm_sl = 6,
+				     .vl_cap = 7,
+				     .mtu_cap = 5,
+				     .init_reply = 8,
+				     .subnet_timeout = 18,
+				     .width = 9,
+				     .gid_cnt = 10,
+				     .pkey_cnt = 11,
+				     .lid = 0x1234,
+				     .sm_lid = 0x2345,
+				     .speed = 32,
+				     .cap_mask = 0x3456789a}};
+	struct ibv_port_attr a = {0}, want = {.state = IBV_PORT_INIT,
+					      .max_mtu = IBV_MTU_4096,
+					      .active_mtu = IBV_MTU_2048,
+					      .gid_tbl_len = 10,
+					      .port_cap_flags = 0x3456789a,
+					      .pkey_tbl_len = 11,
+					      .lid = 0x1234,
+					      .sm_lid = 0x2345,
+					      .lmc = 2,
+					      .max_vl_num = 7,
+					      .sm_sl = 6,
+					      .subnet_timeout = 18,
+					      .init_type_reply = 8,
+					      .active_width = 9,
+					      .active_speed = 32,
+					      .phys_state = 5,
+					      .link_layer = IBV_LINK_LAYER_INFINIBAND};
+
+	(void)state;
+	vb_ibv_ib_port_show(&d, &a);
+	assert_memory_equal(&a, &want, sizeof a);
+	d.ib.speed = 256;
+	vb_ibv_ib_port_show(&d, &a);
+	assert_int_equal(a.active_speed, 128);
+	/* The fabric has ended, and with it what it said. */
+	d = (struct vb_device){0};
+	vb_ibv_ib_port_show(&d, &a);
+	assert_int_equal(a.state, IBV_PORT_DOWN);
+	assert_int_equal(a.max_mtu, IBV_MTU_4096);
+	assert_int_equal(a.active_mtu, IBV_MTU_256);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +252,7 @@ int main(void)
 	    VERBS_TEST(async__change_while_a_context_opens),
 	    VERBS_TEST(async__down_and_up_unseen),
 	    VERBS_TEST(async__device_comes_and_goes),
+	    cmocka_unit_test(query_port__of_infiniband),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -24,6 +24,8 @@ static struct {
 	struct ibv_mr *demanded; /* of the tests' PD, on demand */
 	struct ibv_context *ctx; /* another one */
 	struct ibv_pd *far_pd;   /* of ctx */
+	struct ibv_cq *far_cq;
+	struct ibv_xrcd *far_xrcd;
 	struct ibv_comp_channel *channel;
 	struct ibv_xrcd *xrcd;
 	struct ibv_srq *srq;
@@ -64,6 +66,21 @@ static void create_dc(enum mlx5dv_dc_type type, uint64_t mask, uint64_t ops, uin
 	(void)mlx5dv_create_qp(ctx, &a, &m);
 }
 
+/* An SRQ for XRC. */
+static void create_srq(struct ibv_pd *of, struct ibv_xrcd *xrcd, struct ibv_cq *cq)
+{
+	struct ibv_srq_init_attr_ex a = {.attr = {.max_wr = 1, .max_sge = 1},
+					 .comp_mask = IBV_SRQ_INIT_ATTR_TYPE |
+						      IBV_SRQ_INIT_ATTR_PD |
+						      IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+					 .srq_type = IBV_SRQT_XRC,
+					 .pd = of,
+					 .xrcd = xrcd,
+					 .cq = cq};
+
+	(void)ibv_create_srq_ex(ctx, &a);
+}
+
 static void advise(const struct ibv_mr *of, enum ibv_advise_mr_advice advice, uint64_t addr)
 {
 	struct ibv_sge s = {.addr = addr, .length = 8, .lkey = of ? of->lkey : 0x77};
@@ -77,6 +94,9 @@ CALL(pd_elsewhere, struct ibv_qp_init_attr_ex a = qp_attr(IBV_QP_INIT_ATTR_PD); 
      (void)verbs_get_ctx(ctx)->create_qp_ex(ctx, &a);)
 CALL(cq_gone, struct ibv_qp_init_attr a = {.qp_type = IBV_QPT_RC}; struct ibv_cq no = {0};
      a.send_cq = a.recv_cq = &no; (void)ibv_create_qp(pd, &a);)
+CALL(srq_pd_elsewhere, create_srq(o.far_pd, o.xrcd, o.cq);)
+CALL(srq_xrcd_elsewhere, create_srq(pd, o.far_xrcd, o.cq);)
+CALL(srq_cq_elsewhere, create_srq(pd, o.xrcd, o.far_cq);)
 
 /* The device. */
 CALL(port, struct ibv_port_attr a; (void)ibv_query_port(ctx, 2, &a);)
@@ -106,6 +126,9 @@ CALL(xrcd_none,
 
 /* Regions, windows, device memory. */
 CALL(all_memory, (void)ibv_reg_mr(pd, NULL, SIZE_MAX, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB);)
+CALL(access_unknown, (void)ibv_reg_mr(pd, buf, 8, 1 << 15);)
+CALL(access_write, (void)ibv_reg_mr(pd, buf, 8, IBV_ACCESS_REMOTE_WRITE);)
+CALL(access_atomic, (void)ibv_reg_mr(pd, buf, 8, IBV_ACCESS_REMOTE_ATOMIC);)
 CALL(mr_iova, uint64_t iova = UINT64_MAX << 12 | ((uintptr_t)buf & 0xfff);
      (void)ibv_reg_mr_iova(pd, buf, sizeof buf, iova, 0);)
 CALL(rereg_flags, (void)ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0);)
@@ -232,6 +255,9 @@ static const struct row {
     R(pd_gone, ENOENT, "there is no such protection domain: it was destroyed, or never made"),
     R(pd_elsewhere, ENOENT, "the protection domain is of another context"),
     R(cq_gone, ENOENT, "there is no such CQ: it was destroyed, or never made"),
+    R(srq_pd_elsewhere, ENOENT, "the protection domain is of another context"),
+    R(srq_xrcd_elsewhere, ENOENT, "the XRC domain is of another context"),
+    R(srq_cq_elsewhere, ENOENT, "the CQ is of another context"),
     R(port, EINVAL, "port_num is 2, and the device has port 1 alone"),
     R(gid_index, EINVAL, "index 256 is not from 0 to 31"),
     R(gid_flags, EOPNOTSUPP, "flags are 0x4, not 0"),
@@ -249,6 +275,11 @@ static const struct row {
     R(all_memory, EINVAL,
       "a region of all memory has iova 0x0 and access 0xc0: it is at 0, neither zero-based nor of "
       "huge pages (ibv_reg_mr(3))"),
+    R(access_unknown, EINVAL, "access 0x8000 has rights that are not known"),
+    R(access_write, EINVAL,
+      "access 0x2 has a remote right to write and lacks IBV_ACCESS_LOCAL_WRITE (IBA 10.6.3.1)"),
+    R(access_atomic, EINVAL,
+      "access 0x8 has a remote right to write and lacks IBV_ACCESS_LOCAL_WRITE (IBA 10.6.3.1)"),
     R(mr_iova, EINVAL, " end behind the last address (ibv_reg_mr(3))"),
     R(rereg_flags, EINVAL, "flags 0x0 are not of IBV_REREG_MR_CHANGE_* (ibv_rereg_mr(3))"),
     R(rereg_pd, EINVAL, "flags have IBV_REREG_MR_CHANGE_PD, and pd is NULL"),
@@ -342,6 +373,8 @@ static void make_objects(void)
 
 	o.ctx = ibv_open_device(ctx->device);
 	o.far_pd = ibv_alloc_pd(o.ctx);
+	o.far_cq = ibv_create_cq(o.ctx, 1, NULL, NULL, 0);
+	o.far_xrcd = ibv_open_xrcd(o.ctx, &x);
 	o.pd = ibv_alloc_pd(ctx);
 	o.mr = ibv_reg_mr(o.pd, buf, 64, IBV_ACCESS_ON_DEMAND);
 	o.demanded = ibv_reg_mr(pd, buf, 64, IBV_ACCESS_ON_DEMAND);
@@ -351,8 +384,8 @@ static void make_objects(void)
 	o.srq = ibv_create_srq(pd, &srq);
 	o.dm = ibv_alloc_dm(ctx, &dm);
 	o.mw = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
-	assert_true(o.far_pd && o.mr && o.demanded && o.cq && o.channel && o.xrcd && o.srq &&
-		    o.dm && o.mw);
+	assert_true(o.far_pd && o.far_cq && o.far_xrcd && o.mr && o.demanded && o.cq && o.channel &&
+		    o.xrcd && o.srq && o.dm && o.mw);
 	ex = qp_attr(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	ex.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_BIND_MW;
 	o.ex = ibv_qp_to_qp_ex(ibv_create_qp_ex(ctx, &ex));
