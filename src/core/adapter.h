@@ -43,7 +43,8 @@ struct vb_hca {
 	struct vb_cc_settings cc[VB_HCA_PORTS_MAX + 1]; /* by port */
 	struct vb_counters own_counters[VB_HCA_PORTS_MAX + 1];
 	uint32_t qp_cnt, qp_k_next, qp_k_cnt, heap_cap;
-	uint32_t dci_cnt, lane_cnt; /* made so far; QPs not in qp: further lanes of DCIs, and gsi */
+	uint32_t dci_cnt,
+	    channel_cnt; /* made so far; QPs not in qp: further channels of DCIs, and gsi */
 	uint32_t pd_cnt, cq_cnt, srq_cnt, xrcd_cnt, number_next;
 	struct vb_qp *gsi[VB_HCA_PORTS_MAX + 1]; /* QP1 of each port, or NULL. IBT-99 */
 	struct vb_srq **xsrq;                    /* XRC SRQs by number, as qp */
@@ -51,9 +52,10 @@ struct vb_hca {
 	struct vb_peer **peer; /* buckets by GID, chained; as many as there are peers or more */
 	uint32_t peer_cap, peer_cnt;
 	struct vb_list pds, cqs, srqs, xrcds; /* all there are */
-	struct vb_list held, mcast, loans;    /* CQs by vb_cq.held; groups; loans with work to do */
-	struct vb_xrc_pool *xrc_pool;         /* NULL: nothing was lent yet */
-	struct vb_list openers, asks;         /* core/share/open.h: to be told; that wait */
+	struct vb_list held, mcast,
+	    migrations;               /* CQs by vb_cq.held; groups; migrations with work to do */
+	struct vb_xrc_pool *xrc_pool; /* NULL: no responder has migrated yet */
+	struct vb_list openers, asks; /* core/share/open.h: to be told; that wait */
 	uint32_t mcast_cnt, xrc_ask_serial;
 	/* The transport of a QP type, or NULL. */
 	const struct vb_transport_ops *(*transport_of)(enum vb_qp_type type);

@@ -77,7 +77,7 @@ int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time 
 	vb_list_init(&h->srqs);
 	vb_list_init(&h->xrcds);
 	vb_list_init(&h->mcast);
-	vb_list_init(&h->loans);
+	vb_list_init(&h->migrations);
 	vb_list_init(&h->openers);
 	vb_list_init(&h->asks);
 	vb_list_init(&h->held);

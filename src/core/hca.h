@@ -330,7 +330,7 @@ struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn);
 /*
  * Domains of several HCAs. Those of one host whose domains have the same name, which is not 0, are
  * one domain: a target serves the SRQs of all of them, and each HCA executes what is for its own.
- * The messages for that go by vb_hca_config.xrc_send. core/share/loan.h
+ * The messages for that go by vb_hca_config.xrc_send. core/share/migration.h
  */
 struct vb_xrcd_name {
 	uint64_t dev, ino;

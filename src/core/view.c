@@ -73,14 +73,14 @@ static void view_flow(const struct vb_qp *qp, struct vb_qp_view *v)
 
 bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_view *out)
 {
-	const struct vb_qp *qp = vb_qp_find(h, qpn), *lane;
+	const struct vb_qp *qp = vb_qp_find(h, qpn), *channel;
 
 	if (!qp)
 		return false;
-	/* Of an initiator with streams: the lane with its oldest work. */
-	lane = vb_qp_oldest(qp);
-	if (lane)
-		qp = lane;
+	/* Of an initiator with streams: the channel with its oldest work. */
+	channel = vb_qp_oldest(qp);
+	if (channel)
+		qp = channel;
 	*out = (struct vb_qp_view){
 	    .at = now,
 	    .qpn = qpn,
@@ -103,13 +103,13 @@ bool vb_hca_view(const struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp
 
 bool vb_hca_sample(struct vb_hca *h, uint32_t qpn, vb_time now, struct vb_qp_sample *out)
 {
-	struct vb_qp *qp = vb_qp_find(h, qpn), *lane;
+	struct vb_qp *qp = vb_qp_find(h, qpn), *channel;
 
 	if (!qp)
 		return false;
-	lane = vb_qp_oldest(qp);
-	if (lane)
-		qp = lane;
+	channel = vb_qp_oldest(qp);
+	if (channel)
+		qp = channel;
 	*out = (struct vb_qp_sample){.at = now,
 				     .sgid = qp->attr.path.sgid,
 				     .qpn = qpn,

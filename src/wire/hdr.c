@@ -72,7 +72,7 @@ uint32_t vb_hdr_len(const uint8_t *bth)
 
 static void parse_dc(struct vb_hdr *h, const uint8_t *p)
 {
-	h->dc.lane = p[0];
+	h->dc.channel = p[0];
 	h->dc.sqpn = be24_get(p + 1);
 	h->dc.connection = be32_get(p + 4);
 	if (!dcceth_len(h))
@@ -180,7 +180,7 @@ static void emit_bth(const struct vb_hdr *h, uint8_t *p)
 
 static void emit_dc(const struct vb_hdr *h, uint8_t *p)
 {
-	p[0] = h->dc.lane;
+	p[0] = h->dc.channel;
 	be24_put(p + 1, h->dc.sqpn);
 	be32_put(p + 4, h->dc.connection);
 	if (!dcceth_len(h))

@@ -63,7 +63,7 @@ struct vb_hdr {
 	struct vb_psn psn;
 	uint32_t xrc_srqn; /* XRCETH */
 	struct {
-		uint8_t lane;        /* DCETH: of the initiator, at which its connection ends */
+		uint8_t channel;     /* DCETH: of the initiator, at which its connection ends */
 		uint32_t sqpn;       /* DCETH: of the sender, 24 bits */
 		uint32_t connection; /* DCETH: which of the initiator's */
 		/* DCCETH, behind it in a DC_CONNECT that does not disconnect: */

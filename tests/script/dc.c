@@ -35,14 +35,14 @@ void dc_reset(struct drill *d, struct args *args)
 	work_result(d, args, vb_dci_reset_stream(q->qp, stream));
 }
 
-/* "conn=1 sqpn=0x21 lane=2 connect(key=7 first=10 qpn=0x21 full)" */
+/* "conn=1 sqpn=0x21 channel=2 connect(key=7 first=10 qpn=0x21 full)" */
 void dc_take_header(struct drill *d, struct args *args, struct vb_hdr *h, const struct script_qp *q,
 		    bool inbound)
 {
 	const char *text = args_value(args, "connect");
 	uint32_t own = inbound ? q->peer_qpn : q->qpn;
 
-	h->dc.lane = (uint8_t)world_arg(d, args, "lane", 0);
+	h->dc.channel = (uint8_t)world_arg(d, args, "channel", 0);
 	h->dc.sqpn = (uint32_t)world_arg(d, args, "sqpn", own);
 	h->dc.connection = (uint32_t)world_arg(d, args, "conn", 1);
 	if (inbound && h->dc.connection < 1u << 16)
@@ -69,8 +69,8 @@ const char *dc_differs(struct script_qp *q, const struct vb_hdr *want, const str
 {
 	if (q->type == VB_QPT_DCI)
 		q->dc_high = got->dc.connection & HIGH;
-	if (want->dc.lane != got->dc.lane)
-		return "lane";
+	if (want->dc.channel != got->dc.channel)
+		return "channel";
 	if (want->dc.sqpn != got->dc.sqpn)
 		return "sqpn";
 	if ((want->dc.connection | q->dc_high) != got->dc.connection)
@@ -86,8 +86,8 @@ const char *dc_differs(struct script_qp *q, const struct vb_hdr *want, const str
 
 size_t dc_print(const struct vb_hdr *h, char *out, size_t size)
 {
-	int n = snprintf(out, size, " conn=%#x sqpn=%#x lane=%u", h->dc.connection, h->dc.sqpn,
-			 h->dc.lane);
+	int n = snprintf(out, size, " conn=%#x sqpn=%#x channel=%u", h->dc.connection, h->dc.sqpn,
+			 h->dc.channel);
 
 	if (h->opcode == VB_OPCODE_DC_CONNECT && !h->solicited && (size_t)n < size)
 		n += snprintf(out + n, size - (size_t)n, " connect(key=%#llx first=%u qpn=%#x%s)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Streams of a DC initiator: their errors, what their lanes share and what they do not. The packets
- * are in tests/script/dc. docs/dc.md; IBT-25
+ * Streams of a DC initiator: their errors, what their channels share and what they do not. The
+ * packets are in tests/script/dc. docs/dc.md; IBT-25
  */
 #include "dc_env.h"
 
@@ -75,7 +75,7 @@ static void dci__rnr_retries_after_an_error(void **state)
 	env_close(&env);
 }
 
-/* A QP all of whose work is signaled has no lane whose work is not. IBT-60 */
+/* A QP all of whose work is signaled has no channel whose work is not. IBT-60 */
 static void dci__streams_are_all_signaled(void **state)
 {
 	struct vb_qp_init init = {.type = VB_QPT_DCI,
@@ -114,7 +114,7 @@ static void dci__streams_are_all_signaled(void **state)
 	env_close(&env);
 }
 
-/* However many lanes there are, the room is that of the QP; and so is the end of all of them. */
+/* However many channels there are, the room is that of the QP; and so is the end of all of them. */
 static void dci__streams_share_the_room(void **state)
 {
 	struct vb_qp *dci;
@@ -140,7 +140,7 @@ static void dci__streams_share_the_room(void **state)
 	env_close(&env);
 }
 
-/* Each lane has a deadline of its own: there is room for those of all initiators. */
+/* Each channel has a deadline of its own: there is room for those of all initiators. */
 static void dci__deadlines_of_many_streams(void **state)
 {
 	struct vb_qp *dci[12];
@@ -167,7 +167,7 @@ static void dci__deadlines_of_many_streams(void **state)
 	env_close(&env);
 }
 
-/* Lanes have no numbers: their deadlines come on top of those of all QPs that there are numbers
+/* Channels have no numbers: their deadlines come on top of those of all QPs that there are numbers
  * for. */
 static void dci__deadlines_beside_all_qps(void **state)
 {
@@ -208,7 +208,7 @@ static void dci__streams_refused(void **state)
 	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
 	init.dc = (struct vb_dc_init){.log_streams = 1, .log_errored = VB_DC_LOG_ERRORED_MAX + 1};
 	assert_int_equal(vb_qp_create(env.pd, &init, &qp), -EINVAL);
-	/* A rate would be of all lanes together. */
+	/* A rate would be of all channels together. */
 	qp = initiator((struct vb_dc_init){.log_streams = 1});
 	assert_int_equal(vb_qp_set_rate(qp, VB_RATE_KBPS_MIN, 0, env.now), -EINVAL);
 	qp = initiator((struct vb_dc_init){0});
@@ -225,7 +225,7 @@ static void dci_reset_stream__of_another_type(void **state)
 	env_close(&env);
 }
 
-/* A CNP names no lane: it is one, and slows down all those that send to where it comes from. */
+/* A CNP names no channel: it is one, and slows down all those that send to where it comes from. */
 static void dci__cnp_for_streams(void **state)
 {
 	struct vb_hdr h = {.opcode = VB_OPCODE_CNP, .becn = true};
@@ -242,15 +242,15 @@ static void dci__cnp_for_streams(void **state)
 	assert_int_equal(env_rx(&env, 1, &h, 0), VB_VERDICT_SOURCE);
 	assert_int_equal(env_tx(&env, &b), 2); /* the connects */
 
-	uint16_t whole = vb_qp_cc(vb_qp_lane(dci, 1), env.now)->cc_rate;
+	uint16_t whole = vb_qp_cc(vb_qp_channel(dci, 1), env.now)->cc_rate;
 
 	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_SOURCE);
 	assert_int_equal(env_rx(&env, 1, &h, 0), VB_VERDICT_OK);
 	assert_int_equal(env.counters.v[VB_COUNTER_rp_cnp_handled], 1);
-	assert_int_equal(vb_qp_cc(vb_qp_lane(dci, 0), env.now)->cc_rate, whole);
+	assert_int_equal(vb_qp_cc(vb_qp_channel(dci, 0), env.now)->cc_rate, whole);
 	for (uint32_t i = 1; i <= 2; i++)
-		assert_true(vb_qp_cc(vb_qp_lane(dci, i), env.now)->cc_rate < whole);
-	assert_int_equal(vb_qp_cc(vb_qp_lane(dci, 3), env.now)->cc_rate, whole);
+		assert_true(vb_qp_cc(vb_qp_channel(dci, i), env.now)->cc_rate < whole);
+	assert_int_equal(vb_qp_cc(vb_qp_channel(dci, 3), env.now)->cc_rate, whole);
 	env_close(&env);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A step of the engine: the order of what is received and the timers that are due. And what a
- * program that polls in vain does on a crowded machine. */
-#include "core/share/loan.h"
+ * program that polls in vain does on a oversubscribed machine. */
+#include "core/share/migration.h"
 #include "core_env.h"
 #include "node/engine/priv.h"
 #include "node/host/pace.h"
@@ -189,14 +189,14 @@ static bool yield_sleeps(uint32_t idle_polls)
 	return after.ru_nvcsw != before.ru_nvcsw;
 }
 
-static void yield__sleeps_only_where_it_is_crowded(void **state)
+static void yield__sleeps_only_where_it_is_oversubscribed(void **state)
 {
 	(void)state;
 	assert_false(yield_sleeps(100));
-	atomic_store(&engine.crowded_until, vb_engine_now() + 3600 * VB_SEC);
+	atomic_store(&engine.oversubscribed_until, vb_engine_now() + 3600 * VB_SEC);
 	assert_true(yield_sleeps(100));
 	assert_false(yield_sleeps(1));
-	atomic_store(&engine.crowded_until, 1); /* that was once */
+	atomic_store(&engine.oversubscribed_until, 1); /* that was once */
 	assert_false(yield_sleeps(100));
 }
 
@@ -212,7 +212,7 @@ static void yield__once_for_a_full_receiver(void **state)
 static void yield__a_packet_ends_the_sleep(void **state)
 {
 	(void)state;
-	atomic_store(&engine.crowded_until, vb_engine_now() + 3600 * VB_SEC);
+	atomic_store(&engine.oversubscribed_until, vb_engine_now() + 3600 * VB_SEC);
 	assert_int_equal(write(link_wakes, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
 	assert_false(yield_sleeps(100));
 }
@@ -279,16 +279,16 @@ static void yield__not_after_success_or_before_sleep(void **state)
 	assert_int_equal(atomic_load(&engine.idle_polls), 0);
 	atomic_store(&engine.in_vain, 1000);
 	atomic_store(&engine.held_up, true);
-	atomic_store(&engine.crowded_until, VB_NEVER);
+	atomic_store(&engine.oversubscribed_until, VB_NEVER);
 	engine.progress_thread.kicked = true;
 	vb_engine_expect_sleep(&engine);
 	assert_int_equal(atomic_load(&engine.in_vain), 0);
 	assert_false(atomic_load(&engine.held_up));
-	assert_false(vb_engine_is_crowded(&engine, 0));
+	assert_false(vb_engine_is_oversubscribed(&engine, 0));
 	assert_true(engine.progress_thread.handover);
 }
 
-static void notice__the_thread_stays_parked_where_it_is_crowded(void **state)
+static void notice__the_thread_stays_parked_where_it_is_oversubscribed(void **state)
 {
 	vb_time now = vb_engine_now();
 
@@ -297,10 +297,10 @@ static void notice__the_thread_stays_parked_where_it_is_crowded(void **state)
 	engine.progress_thread.parked = true;
 	engine.progress_thread.wake_at = VB_NEVER;
 	engine.unsent.wr_cnt = 1;
-	atomic_store(&engine.crowded_until, now + VB_SEC);
+	atomic_store(&engine.oversubscribed_until, now + VB_SEC);
 	vb_progress_thread_notice(&engine, now);
 	assert_false(engine.progress_thread.kicked);
-	atomic_store(&engine.crowded_until, 0);
+	atomic_store(&engine.oversubscribed_until, 0);
 	vb_progress_thread_notice(&engine, now);
 	assert_true(engine.progress_thread.kicked);
 }
@@ -442,7 +442,7 @@ int main(void)
 					    teardown),
 	    cmocka_unit_test_setup_teardown(step__full_link_is_offered_it_again, setup, teardown),
 	    cmocka_unit_test_setup_teardown(step__more_packets_are_due_at_once, setup, teardown),
-	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_crowded, setup,
+	    cmocka_unit_test_setup_teardown(yield__sleeps_only_where_it_is_oversubscribed, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__once_for_a_full_receiver, setup, teardown),
 	    cmocka_unit_test_setup_teardown(yield__a_packet_ends_the_sleep, setup, teardown),
@@ -454,8 +454,8 @@ int main(void)
 					    teardown),
 	    cmocka_unit_test_setup_teardown(yield__not_after_success_or_before_sleep, setup,
 					    teardown),
-	    cmocka_unit_test_setup_teardown(notice__the_thread_stays_parked_where_it_is_crowded,
-					    setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		notice__the_thread_stays_parked_where_it_is_oversubscribed, setup, teardown),
 	    cmocka_unit_test_setup_teardown(doorbell__tells_the_progress_thread, setup, teardown),
 	    cmocka_unit_test_setup_teardown(doorbell__of_a_burst, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__of_a_slots_last_owner, setup, teardown),

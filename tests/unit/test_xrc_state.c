@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a responder that is lent to another adapter: it is the same there. core/xrc/loan.h;
- * IBT-22 */
+/* The state of a responder that migrates to another adapter: it is the same there.
+ * core/share/migration.h; IBT-22 */
 #include "xrc_env.h"
 
-/* A state that is lent is the same there, and one that no responder has is refused. */
+/* A state that migrates is the same there, and one that no responder has is refused. */
 static void state__travels_whole(void **state)
 {
 	static struct vb_xrc_state s;

@@ -95,14 +95,14 @@ int vb_hca_set_port_cc(struct vb_hca *h, uint8_t port, const struct vb_cc_settin
 	from = h->cc[port];
 	h->cc[port] = *set;
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
-		struct vb_qp *qp = h->qp[i], *lane;
+		struct vb_qp *qp = h->qp[i], *channel;
 
 		if (!qp || qp->attr.port != port || !state_runs(qp->state))
 			continue;
-		for (uint32_t k = 0; (lane = vb_qp_lane(qp, k)); k++) {
-			vb_cc_adopt(&lane->cc.ctl, &from, set, now);
-			vb_cc_refresh(lane);
-			vb_sched_activate(lane); /* what held it back may be gone */
+		for (uint32_t k = 0; (channel = vb_qp_channel(qp, k)); k++) {
+			vb_cc_adopt(&channel->cc.ctl, &from, set, now);
+			vb_cc_refresh(channel);
+			vb_sched_activate(channel); /* what held it back may be gone */
 		}
 	}
 	return 0;
@@ -115,13 +115,13 @@ const struct vb_cc_settings *vb_hca_cc(const struct vb_hca *h, uint8_t port)
 
 void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked)
 {
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		lane->cc.sq_arb_mask = masked;
-		vb_cc_refresh(lane);
-		if (!masked && lane->state != VB_QPS_RESET)
-			vb_sched_activate(lane);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
+		channel->cc.sq_arb_mask = masked;
+		vb_cc_refresh(channel);
+		if (!masked && channel->state != VB_QPS_RESET)
+			vb_sched_activate(channel);
 	}
 }
 
@@ -133,12 +133,12 @@ const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now)
 
 void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now)
 {
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		vb_cc_set_rate(&lane->cc.ctl, settings(lane), units, now);
-		if (lane->state != VB_QPS_RESET)
-			vb_sched_activate(lane);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
+		vb_cc_set_rate(&channel->cc.ctl, settings(channel), units, now);
+		if (channel->state != VB_QPS_RESET)
+			vb_sched_activate(channel);
 	}
 }
 
@@ -157,11 +157,12 @@ void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to)
 
 void vb_qp_cc_close(struct vb_qp *qp, const struct vb_cc_access *from)
 {
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
 	vb_qp_set_sq_arb_mask(qp, from->sq_arb_mask);
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		vb_rto_set_extended(&lane->rto, vb_qp_rules(lane), from->extended_retry_count);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		vb_rto_set_extended(&channel->rto, vb_qp_rules(channel),
+				    from->extended_retry_count);
 	if (qp->state != VB_QPS_RESET)
 		vb_sched_activate(qp);
 }
@@ -255,14 +256,15 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 {
 	const struct vb_cc *cc = NULL;
 	bool handled = false;
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
-	/* It does not say of which lane of an initiator: of all that send there. */
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		if (qp->ops->is_with && !qp->ops->is_with(lane, from))
+	/* It does not say of which channel of an initiator: of all that send there. */
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
+		if (qp->ops->is_with && !qp->ops->is_with(channel, from))
 			continue;
-		handled |= is_paced(lane) && vb_cc_on_cnp(&lane->cc.ctl, settings(lane), now);
-		cc = &lane->cc.ctl;
+		handled |=
+		    is_paced(channel) && vb_cc_on_cnp(&channel->cc.ctl, settings(channel), now);
+		cc = &channel->cc.ctl;
 	}
 	if (!cc)
 		return VB_VERDICT_SOURCE;

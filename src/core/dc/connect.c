@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connection of an initiator, or of one of its lanes: where it is, what leaves before the
+ * The connection of an initiator, or of one of its channels: where it is, what leaves before the
  * requests, and when it ends. After a loss the connect goes first again: it says where to go on.
  * facts B.8; IBT-25
  */

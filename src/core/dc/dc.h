@@ -39,23 +39,23 @@ enum vb_dci_state {
 	VB_DCI_OPEN,       /* the target has answered */
 };
 
-#define VB_DCI_LANES_MAX (1u << VB_DC_LOG_STREAMS_MAX)
+#define VB_DCI_CHANNELS_MAX (1u << VB_DC_LOG_STREAMS_MAX)
 #define VB_DCI_BAD_MAX (1u << VB_DC_LOG_ERRORED_MAX)
 
 /*
- * The streams of an initiator, and the lanes in which they run side by side. A lane is a QP that no
- * table knows, with a send queue, a requester and a connection of its own; the first one is the
- * initiator itself.
+ * The streams of an initiator, and the channels in which they run side by side. A channel is a QP
+ * that no table knows, with a send queue, a requester and a connection of its own; the first one is
+ * the initiator itself.
  */
 struct vb_dci_streams {
 	uint32_t bad_max, bad_cnt; /* streams that may be, and are, in error */
 	uint32_t post_cnt;
-	uint32_t lane_cnt; /* a power of two */
-	struct vb_qp *lane[VB_DCI_LANES_MAX];
+	uint32_t channel_cnt; /* a power of two */
+	struct vb_qp *channel[VB_DCI_CHANNELS_MAX];
 	uint16_t bad[VB_DCI_BAD_MAX];
 };
 
-/* The connection of an initiator, or of one of its lanes. */
+/* The connection of an initiator, or of one of its channels. */
 struct vb_dci {
 	enum vb_dci_state state;
 	bool by_adapter; /* the adapter decides on full */
@@ -64,10 +64,10 @@ struct vb_dci {
 	bool leaving;    /* left has to be told of the disconnect */
 	struct vb_dc_dest dest, left;
 	uint32_t left_connection;
-	/* The stream that took the lane when it was empty, and the places in the send queue behind
-	 * its newest WQE and behind that of others. */
+	/* The stream that took the channel when it was empty, and the places in the send queue
+	 * behind its newest WQE and behind that of others. */
 	uint32_t stream, own_end, other_end;
-	struct vb_dci_streams *streams; /* the same in all lanes; NULL: without streams */
+	struct vb_dci_streams *streams; /* the same in all channels; NULL: without streams */
 };
 
 enum vb_dct_use {
@@ -81,7 +81,7 @@ struct vb_dct_entry {
 	struct vb_gid gid; /* the initiator's */
 	uint16_t lid;
 	uint32_t qpn;
-	uint8_t lane;
+	uint8_t channel;
 	enum vb_dct_use use;
 	vb_time last; /* packet */
 };
@@ -94,7 +94,7 @@ struct vb_dct {
 	struct vb_qp *context[VB_DCT_CONTEXTS + 1];
 };
 
-/* connect.c: the connection of an initiator or a lane begins to be. */
+/* connect.c: the connection of an initiator or a channel begins to be. */
 int vb_dci_begin(struct vb_qp *qp, const struct vb_dc_init *init);
 /* It is connected, or connecting, to where a packet with @path came from. */
 bool vb_dci_is_with(const struct vb_qp *qp, const struct vb_path *path);
@@ -119,24 +119,24 @@ VB_COLD void vb_dci_leave(struct vb_qp *qp);
 int vb_dci_streams_create(struct vb_qp *qp, const struct vb_dc_init *init,
 			  const struct vb_qp_cap *cap);
 void vb_dci_streams_free(struct vb_qp *qp);
-/* Lane @i of any QP: 0 is the QP itself; NULL: it has no more. A lane has itself only. */
-static inline struct vb_qp *vb_qp_lane(const struct vb_qp *qp, uint32_t i)
+/* Lane @i of any QP: 0 is the QP itself; NULL: it has no more. A channel has itself only. */
+static inline struct vb_qp *vb_qp_channel(const struct vb_qp *qp, uint32_t i)
 {
 	const struct vb_dci_streams *s = qp->dci && !qp->parent ? qp->dci->streams : NULL;
 
 	if (i == 0)
 		return (struct vb_qp *)(uintptr_t)qp;
-	return s && i < s->lane_cnt ? s->lane[i] : NULL;
+	return s && i < s->channel_cnt ? s->channel[i] : NULL;
 }
-/* The QP of the lane, or of the context of a target. */
+/* The QP of the channel, or of the context of a target. */
 static inline struct vb_qp *vb_qp_whole(struct vb_qp *qp)
 {
 	return qp->parent ? qp->parent : qp;
 }
-/* The lane that takes the next work of @stream; it has been put into its send queue. */
+/* The channel that takes the next work of @stream; it has been put into its send queue. */
 struct vb_qp *vb_dci_choose(struct vb_qp *qp, uint32_t stream);
-void vb_dci_posted(struct vb_qp *lane, struct vb_swqe *w);
-/* The lane of any QP with what was posted first of all that is queued; NULL: nothing is. */
+void vb_dci_posted(struct vb_qp *channel, struct vb_swqe *w);
+/* The channel of any QP with what was posted first of all that is queued; NULL: nothing is. */
 struct vb_qp *vb_qp_oldest(const struct vb_qp *qp);
 /* The oldest WQE has failed: true when that ends its stream alone, which has been done then. */
 VB_COLD bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The initiator, or one of its lanes (streams.c): which target it is connected to. Work for another
- * target, or of another stream in the same lane, waits until what was sent is acknowledged; to
- * another target a disconnect and a connect leave then, and the requests behind them: at once, or
- * (full handshake) when the target has answered. After a loss the connect goes first again: it says
- * where to go on. facts B.8; IBT-25
+ * The initiator, or one of its channels (streams.c): which target it is connected to. Work for
+ * another target, or of another stream in the same channel, waits until what was sent is
+ * acknowledged; to another target a disconnect and a connect leave then, and the requests behind
+ * them: at once, or (full handshake) when the target has answered. After a loss the connect goes
+ * first again: it says where to go on. facts B.8; IBT-25
  */
 #include "core/dc/dc.h"
 
@@ -36,12 +36,12 @@ static void dci_release(struct vb_qp *qp)
 static void dci_reset(struct vb_qp *qp, vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
 	dci->state = VB_DCI_CLOSED;
 	dci->has_dest = dci->leaving = false;
-	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
-		vb_qp_reset(lane, now);
+	for (uint32_t i = 1; (channel = vb_qp_channel(qp, i)); i++)
+		vb_qp_reset(channel, now);
 	if (dci->streams)
 		dci->streams->bad_cnt = 0;
 }
@@ -54,8 +54,8 @@ static bool says_no(const struct vb_qp *qp, const struct vb_hdr *hdr)
 	       vb_psn_eq(hdr->psn, qp->req.psn_una);
 }
 
-static enum vb_verdict lane_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-				 vb_time now)
+static enum vb_verdict channel_recv(struct vb_qp *qp, const struct vb_hdr *hdr,
+				    const struct vb_rx *rx, vb_time now)
 {
 	struct vb_dci *dci = qp->dci;
 
@@ -80,11 +80,11 @@ static enum vb_verdict lane_recv(struct vb_qp *qp, const struct vb_hdr *hdr, con
 static enum vb_verdict dci_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 				vb_time now)
 {
-	struct vb_qp *lane = vb_qp_lane(qp, hdr->dc.lane);
+	struct vb_qp *channel = vb_qp_channel(qp, hdr->dc.channel);
 
 	if (!(vb_hdr_opcode(hdr)->flags & VB_OP_RESPONSE))
 		return VB_VERDICT_UNEXPECTED;
-	return lane ? lane_recv(lane, hdr, rx, now) : VB_VERDICT_SOURCE;
+	return channel ? channel_recv(channel, hdr, rx, now) : VB_VERDICT_SOURCE;
 }
 
 static const struct vb_req_hooks dci_hooks = {

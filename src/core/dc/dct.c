@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The target: a context with RC's responder for each lane of an initiator that is connected. A
+ * The target: a context with RC's responder for each channel of an initiator that is connected. A
  * context is a QP that no table knows, with the number, the SRQ, the CQ and the PD of the target;
  * its errors end the connection and not the target. facts B.8; IBT-25
  */
@@ -92,8 +92,8 @@ static void end_contexts(struct vb_qp *qp, bool forget, vb_time now)
 	}
 }
 
-/* The context that the lane of the initiator that @hdr is of has or had, VB_DCT_CONTEXTS when none
- * is known. */
+/* The context that the channel of the initiator that @hdr is of has or had, VB_DCT_CONTEXTS when
+ * none is known. */
 static uint32_t context_find(struct vb_dct *dct, const struct vb_path *from,
 			     const struct vb_hdr *hdr)
 {
@@ -101,8 +101,9 @@ static uint32_t context_find(struct vb_dct *dct, const struct vb_path *from,
 		uint32_t i = (dct->recent + n) % VB_DCT_CONTEXTS;
 		const struct vb_dct_entry *e = &dct->entry[i];
 
-		if (e->use != VB_DCT_FREE && e->qpn == hdr->dc.sqpn && e->lane == hdr->dc.lane &&
-		    e->lid == from->slid && vb_gid_eq(&e->gid, &from->sgid)) {
+		if (e->use != VB_DCT_FREE && e->qpn == hdr->dc.sqpn &&
+		    e->channel == hdr->dc.channel && e->lid == from->slid &&
+		    vb_gid_eq(&e->gid, &from->sgid)) {
 			dct->recent = i;
 			return i;
 		}
@@ -158,7 +159,7 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 	c->attr.path.sl = vb_path_has_lid(rx->path) ? rx->path->sl : c->attr.path.sl;
 	c->attr.path.udp_sport = rx->path->udp_sport;
 	c->dc_connection = hdr->dc.connection;
-	c->dc_lane = hdr->dc.lane;
+	c->dc_channel = hdr->dc.channel;
 	for (uint32_t k = 0; k < VB_DCT_RESOURCES; k++)
 		resp->res[k] = (struct vb_resource){0};
 	*resp = (struct vb_responder){
@@ -257,7 +258,7 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 	dct->entry[i] = (struct vb_dct_entry){.gid = rx->path->sgid,
 					      .lid = rx->path->slid,
 					      .qpn = hdr->dc.sqpn,
-					      .lane = hdr->dc.lane,
+					      .channel = hdr->dc.channel,
 					      .use = VB_DCT_LIVE,
 					      .last = now};
 	context_begin(c, hdr, rx, now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Streams of an initiator: in which lane their work waits, sends and fails. A stream that has
- * nothing queued takes an empty lane and keeps it until its work is done, so as many streams as
- * there are lanes run side by side, and what holds back one of them holds back no other. Streams
- * beyond that share a lane, where work goes one after the other. Nothing of a stream is ever in two
- * lanes: that is its order. docs/dc.md
+ * Streams of an initiator: in which channel their work waits, sends and fails. A stream that has
+ * nothing queued takes an empty channel and keeps it until its work is done, so as many streams as
+ * there are channels run side by side, and what holds back one of them holds back no other. Streams
+ * beyond that share a channel, where work goes one after the other. Nothing of a stream is ever in
+ * two channels: that is its order. docs/dc.md
  */
 #include "base/assert.h"
 #include "core/dc/dc.h"
@@ -13,22 +13,22 @@
 
 #include <errno.h>
 
-static int add_lane(struct vb_qp *qp, uint8_t number, const struct vb_dc_init *init,
-		    const struct vb_qp_cap *cap)
+static int add_channel(struct vb_qp *qp, uint8_t number, const struct vb_dc_init *init,
+		       const struct vb_qp_cap *cap)
 {
-	struct vb_qp *lane = vb_qp_new_part(qp);
+	struct vb_qp *channel = vb_qp_new_part(qp);
 	int err;
 
-	if (!lane)
+	if (!channel)
 		return -ENOMEM;
-	qp->dci->streams->lane[number] = lane;
-	lane->dc_lane = number;
-	lane->attr.cap = *cap;
-	err = vb_sq_init(lane, cap);
+	qp->dci->streams->channel[number] = channel;
+	channel->dc_channel = number;
+	channel->attr.cap = *cap;
+	err = vb_sq_init(channel, cap);
 	if (!err)
-		err = vb_dci_begin(lane, init);
+		err = vb_dci_begin(channel, init);
 	if (!err)
-		lane->dci->streams = qp->dci->streams;
+		channel->dci->streams = qp->dci->streams;
 	return err;
 }
 
@@ -42,14 +42,14 @@ int vb_dci_streams_create(struct vb_qp *qp, const struct vb_dc_init *init,
 	if (!s)
 		return -ENOMEM;
 	qp->dci->streams = s;
-	s->lane_cnt = 1u << init->log_streams;
+	s->channel_cnt = 1u << init->log_streams;
 	s->bad_max = 1u << init->log_errored;
-	s->lane[0] = qp;
-	/* Deadlines are the lanes', and a QP of the table has one place for them. */
-	h->lane_cnt += s->lane_cnt - 1;
-	err = vb_timerq_reserve(h, h->qp_cap + h->lane_cnt);
-	for (uint32_t i = 1; !err && i < s->lane_cnt; i++)
-		err = add_lane(qp, (uint8_t)i, init, cap);
+	s->channel[0] = qp;
+	/* Deadlines are the channels', and a QP of the table has one place for them. */
+	h->channel_cnt += s->channel_cnt - 1;
+	err = vb_timerq_reserve(h, h->qp_cap + h->channel_cnt);
+	for (uint32_t i = 1; !err && i < s->channel_cnt; i++)
+		err = add_channel(qp, (uint8_t)i, init, cap);
 	return err;
 }
 
@@ -57,17 +57,17 @@ void vb_dci_streams_free(struct vb_qp *qp)
 {
 	struct vb_dci_streams *s = qp->dci->streams;
 
-	for (uint32_t i = 1; i < s->lane_cnt; i++) {
-		if (s->lane[i])
-			vb_qp_free_memory(s->lane[i]);
+	for (uint32_t i = 1; i < s->channel_cnt; i++) {
+		if (s->channel[i])
+			vb_qp_free_memory(s->channel[i]);
 	}
-	qp->hca->lane_cnt -= s->lane_cnt - 1;
+	qp->hca->channel_cnt -= s->channel_cnt - 1;
 	vb_free(qp->hca, s);
 }
 
-static bool is_empty(const struct vb_qp *lane)
+static bool is_empty(const struct vb_qp *channel)
 {
-	return lane->sq.head == lane->sq.tail;
+	return channel->sq.head == channel->sq.tail;
 }
 
 /* WQEs before place @end are still queued. */
@@ -76,23 +76,23 @@ static bool is_before_end(const struct vb_sq *sq, uint32_t end)
 	return sq->head != sq->tail && (int32_t)(end - sq->head) > 0;
 }
 
-static bool is_owner(const struct vb_qp *lane, uint32_t stream)
+static bool is_owner(const struct vb_qp *channel, uint32_t stream)
 {
-	return lane->dci->stream == stream && is_before_end(&lane->sq, lane->dci->own_end);
+	return channel->dci->stream == stream && is_before_end(&channel->sq, channel->dci->own_end);
 }
 
-static const struct vb_dc_dest *dest_at(const struct vb_qp *lane, uint32_t idx)
+static const struct vb_dc_dest *dest_at(const struct vb_qp *channel, uint32_t idx)
 {
-	return vb_swqe_dest(vb_sq_at(&lane->sq, idx));
+	return vb_swqe_dest(vb_sq_at(&channel->sq, idx));
 }
 
-/* Among what others queued in a lane that is not theirs. */
-static bool is_guest(const struct vb_qp *lane, uint32_t stream)
+/* Among what others queued in a channel that is not theirs. */
+static bool is_guest(const struct vb_qp *channel, uint32_t stream)
 {
-	if (!is_before_end(&lane->sq, lane->dci->other_end))
+	if (!is_before_end(&channel->sq, channel->dci->other_end))
 		return false;
-	for (uint32_t i = lane->dci->other_end; i != lane->sq.head; i--) {
-		if (dest_at(lane, i - 1)->stream == stream)
+	for (uint32_t i = channel->dci->other_end; i != channel->sq.head; i--) {
+		if (dest_at(channel, i - 1)->stream == stream)
 			return true;
 	}
 	return false;
@@ -105,15 +105,15 @@ struct vb_qp *vb_dci_choose(struct vb_qp *qp, uint32_t stream)
 
 	if (!s)
 		return qp;
-	/* From the same lane on each time: there its last connection is. */
-	home = s->lane[stream & (s->lane_cnt - 1)];
-	for (uint32_t i = 0; i < s->lane_cnt; i++) {
-		struct vb_qp *lane = s->lane[(stream + i) & (s->lane_cnt - 1)];
+	/* From the same channel on each time: there its last connection is. */
+	home = s->channel[stream & (s->channel_cnt - 1)];
+	for (uint32_t i = 0; i < s->channel_cnt; i++) {
+		struct vb_qp *channel = s->channel[(stream + i) & (s->channel_cnt - 1)];
 
-		if (is_owner(lane, stream))
-			return lane;
-		if (!empty && is_empty(lane))
-			empty = lane;
+		if (is_owner(channel, stream))
+			return channel;
+		if (!empty && is_empty(channel))
+			empty = channel;
 	}
 	if (!empty || is_guest(home, stream))
 		return home;
@@ -121,31 +121,31 @@ struct vb_qp *vb_dci_choose(struct vb_qp *qp, uint32_t stream)
 	return empty;
 }
 
-void vb_dci_posted(struct vb_qp *lane, struct vb_swqe *w)
+void vb_dci_posted(struct vb_qp *channel, struct vb_swqe *w)
 {
 	struct vb_dc_dest *dest = vb_swqe_put_dest(w);
-	struct vb_dci *dci = lane->dci;
+	struct vb_dci *dci = channel->dci;
 
 	if (!dci->streams)
 		return;
 	dest->nr = dci->streams->post_cnt++;
-	VB_ASSERT_ALL(w == vb_sq_at(&lane->sq, lane->sq.tail - 1));
+	VB_ASSERT_ALL(w == vb_sq_at(&channel->sq, channel->sq.tail - 1));
 	if (dest->stream == dci->stream)
-		dci->own_end = lane->sq.tail;
+		dci->own_end = channel->sq.tail;
 	else
-		dci->other_end = lane->sq.tail;
+		dci->other_end = channel->sq.tail;
 }
 
 struct vb_qp *vb_qp_oldest(const struct vb_qp *qp)
 {
-	struct vb_qp *best = NULL, *lane;
+	struct vb_qp *best = NULL, *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		if (is_empty(lane))
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
+		if (is_empty(channel))
 			continue;
-		if (!best || (int32_t)(dest_at(lane, lane->sq.head)->nr -
+		if (!best || (int32_t)(dest_at(channel, channel->sq.head)->nr -
 				       dest_at(best, best->sq.head)->nr) < 0)
-			best = lane;
+			best = channel;
 	}
 	return best;
 }
@@ -161,8 +161,8 @@ bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream)
 	return false;
 }
 
-/* Work of the stream that is still queued, which is in this lane, fails as well, each piece at its
- * turn. */
+/* Work of the stream that is still queued, which is in this channel, fails as well, each piece at
+ * its turn. */
 static void doom(struct vb_qp *qp, uint32_t stream)
 {
 	for (uint32_t i = qp->sq.head; i != qp->sq.tail; i++) {

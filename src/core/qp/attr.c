@@ -104,10 +104,10 @@ static int attr_reserve(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t m
 	struct vb_peer *peer = NULL;
 	struct vb_resource *res = NULL;
 
-	/* An initiator of DC, or each of its lanes, has many peers, and one allowance for all of
+	/* An initiator of DC, or each of its channels, has many peers, and one allowance for all of
 	 * them. */
 	if ((mask & VB_QP_PATH_MTU) && qp->dci) {
-		struct vb_gid own = {{0xff, qp->dc_lane, (uint8_t)(qp->qpn >> 16),
+		struct vb_gid own = {{0xff, qp->dc_channel, (uint8_t)(qp->qpn >> 16),
 				      (uint8_t)(qp->qpn >> 8), (uint8_t)qp->qpn}};
 
 		peer = vb_peer_get(h, &own);
@@ -187,9 +187,9 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 	if (mask & VB_QP_MAX_DEST_RD_ATOMIC)
 		to->max_dest_rd_atomic = a->max_dest_rd_atomic;
 	if (mask & (VB_QP_TIMEOUT | VB_QP_RETRY_CNT))
-		vb_rto_reset(
-		    &qp->rto, vb_qp_rules(qp), to->timeout, to->retry_cnt,
-		    vb_rng_stream(qp->hca->cfg.seed, "adp", (uint32_t)qp->dc_lane << 24 | qp->qpn));
+		vb_rto_reset(&qp->rto, vb_qp_rules(qp), to->timeout, to->retry_cnt,
+			     vb_rng_stream(qp->hca->cfg.seed, "adp",
+					   (uint32_t)qp->dc_channel << 24 | qp->qpn));
 	if (mask & VB_QP_RNR_RETRY)
 		qp->req.rnr_left = to->rnr_retry;
 }
@@ -294,10 +294,10 @@ static void attr_apply(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t
 
 static void look_if_drained(struct vb_qp *qp, vb_time now)
 {
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		lane->ops->on_sqd(lane, now);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		channel->ops->on_sqd(channel, now);
 }
 
 int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask, vb_time now)
@@ -318,15 +318,15 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_CUR_STATE, .value = from,
 				 .bound = qp->state);
 
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 	struct vb_refusal why;
 	int err = vb_qp_transition_check(qp->type, from, to, mask, &why);
 
 	if (err)
 		return vb_refuse(h, err, why);
 	err = attr_check(qp, attr, mask);
-	for (uint32_t i = 0; !err && (lane = vb_qp_lane(qp, i)); i++)
-		err = attr_reserve(lane, attr, mask);
+	for (uint32_t i = 0; !err && (channel = vb_qp_channel(qp, i)); i++)
+		err = attr_reserve(channel, attr, mask);
 	if (err)
 		return err;
 	if (to == VB_QPS_RESET) {
@@ -339,8 +339,8 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 		vb_qp_enter_err(qp, now);
 		return 0;
 	}
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		attr_apply(lane, attr, mask, to, now);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		attr_apply(channel, attr, mask, to, now);
 	if (to == VB_QPS_SQD && from == VB_QPS_RTS)
 		look_if_drained(qp, now);
 	return 0;
@@ -348,15 +348,15 @@ int vb_qp_modify(struct vb_qp *qp, const struct vb_qp_attr *attr, uint32_t mask,
 
 void vb_qp_query(const struct vb_qp *qp, struct vb_qp_attr *attr)
 {
-	const struct vb_qp *lane;
+	const struct vb_qp *channel;
 
 	*attr = qp->attr;
 	if (qp->opened)
 		return; /* as its target was when it was last heard of */
 	attr->sq_draining = false;
 	attr->qp_state = attr->cur_qp_state = qp->state;
-	for (uint32_t i = 0; qp->state == VB_QPS_SQD && (lane = vb_qp_lane(qp, i)); i++)
-		attr->sq_draining |= lane->sq_draining;
+	for (uint32_t i = 0; qp->state == VB_QPS_SQD && (channel = vb_qp_channel(qp, i)); i++)
+		attr->sq_draining |= channel->sq_draining;
 	attr->rq_psn = qp->state >= VB_QPS_RTR ? qp->resp.epsn.v : qp->attr.rq_psn;
 	attr->sq_psn = qp->state >= VB_QPS_RTS ? qp->req.psn_nxt.v : qp->attr.sq_psn;
 }

@@ -9,7 +9,7 @@
 #include "core/qp/qp.h"
 #include "core/sched/peer.h"
 #include "core/sched/sched.h"
-#include "core/share/loan.h"
+#include "core/share/migration.h"
 
 #include <errno.h>
 #include <string.h>
@@ -137,7 +137,7 @@ void vb_recv_complete_error(struct vb_qp *qp, enum vb_wc_status status, uint32_t
 	vb_recv_complete(qp, &wc, false, now);
 }
 
-/* The QP, or the lane of it, with the WQE that was posted first; NULL: nothing is queued. */
+/* The QP, or the channel of it, with the WQE that was posted first; NULL: nothing is queued. */
 static struct vb_qp *oldest_of(struct vb_qp *qp)
 {
 	if (qp->ops->req)
@@ -147,10 +147,10 @@ static struct vb_qp *oldest_of(struct vb_qp *qp)
 
 static void flush_send(struct vb_qp *qp, vb_time now)
 {
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
-	while ((lane = oldest_of(qp)))
-		vb_send_complete(lane, VB_WC_WR_FLUSH_ERR, 0, now);
+	while ((channel = oldest_of(qp)))
+		vb_send_complete(channel, VB_WC_WR_FLUSH_ERR, 0, now);
 	VB_ASSERT_ALL(qp->sq.head == qp->sq.tail && qp->sq.nxt == qp->sq.tail);
 	/* What never left takes no PSN: a UC or UD QP goes on from here. */
 	qp->req.psn_una = qp->req.psn_max = qp->req.psn_post = qp->req.psn_nxt;
@@ -171,7 +171,7 @@ static void flush_recv(struct vb_qp *qp, vb_time now)
 void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 {
 	bool enters = qp->state != VB_QPS_ERR;
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
 	if (enters) {
 		vb_qp_set_state(qp, VB_QPS_ERR, now);
@@ -188,8 +188,8 @@ void vb_qp_enter_err(struct vb_qp *qp, vb_time now)
 			qp->ops->fail(qp, now);
 	}
 	flush_send(qp, now);
-	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
-		vb_qp_enter_err(lane, now);
+	for (uint32_t i = 1; (channel = vb_qp_channel(qp, i)); i++)
+		vb_qp_enter_err(channel, now);
 	flush_recv(qp, now);
 	VB_ASSERT_ALL(!qp->sr && !qp->resp.rwqe_held && qp->state == VB_QPS_ERR);
 	/* A QP that must still say NAK says it, behind the responses that come before it. */

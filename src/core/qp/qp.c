@@ -72,7 +72,7 @@ static int table_grow(struct vb_hca *h)
 
 	if (!table)
 		return -ENOMEM;
-	if (vb_timerq_reserve(h, cap + h->lane_cnt)) {
+	if (vb_timerq_reserve(h, cap + h->channel_cnt)) {
 		vb_free(h, table);
 		return -ENOMEM;
 	}
@@ -122,11 +122,11 @@ static int qp_insert(struct vb_hca *h, struct vb_qp *qp)
 /* Makes @qp the QP1 of @port. */
 static int gsi_insert(struct vb_hca *h, struct vb_qp *qp, uint8_t port)
 {
-	int err = vb_timerq_reserve(h, h->qp_cap + h->lane_cnt + 1);
+	int err = vb_timerq_reserve(h, h->qp_cap + h->channel_cnt + 1);
 
 	if (err)
 		return err;
-	h->lane_cnt++;
+	h->channel_cnt++;
 	h->gsi[port] = qp;
 	qp->qpn = VB_QPN_GSI;
 	qp->attr.port = port;
@@ -239,7 +239,7 @@ void vb_qp_free_memory(struct vb_qp *qp)
 		qp->ops->release(qp);
 	vb_free(h, qp->cc.ctl.dfx);
 	vb_free(h, qp->cc.spread);
-	vb_free(h, qp->loan);
+	vb_free(h, qp->mig);
 	vb_free(h, qp->openers);
 	vb_free(h, qp->resp.rwqe);
 	vb_sq_free(qp);
@@ -284,7 +284,7 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 {
 	struct vb_hca *h = pd ? pd->hca : init->xrcd->hca;
 	int err = init_check(h, pd, init);
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
 	if (err)
 		return err;
@@ -308,8 +308,8 @@ int vb_qp_create(struct vb_pd *pd, struct vb_qp_init *init, struct vb_qp **out)
 		vb_qp_free_memory(qp);
 		return err;
 	}
-	for (uint32_t i = 1; (lane = vb_qp_lane(qp, i)); i++)
-		lane->qpn = qp->qpn;
+	for (uint32_t i = 1; (channel = vb_qp_channel(qp, i)); i++)
+		channel->qpn = qp->qpn;
 	qp->attr.cap = init->cap;
 	count_uses(qp, 1);
 	if (qp->xrcd)
@@ -366,7 +366,7 @@ void vb_qp_free(struct vb_qp *qp)
 
 	if (qp->type == VB_QPT_GSI) {
 		h->gsi[qp->attr.port] = NULL;
-		h->lane_cnt--;
+		h->channel_cnt--;
 	} else {
 		*qp_slot(h, qp->qpn) = NULL;
 		h->qp_cnt--;
@@ -452,10 +452,10 @@ enum vb_qp_type vb_qp_get_type(const struct vb_qp *qp)
 
 uint32_t vb_qp_unacked(const struct vb_qp *qp)
 {
-	const struct vb_qp *lane;
+	const struct vb_qp *channel;
 	uint32_t cnt = 0;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		cnt += vb_psn_span(lane->req.psn_una, lane->req.psn_nxt);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		cnt += vb_psn_span(channel->req.psn_una, channel->req.psn_nxt);
 	return cnt;
 }

@@ -25,7 +25,7 @@
 struct vb_sr;
 struct vb_dci;
 struct vb_dct;
-struct vb_xrc_loan;
+struct vb_xrc_migration;
 struct vb_xrc_openers;
 
 /*
@@ -34,7 +34,7 @@ struct vb_xrc_openers;
  * needs all up to VB_QP_HOT_RECV_END, one that leaves all up to VB_QP_HOT_SEND_END.
  */
 struct vb_qp {
-	struct vb_qp *parent; /* context of a DCT, lane of a DCI: that; NULL: a QP of its own */
+	struct vb_qp *parent; /* context of a DCT, channel of a DCI: that; NULL: a QP of its own */
 	uint32_t mcast_cnt;   /* groups it is attached to */
 	uint32_t refused;     /* extensions that the consumer does not want */
 	uint32_t piece_pkts;  /* of one READ request; 0: no limit */
@@ -58,7 +58,7 @@ struct vb_qp {
 	uint32_t dc_connection; /* DCI and context: the number of the connection */
 	bool is_active, sq_sig_all, comm_est, sqd_notify, sq_draining;
 	bool owes_requests; /* responses filled the last quantum; see sched.c */
-	uint8_t dc_lane;    /* DCI and context: which of the initiator's */
+	uint8_t dc_channel; /* DCI and context: which of the initiator's */
 	bool is_counted;    /* some of cntr are there */
 	struct vb_sr *sr;   /* selective repeat; NULL: not offered */
 	struct vb_dci *dci; /* DCI only */
@@ -78,8 +78,8 @@ struct vb_qp {
 	struct vb_xrcd *xrcd;
 	struct vb_rq rq;
 	struct vb_cq *recv_cq;
-	struct vb_dct *dct;       /* DCT only */
-	struct vb_xrc_loan *loan; /* XRC_TGT that serves, or is, another HCA's; else NULL */
+	struct vb_dct *dct;           /* DCT only */
+	struct vb_xrc_migration *mig; /* XRC_TGT that serves, or is, another HCA's; else NULL */
 	struct vb_event_source ev;
 	struct vb_path ack_path;      /* of ACKs and NAKs while ack_dscp_force; see ack.c */
 	struct vb_comp_cntr *cntr[4]; /* by enum vb_counted; NULL: nobody counts. count.c */

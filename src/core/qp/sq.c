@@ -49,25 +49,25 @@ static size_t sq_ring_size(const struct vb_sq *sq)
 size_t vb_qp_ring_size(const struct vb_qp *qp)
 {
 	size_t size = vb_rq_ring_size(&qp->rq);
-	const struct vb_qp *lane;
+	const struct vb_qp *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		size += sq_ring_size(&lane->sq);
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		size += sq_ring_size(&channel->sq);
 	return size;
 }
 
 void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
 {
 	uint8_t *to = mem;
-	struct vb_qp *lane;
+	struct vb_qp *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		struct vb_sq *sq = &lane->sq;
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
+		struct vb_sq *sq = &channel->sq;
 
 		if (!sq->slots)
 			continue;
 		memcpy(to, sq->slots, ((size_t)sq->mask + 1) * sq->stride);
-		vb_sq_free(lane);
+		vb_sq_free(channel);
 		sq->slots = to;
 		sq->is_lent = true;
 		to += sq_ring_size(sq);
@@ -257,35 +257,35 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 		return -ENOMEM;
 
 	const struct vb_req_hooks *hooks = qp->ops->req;
-	struct vb_qp *lane = hooks ? hooks->choose(qp, wr->dc_stream) : qp;
-	struct vb_sq *sq = &lane->sq;
+	struct vb_qp *channel = hooks ? hooks->choose(qp, wr->dc_stream) : qp;
+	struct vb_sq *sq = &channel->sq;
 	struct vb_swqe *w = vb_sq_at(sq, sq->tail);
 	uint64_t length = wr_length(wr);
 
 	VB_ASSERT(sq->tail - sq->head <= sq->mask);
-	w->status = (uint8_t)wr_status(lane, wr, length);
-	wqe_fill(lane, w, wr);
-	fetch_value(lane, w, wr);
-	wqe_place(lane, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
+	w->status = (uint8_t)wr_status(channel, wr, length);
+	wqe_fill(channel, w, wr);
+	fetch_value(channel, w, wr);
+	wqe_place(channel, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
 	sq->tail++;
 	if (hooks)
-		hooks->posted(lane, w);
+		hooks->posted(channel, w);
 	if (qp->state == VB_QPS_ERR)
 		vb_qp_enter_err(qp, now);
 	else if (qp->state == VB_QPS_SQE)
 		vb_qp_enter_sqe(qp, now);
 	else
-		vb_sched_activate(lane);
+		vb_sched_activate(channel);
 	return 0;
 }
 
 uint32_t vb_qp_send_room(const struct vb_qp *qp)
 {
 	uint32_t room = qp->sq.wr_max;
-	const struct vb_qp *lane;
+	const struct vb_qp *channel;
 
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++)
-		room -= lane->sq.tail - lane->sq.head;
-	VB_ASSERT_ALL(room <= qp->sq.wr_max); /* the lanes have no more than one queue has */
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++)
+		room -= channel->sq.tail - channel->sq.head;
+	VB_ASSERT_ALL(room <= qp->sq.wr_max); /* the channels have no more than one queue has */
 	return room;
 }

@@ -65,7 +65,7 @@ void vb_qp_set_state(struct vb_qp *qp, enum vb_qp_state to, vb_time now)
 	VB_ASSERT(next_states[qp->state] >> to & 1);
 	VB_ASSERT(is_context || to != VB_QPS_RTR || qp->state == VB_QPS_INIT);
 	VB_ASSERT(!qp->ops->is_acked || to != VB_QPS_SQE);
-	if (!qp->parent || is_context) /* that of a lane is its QP's */
+	if (!qp->parent || is_context) /* that of a channel is its QP's */
 		vb_qp_trace(qp, VB_TRACE_QP_STATE, now, qp->state, to, 0, 0);
 	qp->state = to;
 }

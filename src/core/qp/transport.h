@@ -16,15 +16,15 @@ struct vb_xrcd;
 
 /*
  * What a transport adds to RC's requester: all of it, or the table is absent. Such a QP may consist
- * of several lanes, each with a send queue and a requester.
+ * of several channels, each with a send queue and a requester.
  */
 struct vb_req_hooks {
-	/* The lane that takes work of @stream; it has taken @w. */
+	/* The channel that takes work of @stream; it has taken @w. */
 	struct vb_qp *(*choose)(struct vb_qp *qp, uint32_t stream);
-	void (*posted)(struct vb_qp *lane, struct vb_swqe *w);
+	void (*posted)(struct vb_qp *channel, struct vb_swqe *w);
 	/* Work of @stream fails as soon as it is posted. */
 	bool (*is_bad)(const struct vb_qp *qp, uint32_t stream);
-	/* The lane with what was posted first of all that is queued; NULL: nothing is. */
+	/* The channel with what was posted first of all that is queued; NULL: nothing is. */
 	struct vb_qp *(*oldest)(const struct vb_qp *qp);
 	/* What holds back the packet of @w that is next; it changes nothing. */
 	enum vb_block (*gate)(const struct vb_qp *qp, const struct vb_swqe *w);
@@ -81,7 +81,8 @@ struct vb_transport_ops {
 	void (*gone)(struct vb_xrcd *x);
 	/* An async event: false when nobody here has the QP. */
 	bool (*raise)(struct vb_qp *qp, enum vb_async ev);
-	/* A CNP, in place of congestion control; whether a lane is with who sent it @from there. */
+	/* A CNP, in place of congestion control; whether a channel is with who sent it @from there.
+	 */
 	enum vb_verdict (*on_cnp)(struct vb_qp *qp, const struct vb_hdr *hdr,
 				  const struct vb_rx *rx, vb_time now);
 	bool (*is_with)(const struct vb_qp *qp, const struct vb_path *from);

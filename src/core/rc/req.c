@@ -95,7 +95,7 @@ void vb_req_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 static void sqd_check_drained(struct vb_qp *qp)
 {
 	const struct vb_requester *req = &qp->req;
-	const struct vb_qp *lane;
+	const struct vb_qp *channel;
 
 	if (qp->state != VB_QPS_SQD || !qp->sq_draining || !vb_psn_eq(req->psn_una, req->psn_max))
 		return;
@@ -106,8 +106,8 @@ static void sqd_check_drained(struct vb_qp *qp)
 		return;
 	qp->sq_draining = false;
 	qp = vb_qp_whole(qp);
-	for (uint32_t i = 0; (lane = vb_qp_lane(qp, i)); i++) {
-		if (lane->sq_draining)
+	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
+		if (channel->sq_draining)
 			return;
 	}
 	if (qp->sqd_notify) {

@@ -42,7 +42,7 @@ int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
 	if (kbps > VB_RATE_KBPS_MAX)
 		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_ABOVE, .value = kbps,
 				 .bound = VB_RATE_KBPS_MAX);
-	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT || vb_qp_lane(qp, 1))
+	if (qp->type == VB_QPT_XRC_TGT || qp->type == VB_QPT_DCT || vb_qp_channel(qp, 1))
 		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_QP);
 	if (qp->state != VB_QPS_RTR && qp->state != VB_QPS_RTS && qp->state != VB_QPS_SQD)
 		return VB_REFUSE(qp->hca, -EINVAL, VB_REFUSAL_RATE_STATE, .value = qp->state);

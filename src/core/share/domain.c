@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Domains that have names: those of several HCAs with one name are one. See loan.h. */
-#include "core/share/loan.h"
+/* Domains that have names: those of several HCAs with one name are one. See migration.h. */
+#include "core/share/migration.h"
 #include "core/share/open.h"
 
 #include <errno.h>
@@ -60,21 +60,21 @@ void vb_xrcd_share(struct vb_xrcd *x, const struct vb_xrcd_name *name)
 		vb_xrcd_shrink(old);
 }
 
-/* Borrowers in the domain return what they have, and go. */
-static void end_borrowers(struct vb_xrcd *x)
+/* Holders in the domain return what they have, and go. */
+static void end_holders(struct vb_xrcd *x)
 {
 	for (struct vb_list *l = x->targets.next, *next; l != &x->targets; l = next) {
 		struct vb_qp *qp = vb_container_of(l, struct vb_qp, target);
 
 		next = l->next;
-		if (vb_xrc_is_borrower(qp))
+		if (vb_xrc_is_holder(qp))
 			(void)vb_qp_destroy(qp);
 	}
 }
 
 int vb_xrcd_destroy(struct vb_xrcd *x)
 {
-	end_borrowers(x);
+	end_holders(x);
 	if (!is_abandoned(x))
 		return -EBUSY;
 	x->is_closed = true;

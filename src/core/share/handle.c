@@ -39,7 +39,7 @@ struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn)
 
 	if (!qp)
 		return vb_xrc_handle_find(x, qpn);
-	return qp->xrcd == x && !vb_xrc_is_borrower(qp) && !qp->opened ? qp : NULL;
+	return qp->xrcd == x && !vb_xrc_is_holder(qp) && !qp->opened ? qp : NULL;
 }
 
 static int say(const struct vb_xrcd *x, uint32_t qpn, enum vb_xrc_kind kind)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the HCAs that share a responder say to each other. See loan.h and open.h. */
+/* What the HCAs that share a responder say to each other. See migration.h and open.h. */
 #include "core/rc/rc.h"
 #include "core/share/handle.h"
-#include "core/share/loan.h"
+#include "core/share/migration.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,27 +14,28 @@ static struct vb_xrc_pool *pool_of(struct vb_hca *h)
 	return h->xrc_pool;
 }
 
-struct vb_xrc_loan *vb_xrc_loan_new(struct vb_qp *qp)
+struct vb_xrc_migration *vb_xrc_migration_new(struct vb_qp *qp)
 {
-	struct vb_xrc_loan *loan = pool_of(qp->hca) ? vb_alloc(qp->hca, sizeof *loan) : NULL;
+	struct vb_xrc_migration *mig = pool_of(qp->hca) ? vb_alloc(qp->hca, sizeof *mig) : NULL;
 
-	if (loan) {
-		vb_list_init(&loan->link);
-		loan->qp = qp;
-		qp->loan = loan;
+	if (mig) {
+		vb_list_init(&mig->link);
+		mig->qp = qp;
+		qp->mig = mig;
 	}
-	return loan;
+	return mig;
 }
 
-void vb_xrc_later(struct vb_xrc_loan *loan)
+void vb_xrc_later(struct vb_xrc_migration *mig)
 {
-	if (vb_list_is_empty(&loan->link))
-		vb_list_append(&loan->qp->hca->loans, &loan->link);
+	if (vb_list_is_empty(&mig->link))
+		vb_list_append(&mig->qp->hca->migrations, &mig->link);
 }
 
-int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, const struct vb_rx *rx)
+int vb_xrc_say(struct vb_xrc_migration *mig, enum vb_xrc_kind kind, bool state,
+	       const struct vb_rx *rx)
 {
-	struct vb_qp *qp = loan->qp;
+	struct vb_qp *qp = mig->qp;
 	struct vb_hca *h = qp->hca;
 	struct vb_xrc_msg *m = (struct vb_xrc_msg *)(void *)h->xrc_pool->msg;
 	uint8_t *at = (uint8_t *)(m + 1);
@@ -42,10 +43,10 @@ int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, cons
 	*m = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
 				 .kind = kind,
 				 .qpn = vb_xrc_number(qp),
-				 .serial = loan->serial,
+				 .serial = mig->serial,
 				 .name = qp->xrcd->name,
-				 .events = kind == VB_XRC_RETURN ? loan->events : 0,
-				 .is_lent = loan->is_lent};
+				 .events = kind == VB_XRC_RETURN ? mig->events : 0,
+				 .is_migrated = mig->is_migrated};
 	if (state) {
 		m->state_len = (uint32_t)vb_xrc_state_size(qp);
 		vb_xrc_state_put(qp, (struct vb_xrc_state *)(void *)at);
@@ -56,7 +57,7 @@ int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, cons
 		vb_rx_copy(rx, at);
 		at += rx->len;
 	}
-	return h->cfg.xrc_send(h->cfg.xrc_ctx, loan->peer, m, (size_t)(at - (uint8_t *)m));
+	return h->cfg.xrc_send(h->cfg.xrc_ctx, mig->peer, m, (size_t)(at - (uint8_t *)m));
 }
 
 void vb_xrc_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,

@@ -16,7 +16,7 @@ static struct vb_qp *target_find(const struct vb_hca *h, const struct vb_xrc_msg
 {
 	struct vb_qp *qp = vb_qp_find(h, m->qpn);
 
-	return qp && qp->xrcd && !qp->opened && !vb_xrc_is_borrower(qp) &&
+	return qp && qp->xrcd && !qp->opened && !vb_xrc_is_holder(qp) &&
 		       qp->xrcd->name.ino == m->name.ino && qp->xrcd->name.dev == m->name.dev
 		   ? qp
 		   : NULL;

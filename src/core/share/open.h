@@ -13,7 +13,7 @@
 #ifndef VB_CORE_SHARE_OPEN_H
 #define VB_CORE_SHARE_OPEN_H
 
-#include "core/share/loan.h"
+#include "core/share/migration.h"
 
 /* Behind an OPEN, an ASK and an ANSWER. */
 struct vb_xrc_inquiry {

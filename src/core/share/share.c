@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an HCA does for all the responders that it shares. See loan.h and open.h. */
-#include "core/share/loan.h"
+/* What an HCA does for all the responders that it shares. See migration.h and open.h. */
+#include "core/share/migration.h"
 #include "core/share/open.h"
 
 #include <errno.h>
@@ -18,14 +18,14 @@ int vb_xrc_take_message(struct vb_hca *h, uint32_t peer, const void *msg, size_t
 	if (m->kind >= VB_XRC_OPEN)
 		return vb_xrc_open_take(h, peer, m, now);
 	if (m->kind < VB_XRC_RETURN)
-		return vb_xrc_borrower_take(h, peer, m, now);
+		return vb_xrc_holder_take(h, peer, m, now);
 	vb_xrc_owner_take(h, peer, m, now);
 	return 0;
 }
 
 bool vb_xrc_waits(const struct vb_hca *h)
 {
-	return !vb_list_is_empty(&h->loans) || !vb_list_is_empty(&h->openers);
+	return !vb_list_is_empty(&h->migrations) || !vb_list_is_empty(&h->openers);
 }
 
 bool vb_xrc_run(struct vb_hca *h, vb_time now)
@@ -34,18 +34,19 @@ bool vb_xrc_run(struct vb_hca *h, vb_time now)
 
 	vb_xrc_openers_run(h);
 	vb_list_init(&todo);
-	while (!vb_list_is_empty(&h->loans)) {
-		struct vb_list *l = h->loans.next;
+	while (!vb_list_is_empty(&h->migrations)) {
+		struct vb_list *l = h->migrations.next;
 
 		vb_list_remove(l);
 		vb_list_append(&todo, l);
 	}
 	while (!vb_list_is_empty(&todo)) {
-		struct vb_xrc_loan *loan = vb_container_of(todo.next, struct vb_xrc_loan, link);
+		struct vb_xrc_migration *mig =
+		    vb_container_of(todo.next, struct vb_xrc_migration, link);
 
-		vb_list_remove(&loan->link);
-		if (loan->borrows ? vb_xrc_borrower_run(loan, now) : vb_xrc_owner_run(loan, now))
-			vb_xrc_later(loan);
+		vb_list_remove(&mig->link);
+		if (mig->is_holder ? vb_xrc_holder_run(mig, now) : vb_xrc_owner_run(mig, now))
+			vb_xrc_later(mig);
 	}
 	return vb_xrc_waits(h);
 }
@@ -53,12 +54,12 @@ bool vb_xrc_run(struct vb_hca *h, vb_time now)
 void vb_xrc_probe(struct vb_hca *h, vb_time now)
 {
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
-		struct vb_xrc_loan *loan = h->qp[i] ? h->qp[i]->loan : NULL;
+		struct vb_xrc_migration *mig = h->qp[i] ? h->qp[i]->mig : NULL;
 
-		if (loan && loan->borrows) {
-			vb_xrc_borrower_probe(loan, now);
-		} else if (loan && loan->is_lent) {
-			vb_xrc_owner_probe(loan, now);
+		if (mig && mig->is_holder) {
+			vb_xrc_holder_probe(mig, now);
+		} else if (mig && mig->is_migrated) {
+			vb_xrc_owner_probe(mig, now);
 		}
 		if (h->qp[i])
 			vb_xrc_open_probe(h->qp[i]);

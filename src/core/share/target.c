@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The target of XRC as a row of differences from RC: the other half of it, whose responder may be
- * lent to another HCA. IBA A14; IBT-22
+ * away at another HCA. IBA A14; IBT-22
  */
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
-#include "core/share/loan.h"
+#include "core/share/migration.h"
 #include "core/share/open.h"
 
 static enum vb_verdict target_recv(struct vb_qp *qp, const struct vb_hdr *hdr,
@@ -19,15 +19,15 @@ static enum vb_verdict target_recv(struct vb_qp *qp, const struct vb_hdr *hdr,
 static enum vb_verdict target_cnp(struct vb_qp *qp, const struct vb_hdr *hdr,
 				  const struct vb_rx *rx, vb_time now)
 {
-	if (qp->loan && vb_xrc_is_lent(qp))
+	if (qp->mig && vb_xrc_is_away(qp))
 		return vb_xrc_recv(qp, hdr, rx, now);
 	return vb_cc_take_cnp(qp, rx->path, now);
 }
 
 static void target_leave(struct vb_qp *qp)
 {
-	if (qp->loan)
-		vb_xrc_end_loan(qp);
+	if (qp->mig)
+		vb_xrc_end_migration(qp);
 }
 
 static void target_reset(struct vb_qp *qp, vb_time now)
@@ -39,20 +39,20 @@ static void target_reset(struct vb_qp *qp, vb_time now)
 static void target_fail(struct vb_qp *qp, vb_time now)
 {
 	(void)now;
-	if (qp->loan)
-		vb_xrc_fail_loan(qp);
+	if (qp->mig)
+		vb_xrc_fail_migration(qp);
 }
 
 /* Others hear of it as well. False: nobody here has the QP. */
 static bool note_event(struct vb_qp *qp, enum vb_async ev)
 {
-	struct vb_xrc_loan *borrower = vb_xrc_is_borrower(qp) ? qp->loan : NULL;
+	struct vb_xrc_migration *holder = vb_xrc_is_holder(qp) ? qp->mig : NULL;
 
-	if (borrower)
-		borrower->events |= 1u << ev;
+	if (holder)
+		holder->events |= 1u << ev;
 	if (qp->openers)
 		vb_xrc_tell_openers(qp, ev);
-	return !borrower && !vb_xrc_is_orphan(qp);
+	return !holder && !vb_xrc_is_orphan(qp);
 }
 
 const struct vb_transport_ops vb_xrc_tgt_ops = {

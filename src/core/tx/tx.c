@@ -25,7 +25,7 @@ struct vb_tx *vb_tx_begin(struct vb_tx_batch *b, const struct vb_qp *qp, struct 
 	hdr->pkey = vb_qp_pkey(qp);
 	hdr->dqpn = qp->attr.dest_qpn;
 	hdr->psn = psn;
-	hdr->dc.lane = qp->dc_lane;
+	hdr->dc.channel = qp->dc_channel;
 	hdr->dc.sqpn = qp->qpn;
 	hdr->dc.connection = qp->dc_connection;
 	return tx;

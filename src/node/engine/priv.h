@@ -4,7 +4,7 @@
  * wait/progress.c (the thread), addr.c (local addresses), backlog.c (a full link),
  * control/settings.c (settings), control/cc.c (congestion control), control/csr.c (registers of
  * QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c (how fast they
- * are), wait/oversubscribed.c (how crowded), wait/sleep.c (threads that sleep for an event),
+ * are), wait/oversubscribed.c (how oversubscribed), wait/sleep.c (threads that sleep for an event),
  * wait/watch.c (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not
  * run), flow.c (receivers of this host), xrc.c (domains of several processes).
  */
@@ -118,7 +118,7 @@ struct vb_progress_thread {
 	uint32_t linger_skip;  /* ... and packets to take without waiting for the next */
 	uint32_t beaten;       /* times in a row that the application was faster at a packet */
 	uint32_t in_vain;      /* times in a row that it was woken while the application polled */
-	vb_time nap_until;     /* parked on a crowded machine: until then; else 0 */
+	vb_time nap_until;     /* parked on an oversubscribed machine: until then; else 0 */
 	uint32_t late;         /* ... and found that the application had taken the packet */
 };
 
@@ -201,11 +201,12 @@ struct vb_engine {
 	vb_time progress_at;      /* when the application's last progress or doorbell did */
 	bool sleeps;              /* it was about to sleep then, and has not come back */
 	_Atomic uint32_t in_vain; /* looks of it in a row that found nothing */
-	_Atomic uint32_t idle_polls;   /* ... with nothing between them that takes time */
-	_Atomic uint32_t polls;        /* its looks in a row with little between them */
-	_Atomic vb_time crowded_until; /* see wait/oversubscribed.c; 0: it is not known to be */
-	_Atomic vb_dur crowded_for;    /* ... and how long that was held to last */
-	pthread_t poller;              /* who made progress, or posted, last */
+	_Atomic uint32_t idle_polls; /* ... with nothing between them that takes time */
+	_Atomic uint32_t polls;      /* its looks in a row with little between them */
+	/* See wait/oversubscribed.c; 0: it is not known to be. */
+	_Atomic vb_time oversubscribed_until;
+	_Atomic vb_dur oversubscribed_for; /* ... and how long that was held to last */
+	pthread_t poller;                  /* who made progress, or posted, last */
 	_Atomic bool held_up; /* a receiver of this host has to read before a GSO batch can leave */
 	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
 	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
@@ -273,11 +274,11 @@ VB_COLD void vb_engine_note_cnp(struct vb_engine *e, uint32_t qpn, vb_time now);
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t);
 
 /* wait/oversubscribed.c: there are more programs that poll than processors, so that one that polls
- * may not have been able to for VB_ENGINE_CROWDED_POLLS_NS. Takes no lock. */
-#define VB_ENGINE_CROWDED_POLLS_NS (4 * VB_MSEC)
-bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now);
+ * may not have been able to for VB_ENGINE_OVERSUBSCRIBED_POLLS_NS. Takes no lock. */
+#define VB_ENGINE_OVERSUBSCRIBED_POLLS_NS (4 * VB_MSEC)
+bool vb_engine_is_oversubscribed(const struct vb_engine *e, vb_time now);
 /* The application is about to sleep by itself. */
-void vb_engine_forget_crowd(struct vb_engine *e);
+void vb_engine_forget_oversubscription(struct vb_engine *e);
 
 /* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
  * to have as well. Returns the bytes that may be in flight towards one peer of any host. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC domains of several processes: the messages of core/share/loan.h from one engine to another.
- * Each process with such a domain has a mailbox, a datagram socket named by a random token that it
- * shows in host memory, by slot. Nothing of it can come from the wire, and the kernel says of which
- * user a sender is. A slot's next owner has another token, so nobody takes it for the last one.
+ * XRC domains of several processes: the messages of core/share/migration.h from one engine to
+ * another. Each process with such a domain has a mailbox, a datagram socket named by a random token
+ * that it shows in host memory, by slot. Nothing of it can come from the wire, and the kernel says
+ * of which user a sender is. A slot's next owner has another token, so nobody takes it for the last
+ * one.
  */
 #include "node/engine/priv.h"
 

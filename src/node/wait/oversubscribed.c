@@ -3,12 +3,12 @@
  * More programs that poll than there are processors. Whoever polls in vain there keeps a processor
  * from those it waits for, and from a progress thread that would read what it has sent.
  *
- * First it only lets others run. When that takes long, others did run: the machine is crowded, and
- * for a while a program that does nothing but poll sleeps in its polls until a packet comes, a
- * moment at most. Then it is asked again, and the while doubles for as long as the answer is the
- * same. A program that does something else between two polls is not held up. The progress thread
- * stays parked for longer in the meantime, because a program that polls may have to wait for a
- * processor, and to take its packets from it would only make two threads of one.
+ * First it only lets others run. When that takes long, others did run: the machine is
+ * oversubscribed, and for a while a program that does nothing but poll sleeps in its polls until a
+ * packet comes, a moment at most. Then it is asked again, and the while doubles for as long as the
+ * answer is the same. A program that does something else between two polls is not held up. The
+ * progress thread stays parked for longer in the meantime, because a program that polls may have to
+ * wait for a processor, and to take its packets from it would only make two threads of one.
  *
  * Not with a silent link (link/link.h), where a descriptor alone does not tell who waits.
  */
@@ -25,14 +25,14 @@
 /* It took so long: others did run, or an interrupt came between... */
 #define OTHERS_RAN_NS (10 * VB_USEC)
 /* ... and so they will for so long, at first and at most. */
-#define CROWDED_MIN_NS VB_MSEC
-#define CROWDED_MAX_NS (16 * VB_MSEC)
+#define OVERSUBSCRIBED_MIN_NS VB_MSEC
+#define OVERSUBSCRIBED_MAX_NS (16 * VB_MSEC)
 /* Polls in a row with nothing between them and nothing to find, before one sleeps... */
 #define IDLE_POLLS_MAX 2u
 /* ... for so long at most; a receiver that is full and pacing have timers only, many and short,
  * which may be late by as much as they may be for the progress thread. */
 #define NAP_NS (300 * VB_USEC)
-#define NAP_MAX_NS (VB_ENGINE_CROWDED_POLLS_NS / 2)
+#define NAP_MAX_NS (VB_ENGINE_OVERSUBSCRIBED_POLLS_NS / 2)
 #define LEEWAY_NS (200 * VB_USEC)
 
 /* Directly: ppoll() of the C library is a point at which a thread may be cancelled. */
@@ -59,33 +59,33 @@ static void nap_briefly(struct vb_engine *e, vb_time now)
 	vb_lock_drop(&e->lock);
 }
 
-static void set_crowded(struct vb_engine *e, vb_time until, vb_dur length)
+static void set_oversubscribed(struct vb_engine *e, vb_time until, vb_dur length)
 {
-	atomic_store_explicit(&e->crowded_until, until, memory_order_relaxed);
-	atomic_store_explicit(&e->crowded_for, length, memory_order_relaxed);
+	atomic_store_explicit(&e->oversubscribed_until, until, memory_order_relaxed);
+	atomic_store_explicit(&e->oversubscribed_for, length, memory_order_relaxed);
 }
 
 static void let_others_run(struct vb_engine *e)
 {
-	vb_dur length = atomic_load_explicit(&e->crowded_for, memory_order_relaxed) * 2;
+	vb_dur length = atomic_load_explicit(&e->oversubscribed_for, memory_order_relaxed) * 2;
 	vb_time before = vb_engine_now(), after;
 
 	sched_yield();
 	after = vb_engine_now();
 	if (vb_link_is_silent(e->link) || after - before < e->slow * OTHERS_RAN_NS) {
-		set_crowded(e, 0, 0);
+		set_oversubscribed(e, 0, 0);
 		return;
 	}
-	length = length < CROWDED_MIN_NS ? CROWDED_MIN_NS : length;
-	length = length > CROWDED_MAX_NS ? CROWDED_MAX_NS : length;
-	set_crowded(e, after + length, length);
+	length = length < OVERSUBSCRIBED_MIN_NS ? OVERSUBSCRIBED_MIN_NS : length;
+	length = length > OVERSUBSCRIBED_MAX_NS ? OVERSUBSCRIBED_MAX_NS : length;
+	set_oversubscribed(e, after + length, length);
 }
 
-bool vb_engine_is_crowded(const struct vb_engine *e, vb_time now)
+bool vb_engine_is_oversubscribed(const struct vb_engine *e, vb_time now)
 {
-	vb_time until = atomic_load_explicit(&e->crowded_until, memory_order_relaxed);
+	vb_time until = atomic_load_explicit(&e->oversubscribed_until, memory_order_relaxed);
 
-	return until && now < until + VB_ENGINE_CROWDED_POLLS_NS;
+	return until && now < until + VB_ENGINE_OVERSUBSCRIBED_POLLS_NS;
 }
 
 void vb_engine_found(struct vb_engine *e)
@@ -95,18 +95,18 @@ void vb_engine_found(struct vb_engine *e)
 }
 
 /* It looks once more, and that look shall not make it late. */
-void vb_engine_forget_crowd(struct vb_engine *e)
+void vb_engine_forget_oversubscription(struct vb_engine *e)
 {
 	vb_engine_found(e);
 	atomic_store_explicit(&e->held_up, false, memory_order_relaxed);
-	set_crowded(e, 0, 0);
+	set_oversubscribed(e, 0, 0);
 }
 
 void vb_engine_yield(struct vb_engine *e)
 {
 	/* Who is to read may be waiting for this very processor. */
 	bool held_up = atomic_load_explicit(&e->held_up, memory_order_relaxed);
-	vb_time until = atomic_load_explicit(&e->crowded_until, memory_order_relaxed);
+	vb_time until = atomic_load_explicit(&e->oversubscribed_until, memory_order_relaxed);
 
 	if (until && atomic_load_explicit(&e->idle_polls, memory_order_relaxed) >= IDLE_POLLS_MAX) {
 		vb_time now = vb_engine_now();

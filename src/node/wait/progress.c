@@ -101,8 +101,8 @@ void vb_progress_thread_notice(struct vb_engine *e, vb_time now)
 	struct vb_progress_thread *s = &e->progress_thread;
 	vb_time due;
 
-	if (s->parked &&
-	    (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN || vb_engine_is_crowded(e, now)))
+	if (s->parked && (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN ||
+			  vb_engine_is_oversubscribed(e, now)))
 		return;
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
 	due = e->reply.held ? now + e->slow * NAP_MAX_NS : due_here(e, now);
@@ -132,7 +132,7 @@ void vb_engine_expect_sleep(struct vb_engine *e)
 		vb_engine_send_rest(e);
 	s->handover = e->sleeps = true;
 	atomic_store_explicit(&e->polls, 0, memory_order_relaxed);
-	vb_engine_forget_crowd(e);
+	vb_engine_forget_oversubscription(e);
 	if (s->parked || atomic_load_explicit(&s->napping, memory_order_relaxed))
 		kick_thread(e);
 }
@@ -310,14 +310,14 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 	struct vb_progress_thread *s = &e->progress_thread;
 	vb_engine_runs(e, now);
 
-	bool crowded = vb_engine_is_crowded(e, now);
-	vb_dur recent = crowded ? VB_ENGINE_CROWDED_POLLS_NS : e->slow * POLLS_NS;
+	bool oversubscribed = vb_engine_is_oversubscribed(e, now);
+	vb_dur recent = oversubscribed ? VB_ENGINE_OVERSUBSCRIBED_POLLS_NS : e->slow * POLLS_NS;
 	bool polls =
-	    now - e->progress_at < recent && !s->handover && (crowded || polls_steadily(e));
+	    now - e->progress_at < recent && !s->handover && (oversubscribed || polls_steadily(e));
 	bool due = vb_engine_due(e, now, 0) <= now;
 
 	s->kicked = false;
-	s->nap_until = crowded && polls ? e->progress_at + recent : 0;
+	s->nap_until = oversubscribed && polls ? e->progress_at + recent : 0;
 	if (s->parked && polls)
 		return;
 	if (s->parked)
@@ -326,7 +326,7 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 	 * packet, no more. */
 	if (packet)
 		s->in_vain = polls ? s->in_vain + 1 : 0;
-	s->parked = !s->handover && ((crowded && polls) || s->beaten >= BEATEN_MAX ||
+	s->parked = !s->handover && ((oversubscribed && polls) || s->beaten >= BEATEN_MAX ||
 				     (polls && s->in_vain >= IN_VAIN_MAX));
 	if (s->parked)
 		return;

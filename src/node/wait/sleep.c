@@ -211,7 +211,7 @@ bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t 
 	p->taken = true;
 	p->seq = seq;
 	p->seen = seen;
-	vb_engine_forget_crowd(e);
+	vb_engine_forget_oversubscription(e);
 	vb_engine_send_rest(e);
 	vb_progress_thread_yield_wakeup(e);
 	return true;

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The borrower of a responder: a target QP that carries out what is for the SRQs of this HCA. See
- * loan.h. */
+/* The holder of a responder: a target QP that carries out what is for the SRQs of this HCA. See
+ * migration.h. */
 #include "core/cc/point.h"
 #include "core/rc/rc.h"
-#include "core/share/loan.h"
+#include "core/share/migration.h"
 
 #include <errno.h>
 
-/* The borrower of the target, the first in its list from then on: packets come in GSO batches. */
-static struct vb_xrc_loan *borrower_find(struct vb_xrcd *x, uint32_t peer, uint32_t qpn)
+/* The holder of the target, the first in its list from then on: packets come in GSO batches. */
+static struct vb_xrc_migration *holder_find(struct vb_xrcd *x, uint32_t peer, uint32_t qpn)
 {
 	for (struct vb_list *l = x->targets.next; l != &x->targets; l = l->next) {
 		struct vb_qp *qp = vb_container_of(l, struct vb_qp, target);
 
-		if (!vb_xrc_is_borrower(qp) || qp->loan->peer != peer || qp->loan->owner_qpn != qpn)
+		if (!vb_xrc_is_holder(qp) || qp->mig->peer != peer || qp->mig->owner_qpn != qpn)
 			continue;
 		vb_list_remove(l);
 		vb_list_append(x->targets.next, l);
-		return qp->loan;
+		return qp->mig;
 	}
 	return NULL;
 }
 
-static struct vb_xrc_loan *borrower_new(struct vb_xrcd *x, uint32_t peer, uint32_t qpn)
+static struct vb_xrc_migration *holder_new(struct vb_xrcd *x, uint32_t peer, uint32_t qpn)
 {
 	struct vb_qp_init init = {.type = VB_QPT_XRC_TGT, .xrcd = x};
 	struct vb_qp *qp;
@@ -30,16 +30,16 @@ static struct vb_xrc_loan *borrower_new(struct vb_xrcd *x, uint32_t peer, uint32
 	if (vb_qp_create(NULL, &init, &qp))
 		return NULL;
 
-	struct vb_xrc_loan *loan = vb_xrc_loan_new(qp);
+	struct vb_xrc_migration *mig = vb_xrc_migration_new(qp);
 
-	if (!loan) {
+	if (!mig) {
 		(void)vb_qp_destroy(qp); /* nobody uses it */
 		return NULL;
 	}
-	loan->borrows = true;
-	loan->peer = peer;
-	loan->owner_qpn = qpn;
-	return loan;
+	mig->is_holder = true;
+	mig->peer = peer;
+	mig->owner_qpn = qpn;
+	return mig;
 }
 
 static bool path_eq(const struct vb_path *a, const struct vb_path *b)
@@ -80,16 +80,16 @@ static int set_up(struct vb_qp *qp, const struct vb_qp_attr *as, vb_time now)
 				  now);
 }
 
-static void carry_out(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_time now)
+static void carry_out(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m, vb_time now)
 {
-	struct vb_qp *qp = loan->qp;
+	struct vb_qp *qp = mig->qp;
 	struct vb_rx rx = vb_xrc_msg_packet(m, &qp->attr.path);
 	struct vb_hdr hdr = {0};
 
 	if (vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len) != VB_VERDICT_OK ||
 	    qp->state != VB_QPS_RTR)
 		return;
-	loan->is_busy = true;
+	mig->is_busy = true;
 	if (hdr.opcode == VB_OPCODE_CNP)
 		(void)vb_cc_take_cnp(qp, rx.path, now);
 	else if ((hdr.opcode & VB_TRANSPORT_MASK) == qp->ops->transport &&
@@ -97,12 +97,12 @@ static void carry_out(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_t
 		(void)vb_resp_recv(qp, &hdr, &rx, now);
 }
 
-/* Nothing is left of the target: a receive WQE that the borrower holds completes with a flush. */
-static void borrower_end(struct vb_xrc_loan *loan, vb_time now)
+/* Nothing is left of the target: a receive WQE that the holder holds completes with a flush. */
+static void holder_end(struct vb_xrc_migration *mig, vb_time now)
 {
-	struct vb_qp *qp = loan->qp;
+	struct vb_qp *qp = mig->qp;
 
-	loan->is_lent = false;
+	mig->is_migrated = false;
 	vb_resp_nak_done(&qp->resp);
 	vb_qp_enter_err(qp, now);
 	(void)vb_qp_destroy(qp); /* of multicast it knows nothing */
@@ -110,54 +110,54 @@ static void borrower_end(struct vb_xrc_loan *loan, vb_time now)
 
 /* Returns the state when it was asked for, or has failed, and nothing is left to say; true while it
  * waits for that. */
-bool vb_xrc_borrower_run(struct vb_xrc_loan *loan, vb_time now)
+bool vb_xrc_holder_run(struct vb_xrc_migration *mig, vb_time now)
 {
-	struct vb_qp *qp = loan->qp;
+	struct vb_qp *qp = mig->qp;
 	bool failed = qp->state == VB_QPS_ERR;
 	int err;
 
-	if (!loan->is_lent || !(failed || loan->recall))
+	if (!mig->is_migrated || !(failed || mig->recall))
 		return false;
 	if (failed ? vb_resp_owes_nak(&qp->resp) : vb_resp_owes(qp))
 		return true;
-	err = vb_xrc_say(loan, VB_XRC_RETURN, true, NULL);
+	err = vb_xrc_say(mig, VB_XRC_RETURN, true, NULL);
 	if (err == -EAGAIN)
 		return true;
-	loan->is_lent = loan->recall = false;
+	mig->is_migrated = mig->recall = false;
 	qp->resp.ack_due = false;
 	vb_resp_nak_done(&qp->resp);
 	if (err || failed)
-		borrower_end(loan, now);
+		holder_end(mig, now);
 	return false;
 }
 
-static void give_back(struct vb_xrc_loan *loan, vb_time now)
+static void give_back(struct vb_xrc_migration *mig, vb_time now)
 {
-	loan->recall = true;
-	if (vb_xrc_borrower_run(loan, now))
-		vb_xrc_later(loan);
+	mig->recall = true;
+	if (vb_xrc_holder_run(mig, now))
+		vb_xrc_later(mig);
 }
 
 /* A state that nothing is done with goes back: then nobody minds when this process is killed. */
-void vb_xrc_borrower_probe(struct vb_xrc_loan *loan, vb_time now)
+void vb_xrc_holder_probe(struct vb_xrc_migration *mig, vb_time now)
 {
-	int err = vb_xrc_say(loan, VB_XRC_HAVE, false, NULL);
+	int err = vb_xrc_say(mig, VB_XRC_HAVE, false, NULL);
 
 	if (err && err != -EAGAIN)
-		borrower_end(loan, now);
-	else if (loan->is_lent && !loan->is_busy)
-		give_back(loan, now);
+		holder_end(mig, now);
+	else if (mig->is_migrated && !mig->is_busy)
+		give_back(mig, now);
 	else
-		loan->is_busy = false;
+		mig->is_busy = false;
 }
 
 void vb_xrc_give_back(struct vb_hca *h, vb_time now)
 {
 	for (uint32_t i = 0; i < h->qp_cap; i++) {
-		struct vb_xrc_loan *loan = h->qp[i] ? h->qp[i]->loan : NULL;
+		struct vb_xrc_migration *mig = h->qp[i] ? h->qp[i]->mig : NULL;
 
-		if (loan && loan->borrows && loan->is_lent)
-			give_back(loan, now);
+		if (mig && mig->is_holder && mig->is_migrated)
+			give_back(mig, now);
 	}
 }
 
@@ -165,46 +165,46 @@ static int on_lend(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, 
 {
 	const struct vb_xrc_state *state = vb_xrc_msg_state(m);
 	struct vb_xrcd *x = vb_xrcd_find(h, &m->name);
-	struct vb_xrc_loan *loan = x ? borrower_find(x, peer, m->qpn) : NULL;
+	struct vb_xrc_migration *mig = x ? holder_find(x, peer, m->qpn) : NULL;
 
-	if (x && !loan)
-		loan = borrower_new(x, peer, m->qpn);
-	if (!loan || m->state_len < sizeof *state || set_up(loan->qp, &state->attr, now)) {
+	if (x && !mig)
+		mig = holder_new(x, peer, m->qpn);
+	if (!mig || m->state_len < sizeof *state || set_up(mig->qp, &state->attr, now)) {
 		vb_xrc_answer(h, peer, m, VB_XRC_REFUSE, true);
 		return 0;
 	}
-	loan->serial = m->serial;
-	loan->recall = false;
-	loan->events = 0;
-	loan->is_lent = true;
-	if (state->state != VB_QPS_RTR || vb_xrc_state_take(loan->qp, state, m->state_len, now)) {
-		borrower_end(loan, now);
+	mig->serial = m->serial;
+	mig->recall = false;
+	mig->events = 0;
+	mig->is_migrated = true;
+	if (state->state != VB_QPS_RTR || vb_xrc_state_take(mig->qp, state, m->state_len, now)) {
+		holder_end(mig, now);
 		vb_xrc_answer(h, peer, m, VB_XRC_GONE, false);
 		return -EPROTO;
 	}
-	carry_out(loan, m, now);
+	carry_out(mig, m, now);
 	return 0;
 }
 
-int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
+int vb_xrc_holder_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
 	struct vb_xrcd *x = vb_xrcd_find(h, &m->name);
-	struct vb_xrc_loan *loan = x ? borrower_find(x, peer, m->qpn) : NULL;
+	struct vb_xrc_migration *mig = x ? holder_find(x, peer, m->qpn) : NULL;
 
-	if (m->kind == VB_XRC_LEND)
+	if (m->kind == VB_XRC_MIGRATE)
 		return on_lend(h, peer, m, now);
 	if (m->kind == VB_XRC_END) {
-		if (loan)
-			borrower_end(loan, now);
+		if (mig)
+			holder_end(mig, now);
 		return 0;
 	}
-	if (!loan || !loan->is_lent || loan->serial != m->serial) {
+	if (!mig || !mig->is_migrated || mig->serial != m->serial) {
 		vb_xrc_answer(h, peer, m, VB_XRC_GONE, false);
 		return 0;
 	}
 	if (m->kind == VB_XRC_PACKET)
-		carry_out(loan, m, now);
+		carry_out(mig, m, now);
 	if (m->kind == VB_XRC_RECALL)
-		give_back(loan, now);
+		give_back(mig, now);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target whose SRQs are in several adapters of one host, see core/share/loan.h: requests of every
- * kind in any order, with loss and full queues, what is refused, and who goes when. IBT-22
+ * A target whose SRQs are in several adapters of one host, see core/share/migration.h: requests of
+ * every kind in any order, with loss and full queues, what is refused, and who goes when. IBT-22
  */
 #include "xrc_env.h"
 
@@ -75,8 +75,8 @@ static void all_kinds(uint32_t loss, uint32_t room)
 	assert_true(received > ROUNDS / 4);
 	for (uint32_t i = OWNER; i < HOSTS; i++)
 		assert_int_equal(*(uint64_t *)(void *)cell_of(i, COUNTS), counted[i]);
-	assert_true(w.said[VB_XRC_LEND] > ROUNDS / 10);
-	assert_int_equal(w.said[VB_XRC_RETURN] + w.tgt->loan->is_lent, w.said[VB_XRC_LEND]);
+	assert_true(w.said[VB_XRC_MIGRATE] > ROUNDS / 10);
+	assert_int_equal(w.said[VB_XRC_RETURN] + w.tgt->mig->is_migrated, w.said[VB_XRC_MIGRATE]);
 	assert_true(w.said[VB_XRC_PACKET] > 0);
 	world_close();
 }
@@ -174,7 +174,7 @@ static void world_open_lent(void)
 	post(LEFT, VB_WR_SEND, 0, 0, 8);
 	world_run(VB_NEVER);
 	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
-	assert_true(w.tgt->loan->is_lent);
+	assert_true(w.tgt->mig->is_migrated);
 }
 
 static void send__to_an_srq_that_has_gone(void **state)
@@ -198,7 +198,7 @@ static void send__to_nobody(void **state)
 }
 
 /* The adapter that has the state goes without a word: nobody knows what it has done. */
-static void borrower__is_killed(void **state)
+static void holder__is_killed(void **state)
 {
 	(void)state;
 	world_open_lent();
@@ -212,8 +212,8 @@ static void borrower__is_killed(void **state)
 	world_close();
 }
 
-/* What is said of a loan before this one, and comes late, ends nothing. */
-static void message__of_an_earlier_loan(void **state)
+/* What is said of a migration before this one, and comes late, ends nothing. */
+static void message__of_an_earlier_migration(void **state)
 {
 	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_GONE};
 	struct env *e = &w.env[OWNER];
@@ -222,18 +222,18 @@ static void message__of_an_earlier_loan(void **state)
 	world_open_lent();
 	m.qpn = w.tgt->qpn;
 	m.name = w.xrcd[OWNER]->name;
-	m.serial = w.tgt->loan->serial - 1;
+	m.serial = w.tgt->mig->serial - 1;
 	assert_int_equal(vb_xrc_take_message(e->hca, FIRST_SLOT + LEFT, &m, sizeof m, e->now), 0);
-	assert_true(w.tgt->loan->is_lent);
+	assert_true(w.tgt->mig->is_migrated);
 	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_RTR);
-	m.serial = w.tgt->loan->serial;
+	m.serial = w.tgt->mig->serial;
 	assert_int_equal(vb_xrc_take_message(e->hca, FIRST_SLOT + LEFT, &m, sizeof m, e->now), 0);
 	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_ERR);
 	world_close();
 }
 
 /* One that closes its domain gives it back. */
-static void borrower__ends_in_order(void **state)
+static void holder__ends_in_order(void **state)
 {
 	(void)state;
 	world_open_lent();
@@ -248,16 +248,16 @@ static void borrower__ends_in_order(void **state)
 }
 
 /* One that has had nothing to do from one probe to the next gives it back, and may be killed. */
-static void borrower__is_idle(void **state)
+static void holder__is_idle(void **state)
 {
 	(void)state;
 	world_open_lent();
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
 	world_run(VB_NEVER);
-	assert_true(w.tgt->loan->is_lent);
+	assert_true(w.tgt->mig->is_migrated);
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
 	world_run(VB_NEVER);
-	assert_false(w.tgt->loan->is_lent);
+	assert_false(w.tgt->mig->is_migrated);
 	host_kill(LEFT);
 	vb_xrc_probe(w.env[OWNER].hca, w.env[OWNER].now);
 	post(OWNER, VB_WR_RDMA_WRITE, 0, WRITES, 8);
@@ -267,7 +267,7 @@ static void borrower__is_idle(void **state)
 }
 
 /* What is due when the state goes back is the owner's to send, and only its. */
-static void borrower__leaves_what_is_due(void **state)
+static void holder__leaves_what_is_due(void **state)
 {
 	struct vb_tx_batch b;
 	struct vb_qp *qp;
@@ -275,12 +275,12 @@ static void borrower__leaves_what_is_due(void **state)
 	(void)state;
 	world_open_lent();
 	qp = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
-	assert_true(vb_xrc_is_borrower(qp));
+	assert_true(vb_xrc_is_holder(qp));
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
 	qp->resp.ack_due = true;
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
 	(void)vb_xrc_run(w.env[LEFT].hca, w.env[LEFT].now);
-	assert_false(qp->loan->is_lent);
+	assert_false(qp->mig->is_migrated);
 	assert_false(qp->resp.ack_due);
 	assert_int_equal(env_tx(&w.env[LEFT], &b), 0);
 	world_run(VB_NEVER);
@@ -288,11 +288,11 @@ static void borrower__leaves_what_is_due(void **state)
 }
 
 /* It has a number, as every QP, but nobody reaches it by that. */
-static void borrower__is_addressed(void **state)
+static void holder__is_addressed(void **state)
 {
 	struct vb_hdr hdr = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY};
 	struct env *e = &w.env[LEFT];
-	struct vb_qp *borrower;
+	struct vb_qp *holder;
 
 	(void)state;
 	world_open();
@@ -300,10 +300,10 @@ static void borrower__is_addressed(void **state)
 	post_srq(LEFT, 1, 2);
 	post(LEFT, VB_WR_SEND, 0, 0, 8);
 	world_run(VB_NEVER);
-	borrower = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
-	assert_true(vb_xrc_is_borrower(borrower));
-	hdr.dqpn = vb_qp_number(borrower);
-	hdr.psn = borrower->resp.epsn;
+	holder = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	assert_true(vb_xrc_is_holder(holder));
+	hdr.dqpn = vb_qp_number(holder);
+	hdr.psn = holder->resp.epsn;
 	hdr.xrc_srqn = vb_srq_number(w.srq[LEFT]);
 	assert_int_equal(env_rx(e, 1, &hdr, 8), VB_VERDICT_UNEXPECTED);
 	env_no_event(e);
@@ -319,10 +319,10 @@ static void give_back__of_everything(void **state)
 	post_srq(RIGHT, 0, 1);
 	post(RIGHT, VB_WR_SEND, 0, 0, 8);
 	world_run(VB_NEVER);
-	assert_true(w.tgt->loan->is_lent);
+	assert_true(w.tgt->mig->is_migrated);
 	vb_xrc_give_back(w.env[RIGHT].hca, w.env[RIGHT].now);
 	world_run(VB_NEVER);
-	assert_false(w.tgt->loan->is_lent);
+	assert_false(w.tgt->mig->is_migrated);
 	world_close();
 }
 
@@ -345,7 +345,7 @@ static void owner__is_killed(void **state)
 	world_close();
 }
 
-/* In the middle of a message: the receive WQE that the borrower holds is flushed. */
+/* In the middle of a message: the receive WQE that the holder holds is flushed. */
 static void target__fails_in_a_message(void **state)
 {
 	struct vb_qp_attr a = {.qp_state = VB_QPS_ERR};
@@ -377,7 +377,7 @@ static void target__fails_in_a_message(void **state)
 }
 
 /* A CNP concerns the target, wherever its state is: it goes there and calls nothing back. */
-static void cnp__goes_to_the_borrower(void **state)
+static void cnp__goes_to_the_holder(void **state)
 {
 	struct vb_hdr cnp = {.opcode = VB_OPCODE_CNP, .pkey = VB_PKEY_DEFAULT};
 	struct vb_tx tx = {0};
@@ -388,7 +388,7 @@ static void cnp__goes_to_the_borrower(void **state)
 	post_srq(LEFT, 0, 1);
 	post(LEFT, VB_WR_SEND, 0, 0, 8);
 	world_run(VB_NEVER);
-	assert_true(vb_xrc_is_lent(w.tgt));
+	assert_true(vb_xrc_is_away(w.tgt));
 	handed = w.said[VB_XRC_PACKET];
 	cnp.dqpn = vb_qp_number(w.tgt);
 	tx.path = &w.ini->attr.path;
@@ -396,11 +396,11 @@ static void cnp__goes_to_the_borrower(void **state)
 	packet_move(&tx, 1);
 	assert_int_equal(w.said[VB_XRC_PACKET], handed + 1);
 	assert_int_equal(w.said[VB_XRC_RECALL], 0);
-	assert_true(vb_xrc_is_lent(w.tgt));
+	assert_true(vb_xrc_is_away(w.tgt));
 	world_close();
 }
 
-/* An owner hands on requests. A response among them, or a request when the borrower has failed, is
+/* An owner hands on requests. A response among them, or a request when the holder has failed, is
  * nothing to a responder. */
 static void packet__that_is_not_to_be_carried_out(void **state)
 {
@@ -409,7 +409,7 @@ static void packet__that_is_not_to_be_carried_out(void **state)
 		uint8_t pkt[VB_HDR_MAX + 8];
 	} m;
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_ACK, .pkey = VB_PKEY_DEFAULT};
-	struct vb_qp *borrower;
+	struct vb_qp *holder;
 	struct vb_psn epsn;
 	struct vb_wc wc;
 
@@ -421,37 +421,37 @@ static void packet__that_is_not_to_be_carried_out(void **state)
 	world_run(VB_NEVER);
 	while (vb_cq_poll(w.env[LEFT].cq, &wc, 1))
 		continue;
-	borrower = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
-	epsn = borrower->resp.epsn;
+	holder = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	epsn = holder->resp.epsn;
 	for (int i = 0; i < 2; i++) {
 		if (i) {
 			h.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY;
 			h.xrc_srqn = vb_srq_number(w.srq[LEFT]);
-			borrower->state = VB_QPS_ERR;
+			holder->state = VB_QPS_ERR;
 		}
 		h.dqpn = w.tgt->qpn;
 		h.psn = epsn;
 		m.head = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
 					     .kind = VB_XRC_PACKET,
 					     .qpn = w.tgt->qpn,
-					     .serial = w.tgt->loan->serial,
+					     .serial = w.tgt->mig->serial,
 					     .name = w.xrcd[LEFT]->name};
 		m.head.pkt_len = (uint32_t)vb_hdr_emit(&h, m.pkt) + (i ? 8 : 0);
 		(void)vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m,
 					  sizeof m.head + m.head.pkt_len, 1);
-		assert_true(vb_psn_eq(borrower->resp.epsn, epsn));
-		assert_int_equal(borrower->state, i ? VB_QPS_ERR : VB_QPS_RTR);
+		assert_true(vb_psn_eq(holder->resp.epsn, epsn));
+		assert_int_equal(holder->state, i ? VB_QPS_ERR : VB_QPS_RTR);
 		assert_int_equal(vb_cq_poll(w.env[LEFT].cq, &wc, 1), 0);
 	}
-	borrower->state = VB_QPS_RTR;
+	holder->state = VB_QPS_RTR;
 	world_close();
 }
 
 /* What no adapter sends is refused or changes nothing, and never does harm. */
 static void take_message__hostile(void **state)
 {
-	static struct loan_msg seen[VB_XRC_KINDS], m;
-	uint32_t lent = 0;
+	static struct migration_msg seen[VB_XRC_KINDS], m;
+	uint32_t migrated = 0;
 
 	(void)state;
 	world_open();
@@ -465,7 +465,7 @@ static void take_message__hostile(void **state)
 			    vb_qp_get_state(w.ini) == VB_QPS_ERR ||
 			    vb_rq_cnt(&w.srq[LEFT]->rq) > 60 ||
 			    w.ini->sq.tail - w.ini->sq.head > 60) {
-				lent += w.said[VB_XRC_LEND];
+				migrated += w.said[VB_XRC_MIGRATE];
 				world_close();
 				world_open();
 				w.room = QUEUE;
@@ -479,7 +479,7 @@ static void take_message__hostile(void **state)
 		for (uint32_t i = OWNER; i < HOSTS; i++) {
 			(void)host_step(i, r + 1);
 			for (uint32_t k = 0; k < w.cnt[i]; k++) {
-				struct loan_msg *q = &w.queue[i][(w.head[i] + k) % QUEUE];
+				struct migration_msg *q = &w.queue[i][(w.head[i] + k) % QUEUE];
 
 				seen[((struct vb_xrc_msg *)(void *)q->bytes)->kind] = *q;
 			}
@@ -493,7 +493,7 @@ static void take_message__hostile(void **state)
 		(void)vb_xrc_take_message(w.env[host].hca, from + FIRST_SLOT, m.bytes, m.len,
 					  r + 1);
 	}
-	assert_true(lent > 20);
+	assert_true(migrated > 20);
 	world_close();
 }
 
@@ -508,16 +508,16 @@ int main(void)
 	    cmocka_unit_test(send__to_an_srq_of_another_domain),
 	    cmocka_unit_test(send__to_an_srq_that_has_gone),
 	    cmocka_unit_test(send__to_nobody),
-	    cmocka_unit_test(borrower__is_killed),
-	    cmocka_unit_test(message__of_an_earlier_loan),
-	    cmocka_unit_test(borrower__ends_in_order),
-	    cmocka_unit_test(borrower__is_idle),
-	    cmocka_unit_test(borrower__leaves_what_is_due),
-	    cmocka_unit_test(borrower__is_addressed),
+	    cmocka_unit_test(holder__is_killed),
+	    cmocka_unit_test(message__of_an_earlier_migration),
+	    cmocka_unit_test(holder__ends_in_order),
+	    cmocka_unit_test(holder__is_idle),
+	    cmocka_unit_test(holder__leaves_what_is_due),
+	    cmocka_unit_test(holder__is_addressed),
 	    cmocka_unit_test(give_back__of_everything),
 	    cmocka_unit_test(owner__is_killed),
 	    cmocka_unit_test(target__fails_in_a_message),
-	    cmocka_unit_test(cnp__goes_to_the_borrower),
+	    cmocka_unit_test(cnp__goes_to_the_holder),
 	    cmocka_unit_test(packet__that_is_not_to_be_carried_out),
 	    cmocka_unit_test(take_message__hostile),
 	};

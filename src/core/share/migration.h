@@ -2,31 +2,33 @@
 /*
  * One target, SRQs of several HCAs. Each process of a host is an HCA of its own, and all packets
  * for a target arrive at the one that made it, its owner. What a request needs - receive WQE, CQ,
- * PD, memory - is where its SRQ is. So the responder's state travels: the owner lends it, with the
- * packet that is for another HCA, to a borrower there, a target QP that nobody addresses. The
- * borrower is an ordinary responder, and sends its answers itself: an initiator sees the same
- * numbers and addresses from both. While the state is lent the owner hands on what is for the same
- * HCA, and keeps the rest, in order, until the borrower was asked for the state and has returned
- * it. At each time one HCA has the state, and it alone acts for the target. IBA A14.3
+ * PD, memory - is where its SRQ is. So the responder's state travels: it
+ * migrates from the owner, with the packet that is for another HCA, to a holder there, a target QP
+ * that nobody addresses. The holder is an ordinary responder, and sends its answers itself: an
+ * initiator sees the same numbers and addresses from both. While the state is away the owner hands
+ * on what is for the same HCA, and keeps the rest, in order, until the holder was asked for the
+ * state and has returned it. At each time one HCA has the state, and it alone acts for the target.
+ * IBA A14.3
  *
  * Neither side trusts the other with more than the target: what arrives is checked like what comes
- * from the wire. A message names the loan by a serial number, so that what is late finds nobody.
+ * from the wire. A message names the migration by a serial number, so that what is late finds
+ * nobody.
  */
-#ifndef VB_CORE_SHARE_LOAN_H
-#define VB_CORE_SHARE_LOAN_H
+#ifndef VB_CORE_SHARE_MIGRATION_H
+#define VB_CORE_SHARE_MIGRATION_H
 
 #include "core/xrc/xrc.h"
 
 enum vb_xrc_kind {
-	/* owner to borrower */
-	VB_XRC_LEND,   /* state, and the packet that it is lent for */
-	VB_XRC_PACKET, /* the next packet */
-	VB_XRC_RECALL, /* return it when nothing is left to send */
-	VB_XRC_END,    /* the target has failed, or gone */
-	VB_XRC_CHECK,  /* do you have it? */
-	/* borrower to owner */
+	/* owner to holder */
+	VB_XRC_MIGRATE, /* state, and the packet that it migrates for */
+	VB_XRC_PACKET,  /* the next packet */
+	VB_XRC_RECALL,  /* return it when nothing is left to send */
+	VB_XRC_END,     /* the target has failed, or gone */
+	VB_XRC_CHECK,   /* do you have it? */
+	/* holder to owner */
 	VB_XRC_RETURN, /* state; ERR: with the events that say why */
-	VB_XRC_REFUSE, /* a LEND, unchanged: there is no such domain here */
+	VB_XRC_REFUSE, /* a MIGRATE, unchanged: there is no such domain here */
 	VB_XRC_GONE,   /* it is not here */
 	VB_XRC_HAVE,   /* are you there? */
 	/* a handle to the owner: open.h */
@@ -48,12 +50,12 @@ struct vb_xrc_msg {
 	uint32_t magic;
 	uint32_t kind;   /* enum vb_xrc_kind */
 	uint32_t qpn;    /* of the target, at its owner */
-	uint32_t serial; /* of the loan, or the question */
+	uint32_t serial; /* of the migration, or the question */
 	struct vb_xrcd_name name;
-	uint32_t state_len; /* bytes behind this: struct vb_xrc_state and its resources... */
-	uint32_t pkt_len;   /* ... and then a packet, BTH through pad */
-	uint32_t events;    /* RETURN, EVENT: bit (1 << enum vb_async) */
-	uint32_t is_lent;   /* HAVE: the state is here */
+	uint32_t state_len;   /* bytes behind this: struct vb_xrc_state and its resources... */
+	uint32_t pkt_len;     /* ... and then a packet, BTH through pad */
+	uint32_t events;      /* RETURN, EVENT: bit (1 << enum vb_async) */
+	uint32_t is_migrated; /* HAVE: the state is here */
 };
 _Static_assert(sizeof(struct vb_xrc_msg) % 8 == 0, "the state is behind it");
 
@@ -85,7 +87,7 @@ _Static_assert(sizeof(struct vb_xrc_msg) + sizeof(struct vb_xrc_state) +
 /* HCAs that may share a domain: qpn_stride is not more. */
 #define VB_XRC_PEERS 256u
 
-/* What a borrower raises for its owner. */
+/* What a holder raises for its owner. */
 #define VB_XRC_EVENTS                                                                              \
 	(1u << VB_ASYNC_QP_FATAL | 1u << VB_ASYNC_QP_REQ_ERR | 1u << VB_ASYNC_QP_ACCESS_ERR)
 
@@ -106,71 +108,72 @@ struct vb_xrc_pool {
 	struct vb_xrc_kept pkt[VB_XRC_POOL];
 };
 
-struct vb_xrc_loan {
-	struct vb_list link; /* in hca->loans while there is something to do */
+struct vb_xrc_migration {
+	struct vb_list link; /* in hca->migrations while there is something to do */
 	struct vb_qp *qp;
-	bool borrows;    /* this is the borrower, of target owner_qpn at peer */
-	bool is_lent;    /* owner: the borrower at peer has the state; borrower: it is here */
-	bool recall;     /* owner: a RECALL is due or sent; borrower: it has come */
-	bool sent;       /* ... the former was sent */
-	bool is_busy;    /* borrower: a packet has come since the last probe */
-	uint32_t peer;   /* modulo qpn_stride */
-	uint32_t serial; /* of the last loan */
+	bool is_holder;   /* this is the holder, of target owner_qpn at peer */
+	bool is_migrated; /* owner: the holder at peer has the state; holder: it is here */
+	bool recall;      /* owner: a RECALL is due or sent; holder: it has come */
+	bool sent;        /* ... the former was sent */
+	bool is_busy;     /* holder: a packet has come since the last probe */
+	uint32_t peer;    /* modulo qpn_stride */
+	uint32_t serial;  /* of the last migration */
 	uint32_t owner_qpn;
-	uint32_t events; /* borrower: raised since, bit (1 << enum vb_async) */
-	/* Owner: HCAs with a borrower; packets kept, pool indices + 1. */
+	uint32_t events; /* holder: raised since, bit (1 << enum vb_async) */
+	/* Owner: HCAs with a holder; packets kept, pool indices + 1. */
 	uint64_t peers[VB_XRC_PEERS / 64];
 	uint32_t first, last, cnt;
 };
 
-/* loan.c: the owner, and messages. */
+/* migration.c: the owner, and messages. */
 enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			    vb_time now);
 /* The state goes, with its QP; it fails. */
-void vb_xrc_end_loan(struct vb_qp *qp);
-void vb_xrc_fail_loan(struct vb_qp *qp);
-/* Sends a message about @loan, @state: with that, and with the packet @rx unless NULL. 0; -EAGAIN:
+void vb_xrc_end_migration(struct vb_qp *qp);
+void vb_xrc_fail_migration(struct vb_qp *qp);
+/* Sends a message about @mig, @state: with that, and with the packet @rx unless NULL. 0; -EAGAIN:
  * not now; another errno: nobody is there. */
-int vb_xrc_say(struct vb_xrc_loan *loan, enum vb_xrc_kind kind, bool state, const struct vb_rx *rx);
-struct vb_xrc_loan *vb_xrc_loan_new(struct vb_qp *qp);
+int vb_xrc_say(struct vb_xrc_migration *mig, enum vb_xrc_kind kind, bool state,
+	       const struct vb_rx *rx);
+struct vb_xrc_migration *vb_xrc_migration_new(struct vb_qp *qp);
 /* An answer to @m that says @kind: all of it again, or without state and packet. */
 void vb_xrc_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m,
 		   enum vb_xrc_kind kind, bool all);
 /* There is something to do at the next vb_xrc_run(). */
-void vb_xrc_later(struct vb_xrc_loan *loan);
+void vb_xrc_later(struct vb_xrc_migration *mig);
 
-/* A message from a borrower; the kept packets, true while they wait for more than the state; once a
- * second while it is lent. */
+/* A message from a holder; the kept packets, true while they wait for more than the state; once a
+ * second while the state is away. */
 void vb_xrc_owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
-bool vb_xrc_owner_run(struct vb_xrc_loan *loan, vb_time now);
-void vb_xrc_owner_probe(struct vb_xrc_loan *loan, vb_time now);
+bool vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now);
+void vb_xrc_owner_probe(struct vb_xrc_migration *mig, vb_time now);
 
-/* borrower.c */
-bool vb_xrc_borrower_run(struct vb_xrc_loan *loan, vb_time now);
-int vb_xrc_borrower_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
+/* holder.c */
+bool vb_xrc_holder_run(struct vb_xrc_migration *mig, vb_time now);
+int vb_xrc_holder_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now);
 /* Once a second. */
-void vb_xrc_borrower_probe(struct vb_xrc_loan *loan, vb_time now);
+void vb_xrc_holder_probe(struct vb_xrc_migration *mig, vb_time now);
 
-/* loan_state.c */
+/* migration_state.c */
 size_t vb_xrc_state_size(const struct vb_qp *qp);
 void vb_xrc_state_put(struct vb_qp *qp, struct vb_xrc_state *to);
 /* -EPROTO: no responder is like that; nothing has changed. */
 int vb_xrc_state_take(struct vb_qp *qp, const struct vb_xrc_state *from, size_t len, vb_time now);
 
-static inline bool vb_xrc_is_lent(const struct vb_qp *qp)
+static inline bool vb_xrc_is_away(const struct vb_qp *qp)
 {
-	return qp->loan->is_lent && !qp->loan->borrows;
+	return qp->mig->is_migrated && !qp->mig->is_holder;
 }
 
-static inline bool vb_xrc_is_borrower(const struct vb_qp *qp)
+static inline bool vb_xrc_is_holder(const struct vb_qp *qp)
 {
-	return qp->loan && qp->loan->borrows;
+	return qp->mig && qp->mig->is_holder;
 }
 
 /* The number by which initiators know the QP. */
 static inline uint32_t vb_xrc_number(const struct vb_qp *qp)
 {
-	return vb_xrc_is_borrower(qp) ? qp->loan->owner_qpn : qp->qpn;
+	return vb_xrc_is_holder(qp) ? qp->mig->owner_qpn : qp->qpn;
 }
 
 static inline const struct vb_xrc_state *vb_xrc_msg_state(const struct vb_xrc_msg *m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A responder as it travels between HCAs, see loan.h. */
+/* A responder as it travels between HCAs, see migration.h. */
 #include "core/rc/rc.h"
-#include "core/share/loan.h"
+#include "core/share/migration.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The owner of a target whose responder travels, and the messages about it. See loan.h. */
-#include "core/share/loan.h"
+/* The owner of a target whose responder travels, and the messages about it. See migration.h. */
+#include "core/share/migration.h"
 #include "base/assert.h"
 
 #include "core/cc/point.h"
@@ -23,30 +23,30 @@ static bool is_own(const struct vb_hca *h, uint32_t number)
 	return peer_of(h, number) == peer_of(h, h->cfg.qpn_base);
 }
 
-static void kept_drop(struct vb_xrc_loan *loan)
+static void kept_drop(struct vb_xrc_migration *mig)
 {
-	struct vb_xrc_pool *pool = loan->qp->hca->xrc_pool;
-	uint32_t i = loan->first;
+	struct vb_xrc_pool *pool = mig->qp->hca->xrc_pool;
+	uint32_t i = mig->first;
 
-	VB_ASSERT(i > 0 && i <= pool->used && loan->cnt > 0);
-	loan->first = pool->pkt[i - 1].next;
-	loan->cnt--;
+	VB_ASSERT(i > 0 && i <= pool->used && mig->cnt > 0);
+	mig->first = pool->pkt[i - 1].next;
+	mig->cnt--;
 	pool->pkt[i - 1].next = pool->free;
 	pool->free = i;
 }
 
-static void kept_drop_all(struct vb_xrc_loan *loan)
+static void kept_drop_all(struct vb_xrc_migration *mig)
 {
-	while (loan->cnt)
-		kept_drop(loan);
+	while (mig->cnt)
+		kept_drop(mig);
 }
 
-static enum vb_verdict keep(struct vb_xrc_loan *loan, const struct vb_rx *rx)
+static enum vb_verdict keep(struct vb_xrc_migration *mig, const struct vb_rx *rx)
 {
-	struct vb_xrc_pool *pool = loan->qp->hca->xrc_pool;
+	struct vb_xrc_pool *pool = mig->qp->hca->xrc_pool;
 	uint32_t i = pool->free;
 
-	if (loan->cnt == VB_XRC_KEPT_MAX || (!i && pool->used == VB_XRC_POOL))
+	if (mig->cnt == VB_XRC_KEPT_MAX || (!i && pool->used == VB_XRC_POOL))
 		return VB_VERDICT_RESOURCE;
 	if (i)
 		pool->free = pool->pkt[i - 1].next;
@@ -60,21 +60,21 @@ static enum vb_verdict keep(struct vb_xrc_loan *loan, const struct vb_rx *rx)
 	k->next = 0;
 	k->path = *rx->path;
 	vb_rx_copy(rx, k->bytes);
-	if (loan->cnt++)
-		pool->pkt[loan->last - 1].next = i;
+	if (mig->cnt++)
+		pool->pkt[mig->last - 1].next = i;
 	else
-		loan->first = i;
-	loan->last = i;
+		mig->first = i;
+	mig->last = i;
 	return VB_VERDICT_OK;
 }
 
-/* The borrower has gone with the state: nobody can go on. */
-static void on_loss(struct vb_xrc_loan *loan, vb_time now)
+/* The holder has gone with the state: nobody can go on. */
+static void on_loss(struct vb_xrc_migration *mig, vb_time now)
 {
-	VB_ASSERT_ALL(!loan->borrows);
-	loan->is_lent = false;
-	vb_resp_nak_done(&loan->qp->resp);
-	vb_qp_fatal(loan->qp, now);
+	VB_ASSERT_ALL(!mig->is_holder);
+	mig->is_migrated = false;
+	vb_resp_nak_done(&mig->qp->resp);
+	vb_qp_fatal(mig->qp, now);
 }
 
 /* The number of an SRQ of the HCA that the packet is for: of one in order, its message's; of a
@@ -101,27 +101,27 @@ static enum fate handle(struct vb_qp *qp, const struct vb_hdr *hdr, const struct
 			vb_time now, enum vb_verdict *verdict)
 {
 	struct vb_hca *h = qp->hca;
-	struct vb_xrc_loan *loan = qp->loan;
+	struct vb_xrc_migration *mig = qp->mig;
 	uint32_t srqn = srqn_of(qp, hdr);
 
 	if (srqn && !is_own(h, srqn) && h->cfg.xrc_send && rx->len <= VB_XRC_PKT_MAX &&
-	    h->cfg.qpn_stride <= VB_XRC_PEERS && (loan || (loan = vb_xrc_loan_new(qp)))) {
+	    h->cfg.qpn_stride <= VB_XRC_PEERS && (mig || (mig = vb_xrc_migration_new(qp)))) {
 		if (vb_resp_owes(qp)) {
-			vb_xrc_later(loan);
+			vb_xrc_later(mig);
 			return WAITS;
 		}
-		loan->peer = peer_of(h, srqn);
-		loan->serial++;
+		mig->peer = peer_of(h, srqn);
+		mig->serial++;
 
-		int err = vb_xrc_say(loan, VB_XRC_LEND, true, rx);
+		int err = vb_xrc_say(mig, VB_XRC_MIGRATE, true, rx);
 
 		if (err == -EAGAIN) {
-			vb_xrc_later(loan);
+			vb_xrc_later(mig);
 			return WAITS;
 		}
 		if (!err) {
-			loan->is_lent = true;
-			loan->peers[loan->peer / 64] |= UINT64_C(1) << loan->peer % 64;
+			mig->is_migrated = true;
+			mig->peers[mig->peer / 64] |= UINT64_C(1) << mig->peer % 64;
 			qp->resp.ack_due = false;
 			vb_resp_nak_done(&qp->resp);
 			*verdict = VB_VERDICT_OK;
@@ -135,36 +135,36 @@ static enum fate handle(struct vb_qp *qp, const struct vb_hdr *hdr, const struct
 	return DONE;
 }
 
-/* With the state lent. */
+/* Hands a packet to the holder while the state is away. */
 static enum fate hand_on(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 			 vb_time now)
 {
-	struct vb_xrc_loan *loan = qp->loan;
-	bool fits = hdr->opcode == VB_OPCODE_CNP || peer_of(qp->hca, hdr->xrc_srqn) == loan->peer;
+	struct vb_xrc_migration *mig = qp->mig;
+	bool fits = hdr->opcode == VB_OPCODE_CNP || peer_of(qp->hca, hdr->xrc_srqn) == mig->peer;
 	int err;
 
-	if (loan->recall && loan->sent)
+	if (mig->recall && mig->sent)
 		return WAITS;
-	loan->recall |= !fits;
-	err = vb_xrc_say(loan, loan->recall ? VB_XRC_RECALL : VB_XRC_PACKET, false,
-			 loan->recall ? NULL : rx);
+	mig->recall |= !fits;
+	err = vb_xrc_say(mig, mig->recall ? VB_XRC_RECALL : VB_XRC_PACKET, false,
+			 mig->recall ? NULL : rx);
 	if (err == -EAGAIN) {
-		vb_xrc_later(loan);
+		vb_xrc_later(mig);
 		return WAITS;
 	}
 	if (err) {
-		on_loss(loan, now);
+		on_loss(mig, now);
 		return DONE;
 	}
-	loan->sent = loan->recall;
-	return loan->recall ? WAITS : DONE;
+	mig->sent = mig->recall;
+	return mig->recall ? WAITS : DONE;
 }
 
 static enum fate pass(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
 		      vb_time now, enum vb_verdict *verdict)
 {
-	return qp->loan && qp->loan->is_lent ? hand_on(qp, hdr, rx, now)
-					     : handle(qp, hdr, rx, now, verdict);
+	return qp->mig && qp->mig->is_migrated ? hand_on(qp, hdr, rx, now)
+					       : handle(qp, hdr, rx, now, verdict);
 }
 
 enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
@@ -172,26 +172,26 @@ enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const st
 {
 	enum vb_verdict verdict = VB_VERDICT_OK;
 
-	if (vb_xrc_is_borrower(qp))
+	if (vb_xrc_is_holder(qp))
 		return VB_VERDICT_UNEXPECTED; /* it is no target of its own */
 	if (rx->len > VB_XRC_PKT_MAX || vb_rx_bytes(rx) != rx->len)
-		return qp->loan && (qp->loan->is_lent || qp->loan->cnt)
+		return qp->mig && (qp->mig->is_migrated || qp->mig->cnt)
 			   ? VB_VERDICT_OVERSIZED
 			   : vb_resp_recv(qp, hdr, rx, now);
-	if (qp->loan && qp->loan->cnt)
-		return keep(qp->loan, rx);
+	if (qp->mig && qp->mig->cnt)
+		return keep(qp->mig, rx);
 	if (pass(qp, hdr, rx, now, &verdict) == WAITS)
-		return keep(qp->loan, rx);
+		return keep(qp->mig, rx);
 	return verdict;
 }
 
 /* Goes on with the kept packets; true while they wait for more than the state. */
-bool vb_xrc_owner_run(struct vb_xrc_loan *loan, vb_time now)
+bool vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now)
 {
-	struct vb_qp *qp = loan->qp;
+	struct vb_qp *qp = mig->qp;
 
-	while (loan->cnt) {
-		const struct vb_xrc_kept *k = &qp->hca->xrc_pool->pkt[loan->first - 1];
+	while (mig->cnt) {
+		const struct vb_xrc_kept *k = &qp->hca->xrc_pool->pkt[mig->first - 1];
 		struct vb_rx rx = {
 		    .pkt = k->bytes, .len = k->len, .avail = k->len, .path = &k->path};
 		struct vb_hdr hdr = {0};
@@ -199,107 +199,107 @@ bool vb_xrc_owner_run(struct vb_xrc_loan *loan, vb_time now)
 
 		VB_ASSERT(verdict == VB_VERDICT_OK);
 		if (pass(qp, &hdr, &rx, now, &verdict) == WAITS)
-			return !(loan->is_lent && loan->sent);
-		if (loan->cnt) /* or it has failed, and they are gone */
-			kept_drop(loan);
+			return !(mig->is_migrated && mig->sent);
+		if (mig->cnt) /* or it has failed, and they are gone */
+			kept_drop(mig);
 	}
 	return false;
 }
 
-/* Everybody with a borrower is told. Who was not asks, see vb_xrc_probe(). */
-static void tell_end(struct vb_xrc_loan *loan)
+/* Everybody with a holder is told. Who was not asks, see vb_xrc_probe(). */
+static void tell_end(struct vb_xrc_migration *mig)
 {
 	for (uint32_t i = 0; i < VB_XRC_PEERS; i++) {
-		if (!(loan->peers[i / 64] >> i % 64 & 1))
+		if (!(mig->peers[i / 64] >> i % 64 & 1))
 			continue;
-		loan->peer = i;
-		(void)vb_xrc_say(loan, VB_XRC_END, false, NULL);
+		mig->peer = i;
+		(void)vb_xrc_say(mig, VB_XRC_END, false, NULL);
 	}
-	memset(loan->peers, 0, sizeof loan->peers);
+	memset(mig->peers, 0, sizeof mig->peers);
 }
 
-void vb_xrc_end_loan(struct vb_qp *qp)
+void vb_xrc_end_migration(struct vb_qp *qp)
 {
-	struct vb_xrc_loan *loan = qp->loan;
+	struct vb_xrc_migration *mig = qp->mig;
 
-	if (!loan->borrows)
-		tell_end(loan);
-	else if (loan->is_lent)
-		(void)vb_xrc_say(loan, VB_XRC_RETURN, true, NULL);
-	loan->is_lent = loan->recall = loan->sent = false;
-	kept_drop_all(loan);
-	vb_list_remove(&loan->link);
+	if (!mig->is_holder)
+		tell_end(mig);
+	else if (mig->is_migrated)
+		(void)vb_xrc_say(mig, VB_XRC_RETURN, true, NULL);
+	mig->is_migrated = mig->recall = mig->sent = false;
+	kept_drop_all(mig);
+	vb_list_remove(&mig->link);
 }
 
-void vb_xrc_fail_loan(struct vb_qp *qp)
+void vb_xrc_fail_migration(struct vb_qp *qp)
 {
-	if (qp->loan->borrows)
-		vb_xrc_later(qp->loan); /* a NAK leaves first */
+	if (qp->mig->is_holder)
+		vb_xrc_later(qp->mig); /* a NAK leaves first */
 	else
-		vb_xrc_end_loan(qp);
+		vb_xrc_end_migration(qp);
 }
 
 /* The state is back. */
-static void on_return(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_time now)
+static void on_return(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m, vb_time now)
 {
-	loan->is_lent = loan->recall = loan->sent = false;
+	mig->is_migrated = mig->recall = mig->sent = false;
 	for (uint32_t ev = 0; ev < 32; ev++) {
 		if (m->events >> ev & (VB_XRC_EVENTS >> ev) & 1)
-			vb_qp_raise(loan->qp, (enum vb_async)ev);
+			vb_qp_raise(mig->qp, (enum vb_async)ev);
 	}
-	if (vb_xrc_state_take(loan->qp, vb_xrc_msg_state(m), m->state_len, now))
-		on_loss(loan, now);
-	else if (vb_xrc_owner_run(loan, now))
-		vb_xrc_later(loan);
+	if (vb_xrc_state_take(mig->qp, vb_xrc_msg_state(m), m->state_len, now))
+		on_loss(mig, now);
+	else if (vb_xrc_owner_run(mig, now))
+		vb_xrc_later(mig);
 }
 
-/* Nobody can be lent to there: the packet is carried out here, where it finds no SRQ. */
-static void on_refusal(struct vb_xrc_loan *loan, const struct vb_xrc_msg *m, vb_time now)
+/* The other HCA can be no holder: the packet is carried out here, where it finds no SRQ. */
+static void on_refusal(struct vb_xrc_migration *mig, const struct vb_xrc_msg *m, vb_time now)
 {
-	struct vb_qp *qp = loan->qp;
+	struct vb_qp *qp = mig->qp;
 	struct vb_rx rx = vb_xrc_msg_packet(m, &qp->attr.path);
 	struct vb_hdr hdr = {0};
 
-	loan->is_lent = loan->recall = loan->sent = false;
+	mig->is_migrated = mig->recall = mig->sent = false;
 	if (vb_xrc_state_take(qp, vb_xrc_msg_state(m), m->state_len, now) ||
 	    vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len) != VB_VERDICT_OK ||
 	    !(vb_hdr_opcode(&hdr)->flags & VB_OP_REQUEST) ||
 	    (hdr.opcode & VB_TRANSPORT_MASK) != qp->ops->transport) {
-		on_loss(loan, now);
+		on_loss(mig, now);
 		return;
 	}
 	(void)vb_resp_recv(qp, &hdr, &rx, now);
-	if (vb_xrc_owner_run(loan, now))
-		vb_xrc_later(loan);
+	if (vb_xrc_owner_run(mig, now))
+		vb_xrc_later(mig);
 }
 
 void vb_xrc_owner_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
 	struct vb_qp *qp = vb_qp_find(h, m->qpn);
-	struct vb_xrc_loan *loan = qp ? qp->loan : NULL;
+	struct vb_xrc_migration *mig = qp ? qp->mig : NULL;
 
-	bool knows = loan && !loan->borrows && (loan->peers[peer / 64] >> peer % 64 & 1);
-	bool lends = knows && loan->is_lent && loan->peer == peer && loan->serial == m->serial;
+	bool knows = mig && !mig->is_holder && (mig->peers[peer / 64] >> peer % 64 & 1);
+	bool is_away = knows && mig->is_migrated && mig->peer == peer && mig->serial == m->serial;
 
 	if (m->kind == VB_XRC_HAVE) {
-		if (m->is_lent ? !lends : !knows)
+		if (m->is_migrated ? !is_away : !knows)
 			vb_xrc_answer(h, peer, m, VB_XRC_END, false);
 		return;
 	}
-	if (!lends)
+	if (!is_away)
 		return;
 	if (m->kind == VB_XRC_RETURN)
-		on_return(loan, m, now);
+		on_return(mig, m, now);
 	else if (m->kind == VB_XRC_REFUSE)
-		on_refusal(loan, m, now);
+		on_refusal(mig, m, now);
 	else if (m->kind == VB_XRC_GONE)
-		on_loss(loan, now);
+		on_loss(mig, now);
 }
 
-void vb_xrc_owner_probe(struct vb_xrc_loan *loan, vb_time now)
+void vb_xrc_owner_probe(struct vb_xrc_migration *mig, vb_time now)
 {
-	int err = vb_xrc_say(loan, VB_XRC_CHECK, false, NULL);
+	int err = vb_xrc_say(mig, VB_XRC_CHECK, false, NULL);
 
 	if (err && err != -EAGAIN)
-		on_loss(loan, now);
+		on_loss(mig, now);
 }
