@@ -10,8 +10,11 @@
 #include <sys/sdt.h>
 
 #ifdef __clang__
-/* The header's macros leave out what stands for "...". */
+/* The header's macros leave out what stands for "...". Later versions have another name for it. */
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
+#if __has_warning("-Wc23-extensions")
+#pragma clang diagnostic ignored "-Wc23-extensions"
+#endif
 #endif
 
 enum { seldom, often };
