@@ -451,7 +451,10 @@ static void dct__reset_in_a_message(void **state)
 		post_srq(7, 2048);
 		assert_int_equal(post(dci, 2, VB_WR_SEND, 2048, vb_qp_number(dct), KEY, 0), 0);
 		first_packet_arrives();
+		vb_cq_arm(env.cq, false);
 		assert_int_equal(env_modify(&env, dct, &a, reset ? VB_QPS_RESET : VB_QPS_ERR), 0);
+		/* Nobody is woken for nothing. */
+		assert_int_equal(env.cq->armed != 0, reset);
 		if (!reset)
 			(void)env_wc(&env, 7, VB_WC_WR_FLUSH_ERR);
 		env_no_wc(&env);

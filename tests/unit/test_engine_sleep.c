@@ -239,6 +239,27 @@ static void park__not_while_the_link_holds_packets(void **state)
 	vb_engine_unlock(&engine);
 }
 
+/* What became ready at once is told at once, in whatever order, and a wakeup is heard once. */
+static void park__woken_by_two_at_once(void **state)
+{
+	const uint64_t one = 1;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		if (i)
+			send_packet();
+		assert_int_equal(write(engine.sleeper.wake_fd, &one, sizeof one), sizeof one);
+		if (!i)
+			send_packet();
+		vb_engine_lock(&engine);
+		assert_int_equal(vb_sleeper_park(&engine, 0, NULL), VB_SLEEP_WAKE | VB_SLEEP_LINK);
+		assert_int_equal(vb_sleeper_park(&engine, 0, NULL), VB_SLEEP_LINK);
+		vb_sleeper_drain(&engine);
+		assert_int_equal(vb_sleeper_park(&engine, 0, NULL), 0);
+		vb_engine_unlock(&engine);
+	}
+}
+
 /* A program that arms a CQ, or comes by to poll now and then, does not make up for the thread: only
  * one that polls steadily does. */
 static void expect_sleep__the_thread_does_not_park(void **state)
@@ -296,6 +317,7 @@ int main(void)
 	    SLEEP_TEST(sleep__one_thread_at_a_time),
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
 	    SLEEP_TEST(park__not_while_the_link_holds_packets),
+	    SLEEP_TEST(park__woken_by_two_at_once),
 	    SLEEP_TEST(expect_sleep__the_thread_does_not_park),
 	    SLEEP_TEST(expect_sleep__leaves_the_answer_to_the_reply),
 	};

@@ -5,6 +5,11 @@
  */
 #include "core_env.h"
 
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 static struct env env;
 
 static void setup(void)
@@ -352,6 +357,46 @@ static void pd_destroy__in_use(void **state)
 	env_close(&env);
 }
 
+static sigjmp_buf back;
+
+static void on_fault(int sig)
+{
+	(void)sig;
+	siglongjmp(back, 1);
+}
+
+static int stop_at_fault(void (*f)(void *arg), void *arg)
+{
+	if (sigsetjmp(back, 1))
+		return -EFAULT;
+	f(arg);
+	return 0;
+}
+
+/* What a link copies later is looked at on each of its pages, the first and the last as well. */
+static void touch__each_page(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct sigaction fault = {.sa_handler = on_fault}, was;
+	uint8_t *p = mmap(NULL, 4 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *from = p + 100;
+
+	(void)state;
+	assert_ptr_not_equal(p, MAP_FAILED);
+	setup();
+	env.hca->cfg.guard = stop_at_fault;
+	assert_int_equal(sigaction(SIGSEGV, &fault, &was), 0);
+	/* Its last byte is the first of the third page; the fourth is not its own. */
+	for (size_t k = 0; k < 4; k++) {
+		assert_int_equal(mprotect(p + k * page, page, PROT_NONE), 0);
+		assert_int_equal(vb_mem_touch(env.hca, from, 2 * page - 99), k < 3 ? -EFAULT : 0);
+		assert_int_equal(mprotect(p + k * page, page, PROT_READ), 0);
+	}
+	assert_int_equal(sigaction(SIGSEGV, &was, NULL), 0);
+	munmap(p, 4 * page);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +410,7 @@ int main(void)
 	    cmocka_unit_test(pd_destroy__in_use),
 	    cmocka_unit_test(access__taken_back),
 	    cmocka_unit_test(access__pages_in_for_writing),
+	    cmocka_unit_test(touch__each_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -348,6 +348,27 @@ static void reset__extended_retry_count(void **state)
 	env_close(&env);
 }
 
+/* Before RTR and after an error a QP has no controller, and registers are told so. REG-18 */
+static void cc_open__runs(void **state)
+{
+	static const enum vb_qp_state path[] = {VB_QPS_INIT, VB_QPS_RTR, VB_QPS_RTS,
+						VB_QPS_SQD,  VB_QPS_ERR, VB_QPS_RESET};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_cc_access at;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+		assert_int_equal(env_modify(&env, qp, &a, path[i]), 0);
+		vb_qp_cc_open(qp, &at);
+		assert_int_equal(at.state, path[i]);
+		assert_int_equal(at.runs, i >= 1 && i <= 3);
+	}
+	env_close(&env);
+}
+
 /* A QP that waited for a timer, or for credits, waits for nothing after RESET. */
 static void reset__of_one_that_waits(void **state)
 {
@@ -456,6 +477,7 @@ int main(void)
 	    cmocka_unit_test(destroy__with_work_outstanding),
 	    cmocka_unit_test(reset__with_work_outstanding),
 	    cmocka_unit_test(reset__extended_retry_count),
+	    cmocka_unit_test(cc_open__runs),
 	    cmocka_unit_test(reset__of_one_that_waits),
 	    cmocka_unit_test(destroy__takes_its_events),
 	    cmocka_unit_test(err__flushes_in_order),

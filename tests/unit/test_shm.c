@@ -333,6 +333,20 @@ static void recv__sender_is_gone(void **state)
 	assert_int_equal(recv_all(f, 64), 1);
 }
 
+/* The number that tells of new rings wraps. */
+static void recv__new_ring_after_the_last_number(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_shm *s = (struct vb_shm *)f->link;
+
+	s->rings = UINT32_MAX;
+	w.wakeup[SLOT].rings = UINT32_MAX;
+	add_for(f, SLOT, 64);
+	assert_int_equal(send_all(f), 1);
+	assert_int_equal(w.wakeup[SLOT].rings, 0);
+	assert_int_equal(recv_all(f, 64), 1);
+}
+
 /* A ring of which the peer says that it is full of GSO batches for an address that is not here, and
  * will ever be: the reader is done with it in a step. */
 static void recv__ring_without_end(void **state)
@@ -452,6 +466,7 @@ int main(void)
 	    S(send__slot_has_a_new_owner),
 	    S(close__unmaps_the_rings),
 	    S(recv__sender_is_gone),
+	    S(recv__new_ring_after_the_last_number),
 	    S(recv__ring_without_end),
 	    S(send__damaged_between_others),
 	    S(fault__stands_above),

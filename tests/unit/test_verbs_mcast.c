@@ -3,6 +3,7 @@
  * Multicast over the sockets of "lo": to QPs of one process and of several, and to nobody who has
  * left, whatever way. ibv_attach_mcast(3); IBT-20
  */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <stdio.h>
@@ -222,6 +223,27 @@ static void mcast__refused(void **state)
 	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
 }
 
+/* Groups of a fabric have a LID, from the first multicast LID to the last. IBA 4.1.1 */
+static void mcast__lids_of_a_fabric(void **state)
+{
+	static const struct {
+		uint16_t lid;
+		int err;
+	} rows[] = {{0, EINVAL},     {0xbfff, EINVAL},      {VB_IBV_MLID_FIRST, 0},
+		    {0xc001, 0},     {VB_IBV_MLID_LAST, 0}, {VB_IBV_MLID_LAST + 1, EINVAL},
+		    {0xffff, EINVAL}};
+	struct verbs_end ud = ud_new();
+
+	(void)state;
+	vb_ibv_ctx(ctx)->is_ib = true;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		assert_int_equal(ibv_attach_mcast(ud.qp, &group, rows[i].lid), rows[i].err);
+		if (!rows[i].err)
+			assert_int_equal(ibv_detach_mcast(ud.qp, &group, rows[i].lid), 0);
+	}
+	vb_ibv_ctx(ctx)->is_ib = false;
+}
+
 /* Groups are many more than descriptors: the device's 8192 would fit below the usual 1024 as these
  * 1000 do below 128. */
 static void mcast__many_groups_few_descriptors(void **state)
@@ -329,6 +351,7 @@ int main(void)
 		VERBS_TEST(mcast__to_the_members_of_a_process),
 		VERBS_TEST(mcast__of_the_interface_alone),
 		VERBS_TEST(mcast__refused),
+		VERBS_TEST(mcast__lids_of_a_fabric),
 		VERBS_TEST(mcast__many_groups_few_descriptors),
 #if !defined(__SANITIZE_THREAD__)
 		VERBS_TEST(mcast__to_several_processes),

@@ -66,14 +66,25 @@ static void destroy_qp__sends_what_was_posted(void **state)
 	}
 }
 
-/* The UDP source port of the last packet that this process has sent. */
-static uint16_t last_sport(struct vb_ring_reader *r)
+static uint64_t real_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The UDP source port of the last packet that this process has sent; each was captured @since and
+ * has a later time than the one before, by the clock of the day. */
+static uint16_t last_sport(struct vb_ring_reader *r, uint64_t since)
 {
 	uint16_t sport = 0;
 
-	for (; vb_ring_reader_peek(r); vb_ring_reader_pop(r))
+	for (; vb_ring_reader_peek(r); vb_ring_reader_pop(r)) {
+		assert_uint_in_range(r->rec.time_ns, since, real_time());
 		if (r->rec.sent)
 			sport = r->rec.sport;
+	}
 	return sport;
 }
 
@@ -99,6 +110,8 @@ static void ud__udp_source_port(void **state)
 		struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
 					 .wr.ud = {NULL, d.qp->qp_num, 0x11111111}};
 
+		uint64_t since = real_time();
+
 		attr.grh.flow_label = label;
 		wr.wr.ud.ah = ibv_create_ah(pd, &attr);
 		assert_non_null(wr.wr.ud.ah);
@@ -106,7 +119,8 @@ static void ud__udp_source_port(void **state)
 		post_send(c.qp, wr, 0, 64);
 		assert_int_equal(wc_next(c.cq).status, IBV_WC_SUCCESS);
 		assert_int_equal(wc_next(d.cq).status, IBV_WC_SUCCESS);
-		assert_int_equal(last_sport(&r), vb_udp_sport(label, c.qp->qp_num, d.qp->qp_num));
+		assert_int_equal(last_sport(&r, since),
+				 vb_udp_sport(label, c.qp->qp_num, d.qp->qp_num));
 		assert_int_equal(ibv_destroy_ah(wr.wr.ud.ah), 0);
 	}
 	vb_broker_observe_end(&o);

@@ -10,18 +10,6 @@
 #define WRITES 14u /* ... this one WRITEs, is READ, and the last is counted in */
 #define COUNTS 15u
 
-static uint32_t done_cnt(enum vb_wc_status status)
-{
-	struct vb_wc wc;
-	uint32_t n = 0;
-
-	while (vb_cq_poll(w.env[INI].cq, &wc, 1) == 1) {
-		assert_int_equal(wc.status, status);
-		n++;
-	}
-	return n;
-}
-
 /* One message of a random kind to a random adapter, and everything that it has to do there. */
 static void exchange(uint32_t round, uint64_t *counted)
 {
@@ -166,21 +154,10 @@ static void send__to_an_srq_of_another_domain(void **state)
 	refused(VB_WC_REM_INV_REQ_ERR, VB_ASYNC_QP_REQ_ERR);
 }
 
-/* A world in which LEFT has the state, of a SEND that has completed. */
-static void world_open_lent(void)
-{
-	world_open();
-	post_srq(LEFT, 0, 1);
-	post(LEFT, VB_WR_SEND, 0, 0, 8);
-	world_run(VB_NEVER);
-	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
-	assert_true(w.tgt->mig->is_migrated);
-}
-
 static void send__to_an_srq_that_has_gone(void **state)
 {
 	(void)state;
-	world_open_lent();
+	world_open_migrated();
 	post(LEFT, VB_WR_SEND, 0, 0, 8);
 	assert_int_equal(vb_srq_destroy(w.srq[LEFT]), 0);
 	refused(VB_WC_REM_INV_REQ_ERR, VB_ASYNC_QP_REQ_ERR);
@@ -201,7 +178,7 @@ static void send__to_nobody(void **state)
 static void holder__is_killed(void **state)
 {
 	(void)state;
-	world_open_lent();
+	world_open_migrated();
 	w.env[LEFT].cfg.xrc_send = NULL;
 	w.gone[LEFT] = true;
 	vb_xrc_probe(w.env[OWNER].hca, w.env[OWNER].now);
@@ -219,7 +196,7 @@ static void message__of_an_earlier_migration(void **state)
 	struct env *e = &w.env[OWNER];
 
 	(void)state;
-	world_open_lent();
+	world_open_migrated();
 	m.qpn = w.tgt->qpn;
 	m.name = w.xrcd[OWNER]->name;
 	m.serial = w.tgt->mig->serial - 1;
@@ -236,7 +213,7 @@ static void message__of_an_earlier_migration(void **state)
 static void holder__ends_in_order(void **state)
 {
 	(void)state;
-	world_open_lent();
+	world_open_migrated();
 	assert_int_equal(vb_srq_destroy(w.srq[LEFT]), 0);
 	assert_int_equal(vb_xrcd_destroy(w.xrcd[LEFT]), 0);
 	post_srq(RIGHT, 0, 2);
@@ -251,7 +228,7 @@ static void holder__ends_in_order(void **state)
 static void holder__is_idle(void **state)
 {
 	(void)state;
-	world_open_lent();
+	world_open_migrated();
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
 	world_run(VB_NEVER);
 	assert_true(w.tgt->mig->is_migrated);
@@ -273,7 +250,7 @@ static void holder__leaves_what_is_due(void **state)
 	struct vb_qp *qp;
 
 	(void)state;
-	world_open_lent();
+	world_open_migrated();
 	qp = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
 	assert_true(vb_xrc_is_holder(qp));
 	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);

@@ -254,4 +254,27 @@ static inline uint8_t *cell_of(uint32_t host, uint32_t cell)
 	return (uint8_t *)w.env[host].mem + cell * CELL;
 }
 
+static inline uint32_t done_cnt(enum vb_wc_status status)
+{
+	struct vb_wc wc;
+	uint32_t n = 0;
+
+	while (vb_cq_poll(w.env[INI].cq, &wc, 1) == 1) {
+		assert_int_equal(wc.status, status);
+		n++;
+	}
+	return n;
+}
+
+/* A world in which LEFT has the state, of a SEND that has completed. */
+static inline void world_open_migrated(void)
+{
+	world_open();
+	post_srq(LEFT, 0, 1);
+	post(LEFT, VB_WR_SEND, 0, 0, 8);
+	world_run(VB_NEVER);
+	assert_int_equal(done_cnt(VB_WC_SUCCESS), 1);
+	assert_true(w.tgt->mig->is_migrated);
+}
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include "node/netdev/devices.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@ void vb_host_write_begin(struct vb_host_shm *host)
 
 void vb_host_write_end(struct vb_host_shm *host)
 {
+	/* Readers would wait for the end of a change that nobody makes. */
+	assert(host->seq & 1);
 	__atomic_store_n(&host->seq, host->seq + 1, __ATOMIC_RELEASE);
 }
 
