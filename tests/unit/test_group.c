@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 
 static int takes_groups(int fd)
 {
@@ -49,6 +50,46 @@ static void close__leaves_no_descriptors(void **state)
 	assert_int_equal(vb_slots_start(&slots), 0);
 	assert_int_equal(vb_cm_memory_open(&kept, &slots), 0);
 	vb_cm_memory_close(&kept);
+	vb_slots_close(&slots);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* A slot that cannot be made is nobody's, at whichever of its descriptors the process has no more;
+ * with one more each time it is made at last. */
+static void take__without_descriptors(void **state)
+{
+	static struct vb_slots slots;
+	const unsigned before = descriptors_of(getpid());
+	struct rlimit was, few;
+	int k = -1;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+
+	const uint32_t cnt = slots.group.cnt;
+	const unsigned open = descriptors_of(getpid());
+	unsigned failed = 0;
+
+	few = was;
+	few.rlim_cur = (rlim_t)dup(0); /* the first number that is free */
+	close((int)few.rlim_cur);
+	while (k < 0) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		k = vb_slots_take(&slots, getpid(), "test");
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+		few.rlim_cur++;
+		if (k >= 0)
+			break;
+		assert_int_equal(k, -EMFILE);
+		assert_int_equal(slots.group.cnt, cnt);
+		assert_false(slots.slot[cnt].is_taken);
+		assert_int_equal(descriptors_of(getpid()), open);
+		failed++;
+	}
+	assert_int_equal(k, VB_SLOT_FIRST);
+	assert_uint_in_range(failed, 2, 8);
 	vb_slots_close(&slots);
 	assert_int_equal(descriptors_of(getpid()), before);
 }
@@ -105,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(quiet__one_socket_takes_groups),
 	    cmocka_unit_test(close__leaves_no_descriptors),
+	    cmocka_unit_test(take__without_descriptors),
 	    cmocka_unit_test(adopt__slots_without_gaps),
 	};
 

@@ -291,6 +291,66 @@ static void answers__asked_for_very_often(void **state)
 	env_close(&env);
 }
 
+/* Answer @at of a READ of several packets. Returns how many requests leave then. */
+static uint32_t answered(struct vb_qp *qp, uint32_t at)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC |
+				     (at ? VB_OP_READ_RESP_MIDDLE : VB_OP_READ_RESP_FIRST),
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(FIRST + at),
+			   .selective = true,
+			   .aeth.syndrome = 31};
+
+	assert_int_equal(env_rx(&env, 2, &h, MTU), VB_VERDICT_OK);
+	return env_tx(&env, &b);
+}
+
+/* An answer that comes sooner than any can that was asked for again was on its way already, and
+ * says nothing of what was asked for before. */
+static void answers__late_and_repeated(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct vb_qp *qp = start(1, 0);
+		vb_time from = env.now;
+
+		post(qp, 1, 8);
+		assert_int_equal(env_tx(&env, &b), 1);
+		env.now = from + 50 * VB_USEC;
+		assert_int_equal(answered(qp, 1), 1); /* for 0 */
+		assert_int_equal(answered(qp, 3), 1); /* for 2 */
+		assert_int_equal(qp->sr->rtt_min, 50 * VB_USEC);
+		env.now += late ? 49 * VB_USEC : 50 * VB_USEC;
+		assert_int_equal(answered(qp, 2), late ? 0 : 1); /* for 0 once more */
+		env_close(&env);
+	}
+}
+
+/* When sending goes back, nothing is missing any more: what was asked for leaves again by itself.
+ */
+static void answers__of_before_the_timeout(void **state)
+{
+	struct vb_qp *qp = start(1, 0);
+
+	(void)state;
+	post(qp, 1, 8);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(answered(qp, 3), 1);
+	assert_int_equal(qp->sr->gap_cnt, 1);
+	while (qp->sr->gap_cnt) {
+		env.now = vb_hca_poll_timeout(env.hca);
+		assert_true(env.now != VB_NEVER);
+		vb_hca_handle_timeout(env.hca, env.now);
+		if (qp->sr->gap_cnt)
+			(void)env_tx(&env, &b);
+	}
+	assert_int_equal(env_tx(&env, &b), 1);
+	for (uint32_t at = 0; at < 3; at++)
+		assert_int_equal(answered(qp, at), 0);
+	assert_int_equal(qp->sr->gap_cnt, 0);
+	env_close(&env);
+}
+
 /* @qp is asked for the answers [@at, @at + @pkts) of what it has at address 0. */
 static void ask(struct vb_qp *qp, uint32_t at, uint32_t pkts, enum vb_verdict verdict)
 {
@@ -384,6 +444,8 @@ int main(void)
 	    cmocka_unit_test(answers__are_repeated_as_often_as_they_are_lost),
 	    cmocka_unit_test(answers__with_a_full_account),
 	    cmocka_unit_test(answers__asked_for_very_often),
+	    cmocka_unit_test(answers__late_and_repeated),
+	    cmocka_unit_test(answers__of_before_the_timeout),
 	    cmocka_unit_test(repeats__more_than_there_is_room_for),
 	    cmocka_unit_test(repeats__of_a_read_under_way),
 	    cmocka_unit_test(read__in_pieces),

@@ -97,6 +97,22 @@ static void relearn__where_no_way_leads(void **state)
 	assert_int_equal(f->udp->rx.ip_id, 0);
 }
 
+/* Over IPv6 nothing is to be learnt, and a datagram finds its way all the sooner. */
+static void connect__ipv6(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_udp_sock *s;
+	struct sockaddr_in6 name;
+	socklen_t len = sizeof name;
+
+	f->path6.udp_sport = SPORT;
+	s = vb_udp_sock_find(&f->udp->socks, &f->path6);
+	assert_true(s->is_connected);
+	assert_int_equal(getpeername(s->fd, (struct sockaddr *)&name, &len), 0);
+	assert_memory_equal(&name.sin6_addr, f->path6.dgid.b, 16);
+	assert_int_equal(name.sin6_port, htons(VB_ROCE_PORT));
+}
+
 static const char *const hops_file[] = {"/proc/sys/net/ipv4/ip_default_ttl",
 					"/proc/sys/net/ipv6/conf/lo/hop_limit"};
 
@@ -127,9 +143,8 @@ static void hop_limit__is_the_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(connect__knows_the_identification),
-	    T(relearn__behind_another_time_stamp),
-	    T(relearn__where_no_way_leads),
+	    T(connect__knows_the_identification), T(relearn__behind_another_time_stamp),
+	    T(relearn__where_no_way_leads),       T(connect__ipv6),
 	    T(hop_limit__is_the_paths),
 	};
 

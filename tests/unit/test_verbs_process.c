@@ -136,6 +136,10 @@ static void child(const struct verbs_end *e, struct ibv_comp_channel *channel)
 	CHECK(ibv_get_async_event(ctx, &event) == -1 && errno == EIO);
 	CHECK(ibv_query_port(ctx, 1, &port) == EIO);
 	CHECK(!ibv_reg_mr(pd, buf, 8, 0) && errno == EIO);
+	CHECK(!ibv_import_pd(ctx, pd->handle) && errno == EIO);
+	CHECK(!ibv_import_mr(pd, mr->handle) && errno == EIO);
+	CHECK(!ibv_alloc_pd(ctx) && errno == EIO);
+	CHECK(!ibv_alloc_mw(pd, IBV_MW_TYPE_1) && errno == EIO);
 	CHECK(ibv_dereg_mr(mr) == EIO);
 	CHECK(ibv_destroy_qp(e->qp) == EIO);
 	CHECK(ibv_close_device(ctx) == -1 && errno == EIO);

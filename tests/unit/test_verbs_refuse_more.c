@@ -92,6 +92,13 @@ static void create_srq_ex__each_mistake(void **state)
 	a.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
 	assert_null(ibv_create_srq_ex(ctx, &a));
 	kept_is(EINVAL, "ibv_create_srq_ex", "comp_mask lacks IBV_SRQ_INIT_ATTR_PD");
+	/* A type that comp_mask does not name is none. */
+	a.comp_mask = IBV_SRQ_INIT_ATTR_PD;
+
+	struct ibv_srq *srq = verbs_get_ctx(ctx)->create_srq_ex(ctx, &a);
+
+	assert_non_null(srq);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
 static void cq__each_mistake(void **state)
