@@ -2,7 +2,7 @@
 /* The table of descriptors that stand for devices, see fd.h. */
 #include "files/fd.h"
 
-#include "files/next.h"
+#include "files/inode.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -69,7 +69,7 @@ int vb_fd_enter(int fd, const struct vb_fd *f)
 
 	if ((unsigned)fd >= VB_FDS_MAX)
 		return -EMFILE;
-	if (VB_NEXT(fstat)(fd, &st))
+	if (vb_inode_stat(fd, &st))
 		return -errno;
 	entry.dev = st.st_dev;
 	entry.ino = st.st_ino;
@@ -88,7 +88,7 @@ enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f)
 	memset(f, 0, sizeof *f);
 	if (vb_fd_is_plain(fd))
 		return VB_FD_PLAIN;
-	bool is_open = VB_NEXT(fstat)(fd, &st) == 0;
+	bool is_open = vb_inode_stat(fd, &st) == 0;
 	lock_table();
 	*f = table.at[fd];
 	if (!is_open || st.st_dev != f->dev || st.st_ino != f->ino) {
@@ -110,12 +110,40 @@ void vb_fd_set_session(int fd, uint32_t session)
 	unlock_table();
 }
 
-void vb_fd_set_event(int fd, uint64_t event)
+static bool entry_is_channel(const struct vb_fd *f, uint64_t token)
 {
+	return f->kind == VB_FD_RDMA_CM && f->token == token;
+}
+
+bool vb_fd_is_still(int fd, uint64_t token)
+{
+	bool is_it;
+
+	if (vb_fd_is_plain(fd))
+		return false;
 	lock_table();
-	if (!vb_fd_is_plain(fd))
-		table.at[fd].event = event;
+	is_it = entry_is_channel(&table.at[fd], token);
 	unlock_table();
+	return is_it;
+}
+
+bool vb_fd_note_event(int fd, uint64_t token, uint64_t event, uint64_t *last)
+{
+	struct vb_fd *f;
+	bool is_it;
+
+	if (vb_fd_is_plain(fd))
+		return false;
+	lock_table();
+	f = &table.at[fd];
+	is_it = entry_is_channel(f, token);
+	if (is_it) {
+		*last = f->event;
+		if (event > f->event)
+			f->event = event;
+	}
+	unlock_table();
+	return is_it;
 }
 
 void vb_fd_forget_range(unsigned first, unsigned last)

@@ -51,7 +51,16 @@ int vb_fd_enter(int fd, const struct vb_fd *f);
 enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f);
 
 void vb_fd_set_session(int fd, uint32_t session);
-void vb_fd_set_event(int fd, uint64_t event);
+/* Whether the entry of @fd is still channel @token, for who has had it by vb_fd_get() a moment ago:
+ * only the table is asked. */
+bool vb_fd_is_still(int fd, uint64_t token);
+
+/*
+ * Event @event of channel @token was taken at @fd. *last: the number that the entry had, which it
+ * keeps where that is higher. False: the number is not that channel's any more. Without a system
+ * call: who has just received from the channel knows what the entry stands for.
+ */
+bool vb_fd_note_event(int fd, uint64_t token, uint64_t event, uint64_t *last);
 
 /* @fd is being closed. In a child that shares memory with its parent (vfork(2)) nothing happens:
  * the numbers are those of the parent. */

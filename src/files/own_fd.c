@@ -2,6 +2,7 @@
 /* Descriptors that are kept open among the program's, see own_fd.h. */
 #include "files/own_fd.h"
 
+#include "files/inode.h"
 #include "files/next.h"
 
 #include <fcntl.h>
@@ -52,7 +53,7 @@ ino_t vb_socket_inode(int fd)
 {
 	struct stat st;
 
-	return fd >= 0 && VB_NEXT(fstat)(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
+	return fd >= 0 && vb_inode_stat(fd, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
 void vb_own_fd_take(struct vb_own_fd *h, int fd)

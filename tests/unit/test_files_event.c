@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static int pair[2]; /* the program's end, the broker's */
@@ -124,6 +126,35 @@ static void take__request_without_a_broker(void **state)
 	assert_int_equal(vb_cm_event_take(pair[0], &f, &a), 0);
 }
 
+static void ignore_signal(int number)
+{
+	(void)number;
+}
+
+/* The channel was closed after the caller had looked, and its number is another file: nothing is
+ * taken from that, and the call ends by a signal alone. */
+static void take__number_of_another_file(void **state)
+{
+	const struct sigaction act = {.sa_handler = ignore_signal};
+	const struct itimerval soon = {.it_interval = {.tv_usec = 10000},
+				       .it_value = {.tv_usec = 10000}};
+	const struct itimerval never = {.it_value = {.tv_sec = 0}};
+	struct vb_fd other = {.kind = VB_FD_RDMA_CM, .token = 0x78};
+	struct vb_cm_answer a;
+
+	(void)state;
+	event_make(5);
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	vb_fd_forget(pair[0]);
+	assert_int_equal(vb_cm_event_take(pair[0], &f, &a), -EINTR);
+	assert_int_equal(vb_fd_enter(pair[0], &other), 0);
+	assert_int_equal(vb_cm_event_take(pair[0], &f, &a), -EINTR);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(vb_cm_event_take(pair[0], &other, &a), 0);
+	assert_int_equal(a.event, 5);
+}
+
 /* All that lie there, but for what was taken before. */
 static void return__what_lies_there(void **state)
 {
@@ -156,9 +187,13 @@ static void return__what_lies_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(take__in_order),          T(take__once),
-	    T(take__nonsense),          T(take__request_without_a_broker),
-	    T(take__after_a_later_one), T(return__what_lies_there),
+	    T(take__in_order),
+	    T(take__once),
+	    T(take__nonsense),
+	    T(take__request_without_a_broker),
+	    T(take__after_a_later_one),
+	    T(return__what_lies_there),
+	    T(take__number_of_another_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,13 +77,10 @@ static int await_signal(void)
  */
 static bool is_repeated(int fd, const struct vb_fd *f, const struct vb_cm_answer *event)
 {
-	struct vb_fd now;
+	uint64_t last;
 
-	if (vb_fd_get(fd, &now) != VB_FD_RDMA_CM || now.token != f->token)
-		return false;
-	if (event->event > now.event)
-		vb_fd_set_event(fd, event->event);
-	return event->repeats && event->event <= now.event;
+	return vb_fd_note_event(fd, f->token, event->event, &last) && event->repeats &&
+	       event->event <= last;
 }
 
 static bool is_whole(const struct vb_cm_answer *event, ssize_t n)
@@ -127,9 +124,12 @@ static int event_receive(int fd, const struct vb_fd *f, struct vb_cm_answer *eve
 
 int vb_cm_event_take(int fd, const struct vb_fd *f, struct vb_cm_answer *event)
 {
-	int rc = 0;
+	int rc;
 
 	take_begin(f);
+	/* The caller has just looked which file it is; a close() since then has cleared the entry.
+	 */
+	rc = vb_fd_is_still(fd, f->token) ? event_receive(fd, f, event) : await_signal();
 	while (rc == 0)
 		rc = is_closed(fd, f) ? await_signal() : event_receive(fd, f, event);
 	take_end();

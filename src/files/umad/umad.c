@@ -2,6 +2,7 @@
 /* Open umad and issm files of a program, see umad.h. */
 #include "files/umad/umad.h"
 
+#include "files/inode.h"
 #include "files/next.h"
 #include "files/umad/session.h"
 #include "link/memory.h"
@@ -62,7 +63,7 @@ static void pages_keep(int fd)
 	void *p;
 
 	pthread_mutex_lock(&pages.mutex);
-	if (VB_NEXT(fstat)(fd, &st) == 0 && (!pages.at || st.st_ino != pages.ino) &&
+	if (vb_inode_stat(fd, &st) == 0 && (!pages.at || st.st_ino != pages.ino) &&
 	    vb_memory_map(fd, VB_SUBNET_PAGES * sizeof *pages.at, true, &p) == 0) {
 		__atomic_store_n(&pages.at, p, __ATOMIC_RELEASE);
 		pages.ino = st.st_ino;
