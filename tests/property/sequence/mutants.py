@@ -5,6 +5,7 @@
 case shrinks to a few steps, and that what is printed fails in the same way when it is run again.
 
     tests/property/sequence/mutants.py --build build/release [-k NAME]
+    tests/property/sequence/mutants.py --check      whether each line that is to be broken is there
 """
 import argparse
 import json
@@ -30,10 +31,10 @@ MUTANTS = (
      "order once"),
     ("flush_is_success", "core/qp/complete.c", "vb_send_complete(channel, VB_WC_WR_FLUSH_ERR, 0, now);",
      "vb_send_complete(channel, VB_WC_SUCCESS, 0, now);", "status bytes once"),
-    ("any_key_will_do", "core/obj/mem.c", "(whole || vb_range_within(*va, len, mr->iova, mr->length))",
-     "(whole || vb_range_within(*va, len - 1, mr->iova, mr->length))", "guard status"),
-    ("wrong_bytes", "core/obj/mem.c", "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len);",
-     "memcpy((void *)(uintptr_t)seg[i].p, from, seg[i].len - (seg[i].len > 700));", "bytes once"),
+    ("any_key_will_do", "core/obj/mem.c", "!vb_range_within(*va, len, mr->iova, mr->length)",
+     "!vb_range_within(*va, len - 1, mr->iova, mr->length)", "guard status"),
+    ("wrong_bytes", "core/obj/mem.c", "memcpy(c->to, c->from, c->len);",
+     "memcpy(c->to, c->from, c->len - (c->len > 700));", "bytes once"),
     ("psn_gap", "core/qp/sq.c", "req->psn_post = vb_psn_add(req->psn_post, w->pkts);",
      "req->psn_post = vb_psn_add(req->psn_post, w->pkts + (w->pkts == 3));", "psn crash"),
     ("ack_of_the_next", "core/rc/ack.c", "vb_psn_prev(resp->epsn)", "resp->epsn", "psn"),
@@ -44,13 +45,13 @@ MUTANTS = (
     ("rnr_timer_off", "core/rc/comp.c", "vb_timer_set(qp, VB_TIMER_RNR,", "(void)(",
      "stuck"),
     ("queue_not_freed", "core/qp/sq.c", "vb_free(qp->hca, qp->sq.slots);", ";", "leak"),
-    ("repeated_atomic", "core/rc/resp_read.c", "r->orig = p ? atomic_execute((uint64_t *)(void *)p, hdr) : 0;",
-     "r->orig = p ? (atomic_execute((uint64_t *)(void *)p, hdr), "
-     "atomic_execute((uint64_t *)(void *)p, hdr)) : 0;", "bytes"),
-    ("window_without_rights", "core/obj/mem.c", "(mw->access & access) != access ||", "", "status"),
+    ("repeated_atomic", "core/rc/resp_read.c", "p && vb_mem_guarded(qp->hca, atomic_execute, &o)",
+     "p && (vb_mem_guarded(qp->hca, atomic_execute, &o), "
+     "vb_mem_guarded(qp->hca, atomic_execute, &o))", "bytes"),
+    ("window_without_rights", "core/obj/mem.c", "if ((mw->access & access) != access)", "if (false)", "status"),
     ("window_too_long", "core/obj/mem.c", "vb_range_within(*va, len, mw->iova, mw->length)",
      "vb_range_within(*va, len, mw->iova, mw->length + 1024)", "status"),
-    ("window_of_any_qp", "core/obj/mem.c", "(mw->type == 2 && mw->qpn != qp->qpn) ||", "", "status"),
+    ("window_of_any_qp", "core/obj/mem.c", "if (mw->type == 2 && mw->qpn != r->qpn)", "if (false)", "status"),
     ("window_bound_twice", "core/obj/mw.c", "mw->type == 2 ? mw->mr || !len :", "mw->type == 2 ? !len :", "status"),
     ("window_bound_beyond", "core/obj/mw.c", "return vb_range_within(va, len, mr->iova, mr->length);", "return true;",
      "status guard crash"),
@@ -108,9 +109,9 @@ MUTANTS = (
      "mw->iova = bind->addr;", "status"),
     ("zero_based_type_1", "core/obj/mw.c", ": (access & VB_ACCESS_ZERO_BASED) != 0)", ": false)", "status"),
     ("zero_based_region_bound", "core/obj/mw.c", "mr->access & VB_ACCESS_ZERO_BASED ||", "", "status"),
-    ("lost_is_located", "core/obj/mem.c", "if (vb_mr_is_lost(mr))\n\t\treturn -EFAULT;", "", "call"),
+    ("lost_is_located", "core/obj/mem.c", "if (vb_mr_is_lost(mr))\n\t\treturn VB_REFUSE(", "if (false)\n\t\treturn VB_REFUSE(", "call"),
     ("located_elsewhere", "core/obj/mem.c", "*p = mr_host_at(mr, sge->addr);", "*p = mr->host;", "call"),
-    ("located_for_any", "core/obj/mem.c", "if (k->pd != pd || (write", "if ((write", "call"),
+    ("located_for_any", "core/obj/mem.c", "if (k->pd != pd)\n\t\treturn VB_REFUSE(", "if (false)\n\t\treturn VB_REFUSE(", "call"),
     ("page_read_for_written", "core/obj/mem.c", "(size_t)(len < most ? len : most), write);",
      "(size_t)(len < most ? len : most), false);", "guard status"),
     ("xrc_srq_destroyed_held", "core/xrc/domain.c", "\t\t\tvb_xrc_let_go(qp);", "\t\t\t;", "crash status once stuck call"),
@@ -126,13 +127,20 @@ def replace_one(text, old, new):
     return None if at < 0 else text[:at] + new + text[at + len(old):]
 
 
-def build(folder, commands, objects, mutant):
-    name, path, old, new, _ = mutant
-    source = os.path.join(ROOT, "src", path)
-    with open(source, encoding="utf-8") as f:
+def text_of(mutant):
+    """(the text of the broken file, why there is none)."""
+    _, path, old, new, _ = mutant
+    with open(os.path.join(ROOT, "src", path), encoding="utf-8") as f:
         text = replace_one(f.read(), old, new)
-    if text is None:
-        return f"{source} has no line '{old}' any more: give the mutant another"
+    return text, None if text else f"src/{path} has no line '{old}' any more: give the mutant another"
+
+
+def build(folder, commands, link, tree, mutant):
+    text, why = text_of(mutant)
+    if why:
+        return why
+    path = mutant[1]
+    source = os.path.join(ROOT, "src", path)
     broken = os.path.join(folder, os.path.basename(path))
     with open(broken, "w", encoding="utf-8") as f:
         f.write(text)
@@ -142,8 +150,10 @@ def build(folder, commands, objects, mutant):
     argv = [broken if a == source or os.path.join(entry["directory"], a) == source else a
             for a in argv if a not in ("-Werror",)]
     subprocess.run(argv + ["-w", f"-I{os.path.dirname(source)}"], check=True, cwd=entry["directory"])
-    subprocess.run([argv[os.path.basename(argv[0]) == "ccache"], "-o", os.path.join(folder, "sequence"),
-                    broken + ".o", *objects], check=True, stderr=subprocess.DEVNULL)
+    # The broken object stands before the archives, and is taken in place of theirs.
+    at = link.index("-o")
+    subprocess.run([*link[:at], "-o", os.path.join(folder, "sequence"), broken + ".o", *link[at + 2:]], check=True,
+                   cwd=tree)
     return None
 
 
@@ -171,22 +181,27 @@ def judge(folder, mutant):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
+    parser.add_argument("--build")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("-k", default="")
     args = parser.parse_args()
+    if args.check or not args.build:
+        stale = [f"{m[0]}: {text_of(m)[1]}" for m in MUTANTS if text_of(m)[1]]
+        print("\n".join(stale) or f"{len(MUTANTS)} mutants have their line")
+        return 1 if stale else 0
     tree = os.path.abspath(args.build)
     with open(os.path.join(tree, "compile_commands.json"), encoding="utf-8") as f:
         commands = {os.path.abspath(os.path.join(e["directory"], e["file"])): e for e in json.load(f)}
-    own = os.path.join(tree, "tests/property/sequence/CMakeFiles/sequence.dir")
-    objects = [os.path.join(own, n) for n in sorted(os.listdir(own)) if n.endswith(".o")]
-    objects += [os.path.join(tree, "src", lib, f"libvb_{lib}.a")
-                for lib in ("sim", "fault", "core", "trace", "wire")] + ["-lisal"]
+    # As the build links it: ": && cc FLAGS OBJECTS -o sequence ARCHIVES && :".
+    link = subprocess.run(["ninja", "-C", tree, "-t", "commands", "tests/property/sequence/sequence"], check=True,
+                          capture_output=True, text=True).stdout.splitlines()[-1]
+    link = shlex.split(link.removeprefix(": && ").removesuffix(" && :"))
     failed = 0
     for mutant in MUTANTS:
         if args.k not in mutant[0]:
             continue
         with tempfile.TemporaryDirectory(prefix="verbena-mutant-") as folder:
-            why = build(folder, commands, objects, mutant) or judge(folder, mutant)
+            why = build(folder, commands, link, tree, mutant) or judge(folder, mutant)
         if why:
             failed += 1
             print(f"FAIL {mutant[0]} {why}", flush=True)
