@@ -5,6 +5,7 @@
 #include "node/engine/priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -260,6 +261,20 @@ static void park__woken_by_two_at_once(void **state)
 	}
 }
 
+/* A progress thread that could not be started is not waited for, and leaves no descriptor. */
+static void stop__of_a_thread_that_never_was(void **state)
+{
+	struct vb_progress_thread *s = &engine.progress_thread;
+
+	(void)state;
+	assert_false(s->started);
+	vb_progress_thread_stop(&engine);
+	assert_false(s->stop);
+	assert_int_equal(fcntl(s->kick_fd, F_GETFD), -1);
+	assert_int_equal(fcntl(s->link_fd, F_GETFD), -1);
+	s->kick_fd = s->link_fd = -1;
+}
+
 /* A program that arms a CQ, or comes by to poll now and then, does not make up for the thread: only
  * one that polls steadily does. */
 static void expect_sleep__the_thread_does_not_park(void **state)
@@ -318,6 +333,7 @@ int main(void)
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
 	    SLEEP_TEST(park__not_while_the_link_holds_packets),
 	    SLEEP_TEST(park__woken_by_two_at_once),
+	    SLEEP_TEST(stop__of_a_thread_that_never_was),
 	    SLEEP_TEST(expect_sleep__the_thread_does_not_park),
 	    SLEEP_TEST(expect_sleep__leaves_the_answer_to_the_reply),
 	};

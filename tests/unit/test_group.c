@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sockets of the slots, before and after they have an owner. node/store/group.h */
 #include "cmocka_env.h"
+#include "deny.h"
 #include "descriptors.h"
 #include "netns.h"
 #include "node/cm/memory.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 static int takes_groups(int fd)
@@ -94,6 +96,30 @@ static void take__without_descriptors(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
+/* Memory that is not to be mapped is an error, and its descriptor is closed. */
+static void init__without_memory(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		static struct vb_slots slots;
+		unsigned before = descriptors_of(getpid());
+
+		if (!deny_call(SYS_mmap, 3, MAP_SHARED, ENOMEM))
+			_exit(77);
+		if (vb_slots_init(&slots) != -ENOMEM || slots.host)
+			_exit(1);
+		_exit(descriptors_of(getpid()) == before ? 0 : 2);
+	}
+
+	int status = child_status(pid);
+
+	if (status == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 struct items {
 	int cnt;
 	struct vb_fd_store_item item[VB_SLOT_CNT];
@@ -147,6 +173,7 @@ int main(void)
 	    cmocka_unit_test(quiet__one_socket_takes_groups),
 	    cmocka_unit_test(close__leaves_no_descriptors),
 	    cmocka_unit_test(take__without_descriptors),
+	    cmocka_unit_test(init__without_memory),
 	    cmocka_unit_test(adopt__slots_without_gaps),
 	};
 

@@ -4,6 +4,7 @@
  * role ends with a completion error, as with an adapter that has its own pages, and SIGSEGV and
  * SIGBUS stay the program's. Over UDP and through shared memory.
  */
+#include "deny.h"
 #include "verbs_env.h"
 
 #include <setjmp.h>
@@ -296,6 +297,30 @@ static void default__ends_the_process(void **state)
 	}
 }
 
+/* An action that the kernel refuses is refused, with the reason of the kernel. sigaction(2) */
+static void handler__that_the_kernel_refuses(void **state)
+{
+	struct sigaction act = {.sa_handler = on_signal_alone}, old = {.sa_flags = 1234};
+	int status;
+	pid_t pid;
+
+	(void)state;
+	fault_once(); /* the adapter has its handlers by now */
+	pid = fork();
+	if (pid == 0) {
+		if (!deny_call(SYS_rt_sigaction, 0, SIGSEGV, EPERM))
+			_exit(77);
+		errno = 0;
+		if (sigaction(SIGSEGV, &act, &old) != -1 || errno != EPERM)
+			_exit(1);
+		_exit(old.sa_flags == 1234 ? 0 : 2);
+	}
+	status = child_status(pid);
+	if (status == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +329,7 @@ int main(int argc, char **argv)
 	    VERBS_TEST(receive__is_an_error_at_both_ends),
 	    VERBS_TEST(handler__is_the_programs),
 	    VERBS_TEST(default__ends_the_process),
+	    VERBS_TEST(handler__that_the_kernel_refuses),
 	};
 	int failed;
 

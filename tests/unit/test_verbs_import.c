@@ -6,6 +6,8 @@
 #include "verbs/memory/export.h"
 #include "verbs/refuse.h"
 
+#include <sys/resource.h>
+
 /* Two QPs of this adapter in an imported PD, which stands for the first one's peer as well. */
 struct pair {
 	struct ibv_context *context;
@@ -437,10 +439,30 @@ static void drop__of_a_handle_without_a_place(void **state)
 	close(fd);
 }
 
+/* A process that may open nothing more is told so, and has no table. */
+static void export_open__without_descriptors(void **state)
+{
+	struct vb_export_table *table;
+	struct rlimit was, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+
+	int fd = vb_export_open(1, &table);
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(fd, -EMFILE);
+	assert_null(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(drop__of_a_handle_without_a_place),
+	    cmocka_unit_test(export_open__without_descriptors),
 	    IMPORT_TEST(import_mr__of_shared_memory),
 	    IMPORT_TEST(import_mr__key_ends_for_the_peer),
 	    IMPORT_TEST(import_mr__of_files),
