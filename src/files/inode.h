@@ -2,7 +2,8 @@
 /*
  * Which file a descriptor stands for, as often as a device is used: fstat(2) as the system call of
  * that name. The C libraries of glibc 2.33 to 2.38 make newfstatat(2) with an empty path of it,
- * which takes 1.1 times as long on usual machines, and ten times as long in an emulated guest.
+ * which takes 1.1 times as long on usual machines, and three times as long or more in an emulated
+ * guest.
  */
 #ifndef VB_FILES_INODE_H
 #define VB_FILES_INODE_H
