@@ -10,6 +10,7 @@ from cases import case
 from case_subnet import lid_of, need
 from case_subnet_verbs import begin, both, counters, growth
 
+OTHER_MGID = "ff12:cafe::18"
 MGID = "ff12:cafe::17"  # of IPoIB's prefix OpenSM wants another Q_Key
 # Joins the group MGID at the port, as a full member, by the manager, and prints its MLID: MCMemberRecord, IBA 15.2.5.17.
 JOIN = """
@@ -33,45 +34,45 @@ print("0x%x" % struct.unpack_from("!H", buf.raw, 36))
 """
 
 
-def join(f, node):
-    return f.run(node, "/usr/bin/python3", "-c", JOIN, MGID).strip()
+def join(f, node, mgid=MGID):
+    return f.run(node, "/usr/bin/python3", "-c", JOIN, mgid).strip()
 
 
 class Member:
     """verbs_multicast at a node, which hears a group."""
 
-    def __init__(self, context, f, node, mlid):
+    def __init__(self, context, f, node, group):
         self.node = node
-        self.program = f.host.start(player(context, f, node, mlid, "member"), name=f"member at {node}", stdin=subprocess.PIPE)
+        self.program = f.host.start(player(context, f, node, group, "member"), name=f"member at {node}", stdin=subprocess.PIPE)
         self.program.wait_output("joined")
 
     def count(self, number):
         return len(re.findall(f"^got {number}$", self.program.output(), re.M))
 
 
-def player(context, f, node, mlid, *role):
-    return f.at(node, os.path.join(context.build, "tests", "system", "verbs_multicast"), "verbena0", "0", f"{MGID}@{mlid}", *role)
+def player(context, f, node, group, *role):
+    return f.at(node, os.path.join(context.build, "tests", "system", "verbs_multicast"), "verbena0", "0", group, *role)
 
 
-def send(context, f, node, mlid, number):
-    f.host.run(player(context, f, node, mlid, "send", str(number)))
+def send(context, f, node, group, number, *more):
+    f.host.run(player(context, f, node, group, "send", str(number), *more))
 
 
-def send_once(context, f, node, mlid, number, members):
+def send_once(context, f, node, group, number, members):
     """One message that each member gets once, and another one behind it."""
-    send(context, f, node, mlid, number)
-    send(context, f, node, mlid, number + 1)
+    send(context, f, node, group, number)
+    send(context, f, node, group, number + 1)
     for m in members:
         m.program.wait_output(f"got {number + 1}\n")
         need(m.count(number) == 1 and m.count(number + 1) == 1, m.program.story())
 
 
-def await_tree(context, f, node, mlid, number, members):
+def await_tree(context, f, node, group, number, members):
     """The manager writes its tables when it comes to it: sends until every member hears."""
     deadline = time.monotonic() + 60
     while not all(m.count(number) for m in members):
         need(time.monotonic() < deadline, "".join(m.program.story() for m in members))
-        send(context, f, node, mlid, number)
+        send(context, f, node, group, number)
 
 
 @case("subnet.multicast.perftest", seconds=120)
@@ -99,27 +100,38 @@ def members_get_one_copy(context):
         nodes = ["H-0000", "H-0001", "H-0002"]
         mlid = {join(f, n) for n in nodes}
         need(len(mlid) == 1 and re.fullmatch("0xc0..", min(mlid)), str(mlid))
-        mlid = mlid.pop()
-        members = [Member(context, f, n, mlid) for n in nodes]
-        stranger = Member(context, f, "H-0003", mlid)
-        await_tree(context, f, "H-0000", mlid, 1, members)
-        send_once(context, f, "H-0000", mlid, 2, members)
+        group = f"{MGID}@{mlid.pop()}"
+        members = [Member(context, f, n, group) for n in nodes]
+        stranger = Member(context, f, "H-0003", group)
+        await_tree(context, f, "H-0000", group, 1, members)
+        send_once(context, f, "H-0000", group, 2, members)
         need("got" not in stranger.program.output(), stranger.program.story())
+
+        # Two groups whose messages leave together, each by its own tree.
+        other = f"{OTHER_MGID}@{join(f, 'H-0003', OTHER_MGID)}"
+        join(f, "H-0000", OTHER_MGID)  # who only sends is of the tree as well
+        lone = Member(context, f, "H-0003", other)
+        await_tree(context, f, "H-0000", other, 1, [lone])
+        send(context, f, "H-0000", group, 20, other)
+        send(context, f, "H-0000", other, 21, group)
+        for m in [*members, lone]:
+            m.program.wait_output("got 21\n")
+            need(m.count(20) == 1 and m.count(21) == 1, m.program.story())
 
         dead = members.pop(1)
         dead.program.kill(signal.SIGKILL)
         need(dead.program.wait(10) != 0, dead.program.story())
-        send_once(context, f, "H-0000", mlid, 4, members)
-        members.append(Member(context, f, "H-0001", mlid))
-        send_once(context, f, "H-0002", mlid, 6, members)
+        send_once(context, f, "H-0000", group, 4, members)
+        members.append(Member(context, f, "H-0001", group))
+        send_once(context, f, "H-0002", group, 6, members)
 
         # Of the cables between four switches in a ring the tree needs no more than three.
         shown = f.host.run([context.verbena, "fabric", "show", "mc"])
         port = re.search(r"^Switch S-0000 .*?^ +(\d+) ACTIVE [^\n]*S-0001", shown, re.M | re.S)
         need(port, shown)
         f.host.run([context.verbena, "fabric", "--name", "mc", "unlink", "S-0000", port[1]])
-        await_tree(context, f, "H-0000", mlid, 8, members)
-        send_once(context, f, "H-0000", mlid, 9, members)
+        await_tree(context, f, "H-0000", group, 8, members)
+        send_once(context, f, "H-0000", group, 9, members)
         need("got" not in stranger.program.output(), stranger.program.story())
     finally:
         f.end()

@@ -5,7 +5,9 @@
  *   verbs_multicast DEVICE GID-INDEX GROUP member    joins, says "joined", prints "got N" for each
  *                                                    message with the immediate N, and at the end
  *                                                    of its input leaves and says "left"
- *   verbs_multicast DEVICE GID-INDEX GROUP send N    one message with the immediate N
+ *   verbs_multicast DEVICE GID-INDEX GROUP send N [GROUP]...
+ *                                                    one message with the immediate N to each
+ *                                                    group, posted together
  *
  * On InfiniBand GROUP is MGID@MLID.
  */
@@ -32,7 +34,13 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static char buf[4096];
-static uint16_t mlid; /* 0: RoCE has none */
+
+#define GROUPS_MAX 4
+
+struct group {
+	union ibv_gid gid;
+	uint16_t mlid; /* 0: RoCE has none */
+};
 
 static void open_device(const char *name)
 {
@@ -49,9 +57,11 @@ static void open_device(const char *name)
 
 static void open_qp(void)
 {
-	struct ibv_qp_init_attr init = {
-	    .qp_type = IBV_QPT_UD,
-	    .cap = {.max_send_wr = 1, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_UD,
+					.cap = {.max_send_wr = GROUPS_MAX,
+						.max_recv_wr = DEPTH,
+						.max_send_sge = 1,
+						.max_recv_sge = 1}};
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
 
 	NEED(pd = ibv_alloc_pd(context));
@@ -75,29 +85,43 @@ static void post_recv(void)
 	NEED(!ibv_post_recv(qp, &wr, &bad));
 }
 
-static void send_one(uint8_t gid_index, const union ibv_gid *group, uint32_t value)
+static struct ibv_ah *ah_of(uint8_t gid_index, const struct group *group)
 {
-	struct ibv_ah_attr to = {.is_global = 1,
-				 .dlid = mlid,
-				 .port_num = 1,
-				 .grh = {.dgid = *group, .sgid_index = gid_index, .hop_limit = 1}};
-	struct ibv_sge sge = {(uintptr_t)buf, 64, mr->lkey};
-	struct ibv_send_wr wr = {.sg_list = &sge,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND_WITH_IMM,
-				 .send_flags = IBV_SEND_SIGNALED,
-				 .imm_data = htonl(value)},
-			   *bad;
-	struct ibv_wc wc;
-	int n;
+	struct ibv_ah_attr to = {
+	    .is_global = 1,
+	    .dlid = group->mlid,
+	    .port_num = 1,
+	    .grh = {.dgid = group->gid, .sgid_index = gid_index, .hop_limit = 1}};
+	struct ibv_ah *ah;
 
-	NEED(wr.wr.ud.ah = ibv_create_ah(pd, &to));
-	wr.wr.ud.remote_qpn = 0xffffff;
-	wr.wr.ud.remote_qkey = QKEY;
-	NEED(!ibv_post_send(qp, &wr, &bad));
-	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0) {
+	NEED(ah = ibv_create_ah(pd, &to));
+	return ah;
+}
+
+static void send_each(uint8_t gid_index, const struct group *group, int cnt, uint32_t value)
+{
+	struct ibv_sge sge = {(uintptr_t)buf, 64, mr->lkey};
+	struct ibv_send_wr wr[GROUPS_MAX], *bad;
+
+	for (int i = 0; i < cnt; i++)
+		wr[i] = (struct ibv_send_wr){.sg_list = &sge,
+					     .num_sge = 1,
+					     .opcode = IBV_WR_SEND_WITH_IMM,
+					     .send_flags = IBV_SEND_SIGNALED,
+					     .imm_data = htonl(value),
+					     .next = i + 1 < cnt ? &wr[i + 1] : NULL,
+					     .wr.ud = {.ah = ah_of(gid_index, &group[i]),
+						       .remote_qpn = 0xffffff,
+						       .remote_qkey = QKEY}};
+	NEED(!ibv_post_send(qp, wr, &bad));
+	for (int i = 0; i < cnt; i++) {
+		struct ibv_wc wc;
+		int n;
+
+		while ((n = ibv_poll_cq(cq, 1, &wc)) == 0) {
+		}
+		NEED(n == 1 && wc.status == IBV_WC_SUCCESS);
 	}
-	NEED(n == 1 && wc.status == IBV_WC_SUCCESS);
 	puts("sent");
 }
 
@@ -114,7 +138,7 @@ static void take_messages(void)
 	}
 }
 
-static void be_member(const union ibv_gid *group)
+static void be_member(const struct group *group)
 {
 	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = channel->fd, .events = POLLIN}};
 	struct ibv_cq *which;
@@ -122,7 +146,7 @@ static void be_member(const union ibv_gid *group)
 
 	for (int i = 0; i < DEPTH; i++)
 		post_recv();
-	NEED(!ibv_attach_mcast(qp, group, mlid));
+	NEED(!ibv_attach_mcast(qp, &group->gid, group->mlid));
 	puts("joined");
 	fflush(stdout);
 	for (;;) {
@@ -134,34 +158,45 @@ static void be_member(const union ibv_gid *group)
 		NEED(!ibv_get_cq_event(channel, &which, &ctx));
 		ibv_ack_cq_events(which, 1);
 	}
-	NEED(!ibv_detach_mcast(qp, group, mlid));
+	NEED(!ibv_detach_mcast(qp, &group->gid, group->mlid));
 	puts("left");
+}
+
+static struct group group_of(char *text)
+{
+	struct group group = {.mlid = 0};
+	char *at = strchr(text, '@');
+	struct in_addr v4;
+
+	if (at) {
+		group.mlid = (uint16_t)strtoul(at + 1, NULL, 0);
+		*at = '\0';
+	}
+	if (inet_pton(AF_INET, text, &v4) == 1) {
+		memset(group.gid.raw + 10, 0xff, 2);
+		memcpy(group.gid.raw + 12, &v4, 4);
+	} else {
+		NEED(inet_pton(AF_INET6, text, group.gid.raw) == 1);
+	}
+	return group;
 }
 
 int main(int argc, char **argv)
 {
-	union ibv_gid group;
-	struct in_addr v4;
+	struct group group[GROUPS_MAX];
+	int cnt = 0;
 
 	NEED(argc >= 5);
-	if (strchr(argv[3], '@')) {
-		mlid = (uint16_t)strtoul(strchr(argv[3], '@') + 1, NULL, 0);
-		*strchr(argv[3], '@') = '\0';
-	}
-	if (inet_pton(AF_INET, argv[3], &v4) == 1) {
-		memset(group.raw, 0, 10);
-		memset(group.raw + 10, 0xff, 2);
-		memcpy(group.raw + 12, &v4, 4);
-	} else {
-		NEED(inet_pton(AF_INET6, argv[3], group.raw) == 1);
-	}
+	group[cnt++] = group_of(argv[3]);
 	open_device(argv[1]);
 	open_qp();
 	if (strcmp(argv[4], "member") == 0) {
-		be_member(&group);
+		be_member(&group[0]);
 	} else {
-		NEED(argc == 6);
-		send_one((uint8_t)atoi(argv[2]), &group, (uint32_t)atoi(argv[5]));
+		NEED(argc >= 6 && argc < 6 + GROUPS_MAX);
+		for (int i = 6; i < argc; i++)
+			group[cnt++] = group_of(argv[i]);
+		send_each((uint8_t)atoi(argv[2]), group, cnt, (uint32_t)atoi(argv[5]));
 	}
 	NEED(!ibv_destroy_qp(qp));
 	NEED(!ibv_close_device(context));
