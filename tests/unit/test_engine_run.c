@@ -177,16 +177,21 @@ static void step__more_packets_are_due_at_once(void **state)
 	assert_int_equal(vb_engine_due(&engine, env.now, 0), VB_NEVER);
 }
 
-/* Whether a poll in vain, the last of so many, slept. */
+/* Whether a poll in vain, the last of so many, sleeps, each time of three: a page of this program
+ * that comes from the disk just then is a sleep, too, but once. */
 static bool yield_sleeps(uint32_t idle_polls)
 {
 	struct rusage before, after;
 
-	atomic_store(&engine.idle_polls, idle_polls);
-	getrusage(RUSAGE_THREAD, &before);
-	vb_engine_yield(&engine);
-	getrusage(RUSAGE_THREAD, &after);
-	return after.ru_nvcsw != before.ru_nvcsw;
+	for (int i = 0; i < 3; i++) {
+		atomic_store(&engine.idle_polls, idle_polls);
+		getrusage(RUSAGE_THREAD, &before);
+		vb_engine_yield(&engine);
+		getrusage(RUSAGE_THREAD, &after);
+		if (after.ru_nvcsw == before.ru_nvcsw)
+			return false;
+	}
+	return true;
 }
 
 static void yield__sleeps_only_where_it_is_oversubscribed(void **state)

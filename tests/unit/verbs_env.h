@@ -223,7 +223,7 @@ static inline uint64_t now_us(void)
 
 static inline bool patience_left(void)
 {
-	static time_t start;
+	static _Thread_local time_t start;
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
