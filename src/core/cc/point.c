@@ -258,7 +258,7 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 	bool handled = false;
 	struct vb_qp *channel;
 
-	/* It does not say of which channel of an initiator: of all that send there. */
+	/* A CNP does not name the channel of an initiator: all channels that send there take it. */
 	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
 		if (qp->ops->is_with && !qp->ops->is_with(channel, from))
 			continue;

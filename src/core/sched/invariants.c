@@ -37,7 +37,7 @@ static void assert_sq(const struct vb_qp *qp)
 		VB_ASSERT_ALL(w->traits == vb_work[w->opcode].traits);
 		VB_ASSERT_ALL(w->pkts || w->traits & VB_WORK_LOCAL || w->status);
 		VB_ASSERT_ALL(w->sge_cnt <= sq->sge_max);
-		/* What is in the WQE itself is in no region. */
+		/* Inline data is in the WQE itself, and names no region. */
 		VB_ASSERT_ALL(!(w->flags & VB_SEND_INLINE) || w->sge_cnt == 0);
 	}
 }

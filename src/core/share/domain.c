@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Domains that have names: those of several HCAs with one name are one. See migration.h. */
+/* Domains that have names: domains of several HCAs with one name are the same. See migration.h. */
 #include "core/share/migration.h"
 #include "core/share/open.h"
 

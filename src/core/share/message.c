@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the HCAs that share a responder say to each other. See migration.h and open.h. */
+/* The messages between the HCAs that share a responder. See migration.h and open.h. */
 #include "core/rc/rc.h"
 #include "core/share/handle.h"
 #include "core/share/migration.h"

@@ -41,7 +41,7 @@ static void kept_drop_all(struct vb_xrc_migration *mig)
 		kept_drop(mig);
 }
 
-static enum vb_verdict keep(struct vb_xrc_migration *mig, const struct vb_rx *rx)
+static enum vb_verdict packet_keep(struct vb_xrc_migration *mig, const struct vb_rx *rx)
 {
 	struct vb_xrc_pool *pool = mig->qp->hca->xrc_pool;
 	uint32_t i = pool->free;
@@ -179,9 +179,9 @@ enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const st
 			   ? VB_VERDICT_OVERSIZED
 			   : vb_resp_recv(qp, hdr, rx, now);
 	if (qp->mig && qp->mig->cnt)
-		return keep(qp->mig, rx);
+		return packet_keep(qp->mig, rx);
 	if (pass(qp, hdr, rx, now, &verdict) == WAITS)
-		return keep(qp->mig, rx);
+		return packet_keep(qp->mig, rx);
 	return verdict;
 }
 
@@ -206,7 +206,7 @@ bool vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now)
 	return false;
 }
 
-/* Everybody with a holder is told. Who was not asks, see vb_xrc_probe(). */
+/* Tells every HCA with a holder. A holder that was not told asks, see vb_xrc_probe(). */
 static void tell_end(struct vb_xrc_migration *mig)
 {
 	for (uint32_t i = 0; i < VB_XRC_PEERS; i++) {

@@ -87,7 +87,7 @@ _Static_assert(sizeof(struct vb_xrc_msg) + sizeof(struct vb_xrc_state) +
 /* HCAs that may share a domain: qpn_stride is not more. */
 #define VB_XRC_PEERS 256u
 
-/* What a holder raises for its owner. */
+/* The events that a holder raises for its owner. */
 #define VB_XRC_EVENTS                                                                              \
 	(1u << VB_ASYNC_QP_FATAL | 1u << VB_ASYNC_QP_REQ_ERR | 1u << VB_ASYNC_QP_ACCESS_ERR)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an HCA does for all the responders that it shares. See migration.h and open.h. */
+/* The work of an HCA for all the responders that it shares. See migration.h and open.h. */
 #include "core/share/migration.h"
 #include "core/share/open.h"
 

@@ -2,9 +2,9 @@
 /*
  * XRC domains of several processes: the messages of core/share/migration.h from one engine to
  * another. Each process with such a domain has a mailbox, a datagram socket named by a random token
- * that it shows in host memory, by slot. Nothing of it can come from the wire, and the kernel says
- * of which user a sender is. A slot's next owner has another token, so nobody takes it for the last
- * one.
+ * that it shows in host memory, by slot. Nothing of it can come from the wire, and the kernel
+ * names the user of each sender. The next owner of a slot has another token, so nobody takes it for
+ * the last one.
  */
 #include "node/engine/priv.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XRC domains. Those opened by descriptors of one file are one domain, as a device of the kernel
- * has it, in other processes too (core/share/migration.h); the file does nothing but to be one.
- * Whoever has a domain open holds a lock on a byte of the file that nobody uses, so that the
- * processes of a host know of each other and a killed one leaves nothing behind. ibv_open_xrcd(3);
- * IBT-22
+ * XRC domains. Domains opened by descriptors of one file are one domain, as with a device of the
+ * kernel, in other processes too (core/share/migration.h); the file has no other use. A process
+ * that has a domain open holds a lock on a byte of the file that nobody uses, so that the processes
+ * of a host know of each other and a killed one leaves nothing behind. ibv_open_xrcd(3); IBT-22
  */
 #include "verbs/priv.h"
 
