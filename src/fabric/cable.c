@@ -2,6 +2,8 @@
 /* One direction of a cable, and the faults carried out on what it carries. See cable.h. */
 #include "fabric/cable.h"
 
+#include "base/assert.h"
+
 #include <assert.h>
 
 void vb_cable_init(struct vb_cable_end *c, vb_dur delay, uint32_t mtu)
@@ -19,6 +21,8 @@ static void flight_insert(struct vb_cable_end *c, struct vb_frame *f)
 
 	struct vb_frame_link *link = after ? &after->behind : &c->flight;
 
+	VB_ASSERT_ALL(!after || after->at <= f->at);
+	VB_ASSERT_ALL(link->next && link->at >= f->at);
 	f->prev = after;
 	f->behind = *link;
 	f->behind.next->prev = f;
@@ -39,6 +43,7 @@ static void flight_add(struct vb_cable_end *c, struct vb_frame *f)
 
 	struct vb_frame_link *end = c->flight.next ? &c->flight_tail->behind : &c->flight;
 
+	VB_ASSERT_ALL(!c->flight.next || c->flight_tail->at <= f->at);
 	f->prev = c->flight_tail;
 	f->behind = (struct vb_frame_link){NULL, VB_NEVER};
 	*end = (struct vb_frame_link){f, f->at};
@@ -62,43 +67,28 @@ static void cable_tap(const struct vb_cable_hooks *h, enum vb_cable_tap_dir dir,
 		h->tap(h->ctx, dir == VB_CABLE_SENT ? h->id : h->far_id, dir, f, now);
 }
 
-/* What the fault layer says of a frame, also in f->mark. */
-static void cable_judge(const struct vb_cable_hooks *h, struct vb_frame *f, vb_time now,
-			struct vb_fault_fate *fate)
+/* What the faults make of a data frame. */
+static void cable_decide(const struct vb_cable_hooks *h, const struct vb_frame *f, vb_time now,
+			 struct vb_fault_outcome *out)
 {
-	struct vb_hdr hdr = {0};
 	struct vb_rx rx = vb_frame_rx(f);
+	struct vb_fault_packet p = vb_fault_see(h->dir, &rx);
 
-	/* A packet that is damaged already may not parse; it has opcode 0 and QPN 0 then. */
-	(void)vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len);
-
-	struct vb_fault_packet p = {
-	    .dir = h->dir,
-	    .opcode = hdr.opcode,
-	    .dqpn = hdr.dqpn,
-	    .psn = hdr.psn,
-	    .bytes = f->len,
-	};
-
-	vb_fault_judge(&h->fault->layer, &p, now, fate);
-	f->mark = (uint16_t)(fate->hits | (fate->drop ? VB_FAULT_MARK_DROPPED : 0));
+	vb_fault_decide(&h->fault->layer, &p, f->path.traffic_class, now, out);
 }
 
-/* What a frame meets that is not lost: a mark, damage, and that there are two, which returns the
- * second one. */
-static struct vb_frame *cable_alter(const struct vb_cable_hooks *h, struct vb_frame *f,
-				    const struct vb_fault_fate *fate)
+/* Puts a frame on the cable as @go says; its last bit leaves at f->at. */
+static void cable_carry(struct vb_cable_end *c, struct vb_frame *f, const struct vb_fault_go *go,
+			vb_time now)
 {
-	struct vb_frame *copy;
-
-	if (fate->mark && (f->path.traffic_class & VB_ECN_MASK))
-		f->path.traffic_class |= VB_ECN_CE;
-	copy = fate->copy ? vb_frame_copy(h->pool, f) : NULL;
-	if (copy)
-		copy->mark |= VB_FAULT_MARK_COPY;
-	if (fate->corrupt)
-		vb_frame_damage(f, fate->bits);
-	return copy;
+	f->path.traffic_class = go->traffic_class;
+	if (go->damage)
+		vb_frame_damage(f, go->damage);
+	f->at += c->delay + (go->at - now);
+	if (go->overtaken)
+		flight_add(c, f);
+	else
+		flight_add_in_order(c, f);
 }
 
 /* Faults are the cable's: the tap shows what was sent, and what becomes of it. */
@@ -107,30 +97,29 @@ static void cable_meet(struct vb_cable_end *c, struct vb_frame *f, vb_time now)
 	struct vb_cable_hooks *h = c->hooks;
 	bool fits = !c->down && (!c->mtu || f->frame_len - VB_FRAME_OVERHEAD <= c->mtu);
 	bool is_judged = fits && h->fault && f->kind == VB_FRAME_DATA;
-	struct vb_frame *copy = NULL;
-	struct vb_fault_fate fate;
+	struct vb_fault_outcome out = {.cnt = fits};
+	struct vb_frame *copy;
 
 	if (is_judged)
-		cable_judge(h, f, now, &fate);
+		cable_decide(h, f, now, &out);
+	f->mark = out.mark;
 	cable_tap(h, VB_CABLE_SENT, f, now);
-	if (!fits || (is_judged && fate.drop)) {
+	if (out.cnt == 0) {
 		h->lost++;
 		vb_frame_pool_give(h->pool, f);
 		return;
 	}
-	f->at += c->delay;
-	if (is_judged) {
-		f->at += fate.at - now;
-		copy = cable_alter(h, f, &fate);
-	}
-	if (is_judged && fate.hits & 1u << VB_FAULT_REORDER)
-		flight_add(c, f);
-	else
+	if (!is_judged) {
+		f->at += c->delay;
 		flight_add_in_order(c, f);
+		return;
+	}
+	copy = out.cnt > 1 ? vb_frame_copy(h->pool, f) : NULL;
+	cable_carry(c, f, &out.go[0], now);
 	if (copy) {
+		copy->mark = out.go[1].mark;
+		cable_carry(c, copy, &out.go[1], now);
 		cable_tap(h, VB_CABLE_SENT, copy, now);
-		copy->at = f->at;
-		flight_add(c, copy);
 	}
 }
 

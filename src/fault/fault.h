@@ -4,9 +4,10 @@
  * duplication, delay, corruption, ECN marks, black-outs and a bottleneck with a queue that marks,
  * at random or by rule.
  *
- * The layer only judges. vb_fault_judge() looks at a packet and says what becomes of it; whoever
- * carries the packet does it. So the same seed and the same packets give the same faults wherever
- * it runs. Each rule draws from a stream of its own: a rule that is added moves no other.
+ * The layer holds no packets. vb_fault_decide() says of a packet how often it goes on, when, with
+ * which traffic class and with which damage, and that is all that whoever carries it has to know.
+ * So the same seed and the same packets give the same faults wherever it runs. Each rule draws from
+ * a stream of its own: a rule that is added moves no other.
  *
  * The text of a specification is described in docs/simulator.md, "Faults"; for example
  * "loss=1e-3,reorder=0.1%/20us:op=RC_SEND*,delay=5us/1us:dir=rx".
@@ -19,6 +20,7 @@
 #include "base/rng.h"
 #include "base/time.h"
 #include "trace/trace.h"
+#include "wire/packet.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,7 +64,7 @@ struct vb_fault_filter {
 	uint32_t qpn_lo, qpn_hi;      /* destination QPN */
 	struct vb_psn psn_lo, psn_hi; /* a range may wrap */
 	bool any_psn;
-	uint64_t msg_lo, msg_hi; /* the how-manieth message of those that pass the rest, from 1 */
+	uint64_t msg_lo, msg_hi; /* numbers of messages, from 1, among those that pass the rest */
 	vb_time after, until;    /* since the layer began */
 	uint64_t skip;           /* this many pass untouched first */
 	uint64_t every;          /* of the others every so many-th; 1: each */
@@ -108,7 +110,7 @@ struct vb_fault_packet {
 	const uint8_t *mad; /* VB_MAD_HDR_LEN bytes: its header, when it is a MAD; else NULL */
 };
 
-/* What becomes of it. */
+/* What the rules say of it. */
 struct vb_fault_fate {
 	uint32_t hits; /* bit (1 << enum vb_fault_kind) */
 	bool drop;
@@ -117,6 +119,22 @@ struct vb_fault_fate {
 	bool copy;    /* deliver a second one */
 	vb_time at;   /* when the packet goes on; not before now, and in order unless REORDER hit */
 	uint64_t bits; /* with corrupt: the choice of bits */
+};
+
+/* A packet as it goes on. */
+struct vb_fault_go {
+	vb_time at;      /* when; not before now */
+	uint64_t damage; /* not 0: with the bits flipped that vb_fault_corrupt() flips by it */
+	uint16_t mark;   /* for captures: enum vb_fault_mark */
+	uint8_t traffic_class; /* with CE where a rule marks it and it is ECN-capable */
+	bool overtaken;        /* later ones may go on before it; else all keep their order */
+};
+
+/* What becomes of it, for whoever carries it. */
+struct vb_fault_outcome {
+	uint16_t mark; /* of the packet as it came: enum vb_fault_mark */
+	uint32_t cnt;  /* how often it goes on: 0, 1 or 2; a second one is never damaged */
+	struct vb_fault_go go[2];
 };
 
 struct vb_fault_rule_state {
@@ -141,6 +159,15 @@ struct vb_fault {
 void vb_fault_init(struct vb_fault *f, const struct vb_fault_spec *spec, uint64_t seed, uint64_t id,
 		   vb_time now);
 
+/* What rules see of a packet that leaves, and of one in any other place. Headers are there. */
+struct vb_fault_packet vb_fault_see_sent(const struct vb_tx *tx);
+struct vb_fault_packet vb_fault_see(enum vb_fault_dir dir, const struct vb_rx *rx);
+
+/* What becomes of packet @p, which has @traffic_class. */
+void vb_fault_decide(struct vb_fault *f, const struct vb_fault_packet *p, uint8_t traffic_class,
+		     vb_time now, struct vb_fault_outcome *to);
+
+/* The judgement that this comes from. */
 void vb_fault_judge(struct vb_fault *f, const struct vb_fault_packet *p, vb_time now,
 		    struct vb_fault_fate *fate);
 

@@ -278,6 +278,67 @@ static void queue__is_a_bottleneck(void **state)
 		assert_false(judge(&f, RC_SEND_ONLY, i, VB_SEC).mark);
 }
 
+/* What the fate of a packet means for whoever carries it; a second one is like it but whole. */
+static void decide__says_how_a_packet_goes_on(void **state)
+{
+	struct vb_fault_packet p = {VB_FAULT_TX, RC_SEND_ONLY, 17, vb_psn(3), 1000, NULL};
+	struct vb_fault f = start("loss=1:psn=9,dup=1,corrupt=1,ecn=1,delay=5us,reorder=1/1us");
+	struct vb_fault_outcome out;
+	const uint16_t hits = 1 << VB_FAULT_DUPLICATE | 1 << VB_FAULT_CORRUPT | 1 << VB_FAULT_ECN |
+			      1 << VB_FAULT_DELAY | 1 << VB_FAULT_REORDER;
+
+	(void)state;
+	vb_fault_decide(&f, &p, 0xb8 | VB_ECN_ECT0, 1000, &out);
+	assert_int_equal(out.cnt, 2);
+	assert_int_equal(out.mark, hits);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(out.go[i].at, 1000 + 6 * VB_USEC);
+		assert_int_equal(out.go[i].traffic_class, 0xb8 | VB_ECN_CE);
+		assert_int_equal(out.go[i].damage == 0, i);
+		assert_int_equal(out.go[i].mark, hits | (i ? VB_FAULT_MARK_COPY : 0));
+		assert_true(out.go[i].overtaken);
+	}
+	/* RFC 3168 5: a sender that is not ECN-capable is told nothing. */
+	vb_fault_decide(&f, &p, 0xb8, 1000, &out);
+	assert_int_equal(out.go[0].traffic_class, 0xb8);
+	p.psn = vb_psn(9);
+	vb_fault_decide(&f, &p, 0, 1000, &out);
+	assert_int_equal(out.cnt, 0);
+	assert_true(out.mark & VB_FAULT_MARK_DROPPED);
+	f = start("delay=5us");
+	vb_fault_decide(&f, &p, 0, 1000, &out);
+	assert_int_equal(out.cnt, 1);
+	assert_false(out.go[0].overtaken);
+	assert_int_equal(out.go[0].damage, 0);
+}
+
+/* Rules see the same of a packet before it leaves and where it arrives. */
+static void see__the_same_on_both_sides(void **state)
+{
+	uint8_t bytes[128] = {[0] = RC_SEND_ONLY, [5] = 0xab, [7] = 0x12, [9] = 0x01, [11] = 0x7f};
+	struct vb_seg seg = {bytes + 12, 100};
+	struct vb_tx tx = {.seg = &seg, .seg_cnt = 1, .payload_len = 100, .hdr_len = 12};
+	struct vb_rx rx = {.pkt = bytes, .len = 112, .avail = 112};
+	struct vb_fault_packet sent, seen;
+
+	(void)state;
+	memcpy(tx.hdr, bytes, 12);
+	sent = vb_fault_see_sent(&tx);
+	seen = vb_fault_see(VB_FAULT_RX, &rx);
+	assert_int_equal(sent.dir, VB_FAULT_TX);
+	assert_int_equal(seen.dir, VB_FAULT_RX);
+	assert_int_equal(sent.opcode, RC_SEND_ONLY);
+	assert_int_equal(sent.dqpn, 0xab0012);
+	assert_int_equal(sent.psn.v, 0x01007f);
+	assert_int_equal(sent.bytes, 116);
+	assert_int_equal(seen.opcode, sent.opcode);
+	assert_int_equal(seen.dqpn, sent.dqpn);
+	assert_int_equal(seen.psn.v, sent.psn.v);
+	assert_int_equal(seen.bytes, sent.bytes);
+	assert_null(sent.mad);
+	assert_null(seen.mad);
+}
+
 /* The fate of a MAD of this class and attribute. */
 static bool mad_is_lost(const char *rule, uint8_t mgmt_class, uint16_t attr_id)
 {
@@ -328,6 +389,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(parse__reads_every_form),
+	    cmocka_unit_test(decide__says_how_a_packet_goes_on),
+	    cmocka_unit_test(see__the_same_on_both_sides),
 	    cmocka_unit_test(filter__mads),
 	    cmocka_unit_test(parse__says_what_is_wrong_and_where),
 	    cmocka_unit_test(rule__hits_the_packets_it_names),

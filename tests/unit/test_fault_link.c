@@ -175,6 +175,28 @@ static void send__damaged(void **state)
 	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 1);
 }
 
+/* Of a packet that is doubled and damaged the second one arrives, in either direction. */
+static void second_arrives(struct fixture *f, const char *rules)
+{
+	struct vb_link *l = faulty(f, rules);
+	uint8_t no[16], tc[16];
+
+	add(f, &f->path4, 3000, 1);
+	assert_int_equal(l->ops->send(l, &f->batch, 0, 0), 1);
+	assert_int_equal(recv_at(f, no, tc, 0), 1);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 1);
+}
+
+static void send__doubled_and_damaged(void **state)
+{
+	second_arrives(*state, "corrupt=1:dir=tx,dup=1:dir=tx");
+}
+
+static void recv__doubled_and_damaged(void **state)
+{
+	second_arrives(*state, "corrupt=1:dir=rx,dup=1:dir=rx");
+}
+
 /* A flood that is held back takes no more memory than it may. */
 static void send__held_back_is_bounded(void **state)
 {
@@ -385,6 +407,7 @@ int main(void)
 	    T(send__every_second_is_lost),         T(recv__lost_doubled_and_marked),
 	    T(recv__doubled_into_little_room),     T(send__held_back_until_due),
 	    T(recv__held_back_in_order),           T(send__damaged),
+	    T(send__doubled_and_damaged),          T(recv__doubled_and_damaged),
 	    T(send__held_back_is_bounded),         T(send__without_room_anywhere_is_a_discard),
 	    T(send__held_back_behind_a_full_link), T(recv__held_back_is_bounded),
 	    T(send__mads_by_their_message),        T(recv__mads_by_their_message),

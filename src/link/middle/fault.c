@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fault middleware, see fault.h. What each packet meets is decided by vb_fault_judge() alone.
- */
+/* The fault middleware, see fault.h. What becomes of each packet is decided by vb_fault_decide()
+ * alone. */
 #include "link/middle/fault.h"
 
 #include "link/middle/held.h"
 #include "link/middle/tap.h"
-#include "wire/mad/mad.h"
-#include "wire/opcode.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,52 +52,6 @@ static bool is_tapped(const struct fault_link *l)
 static void set_due(struct fault_link *l)
 {
 	l->link.due = vb_time_min(vb_held_due(&l->tx), vb_held_due(&l->rx));
-}
-
-/* Whether a packet of @len bytes without ICRC is a MAD. IBA 13.4.2 */
-static bool is_mad(const uint8_t *bth, uint32_t len)
-{
-	return bth[0] == (VB_TRANSPORT_UD | VB_OP_SEND_ONLY) && vb_hdr_dqpn(bth) == VB_QPN_GSI &&
-	       len == vb_hdr_len(bth) + VB_MAD_LEN;
-}
-
-/* The MAD in a packet, or NULL. */
-static const uint8_t *sent_mad(const struct vb_tx *tx)
-{
-	/* Only QP1 sends them, inline: as one run. */
-	if (!is_mad(tx->hdr, tx->hdr_len + tx->payload_len) || tx->seg[0].len < VB_MAD_HDR_LEN)
-		return NULL;
-	return tx->seg[0].p;
-}
-
-static const uint8_t *received_mad(const struct vb_rx *rx)
-{
-	if (!is_mad(rx->pkt, rx->len))
-		return NULL;
-	return rx->body ? rx->body : rx->pkt + vb_hdr_len(rx->pkt);
-}
-
-static void judge_packet(struct vb_fault *f, enum vb_fault_dir dir, const uint8_t *bth,
-			 uint32_t bytes, const uint8_t *mad, vb_time now,
-			 struct vb_fault_fate *fate)
-{
-	struct vb_fault_packet p = {
-	    .dir = dir,
-	    .opcode = bth[0],
-	    .mad = mad,
-	    .dqpn = vb_hdr_dqpn(bth),
-	    .psn = vb_psn((uint32_t)bth[9] << 16 | (uint32_t)bth[10] << 8 | bth[11]),
-	    .bytes = bytes,
-	};
-
-	vb_fault_judge(f, &p, now, fate);
-}
-
-static uint8_t marked_class(uint8_t traffic_class, const struct vb_fault_fate *fate)
-{
-	/* Who is not ECN-capable cannot be marked. RFC 3168 5 */
-	return fate->mark && traffic_class & VB_ECN_MASK ? traffic_class | VB_ECN_CE
-							 : traffic_class;
 }
 
 /* Shows a packet that never reaches the wire. */
@@ -171,26 +123,24 @@ static void send_on(struct fault_link *l, const struct vb_tx *tx, const struct v
 static void send_judged(struct fault_link *l, struct vb_fault *f, const struct vb_tx *tx,
 			vb_time now)
 {
+	struct vb_fault_packet p = vb_fault_see_sent(tx);
 	struct vb_path path = *tx->path;
-	struct vb_tx_fate to = {0};
-	struct vb_fault_fate fate;
+	struct vb_fault_outcome out;
 
-	judge_packet(f, VB_FAULT_TX, tx->hdr, vb_tx_wire_len(tx), sent_mad(tx), now, &fate);
-	to.mark = (uint16_t)fate.hits;
-	if (fate.drop) {
+	vb_fault_decide(f, &p, path.traffic_class, now, &out);
+	if (out.cnt == 0) {
 		/* In the capture, too, it stands behind those before it. */
 		if (is_tapped(l))
 			flush_gathered(l, now);
-		tap_dropped(l, tx, to.mark | VB_FAULT_MARK_DROPPED);
-		return;
+		tap_dropped(l, tx, out.mark);
 	}
-	path.traffic_class = marked_class(path.traffic_class, &fate);
-	if (fate.corrupt)
-		to.damage = fate.bits ? fate.bits : 1;
-	send_on(l, tx, &path, &to, fate.at, now);
-	to.mark |= VB_FAULT_MARK_COPY;
-	if (fate.copy)
-		send_on(l, tx, &path, &to, fate.at, now);
+	for (uint32_t i = 0; i < out.cnt; i++) {
+		const struct vb_fault_go *go = &out.go[i];
+		struct vb_tx_fate fate = {.damage = go->damage, .mark = go->mark};
+
+		path.traffic_class = go->traffic_class;
+		send_on(l, tx, &path, &fate, go->at, now);
+	}
 }
 
 static uint32_t fault_send(struct vb_link *link, const struct vb_tx_batch *b, uint32_t from,
@@ -235,17 +185,32 @@ static void tap_received(struct fault_link *l, uint32_t i, const struct vb_rx *r
 	vb_link_tap_received(l->link.lower, i, rx, mark);
 }
 
-/* Holds back one or two of a packet; what there is no room for is dropped. The mark it deserves. */
-static uint16_t hold_rx(struct fault_link *l, const struct vb_rx *rx, const struct vb_path *path,
-			uint32_t copies, vb_time at)
+/* A packet whose bits are damaged on the way: its ICRC would have told. */
+static void count_damaged(struct fault_link *l, uint8_t port)
 {
-	uint32_t held = 0;
+	vb_count(l->cfg.counters[port], VB_COUNTER_rx_icrc_encapsulated);
+	vb_count(l->cfg.counters[port], VB_COUNTER_port_rcv_errors);
+}
 
-	while (held < copies && vb_held_rx(&l->rx, rx, path, at))
-		held++;
-	vb_count_add(l->cfg.counters[path->port], VB_COUNTER_rx_dropped, copies - held);
-	return (uint16_t)((held < copies ? VB_FAULT_MARK_FULL : 0) |
-			  (held == 0 ? VB_FAULT_MARK_DROPPED : 0));
+/* The packet goes on as @go says: now, and is in *to then; later; or not at all, which is a mark.
+ */
+static uint16_t recv_on(struct fault_link *l, const struct vb_rx *rx, const struct vb_path *path,
+			const struct vb_fault_go *go, struct vb_rx *to, uint32_t *n, vb_time now)
+{
+	if (go->damage) {
+		count_damaged(l, path->port);
+		return VB_FAULT_MARK_DROPPED;
+	}
+	if (go->at <= now) {
+		to[*n] = *rx;
+		to[*n].path = path;
+		++*n;
+		return 0;
+	}
+	if (vb_held_rx(&l->rx, rx, path, go->at))
+		return 0;
+	vb_count(l->cfg.counters[path->port], VB_COUNTER_rx_dropped);
+	return VB_FAULT_MARK_FULL | VB_FAULT_MARK_DROPPED;
 }
 
 /* Packet @i of what the link below has received. Returns how many of it go on now: 0, 1 or 2. */
@@ -254,36 +219,24 @@ static uint32_t recv_judged(struct fault_link *l, uint32_t i, struct vb_rx *to, 
 	struct vb_rx *rx = &l->in[i];
 	struct vb_fault *f = faults_of(l, rx->path->port);
 	struct vb_path *path = &l->in_path[i];
-	struct vb_fault_fate fate;
-	uint32_t n = 0, copies;
-	uint16_t mark;
+	struct vb_fault_outcome out = {.cnt = 1, .go[0].traffic_class = rx->path->traffic_class};
+	uint16_t lost = VB_FAULT_MARK_DROPPED, full = 0;
+	uint32_t n = 0;
 
-	if (!f) {
-		tap_received(l, i, rx, 0);
-		*to = *rx;
-		return 1;
-	}
-	judge_packet(f, VB_FAULT_RX, rx->pkt, rx->len, received_mad(rx), now, &fate);
-	mark = (uint16_t)fate.hits;
-	if (fate.corrupt) {
-		/* As if its bits had been damaged on the way: the ICRC would have told. */
-		vb_count(l->cfg.counters[rx->path->port], VB_COUNTER_rx_icrc_encapsulated);
-		vb_count(l->cfg.counters[rx->path->port], VB_COUNTER_port_rcv_errors);
-		fate.drop = true;
+	if (f) {
+		struct vb_fault_packet p = vb_fault_see(VB_FAULT_RX, rx);
+
+		vb_fault_decide(f, &p, rx->path->traffic_class, now, &out);
 	}
 	*path = *rx->path;
-	path->traffic_class = marked_class(path->traffic_class, &fate);
-	copies = fate.drop ? 0 : fate.copy ? 2 : 1;
-	if (fate.drop)
-		mark |= VB_FAULT_MARK_DROPPED;
-	else if (fate.at > now)
-		mark |= hold_rx(l, rx, path, copies, fate.at);
-	else
-		for (; n < copies; n++)
-			to[n] = *rx;
-	tap_received(l, i, rx, mark);
-	for (uint32_t k = 0; k < n; k++)
-		to[k].path = path;
+	path->traffic_class = out.go[0].traffic_class;
+	for (uint32_t k = 0; k < out.cnt; k++) {
+		uint16_t met = recv_on(l, rx, path, &out.go[k], to, &n, now);
+
+		lost &= met; /* all of it are */
+		full |= met & VB_FAULT_MARK_FULL;
+	}
+	tap_received(l, i, rx, out.mark | lost | full);
 	return n;
 }
 
