@@ -76,6 +76,12 @@ struct vb_hca_config {
 	 * bounds responses; 0: never. Rounded down to whole packets. */
 	uint32_t read_piece_bytes;
 	/*
+	 * Whether the receiver of @path is on this host, in the form that the link knows and the
+	 * core only keeps, in path.home (link/home.h). Asked once for each path that a QP or a work
+	 * request gets, and for those of QPs by vb_hca_find_homes(). NULL: nobody knows.
+	 */
+	uint16_t (*find_home)(void *ctx, const struct vb_path *path);
+	/*
 	 * Bytes that the receiver of QP @dqpn at @path can take now, as far as that is known here;
 	 * UINT32_MAX: no limit. A QP that finds less than its next packet looks again after
 	 * VB_RX_CREDIT_RETRY_NS. NULL: no limit.
@@ -91,7 +97,7 @@ struct vb_hca_config {
 	 * sent to it last: an ACK timer that fires starts over then, at no cost. NULL: never known.
 	 */
 	bool (*unread)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
-	void *receiver_ctx; /* of both */
+	void *receiver_ctx; /* of all three */
 	/*
 	 * Makes @len bytes at @p, of a region with ON_DEMAND, fit to be read or (@write) written:
 	 * 0, or -EFAULT when they are not mapped so, which then counts as a violation of the
@@ -146,6 +152,9 @@ void vb_hca_destroy(struct vb_hca *h); /* and every object left in it */
 
 /* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
+/* The addresses of this host have changed: the paths of all connected QPs say anew whether their
+ * receivers are on it. */
+void vb_hca_find_homes(struct vb_hca *h);
 
 /*
  * Changes what ROCE_ACCL switches, as a whole, with QPs at work: a timer that runs ends as it was
@@ -271,15 +280,15 @@ uint32_t vb_mw_rkey(const struct vb_mw *mw);
 
 /*
  * Where a queue keeps its entries may be the caller's memory: vb_*_ring_size() says how many bytes,
- * vb_*_lend_ring() moves the entries there; @mem is aligned to 64 bytes and stays lent until the
+ * vb_*_place_ring() moves the entries there; @mem is aligned to 64 bytes and stays there until the
  * object is destroyed, even where a later resize stops using it.
  */
 size_t vb_cq_ring_size(const struct vb_cq *cq);
-void vb_cq_lend_ring(struct vb_cq *cq, void *mem);
+void vb_cq_place_ring(struct vb_cq *cq, void *mem);
 size_t vb_srq_ring_size(const struct vb_srq *srq);
-void vb_srq_lend_ring(struct vb_srq *srq, void *mem);
+void vb_srq_place_ring(struct vb_srq *srq, void *mem);
 size_t vb_qp_ring_size(const struct vb_qp *qp); /* of both queues; 0: it has none */
-void vb_qp_lend_ring(struct vb_qp *qp, void *mem);
+void vb_qp_place_ring(struct vb_qp *qp, void *mem);
 
 /* Completion queues. @cqe is rounded up to a power of two; a full queue is an overrun: async
  * CQ_ERR, and the QPs on it go to ERR, each other one when it has a completion for it

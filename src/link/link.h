@@ -8,12 +8,14 @@
 #define VB_LINK_LINK_H
 
 #include "base/time.h"
+#include "link/home.h"
 #include "link/slot.h"
 #include "trace/counters.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
 
 #include <errno.h>
+#include <string.h>
 
 struct vb_flow;
 struct vb_flow_own;
@@ -62,6 +64,9 @@ struct vb_link_config {
 	/* The same of the path that a packet came by, where there are LIDs; then every sender is of
 	 * this host. NULL: there are none. */
 	uint8_t (*port_of_path)(void *ctx, const struct vb_path *path);
+	/* The generation of the addresses by which both answer, see home.h. NULL: paths do not say
+	 * where their receiver is. */
+	const uint16_t *generation;
 	/* The fabric, where the port's packets go by LID; NULL: none. See link/ib/map.h. */
 	struct vb_ib_link_config *fabric;
 	/* Sees every packet sent and every packet received with a right ICRC, while *tap_on is
@@ -81,6 +86,17 @@ struct vb_link_config {
 	void (*refused)(void *ctx, const struct vb_gid *to, int err);
 	void *ctx;
 };
+
+/* True when what goes by @path goes to a process of this host. */
+static inline bool vb_link_is_here(const struct vb_link_config *cfg, const struct vb_path *path)
+{
+	if (cfg->generation && __builtin_expect(vb_home_is_known(path->home, *cfg->generation), 1))
+		return vb_home_is_here(path->home);
+	if (path->port == 0 || path->port >= VB_LINK_PORTS_MAX)
+		return false;
+	return cfg->port_of_path || (!vb_gid_is_multicast(&path->dgid) &&
+				     cfg->port_of(cfg->ctx, &path->dgid, cfg->ifindex[path->port]));
+}
 
 /* A process on this host that gets a copy of a multicast packet. */
 struct vb_link_copy {
@@ -304,6 +320,22 @@ static inline void vb_link_tap_received(struct vb_link *l, uint32_t i, const str
 	VB_LINK_FIND(l, tap_received);
 	if (l)
 		l->ops->tap_received(l, i, rx, mark);
+}
+
+/*
+ * Sends the packets of @b from @from to @to by @l, for middleware that takes the others itself.
+ * @part is a batch of its own, which has those packets then. Returns how many were taken.
+ */
+static inline uint32_t vb_link_send_part(struct vb_link *l, struct vb_tx_batch *part,
+					 const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+					 vb_time now)
+{
+	if (to == b->cnt)
+		return l->ops->send(l, b, from, now);
+	part->cnt = to - from;
+	part->fate = b->fate ? b->fate + from : NULL;
+	memcpy(part->pkt, b->pkt + from, part->cnt * sizeof *b->pkt);
+	return l->ops->send(l, part, 0, now);
 }
 
 #endif

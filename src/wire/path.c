@@ -45,6 +45,7 @@ struct vb_path vb_path_back(const struct vb_path *path)
 	/* The hops that are left of a packet that came say nothing about the way back. */
 	back.hop_limit = HOP_LIMIT;
 	back.udp_sport = 0;
+	back.home = 0;
 	return back;
 }
 

@@ -28,6 +28,9 @@ struct vb_path {
 	uint8_t sl;            /* 0...15 */
 	uint8_t traffic_class; /* DSCP in bits 7:2, ECN in bits 1:0, as sent or received */
 	uint8_t hop_limit;
+	/* Not on the wire: whether the receiver is on this host, as its sender has found once, and
+	 * by which table of addresses (link/home.h). 0: nobody has looked. */
+	uint16_t home;
 };
 
 #define VB_ECN_MASK 0x03

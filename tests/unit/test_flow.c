@@ -27,6 +27,18 @@ static void backlog__is_what_was_sent_and_not_taken(void **state)
 	assert_int_equal(vb_flow_backlog(&f, f.taken), 0);
 }
 
+/* How often the core asked where a receiver is, and what it is told. */
+static uint32_t asked_cnt;
+static uint16_t answer;
+
+static uint16_t test_home(void *ctx, const struct vb_path *path)
+{
+	(void)ctx;
+	assert_int_equal(path->port, 1);
+	asked_cnt++;
+	return answer;
+}
+
 static void backlog__is_not_negative_and_heals(void **state)
 {
 	struct vb_flow f = {0};
@@ -69,6 +81,7 @@ static struct vb_hca *world(uint32_t *room, uint8_t *bytes)
 				    .qpn_stride = 1,
 				    .qpn_first = 9,
 				    .port_cnt = 1,
+				    .find_home = test_home,
 				    .rx_credit = test_room,
 				    .receiver_ctx = room,
 				    .alloc = world_alloc,
@@ -134,6 +147,35 @@ static void room__holds_packets_back_until_there_is_some(void **state)
 	vb_hca_destroy(h);
 }
 
+/* A path is asked about when the QP gets it, and no packet asks again until addresses change. */
+static void home__is_asked_for_once_for_each_path(void **state)
+{
+	static uint8_t bytes[8192];
+	static struct vb_tx_batch b;
+	uint32_t room = 4000;
+	struct vb_hca *h;
+
+	(void)state;
+	asked_cnt = 0;
+	answer = vb_home(7, true);
+	h = world(&room, bytes);
+	assert_int_equal(asked_cnt, 1);
+	assert_int_equal(vb_hca_poll_transmit(h, &b, 0), 3);
+	for (uint32_t i = 0; i < b.cnt; i++)
+		assert_int_equal(b.pkt[i].path->home, vb_home(7, true));
+	answer = vb_home(8, false);
+	vb_hca_find_homes(h);
+	assert_int_equal(asked_cnt, 2);
+	room = UINT32_MAX;
+	vb_hca_handle_timeout(h, VB_RX_CREDIT_RETRY_NS);
+	b.cnt = b.seg_cnt = 0;
+	assert_int_equal(vb_hca_poll_transmit(h, &b, VB_RX_CREDIT_RETRY_NS), 5);
+	for (uint32_t i = 0; i < b.cnt; i++)
+		assert_int_equal(b.pkt[i].path->home, vb_home(8, false));
+	assert_int_equal(asked_cnt, 2);
+	vb_hca_destroy(h);
+}
+
 /* An engine of a host that has the address where here leads. */
 static struct vb_engine e;
 static struct vb_flow flow[VB_SLOT_CNT];
@@ -152,6 +194,47 @@ static void engine_begin(const struct vb_flow_limits *limits)
 	e.broker.host = &host;
 	host.is_taken[5] = true;
 	e.flow = *limits;
+}
+
+/* What a path says about its receiver is believed for as long as the addresses are the same. */
+static void home__of_earlier_addresses_counts_for_nothing(void **state)
+{
+	struct vb_path path = here;
+
+	(void)state;
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
+	path.home = vb_engine_find_home(&e, &path);
+	assert_true(vb_home_is_known(path.home, e.addr.generation));
+	assert_true(vb_home_is_here(path.home));
+	assert_true(vb_engine_rx_credit(&e, &path, 0x105, VB_SEC) <= 100000);
+	path.home = vb_home(e.addr.generation, false);
+	assert_int_equal(vb_engine_rx_credit(&e, &path, 0x105, VB_SEC), UINT32_MAX);
+	vb_addr_build(&e.addr, &e.devices);
+	assert_false(vb_home_is_known(path.home, e.addr.generation));
+	assert_true(vb_engine_rx_credit(&e, &path, 0x105, VB_SEC) <= 100000);
+	path.home = vb_engine_find_home(&e, &path);
+	e.devices.device_cnt = 0;
+	vb_addr_build(&e.addr, &e.devices);
+	assert_int_equal(vb_engine_rx_credit(&e, &path, 0x105, VB_SEC), UINT32_MAX);
+	/* A path that nobody has looked up says nothing, whatever the generation. */
+	for (uint32_t i = 0, g = 0; i <= VB_HOME_GENERATIONS; i++) {
+		g = vb_home_generation_next((uint16_t)g);
+		assert_false(vb_home_is_known(0, (uint16_t)g));
+		assert_int_equal(vb_home((uint16_t)g, true) >> 1, g);
+	}
+}
+
+/* A path without a port, or with one that this host does not have, leads to no process of it. */
+static void home__of_a_path_without_a_port(void **state)
+{
+	struct vb_path path = here;
+
+	(void)state;
+	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
+	path.port = 0;
+	assert_false(vb_home_is_here(vb_engine_find_home(&e, &path)));
+	path.port = VB_DEVICES_MAX + 1;
+	assert_false(vb_home_is_here(vb_engine_find_home(&e, &path)));
 }
 
 /*
@@ -377,6 +460,9 @@ int main(void)
 	    cmocka_unit_test(backlog__is_what_was_sent_and_not_taken),
 	    cmocka_unit_test(backlog__is_not_negative_and_heals),
 	    cmocka_unit_test(room__holds_packets_back_until_there_is_some),
+	    cmocka_unit_test(home__is_asked_for_once_for_each_path),
+	    cmocka_unit_test(home__of_earlier_addresses_counts_for_nothing),
+	    cmocka_unit_test(home__of_a_path_without_a_port),
 	    cmocka_unit_test(room__nobody_reads_a_nearly_full_socket),
 	    cmocka_unit_test(room__full_socket_of_a_slow_reader),
 	    cmocka_unit_test(room__full_receiver_costs_no_retry),

@@ -58,6 +58,37 @@ static void send__others_by_udp(void **state)
 	assert_false(vb_link_has_packets(f->link));
 }
 
+/* A path that says where its receiver is is believed, while it is of the generation that holds. */
+static void send__as_the_path_says(void **state)
+{
+	static const struct {
+		uint16_t generation, home;
+		bool by_ring;
+	} row[] = {{3, 0, true}, {3, 3 << 1, false}, {3, 3 << 1 | 1, true}, {4, 3 << 1, true}};
+	struct fixture *f = *state;
+	uint16_t generation;
+
+	vb_shm_of(w.shm)->cfg.generation = &generation;
+	add_for(f, SLOT, 64);
+	for (uint32_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+		generation = row[i].generation;
+		f->path4.home = row[i].home;
+		f->path4.dgid = f->path4.sgid;
+		/* Nobody is asked about an address where the path says it. */
+		if (i == 2)
+			f->path4.dgid = gid("::ffff:127.0.0.2");
+		assert_int_equal(send_all(f), 1);
+		assert_int_equal(vb_link_has_packets(f->link), row[i].by_ring);
+		f->path4.dgid = f->path4.sgid;
+		for (int k = 0; k < 100; k++) {
+			struct vb_rx rx[1];
+
+			if (recv_some(f, rx, 1))
+				break;
+		}
+	}
+}
+
 /* Who sleeps on the descriptor hears of datagrams too. */
 static void fd__readable_for_the_link_below(void **state)
 {
@@ -454,6 +485,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    S(send__arrives_by_shared_memory),
 	    S(send__others_by_udp),
+	    S(send__as_the_path_says),
 	    S(fd__readable_for_the_link_below),
 	    S(tap__both_sides_with_icrc),
 	    S(tap__later_of_the_link_below),

@@ -158,6 +158,7 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 	c->attr.path.dlid = rx->path->slid;
 	c->attr.path.sl = vb_path_has_lid(rx->path) ? rx->path->sl : c->attr.path.sl;
 	c->attr.path.udp_sport = rx->path->udp_sport;
+	vb_egress_find_home(c->hca, &c->attr.path);
 	c->dc_connection = hdr->dc.connection;
 	c->dc_channel = hdr->dc.channel;
 	for (uint32_t k = 0; k < VB_DCT_RESOURCES; k++)
@@ -184,7 +185,7 @@ static void say_no(struct vb_qp *qp, uint8_t syndrome, const struct vb_hdr *hdr,
 	vb_sched_activate(c);
 }
 
-static void answer(struct vb_qp *c)
+static void connect_answer(struct vb_qp *c)
 {
 	c->resp.ack_due = true;
 	c->resp.ack_psn = vb_psn_prev(c->resp.epsn);
@@ -216,7 +217,7 @@ static void on_connect_again(struct vb_qp *c, const struct vb_hdr *hdr)
 		vb_resp_enter(&c->resp, VB_RESP_FAILS);
 		vb_sched_activate(c);
 	} else if (hdr->dc.full) {
-		answer(c);
+		connect_answer(c);
 	}
 }
 
@@ -263,7 +264,7 @@ static enum vb_verdict on_connect(struct vb_qp *qp, const struct vb_hdr *hdr,
 					      .last = now};
 	context_begin(c, hdr, rx, now);
 	if (hdr->dc.full)
-		answer(c);
+		connect_answer(c);
 	return VB_VERDICT_OK;
 }
 

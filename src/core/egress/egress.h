@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct vb_hca;
 struct vb_qp;
 struct vb_swqe;
 
@@ -48,6 +49,10 @@ bool vb_egress_fits(struct vb_egress *out, struct vb_qp *qp);
 
 /* The last packet in the batch has left: what it took of receiver credit, and of the QP's rate. */
 void vb_egress_passed(struct vb_egress *out, struct vb_qp *qp, vb_time now);
+
+/* Asks whether the receiver of @path, which the caller is about to have packets sent by, is on this
+ * host; path.home says it then. */
+void vb_egress_find_home(const struct vb_hca *h, struct vb_path *path);
 
 /* @cnt packets of the WQE have left, 0 or 1. */
 static inline void vb_egress_advance(struct vb_egress *out, uint32_t cnt)

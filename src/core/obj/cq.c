@@ -47,9 +47,9 @@ int vb_cq_create(struct vb_hca *h, uint32_t cqe, void *owner, struct vb_cq **out
 
 static void cq_ring_free(struct vb_cq *cq)
 {
-	if (!cq->is_lent)
+	if (!cq->is_placed)
 		vb_free(cq->hca, cq->ring);
-	cq->is_lent = false;
+	cq->is_placed = false;
 }
 
 size_t vb_cq_ring_size(const struct vb_cq *cq)
@@ -57,12 +57,12 @@ size_t vb_cq_ring_size(const struct vb_cq *cq)
 	return ((size_t)cq->mask + 1) * sizeof *cq->ring;
 }
 
-void vb_cq_lend_ring(struct vb_cq *cq, void *mem)
+void vb_cq_place_ring(struct vb_cq *cq, void *mem)
 {
 	memcpy(mem, cq->ring, vb_cq_ring_size(cq));
 	cq_ring_free(cq);
 	cq->ring = mem;
-	cq->is_lent = true;
+	cq->is_placed = true;
 }
 
 int vb_cq_resize(struct vb_cq *cq, uint32_t cqe)

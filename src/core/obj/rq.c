@@ -22,7 +22,7 @@ int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge
 	rq->mask = size - 1;
 	rq->head = rq->tail = 0;
 	rq->slots = NULL;
-	rq->is_lent = false;
+	rq->is_placed = false;
 	if (wr_max == 0)
 		return 0;
 	rq->slots = vb_alloc(h, size * rq->stride);
@@ -31,10 +31,10 @@ int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge
 
 void vb_rq_free(struct vb_hca *h, struct vb_rq *rq)
 {
-	if (!rq->is_lent)
+	if (!rq->is_placed)
 		vb_free(h, rq->slots);
 	rq->slots = NULL;
-	rq->is_lent = false;
+	rq->is_placed = false;
 }
 
 size_t vb_rq_ring_size(const struct vb_rq *rq)
@@ -42,14 +42,14 @@ size_t vb_rq_ring_size(const struct vb_rq *rq)
 	return rq->slots ? ((size_t)rq->mask + 1) * rq->stride : 0;
 }
 
-void vb_rq_lend_ring(struct vb_hca *h, struct vb_rq *rq, void *mem)
+void vb_rq_place_ring(struct vb_hca *h, struct vb_rq *rq, void *mem)
 {
 	if (!rq->slots)
 		return;
 	memcpy(mem, rq->slots, vb_rq_ring_size(rq));
 	vb_rq_free(h, rq);
 	rq->slots = mem;
-	rq->is_lent = true;
+	rq->is_placed = true;
 }
 
 static struct vb_rwqe *rq_at(const struct vb_rq *rq, uint32_t idx)
@@ -215,9 +215,9 @@ size_t vb_srq_ring_size(const struct vb_srq *srq)
 	return vb_rq_ring_size(&srq->rq);
 }
 
-void vb_srq_lend_ring(struct vb_srq *srq, void *mem)
+void vb_srq_place_ring(struct vb_srq *srq, void *mem)
 {
-	vb_rq_lend_ring(srq->pd->hca, &srq->rq, mem);
+	vb_rq_place_ring(srq->pd->hca, &srq->rq, mem);
 }
 
 uint32_t vb_srq_number(const struct vb_srq *srq)

@@ -24,7 +24,7 @@ struct vb_rq {
 	size_t stride;
 	uint32_t mask, head, tail; /* run freely */
 	uint32_t wr_max, sge_max;
-	bool is_lent; /* slots are the caller's memory */
+	bool is_placed; /* the ring is in memory of the caller */
 };
 
 struct vb_srq {
@@ -42,7 +42,7 @@ struct vb_srq {
 int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge_max);
 void vb_rq_free(struct vb_hca *h, struct vb_rq *rq);
 size_t vb_rq_ring_size(const struct vb_rq *rq);
-void vb_rq_lend_ring(struct vb_hca *h, struct vb_rq *rq, void *mem);
+void vb_rq_place_ring(struct vb_hca *h, struct vb_rq *rq, void *mem);
 int vb_rq_post(struct vb_rq *rq, const struct vb_recv_wr *wr);
 int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max);
 

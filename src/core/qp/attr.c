@@ -160,6 +160,7 @@ static void attr_set(struct vb_qp *qp, const struct vb_qp_attr *a, uint32_t mask
 		to->qkey = a->qkey;
 	if (mask & VB_QP_AV) {
 		to->path = a->path;
+		vb_egress_find_home(qp->hca, &to->path);
 		memcpy(to->av, a->av, sizeof to->av);
 	}
 	if ((mask & VB_QP_AV) && qp->ops->is_connected) {

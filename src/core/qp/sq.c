@@ -33,10 +33,10 @@ int vb_sq_init(struct vb_qp *qp, const struct vb_qp_cap *cap)
 
 void vb_sq_free(struct vb_qp *qp)
 {
-	if (!qp->sq.is_lent)
+	if (!qp->sq.is_placed)
 		vb_free(qp->hca, qp->sq.slots);
 	qp->sq.slots = NULL;
-	qp->sq.is_lent = false;
+	qp->sq.is_placed = false;
 }
 
 static size_t sq_ring_size(const struct vb_sq *sq)
@@ -56,7 +56,7 @@ size_t vb_qp_ring_size(const struct vb_qp *qp)
 	return size;
 }
 
-void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
+void vb_qp_place_ring(struct vb_qp *qp, void *mem)
 {
 	uint8_t *to = mem;
 	struct vb_qp *channel;
@@ -69,10 +69,10 @@ void vb_qp_lend_ring(struct vb_qp *qp, void *mem)
 		memcpy(to, sq->slots, ((size_t)sq->mask + 1) * sq->stride);
 		vb_sq_free(channel);
 		sq->slots = to;
-		sq->is_lent = true;
+		sq->is_placed = true;
 		to += sq_ring_size(sq);
 	}
-	vb_rq_lend_ring(qp->hca, &qp->rq, to);
+	vb_rq_place_ring(qp->hca, &qp->rq, to);
 }
 
 /* What the opcode of a work request that has passed vb_qp_send_check() is. */
@@ -144,6 +144,26 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 	return VB_WC_SUCCESS;
 }
 
+/* Where a work request goes that names its destination itself. */
+static void dest_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)
+{
+	struct vb_ud_dest *to = vb_swqe_put_dest(w);
+	/* A Q_Key with its top bit set stands for the QP's own. IBA 10.2.5 */
+	uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
+
+	*to = (struct vb_ud_dest){
+	    .path = wr->ah->path, .dqpn = wr->dqpn & 0xffffff, .qkey = qkey, .kbps = wr->ah->kbps};
+	vb_egress_find_home(qp->hca, &to->path);
+	qp->pace.of_each |= wr->ah->kbps != 0;
+	if (qp->dci) {
+		struct vb_dc_dest *dest = vb_swqe_put_dest(w);
+
+		dest->key = wr->dc_key;
+		dest->stream = qp->dci->streams ? wr->dc_stream : 0;
+		dest->nr = 0;
+	}
+}
+
 static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)
 {
 	w->wr_id = wr->wr_id;
@@ -163,22 +183,7 @@ static void wqe_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_w
 	if (qp->sq_sig_all)
 		w->flags |= VB_SEND_SIGNALED;
 	if (!qp->ops->is_connected) {
-		/* A Q_Key with its top bit set stands for the QP's own. IBA 10.2.5 */
-		uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
-
-		*(struct vb_ud_dest *)vb_swqe_put_dest(w) =
-		    (struct vb_ud_dest){.path = wr->ah->path,
-					.dqpn = wr->dqpn & 0xffffff,
-					.qkey = qkey,
-					.kbps = wr->ah->kbps};
-		qp->pace.of_each |= wr->ah->kbps != 0;
-		if (qp->dci) {
-			struct vb_dc_dest *dest = vb_swqe_put_dest(w);
-
-			dest->key = wr->dc_key;
-			dest->stream = qp->dci->streams ? wr->dc_stream : 0;
-			dest->nr = 0;
-		}
+		dest_fill(qp, w, wr);
 	} else if (qp->type == VB_QPT_XRC_INI) {
 		*(struct vb_xrc_dest *)vb_swqe_put_dest(w) = (struct vb_xrc_dest){.srqn = wr->srqn};
 	}

@@ -51,7 +51,7 @@ struct vb_sq {
 	uint32_t nxt;  /* WQE that holds psn_nxt, or is local and due */
 	uint32_t tail; /* next to post; all three run freely */
 	uint32_t wr_max, sge_max, inline_max;
-	bool is_lent; /* slots are the caller's memory */
+	bool is_placed; /* the ring is in memory of the caller */
 };
 
 /* sq.c */

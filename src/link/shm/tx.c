@@ -87,11 +87,7 @@ static struct vb_shm_peer *peer_at(struct vb_shm *s, uint32_t slot, vb_time now)
 /* The process that the packet is for, in the same way. */
 static struct vb_shm_peer *peer_of(struct vb_shm *s, const struct vb_tx *tx, vb_time now)
 {
-	uint8_t port = tx->path->port;
-
-	if (port == 0 || port >= VB_LINK_PORTS_MAX ||
-	    (!s->cfg.port_of_path &&
-	     !s->cfg.port_of(s->cfg.ctx, &tx->path->dgid, s->cfg.ifindex[port])))
+	if (!vb_link_is_here(&s->cfg, tx->path))
 		return NULL;
 	return peer_at(s, tx->hdr[BTH_DQPN_LOW], now);
 }
@@ -260,20 +256,6 @@ static struct vb_shm_peer *ring_of(struct vb_shm *s, const struct vb_tx_batch *b
 	return b->fate && b->fate[i].damage ? NULL : peer_of(s, &b->pkt[i], now);
 }
 
-/* Hands on the packets of @b from @from to @to. Returns how many were taken. */
-static uint32_t send_lower(struct vb_shm *s, const struct vb_tx_batch *b, uint32_t from,
-			   uint32_t to, vb_time now)
-{
-	struct vb_link *l = s->link.lower;
-
-	if (to == b->cnt)
-		return l->ops->send(l, b, from, now);
-	s->out.cnt = to - from;
-	s->out.fate = b->fate ? b->fate + from : NULL;
-	memcpy(s->out.pkt, b->pkt + from, s->out.cnt * sizeof *b->pkt);
-	return l->ops->send(l, &s->out, 0, now);
-}
-
 uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now)
 {
 	struct vb_shm *s = vb_shm_of(l);
@@ -293,7 +275,7 @@ uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t fr
 		}
 		while (to < b->cnt && !ring_of(s, b, to, now))
 			to++;
-		i += send_lower(s, b, i, to, now);
+		i += vb_link_send_part(s->link.lower, &s->out, b, i, to, now);
 		if (i < to)
 			break;
 	}

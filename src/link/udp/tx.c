@@ -472,8 +472,7 @@ static bool find_way(struct vb_udp *u, struct gso *t)
 	if (vb_gid_is_ipv4(&t->path->dgid) != vb_gid_is_ipv4(&t->path->sgid) ||
 	    t->path->port >= VB_LINK_PORTS_MAX)
 		return false;
-	if (u->cfg.flow && !vb_gid_is_multicast(&t->path->dgid) &&
-	    u->cfg.port_of(u->cfg.ctx, &t->path->dgid, u->cfg.ifindex[t->path->port]))
+	if (u->cfg.flow && vb_link_is_here(&u->cfg, t->path))
 		t->flow = &u->cfg.flow[t->pkt[0].hdr[BTH_DQPN + 2]];
 	t->sock = vb_udp_sock_find(&u->socks, t->path);
 	return t->sock != NULL;

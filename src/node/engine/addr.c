@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Local addresses to HCA ports, looked up once per GSO batch of received packets.
+ * Local addresses to HCA ports: looked up once per GSO batch of received packets, and once for each
+ * path that packets are sent by.
  */
 #include "node/engine/priv.h"
 
@@ -32,7 +33,7 @@ static void addr_insert(struct vb_addr_table *t, const struct vb_addr *a)
 void vb_addr_build(struct vb_addr_table *t, const struct vb_host_shm *host)
 {
 	_Static_assert(VB_ADDR_SLOTS >= 2 * VB_DEVICES_MAX * VB_GIDS_MAX, "never full");
-	*t = (struct vb_addr_table){0};
+	*t = (struct vb_addr_table){.generation = vb_home_generation_next(t->generation)};
 	for (uint32_t d = 0; d < VB_DEVICES_MAX && d < host->device_cnt; d++) {
 		const struct vb_device *dev = &host->device[d];
 

@@ -256,6 +256,7 @@ void vb_engine_reload(struct vb_engine *e)
 		(void)err;
 		vb_link_follow_port(e->link, (uint8_t)(i + 1), e->devices.device[i].ifindex);
 	}
+	vb_hca_find_homes(e->hca);
 	/* Virtual functions may have another parent. */
 	e->adopts = false;
 	vb_engine_adopt(e);
@@ -324,6 +325,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 	    .own = e->flow_own,
 	    .wakeup = e->broker.wakeup,
 	    .port_of = link_port_of,
+	    .generation = &e->addr.generation,
 	    .tap = vb_engine_tap,
 	    .tap_on = &e->broker.shm->capture.enabled,
 	    .bring = &e->bring,
@@ -363,6 +365,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .peer_window_bytes = window,
 	    .gso_bytes = at_most(e->flow.gso, e->link->batch_max),
 	    .read_piece_bytes = window / 2,
+	    .find_home = vb_engine_find_home,
 	    .rx_credit = vb_engine_rx_credit,
 	    .unread = vb_engine_unread,
 	    .receiver_ctx = e,

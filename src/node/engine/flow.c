@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the receive sockets and rings of this host can take, and what they have been read of: the
- * core's callbacks rx_credit and unread. See link/flow.h and vb_link_rx_credit().
+ * core's callbacks find_home, rx_credit and unread. See link/flow.h and vb_link_rx_credit().
  */
 #include "link/flow.h"
 #include "node/engine/priv.h"
@@ -52,14 +52,27 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd)
 	return 2 * e->flow.alone;
 }
 
+uint16_t vb_engine_find_home(void *ctx, const struct vb_path *path)
+{
+	struct vb_engine *e = ctx;
+	bool is_here = e->broker.fabric != NULL; /* in a fabric there are no other hosts */
+
+	if (!is_here && path->port != 0 && path->port <= VB_DEVICES_MAX)
+		is_here = vb_addr_find(&e->addr, &path->dgid,
+				       e->devices.device[path->port - 1].ifindex) != 0;
+	return vb_home(e->addr.generation, is_here);
+}
+
 /* True when what goes to @slot on @path goes to a process of this host. */
 static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t slot)
 {
-	if (e->broker.fabric)
-		return true; /* there are no others */
-	return vb_addr_find(&e->addr, &path->dgid, e->devices.device[path->port - 1].ifindex) !=
-		   0 &&
-	       __atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED);
+	uint16_t home = path->home;
+
+	if (__builtin_expect(!vb_home_is_known(home, e->addr.generation), 0))
+		home = vb_engine_find_home(e, path);
+	return vb_home_is_here(home) &&
+	       (e->broker.fabric ||
+		__atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED));
 }
 
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)

@@ -34,6 +34,7 @@ struct vb_addr {
 };
 
 struct vb_addr_table {
+	uint16_t generation; /* another one after each change, see link/home.h */
 	struct vb_addr last; /* the answer before; packets come in GSO batches of one address */
 	struct vb_addr slot[VB_ADDR_SLOTS];
 };
@@ -283,7 +284,8 @@ void vb_engine_forget_oversubscription(struct vb_engine *e);
 /* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
  * to have as well. Returns the bytes that may be in flight towards one peer of any host. */
 uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
-/* The core's callbacks rx_credit and unread; @ctx is the engine. */
+/* The core's callbacks find_home, rx_credit and unread; @ctx is the engine. */
+uint16_t vb_engine_find_home(void *ctx, const struct vb_path *path);
 uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 

@@ -176,7 +176,7 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	qp->cap = core.cap;
 	err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);
 	if (!err && qp->ring.mem && vb_ibv_enter(vb_ibv_ctx(pd->context))) {
-		vb_qp_lend_ring(qp->core, qp->ring.mem);
+		vb_qp_place_ring(qp->core, qp->ring.mem);
 		vb_ibv_leave(vb_ibv_ctx(pd->context));
 	}
 	if (!err && with_wr)

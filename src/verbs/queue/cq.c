@@ -75,7 +75,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
 	}
 	if (cq->ring.mem && vb_ibv_enter(c)) {
-		vb_cq_lend_ring(cq->core, cq->ring.mem);
+		vb_cq_place_ring(cq->core, cq->ring.mem);
 		vb_ibv_leave(c);
 	}
 	return cq;

@@ -55,7 +55,7 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_srq");
 	}
 	if (srq->ring.mem && vb_ibv_enter(c)) {
-		vb_srq_lend_ring(srq->core, srq->ring.mem);
+		vb_srq_place_ring(srq->core, srq->ring.mem);
 		vb_ibv_leave(c);
 	}
 	return &srq->ibv;

@@ -164,7 +164,7 @@ static void open_end(struct play *p, struct conn *c, uint32_t side, uint32_t hos
 	e->qpn = vb_qp_number(e->qp);
 	if (c->lends) {
 		e->ring = play_lend(vb_qp_ring_size(e->qp));
-		vb_qp_lend_ring(e->qp, e->ring);
+		vb_qp_place_ring(e->qp, e->ring);
 	}
 	if (c->is_xrc)
 		open_target(p, e);

@@ -84,7 +84,7 @@ static void make_hosts(struct play *p)
 				  vb_pd_create(vb_sim_hca(p->sim, h), &p->away[h]) == 0);
 		if ((p->s->world[WORLD_SEED] >> (4 + h) & 3) == 3) {
 			p->queue[h].ring = play_lend(vb_cq_ring_size(p->queue[h].cq));
-			vb_cq_lend_ring(p->queue[h].cq, p->queue[h].ring);
+			vb_cq_place_ring(p->queue[h].cq, p->queue[h].ring);
 		}
 		if (p->s->world[WORLD_SRQ])
 			srq_make(p, h);

@@ -30,7 +30,7 @@ static void srq_create(struct play *p, uint32_t host, enum srq_of_host which)
 	s->ring = NULL;
 	if ((p->s->world[WORLD_SEED] >> which & 3) == 3) {
 		s->ring = play_lend(vb_srq_ring_size(s->srq));
-		vb_srq_lend_ring(s->srq, s->ring);
+		vb_srq_place_ring(s->srq, s->ring);
 	}
 }
 
