@@ -3,8 +3,10 @@
 #include "files/fd.h"
 
 #include "files/inode.h"
+#include "files/next.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -78,6 +80,15 @@ int vb_fd_enter(int fd, const struct vb_fd *f)
 	set_entry(fd, &entry);
 	unlock_table();
 	return 0;
+}
+
+int vb_fd_enter_opened(int fd, const struct vb_fd *f, int flags)
+{
+	if (!(flags & O_CLOEXEC) && VB_NEXT(fcntl)(fd, F_SETFD, 0))
+		return -errno;
+	if (flags & O_NONBLOCK && VB_NEXT(fcntl)(fd, F_SETFL, O_RDWR | O_NONBLOCK))
+		return -errno;
+	return vb_fd_enter(fd, f);
 }
 
 enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f)

@@ -47,6 +47,9 @@ void vb_fd_begin(void);
  */
 int vb_fd_enter(int fd, const struct vb_fd *f);
 
+/* The same of a descriptor that the program opens with @flags: O_CLOEXEC, O_NONBLOCK. */
+int vb_fd_enter_opened(int fd, const struct vb_fd *f, int flags);
+
 /* Copies the entry of @fd. VB_FD_PLAIN: it has none, or had a stale one, which is gone now. */
 enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f);
 

@@ -137,6 +137,19 @@ static void value_store(void *arg)
 	__atomic_store_n(o->at, o->value, __ATOMIC_SEQ_CST);
 }
 
+/* Finds the 8 bytes at @at, which have to be aligned in this host's memory too, and a resource for
+ * the answer about them. */
+static enum vb_verdict word_take(struct vb_qp *qp, const struct vb_remote *at, uint8_t **p,
+				 struct vb_resource **r, uint8_t *syndrome)
+{
+	if (vb_mem_remote(at, p) || (uintptr_t)*p % 8) {
+		*syndrome = VB_NAK_REMOTE_ACCESS;
+		return VB_VERDICT_ACCESS;
+	}
+	*r = res_take(&qp->resp);
+	return *r ? VB_VERDICT_OK : VB_VERDICT_RESOURCE;
+}
+
 enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
 {
 	struct vb_responder *resp = &qp->resp;
@@ -149,16 +162,11 @@ enum vb_verdict vb_resp_atomic(struct vb_qp *qp, const struct vb_hdr *hdr, uint8
 
 	struct vb_remote at =
 	    vb_qp_remote(qp, hdr->atomic.rkey, hdr->atomic.va, 8, VB_ACCESS_REMOTE_ATOMIC);
+	struct vb_resource *r;
+	enum vb_verdict verdict = word_take(qp, &at, &p, &r, syndrome);
 
-	if (vb_mem_remote(&at, &p) || (uintptr_t)p % 8) {
-		*syndrome = VB_NAK_REMOTE_ACCESS;
-		return VB_VERDICT_ACCESS;
-	}
-
-	struct vb_resource *r = res_take(resp);
-
-	if (!r)
-		return VB_VERDICT_RESOURCE;
+	if (verdict != VB_VERDICT_OK)
+		return verdict;
 
 	struct operation o = {.at = (uint64_t *)(void *)p, .hdr = hdr};
 
@@ -199,16 +207,11 @@ enum vb_verdict vb_resp_atomic_write(struct vb_qp *qp, const struct vb_hdr *hdr,
 
 	struct vb_remote to =
 	    vb_qp_remote(qp, hdr->reth.rkey, hdr->reth.va, 8, VB_ACCESS_REMOTE_WRITE);
+	struct vb_resource *r;
+	enum vb_verdict verdict = word_take(qp, &to, &p, &r, syndrome);
 
-	if (vb_mem_remote(&to, &p) || (uintptr_t)p % 8) {
-		*syndrome = VB_NAK_REMOTE_ACCESS;
-		return VB_VERDICT_ACCESS;
-	}
-
-	struct vb_resource *r = res_take(resp);
-
-	if (!r)
-		return VB_VERDICT_RESOURCE;
+	if (verdict != VB_VERDICT_OK)
+		return verdict;
 	if (p && payload) {
 		o.at = (uint64_t *)(void *)p;
 		memcpy(&o.value, payload, sizeof o.value);

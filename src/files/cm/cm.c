@@ -90,13 +90,7 @@ static int enter_channel(int fd, uint64_t token, uint32_t session, int flags)
 	struct sockaddr_un a;
 	socklen_t len = channel_name(&a, token);
 
-	if (bind(fd, (struct sockaddr *)&a, len))
-		return -errno;
-	if (!(flags & O_CLOEXEC) && VB_NEXT(fcntl)(fd, F_SETFD, 0))
-		return -errno;
-	if (flags & O_NONBLOCK && VB_NEXT(fcntl)(fd, F_SETFL, O_RDWR | O_NONBLOCK))
-		return -errno;
-	return vb_fd_enter(fd, &f);
+	return bind(fd, (struct sockaddr *)&a, len) ? -errno : vb_fd_enter_opened(fd, &f, flags);
 }
 
 int vb_cm_open(int flags)

@@ -85,13 +85,7 @@ static int enter_file(int fd, const struct vb_subnet_answer *answer, int flags)
 	struct sockaddr_un a;
 	socklen_t len = file_name(&a, f.token);
 
-	if (bind(fd, (struct sockaddr *)&a, len))
-		return -errno;
-	if (!(flags & O_CLOEXEC) && VB_NEXT(fcntl)(fd, F_SETFD, 0))
-		return -errno;
-	if (flags & O_NONBLOCK && VB_NEXT(fcntl)(fd, F_SETFL, O_RDWR | O_NONBLOCK))
-		return -errno;
-	return vb_fd_enter(fd, &f);
+	return bind(fd, (struct sockaddr *)&a, len) ? -errno : vb_fd_enter_opened(fd, &f, flags);
 }
 
 /* The port that "umad0" or "issm0" at the end of the path is of, by the tree. */

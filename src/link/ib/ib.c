@@ -110,20 +110,6 @@ static bool is_heard(const struct ib_link *s, const struct vb_ib_route *r, const
 	       __atomic_load_n(&to->node, __ATOMIC_RELAXED) == vb_ib_map_ports(m)[r->at].node;
 }
 
-/* Hands on the packets of @b from @from to @to. Returns how many were taken. */
-static uint32_t hand_on(struct ib_link *s, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
-			vb_time now)
-{
-	struct vb_link *l = s->link.lower;
-
-	if (to == b->cnt)
-		return l->ops->send(l, b, from, now);
-	s->out.cnt = to - from;
-	s->out.fate = b->fate ? b->fate + from : NULL;
-	memcpy(s->out.pkt, b->pkt + from, s->out.cnt * sizeof *b->pkt);
-	return l->ops->send(l, &s->out, 0, now);
-}
-
 /* The ports of node @node that the copies come to, and the sender's own, which hears what it sends
  * itself. */
 static uint32_t ports_reached(const struct ib_link *s, const struct vb_ib_tree *t, uint32_t node)
@@ -245,7 +231,8 @@ static uint32_t send_route(struct ib_link *s, const struct vb_tx_batch *b, uint3
 
 	for (*to = from + 1; *to < b->cnt && goes_with(r, first, &b->pkt[*to]);)
 		++*to;
-	n = is_heard(s, r, first) ? hand_on(s, b, from, *to, now) : *to - from;
+	n = is_heard(s, r, first) ? vb_link_send_part(s->link.lower, &s->out, b, from, *to, now)
+				  : *to - from;
 	count_packets(s, r, first, n);
 	return n;
 }

@@ -163,6 +163,33 @@ static uint32_t generation_at_rest(const struct vb_ib_map *m)
 	return g;
 }
 
+/* Finds *to, a route or a tree, by @walk, and the generation of the map that it is of. */
+static void walk_at_rest(const struct vb_ib_map *m, const struct vb_ib_key *key,
+			 void (*walk)(const struct vb_ib_map *m, const struct vb_ib_key *key,
+				      void *to),
+			 void *to, uint32_t *generation)
+{
+	for (uint32_t i = 0; i < CHANGE_ATTEMPTS; i++) {
+		uint32_t g = generation_at_rest(m);
+
+		walk(m, key, to);
+		*generation = g;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&m->generation, __ATOMIC_RELAXED) == g)
+			break;
+	}
+}
+
+static void walk_route(const struct vb_ib_map *m, const struct vb_ib_key *key, void *to)
+{
+	vb_ib_walk(m, key, to);
+}
+
+static void walk_tree(const struct vb_ib_map *m, const struct vb_ib_key *key, void *to)
+{
+	vb_ib_walk_tree(m, key, to);
+}
+
 struct vb_ib_route *vb_ib_route_get(const struct vb_ib_map *m, struct vb_ib_routes *all,
 				    const struct vb_ib_key *key)
 {
@@ -177,15 +204,7 @@ struct vb_ib_route *vb_ib_route_get(const struct vb_ib_map *m, struct vb_ib_rout
 	 * counts what the other has, too. */
 	is_locked = lock_routes(all);
 	add_up(m, r);
-	for (uint32_t i = 0; i < CHANGE_ATTEMPTS; i++) {
-		uint32_t g = generation_at_rest(m);
-
-		vb_ib_walk(m, key, r);
-		r->generation = g;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&m->generation, __ATOMIC_RELAXED) == g)
-			break;
-	}
+	walk_at_rest(m, key, walk_route, r, &r->generation);
 	if (is_locked)
 		unlock_routes(all);
 	return r;
@@ -202,15 +221,7 @@ struct vb_ib_tree *vb_ib_tree_get(const struct vb_ib_map *m, struct vb_ib_routes
 		return t;
 	is_locked = lock_routes(all);
 	tree_add_up(m, t);
-	for (uint32_t i = 0; i < CHANGE_ATTEMPTS; i++) {
-		uint32_t g = generation_at_rest(m);
-
-		vb_ib_walk_tree(m, key, t);
-		t->generation = g;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&m->generation, __ATOMIC_RELAXED) == g)
-			break;
-	}
+	walk_at_rest(m, key, walk_tree, t, &t->generation);
 	if (is_locked)
 		unlock_routes(all);
 	return t;

@@ -293,4 +293,7 @@ void vb_cnp_ring(struct vb_cnp_bell *b, uint32_t qpn);
 /* A consistent copy of the device table. Returns its generation. */
 uint32_t vb_host_read(const struct vb_host_shm *host, struct vb_host_shm *copy);
 
+/* Frees what the QPs of process slot @slot, whose owner has ended, have in the CSR space. */
+void vb_host_forget_qps(struct vb_host_memory *m, uint32_t slot);
+
 #endif

@@ -294,16 +294,6 @@ static void ring_discard(const struct vb_slot *slot)
 			offsetof(struct vb_slot_shm, capture.data), VB_CAPTURE_RING_BYTES);
 }
 
-/* Frees what the owner's QPs have in the CSR space. */
-static void qps_forget(const struct vb_slots *s, uint32_t k)
-{
-	uint32_t *table = ((struct vb_host_memory *)s->host)->qp_index;
-
-	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
-		if (table[i] && vb_slot_of_qpn(table[i]) == k)
-			__atomic_store_n(&table[i], 0, __ATOMIC_RELAXED);
-}
-
 /* The owner has ended, and with it each of its QPs. */
 static void qp_entries_end(struct vb_slot_shm *shm)
 {
@@ -343,7 +333,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	memset(shm->fired, 0, sizeof shm->fired);
 	vb_past_take(s, k);
 	vb_host_write_end(s->host);
-	qps_forget(s, k);
+	vb_host_forget_qps((struct vb_host_memory *)s->host, k);
 	qp_entries_end(shm);
 	shm->pid = 0;
 	shm->qpn_next = next & QPN_INDEX_MASK;

@@ -175,16 +175,23 @@ void vb_file_rewrite(int at, const char *name, const char *text)
 	close(fd);
 }
 
-static void empty_below(int fd, int depth)
+/* The entries of a directory, by a descriptor of their own; NULL: it cannot be read. */
+static DIR *stream_open(int fd)
 {
 	int own = openat(fd, ".", DIR_FLAGS);
 	DIR *d = own < 0 ? NULL : fdopendir(own);
 
-	if (!d) {
-		if (own >= 0)
-			close(own);
+	if (!d && own >= 0)
+		close(own);
+	return d;
+}
+
+static void empty_below(int fd, int depth)
+{
+	DIR *d = stream_open(fd);
+
+	if (!d)
 		return;
-	}
 	for (struct dirent *e; (e = readdir(d));) {
 		int below;
 
@@ -234,14 +241,10 @@ int vb_dir_replace(int at, const char *fresh, const char *name)
 
 void vb_dir_sweep(int base, const char *prefix, const char *keep)
 {
-	int own = openat(base, ".", DIR_FLAGS);
-	DIR *d = own < 0 ? NULL : fdopendir(own);
+	DIR *d = stream_open(base);
 
-	if (!d) {
-		if (own >= 0)
-			close(own);
+	if (!d)
 		return;
-	}
 	for (struct dirent *e; (e = readdir(d));) {
 		int fd;
 

@@ -80,11 +80,21 @@ static int read_rest(struct vb_topo_reader *r, struct vb_topo_node *n, struct vb
 	return 0;
 }
 
+/* A copy of a name that stays; NULL: there is no memory. */
+static char *name_keep(struct vb_topo_reader *r, const char *name, size_t len)
+{
+	char *kept = vb_topo_scratch(&r->b, len + 1);
+
+	if (kept)
+		memcpy(kept, name, len);
+	return kept;
+}
+
 /* "@[3] "NAME"": the port has this name as well. */
 static int read_alias(struct vb_topo_reader *r, const struct vb_topo_end *e)
 {
 	struct vb_topo_alias alias = {.node = e->node, .port = e->port, .place = r->place};
-	char full[VB_TOPO_NAME_MAX + 1], *kept;
+	char full[VB_TOPO_NAME_MAX + 1];
 	const char *name;
 	size_t len;
 	int err;
@@ -97,18 +107,16 @@ static int read_alias(struct vb_topo_reader *r, const struct vb_topo_end *e)
 	err = vb_topo_full_name(r, name, len, '@', full, &len);
 	if (err)
 		return err;
-	kept = vb_topo_scratch(&r->b, len + 1);
-	if (!kept)
+	alias.name = name_keep(r, full, len);
+	if (!alias.name)
 		return -ENOMEM;
-	memcpy(kept, full, len);
-	alias.name = kept;
 	return vb_topo_add_alias(&r->b, &alias);
 }
 
 /* ""NAME"[4](GUID)"; without a number it is port 1. */
 static int read_peer(struct vb_topo_reader *r, struct vb_topo_end *e)
 {
-	char full[VB_TOPO_NAME_MAX + 1], *kept;
+	char full[VB_TOPO_NAME_MAX + 1];
 	const char *name, *bracket;
 	uint64_t number = 1;
 	size_t len;
@@ -123,11 +131,9 @@ static int read_peer(struct vb_topo_reader *r, struct vb_topo_end *e)
 		    vb_topo_full_name(r, name, len, memchr(name, '@', len) ? '@' : '#', full, &len);
 	if (err)
 		return err;
-	kept = vb_topo_scratch(&r->b, len + 1);
-	if (!kept)
+	e->peer_name = name_keep(r, full, len);
+	if (!e->peer_name)
 		return -ENOMEM;
-	memcpy(kept, full, len);
-	e->peer_name = kept;
 	vb_lex_skip_blank(&r->lex);
 	bracket = r->lex.at;
 	if (vb_lex_char(&r->lex, '[')) {

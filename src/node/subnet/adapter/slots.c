@@ -212,14 +212,6 @@ int vb_subnet_slot_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c,
 	return 0;
 }
 
-/* QPs of the owner in the CSR space. */
-static void qps_forget(struct vb_subnet_adapter *a, uint32_t k)
-{
-	for (uint32_t i = 0; i < VB_CSR_QPS; i++)
-		if (a->common->qp_index[i] && vb_slot_of_qpn(a->common->qp_index[i]) == k)
-			__atomic_store_n(&a->common->qp_index[i], 0, __ATOMIC_RELAXED);
-}
-
 void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
 	struct vb_subnet_adapter *a = d->adapter;
@@ -239,7 +231,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	__atomic_store_n(&a->common->wakeup[k].token, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->common->mailbox[k].token, 0, __ATOMIC_RELEASE);
 	(void)vb_ib_routes_add_up(a->map, vb_ib_map_routes(a->map, k), true);
-	qps_forget(a, k);
+	vb_host_forget_qps(a->common, k);
 	next = shm->qpn_next;
 	if (next == a->slot[k].qpn_start)
 		next += QPN_GAP;
