@@ -171,7 +171,7 @@ static void wheel_remove(struct vb_eventq *q, uint32_t id)
 		q->wheel_at = wheel_next(q);
 }
 
-static bool before(const struct vb_eventq_entry *a, const struct vb_eventq_entry *b)
+static bool entry_before(const struct vb_eventq_entry *a, const struct vb_eventq_entry *b)
 {
 	return a->at < b->at || (a->at == b->at && a->id < b->id);
 }
@@ -185,7 +185,7 @@ static void heap_put(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 
 static void heap_up(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 {
-	while (i > 0 && before(&e, &q->heap[(i - 1) / 2])) {
+	while (i > 0 && entry_before(&e, &q->heap[(i - 1) / 2])) {
 		heap_put(q, i, q->heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
@@ -199,9 +199,9 @@ static void heap_down(struct vb_eventq *q, uint32_t i, struct vb_eventq_entry e)
 
 		if (child >= q->heap_cnt)
 			break;
-		if (child + 1 < q->heap_cnt && before(&q->heap[child + 1], &q->heap[child]))
+		if (child + 1 < q->heap_cnt && entry_before(&q->heap[child + 1], &q->heap[child]))
 			child++;
-		if (!before(&q->heap[child], &e))
+		if (!entry_before(&q->heap[child], &e))
 			break;
 		heap_put(q, i, q->heap[child]);
 		i = child;
@@ -216,7 +216,7 @@ static void heap_remove(struct vb_eventq *q, uint32_t i)
 	VB_ASSERT_ALL(i <= q->heap_cnt);
 	if (i == q->heap_cnt)
 		return;
-	if (i > 0 && before(&last, &q->heap[(i - 1) / 2]))
+	if (i > 0 && entry_before(&last, &q->heap[(i - 1) / 2]))
 		heap_up(q, i, last);
 	else
 		heap_down(q, i, last);

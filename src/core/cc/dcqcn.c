@@ -121,7 +121,7 @@ static bool clamps_target(const struct vb_cc *cc, const struct vb_cc_settings *s
 }
 
 /* The cut, with the alpha from before; then alpha rises. CC-10, CC-14, CC-15, CC-26 */
-static void cut(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time at)
+static void rate_cut(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time at)
 {
 	uint64_t was = cc->cur_q8;
 	uint64_t now = was - (was * vb_cc_alpha(cc) >> (set->dcqcn_alpha_rate_shift + 10));
@@ -161,7 +161,8 @@ static uint32_t step_q8(const struct vb_cc_settings *set, enum stage stage)
 }
 
 /* CC-19...21, CC-61, CC-62 */
-static void increase(struct vb_cc *cc, const struct vb_cc_settings *set, bool by_time, vb_time at)
+static void rate_increase(struct vb_cc *cc, const struct vb_cc_settings *set, bool by_time,
+			  vb_time at)
 {
 	static const uint8_t code[] = {
 	    [FAST_RECOVERY] = VB_DFX_FAST_RECOVERY,
@@ -235,12 +236,12 @@ void vb_cc_on_time(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time n
 		if (cc->nocnp_at <= until) {
 			uint32_t gap = cc->tgt_q8 - cc->cur_q8;
 
-			increase(cc, set, true, cc->nocnp_at);
+			rate_increase(cc, set, true, cc->nocnp_at);
 			if (cc->tgt_q8 - cc->cur_q8 == gap && !is_at_max(cc, set))
 				increase_on(cc, set, until);
 		} else if (cut_at <= now) {
 			alpha_decay(cc, set, cut_at);
-			cut(cc, set, cut_at);
+			rate_cut(cc, set, cut_at);
 		} else {
 			break;
 		}
@@ -256,12 +257,12 @@ static inline void catch_up(struct vb_cc *cc, const struct vb_cc_settings *set, 
 }
 
 /* CC-09; CC-16: what is merged holds off the timer too. */
-static void merge(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
+static void cnp_merge(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time now)
 {
 	vb_dur period = set->dcqcn_rx_cnp_merge_period * VB_USEC;
 
 	if (period == 0 || (set->cut_mode == VB_CC_CUT_AT_ONCE && now >= cc->merge_end)) {
-		cut(cc, set, now);
+		rate_cut(cc, set, now);
 		cc->merge_end = vb_time_after(now, period);
 		return;
 	}
@@ -282,7 +283,7 @@ bool vb_cc_on_cnp(struct vb_cc *cc, const struct vb_cc_settings *set, vb_time no
 		cc->ost_end = after_us(now, set->cnp_timer_thrd); /* CC-06, CC-08 */
 	}
 	if (set->dcqcn_hw_en) {
-		merge(cc, set, now);
+		cnp_merge(cc, set, now);
 		restart_decay(cc, set, now);
 	}
 	return set->dcqcn_hw_en || set->tx_wqe_ost_limit_en;
@@ -302,7 +303,7 @@ void vb_cc_on_sent(struct vb_cc *cc, const struct vb_cc_settings *set, uint32_t 
 	VB_ASSERT_ALL(cc->byte_cnt >= bytes);
 	if (cc->byte_cnt >= th) {
 		cc->byte_cnt %= th;
-		increase(cc, set, false, now);
+		rate_increase(cc, set, false, now);
 	}
 }
 

@@ -13,7 +13,7 @@ void vb_dfx_stop(struct vb_dfx *d)
 	d->recording = false;
 }
 
-static void count(struct vb_dfx *d, unsigned event, uint64_t cnt)
+static void event_count(struct vb_dfx *d, unsigned event, uint64_t cnt)
 {
 	uint16_t *c = event == VB_DFX_DECREASE ? &d->decreases
 		      : event & VB_DFX_BY_TIME ? &d->timer_increases
@@ -24,7 +24,7 @@ static void count(struct vb_dfx *d, unsigned event, uint64_t cnt)
 
 void vb_dfx_skip(struct vb_dfx *d, unsigned event, uint64_t cnt)
 {
-	count(d, event, cnt);
+	event_count(d, event, cnt);
 	d->overflow = cnt < UINT32_MAX - d->overflow ? d->overflow + (uint32_t)cnt : UINT32_MAX;
 }
 
@@ -34,7 +34,7 @@ void vb_dfx_put(struct vb_dfx *d, unsigned event, uint16_t rate, vb_time at)
 		vb_dfx_skip(d, event, 1);
 		return;
 	}
-	count(d, event, 1);
+	event_count(d, event, 1);
 	d->entry[d->head + d->cnt++] = vb_dfx_entry(event, rate, at);
 }
 

@@ -43,7 +43,7 @@ bool vb_limiter_exceeds(const struct vb_cc *cc, const struct vb_cc_settings *set
 
 /* Divisions are what a packet at line rate would have to wait for: they are done when the size or
  * the rate is another one. */
-static void price(struct vb_cc *cc, uint32_t bytes, uint64_t per)
+static void packet_price(struct vb_cc *cc, uint32_t bytes, uint64_t per)
 {
 	/* bytes < 2^17: below 2^57; units * Hz: below 2^48; the remainder of it * 2^15 fits. */
 	uint64_t cost = bytes * WINDOW_NS;
@@ -70,7 +70,7 @@ void vb_limiter_charge(struct vb_cc *cc, const struct vb_cc_settings *set, uint3
 			cc->next_q15 = 0;
 		}
 	}
-	price(cc, bytes, units_in_force(cc, set) * set->cc_clk_hz);
+	packet_price(cc, bytes, units_in_force(cc, set) * set->cc_clk_hz);
 
 	uint32_t q15 = cc->next_q15 + (uint32_t)cc->cost_q15;
 

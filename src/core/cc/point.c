@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-static const struct vb_cc_settings *settings(const struct vb_qp *qp)
+static const struct vb_cc_settings *qp_settings(const struct vb_qp *qp)
 {
 	return &qp->hca->cc[qp->attr.port];
 }
@@ -60,7 +60,7 @@ void vb_cc_spread(struct vb_qp *qp)
 
 void vb_cc_refresh(struct vb_qp *qp)
 {
-	const struct vb_cc_settings *set = settings(qp);
+	const struct vb_cc_settings *set = qp_settings(qp);
 	bool acts = set->dcqcn_hw_en || set->tx_wqe_ost_limit_en || vb_cc_limits(set);
 	uint8_t dscp = qp->attr.path.traffic_class & ~VB_ECN_MASK;
 
@@ -74,7 +74,7 @@ void vb_cc_refresh(struct vb_qp *qp)
 
 void vb_cc_start(struct vb_qp *qp, vb_time now)
 {
-	vb_cc_reset(&qp->cc.ctl, settings(qp), now);
+	vb_cc_reset(&qp->cc.ctl, qp_settings(qp), now);
 	qp->cc.cnp_due = 0;
 	qp->cc.cnp_at = 0;
 	vb_cc_refresh(qp);
@@ -127,7 +127,7 @@ void vb_qp_set_sq_arb_mask(struct vb_qp *qp, bool masked)
 
 const struct vb_cc *vb_qp_cc(struct vb_qp *qp, vb_time now)
 {
-	vb_cc_on_time(&qp->cc.ctl, settings(qp), now);
+	vb_cc_on_time(&qp->cc.ctl, qp_settings(qp), now);
 	return &qp->cc.ctl;
 }
 
@@ -136,7 +136,7 @@ void vb_qp_set_cc_rate(struct vb_qp *qp, uint16_t units, vb_time now)
 	struct vb_qp *channel;
 
 	for (uint32_t i = 0; (channel = vb_qp_channel(qp, i)); i++) {
-		vb_cc_set_rate(&channel->cc.ctl, settings(channel), units, now);
+		vb_cc_set_rate(&channel->cc.ctl, qp_settings(channel), units, now);
 		if (channel->state != VB_QPS_RESET)
 			vb_sched_activate(channel);
 	}
@@ -146,7 +146,7 @@ void vb_qp_cc_open(struct vb_qp *qp, struct vb_cc_access *to)
 {
 	*to = (struct vb_cc_access){
 	    .ctl = &qp->cc.ctl,
-	    .set = settings(qp),
+	    .set = qp_settings(qp),
 	    .qpn = qp->qpn,
 	    .state = qp->state,
 	    .runs = state_runs(qp->state),
@@ -185,7 +185,7 @@ static void look_again(struct vb_qp *qp, vb_time at)
 
 static bool is_waiting(struct vb_qp *qp, vb_time now)
 {
-	vb_time at = vb_cc_send_at(&qp->cc.ctl, settings(qp), now);
+	vb_time at = vb_cc_send_at(&qp->cc.ctl, qp_settings(qp), now);
 
 	if (at <= now)
 		return false;
@@ -200,7 +200,7 @@ bool vb_cc_is_early(struct vb_qp *qp, vb_time now)
 
 void vb_cc_begins(struct vb_qp *qp, vb_time now)
 {
-	vb_cc_on_flow(&qp->cc.ctl, settings(qp), now);
+	vb_cc_on_flow(&qp->cc.ctl, qp_settings(qp), now);
 }
 
 static bool is_window_full(const struct vb_qp *qp)
@@ -224,7 +224,7 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 			return true;
 		}
 		if (is_window_full(qp)) {
-			vb_cc_on_time(cc, settings(qp), now);
+			vb_cc_on_time(cc, qp_settings(qp), now);
 			if (is_window_full(qp)) {
 				req->block = VB_BLOCK_OST;
 				look_again(qp, vb_cc_window_at(cc));
@@ -240,7 +240,7 @@ bool vb_cc_holds(struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 
 bool vb_cc_asks(const struct vb_qp *qp)
 {
-	const struct vb_cc_settings *set = settings(qp);
+	const struct vb_cc_settings *set = qp_settings(qp);
 	uint32_t apart = qp->ack_every * (qp->mtu + VB_HDR_MAX); /* of two that ask */
 
 	return vb_cc_limits(set) &&
@@ -249,7 +249,7 @@ bool vb_cc_asks(const struct vb_qp *qp)
 
 void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now)
 {
-	vb_cc_on_sent(&qp->cc.ctl, settings(qp), vb_tx_wire_len(tx), now);
+	vb_cc_on_sent(&qp->cc.ctl, qp_settings(qp), vb_tx_wire_len(tx), now);
 }
 
 enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_time now)
@@ -263,12 +263,12 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 		if (qp->ops->is_with && !qp->ops->is_with(channel, from))
 			continue;
 		handled |=
-		    is_paced(channel) && vb_cc_on_cnp(&channel->cc.ctl, settings(channel), now);
+		    is_paced(channel) && vb_cc_on_cnp(&channel->cc.ctl, qp_settings(channel), now);
 		cc = &channel->cc.ctl;
 	}
 	if (!cc)
 		return VB_VERDICT_SOURCE;
-	if (settings(qp)->cnp_irq_en)
+	if (qp_settings(qp)->cnp_irq_en)
 		vb_event_raise_cnp(qp->hca, &qp->ev, qp->qpn, qp->attr.port);
 	vb_qp_count(qp, handled ? VB_COUNTER_rp_cnp_handled : VB_COUNTER_rp_cnp_ignored);
 	vb_qp_trace(qp, VB_TRACE_CNP_RECEIVED, now, cc->cc_rate, vb_cc_target_rate(cc),
@@ -278,7 +278,7 @@ enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_
 
 void vb_cc_take_mark(struct vb_qp *qp, vb_time now)
 {
-	const struct vb_cc_settings *set = settings(qp);
+	const struct vb_cc_settings *set = qp_settings(qp);
 
 	if (!set->np_en || !qp->ops->is_connected || now < qp->cc.cnp_at)
 		return;

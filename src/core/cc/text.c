@@ -221,8 +221,8 @@ static int put_item(struct vb_cc_draft *d, const char *item, size_t len, const c
 	return vb_cc_draft_put(d, f, eq + 1, len - (size_t)(eq + 1 - item));
 }
 
-static int begin(struct vb_cc_draft *d, const char *item, size_t len, uint64_t rate_bps,
-		 bool *was_preset)
+static int draft_begin(struct vb_cc_draft *d, const char *item, size_t len, uint64_t rate_bps,
+		       bool *was_preset)
 {
 	*was_preset = true;
 	if (len == 0)
@@ -243,7 +243,7 @@ int vb_cc_parse(const char *text, uint64_t rate_bps, struct vb_cc_settings *set,
 	struct vb_cc_draft d;
 	struct vb_cc_fault bad = {0};
 	bool was_preset;
-	int err = begin(&d, at, len, rate_bps, &was_preset);
+	int err = draft_begin(&d, at, len, rate_bps, &was_preset);
 
 	*fault = (struct vb_cc_text_fault){.what = vb_cc_preset_rule};
 	if (!err && was_preset) {

@@ -163,7 +163,7 @@ bool vb_dci_is_bad(const struct vb_qp *qp, uint32_t stream)
 
 /* Work of the stream that is still queued, which is in this channel, fails as well, each piece at
  * its turn. */
-static void doom(struct vb_qp *qp, uint32_t stream)
+static void stream_doom(struct vb_qp *qp, uint32_t stream)
 {
 	for (uint32_t i = qp->sq.head; i != qp->sq.tail; i++) {
 		struct vb_swqe *w = vb_sq_at(&qp->sq, i);
@@ -214,7 +214,7 @@ bool vb_dci_fail(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendor_err
 	if (qp->state == VB_QPS_ERR)
 		return true; /* the completion has overrun its CQ */
 	if (is_new)
-		doom(qp, stream);
+		stream_doom(qp, stream);
 	/* A target expects the PSNs that what failed has and never sends. */
 	if (has_psns)
 		vb_dci_leave(qp);

@@ -35,7 +35,7 @@ void vb_qp_fatal(struct vb_qp *qp, vb_time now)
  * others did, or be an XRC target that serves the SRQ of that CQ only now. Its peer must not hear
  * of success. IBA 9.9.3.1 class G
  */
-static void complete(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
+static void cqe_push(struct vb_qp *qp, struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	const struct vb_hca *h = qp->hca;
 	int err = vb_cq_add(cq, wc, solicited);
@@ -95,7 +95,7 @@ void vb_send_complete(struct vb_qp *qp, enum vb_wc_status status, uint32_t vendo
 	};
 
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc.wr_id, wc.status, wc.opcode, wc.byte_len);
-	complete(qp, qp->send_cq, &wc, false);
+	cqe_push(qp, qp->send_cq, &wc, false);
 }
 
 /* Completes the receive WQE that the QP holds; @wc has what the packet says. */
@@ -112,7 +112,7 @@ void vb_recv_complete(struct vb_qp *qp, struct vb_wc *wc, bool solicited, vb_tim
 	if (qp->is_counted)
 		vb_qp_count_completion(qp, VB_COUNTED_RECV, wc->status, wc->byte_len);
 	vb_qp_trace(qp, VB_TRACE_COMPLETION, now, wc->wr_id, wc->status, wc->opcode, wc->byte_len);
-	complete(qp, qp->recv_cq, wc, solicited);
+	cqe_push(qp, qp->recv_cq, wc, solicited);
 }
 
 bool vb_qp_take_rwqe(struct vb_qp *qp)

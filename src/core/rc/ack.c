@@ -242,7 +242,8 @@ VB_COLD static void on_lost_memory(struct vb_qp *qp, const struct vb_resource *r
 }
 
 /* One response packet: of what is to be answered again, else of @r. */
-static void respond(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch *b, vb_time now)
+static void response_emit(struct vb_qp *qp, struct vb_resource *r, struct vb_tx_batch *b,
+			  vb_time now)
 {
 	struct vb_run *repeat = next_repeat(qp);
 	struct vb_run *run = repeat ? repeat : &r->run;
@@ -308,7 +309,7 @@ bool vb_resp_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb
 		if (!vb_tx_may_emit(qp, b, stop))
 			return true;
 		if (responds) {
-			respond(qp, r, b, now);
+			response_emit(qp, r, b, now);
 		} else if (resp->ack_due && !r && !vb_resp_is_silent(resp) && report_is_due(qp)) {
 			resp->ack_due = false;
 			vb_resp_nak_done(resp);

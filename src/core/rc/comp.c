@@ -62,7 +62,7 @@ static void take_credits(struct vb_qp *qp, uint8_t syndrome)
 }
 
 /* Both have agreed that only what is missing is sent again. */
-static inline bool repeats(const struct vb_qp *qp)
+static inline bool is_selective(const struct vb_qp *qp)
 {
 	return qp->sr && qp->hca->repeat->has_agreed(qp);
 }
@@ -76,7 +76,7 @@ static enum vb_verdict recv_ack(struct vb_qp *qp, const struct vb_hdr *hdr, vb_t
 		return VB_VERDICT_OK;
 	if (!vb_psn_eq(una, qp->req.psn_una))
 		vb_req_on_progress(qp, una, now);
-	if (!clear && repeats(qp)) {
+	if (!clear && is_selective(qp)) {
 		qp->hca->repeat->answered(qp, vb_psn_add(hdr->psn, 1), now);
 		return VB_VERDICT_OK;
 	}
@@ -178,7 +178,7 @@ VB_COLD static enum vb_verdict recv_nak(struct vb_qp *qp, const struct vb_hdr *h
 	bool fatal =
 	    (syndrome & VB_SYNDROME_CLASS) == VB_SYNDROME_NAK && syndrome != VB_NAK_PSN_SEQ;
 
-	if (!clear && syndrome == VB_NAK_PSN_SEQ && repeats(qp))
+	if (!clear && syndrome == VB_NAK_PSN_SEQ && is_selective(qp))
 		qp->hca->repeat->answered(qp, hdr->psn, now);
 	else if (!clear && !fatal)
 		return on_implied_nak(qp, hdr->psn, now);
@@ -222,7 +222,7 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 	if (len != want)
 		return VB_VERDICT_LENGTH;
 	/* What was asked for again with selective repeat may end anywhere. */
-	if (ends ? !last : last && !repeats(qp))
+	if (ends ? !last : last && !is_selective(qp))
 		return VB_VERDICT_SEQUENCE;
 	if (vb_mem_scatter(qp->pd, vb_swqe_sge(qp, w), w->sge_cnt, off, payload, len))
 		return VB_VERDICT_OPERATION;
@@ -230,8 +230,8 @@ static enum vb_verdict place_read(struct vb_qp *qp, const struct vb_swqe *w,
 }
 
 /* Puts the answer, which has a PSN of @w, where it belongs. OPERATION: the memory is gone. */
-static enum vb_verdict place(struct vb_qp *qp, const struct vb_swqe *w, const struct vb_hdr *hdr,
-			     const struct vb_rx *rx)
+static enum vb_verdict answer_place(struct vb_qp *qp, const struct vb_swqe *w,
+				    const struct vb_hdr *hdr, const struct vb_rx *rx)
 {
 	uint64_t orig = hdr->atomic_orig;
 	bool atomic = (hdr->opcode & VB_OP_MASK) == VB_OP_ATOMIC_ACK;
@@ -255,7 +255,7 @@ VB_COLD static enum vb_verdict recv_early(struct vb_qp *qp, const struct vb_hdr 
 
 	if (!w)
 		return VB_VERDICT_DUPLICATE;
-	verdict = place(qp, w, hdr, rx);
+	verdict = answer_place(qp, w, hdr, rx);
 	if (verdict == VB_VERDICT_OK)
 		qp->hca->repeat->early_placed(qp, hdr->psn, now);
 	return verdict;
@@ -275,8 +275,8 @@ static enum vb_verdict recv_response(struct vb_qp *qp, const struct vb_hdr *hdr,
 		vb_req_on_progress(qp, una, now);
 	una = req->psn_una;
 	if (!clear && !vb_psn_eq(una, hdr->psn))
-		return repeats(qp) ? recv_early(qp, hdr, rx, now)
-				   : on_implied_nak(qp, hdr->psn, now);
+		return is_selective(qp) ? recv_early(qp, hdr, rx, now)
+					: on_implied_nak(qp, hdr->psn, now);
 	if (!vb_psn_eq(una, hdr->psn) || qp->sq.head == qp->sq.tail)
 		return VB_VERDICT_UNEXPECTED;
 
@@ -285,7 +285,7 @@ static enum vb_verdict recv_response(struct vb_qp *qp, const struct vb_hdr *hdr,
 	if (w->pkts == 0)
 		return VB_VERDICT_UNEXPECTED;
 
-	enum vb_verdict verdict = place(qp, w, hdr, rx);
+	enum vb_verdict verdict = answer_place(qp, w, hdr, rx);
 
 	if (verdict == VB_VERDICT_OPERATION) {
 		vb_req_fail(qp, VB_WC_LOC_PROT_ERR, 0, now);

@@ -26,7 +26,7 @@ const char *vb_rto_move_text(enum vb_rto_move move)
 	return (unsigned)move < VB_RTO_MOVE_CNT ? text[move] : "?";
 }
 
-static void start(struct vb_rto *r, const struct vb_rto_rules *rules)
+static void rto_start(struct vb_rto *r, const struct vb_rto_rules *rules)
 {
 	const struct vb_recovery *set = &rules->set;
 	uint8_t least = set->min_ack_timeout_limit_disabled ? 0 : set->min_ack_timeout;
@@ -51,7 +51,7 @@ void vb_rto_reset(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t ti
 			     .attr_extended = r->attr_extended,
 			     .attr_timeout = timeout_exp & 31,
 			     .attr_retry = retry_cnt & 7};
-	start(r, rules);
+	rto_start(r, rules);
 }
 
 void vb_rto_set_extended(struct vb_rto *r, const struct vb_rto_rules *rules, uint8_t cnt)
@@ -67,12 +67,12 @@ enum vb_rto_move vb_rto_adopt(struct vb_rto *r, const struct vb_rto_rules *rules
 {
 	if (r->epoch == rules->epoch)
 		return VB_RTO_STAYS;
-	start(r, rules);
+	rto_start(r, rules);
 	return r->adaptive ? VB_RTO_STARTS : VB_RTO_STAYS;
 }
 
 /* ADP-31: firmware may wait up to four times as long as it was told. */
-static vb_dur stretched(struct vb_rto *r, const struct vb_recovery *set, vb_dur t)
+static vb_dur timeout_stretch(struct vb_rto *r, const struct vb_recovery *set, vb_dur t)
 {
 	uint64_t factor = STRETCH_ONE;
 
@@ -90,7 +90,7 @@ static vb_time timer_end(struct vb_rto *r, const struct vb_rto_rules *rules, vb_
 
 	if (!r->adaptive)
 		return vb_time_after(now, r->timeout);
-	r->timeout = stretched(r, &rules->set, vb_adp_timeout(r, &rules->set, &slot));
+	r->timeout = timeout_stretch(r, &rules->set, vb_adp_timeout(r, &rules->set, &slot));
 	/* An attempt that a window held back until the total was over still gets its time; a
 	 * deadline never lies before now. */
 	if (vb_rto_budget(r, now) == 0)

@@ -33,7 +33,8 @@ void vb_recovery_set_lossless(struct vb_recovery *r)
 	r->roce_adp_retrans_en = r->roce_tx_window_en = r->roce_slow_restart_en = false;
 }
 
-static int broken(struct vb_recovery_fault *fault, const char *field, int range, const char *rule)
+static int rule_broken(struct vb_recovery_fault *fault, const char *field, int range,
+		       const char *rule)
 {
 	if (fault)
 		*fault = (struct vb_recovery_fault){field, rule, range};
@@ -45,36 +46,36 @@ static int range_check(const struct vb_adp_profile *p, int i, struct vb_recovery
 	const struct vb_adp_range *r = &p->timeout_range[i];
 
 	if (r->dec_mode > VB_ADP_DEC_LOW_BOUND)
-		return broken(fault, "dec_mode", i,
-			      "must be 0 (DIV_4), 1 (DIV_2) or 2 (LOW_BOUND)");
+		return rule_broken(fault, "dec_mode", i,
+				   "must be 0 (DIV_4), 1 (DIV_2) or 2 (LOW_BOUND)");
 	if (r->timeout_retry_num > VB_ADP_RETRY_NUM_MAX)
-		return broken(fault, "timeout_retry_num", i, "must be at most 1023");
+		return rule_broken(fault, "timeout_retry_num", i, "must be at most 1023");
 	if (i == 0)
-		return r->prev_range_index
-			   ? broken(fault, "prev_range_index", i, "must be 0 in the first range")
-			   : 0;
+		return r->prev_range_index ? rule_broken(fault, "prev_range_index", i,
+							 "must be 0 in the first range")
+					   : 0;
 	if (r->prev_range_index >= i)
-		return broken(fault, "prev_range_index", i,
-			      "must be less than the range's own index");
+		return rule_broken(fault, "prev_range_index", i,
+				   "must be less than the range's own index");
 	if (r->range_low_bound <= p->timeout_range[i - 1].range_low_bound)
-		return broken(fault, "range_low_bound", i,
-			      "must be greater than that of the range before it");
+		return rule_broken(fault, "range_low_bound", i,
+				   "must be greater than that of the range before it");
 	return 0;
 }
 
 int vb_adp_profile_check(const struct vb_adp_profile *p, struct vb_recovery_fault *fault)
 {
 	if (p->range_num < 1 || p->range_num > VB_ADP_RANGES_MAX)
-		return broken(fault, "range_num", -1, "must be from 1 to 4");
+		return rule_broken(fault, "range_num", -1, "must be from 1 to 4");
 	if (p->start_range_index >= p->range_num)
-		return broken(fault, "start_range_index", -1, "must be less than range_num");
+		return rule_broken(fault, "start_range_index", -1, "must be less than range_num");
 	if (p->time_unit != VB_ADP_TIME_USEC)
-		return broken(fault, "time_unit", -1, "must be 1 (TIME_USEC)");
+		return rule_broken(fault, "time_unit", -1, "must be 1 (TIME_USEC)");
 	if (p->time_base == 0 || (p->time_base & (p->time_base - 1)))
-		return broken(fault, "time_base", -1, "must be a power of 2");
+		return rule_broken(fault, "time_base", -1, "must be a power of 2");
 	if (p->time_base * 1000u < VB_ADP_BASE_MIN_NS)
-		return broken(fault, "time_base", -1,
-			      "must be at least adp_retx_base_timeout_min, 4000 ns");
+		return rule_broken(fault, "time_base", -1,
+				   "must be at least adp_retx_base_timeout_min, 4000 ns");
 	for (int i = 0; i < p->range_num; i++) {
 		int err = range_check(p, i, fault);
 
@@ -87,14 +88,14 @@ int vb_adp_profile_check(const struct vb_adp_profile *p, struct vb_recovery_faul
 int vb_recovery_check(const struct vb_recovery *r, struct vb_recovery_fault *fault)
 {
 	if (r->adp_retx_profile_id > VB_ADP_PROFILE_ID_MAX)
-		return broken(fault, "adp_retx_profile_id", -1,
-			      "must be at most adp_retx_profile_max_id, 1");
+		return rule_broken(fault, "adp_retx_profile_id", -1,
+				   "must be at most adp_retx_profile_max_id, 1");
 	if (r->ack_dscp > VB_DSCP_MAX)
-		return broken(fault, "ack_dscp", -1, "must be at most 63");
+		return rule_broken(fault, "ack_dscp", -1, "must be at most 63");
 	if (r->min_ack_timeout > 31)
-		return broken(fault, "min_ack_timeout", -1, "must be at most 31");
+		return rule_broken(fault, "min_ack_timeout", -1, "must be at most 31");
 	if (r->adp_timeout_stretch > VB_STRETCH_MAX)
-		return broken(fault, "adp_timeout_stretch", -1, "must be 0, 1 or 2");
+		return rule_broken(fault, "adp_timeout_stretch", -1, "must be 0, 1 or 2");
 	return r->adp_retx_profile_id ? vb_adp_profile_check(&r->profile, fault) : 0;
 }
 
@@ -113,8 +114,8 @@ bool vb_adp_profile_warn(const struct vb_adp_profile *p, struct vb_recovery_faul
 			inside |= e >= r->range_low_bound && e < r->range_low_bound + values;
 		}
 		if (!inside) {
-			broken(warning, "timeout_init_low_bound", -1,
-			       "should give only values that lie in a range");
+			rule_broken(warning, "timeout_init_low_bound", -1,
+				    "should give only values that lie in a range");
 			return true;
 		}
 	}

@@ -10,7 +10,7 @@ static uint32_t pkts_of(uint32_t bytes, uint32_t otherwise, uint32_t mtu)
 	return pkts ? pkts : 1;
 }
 
-static void update(struct vb_window *w)
+static void window_update(struct vb_window *w)
 {
 	VB_ASSERT_ALL(w->ramp == 0 || w->ramp < w->ramp_end);
 	w->pkts = w->ramp && (!w->bound || w->ramp < w->bound) ? w->ramp : w->bound;
@@ -25,7 +25,7 @@ void vb_window_adopt(struct vb_window *w, const struct vb_rto_rules *rules, uint
 	    set->roce_tx_window_en ? pkts_of(set->tx_window_bytes, VB_TX_WINDOW_BYTES, mtu) : 0;
 	if (!set->roce_slow_restart_en)
 		w->ramp = 0;
-	update(w);
+	window_update(w);
 }
 
 void vb_window_reset(struct vb_window *w, const struct vb_rto_rules *rules, uint32_t mtu,
@@ -46,7 +46,7 @@ bool vb_window_ramp(struct vb_window *w, const struct vb_rto_rules *rules, uint3
 		return false;
 	w->ramp = first;
 	w->ramp_end = pkts;
-	update(w);
+	window_update(w);
 	return true;
 }
 
@@ -70,6 +70,6 @@ bool vb_window_grow(struct vb_window *w, uint32_t pkts)
 	w->ramp += pkts;
 	if (w->ramp >= w->ramp_end)
 		w->ramp = 0;
-	update(w);
+	window_update(w);
 	return w->ramp == 0;
 }

@@ -18,20 +18,20 @@
 #define BURST_BYTES 65536u
 #define BURST_NS (100 * VB_USEC)
 
-static vb_dur cost(const struct vb_pace *p, uint64_t bytes)
+static vb_dur bytes_cost(const struct vb_pace *p, uint64_t bytes)
 {
 	return bytes * NS_KBIT / p->kbps;
 }
 
 /* A QP that was idle sends a burst and, since the account may be overdrawn, one packet. */
-static vb_dur kept(const struct vb_qp *qp)
+static vb_dur time_kept(const struct vb_qp *qp)
 {
 	const struct vb_pace *p = &qp->pace;
 	uint32_t pkt = qp->mtu + VB_HDR_MAX + VB_ICRC_LEN;
 
 	if (p->burst)
-		return p->burst > pkt ? cost(p, p->burst - pkt) : 0;
-	return cost(p, BURST_BYTES) > BURST_NS ? cost(p, BURST_BYTES) : BURST_NS;
+		return p->burst > pkt ? bytes_cost(p, p->burst - pkt) : 0;
+	return bytes_cost(p, BURST_BYTES) > BURST_NS ? bytes_cost(p, BURST_BYTES) : BURST_NS;
 }
 
 int vb_qp_set_rate(struct vb_qp *qp, uint32_t kbps, uint32_t burst, vb_time now)
@@ -77,7 +77,7 @@ void vb_pace_take_path(struct vb_qp *qp, uint32_t kbps)
 void vb_pace_sent(struct vb_qp *qp, uint32_t bytes, vb_time now)
 {
 	struct vb_pace *p = &qp->pace;
-	vb_dur keep = kept(qp);
+	vb_dur keep = time_kept(qp);
 
 	if (vb_time_after(p->next, keep) < now) {
 		p->next = now - keep;
@@ -97,10 +97,10 @@ vb_time vb_pace_at(const struct vb_qp *qp, vb_time now)
 	if (p->next <= now)
 		return now;
 	/* Half of what is kept: what becomes due meanwhile leaves as one GSO batch. */
-	return vb_time_after(p->next, kept(qp) / 2);
+	return vb_time_after(p->next, time_kept(qp) / 2);
 }
 
 vb_dur vb_pace_cost(const struct vb_qp *qp, uint32_t bytes)
 {
-	return cost(&qp->pace, bytes);
+	return bytes_cost(&qp->pace, bytes);
 }

@@ -129,7 +129,7 @@ static void find_gaps(struct vb_qp *qp, vb_time now)
 }
 
 /* Everything before @psn was answered, as vb_sr_answered() says. */
-static void answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
+static void answers_note(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	struct vb_sr *sr = qp->sr;
 	struct vb_requester *req = &qp->req;
@@ -161,7 +161,7 @@ static void answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 }
 
 /* Before the first gap there is nothing to remember. */
-static void begin(struct vb_qp *qp)
+static void gaps_begin(struct vb_qp *qp)
 {
 	if (!vb_sr_is_behind(qp))
 		qp->sr->psn_seen = qp->sr->psn_high = qp->req.psn_una;
@@ -170,8 +170,8 @@ static void begin(struct vb_qp *qp)
 void vb_sr_answered(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 {
 	vb_sr_sample(qp->sr, psn, now);
-	begin(qp);
-	answered(qp, psn, now);
+	gaps_begin(qp);
+	answers_note(qp, psn, now);
 }
 
 /* The answer with @psn is out of gap @i. Both parts that are left stay as they were asked for.
@@ -230,7 +230,7 @@ void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 	uint32_t i = psn.v % VB_SR_WINDOW;
 
 	vb_sr_sample(sr, vb_psn_add(psn, 1), now);
-	begin(qp);
+	gaps_begin(qp);
 	sr->got[i / 64] |= UINT64_C(1) << i % 64;
 	VB_ASSERT_ALL(sr->got_cnt < VB_SR_WINDOW);
 	sr->got_cnt++;
@@ -241,7 +241,7 @@ void vb_sr_got(struct vb_qp *qp, struct vb_psn psn, vb_time now)
 			break;
 		}
 	}
-	answered(qp, vb_psn_add(psn, 1), now);
+	answers_note(qp, vb_psn_add(psn, 1), now);
 }
 
 void vb_sr_ask_again(struct vb_qp *qp, struct vb_tx_batch *b, vb_time now)

@@ -102,7 +102,7 @@ void vb_sr_end(struct vb_qp *qp)
 }
 
 /* Copies the packet into the pool. */
-static bool keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
+static bool packet_keep(struct vb_qp *qp, struct vb_psn psn, const struct vb_rx *rx)
 {
 	struct vb_sr_pool *pool = &qp->hca->sr_pool;
 	struct vb_sr *sr = qp->sr;
@@ -135,7 +135,7 @@ enum vb_verdict vb_sr_keep(struct vb_qp *qp, const struct vb_hdr *hdr, const str
 	if (vb_psn_span(resp->epsn, hdr->psn) < VB_SR_WINDOW) {
 		/* What answers READs and atomics depends on everything before: they come again. */
 		if (!vb_op_is_answered(hdr))
-			kept = keep(qp, hdr->psn, rx);
+			kept = packet_keep(qp, hdr->psn, rx);
 		opens_gap = vb_psn_before(sr->high, hdr->psn);
 		if (!vb_psn_before(hdr->psn, sr->high))
 			sr->high = vb_psn_add(hdr->psn, 1);

@@ -42,7 +42,7 @@ struct vb_qp *vb_xrcd_target(const struct vb_xrcd *x, uint32_t qpn)
 	return qp->xrcd == x && !vb_xrc_is_holder(qp) && !qp->opened ? qp : NULL;
 }
 
-static int say(const struct vb_xrcd *x, uint32_t qpn, enum vb_xrc_kind kind)
+static int owner_tell(const struct vb_xrcd *x, uint32_t qpn, enum vb_xrc_kind kind)
 {
 	struct vb_xrc_msg m = {.kind = kind, .qpn = qpn, .name = x->name};
 
@@ -66,7 +66,7 @@ static void tell_end(struct vb_xrc_ask *ask, const struct vb_qp *qp)
 }
 
 /* Nobody has what was asked for. */
-static void end(struct vb_xrc_ask *ask, struct vb_qp *qp)
+static void ask_fail(struct vb_xrc_ask *ask, struct vb_qp *qp)
 {
 	ask->err = -ENOENT;
 	if (!qp)
@@ -103,7 +103,7 @@ void vb_xrc_ask_again(struct vb_xrc_ask *ask)
 		return;
 	err = vb_xrc_send(x->hca, peer_of(x->hca, ask->qpn), &m, &q);
 	if (err && err != -EAGAIN)
-		end(ask, vb_xrc_handle_find(x, ask->qpn));
+		ask_fail(ask, vb_xrc_handle_find(x, ask->qpn));
 }
 
 void vb_xrc_ask_end(struct vb_xrc_ask *ask)
@@ -111,7 +111,7 @@ void vb_xrc_ask_end(struct vb_xrc_ask *ask)
 	vb_list_remove(&ask->link);
 }
 
-static struct vb_xrc_ask *opening(const struct vb_hca *h, uint32_t qpn)
+static struct vb_xrc_ask *opening_find(const struct vb_hca *h, uint32_t qpn)
 {
 	for (struct vb_list *l = h->asks.next; l != &h->asks; l = l->next) {
 		struct vb_xrc_ask *ask = vb_container_of(l, struct vb_xrc_ask, link);
@@ -124,7 +124,7 @@ static struct vb_xrc_ask *opening(const struct vb_hca *h, uint32_t qpn)
 
 bool vb_xrc_is_opening(const struct vb_xrcd *x, uint32_t qpn)
 {
-	return opening(x->hca, qpn) != NULL;
+	return opening_find(x->hca, qpn) != NULL;
 }
 
 int vb_xrc_handle_create(const struct vb_xrc_ask *ask, struct vb_qp **out)
@@ -133,7 +133,8 @@ int vb_xrc_handle_create(const struct vb_xrc_ask *ask, struct vb_qp **out)
 	int err = vb_qp_create(NULL, &init, out);
 
 	if (err) {
-		(void)say(ask->xrcd, ask->qpn, VB_XRC_CLOSE); /* or it finds out by its probe */
+		(void)owner_tell(ask->xrcd, ask->qpn,
+				 VB_XRC_CLOSE); /* or it finds out by its probe */
 		return err;
 	}
 	(*out)->opened = ask->qpn;
@@ -157,7 +158,7 @@ static void on_answer(struct vb_hca *h, const struct vb_xrcd *x, const struct vb
 		    ask->err != -EINPROGRESS)
 			continue;
 		if (q->err == -ENOENT) {
-			end(ask, qp);
+			ask_fail(ask, qp);
 			continue;
 		}
 		/* Nothing else is an end. */
@@ -169,13 +170,13 @@ static void on_answer(struct vb_hca *h, const struct vb_xrcd *x, const struct vb
 			qp->attr = q->attr;
 	}
 	/* It was given up, so nobody has it. */
-	if (q->opens && q->err == 0 && !qp && !opening(h, m->qpn))
-		(void)say(x, m->qpn, VB_XRC_CLOSE);
+	if (q->opens && q->err == 0 && !qp && !opening_find(h, m->qpn))
+		(void)owner_tell(x, m->qpn, VB_XRC_CLOSE);
 }
 
 static void on_event(struct vb_hca *h, struct vb_qp *qp, const struct vb_xrc_msg *m)
 {
-	struct vb_xrc_ask *ask = opening(h, m->qpn);
+	struct vb_xrc_ask *ask = opening_find(h, m->qpn);
 
 	for (uint32_t ev = 0; qp && ev < 32; ev++) {
 		if (m->events >> ev & (VB_XRC_TOLD >> ev) & 1)
@@ -192,7 +193,7 @@ void vb_xrc_handle_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg
 
 	if (peer_of(h, m->qpn) != peer)
 		return;
-	if (m->kind == VB_XRC_STILL && !qp && !opening(h, m->qpn)) {
+	if (m->kind == VB_XRC_STILL && !qp && !opening_find(h, m->qpn)) {
 		struct vb_xrc_msg to = *m;
 
 		to.kind = VB_XRC_CLOSE;
@@ -208,7 +209,7 @@ void vb_xrc_handle_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg
 
 void vb_xrc_handle_probe(struct vb_qp *qp)
 {
-	int err = qp->opened_ended ? 0 : say(qp->xrcd, qp->opened, VB_XRC_HOLD);
+	int err = qp->opened_ended ? 0 : owner_tell(qp->xrcd, qp->opened, VB_XRC_HOLD);
 
 	if (err && err != -EAGAIN)
 		handle_end(qp);
@@ -217,6 +218,7 @@ void vb_xrc_handle_probe(struct vb_qp *qp)
 void vb_xrc_handle_close(struct vb_qp *qp)
 {
 	if (!qp->opened_ended)
-		(void)say(qp->xrcd, qp->opened, VB_XRC_CLOSE); /* or it finds out by its probe */
+		(void)owner_tell(qp->xrcd, qp->opened,
+				 VB_XRC_CLOSE); /* or it finds out by its probe */
 	qp->opened = 0;
 }

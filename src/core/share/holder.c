@@ -161,7 +161,7 @@ void vb_xrc_give_back(struct vb_hca *h, vb_time now)
 	}
 }
 
-static int on_lend(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
+static int on_migrate(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
 	const struct vb_xrc_state *state = vb_xrc_msg_state(m);
 	struct vb_xrcd *x = vb_xrcd_find(h, &m->name);
@@ -192,7 +192,7 @@ int vb_xrc_holder_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg 
 	struct vb_xrc_migration *mig = x ? holder_find(x, peer, m->qpn) : NULL;
 
 	if (m->kind == VB_XRC_MIGRATE)
-		return on_lend(h, peer, m, now);
+		return on_migrate(h, peer, m, now);
 	if (m->kind == VB_XRC_END) {
 		if (mig)
 			holder_end(mig, now);

@@ -97,8 +97,8 @@ static uint32_t srqn_of(struct vb_qp *qp, const struct vb_hdr *hdr)
 }
 
 /* With the state here. */
-static enum fate handle(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-			vb_time now, enum vb_verdict *verdict)
+static enum fate packet_handle(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			       vb_time now, enum vb_verdict *verdict)
 {
 	struct vb_hca *h = qp->hca;
 	struct vb_xrc_migration *mig = qp->mig;
@@ -160,11 +160,11 @@ static enum fate hand_on(struct vb_qp *qp, const struct vb_hdr *hdr, const struc
 	return mig->recall ? WAITS : DONE;
 }
 
-static enum fate pass(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
-		      vb_time now, enum vb_verdict *verdict)
+static enum fate packet_pass(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
+			     vb_time now, enum vb_verdict *verdict)
 {
 	return qp->mig && qp->mig->is_migrated ? hand_on(qp, hdr, rx, now)
-					       : handle(qp, hdr, rx, now, verdict);
+					       : packet_handle(qp, hdr, rx, now, verdict);
 }
 
 enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const struct vb_rx *rx,
@@ -180,7 +180,7 @@ enum vb_verdict vb_xrc_recv(struct vb_qp *qp, const struct vb_hdr *hdr, const st
 			   : vb_resp_recv(qp, hdr, rx, now);
 	if (qp->mig && qp->mig->cnt)
 		return packet_keep(qp->mig, rx);
-	if (pass(qp, hdr, rx, now, &verdict) == WAITS)
+	if (packet_pass(qp, hdr, rx, now, &verdict) == WAITS)
 		return packet_keep(qp->mig, rx);
 	return verdict;
 }
@@ -198,7 +198,7 @@ bool vb_xrc_owner_run(struct vb_xrc_migration *mig, vb_time now)
 		enum vb_verdict verdict = vb_hdr_parse(&hdr, rx.pkt, rx.avail, rx.len);
 
 		VB_ASSERT(verdict == VB_VERDICT_OK);
-		if (pass(qp, &hdr, &rx, now, &verdict) == WAITS)
+		if (packet_pass(qp, &hdr, &rx, now, &verdict) == WAITS)
 			return !(mig->is_migrated && mig->sent);
 		if (mig->cnt) /* or it has failed, and they are gone */
 			kept_drop(mig);

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static struct vb_xrc_msg about(const struct vb_qp *qp, enum vb_xrc_kind kind)
+static struct vb_xrc_msg message_about(const struct vb_qp *qp, enum vb_xrc_kind kind)
 {
 	return (struct vb_xrc_msg){.kind = kind, .qpn = qp->qpn, .name = qp->xrcd->name};
 }
@@ -71,7 +71,7 @@ static void opener_remove(struct vb_qp *qp, struct vb_xrc_opener *o)
 		(void)vb_qp_destroy(qp); /* of multicast it knows nothing */
 }
 
-static void answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
+static void ask_answer(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m, vb_time now)
 {
 	struct vb_xrc_inquiry q = *(const struct vb_xrc_inquiry *)(const void *)(m + 1);
 	struct vb_qp *qp = target_find(h, m);
@@ -129,7 +129,7 @@ int vb_xrc_open_take(struct vb_hca *h, uint32_t peer, const struct vb_xrc_msg *m
 	if (m->kind >= VB_XRC_ANSWER)
 		vb_xrc_handle_take(h, peer, m);
 	else if (inquires)
-		answer(h, peer, m, now);
+		ask_answer(h, peer, m, now);
 	else
 		owner_take(h, peer, m);
 	return 0;
@@ -148,13 +148,13 @@ void vb_xrc_tell_openers(struct vb_qp *qp, enum vb_async ev)
 }
 
 /* True: somebody could not be told. */
-static bool tell(struct vb_xrc_openers *os)
+static bool openers_tell(struct vb_xrc_openers *os)
 {
 	bool waits = false;
 
 	for (struct vb_list *l = os->list.next, *next; l != &os->list; l = next) {
 		struct vb_xrc_opener *o = vb_container_of(l, struct vb_xrc_opener, link);
-		struct vb_xrc_msg m = about(os->qp, VB_XRC_EVENT);
+		struct vb_xrc_msg m = message_about(os->qp, VB_XRC_EVENT);
 
 		next = l->next;
 		m.events = o->events;
@@ -179,7 +179,7 @@ void vb_xrc_openers_run(struct vb_hca *h)
 		struct vb_xrc_openers *os = vb_container_of(l, struct vb_xrc_openers, link);
 
 		vb_list_remove(l);
-		if (tell(os))
+		if (openers_tell(os))
 			vb_list_append(&todo, l);
 	}
 	while (!vb_list_is_empty(&todo)) {
@@ -195,7 +195,7 @@ static void openers_probe(struct vb_qp *qp)
 {
 	struct vb_list *list = &qp->openers->list, *first = list->next;
 	struct vb_xrc_opener *o = vb_container_of(first, struct vb_xrc_opener, link);
-	struct vb_xrc_msg m = about(qp, VB_XRC_STILL);
+	struct vb_xrc_msg m = message_about(qp, VB_XRC_STILL);
 
 	if (vb_list_is_empty(list))
 		return;
@@ -232,7 +232,7 @@ bool vb_xrc_outlives(struct vb_qp *qp)
 void vb_xrc_end_openers(struct vb_qp *qp)
 {
 	struct vb_xrc_openers *os = qp->openers;
-	struct vb_xrc_msg m = about(qp, VB_XRC_OVER);
+	struct vb_xrc_msg m = message_about(qp, VB_XRC_OVER);
 
 	while (!vb_list_is_empty(&os->list)) {
 		struct vb_list *l = os->list.next;

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static void sift(uint64_t *v, size_t i, size_t cnt)
+static void heap_sift(uint64_t *v, size_t i, size_t cnt)
 {
 	uint64_t x = v[i];
 
@@ -23,16 +23,16 @@ static void sift(uint64_t *v, size_t i, size_t cnt)
 	v[i] = x;
 }
 
-static void sort(uint64_t *v, size_t cnt)
+static void values_sort(uint64_t *v, size_t cnt)
 {
 	for (size_t i = cnt / 2; i-- > 0;)
-		sift(v, i, cnt);
+		heap_sift(v, i, cnt);
 	for (size_t n = cnt; n > 1; n--) {
 		uint64_t max = v[0];
 
 		v[0] = v[n - 1];
 		v[n - 1] = max;
-		sift(v, 0, n - 1);
+		heap_sift(v, 0, n - 1);
 	}
 }
 
@@ -43,7 +43,7 @@ void vb_spread_of(struct vb_spread *s, uint64_t *v, size_t cnt)
 	*s = (struct vb_spread){.cnt = cnt};
 	if (cnt == 0)
 		return;
-	sort(v, cnt);
+	values_sort(v, cnt);
 	for (size_t i = 0; i < cnt; i++)
 		sum += v[i];
 	s->mean = sum / cnt;

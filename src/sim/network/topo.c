@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-static int begin(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint64_t hosts,
-		 uint64_t switches, uint64_t links)
+static int topo_begin(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint64_t hosts,
+		      uint64_t switches, uint64_t links)
 {
 	*t = (struct vb_sim_topo){.memory = *m};
 	if (hosts == 0 || links == 0 || hosts + switches > VB_SIM_TOPO_NODES_MAX ||
@@ -19,13 +19,13 @@ static int begin(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint64_t 
 	return 0;
 }
 
-static void join(struct vb_sim_topo *t, uint32_t a, uint32_t b, const struct vb_cable *cable)
+static void nodes_join(struct vb_sim_topo *t, uint32_t a, uint32_t b, const struct vb_cable *cable)
 {
 	t->link[t->link_cnt++] = (struct vb_sim_topo_link){a, b, *cable};
 }
 
 /* Node number of switch @i. */
-static uint32_t sw(const struct vb_sim_topo *t, uint32_t i)
+static uint32_t switch_node(const struct vb_sim_topo *t, uint32_t i)
 {
 	return t->host_cnt + i;
 }
@@ -33,32 +33,32 @@ static uint32_t sw(const struct vb_sim_topo *t, uint32_t i)
 int vb_sim_topo_pair(struct vb_sim_topo *t, const struct vb_sim_memory *m,
 		     const struct vb_cable *cable)
 {
-	int err = begin(t, m, 2, 0, 1);
+	int err = topo_begin(t, m, 2, 0, 1);
 
 	if (!err)
-		join(t, 0, 1, cable);
+		nodes_join(t, 0, 1, cable);
 	return err;
 }
 
 int vb_sim_topo_star(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t hosts,
 		     const struct vb_cable *cable)
 {
-	int err = begin(t, m, hosts, 1, hosts);
+	int err = topo_begin(t, m, hosts, 1, hosts);
 
 	for (uint32_t i = 0; !err && i < hosts; i++)
-		join(t, i, sw(t, 0), cable);
+		nodes_join(t, i, switch_node(t, 0), cable);
 	return err;
 }
 
 int vb_sim_topo_dumbbell(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t left,
 			 uint32_t right, const struct vb_cable *cable, const struct vb_cable *trunk)
 {
-	int err = begin(t, m, (uint64_t)left + right, 2, (uint64_t)left + right + 1);
+	int err = topo_begin(t, m, (uint64_t)left + right, 2, (uint64_t)left + right + 1);
 
 	for (uint32_t i = 0; !err && i < left + right; i++)
-		join(t, i, sw(t, i >= left), cable);
+		nodes_join(t, i, switch_node(t, i >= left), cable);
 	if (!err)
-		join(t, sw(t, 0), sw(t, 1), trunk);
+		nodes_join(t, switch_node(t, 0), switch_node(t, 1), trunk);
 	return err;
 }
 
@@ -67,12 +67,12 @@ int vb_sim_topo_parking_lot(struct vb_sim_topo *t, const struct vb_sim_memory *m
 			    const struct vb_cable *trunk)
 {
 	uint64_t n = (uint64_t)switches * hosts;
-	int err = begin(t, m, n, switches, n + switches);
+	int err = topo_begin(t, m, n, switches, n + switches);
 
 	for (uint32_t i = 0; !err && i < n; i++)
-		join(t, i, sw(t, i / hosts), cable);
+		nodes_join(t, i, switch_node(t, i / hosts), cable);
 	for (uint32_t i = 0; !err && i + 1 < switches; i++)
-		join(t, sw(t, i), sw(t, i + 1), trunk);
+		nodes_join(t, switch_node(t, i), switch_node(t, i + 1), trunk);
 	return err;
 }
 
@@ -81,13 +81,13 @@ int vb_sim_topo_clos(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint3
 		     const struct vb_cable *fabric)
 {
 	uint64_t n = (uint64_t)leaves * hosts;
-	int err = begin(t, m, n, (uint64_t)leaves + spines, n + (uint64_t)leaves * spines);
+	int err = topo_begin(t, m, n, (uint64_t)leaves + spines, n + (uint64_t)leaves * spines);
 
 	for (uint32_t i = 0; !err && i < n; i++)
-		join(t, i, sw(t, i / hosts), cable);
+		nodes_join(t, i, switch_node(t, i / hosts), cable);
 	for (uint32_t i = 0; !err && i < leaves; i++) {
 		for (uint32_t j = 0; j < spines; j++)
-			join(t, sw(t, i), sw(t, leaves + j), fabric);
+			nodes_join(t, switch_node(t, i), switch_node(t, leaves + j), fabric);
 	}
 	return err;
 }
@@ -98,21 +98,24 @@ int vb_sim_topo_clos3(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint
 {
 	uint64_t tor_cnt = (uint64_t)pods * tors, agg_cnt = (uint64_t)pods * aggs;
 	uint64_t n = tor_cnt * hosts;
-	int err = begin(t, m, n, tor_cnt + agg_cnt + (uint64_t)aggs * cores,
-			n + tor_cnt * aggs + agg_cnt * cores);
+	int err = topo_begin(t, m, n, tor_cnt + agg_cnt + (uint64_t)aggs * cores,
+			     n + tor_cnt * aggs + agg_cnt * cores);
 
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < n; i++)
-		join(t, i, sw(t, i / hosts), cable);
+		nodes_join(t, i, switch_node(t, i / hosts), cable);
 	for (uint32_t i = 0; i < tor_cnt; i++) {
 		for (uint32_t j = 0; j < aggs; j++)
-			join(t, sw(t, i), sw(t, (uint32_t)tor_cnt + i / tors * aggs + j), fabric);
+			nodes_join(t, switch_node(t, i),
+				   switch_node(t, (uint32_t)tor_cnt + i / tors * aggs + j), fabric);
 	}
 	for (uint32_t i = 0; i < agg_cnt; i++) {
 		for (uint32_t j = 0; j < cores; j++)
-			join(t, sw(t, (uint32_t)tor_cnt + i),
-			     sw(t, (uint32_t)(tor_cnt + agg_cnt) + i % aggs * cores + j), fabric);
+			nodes_join(
+			    t, switch_node(t, (uint32_t)tor_cnt + i),
+			    switch_node(t, (uint32_t)(tor_cnt + agg_cnt) + i % aggs * cores + j),
+			    fabric);
 	}
 	return 0;
 }
