@@ -70,6 +70,7 @@ void vb_ucma_event_free(struct vb_ucma_event *ev)
 	vb_ucma_id_keep(ev->id);
 	vb_list_remove(&ev->link);
 	f->event_cnt--;
+	VB_ASSERT_ALL(!ev->is_out || f->out_cnt > 0);
 	if (ev->is_out)
 		f->out_cnt--;
 	vb_ucma_file_touch(f);

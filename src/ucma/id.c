@@ -124,7 +124,7 @@ void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now)
 {
 	struct vb_ucma *u = id->u;
 
-	VB_ASSERT_ALL(u->ids[id->number] == id && u->id_cnt > 0);
+	vb_ucma_id_assert(id);
 	vb_ucma_id_remember(id, now);
 	if (id->listener)
 		request_forget(id);

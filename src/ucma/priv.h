@@ -209,6 +209,22 @@ void vb_ucma_id_unkeep(struct vb_ucma_id *id);
 void vb_ucma_event_unkeep(struct vb_ucma_event *ev);
 void vb_ucma_mc_unkeep(struct vb_ucma_mc *mc);
 
+/* invariants.c: of an id and of a file at rest, in builds with all assertions. */
+#ifdef VB_ASSERTS_ALL
+void vb_ucma_id_assert(const struct vb_ucma_id *id);
+void vb_ucma_file_assert(const struct vb_ucma_file *f);
+#else
+static inline void vb_ucma_id_assert(const struct vb_ucma_id *id)
+{
+	(void)id;
+}
+
+static inline void vb_ucma_file_assert(const struct vb_ucma_file *f)
+{
+	(void)f;
+}
+#endif
+
 /* view.c */
 void vb_ucma_id_note(struct vb_ucma_id *id, enum vb_ucma_end end, uint16_t reason, vb_time now);
 /* The id is about to end: what became of its connection is kept. */

@@ -222,6 +222,8 @@ static void on_request(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time 
 	}
 	if (ev->msg.attr == VB_CM_REQ)
 		(void)vb_cm_delay(ev->conn, MRA_TIMEOUT); /* it is in REQ_RCVD */
+	vb_ucma_id_assert(id);
+	vb_ucma_file_assert(listener->file);
 }
 
 /* Private data as the field has it, whatever the peer put there. CMP-45 */
@@ -371,4 +373,6 @@ void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time n
 	default:
 		break;
 	}
+	vb_ucma_id_assert(id);
+	vb_ucma_file_assert(id->file);
 }

@@ -273,6 +273,7 @@ int vb_ucma_command(struct vb_ucma_file *f, const struct vb_ucma_command *in,
 	if (!err)
 		err = cmd->run(&c);
 	vb_ucma_settle(f->u, now);
+	vb_ucma_file_assert(f);
 	if (err)
 		return err;
 	*reply_len = c.reply_len < h.out ? c.reply_len : h.out;
