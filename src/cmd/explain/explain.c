@@ -13,7 +13,7 @@
 enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML };
 
 static const struct vb_cmd_option options[] = {
-    [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, those with problems first"},
+    [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, QPs with problems first"},
     [OPT_CM] = {'c', "cm", NULL, "connections of RDMA CM, and no QPs"},
     [OPT_DEVICE] = {'d', "device", "NAME", "only this device"},
     [OPT_PID] = {'p', "pid", "PID", "only this process"},
