@@ -178,7 +178,7 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 	c = m.attr == VB_CM_SIDR_REP ? vb_cm_find(cm, VB_CM_BY_ID, 0, m.local_id)
 				     : conn_of_message(cm, &m);
 	/* Only the peer itself speaks for its connections. */
-	if (!c || !vb_gid_eq(&path->sgid, &c->qp.path.dgid)) {
+	if (!c || !vb_path_is_from(path, &c->qp.path)) {
 		unmatched_message(cm, path, &m);
 		return;
 	}

@@ -146,15 +146,21 @@ static bool gid_is_usable(const struct vb_cm *cm, const struct vb_path *came,
 	return vb_gid_eq(gid, &came->dgid);
 }
 
-/* 0, or why this REQ cannot be taken. A REQ names the GID that it comes from, or answers to it
- * would go to somebody who has not asked. CMP-17 */
+/* A REQ names the GID that it comes from, or where there is none the LID: else answers to it would
+ * go to somebody who has not asked. */
+static bool req_names_sender(const struct vb_path *path, const struct vb_cm_req *r)
+{
+	return vb_path_has_grh(path) ? vb_gid_eq(&r->primary.local_gid, &path->sgid)
+				     : r->primary.local_lid == path->slid;
+}
+
+/* 0, or why this REQ cannot be taken. CMP-17 */
 static uint16_t req_refusal(const struct vb_cm *cm, const struct vb_path *path,
 			    const struct vb_cm_req *r)
 {
 	static const struct vb_gid none = {{0}};
 
-	if (!vb_gid_eq(&r->primary.local_gid, &path->sgid) ||
-	    !gid_is_usable(cm, path, &r->primary.remote_gid))
+	if (!req_names_sender(path, r) || !gid_is_usable(cm, path, &r->primary.remote_gid))
 		return VB_CM_REJ_INVALID_GID;
 	if (!vb_gid_eq(&r->alternate.remote_gid, &none) &&
 	    !gid_is_usable(cm, path, &r->alternate.remote_gid))

@@ -4,16 +4,17 @@
 
 #include <errno.h>
 
-/* A request is known by its sender's ID and GID. SIDR messages name no adapter. */
-static uint64_t sidr_key(const struct vb_cm *cm, const struct vb_gid *gid)
+/* A request is known by its sender's ID and GID, or LID. SIDR messages name no adapter. */
+static uint64_t sidr_key(const struct vb_cm *cm, const struct vb_path *back)
 {
+	const struct vb_gid gid = vb_path_receiver(back);
 	uint64_t half[2];
 
-	static_assert(sizeof half == sizeof gid->b, "a GID is two keys");
+	static_assert(sizeof half == sizeof gid.b, "a GID is two keys");
 	for (uint32_t i = 0; i < 2; i++) {
 		half[i] = 0;
 		for (uint32_t j = 0; j < 8; j++)
-			half[i] = half[i] << 8 | gid->b[i * 8 + j];
+			half[i] = half[i] << 8 | gid.b[i * 8 + j];
 	}
 	return vb_cm_hash(cm, half[0], half[1]);
 }
@@ -50,7 +51,8 @@ static struct vb_cm_msg sidr_answer(const struct vb_cm_msg *req, enum vb_cm_sidr
 void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m)
 {
 	struct vb_cm_conn *listener = vb_cm_find(cm, VB_CM_BY_SERVICE, 0, m->sidr_req.service_id);
-	uint64_t from = sidr_key(cm, &path->sgid);
+	const struct vb_path back = vb_path_back(path);
+	uint64_t from = sidr_key(cm, &back);
 	struct vb_cm_conn *c = vb_cm_find(cm, VB_CM_BY_REMOTE_ID, from, m->local_id);
 
 	if (c) {
@@ -70,7 +72,7 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 	c->tid = m->tid;
 	c->remote_id = m->local_id;
 	c->service_id = m->sidr_req.service_id;
-	c->qp.path = vb_path_back(path);
+	c->qp.path = back;
 	c->qp.pkey = m->sidr_req.pkey;
 	if (vb_cm_event_message(c, listener, path, m)) {
 		vb_cm_conn_free(c);

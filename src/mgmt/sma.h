@@ -68,6 +68,17 @@ struct vb_sma_result {
 struct vb_sma_result vb_sma_handle(struct vb_sma_node *node, uint8_t mad[VB_MAD_LEN],
 				   uint8_t in_port, vb_time now);
 
+/* The GID at @index of the port, that of its own GUID where the index is none. IBA 4.1.1; FAB-56 */
+static inline void vb_sma_gid(const struct vb_sma_port *p, uint32_t index, uint8_t gid[16])
+{
+	uint64_t guid = p->guid[index < p->info.guid_cap ? index : 0];
+
+	for (unsigned i = 0; i < 8; i++) {
+		gid[i] = (uint8_t)(p->info.prefix >> (56 - 8 * i));
+		gid[8 + i] = (uint8_t)(guid >> (56 - 8 * i));
+	}
+}
+
 /* When a lease of an M_Key ends, VB_NEVER: none runs. Its end lifts the protection. FAB-17 */
 vb_time vb_sma_poll_timeout(const struct vb_sma_node *node);
 void vb_sma_handle_timeout(struct vb_sma_node *node, vb_time now);

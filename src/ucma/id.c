@@ -77,7 +77,10 @@ void vb_ucma_mc_leave(struct vb_ucma_mc *mc)
 		if (ev->mc == mc)
 			vb_ucma_event_free(ev);
 	}
-	if (mc->is_member)
+	vb_ucma_asks_cancel(id, mc);
+	if (vb_ucma_is_ib(id->u))
+		vb_ucma_ask_leave(mc);
+	else if (mc->is_member)
 		(void)env->group(env->ctx, &mc->at, &mc->gid, false);
 	vb_ucma_mc_unkeep(mc);
 	vb_list_remove(&mc->link);
@@ -130,6 +133,7 @@ void vb_ucma_id_end(struct vb_ucma_id *id, vb_time now)
 		request_forget(id);
 	while (!vb_list_is_empty(&id->mcs))
 		vb_ucma_mc_leave(vb_container_of(id->mcs.next, struct vb_ucma_mc, link));
+	vb_ucma_asks_cancel(id, NULL);
 	vb_ucma_unlisten(id, now);
 	if (id->conn)
 		vb_cm_conn_destroy(id->conn, now);

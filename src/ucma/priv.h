@@ -10,6 +10,7 @@
 #include "ucma/keep/keep.h"
 #include "ucma/ucma.h"
 #include "ucma/view.h"
+#include "wire/mad/subnet/sa.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ enum vb_ucma_state {
 	VB_UCMA_DISCONNECTED = 1 << 5,
 	VB_UCMA_LISTENING = 1 << 6,
 	VB_UCMA_REMOVED = 1 << 7,
-	VB_UCMA_ANY_STATE = (1 << 8) - 1,
+	VB_UCMA_ROUTE_QUERY = 1 << 8, /* the subnet administrator is asked */
+	VB_UCMA_ANY_STATE = (1 << 9) - 1,
 };
 
 /* Of enum ibv_qp_type, those that an id may have. */
@@ -64,6 +66,9 @@ struct vb_ucma_mc {
 	struct vb_gid gid;
 	struct vb_ucma_local at;
 	bool is_member; /* the host joined for it: not when it only sends, or when joining failed */
+	bool sends_only;
+	struct vb_sa_mcmember
+	    record; /* InfiniBand: the group, as the subnet administrator has it */
 	uint32_t events_reported;
 	uint32_t kept; /* its record of the region + 1; 0: none */
 };
@@ -90,6 +95,31 @@ struct vb_ucma_service {
 	struct vb_cm_conn *conn;
 };
 
+/* The way of an id on InfiniBand: both GIDs from the resolved address on, the rest by PathRecord or
+ * by the request. */
+struct vb_ucma_way {
+	struct vb_path path;
+	uint8_t mtu, rate, lifetime; /* codes of a PathRecord */
+};
+
+/* Questions to the subnet administrator that wait for an answer, or to be sent. */
+enum vb_ucma_ask_kind {
+	VB_UCMA_ASK_PATH,
+	VB_UCMA_ASK_GROUP, /* what groups of the partition are like: as its broadcast group is */
+	VB_UCMA_ASK_JOIN,
+	VB_UCMA_ASK_LEAVE, /* nobody waits for its answer */
+};
+struct vb_ucma_ask {
+	struct vb_list link; /* in u->asks */
+	enum vb_ucma_ask_kind kind;
+	struct vb_ucma_id *id;
+	struct vb_ucma_mc *mc;
+	bool is_sent;
+	vb_time due; /* it is given up */
+	struct vb_path path;
+	struct vb_sa_msg msg;
+};
+
 /* Whose a struct vb_cm_conn is, by its first member. */
 enum vb_ucma_owner { VB_UCMA_OWNER_SERVICE, VB_UCMA_OWNER_ID };
 
@@ -113,6 +143,7 @@ struct vb_ucma_id {
 	uint8_t tos, ack_timeout;
 	struct vb_ucma_addr src, dst;
 	struct vb_ucma_local at;
+	struct vb_ucma_way way;
 	struct vb_cm_conn *conn; /* NULL: no message was sent or came */
 	struct vb_ucma_service *service;
 	int32_t backlog; /* requests that may still wait */
@@ -141,7 +172,8 @@ struct vb_ucma {
 	struct vb_ucma_config cfg;
 	struct vb_cm *cm;
 	struct vb_rng rng;
-	struct vb_list files, changed, services;
+	struct vb_list files, changed, services, asks;
+	uint32_t ask_next;
 	struct vb_list port[VB_UCMA_PORT_BUCKETS]; /* bound ids, by port space and port */
 	struct vb_ucma_id **ids;                   /* by number */
 	uint32_t id_next, id_cnt, file_cnt, mc_next;
@@ -242,15 +274,44 @@ void vb_ucma_unlisten(struct vb_ucma_id *id, vb_time now);
 uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, const struct vb_ucma_addr *a);
 /* The P_Key that the id's addresses ask for. */
 uint16_t vb_ucma_pkey(const struct vb_ucma_id *id);
+/* Its index in the table of the port, 0 where it is not there. */
+uint16_t vb_ucma_pkey_index(const struct vb_ucma_id *id);
 
 /* resolve.c */
 int vb_ucma_resolve_addr(struct vb_ucma_id *id, const struct vb_ucma_addr *src,
 			 const struct vb_ucma_addr *dst);
-int vb_ucma_resolve_route(struct vb_ucma_id *id, uint32_t timeout_ms);
+int vb_ucma_resolve_route(struct vb_ucma_id *id, uint32_t timeout_ms, vb_time now);
 /* The way of packets, as the route says. CMP-43 */
 struct vb_path vb_ucma_path(const struct vb_ucma_id *id);
 uint8_t vb_ucma_lifetime(const struct vb_ucma_id *id);
-struct vb_ucma_ah_attr vb_ucma_ah(const struct vb_path *p, uint16_t gid_index);
+uint8_t vb_ucma_mtu(const struct vb_ucma_id *id);
+/* The same as a PathRecord, and what such a record says. */
+struct vb_sa_path vb_ucma_path_record(const struct vb_ucma_id *id);
+void vb_ucma_way_take(struct vb_ucma_id *id, const struct vb_sa_path *p);
+struct vb_ucma_ah_attr vb_ucma_ah(const struct vb_ucma_id *id, const struct vb_path *p);
+/* The number of the port on its device. */
+static inline uint8_t vb_ucma_port_num(const struct vb_ucma_id *id)
+{
+	return id->u->cfg.env.ib_port ? id->at.hca_port : 1; /* each device of RoCE has one */
+}
+
+/* ask.c: the subnet administrator of a fabric. Each returns 0 or a negative errno. */
+static inline bool vb_ucma_is_ib(const struct vb_ucma *u)
+{
+	return u->cfg.env.ib_port != NULL;
+}
+int vb_ucma_ask_path(struct vb_ucma_id *id, uint32_t timeout_ms, vb_time now);
+int vb_ucma_ask_join(struct vb_ucma_mc *mc, vb_time now);
+void vb_ucma_ask_leave(struct vb_ucma_mc *mc);
+/* What was asked for @mc, or with NULL for @id, is not waited for any more. */
+void vb_ucma_asks_cancel(struct vb_ucma_id *id, const struct vb_ucma_mc *mc);
+bool vb_ucma_asks_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN]);
+void vb_ucma_asks_take(struct vb_ucma *u, const uint8_t mad[VB_MAD_LEN], vb_time now);
+vb_time vb_ucma_asks_due(const struct vb_ucma *u);
+void vb_ucma_asks_timeout(struct vb_ucma *u, vb_time now);
+
+/* mcast.c: joining has an end. */
+void vb_ucma_join_tell(struct vb_ucma_mc *mc, int status);
 
 /* connect.c: what a program asks for. */
 struct vb_ucma_call {

@@ -16,7 +16,8 @@ struct request {
 	uint64_t service_id;
 	uint8_t qp_type;
 	bool has_ip;            /* the private data begins with an IP header that can be true */
-	struct vb_ucma_addr to; /* the GID here that it came to */
+	struct vb_ucma_addr to; /* the GID here that it came to... */
+	struct vb_gid from;     /* ... and the sender's; zeros: on InfiniBand it does not say */
 	struct vb_ucma_ip_hdr ip;
 	/* As the listener sees it: ends of the connection, and what the peer's program gave. */
 	struct vb_ucma_addr src, dst;
@@ -45,7 +46,26 @@ static bool addr_is_sane(const struct vb_ucma_addr *a)
 	       !(a->family == VB_UCMA_AF_INET && a->gid.b[12] == 255);
 }
 
-static void request_read(struct request *r, const struct vb_cm_event *ev)
+/* Without a GRH a REQ says what GIDs its ends have, and a SIDR_REQ does not. */
+static void request_ends(struct request *r, const struct vb_ucma *u, const struct vb_cm_event *ev)
+{
+	const struct vb_ucma_env *env = &u->cfg.env;
+	bool is_req = ev->msg.attr == VB_CM_REQ;
+	struct vb_ucma_ib_port port;
+
+	r->to = vb_ucma_addr_of(&ev->path.dgid, 0);
+	r->from = ev->path.sgid;
+	if (vb_path_has_grh(&ev->path))
+		return;
+	if (is_req) {
+		r->to = vb_ucma_addr_of(&ev->msg.req.primary.remote_gid, 0);
+		r->from = ev->msg.req.primary.local_gid;
+	} else if (vb_ucma_is_ib(u) && env->ib_port(env->ctx, ev->path.port, &port) == 0) {
+		r->to = vb_ucma_addr_of(&port.local.gid, 0);
+	}
+}
+
+static void request_read(struct request *r, const struct vb_ucma *u, const struct vb_cm_event *ev)
 {
 	bool is_sidr = ev->msg.attr == VB_CM_SIDR_REQ;
 
@@ -55,7 +75,7 @@ static void request_read(struct request *r, const struct vb_cm_event *ev)
 	r->service_id = is_sidr ? ev->msg.sidr_req.service_id : ev->msg.req.service_id;
 	r->qp_type = is_sidr ? (uint8_t)VB_UCMA_QPT_UD : qp_type_of(&ev->msg.req);
 	r->ip.dst.port = (uint16_t)r->service_id;
-	r->to = vb_ucma_addr_of(&ev->path.dgid, 0);
+	request_ends(r, u, ev);
 }
 
 /* Those who listen at addresses of IP see the ends that the header names; the others see GIDs.
@@ -74,12 +94,12 @@ static void request_view(struct request *r, const struct vb_cm_event *ev,
 		return;
 	r->src = (struct vb_ucma_addr){.family = VB_UCMA_AF_IB,
 				       .port = (uint16_t)r->service_id,
-				       .gid = ev->path.dgid,
+				       .gid = r->to.gid,
 				       .pkey = listener->src.pkey,
 				       .sid = r->service_id,
 				       .sid_mask = UINT64_MAX};
 	r->dst = (struct vb_ucma_addr){.family = VB_UCMA_AF_IB,
-				       .gid = ev->path.sgid,
+				       .gid = r->from,
 				       .pkey = listener->src.pkey,
 				       .flow_info = ev->path.flow_label};
 }
@@ -122,13 +142,30 @@ static void request_refuse(struct vb_cm_conn *conn, vb_time now)
 	vb_cm_conn_destroy(conn, now); /* REJ 28, or SIDR_REP status 2. CMP-17, CMP-22 */
 }
 
+/* The way back to the peer: as its REQ says, or the way of its SIDR_REQ turned round. */
+static void request_way(struct vb_ucma_id *id, const struct vb_cm_event *ev,
+			const struct request *r)
+{
+	const struct vb_cm_req *req = &ev->msg.req;
+	bool is_req = ev->msg.attr == VB_CM_REQ;
+
+	id->way.path = is_req ? vb_cm_conn_qp(ev->conn)->path : vb_path_back(&ev->path);
+	id->way.path.sgid = r->to.gid;
+	id->way.path.dgid = r->from;
+	if (!is_req)
+		return;
+	id->way.mtu = req->mtu;
+	id->way.rate = req->primary.rate;
+	id->way.lifetime = req->primary.ack_timeout ? req->primary.ack_timeout - 1 : 0;
+}
+
 /* The new id of a request, its end of the connection as the packets say. */
 static struct vb_ucma_id *request_id(struct vb_ucma_id *listener, const struct vb_cm_event *ev,
 				     const struct request *r)
 {
 	const struct vb_ucma_env *env = &listener->u->cfg.env;
 	struct vb_ucma_id *id;
-	struct vb_ucma_addr at = vb_ucma_addr_of(&ev->path.dgid, 0);
+	struct vb_ucma_addr at = r->to;
 
 	at.scope = listener->src.scope;
 	if (vb_ucma_id_new(listener->file, listener->ps, r->qp_type, &id))
@@ -139,6 +176,8 @@ static struct vb_ucma_id *request_id(struct vb_ucma_id *listener, const struct v
 	}
 	id->has_local = true;
 	id->is_passive = true;
+	if (vb_ucma_is_ib(id->u))
+		request_way(id, ev, r);
 	id->src = r->src;
 	id->dst = r->dst;
 	id->space = listener->space;
@@ -193,8 +232,7 @@ static void on_request(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time 
 	struct vb_ucma_id *listener, *id;
 	struct request r;
 
-	(void)u;
-	request_read(&r, ev);
+	request_read(&r, u, ev);
 	listener = s ? listener_of(s, &r) : NULL;
 	if (!listener) {
 		request_refuse(ev->conn, now);
@@ -279,7 +317,7 @@ static void on_sidr_rep(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 		return;
 	e->reply.ud.qp_num = rep->qpn;
 	e->reply.ud.qkey = rep->qkey;
-	e->reply.ud.ah = vb_ucma_ah(&path, id->at.gid_index);
+	e->reply.ud.ah = vb_ucma_ah(id, &path);
 	memcpy(e->reply.ud.private_data, ev->msg.private_data, len);
 	e->reply.ud.private_data_len = (uint8_t)len;
 	e->reply.ece.vendor_id = (uint32_t)rep->ece_high << 8 | (uint32_t)rep->ece_low;

@@ -30,6 +30,7 @@ int vb_ucma_create(struct vb_ucma **out, const struct vb_ucma_config *cfg)
 	vb_list_init(&u->files);
 	vb_list_init(&u->changed);
 	vb_list_init(&u->services);
+	vb_list_init(&u->asks);
 	vb_list_init(&u->touched);
 	vb_list_init(&u->fresh);
 	for (uint32_t i = 0; i < VB_UCMA_PORT_BUCKETS; i++)
@@ -51,6 +52,12 @@ void vb_ucma_destroy(struct vb_ucma *u)
 	while (!vb_list_is_empty(&u->files))
 		vb_ucma_file_close(vb_container_of(u->files.next, struct vb_ucma_file, all), 0);
 	VB_ASSERT_ALL(u->id_cnt == 0 && u->file_cnt == 0);
+	while (!vb_list_is_empty(&u->asks)) {
+		struct vb_list *l = u->asks.next; /* of one who has left: nobody waits */
+
+		vb_list_remove(l);
+		vb_ucma_free(u, vb_container_of(l, struct vb_ucma_ask, link));
+	}
 	vb_cm_destroy(u->cm);
 	vb_ucma_free(u, u->ids);
 	vb_ucma_free(u, u);
@@ -124,22 +131,26 @@ void vb_ucma_settle(struct vb_ucma *u, vb_time now)
 void vb_ucma_handle_mad(struct vb_ucma *u, const struct vb_path *path,
 			const uint8_t mad[VB_MAD_LEN], vb_time now)
 {
-	vb_cm_handle_mad(u->cm, path, mad, now);
+	if (vb_ucma_is_ib(u) && vb_ucma_has_asked(u, mad))
+		vb_ucma_asks_take(u, mad, now);
+	else
+		vb_cm_handle_mad(u->cm, path, mad, now);
 	vb_ucma_settle(u, now);
 }
 
 bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN])
 {
-	return vb_cm_poll_transmit(u->cm, path, mad);
+	return vb_ucma_asks_transmit(u, path, mad) || vb_cm_poll_transmit(u->cm, path, mad);
 }
 
 vb_time vb_ucma_poll_timeout(const struct vb_ucma *u)
 {
-	return vb_cm_poll_timeout(u->cm);
+	return vb_time_min(vb_cm_poll_timeout(u->cm), vb_ucma_asks_due(u));
 }
 
 void vb_ucma_handle_timeout(struct vb_ucma *u, vb_time now)
 {
+	vb_ucma_asks_timeout(u, now);
 	vb_cm_handle_timeout(u->cm, now);
 	vb_ucma_settle(u, now);
 }

@@ -45,6 +45,15 @@ struct vb_ucma_local {
 	struct vb_gid gid;
 };
 
+/* A port of an InfiniBand fabric, as the subnet manager has set it. */
+struct vb_ucma_ib_port {
+	struct vb_ucma_local local; /* with its first GID */
+	uint16_t lid, sm_lid;       /* 0: none was given */
+	uint8_t lmc, sm_sl;
+	const uint16_t *pkey; /* the table, which stays where it is */
+	uint32_t pkey_cnt;
+};
+
 struct vb_ucma_env {
 	/* Which device has the address @a. 0; -EADDRNOTAVAIL: this host has not got it; -ENODEV: it
 	 * is no device's. */
@@ -61,6 +70,13 @@ struct vb_ucma_env {
 	/* Whether ports below 1024 may be bound. */
 	bool (*may_bind_low)(void *ctx);
 	void *ctx;
+	/*
+	 * On InfiniBand alone, NULL on RoCE: port @port of the device, 0 or -ENODEV; and the GID
+	 * that has the address @a, 0 or -ENETUNREACH, as route. There routes are PathRecords of the
+	 * subnet administrator and groups are its, so that @group is not called.
+	 */
+	int (*ib_port)(void *ctx, uint8_t port, struct vb_ucma_ib_port *out);
+	int (*ib_gid)(void *ctx, const struct vb_ucma_addr *a, struct vb_gid *out);
 };
 
 struct vb_ucma_config {
@@ -128,8 +144,12 @@ struct vb_ucma_command {
 int vb_ucma_command(struct vb_ucma_file *f, const struct vb_ucma_command *c,
 		    uint8_t reply[VB_UCMA_REPLY_MAX], uint32_t *reply_len, vb_time now);
 
+/* Of the connection manager, or of the subnet administrator. */
 void vb_ucma_handle_mad(struct vb_ucma *u, const struct vb_path *path,
 			const uint8_t mad[VB_MAD_LEN], vb_time now);
+/* Whether @mad answers a question to the subnet administrator that is this machine's. */
+bool vb_ucma_has_asked(const struct vb_ucma *u, const uint8_t mad[VB_MAD_LEN]);
+/* On InfiniBand a message has a GRH where its path has GIDs and a hop limit of more than 1. */
 bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN]);
 vb_time vb_ucma_poll_timeout(const struct vb_ucma *u);
 void vb_ucma_handle_timeout(struct vb_ucma *u, vb_time now);

@@ -84,6 +84,13 @@ static inline bool vb_path_is_back(const struct vb_path *from, const struct vb_p
 	       vb_gid_eq(&from->sgid, &own->dgid) && vb_gid_eq(&from->dgid, &own->sgid);
 }
 
+/* A message that came by @from is from whoever @own leads to. On InfiniBand that is said by LIDs,
+ * for it may have no GRH. */
+static inline bool vb_path_is_from(const struct vb_path *from, const struct vb_path *own)
+{
+	return vb_path_has_lid(own) ? from->slid == own->dlid : vb_gid_eq(&from->sgid, &own->dgid);
+}
+
 /* What stands for the receiver alone, to tell receivers apart: its GID, or its LID in one that
  * nobody has. */
 static inline struct vb_gid vb_path_receiver(const struct vb_path *p)

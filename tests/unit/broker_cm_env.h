@@ -7,7 +7,7 @@
 #include "broker_env.h"
 #include "link/memory.h"
 #include "node/client/dial.h"
-#include "node/cm/page.h"
+#include "node/cm/page/page.h"
 #include "ucma/abi.h"
 
 #define CM_PORT 7471

@@ -2,7 +2,7 @@
 /* Calls by shared memory: no call and no answer is missed, whoever sleeps or looks when. */
 #include "base/rng.h"
 #include "cmocka_env.h"
-#include "node/cm/page.h"
+#include "node/cm/page/page.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -10,6 +10,7 @@
 #include "ucma/abi.h"
 #include "ucma/keep/keep.h"
 #include "ucma/ucma.h"
+#include "wire/mad/subnet/sa.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -30,6 +31,9 @@ struct ucma_host {
 
 struct ucma_net {
 	struct ucma_host host[2];
+	/* Of InfiniBand, NULL of RoCE: takes a question to the subnet administrator. */
+	void (*ask)(struct ucma_net *n, struct ucma_host *from, const struct vb_path *path,
+		    const uint8_t mad[VB_MAD_LEN]);
 	vb_time now;
 	uint32_t lose; /* bit n: messages with the attribute VB_CM_ATTR_FIRST + n are lost */
 	uint32_t sent_cnt;
@@ -117,6 +121,75 @@ static inline bool ucma_env_low(void *ctx)
 	return ((const struct ucma_host *)ctx)->may_bind_low;
 }
 
+/* On InfiniBand host x has LIDs 16x and 16x + 1, GID fe80::100+x, and two partitions. */
+#define UCMA_SM_LID 1
+#define UCMA_PKEY 0x8007
+
+static inline struct vb_gid ucma_ib_gid(uint8_t host)
+{
+	return (struct vb_gid){{0xfe, 0x80, [14] = 1, [15] = host}};
+}
+
+static inline int ucma_env_ib_port(void *ctx, uint8_t port, struct vb_ucma_ib_port *out)
+{
+	static const uint16_t pkey[4] = {0x7fff, UCMA_PKEY & 0x7fff, UCMA_PKEY, 0};
+	const struct ucma_host *h = ctx;
+
+	if (port != 2)
+		return -ENODEV;
+	*out = (struct vb_ucma_ib_port){.local = {.hca_port = 2,
+						  .mtu = 5,
+						  .device_index = 7,
+						  .node_guid = 0x0011223344550000u + h->address,
+						  .gid = ucma_ib_gid(h->address)},
+					.lid = (uint16_t)(h->address * 16),
+					.sm_lid = UCMA_SM_LID,
+					.sm_sl = 3,
+					.lmc = 1,
+					.pkey = pkey,
+					.pkey_cnt = 4};
+	return 0;
+}
+
+static inline int ucma_env_ib_gid(void *ctx, const struct vb_ucma_addr *a, struct vb_gid *out)
+{
+	(void)ctx;
+	*out = a->family == VB_UCMA_AF_INET ? ucma_ib_gid(a->gid.b[15]) : a->gid;
+	return 0;
+}
+
+static inline int ucma_env_ib_local(void *ctx, const struct vb_ucma_addr *a,
+				    struct vb_ucma_local *out)
+{
+	const struct ucma_host *h = ctx;
+	struct vb_ucma_ib_port port;
+	struct vb_gid gid;
+
+	(void)ucma_env_ib_port(ctx, 2, &port);
+	(void)ucma_env_ib_gid(ctx, a, &gid);
+	if (gid.b[15] != h->address)
+		return -EADDRNOTAVAIL;
+	*out = port.local;
+	return 0;
+}
+
+static inline int ucma_env_ib_route(void *ctx, struct vb_ucma_addr *src,
+				    const struct vb_ucma_addr *dst, struct vb_ucma_local *out)
+{
+	const struct ucma_host *h = ctx;
+	struct vb_ucma_addr own = ucma_addr(h->address, true, 0);
+
+	src->gid = dst->family == VB_UCMA_AF_INET ? own.gid : ucma_ib_gid(h->address);
+	return ucma_env_ib_local(ctx, src, out);
+}
+
+static inline bool ucma_env_ib_is_local(void *ctx, const struct vb_gid *gid)
+{
+	struct vb_gid own = ucma_ib_gid(((const struct ucma_host *)ctx)->address);
+
+	return vb_gid_eq(gid, &own);
+}
+
 static inline void ucma_host_open(struct ucma_host *h, uint64_t seed)
 {
 	struct vb_ucma_config cfg = {
@@ -131,21 +204,35 @@ static inline void ucma_host_open(struct ucma_host *h, uint64_t seed)
 	    .events = 64,
 	    .port_first = 32768,
 	    .port_last = 32768 + 63,
-	    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h},
+	    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h, NULL, NULL},
 	};
 
+	if (h->net->ask) {
+		cfg.env.local = ucma_env_ib_local;
+		cfg.env.route = ucma_env_ib_route;
+		cfg.env.group = NULL;
+		cfg.env.ib_port = ucma_env_ib_port;
+		cfg.env.ib_gid = ucma_env_ib_gid;
+		cfg.cm.gid_is_local = ucma_env_ib_is_local;
+		cfg.cm.gid_ctx = h;
+	}
 	assert_int_equal(vb_ucma_create(&h->u, &cfg), 0);
 }
 
-static inline void ucma_open(struct ucma_net *n)
+static inline void ucma_hosts_open(struct ucma_net *n)
 {
-	memset(n, 0, sizeof *n);
 	n->now = VB_SEC;
 	for (uint8_t i = 0; i < 2; i++) {
 		n->host[i].net = n;
 		n->host[i].address = (uint8_t)(i + 1);
 		ucma_host_open(&n->host[i], 11 + i);
 	}
+}
+
+static inline void ucma_open(struct ucma_net *n)
+{
+	memset(n, 0, sizeof *n);
+	ucma_hosts_open(n);
 }
 
 static inline void ucma_close(struct ucma_net *n)
@@ -162,6 +249,25 @@ static inline struct ucma_host *ucma_host_of(struct ucma_net *n, const struct vb
 	return &n->host[g->b[15] == 1 ? 0 : 1];
 }
 
+/* A message of the connection manager, which in a subnet has no GRH. */
+static inline void ucma_carry(struct ucma_net *n, const struct vb_path *path,
+			      const uint8_t mad[VB_MAD_LEN])
+{
+	struct vb_path came = *path;
+	struct ucma_host *to = ucma_host_of(n, &path->dgid);
+
+	assert_int_equal(vb_cm_msg_parse(&n->last, mad), 0);
+	n->last_path = *path;
+	n->sent[n->sent_cnt++ % UCMA_SENT_MAX] = n->last.attr;
+	if (n->lose & 1u << (n->last.attr - VB_CM_ATTR_FIRST))
+		return;
+	if (vb_path_has_lid(path))
+		to = &n->host[path->dlid / 16 == 1 ? 0 : 1];
+	if (vb_path_has_lid(path) && path->hop_limit <= 1)
+		came.sgid = came.dgid = (struct vb_gid){{0}};
+	vb_ucma_handle_mad(to->u, &came, mad, n->now);
+}
+
 /* Carries what is sent, until nothing is. */
 static inline void ucma_settle(struct ucma_net *n)
 {
@@ -176,11 +282,10 @@ static inline void ucma_settle(struct ucma_net *n)
 			continue;
 		}
 		idle = 0;
-		assert_int_equal(vb_cm_msg_parse(&n->last, mad), 0);
-		n->last_path = path;
-		n->sent[n->sent_cnt++ % UCMA_SENT_MAX] = n->last.attr;
-		if (!(n->lose & 1u << (n->last.attr - VB_CM_ATTR_FIRST)))
-			vb_ucma_handle_mad(ucma_host_of(n, &path.dgid)->u, &path, mad, n->now);
+		if (n->ask && mad[1] == VB_MAD_CLASS_SUBN_ADM)
+			n->ask(n, h, &path, mad);
+		else
+			ucma_carry(n, &path, mad);
 	}
 	vb_ucma_keep(n->host[0].u);
 	vb_ucma_keep(n->host[1].u);

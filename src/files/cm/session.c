@@ -6,19 +6,23 @@
 #include "files/cm/ahead.h"
 #include "files/fd.h"
 #include "files/own_fd.h"
+#include "files/umad/umad.h"
 #include "link/memory.h"
 #include "node/client/dial.h"
-#include "node/cm/page.h"
+#include "node/cm/page/page.h"
 #include "node/host/pace.h"
+#include "node/subnet/client.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define HEADER offsetof(struct vb_cm_call, body)
 #define ANSWER_HEADER offsetof(struct vb_cm_answer, body)
@@ -101,17 +105,43 @@ static void take_memory(struct vb_fds *fds)
 	vb_fds_close(fds);
 }
 
+/* Asks the broker, or at a node of a fabric its process, for the connection. */
+static int session_dial(struct vb_fds *fds, char *why, size_t why_size)
+{
+	struct vb_subnet_answer answer;
+	struct vb_subnet_call call;
+	struct vb_broker_msg m;
+	char root[256], name[16] = "";
+	int sock, rc;
+
+	(void)prctl(PR_GET_NAME, name);
+	if (!vb_umad_has_fabric()) {
+		vb_broker_msg_init(&m, VB_BROKER_CM);
+		memcpy(m.comm, name, sizeof name);
+		return vb_broker_dial(&m, fds, true, why, why_size);
+	}
+	sock = vb_umad_attach(root, sizeof root, why, why_size);
+	if (sock < 0)
+		return sock;
+	vb_subnet_call_text(&call, VB_SUBNET_CM, name);
+	rc = vb_subnet_ask(sock, &call, -1, &answer, fds);
+	if (!rc)
+		rc = answer.status;
+	if (!rc)
+		return sock;
+	snprintf(why, why_size, "the fabric has no connection manager here: %s", strerror(-rc));
+	close(sock);
+	return rc;
+}
+
 int64_t vb_cm_session(char *why, size_t why_size)
 {
-	struct vb_broker_msg m;
 	struct vb_fds fds = {.cnt = 0};
 
 	if (session_is_good())
 		return session.number;
 	session_end();
-	vb_broker_msg_init(&m, VB_BROKER_CM);
-	(void)prctl(PR_GET_NAME, m.comm);
-	int sock = vb_broker_dial(&m, &fds, true, why, why_size);
+	int sock = session_dial(&fds, why, why_size);
 	take_memory(&fds);
 	if (sock < 0)
 		return sock;

@@ -8,7 +8,7 @@
 
 #include "node/client/msg.h"
 #include "node/cm/cm.h"
-#include "node/cm/page.h"
+#include "node/cm/page/page.h"
 #include "node/gsi/agent.h"
 #include "node/gsi/ask.h"
 #include "node/gsi/gsi.h"
@@ -69,9 +69,9 @@ struct vb_broker {
 	bool is_ending;
 	bool is_resting; /* nobody has used it since it gave up the adapter; it keeps histories */
 	struct vb_slots slots;
-	struct vb_broker_cm *cm; /* NULL: there was no group yet, or no room for it */
-	struct vb_agent agent;   /* answers other adapters... */
-	struct vb_asks asks;     /* ... and what observers ask them */
+	struct vb_cm_host *cm; /* NULL: there was no group yet, or no room for it */
+	struct vb_agent agent; /* answers other adapters... */
+	struct vb_asks asks;   /* ... and what observers ask them */
 	struct vb_sysfs sysfs;
 	struct vb_params params;
 	vb_time spin_until; /* the next call may be near: the loop does not sleep. cm/call.h */

@@ -17,7 +17,8 @@
  * count while the version of the id is the one that came with them. Versions lie in memory of the
  * broker that comes with WELCOME: VB_CM_VERSIONS numbers, which programs can read and no more.
  *
- * Where WELCOME brings a page (node/cm/page.h) calls and answers without descriptors go that way.
+ * Where WELCOME brings a page (node/cm/page/page.h), calls and answers without descriptors go that
+ * way.
  */
 #ifndef VB_NODE_CM_CALL_H
 #define VB_NODE_CM_CALL_H

@@ -2,8 +2,7 @@
 /* Channels and their events, see channel.h. CMP-23, CMP-31, CMP-45, CMP-51 */
 #include "node/cm/channel.h"
 
-#include "node/cm/cm.h"
-#include "node/cm/env.h"
+#include "node/client/dial.h"
 #include "ucma/abi.h"
 #include "ucma/command/ahead.h"
 
@@ -29,7 +28,7 @@ static uint32_t pair_bytes(int fd)
 	return ioctl(fd, SIOCOUTQ, &queued) == 0 && queued > 0 ? (uint32_t)queued : 0;
 }
 
-int vb_channels_open(struct vb_broker_cm *cm)
+int vb_channels_open(struct vb_cm_host *cm)
 {
 	static const struct vb_cm_answer none;
 	int pair[2], rc = 0;
@@ -47,7 +46,7 @@ int vb_channels_open(struct vb_broker_cm *cm)
 	return rc || cm->event_bytes ? rc : -EPROTO;
 }
 
-struct vb_channel *vb_channel_find(const struct vb_broker_cm *cm, uint64_t token)
+struct vb_channel *vb_channel_find(const struct vb_cm_host *cm, uint64_t token)
 {
 	for (uint32_t i = 0; token && i < VB_CM_CHANNELS_MAX; i++)
 		if (cm->channel[i] && cm->channel[i]->token == token)
@@ -56,7 +55,7 @@ struct vb_channel *vb_channel_find(const struct vb_broker_cm *cm, uint64_t token
 }
 
 /* A message is sent while what waits is less than the buffer. */
-static uint32_t pair_room(const struct vb_broker_cm *cm, int fd)
+static uint32_t pair_room(const struct vb_cm_host *cm, int fd)
 {
 	int bytes = 0;
 	socklen_t len = sizeof bytes;
@@ -68,9 +67,8 @@ static uint32_t pair_room(const struct vb_broker_cm *cm, int fd)
 }
 
 /* Channel @index with the broker's end @fd, which it owns from then on. */
-static int channel_make(struct vb_broker *b, uint32_t index, uint64_t token, int fd)
+static int channel_make(struct vb_cm_host *cm, uint32_t index, uint64_t token, int fd)
 {
-	struct vb_broker_cm *cm = b->cm;
 	struct vb_channel *ch = calloc(1, sizeof *ch);
 	int err;
 
@@ -81,7 +79,7 @@ static int channel_make(struct vb_broker *b, uint32_t index, uint64_t token, int
 	err = vb_ucma_file_open(cm->ucma, ch, &ch->file);
 	if (!err) {
 		vb_ucma_file_set_number(ch->file, index);
-		err = vb_broker_watch(b, fd, VB_SOURCE_CHANNEL, index);
+		err = cm->loop.watch(cm->loop.ctx, fd, index);
 		if (err)
 			vb_ucma_file_close(ch->file, 0);
 	}
@@ -94,9 +92,8 @@ static int channel_make(struct vb_broker *b, uint32_t index, uint64_t token, int
 	return 0;
 }
 
-int vb_channel_open(struct vb_broker *b, int fd, uint64_t *token)
+int vb_channel_open(struct vb_cm_host *cm, int fd, uint64_t *token)
 {
-	struct vb_broker_cm *cm = b->cm;
 	uint32_t i = 0;
 	int err;
 
@@ -107,7 +104,7 @@ int vb_channel_open(struct vb_broker *b, int fd, uint64_t *token)
 	if (getrandom(token, sizeof *token, 0) != (ssize_t)sizeof *token)
 		return -EIO;
 	*token |= 1; /* 0 is none */
-	err = channel_make(b, i, *token, fd);
+	err = channel_make(cm, i, *token, fd);
 	if (!err)
 		vb_cm_memory_add(&cm->memory, i, *token, fd);
 	return err;
@@ -115,28 +112,27 @@ int vb_channel_open(struct vb_broker *b, int fd, uint64_t *token)
 
 void vb_channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd)
 {
-	struct vb_broker *b = ctx;
+	struct vb_cm_host *cm = ctx;
 
-	if (b->cm->channel[index] || channel_make(b, index, token, fd)) {
+	if (cm->channel[index] || channel_make(cm, index, token, fd)) {
 		close(fd);
 		return;
 	}
-	b->cm->channel[index]->is_held =
-	    vb_cm_memory_is_held(&b->cm->memory, index, &b->cm->channel[index]->hold_serial);
-	if (b->cm->channel[index]->is_held)
-		b->cm->hold_until = vb_time_after(vb_cm_env_now(), b->cm->slow * HOLD_NS);
+	cm->channel[index]->is_held =
+	    vb_cm_memory_is_held(&cm->memory, index, &cm->channel[index]->hold_serial);
+	if (cm->channel[index]->is_held)
+		cm->hold_until = vb_time_after(vb_broker_clock(), cm->slow * HOLD_NS);
 }
 
-void vb_channel_close(struct vb_broker *b, uint32_t index, vb_time now)
+void vb_channel_close(struct vb_cm_host *cm, uint32_t index, vb_time now)
 {
-	struct vb_broker_cm *cm = b->cm;
 	struct vb_channel *ch = cm->channel[index];
 
 	cm->channel[index] = NULL;
 	cm->channel_cnt--;
 	vb_cm_memory_remove(&cm->memory, index);
 	/* Closing alone does not end it, for the store has it too. */
-	vb_broker_unwatch(b, ch->fd);
+	cm->loop.unwatch(cm->loop.ctx, ch->fd);
 	close(ch->fd);
 	vb_ucma_file_close(ch->file, now);
 	free(ch);
@@ -187,8 +183,9 @@ static bool next_event(struct vb_channel *ch, struct vb_cm_answer *a)
 	return true;
 }
 
-void vb_channel_tell(struct vb_broker *b, struct vb_channel *ch)
+void vb_channel_tell(struct vb_channel *ch)
 {
+	const struct vb_cm_loop *loop = &ch->cm->loop;
 	bool is_short;
 
 	if (ch->is_held)
@@ -204,8 +201,7 @@ void vb_channel_tell(struct vb_broker *b, struct vb_channel *ch)
 	}
 	/* Who takes one does not say so. */
 	is_short = vb_ucma_events_out(ch->file) < vb_ucma_file_events(ch->file);
-	if (is_short != ch->waits_room &&
-	    !vb_broker_watch_room(b, ch->fd, VB_SOURCE_CHANNEL, ch->index, is_short))
+	if (is_short != ch->waits_room && !loop->watch_room(loop->ctx, ch->fd, ch->index, is_short))
 		ch->waits_room = is_short;
 }
 
@@ -218,28 +214,28 @@ static void channel_set_held(struct vb_channel *ch, bool is_held, uint64_t seria
 	vb_cm_memory_hold(&ch->cm->memory, ch->index, is_held, serial);
 }
 
-/* Whether @c, by its call @serial, is who takes the events back. */
-static bool is_holder(const struct vb_channel *ch, const struct vb_conn *c, uint64_t serial)
+/* Whether @who, by its call @serial, is who takes the events back. */
+static bool is_holder(const struct vb_channel *ch, const void *who, uint64_t serial)
 {
-	return ch->is_held && (ch->holder ? ch->holder == c : ch->hold_serial == serial);
+	return ch->is_held && (ch->holder ? ch->holder == who : ch->hold_serial == serial);
 }
 
-bool vb_channel_hold(struct vb_channel *ch, struct vb_conn *c, uint64_t serial)
+bool vb_channel_hold(struct vb_channel *ch, const void *who, uint64_t serial)
 {
-	if (ch->is_held && !is_holder(ch, c, serial))
+	if (ch->is_held && !is_holder(ch, who, serial))
 		return false;
-	ch->holder = c;
+	ch->holder = who;
 	channel_set_held(ch, true, serial);
 	vb_ucma_keep(ch->cm->ucma);
 	return true;
 }
 
-void vb_channel_return(struct vb_channel *ch, const struct vb_conn *c, uint64_t serial,
-		       const uint8_t *seq, uint32_t len)
+void vb_channel_return(struct vb_channel *ch, const void *who, uint64_t serial, const uint8_t *seq,
+		       uint32_t len)
 {
 	uint64_t back[VB_UCMA_OUT_MAX];
 
-	if (!is_holder(ch, c, serial))
+	if (!is_holder(ch, who, serial))
 		return;
 	if (len > sizeof back)
 		len = sizeof back;
@@ -249,25 +245,43 @@ void vb_channel_return(struct vb_channel *ch, const struct vb_conn *c, uint64_t 
 }
 
 /* Events that it had taken back already go with it; all others still lie there. */
-void vb_broker_cm_release(struct vb_broker *b, const struct vb_conn *c)
+void vb_channels_release(struct vb_cm_host *cm, const void *who)
 {
-	struct vb_broker_cm *cm = b->cm;
-
-	for (uint32_t i = 0; cm && cm->channel_cnt && i < VB_CM_CHANNELS_MAX; i++) {
+	for (uint32_t i = 0; cm->channel_cnt && i < VB_CM_CHANNELS_MAX; i++) {
 		struct vb_channel *ch = cm->channel[i];
 
-		if (!ch || !ch->is_held || ch->holder != c)
+		if (!ch || !ch->is_held || ch->holder != who)
 			continue;
 		channel_set_held(ch, false, 0);
-		vb_channel_tell(b, ch);
+		vb_channel_tell(ch);
 		vb_ucma_keep(cm->ucma);
 	}
 }
 
-void vb_channels_timeouts(struct vb_broker *b, vb_time now)
+/* The channel at @index is readable: nobody has anything to say there but that it is closed. */
+void vb_channel_event(struct vb_cm_host *cm, uint32_t index, vb_time now)
 {
-	if (b->cm->hold_until > now)
+	uint8_t junk[64];
+	ssize_t n;
+
+	if (index >= VB_CM_CHANNELS_MAX || !cm->channel[index])
 		return;
-	b->cm->hold_until = VB_NEVER;
-	vb_broker_cm_release(b, NULL);
+	/* Who writes past the library is not heard. */
+	n = recv(cm->channel[index]->fd, junk, sizeof junk, MSG_DONTWAIT);
+	if (n > 0)
+		return;
+	if (n < 0 && errno == EAGAIN) {
+		vb_channel_tell(cm->channel[index]);
+		vb_ucma_keep(cm->ucma);
+		return;
+	}
+	vb_channel_close(cm, index, now);
+}
+
+void vb_channels_timeouts(struct vb_cm_host *cm, vb_time now)
+{
+	if (cm->hold_until > now)
+		return;
+	cm->hold_until = VB_NEVER;
+	vb_channels_release(cm, NULL);
 }

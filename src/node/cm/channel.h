@@ -9,13 +9,13 @@
 #define VB_NODE_CM_CHANNEL_H
 
 #include "base/spin.h"
-#include "node/broker/state.h"
+#include "base/time.h"
 #include "node/cm/call.h"
 #include "node/cm/memory.h"
 #include "ucma/ucma.h"
 
 struct vb_channel {
-	struct vb_broker_cm *cm;
+	struct vb_cm_host *cm;
 	uint32_t index;
 	int fd; /* the broker's end */
 	uint64_t token;
@@ -24,12 +24,23 @@ struct vb_channel {
 	bool waits_room; /* the loop says when there is some again */
 	/* A process takes events back: none is given out meanwhile. NULL with is_held: a broker
 	 * that was killed asked it to, and it asks again here by the call hold_serial. */
-	struct vb_conn *holder;
+	const void *holder;
 	uint64_t hold_serial;
 	bool is_held;
 };
 
-struct vb_broker_cm {
+/* What the connection manager has of the loop of its process: the sockets of its channels are
+ * looked at, by their index, for an end or a message and, with @on, for room. */
+struct vb_cm_loop {
+	int (*watch)(void *ctx, int fd, uint32_t index);
+	int (*watch_room)(void *ctx, int fd, uint32_t index, bool on);
+	void (*unwatch)(void *ctx, int fd);
+	void *ctx;
+};
+
+/* The connection manager of a host, or of a node of a fabric. */
+struct vb_cm_host {
+	struct vb_cm_loop loop;
 	struct vb_ucma *ucma;
 	struct vb_gsi *gsi;
 	struct vb_cm_memory memory; /* what outlives this broker */
@@ -48,28 +59,34 @@ struct vb_broker_cm {
 };
 
 /* Draws a number, and learns how SIOCOUTQ counts. Returns 0 or a negative errno. */
-int vb_channels_open(struct vb_broker_cm *cm);
+int vb_channels_open(struct vb_cm_host *cm);
 /* The channel that @token names; NULL: none does. */
-struct vb_channel *vb_channel_find(const struct vb_broker_cm *cm, uint64_t token);
+struct vb_channel *vb_channel_find(const struct vb_cm_host *cm, uint64_t token);
 /* A new channel with the broker's end @fd, which it owns from then on. 0 or a negative errno. */
-int vb_channel_open(struct vb_broker *b, int fd, uint64_t *token);
+int vb_channel_open(struct vb_cm_host *cm, int fd, uint64_t *token);
 /* A channel of the broker before, as vb_cm_memory_walk() calls it. */
 void vb_channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd);
-void vb_channel_close(struct vb_broker *b, uint32_t index, vb_time now);
+void vb_channel_close(struct vb_cm_host *cm, uint32_t index, vb_time now);
 
 /* Notes the events that were taken since. */
 void vb_channel_sync(struct vb_channel *ch);
 /* Gives out the events that wait, as far as there is room. */
-void vb_channel_tell(struct vb_broker *b, struct vb_channel *ch);
-/* @c has taken the @len bytes of numbers at @seq, of events, back, and says so by its call @serial.
+void vb_channel_tell(struct vb_channel *ch);
+/* @who has taken the @len bytes of numbers at @seq, of events, back, and says so by its call
+ * @serial.
  */
-void vb_channel_return(struct vb_channel *ch, const struct vb_conn *c, uint64_t serial,
-		       const uint8_t *seq, uint32_t len);
-/* @c will take the events of @ch back, as its call @serial asks for. It is kept. False: another
+void vb_channel_return(struct vb_channel *ch, const void *who, uint64_t serial, const uint8_t *seq,
+		       uint32_t len);
+/* @who will take the events of @ch back, as its call @serial asks for. It is kept. False: another
  * process is at it. */
-bool vb_channel_hold(struct vb_channel *ch, struct vb_conn *c, uint64_t serial);
+bool vb_channel_hold(struct vb_channel *ch, const void *who, uint64_t serial);
+/* The process @who has ended; NULL: those that a broker before had asked. Events that it had taken
+ * back go with it; all others still lie there. */
+void vb_channels_release(struct vb_cm_host *cm, const void *who);
+/* The socket of channel @index is readable, or has room again. */
+void vb_channel_event(struct vb_cm_host *cm, uint32_t index, vb_time now);
 /* At hold_until. */
-void vb_channels_timeouts(struct vb_broker *b, vb_time now);
+void vb_channels_timeouts(struct vb_cm_host *cm, vb_time now);
 
 /* Where in the body of @a that begins which is read ahead. */
 static inline uint32_t vb_cm_ahead_at(const struct vb_cm_answer *a)

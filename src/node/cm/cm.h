@@ -44,7 +44,7 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);
 size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
 			  ssize_t n, struct vb_fds *fds, struct vb_cm_answer *answer, vb_time now);
 
-/* serve_page.c: makes the page of a connection (node/cm/page.h). Returns its descriptor, which
+/* serve_page.c: makes the page of a connection (node/cm/page/page.h). Returns its descriptor, which
  * is the caller's to close, or a negative errno. */
 int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c);
 void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c);

@@ -40,7 +40,7 @@ void vb_cm_env_ports(uint16_t *first, uint16_t *last)
 		fclose(f);
 }
 
-static bool may_bind_low(void *ctx)
+bool vb_cm_env_may_bind_low(void *ctx)
 {
 	FILE *f;
 	unsigned first = 1024;
@@ -222,6 +222,6 @@ struct vb_ucma_env vb_cm_env(struct vb_broker *b)
 	return (struct vb_ucma_env){.local = local_find,
 				    .route = route_find,
 				    .group = group_change,
-				    .may_bind_low = may_bind_low,
+				    .may_bind_low = vb_cm_env_may_bind_low,
 				    .ctx = b};
 }

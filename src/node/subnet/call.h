@@ -33,6 +33,9 @@ enum vb_subnet_op {
 	 * slot, and descriptors come along, see below. From then on each message on the connection
 	 * says that the device table has changed; the slot is the program's until it closes. */
 	VB_SUBNET_ADAPTER,
+	/* @text is the name of the program: from the answer on, with which the memory of versions
+	 * comes, the connection is one of calls of node/cm/call.h. */
+	VB_SUBNET_CM,
 };
 
 /* What comes with the answer of ADAPTER: the memory of the slot, that of the node with the device

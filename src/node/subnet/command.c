@@ -3,6 +3,7 @@
  * The commands by which `verbena fabric` looks at a fabric, changes its cables and reports errors.
  * What a command prints goes to a file that the caller copies.
  */
+#include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
 
 #include "wire/ib/rate.h"
@@ -27,16 +28,31 @@ static int command_dump(struct vb_subnet_daemon *d, FILE *out)
 static const char *const types[] = {"", "Ca", "Switch", "Rt"};
 static const char *const states[] = {"", "DOWN", "INIT", "ARMED", "ACTIVE", "ACT_DEFER"};
 
+/* The IP address of a port of an adapter, with a space; "" where it has none. */
+static const char *address_text(const struct vb_subnet_daemon *d, struct vb_subnet_place at,
+				char text[20])
+{
+	uint32_t a = vb_subnet_address_of(d, at);
+
+	text[0] = 0;
+	if (a)
+		snprintf(text, 20, "%u.%u.%u.%u ", a >> 24, a >> 16 & 0xff, a >> 8 & 0xff,
+			 a & 0xff);
+	return text;
+}
+
 static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_place at)
 {
+	char address[20];
+
 	const struct vb_subnet_port *p = &d->subnet.node[at.node].port[at.port];
 	const struct vb_port_info *info = &vb_subnet_sma_port(&d->subnet, at)->info;
 
 	if (!p->has_cable)
 		return;
-	fprintf(out, "  %3u %-9s lid %-5u -> %s port %u%s\n", at.port, states[p->link.state],
-		info->lid, d->topo->node[p->peer.node].name, p->peer.port,
-		p->is_plugged ? "" : " (unplugged)");
+	fprintf(out, "  %3u %-9s lid %-5u %s-> %s port %u%s\n", at.port, states[p->link.state],
+		info->lid, address_text(d, at, address), d->topo->node[p->peer.node].name,
+		p->peer.port, p->is_plugged ? "" : " (unplugged)");
 }
 
 static int command_show(struct vb_subnet_daemon *d, FILE *out)

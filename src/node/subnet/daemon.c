@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop of a fabric's process, and the calls on its connections, see daemon.h. epoll(7) */
 #include "node/subnet/adapter/adapter.h"
+#include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
 
 #include "link/memory.h"
@@ -142,6 +143,7 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 	vb_list_init(&d->conns);
 	vb_list_init(&d->users);
 	vb_list_init(&d->seats);
+	vb_list_init(&d->cms);
 	vb_list_init(&d->gone);
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = d->epoll_fd < 0 ? -errno : listen_begin(d);
@@ -149,6 +151,8 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 		rc = vb_subnet_trees_open(d);
 	if (!rc)
 		rc = vb_subnet_pages_open(d);
+	if (!rc)
+		rc = vb_subnet_addresses_make(d);
 	if (!rc)
 		rc = nodes_add(d);
 	if (!rc)
@@ -177,6 +181,7 @@ static void seat_leave(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 static void conn_close(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
 	vb_subnet_slot_release(d, c);
+	vb_subnet_cm_leave(c);
 	seat_leave(d, c->seat);
 	c->seat = NULL;
 	vb_list_remove(&c->node);
@@ -261,6 +266,8 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		return vb_subnet_command(d, call->text, fd, answer->text, sizeof answer->text);
 	case VB_SUBNET_ADAPTER:
 		return vb_subnet_slot_take(d, c, answer, back);
+	case VB_SUBNET_CM:
+		return vb_subnet_cm_begin(d, c, back);
 	case VB_SUBNET_DOWN:
 		d->is_ending = true;
 		return 0;
@@ -276,12 +283,17 @@ static bool call_is_whole(const struct vb_subnet_call *call, ssize_t n)
 	    call->len != (size_t)n - VB_SUBNET_CALL_HEADER)
 		return false;
 	return (call->op != VB_SUBNET_ATTACH && call->op != VB_SUBNET_COMMAND &&
-		call->op != VB_SUBNET_ADAPTER) ||
+		call->op != VB_SUBNET_ADAPTER && call->op != VB_SUBNET_CM) ||
 	       (call->len > 0 && call->len <= sizeof call->text && call->text[call->len - 1] == 0);
 }
 
 static void conn_event(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 {
+	if (c->cm) {
+		if (!vb_subnet_cm_call(d, c))
+			conn_close(d, c);
+		return;
+	}
 	struct vb_subnet_answer answer = {.status = 0};
 	struct vb_fds fds, back = {.cnt = 0};
 	ssize_t n = vb_fds_recv(c->watch.fd, &d->call, sizeof d->call, &fds, MSG_DONTWAIT);
@@ -349,6 +361,9 @@ static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t
 	case VB_WATCH_CONN:
 		conn_event(d, vb_container_of(w, struct vb_subnet_conn, watch));
 		break;
+	case VB_WATCH_CHANNEL:
+		vb_subnet_cm_channel(w, vb_broker_clock());
+		break;
 	case VB_WATCH_FILE:
 		file_event(d, vb_container_of(w, struct vb_subnet_file, watch), events);
 		break;
@@ -404,11 +419,13 @@ void vb_subnet_daemon_close(struct vb_subnet_daemon *d)
 	vb_subnet_files_close(d);
 	while (!vb_list_is_empty(&d->conns))
 		conn_close(d, vb_container_of(d->conns.next, struct vb_subnet_conn, node));
+	vb_subnet_cms_close(d);
 	gone_free(d);
 	vb_subnet_adapter_close(d);
 	vb_subnet_trees_close(d);
 	vb_subnet_pages_close(d);
 	vb_subnet_close(&d->subnet);
+	free(d->addresses);
 	if (d->signals.fd >= 0)
 		close(d->signals.fd);
 	if (d->epoll_fd >= 0)

@@ -15,8 +15,16 @@
 
 struct vb_subnet_daemon;
 struct vb_subnet_adapter;
+struct vb_subnet_addresses;
+struct vb_subnet_cm;
 
-enum vb_watch_kind { VB_WATCH_LISTEN, VB_WATCH_SIGNAL, VB_WATCH_CONN, VB_WATCH_FILE };
+enum vb_watch_kind {
+	VB_WATCH_LISTEN,
+	VB_WATCH_SIGNAL,
+	VB_WATCH_CONN,
+	VB_WATCH_FILE,
+	VB_WATCH_CHANNEL
+};
 
 /* A descriptor of the loop. What epoll(7) hands back points here. */
 struct vb_watch {
@@ -60,6 +68,9 @@ struct vb_subnet_conn {
 	struct vb_list node;         /* of the daemon's */
 	struct vb_subnet_seat *seat; /* NULL: it is at no node */
 	uint32_t slot;               /* of the adapter; 0: none */
+	struct vb_subnet_cm *cm;     /* its calls are those of node/cm/call.h; NULL: they are not */
+	pid_t pid;                   /* who makes them */
+	char comm[16];
 };
 
 struct vb_subnet_daemon {
@@ -67,8 +78,9 @@ struct vb_subnet_daemon {
 	const struct vb_topo *topo;
 	struct vb_subnet subnet;
 	struct vb_watch listen, signals;
-	struct vb_list conns, users, seats;
-	struct vb_list gone; /* files and connections that were closed in this turn of the loop */
+	struct vb_list conns, users, seats, cms;
+	struct vb_list
+	    gone; /* files, connections and channels that were closed in this turn of the loop */
 	int epoll_fd;
 	int base_fd, root_fd; /* where the trees are; -1: nowhere */
 	char root[192], root_name[64];
@@ -77,7 +89,8 @@ struct vb_subnet_daemon {
 	bool page_used[VB_SUBNET_PAGES];
 	int pages_fd;
 	bool is_ending;
-	struct vb_subnet_adapter *adapter; /* NULL: no program has asked for it */
+	struct vb_subnet_adapter *adapter;     /* NULL: no program has asked for it */
+	struct vb_subnet_addresses *addresses; /* of IP, cm/env.c */
 	struct vb_subnet_call call;
 };
 

@@ -5,6 +5,7 @@
  * MAD-08, MAD-12, MAD-22, FAB-50
  */
 #include "node/subnet/adapter/adapter.h"
+#include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
 
 #include <string.h>
@@ -20,17 +21,6 @@ static struct vb_subnet_user *user_at(struct vb_subnet_daemon *d, struct vb_subn
 			return u;
 	}
 	return NULL;
-}
-
-/* The GID at @index of the port. */
-static void gid_at(const struct vb_sma_port *p, uint32_t index, uint8_t gid[16])
-{
-	uint64_t guid = index < p->info.guid_cap ? p->guid[index] : p->guid[0];
-
-	for (unsigned i = 0; i < 8; i++) {
-		gid[i] = (uint8_t)(p->info.prefix >> (56 - 8 * i));
-		gid[8 + i] = (uint8_t)(guid >> (56 - 8 * i));
-	}
 }
 
 /* The packet of a MAD that an agent sends. MAD-12 */
@@ -59,7 +49,7 @@ static void packet_make(struct vb_subnet_daemon *d, const struct vb_subnet_user 
 	if (!a->has_grh)
 		return;
 	memcpy(m->dgid, a->gid, sizeof m->dgid);
-	gid_at(p, a->gid_index, m->sgid);
+	vb_sma_gid(p, a->gid_index, m->sgid);
 }
 
 static uint16_t pkey_index(const struct vb_sma_port *p, uint16_t pkey)
@@ -70,7 +60,7 @@ static uint16_t pkey_index(const struct vb_sma_port *p, uint16_t pkey)
 	return 0;
 }
 
-/* True: agents of programs at the port have it. */
+/* True: the connection manager of the node, or agents of programs at the port, have it. */
 static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m, vb_time now)
 {
 	struct vb_subnet_user *u = user_at(d, m->at);
@@ -88,6 +78,8 @@ static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m,
 	    .pkey_index = m->on_qp0 ? 0 : pkey_index(p, m->pkey),
 	};
 
+	if (vb_subnet_cm_take(d, m, now))
+		return true;
 	if (!u)
 		return false;
 	memcpy(from.gid, m->sgid, sizeof from.gid);
@@ -117,6 +109,24 @@ static bool send_next(struct vb_subnet_daemon *d, struct vb_subnet_user *u, vb_t
 	return true;
 }
 
+/* All that the connection manager of a node sends now. False: nothing. */
+static bool send_connections(struct vb_subnet_daemon *d, struct vb_subnet_cm *cm, vb_time now)
+{
+	struct vb_subnet_mad m;
+	bool sent = false;
+
+	while (vb_subnet_cm_transmit(cm, &m)) {
+		send_packet(d, &m, now);
+		sent = true;
+	}
+	return sent;
+}
+
+static struct vb_subnet_cm *cm_at(struct vb_list *l)
+{
+	return vb_container_of(l, struct vb_subnet_cm, node);
+}
+
 /* What the manager changed shows in the trees of the nodes that programs are at. */
 static void tell_changes(struct vb_subnet_daemon *d)
 {
@@ -144,6 +154,9 @@ void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now)
 	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
 		vb_agents_handle_timeout(vb_container_of(l, struct vb_subnet_user, node)->agents,
 					 now);
+	for (struct vb_list *l = d->cms.next; l != &d->cms; l = l->next)
+		if (vb_ucma_poll_timeout(cm_at(l)->host.ucma) <= now)
+			vb_ucma_handle_timeout(cm_at(l)->host.ucma, now);
 	while (moved) {
 		moved = vb_subnet_poll_trap(&d->subnet, &trap, now);
 		if (moved)
@@ -151,7 +164,11 @@ void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now)
 		for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
 			while (send_next(d, vb_container_of(l, struct vb_subnet_user, node), now))
 				moved = true;
+		for (struct vb_list *l = d->cms.next; l != &d->cms; l = l->next)
+			moved |= send_connections(d, cm_at(l), now);
 	}
+	for (struct vb_list *l = d->cms.next; l != &d->cms; l = l->next)
+		vb_cm_tell(&cm_at(l)->host);
 	for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
 		vb_subnet_deliver(d, vb_container_of(l, struct vb_subnet_user, node));
 	tell_changes(d);
@@ -165,5 +182,7 @@ vb_time vb_subnet_due(const struct vb_subnet_daemon *d)
 		due = vb_time_min(
 		    due, vb_agents_poll_timeout(
 			     vb_container_of(l, const struct vb_subnet_user, node)->agents));
+	for (struct vb_list *l = d->cms.next; l != &d->cms; l = l->next)
+		due = vb_time_min(due, vb_ucma_poll_timeout(cm_at(l)->host.ucma));
 	return due;
 }

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #define DEVICE "verbena0"
-#define MAD_ABI 5
 #define UMAD_MAJOR 231u
 #define ISSM_MINOR 64u
 
@@ -275,14 +274,12 @@ int vb_subnet_tree_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat)
 	tree_name(seat, name, sizeof name);
 	int root = vb_dir_make(d->root_fd, name), class = vb_dir_make(root, "class");
 	int ib = vb_dir_make(class, "infiniband"), dir = vb_dir_make(ib, DEVICE);
-	int mads = vb_dir_make(class, "infiniband_mad");
 
-	if (dir >= 0 && mads >= 0) {
+	if (dir >= 0) {
 		put_device(d, seat->index, dir);
-		vb_file_put(mads, "abi_version", "%d\n", MAD_ABI);
+		vb_sysfs_put_classes(class);
 		put_ports(d, seat->index, dir, class);
 	}
-	close(mads);
 	close(dir);
 	close(ib);
 	close(class);

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define LOW_PORTS 1024u
+#define PKEY_FULL 0x8000u /* of a full member */
 
 static struct vb_list *port_bucket(struct vb_ucma *u, uint16_t ps, uint16_t port)
 {
@@ -155,10 +156,40 @@ uint64_t vb_ucma_service_id(const struct vb_ucma_id *id, const struct vb_ucma_ad
 	return a->family == VB_UCMA_AF_IB ? a->sid : (uint64_t)id->ps << 16 | a->port;
 }
 
+/* The port of the id on InfiniBand. False: it has none, or the device is one of RoCE. */
+static bool ib_port_of(const struct vb_ucma_id *id, struct vb_ucma_ib_port *port)
+{
+	const struct vb_ucma_env *env = &id->u->cfg.env;
+
+	return vb_ucma_is_ib(id->u) && id->has_local &&
+	       env->ib_port(env->ctx, id->at.hca_port, port) == 0;
+}
+
+/* Addresses of IP are those of the port's first partition, as with IPoIB. RFC 4391 */
 uint16_t vb_ucma_pkey(const struct vb_ucma_id *id)
 {
-	return id->src.family == VB_UCMA_AF_IB && id->src.pkey ? id->src.pkey
-							       : VB_UCMA_PKEY_DEFAULT;
+	struct vb_ucma_ib_port port;
+
+	if (id->src.family == VB_UCMA_AF_IB && id->src.pkey)
+		return id->src.pkey;
+	return ib_port_of(id, &port) && port.pkey_cnt ? port.pkey[0] | PKEY_FULL
+						      : VB_UCMA_PKEY_DEFAULT;
+}
+
+uint16_t vb_ucma_pkey_index(const struct vb_ucma_id *id)
+{
+	uint16_t pkey = vb_ucma_pkey(id), found = 0;
+	struct vb_ucma_ib_port port;
+
+	if (!ib_port_of(id, &port))
+		return 0;
+	/* That of a full member before that of a limited one. */
+	for (uint32_t i = port.pkey_cnt; i-- > 0;)
+		if (((port.pkey[i] ^ pkey) & ~PKEY_FULL) == 0 &&
+		    (port.pkey[i] & PKEY_FULL || !(port.pkey[found] & PKEY_FULL) ||
+		     ((port.pkey[found] ^ pkey) & ~PKEY_FULL) != 0))
+			found = (uint16_t)i;
+	return found;
 }
 
 int vb_ucma_listen_again(struct vb_ucma_id *id)

@@ -112,7 +112,7 @@ static int do_resolve_route(struct vb_ucma_call *c)
 {
 	const struct vb_ucma_resolve_route *b = c->body;
 
-	return vb_ucma_resolve_route(c->id, b->timeout_ms);
+	return vb_ucma_resolve_route(c->id, b->timeout_ms, c->now);
 }
 
 static int do_listen(struct vb_ucma_call *c)

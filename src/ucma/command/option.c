@@ -62,7 +62,8 @@ static int set_ack_timeout(struct vb_ucma_id *id, const struct vb_ucma_call *c)
 	return 0;
 }
 
-/* A path that the program has found by itself: RoCE has one, the one that its addresses say. */
+/* A path that the program has found by itself, from ibacm for one. RoCE has one, that of its
+ * addresses. */
 static int set_path(struct vb_ucma_id *id, const struct vb_ucma_call *c)
 {
 	uint32_t flags;
@@ -72,6 +73,13 @@ static int set_path(struct vb_ucma_id *id, const struct vb_ucma_call *c)
 	memcpy(&flags, c->extra, sizeof flags);
 	if (flags != VB_UCMA_PATH_FLAGS || id->state != VB_UCMA_ADDR_RESOLVED)
 		return -EINVAL;
+	if (vb_ucma_is_ib(id->u)) {
+		const struct vb_ucma_path_data *d = c->extra;
+		struct vb_sa_path path;
+
+		vb_sa_path_parse(&path, d->record);
+		vb_ucma_way_take(id, &path);
+	}
 	id->state = VB_UCMA_ROUTE_RESOLVED;
 	(void)vb_ucma_event_add(id, VB_UCMA_EV_ROUTE_RESOLVED, 0);
 	return 0;

@@ -6,9 +6,6 @@
 
 #include <errno.h>
 
-#define EXACTLY 2 /* a selector of a PathRecord */
-#define RATE_ANY 0
-
 /* Of enum ibv_qp_attr_mask and ibv_access_flags; src/verbs/abi_check.c has the same numbers. */
 enum {
 	MASK_STATE = 1 << 0,
@@ -71,38 +68,40 @@ int vb_ucma_do_query_route(struct vb_ucma_call *c)
 	const struct vb_ucma_id *id = c->id;
 	struct vb_ucma_route_reply *r = (void *)c->reply;
 	struct vb_ucma_user_path *p = &r->path[0];
-	struct vb_path path;
+	struct vb_sa_path path;
 
 	(void)vb_ucma_addr_emit(&id->src, r->src, sizeof r->src);
 	(void)vb_ucma_addr_emit(&id->dst, r->dst, sizeof r->dst);
 	if (!id->has_local)
 		return 0;
 	r->node_guid = guid_bytes(id);
-	r->port_num = 1;
+	r->port_num = vb_ucma_port_num(id);
 	r->device_index = id->at.device_index;
-	path = vb_ucma_path(id);
+	path = vb_ucma_path_record(id);
 	memcpy(p->sgid, path.sgid.b, sizeof p->sgid);
 	memcpy(p->dgid, path.dgid.b, sizeof p->dgid);
-	p->pkey = be16_of(vb_ucma_pkey(id));
+	p->pkey = be16_of(path.pkey);
 	if (!has_path(id))
 		return 0;
 	r->num_paths = 1;
+	p->dlid = be16_of(path.dlid);
+	p->slid = be16_of(path.slid);
 	p->flow_label = be32_of(path.flow_label);
-	p->reversible = 1;
-	p->mtu = id->at.mtu;
+	p->reversible = path.reversible;
+	p->mtu = path.mtu;
 	p->hop_limit = path.hop_limit;
 	p->traffic_class = path.traffic_class;
 	p->sl = path.sl;
-	p->mtu_selector = p->rate_selector = p->packet_life_time_selector = EXACTLY;
-	p->rate = RATE_ANY;
-	p->packet_life_time = vb_ucma_lifetime(id);
+	p->mtu_selector = p->rate_selector = p->packet_life_time_selector = VB_SA_EXACTLY;
+	p->rate = path.rate;
+	p->packet_life_time = path.lifetime;
 	return 0;
 }
 
 static void query_addr(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r)
 {
 	r->node_guid = guid_bytes(id);
-	r->port_num = id->has_local;
+	r->port_num = id->has_local ? vb_ucma_port_num(id) : 0;
 	r->pkey = id->has_local ? be16_of(vb_ucma_pkey(id)) : 0;
 	r->device_index = id->has_local ? id->at.device_index : 0;
 	r->src_size = vb_ucma_addr_emit(&id->src, r->src, sizeof r->src);
@@ -112,23 +111,13 @@ static void query_addr(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r
 /* A PathRecord as it stands in a MAD. */
 static void query_path(const struct vb_ucma_id *id, struct vb_ucma_path_reply *r)
 {
-	struct vb_path path = vb_ucma_path(id);
-	uint8_t *b = r->path.record;
+	struct vb_sa_path path = vb_ucma_path_record(id);
 
 	if (!has_path(id))
 		return;
 	r->num_paths = 1;
 	r->path.flags = VB_UCMA_PATH_FLAGS;
-	memcpy(b + 8, path.dgid.b, sizeof path.dgid.b);
-	memcpy(b + 24, path.sgid.b, sizeof path.sgid.b);
-	be32_put(b + 44, path.flow_label << 8 | path.hop_limit);
-	b[48] = path.traffic_class;
-	b[49] = 0x80 | 1; /* reversible; one path */
-	be16_put(b + 50, vb_ucma_pkey(id));
-	be16_put(b + 52, path.sl);
-	b[54] = (uint8_t)(EXACTLY << 6 | id->at.mtu);
-	b[55] = EXACTLY << 6 | RATE_ANY;
-	b[56] = (uint8_t)(EXACTLY << 6 | vb_ucma_lifetime(id));
+	vb_sa_path_emit(&path, r->path.record);
 }
 
 /* An address by its GID, as struct sockaddr_ib. */
@@ -146,9 +135,11 @@ static uint16_t emit_gid(const struct vb_ucma_id *id, const struct vb_ucma_addr 
 
 static void query_gid(const struct vb_ucma_id *id, struct vb_ucma_addr_reply *r)
 {
+	const struct vb_gid *peer = vb_ucma_is_ib(id->u) ? &id->way.path.dgid : &id->dst.gid;
+
 	query_addr(id, r);
 	r->src_size = emit_gid(id, &id->src, &id->at.gid, r->src, sizeof r->src);
-	r->dst_size = emit_gid(id, &id->dst, &id->dst.gid, r->dst, sizeof r->dst);
+	r->dst_size = emit_gid(id, &id->dst, peer, r->dst, sizeof r->dst);
 }
 
 /* How long the shortest reply is depends on what is asked for. CMP-32 */
@@ -202,7 +193,7 @@ static void attr_rtr(const struct vb_ucma_id *id, const struct vb_cm_qp *qp,
 		     struct vb_ucma_qp_attr *a)
 {
 	a->mask = MASK_STATE | MASK_AV | MASK_PATH_MTU | MASK_DEST_QPN | MASK_RQ_PSN;
-	a->ah = vb_ucma_ah(&qp->path, id->at.gid_index);
+	a->ah = vb_ucma_ah(id, &qp->path);
 	a->path_mtu = qp->mtu < id->at.mtu ? qp->mtu : id->at.mtu;
 	a->dest_qp_num = qp->remote_qpn;
 	a->rq_psn = id->psn;
@@ -253,7 +244,8 @@ int vb_ucma_do_init_qp_attr(struct vb_ucma_call *c)
 	if (b->qp_state > STATE_ERR || !id->has_local)
 		return -EINVAL;
 	a->qp_state = b->qp_state;
-	a->port_num = 1;
+	a->port_num = vb_ucma_port_num(id);
+	a->pkey_index = vb_ucma_pkey_index(id);
 	if (!id->conn || id->qp_type == VB_UCMA_QPT_UD) {
 		attr_alone(id, a);
 		return 0;

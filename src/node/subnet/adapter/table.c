@@ -33,10 +33,7 @@ static void gids_write(struct vb_device *dev, const struct vb_sma_port *p)
 		if (p->guid[i] == 0)
 			continue;
 		e->type = VB_GID_IB;
-		for (unsigned k = 0; k < 8; k++) {
-			e->gid.b[k] = (uint8_t)(p->info.prefix >> (56 - 8 * k));
-			e->gid.b[8 + k] = (uint8_t)(p->guid[i] >> (56 - 8 * k));
-		}
+		vb_sma_gid(p, i, e->gid.b);
 	}
 }
 

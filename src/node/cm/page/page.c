@@ -4,7 +4,7 @@
  * the other one looks, with a full fence between the two; and who is about to sleep says so first
  * and looks again then. So one of the two sees the other.
  */
-#include "node/cm/page.h"
+#include "node/cm/page/page.h"
 
 #include <string.h>
 

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Questions to the subnet administrator of a fabric, and its answers: PathRecords for routes,
+ * MCMemberRecords for groups. A question is sent once, as by a kernel, and given up at the end of
+ * its time. IBA 15.2.5.16, 15.2.5.17; CMP-48, FAB-51, FAB-52
+ */
+#include "ucma/priv.h"
+
+#include <errno.h>
+
+#define GROUP_TIMEOUT_NS (3 * VB_SEC)
+
+static struct vb_ucma_ask *ask_new(struct vb_ucma_id *id, enum vb_ucma_ask_kind kind, vb_time due)
+{
+	struct vb_ucma *u = id->u;
+	const struct vb_ucma_env *env = &u->cfg.env;
+	struct vb_ucma_ib_port port;
+	struct vb_ucma_ask *a;
+
+	if (env->ib_port(env->ctx, id->at.hca_port, &port))
+		return NULL;
+	a = vb_ucma_alloc(u, sizeof *a);
+	if (!a)
+		return NULL;
+	a->kind = kind;
+	a->id = id;
+	a->due = due;
+	a->path = (struct vb_path){
+	    .slid = port.lid, .dlid = port.sm_lid, .sl = port.sm_sl, .port = id->at.hca_port};
+	a->msg.tid = (uint64_t)u->cfg.cm.hi_tid << 32 | u->ask_next++;
+	vb_list_append(&u->asks, &a->link);
+	return a;
+}
+
+static void ask_free(struct vb_ucma *u, struct vb_ucma_ask *a)
+{
+	vb_list_remove(&a->link);
+	vb_ucma_free(u, a);
+}
+
+int vb_ucma_ask_path(struct vb_ucma_id *id, uint32_t timeout_ms, vb_time now)
+{
+	struct vb_ucma_ask *a =
+	    ask_new(id, VB_UCMA_ASK_PATH, vb_time_after(now, timeout_ms * VB_MSEC));
+	bool is_ipv4 = id->dst.family == VB_UCMA_AF_INET;
+
+	if (!a)
+		return -ENOMEM;
+	a->msg.method = VB_MAD_METHOD_GET;
+	a->msg.attr_id = VB_SA_PATH_RECORD;
+	a->msg.mask = VB_SA_PATH_SERVICE_ID | VB_SA_PATH_DGID | VB_SA_PATH_SGID |
+		      VB_SA_PATH_REVERSIBLE | VB_SA_PATH_NUMB_PATH | VB_SA_PATH_PKEY;
+	a->msg.mask |= is_ipv4 ? VB_SA_PATH_QOS_CLASS : VB_SA_PATH_TRAFFIC_CLASS;
+	a->msg.path = (struct vb_sa_path){.service_id = vb_ucma_service_id(id, &id->dst),
+					  .sgid = id->way.path.sgid,
+					  .dgid = id->way.path.dgid,
+					  .reversible = 1,
+					  .numb_path = 1,
+					  .pkey = vb_ucma_pkey(id),
+					  .qos_class = is_ipv4 ? id->tos : 0,
+					  .traffic_class = is_ipv4 ? 0
+							   : id->dst.family == VB_UCMA_AF_IB
+							       ? (uint8_t)(id->dst.flow_info >> 20)
+							       : id->tos};
+	return 0;
+}
+
+/* The group that all of the partition have joined: other groups are like it. RFC 4391 */
+static struct vb_gid broadcast_gid(const struct vb_ucma_id *id)
+{
+	uint16_t pkey = vb_ucma_pkey(id);
+
+	return (struct vb_gid){{0xff, 0x12, 0x40, 0x1b, (uint8_t)(pkey >> 8),
+				(uint8_t)pkey, [12] = 0xff, 0xff, 0xff, 0xff}};
+}
+
+int vb_ucma_ask_join(struct vb_ucma_mc *mc, vb_time now)
+{
+	struct vb_ucma_ask *a =
+	    ask_new(mc->id, VB_UCMA_ASK_GROUP, vb_time_after(now, GROUP_TIMEOUT_NS));
+
+	if (!a)
+		return -ENOMEM;
+	a->mc = mc;
+	a->msg.method = VB_MAD_METHOD_GET;
+	a->msg.attr_id = VB_SA_MCMEMBER_RECORD;
+	a->msg.mask = VB_SA_MC_MGID;
+	a->msg.member.mgid = broadcast_gid(mc->id);
+	return 0;
+}
+
+static uint8_t join_state(const struct vb_ucma_mc *mc)
+{
+	return mc->sends_only ? VB_SA_JOIN_SEND_ONLY : VB_SA_JOIN_FULL;
+}
+
+/* The group, with what @like says of all groups of the partition; it is made where there is none.
+ */
+static int join_begin(struct vb_ucma_mc *mc, const struct vb_sa_mcmember *like, vb_time now)
+{
+	struct vb_ucma_ask *a =
+	    ask_new(mc->id, VB_UCMA_ASK_JOIN, vb_time_after(now, GROUP_TIMEOUT_NS));
+
+	if (!a)
+		return -ENOMEM;
+	a->mc = mc;
+	a->msg.method = VB_MAD_METHOD_SET;
+	a->msg.attr_id = VB_SA_MCMEMBER_RECORD;
+	a->msg.mask = VB_SA_MC_MGID | VB_SA_MC_PORT_GID | VB_SA_MC_QKEY | VB_SA_MC_PKEY |
+		      VB_SA_MC_SL | VB_SA_MC_FLOW_LABEL | VB_SA_MC_TRAFFIC_CLASS |
+		      VB_SA_MC_JOIN_STATE;
+	a->msg.member = *like;
+	a->msg.member.mgid = mc->gid;
+	a->msg.member.port_gid = mc->at.gid;
+	a->msg.member.qkey = mc->id->qkey;
+	a->msg.member.pkey = vb_ucma_pkey(mc->id);
+	a->msg.member.join_state = join_state(mc);
+	return 0;
+}
+
+/* Another one at the port is a member as this one is: the port stays. */
+static bool others_are_members(const struct vb_ucma_mc *mc)
+{
+	const struct vb_ucma *u = mc->id->u;
+
+	for (uint32_t i = 0; i < u->cfg.ids; i++) {
+		const struct vb_ucma_id *id = u->ids[i];
+
+		for (const struct vb_list *l = id ? id->mcs.next : NULL; id && l != &id->mcs;
+		     l = l->next) {
+			const struct vb_ucma_mc *other =
+			    vb_container_of(l, const struct vb_ucma_mc, link);
+
+			if (other != mc && other->is_member &&
+			    other->at.hca_port == mc->at.hca_port &&
+			    other->sends_only == mc->sends_only && vb_gid_eq(&other->gid, &mc->gid))
+				return true;
+		}
+	}
+	return false;
+}
+
+void vb_ucma_ask_leave(struct vb_ucma_mc *mc)
+{
+	struct vb_ucma_ask *a;
+
+	if (!mc->is_member || others_are_members(mc))
+		return;
+	a = ask_new(mc->id, VB_UCMA_ASK_LEAVE, VB_NEVER);
+	if (!a)
+		return;
+	a->id = NULL; /* which is going */
+	a->msg.method = VB_SA_METHOD_DELETE;
+	a->msg.attr_id = VB_SA_MCMEMBER_RECORD;
+	a->msg.mask = VB_SA_MC_MGID | VB_SA_MC_PORT_GID | VB_SA_MC_JOIN_STATE;
+	a->msg.member.mgid = mc->gid;
+	a->msg.member.port_gid = mc->at.gid;
+	a->msg.member.join_state = join_state(mc);
+}
+
+void vb_ucma_asks_cancel(struct vb_ucma_id *id, const struct vb_ucma_mc *mc)
+{
+	struct vb_list *l = id->u->asks.next, *next;
+
+	for (; l != &id->u->asks; l = next) {
+		struct vb_ucma_ask *a = vb_container_of(l, struct vb_ucma_ask, link);
+
+		next = l->next;
+		if (mc ? a->mc == mc : a->id == id)
+			ask_free(id->u, a);
+	}
+}
+
+bool vb_ucma_asks_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN])
+{
+	for (struct vb_list *l = u->asks.next; l != &u->asks; l = l->next) {
+		struct vb_ucma_ask *a = vb_container_of(l, struct vb_ucma_ask, link);
+
+		if (a->is_sent)
+			continue;
+		a->is_sent = true;
+		*path = a->path;
+		vb_sa_emit(&a->msg, mad);
+		if (a->kind == VB_UCMA_ASK_LEAVE)
+			ask_free(u, a);
+		return true;
+	}
+	return false;
+}
+
+static void path_end(struct vb_ucma_id *id, int status, const struct vb_sa_path *p)
+{
+	vb_ucma_id_touch(id);
+	if (status) {
+		id->state = VB_UCMA_ADDR_RESOLVED;
+		(void)vb_ucma_event_add(id, VB_UCMA_EV_ROUTE_ERROR, status);
+		return;
+	}
+	vb_ucma_way_take(id, p);
+	id->state = VB_UCMA_ROUTE_RESOLVED;
+	(void)vb_ucma_event_add(id, VB_UCMA_EV_ROUTE_RESOLVED, 0);
+}
+
+static void join_end(struct vb_ucma_mc *mc, int status, const struct vb_sa_mcmember *m)
+{
+	vb_ucma_id_touch(mc->id);
+	if (!status) {
+		mc->is_member = true;
+		mc->record = *m;
+		mc->gid = m->mgid; /* the administrator may have chosen it */
+	}
+	vb_ucma_join_tell(mc, status);
+}
+
+/* The question has an end: an answer @m, or a negative @status. */
+static void ask_end(struct vb_ucma *u, struct vb_ucma_ask *a, int status, const struct vb_sa_msg *m,
+		    vb_time now)
+{
+	const struct vb_ucma_ask of = *a;
+
+	ask_free(u, a);
+	switch (of.kind) {
+	case VB_UCMA_ASK_PATH:
+		path_end(of.id, status, status ? NULL : &m->path);
+		break;
+	case VB_UCMA_ASK_GROUP:
+		if (!status)
+			status = join_begin(of.mc, &m->member, now);
+		if (status)
+			join_end(of.mc, status, NULL);
+		break;
+	case VB_UCMA_ASK_JOIN:
+		join_end(of.mc, status, status ? NULL : &m->member);
+		break;
+	case VB_UCMA_ASK_LEAVE:
+		break;
+	}
+}
+
+static struct vb_ucma_ask *ask_of(const struct vb_ucma *u, const struct vb_sa_msg *m)
+{
+	for (const struct vb_list *l = u->asks.next; l != &u->asks; l = l->next) {
+		struct vb_ucma_ask *a = vb_container_of(l, struct vb_ucma_ask, link);
+
+		if (a->is_sent && a->msg.tid == m->tid)
+			return a;
+	}
+	return NULL;
+}
+
+bool vb_ucma_has_asked(const struct vb_ucma *u, const uint8_t mad[VB_MAD_LEN])
+{
+	struct vb_sa_msg m;
+
+	/* Of a question that was given up, or that nobody waits for, as well. */
+	return vb_sa_parse(&m, mad) == 0 && m.method & VB_MAD_METHOD_RESPONSE &&
+	       m.tid >> 32 == u->cfg.cm.hi_tid;
+}
+
+void vb_ucma_asks_take(struct vb_ucma *u, const uint8_t mad[VB_MAD_LEN], vb_time now)
+{
+	struct vb_ucma_ask *a;
+	struct vb_sa_msg m;
+	bool is_answer;
+
+	if (vb_sa_parse(&m, mad) || !(a = ask_of(u, &m)))
+		return;
+	is_answer =
+	    m.status == 0 && m.method == VB_MAD_METHOD_GET_RESP && m.attr_id == a->msg.attr_id;
+	ask_end(u, a, is_answer ? 0 : -EINVAL, &m, now);
+}
+
+vb_time vb_ucma_asks_due(const struct vb_ucma *u)
+{
+	vb_time due = VB_NEVER;
+
+	for (const struct vb_list *l = u->asks.next; l != &u->asks; l = l->next)
+		due = vb_time_min(due, vb_container_of(l, const struct vb_ucma_ask, link)->due);
+	return due;
+}
+
+void vb_ucma_asks_timeout(struct vb_ucma *u, vb_time now)
+{
+	struct vb_list *l = u->asks.next, *next;
+
+	for (; l != &u->asks; l = next) {
+		struct vb_ucma_ask *a = vb_container_of(l, struct vb_ucma_ask, link);
+
+		next = l->next;
+		if (a->due <= now)
+			ask_end(u, a, VB_UCMA_ETIMEDOUT, NULL, now);
+	}
+}

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""RDMA CM between the nodes of an InfiniBand fabric: addresses of its table and GIDs, PathRecords and groups of a
+real OpenSM."""
+import re
+import time
+
+from cases import case
+from case_cm import NOBODY_YET
+from case_subnet import Fabric, need
+from case_subnet_verbs import CLIENT, SERVER, begin
+
+# In star:hosts=3 the hosts are numbered from 1 on.
+SERVER_IP, CLIENT_IP = "10.1.0.2", "10.1.0.3"
+
+# Both sides; S is the server's address.
+BY_IP = (
+    ("rping -s -a S -C 50 -V", "rping -c -a S -C 50 -V"),
+    ("ucmatose -b S -c 16 -C 20", "ucmatose -s S -c 16 -C 20"),
+    ("udaddy -b S -c 4 -C 10", "udaddy -s S -c 4 -C 10"),
+    ("rdma_server -s S", "rdma_client -s S"),
+    ("rdma_xserver -c x", "rdma_xclient -s S -c x"),
+    ("rstream -b S -S 4096 -C 20", "rstream -s S -S 4096 -C 20"),
+    ("ib_write_bw -R -F -n 200", "ib_write_bw -R -F -n 200 S"),
+    ("ib_read_bw -R -F -q 4 -n 100", "ib_read_bw -R -F -q 4 -n 100 S"),
+    ("ib_send_bw -R -F -c UD -n 100 -s 1024", "ib_send_bw -R -F -c UD -n 100 -s 1024 S"),
+)
+BY_GID = (
+    ("ucmatose -f gid -b S -c 4 -C 10", "ucmatose -f gid -s S -c 4 -C 10"),
+    ("udaddy -f gid -b S -c 4 -C 10", "udaddy -f gid -s S -c 4 -C 10"),
+    ("rstream -f gid -b S -S 4096 -C 20", "rstream -f gid -s S -S 4096 -C 20"),
+    ("rping -s -a S -C 10 -V", "rping -c -a S -C 10 -V"),  # as an address of IPv6
+)
+
+
+def gid_of(f, node):
+    return f.run(node, "cat", "/sys/class/infiniband/verbena0/ports/1/gids/0").strip()
+
+
+def words(line, address):
+    return [address if w == "S" else w for w in line.split()]
+
+
+def connect(f, server, client, address, good=(0,)):
+    """Both programs, the client again while the server does not listen yet. Returns the client's output."""
+    s = f.host.start(f.at(SERVER, "stdbuf", "-oL", *words(server, address)), name=f"{server} server")
+    end = time.monotonic() + 20
+    while True:
+        c = f.host.start(f.at(CLIENT, "stdbuf", "-oL", *words(client, address)), name=f"{client} client")
+        status = c.wait(40)
+        if status in good:
+            break
+        early = re.search(NOBODY_YET, c.output())
+        need(early and time.monotonic() < end and s.status() is None, c.story() + s.story())
+    if server.split()[0] == "cmtime":
+        s.end()  # it serves for ever
+    else:
+        need(s.wait(40) == 0, c.story() + s.story())
+    return c.output()
+
+
+@case("subnet.cm.ip", seconds=300)
+def connections_by_ip(context):
+    """Programs of RDMA CM between two nodes, by addresses of the fabric's table. FAB-51, CMP-03"""
+    f = begin(context, "ip1")
+    try:
+        for server, client in BY_IP:
+            connect(f, server, client, SERVER_IP)
+        out = connect(f, "cmtime -b S", "cmtime -s S -c 100", SERVER_IP)
+        need(re.search(r"^connect +: ", out, re.M), out)
+    finally:
+        f.end()
+
+
+@case("subnet.cm.gid", seconds=240)
+def connections_by_gid(context):
+    """The same by AF_IB, where a program can, and by GIDs as addresses of IPv6. CMP-50, FAB-56"""
+    f = begin(context, "gid1")
+    try:
+        gid = gid_of(f, SERVER)
+        for server, client in BY_GID:
+            connect(f, server, client, gid)
+    finally:
+        f.end()
+
+
+@case("subnet.cm.groups", seconds=240)
+def groups_by_the_administrator(context):
+    """mckey's groups are the manager's: joined, in its tables, and left with the last member. CMP-48, FAB-52"""
+    f = begin(context, "mc1")
+    try:
+        mgid = "ff12:4001:ffff::f01:203"
+        receiver = f.host.start(f.at(SERVER, "stdbuf", "-oL", "mckey", "-m", "239.1.2.3", "-b", SERVER_IP, "-C", "10"),
+                                name="mckey receiver")
+        receiver.wait_output("receiving data transfers")
+        out = f.run("H-0000", "saquery", "-g")
+        need(mgid in out, out)
+        sender = f.host.start(f.at(CLIENT, "stdbuf", "-oL", "mckey", "-m", "239.1.2.3", "-b", CLIENT_IP, "-C", "10", "-s"),
+                              name="mckey sender")
+        need(sender.wait(40) == 0 and receiver.wait(40) == 0, sender.story() + receiver.story())
+        out = f.run("H-0000", "saquery", "-g")
+        need(mgid not in out, out)
+    finally:
+        f.end()
+
+
+def refused(f, address, text, *options):
+    out = f.run(CLIENT, *(options or ("rping", "-c", "-C", "1", "-a")), address, status=None)
+    need(text in out, f"not '{text}': {out}")
+
+
+@case("subnet.cm.errors", seconds=240)
+def what_has_no_way(context):
+    """No listener, no program, no address, no path and no manager: each its own event and status. FAB-51, CMP-17"""
+    f = begin(context, "no1", "star:hosts=3")
+    try:
+        refused(f, SERVER_IP, "RDMA_CM_EVENT_REJECTED, error 8")
+        refused(f, "10.1.0.9", "rdma_resolve_addr: Network is unreachable")
+        refused(f, "10.2.0.2", "rdma_resolve_addr: Network is unreachable")
+        # The manager has no record of such a port.
+        refused(f, "fe80::1234", "RDMA_CM_EVENT_ROUTE_ERROR, error: -22", "ucmatose", "-f", "gid", "-c", "1", "-s")
+        # Its port refuses the question when no manager is there, and nobody hears it behind a cable that is pulled.
+        f.managers.pop().end()
+        refused(f, SERVER_IP, "RDMA_CM_EVENT_ROUTE_ERROR, error -22")
+        f.host.run([context.verbena, "fabric", "--name", "no1", "unlink", "H-0000", "1"])
+        refused(f, SERVER_IP, "RDMA_CM_EVENT_ROUTE_ERROR, error -110")
+    finally:
+        f.end()
+
+
+@case("subnet.cm.unmanaged", seconds=120)
+def no_manager_yet(context):
+    """Where no manager has been, an address is there, and no way to it. FAB-51"""
+    f = Fabric(context, "no1", "pair")
+    try:
+        out = f.run("H-0000", "rping", "-c", "-a", "10.1.0.2", "-C", "1", status=None)
+        need("RDMA_CM_EVENT_ROUTE_ERROR, error -110" in out, out)
+    finally:
+        f.end()
+
+
+@case("subnet.cm.killed", seconds=120)
+def killed_programs_disconnect(context):
+    """A program that is killed: its peer is disconnected, and its port is free for the next one. CMP-23"""
+    f = begin(context, "kill1")
+    try:
+        line = ["rping", "-s", "-a", SERVER_IP, "-C", "1000000", "-v"]
+        server = f.host.start(f.at(SERVER, "stdbuf", "-oL", *line), name="rping server")
+        end = time.monotonic() + 20
+        while True:
+            client = f.host.start(f.at(CLIENT, "stdbuf", "-oL", "rping", "-c", "-a", SERVER_IP, "-C", "1000000", "-v"),
+                                  name="rping client")
+            while client.status() is None and "rdma-ping-3" not in client.output():
+                need(time.monotonic() < end, client.story() + server.story())
+                time.sleep(0.02)
+            if client.status() is None:
+                break
+            need(re.search(NOBODY_YET, client.output()) and time.monotonic() < end, client.story())
+        client.kill()
+        server.wait_output("DISCONNECT EVENT")
+        need(server.wait(20) is not None, server.story())
+        connect(f, "rping -s -a S -C 5", "rping -c -a S -C 5", SERVER_IP)
+    finally:
+        f.end()
