@@ -193,6 +193,41 @@ static void count_verdict(struct vb_counters *c, enum vb_verdict v, bool is_own)
 	}
 }
 
+/* Writes down what a packet with a key that nobody took was like. */
+static void note_bad_key(struct vb_bad_key *k, uint32_t key, const struct vb_hdr *hdr,
+			 const struct vb_path *path)
+{
+	bool has_grh = vb_path_has_lid(path) && vb_path_has_grh(path);
+
+	__atomic_store_n(&k->seq, k->seq + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	k->key = key;
+	k->src_qp = vb_hdr_opcode(hdr)->ext & VB_EXT_DETH ? hdr->deth.sqpn : 0;
+	k->dst_qp = hdr->dqpn;
+	k->slid = path->slid;
+	k->dlid = path->dlid;
+	k->sl = path->sl;
+	memset(k->sgid, 0, sizeof k->sgid);
+	memset(k->dgid, 0, sizeof k->dgid);
+	if (has_grh) {
+		memcpy(k->sgid, path->sgid.b, sizeof k->sgid);
+		memcpy(k->dgid, path->dgid.b, sizeof k->dgid);
+	}
+	__atomic_store_n(&k->seq, k->seq + 1, __ATOMIC_RELEASE);
+}
+
+static void note_verdict(const struct vb_hca *h, enum vb_verdict v, const struct vb_hdr *hdr,
+			 const struct vb_path *path)
+{
+	struct vb_bad_keys *k =
+	    path->port <= VB_HCA_PORTS_MAX ? h->cfg.port[path->port].bad_keys : NULL;
+
+	if (k && v == VB_VERDICT_PKEY)
+		note_bad_key(&k->pkey, hdr->pkey, hdr, path);
+	else if (k && v == VB_VERDICT_QKEY)
+		note_bad_key(&k->qkey, hdr->deth.qkey, hdr, path);
+}
+
 /* The QP that a packet of @port for @dqpn is for, or NULL. */
 static struct vb_qp *packet_qp(const struct vb_hca *h, uint8_t port, uint32_t dqpn)
 {
@@ -222,6 +257,8 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 						   : VB_VERDICT_QPN;
 	}
 	count_verdict(c, v, hdr.dqpn % h->cfg.qpn_stride == h->cfg.qpn_base % h->cfg.qpn_stride);
+	if (v == VB_VERDICT_PKEY || v == VB_VERDICT_QKEY)
+		note_verdict(h, v, &hdr, rx->path);
 	vb_trace(&h->cfg.trace, VB_TRACE_PACKET_RECEIVED, hdr.dqpn, now, hdr.opcode, hdr.psn.v,
 		 rx->len, v);
 	return v;

@@ -18,6 +18,7 @@
 #define VB_CORE_HCA_H
 
 #include "base/list.h"
+#include "core/bad_key.h"
 #include "core/cc/cc.h"
 #include "core/recover/settings.h"
 #include "core/refusal.h"
@@ -52,6 +53,7 @@ struct vb_hca_port {
 	uint16_t pkey[VB_PORT_PKEYS_MAX]; /* 0: empty entry. IBT-81 */
 	struct vb_counters *counters;     /* NULL: the HCA keeps its own */
 	struct vb_adp_fired *adp_fired;   /* NULL: nobody counts */
+	struct vb_bad_keys *bad_keys;     /* NULL: nobody wants to know */
 	/* A virtual function has no address of its own: packets for its QPs may arrive on this port
 	 * too. 0: none. */
 	uint8_t parent;

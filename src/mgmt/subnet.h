@@ -4,7 +4,7 @@
  * that go from node to node as the tables of the switches say, in no time. Each hop looks at the
  * states of the link and counts. It is a function of the MADs and the time: whoever holds a subnet
  * hands it what programs send, takes what arrives for them, and passes the time. IBA 14.2, 18.2.4;
- * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-28, FAB-30, FAB-32, FAB-34, FAB-50, LNK-22, LNK-30
+ * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-28, FAB-30, FAB-32 to FAB-38, FAB-50, LNK-22, LNK-30
  * to LNK-33, LNK-38, LNK-39, MAD-22
  */
 #ifndef VB_MGMT_SUBNET_H
@@ -114,6 +114,24 @@ bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
 /* Carries the MAD, lets the agents of nodes answer, and carries the answer back. True: @m is at a
  * place whose programs it is for. */
 bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);
+
+/* A packet whose key somebody did not take: trap VB_TRAP_PKEY, VB_TRAP_QKEY or VB_TRAP_SWITCH_PKEY
+ * of the node at @at, which has counted it. FAB-36 */
+struct vb_subnet_bad_key {
+	uint16_t slid, dlid;
+	uint32_t key;
+	uint8_t sl;
+	bool has_qps, has_grh; /* that is known */
+	uint32_t src_qp, dst_qp;
+	uint8_t sgid[16], dgid[16];
+};
+void vb_subnet_bad_key(struct vb_subnet *s, struct vb_subnet_place at, uint16_t trap,
+		       const struct vb_subnet_bad_key *k, vb_time now);
+
+/* The port has counted an error beyond its threshold: @trap is VB_TRAP_LINK_INTEGRITY or
+ * VB_TRAP_BUFFER_OVERRUN, which a threshold of 0 turns off. FAB-33 */
+void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16_t trap,
+			  vb_time now);
 
 /* Makes the answer of a MAD that nobody at its receiver takes: false when there is none. MAD-08 */
 bool vb_subnet_refuse(struct vb_subnet_mad *m);

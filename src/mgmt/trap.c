@@ -51,15 +51,26 @@ vb_time vb_traps_poll_timeout(const struct vb_traps *t)
 
 static uint8_t notice_type(uint16_t number)
 {
-	return number == VB_TRAP_MKEY         ? TYPE_SECURITY
+	return number >= VB_TRAP_MKEY         ? TYPE_SECURITY
 	       : number == VB_TRAP_CAPABILITY ? TYPE_INFORMATIONAL
 					      : TYPE_URGENT;
 }
 
-/* Where details have the LID of the node, which may be given to it after the trap was raised. */
-static unsigned lid_at(uint16_t number)
+/* Where details have the LID of the node, which may be given to it after the trap was raised; -1:
+ * they have none. */
+static int lid_at(uint16_t number)
 {
-	return number == VB_TRAP_LINK_STATE ? 0 : 2;
+	switch (number) {
+	case VB_TRAP_LINK_STATE:
+		return 0;
+	case VB_TRAP_PKEY:
+	case VB_TRAP_QKEY:
+		return -1;
+	case VB_TRAP_SWITCH_PKEY:
+		return 48;
+	default:
+		return 2;
+	}
 }
 
 bool vb_traps_poll(struct vb_traps *t, uint8_t mad[VB_MAD_LEN], uint8_t producer, uint16_t lid,
@@ -87,7 +98,8 @@ bool vb_traps_poll(struct vb_traps *t, uint8_t mad[VB_MAD_LEN], uint8_t producer
 	vb_mad_hdr_emit(&hdr, mad);
 	vb_notice_emit(&notice, mad);
 	memcpy(mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT, trap->details, VB_TRAP_DETAILS_LEN);
-	be16_put(mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT + lid_at(trap->number), lid);
+	if (lid_at(trap->number) >= 0)
+		be16_put(mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT + lid_at(trap->number), lid);
 	trap->count = (trap->count + 1) & 0x7fff;
 	trap->due = t->not_before = vb_time_after(now, interval);
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The traps of a node: notices to the subnet manager of what it did not ask for, repeated until it
- * says that it has heard them. IBA 13.4.9, 14.3; items FAB-30, FAB-32, FAB-34, FAB-35
+ * says that it has heard them. IBA 13.4.9, 14.3; items FAB-30, FAB-32 to FAB-36
  */
 #ifndef VB_MGMT_TRAP_H
 #define VB_MGMT_TRAP_H
@@ -12,11 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VB_TRAP_LINK_STATE 128 /* a link of a switch changed its state */
-#define VB_TRAP_CAPABILITY 144 /* CapabilityMask, or the node's description */
-#define VB_TRAP_MKEY 256       /* an SMP had a wrong M_Key */
+#define VB_TRAP_LINK_STATE 128     /* a link of a switch changed its state */
+#define VB_TRAP_LINK_INTEGRITY 129 /* LocalLinkIntegrityErrors: beyond its threshold */
+#define VB_TRAP_BUFFER_OVERRUN 130 /* ExcessiveBufferOverrunErrors: the same */
+#define VB_TRAP_CAPABILITY 144     /* CapabilityMask, or the node's description */
+#define VB_TRAP_MKEY 256           /* an SMP had a wrong M_Key */
 #define VB_TRAP_DETAILS_LEN 54
-#define VB_TRAPS_MAX 3
+#define VB_TRAP_PKEY 257        /* a packet had a P_Key that is not the port's or the QP's */
+#define VB_TRAP_QKEY 258        /* a datagram had another Q_Key than its QP */
+#define VB_TRAP_SWITCH_PKEY 259 /* a P_Key that a port of a switch lets neither in nor out */
+#define VB_TRAPS_MAX 8
 
 struct vb_trap {
 	uint16_t number; /* 0: there is none */

@@ -194,7 +194,8 @@ def events_tell_what_the_manager_does(context):
 
 @case("subnet.verbs.partition", seconds=120)
 def partitions_are_apart(context):
-    """Two limited members of a partition do not reach each other; the port of the switch counts it. IBT-81, LNK-37, LNK-39"""
+    """Two limited members of a partition do not reach each other: the port of the switch counts it, and trap 259 says
+    so; without the switch's check the QP's port does, by trap 257. IBT-81, LNK-37, LNK-39, FAB-36"""
     conf = os.path.join(context.machine.folder, "partitions.conf")
     with open(conf, "w", encoding="ascii") as file:
         file.write("Default=0x7fff,defmember=limited:ALL,SELF=full;\n")
@@ -209,6 +210,18 @@ def partitions_are_apart(context):
                            f.host.run([context.verbena, "fabric", "show", "part"]), re.M)[1]
         out = f.run("H-0000", "perfquery", switch, "3")
         need(int(re.search(r"PortRcvConstraintErrors:\.*(\d+)", out)[1]) >= 8, out)
+        f.await_log("num:259")
+    finally:
+        f.end()
+    f = begin(context, "part", "star:hosts=3", "-P", conf, "-Z", "off")
+    try:
+        server, client = start(f, "ibv_rc_pingpong", "-n", "10")
+        need(client.wait(60) != 0 and "transport retry counter exceeded" in client.output(), client.story())
+        f.await_log("num:257")
+        out = f.run("H-0000", "smpquery", "portinfo", str(lid_of(f, SERVER)), "1") + \
+            f.run("H-0000", "smpquery", "portinfo", str(lid_of(f, CLIENT)), "1")
+        need(any(int(n) >= 8 for n in re.findall(r"PkeyViolations:\.*(\d+)", out)), out)
+        server.end()
     finally:
         f.end()
 

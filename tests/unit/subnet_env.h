@@ -184,7 +184,9 @@ static inline void make_by_lid(uint8_t mgmt_class, uint8_t method, uint16_t attr
 				   .slid = LID(HOST_A),
 				   .dlid = dlid,
 				   .src_qp = 1,
-				   .dst_qp = 1};
+				   .dst_qp = 1,
+				   .pkey = 0xffff,
+				   .qkey = VB_MAD_QKEY};
 	vb_mad_hdr_emit(&h, m.mad);
 }
 

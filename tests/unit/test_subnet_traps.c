@@ -186,11 +186,146 @@ static void set__changes_are_told(void **state)
 	assert_int_equal(info_of(SWITCH_B, 1)->phys_state, VB_PHYS_POLLING);
 }
 
+/* A GMP of HOST_A to HOST_B, whose agents refuse it: 0, or -1: it did not arrive. */
+static int send_gmp(uint16_t pkey, uint32_t qkey)
+{
+	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x20, LID(HOST_B));
+	m.pkey = pkey;
+	m.qkey = qkey;
+	m.sl = 3;
+	return vb_subnet_send(&net, &m, now) ? 0 : -1;
+}
+
+static void repress_and_wait(uint16_t lid)
+{
+	repress_trap(lid);
+	now += 100 * VB_SEC;
+}
+
+/* FAB-36, FAB-37: a P_Key that no entry of the port lets pass is dropped, counted and told. */
+static void pkey__at_an_end_node(void **state)
+{
+	struct vb_notice notice = {0};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	assert_int_equal(send_gmp(0x7fff, VB_MAD_QKEY), 0); /* limited, to a full member */
+	assert_int_equal(send_gmp(0x9234, VB_MAD_QKEY), -1);
+	assert_int_equal(info_of(HOST_B, 2)->pkey_violations, 1);
+	assert_int_equal(next_trap(&notice), VB_TRAP_PKEY);
+	assert_true(notice.type == 2 && notice.producer == VB_NODE_CA);
+	assert_int_equal(notice.issuer_lid, LID(HOST_B));
+	assert_int_equal(be16_get(details + 2), LID(HOST_A));
+	assert_int_equal(be16_get(details + 4), LID(HOST_B));
+	assert_int_equal(be32_get(details + 6), 0x9234);
+	assert_int_equal(be32_get(details + 10), 3u << 28 | 1);
+	assert_int_equal(be32_get(details + 14), 1);
+	/* Again and again, until the manager has heard it. FAB-30 */
+	assert_int_equal(next_trap(&notice), 0);
+	now = vb_subnet_poll_timeout(&net);
+	assert_int_equal(next_trap(&notice), VB_TRAP_PKEY);
+	assert_int_equal(notice.count, 1);
+	repress_and_wait(LID(HOST_B));
+	assert_int_equal(next_trap(&notice), 0);
+	/* Two limited members. */
+	net.node[HOST_B].sma.port[2].pkey[0] = 0x7fff;
+	assert_int_equal(send_gmp(0x7fff, VB_MAD_QKEY), -1);
+	assert_int_equal(info_of(HOST_B, 2)->pkey_violations, 2);
+	info_of(HOST_B, 2)->pkey_violations = 0xffff;
+	assert_int_equal(send_gmp(0x7fff, VB_MAD_QKEY), -1);
+	assert_int_equal(info_of(HOST_B, 2)->pkey_violations, 0xffff);
+}
+
+/* FAB-36, FAB-38 */
+static void qkey__of_qp1(void **state)
+{
+	struct vb_notice notice = {0};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	assert_int_equal(send_gmp(0xffff, 0x1234567), -1);
+	assert_int_equal(info_of(HOST_B, 2)->qkey_violations, 1);
+	assert_int_equal(info_of(HOST_B, 2)->pkey_violations, 0);
+	assert_int_equal(next_trap(&notice), VB_TRAP_QKEY);
+	assert_int_equal(notice.type, 2);
+	assert_int_equal(be32_get(details + 6), 0x1234567);
+	repress_and_wait(LID(HOST_B));
+	assert_int_equal(next_trap(&notice), 0);
+}
+
+/* FAB-36, LNK-37: the port of a switch that keeps partitions apart, in and out. */
+static void pkey__at_a_switch(void **state)
+{
+	struct vb_notice notice = {0};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	info_of(SWITCH_B, 2)->enforce_in = 1;
+	assert_int_equal(send_gmp(0xffff, VB_MAD_QKEY), 0);
+	assert_int_equal(send_gmp(0x9234, VB_MAD_QKEY), -1);
+	assert_int_equal(net.node[SWITCH_B].pma.port[2].rcv_constraint_errors, 1);
+	assert_int_equal(info_of(HOST_B, 2)->pkey_violations, 0);
+	assert_int_equal(next_trap(&notice), VB_TRAP_SWITCH_PKEY);
+	assert_true(notice.type == 2 && notice.producer == VB_NODE_SWITCH);
+	assert_int_equal(be16_get(details), 0x3f); /* all but the GIDs */
+	assert_int_equal(be16_get(details + 2), LID(HOST_A));
+	assert_int_equal(be16_get(details + 4), LID(HOST_B));
+	assert_int_equal(be16_get(details + 6), 0x9234);
+	assert_int_equal(be32_get(details + 8), 3u << 28 | 1);
+	assert_int_equal(be16_get(details + 48), LID(SWITCH_B));
+	assert_int_equal(details[50], 2);
+	repress_and_wait(LID(SWITCH_B));
+	info_of(SWITCH_B, 2)->enforce_in = 0;
+	info_of(SWITCH_B, 1)->enforce_out = 1;
+	assert_int_equal(send_gmp(0x9234, VB_MAD_QKEY), -1);
+	assert_int_equal(net.node[SWITCH_B].pma.port[1].xmit_constraint_errors, 1);
+	assert_int_equal(next_trap(&notice), VB_TRAP_SWITCH_PKEY);
+	assert_int_equal(details[50], 1);
+	/* SMPs are of no partition. */
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_host_b, 3), 0);
+}
+
+/* FAB-33: errors beyond the threshold of the port; 0 turns the trap off. */
+static void errors__of_a_link(void **state)
+{
+	struct vb_notice notice = {0};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	info_of(SWITCH_B, 1)->local_errors = info_of(SWITCH_B, 1)->overrun_errors = 0;
+	vb_subnet_link_error(&net, place(SWITCH_B, 1), VB_TRAP_LINK_INTEGRITY, now);
+	vb_subnet_link_error(&net, place(SWITCH_B, 1), VB_TRAP_BUFFER_OVERRUN, now);
+	assert_int_equal(next_trap(&notice), 0);
+	info_of(SWITCH_B, 1)->local_errors = 8;
+	vb_subnet_link_error(&net, place(SWITCH_B, 1), VB_TRAP_LINK_INTEGRITY, now);
+	vb_subnet_link_error(&net, place(SWITCH_B, 1), VB_TRAP_BUFFER_OVERRUN, now);
+	assert_int_equal(next_trap(&notice), VB_TRAP_LINK_INTEGRITY);
+	assert_true(notice.type == 1 && notice.producer == VB_NODE_SWITCH);
+	assert_int_equal(be16_get(details + 2), LID(SWITCH_B));
+	assert_int_equal(details[4], 1);
+	repress_and_wait(LID(SWITCH_B));
+	assert_int_equal(next_trap(&notice), 0);
+	info_of(SWITCH_B, 1)->overrun_errors = 1;
+	vb_subnet_link_error(&net, place(SWITCH_B, 1), VB_TRAP_BUFFER_OVERRUN, now);
+	assert_int_equal(next_trap(&notice), VB_TRAP_BUFFER_OVERRUN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(unplug__raises_a_trap),       T(traps__need_a_manager), T(manager__is_told),
-	    T(mkey__refusal_raises_a_trap), T(set__changes_are_told),
+	    T(unplug__raises_a_trap), T(traps__need_a_manager),
+	    T(manager__is_told),      T(mkey__refusal_raises_a_trap),
+	    T(set__changes_are_told), T(pkey__at_an_end_node),
+	    T(qkey__of_qp1),          T(pkey__at_a_switch),
+	    T(errors__of_a_link),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,18 +4,7 @@
 #define VB_CORE_QP_PKEY_H
 
 #include "core/qp/qp.h"
-
-/* Low 15 bits of 0 name no partition: the entry is empty. IBA 10.9.1.1 */
-static inline bool vb_pkey_is_valid(uint16_t pkey)
-{
-	return (pkey & 0x7fff) != 0;
-}
-
-/* Low 15 bits equal, at least one side a full member. IBT-81 */
-static inline bool vb_pkey_matches(uint16_t a, uint16_t b)
-{
-	return vb_pkey_is_valid(a) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
-}
+#include "wire/pkey.h"
 
 static inline uint16_t vb_qp_pkey(const struct vb_qp *qp)
 {

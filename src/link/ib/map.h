@@ -70,7 +70,8 @@ struct vb_ib_map_counters {
 	uint64_t xmit_discards, rcv_discards, relay_errors;
 	uint64_t xmit_constraint, rcv_constraint; /* P_Keys at switches */
 	uint64_t multicast_xmit, multicast_rcv;   /* of the packets */
-	uint64_t rsv[5];
+	uint64_t barred;                          /* the last one of those: vb_ib_barred() */
+	uint64_t rsv[4];
 };
 
 /* What tells one route from another. */
@@ -81,6 +82,12 @@ struct vb_ib_key {
 	uint8_t mtu; /* code: the least one that the payload fits; 0: any does */
 	uint8_t rsv[2];
 };
+
+/* SLID, DLID, P_Key and SL in one word, which is written at once. */
+static inline uint64_t vb_ib_barred(uint16_t slid, uint16_t dlid, uint16_t pkey, uint8_t sl)
+{
+	return (uint64_t)slid << 48 | (uint64_t)dlid << 32 | (uint64_t)pkey << 16 | sl;
+}
 
 /* What becomes of a packet, and who counts it. */
 enum vb_ib_fate {

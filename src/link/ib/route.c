@@ -38,8 +38,21 @@ static void counter_add(uint64_t *to, uint64_t n)
 	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-static void count_fate(struct vb_ib_map_counters *c, uint32_t fate, uint64_t packets)
+/* What a trap of the switch says of a packet that one of its ports barred. FAB-36 */
+static void note_barred(const struct vb_ib_map *m, const struct vb_ib_key *key,
+			struct vb_ib_map_counters *c)
 {
+	uint16_t slid = key->port < m->port_cnt ? vb_ib_map_ports(m)[key->port].lid : 0;
+
+	__atomic_store_n(&c->barred, vb_ib_barred(slid, key->dlid, key->pkey, key->sl),
+			 __ATOMIC_RELAXED);
+}
+
+static void count_fate(const struct vb_ib_map *m, const struct vb_ib_key *key, uint32_t at,
+		       uint32_t fate, uint64_t packets)
+{
+	struct vb_ib_map_counters *c = &vb_ib_map_counters(m)[at];
+
 	switch ((enum vb_ib_fate)fate) {
 	case VB_IB_ARRIVES:
 	case VB_IB_LOST:
@@ -55,9 +68,11 @@ static void count_fate(struct vb_ib_map_counters *c, uint32_t fate, uint64_t pac
 		counter_add(&c->rcv_discards, packets);
 		break;
 	case VB_IB_BARRED_OUT:
+		note_barred(m, key, c);
 		counter_add(&c->xmit_constraint, packets);
 		break;
 	case VB_IB_BARRED_IN:
+		note_barred(m, key, c);
 		counter_add(&c->rcv_constraint, packets);
 		break;
 	}
@@ -99,7 +114,7 @@ static void tree_add_up(const struct vb_ib_map *m, struct vb_ib_tree *t)
 		if (b.hop.in < m->port_cnt)
 			counter_add(&all[b.hop.in].multicast_rcv, packets);
 		if (b.at < m->port_cnt)
-			count_fate(&all[b.at], b.fate, packets);
+			count_fate(m, &t->key, b.at, b.fate, packets);
 	}
 }
 
@@ -107,7 +122,6 @@ static void tree_add_up(const struct vb_ib_map *m, struct vb_ib_tree *t)
  * looked at. */
 static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
 {
-	struct vb_ib_map_counters *all = vb_ib_map_counters(m);
 	uint64_t packets = __atomic_load_n(&r->packets, __ATOMIC_ACQUIRE) - r->taken_packets;
 	uint64_t words = __atomic_load_n(&r->words, __ATOMIC_RELAXED) - r->taken_words;
 	uint32_t hops = r->hop_cnt < VB_IB_HOPS_MAX ? r->hop_cnt : VB_IB_HOPS_MAX;
@@ -119,7 +133,7 @@ static void add_up(const struct vb_ib_map *m, struct vb_ib_route *r)
 	for (uint32_t i = 0; i < hops; i++)
 		count_hop(m, r->hop[i], packets, words);
 	if (r->at < m->port_cnt)
-		count_fate(&all[r->at], r->fate, packets);
+		count_fate(m, &r->key, r->at, r->fate, packets);
 }
 
 bool vb_ib_routes_add_up(const struct vb_ib_map *m, struct vb_ib_routes *all, bool has_ended)

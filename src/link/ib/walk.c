@@ -2,7 +2,7 @@
 /* The way of a packet from port to port, see route.h. */
 #include "link/ib/route.h"
 
-#define PKEY_MEMBER 0x8000u
+#include "wire/pkey.h"
 
 /* A packet under way. */
 struct walk {
@@ -21,20 +21,6 @@ static void end_walk(struct walk *w, enum vb_ib_fate fate, uint32_t at)
 static bool lid_is_of(const struct vb_ib_map_port *p, uint16_t lid)
 {
 	return p->lid != 0 && lid >= p->lid && lid < p->lid + (1u << (p->lmc & 7));
-}
-
-/* One of the port's P_Keys lets it pass: the partition is the same, and one of the two is a full
- * member. IBA 10.9.3 */
-static bool pkey_passes(const struct vb_ib_map_port *p, uint16_t pkey)
-{
-	for (uint32_t i = 0; i < VB_IB_PKEYS; i++) {
-		uint32_t own = p->pkey[i];
-
-		if (((own ^ pkey) & ~PKEY_MEMBER) == 0 && (own & ~PKEY_MEMBER) != 0 &&
-		    ((own | pkey) & PKEY_MEMBER))
-			return true;
-	}
-	return false;
 }
 
 /* The lane of a packet with @sl, which came by port @in_port, out of @out is one that carries data.
@@ -59,11 +45,11 @@ struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_ke
 	if (!p->may_send || peer >= m->port_cnt || !lane_is_there(m, p, in_port, key->sl) ||
 	    key->mtu > p->mtu)
 		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_SENT_NOT, out};
-	if (p->enforces_out && !pkey_passes(p, key->pkey))
+	if (p->enforces_out && !vb_pkey_passes(p->pkey, VB_IB_PKEYS, key->pkey))
 		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_BARRED_OUT, out};
 	if (!ports[peer].may_receive)
 		return (struct vb_ib_branch){{out, VB_IB_NOWHERE}, VB_IB_RECEIVED_NOT, peer};
-	if (ports[peer].enforces_in && !pkey_passes(&ports[peer], key->pkey))
+	if (ports[peer].enforces_in && !vb_pkey_passes(ports[peer].pkey, VB_IB_PKEYS, key->pkey))
 		return (struct vb_ib_branch){{out, peer}, VB_IB_BARRED_IN, peer};
 	return (struct vb_ib_branch){{out, peer}, VB_IB_PASSES, peer};
 }

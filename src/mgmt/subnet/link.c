@@ -71,6 +71,21 @@ void vb_subnet_link_changed(struct vb_subnet *s, struct vb_subnet_place at, vb_t
 	vb_subnet_waits(s, n);
 }
 
+/* Where the details have the port. FAB-33 */
+#define ERROR_PORT_AT 4
+
+void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16_t trap,
+			  vb_time now)
+{
+	const struct vb_port_info *p = &vb_subnet_sma_port(s, at)->info;
+	uint8_t details[VB_TRAP_DETAILS_LEN] = {[ERROR_PORT_AT] = at.port};
+
+	if ((trap == VB_TRAP_LINK_INTEGRITY ? p->local_errors : p->overrun_errors) == 0)
+		return;
+	vb_trap_raise(&s->node[at.node].traps, trap, details, now);
+	vb_subnet_waits(s, &s->node[at.node]);
+}
+
 static void port_down(struct vb_subnet *s, struct vb_subnet_place at, vb_time now)
 {
 	struct vb_subnet_port *p = vb_subnet_port(s, at);

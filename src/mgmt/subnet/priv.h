@@ -17,6 +17,15 @@ void vb_subnet_waits(struct vb_subnet *s, struct vb_subnet_node *n);
  * trap 128 as well. */
 void vb_subnet_link_changed(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 
+/* key.c: whether port @at of a switch lets the MAD in, or out, by its P_Key; counts one that it
+ * does not. */
+bool vb_subnet_bars(struct vb_subnet *s, const struct vb_subnet_mad *m, struct vb_subnet_place at,
+		    bool is_out, vb_time now);
+/* Whether QP1 of the port where the MAD is takes its P_Key and its Q_Key; counts one that it does
+ * not.
+ */
+bool vb_subnet_keys_fit(struct vb_subnet *s, const struct vb_subnet_mad *m, vb_time now);
+
 /* The link of @at went down by what was set there: its other end loses it, and both train. */
 void vb_subnet_link_train(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 

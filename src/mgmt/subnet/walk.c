@@ -41,6 +41,8 @@ static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_s
 		from->link.counters.xmit_discards++;
 		return false;
 	}
+	if (vb_subnet_bars(s, m, out, true, now))
+		return false;
 	from->link.counters.xmit_data += words;
 	from->link.counters.xmit_packets++;
 	to = vb_subnet_port(s, from->peer);
@@ -54,7 +56,7 @@ static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_s
 	    vb_ib_port_link_event(&to->link, VB_LINK_DATA_CAME, now) == 0)
 		vb_subnet_link_changed(s, from->peer, now);
 	m->at = from->peer;
-	return true;
+	return !vb_subnet_bars(s, m, m->at, false, now);
 }
 
 /* To the node that owns the LID. @is_local: the MAD begins at m->at. */
@@ -141,5 +143,5 @@ bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 	vb_mad_hdr_parse(&h, m->mad);
 	if (m->on_qp0 && h.mgmt_class == VB_MAD_CLASS_SUBN_DIRECTED)
 		return walk_directed(s, m, now);
-	return walk_by_lid(s, m, true, now);
+	return walk_by_lid(s, m, true, now) && vb_subnet_keys_fit(s, m, now);
 }

@@ -223,6 +223,7 @@ static struct vb_hca_port device_port(struct vb_engine *e, uint32_t i)
 	    .active_mtu = (enum vb_mtu)(dev->ifindex ? dev->active_mtu : 0),
 	    .counters = &e->broker.shm->counters[i + 1],
 	    .adp_fired = &e->broker.shm->fired[i + 1],
+	    .bad_keys = &e->broker.shm->bad_keys[i + 1],
 	    .parent = (uint8_t)dev->parent,
 	    .lmc = dev->ib.lmc & 7,
 	};

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 20u
+#define VB_SHM_VERSION 21u
 
 #define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
 #define VB_GIDS_MAX 32
@@ -269,6 +269,7 @@ struct vb_slot_shm {
 			  * settings of congestion control, VERBENA_CC */
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */
 	struct vb_adp_fired fired[VB_HCA_PORTS_MAX + 1];   /* the same way */
+	struct vb_bad_keys bad_keys[VB_HCA_PORTS_MAX + 1]; /* the same way */
 	struct vb_fault_status fault[VB_DEVICES_MAX];      /* by device; under fault_seq */
 	uint32_t fault_seq;                                /* odd while the owner writes rules */
 	struct vb_fault_log fault_log;

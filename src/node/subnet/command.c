@@ -164,6 +164,10 @@ static int command_error(struct vb_subnet_daemon *d, char *arguments, char *why,
 	rc = i < 0 ? i : place_parse(d, arguments, &at, why, why_size);
 	if (!rc)
 		d->subnet.node[at.node].pma.port[at.port].reported[i] += cnt;
+	if (!rc && cnt && i == VB_PMA_LINK_INTEGRITY_ERRORS)
+		vb_subnet_link_error(&d->subnet, at, VB_TRAP_LINK_INTEGRITY, vb_broker_clock());
+	if (!rc && cnt && i == VB_PMA_BUFFER_OVERRUN_ERRORS)
+		vb_subnet_link_error(&d->subnet, at, VB_TRAP_BUFFER_OVERRUN, vb_broker_clock());
 	return rc;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define QP1 1u
+#define QKEY_OF_QP 0x80000000u
 
 static struct vb_subnet_user *user_at(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 {
@@ -39,7 +40,8 @@ static void packet_make(struct vb_subnet_daemon *d, const struct vb_subnet_user 
 	    .dlid = a->lid,
 	    .src_qp = out->on_qp0 ? 0 : QP1,
 	    .dst_qp = a->qpn,
-	    .qkey = a->qkey,
+	    /* Of one with the highest bit set the QP's own is sent. IBA 10.2.5; FAB-38 */
+	    .qkey = a->qkey & QKEY_OF_QP ? VB_MAD_QKEY : a->qkey,
 	    .pkey = p->pkey[a->pkey_index < VB_SUBNET_PKEYS ? a->pkey_index : 0],
 	    .hop_limit = a->hop_limit,
 	    .traffic_class = a->traffic_class,

@@ -7,6 +7,8 @@
 
 #include "link/ib/route.h"
 
+#include <string.h>
+
 /* Takes what is there; a program may add more meanwhile. */
 static uint64_t counter_take(uint64_t *from)
 {
@@ -15,12 +17,25 @@ static uint64_t counter_take(uint64_t *from)
 		   : 0;
 }
 
+/* A port of a switch has barred packets, of which @last, as vb_ib_barred() has it, was the last
+ * one. */
+static void raise_barred(struct vb_subnet_daemon *d, struct vb_subnet_place at, uint64_t last)
+{
+	const struct vb_subnet_bad_key k = {.slid = (uint16_t)(last >> 48),
+					    .dlid = (uint16_t)(last >> 32),
+					    .key = (uint16_t)(last >> 16),
+					    .sl = (uint8_t)last};
+
+	vb_subnet_bad_key(&d->subnet, at, VB_TRAP_SWITCH_PKEY, &k, vb_broker_clock());
+}
+
 static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 {
 	struct vb_subnet_adapter *a = d->adapter;
 	struct vb_ib_map_counters *c = &vb_ib_map_counters(a->map)[vb_subnet_map_port(a, at)];
 	struct vb_ib_port *p = &d->subnet.node[at.node].port[at.port].link;
 	struct vb_pma_port *pma = &d->subnet.node[at.node].pma.port[at.port];
+	uint64_t out, in;
 
 	p->counters.xmit_data += counter_take(&c->xmit_data);
 	p->counters.rcv_data += counter_take(&c->rcv_data);
@@ -31,14 +46,37 @@ static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
 	pma->multicast_xmit_packets += counter_take(&c->multicast_xmit);
 	pma->multicast_rcv_packets += counter_take(&c->multicast_rcv);
 	pma->switch_relay_errors += counter_take(&c->relay_errors);
-	pma->xmit_constraint_errors += counter_take(&c->xmit_constraint);
-	pma->rcv_constraint_errors += counter_take(&c->rcv_constraint);
+	out = counter_take(&c->xmit_constraint);
+	pma->xmit_constraint_errors += out;
+	in = counter_take(&c->rcv_constraint);
+	pma->rcv_constraint_errors += in;
+	if (out + in)
+		raise_barred(d, at, __atomic_load_n(&c->barred, __ATOMIC_RELAXED));
 }
 
 /* It stays at its end. IBA 14.2.5.6 */
 static void violations_add(uint16_t *to, uint64_t n)
 {
 	*to = (uint16_t)(n < UINT16_MAX - (uint64_t)*to ? *to + n : UINT16_MAX);
+}
+
+static void raise_violation(struct vb_subnet_daemon *d, struct vb_subnet_place at, uint16_t trap,
+			    const struct vb_bad_key *from)
+{
+	struct vb_subnet_bad_key k = {.has_qps = true};
+	struct vb_bad_key last;
+
+	if (!vb_bad_key_read(from, &last))
+		return; /* more of them come, and are told of */
+	k.slid = last.slid;
+	k.dlid = last.dlid;
+	k.key = last.key;
+	k.sl = last.sl & 0xf;
+	k.src_qp = last.src_qp & 0xffffff;
+	k.dst_qp = last.dst_qp & 0xffffff;
+	memcpy(k.sgid, last.sgid, sizeof k.sgid);
+	memcpy(k.dgid, last.dgid, sizeof k.dgid);
+	vb_subnet_bad_key(&d->subnet, at, trap, &k, vb_broker_clock());
 }
 
 /* P_Keys and Q_Keys that the QPs of slot @s did not take, for PortInfo of their port. FAB-37 */
@@ -54,6 +92,10 @@ static void count_violations(struct vb_subnet_daemon *d, struct vb_subnet_slot *
 		    __atomic_load_n(&c->v[VB_COUNTER_port_rcv_constraint_errors], __ATOMIC_RELAXED);
 		uint64_t qkey = __atomic_load_n(&c->v[VB_COUNTER_qkey_viol_cntr], __ATOMIC_RELAXED);
 
+		if (pkey != s->bad_pkey[i])
+			raise_violation(d, at, VB_TRAP_PKEY, &s->shm->bad_keys[i].pkey);
+		if (qkey != s->bad_qkey[i])
+			raise_violation(d, at, VB_TRAP_QKEY, &s->shm->bad_keys[i].qkey);
 		violations_add(&info->pkey_violations, pkey - s->bad_pkey[i]);
 		violations_add(&info->qkey_violations, qkey - s->bad_qkey[i]);
 		s->bad_pkey[i] = pkey;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* P_Keys: 15 bits name a partition, the highest one says that its holder is a full member.
+ * IBA 10.9.1
+ */
+#ifndef VB_WIRE_PKEY_H
+#define VB_WIRE_PKEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Low 15 bits of 0 name no partition: the entry is empty. IBA 10.9.1.1 */
+static inline bool vb_pkey_is_valid(uint16_t pkey)
+{
+	return (pkey & 0x7fff) != 0;
+}
+
+/* Low 15 bits equal, at least one side a full member. IBT-81 */
+static inline bool vb_pkey_matches(uint16_t a, uint16_t b)
+{
+	return vb_pkey_is_valid(a) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
+}
+
+/* One of the @cnt entries at @table lets a packet with @pkey pass. IBA 10.9.3 */
+static inline bool vb_pkey_passes(const uint16_t *table, uint32_t cnt, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		if (vb_pkey_matches(pkey, table[i]))
+			return true;
+	return false;
+}
+
+#endif
