@@ -308,7 +308,7 @@ _verbena()
 			_filedir
 			;;
 		*)
-			COMPREPLY=($(compgen -W 'up down show dump link unlink error --name --foreground --sm --help' -- "$cur"))
+			COMPREPLY=($(compgen -W 'up down show dump watch set link unlink error --name --foreground --sm --help' -- "$cur"))
 			;;
 		esac
 		;;

@@ -104,6 +104,16 @@ int vb_subnet_join(struct vb_subnet *s, struct vb_subnet_place a, struct vb_subn
 /* Pulls the cable of @at, or puts it back. -ENOENT: the port has none. */
 int vb_subnet_plug(struct vb_subnet *s, struct vb_subnet_place at, bool plugged, vb_time now);
 
+/* The best that the cable of @at does from now on; the links train again. What the ports support
+ * stays, so that one sees what they could do. A 0 leaves it as it is. -ENOENT: the port has no
+ * cable. LNK-35 */
+struct vb_subnet_limits {
+	uint16_t speed; /* enum vb_ib_speed */
+	uint8_t width;  /* enum vb_ib_width */
+};
+int vb_subnet_limit(struct vb_subnet *s, struct vb_subnet_place at,
+		    const struct vb_subnet_limits *l, vb_time now);
+
 /* A subnet manager is at the port, or has gone: the IsSM bit, and trap 144. MAD-17, FAB-34 */
 void vb_subnet_set_manager(struct vb_subnet *s, struct vb_subnet_place at, bool is_manager,
 			   vb_time now);

@@ -218,3 +218,44 @@ def wrong_words(context):
     for _ in range(10):
         a.run([v, "fabric", "--name", "w", "up", "star:hosts=2"])
         a.run([v, "fabric", "down", "w"])
+
+
+@case("subnet.set", seconds=120)
+def slower_cables(context):
+    """`fabric set`: a cable that does less: both ends train again, and tools see what they could do. LNK-35"""
+    f = Fabric(context, "set", "pair")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        def change(*more, status=0):
+            return f.host.run([context.verbena, "fabric", "--name", "set", "set", "H-0001", *more], status=status)
+        change("1", "speed=QDR", "width=1x")
+        out = f.run("H-0000", "iblinkinfo")
+        need(re.search(r"1X +10\.0 Gbps +\w+/ +LinkUp", out) and "Could be" in out, out)
+        rate = f.run("H-0001", "cat", "/sys/class/infiniband/verbena0/ports/1/rate")
+        need(rate.startswith("10 Gb/sec (1X QDR)"), rate)
+        change("1", "speed=EDR", "width=4x")
+        rate = f.run("H-0001", "cat", "/sys/class/infiniband/verbena0/ports/1/rate")
+        need(rate.startswith("100 Gb/sec (4X EDR)"), rate)
+        need("'speed=fast' is none of speed=SDR" in change("1", "speed=fast", status=1), "speed=fast")
+        need("'width=3x' is none of" in change("1", "width=3x", status=1), "width=3x")
+        need("ports 1 to 1" in change("7", "speed=QDR", status=1), "port 7")
+    finally:
+        f.end()
+
+
+@case("subnet.watch", seconds=120)
+def events_as_lines(context):
+    """`fabric watch`: what a manager sets, a cable that is pulled, the trap of its switch, and the end."""
+    f = Fabric(context, "watch", "star:hosts=2")
+    try:
+        watch = f.host.start([context.verbena, "fabric", "watch", "watch"], name="fabric watch")
+        f.manage("H-0000", "-s", "0")
+        for text in (r"H-0001: LID or LMC set", r"H-0001 port 1: ACTIVE, was ARMED", r"S-0000 port 2: ACTIVE"):
+            watch.wait_output(r"^\d\d:\d\d:\d\d\.\d{3} .*" + text, seconds=30)
+        f.host.run([context.verbena, "fabric", "--name", "watch", "unlink", "H-0001", "1"])
+        watch.wait_output(r"H-0001 port 1: DOWN, was ACTIVE")
+        watch.wait_output(r"S-0000: trap 128")
+    finally:
+        f.end()
+    need(watch.wait(20) == 0, watch.story())

@@ -26,6 +26,28 @@ static void directed__finds_each_node(void **state)
 	    ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, (uint8_t[]){1, 2, 1, 1}, 4), -1);
 }
 
+/* LNK-35: a cable that does less than its ports: they train with what it does, and support what
+ * they did. */
+static void cable__limits_both_ends(void **state)
+{
+	struct vb_subnet_limits l = {.speed = VB_IB_DDR, .width = VB_IB_1X};
+
+	(void)state;
+	assert_int_equal(vb_subnet_limit(&net, place(HOST_A, 1), &l, now), 0);
+	assert_int_equal(link_of(SWITCH_A, 1)->state, VB_LINK_INIT);
+	assert_int_equal(info_of(HOST_A, 1)->width_active, VB_IB_1X);
+	assert_int_equal(info_of(SWITCH_A, 1)->speed_active, vb_ib_speed_row(VB_IB_DDR)->port_info);
+	assert_int_equal(info_of(SWITCH_A, 1)->ext_speed_active, 0);
+	assert_int_equal(info_of(HOST_A, 1)->width_supported, VB_IB_1X | VB_IB_4X);
+	/* What is not said stays; more than the ports support does nothing. */
+	l = (struct vb_subnet_limits){.speed = VB_IB_XDR};
+	assert_int_equal(vb_subnet_limit(&net, place(SWITCH_A, 1), &l, now), 0);
+	assert_int_equal(info_of(HOST_A, 1)->width_active, VB_IB_1X);
+	assert_int_equal(info_of(HOST_A, 1)->ext_speed_active,
+			 vb_ib_speed_row(VB_IB_EDR)->port_info_ext);
+	assert_int_equal(vb_subnet_limit(&net, place(SWITCH_A, 3), &l, now), -ENOENT);
+}
+
 /* LNK-35: what both ends of a cable can do. */
 static void link__trains_at_the_cables_speed(void **state)
 {
@@ -233,6 +255,7 @@ static void nobody__refuses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    T(cable__limits_both_ends),
 	    T(directed__finds_each_node),
 	    T(link__trains_at_the_cables_speed),
 	    T(by_lid__follows_the_tables),

@@ -214,6 +214,34 @@ static int fabric_ask(const struct vb_cmd *cmd, const char *name, enum vb_subnet
 	return rc ? EXIT_FAILED : 0;
 }
 
+/* Lines of what happens, until the fabric ends. */
+static int fabric_watch(const struct vb_cmd *cmd, const char *name)
+{
+	static struct vb_subnet_call call;
+	struct vb_subnet_answer answer;
+	char line[4096], why[256];
+	int sock = vb_subnet_dial(name, why, sizeof why), rc;
+	ssize_t n;
+
+	if (sock < 0) {
+		vb_cmd_error(cmd, "%s", why);
+		return EXIT_FAILED;
+	}
+	vb_subnet_call_text(&call, VB_SUBNET_WATCH, "");
+	rc = vb_subnet_ask(sock, &call, -1, &answer, NULL);
+	if (!rc)
+		rc = answer.status;
+	if (rc)
+		vb_cmd_error(cmd, "the fabric '%s' cannot be watched: %s", name, strerror(-rc));
+	while (!rc && (n = recv(sock, line, sizeof line, 0)) > 0) {
+		fwrite(line, 1, (size_t)n, stdout);
+		if (fflush(stdout))
+			break; /* whoever read it has gone */
+	}
+	close(sock);
+	return rc ? EXIT_FAILED : vb_cmd_finish(cmd);
+}
+
 /* @more: "", or what follows the port. */
 static int fabric_change(const struct vb_cmd *cmd, const char *name, const char *word,
 			 const char *node, const char *port, const char *more)
@@ -224,6 +252,15 @@ static int fabric_change(const struct vb_cmd *cmd, const char *name, const char 
 			     more) >= sizeof text)
 		return vb_cmd_usage(cmd, "the name of the node is too long");
 	return fabric_ask(cmd, name, VB_SUBNET_COMMAND, text);
+}
+
+/* argv[0]...: set NODE PORT ATTRIBUTE ATTRIBUTE. */
+static int fabric_change_two(const struct vb_cmd *cmd, const char *name, char **argv)
+{
+	char more[64];
+
+	snprintf(more, sizeof more, "%s %s", argv[3], argv[4]);
+	return fabric_change(cmd, name, argv[0], argv[1], argv[2], more);
 }
 
 static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
@@ -240,11 +277,12 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 	}
 	left = argc - optind;
 	if (left == 0)
-		return vb_cmd_usage(cmd, "up, down, show, dump, link, unlink or error?");
+		return vb_cmd_usage(cmd,
+				    "up, down, show, dump, watch, set, link, unlink or error?");
 	word = argv[optind];
 	/* A fabric may also be named behind the word. */
-	if (left == 2 &&
-	    (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 || strcmp(word, "dump") == 0)) {
+	if (left == 2 && (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 ||
+			  strcmp(word, "dump") == 0 || strcmp(word, "watch") == 0)) {
 		name = argv[optind + 1];
 		left--;
 	}
@@ -257,6 +295,13 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 		return fabric_up(cmd, name, argv[optind + 1], foreground, with_manager);
 	if (strcmp(word, "down") == 0 && left == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
+	if (strcmp(word, "watch") == 0 && left == 1)
+		return fabric_watch(cmd, name);
+	if (strcmp(word, "set") == 0 && left == 4)
+		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2],
+				     argv[optind + 3]);
+	if (strcmp(word, "set") == 0 && left == 5)
+		return fabric_change_two(cmd, name, argv + optind);
 	if ((strcmp(word, "show") == 0 || strcmp(word, "dump") == 0) && left == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_COMMAND, word);
 	if ((strcmp(word, "link") == 0 || strcmp(word, "unlink") == 0) && left == 3)
@@ -270,7 +315,8 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_fabric = {
     .name = "fabric",
-    .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | link NODE PORT | unlink NODE PORT | "
+    .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
+		 "[width=W] | link NODE PORT | unlink NODE PORT | "
 		 "error NODE PORT COUNTER=N",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,

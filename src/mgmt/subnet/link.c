@@ -129,8 +129,10 @@ static void link_try(struct vb_subnet *s, struct vb_subnet_place at, vb_time now
 	struct vb_subnet_port *p = vb_subnet_port(s, at);
 	struct vb_port_info *a = &vb_subnet_sma_port(s, at)->info;
 	struct vb_port_info *b = &vb_subnet_sma_port(s, p->peer)->info;
-	uint32_t speed = vb_link_common_speed(enabled_speeds(a), enabled_speeds(b));
-	uint32_t width = vb_link_common_width(a->width_enabled, b->width_enabled);
+	uint32_t speed =
+	    vb_link_common_speed(enabled_speeds(a) & speeds_up_to(p->speed), enabled_speeds(b));
+	uint32_t width =
+	    vb_link_common_width(a->width_enabled & (p->width | VB_IB_1X), b->width_enabled);
 
 	if (!p->is_plugged || a->phys_state != VB_PHYS_POLLING ||
 	    b->phys_state != VB_PHYS_POLLING || speed == 0 || width == 0)
@@ -180,6 +182,22 @@ int vb_subnet_plug(struct vb_subnet *s, struct vb_subnet_place at, bool plugged,
 	if (p->is_plugged == plugged)
 		return 0;
 	p->is_plugged = vb_subnet_port(s, p->peer)->is_plugged = plugged;
+	vb_subnet_link_train(s, at, now);
+	return 0;
+}
+
+int vb_subnet_limit(struct vb_subnet *s, struct vb_subnet_place at,
+		    const struct vb_subnet_limits *l, vb_time now)
+{
+	struct vb_subnet_port *p = vb_subnet_port(s, at), *peer;
+
+	if (!p->has_cable)
+		return -ENOENT;
+	peer = vb_subnet_port(s, p->peer);
+	if (l->speed)
+		p->speed = peer->speed = l->speed;
+	if (l->width)
+		p->width = peer->width = l->width;
 	vb_subnet_link_train(s, at, now);
 	return 0;
 }

@@ -36,6 +36,7 @@ enum vb_subnet_op {
 	/* @text is the name of the program: from the answer on, with which the memory of versions
 	 * comes, the connection is one of calls of node/cm/call.h. */
 	VB_SUBNET_CM,
+	VB_SUBNET_WATCH, /* each message after the answer is a line of what happens */
 };
 
 /* What comes with the answer of ADAPTER: the memory of the slot, that of the node with the device

@@ -5,6 +5,7 @@
  */
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
+#include "node/subnet/watch.h"
 
 #include "wire/ib/rate.h"
 
@@ -26,7 +27,6 @@ static int command_dump(struct vb_subnet_daemon *d, FILE *out)
 }
 
 static const char *const types[] = {"", "Ca", "Switch", "Rt"};
-static const char *const states[] = {"", "DOWN", "INIT", "ARMED", "ACTIVE", "ACT_DEFER"};
 
 /* The IP address of a port of an adapter, with a space; "" where it has none. */
 static const char *address_text(const struct vb_subnet_daemon *d, struct vb_subnet_place at,
@@ -50,9 +50,10 @@ static void print_link(struct vb_subnet_daemon *d, FILE *out, struct vb_subnet_p
 
 	if (!p->has_cable)
 		return;
-	fprintf(out, "  %3u %-9s lid %-5u %s-> %s port %u%s\n", at.port, states[p->link.state],
-		info->lid, address_text(d, at, address), d->topo->node[p->peer.node].name,
-		p->peer.port, p->is_plugged ? "" : " (unplugged)");
+	fprintf(out, "  %3u %-9s lid %-5u %s-> %s port %u%s\n", at.port,
+		vb_subnet_state_name(p->link.state), info->lid, address_text(d, at, address),
+		d->topo->node[p->peer.node].name, p->peer.port,
+		p->is_plugged ? "" : " (unplugged)");
 }
 
 static int command_show(struct vb_subnet_daemon *d, FILE *out)
@@ -106,6 +107,69 @@ static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugge
 	if (rc)
 		return rc;
 	rc = vb_subnet_plug(&d->subnet, at, plugged, vb_broker_clock());
+	if (rc)
+		snprintf(why, why_size, "no cable is at port %u of '%s'", at.port,
+			 d->topo->node[at.node].name);
+	return rc;
+}
+
+/* Codes of rate.h by their names, "QDR" and "4x"; 0: there is none of this name. */
+static uint32_t speed_code(const char *name)
+{
+	for (uint32_t code = VB_IB_SDR; code <= VB_IB_XDR; code <<= 1) {
+		const struct vb_ib_speed_row *row = vb_ib_speed_row(code);
+
+		if (row && strcasecmp(row->name, name) == 0)
+			return code;
+	}
+	return 0;
+}
+
+static uint32_t width_code(const char *name)
+{
+	char *end;
+	unsigned long lanes = strtoul(name, &end, 10);
+
+	for (uint32_t code = 1; code <= VB_IB_2X && strcasecmp(end, "x") == 0; code <<= 1)
+		if (vb_ib_lanes(code) == lanes)
+			return code;
+	return 0;
+}
+
+/* "speed=QDR" or "width=1x". */
+static int limit_parse(const char *text, struct vb_subnet_limits *l, char *why, size_t why_size)
+{
+	if (strncmp(text, "speed=", 6) == 0)
+		l->speed = (uint16_t)speed_code(text + 6);
+	else if (strncmp(text, "width=", 6) == 0)
+		l->width = (uint8_t)width_code(text + 6);
+	if ((text[0] == 's' && l->speed) || (text[0] == 'w' && l->width))
+		return 0;
+	snprintf(
+	    why, why_size,
+	    "'%s' is none of speed=SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR, and width=1x, "
+	    "2x, 4x, 8x or 12x",
+	    text);
+	return -EINVAL;
+}
+
+/* "NODE PORT speed=QDR width=1x": what the cable there can do. */
+static int command_set(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	struct vb_subnet_limits limits = {.speed = 0};
+	struct vb_subnet_place at;
+	char *last;
+	int rc = 0;
+
+	while (!rc && (last = strrchr(arguments, ' ')) && strchr(last, '=')) {
+		*last++ = 0;
+		rc = limit_parse(last, &limits, why, why_size);
+	}
+	if (!rc)
+		rc = place_parse(d, arguments, &at, why, why_size);
+	if (rc)
+		return rc;
+	rc = vb_subnet_limit(&d->subnet, at, &limits, vb_broker_clock());
 	if (rc)
 		snprintf(why, why_size, "no cable is at port %u of '%s'", at.port,
 			 d->topo->node[at.node].name);
@@ -192,6 +256,8 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)
 		rc = command_plug(d, arguments, copy[0] == 'l', why, why_size);
+	else if (strcmp(copy, "set") == 0)
+		rc = command_set(d, arguments, why, why_size);
 	else if (strcmp(copy, "error") == 0)
 		rc = command_error(d, arguments, why, why_size);
 	else {

@@ -3,6 +3,7 @@
 #include "node/subnet/adapter/adapter.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
+#include "node/subnet/watch.h"
 
 #include "link/memory.h"
 
@@ -268,6 +269,8 @@ static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		return vb_subnet_slot_take(d, c, answer, back);
 	case VB_SUBNET_CM:
 		return vb_subnet_cm_begin(d, c, back);
+	case VB_SUBNET_WATCH:
+		return vb_subnet_watch_begin(d, c);
 	case VB_SUBNET_DOWN:
 		d->is_ending = true;
 		return 0;
@@ -426,6 +429,7 @@ void vb_subnet_daemon_close(struct vb_subnet_daemon *d)
 	vb_subnet_pages_close(d);
 	vb_subnet_close(&d->subnet);
 	free(d->addresses);
+	free(d->told);
 	if (d->signals.fd >= 0)
 		close(d->signals.fd);
 	if (d->epoll_fd >= 0)

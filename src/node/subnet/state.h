@@ -69,7 +69,9 @@ struct vb_subnet_conn {
 	struct vb_subnet_seat *seat; /* NULL: it is at no node */
 	uint32_t slot;               /* of the adapter; 0: none */
 	struct vb_subnet_cm *cm;     /* its calls are those of node/cm/call.h; NULL: they are not */
-	pid_t pid;                   /* who makes them */
+	bool watches;                /* watch.h... */
+	uint32_t lines_lost;         /* ... and was too slow for so many lines */
+	pid_t pid;                   /* who makes the calls of cm */
 	char comm[16];
 };
 
@@ -89,6 +91,7 @@ struct vb_subnet_daemon {
 	bool page_used[VB_SUBNET_PAGES];
 	int pages_fd;
 	bool is_ending;
+	uint8_t *told; /* states of links that watchers know; NULL: there has been none */
 	struct vb_subnet_adapter *adapter;     /* NULL: no program has asked for it */
 	struct vb_subnet_addresses *addresses; /* of IP, cm/env.c */
 	struct vb_subnet_call call;

@@ -7,6 +7,7 @@
 #include "node/subnet/adapter/adapter.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
+#include "node/subnet/watch.h"
 
 #include <string.h>
 
@@ -136,6 +137,7 @@ static void tell_changes(struct vb_subnet_daemon *d)
 
 	while (vb_subnet_poll_change(&d->subnet, &node, &changes)) {
 		vb_subnet_adapter_follow(d, node, changes);
+		vb_subnet_watch_changes(d, node, changes);
 		if (!(changes & ~(uint32_t)VB_SMA_SET))
 			continue;
 		for (struct vb_list *l = d->seats.next; l != &d->seats; l = l->next) {
@@ -161,8 +163,10 @@ void vb_subnet_move(struct vb_subnet_daemon *d, vb_time now)
 			vb_ucma_handle_timeout(cm_at(l)->host.ucma, now);
 	while (moved) {
 		moved = vb_subnet_poll_trap(&d->subnet, &trap, now);
-		if (moved)
+		if (moved) {
+			vb_subnet_watch_trap(d, trap.at.node, trap.mad);
 			send_packet(d, &trap, now);
+		}
 		for (struct vb_list *l = d->users.next; l != &d->users; l = l->next)
 			while (send_next(d, vb_container_of(l, struct vb_subnet_user, node), now))
 				moved = true;
