@@ -182,5 +182,6 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 		unmatched_message(cm, path, &m);
 		return;
 	}
+	vb_cm_hear(c, now);
 	conn_message_take(c, path, &m, now);
 }

@@ -78,6 +78,12 @@ struct vb_cm_stray {
 	enum vb_cm_attr attr;
 };
 
+/* The last answer to requests of one kind: when it came, and when the latest request that has been
+ * answered was first sent. */
+struct vb_cm_heard {
+	vb_time at, since;
+};
+
 struct vb_cm {
 	struct vb_cm_config cfg;
 	struct vb_rng rng;
@@ -90,6 +96,7 @@ struct vb_cm {
 	uint32_t stray_first, stray_cnt;
 	struct vb_cm_counters cnt;
 	struct vb_cm_port_counters *port_cnt;
+	struct vb_cm_heard heard[VB_CM_MSGS]; /* by vb_cm_counter() of the request */
 };
 
 static inline uint32_t vb_cm_counter(enum vb_cm_attr attr)
@@ -142,6 +149,8 @@ void vb_cm_keep_answer(struct vb_cm_conn *c, struct vb_cm_msg *m);
 void vb_cm_answer_again(struct vb_cm_conn *c);
 /* The request was answered, or nobody waits for an answer any more. */
 void vb_cm_stop_request(struct vb_cm_conn *c);
+/* A message of its peer has come for @c. */
+void vb_cm_hear(struct vb_cm_conn *c, vb_time now);
 /* The peer asks for patience: the wait that runs is @wait long, from @now on. CMP-12 */
 void vb_cm_extend_wait(struct vb_cm_conn *c, vb_dur wait, vb_time now);
 /* Sends a message that belongs to no connection back along the way that @path came. */

@@ -140,6 +140,82 @@ static void req__is_repeated_early_too(void **state)
 	cm_close(&n);
 }
 
+/* A peer that answers one request after the other has those that wait for their turn, and one that
+ * it has left out was lost. */
+static void req__that_waits_for_its_turn_is_not_repeated_early(void **state)
+{
+	struct cm_net n;
+	struct vb_cm_conn *c[4];
+	struct vb_cm_conn *asked[4] = {NULL};
+	struct vb_cm_reply_param reply;
+
+	(void)state;
+	cm_open(&n, 100 * VB_MSEC);
+	cm_listener(&n.host[1]);
+	reply = cm_reply_param(&n.host[1]);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct vb_cm_request r = cm_request(&n.host[0], &n.host[1]);
+
+		r.qpn += i;
+		c[i] = cm_conn(&n.host[0]);
+		assert_int_equal(vb_cm_connect(c[i], &r, n.now), 0);
+		/* The third one is lost. */
+		n.lose = i == 2 ? cm_bit(VB_CM_REQ) : 0;
+		cm_settle(&n);
+		if (i != 2)
+			asked[i] = cm_message(&n.host[1], VB_CM_REQ).conn;
+		cm_advance(&n, VB_MSEC);
+	}
+	/* The answers come at 64, 124 and 244 ms. */
+	cm_advance(&n, 60 * VB_MSEC);
+	assert_int_equal(vb_cm_reply(asked[0], &reply, n.now), 0);
+	cm_advance(&n, 60 * VB_MSEC);
+	assert_int_equal(cm_sent_by(&n, &n.host[0], VB_CM_REQ), 4);
+	reply.qpn++;
+	assert_int_equal(vb_cm_reply(asked[1], &reply, n.now), 0);
+	cm_settle(&n);
+	cm_message(&n.host[0], VB_CM_REP);
+	cm_message(&n.host[0], VB_CM_REP);
+	assert_int_equal(vb_cm_ready(c[0], NULL), 0);
+	assert_int_equal(vb_cm_ready(c[1], NULL), 0);
+	cm_advance(&n, 90 * VB_MSEC);
+	assert_int_equal(cm_sent_by(&n, &n.host[0], VB_CM_REQ), 4);
+	reply.qpn++;
+	assert_int_equal(vb_cm_reply(asked[3], &reply, n.now), 0);
+	cm_advance(&n, 90 * VB_MSEC);
+	assert_int_equal(cm_sent_by(&n, &n.host[0], VB_CM_REQ), 5);
+	assert_int_equal(cm_last(&n, VB_CM_REQ)->msg.req.qpn, 0x43);
+	cm_close(&n);
+}
+
+/* Nor does one wait for a peer that answers no more. */
+static void req__is_repeated_early_when_answers_stop(void **state)
+{
+	struct cm_net n;
+	struct vb_cm_request r;
+	struct vb_cm_reply_param reply;
+	struct cm_pair p;
+
+	(void)state;
+	cm_open(&n, 100 * VB_MSEC);
+	p = cm_requested(&n);
+	r = cm_request(&n.host[0], &n.host[1]);
+	reply = cm_reply_param(&n.host[1]);
+	r.qpn++;
+	cm_advance(&n, VB_MSEC);
+	assert_int_equal(vb_cm_connect(cm_conn(&n.host[0]), &r, n.now), 0);
+	cm_advance(&n, 50 * VB_MSEC);
+	assert_int_equal(vb_cm_reply(p.passive, &reply, n.now), 0);
+	cm_settle(&n);
+	cm_message(&n.host[0], VB_CM_REP);
+	assert_int_equal(vb_cm_ready(p.active, NULL), 0);
+	cm_advance(&n, 140 * VB_MSEC);
+	assert_int_equal(cm_sent_by(&n, &n.host[0], VB_CM_REQ), 2);
+	cm_advance(&n, 20 * VB_MSEC);
+	assert_int_equal(cm_sent_by(&n, &n.host[0], VB_CM_REQ), 3);
+	cm_close(&n);
+}
+
 /* CMP-08: the REP waits for as long as the REQ told. */
 static void rep__is_repeated_as_the_req_told(void **state)
 {
@@ -482,6 +558,8 @@ int main(void)
 	    cmocka_unit_test(ack_timeout__follows_delay_and_lifetime),
 	    cmocka_unit_test(req__is_repeated_as_announced),
 	    cmocka_unit_test(req__is_repeated_early_too),
+	    cmocka_unit_test(req__that_waits_for_its_turn_is_not_repeated_early),
+	    cmocka_unit_test(req__is_repeated_early_when_answers_stop),
 	    cmocka_unit_test(rep__is_repeated_as_the_req_told),
 	    cmocka_unit_test(rtu__is_sent_again_for_a_duplicate_rep),
 	    cmocka_unit_test(rep__of_another_id_is_ignored),

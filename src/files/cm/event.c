@@ -99,15 +99,11 @@ static bool is_whole(const struct vb_cm_answer *event, ssize_t n)
 static bool is_past(const struct vb_cm_answer *event)
 {
 	struct vb_ucma_event_reply r;
-	bool is_now;
 
 	memcpy(&r, event->body, sizeof r);
 	if (r.event != VB_UCMA_EV_CONNECT_REQUEST && r.event != VB_UCMA_EV_CONNECT_RESPONSE)
 		return false;
-	vb_cm_lock();
-	is_now = vb_cm_is_of_broker(event->channel);
-	vb_cm_unlock();
-	return !is_now;
+	return !vb_cm_is_of_broker(event->channel);
 }
 
 /* One message of the pair. 0: it is no event, or none any more. */

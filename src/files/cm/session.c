@@ -27,6 +27,7 @@
 #define HEADER offsetof(struct vb_cm_call, body)
 #define ANSWER_HEADER offsetof(struct vb_cm_answer, body)
 
+/* On slow machines longer, as the steps of a program take there. */
 #define ALIVE_NS VB_MSEC
 #define LOOKS 8
 
@@ -36,9 +37,14 @@ static struct {
 	struct vb_cm_page *page; /* NULL: all calls go by the socket */
 	int64_t number;
 	uint64_t serial;
+	struct vb_spin spin;
+	/* From here on: read without the mutex, too. */
 	uint32_t slow;    /* vb_pace_slowness() */
 	vb_time heard_at; /* the broker was alive */
-	struct vb_spin spin;
+	struct {
+		int fd;
+		uint64_t broker; /* 0: it is not known which one serves */
+	} seen;
 } session = {.mutex = PTHREAD_MUTEX_INITIALIZER, .sock = VB_OWN_FD_NONE};
 
 static void renew_lock(void)
@@ -56,30 +62,65 @@ void vb_cm_unlock(void)
 	pthread_mutex_unlock(&session.mutex);
 }
 
-/*
- * A broker that has ended closed it; nothing else than a kick comes that was not asked for. Who was
- * alive a moment ago is not asked again: a program asks the broker's earlier answers several times
- * in a row.
- */
+static void hear_broker(vb_time at)
+{
+	__atomic_store_n(&session.heard_at, at, __ATOMIC_RELAXED);
+}
+
+bool vb_cm_was_alive(void)
+{
+	uint32_t slow = __atomic_load_n(&session.slow, __ATOMIC_RELAXED);
+
+	return vb_broker_clock() - __atomic_load_n(&session.heard_at, __ATOMIC_RELAXED) <
+	       slow * ALIVE_NS;
+}
+
+/* A broker that has ended closed it; nothing else than a kick comes that was not asked for. */
+static bool is_open(int fd)
+{
+	char byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+/* Who was alive a moment ago is not asked again: a program asks the broker's earlier answers
+ * several times in a row. */
 bool vb_cm_is_alive(void)
 {
-	vb_time now = vb_broker_clock();
-	char byte;
-	ssize_t n;
-
-	if (now - session.heard_at < ALIVE_NS)
+	if (vb_cm_was_alive())
 		return true;
-	n = recv(session.sock.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
-	if (n == 0 || (n < 0 && errno != EAGAIN))
+	if (!is_open(session.sock.fd))
 		return false;
-	session.heard_at = now;
+	hear_broker(vb_broker_clock());
 	return true;
+}
+
+/* From here on it is known which broker serves; @number 0: it is not. */
+static void broker_see(uint64_t number)
+{
+	__atomic_store_n(&session.seen.broker, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&session.seen.fd, session.sock.fd, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&session.seen.broker, number, __ATOMIC_SEQ_CST);
+}
+
+/* Without the mutex: the number of the broker that serves; 0: who has the mutex finds out. */
+static uint64_t broker_seen(void)
+{
+	uint64_t number = __atomic_load_n(&session.seen.broker, __ATOMIC_SEQ_CST);
+
+	/* Another connection may have taken the place of the first meanwhile. */
+	if (number && is_open(__atomic_load_n(&session.seen.fd, __ATOMIC_SEQ_CST)) &&
+	    __atomic_load_n(&session.seen.broker, __ATOMIC_SEQ_CST) == number)
+		return number;
+	return 0;
 }
 
 static void session_end(void)
 {
+	broker_see(0);
 	vb_own_fd_drop(&session.sock);
-	session.heard_at = 0;
+	hear_broker(0);
 	if (session.page)
 		vb_memory_unmap(session.page, VB_CM_PAGE_BYTES);
 	session.page = NULL;
@@ -150,25 +191,37 @@ int64_t vb_cm_session(char *why, size_t why_size)
 		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
 	}
 	vb_own_fd_take(&session.sock, sock);
-	session.slow = vb_pace_slowness();
+	broker_see(session.page ? session.page->broker : 0);
+	__atomic_store_n(&session.slow, vb_pace_slowness(), __ATOMIC_RELAXED);
 	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
 		return -EIO;
 	return ++session.number;
 }
 
-bool vb_cm_is_of_broker(uint64_t number)
+static bool is_of_broker(uint64_t number)
 {
 	char why[256];
 
 	if (!vb_own_fd_is_ours(&session.sock) || !session.page)
 		return true;
-	session.heard_at = 0;
-	if (!vb_cm_is_alive()) {
+	if (!is_open(session.sock.fd)) {
 		session_end();
 		if (vb_cm_session(why, sizeof why) < 0)
 			return false;
 	}
 	return !session.page || session.page->broker == number;
+}
+
+bool vb_cm_is_of_broker(uint64_t number)
+{
+	bool is_now;
+
+	if (broker_seen() == number)
+		return true;
+	vb_cm_lock();
+	is_now = is_of_broker(number);
+	vb_cm_unlock();
+	return is_now;
 }
 
 uint64_t vb_cm_serial(void)
@@ -248,14 +301,15 @@ static int tell_broker(void)
 	return send(session.sock.fd, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Sleeps until the broker tells something, has ended, or a signal comes. */
-static int await_kick(void)
+/* Sleeps until the broker tells something, has ended, or a signal comes. @is_there: the descriptor
+ * was there a moment ago. */
+static int await_kick(bool is_there)
 {
 	uint8_t kick;
 	ssize_t n = -1;
 
 	errno = EPIPE;
-	if (vb_own_fd_is_there(&session.sock))
+	if (is_there || vb_own_fd_is_there(&session.sock))
 		n = recv(session.sock.fd, &kick, sizeof kick, 0);
 	if (n == 0)
 		return -EPIPE;
@@ -263,24 +317,27 @@ static int await_kick(void)
 }
 
 /* Until the broker says that it has answered, or has ended. */
-static int sleep_for_page(struct vb_cm_answer *answer)
+static int sleep_for_page(struct vb_cm_answer *answer, bool is_there)
 {
 	int rc = 0;
 
 	vb_cm_page_sleep(session.page, true);
-	while (rc == 0 && !vb_cm_page_answer(session.page, answer))
-		rc = await_kick();
+	while (rc == 0 && !vb_cm_page_answer(session.page, answer)) {
+		rc = await_kick(is_there);
+		is_there = false;
+	}
 	vb_cm_page_sleep(session.page, false);
 	return rc;
 }
 
 static int call_by_page(const struct vb_cm_call *call, struct vb_cm_answer *answer)
 {
-	int rc = vb_cm_page_call(session.page, call) ? tell_broker() : 0;
+	bool sleeps = vb_cm_page_call(session.page, call);
+	int rc = sleeps ? tell_broker() : 0;
 
 	if (rc || look_for_answer(look_at_page, answer))
 		return rc;
-	return sleep_for_page(answer);
+	return sleep_for_page(answer, sleeps);
 }
 
 int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer)
@@ -293,6 +350,6 @@ int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answe
 	if (rc == -EPIPE)
 		session_end();
 	else
-		session.heard_at = vb_broker_clock();
+		hear_broker(vb_broker_clock());
 	return rc;
 }

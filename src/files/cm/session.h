@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Held around all that follows; one call is under way at a time. */
+/* Held around all that follows but what says otherwise; one call is under way at a time. */
 void vb_cm_lock(void);
 void vb_cm_unlock(void);
 
@@ -21,9 +21,12 @@ int64_t vb_cm_session(char *why, size_t why_size);
 
 /* Whether the broker of the connection has not ended. */
 bool vb_cm_is_alive(void);
+/* Whether it was alive a moment ago. Without the lock. */
+bool vb_cm_was_alive(void);
 
 /* Whether an event of the broker with @number is one of the broker that serves now, to which it
- * connects where that of the connection has ended. A process without a connection believes it. */
+ * connects where that of the connection has ended. A process without a connection believes it. It
+ * takes the lock itself, where it needs it. */
 bool vb_cm_is_of_broker(uint64_t number);
 
 /* A number for the next command, which no other command of any process has. */

@@ -14,7 +14,7 @@
 
 /* Calls that come after less than this are of a program that makes more of them. */
 #define CALLS_NS VB_MSEC
-/* Rounds of sending and receiving in one go: what this host sends itself comes at once. */
+/* Rounds of sending in one go, each as much as QP1 has room for. */
 #define PUMP_ROUNDS 64
 
 static void take_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, uint32_t len,
@@ -30,7 +30,7 @@ static void take_mad(void *ctx, const struct vb_path *path, const uint8_t *mad, 
 		vb_ucma_handle_mad(b->cm->ucma, path, mad, now);
 }
 
-/* Sends what there is to send, takes what came of it, and tells who has events. */
+/* Sends what there is to send, and tells who has events. */
 static void cm_pump(struct vb_broker *b, vb_time now)
 {
 	struct vb_cm_host *cm = b->cm;
@@ -47,7 +47,7 @@ static void cm_pump(struct vb_broker *b, vb_time now)
 		}
 		if (!cnt)
 			break;
-		vb_gsi_step(cm->gsi, now);
+		vb_gsi_flush(cm->gsi, now);
 	}
 	vb_cm_tell(cm);
 }

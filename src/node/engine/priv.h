@@ -308,6 +308,8 @@ void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m);
 uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
 /* run.c: sends what waits for company: doorbells, and answers for a reply. */
 void vb_engine_send_rest(struct vb_engine *e);
+/* Sends what there is, and does nothing else of a step. */
+void vb_engine_send(struct vb_engine *e, vb_time now);
 /* run.c: when the engine next has work that no packet announces, or VB_NEVER; timers of the
  * HCA may be late by @leeway. */
 vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);

@@ -285,6 +285,12 @@ void vb_engine_send_rest(struct vb_engine *e)
 		(void)transmit_packets(e, vb_engine_now());
 }
 
+void vb_engine_send(struct vb_engine *e, vb_time now)
+{
+	vb_engine_runs(e, now);
+	(void)transmit_packets(e, now);
+}
+
 void vb_engine_flush(struct vb_engine *e)
 {
 	vb_engine_progress(e);

@@ -19,7 +19,7 @@
 #define GSI_MESSAGE (VB_GRH_LEN + VB_GSI_MESSAGE_MAX)
 /* Messages longer than a MAD that wait to be sent, of all ports. */
 #define GSI_LONG_SENDS 8u
-/* Steps in a row while there are packets: the broker has others to serve. */
+/* Steps in a row while packets are known to wait: the broker has others to serve. */
 #define GSI_STEPS_MAX 8
 #define GSI_HOP_LIMIT 64
 
@@ -214,10 +214,9 @@ static void take_mad(struct vb_gsi *g, const struct vb_wc *wc, vb_time now)
 	post_buffer(g, wc->wr_id);
 }
 
-static uint32_t take_completions(struct vb_gsi *g, vb_time now)
+static void take_completions(struct vb_gsi *g, vb_time now)
 {
 	struct vb_wc wc;
-	uint32_t cnt = 0;
 
 	while (vb_cq_poll(g->cq, &wc, 1) == 1) {
 		if (wc.wr_id >= GSI_RECVS) {
@@ -225,21 +224,26 @@ static uint32_t take_completions(struct vb_gsi *g, vb_time now)
 				g->is_sending[wc.wr_id - GSI_RECVS] = false;
 			continue;
 		}
-		cnt++;
 		/* Of a port that is gone, or whose queue ended: nothing else posts receives. */
 		take_mad(g, &wc, now);
 	}
-	return cnt;
 }
 
+/* Packets that nobody knows of make the socket readable: an empty one is not looked at. */
 void vb_gsi_step(struct vb_gsi *g, vb_time now)
 {
 	for (int i = 0; i < GSI_STEPS_MAX; i++) {
-		uint32_t packets = vb_engine_step(g->engine, now);
-
-		if (!take_completions(g, now) && !packets)
+		(void)vb_engine_step(g->engine, now);
+		take_completions(g, now);
+		if (!g->engine->rx_more)
 			break;
 	}
+}
+
+void vb_gsi_flush(struct vb_gsi *g, vb_time now)
+{
+	vb_engine_send(g->engine, now);
+	take_completions(g, now);
 }
 
 vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now)

@@ -34,6 +34,8 @@ void vb_gsi_follow(struct vb_gsi *g);
 
 /* Receives, calls the handler for each MAD, and sends. */
 void vb_gsi_step(struct vb_gsi *g, vb_time now);
+/* Sends what is queued, and looks for nothing. */
+void vb_gsi_flush(struct vb_gsi *g, vb_time now);
 /* When the next step is due without a packet, or VB_NEVER. */
 vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now);
 
@@ -41,7 +43,7 @@ vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now);
 bool vb_gsi_has_room(const struct vb_gsi *g);
 /*
  * Queues @mad from QP1 of HCA port path->port to QP1 of path->dgid, with zeros behind it up to @len
- * bytes, which are a multiple of 4; the next step sends it.
+ * bytes, which are a multiple of 4; the next step or flush sends it.
  * -ENODEV: there is no such port; -EAGAIN: no room; -EMSGSIZE: more than the port's MTU.
  */
 int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
