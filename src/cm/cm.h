@@ -239,14 +239,19 @@ struct vb_cm_saved {
 	struct vb_cm_qp qp;
 };
 void vb_cm_conn_save(const struct vb_cm_conn *c, struct vb_cm_saved *s);
+/* The REP that waits for its RTU, VB_MAD_LEN bytes, which outlives the machine too; NULL: none
+ * does. */
+const uint8_t *vb_cm_conn_rep(const struct vb_cm_conn *c);
 /*
- * Makes an object that goes on from @s, which nobody need have written truly. A connection that was
- * established, or was ending, is so again; the peer of one that was being made hears that it was
- * given up, or repeats its request. 0; -ECONNRESET: it was being made, and *out is an object that
- * can be destroyed or, when it is idle, used again; -EINVAL: @s is no object's; -ENOMEM. CMP-51
+ * Makes an object that goes on from @s and @rep, which nobody need have written truly. A connection
+ * that was established, or was ending, is so again. One that had sent its REP sends it again, for
+ * its peer may have established it; without @rep, and in all other states, the peer of one that was
+ * being made hears that it was given up, or repeats its request. 0; -ECONNRESET: it was being made,
+ * and *out is an object that can be destroyed or, when it is idle, used again; -EINVAL: @s is no
+ * object's; -ENOMEM. CMP-51
  */
-int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *s, vb_time now,
-		       struct vb_cm_conn **out);
+int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *s,
+		       const uint8_t rep[VB_MAD_LEN], vb_time now, struct vb_cm_conn **out);
 
 /* The ACK timeout of a QP whose peer needs up to 4.096 us * 2^@ack_delay to acknowledge and whose
  * packets live 4.096 us * 2^@lifetime. CMP-10 */

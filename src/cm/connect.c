@@ -362,14 +362,14 @@ int vb_cm_ready(struct vb_cm_conn *c, const struct vb_cm_private *p)
 	return 0;
 }
 
-static bool waits_for_rtu(const struct vb_cm_conn *c)
+bool vb_cm_waits_for_rtu(const struct vb_cm_conn *c)
 {
 	return c->state == VB_CM_STATE_REP_SENT || c->state == VB_CM_STATE_MRA_REP_RCVD;
 }
 
 void vb_cm_on_rtu(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m)
 {
-	if (!waits_for_rtu(c)) {
+	if (!vb_cm_waits_for_rtu(c)) {
 		vb_cm_duplicate(c, VB_CM_RTU);
 		return;
 	}
@@ -383,7 +383,7 @@ int vb_cm_establish(struct vb_cm_conn *c)
 {
 	if (c->state == VB_CM_STATE_ESTABLISHED)
 		return -EISCONN;
-	if (!waits_for_rtu(c))
+	if (!vb_cm_waits_for_rtu(c))
 		return -EINVAL;
 	vb_cm_stop_request(c);
 	vb_cm_state_set(c, VB_CM_STATE_ESTABLISHED);

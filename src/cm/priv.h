@@ -180,6 +180,8 @@ void vb_cm_on_drep(struct vb_cm_conn *c, const struct vb_path *path, const struc
 		   vb_time now);
 void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
 void vb_cm_on_sidr_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
+/* It has sent its REP. */
+bool vb_cm_waits_for_rtu(const struct vb_cm_conn *c);
 /* Sends a REJ of @m to a sender that has no connection here. */
 void vb_cm_reject_stray(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
 			enum vb_cm_about about, uint16_t reason);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections that outlive the machine: what of an object is written down, and an object that goes
- * on from it. One that was being made is idle again, for its peer has an answer to nobody. CMP-51
+ * on from it. One that was being made is idle again, for its peer has an answer to nobody; but one
+ * whose REP was sent may be established at the peer, so the REP is repeated and draws the RTU, or a
+ * REJ. CMP-51
  */
 #include "base/assert.h"
 #include "cm/priv.h"
@@ -21,6 +23,11 @@ void vb_cm_conn_save(const struct vb_cm_conn *c, struct vb_cm_saved *s)
 				  .qp = c->qp,
 				  .retries = c->retries,
 				  .wait_ns = c->wait_ns};
+}
+
+const uint8_t *vb_cm_conn_rep(const struct vb_cm_conn *c)
+{
+	return vb_cm_waits_for_rtu(c) ? c->request : NULL;
 }
 
 /* The communication ID that it had. */
@@ -79,8 +86,22 @@ static void answer_restore(struct vb_cm_conn *c, uint16_t attr)
 	c->answer_sent_once = true;
 }
 
-int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *s, vb_time now,
-		       struct vb_cm_conn **out)
+/* False: @rep is none of @c's. */
+static bool rep_restore(struct vb_cm_conn *c, const uint8_t *rep, vb_time now)
+{
+	struct vb_cm_msg m;
+
+	if (!rep || vb_cm_msg_parse(&m, rep) || m.attr != VB_CM_REP || m.local_id != c->local_id ||
+	    m.remote_id != c->remote_id)
+		return false;
+	c->state = VB_CM_STATE_REP_SENT;
+	peer_index(c);
+	vb_cm_send_request(c, &m, now);
+	return true;
+}
+
+int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *s,
+		       const uint8_t rep[VB_MAD_LEN], vb_time now, struct vb_cm_conn **out)
 {
 	struct vb_cm_conn *c;
 	int err;
@@ -119,6 +140,12 @@ int vb_cm_conn_restore(struct vb_cm *cm, void *owner, const struct vb_cm_saved *
 	case VB_CM_STATE_DREQ_RCVD:
 		peer_index(c);
 		return 0;
+	case VB_CM_STATE_REP_SENT:
+	case VB_CM_STATE_MRA_REP_RCVD:
+		if (rep_restore(c, rep, now))
+			return 0;
+		vb_cm_peer_tell(c, now);
+		return -ECONNRESET;
 	default:
 		vb_cm_peer_tell(c, now);
 		return -ECONNRESET;

@@ -140,6 +140,8 @@ struct vb_ucma_id {
 	bool reuses, af_only, af_only_set, tos_set, ack_timeout_set;
 	bool is_passive;
 	bool is_lost; /* its request was an earlier process's; UNREACHABLE when it is accepted */
+	/* Its REP was an earlier process's; a peer that has not established it says REJ. */
+	bool is_resumed;
 	uint8_t tos, ack_timeout;
 	struct vb_ucma_addr src, dst;
 	struct vb_ucma_local at;

@@ -295,8 +295,14 @@ static void on_rep(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 
 static void on_rej(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 {
-	struct vb_ucma_event *e = vb_ucma_event_add(id, VB_UCMA_EV_REJECTED, ev->msg.rej.reason);
+	struct vb_ucma_event *e;
 
+	/* Nobody has refused it: it was being made when the process before ended. CMP-51 */
+	if (id->is_resumed) {
+		(void)vb_ucma_event_add(id, VB_UCMA_EV_UNREACHABLE, VB_UCMA_ETIMEDOUT);
+		return;
+	}
+	e = vb_ucma_event_add(id, VB_UCMA_EV_REJECTED, ev->msg.rej.reason);
 	if (e)
 		private_fill(&e->reply.conn, &ev->msg);
 }
@@ -340,6 +346,7 @@ static void on_message(struct vb_ucma_id *id, const struct vb_cm_event *ev)
 		on_rep(id, ev);
 		break;
 	case VB_CM_RTU:
+		id->is_resumed = false;
 		(void)vb_ucma_event_add(id, VB_UCMA_EV_ESTABLISHED, 0);
 		break;
 	case VB_CM_REJ:
@@ -396,6 +403,7 @@ void vb_ucma_on_event(struct vb_ucma *u, const struct vb_cm_event *ev, vb_time n
 		on_message(id, ev);
 		break;
 	case VB_CM_EVENT_ESTABLISHED:
+		id->is_resumed = false;
 		(void)vb_ucma_event_add(id, VB_UCMA_EV_ESTABLISHED, 0);
 		break;
 	case VB_CM_EVENT_UNREACHABLE:

@@ -2,8 +2,8 @@
 /*
  * Machines of programs' connections that are killed between any two steps, and inside one, before
  * what it changed is kept. The next one goes on from the records: established connections, and all
- * that no peer takes part in, stand as before; what was being made ends with UNREACHABLE; a request
- * that no program has seen is gone. CMP-51
+ * that no peer takes part in, stand as before; what was being made ends with UNREACHABLE, unless
+ * its REP was sent, and is sent again; a request that no program has seen is gone. CMP-51
  */
 #include "programs.h"
 
@@ -65,7 +65,8 @@ void programs_foresee(struct program_world *w, struct host *h)
 	views_take(w, h, h->kept->is_there, h->kept->view);
 }
 
-/* A peer has part in it, and no end is known. */
+/* A peer has part in it, and no end is known. One whose REP was sent goes on: it depends on its
+ * peer how it ends. */
 static bool is_being_made(const struct vb_ucma_view *v)
 {
 	switch ((enum vb_cm_state)v->cm_state) {
@@ -75,6 +76,8 @@ static bool is_being_made(const struct vb_ucma_view *v)
 	case VB_CM_STATE_DREQ_SENT:
 	case VB_CM_STATE_DREQ_RCVD:
 	case VB_CM_STATE_TIMEWAIT:
+	case VB_CM_STATE_REP_SENT:
+	case VB_CM_STATE_MRA_REP_RCVD:
 		return false;
 	default:
 		return true;
@@ -99,7 +102,9 @@ static void id_compare(struct program_world *w, struct model_id *id, const struc
 		id->is_broken = true;
 		return;
 	}
-	PROGRAM_CHECK(w, is->cm_state == was->cm_state);
+	PROGRAM_CHECK(w,
+		      is->cm_state == was->cm_state || (was->cm_state == VB_CM_STATE_MRA_REP_RCVD &&
+							is->cm_state == VB_CM_STATE_REP_SENT));
 	if (is->cm_state != VB_CM_STATE_IDLE)
 		PROGRAM_CHECK(w,
 			      is->local_qpn == was->local_qpn && is->remote_qpn == was->remote_qpn);

@@ -44,6 +44,7 @@ static struct vb_ucma_kept_id *id_record(struct vb_ucma_id *id)
 static void id_put(struct vb_ucma_id *id)
 {
 	struct vb_ucma_kept_id *to = id_record(id);
+	const uint8_t *rep;
 	struct vb_ucma_kept_id k = {
 	    .in_use = 1,
 	    .qp_type = id->qp_type,
@@ -80,6 +81,9 @@ static void id_put(struct vb_ucma_id *id)
 		return;
 	if (id->conn)
 		vb_cm_conn_save(id->conn, &k.conn);
+	rep = id->conn ? vb_cm_conn_rep(id->conn) : NULL;
+	if (rep)
+		record_put(id->u, id->u->region.kept->rep[id->number], rep, VB_MAD_LEN);
 	record_put(id->u, to, &k, sizeof k);
 }
 

@@ -56,6 +56,9 @@ struct vb_ucma_kept {
 	struct vb_ucma_kept_id id[VB_UCMA_KEPT_IDS];
 	struct vb_ucma_kept_event event[VB_UCMA_KEPT_EVENTS];
 	struct vb_ucma_kept_mc mc[VB_UCMA_KEPT_MCS];
+	/* By number of its id: the REP that waits for its RTU. It counts while id[].conn says so.
+	 */
+	uint8_t rep[VB_UCMA_KEPT_IDS][VB_MAD_LEN];
 };
 
 /* A region: @kept and @journal lie in the memory that begins at @base. */

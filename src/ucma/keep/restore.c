@@ -73,15 +73,19 @@ static void conn_lose(struct vb_ucma_id *id)
 
 static void conn_restore(struct vb_ucma_id *id, const struct vb_ucma_kept_id *k, vb_time now)
 {
+	uint8_t rep[VB_MAD_LEN];
 	int err;
 
 	if (!k->has_conn)
 		return;
-	err = vb_cm_conn_restore(id->u->cm, id, &k->conn, now, &id->conn);
+	memcpy(rep, id->u->region.kept->rep[id->number], sizeof rep);
+	err = vb_cm_conn_restore(id->u->cm, id, &k->conn, rep, now, &id->conn);
 	if (err && err != -ECONNRESET)
 		id->conn = NULL;
 	if (err)
 		conn_lose(id);
+	else
+		id->is_resumed = vb_cm_conn_rep(id->conn) != NULL;
 }
 
 /* What an id has besides its fields: port, listener, connection. */
