@@ -268,7 +268,7 @@ static int find_other(struct vb_cm_call *call, const uint8_t *body, size_t len)
  * bench/rxe.sh, cmtime: each thread slept for the other nine times for one connection. */
 static bool is_answered(const struct vb_cm_call *call, struct vb_cm_answer *answer)
 {
-	return vb_cm_was_alive() && vb_cm_ahead_answer(call, answer);
+	return vb_cm_ahead_answer(call, answer) && vb_cm_seems_alive();
 }
 
 /* Makes the call and carries out the answer. Returns what write(2) does, errno negative. */

@@ -67,7 +67,7 @@ static void hear_broker(vb_time at)
 	__atomic_store_n(&session.heard_at, at, __ATOMIC_RELAXED);
 }
 
-bool vb_cm_was_alive(void)
+static bool was_alive(void)
 {
 	uint32_t slow = __atomic_load_n(&session.slow, __ATOMIC_RELAXED);
 
@@ -88,7 +88,7 @@ static bool is_open(int fd)
  * several times in a row. */
 bool vb_cm_is_alive(void)
 {
-	if (vb_cm_was_alive())
+	if (was_alive())
 		return true;
 	if (!is_open(session.sock.fd))
 		return false;
@@ -114,6 +114,11 @@ static uint64_t broker_seen(void)
 	    __atomic_load_n(&session.seen.broker, __ATOMIC_SEQ_CST) == number)
 		return number;
 	return 0;
+}
+
+bool vb_cm_seems_alive(void)
+{
+	return was_alive() || broker_seen() != 0;
 }
 
 static void session_end(void)

@@ -21,8 +21,8 @@ int64_t vb_cm_session(char *why, size_t why_size);
 
 /* Whether the broker of the connection has not ended. */
 bool vb_cm_is_alive(void);
-/* Whether it was alive a moment ago. Without the lock. */
-bool vb_cm_was_alive(void);
+/* The same without the lock; false also where only who has it can tell. */
+bool vb_cm_seems_alive(void);
 
 /* Whether an event of the broker with @number is one of the broker that serves now, to which it
  * connects where that of the connection has ended. A process without a connection believes it. It
