@@ -29,4 +29,18 @@ static inline bool vb_pkey_passes(const uint16_t *table, uint32_t cnt, uint16_t 
 	return false;
 }
 
+/*
+ * Whoever has the @cnt entries at @table may send a packet with @pkey: that is what a switch asks
+ * where it comes in, by the table of its port, which a subnet manager makes that of the end node
+ * there. A limited member is one; a full member's key is only a full member's. Whether the receiver
+ * takes it is asked where it goes out.
+ */
+static inline bool vb_pkey_is_member(const uint16_t *table, uint32_t cnt, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		if (vb_pkey_is_valid(pkey) && (table[i] == pkey || table[i] == (pkey | 0x8000)))
+			return true;
+	return false;
+}
+
 #endif

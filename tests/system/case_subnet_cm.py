@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """RDMA CM between the nodes of an InfiniBand fabric: addresses of its table and GIDs, PathRecords and groups of a
 real OpenSM."""
+import os
 import re
 import time
 
@@ -123,6 +124,20 @@ def what_has_no_way(context):
         refused(f, SERVER_IP, "RDMA_CM_EVENT_ROUTE_ERROR, error -22")
         f.host.run([context.verbena, "fabric", "--name", "no1", "unlink", "H-0000", "1"])
         refused(f, SERVER_IP, "RDMA_CM_EVENT_ROUTE_ERROR, error -110")
+    finally:
+        f.end()
+
+
+@case("subnet.cm.partition", seconds=120)
+def nodes_without_a_common_partition(context):
+    """Two limited members have no path to each other, and each has one to the full member. FAB-51, IBT-81"""
+    conf = os.path.join(context.machine.folder, "cm.partitions")
+    with open(conf, "w", encoding="ascii") as file:
+        file.write("Default=0x7fff,defmember=limited:ALL,SELF=full;\n")
+    f = begin(context, "part1", "star:hosts=3", "-P", conf)
+    try:
+        refused(f, SERVER_IP, "RDMA_CM_EVENT_ROUTE_ERROR, error -22")
+        refused(f, "10.1.0.1", "RDMA_CM_EVENT_REJECTED, error 8")
     finally:
         f.end()
 

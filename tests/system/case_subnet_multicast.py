@@ -135,3 +135,49 @@ def members_get_one_copy(context):
         need("got" not in stranger.program.output(), stranger.program.story())
     finally:
         f.end()
+
+
+def leaves_and_spines(context, f):
+    """The ACTIVE links between switches and to hosts: (lid of the switch, its port, what is at the other end)."""
+    shown = f.host.run([context.verbena, "fabric", "show", f.name])
+    found = []
+    for head, ports in re.findall(r"^Switch (\S+ .*? lid \d+)$((?:\n  .*)+)", shown, re.M):
+        lid = int(head.rsplit(" ", 1)[1])
+        for port, peer in re.findall(r"^ +(\d+) ACTIVE .*-> (\S+) port", ports, re.M):
+            found.append((head.split()[0], lid, int(port), peer))
+    return found
+
+
+@case("subnet.multicast.many", seconds=300)
+def group_of_64_members(context):
+    """64 members: each gets one copy, and no link carries more than one in a direction. Cables of the tree are pulled
+    between switches until every member hears by another way. FAB-02, FAB-57"""
+    f = begin(context, "mc64", "clos:leaves=8,spines=4,hosts=8")
+    try:
+        nodes = [f"H-{i:04}" for i in range(64)]
+        group = f"{MGID}@{[join(f, n) for n in nodes][0]}"
+        members = [Member(context, f, n, group) for n in nodes]
+        await_tree(context, f, nodes[0], group, 1, members)
+        links = leaves_and_spines(context, f)
+        need(len(links) == 64 + 2 * 32, str(len(links)))
+        before = {link: counters(f, link[1], link[2]) for link in links}
+        send(context, f, nodes[0], group, 2)
+        for m in members:
+            m.program.wait_output("got 2\n")
+        carried = {}
+        for link in links:
+            new = growth(f, link[1], link[2], before[link])
+            carried[link] = new["PortMulticastXmitPkts"], new["PortMulticastRcvPkts"]
+        need(all(max(c) <= 1 for c in carried.values()), str(carried))
+        # One to each host's port, and a tree of the nine switches that it needs between them: eight links.
+        hosts = [c for link, c in carried.items() if link[3].startswith("H-")]
+        need(sum(c[0] for c in hosts) == 63 and sum(c[1] for c in hosts) == 1, str(hosts))
+        between = [link for link, c in carried.items() if not link[3].startswith("H-") and c[0] == 1]
+        need(len(between) == 8, str(between))
+
+        name, _, port, _ = between[0]
+        f.host.run([context.verbena, "fabric", "--name", "mc64", "unlink", name, str(port)])
+        await_tree(context, f, nodes[0], group, 4, members)
+        send_once(context, f, nodes[9], group, 5, members)
+    finally:
+        f.end()

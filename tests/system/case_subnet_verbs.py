@@ -208,8 +208,13 @@ def partitions_are_apart(context):
         server.end()
         switch = re.search(r"^Switch S-0000 .* lid (\d+)$",
                            f.host.run([context.verbena, "fabric", "show", "part"]), re.M)[1]
-        out = f.run("H-0000", "perfquery", switch, "3")
-        need(int(re.search(r"PortRcvConstraintErrors:\.*(\d+)", out)[1]) >= 8, out)
+        out = f.run("H-0000", "perfquery", switch, "2") + f.run("H-0000", "perfquery", switch, "3")
+        need(sum(int(n) for n in re.findall(r"PortXmitConstraintErrors:\.*(\d+)", out)) >= 8, out)
+        # A limited member reaches a full one, the manager's port.
+        need("NodeRecord" in f.run(SERVER, "saquery", "-N"), "saquery -N")
+        server = f.host.start(f.at("H-0000", "ibv_rc_pingpong", "-n", "10", "-p", "18999"))
+        server.wait_listen(18999)
+        f.run(SERVER, "ibv_rc_pingpong", "-n", "10", "-p", "18999", "127.0.0.1")
         f.await_log("num:259")
     finally:
         f.end()
@@ -240,4 +245,36 @@ def violations_are_counted_at_the_port(context):
         out = f.run("H-0000", "smpquery", "portinfo", str(lid_of(f, SERVER)))
         need(int(re.search(r"PkeyViolations:\.*(\d+)", out)[1]) >= 8, out)
     finally:
+        f.end()
+
+
+def counter_file(f, node, name):
+    return int(f.run(node, "cat", f"/sys/class/infiniband/verbena0/ports/1/counters/{name}"))
+
+
+@case("subnet.verbs.counter_files", seconds=120)
+def counters_as_files(context):
+    """ports/1/counters says what perfquery says, of data as well, also after it was cleared. LNK-38, LNK-39"""
+    f = begin(context, "files")
+    # The tree of a node is there while a program is: its files follow within a second.
+    stay = f.host.start(f.at(SERVER, "sleep", "100"))
+    try:
+        def await_file(name, good):
+            end = time.monotonic() + 20
+            while not good(counter_file(f, SERVER, name)):
+                need(time.monotonic() < end, f"{name}: {counter_file(f, SERVER, name)}")
+                time.sleep(0.05)
+
+        both(f, "ibv_uc_pingpong", "-n", "500", "-s", "1024")
+        await_file("port_xmit_packets", lambda n: n >= 500)
+        await_file("port_rcv_data", lambda n: n >= 500 * words(1024))
+        lid = lid_of(f, SERVER)
+        f.host.run([context.verbena, "fabric", "--name", "files", "error", SERVER, "1", "SymbolErrorCounter=12"])
+        await_file("symbol_error", lambda n: n == 12)
+        f.run("H-0000", "perfquery", "-x", "-R", str(lid), "1")
+        f.run("H-0000", "perfquery", "-R", str(lid), "1")
+        await_file("symbol_error", lambda n: n == 0)
+        await_file("port_xmit_packets", lambda n: n < 100)
+    finally:
+        stay.end()
         f.end()

@@ -208,13 +208,18 @@ static void walk__ends_where_partitions_bar_it(void **state)
 	expect_end(VB_IB_ARRIVES, B1, 3); /* nobody looks */
 	port(S1)->enforces_in = true;
 	expect_end(VB_IB_BARRED_IN, S1, 1);
-	port(S1)->pkey[5] = 0x0001;
+	port(S1)->pkey[5] = 0x8001;
 	expect_end(VB_IB_ARRIVES, B1, 3);
-	key.pkey = 0x0001;
+	/* A limited member has no key of a full one, and sends with its own. */
+	port(S1)->pkey[5] = 0x0001;
 	expect_end(VB_IB_BARRED_IN, S1, 1);
-	port(S1)->enforces_in = false;
+	key.pkey = 0x0001;
+	expect_end(VB_IB_ARRIVES, B1, 3);
 	port(T2)->enforces_out = true;
 	expect_end(VB_IB_BARRED_OUT, T2, 2);
+	port(T2)->pkey[1] = 0x0001;
+	expect_end(VB_IB_BARRED_OUT, T2, 2);
+	port(S1)->enforces_in = false;
 	port(T2)->pkey[1] = 0x8001;
 	expect_end(VB_IB_ARRIVES, B1, 3);
 	/* The low bits 0 are no partition. */

@@ -281,10 +281,26 @@ static void pkey__at_a_switch(void **state)
 	assert_int_equal(be16_get(details + 48), LID(SWITCH_B));
 	assert_int_equal(details[50], 2);
 	repress_and_wait(LID(SWITCH_B));
+	/* Where it comes in a limited member is one as well, and a full member's key is only its
+	 * own. */
+	net.node[SWITCH_B].sma.port[2].pkey[0] = 0x7fff;
+	assert_int_equal(send_gmp(0x7fff, VB_MAD_QKEY), 0);
+	assert_int_equal(send_gmp(0xffff, VB_MAD_QKEY), -1);
+	assert_int_equal(net.node[SWITCH_B].pma.port[2].rcv_constraint_errors, 2);
+	assert_int_equal(next_trap(&notice), VB_TRAP_SWITCH_PKEY);
+	repress_and_wait(LID(SWITCH_B));
+	/* Where it goes out, two limited members do not reach each other. */
+	info_of(SWITCH_B, 1)->enforce_out = 1;
+	net.node[SWITCH_B].sma.port[1].pkey[0] = 0x7fff;
+	assert_int_equal(send_gmp(0x7fff, VB_MAD_QKEY), -1);
+	assert_int_equal(net.node[SWITCH_B].pma.port[1].xmit_constraint_errors, 1);
+	assert_int_equal(next_trap(&notice), VB_TRAP_SWITCH_PKEY);
+	repress_and_wait(LID(SWITCH_B));
+	net.node[SWITCH_B].sma.port[1].pkey[0] = 0xffff;
 	info_of(SWITCH_B, 2)->enforce_in = 0;
 	info_of(SWITCH_B, 1)->enforce_out = 1;
 	assert_int_equal(send_gmp(0x9234, VB_MAD_QKEY), -1);
-	assert_int_equal(net.node[SWITCH_B].pma.port[1].xmit_constraint_errors, 1);
+	assert_int_equal(net.node[SWITCH_B].pma.port[1].xmit_constraint_errors, 2);
 	assert_int_equal(next_trap(&notice), VB_TRAP_SWITCH_PKEY);
 	assert_int_equal(details[50], 1);
 	/* SMPs are of no partition. */

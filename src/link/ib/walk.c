@@ -49,7 +49,7 @@ struct vb_ib_branch vb_ib_cross(const struct vb_ib_map *m, const struct vb_ib_ke
 		return (struct vb_ib_branch){{VB_IB_NOWHERE, VB_IB_NOWHERE}, VB_IB_BARRED_OUT, out};
 	if (!ports[peer].may_receive)
 		return (struct vb_ib_branch){{out, VB_IB_NOWHERE}, VB_IB_RECEIVED_NOT, peer};
-	if (ports[peer].enforces_in && !vb_pkey_passes(ports[peer].pkey, VB_IB_PKEYS, key->pkey))
+	if (ports[peer].enforces_in && !vb_pkey_is_member(ports[peer].pkey, VB_IB_PKEYS, key->pkey))
 		return (struct vb_ib_branch){{out, peer}, VB_IB_BARRED_IN, peer};
 	return (struct vb_ib_branch){{out, peer}, VB_IB_PASSES, peer};
 }

@@ -90,7 +90,7 @@ bool vb_subnet_bars(struct vb_subnet *s, const struct vb_subnet_mad *m, struct v
 
 	if (m->on_qp0 || !vb_subnet_is_switch(s, at.node) ||
 	    !(is_out ? p->info.enforce_out : p->info.enforce_in) ||
-	    vb_pkey_passes(p->pkey, VB_SUBNET_PKEYS, m->pkey))
+	    (is_out ? vb_pkey_passes : vb_pkey_is_member)(p->pkey, VB_SUBNET_PKEYS, m->pkey))
 		return false;
 	*(is_out ? &c->xmit_constraint_errors : &c->rcv_constraint_errors) += 1;
 	raise_for_mad(s, m, at, VB_TRAP_SWITCH_PKEY, now);

@@ -145,6 +145,7 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 	vb_list_init(&d->users);
 	vb_list_init(&d->seats);
 	vb_list_init(&d->cms);
+	d->counters_due = VB_NEVER;
 	vb_list_init(&d->gone);
 	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	rc = d->epoll_fd < 0 ? -errno : listen_begin(d);
@@ -220,6 +221,8 @@ static int seat_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 			return rc;
 		}
 		vb_list_append(&d->seats, &s->node);
+		vb_subnet_counter_files_make(d, s);
+		d->counters_due = vb_time_min(d->counters_due, vb_broker_clock());
 	}
 	s->conn_cnt++;
 	seat_leave(d, c->seat);
@@ -401,7 +404,10 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 	while (!d->is_ending) {
 		struct epoll_event e[EVENTS];
 		vb_time due = vb_time_min(vb_subnet_due(d), vb_subnet_adapter_due(d));
-		int n = epoll_wait(d->epoll_fd, e, EVENTS, wait_ms(due));
+		int n;
+
+		due = vb_time_min(due, d->counters_due);
+		n = epoll_wait(d->epoll_fd, e, EVENTS, wait_ms(due));
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -409,6 +415,7 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 			watch_event(d, e[i].data.ptr, e[i].events);
 		vb_subnet_move(d, vb_broker_clock());
 		vb_subnet_adapter_step(d, vb_broker_clock());
+		vb_subnet_counter_files_step(d, vb_broker_clock());
 		gone_free(d);
 	}
 	return 0;

@@ -18,6 +18,8 @@ struct vb_subnet_adapter;
 struct vb_subnet_addresses;
 struct vb_subnet_cm;
 
+#define VB_SUBNET_COUNTER_FILES 21
+
 enum vb_watch_kind {
 	VB_WATCH_LISTEN,
 	VB_WATCH_SIGNAL,
@@ -61,6 +63,8 @@ struct vb_subnet_seat {
 	/* The device table of its programs; NULL: none has asked for the adapter. */
 	struct vb_host_memory *host;
 	int host_fd;
+	/* By port: what the files of its counters say. */
+	uint64_t shown[VB_HCA_PORTS_MAX + 1][VB_SUBNET_COUNTER_FILES];
 };
 
 struct vb_subnet_conn {
@@ -90,6 +94,7 @@ struct vb_subnet_daemon {
 	struct vb_subnet_page *pages;
 	bool page_used[VB_SUBNET_PAGES];
 	int pages_fd;
+	vb_time counters_due; /* when the files of counters are written again */
 	bool is_ending;
 	uint8_t *told; /* states of links that watchers know; NULL: there has been none */
 	struct vb_subnet_adapter *adapter;     /* NULL: no program has asked for it */

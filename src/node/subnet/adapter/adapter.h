@@ -55,6 +55,10 @@ uint32_t vb_subnet_map_port(const struct vb_subnet_adapter *a, struct vb_subnet_
 /* count.c: adds what programs have sent to the counters of the ports, of @node at least. */
 void vb_subnet_count(struct vb_subnet_daemon *d, uint32_t node);
 
+/* counter_files.c: makes the files of counters in the tree of @s; writes them when they are due. */
+void vb_subnet_counter_files_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *s);
+void vb_subnet_counter_files_step(struct vb_subnet_daemon *d, vb_time now);
+
 /* table.c: writes the ports of @node into the device table @table, of programs there, which counts
  * what @changes says. True: it has changed. */
 bool vb_subnet_table_write(struct vb_subnet_daemon *d, uint32_t node, uint32_t changes,
