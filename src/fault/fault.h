@@ -48,9 +48,10 @@ const char *vb_fault_kind_name(enum vb_fault_kind kind);
 
 /* What has become of a packet, for captures: bits (1 << enum vb_fault_kind), and these. */
 enum vb_fault_mark {
-	VB_FAULT_MARK_DROPPED = 1 << 9, /* it went no further */
-	VB_FAULT_MARK_COPY = 1 << 10,   /* it is the second one */
-	VB_FAULT_MARK_FULL = 1 << 11,   /* what holds packets back had no room for it */
+	VB_FAULT_MARK_DROPPED = 1 << VB_FAULT_KIND_CNT, /* it went no further */
+	VB_FAULT_MARK_COPY = 2 << VB_FAULT_KIND_CNT,    /* it is the second one */
+	VB_FAULT_MARK_FULL =
+	    4 << VB_FAULT_KIND_CNT, /* the queue that holds packets back was full */
 };
 
 enum vb_fault_dir { VB_FAULT_TX = 1, VB_FAULT_RX = 2 };

@@ -473,6 +473,28 @@ static const char *find_char(const char *at, const char *end, char c)
 	return q ? q : end;
 }
 
+static void text_append(char *to, size_t size, const char *word)
+{
+	size_t at = strlen(to), len = strlen(word);
+
+	if (len >= size - at)
+		len = size - at - 1;
+	memcpy(to + at, word, len);
+	to[at + len] = '\0';
+}
+
+static int fail_unknown(struct parser *p, const char *at)
+{
+	char text[sizeof p->err->text] = "unknown fault; there are";
+
+	for (int k = 0; k < VB_FAULT_KIND_CNT; k++) {
+		text_append(text, sizeof text, " ");
+		text_append(text, sizeof text, kind_name[k]);
+	}
+	text_append(text, sizeof text, ", each with =VALUE");
+	return fail_at(p, at, text);
+}
+
 static int read_rule(struct parser *p, const char *end, struct vb_fault_rule *r)
 {
 	const char *name = p->at, *eq;
@@ -494,9 +516,7 @@ static int read_rule(struct parser *p, const char *end, struct vb_fault_rule *r)
 					    memcmp(kind_name[kind], name, (size_t)(eq - name))))
 		kind++;
 	if (kind == VB_FAULT_KIND_CNT)
-		return fail_at(p, name,
-			       "unknown fault; there are loss burst reorder dup delay corrupt ecn "
-			       "blackout queue, each with =VALUE");
+		return fail_unknown(p, name);
 	if (eq == p->end)
 		return fail_at(p, eq, "expected = and a value");
 	r->kind = (enum vb_fault_kind)kind;
