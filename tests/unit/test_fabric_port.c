@@ -189,6 +189,34 @@ static void weights__share_what_strict_priorities_leave(void **state)
 	vb_frame_pool_destroy(&w.pool);
 }
 
+/* A priority that had nothing to send begins with one turn, and not with those that it left. */
+static void weights__idle_turns_are_not_saved(void **state)
+{
+	static struct world w;
+	static const struct vb_schedule schedule = {.weight = {[0] = 40, [1] = 40}};
+	uint32_t row = 0, most = 0;
+
+	(void)state;
+	world_open(&w, 100);
+	w.port.schedule = &schedule;
+	w.port.weighted = true;
+	for (uint32_t i = 0; i < 60; i++)
+		(void)put(&w, 1, 1000, 0);
+	(void)put(&w, 0, 1000, 0);
+	for (uint32_t i = 0; i < 20; i++) /* its only frame is among these */
+		assert_non_null(vb_port_poll_transmit(&w.port, 0));
+	assert_int_equal(w.port.waiting, 1 << 1);
+	for (uint32_t i = 0; i < 60; i++)
+		(void)put(&w, 0, 1000, 0);
+	for (struct vb_frame *f; (f = vb_port_poll_transmit(&w.port, 0)) && w.port.waiting == 3;) {
+		row = f->prio == 0 ? row + 1 : 0;
+		most = row > most ? row : most;
+	}
+	/* A turn is 40 * 256 bytes, and a part of a frame may be left of the one before. */
+	assert_uint_in_range(most, 10, 11);
+	vb_frame_pool_destroy(&w.pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +225,7 @@ int main(void)
 	    cmocka_unit_test(serialise__keeps_the_fraction),
 	    cmocka_unit_test(wake__lists_a_port_once),
 	    cmocka_unit_test(weights__share_what_strict_priorities_leave),
+	    cmocka_unit_test(weights__idle_turns_are_not_saved),
 	    cmocka_unit_test(pause__goes_before_data_and_holds_the_other_end),
 	};
 
