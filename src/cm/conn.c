@@ -88,6 +88,15 @@ void vb_cm_conn_free(struct vb_cm_conn *c)
 	cm->cfg.free(cm->cfg.alloc_ctx, c);
 }
 
+void vb_cm_stop_request(struct vb_cm_conn *c)
+{
+	c->request_due = false;
+	if (!c->answer_due)
+		vb_list_remove(&c->tx);
+	VB_ASSERT_ALL(vb_list_is_empty(&c->tx) == !c->answer_due);
+	vb_heap_set(&c->cm->timers, &c->timer, VB_NEVER);
+}
+
 /* The peer is forgotten: what it sends from now on is new. */
 static void peer_forget(struct vb_cm_conn *c)
 {
@@ -114,71 +123,6 @@ void vb_cm_timewait(struct vb_cm_conn *c, vb_time now)
 	peer_forget(c);
 	vb_cm_state_set(c, VB_CM_STATE_TIMEWAIT);
 	vb_heap_set(&c->cm->timers, &c->timer, vb_time_after(now, vb_cm_span(c->qp.ack_timeout)));
-}
-
-void vb_cm_peer_tell(struct vb_cm_conn *c, vb_time now)
-{
-	uint8_t guid[VB_CM_GUID_INFO_LEN];
-	const struct vb_cm_private info = {guid, sizeof guid};
-
-	switch (c->state) {
-	case VB_CM_STATE_REQ_SENT:
-	case VB_CM_STATE_MRA_REQ_RCVD:
-		/* The GUID tells the peer, which may not know our ID yet, which REQ this is about.
-		 */
-		vb_cm_info_put_guid(guid, c->local_guid);
-		vb_cm_reject_send(c, VB_CM_ABOUT_REQ, VB_CM_REJ_TIMEOUT, &info, NULL);
-		vb_cm_conn_reset(c);
-		break;
-	case VB_CM_STATE_REQ_RCVD:
-	case VB_CM_STATE_MRA_REQ_SENT:
-		vb_cm_reject_send(c, VB_CM_ABOUT_REQ, VB_CM_REJ_CONSUMER, NULL, NULL);
-		vb_cm_conn_reset(c);
-		break;
-	case VB_CM_STATE_REP_SENT:
-	case VB_CM_STATE_MRA_REP_RCVD:
-		vb_cm_reject_send(c, VB_CM_ABOUT_OTHER, VB_CM_REJ_CONSUMER, NULL, NULL);
-		vb_cm_conn_reset(c);
-		break;
-	case VB_CM_STATE_REP_RCVD:
-	case VB_CM_STATE_MRA_REP_SENT:
-		vb_cm_reject_send(c, VB_CM_ABOUT_REP, VB_CM_REJ_CONSUMER, NULL, NULL);
-		vb_cm_timewait(c, now);
-		break;
-	case VB_CM_STATE_ESTABLISHED:
-		c->retries = 0;
-		vb_cm_dreq_send(c, NULL, now);
-		break;
-	case VB_CM_STATE_DREQ_RCVD:
-		(void)vb_cm_disconnect(c, NULL, now);
-		break;
-	case VB_CM_STATE_SIDR_REQ_RCVD:
-		(void)vb_cm_sidr_reply(c, &(struct vb_cm_sidr_reply){.status = VB_CM_SIDR_REJECT});
-		break;
-	case VB_CM_STATE_SIDR_REQ_SENT:
-		vb_cm_conn_reset(c);
-		break;
-	case VB_CM_STATE_LISTEN:
-	case VB_CM_STATE_IDLE:
-	case VB_CM_STATE_DREQ_SENT:
-	case VB_CM_STATE_TIMEWAIT:
-	case VB_CM_STATE_CNT:
-		break;
-	}
-}
-
-void vb_cm_conn_destroy(struct vb_cm_conn *c, vb_time now)
-{
-	assert(!c->is_orphan);
-	vb_cm_peer_tell(c, now);
-	vb_cm_events_drop(c);
-	c->owner = NULL;
-	c->is_orphan = true;
-	/* An orphan has something to say, or a timer, or it is never freed. */
-	VB_ASSERT_ALL(c->state == VB_CM_STATE_LISTEN || c->state == VB_CM_STATE_IDLE ||
-		      c->timer.pos != 0);
-	if (c->state == VB_CM_STATE_LISTEN || (c->state == VB_CM_STATE_IDLE && !c->answer_due))
-		vb_cm_conn_free(c);
 }
 
 int vb_cm_listen(struct vb_cm_conn *c, uint64_t service_id)

@@ -57,15 +57,6 @@ void vb_cm_send_request(struct vb_cm_conn *c, struct vb_cm_msg *m, vb_time now)
 	wait_begin(c, now);
 }
 
-void vb_cm_stop_request(struct vb_cm_conn *c)
-{
-	c->request_due = false;
-	if (!c->answer_due)
-		vb_list_remove(&c->tx);
-	VB_ASSERT_ALL(vb_list_is_empty(&c->tx) == !c->answer_due);
-	vb_heap_set(&c->cm->timers, &c->timer, VB_NEVER);
-}
-
 /* It waits for an answer. */
 static bool waits_for_answer(const struct vb_cm_conn *c)
 {

@@ -191,7 +191,7 @@ struct vb_ucma {
 	uint8_t event_used[VB_UCMA_KEPT_EVENTS], mc_used[VB_UCMA_KEPT_MCS];
 };
 
-/* ucma.c */
+/* memory.c */
 void *vb_ucma_alloc(struct vb_ucma *u, size_t size); /* zeroed, or NULL */
 void vb_ucma_free(struct vb_ucma *u, void *p);
 

@@ -5,16 +5,6 @@
 
 #include <errno.h>
 
-void *vb_ucma_alloc(struct vb_ucma *u, size_t size)
-{
-	return u->cfg.cm.alloc(u->cfg.cm.alloc_ctx, size);
-}
-
-void vb_ucma_free(struct vb_ucma *u, void *p)
-{
-	u->cfg.cm.free(u->cfg.cm.alloc_ctx, p);
-}
-
 int vb_ucma_create(struct vb_ucma **out, const struct vb_ucma_config *cfg)
 {
 	struct vb_ucma *u;

@@ -72,8 +72,8 @@ FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 15
 # Folders whose object files call each other in a circle. All others have none; none is added here.
 CIRCLES = {
-    "calls/verbs", "cm", "cmd/doctor", "cmd/explain", "cmd/sweep", "files/path", "node/broker", "node/cm", "node/engine",
-    "node/wait", "reg/csr", "ucma", "verbs/device", "verbs/memory",
+    "calls/verbs", "cmd/doctor", "cmd/explain", "cmd/sweep", "files/path", "node/broker", "node/cm", "node/engine",
+    "node/wait", "verbs/device", "verbs/memory",
     "verbs/qp", "verbs/queue",
 }
 BANNED_WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
