@@ -131,6 +131,11 @@ void vb_hca_destroy(struct vb_hca *h)
 	vb_free(h, h);
 }
 
+uint32_t vb_hca_qp_cnt(const struct vb_hca *h)
+{
+	return h->qp_cnt;
+}
+
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p)
 {
 	if (port < 1 || port > VB_HCA_PORTS_MAX)

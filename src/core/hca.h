@@ -152,6 +152,9 @@ struct vb_event {
 int vb_hca_create(struct vb_hca **out, const struct vb_hca_config *cfg, vb_time now);
 void vb_hca_destroy(struct vb_hca *h); /* and every object left in it */
 
+/* QPs that there are. */
+uint32_t vb_hca_qp_cnt(const struct vb_hca *h);
+
 /* Adds or changes port @port (1...VB_HCA_PORTS_MAX). */
 int vb_hca_set_port(struct vb_hca *h, uint8_t port, const struct vb_hca_port *p);
 /* The addresses of this host have changed: the paths of all connected QPs say anew whether their

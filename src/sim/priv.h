@@ -23,6 +23,9 @@ struct vb_sim_link_change {
 	bool up;
 };
 
+/* What a run brings into the cache before its turn, see look_ahead(). */
+enum vb_sim_looks { VB_SIM_LOOKS_AT_NOTHING, VB_SIM_LOOKS_AT_PACKETS, VB_SIM_LOOKS_AT_PORTS };
+
 struct vb_sim {
 	struct vb_sim_config cfg;
 	struct vb_sim_app app;
@@ -47,6 +50,7 @@ struct vb_sim {
 	struct vb_trace link_trace; /* of changes of cables */
 	struct vb_sim_link_change *change;
 	uint32_t change_cnt;
+	enum vb_sim_looks looks;
 	bool stop;
 	uint64_t hops, event_cnt;
 	struct vb_digest digest;

@@ -75,6 +75,31 @@ static void rate__is_kept(void **state)
 	}
 }
 
+/* What a packet's time has of a nanosecond is carried to the next one: the mean is exact. */
+static void rate__to_the_nanosecond(void **state)
+{
+	const uint32_t kbps = 7001;
+	struct vb_qp *qp = open_qp(VB_QPT_UC);
+	uint64_t before = 0;
+	uint32_t cnt = 0;
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, kbps, 1, env.now), 0);
+	post_writes(qp);
+	do {
+		uint32_t bytes = sent_now();
+
+		if (!bytes)
+			continue;
+		assert_int_equal(b.cnt, 1);
+		assert_int_equal(env.now - START, before * 8000000 / kbps);
+		before += bytes;
+		cnt++;
+	} while (wait_timer());
+	assert_int_equal(cnt, 4 * WRITES);
+	env_close(&env);
+}
+
 static void rate__after_a_pause(void **state)
 {
 	struct vb_qp *qp = open_qp(VB_QPT_UC);
@@ -265,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(rate__is_kept),
+	    cmocka_unit_test(rate__to_the_nanosecond),
 	    cmocka_unit_test(rate__after_a_pause),
 	    cmocka_unit_test(rate__set_again),
 	    cmocka_unit_test(view__of_a_paced_qp),

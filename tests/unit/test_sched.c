@@ -368,6 +368,26 @@ static void transmit__runs_out_of_segments(void **state)
 	env_close(&env);
 }
 
+/* The packets of a QP whose P_Key has left the table do not leave, nor do their segments.
+ * IBA 10.9.3 */
+static void transmit__without_a_pkey(void **state)
+{
+	struct vb_hca_port port;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_rts(&env, VB_QPT_UC, 2, 0x21);
+	port = env.cfg.port[1];
+	memset(port.pkey, 0, sizeof port.pkey);
+	assert_int_equal(vb_hca_set_port(env.hca, 1, &port), 0);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 3000), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	assert_int_equal(b.seg_cnt, 0);
+	assert_int_equal(env.counters.v[VB_COUNTER_port_xmit_constraint_errors], 3);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +401,7 @@ int main(void)
 	    cmocka_unit_test(batch__owed_after_responses),
 	    cmocka_unit_test(transmit__into_a_batch_with_little_room),
 	    cmocka_unit_test(transmit__runs_out_of_segments),
+	    cmocka_unit_test(transmit__without_a_pkey),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

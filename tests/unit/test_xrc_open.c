@@ -171,6 +171,36 @@ static void modify__through_a_handle(void **state)
 	world_close();
 }
 
+/* A question that comes once more, late, does not undo what was set after it. */
+static void modify__again_and_late(void **state)
+{
+	const uint32_t init = VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS;
+	struct vb_xrc_ask a = {.mask = VB_QP_STATE, .attr = {.qp_state = VB_QPS_RESET}};
+	struct vb_qp_attr attr;
+
+	(void)state;
+	world_open();
+	attr = w.tgt->attr;
+	(void)open_at(LEFT);
+	assert_int_equal(ask(LEFT, w.tgt->qpn, &a), 0);
+	attr.qp_state = VB_QPS_INIT;
+	attr.access = VB_ACCESS_REMOTE_READ;
+	a = (struct vb_xrc_ask){.mask = init, .attr = attr};
+	vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+	vb_xrc_ask_again(&a);
+	settle();
+	assert_int_equal(a.err, 0);
+	attr.access = VB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(vb_qp_modify(w.tgt, &attr, init, 0), 0);
+	a.err = -EINPROGRESS; /* the answer was lost */
+	vb_xrc_ask_again(&a);
+	settle();
+	assert_int_equal(a.err, 0);
+	assert_int_equal(w.tgt->attr.access, VB_ACCESS_REMOTE_WRITE);
+	vb_xrc_ask_end(&a);
+	world_close();
+}
+
 /* The target goes on, closed domain or not, and whoever opens it again has it. */
 static void destroy__by_the_maker_first(void **state)
 {
@@ -507,6 +537,7 @@ int main(void)
 	    cmocka_unit_test(open_qp__event_finds_a_full_queue),
 	    cmocka_unit_test(open_qp__no_such_target),
 	    cmocka_unit_test(modify__through_a_handle),
+	    cmocka_unit_test(modify__again_and_late),
 	    cmocka_unit_test(destroy__by_the_maker_first),
 	    cmocka_unit_test(set_owner__of_an_orphan),
 	    cmocka_unit_test(opener__is_killed),

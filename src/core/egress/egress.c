@@ -33,14 +33,12 @@ static uint32_t gso_of(const struct vb_qp *qp, const struct vb_swqe *w)
  * The first ones, which others that were owed may have left little of the quantum, go beyond its
  * end; or they wait for the next batch, and are first in it.
  */
-bool vb_egress_fits(struct vb_egress *out, struct vb_qp *qp)
+bool vb_egress_find_place(struct vb_egress *out, struct vb_qp *qp)
 {
 	bool is_first = out->b->cnt == out->from;
 	uint32_t end = out->b->cnt + out->gso;
 
-	VB_ASSERT_ALL(out->gso >= 1 && out->gso <= VB_QUANTUM_PKTS);
-	if (out->gso == 1)
-		return true;
+	VB_ASSERT_ALL(out->gso > 1 && out->gso <= VB_QUANTUM_PKTS);
 	if (is_first && end > out->stop)
 		out->stop = end;
 	qp->egress.batch = is_first && end > VB_TX_BATCH_PKTS;
@@ -67,8 +65,7 @@ static bool gso_waits(struct vb_egress_wait *wait, const struct vb_egress *out, 
 
 /* A connected QP asks for credit once a quantum, one with a destination in each WQE once a message.
  */
-bool vb_egress_is_short(struct vb_egress *out, struct vb_qp *qp, const struct vb_swqe *w,
-			vb_time now)
+bool vb_egress_ask(struct vb_egress *out, struct vb_qp *qp, const struct vb_swqe *w, vb_time now)
 {
 	const struct vb_hca_config *cfg = &qp->hca->cfg;
 

@@ -267,7 +267,8 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 {
 	const struct vb_req_hooks *hooks = qp->ops->req;
 	struct vb_sq *sq = &qp->sq;
-	struct vb_egress out = vb_egress_begin(b, stop);
+	bool is_plain = qp->gso_pkts <= 1 && !qp->hca->cfg.rx_credit;
+	struct vb_egress out = vb_egress_begin(b, stop, is_plain);
 	bool limited = vb_rate_is_limited(qp);
 
 	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
