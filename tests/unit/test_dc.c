@@ -547,46 +547,6 @@ static void dc__marks_and_cnps(void **state)
 	env_close(&env);
 }
 
-/* Of an initiator the rate is each message's: each packet of a slow one asks for its ACK, or the
- * ACK timer would fire before the last has left; of a fast one the last alone. */
-static void dci__slow_messages_ask_for_acks(void **state)
-{
-	struct vb_qp *dct, *dci;
-	struct vb_ah ah = {.pd = NULL, .path = env_path(1)};
-	struct vb_sge sge;
-	struct vb_send_wr wr = {.sge = &sge,
-				.sge_cnt = 1,
-				.opcode = VB_WR_RDMA_WRITE,
-				.remote_addr = ENV_IOVA + ENV_MEM / 2,
-				.ah = &ah,
-				.dc_key = KEY};
-
-	(void)state;
-	setup();
-	dct = target(KEY);
-	dci = initiator((struct vb_dc_init){0});
-	sge = env_sge(&env, 0, ENV_MEM / 2);
-	ah.pd = env.pd;
-	wr.rkey = vb_mr_rkey(env.mr);
-	wr.dqpn = vb_qp_number(dct);
-	for (uint32_t slow = 0; slow < 2; slow++) {
-		uint32_t asked = 0, cnt = 0;
-
-		ah.kbps = slow ? VB_RATE_KBPS_MIN : 0;
-		assert_int_equal(vb_qp_post_send(dci, &wr, env.now), 0);
-		env_tx(&env, &b);
-		for (uint32_t i = 0; i < b.cnt; i++) {
-			struct vb_hdr h = env_hdr(&b.pkt[i]);
-
-			cnt += h.opcode != VB_OPCODE_DC_CONNECT;
-			asked += h.opcode != VB_OPCODE_DC_CONNECT && h.ack_req;
-		}
-		assert_int_equal(cnt, ENV_MEM / 2 / 1024);
-		assert_int_equal(asked, slow ? cnt : 1);
-	}
-	env_close(&env);
-}
-
 /* An initiator has no receive queue, as a target has none that is its own. */
 static void post_recv__of_dc(void **state)
 {
@@ -612,7 +572,6 @@ int main(void)
 	    cmocka_unit_test(dci__wrong_key),
 	    cmocka_unit_test(dci__connections_differ),
 	    cmocka_unit_test(dci__connects_anew_from_another_address),
-	    cmocka_unit_test(dci__slow_messages_ask_for_acks),
 	    cmocka_unit_test(post_recv__of_dc),
 	    cmocka_unit_test(dct__is_full),
 	    cmocka_unit_test(dct__refusals_at_once),
