@@ -201,8 +201,6 @@ void vb_ucma_free(struct vb_ucma *u, void *p);
 int vb_ucma_addr_parse(struct vb_ucma_addr *a, const uint8_t *bytes, uint32_t len);
 /* Writes it into @room bytes, all of them; returns how many count. */
 uint16_t vb_ucma_addr_emit(const struct vb_ucma_addr *a, uint8_t *bytes, uint32_t room);
-bool vb_ucma_addr_is_any(const struct vb_ucma_addr *a); /* 0.0.0.0, ::, or none */
-bool vb_ucma_addr_is_loopback(const struct vb_ucma_addr *a);
 bool vb_ucma_addr_eq(const struct vb_ucma_addr *a, const struct vb_ucma_addr *b); /* but the port */
 struct vb_ucma_addr vb_ucma_addr_of(const struct vb_gid *g, uint16_t port);
 /* Bytes of IP in front of private data. CMP-28 */

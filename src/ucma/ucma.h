@@ -35,6 +35,9 @@ struct vb_ucma_addr {
 	uint64_t sid, sid_mask;
 };
 
+bool vb_ucma_addr_is_any(const struct vb_ucma_addr *a); /* 0.0.0.0, ::, or none */
+bool vb_ucma_addr_is_loopback(const struct vb_ucma_addr *a);
+
 /* A local end: the device that has an address. */
 struct vb_ucma_local {
 	uint8_t hca_port;      /* port of cm paths, 1... */

@@ -112,14 +112,6 @@ static socklen_t name_of(const struct vb_ucma_addr *a, uint16_t port, union name
 	return sizeof n->in6;
 }
 
-static bool is_unspecified(const struct vb_ucma_addr *a)
-{
-	static const uint8_t none[16];
-
-	return a->family == 0 || memcmp(a->gid.b, none, sizeof none) == 0 ||
-	       (vb_gid_is_ipv4(&a->gid) && memcmp(a->gid.b + 12, none, 4) == 0);
-}
-
 /* The source address of @fd, which is connected. */
 static int source_read(int fd, struct vb_ucma_addr *src)
 {
@@ -149,7 +141,7 @@ static int source_ask(struct vb_ucma_addr *src, const struct vb_ucma_addr *dst)
 	    socket(vb_gid_is_ipv4(&dst->gid) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int err = fd < 0 ? -errno : 0;
 
-	if (!err && !is_unspecified(src)) {
+	if (!err && !vb_ucma_addr_is_any(src)) {
 		socklen_t len = name_of(src, 0, &n);
 
 		err = bind(fd, &n.sa, len) ? -errno : 0;
@@ -202,7 +194,7 @@ static int route_find(void *ctx, struct vb_ucma_addr *src, const struct vb_ucma_
 		      struct vb_ucma_local *out)
 {
 	/* Groups need no route where the program says from where. */
-	bool is_chosen = vb_gid_is_multicast(&dst->gid) && !is_unspecified(src);
+	bool is_chosen = vb_gid_is_multicast(&dst->gid) && !vb_ucma_addr_is_any(src);
 	int err = is_chosen ? 0 : source_choose(src, dst);
 
 	if (err)

@@ -88,22 +88,6 @@ static const struct vb_subnet_place *port_of_address(const struct vb_subnet_daem
 	return &a->at[n - 1];
 }
 
-static bool is_loopback(const struct vb_ucma_addr *a)
-{
-	static const uint8_t one[16] = {[15] = 1};
-
-	return a->family == VB_UCMA_AF_INET ? a->gid.b[12] == 127
-					    : memcmp(a->gid.b, one, sizeof one) == 0;
-}
-
-static bool is_unspecified(const struct vb_ucma_addr *a)
-{
-	static const uint8_t none[16];
-
-	return a->family == 0 || memcmp(a->gid.b + (a->family == VB_UCMA_AF_INET ? 12 : 0), none,
-					a->family == VB_UCMA_AF_INET ? 4 : 16) == 0;
-}
-
 static struct vb_gid gid_of(struct vb_subnet_daemon *d, struct vb_subnet_place at, uint32_t index)
 {
 	const struct vb_sma_port *p = vb_subnet_sma_port(&d->subnet, at);
@@ -164,7 +148,7 @@ static int local_find(void *ctx, const struct vb_ucma_addr *a, struct vb_ucma_lo
 	const struct vb_subnet_cm *cm = ctx;
 	const struct vb_subnet_place *at;
 
-	if (is_loopback(a)) {
+	if (vb_ucma_addr_is_loopback(a)) {
 		local_fill(cm, port_choose(cm), 0, out);
 		return 0;
 	}
@@ -210,7 +194,7 @@ static int gid_find(void *ctx, const struct vb_ucma_addr *a, struct vb_gid *out)
 	const struct vb_subnet_cm *cm = ctx;
 	const struct vb_subnet_place *at;
 
-	if (is_loopback(a)) {
+	if (vb_ucma_addr_is_loopback(a)) {
 		*out = gid_of(cm->d, (struct vb_subnet_place){cm->index, port_choose(cm)}, 0);
 		return 0;
 	}
@@ -233,7 +217,7 @@ static int route_find(void *ctx, struct vb_ucma_addr *src, const struct vb_ucma_
 
 	if (err)
 		return err;
-	if (is_unspecified(src))
+	if (vb_ucma_addr_is_any(src))
 		source_fill(cm, port_choose(cm), dst, src);
 	return local_find(ctx, src, out) ? -ENODEV : 0;
 }
