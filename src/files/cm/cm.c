@@ -265,7 +265,7 @@ static int find_other(struct vb_cm_call *call, const uint8_t *body, size_t len)
 }
 
 /* While another thread makes a call, nobody waits for an answer that came along earlier.
- * bench/rxe.sh, cmtime: each thread slept for the other nine times for one connection. */
+ * cmtime made nine futex calls for one connection, and makes two. */
 static bool is_answered(const struct vb_cm_call *call, struct vb_cm_answer *answer)
 {
 	return vb_cm_ahead_answer(call, answer) && vb_cm_seems_alive();
