@@ -74,7 +74,7 @@ static int setup(void **state)
 	link = vb_link_before(NULL, &ops);
 	engine.link = &link;
 	engine.broker.host = &memory.host;
-	engine.slow = 1;
+	vb_wait_init(&engine.wait, 1, false);
 	engine.adopts = true;
 	engine.mail.fd = -1;
 	engine.broker.shm = &slot;
@@ -87,6 +87,14 @@ static int teardown(void **state)
 	env_close(&env);
 	close(link_wakes);
 	return 0;
+}
+
+/* When the engine is due, as the progress thread sees it. */
+static vb_time due_at(vb_time now)
+{
+	struct vb_wait_work work = vb_engine_work(&engine);
+
+	return vb_time_max(now, vb_wait_due(&engine.wait, &work, now, 0));
 }
 
 /* A request that was sent long ago. */
@@ -124,10 +132,10 @@ static void step__timers_wait_for_an_answer_that_is_held(void **state)
 	(void)state;
 	make_late(late);
 	assert_int_equal(env_send(&env, answers, 1, VB_WR_RDMA_WRITE, 8), 0);
-	engine.reply.score = UINT8_MAX;
+	engine.wait.reply_score = VB_WAIT_REPLY_SCORE_MIN;
 	rx_cnt = 1;
 	vb_engine_step(&engine, env.now);
-	assert_true(engine.reply.held);
+	assert_int_equal(engine.wait.held, VB_HELD_ANSWER);
 	for (int i = 0; i < 3; i++)
 		vb_engine_step(&engine, env.now);
 	assert_int_equal(sent_cnt, 1);
@@ -150,17 +158,17 @@ static void step__full_link_is_offered_it_again(void **state)
 	for (uint32_t i = 0; i < 3; i++) {
 		vb_engine_step(&engine, env.now);
 
-		vb_time due = vb_engine_due(&engine, env.now, 0);
+		vb_time due = due_at(env.now);
 
 		assert_uint_in_range(due, env.now + 1, env.now + VB_MSEC);
 		env.now = due;
-		assert_int_equal(vb_engine_due(&engine, env.now, 0), due);
+		assert_int_equal(due_at(env.now), due);
 	}
 	assert_int_equal(sent_cnt, 0);
 	link_is_full = false;
 	vb_engine_step(&engine, env.now);
 	assert_int_equal(sent_cnt, 1);
-	assert_int_equal(vb_engine_due(&engine, env.now, 0), VB_NEVER);
+	assert_int_equal(due_at(env.now), VB_NEVER);
 }
 
 /* A step that took all that it has places for leaves packets that no descriptor tells of: it is due
@@ -171,10 +179,10 @@ static void step__more_packets_are_due_at_once(void **state)
 	rx_cnt = 100 * VB_ENGINE_RX_PKTS;
 	vb_engine_step(&engine, env.now);
 	assert_true(rx_cnt > 0);
-	assert_int_equal(vb_engine_due(&engine, env.now, 0), env.now);
+	assert_int_equal(due_at(env.now), env.now);
 	rx_cnt = 0;
 	vb_engine_step(&engine, env.now);
-	assert_int_equal(vb_engine_due(&engine, env.now, 0), VB_NEVER);
+	assert_int_equal(due_at(env.now), VB_NEVER);
 }
 
 /* Whether a poll in vain, the last of so many, sleeps, each time of three: a page of this program
@@ -184,9 +192,9 @@ static bool yield_sleeps(uint32_t idle_polls)
 	struct rusage before, after;
 
 	for (int i = 0; i < 3; i++) {
-		atomic_store(&engine.idle_polls, idle_polls);
+		engine.wait.idle_polls = idle_polls;
 		getrusage(RUSAGE_THREAD, &before);
-		vb_engine_yield(&engine);
+		vb_engine_idle(&engine, vb_engine_polled(&engine, false));
 		getrusage(RUSAGE_THREAD, &after);
 		if (after.ru_nvcsw == before.ru_nvcsw)
 			return false;
@@ -198,10 +206,11 @@ static void yield__sleeps_only_where_it_is_oversubscribed(void **state)
 {
 	(void)state;
 	assert_false(yield_sleeps(100));
-	atomic_store(&engine.oversubscribed_until, vb_engine_now() + 3600 * VB_SEC);
+	engine.wait.oversubscribed_until = vb_engine_now() + 3600 * VB_SEC;
 	assert_true(yield_sleeps(100));
 	assert_false(yield_sleeps(1));
-	atomic_store(&engine.oversubscribed_until, 1); /* that was once */
+	engine.wait.oversubscribed_until = 1; /* that was once */
+	engine.wait.progress_at = vb_engine_now();
 	assert_false(yield_sleeps(100));
 }
 
@@ -209,15 +218,15 @@ static void yield__sleeps_only_where_it_is_oversubscribed(void **state)
 static void yield__once_for_a_full_receiver(void **state)
 {
 	(void)state;
-	atomic_store(&engine.held_up, true);
-	vb_engine_yield(&engine);
-	assert_false(atomic_load(&engine.held_up));
+	engine.wait.held_up = true;
+	vb_engine_idle(&engine, vb_engine_polled(&engine, false));
+	assert_false(engine.wait.held_up);
 }
 
 static void yield__a_packet_ends_the_sleep(void **state)
 {
 	(void)state;
-	atomic_store(&engine.oversubscribed_until, vb_engine_now() + 3600 * VB_SEC);
+	engine.wait.oversubscribed_until = vb_engine_now() + 3600 * VB_SEC;
 	assert_int_equal(write(link_wakes, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
 	assert_false(yield_sleeps(100));
 }
@@ -226,25 +235,25 @@ static void yield__a_packet_ends_the_sleep(void **state)
 static void progress__time_between_polls_is_no_idle_poll(void **state)
 {
 	(void)state;
-	atomic_store(&engine.idle_polls, 7);
-	engine.progress_at = vb_engine_now() - VB_SEC;
+	engine.wait.idle_polls = 7;
+	engine.wait.progress_at = vb_engine_now() - VB_SEC;
 	vb_engine_progress(&engine);
-	assert_int_equal(atomic_load(&engine.idle_polls), 0);
+	assert_int_equal(engine.wait.idle_polls, 0);
 }
 
 /* Threads that poll in turn each do something else in between, as far as can be seen. */
 static void progress__of_another_thread_is_no_idle_poll(void **state)
 {
 	(void)state;
-	engine.slow = 10000000; /* no time is long */
-	engine.poller = pthread_self();
-	engine.progress_at = vb_engine_now();
+	engine.wait.slow = 10000000; /* no time is long */
+	engine.wait.poller = (uint64_t)pthread_self();
+	engine.wait.progress_at = vb_engine_now();
 	vb_engine_progress(&engine);
 	vb_engine_progress(&engine);
-	assert_int_equal(atomic_load(&engine.idle_polls), 2);
-	engine.poller = 0;
+	assert_int_equal(engine.wait.idle_polls, 2);
+	engine.wait.poller = 0;
 	vb_engine_progress(&engine);
-	assert_int_equal(atomic_load(&engine.idle_polls), 0);
+	assert_int_equal(engine.wait.idle_polls, 0);
 }
 
 /* Who only polls gets its packet sooner when a poll looks several times. A thread that posts as
@@ -254,21 +263,22 @@ static void progress__looks_more_often_for_who_only_polls(void **state)
 	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
 
 	(void)state;
-	engine.slow = 10000000; /* no time is long */
-	engine.poller = pthread_self();
-	engine.progress_at = vb_engine_now();
+	engine.wait.slow = 10000000; /* no time is long */
+	engine.wait.poller = (uint64_t)pthread_self();
+	engine.wait.progress_at = vb_engine_now();
 	for (uint32_t polls = 0; polls < 3; polls++) {
 		vb_engine_progress(&engine);
 		assert_int_equal(looks, polls ? 4 : 1);
 	}
 	vb_engine_step(&engine, vb_engine_now());
 	assert_int_equal(looks, 0);
-	atomic_store(&engine.idle_polls, 7);
-	engine.poller = 0;
-	engine.progress_thread.kicked = true;
+	engine.wait.idle_polls = 7;
+	engine.wait.poller = 0;
+	engine.wait.kicked = true;
 	vb_engine_doorbell(&engine, qp, vb_engine_now());
-	assert_true(engine.poller == pthread_self());
+	assert_true(engine.wait.poller == (uint64_t)pthread_self());
 	engine.link->ops = &silent_ops;
+	engine.wait.is_silent = true;
 	vb_engine_progress(&engine);
 	assert_int_equal(looks, 1); /* its doorbells are looked at as often */
 }
@@ -277,20 +287,20 @@ static void progress__looks_more_often_for_who_only_polls(void **state)
 static void yield__not_after_success_or_before_sleep(void **state)
 {
 	(void)state;
-	atomic_store(&engine.in_vain, 1000);
-	atomic_store(&engine.idle_polls, 1000);
-	vb_engine_found(&engine);
-	assert_int_equal(atomic_load(&engine.in_vain), 0);
-	assert_int_equal(atomic_load(&engine.idle_polls), 0);
-	atomic_store(&engine.in_vain, 1000);
-	atomic_store(&engine.held_up, true);
-	atomic_store(&engine.oversubscribed_until, VB_NEVER);
-	engine.progress_thread.kicked = true;
+	engine.wait.in_vain = 1000;
+	engine.wait.idle_polls = 1000;
+	(void)vb_engine_polled(&engine, true);
+	assert_int_equal(engine.wait.in_vain, 0);
+	assert_int_equal(engine.wait.idle_polls, 0);
+	engine.wait.in_vain = 1000;
+	engine.wait.held_up = true;
+	engine.wait.oversubscribed_until = VB_NEVER;
+	engine.wait.kicked = true;
 	vb_engine_expect_sleep(&engine);
-	assert_int_equal(atomic_load(&engine.in_vain), 0);
-	assert_false(atomic_load(&engine.held_up));
-	assert_false(vb_engine_is_oversubscribed(&engine, 0));
-	assert_true(engine.progress_thread.handover);
+	assert_int_equal(engine.wait.in_vain, 0);
+	assert_false(engine.wait.held_up);
+	assert_false(vb_wait_is_oversubscribed(&engine.wait, 0));
+	assert_true(engine.wait.handover);
 }
 
 static void notice__the_thread_stays_parked_where_it_is_oversubscribed(void **state)
@@ -299,15 +309,16 @@ static void notice__the_thread_stays_parked_where_it_is_oversubscribed(void **st
 
 	(void)state;
 	engine.progress_thread.kick_fd = link_wakes;
-	engine.progress_thread.parked = true;
-	engine.progress_thread.wake_at = VB_NEVER;
-	engine.unsent.wr_cnt = 1;
-	atomic_store(&engine.oversubscribed_until, now + VB_SEC);
+	engine.wait.thread = VB_THREAD_PARKED;
+	engine.wait.wake_at = VB_NEVER;
+	engine.wait.held = VB_HELD_REQUESTS;
+	engine.wait.request_cnt = 1;
+	engine.wait.oversubscribed_until = now + VB_SEC;
 	vb_progress_thread_notice(&engine, now);
-	assert_false(engine.progress_thread.kicked);
-	atomic_store(&engine.oversubscribed_until, 0);
+	assert_false(engine.wait.kicked);
+	engine.wait.oversubscribed_until = 0;
 	vb_progress_thread_notice(&engine, now);
-	assert_true(engine.progress_thread.kicked);
+	assert_true(engine.wait.kicked);
 }
 
 /* A doorbell that leaves something due before the thread wakes by itself tells it so. */
@@ -317,10 +328,10 @@ static void doorbell__tells_the_progress_thread(void **state)
 
 	(void)state;
 	engine.progress_thread.kick_fd = link_wakes;
-	engine.progress_thread.wake_at = VB_NEVER;
+	engine.wait.wake_at = VB_NEVER;
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
 	vb_engine_doorbell(&engine, qp, vb_engine_now());
-	assert_true(engine.progress_thread.kicked);
+	assert_true(engine.wait.kicked);
 }
 
 /* Without acknowledgements to wait for, what is posted within 2 us of the doorbell before may leave
@@ -332,11 +343,11 @@ static void doorbell__of_a_burst(void **state)
 
 	(void)state;
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
-	engine.unsent.doorbell_at = now - 2 * VB_USEC + 1;
+	engine.wait.doorbell_at = now - 2 * VB_USEC + 1;
 	vb_engine_doorbell(&engine, qp, now);
 	assert_int_equal(sent_cnt, 0);
 	assert_int_equal(env_send(&env, qp, 2, VB_WR_RDMA_WRITE, 8), 0);
-	engine.unsent.doorbell_at = now - 2 * VB_USEC;
+	engine.wait.doorbell_at = now - 2 * VB_USEC;
 	vb_engine_doorbell(&engine, qp, now);
 	assert_int_equal(sent_cnt, 2);
 }
@@ -422,7 +433,7 @@ static void mail__more_than_a_step_takes(void **state)
 	memory.mailbox[2].sent = 70;
 	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 64);
 	assert_true(vb_engine_has_mail(&engine));
-	assert_int_equal(vb_engine_due(&engine, env.now, 0), env.now);
+	assert_int_equal(due_at(env.now), env.now);
 	assert_int_equal(vb_engine_run_xrc(&engine, env.now), 6);
 	assert_false(vb_engine_has_mail(&engine));
 	assert_int_equal(mail.answers, 70);

@@ -57,12 +57,12 @@ static int setup(void **state)
 	engine.hca = env.hca;
 	engine.link = &link;
 	engine.broker.host = &memory.host;
-	engine.slow = 1;
+	vb_wait_init(&engine.wait, 1, false);
 	engine.adopts = true;
 	engine.mail.fd = -1;
 	engine.broker.shm = &slot;
 	engine.progress_thread.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	engine.progress_thread.wake_at = VB_NEVER;
+	engine.wait.wake_at = VB_NEVER;
 	engine.ran_at = vb_engine_now();
 	packets_left = 0;
 	packet_is_event = true;
@@ -111,7 +111,7 @@ static pthread_t start_sleeper(int *rc)
 	while (!parked) {
 		usleep(1000);
 		vb_engine_lock(&engine);
-		parked = engine.sleeper.parked;
+		parked = engine.wait.sleeper == VB_SLEEPER_PARKED;
 		vb_engine_unlock(&engine);
 	}
 	usleep(20000); /* it is in the kernel by then, nearly always; if not, it has less to do */
@@ -173,7 +173,7 @@ static void sleep__goes_on_until_the_event(void **state)
 	send_packet();
 	usleep(50000);
 	vb_engine_lock(&engine);
-	assert_true(engine.sleeper.parked);
+	assert_int_equal(engine.wait.sleeper, VB_SLEEPER_PARKED);
 	packet_is_event = true;
 	vb_engine_unlock(&engine);
 	send_packet();
@@ -190,7 +190,7 @@ static void sleep__hears_of_an_event_that_others_found(void **state)
 	(void)state;
 	vb_engine_lock(&engine);
 	vb_sleeper_wake(&engine); /* of another's event it hears nothing */
-	assert_false(engine.sleeper.woken);
+	assert_int_equal(engine.wait.sleeper, VB_SLEEPER_PARKED);
 	atomic_fetch_add(&events, 1);
 	vb_engine_progress(&engine);
 	vb_engine_unlock(&engine);
@@ -205,7 +205,7 @@ static void sleep__one_thread_at_a_time(void **state)
 
 	(void)state;
 	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events)), EBUSY);
-	assert_true(engine.progress_thread.handover);
+	assert_true(engine.wait.handover);
 	send_packet();
 	pthread_join(t, NULL);
 	assert_int_equal(rc, 0);
@@ -224,8 +224,8 @@ static void sleep__what_it_leaves_is_told(void **state)
 	send_packet();
 	pthread_join(t, NULL);
 	assert_int_equal(rc, 0);
-	assert_true(engine.progress_thread.kicked);
-	assert_true(vb_engine_due(&engine, 5, 0) == 5);
+	assert_true(engine.wait.kicked);
+	assert_int_equal(vb_engine_work(&engine).other, 0);
 }
 
 /* Nobody goes to sleep on a link that holds packets of which its descriptor does not tell. */
@@ -233,6 +233,7 @@ static void park__not_while_the_link_holds_packets(void **state)
 {
 	(void)state;
 	vb_engine_lock(&engine);
+	assert_true(vb_sleeper_take(&engine, NULL, 0));
 	engine.rx_more = true;
 	assert_int_equal(vb_sleeper_park(&engine, 0, NULL), VB_SLEEP_LINK);
 	engine.rx_more = false;
@@ -246,6 +247,7 @@ static void park__woken_by_two_at_once(void **state)
 	const uint64_t one = 1;
 
 	(void)state;
+	assert_true(vb_sleeper_take(&engine, NULL, 0));
 	for (int i = 0; i < 2; i++) {
 		if (i)
 			send_packet();
@@ -280,8 +282,8 @@ static void stop__of_a_thread_that_never_was(void **state)
 static void expect_sleep__the_thread_does_not_park(void **state)
 {
 	(void)state;
-	engine.slow = 10000000; /* no time is long */
-	engine.progress_at = vb_engine_now();
+	engine.wait.slow = 10000000; /* no time is long */
+	engine.wait.progress_at = vb_engine_now();
 	for (int i = 0; i < 100; i++)
 		vb_engine_progress(&engine);
 	packet_is_event = false;
@@ -289,24 +291,24 @@ static void expect_sleep__the_thread_does_not_park(void **state)
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_int_equal(engine.progress_thread.beaten, 10);
+	assert_int_equal(engine.wait.outrun, VB_WAIT_OUTRUN_MAX);
 	vb_engine_expect_sleep(&engine);
-	engine.progress_thread.beaten = 0;
+	engine.wait.outrun = 0;
 	for (int i = 0; i < 10; i++) {
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_int_equal(engine.progress_thread.beaten, 0);
+	assert_int_equal(engine.wait.outrun, 0);
 	/* And what polled steadily no longer does after pauses. */
 	for (int i = 0; i < 100; i++)
 		vb_engine_progress(&engine);
-	engine.slow = 1;
+	engine.wait.slow = 1;
 	for (int i = 0; i < 4; i++) {
-		engine.progress_at = vb_engine_now() - VB_MSEC;
+		engine.wait.progress_at = vb_engine_now() - VB_MSEC;
 		send_packet();
 		vb_engine_progress(&engine);
 	}
-	assert_uint_in_range(engine.progress_thread.beaten, 0, 2);
+	assert_uint_in_range(engine.wait.outrun, 0, 2);
 }
 
 /* Arming sends what was posted, and receives nothing: an acknowledgement that waits for a reply
@@ -314,11 +316,11 @@ static void expect_sleep__the_thread_does_not_park(void **state)
 static void expect_sleep__leaves_the_answer_to_the_reply(void **state)
 {
 	(void)state;
-	engine.reply.held = true;
+	engine.wait.held = VB_HELD_ANSWER;
 	vb_engine_expect_sleep(&engine);
-	assert_true(engine.reply.held);
+	assert_int_equal(engine.wait.held, VB_HELD_ANSWER);
 	vb_engine_send_rest(&engine); /* who sleeps, in contrast, has no more to say */
-	assert_false(engine.reply.held);
+	assert_int_equal(engine.wait.held, VB_HELD_NOTHING);
 }
 
 int main(void)

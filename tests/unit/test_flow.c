@@ -289,13 +289,13 @@ static void room__a_share_where_others_are(void **state)
 	engine_begin(&limits);
 	vb_flow_sending(&flow[5], 91000);
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 20000); /* not 9000 */
-	assert_false(e.held_up);
+	assert_false(e.wait.held_up);
 	engine_begin(&limits);
 	vb_flow_sending(&flow[5], 99000);
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 20000);
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 12000), 12000};
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 8000);
-	assert_true(e.held_up); /* a GSO batch would have to wait */
+	assert_true(e.wait.held_up); /* a GSO batch would have to wait */
 	e.flow_own[5] = (struct vb_flow_own){vb_flow_sending(&flow[5], 6000), 18000};
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
 	/* Its own are read, and behind them there is as much again. */

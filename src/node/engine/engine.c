@@ -415,12 +415,12 @@ static int engine_plug(struct vb_engine *e, char *why, size_t why_size)
 
 	uint32_t window = vb_engine_size_flow(e, e->broker.rx_fd);
 
-	e->slow = vb_pace_slowness();
-
 	int err = open_link(e, why, why_size);
 
-	if (!err)
+	if (!err) {
+		vb_wait_init(&e->wait, vb_pace_slowness(), vb_link_is_silent(e->link));
 		err = vb_engine_open_faults(e, why, why_size);
+	}
 	if (!err)
 		err = vb_engine_open_cc(e, why, why_size);
 	if (err)

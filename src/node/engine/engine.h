@@ -12,6 +12,7 @@
 
 #include "core/hca.h"
 #include "node/shared/shm.h"
+#include "wait/wait.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -69,15 +70,16 @@ void vb_engine_reload(struct vb_engine *e);
 void vb_engine_make_grh(struct vb_engine *e);
 
 /*
- * After a poll that found nothing, not under the lock: when polling has been in vain for a while,
- * lets others run. Where more programs poll than there are cores, the peer is among them, and the
- * call may sleep for as long as no packet comes, 300 us at most.
+ * After a poll, under the lock: returns what the thread does next, for vb_engine_idle() when the
+ * lock is free again. When polling has been in vain for a while it lets others run. Where more
+ * programs poll than there are cores, the peer is among them, and it may sleep for as long as no
+ * packet comes, 300 us at most.
  */
-void vb_engine_yield(struct vb_engine *e);
+enum vb_wait_idle vb_engine_polled(struct vb_engine *e, bool found);
+void vb_engine_idle(struct vb_engine *e, enum vb_wait_idle how);
 
-/* After a poll that found something; under the lock. */
-void vb_engine_found(struct vb_engine *e);
-
+/* Under the lock: one CQ with a channel more, or less, is armed. */
+void vb_engine_arm(struct vb_engine *e, bool is_armed);
 /* The application armed a CQ and may be about to sleep: the progress thread takes over at once. */
 void vb_engine_expect_sleep(struct vb_engine *e);
 

@@ -163,6 +163,6 @@ uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqp
 	else if (now - w->since > STUCK_NS)
 		return UINT32_MAX;
 	if (credit < e->flow.gso)
-		atomic_store_explicit(&e->held_up, true, memory_order_relaxed);
+		e->wait.held_up = true;
 	return credit;
 }

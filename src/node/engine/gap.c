@@ -13,10 +13,11 @@
 
 void vb_engine_note_gap(struct vb_engine *e, vb_time now)
 {
-	const struct vb_progress_thread *s = &e->progress_thread;
+	const struct vb_wait *w = &e->wait;
 	/* While the thread is parked the application polls, or the thread soon finds that it does
 	 * not. */
-	vb_time planned = s->parked ? e->ran_at + e->slow * VB_ENGINE_GAP_MIN_NS : s->wake_at;
+	vb_time planned =
+	    w->thread == VB_THREAD_PARKED ? e->ran_at + w->slow * VB_ENGINE_GAP_MIN_NS : w->wake_at;
 	vb_time meant = vb_time_min(planned, vb_hca_poll_timeout(e->hca));
 	vb_dur gap;
 

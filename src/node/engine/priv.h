@@ -4,9 +4,9 @@
  * wait/progress.c (the thread), addr.c (local addresses), backlog.c (a full link),
  * control/settings.c (settings), control/cc.c (congestion control), control/csr.c (registers of
  * QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c (how fast they
- * are), wait/oversubscribed.c (how oversubscribed), wait/sleep.c (threads that sleep for an event),
- * wait/watch.c (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not
- * run), flow.c (receivers of this host), xrc.c (domains of several processes).
+ * are), wait/idle.c (polls in vain), wait/sleep.c (threads that sleep for an event), wait/watch.c
+ * (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not run), flow.c
+ * (receivers of this host), xrc.c (domains of several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -17,6 +17,8 @@
 #include "node/broker/broker.h"
 #include "node/engine/engine.h"
 #include "node/engine/lock.h"
+#include "wait/tuned.h"
+#include "wait/wait.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -67,32 +69,8 @@ static inline bool vb_backlog_is_empty(const struct vb_backlog *l)
 	return l->from == l->batch.cnt;
 }
 
-/* Work requests posted and left for later, so that several leave as one GSO batch. */
-struct vb_unsent {
-	uint32_t wr_cnt;
-	vb_time since;       /* when the first of them was posted */
-	vb_time doorbell_at; /* the last doorbell, whether it sent or not */
-	uint32_t trust;      /* times in a row that the application came back in time to send */
-};
-
-/*
- * An answer that waits for company. An application that posts a reply as soon as it has a message
- * makes two sends of what could be one GSO batch: first the acknowledgement, then the reply. So
- * while replies have come promptly again and again, what there is to send after receiving waits a
- * little for the next.
- */
-struct vb_reply {
-	bool open;      /* an answer has left alone; will a reply follow? */
-	bool held;      /* an answer waits */
-	vb_time at;     /* since when, either */
-	uint32_t score; /* prompt replies in a row */
-};
-
 /* A thread of the program that sleeps for an event; see wait/sleep.c. */
 struct vb_sleeper {
-	bool taken;                  /* there is one... */
-	bool parked;                 /* ... which waits, not under the lock... */
-	bool woken;                  /* ... or has been told to stop that */
 	int epoll_fd;                /* what it waits for: the link, and these: */
 	int wake_fd;                 /* an eventfd: its event is there */
 	int signal_fd;               /* ... a signalfd, which shows... */
@@ -101,26 +79,21 @@ struct vb_sleeper {
 	uint32_t seen;               /* ... so */
 };
 
+/* The progress thread waits for packets at the wakeup endpoint (link/shm/wakeup.h)... */
+enum vb_progress_wakeup {
+	VB_WAKEUP_NONE,       /* ... not at all */
+	VB_WAKEUP_NAP,        /* ... and for nothing else: senders end its nap */
+	VB_WAKEUP_DESCRIPTORS /* ... and for its descriptors */
+};
+
 struct vb_progress_thread {
 	pthread_t thread;
 	bool started, stop;
-	int link_fd;           /* an epoll instance: readable when the link's descriptors are */
-	bool naps_for_wakeup;  /* waits for packets by shared memory alone... */
-	bool waits_for_wakeup; /* ... or for them and the descriptors */
-	int kick_fd;           /* eventfd: look again */
-	bool kicked;           /* kick_fd was written and not yet acted on */
-	bool parked;           /* the application polls: sleeps until wake_at, blind for packets */
-	bool handover;         /* the application is about to sleep */
-	_Atomic bool napping;  /* waits a moment for the lock; kick_fd ends that */
-	vb_time wake_at;       /* when it wakes by itself */
-	vb_time check_at;      /* next look at broker and devices */
-	bool streams;          /* took a packet for a program that is passive */
-	uint32_t lingered;     /* times in a row that no other packet came in the time allowed... */
-	uint32_t linger_skip;  /* ... and packets to take without waiting for the next */
-	uint32_t beaten;       /* times in a row that the application was faster at a packet */
-	uint32_t in_vain;      /* times in a row that it was woken while the application polled */
-	vb_time nap_until;     /* parked on an oversubscribed machine: until then; else 0 */
-	uint32_t late;         /* ... and found that the application had taken the packet */
+	int link_fd;          /* an epoll instance: readable when the link's descriptors are */
+	int kick_fd;          /* eventfd: look again */
+	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
+	enum vb_progress_wakeup wakeup;
+	vb_time check_at; /* next look at broker and devices */
 };
 
 /* Bytes that may wait in a receive socket of this host, each datagram with VB_FLOW_OVERHEAD. */
@@ -190,30 +163,18 @@ struct vb_engine {
 	bool connected;
 	bool is_probed; /* somebody is attached to probes that are hit often, control/probe.h */
 	struct vb_engine_sink sink;
-	struct vb_unsent unsent;
-	struct vb_reply reply;
+	struct vb_wait wait;     /* who waits where: src/wait/ */
+	_Atomic uint64_t glance; /* vb_wait_glance() for a look without the lock */
 	struct vb_progress_thread progress_thread;
 	struct vb_sleeper sleeper;
-	uint32_t notified;        /* events of CQs that were delivered, in all */
-	uint32_t slow;            /* vb_pace_slowness() */
-	bool timers_waited;       /* the last step left timers that were due to the next one */
-	vb_time step_end;         /* when the last step ended, of the application or the thread */
-	vb_time ran_at;           /* when this process was last known to run, see gap.c */
-	vb_time progress_at;      /* when the application's last progress or doorbell did */
-	bool sleeps;              /* it was about to sleep then, and has not come back */
-	_Atomic uint32_t in_vain; /* looks of it in a row that found nothing */
-	_Atomic uint32_t idle_polls; /* ... with nothing between them that takes time */
-	_Atomic uint32_t polls;      /* its looks in a row with little between them */
-	/* See wait/oversubscribed.c; 0: it is not known to be. */
-	_Atomic vb_time oversubscribed_until;
-	_Atomic vb_dur oversubscribed_for; /* ... and how long that was held to last */
-	pthread_t poller;                  /* who made progress, or posted, last */
-	_Atomic bool held_up; /* a receiver of this host has to read before a GSO batch can leave */
-	_Atomic uint64_t progress_cnt; /* their number, for a look without the lock */
-	bool makes_grh;                /* there is, or was, a QP whose receives begin with a GRH */
-	uint32_t bring;                /* of IP headers, of enum vb_link_bring */
-	uint32_t looks;                /* at an empty socket in one step */
-	uint32_t generation;           /* of the device table in use */
+	uint32_t notified;   /* events of CQs that were delivered, in all */
+	bool timers_waited;  /* the last step left timers that were due to the next one */
+	vb_time step_end;    /* when the last step ended, of the application or the thread */
+	vb_time ran_at;      /* when this process was last known to run, see gap.c */
+	bool makes_grh;      /* there is, or was, a QP whose receives begin with a GRH */
+	uint32_t bring;      /* of IP headers, of enum vb_link_bring */
+	uint32_t looks;      /* at an empty socket in one step */
+	uint32_t generation; /* of the device table in use */
 	struct vb_host_shm devices;
 	bool adopts; /* adapter_generation is valid */
 	uint32_t adapter_generation;
@@ -274,13 +235,6 @@ VB_COLD void vb_engine_note_cnp(struct vb_engine *e, uint32_t qpn, vb_time now);
 /* engine.c: shows a packet to who captures; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t);
 
-/* wait/oversubscribed.c: there are more programs that poll than processors, so that one that polls
- * may not have been able to for VB_ENGINE_OVERSUBSCRIBED_POLLS_NS. Takes no lock. */
-#define VB_ENGINE_OVERSUBSCRIBED_POLLS_NS (4 * VB_MSEC)
-bool vb_engine_is_oversubscribed(const struct vb_engine *e, vb_time now);
-/* The application is about to sleep by itself. */
-void vb_engine_forget_oversubscription(struct vb_engine *e);
-
 /* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
  * to have as well. Returns the bytes that may be in flight towards one peer of any host. */
 uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
@@ -310,9 +264,8 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now);
 void vb_engine_send_rest(struct vb_engine *e);
 /* Sends what there is, and does nothing else of a step. */
 void vb_engine_send(struct vb_engine *e, vb_time now);
-/* run.c: when the engine next has work that no packet announces, or VB_NEVER; timers of the
- * HCA may be late by @leeway. */
-vb_time vb_engine_due(const struct vb_engine *e, vb_time now, vb_dur leeway);
+/* run.c: what the engine has to do that no packet announces. Under the lock. */
+struct vb_wait_work vb_engine_work(const struct vb_engine *e);
 
 /* xrc.c: the core's callback; @ctx is the engine. */
 int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len);
@@ -329,8 +282,6 @@ void vb_engine_close_mail(struct vb_engine *e);
 /* gap.c: tells the core of time in which this process did not run. Under the lock, first of
  * all after waking up. */
 VB_COLD void vb_engine_note_gap(struct vb_engine *e, vb_time now);
-/* The longest sleep of the progress thread while a timer of the core runs. */
-#define VB_PROGRESS_TICK_NS (100 * VB_MSEC)
 /* Less than this nobody looks at, and a process that computes may leave its engine alone so long.
  */
 #define VB_ENGINE_GAP_MIN_NS VB_MSEC
@@ -348,11 +299,12 @@ static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
 
 /* The reasons why a wait ended: a set of these. */
 enum vb_sleep_saw {
-	VB_SLEEP_LINK = 1,    /* there may be packets */
-	VB_SLEEP_WAKE = 2,    /* the sleeper's event is there */
-	VB_SLEEP_SIGNAL = 4,  /* a signal waits for its handler */
-	VB_SLEEP_HANDLER = 8, /* a handler ran */
-	VB_SLEEP_PROGRAM = 16 /* a descriptor of the program's */
+	VB_SLEEP_LINK = 1,     /* there may be packets */
+	VB_SLEEP_WAKE = 2,     /* the sleeper's event is there */
+	VB_SLEEP_SIGNAL = 4,   /* a signal waits for its handler */
+	VB_SLEEP_HANDLER = 8,  /* a handler ran */
+	VB_SLEEP_PROGRAM = 16, /* a descriptor of the program's */
+	VB_SLEEP_TIMER = 32    /* something is due */
 };
 
 /* Sets of signals as the kernel has them, 64. Signals of faults are never blocked: the guard of
@@ -371,9 +323,10 @@ int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd);
  * False: another one is. Under the lock. */
 bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen);
 void vb_sleeper_give(struct vb_engine *e);
-/* Waits for @d at most, with the signal mask @mask (NULL: as it is). Under the lock, which it gives
- * up meanwhile. Returns what it saw; after VB_SLEEP_LINK the caller has to drain. */
-uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask);
+/* Waits until @until, or until something is due, with the signal mask @mask (NULL: as it is). Under
+ * the lock, which it gives up meanwhile. Returns what it saw; after VB_SLEEP_LINK and
+ * VB_SLEEP_TIMER the caller has to drain. */
+uint32_t vb_sleeper_park(struct vb_engine *e, vb_time until, const uint64_t *mask);
 /* Receives until there is nothing more, or leaves what is to the progress thread. */
 void vb_sleeper_drain(struct vb_engine *e);
 /* Under the lock, when events were delivered: wakes the sleeper if there is its own. */
@@ -384,11 +337,11 @@ int vb_progress_thread_start(struct vb_engine *e);
 void vb_progress_thread_stop(struct vb_engine *e);
 /* After the application's call: wakes the thread if it would otherwise come too late. */
 void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
-/* The thread has one more descriptor to wait for. */
+/* The thread is kicked whatever it does: it has one more descriptor to wait for. */
 void vb_progress_thread_look_again(struct vb_engine *e);
 /* Another thread will wait at the wakeup endpoint: the thread does not do so by a nap any more. */
 void vb_progress_thread_yield_wakeup(struct vb_engine *e);
-/* The application took packets by itself. */
-void vb_progress_thread_beaten(struct vb_engine *e);
+/* Wakes the thread, as src/wait/ said. */
+void vb_progress_thread_kick(struct vb_engine *e);
 
 #endif

@@ -248,7 +248,9 @@ void vb_gsi_flush(struct vb_gsi *g, vb_time now)
 
 vb_time vb_gsi_due(const struct vb_gsi *g, vb_time now)
 {
-	return vb_engine_due(g->engine, now, 0);
+	struct vb_wait_work work = vb_engine_work(g->engine);
+
+	return vb_wait_due(&g->engine->wait, &work, now, 0);
 }
 
 bool vb_gsi_has_room(const struct vb_gsi *g)

@@ -4,19 +4,12 @@
  * it does not: receive for one-sided operations while it computes, fire timers while it sleeps,
  * send what it posted and left.
  *
- * On duty the thread sleeps until a packet arrives, a deadline passes or somebody kicks it. To be
- * woken for a packet that the application takes anyway helps nobody and costs the sender dearly, so
- * a thread that wakes up to find the application polling parks: it takes a nap, blind for
- * packets, and then looks, without the lock, whether the application has polled meanwhile. Naps
- * double from 50 us to 500 us while it has, or is in a call that takes long, which bounds the cost
- * of looking, and also the time for which a program that stops polling without a word is not
- * served. Only a program that polls steadily has the thread parked. One that says that it stops, by
- * arming a completion queue, is served at once (vb_engine_expect_sleep()). One that sleeps for an
- * event takes its packets itself (sleep.c).
- *
- * While a peer streams to a program that does nothing itself, the thread looks on for a moment
- * after each packet before it sleeps: to be woken for every GSO batch costs both sides more than
- * that.
+ * Where it waits and for how long is for src/wait/thread.c to say; here it is carried out. On duty
+ * the thread sleeps until a packet arrives, a deadline passes or somebody kicks it. Parked it takes
+ * naps, blind for packets, and looks between them, without the lock, whether the application has
+ * polled meanwhile. While a peer streams to a program that does nothing itself, it looks on for a
+ * moment after each packet before it sleeps: to be woken for every GSO batch costs both sides more
+ * than that. A program that sleeps for an event takes its packets itself (sleep.c).
  */
 #include "node/engine/priv.h"
 
@@ -28,118 +21,71 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define NAP_MIN_NS (50 * VB_USEC)
-#define NAP_MAX_NS (500 * VB_USEC)
-/* The application polls if it did so this short a time ago. */
-#define POLLS_NS (20 * VB_USEC)
-/* ... and so often in a row. */
-#define POLLS_MIN 16u
-/* Packets that the application takes before the thread does until it is told so: it sleeps on in
- * ppoll() when there is nothing left to read, and does not know for what it was woken. */
-#define BEATEN_MAX 4u
-/* Times in a row that it was woken for a packet while the application polled. */
-#define IN_VAIN_MAX 2u
-/* Naps at a lock that is taken, each twice as long, before it waits in line. */
-#define NAPS_MAX 4u
-/* Looks in a row that find the lock taken and no progress before the application is not taken for
- * one that polls: who sends a lot does so seldom. */
-#define BUSY_MAX 2u
-/* How late timers may be while the application is active. */
-#define LEEWAY_NS (200 * VB_USEC)
-/* Steps in a row before the lock is offered to others. */
+/* Naps at a lock that is taken, the first so long and each twice as long as the one before, before
+ * the thread waits in line. */
+#define LOCK_NAP_NS (50 * VB_USEC)
+#define LOCK_NAPS_MAX 4u
+/* Steps in a row before the lock is offered to others, where so many packets come at once. */
 #define STEPS_MAX 4
 #define STREAM_PKTS 8u
-/* A program that has not polled for so long is passive... */
-#define PASSIVE_NS VB_MSEC
-/* ... and after a packet for it the next one is looked for during this time. Each time in a row
- * that none comes, twice as many packets are taken without, at most 2^LINGER_SKIP_MAX. */
-#define LINGER_NS (50 * VB_USEC)
-#define LINGER_SKIP_MAX 6u
 /* Looks for packets that no descriptor shows, for each at the descriptors, which costs so much
  * more.
  */
 #define SILENT_LOOKS 32
-/* While an application has done something within this time, the thread wakes up so often. */
-#define ACTIVE_NS (100 * VB_MSEC)
-#define WATCH_NS (20 * VB_MSEC)
-/* Doorbells answered in time before the application is trusted to come back for the next. */
-#define TRUST_MIN 8u
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
-static void kick_thread(struct vb_engine *e)
+void vb_progress_thread_kick(struct vb_engine *e)
 {
-	struct vb_progress_thread *s = &e->progress_thread;
-
-	if (s->kicked)
-		return;
-	s->kicked = true;
 	if (vb_link_end_nap(e->link))
 		return;
 	/* Fails only when the counter is at its maximum, and then the thread wakes anyway. */
-	(void)!write(s->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
-}
-
-/*
- * When the thread has to be there. An application that polls serves timers as it comes by, and
- * those of pacing and of full receivers are many and short: it gets a while for them.
- */
-static vb_time due_here(const struct vb_engine *e, vb_time now)
-{
-	bool is_active = !e->sleeps && now - e->progress_at < e->slow * NAP_MAX_NS;
-
-	return vb_engine_due(e, now, is_active ? LEEWAY_NS : 0);
+	(void)!write(e->progress_thread.kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 void vb_progress_thread_look_again(struct vb_engine *e)
 {
-	kick_thread(e);
+	if (vb_wait_kick(&e->wait))
+		vb_progress_thread_kick(e);
+}
+
+static void publish_glance(struct vb_engine *e)
+{
+	/* A plain store: under the lock there is one writer. */
+	atomic_store_explicit(&e->glance, vb_wait_glance(&e->wait), memory_order_relaxed);
 }
 
 void vb_progress_thread_notice(struct vb_engine *e, vb_time now)
 {
-	struct vb_progress_thread *s = &e->progress_thread;
-	vb_time due;
+	struct vb_wait_work work = vb_engine_work(e);
 
-	if (s->parked && (!e->unsent.wr_cnt || e->unsent.trust >= TRUST_MIN ||
-			  vb_engine_is_oversubscribed(e, now)))
-		return;
-	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
-	due = e->reply.held ? now + e->slow * NAP_MAX_NS : due_here(e, now);
-	if (due < s->wake_at)
-		kick_thread(e);
+	publish_glance(e);
+	if (vb_wait_kicks(&e->wait, &work, now))
+		vb_progress_thread_kick(e);
 }
 
-/* A program that only comes by now and then does not make up for the thread. */
-static bool polls_steadily(const struct vb_engine *e)
+void vb_engine_arm(struct vb_engine *e, bool is_armed)
 {
-	return atomic_load_explicit(&e->polls, memory_order_relaxed) >= POLLS_MIN;
-}
-
-void vb_progress_thread_beaten(struct vb_engine *e)
-{
-	struct vb_progress_thread *s = &e->progress_thread;
-
-	if (!s->parked && polls_steadily(e) && ++s->beaten >= BEATEN_MAX)
-		kick_thread(e);
+	vb_wait_arm(&e->wait, is_armed);
 }
 
 void vb_engine_expect_sleep(struct vb_engine *e)
 {
-	struct vb_progress_thread *s = &e->progress_thread;
+	bool kick;
 
-	if (e->unsent.wr_cnt)
+	if (e->wait.held == VB_HELD_REQUESTS)
 		vb_engine_send_rest(e);
-	s->handover = e->sleeps = true;
-	atomic_store_explicit(&e->polls, 0, memory_order_relaxed);
-	vb_engine_forget_oversubscription(e);
-	if (s->parked || atomic_load_explicit(&s->napping, memory_order_relaxed))
-		kick_thread(e);
+	kick = vb_wait_announce(&e->wait);
+	publish_glance(e);
+	if (!kick && atomic_load_explicit(&e->progress_thread.napping, memory_order_relaxed))
+		kick = vb_wait_kick(&e->wait);
+	if (kick)
+		vb_progress_thread_kick(e);
 }
 
 void vb_progress_thread_yield_wakeup(struct vb_engine *e)
 {
-	if (e->progress_thread.naps_for_wakeup)
+	if (e->progress_thread.wakeup == VB_WAKEUP_NAP)
 		(void)vb_link_end_nap(e->link);
 }
 
@@ -191,11 +137,12 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 
 	if (vb_link_is_silent(e->link)) {
 		vb_lock_take(&e->lock);
-		word = s->kicked || e->sleeper.taken ? 0 : vb_link_begin_nap(e->link, now);
-		s->naps_for_wakeup = word != 0;
-		s->waits_for_wakeup = !word;
+		bool sleeps = e->wait.sleeper != VB_SLEEPER_NONE;
+
+		word = e->wait.kicked || sleeps ? 0 : vb_link_begin_nap(e->link, now);
+		s->wakeup = word ? VB_WAKEUP_NAP : VB_WAKEUP_DESCRIPTORS;
 		/* A sleeper is the one that senders wake. */
-		if (!e->sleeper.taken) {
+		if (!sleeps) {
 			if (!word)
 				vb_link_park(e->link, true);
 			has = vb_link_has_packets(e->link);
@@ -210,23 +157,18 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 	return has_packets(e);
 }
 
-/* Looks on, without the lock, for the packet after the last one; true when it is there. */
-static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
+/* Looks for the packet after the last one, without the lock. False: none came, and no kick;
+ * *packet: it is there. */
+static bool look_for_next(struct vb_engine *e, int fd, vb_time until, bool *packet)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
 	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
 	int looks = vb_link_is_silent(e->link) ? SILENT_LOOKS : 0;
 	uint64_t kicks;
+	bool has = false;
 
-	s->streams = false;
-	if (s->linger_skip) {
-		s->linger_skip--;
-		return false;
-	}
-	until = vb_time_min(until, vb_engine_now() + e->slow * LINGER_NS);
+	until = vb_time_min(until, vb_engine_now() + e->wait.slow * (vb_dur)VB_WAIT_LOOK_ON_NS);
 	do {
-		bool has = false;
-
 		for (int i = 0; i < looks && !has; i++)
 			has = has_packets(e);
 		if (!has && poll(p, 2, 0) <= 0)
@@ -234,30 +176,22 @@ static bool linger_for_packet(struct vb_engine *e, int fd, vb_time until)
 		/* Or it would end every time after this. */
 		if (!has && p[0].revents)
 			(void)!read(s->kick_fd, &kicks, sizeof kicks);
-		s->lingered = 0;
-		return has || p[1].revents != 0;
+		*packet = has || p[1].revents != 0;
+		return true;
 	} while (vb_engine_now() < until);
-	s->linger_skip = 1u << s->lingered;
-	s->lingered += s->lingered < LINGER_SKIP_MAX;
 	return false;
 }
 
 /* Sleeps, parked, for as long as the application polls and nobody kicks. */
-static void nap_parked(struct vb_engine *e)
+static void nap_parked(struct vb_engine *e, struct vb_nap *n)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
-	uint64_t seen, cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
-	vb_dur length = e->slow * NAP_MIN_NS, most = e->slow * NAP_MAX_NS;
-	bool once = s->nap_until != 0;
-	uint32_t held = 0;
+	uint64_t cnt;
 
-	if (once)
-		length = vb_time_since(vb_engine_now(), s->nap_until);
 	do {
 		struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {e->broker.sock, POLLIN, 0}};
-		struct timespec t = {0, (long)length};
+		struct timespec t = {0, (long)n->length};
 
-		seen = cnt;
 		if (ppoll(p, 2, &t, NULL) > 0) {
 			if (p[0].revents)
 				(void)!read(s->kick_fd, &cnt, sizeof cnt);
@@ -265,10 +199,8 @@ static void nap_parked(struct vb_engine *e)
 				s->check_at = 0;
 			return;
 		}
-		length = length * 2 < most ? length * 2 : most;
-		cnt = atomic_load_explicit(&e->progress_cnt, memory_order_relaxed);
-		held = cnt == seen && vb_lock_is_held(&e->lock) ? held + 1 : 0;
-	} while (!once && ((cnt != seen && polls_steadily(e)) || (held != 0 && held <= BUSY_MAX)) &&
+	} while (vb_nap_goes_on(n, atomic_load_explicit(&e->glance, memory_order_relaxed),
+				vb_lock_is_held(&e->lock)) &&
 		 !has_packets(e) && vb_engine_now() < s->check_at);
 }
 
@@ -281,12 +213,12 @@ static void enter_for_packet(struct vb_engine *e)
 	struct vb_progress_thread *s = &e->progress_thread;
 
 	for (uint32_t i = 0; !vb_lock_try(&e->lock); i++) {
-		if (i == NAPS_MAX) {
+		if (i == LOCK_NAPS_MAX) {
 			vb_lock_take(&e->lock);
 			break;
 		}
 		atomic_store_explicit(&s->napping, true, memory_order_relaxed);
-		(void)sleep_until(e, -1, -1, vb_engine_now() + (e->slow * NAP_MIN_NS << i));
+		(void)sleep_until(e, -1, -1, vb_engine_now() + (e->wait.slow * LOCK_NAP_NS << i));
 		atomic_store_explicit(&s->napping, false, memory_order_relaxed);
 	}
 }
@@ -298,7 +230,6 @@ static bool receive_stream(struct vb_engine *e, vb_time now)
 	uint32_t cnt = vb_engine_step(e, now);
 	bool received = cnt != 0;
 
-	e->progress_thread.streams = received && now - e->progress_at > PASSIVE_NS;
 	for (int i = 1; i < STEPS_MAX && cnt >= STREAM_PKTS; i++)
 		cnt = vb_engine_step(e, vb_engine_now());
 	return received;
@@ -307,63 +238,12 @@ static bool receive_stream(struct vb_engine *e, vb_time now)
 /* What there is to do after waking up, under the lock. */
 static void work_once(struct vb_engine *e, bool packet, vb_time now)
 {
-	struct vb_progress_thread *s = &e->progress_thread;
+	struct vb_wait_work work;
+
 	vb_engine_runs(e, now);
-
-	bool oversubscribed = vb_engine_is_oversubscribed(e, now);
-	vb_dur recent = oversubscribed ? VB_ENGINE_OVERSUBSCRIBED_POLLS_NS : e->slow * POLLS_NS;
-	bool polls =
-	    now - e->progress_at < recent && !s->handover && (oversubscribed || polls_steadily(e));
-	bool due = vb_engine_due(e, now, 0) <= now;
-
-	s->kicked = false;
-	s->nap_until = oversubscribed && polls ? e->progress_at + recent : 0;
-	if (s->parked && polls)
-		return;
-	if (s->parked)
-		s->beaten = s->in_vain = 0;
-	/* A program that polls for its completions and then waits on memory is fast at every other
-	 * packet, no more. */
-	if (packet)
-		s->in_vain = polls ? s->in_vain + 1 : 0;
-	s->parked = !s->handover && ((oversubscribed && polls) || s->beaten >= BEATEN_MAX ||
-				     (polls && s->in_vain >= IN_VAIN_MAX));
-	if (s->parked)
-		return;
-	if (e->unsent.wr_cnt && due)
-		e->unsent.trust = 0;
-
-	bool handover = s->handover;
-
-	s->handover = false;
-	if (!packet && !handover && !due)
-		return;
-	if (receive_stream(e, now))
-		s->late = s->beaten = 0;
-	else if (packet && !handover && polls_steadily(e) && ++s->late >= IN_VAIN_MAX)
-		/* However long it took to get here, the application has been faster. */
-		s->parked = true, s->late = 0;
-}
-
-static void plan_sleep(struct vb_engine *e, vb_time now)
-{
-	struct vb_progress_thread *s = &e->progress_thread;
-
-	if (!s->parked) {
-		s->wake_at = vb_time_min(due_here(e, now), s->check_at);
-		/* So that nothing an active application leaves undone takes long to be noticed. */
-		if (now - e->progress_at < e->slow * NAP_MAX_NS)
-			s->wake_at = vb_time_min(s->wake_at, now + e->slow * NAP_MAX_NS);
-		/* So that the timer of each request need not be told to the thread. */
-		else if (now - e->progress_at < ACTIVE_NS)
-			s->wake_at = vb_time_min(s->wake_at, now + WATCH_NS);
-		/* So that a freeze is told from waiting for the peer. */
-		else if (vb_hca_poll_timeout(e->hca) != VB_NEVER)
-			s->wake_at = vb_time_min(s->wake_at, now + VB_PROGRESS_TICK_NS);
-	} else {
-		/* Naps end by themselves; what is left unsent without trust wakes it at once. */
-		s->wake_at = VB_NEVER;
-	}
+	work = vb_engine_work(e);
+	if (vb_wait_woke(&e->wait, &work, packet, now))
+		vb_wait_stepped(&e->wait, packet, receive_stream(e, now), now);
 }
 
 static void look_after_broker(struct vb_engine *e)
@@ -378,43 +258,63 @@ static void look_after_broker(struct vb_engine *e)
 	e->progress_thread.check_at = vb_engine_now() + CHECK_NS;
 }
 
+/* On duty: looks for the next packet of a stream, or sleeps. Not under the lock. True: there are
+ * packets. */
+static bool wait_on_duty(struct vb_engine *e, bool looks_on, vb_time until)
+{
+	int fd = e->progress_thread.link_fd;
+	bool packet = false, found;
+
+	if (!looks_on)
+		return sleep_on_duty(e, fd, until);
+	found = look_for_next(e, fd, until, &packet);
+	vb_lock_take(&e->lock);
+	vb_wait_looked_on(&e->wait, found);
+	vb_lock_drop(&e->lock);
+	return packet;
+}
+
+/* Waits as the machine says. Under the lock, which it gives up meanwhile. True: there are packets.
+ */
+static bool wait_once(struct vb_engine *e)
+{
+	struct vb_progress_thread *s = &e->progress_thread;
+	vb_time now = vb_engine_now(), until;
+	struct vb_wait_work work = vb_engine_work(e);
+	bool is_parked = e->wait.thread == VB_THREAD_PARKED, looks_on, packet = false;
+	struct vb_nap nap;
+
+	vb_wait_plan(&e->wait, &work, now, s->check_at);
+	vb_nap_begin(&nap, &e->wait, now);
+	looks_on = vb_wait_looks_on(&e->wait);
+	until = e->wait.wake_at;
+	vb_lock_drop(&e->lock);
+	if (is_parked)
+		nap_parked(e, &nap);
+	else
+		packet = wait_on_duty(e, looks_on, until);
+	if (s->check_at <= vb_engine_now())
+		look_after_broker(e);
+	if (packet)
+		enter_for_packet(e);
+	else
+		vb_lock_take(&e->lock);
+	if (s->wakeup != VB_WAKEUP_NONE && e->wait.sleeper == VB_SLEEPER_NONE)
+		vb_link_park(e->link, false);
+	s->wakeup = VB_WAKEUP_NONE;
+	return packet;
+}
+
 static void *progress_thread_main(void *arg)
 {
 	struct vb_engine *e = arg;
-	struct vb_progress_thread *s = &e->progress_thread;
-	int fd = s->link_fd;
 
 	/* The default slack of 50 us would double the short waits. */
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
 	vb_lock_take(&e->lock);
-	while (!s->stop) {
-		plan_sleep(e, vb_engine_now());
+	while (!e->progress_thread.stop) {
+		bool packet = wait_once(e);
 
-		vb_time until = s->wake_at;
-		bool parked = s->parked, waits = false;
-
-		vb_lock_drop(&e->lock);
-
-		bool packet = false;
-
-		if (parked) {
-			nap_parked(e);
-		} else if (s->streams && linger_for_packet(e, fd, until)) {
-			packet = true;
-		} else {
-			waits = true;
-			packet = sleep_on_duty(e, fd, until);
-		}
-
-		if (s->check_at <= vb_engine_now())
-			look_after_broker(e);
-		if (packet)
-			enter_for_packet(e);
-		else
-			vb_lock_take(&e->lock);
-		s->naps_for_wakeup = s->waits_for_wakeup = false;
-		if (waits && !e->sleeper.taken)
-			vb_link_park(e->link, false);
 		work_once(e, packet, vb_engine_now());
 	}
 	vb_lock_drop(&e->lock);
@@ -454,7 +354,7 @@ int vb_progress_thread_start(struct vb_engine *e)
 	if (rc)
 		return rc;
 	e->ran_at = vb_engine_now();
-	s->wake_at = s->check_at = e->ran_at + CHECK_NS;
+	e->wait.wake_at = s->check_at = e->ran_at + CHECK_NS;
 	/* Signals are the application's; none may land on this thread but faults in memory of the
 	 * application, which the guard answers. */
 	sigfillset(&all);
@@ -479,7 +379,7 @@ void vb_progress_thread_stop(struct vb_engine *e)
 	if (s->started) {
 		vb_lock_take(&e->lock);
 		s->stop = true;
-		kick_thread(e);
+		vb_progress_thread_look_again(e);
 		vb_lock_drop(&e->lock);
 		pthread_join(s->thread, NULL);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A thread of the program that sleeps for an event. It waits for packets itself, so that no other
- * thread has to be woken first, and makes progress until its event is there. One thread at a time
- * does so; others wait to be told (verbs/queue/evq.h). Timers are the progress thread's.
+ * thread has to be woken first, and makes progress until its event is there; timers and all that is
+ * due it sees to as well. One thread at a time does so; others wait to be told (verbs/queue/evq.h).
+ * Timers are the progress thread's.
  *
  * Both threads wait for the link's descriptors, each by an epoll instance that has them with
  * EPOLLEXCLUSIVE, the sleeper's first: a packet wakes the sleeper alone while it waits, and the
@@ -85,9 +86,8 @@ void vb_sleeper_wake(struct vb_engine *e)
 {
 	struct vb_sleeper *p = &e->sleeper;
 
-	if (!p->parked || p->woken || !p->seq || atomic_load(p->seq) == p->seen)
+	if (!p->seq || atomic_load(p->seq) == p->seen || !vb_wait_wake(&e->wait))
 		return;
-	p->woken = true;
 	(void)!write(p->wake_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
@@ -149,6 +149,11 @@ static long wait_epoll(int fd, struct epoll_event *ev, int cnt, vb_dur d, const 
 	return n;
 }
 
+static vb_dur until_then(vb_time now, vb_time then)
+{
+	return then == VB_NEVER ? VB_NEVER : vb_time_since(now, then);
+}
+
 /* Waits, not under the lock. */
 static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
 {
@@ -182,36 +187,35 @@ void vb_sleeper_drain(struct vb_engine *e)
 	for (int i = 0; i < STEPS_MAX && cnt; i++)
 		cnt = vb_engine_step(e, vb_engine_now());
 	e->rx_more |= cnt != 0;
-	e->progress_at = e->step_end;
+	vb_wait_idled(&e->wait, e->step_end);
 }
 
-uint32_t vb_sleeper_park(struct vb_engine *e, vb_dur d, const uint64_t *mask)
+uint32_t vb_sleeper_park(struct vb_engine *e, vb_time until, const uint64_t *mask)
 {
 	struct vb_sleeper *p = &e->sleeper;
+	struct vb_wait_work work = vb_engine_work(e);
+	vb_time now = vb_engine_now(), due = vb_wait_due(&e->wait, &work, now, 0);
 	uint32_t saw;
 
 	if (e->rx_more || !begin_wait(e))
 		return VB_SLEEP_LINK;
-	p->parked = true;
-	p->woken = false;
+	vb_wait_park(&e->wait);
 	vb_lock_drop(&e->lock);
-	saw = wait_here(p, d, mask);
+	saw = wait_here(p, until_then(now, vb_time_min(until, due)), mask);
 	vb_lock_take(&e->lock);
-	p->parked = false;
+	vb_wait_unpark(&e->wait);
 	vb_link_park(e->link, false);
-	return saw;
+	return saw || until <= due ? saw : VB_SLEEP_TIMER;
 }
 
 bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)
 {
 	struct vb_sleeper *p = &e->sleeper;
 
-	if (p->taken)
+	if (!vb_wait_sleep(&e->wait))
 		return false;
-	p->taken = true;
 	p->seq = seq;
 	p->seen = seen;
-	vb_engine_forget_oversubscription(e);
 	vb_engine_send_rest(e);
 	vb_progress_thread_yield_wakeup(e);
 	return true;
@@ -219,9 +223,12 @@ bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t 
 
 void vb_sleeper_give(struct vb_engine *e)
 {
-	e->sleeper.taken = false;
+	if (vb_wait_sleep_end(&e->wait))
+		vb_progress_thread_kick(e);
 	/* Packets without end, as vb_sleeper_drain() has it: the thread is told. */
-	for (int i = 0; e->progress_thread.waits_for_wakeup && !begin_wait(e) && !e->rx_more; i++) {
+	for (int i = 0;
+	     e->progress_thread.wakeup == VB_WAKEUP_DESCRIPTORS && !begin_wait(e) && !e->rx_more;
+	     i++) {
 		vb_sleeper_drain(e);
 		e->rx_more |= i == STEPS_MAX;
 	}

@@ -75,9 +75,8 @@ static int watch_program(struct vb_engine *e, vb_time until, const uint64_t *mas
 	uint32_t saw;
 
 	do {
-		saw = vb_sleeper_park(
-		    e, until == VB_NEVER ? VB_NEVER : vb_time_since(vb_engine_now(), until), mask);
-		if (saw & (VB_SLEEP_LINK | VB_SLEEP_HANDLER))
+		saw = vb_sleeper_park(e, until, mask);
+		if (saw & (VB_SLEEP_LINK | VB_SLEEP_HANDLER | VB_SLEEP_TIMER))
 			vb_sleeper_drain(e);
 		if (saw & VB_SLEEP_HANDLER)
 			return EINTR;

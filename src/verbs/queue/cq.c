@@ -185,6 +185,7 @@ void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed)
 	if (!cq->ibv.channel || cq->is_watched == is_armed)
 		return;
 	cq->is_watched = is_armed;
+	vb_engine_arm(vb_ibv_ctx(cq->ibv.context)->engine, is_armed);
 	if (is_armed)
 		atomic_fetch_add(&vb_watch_armed, 1);
 	else
@@ -219,6 +220,7 @@ int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
 	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ibv;
 	struct vb_ibv_context *c = vb_ibv_ctx(ibv->context);
 	struct vb_wc wc[BATCH];
+	enum vb_wait_idle idle;
 	int got = 0, n;
 
 	if (cnt < 0)
@@ -232,11 +234,9 @@ int vb_ibv_poll_cq(struct ibv_cq *ibv, int cnt, struct ibv_wc *to)
 		for (int i = 0; i < n; i++)
 			wc_show(&to[got++], &wc[i]);
 	} while (n == BATCH && got < cnt);
-	if (got)
-		vb_engine_found(c->engine);
+	idle = vb_engine_polled(c->engine, got != 0);
 	vb_ibv_leave(c);
-	if (got == 0)
-		vb_engine_yield(c->engine);
+	vb_engine_idle(c->engine, idle);
 	return n < 0 && got == 0 ? n : got;
 }
 
@@ -249,14 +249,12 @@ int vb_ibv_poll_one(struct vb_ibv_cq *cq)
 	drive_engine(c, cq);
 
 	int n = vb_cq_poll(cq->core, &cq->wc, 1);
+	enum vb_wait_idle idle = vb_engine_polled(c->engine, n != 0);
 
-	if (n > 0)
-		vb_engine_found(c->engine);
 	vb_ibv_leave(c);
+	vb_engine_idle(c->engine, idle);
 	if (n < 0)
 		return -n;
-	if (n == 0)
-		vb_engine_yield(c->engine);
 	return n ? 0 : ENOENT;
 }
 

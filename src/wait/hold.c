@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What waits for company, so that one GSO batch takes what would be several: work requests for the
+ * next ones, and an acknowledgement for a reply. See wait.h.
+ *
+ * On an idle connection the first packet leaves at once. While there is work in flight a posted
+ * request can wait for the next step, which is never far: the program polls for the completions of
+ * what is in flight. The progress thread sends what the program does not come back for.
+ *
+ * A program that posts a reply as soon as it has a message makes two sends of what could be one:
+ * first the acknowledgement, then the reply. So while replies have come promptly again and again,
+ * what there is to send after receiving waits a little for the next.
+ */
+#include "wait/wait.h"
+
+#include "base/assert.h"
+#include "wait/tuned.h"
+
+static bool doorbell_sends(const struct vb_wait *w, enum vb_wait_flight flight, vb_time now)
+{
+	if (w->request_cnt >= VB_WAIT_HELD_REQUESTS_MAX ||
+	    vb_time_since(w->held_since, now) >= w->slow * (vb_dur)VB_WAIT_HELD_POST_NS)
+		return true;
+	if (flight == VB_FLIGHT_UNKNOWN)
+		return vb_time_since(w->doorbell_at, now) >= w->slow * (vb_dur)VB_WAIT_BURST_GAP_NS;
+	return flight == VB_FLIGHT_NONE;
+}
+
+static void count_reply(struct vb_wait *w, vb_time now)
+{
+	if (w->awaits_reply &&
+	    vb_time_since(w->answered_at, now) < w->slow * (vb_dur)VB_WAIT_REPLY_PROMPT_NS)
+		w->reply_score += w->reply_score < VB_WAIT_REPLY_SCORE_MIN;
+	w->awaits_reply = false;
+}
+
+bool vb_wait_doorbell(struct vb_wait *w, enum vb_wait_flight flight, uint64_t self, vb_time now)
+{
+	w->announced = false;
+	w->poller = self;
+	if (w->held != VB_HELD_REQUESTS) {
+		VB_ASSERT(w->request_cnt == 0);
+		w->held = VB_HELD_REQUESTS;
+		w->held_since = now;
+	}
+	w->request_cnt++;
+	if (!doorbell_sends(w, flight, now))
+		return false;
+	count_reply(w, now);
+	if (w->request_cnt > 1)
+		vb_wait_judge(w, now);
+	return true;
+}
+
+void vb_wait_posted(struct vb_wait *w, vb_time now)
+{
+	w->doorbell_at = w->progress_at = now;
+}
+
+void vb_wait_judge(struct vb_wait *w, vb_time now)
+{
+	if (w->held != VB_HELD_REQUESTS)
+		return;
+	if (vb_time_since(w->held_since, now) <= w->slow * (vb_dur)VB_WAIT_HELD_MAX_NS)
+		w->trust += w->trust < VB_WAIT_TRUST_MIN;
+	else
+		w->trust = 0;
+}
+
+bool vb_wait_holds(struct vb_wait *w, bool received, vb_time now)
+{
+	if (w->held == VB_HELD_REQUESTS)
+		return false;
+	if (received && w->held == VB_HELD_NOTHING && w->reply_score >= VB_WAIT_REPLY_SCORE_MIN) {
+		w->held = VB_HELD_ANSWER;
+		w->held_since = now;
+	}
+	return w->held == VB_HELD_ANSWER &&
+	       vb_time_since(w->held_since, now) < w->slow * (vb_dur)VB_WAIT_REPLY_HOLD_NS;
+}
+
+void vb_wait_sent(struct vb_wait *w)
+{
+	w->held = VB_HELD_NOTHING;
+	w->request_cnt = 0;
+}
+
+void vb_wait_unreplied(struct vb_wait *w, bool was_held, vb_time now)
+{
+	if (was_held || w->awaits_reply)
+		w->reply_score /= 2;
+	w->awaits_reply = !was_held;
+	w->answered_at = now;
+}
