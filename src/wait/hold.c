@@ -14,22 +14,23 @@
 #include "wait/wait.h"
 
 #include "base/assert.h"
-#include "wait/tuned.h"
+#include "wait/scale.h"
 
 static bool doorbell_sends(const struct vb_wait *w, enum vb_wait_flight flight, vb_time now)
 {
 	if (w->request_cnt >= VB_WAIT_HELD_REQUESTS_MAX ||
-	    vb_time_since(w->held_since, now) >= w->slow * (vb_dur)VB_WAIT_HELD_POST_NS)
+	    vb_time_since(w->held_since, now) >= vb_wait_scaled(w, VB_WAIT_HELD_POST_NS))
 		return true;
 	if (flight == VB_FLIGHT_UNKNOWN)
-		return vb_time_since(w->doorbell_at, now) >= w->slow * (vb_dur)VB_WAIT_BURST_GAP_NS;
+		return vb_time_since(w->doorbell_at, now) >=
+		       vb_wait_scaled(w, VB_WAIT_BURST_GAP_NS);
 	return flight == VB_FLIGHT_NONE;
 }
 
 static void count_reply(struct vb_wait *w, vb_time now)
 {
 	if (w->awaits_reply &&
-	    vb_time_since(w->answered_at, now) < w->slow * (vb_dur)VB_WAIT_REPLY_PROMPT_NS)
+	    vb_time_since(w->answered_at, now) < vb_wait_scaled(w, VB_WAIT_REPLY_PROMPT_NS))
 		w->reply_score += w->reply_score < VB_WAIT_REPLY_SCORE_MIN;
 	w->awaits_reply = false;
 }
@@ -61,7 +62,7 @@ void vb_wait_judge(struct vb_wait *w, vb_time now)
 {
 	if (w->held != VB_HELD_REQUESTS)
 		return;
-	if (vb_time_since(w->held_since, now) <= w->slow * (vb_dur)VB_WAIT_HELD_MAX_NS)
+	if (vb_time_since(w->held_since, now) <= vb_wait_scaled(w, VB_WAIT_HELD_MAX_NS))
 		w->trust += w->trust < VB_WAIT_TRUST_MIN;
 	else
 		w->trust = 0;
@@ -76,7 +77,7 @@ bool vb_wait_holds(struct vb_wait *w, bool received, vb_time now)
 		w->held_since = now;
 	}
 	return w->held == VB_HELD_ANSWER &&
-	       vb_time_since(w->held_since, now) < w->slow * (vb_dur)VB_WAIT_REPLY_HOLD_NS;
+	       vb_time_since(w->held_since, now) < vb_wait_scaled(w, VB_WAIT_REPLY_HOLD_NS);
 }
 
 void vb_wait_sent(struct vb_wait *w)

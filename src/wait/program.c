@@ -16,7 +16,7 @@
 #include "wait/wait.h"
 
 #include "base/assert.h"
-#include "wait/tuned.h"
+#include "wait/scale.h"
 
 void vb_wait_init(struct vb_wait *w, uint32_t slow, bool is_silent)
 {
@@ -38,7 +38,7 @@ enum vb_wait_program vb_wait_program(const struct vb_wait *w, vb_time now)
 {
 	bool is_oversubscribed = vb_wait_is_oversubscribed(w, now);
 	vb_dur recent = is_oversubscribed ? VB_WAIT_OVERSUBSCRIBED_POLLS_NS
-					  : w->slow * (vb_dur)VB_WAIT_POLLS_GAP_NS;
+					  : vb_wait_scaled(w, VB_WAIT_POLLS_GAP_NS);
 	vb_dur ago = vb_time_since(w->progress_at, now);
 
 	if (w->sleeper != VB_SLEEPER_NONE)
@@ -54,9 +54,9 @@ uint32_t vb_wait_poll(struct vb_wait *w, uint64_t self, vb_time now)
 
 	w->announced = false;
 	w->idle_polls++;
-	if (ago >= w->slow * (vb_dur)VB_WAIT_IDLE_GAP_NS || w->poller != self)
+	if (ago >= vb_wait_scaled(w, VB_WAIT_IDLE_GAP_NS) || w->poller != self)
 		w->idle_polls = 0;
-	if (ago < w->slow * (vb_dur)VB_WAIT_POLLS_GAP_NS)
+	if (ago < vb_wait_scaled(w, VB_WAIT_POLLS_GAP_NS))
 		w->polls += w->polls < VB_WAIT_POLLS_MAX;
 	else
 		w->polls /= 4;
@@ -103,7 +103,7 @@ void vb_wait_yielded(struct vb_wait *w, vb_time before, vb_time after)
 	vb_dur length = w->oversubscribed_for * 2;
 
 	w->oversubscribed_until = w->oversubscribed_for = 0;
-	if (w->is_silent || vb_time_since(before, after) < w->slow * (vb_dur)VB_WAIT_OTHERS_RAN_NS)
+	if (w->is_silent || vb_time_since(before, after) < vb_wait_scaled(w, VB_WAIT_OTHERS_RAN_NS))
 		return;
 	if (length < VB_WAIT_OVERSUBSCRIBED_MIN_NS)
 		length = VB_WAIT_OVERSUBSCRIBED_MIN_NS;
@@ -115,7 +115,7 @@ void vb_wait_yielded(struct vb_wait *w, vb_time before, vb_time after)
 
 vb_time vb_wait_idle_until(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now)
 {
-	vb_dur most = w->slow * (vb_dur)VB_WAIT_IDLE_NAP_NS;
+	vb_dur most = vb_wait_scaled(w, VB_WAIT_IDLE_NAP_NS);
 
 	/* A receiver that is full and pacing have timers only. */
 	if (most > VB_WAIT_OVERSUBSCRIBED_POLLS_NS / 2)

@@ -5,7 +5,7 @@
 #include "wait/wait.h"
 
 #include "base/assert.h"
-#include "wait/tuned.h"
+#include "wait/scale.h"
 
 vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
 		    vb_dur leeway)
@@ -16,9 +16,9 @@ vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb
 		return due;
 	switch (w->held) {
 	case VB_HELD_ANSWER:
-		return vb_time_min(due, w->held_since + w->slow * (vb_dur)VB_WAIT_REPLY_HOLD_NS);
+		return vb_time_min(due, w->held_since + vb_wait_scaled(w, VB_WAIT_REPLY_HOLD_NS));
 	case VB_HELD_REQUESTS:
-		return vb_time_min(due, w->held_since + w->slow * (vb_dur)VB_WAIT_HELD_MAX_NS);
+		return vb_time_min(due, w->held_since + vb_wait_scaled(w, VB_WAIT_HELD_MAX_NS));
 	default:
 		return work->has_transmit ? now : due;
 	}
@@ -31,8 +31,9 @@ vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb
  */
 static vb_time thread_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now)
 {
-	bool is_active = !w->announced &&
-			 vb_time_since(w->progress_at, now) < w->slow * (vb_dur)VB_WAIT_NAP_MAX_NS;
+	bool is_active = w->sleeper != VB_SLEEPER_NONE ||
+			 (!w->announced && vb_time_since(w->progress_at, now) <
+					       vb_wait_scaled(w, VB_WAIT_NAP_MAX_NS));
 
 	return vb_wait_due(w, work, now, is_active ? VB_WAIT_LEEWAY_NS : 0);
 }
@@ -40,7 +41,7 @@ static vb_time thread_due(const struct vb_wait *w, const struct vb_wait_work *wo
 void vb_wait_plan(struct vb_wait *w, const struct vb_wait_work *work, vb_time now, vb_time latest)
 {
 	vb_dur ago = vb_time_since(w->progress_at, now),
-	       most = w->slow * (vb_dur)VB_WAIT_NAP_MAX_NS;
+	       most = vb_wait_scaled(w, VB_WAIT_NAP_MAX_NS);
 
 	VB_ASSERT(w->thread != VB_THREAD_STEPS);
 	if (w->thread == VB_THREAD_PARKED) {
@@ -137,7 +138,7 @@ bool vb_wait_kicks(struct vb_wait *w, const struct vb_wait_work *work, vb_time n
 	     vb_wait_is_oversubscribed(w, now)))
 		return false;
 	/* A reply that is expected comes, or its acknowledgement leaves, a little late for once. */
-	due = w->held == VB_HELD_ANSWER ? now + w->slow * (vb_dur)VB_WAIT_NAP_MAX_NS
+	due = w->held == VB_HELD_ANSWER ? now + vb_wait_scaled(w, VB_WAIT_NAP_MAX_NS)
 					: thread_due(w, work, now);
 	return due < w->wake_at && vb_wait_kick(w);
 }
@@ -170,8 +171,8 @@ uint64_t vb_wait_glance(const struct vb_wait *w)
 
 void vb_nap_begin(struct vb_nap *n, const struct vb_wait *w, vb_time now)
 {
-	*n = (struct vb_nap){.length = w->slow * (vb_dur)VB_WAIT_NAP_MIN_NS,
-			     .most = w->slow * (vb_dur)VB_WAIT_NAP_MAX_NS,
+	*n = (struct vb_nap){.length = vb_wait_scaled(w, VB_WAIT_NAP_MIN_NS),
+			     .most = vb_wait_scaled(w, VB_WAIT_NAP_MAX_NS),
 			     .seen = vb_wait_glance(w)};
 	/* A program that has armed a CQ may stop polling any time, and its event shall not be late.
 	 */

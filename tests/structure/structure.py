@@ -50,7 +50,7 @@ MAY_INCLUDE = {
 }
 # Headers that declare and call nothing, beyond those.
 MAY_INCLUDE_HEADERS = {"calls": {"verbs/later.h"}}
-PURE = ("base", "wire", "trace", "cm", "ucma", "core", "reg", "fault", "fabric", "mgmt", "sim")
+PURE = ("base", "wire", "trace", "wait", "cm", "ucma", "core", "reg", "fault", "fabric", "mgmt", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",
