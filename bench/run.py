@@ -239,7 +239,7 @@ class Adapter:
 
 
 # As bench/waiting.c has them: what a program does around its waiting; what the target of a READ does, or how many us
-# lie between its polls. They set POLLS_GAP_NS of src/node/engine/run.c and POLLS_MIN of node/wait/progress.c.
+# lie between its polls. They set constants of src/wait/tuned.def: see tuned.py.
 EVENT_ORDERS = ("arm-post", "post-arm", "epoll")
 WAIT_TARGETS = ("0", "10", "100", "1000", "10000", "compute", "sleep", "gone")
 # Each end loses so much of what arrives there.
