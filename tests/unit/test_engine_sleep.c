@@ -241,6 +241,22 @@ static void park__not_while_the_link_holds_packets(void **state)
 	vb_engine_unlock(&engine);
 }
 
+/* What is due ends the sleep, so that no other thread has to see to it; a time that the program
+ * gave comes first where it is earlier. */
+static void park__until_something_is_due(void **state)
+{
+	vb_time now = vb_engine_now();
+
+	(void)state;
+	vb_engine_lock(&engine);
+	assert_true(vb_sleeper_take(&engine, NULL, 0));
+	engine.link->due = now + VB_MSEC;
+	assert_int_equal(vb_sleeper_park(&engine, VB_NEVER, NULL), VB_SLEEP_TIMER);
+	assert_true(vb_engine_now() >= now + VB_MSEC);
+	assert_int_equal(vb_sleeper_park(&engine, now + VB_USEC, NULL), 0);
+	vb_engine_unlock(&engine);
+}
+
 /* What became ready at once is told at once, in whatever order, and a wakeup is heard once. */
 static void park__woken_by_two_at_once(void **state)
 {
@@ -334,6 +350,7 @@ int main(void)
 	    SLEEP_TEST(sleep__one_thread_at_a_time),
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
 	    SLEEP_TEST(park__not_while_the_link_holds_packets),
+	    SLEEP_TEST(park__until_something_is_due),
 	    SLEEP_TEST(park__woken_by_two_at_once),
 	    SLEEP_TEST(stop__of_a_thread_that_never_was),
 	    SLEEP_TEST(expect_sleep__the_thread_does_not_park),
