@@ -93,3 +93,20 @@ void vb_wait_unreplied(struct vb_wait *w, bool was_held, vb_time now)
 	w->awaits_reply = !was_held;
 	w->answered_at = now;
 }
+
+vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
+		    vb_dur leeway)
+{
+	vb_time due = vb_time_min(vb_time_after(work->timer, leeway), work->other);
+
+	if (due <= now || work->is_full)
+		return due;
+	switch (w->held) {
+	case VB_HELD_ANSWER:
+		return vb_time_min(due, w->held_since + vb_wait_scaled(w, VB_WAIT_REPLY_HOLD_NS));
+	case VB_HELD_REQUESTS:
+		return vb_time_min(due, w->held_since + vb_wait_scaled(w, VB_WAIT_HELD_MAX_NS));
+	default:
+		return work->has_transmit ? now : due;
+	}
+}

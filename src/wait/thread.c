@@ -7,23 +7,6 @@
 #include "base/assert.h"
 #include "wait/scale.h"
 
-vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
-		    vb_dur leeway)
-{
-	vb_time due = vb_time_min(vb_time_after(work->timer, leeway), work->other);
-
-	if (due <= now || work->is_full)
-		return due;
-	switch (w->held) {
-	case VB_HELD_ANSWER:
-		return vb_time_min(due, w->held_since + vb_wait_scaled(w, VB_WAIT_REPLY_HOLD_NS));
-	case VB_HELD_REQUESTS:
-		return vb_time_min(due, w->held_since + vb_wait_scaled(w, VB_WAIT_HELD_MAX_NS));
-	default:
-		return work->has_transmit ? now : due;
-	}
-}
-
 /*
  * When the thread has to be there. A program that polls serves timers as it comes by, and a sleeper
  * when they are due; those of pacing and of full receivers are many and short: both get a while for
@@ -119,14 +102,6 @@ void vb_wait_stepped(struct vb_wait *w, bool packet, bool received, vb_time now)
 		if (w->outrun == VB_WAIT_OUTRUN_MAX)
 			w->thread = VB_THREAD_PARKED;
 	}
-}
-
-bool vb_wait_kick(struct vb_wait *w)
-{
-	bool was = w->kicked;
-
-	w->kicked = true;
-	return !was;
 }
 
 bool vb_wait_kicks(struct vb_wait *w, const struct vb_wait_work *work, vb_time now)

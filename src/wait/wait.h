@@ -114,6 +114,15 @@ struct vb_wait {
 	uint32_t reply_score; /* prompt replies in a row */
 };
 
+/* The thread shall come: true unless it was told already. */
+static inline bool vb_wait_kick(struct vb_wait *w)
+{
+	bool was = w->kicked;
+
+	w->kicked = true;
+	return !was;
+}
+
 void vb_wait_init(struct vb_wait *w, uint32_t slow, bool is_silent);
 
 /* program.c */
@@ -154,9 +163,6 @@ bool vb_wait_sleep_end(struct vb_wait *w);
 
 /* thread.c */
 
-/* How late @work is to be begun, timers by @leeway. */
-vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
-		    vb_dur leeway);
 /* Sets wake_at before the thread waits, as its state says; @latest: some other duty. */
 void vb_wait_plan(struct vb_wait *w, const struct vb_wait_work *work, vb_time now, vb_time latest);
 /* It woke up; @packet: for a packet. True: it takes steps of the engine. Else it waits again. */
@@ -165,7 +171,6 @@ bool vb_wait_woke(struct vb_wait *w, const struct vb_wait_work *work, bool packe
 void vb_wait_stepped(struct vb_wait *w, bool packet, bool received, vb_time now);
 /* After the program's call: true when the thread would otherwise come too late. Sets kicked. */
 bool vb_wait_kicks(struct vb_wait *w, const struct vb_wait_work *work, vb_time now);
-bool vb_wait_kick(struct vb_wait *w);
 /* It has looked on for the next packet of a stream, and found it, or did not. */
 bool vb_wait_looks_on(struct vb_wait *w);
 void vb_wait_looked_on(struct vb_wait *w, bool found);
@@ -199,5 +204,9 @@ bool vb_wait_holds(struct vb_wait *w, bool received, vb_time now);
 void vb_wait_sent(struct vb_wait *w);
 /* An answer has left without a reply, by @now; @was_held for one. */
 void vb_wait_unreplied(struct vb_wait *w, bool was_held, vb_time now);
+
+/* When @work is to be begun, timers late by @leeway; what is held counts. */
+vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
+		    vb_dur leeway);
 
 #endif

@@ -223,6 +223,7 @@ bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t 
 
 void vb_sleeper_give(struct vb_engine *e)
 {
+	e->sleeper.seq = NULL; /* the program may free it now */
 	if (vb_wait_sleep_end(&e->wait))
 		vb_progress_thread_kick(e);
 	/* Packets without end, as vb_sleeper_drain() has it: the thread is told. */
