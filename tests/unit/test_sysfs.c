@@ -172,6 +172,20 @@ static void counters__rewritten_in_place(void **state)
 	assert_file("infiniband/verbena0/ports/1/hw_counters/out_of_sequence", "12\n");
 }
 
+/* A counter that was set back has fewer digits, and nothing of the old ones is left. */
+static void counters__that_get_shorter(void **state)
+{
+	static const char name[] = "infiniband/verbena0/ports/1/counters/port_xmit_packets";
+
+	(void)state;
+	total[1].v[VB_COUNTER_port_xmit_packets] = 123456;
+	vb_sysfs_counters(&tree, &host, 0, &total[1]);
+	assert_file(name, "123456\n");
+	total[1].v[VB_COUNTER_port_xmit_packets] = 7;
+	vb_sysfs_counters(&tree, &host, 0, &total[1]);
+	assert_file(name, "7\n");
+}
+
 static void cm_counters__rewritten_in_place(void **state)
 {
 	static struct vb_cm_port_counters cm[2];
@@ -296,6 +310,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(publish__port_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__gids, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),
+	    cmocka_unit_test_setup_teardown(counters__that_get_shorter, setup, teardown),
 	    cmocka_unit_test_setup_teardown(cm_counters__rewritten_in_place, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__replaces_all, setup, teardown),
 	    cmocka_unit_test_setup_teardown(init__takes_over_a_stale_tree, setup, teardown),

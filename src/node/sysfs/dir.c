@@ -169,9 +169,11 @@ void vb_file_rewrite(int at, const char *name, const char *text)
 
 	if (fd < 0)
 		return;
-	/* The text never gets shorter, so a reader sees the old one or the new one. */
-	ssize_t n = pwrite(fd, text, strlen(text), 0);
-	(void)n;
+	/* A reader sees the old text or the new one, but for a moment after one that was longer. */
+	size_t len = strlen(text);
+
+	if (pwrite(fd, text, len, 0) == (ssize_t)len)
+		(void)!ftruncate(fd, (off_t)len);
 	close(fd);
 }
 

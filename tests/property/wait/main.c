@@ -225,7 +225,7 @@ static bool explore(const char *name, uint32_t without)
 	(void)is_new(key_of(&node[0].process));
 	node_cnt = 1;
 	for (at = 0; at < node_cnt && node_cnt < node_max; at++)
-		for (uint8_t a = 0; a < ACTIONS; a++)
+		for (unsigned a = 0; a < ACTIONS; a++)
 			if (!(without & WITHOUT(a)))
 				visit_next(at, a);
 	printf("%s: %u states, %s\n", name, node_cnt,
