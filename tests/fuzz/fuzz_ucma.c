@@ -98,19 +98,22 @@ static bool may_bind_low(void *ctx)
 
 static void world_open(struct fuzz_world *w)
 {
-	const struct vb_ucma_config cfg = {
-	    .cm = {.seed = 1,
-		   .hi_tid = 1,
-		   .conns = IDS,
-		   .ack_delay = 15,
-		   .alloc = counted_alloc,
-		   .free = counted_free,
-		   .alloc_ctx = w},
-	    .ids = IDS,
-	    .events = 16,
-	    .port_first = 40000,
-	    .port_last = 40007,
-	    .env = {find_local, find_route, group_change, may_bind_low, w}};
+	const struct vb_ucma_config cfg = {.cm = {.seed = 1,
+						  .hi_tid = 1,
+						  .conns = IDS,
+						  .ack_delay = 15,
+						  .alloc = counted_alloc,
+						  .free = counted_free,
+						  .alloc_ctx = w},
+					   .ids = IDS,
+					   .events = 16,
+					   .port_first = 40000,
+					   .port_last = 40007,
+					   .env = {.local = find_local,
+						   .route = find_route,
+						   .group = group_change,
+						   .may_bind_low = may_bind_low,
+						   .ctx = w}};
 
 	memset(w, 0, sizeof *w);
 	if (vb_ucma_create(&w->u, &cfg))

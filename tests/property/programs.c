@@ -81,19 +81,22 @@ static void file_reopen(struct program_world *w, struct host *h, uint32_t file)
 
 void programs_machine_open(struct program_world *w, struct host *h)
 {
-	struct vb_ucma_config cfg = {
-	    .cm = {.seed = w->seed + h->address + 2 * h->restarts,
-		   .hi_tid = h->address,
-		   .conns = 4 * IDS,
-		   .ack_delay = 15,
-		   .alloc = host_alloc,
-		   .free = host_free,
-		   .alloc_ctx = h},
-	    .ids = IDS,
-	    .events = 4096,
-	    .port_first = 40000,
-	    .port_last = 40999,
-	    .env = {host_local, host_route, host_group, host_binds_low, h}};
+	struct vb_ucma_config cfg = {.cm = {.seed = w->seed + h->address + 2 * h->restarts,
+					    .hi_tid = h->address,
+					    .conns = 4 * IDS,
+					    .ack_delay = 15,
+					    .alloc = host_alloc,
+					    .free = host_free,
+					    .alloc_ctx = h},
+				     .ids = IDS,
+				     .events = 4096,
+				     .port_first = 40000,
+				     .port_last = 40999,
+				     .env = {.local = host_local,
+					     .route = host_route,
+					     .group = host_group,
+					     .may_bind_low = host_binds_low,
+					     .ctx = h}};
 
 	PROGRAM_CHECK(w, vb_ucma_create(&h->u, &cfg) == 0);
 	h->base_blocks = h->blocks;
