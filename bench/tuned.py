@@ -55,8 +55,9 @@ MEASUREMENTS = {
 }
 
 
-def build_with(name, value, form, folder):
-    """The build folder of a copy of the source in which @name is what @form makes of @value."""
+def build_with(name, value, form, folder, programs):
+    """The build folder of a copy of the source in which @name is what @form makes of @value. What measures stays that
+    of the folder @programs."""
     source, build = os.path.join(folder, "source"), os.path.join(folder, "build")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", "build"))
     path = os.path.join(source, "src", "wait", "tuned.def")
@@ -65,9 +66,9 @@ def build_with(name, value, form, folder):
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     run = {"check": True, "stdout": subprocess.DEVNULL}
-    subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-                    "-DVERBENA_TESTS=ON"], **run)
-    subprocess.run(["cmake", "--build", build, "--target", "verbena", "verbena_verbs", "waiting", "idle_thread"], **run)
+    subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], **run)
+    subprocess.run(["cmake", "--build", build], **run)
+    os.symlink(os.path.join(os.path.abspath(programs), "bench"), os.path.join(build, "bench"))
     return build
 
 
@@ -76,7 +77,7 @@ def compare(name, value, what, args):
     with tempfile.TemporaryDirectory() as top:
         builds = {"as it is": args.build}
         for label, form in FACTORS:
-            builds[label] = build_with(name, value, form, os.path.join(top, label))
+            builds[label] = build_with(name, value, form, os.path.join(top, label), args.build)
         results = {label: [] for label in builds}
         for k in range(args.runs):
             order = list(builds)
