@@ -245,8 +245,8 @@ const uint8_t *vb_cm_conn_rep(const struct vb_cm_conn *c);
 /*
  * Makes an object that goes on from @s and @rep, which nobody need have written truly. A connection
  * that was established, or was ending, is so again. One that had sent its REP sends it again, for
- * its peer may have established it; without @rep, and in all other states, the peer of one that was
- * being made hears that it was given up, or repeats its request. 0; -ECONNRESET: it was being made,
+ * its peer may have established it. In all other states, and without @rep, the connection is given
+ * up: its peer hears so, or repeats its request. 0; -ECONNRESET: it was being made,
  * and *out is an object that can be destroyed or, when it is idle, used again; -EINVAL: @s is no
  * object's; -ENOMEM. CMP-51
  */

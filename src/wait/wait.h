@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who makes progress in a process, and who waits where: one machine for the program's threads, the
- * progress thread, and packets that wait for company. It makes no call and knows no clock:
- * src/node/wait/ and src/node/engine/run.c tell it, under the engine's lock, of what happened, and
- * carry out what it answers. docs/waiting.md has the states and their diagram; all states that are
- * within reach are looked at by tests/property/wait/.
+ * The machine that decides which thread of a process makes progress and where each of the others
+ * waits: the program's threads, the progress thread, and packets that wait for company. It makes no
+ * call and knows no clock: src/node/wait/ and src/node/engine/run.c tell it, under the engine's
+ * lock, of what happened, and carry out what it answers. docs/waiting.md has the states and their
+ * diagram; all states that are within reach are looked at by tests/property/wait/.
  *
  * To be woken for a packet that the program takes anyway helps nobody and costs the sender dearly.
  * So the progress thread parks, blind for packets, while the program polls steadily, and nowhere
- * else. What it must never come to is a packet that waits while everyone sleeps: a parked thread
- * looks again after 50 to 500 us, and each way for a program to say that it stops polling has the
- * thread on duty at once.
+ * else. A packet must never wait while all threads sleep: a parked thread looks again after 50 to
+ * 500 us, and each way for a program to say that it stops polling has the thread on duty at once.
  *
  * Times are those of tuned.def, or vb_wait.slow times as much.
  */

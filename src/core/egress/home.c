@@ -25,7 +25,8 @@ static void qp_find_home(struct vb_qp *qp)
 	}
 }
 
-/* What a context of a DCT or a queued work request says is old now, and the link looks it up. */
+/* Contexts of a DCT and queued work requests keep their old homes, which count for nothing by their
+ * generation: the link looks theirs up. */
 void vb_hca_find_homes(struct vb_hca *h)
 {
 	for (uint32_t i = 0; h->cfg.find_home && i < h->qp_cap; i++) {

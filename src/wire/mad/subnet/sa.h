@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Subnet administration as a client asks for it: records of one attribute, by those of their
- * components that a mask names. IBA 15.2; items FAB-51, FAB-52
+ * Messages of a client to the subnet administrator, and its answers. A question names an attribute,
+ * and by a mask the components that a record has to match. IBA 15.2; items FAB-51, FAB-52
  */
 #ifndef VB_WIRE_MAD_SA_H
 #define VB_WIRE_MAD_SA_H
