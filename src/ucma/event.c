@@ -241,11 +241,22 @@ bool vb_ucma_event_is_out(const struct vb_ucma_id *id, const struct vb_ucma_mc *
 	return false;
 }
 
+bool vb_ucma_events_fit(const struct vb_ucma_id *id, const struct vb_ucma_file *to)
+{
+	const struct vb_list *events = &id->file->events;
+	uint32_t cnt = to->event_cnt;
+
+	for (const struct vb_list *l = events->next; l != events; l = l->next)
+		cnt += vb_container_of(l, struct vb_ucma_event, link)->id == id;
+	return cnt <= to->u->cfg.events;
+}
+
 void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to)
 {
 	struct vb_ucma_file *from = id->file;
 	struct vb_list *l = from->events.next, *next;
 
+	VB_ASSERT_ALL(vb_ucma_events_fit(id, to));
 	for (; l != &from->events; l = next) {
 		struct vb_ucma_event *ev = event_at(l);
 

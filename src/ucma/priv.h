@@ -230,7 +230,9 @@ void vb_ucma_file_touch(struct vb_ucma_file *f);
 int vb_ucma_event_take(struct vb_ucma_file *f, struct vb_ucma_event_reply *out);
 /* Whether an event of @mc is out; with NULL, of @id, or that names it. */
 bool vb_ucma_event_is_out(const struct vb_ucma_id *id, const struct vb_ucma_mc *mc);
-/* Moves what waits for @id, and is not out, to @to. */
+/* Whether the events of @id have room in @to, another file. */
+bool vb_ucma_events_fit(const struct vb_ucma_id *id, const struct vb_ucma_file *to);
+/* Moves what waits for @id, and is not out, to @to, where it fits. */
 void vb_ucma_events_move(struct vb_ucma_id *id, struct vb_ucma_file *to);
 
 /* keep.c: the id changes, so that its record is old; a record goes with what it is of. */

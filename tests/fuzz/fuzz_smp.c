@@ -151,6 +151,7 @@ static void smp_step(struct world *w, uint8_t port, bool raw)
 	struct vb_smi_node smi = {.is_switch = w->node.info.type == VB_NODE_SWITCH,
 				  .port_cnt = PORTS};
 	struct vb_sma_result result;
+	struct vb_smp_route route;
 	struct vb_smi_step step;
 	uint8_t mad[VB_MAD_LEN];
 
@@ -165,8 +166,11 @@ static void smp_step(struct world *w, uint8_t port, bool raw)
 	result = vb_sma_handle(&w->node, mad, port, w->now);
 	if (!result.respond)
 		return;
+	vb_smp_route_parse(&route, mad);
 	step = vb_smi_forward(mad, &smi, VB_SMI_LOCAL, false);
-	require(step.where != VB_SMI_AGENT && step.where != VB_SMI_LID);
+	require(step.where != VB_SMI_AGENT);
+	/* A switch sends on by LID what came so. */
+	require(step.where != VB_SMI_LID || (smi.is_switch && route.dr_slid != VB_LID_PERMISSIVE));
 	require(step.where != VB_SMI_PORT || (step.port >= 1 && step.port <= PORTS));
 }
 

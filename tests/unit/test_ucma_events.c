@@ -204,6 +204,34 @@ static void out__before_it_moves(void **state)
 	assert_int_equal(destroy(other, id), 1);
 }
 
+/* CMP-46: a file takes no more events by ids that come to it than it takes one by one. */
+static void out__before_it_moves_it_fits(void **state)
+{
+	enum { EVENTS = 48 };
+	struct vb_ucma_file *other = ucma_file(&net.host[0]);
+	uint32_t id[2], len;
+
+	(void)state;
+	for (int i = 0; i < EVENTS - 1; i++)
+		(void)event_make(other);
+	for (int i = 0; i < 2; i++) {
+		struct vb_ucma_migrate_id b = {.id = id[i] = event_make(f), .fd = 9};
+		struct vb_ucma_hdr h = {VB_UCMA_MIGRATE_ID, sizeof b, 4};
+		uint8_t bytes[sizeof h + sizeof b], got[VB_UCMA_REPLY_MAX];
+		struct vb_ucma_command c = {.bytes = bytes, .len = sizeof bytes, .other = f};
+
+		memcpy(bytes, &h, sizeof h);
+		memcpy(bytes + sizeof h, &b, sizeof b);
+		assert_int_equal(vb_ucma_command(other, &c, got, &len, net.now),
+				 i == 0 ? (int)sizeof bytes : -ENOMEM);
+	}
+	assert_int_equal(vb_ucma_file_events(other), EVENTS);
+	/* The one that was refused stays with its event. */
+	(void)give(f, id[1]);
+	vb_ucma_events_taken(f, 1);
+	assert_int_equal(destroy(f, id[1]), 1);
+}
+
 struct region {
 	struct vb_journal journal;
 	struct vb_ucma_kept kept;
@@ -293,6 +321,7 @@ int main(void)
 	    T(out__leaves_versions),
 	    T(out__request),
 	    T(out__before_it_moves),
+	    T(out__before_it_moves_it_fits),
 	    T(out__after_a_restart),
 	    T(out__may_repeat_after_a_restart),
 	};

@@ -201,7 +201,7 @@ static inline void ucma_host_open(struct ucma_host *h, uint64_t seed)
 		   .free = ucma_env_free,
 		   .alloc_ctx = h},
 	    .ids = 128,
-	    .events = 64,
+	    .events = 48,
 	    .port_first = 32768,
 	    .port_last = 32768 + 63,
 	    .env = {ucma_env_local, ucma_env_route, ucma_env_group, ucma_env_low, h, NULL, NULL},

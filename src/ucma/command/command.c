@@ -146,6 +146,9 @@ static int do_migrate_id(struct vb_ucma_call *c)
 	err = vb_ucma_id_find(c->other, b->id, &id);
 	if (!err && c->other != c->file && vb_ucma_event_is_out(id, NULL))
 		err = -EINPROGRESS;
+	/* A file's events are bounded, whichever way they come to it. */
+	if (!err && c->other != c->file && !vb_ucma_events_fit(id, c->file))
+		err = -ENOMEM;
 	if (err)
 		return err;
 	if (c->other != c->file)
