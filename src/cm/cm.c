@@ -120,7 +120,7 @@ static void unmatched_message(struct vb_cm *cm, const struct vb_path *path,
 	    .attr = VB_CM_DREP, .tid = m->tid, .local_id = m->remote_id, .remote_id = m->local_id};
 
 	if (m->attr == VB_CM_DREQ)
-		vb_cm_send_stray(cm, path, &drep);
+		vb_cm_send_stray(cm, path, 0, &drep);
 	else
 		cm->cnt.rx_unmatched++;
 }

@@ -79,8 +79,10 @@ void vb_cm_destroy(struct vb_cm *cm); /* and every object left in it, without a 
  * the counters say what became of it. */
 void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
 		      vb_time now);
-/* A message out, from QP 1 to QP 1 along @path. False: there is none. */
-bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_MAD_LEN]);
+/* A message out, from QP 1 to QP 1 along @path, in the partition @pkey of what it is about; 0: it
+ * is not known. False: there is none. IBA 12.7.11 */
+bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint16_t *pkey,
+			 uint8_t mad[VB_MAD_LEN]);
 vb_time vb_cm_poll_timeout(const struct vb_cm *cm);
 void vb_cm_handle_timeout(struct vb_cm *cm, vb_time now);
 const struct vb_cm_counters *vb_cm_counters(const struct vb_cm *cm);

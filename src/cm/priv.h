@@ -74,6 +74,7 @@ struct vb_cm_conn {
 
 struct vb_cm_stray {
 	struct vb_path path;
+	uint16_t pkey; /* 0: what it answers names none */
 	uint8_t mad[VB_MAD_LEN];
 	enum vb_cm_attr attr;
 };
@@ -154,7 +155,8 @@ void vb_cm_hear(struct vb_cm_conn *c, vb_time now);
 /* The peer asks for patience: the wait that runs is @wait long, from @now on. CMP-12 */
 void vb_cm_extend_wait(struct vb_cm_conn *c, vb_dur wait, vb_time now);
 /* Sends a message that belongs to no connection back along the way that @path came. */
-void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
+void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, uint16_t pkey,
+		      const struct vb_cm_msg *m);
 /* Copies private data; -EINVAL: it is longer than the message takes. */
 int vb_cm_private_put(struct vb_cm_msg *m, const struct vb_cm_private *p);
 

@@ -15,7 +15,7 @@ void vb_cm_reject_stray(struct vb_cm *cm, const struct vb_path *path, const stru
 	rej.local_id = about == VB_CM_ABOUT_REQ ? 0 : m->remote_id;
 	rej.rej.about = (uint8_t)about;
 	rej.rej.reason = reason;
-	vb_cm_send_stray(cm, path, &rej);
+	vb_cm_send_stray(cm, path, m->attr == VB_CM_REQ ? m->req.pkey : 0, &rej);
 }
 
 static struct vb_cm_msg rej_message(const struct vb_cm_conn *c, enum vb_cm_about about,

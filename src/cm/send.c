@@ -117,7 +117,8 @@ void vb_cm_answer_again(struct vb_cm_conn *c)
 	queue_tx(c);
 }
 
-void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m)
+void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, uint16_t pkey,
+		      const struct vb_cm_msg *m)
 {
 	struct vb_cm_stray *s;
 
@@ -127,17 +128,20 @@ void vb_cm_send_stray(struct vb_cm *cm, const struct vb_path *path, const struct
 	}
 	s = &cm->stray[(cm->stray_first + cm->stray_cnt++) % VB_CM_STRAYS];
 	s->path = vb_path_back(path);
+	s->pkey = pkey;
 	s->attr = m->attr;
 	vb_cm_msg_emit(m, s->mad);
 }
 
 /* The next message of the connection at the head of the queue, which has one. */
-static void conn_transmit(struct vb_cm_conn *c, struct vb_path *path, uint8_t mad[VB_MAD_LEN])
+static void conn_transmit(struct vb_cm_conn *c, struct vb_path *path, uint16_t *pkey,
+			  uint8_t mad[VB_MAD_LEN])
 {
 	struct vb_cm_port_counters *cnt = vb_cm_port_of(c->cm, &c->qp.path);
 
 	VB_ASSERT_ALL(c->request_due || c->answer_due);
 	*path = c->qp.path;
+	*pkey = c->qp.pkey;
 	if (c->answer_due) {
 		c->answer_due = false;
 		memcpy(mad, c->answer, VB_MAD_LEN);
@@ -160,13 +164,15 @@ static void conn_transmit(struct vb_cm_conn *c, struct vb_path *path, uint8_t ma
 		vb_cm_conn_free(c);
 }
 
-bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_MAD_LEN])
+bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint16_t *pkey,
+			 uint8_t mad[VB_MAD_LEN])
 {
 	if (cm->stray_cnt) {
 		const struct vb_cm_stray *s = &cm->stray[cm->stray_first];
 
 		VB_ASSERT(cm->stray_first < VB_CM_STRAYS && cm->stray_cnt <= VB_CM_STRAYS);
 		*path = s->path;
+		*pkey = s->pkey;
 		memcpy(mad, s->mad, VB_MAD_LEN);
 		vb_cm_port_of(cm, path)->tx_msgs[vb_cm_counter(s->attr)]++;
 		cm->stray_first = (cm->stray_first + 1) % VB_CM_STRAYS;
@@ -175,7 +181,7 @@ bool vb_cm_poll_transmit(struct vb_cm *cm, struct vb_path *path, uint8_t mad[VB_
 	}
 	if (vb_list_is_empty(&cm->tx))
 		return false;
-	conn_transmit(vb_container_of(cm->tx.next, struct vb_cm_conn, tx), path, mad);
+	conn_transmit(vb_container_of(cm->tx.next, struct vb_cm_conn, tx), path, pkey, mad);
 	return true;
 }
 

@@ -62,7 +62,7 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 	if (!listener) {
 		struct vb_cm_msg rep = sidr_answer(m, VB_CM_SIDR_UNSUPPORTED);
 
-		vb_cm_send_stray(cm, path, &rep);
+		vb_cm_send_stray(cm, path, m->sidr_req.pkey, &rep);
 		return;
 	}
 	if (vb_cm_conn_create(cm, NULL, &c)) {

@@ -52,6 +52,7 @@ enum vb_sma_change {
 	VB_SMA_TRAIN = 1 << 6,     /* the link has to train, with what is enabled now */
 	VB_SMA_MKEY_TRAP = 1 << 7, /* trap 256: an SMP with a wrong M_Key was refused */
 	VB_SMA_SET = 1 << 8,       /* something was set, tables for example; raised by a subnet */
+	VB_SMA_NAMES = 1 << 9,     /* description or SystemImageGUID, by a subnet. FAB-34 */
 };
 
 struct vb_sma_result {

@@ -4,8 +4,8 @@
  * that go from node to node as the tables of the switches say, in no time. Each hop looks at the
  * states of the link and counts. It is a function of the MADs and the time: whoever holds a subnet
  * hands it what programs send, takes what arrives for them, and passes the time. IBA 14.2, 18.2.4;
- * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-28, FAB-30, FAB-32 to FAB-38, FAB-50, LNK-22, LNK-30
- * to LNK-33, LNK-38, LNK-39, MAD-22
+ * items FAB-01, FAB-04, FAB-09 to FAB-13, FAB-19, FAB-28, FAB-30, FAB-32 to FAB-38, FAB-50, LNK-22,
+ * LNK-30 to LNK-33, LNK-38, LNK-39, MAD-22
  */
 #ifndef VB_MGMT_SUBNET_H
 #define VB_MGMT_SUBNET_H
@@ -117,6 +117,19 @@ int vb_subnet_limit(struct vb_subnet *s, struct vb_subnet_place at,
 /* A subnet manager is at the port, or has gone: the IsSM bit, and trap 144. MAD-17, FAB-34 */
 void vb_subnet_set_manager(struct vb_subnet *s, struct vb_subnet_place at, bool is_manager,
 			   vb_time now);
+
+/* Somebody at the node, and no manager, changes its description (up to VB_SMA_NODE_DESC_LEN bytes),
+ * its SystemImageGUID, or the speeds (all up to l->speed) and widths that a port has enabled; its
+ * link trains again then. Trap 144 or 145. -ENOENT: the port has no cable, -EOPNOTSUPP: it does not
+ * support that. FAB-19, FAB-34 */
+void vb_subnet_set_description(struct vb_subnet *s, uint32_t node, const char *text, vb_time now);
+void vb_subnet_set_system_guid(struct vb_subnet *s, uint32_t node, uint64_t guid, vb_time now);
+int vb_subnet_enable(struct vb_subnet *s, struct vb_subnet_place at,
+		     const struct vb_subnet_limits *l, vb_time now);
+
+/* The port heard no flow control packets for too long: its link recovers, and trap 131.
+ * -ENETDOWN: it is not active. LNK-20, FAB-33 */
+int vb_subnet_flow_silence(struct vb_subnet *s, struct vb_subnet_place at, vb_time now);
 
 /* Carries the MAD from m->at to where it is received. False: it was lost on the way. */
 bool vb_subnet_carry(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);

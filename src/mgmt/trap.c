@@ -11,7 +11,7 @@
 #define TYPE_SECURITY 2
 #define TYPE_INFORMATIONAL 4
 
-static struct vb_trap *trap_of(struct vb_traps *t, uint16_t number)
+struct vb_trap *vb_trap_find(struct vb_traps *t, uint16_t number)
 {
 	for (unsigned i = 0; i < VB_TRAPS_MAX; i++)
 		if (t->trap[i].number == number)
@@ -22,10 +22,10 @@ static struct vb_trap *trap_of(struct vb_traps *t, uint16_t number)
 void vb_trap_raise(struct vb_traps *t, uint16_t number, const uint8_t details[VB_TRAP_DETAILS_LEN],
 		   vb_time now)
 {
-	struct vb_trap *trap = trap_of(t, number);
+	struct vb_trap *trap = vb_trap_find(t, number);
 
 	if (!trap)
-		trap = trap_of(t, 0);
+		trap = vb_trap_find(t, 0);
 	if (!trap)
 		return;
 	*trap = (struct vb_trap){.number = number, .tid = ++t->tid, .due = now};
@@ -52,7 +52,7 @@ vb_time vb_traps_poll_timeout(const struct vb_traps *t)
 static uint8_t notice_type(uint16_t number)
 {
 	return number >= VB_TRAP_MKEY         ? TYPE_SECURITY
-	       : number == VB_TRAP_CAPABILITY ? TYPE_INFORMATIONAL
+	       : number >= VB_TRAP_CAPABILITY ? TYPE_INFORMATIONAL
 					      : TYPE_URGENT;
 }
 

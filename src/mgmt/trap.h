@@ -15,7 +15,9 @@
 #define VB_TRAP_LINK_STATE 128     /* a link of a switch changed its state */
 #define VB_TRAP_LINK_INTEGRITY 129 /* LocalLinkIntegrityErrors: beyond its threshold */
 #define VB_TRAP_BUFFER_OVERRUN 130 /* ExcessiveBufferOverrunErrors: the same */
-#define VB_TRAP_CAPABILITY 144     /* CapabilityMask, or the node's description */
+#define VB_TRAP_FLOW_WATCHDOG 131  /* no flow control packets from the neighbour for too long */
+#define VB_TRAP_CAPABILITY 144     /* CapabilityMask, the node's description, what is enabled */
+#define VB_TRAP_SYSTEM_GUID 145    /* SystemImageGUID */
 #define VB_TRAP_MKEY 256           /* an SMP had a wrong M_Key */
 #define VB_TRAP_DETAILS_LEN 54
 #define VB_TRAP_PKEY 257        /* a packet had a P_Key that is not the port's or the QP's */
@@ -41,6 +43,9 @@ struct vb_traps {
  * waits for its answer has these details from now on and is sent anew. */
 void vb_trap_raise(struct vb_traps *t, uint16_t number, const uint8_t details[VB_TRAP_DETAILS_LEN],
 		   vb_time now);
+
+/* The one of this number that waits for its answer, or NULL. */
+struct vb_trap *vb_trap_find(struct vb_traps *t, uint16_t number);
 
 /* The manager has heard trap @tid. */
 void vb_trap_repress(struct vb_traps *t, uint64_t tid);

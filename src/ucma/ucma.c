@@ -128,9 +128,11 @@ void vb_ucma_handle_mad(struct vb_ucma *u, const struct vb_path *path,
 	vb_ucma_settle(u, now);
 }
 
-bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN])
+bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint16_t *pkey,
+			   uint8_t mad[VB_MAD_LEN])
 {
-	return vb_ucma_asks_transmit(u, path, mad) || vb_cm_poll_transmit(u->cm, path, mad);
+	*pkey = 0; /* questions to the administrator have none */
+	return vb_ucma_asks_transmit(u, path, mad) || vb_cm_poll_transmit(u->cm, path, pkey, mad);
 }
 
 vb_time vb_ucma_poll_timeout(const struct vb_ucma *u)

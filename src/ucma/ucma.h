@@ -152,8 +152,10 @@ void vb_ucma_handle_mad(struct vb_ucma *u, const struct vb_path *path,
 			const uint8_t mad[VB_MAD_LEN], vb_time now);
 /* Whether @mad answers a question to the subnet administrator that is this machine's. */
 bool vb_ucma_has_asked(const struct vb_ucma *u, const uint8_t mad[VB_MAD_LEN]);
-/* On InfiniBand a message has a GRH where its path has GIDs and a hop limit of more than 1. */
-bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint8_t mad[VB_MAD_LEN]);
+/* On InfiniBand a message has a GRH where its path has GIDs and a hop limit of more than 1, and the
+ * P_Key that the port has of the partition @pkey; 0: of none in particular. */
+bool vb_ucma_poll_transmit(struct vb_ucma *u, struct vb_path *path, uint16_t *pkey,
+			   uint8_t mad[VB_MAD_LEN]);
 vb_time vb_ucma_poll_timeout(const struct vb_ucma *u);
 void vb_ucma_handle_timeout(struct vb_ucma *u, vb_time now);
 const struct vb_cm_counters *vb_ucma_counters(const struct vb_ucma *u);

@@ -20,6 +20,16 @@ static inline bool vb_pkey_matches(uint16_t a, uint16_t b)
 	return vb_pkey_is_valid(a) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
 }
 
+/* The first of the @cnt entries at @table that is of the partition of @pkey, full member or
+ * limited; 0: there is none. */
+static inline uint16_t vb_pkey_index(const uint16_t *table, uint32_t cnt, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < cnt; i++)
+		if (((table[i] ^ pkey) & 0x7fff) == 0)
+			return (uint16_t)i;
+	return 0;
+}
+
 /* One of the @cnt entries at @table lets a packet with @pkey pass. IBA 10.9.3 */
 static inline bool vb_pkey_passes(const uint16_t *table, uint32_t cnt, uint16_t pkey)
 {

@@ -123,10 +123,11 @@ static void world_settle(struct fuzz_world *w)
 {
 	struct vb_cm_event ev;
 	struct vb_path path;
+	uint16_t pkey;
 
 	while (vb_cm_poll_event(w->cm, &ev))
 		w->conn[conn_place(w, ev.conn)] = ev.conn;
-	while (vb_cm_poll_transmit(w->cm, &path, w->mad))
+	while (vb_cm_poll_transmit(w->cm, &path, &pkey, w->mad))
 		;
 }
 

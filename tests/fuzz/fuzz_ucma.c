@@ -293,7 +293,9 @@ static size_t command_write(struct fuzz_world *w, uint32_t cmd, const uint8_t *i
  */
 static void world_settle(struct fuzz_world *w)
 {
-	for (int i = 0; i < 64 && vb_ucma_poll_transmit(w->u, &w->path, w->mad); i++) {
+	uint16_t pkey;
+
+	for (int i = 0; i < 64 && vb_ucma_poll_transmit(w->u, &w->path, &pkey, w->mad); i++) {
 		if (w->lose) {
 			w->lose--;
 			continue;

@@ -21,6 +21,7 @@
 struct packet {
 	vb_time due;
 	struct vb_path path;
+	uint16_t pkey;
 	uint8_t mad[VB_MAD_LEN];
 };
 
@@ -125,7 +126,7 @@ static void end_transmit(struct cm_world *w, struct end *e)
 {
 	struct packet p;
 
-	while (vb_cm_poll_transmit(e->cm, &p.path, p.mad)) {
+	while (vb_cm_poll_transmit(e->cm, &p.path, &p.pkey, p.mad)) {
 		if (!chance(w, w->loss))
 			packet_queue(w, &p);
 		if (chance(w, w->doubled))

@@ -408,7 +408,7 @@ static void host_transmit(struct program_world *w, struct host *h)
 {
 	struct packet p;
 
-	while (vb_ucma_poll_transmit(h->u, &p.path, p.mad)) {
+	while (vb_ucma_poll_transmit(h->u, &p.path, &p.pkey, p.mad)) {
 		if (!chance(w, w->loss))
 			packet_queue(w, &p);
 		if (chance(w, w->doubled))

@@ -58,6 +58,7 @@ struct host {
 struct packet {
 	vb_time due;
 	struct vb_path path;
+	uint16_t pkey;
 	uint8_t mad[VB_MAD_LEN];
 };
 

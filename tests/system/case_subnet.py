@@ -244,6 +244,37 @@ def slower_cables(context):
         f.end()
 
 
+@case("subnet.local", seconds=120)
+def changes_at_nodes(context):
+    """What a node changes by itself reaches OpenSM as trap 131, 144 or 145, and shows in the fabric. FAB-19, FAB-33,
+    FAB-34, LNK-20"""
+    f = Fabric(context, "local", "star:hosts=2")
+    change = [context.verbena, "fabric", "--name", "local"]
+    try:
+        f.manage("H-0000")
+        f.await_log("SUBNET UP")
+        watch = f.host.start([context.verbena, "fabric", "watch", "local"], name="fabric watch")
+        time.sleep(0.3)
+        f.host.run([*change, "set", "H-0001", "description=rack 7 host 2"])
+        f.await_log("num:144")
+        watch.wait_output("H-0001: trap 144", seconds=30)
+        need("rack 7 host 2" in f.run("H-0000", "ibnetdiscover"), "ibnetdiscover")
+        need(f.run("H-0001", "cat", "/sys/class/infiniband/verbena0/node_desc") == "rack 7 host 2\n", "node_desc")
+        f.host.run([*change, "set", "H-0001", "sysimgguid=0x00aa00bb00cc00dd"])
+        f.await_log("num:145")
+        need("00aa:00bb:00cc:00dd" in f.run("H-0001", "cat", "/sys/class/infiniband/verbena0/sys_image_guid"), "guid")
+        f.host.run([*change, "error", "S-0000", "1", "FlowControlSilence=1"])
+        f.await_log("num:131")
+        shown = f.host.run([*change, "show"])
+        out = f.run("H-0000", "perfquery", re.search(r"S-0000 .* lid (\d+)", shown)[1], "1")
+        need(re.search(r"LinkErrorRecoveryCounter:\.+1\b", out), out)
+        f.host.run([*change, "set", "S-0000", "2", "enable-speed=QDR", "enable-width=1x"])
+        watch.wait_output("S-0000: trap 144", seconds=30)
+        need(re.search(r'1X +10\.0 Gbps', f.run("H-0000", "iblinkinfo")), f.run("H-0000", "iblinkinfo"))
+    finally:
+        f.end()
+
+
 @case("subnet.watch", seconds=120)
 def events_as_lines(context):
     """`fabric watch`: what a manager sets, a cable that is pulled, the trap of its switch, and the end."""

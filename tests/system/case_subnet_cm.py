@@ -159,6 +159,25 @@ def nodes_without_a_common_partition(context):
         f.end()
 
 
+@case("subnet.cm.pkey", seconds=120)
+def messages_go_in_their_partition(context):
+    """Limited members of the first partition and full members of a second one connect in the second: their messages
+    have its P_Key, or none would pass. FAB-37, FAB-51"""
+    conf = os.path.join(context.machine.folder, "cm.red")
+    with open(conf, "w", encoding="ascii") as file:
+        file.write("Default=0x7fff,defmember=limited:ALL,SELF=full;\nRed=0x1234:ALL=full;\n")
+    f = begin(context, "red1", "star:hosts=3", "-P", conf)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cm_partition.py")
+    try:
+        server = f.host.start(f.at(SERVER, "python3", script, "listen", gid_of(f, SERVER), "0x9234"), name="listener")
+        server.wait_output("listens")
+        out = f.run(CLIENT, "python3", script, "connect", gid_of(f, CLIENT), gid_of(f, SERVER), "0x9234", status=None)
+        need("ROUTE_RESOLVED" in out and "REJECTED" in out, out + server.story())
+        need(server.wait(20) == 0 and "CONNECT_REQUEST 0" in server.output(), out + server.story())
+    finally:
+        f.end()
+
+
 @case("subnet.cm.unmanaged", seconds=120)
 def no_manager_yet(context):
     """Where no manager has been, an address is there, and no way to it. FAB-51"""

@@ -3,10 +3,12 @@
 import os
 import re
 import signal
+import subprocess
 import time
 
 from cases import case
 from case_subnet import Fabric, lid_of, need
+from hosts import Skip
 
 SERVER, CLIENT = "H-0001", "H-0002"
 # LRH, BTH, ICRC; DETH of UD; GRH.
@@ -277,4 +279,57 @@ def counters_as_files(context):
         await_file("port_xmit_packets", lambda n: n < 100)
     finally:
         stay.end()
+        f.end()
+
+
+def uplinks(f, leaf):
+    """The LID of a leaf switch, and its ports to other switches."""
+    shown = f.host.run([f.context.verbena, "fabric", "--name", f.name, "show"])
+    block = re.search(rf"^Switch {leaf} .* lid (\d+)\n((?: .*\n)+)", shown, re.M)
+    return int(block[1]), [int(port) for port in re.findall(r"^ +(\d+) .*-> S-", block[2], re.M)]
+
+
+def tell(program, text):
+    program.process.stdin.write(text.encode())
+    program.process.stdin.flush()
+
+
+@case("subnet.verbs.lmc", seconds=120)
+def paths_by_path_bits(context):
+    """LMC 1: two LIDs of each port, whose packets take two ways through the switches; completions say which LIDs they
+    were. FAB-39, IBT-96"""
+    if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs.device"], capture_output=True).returncode:
+        raise Skip("no pyverbs: install python3-pyverbs")
+    f = begin(context, "lmc1", "clos:leaves=2,spines=2,hosts=2", "-l", "1")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs_lmc.py")
+    try:
+        receiver = f.host.start(f.at(SERVER, "/usr/bin/python3", script, "receive"), name="receiver", stdin=subprocess.PIPE)
+        receiver.wait_output(r"lmc \d")
+        ud, rc, lid, lmc = re.search(r"qps (\d+) (\d+) lid (\d+) lmc (\d)", receiver.output()).groups()
+        need(lmc == "1", receiver.output())
+        sender = f.host.start(f.at(CLIENT, "/usr/bin/python3", script, "send", lid, ud, rc), name="sender", stdin=subprocess.PIPE)
+        sender.wait_output(r"lid \d+ qp \d+")
+        own = re.search(r"lid (\d+) qp (\d+)", sender.output())
+        tell(receiver, f"{own[1]} {own[2]}\n")
+        receiver.wait_output("ready")
+        leaf, ports = uplinks(f, "S-0001")
+        need(len(ports) == 2, str(ports))
+        ways = []
+        for step, cnt in enumerate((100, 50, 4, 3), 1):
+            before = {p: counters(f, leaf, p) for p in ports}
+            tell(sender, "\n")
+            sender.wait_output(rf"(?s)(sent.*){{{step}}}", seconds=30)
+            grown = [growth(f, leaf, p, before[p])["PortXmitData"] for p in ports]
+            took = [p for p, n in zip(ports, grown) if n >= cnt * words(2048, DETH)]
+            need(len(took) == 1, f"{took} {grown} {sender.story()}")
+            ways += took
+        need(ways[0] == ways[2] and ways[1] == ways[3] and ways[0] != ways[1], str(ways))
+        tell(sender, "\n")
+        need(sender.wait(30) == 0 and receiver.wait(30) == 0, sender.story() + receiver.story())
+        got = [(int(n), int(slid) - int(own[1]), int(bits), int(sl)) for n, slid, bits, sl in
+               re.findall(r"got (\d+) slid (\d+) bits (\d) sl (\d+)", receiver.output())]
+        need(got[:157] == [(2088, 0, 0, 2)] * 100 + [(2088, 0, 1, 2)] * 50 + [(2088, 1, 0, 2)] * 4 + [(2088, 1, 1, 2)] * 3,
+             str(got))
+        need([(n, bits) for n, _, bits, _ in got[157:]] == [(2048, 1)] * 20, str(got[157:]))
+    finally:
         f.end()

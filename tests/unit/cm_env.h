@@ -34,6 +34,7 @@ struct cm_sent {
 	vb_time time;
 	const struct cm_host *from;
 	struct vb_path path;
+	uint16_t pkey;
 	struct vb_cm_msg msg;
 	uint8_t mad[VB_MAD_LEN];
 };
@@ -129,7 +130,7 @@ static inline bool cm_transmit(struct cm_host *h)
 	struct cm_sent *s = &n->sent[n->sent_cnt];
 
 	assert_true(n->sent_cnt < CM_SENT_MAX);
-	if (!vb_cm_poll_transmit(h->cm, &s->path, s->mad))
+	if (!vb_cm_poll_transmit(h->cm, &s->path, &s->pkey, s->mad))
 		return false;
 	n->sent_cnt++;
 	s->time = n->now;

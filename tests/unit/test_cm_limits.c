@@ -177,9 +177,38 @@ static void rep__to_who_was_asked_draws_nothing(void **state)
 	cm_close(&n);
 }
 
+/* Every message of a connection goes in its partition; so does the REJ of a REQ that nobody takes.
+ * IBA 12.7.11; FAB-37 */
+static void messages__go_in_the_partition(void **state)
+{
+	struct cm_net n;
+	struct vb_cm_request r;
+	struct vb_cm_conn *c;
+
+	(void)state;
+	cm_open(&n, 0);
+	r = cm_request(&n.host[0], &n.host[1]);
+	r.pkey = 0x9234;
+	c = cm_conn(&n.host[0]);
+	assert_int_equal(vb_cm_connect(c, &r, n.now), 0);
+	cm_settle(&n);
+	assert_int_equal(n.sent_cnt, 2);
+	assert_int_equal(n.sent[1].msg.attr, VB_CM_REJ);
+	assert_int_equal(n.sent[0].pkey, 0x9234);
+	assert_int_equal(n.sent[1].pkey, 0x9234);
+	cm_close(&n);
+
+	cm_open(&n, 0);
+	(void)cm_established(&n);
+	for (uint32_t i = 0; i < n.sent_cnt; i++)
+		assert_int_equal(n.sent[i].pkey, 0xffff);
+	cm_close(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(messages__go_in_the_partition),
 	    cmocka_unit_test(req__that_cannot_be_taken_is_rejected),
 	    cmocka_unit_test(private_data__longer_than_its_field_is_refused),
 	    cmocka_unit_test(req__without_room_is_as_if_lost),

@@ -106,8 +106,9 @@ static void message_compare(struct conversation *v, const struct message *want)
 	struct vb_path path;
 	uint8_t mad[VB_MAD_LEN], expected[VB_MAD_LEN];
 	struct vb_cm_msg got, m = want->msg;
+	uint16_t pkey;
 
-	assert_true(vb_cm_poll_transmit(v->cm, &path, mad));
+	assert_true(vb_cm_poll_transmit(v->cm, &path, &pkey, mad));
 	assert_int_equal(vb_cm_msg_parse(&got, mad), 0);
 	m.tid = got.tid;
 	if (m.local_id && m.attr != VB_CM_SIDR_REP)

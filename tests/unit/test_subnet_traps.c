@@ -334,6 +334,71 @@ static void errors__of_a_link(void **state)
 	assert_int_equal(next_trap(&notice), VB_TRAP_BUFFER_OVERRUN);
 }
 
+/* FAB-19, FAB-34: what a node changes by itself. A trap that nobody has heard yet says all of it.
+ */
+static void local_changes__are_told(void **state)
+{
+	const struct vb_subnet_limits one_lane = {.width = VB_IB_1X}, hdr = {.speed = VB_IB_HDR},
+				      qdr = {.speed = VB_IB_QDR}, sdr = {.speed = VB_IB_SDR};
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+	struct vb_notice notice = {0};
+
+	(void)state;
+	configure();
+	hear_all_traps();
+	vb_subnet_set_description(&net, HOST_B, "rack 7", now);
+	assert_int_equal(next_trap(&notice), VB_TRAP_CAPABILITY);
+	assert_true(notice.type == 4 && notice.producer == VB_NODE_CA);
+	assert_int_equal(be16_get(details + 2), LID(HOST_B));
+	assert_int_equal(details[5], 1); /* local changes, of which: */
+	assert_int_equal(be32_get(details + 6), info_of(HOST_B, 2)->cap_mask);
+	assert_int_equal(be16_get(details + 10), 1); /* the description */
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_DESCRIPTION, 0, to_host_b, 3),
+			 0);
+	assert_string_equal((const char *)m.mad + VB_SMP_DATA_AT, "rack 7");
+
+	assert_int_equal(vb_subnet_enable(&net, place(SWITCH_B, 2), &one_lane, now), 0);
+	assert_int_equal(info_of(SWITCH_B, 2)->width_active, VB_IB_1X);
+	assert_int_equal(vb_subnet_enable(&net, place(SWITCH_B, 2), &qdr, now), 0);
+	assert_int_equal(info_of(SWITCH_B, 2)->ext_speed_active, 0);
+	assert_int_equal(info_of(SWITCH_A, 2)->width_active, VB_IB_1X);
+	assert_int_equal(vb_subnet_enable(&net, place(SWITCH_B, 3), &sdr, now), -ENOENT);
+	assert_int_equal(vb_subnet_enable(&net, place(SWITCH_B, 1), &hdr, now), -EOPNOTSUPP);
+	configure(); /* the link trained */
+	do
+		now = vb_subnet_poll_timeout(&net);
+	while (next_trap(&notice) != VB_TRAP_CAPABILITY || notice.issuer_lid != LID(SWITCH_B));
+	assert_int_equal(be16_get(details + 10), 2 | 4);
+
+	hear_all_traps();
+	vb_subnet_set_system_guid(&net, HOST_B, UINT64_C(0x1122334455667788), now);
+	assert_int_equal(next_trap(&notice), VB_TRAP_SYSTEM_GUID);
+	assert_int_equal(notice.type, 4);
+	assert_int_equal(be16_get(details + 2), LID(HOST_B));
+	assert_true(be64_get(details + 6) == UINT64_C(0x1122334455667788));
+	assert_int_equal(ask_directed(VB_MAD_METHOD_GET, VB_SMP_NODE_INFO, 0, to_host_b, 3), 0);
+	assert_true(net.node[HOST_B].sma.info.system_guid == UINT64_C(0x1122334455667788));
+}
+
+/* FAB-33, LNK-20: a port that hears no flow control recovers, counts it, and says so. */
+static void flow_silence__is_told(void **state)
+{
+	const uint8_t *details = m.mad + VB_SMP_DATA_AT + VB_NOTICE_DETAILS_AT;
+	struct vb_notice notice = {0};
+
+	(void)state;
+	assert_int_equal(vb_subnet_flow_silence(&net, place(HOST_B, 2), now), -ENETDOWN);
+	configure();
+	hear_all_traps();
+	assert_int_equal(vb_subnet_flow_silence(&net, place(SWITCH_B, 1), now), 0);
+	assert_int_equal(link_of(SWITCH_B, 1)->state, VB_LINK_ACTIVE);
+	assert_true(link_of(SWITCH_B, 1)->counters.link_error_recovery == 1);
+	assert_int_equal(next_trap(&notice), VB_TRAP_FLOW_WATCHDOG);
+	assert_true(notice.type == 1 && notice.producer == VB_NODE_SWITCH);
+	assert_int_equal(be16_get(details + 2), LID(SWITCH_B));
+	assert_int_equal(details[4], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,7 +406,8 @@ int main(void)
 	    T(manager__is_told),      T(mkey__refusal_raises_a_trap),
 	    T(set__changes_are_told), T(pkey__at_an_end_node),
 	    T(qkey__of_qp1),          T(pkey__at_a_switch),
-	    T(errors__of_a_link),
+	    T(errors__of_a_link),     T(local_changes__are_told),
+	    T(flow_silence__is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

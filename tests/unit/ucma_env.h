@@ -273,11 +273,12 @@ static inline void ucma_settle(struct ucma_net *n)
 {
 	uint8_t mad[VB_MAD_LEN];
 	struct vb_path path;
+	uint16_t pkey;
 
 	for (int idle = 0, i = 0; idle < 2; i ^= 1) {
 		struct ucma_host *h = &n->host[i];
 
-		if (!vb_ucma_poll_transmit(h->u, &path, mad)) {
+		if (!vb_ucma_poll_transmit(h->u, &path, &pkey, mad)) {
 			idle++;
 			continue;
 		}

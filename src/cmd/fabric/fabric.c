@@ -297,6 +297,8 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
 	if (strcmp(word, "watch") == 0 && left == 1)
 		return fabric_watch(cmd, name);
+	if (strcmp(word, "set") == 0 && left == 3)
+		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2], "");
 	if (strcmp(word, "set") == 0 && left == 4)
 		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2],
 				     argv[optind + 3]);
@@ -316,7 +318,8 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 const struct vb_cmd vb_cmd_fabric = {
     .name = "fabric",
     .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
-		 "[width=W] | link NODE PORT | unlink NODE PORT | "
+		 "[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
+		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
 		 "error NODE PORT COUNTER=N",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,

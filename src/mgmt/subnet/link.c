@@ -46,6 +46,16 @@ static uint32_t speed_set(uint8_t plain, uint8_t extended)
 	return speeds;
 }
 
+bool vb_subnet_speeds_enable(struct vb_port_info *p, uint16_t speed)
+{
+	if (!(speed_set(p->speed_supported, p->ext_speed_supported) & speed))
+		return false;
+	speed_fields(speeds_up_to(speed), &p->speed_enabled, &p->ext_speed_enabled);
+	if (p->ext_speed_enabled == 0 && p->ext_speed_supported != 0)
+		p->ext_speed_enabled = EXT_SPEED_NONE;
+	return true;
+}
+
 void vb_subnet_port_support(struct vb_port_info *p, uint16_t speed, uint8_t width)
 {
 	speed_fields(speeds_up_to(speed), &p->speed_supported, &p->ext_speed_supported);

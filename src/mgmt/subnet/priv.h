@@ -32,6 +32,9 @@ void vb_subnet_link_train(struct vb_subnet *s, struct vb_subnet_place at, vb_tim
 /* A port does all speeds up to @speed, one lane and @width. */
 void vb_subnet_port_support(struct vb_port_info *p, uint16_t speed, uint8_t width);
 
+/* All speeds up to @speed are enabled. False: the port does not support that. */
+bool vb_subnet_speeds_enable(struct vb_port_info *p, uint16_t speed);
+
 static inline struct vb_subnet_port *vb_subnet_port(struct vb_subnet *s, struct vb_subnet_place at)
 {
 	return &s->node[at.node].port[at.port];

@@ -2,7 +2,7 @@
 /*
  * The agents of the nodes at work: requests that arrive are answered and the answer goes back, what
  * they changed takes effect on the links and is told. IBA 14.2; items FAB-14, FAB-23, FAB-28,
- * FAB-35, MAD-08, MAD-17, MAD-22
+ * FAB-35, MAD-08, MAD-22
  */
 #include "mgmt/subnet/priv.h"
 
@@ -13,8 +13,7 @@
 
 #define METHOD_TRAP_REPRESS 0x07
 
-/* Places of a notice's details. FAB-34, FAB-35 */
-#define CAPABILITY_AT 6
+/* Places of a notice's details. FAB-35 */
 #define MKEY_DRSLID_AT 4
 #define MKEY_METHOD_AT 6
 #define MKEY_ATTR_AT 8
@@ -170,20 +169,4 @@ bool vb_subnet_refuse(struct vb_subnet_mad *m)
 	}
 	turn_back(m);
 	return true;
-}
-
-void vb_subnet_set_manager(struct vb_subnet *s, struct vb_subnet_place at, bool is_manager,
-			   vb_time now)
-{
-	struct vb_subnet_node *n = &s->node[at.node];
-	struct vb_port_info *p = &n->sma.port[at.port].info;
-	uint8_t details[VB_TRAP_DETAILS_LEN] = {0};
-
-	if (((p->cap_mask & VB_CAP_IS_SM) != 0) == is_manager)
-		return;
-	p->cap_mask ^= VB_CAP_IS_SM;
-	be32_put(details + CAPABILITY_AT, p->cap_mask);
-	vb_trap_raise(&n->traps, VB_TRAP_CAPABILITY, details, now);
-	vb_subnet_waits(s, n);
-	vb_subnet_changed(s, n, VB_SMA_MANAGER);
 }

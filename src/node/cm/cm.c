@@ -36,12 +36,14 @@ static void cm_pump(struct vb_broker *b, vb_time now)
 	struct vb_cm_host *cm = b->cm;
 	uint8_t mad[VB_MAD_LEN];
 	struct vb_path path;
+	uint16_t pkey; /* RoCE has one partition for QP1. IBA A17.9 */
 
 	for (int i = 0; i < PUMP_ROUNDS && cm->gsi; i++) {
 		uint32_t cnt = 0;
 
 		/* What cannot be sent counts as lost. */
-		while (vb_gsi_has_room(cm->gsi) && vb_ucma_poll_transmit(cm->ucma, &path, mad)) {
+		while (vb_gsi_has_room(cm->gsi) &&
+		       vb_ucma_poll_transmit(cm->ucma, &path, &pkey, mad)) {
 			(void)vb_gsi_send(cm->gsi, &path, mad, VB_MAD_LEN);
 			cnt++;
 		}

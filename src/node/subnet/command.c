@@ -62,8 +62,9 @@ static int command_show(struct vb_subnet_daemon *d, FILE *out)
 		const struct vb_topo_node *n = &d->topo->node[i];
 		struct vb_subnet_place own = {i, 0};
 
-		fprintf(out, "%s %s 0x%016llx \"%s\"", types[n->type], n->name,
-			(unsigned long long)n->node_guid, n->desc);
+		fprintf(out, "%s %s 0x%016llx \"%.*s\"", types[n->type], n->name,
+			(unsigned long long)n->node_guid, VB_SMA_NODE_DESC_LEN,
+			(const char *)d->subnet.node[i].sma.description);
 		if (vb_subnet_at_switch(d, i))
 			fprintf(out, " lid %u", vb_subnet_sma_port(&d->subnet, own)->info.lid);
 		fputc('\n', out);
@@ -153,27 +154,80 @@ static int limit_parse(const char *text, struct vb_subnet_limits *l, char *why, 
 	return -EINVAL;
 }
 
-/* "NODE PORT speed=QDR width=1x": what the cable there can do. */
-static int command_set(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+/* "NODE description=TEXT" or "NODE sysimgguid=0x1234"; @value: behind the '='. */
+static int command_set_node(struct vb_subnet_daemon *d, char *name, bool is_guid, const char *value,
+			    char *why, size_t why_size)
 {
-	struct vb_subnet_limits limits = {.speed = 0};
+	const struct vb_topo_node *n = vb_topo_find(d->topo, name);
+	unsigned long long guid;
+	char *end;
+
+	if (!n) {
+		snprintf(why, why_size, "the fabric has no node '%s'", name);
+		return -ENOENT;
+	}
+	if (!is_guid) {
+		vb_subnet_set_description(&d->subnet, (uint32_t)(n - d->topo->node), value,
+					  vb_broker_clock());
+		return 0;
+	}
+	guid = strtoull(value, &end, 16);
+	if (*end || guid == 0) {
+		snprintf(why, why_size, "'%s' is no GUID, as 0x7662000000010000 is one", value);
+		return -EINVAL;
+	}
+	vb_subnet_set_system_guid(&d->subnet, (uint32_t)(n - d->topo->node), guid,
+				  vb_broker_clock());
+	return 0;
+}
+
+/* "NODE PORT speed=QDR width=1x": what the cable there can do; "enable-speed=QDR
+ * enable-width=1x": what the port there has enabled. */
+static int command_set_port(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	static const char enable[] = "enable-";
+	struct vb_subnet_limits limits = {.speed = 0}, enabled = {.speed = 0};
 	struct vb_subnet_place at;
 	char *last;
 	int rc = 0;
 
 	while (!rc && (last = strrchr(arguments, ' ')) && strchr(last, '=')) {
+		bool is_cable = strncmp(last + 1, enable, sizeof enable - 1) != 0;
+
 		*last++ = 0;
-		rc = limit_parse(last, &limits, why, why_size);
+		rc = limit_parse(last + (is_cable ? 0 : sizeof enable - 1),
+				 is_cable ? &limits : &enabled, why, why_size);
 	}
 	if (!rc)
 		rc = place_parse(d, arguments, &at, why, why_size);
 	if (rc)
 		return rc;
-	rc = vb_subnet_limit(&d->subnet, at, &limits, vb_broker_clock());
+	if (limits.speed || limits.width)
+		rc = vb_subnet_limit(&d->subnet, at, &limits, vb_broker_clock());
+	if (!rc && (enabled.speed || enabled.width))
+		rc = vb_subnet_enable(&d->subnet, at, &enabled, vb_broker_clock());
 	if (rc)
-		snprintf(why, why_size, "no cable is at port %u of '%s'", at.port,
-			 d->topo->node[at.node].name);
+		snprintf(why, why_size,
+			 rc == -ENOENT ? "no cable is at port %u of '%s'"
+				       : "port %u of '%s' does not support that",
+			 at.port, d->topo->node[at.node].name);
 	return rc;
+}
+
+static int command_set(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
+{
+	static const char *const words[] = {" description=", " sysimgguid="};
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		char *value = strstr(arguments, words[i]);
+
+		if (!value)
+			continue;
+		*value = 0;
+		return command_set_node(d, arguments, i == 1, value + strlen(words[i]), why,
+					why_size);
+	}
+	return command_set_port(d, arguments, why, why_size);
 }
 
 /* As perfquery(8) prints them. */
@@ -205,6 +259,24 @@ static int error_find(const char *name, char *why, size_t why_size)
 	return -EINVAL;
 }
 
+/* No counter of a MAD: the neighbour's flow control packets fail to come. */
+#define FLOW_SILENCE "FlowControlSilence"
+#define SILENCES_MAX 1000u
+
+static int command_silence(struct vb_subnet_daemon *d, char *arguments, unsigned long long cnt,
+			   char *why, size_t why_size)
+{
+	struct vb_subnet_place at;
+	int rc = place_parse(d, arguments, &at, why, why_size);
+
+	for (unsigned long long i = 0; !rc && i < cnt && i < SILENCES_MAX; i++)
+		rc = vb_subnet_flow_silence(&d->subnet, at, vb_broker_clock());
+	if (rc == -ENETDOWN)
+		snprintf(why, why_size, "the link of port %u of '%s' is not ACTIVE", at.port,
+			 d->topo->node[at.node].name);
+	return rc;
+}
+
 /* "NODE PORT COUNTER=N": the port has had N more of these errors. */
 static int command_error(struct vb_subnet_daemon *d, char *arguments, char *why, size_t why_size)
 {
@@ -224,6 +296,8 @@ static int command_error(struct vb_subnet_daemon *d, char *arguments, char *why,
 		snprintf(why, why_size, "'%s' is no number from 0 to %u", number, UINT32_MAX);
 		return -EINVAL;
 	}
+	if (strcasecmp(name, FLOW_SILENCE) == 0)
+		return command_silence(d, arguments, cnt, why, why_size);
 	i = error_find(name, why, why_size);
 	rc = i < 0 ? i : place_parse(d, arguments, &at, why, why_size);
 	if (!rc)

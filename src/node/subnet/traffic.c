@@ -9,6 +9,8 @@
 #include "node/subnet/state.h"
 #include "node/subnet/watch.h"
 
+#include "wire/pkey.h"
+
 #include <string.h>
 
 #define QP1 1u
@@ -55,14 +57,6 @@ static void packet_make(struct vb_subnet_daemon *d, const struct vb_subnet_user 
 	vb_sma_gid(p, a->gid_index, m->sgid);
 }
 
-static uint16_t pkey_index(const struct vb_sma_port *p, uint16_t pkey)
-{
-	for (uint16_t i = 0; i < VB_SUBNET_PKEYS; i++)
-		if (((p->pkey[i] ^ pkey) & 0x7fff) == 0)
-			return i;
-	return 0;
-}
-
 /* True: the connection manager of the node, or agents of programs at the port, have it. */
 static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m, vb_time now)
 {
@@ -78,7 +72,7 @@ static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m,
 	    .hop_limit = m->hop_limit,
 	    .traffic_class = m->traffic_class,
 	    .flow_label = m->flow_label,
-	    .pkey_index = m->on_qp0 ? 0 : pkey_index(p, m->pkey),
+	    .pkey_index = m->on_qp0 ? 0 : vb_pkey_index(p->pkey, VB_SUBNET_PKEYS, m->pkey),
 	};
 
 	if (vb_subnet_cm_take(d, m, now))

@@ -245,15 +245,24 @@ static void put_ports(struct vb_subnet_daemon *d, uint32_t node, int dir, int cl
 	close(ports);
 }
 
+/* What may change at the node itself. FAB-19 */
+static void put_names(struct vb_subnet_daemon *d, uint32_t node, int dir)
+{
+	const struct vb_sma_node *sma = &d->subnet.node[node].sma;
+
+	vb_file_put(dir, "node_desc", "%.*s\n", VB_SMA_NODE_DESC_LEN,
+		    (const char *)sma->description);
+	vb_sysfs_put_guid(dir, "sys_image_guid", sma->info.system_guid);
+}
+
 static void put_device(struct vb_subnet_daemon *d, uint32_t node, int dir)
 {
 	const struct vb_topo_node *n = &d->topo->node[node];
 	static const char *const types[] = {"", "CA", "switch", "router"};
 
 	vb_file_put(dir, "node_type", "%u: %s\n", n->type, types[n->type < 4 ? n->type : 0]);
-	vb_file_put(dir, "node_desc", "%s\n", n->desc);
+	put_names(d, node, dir);
 	vb_sysfs_put_guid(dir, "node_guid", n->node_guid);
-	vb_sysfs_put_guid(dir, "sys_image_guid", n->system_guid);
 	vb_file_put(dir, "fw_ver", "%s\n", VERBENA_VERSION);
 	vb_file_put(dir, "hw_rev", "0\n");
 	vb_file_put(dir, "hca_type", "verbena\n");
@@ -309,6 +318,7 @@ void vb_subnet_tree_update(struct vb_subnet_daemon *d, const struct vb_subnet_se
 	dir = vb_dir_walk(d->root_fd, path, false);
 	if (dir < 0)
 		return;
+	put_names(d, seat->index, dir);
 	put_ports(d, seat->index, dir, -1);
 	close(dir);
 }

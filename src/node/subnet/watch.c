@@ -115,9 +115,12 @@ void vb_subnet_watch_changes(struct vb_subnet_daemon *d, uint32_t node, uint32_t
 		uint32_t bit;
 		const char *text;
 	} rows[] = {
-	    {VB_SMA_LID, "LID or LMC set"},           {VB_SMA_MANAGER, "subnet manager changed"},
-	    {VB_SMA_GID, "prefix or GUIDs set"},      {VB_SMA_PKEY, "P_Keys set"},
+	    {VB_SMA_LID, "LID or LMC set"},
+	    {VB_SMA_MANAGER, "subnet manager changed"},
+	    {VB_SMA_GID, "prefix or GUIDs set"},
+	    {VB_SMA_PKEY, "P_Keys set"},
 	    {VB_SMA_REREGISTER, "to register again"},
+	    {VB_SMA_NAMES, "description or system GUID changed"},
 	};
 
 	if (!has_watchers(d))

@@ -4,6 +4,7 @@
 
 #include "node/subnet/adapter/adapter.h"
 #include "ucma/command/ahead.h"
+#include "wire/pkey.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,10 +196,12 @@ void vb_subnet_cm_leave(struct vb_subnet_conn *c)
 
 bool vb_subnet_cm_transmit(struct vb_subnet_cm *cm, struct vb_subnet_mad *m)
 {
+	const struct vb_sma_port *p;
 	struct vb_path path;
 	uint8_t mad[VB_MAD_LEN];
+	uint16_t pkey;
 
-	if (!vb_ucma_poll_transmit(cm->host.ucma, &path, mad))
+	if (!vb_ucma_poll_transmit(cm->host.ucma, &path, &pkey, mad))
 		return false;
 	*m = (struct vb_subnet_mad){
 	    .at = {cm->index, path.port},
@@ -213,7 +216,8 @@ bool vb_subnet_cm_transmit(struct vb_subnet_cm *cm, struct vb_subnet_mad *m)
 	    .traffic_class = path.traffic_class,
 	    .flow_label = path.flow_label,
 	};
-	m->pkey = vb_subnet_sma_port(&cm->d->subnet, m->at)->pkey[0];
+	p = vb_subnet_sma_port(&cm->d->subnet, m->at);
+	m->pkey = p->pkey[pkey ? vb_pkey_index(p->pkey, VB_SUBNET_PKEYS, pkey) : 0];
 	memcpy(m->mad, mad, sizeof m->mad);
 	memcpy(m->sgid, path.sgid.b, sizeof m->sgid);
 	memcpy(m->dgid, path.dgid.b, sizeof m->dgid);
