@@ -208,11 +208,11 @@ class Adapter:
         """us, the median (t_typical)."""
         return self.perftest(program, "-s", "2", "-n", "50000", run=run)[4]
 
-    def waiting(self, what, how, *run):
-        """us, the median of round trips, or of requests (bench/waiting.c)."""
+    def waiting(self, what, how, *run, figure="median"):
+        """us, the median of round trips, or of requests, or their p99 (bench/waiting.c)."""
         program = os.path.join(self.build, "bench", "waiting")
         out = Program([self.verbena, "run", *run, "--", program, self.name, what, how]).finish()
-        return number_in(out, r"median ([\d.]+)")
+        return number_in(out, figure + r" ([\d.]+)")
 
     def bare(self, name, *args):
         """What a program of bench/ without an adapter prints."""

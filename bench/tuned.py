@@ -49,6 +49,7 @@ MEASUREMENTS = {
     "event": ("us", False, lambda a: a.waiting("event", "arm-post")),
     "read.10": ("us", False, lambda a: a.waiting("read", "10")),
     "read.100": ("us", False, lambda a: a.waiting("read", "100")),
+    "read.compute": ("us, p99", False, lambda a: a.waiting("read", "compute", figure="p99")),
     "read.gone": ("us", False, lambda a: a.waiting("read", "gone")),
     "oversubscribed": ("us", False, crowd),
     "idle": ("% of a core", False, lambda a: number_in(a.adapted("idle_thread", "3"), r"([\d.]+) %")),

@@ -7,6 +7,9 @@
 #include "node/engine/priv.h"
 #include "verbs_env.h"
 
+#include <dirent.h>
+#include <sys/syscall.h>
+
 static int setup(void **state)
 {
 	(void)state;
@@ -34,7 +37,8 @@ static void progress_thread__hears_the_broker(void **state)
 	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
 	vb_engine_lock(e);
 	e->progress_thread.check_at = VB_NEVER;
-	vb_progress_thread_look_again(e);
+	if (vb_wait_kick(&e->wait))
+		vb_progress_thread_kick(e);
 	vb_engine_unlock(e);
 	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
 	assert_int_equal(vb_broker_ask_views(&o, 0, &asked), 0);
@@ -44,6 +48,53 @@ static void progress_thread__hears_the_broker(void **state)
 	}
 	assert_int_equal(answered, asked);
 	vb_broker_observe_end(&o);
+	vb_engine_release(e);
+}
+
+/* The slice of the progress thread; 0: the kernel has none of its own for threads. */
+static uint64_t slice_of_thread(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		uint32_t nice, priority;
+		uint64_t runtime, deadline, period;
+	} a = {.runtime = 0};
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *t;
+	char path[300], comm[32];
+	bool is_it = false;
+
+	assert_non_null(d);
+	while (!is_it && (t = readdir(d))) {
+		snprintf(path, sizeof path, "/proc/self/task/%s/comm", t->d_name);
+		FILE *f = fopen(path, "re");
+
+		is_it = f && fgets(comm, sizeof comm, f) && strcmp(comm, "verbena\n") == 0;
+		if (f)
+			fclose(f);
+	}
+	assert_true(is_it);
+	assert_int_equal(syscall(SYS_sched_getattr, atoi(t->d_name), &a, sizeof a, 0), 0);
+	closedir(d);
+	return a.runtime;
+}
+
+/* A program that computes makes way for the thread at once, and not when a slice of its own has
+ * passed. */
+static void progress_thread__has_a_short_slice(void **state)
+{
+	struct vb_engine *e;
+	char why[256];
+	uint64_t slice;
+
+	(void)state;
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
+	for (int i = 0; (slice = slice_of_thread()) > 100 * VB_USEC; i++) {
+		assert_uint_in_range(i, 0, 2000); /* it has only begun */
+		usleep(10000);
+	}
+	assert_true(slice == 0 || slice == 100 * VB_USEC);
 	vb_engine_release(e);
 }
 
@@ -136,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(progress_thread__hears_the_broker, setup, teardown),
+	    cmocka_unit_test_setup_teardown(progress_thread__has_a_short_slice, setup, teardown),
 	    cmocka_unit_test_setup_teardown(acquire__the_socket_is_the_links, setup, teardown),
 	    cmocka_unit_test_setup_teardown(progress_thread__gives_back_rings_of_the_dead, setup,
 					    teardown),

@@ -67,7 +67,7 @@ static int setup(void **state)
 	packets_left = 0;
 	packet_is_event = true;
 	assert_int_equal(vb_sleeper_open(&engine), 0);
-	assert_int_equal(vb_sleeper_watch_link(&engine, &engine.progress_thread.link_fd), 0);
+	assert_int_equal(vb_sleeper_watch_link(&engine, &engine.progress_thread.epoll_fd), 0);
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	vb_sleeper_close(&engine);
-	close(engine.progress_thread.link_fd);
+	close(engine.progress_thread.epoll_fd);
 	close(engine.progress_thread.kick_fd);
 	env_close(&env);
 	close(link_wakes);
@@ -90,7 +90,7 @@ static void send_packet(void)
 /* Waits for a packet as the progress thread does. */
 static bool thread_hears(int timeout_ms)
 {
-	struct pollfd p = {engine.progress_thread.link_fd, POLLIN, 0};
+	struct pollfd p = {engine.progress_thread.epoll_fd, POLLIN, 0};
 
 	return poll(&p, 1, timeout_ms) == 1;
 }
@@ -289,8 +289,8 @@ static void stop__of_a_thread_that_never_was(void **state)
 	vb_progress_thread_stop(&engine);
 	assert_false(s->stop);
 	assert_int_equal(fcntl(s->kick_fd, F_GETFD), -1);
-	assert_int_equal(fcntl(s->link_fd, F_GETFD), -1);
-	s->kick_fd = s->link_fd = -1;
+	assert_int_equal(fcntl(s->epoll_fd, F_GETFD), -1);
+	s->kick_fd = s->epoll_fd = -1;
 }
 
 /* A program that arms a CQ, or comes by to poll now and then, does not make up for the thread: only

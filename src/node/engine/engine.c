@@ -109,7 +109,7 @@ static void fork_child(void)
 	atomic_store(&e->alive, false);
 	atomic_store(&vb_watch_armed, 0);
 	close(e->progress_thread.kick_fd);
-	close(e->progress_thread.link_fd);
+	close(e->progress_thread.epoll_fd);
 	vb_sleeper_close(e);
 	if (e->mail.fd >= 0)
 		close(e->mail.fd);
@@ -460,7 +460,7 @@ static struct vb_engine *engine_new(void)
 	struct vb_engine *e = calloc(1, sizeof *e);
 
 	if (e) {
-		e->mail.fd = e->progress_thread.kick_fd = e->progress_thread.link_fd = -1;
+		e->mail.fd = e->progress_thread.kick_fd = e->progress_thread.epoll_fd = -1;
 		e->sleeper.epoll_fd = e->sleeper.wake_fd = e->sleeper.signal_fd = -1;
 	}
 	return e;

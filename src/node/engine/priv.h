@@ -89,8 +89,9 @@ enum vb_progress_wakeup {
 struct vb_progress_thread {
 	pthread_t thread;
 	bool started, stop;
-	int link_fd;          /* an epoll instance: readable when the link's descriptors are */
-	int kick_fd;          /* eventfd: look again */
+	int epoll_fd;         /* what it waits for on duty: the link, the broker, mail, and this: */
+	int kick_fd;          /* an eventfd: look again */
+	bool was_kicked;      /* the last wait ended for that */
 	_Atomic bool napping; /* waits a moment for the lock; kick_fd ends that */
 	enum vb_progress_wakeup wakeup;
 	vb_time check_at; /* next look at broker and devices */
@@ -300,11 +301,13 @@ static inline void vb_engine_runs(struct vb_engine *e, vb_time now)
 /* The reasons why a wait ended: a set of these. */
 enum vb_sleep_saw {
 	VB_SLEEP_LINK = 1,     /* there may be packets */
-	VB_SLEEP_WAKE = 2,     /* the sleeper's event is there */
+	VB_SLEEP_WAKE = 2,     /* the sleeper's event is there; a kick */
 	VB_SLEEP_SIGNAL = 4,   /* a signal waits for its handler */
 	VB_SLEEP_HANDLER = 8,  /* a handler ran */
 	VB_SLEEP_PROGRAM = 16, /* a descriptor of the program's */
-	VB_SLEEP_TIMER = 32    /* something is due */
+	VB_SLEEP_TIMER = 32,   /* something is due */
+	VB_SLEEP_BROKER = 64,  /* a message of the broker */
+	VB_SLEEP_MAIL = 128    /* a message about XRC targets */
 };
 
 /* Sets of signals as the kernel has them, 64. Signals of faults are never blocked: the guard of
@@ -319,6 +322,10 @@ void vb_sleeper_close(struct vb_engine *e);
 /* An epoll instance in *epoll_fd that shows packets, to who waits for it in the order in which they
  * were made: the first alone. 0 or a negative errno; the descriptor is to be closed in any case. */
 int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd);
+/* @fd is one more that it shows, as @what. With EPOLLONESHOT: once more, also if it was before. */
+int vb_sleeper_watch_fd(int epoll_fd, int fd, uint32_t events, enum vb_sleep_saw what);
+/* Waits for @d at most, with the signal mask @mask (NULL: as it is). Returns what it saw. */
+uint32_t vb_sleeper_wait_epoll(int epoll_fd, vb_dur d, const uint64_t *mask);
 /* This thread is the sleeper, until it gives that up; @seq as vb_engine_sleep() has it, or NULL.
  * False: another one is. Under the lock. */
 bool vb_sleeper_take(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen);
@@ -337,8 +344,8 @@ int vb_progress_thread_start(struct vb_engine *e);
 void vb_progress_thread_stop(struct vb_engine *e);
 /* After the application's call: wakes the thread if it would otherwise come too late. */
 void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
-/* The thread is kicked whatever it does: it has one more descriptor to wait for. */
-void vb_progress_thread_look_again(struct vb_engine *e);
+/* There is a descriptor of mail from now on. */
+void vb_progress_thread_watch_mail(struct vb_engine *e);
 /* Another thread will wait at the wakeup endpoint: the thread does not do so by a nap any more. */
 void vb_progress_thread_yield_wakeup(struct vb_engine *e);
 /* Wakes the thread, as src/wait/ said. */

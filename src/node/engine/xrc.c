@@ -129,7 +129,7 @@ void vb_engine_share_xrcd(struct vb_engine *e, struct vb_xrcd *x, const struct v
 		e->mail.seen = count_of(e);
 		__atomic_store_n(&e->broker.mailbox[e->broker.slot].token, e->mail.token,
 				 __ATOMIC_RELEASE);
-		vb_progress_thread_look_again(e);
+		vb_progress_thread_watch_mail(e);
 	}
 	vb_xrcd_share(x, name);
 }

@@ -15,10 +15,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Naps at a lock that is taken, the first so long and each twice as long as the one before, before
@@ -32,6 +35,8 @@
  * more.
  */
 #define SILENT_LOOKS 32
+/* The shortest slice that a kernel gives. */
+#define SLICE_NS (100 * VB_USEC)
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
@@ -43,10 +48,9 @@ void vb_progress_thread_kick(struct vb_engine *e)
 	(void)!write(e->progress_thread.kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
-void vb_progress_thread_look_again(struct vb_engine *e)
+void vb_progress_thread_watch_mail(struct vb_engine *e)
 {
-	if (vb_wait_kick(&e->wait))
-		vb_progress_thread_kick(e);
+	(void)vb_sleeper_watch_fd(e->progress_thread.epoll_fd, e->mail.fd, EPOLLIN, VB_SLEEP_MAIL);
 }
 
 static void publish_glance(struct vb_engine *e)
@@ -89,27 +93,33 @@ void vb_progress_thread_yield_wakeup(struct vb_engine *e)
 		(void)vb_link_end_nap(e->link);
 }
 
-/* Sleeps until @until, or a kick, or (unless @fd is -1) something to read there or in the mailbox;
- * true for that. */
-static bool sleep_until(struct vb_engine *e, int fd, int broker, vb_time until)
+/* What the thread's epoll instance shows within @d. True: there are packets, or mail. */
+static bool wait_events(struct vb_engine *e, vb_dur d)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
-	int mail = fd < 0 ? -1 : e->mail.fd;
-	struct pollfd p[4] = {
-	    {s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}, {broker, POLLIN, 0}, {mail, POLLIN, 0}};
+	uint32_t saw = vb_sleeper_wait_epoll(s->epoll_fd, d, NULL);
+	uint64_t cnt;
+
+	if (saw & VB_SLEEP_WAKE)
+		(void)!read(s->kick_fd, &cnt, sizeof cnt);
+	s->was_kicked = saw & VB_SLEEP_WAKE;
+	if (saw & VB_SLEEP_BROKER)
+		s->check_at = 0;
+	if (saw & VB_SLEEP_MAIL)
+		e->mail.look = true;
+	return saw & (VB_SLEEP_LINK | VB_SLEEP_MAIL);
+}
+
+/* Sleeps until @until, or a kick, at most; and wakes for nothing else. */
+static void sleep_for_kick(struct vb_progress_thread *s, vb_time until)
+{
+	struct pollfd p = {s->kick_fd, POLLIN, 0};
 	vb_dur d = vb_time_since(vb_engine_now(), until);
 	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
 	uint64_t cnt;
 
-	if (ppoll(p, 4, &t, NULL) <= 0)
-		return false;
-	if (p[0].revents)
+	if (ppoll(&p, 1, &t, NULL) > 0)
 		(void)!read(s->kick_fd, &cnt, sizeof cnt);
-	if (p[2].revents)
-		s->check_at = 0;
-	if (p[3].revents)
-		e->mail.look = true;
-	return p[1].revents || p[3].revents;
 }
 
 /* Whether there are packets that the descriptor does not show. Who holds the lock sees to them. */
@@ -128,7 +138,7 @@ static bool has_packets(struct vb_engine *e)
  * Sleeps on duty, until @until at most. True: there are packets. Where packets come by shared
  * memory alone, a nap that their senders end at little cost; else the descriptors tell.
  */
-static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
+static bool sleep_on_duty(struct vb_engine *e, vb_time until)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
 	vb_time now = vb_engine_now();
@@ -152,32 +162,25 @@ static bool sleep_on_duty(struct vb_engine *e, int fd, vb_time until)
 	if (has)
 		return true;
 	if (!word)
-		return sleep_until(e, fd, e->broker.sock, until);
+		return wait_events(e, vb_time_since(vb_engine_now(), until));
 	vb_link_nap(e->link, word, vb_time_since(now, until));
 	return has_packets(e);
 }
 
 /* Looks for the packet after the last one, without the lock. False: none came, and no kick;
  * *packet: it is there. */
-static bool look_for_next(struct vb_engine *e, int fd, vb_time until, bool *packet)
+static bool look_for_next(struct vb_engine *e, vb_time until, bool *packet)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
-	struct pollfd p[2] = {{s->kick_fd, POLLIN, 0}, {fd, POLLIN, 0}};
 	int looks = vb_link_is_silent(e->link) ? SILENT_LOOKS : 0;
-	uint64_t kicks;
-	bool has = false;
 
 	until = vb_time_min(until, vb_engine_now() + e->wait.slow * (vb_dur)VB_WAIT_LOOK_ON_NS);
 	do {
-		for (int i = 0; i < looks && !has; i++)
-			has = has_packets(e);
-		if (!has && poll(p, 2, 0) <= 0)
-			continue;
-		/* Or it would end every time after this. */
-		if (!has && p[0].revents)
-			(void)!read(s->kick_fd, &kicks, sizeof kicks);
-		*packet = has || p[1].revents != 0;
-		return true;
+		*packet = false;
+		for (int i = 0; i < looks && !*packet; i++)
+			*packet = has_packets(e);
+		if (*packet || (*packet = wait_events(e, 0)) || s->was_kicked)
+			return true;
 	} while (vb_engine_now() < until);
 	return false;
 }
@@ -218,7 +221,7 @@ static void enter_for_packet(struct vb_engine *e)
 			break;
 		}
 		atomic_store_explicit(&s->napping, true, memory_order_relaxed);
-		(void)sleep_until(e, -1, -1, vb_engine_now() + (e->wait.slow * LOCK_NAP_NS << i));
+		sleep_for_kick(s, vb_engine_now() + (e->wait.slow * LOCK_NAP_NS << i));
 		atomic_store_explicit(&s->napping, false, memory_order_relaxed);
 	}
 }
@@ -246,9 +249,21 @@ static void work_once(struct vb_engine *e, bool packet, vb_time now)
 		vb_wait_stepped(&e->wait, packet, receive_stream(e, now), now);
 }
 
+/* Each time anew: the connection may be another one, and of one that is closed, and that a child
+ * has kept, one event comes at most. */
+static void watch_broker(struct vb_engine *e)
+{
+	struct vb_progress_thread *s = &e->progress_thread;
+
+	if (e->broker.sock >= 0)
+		(void)vb_sleeper_watch_fd(s->epoll_fd, e->broker.sock, EPOLLIN | EPOLLONESHOT,
+					  VB_SLEEP_BROKER);
+}
+
 static void look_after_broker(struct vb_engine *e)
 {
 	vb_engine_check_broker(e);
+	watch_broker(e);
 	vb_lock_take(&e->lock);
 	vb_engine_reload(e);
 	vb_link_sweep(e->link);
@@ -262,12 +277,11 @@ static void look_after_broker(struct vb_engine *e)
  * packets. */
 static bool wait_on_duty(struct vb_engine *e, bool looks_on, vb_time until)
 {
-	int fd = e->progress_thread.link_fd;
 	bool packet = false, found;
 
 	if (!looks_on)
-		return sleep_on_duty(e, fd, until);
-	found = look_for_next(e, fd, until, &packet);
+		return sleep_on_duty(e, until);
+	found = look_for_next(e, until, &packet);
 	vb_lock_take(&e->lock);
 	vb_wait_looked_on(&e->wait, found);
 	vb_lock_drop(&e->lock);
@@ -305,12 +319,35 @@ static bool wait_once(struct vb_engine *e)
 	return packet;
 }
 
+/*
+ * A thread that runs for some microseconds at a time, and should run soon, says so by a short
+ * slice: else one that computes keeps the processor until its own slice has passed, a millisecond
+ * or more. Kernels before 6.12 take no notice of it, and let a woken thread run sooner.
+ * sched_setattr(2)
+ */
+static void shorten_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} a = {.size = 0};
+
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) || a.policy != SCHED_OTHER)
+		return;
+	a.runtime = SLICE_NS;
+	(void)syscall(SYS_sched_setattr, 0, &a, 0);
+}
+
 static void *progress_thread_main(void *arg)
 {
 	struct vb_engine *e = arg;
 
 	/* The default slack of 50 us would double the short waits. */
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+	shorten_slice();
 	vb_lock_take(&e->lock);
 	while (!e->progress_thread.stop) {
 		bool packet = wait_once(e);
@@ -349,10 +386,13 @@ int vb_progress_thread_start(struct vb_engine *e)
 	if (s->kick_fd < 0)
 		return -errno;
 
-	int rc = vb_sleeper_watch_link(e, &s->link_fd);
+	int rc = vb_sleeper_watch_link(e, &s->epoll_fd);
 
+	if (!rc)
+		rc = vb_sleeper_watch_fd(s->epoll_fd, s->kick_fd, EPOLLIN, VB_SLEEP_WAKE);
 	if (rc)
 		return rc;
+	watch_broker(e);
 	e->ran_at = vb_engine_now();
 	e->wait.wake_at = s->check_at = e->ran_at + CHECK_NS;
 	/* Signals are the application's; none may land on this thread but faults in memory of the
@@ -379,12 +419,13 @@ void vb_progress_thread_stop(struct vb_engine *e)
 	if (s->started) {
 		vb_lock_take(&e->lock);
 		s->stop = true;
-		vb_progress_thread_look_again(e);
+		if (vb_wait_kick(&e->wait))
+			vb_progress_thread_kick(e);
 		vb_lock_drop(&e->lock);
 		pthread_join(s->thread, NULL);
 	}
 	if (s->kick_fd >= 0)
 		close(s->kick_fd);
-	if (s->link_fd >= 0)
-		close(s->link_fd);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
 }

@@ -20,7 +20,7 @@
 #include "node/engine/priv.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -35,11 +35,15 @@
 #define BIT(sig) VB_SIGNAL_BIT(sig)
 #define NOT_BLOCKED (VB_SIGNALS_OF_FAULTS | BIT(32) | BIT(33))
 
-static int watch_fd(int epoll_fd, int fd, uint32_t events, uint32_t what)
+int vb_sleeper_watch_fd(int epoll_fd, int fd, uint32_t events, enum vb_sleep_saw what)
 {
 	struct epoll_event ev = {.events = events, .data.u32 = what};
 
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	/* Directly: epoll_ctl() is among the calls that src/files/ stands before. */
+	if (events & EPOLLONESHOT && !syscall(SYS_epoll_ctl, epoll_fd, EPOLL_CTL_MOD, fd, &ev))
+		return 0;
+	/* Not watched yet, or another file has the number. */
+	return syscall(SYS_epoll_ctl, epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
 int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd)
@@ -51,7 +55,7 @@ int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd)
 	if (*epoll_fd < 0)
 		return -errno;
 	for (uint32_t i = 0; i < cnt && !rc; i++)
-		rc = watch_fd(*epoll_fd, fd[i], EPOLLIN | EPOLLEXCLUSIVE, VB_SLEEP_LINK);
+		rc = vb_sleeper_watch_fd(*epoll_fd, fd[i], EPOLLIN | EPOLLEXCLUSIVE, VB_SLEEP_LINK);
 	return rc;
 }
 
@@ -67,9 +71,9 @@ int vb_sleeper_open(struct vb_engine *e)
 	if (!rc && (p->signal_fd = signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		rc = -errno;
 	if (!rc)
-		rc = watch_fd(p->epoll_fd, p->wake_fd, EPOLLIN, VB_SLEEP_WAKE);
+		rc = vb_sleeper_watch_fd(p->epoll_fd, p->wake_fd, EPOLLIN, VB_SLEEP_WAKE);
 	if (!rc)
-		rc = watch_fd(p->epoll_fd, p->signal_fd, EPOLLIN, VB_SLEEP_SIGNAL);
+		rc = vb_sleeper_watch_fd(p->epoll_fd, p->signal_fd, EPOLLIN, VB_SLEEP_SIGNAL);
 	return rc;
 }
 
@@ -134,19 +138,20 @@ static int run_handlers(struct vb_sleeper *p, uint64_t own)
 }
 
 /* Directly: the calls of the C library are points at which a thread may be cancelled. The one that
- * knows nanoseconds came with Linux 5.11. */
+ * knows nanoseconds came with Linux 5.11; before it ppoll(2) waits. */
 static long wait_epoll(int fd, struct epoll_event *ev, int cnt, vb_dur d, const uint64_t *mask)
 {
 	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
+	struct pollfd p = {fd, POLLIN, 0};
 	long n;
 
 	if (d == VB_NEVER)
 		return syscall(SYS_epoll_pwait, fd, ev, cnt, -1, mask, _NSIG / 8);
 	n = syscall(SYS_epoll_pwait2, fd, ev, cnt, &t, mask, _NSIG / 8);
-	if (n < 0 && errno == ENOSYS)
-		n = syscall(SYS_epoll_pwait, fd, ev, cnt,
-			    (int)(vb_time_min(d / VB_MSEC, INT_MAX - 1) + 1), mask, _NSIG / 8);
-	return n;
+	if (n >= 0 || errno != ENOSYS)
+		return n;
+	n = syscall(SYS_ppoll, &p, 1, &t, mask, _NSIG / 8);
+	return n <= 0 ? n : syscall(SYS_epoll_pwait, fd, ev, cnt, 0, NULL, _NSIG / 8);
 }
 
 static vb_dur until_then(vb_time now, vb_time then)
@@ -154,18 +159,25 @@ static vb_dur until_then(vb_time now, vb_time then)
 	return then == VB_NEVER ? VB_NEVER : vb_time_since(now, then);
 }
 
-/* Waits, not under the lock. */
-static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
+uint32_t vb_sleeper_wait_epoll(int epoll_fd, vb_dur d, const uint64_t *mask)
 {
 	struct epoll_event ev[8];
 	uint32_t saw = 0;
-	uint64_t cnt;
-	long n = wait_epoll(p->epoll_fd, ev, 8, d, mask);
+	long n = wait_epoll(epoll_fd, ev, 8, d, mask);
 
 	if (n < 0 && errno == EINTR)
 		return VB_SLEEP_HANDLER;
 	for (long i = 0; i < n; i++)
 		saw |= ev[i].data.u32;
+	return saw;
+}
+
+/* Waits, not under the lock. */
+static uint32_t wait_here(struct vb_sleeper *p, vb_dur d, const uint64_t *mask)
+{
+	uint32_t saw = vb_sleeper_wait_epoll(p->epoll_fd, d, mask);
+	uint64_t cnt;
+
 	if (saw & VB_SLEEP_WAKE)
 		(void)!read(p->wake_fd, &cnt, sizeof cnt);
 	return saw;

@@ -55,19 +55,6 @@ bool vb_watch_has_channel(int epoll_fd)
 	return kind_of(epoll_fd) == HAS_CHANNEL;
 }
 
-/* Directly: epoll_ctl() is among the calls that src/files/ stands before. */
-static int lend_fd(const struct vb_sleeper *p, const struct vb_watch *w)
-{
-	struct epoll_event ev = {.events = w->events | EPOLLONESHOT, .data.u32 = VB_SLEEP_PROGRAM};
-
-	if (!syscall(SYS_epoll_ctl, p->epoll_fd, EPOLL_CTL_MOD, w->fd, &ev))
-		return 0;
-	/* Never lent, or another file has the number. */
-	if (errno == ENOENT && !syscall(SYS_epoll_ctl, p->epoll_fd, EPOLL_CTL_ADD, w->fd, &ev))
-		return 0;
-	return errno;
-}
-
 /* Until something is ready, an event was delivered, or nobody is armed any more. */
 static int watch_program(struct vb_engine *e, vb_time until, const uint64_t *mask)
 {
@@ -100,7 +87,8 @@ static int watch_engine(struct vb_engine *e, const struct vb_watch *w, uint32_t 
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &own, sizeof all);
 	memcpy(&given, mask ? (const void *)mask : &own, sizeof given);
 	for (uint32_t i = 0; i < cnt && rc == 0; i++)
-		rc = lend_fd(&e->sleeper, &w[i]);
+		rc = -vb_sleeper_watch_fd(e->sleeper.epoll_fd, w[i].fd, w[i].events | EPOLLONESHOT,
+					  VB_SLEEP_PROGRAM);
 	if (rc == 0)
 		rc = watch_program(e, until, &given);
 	vb_sleeper_give(e);
