@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The verbs behind this library, see next.h. */
+/* The verbs and operations behind this library, see next.h and context.h. */
 #include "calls/next.h"
+
+#include "calls/context.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+
+struct vb_next_ops vb_next_ops;
 
 static struct vb_next_verbs verbs;
 

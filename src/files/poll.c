@@ -6,6 +6,7 @@
  */
 #include "files/calls.h"
 #include "files/next.h"
+#include "node/host/clock.h"
 #include "node/wait/watch.h"
 
 #include <errno.h>
@@ -21,14 +22,6 @@ static bool may_watch(void)
 	return atomic_load_explicit(&vb_watch_armed, memory_order_relaxed) != 0;
 }
 
-static vb_time clock_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
-
 /* It waits at all, and the kernel would not refuse it. */
 static bool is_wait(const struct timespec *t)
 {
@@ -41,17 +34,17 @@ static vb_time end_of(const struct timespec *t)
 {
 	if (!t || t->tv_sec > INT_MAX)
 		return VB_NEVER;
-	return clock_now() + (vb_time)t->tv_sec * VB_SEC + (vb_time)t->tv_nsec;
+	return vb_clock_now() + (vb_time)t->tv_sec * VB_SEC + (vb_time)t->tv_nsec;
 }
 
 static vb_time end_of_ms(int timeout)
 {
-	return timeout < 0 ? VB_NEVER : clock_now() + (vb_time)timeout * VB_MSEC;
+	return timeout < 0 ? VB_NEVER : vb_clock_now() + (vb_time)timeout * VB_MSEC;
 }
 
 static bool is_over(vb_time until)
 {
-	return until != VB_NEVER && clock_now() >= until;
+	return until != VB_NEVER && vb_clock_now() >= until;
 }
 
 static const struct timespec *left_of(vb_time until, struct timespec *t)
@@ -60,7 +53,7 @@ static const struct timespec *left_of(vb_time until, struct timespec *t)
 
 	if (until == VB_NEVER)
 		return NULL;
-	left = vb_time_since(clock_now(), until);
+	left = vb_time_since(vb_clock_now(), until);
 	*t = (struct timespec){(time_t)(left / VB_SEC), (long)(left % VB_SEC)};
 	return t;
 }
@@ -71,7 +64,7 @@ static int left_ms(vb_time until)
 
 	if (until == VB_NEVER)
 		return -1;
-	left = vb_time_since(clock_now(), until);
+	left = vb_time_since(vb_clock_now(), until);
 	return (int)vb_time_min((left + VB_MSEC - 1) / VB_MSEC, INT_MAX);
 }
 

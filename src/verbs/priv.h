@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "core/hca.h"
 #include "node/engine/engine.h"
+#include "node/host/clock.h"
 #include "node/host/remote_memory.h"
 #include "verbs/memory/export.h"
 #include "verbs/object.h"
@@ -320,10 +321,11 @@ static inline int vb_ibv_fail(int err)
 	return -1;
 }
 
-/* context.c */
-/* The engine, with one line on standard error when there is none. Returns a negative errno. */
+/* device.c: the engine, with one line on standard error when there is none. Returns a negative
+ * errno.
+ */
 int vb_ibv_acquire(struct vb_engine **out);
-/* What no errno can say: one line on standard error, unless *@said, which is then set. */
+/* refuse.c: what no errno can say: one line on standard error, unless *@said, which is then set. */
 __attribute__((format(printf, 2, 3))) void vb_ibv_complain(_Atomic bool *said, const char *format,
 							   ...);
 /* The port's entry in the device table, as c->table has it; NULL: the device has no such port. */
@@ -342,9 +344,9 @@ static inline bool vb_ibv_is_ib(const struct vb_ibv_context *c)
 /* ib_port.c: what a port of InfiniBand says of itself. */
 void vb_ibv_ib_port_show(const struct vb_device *d, struct ibv_port_attr *a);
 
-/* Brings c->table up to date and raises the events of what changed. Under the lock. */
+/* table.c: brings c->table up to date and raises the events of what changed. Under the lock. */
 void vb_ibv_refresh(struct vb_ibv_context *c);
-/* Fills in the operations of the context. */
+/* context.c: fills in the operations of the context. */
 void vb_ibv_set_ops(struct vb_ibv_context *c);
 
 /*
@@ -368,6 +370,8 @@ uint32_t vb_ibv_forget_events(struct vb_evq *q, struct vb_evq_node *n);
 /* Waits until *completed, which is under @mutex, has reached @delivered. Takes no other lock. */
 void vb_ibv_await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		       uint32_t delivered);
+/* Under the lock: @cq is armed, or is that no more. */
+void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed);
 
 /* A handle for a new object of @c, whose number in this process is @n. */
 static inline uint32_t vb_ibv_handle(const struct vb_ibv_context *c, uint32_t n)
@@ -411,8 +415,6 @@ struct ibv_dm *vb_ibv_alloc_dm(struct ibv_context *c, struct ibv_alloc_dm_attr *
 int vb_ibv_free_dm(struct ibv_dm *dm);
 struct ibv_mr *vb_ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
 				size_t length, unsigned int access);
-/* Under the lock: gives up one reference. */
-void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m);
 
 /* odp.c */
 int vb_ibv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
@@ -421,7 +423,8 @@ struct ibv_mr *vb_ibv_alloc_null_mr(struct ibv_pd *pd);
 
 /* dm_arena.c, under the lock: memory for @m, of @length bytes; 0 or an errno. */
 int vb_dm_arena_take(struct vb_ibv_dm_mem *m, size_t length, size_t align);
-void vb_dm_arena_give(struct vb_ibv_dm_mem *m);
+/* Gives up one reference; the last one frees it, wherever it is from. */
+void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m);
 
 /* Memory that was mapped for a region: of another process's region, with its handle there, or of a
  * descriptor, @is_own. attr->host for a null region is NULL, and so is then the base of the
@@ -448,8 +451,6 @@ int vb_ibv_mr_free(struct vb_ibv_mr *mr);
  * imported from none. */
 int vb_ibv_find_export(const struct vb_ibv_context *c, enum vb_export_kind kind, uint32_t handle,
 		       struct vb_export_entry *e, const uint32_t **lease, uint32_t *leased);
-/* The region with @handle of the process that the context of @pd is imported from. */
-struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle);
 /* Device memory of it, in *out with one reference. 0 or an errno. */
 int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,
 			   struct vb_ibv_dm_mem **out);
@@ -471,14 +472,14 @@ int vb_ibv_query_port_op(struct ibv_context *c, uint8_t port, struct ibv_port_at
 int vb_ibv_query_device_ex(struct ibv_context *c, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t size);
 int vb_ibv_query_rt_values(struct ibv_context *c, struct ibv_values_ex *values);
+/* The devices say that they are of mlx5's, for programs that use DC. */
+bool vb_ibv_is_mlx5(void);
 
 /* cq.c, cq_ex.c */
 int vb_ibv_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wc);
 /* One completion into cq->wc: 0, ENOENT when there is none, or another errno. */
 int vb_ibv_poll_one(struct vb_ibv_cq *cq);
 int vb_ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
-/* Under the lock: @cq is armed, or is that no more. */
-void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed);
 struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *c, int cqe, void *cq_context,
 				   struct ibv_comp_channel *channel, int comp_vector,
 				   struct ibv_pd *parent);
@@ -490,9 +491,6 @@ struct ibv_xrcd *vb_ibv_open_xrcd(struct ibv_context *c, struct ibv_xrcd_init_at
 int vb_ibv_close_xrcd(struct ibv_xrcd *xrcd);
 /* Takes @x, which nobody uses, apart. Returns 0 or a negative errno. */
 int vb_ibv_xrcd_free(struct vb_ibv_xrcd *x);
-
-/* mlx5dv.c: the devices say that they are of mlx5dv's. */
-bool vb_ibv_is_mlx5(void);
 
 /* xrc_qp.c */
 /* A target QP in @attr->xrcd; returns it or NULL and errno. */
@@ -506,13 +504,15 @@ bool vb_ibv_target_put(struct vb_ibv_qp *qp);
 struct ibv_srq *vb_ibv_create_srq_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *attr);
 int vb_ibv_get_srq_num(struct ibv_srq *srq, uint32_t *num);
 
-/* qp.c */
+/* handle.c */
 /* Fills in what the application sees of a new QP. */
 void vb_ibv_qp_show(struct vb_ibv_qp *qp, struct ibv_context *c,
 		    const struct ibv_qp_init_attr *init);
 /* A QP of the core has been made for @qp; is gone. Under the lock. */
 void vb_ibv_qp_enlist(struct vb_ibv_context *c, struct vb_ibv_qp *qp);
 void vb_ibv_qp_delist(struct vb_engine *e, const struct vb_ibv_qp *qp);
+
+/* qp.c */
 /* A QP of DC; or NULL and errno. */
 struct vb_ibv_qp *vb_ibv_create_dc(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
 				   enum vb_qp_type type, const struct vb_dc_init *dc, bool with_wr);

@@ -12,6 +12,8 @@
 /* A verb and its object. */
 #define VERB_MAX 64
 
+_Thread_local int vb_ibv_errno;
+
 /* What was noted and not yet told. */
 static _Thread_local struct {
 	int err; /* 0: nothing */
@@ -131,4 +133,17 @@ int vb_ibv_refuse(struct vb_ibv_context *c, int err, const char *format, ...)
 		fprintf(stderr, "verbena: %s: %s\n", strerrorname_np(err), text);
 	errno = err;
 	return err;
+}
+
+void vb_ibv_complain(_Atomic bool *said, const char *format, ...)
+{
+	char line[256];
+	va_list args;
+
+	if (atomic_exchange(said, true))
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	fprintf(stderr, "verbena: %s\n", line);
 }

@@ -21,7 +21,7 @@ WITHOUT_REASON = {
     ("device/gid.c", "_ibv_query_gid_ex"): "ENODATA, the same",
     ("memory/import.c", "import_own"): "ENOENT: the device may be another process's, which is looked for next",
     ("memory/import.c", "ibv_import_device"): "without an adapter: that is said on standard error",
-    ("memory/mr.c", "mr_import_check"): "ENODATA: the region may be another process's, which is looked for next",
+    ("memory/import.c", "mr_import_check"): "ENODATA: the region may be another process's, which is looked for next",
     ("memory/mw.c", "vb_ibv_bind_mw"): "ENOMEM: a full queue tells a program to wait",
     ("qp/post.c", "refuse_post"): "ENOMEM, the same",
     ("qp/post.c", "vb_ibv_post_srq_recv"): "ENOMEM, the same",

@@ -72,12 +72,6 @@ ARITHMETIC_SYMBOL = re.compile(r"^__(popcount|clz|ctz|u?div|u?mod|mul|ashl|lshr|
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 FOLDER_FILES_MAX = 15
-# Folders whose object files call each other in a circle. All others have none; none is added here.
-CIRCLES = {
-    "calls/verbs", "cmd/doctor", "cmd/explain", "cmd/sweep", "files/path", "node/broker", "node/cm", "node/engine",
-    "node/wait", "verbs/device", "verbs/memory",
-    "verbs/qp", "verbs/queue",
-}
 BANNED_WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 # Calls that have a better replacement: pattern, where (folders of src/, None: all), what to do.
 BANNED_CALLS = (
@@ -287,10 +281,8 @@ def check_circles(args):
         calls = calls_between(objects)
         circle = sorted(os.path.basename(path).removesuffix(".o")
                         for path in objects if path in reached_from(path, calls))
-        if circle and folder not in CIRCLES:
+        if circle:
             bad.append(f"src/{folder}: {', '.join(circle)} call each other in a circle")
-        elif not circle and folder in CIRCLES:
-            bad.append(f"src/{folder}: there is no circle any more: take it out of CIRCLES")
     if not folders:
         bad.append(f"{args.build}: no object file was found; build first")
     return bad

@@ -7,6 +7,7 @@
 #define VB_TESTS_UNIT_ENGINE_PEER_H
 
 #include "node/engine/engine.h"
+#include "node/host/clock.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -109,7 +110,7 @@ static inline void peer_open(struct peer *p, int sock)
 
 	NEED(vb_qp_modify(p->qp, &a,
 			  VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
-			  vb_engine_now()) == 0);
+			  vb_clock_now()) == 0);
 	vb_engine_unlock(p->e);
 }
 
@@ -134,12 +135,12 @@ static inline void peer_connect(struct peer *p)
 	NEED(vb_qp_modify(p->qp, &a,
 			  VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN |
 			      VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER,
-			  vb_engine_now()) == 0);
+			  vb_clock_now()) == 0);
 	a.qp_state = VB_QPS_RTS;
 	NEED(vb_qp_modify(p->qp, &a,
 			  VB_QP_STATE | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY |
 			      VB_QP_SQ_PSN | VB_QP_MAX_QP_RD_ATOMIC,
-			  vb_engine_now()) == 0);
+			  vb_clock_now()) == 0);
 	vb_engine_unlock(p->e);
 }
 
@@ -192,8 +193,8 @@ static inline void peer_post(struct peer *p, enum vb_wr_opcode op, uint32_t off,
 				.remote_addr = p->other.addr + remote_off,
 				.rkey = p->other.rkey};
 
-	NEED(vb_qp_post_send(p->qp, &wr, vb_engine_now()) == 0);
-	vb_engine_doorbell(p->e, p->qp, vb_engine_now());
+	NEED(vb_qp_post_send(p->qp, &wr, vb_clock_now()) == 0);
+	vb_engine_doorbell(p->e, p->qp, vb_clock_now());
 	vb_engine_unlock(p->e);
 }
 
@@ -204,7 +205,7 @@ static inline void peer_post_recv(struct peer *p, uint32_t off, uint32_t len)
 	struct vb_sge sge = {(uintptr_t)p->mem + off, len, vb_mr_lkey(p->mr)};
 	struct vb_recv_wr wr = {off, &sge, 1};
 
-	NEED(vb_qp_post_recv(p->qp, &wr, vb_engine_now()) == 0);
+	NEED(vb_qp_post_recv(p->qp, &wr, vb_clock_now()) == 0);
 	vb_engine_unlock(p->e);
 }
 

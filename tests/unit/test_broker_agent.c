@@ -8,6 +8,7 @@
 #include "cmocka_env.h"
 #include "core/denial.h"
 #include "node/client/dial.h"
+#include "node/host/clock.h"
 #include "wire/mad/vendor.h"
 
 #include <signal.h>
@@ -41,7 +42,7 @@ static int setup(void **state)
 	slots.slot[SLOT].shm = calloc(1, sizeof *slots.slot[SLOT].shm);
 	slots.group.cnt = SLOT + 1;
 	slots.slot[SLOT].shm->pid = (uint32_t)getpid();
-	now = vb_broker_clock();
+	now = vb_clock_now();
 	path = (struct vb_path){.port = 1};
 	memcpy(path.sgid.b, gid, sizeof gid);
 	entry = &slots.slot[SLOT].shm->qp_entry[(QPN >> 8) % VB_QP_ENTRIES];

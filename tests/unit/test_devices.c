@@ -484,12 +484,12 @@ static void find_device__by_name_or_interface(void **state)
 		snprintf(host.device[i].ifname, sizeof host.device[i].ifname, "eth0");
 	snprintf(host.device[0].name, sizeof host.device[0].name, "verbena0v0");
 	snprintf(host.device[1].name, sizeof host.device[1].name, "verbena0");
-	assert_int_equal(vb_broker_find_device(&host, "verbena0v0"), 0);
-	assert_int_equal(vb_broker_find_device(&host, "verbena0"), 1);
-	assert_int_equal(vb_broker_find_device(&host, "eth0"), 1);
-	assert_int_equal(vb_broker_find_device(&host, "eth1"), -ENODEV);
+	assert_int_equal(vb_devices_find(&host, "verbena0v0"), 0);
+	assert_int_equal(vb_devices_find(&host, "verbena0"), 1);
+	assert_int_equal(vb_devices_find(&host, "eth0"), 1);
+	assert_int_equal(vb_devices_find(&host, "eth1"), -ENODEV);
 	host.device[1].ifindex = 0; /* it has gone */
-	assert_int_equal(vb_broker_find_device(&host, "eth0"), -ENODEV);
+	assert_int_equal(vb_devices_find(&host, "eth0"), -ENODEV);
 }
 
 static void eth_rate__words(void **state)

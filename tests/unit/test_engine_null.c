@@ -112,12 +112,12 @@ static void reset_qp(struct peer *p)
 	struct vb_qp_attr a = {.qp_state = VB_QPS_RESET};
 
 	vb_engine_lock(p->e);
-	assert_int_equal(vb_qp_modify(p->qp, &a, VB_QP_STATE, vb_engine_now()), 0);
+	assert_int_equal(vb_qp_modify(p->qp, &a, VB_QP_STATE, vb_clock_now()), 0);
 	a = (struct vb_qp_attr){.qp_state = VB_QPS_INIT, .port = peer_path(p).port};
 	assert_int_equal(
 	    vb_qp_modify(p->qp, &a,
 			 VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS,
-			 vb_engine_now()),
+			 vb_clock_now()),
 	    0);
 	vb_engine_unlock(p->e);
 }
@@ -139,7 +139,7 @@ static void null__opens_posts_polls_sleeps_and_closes(void **state)
 	unsetenv("VERBENA_FAULT");
 	assert_int_equal(vb_link_fd(p.e->link), -1);
 	vb_engine_lock(p.e);
-	vb_engine_mark(p.e, &(struct vb_rx){.path = &far}, 1, vb_engine_now());
+	vb_engine_mark(p.e, &(struct vb_rx){.path = &far}, 1, vb_clock_now());
 	vb_engine_unlock(p.e);
 	connect_alone(&p);
 	peer_post(&p, VB_WR_RDMA_WRITE, 0, 8, 0, VB_SEND_SIGNALED);

@@ -206,11 +206,11 @@ static void yield__sleeps_only_where_it_is_oversubscribed(void **state)
 {
 	(void)state;
 	assert_false(yield_sleeps(100));
-	engine.wait.oversubscribed_until = vb_engine_now() + 3600 * VB_SEC;
+	engine.wait.oversubscribed_until = vb_clock_now() + 3600 * VB_SEC;
 	assert_true(yield_sleeps(100));
 	assert_false(yield_sleeps(1));
 	engine.wait.oversubscribed_until = 1; /* that was once */
-	engine.wait.progress_at = vb_engine_now();
+	engine.wait.progress_at = vb_clock_now();
 	assert_false(yield_sleeps(100));
 }
 
@@ -226,7 +226,7 @@ static void yield__once_for_a_full_receiver(void **state)
 static void yield__a_packet_ends_the_sleep(void **state)
 {
 	(void)state;
-	engine.wait.oversubscribed_until = vb_engine_now() + 3600 * VB_SEC;
+	engine.wait.oversubscribed_until = vb_clock_now() + 3600 * VB_SEC;
 	assert_int_equal(write(link_wakes, &(uint64_t){1}, sizeof(uint64_t)), sizeof(uint64_t));
 	assert_false(yield_sleeps(100));
 }
@@ -236,7 +236,7 @@ static void progress__time_between_polls_is_no_idle_poll(void **state)
 {
 	(void)state;
 	engine.wait.idle_polls = 7;
-	engine.wait.progress_at = vb_engine_now() - VB_SEC;
+	engine.wait.progress_at = vb_clock_now() - VB_SEC;
 	vb_engine_progress(&engine);
 	assert_int_equal(engine.wait.idle_polls, 0);
 }
@@ -247,7 +247,7 @@ static void progress__of_another_thread_is_no_idle_poll(void **state)
 	(void)state;
 	engine.wait.slow = 10000000; /* no time is long */
 	engine.wait.poller = (uint64_t)pthread_self();
-	engine.wait.progress_at = vb_engine_now();
+	engine.wait.progress_at = vb_clock_now();
 	vb_engine_progress(&engine);
 	vb_engine_progress(&engine);
 	assert_int_equal(engine.wait.idle_polls, 2);
@@ -265,17 +265,17 @@ static void progress__looks_more_often_for_who_only_polls(void **state)
 	(void)state;
 	engine.wait.slow = 10000000; /* no time is long */
 	engine.wait.poller = (uint64_t)pthread_self();
-	engine.wait.progress_at = vb_engine_now();
+	engine.wait.progress_at = vb_clock_now();
 	for (uint32_t polls = 0; polls < 3; polls++) {
 		vb_engine_progress(&engine);
 		assert_int_equal(looks, polls ? 4 : 1);
 	}
-	vb_engine_step(&engine, vb_engine_now());
+	vb_engine_step(&engine, vb_clock_now());
 	assert_int_equal(looks, 0);
 	engine.wait.idle_polls = 7;
 	engine.wait.poller = 0;
 	engine.wait.kicked = true;
-	vb_engine_doorbell(&engine, qp, vb_engine_now());
+	vb_engine_doorbell(&engine, qp, vb_clock_now());
 	assert_true(engine.wait.poller == (uint64_t)pthread_self());
 	engine.link->ops = &silent_ops;
 	engine.wait.is_silent = true;
@@ -305,7 +305,7 @@ static void yield__not_after_success_or_before_sleep(void **state)
 
 static void notice__the_thread_stays_parked_where_it_is_oversubscribed(void **state)
 {
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 
 	(void)state;
 	engine.progress_thread.kick_fd = link_wakes;
@@ -330,7 +330,7 @@ static void doorbell__tells_the_progress_thread(void **state)
 	engine.progress_thread.kick_fd = link_wakes;
 	engine.wait.wake_at = VB_NEVER;
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
-	vb_engine_doorbell(&engine, qp, vb_engine_now());
+	vb_engine_doorbell(&engine, qp, vb_clock_now());
 	assert_true(engine.wait.kicked);
 }
 
@@ -339,7 +339,7 @@ static void doorbell__tells_the_progress_thread(void **state)
 static void doorbell__of_a_burst(void **state)
 {
 	struct vb_qp *qp = env_rts(&env, VB_QPT_UC, 2, 0x123);
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 
 	(void)state;
 	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);

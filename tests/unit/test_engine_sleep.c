@@ -63,7 +63,7 @@ static int setup(void **state)
 	engine.broker.shm = &slot;
 	engine.progress_thread.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	engine.wait.wake_at = VB_NEVER;
-	engine.ran_at = vb_engine_now();
+	engine.ran_at = vb_clock_now();
 	packets_left = 0;
 	packet_is_event = true;
 	assert_int_equal(vb_sleeper_open(&engine), 0);
@@ -245,14 +245,14 @@ static void park__not_while_the_link_holds_packets(void **state)
  * gave comes first where it is earlier. */
 static void park__until_something_is_due(void **state)
 {
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 
 	(void)state;
 	vb_engine_lock(&engine);
 	assert_true(vb_sleeper_take(&engine, NULL, 0));
 	engine.link->due = now + VB_MSEC;
 	assert_int_equal(vb_sleeper_park(&engine, VB_NEVER, NULL), VB_SLEEP_TIMER);
-	assert_true(vb_engine_now() >= now + VB_MSEC);
+	assert_true(vb_clock_now() >= now + VB_MSEC);
 	assert_int_equal(vb_sleeper_park(&engine, now + VB_USEC, NULL), 0);
 	vb_engine_unlock(&engine);
 }
@@ -299,7 +299,7 @@ static void expect_sleep__the_thread_does_not_park(void **state)
 {
 	(void)state;
 	engine.wait.slow = 10000000; /* no time is long */
-	engine.wait.progress_at = vb_engine_now();
+	engine.wait.progress_at = vb_clock_now();
 	for (int i = 0; i < 100; i++)
 		vb_engine_progress(&engine);
 	packet_is_event = false;
@@ -320,7 +320,7 @@ static void expect_sleep__the_thread_does_not_park(void **state)
 		vb_engine_progress(&engine);
 	engine.wait.slow = 1;
 	for (int i = 0; i < 4; i++) {
-		engine.wait.progress_at = vb_engine_now() - VB_MSEC;
+		engine.wait.progress_at = vb_clock_now() - VB_MSEC;
 		send_packet();
 		vb_engine_progress(&engine);
 	}

@@ -7,8 +7,6 @@
 
 #include <pthread.h>
 
-struct vb_next_ops vb_next_ops;
-
 /* The request at which a list was refused. */
 static void show_bad(struct vb_call *c, int rc, const uint64_t *wr_id)
 {

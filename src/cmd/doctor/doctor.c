@@ -15,19 +15,6 @@ static const struct vb_cmd_option options[] = {
     {0},
 };
 
-void vb_check_show(struct vb_check_show *s, const char *name, const struct vb_check_result *r)
-{
-	static const char *const verdict[VB_CHECK_CNT] = {"ok", "warn", "FAIL", "?"};
-
-	s->cnt[r->verdict]++;
-	if (s->quiet && r->verdict == VB_CHECK_OK)
-		return;
-	printf("%-4s  %-13s %s\n", verdict[r->verdict], name, r->found);
-	if (r->remedy[0])
-		printf("      %-13s -> %s\n", "", r->remedy);
-	fflush(stdout);
-}
-
 static void look_around(struct vb_check_show *s, const char *program, const char *host)
 {
 	struct vb_check_result r;

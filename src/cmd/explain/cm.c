@@ -2,6 +2,7 @@
 /* Connections of RDMA CM in `verbena explain`: a table, a line for a QP, or JSON. */
 #include "cmd/explain/explain.h"
 
+#include "cmd/json.h"
 #include "explain/connection.h"
 
 #include <errno.h>
@@ -20,11 +21,11 @@ static void take_view(struct vb_cm_case *k, const struct vb_ucma_view *v,
 	struct vb_fault_status st;
 
 	k->view = *v;
-	vb_explain_printable(k->user, sizeof k->user, v->user);
+	vb_printable(k->user, sizeof k->user, v->user);
 	if (port >= 1 && port <= VB_DEVICES_MAX && host->device[port - 1].ifindex)
-		vb_explain_printable(k->device, sizeof k->device, host->device[port - 1].name);
+		vb_printable(k->device, sizeof k->device, host->device[port - 1].name);
 	if (qp1 && port >= 1 && port <= VB_DEVICES_MAX && vb_fault_status_read(qp1, port - 1, &st))
-		k->losses = vb_explain_fault_losses(&st);
+		k->losses = vb_fault_status_losses(&st);
 	vb_explain_connection(v, now, &why);
 	k->rank = why.rank;
 }
@@ -146,9 +147,9 @@ void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *wh
 			"\"state\": \"%s\", \"gone\": %s, \"pid\": %" PRIu32 ", \"program\": ",
 			i ? "," : "", v->number, vb_word_role(v), vb_word_port_space(v->ps),
 			vb_word_cm_state(v), v->is_gone ? "true" : "false", v->pid);
-		vb_explain_quote(f, k->user);
+		vb_json_text(f, k->user);
 		fputs(", \"device\": ", f);
-		vb_explain_quote(f, k->device);
+		vb_json_text(f, k->device);
 		fprintf(f,
 			",\n   \"local\": \"%s\", \"remote\": \"%s\", \"qpn\": %" PRIu32
 			", \"dest_qpn\": %" PRIu32,
@@ -163,8 +164,8 @@ void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *wh
 			", \"backlog\": %" PRIu32 ", \"waiting\": %" PRIu32
 			", \"dropped\": %" PRIu32,
 			v->backlog, v->waiting, v->dropped);
-		vb_explain_json_lines(f, "what", &why.what);
-		vb_explain_json_lines(f, "advice", &why.advice);
+		vb_json_lines(f, "what", &why.what);
+		vb_json_lines(f, "advice", &why.advice);
 		fputs("}", f);
 	}
 	fputs("\n]\n", f);

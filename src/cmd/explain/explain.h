@@ -100,12 +100,4 @@ void vb_explain_cm_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *wh
 /* One line for each connection of the QP. */
 void vb_explain_cm_of_qp(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *q);
 
-/* How many packets the rules of a process took away, and makes their text end. */
-uint64_t vb_explain_fault_losses(struct vb_fault_status *st);
-/* A string of JSON; the text must be printable. */
-void vb_explain_quote(FILE *f, const char *s);
-void vb_explain_json_lines(FILE *f, const char *name, const struct vb_lines *l);
-/* Copies at most @size - 1 bytes; what is not printable becomes a question mark. */
-void vb_explain_printable(char *to, size_t size, const char *from);
-
 #endif

@@ -7,7 +7,9 @@
  */
 #include "cmd/explain/explain.h"
 
+#include "cmd/json.h"
 #include "fault/fault.h"
+#include "node/host/clock.h"
 #include "node/host/process.h"
 #include "node/netdev/reachability.h"
 
@@ -32,23 +34,6 @@ struct gather {
 	struct process *process[VB_SLOT_CNT];
 };
 
-static vb_time clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
-
-void vb_explain_printable(char *to, size_t size, const char *from)
-{
-	size_t i = 0;
-
-	for (; i + 1 < size && from[i]; i++)
-		to[i] = (char)(from[i] < ' ' || from[i] > '~' ? '?' : from[i]);
-	to[i] = 0;
-}
-
 static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 {
 	const struct vb_slot_shm *s = g->o.slot[k];
@@ -60,7 +45,7 @@ static int read_process(struct gather *g, uint32_t k, uint32_t asked)
 	g->process[k] = p;
 	p->shm = s;
 	p->pid = s->pid;
-	vb_explain_printable(p->comm, sizeof p->comm, s->comm);
+	vb_printable(p->comm, sizeof p->comm, s->comm);
 	p->is_stopped = vb_process_is_stopped((pid_t)p->pid);
 	/* The head, then as many views as it says there are. */
 	vb_explain_read(x, x, &p->said, offsetof(struct vb_explain_shm, histories));
@@ -97,7 +82,7 @@ static void name_device(const struct gather *g, struct vb_qp_case *k)
 	uint32_t port = vb_case_view(k)->attr.port;
 
 	if (port >= 1 && port <= VB_DEVICES_MAX && g->host.device[port - 1].ifindex)
-		vb_explain_printable(k->device, sizeof k->device, g->host.device[port - 1].name);
+		vb_printable(k->device, sizeof k->device, g->host.device[port - 1].name);
 }
 
 /* Takes a history out of another program's memory. */
@@ -179,35 +164,19 @@ static int add_refused(struct gather *g, const struct process *p)
 		memcpy(to->comm, p->comm, sizeof to->comm);
 		r.text[sizeof r.text - 1] = 0;
 		to->refused = r;
-		vb_explain_printable(to->refused.text, sizeof r.text, r.text);
+		vb_printable(to->refused.text, sizeof r.text, r.text);
 	}
 	return 0;
-}
-
-uint64_t vb_explain_fault_losses(struct vb_fault_status *st)
-{
-	struct vb_fault_spec spec;
-	struct vb_fault_error err;
-	uint64_t losses = 0;
-
-	st->rules.text[sizeof st->rules.text - 1] = 0;
-	if (vb_fault_parse(st->rules.text, &spec, &err))
-		return 0;
-	for (uint32_t i = 0; i < spec.rule_cnt; i++)
-		if (spec.rule[i].kind == VB_FAULT_LOSS || spec.rule[i].kind == VB_FAULT_BURST ||
-		    spec.rule[i].kind == VB_FAULT_BLACKOUT || spec.rule[i].kind == VB_FAULT_CORRUPT)
-			losses += st->hits[i];
-	return losses;
 }
 
 /* Rules that took packets of the process of @k away. */
 static void take_faults(struct vb_qp_case *k, struct vb_fault_status *st)
 {
-	uint64_t losses = vb_explain_fault_losses(st);
+	uint64_t losses = vb_fault_status_losses(st);
 
 	k->in.fault_hits += losses;
 	if (k->in.fault_hits)
-		vb_explain_printable(k->faults, sizeof k->faults, st->rules.text);
+		vb_printable(k->faults, sizeof k->faults, st->rules.text);
 }
 
 static int add_past(struct gather *g)
@@ -229,7 +198,7 @@ static int add_past(struct gather *g)
 		take_history(k, &t->history);
 		k->ended = t->ended;
 		k->pid = t->pid;
-		vb_explain_printable(k->comm, sizeof k->comm, t->comm);
+		vb_printable(k->comm, sizeof k->comm, t->comm);
 		k->in.owner = VB_OWNER_ENDED;
 		k->peer.send_errno = t->error.err;
 		k->peer.send_err_cnt = t->error.cnt;
@@ -419,8 +388,8 @@ static int gather_cases(struct gather *g, uint32_t qpn)
 		return rc;
 	vb_broker_await_views(&g->o, asked);
 	vb_host_read(g->o.host, &g->host);
-	g->c->now = clock_ns(CLOCK_MONOTONIC);
-	g->c->real_ns = clock_ns(CLOCK_REALTIME);
+	g->c->now = vb_clock_now();
+	g->c->real_ns = vb_clock_read(CLOCK_REALTIME);
 	/* The broker's own QP1 is no program's and waits for nobody. */
 	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !rc; k++)
 		if (g->o.slot[k] && g->o.slot[k]->pid)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How `verbena explain` shows what it found: a table, one QP in words with a drawing, or JSON. */
 #include "cmd/explain/explain.h"
+#include "cmd/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -163,27 +164,6 @@ void vb_explain_show(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_ca
 	vb_explain_draw(f, &k->why, row, cnt, from);
 }
 
-void vb_explain_quote(FILE *f, const char *s)
-{
-	putc('"', f);
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			putc('\\', f);
-		putc(*s, f);
-	}
-	putc('"', f);
-}
-
-void vb_explain_json_lines(FILE *f, const char *name, const struct vb_lines *l)
-{
-	fprintf(f, ",\n   \"%s\": [", name);
-	for (uint32_t i = 0; i < l->cnt; i++) {
-		fputs(i ? ", " : "", f);
-		vb_explain_quote(f, l->text[i]);
-	}
-	putc(']', f);
-}
-
 static void json_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_qp_case *k)
 {
 	static const char *const kind[VB_ROW_KIND_CNT] = {"sent",   "timeout",  "nak", "refused",
@@ -201,7 +181,7 @@ static void json_timeline(FILE *f, const struct vb_qp_cases *c, const struct vb_
 			", \"kind\": \"%s\", \"text\": ",
 			i ? "," : "", real, vb_time_since(row[i].from, row[i].at),
 			kind[row[i].kind]);
-		vb_explain_quote(f, row[i].text);
+		vb_json_text(f, row[i].text);
 		putc('}', f);
 	}
 	putc(']', f);
@@ -221,9 +201,9 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 			i ? "," : "", k->qpn, vb_word_type(v->type),
 			k->has_view ? vb_word_state(v->state) : "gone", k->pid,
 			k->ended ? "true" : "false");
-		vb_explain_quote(f, k->comm);
+		vb_json_text(f, k->comm);
 		fputs(", \"device\": ", f);
-		vb_explain_quote(f, k->device);
+		vb_json_text(f, k->device);
 		fprintf(f, ",\n   \"remote\": \"%s\", \"dest_qpn\": %" PRIu32,
 			is_connected(v) ? vb_word_gid(&v->attr.path.dgid).s : "", v->attr.dest_qpn);
 		fprintf(f, ", \"rank\": \"%s\", \"cause\": \"%s\"", vb_rank_name(k->why.rank),
@@ -237,8 +217,8 @@ void vb_explain_show_json(FILE *f, const struct vb_qp_cases *c, const uint32_t *
 			k->history.rnr_naks);
 		fprintf(f, ", \"posted\": %u, \"unacked\": %u, \"receives\": %u", v->posted,
 			v->unacked, v->recvs);
-		vb_explain_json_lines(f, "what", &k->why.what);
-		vb_explain_json_lines(f, "advice", &k->why.advice);
+		vb_json_lines(f, "what", &k->why.what);
+		vb_json_lines(f, "advice", &k->why.advice);
 		json_timeline(f, c, k);
 		fputs("}", f);
 	}

@@ -10,6 +10,7 @@
 #include "export/pcapng.h"
 #include "node/broker/broker.h"
 #include "node/client/ring_reader.h"
+#include "node/host/clock.h"
 #include "traffic/comment/fault.h"
 
 #include <errno.h>
@@ -68,14 +69,6 @@ struct capture {
 		uint64_t captured;
 	} port[VB_HCA_PORTS_MAX + 1];
 };
-
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * VB_SEC + (uint64_t)ts.tv_nsec;
-}
 
 static int add_interface(struct capture *c, uint32_t port)
 {
@@ -201,9 +194,9 @@ static int capture_round(struct capture *c, vb_time now)
 {
 	int rc;
 
-	c->ahead_ns = clock_ns(CLOCK_REALTIME) - now;
+	c->ahead_ns = vb_clock_read(CLOCK_REALTIME) - now;
 	vb_capture_rates_look(&c->rates, &c->o, true);
-	rc = drain_rings(c, clock_ns(CLOCK_REALTIME) - SETTLE_NS);
+	rc = drain_rings(c, vb_clock_read(CLOCK_REALTIME) - SETTLE_NS);
 
 	if (rc)
 		return 1 + write_failed(c, rc);
@@ -234,12 +227,12 @@ static int capture_loop(struct capture *c)
 
 	int wait_ms = 0;
 
-	while (c->captured < c->limit && clock_ns(CLOCK_MONOTONIC) < c->deadline) {
+	while (c->captured < c->limit && vb_clock_now() < c->deadline) {
 		uint64_t before = c->captured;
 
 		if (poll(&p, 1, wait_ms) > 0)
 			break;
-		int rc = capture_round(c, clock_ns(CLOCK_MONOTONIC));
+		int rc = capture_round(c, vb_clock_now());
 		if (rc)
 			return rc - 1;
 		wait_ms = c->captured > before ? ROUND_BUSY_MS : ROUND_MS;
@@ -257,7 +250,7 @@ static int capture_loop(struct capture *c)
 
 static int finish_capture(struct capture *c)
 {
-	uint64_t now = clock_ns(CLOCK_REALTIME);
+	uint64_t now = vb_clock_read(CLOCK_REALTIME);
 	int rc = 0;
 
 	release_rings(c);
@@ -301,7 +294,7 @@ static int take_option(struct capture *c, int option, const char *arg)
 	if (option == OPT_COUNT && vb_cmd_number(arg, 1, COUNT_MAX, &n)) {
 		c->limit = (uint64_t)n;
 	} else if (option == OPT_SECONDS && vb_cmd_number(arg, 0.001, SECONDS_MAX, &n)) {
-		c->deadline = clock_ns(CLOCK_MONOTONIC) + (uint64_t)(n * 1e9);
+		c->deadline = vb_clock_now() + (uint64_t)(n * 1e9);
 	} else if (option == OPT_READ) {
 		if (c->pages.read_cnt == VB_TRAFFIC_FILES)
 			return vb_cmd_usage(c->cmd, "a connection has two ends: --read at most "

@@ -2,7 +2,7 @@
 /* Counters as JSON, and in the text format of OpenMetrics (github.com/OpenObservability). */
 #include "cmd/observe/counters.h"
 
-#include "cmd/explain/explain.h"
+#include "cmd/json.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -46,9 +46,9 @@ void vb_counters_json(FILE *f, const struct vb_counters_view *v)
 		if (!vb_counters_is_shown(v, i))
 			continue;
 		fprintf(f, "%s\n  {\"device\": ", sep);
-		vb_explain_quote(f, v->host.device[i].name);
+		vb_json_text(f, v->host.device[i].name);
 		fputs(", \"netdev\": ", f);
-		vb_explain_quote(f, v->host.device[i].ifname);
+		vb_json_text(f, v->host.device[i].ifname);
 		fprintf(f,
 			", \"port\": 1,\n   \"xmit_bytes\": %" PRIu64 ", \"rcv_bytes\": %" PRIu64,
 			c->v[VB_COUNTER_port_xmit_data] * VB_COUNTER_WORD_BYTES,
@@ -65,7 +65,7 @@ void vb_counters_json(FILE *f, const struct vb_counters_view *v)
 static void put_labels(FILE *f, const struct vb_device *d)
 {
 	fputs("{device=", f);
-	vb_explain_quote(f, d->name);
+	vb_json_text(f, d->name);
 	fputs(",port=\"1\"", f);
 }
 
@@ -101,7 +101,7 @@ void vb_counters_openmetrics(FILE *f, const struct vb_counters_view *v)
 		fputs("verbena_port_up", f);
 		put_labels(f, &v->host.device[i]);
 		fputs(",netdev=", f);
-		vb_explain_quote(f, v->host.device[i].ifname);
+		vb_json_text(f, v->host.device[i].ifname);
 		fprintf(f, "} %u\n", v->host.device[i].is_up ? 1u : 0u);
 	}
 	for (int k = 0; k < VB_COUNTER_CNT; k++)

@@ -4,6 +4,7 @@
 #include "cmd/observe/top.h"
 
 #include "cmd/cmd.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -14,7 +15,6 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SECONDS_MIN 0.1
@@ -133,10 +133,7 @@ static enum wish await_user(const struct top *t, int ms)
 static bool await_next(const struct top *t, vb_time until)
 {
 	for (;;) {
-		struct timespec ts;
-
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		vb_time now = (vb_time)ts.tv_sec * VB_SEC + (vb_time)ts.tv_nsec;
+		vb_time now = vb_clock_now();
 		enum wish w =
 		    await_user(t, now < until ? (int)((until - now + VB_MSEC - 1) / VB_MSEC) : 0);
 

@@ -3,7 +3,8 @@
  * in it are bounded, names made printable. */
 #include "cmd/observe/top.h"
 
-#include "cmd/explain/explain.h"
+#include "cmd/json.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,14 +13,6 @@
 
 #define PSN_MASK 0xffffffu
 #define WORD_BYTES 4.0 /* of port_*_data, IBA 16.1.3.5 */
-
-static vb_time clock_ns(clockid_t id)
-{
-	struct timespec t;
-
-	clock_gettime(id, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
 
 static double per_second(uint64_t now, uint64_t before, double seconds)
 {
@@ -113,8 +106,7 @@ static int add_qps(struct vb_top_sample *to, const struct vb_top_sample *before,
 		q->pid = p->pid;
 		memcpy(q->comm, p->comm, sizeof q->comm);
 		if (at >= 1 && at <= VB_DEVICES_MAX && host->device[at - 1].ifindex)
-			vb_explain_printable(q->device, sizeof q->device,
-					     host->device[at - 1].name);
+			vb_printable(q->device, sizeof q->device, host->device[at - 1].name);
 		rate_qp(q, before);
 		to->qp_cnt++;
 		p->qp_cnt++;
@@ -156,7 +148,7 @@ static int look_at_slots(struct vb_top_sample *to, const struct vb_top_sample *b
 			continue;
 		to->process_cnt++;
 		p->pid = s->pid;
-		vb_explain_printable(p->comm, sizeof p->comm, s->comm);
+		vb_printable(p->comm, sizeof p->comm, s->comm);
 		sum_counters(&p->sum, s, port);
 		rate_process(p, before, to->seconds);
 		p->is_mute = __atomic_load_n(&s->explain.answered, __ATOMIC_ACQUIRE) != asked;
@@ -189,8 +181,8 @@ int vb_top_look(struct vb_top_sample *to, const struct vb_top_sample *before, co
 	int rc = vb_broker_observe(&o, false, why, why_size);
 
 	memset(to, 0, sizeof *to);
-	to->real_ns = clock_ns(CLOCK_REALTIME);
-	to->at = clock_ns(CLOCK_MONOTONIC);
+	to->real_ns = vb_clock_read(CLOCK_REALTIME);
+	to->at = vb_clock_now();
 	if (rc)
 		return rc == -ECONNREFUSED ? -ENOTCONN : rc;
 	rc = vb_broker_ask_views(&o, 0, &asked);
@@ -201,8 +193,8 @@ int vb_top_look(struct vb_top_sample *to, const struct vb_top_sample *before, co
 	} else {
 		vb_broker_await_views(&o, asked);
 		vb_host_read(o.host, &host);
-		to->real_ns = clock_ns(CLOCK_REALTIME);
-		to->at = clock_ns(CLOCK_MONOTONIC);
+		to->real_ns = vb_clock_read(CLOCK_REALTIME);
+		to->at = vb_clock_now();
 		to->seconds = before->at ? (double)(to->at - before->at) / (double)VB_SEC : 0;
 		port = device ? port_of(&host, device) : 0;
 		if (device && !port)

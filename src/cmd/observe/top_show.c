@@ -2,7 +2,8 @@
 /* A look of `verbena top` as a table, or as a line of JSON. */
 #include "cmd/observe/top.h"
 
-#include "cmd/explain/explain.h"
+#include "cmd/json.h"
+#include "explain/explain.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -97,7 +98,7 @@ void vb_top_table(FILE *f, const struct vb_top_sample *s, uint32_t rows, uint32_
 static void json_process(FILE *f, const struct vb_top_process *p)
 {
 	fprintf(f, "{\"pid\": %" PRIu32 ", \"program\": ", p->pid);
-	vb_explain_quote(f, p->comm);
+	vb_json_text(f, p->comm);
 	fprintf(
 	    f,
 	    ", \"qps\": %" PRIu32 ", \"answers\": %s, \"xmit_bits_per_s\": %.0f, "
@@ -113,9 +114,9 @@ static void json_qp(FILE *f, const struct vb_top_qp *q)
 	bool has_peer = v->type != VB_QPT_UD && v->state >= VB_QPS_RTR;
 
 	fprintf(f, "{\"qpn\": %" PRIu32 ", \"pid\": %" PRIu32 ", \"program\": ", v->qpn, q->pid);
-	vb_explain_quote(f, q->comm);
+	vb_json_text(f, q->comm);
 	fputs(", \"device\": ", f);
-	vb_explain_quote(f, q->device);
+	vb_json_text(f, q->device);
 	fprintf(f,
 		", \"type\": \"%s\", \"state\": \"%s\", \"remote\": \"%s\", \"dest_qpn\": %" PRIu32
 		", \"acked_psns_per_s\": %.1f, \"rcvd_psns_per_s\": %.1f, \"posted\": %" PRIu32

@@ -5,6 +5,8 @@
  */
 #include "cmd/ping/ping.h"
 
+#include "node/host/clock.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -12,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The other adapter answers ten questions a second of one address; these leave room for others. */
@@ -40,14 +41,6 @@ static const struct vb_cmd_option options[] = {
     [OPT_JSON] = {'j', "json", NULL, "the summary as JSON"},
     {0},
 };
-
-static vb_time clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
 
 /* Asks which path MTUs come there and back: the largest, and when that does not, the others. */
 static int probe_sizes(struct vb_ping *p)
@@ -114,11 +107,11 @@ static int ask_all(struct vb_ping *p, int signal_fd)
 {
 	struct pollfd fds[] = {{.fd = p->r.o.sock, .events = POLLIN},
 			       {.fd = signal_fd, .events = POLLIN}};
-	vb_time due = clock_ns();
+	vb_time due = vb_clock_now();
 	int rc = 0;
 
 	while (!rc && !is_done(p)) {
-		vb_time now = clock_ns();
+		vb_time now = vb_clock_now();
 		bool is_asking = !p->count || p->sent < p->count;
 
 		if (is_asking && now >= due) {

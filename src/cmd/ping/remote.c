@@ -2,7 +2,8 @@
 /* Finds the adapter of another host, asks it and takes its answers; see remote.h. */
 #include "cmd/ping/remote.h"
 
-#include "cmd/explain/explain.h"
+#include "cmd/json.h"
+#include "node/host/clock.h"
 #include "node/netdev/reachability.h"
 #include "wire/icrc.h"
 
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 /* IP and UDP headers; BTH, DETH and ICRC of a UD packet. */
@@ -23,14 +23,6 @@
 
 #define PROBE_ATTEMPTS 3
 #define PROBE_NS (300 * VB_MSEC)
-
-static vb_time clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
 
 static struct vb_gid gid_of(const struct sockaddr_storage *a)
 {
@@ -246,7 +238,7 @@ void vb_remote_take(struct vb_remote *r, const struct vb_broker_ask *a)
 	r->kind = VB_REMOTE_VERBENA;
 	r->adapter = m.adapter;
 	memcpy(version, m.adapter.version, VB_VENDOR_VERSION_MAX);
-	vb_explain_printable(r->adapter.version, sizeof r->adapter.version, version);
+	vb_printable(r->adapter.version, sizeof r->adapter.version, version);
 	if (r->adapter.gid_cnt > VB_VENDOR_GIDS)
 		r->adapter.gid_cnt = VB_VENDOR_GIDS;
 	if (r->adapter.mtu < VB_MTU_256 || r->adapter.mtu > VB_MTU_4096)
@@ -282,7 +274,7 @@ enum vb_mtu vb_remote_fitting(const struct vb_remote *r)
 
 void vb_remote_heed(struct vb_remote *r)
 {
-	r->heeded = clock_ns();
+	r->heeded = vb_clock_now();
 }
 
 int vb_remote_error(const struct vb_remote *r, uint64_t *cnt)

@@ -4,6 +4,7 @@
 
 #include "cmd/explain/draw.h"
 #include "cmd/explain/explain.h"
+#include "cmd/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -134,7 +135,7 @@ static void json_adapter(const struct vb_remote *r)
 	}
 	memcpy(version, a->version, VB_VENDOR_VERSION_MAX);
 	printf("{\"kind\": \"verbena\", \"version\": ");
-	vb_explain_quote(stdout, version);
+	vb_json_text(stdout, version);
 	printf(", \"mtu\": %u, \"gids\": [", vb_mtu_bytes((enum vb_mtu)a->mtu));
 	for (int i = 0; i < a->gid_cnt; i++)
 		printf("%s\"%s\"", i ? ", " : "", vb_word_gid(&a->gid[i]).s);
@@ -162,7 +163,7 @@ static void show_json(struct vb_ping *p)
 		vb_remote_silence(&p->r, &why);
 	printf("{\"address\": \"%s\", \"from\": \"%s\", \"device\": ", p->r.address,
 	       vb_word_gid(&p->r.from).s);
-	vb_explain_quote(stdout, p->r.host.device[p->r.device].name);
+	vb_json_text(stdout, p->r.host.device[p->r.device].name);
 	printf(",\n \"bytes\": %" PRIu32 ", \"asked\": %" PRIu32 ", \"answered\": %" PRIu32
 	       ", \"lost\": %" PRIu32 ", \"cause\": \"%s\"",
 	       p->bytes, p->sent, p->answered, p->lost, why.cause);
@@ -172,8 +173,8 @@ static void show_json(struct vb_ping *p)
 		       p->shortest, median_of(p), p->longest);
 	json_adapter(&p->r);
 	json_mtu(p);
-	vb_explain_json_lines(stdout, "what", &why.what);
-	vb_explain_json_lines(stdout, "advice", &why.advice);
+	vb_json_lines(stdout, "what", &why.what);
+	vb_json_lines(stdout, "advice", &why.advice);
 	puts("\n}");
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parts of `verbena sweep`: the command (sweep.c), which points there are (plan.c), one
- * point and its result (point.c), who runs what (work.c), table (table.c) and
- * plot (plot.c).
+ * The parts of `verbena sweep`: the command (sweep.c), which points there are (plan.c), the folder
+ * (store.c), one point (point.c) and its result (result.c), who runs what (work.c), table (table.c)
+ * and plot (plot.c).
  *
  * A sweep is a folder: scenario.yaml and plan.txt say what is swept, points/N.json is the result of
  * point N, and appears whole or not at all. Whoever works on it needs nothing else: workers are
@@ -58,7 +58,7 @@ uint32_t vb_sweep_overrides(const struct vb_sweep *s, uint32_t i,
 int vb_sweep_open(struct vb_sweep *s);
 void vb_sweep_free(struct vb_sweep *s);
 
-/* point.c */
+/* result.c */
 
 /* Numbers of a result; vb_sweep_metric[] ends with a NULL name. */
 struct vb_sweep_metric {
@@ -75,19 +75,27 @@ struct vb_sweep_result {
 	char digest[20];
 };
 
-int vb_sweep_read(const struct vb_sweep *s, uint32_t i, struct vb_scenario *sc, char *err,
-		  size_t err_len);
-/* Runs point @i and stores its result. 0, or 1 with the reason in @err. */
-int vb_sweep_run(const struct vb_sweep *s, uint32_t i, char *err, size_t err_len);
-bool vb_sweep_has(const struct vb_sweep *s, uint32_t i);
+/* Writes the result of point @i as its file. 0 or a negative errno. */
+int vb_sweep_save(const struct vb_sweep *s, uint32_t i, const struct vb_report *r);
 /* False: there is no result, or it cannot be read. */
 bool vb_sweep_load(const struct vb_sweep *s, uint32_t i, struct vb_sweep_result *r);
+
+/* store.c */
+
+bool vb_sweep_has(const struct vb_sweep *s, uint32_t i);
 /* Writes a file of the folder so that it appears whole: @write fills it. 0 or a negative errno. */
 int vb_sweep_store(const struct vb_sweep *s, const char *name,
 		   int (*write)(FILE *f, const struct vb_sweep *s, const void *what),
 		   const void *what);
 void vb_sweep_name(const struct vb_sweep *s, uint32_t i, const char *suffix, char *path,
 		   size_t len);
+
+/* point.c */
+
+int vb_sweep_read(const struct vb_sweep *s, uint32_t i, struct vb_scenario *sc, char *err,
+		  size_t err_len);
+/* Runs point @i and stores its result. 0, or 1 with the reason in @err. */
+int vb_sweep_run(const struct vb_sweep *s, uint32_t i, char *err, size_t err_len);
 
 /* work.c: runs what is missing, in as many processes as there are jobs. Returns the exit
  * status; does not return when a signal ends it. */
@@ -100,8 +108,6 @@ bool vb_sweep_is_known(const struct vb_sweep_result *r, uint32_t metric);
 /* True when @column is the seed, over which tables and plots take means. */
 bool vb_sweep_is_seed(const struct vb_sweep *s, uint32_t column);
 
-/* A string of JSON, with its quotes. */
-void vb_sweep_json_text(FILE *f, const char *text);
 /* Points in a row that differ in the seed alone. */
 uint32_t vb_sweep_seeds_of(const struct vb_sweep *s);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a sweep comes to: a row for each point as CSV and JSON, and a short table of means over
  * seeds for people. See sweep.h. */
+#include "cmd/json.h"
 #include "cmd/sweep/sweep.h"
 
 #include <errno.h>
@@ -14,20 +15,6 @@
 static const char *const shown[] = {"done",       "failed",     "goodput_bps",
 				    "fct_p50_ns", "fct_p99_ns", "slowdown_p99_milli",
 				    "resent",     "timeouts",   "dropped"};
-
-void vb_sweep_json_text(FILE *f, const char *text)
-{
-	putc('"', f);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fprintf(f, "\\%c", *text);
-		else if ((unsigned char)*text < ' ')
-			fprintf(f, "\\u%04x", (unsigned)*text);
-		else
-			putc(*text, f);
-	}
-	putc('"', f);
-}
 
 /* A field of a CSV line, quoted when it must be. RFC 4180 */
 static void csv_text(FILE *f, const char *text)
@@ -103,7 +90,7 @@ static int write_json(FILE *f, const struct vb_sweep *s, const void *what)
 
 	(void)what;
 	fputs("{\"scenario\": ", f);
-	vb_sweep_json_text(f, s->path);
+	vb_json_text(f, s->path);
 	fputs(", \"points\": [\n", f);
 	for (uint32_t i = 0; i < s->point_cnt; i++) {
 		FILE *from;

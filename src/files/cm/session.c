@@ -10,6 +10,7 @@
 #include "link/memory.h"
 #include "node/client/dial.h"
 #include "node/cm/page/page.h"
+#include "node/host/clock.h"
 #include "node/host/pace.h"
 #include "node/subnet/client.h"
 
@@ -71,7 +72,7 @@ static bool was_alive(void)
 {
 	uint32_t slow = __atomic_load_n(&session.slow, __ATOMIC_RELAXED);
 
-	return vb_broker_clock() - __atomic_load_n(&session.heard_at, __ATOMIC_RELAXED) <
+	return vb_clock_now() - __atomic_load_n(&session.heard_at, __ATOMIC_RELAXED) <
 	       slow * ALIVE_NS;
 }
 
@@ -92,7 +93,7 @@ bool vb_cm_is_alive(void)
 		return true;
 	if (!is_open(session.sock.fd))
 		return false;
-	hear_broker(vb_broker_clock());
+	hear_broker(vb_clock_now());
 	return true;
 }
 
@@ -261,13 +262,13 @@ static int look_for_answer(look_fn look, struct vb_cm_answer *answer)
 
 	if (!vb_spin_wanted(&session.spin))
 		return look(answer);
-	until = vb_time_after(vb_broker_clock(), VB_CM_SPIN_NS(session.slow));
+	until = vb_time_after(vb_clock_now(), VB_CM_SPIN_NS(session.slow));
 	do {
 		for (int i = 0; i < LOOKS && rc == 0; i++)
 			rc = look(answer);
 		if (rc == 0)
 			sched_yield();
-	} while (rc == 0 && vb_broker_clock() < until);
+	} while (rc == 0 && vb_clock_now() < until);
 	vb_spin_done(&session.spin, rc != 0);
 	return rc;
 }
@@ -355,6 +356,6 @@ int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answe
 	if (rc == -EPIPE)
 		session_end();
 	else
-		hear_broker(vb_broker_clock());
+		hear_broker(vb_clock_now());
 	return rc;
 }

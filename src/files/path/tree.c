@@ -5,6 +5,7 @@
  */
 #include "files/path/tree.h"
 
+#include "files/next.h"
 #include "files/own_fd.h"
 #include "files/umad/umad.h"
 #include "node/broker/broker.h"
@@ -90,7 +91,7 @@ static bool reach_tree(void)
 	tree.root[0] = 0;
 	if (vb_umad_has_fabric() ? !reach_fabric() : !reach_broker())
 		return false;
-	if (!tree.root[0] || stat(tree.root, &st))
+	if (!tree.root[0] || VB_NEXT(stat)(tree.root, &st))
 		return false;
 	atomic_store(&vb_tree_dev, st.st_dev);
 	return true;
@@ -108,7 +109,7 @@ static bool make_absolute(int at, const char *path, char *to, size_t size)
 		snprintf(link, sizeof link, "/proc/self/cwd");
 	else
 		snprintf(link, sizeof link, "/proc/self/fd/%d", at);
-	n = readlink(link, dir, sizeof dir - 1);
+	n = VB_NEXT(readlink)(link, dir, sizeof dir - 1);
 	if (n <= 0 || dir[0] != '/')
 		return false;
 	dir[n] = 0;

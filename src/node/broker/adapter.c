@@ -47,20 +47,6 @@ static int timers_fired(void *ctx, int vhca, struct vb_adp_fired *out)
 	return found;
 }
 
-/* Virtual functions have only a name of their own. */
-int vb_broker_find_device(const struct vb_host_shm *h, const char *name)
-{
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < VB_DEVICES_MAX; i++) {
-			const struct vb_device *d = &h->device[i];
-
-			if (d->ifindex && !(pass && d->parent) &&
-			    strcmp(pass ? d->ifname : d->name, name) == 0)
-				return i;
-		}
-	return -ENODEV;
-}
-
 static void explain_fault(const struct vb_reg_fault *fault, struct vb_broker_msg *m)
 {
 	if (fault->field)
@@ -69,11 +55,6 @@ static void explain_fault(const struct vb_reg_fault *fault, struct vb_broker_msg
 	else
 		snprintf(m->text, sizeof m->text, "register 0x%x, length 0x%x: %s", m->reg.id,
 			 m->reg.len, fault->rule);
-}
-
-uint64_t vb_broker_rate_bps(const struct vb_device *d)
-{
-	return d->speed_mbps * UINT64_C(1000000);
 }
 
 static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32_t pf)
@@ -100,7 +81,7 @@ static void access_register(struct vb_broker *b, struct vb_broker_msg *m, uint32
 		to->cc_epoch += !vb_cc_settings_eq(&to->reg.cc, &cc);
 		break;
 	case VB_BROKER_REG_RESET:
-		vb_reg_file_reset(&to->reg, vb_broker_rate_bps(&b->slots.host->device[pf]));
+		vb_reg_file_reset(&to->reg, vb_device_rate_bps(&b->slots.host->device[pf]));
 		(void)timers_fired(&f, -1, &to->reg.histogram.from);
 		to->recovery_epoch++;
 		to->cc_epoch++;
@@ -128,7 +109,7 @@ void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m)
 	m->text[0] = 0;
 	m->reg.device[sizeof m->reg.device - 1] = 0;
 
-	int i = vb_broker_find_device(host, m->reg.device);
+	int i = vb_devices_find(host, m->reg.device);
 
 	if (i < 0) {
 		m->status = -ENODEV;
@@ -175,25 +156,4 @@ void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m)
 	m->op = VB_BROKER_DONE;
 	m->status = 0;
 	m->text[0] = 0;
-}
-
-/* A place of the table that stands for another network device now begins anew. */
-void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *before)
-{
-	static struct vb_adapter_state next;
-	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
-	bool changed = false;
-
-	next = *vb_adapter_state(a);
-	for (int i = 0; i < VB_DEVICES_MAX; i++) {
-		if (strcmp(before[i].ifname, b->slots.host->device[i].ifname) == 0)
-			continue;
-		vb_reg_file_reset(&next.pf[i].reg, vb_broker_rate_bps(&b->slots.host->device[i]));
-		next.pf[i].recovery_epoch++;
-		next.pf[i].cc_epoch++;
-		memset(&a->past_fired[i + 1], 0, sizeof a->past_fired[i + 1]);
-		changed = true;
-	}
-	if (changed)
-		vb_adapter_commit(a, &next);
 }

@@ -8,6 +8,7 @@
 
 #include "node/broker/past.h"
 #include "node/broker/state.h"
+#include "node/host/clock.h"
 #include "node/host/error_hints.h"
 #include "node/netdev/devices.h"
 #include "node/store/keeper.h"
@@ -27,7 +28,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LINGER_NS (2 * VB_SEC)
@@ -38,35 +38,6 @@
 #define EVENTS_MAX 64
 #define SINK_BATCH 64
 #define EXIT_OTHER_BROKER 3
-
-static vb_time now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (vb_time)ts.tv_sec * VB_SEC + (vb_time)ts.tv_nsec;
-}
-
-int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = (uint64_t)source << 32 | index};
-
-	return epoll_ctl(b->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
-int vb_broker_watch_room(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index,
-			 bool on)
-{
-	struct epoll_event ev = {.events = on ? EPOLLIN | EPOLLOUT : EPOLLIN,
-				 .data.u64 = (uint64_t)source << 32 | index};
-
-	return epoll_ctl(b->epoll_fd, EPOLL_CTL_MOD, fd, &ev) ? -errno : 0;
-}
-
-void vb_broker_unwatch(struct vb_broker *b, int fd)
-{
-	(void)epoll_ctl(b->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-}
 
 /* Nothing of the program that happened to start the broker stays: terminal, directory, files. */
 static int detach_process(void)
@@ -130,59 +101,6 @@ static int watch_signals(void)
 	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 
 	return fd < 0 ? -errno : fd;
-}
-
-static void total_counters(const struct vb_broker *b, struct vb_counters *total)
-{
-	for (uint32_t port = 1; port <= VB_HCA_PORTS_MAX; port++)
-		vb_slots_total(&b->slots, port, &total[port]);
-}
-
-void vb_broker_publish_tree(struct vb_broker *b)
-{
-	struct vb_counters total[VB_HCA_PORTS_MAX + 1];
-
-	total_counters(b, total);
-	(void)vb_sysfs_publish(&b->sysfs, b->slots.host, total, vb_broker_cm_counters(b));
-	vb_broker_params_publish(b);
-}
-
-void vb_broker_refresh_devices(struct vb_broker *b)
-{
-	static struct vb_netdevs netdevs;
-	static struct vb_device before[VB_DEVICES_MAX];
-
-	b->devices_due = VB_NEVER;
-	memcpy(before, b->slots.host->device, sizeof before);
-	if (vb_netdev_read(&netdevs) ||
-	    !vb_devices_update(b->slots.host, &netdevs,
-			       vb_adapter_state(vb_slots_adapter(&b->slots))->vf_cnt))
-		return;
-	vb_broker_registers_follow(b, before);
-	vb_broker_publish_tree(b);
-	vb_broker_cm_follow(b, before);
-}
-
-static void tell_tree(struct vb_broker *b)
-{
-	struct vb_host_shm *host = b->slots.host;
-
-	snprintf(host->sysfs_path, sizeof host->sysfs_path, "%s", b->sysfs.root);
-	snprintf(host->sysfs_note, sizeof host->sysfs_note, "%s", b->sysfs.note);
-}
-
-/* Host memory may be an earlier broker's: everything that is derived from it is made again. */
-void vb_broker_group_ready(struct vb_broker *b)
-{
-	(void)vb_broker_watch(b, b->slots.group.fd[0], VB_SOURCE_SINK, 0);
-	(void)vb_broker_watch(b, b->slots.group.fd[VB_SLOT_GSI], VB_SOURCE_GSI, 0);
-	vb_host_write_begin(b->slots.host);
-	b->slots.host->is_open = 1;
-	tell_tree(b);
-	vb_host_write_end(b->slots.host);
-	vb_broker_refresh_devices(b);
-	vb_broker_publish_tree(b);
-	vb_broker_cm_open(b);
 }
 
 static void write_counters(struct vb_broker *b)
@@ -268,7 +186,7 @@ static int rest_adapter(struct vb_broker *b)
 	if (rc)
 		return rc;
 	*vb_slots_past(&b->slots) = past;
-	tell_tree(b);
+	vb_broker_tell_tree(b);
 	vb_broker_refresh_devices(b);
 	b->is_resting = true;
 	return 0;
@@ -359,7 +277,7 @@ static void run_broker(struct vb_broker *b)
 	struct epoll_event ev[EVENTS_MAX];
 
 	while (!b->is_ending) {
-		vb_time now = now_ns();
+		vb_time now = vb_clock_now();
 		int wait = 0, n;
 
 		if (now < b->spin_until) {
@@ -369,7 +287,7 @@ static void run_broker(struct vb_broker *b)
 			wait = wait_ms(b, now);
 		n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait);
 
-		now = now_ns();
+		now = vb_clock_now();
 
 		for (int i = 0; i < n; i++)
 			handle_event(b, ev[i].data.u64, now);
@@ -424,10 +342,10 @@ int vb_broker_main(void)
 		dprintf(STDOUT_FILENO, "%s\n", why);
 		return 1;
 	}
-	b.idle_since = now_ns();
+	b.idle_since = vb_clock_now();
 	b.devices_due = b.counters_due = b.retry_due = b.keeper_due = VB_NEVER;
 	vb_sysfs_init(&b.sysfs);
-	tell_tree(&b);
+	vb_broker_tell_tree(&b);
 	vb_broker_refresh_devices(&b);
 	/* What waits for us sees the end of our output. */
 	dup2(STDIN_FILENO, STDOUT_FILENO);

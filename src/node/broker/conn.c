@@ -23,66 +23,6 @@
 #define RETRY_NS (50 * VB_MSEC)
 #define OWNERS_MAX 16
 
-static void conn_close(struct vb_broker *b, struct vb_conn *c)
-{
-	if (c->sock >= 0) {
-		close(c->sock);
-		b->conn_cnt--;
-	}
-	if (c->pidfd >= 0)
-		close(c->pidfd);
-	if (c->kind == VB_CONN_CLIENT)
-		b->client_cnt--;
-	if (c->kind == VB_CONN_KEEPER)
-		b->keeper_cnt--;
-	memset(c, 0, sizeof *c);
-}
-
-/* Capture is on while any connection wants it. */
-static void capture_update(struct vb_broker *b)
-{
-	bool on = false;
-
-	for (int i = 0; i < VB_CONNS_MAX; i++)
-		on |= b->conn[i].in_use && b->conn[i].capture;
-	if (on != b->slots.capture)
-		vb_slots_capture(&b->slots, on);
-}
-
-void vb_conn_end(struct vb_broker *b, uint32_t index)
-{
-	struct vb_conn *c = &b->conn[index];
-
-	if (!c->in_use)
-		return;
-	enum vb_conn_kind kind = c->kind;
-	uint32_t slot = c->slot;
-
-	if (kind == VB_CONN_CLIENT || kind == VB_CONN_ORPHAN)
-		vb_slots_release(&b->slots, slot);
-	vb_broker_page_close(b, c);
-	vb_broker_cm_release(b, c);
-	conn_close(b, c);
-	if (kind == VB_CONN_CLIENT)
-		vb_broker_csr_client_ends(b, slot);
-	capture_update(b);
-}
-
-static struct vb_conn *conn_new(struct vb_broker *b, int sock, pid_t pid)
-{
-	for (int i = 0; i < VB_CONNS_MAX; i++) {
-		struct vb_conn *c = &b->conn[i];
-
-		if (c->in_use)
-			continue;
-		*c = (struct vb_conn){.in_use = true, .sock = sock, .pid = pid, .pidfd = -1};
-		if (sock >= 0)
-			b->conn_cnt++;
-		return c;
-	}
-	return NULL;
-}
-
 /* A process may leave its socket to a child that it forked: only its end counts. Returns false when
  * the process has ended already. */
 static bool conn_watch_process(struct vb_broker *b, struct vb_conn *c)
@@ -100,11 +40,6 @@ static bool conn_watch_process(struct vb_broker *b, struct vb_conn *c)
 	return true;
 }
 
-static int send_reply(struct vb_conn *c, struct vb_broker_msg *m, const struct vb_fds *fds)
-{
-	return vb_fds_send(c->sock, m, sizeof *m, fds);
-}
-
 /* Answers with an error and ends the connection. */
 static void refuse_conn(struct vb_broker *b, struct vb_conn *c, int status, const char *text)
 {
@@ -113,8 +48,8 @@ static void refuse_conn(struct vb_broker *b, struct vb_conn *c, int status, cons
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 	m.status = status;
 	snprintf(m.text, sizeof m.text, "%s", text);
-	(void)send_reply(c, &m, NULL);
-	conn_close(b, c);
+	(void)vb_conn_send(c, &m, NULL);
+	vb_conn_close(b, c);
 }
 
 /* The last descriptor is gone: give up the spare one to take the connection and close it. */
@@ -149,7 +84,7 @@ void vb_conn_accept(struct vb_broker *b, vb_time now)
 		close(sock);
 		return;
 	}
-	struct vb_conn *c = conn_new(b, sock, cred.pid);
+	struct vb_conn *c = vb_conn_new(b, sock, cred.pid);
 	if (!c) {
 		close(sock);
 		return;
@@ -192,7 +127,7 @@ static void welcome_client(struct vb_broker *b, struct vb_conn *c)
 	b->client_cnt++;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 	m.slot = c->slot;
-	if (!conn_watch_process(b, c) || send_reply(c, &m, &fds))
+	if (!conn_watch_process(b, c) || vb_conn_send(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -215,7 +150,7 @@ static void welcome_cm(struct vb_broker *b, struct vb_conn *c)
 	fds.cnt = fds.fd[VB_CM_WELCOME_VERSIONS] >= 0 ? VB_CM_WELCOME_PAGE : 0;
 	if (fds.cnt && page >= 0)
 		fds.cnt = VB_CM_WELCOME_CNT;
-	if (send_reply(c, &m, &fds))
+	if (vb_conn_send(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 	if (page >= 0)
 		close(page);
@@ -229,7 +164,7 @@ static void orphans_make(struct vb_broker *b)
 
 		if (!slot->is_taken)
 			continue;
-		struct vb_conn *c = conn_new(b, -1, (pid_t)slot->shm->pid);
+		struct vb_conn *c = vb_conn_new(b, -1, (pid_t)slot->shm->pid);
 		if (!c)
 			return;
 		c->kind = VB_CONN_ORPHAN;
@@ -253,7 +188,7 @@ static void welcome_keeper(struct vb_broker *b, struct vb_conn *c)
 	c->kind = VB_CONN_KEEPER;
 	b->keeper_cnt++;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	if (!conn_watch_process(b, c) || send_reply(c, &m, NULL))
+	if (!conn_watch_process(b, c) || vb_conn_send(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -285,13 +220,13 @@ static void reattach_client(struct vb_broker *b, struct vb_conn *c, uint32_t slo
 
 		if (!o->in_use || o->kind != VB_CONN_ORPHAN || o->slot != slot || o->pid != c->pid)
 			continue;
-		conn_close(b, o); /* the slot stays taken: it is this connection's now */
+		vb_conn_close(b, o); /* the slot stays taken: it is this connection's now */
 		c->kind = VB_CONN_CLIENT;
 		c->slot = slot;
 		b->client_cnt++;
 		vb_broker_msg_init(&m, VB_BROKER_WELCOME);
 		m.slot = slot;
-		if (!conn_watch_process(b, c) || send_reply(c, &m, NULL))
+		if (!conn_watch_process(b, c) || vb_conn_send(c, &m, NULL))
 			vb_conn_end(b, (uint32_t)(c - b->conn));
 		return;
 	}
@@ -363,7 +298,7 @@ static void send_slots(struct vb_broker *b, struct vb_conn *c)
 				fds.fd[fds.cnt++] = b->slots.slot[k].mem_fd;
 			}
 		m.more = k < b->slots.group.cnt;
-		if (send_reply(c, &m, &fds)) {
+		if (vb_conn_send(c, &m, &fds)) {
 			vb_conn_end(b, (uint32_t)(c - b->conn));
 			return;
 		}
@@ -377,7 +312,7 @@ static void welcome_observer(struct vb_broker *b, struct vb_conn *c)
 
 	c->kind = VB_CONN_OBSERVER;
 	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
-	if (send_reply(c, &m, &fds))
+	if (vb_conn_send(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -387,7 +322,7 @@ static void access_adapter(struct vb_broker *b, struct vb_conn *c, struct vb_bro
 		vb_broker_register(b, m);
 	else
 		vb_broker_keep(b, m);
-	if (send_reply(c, m, NULL))
+	if (vb_conn_send(c, m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -396,9 +331,9 @@ static void set_capture(struct vb_broker *b, struct vb_conn *c, bool on)
 	struct vb_broker_msg m;
 
 	c->capture = on;
-	capture_update(b);
+	vb_conns_capture(b);
 	vb_broker_msg_init(&m, VB_BROKER_DONE);
-	if (send_reply(c, &m, NULL))
+	if (vb_conn_send(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -411,17 +346,6 @@ static int fault_check(const struct vb_broker_msg *m)
 	if (m->slot >= VB_DEVICES_MAX || !memchr(m->text, 0, VB_FAULT_TEXT_MAX))
 		return -EINVAL;
 	return vb_fault_parse(m->text, &spec, &err);
-}
-
-void vb_broker_wake_clients(struct vb_broker *b)
-{
-	struct vb_broker_msg m;
-
-	vb_broker_cm_reload(b); /* QP1's engine is none of theirs */
-	vb_broker_msg_init(&m, VB_BROKER_DONE);
-	for (int i = 0; i < VB_CONNS_MAX; i++)
-		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)
-			(void)send_reply(&b->conn[i], &m, NULL);
 }
 
 static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_broker_msg *from)
@@ -442,7 +366,7 @@ static void set_fault(struct vb_broker *b, struct vb_conn *c, const struct vb_br
 		vb_host_write_end(host);
 		vb_broker_wake_clients(b);
 	}
-	if (send_reply(c, &m, NULL))
+	if (vb_conn_send(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -458,7 +382,7 @@ static void ask_views(struct vb_broker *b, struct vb_conn *c, uint32_t qpn)
 	vb_host_write_end(host);
 	m.slot = host->explain_asked;
 	vb_broker_wake_clients(b);
-	if (send_reply(c, &m, NULL))
+	if (vb_conn_send(c, &m, NULL))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
@@ -472,7 +396,7 @@ static void show_connections(struct vb_broker *b, struct vb_conn *c)
 	m.status = fd < 0 ? fd : 0;
 	if (fd >= 0)
 		fds.fd[fds.cnt++] = fd;
-	if (send_reply(c, &m, &fds))
+	if (vb_conn_send(c, &m, &fds))
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 	vb_fds_close(&fds);
 }

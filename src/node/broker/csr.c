@@ -5,19 +5,13 @@
  * request on and its answer back, and waits for nobody. CC-31, CC-43, docs/registers.md
  */
 #include "node/broker/state.h"
+#include "node/netdev/devices.h"
 #include "reg/csr/cc_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static void answer_access(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m)
-{
-	m->op = VB_BROKER_DONE;
-	if (vb_fds_send(c->sock, m, sizeof *m, NULL))
-		vb_conn_end(b, (uint32_t)(c - b->conn));
-}
 
 /* Says what is wrong with access @i. */
 static int refuse_access(struct vb_broker_msg *m, uint32_t i, int status, const char *rule)
@@ -89,7 +83,7 @@ static void access_globals(struct vb_broker *b, struct vb_broker_msg *m, uint32_
 	next = *vb_adapter_state(a);
 	for (uint32_t i = 0; !m->status && i < m->csr.cnt; i++) {
 		if (m->csr.method == VB_BROKER_CSR_NAME)
-			(void)access_name(&to->reg, vb_broker_rate_bps(&b->slots.host->device[pf]),
+			(void)access_name(&to->reg, vb_device_rate_bps(&b->slots.host->device[pf]),
 					  m, i);
 		else
 			(void)access_word(&to->reg, busy, m, i);
@@ -119,15 +113,6 @@ static int find_index(struct vb_broker_msg *m, uint32_t *index)
 	return 0;
 }
 
-static struct vb_conn *client_of(struct vb_broker *b, uint32_t slot)
-{
-	for (int i = 0; i < VB_CONNS_MAX; i++)
-		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT &&
-		    b->conn[i].slot == slot)
-			return &b->conn[i];
-	return NULL;
-}
-
 /* The QP of @index as device @device sees it: its own, and a physical function those of its virtual
  * functions. 0: there is none. */
 static uint32_t find_qpn(const struct vb_broker *b, uint32_t device, uint32_t index)
@@ -147,7 +132,7 @@ static int ask_client(struct vb_broker *b, struct vb_conn *c, struct vb_broker_m
 		      uint32_t device, uint32_t index)
 {
 	uint32_t qpn = find_qpn(b, device, index), slot = vb_slot_of_qpn(qpn);
-	struct vb_conn *client = qpn ? client_of(b, slot) : NULL;
+	struct vb_conn *client = qpn ? vb_conn_of_slot(b, slot) : NULL;
 	char text[100];
 
 	if (!client) {
@@ -177,7 +162,7 @@ static int check_accesses(struct vb_broker *b, struct vb_conn *c, struct vb_brok
 
 	m->csr.device[sizeof m->csr.device - 1] = 0;
 
-	int i = vb_broker_find_device(host, m->csr.device);
+	int i = vb_devices_find(host, m->csr.device);
 
 	if (m->csr.cnt == 0 || m->csr.cnt > VB_BROKER_WORDS_MAX ||
 	    m->csr.method > VB_BROKER_CSR_LOOK || c->asks.slot)
@@ -214,7 +199,7 @@ void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg 
 		/* A virtual function reads through to its physical one. ADP-26 */
 		access_globals(b, m, parent ? parent - 1 : device);
 	}
-	answer_access(b, c, m);
+	vb_conn_answer(b, c, m);
 }
 
 void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
@@ -226,25 +211,8 @@ void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
 		if (!c->in_use || c->asks.slot != client->slot || c->asks.tag != m->csr.tag)
 			continue;
 		c->asks.slot = 0;
-		answer_access(b, c, m);
+		vb_conn_answer(b, c, m);
 		return;
 	}
 	/* Who asked has gone. */
-}
-
-void vb_broker_csr_client_ends(struct vb_broker *b, uint32_t slot)
-{
-	struct vb_broker_msg m;
-
-	for (int i = 0; i < VB_CONNS_MAX; i++) {
-		struct vb_conn *c = &b->conn[i];
-
-		if (!c->in_use || c->asks.slot != slot)
-			continue;
-		c->asks.slot = 0;
-		vb_broker_msg_init(&m, VB_BROKER_DONE);
-		m.status = -ENXIO;
-		snprintf(m.text, sizeof m.text, "the program whose QP this is has ended");
-		answer_access(b, c, &m);
-	}
 }

@@ -183,7 +183,7 @@ static void take_over(struct vb_broker *b, uint32_t device, enum vb_params_folde
 	next = *vb_adapter_state(a);
 	if (read_number(fd, file, &value) &&
 	    vb_cc_name_set(n, &next.pf[device].reg.cc, value,
-			   vb_broker_rate_bps(&b->slots.host->device[device]), &rule) == 0) {
+			   vb_device_rate_bps(&b->slots.host->device[device]), &rule) == 0) {
 		next.pf[device].cc_epoch++;
 		vb_adapter_commit(a, &next);
 		vb_broker_wake_clients(b);

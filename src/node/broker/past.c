@@ -3,7 +3,7 @@
  * word: it is copied, never followed. */
 #include "node/broker/past.h"
 
-#include "node/client/dial.h"
+#include "node/host/clock.h"
 
 #include <string.h>
 
@@ -58,7 +58,7 @@ static uint32_t newest_history(const struct vb_explain_shm *shm, vb_time before)
 void vb_past_take(struct vb_slots *s, uint32_t k)
 {
 	const struct vb_slot_shm *shm = s->slot[k].shm;
-	vb_time now = vb_broker_clock(), before = VB_NEVER;
+	vb_time now = vb_clock_now(), before = VB_NEVER;
 
 	for (uint32_t n = 0; n < VB_PAST_PER_PROCESS; n++) {
 		uint32_t i = newest_history(&shm->explain, before);

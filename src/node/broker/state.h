@@ -101,7 +101,7 @@ enum vb_broker_source {
 	VB_SOURCE_PARAMS,
 };
 
-/* Adds @fd to the loop. Returns 0 or a negative errno. */
+/* watch.c: adds @fd to the loop. Returns 0 or a negative errno. */
 int vb_broker_watch(struct vb_broker *b, int fd, enum vb_broker_source source, uint32_t index);
 
 /* With @on, also when there is room to send again. */
@@ -111,7 +111,7 @@ int vb_broker_watch_room(struct vb_broker *b, int fd, enum vb_broker_source sour
 /* Takes it out again, before it is closed: a copy elsewhere would keep it in. */
 void vb_broker_unwatch(struct vb_broker *b, int fd);
 
-/* Called when the group has been made or adopted. */
+/* follow.c: called when the group has been made or adopted. */
 void vb_broker_group_ready(struct vb_broker *b);
 
 /* Writes the device table and the tree anew. */
@@ -120,6 +120,9 @@ void vb_broker_refresh_devices(struct vb_broker *b);
 /* Writes the tree as host memory has it. */
 void vb_broker_publish_tree(struct vb_broker *b);
 
+/* Tells in host memory where the tree is. */
+void vb_broker_tell_tree(struct vb_broker *b);
+
 /* adapter.c: answer in place what an observer asks of registers, and for the adapter to
  * stay.
  */
@@ -127,8 +130,6 @@ void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
 void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
 /* The adapter stays, with @vf_cnt virtual functions of each device, or no longer does. */
 void vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt);
-/* A message without a meaning of its own: clients look at host memory when one comes. */
-void vb_broker_wake_clients(struct vb_broker *b);
 
 /* params.c: begins; makes the files in a tree that is new; shows what has changed since;
  * takes over what was written to them. */
@@ -139,21 +140,32 @@ void vb_broker_params_handle(struct vb_broker *b);
 
 /* csr.c: @m of observer @c; the answer may come later. */
 void vb_broker_csr(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m);
-/* A client's answer, and the end of a client. */
+/* A client's answer. */
 void vb_broker_csr_answer(struct vb_broker *b, const struct vb_conn *client,
 			  struct vb_broker_msg *m);
-void vb_broker_csr_client_ends(struct vb_broker *b, uint32_t slot);
-/* The device that @name means, by its own name or that of its network device; -ENODEV. */
-int vb_broker_find_device(const struct vb_host_shm *h, const char *name);
-/* The rate of a device, 0: not known. */
-uint64_t vb_broker_rate_bps(const struct vb_device *d);
-/* The device table was @before, and has changed. */
-void vb_broker_registers_follow(struct vb_broker *b, const struct vb_device *before);
 
-void vb_conn_accept(struct vb_broker *b, vb_time now);
-void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now);
+/* conns.c */
+
+/* A new connection, with @sock -1 of an owner that has not come; NULL: there are too many. */
+struct vb_conn *vb_conn_new(struct vb_broker *b, int sock, pid_t pid);
+/* The client that has slot @slot; NULL: none is connected. */
+struct vb_conn *vb_conn_of_slot(struct vb_broker *b, uint32_t slot);
+/* Sends @m without waiting; 0 or a negative errno. */
+int vb_conn_send(struct vb_conn *c, struct vb_broker_msg *m, const struct vb_fds *fds);
+/* Answers an access to the CSR space; a connection that takes no answer ends. */
+void vb_conn_answer(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m);
+/* A message without a meaning of its own: clients look at host memory when one comes. */
+void vb_broker_wake_clients(struct vb_broker *b);
+/* Capture is on while any connection wants it. */
+void vb_conns_capture(struct vb_broker *b);
+/* Closes the connection alone: a slot of it stays taken. */
+void vb_conn_close(struct vb_broker *b, struct vb_conn *c);
 /* The connection, or the process behind it, is gone. */
 void vb_conn_end(struct vb_broker *b, uint32_t index);
+
+/* conn.c */
+void vb_conn_accept(struct vb_broker *b, vb_time now);
+void vb_conn_handle(struct vb_broker *b, uint32_t index, vb_time now);
 /* Serves the WAITING connections, or turns them away when they have waited long enough. */
 void vb_conn_retry(struct vb_broker *b, vb_time now);
 

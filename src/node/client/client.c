@@ -5,6 +5,7 @@
 #include "link/memory.h"
 #include "node/client/dial.h"
 #include "node/client/spawn.h"
+#include "node/host/clock.h"
 #include "node/host/error_hints.h"
 #include "node/subnet/adapter/attach.h"
 
@@ -142,7 +143,7 @@ int vb_broker_check(struct vb_broker_client *c)
 		close(c->sock);
 		c->sock = -1;
 	}
-	now = vb_broker_clock();
+	now = vb_clock_now();
 	if (now < c->retry_ns)
 		return -ENOTCONN;
 	c->retry_ns = now + RETRY_NS;

@@ -6,6 +6,7 @@
 #include "node/client/dial.h"
 
 #include "node/client/spawn.h"
+#include "node/host/clock.h"
 #include "node/host/error_hints.h"
 #include "node/host/name_owner.h"
 
@@ -16,19 +17,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SPAWN_MS 30000
 #define PAUSE_MS_MAX 256 /* after nine attempts, half a second */
-
-vb_time vb_broker_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (vb_time)ts.tv_sec * VB_SEC + (vb_time)ts.tv_nsec;
-}
 
 /* Anybody can take a name in the abstract namespace, and listen there or not. True: somebody else
  * has, and @why says who. */
@@ -97,7 +89,7 @@ int vb_broker_await(int sock, struct vb_broker_msg *m, struct vb_fds *fds, vb_ti
 	struct pollfd p = {.fd = sock, .events = POLLIN};
 
 	for (;;) {
-		vb_time left = vb_time_since(vb_broker_clock(), deadline);
+		vb_time left = vb_time_since(vb_clock_now(), deadline);
 		int n = poll(&p, 1, (int)((left + VB_MSEC - 1) / VB_MSEC));
 
 		if (n < 0 && errno == EINTR)
@@ -157,11 +149,11 @@ static int reach_broker(bool start, int *pause_ms, char *why, size_t why_size)
 int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char *why,
 		   size_t why_size)
 {
-	vb_time deadline = vb_broker_clock() + VB_BROKER_PATIENCE_NS;
+	vb_time deadline = vb_clock_now() + VB_BROKER_PATIENCE_NS;
 	struct vb_broker_msg ask = *m;
 	int pause_ms = 1;
 
-	while (vb_broker_clock() < deadline) {
+	while (vb_clock_now() < deadline) {
 		int sock = reach_broker(start, &pause_ms, why, why_size), rc;
 
 		if (sock == -EAGAIN)

@@ -17,8 +17,6 @@
  */
 #define VB_BROKER_PATIENCE_NS (40 * VB_SEC)
 
-vb_time vb_broker_clock(void); /* CLOCK_MONOTONIC, ns */
-
 /* One attempt to connect. Returns a socket, -ECONNREFUSED when no broker runs, or another negative
  * errno with @why. */
 int vb_broker_connect_once(char *why, size_t why_size);

@@ -4,6 +4,7 @@
 #include "node/broker/broker.h"
 #include "node/client/dial.h"
 #include "node/cm/view.h"
+#include "node/host/clock.h"
 #include "node/host/error_hints.h"
 #include "node/host/process.h"
 
@@ -67,7 +68,7 @@ static int take_slots(struct vb_broker_observer *o, const struct vb_broker_msg *
 int vb_broker_observe_slots(struct vb_broker_observer *o)
 {
 	struct vb_broker_msg m;
-	vb_time deadline = vb_broker_clock() + VB_BROKER_PATIENCE_NS;
+	vb_time deadline = vb_clock_now() + VB_BROKER_PATIENCE_NS;
 
 	vb_broker_msg_init(&m, VB_BROKER_GET_SLOTS);
 	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
@@ -90,7 +91,7 @@ static int ask_broker(struct vb_broker_observer *o, struct vb_broker_msg *m, vb_
 	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
 
 	if (!rc)
-		rc = vb_broker_await(o->sock, m, &fds, vb_broker_clock() + patience);
+		rc = vb_broker_await(o->sock, m, &fds, vb_clock_now() + patience);
 	vb_fds_close(&fds);
 	return rc == -EPIPE ? -ECONNRESET : rc;
 }
@@ -215,7 +216,7 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 	snprintf(m.text, sizeof m.text, "%s", text);
 	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
 	if (!rc)
-		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + VB_BROKER_PATIENCE_NS);
+		rc = vb_broker_await(o->sock, &m, &fds, vb_clock_now() + VB_BROKER_PATIENCE_NS);
 	vb_fds_close(&fds);
 	return rc ? rc : m.status;
 }
@@ -240,10 +241,10 @@ static bool has_answered(const struct vb_slot_shm *s, uint32_t asked)
 
 void vb_broker_await_views(const struct vb_broker_observer *o, uint32_t asked)
 {
-	vb_time end = vb_broker_clock() + VIEWS_NS;
+	vb_time end = vb_clock_now() + VIEWS_NS;
 	bool waits = true;
 
-	while (waits && vb_broker_clock() < end) {
+	while (waits && vb_clock_now() < end) {
 		waits = false;
 		for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !waits; k++) {
 			const struct vb_slot_shm *s = o->slot[k];
@@ -266,7 +267,7 @@ int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
 	vb_broker_msg_init(&m, VB_BROKER_CONNECTIONS);
 	rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
 	if (!rc)
-		rc = vb_broker_await(o->sock, &m, &fds, vb_broker_clock() + VB_BROKER_PATIENCE_NS);
+		rc = vb_broker_await(o->sock, &m, &fds, vb_clock_now() + VB_BROKER_PATIENCE_NS);
 	if (!rc)
 		rc = m.status;
 	if (!rc)

@@ -3,6 +3,7 @@
  * adapter of this host that it needs for that. See broker.h. */
 #include "node/broker/broker.h"
 #include "node/client/dial.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -39,13 +40,13 @@ int vb_broker_ask_take(struct vb_broker_observer *o, uint32_t *tag, struct vb_br
 int vb_broker_ask(struct vb_broker_observer *o, struct vb_broker_ask *ask, int *status,
 		  uint32_t cnt)
 {
-	vb_time deadline = vb_broker_clock() + VB_BROKER_PATIENCE_NS;
+	vb_time deadline = vb_clock_now() + VB_BROKER_PATIENCE_NS;
 	struct vb_broker_msg m;
 	int rc = 0;
 
 	for (uint32_t i = 0; i < cnt && !rc; i++) {
 		status[i] = -ETIMEDOUT;
-		deadline = vb_time_max(deadline, vb_broker_clock() + VB_BROKER_PATIENCE_NS +
+		deadline = vb_time_max(deadline, vb_clock_now() + VB_BROKER_PATIENCE_NS +
 						     ask[i].attempts * ask[i].timeout);
 		rc = vb_broker_ask_begin(o, i, &ask[i]);
 	}

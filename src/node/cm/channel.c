@@ -2,7 +2,7 @@
 /* Channels and their events, see channel.h. CMP-23, CMP-31, CMP-45, CMP-51 */
 #include "node/cm/channel.h"
 
-#include "node/client/dial.h"
+#include "node/host/clock.h"
 #include "ucma/abi.h"
 #include "ucma/command/ahead.h"
 
@@ -121,7 +121,7 @@ void vb_channel_adopt(void *ctx, uint32_t index, uint64_t token, int fd)
 	cm->channel[index]->is_held =
 	    vb_cm_memory_is_held(&cm->memory, index, &cm->channel[index]->hold_serial);
 	if (cm->channel[index]->is_held)
-		cm->hold_until = vb_time_after(vb_broker_clock(), cm->slow * HOLD_NS);
+		cm->hold_until = vb_time_after(vb_clock_now(), cm->slow * HOLD_NS);
 }
 
 void vb_channel_close(struct vb_cm_host *cm, uint32_t index, vb_time now)

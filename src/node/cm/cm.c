@@ -5,6 +5,7 @@
 #include "node/broker/state.h"
 #include "node/cm/env.h"
 #include "node/cm/serve.h"
+#include "node/host/clock.h"
 #include "ucma/view.h"
 
 #include <stddef.h>
@@ -102,7 +103,7 @@ void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before)
 	}
 	if (cm->gsi)
 		vb_gsi_follow(cm->gsi);
-	cm_pump(b, vb_cm_env_now());
+	cm_pump(b, vb_clock_now());
 }
 
 /* From here on what happens is kept; what an earlier broker kept goes on. */
@@ -163,8 +164,8 @@ void vb_broker_cm_open(struct vb_broker *b)
 	if (!cm->gsi && vb_gsi_open(&cm->gsi, &b->slots, take_mad, b, why, sizeof why))
 		cm->gsi = NULL;
 	if (!cm->memory.kept)
-		memory_open(b, vb_cm_env_now());
-	cm_pump(b, vb_cm_env_now());
+		memory_open(b, vb_clock_now());
+	cm_pump(b, vb_clock_now());
 }
 
 void vb_broker_cm_rest(struct vb_broker *b)
@@ -299,11 +300,4 @@ struct vb_gsi *vb_broker_cm_gsi(const struct vb_broker *b)
 bool vb_broker_cm_is_used(const struct vb_broker *b)
 {
 	return b->cm && b->cm->channel_cnt;
-}
-
-int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join)
-{
-	struct vb_gsi *gsi = vb_broker_cm_gsi(b);
-
-	return gsi ? vb_gsi_group(gsi, port, gid, join) : -ENODEV;
 }

@@ -64,9 +64,6 @@ struct vb_gsi *vb_broker_cm_gsi(const struct vb_broker *b);
 void vb_broker_cm_packets(struct vb_broker *b, vb_time now);
 void vb_broker_cm_timeouts(struct vb_broker *b, vb_time now);
 vb_time vb_broker_cm_due(const struct vb_broker *b, vb_time now);
-/* The host joins, or leaves, group @gid at HCA port @port. 0 or a negative errno. */
-struct vb_gid;
-int vb_broker_cm_group(struct vb_broker *b, uint8_t port, const struct vb_gid *gid, bool join);
 /* How ids stand: as vb_ucma_views(). */
 struct vb_ucma_view;
 uint32_t vb_broker_cm_views(struct vb_broker *b, struct vb_ucma_view *to, uint32_t room);

@@ -7,7 +7,8 @@
 #include "node/cm/env.h"
 
 #include "link/udp/udp.h"
-#include "node/client/dial.h"
+#include "node/cm/channel.h"
+#include "node/host/clock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,11 +20,6 @@
 #define PORT_RANGE "/proc/sys/net/ipv4/ip_local_port_range"
 #define ROUTE_NS (5 * VB_MSEC)
 #define LOW_PORTS "/proc/sys/net/ipv4/ip_unprivileged_port_start"
-
-vb_time vb_cm_env_now(void)
-{
-	return vb_broker_clock();
-}
 
 void vb_cm_env_ports(uint16_t *first, uint16_t *last)
 {
@@ -172,7 +168,7 @@ static int source_choose(struct vb_ucma_addr *src, const struct vb_ucma_addr *ds
 		struct vb_ucma_addr src, dst, found;
 	} recent;
 	struct vb_ucma_addr from = *src;
-	vb_time now = vb_broker_clock();
+	vb_time now = vb_clock_now();
 	int err;
 
 	if (now < recent.until && is_same_host(src, &recent.src) &&
@@ -204,9 +200,9 @@ static int route_find(void *ctx, struct vb_ucma_addr *src, const struct vb_ucma_
 
 static int group_change(void *ctx, const struct vb_ucma_local *l, const struct vb_gid *g, bool join)
 {
-	struct vb_broker *b = ctx;
+	const struct vb_broker *b = ctx;
 
-	return vb_broker_cm_group(b, l->hca_port, g, join);
+	return b->cm && b->cm->gsi ? vb_gsi_group(b->cm->gsi, l->hca_port, g, join) : -ENODEV;
 }
 
 struct vb_ucma_env vb_cm_env(struct vb_broker *b)

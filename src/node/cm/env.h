@@ -11,6 +11,5 @@ struct vb_ucma_env vb_cm_env(struct vb_broker *b);
 void vb_cm_env_ports(uint16_t *first, uint16_t *last);
 /* Whether ports below 1024 may be bound; @ctx is not used. ip(7) ip_unprivileged_port_start */
 bool vb_cm_env_may_bind_low(void *ctx);
-vb_time vb_cm_env_now(void);
 
 #endif

@@ -71,7 +71,7 @@ int vb_engine_set_cc(struct vb_engine *e, uint8_t port, const struct vb_cc_setti
 	if (live.limiter_burst_ns < LIVE_BURST_NS)
 		live.limiter_burst_ns = LIVE_BURST_NS;
 	if (!vb_cc_settings_eq(&live, vb_hca_cc(e->hca, port)))
-		err = vb_hca_set_port_cc(e->hca, port, &live, vb_engine_now());
+		err = vb_hca_set_port_cc(e->hca, port, &live, vb_clock_now());
 	if (!err) {
 		watch_queue(e, port, &live);
 		vb_engine_follow_bring(e);
@@ -104,7 +104,7 @@ int vb_engine_open_cc(struct vb_engine *e, char *why, size_t why_size)
 	struct vb_cc_text_fault fault;
 	struct vb_cc_settings set;
 
-	e->cc.rng = vb_rng_stream(vb_engine_now(), "receive queue", e->broker.slot);
+	e->cc.rng = vb_rng_stream(vb_clock_now(), "receive queue", e->broker.slot);
 	if (!text)
 		return 0;
 	if (strlen(text) >= sizeof e->cc.own) {

@@ -110,7 +110,7 @@ void vb_engine_serve_csr(void *ctx, struct vb_broker_msg *m)
 	for (uint32_t i = 0; !m->status && i < r->cnt && i < VB_BROKER_WORDS_MAX; i++) {
 		struct vb_reg_fault fault = {.rule = "out of memory"};
 
-		m->status = serve_one(qp, r, i, vb_engine_now(), &fault);
+		m->status = serve_one(qp, r, i, vb_clock_now(), &fault);
 		if (!m->status)
 			continue;
 		r->failed = i;

@@ -71,7 +71,7 @@ void vb_engine_tell(void *ctx, const struct vb_trace_event *event)
 
 	/* Who destroys a QP has no need of the time. */
 	if (ev.time == 0)
-		ev.time = vb_engine_now();
+		ev.time = vb_clock_now();
 	vb_probe(&ev);
 	if (ev.id == VB_TRACE_CNP_RECEIVED)
 		vb_engine_note_cnp(e, ev.qpn, ev.time);
@@ -114,7 +114,7 @@ void vb_engine_note_refusal(void *ctx, const struct vb_gid *to, int err)
 		*at = (struct vb_send_error){.gid = *to};
 	at->err = err;
 	at->cnt++;
-	at->at = vb_engine_now();
+	at->at = vb_clock_now();
 	write_end(x);
 }
 
@@ -139,7 +139,7 @@ void vb_engine_note_refused(struct vb_engine *e, int err, const char *text)
 	}
 	r->err = err;
 	r->cnt++;
-	r->at = vb_engine_now();
+	r->at = vb_clock_now();
 	write_end(x);
 }
 
@@ -165,7 +165,7 @@ void vb_engine_answer(struct vb_engine *e)
 	const struct vb_host_shm *host = e->broker.host;
 	uint32_t asked = __atomic_load_n(&host->explain_asked, __ATOMIC_ACQUIRE);
 	uint32_t wanted = __atomic_load_n(&host->explain_qpn, __ATOMIC_RELAXED), qpn;
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 
 	if (asked == x->answered)
 		return;

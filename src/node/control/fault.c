@@ -35,15 +35,12 @@ static void on_hit(void *ctx, const struct vb_trace_event *ev)
 	const struct vb_fault *f = vb_fault_link_state(e->link, (uint8_t)ev->node);
 	struct vb_fault_status *to = &s->fault[ev->node - 1];
 	uint64_t n = log->cnt;
-	struct timespec now;
 
 	for (uint32_t i = 0; i < f->spec.rule_cnt; i++) {
 		__atomic_store_n(&to->matched[i], f->state[i].matched, __ATOMIC_RELAXED);
 		__atomic_store_n(&to->hits[i], f->state[i].hits, __ATOMIC_RELAXED);
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	log->hit[n % VB_FAULT_LOG_CNT].time_ns =
-	    (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec;
+	log->hit[n % VB_FAULT_LOG_CNT].time_ns = vb_clock_read(CLOCK_REALTIME);
 	log->hit[n % VB_FAULT_LOG_CNT].pid = s->pid;
 	log->hit[n % VB_FAULT_LOG_CNT].event = *ev;
 	__atomic_store_n(&log->cnt, n + 1, __ATOMIC_RELEASE);
@@ -60,7 +57,7 @@ static void set_rules(struct vb_engine *e, uint32_t device, const struct vb_faul
 		spec.rule_cnt = 0;
 	/* Each process has its own stream, or all would lose the same packets. */
 	(void)vb_fault_link_set(e->link, (uint8_t)(device + 1), &spec, rules->seed + e->broker.slot,
-				vb_engine_now());
+				vb_clock_now());
 	status_begin(s);
 	s->fault[device] = (struct vb_fault_status){.rules = *rules};
 	status_end(s);

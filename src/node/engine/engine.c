@@ -30,14 +30,6 @@ static struct {
  * may hold the locks which fork_prepare() takes. */
 static _Thread_local bool forks_broker;
 
-vb_time vb_engine_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
-
 bool vb_engine_is_alive(const struct vb_engine *e)
 {
 	return atomic_load_explicit(&e->alive, memory_order_relaxed);
@@ -130,7 +122,7 @@ static void exit_flush(void)
 	for (int i = 0; e && i < 100; i++) {
 		if (vb_lock_try(&e->lock)) {
 			vb_engine_flush(e);
-			vb_xrc_give_back(e->hca, vb_engine_now());
+			vb_xrc_give_back(e->hca, vb_clock_now());
 			vb_lock_drop(&e->lock);
 			return;
 		}
@@ -203,15 +195,9 @@ void vb_engine_leave(struct vb_engine *e, uint8_t port, const struct vb_gid *gid
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t)
 {
 	struct vb_engine *e = ctx;
-	uint64_t at_ns = t->at_ns;
 
-	if (at_ns == 0) {
-		struct timespec now;
-
-		clock_gettime(CLOCK_REALTIME, &now);
-		at_ns = (uint64_t)now.tv_sec * VB_SEC + (uint64_t)now.tv_nsec;
-	}
-	vb_capture_write(&e->broker.shm->capture, t, at_ns);
+	vb_capture_write(&e->broker.shm->capture, t,
+			 t->at_ns ? t->at_ns : vb_clock_read(CLOCK_REALTIME));
 }
 
 /* Device @i of the table as an HCA port; a hole in the table has no MTU and takes no QP. */
@@ -383,7 +369,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 		return -errno;
 	for (uint32_t i = 0; i < VB_DEVICES_MAX; i++)
 		cfg.port[i + 1] = device_port(e, i);
-	int err = vb_hca_create(&e->hca, &cfg, vb_engine_now());
+	int err = vb_hca_create(&e->hca, &cfg, vb_clock_now());
 
 	if (!err) {
 		vb_engine_adopt(e);

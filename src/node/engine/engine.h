@@ -4,7 +4,7 @@
  * own calls (posting and polling) and, only while the application does not poll, by one progress
  * thread. docs/threading.md has all threads and locks.
  *
- * Every call below but acquire, release, now, lock, yield and wait-free readers is made under the
+ * Every call below but acquire, release, lock, yield and wait-free readers is made under the
  * lock.
  */
 #ifndef VB_NODE_ENGINE_ENGINE_H
@@ -37,7 +37,6 @@ void vb_engine_lock(struct vb_engine *e);
 void vb_engine_unlock(struct vb_engine *e);
 
 struct vb_hca *vb_engine_hca(struct vb_engine *e);
-vb_time vb_engine_now(void); /* CLOCK_MONOTONIC, ns */
 
 /* The device table; copy it with vb_host_read(). */
 const struct vb_host_shm *vb_engine_host(const struct vb_engine *e);

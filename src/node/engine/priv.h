@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the engine's files share: engine.c (its life), run.c (receiving and sending),
- * wait/progress.c (the thread), addr.c (local addresses), backlog.c (a full link),
- * control/settings.c (settings), control/cc.c (congestion control), control/csr.c (registers of
- * QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c (how fast they
- * are), wait/idle.c (polls in vain), wait/sleep.c (threads that sleep for an event), wait/watch.c
- * (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not run), flow.c
- * (receivers of this host), xrc.c (domains of several processes).
+ * wait/progress.c (the thread), wait/kick.c (waking it), addr.c (local addresses), backlog.c (a
+ * full link), control/settings.c (settings), control/cc.c (congestion control), control/csr.c
+ * (registers of QPs), control/explain.c (histories of QPs for `verbena explain`), control/rates.c
+ * (how fast they are), wait/idle.c (polls in vain), wait/sleep.c (threads that sleep for an event),
+ * wait/watch.c (threads that sleep in poll() or epoll_wait()), gap.c (when the process did not
+ * run), flow.c (receivers of this host), mail.c and target.c (XRC domains of several processes).
  */
 #ifndef VB_NODE_ENGINE_PRIV_H
 #define VB_NODE_ENGINE_PRIV_H
@@ -17,6 +17,7 @@
 #include "node/broker/broker.h"
 #include "node/engine/engine.h"
 #include "node/engine/lock.h"
+#include "node/host/clock.h"
 #include "wait/tuned.h"
 #include "wait/wait.h"
 
@@ -268,7 +269,7 @@ void vb_engine_send(struct vb_engine *e, vb_time now);
 /* run.c: what the engine has to do that no packet announces. Under the lock. */
 struct vb_wait_work vb_engine_work(const struct vb_engine *e);
 
-/* xrc.c: the core's callback; @ctx is the engine. */
+/* mail.c: the core's callback; @ctx is the engine. */
 int vb_engine_send_xrc(void *ctx, uint32_t peer, const void *msg, size_t len);
 /* Takes messages, and goes on with what waits. Returns how many messages there were. */
 uint32_t vb_engine_run_xrc(struct vb_engine *e, vb_time now);
@@ -342,10 +343,12 @@ void vb_sleeper_wake(struct vb_engine *e);
 /* wait/progress.c */
 int vb_progress_thread_start(struct vb_engine *e);
 void vb_progress_thread_stop(struct vb_engine *e);
-/* After the application's call: wakes the thread if it would otherwise come too late. */
-void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
 /* There is a descriptor of mail from now on. */
 void vb_progress_thread_watch_mail(struct vb_engine *e);
+
+/* wait/kick.c */
+/* After the application's call: wakes the thread if it would otherwise come too late. */
+void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
 /* Another thread will wait at the wakeup endpoint: the thread does not do so by a nap any more. */
 void vb_progress_thread_yield_wakeup(struct vb_engine *e);
 /* Wakes the thread, as src/wait/ said. */

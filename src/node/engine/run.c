@@ -128,7 +128,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	deliver_events(e);
 
 	/* A few packets are taken in less than a microsecond. */
-	e->step_end = cnt >= STREAM_PKTS ? vb_engine_now() : now;
+	e->step_end = cnt >= STREAM_PKTS ? vb_clock_now() : now;
 	if (!vb_hca_has_transmit(e->hca) && vb_backlog_is_empty(&e->backlog)) {
 		vb_wait_sent(&e->wait);
 	} else if (!vb_backlog_is_empty(&e->backlog) ||
@@ -136,7 +136,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 		bool was_held = e->wait.held == VB_HELD_ANSWER;
 		uint32_t sent = transmit_packets(e, e->step_end);
 
-		e->step_end = vb_engine_now();
+		e->step_end = vb_clock_now();
 		if (sent && (cnt || was_held))
 			vb_wait_unreplied(&e->wait, was_held, e->step_end);
 	}
@@ -173,7 +173,7 @@ static uint64_t this_thread(void)
 
 void vb_engine_progress(struct vb_engine *e)
 {
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 	uint32_t cnt;
 
 	e->looks = vb_wait_poll(&e->wait, this_thread(), now);
@@ -187,7 +187,7 @@ void vb_engine_progress(struct vb_engine *e)
 void vb_engine_send_rest(struct vb_engine *e)
 {
 	if (e->wait.held != VB_HELD_NOTHING)
-		(void)transmit_packets(e, vb_engine_now());
+		(void)transmit_packets(e, vb_clock_now());
 }
 
 void vb_engine_send(struct vb_engine *e, vb_time now)
@@ -219,7 +219,7 @@ void vb_engine_doorbell(struct vb_engine *e, struct vb_qp *qp, vb_time now)
 	vb_engine_runs(e, now);
 	if (vb_wait_doorbell(&e->wait, flight_of(qp), this_thread(), now)) {
 		(void)transmit_packets(e, now);
-		now = vb_engine_now();
+		now = vb_clock_now();
 	}
 	vb_wait_posted(&e->wait, now);
 	/* A request that can only fail has its completion already. */

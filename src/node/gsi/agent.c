@@ -5,6 +5,7 @@
 #include "core/denial.h"
 #include "explain/explain.h"
 #include "node/broker/broker.h"
+#include "node/host/clock.h"
 #include "node/host/process.h"
 #include "wire/mad/vendor.h"
 
@@ -51,17 +52,9 @@ static bool may_answer(struct vb_agent *a, const struct vb_gid *to, vb_time now)
 	       credit_take(&a->due, TOTAL_COST_NS, TOTAL_BURST, now);
 }
 
-static uint64_t clock_real(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec;
-}
-
 static void tell_adapter(const struct vb_slots *slots, uint8_t port, struct vb_vendor_adapter *to)
 {
-	*to = (struct vb_vendor_adapter){.clock = clock_real()};
+	*to = (struct vb_vendor_adapter){.clock = vb_clock_read(CLOCK_REALTIME)};
 	/* Filled up with zeros, and without one when it is as long as the field. */
 	strncpy(to->version, VERBENA_VERSION, sizeof to->version);
 	if (port < 1 || port > VB_DEVICES_MAX)

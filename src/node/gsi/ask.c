@@ -4,6 +4,7 @@
 #include "node/gsi/ask.h"
 
 #include "node/broker/state.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,14 +12,6 @@
 #include <time.h>
 
 #define TIMEOUT_MAX (5 * VB_SEC)
-
-static uint64_t clock_real(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec;
-}
 
 static void ask_reply(struct vb_conn *c, uint32_t tag, int status, const struct vb_broker_ask *a)
 {
@@ -56,7 +49,7 @@ static int ask_send(const struct vb_broker *b, struct vb_ask *q, vb_time now)
 	q->left--;
 	q->sent = now;
 	q->due = now + q->a.timeout;
-	q->a.sent_at = clock_real();
+	q->a.sent_at = vb_clock_read(CLOCK_REALTIME);
 	err = vb_gsi_send(gsi, &q->a.path, q->a.mad, q->a.len);
 	/* Without room it counts as lost. */
 	return err == -EAGAIN ? 0 : err;

@@ -61,7 +61,7 @@ static int modify_port(struct vb_qp *qp, enum vb_qp_state to, uint32_t mask)
 {
 	struct vb_qp_attr a = {.qp_state = to, .qkey = VB_QKEY_GSI};
 
-	return vb_qp_modify(qp, &a, VB_QP_STATE | mask, vb_engine_now());
+	return vb_qp_modify(qp, &a, VB_QP_STATE | mask, vb_clock_now());
 }
 
 /* QP1 of port @i, ready. -EINVAL: the port has no P_Key at index 0. */
@@ -307,7 +307,7 @@ int vb_gsi_send(struct vb_gsi *g, const struct vb_path *path, const uint8_t mad[
 	if (len > VB_MAD_LEN)
 		err = long_send(g, mad, &wr, &sge);
 	if (!err)
-		err = vb_qp_post_send(g->port[path->port].qp, &wr, vb_engine_now());
+		err = vb_qp_post_send(g->port[path->port].qp, &wr, vb_clock_now());
 	if (!err && wr.wr_id != UINT64_MAX)
 		g->is_sending[wr.wr_id - GSI_RECVS] = true;
 	return err == -ENOMEM ? -EAGAIN : err;

@@ -2,7 +2,7 @@
 /* How slow this machine is, see pace.h. */
 #include "node/host/pace.h"
 
-#include "node/client/dial.h"
+#include "node/host/clock.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,13 +16,13 @@
 
 static vb_dur time_calls(int fd)
 {
-	vb_time from = vb_broker_clock();
+	vb_time from = vb_clock_now();
 	uint64_t cnt = 1;
 
 	for (int i = 0; i < CALLS; i++)
 		if (write(fd, &cnt, sizeof cnt) < 0 || read(fd, &cnt, sizeof cnt) < 0)
 			break;
-	return vb_broker_clock() - from;
+	return vb_clock_now() - from;
 }
 
 uint32_t vb_pace_slowness(void)

@@ -332,3 +332,17 @@ bool vb_devices_set_pkeys(struct vb_host_shm *host, uint32_t pf, const uint16_t 
 	vb_host_write_end(host);
 	return true;
 }
+
+/* Virtual functions have only a name of their own. */
+int vb_devices_find(const struct vb_host_shm *h, const char *name)
+{
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < VB_DEVICES_MAX; i++) {
+			const struct vb_device *d = &h->device[i];
+
+			if (d->ifindex && !(pass && d->parent) &&
+			    strcmp(pass ? d->ifname : d->name, name) == 0)
+				return i;
+		}
+	return -ENODEV;
+}

@@ -5,6 +5,7 @@
  */
 #include "base/time.h"
 #include "node/broker/broker.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,24 +24,16 @@ void vb_cnp_ring(struct vb_cnp_bell *b, uint32_t qpn)
 	(void)syscall(SYS_futex, &b->cnt, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static vb_time now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (vb_time)t.tv_sec * VB_SEC + (vb_time)t.tv_nsec;
-}
-
 int vb_broker_wait_cnp(struct vb_broker_observer *o, uint32_t device, uint32_t *cnt, uint32_t *qpn,
 		       int timeout_ms)
 {
 	const struct vb_cnp_bell *b =
 	    &((const struct vb_host_memory *)(const void *)o->host)->bell[device];
-	vb_time end = timeout_ms < 0 ? VB_NEVER : now_ns() + (vb_time)timeout_ms * VB_MSEC;
+	vb_time end = timeout_ms < 0 ? VB_NEVER : vb_clock_now() + (vb_time)timeout_ms * VB_MSEC;
 
 	for (;;) {
 		uint32_t is = __atomic_load_n(&b->cnt, __ATOMIC_ACQUIRE);
-		vb_time now = now_ns();
+		vb_time now = vb_clock_now();
 
 		if (is != *cnt) {
 			*cnt = is;

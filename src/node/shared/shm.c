@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The consistent read of host memory: a sequence lock with one writer, the broker. */
 #include "node/shared/shm.h"
+#include "fault/fault.h"
 
 #include <sched.h>
 #include <string.h>
@@ -47,4 +48,20 @@ bool vb_fault_status_read(const struct vb_slot_shm *s, uint32_t i, struct vb_fau
 		}
 	}
 	return false;
+}
+
+uint64_t vb_fault_status_losses(struct vb_fault_status *st)
+{
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	uint64_t losses = 0;
+
+	st->rules.text[sizeof st->rules.text - 1] = 0;
+	if (vb_fault_parse(st->rules.text, &spec, &err))
+		return 0;
+	for (uint32_t i = 0; i < spec.rule_cnt; i++)
+		if (spec.rule[i].kind == VB_FAULT_LOSS || spec.rule[i].kind == VB_FAULT_BURST ||
+		    spec.rule[i].kind == VB_FAULT_BLACKOUT || spec.rule[i].kind == VB_FAULT_CORRUPT)
+			losses += st->hits[i];
+	return losses;
 }

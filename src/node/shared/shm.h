@@ -233,7 +233,7 @@ struct vb_cnp_bell {
 };
 
 /* Where a process takes messages about XRC targets that several processes serve, see
- * node/engine/xrc.c. */
+ * node/engine/mail.c. */
 struct vb_mailbox {
 	uint64_t token; /* of a wakeup endpoint (link/shm/wakeup.h); 0: it takes none */
 	uint32_t sent;  /* messages handed in, wraps: to look for them costs the reader nothing */
@@ -287,6 +287,8 @@ uint64_t vb_rates_first(const struct vb_rates_shm *r);
 
 /* A consistent copy of what process @s says of device @i; false when it does not hold still. */
 bool vb_fault_status_read(const struct vb_slot_shm *s, uint32_t i, struct vb_fault_status *to);
+/* How many packets the rules of @st, a copy, took away; makes their text end. */
+uint64_t vb_fault_status_losses(struct vb_fault_status *st);
 
 /* cnp_bell.c: QP @qpn got a CNP. */
 void vb_cnp_ring(struct vb_cnp_bell *b, uint32_t qpn);

@@ -4,8 +4,8 @@
 
 #include "link/memory.h"
 #include "node/broker/broker.h"
-#include "node/client/dial.h"
 #include "node/client/spawn.h"
+#include "node/host/clock.h"
 #include "node/shared/adapter.h"
 #include "node/store/fd_store.h"
 
@@ -97,7 +97,7 @@ int vb_keeper_main(void)
 			close(fd);
 	(void)prctl(PR_SET_NAME, "verbena-keeper");
 	while (is_kept(memory)) {
-		vb_time before = vb_broker_clock();
+		vb_time before = vb_clock_now();
 
 		c.retry_ns = 0;
 		(void)vb_broker_check(&c);
@@ -105,7 +105,7 @@ int vb_keeper_main(void)
 			await_news(c.sock);
 		/* A process that is killed may close its connections before its address; and one
 		 * that ends again and again is not to be started all the time. */
-		if (vb_broker_clock() - before >= PAUSE_MS_MAX * VB_MSEC)
+		if (vb_clock_now() - before >= PAUSE_MS_MAX * VB_MSEC)
 			pause_ms = PAUSE_MS;
 		(void)poll(NULL, 0, pause_ms);
 		pause_ms = pause_ms * 2 < PAUSE_MS_MAX ? pause_ms * 2 : PAUSE_MS_MAX;

@@ -4,7 +4,7 @@
 
 #include "link/memory.h"
 #include "node/broker/past.h"
-#include "node/client/dial.h"
+#include "node/host/clock.h"
 #include "node/netdev/devices.h"
 #include "node/store/fd_store.h"
 
@@ -297,7 +297,7 @@ static void ring_discard(const struct vb_slot *slot)
 /* The owner has ended, and with it each of its QPs. */
 static void qp_entries_end(struct vb_slot_shm *shm)
 {
-	vb_time now = vb_broker_clock();
+	vb_time now = vb_clock_now();
 
 	for (uint32_t i = 0; i < VB_QP_ENTRIES; i++) {
 		struct vb_qp_entry *e = &shm->qp_entry[i];

@@ -3,6 +3,7 @@
  * The commands by which `verbena fabric` looks at a fabric, changes its cables and reports errors.
  * What a command prints goes to a file that the caller copies.
  */
+#include "node/host/clock.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
 #include "node/subnet/watch.h"
@@ -107,7 +108,7 @@ static int command_plug(struct vb_subnet_daemon *d, char *arguments, bool plugge
 
 	if (rc)
 		return rc;
-	rc = vb_subnet_plug(&d->subnet, at, plugged, vb_broker_clock());
+	rc = vb_subnet_plug(&d->subnet, at, plugged, vb_clock_now());
 	if (rc)
 		snprintf(why, why_size, "no cable is at port %u of '%s'", at.port,
 			 d->topo->node[at.node].name);
@@ -168,7 +169,7 @@ static int command_set_node(struct vb_subnet_daemon *d, char *name, bool is_guid
 	}
 	if (!is_guid) {
 		vb_subnet_set_description(&d->subnet, (uint32_t)(n - d->topo->node), value,
-					  vb_broker_clock());
+					  vb_clock_now());
 		return 0;
 	}
 	guid = strtoull(value, &end, 16);
@@ -176,8 +177,7 @@ static int command_set_node(struct vb_subnet_daemon *d, char *name, bool is_guid
 		snprintf(why, why_size, "'%s' is no GUID, as 0x7662000000010000 is one", value);
 		return -EINVAL;
 	}
-	vb_subnet_set_system_guid(&d->subnet, (uint32_t)(n - d->topo->node), guid,
-				  vb_broker_clock());
+	vb_subnet_set_system_guid(&d->subnet, (uint32_t)(n - d->topo->node), guid, vb_clock_now());
 	return 0;
 }
 
@@ -203,9 +203,9 @@ static int command_set_port(struct vb_subnet_daemon *d, char *arguments, char *w
 	if (rc)
 		return rc;
 	if (limits.speed || limits.width)
-		rc = vb_subnet_limit(&d->subnet, at, &limits, vb_broker_clock());
+		rc = vb_subnet_limit(&d->subnet, at, &limits, vb_clock_now());
 	if (!rc && (enabled.speed || enabled.width))
-		rc = vb_subnet_enable(&d->subnet, at, &enabled, vb_broker_clock());
+		rc = vb_subnet_enable(&d->subnet, at, &enabled, vb_clock_now());
 	if (rc)
 		snprintf(why, why_size,
 			 rc == -ENOENT ? "no cable is at port %u of '%s'"
@@ -270,7 +270,7 @@ static int command_silence(struct vb_subnet_daemon *d, char *arguments, unsigned
 	int rc = place_parse(d, arguments, &at, why, why_size);
 
 	for (unsigned long long i = 0; !rc && i < cnt && i < SILENCES_MAX; i++)
-		rc = vb_subnet_flow_silence(&d->subnet, at, vb_broker_clock());
+		rc = vb_subnet_flow_silence(&d->subnet, at, vb_clock_now());
 	if (rc == -ENETDOWN)
 		snprintf(why, why_size, "the link of port %u of '%s' is not ACTIVE", at.port,
 			 d->topo->node[at.node].name);
@@ -303,9 +303,9 @@ static int command_error(struct vb_subnet_daemon *d, char *arguments, char *why,
 	if (!rc)
 		d->subnet.node[at.node].pma.port[at.port].reported[i] += cnt;
 	if (!rc && cnt && i == VB_PMA_LINK_INTEGRITY_ERRORS)
-		vb_subnet_link_error(&d->subnet, at, VB_TRAP_LINK_INTEGRITY, vb_broker_clock());
+		vb_subnet_link_error(&d->subnet, at, VB_TRAP_LINK_INTEGRITY, vb_clock_now());
 	if (!rc && cnt && i == VB_PMA_BUFFER_OVERRUN_ERRORS)
-		vb_subnet_link_error(&d->subnet, at, VB_TRAP_BUFFER_OVERRUN, vb_broker_clock());
+		vb_subnet_link_error(&d->subnet, at, VB_TRAP_BUFFER_OVERRUN, vb_clock_now());
 	return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop of a fabric's process, and the calls on its connections, see daemon.h. epoll(7) */
+#include "node/host/clock.h"
 #include "node/subnet/adapter/adapter.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
@@ -81,7 +82,7 @@ static int cables_join(struct vb_subnet_daemon *d)
 			    (port->peer == i && port->peer_port <= p))
 				continue;
 			rc = vb_subnet_join(&d->subnet, a, b, port->speed, port->width,
-					    vb_broker_clock());
+					    vb_clock_now());
 		}
 	return rc;
 }
@@ -222,7 +223,7 @@ static int seat_take(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const
 		}
 		vb_list_append(&d->seats, &s->node);
 		vb_subnet_counter_files_make(d, s);
-		d->counters_due = vb_time_min(d->counters_due, vb_broker_clock());
+		d->counters_due = vb_time_min(d->counters_due, vb_clock_now());
 	}
 	s->conn_cnt++;
 	seat_leave(d, c->seat);
@@ -237,7 +238,7 @@ static void writes_send(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	if (!f || f->number < 0)
 		return;
 	vb_subnet_file_drain(f);
-	vb_subnet_move(d, vb_broker_clock());
+	vb_subnet_move(d, vb_clock_now());
 }
 
 static int carry_out(struct vb_subnet_daemon *d, struct vb_subnet_conn *c, const struct vb_fds *fds,
@@ -313,7 +314,7 @@ static void conn_event(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 	}
 	answer.status = carry_out(d, c, &fds, &answer, &back);
 	vb_fds_close(&fds);
-	vb_subnet_move(d, vb_broker_clock());
+	vb_subnet_move(d, vb_clock_now());
 	if (vb_fds_send(c->watch.fd, &answer, sizeof answer, &back))
 		conn_close(d, c);
 	vb_fds_close(&back);
@@ -368,7 +369,7 @@ static void watch_event(struct vb_subnet_daemon *d, struct vb_watch *w, uint32_t
 		conn_event(d, vb_container_of(w, struct vb_subnet_conn, watch));
 		break;
 	case VB_WATCH_CHANNEL:
-		vb_subnet_cm_channel(w, vb_broker_clock());
+		vb_subnet_cm_channel(w, vb_clock_now());
 		break;
 	case VB_WATCH_FILE:
 		file_event(d, vb_container_of(w, struct vb_subnet_file, watch), events);
@@ -392,7 +393,7 @@ _Static_assert(offsetof(struct vb_subnet_conn, node) == offsetof(struct vb_subne
 
 static int wait_ms(vb_time due)
 {
-	vb_time now = vb_broker_clock();
+	vb_time now = vb_clock_now();
 
 	if (due == VB_NEVER)
 		return -1;
@@ -413,9 +414,9 @@ int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 			return -errno;
 		for (int i = 0; i < n; i++)
 			watch_event(d, e[i].data.ptr, e[i].events);
-		vb_subnet_move(d, vb_broker_clock());
-		vb_subnet_adapter_step(d, vb_broker_clock());
-		vb_subnet_counter_files_step(d, vb_broker_clock());
+		vb_subnet_move(d, vb_clock_now());
+		vb_subnet_adapter_step(d, vb_clock_now());
+		vb_subnet_counter_files_step(d, vb_clock_now());
 		gone_free(d);
 	}
 	return 0;

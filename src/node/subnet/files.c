@@ -8,6 +8,7 @@
 #include "node/subnet/state.h"
 
 #include "link/memory.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	f->watch.fd = -1;
 	vb_list_append(&d->gone, &f->node);
 	if (f->number < 0)
-		vb_subnet_set_manager(&d->subnet, u->at, false, vb_broker_clock());
+		vb_subnet_set_manager(&d->subnet, u->at, false, vb_clock_now());
 	user_leave(u);
 }
 
@@ -154,7 +155,7 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 	back->fd[back->cnt++] = rc;
 	answer->token = d->token;
 	if (is_issm)
-		vb_subnet_set_manager(&d->subnet, u->at, true, vb_broker_clock());
+		vb_subnet_set_manager(&d->subnet, u->at, true, vb_clock_now());
 	else
 		page_answer(d, answer, back);
 	return 0;

@@ -30,7 +30,7 @@ static void sleep_for_packet(int fd, vb_dur d)
 
 static void nap_briefly(struct vb_engine *e)
 {
-	vb_time now = vb_engine_now(), until;
+	vb_time now = vb_clock_now(), until;
 	struct vb_wait_work work;
 
 	vb_lock_take(&e->lock);
@@ -40,16 +40,16 @@ static void nap_briefly(struct vb_engine *e)
 	if (now < until)
 		sleep_for_packet(vb_link_fd(e->link), until - now);
 	vb_lock_take(&e->lock);
-	vb_wait_idled(&e->wait, vb_engine_now());
+	vb_wait_idled(&e->wait, vb_clock_now());
 	vb_lock_drop(&e->lock);
 }
 
 static void let_others_run(struct vb_engine *e)
 {
-	vb_time before = vb_engine_now(), after;
+	vb_time before = vb_clock_now(), after;
 
 	sched_yield();
-	after = vb_engine_now();
+	after = vb_clock_now();
 	vb_lock_take(&e->lock);
 	vb_wait_yielded(&e->wait, before, after);
 	vb_lock_drop(&e->lock);

@@ -40,57 +40,9 @@
 /* Looking after broker and devices. */
 #define CHECK_NS VB_SEC
 
-void vb_progress_thread_kick(struct vb_engine *e)
-{
-	if (vb_link_end_nap(e->link))
-		return;
-	/* Fails only when the counter is at its maximum, and then the thread wakes anyway. */
-	(void)!write(e->progress_thread.kick_fd, &(uint64_t){1}, sizeof(uint64_t));
-}
-
 void vb_progress_thread_watch_mail(struct vb_engine *e)
 {
 	(void)vb_sleeper_watch_fd(e->progress_thread.epoll_fd, e->mail.fd, EPOLLIN, VB_SLEEP_MAIL);
-}
-
-static void publish_glance(struct vb_engine *e)
-{
-	/* A plain store: under the lock there is one writer. */
-	atomic_store_explicit(&e->glance, vb_wait_glance(&e->wait), memory_order_relaxed);
-}
-
-void vb_progress_thread_notice(struct vb_engine *e, vb_time now)
-{
-	struct vb_wait_work work = vb_engine_work(e);
-
-	publish_glance(e);
-	if (vb_wait_kicks(&e->wait, &work, now))
-		vb_progress_thread_kick(e);
-}
-
-void vb_engine_arm(struct vb_engine *e, bool is_armed)
-{
-	vb_wait_arm(&e->wait, is_armed);
-}
-
-void vb_engine_expect_sleep(struct vb_engine *e)
-{
-	bool kick;
-
-	if (e->wait.held == VB_HELD_REQUESTS)
-		vb_engine_send_rest(e);
-	kick = vb_wait_announce(&e->wait);
-	publish_glance(e);
-	if (!kick && atomic_load_explicit(&e->progress_thread.napping, memory_order_relaxed))
-		kick = vb_wait_kick(&e->wait);
-	if (kick)
-		vb_progress_thread_kick(e);
-}
-
-void vb_progress_thread_yield_wakeup(struct vb_engine *e)
-{
-	if (e->progress_thread.wakeup == VB_WAKEUP_NAP)
-		(void)vb_link_end_nap(e->link);
 }
 
 /* What the thread's epoll instance shows within @d. True: there are packets, or mail. */
@@ -114,7 +66,7 @@ static bool wait_events(struct vb_engine *e, vb_dur d)
 static void sleep_for_kick(struct vb_progress_thread *s, vb_time until)
 {
 	struct pollfd p = {s->kick_fd, POLLIN, 0};
-	vb_dur d = vb_time_since(vb_engine_now(), until);
+	vb_dur d = vb_time_since(vb_clock_now(), until);
 	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
 	uint64_t cnt;
 
@@ -141,7 +93,7 @@ static bool has_packets(struct vb_engine *e)
 static bool sleep_on_duty(struct vb_engine *e, vb_time until)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 	uint32_t word = 0;
 	bool has = false;
 
@@ -162,7 +114,7 @@ static bool sleep_on_duty(struct vb_engine *e, vb_time until)
 	if (has)
 		return true;
 	if (!word)
-		return wait_events(e, vb_time_since(vb_engine_now(), until));
+		return wait_events(e, vb_time_since(vb_clock_now(), until));
 	vb_link_nap(e->link, word, vb_time_since(now, until));
 	return has_packets(e);
 }
@@ -174,14 +126,14 @@ static bool look_for_next(struct vb_engine *e, vb_time until, bool *packet)
 	struct vb_progress_thread *s = &e->progress_thread;
 	int looks = vb_link_is_silent(e->link) ? SILENT_LOOKS : 0;
 
-	until = vb_time_min(until, vb_engine_now() + e->wait.slow * (vb_dur)VB_WAIT_LOOK_ON_NS);
+	until = vb_time_min(until, vb_clock_now() + e->wait.slow * (vb_dur)VB_WAIT_LOOK_ON_NS);
 	do {
 		*packet = false;
 		for (int i = 0; i < looks && !*packet; i++)
 			*packet = has_packets(e);
 		if (*packet || (*packet = wait_events(e, 0)) || s->was_kicked)
 			return true;
-	} while (vb_engine_now() < until);
+	} while (vb_clock_now() < until);
 	return false;
 }
 
@@ -204,7 +156,7 @@ static void nap_parked(struct vb_engine *e, struct vb_nap *n)
 		}
 	} while (vb_nap_goes_on(n, atomic_load_explicit(&e->glance, memory_order_relaxed),
 				vb_lock_is_held(&e->lock)) &&
-		 !has_packets(e) && vb_engine_now() < s->check_at);
+		 !has_packets(e) && vb_clock_now() < s->check_at);
 }
 
 /*
@@ -221,7 +173,7 @@ static void enter_for_packet(struct vb_engine *e)
 			break;
 		}
 		atomic_store_explicit(&s->napping, true, memory_order_relaxed);
-		sleep_for_kick(s, vb_engine_now() + (e->wait.slow * LOCK_NAP_NS << i));
+		sleep_for_kick(s, vb_clock_now() + (e->wait.slow * LOCK_NAP_NS << i));
 		atomic_store_explicit(&s->napping, false, memory_order_relaxed);
 	}
 }
@@ -234,7 +186,7 @@ static bool receive_stream(struct vb_engine *e, vb_time now)
 	bool received = cnt != 0;
 
 	for (int i = 1; i < STEPS_MAX && cnt >= STREAM_PKTS; i++)
-		cnt = vb_engine_step(e, vb_engine_now());
+		cnt = vb_engine_step(e, vb_clock_now());
 	return received;
 }
 
@@ -267,10 +219,10 @@ static void look_after_broker(struct vb_engine *e)
 	vb_lock_take(&e->lock);
 	vb_engine_reload(e);
 	vb_link_sweep(e->link);
-	vb_engine_probe_xrc(e, vb_engine_now());
+	vb_engine_probe_xrc(e, vb_clock_now());
 	vb_engine_answer(e);
 	vb_lock_drop(&e->lock);
-	e->progress_thread.check_at = vb_engine_now() + CHECK_NS;
+	e->progress_thread.check_at = vb_clock_now() + CHECK_NS;
 }
 
 /* On duty: looks for the next packet of a stream, or sleeps. Not under the lock. True: there are
@@ -293,7 +245,7 @@ static bool wait_on_duty(struct vb_engine *e, bool looks_on, vb_time until)
 static bool wait_once(struct vb_engine *e)
 {
 	struct vb_progress_thread *s = &e->progress_thread;
-	vb_time now = vb_engine_now(), until;
+	vb_time now = vb_clock_now(), until;
 	struct vb_wait_work work = vb_engine_work(e);
 	bool is_parked = e->wait.thread == VB_THREAD_PARKED, looks_on, packet = false;
 	struct vb_nap nap;
@@ -307,7 +259,7 @@ static bool wait_once(struct vb_engine *e)
 		nap_parked(e, &nap);
 	else
 		packet = wait_on_duty(e, looks_on, until);
-	if (s->check_at <= vb_engine_now())
+	if (s->check_at <= vb_clock_now())
 		look_after_broker(e);
 	if (packet)
 		enter_for_packet(e);
@@ -352,7 +304,7 @@ static void *progress_thread_main(void *arg)
 	while (!e->progress_thread.stop) {
 		bool packet = wait_once(e);
 
-		work_once(e, packet, vb_engine_now());
+		work_once(e, packet, vb_clock_now());
 	}
 	vb_lock_drop(&e->lock);
 	return NULL;
@@ -393,7 +345,7 @@ int vb_progress_thread_start(struct vb_engine *e)
 	if (rc)
 		return rc;
 	watch_broker(e);
-	e->ran_at = vb_engine_now();
+	e->ran_at = vb_clock_now();
 	e->wait.wake_at = s->check_at = e->ran_at + CHECK_NS;
 	/* Signals are the application's; none may land on this thread but faults in memory of the
 	 * application, which the guard answers. */

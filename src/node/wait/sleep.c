@@ -197,7 +197,7 @@ void vb_sleeper_drain(struct vb_engine *e)
 	uint32_t cnt = 1;
 
 	for (int i = 0; i < STEPS_MAX && cnt; i++)
-		cnt = vb_engine_step(e, vb_engine_now());
+		cnt = vb_engine_step(e, vb_clock_now());
 	e->rx_more |= cnt != 0;
 	vb_wait_idled(&e->wait, e->step_end);
 }
@@ -206,7 +206,7 @@ uint32_t vb_sleeper_park(struct vb_engine *e, vb_time until, const uint64_t *mas
 {
 	struct vb_sleeper *p = &e->sleeper;
 	struct vb_wait_work work = vb_engine_work(e);
-	vb_time now = vb_engine_now(), due = vb_wait_due(&e->wait, &work, now, 0);
+	vb_time now = vb_clock_now(), due = vb_wait_due(&e->wait, &work, now, 0);
 	uint32_t saw;
 
 	if (e->rx_more || !begin_wait(e))
@@ -245,7 +245,7 @@ void vb_sleeper_give(struct vb_engine *e)
 		vb_sleeper_drain(e);
 		e->rx_more |= i == STEPS_MAX;
 	}
-	vb_progress_thread_notice(e, vb_engine_now());
+	vb_progress_thread_notice(e, vb_clock_now());
 }
 
 int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)

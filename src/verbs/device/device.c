@@ -15,6 +15,19 @@ struct device_list {
 	struct ibv_device *dev[VB_DEVICES_MAX + 1]; /* what the application sees; ends with NULL */
 };
 
+int vb_ibv_acquire(struct vb_engine **out)
+{
+	char why[512] = "";
+	int err;
+
+	vb_objects_init();
+	err = vb_engine_acquire(out, why, sizeof why);
+
+	if (err)
+		fprintf(stderr, "verbena: %s\n", why);
+	return err;
+}
+
 void vb_ibv_device_put(struct vb_ibv_device *d)
 {
 	if (atomic_fetch_sub(&d->refs, 1) == 1)

@@ -6,6 +6,7 @@
 #include <endian.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PHYS_DISABLED = 3, PHYS_LINK_UP = 5 };
@@ -94,6 +95,11 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 {
 	return vb_ibv_query_port_op(context, port, (struct ibv_port_attr *)attr,
 				    PORT_ATTR_FIRST_SIZE);
+}
+
+bool vb_ibv_is_mlx5(void)
+{
+	return getenv("VERBENA_DC") != NULL;
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -200,7 +206,7 @@ int vb_ibv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
 	if (values->comp_mask) {
 		values->raw_clock.tv_sec = 0;
-		values->raw_clock.tv_nsec = (long)vb_engine_now();
+		values->raw_clock.tv_nsec = (long)vb_clock_now();
 	}
 	if (!(asked & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK))
 		return 0;

@@ -70,17 +70,6 @@ static void dm_show(struct vb_ibv_dm *dm, struct ibv_context *context, uint32_t 
 	vb_ibv_name(&dm->ibv);
 }
 
-void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m)
-{
-	if (--m->refs)
-		return;
-	if (m->arena)
-		vb_dm_arena_give(m);
-	else
-		vb_remote_memory_unmap(&m->foreign);
-	free(m);
-}
-
 /* A number for new memory, under which other processes find it. Under the lock. */
 static uint32_t dm_number(struct vb_ibv_context *c, const struct vb_ibv_dm_mem *m)
 {

@@ -83,7 +83,7 @@ int vb_dm_arena_take(struct vb_ibv_dm_mem *m, size_t length, size_t align)
 	return 0;
 }
 
-void vb_dm_arena_give(struct vb_ibv_dm_mem *m)
+static void arena_give(struct vb_ibv_dm_mem *m)
 {
 	struct vb_dm_arena *a = m->arena;
 
@@ -93,4 +93,15 @@ void vb_dm_arena_give(struct vb_ibv_dm_mem *m)
 	if (a == current)
 		current = NULL;
 	arena_free(a);
+}
+
+void vb_ibv_dm_mem_put(struct vb_ibv_dm_mem *m)
+{
+	if (--m->refs)
+		return;
+	if (m->arena)
+		arena_give(m);
+	else
+		vb_remote_memory_unmap(&m->foreign);
+	free(m);
 }

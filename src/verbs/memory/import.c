@@ -168,7 +168,8 @@ static int exported_mr_check(const struct vb_export_entry *e, const struct ibv_p
 	return 0;
 }
 
-struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle)
+/* The region with @handle of the process that the context of @pd is imported from. */
+static struct ibv_mr *import_from_process(struct ibv_pd *pd, uint32_t handle)
 {
 	const struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
 	struct vb_ibv_mr_origin origin = {.handle = handle};
@@ -206,6 +207,69 @@ struct ibv_mr *vb_ibv_mr_from_process(struct ibv_pd *pd, uint32_t handle)
 		mr->rkey = 0;
 	}
 	return mr;
+}
+
+/* The region with @handle in the contexts that share a file with @c. Under the lock. */
+static struct vb_ibv_mr *mr_find(struct vb_ibv_context *c, uint32_t handle)
+{
+	for (struct vb_list *f = c->file->contexts.next; f != &c->file->contexts; f = f->next) {
+		struct vb_list *mrs = &vb_container_of(f, struct vb_ibv_context, in_file)->mrs;
+
+		for (struct vb_list *l = mrs->next; l != mrs; l = l->next) {
+			struct vb_ibv_mr *mr = vb_container_of(l, struct vb_ibv_mr, link);
+
+			if (mr->ibv.handle == handle && mr->share->core)
+				return mr;
+		}
+	}
+	return NULL;
+}
+
+/* Whether @from can be imported into @pd of @c. Returns 0 or an errno. */
+static int mr_import_check(const struct vb_ibv_context *c, const struct vb_ibv_mr *from,
+			   const struct ibv_pd *pd)
+{
+	if (!from)
+		return c->file->remote ? ENODATA /* it may be the other process's */
+				       : vb_ibv_why_gone(VB_OBJECT_MR);
+	if (((struct vb_ibv_pd *)from->ibv.pd)->core != ((const struct vb_ibv_pd *)pd)->core)
+		return VB_IBV_WHY(EINVAL, "the region is of another protection domain "
+					  "(ibv_import_mr(3))");
+	return 0;
+}
+
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	struct vb_ibv_context *c = vb_ibv_ctx(pd->context);
+	struct vb_ibv_mr *mr = vb_object_new(VB_OBJECT_MR, sizeof *mr), *from;
+	int err = mr ? EIO : ENOMEM;
+
+	if (mr && vb_ibv_enter(c)) {
+		from = mr_find(c, handle);
+		err = mr_import_check(c, from, pd);
+		if (!err) {
+			*mr = *from;
+			mr->ibv.context = pd->context;
+			mr->ibv.pd = pd;
+			mr->ibv.addr = NULL; /* not applicable, ibv_import_mr(3) */
+			vb_ibv_name(&mr->ibv);
+			mr->share->refs++;
+			if (mr->dm) {
+				mr->dm->mr_cnt++;
+				mr->dm->refs++;
+			}
+			vb_ibv_pd_hold(pd);
+			vb_list_append(&c->mrs, &mr->link);
+		}
+		vb_ibv_leave(c);
+	}
+	if (err) {
+		vb_object_free(mr);
+		if (err == ENODATA)
+			return import_from_process(pd, handle);
+		return VB_IBV_REFUSE_NULL(c, err, "ibv_import_mr of handle 0x%x", handle);
+	}
+	return &mr->ibv;
 }
 
 int vb_ibv_dm_from_process(const struct vb_ibv_context *c, uint32_t handle,

@@ -117,7 +117,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!err && qp->is_remote)
 		err = ask_target(c, qp, &core, mask);
 	else if (!err)
-		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_engine_now());
+		err = -vb_qp_modify(qp->core, &core, (uint32_t)mask, vb_clock_now());
 	if (err && !path_err && !qp->is_remote)
 		(void)vb_ibv_why_core(c, err);
 	if (!err) {
@@ -140,7 +140,7 @@ static int set_rate(struct vb_ibv_qp *qp, uint32_t kbps, uint32_t burst)
 	if (!vb_ibv_enter(c))
 		return EIO;
 
-	int err = -vb_qp_set_rate(qp->core, kbps, burst, vb_engine_now());
+	int err = -vb_qp_set_rate(qp->core, kbps, burst, vb_clock_now());
 
 	if (err)
 		(void)vb_ibv_why_core(c, err);

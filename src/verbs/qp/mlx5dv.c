@@ -18,11 +18,6 @@ struct vb_ibv_dv {
 	struct vb_ibv_qp *qp;
 };
 
-bool vb_ibv_is_mlx5(void)
-{
-	return getenv("VERBENA_DC") != NULL;
-}
-
 bool mlx5dv_is_supported(struct ibv_device *device)
 {
 	(void)device;

@@ -127,7 +127,7 @@ int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 		return vb_ibv_refuse(c, EIO, "ibv_post_send");
 	}
 
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 
 	for (; wr; wr = wr->next) {
 		err = -post_one(qp, wr, now);
@@ -177,7 +177,7 @@ int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 	bool had_packets = vb_hca_has_transmit(h);
 	bool is_flushed = vb_qp_get_state(qp->core) == VB_QPS_ERR;
 	/* The time matters to a flush alone, and looking at the clock takes as long as posting. */
-	int err = post_recvs(qp->core, NULL, wr, bad_wr, is_flushed ? vb_engine_now() : 0);
+	int err = post_recvs(qp->core, NULL, wr, bad_wr, is_flushed ? vb_clock_now() : 0);
 
 	/* A receive may be all that a peer without credits waits for. */
 	if ((!had_packets && vb_hca_has_transmit(h)) || is_flushed)

@@ -369,7 +369,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 	if (!err && b->cnt) {
 		if (vb_ibv_enter(c)) {
-			vb_time now = vb_engine_now();
+			vb_time now = vb_clock_now();
 
 			err = post_batch(qp, b, now);
 			if (!err)

@@ -3,7 +3,6 @@
  * Completion queues. Polling is what drives the engine: a queue that is empty lets the engine
  * receive and send, and is looked at again.
  */
-#include "node/wait/watch.h"
 #include "verbs/priv.h"
 
 #include <stdlib.h>
@@ -133,7 +132,7 @@ int vb_ibv_modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 	if (!vb_ibv_enter(c))
 		return vb_ibv_refuse(c, EIO, "ibv_modify_cq");
 	vb_cq_moderate(cq->core, attr->moderate.cq_count, attr->moderate.cq_period * VB_USEC,
-		       vb_engine_now());
+		       vb_clock_now());
 	vb_engine_progress(c->engine);
 	vb_ibv_leave(c);
 	return 0;
@@ -178,18 +177,6 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	vb_ibv_ring_put(&cq->ring);
 	vb_object_free(cq);
 	return 0;
-}
-
-void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed)
-{
-	if (!cq->ibv.channel || cq->is_watched == is_armed)
-		return;
-	cq->is_watched = is_armed;
-	vb_engine_arm(vb_ibv_ctx(cq->ibv.context)->engine, is_armed);
-	if (is_armed)
-		atomic_fetch_add(&vb_watch_armed, 1);
-	else
-		atomic_fetch_sub(&vb_watch_armed, 1);
 }
 
 static void wc_show(struct ibv_wc *to, const struct vb_wc *wc)

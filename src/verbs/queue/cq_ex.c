@@ -122,7 +122,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 static uint64_t wall_clock_at_0(void)
 {
 	struct timespec t;
-	vb_time now = vb_engine_now();
+	vb_time now = vb_clock_now();
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_sec * VB_SEC + (uint64_t)t.tv_nsec - now;

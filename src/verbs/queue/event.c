@@ -3,9 +3,22 @@
  * Events on their way from the engine to the application: the engine's sink, async events, and the
  * rule that an object outlives the events that the application has not acknowledged.
  */
+#include "node/wait/watch.h"
 #include "verbs/priv.h"
 
 struct vb_list vb_ibv_contexts = {&vb_ibv_contexts, &vb_ibv_contexts};
+
+void vb_ibv_cq_watch(struct vb_ibv_cq *cq, bool is_armed)
+{
+	if (!cq->ibv.channel || cq->is_watched == is_armed)
+		return;
+	cq->is_watched = is_armed;
+	vb_engine_arm(vb_ibv_ctx(cq->ibv.context)->engine, is_armed);
+	if (is_armed)
+		atomic_fetch_add(&vb_watch_armed, 1);
+	else
+		atomic_fetch_sub(&vb_watch_armed, 1);
+}
 
 static void on_event(void *ctx, const struct vb_event *ev)
 {

@@ -6,8 +6,8 @@
  */
 #include "link/memory.h"
 #include "node/broker/state.h"
-#include "node/client/dial.h"
 #include "node/cm/cm.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -97,7 +97,7 @@ static uint32_t look_once(struct vb_broker *b)
 		if (!vb_cm_page_is_called(c->page, c->served))
 			continue;
 		cnt++;
-		if (!page_serve(b, c, vb_broker_clock()))
+		if (!page_serve(b, c, vb_clock_now()))
 			vb_conn_end(b, index);
 	}
 	return cnt;

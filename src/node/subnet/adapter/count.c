@@ -6,6 +6,7 @@
 #include "node/subnet/adapter/adapter.h"
 
 #include "link/ib/route.h"
+#include "node/host/clock.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void raise_barred(struct vb_subnet_daemon *d, struct vb_subnet_place at, 
 					    .key = (uint16_t)(last >> 16),
 					    .sl = (uint8_t)last};
 
-	vb_subnet_bad_key(&d->subnet, at, VB_TRAP_SWITCH_PKEY, &k, vb_broker_clock());
+	vb_subnet_bad_key(&d->subnet, at, VB_TRAP_SWITCH_PKEY, &k, vb_clock_now());
 }
 
 static void count_port(struct vb_subnet_daemon *d, struct vb_subnet_place at)
@@ -76,7 +77,7 @@ static void raise_violation(struct vb_subnet_daemon *d, struct vb_subnet_place a
 	k.dst_qp = last.dst_qp & 0xffffff;
 	memcpy(k.sgid, last.sgid, sizeof k.sgid);
 	memcpy(k.dgid, last.dgid, sizeof k.dgid);
-	vb_subnet_bad_key(&d->subnet, at, trap, &k, vb_broker_clock());
+	vb_subnet_bad_key(&d->subnet, at, trap, &k, vb_clock_now());
 }
 
 /* P_Keys and Q_Keys that the QPs of slot @s did not take, for PortInfo of their port. FAB-37 */

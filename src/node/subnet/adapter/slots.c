@@ -4,6 +4,7 @@
 
 #include "link/ib/route.h"
 #include "link/memory.h"
+#include "node/host/clock.h"
 #include "node/host/error_hints.h"
 
 #include <errno.h>
@@ -166,7 +167,7 @@ static void slot_occupy(struct vb_subnet_adapter *a, uint32_t k, struct vb_subne
 	snprintf(s->shm->comm, sizeof s->shm->comm, "%.15s", name);
 	c->slot = k;
 	if (a->taken_cnt++ == 0)
-		a->due = vb_broker_clock() + STEP_NS;
+		a->due = vb_clock_now() + STEP_NS;
 	/* The groups of the owner before are not those of this one. */
 	memset(vb_ib_map_routes(a->map, k)->group, 0, sizeof vb_ib_map_routes(a->map, k)->group);
 	__atomic_store_n(&vb_ib_map_routes(a->map, k)->node, c->seat->index, __ATOMIC_RELEASE);

@@ -2,6 +2,7 @@
 /* The connection managers of nodes: their calls, channels and MADs, see cm.h. CMP-01, CMP-23 */
 #include "node/subnet/cm/cm.h"
 
+#include "node/host/clock.h"
 #include "node/subnet/adapter/adapter.h"
 #include "ucma/command/ahead.h"
 #include "wire/pkey.h"
@@ -137,7 +138,7 @@ void vb_subnet_cms_close(struct vb_subnet_daemon *d)
 		vb_list_remove(l);
 		for (uint32_t i = 0; i < VB_CM_CHANNELS_MAX; i++)
 			if (cm->host.channel[i])
-				vb_channel_close(&cm->host, i, vb_broker_clock());
+				vb_channel_close(&cm->host, i, vb_clock_now());
 		vb_cm_host_close(&cm->host);
 		free(cm);
 	}
@@ -172,7 +173,7 @@ bool vb_subnet_cm_call(struct vb_subnet_daemon *d, struct vb_subnet_conn *c)
 	const struct vb_cm_caller who = {c, c->pid, c->comm};
 	struct vb_fds fds = {.cnt = 0};
 	ssize_t n = vb_fds_recv(c->watch.fd, &call, sizeof call, &fds, MSG_DONTWAIT);
-	vb_time now = vb_broker_clock();
+	vb_time now = vb_clock_now();
 
 	if (n == -EAGAIN)
 		return true;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of connections: who is connected, what each holds, and the questions of observers that
+ * a client has not answered. A connection that ends gives back all of it.
+ */
+#include "node/broker/state.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct vb_conn *vb_conn_new(struct vb_broker *b, int sock, pid_t pid)
+{
+	for (int i = 0; i < VB_CONNS_MAX; i++) {
+		struct vb_conn *c = &b->conn[i];
+
+		if (c->in_use)
+			continue;
+		*c = (struct vb_conn){.in_use = true, .sock = sock, .pid = pid, .pidfd = -1};
+		if (sock >= 0)
+			b->conn_cnt++;
+		return c;
+	}
+	return NULL;
+}
+
+int vb_conn_send(struct vb_conn *c, struct vb_broker_msg *m, const struct vb_fds *fds)
+{
+	return vb_fds_send(c->sock, m, sizeof *m, fds);
+}
+
+void vb_conn_close(struct vb_broker *b, struct vb_conn *c)
+{
+	if (c->sock >= 0) {
+		close(c->sock);
+		b->conn_cnt--;
+	}
+	if (c->pidfd >= 0)
+		close(c->pidfd);
+	if (c->kind == VB_CONN_CLIENT)
+		b->client_cnt--;
+	if (c->kind == VB_CONN_KEEPER)
+		b->keeper_cnt--;
+	memset(c, 0, sizeof *c);
+}
+
+void vb_conns_capture(struct vb_broker *b)
+{
+	bool on = false;
+
+	for (int i = 0; i < VB_CONNS_MAX; i++)
+		on |= b->conn[i].in_use && b->conn[i].capture;
+	if (on != b->slots.capture)
+		vb_slots_capture(&b->slots, on);
+}
+
+void vb_conn_answer(struct vb_broker *b, struct vb_conn *c, struct vb_broker_msg *m)
+{
+	m->op = VB_BROKER_DONE;
+	if (vb_conn_send(c, m, NULL))
+		vb_conn_end(b, (uint32_t)(c - b->conn));
+}
+
+/* Nobody answers what observers have asked of the client that had slot @slot. */
+static void end_questions(struct vb_broker *b, uint32_t slot)
+{
+	struct vb_broker_msg m;
+
+	for (int i = 0; i < VB_CONNS_MAX; i++) {
+		struct vb_conn *c = &b->conn[i];
+
+		if (!c->in_use || c->asks.slot != slot)
+			continue;
+		c->asks.slot = 0;
+		vb_broker_msg_init(&m, VB_BROKER_DONE);
+		m.status = -ENXIO;
+		snprintf(m.text, sizeof m.text, "the program whose QP this is has ended");
+		vb_conn_answer(b, c, &m);
+	}
+}
+
+void vb_conn_end(struct vb_broker *b, uint32_t index)
+{
+	struct vb_conn *c = &b->conn[index];
+
+	if (!c->in_use)
+		return;
+	enum vb_conn_kind kind = c->kind;
+	uint32_t slot = c->slot;
+
+	if (kind == VB_CONN_CLIENT || kind == VB_CONN_ORPHAN)
+		vb_slots_release(&b->slots, slot);
+	vb_broker_page_close(b, c);
+	vb_broker_cm_release(b, c);
+	vb_conn_close(b, c);
+	if (kind == VB_CONN_CLIENT)
+		end_questions(b, slot);
+	vb_conns_capture(b);
+}
+
+struct vb_conn *vb_conn_of_slot(struct vb_broker *b, uint32_t slot)
+{
+	for (int i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT &&
+		    b->conn[i].slot == slot)
+			return &b->conn[i];
+	return NULL;
+}
+
+void vb_broker_wake_clients(struct vb_broker *b)
+{
+	struct vb_broker_msg m;
+
+	vb_broker_cm_reload(b); /* QP1's engine is none of theirs */
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	for (int i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].in_use && b->conn[i].kind == VB_CONN_CLIENT)
+			(void)vb_conn_send(&b->conn[i], &m, NULL);
+}
