@@ -4,7 +4,9 @@
  * a process remembers of its routes, and the counters of the ports on them. Two hosts, and two
  * switches between them: A1 - S1, S2 - T1, T2 - B1.
  */
+#include "link/ib/ib.h"
 #include "link/ib/route.h"
+#include "wire/be.h"
 
 #include "cmocka_env.h"
 
@@ -444,6 +446,71 @@ static void tree__of_a_port_that_is_down_has_no_branch(void **state)
 	assert_int_equal(copies_at(grow_tree(), A1, VB_IB_SENT_NOT), 1);
 }
 
+/* What has come through to the link below: packets that arrive, copies of those of a group. */
+static struct {
+	uint32_t sent, copied;
+} below;
+
+static uint32_t below_send(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
+			   vb_time now)
+{
+	(void)l, (void)now;
+	below.sent += batch->cnt - from;
+	return batch->cnt - from;
+}
+
+static void below_copy(struct vb_link *l, const struct vb_tx_batch *batch, uint32_t from,
+		       uint32_t to, struct vb_link_copy whom, vb_time now)
+{
+	(void)l, (void)batch, (void)whom, (void)now;
+	below.copied += to - from;
+}
+
+static void below_close(struct vb_link *l)
+{
+	(void)l;
+}
+
+/* Packets of one path may have several P_Keys, as those of QP1 have: each is barred, or not, by its
+ * own. Of two together the second goes no way that the first has found. IBT-81, LNK-37 */
+static void link__asks_for_each_p_key(void **state)
+{
+	static const struct vb_link_ops ops = {
+	    .name = "below", .send = below_send, .copy = below_copy, .close = below_close};
+	static const uint16_t pkeys[][2] = {{0xffff, 0x8001}, {0x8001, 0xffff}};
+	static struct vb_tx_batch batch;
+	struct vb_link lower = vb_link_before(NULL, &ops), *l;
+	struct vb_ib_link_config fabric = {.map = map, .routes = own, .port = {[1] = A1}};
+	const struct vb_link_config cfg = {.lower = &lower, .fabric = &fabric};
+	struct vb_path path = {.port = 1, .sl = 3};
+
+	(void)state;
+	assert_int_equal(vb_ib_link_open(&l, &cfg), 0);
+	vb_ib_map_routes(map, 9)->node = port(B1)->node;
+	vb_ib_map_routes(map, 9)->group[(GROUP - 0xc000) / 64] = UINT64_C(1)
+								 << (GROUP - 0xc000) % 64;
+	port(T2)->enforces_out = true;
+	ports_of_group(0, 1 << 2);
+	ports_of_group(1, 1 << 2);
+	for (uint32_t i = 0; i < 4; i++) {
+		path.dlid = i < 2 ? LID_B : GROUP;
+		batch.cnt = 2;
+		for (uint32_t k = 0; k < 2; k++) {
+			batch.pkt[k] = (struct vb_tx){.path = &path, .hdr_len = 12};
+			be16_put(batch.pkt[k].hdr + 2, pkeys[i % 2][k]);
+			batch.pkt[k].hdr[7] = 9;
+		}
+		memset(&below, 0, sizeof below);
+		assert_int_equal(l->ops->send(l, &batch, 0, 0), 2);
+		assert_int_equal(below.sent, i < 2);
+		assert_int_equal(below.copied, i >= 2);
+	}
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_int_equal(counters(T2)->xmit_constraint, 4);
+	assert_int_equal(counters(T2)->xmit_packets, 4);
+	l->ops->close(l);
+}
+
 static void map__is_known_by_its_layout(void **state)
 {
 	(void)state;
@@ -479,6 +546,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(tree__in_a_circle_ends, begin, end),
 	    cmocka_unit_test_setup_teardown(tree__ends_where_partitions_bar_it, begin, end),
 	    cmocka_unit_test_setup_teardown(tree__of_a_port_that_is_down_has_no_branch, begin, end),
+	    cmocka_unit_test_setup_teardown(link__asks_for_each_p_key, begin, end),
 	    cmocka_unit_test_setup_teardown(map__is_known_by_its_layout, begin, end),
 	};
 

@@ -286,6 +286,60 @@ static void path_rate__of_an_address_handle(void **state)
 	env_close(&env);
 }
 
+/* Of DC it is each request's, too: packets by a slow path ask for ACKs, those before and behind
+ * them by a fast one do not. */
+static void path_rate__of_each_request_of_a_dci(void **state)
+{
+	const struct vb_ah fast = {.pd = NULL, .path = {.port = 1}};
+	struct vb_qp_init init = {.type = VB_QPT_DCI, .cap = {.max_send_wr = 8, .max_send_sge = 1}};
+	struct vb_ah ah[3];
+	struct vb_send_wr wr = {
+	    .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE, .dqpn = 5, .remote_addr = ENV_IOVA};
+	struct vb_qp_attr a = env_attr(1, 0);
+	uint32_t asked[3] = {0}, cnt[3] = {0};
+	struct vb_sge sge;
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env_open(&env, 256);
+	env.now = START;
+	init.send_cq = env.cq;
+	assert_int_equal(vb_qp_create(env.pd, &init, &qp), 0);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_int_equal(vb_qp_set_rate(qp, 0, 1, env.now), 0); /* no burst */
+	sge = env_sge(&env, 0, 4096);
+	wr.sge = &sge;
+	wr.rkey = vb_mr_rkey(env.mr);
+	for (uint32_t i = 0; i < 3; i++) {
+		ah[i] = fast;
+		ah[i].pd = env.pd;
+		ah[i].kbps = i == 1 ? VB_RATE_KBPS_MIN : 0;
+		wr.ah = &ah[i];
+		wr.wr_id = i;
+		assert_int_equal(vb_qp_post_send(qp, &wr, env.now), 0);
+	}
+	for (uint32_t psn = 0; psn < 12;) {
+		(void)sent_now();
+		for (uint32_t i = 0; i < b.cnt; i++) {
+			struct vb_hdr h = env_hdr(&b.pkt[i]);
+
+			if (h.opcode == VB_OPCODE_DC_CONNECT)
+				continue;
+			asked[psn / 4] += h.ack_req;
+			cnt[psn / 4]++;
+			psn++;
+		}
+		if (!b.cnt)
+			assert_true(wait_timer());
+	}
+	/* The last one of a message asks in any case. */
+	assert_int_equal(asked[0], 1);
+	assert_int_equal(asked[1], 4);
+	assert_int_equal(asked[2], 1);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +353,7 @@ int main(void)
 	    cmocka_unit_test(rate__refused),
 	    cmocka_unit_test(path_rate__of_a_connection),
 	    cmocka_unit_test(path_rate__of_an_address_handle),
+	    cmocka_unit_test(path_rate__of_each_request_of_a_dci),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,6 +204,27 @@ static void gap__packet_longer_than_any(void **state)
 	env_close(&env);
 }
 
+/* A responder keeps VB_SR_WINDOW packets from the expected one on: the next has the place of that
+ * one, and is neither kept nor reported. */
+static void keep__ends_with_the_window(void **state)
+{
+	struct vb_qp *qp = start();
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_MIDDLE,
+			   .dqpn = vb_qp_number(qp),
+			   .selective = true};
+
+	(void)state;
+	h.psn = vb_psn(FIRST + VB_SR_WINDOW);
+	assert_int_equal(env_rx(&env, 2, &h, MTU), VB_VERDICT_PSN);
+	assert_int_equal(qp->sr->kept_cnt, 0);
+	assert_true(vb_psn_eq(qp->sr->high, vb_psn(FIRST)));
+	h.psn = vb_psn(FIRST + VB_SR_WINDOW - 1);
+	assert_int_equal(env_rx(&env, 2, &h, MTU), VB_VERDICT_OK);
+	assert_int_equal(qp->sr->kept_cnt, 1);
+	assert_true(vb_psn_eq(qp->sr->high, vb_psn(FIRST + VB_SR_WINDOW)));
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +233,7 @@ int main(void)
 	    cmocka_unit_test(report__that_cannot_be),
 	    cmocka_unit_test(gap__is_reported_again_to_who_asks),
 	    cmocka_unit_test(gap__packet_longer_than_any),
+	    cmocka_unit_test(keep__ends_with_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,6 +65,37 @@ static void return__with_events(void **state)
 	world_close();
 }
 
+/* What a holder met in an earlier migration is not told with the state of a later one. */
+static void return__without_events_of_an_earlier_migration(void **state)
+{
+	struct migration_msg again;
+	struct vb_xrc_msg *m = (struct vb_xrc_msg *)(void *)again.bytes;
+	struct vb_qp *holder;
+	struct env *e;
+
+	(void)state;
+	world_open_migrated();
+	e = &w.env[LEFT];
+	again = w.queue[LEFT][0]; /* taken long ago */
+	assert_int_equal(m->kind, VB_XRC_MIGRATE);
+	holder = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	vb_qp_fatal(holder, e->now);
+	assert_true(holder->mig->events & 1u << VB_ASYNC_QP_FATAL);
+	/* Before the holder says so, the state comes once more. */
+	m->serial = ++w.tgt->mig->serial;
+	post_srq(LEFT, 1, 2);
+	assert_int_equal(
+	    vb_xrc_take_message(e->hca, FIRST_SLOT + OWNER, again.bytes, again.len, e->now), 0);
+	assert_int_equal(vb_qp_get_state(holder), VB_QPS_RTR);
+	w.events[OWNER] = 0;
+	vb_xrc_give_back(e->hca, e->now);
+	world_run(VB_NEVER);
+	assert_false(w.tgt->mig->is_migrated);
+	assert_int_equal(w.events[OWNER], 0);
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_RTR);
+	world_close();
+}
+
 /* While a packet is kept, those that come later wait behind it, whatever room there is by then. */
 static void keep__in_order(void **state)
 {
@@ -90,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(recall__with_a_packet),
 	    cmocka_unit_test(return__with_events),
+	    cmocka_unit_test(return__without_events_of_an_earlier_migration),
 	    cmocka_unit_test(keep__in_order),
 	};
 
