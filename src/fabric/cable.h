@@ -9,6 +9,7 @@
 #ifndef VB_FABRIC_CABLE_H
 #define VB_FABRIC_CABLE_H
 
+#include "base/list.h"
 #include "fabric/frame.h"
 #include "fault/fault.h"
 
@@ -34,9 +35,7 @@ struct vb_cable_hooks {
 };
 
 struct vb_cable_end {
-	struct vb_frame_link flight;  /* to the first frame on the cable: by arrival */
-	struct vb_frame *flight_tail; /* the last one, while there is a first */
-	vb_time tail_at;              /* of the last one that was there */
+	struct vb_timed_queue flight; /* frames on the cable, by arrival */
 	vb_time last_at;              /* arrival of the last frame that keeps the order */
 	vb_dur delay;
 	struct vb_cable_hooks *hooks; /* NULL: nothing happens to frames, and nobody looks */
@@ -46,15 +45,23 @@ struct vb_cable_end {
 
 void vb_cable_init(struct vb_cable_end *c, vb_dur delay, uint32_t mtu);
 
-/* A frame starts at @now; its last bit leaves at f->at. */
+/* A frame starts at @now; its last bit leaves at f->flight.at. */
 void vb_cable_handle_packet(struct vb_cable_end *c, struct vb_frame *f, vb_time now);
 /* The next frame that has arrived at the other end; NULL: none has. */
 struct vb_frame *vb_cable_poll_transmit(struct vb_cable_end *c, vb_time now);
 
-/* When the next frame arrives. */
+/* The next frame that will arrive; NULL: there is none. */
+static inline struct vb_frame *vb_cable_next(const struct vb_cable_end *c)
+{
+	struct vb_timed *t = c->flight.first.next;
+
+	return t ? vb_container_of(t, struct vb_frame, flight) : NULL;
+}
+
+/* When it arrives. */
 static inline vb_time vb_cable_poll_timeout(const struct vb_cable_end *c)
 {
-	return c->flight.at;
+	return vb_timed_due(&c->flight);
 }
 
 /* Nothing happens to a cable but that frames arrive. */

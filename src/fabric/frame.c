@@ -39,7 +39,7 @@ static bool pool_grow(struct vb_frame_pool *pool)
 	for (uint32_t i = n; i-- > 0;) {
 		struct vb_frame *p = (struct vb_frame *)(first + i * pool->stride);
 
-		p->behind.next = pool->free;
+		p->next = pool->free;
 		pool->free = p;
 	}
 	return true;
@@ -54,7 +54,7 @@ struct vb_frame *vb_frame_pool_take(struct vb_frame_pool *pool)
 
 	struct vb_frame *p = pool->free;
 
-	pool->free = p->behind.next;
+	pool->free = p->next;
 	/* The next one, which may have been free for long: what it is taken and filled by. */
 	__builtin_prefetch(pool->free, 1);
 	__builtin_prefetch((const char *)pool->free + 64, 1);

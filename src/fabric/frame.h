@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/time.h"
+#include "base/timed.h"
 #include "wire/packet.h"
 
 #include <stddef.h>
@@ -25,24 +26,19 @@
 
 enum vb_frame_kind { VB_FRAME_DATA, VB_FRAME_PAUSE };
 
-/* The way to the next packet of a queue or a cable. */
-struct vb_frame_link {
-	struct vb_frame *next; /* NULL: there is none */
-	vb_time at;            /* on a cable: when that arrives; VB_NEVER: never */
-};
-
 struct vb_frame {
-	struct vb_frame_link behind;
-	struct vb_frame *prev; /* on a cable; of the first one it says nothing */
-	vb_time at;            /* arrival at the end of the cable */
-	uint32_t to;           /* vb_address() of where it goes */
-	uint32_t hash;         /* vb_flow_hash(), for ECMP */
-	uint32_t len;          /* BTH through pad */
-	uint32_t frame_len;    /* bytes of the Ethernet frame */
-	uint32_t in;           /* number of the port by which it came into the switch it is in */
-	uint8_t kind;          /* enum vb_frame_kind */
-	uint8_t prio;          /* PAUSE: the priority it is about */
-	bool pause_on : 1;     /* PAUSE */
+	union {
+		struct vb_timed flight; /* on a cable: by arrival at its end */
+		struct vb_frame *next;  /* in a FIFO or the pool; NULL: there is none */
+	};
+	uint32_t to;        /* vb_address() of where it goes */
+	uint32_t hash;      /* vb_flow_hash(), for ECMP */
+	uint32_t len;       /* BTH through pad */
+	uint32_t frame_len; /* bytes of the Ethernet frame */
+	uint32_t in;        /* number of the port by which it came into the switch it is in */
+	uint8_t kind;       /* enum vb_frame_kind */
+	uint8_t prio;       /* PAUSE: the priority it is about */
+	bool pause_on : 1;  /* PAUSE */
 	bool corrupt : 1;
 	bool has_payload : 1; /* the bytes behind the headers are there */
 	bool to_group : 1;    /* multicast */
@@ -79,7 +75,7 @@ void vb_frame_pool_destroy(struct vb_frame_pool *pool);
 static inline void vb_frame_pool_give(struct vb_frame_pool *pool, struct vb_frame *p)
 {
 	VB_ASSERT_ALL(pool->used > 0);
-	p->behind.next = pool->free;
+	p->next = pool->free;
 	pool->free = p;
 	pool->used--;
 }
@@ -130,10 +126,10 @@ struct vb_frame_fifo {
 
 static inline void vb_frame_fifo_push(struct vb_frame_fifo *f, struct vb_frame *p)
 {
-	struct vb_frame **end = f->head ? &f->tail->behind.next : &f->head;
+	struct vb_frame **end = f->head ? &f->tail->next : &f->head;
 
 	*end = p;
-	p->behind.next = NULL;
+	p->next = NULL;
 	f->tail = p;
 }
 
@@ -142,7 +138,7 @@ static inline struct vb_frame *vb_frame_fifo_pop(struct vb_frame_fifo *f)
 	struct vb_frame *p = f->head;
 
 	VB_ASSERT_ALL(p);
-	f->head = p->behind.next;
+	f->head = p->next;
 	__builtin_prefetch(f->head); /* it has waited long enough to be cold */
 	return p;
 }

@@ -43,7 +43,7 @@ static struct vb_frame *control_take(struct vb_port *p)
 {
 	struct vb_frame *f = p->control;
 
-	p->control = f->behind.next;
+	p->control = f->next;
 	return f;
 }
 
@@ -123,7 +123,7 @@ void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)
 	p->carry = time % p->rate_bps;
 	p->stats.tx_pkts++;
 	p->stats.tx_bytes += f->frame_len;
-	f->at = p->busy_until;
+	f->flight.at = p->busy_until;
 }
 
 void vb_port_wake(struct vb_port *p)

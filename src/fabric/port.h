@@ -102,14 +102,14 @@ void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now);
 /* The next frame that may go, out of its queue; NULL: there is none. Flow control first, then as
  * the schedule says: strict priority, or deficit round robin. */
 struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now);
-/* A frame of the node begins to go: until p->busy_until, at which f->at is set, the port is busy.
- * It is put on the cable then. */
+/* A frame of the node begins to go: until p->busy_until, at which f->flight.at is set, the port is
+ * busy. It is put on the cable then. */
 void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now);
 
 /* When it is to be asked for the next frame, or one arrives at the other end. */
 static inline vb_time vb_port_poll_timeout(const struct vb_port *p)
 {
-	return vb_time_min(p->cable.flight.at, p->pull_at);
+	return vb_time_min(vb_cable_poll_timeout(&p->cable), p->pull_at);
 }
 
 /* After the node was asked for a frame, and that one if any has been serialised: when to ask it for

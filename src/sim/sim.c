@@ -118,7 +118,7 @@ static void port_run(struct vb_sim *s, struct vb_port *p)
 	struct vb_frame *f;
 
 	while ((f = vb_cable_poll_transmit(&p->cable, s->now)) != NULL) {
-		VB_ASSERT_ALL(f->at <= s->now && far->owner);
+		VB_ASSERT_ALL(f->flight.at <= s->now && far->owner);
 		far->owner->ops->handle_packet(far->owner, far->number, f, s->now);
 		ports_serve(s);
 	}
@@ -222,22 +222,24 @@ ALWAYS_INLINE void look_at_port(const struct vb_sim *s, const struct vb_port *p)
 /* What arrives and what waits there. */
 ALWAYS_INLINE void look_at_packets(const struct vb_port *p)
 {
-	__builtin_prefetch(p->cable.flight.next);
+	const struct vb_frame *f = vb_cable_next(&p->cable);
+
+	__builtin_prefetch(f);
 	__builtin_prefetch(p->lane[0].fifo.head);
 	if (p->to_host)
-		__builtin_prefetch((const char *)p->cable.flight.next + 64);
+		__builtin_prefetch((const char *)f + 64);
 }
 
 /* Where what arrives goes: to another port, or into an adapter, which says where it will look, as
  * one that sends does. */
 static void look_at_way(const struct vb_sim *s, const struct vb_port *p)
 {
-	const struct vb_frame *f = p->cable.flight.next;
+	const struct vb_frame *f = vb_cable_next(&p->cable);
 	const struct vb_port *in;
 
-	if (p->at_host && p->pull_at <= p->cable.flight.at)
+	if (p->at_host && p->pull_at <= vb_cable_poll_timeout(&p->cable))
 		p->owner->ops->expect(p->owner, p->number, NULL);
-	if (!f || p->cable.flight.at > p->pull_at)
+	if (!f || vb_cable_poll_timeout(&p->cable) > p->pull_at)
 		return;
 	in = &s->port[vb_sim_peer(p->id)];
 	in->owner->ops->expect(in->owner, in->number, f);

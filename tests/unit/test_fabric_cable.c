@@ -21,7 +21,7 @@ static struct vb_frame *frame_leaving(uint32_t len, vb_time done)
 {
 	struct vb_frame *f = fabric_frame(&pool, 0, 1, 0, len);
 
-	f->at = done;
+	f->flight.at = done;
 	return f;
 }
 

@@ -84,7 +84,7 @@ static void serialise__keeps_the_fraction(void **state)
 	f = fabric_frame(&w.pool, 0, 1, 0, 100);
 	for (uint32_t i = 0; i < 300; i++) {
 		vb_port_serialise(&w.port, f, now);
-		assert_int_equal(f->at, w.port.busy_until);
+		assert_int_equal(f->flight.at, w.port.busy_until);
 		now = w.port.busy_until;
 	}
 	assert_int_equal(now, (uint64_t)(f->frame_len + VB_FRAME_GAP) * 8 * 300 / 3);

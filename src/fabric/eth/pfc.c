@@ -9,9 +9,9 @@ static void control_add(struct vb_port *p, struct vb_frame *f)
 	struct vb_frame **end = &p->control;
 
 	while (*end) /* hardly ever one, two of each priority at most */
-		end = &(*end)->behind.next;
+		end = &(*end)->next;
 	*end = f;
-	f->behind.next = NULL;
+	f->next = NULL;
 }
 
 void vb_pfc_send(struct vb_port *p, struct vb_frame_pool *pool, uint8_t prio, bool on)

@@ -10,14 +10,8 @@
 
 void vb_held_init(struct vb_held_queue *q)
 {
-	vb_list_init(&q->list);
+	vb_timed_init(&q->timed);
 	q->cnt = 0;
-}
-
-static struct vb_held *first_held(const struct vb_held_queue *q)
-{
-	return vb_list_is_empty(&q->list) ? NULL
-					  : vb_container_of(q->list.next, struct vb_held, link);
 }
 
 void vb_held_free(struct vb_list *list)
@@ -35,18 +29,15 @@ void vb_held_free(struct vb_list *list)
 
 void vb_held_clear(struct vb_held_queue *q)
 {
-	vb_held_free(&q->list);
-	q->cnt = 0;
+	struct vb_held *h;
+
+	while ((h = vb_held_take(q, VB_NEVER)) != NULL)
+		free(h);
 }
 
 static void insert_held(struct vb_held_queue *q, struct vb_held *h)
 {
-	struct vb_list *before = q->list.prev;
-
-	/* Nearly always the last. */
-	while (before != &q->list && vb_container_of(before, struct vb_held, link)->at > h->at)
-		before = before->prev;
-	vb_list_append(before->next, &h->link);
+	vb_timed_put(&q->timed, &h->timed);
 	q->cnt++;
 }
 
@@ -62,7 +53,7 @@ static struct vb_held *add_held(struct vb_held_queue *q, size_t bytes, const str
 		return NULL;
 	memset(h, 0, sizeof *h);
 	h->path = *path;
-	h->at = at;
+	h->timed.at = at;
 	return h;
 }
 
@@ -103,26 +94,17 @@ bool vb_held_rx(struct vb_held_queue *q, const struct vb_rx *rx, const struct vb
 
 struct vb_held *vb_held_take(struct vb_held_queue *q, vb_time now)
 {
-	struct vb_held *h = first_held(q);
+	struct vb_timed *t = vb_timed_take(&q->timed, now);
 
-	if (!h || h->at > now)
+	if (!t)
 		return NULL;
-	vb_list_remove(&h->link);
 	q->cnt--;
-	return h;
+	return vb_container_of(t, struct vb_held, timed);
 }
 
 void vb_held_put_back(struct vb_held_queue *q, struct vb_held *h, vb_time at)
 {
-	h->at = at;
-	/* In front of all: it was the first. */
-	vb_list_append(q->list.next, &h->link);
+	h->timed.at = at;
+	vb_timed_put_first(&q->timed, &h->timed);
 	q->cnt++;
-}
-
-vb_time vb_held_due(const struct vb_held_queue *q)
-{
-	struct vb_held *h = first_held(q);
-
-	return h ? h->at : VB_NEVER;
 }

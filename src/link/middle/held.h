@@ -5,11 +5,14 @@
 
 #include "base/list.h"
 #include "base/time.h"
+#include "base/timed.h"
 #include "wire/packet.h"
 
 struct vb_held {
-	struct vb_list link;
-	vb_time at;
+	union {
+		struct vb_timed timed; /* in the queue */
+		struct vb_list link;   /* taken out of it, on a list of the caller's */
+	};
 	struct vb_path path;
 	struct vb_tx_fate fate;
 	struct vb_tx tx; /* sent ones: headers, and one segment that is bytes */
@@ -19,7 +22,7 @@ struct vb_held {
 };
 
 struct vb_held_queue {
-	struct vb_list list; /* of struct vb_held, by at */
+	struct vb_timed_queue timed; /* of struct vb_held */
 	uint32_t cnt;
 };
 
@@ -41,6 +44,9 @@ struct vb_held *vb_held_take(struct vb_held_queue *q, vb_time now);
 void vb_held_put_back(struct vb_held_queue *q, struct vb_held *h, vb_time at);
 
 /* When the first one goes on, or VB_NEVER. */
-vb_time vb_held_due(const struct vb_held_queue *q);
+static inline vb_time vb_held_due(const struct vb_held_queue *q)
+{
+	return vb_timed_due(&q->timed);
+}
 
 #endif
