@@ -2,17 +2,18 @@
 /*
  * How quickly somebody who waits is there. Two processes, one RC connection or TCP, 8 bytes.
  *
- *   verbena run -- waiting DEVICE event ORDER [ROUNDS]
+ *   verbena run -- waiting DEVICE event ORDER [ROUNDS [CQS]]
  *   verbena run -- waiting DEVICE OPERATION TARGET [ROUNDS]
  *   waiting - tcp [ROUNDS]
  *
- * The first sends to and fro, and both ends wait for events; the third does the same over TCP with
- * epoll. ORDER: arm-post (arm, post, wait, poll), post-arm (post, arm, poll, wait, poll), epoll (as
- * arm-post, but waits in epoll_wait() for the channel) or poll (no events at all). OPERATION: read,
- * write or atomic, into a process that does what TARGET says: a number (polls, and computes for so
- * many us between two polls), compute, sleep (in ibv_get_cq_event()), or gone (it never calls again
- * and sleeps by itself). Prints the median and the 99th percentile of round trips, system calls not
- * counted, and of a target that polls or computes how much slower its loop was meanwhile.
+ * The first sends to and fro, by CQS connections in turn (1), each with a CQ of one channel, and
+ * both ends wait for events; the third does the same over TCP with epoll. ORDER: arm-post (arm,
+ * post, wait, poll), post-arm (post, arm, poll, wait, poll), epoll (as arm-post, but waits in
+ * epoll_wait() for the channel) or poll (no events at all). OPERATION: read, write or atomic, into
+ * a process that does what TARGET says: a number (polls, and computes for so many us between two
+ * polls), compute, sleep (in ibv_get_cq_event()), or gone (it never calls again and sleeps by
+ * itself). Prints the median and the 99th percentile of round trips, system calls not counted, and
+ * of a target that polls or computes how much slower its loop was meanwhile.
  */
 #include "bench.h"
 
@@ -25,13 +26,16 @@
 #define DEPTH 16
 #define LOOP_NS 300000000u
 
+#define CQS_MAX 8
+
 struct side {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	struct ibv_qp *qp;
+	struct ibv_cq *cqs[CQS_MAX], *cq; /* the one whose turn it is */
+	struct ibv_qp *qps[CQS_MAX], *qp;
+	uint64_t cnt;
 	int epoll_fd;
 };
 
@@ -70,19 +74,28 @@ static void open_side(struct side *s, const char *name)
 	s->pd = ibv_alloc_pd(s->context);
 	s->channel = ibv_create_comp_channel(s->context);
 	bench_check(s->pd && s->channel, "ibv_create_comp_channel");
-	s->cq = ibv_create_cq(s->context, 4 * DEPTH, NULL, s->channel, 0);
 	s->mr = ibv_reg_mr(s->pd, memory, sizeof memory,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	bench_check(s->cq && s->mr, "ibv_reg_mr");
+	bench_check(s->mr != NULL, "ibv_reg_mr");
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	bench_check(epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->channel->fd,
 			      &(struct epoll_event){.events = EPOLLIN}) == 0,
 		    "epoll_ctl");
 }
 
-static void connect_side(struct side *s, int sock, struct info *other)
+/* What is posted, armed and polled from now on. */
+static void take_pair(struct side *s, uint64_t i)
 {
+	s->cq = s->cqs[i % s->cnt];
+	s->qp = s->qps[i % s->cnt];
+}
+
+static void connect_pair(struct side *s, uint64_t i, int sock, struct info *other)
+{
+	s->cqs[i] = s->cq = ibv_create_cq(s->context, 4 * DEPTH, NULL, s->channel, 0);
+	bench_check(s->cq != NULL, "ibv_create_cq");
+
 	struct ibv_qp_init_attr init = {.send_cq = s->cq,
 					.recv_cq = s->cq,
 					.qp_type = IBV_QPT_RC,
@@ -102,7 +115,7 @@ static void connect_side(struct side *s, int sock, struct info *other)
 				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64}};
 	struct info mine = {.rkey = s->mr->rkey, .addr = (uintptr_t)memory};
 
-	s->qp = ibv_create_qp(s->pd, &init);
+	s->qps[i] = s->qp = ibv_create_qp(s->pd, &init);
 	bench_check(s->qp != NULL, "ibv_create_qp");
 	mine.qpn = s->qp->qp_num;
 	bench_check(write(sock, &mine, sizeof mine) == sizeof mine, "write");
@@ -136,7 +149,8 @@ static void post_recv(struct side *s)
 	bench_check(ibv_post_recv(s->qp, &wr, &bad) == 0, "ibv_post_recv");
 }
 
-static void post_send(struct side *s, enum ibv_wr_opcode opcode, const struct info *to)
+static void post_send(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode opcode,
+		      const struct info *to)
 {
 	struct ibv_sge sge = {(uintptr_t)&memory[4], BYTES, s->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
@@ -153,7 +167,7 @@ static void post_send(struct side *s, enum ibv_wr_opcode opcode, const struct in
 		wr.wr.rdma.remote_addr = to->addr;
 		wr.wr.rdma.rkey = to->rkey;
 	}
-	bench_check(ibv_post_send(s->qp, &wr, &bad) == 0, "ibv_post_send");
+	bench_check(ibv_post_send(qp, &wr, &bad) == 0, "ibv_post_send");
 }
 
 /* Takes a completion, if there is one. */
@@ -191,15 +205,15 @@ static void wait_event(struct side *s, bool by_epoll)
 enum order { ARM_POST, POST_ARM, EPOLL, POLL, ORDERS };
 static const char *const order_names[ORDERS] = {"arm-post", "post-arm", "epoll", "poll"};
 
-/* Sends, unless it is the first turn of who answers, and receives one. */
-static void take_turn(struct side *s, enum order order, bool sends)
+/* Sends on @qp (NULL: the first turn of who answers), and receives one. */
+static void take_turn(struct side *s, enum order order, struct ibv_qp *qp)
 {
 	bool got = false;
 
 	if (order == ARM_POST || order == EPOLL)
 		arm(s);
-	if (sends)
-		post_send(s, IBV_WR_SEND, NULL);
+	if (qp)
+		post_send(s, qp, IBV_WR_SEND, NULL);
 	else if (order != POLL)
 		got = poll_one(s); /* it may have come before the arming */
 	if (order == POST_ARM) {
@@ -221,20 +235,25 @@ static void take_turn(struct side *s, enum order order, bool sends)
 static void run_events(struct side *s, int sock, enum order order, bool starts, uint64_t rounds)
 {
 	uint64_t *t = calloc(rounds, sizeof *t);
+	struct ibv_qp *answer = NULL;
 	char ready = 1;
 
 	bench_check(t != NULL, "calloc");
-	for (int i = 0; i < 4; i++)
+	for (uint64_t i = 0; i < 4 * s->cnt; i++) {
+		take_pair(s, i);
 		post_recv(s);
+	}
 	bench_check(write(sock, &ready, 1) == 1 && read(sock, &ready, 1) == 1, "peer");
 	for (uint64_t i = 0; i < rounds; i++) {
 		uint64_t start = bench_now();
 
-		take_turn(s, order, starts || i);
+		take_pair(s, i);
+		take_turn(s, order, starts ? s->qp : answer);
+		answer = s->qp;
 		t[i] = bench_now() - start;
 	}
 	if (!starts)
-		post_send(s, IBV_WR_SEND, NULL);
+		post_send(s, answer, IBV_WR_SEND, NULL);
 	if (starts) {
 		printf("event %s ", order_names[order]);
 		print_times(t, rounds);
@@ -322,7 +341,7 @@ static void run_one_sided(struct side *s, int sock, const struct info *to,
 	for (begun = bench_now(); i < rounds || (loops && bench_now() - begun < LOOP_NS); i++) {
 		uint64_t start = bench_now();
 
-		post_send(s, opcode, to);
+		post_send(s, s->qp, opcode, to);
 		while (!poll_one(s))
 			;
 		t[i % rounds] = bench_now() - start;
@@ -389,7 +408,8 @@ static void run_tcp(uint64_t rounds)
 
 static int show_usage(void)
 {
-	fprintf(stderr, "usage: waiting DEVICE event|read|write|atomic ORDER|TARGET [ROUNDS]\n"
+	fprintf(stderr, "usage: waiting DEVICE event ORDER [ROUNDS [CQS]]\n"
+			"       waiting DEVICE read|write|atomic TARGET [ROUNDS]\n"
 			"       waiting - tcp [ROUNDS]\n");
 	return 2;
 }
@@ -406,7 +426,7 @@ int main(int argc, char **argv)
 	uint64_t rounds = bench_number(argc, argv, 4, 5000);
 	unsigned op = 0, order = 0;
 	int sock[2];
-	struct side s = {0};
+	struct side s = {.cnt = bench_number(argc, argv, 5, 1)};
 	struct info other;
 
 	if (argc >= 3 && strcmp(argv[2], "tcp") == 0) {
@@ -419,7 +439,7 @@ int main(int argc, char **argv)
 		op++;
 	while (op == 0 && order < ORDERS && strcmp(argv[3], order_names[order]) != 0)
 		order++;
-	if (op == 4 || order == ORDERS || rounds == 0)
+	if (op == 4 || order == ORDERS || rounds == 0 || s.cnt - 1 >= CQS_MAX)
 		return show_usage();
 	bench_check(socketpair(AF_UNIX, SOCK_STREAM, 0, sock) == 0, "socketpair");
 
@@ -429,7 +449,8 @@ int main(int argc, char **argv)
 	if (pid == 0)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	open_side(&s, argv[1]);
-	connect_side(&s, sock[!pid], &other);
+	for (uint64_t i = 0; i < s.cnt; i++)
+		connect_pair(&s, i, sock[!pid], &other);
 	if (op == 0)
 		run_events(&s, sock[!pid], (enum order)order, pid != 0, rounds);
 	else if (pid)

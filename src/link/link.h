@@ -81,6 +81,9 @@ struct vb_link_config {
 	 * calls a packet lies there for longer than between two looks. 0: once, and the caller may
 	 * not come again before the descriptor is readable. NULL: 0. */
 	const uint32_t *looks;
+	/* Not 0: the caller waits for the descriptor next, and has to know that nothing is left.
+	 * NULL: 0. */
+	const uint32_t *drains;
 	/* Told what sending to @to met, an errno other than "full for now"; may be NULL. ICMP
 	 * messages about a port that nobody has come as ECONNREFUSED. */
 	void (*refused)(void *ctx, const struct vb_gid *to, int err);
@@ -133,6 +136,7 @@ struct vb_link_ops {
 	int (*fd)(const struct vb_link *l);
 	uint32_t (*fds)(const struct vb_link *l, int *fd);
 	bool (*has_packets)(const struct vb_link *l);
+	bool (*is_emptied)(const struct vb_link *l);
 	void (*park)(struct vb_link *l, bool on);
 	uint32_t (*begin_nap)(struct vb_link *l, vb_time now);
 	void (*nap)(struct vb_link *l, uint32_t word, vb_dur d);
@@ -197,6 +201,13 @@ static inline bool vb_link_has_packets(const struct vb_link *l)
 {
 	VB_LINK_FIND(l, has_packets);
 	return l && l->ops->has_packets(l);
+}
+
+/* True: the last recv took all that there was. Else another one may be needed to know. */
+static inline bool vb_link_is_emptied(const struct vb_link *l)
+{
+	VB_LINK_FIND(l, is_emptied);
+	return l && l->ops->is_emptied(l);
 }
 
 /*

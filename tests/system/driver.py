@@ -62,6 +62,7 @@ import case_sweep  # noqa: E402,F401
 import case_top  # noqa: E402,F401
 import case_trace  # noqa: E402,F401
 import case_verbs  # noqa: E402,F401
+import case_waiting  # noqa: E402,F401
 import pair  # noqa: E402
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -159,7 +159,7 @@ static void null__opens_posts_polls_sleeps_and_closes(void **state)
 	seen = atomic_load(&events);
 	vb_engine_unlock(p.e);
 	peer_post(&p, VB_WR_RDMA_WRITE, 0, 8, 0, VB_SEND_SIGNALED);
-	assert_int_equal(vb_engine_sleep(p.e, &events, seen), 0);
+	assert_int_equal(vb_engine_sleep(p.e, &events, seen, VB_NEVER), 0);
 	assert_int_equal(peer_poll(&p).status, VB_WC_RETRY_EXC_ERR);
 	p.sock = -1;
 	peer_close(&p);

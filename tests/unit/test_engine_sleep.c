@@ -97,7 +97,7 @@ static bool thread_hears(int timeout_ms)
 
 static void *sleep_once(void *rc)
 {
-	*(int *)rc = vb_engine_sleep(&engine, &events, atomic_load(&events));
+	*(int *)rc = vb_engine_sleep(&engine, &events, atomic_load(&events), VB_NEVER);
 	return NULL;
 }
 
@@ -204,12 +204,12 @@ static void sleep__one_thread_at_a_time(void **state)
 	pthread_t t = start_sleeper(&rc);
 
 	(void)state;
-	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events)), EBUSY);
+	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events), VB_NEVER), EBUSY);
 	assert_true(engine.wait.handover);
 	send_packet();
 	pthread_join(t, NULL);
 	assert_int_equal(rc, 0);
-	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events) - 1), 0);
+	assert_int_equal(vb_engine_sleep(&engine, &events, atomic_load(&events) - 1, VB_NEVER), 0);
 }
 
 /* Where packets come without end, the program has its event all the same, and what is left is the

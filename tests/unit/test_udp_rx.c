@@ -179,7 +179,49 @@ static void recv__looks_as_often_as_told(void **state)
 	assert_int_equal(f->udp->rx.in_vain, 0);
 }
 
-/* Every single flipped bit of packet and ICRC, but for the masked byte, is found. */
+static void send_small(struct fixture *f, uint32_t cnt)
+{
+	for (uint32_t k = 0; k < cnt; k++) {
+		clear(f);
+		add(f, &f->path4, 64, 1);
+		assert_int_equal(send_all(f), 1);
+	}
+}
+
+/* Who waits for the descriptor next knows by one call that the last packet was the last: it need
+ * not look at an empty socket. What senders have counted and lost is given up then. */
+static void recv__of_a_drain_says_when_all_is_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_flow flow[256] = {0};
+	struct vb_flow_own own[256] = {0};
+	struct vb_rx rx[1];
+
+	f->udp->cfg.flow = flow;
+	f->udp->cfg.own = own;
+	f->udp->cfg.slot = 2;
+	for (uint32_t cnt = 1; cnt <= 4; cnt++) {
+		send_small(f, cnt);
+		f->drains = 1;
+		flow[2].sent = flow[2].taken + 5000;
+		for (uint32_t n = 1; n <= cnt; n++) {
+			assert_int_equal(recv_some(f, rx, 1), 1);
+			/* There was room for two, and then for four. */
+			assert_int_equal(vb_link_is_emptied(f->link), n == cnt && cnt != 2);
+		}
+		assert_int_equal(recv_some(f, rx, 1), 0);
+		assert_true(vb_link_is_emptied(f->link));
+		assert_int_equal(flow[2].taken, flow[2].sent);
+		f->drains = 0;
+	}
+	/* One that polls has one buffer, and so does not know. */
+	send_small(f, 1);
+	assert_int_equal(recv_some(f, rx, 1), 1);
+	assert_false(vb_link_is_emptied(f->link));
+	assert_int_equal(recv_some(f, rx, 1), 0);
+	f->udp->cfg.flow = NULL;
+}
+
 /* Senders of this host count what they send. What they counted and nobody will read is given up
  * when the socket is empty: at once where nobody may look again soon, else not while they are fast.
  */
@@ -521,6 +563,7 @@ int main(void)
 	    T(recv__identification_expected),
 	    T(recv__brings_what_is_wanted),
 	    T(recv__looks_as_often_as_told),
+	    T(recv__of_a_drain_says_when_all_is_taken),
 	    T(recv__empty_socket_sets_counts_right),
 	    T(recv__origin_is_read_anew),
 	    T(icrc_start__as_computed_whole),

@@ -27,7 +27,7 @@ struct fixture {
 	struct vb_tx_batch batch;
 	uint8_t payload[VB_TX_BATCH_PKTS * PAYLOAD_MAX];
 	uint8_t port; /* what port_of answers */
-	uint32_t tap_on, tap_cnt, bring, looks;
+	uint32_t tap_on, tap_cnt, bring, looks, drains;
 	struct vb_link_tap tap[16]; /* what the tap saw, and the bytes */
 	uint32_t tap_len[16];
 	uint8_t tap_bytes[16][PAYLOAD_MAX + VB_HDR_MAX];
@@ -85,6 +85,7 @@ static inline void open_link(struct fixture *f, int rx_fd)
 				     .tap_on = &f->tap_on,
 				     .bring = &f->bring,
 				     .looks = &f->looks,
+				     .drains = &f->drains,
 				     .ctx = f};
 
 	f->bring = VB_LINK_BRING_ALL;

@@ -32,6 +32,7 @@ struct vb_shm {
 	uint32_t turn;  /* see vb_wakeup_park() */
 	uint32_t rings; /* rings that were taken in */
 	bool parks;
+	bool looked_below; /* the last recv looked at the link below, too */
 	bool tap_later;
 	vb_time packet_at;     /* when one last came by shared memory */
 	vb_time look_at;       /* when the link below was last looked at, */
@@ -72,6 +73,7 @@ static inline uint64_t vb_shm_token_of(const struct vb_shm *s, uint32_t slot)
 uint32_t vb_shm_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);
 uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
 bool vb_shm_has_packets(const struct vb_link *l);
+bool vb_shm_is_emptied(const struct vb_link *l);
 void vb_shm_park(struct vb_link *l, bool on);
 uint32_t vb_shm_begin_nap(struct vb_link *l, vb_time now);
 void vb_shm_nap(struct vb_link *l, uint32_t word, vb_dur d);

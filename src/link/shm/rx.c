@@ -68,7 +68,14 @@ static void take_in(struct vb_shm *s, const struct vb_wakeup_msg *k, int fd)
 	    (struct vb_shm_source){.token = k->token, .slot = (uint8_t)k->slot, .ring.mem = mem};
 }
 
-static void take_wakeups(struct vb_shm *s)
+/* A ring that was handed in comes by a message that has not been taken. */
+static bool has_handed_in(const struct vb_shm *s)
+{
+	return __atomic_load_n(&s->cfg.wakeup[s->cfg.slot].rings, __ATOMIC_ACQUIRE) != s->rings;
+}
+
+/* Messages to wake come one at a time; of several each ends a wait. */
+static void take_wakeups(struct vb_shm *s, bool all)
 {
 	struct vb_wakeup_msg k;
 	uint32_t n = 0;
@@ -79,6 +86,8 @@ static void take_wakeups(struct vb_shm *s)
 			take_in(s, &k, fd);
 		if (fd >= 0)
 			close(fd);
+		if (!all && !has_handed_in(s))
+			break;
 	}
 	if (n == WAKEUPS_MAX)
 		s->rings--; /* the rest with the next recv */
@@ -186,7 +195,7 @@ uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 	s->rx_cnt = 0;
 	if (rings != s->rings) {
 		s->rings = rings;
-		take_wakeups(s);
+		take_wakeups(s, true);
 	}
 	n = recv_rings(s, rx, most < VB_SHM_RX_PKTS ? most : VB_SHM_RX_PKTS);
 	if (n)
@@ -194,7 +203,8 @@ uint32_t vb_shm_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 	if (vb_shm_is_tapped(s) && !s->tap_later)
 		for (uint32_t i = 0; i < n; i++)
 			vb_tap_received(s->cfg.tap, s->cfg.ctx, &rx[i], 0);
-	if (n < cnt && is_look_due(s, now))
+	s->looked_below = n < cnt && is_look_due(s, now);
+	if (s->looked_below)
 		n += recv_lower(s, rx + n, cnt - n, now);
 	return n;
 }
@@ -203,12 +213,20 @@ bool vb_shm_has_packets(const struct vb_link *l)
 {
 	const struct vb_shm *s = vb_shm_of_const(l);
 
-	if (__atomic_load_n(&s->cfg.wakeup[s->cfg.slot].rings, __ATOMIC_ACQUIRE) != s->rings)
+	if (has_handed_in(s))
 		return true;
 	for (uint32_t i = 0; i < s->source_cnt; i++)
 		if (vb_ring_has_packets(&s->source[i].ring))
 			return true;
 	return vb_link_has_packets(l->lower);
+}
+
+/* The link below is not looked at each time. */
+bool vb_shm_is_emptied(const struct vb_link *l)
+{
+	const struct vb_shm *s = vb_shm_of_const(l);
+
+	return s->looked_below && vb_link_is_emptied(l->lower) && !vb_shm_has_packets(l);
 }
 
 void vb_shm_park(struct vb_link *l, bool on)
@@ -226,7 +244,7 @@ void vb_shm_park(struct vb_link *l, bool on)
 		return;
 	/* The descriptor may have shown either: see what it was. */
 	s->parks = false;
-	take_wakeups(s);
+	take_wakeups(s, false);
 	s->look_at = 0;
 }
 

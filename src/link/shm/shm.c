@@ -63,6 +63,7 @@ static const struct vb_link_ops shm_ops = {
     .fd = shm_fd,
     .fds = shm_fds,
     .has_packets = vb_shm_has_packets,
+    .is_emptied = vb_shm_is_emptied,
     .park = vb_shm_park,
     .begin_nap = vb_shm_begin_nap,
     .nap = vb_shm_nap,

@@ -97,12 +97,12 @@ static void take_fds(const struct cmsghdr *c, int *mem_fd)
 	}
 }
 
-/* What came along: a descriptor, and whether the sender is of this user. The kernel has put every
- * descriptor into this process that found room in the buffer, which is more than one: padding makes
- * it so. Those nobody asked for are closed. */
-static bool read_control(struct msghdr *m, int *mem_fd)
+/* What came along: a descriptor, and the sender's user, who is nobody's if that is missing. The
+ * kernel has put every descriptor into this process that found room in the buffer, which is more
+ * than one: padding makes it so. Those nobody asked for are closed. */
+static uid_t read_control(struct msghdr *m, int *mem_fd)
 {
-	bool is_ours = false;
+	uid_t user = (uid_t)-1;
 
 	*mem_fd = -1;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -115,15 +115,14 @@ static bool read_control(struct msghdr *m, int *mem_fd)
 			struct ucred cred;
 
 			memcpy(&cred, CMSG_DATA(c), sizeof cred);
-			is_ours = cred.uid == geteuid();
+			user = cred.uid;
 		}
 	}
-	return is_ours;
+	return user;
 }
 
-/* The next datagram: its length, whole and from a process of this user; 0: another one, passed
- * over; negative: there is none. */
-static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd)
+/* The next datagram: its length, or 0 if it is not whole; negative: there is none. */
+static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd, uid_t *user)
 {
 	union wakeup_control control;
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
@@ -135,17 +134,21 @@ static long receive_datagram(int fd, void *buf, size_t size, int *mem_fd)
 
 	if (n < 0)
 		return -1;
-	return read_control(&m, mem_fd) && !(m.msg_flags & MSG_TRUNC) ? n : 0;
+	*user = read_control(&m, mem_fd);
+	return m.msg_flags & MSG_TRUNC ? 0 : n;
 }
 
 bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
-		long n = receive_datagram(fd, k, sizeof *k, mem_fd);
+		uid_t user;
+		long n = receive_datagram(fd, k, sizeof *k, mem_fd, &user);
 
 		if (n < 0)
 			return false;
-		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < 256)
+		/* Anybody may wake: whoever sends has done so already. */
+		if (n == (long)sizeof *k && k->magic == WAKEUP_MAGIC && k->slot < 256 &&
+		    (k->kind == VB_WAKEUP_WAKE || user == geteuid()))
 			return true;
 		if (*mem_fd >= 0)
 			close(*mem_fd);
@@ -157,13 +160,14 @@ size_t vb_wakeup_receive(int fd, void *buf, size_t size)
 {
 	for (int i = 0; i < PASSED_OVER_MAX; i++) {
 		int mem_fd;
-		long n = receive_datagram(fd, buf, size, &mem_fd);
+		uid_t user;
+		long n = receive_datagram(fd, buf, size, &mem_fd, &user);
 
 		if (n < 0)
 			return 0;
 		if (mem_fd >= 0)
 			close(mem_fd);
-		if (n > 0)
+		if (n > 0 && user == geteuid())
 			return (size_t)n;
 	}
 	return 0;

@@ -61,7 +61,7 @@ int vb_wakeup_notify(int fd, uint64_t token, enum vb_wakeup_kind kind, uint8_t s
 		     uint64_t own_token, int mem_fd);
 
 /*
- * The next wakeup at the endpoint @fd, from a process of the same user; others are passed over.
+ * The next wakeup at the endpoint @fd; rings of processes of another user are passed over.
  * *mem_fd is a descriptor that came along, the caller's to close, or -1. False: there is no other.
  */
 bool vb_wakeup_take(int fd, struct vb_wakeup_msg *k, int *mem_fd);

@@ -175,6 +175,8 @@ struct vb_udp_rx {
 	struct mmsghdr msg[VB_UDP_RX_BUFS];
 	uint32_t brings;  /* of enum vb_link_bring, what the socket is told to */
 	uint32_t ask;     /* buffers to fill with the next call; grows while they come back full */
+	bool is_emptied;  /* the last call left nothing */
+	bool is_long;     /* the last datagrams were */
 	uint32_t used;    /* entries of msg that the kernel has written */
 	uint32_t in_vain; /* calls in a row that brought nothing */
 	uint32_t cnt, next; /* buffers filled, and the first of them that has packets left */
@@ -337,6 +339,7 @@ void vb_udp_doubt(struct vb_udp_doubt *d, vb_time now);
 /* tx.c, rx.c: the rows of struct vb_link_ops */
 uint32_t vb_udp_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, vb_time now);
 uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now);
+bool vb_udp_is_emptied(const struct vb_link *l);
 int vb_udp_rx_open(struct vb_udp_rx *rx);
 void vb_udp_tap_received(struct vb_link *l, uint32_t i, const struct vb_rx *rx, uint16_t mark);
 

@@ -75,7 +75,9 @@ static void adapt_count(struct vb_udp_rx *rx)
 
 	for (uint32_t i = 0; i < rx->cnt; i++)
 		bytes += rx->msg[i].msg_len;
-	if (rx->cnt == 0 || bytes > LONG_BYTES)
+	if (rx->cnt)
+		rx->is_long = bytes > LONG_BYTES;
+	if (rx->cnt == 0 || rx->is_long)
 		rx->ask = 1;
 	else if (rx->cnt == rx->ask && rx->ask < VB_UDP_RX_BUFS)
 		rx->ask *= 2;
@@ -108,6 +110,9 @@ static bool fill_buffers(struct vb_udp *u)
 	long n;
 
 	follow_bring(u);
+	/* That one was all is known when there was room for two. */
+	if (*u->cfg.drains && rx->ask == 1 && !rx->is_long)
+		rx->ask = 2;
 	/* What the kernel has written the last time. */
 	for (uint32_t k = 0; k < rx->used; k++) {
 		rx->msg[k].msg_hdr.msg_namelen = sizeof rx->buf[k].name;
@@ -115,6 +120,7 @@ static bool fill_buffers(struct vb_udp *u)
 	}
 	do {
 		n = receive_datagrams(u->cfg.rx_fd, rx->msg, rx->ask);
+		rx->is_emptied = n < (long)rx->ask;
 		rx->in_vain = n <= 0 ? rx->in_vain + 1 : 0;
 		if (n <= 0)
 			rx->empty_at = rx->now;
@@ -331,6 +337,13 @@ static uint32_t take_filled(struct vb_udp *u, struct vb_rx *out, uint32_t cnt)
 	return n;
 }
 
+bool vb_udp_is_emptied(const struct vb_link *l)
+{
+	const struct vb_udp_rx *rx = &((const struct vb_udp *)l)->rx;
+
+	return rx->is_emptied && rx->next == rx->cnt;
+}
+
 uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time now)
 {
 	struct vb_udp *u = vb_udp_of(l);
@@ -343,5 +356,8 @@ uint32_t vb_udp_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_time 
 	 * garbage ends the call without a packet; the descriptor stays readable. */
 	for (uint32_t i = 0; n == 0 && cnt != 0 && i < FRUITLESS_ROUNDS && fill_buffers(u); i++)
 		n = take_filled(u, rx, cnt);
+	/* Nobody may look at the socket again soon. */
+	if (*u->cfg.drains && u->cfg.flow && vb_udp_is_emptied(l))
+		vb_flow_empty(&u->cfg.flow[u->cfg.slot]);
 	return n;
 }

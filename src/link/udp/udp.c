@@ -39,6 +39,7 @@ static const struct vb_link_ops udp_ops = {
     .name = "udp",
     .send = vb_udp_send,
     .recv = vb_udp_recv,
+    .is_emptied = vb_udp_is_emptied,
     .fd = udp_fd,
     .join = vb_udp_join,
     .leave = vb_udp_leave,
@@ -65,6 +66,8 @@ int vb_udp_open(struct vb_link **out, const struct vb_link_config *cfg)
 		u->cfg.bring = &never;
 	if (cfg->looks == NULL)
 		u->cfg.looks = &never;
+	if (cfg->drains == NULL)
+		u->cfg.drains = &never;
 	for (unsigned i = 0; i < VB_LINK_PORTS_MAX; i++)
 		if (u->cfg.counters[i] == NULL)
 			u->cfg.counters[i] = &u->nobody;

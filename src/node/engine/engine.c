@@ -317,6 +317,7 @@ static int open_link(struct vb_engine *e, char *why, size_t why_size)
 	    .tap_on = &e->broker.shm->capture.enabled,
 	    .bring = &e->bring,
 	    .looks = &e->looks,
+	    .drains = &e->drains,
 	    .refused = vb_engine_note_refusal,
 	    .ctx = e,
 	};

@@ -84,10 +84,11 @@ void vb_engine_expect_sleep(struct vb_engine *e);
 
 /*
  * Not under the lock: sleeps until *@seq, which the sink counts up under the lock, is no longer
- * @seen, and makes progress meanwhile. 0; EINTR: a signal handler ran that was installed without
- * SA_RESTART; EBUSY: another thread sleeps so, and makes progress for this one, too.
+ * @seen, or until @until, and makes progress meanwhile. 0; EINTR: a signal handler ran that was
+ * installed without SA_RESTART; EBUSY: another thread sleeps so, and makes progress for this one,
+ * too; ETIMEDOUT.
  */
-int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen);
+int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen, vb_time until);
 
 /*
  * Where events go; called under the lock by whoever makes progress, must not block. CQ_NOTIFY

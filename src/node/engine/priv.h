@@ -76,6 +76,8 @@ struct vb_sleeper {
 	int wake_fd;                 /* an eventfd: its event is there */
 	int signal_fd;               /* ... a signalfd, which shows... */
 	uint64_t shown;              /* ... these signals; bit 0 is signal 1 */
+	uint32_t sleeps;             /* calls of vb_engine_sleep() */
+	bool is_mixed;               /* some handlers end them, others do not */
 	const _Atomic uint32_t *seq; /* its event is there when this is no longer... */
 	uint32_t seen;               /* ... so */
 };
@@ -176,6 +178,7 @@ struct vb_engine {
 	bool makes_grh;      /* there is, or was, a QP whose receives begin with a GRH */
 	uint32_t bring;      /* of IP headers, of enum vb_link_bring */
 	uint32_t looks;      /* at an empty socket in one step */
+	uint32_t drains;     /* not 0: a sleeper takes what there is before it waits */
 	uint32_t generation; /* of the device table in use */
 	struct vb_host_shm devices;
 	bool adopts; /* adapter_generation is valid */

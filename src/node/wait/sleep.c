@@ -15,7 +15,10 @@
  * whoever waits, and set again for the progress thread when the sleeper goes.
  *
  * A handler that was installed with SA_RESTART does not end the sleep, others do. The kernel does
- * not tell which it was, so signals are blocked meanwhile and looked at before their handlers run.
+ * not tell which it was. That matters where a program has both; then, and in a sleep that lasts for
+ * many packets, signals are blocked meanwhile and looked at before their handlers run. Nearly
+ * always a program has handlers of one kind alone, sleeps for a packet or two, and these calls are
+ * spared.
  */
 #include "node/engine/priv.h"
 
@@ -30,6 +33,11 @@
 
 /* Steps in a row before the program has its event, whatever else comes. */
 #define STEPS_MAX 4
+/* Waits of a sleep in which signals are not blocked: one that comes between two of them ends none.
+ */
+#define OPEN_PARKS_MAX 4
+/* Sleeps for each look at what handlers there are. */
+#define SLEEPS_PER_LOOK 1024
 
 /* The C library's own two signals are not the program's. */
 #define BIT(sig) VB_SIGNAL_BIT(sig)
@@ -194,11 +202,13 @@ static bool begin_wait(struct vb_engine *e)
 
 void vb_sleeper_drain(struct vb_engine *e)
 {
-	uint32_t cnt = 1;
+	bool more = true;
 
-	for (int i = 0; i < STEPS_MAX && cnt; i++)
-		cnt = vb_engine_step(e, vb_clock_now());
-	e->rx_more |= cnt != 0;
+	e->drains = 1;
+	for (int i = 0; i < STEPS_MAX && more; i++)
+		more = vb_engine_step(e, vb_clock_now()) && !vb_link_is_emptied(e->link);
+	e->drains = 0;
+	e->rx_more |= more;
 	vb_wait_idled(&e->wait, e->step_end);
 }
 
@@ -248,10 +258,75 @@ void vb_sleeper_give(struct vb_engine *e)
 	vb_progress_thread_notice(e, vb_clock_now());
 }
 
-int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen)
+/* The handlers that end a sleep, and those that do not. */
+static void count_handlers(uint32_t *ends, uint32_t *others)
+{
+	*ends = *others = 0;
+	for (int sig = 1; sig <= 64; sig++) {
+		struct sigaction a;
+
+		if (sigaction(sig, NULL, &a) || a.sa_handler == SIG_DFL || a.sa_handler == SIG_IGN)
+			continue;
+		if (a.sa_flags & SA_RESTART)
+			++*others;
+		else
+			++*ends;
+	}
+}
+
+/* A handler ran while no signal was blocked. EINTR when it may have been one that ends the sleep.
+ */
+static int judge_handler(struct vb_sleeper *p)
+{
+	uint32_t ends, others;
+
+	count_handlers(&ends, &others);
+	p->is_mixed = ends && others;
+	return ends ? EINTR : 0;
+}
+
+/* Whether signals are to be blocked from the first on. Handlers are seldom installed. */
+static bool is_mixed(struct vb_sleeper *p)
+{
+	uint32_t ends, others;
+
+	if (p->sleeps++ % SLEEPS_PER_LOOK == 0) {
+		count_handlers(&ends, &others);
+		p->is_mixed = ends && others;
+	}
+	return p->is_mixed;
+}
+
+static void unblock_signals(struct vb_sleeper *p, uint64_t own)
+{
+	uint64_t none = 0;
+
+	syscall(SYS_signalfd4, p->signal_fd, &none, sizeof none, 0);
+	p->shown = 0;
+	set_mask(own, NULL);
+}
+
+/* Parks once and receives. 0, or as vb_engine_sleep() has it. */
+static int sleep_once(struct vb_engine *e, vb_time until, bool is_blocked, uint64_t own)
 {
 	struct vb_sleeper *p = &e->sleeper;
-	uint64_t own;
+	uint32_t saw = vb_sleeper_park(e, until, NULL);
+	int rc = 0;
+
+	vb_sleeper_drain(e);
+	if (saw & (VB_SLEEP_SIGNAL | VB_SLEEP_HANDLER)) {
+		vb_lock_drop(&e->lock);
+		rc = is_blocked ? run_handlers(p, own) : judge_handler(p);
+		vb_lock_take(&e->lock);
+	}
+	return saw == 0 ? ETIMEDOUT : rc;
+}
+
+int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t seen, vb_time until)
+{
+	struct vb_sleeper *p = &e->sleeper;
+	uint64_t own = 0;
+	bool is_blocked = false;
 	int rc = 0;
 
 	vb_lock_take(&e->lock);
@@ -261,20 +336,16 @@ int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t s
 		vb_lock_drop(&e->lock);
 		return EBUSY;
 	}
-	own = block_signals(p);
-	while (rc == 0 && atomic_load(seq) == seen) {
-		uint32_t saw = vb_sleeper_park(e, VB_NEVER, NULL);
-
-		vb_sleeper_drain(e);
-		if (saw & VB_SLEEP_SIGNAL) {
-			vb_lock_drop(&e->lock);
-			rc = run_handlers(p, own);
-			vb_lock_take(&e->lock);
+	for (int i = 0; rc == 0 && atomic_load(seq) == seen; i++) {
+		if (!is_blocked && (i == OPEN_PARKS_MAX || (i == 0 && is_mixed(p)))) {
+			own = block_signals(p);
+			is_blocked = true;
 		}
+		rc = sleep_once(e, until, is_blocked, own);
 	}
 	vb_sleeper_give(e);
 	vb_lock_drop(&e->lock);
-	if (rc == 0)
-		set_mask(own, NULL);
+	if (is_blocked)
+		unblock_signals(p, own);
 	return rc;
 }

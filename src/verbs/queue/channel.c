@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 
+/* How long a thread sleeps before the mode of its descriptor is asked for again. */
+#define KNOWN_NS VB_MSEC
+
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
@@ -63,8 +66,12 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 /* The next event, in blocking mode when there is one. 0, EINTR, or EAGAIN otherwise. */
 static int await_event(struct vb_engine *e, struct vb_evq *q, struct vb_evq_item *item)
 {
-	int err = vb_evq_may_wait(q);
+	/* Whether the program waits or polls its descriptor seldom changes: after a wait that was
+	 * short it is not asked. */
+	bool is_known = q->is_blocking;
+	int err = is_known ? 0 : vb_evq_may_wait(q);
 
+	q->is_blocking = !err;
 	if (err) {
 		vb_engine_lock(e);
 		vb_engine_flush(e);
@@ -77,8 +84,15 @@ static int await_event(struct vb_engine *e, struct vb_evq *q, struct vb_evq_item
 	int slept = 0;
 
 	while ((err = vb_evq_take(q, item)) == EAGAIN && !slept) {
-		slept = vb_engine_sleep(e, &q->seq, seq);
+		vb_time until = is_known ? vb_clock_now() + KNOWN_NS : VB_NEVER;
+
+		slept = vb_engine_sleep(e, &q->seq, seq, until);
 		seq = atomic_load(&q->seq);
+		if (slept == ETIMEDOUT) {
+			is_known = false;
+			slept = vb_evq_may_wait(q);
+			q->is_blocking = !slept;
+		}
 	}
 	vb_evq_end_wait(q);
 	if (err != EAGAIN)

@@ -20,6 +20,7 @@ int vb_evq_open(struct vb_evq *q)
 	atomic_init(&q->seq, 0);
 	q->waiter_cnt = q->taker_cnt = 0;
 	q->is_shown = false;
+	q->is_blocking = false;
 	return 0;
 }
 

@@ -33,8 +33,9 @@ struct vb_evq {
 	int fd;
 	_Atomic uint32_t seq; /* +1 for each event; the futex */
 	uint32_t waiter_cnt;
-	uint32_t taker_cnt; /* threads that will take the next event... */
-	bool is_shown;      /* ... which the descriptor does not show then */
+	uint32_t taker_cnt;       /* threads that will take the next event... */
+	bool is_shown;            /* ... which the descriptor does not show then */
+	_Atomic bool is_blocking; /* the descriptor's mode when it was asked for last */
 };
 
 /* One event out of a queue. */
