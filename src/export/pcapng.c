@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <string.h>
 
+/* Extensible Record Format. */
+#define ERF_LEN 16
+#define ERF_INFINIBAND 21
+#define ERF_VARYING_LEN 0x04
 #define BLOCK_SECTION 0x0a0d0d0au
 #define BLOCK_INTERFACE 1u
 #define BLOCK_STATISTICS 5u
 #define BLOCK_PACKET 6u
 #define BYTE_ORDER_MAGIC 0x1a2b3c4du
-#define LINKTYPE_RAW 101
 
 #define OPT_END 0
 #define OPT_COMMENT 1
@@ -134,9 +137,9 @@ int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application)
 }
 
 int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *description,
-			uint64_t speed_bps)
+			uint64_t speed_bps, enum vb_pcapng_link link)
 {
-	static const uint16_t link_type[2] = {LINKTYPE_RAW, 0};
+	const uint16_t link_type[2] = {(uint16_t)link, 0};
 	static const uint8_t nanoseconds = 9;
 	struct block k;
 
@@ -153,28 +156,68 @@ int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *descr
 	return write_block(p, &k, 0, NULL, 0);
 }
 
+/* The head of a packet, and the options behind the rest of it; how long they are. */
+static uint32_t packet_begin(struct block *k, uint32_t interface, uint64_t time_ns, bool sent,
+			     const uint8_t *head, uint32_t head_len, uint32_t rest_len,
+			     const char *comment)
+{
+	uint32_t flags = sent ? FLAG_OUTBOUND : FLAG_INBOUND, front;
+
+	begin_block(k, BLOCK_PACKET); /* 4.3 */
+	put_u32(k, interface);
+	put_time(k, time_ns);
+	put_u32(k, head_len + rest_len);
+	put_u32(k, head_len + rest_len);
+	/* IP and UDP headers are multiples of 4: the payload follows without a gap. */
+	put_bytes(k, head, head_len);
+	front = k->len;
+	if (comment)
+		put_comments(k, comment);
+	put_option(k, OPT_EPB_FLAGS, &flags, sizeof flags);
+	put_option(k, OPT_END, NULL, 0);
+	return k->len - front;
+}
+
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
 		     const struct vb_udp_frame *frame, const char *comment)
 {
 	uint8_t head[VB_UDP_FRAME_HEADER_MAX];
-	uint32_t head_len = (uint32_t)vb_udp_frame_emit(frame, head);
-	uint32_t len = head_len + frame->payload_len;
-	uint32_t flags = sent ? FLAG_OUTBOUND : FLAG_INBOUND;
 	struct block k;
+	uint32_t options =
+	    packet_begin(&k, interface, time_ns, sent, head,
+			 (uint32_t)vb_udp_frame_emit(frame, head), frame->payload_len, comment);
 
-	begin_block(&k, BLOCK_PACKET); /* 4.3 */
-	put_u32(&k, interface);
-	put_time(&k, time_ns);
-	put_u32(&k, len);
-	put_u32(&k, len);
-	/* IP and UDP headers are multiples of 4: the payload follows without a gap. */
-	put_bytes(&k, head, head_len);
-	uint32_t front = k.len;
-	if (comment)
-		put_comments(&k, comment);
-	put_option(&k, OPT_EPB_FLAGS, &flags, sizeof flags);
-	put_option(&k, OPT_END, NULL, 0);
-	return write_block(p, &k, k.len - front, frame->payload, frame->payload_len);
+	return write_block(p, &k, options, frame->payload, frame->payload_len);
+}
+
+/* The header of an ERF record, whose time is seconds and their fraction in 32 bits each. */
+static void erf_emit(uint8_t head[ERF_LEN], uint64_t time_ns, uint32_t len)
+{
+	uint64_t fraction = (time_ns % 1000000000 << 32) / 1000000000;
+	uint64_t time = time_ns / 1000000000 << 32 | fraction;
+	uint32_t record = ERF_LEN + len;
+
+	memset(head, 0, ERF_LEN);
+	for (unsigned i = 0; i < 8; i++)
+		head[i] = (uint8_t)(time >> 8 * i);
+	head[8] = ERF_INFINIBAND;
+	head[9] = ERF_VARYING_LEN;
+	head[10] = (uint8_t)(record >> 8);
+	head[11] = (uint8_t)record;
+	head[14] = (uint8_t)(len >> 8);
+	head[15] = (uint8_t)len;
+}
+
+int vb_pcapng_bytes(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
+		    const uint8_t *bytes, uint32_t len, const char *comment)
+{
+	uint8_t head[ERF_LEN];
+	struct block k;
+	uint32_t options;
+
+	erf_emit(head, time_ns, len);
+	options = packet_begin(&k, interface, time_ns, sent, head, ERF_LEN, len, comment);
+	return write_block(p, &k, options, bytes, len);
 }
 
 int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns,

@@ -19,9 +19,13 @@ struct vb_pcapng {
 /* Starts a section. All calls return 0 or a negative errno of the write. */
 int vb_pcapng_begin(struct vb_pcapng *p, FILE *f, const char *application);
 
+/* What packets of an interface begin with: an IP header, or an LRH. The link type of InfiniBand,
+ * 247, is none that Wireshark 4.0 reads; of ERF it reads records of InfiniBand. */
+enum vb_pcapng_link { VB_PCAPNG_IP = 101, VB_PCAPNG_INFINIBAND = 197 };
+
 /* Adds an interface; its number is the count of those before it. @speed_bps 0: unknown. */
 int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *description,
-			uint64_t speed_bps);
+			uint64_t speed_bps, enum vb_pcapng_link link);
 
 /* Adds a packet of interface @interface. @time_ns: since 1970. @comment may be NULL; each of its
  * lines, of which there are VB_PCAPNG_COMMENTS at most, is a comment of its own. */
@@ -29,6 +33,10 @@ int vb_pcapng_interface(struct vb_pcapng *p, const char *name, const char *descr
 #define VB_PCAPNG_COMMENT_MAX 160u /* bytes of a line; what is longer is cut */
 int vb_pcapng_packet(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
 		     const struct vb_udp_frame *frame, const char *comment);
+
+/* The same of a packet that is @len bytes, LRH through VCRC. */
+int vb_pcapng_bytes(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns, bool sent,
+		    const uint8_t *bytes, uint32_t len, const char *comment);
 
 /* Adds the statistics of an interface: packets captured, packets lost before they were. */
 int vb_pcapng_statistics(struct vb_pcapng *p, uint32_t interface, uint64_t time_ns,

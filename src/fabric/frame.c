@@ -74,11 +74,14 @@ void vb_frame_pool_destroy(struct vb_frame_pool *pool)
 	}
 }
 
-uint32_t vb_frame_ethernet_len(const struct vb_path *path, uint32_t len)
+uint32_t vb_frame_len(const struct vb_path *path, uint32_t len)
 {
 	uint32_t ip = vb_gid_is_ipv4(&path->sgid) ? 20 : 40;
 	uint32_t frame = VB_FRAME_OVERHEAD + ip + 8 + len + VB_ICRC_LEN;
 
+	if (vb_path_has_lid(path))
+		return VB_FRAME_IB_OVERHEAD + (vb_path_has_grh(path) ? VB_GRH_LEN : 0) + len +
+		       VB_ICRC_LEN;
 	return frame < VB_FRAME_MIN ? VB_FRAME_MIN : frame;
 }
 
@@ -101,13 +104,13 @@ void vb_frame_fill(struct vb_frame *f, const struct vb_tx *tx, bool with_payload
 	f->kind = VB_FRAME_DATA;
 	f->path = *tx->path;
 	f->path.port = 1; /* the receiver's */
-	f->to = vb_address(&f->path.dgid);
+	f->to = vb_path_has_lid(&f->path) ? f->path.dlid : vb_address(&f->path.dgid);
 	f->to_group = vb_gid_is_multicast(&f->path.dgid);
 	f->hash = vb_flow_hash(vb_address(&f->path.sgid), f->to, f->path.udp_sport);
 	f->prio = f->path.traffic_class >> 5; /* the class selector bits of its DSCP */
 	f->pad = tx->pad;
 	f->len = tx->hdr_len + tx->payload_len + tx->pad;
-	f->frame_len = vb_frame_ethernet_len(tx->path, f->len);
+	f->frame_len = vb_frame_len(tx->path, f->len);
 	f->corrupt = false;
 	f->hdr_len = tx->hdr_len;
 	/* Without a payload the headers are the whole packet. */

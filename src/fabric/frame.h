@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/time.h"
 #include "base/timed.h"
+#include "fabric/ib/item.h"
 #include "wire/packet.h"
 
 #include <stddef.h>
@@ -24,25 +25,33 @@
 /* 10.0.0.1: what vb_flow_hash() counts addresses from. */
 #define VB_FLOW_ADDRESS 0x0a000001u
 
-enum vb_frame_kind { VB_FRAME_DATA, VB_FRAME_PAUSE };
+/* InfiniBand: LRH and VCRC are part of a frame; a symbol begins and one ends it. */
+#define VB_FRAME_IB_OVERHEAD 10u
+#define VB_FRAME_IB_GAP 2u
+
+enum vb_frame_kind { VB_FRAME_DATA, VB_FRAME_PAUSE, VB_FRAME_FLOW };
 
 struct vb_frame {
 	union {
 		struct vb_timed flight; /* on a cable: by arrival at its end */
 		struct vb_frame *next;  /* in a FIFO or the pool; NULL: there is none */
+		struct vb_ib_item item; /* in a port of InfiniBand */
 	};
-	uint32_t to;        /* vb_address() of where it goes */
+	uint32_t to;        /* vb_address() of where it goes; InfiniBand: the DLID */
 	uint32_t hash;      /* vb_flow_hash(), for ECMP */
 	uint32_t len;       /* BTH through pad */
-	uint32_t frame_len; /* bytes of the Ethernet frame */
+	uint32_t frame_len; /* bytes of the frame */
 	uint32_t in;        /* number of the port by which it came into the switch it is in */
 	uint8_t kind;       /* enum vb_frame_kind */
-	uint8_t prio;       /* PAUSE: the priority it is about */
+	uint8_t prio;       /* PAUSE: the priority it is about; InfiniBand: the lane */
 	bool pause_on : 1;  /* PAUSE */
 	bool corrupt : 1;
 	bool has_payload : 1; /* the bytes behind the headers are there */
 	bool to_group : 1;    /* multicast */
-	bool in_headroom;
+	union {
+		bool in_headroom;
+		uint8_t in_vl; /* InfiniBand: the lane by which it came into the switch it is in */
+	};
 	uint8_t hdr_len, pad;
 	uint16_t mark; /* what a fault of this cable does to it: enum vb_fault_mark */
 	uint32_t icrc; /* with corrupt and bytes: as it was when the packet was sent */
@@ -62,6 +71,7 @@ struct vb_frame_pool {
 	struct vb_frame_slab *slabs;
 	size_t stride;
 	uint32_t cnt, max, used, used_max;
+	uint32_t flow; /* of those in use: flow control packets of InfiniBand */
 	void *(*alloc)(void *ctx, size_t size);
 	void (*release)(void *ctx, void *p);
 	void *alloc_ctx;
@@ -75,6 +85,7 @@ void vb_frame_pool_destroy(struct vb_frame_pool *pool);
 static inline void vb_frame_pool_give(struct vb_frame_pool *pool, struct vb_frame *p)
 {
 	VB_ASSERT_ALL(pool->used > 0);
+	pool->flow -= p->kind == VB_FRAME_FLOW;
 	p->next = pool->free;
 	pool->free = p;
 	pool->used--;
@@ -103,8 +114,9 @@ static inline uint32_t vb_flow_hash(uint32_t from, uint32_t to, uint16_t udp_spo
 	return (uint32_t)(x >> 32);
 }
 
-/* Ethernet frame of a RoCEv2 packet with @len bytes BTH through pad. */
-uint32_t vb_frame_ethernet_len(const struct vb_path *path, uint32_t len);
+/* Frame of a packet with @len bytes BTH through pad: Ethernet's of RoCEv2, or, by LID,
+ * InfiniBand's. */
+uint32_t vb_frame_len(const struct vb_path *path, uint32_t len);
 
 /* Fills in a data frame from what the core emits; @f is as the pool gave it. With @with_payload it
  * has room for VB_HDR_MAX bytes and the payload, else for VB_HDR_MAX. */

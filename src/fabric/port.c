@@ -11,7 +11,7 @@ void vb_port_init(struct vb_port *p, uint64_t rate_bps, struct vb_ready_list *re
 {
 	p->rate_bps = rate_bps;
 	p->ready.list = ready;
-	p->pull_at = VB_NEVER;
+	p->pull_at = p->due = VB_NEVER;
 }
 
 static void depth_change(struct vb_port *p, vb_time now)
@@ -24,19 +24,33 @@ static void depth_change(struct vb_port *p, vb_time now)
 	p->depth_since = now;
 }
 
+void vb_port_count_in(struct vb_port *p, uint32_t len, vb_time now)
+{
+	depth_change(p, now);
+	p->depth += len;
+	p->depth_pkts++;
+	if (p->depth > p->stats.depth_max)
+		p->stats.depth_max = p->depth;
+}
+
+void vb_port_count_out(struct vb_port *p, uint32_t len, vb_time now)
+{
+	depth_change(p, now);
+	assert(p->depth >= len && p->depth_pkts > 0);
+	p->depth -= len;
+	p->depth_pkts--;
+	VB_ASSERT_ALL(p->depth_pkts > 0 || p->depth == 0);
+}
+
 void vb_port_handle_packet(struct vb_port *p, struct vb_frame *f, vb_time now)
 {
 	struct vb_lane *q = &p->lane[f->prio];
 
 	VB_ASSERT_ALL(f->prio < VB_PRIORITY_CNT && f->kind == VB_FRAME_DATA);
-	depth_change(p, now);
+	vb_port_count_in(p, f->frame_len, now);
 	vb_frame_fifo_push(&q->fifo, f);
 	q->bytes += f->frame_len;
 	p->waiting |= (uint8_t)(1u << f->prio);
-	p->depth += f->frame_len;
-	p->depth_pkts++;
-	if (p->depth > p->stats.depth_max)
-		p->stats.depth_max = p->depth;
 }
 
 static struct vb_frame *control_take(struct vb_port *p)
@@ -52,14 +66,11 @@ static struct vb_frame *lane_take(struct vb_port *p, uint32_t prio, vb_time now)
 	struct vb_lane *q = &p->lane[prio];
 	struct vb_frame *f = vb_frame_fifo_pop(&q->fifo);
 
-	depth_change(p, now);
-	assert(q->bytes >= f->frame_len && p->depth >= q->bytes && p->depth_pkts > 0);
+	assert(q->bytes >= f->frame_len && p->depth >= q->bytes);
+	vb_port_count_out(p, f->frame_len, now);
 	q->bytes -= f->frame_len;
 	p->waiting =
 	    (uint8_t)(p->waiting & ~(1u << prio)) | (uint8_t)((q->fifo.head != NULL) << prio);
-	p->depth -= f->frame_len;
-	p->depth_pkts--;
-	VB_ASSERT_ALL(p->depth_pkts > 0 || p->depth == 0);
 	VB_ASSERT_ALL(q->fifo.head != NULL || q->bytes == 0);
 	return f;
 }
@@ -113,7 +124,8 @@ struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now)
 void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)
 {
 	/* Exact on average: back to back, the fraction of a nanosecond goes over to the next. */
-	uint64_t time = (f->frame_len + VB_FRAME_GAP) * NS_BITS;
+	uint32_t gap = p->is_infiniband ? VB_FRAME_IB_GAP : VB_FRAME_GAP;
+	uint64_t time = (f->frame_len + gap) * NS_BITS;
 
 	VB_ASSERT_ALL(p->rate_bps > 0 && p->carry < p->rate_bps);
 	assert(p->busy_until <= now);
@@ -130,7 +142,8 @@ void vb_port_wake(struct vb_port *p)
 {
 	struct vb_ready_list *l = p->ready.list;
 
-	if (p->pull_at != VB_NEVER || p->pulled || p->is_ready)
+	/* It is asked anyway when it is free; one that waits for something due is not. */
+	if (p->pull_at <= p->busy_until || p->pulled || p->is_ready)
 		return;
 	p->is_ready = true;
 	p->ready.next = NULL;

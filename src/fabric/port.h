@@ -75,6 +75,7 @@ struct vb_port {
 	bool at_host : 1;         /* its node is an adapter */
 	bool to_host : 1;         /* the other end's is */
 	bool weighted : 1;        /* there is a schedule, which lies far off */
+	bool is_infiniband : 1;   /* its frames are InfiniBand's: fabric/ib/node/end.h */
 	uint8_t turn;             /* the priority with a weight whose turn it is */
 
 	uint32_t depth, depth_pkts;
@@ -83,6 +84,7 @@ struct vb_port {
 		struct vb_ready_list *list; /* in which it is put */
 		struct vb_port *next;       /* while it is there */
 	} ready;
+	vb_time due; /* InfiniBand: when it has something to do though nothing is sent */
 	struct vb_port_stats stats;
 
 	_Alignas(64) struct vb_lane lane[VB_PRIORITY_CNT];
@@ -116,9 +118,14 @@ static inline vb_time vb_port_poll_timeout(const struct vb_port *p)
  * the next one. */
 static inline void vb_port_handle_timeout(struct vb_port *p)
 {
-	p->pull_at =
-	    p->control || (p->waiting & (uint32_t)~p->held) || p->more ? p->busy_until : VB_NEVER;
+	p->pull_at = p->control || (p->waiting & (uint32_t)~p->held) || p->more
+			 ? p->busy_until
+			 : vb_time_max(p->due, p->busy_until);
 }
+
+/* A packet of @len bytes waits at the port, or no longer does, in a queue of its node's. */
+void vb_port_count_in(struct vb_port *p, uint32_t len, vb_time now);
+void vb_port_count_out(struct vb_port *p, uint32_t len, vb_time now);
 
 /* There may be something to send: the port's holder is to ask for it. */
 void vb_port_wake(struct vb_port *p);

@@ -35,9 +35,9 @@ struct vb_sma_port {
 
 struct vb_sma_node {
 	struct vb_node_info info;
-	struct vb_switch_info sw;   /* of switches */
-	struct vb_forward *forward; /* of switches */
-	struct vb_sma_port *port;   /* by number; the first one is that of a switch */
+	struct vb_switch_info sw;       /* of switches */
+	struct vb_lid_forward *forward; /* of switches */
+	struct vb_sma_port *port;       /* by number; the first one is that of a switch */
 	uint8_t description[VB_SMA_NODE_DESC_LEN];
 };
 

@@ -113,7 +113,7 @@ uint16_t vb_sma_vl_arb(struct vb_sma_request *r)
 
 uint16_t vb_sma_lft(struct vb_sma_request *r)
 {
-	struct vb_forward *f = r->node->forward;
+	struct vb_lid_forward *f = r->node->forward;
 	uint64_t first = (uint64_t)r->mod * LFT_BLOCK;
 	uint8_t *data = r->mad + VB_SMP_DATA_AT;
 
@@ -129,7 +129,7 @@ uint16_t vb_sma_lft(struct vb_sma_request *r)
 
 uint16_t vb_sma_mft(struct vb_sma_request *r)
 {
-	struct vb_forward *f = r->node->forward;
+	struct vb_lid_forward *f = r->node->forward;
 	uint32_t position = r->mod >> 28, first = (r->mod & 0x0fffffff) * MFT_BLOCK;
 
 	if (position * VB_MFT_MASK_PORTS > r->node->info.port_cnt ||

@@ -41,8 +41,8 @@ struct vb_subnet_port {
 
 struct vb_subnet_node {
 	struct vb_sma_node sma;
-	struct vb_forward forward;   /* of switches */
-	struct vb_subnet_port *port; /* by number; the first one is not used */
+	struct vb_lid_forward forward; /* of switches */
+	struct vb_subnet_port *port;   /* by number; the first one is not used */
 	struct vb_pma_node pma;
 	struct vb_traps traps;
 	struct vb_list waits;   /* among those with a deadline */

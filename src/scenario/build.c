@@ -22,6 +22,8 @@ static int topology_make(struct vb_sim_topo *t, const struct vb_sim_memory *m,
 		return vb_sim_topo_dumbbell(t, m, c->left, c->right, &c->cable, &c->fabric);
 	case VB_SHAPE_PARKING_LOT:
 		return vb_sim_topo_parking_lot(t, m, c->switches, c->hosts, &c->cable, &c->fabric);
+	case VB_SHAPE_RING:
+		return vb_sim_topo_ring(t, m, c->switches, c->hosts, &c->cable, &c->fabric);
 	case VB_SHAPE_CLOS:
 		return vb_sim_topo_clos(t, m, c->leaves, c->spines, c->hosts, &c->cable,
 					&c->fabric);
@@ -77,6 +79,8 @@ static int topology_refuse(const struct part *p, int err)
 		return no_memory(p, err);
 	if (t->shape == VB_SHAPE_FAT_TREE && t->k % 2)
 		return refuse(p, err, "is a fat-tree: its k is even, not %u", t->k);
+	if (t->shape == VB_SHAPE_RING && t->switches < 3)
+		return refuse(p, err, "is a ring: of three switches or more");
 	return refuse(p, err, "is too large: at most %u hosts and switches and %u cables",
 		      VB_SIM_TOPO_NODES_MAX, VB_SIM_TOPO_LINKS_MAX);
 }
@@ -97,6 +101,26 @@ static int sim_refuse(const struct part *p, int err, uint64_t kept)
 		      sw->buffer.bytes, kept);
 }
 
+static struct vb_sim_ib_config ib_make(const struct vb_scenario *sc)
+{
+	struct vb_sim_ib_config c = sc->ib;
+
+	c.is_used = sc->link_kind != 0;
+	for (uint32_t sl = 0; sl < VB_SL_CNT; sl++)
+		c.lane_of_sl[sl] = (uint8_t)(sc->lane_of_sl[sl] + 1); /* unsaid becomes 0 */
+	return c;
+}
+
+static int ib_refuse(const struct part *p, int err)
+{
+	if (err != -EINVAL)
+		return no_memory(p, err);
+	return refuse(
+	    p, err,
+	    "takes a buffer for a packet with its headers, switches of at most 254 ports, "
+	    "49000 hosts at most, and for layers as many lanes as there are layers");
+}
+
 static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		    const struct vb_scenario_watch *watch, uint64_t *kept)
 {
@@ -104,6 +128,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	    .seed = sc->seed,
 	    .topo = &run->topo,
 	    .sw = sc->sw,
+	    .ib = ib_make(sc),
 	    .reroute = sc->topology.reroute,
 	    .hca = {.limits = vb_limits_default,
 		    .port[1] = {.active_mtu = sc->load.mtu},
@@ -215,6 +240,11 @@ static int mtu_check(const struct vb_scenario_run *run, const struct part *p)
 	for (uint32_t i = 0; i < run->topo.link_cnt; i++) {
 		uint32_t max = run->topo.link[i].cable.mtu;
 
+		if (max && p->sc->link_kind)
+			return refuse(
+			    p, -EINVAL,
+			    "has cables with an mtu: links of InfiniBand have that of the "
+			    "transport");
 		if (max && max < longest)
 			return refuse(p, -EINVAL,
 				      "has cables with an mtu of %u bytes: the transport's mtu of "
@@ -242,6 +272,11 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		p->at = sc->switch_at;
 	p->name = "switch";
 	err = sim_make(run, sc, watch, &kept);
+	if (err && sc->link_kind) {
+		p->at = sc->ib_at.line ? sc->ib_at : sc->topology_at;
+		p->name = "infiniband";
+		return ib_refuse(p, err);
+	}
 	if (err)
 		return sim_refuse(p, err, kept);
 	load.connections_max = load.flows_max;

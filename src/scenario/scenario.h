@@ -19,6 +19,7 @@ enum vb_scenario_shape {
 	VB_SHAPE_STAR,
 	VB_SHAPE_DUMBBELL,
 	VB_SHAPE_PARKING_LOT,
+	VB_SHAPE_RING,
 	VB_SHAPE_CLOS,
 	VB_SHAPE_CLOS3,
 	VB_SHAPE_FAT_TREE,
@@ -51,6 +52,7 @@ struct vb_scenario_link {
 };
 
 #define VB_SCENARIO_PATH 512
+#define VB_SCENARIO_UNSAID 255
 
 /* What the run leaves, as the options of `verbena sim`; "": not that. */
 struct vb_scenario_record {
@@ -61,12 +63,15 @@ struct vb_scenario_record {
 
 struct vb_scenario {
 	const char *file; /* the name that it was read with, the caller's */
-	struct vb_scenario_place topology_at, switch_at;
+	struct vb_scenario_place topology_at, switch_at, ib_at;
 	uint64_t seed;
 	vb_time until; /* VB_NEVER: until everything is done */
 	bool data;     /* payloads have bytes */
 	struct vb_scenario_topology topology;
+	uint32_t link_kind; /* 1: all links are InfiniBand */
 	struct vb_switch_config sw;
+	struct vb_sim_ib_config ib;
+	uint8_t lane_of_sl[VB_SL_CNT]; /* VB_SCENARIO_UNSAID: by the number of lanes */
 	struct vb_load_config load;
 	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
 	struct vb_cc_settings cc;    /* of every adapter; zeros: no congestion control */

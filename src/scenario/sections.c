@@ -27,10 +27,15 @@ static const struct key cable_keys[] = {
 };
 
 static const struct key_name shapes[] = {
-    {"pair", VB_SHAPE_PAIR},         {"star", VB_SHAPE_STAR},
-    {"dumbbell", VB_SHAPE_DUMBBELL}, {"parking-lot", VB_SHAPE_PARKING_LOT},
-    {"clos", VB_SHAPE_CLOS},         {"clos3", VB_SHAPE_CLOS3},
-    {"fat-tree", VB_SHAPE_FAT_TREE}, {NULL, 0},
+    {"pair", VB_SHAPE_PAIR},
+    {"star", VB_SHAPE_STAR},
+    {"dumbbell", VB_SHAPE_DUMBBELL},
+    {"parking-lot", VB_SHAPE_PARKING_LOT},
+    {"ring", VB_SHAPE_RING},
+    {"clos", VB_SHAPE_CLOS},
+    {"clos3", VB_SHAPE_CLOS3},
+    {"fat-tree", VB_SHAPE_FAT_TREE},
+    {NULL, 0},
 };
 
 #define COUNT(name)                                                                                \
@@ -99,6 +104,7 @@ static const struct key switch_keys[] = {
     {.name = NULL},
 };
 
+static const struct key_name link_names[] = {{"ethernet", 0}, {"infiniband", 1}, {NULL, 0}};
 static const struct key_name transports[] = {{"rc", VB_QPT_RC}, {"uc", VB_QPT_UC}, {NULL, 0}};
 static const struct key_name mtus[] = {
     {"256", VB_MTU_256},   {"512", VB_MTU_512},   {"1024", VB_MTU_1024},
@@ -121,6 +127,7 @@ static const struct key transport_keys[] = {
     {"rnr-timer", KEY_U8, IN(vb_scenario, load.min_rnr_timer), 0, 31, NULL, NULL, NULL},
     {"rd-atomic", KEY_U8, IN(vb_scenario, load.rd_atomic), 1, 128, NULL, NULL, NULL},
     {"traffic-class", KEY_U8, IN(vb_scenario, load.traffic_class), 0, 255, NULL, NULL, NULL},
+    {"sl", KEY_U8, IN(vb_scenario, load.traffic_class), 0, VB_SL_CNT - 1, NULL, NULL, NULL},
     {"window", KEY_BYTES32, IN(vb_scenario, window_bytes), 0, BYTES_MAX, NULL, NULL, NULL},
     {"message", KEY_BYTES32, IN(vb_scenario, load.message_bytes), 8, 1u << 30, NULL, NULL, NULL},
     {"depth", KEY_U32, IN(vb_scenario, load.depth), 1, 1024, NULL, NULL, NULL},
@@ -182,6 +189,7 @@ static const struct key load_keys[] = {
     {"parallel", KEY_U32, IN(vb_load_pattern, parallel), 0, HOSTS_MAX, NULL, NULL, NULL},
     {"start", KEY_TIME, IN(vb_load_pattern, start), 0, 1000 * VB_SEC, NULL, NULL, NULL},
     {"traffic-class", KEY_U16, IN(vb_load_pattern, traffic_class), 0, 255, NULL, NULL, NULL},
+    {"sl", KEY_U16, IN(vb_load_pattern, traffic_class), 0, VB_SL_CNT - 1, NULL, NULL, NULL},
     {.name = NULL},
 };
 
@@ -214,6 +222,8 @@ static int read_workload(struct reader *r, const yaml_node_t *node, void *base)
 
 	int err = reader_map(r, node, load_keys, p);
 
+	if (!err)
+		err = vb_scenario_check_class(r, node);
 	p->traffic_class =
 	    p->traffic_class == UINT16_MAX ? 0 : p->traffic_class | VB_LOAD_OWN_CLASS;
 	return err;
@@ -357,7 +367,9 @@ static const struct key scenario_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario, topology),
      .map = topology_keys},
+    NAMED(IN(vb_scenario, link_kind), "link", link_names),
     {.name = "switch", .kind = KEY_MAP, .offset = IN(vb_scenario, sw), .map = switch_keys},
+    {.name = "infiniband", .kind = KEY_MAP, .offset = 0, .map = vb_scenario_infiniband_keys},
     {.name = "transport", .kind = KEY_MAP, .offset = 0, .map = transport_keys},
     {.name = "workload", .kind = KEY_CALL, .offset = 0, .read = read_workloads},
     {.name = "faults", .kind = KEY_CALL, .offset = 0, .read = read_faults},
@@ -394,6 +406,11 @@ static const struct vb_scenario defaults = {
 		      .alpha_1024 = 128,
 		      .xon_gap_bytes = 8192},
 	   .red = {.kmin = 5000, .kmax = 200000, .pmax_ppm = 10000}},
+    .ib = {.lanes = 1, .lane_bytes = 64u << 10, .hoq_life = VB_HOQ_LIFE_MAX + 1},
+    .lane_of_sl = {VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID,
+		   VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID,
+		   VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID,
+		   VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID, VB_SCENARIO_UNSAID},
     .load = {.flows_max = 1u << 17,
 	     .message_bytes = 1 << 20,
 	     .depth = 16,
@@ -434,7 +451,11 @@ static int document_read(struct vb_scenario *sc, struct reader *r)
 		bad = vb_scenario_read_congestion(r, root, &sc->cc, sc->topology.cable.rate_bps);
 	if (bad)
 		return bad;
+	bad = vb_scenario_check_link(r, root, sc);
+	if (bad)
+		return bad;
 	sc->topology_at = place_of(reader_member(r, root, "topology"));
+	sc->ib_at = place_of(reader_member(r, root, "infiniband"));
 	sc->switch_at = place_of(reader_member(r, root, "switch"));
 	if (sc->pattern_cnt == 0)
 		return reader_fail(r, root, "there is no workload");

@@ -47,7 +47,7 @@ void vb_nic_handle_timeout(struct vb_nic *nic, vb_time now)
 	vb_nic_list(nic);
 }
 
-static void frame_take(struct vb_nic *nic, const struct vb_frame *f, vb_time now)
+void vb_nic_frame_take(struct vb_nic *nic, const struct vb_frame *f, vb_time now)
 {
 	struct vb_counters *c = &nic->counters;
 	struct vb_rx rx = vb_frame_rx(f);
@@ -66,7 +66,7 @@ void vb_nic_handle_packet(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 		vb_count(&nic->counters, VB_COUNTER_rx_icrc_encapsulated);
 		vb_count(&nic->counters, VB_COUNTER_port_rcv_errors);
 	} else {
-		frame_take(nic, f, now);
+		vb_nic_frame_take(nic, f, now);
 	}
 	vb_frame_pool_give(nic->group->pool, f);
 }
@@ -78,8 +78,7 @@ static bool frame_goes_out(const struct vb_nic *nic, const struct vb_frame *f)
 	       (f->to - nic->group->address < nic->group->cnt && f->to != nic->address);
 }
 
-/* One packet from the core, or NULL. */
-static struct vb_frame *core_fetch(struct vb_nic *nic, vb_time now)
+struct vb_frame *vb_nic_fetch(struct vb_nic *nic, vb_time now)
 {
 	struct vb_tx_batch *b = &nic->group->batch;
 
@@ -99,7 +98,7 @@ static struct vb_frame *core_fetch(struct vb_nic *nic, vb_time now)
 	vb_count_add(&nic->counters, VB_COUNTER_port_xmit_data, (f->len + VB_ICRC_LEN) / 4);
 	/* What goes to many also goes to the members of this host. IBA 10.5.2 */
 	if (f->to_group)
-		frame_take(nic, f, now);
+		vb_nic_frame_take(nic, f, now);
 	if (frame_goes_out(nic, f))
 		return f;
 	vb_count(&nic->counters, VB_COUNTER_port_xmit_discards);
@@ -107,7 +106,7 @@ static struct vb_frame *core_fetch(struct vb_nic *nic, vb_time now)
 	return NULL;
 }
 
-static bool may_fetch(const struct vb_nic *nic)
+bool vb_nic_may_fetch(const struct vb_nic *nic)
 {
 	return nic->staged < VB_NIC_STAGED_MAX && vb_hca_has_transmit(nic->hca);
 }
@@ -122,8 +121,8 @@ static struct vb_frame *frame_next(struct vb_nic *nic, vb_time now)
 		nic->staged -= f->kind == VB_FRAME_DATA;
 		return f;
 	}
-	while (may_fetch(nic) && !nic->group->pool->ran_out) {
-		f = core_fetch(nic, now);
+	while (vb_nic_may_fetch(nic) && !nic->group->pool->ran_out) {
+		f = vb_nic_fetch(nic, now);
 		if (!f || !(p->held >> f->prio & 1))
 			return f;
 		vb_port_handle_packet(p, f, now);
@@ -137,7 +136,7 @@ struct vb_frame *vb_nic_poll_transmit(struct vb_nic *nic, vb_time now)
 {
 	struct vb_frame *f = frame_next(nic, now);
 
-	nic->port->more = f && may_fetch(nic);
+	nic->port->more = f && vb_nic_may_fetch(nic);
 	return f;
 }
 

@@ -15,6 +15,7 @@
 #define VB_SIM_NONE UINT32_MAX
 #define VB_SIM_TREES 4u                /* that groups share */
 #define VB_SIM_ADDRESS VB_FLOW_ADDRESS /* of host 0; others follow */
+#define VB_SIM_LID 1u                  /* the same of InfiniBand */
 
 /* What is to happen to cables, the first in time first. */
 struct vb_sim_link_change {
@@ -25,6 +26,20 @@ struct vb_sim_link_change {
 
 /* What a run brings into the cache before its turn, see look_ahead(). */
 enum vb_sim_looks { VB_SIM_LOOKS_AT_NOTHING, VB_SIM_LOOKS_AT_PACKETS, VB_SIM_LOOKS_AT_PORTS };
+
+/* All that InfiniBand adds to a simulation. */
+struct vb_sim_ib {
+	struct vb_ib_end *end; /* of hosts, then of the ports of switches as in switch_port */
+	struct vb_ib_switch *sw;
+	uint8_t *lft;           /* of each switch, by LID */
+	struct vb_sl2vl *sl2vl; /* the same for all pairs of ports */
+	struct vb_ib_hop *hop;
+	uint32_t hop_cnt;
+	uint8_t *layer;   /* service levels, by [source * switch_cnt + destination]; NULL: 0 */
+	uint8_t *scratch; /* of deadlock.h */
+	struct vb_deadlock deadlock;
+	vb_time deadlock_at; /* VB_NEVER: there was none */
+};
 
 struct vb_sim {
 	struct vb_sim_config cfg;
@@ -47,6 +62,10 @@ struct vb_sim {
 	uint32_t *hop;
 	uint32_t hop_cnt, hop_cap;
 	uint64_t *tree; /* of groups: VB_SIM_TREES of each switch, one switch behind the other */
+	struct vb_sim_ib *ib;       /* NULL: Ethernet */
+	uint32_t *switch_of;        /* by port, of those that switches have */
+	uint32_t waiting_cnt;       /* hosts with a deadline or something to send */
+	vb_time timer_at;           /* of the application */
 	struct vb_trace link_trace; /* of changes of cables */
 	struct vb_sim_link_change *change;
 	uint32_t change_cnt;
@@ -73,10 +92,10 @@ static inline uint32_t vb_sim_peer(uint32_t port)
 	return port ^ 1;
 }
 
-/* The switch that has a port, or NULL: a host has it. */
-static inline struct vb_switch *vb_sim_switch_at(const struct vb_port *p)
+/* The switch that has a port, or NULL: a host has it. Of InfiniBand it has the shape alone. */
+static inline struct vb_switch *vb_sim_switch_at(const struct vb_sim *s, const struct vb_port *p)
 {
-	return p->at_host ? NULL : (struct vb_switch *)p->owner;
+	return p->at_host ? NULL : &s->sw[s->switch_of[p->id]];
 }
 
 /* The number of a switch, from 0. */
@@ -89,7 +108,7 @@ static inline uint32_t vb_sim_switch_number(const struct vb_sim *s, const struct
  * the cable is apart. */
 static inline uint32_t vb_sim_switch_behind(const struct vb_sim *s, const struct vb_port *p)
 {
-	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
+	const struct vb_switch *sw = vb_sim_switch_at(s, &s->port[vb_sim_peer(p->id)]);
 
 	return sw && !p->cable.down ? vb_sim_switch_number(s, sw) : VB_SIM_NONE;
 }
@@ -106,6 +125,25 @@ static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
 {
 	return s->host_cnt + s->port_cnt + 1;
 }
+
+/* The machine number of who looks for deadlocks. */
+static inline uint32_t vb_sim_watch_id(const struct vb_sim *s)
+{
+	return vb_sim_links_id(s) + 1;
+}
+
+/* network/ib.c: makes the ports and switches of InfiniBand, when the others are there. */
+int vb_sim_ib_create(struct vb_sim *s);
+void vb_sim_ib_destroy(struct vb_sim *s);
+/* The link of port @p comes up or is lost. */
+void vb_sim_ib_set_link(struct vb_sim *s, const struct vb_port *p, bool up);
+/* Looks for a deadlock. */
+void vb_sim_ib_watch(struct vb_sim *s);
+/* Nothing but flow control packets is left to happen, or nothing can happen any more. */
+bool vb_sim_ib_is_over(const struct vb_sim *s);
+/* network/ib_route.c: fills the forwarding tables, and the service levels of layers. -EINVAL: they
+ * are more than there are lanes. */
+int vb_sim_ib_route(struct vb_sim *s);
 
 /* network/network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);

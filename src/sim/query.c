@@ -15,6 +15,11 @@ uint32_t vb_sim_host_of(const struct vb_gid *gid)
 	return vb_gid_is_multicast(gid) ? UINT32_MAX : vb_address(gid) - VB_SIM_ADDRESS;
 }
 
+uint32_t vb_sim_receiver(const struct vb_path *path)
+{
+	return vb_path_has_lid(path) ? path->dlid - VB_SIM_LID : vb_sim_host_of(&path->dgid);
+}
+
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class)
 {
 	return (struct vb_path){
@@ -27,6 +32,30 @@ struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8
 	};
 }
 
+/* The switch at the cable of a host, or VB_SIM_NONE. */
+static uint32_t switch_of_host(const struct vb_sim *s, uint32_t host)
+{
+	return vb_sim_switch_behind(s, s->host[host].port);
+}
+
+struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, uint16_t udp_sport,
+			    uint8_t traffic_class)
+{
+	uint32_t a, b;
+	uint8_t sl = traffic_class % VB_SL_CNT;
+
+	if (!s->ib)
+		return vb_sim_path(from, to, udp_sport, traffic_class);
+	a = switch_of_host(s, from);
+	b = switch_of_host(s, to);
+	if (s->ib->layer && a != VB_SIM_NONE && b != VB_SIM_NONE)
+		sl = s->ib->layer[(size_t)a * s->switch_cnt + b];
+	return (struct vb_path){.slid = (uint16_t)(VB_SIM_LID + from),
+				.dlid = (uint16_t)(VB_SIM_LID + to),
+				.port = 1,
+				.sl = sl};
+}
+
 vb_time vb_sim_now(const struct vb_sim *s)
 {
 	return s->now;
@@ -34,7 +63,9 @@ vb_time vb_sim_now(const struct vb_sim *s)
 
 vb_time vb_sim_next(const struct vb_sim *s)
 {
-	return s->nics.first ? s->now : vb_eventq_next(&s->events);
+	if (s->nics.first)
+		return s->now;
+	return s->ib && vb_sim_ib_is_over(s) ? VB_NEVER : vb_eventq_next(&s->events);
 }
 
 uint32_t vb_sim_host_cnt(const struct vb_sim *s)
@@ -137,17 +168,22 @@ uint32_t vb_sim_packets_max(const struct vb_sim *s)
 	return s->pool.used_max;
 }
 
-/* Time of @frame bytes and the gap behind them, rounded up. */
-static vb_dur frame_ns(uint64_t rate_bps, uint64_t frame)
+static uint32_t frame_gap(const struct vb_sim *s)
 {
-	return ((frame + VB_FRAME_GAP) * 8000000 + rate_bps / 1000 - 1) / (rate_bps / 1000);
+	return s->ib ? VB_FRAME_IB_GAP : VB_FRAME_GAP;
+}
+
+/* Time of @frame bytes and the gap behind them, rounded up. */
+static vb_dur frame_ns(const struct vb_sim *s, uint64_t rate_bps, uint64_t frame)
+{
+	return ((frame + frame_gap(s)) * 8000000 + rate_bps / 1000 - 1) / (rate_bps / 1000);
 }
 
 /* A port of the way to host @to, given the one that came before; NULL at the end. Where there is a
  * choice, the first one: cables of one tier are alike. */
 static const struct vb_port *way_next(const struct vb_sim *s, const struct vb_port *p, uint32_t to)
 {
-	const struct vb_switch *sw = vb_sim_switch_at(&s->port[vb_sim_peer(p->id)]);
+	const struct vb_switch *sw = vb_sim_switch_at(s, &s->port[vb_sim_peer(p->id)]);
 	const uint32_t *ports;
 
 	if (!sw || vb_forward_hops(&sw->forward, VB_SIM_ADDRESS + to, &ports) == 0)
@@ -156,11 +192,11 @@ static const struct vb_port *way_next(const struct vb_sim *s, const struct vb_po
 }
 
 /* Bytes of a frame with @len bytes BTH through pad. */
-static uint64_t frame_bytes(uint32_t from, uint32_t to, uint32_t len)
+static uint64_t frame_bytes(const struct vb_sim *s, uint32_t from, uint32_t to, uint32_t len)
 {
-	struct vb_path path = vb_sim_path(from, to, 0, 0);
+	struct vb_path path = vb_sim_route(s, from, to, 0, 0);
 
-	return vb_frame_ethernet_len(&path, len);
+	return vb_frame_len(&path, len);
 }
 
 vb_dur vb_sim_ideal_ns(const struct vb_sim *s, uint32_t from, uint32_t to, uint64_t bytes,
@@ -168,18 +204,18 @@ vb_dur vb_sim_ideal_ns(const struct vb_sim *s, uint32_t from, uint32_t to, uint6
 {
 	uint64_t pkts = bytes ? (bytes + mtu - 1) / mtu : 1;
 	uint64_t first = bytes < mtu ? bytes : mtu;
-	uint64_t longest = frame_bytes(from, to, VB_BTH_LEN + (uint32_t)first);
+	uint64_t longest = frame_bytes(s, from, to, VB_BTH_LEN + (uint32_t)first);
 	uint64_t whole = bytes +
-			 pkts * (frame_bytes(from, to, VB_BTH_LEN + 64) - 64 + VB_FRAME_GAP) -
-			 VB_FRAME_GAP;
+			 pkts * (frame_bytes(s, from, to, VB_BTH_LEN + 64) - 64 + frame_gap(s)) -
+			 frame_gap(s);
 	uint64_t slowest = UINT64_MAX;
 	vb_dur ns = 0;
 
 	for (const struct vb_port *p = s->host[from].port; p; p = way_next(s, p, to)) {
 		if (p->rate_bps < slowest)
 			slowest = p->rate_bps;
-		ns += p->cable.delay + frame_ns(p->rate_bps, longest);
+		ns += p->cable.delay + frame_ns(s, p->rate_bps, longest);
 	}
-	ns -= frame_ns(slowest, longest);
-	return ns + frame_ns(slowest, whole);
+	ns -= frame_ns(s, slowest, longest);
+	return ns + frame_ns(s, slowest, whole);
 }

@@ -14,7 +14,7 @@
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 {
 	const struct vb_sim_memory *m = &cfg->memory;
-	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 2;
+	uint32_t machines = cfg->topo->host_cnt + 2 * cfg->topo->link_cnt + 3;
 
 	if (cfg->cqe == 0 || cfg->packets_max == 0 || cfg->hca.port[1].active_mtu < VB_MTU_256 ||
 	    cfg->hca.port[1].active_mtu > VB_MTU_4096 || cfg->sw.red.kmin > cfg->sw.red.kmax ||
@@ -26,9 +26,12 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 	if (!s)
 		return -ENOMEM;
 	s->cfg = *cfg;
+	if (cfg->ib.is_used) /* nothing is kept in shared memory */
+		s->cfg.sw = (struct vb_switch_config){.buffer = {.bytes = 1}};
 	s->host_cnt = cfg->topo->host_cnt;
 	s->switch_cnt = cfg->topo->switch_cnt;
 	s->port_cnt = 2 * cfg->topo->link_cnt;
+	s->timer_at = VB_NEVER;
 
 	void *heap = vb_sim_alloc(s, vb_eventq_size(machines));
 	int err = -ENOMEM;
@@ -66,7 +69,8 @@ static uint32_t timer_id(const struct vb_sim *s)
 
 void vb_sim_set_timer(struct vb_sim *s, vb_time at)
 {
-	vb_eventq_set(&s->events, timer_id(s), at < s->now ? s->now : at);
+	s->timer_at = at < s->now ? s->now : at;
+	vb_eventq_set(&s->events, timer_id(s), s->timer_at);
 }
 
 void vb_sim_touch(struct vb_sim *s, uint32_t host)
@@ -146,6 +150,17 @@ static void take_completions(struct vb_sim *s, struct vb_nic *nic)
 	}
 }
 
+/* Whether it has anything left to do: who simulates InfiniBand has to know when nobody has. */
+static void host_count(struct vb_sim *s, struct vb_nic *nic, vb_time deadline)
+{
+	bool is_waiting = deadline != VB_NEVER || vb_hca_has_transmit(nic->hca);
+
+	if (nic->is_waiting == is_waiting)
+		return;
+	nic->is_waiting = is_waiting;
+	s->waiting_cnt += is_waiting ? 1u : UINT32_MAX;
+}
+
 static void host_settle(struct vb_sim *s, struct vb_nic *nic)
 {
 	struct vb_event ev;
@@ -162,6 +177,8 @@ static void host_settle(struct vb_sim *s, struct vb_nic *nic)
 
 	vb_time deadline = vb_nic_poll_timeout(nic);
 
+	if (s->ib)
+		host_count(s, nic, deadline);
 	if (deadline != nic->deadline) {
 		nic->deadline = deadline;
 		vb_eventq_set(&s->events, vb_sim_host_number(s, nic), deadline);
@@ -273,7 +290,7 @@ static void event_run(struct vb_sim *s)
 {
 	uint32_t id = vb_eventq_take(&s->events);
 
-	VB_ASSERT_ALL(s->events.now >= s->now && id <= vb_sim_links_id(s));
+	VB_ASSERT_ALL(s->events.now >= s->now && id <= vb_sim_watch_id(s));
 	s->now = s->events.now;
 	s->event_cnt++;
 	if (s->looks != VB_SIM_LOOKS_AT_NOTHING)
@@ -285,8 +302,12 @@ static void event_run(struct vb_sim *s)
 	} else if (id == vb_sim_links_id(s)) {
 		vb_sim_links_change(s);
 		ports_serve(s);
-	} else if (s->app.on_timer) {
-		s->app.on_timer(s->app.ctx, s->now);
+	} else if (id == vb_sim_watch_id(s)) {
+		vb_sim_ib_watch(s);
+	} else {
+		s->timer_at = VB_NEVER;
+		if (s->app.on_timer)
+			s->app.on_timer(s->app.ctx, s->now);
 	}
 	if (s->nics.first)
 		hosts_settle(s);
@@ -295,7 +316,7 @@ static void event_run(struct vb_sim *s)
 bool vb_sim_step(struct vb_sim *s)
 {
 	hosts_settle(s);
-	if (vb_eventq_next(&s->events) == VB_NEVER || s->pool.ran_out)
+	if (vb_sim_next(s) == VB_NEVER || s->pool.ran_out)
 		return false;
 	event_run(s);
 	return true;
@@ -307,7 +328,7 @@ int vb_sim_run(struct vb_sim *s, vb_time until)
 	s->looks = looks_needed(s);
 	hosts_settle(s);
 	while (!s->pool.ran_out && !s->stop) {
-		vb_time next = vb_eventq_next(&s->events);
+		vb_time next = vb_sim_next(s);
 
 		if (next > until || next == VB_NEVER)
 			break;

@@ -17,6 +17,7 @@
 #include "fabric/switch.h"
 #include "fault/fault.h"
 #include "sim/digest.h"
+#include "sim/network/ib.h"
 #include "sim/network/topo.h"
 
 #define VB_SIM_LINK_CHANGES_MAX 1024u
@@ -36,7 +37,8 @@ struct vb_sim_app {
 struct vb_sim_config {
 	uint64_t seed;
 	const struct vb_sim_topo *topo;
-	struct vb_switch_config sw; /* every switch */
+	struct vb_switch_config sw; /* every switch of Ethernet */
+	struct vb_sim_ib_config ib; /* with is_used all links are InfiniBand's */
 	vb_dur reroute;             /* from a change of a link until routes have followed */
 	/* Of every adapter: limits, windows and active_mtu. seed, ports, QPNs, trace and memory are
 	 * set by the simulator. */
@@ -58,7 +60,9 @@ struct vb_sim_config {
  * 2n + 1 at its node b. */
 
 /* -EINVAL: the topology is not connected, a host has not exactly one cable, a rate is out of range,
- * or the switch memory is smaller than its reserves and headroom. */
+ * or the switch memory is smaller than its reserves and headroom; of InfiniBand: a switch has more
+ * than 254 ports, there are more hosts than LIDs, a lane's buffer is smaller than a packet, or the
+ * ways take more layers than there are lanes. */
 int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg);
 void vb_sim_destroy(struct vb_sim *s);
 /* Of the switch with the most, bytes of reserves and headroom: its memory is larger. 0: no memory.
@@ -94,7 +98,14 @@ const struct vb_counters *vb_sim_counters(const struct vb_sim *s, uint32_t host)
 struct vb_gid vb_sim_gid(uint32_t host);
 /* The host of a GID; UINT32_MAX: it is of a group. */
 uint32_t vb_sim_host_of(const struct vb_gid *gid);
-/* The path of a packet from one host to another; ECMP follows @udp_sport. */
+/* The host that packets by @path go to; UINT32_MAX: a group. */
+uint32_t vb_sim_receiver(const struct vb_path *path);
+/* The path of a packet from one host to another: of RoCE, where ECMP follows @udp_sport, or, in a
+ * simulation of InfiniBand, by LID, where the lower bits of @traffic_class are the service level.
+ */
+struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, uint16_t udp_sport,
+			    uint8_t traffic_class);
+/* Always that of RoCE. */
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class);
 
 /* Puts faults on both directions of cable @link; direction tx is from its node a to b. NULL takes
@@ -122,6 +133,12 @@ uint32_t vb_sim_port_peer(uint32_t port);
 uint32_t vb_sim_port_of(const struct vb_sim *s, uint32_t node, uint32_t idx);
 /* Counts of a port up to now. */
 void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_stats *st);
+
+/* The same of an InfiniBand port; false: it is none. */
+bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st);
+/* A deadlock of credits that was found, which ends the run unless packets have a life; NULL: none.
+ * In lanes of it the output is a port. */
+const struct vb_deadlock *vb_sim_deadlock(const struct vb_sim *s, vb_time *at);
 
 /* Bytes that wait at a port now. */
 uint32_t vb_sim_port_waiting(const struct vb_sim *s, uint32_t port);

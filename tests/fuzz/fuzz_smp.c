@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
 struct world {
 	struct vb_ib_port link[PORTS + 1];
 	struct vb_sma_port port[PORTS + 1];
-	struct vb_forward forward;
+	struct vb_lid_forward forward;
 	struct vb_sma_node node;
 	vb_time now;
 	const uint8_t *in;
@@ -96,7 +96,7 @@ static void port_make(struct world *w, unsigned i)
 
 static void world_make(struct world *w, bool is_switch)
 {
-	w->forward = (struct vb_forward){
+	w->forward = (struct vb_lid_forward){
 	    .unicast = table_make(LFT_LEN, 1),
 	    .multicast = table_make(MFT_LEN, sizeof(struct vb_port_mask)),
 	    .unicast_cap = LFT_LEN,

@@ -142,6 +142,8 @@ MACHINES = {
     "switch": {"frame", "buffer", "port", "eth/pfc"},
     "ib/arbiter": set(), "ib/credit": set(), "ib/lane": set(), "ib/link_state": set(),
     "ib/port": {"ib/arbiter", "ib/credit", "ib/lane", "ib/link_state"},
+    "ib/node/end": {"frame", "port", "ib/port"}, "ib/node/deadlock": set(),
+    "ib/node/switch": {"ib/forward", "ib/lane", "ib/node/end"},
     # No machines, but text and shapes of which a fabric is made.
     "topology/build": {"topology/say"}, "topology/guid": {"topology/build", "topology/sort"},
     "topology/find": {"topology/lex"},

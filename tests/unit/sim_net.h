@@ -145,7 +145,7 @@ static inline void net_qp_up(struct net *n, struct vb_qp *qp, uint32_t from, uin
 	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
 	    .access = VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
-	    .path = vb_sim_path(from, to, l->sport, l->traffic_class),
+	    .path = vb_sim_route(n->sim, from, to, l->sport, l->traffic_class),
 	    .path_mtu = l->mtu,
 	    .dest_qpn = vb_qp_number(peer),
 	    .max_dest_rd_atomic = 16,

@@ -19,7 +19,7 @@ static uint64_t guid[5][10];
 static uint16_t pkey[5][64];
 static uint8_t lft[200];
 static struct vb_port_mask mft[40];
-static struct vb_forward forward;
+static struct vb_lid_forward forward;
 static struct vb_sma_node node;
 static struct vb_sma_result result;
 static uint8_t mad[VB_MAD_LEN];
@@ -34,7 +34,7 @@ static inline void node_begin(uint8_t type, uint8_t port_cnt)
 	memset(mft, 0, sizeof mft);
 	memset(pkey, 0, sizeof pkey);
 	memset(sl2vl, 0, sizeof sl2vl);
-	forward = (struct vb_forward){
+	forward = (struct vb_lid_forward){
 	    .unicast = lft, .multicast = mft, .unicast_cap = 200, .multicast_cap = 40};
 	node = (struct vb_sma_node){
 	    .info = {.type = type, .port_cnt = port_cnt, .node_guid = 0xabc, .pkey_cap = 40},

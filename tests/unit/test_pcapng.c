@@ -74,8 +74,9 @@ static void begin__section_header(void **state)
 static void interface__name_and_resolution(void **state)
 {
 	(void)state;
-	assert_int_equal(vb_pcapng_interface(&out, "verbena0", "eth0", 10000000000), 0);
-	assert_int_equal(vb_pcapng_interface(&out, "verbena1", "lo", 0), 0);
+	assert_int_equal(vb_pcapng_interface(&out, "verbena0", "eth0", 10000000000, VB_PCAPNG_IP),
+			 0);
+	assert_int_equal(vb_pcapng_interface(&out, "verbena1", "lo", 0, VB_PCAPNG_IP), 0);
 	size_t at = find_block(1, 0);
 	assert_int_equal(word(at + 8), 101);
 	assert_memory_equal(file + at + 16, "\x02\0\x08\0verbena0", 12);
@@ -104,7 +105,7 @@ static void packet__ip4_headers(void **state)
 
 	(void)state;
 	memset(payload, 0x5a, sizeof payload);
-	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
+	vb_pcapng_interface(&out, "verbena0", "eth0", 0, VB_PCAPNG_IP);
 	assert_int_equal(vb_pcapng_packet(&out, 0, 0x1122334455667788, true, &f, NULL), 0);
 	size_t at = find_block(6, 0);
 	const uint8_t *p = (uint8_t *)file + at + 28;
@@ -135,7 +136,7 @@ static void packet__comments(void **state)
 	for (int i = 0; i < 7; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%0190d", i ? "\n" : "",
 			 i);
-	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
+	vb_pcapng_interface(&out, "verbena0", "eth0", 0, VB_PCAPNG_IP);
 	assert_int_equal(vb_pcapng_packet(&out, 0, 1, true, &f, "one\ntwo"), 0);
 	assert_int_equal(vb_pcapng_packet(&out, 0, 1, true, &f, text), 0);
 	size_t at = find_block(6, 0) + 28 + 32;
@@ -161,7 +162,7 @@ static void packet__ip6_headers(void **state)
 				 .payload_len = sizeof payload};
 
 	(void)state;
-	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
+	vb_pcapng_interface(&out, "verbena0", "eth0", 0, VB_PCAPNG_IP);
 	assert_int_equal(vb_pcapng_packet(&out, 0, 1, false, &f, NULL), 0);
 	size_t at = find_block(6, 0);
 	const uint8_t *p = (uint8_t *)file + at + 28;
@@ -177,7 +178,7 @@ static void packet__ip6_headers(void **state)
 static void statistics__at_the_end(void **state)
 {
 	(void)state;
-	vb_pcapng_interface(&out, "verbena0", "eth0", 0);
+	vb_pcapng_interface(&out, "verbena0", "eth0", 0, VB_PCAPNG_IP);
 	assert_int_equal(vb_pcapng_statistics(&out, 0, 5, 7, 9), 0);
 	size_t at = find_block(5, 0);
 	assert_int_equal(word(at + 20), 4 | 8 << 16);

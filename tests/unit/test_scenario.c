@@ -162,14 +162,28 @@ static void read__says_what_is_wrong_and_where(void **state)
 	    {"seed: 1\n", "s.yaml:1:1: there is no workload"},
 	    {"sede: 1\n",
 	     "s.yaml:1:1: there is no key \"sede\" here, only seed, until, data, flows, "
-	     "packets, topology, switch, transport, workload, faults, links or record"},
+	     "packets, topology, link, switch, infiniband, transport, workload, faults, links "
+	     "or record"},
 	    {"seed: 1\nseed: 2\n", "s.yaml:2:1: seed stands here twice"},
 	    {"seed: one\n", "s.yaml:1:7: seed is a whole number, not \"one\""},
 	    {"seed: [1]\n", "s.yaml:1:7: seed is a whole number"},
 	    {"until: 5\n", "s.yaml:1:8: until is a time such as 500ns, 1.5us or 10ms, not \"5\""},
-	    {"topology:\n  shape: ring\n",
-	     "s.yaml:2:10: shape is pair, star, dumbbell, parking-lot, "
-	     "clos, clos3 or fat-tree, not \"ring\""},
+	    {"topology:\n  shape: rings\n",
+	     "s.yaml:2:10: shape is pair, star, dumbbell, parking-lot, ring, "
+	     "clos, clos3 or fat-tree, not \"rings\""},
+	    {"link: token-ring\n",
+	     "s.yaml:1:7: link is ethernet or infiniband, not \"token-ring\""},
+	    {"infiniband: {lanes: 4}\nworkload: {shape: incast}\n",
+	     "s.yaml:1:13: infiniband goes with link: infiniband"},
+	    {"link: infiniband\nswitch: {queue: 1MB}\nworkload: {shape: incast}\n",
+	     "s.yaml:2:9: switch is of Ethernet; infiniband says what the switches of this link "
+	     "are like"},
+	    {"link: infiniband\ninfiniband: {lanes: 3}\n",
+	     "s.yaml:2:21: lanes is 1, 2, 4, 8 or 15, not \"3\""},
+	    {"link: infiniband\nworkload: {traffic-class: 3}\n",
+	     "s.yaml:2:27: traffic-class is of Ethernet; here sl is the service level"},
+	    {"workload: {sl: 3}\n", "s.yaml:1:16: sl is of InfiniBand; here traffic-class is what "
+				    "packets have"},
 	    {"topology: {k: 130}\n", "s.yaml:1:15: k is 2 to 128, not 130"},
 	    {"topology: 7\n", "s.yaml:1:11: expected keys and values here, as \"shape: ...\""},
 	    {"topology: {cable: {rate: 5}}\n",

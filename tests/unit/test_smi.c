@@ -190,7 +190,7 @@ static void smi__combined_routes(void **state)
 static void forward__unicast(void **state)
 {
 	uint8_t table[16];
-	struct vb_forward f = {.unicast = table, .unicast_cap = 16, .unicast_top = 9};
+	struct vb_lid_forward f = {.unicast = table, .unicast_cap = 16, .unicast_top = 9};
 
 	(void)state;
 	memset(table, VB_PORT_NONE, sizeof table);
@@ -199,54 +199,55 @@ static void forward__unicast(void **state)
 	table[5] = 0;
 	table[9] = 2;
 	table[10] = 2;
-	assert_int_equal(vb_forward_unicast(&f, 3, 1), 7);
-	assert_int_equal(vb_forward_unicast(&f, 3, 7), VB_PORT_NONE); /* back where it came from */
-	assert_int_equal(vb_forward_unicast(&f, 4, 1), VB_PORT_NONE);
-	assert_int_equal(vb_forward_unicast(&f, 5, 1), 0); /* the switch itself */
-	assert_int_equal(vb_forward_unicast(&f, 9, 1), 2);
-	assert_int_equal(vb_forward_unicast(&f, 10, 1), VB_PORT_NONE); /* above the top */
-	assert_int_equal(vb_forward_unicast(&f, 0, 1), VB_PORT_NONE);  /* no LID at all */
+	assert_int_equal(vb_lid_forward_unicast(&f, 3, 1), 7);
+	assert_int_equal(vb_lid_forward_unicast(&f, 3, 7),
+			 VB_PORT_NONE); /* back where it came from */
+	assert_int_equal(vb_lid_forward_unicast(&f, 4, 1), VB_PORT_NONE);
+	assert_int_equal(vb_lid_forward_unicast(&f, 5, 1), 0); /* the switch itself */
+	assert_int_equal(vb_lid_forward_unicast(&f, 9, 1), 2);
+	assert_int_equal(vb_lid_forward_unicast(&f, 10, 1), VB_PORT_NONE); /* above the top */
+	assert_int_equal(vb_lid_forward_unicast(&f, 0, 1), VB_PORT_NONE);  /* no LID at all */
 	f.unicast_top = 0xbfff;
-	assert_int_equal(vb_forward_unicast(&f, 10, 1), 2);
-	assert_int_equal(vb_forward_unicast(&f, 16, 1), VB_PORT_NONE); /* the table ends */
+	assert_int_equal(vb_lid_forward_unicast(&f, 10, 1), 2);
+	assert_int_equal(vb_lid_forward_unicast(&f, 16, 1), VB_PORT_NONE); /* the table ends */
 }
 
 /* FAB-02 */
 static void forward__multicast(void **state)
 {
 	static struct vb_port_mask table[4], out;
-	struct vb_forward f = {.multicast = table,
-			       .multicast_cap = 4,
-			       .multicast_primary = VB_PORT_NONE,
-			       .multicast_other = VB_PORT_NONE};
+	struct vb_lid_forward f = {.multicast = table,
+				   .multicast_cap = 4,
+				   .multicast_primary = VB_PORT_NONE,
+				   .multicast_other = VB_PORT_NONE};
 
 	(void)state;
 	memset(table, 0, sizeof table);
 	table[1].word[0] = 0x0016;  /* ports 1, 2, 4 */
 	table[1].word[15] = 0x4000; /* port 254 */
 	table[2].word[0] = 0x0002;
-	assert_true(vb_forward_multicast(&f, 0xc001, 2, &out));
+	assert_true(vb_lid_forward_multicast(&f, 0xc001, 2, &out));
 	assert_true(vb_port_mask_has(&out, 1));
 	assert_false(vb_port_mask_has(&out, 2)); /* where it came from */
 	assert_true(vb_port_mask_has(&out, 4));
 	assert_true(vb_port_mask_has(&out, 254));
 	assert_int_equal(out.word[0], 0x0012);
-	assert_false(vb_forward_multicast(&f, 0xc002, 1, &out));
-	assert_false(vb_forward_multicast(&f, 0xc000, 1, &out));
-	assert_false(vb_forward_multicast(&f, 0xc004, 1, &out));
+	assert_false(vb_lid_forward_multicast(&f, 0xc002, 1, &out));
+	assert_false(vb_lid_forward_multicast(&f, 0xc000, 1, &out));
+	assert_false(vb_lid_forward_multicast(&f, 0xc004, 1, &out));
 
 	/* LIDs without an entry take the default port; what comes by that one, the other. */
 	f.multicast_primary = 5;
 	f.multicast_other = 6;
-	assert_true(vb_forward_multicast(&f, 0xc000, 1, &out));
+	assert_true(vb_lid_forward_multicast(&f, 0xc000, 1, &out));
 	assert_int_equal(out.word[0], 1 << 5);
-	assert_true(vb_forward_multicast(&f, 0xc004, 5, &out));
+	assert_true(vb_lid_forward_multicast(&f, 0xc004, 5, &out));
 	assert_int_equal(out.word[0], 1 << 6);
 	f.multicast_other = VB_PORT_NONE;
-	assert_false(vb_forward_multicast(&f, 0xc004, 5, &out));
+	assert_false(vb_lid_forward_multicast(&f, 0xc004, 5, &out));
 	/* So do LIDs above the top. */
 	f.multicast_top = 0xc000;
-	assert_true(vb_forward_multicast(&f, 0xc001, 2, &out));
+	assert_true(vb_lid_forward_multicast(&f, 0xc001, 2, &out));
 	assert_int_equal(out.word[0], 1 << 5);
 	assert_int_equal(out.word[15], 0);
 }

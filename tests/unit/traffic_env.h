@@ -31,7 +31,7 @@ static inline void begin_file(struct file *c)
 {
 	c->f = open_memstream(&c->bytes, &c->len);
 	assert_int_equal(vb_pcapng_begin(&c->out, c->f, "test"), 0);
-	assert_int_equal(vb_pcapng_interface(&c->out, "verbena0", "eth0", 0), 0);
+	assert_int_equal(vb_pcapng_interface(&c->out, "verbena0", "eth0", 0, VB_PCAPNG_IP), 0);
 }
 
 static inline struct vb_gid address(const char *ip)

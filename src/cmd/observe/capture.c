@@ -78,7 +78,8 @@ static int add_interface(struct capture *c, uint32_t port)
 	const struct vb_device *d = &host.device[port - 1];
 	c->port[port].known = true;
 	c->port[port].interface = c->out.interface_cnt;
-	return vb_pcapng_interface(&c->out, d->name, d->ifname, (uint64_t)d->speed_mbps * 1000000);
+	return vb_pcapng_interface(&c->out, d->name, d->ifname, (uint64_t)d->speed_mbps * 1000000,
+				   VB_PCAPNG_IP);
 }
 
 static int write_packet(struct capture *c, const struct vb_ring_reader *r)

@@ -3,6 +3,8 @@
 #include "cmd/sim/sim.h"
 #include "export/pcapng.h"
 #include "traffic/comment/fault.h"
+#include "wire/ib/lrh.h"
+#include "wire/ib/vcrc.h"
 #include "wire/icrc.h"
 
 #include <errno.h>
@@ -10,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PACKET_MAX (VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN)
+#define PACKET_MAX                                                                                 \
+	(VB_LRH_LEN + VB_HDR_MAX + VB_PAYLOAD_MAX + VB_PAD_MAX + VB_ICRC_LEN + VB_VCRC_LEN)
 
 static void note_error(struct vb_sim_record *rec, const char *what, int err)
 {
@@ -39,10 +42,40 @@ void vb_sim_record_event(void *ctx, const struct vb_trace_event *ev)
 		note_error(rec, "trace", -errno);
 }
 
-/* The packet with its ICRC; a payload that is a length only is written as zeros. */
-static uint32_t packet_bytes(const struct vb_frame *pkt, uint8_t *out)
+/* BTH through pad; a payload that is a length only is written as zeros. */
+static void packet_copy(const struct vb_frame *pkt, uint8_t *out)
 {
 	uint32_t there = pkt->has_payload ? pkt->len : pkt->hdr_len;
+
+	memcpy(out, pkt->bytes, there);
+	memset(out + there, 0, pkt->len - there);
+}
+
+/* A packet of InfiniBand, LRH through VCRC. What is damaged has wrong CRCs. */
+static uint32_t ib_packet_bytes(const struct vb_frame *pkt, uint8_t *out)
+{
+	const struct vb_lrh lrh = {.vl = pkt->prio,
+				   .sl = pkt->path.sl,
+				   .lnh = VB_LNH_LOCAL,
+				   .dlid = pkt->path.dlid,
+				   .slid = pkt->path.slid,
+				   .words = (uint16_t)((pkt->frame_len - VB_VCRC_LEN) / 4)};
+	uint32_t crc;
+
+	vb_lrh_emit(&lrh, out);
+	packet_copy(pkt, out + VB_LRH_LEN);
+	crc = vb_icrc_start_local(out);
+	crc = vb_icrc_headers(crc, out + VB_LRH_LEN, pkt->hdr_len);
+	crc = vb_icrc_bytes(crc, out + VB_LRH_LEN + pkt->hdr_len, pkt->len - pkt->hdr_len);
+	vb_icrc_finish(pkt->corrupt ? ~crc : crc, out + VB_LRH_LEN + pkt->len);
+	vb_vcrc_put(out + pkt->frame_len - VB_VCRC_LEN,
+		    vb_vcrc(out, pkt->frame_len - VB_VCRC_LEN) ^ pkt->corrupt);
+	return pkt->frame_len;
+}
+
+/* The packet with its ICRC. */
+static uint32_t packet_bytes(const struct vb_frame *pkt, uint8_t *out)
+{
 	struct vb_icrc_udp u = {
 	    .src = pkt->path.sgid,
 	    .dst = pkt->path.dgid,
@@ -52,8 +85,7 @@ static uint32_t packet_bytes(const struct vb_frame *pkt, uint8_t *out)
 	};
 	uint32_t crc;
 
-	memcpy(out, pkt->bytes, there);
-	memset(out + there, 0, pkt->len - there);
+	packet_copy(pkt, out);
 	crc = vb_icrc_start(&u, pkt->len + VB_ICRC_LEN);
 	crc = vb_icrc_headers(crc, out, pkt->hdr_len);
 	crc = vb_icrc_bytes(crc, out + pkt->hdr_len, pkt->len - pkt->hdr_len);
@@ -77,6 +109,15 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
 	if (!rec->pcap || port != rec->port)
 		return;
 
+	if (vb_path_has_lid(&pkt->path)) {
+		uint32_t len = ib_packet_bytes(pkt, bytes);
+
+		note_error(rec, "capture",
+			   vb_pcapng_bytes(rec->out, 0, now, dir == VB_CABLE_SENT, bytes, len,
+					   vb_fault_comment(pkt->mark, comment)));
+		return;
+	}
+
 	struct vb_udp_frame frame = {
 	    .src = pkt->path.sgid,
 	    .dst = pkt->path.dgid,
@@ -96,6 +137,7 @@ void vb_sim_record_packet(void *ctx, uint32_t port, enum vb_cable_tap_dir dir,
 
 int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)
 {
+	struct vb_sim_ib_stats st;
 	char name[32];
 	int err;
 
@@ -106,8 +148,10 @@ int vb_sim_record_begin(struct vb_sim_record *rec, const struct vb_sim *sim)
 	snprintf(name, sizeof name, "%u.%u", rec->node, rec->port_idx);
 	err = vb_pcapng_begin(rec->out, rec->pcap, "verbena sim");
 	return err ? err
-		   : vb_pcapng_interface(rec->out, name, "simulated port",
-					 vb_sim_port_rate(sim, rec->port));
+		   : vb_pcapng_interface(
+			 rec->out, name, "simulated port", vb_sim_port_rate(sim, rec->port),
+			 vb_sim_ib_port_stats(sim, rec->port, &st) ? VB_PCAPNG_INFINIBAND
+								   : VB_PCAPNG_IP);
 }
 
 int vb_sim_record_end(struct vb_sim_record *rec)

@@ -183,11 +183,17 @@ int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struc
 			      const struct vb_report *r);
 	} file[] = {{"summary.json", write_summary},
 		    {"flows.csv", write_flows},
-		    {"ports.csv", write_ports}};
+		    {"ports.csv", write_ports},
+		    {"lanes.csv", vb_sim_write_lanes}};
+	struct vb_sim_ib_stats st;
+	bool is_ib = vb_sim_ib_port_stats(run->sim, 0, &st);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < sizeof file / sizeof file[0]; i++) {
 		struct vb_whole_file w;
+
+		if (file[i].write == vb_sim_write_lanes && !is_ib)
+			continue;
 
 		snprintf(path, path_len, "%s/%s", dir, file[i].name);
 		err = vb_whole_file_begin(&w, path);

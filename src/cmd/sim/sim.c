@@ -20,7 +20,9 @@
 #define PROGRESS_AFTER_S 1.0
 #define PROGRESS_EVERY_S 0.2
 #define BAR_LEN 24
-#define ALL_FAILED 3 /* exit status: the run is whole, and none of its flows is */
+/* Exit status: the run is whole, and none of its flows is; InfiniBand had a deadlock. */
+#define ALL_FAILED 3
+#define DEADLOCKED 4
 
 enum { OPT_SEED, OPT_OUT, OPT_TRACE, OPT_PCAP, OPT_REPORT, OPT_EXPLAIN, OPT_SVG, OPT_PNG };
 
@@ -229,6 +231,7 @@ static bool run_all(struct job *j)
 {
 	double start = seconds_now(), next = start + PROGRESS_AFTER_S;
 	bool shows = isatty(STDERR_FILENO), shown = false, more = true;
+	vb_time at;
 
 	while (more) {
 		for (int i = 0; more && i < EVENTS_BETWEEN_LOOKS; i++)
@@ -243,6 +246,9 @@ static bool run_all(struct job *j)
 		show_progress(j, true);
 	if (vb_sim_next(j->run.sim) <= j->sc.until && vb_sim_next(j->run.sim) != VB_NEVER)
 		return false;
+	/* Nor does anything happen in a deadlock. */
+	if (vb_sim_deadlock(j->run.sim, &at))
+		return true;
 	/* A flow that still runs has had all the time there was, though nothing happened in it. */
 	return !has_running(j->run.load) || vb_sim_run(j->run.sim, j->sc.until) == 0;
 }
@@ -324,6 +330,7 @@ static int write_report(struct job *j, double seconds)
 {
 	struct vb_report r;
 	char path[4096];
+	vb_time at;
 	int err = vb_report_make(&r, j->run.load, j->run.sim, &j->run.memory);
 
 	if (err) {
@@ -332,6 +339,7 @@ static int write_report(struct job *j, double seconds)
 	}
 	printf("seed           %" PRIu64 "\n", j->sc.seed);
 	vb_sim_print(stdout, &r, seconds);
+	vb_sim_print_lanes(stdout, &j->run);
 	if (vb_load_damaged(j->run.load)) {
 		vb_cmd_error(j->cmd, "%" PRIu64 " messages arrived with other bytes than were sent",
 			     vb_load_damaged(j->run.load));
@@ -343,6 +351,10 @@ static int write_report(struct job *j, double seconds)
 	if (j->record.watch && (draw_page(j, &r) || explain_qps(j)))
 		return 1;
 	err = vb_cmd_finish(j->cmd);
+	if (!err && vb_sim_deadlock(j->run.sim, &at)) {
+		vb_cmd_error(j->cmd, "a deadlock of credits: the lanes above wait for each other");
+		return DEADLOCKED;
+	}
 	if (!err && r.flows && r.failed == r.flows) {
 		vb_cmd_error(j->cmd, "every flow failed");
 		return ALL_FAILED;
@@ -388,10 +400,10 @@ static int run_job(struct job *j)
 	else
 		status = write_report(j, processor_seconds() - start);
 	err = vb_sim_record_end(&j->record);
-	if (status != 0 && status != ALL_FAILED && j->made_out)
+	if (status != 0 && status != ALL_FAILED && status != DEADLOCKED && j->made_out)
 		rmdir(j->out); /* unless there is a capture in it */
 	vb_scenario_close(&j->run);
-	if (err && (status == 0 || status == ALL_FAILED)) {
+	if (err && (status == 0 || status == ALL_FAILED || status == DEADLOCKED)) {
 		vb_cmd_error(j->cmd, "the %s could not be written: %s", j->record.failed,
 			     strerror(-err));
 		status = 1;

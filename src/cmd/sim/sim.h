@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `verbena sim`: running (sim.c), what it says (report.c), what it records
+/* The parts of `verbena sim`: running (sim.c), what it says (report.c, lanes.c), what it records
  * (record.c). */
 #ifndef VB_CMD_SIM_SIM_H
 #define VB_CMD_SIM_SIM_H
@@ -12,7 +12,12 @@
 /* The table at the end of a run; @seconds of real time. */
 void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
 
-/* summary.json, flows.csv and ports.csv in @dir. 0, or a negative errno with the file's name in
+/* lanes.c: the lines of InfiniBand behind it, and lanes.csv; of Ethernet nothing. */
+void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run);
+void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);
+
+/* summary.json, flows.csv and ports.csv, of InfiniBand also lanes.csv, in @dir. 0, or a negative
+ * errno with the file's name in
  * @path. */
 int vb_sim_write(const char *dir, const struct vb_scenario_run *run, const struct vb_report *r,
 		 char *path, size_t path_len);

@@ -98,18 +98,6 @@ void vb_stories_end(struct vb_stories *s)
 	qsort(s->story, s->cnt, sizeof s->story[0], by_weight);
 }
 
-/* The host that has the address @gid, or UINT32_MAX. */
-static uint32_t host_of(const struct vb_stories *s, const struct vb_gid *gid)
-{
-	for (uint32_t i = 0; i < s->run->topo.host_cnt; i++) {
-		struct vb_gid own = vb_sim_gid(i);
-
-		if (vb_gid_eq(&own, gid))
-			return i;
-	}
-	return UINT32_MAX;
-}
-
 void vb_story_explain(const struct vb_stories *s, const struct vb_story *story,
 		      struct vb_explanation *out)
 {
@@ -121,8 +109,8 @@ void vb_story_explain(const struct vb_stories *s, const struct vb_story *story,
 
 	if (vb_hca_view(vb_sim_hca(s->run->sim, story->host), story->history.qpn, in.now, &view))
 		in.view = &view;
-	there = host_of(s, &story->history.view.attr.path.dgid);
-	if (there != UINT32_MAX) {
+	there = vb_sim_receiver(&story->history.view.attr.path);
+	if (there < s->run->topo.host_cnt) {
 		bool found = vb_hca_view(vb_sim_hca(s->run->sim, there),
 					 story->history.view.attr.dest_qpn, in.now, &other);
 

@@ -220,7 +220,7 @@ static void packet_left(struct vb_watch *w, const struct vb_frame *pkt, uint64_t
 	w->last = NONE;
 	if (vb_hdr_parse(&hdr, pkt->bytes, pkt->hdr_len, pkt->len) != VB_VERDICT_OK)
 		return;
-	to = end_of(w, vb_sim_host_of(&pkt->path.dgid), hdr.dqpn);
+	to = end_of(w, vb_sim_receiver(&pkt->path), hdr.dqpn);
 	if (to == NONE)
 		return;
 	end = to ^ 1;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-uint8_t vb_forward_unicast(const struct vb_forward *f, uint16_t dlid, uint8_t in_port)
+uint8_t vb_lid_forward_unicast(const struct vb_lid_forward *f, uint16_t dlid, uint8_t in_port)
 {
 	uint8_t port;
 
@@ -33,8 +33,8 @@ static bool mask_is_empty(const struct vb_port_mask *m)
 	return memcmp(m, &empty, sizeof empty) == 0;
 }
 
-bool vb_forward_multicast(const struct vb_forward *f, uint16_t dlid, uint8_t in_port,
-			  struct vb_port_mask *out)
+bool vb_lid_forward_multicast(const struct vb_lid_forward *f, uint16_t dlid, uint8_t in_port,
+			      struct vb_port_mask *out)
 {
 	uint16_t entry = (uint16_t)(dlid - VB_LID_MULTICAST);
 	bool counts =

@@ -19,7 +19,7 @@ struct vb_port_mask {
 	uint16_t word[VB_MFT_POSITIONS];
 };
 
-struct vb_forward {
+struct vb_lid_forward {
 	uint8_t *unicast;                    /* a port for each LID up to @unicast_cap */
 	struct vb_port_mask *multicast;      /* a mask for each LID from 0xC000 on */
 	uint16_t unicast_cap, multicast_cap; /* entries */
@@ -36,11 +36,11 @@ static inline bool vb_port_mask_has(const struct vb_port_mask *m, uint8_t port)
 
 /* The port of a packet to @dlid that came by @in_port; 0 is the switch itself, VB_PORT_NONE: it is
  * dropped and counted as PortRcvSwitchRelayErrors. @dlid is a unicast LID. */
-uint8_t vb_forward_unicast(const struct vb_forward *f, uint16_t dlid, uint8_t in_port);
+uint8_t vb_lid_forward_unicast(const struct vb_lid_forward *f, uint16_t dlid, uint8_t in_port);
 
 /* The ports to which a packet to @dlid is copied, without @in_port. False: to none. @dlid is a
  * multicast LID. */
-bool vb_forward_multicast(const struct vb_forward *f, uint16_t dlid, uint8_t in_port,
-			  struct vb_port_mask *out);
+bool vb_lid_forward_multicast(const struct vb_lid_forward *f, uint16_t dlid, uint8_t in_port,
+			      struct vb_port_mask *out);
 
 #endif

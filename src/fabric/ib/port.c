@@ -81,6 +81,14 @@ static void flow_begin(struct vb_ib_port *p, uint32_t from, uint32_t to, vb_time
 	}
 }
 
+/* Counts go on where a link recovers, for its other end may not have noticed; each end tells the
+ * other at once. IBA 7.2.7.5 */
+static void flow_resume(struct vb_ib_port *p, vb_time now)
+{
+	for (uint32_t vl = 0; vl < p->config.data_cnt; vl++)
+		p->lane[vl].flow_due = p->lane[vl].flow_heard = now;
+}
+
 void vb_ib_port_set_lanes(struct vb_ib_port *p, uint32_t data_cnt, vb_time now)
 {
 	assert(data_cnt >= 1 && data_cnt <= VB_VL_DATA_MAX);
@@ -97,8 +105,10 @@ int vb_ib_port_link_event(struct vb_ib_port *p, enum vb_link_event event, vb_tim
 
 	if (rc || p->state == before)
 		return rc;
-	if (event == VB_LINK_TRAINED || event == VB_LINK_RECOVERED)
+	if (event == VB_LINK_TRAINED)
 		flow_begin(p, 0, p->config.data_cnt, now);
+	if (event == VB_LINK_RECOVERED)
+		flow_resume(p, now);
 	if (event == VB_LINK_RECOVERY)
 		p->counters.link_error_recovery++;
 	if (p->state == VB_LINK_DOWN) {

@@ -13,10 +13,10 @@
 #ifndef VB_FABRIC_IB_PORT_H
 #define VB_FABRIC_IB_PORT_H
 
-#include "base/list.h"
 #include "base/time.h"
 #include "fabric/ib/arbiter.h"
 #include "fabric/ib/credit.h"
+#include "fabric/ib/item.h"
 #include "fabric/ib/lane.h"
 #include "fabric/ib/link_state.h"
 #include "wire/ib/flow.h"
@@ -35,13 +35,6 @@ struct vb_ib_counters {
 #define COUNTER(name, meaning) uint64_t name;
 #include "fabric/ib/counter.def"
 #undef COUNTER
-};
-
-/* A packet in a queue of a port. Whoever owns the packet embeds it. */
-struct vb_ib_item {
-	struct vb_list node;
-	uint32_t len; /* bytes, LRH through VCRC */
-	uint8_t vl;   /* lane at this output */
 };
 
 struct vb_ib_port_config {

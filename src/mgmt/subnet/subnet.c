@@ -111,7 +111,7 @@ static bool port_tables(struct vb_subnet *s, struct vb_sma_port *p, uint32_t map
 
 static bool switch_tables(struct vb_subnet *s, struct vb_subnet_node *n)
 {
-	n->forward = (struct vb_forward){
+	n->forward = (struct vb_lid_forward){
 	    .unicast = s->alloc(s->alloc_ctx, VB_SUBNET_LIDS),
 	    .multicast =
 		s->alloc(s->alloc_ctx, VB_SUBNET_MULTICASTS * sizeof *n->forward.multicast),

@@ -77,7 +77,7 @@ static bool walk_by_lid(struct vb_subnet *s, struct vb_subnet_mad *m, bool is_lo
 		if (!is_switch && !is_local)
 			return false; /* LNK-03 */
 		if (is_switch) {
-			out.port = vb_forward_unicast(&n->forward, m->dlid, in_port);
+			out.port = vb_lid_forward_unicast(&n->forward, m->dlid, in_port);
 			if (out.port == 0 || out.port > n->sma.info.port_cnt) {
 				if (in_port != 0)
 					n->pma.port[in_port].switch_relay_errors++;

@@ -44,7 +44,7 @@ static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t si
 	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
 	    .access = ACCESS,
-	    .path = vb_sim_path(from, to, sport, c->traffic_class),
+	    .path = vb_sim_route(l->sim, from, to, sport, c->traffic_class),
 	    .path_mtu = cfg->mtu,
 	    .dest_qpn = vb_qp_number(c->side[!side].qp),
 	    .max_dest_rd_atomic = cfg->rd_atomic,

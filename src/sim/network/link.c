@@ -73,6 +73,10 @@ static void link_change(struct vb_sim *s, const struct vb_sim_link_change *c)
 	vb_trace(&s->link_trace, VB_TRACE_LINK, 0, s->now, c->link, c->up, 0, 0);
 	end_change(a, c->up, s->now);
 	end_change(b, c->up, s->now);
+	if (s->ib) {
+		vb_sim_ib_set_link(s, a, c->up);
+		vb_sim_ib_set_link(s, b, c->up);
+	}
 	vb_eventq_set(&s->events, s->host_cnt + a->id, vb_port_poll_timeout(a));
 	vb_eventq_set(&s->events, s->host_cnt + b->id, vb_port_poll_timeout(b));
 }

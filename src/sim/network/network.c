@@ -126,7 +126,7 @@ static int host_create(struct vb_sim *s, uint32_t host)
 	c.alloc = s->cfg.memory.alloc;
 	c.free = s->cfg.memory.free;
 	c.alloc_ctx = s->cfg.memory.ctx;
-	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, VB_SIM_ADDRESS + host,
+	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, s->nics.address + host,
 			   s->cfg.cqe);
 }
 
@@ -158,8 +158,10 @@ static int switches_create(struct vb_sim *s)
 		at += cnt;
 	}
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
-		if (!s->port[i].at_host)
-			s->switch_port[end[node_at(s->cfg.topo, i) - s->host_cnt]++] = &s->port[i];
+		if (!s->port[i].at_host) {
+			s->switch_of[i] = node_at(s->cfg.topo, i) - s->host_cnt;
+			s->switch_port[end[s->switch_of[i]]++] = &s->port[i];
+		}
 	at = 0;
 	for (uint32_t i = 0; !err && i < s->switch_cnt; i++) {
 		err = switch_create(s, i, s->switch_port + at, end[i] - at);
@@ -200,14 +202,15 @@ int vb_sim_network_create(struct vb_sim *s)
 	pool_init(s);
 	s->nics.pool = &s->pool;
 	s->nics.carry_data = s->cfg.carry_data;
-	s->nics.address = VB_SIM_ADDRESS;
+	s->nics.address = s->cfg.ib.is_used ? VB_SIM_LID : VB_SIM_ADDRESS;
 	s->nics.cnt = s->host_cnt;
 	s->host = vb_sim_alloc(s, s->host_cnt * sizeof *s->host);
 	s->sw = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *s->sw);
 	s->switch_port = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof(struct vb_port *));
+	s->switch_of = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->switch_of);
 	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
 	s->port = ports_align(s->port_mem);
-	if (!s->host || !s->sw || !s->switch_port || !s->port)
+	if (!s->host || !s->sw || !s->switch_port || !s->switch_of || !s->port)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
 		err = port_create(s, i);
@@ -217,11 +220,14 @@ int vb_sim_network_create(struct vb_sim *s)
 		err = switches_create(s);
 	if (!err)
 		err = vb_sim_routes_create(s);
-	return err ? err : vb_sim_trees_create(s);
+	if (!err)
+		err = vb_sim_trees_create(s);
+	return err || !s->cfg.ib.is_used ? err : vb_sim_ib_create(s);
 }
 
 void vb_sim_network_destroy(struct vb_sim *s)
 {
+	vb_sim_ib_destroy(s);
 	for (uint32_t i = 0; s->host && i < s->host_cnt; i++)
 		vb_nic_destroy(&s->host[i]);
 	for (uint32_t i = 0; s->port && i < s->port_cnt; i++) {
@@ -240,6 +246,7 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->host);
 	vb_sim_free(s, s->sw);
 	vb_sim_free(s, s->switch_port);
+	vb_sim_free(s, s->switch_of);
 	vb_sim_free(s, s->port_mem);
 }
 

@@ -116,7 +116,7 @@ static int map_fill(struct vb_sim *s)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->host_cnt; i++) {
 		const struct vb_port *p = &s->port[vb_sim_peer(s->host[i].port->id)];
-		const struct vb_switch *sw = vb_sim_switch_at(p);
+		const struct vb_switch *sw = vb_sim_switch_at(s, p);
 
 		s->map.site[i] = (struct vb_forward_site){
 		    sw ? vb_sim_switch_number(s, sw) : VB_FORWARD_NONE, p->number};
@@ -185,5 +185,7 @@ int vb_sim_routes_follow(struct vb_sim *s)
 	s->tree = NULL;
 	s->hop_cnt = s->hop_cap = 0;
 	err = sets_create(s, true);
+	if (!err && s->ib)
+		err = vb_sim_ib_route(s);
 	return err ? err : vb_sim_trees_create(s);
 }

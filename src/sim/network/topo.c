@@ -76,6 +76,19 @@ int vb_sim_topo_parking_lot(struct vb_sim_topo *t, const struct vb_sim_memory *m
 	return err;
 }
 
+int vb_sim_topo_ring(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t switches,
+		     uint32_t hosts, const struct vb_cable *cable, const struct vb_cable *trunk)
+{
+	uint64_t n = (uint64_t)switches * hosts;
+	int err = switches < 3 ? -EINVAL : topo_begin(t, m, n, switches, n + switches);
+
+	for (uint32_t i = 0; !err && i < n; i++)
+		nodes_join(t, i, switch_node(t, i / hosts), cable);
+	for (uint32_t i = 0; !err && i < switches; i++)
+		nodes_join(t, switch_node(t, i), switch_node(t, (i + 1) % switches), trunk);
+	return err;
+}
+
 int vb_sim_topo_clos(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t leaves,
 		     uint32_t spines, uint32_t hosts, const struct vb_cable *cable,
 		     const struct vb_cable *fabric)

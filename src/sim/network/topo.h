@@ -54,6 +54,9 @@ int vb_sim_topo_dumbbell(struct vb_sim_topo *t, const struct vb_sim_memory *m, u
 int vb_sim_topo_parking_lot(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t switches,
 			    uint32_t hosts, const struct vb_cable *cable,
 			    const struct vb_cable *trunk);
+/* The same, and a trunk from the last switch to the first; of three switches or more. */
+int vb_sim_topo_ring(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t switches,
+		     uint32_t hosts, const struct vb_cable *cable, const struct vb_cable *trunk);
 /* Two tiers: each of @leaves has @hosts hosts and a cable to each of @spines. */
 int vb_sim_topo_clos(struct vb_sim_topo *t, const struct vb_sim_memory *m, uint32_t leaves,
 		     uint32_t spines, uint32_t hosts, const struct vb_cable *cable,

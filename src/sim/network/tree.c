@@ -72,7 +72,7 @@ static void tree_grow(struct growth *g, uint32_t root)
 		const struct vb_switch *sw = &g->s->sw[g->queue[head]];
 		const struct vb_port *up = sw->port[g->up[g->queue[head]]];
 		const struct vb_port *above = &g->s->port[vb_sim_peer(up->id)];
-		const struct vb_switch *parent = vb_sim_switch_at(above);
+		const struct vb_switch *parent = vb_sim_switch_at(g->s, above);
 
 		if (g->reached[g->queue[head]] != 2)
 			continue;

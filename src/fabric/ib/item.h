@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A packet in a queue of an InfiniBand port. Whoever owns the packet embeds it. */
+#ifndef VB_FABRIC_IB_ITEM_H
+#define VB_FABRIC_IB_ITEM_H
+
+#include "base/list.h"
+
+#include <stdint.h>
+
+struct vb_ib_item {
+	struct vb_list node;
+	uint32_t len; /* bytes, LRH through VCRC */
+	uint8_t vl;   /* lane at this output */
+};
+
+#endif

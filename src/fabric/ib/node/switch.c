@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets through an InfiniBand switch, see switch.h. */
+#include "fabric/ib/node/switch.h"
+
+#include "base/assert.h"
+
+/* It leaves the buffer of its input. */
+static void input_release(struct vb_ib_switch *sw, const struct vb_frame *f, vb_time now)
+{
+	VB_ASSERT_ALL(f->in < sw->port_cnt);
+	vb_ib_end_release(&sw->end[f->in], f->in_vl, f->frame_len, now);
+}
+
+static void packet_drop(struct vb_ib_switch *sw, struct vb_frame *f, vb_time now)
+{
+	input_release(sw, f, now);
+	vb_frame_pool_give(sw->end[f->in].pool, f);
+}
+
+static void dropped_take(struct vb_ib_switch *sw, struct vb_ib_end *e, vb_time now)
+{
+	struct vb_frame *f;
+
+	while ((f = vb_ib_end_poll_dropped(e, now)) != NULL)
+		packet_drop(sw, f, now);
+}
+
+/* Out by port @out, unless the map of both ports has no lane for its service level. */
+static void packet_forward(struct vb_ib_switch *sw, struct vb_frame *f, uint32_t out, vb_time now)
+{
+	struct vb_ib_end *e = &sw->end[out];
+	int vl = vb_sl2vl_lane(&sw->sl2vl[f->in * sw->port_cnt + out], f->path.sl,
+			       e->port.config.data_cnt);
+
+	if (vl < 0) {
+		e->port.counters.xmit_discards++;
+		packet_drop(sw, f, now);
+		return;
+	}
+	vb_ib_end_put(e, f, (uint8_t)vl, now);
+	dropped_take(sw, e, now);
+}
+
+void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct vb_frame *f,
+				vb_time now)
+{
+	uint8_t out;
+
+	if (!vb_ib_end_receive(&sw->end[port], f, now))
+		return;
+	f->in = port;
+	f->in_vl = f->prio;
+	out = vb_lid_forward_unicast(&sw->forward, f->path.dlid, (uint8_t)(port + 1));
+	if (out == 0 || out > sw->port_cnt) {
+		sw->relay_errors++;
+		packet_drop(sw, f, now);
+		return;
+	}
+	packet_forward(sw, f, out - 1u, now);
+}
+
+struct vb_frame *vb_ib_switch_poll_transmit(struct vb_ib_switch *sw, uint32_t port, vb_time now)
+{
+	struct vb_frame *f = vb_ib_end_poll_transmit(&sw->end[port], now);
+
+	dropped_take(sw, &sw->end[port], now);
+	if (f && f->kind == VB_FRAME_DATA)
+		input_release(sw, f, now);
+	return f;
+}
+
+void vb_ib_switch_set_link(struct vb_ib_switch *sw, uint32_t port, bool up, vb_time now)
+{
+	vb_ib_end_set_link(&sw->end[port], up, now);
+	dropped_take(sw, &sw->end[port], now);
+}
+
+static void machine_handle_packet(struct vb_machine *m, uint32_t port, struct vb_frame *f,
+				  vb_time now)
+{
+	vb_ib_switch_handle_packet((struct vb_ib_switch *)m, port, f, now);
+}
+
+static struct vb_frame *machine_poll_transmit(struct vb_machine *m, uint32_t port, vb_time now)
+{
+	return vb_ib_switch_poll_transmit((struct vb_ib_switch *)m, port, now);
+}
+
+static vb_time machine_poll_timeout(const struct vb_machine *m)
+{
+	(void)m;
+	return VB_NEVER;
+}
+
+static void machine_handle_timeout(struct vb_machine *m, vb_time now)
+{
+	(void)m, (void)now;
+}
+
+static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f)
+{
+	(void)m, (void)port, (void)f;
+}
+
+static const struct vb_machine_ops switch_ops = {
+    .handle_packet = machine_handle_packet,
+    .poll_transmit = machine_poll_transmit,
+    .poll_timeout = machine_poll_timeout,
+    .handle_timeout = machine_handle_timeout,
+    .expect = machine_expect,
+};
+
+void vb_ib_switch_init(struct vb_ib_switch *sw, struct vb_ib_end *end, uint32_t port_cnt)
+{
+	*sw = (struct vb_ib_switch){.machine = {&switch_ops}, .end = end, .port_cnt = port_cnt};
+	for (uint32_t i = 0; i < port_cnt; i++) {
+		end[i].line->owner = &sw->machine;
+		end[i].line->number = i;
+	}
+}

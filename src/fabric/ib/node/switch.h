@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An InfiniBand switch as a machine: a packet stays in the buffer of the lane by which it came in
+ * until it has left by the port that the forwarding table names, in the lane that the map of both
+ * ports gives to its service level. It drops nothing for want of room: without room there is no
+ * credit, and its neighbour waits. IBA 18.2; items FAB-01, LNK-21, LNK-22, LNK-27, LNK-28
+ */
+#ifndef VB_FABRIC_IB_NODE_SWITCH_H
+#define VB_FABRIC_IB_NODE_SWITCH_H
+
+#include "fabric/ib/forward.h"
+#include "fabric/ib/node/end.h"
+
+struct vb_ib_switch {
+	struct vb_machine machine; /* first: the machine is the switch */
+	struct vb_ib_end *end;     /* by number; in tables of MADs port 1 is the first */
+	uint32_t port_cnt;
+	struct vb_lid_forward forward;
+	const struct vb_sl2vl *sl2vl; /* of a pair of ports: [input * port_cnt + output] */
+	uint64_t relay_errors;        /* packets without a way */
+};
+
+/* Makes a switch of @port_cnt ends that are there as long as it; the caller fills the tables. */
+void vb_ib_switch_init(struct vb_ib_switch *sw, struct vb_ib_end *end, uint32_t port_cnt);
+
+/* The link of a port comes up or is lost. */
+void vb_ib_switch_set_link(struct vb_ib_switch *sw, uint32_t port, bool up, vb_time now);
+
+/* The calls of a machine, for those who know that it is a switch; it has no deadline. */
+void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct vb_frame *f,
+				vb_time now);
+struct vb_frame *vb_ib_switch_poll_transmit(struct vb_ib_switch *sw, uint32_t port, vb_time now);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a scenario file says of InfiniBand, and what does not go with it. */
+#include "scenario/reader.h"
+#include "scenario/scenario.h"
+
+#include <string.h>
+
+#define IN(type, field) offsetof(struct type, field)
+#define NAMED(field, key_, list)                                                                   \
+	{                                                                                          \
+		.name = key_, .kind = KEY_NAME, .offset = field, .names = list                     \
+	}
+
+static const struct key_name lane_counts[] = {{"1", 1}, {"2", 2},   {"4", 4},
+					      {"8", 8}, {"15", 15}, {NULL, 0}};
+static const struct key_name routings[] = {
+    {"min-hop", VB_SIM_MIN_HOP}, {"up-down", VB_SIM_UP_DOWN}, {"layers", VB_SIM_LAYERS}, {NULL, 0}};
+
+#define BY_NUMBER(n, max)                                                                          \
+	{                                                                                          \
+#n, KEY_U8, n, 0, max, NULL, NULL, NULL                                            \
+	}
+
+/* Of the high and the low table: blocks of 64 bytes that a lane sends in its turn. */
+static const struct key arbitration_keys[] = {
+    BY_NUMBER(0, 255),  BY_NUMBER(1, 255),  BY_NUMBER(2, 255),  BY_NUMBER(3, 255),
+    BY_NUMBER(4, 255),  BY_NUMBER(5, 255),  BY_NUMBER(6, 255),  BY_NUMBER(7, 255),
+    BY_NUMBER(8, 255),  BY_NUMBER(9, 255),  BY_NUMBER(10, 255), BY_NUMBER(11, 255),
+    BY_NUMBER(12, 255), BY_NUMBER(13, 255), BY_NUMBER(14, 255), {.name = NULL},
+};
+
+/* The lane of a service level. */
+static const struct key sl_keys[] = {
+    BY_NUMBER(0, 14),  BY_NUMBER(1, 14),  BY_NUMBER(2, 14),  BY_NUMBER(3, 14),  BY_NUMBER(4, 14),
+    BY_NUMBER(5, 14),  BY_NUMBER(6, 14),  BY_NUMBER(7, 14),  BY_NUMBER(8, 14),  BY_NUMBER(9, 14),
+    BY_NUMBER(10, 14), BY_NUMBER(11, 14), BY_NUMBER(12, 14), BY_NUMBER(13, 14), BY_NUMBER(14, 14),
+    BY_NUMBER(15, 14), {.name = NULL},
+};
+
+const struct key vb_scenario_infiniband_keys[] = {
+    NAMED(IN(vb_scenario, ib.lanes), "lanes", lane_counts),
+    NAMED(IN(vb_scenario, ib.routing), "routing", routings),
+    {"buffer", KEY_BYTES32, IN(vb_scenario, ib.lane_bytes), 64, 2047 * 64, NULL, NULL, NULL},
+    {"hoq-life", KEY_U8, IN(vb_scenario, ib.hoq_life), 0, 31, NULL, NULL, NULL},
+    {"stall", KEY_U8, IN(vb_scenario, ib.stall_count), 0, 7, NULL, NULL, NULL},
+    {"high-limit", KEY_U8, IN(vb_scenario, ib.high_limit), 0, 255, NULL, NULL, NULL},
+    {"flow-loss", KEY_SHARE, IN(vb_scenario, ib.flow_loss_ppm), 0, 1000000, NULL, NULL, NULL},
+    {.name = "high",
+     .kind = KEY_MAP,
+     .offset = IN(vb_scenario, ib.weight[VB_ARB_HIGH]),
+     .map = arbitration_keys},
+    {.name = "low",
+     .kind = KEY_MAP,
+     .offset = IN(vb_scenario, ib.weight[VB_ARB_LOW]),
+     .map = arbitration_keys},
+    {.name = "sl", .kind = KEY_MAP, .offset = IN(vb_scenario, lane_of_sl), .map = sl_keys},
+    {.name = NULL},
+};
+
+static bool is_infiniband(struct reader *r)
+{
+	const yaml_node_t *link = reader_member(r, yaml_document_get_root_node(r->doc), "link");
+	const char *text = link ? reader_text(link) : NULL;
+
+	return text && strcmp(text, "infiniband") == 0;
+}
+
+/* Packets of Ethernet have a traffic class, those of InfiniBand a service level. */
+int vb_scenario_check_class(struct reader *r, const yaml_node_t *node)
+{
+	bool ib = is_infiniband(r);
+	const yaml_node_t *wrong = reader_member(r, node, ib ? "traffic-class" : "sl");
+
+	if (!wrong)
+		return 0;
+	return reader_fail(r, wrong,
+			   ib ? "traffic-class is of Ethernet; here sl is the service level"
+			      : "sl is of InfiniBand; here traffic-class is what packets have");
+}
+
+/* What does not go with the kind of link. */
+int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc)
+{
+	const yaml_node_t *transport = reader_member(r, root, "transport");
+	const yaml_node_t *wrong = reader_member(r, root, sc->link_kind ? "switch" : "infiniband");
+	const yaml_node_t *congestion =
+	    transport ? reader_member(r, transport, "congestion") : NULL;
+
+	if (wrong)
+		return reader_fail(r, wrong,
+				   sc->link_kind
+				       ? "switch is of Ethernet; infiniband says what the "
+					 "switches of this link are like"
+				       : "infiniband goes with link: infiniband");
+	if (sc->link_kind && congestion && sc->cc.dcqcn_hw_en)
+		return reader_fail(r, congestion,
+				   "congestion takes marks of Ethernet's switches; those of "
+				   "InfiniBand make none");
+	if (sc->link_kind && !(transport && reader_member(r, transport, "sl")))
+		sc->load.traffic_class = 0;
+	return transport ? vb_scenario_check_class(r, transport) : 0;
+}

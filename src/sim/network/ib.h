@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a simulated network of InfiniBand is like: lanes and their buffers, arbitration, and how its
+ * switches find ways. Its hosts have the LIDs 1, 2 ... in their order.
+ */
+#ifndef VB_SIM_NETWORK_IB_H
+#define VB_SIM_NETWORK_IB_H
+
+#include "fabric/ib/arbiter.h"
+#include "fabric/ib/node/deadlock.h"
+
+/* How forwarding tables are filled. */
+enum vb_sim_routing {
+	VB_SIM_MIN_HOP, /* shortest ways, spread over ports; rings of links may deadlock */
+	VB_SIM_UP_DOWN, /* no way goes up again once it went down, as seen from switch 0 */
+	VB_SIM_LAYERS,  /* shortest ways; each gets a service level in which no ways form a ring */
+};
+
+struct vb_sim_ib_config {
+	bool is_used;
+	uint32_t routing;       /* enum vb_sim_routing */
+	uint32_t lanes;         /* data lanes of each link: 1, 2, 4, 8 or 15 */
+	uint32_t lane_bytes;    /* buffer of a lane at each input */
+	uint32_t flow_loss_ppm; /* flow control packets that are lost, of a million */
+	uint8_t hoq_life;       /* of a switch's lane: 4.096 us * 2^n; above 19: no limit */
+	uint8_t stall_count;    /* packets dropped in a row that stall a lane; 0: none do */
+	uint8_t high_limit;     /* of the high table, 4096 bytes each; 0: one packet */
+	uint8_t weight[VB_ARB_PRIORITY_CNT][VB_VL_DATA_MAX]; /* by lane; all 0 of LOW: equal ones */
+	uint8_t lane_of_sl[VB_SL_CNT];                       /* lane + 1; 0: sl % lanes */
+};
+
+/* Of an InfiniBand port. */
+struct vb_sim_ib_stats {
+	struct vb_ib_counters counters;
+	uint64_t flow_sent;
+	uint32_t lane_cnt;
+	uint32_t capacity; /* of a lane's buffer, blocks */
+	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
+};
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An adapter at an InfiniBand link: what comes is taken out of the lane's buffer at once, and what
+ * the core sends goes into the lane of its service level. It fetches more only while nothing that
+ * waits has credits. See nic.h.
+ */
+#include "sim/nic.h"
+
+#include "base/assert.h"
+
+static void packet_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
+{
+	vb_nic_frame_take(nic, f, now);
+	vb_ib_end_release(nic->ib, f->prio, f->frame_len, now);
+	vb_frame_pool_give(nic->group->pool, f);
+}
+
+static void dropped_take(struct vb_nic *nic, vb_time now)
+{
+	struct vb_frame *f;
+
+	while ((f = vb_ib_end_poll_dropped(nic->ib, now)) != NULL) {
+		VB_ASSERT_ALL(nic->staged > 0);
+		nic->staged--;
+		vb_frame_pool_give(nic->group->pool, f);
+	}
+}
+
+static void packet_put(struct vb_nic *nic, struct vb_frame *f, vb_time now)
+{
+	int vl = vb_sl2vl_lane(nic->group->sl2vl, f->path.sl, nic->ib->port.config.data_cnt);
+
+	if (vl < 0) {
+		nic->ib->port.counters.xmit_discards++;
+		vb_frame_pool_give(nic->group->pool, f);
+		return;
+	}
+	nic->staged++;
+	vb_ib_end_put(nic->ib, f, (uint8_t)vl, now);
+	dropped_take(nic, now);
+}
+
+static struct vb_frame *frame_next(struct vb_nic *nic, vb_time now)
+{
+	struct vb_frame *f = vb_ib_end_poll_transmit(nic->ib, now), *fetched;
+
+	while (!f && vb_nic_may_fetch(nic) && nic->ib->port.state == VB_LINK_ACTIVE &&
+	       !nic->group->pool->ran_out) {
+		fetched = vb_nic_fetch(nic, now);
+		if (!fetched)
+			break;
+		packet_put(nic, fetched, now);
+		f = vb_ib_end_poll_transmit(nic->ib, now);
+	}
+	dropped_take(nic, now);
+	if (f && f->kind == VB_FRAME_DATA)
+		nic->staged--;
+	return f;
+}
+
+void vb_nic_set_link(struct vb_nic *nic, bool up, vb_time now)
+{
+	vb_ib_end_set_link(nic->ib, up, now);
+	dropped_take(nic, now);
+}
+
+static struct vb_nic *nic_of(struct vb_machine *m)
+{
+	return (struct vb_nic *)m;
+}
+
+static void machine_handle_packet(struct vb_machine *m, uint32_t port, struct vb_frame *f,
+				  vb_time now)
+{
+	(void)port;
+	if (vb_ib_end_receive(nic_of(m)->ib, f, now))
+		packet_take(nic_of(m), f, now);
+}
+
+static struct vb_frame *machine_poll_transmit(struct vb_machine *m, uint32_t port, vb_time now)
+{
+	(void)port;
+	return frame_next(nic_of(m), now);
+}
+
+static vb_time machine_poll_timeout(const struct vb_machine *m)
+{
+	return vb_nic_poll_timeout((const struct vb_nic *)m);
+}
+
+static void machine_handle_timeout(struct vb_machine *m, vb_time now)
+{
+	vb_nic_handle_timeout(nic_of(m), now);
+}
+
+static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f)
+{
+	(void)m, (void)port, (void)f;
+}
+
+static const struct vb_machine_ops nic_ops = {
+    .handle_packet = machine_handle_packet,
+    .poll_transmit = machine_poll_transmit,
+    .poll_timeout = machine_poll_timeout,
+    .handle_timeout = machine_handle_timeout,
+    .expect = machine_expect,
+};
+
+void vb_nic_set_infiniband(struct vb_nic *nic, struct vb_ib_end *ib)
+{
+	nic->ib = ib;
+	nic->machine.ops = &nic_ops;
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""InfiniBand in `verbena sim`: what it prints of lanes and deadlocks, its files, and captures as tshark reads them."""
+import csv
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from cases import case
+from hosts import Failure, Skip
+
+SCENARIOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scenarios", "ib")
+PAIRS = """link: infiniband
+infiniband: {lanes: 4}
+topology: {shape: ring, switches: 3, hosts: 1}
+transport: {mtu: 2048}
+workload:
+  - {shape: single, from: 0, to: 1, bytes: 20kB, sl: 2}
+  - {shape: single, from: 2, to: 0, bytes: 20kB, sl: 1, mix: {read: 1}}
+"""
+
+
+def need(ok, text):
+    if not ok:
+        raise Failure(text)
+
+
+def simulate(context, scenario, *options, status=0):
+    p = subprocess.run([context.verbena, "sim", scenario, *options], capture_output=True, text=True, timeout=100)
+    need(p.returncode == status, f"exit status {p.returncode}\n{p.stdout}{p.stderr}")
+    return p.stdout
+
+
+@case("sim-ib.deadlock", seconds=60)
+def deadlock_is_named(context):
+    """A ring by shortest ways: exit status 4, the cycle by its nodes, all files; in layers nothing of that."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = simulate(context, os.path.join(SCENARIOS, "ring-deadlock.yaml"), "--out", folder, "--report",
+                       os.path.join(folder, "page.html"), status=4)
+        found = re.search(r"^deadlock +at [\d.]+ us: ((?:\d+ lane 0 -> )+)(\d+)$", out, re.M)
+        need(found, out)
+        nodes = [int(n) for n in re.findall(r"(\d+) lane", found[1])]
+        need(sorted(nodes) == list(range(12, 18)) and int(found[2]) == nodes[0], out)
+        need(all(abs(a - b) in (1, 5) for a, b in zip(nodes, nodes[1:])), out)
+        need({"summary.json", "flows.csv", "ports.csv", "lanes.csv", "page.html"} <= set(os.listdir(folder)), "files")
+    out = simulate(context, os.path.join(SCENARIOS, "ring-layers.yaml"))
+    need("deadlock" not in out and re.search(r"done 132, failed 0", out) and "0 overruns, 0 discarded" in out, out)
+
+
+@case("sim-ib.capture", seconds=60)
+def captures_begin_with_the_lrh(context):
+    """Captures of links: tshark reads LRH and BTH of each packet; lanes.csv counts the same packets."""
+    if not shutil.which("tshark"):
+        raise Skip("tshark is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = os.path.join(folder, "pairs.yaml")
+        with open(scenario, "w", encoding="ascii") as f:
+            f.write(PAIRS)
+        simulate(context, scenario, "--out", folder, "--pcap", "0.0")
+        path = os.path.join(folder, "0.0.pcapng")
+        fields = ("infiniband.lrh.vl", "infiniband.lrh.sl", "infiniband.lrh.slid", "infiniband.lrh.dlid",
+                  "infiniband.bth.opcode", "frame.len", "_ws.malformed")
+        p = subprocess.run(["tshark", "-n", "-r", path, "-T", "fields", *(x for f in fields for x in ("-e", f))],
+                           capture_output=True, text=True, timeout=60)
+        packets = [line.split("\t") for line in p.stdout.splitlines()]
+        need(len(packets) > 20, p.stdout + p.stderr)
+        seen = set()
+        for lane, sl, slid, dlid, opcode, _, malformed in packets:
+            need(opcode and not malformed, f"{lane} {sl} {slid} {dlid} {opcode} {malformed}")
+            need(int(lane, 0) == int(sl, 0), f"lane {lane} of service level {sl}")
+            seen.add((int(slid, 0), int(dlid, 0), int(sl, 0)))
+        need(seen == {(1, 2, 2), (2, 1, 2), (3, 1, 1), (1, 3, 1)}, str(seen))
+        with open(os.path.join(folder, "lanes.csv"), encoding="ascii") as f:
+            rows = [r for r in csv.DictReader(f) if "0" in (r["from"], r["to"]) and r["cable"] == "0"]
+        need(sum(int(r["packets"]) for r in rows) == len(packets), f"{rows} {len(packets)}")
+        need(sum(int(r["bytes"]) for r in rows) == sum(int(line[5]) for line in packets), f"{rows}")

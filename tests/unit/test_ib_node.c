@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The InfiniBand port over frames, and the switch of such ports, by hand: what is accepted, kept,
+ * given back, told and dropped. LNK-19 to LNK-22, FAB-01 */
+#include "cmocka_env.h"
+#include "fabric/ib/node/switch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SYMBOL_PS 320
+#define PERIOD_NS (65536 * SYMBOL_PS / 1000)
+#define CAPACITY 40 /* blocks: room for two packets */
+#define PACKET 1056 /* bytes: 17 blocks */
+#define PORTS 3
+
+struct world {
+	struct vb_frame_pool pool;
+	struct vb_ready_list ready;
+	struct vb_port line[PORTS + 1];
+	struct vb_ib_end end[PORTS + 1]; /* of the switch, then a neighbour's of its port 0 */
+	struct vb_ib_switch sw;
+	struct vb_sl2vl map[PORTS * PORTS];
+	uint8_t lft[8];
+	vb_time now;
+};
+
+static void *pool_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void pool_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static int setup(void **state)
+{
+	static struct world world;
+	struct world *w = &world;
+	struct vb_ib_port_config c = {
+	    .mtu = 1024, .data_cnt = 2, .symbol_ps = SYMBOL_PS, .hoq_life = 20, .is_switch = true};
+
+	memset(w, 0, sizeof *w);
+	w->pool = (struct vb_frame_pool){
+	    .stride = 512, .max = 1000, .alloc = pool_alloc, .release = pool_free};
+	for (unsigned vl = 0; vl < VB_VL_CNT; vl++)
+		c.capacity[vl] = CAPACITY;
+	for (unsigned i = 0; i <= PORTS; i++) {
+		static const struct vb_arb_entry both[] = {{0, 1}, {1, 1}};
+
+		vb_port_init(&w->line[i], UINT64_C(100000000000), &w->ready);
+		vb_ib_end_init(&w->end[i], &c, &w->line[i], &w->pool);
+		vb_arbiter_set_table(&w->end[i].port.arbiter, VB_ARB_LOW, both, 2);
+		vb_ib_end_set_link(&w->end[i], true, 0);
+	}
+	vb_ib_switch_init(&w->sw, w->end, PORTS);
+	w->sw.sl2vl = w->map;
+	memset(w->lft, VB_PORT_NONE, sizeof w->lft);
+	w->lft[5] = 2; /* LID 5: by index 1 */
+	w->sw.forward = (struct vb_lid_forward){
+	    .unicast = w->lft, .unicast_cap = sizeof w->lft, .unicast_top = sizeof w->lft - 1};
+	for (unsigned i = 0; i < PORTS * PORTS; i++)
+		w->map[i].vl[1] = 1; /* SL 1; all others lane 0 */
+	for (unsigned i = 0; i < PORTS * PORTS; i++)
+		w->map[i].vl[2] = VB_VL_MGMT; /* SL 2: none */
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	vb_frame_pool_destroy(&w->pool);
+	return 0;
+}
+
+static struct vb_frame *packet(struct world *w, uint16_t dlid, uint8_t sl)
+{
+	struct vb_frame *f = vb_frame_pool_take(&w->pool);
+
+	assert_non_null(f);
+	memset(f, 0, sizeof *f);
+	f->kind = VB_FRAME_DATA;
+	f->path.dlid = dlid;
+	f->path.slid = 1;
+	f->path.sl = sl;
+	f->frame_len = PACKET + VB_VCRC_LEN;
+	return f;
+}
+
+/* Flow control packets of @from to @to, all that are due; packets that leave are kept back. */
+static void flow_exchange(struct world *w, struct vb_ib_end *from, struct vb_ib_end *to)
+{
+	struct vb_frame *f;
+
+	while ((f = vb_ib_end_poll_transmit(from, w->now)) != NULL) {
+		assert_int_equal(f->kind, VB_FRAME_FLOW);
+		assert_false(vb_ib_end_receive(to, f, w->now));
+	}
+}
+
+/* LNK-19: room that came back is told at once; where that is lost, the next word of the period
+ * heals it. */
+static void flow__lost_heals_within_its_period(void **state)
+{
+	struct world *w = *state;
+	struct vb_ib_end *a = &w->end[PORTS], *b = &w->end[0];
+	struct vb_frame *f;
+	vb_time lost;
+
+	flow_exchange(w, b, a);
+	flow_exchange(w, a, b);
+	for (int i = 0; i < 4; i++)
+		vb_ib_end_put(a, packet(w, 5, 0), 0, w->now);
+	for (int i = 0; i < 2; i++) {
+		f = vb_ib_end_poll_transmit(a, w->now);
+		assert_non_null(f);
+		assert_true(vb_ib_end_receive(b, f, w->now)); /* it stays in the buffer */
+		vb_frame_pool_give(&w->pool, f);
+	}
+	assert_null(vb_ib_end_poll_transmit(a, w->now));
+
+	w->now += 1000;
+	vb_ib_end_release(b, 0, PACKET + VB_VCRC_LEN, w->now);
+	vb_ib_end_release(b, 0, PACKET + VB_VCRC_LEN, w->now);
+	assert_non_null(w->ready.first); /* it has something to say */
+	f = vb_ib_end_poll_transmit(b, w->now);
+	assert_non_null(f);
+	vb_frame_pool_give(&w->pool, f); /* lost */
+	assert_null(vb_ib_end_poll_transmit(b, w->now));
+	assert_null(vb_ib_end_poll_transmit(a, w->now));
+
+	lost = w->now;
+	do { /* the other lane has its own times */
+		w->now = w->line[0].due;
+		assert_true(w->now <= lost + PERIOD_NS);
+		flow_exchange(w, b, a);
+		while ((f = vb_ib_end_poll_transmit(a, w->now)) != NULL && f->kind == VB_FRAME_FLOW)
+			vb_frame_pool_give(&w->pool, f);
+	} while (!f);
+	assert_int_equal(f->kind, VB_FRAME_DATA);
+	vb_frame_pool_give(&w->pool, f);
+}
+
+/* FAB-01, LNK-22: a packet leaves by the port of its LID, in the lane of its service level, and has
+ * the room of its input until then. */
+static void switch__forwards(void **state)
+{
+	struct world *w = *state;
+	struct vb_frame *f = packet(w, 5, 1);
+
+	f->prio = 0;
+	vb_ib_switch_handle_packet(&w->sw, 0, f, w->now);
+	assert_int_equal(w->end[0].port.lane[0].rx.used, 17);
+	assert_int_equal(w->line[1].depth, PACKET + VB_VCRC_LEN);
+	/* There is no credit yet. */
+	while ((f = vb_ib_switch_poll_transmit(&w->sw, 1, w->now)) != NULL) {
+		assert_int_equal(f->kind, VB_FRAME_FLOW);
+		vb_frame_pool_give(&w->pool, f);
+	}
+	vb_credit_set_limit(&w->end[1].port.lane[1].tx, CAPACITY);
+	f = vb_ib_switch_poll_transmit(&w->sw, 1, w->now);
+	assert_non_null(f);
+	assert_true(f->kind == VB_FRAME_DATA && f->prio == 1);
+	assert_int_equal(w->end[0].port.lane[0].rx.used, 0);
+	assert_true(w->end[1].lane[1].tx_pkts == 1 && w->end[0].lane[0].buffer_max == 17);
+	vb_frame_pool_give(&w->pool, f);
+}
+
+/* A LID without an entry, one that leads back, and a service level without a lane: dropped,
+ * counted, and the room is free again. */
+static void switch__drops(void **state)
+{
+	static const struct {
+		uint32_t in;
+		uint16_t dlid;
+		uint8_t sl;
+	} t[] = {{0, 6, 0}, {1, 5, 0}, {0, 5, 2}};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+		vb_ib_switch_handle_packet(&w->sw, t[i].in, packet(w, t[i].dlid, t[i].sl), w->now);
+		assert_int_equal(w->end[t[i].in].port.lane[0].rx.used, 0);
+		assert_int_equal(w->pool.used, 0);
+	}
+	assert_int_equal(w->sw.relay_errors, 2);
+	assert_int_equal(w->end[1].port.counters.xmit_discards, 1);
+}
+
+/* LNK-20, LNK-21: a neighbour that sends without credit overruns the buffer, and is counted; what
+ * waits is dropped when the link is lost. */
+static void switch__overrun_and_lost_link(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 3; i++)
+		vb_ib_switch_handle_packet(&w->sw, 0, packet(w, 5, 0), w->now);
+	assert_int_equal(w->end[0].port.counters.buffer_overruns, 1);
+	assert_int_equal(w->pool.used, 2);
+	vb_ib_switch_set_link(&w->sw, 1, false, w->now);
+	assert_int_equal(w->pool.used, 0);
+	assert_int_equal(w->end[0].port.lane[0].rx.used, 0);
+	assert_int_equal(w->line[1].depth, 0);
+}
+
+/* LNK-20: who hears nothing for too long recovers; credits go on from where they were. */
+static void silence__recovers(void **state)
+{
+	struct world *w = *state;
+	struct vb_ib_end *a = &w->end[PORTS];
+	uint16_t limit;
+
+	flow_exchange(w, &w->end[0], a);
+	limit = a->port.lane[0].tx.fccl;
+	assert_int_equal(limit, CAPACITY);
+	w->now += 400000 * SYMBOL_PS / 1000;
+	for (struct vb_frame *f; (f = vb_ib_end_poll_transmit(a, w->now)) != NULL;)
+		vb_frame_pool_give(&w->pool, f);
+	assert_int_equal(a->port.counters.link_error_recovery, 1);
+	assert_int_equal(a->port.state, VB_LINK_ACTIVE);
+	assert_int_equal(a->port.lane[0].tx.fccl, limit);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	    T(flow__lost_heals_within_its_period), T(switch__forwards),  T(switch__drops),
+	    T(switch__overrun_and_lost_link),      T(silence__recovers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
