@@ -136,6 +136,8 @@ void vb_sim_port_stats(const struct vb_sim *s, uint32_t port, struct vb_port_sta
 
 /* The same of an InfiniBand port; false: it is none. */
 bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st);
+/* Blocks in use of the buffer of a lane, at the node that has @port. */
+uint32_t vb_sim_lane_used(const struct vb_sim *s, uint32_t port, uint8_t vl);
 /* A deadlock of credits that was found, which ends the run unless packets have a life; NULL: none.
  * In lanes of it the output is a port. */
 const struct vb_deadlock *vb_sim_deadlock(const struct vb_sim *s, vb_time *at);

@@ -43,6 +43,9 @@ def deadlock_is_named(context):
         nodes = [int(n) for n in re.findall(r"(\d+) lane", found[1])]
         need(sorted(nodes) == list(range(12, 18)) and int(found[2]) == nodes[0], out)
         need(all(abs(a - b) in (1, 5) for a, b in zip(nodes, nodes[1:])), out)
+        with open(os.path.join(folder, "page.html"), encoding="utf-8") as f:
+            page = f.read()
+        need("Buffers of lanes at switches" in page and "Waited for credits" in page and "12 lane 0" in page, "page")
         need({"summary.json", "flows.csv", "ports.csv", "lanes.csv", "page.html"} <= set(os.listdir(folder)), "files")
     out = simulate(context, os.path.join(SCENARIOS, "ring-layers.yaml"))
     need("deadlock" not in out and re.search(r"done 132, failed 0", out) and "0 overruns, 0 discarded" in out, out)

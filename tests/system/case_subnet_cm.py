@@ -84,6 +84,35 @@ def connections_by_ip(context):
         f.end()
 
 
+def cm_counters(f, node):
+    """The files of the connection manager's messages that are not 0, once they say so: they follow within a second."""
+    root = "/sys/class/infiniband/verbena0/ports/1"
+    out = f.run(node, "sh", "-c", f"grep -H . {root}/cm_*/*")
+    return {name: int(n) for name, n in re.findall(r"/ports/1/(\w+/\w+):(\d+)$", out, re.M)}
+
+
+@case("subnet.cm.counters", seconds=120)
+def messages_are_counted(context):
+    """Messages of the connection managers of nodes as files, by kind. CMP-25"""
+    f = begin(context, "cnt1")
+    try:
+        # Held open, so that the files of the node stay.
+        holders = [f.host.start(f.at(node, "sleep", "100"), name=f"sleep at {node}") for node in (SERVER, CLIENT)]
+        connect(f, "rping -s -a S -C 5", "rping -c -a S -C 5", SERVER_IP)
+        end = time.monotonic() + 20
+        while True:
+            there, here = cm_counters(f, SERVER), cm_counters(f, CLIENT)
+            if here["cm_rx_msgs/rep"] == 1 and there["cm_tx_msgs/rep"] == 1:
+                break
+            need(time.monotonic() < end, f"{there} {here}")
+            time.sleep(0.2)
+        need(len(here) == 44 and here["cm_tx_msgs/req"] >= 1 and there["cm_rx_msgs/rtu"] == 1, f"{there} {here}")
+        for p in holders:
+            p.end()
+    finally:
+        f.end()
+
+
 @case("subnet.cm.gid", seconds=240)
 def connections_by_gid(context):
     """The same by AF_IB, where a program can, and by GIDs as addresses of IPv6. CMP-50, FAB-56"""

@@ -24,6 +24,17 @@ static void name_queue(const void *ctx, uint32_t id, char *name, size_t len)
 		 host < run->topo.host_cnt ? "host" : "switch", host);
 }
 
+static void name_buffer(const void *ctx, uint32_t id, char *name, size_t len)
+{
+	const struct vb_scenario_run *run = ctx;
+	const struct vb_sim_topo_link *l = &run->topo.link[id / VB_VL_CNT / 2];
+	bool at_b = id / VB_VL_CNT & 1;
+	uint32_t from = at_b ? l->a : l->b;
+
+	snprintf(name, len, "switch %u from %s %u, lane %u", at_b ? l->b : l->a,
+		 from < run->topo.host_cnt ? "host" : "switch", from, id % VB_VL_CNT);
+}
+
 static void name_qp(const void *ctx, uint32_t id, char *name, size_t len)
 {
 	const struct vb_scenario_run *run = ctx;
@@ -141,6 +152,12 @@ int vb_sim_charts_make(struct vb_sim_charts *c, const struct vb_scenario_run *ru
 	     VB_WATCH_WINDOW,
 	     1,
 	     name_qp},
+	    {{.title = "Buffers of lanes at switches",
+	      .x = {.name = "time", .unit = "µs"},
+	      .y = {.name = "in use", .unit = "blocks"}},
+	     VB_WATCH_BUFFER,
+	     1,
+	     name_buffer},
 	};
 	int rc = 0;
 

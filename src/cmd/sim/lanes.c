@@ -3,6 +3,7 @@
 #include "cmd/sim/sim.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static uint32_t node_of(const struct vb_scenario_run *run, uint32_t port)
 {
@@ -11,55 +12,76 @@ static uint32_t node_of(const struct vb_scenario_run *run, uint32_t port)
 	return port & 1 ? l->b : l->a;
 }
 
-static void print_deadlock(FILE *f, const struct vb_scenario_run *run)
+bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t size)
 {
 	vb_time at;
 	const struct vb_deadlock *d = vb_sim_deadlock(run->sim, &at);
 	uint32_t shown;
+	FILE *f;
 
 	if (!d)
-		return;
+		return false;
 	shown = d->cnt < VB_DEADLOCK_LANES_MAX ? d->cnt : VB_DEADLOCK_LANES_MAX;
-	fprintf(f, "deadlock       at %.1f us: ", (double)at / 1e3);
+	f = fmemopen(text, size, "w");
+	if (!f)
+		return false;
+	fprintf(f, "at %.1f us: ", (double)at / 1e3);
 	for (uint32_t i = 0; i < shown; i++)
 		fprintf(f, "%u lane %u -> ", node_of(run, d->lane[i].hop), d->lane[i].vl);
 	if (shown < d->cnt)
 		fprintf(f, "(%u more) -> ", d->cnt - shown);
-	fprintf(f, "%u\n", node_of(run, d->lane[0].hop));
+	fprintf(f, "%u", node_of(run, d->lane[0].hop));
+	fclose(f);
+	text[size - 1] = 0;
+	return true;
+}
+
+bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
+{
+	struct vb_sim_ib_stats st;
+
+	memset(l, 0, sizeof *l);
+	for (uint32_t i = 0; i < vb_sim_port_cnt(run->sim); i++) {
+		if (!vb_sim_ib_port_stats(run->sim, i, &st))
+			return false;
+		l->wait_ns += st.counters.xmit_wait_ns;
+		if (st.counters.xmit_wait_ns > l->wait_most_ns)
+			l->wait_most_ns = st.counters.xmit_wait_ns;
+		l->overruns += st.counters.buffer_overruns;
+		l->discards += st.counters.xmit_discards;
+		l->flow += st.flow_sent;
+		l->lane_cnt = st.lane_cnt;
+		l->capacity = st.capacity;
+		for (uint32_t vl = 0; vl < st.lane_cnt; vl++) {
+			l->lane[vl].tx_pkts += st.lane[vl].tx_pkts;
+			l->lane[vl].tx_bytes += st.lane[vl].tx_bytes;
+			if (st.lane[vl].buffer_max > l->lane[vl].buffer_max)
+				l->lane[vl].buffer_max = st.lane[vl].buffer_max;
+		}
+	}
+	return true;
 }
 
 void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run)
 {
-	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX] = {{0}};
-	uint64_t wait = 0, wait_most = 0, overruns = 0, discards = 0, flow = 0;
-	struct vb_sim_ib_stats st = {.lane_cnt = 0};
+	char text[2048];
+	struct vb_sim_lanes l;
 
-	for (uint32_t i = 0; i < vb_sim_port_cnt(run->sim); i++) {
-		if (!vb_sim_ib_port_stats(run->sim, i, &st))
-			return;
-		wait += st.counters.xmit_wait_ns;
-		if (st.counters.xmit_wait_ns > wait_most)
-			wait_most = st.counters.xmit_wait_ns;
-		overruns += st.counters.buffer_overruns;
-		discards += st.counters.xmit_discards;
-		flow += st.flow_sent;
-		for (uint32_t vl = 0; vl < st.lane_cnt; vl++) {
-			lane[vl].tx_pkts += st.lane[vl].tx_pkts;
-			lane[vl].tx_bytes += st.lane[vl].tx_bytes;
-			if (st.lane[vl].buffer_max > lane[vl].buffer_max)
-				lane[vl].buffer_max = st.lane[vl].buffer_max;
-		}
-	}
+	if (!vb_sim_lanes_sum(&l, run))
+		return;
 	fprintf(f,
 		"credits        waited for %.1f us, at most %.1f at one port; %" PRIu64
 		" overruns, %" PRIu64 " discarded, %" PRIu64 " flow control packets\n",
-		(double)wait / 1e3, (double)wait_most / 1e3, overruns, discards, flow);
-	for (uint32_t vl = 0; vl < st.lane_cnt; vl++)
+		(double)l.wait_ns / 1e3, (double)l.wait_most_ns / 1e3, l.overruns, l.discards,
+		l.flow);
+	for (uint32_t vl = 0; vl < l.lane_cnt; vl++)
 		fprintf(f,
 			"  lane %-2u      %" PRIu64 " packets, %" PRIu64
 			" bytes; buffers at most %u of %u blocks full\n",
-			vl, lane[vl].tx_pkts, lane[vl].tx_bytes, lane[vl].buffer_max, st.capacity);
-	print_deadlock(f, run);
+			vl, l.lane[vl].tx_pkts, l.lane[vl].tx_bytes, l.lane[vl].buffer_max,
+			l.capacity);
+	if (vb_sim_deadlock_text(run, text, sizeof text))
+		fprintf(f, "deadlock       %s\n", text);
 }
 
 void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r)

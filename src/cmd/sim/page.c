@@ -2,10 +2,36 @@
 /* The page of a run (cmd/page/page.h): what the simulator and the watch know, in its words. */
 #include "cmd/page/page.h"
 #include "cmd/sim/chart.h"
+#include "cmd/sim/sim.h"
 
 #include <inttypes.h>
 
-static void fill_summary(struct vb_page *p, const struct vb_scenario *sc, const struct vb_report *r)
+#define LANES_SHOWN 4u /* of InfiniBand, in the sums */
+
+/* Of InfiniBand. */
+static void fill_credits(struct vb_page *p, const struct vb_scenario_run *run)
+{
+	struct vb_sim_lanes l;
+	char text[128];
+
+	if (!vb_sim_lanes_sum(&l, run))
+		return;
+	vb_page_item(p, "Waited for credits", "%.1f µs, at most %.1f at one port",
+		     (double)l.wait_ns / 1e3, (double)l.wait_most_ns / 1e3);
+	vb_page_item(p, "Flow control packets", "%" PRIu64, l.flow);
+	for (uint32_t vl = 0; vl < l.lane_cnt && vl < LANES_SHOWN; vl++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "Lane %u", vl);
+		vb_page_item(p, name, "%" PRIu64 " packets; buffers at most %u of %u blocks full",
+			     l.lane[vl].tx_pkts, l.lane[vl].buffer_max, l.capacity);
+	}
+	if (vb_sim_deadlock_text(run, text, sizeof text))
+		vb_page_item(p, "Deadlock", "%s", text);
+}
+
+static void fill_summary(struct vb_page *p, const struct vb_scenario *sc,
+			 const struct vb_scenario_run *run, const struct vb_report *r)
 {
 	const uint64_t *n = r->counters.v;
 
@@ -35,6 +61,7 @@ static void fill_summary(struct vb_page *p, const struct vb_scenario *sc, const 
 	vb_page_item(p, "Paused", "%" PRIu64 " times, %.1f µs", r->pauses,
 		     (double)r->paused_ns / 1e3);
 	vb_page_item(p, "Fullest queue", "%" PRIu64 " bytes", r->depth_max);
+	fill_credits(p, run);
 	vb_page_item(p, "Events", "%" PRIu64, r->events);
 	vb_page_item(p, "Seed", "%" PRIu64, sc->seed);
 	vb_page_item(p, "Digest", "%016" PRIx64, r->digest);
@@ -43,7 +70,7 @@ static void fill_summary(struct vb_page *p, const struct vb_scenario *sc, const 
 static void say_left_out(char *text, size_t size, const struct vb_watch *w,
 			 const struct vb_sim_charts *c)
 {
-	static const char *const what[] = {"hosts", "queues", "QPs"};
+	static const char *const what[] = {"hosts", "queues", "QPs", "buffers"};
 	const struct vb_series_set *s = vb_watch_series(w);
 
 	text[0] = 0;
@@ -112,7 +139,7 @@ int vb_sim_page_write(FILE *f, const char *title, const struct vb_scenario *sc,
 	snprintf(p.subtitle, sizeof p.subtitle, "%u host%s, %u switch%s, %.3f ms of virtual time",
 		 run->topo.host_cnt, run->topo.host_cnt == 1 ? "" : "s", run->topo.switch_cnt,
 		 run->topo.switch_cnt == 1 ? "" : "es", (double)r->end / 1e6);
-	fill_summary(&p, sc, r);
+	fill_summary(&p, sc, run, r);
 	say_left_out(left_out, sizeof left_out, w, c);
 	return vb_page_write(f, &p);
 }

@@ -12,6 +12,18 @@
 /* The table at the end of a run; @seconds of real time. */
 void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
 
+/* What all ports of InfiniBand have had. */
+struct vb_sim_lanes {
+	uint64_t wait_ns, wait_most_ns; /* for credits; at one port */
+	uint64_t overruns, discards, flow;
+	uint32_t lane_cnt, capacity;
+	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
+};
+/* lanes.c: false: it is Ethernet. */
+bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run);
+/* "at 50.0 us: 12 lane 0 -> 13 lane 0 -> 12", as far as there is room; false: there was none. */
+bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t size);
+
 /* lanes.c: the lines of InfiniBand behind it, and lanes.csv; of Ethernet nothing. */
 void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run);
 void vb_sim_write_lanes(FILE *f, const struct vb_scenario_run *run, const struct vb_report *r);

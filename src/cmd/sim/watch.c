@@ -279,6 +279,21 @@ static void met_fault(struct vb_watch *w, struct vb_step *s, uint16_t mark)
 	}
 }
 
+/* The buffer of the lane by which a packet came into switch @node, or comes in by @port. */
+static void buffer_changed(struct vb_watch *w, uint32_t node, uint32_t port,
+			   enum vb_cable_tap_dir dir, const struct vb_frame *pkt)
+{
+	uint32_t used;
+	uint8_t vl = dir == VB_CABLE_SENT ? pkt->in_vl : pkt->prio;
+
+	if (dir == VB_CABLE_SENT)
+		port = vb_sim_port_of(w->run->sim, node, pkt->in);
+	used = vb_sim_lane_used(w->run->sim, port, vl);
+	if (dir == VB_CABLE_RECEIVED)
+		used += vb_blocks(pkt->frame_len);
+	vb_series_gauge(&w->series, VB_WATCH_BUFFER, VB_WATCH_LANE(port, vl), used);
+}
+
 void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir dir,
 		     const struct vb_frame *pkt, vb_time now)
 {
@@ -297,6 +312,8 @@ void vb_watch_packet(struct vb_watch *w, uint32_t port, enum vb_cable_tap_dir di
 		packet_left(w, pkt, key);
 	} else {
 		w->last = vb_map_get(&w->packets, key);
+		if (vb_path_has_lid(&pkt->path))
+			buffer_changed(w, a, port, dir, pkt);
 		if (dir == VB_CABLE_SENT) {
 			uint32_t waiting = vb_sim_port_waiting(w->run->sim, port);
 

@@ -20,8 +20,12 @@ enum vb_watch_kind {
 	VB_WATCH_RATE,   /* by host: bytes of frames that arrived at it in the slot */
 	VB_WATCH_QUEUE,  /* by port of a switch: bytes waiting */
 	VB_WATCH_WINDOW, /* by QP (2 * connection + side): PSNs sent and not acknowledged */
+	VB_WATCH_BUFFER, /* by input of an InfiniBand switch and lane (VB_WATCH_LANE): blocks in use
+			  */
 	VB_WATCH_KIND_CNT
 };
+
+#define VB_WATCH_LANE(port, vl) ((port)*VB_VL_CNT + (vl))
 
 struct vb_watch;
 

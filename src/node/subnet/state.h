@@ -10,6 +10,7 @@
 #include "node/subnet/call.h"
 #include "node/subnet/daemon.h"
 #include "node/subnet/page.h"
+#include "ucma/ucma.h"
 
 #include <stdbool.h>
 
@@ -65,6 +66,7 @@ struct vb_subnet_seat {
 	int host_fd;
 	/* By port: what the files of its counters say. */
 	uint64_t shown[VB_HCA_PORTS_MAX + 1][VB_SUBNET_COUNTER_FILES];
+	struct vb_cm_port_counters cm_shown[VB_HCA_PORTS_MAX + 1];
 };
 
 struct vb_subnet_conn {

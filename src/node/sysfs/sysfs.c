@@ -110,15 +110,30 @@ static uint64_t *cm_counter(struct vb_cm_port_counters *c, size_t group, size_t 
 	return (uint64_t *)(void *)((uint8_t *)c + cm_group[group].at) + kind;
 }
 
-static void put_cm_counters(int port, struct vb_cm_port_counters *c)
+void vb_sysfs_put_cm_counters(int port, const struct vb_cm_port_counters *cm,
+			      struct vb_cm_port_counters *shown)
 {
+	struct vb_cm_port_counters now = *cm;
+	char text[24];
+
+	if (shown && memcmp(shown, cm, sizeof *cm) == 0)
+		return;
 	for (size_t i = 0; i < CM_GROUPS; i++) {
 		int dir = vb_dir_make(port, cm_group[i].folder);
 
-		for (size_t k = 0; k < VB_CM_MSGS; k++)
-			vb_file_put(dir, cm_kind[k], "%" PRIu64 "\n", *cm_counter(c, i, k));
+		for (size_t k = 0; k < VB_CM_MSGS; k++) {
+			uint64_t v = *cm_counter(&now, i, k);
+
+			snprintf(text, sizeof text, "%" PRIu64 "\n", v);
+			if (!shown)
+				vb_file_put(dir, cm_kind[k], "%s", text);
+			else if (*cm_counter(shown, i, k) != v)
+				vb_file_rewrite(dir, cm_kind[k], text);
+		}
 		close(dir);
 	}
+	if (shown)
+		*shown = now;
 }
 
 static void put_port(int dev, const struct vb_device *d, const struct vb_counters *c,
@@ -145,7 +160,7 @@ static void put_port(int dev, const struct vb_device *d, const struct vb_counter
 		}
 		put_gids(port, d);
 		put_counters(port, c);
-		put_cm_counters(port, cm);
+		vb_sysfs_put_cm_counters(port, cm, NULL);
 	}
 	close(pkeys);
 	close(port);
@@ -314,31 +329,15 @@ void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint3
 void vb_sysfs_cm_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
 			  const struct vb_cm_port_counters *cm)
 {
-	struct vb_cm_port_counters now = *cm;
-	char path[PATH_BYTES], text[24];
+	struct vb_cm_port_counters *shown = &t->cm_shown[index];
+	int port = t->root_fd < 0 || memcmp(shown, cm, sizeof *cm) == 0
+		       ? -1
+		       : vb_sysfs_open_device(t, host, index, "ports/1", false);
 
-	for (size_t i = 0; t->root_fd >= 0 && i < CM_GROUPS; i++) {
-		int dir = -1;
-
-		for (size_t k = 0; k < VB_CM_MSGS; k++) {
-			uint64_t *shown = cm_counter(&t->cm_shown[index], i, k);
-			uint64_t v = *cm_counter(&now, i, k);
-
-			if (*shown == v)
-				continue;
-			if (dir < 0) {
-				snprintf(path, sizeof path, "ports/1/%s", cm_group[i].folder);
-				dir = vb_sysfs_open_device(t, host, index, path, false);
-			}
-			if (dir < 0)
-				break;
-			snprintf(text, sizeof text, "%" PRIu64 "\n", v);
-			vb_file_rewrite(dir, cm_kind[k], text);
-			*shown = v;
-		}
-		if (dir >= 0)
-			close(dir);
-	}
+	if (port < 0)
+		return;
+	vb_sysfs_put_cm_counters(port, cm, shown);
+	close(port);
 }
 
 void vb_sysfs_remove(struct vb_sysfs *t)

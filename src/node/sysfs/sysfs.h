@@ -41,6 +41,11 @@ void vb_sysfs_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint3
 void vb_sysfs_cm_counters(struct vb_sysfs *t, const struct vb_host_shm *host, uint32_t index,
 			  const struct vb_cm_port_counters *cm);
 
+/* Writes the files of a port, whose folder is @port, that count messages of the connection manager:
+ * all of them where @shown is NULL, else those that differ from what it says, which follows. */
+void vb_sysfs_put_cm_counters(int port, const struct vb_cm_port_counters *cm,
+			      struct vb_cm_port_counters *shown);
+
 /* Opens the folder @below of device @index, which is nobody else's; makes what is missing of it
  * when
  * @make. Returns a descriptor or a negative errno. */

@@ -224,6 +224,11 @@ bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_i
 	return true;
 }
 
+uint32_t vb_sim_lane_used(const struct vb_sim *s, uint32_t port, uint8_t vl)
+{
+	return end_of(s, &s->port[port])->port.lane[vl].rx.used;
+}
+
 const struct vb_deadlock *vb_sim_deadlock(const struct vb_sim *s, vb_time *at)
 {
 	if (!s->ib || s->ib->deadlock_at == VB_NEVER)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counters of a node's ports as files, ports/N/counters: what the performance agent answers, as
- * a kernel asks it (Documentation/ABI/stable/sysfs-class-infiniband), once a second. LNK-38, LNK-39
+ * The counters of a node's ports as files, once a second: ports/N/counters, which the performance
+ * agent answers, as a kernel asks it (Documentation/ABI/stable/sysfs-class-infiniband), and
+ * ports/N/cm_tx_msgs and so on, messages of its connection manager. LNK-38, LNK-39
  */
 #include "node/subnet/adapter/adapter.h"
+#include "node/subnet/cm/cm.h"
 
 #include "node/sysfs/dir.h"
+#include "node/sysfs/sysfs.h"
 #include "wire/mad/pma.h"
 
 #include <inttypes.h>
@@ -88,13 +91,14 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, in
 	}
 }
 
+/* The folder @below of a port, "" is its own. */
 static int folder_open(const struct vb_subnet_daemon *d, const struct vb_subnet_seat *s,
-		       unsigned port, bool make)
+		       unsigned port, const char *below, bool make)
 {
 	char path[96];
 
-	snprintf(path, sizeof path, "%" PRIu32 "/class/infiniband/verbena0/ports/%u/counters",
-		 s->index, port);
+	snprintf(path, sizeof path, "%" PRIu32 "/class/infiniband/verbena0/ports/%u%s", s->index,
+		 port, below);
 	return vb_dir_walk(d->root_fd, path, make);
 }
 
@@ -108,11 +112,31 @@ static unsigned port_cnt(const struct vb_subnet_daemon *d, const struct vb_subne
 	return cnt < VB_HCA_PORTS_MAX ? cnt : VB_HCA_PORTS_MAX;
 }
 
+/* Messages of the connection manager. @make: there are no files yet. */
+static void cm_write(struct vb_subnet_daemon *d, struct vb_subnet_seat *s, unsigned port, bool make)
+{
+	static const struct vb_cm_port_counters none;
+	struct vb_subnet_cm *cm = vb_subnet_cm_find(d, s->index);
+	const struct vb_cm_port_counters *c =
+	    cm ? &vb_ucma_port_counters(cm->host.ucma)[port] : &none;
+	int dir;
+
+	if (!make && memcmp(c, &s->cm_shown[port], sizeof *c) == 0)
+		return;
+	dir = folder_open(d, s, port, "", make);
+	if (dir < 0)
+		return;
+	vb_sysfs_put_cm_counters(dir, make ? &none : c, make ? NULL : &s->cm_shown[port]);
+	close(dir);
+}
+
 static void seat_write(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 {
 	vb_subnet_count(d, s->index);
+	for (unsigned p = 1; p <= port_cnt(d, s); p++)
+		cm_write(d, s, p, false);
 	for (unsigned p = 1; p <= port_cnt(d, s); p++) {
-		int dir = folder_open(d, s, p, false);
+		int dir = folder_open(d, s, p, "/counters", false);
 
 		if (dir < 0)
 			continue;
@@ -124,12 +148,13 @@ static void seat_write(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 void vb_subnet_counter_files_make(struct vb_subnet_daemon *d, struct vb_subnet_seat *s)
 {
 	for (unsigned p = 1; p <= port_cnt(d, s); p++) {
-		int dir = folder_open(d, s, p, true);
+		int dir = folder_open(d, s, p, "/counters", true);
 
 		for (size_t i = 0; dir >= 0 && i < VB_SUBNET_COUNTER_FILES; i++)
 			vb_file_put(dir, files[i].name, "0\n");
 		if (dir >= 0)
 			close(dir);
+		cm_write(d, s, p, true);
 	}
 	seat_write(d, s);
 }

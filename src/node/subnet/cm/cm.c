@@ -92,7 +92,7 @@ void vb_subnet_cm_channel(struct vb_watch *w, vb_time now)
 	vb_channel_event(&ch->cm->host, ch->index, now);
 }
 
-static struct vb_subnet_cm *cm_find(struct vb_subnet_daemon *d, uint32_t index)
+struct vb_subnet_cm *vb_subnet_cm_find(struct vb_subnet_daemon *d, uint32_t index)
 {
 	for (struct vb_list *l = d->cms.next; l != &d->cms; l = l->next) {
 		struct vb_subnet_cm *cm = vb_container_of(l, struct vb_subnet_cm, node);
@@ -107,7 +107,7 @@ struct vb_subnet_cm *vb_subnet_cm_at(struct vb_subnet_daemon *d, uint32_t index)
 {
 	const struct vb_cm_loop loop = {
 	    .watch = channel_watch, .watch_room = channel_watch_room, .unwatch = channel_unwatch};
-	struct vb_subnet_cm *cm = cm_find(d, index);
+	struct vb_subnet_cm *cm = vb_subnet_cm_find(d, index);
 	struct vb_cm_loop own = loop;
 	struct vb_ucma_env env;
 
@@ -244,7 +244,7 @@ static struct vb_path path_of(const struct vb_subnet_mad *m)
 
 bool vb_subnet_cm_take(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m, vb_time now)
 {
-	struct vb_subnet_cm *cm = cm_find(d, m->at.node);
+	struct vb_subnet_cm *cm = vb_subnet_cm_find(d, m->at.node);
 	struct vb_path path = path_of(m);
 	struct vb_mad_hdr h;
 

@@ -22,6 +22,8 @@ struct vb_subnet_cm {
 	struct vb_cm_host host;
 };
 
+/* That of node @index, NULL: it has none yet. */
+struct vb_subnet_cm *vb_subnet_cm_find(struct vb_subnet_daemon *d, uint32_t index);
 /* That of node @index, an adapter; it is made where there is none. NULL: no memory. */
 struct vb_subnet_cm *vb_subnet_cm_at(struct vb_subnet_daemon *d, uint32_t index);
 void vb_subnet_cms_close(struct vb_subnet_daemon *d);
