@@ -93,7 +93,7 @@ def cm_counters(f, node):
 
 @case("subnet.cm.counters", seconds=120)
 def messages_are_counted(context):
-    """Messages of the connection managers of nodes as files, by kind. CMP-25"""
+    """Messages of the connection managers of nodes as files, by kind; what `verbena explain` says of ids there. CMP-25"""
     f = begin(context, "cnt1")
     try:
         # Held open, so that the files of the node stay.
@@ -106,6 +106,14 @@ def messages_are_counted(context):
                 break
             need(time.monotonic() < end, f"{there} {here}")
             time.sleep(0.2)
+        listener = f.host.start(f.at(SERVER, "stdbuf", "-oL", "rping", "-s", "-a", SERVER_IP, "-P"), name="rping listener")
+        while True:
+            said = f.host.run([context.verbena, "explain", "--cm", "--fabric", "cnt1", "-d", SERVER], status=None)
+            if re.search(rf"^listener +TCP +\w+ +{SERVER} +\d+ rping +10\.1\.0\.2:7174 ", said, re.M):
+                break
+            need(time.monotonic() < end, said)
+            time.sleep(0.2)
+        listener.end()
         need(len(here) == 44 and here["cm_tx_msgs/req"] >= 1 and there["cm_rx_msgs/rtu"] == 1, f"{there} {here}")
         for p in holders:
             p.end()

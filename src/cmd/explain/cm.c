@@ -44,6 +44,11 @@ static int by_rank(const void *va, const void *vb)
 	return a->view.number < b->view.number ? -1 : a->view.number > b->view.number;
 }
 
+void vb_explain_cm_sort(struct vb_qp_cases *c)
+{
+	qsort(c->cm, c->cm_cnt, sizeof c->cm[0], by_rank);
+}
+
 int vb_explain_cm_gather(struct vb_qp_cases *c, struct vb_broker_observer *o,
 			 const struct vb_host_shm *host)
 {
@@ -59,7 +64,7 @@ int vb_explain_cm_gather(struct vb_qp_cases *c, struct vb_broker_observer *o,
 	c->cm_unseen = table.total > table.cnt ? table.total - table.cnt : 0;
 	for (uint32_t i = 0; i < table.cnt; i++)
 		take_view(&c->cm[i], &table.view[i], o, host, c->now);
-	qsort(c->cm, c->cm_cnt, sizeof c->cm[0], by_rank);
+	vb_explain_cm_sort(c);
 	return 0;
 }
 

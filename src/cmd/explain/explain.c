@@ -10,7 +10,7 @@
 
 #define QPN_MAX 0xffffffu
 
-enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML };
+enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML, OPT_FABRIC };
 
 static const struct vb_cmd_option options[] = {
     [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, QPs with problems first"},
@@ -19,12 +19,14 @@ static const struct vb_cmd_option options[] = {
     [OPT_PID] = {'p', "pid", "PID", "only this process"},
     [OPT_JSON] = {'j', "json", NULL, "print JSON"},
     [OPT_HTML] = {0, "html", "FILE", "write a page for a browser, with the ladder of each QP"},
+    [OPT_FABRIC] = {'F', "fabric", "NAME",
+		    "with --cm: of the nodes of this fabric; --device is a node then"},
     {0},
 };
 
 struct request {
 	const struct vb_cmd *cmd;
-	const char *device, *html;
+	const char *device, *html, *fabric;
 	uint32_t qpn, pid; /* 0: any */
 	bool all, cm, json;
 };
@@ -59,6 +61,8 @@ static int parse_options(struct request *r, int argc, char **argv)
 			r->json |= i == OPT_JSON;
 			if (i == OPT_DEVICE)
 				r->device = arg;
+			if (i == OPT_FABRIC)
+				r->fabric = arg;
 			if (i == OPT_HTML)
 				r->html = arg;
 			if (i == OPT_PID && !vb_cmd_number(arg, 1, 4194304, &pid))
@@ -74,6 +78,8 @@ static int parse_options(struct request *r, int argc, char **argv)
 	}
 	if (qpn && (r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
+	if (r->fabric && !r->cm)
+		return vb_cmd_usage(r->cmd, "--fabric goes with --cm");
 	if (r->html && (r->cm || r->json))
 		return vb_cmd_usage(r->cmd, "either --html or --%s", r->cm ? "cm" : "json");
 	if (qpn && (!read_qpn(qpn, &r->qpn) || r->qpn == 0))
@@ -220,7 +226,8 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 
 	if (rc)
 		return rc;
-	rc = vb_explain_gather(&c, r.qpn, why, sizeof why);
+	rc = r.fabric ? vb_explain_fabric_gather(&c, r.fabric, why, sizeof why)
+		      : vb_explain_gather(&c, r.qpn, why, sizeof why);
 	if (rc == -ENOTCONN)
 		vb_cmd_error(cmd, "no program uses the adapter now, and none has failed lately");
 	else if (rc)
@@ -235,7 +242,7 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_explain = {
     .name = "explain",
-    .arguments = "[QPN | --all | --cm] [-d NAME] [-p PID] [--json | --html FILE]",
+    .arguments = "[QPN | --all | --cm [-F FABRIC]] [-d NAME] [-p PID] [--json | --html FILE]",
     .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",
     .options = options,
     .run = run_explain,

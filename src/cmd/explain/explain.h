@@ -70,6 +70,11 @@ void vb_explain_ask_far(struct vb_qp_cases *c, uint32_t qpn, struct vb_broker_ob
 /* @gid is an address of this host. */
 bool vb_explain_is_here(const struct vb_host_shm *host, const struct vb_gid *gid);
 
+/* fabric.c: of the connections at the nodes of fabric @name alone, whose devices are nodes. */
+int vb_explain_fabric_gather(struct vb_qp_cases *c, const char *name, char *why, size_t why_size);
+/* cm.c: connections in trouble come first. */
+void vb_explain_cm_sort(struct vb_qp_cases *c);
+
 /* How @k stands, for tables: the view, or else how it was when the history ended. */
 static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)
 {

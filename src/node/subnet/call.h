@@ -8,6 +8,7 @@
 #define VB_NODE_SUBNET_CALL_H
 
 #include "node/client/msg.h"
+#include "ucma/view.h"
 #include "wire/mad/umad.h"
 
 #include <stddef.h>
@@ -68,6 +69,12 @@ struct vb_subnet_answer {
 struct vb_subnet_prefix {
 	uint32_t hdr_len; /* of the message, by the form that the file has */
 	uint32_t len;     /* header and MAD; more than what follows: memory comes along */
+};
+
+/* What the command "connections" prints: of each id of RDMA CM at a node one. */
+struct vb_subnet_connection {
+	char node[64]; /* its name */
+	struct vb_ucma_view view;
 };
 
 #define VB_SUBNET_CALL_HEADER offsetof(struct vb_subnet_call, text)

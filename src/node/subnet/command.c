@@ -3,6 +3,7 @@
  * The commands by which `verbena fabric` looks at a fabric, changes its cables and reports errors.
  * What a command prints goes to a file that the caller copies.
  */
+#include "node/cm/view.h"
 #include "node/host/clock.h"
 #include "node/subnet/cm/cm.h"
 #include "node/subnet/state.h"
@@ -309,6 +310,31 @@ static int command_error(struct vb_subnet_daemon *d, char *arguments, char *why,
 	return rc;
 }
 
+/* For `verbena explain`: records, not text. */
+static int command_connections(struct vb_subnet_daemon *d, FILE *out)
+{
+	struct vb_ucma_view *view = calloc(VB_CM_TABLE_MAX, sizeof *view);
+	bool ok = view != NULL;
+
+	for (struct vb_list *l = d->cms.next; ok && l != &d->cms; l = l->next) {
+		struct vb_subnet_cm *cm = vb_container_of(l, struct vb_subnet_cm, node);
+		uint32_t cnt;
+
+		for (uint32_t i = 0; i < VB_CM_CHANNELS_MAX; i++)
+			if (cm->host.channel[i])
+				vb_channel_sync(cm->host.channel[i]);
+		cnt = vb_ucma_views(cm->host.ucma, view, VB_CM_TABLE_MAX);
+		for (uint32_t i = 0; ok && i < cnt && i < VB_CM_TABLE_MAX; i++) {
+			struct vb_subnet_connection s = {.view = view[i]};
+
+			snprintf(s.node, sizeof s.node, "%s", d->topo->node[cm->index].name);
+			ok = fwrite(&s, sizeof s, 1, out) == 1;
+		}
+	}
+	free(view);
+	return ok ? 0 : -EIO;
+}
+
 int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char *why,
 		      size_t why_size)
 {
@@ -330,6 +356,8 @@ int vb_subnet_command(struct vb_subnet_daemon *d, const char *text, int fd, char
 		rc = command_dump(d, out);
 	else if (strcmp(copy, "link") == 0 || strcmp(copy, "unlink") == 0)
 		rc = command_plug(d, arguments, copy[0] == 'l', why, why_size);
+	else if (strcmp(copy, "connections") == 0)
+		rc = command_connections(d, out);
 	else if (strcmp(copy, "set") == 0)
 		rc = command_set(d, arguments, why, why_size);
 	else if (strcmp(copy, "error") == 0)
