@@ -265,6 +265,8 @@ def ends_well(program, seconds):
         return False
 
 
+CONNECT_RESPONSE = 5  # of enum rdma_cm_event_type
+
 CONNECTS_64 = ("stdbuf -oL ucmatose -b S -c 64 -C 4000 -S 64 -p P",
                "stdbuf -oL ucmatose -s S -c 64 -C 4000 -S 64 -p P")
 
@@ -321,6 +323,36 @@ def _(context):
         finally:
             server.end()
             client.end()
+
+
+@case("cm.kill9_broker.posted", seconds=120)
+def _(context):
+    """CMP-51: the broker is killed with a posted command: the next one carries it out, unasked."""
+    place = place_of(context, "lo4")
+    host = place.server.host
+    if not host.holder:
+        raise Skip(context.machine.why)
+    port = host.pick_port()
+    program = os.path.join(context.build, "tests", "system", "cm_posted")
+    server = start_server(place, "rping -s -a S -v -p P", port)
+    client = host.start([context.verbena, "run", "--", program, place.server.address, str(port)], name="cm_posted",
+                        stdin=subprocess.PIPE)
+    try:
+        client.wait_output("ready", seconds=20)
+        stopped = host.broker_pids()
+        need(stopped, "found no broker")
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        client.process.stdin.write(b"\n")
+        client.process.stdin.flush()
+        client.wait_output("posted", seconds=20)
+        for pid in stopped:
+            os.kill(pid, signal.SIGKILL)
+        client.wait_output(f"event {CONNECT_RESPONSE}", seconds=60)
+        need(client.wait(20) == 0, client.story())
+    finally:
+        client.end()
+        server.end()
 
 
 @case("cm.addr_change", seconds=60)

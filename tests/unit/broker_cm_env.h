@@ -22,6 +22,7 @@ struct program {
 	bool uses_page; /* for all that has no descriptor */
 	uint64_t channel;
 	uint64_t serial; /* of the next command; 0: none */
+	uint32_t told;   /* vb_cm_page_post() */
 	struct vb_cm_answer answer;
 };
 
@@ -77,6 +78,27 @@ static inline void program_dial(struct program *p)
 	assert_int_equal(close(fds.fd[VB_CM_WELCOME_PAGE]), 0);
 	p->page = page;
 	p->uses_page = true;
+	p->told = 0;
+}
+
+/* Posts a command. True: the broker has to be told. */
+static inline bool command_post(struct program *p, uint32_t cmd, const void *body, uint16_t len,
+				uint64_t serial)
+{
+	struct vb_cm_post post = {.channel = p->channel, .serial = serial};
+	struct vb_ucma_hdr h = {cmd, len, 0};
+
+	memcpy(post.body, &h, sizeof h);
+	memcpy(post.body + sizeof h, body, len);
+	post.len = (uint32_t)sizeof h + len;
+	return vb_cm_page_post(p->page, &post, &p->told);
+}
+
+static inline void program_kick(const struct program *p)
+{
+	char kick = 0;
+
+	assert_int_equal(send(p->sock, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL), 1);
 }
 
 /* A new channel of @p, which has a connection. */
@@ -249,6 +271,17 @@ static inline uint32_t connect_finish(struct program *server, struct program *cl
 
 	(void)event(server, VB_UCMA_EV_ESTABLISHED);
 	return passive;
+}
+
+static inline pid_t broker_pid_seen(void)
+{
+	struct vb_broker_observer o;
+	pid_t pid;
+
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	pid = (pid_t)o.host->broker_pid;
+	vb_broker_observe_end(&o);
+	return pid;
 }
 
 #endif

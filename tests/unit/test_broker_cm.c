@@ -312,17 +312,6 @@ static void ack_timeout__of_a_short_path(void **state)
 	program_end(&client);
 }
 
-static pid_t broker_pid(void)
-{
-	struct vb_broker_observer o;
-	pid_t pid;
-
-	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
-	pid = (pid_t)o.host->broker_pid;
-	vb_broker_observe_end(&o);
-	return pid;
-}
-
 /* The broker asks the kernel for the address on this side, and keeps nothing of it. */
 static void resolve__leaves_no_descriptors(void **state)
 {
@@ -333,7 +322,7 @@ static void resolve__leaves_no_descriptors(void **state)
 
 	(void)state;
 	program_start(&p);
-	pid = broker_pid();
+	pid = broker_pid_seen();
 	a.dst[0] = AF_INET;
 	a.dst[2] = CM_PORT >> 8;
 	a.dst[3] = CM_PORT & 0xff;
@@ -362,7 +351,7 @@ static void connections__share_a_socket(void **state)
 	(void)state;
 	program_start(&server);
 	program_start(&client);
-	pid = broker_pid();
+	pid = broker_pid_seen();
 	(void)listener_new(&server);
 	for (int n = 0; n < 8; n++) {
 		(void)connect_finish(&server, &client, connect_begin(&client));
@@ -388,7 +377,7 @@ static void open__the_broker_has_no_descriptors(void **state)
 
 	(void)state;
 	program_start(&p);
-	pid = broker_pid();
+	pid = broker_pid_seen();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	fds = (struct vb_fds){.cnt = 1, .fd = {pair[1]}};
 	assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &lim), 0);
@@ -441,63 +430,6 @@ static void call__that_is_wrong(void **state)
 	program_end(&p);
 }
 
-/* ... nor writes into its page. */
-static void page__that_is_wrong(void **state)
-{
-	struct program p;
-	struct vb_cm_call c = {.op = VB_CM_CALL_ATTACH};
-
-	(void)state;
-	program_start(&p);
-	c.channel = p.channel;
-	for (uint32_t n = 0; n < 3; n++) {
-		static const uint32_t len[] = {UINT32_MAX, VB_CM_CALL_BODY, 1};
-		static const uint32_t extra[] = {2, 1, UINT32_MAX};
-		struct vb_cm_call none = {.op = VB_CM_CALL_ATTACH};
-		char kick = 0;
-
-		p.page->call.len = len[n];
-		p.page->call.extra_len = extra[n];
-		vb_cm_page_sleep(p.page, true);
-		__atomic_add_fetch(&p.page->called, 1000, __ATOMIC_SEQ_CST);
-		assert_int_equal(send(p.sock, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL), 1);
-		while (!vb_cm_page_answer(p.page, &p.answer))
-			assert_int_equal(recv(p.sock, &kick, 1, 0), VB_CM_KICK_LEN);
-		assert_int_equal(p.answer.status, -EINVAL);
-		/* Only a call is carried out, and a kick for nothing is none. */
-		assert_int_equal(send(p.sock, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL), 1);
-		call_send(&p, &none, NULL);
-		assert_int_equal(p.answer.status, -ENOENT);
-		call_send(&p, &c, NULL);
-		assert_int_equal(p.answer.status, 0);
-	}
-	/* Without a descriptor there is no channel. */
-	c.op = VB_CM_CALL_OPEN;
-	call_send(&p, &c, NULL);
-	assert_int_equal(p.answer.status, -EINVAL);
-	/* Who is turned away is told. */
-	assert_true(vb_cm_page_is_served(p.page));
-	assert_int_equal(vb_fds_send(p.sock, &c, 8, NULL), 0);
-	while (recv(p.sock, &c, 1, 0) > 0)
-		;
-	assert_false(vb_cm_page_is_served(p.page));
-	program_end(&p);
-}
-
-/* More programs that call without a pause than the broker looks at. */
-static void pages__of_many(void **state)
-{
-	static struct program p[20];
-
-	(void)state;
-	for (uint32_t i = 0; i < 20; i++)
-		program_start(&p[i]);
-	for (uint32_t n = 0; n < 4000; n++)
-		(void)id_new(&p[n % 20]);
-	for (uint32_t i = 0; i < 20; i++)
-		program_end(&p[i]);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,8 +447,6 @@ int main(void)
 	    cmocka_unit_test(connections__share_a_socket),
 	    cmocka_unit_test(open__the_broker_has_no_descriptors),
 	    cmocka_unit_test(call__that_is_wrong),
-	    cmocka_unit_test(page__that_is_wrong),
-	    cmocka_unit_test(pages__of_many),
 	};
 
 	if (!netns_enter())

@@ -144,6 +144,39 @@ static int call_status(struct program *p, const struct vb_cm_call *c)
 	return p->answer.status;
 }
 
+/* Until it is carried out. */
+static void route_post(struct program *p, const struct vb_ucma_resolve_route *r)
+{
+	if (command_post(p, VB_UCMA_RESOLVE_ROUTE, r, sizeof *r, 99))
+		program_kick(p);
+	while (vb_cm_page_pending(p->page))
+		sched_yield();
+}
+
+/* A broker is killed after it has carried out what was posted, and before it says so: the next one
+ * gets it again, and does nothing. */
+static void post__is_carried_out_once(void **state)
+{
+	struct program p;
+	struct vb_ucma_resolve_route r = {.timeout_ms = 1000};
+
+	(void)state;
+	program_start(&p);
+	r.id = resolve_begin(&p);
+	route_post(&p, &r);
+	broker_crash();
+	program_again(&p);
+	route_post(&p, &r);
+	(void)event(&p, VB_UCMA_EV_ROUTE_RESOLVED);
+	(void)id_new(&p); /* comes after what is told */
+	assert_false(is_readable(p.fd, 0));
+	/* Under another serial it is another one. */
+	if (command_post(&p, VB_UCMA_RESOLVE_ROUTE, &r, sizeof r, 100))
+		program_kick(&p);
+	assert_int_equal(event(&p, VB_UCMA_EV_ROUTE_ERROR).status, -EINVAL);
+	program_end(&p);
+}
+
 /* Three ids of @p with an event each, which lie in the pair. */
 static void events_make(struct program *p, uint32_t id[3])
 {
@@ -512,6 +545,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test_setup_teardown(connection__goes_on, setup, teardown),
 	    cmocka_unit_test_setup_teardown(events__wait_on, setup, teardown),
 	    cmocka_unit_test_setup_teardown(events__come_back_to_another, setup, teardown),
+	    cmocka_unit_test_setup_teardown(post__is_carried_out_once, setup, teardown),
 	    cmocka_unit_test_setup_teardown(events__come_back_to_one_of_two, setup, teardown),
 	    cmocka_unit_test_setup_teardown(events__do_not_come_back, setup, teardown),
 	    cmocka_unit_test_setup_teardown(request__lies_in_the_pair, setup, teardown),

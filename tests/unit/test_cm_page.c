@@ -112,6 +112,101 @@ static void call__always_answered(void **state)
 	close(sock[1]);
 }
 
+#define POSTS 200000u
+
+/* Carries out what was posted, and sleeps where nothing is. */
+static void *carry_out_posts(void *arg)
+{
+	struct vb_rng rng = vb_rng_stream(7, "broker", 1);
+	static struct vb_cm_call call;
+	uint32_t done = 0;
+	char kick;
+
+	while (done < POSTS) {
+		park(&rng);
+		while (!vb_cm_page_posts(&page, done))
+			assert_int_equal(recv(sock[1], &kick, 1, 0), 1);
+		assert_int_equal(vb_cm_page_take_post(&page, done, &call),
+				 offsetof(struct vb_cm_call, body) + 8);
+		assert_int_equal(call.op, VB_CM_CALL_POST);
+		assert_int_equal(call.serial, done);
+		assert_int_equal(call.channel, done + 1u);
+		assert_memory_equal(call.body, &call.serial, 8);
+		vb_cm_page_posts_done(&page, ++done);
+	}
+	return arg;
+}
+
+/* Each is carried out, once and in its order, and the broker is told where it might sleep. */
+static void post__none_is_missed(void **state)
+{
+	struct vb_rng rng = vb_rng_stream(7, "program", 1);
+	struct vb_cm_post post = {.len = 8};
+	uint32_t told = 0, kicks = 0;
+	pthread_t t;
+
+	(void)state;
+	memset(&page, 0, sizeof page);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sock), 0);
+	assert_int_equal(pthread_create(&t, NULL, carry_out_posts, NULL), 0);
+	for (uint32_t n = 0; n < POSTS; n++) {
+		char kick = 0;
+
+		while (vb_cm_page_pending(&page) == VB_CM_POSTS)
+			sched_yield();
+		post.serial = n;
+		post.channel = n + 1u;
+		memcpy(post.body, &post.serial, 8);
+		if (vb_cm_page_post(&page, &post, &told)) {
+			kicks++;
+			assert_int_equal(send(sock[0], &kick, 1, MSG_NOSIGNAL), 1);
+		}
+		park(&rng);
+	}
+	pthread_join(t, NULL);
+	assert_int_equal(vb_cm_page_pending(&page), 0);
+	assert_true(kicks > 0 && kicks < POSTS);
+	close(sock[0]);
+	close(sock[1]);
+}
+
+/* What waits can be read again, and the last one taken back. */
+static void post__pending(void **state)
+{
+	struct vb_cm_post post = {.len = 8};
+	uint32_t told = 0, cnt = 0;
+	static struct vb_cm_call call;
+
+	(void)state;
+	memset(&page, 0, sizeof page);
+	page.posted = page.carried_out = told = UINT32_MAX - 2;
+	assert_int_equal(vb_cm_page_pending(&page), 0);
+	for (uint32_t n = 0; n < VB_CM_POSTS; n++) {
+		post.serial = n;
+		cnt += vb_cm_page_post(&page, &post, &told);
+		assert_int_equal(vb_cm_page_pending(&page), n + 1);
+	}
+	assert_int_equal(cnt, 1); /* told once */
+	vb_cm_page_posts_done(&page, UINT32_MAX);
+	assert_int_equal(vb_cm_page_pending(&page), VB_CM_POSTS - 2);
+	for (uint32_t n = 0; n + 2 < VB_CM_POSTS; n++)
+		assert_int_equal(vb_cm_page_pending_at(&page, n)->serial, n + 2);
+	vb_cm_page_unpost(&page);
+	assert_int_equal(vb_cm_page_pending(&page), VB_CM_POSTS - 3);
+	/* Who looks is told nothing. */
+	vb_cm_page_look(&page, true);
+	vb_cm_page_posts_done(&page, page.posted);
+	assert_false(vb_cm_page_post(&page, &post, &told));
+	vb_cm_page_look(&page, false);
+	vb_cm_page_posts_done(&page, page.posted);
+	assert_true(vb_cm_page_post(&page, &post, &told));
+	page.post[0].len = VB_CM_POST_BODY + 1;
+	assert_int_equal(vb_cm_page_take_post(&page, VB_CM_POSTS, &call), 0);
+	page.post[0].len = VB_CM_POST_BODY;
+	assert_int_equal(vb_cm_page_take_post(&page, VB_CM_POSTS, &call),
+			 offsetof(struct vb_cm_call, body) + VB_CM_POST_BODY);
+}
+
 #define MEETINGS 50000u
 
 static _Atomic uint32_t arrived; /* at a meeting, of both */
@@ -168,6 +263,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(call__seen_or_told),
 	    cmocka_unit_test(call__always_answered),
+	    cmocka_unit_test(post__none_is_missed),
+	    cmocka_unit_test(post__pending),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,6 +152,59 @@ static void ahead__nonsense(void **state)
 	assert_false(is_known(CHANNEL, ID, 2, ROOM));
 }
 
+static struct vb_cm_call disconnect_make(uint64_t channel, uint32_t id)
+{
+	struct vb_ucma_hdr h = {VB_UCMA_DISCONNECT, sizeof(struct vb_ucma_disconnect), 0};
+	struct vb_ucma_disconnect b = {id};
+	struct vb_cm_call c = {
+	    .op = VB_CM_CALL_COMMAND, .channel = channel, .len = sizeof h + sizeof b};
+
+	memcpy(c.body, &h, sizeof h);
+	memcpy(c.body + sizeof h, &b, sizeof b);
+	return c;
+}
+
+/* A grant is for one command, of its channel and its id, and for one time. */
+static void grant__is_used_once(void **state)
+{
+	struct vb_cm_answer a = answer_make(ID, 0);
+	struct vb_cm_call c = disconnect_make(CHANNEL, ID), other;
+
+	(void)state;
+	assert_false(vb_cm_ahead_use_grant(&c));
+	vb_cm_ahead_keep(CHANNEL, &a);
+	assert_false(vb_cm_ahead_use_grant(&c));
+	a.grants = 1u << VB_UCMA_DISCONNECT;
+	vb_cm_ahead_grant(CHANNEL, ID, &a);
+	other = disconnect_make(CHANNEL + 1, ID);
+	assert_false(vb_cm_ahead_use_grant(&other));
+	other = disconnect_make(CHANNEL, ID + PLACES);
+	assert_false(vb_cm_ahead_use_grant(&other));
+	other = call_make(CHANNEL, ID, 1, ROOM);
+	assert_false(vb_cm_ahead_use_grant(&other));
+	assert_true(is_known(CHANNEL, ID, 1, ROOM));
+	assert_true(vb_cm_ahead_use_grant(&c));
+	assert_false(vb_cm_ahead_use_grant(&c));
+	/* The command changes what was known. */
+	assert_false(is_known(CHANNEL, ID, 1, ROOM));
+	/* The next event counts, not the one before. */
+	vb_cm_ahead_grant(CHANNEL, ID, &a);
+	a.grants = 1u << VB_UCMA_ACCEPT;
+	vb_cm_ahead_grant(CHANNEL, ID, &a);
+	assert_false(vb_cm_ahead_use_grant(&c));
+	/* Another id takes the place, and another broker has granted nothing. */
+	a.grants = 1u << VB_UCMA_DISCONNECT;
+	vb_cm_ahead_grant(CHANNEL, ID, &a);
+	vb_cm_ahead_grant(CHANNEL, ID + PLACES, &a);
+	assert_false(vb_cm_ahead_use_grant(&c));
+	vb_cm_ahead_begin(versions_fd);
+	other = disconnect_make(CHANNEL, ID + PLACES);
+	assert_false(vb_cm_ahead_use_grant(&other));
+	vb_cm_ahead_grant(CHANNEL, VB_CM_VERSIONS, &a);
+	other = disconnect_make(CHANNEL, VB_CM_VERSIONS);
+	assert_false(vb_cm_ahead_use_grant(&other));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +212,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(ahead__only_what_is_right, setup, teardown),
 	    cmocka_unit_test_setup_teardown(ahead__without_versions, setup, teardown),
 	    cmocka_unit_test_setup_teardown(ahead__nonsense, setup, teardown),
+	    cmocka_unit_test_setup_teardown(grant__is_used_once, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

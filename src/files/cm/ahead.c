@@ -4,6 +4,7 @@
 
 #include "link/memory.h"
 #include "ucma/command/ahead.h"
+#include "ucma/command/post.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 struct entry {
 	uint64_t token; /* 0: there is nothing */
 	uint32_t id, version, len;
+	uint32_t grants; /* 1 << cmd: it may be posted */
 	_Alignas(8) uint8_t bytes[VB_UCMA_AHEAD_MAX];
 };
 
@@ -66,6 +68,19 @@ void vb_cm_ahead_begin(int fd)
 	unlock_ahead();
 }
 
+/* The entry of id @id of channel @token; whose it was has none any more. */
+static struct entry *entry_of(uint64_t token, uint32_t id)
+{
+	struct entry *e = &ahead.entry[id % ENTRIES];
+
+	if (e->token == token && e->id == id)
+		return e;
+	e->token = token;
+	e->id = id;
+	e->len = e->grants = 0;
+	return e;
+}
+
 static void keep_ahead(uint64_t token, const struct vb_cm_answer *a)
 {
 	struct entry *e;
@@ -74,9 +89,7 @@ static void keep_ahead(uint64_t token, const struct vb_cm_answer *a)
 	if (!ahead.version || !a->ahead_len || a->ahead_len > sizeof e->bytes ||
 	    at + a->ahead_len > sizeof a->body || a->ahead_id >= VB_CM_VERSIONS)
 		return;
-	e = &ahead.entry[a->ahead_id % ENTRIES];
-	e->token = token;
-	e->id = a->ahead_id;
+	e = entry_of(token, a->ahead_id);
 	e->version = a->ahead_version;
 	e->len = a->ahead_len;
 	memcpy(e->bytes, a->body + at, a->ahead_len);
@@ -87,6 +100,41 @@ void vb_cm_ahead_keep(uint64_t token, const struct vb_cm_answer *a)
 	lock_ahead();
 	keep_ahead(token, a);
 	unlock_ahead();
+}
+
+void vb_cm_ahead_grant(uint64_t token, uint32_t id, const struct vb_cm_answer *a)
+{
+	lock_ahead();
+	if (ahead.version && id < VB_CM_VERSIONS)
+		entry_of(token, id)->grants = a->grants;
+	unlock_ahead();
+}
+
+static bool use_grant(const struct vb_cm_call *call, const struct vb_ucma_post *post)
+{
+	struct entry *e;
+
+	if (!ahead.version || post->id >= VB_CM_VERSIONS)
+		return false;
+	e = &ahead.entry[post->id % ENTRIES];
+	if (e->token != call->channel || e->id != post->id || !(e->grants & 1u << post->cmd))
+		return false;
+	e->grants &= ~(1u << post->cmd);
+	e->len = 0;
+	return true;
+}
+
+bool vb_cm_ahead_use_grant(const struct vb_cm_call *call)
+{
+	struct vb_ucma_post post;
+	bool is_granted;
+
+	if (!vb_ucma_post_parse(call->body, call->len, &post))
+		return false;
+	lock_ahead();
+	is_granted = use_grant(call, &post);
+	unlock_ahead();
+	return is_granted;
 }
 
 /* The bytes of the whole reply to @r, *len of them; NULL: they did not come along. */

@@ -271,13 +271,29 @@ static bool is_answered(const struct vb_cm_call *call, struct vb_cm_answer *answ
 	return vb_cm_ahead_answer(call, answer) && vb_cm_seems_alive();
 }
 
+/* A command that an event has granted needs no answer. */
+static bool is_posted(const struct vb_fd *f, struct vb_cm_call *call, struct vb_cm_answer *answer)
+{
+	bool posted;
+
+	if (!vb_cm_ahead_use_grant(call))
+		return false;
+	vb_cm_lock();
+	posted = vb_cm_post(call, f->session);
+	vb_cm_unlock();
+	*answer = (struct vb_cm_answer){.status = (int32_t)call->len};
+	return posted;
+}
+
 /* Makes the call and carries out the answer. Returns what write(2) does, errno negative. */
 static ssize_t carry_out(int fd, const struct vb_fd *f, int other, struct vb_cm_call *call)
 {
 	struct rdma_ucm_cmd_hdr h;
 	struct vb_cm_answer answer;
-	int rc = is_answered(call, &answer) ? 0 : call_attached(fd, f, other, call, &answer);
+	int rc = 0;
 
+	if (!is_answered(call, &answer) && !is_posted(f, call, &answer))
+		rc = call_attached(fd, f, other, call, &answer);
 	if (rc)
 		return rc;
 	memcpy(&h, call->body, sizeof h);
@@ -329,11 +345,14 @@ static ssize_t get_event(int fd, const struct vb_fd *f, struct vb_cm_call *call,
 	void *to =
 	    reply_address(RDMA_USER_CM_CMD_GET_EVENT, call->body + HEADER, call->len - HEADER);
 	struct vb_cm_answer event;
+	uint32_t id;
 	int rc = to ? vb_cm_event_take(fd, f, &event) : -EFAULT;
 
 	if (rc)
 		return write_result(rc, len);
 	vb_cm_ahead_keep(f->token, &event);
+	memcpy(&id, event.body + offsetof(struct vb_ucma_event_reply, id), sizeof id);
+	vb_cm_ahead_grant(f->token, id, &event);
 	memcpy(to, event.body, event.len < room ? event.len : room);
 	return (ssize_t)len;
 }

@@ -4,10 +4,12 @@
 
 #include "base/spin.h"
 #include "files/cm/ahead.h"
+#include "files/cm/post.h"
 #include "files/fd.h"
 #include "files/own_fd.h"
 #include "files/umad/umad.h"
 #include "link/memory.h"
+#include "node/broker/broker.h"
 #include "node/client/dial.h"
 #include "node/cm/page/page.h"
 #include "node/host/clock.h"
@@ -18,6 +20,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -38,8 +41,10 @@ static struct {
 	struct vb_cm_page *page; /* NULL: all calls go by the socket */
 	int64_t number;
 	uint64_t serial;
+	uint32_t told; /* vb_cm_page_post() */
 	struct vb_spin spin;
 	/* From here on: read without the mutex, too. */
+	bool posts;       /* it has posted commands */
 	uint32_t slow;    /* vb_pace_slowness() */
 	vb_time heard_at; /* the broker was alive */
 	struct {
@@ -125,11 +130,14 @@ bool vb_cm_seems_alive(void)
 static void session_end(void)
 {
 	broker_see(0);
+	if (session.page && vb_own_fd_is_ours(&session.sock))
+		vb_cm_posts_save(session.page);
 	vb_own_fd_drop(&session.sock);
 	hear_broker(0);
 	if (session.page)
 		vb_memory_unmap(session.page, VB_CM_PAGE_BYTES);
 	session.page = NULL;
+	session.told = 0;
 }
 
 /* Calls by the page touch no descriptor, so only whose page it is matters there. */
@@ -181,6 +189,47 @@ static int session_dial(struct vb_fds *fds, char *why, size_t why_size)
 	return rc;
 }
 
+static int tell_broker(void)
+{
+	const uint8_t kick = 0;
+
+	if (!vb_own_fd_is_there(&session.sock))
+		return -EPIPE;
+	return send(session.sock.fd, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void *session_renew(void *arg)
+{
+	char why[256];
+
+	(void)arg;
+	vb_cm_lock();
+	/* A broker that was killed could not say so in the page. */
+	if (vb_own_fd_is_ours(&session.sock) && !is_open(session.sock.fd))
+		session_end();
+	(void)vb_cm_session(why, sizeof why);
+	vb_cm_unlock();
+	return NULL;
+}
+
+/* Another broker has come: it gets what was posted to the one before. Connecting takes its time,
+ * which the caller, who serves packets, does not have. */
+static void broker_returned(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, old;
+
+	if (!__atomic_load_n(&session.posts, __ATOMIC_RELAXED) || pthread_attr_init(&attr))
+		return;
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* they are the program's */
+	(void)pthread_create(&thread, &attr, session_renew, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+}
+
 int64_t vb_cm_session(char *why, size_t why_size)
 {
 	struct vb_fds fds = {.cnt = 0};
@@ -194,6 +243,7 @@ int64_t vb_cm_session(char *why, size_t why_size)
 		return sock;
 	if (!session.number) {
 		vb_fd_begin();
+		vb_broker_on_return(broker_returned);
 		(void)pthread_atfork(vb_cm_lock, vb_cm_unlock, renew_lock);
 	}
 	vb_own_fd_take(&session.sock, sock);
@@ -201,6 +251,9 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	__atomic_store_n(&session.slow, vb_pace_slowness(), __ATOMIC_RELAXED);
 	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
 		return -EIO;
+	/* A broker that ends before it hears of them leaves them to the next. */
+	if (session.page && vb_cm_posts_restore(session.page, &session.told))
+		(void)tell_broker();
 	return ++session.number;
 }
 
@@ -298,15 +351,6 @@ static int call_by_socket(const struct vb_cm_call *call, int fd, struct vb_cm_an
 	return rc < 0 ? rc : 0;
 }
 
-static int tell_broker(void)
-{
-	const uint8_t kick = 0;
-
-	if (!vb_own_fd_is_there(&session.sock))
-		return -EPIPE;
-	return send(session.sock.fd, &kick, VB_CM_KICK_LEN, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 /* Sleeps until the broker tells something, has ended, or a signal comes. @is_there: the descriptor
  * was there a moment ago. */
 static int await_kick(bool is_there)
@@ -358,4 +402,26 @@ int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answe
 	else
 		hear_broker(vb_clock_now());
 	return rc;
+}
+
+bool vb_cm_post(struct vb_cm_call *call, int64_t number)
+{
+	struct vb_cm_page *page = session.page;
+	struct vb_cm_post post = {.channel = call->channel, .len = call->len};
+
+	/* Who sees that a broker has come after the one that was killed is the thread of a context.
+	 */
+	if (!page || number != session.number || !session_is_good() ||
+	    call->len > sizeof post.body || vb_cm_page_pending(page) == VB_CM_POSTS ||
+	    !vb_broker_has_clients())
+		return false;
+	call->serial = post.serial = vb_cm_serial();
+	memcpy(post.body, call->body, call->len);
+	__atomic_store_n(&session.posts, true, __ATOMIC_RELAXED);
+	if (!vb_cm_page_post(page, &post, &session.told) || !tell_broker())
+		return true;
+	/* The broker has ended, and the caller goes on with the next one. */
+	vb_cm_page_unpost(page);
+	session_end();
+	return false;
 }

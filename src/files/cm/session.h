@@ -36,4 +36,11 @@ uint64_t vb_cm_serial(void);
  * negative errno; -EPIPE: the broker ended, and a new connection may have more luck. */
 int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer);
 
+/*
+ * Posts @call, a command that was granted, to the broker of connection @number: it is carried out
+ * before whatever else the broker is asked for. False: it is not, and the caller makes a call of it
+ * as it is then, under a serial that may be known.
+ */
+bool vb_cm_post(struct vb_cm_call *call, int64_t number);
+
 #endif

@@ -70,6 +70,11 @@ void vb_broker_disconnect(struct vb_broker_client *c);
  */
 int vb_broker_check(struct vb_broker_client *c);
 
+/* Whether this process has a client, by which it sees that a broker has ended and another come. */
+bool vb_broker_has_clients(void);
+/* From then on @hook is called when another broker has come, by whoever calls vb_broker_check(). */
+void vb_broker_on_return(void (*hook)(void));
+
 /* In a forked child: closes the inherited descriptors and unmaps, leaving the parent's slot alone.
  */
 void vb_broker_abandon(struct vb_broker_client *c);

@@ -39,7 +39,8 @@ struct vb_conn {
 	uint32_t slot;
 	bool capture;
 	struct vb_cm_page *page; /* CM: calls by shared memory; NULL: there is none... */
-	uint32_t served;         /* ... the last call that was answered there */
+	uint32_t served;         /* ... the last call that was answered there, and */
+	uint32_t carried_out;    /* how many posted commands were carried out */
 	bool wants_cm;           /* WAITING: it is to be a CM connection and no client */
 	vb_time since;
 	char comm[16];

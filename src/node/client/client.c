@@ -20,6 +20,19 @@
 /* A broker that is started for an application in full swing must not hold it up for long. */
 #define RESTART_MS 100
 
+static void (*return_hook)(void);
+static uint32_t client_cnt;
+
+void vb_broker_on_return(void (*hook)(void))
+{
+	__atomic_store_n(&return_hook, hook, __ATOMIC_RELEASE);
+}
+
+bool vb_broker_has_clients(void)
+{
+	return __atomic_load_n(&client_cnt, __ATOMIC_RELAXED) != 0;
+}
+
 static void fill_comm(char *comm, size_t size)
 {
 	char name[16] = "";
@@ -83,6 +96,7 @@ int vb_broker_connect(struct vb_broker_client *c, char *why, size_t why_size)
 	c->slot = m.slot;
 	c->rx_fd = fds.fd[VB_WELCOME_RX];
 	c->fd_store = fds.fd[VB_WELCOME_FD_STORE];
+	__atomic_add_fetch(&client_cnt, 1, __ATOMIC_RELAXED);
 	why[0] = 0;
 	return 0;
 }
@@ -116,6 +130,16 @@ static int reattach_client(struct vb_broker_client *c)
 	return 0;
 }
 
+static int client_return(struct vb_broker_client *c)
+{
+	void (*hook)(void) = __atomic_load_n(&return_hook, __ATOMIC_ACQUIRE);
+	int rc = reattach_client(c);
+
+	if (!rc && hook)
+		hook();
+	return rc;
+}
+
 int vb_broker_check(struct vb_broker_client *c)
 {
 	struct vb_broker_msg m;
@@ -147,7 +171,7 @@ int vb_broker_check(struct vb_broker_client *c)
 	if (now < c->retry_ns)
 		return -ENOTCONN;
 	c->retry_ns = now + RETRY_NS;
-	return reattach_client(c);
+	return client_return(c);
 }
 
 void vb_broker_abandon(struct vb_broker_client *c)
@@ -157,8 +181,10 @@ void vb_broker_abandon(struct vb_broker_client *c)
 	vb_subnet_leave_slot(c);
 	if (c->rx_fd >= 0)
 		close(c->rx_fd);
-	if (c->fd_store >= 0)
+	if (c->fd_store >= 0) {
 		close(c->fd_store);
+		__atomic_sub_fetch(&client_cnt, 1, __ATOMIC_RELAXED);
+	}
 	if (c->sock >= 0)
 		close(c->sock);
 	*c = (struct vb_broker_client){.sock = -1, .rx_fd = -1, .fd_store = -1};

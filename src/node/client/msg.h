@@ -20,7 +20,7 @@
  * told apart and can say so. */
 #define VB_BROKER_VERSION                                                                          \
 	((uint32_t)(sizeof(struct vb_host_memory) + sizeof(struct vb_slot_shm)) / 16 << 12 |       \
-	 (0xb00u + VB_SHM_VERSION))
+	 (0xc00u + VB_SHM_VERSION))
 
 #define VB_BROKER_TEXT_MAX 400
 #define VB_BROKER_SLOTS_MAX 64 /* of one VB_BROKER_SLOTS message */

@@ -18,7 +18,8 @@
  * broker that comes with WELCOME: VB_CM_VERSIONS numbers, which programs can read and no more.
  *
  * Where WELCOME brings a page (node/cm/page/page.h), calls and answers without descriptors go that
- * way.
+ * way, and commands that an event has granted (ucma/command/post.h) are posted there: they draw no
+ * answer, and come before the next call.
  */
 #ifndef VB_NODE_CM_CALL_H
 #define VB_NODE_CM_CALL_H
@@ -60,6 +61,8 @@ enum vb_cm_call_op {
 	 * events that came back, 8 bytes each. @other: the channel that MIGRATE_ID names, 0: none;
 	 * then they are its. */
 	VB_CM_CALL_COMMAND,
+	/* A command that was granted, of @len bytes. Nobody reads the answer. By the page only. */
+	VB_CM_CALL_POST,
 };
 
 struct vb_cm_call {
@@ -67,8 +70,8 @@ struct vb_cm_call {
 	uint32_t len, extra_len;
 	uint32_t returns;        /* events come back */
 	uint64_t channel, other; /* tokens, random: who knows one may use the channel */
-	/* COMMAND: random. A command that is sent again, because the broker was killed before its
-	 * answer came, has the same one, and is carried out once. */
+	/* COMMAND, POST: random. A command that is sent again, because the broker was killed before
+	 * its answer came, has the same one, and is carried out once. */
 	uint64_t serial;
 	uint8_t body[VB_CM_CALL_BODY];
 };
@@ -82,6 +85,8 @@ struct vb_cm_answer {
 	 * this id in this version. 0: none. */
 	uint32_t ahead_len, ahead_id, ahead_version;
 	uint32_t repeats; /* in the pair: a broker that was killed may have written it before */
+	uint32_t grants;  /* in the pair: what may be posted about its id, vb_ucma_post_grants() */
+	uint32_t rsv;
 	uint8_t body[VB_CM_ANSWER_BODY];
 };
 

@@ -5,6 +5,7 @@
 #include "node/host/clock.h"
 #include "ucma/abi.h"
 #include "ucma/command/ahead.h"
+#include "ucma/command/post.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -177,6 +178,7 @@ static bool next_event(struct vb_channel *ch, struct vb_cm_answer *a)
 		vb_ucma_keep(ch->cm->ucma);
 	a->repeats = repeats;
 	a->channel = ch->cm->number;
+	a->grants = vb_ucma_post_grants(ch->file, &reply);
 	a->len = sizeof reply;
 	memcpy(a->body, &reply, sizeof reply);
 	vb_channel_add_ahead(ch, &c, a);

@@ -207,6 +207,28 @@ size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct v
 	return vb_cm_answer_size(answer);
 }
 
+void vb_broker_cm_posted(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
+			 size_t n, vb_time now)
+{
+	const struct vb_cm_caller who = {c, c->pid, c->comm};
+	struct vb_fds none = {.cnt = 0};
+	static struct vb_cm_answer unread;
+
+	vb_cm_serve(b->cm, &who, call, (ssize_t)n, &none, &unread, now);
+}
+
+void vb_broker_cm_pump(struct vb_broker *b, vb_time now)
+{
+	cm_pump(b, now);
+}
+
+bool vb_broker_cm_is_shared(const struct vb_broker *b, uint64_t token)
+{
+	const struct vb_channel *ch = vb_channel_find(b->cm, token);
+
+	return ch && ch->is_shared;
+}
+
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 {
 	static struct vb_cm_call call;
@@ -226,6 +248,7 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now)
 			vb_fds_close(&fds);
 		return false;
 	}
+	vb_broker_page_posts(b, now);
 	size = vb_broker_cm_serve(b, c, &call, n, &fds, &answer, now);
 	if (n > 0)
 		vb_fds_close(&fds);

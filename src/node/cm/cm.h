@@ -43,6 +43,12 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);
  * for descriptors that were lost). Returns the bytes of @answer. */
 size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
 			  ssize_t n, struct vb_fds *fds, struct vb_cm_answer *answer, vb_time now);
+/* Carries out a posted command; what is to be sent and told waits for vb_broker_cm_pump(). */
+void vb_broker_cm_posted(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
+			 size_t n, vb_time now);
+void vb_broker_cm_pump(struct vb_broker *b, vb_time now);
+/* Whether more than one connection has used the channel that @token names. */
+bool vb_broker_cm_is_shared(const struct vb_broker *b, uint64_t token);
 
 /* serve_page.c: makes the page of a connection (node/cm/page/page.h). Returns its descriptor, which
  * is the caller's to close, or a negative errno. */
@@ -52,6 +58,8 @@ void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c);
 void vb_broker_cm_release(struct vb_broker *b, const struct vb_conn *c);
 /* The program has told that there is a call. False: the connection is to be ended. */
 bool vb_broker_page_kick(struct vb_broker *b, struct vb_conn *c, vb_time now);
+/* Carries out what anybody has posted: before a call of a process that may have heard of it. */
+void vb_broker_page_posts(struct vb_broker *b, vb_time now);
 /* While calls may be near: looks at pages for a moment. */
 void vb_broker_page_look(struct vb_broker *b);
 /* Before the loop sleeps: nobody looks any more. True: there was a call, and the loop goes on. */

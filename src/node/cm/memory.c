@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x5642434du
-#define VERSION 4u
+#define VERSION 5u
 #define MEMORY_NAME "verbena-cm"
 /* Items in a store, those of closed channels included, before these are taken out. */
 #define ITEMS_MAX (VB_CM_STORE_CHANNELS + VB_CM_STORE_CHANNELS / 2)

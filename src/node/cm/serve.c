@@ -6,6 +6,7 @@
 #include "node/cm/env.h"
 #include "node/host/pace.h"
 #include "ucma/command/ahead.h"
+#include "ucma/command/post.h"
 #include "ucma/view.h"
 
 #include <errno.h>
@@ -116,6 +117,16 @@ static void call_open(struct vb_cm_host *cm, struct vb_fds *fds, struct vb_cm_an
 		fds->cnt = 0;
 }
 
+static void call_attach(struct vb_cm_host *cm, const struct vb_cm_call *call,
+			struct vb_cm_answer *a)
+{
+	struct vb_channel *ch = vb_channel_find(cm, call->channel);
+
+	a->status = ch ? 0 : -ENOENT;
+	if (ch)
+		ch->is_shared = true;
+}
+
 /* What became of the events that are out comes before the command. */
 static void events_settle(struct vb_channel *ch, struct vb_channel *other, const void *who,
 			  const struct vb_cm_call *call)
@@ -169,6 +180,25 @@ static void call_command(struct vb_cm_host *cm, const struct vb_cm_caller *who,
 	vb_channel_add_ahead(ch, &c, a);
 }
 
+/* Nobody waits for the answer, so a failure is told by an event. */
+static void call_post(struct vb_cm_host *cm, const struct vb_cm_caller *who,
+		      const struct vb_cm_call *call, struct vb_cm_answer *a, vb_time now)
+{
+	struct vb_channel *ch = vb_channel_find(cm, call->channel);
+	const struct vb_ucma_command c = {.bytes = call->body, .len = call->len};
+	struct vb_ucma_post post;
+
+	if (!ch || !vb_ucma_post_parse(call->body, call->len, &post) ||
+	    vb_cm_memory_answer(&cm->memory, ch->index, call->serial))
+		return;
+	vb_ucma_file_set_user(ch->file, (uint32_t)who->pid, who->comm);
+	a->status = vb_ucma_command(ch->file, &c, a->body, &a->len, now);
+	if (a->status < 0)
+		vb_ucma_post_failed(ch->file, &post, a->status);
+	vb_cm_memory_put_answer(&cm->memory, ch->index, call->serial, a);
+	vb_ucma_keep(cm->ucma);
+}
+
 void vb_cm_serve(struct vb_cm_host *cm, const struct vb_cm_caller *who,
 		 const struct vb_cm_call *call, ssize_t n, struct vb_fds *fds,
 		 struct vb_cm_answer *answer, vb_time now)
@@ -184,10 +214,13 @@ void vb_cm_serve(struct vb_cm_host *cm, const struct vb_cm_caller *who,
 			call_open(cm, fds, answer);
 			break;
 		case VB_CM_CALL_ATTACH:
-			answer->status = vb_channel_find(cm, call->channel) ? 0 : -ENOENT;
+			call_attach(cm, call, answer);
 			break;
 		case VB_CM_CALL_COMMAND:
 			call_command(cm, who, call, answer, now);
+			break;
+		case VB_CM_CALL_POST:
+			call_post(cm, who, call, answer, now);
 			break;
 		}
 	}

@@ -45,6 +45,36 @@ bool vb_cm_page_answer(const struct vb_cm_page *p, struct vb_cm_answer *answer)
 	return true;
 }
 
+uint32_t vb_cm_page_pending(const struct vb_cm_page *p)
+{
+	uint32_t pending = p->posted - get_word(&p->carried_out);
+
+	return pending < VB_CM_POSTS ? pending : VB_CM_POSTS;
+}
+
+bool vb_cm_page_post(struct vb_cm_page *p, const struct vb_cm_post *post, uint32_t *told)
+{
+	struct vb_cm_post *to = &p->post[p->posted % VB_CM_POSTS];
+
+	memcpy(to, post, offsetof(struct vb_cm_post, body) + post->len);
+	set_word(&p->posted, p->posted + 1);
+	/* A broker that has not come to where it was told looks again after that. */
+	if (get_word(&p->looks) || (int32_t)(*told - get_word(&p->carried_out)) > 0)
+		return false;
+	*told = p->posted;
+	return true;
+}
+
+void vb_cm_page_unpost(struct vb_cm_page *p)
+{
+	set_word(&p->posted, p->posted - 1);
+}
+
+const struct vb_cm_post *vb_cm_page_pending_at(const struct vb_cm_page *p, uint32_t n)
+{
+	return &p->post[(get_word(&p->carried_out) + n) % VB_CM_POSTS];
+}
+
 void vb_cm_page_sleep(struct vb_cm_page *p, bool sleeps)
 {
 	set_word(&p->sleeps, sleeps);
@@ -63,6 +93,31 @@ size_t vb_cm_page_take(const struct vb_cm_page *p, uint32_t *served, struct vb_c
 		return 0;
 	memcpy(call->body, p->call.body, call->len + call->extra_len);
 	return CALL_HEADER + call->len + call->extra_len;
+}
+
+uint32_t vb_cm_page_posts(const struct vb_cm_page *p, uint32_t done)
+{
+	return get_word(&p->posted) - done;
+}
+
+size_t vb_cm_page_take_post(const struct vb_cm_page *p, uint32_t done, struct vb_cm_call *call)
+{
+	const struct vb_cm_post *post = &p->post[done % VB_CM_POSTS];
+
+	memset(call, 0, CALL_HEADER);
+	call->op = VB_CM_CALL_POST;
+	call->channel = post->channel;
+	call->serial = post->serial;
+	call->len = post->len;
+	if (call->len > VB_CM_POST_BODY)
+		return 0;
+	memcpy(call->body, post->body, call->len);
+	return CALL_HEADER + call->len;
+}
+
+void vb_cm_page_posts_done(struct vb_cm_page *p, uint32_t done)
+{
+	set_word(&p->carried_out, done);
 }
 
 bool vb_cm_page_give(struct vb_cm_page *p, uint32_t served, const struct vb_cm_answer *answer,

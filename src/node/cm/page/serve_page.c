@@ -17,6 +17,8 @@
 #define LOOKS 64
 /* Calls in a row before it. */
 #define CALLS_MAX 16
+/* Posted commands before others have their turn: those of one program that posts without an end. */
+#define POSTS_MAX (4 * VB_CM_POSTS)
 
 int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c)
 {
@@ -33,8 +35,36 @@ int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c)
 	}
 	c->page = p;
 	c->page->broker = vb_broker_cm_number(b);
-	c->served = 0;
+	c->served = c->carried_out = 0;
 	return fd;
+}
+
+/* Carries out what was posted, and sends and tells all of it together. False: the connection is to
+ * be ended. */
+static bool posts_serve(struct vb_broker *b, struct vb_conn *c, vb_time now)
+{
+	static struct vb_cm_call call;
+	uint32_t cnt = 0, left;
+
+	while ((left = vb_cm_page_posts(c->page, c->carried_out)) && left <= VB_CM_POSTS &&
+	       cnt < POSTS_MAX) {
+		size_t n = vb_cm_page_take_post(c->page, c->carried_out, &call);
+
+		if (n)
+			vb_broker_cm_posted(b, c, &call, n, now);
+		vb_cm_page_posts_done(c->page, ++c->carried_out);
+		cnt++;
+	}
+	if (cnt)
+		vb_broker_cm_pump(b, now);
+	return left <= VB_CM_POSTS;
+}
+
+void vb_broker_page_posts(struct vb_broker *b, vb_time now)
+{
+	for (uint32_t i = 0; i < VB_CONNS_MAX; i++)
+		if (b->conn[i].page)
+			(void)posts_serve(b, &b->conn[i], now);
 }
 
 static void stop_looking(struct vb_broker *b, uint32_t at)
@@ -47,6 +77,8 @@ void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c)
 {
 	if (!c->page)
 		return;
+	/* A program that is killed has done what it has posted. */
+	(void)posts_serve(b, c, vb_clock_now());
 	for (uint32_t i = 0; i < b->looked_cnt; i++)
 		if (b->looked[i] == (uint32_t)(c - b->conn))
 			stop_looking(b, i);
@@ -78,6 +110,10 @@ static bool page_serve(struct vb_broker *b, struct vb_conn *c, vb_time now)
 	size_t n = vb_cm_page_take(c->page, &c->served, &call), size;
 	const uint8_t kick = 0;
 
+	if (vb_broker_cm_is_shared(b, call.channel))
+		vb_broker_page_posts(b, now);
+	else if (!posts_serve(b, c, now))
+		return false;
 	size = vb_broker_cm_serve(b, c, &call, (ssize_t)n, &none, &answer, now);
 	begin_looking(b, c, now);
 	return !vb_cm_page_give(c->page, c->served, &answer, size) ||
@@ -85,7 +121,22 @@ static bool page_serve(struct vb_broker *b, struct vb_conn *c, vb_time now)
 	       errno == EAGAIN;
 }
 
-/* One look at each. Returns how many calls there were. */
+/* Whether there is something to do. */
+static bool page_is_used(const struct vb_conn *c)
+{
+	return vb_cm_page_is_called(c->page, c->served) ||
+	       vb_cm_page_posts(c->page, c->carried_out);
+}
+
+/* Does what there is. False: the connection is to be ended. */
+static bool page_step(struct vb_broker *b, struct vb_conn *c, vb_time now)
+{
+	if (vb_cm_page_is_called(c->page, c->served))
+		return page_serve(b, c, now);
+	return posts_serve(b, c, now);
+}
+
+/* One look at each. Returns how many had something to do. */
 static uint32_t look_once(struct vb_broker *b)
 {
 	uint32_t cnt = 0;
@@ -94,10 +145,10 @@ static uint32_t look_once(struct vb_broker *b)
 		uint32_t index = b->looked[i];
 		struct vb_conn *c = &b->conn[index];
 
-		if (!vb_cm_page_is_called(c->page, c->served))
+		if (!page_is_used(c))
 			continue;
 		cnt++;
-		if (!page_serve(b, c, vb_clock_now()))
+		if (!page_step(b, c, vb_clock_now()))
 			vb_conn_end(b, index);
 	}
 	return cnt;
@@ -120,10 +171,10 @@ bool vb_broker_page_rest(struct vb_broker *b, vb_time now)
 		struct vb_conn *c = &b->conn[index];
 
 		stop_looking(b, 0);
-		if (!vb_cm_page_is_called(c->page, c->served))
+		if (!page_is_used(c))
 			continue;
 		is_called = true;
-		if (!page_serve(b, c, now))
+		if (!page_step(b, c, now))
 			vb_conn_end(b, index);
 		if (now < b->spin_until)
 			break;
@@ -133,7 +184,15 @@ bool vb_broker_page_rest(struct vb_broker *b, vb_time now)
 
 bool vb_broker_page_kick(struct vb_broker *b, struct vb_conn *c, vb_time now)
 {
+	bool is_good;
+
 	if (!c->page)
 		return false;
-	return !vb_cm_page_is_called(c->page, c->served) || page_serve(b, c, now);
+	is_good = page_step(b, c, now);
+	/* One that posts faster than it is served is looked at in the next round, too. */
+	if (is_good && vb_cm_page_posts(c->page, c->carried_out)) {
+		b->spin_until = vb_time_after(now, VB_MSEC);
+		begin_looking(b, c, now);
+	}
+	return is_good;
 }
