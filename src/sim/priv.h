@@ -141,8 +141,8 @@ void vb_sim_ib_set_link(struct vb_sim *s, const struct vb_port *p, bool up);
 void vb_sim_ib_watch(struct vb_sim *s);
 /* Nothing but flow control packets is left to happen, or nothing can happen any more. */
 bool vb_sim_ib_is_over(const struct vb_sim *s);
-/* network/ib_route.c: fills the forwarding tables, and the service levels of layers. -EINVAL: they
- * are more than there are lanes. */
+/* network/ib_route.c: fills the forwarding tables, and once the service levels of layers. -EINVAL:
+ * they are more than there are lanes. */
 int vb_sim_ib_route(struct vb_sim *s);
 
 /* network/network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */

@@ -93,7 +93,7 @@ def cm_counters(f, node):
 
 @case("subnet.cm.counters", seconds=120)
 def messages_are_counted(context):
-    """Messages of the connection managers of nodes as files, by kind; what `verbena explain` says of ids there. CMP-25"""
+    """Messages of the connection managers of nodes as files, by kind; what `verbena explain` says of ids there."""
     f = begin(context, "cnt1")
     try:
         # Held open, so that the files of the node stay.

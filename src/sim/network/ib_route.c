@@ -267,8 +267,7 @@ static int layers_create(struct routing *r)
 	size_t hops = s->ib->hop_cnt, n = s->switch_cnt;
 	int err = -ENOMEM;
 
-	if (!s->ib->layer)
-		s->ib->layer = vb_sim_alloc(s, n * n);
+	s->ib->layer = vb_sim_alloc(s, n * n);
 	r->words = (uint32_t)(hops + 63) / 64;
 	r->after = vb_sim_alloc(s, (s->cfg.ib.lanes * hops * r->words + 1) * sizeof *r->after);
 	r->seen = vb_sim_alloc(s, hops + 1);
@@ -294,7 +293,8 @@ int vb_sim_ib_route(struct vb_sim *s)
 	r.queue = vb_sim_alloc(s, (n + s->ib->hop_cnt + 1) * sizeof *r.queue);
 	if (r.dist && r.down && r.rank && r.used && r.queue) {
 		tables_fill(&r);
-		err = s->cfg.ib.routing == VB_SIM_LAYERS ? layers_create(&r) : 0;
+		/* Connections keep the service levels that they began with. */
+		err = s->cfg.ib.routing == VB_SIM_LAYERS && !s->ib->layer ? layers_create(&r) : 0;
 	}
 	vb_sim_free(s, r.dist);
 	vb_sim_free(s, r.down);
