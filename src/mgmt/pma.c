@@ -2,6 +2,7 @@
 /* The attributes of performance management, out of the counters of ports, see pma.h. IBA 16.1.3 */
 #include "mgmt/pma.h"
 
+#include "base/assert.h"
 #include "wire/mad/smp.h"
 
 #include <string.h>
@@ -90,6 +91,8 @@ static uint64_t ticks_of_ns(const struct vb_pma_port *p, uint64_t ns)
 static uint64_t ns_of_ticks(const struct vb_pma_port *p, uint64_t ticks)
 {
 	uint64_t ns = scale_number(ticks, TICK_SYMBOLS * p->link->config.symbol_ps, 1000);
+
+	VB_ASSERT_ALL(p->link->config.symbol_ps > 0);
 
 	return ticks_of_ns(p, ns) < ticks ? ns + 1 : ns;
 }

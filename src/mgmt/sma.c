@@ -48,6 +48,7 @@ static uint16_t switch_info(struct vb_sma_request *r)
 		s->multicast_top = want.multicast_top;
 		if (want.port_state_change)
 			s->port_state_change = 0;
+		VB_ASSERT(s->linear_top < r->node->forward->unicast_cap);
 		r->node->forward->unicast_top = s->linear_top;
 		r->node->forward->multicast_top = s->multicast_top;
 		r->node->forward->multicast_primary = s->default_mcast_primary;

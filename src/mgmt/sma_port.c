@@ -17,6 +17,7 @@
 
 static uint32_t mtu_bytes(uint8_t code)
 {
+	VB_ASSERT_ALL(code >= 1 && code <= MTU_CODE_MAX);
 	return 128u << code;
 }
 

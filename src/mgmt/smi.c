@@ -2,6 +2,7 @@
 /* One step of a directed route, see smi.h. IBA 14.2.2.2 to 14.2.2.4 */
 #include "mgmt/smi.h"
 
+#include "base/assert.h"
 #include "wire/ib/lrh.h"
 
 static const struct vb_smi_step discard = {.where = VB_SMI_DISCARD};
@@ -85,6 +86,8 @@ struct vb_smi_step vb_smi_forward(uint8_t mad[VB_MAD_LEN], const struct vb_smi_n
 		return discard;
 	step = r.returning ? response_forward(&r, mad, node)
 			   : request_forward(&r, mad, node, in_port, lid_routed);
+	VB_ASSERT_ALL(r.hop_ptr <= r.hop_cnt + 1 || step.where == VB_SMI_DISCARD ||
+		      step.where == VB_SMI_AGENT);
 	vb_smp_route_emit(&r, mad);
 	return step;
 }

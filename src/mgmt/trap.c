@@ -2,6 +2,7 @@
 /* Traps that wait for their answer, see trap.h. IBA 13.4.8, 13.4.9 */
 #include "mgmt/trap.h"
 
+#include "base/assert.h"
 #include "wire/be.h"
 
 #include <string.h>
@@ -23,6 +24,8 @@ void vb_trap_raise(struct vb_traps *t, uint16_t number, const uint8_t details[VB
 		   vb_time now)
 {
 	struct vb_trap *trap = vb_trap_find(t, number);
+
+	VB_ASSERT(number != 0); /* an empty place */
 
 	if (!trap)
 		trap = vb_trap_find(t, 0);

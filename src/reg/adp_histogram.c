@@ -4,6 +4,7 @@
  * timers fired, by the timeout they had. The transport counts by exact timeout
  * (struct vb_adp_fired); these registers gather that into bins. REG-34
  */
+#include "base/assert.h"
 #include "reg/file.h"
 
 #include <errno.h>
@@ -65,8 +66,11 @@ _Static_assert(sizeof fields / sizeof fields[0] == VB_ADP_BINS_MAX + 1, "a row f
 static const struct vb_reg_field *config_field(const char *name)
 {
 	unsigned others;
+	const struct vb_reg_field *f =
+	    vb_reg_find(&vb_reg_adp_histogram_config, name, strlen(name), &others);
 
-	return vb_reg_find(&vb_reg_adp_histogram_config, name, strlen(name), &others);
+	VB_ASSERT(f && !others); /* the table has a row of this name */
+	return f;
 }
 
 static int config_get(const struct vb_reg *reg, struct vb_reg_file *file,
@@ -143,6 +147,7 @@ static uint64_t unit_ns(uint8_t unit)
 				      [VB_HIST_100US] = 100000,
 				      [VB_HIST_MS] = 1000000};
 
+	VB_ASSERT_ALL(unit <= VB_HIST_MS);
 	return ns[unit & 3];
 }
 
@@ -153,12 +158,14 @@ static unsigned bin_of(const struct vb_adp_histogram *h, uint64_t timeout_ns)
 	uint64_t end = h->bin0_width * unit;
 	unsigned bin = 0;
 
+	VB_ASSERT_ALL(h->bin0_width > 0 && h->bin1_width > 0);
 	while (timeout_ns >= end && bin + 1u < h->bin_num) {
 		end += width;
 		if (h->bin_width_mode == VB_BINS_DOUBLE)
 			width *= 2;
 		bin++;
 	}
+	VB_ASSERT(bin < VB_ADP_BINS_MAX);
 	return bin;
 }
 
@@ -175,6 +182,7 @@ static int get_histogram(const struct vb_reg *reg, struct vb_reg_file *file,
 		keep_fired(h, &now);
 	for (unsigned i = 0; i < VB_ADP_FIRED_SLOTS; i++)
 		bin[bin_of(h, vb_adp_fired_ns(i))] += h->kept.slot[i];
+	VB_ASSERT(h->bin_num >= 1 && h->bin_num <= VB_ADP_BINS_MAX);
 	for (unsigned i = 0; i < h->bin_num; i++)
 		vb_reg_field_put(reg, &fields[1 + i], image, bin[i]);
 	if (h->clear_on_read)

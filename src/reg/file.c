@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The register file: which registers there are, and the way into them. */
 #include "reg/file.h"
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -50,6 +51,9 @@ void vb_reg_file_reset(struct vb_reg_file *file, uint64_t rate_bps)
 	file->histogram.bin0_width = file->histogram.bin1_width = 4096;
 	file->pkey[0] = VB_PKEY_DEFAULT; /* IBA 10.9.1.2 */
 	reset_cc(&file->cc, rate_bps);
+	/* What a factory sets, each register would take. */
+	VB_ASSERT_ALL(!vb_cc_settings_check(&file->cc, &(struct vb_cc_fault){0}));
+	VB_ASSERT_ALL(!vb_recovery_check(&file->recovery, &(struct vb_recovery_fault){0}));
 }
 
 static int find_register(uint32_t id, size_t len, const struct vb_reg **reg,
@@ -64,6 +68,7 @@ static int find_register(uint32_t id, size_t len, const struct vb_reg **reg,
 				     (*reg)->len == (*reg)->len_short
 					 ? "the register has another length"
 					 : "the length must be 0x40 or 0x80");
+	VB_ASSERT(len <= VB_REG_BYTES_MAX);
 	return 0;
 }
 

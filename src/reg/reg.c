@@ -14,14 +14,18 @@ const char *vb_reg_access_name(uint8_t access)
 	static const char *const names[] = {
 	    [VB_REG_RW] = "RW", [VB_REG_RO] = "RO", [VB_REG_INDEX] = "INDEX", [VB_REG_W1] = "W1"};
 
+	VB_ASSERT(access <= VB_REG_W1);
 	return names[access];
 }
 
 /* Bytes that hold the field: its word, or two of them. */
 static unsigned holder_bytes(const struct vb_reg *reg, const struct vb_reg_field *f)
 {
+	unsigned bytes = f->bit + f->width > reg->word * 8u ? 8 : reg->word;
+
 	VB_ASSERT_ALL(f->width >= 1 && f->bit + f->width <= 64);
-	return f->bit + f->width > reg->word * 8u ? 8 : reg->word;
+	VB_ASSERT_ALL(f->address % 4 == 0 && f->address + bytes <= reg->len);
+	return bytes;
 }
 
 static uint64_t holder_read(const uint8_t *p, unsigned bytes)
@@ -163,6 +167,7 @@ void vb_reg_store(const struct vb_reg *reg, const uint8_t *image, void *to)
 	for (unsigned i = 0; i < reg->field_cnt; i++) {
 		const struct vb_reg_field *f = &reg->field[i];
 
+		VB_ASSERT_ALL(f->select == VB_REG_NO_SELECT || f->select < reg->word * 8);
 		if (f->size && may_write(f) &&
 		    (f->select == VB_REG_NO_SELECT || selected >> f->select & 1))
 			member_put(to, f, vb_reg_field_get(reg, f, image));
@@ -172,6 +177,7 @@ void vb_reg_store(const struct vb_reg *reg, const uint8_t *image, void *to)
 int vb_reg_broken(struct vb_reg_fault *fault, const struct vb_reg_field *f, uint64_t value,
 		  const char *rule)
 {
+	VB_ASSERT_ALL(rule && rule[0]); /* who is refused is told why */
 	*fault = (struct vb_reg_fault){f, rule, value};
 	return -EINVAL;
 }

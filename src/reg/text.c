@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading fields from text, see text.h. */
 #include "reg/text.h"
+#include "base/assert.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static bool cut_span(struct span s, char c, struct span *left, struct span *righ
 
 	if (!p)
 		return false;
+	VB_ASSERT_ALL(p >= s.at && p < s.at + s.len);
 	*left = (struct span){s.at, (size_t)(p - s.at)};
 	*right = (struct span){p + 1, s.len - left->len - 1};
 	return left->len && right->len && !memchr(right->at, c, right->len);

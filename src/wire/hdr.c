@@ -162,6 +162,7 @@ enum vb_verdict vb_hdr_parse(struct vb_hdr *h, const uint8_t *buf, size_t avail,
 		return VB_VERDICT_PAD;
 	if (padded != 0 && !(op->flags & VB_OP_PAYLOAD) && !may_report(h, padded))
 		return VB_VERDICT_PAD;
+	VB_ASSERT_ALL(op->hdr_len >= VB_BTH_LEN && op->hdr_len + dcceth_len(h) <= VB_HDR_MAX);
 	parse_ext(h, op->ext, buf + VB_BTH_LEN);
 	return VB_VERDICT_OK;
 }
@@ -185,6 +186,7 @@ static void emit_dc(const struct vb_hdr *h, uint8_t *p)
 	be32_put(p + 4, h->dc.connection);
 	if (!dcceth_len(h))
 		return;
+	VB_ASSERT_ALL(h->dc.qpn <= 0xffffff && h->dc.first.v <= VB_PSN_MASK);
 	be24_put(p + 8, h->dc.qpn);
 	p[11] = h->dc.full ? DCCETH_FULL : 0;
 	be24_put(p + 12, h->dc.first.v);
@@ -227,6 +229,7 @@ static void emit_ext(const struct vb_hdr *h, uint32_t ext, uint8_t *p)
 		p += 28;
 	}
 	if (ext & VB_EXT_AETH) {
+		VB_ASSERT_ALL(h->aeth.msn <= 0xffffff);
 		p[0] = h->aeth.syndrome;
 		be24_put(p + 1, h->aeth.msn);
 		p += 4;

@@ -5,6 +5,7 @@
  */
 #include "wire/icrc.h"
 
+#include "base/assert.h"
 #include "wire/be.h"
 #include "wire/crc.h"
 #include "wire/hdr.h"
@@ -56,6 +57,8 @@ uint32_t vb_icrc_start(const struct vb_icrc_udp *u, uint32_t udp_payload)
 	size_t n = vb_gid_is_ipv4(&u->src) ? pseudo_ipv4(u, udp_len, pseudo)
 					   : pseudo_ipv6(u, udp_len, pseudo);
 
+	VB_ASSERT(IPV4_HDR_LEN + udp_len <= UINT16_MAX);
+	VB_ASSERT_ALL(vb_gid_is_ipv4(&u->src) == vb_gid_is_ipv4(&u->dst));
 	be16_put(pseudo + n, u->sport);
 	be16_put(pseudo + n + 2, u->dport);
 	be16_put(pseudo + n + 4, (uint16_t)udp_len);
@@ -88,6 +91,7 @@ uint32_t vb_icrc_headers(uint32_t crc, const uint8_t *hdr, size_t len)
 	uint8_t masked[VB_HDR_MAX];
 	size_t n = len < sizeof masked ? len : sizeof masked;
 
+	VB_ASSERT_ALL(len >= VB_BTH_LEN);
 	memcpy(masked, hdr, n);
 	masked[BTH_RESV8A] = 0xff;
 	crc = vb_crc32(crc, masked, n);
@@ -98,6 +102,7 @@ uint32_t vb_icrc_packet(uint32_t crc, uint8_t *pkt, size_t len)
 {
 	uint8_t resv8a = pkt[BTH_RESV8A];
 
+	VB_ASSERT_ALL(len >= VB_BTH_LEN);
 	pkt[BTH_RESV8A] = 0xff;
 	crc = vb_crc32(crc, pkt, len);
 	pkt[BTH_RESV8A] = resv8a;
@@ -109,6 +114,7 @@ uint32_t vb_icrc_packet_copy(uint32_t crc, uint8_t *pkt, size_t hdr_len, const v
 {
 	uint8_t resv8a = pkt[BTH_RESV8A];
 
+	VB_ASSERT_ALL(hdr_len >= VB_BTH_LEN);
 	pkt[BTH_RESV8A] = 0xff;
 	crc = vb_crc32_copy(crc, hdr_len, pkt + hdr_len, from, len);
 	pkt[BTH_RESV8A] = resv8a;
@@ -143,6 +149,7 @@ uint32_t vb_icrc_read(const uint8_t *in)
 
 size_t vb_icrc_behind_id(uint32_t udp_payload)
 {
+	VB_ASSERT_ALL(udp_payload >= VB_BTH_LEN + VB_ICRC_LEN);
 	return IPV4_HDR_LEN - 6 + UDP_HDR_LEN + udp_payload - VB_ICRC_LEN;
 }
 

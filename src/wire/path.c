@@ -30,6 +30,7 @@ uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn)
 		v ^= v >> 40;
 		fl = v & FLOW_LABEL_MASK;
 	}
+	VB_ASSERT_ALL(qpn <= 0xffffff && dqpn <= 0xffffff);
 	return (uint16_t)(((fl & 0x3fff) ^ (fl & 0xfc000) >> 14) | SPORT_MIN);
 }
 

@@ -2,6 +2,7 @@
 /* The agents of a port: their creation and end, and what leaves when. Items MAD-13, MAD-23 */
 #include "mgmt/agents/priv.h"
 
+#include "base/assert.h"
 #include "wire/mad/smp.h"
 
 #include <errno.h>
@@ -147,6 +148,7 @@ bool vb_agents_poll_transmit(struct vb_agents *a, struct vb_agents_out *out, vb_
 	if (vb_list_is_empty(&a->tx))
 		return false;
 	s = vb_container_of(a->tx.next, struct vb_mad_send, tx);
+	VB_ASSERT_ALL(s->agent->file); /* agents of the node send nothing here */
 	out->file = s->agent->file->number;
 	out->on_qp0 = s->agent->req.qpn == 0;
 	out->addr = s->packet.msg.addr;
@@ -173,6 +175,7 @@ static void timer_expire(struct vb_agents *a, struct vb_agents_timer *t)
 		vb_rmpp_receive_expire(a, vb_container_of(t, struct vb_rmpp_in, timer));
 		return;
 	}
+	VB_ASSERT_ALL(t->kind == VB_AGENTS_SEND);
 	s = vb_container_of(t, struct vb_mad_send, timer);
 	if (s->rmpp.cnt != 0)
 		vb_rmpp_send_expire(a, s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of the agents, counted, so that neither programs nor peers can use it up; and their
  * timers. */
+#include "base/assert.h"
 #include "mgmt/agents/priv.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ void *vb_agents_alloc(struct vb_agents *a, size_t size)
 	size_t whole = sizeof(union block_hdr) + size;
 	union block_hdr *b;
 
+	VB_ASSERT(a->memory <= a->cfg.memory_max);
 	if (whole > a->cfg.memory_max - a->memory)
 		return NULL;
 	b = a->cfg.alloc(a->cfg.alloc_ctx, whole);
@@ -58,6 +60,7 @@ static int timers_grow(struct vb_agents *a)
 int vb_agents_timer_add(struct vb_agents *a, struct vb_agents_timer *t,
 			enum vb_agents_timer_kind kind)
 {
+	VB_ASSERT(a->timers.cnt <= a->timer_cnt && a->timer_cnt <= a->timers.cap);
 	if (a->timer_cnt == a->timers.cap) {
 		int err = timers_grow(a);
 

@@ -62,6 +62,7 @@ static void receiving_end(struct vb_agents *a, struct vb_rmpp_in *in)
 {
 	vb_list_remove(&in->of_agent);
 	capacity_account(a, in, 0);
+	VB_ASSERT_ALL(!message_is_request(in) || in->agent->request_cnt > 0);
 	if (message_is_request(in))
 		in->agent->request_cnt--;
 }
@@ -73,6 +74,7 @@ void vb_rmpp_receive_end(struct vb_agents *a, struct vb_rmpp_in *in)
 		vb_mad_packet_free(a, in->packet);
 	} else {
 		vb_list_remove(&in->of_agent);
+		VB_ASSERT_ALL(in->agent->received_cnt > 0);
 		in->agent->received_cnt--;
 	}
 	vb_agents_timer_remove(a, &in->timer);
@@ -163,6 +165,7 @@ static bool segment_store(struct vb_agents *a, struct vb_rmpp_in *in, const uint
 		a->cnt.rx_no_room++;
 		return false;
 	}
+	VB_ASSERT(segment >= 1 && at + room <= in->capacity);
 	if (segment == 1)
 		memcpy(in->packet->bytes, mad, VB_MAD_LEN);
 	else
@@ -173,6 +176,7 @@ static bool segment_store(struct vb_agents *a, struct vb_rmpp_in *in, const uint
 /* Notes that a segment ahead of the order, or the next one, is there, and moves on. */
 static void segment_note(struct vb_rmpp_in *in, uint32_t segment)
 {
+	VB_ASSERT_ALL(segment > in->segment && segment - in->segment <= WINDOW);
 	if (segment > in->segment + 1) {
 		in->ahead |= UINT64_C(1) << (segment - in->segment - 2);
 		return;
@@ -239,6 +243,8 @@ static struct vb_mad_packet *message_complete(struct vb_agents *a, struct vb_rmp
 	p->msg.mad = p->bytes;
 	p->msg.len = message_len(in);
 	in->packet = NULL;
+	VB_ASSERT_ALL(p->msg.len <= VB_RMPP_MESSAGE_MAX);
+	VB_ASSERT_ALL(g->received_cnt <= VB_RMPP_RECEIVED);
 	if (g->received_cnt == VB_RMPP_RECEIVED)
 		vb_rmpp_receive_end(a,
 				    vb_container_of(g->received.next, struct vb_rmpp_in, of_agent));

@@ -40,6 +40,7 @@ int vb_rmpp_send_begin(struct vb_agents *a, struct vb_mad_send *s, const uint8_t
 	    .hdr_len = vb_mad_class_hdr_len(s->hdr.mgmt_class), .data_len = len, .window = window};
 	room = segment_room(o);
 	o->cnt = len ? (len + room - 1) / room : 1;
+	VB_ASSERT_ALL(segment_pad(o) <= room);
 	if (len > 0) {
 		s->packet.bytes = vb_agents_alloc(a, len);
 		if (!s->packet.bytes)
@@ -68,6 +69,7 @@ static void segment_emit(const struct vb_mad_send *s, uint32_t segment, uint8_t 
 		r.length = VB_RMPP_DATA_LEN - segment_pad(o);
 		len -= segment_pad(o);
 	}
+	VB_ASSERT(segment >= 1 && segment <= o->cnt && at + len <= o->data_len);
 	memcpy(mad, s->mad, VB_MAD_LEN);
 	vb_rmpp_emit(&r, mad);
 	if (len > 0)
@@ -101,6 +103,7 @@ void vb_rmpp_send_expire(struct vb_agents *a, struct vb_mad_send *s)
 {
 	struct vb_rmpp_out *o = &s->rmpp;
 
+	VB_ASSERT_ALL(o->acked <= o->sent && o->sent <= o->cnt);
 	/* Nothing is repeated when only the answer is missing. */
 	if (o->acked == o->cnt || s->retries_left == 0) {
 		vb_mad_send_give_up(a, s);

@@ -3,6 +3,7 @@
 #ifndef VB_MGMT_SUBNET_PRIV_H
 #define VB_MGMT_SUBNET_PRIV_H
 
+#include "base/assert.h"
 #include "mgmt/subnet.h"
 
 #define PKEY_DEFAULT 0xffff /* the first P_Key of a port; full member. IBA 10.9.1.2 */
@@ -37,11 +38,13 @@ bool vb_subnet_speeds_enable(struct vb_port_info *p, uint16_t speed);
 
 static inline struct vb_subnet_port *vb_subnet_port(struct vb_subnet *s, struct vb_subnet_place at)
 {
+	VB_ASSERT_ALL(at.node < s->node_cnt && at.port <= s->node[at.node].sma.info.port_cnt);
 	return &s->node[at.node].port[at.port];
 }
 
 static inline bool vb_subnet_is_switch(const struct vb_subnet *s, uint32_t node)
 {
+	VB_ASSERT_ALL(node < s->node_cnt);
 	return s->node[node].sma.info.type == VB_NODE_SWITCH;
 }
 

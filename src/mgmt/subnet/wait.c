@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The nodes of a subnet that something is due for, or that have changes to tell, see subnet.h. */
+#include "base/assert.h"
 #include "mgmt/subnet/priv.h"
 
 /* A list that a node is in at most once. */
@@ -33,6 +34,7 @@ bool vb_subnet_poll_change(struct vb_subnet *s, uint32_t *node, uint32_t *change
 		return false;
 	n = vb_container_of(s->changed.next, struct vb_subnet_node, changed);
 	list_leave(&n->changed);
+	VB_ASSERT_ALL(n->changes != 0); /* or it would be on no list */
 	*node = (uint32_t)(n - s->node);
 	*changes = n->changes;
 	n->changes = 0;

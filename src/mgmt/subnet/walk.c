@@ -4,6 +4,7 @@
  * forwarding tables. Each hop asks the states of the link's ends, the lane that the service level
  * takes, and counts where a packet counts. IBA 14.2.2, 18.2.4
  */
+#include "base/assert.h"
 #include "mgmt/smi.h"
 #include "mgmt/subnet/priv.h"
 
@@ -36,6 +37,8 @@ static bool cross_link(struct vb_subnet *s, struct vb_subnet_mad *m, struct vb_s
 {
 	struct vb_subnet_port *from = vb_subnet_port(s, out), *to;
 	uint32_t words = WORDS + (m->has_grh ? GRH_WORDS : 0);
+
+	VB_ASSERT_ALL(from->has_cable && vb_subnet_port(s, from->peer)->has_cable);
 
 	if (!vb_link_may_send(from->link.state, !m->on_qp0) || !lane_is_there(s, m, out, in_port)) {
 		from->link.counters.xmit_discards++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The names that operators know, see cc_names.h. */
 #include "reg/csr/cc_names.h"
+#include "base/assert.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,6 +16,7 @@ static uint64_t mbps_of(const struct vb_cc_settings *s, uint32_t units_q8)
 
 static uint32_t q8_of(const struct vb_cc_settings *s, uint64_t mbps)
 {
+	VB_ASSERT_ALL(s->cc_clk_hz >= VB_CC_CLK_HZ_MIN); /* or nothing has a unit */
 	return vb_cc_units_q8(mbps * MBPS, s->cc_clk_hz);
 }
 
@@ -149,6 +151,7 @@ static uint64_t get_tcp_g(const struct vb_cc_settings *s)
 static const char *set_tcp_g(struct vb_cc_settings *s, uint64_t v, uint64_t line_bps)
 {
 	(void)line_bps;
+	VB_ASSERT_ALL(v >= 1 && v <= 1024);
 	s->dcqcn_upd_alpha_g = (uint16_t)(1024 - v);
 	return NULL;
 }
@@ -162,6 +165,7 @@ static uint64_t get_gd(const struct vb_cc_settings *s)
 static const char *set_gd(struct vb_cc_settings *s, uint64_t v, uint64_t line_bps)
 {
 	(void)line_bps;
+	VB_ASSERT_ALL(v >= 10 && v <= 25);
 	s->dcqcn_alpha_rate_shift = (uint8_t)(v - 10);
 	return NULL;
 }
@@ -298,6 +302,7 @@ int vb_cc_name_set(const struct vb_cc_name *n, struct vb_cc_settings *s, uint64_
 		*rule = fault.rule;
 	if (*rule)
 		return -EINVAL;
+	VB_ASSERT_ALL(n->get(&next) <= n->max);
 	*s = next;
 	return 0;
 }

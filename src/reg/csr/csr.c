@@ -3,6 +3,7 @@
  * The CSR space: where its words are, and the global ones, which show the settings of congestion
  * control. CC-45...49, facts C.3
  */
+#include "base/assert.h"
 #include "reg/csr/priv.h"
 
 #include <errno.h>
@@ -167,8 +168,10 @@ const struct vb_reg *vb_csr_at(uint32_t address, uint32_t *index)
 		first = base + (address - base) % VB_CSR_STRIDE;
 	}
 	for (unsigned i = 0; *index <= VB_CSR_QPS && i < vb_csr_cnt; i++)
-		if (vb_csr_all[i]->id == first)
+		if (vb_csr_all[i]->id == first) {
+			VB_ASSERT_ALL((*index != 0) == vb_csr_is_of_qp(vb_csr_all[i]));
 			return vb_csr_all[i];
+		}
 	return NULL;
 }
 

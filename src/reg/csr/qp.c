@@ -3,6 +3,7 @@
  * The registers of one QP: its controller as the memories of an RDMA core have it, control, and the
  * recorder. CC-31...44, CC-47, CC-50...54
  */
+#include "base/assert.h"
 #include "reg/csr/priv.h"
 
 #include <errno.h>
@@ -156,6 +157,7 @@ static void view_dfx(const struct vb_dfx *d, struct vb_csr_view *v)
 	v->decreases = d->decreases;
 	v->byte_increases = d->byte_increases;
 	v->timer_increases = d->timer_increases;
+	VB_ASSERT_ALL(d->cnt <= UINT8_MAX);
 	v->unread = (uint8_t)d->cnt;
 	v->overflow = d->overflow;
 }
@@ -185,6 +187,7 @@ static struct vb_csr_view csr_view(const struct vb_cc_access *qp, vb_time now)
 	    .dfx_event = VB_CSR_DFX_NONE,
 	};
 
+	VB_ASSERT_ALL(v.alpha <= VB_CC_ALPHA_MAX);
 	if (cc->dfx)
 		view_dfx(cc->dfx, &v);
 	return v;

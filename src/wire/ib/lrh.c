@@ -2,6 +2,7 @@
 /* Bytes and checks of the LRH, see lrh.h. IBA 7.7 */
 #include "wire/ib/lrh.h"
 
+#include "base/assert.h"
 #include "wire/be.h"
 
 #define LENGTH_MASK 0x07ff
@@ -32,6 +33,7 @@ void vb_lrh_parse(struct vb_lrh *h, const uint8_t lrh[VB_LRH_LEN])
 
 void vb_lrh_emit(const struct vb_lrh *h, uint8_t lrh[VB_LRH_LEN])
 {
+	VB_ASSERT_ALL(h->vl <= 15 && h->sl <= 15 && h->words <= LENGTH_MASK);
 	lrh[0] = (uint8_t)(h->vl << 4 | (h->version & 0x0f));
 	lrh[1] = (uint8_t)(h->sl << 4 | (h->lnh & LNH_MASK));
 	be16_put(lrh + 2, h->dlid);

@@ -2,6 +2,7 @@
 /* The layouts of the kernel's ib_user_mad.h, as tables of fields. */
 #include "wire/mad/umad.h"
 
+#include "base/assert.h"
 #include "wire/be.h"
 #include "wire/mad/mad.h"
 
@@ -113,6 +114,7 @@ static void fields_read(const struct umad_field *f, size_t cnt, const uint8_t *f
 	for (; cnt > 0; cnt--, f++) {
 		uint8_t *member = (uint8_t *)to + f->offset;
 
+		VB_ASSERT_ALL(f->bytes <= 8 ? f->size <= 8 : f->bytes == f->size);
 		if (f->at + f->bytes > len)
 			continue;
 		if (f->bytes == f->size && f->bytes > 8)
@@ -158,6 +160,8 @@ int vb_umad_write_parse(struct vb_mad_message *m, const uint8_t *buf, size_t cou
 			uint32_t hdr_len)
 {
 	uint8_t hdr[VB_UMAD_HDR_LEN];
+
+	VB_ASSERT(hdr_len <= sizeof hdr && hdr_len > HDR_HAS_GRH_AT);
 
 	*m = (struct vb_mad_message){0};
 	if (count < hdr_len + VB_UMAD_WRITE_MIN || count - hdr_len > UINT32_MAX)
