@@ -522,7 +522,7 @@ static void field__wide_words(void **state)
 	    {.path = "top", .bit = 63, .width = 1},
 	};
 	static const struct vb_reg_field whole = {.path = "whole", .width = 64};
-	static const struct vb_reg wide = {.word = 8}, narrow = {.word = 4};
+	static const struct vb_reg wide = {.word = 8, .len = 8}, narrow = {.word = 4, .len = 8};
 	uint8_t image[8] = {0};
 
 	(void)state;

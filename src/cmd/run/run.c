@@ -8,6 +8,7 @@
 #include "cmd/run/library.h"
 #include "cmd/run/program.h"
 #include "core/cc/text.h"
+#include "link/driver.h"
 #include "node/engine/engine.h"
 #include "node/shared/shm.h"
 #include "node/subnet/client.h"
@@ -220,8 +221,12 @@ static int set_seed(const struct vb_cmd *cmd, const char *text)
 
 static int set_link(const struct vb_cmd *cmd, const char *name)
 {
-	if (strcmp(name, "udp") != 0 && strcmp(name, "shm") != 0)
-		return vb_cmd_usage(cmd, "'%s' is no link: it has to be udp or shm", name);
+	char names[64];
+
+	if (!*name || !vb_link_driver_find(name)) {
+		vb_link_driver_names(names, sizeof names);
+		return vb_cmd_usage(cmd, "'%s' is no link: it has to be %s", name, names);
+	}
 	return setenv("VERBENA_LINK", name, 1) ? EXIT_SELF : 0;
 }
 
