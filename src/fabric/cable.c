@@ -45,6 +45,7 @@ static void cable_carry(struct vb_cable_end *c, struct vb_frame *f, const struct
 	f->path.traffic_class = go->traffic_class;
 	if (go->damage)
 		vb_frame_damage(f, go->damage);
+	VB_ASSERT_ALL(go->at >= now);
 	f->flight.at += c->delay + (go->at - now);
 	if (go->overtaken)
 		vb_timed_put(&c->flight, &f->flight);
@@ -105,6 +106,7 @@ struct vb_frame *vb_cable_poll_transmit(struct vb_cable_end *c, vb_time now)
 
 	struct vb_frame *f = vb_container_of(t, struct vb_frame, flight);
 
+	VB_ASSERT_ALL(f->flight.at <= now && c->flight.first.at >= f->flight.at);
 	if (c->hooks)
 		cable_tap(c->hooks, VB_CABLE_RECEIVED, f, now);
 	return f;

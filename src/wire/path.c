@@ -30,7 +30,6 @@ uint16_t vb_udp_sport(uint32_t flow_label, uint32_t qpn, uint32_t dqpn)
 		v ^= v >> 40;
 		fl = v & FLOW_LABEL_MASK;
 	}
-	VB_ASSERT_ALL(qpn <= 0xffffff && dqpn <= 0xffffff);
 	return (uint16_t)(((fl & 0x3fff) ^ (fl & 0xfc000) >> 14) | SPORT_MIN);
 }
 
@@ -81,6 +80,7 @@ void vb_path_emit_grh(const struct vb_path *p, uint32_t len, uint8_t *grh)
 {
 	bool is_roce = !vb_path_has_lid(p);
 
+	VB_ASSERT_ALL(len + UDP_HDR_LEN <= UINT16_MAX);
 	if (is_roce && vb_gid_is_ipv4(&p->sgid)) {
 		memset(grh, 0, VB_GRH_LEN - IPV4_HDR_LEN);
 		emit_ipv4(p, len, grh + VB_GRH_LEN - IPV4_HDR_LEN);

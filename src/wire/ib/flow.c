@@ -13,7 +13,7 @@
 
 void vb_flow_emit(const struct vb_flow_packet *f, uint8_t packet[VB_FLOW_LEN])
 {
-	VB_ASSERT_ALL(f->op <= VB_FLOW_INIT && f->vl <= 15);
+	VB_ASSERT_ALL(f->op <= 15 && f->vl <= 15);
 	be16_put(packet, (uint16_t)(f->op << 12 | (f->fctbs & COUNT_MASK)));
 	be16_put(packet + 2, (uint16_t)(f->vl << 12 | (f->fccl & COUNT_MASK)));
 	vb_vcrc_put(packet + CRC_AT, vb_vcrc(packet, CRC_AT));

@@ -33,7 +33,7 @@ void vb_lrh_parse(struct vb_lrh *h, const uint8_t lrh[VB_LRH_LEN])
 
 void vb_lrh_emit(const struct vb_lrh *h, uint8_t lrh[VB_LRH_LEN])
 {
-	VB_ASSERT_ALL(h->vl <= 15 && h->sl <= 15 && h->words <= LENGTH_MASK);
+	VB_ASSERT_ALL(h->vl <= 15 && h->sl <= 15);
 	lrh[0] = (uint8_t)(h->vl << 4 | (h->version & 0x0f));
 	lrh[1] = (uint8_t)(h->sl << 4 | (h->lnh & LNH_MASK));
 	be16_put(lrh + 2, h->dlid);
@@ -45,6 +45,7 @@ enum vb_lrh_verdict vb_lrh_check(const struct vb_lrh *h, uint32_t len, uint32_t 
 {
 	if (h->version != 0)
 		return VB_LRH_BAD_VERSION;
+	VB_ASSERT(h->lnh <= LNH_MASK);
 	if (h->words < least_words[h->lnh])
 		return VB_LRH_TOO_SHORT;
 	if (h->words > mtu / 4 + HEADER_WORDS)

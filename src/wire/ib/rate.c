@@ -2,6 +2,8 @@
 /* Look-ups in the tables of speeds and widths, see rate.h. */
 #include "wire/ib/rate.h"
 
+#include "base/assert.h"
+
 #define PICO 1000000000000u
 
 enum {
@@ -55,5 +57,6 @@ uint64_t vb_ib_symbol_ps(uint32_t speed)
 {
 	const struct vb_ib_speed_row *row = vb_ib_speed_row(speed);
 
+	VB_ASSERT_ALL(row == NULL || row->payload_bps > 0);
 	return row != NULL ? 8 * (uint64_t)PICO / row->payload_bps : 0;
 }

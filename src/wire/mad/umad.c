@@ -84,6 +84,7 @@ static uint64_t number_get(const uint8_t *p, uint32_t bytes, bool big_endian)
 		memcpy(&v32, p, sizeof v32);
 		return big_endian ? be32_get(p) : v32;
 	default:
+		VB_ASSERT_ALL(bytes == 8);
 		memcpy(&v64, p, sizeof v64);
 		return v64;
 	}
