@@ -2,6 +2,8 @@
 /* Which lanes will never send again, see deadlock.h. */
 #include "fabric/ib/node/deadlock.h"
 
+#include "base/assert.h"
+
 struct search {
 	const struct vb_ib_hop *hop;
 	uint32_t cnt;
@@ -101,6 +103,7 @@ static void name_cycle(const struct search *s, struct vb_deadlock_lane at, struc
 			out->lane[out->cnt] = at;
 		out->cnt++;
 		(void)buffer_moves(s, &s->hop[at.hop], at.vl, &at);
+		VB_ASSERT_ALL(at.hop < s->cnt); /* an output to a host is alive */
 	} while ((at.hop != first.hop || at.vl != first.vl) && out->cnt < s->cnt * VB_VL_CNT);
 }
 

@@ -2,6 +2,8 @@
 /* Frames through an InfiniBand port, see end.h. */
 #include "fabric/ib/node/end.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 void vb_ib_end_init(struct vb_ib_end *e, const struct vb_ib_port_config *c, struct vb_port *line,
@@ -73,6 +75,7 @@ void vb_ib_end_release(struct vb_ib_end *e, uint8_t vl, uint32_t len, vb_time no
 
 void vb_ib_end_put(struct vb_ib_end *e, struct vb_frame *f, uint8_t vl, vb_time now)
 {
+	VB_ASSERT_ALL(f->kind == VB_FRAME_DATA && vl < VB_VL_CNT);
 	vb_port_count_in(e->line, f->frame_len, now);
 	f->item.len = f->frame_len;
 	f->item.vl = vl;

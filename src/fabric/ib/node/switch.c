@@ -46,6 +46,7 @@ void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct v
 {
 	uint8_t out;
 
+	VB_ASSERT_ALL(port < sw->port_cnt);
 	if (!vb_ib_end_receive(&sw->end[port], f, now))
 		return;
 	f->in = port;
