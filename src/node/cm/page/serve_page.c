@@ -78,7 +78,8 @@ void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c)
 	if (!c->page)
 		return;
 	/* A program that is killed has done what it has posted. */
-	(void)posts_serve(b, c, vb_clock_now());
+	if (b->cm)
+		(void)posts_serve(b, c, vb_clock_now());
 	for (uint32_t i = 0; i < b->looked_cnt; i++)
 		if (b->looked[i] == (uint32_t)(c - b->conn))
 			stop_looking(b, i);
