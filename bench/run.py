@@ -12,6 +12,7 @@ import math
 import os
 import platform
 import re
+import shutil
 import signal
 import socket
 import statistics
@@ -208,11 +209,36 @@ class Adapter:
         """us, the median (t_typical)."""
         return self.perftest(program, "-s", "2", "-n", "50000", run=run)[4]
 
-    def waiting(self, what, how, *run, figure="median"):
-        """us, the median of round trips, or of requests, or their p99 (bench/waiting.c)."""
+    def waiting(self, what, how, *run, figure=r"median ([\d.]+)", more=()):
+        """us, the median of round trips, or of requests, or another figure (bench/waiting.c)."""
         program = os.path.join(self.build, "bench", "waiting")
-        out = Program([self.verbena, "run", *run, "--", program, self.name, what, how]).finish()
-        return number_in(out, figure + r" ([\d.]+)")
+        out = Program([self.verbena, "run", *run, "--", program, self.name, what, how, *more]).finish()
+        return number_in(out, figure)
+
+    def clients(self, *run):
+        """Requests per second of a server and 64 clients, all of which wait for events (bench/clients.c)."""
+        program = os.path.join(self.build, "bench", "clients")
+        return number_in(Program([self.verbena, "run", *run, "--", program, self.name]).finish(), r"([\d.]+) requests/s")
+
+    def crowd(self, pairs, order, *run):
+        """us, of so many pairs at once that send to and fro, for each the median."""
+        program = os.path.join(self.build, "bench", "waiting")
+        started = [Program([self.verbena, "run", *run, "--", program, self.name, "event", order, "2000"])
+                   for _ in range(pairs)]
+        return [number_in(p.finish(), r"median ([\d.]+)") for p in started]
+
+    def system_calls(self, order, *run):
+        """Of one message to and fro, both ends together, halved: what a longer run makes more. strace slows each down, and
+        so adds some."""
+        program = os.path.join(self.build, "bench", "waiting")
+        total = []
+        for rounds in (200, 1200):
+            with tempfile.NamedTemporaryFile("r", suffix=".txt") as f:
+                Program([self.verbena, "run", *run, "--", "strace", "-f", "-qq", "-c", "-o", f.name, program, self.name,
+                         "event", order, str(rounds)]).finish()
+                total.append(next(int(line.split()[-2 if len(line.split()) == 4 else -3])
+                                  for line in f if line.rstrip().endswith("total")))
+        return (total[1] - total[0]) / 2000
 
     def bare(self, name, *args):
         """What a program of bench/ without an adapter prints."""
@@ -241,7 +267,10 @@ class Adapter:
 # As bench/waiting.c has them: what a program does around its waiting; what the target of a READ does, or how many us
 # lie between its polls. They set constants of src/wait/tuned.def: see tuned.py.
 EVENT_ORDERS = ("arm-post", "post-arm", "epoll")
-WAIT_TARGETS = ("0", "10", "100", "1000", "10000", "compute", "sleep", "gone")
+WAIT_TARGETS = ("0", "1", "10", "100", "1000", "10000", "compute", "sleep", "gone")
+LOOPING = WAIT_TARGETS[:7]
+LINKS = (("UDP", ()), ("shared memory", ("--link", "shm")))
+P99, SLOWER, MBPS = r"p99 ([\d.]+)", r"its loop (-?[\d.]+)", r"([\d.]+) MB/s"
 # Each end loses so much of what arrives there.
 LOSS = "loss=0.2%:dir=rx"
 # What the adapter does about it: docs/adaptive-retransmission.md.
@@ -279,6 +308,12 @@ def iperf3():
     return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e6
 
 
+def slowest_of_mean(us):
+    """Of the rates of those that take so long for each."""
+    rates = [1 / x for x in us]
+    return min(rates) / statistics.mean(rates)
+
+
 def measurements(adapter):
     """(group, name, unit, function), in the order of a round."""
     return (
@@ -302,9 +337,31 @@ def measurements(adapter):
          lambda: number_in(adapter.bare("waiting", "-", "tcp"), r"median ([\d.]+)")),
         *(("w", f"SEND to and fro, both ends wait for events, {order}, by {name}", "us",
            lambda order=order, run=run: adapter.waiting("event", order, *run))
-          for name, run in (("UDP", ()), ("shared memory", ("--link", "shm"))) for order in EVENT_ORDERS),
-        *(("w", f"READ of 8 bytes, the target: {target}", "us", lambda target=target: adapter.waiting("read", target))
-          for target in WAIT_TARGETS),
+          for name, run in LINKS for order in EVENT_ORDERS),
+        *(("w", f"... by eight CQs of one channel in turn, {order}, by {name}", "us",
+           lambda order=order, run=run: adapter.waiting("event", order, *run, more=("5000", "8")))
+          for name, run in LINKS for order in EVENT_ORDERS),
+        *(("w", f"... eight pairs at once, arm-post, by {name}: the slowest one's rate, of the mean", "",
+           lambda run=run: slowest_of_mean(adapter.crowd(8, "arm-post", *run))) for name, run in LINKS),
+        *(("w", f"... sixteen pairs that poll, by {name}: the slowest one", "us",
+           lambda run=run: max(adapter.crowd(16, "poll", *run))) for name, run in LINKS),
+        ("w", "64 clients and a server, all in epoll_wait(), TCP (clients)", "requests/s",
+         lambda: number_in(adapter.bare("clients", "tcp"), r"([\d.]+) requests/s")),
+        *(("w", f"64 clients and a server, all wait for events, by {name}", "requests/s",
+           lambda run=run: adapter.clients(*run)) for name, run in LINKS),
+        *((("w", f"system calls a message, {order}, by {name}, counted by strace", "",
+            lambda order=order, run=run: adapter.system_calls(order, *run))
+           for name, run in LINKS for order in EVENT_ORDERS) if shutil.which("strace") else ()),
+        *(("o", f"{what} of 8 bytes by {name}, {label}, the target: {target}", "us",
+           lambda what=what, target=target, run=run, figure=figure: adapter.waiting(what.lower(), target, *run, figure=figure))
+          for name, run in LINKS for what in ("READ", "WRITE", "ATOMIC")
+          for label, figure in (("median", r"median ([\d.]+)"), ("p99", P99)) for target in WAIT_TARGETS),
+        *(("o", f"READs of 64 KiB by {name}, the target: {target}", "MB/s",
+           lambda target=target, run=run: adapter.waiting("stream", target, *run, figure=MBPS))
+          for name, run in LINKS for target in WAIT_TARGETS),
+        *(("o", f"the target's loop, of READs of 8 bytes by {name}: {target}", "% slower",
+           lambda target=target, run=run: adapter.waiting("read", target, *run, figure=SLOWER))
+          for name, run in LINKS for target in LOOPING),
         *(("h", f"ib_write_bw -s 65536 -m 4096, {LOSS.split('=')[1].split(':')[0]} lost, {name}", "MB/s",
            lambda settings=settings: adapter.lossy_bw(settings)) for name, settings in RECOVERY),
         ("i", "ib_write_bw -s 65536 -m 4096, no congestion control", "MB/s", adapter.write_bw),
@@ -330,6 +387,13 @@ TARGETS = (
     ("e", "progress thread, % of a core", 0, None, "<", 0.5),
     *(("w", f"events, {order}, by UDP : TCP", 1 + i, 0, "<=", 1.3) for i, order in enumerate(EVENT_ORDERS)),
     *(("w", f"events, {order}, by shared memory : TCP", 4 + i, 0, "<", 1) for i, order in enumerate(EVENT_ORDERS)),
+    *(("w", f"events of eight CQs, {order}, by UDP : TCP", 7 + i, 0, "<=", 1.3) for i, order in enumerate(EVENT_ORDERS)),
+    *(("w", f"events of eight CQs, {order}, by shared memory : TCP", 10 + i, 0, "<", 1)
+      for i, order in enumerate(EVENT_ORDERS)),
+    *(("w", f"eight pairs by {name}, slowest : mean", 13 + i, None, ">=", 0.5) for i, (name, _) in enumerate(LINKS)),
+    *(("w", f"64 clients, by {name} : TCP", 18 + i, 17, ">=", 0.8) for i, (name, _) in enumerate(LINKS)),
+    *(("w", f"system calls a message, {order}, by {name}", 20 + 3 * k + i, None, "<=", 4)
+      for k, (name, _) in enumerate(LINKS) for i, order in enumerate(EVENT_ORDERS)),
     ("i", "eight senders : one", 3, 2, ">=", 0.9),
     ("g", "simulator, incast, M packet-hops/s", 0, None, ">=", 3),
     ("g", "simulator, fat tree, M packet-hops/s", 1, None, ">=", 3),
@@ -379,6 +443,19 @@ def table_of_results(wanted, results):
     return lines
 
 
+def compare_targets(wanted, results):
+    """(what, value, limit): for each figure of one-sided operations, the worst kind of target by the best."""
+    kinds = {}
+    for (group, name, unit, _), values in zip(wanted, results):
+        if group == "o" and unit != "% slower":
+            kinds.setdefault(name.rsplit(", the target: ", 1)[0], []).append((unit, statistics.median(values)))
+        elif group == "o":
+            yield name + ", %", statistics.median(values), 5
+    for what, of in kinds.items():
+        values = [1 / v if unit == "MB/s" else v for unit, v in of]
+        yield f"{what}: worst kind of target : best", max(values) / min(values), 1.5
+
+
 def table_of_targets(groups, wanted, results, qp, cost, megabytes):
     lines = ["| | Compared | Result | Target | |", "|---|---|--:|--:|---|"]
     all_hold = True
@@ -394,12 +471,15 @@ def table_of_targets(groups, wanted, results, qp, cost, megabytes):
         if group not in groups:
             continue
         values = [v for m, v in zip(wanted, results) if m[0] == group]
-        if under is not None and under >= len(values):
-            all_hold = False  # ns-3 is missing, which main() has said
+        if max(over, under or 0) >= len(values):
+            all_hold = False  # ns-3 is missing, which main() has said, or strace
             lines.append(f"| {group} | {what} | not measured | {relation} {limit} | **no** |")
             continue
         pairs = zip(values[over], values[under]) if under is not None else ((v, 1) for v in values[over])
         row(group, what, statistics.median(a / b for a, b in pairs), relation, limit)
+    if "o" in groups:
+        for what, value, limit in compare_targets(wanted, results):
+            row("o", what, value, "<=", limit)
     if cost:
         on, off = cost
         row("i", "ib_write_bw, DCQCN without congestion : off", on[0], ">=", CC_COST_MIN, f" ± {on[1]:.3f}")
@@ -494,7 +574,7 @@ def document(tables, runs, qp):
 def main():
     p = argparse.ArgumentParser(prog="scripts/bench", description="Measures Verbena on loopback.")
     p.add_argument("--runs", type=int, default=5, help="rounds (5)")
-    p.add_argument("--only", default="a,b,c,e,s,w,f,h,i,g", help="groups to measure")
+    p.add_argument("--only", default="a,b,c,e,s,w,o,f,h,i,g", help="groups to measure")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="build directory")
     p.add_argument("--output", default=os.path.join(ROOT, "docs", "benchmarks.md"),
                    help="file for the tables; - for none")

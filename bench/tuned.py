@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Repeats the measurement that set a constant of waiting (src/wait/tuned.def).
+"""Repeats the measurements that set the constants of waiting (src/wait/tuned.def).
 
   bench/tuned.py [--runs N] [--build BUILD] NAME...
+  bench/tuned.py [--runs N] [--build BUILD] --all
   bench/tuned.py --list
 
-Builds Verbena with half and with twice the value of NAME, in a folder for the time of the run, and measures these and BUILD in turn.
-Prints the median of each, and the median of the ratios to BUILD within a round with the error of that median. A constant
-that makes no difference has no reason to be one.
+Builds Verbena with half and with twice the value of NAME, in a folder for the time of the run, and measures these and BUILD in turn,
+each by the measurement that the table names. Prints the median of each, and the median of the ratios to BUILD within a round with the
+error of that median. --all does so for one constant after the other, which takes hours, and prints at the end which of them matter:
+half or twice the value makes a difference of more than twice the error and two parts in a hundred. A constant that makes no
+difference has no reason to be one.
 """
 import argparse
 import os
@@ -18,10 +21,11 @@ import subprocess
 import sys
 import tempfile
 
-from run import Adapter, Program, ROOT, error_of_median, number_in
+from run import P99, Adapter, Failure, ROOT, error_of_median, number_in
 
 TABLE = os.path.join(ROOT, "src", "wait", "tuned.def")
 ENTRY = re.compile(r'^VB_TUNED\((\w+), (.+), "([\w.]+)"\)$', re.MULTILINE)
+SMALL = 0.02  # a difference that is of no account
 FACTORS = (("half", "({}) / 2"), ("twice", "({}) * 2"))
 
 
@@ -29,13 +33,6 @@ def entries():
     """{name: (value, measurement)}"""
     with open(TABLE, encoding="utf-8") as f:
         return {name: (value, what) for name, value, what in ENTRY.findall(f.read())}
-
-
-def crowd(a):
-    """us: the slowest median latency of eight pairs at once, which are more programs than processors."""
-    program = os.path.join(a.build, "bench", "waiting")
-    pairs = [Program([a.verbena, "run", "--", program, a.name, "event", "poll", "2000"]) for _ in range(8)]
-    return max(number_in(p.finish(), r"median ([\d.]+)") for p in pairs)
 
 
 # name: (unit, is more better, function of the adapter). Of tuned.def, the third column.
@@ -49,51 +46,75 @@ MEASUREMENTS = {
     "event": ("us", False, lambda a: a.waiting("event", "arm-post")),
     "read.10": ("us", False, lambda a: a.waiting("read", "10")),
     "read.100": ("us", False, lambda a: a.waiting("read", "100")),
-    "read.compute": ("us, p99", False, lambda a: a.waiting("read", "compute", figure="p99")),
+    "read.compute": ("us, p99", False, lambda a: a.waiting("read", "compute", figure=P99)),
     "read.gone": ("us", False, lambda a: a.waiting("read", "gone")),
-    "oversubscribed": ("us", False, crowd),
+    # The slowest of eight pairs at once, which are more programs than processors.
+    "oversubscribed": ("us", False, lambda a: max(a.crowd(8, "poll"))),
     "idle": ("% of a core", False, lambda a: number_in(a.adapted("idle_thread", "3"), r"([\d.]+) %")),
 }
 
 
-def build_with(name, value, form, folder, programs):
-    """The build folder of a copy of the source in which @name is what @form makes of @value. What measures stays that
-    of the folder @programs."""
+def copy_source(folder, programs):
+    """A copy of the source and its build folder, for build_with(). What measures stays that of the folder @programs."""
     source, build = os.path.join(folder, "source"), os.path.join(folder, "build")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", "build"))
-    path = os.path.join(source, "src", "wait", "tuned.def")
-    with open(path, encoding="utf-8") as f:
-        text = f.read().replace(f"VB_TUNED({name}, {value},", f"VB_TUNED({name}, {form.format(value)},")
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(text)
-    run = {"check": True, "stdout": subprocess.DEVNULL}
-    subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], **run)
-    subprocess.run(["cmake", "--build", build], **run)
+    subprocess.run(["cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True,
+                   stdout=subprocess.DEVNULL)
     os.symlink(os.path.join(os.path.abspath(programs), "bench"), os.path.join(build, "bench"))
-    return build
+    return source, build
 
 
-def compare(name, value, what, args):
+def build_with(name, value, form, source, build):
+    """Builds a copy in which @name, and nothing else, is what @form makes of @value."""
+    with open(TABLE, encoding="utf-8") as f:
+        text = f.read().replace(f"VB_TUNED({name}, {value},", f"VB_TUNED({name}, {form.format(value)},")
+    with open(os.path.join(source, "src", "wait", "tuned.def"), "w", encoding="utf-8") as f:
+        f.write(text)
+    subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
+
+
+def compare(name, value, what, copies, args):
+    """Prints, and returns how far the larger difference is beyond what is noise or of no account; 0: it is not."""
     unit, more, measure = MEASUREMENTS[what]
-    with tempfile.TemporaryDirectory() as top:
-        builds = {"as it is": args.build}
-        for label, form in FACTORS:
-            builds[label] = build_with(name, value, form, os.path.join(top, label), args.build)
-        results = {label: [] for label in builds}
-        for k in range(args.runs):
-            order = list(builds)
-            for label in order[k % len(order):] + order[:k % len(order)]:
-                results[label].append(measure(Adapter(builds[label])))
+    builds, most = {"as it is": args.build}, 0
+    for (label, form), (source, build) in zip(FACTORS, copies):
+        build_with(name, value, form, source, build)
+        builds[label] = build
+    results = {label: [] for label in builds}
+    for k in range(args.runs):
+        order = list(builds)
+        for label in order[k % len(order):] + order[:k % len(order)]:
+            results[label].append(measure(Adapter(builds[label])))
     print(f"{name} = {value}: {what}, {unit}, {'more' if more else 'less'} is better")
     for label, values in results.items():
         ratios = [v / base for v, base in zip(values, results["as it is"]) if base]
-        error = f" ± {error_of_median(ratios):.3f}" if label != "as it is" else ""
-        print(f"  {label:9} {statistics.median(values):9.3f}  {statistics.median(ratios):.3f}{error}")
+        ratio, error = statistics.median(ratios), ""
+        if label != "as it is":
+            error = f" ± {error_of_median(ratios):.3f}"
+            most = max(most, abs(ratio - 1) - max(2 * error_of_median(ratios), SMALL))
+        print(f"  {label:9} {statistics.median(values):9.3f}  {ratio:.3f}{error}", flush=True)
+    return most
+
+
+def compare_all(names, table, args):
+    """Returns the names of those that matter, and of those that could not be measured with a reason."""
+    matter, failed = [], []
+    with tempfile.TemporaryDirectory() as top:
+        copies = [copy_source(os.path.join(top, label), args.build) for label, _ in FACTORS]
+        for name in names:
+            try:
+                if compare(name, *table[name], copies, args) > 0:
+                    matter.append(name)
+            except (Failure, subprocess.SubprocessError) as e:
+                failed.append(name)
+                print(f"{name}: not measured: {e}", flush=True)
+    return matter, failed
 
 
 def main():
     p = argparse.ArgumentParser(prog="bench/tuned.py", description=__doc__.splitlines()[0])
     p.add_argument("name", nargs="*", help="constants of src/wait/tuned.def")
+    p.add_argument("--all", action="store_true", help="all of them, and which matter")
     p.add_argument("--list", action="store_true", help="names, values and measurements, and no run")
     p.add_argument("--runs", type=int, default=7, help="rounds (7)")
     p.add_argument("--build", default=os.path.join(ROOT, "build", "release"), help="the build with the values as they are")
@@ -105,10 +126,14 @@ def main():
     if args.list:
         for name, (value, what) in table.items():
             print(f"{name} = {value}: {what}")
-    elif not args.name:
-        p.error("a name is missing; --list names them")
-    for name in args.name:
-        compare(name, *table[name], args)
+    elif not args.name and not args.all:
+        p.error("a name is missing, or --all; --list names them")
+    else:
+        names = list(table) if args.all else args.name
+        matter, failed = compare_all(names, table, args)
+        rest = [name for name in names if name not in matter + failed]
+        print(f"matter: {' '.join(matter) or 'none'}\nno difference: {' '.join(rest) or 'none'}"
+              f"\nnot measured: {' '.join(failed) or 'none'}")
     return 0
 
 

@@ -9,11 +9,12 @@
  * The first sends to and fro, by CQS connections in turn (1), each with a CQ of one channel, and
  * both ends wait for events; the third does the same over TCP with epoll. ORDER: arm-post (arm,
  * post, wait, poll), post-arm (post, arm, poll, wait, poll), epoll (as arm-post, but waits in
- * epoll_wait() for the channel) or poll (no events at all). OPERATION: read, write or atomic, into
- * a process that does what TARGET says: a number (polls, and computes for so many us between two
- * polls), compute, sleep (in ibv_get_cq_event()), or gone (it never calls again and sleeps by
- * itself). Prints the median and the 99th percentile of round trips, system calls not counted, and
- * of a target that polls or computes how much slower its loop was meanwhile.
+ * epoll_wait() for the channel) or poll (no events at all). OPERATION: read, write or atomic, of 8
+ * bytes, or stream, READs of 64 KiB, into a process that does what TARGET says: a number (polls,
+ * and computes for so many us between two polls), compute, sleep (in ibv_get_cq_event()), or gone
+ * (it never calls again and sleeps by itself). Prints the median and the 99th percentile of round
+ * trips, system calls not counted, or MB/s, and of a target that polls or computes how much slower
+ * its loop was meanwhile.
  */
 #include "bench.h"
 
@@ -36,6 +37,7 @@ struct side {
 	struct ibv_cq *cqs[CQS_MAX], *cq; /* the one whose turn it is */
 	struct ibv_qp *qps[CQS_MAX], *qp;
 	uint64_t cnt;
+	uint32_t bytes;
 	int epoll_fd;
 };
 
@@ -44,7 +46,10 @@ struct info {
 	uint64_t addr;
 };
 
-static uint64_t memory[8];
+#define STREAM_BYTES 65536
+#define STREAM_DEPTH 8
+
+static uint64_t memory[8 + STREAM_BYTES / 8];
 
 static int compare(const void *a, const void *b)
 {
@@ -110,8 +115,8 @@ static void connect_pair(struct side *s, uint64_t i, int sock, struct info *othe
 				.retry_cnt = 7,
 				.rnr_retry = 7,
 				.min_rnr_timer = 12,
-				.max_rd_atomic = 1,
-				.max_dest_rd_atomic = 1,
+				.max_rd_atomic = STREAM_DEPTH,
+				.max_dest_rd_atomic = STREAM_DEPTH,
 				.ah_attr = {.is_global = 1, .port_num = 1, .grh.hop_limit = 64}};
 	struct info mine = {.rkey = s->mr->rkey, .addr = (uintptr_t)memory};
 
@@ -152,7 +157,7 @@ static void post_recv(struct side *s)
 static void post_send(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode opcode,
 		      const struct info *to)
 {
-	struct ibv_sge sge = {(uintptr_t)&memory[4], BYTES, s->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)&memory[4], s->bytes, s->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = opcode,
@@ -338,7 +343,10 @@ static void run_one_sided(struct side *s, int sock, const struct info *to,
 	poll_for(s, loops ? LOOP_NS : LOOP_NS / 10);
 	bench_check(!loops || write(sock, &byte, 1) == 1, "peer");
 	/* Its loop is looked at for as long as it was alone; the last requests count. */
-	for (begun = bench_now(); i < rounds || (loops && bench_now() - begun < LOOP_NS); i++) {
+	begun = bench_now();
+	for (uint64_t k = 1; k < STREAM_DEPTH && s->bytes == STREAM_BYTES; k++)
+		post_send(s, s->qp, opcode, to);
+	for (; i < rounds || (loops && bench_now() - begun < LOOP_NS); i++) {
 		uint64_t start = bench_now();
 
 		post_send(s, s->qp, opcode, to);
@@ -346,12 +354,16 @@ static void run_one_sided(struct side *s, int sock, const struct info *to,
 			;
 		t[i % rounds] = bench_now() - start;
 	}
+	begun = bench_now() - begun;
 	if (loops)
 		bench_check(write(sock, &byte, 1) == 1 &&
 				read(sock, &slower, sizeof slower) == sizeof slower,
 			    "peer");
 	printf("target %s ", target);
-	print_times(t, rounds);
+	if (s->bytes == STREAM_BYTES)
+		printf("%.0f MB/s", (double)i * STREAM_BYTES * 1000 / (double)begun);
+	else
+		print_times(t, rounds);
 	if (loops)
 		printf(", its loop %.1f %% slower", slower);
 	printf("\n");
@@ -409,7 +421,7 @@ static void run_tcp(uint64_t rounds)
 static int show_usage(void)
 {
 	fprintf(stderr, "usage: waiting DEVICE event ORDER [ROUNDS [CQS]]\n"
-			"       waiting DEVICE read|write|atomic TARGET [ROUNDS]\n"
+			"       waiting DEVICE read|write|atomic|stream TARGET [ROUNDS]\n"
 			"       waiting - tcp [ROUNDS]\n");
 	return 2;
 }
@@ -422,11 +434,12 @@ int main(int argc, char **argv)
 	} operation[] = {{"event", IBV_WR_SEND},
 			 {"read", IBV_WR_RDMA_READ},
 			 {"write", IBV_WR_RDMA_WRITE},
-			 {"atomic", IBV_WR_ATOMIC_FETCH_AND_ADD}};
+			 {"atomic", IBV_WR_ATOMIC_FETCH_AND_ADD},
+			 {"stream", IBV_WR_RDMA_READ}};
 	uint64_t rounds = bench_number(argc, argv, 4, 5000);
 	unsigned op = 0, order = 0;
 	int sock[2];
-	struct side s = {.cnt = bench_number(argc, argv, 5, 1)};
+	struct side s = {.cnt = bench_number(argc, argv, 5, 1), .bytes = BYTES};
 	struct info other;
 
 	if (argc >= 3 && strcmp(argv[2], "tcp") == 0) {
@@ -435,13 +448,16 @@ int main(int argc, char **argv)
 	}
 	if (argc < 4)
 		return show_usage();
-	while (op < 4 && strcmp(argv[2], operation[op].name) != 0)
+	while (op < 5 && strcmp(argv[2], operation[op].name) != 0)
 		op++;
 	while (op == 0 && order < ORDERS && strcmp(argv[3], order_names[order]) != 0)
 		order++;
-	if (op == 4 || order == ORDERS || rounds == 0 || s.cnt - 1 >= CQS_MAX)
+	if (op == 5 || order == ORDERS || rounds == 0 || s.cnt - 1 >= CQS_MAX)
 		return show_usage();
 	bench_check(socketpair(AF_UNIX, SOCK_STREAM, 0, sock) == 0, "socketpair");
+
+	if (op == 4)
+		s.bytes = STREAM_BYTES;
 
 	pid_t pid = fork();
 

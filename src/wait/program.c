@@ -62,7 +62,7 @@ uint32_t vb_wait_poll(struct vb_wait *w, uint64_t self, vb_time now)
 		w->polls /= 4;
 	w->poller = self;
 	vb_wait_judge(w, now);
-	return w->idle_polls >= VB_WAIT_LOOK_POLLS_MIN && !w->is_silent ? VB_WAIT_LOOKS : 1;
+	return w->idle_polls >= VB_WAIT_IDLE_POLLS_MIN && !w->is_silent ? VB_WAIT_LOOKS : 1;
 }
 
 bool vb_wait_polled(struct vb_wait *w, uint32_t cnt, uint32_t looks, vb_time end)
@@ -92,7 +92,7 @@ enum vb_wait_idle vb_wait_found_nothing(struct vb_wait *w)
 	/* The one that is to read may be waiting for this very processor. */
 	bool held_up = w->held_up;
 
-	if (w->oversubscribed_until && w->idle_polls >= VB_WAIT_IDLE_POLLS_MAX)
+	if (w->oversubscribed_until && w->idle_polls >= VB_WAIT_IDLE_POLLS_MIN)
 		return w->progress_at < w->oversubscribed_until ? VB_IDLE_NAP : VB_IDLE_YIELD;
 	w->held_up = false;
 	return held_up || w->in_vain > VB_WAIT_IN_VAIN_MAX ? VB_IDLE_YIELD : VB_IDLE_RETURN;

@@ -38,10 +38,10 @@ void vb_wait_plan(struct vb_wait *w, const struct vb_wait_work *work, vb_time no
 		w->wake_at = vb_time_min(w->wake_at, now + most);
 	/* So that the timer of each request need not be told to the thread. */
 	else if (ago < VB_WAIT_ACTIVE_NS)
-		w->wake_at = vb_time_min(w->wake_at, now + VB_WAIT_WATCH_NS);
+		w->wake_at = vb_time_min(w->wake_at, now + vb_wait_scaled(w, VB_WAIT_WATCH_NS));
 	/* So that a freeze is told from waiting for the peer. */
 	else if (work->timer != VB_NEVER)
-		w->wake_at = vb_time_min(w->wake_at, now + VB_WAIT_TICK_NS);
+		w->wake_at = vb_time_min(w->wake_at, now + vb_wait_scaled(w, VB_WAIT_TICK_NS));
 }
 
 /* The program takes what arrives. Not at once after it has said that it stops that. */

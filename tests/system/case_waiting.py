@@ -61,3 +61,17 @@ def few_calls(link, order):
 for order in ("arm-post", "post-arm"):
     for link in ("udp", "shm"):
         few_calls(link, order)
+
+
+def sleepers(link):
+    @case(f"waiting.sleepers.{link}", 60)
+    def _(context):
+        """Two processes that wait in every way, for some seconds; scripts/soak --waiting goes on for longer."""
+        out = context.machine.a.run([*context.sanitizer, context.verbena, "run", "--link", link, "--", os.path.join(
+            context.build, "tests", "system", "verbs_sleepers"), "3"], 50)
+        if not out.endswith("\ndone\n"):
+            raise Failure(out)
+
+
+for link in ("udp", "shm"):
+    sleepers(link)

@@ -148,7 +148,7 @@ static void poll__looks_more_often_for_who_only_polls(void **state)
 	(void)poll_after(VB_USEC, OTHER, 0);
 	assert_int_equal(vb_wait_poll(&w, OTHER, now + VB_WAIT_IDLE_GAP_NS), 1);
 	w.is_silent = true;
-	w.idle_polls = VB_WAIT_LOOK_POLLS_MIN;
+	w.idle_polls = VB_WAIT_IDLE_POLLS_MIN;
 	assert_int_equal(vb_wait_poll(&w, OTHER, now), 1);
 }
 
@@ -198,7 +198,7 @@ static void found_nothing__naps_where_it_is_oversubscribed(void **state)
 	(void)state;
 	vb_wait_yielded(&w, now - VB_MSEC, now);
 	assert_int_equal(vb_wait_found_nothing(&w), VB_IDLE_RETURN);
-	for (int i = 0; i < VB_WAIT_IDLE_POLLS_MAX + 1; i++)
+	for (int i = 0; i < VB_WAIT_IDLE_POLLS_MIN + 1; i++)
 		(void)poll_after(VB_USEC, ME, 0);
 	assert_int_equal(vb_wait_found_nothing(&w), VB_IDLE_NAP);
 	assert_int_equal(vb_wait_program(&w, now + VB_WAIT_OVERSUBSCRIBED_POLLS_NS - 1),

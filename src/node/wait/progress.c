@@ -12,6 +12,7 @@
  * than that. A program that sleeps for an event takes its packets itself (sleep.c).
  */
 #include "node/engine/priv.h"
+#include "node/wait/stop.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -110,6 +111,7 @@ static bool sleep_on_duty(struct vb_engine *e, vb_time until)
 			has = vb_link_has_packets(e->link);
 		}
 		vb_lock_drop(&e->lock);
+		vb_wait_stop(VB_STEP_THREAD_NAPS);
 	}
 	if (has)
 		return true;
@@ -255,12 +257,16 @@ static bool wait_once(struct vb_engine *e)
 	looks_on = vb_wait_looks_on(&e->wait);
 	until = e->wait.wake_at;
 	vb_lock_drop(&e->lock);
+	vb_wait_stop(is_parked  ? VB_STEP_THREAD_PARKS
+		     : looks_on ? VB_STEP_THREAD_LOOKS_ON
+				: VB_STEP_THREAD_WAITS);
 	if (is_parked)
 		nap_parked(e, &nap);
 	else
 		packet = wait_on_duty(e, looks_on, until);
 	if (s->check_at <= vb_clock_now())
 		look_after_broker(e);
+	vb_wait_stop(VB_STEP_THREAD_WOKE);
 	if (packet)
 		enter_for_packet(e);
 	else

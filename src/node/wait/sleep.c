@@ -21,6 +21,7 @@
  * spared.
  */
 #include "node/engine/priv.h"
+#include "node/wait/stop.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -223,7 +224,9 @@ uint32_t vb_sleeper_park(struct vb_engine *e, vb_time until, const uint64_t *mas
 		return VB_SLEEP_LINK;
 	vb_wait_park(&e->wait);
 	vb_lock_drop(&e->lock);
+	vb_wait_stop(VB_STEP_SLEEPER_PARKS);
 	saw = wait_here(p, until_then(now, vb_time_min(until, due)), mask);
+	vb_wait_stop(VB_STEP_SLEEPER_WOKE);
 	vb_lock_take(&e->lock);
 	vb_wait_unpark(&e->wait);
 	vb_link_park(e->link, false);
@@ -345,6 +348,7 @@ int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t s
 	}
 	vb_sleeper_give(e);
 	vb_lock_drop(&e->lock);
+	vb_wait_stop(VB_STEP_SLEEPER_GONE);
 	if (is_blocked)
 		unblock_signals(p, own);
 	return rc;

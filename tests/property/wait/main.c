@@ -72,7 +72,7 @@ static uint64_t key_of(const struct process *p)
 	    w->held && p->now - w->held_since > VB_WAIT_HELD_MAX_NS,
 	    w->awaits_reply && p->now - w->answered_at > VB_WAIT_REPLY_PROMPT_NS,
 	    w->polls >= VB_WAIT_POLLS_MIN,
-	    w->idle_polls >= VB_WAIT_IDLE_POLLS_MAX,
+	    w->idle_polls >= VB_WAIT_IDLE_POLLS_MIN,
 	    (uint8_t)w->armed,
 	    (uint8_t)(w->announced | w->held_up << 1 | w->kicked << 2 | w->handover << 3 |
 		      w->awaits_reply << 4 | p->packet << 5 | p->kick << 6 | p->wake << 7),
