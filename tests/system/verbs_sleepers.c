@@ -13,6 +13,7 @@
  */
 #include "verbs_rc.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
@@ -294,7 +295,7 @@ int main(int argc, char **argv)
 	if (pid == 0)
 		_exit((usleep(100000), 0));
 	NEED(waitpid(pid, &status, 0) == pid && status == 0);
-	printf("%llu messages, longest wait %.1f ms\ndone\n", (unsigned long long)(sent + taken),
+	printf("%" PRIu64 " messages, longest wait %.1f ms\ndone\n", sent + taken,
 	       (double)longest / 1e6);
 	return 0;
 }

@@ -300,13 +300,13 @@ static bool is_mixed(struct vb_sleeper *p)
 	return p->is_mixed;
 }
 
-static void unblock_signals(struct vb_sleeper *p, uint64_t own)
+/* The next sleeper may block other signals. */
+static void hide_signals(struct vb_sleeper *p)
 {
 	uint64_t none = 0;
 
 	syscall(SYS_signalfd4, p->signal_fd, &none, sizeof none, 0);
 	p->shown = 0;
-	set_mask(own, NULL);
 }
 
 /* Parks once and receives. 0, or as vb_engine_sleep() has it. */
@@ -346,10 +346,12 @@ int vb_engine_sleep(struct vb_engine *e, const _Atomic uint32_t *seq, uint32_t s
 		}
 		rc = sleep_once(e, until, is_blocked, own);
 	}
+	if (is_blocked)
+		hide_signals(p);
 	vb_sleeper_give(e);
 	vb_lock_drop(&e->lock);
 	vb_wait_stop(VB_STEP_SLEEPER_GONE);
 	if (is_blocked)
-		unblock_signals(p, own);
+		set_mask(own, NULL);
 	return rc;
 }
