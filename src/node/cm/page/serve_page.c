@@ -39,6 +39,20 @@ int vb_broker_page_open(const struct vb_broker *b, struct vb_conn *c)
 	return fd;
 }
 
+/* While it looks at all, at this one, too. */
+static void begin_looking(struct vb_broker *b, struct vb_conn *c, vb_time now)
+{
+	uint32_t index = (uint32_t)(c - b->conn);
+
+	if (now >= b->spin_until || b->looked_cnt == VB_BROKER_LOOKED_MAX)
+		return;
+	for (uint32_t i = 0; i < b->looked_cnt; i++)
+		if (b->looked[i] == index)
+			return;
+	b->looked[b->looked_cnt++] = index;
+	vb_cm_page_look(c->page, true);
+}
+
 /* Carries out what was posted, and sends and tells all of it together. False: the connection is to
  * be ended. */
 static bool posts_serve(struct vb_broker *b, struct vb_conn *c, vb_time now)
@@ -55,8 +69,10 @@ static bool posts_serve(struct vb_broker *b, struct vb_conn *c, vb_time now)
 		vb_cm_page_posts_done(c->page, ++c->carried_out);
 		cnt++;
 	}
-	if (cnt)
+	if (cnt) {
 		vb_broker_cm_pump(b, now);
+		begin_looking(b, c, now);
+	}
 	return left <= VB_CM_POSTS;
 }
 
@@ -86,20 +102,6 @@ void vb_broker_page_close(struct vb_broker *b, struct vb_conn *c)
 	vb_cm_page_end(c->page);
 	vb_memory_unmap(c->page, VB_CM_PAGE_BYTES);
 	c->page = NULL;
-}
-
-/* While it looks at all, at this one, too. */
-static void begin_looking(struct vb_broker *b, struct vb_conn *c, vb_time now)
-{
-	uint32_t index = (uint32_t)(c - b->conn);
-
-	if (now >= b->spin_until || b->looked_cnt == VB_BROKER_LOOKED_MAX)
-		return;
-	for (uint32_t i = 0; i < b->looked_cnt; i++)
-		if (b->looked[i] == index)
-			return;
-	b->looked[b->looked_cnt++] = index;
-	vb_cm_page_look(c->page, true);
 }
 
 /* False: nobody can be told of the answer any more. */
