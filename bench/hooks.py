@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-from run import Adapter, HOOKS as HEAD, Program, ROOT, cpu_model, number_in, replace_section, revision
+from programs import Program
+from run import Adapter, HOOKS as HEAD, ROOT, cpu_model, number_in, replace_section, revision
 
 WAYS = ("without probes", "probes, nobody attached", "bpftrace attached to all of them", "`verbena trace`")
 PROGRAM = "usdt:LIB:verbena:* { @[probe] = count(); } BEGIN { printf(\"attached\\n\"); }"

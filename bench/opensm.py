@@ -20,7 +20,8 @@ import sys
 import tempfile
 import time
 
-from run import ROOT, Failure, cpu_model, replace_section, revision
+from programs import Failure
+from run import ROOT, cpu_model, replace_section, revision
 
 HEAD = "## OpenSM, next to ibsim"
 SHAPES = ("fat-tree:k=4", "clos:leaves=32,spines=16,hosts=32", "fat-tree:k=16", "clos:leaves=243,spines=37,hosts=40")

@@ -21,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 
-from run import P99, Adapter, Failure, ROOT, error_of_median, number_in
+from programs import Failure
+from run import P99, Adapter, ROOT, error_of_median, number_in
 
 TABLE = os.path.join(ROOT, "src", "wait", "tuned.def")
 ENTRY = re.compile(r'^VB_TUNED\((\w+), (.+), "([\w.]+)"\)$', re.MULTILINE)

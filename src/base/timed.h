@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes on at a time, in that order: packets on a cable, packets that a fault holds back. Those
- * of one time keep the order in which they came. Nearly all come behind the last one; who comes
- * before it, held back less than others, is put in its place from there. Intrusive, without
- * allocation.
+ * A queue of items by the time at which each goes on: packets on a cable, packets that a fault
+ * holds back. Items of one time keep the order in which they came. Nearly every item comes behind
+ * the last one; an item that comes before it, held back less than others, is put in its place from
+ * there. The queue is intrusive and allocates nothing.
  *
- * Each knows when the one behind it goes on, and the queue when the last one does, so that neither
- * taking one nor adding one reads another, which has long left the cache.
+ * Each item knows when the item behind it goes on, and the queue knows when the last item does. So
+ * neither taking nor adding an item reads another one, which has long left the cache.
  */
 #ifndef VB_BASE_TIMED_H
 #define VB_BASE_TIMED_H
@@ -33,7 +33,7 @@ struct vb_timed {
 struct vb_timed_queue {
 	struct vb_timed_link first;
 	struct vb_timed *last; /* while there is a first */
-	vb_time last_at;       /* of the last one that was there */
+	vb_time last_at;       /* when the last item goes on, or went on if the queue is empty */
 };
 
 static inline void vb_timed_init(struct vb_timed_queue *q)

@@ -51,7 +51,7 @@ static void packet_copy(const struct vb_frame *pkt, uint8_t *out)
 	memset(out + there, 0, pkt->len - there);
 }
 
-/* A packet of InfiniBand, LRH through VCRC. What is damaged has wrong CRCs. */
+/* A packet of InfiniBand, LRH through VCRC. A damaged packet has wrong CRCs. */
 static uint32_t ib_packet_bytes(const struct vb_frame *pkt, uint8_t *out)
 {
 	const struct vb_lrh lrh = {.vl = pkt->prio,

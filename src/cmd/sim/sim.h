@@ -12,7 +12,7 @@
 /* The table at the end of a run; @seconds of real time. */
 void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
 
-/* What all ports of InfiniBand have had. */
+/* Sums over all ports of InfiniBand. */
 struct vb_sim_lanes {
 	uint64_t wait_ns, wait_most_ns; /* for credits; at one port */
 	uint64_t overruns, discards, flow;
