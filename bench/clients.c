@@ -9,7 +9,7 @@
  * The second does the same over TCP, where all wait in epoll_wait(). Each client is a process, 64
  * unless told otherwise. Prints how many requests per second the server answered.
  */
-#include "bench.h"
+#include "device.h"
 
 #include <infiniband/verbs.h>
 #include <netinet/tcp.h>
@@ -35,14 +35,7 @@ static uint64_t memory[2];
 
 static void open_end(struct end *e, const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	bench_check(list != NULL, "ibv_get_device_list");
-	for (int i = 0; list[i]; i++)
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			e->context = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	bench_check(e->context != NULL, name);
+	e->context = bench_open_device(name);
 	e->pd = ibv_alloc_pd(e->context);
 	e->channel = ibv_create_comp_channel(e->context);
 	bench_check(e->pd && e->channel, "ibv_create_comp_channel");

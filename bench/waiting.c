@@ -16,7 +16,7 @@
  * trips, system calls not counted, or MB/s, and of a target that polls or computes how much slower
  * its loop was meanwhile.
  */
-#include "bench.h"
+#include "device.h"
 
 #include <infiniband/verbs.h>
 #include <netinet/tcp.h>
@@ -68,14 +68,7 @@ static void print_times(uint64_t *t, uint64_t cnt)
 
 static void open_side(struct side *s, const char *name)
 {
-	struct ibv_device **list = ibv_get_device_list(NULL);
-
-	bench_check(list != NULL, "ibv_get_device_list");
-	for (int i = 0; list[i]; i++)
-		if (strcmp(ibv_get_device_name(list[i]), name) == 0)
-			s->context = ibv_open_device(list[i]);
-	ibv_free_device_list(list);
-	bench_check(s->context != NULL, name);
+	s->context = bench_open_device(name);
 	s->pd = ibv_alloc_pd(s->context);
 	s->channel = ibv_create_comp_channel(s->context);
 	bench_check(s->pd && s->channel, "ibv_create_comp_channel");

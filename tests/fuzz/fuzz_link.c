@@ -8,6 +8,7 @@
  * Input: steps: a byte for the kind and what the kind needs (absent bytes are 0).
  */
 #include "fabric/ib/port.h"
+#include "input.h"
 #include "wire/ib/grh.h"
 #include "wire/ib/rate.h"
 #include "wire/ib/vcrc.h"
@@ -22,39 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
 #define ITEMS 16
 #define HEADERS (VB_LRH_LEN + VB_GRH_LEN)
 
-#define require(cond)                                                                              \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			abort();                                                                   \
-	} while (0)
-
 struct world {
 	struct vb_ib_port port;
 	struct vb_ib_item item[ITEMS];
 	bool is_queued[ITEMS];
 	uint32_t held[VB_VL_CNT]; /* blocks in the buffers, of packets of one block each */
 	vb_time now;
-	const uint8_t *in;
-	size_t len;
+	struct fuzz_input in;
 };
-
-static void take_bytes(struct world *w, void *to, size_t size)
-{
-	size_t n = w->len < size ? w->len : size;
-
-	memset(to, 0, size);
-	memcpy(to, w->in, n);
-	w->in += n;
-	w->len -= n;
-}
-
-static uint8_t take_byte(struct world *w)
-{
-	uint8_t b;
-
-	take_bytes(w, &b, 1);
-	return b;
-}
 
 static void headers_check(const uint8_t bytes[HEADERS], uint32_t len)
 {
@@ -81,9 +57,9 @@ static void packet_step(struct world *w, bool is_whole)
 	struct vb_lrh lrh;
 	uint32_t len;
 
-	take_bytes(w, bytes, sizeof bytes);
+	take_bytes(&w->in, bytes, sizeof bytes);
 	vb_lrh_parse(&lrh, bytes);
-	len = is_whole ? lrh.words * 4u + VB_VCRC_LEN : take_byte(w) * 20u;
+	len = is_whole ? lrh.words * 4u + VB_VCRC_LEN : take_byte(&w->in) * 20u;
 	headers_check(bytes, len);
 	if (vb_ib_port_receive(&w->port, &lrh, len, is_whole || (len & 4), w->now) !=
 	    VB_IB_ACCEPTED)
@@ -110,7 +86,7 @@ static void flow_step(struct world *w, bool is_whole)
 	uint8_t bytes[VB_FLOW_LEN];
 	struct vb_flow_packet f;
 
-	take_bytes(w, bytes, sizeof bytes);
+	take_bytes(&w->in, bytes, sizeof bytes);
 	if (is_whole) {
 		f = (struct vb_flow_packet){.op = bytes[0] & 1,
 					    .vl = bytes[0] >> 4,
@@ -138,8 +114,8 @@ static void enqueue_step(struct world *w, uint8_t n)
 	if (w->is_queued[n % ITEMS])
 		return;
 	w->is_queued[n % ITEMS] = true;
-	item->vl = take_byte(w) & (VB_VL_CNT - 1);
-	item->len = 26u + take_byte(w) * 17u;
+	item->vl = take_byte(&w->in) & (VB_VL_CNT - 1);
+	item->len = 26u + take_byte(&w->in) * 17u;
 	vb_ib_port_enqueue(&w->port, item, w->now);
 }
 
@@ -154,7 +130,7 @@ static void transmit_step(struct world *w, unsigned most)
 
 static void one_step(struct world *w)
 {
-	uint8_t kind = take_byte(w);
+	uint8_t kind = take_byte(&w->in);
 
 	switch (kind & 7) {
 	case 0:
@@ -194,13 +170,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 				      .hoq_life = 4,
 				      .stall_count = 2,
 				      .is_switch = true};
-	struct world w = {.in = in, .len = len, .now = 1};
+	struct world w = {.in = {in, len}, .now = 1};
 
 	for (unsigned vl = 0; vl < VB_VL_CNT; vl++)
 		c.capacity[vl] = CAPACITY;
 	vb_ib_port_init(&w.port, &c);
 	vb_arbiter_set_table(&w.port.arbiter, VB_ARB_LOW, table, 4);
-	while (w.len > 0)
+	while (w.in.len > 0)
 		one_step(&w);
 	return 0;
 }

@@ -6,6 +6,7 @@
  *
  * Input: steps: a byte for the kind and what the kind needs (absent bytes are 0).
  */
+#include "input.h"
 #include "mgmt/agents.h"
 #include "mgmt/pma.h"
 #include "wire/mad/rmpp.h"
@@ -21,12 +22,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
 
-#define require(cond)                                                                              \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			abort();                                                                   \
-	} while (0)
-
 struct world {
 	struct vb_agents *agents;
 	int file[FILES];
@@ -34,8 +29,7 @@ struct world {
 	struct vb_pma_port port[2];
 	size_t blocks;
 	vb_time now;
-	const uint8_t *in;
-	size_t len;
+	struct fuzz_input in;
 };
 
 static void *world_alloc(void *ctx, size_t size)
@@ -50,31 +44,13 @@ static void world_free(void *ctx, void *p)
 	free(p);
 }
 
-static void take_bytes(struct world *w, void *to, size_t size)
-{
-	size_t n = w->len < size ? w->len : size;
-
-	memset(to, 0, size);
-	memcpy(to, w->in, n);
-	w->in += n;
-	w->len -= n;
-}
-
-static uint8_t take_byte(struct world *w)
-{
-	uint8_t b;
-
-	take_bytes(w, &b, 1);
-	return b;
-}
-
 /* A header whose numbers are near to those of the agents. */
 static struct vb_mad_hdr header_make(struct world *w)
 {
 	static const uint8_t classes[] = {
 	    VB_MAD_CLASS_SA, 0x32, VB_MAD_CLASS_SUBN_DIRECTED, VB_MAD_CLASS_SUBN_LID, 4, 5, 6, 7};
 	static const uint8_t methods[] = {0x01, 0x81, 0x12, 0x92, 0x02, 0x03, 0x07, 0x86};
-	uint8_t kind = take_byte(w), tid = take_byte(w);
+	uint8_t kind = take_byte(&w->in), tid = take_byte(&w->in);
 
 	return (struct vb_mad_hdr){.base_version = 1,
 				   .mgmt_class = classes[kind & 7],
@@ -89,20 +65,20 @@ static void rmpp_make(struct world *w, uint8_t mad[VB_MAD_LEN])
 	uint8_t b[4];
 	struct vb_rmpp r = {.version = 1};
 
-	take_bytes(w, b, sizeof b);
+	take_bytes(&w->in, b, sizeof b);
 	r.type = b[0] & 7;
 	r.flags = b[0] >> 3 & 7;
-	r.status = b[0] & 0x40 ? take_byte(w) : 0;
+	r.status = b[0] & 0x40 ? take_byte(&w->in) : 0;
 	r.segment = b[1];
 	r.length = b[2] | (uint32_t)b[3] << 8;
 	if (b[0] & 0x80)
-		r.segment |= (uint32_t)take_byte(w) << 24;
+		r.segment |= (uint32_t)take_byte(&w->in) << 24;
 	vb_rmpp_emit(&r, mad);
 }
 
 static struct vb_mad_addr addr_make(struct world *w)
 {
-	uint8_t b = take_byte(w);
+	uint8_t b = take_byte(&w->in);
 
 	return (struct vb_mad_addr){.qpn = b & 1,
 				    .lid = (uint16_t)(b >> 1 & 3) << (b & 8 ? 14 : 0),
@@ -117,7 +93,7 @@ static void wire_step(struct world *w, bool raw)
 	uint8_t mad[VB_MAD_LEN] = {0};
 
 	if (raw) {
-		take_bytes(w, mad, sizeof mad);
+		take_bytes(&w->in, mad, sizeof mad);
 	} else {
 		struct vb_mad_hdr h = header_make(w);
 
@@ -140,19 +116,19 @@ static void write_step(struct world *w, int file)
 
 	vb_mad_hdr_emit(&h, buf);
 	rmpp_make(w, buf);
-	m.agent = take_byte(w);
-	m.timeout_ms = take_byte(w) * 10u;
-	m.retries = take_byte(w);
+	m.agent = take_byte(&w->in);
+	m.timeout_ms = take_byte(&w->in) * 10u;
+	m.retries = take_byte(&w->in);
 	m.len = VB_MAD_LEN;
 	vb_umad_write_emit(&m, bytes, VB_UMAD_HDR_LEN);
-	m.len = take_byte(w) * 16u;
+	m.len = take_byte(&w->in) * 16u;
 	if (vb_umad_write_parse(&back, bytes, VB_UMAD_HDR_LEN + m.len, VB_UMAD_HDR_LEN) == 0)
 		(void)vb_agents_write(w->agents, file, &back);
 }
 
 static void read_step(struct world *w, int file)
 {
-	size_t room = take_byte(w) * 64u;
+	size_t room = take_byte(&w->in) * 64u;
 	const struct vb_mad_message *m = vb_agents_peek(w->agents, file);
 	uint8_t *buf;
 	int got;
@@ -171,12 +147,12 @@ static void read_step(struct world *w, int file)
 
 static void register_step(struct world *w, int file)
 {
-	uint8_t b = take_byte(w);
+	uint8_t b = take_byte(&w->in);
 	struct vb_mad_hdr h = header_make(w);
 	struct vb_agent_request r = {.qpn = b & 1,
 				     .mgmt_class = b & 2 ? 0 : h.mgmt_class,
 				     .class_version = h.class_version,
-				     .methods = {take_byte(w), 0},
+				     .methods = {take_byte(&w->in), 0},
 				     .oui = OUI,
 				     .rmpp_version = b >> 2 & 1,
 				     .user_rmpp = b & 8};
@@ -196,7 +172,7 @@ static void transmit_step(struct world *w, unsigned most)
 
 static void one_step(struct world *w)
 {
-	uint8_t kind = take_byte(w);
+	uint8_t kind = take_byte(&w->in);
 	int *file = &w->file[kind >> 3 & 1];
 
 	switch (kind & 7) {
@@ -244,7 +220,7 @@ static void agents_register(struct world *w)
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 {
-	struct world w = {.in = in, .len = len, .now = 1};
+	struct world w = {.in = {in, len}, .now = 1};
 	const struct vb_agents_config c = {.alloc = world_alloc,
 					   .free = world_free,
 					   .alloc_ctx = &w,
@@ -258,7 +234,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 	for (int i = 0; i < FILES; i++)
 		w.file[i] = vb_agents_file_open(w.agents);
 	agents_register(&w);
-	while (w.len > 0)
+	while (w.in.len > 0)
 		one_step(&w);
 	vb_agents_destroy(w.agents);
 	require(w.blocks == 0);

@@ -9,6 +9,7 @@
  * Input: a byte for each step, whose upper four bits are an enum step and the lower ones n, and
  * what the step needs (absent bytes are 0).
  */
+#include "input.h"
 #include "mgmt/agents.h"
 #include "ucma/abi.h"
 #include "ucma/ucma.h"
@@ -44,12 +45,6 @@ enum step {
 #define MEMORY_MAX (256u << 10)
 #define CHANGE_LEN 3 /* two bytes of place, and a value */
 
-#define require(cond)                                                                              \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			abort();                                                                   \
-	} while (0)
-
 struct world {
 	struct vb_ucma *u;
 	struct vb_ucma_file *file;
@@ -60,8 +55,7 @@ struct world {
 	uint32_t asked, answered, joined, lose;
 	size_t blocks;
 	vb_time now;
-	const uint8_t *in;
-	size_t len;
+	struct fuzz_input in;
 };
 
 static void *world_alloc(void *ctx, size_t size)
@@ -76,21 +70,13 @@ static void world_free(void *ctx, void *p)
 	free(p);
 }
 
-static uint8_t take_byte(struct world *w)
-{
-	if (w->len == 0)
-		return 0;
-	w->len--;
-	return *w->in++;
-}
-
 static void bytes_change(struct world *w, uint8_t mad[VB_MAD_LEN], uint32_t cnt)
 {
-	for (; cnt > 0 && w->len >= CHANGE_LEN; cnt--) {
-		uint32_t at = (uint32_t)take_byte(w) << 8;
+	for (; cnt > 0 && w->in.len >= CHANGE_LEN; cnt--) {
+		uint32_t at = (uint32_t)take_byte(&w->in) << 8;
 
-		at |= take_byte(w);
-		mad[at % VB_MAD_LEN] = take_byte(w);
+		at |= take_byte(&w->in);
+		mad[at % VB_MAD_LEN] = take_byte(&w->in);
 	}
 }
 
@@ -336,12 +322,12 @@ static void segment_step(struct world *w, uint32_t n)
 			       .attr_id = 0x11,
 			       .tid = w->table_tid};
 	struct vb_rmpp r = {.version = 1};
-	uint8_t mad[VB_MAD_LEN] = {0}, flags = take_byte(w);
+	uint8_t mad[VB_MAD_LEN] = {0}, flags = take_byte(&w->in);
 
 	r.type = flags & 7;
 	r.flags = flags >> 3 & 7;
-	r.segment = take_byte(w);
-	r.length = (uint32_t)take_byte(w) << (flags >> 6 & 3) * 6;
+	r.segment = take_byte(&w->in);
+	r.length = (uint32_t)take_byte(&w->in) << (flags >> 6 & 3) * 6;
 	vb_mad_hdr_emit(&h, mad);
 	vb_rmpp_emit(&r, mad);
 	bytes_change(w, mad, n);
@@ -353,7 +339,7 @@ static void raw_step(struct world *w, uint32_t n)
 	uint8_t mad[VB_MAD_LEN] = {0};
 
 	for (uint32_t i = 0; i < (n + 1) * 16; i++)
-		mad[i] = take_byte(w);
+		mad[i] = take_byte(&w->in);
 	mad[1] = VB_MAD_CLASS_SUBN_ADM;
 	answer_give(w, mad);
 }
@@ -399,7 +385,7 @@ static void time_step(struct world *w, uint32_t n)
 
 static void one_step(struct world *w)
 {
-	uint8_t b = take_byte(w);
+	uint8_t b = take_byte(&w->in);
 	uint32_t n = b & 15;
 
 	switch (b >> 4) {
@@ -435,10 +421,10 @@ static void one_step(struct world *w)
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 {
-	struct world w = {.in = in, .len = len, .now = 1};
+	struct world w = {.in = {in, len}, .now = 1};
 
 	world_open(&w);
-	while (w.len > 0) {
+	while (w.in.len > 0) {
 		one_step(&w);
 		world_settle(&w);
 	}

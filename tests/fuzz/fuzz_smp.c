@@ -7,6 +7,7 @@
  * Input: a byte for the node (bit 0: a switch), then steps: a byte for the kind, a byte for the
  * port, and what the kind needs (absent bytes are 0).
  */
+#include "input.h"
 #include "mgmt/sma.h"
 #include "mgmt/smi.h"
 
@@ -22,12 +23,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len);
 
-#define require(cond)                                                                              \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			abort();                                                                   \
-	} while (0)
-
 /* Each table is allocated, so that a step beyond its end is noticed. */
 struct world {
 	struct vb_ib_port link[PORTS + 1];
@@ -35,27 +30,8 @@ struct world {
 	struct vb_lid_forward forward;
 	struct vb_sma_node node;
 	vb_time now;
-	const uint8_t *in;
-	size_t len;
+	struct fuzz_input in;
 };
-
-static void take_bytes(struct world *w, void *to, size_t size)
-{
-	size_t n = w->len < size ? w->len : size;
-
-	memset(to, 0, size);
-	memcpy(to, w->in, n);
-	w->in += n;
-	w->len -= n;
-}
-
-static uint8_t take_byte(struct world *w)
-{
-	uint8_t b;
-
-	take_bytes(w, &b, 1);
-	return b;
-}
 
 static void *table_make(size_t cnt, size_t size)
 {
@@ -129,21 +105,21 @@ static void smp_make(struct world *w, uint8_t mad[VB_MAD_LEN])
 	struct vb_mad_hdr h = {.base_version = 1,
 			       .mgmt_class = VB_MAD_CLASS_SUBN_DIRECTED,
 			       .class_version = VB_SMP_CLASS_VERSION,
-			       .method = take_byte(w) & 0x87,
-			       .attr_id = take_byte(w)};
+			       .method = take_byte(&w->in) & 0x87,
+			       .attr_id = take_byte(&w->in)};
 	struct vb_smp_route r = {.dr_slid = VB_LID_PERMISSIVE, .dr_dlid = VB_LID_PERMISSIVE};
 	uint8_t mod[4];
 
-	take_bytes(w, mod, sizeof mod);
+	take_bytes(&w->in, mod, sizeof mod);
 	h.attr_mod =
 	    (uint32_t)mod[0] << 24 | (uint32_t)mod[1] << 16 | (uint32_t)mod[2] << 8 | mod[3];
-	r.hop_ptr = take_byte(w);
-	r.hop_cnt = take_byte(w);
-	r.mkey = take_byte(w);
+	r.hop_ptr = take_byte(&w->in);
+	r.hop_cnt = take_byte(&w->in);
+	r.mkey = take_byte(&w->in);
 	memset(mad, 0, VB_MAD_LEN);
 	vb_mad_hdr_emit(&h, mad);
 	vb_smp_route_emit(&r, mad);
-	take_bytes(w, mad + VB_SMP_DATA_AT, VB_SMP_DATA_LEN);
+	take_bytes(&w->in, mad + VB_SMP_DATA_AT, VB_SMP_DATA_LEN);
 }
 
 static void smp_step(struct world *w, uint8_t port, bool raw)
@@ -156,7 +132,7 @@ static void smp_step(struct world *w, uint8_t port, bool raw)
 	uint8_t mad[VB_MAD_LEN];
 
 	if (raw)
-		take_bytes(w, mad, sizeof mad);
+		take_bytes(&w->in, mad, sizeof mad);
 	else
 		smp_make(w, mad);
 	step = vb_smi_forward(mad, &smi, port, false);
@@ -180,7 +156,7 @@ static void packet_step(struct world *w, struct vb_ib_port *link)
 	struct vb_lrh lrh;
 	uint32_t len;
 
-	take_bytes(w, bytes, sizeof bytes);
+	take_bytes(&w->in, bytes, sizeof bytes);
 	vb_lrh_parse(&lrh, bytes);
 	len = bytes[VB_LRH_LEN] & 1 ? (uint32_t)bytes[VB_LRH_LEN + 1] * 8
 				    : lrh.words * 4u + VB_VCRC_LEN;
@@ -195,7 +171,7 @@ static void flow_step(struct world *w, struct vb_ib_port *link, bool good)
 	uint8_t bytes[VB_FLOW_LEN];
 	struct vb_flow_packet f;
 
-	take_bytes(w, bytes, sizeof bytes);
+	take_bytes(&w->in, bytes, sizeof bytes);
 	f = (struct vb_flow_packet){.op = bytes[0] & 3,
 				    .vl = bytes[1] & 15,
 				    .fctbs = (uint16_t)(bytes[2] << 8 | bytes[3]),
@@ -208,7 +184,7 @@ static void flow_step(struct world *w, struct vb_ib_port *link, bool good)
 /* A packet leaves, if the port lets it, or is dropped; either way it is the owner's again. */
 static void send_step(struct world *w, struct vb_ib_port *link)
 {
-	struct vb_ib_item item = {.len = 26 + 4u * take_byte(w), .vl = take_byte(w)};
+	struct vb_ib_item item = {.len = 26 + 4u * take_byte(&w->in), .vl = take_byte(&w->in)};
 	struct vb_ib_out out;
 	bool mine = false;
 
@@ -223,7 +199,7 @@ static void send_step(struct world *w, struct vb_ib_port *link)
 
 static void time_step(struct world *w, struct vb_ib_port *link)
 {
-	w->now += (vb_dur)1 << (take_byte(w) & 31);
+	w->now += (vb_dur)1 << (take_byte(&w->in) & 31);
 	vb_ib_port_handle_timeout(link, w->now);
 	vb_sma_handle_timeout(&w->node, w->now);
 	(void)vb_ib_port_poll_timeout(link);
@@ -231,7 +207,7 @@ static void time_step(struct world *w, struct vb_ib_port *link)
 
 static void one_step(struct world *w)
 {
-	uint8_t kind = take_byte(w), port = (uint8_t)(1 + take_byte(w) % PORTS);
+	uint8_t kind = take_byte(&w->in), port = (uint8_t)(1 + take_byte(&w->in) % PORTS);
 	struct vb_ib_port *link = &w->link[port];
 
 	switch (kind & 7) {
@@ -253,7 +229,8 @@ static void one_step(struct world *w)
 		time_step(w, link);
 		break;
 	default:
-		(void)vb_ib_port_link_event(link, take_byte(w) % (VB_LINK_SET_ACTIVE + 1), w->now);
+		(void)vb_ib_port_link_event(link, take_byte(&w->in) % (VB_LINK_SET_ACTIVE + 1),
+					    w->now);
 	}
 	for (unsigned vl = 0; vl < VB_VL_CNT; vl++)
 		require(link->lane[vl].rx.used <= CAPACITY);
@@ -265,9 +242,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *in, size_t len)
 
 	if (len == 0)
 		return 0;
-	w = (struct world){.in = in + 1, .len = len - 1};
+	w = (struct world){.in = {in + 1, len - 1}};
 	world_make(&w, in[0] & 1);
-	while (w.len > 0)
+	while (w.in.len > 0)
 		one_step(&w);
 	world_end(&w);
 	return 0;

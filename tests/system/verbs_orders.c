@@ -44,11 +44,6 @@ static struct {
 	struct io_uring_sqe *sqe;
 } ring;
 
-struct address {
-	union ibv_gid gid;
-	uint32_t qpn;
-};
-
 static void open_pair(unsigned i)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {16, 16, 1, 1, 0}};
@@ -58,25 +53,7 @@ static void open_pair(unsigned i)
 	init.send_cq = init.recv_cq = cq[i];
 	qp[i] = ibv_create_qp(mr->pd, &init);
 	NEED(qp[i]);
-
-	struct address own = {.qpn = qp[i]->qp_num}, peer;
-	struct ibv_qp_attr a = {.port_num = 1,
-				.path_mtu = IBV_MTU_1024,
-				.max_dest_rd_atomic = 1,
-				.max_rd_atomic = 1,
-				.timeout = 14,
-				.retry_cnt = 7,
-				.rnr_retry = 7};
-
-	NEED(ibv_query_gid(context, 1, 1, &own.gid) == 0);
-	NEED(write(sock, &own, sizeof own) == sizeof own);
-	NEED(read(sock, &peer, sizeof peer) == sizeof peer);
-	a.dest_qp_num = peer.qpn;
-	a.ah_attr =
-	    (struct ibv_ah_attr){.port_num = 1,
-				 .is_global = 1,
-				 .grh = {.dgid = peer.gid, .sgid_index = 1, .hop_limit = 64}};
-	NEED(rc_to_rts(qp[i], &a) == 0);
+	rc_meet(qp[i], sock, 14);
 }
 
 static void open_end(bool has_channel)

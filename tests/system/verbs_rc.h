@@ -6,6 +6,7 @@
 #include "verbs_need.h"
 
 #include <infiniband/verbs.h>
+#include <unistd.h>
 
 /* The first device, open. */
 static inline struct ibv_context *open_first(void)
@@ -46,6 +47,34 @@ static inline int rc_to(enum ibv_qp_state to, struct ibv_qp *qp, struct ibv_qp_a
 static inline int rc_to_rts(struct ibv_qp *qp, struct ibv_qp_attr *a)
 {
 	return rc_to(IBV_QPS_RTS, qp, a);
+}
+
+/* Connects @qp with the one whose program calls this at the other end of @sock. An answer is waited
+ * for 4.096 us * 2^@timeout. */
+static inline void rc_meet(struct ibv_qp *qp, int sock, uint8_t timeout)
+{
+	struct {
+		union ibv_gid gid;
+		uint32_t qpn;
+	} own = {.qpn = qp->qp_num}, peer;
+	struct ibv_qp_attr a = {.port_num = 1,
+				.path_mtu = IBV_MTU_1024,
+				.max_dest_rd_atomic = 1,
+				.max_rd_atomic = 1,
+				.timeout = timeout,
+				.retry_cnt = 7,
+				.rnr_retry = 7,
+				.min_rnr_timer = 1};
+
+	NEED(ibv_query_gid(qp->context, 1, 1, &own.gid) == 0);
+	NEED(write(sock, &own, sizeof own) == sizeof own);
+	NEED(read(sock, &peer, sizeof peer) == sizeof peer);
+	a.dest_qp_num = peer.qpn;
+	a.ah_attr =
+	    (struct ibv_ah_attr){.port_num = 1,
+				 .is_global = 1,
+				 .grh = {.dgid = peer.gid, .sgid_index = 1, .hop_limit = 64}};
+	NEED(rc_to_rts(qp, &a) == 0);
 }
 
 #endif

@@ -32,11 +32,6 @@ struct message {
 	uint64_t sent_at; /* ns */
 };
 
-struct address {
-	union ibv_gid gid;
-	uint32_t qpn;
-};
-
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
@@ -80,25 +75,7 @@ static void open_end(int sock)
 	init.send_cq = init.recv_cq = cq;
 	qp = ibv_create_qp(pd, &init);
 	NEED(cq && mr && qp);
-	struct address own = {.qpn = qp->qp_num}, peer;
-	struct ibv_qp_attr a = {.port_num = 1,
-				.path_mtu = IBV_MTU_1024,
-				.max_dest_rd_atomic = 1,
-				.max_rd_atomic = 1,
-				.timeout = 19, /* the machine may be busy */
-				.retry_cnt = 7,
-				.rnr_retry = 7,
-				.min_rnr_timer = 1};
-
-	NEED(ibv_query_gid(context, 1, 1, &own.gid) == 0);
-	NEED(write(sock, &own, sizeof own) == sizeof own);
-	NEED(read(sock, &peer, sizeof peer) == sizeof peer);
-	a.dest_qp_num = peer.qpn;
-	a.ah_attr =
-	    (struct ibv_ah_attr){.port_num = 1,
-				 .is_global = 1,
-				 .grh = {.dgid = peer.gid, .sgid_index = 1, .hop_limit = 64}};
-	NEED(rc_to_rts(qp, &a) == 0);
+	rc_meet(qp, sock, 19); /* the machine may be busy */
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	NEED(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, channel->fd,
 		       &(struct epoll_event){.events = EPOLLIN}) == 0);

@@ -39,11 +39,6 @@ static const char *call;
 static int epoll_fd, other[2]; /* a pipe that is waited for, too */
 static sigjmp_buf away;
 
-struct address {
-	union ibv_gid gid;
-	uint32_t qpn;
-};
-
 static void open_end(bool has_channel)
 {
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .sq_sig_all = 1};
@@ -64,24 +59,7 @@ static void open_end(bool has_channel)
 
 static void connect_end(int sock)
 {
-	struct address own = {.qpn = qp->qp_num}, peer;
-	struct ibv_qp_attr a = {.port_num = 1,
-				.path_mtu = IBV_MTU_1024,
-				.max_dest_rd_atomic = 1,
-				.max_rd_atomic = 1,
-				.timeout = 14,
-				.retry_cnt = 7,
-				.rnr_retry = 7};
-
-	NEED(ibv_query_gid(context, 1, 1, &own.gid) == 0);
-	NEED(write(sock, &own, sizeof own) == sizeof own);
-	NEED(read(sock, &peer, sizeof peer) == sizeof peer);
-	a.dest_qp_num = peer.qpn;
-	a.ah_attr =
-	    (struct ibv_ah_attr){.port_num = 1,
-				 .is_global = 1,
-				 .grh = {.dgid = peer.gid, .sgid_index = 1, .hop_limit = 64}};
-	NEED(rc_to_rts(qp, &a) == 0);
+	rc_meet(qp, sock, 14);
 }
 
 static void post_receive(void)

@@ -249,11 +249,11 @@ int64_t vb_cm_session(char *why, size_t why_size)
 	vb_own_fd_take(&session.sock, sock);
 	broker_see(session.page ? session.page->broker : 0);
 	__atomic_store_n(&session.slow, vb_pace_slowness(), __ATOMIC_RELAXED);
-	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
-		return -EIO;
 	/* A broker that ends before it hears of them leaves them to the next. */
 	if (session.page && vb_cm_posts_restore(session.page, &session.told))
 		(void)tell_broker();
+	if (getrandom(&session.serial, sizeof session.serial, 0) != (ssize_t)sizeof session.serial)
+		return -EIO;
 	return ++session.number;
 }
 

@@ -43,7 +43,8 @@ bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);
  * for descriptors that were lost). Returns the bytes of @answer. */
 size_t vb_broker_cm_serve(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
 			  ssize_t n, struct vb_fds *fds, struct vb_cm_answer *answer, vb_time now);
-/* Carries out a posted command; what is to be sent and told waits for vb_broker_cm_pump(). */
+/* Carries out a posted command. Messages and events wait for vb_broker_cm_pump(), which comes after
+ * the last one. */
 void vb_broker_cm_posted(struct vb_broker *b, struct vb_conn *c, const struct vb_cm_call *call,
 			 size_t n, vb_time now);
 void vb_broker_cm_pump(struct vb_broker *b, vb_time now);
