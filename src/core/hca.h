@@ -308,11 +308,47 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int cnt);
 bool vb_cq_is_empty(const struct vb_cq *cq);
 /* One CQ_NOTIFY for the next entry (or the next solicited or erroneous one). */
 void vb_cq_arm(struct vb_cq *cq, bool solicited_only);
+/* An armed CQ has what it was armed for already: its CQ_NOTIFY is due. */
+void vb_cq_tell(struct vb_cq *cq);
+/*
+ * A second form of a CQ's entries, which somebody reads who does not poll. added() is told each
+ * entry and its place, which counts freely, before the entry is to be had, and may change its
+ * wr_id; taken() says up to which place entries have been read there, and gets what is known so
+ * far; polled() up to where they were polled; moved() that one is at @to now, and cut() that there
+ * are none from @tail to @was any more.
+ */
+struct vb_cq_mirror {
+	void (*added)(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc, bool solicited);
+	uint32_t (*taken)(struct vb_cq_mirror *m, uint32_t head, uint32_t tail);
+	void (*polled)(struct vb_cq_mirror *m, uint32_t head);
+	void (*moved)(struct vb_cq_mirror *m, uint32_t from, uint32_t to);
+	void (*cut)(struct vb_cq_mirror *m, uint32_t tail, uint32_t was);
+	/* Nobody polls: entries of a QP that is destroyed stay, as their reader counts them. */
+	bool is_read_elsewhere;
+};
+void vb_cq_set_mirror(struct vb_cq *cq, struct vb_cq_mirror *m);
+/* The places of the oldest entry and of the next one. */
+uint32_t vb_cq_head(const struct vb_cq *cq);
+uint32_t vb_cq_tail(const struct vb_cq *cq);
 /*
  * Moderation: the CQ_NOTIFY waits until @cnt entries have come that it was armed for, or @period
  * after the first of them. @cnt or @period 0, @cnt 1: it does not wait, which is how a CQ begins.
  */
 void vb_cq_moderate(struct vb_cq *cq, uint16_t cnt, vb_dur period, vb_time now);
+
+/*
+ * Receives that lie in memory of a program's until they are needed: fetch() posts those that are
+ * new by vb_rq_fetched(), which returns false when the queue is full, and the rest is for later.
+ */
+struct vb_rq;
+struct vb_rq_source {
+	void (*fetch)(struct vb_rq_source *s, struct vb_rq *rq);
+};
+void vb_qp_set_source(struct vb_qp *qp, struct vb_rq_source *s);
+void vb_srq_set_source(struct vb_srq *srq, struct vb_rq_source *s);
+bool vb_rq_fetched(struct vb_rq *rq, const struct vb_recv_wr *wr);
+/* Looks for new ones now: those of a QP in ERR are flushed. */
+void vb_qp_fetch(struct vb_qp *qp, vb_time now);
 
 /* Shared receive queues. @limit arms SRQ_LIMIT_REACHED once, 0 disarms. */
 int vb_srq_create(struct vb_pd *pd, uint32_t wr_max, uint32_t sge_max, uint32_t limit, void *owner,
@@ -503,6 +539,13 @@ enum vb_counted {
  * DC, or an XRC target.
  */
 int vb_qp_attach_comp_cntr(struct vb_qp *qp, struct vb_comp_cntr *c, uint32_t which);
+/*
+ * The same as vb_qp_post_send() for a request that was found to be no good before it came here: it
+ * takes its turn in the queue and completes with @status. Of @wr only wr_id, opcode and dc_stream
+ * matter.
+ */
+int vb_qp_post_failed(struct vb_qp *qp, const struct vb_send_wr *wr, enum vb_wc_status status,
+		      vb_time now);
 /* Send work requests that can still be posted. */
 uint32_t vb_qp_send_room(const struct vb_qp *qp);
 /* Request packets sent and not yet acknowledged. */

@@ -35,6 +35,10 @@
 /* What a network device that does not know its speed (loopback) is taken for. */
 #define VB_IBV_UNKNOWN_MBPS 100000
 
+struct vb_ring_qp;
+struct vb_ring_cq;
+struct vb_ring_srq;
+
 struct vb_ibv_device {
 	struct ibv_device ibv;
 	/* rdma-core's own structure goes on with the provider's operations, against which
@@ -165,6 +169,7 @@ struct vb_ibv_mw {
 struct vb_ibv_ah {
 	struct ibv_ah ibv;
 	struct vb_ah core;
+	uint8_t av[48]; /* as mlx5dv_init_obj() shows it */
 };
 
 /* Begins with what programs see of a struct ibv_comp_cntr. */
@@ -198,8 +203,9 @@ struct vb_ibv_cq {
 	 * not mix; unless the application has promised to come with one thread. */
 	pthread_mutex_t poll_mutex;
 	bool is_single_threaded;
-	uint64_t wall_clock; /* what CLOCK_REALTIME was at 0 of the adapter's clock */
-	struct vb_wc wc;     /* the completion that it is at */
+	struct vb_ring_cq *hw; /* as hardware has it, verbs/ring/; NULL: it is not */
+	uint64_t wall_clock;   /* what CLOCK_REALTIME was at 0 of the adapter's clock */
+	struct vb_wc wc;       /* the completion that it is at */
 };
 
 struct vb_ibv_xrc_domain;
@@ -217,6 +223,7 @@ struct vb_ibv_srq {
 	struct vb_list link;
 	struct vb_srq *core;
 	struct vb_ibv_xrcd *xrcd; /* NULL: not an XRC SRQ */
+	struct vb_ring_srq *hw;
 	struct vb_ibv_ring ring;
 	struct vb_evq_node async;
 };
@@ -233,6 +240,7 @@ struct vb_ibv_qp {
 	struct vb_qp *core;
 	struct vb_ibv_ring ring;
 	struct vb_evq_node async;
+	struct vb_ring_qp *hw;
 	struct vb_wr_batch *batch; /* of the ibv_wr_*() API; NULL: not asked for */
 	struct vb_qp_cap cap;
 	uint32_t csr_index; /* from vb_engine_index_qp() */
@@ -525,6 +533,8 @@ int vb_ibv_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr
 int vb_ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_ibv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int vb_ibv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* As vb_qp_post_send(), to the queue as hardware has it where there is one. */
+int vb_ibv_post_core(struct vb_ibv_qp *qp, const struct vb_send_wr *wr, vb_time now);
 /* The work request that binds a window. */
 void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey,
 		    const struct ibv_mw_bind_info *info);

@@ -32,6 +32,7 @@ MAY_INCLUDE = {
     "cm": {"base", "wire", "cm"},
     "ucma": {"base", "wire", "cm", "ucma"},
     "core": {"base", "wire", "trace", "core"},
+    "wqe": {"base", "wire", "trace", "core", "wqe"},
     "reg": {"base", "wire", "trace", "core", "reg"},
     "fault": {"base", "wire", "trace", "fault"},
     "mgmt": {"base", "wire", "fabric", "mgmt"},
@@ -44,14 +45,14 @@ MAY_INCLUDE = {
     "link": {"base", "wire", "trace", "fault", "link"},
     "node": {"base", "wire", "trace", "wait", "cm", "ucma", "explain", "fault", "fabric", "mgmt", "core", "reg", "link", "node"},
     "files": {"base", "ucma", "link", "node", "files"},
-    "verbs": {"base", "wire", "trace", "core", "reg", "link", "node", "verbs"},
+    "verbs": {"base", "wire", "trace", "core", "wqe", "reg", "link", "node", "verbs"},
     "calls": {"calls"},
-    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "reg", "fault", "fabric", "sim", "scenario", "export", "traffic", "link", "node", "verbs",
-            "cmd"},
+    "cmd": {"base", "wire", "trace", "ucma", "explain", "core", "wqe", "reg", "fault", "fabric", "sim", "scenario", "export", "traffic", "link", "node",
+            "verbs",            "cmd"},
 }
 # Headers that declare and call nothing, beyond those.
 MAY_INCLUDE_HEADERS = {"calls": {"verbs/later.h"}}
-PURE = ("base", "wire", "trace", "wait", "cm", "ucma", "core", "reg", "fault", "fabric", "mgmt", "sim")
+PURE = ("base", "wire", "trace", "wait", "cm", "ucma", "core", "wqe", "reg", "fault", "fabric", "mgmt", "sim")
 PURE_SYSTEM_HEADERS = {
     "assert.h", "errno.h", "inttypes.h", "limits.h", "stdalign.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "string.h",

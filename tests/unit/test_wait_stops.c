@@ -202,20 +202,6 @@ static void slow_down(uint32_t slow)
 	vb_engine_release(e);
 }
 
-/*
- * The thread parks once the program has taken the packets before it often enough. Whether it has
- * here, the scheduler decides; so the count is put where it would be.
- */
-static void have_outrun(void)
-{
-	struct vb_engine *e = vb_engine_borrow();
-
-	vb_engine_lock(e);
-	e->wait.outrun = VB_WAIT_OUTRUN_MAX;
-	vb_engine_unlock(e);
-	vb_engine_release(e);
-}
-
 static void await_all(enum vb_wait_step step, enum arrival what)
 {
 	int was = atomic_load(&habit);
@@ -243,12 +229,10 @@ static void stop_at(enum vb_wait_step step, enum arrival what)
 	bool stopped = false;
 
 	atomic_store(&armed_step, (int)step);
-	/* The thread looks on now and then. */
+	/* The thread parks when it was outrun often enough, and looks on now and then. */
 	for (int i = 0; i < 40 && !stopped; i++) {
 		if (i == 3 && (was == AWAY || step > VB_STEP_THREAD_LOOKS_ON))
 			break;
-		if (step == VB_STEP_THREAD_PARKS && was == POLLS)
-			have_outrun();
 		have_packet_sent();
 		for (int k = 0; k < 10 && !stopped; k++) {
 			usleep(300);

@@ -34,6 +34,7 @@ enum {
 	OPT_PKEYS,
 	OPT_CC,
 	OPT_DC,
+	OPT_MLX5DV,
 	OPT_LINK,
 	OPT_FAULT,
 	OPT_SEED,
@@ -50,6 +51,8 @@ static const struct vb_cmd_option options[] = {
     [OPT_CC] = {0, "cc", "FILE|PRESET", "its congestion control: paper, off, ... or as FILE says"},
     [OPT_DC] = {0, "dc", "half|full|adapter",
 		"the devices say that mlx5dv supports them, and DC connects with this handshake"},
+    [OPT_MLX5DV] = {0, "mlx5dv", NULL,
+		    "queues as hardware has them, for programs that write into them by mlx5dv"},
     [OPT_LINK] = {'l', "link", "udp|shm",
 		  "how packets go to processes of this host: by UDP (default) or shared memory"},
     [OPT_FAULT] = {'f', "fault", "RULES",
@@ -306,9 +309,9 @@ static int set_fabric(const struct vb_cmd *cmd, const char *fabric, const char *
 static void print_settings(void)
 {
 	static const char *const names[] = {
-	    "VERBENA_LINK",   "VERBENA_FAULT", "VERBENA_FAULT_SEED", "VERBENA_CC",
-	    "VERBENA_DC",     "VERBENA_LOG",   "VERBENA_TRACE",      "VERBENA_TRACE_CALLS",
-	    "VERBENA_FABRIC", "VERBENA_NODE"};
+	    "VERBENA_LINK",        "VERBENA_FAULT",  "VERBENA_FAULT_SEED", "VERBENA_CC",
+	    "VERBENA_DC",          "VERBENA_MLX5DV", "VERBENA_LOG",        "VERBENA_TRACE",
+	    "VERBENA_TRACE_CALLS", "VERBENA_FABRIC", "VERBENA_NODE"};
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (getenv(names[i]))
@@ -342,6 +345,8 @@ static int run_program(const struct vb_cmd *cmd, int argc, char **argv)
 			rc = add_faults(cmd, arg);
 		if (i == OPT_DC)
 			rc = set_dc(cmd, arg);
+		if (i == OPT_MLX5DV)
+			rc = setenv("VERBENA_MLX5DV", "1", 1) ? EXIT_SELF : 0;
 		if (i == OPT_CC)
 			rc = set_congestion(cmd, arg);
 		if (i == OPT_SEED)

@@ -9,6 +9,7 @@
 #include "core/obj/cq.h"
 
 #include "base/assert.h"
+#include "base/cold.h"
 #include "core/adapter.h"
 
 #include <errno.h>
@@ -116,6 +117,30 @@ uint32_t vb_cq_number(const struct vb_cq *cq)
 	return cq->number;
 }
 
+uint32_t vb_cq_head(const struct vb_cq *cq)
+{
+	return cq->head;
+}
+
+uint32_t vb_cq_tail(const struct vb_cq *cq)
+{
+	return cq->tail;
+}
+
+void vb_cq_set_mirror(struct vb_cq *cq, struct vb_cq_mirror *m)
+{
+	cq->mirror = m;
+}
+
+/* What was read in the other form is no entry any more. */
+VB_COLD static void cq_follow_mirror(struct vb_cq *cq)
+{
+	uint32_t head = cq->mirror->taken(cq->mirror, cq->head, cq->tail);
+
+	if (head - cq->head <= cq->tail - cq->head)
+		cq->head = head;
+}
+
 bool vb_cq_is_empty(const struct vb_cq *cq)
 {
 	return cq->head == cq->tail;
@@ -126,8 +151,12 @@ int vb_cq_poll(struct vb_cq *cq, struct vb_wc *wc, int cnt)
 	int n = 0;
 
 	VB_ASSERT_ALL(cq->tail - cq->head <= cq->mask + 1);
+	if (cq->mirror)
+		cq_follow_mirror(cq);
 	while (n < cnt && cq->head != cq->tail)
 		wc[n++] = cq->ring[cq->head++ & cq->mask];
+	if (cq->mirror && n)
+		cq->mirror->polled(cq->mirror, cq->head);
 	return n == 0 && cnt > 0 && cq->overrun ? -EOVERFLOW : n;
 }
 
@@ -150,6 +179,12 @@ static void cq_notify(struct vb_cq *cq)
 	if (vb_list_is_empty(&h->held))
 		h->held_due = VB_NEVER;
 	vb_event_raise_notify(h, &cq->ev);
+}
+
+void vb_cq_tell(struct vb_cq *cq)
+{
+	if (cq->armed != VB_CQ_UNARMED)
+		cq_notify(cq);
 }
 
 static void cq_set_due(struct vb_cq *cq, vb_time due)
@@ -206,13 +241,15 @@ int vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 {
 	if (cq->overrun)
 		return -EOVERFLOW;
+	if (cq->mirror && cq->tail - cq->head > cq->mask)
+		cq_follow_mirror(cq);
 	if (cq->tail - cq->head > cq->mask) {
 		cq->overrun = true;
 		vb_event_raise_async(cq->hca, &cq->ev, VB_ASYNC_CQ_ERR);
 		return -ENOSPC;
 	}
 
-	struct vb_wc *entry = &cq->ring[cq->tail++ & cq->mask];
+	struct vb_wc *entry = &cq->ring[cq->tail & cq->mask];
 
 	/* In the order of the queue time does not go back, by whatever clock a completion's maker
 	 * went. */
@@ -220,6 +257,9 @@ int vb_cq_add(struct vb_cq *cq, const struct vb_wc *wc, bool solicited)
 		cq->newest = wc->time;
 	*entry = *wc;
 	entry->time = cq->newest;
+	if (cq->mirror)
+		cq->mirror->added(cq->mirror, cq->tail, entry, solicited);
+	cq->tail++;
 	if (cq->armed == VB_CQ_ARMED ||
 	    (cq->armed == VB_CQ_ARMED_SOLICITED && (solicited || wc->status != VB_WC_SUCCESS))) {
 		if (cq->mod_cnt)
@@ -235,11 +275,18 @@ void vb_cq_forget_qp(struct vb_cq *cq, const struct vb_qp *qp)
 {
 	uint32_t to = cq->head;
 
+	if (cq->mirror && cq->mirror->is_read_elsewhere)
+		return;
 	for (uint32_t from = cq->head; from != cq->tail; from++) {
 		const struct vb_wc *wc = &cq->ring[from & cq->mask];
 
-		if (wc->qp != qp)
-			cq->ring[to++ & cq->mask] = *wc;
+		if (wc->qp == qp)
+			continue;
+		if (cq->mirror && from != to)
+			cq->mirror->moved(cq->mirror, from, to);
+		cq->ring[to++ & cq->mask] = *wc;
 	}
+	if (cq->mirror && to != cq->tail)
+		cq->mirror->cut(cq->mirror, to, cq->tail);
 	cq->tail = to;
 }

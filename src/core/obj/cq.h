@@ -8,6 +8,7 @@
 #include "core/types.h"
 
 struct vb_hca;
+struct vb_cq_mirror;
 
 struct vb_cq {
 	struct vb_hca *hca;
@@ -17,7 +18,8 @@ struct vb_cq {
 	uint32_t mask, head, tail; /* head: next to poll; both run freely */
 	uint32_t number, refs;
 	enum { VB_CQ_UNARMED, VB_CQ_ARMED_SOLICITED, VB_CQ_ARMED } armed;
-	bool overrun, is_placed; /* placed: the ring is in memory of the caller */
+	struct vb_cq_mirror *mirror; /* NULL: none */
+	bool overrun, is_placed;     /* placed: the ring is in memory of the caller */
 	/* Moderation: while the CQ is in hca->held, its event waits for more entries or for due. */
 	uint16_t mod_cnt; /* 0: none */
 	uint32_t held_cnt;

@@ -23,6 +23,7 @@ int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge
 	rq->head = rq->tail = 0;
 	rq->slots = NULL;
 	rq->is_placed = false;
+	rq->source = NULL;
 	if (wr_max == 0)
 		return 0;
 	rq->slots = vb_alloc(h, size * rq->stride);
@@ -93,13 +94,31 @@ int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max)
 	for (uint32_t i = 0; i < cnt; i++)
 		memcpy(rq_at(&next, i), rq_at(rq, rq->head + i), rq->stride);
 	next.tail = cnt;
+	next.source = rq->source;
 	vb_rq_free(h, rq);
 	*rq = next;
 	return 0;
 }
 
-struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq)
+void vb_rq_refill(struct vb_rq *rq)
 {
+	if (rq->source)
+		rq->source->fetch(rq->source, rq);
+}
+
+bool vb_rq_fetched(struct vb_rq *rq, const struct vb_recv_wr *wr)
+{
+	return vb_rq_post(rq, wr) == 0;
+}
+
+void vb_srq_set_source(struct vb_srq *srq, struct vb_rq_source *s)
+{
+	srq->rq.source = s;
+}
+
+struct vb_rwqe *vb_rq_peek(struct vb_rq *rq)
+{
+	vb_rq_refill(rq);
 	return vb_rq_cnt(rq) ? rq_at(rq, rq->head) : NULL;
 }
 

@@ -24,7 +24,8 @@ struct vb_rq {
 	size_t stride;
 	uint32_t mask, head, tail; /* run freely */
 	uint32_t wr_max, sge_max;
-	bool is_placed; /* the ring is in memory of the caller */
+	struct vb_rq_source *source; /* NULL: receives are posted */
+	bool is_placed;              /* the ring is in memory of the caller */
 };
 
 struct vb_srq {
@@ -46,11 +47,16 @@ void vb_rq_place_ring(struct vb_hca *h, struct vb_rq *rq, void *mem);
 int vb_rq_post(struct vb_rq *rq, const struct vb_recv_wr *wr);
 int vb_rq_resize(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max);
 
+struct vb_rq_source;
+
+/* Before somebody looks at what there is. */
+void vb_rq_refill(struct vb_rq *rq);
+
 static inline uint32_t vb_rq_cnt(const struct vb_rq *rq)
 {
 	return rq->tail - rq->head;
 }
-struct vb_rwqe *vb_rq_peek(const struct vb_rq *rq);
+struct vb_rwqe *vb_rq_peek(struct vb_rq *rq);
 /* The oldest receive WQE has been taken; @srq: the SRQ of the queue, or NULL. */
 void vb_rq_consume(struct vb_hca *h, struct vb_rq *rq, struct vb_srq *srq);
 

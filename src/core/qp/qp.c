@@ -423,6 +423,20 @@ int vb_qp_post_recv(struct vb_qp *qp, const struct vb_recv_wr *wr, vb_time now)
 	return 0;
 }
 
+void vb_qp_set_source(struct vb_qp *qp, struct vb_rq_source *s)
+{
+	qp->rq.source = s;
+}
+
+void vb_qp_fetch(struct vb_qp *qp, vb_time now)
+{
+	if (qp->state == VB_QPS_RESET || qp->srq)
+		return;
+	vb_rq_refill(&qp->rq);
+	if (qp->state == VB_QPS_ERR && vb_rq_cnt(&qp->rq))
+		vb_qp_enter_err(qp, now);
+}
+
 uint32_t vb_qp_number(const struct vb_qp *qp)
 {
 	return qp->qpn;

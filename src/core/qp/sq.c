@@ -147,14 +147,17 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 /* Where a work request goes that names its destination itself. */
 static void dest_fill(struct vb_qp *qp, struct vb_swqe *w, const struct vb_send_wr *wr)
 {
+	static const struct vb_ah nowhere;
+	const struct vb_ah *ah = wr->ah ? wr->ah : &nowhere; /* one that fails anyway has none */
 	struct vb_ud_dest *to = vb_swqe_put_dest(w);
 	/* A Q_Key with its top bit set stands for the QP's own. IBA 10.2.5 */
 	uint32_t qkey = wr->qkey & 0x80000000u ? qp->attr.qkey : wr->qkey;
 
 	*to = (struct vb_ud_dest){
-	    .path = wr->ah->path, .dqpn = wr->dqpn & 0xffffff, .qkey = qkey, .kbps = wr->ah->kbps};
-	vb_egress_find_home(qp->hca, &to->path);
-	qp->pace.of_each |= wr->ah->kbps != 0;
+	    .path = ah->path, .dqpn = wr->dqpn & 0xffffff, .qkey = qkey, .kbps = ah->kbps};
+	if (wr->ah)
+		vb_egress_find_home(qp->hca, &to->path);
+	qp->pace.of_each |= ah->kbps != 0;
 	if (qp->dci) {
 		struct vb_dc_dest *dest = vb_swqe_put_dest(w);
 
@@ -252,15 +255,10 @@ static void wqe_place(struct vb_qp *qp, struct vb_swqe *w, uint32_t length)
 		req->charge_post += length + (uint64_t)w->pkts * VB_PACKET_OVERHEAD;
 }
 
-int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
+/* Takes @wr, which was checked, or is bound to fail with @status. There is room. */
+static void sq_add(struct vb_qp *qp, const struct vb_send_wr *wr, enum vb_wc_status status,
+		   vb_time now)
 {
-	int err = vb_qp_send_check(qp, wr);
-
-	if (err)
-		return err;
-	if (vb_qp_send_room(qp) == 0)
-		return -ENOMEM;
-
 	const struct vb_req_hooks *hooks = qp->ops->req;
 	struct vb_qp *channel = hooks ? hooks->choose(qp, wr->dc_stream) : qp;
 	struct vb_sq *sq = &channel->sq;
@@ -268,7 +266,7 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 	uint64_t length = wr_length(wr);
 
 	VB_ASSERT(sq->tail - sq->head <= sq->mask);
-	w->status = (uint8_t)wr_status(channel, wr, length);
+	w->status = (uint8_t)(status ? status : wr_status(channel, wr, length));
 	wqe_fill(channel, w, wr);
 	fetch_value(channel, w, wr);
 	wqe_place(channel, w, w->status == VB_WC_SUCCESS ? (uint32_t)length : 0);
@@ -281,6 +279,34 @@ int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
 		vb_qp_enter_sqe(qp, now);
 	else
 		vb_sched_activate(channel);
+}
+
+int vb_qp_post_send(struct vb_qp *qp, const struct vb_send_wr *wr, vb_time now)
+{
+	int err = vb_qp_send_check(qp, wr);
+
+	if (err)
+		return err;
+	if (vb_qp_send_room(qp) == 0)
+		return -ENOMEM;
+	sq_add(qp, wr, VB_WC_SUCCESS, now);
+	return 0;
+}
+
+int vb_qp_post_failed(struct vb_qp *qp, const struct vb_send_wr *wr, enum vb_wc_status status,
+		      vb_time now)
+{
+	const struct vb_send_wr bare = {
+	    .wr_id = wr->wr_id, .opcode = wr->opcode, .dc_stream = wr->dc_stream};
+	int err = vb_qp_send_check(
+	    qp, &(struct vb_send_wr){.opcode = VB_WR_SEND, .ah = &(struct vb_ah){.pd = qp->pd}});
+
+	VB_ASSERT(status != VB_WC_SUCCESS);
+	if (err)
+		return err;
+	if (vb_qp_send_room(qp) == 0)
+		return -ENOMEM;
+	sq_add(qp, &bare, status, now);
 	return 0;
 }
 

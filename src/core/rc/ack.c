@@ -40,7 +40,8 @@ uint32_t vb_credit_decode(uint8_t code)
 /* The credits of an ACK: the QP's own receive WQEs; an SRQ promises nothing to one QP. */
 static uint8_t credit_code(const struct vb_qp *qp)
 {
-	if (qp->srq || qp->ops->takes_srqs)
+	/* Nor do receives that lie in a program's memory, uncounted until one is needed. */
+	if (qp->srq || qp->ops->takes_srqs || qp->rq.source)
 		return VB_CREDIT_UNLIMITED;
 	return vb_credit_encode(vb_rq_cnt(&qp->rq));
 }

@@ -5,6 +5,7 @@
  */
 #include "link/driver.h"
 #include "link/guard.h"
+#include "node/bell/bell.h"
 #include "node/engine/priv.h"
 #include "node/host/error_hints.h"
 #include "node/host/pace.h"
@@ -382,6 +383,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 
 static void engine_close(struct vb_engine *e)
 {
+	vb_bells_stop(e);
 	vb_progress_thread_stop(e);
 	vb_sleeper_close(e);
 	if (e->hca)

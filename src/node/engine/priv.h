@@ -157,6 +157,8 @@ struct vb_engine_rates {
 	} seen[VB_QP_ENTRIES];
 };
 
+struct vb_bells;
+
 struct vb_engine {
 	struct vb_lock lock;
 	_Atomic bool alive;
@@ -197,6 +199,7 @@ struct vb_engine {
 	struct vb_engine_cc cc;
 	struct vb_engine_mail mail;
 	struct vb_engine_rates rates;
+	struct vb_bells *bells; /* doorbells that are plain stores; NULL: there are none */
 };
 
 /* control/fault.c */

@@ -4,6 +4,7 @@
  * program's calls, which are here, and by threads that wait (node/wait/). What leaves now, what
  * waits for company, and who has to be woken, is for src/wait/ to say.
  */
+#include "node/bell/bell.h"
 #include "node/control/probe.h"
 #include "node/engine/priv.h"
 
@@ -176,6 +177,8 @@ void vb_engine_progress(struct vb_engine *e)
 	vb_time now = vb_clock_now();
 	uint32_t cnt;
 
+	if (e->bells)
+		(void)vb_bells_look(e->bells, now);
 	e->looks = vb_wait_poll(&e->wait, this_thread(), now);
 	cnt = vb_engine_step(e, now);
 	if (vb_wait_polled(&e->wait, cnt, e->looks, e->step_end))

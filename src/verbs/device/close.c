@@ -4,6 +4,7 @@
  * go on to serve memory, and raise events for objects, that are nobody's.
  */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -47,12 +48,15 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 		}
 		if (qp->ibv.qp_type != IBV_QPT_XRC_RECV)
 			vb_ibv_pd_drop(qp->ibv.pd);
+		if (qp->hw)
+			vb_ring_qp_free(qp->hw, e);
 		vb_wr_batch_free(qp->batch);
 		free(qp->dv);
 		vb_object_free(qp);
 	}
 	while ((srq = TAKE(f, srqs, struct vb_ibv_srq))) {
 		err |= vb_srq_destroy(srq->core);
+		vb_ring_srq_free(srq->hw);
 		if (srq->xrcd)
 			srq->xrcd->user_cnt--;
 		vb_ibv_pd_drop(srq->ibv.pd);
@@ -60,6 +64,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 	}
 	while ((cq = TAKE(f, cqs, struct vb_ibv_cq))) {
 		err |= vb_cq_destroy(cq->core);
+		vb_ring_cq_free(cq->hw, e);
 		slot->cq_cnt--;
 		if (cq->parent)
 			vb_ibv_pd_drop(cq->parent);

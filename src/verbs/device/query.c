@@ -2,6 +2,7 @@
 /* What device and port say of themselves: the limits that are enforced, and nothing else. */
 #include "node/netdev/eth_rate.h"
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <endian.h>
 #include <limits.h>
@@ -99,7 +100,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 
 bool vb_ibv_is_mlx5(void)
 {
-	return getenv("VERBENA_DC") != NULL;
+	return getenv("VERBENA_DC") != NULL || vb_ring_is_on();
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)

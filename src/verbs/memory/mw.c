@@ -75,7 +75,7 @@ int vb_ibv_bind_mw(struct ibv_qp *ibv, struct ibv_mw *mw, struct ibv_mw_bind *bi
 		return vb_ibv_refuse(c, EIO, "ibv_bind_mw");
 
 	vb_time now = vb_clock_now();
-	int err = -vb_qp_post_send(qp->core, &w, now);
+	int err = -vb_ibv_post_core(qp, &w, now);
 
 	if (!err) {
 		vb_ibv_bound(mw, rkey);

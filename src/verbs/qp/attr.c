@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ibv_modify_qp() and ibv_query_qp(): the attributes, with the numbers passed through. */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <string.h>
 
@@ -123,6 +124,8 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!err) {
 		if (mask & IBV_QP_STATE)
 			ibv->state = attr->qp_state;
+		if (qp->hw && mask & IBV_QP_STATE)
+			vb_ring_qp_modified(qp->hw, vb_clock_now());
 		if (moves)
 			vb_engine_progress(c->engine);
 	}

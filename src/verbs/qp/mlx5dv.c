@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The entry points of mlx5dv that DC needs: DC has no verbs of its own. The devices answer to them
- * always, and say that they are such devices only where the user wants it (verbena run --dc): what
- * else mlx5dv has would reach into queues that are not there. docs/dc.md; facts B.8
+ * always, and say that they are such devices only where the user wants it (verbena run --dc, or
+ * --mlx5dv, with which there are queues to reach into: verbs/ring/). docs/dc.md; facts B.8
  */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <infiniband/mlx5dv.h>
 #include <inttypes.h>
@@ -45,6 +46,9 @@ int mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *out)
 
 	(void)context;
 	memset(out, 0, sizeof *out);
+	/* Entries are as the header has them. */
+	if (vb_ring_is_on())
+		out->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1;
 	out->comp_mask = asked & known;
 	if (asked & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS)
 		out->dc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |

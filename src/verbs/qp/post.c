@@ -4,6 +4,7 @@
  * posted. What has been posted is announced to the engine once for the whole list.
  */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <inttypes.h>
 
@@ -64,6 +65,11 @@ static int refuse_post(struct vb_ibv_context *c, int err, const char *verb, uint
 	return vb_ibv_refuse(c, err, "%s of wr_id %" PRIu64 " to QP 0x%06x", verb, wr_id, qpn);
 }
 
+int vb_ibv_post_core(struct vb_ibv_qp *qp, const struct vb_send_wr *wr, vb_time now)
+{
+	return qp->hw ? vb_ring_post_send(qp->hw, wr, now) : vb_qp_post_send(qp->core, wr, now);
+}
+
 /* Posts @wr. Returns 0 or a negative errno. */
 static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time now)
 {
@@ -105,7 +111,11 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 			w.srqn = wr->qp_type.xrc.remote_srqn;
 	}
 
-	int err = vb_qp_post_send(qp->core, &w, now);
+	int err = qp->hw ? vb_ring_check_send(qp->hw, &w) : 0;
+
+	if (err)
+		return err;
+	err = vb_ibv_post_core(qp, &w, now);
 
 	if (err == -EINVAL)
 		(void)vb_ibv_why_core(vb_ibv_ctx(qp->ibv.context), -err);
@@ -143,7 +153,7 @@ int vb_ibv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send
 }
 
 /* Posts a list of receives to @qp, or to @srq when @qp is NULL. Returns 0 or an errno. */
-static int post_recvs(struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *wr,
+static int post_recvs(struct vb_ibv_qp *qp, struct vb_ibv_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr, vb_time now)
 {
 	for (; wr; wr = wr->next) {
@@ -152,8 +162,10 @@ static int post_recvs(struct vb_qp *qp, struct vb_srq *srq, struct ibv_recv_wr *
 				       .sge_cnt = (uint32_t)wr->num_sge};
 		int err = wr->num_sge < 0
 			      ? -VB_IBV_WHY(EINVAL, "num_sge %d is below 0", wr->num_sge)
-			  : qp ? vb_qp_post_recv(qp, &w, now)
-			       : vb_srq_post(srq, &w);
+			  : qp      ? qp->hw && qp->hw->rq ? vb_ring_post_recv(qp->hw, &w, now)
+							   : vb_qp_post_recv(qp->core, &w, now)
+			       : srq->hw ? vb_ring_post_srq(srq->hw, &w)
+				    : vb_srq_post(srq->core, &w);
 
 		if (err) {
 			*bad_wr = wr;
@@ -177,7 +189,7 @@ int vb_ibv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv
 	bool had_packets = vb_hca_has_transmit(h);
 	bool is_flushed = vb_qp_get_state(qp->core) == VB_QPS_ERR;
 	/* The time matters to a flush alone, and looking at the clock takes as long as posting. */
-	int err = post_recvs(qp->core, NULL, wr, bad_wr, is_flushed ? vb_clock_now() : 0);
+	int err = post_recvs(qp, NULL, wr, bad_wr, is_flushed ? vb_clock_now() : 0);
 
 	/* A receive may be all that a peer without credits waits for. */
 	if ((!had_packets && vb_hca_has_transmit(h)) || is_flushed)
@@ -198,7 +210,7 @@ int vb_ibv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv
 		return vb_ibv_refuse(c, EIO, "ibv_post_srq_recv");
 	}
 
-	int err = post_recvs(NULL, srq->core, wr, bad_wr, 0);
+	int err = post_recvs(NULL, srq, wr, bad_wr, 0);
 
 	if (err == EINVAL && (*bad_wr)->num_sge >= 0)
 		(void)vb_ibv_why_core(c, err);

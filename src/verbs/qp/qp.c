@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs: creation and destruction. Their attributes are in attr.c. */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -90,6 +91,21 @@ static int qp_create_core(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct
 	return err;
 }
 
+/* The queues as hardware has them, of a QP that was made. Returns 0 or an errno. */
+static int make_rings(struct vb_ibv_context *c, struct vb_ibv_qp *qp, struct vb_qp_cap *cap)
+{
+	int err;
+
+	if (!qp->hw)
+		return 0;
+	if (!vb_ibv_enter(c))
+		return EIO;
+	err = vb_ring_qp_make(qp->hw, qp);
+	*cap = qp->hw->cap;
+	vb_ibv_leave(c);
+	return err;
+}
+
 /* QPs of DC are made by mlx5dv's call. */
 static void *refuse_qp(int err, const struct vb_dc_init *dc)
 {
@@ -127,16 +143,27 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 		core.recv_cq = ((struct vb_ibv_cq *)init->recv_cq)->core;
 		core.srq = init->srq ? ((struct vb_ibv_srq *)init->srq)->core : NULL;
 	}
+	if (vb_ring_is_on()) {
+		qp->hw = calloc(1, sizeof *qp->hw);
+		if (!qp->hw) {
+			vb_object_free(qp);
+			return vb_ibv_null(ENOMEM);
+		}
+		vb_ring_qp_plan(qp->hw, &core, init);
+	}
 	vb_ibv_qp_show(qp, pd->context, init);
 	qp->ibv.pd = pd;
 	err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
 
 	if (err) {
+		free(qp->hw);
 		vb_object_free(qp);
 		return refuse_qp(err, dc);
 	}
+	err = make_rings(vb_ibv_ctx(pd->context), qp, &core.cap);
 	qp->cap = core.cap;
-	err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);
+	if (!err)
+		err = vb_ibv_ring_get(&qp->ring, pd, vb_qp_ring_size(qp->core), VB_IBV_RING_QP);
 	if (!err && qp->ring.mem && vb_ibv_enter(vb_ibv_ctx(pd->context))) {
 		vb_qp_place_ring(qp->core, qp->ring.mem);
 		vb_ibv_leave(vb_ibv_ctx(pd->context));
@@ -271,6 +298,8 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 			vb_ibv_pd_drop(ibv->pd);
 		if (is_last)
 			vb_ibv_qp_delist(c->engine, qp);
+		if (qp->hw)
+			vb_ring_qp_free(qp->hw, c->engine);
 		delivered = vb_ibv_forget_events(&c->async, &qp->async);
 	}
 	vb_ibv_leave(c);

@@ -5,6 +5,7 @@
  * is held from start to complete, so that threads do not mix.
  */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -325,7 +326,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 /* Posts the batch or, when any of it is wrong, nothing; under the engine's lock. */
 static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 {
-	int err = b->cnt > vb_qp_send_room(qp->core) ? ENOMEM : 0;
+	uint32_t room = qp->hw ? vb_ring_send_room(qp->hw) : vb_qp_send_room(qp->core);
+	int err = b->cnt > room ? ENOMEM : 0;
 
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
 		struct slot *s = slot_at(b, i);
@@ -343,7 +345,7 @@ static int post_batch(struct vb_ibv_qp *qp, struct vb_wr_batch *b, vb_time now)
 	for (uint32_t i = 0; i < b->cnt && !err; i++) {
 		struct slot *s = slot_at(b, i);
 
-		err = -vb_qp_post_send(qp->core, &s->wr, now);
+		err = -vb_ibv_post_core(qp, &s->wr, now);
 		if (!err && s->wr.opcode == VB_WR_BIND_MW)
 			vb_ibv_bound(s->mw, (uint32_t)s->wr.compare_add);
 	}

@@ -4,6 +4,7 @@
  * receive and send, and is looked at again.
  */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <stdlib.h>
 
@@ -54,6 +55,8 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 			cq->ibv.handle = vb_cq_number(cq->core);
 			cq->ibv.cqe = (int)vb_cq_size(cq->core);
 			vb_ibv_name(&cq->ibv);
+			if (vb_ring_is_on())
+				err = vb_ring_cq_make(cq);
 			vb_list_append(&c->cqs, &cq->link);
 			vb_engine_slot(c->engine)->cq_cnt++;
 			if (channel)
@@ -63,12 +66,13 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 		}
 		vb_ibv_leave(c);
 	}
-	if (err) {
+	if (err && !cq->core) {
 		vb_object_free(cq);
 		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
 	}
 	cq->parent = parent;
-	err = vb_ibv_ring_get(&cq->ring, parent, vb_cq_ring_size(cq->core), VB_IBV_RING_CQ);
+	if (!err)
+		err = vb_ibv_ring_get(&cq->ring, parent, vb_cq_ring_size(cq->core), VB_IBV_RING_CQ);
 	if (err) {
 		(void)ibv_destroy_cq(&cq->ibv); /* has no users yet */
 		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
@@ -106,7 +110,8 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	if ((uint32_t)cqe < vb_cq_size(cq->core))
 		vb_engine_flush(c->engine);
 
-	int err = -vb_cq_resize(cq->core, (uint32_t)cqe);
+	int err = cq->hw ? vb_ring_cq_resize(cq->hw, (uint32_t)cqe)
+			 : -vb_cq_resize(cq->core, (uint32_t)cqe);
 
 	if (err)
 		(void)vb_ibv_why_core(c, err);
@@ -155,6 +160,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (!err) {
 		vb_list_remove(&cq->link);
+		vb_ring_cq_free(cq->hw, c->engine);
 		vb_ibv_cq_watch(cq, false);
 		vb_engine_slot(c->engine)->cq_cnt--;
 		notified = vb_ibv_forget_events(ch ? &ch->events : NULL, &cq->notify);

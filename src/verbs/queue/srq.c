@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shared receive queues. */
 #include "verbs/priv.h"
+#include "verbs/ring/ring.h"
 
 #include <stdlib.h>
 
@@ -53,6 +54,14 @@ static struct ibv_srq *srq_create(struct ibv_pd *pd, void *srq_context, struct i
 	if (err) {
 		(void)ibv_destroy_srq(&srq->ibv); /* has no users yet */
 		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_srq");
+	}
+	if (vb_ring_is_on() && vb_ibv_enter(c)) {
+		err = vb_ring_srq_make(srq, attr->max_sge);
+		vb_ibv_leave(c);
+		if (err) {
+			(void)ibv_destroy_srq(&srq->ibv);
+			return VB_IBV_REFUSE_NULL(c, err, "ibv_create_srq");
+		}
 	}
 	if (srq->ring.mem && vb_ibv_enter(c)) {
 		vb_srq_place_ring(srq->core, srq->ring.mem);
@@ -113,6 +122,9 @@ static int srq_modify(struct vb_ibv_context *c, struct vb_ibv_srq *srq,
 	uint32_t wr_max, sge_max, limit;
 	int err = 0;
 
+	if (mask & IBV_SRQ_MAX_WR && srq->hw)
+		return VB_IBV_WHY(EOPNOTSUPP, "an SRQ as hardware has it keeps its size "
+					      "(verbena run --mlx5dv)");
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return VB_IBV_WHY(EINVAL, "srq_attr_mask 0x%x has bits that are no attribute",
 				  (unsigned)mask);
@@ -189,6 +201,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 
 	if (!err) {
 		vb_list_remove(&srq->link);
+		vb_ring_srq_free(srq->hw);
 		vb_ibv_pd_drop(ibv->pd);
 		if (srq->xrcd)
 			srq->xrcd->user_cnt--;

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pages of doorbells, and looking at them. See bell.h. */
+#include "node/bell/priv.h"
+#include "node/engine/priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void bells_free(struct vb_bells *all)
+{
+	if (all->pages)
+		munmap(all->pages, (size_t)BELLS_MAX * VB_BELL_PAGE);
+	if (all->kick_fd >= 0)
+		close(all->kick_fd);
+	if (all->fault_fd >= 0)
+		close(all->fault_fd);
+	free(all->at);
+	free(all);
+}
+
+static int bells_new(struct vb_engine *e)
+{
+	struct vb_bells *all = calloc(1, sizeof *all);
+	void *pages;
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	all->engine = e;
+	all->fault_fd = -1;
+	all->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	all->at = calloc(BELLS_MAX, sizeof(struct vb_bell *));
+	pages = mmap(NULL, (size_t)BELLS_MAX * VB_BELL_PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (pages != MAP_FAILED)
+		all->pages = pages;
+	if (all->kick_fd < 0 || !all->at || !all->pages) {
+		bells_free(all);
+		return -ENOMEM;
+	}
+	/* A page of its own for each: a large one would be protected as a whole. */
+	(void)madvise(pages, (size_t)BELLS_MAX * VB_BELL_PAGE, MADV_NOHUGEPAGE);
+	(void)madvise(pages, (size_t)BELLS_MAX * VB_BELL_PAGE, MADV_DONTFORK);
+	all->fault_fd = vb_bells_open_faults(all->pages, (size_t)BELLS_MAX * VB_BELL_PAGE);
+	err = vb_bells_start(all);
+	if (err) {
+		bells_free(all);
+		return err;
+	}
+	e->bells = all;
+	return 0;
+}
+
+static void kick_watch(const struct vb_bells *all)
+{
+	(void)!write(all->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+int vb_bell_open(struct vb_engine *e, struct vb_bell *b)
+{
+	struct vb_bells *all;
+	uint32_t i = 0;
+
+	if (b->page)
+		return 0;
+	if (!e->bells) {
+		int err = bells_new(e);
+
+		if (err)
+			return err;
+	}
+	all = e->bells;
+	while (i < BELLS_MAX && all->at[i])
+		i++;
+	if (i == BELLS_MAX)
+		return -ENOMEM;
+	b->index = i;
+	b->page = all->pages + (size_t)i * VB_BELL_PAGE;
+	all->at[i] = b;
+	if (i >= atomic_load_explicit(&all->high, memory_order_relaxed))
+		atomic_store_explicit(&all->high, i + 1, memory_order_release);
+	kick_watch(all);
+	/* A page that is not there cannot be protected. It may be by now, and the thread lifts
+	 * that, without the lock. */
+	for (int w = 0; w < VB_BELL_WORDS; w++)
+		atomic_store_explicit(vb_bell_word(all, i, vb_bell_words[w]), 0,
+				      memory_order_relaxed);
+	return 0;
+}
+
+void vb_bell_close(struct vb_engine *e, struct vb_bell *b)
+{
+	if (!b->page)
+		return;
+	e->bells->at[b->index] = NULL;
+	/* What was written and not looked at is nobody's any more. */
+	for (int w = 0; w < VB_BELL_WORDS; w++)
+		atomic_store_explicit(vb_bell_word(e->bells, b->index, vb_bell_words[w]), 0,
+				      memory_order_relaxed);
+	b->page = NULL;
+}
+
+void vb_bells_stop(struct vb_engine *e)
+{
+	struct vb_bells *all = e->bells;
+
+	if (!all)
+		return;
+	atomic_store(&all->stop, true);
+	kick_watch(all);
+	pthread_join(all->thread, NULL);
+	e->bells = NULL;
+	bells_free(all);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The thread that looks at doorbells. It is to the engine what a polling program is: while it spins
+ * it makes progress, so that completions come as soon as their packets do, and when it parks it
+ * says so, and the progress thread takes over. See bell.h.
+ */
+#include "node/bell/priv.h"
+#include "node/engine/priv.h"
+
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* It spins for so long after the last doorbell or completion. Waking it costs some 10 us, so that
+ * parking later gains little, and this is what a burst costs at its end. */
+#define SPIN_NS (200 * VB_USEC)
+/* Naps, each twice as long as the one before, where pages cannot be protected. */
+#define NAP_MIN_NS (50 * VB_USEC)
+#define NAP_MAX_NS VB_MSEC
+/* How often it looks, parked, for what no doorbell tells. */
+#define RESTLESS_NS (10 * VB_MSEC)
+
+/* One look, and one step of the engine. True: there was something. */
+static bool work_once(struct vb_bells *all)
+{
+	struct vb_engine *e = all->engine;
+	bool found;
+
+	/* Who holds the lock makes progress, and looks at doorbells as well. */
+	if (!vb_lock_try(&e->lock))
+		return false;
+	found = vb_bells_look(all, vb_clock_now());
+	vb_engine_progress(e);
+	found |= all->noted != all->looked_at;
+	vb_lock_drop(&e->lock);
+	return found;
+}
+
+static void spin_on(struct vb_bells *all)
+{
+	vb_time last = vb_clock_now(), now = last;
+
+	while (!atomic_load_explicit(&all->stop, memory_order_relaxed) && now - last < SPIN_NS) {
+		bool found = work_once(all);
+
+		now = vb_clock_now();
+		if (found)
+			last = now;
+		else
+			sched_yield();
+	}
+}
+
+/* Until a store or a kick, or for @d. False: neither came. */
+static bool wait_for(struct vb_bells *all, vb_dur d)
+{
+	struct pollfd p[2] = {{all->kick_fd, POLLIN, 0}, {all->fault_fd, POLLIN, 0}};
+	struct timespec t = {(time_t)(d / VB_SEC), (long)(d % VB_SEC)};
+	struct uffd_msg msg;
+	uint64_t cnt;
+	bool woken;
+
+	woken = ppoll(p, all->fault_fd >= 0 ? 2 : 1, d == VB_NEVER ? NULL : &t, NULL) > 0;
+	(void)!read(all->kick_fd, &cnt, sizeof cnt);
+	if (all->fault_fd >= 0)
+		while (read(all->fault_fd, &msg, sizeof msg) == sizeof msg)
+			;
+	return woken;
+}
+
+/*
+ * Looks at what no doorbell tells. True: it goes on to be looked for. Does not wait for the lock,
+ * whose holder may wait for this thread to lift the protection of a page.
+ */
+static bool look_parked(struct vb_bells *all)
+{
+	bool is_restless;
+
+	if (!vb_lock_try(&all->engine->lock))
+		return true;
+	(void)vb_bells_look(all, vb_clock_now());
+	is_restless = all->is_restless;
+	vb_lock_drop(&all->engine->lock);
+	return is_restless;
+}
+
+static void take_naps(struct vb_bells *all)
+{
+	vb_dur d = NAP_MIN_NS;
+
+	while (!atomic_load_explicit(&all->stop, memory_order_relaxed) &&
+	       !vb_bells_have_rung(all)) {
+		(void)wait_for(all, d);
+		if (d == NAP_MAX_NS)
+			(void)look_parked(all);
+		d = vb_time_min(2 * d, NAP_MAX_NS);
+	}
+}
+
+static void park_watch(struct vb_bells *all)
+{
+	uint32_t high = atomic_load_explicit(&all->high, memory_order_acquire);
+	struct vb_engine *e = all->engine;
+	bool is_restless;
+
+	vb_lock_take(&e->lock);
+	vb_engine_expect_sleep(e);
+	is_restless = all->is_restless;
+	vb_lock_drop(&e->lock);
+	if (all->fault_fd < 0 || !vb_bells_protect(all, high, true)) {
+		take_naps(all);
+		return;
+	}
+	/* A store before that is seen now, a store behind it wakes. */
+	while (!vb_bells_have_rung(all) &&
+	       !atomic_load_explicit(&all->stop, memory_order_relaxed) &&
+	       !wait_for(all, is_restless ? RESTLESS_NS : VB_NEVER))
+		is_restless = look_parked(all);
+	(void)vb_bells_protect(all, high, false);
+}
+
+static void *watch_main(void *arg)
+{
+	struct vb_bells *all = arg;
+
+	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+	while (!atomic_load_explicit(&all->stop, memory_order_relaxed)) {
+		spin_on(all);
+		park_watch(all);
+	}
+	return NULL;
+}
+
+int vb_bells_start(struct vb_bells *all)
+{
+	sigset_t set, old;
+	int err;
+
+	/* As for the progress thread: signals are the program's, but for faults. */
+	sigfillset(&set);
+	sigdelset(&set, SIGSEGV);
+	sigdelset(&set, SIGBUS);
+	pthread_sigmask(SIG_SETMASK, &set, &old);
+	err = pthread_create(&all->thread, NULL, watch_main, all);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_setname_np(all->thread, "verbena-bell");
+	return -err;
+}

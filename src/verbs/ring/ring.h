@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queues as hardware has them: the memory that mlx5dv_init_obj() shows, and what happens to it. A
+ * send queue is read when its doorbell has rung; a receive queue when a message needs a receive; a
+ * completion queue is written beside the core's own, entry by entry. Verbs that post write the same
+ * bytes. There only where the user wants it, `verbena run --mlx5dv`; docs/mlx5dv.md
+ *
+ * The memory is the program's to write at any time: what is read of it is copied first, and
+ * everything that the adapter itself relies on is elsewhere. All under the engine's lock.
+ */
+#ifndef VB_VERBS_RING_RING_H
+#define VB_VERBS_RING_RING_H
+
+#include "node/bell/bell.h"
+#include "verbs/priv.h"
+#include "wqe/wqe.h"
+
+/* Beyond what a program asks for, every queue takes WQEs with so much. */
+#define VB_RING_SGES 32u
+#define VB_RING_INLINE 512u
+
+struct vb_ring_srq;
+
+/* What a completion has to know of its WQE; the core's wr_id is a pointer to it. */
+struct vb_ring_slot {
+	uint64_t wr_id; /* the program's, where verbs posted it */
+	uint16_t counter;
+	uint8_t work; /* opcode of a send WQE */
+	bool is_send;
+	bool is_datagram;
+	struct vb_ring_srq *srq; /* whose WQE it is; NULL: no SRQ's */
+};
+
+struct vb_ring_qp {
+	struct vb_bell bell;
+	struct vb_rq_source source;
+	struct vb_ibv_qp *qp;
+	struct vb_wqe_queue queue;
+	uint8_t *mem; /* receive queue, send queue, doorbell records */
+	size_t mem_size;
+	uint8_t *rq, *sq;
+	uint8_t *record; /* two numbers of 4 bytes: receives, blocks of sends */
+	uint32_t sq_cnt, rq_cnt, rq_stride, rq_sges;
+	uint32_t wr_max;  /* that verbs may post */
+	uint32_t wr_deep; /* of the core's send queue */
+	uint16_t sq_seen, rq_seen;
+	bool is_raw; /* the program writes into it */
+	bool sig_all;
+	struct vb_qp_cap cap;         /* as the program is told */
+	struct vb_ring_slot *sq_slot; /* sq_cnt of them, by block */
+	struct vb_ring_slot *rq_slot; /* twice rq_cnt: one may be in use by a message */
+};
+
+struct vb_ring_cq {
+	struct vb_bell bell;
+	struct vb_cq_mirror mirror;
+	struct vb_ibv_cq *cq;
+	uint8_t *mem;
+	size_t mem_size;
+	uint8_t *record; /* entries read, and how it was armed */
+	uint32_t cnt, entry_bytes;
+	bool is_raw;
+};
+
+struct vb_ring_srq {
+	struct vb_rq_source source;
+	struct vb_ibv_srq *srq;
+	uint8_t *mem;
+	size_t mem_size;
+	uint8_t *record;
+	uint32_t cnt, stride;
+	uint32_t next;       /* WQE that the adapter takes next */
+	uint32_t head, tail; /* of the free ones, for verbs that post */
+	uint16_t seen;
+	bool is_raw;
+	struct vb_ring_slot *slot;
+};
+
+/* memory.c: zeroed memory that other processes of the user can look at, in whole pages; NULL. */
+void *vb_ring_memory_get(size_t size);
+void vb_ring_memory_put(void *p, size_t size);
+
+/* The mode is on. */
+bool vb_ring_is_on(void);
+
+/* send.c */
+/* Sets what of @core the queues need, before the core's QP is made. */
+void vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp_init_attr *init);
+/* After it was made. 0 or an errno. */
+int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp);
+void vb_ring_qp_free(struct vb_ring_qp *r, struct vb_engine *e);
+/* The QP is in another state: in RESET everything begins anew, in others what waited goes on. */
+void vb_ring_qp_modified(struct vb_ring_qp *r, vb_time now);
+/* As vb_qp_post_send(), of which it is the way for verbs that post. */
+int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time now);
+/* Whether it is within what the QP was made with; if not, -EINVAL and why. */
+int vb_ring_check_send(const struct vb_ring_qp *r, const struct vb_send_wr *wr);
+uint32_t vb_ring_send_room(const struct vb_ring_qp *r);
+/* Executes what the doorbell record says is posted. */
+void vb_ring_run_send(struct vb_ring_qp *r, vb_time now);
+/* A path as a datagram segment has it. */
+struct vb_av vb_ring_av(struct vb_ibv_context *c, const struct vb_path *path);
+
+/* receive.c */
+void vb_ring_source_init(struct vb_ring_qp *r);
+int vb_ring_post_recv(struct vb_ring_qp *r, const struct vb_recv_wr *wr, vb_time now);
+int vb_ring_srq_make(struct vb_ibv_srq *srq, uint32_t sge_max);
+void vb_ring_srq_free(struct vb_ring_srq *r);
+int vb_ring_post_srq(struct vb_ring_srq *r, const struct vb_recv_wr *wr);
+/* WQE @index is done, and verbs may have it again. */
+void vb_ring_srq_put(struct vb_ring_srq *r, uint16_t index);
+
+/* completion.c */
+/* Entries are of 64 bytes; or, before there are any, of 128. 0 or an errno. */
+int vb_ring_cq_make(struct vb_ibv_cq *cq);
+int vb_ring_cq_widen(struct vb_ring_cq *r, uint32_t entry_bytes);
+void vb_ring_cq_free(struct vb_ring_cq *r, struct vb_engine *e);
+/* It has been given room for another number of entries. 0 or an errno. */
+int vb_ring_cq_resize(struct vb_ring_cq *r, uint32_t cqe);
+
+static inline uint32_t vb_record_get(const uint8_t *record, uint32_t i)
+{
+	uint32_t v = __atomic_load_n((const uint32_t *)(const void *)record + i, __ATOMIC_ACQUIRE);
+
+	return be32toh(v);
+}
+
+static inline void vb_record_put(uint8_t *record, uint32_t i, uint32_t v)
+{
+	__atomic_store_n((uint32_t *)(void *)record + i, htobe32(v), __ATOMIC_RELEASE);
+}
+
+#define VB_RECORD_RECEIVE 0u /* MLX5_RCV_DBR */
+#define VB_RECORD_SEND 1u    /* MLX5_SND_DBR */
+#define VB_RECORD_READ 0u    /* of a CQ: MLX5_CQ_SET_CI */
+#define VB_RECORD_ARM 1u     /* MLX5_CQ_ARM_DB */
+#define VB_RECORD_BYTES 64u  /* a cache line for each object's */
+
+static inline uint32_t vb_ring_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work queue elements and completion entries as an adapter reads and writes them in a program's
+ * memory: bytes to work requests, work requests to bytes, completions to bytes. Nothing here knows
+ * where the memory is. Bytes of a program are not trusted: the caller copies them first, and what
+ * is wrong with them becomes a fault, never more. IBT-38...IBT-57
+ */
+#ifndef VB_WQE_WQE_H
+#define VB_WQE_WQE_H
+
+#include "core/types.h"
+#include "wqe/layout.h"
+
+#include <stddef.h>
+
+#define VB_WQE_UNIT 16u   /* of DS */
+#define VB_WQE_BLOCK 64u  /* a send WQE begins at one, and the index counts them */
+#define VB_WQE_DS_MAX 63u /* 6 bits of DS are used by adapters */
+#define VB_WQE_BYTES_MAX (16u * VB_WQE_BLOCK) /* VB_WQE_DS_MAX units in whole blocks */
+#define VB_WQE_SGES_MAX 62u
+#define VB_WQE_LKEY_END 0x100u /* ends the list of a receive WQE: MLX5_INVALID_LKEY */
+
+enum vb_wqe_opcode {
+#define WQE_OPCODE(name, number, work, text) VB_WQE_##name = (number),
+#include "wqe/opcode.def"
+#undef WQE_OPCODE
+	VB_WQE_NOP = 0x00,
+	/* What these do is not in their bytes here: verbs alone post them. */
+	VB_WQE_LOCAL_INVAL = 0x1b,
+	VB_WQE_UMR = 0x25,
+};
+
+/* Completion mode: an entry is always made. MLX5_WQE_CTRL_CQ_UPDATE */
+#define VB_WQE_COMPLETE_ALWAYS 2u
+#define VB_WQE_FENCE_STRONG 4u /* waits for what was posted before. MLX5_WQE_CTRL_FENCE */
+#define VB_WQE_FENCE_SMALL 1u
+
+/* Why a WQE is not executed. */
+enum vb_wqe_fault {
+	VB_WQE_GOOD,
+	VB_WQE_FAULT_DS,        /* DS is 0, above 63, or not what the opcode needs */
+	VB_WQE_FAULT_OPCODE,    /* nothing is known by it, or not on this transport */
+	VB_WQE_FAULT_QPN,       /* of another QP */
+	VB_WQE_FAULT_INDEX,     /* not that of its place: stale */
+	VB_WQE_FAULT_INLINE,    /* inline data longer than the WQE */
+	VB_WQE_FAULT_SIGNATURE, /* the bytes do not go with it */
+	VB_WQE_FAULT_AV,        /* an address that leads nowhere */
+	VB_WQE_FAULT_RING,      /* more posted than the queue has room for */
+	VB_WQE_FAULT_CNT
+};
+const char *vb_wqe_fault_text(enum vb_wqe_fault fault);
+
+/* Where a datagram goes, as its segment has it. */
+struct vb_av {
+	uint64_t dc_key; /* the Q_Key is in the upper half */
+	uint32_t dqpn, flow_label;
+	uint16_t dlid; /* RoCE: the UDP source port */
+	uint8_t rate, sl, path_bits, traffic_class, hop_limit, sgid_index;
+	uint8_t mac[6];
+	bool extended, grh;
+	struct vb_gid dgid;
+};
+void vb_av_get(const uint8_t *segment, struct vb_av *av);
+void vb_av_put(uint8_t *segment, const struct vb_av *av);
+
+/* What of a QP its WQEs depend on. */
+struct vb_wqe_queue {
+	enum vb_qp_type type;
+	uint32_t qpn;
+	bool is_signed; /* WQEs have a signature that is looked at */
+};
+
+/* A send WQE. wr.ah is NULL: av says where it goes, if has_av. */
+struct vb_wqe_send {
+	enum vb_wqe_fault fault;
+	uint32_t blocks; /* it takes; at least 1 */
+	uint8_t opcode;
+	bool has_av;
+	struct vb_av av;
+	struct vb_send_wr wr; /* but wr_id */
+	struct vb_sge sge[VB_WQE_SGES_MAX];
+};
+
+/* Blocks that the WQE takes whose control segment is at @ctrl. */
+uint32_t vb_wqe_blocks(const uint8_t *ctrl);
+/*
+ * Reads the WQE at @wqe, a copy of @blocks whole blocks, at place @index of the queue. Inline data
+ * of out->wr are in @wqe. False: out->fault.
+ */
+bool vb_wqe_read(const struct vb_wqe_queue *q, const uint8_t *wqe, uint32_t blocks, uint16_t index,
+		 struct vb_wqe_send *out);
+
+/* Bytes that an adapter's driver reckons for a WQE of @q with so many SGEs or inline bytes, in
+ * whole blocks; the largest of all opcodes. */
+uint32_t vb_wqe_send_bytes(enum vb_qp_type type, uint32_t sges, uint32_t inline_bytes);
+/*
+ * Writes what @wr is as a WQE of place @index to @to, of VB_WQE_BYTES_MAX bytes; @av: its address
+ * where it has one. Inline data are copied from wr->sge. Returns the blocks that it takes, or 0: it
+ * is too long for any WQE.
+ */
+uint32_t vb_wqe_write(const struct vb_wqe_queue *q, const struct vb_send_wr *wr,
+		      const struct vb_av *av, uint16_t index, uint8_t *to);
+/* The signature of @len bytes, in which it stands itself as 0. */
+uint8_t vb_wqe_signature(const uint8_t *p, size_t len);
+
+/* Reads up to @max SGEs of a receive WQE of @bytes. Returns how many. */
+uint32_t vb_wqe_read_receive(const uint8_t *wqe, size_t bytes, struct vb_sge *sge, uint32_t max);
+/* Writes them, and the end of the list if there is room. */
+void vb_wqe_write_receive(uint8_t *wqe, size_t bytes, const struct vb_sge *sge, uint32_t cnt);
+
+/* Kinds of completion entries. MLX5_CQE_... */
+enum vb_cqe_kind {
+	VB_CQE_REQUEST = 0,
+	VB_CQE_WRITE_IMM = 1,
+	VB_CQE_SEND = 2,
+	VB_CQE_SEND_IMM = 3,
+	VB_CQE_SEND_INV = 4,
+	VB_CQE_REQUEST_ERROR = 13,
+	VB_CQE_RECEIVE_ERROR = 14,
+	VB_CQE_INVALID = 15,
+};
+
+/* A completion, and what an entry has beyond struct vb_wc. */
+struct vb_cqe {
+	const struct vb_wc *wc;
+	uint16_t counter; /* of the WQE */
+	uint8_t work;     /* opcode of a send WQE */
+	bool is_send, solicited;
+	bool is_datagram; /* names its sender and the P_Key */
+	uint32_t srqn;    /* 0: none */
+};
+/* Writes the 64 bytes but for the last one, which it returns: whoever sees that has all others. */
+uint8_t vb_cqe_write(const struct vb_cqe *c, uint32_t owner, uint8_t *to);
+uint8_t vb_cqe_syndrome(enum vb_wc_status status);
+const char *vb_cqe_kind_text(uint32_t kind);
+const char *vb_cqe_syndrome_text(uint32_t syndrome);
+
+/* In words, for who looks at queues: the segments of @bytes as lines in @to, each a run of bytes
+ * and its fields. Returns the length, less than @size. */
+const char *vb_wqe_opcode_text(uint32_t opcode);
+size_t vb_wqe_show_send(enum vb_qp_type type, const uint8_t *wqe, uint32_t blocks, char *to,
+			size_t size);
+size_t vb_wqe_show_receive(const uint8_t *wqe, size_t bytes, bool is_srq, char *to, size_t size);
+size_t vb_cqe_show(const uint8_t *cqe, char *to, size_t size);
+
+#endif

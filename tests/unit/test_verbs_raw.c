@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work requests that a program writes into its queues by itself, with mlx5dv.h alone: every kind of
+ * work of RC, receives, queues that go round and queues that are full, and bytes that are wrong.
+ */
+#include "raw_env.h"
+
+#define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
+
+static struct raw_end a, b;
+
+static void fill(size_t off, uint32_t len, uint8_t from)
+{
+	for (uint32_t i = 0; i < len; i++)
+		buf[off + i] = (uint8_t)(from + i);
+}
+
+/* IBT-40 IBT-39 */
+static void test_write(void **state)
+{
+	(void)state;
+	raw_pair(&a, &b);
+	fill(0, 5000, 1);
+	raw_begin(&a);
+	raw_remote(&a, 100000);
+	raw_data(&a, 0, 3000);
+	raw_data(&a, 3000, 2000);
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+	struct mlx5_cqe64 e = raw_next_of(&a, MLX5_CQE_REQ, 0);
+
+	assert_int_equal(be32toh(e.sop_drop_qpn) >> 24, MLX5_OPCODE_RDMA_WRITE);
+	assert_memory_equal(buf, buf + 100000, 5000);
+	raw_free(&a, &b);
+}
+
+/* IBT-38 IBT-43 */
+static void test_send(void **state)
+{
+	(void)state;
+	raw_pair(&a, &b);
+	fill(0, 100, 7);
+	for (int i = 0; i < 3; i++)
+		raw_receive(&b, 200000 + 1000u * (unsigned)i, 1000);
+	raw_begin(&a);
+	raw_data(&a, 0, 100);
+	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
+	raw_begin(&a);
+	raw_inline(&a, "in the queue", 12);
+	raw_post(&a, MLX5_OPCODE_SEND_IMM, MLX5_WQE_CTRL_SOLICITED, htobe32(0x01020304));
+	raw_begin(&a);
+	raw_remote(&a, 300000);
+	raw_inline(&a, buf, 100);
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE_IMM, SIGNALED | MLX5_WQE_CTRL_FENCE, htobe32(5));
+
+	struct mlx5_cqe64 e = raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+
+	assert_int_equal(be32toh(e.byte_cnt), 100);
+	assert_memory_equal(buf, buf + 200000, 100);
+	e = raw_next_of(&b, MLX5_CQE_RESP_SEND_IMM, 1);
+	assert_int_equal(be32toh(e.byte_cnt), 12);
+	assert_int_equal(be32toh(e.imm_inval_pkey), 0x01020304);
+	assert_int_equal(mlx5dv_get_cqe_se(&e), 1);
+	assert_memory_equal(buf + 201000, "in the queue", 12);
+	e = raw_next_of(&b, MLX5_CQE_RESP_WR_IMM, 2);
+	assert_int_equal(be32toh(e.imm_inval_pkey), 5);
+	assert_memory_equal(buf, buf + 300000, 100);
+	/* The last one alone is signaled: its index counts the blocks of those before it. */
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 2);
+	raw_free(&a, &b);
+}
+
+/* IBT-41 IBT-42 */
+static void test_read_and_atomics(void **state)
+{
+	uint64_t *word = (uint64_t *)(void *)(buf + 4096), *old = (uint64_t *)(void *)(buf + 8192);
+	struct mlx5_wqe_atomic_seg *s;
+
+	(void)state;
+	raw_pair(&a, &b);
+	fill(100000, 3000, 3);
+	raw_begin(&a);
+	raw_remote(&a, 100000);
+	raw_data(&a, 0, 3000);
+	raw_post(&a, MLX5_OPCODE_RDMA_READ, SIGNALED, 0);
+	assert_int_equal(be32toh(raw_next_of(&a, MLX5_CQE_REQ, 0).byte_cnt), 3000);
+	assert_memory_equal(buf, buf + 100000, 3000);
+
+	*word = 40;
+	raw_begin(&a);
+	raw_remote(&a, 4096);
+	s = raw_add(&a, sizeof *s);
+	s->swap_add = htobe64(2);
+	raw_data(&a, 8192, 8);
+	raw_post(&a, MLX5_OPCODE_ATOMIC_FA, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 1);
+	assert_int_equal(*word, 42);
+	assert_int_equal(*old, 40);
+
+	raw_begin(&a);
+	raw_remote(&a, 4096);
+	s = raw_add(&a, sizeof *s);
+	s->swap_add = htobe64(77);
+	s->compare = htobe64(42);
+	raw_data(&a, 8192, 8);
+	raw_post(&a, MLX5_OPCODE_ATOMIC_CS, SIGNALED, 0);
+	assert_int_equal(be32toh(raw_next_of(&a, MLX5_CQE_REQ, 2).sop_drop_qpn) >> 24,
+			 MLX5_OPCODE_ATOMIC_CS);
+	assert_int_equal(*word, 77);
+	assert_int_equal(*old, 42);
+	raw_free(&a, &b);
+}
+
+/* A queue goes round many times, with WQEs of one block and of several; so do the receive queue and
+ * both completion queues, whose owner bit changes each time. */
+static void test_wrap(void **state)
+{
+	uint8_t big[200];
+
+	(void)state;
+	raw_pair(&a, &b);
+	memset(big, 0x5a, sizeof big);
+	for (uint32_t i = 0; i < 1500; i++) {
+		uint16_t index = a.sent;
+
+		raw_receive(&b, 200000, 1000);
+		big[0] = (uint8_t)i;
+		raw_begin(&a);
+		raw_inline(&a, big, i % 3 ? 10 + i % 100 : sizeof big);
+		raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+		(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, (uint16_t)i);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, index);
+		assert_int_equal(buf[200000], (uint8_t)i);
+	}
+	assert_true(a.sent > 4 * a.qp.sq.wqe_cnt);
+	raw_free(&a, &b);
+}
+
+/* As many as the queue holds by one doorbell, which the last one alone reports. */
+static void test_full(void **state)
+{
+	uint32_t n;
+
+	(void)state;
+	raw_pair(&a, &b);
+	n = a.qp.sq.wqe_cnt;
+	for (int round = 0; round < 3; round++) {
+		memset(buf + 100000, 0, n);
+		for (uint32_t i = 0; i < n; i++) {
+			raw_begin(&a);
+			raw_remote(&a, 100000 + i);
+			raw_inline(&a, "x", 1);
+			raw_put(&a, MLX5_OPCODE_RDMA_WRITE, i + 1 == n ? SIGNALED : 0, 0);
+		}
+		raw_ring(&a);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, (uint16_t)(a.sent - 1));
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(buf[100000 + i], 'x');
+	}
+	raw_free(&a, &b);
+}
+
+/* What the WQE that was just posted fails with, as the adapter says it. */
+static void fails(uint16_t counter, uint8_t syndrome)
+{
+	struct mlx5_cqe64 e = raw_next_of(&a, MLX5_CQE_REQ_ERR, counter);
+
+	assert_int_equal(((struct mlx5_err_cqe *)(void *)&e)->syndrome, syndrome);
+}
+
+/* A pair, and a WRITE that is ready to be spoilt. */
+static void begin_bad(void)
+{
+	raw_pair(&a, &b);
+	raw_begin(&a);
+	raw_remote(&a, 100000);
+	raw_data(&a, 0, 8);
+}
+
+static void end_bad(void)
+{
+	/* What is posted behind it is flushed, also when it comes later, without any verb. */
+	raw_begin(&a);
+	raw_inline(&a, "x", 1);
+	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
+	fails((uint16_t)(a.sent - 1), MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+	raw_receive(&a, 0, 8);
+	struct mlx5_cqe64 e = raw_next_of(&a, MLX5_CQE_RESP_ERR, 0);
+
+	assert_int_equal(((struct mlx5_err_cqe *)(void *)&e)->syndrome,
+			 MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+	/* The peer has not heard of it. */
+	raw_begin(&b);
+	raw_inline(&b, "x", 1);
+	assert_int_equal(ibv_query_qp(b.end.qp, &(struct ibv_qp_attr){.qp_state = 0}, 0,
+				      &(struct ibv_qp_init_attr){.cap = {0}}),
+			 0);
+	assert_int_equal(b.end.qp->state, IBV_QPS_RTS);
+	raw_free(&a, &b);
+}
+
+/* IBT-38 IBT-57 */
+static void test_bad(void **state)
+{
+	(void)state;
+	begin_bad(); /* an opcode that is not known */
+	raw_post(&a, 0x3f, 0, 0);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	end_bad();
+	begin_bad(); /* no DS at all */
+	a.at = 0;
+	raw_put(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	a.sent = 1;
+	raw_ring(&a);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	end_bad();
+	begin_bad(); /* a DS that goes beyond what is posted */
+	raw_put(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	((uint8_t *)a.qp.sq.buf)[7] = 63;
+	raw_ring(&a);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	end_bad();
+	begin_bad(); /* an index that is stale */
+	raw_put(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	((uint8_t *)a.qp.sq.buf)[2] = 9;
+	raw_ring(&a);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	end_bad();
+	begin_bad(); /* inline data that go beyond the WQE */
+	a.at = 32;
+	raw_inline(&a, buf, 12);
+	a.wqe[35] = 200;
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	end_bad();
+	begin_bad(); /* a doorbell that is further than the queue is long */
+	raw_put(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	a.sent = (uint16_t)(a.qp.sq.wqe_cnt + 1);
+	raw_ring(&a);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	end_bad();
+	begin_bad(); /* a key that is none */
+	a.at = 32;
+	mlx5dv_set_data_seg(raw_add(&a, 16), 8, mr->lkey + 1, (uintptr_t)buf);
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	fails(0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+	end_bad();
+}
+
+/* IBT-57: errors that a peer finds. */
+static void test_refused(void **state)
+{
+	struct mlx5_wqe_raddr_seg *s;
+
+	(void)state;
+	raw_pair(&a, &b);
+	raw_begin(&a);
+	s = raw_add(&a, sizeof *s);
+	s->raddr = htobe64((uintptr_t)buf);
+	s->rkey = htobe32(mr->rkey + 1);
+	raw_data(&a, 0, 8);
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE, 0, 0);
+	fails(0, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
+	raw_free(&a, &b);
+}
+
+/* A WQE that is posted before the QP may send is executed when it may. */
+static void test_early(void **state)
+{
+	(void)state;
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_RC, NULL, NULL);
+	b.end = end_new(IBV_QPT_RC, NULL, NULL);
+	raw_show(&a);
+	raw_show(&b);
+	raw_receive(&b, 200000, 100);
+	raw_begin(&a);
+	raw_inline(&a, "early", 5);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	raw_free(&a, &b);
+}
+
+/* One queue by verbs, another one by hand, and both ways in one: indices go on. */
+static void test_mixed(void **state)
+{
+	struct ibv_send_wr wr = {.wr_id = 99, .opcode = IBV_WR_SEND};
+	struct ibv_wc wc;
+
+	(void)state;
+	a = b = (struct raw_end){.at = 0};
+	ends_new(&a.end, &b.end);
+	/* Posted before the queue is shown. */
+	post_recv(b.end.qp, 5, 200000, 100);
+	post_send(a.end.qp, wr, 0, 50);
+	wc = wc_next(a.end.cq);
+	assert_int_equal(wc.wr_id, 99);
+	wc = wc_next(b.end.cq);
+	assert_int_equal(wc.wr_id, 5);
+	assert_int_equal(wc.byte_len, 50);
+	raw_show(&a);
+	raw_show(&b);
+	a.sent = (uint16_t)be32toh(a.qp.dbrec[1]);
+	b.received = (uint16_t)be32toh(b.qp.dbrec[0]);
+	a.read = be32toh(a.cq.dbrec[0]);
+	b.read = be32toh(b.cq.dbrec[0]);
+	assert_int_equal(a.sent, 1);
+	assert_int_equal(b.received, 1);
+	assert_int_equal(a.read, 1);
+	raw_receive(&b, 201000, 100);
+	raw_receive(&b, 202000, 100);
+	raw_begin(&a);
+	raw_inline(&a, "by hand", 7);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 1);
+	/* What verbs post stands there as bytes, and its entry as well. */
+	post_send(a.end.qp, wr, 0, 60);
+	assert_int_equal(be32toh(a.qp.dbrec[1]), 3);
+	struct mlx5_wqe_data_seg *d = (void *)((uint8_t *)a.qp.sq.buf + 2 * 64 + 16);
+
+	assert_int_equal(be32toh(d->byte_count), 60);
+	assert_int_equal(be32toh(d->lkey), mr->lkey);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 2);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 1);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 2);
+	raw_free(&a, &b);
+}
+
+/* To RESET and back: queues begin at 0 again. */
+static void test_reset(void **state)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+
+	(void)state;
+	raw_pair(&a, &b);
+	for (int i = 0; i < 3; i++) {
+		raw_receive(&b, 200000, 100);
+		raw_begin(&a);
+		raw_inline(&a, "again", 5);
+		raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+		(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+		assert_int_equal(ibv_modify_qp(a.end.qp, &attr, IBV_QP_STATE), 0);
+		assert_int_equal(ibv_modify_qp(b.end.qp, &attr, IBV_QP_STATE), 0);
+		assert_int_equal(be32toh(a.qp.dbrec[1]), 0);
+		assert_int_equal(be32toh(b.qp.dbrec[0]), 0);
+		a.sent = b.received = 0;
+		verbs_connect(a.end.qp, b.end.qp, false);
+	}
+	raw_free(&a, &b);
+}
+
+/* The thread that looks at doorbells parks, and the next store wakes it; and while it is parked the
+ * process does next to nothing. */
+static void test_idle(void **state)
+{
+	struct timespec before, after;
+
+	(void)state;
+	raw_pair(&a, &b);
+	for (int i = 0; i < 5; i++) {
+		usleep(20000);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+		usleep(200000);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+		assert_true((after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec -
+				before.tv_nsec <
+			    20000000);
+		raw_begin(&a);
+		raw_remote(&a, 100000);
+		raw_inline(&a, "wake", 4);
+		raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, (uint16_t)i);
+	}
+	raw_free(&a, &b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    RAW_TEST(test_write),   RAW_TEST(test_send),  RAW_TEST(test_read_and_atomics),
+	    RAW_TEST(test_wrap),    RAW_TEST(test_full),  RAW_TEST(test_bad),
+	    RAW_TEST(test_refused), RAW_TEST(test_early), RAW_TEST(test_mixed),
+	    RAW_TEST(test_reset),   RAW_TEST(test_idle),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queues that a program writes by itself, of every kind: datagrams by an address vector, UC, shared
+ * receive queues, XRC and DC, entries of 128 bytes, CQs that are armed by a store, signatures.
+ */
+#include "raw_env.h"
+
+#include <poll.h>
+
+#define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
+#define DC_KEY UINT64_C(0xfedcba9876543210)
+
+static struct raw_end a, b;
+
+static void raw_ends(enum ibv_qp_type type)
+{
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(type, NULL, NULL);
+	b.end = end_new(type, NULL, NULL);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	raw_show(&a);
+	raw_show(&b);
+}
+
+/* The segment of an address handle, as mlx5dv_init_obj() shows it. */
+static struct mlx5_wqe_av av_of(struct ibv_ah *ah)
+{
+	struct mlx5dv_ah out;
+	struct mlx5dv_obj obj = {.ah = {ah, &out}};
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), 0);
+	return *out.av;
+}
+
+static void raw_send_to(struct raw_end *r, struct mlx5_wqe_av av, uint32_t qpn)
+{
+	struct mlx5_wqe_datagram_seg *s;
+
+	raw_begin(r);
+	s = raw_add(r, sizeof *s);
+	av.dqp_dct = htobe32(qpn | MLX5_EXTENDED_UD_AV);
+	s->av = av;
+}
+
+/* IBT-38: the datagram segment; IBT-43: room for the GRH */
+static void test_ud(void **state)
+{
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+	struct mlx5_wqe_av av;
+	struct mlx5_cqe64 e;
+
+	(void)state;
+	raw_ends(IBV_QPT_UD);
+	av = av_of(ah);
+	assert_memory_equal(av.rgid, attr.grh.dgid.raw, 16);
+	assert_int_equal(av.hop_limit, 64);
+	av.key.qkey.qkey = htobe32(0x11111111);
+	raw_receive(&b, 200000, 140);
+	raw_send_to(&a, av, b.end.qp->qp_num);
+	raw_inline(&a, "datagram", 8);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	e = raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	assert_int_equal(be32toh(e.byte_cnt), 48);
+	assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
+	assert_int_equal(be32toh(e.flags_rqpn) >> 28 & 3, 1);
+	assert_memory_equal(buf + 200040, "datagram", 8);
+	/* An address that leads nowhere: of a GID index that is empty. */
+	raw_send_to(&a, av, b.end.qp->qp_num);
+	((struct mlx5_wqe_datagram_seg *)(void *)(a.wqe + 16))->av.grh_gid_fl = htobe32(200u << 20);
+	raw_inline(&a, "nowhere", 7);
+	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
+	e = raw_next_of(&a, MLX5_CQE_REQ_ERR, 2);
+	assert_int_equal(((struct mlx5_err_cqe *)(void *)&e)->syndrome,
+			 MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	raw_free(&a, &b);
+}
+
+static void test_uc(void **state)
+{
+	(void)state;
+	raw_ends(IBV_QPT_UC);
+	raw_receive(&b, 200000, 100);
+	raw_begin(&a);
+	raw_remote(&a, 300000);
+	raw_inline(&a, "unreliable", 10);
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE_IMM, SIGNALED, htobe32(3));
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_WR_IMM, 0);
+	assert_memory_equal(buf + 300000, "unreliable", 10);
+	/* No atomics on UC. */
+	raw_begin(&a);
+	raw_remote(&a, 300000);
+	(void)raw_add(&a, 16);
+	raw_data(&a, 0, 8);
+	raw_post(&a, MLX5_OPCODE_ATOMIC_FA, 0, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ_ERR, 1);
+	raw_free(&a, &b);
+}
+
+/* A shared receive queue as a program keeps it: a list through the WQEs. */
+struct raw_srq {
+	struct mlx5dv_srq dv;
+	uint16_t posted;
+};
+
+static struct mlx5_wqe_srq_next_seg *srq_wqe(const struct raw_srq *s, uint32_t i)
+{
+	return (void *)((uint8_t *)s->dv.buf + i * s->dv.stride);
+}
+
+static void srq_show(struct raw_srq *s, struct ibv_srq *ibv)
+{
+	struct mlx5dv_obj obj = {.srq = {ibv, &s->dv}};
+
+	*s = (struct raw_srq){.dv = {.comp_mask = MLX5DV_SRQ_MASK_SRQN}};
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_SRQ), 0);
+	assert_int_equal(s->dv.comp_mask, MLX5DV_SRQ_MASK_SRQN);
+	assert_int_equal(s->dv.srqn, ibv->handle);
+}
+
+static uint32_t srq_post(struct raw_srq *s, size_t off, uint32_t len)
+{
+	uint32_t i = s->dv.head;
+	struct mlx5_wqe_data_seg *d = (void *)(srq_wqe(s, i) + 1);
+
+	assert_int_not_equal(s->dv.head, s->dv.tail);
+	mlx5dv_set_data_seg(d, len, mr->lkey, (uintptr_t)buf + off);
+	if (s->dv.stride > 32)
+		mlx5dv_set_data_seg(d + 1, 0, MLX5_INVALID_LKEY, 0);
+	s->dv.head = be16toh(srq_wqe(s, i)->next_wqe_index);
+	s->posted++;
+	__atomic_store_n(s->dv.dbrec, htobe32(s->posted), __ATOMIC_RELEASE);
+	return i;
+}
+
+static void srq_put_back(struct raw_srq *s, uint16_t i)
+{
+	srq_wqe(s, s->dv.tail)->next_wqe_index = htobe16(i);
+	s->dv.tail = i;
+}
+
+/* IBT-43: receives of an SRQ, of two QPs in turns, so that WQEs come back out of order. */
+static void test_srq(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 2}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct raw_srq s;
+
+	(void)state;
+	assert_non_null(srq);
+	srq_show(&s, srq);
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_RC, NULL, NULL);
+	b.end = end_new(IBV_QPT_RC, NULL, srq);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	raw_show(&a);
+	raw_show(&b);
+	for (int round = 0; round < 40; round++) {
+		uint32_t index[3];
+		struct mlx5_cqe64 e;
+
+		for (unsigned i = 0; i < 3; i++)
+			index[i] = srq_post(&s, 200000 + 1000 * i, 100);
+		for (unsigned i = 0; i < 3; i++) {
+			uint16_t at = a.sent;
+			char text[2] = {(char)('a' + round % 26), (char)('0' + i)};
+
+			raw_begin(&a);
+			raw_inline(&a, text, 2);
+			raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+			(void)raw_next_of(&a, MLX5_CQE_REQ, at);
+			assert_memory_equal(buf + 200000 + 1000 * i - 0, text, 2);
+		}
+		for (int i = 0; i < 3; i++) {
+			e = raw_next_of(&b, MLX5_CQE_RESP_SEND, (uint16_t)index[i]);
+			assert_int_equal(be32toh(e.srqn_uidx), srq->handle);
+		}
+		/* The last one first. */
+		for (int i = 3; i-- > 0;)
+			srq_put_back(&s, (uint16_t)index[i]);
+	}
+	raw_free(&a, &b);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
+/* A list that leads out of the SRQ, and round and round: nothing else is reached. */
+static void test_srq_broken(void **state)
+{
+	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &init);
+	struct raw_srq s;
+
+	(void)state;
+	srq_show(&s, srq);
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_RC, NULL, NULL);
+	b.end = end_new(IBV_QPT_RC, NULL, srq);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	raw_show(&a);
+	raw_show(&b);
+	for (uint32_t i = 0; i < 8; i++)
+		srq_wqe(&s, i)->next_wqe_index = htobe16((uint16_t)(0xfff8 + (i & 1)));
+	mlx5dv_set_data_seg((void *)(srq_wqe(&s, 0) + 1), 100, mr->lkey, (uintptr_t)buf + 200000);
+	__atomic_store_n(s.dv.dbrec, htobe32(60000), __ATOMIC_RELEASE);
+	raw_begin(&a);
+	raw_inline(&a, "x", 1);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	raw_free(&a, &b);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
+/* Arms the CQ as a program does it: the doorbell record, then the doorbell. */
+static void arm(struct raw_end *r, uint32_t what, uint32_t sn)
+{
+	uint32_t word = (sn & 3) << 28 | what | (r->read & 0xffffff);
+	uint64_t bell = htobe64((uint64_t)word << 32 | r->cq.cqn);
+
+	r->cq.dbrec[1] = htobe32(word);
+	__atomic_store_n((uint64_t *)(void *)((uint8_t *)r->cq.cq_uar + MLX5_CQ_DOORBELL), bell,
+			 __ATOMIC_RELEASE);
+}
+
+static bool has_event(struct ibv_comp_channel *ch, struct ibv_cq *cq, int patience_ms)
+{
+	struct pollfd p = {ch->fd, POLLIN, 0};
+	struct ibv_cq *got;
+	void *context;
+
+	if (poll(&p, 1, patience_ms) <= 0)
+		return false;
+	assert_int_equal(ibv_get_cq_event(ch, &got, &context), 0);
+	assert_ptr_equal(got, cq);
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+static void send_to_b(uint8_t flags)
+{
+	uint16_t at = a.sent;
+
+	raw_receive(&b, 200000, 100);
+	raw_begin(&a);
+	raw_inline(&a, "x", 1);
+	raw_post(&a, MLX5_OPCODE_SEND, (uint8_t)(SIGNALED | flags), 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, at);
+}
+
+static void test_arm(void **state)
+{
+	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
+
+	(void)state;
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_RC, NULL, NULL);
+	b.end = end_new(IBV_QPT_RC, ch, NULL);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	raw_show(&a);
+	raw_show(&b);
+	/* Not armed: no event. */
+	send_to_b(0);
+	assert_false(has_event(ch, b.end.cq, 20));
+	/* Armed as of before that entry: at once. */
+	arm(&b, MLX5_CQ_DB_REQ_NOT, 0);
+	assert_true(has_event(ch, b.end.cq, 5000));
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	/* Armed as of now: for the next one. */
+	arm(&b, MLX5_CQ_DB_REQ_NOT, 1);
+	assert_false(has_event(ch, b.end.cq, 20));
+	send_to_b(0);
+	assert_true(has_event(ch, b.end.cq, 5000));
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 1);
+	/* For solicited ones alone. */
+	arm(&b, MLX5_CQ_DB_REQ_NOT_SOL, 2);
+	send_to_b(0);
+	assert_false(has_event(ch, b.end.cq, 20));
+	send_to_b(MLX5_WQE_CTRL_SOLICITED);
+	assert_true(has_event(ch, b.end.cq, 5000));
+	raw_free(&a, &b);
+	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+}
+
+/* Entries of 128 bytes, whose second half is the entry. */
+static void test_wide_entries(void **state)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 16};
+	struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+					 .cqe_size = 128};
+	struct ibv_cq_ex *cq = mlx5dv_create_cq(ctx, &attr, &dv);
+	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = 16, .max_send_sge = 1},
+					.qp_type = IBV_QPT_RC};
+	struct ibv_cq *plain;
+
+	(void)state;
+	assert_non_null(cq);
+	plain = ibv_cq_ex_to_cq(cq);
+	a = b = (struct raw_end){.at = 0};
+	init.send_cq = init.recv_cq = plain;
+	a.end = (struct verbs_end){.qp = ibv_create_qp(pd, &init), .cq = plain};
+	b.end = end_new(IBV_QPT_RC, NULL, NULL);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	raw_show(&a);
+	raw_show(&b);
+	assert_int_equal(a.cq.cqe_size, 128);
+	for (uint16_t i = 0; i < 50; i++) {
+		raw_begin(&a);
+		raw_remote(&a, 100000);
+		raw_inline(&a, &i, 2);
+		raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, i);
+	}
+	raw_free(&a, &b);
+	dv.cqe_size = 96;
+	assert_null(mlx5dv_create_cq(ctx, &attr, &dv));
+}
+
+/* A program that does not read: the CQ overruns, and its QP ends. */
+static void test_overrun(void **state)
+{
+	struct ibv_async_event event;
+
+	(void)state;
+	raw_ends(IBV_QPT_RC);
+	for (uint32_t i = 0; i <= a.cq.cqe_cnt; i++) {
+		raw_begin(&a);
+		raw_remote(&a, 100000);
+		raw_inline(&a, &i, 4);
+		raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+		/* It looks, but says nothing of it. */
+		while (i < a.cq.cqe_cnt && !raw_has_entry(&a))
+			assert_true(patience_left());
+		a.read++;
+	}
+	assert_int_equal(ibv_get_async_event(ctx, &event), 0);
+	ibv_ack_async_event(&event);
+	assert_true(event.event_type == IBV_EVENT_CQ_ERR);
+	assert_int_equal(ibv_get_async_event(ctx, &event), 0);
+	ibv_ack_async_event(&event);
+	assert_true(event.event_type == IBV_EVENT_QP_FATAL);
+	raw_free(&a, &b);
+}
+
+/* IBT-38: with signatures, as MLX5_QP_SIGNATURE asks for. */
+static void test_signature(void **state)
+{
+	uint8_t all = 0;
+
+	(void)state;
+	setenv("MLX5_QP_SIGNATURE", "1", 1);
+	raw_pair(&a, &b);
+	unsetenv("MLX5_QP_SIGNATURE");
+	for (int good = 1; good >= 0; good--) {
+		raw_begin(&a);
+		raw_remote(&a, 100000);
+		raw_inline(&a, "signed", 6);
+		raw_put(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+		all = 0;
+		for (uint32_t i = 0; i < a.at; i++)
+			all ^= a.wqe[i];
+		((uint8_t *)a.qp.sq.buf)[(a.sent - 1) * 64 + 8] = (uint8_t)(~all ^ !good);
+		raw_ring(&a);
+		(void)raw_next_of(&a, good ? MLX5_CQE_REQ : MLX5_CQE_REQ_ERR,
+				  (uint16_t)(a.sent - 1));
+	}
+	raw_free(&a, &b);
+}
+
+static struct ibv_xrcd *xrcd_new(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+	    .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1};
+
+	return ibv_open_xrcd(ctx, &attr);
+}
+
+static void xrc_up(struct ibv_qp *initiator, struct ibv_qp *target)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+				   .ah_attr = verbs_ah_attr(false),
+				   .path_mtu = IBV_MTU_1024,
+				   .max_rd_atomic = 1,
+				   .max_dest_rd_atomic = 1,
+				   .min_rnr_timer = 1,
+				   .timeout = 14,
+				   .retry_cnt = 7,
+				   .rnr_retry = 7};
+
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp *qp = i ? target : initiator;
+
+		attr.qp_state = IBV_QPS_INIT;
+		attr.dest_qp_num = i ? initiator->qp_num : target->qp_num;
+		assert_int_equal(ibv_modify_qp(qp, &attr,
+					       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						   IBV_QP_ACCESS_FLAGS),
+				 0);
+		attr.qp_state = IBV_QPS_RTR;
+		assert_int_equal(ibv_modify_qp(qp, &attr,
+					       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+						   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+						   IBV_QP_MAX_DEST_RD_ATOMIC |
+						   IBV_QP_MIN_RNR_TIMER),
+				 0);
+	}
+	attr.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(initiator, &attr,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					   IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+/* An initiator's WQE names the SRQ. */
+static void test_xrc(void **state)
+{
+	struct ibv_xrcd *x = xrcd_new();
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_srq_init_attr_ex sa = {.attr = {.max_wr = 15, .max_sge = 1},
+					  .comp_mask =
+					      IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+					      IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+					  .srq_type = IBV_SRQT_XRC,
+					  .pd = pd,
+					  .xrcd = x,
+					  .cq = cq};
+	struct ibv_srq *srq = ibv_create_srq_ex(ctx, &sa);
+	struct ibv_qp_init_attr_ex ta = {
+	    .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = x};
+	struct ibv_qp *target = ibv_create_qp_ex(ctx, &ta);
+	struct raw_srq s;
+	struct mlx5_cqe64 e;
+	__be32 *srqn;
+	uint32_t index;
+
+	(void)state;
+	assert_non_null(srq);
+	assert_non_null(target);
+	srq_show(&s, srq);
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_XRC_SEND, NULL, NULL);
+	b.end = (struct verbs_end){.qp = a.end.qp, .cq = cq};
+	raw_show(&a);
+	xrc_up(a.end.qp, target);
+	struct mlx5dv_obj obj = {.cq = {cq, &b.cq}};
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	index = srq_post(&s, 200000, 100);
+	raw_begin(&a);
+	srqn = raw_add(&a, 16);
+	*srqn = htobe32(srq->handle);
+	raw_inline(&a, "to an SRQ", 9);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	e = raw_next(&b);
+	assert_int_equal(e.op_own >> 4, MLX5_CQE_RESP_SEND);
+	assert_int_equal(be16toh(e.wqe_counter), index);
+	assert_int_equal(be32toh(e.srqn_uidx), srq->handle);
+	assert_memory_equal(buf + 200000, "to an SRQ", 9);
+	assert_int_equal(ibv_destroy_qp(target), 0);
+	end_free(&a.end);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
+}
+
+static void dc_up(struct ibv_qp *qp, bool is_dci)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
+				   .port_num = 1,
+				   .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+				   .path_mtu = IBV_MTU_1024,
+				   .ah_attr = verbs_ah_attr(false),
+				   .min_rnr_timer = 1,
+				   .timeout = 14,
+				   .retry_cnt = 7,
+				   .rnr_retry = 7,
+				   .max_rd_atomic = 4};
+	int init = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	int rtr = IBV_QP_STATE | IBV_QP_PATH_MTU;
+
+	assert_int_equal(ibv_modify_qp(qp, &attr, is_dci ? init : init | IBV_QP_ACCESS_FLAGS), 0);
+	attr.qp_state = IBV_QPS_RTR;
+	assert_int_equal(
+	    ibv_modify_qp(qp, &attr, is_dci ? rtr : rtr | IBV_QP_AV | IBV_QP_MIN_RNR_TIMER), 0);
+	attr.qp_state = IBV_QPS_RTS;
+	if (is_dci)
+		assert_int_equal(ibv_modify_qp(qp, &attr,
+					       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+						   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+						   IBV_QP_MAX_QP_RD_ATOMIC),
+				 0);
+}
+
+/* A WQE of a DCI names the target and its key. */
+static void test_dc(void **state)
+{
+	struct ibv_srq_init_attr sa = {.attr = {.max_wr = 15, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(pd, &sa);
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+	struct ibv_qp_init_attr_ex init = {.send_cq = cq,
+					   .recv_cq = cq,
+					   .srq = srq,
+					   .qp_type = IBV_QPT_DRIVER,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD,
+					   .pd = pd};
+	struct mlx5dv_qp_init_attr dv = {
+	    .comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
+	    .dc_init_attr = {.dc_type = MLX5DV_DCTYPE_DCT, .dct_access_key = DC_KEY}};
+	struct ibv_qp *dct = mlx5dv_create_qp(ctx, &init, &dv);
+	struct mlx5_wqe_av av;
+
+	(void)state;
+	assert_non_null(dct);
+	dc_up(dct, false);
+	init.srq = NULL;
+	init.cap = (struct ibv_qp_cap){.max_send_wr = 16, .max_send_sge = 1};
+	dv.dc_init_attr.dc_type = MLX5DV_DCTYPE_DCI;
+	a = b = (struct raw_end){.at = 0};
+	a.end = (struct verbs_end){.qp = mlx5dv_create_qp(ctx, &init, &dv), .cq = cq};
+	assert_non_null(a.end.qp);
+	dc_up(a.end.qp, true);
+	raw_show(&a);
+	av = av_of(ah);
+	av.key.dc_key = htobe64(DC_KEY);
+	raw_send_to(&a, av, dct->qp_num);
+	raw_remote(&a, 100000);
+	raw_inline(&a, "connected", 9);
+	raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	assert_memory_equal(buf + 100000, "connected", 9);
+	assert_int_equal(ibv_destroy_qp(dct), 0);
+	assert_int_equal(ibv_destroy_qp(a.end.qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	assert_int_equal(ibv_destroy_srq(srq), 0);
+}
+
+/* What mlx5dv_init_obj(3) shows of a PD and of device memory, and what it refuses. */
+static void test_objects(void **state)
+{
+	struct ibv_alloc_dm_attr da = {.length = 4096};
+	struct ibv_dm *dm = ibv_alloc_dm(ctx, &da);
+	struct mlx5dv_pd dv_pd;
+	struct mlx5dv_dm dv_dm = {.comp_mask = 0};
+	struct mlx5dv_rwq rwq;
+	struct ibv_wq wq = {.context = ctx};
+	struct mlx5dv_obj obj = {.pd = {pd, &dv_pd}, .dm = {dm, &dv_dm}, .rwq = {&wq, &rwq}};
+	struct mlx5dv_context dv = {.comp_mask = 0};
+
+	(void)state;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD | MLX5DV_OBJ_DM), 0);
+	assert_int_equal(dv_pd.pdn, pd->handle);
+	assert_int_equal(dv_dm.length, 4096);
+	memset(dv_dm.buf, 1, dv_dm.length);
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_RWQ), EOPNOTSUPP);
+	assert_int_equal(mlx5dv_init_obj(&obj, 1 << 20), EINVAL);
+	assert_int_equal(mlx5dv_init_obj(&obj, 0), EINVAL);
+	assert_true(mlx5dv_is_supported(ctx->device));
+	assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
+	assert_int_equal(dv.flags, MLX5DV_CONTEXT_FLAGS_CQE_V1);
+	assert_int_equal(ibv_free_dm(dm), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    RAW_TEST(test_ud),         RAW_TEST(test_uc),        RAW_TEST(test_srq),
+	    RAW_TEST(test_srq_broken), RAW_TEST(test_arm),       RAW_TEST(test_wide_entries),
+	    RAW_TEST(test_overrun),    RAW_TEST(test_signature), RAW_TEST(test_xrc),
+	    RAW_TEST(test_dc),         RAW_TEST(test_objects),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
