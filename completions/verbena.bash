@@ -304,11 +304,17 @@ _verbena()
 		;;
 	fabric)
 		case $prev in
-		up)
+		up | route)
 			_filedir
 			;;
+		-R | --engine)
+			COMPREPLY=($(compgen -W 'minhop updn dnup ftree lash dor sssp dfsssp nue torus-2QoS' -- "$cur"))
+			;;
+		-o | --out)
+			_filedir -d
+			;;
 		*)
-			COMPREPLY=($(compgen -W 'up down show dump watch set link unlink error --name --foreground --sm --help' -- "$cur"))
+			COMPREPLY=($(compgen -W 'up down show dump watch route set link unlink error --name --foreground --sm --engine --out --help' -- "$cur"))
 			;;
 		esac
 		;;

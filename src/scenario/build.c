@@ -3,11 +3,13 @@
 #include "scenario/scenario.h"
 
 #include "scenario/arena.h"
+#include "scenario/fabric/file.h"
 #include "wire/hdr.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int topology_make(struct vb_sim_topo *t, const struct vb_sim_memory *m,
@@ -101,11 +103,69 @@ static int sim_refuse(const struct part *p, int err, uint64_t kept)
 		      sw->buffer.bytes, kept);
 }
 
-static struct vb_sim_ib_config ib_make(const struct vb_scenario *sc)
+/* Names of files begin at the folder of the scenario. */
+static void path_make(char *path, size_t size, const struct vb_scenario *sc, const char *name)
+{
+	const char *slash = strrchr(sc->file, '/');
+
+	snprintf(path, size, "%.*s%s", slash && name[0] != '/' ? (int)(slash + 1 - sc->file) : 0,
+		 sc->file, name);
+}
+
+static int fabric_refuse(const struct part *p, int err, const struct vb_fabric_error *e)
+{
+	char line[24] = "";
+
+	if (err != -EINVAL && !e->text[0])
+		return no_memory(p, err);
+	if (e->line)
+		snprintf(line, sizeof line, ", line %u", e->line);
+	return refuse(p, err, "cannot be made of '%s'%s: %s", e->file, line, e->text);
+}
+
+static int fabric_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
+		       const struct part *p)
+{
+	struct vb_fabric_error e;
+	struct vb_topo topo;
+	char path[VB_FABRIC_PATH], why[256];
+	int err;
+
+	path_make(path, sizeof path, sc, sc->topology.file);
+	err = vb_fabric_read_topology(&topo, path, why, sizeof why);
+	if (err)
+		return refuse(p, err, "cannot be read: %s", why);
+	run->fabric = calloc(1, sizeof *run->fabric);
+	if (!run->fabric) {
+		vb_topo_free(&topo);
+		return no_memory(p, -ENOMEM);
+	}
+	err = vb_fabric_create(run->fabric, &topo, &sc->topology.cable, &sc->topology.fabric,
+			       &run->topo, &run->memory, &e);
+	snprintf(e.file, sizeof e.file, "%s", path);
+	return err ? fabric_refuse(p, err, &e) : 0;
+}
+
+static int routes_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
+		       const struct part *p)
+{
+	struct vb_fabric_error e;
+	char path[VB_FABRIC_PATH];
+	int err;
+
+	path_make(path, sizeof path, sc, sc->routes);
+	err = vb_fabric_read_routes(run->fabric, path, sc->ib.lanes, &e);
+	return err ? fabric_refuse(p, err, &e) : 0;
+}
+
+static struct vb_sim_ib_config ib_make(const struct vb_scenario *sc,
+				       const struct vb_scenario_run *run)
 {
 	struct vb_sim_ib_config c = sc->ib;
 
 	c.is_used = sc->link_kind != 0;
+	if (sc->routes[0])
+		c.routes = &run->fabric->routes;
 	for (uint32_t sl = 0; sl < VB_SL_CNT; sl++)
 		c.lane_of_sl[sl] = (uint8_t)(sc->lane_of_sl[sl] + 1); /* unsaid becomes 0 */
 	return c;
@@ -128,7 +188,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	    .seed = sc->seed,
 	    .topo = &run->topo,
 	    .sw = sc->sw,
-	    .ib = ib_make(sc),
+	    .ib = ib_make(sc, run),
 	    .reroute = sc->topology.reroute,
 	    .hca = {.limits = vb_limits_default,
 		    .port[1] = {.active_mtu = sc->load.mtu},
@@ -259,15 +319,27 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 {
 	struct vb_load_config load = sc->load;
 	uint64_t kept;
-	int err = topology_make(&run->topo, &run->memory, &sc->topology);
+	int err;
 
 	p->at = sc->topology_at;
 	p->name = "topology";
-	if (err)
-		return topology_refuse(p, err);
-	err = mtu_check(run, p);
+	if (sc->topology.file[0]) {
+		err = fabric_make(run, sc, p);
+	} else {
+		err = topology_make(&run->topo, &run->memory, &sc->topology);
+		if (err)
+			topology_refuse(p, err);
+	}
+	if (!err)
+		err = mtu_check(run, p);
 	if (err)
 		return err;
+	p->at = sc->ib_at;
+	p->name = "routes";
+	err = sc->routes[0] ? routes_make(run, sc, p) : 0;
+	if (err)
+		return err;
+	p->at = sc->topology_at;
 	if (sc->switch_at.line)
 		p->at = sc->switch_at;
 	p->name = "switch";
@@ -330,6 +402,9 @@ void vb_scenario_close(struct vb_scenario_run *run)
 		vb_load_destroy(run->load);
 	if (run->sim)
 		vb_sim_destroy(run->sim);
+	if (run->fabric)
+		vb_fabric_free(run->fabric);
+	free(run->fabric);
 	if (run->arena) {
 		vb_sim_topo_free(&run->topo);
 		vb_arena_destroy(run->arena);

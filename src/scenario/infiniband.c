@@ -3,6 +3,7 @@
 #include "scenario/reader.h"
 #include "scenario/scenario.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define IN(type, field) offsetof(struct type, field)
@@ -40,6 +41,10 @@ static const struct key sl_keys[] = {
 const struct key vb_scenario_infiniband_keys[] = {
     NAMED(IN(vb_scenario, ib.lanes), "lanes", lane_counts),
     NAMED(IN(vb_scenario, ib.routing), "routing", routings),
+    {.name = "routes",
+     .kind = KEY_TEXT,
+     .offset = IN(vb_scenario, routes),
+     .max = VB_SCENARIO_PATH},
     {"buffer", KEY_BYTES32, IN(vb_scenario, ib.lane_bytes), 64, 2047 * 64, NULL, NULL, NULL},
     {"hoq-life", KEY_U8, IN(vb_scenario, ib.hoq_life), 0, 31, NULL, NULL, NULL},
     {"stall", KEY_U8, IN(vb_scenario, ib.stall_count), 0, 7, NULL, NULL, NULL},
@@ -78,6 +83,28 @@ int vb_scenario_check_class(struct reader *r, const yaml_node_t *node)
 			      : "sl is of InfiniBand; here traffic-class is what packets have");
 }
 
+/* A file says what the shape and the rates are; routes are of a file, and are all routes. */
+static int check_file(struct reader *r, const yaml_node_t *root, const struct vb_scenario *sc)
+{
+	const yaml_node_t *topology = reader_member(r, root, "topology");
+	const yaml_node_t *ib = reader_member(r, root, "infiniband");
+	const yaml_node_t *cables[] = {reader_member(r, topology, "cable"),
+				       reader_member(r, topology, "fabric")};
+	const yaml_node_t *wrong = reader_member(r, topology, "shape");
+
+	if (sc->routes[0] && !sc->topology.file[0])
+		return reader_fail(r, reader_member(r, ib, "routes"),
+				   "routes are those of a topology's file: give the topology one");
+	if (sc->routes[0] && reader_member(r, ib, "routing"))
+		return reader_fail(r, reader_member(r, ib, "routing"),
+				   "the ways are in routes: there is nothing left for routing");
+	if (!sc->topology.file[0])
+		return 0;
+	for (size_t i = 0; !wrong && i < sizeof cables / sizeof cables[0]; i++)
+		wrong = reader_member(r, cables[i], "rate");
+	return wrong ? reader_fail(r, wrong, "shape and rates are in the topology's file") : 0;
+}
+
 /* What does not go with the kind of link. */
 int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_scenario *sc)
 {
@@ -98,5 +125,7 @@ int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_
 				   "InfiniBand make none");
 	if (sc->link_kind && !(transport && reader_member(r, transport, "sl")))
 		sc->load.traffic_class = 0;
-	return transport ? vb_scenario_check_class(r, transport) : 0;
+	if (transport && vb_scenario_check_class(r, transport))
+		return -EINVAL;
+	return check_file(r, root, sc);
 }

@@ -7,10 +7,12 @@
 #ifndef VB_SCENARIO_SCENARIO_H
 #define VB_SCENARIO_SCENARIO_H
 
+#include "scenario/fabric/fabric.h"
 #include "sim/load/report.h"
 
 #include <stdio.h>
 
+#define VB_SCENARIO_PATH 512
 #define VB_SCENARIO_FAULTS_MAX 64
 #define VB_SCENARIO_LINKS_MAX 64
 
@@ -31,6 +33,8 @@ struct vb_scenario_topology {
 	uint32_t left, right, switches, leaves, spines, pods, tors, aggs, cores, k;
 	struct vb_cable cable, fabric;
 	vb_dur reroute; /* from a change of a link until routes have followed */
+	/* Instead of a shape: as `verbena fabric up` reads it; "": there is none. */
+	char file[VB_SCENARIO_PATH];
 };
 
 /* Of a section in the file; line 0: it is not there. */
@@ -51,7 +55,6 @@ struct vb_scenario_link {
 	vb_time down, up;    /* VB_NEVER: not at all */
 };
 
-#define VB_SCENARIO_PATH 512
 #define VB_SCENARIO_UNSAID 255
 
 /* What the run leaves, as the options of `verbena sim`; "": not that. */
@@ -71,6 +74,7 @@ struct vb_scenario {
 	uint32_t link_kind; /* 1: all links are InfiniBand */
 	struct vb_switch_config sw;
 	struct vb_sim_ib_config ib;
+	char routes[VB_SCENARIO_PATH]; /* of the file's topology; "": by routing */
 	uint8_t lane_of_sl[VB_SL_CNT]; /* VB_SCENARIO_UNSAID: by the number of lanes */
 	struct vb_load_config load;
 	struct vb_recovery recovery; /* of every adapter; zeros: fixed timers, go-back-N */
@@ -89,7 +93,8 @@ struct vb_scenario_run {
 	struct vb_sim_topo topo;
 	struct vb_sim *sim;
 	struct vb_load *load;
-	struct vb_arena *arena; /* scenario/arena.h */
+	struct vb_fabric *fabric; /* where the topology is a file's; else NULL */
+	struct vb_arena *arena;   /* scenario/arena.h */
 	struct vb_sim_memory memory;
 };
 

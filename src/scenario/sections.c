@@ -64,6 +64,10 @@ static const struct key topology_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario_topology, fabric),
      .map = cable_keys},
+    {.name = "file",
+     .kind = KEY_TEXT,
+     .offset = IN(vb_scenario_topology, file),
+     .max = VB_SCENARIO_PATH},
     {"reroute", KEY_TIME, IN(vb_scenario_topology, reroute), 0, 1000 * VB_SEC, NULL, NULL, NULL},
     {.name = NULL},
 };

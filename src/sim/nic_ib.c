@@ -28,7 +28,9 @@ static void dropped_take(struct vb_nic *nic, vb_time now)
 
 static void packet_put(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 {
-	int vl = vb_sl2vl_lane(nic->group->sl2vl, f->path.sl, nic->ib->port.config.data_cnt);
+	const struct vb_nic_group *g = nic->group;
+	const struct vb_sl2vl *map = g->sl2vl + (nic->address - g->address) * g->sl2vl_step;
+	int vl = vb_sl2vl_lane(map, f->path.sl, nic->ib->port.config.data_cnt);
 
 	if (vl < 0) {
 		nic->ib->port.counters.xmit_discards++;

@@ -48,6 +48,11 @@ struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, 
 		return vb_sim_path(from, to, udp_sport, traffic_class);
 	a = switch_of_host(s, from);
 	b = switch_of_host(s, to);
+	if (s->cfg.ib.routes && s->cfg.ib.routes->sl) {
+		uint8_t own = s->cfg.ib.routes->sl[(size_t)from * s->host_cnt + to];
+
+		sl = own == VB_SIM_ANY_SL ? sl : own;
+	}
 	if (s->ib->layer && a != VB_SIM_NONE && b != VB_SIM_NONE)
 		sl = s->ib->layer[(size_t)a * s->switch_cnt + b];
 	return (struct vb_path){.slid = (uint16_t)(VB_SIM_LID + from),

@@ -78,3 +78,48 @@ def captures_begin_with_the_lrh(context):
             rows = [r for r in csv.DictReader(f) if "0" in (r["from"], r["to"]) and r["cable"] == "0"]
         need(sum(int(r["packets"]) for r in rows) == len(packets), f"{rows} {len(packets)}")
         need(sum(int(r["bytes"]) for r in rows) == sum(int(line[5]) for line in packets), f"{rows}")
+
+
+OPENSM_RING = """link: infiniband
+until: 100ms
+infiniband: {{lanes: 8, buffer: 8KiB, routes: {0}}}
+topology: {{file: {0}/topology.net}}
+transport: {{mtu: 2048}}
+workload: {{shape: all-to-all, bytes: 1MiB}}
+"""
+
+
+def loops_by_ibdmchk(context, folder, lanes):
+    """Whether ibdmchk finds loops of credits in the tables."""
+    more = ["-c", "opensm.psl", "-d", "opensm-sl2vl.dump"] if lanes else []
+    p = subprocess.run(["ibdmchk", "-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs", *more], cwd=folder,
+                       capture_output=True, text=True, timeout=60)
+    found = "credit loops in routing" in p.stdout
+    need(found != ("no credit loops found" in p.stdout), p.stdout + p.stderr)
+    return found
+
+
+@case("sim-ib.opensm", seconds=180)
+def routes_of_opensm(context):
+    """OpenSM's own routes of a ring: by min-hop the simulator deadlocks and ibdmchk finds the loop, by dfsssp and lash, with
+    their service levels and lanes, neither; an engine that cannot do it is said to fail."""
+    for program in ("opensm", "saquery"):
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+    host = context.machine.a
+    for engine, deadlocks in (("minhop", True), ("dfsssp", False), ("lash", False)):
+        folder = os.path.join(context.machine.folder, f"routes.{engine}")
+        said = host.run([context.verbena, "fabric", "route", "ring:switches=6,hosts=2", "-R", engine, "-o", folder], seconds=60)
+        need(f"{engine}: 6 switches, 12 hosts, service levels of paths: " in said, said)
+        need(os.path.exists(os.path.join(folder, "opensm.psl")) != deadlocks, str(os.listdir(folder)))
+        scenario = os.path.join(context.machine.folder, f"{engine}.yaml")
+        with open(scenario, "w", encoding="ascii") as f:
+            f.write(OPENSM_RING.format(folder))
+        out = simulate(context, scenario, status=4 if deadlocks else 0)
+        need(("S-0000 lane 0 -> S-0001 lane 0" in out) == deadlocks, out)
+        need(deadlocks or "done 132, failed 0" in out, out)
+        if shutil.which("ibdmchk"):
+            need(loops_by_ibdmchk(context, folder, not deadlocks) == deadlocks, f"ibdmchk of {engine}")
+    folder = os.path.join(context.machine.folder, "routes.none")
+    said = host.run([context.verbena, "fabric", "route", "ring:switches=6,hosts=2", "-R", "ftree", "-o", folder], seconds=60, status=1)
+    need("OpenSM made no routes by 'ftree'" in said and "more than one root" in said and not os.path.exists(folder), said)

@@ -5,8 +5,10 @@
  */
 #include "cmd/cmd.h"
 #include "cmd/fabric/manager.h"
+#include "cmd/fabric/route.h"
 #include "node/subnet/client.h"
 #include "node/subnet/daemon.h"
+#include "scenario/fabric/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,80 +21,31 @@
 #include <unistd.h>
 
 #define NAME_DEFAULT "ib0"
+#define OUT_DEFAULT "routes"
 #define PARTS_MAX 4
 #define EXIT_FAILED 1
 
-enum { OPT_NAME, OPT_FOREGROUND, OPT_SM };
+enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_ENGINE, OPT_OUT };
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
     [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
     [OPT_SM] = {'s', "sm", NULL, "up: with OpenSM at the first host, until the fabric ends"},
+    [OPT_ENGINE] = {'R', "engine", "ENGINE", "route: OpenSM's routing engine (minhop)"},
+    [OPT_OUT] = {'o', "out", "DIR", "route: the folder of the files (" OUT_DEFAULT ")"},
     {0},
 };
 
-static void *zeroed_alloc(void *ctx, size_t size)
-{
-	(void)ctx;
-	return calloc(1, size);
-}
+struct fabric_options {
+	const char *name, *engine, *out;
+	bool foreground, with_manager;
+};
 
-static void plain_free(void *ctx, void *p)
-{
-	(void)ctx;
-	free(p);
-}
-
-/* Reads all of @path; NULL with errno. */
-static char *file_read(const char *path, size_t *len)
-{
-	FILE *f = fopen(path, "re");
-	char *text = NULL, *more;
-	size_t cap = 0, n;
-
-	*len = 0;
-	if (!f)
-		return NULL;
-	do {
-		cap = cap ? 2 * cap : 65536;
-		more = cap <= VB_TOPO_TEXT_MAX ? realloc(text, cap) : NULL;
-		if (!more) {
-			errno = EFBIG;
-			break;
-		}
-		text = more;
-		n = fread(text + *len, 1, cap - *len, f);
-		*len += n;
-	} while (*len == cap);
-	if (!more || ferror(f)) {
-		free(text);
-		text = NULL;
-	}
-	fclose(f);
-	return text;
-}
-
-/* A file with a topology, or a shape. */
 static int topology_read(const struct vb_cmd *cmd, const char *arg, struct vb_topo *topo)
 {
-	const struct vb_topo_config config = {
-	    .alloc = zeroed_alloc, .free = plain_free, .file = arg};
-	char why[256] = "no memory";
-	char *text = NULL;
-	size_t len = 0;
-	int rc;
+	char why[256];
+	int rc = vb_fabric_read_topology(topo, arg, why, sizeof why);
 
-	if (access(arg, R_OK) && vb_topo_is_shape(arg)) {
-		rc = vb_topo_shape(topo, &config, arg, why, sizeof why);
-	} else {
-		text = file_read(arg, &len);
-		if (!text) {
-			vb_cmd_error(cmd, "'%s': %s", arg, strerror(errno));
-			return -errno;
-		}
-		rc = vb_topo_parse(topo, &config, text, len, why, sizeof why);
-		free(text);
-	}
 	if (rc)
 		vb_cmd_error(cmd, "%s", why);
 	return rc;
@@ -119,7 +72,7 @@ static int serve_fabric(struct vb_subnet_daemon *d, struct vb_manager *m, const 
 	int rc;
 
 	if (m)
-		vb_manager_start(m, name);
+		vb_manager_start(m, name, (const char *const[]){NULL});
 	rc = vb_subnet_daemon_serve(d);
 	if (m)
 		vb_manager_end(m);
@@ -263,23 +216,59 @@ static int fabric_change_two(const struct vb_cmd *cmd, const char *name, char **
 	return fabric_change(cmd, name, argv[0], argv[1], argv[2], more);
 }
 
-static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
+static void options_read(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
 {
-	const char *arg, *name = NAME_DEFAULT, *word;
-	bool foreground = false, with_manager = false;
-	int left;
+	const char *arg;
 
 	for (int i; (i = vb_cmd_next_option(cmd, argc, argv, &arg)) >= 0;) {
-		foreground |= i == OPT_FOREGROUND;
-		with_manager |= i == OPT_SM;
+		o->foreground |= i == OPT_FOREGROUND;
+		o->with_manager |= i == OPT_SM;
 		if (i == OPT_NAME)
-			name = arg;
+			o->name = arg;
+		if (i == OPT_ENGINE)
+			o->engine = arg;
+		if (i == OPT_OUT)
+			o->out = arg;
 	}
+}
+
+/* argv[0]...: route TOPOLOGY, then options, and behind "--" those of OpenSM. */
+static int fabric_route(const struct vb_cmd *cmd, int argc, char **argv, struct fabric_options *o)
+{
+	const char *topology = argv[optind + 1];
+	struct vb_fabric_route r;
+	struct vb_topo topo;
+	int rc;
+
+	optind += 2;
+	options_read(cmd, argc, argv, o);
+	if (optind < argc && strcmp(argv[optind - 1], "--") != 0)
+		return vb_cmd_usage(cmd,
+				    "'%s' is behind the topology; options of OpenSM follow '--'",
+				    argv[optind]);
+	r = (struct vb_fabric_route){o->engine, o->out, (const char *const *)(argv + optind)};
+	if (topology_read(cmd, topology, &topo))
+		return EXIT_FAILED;
+	rc = vb_fabric_route(cmd, &topo, &r);
+	vb_topo_free(&topo);
+	return rc;
+}
+
+static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
+{
+	struct fabric_options o = {.name = NAME_DEFAULT, .engine = "minhop", .out = OUT_DEFAULT};
+	const char *name, *word;
+	int left;
+
+	options_read(cmd, argc, argv, &o);
+	name = o.name;
 	left = argc - optind;
 	if (left == 0)
-		return vb_cmd_usage(cmd,
-				    "up, down, show, dump, watch, set, link, unlink or error?");
+		return vb_cmd_usage(
+		    cmd, "up, down, show, dump, watch, route, set, link, unlink or error?");
 	word = argv[optind];
+	if (strcmp(word, "route") == 0 && left >= 2)
+		return fabric_route(cmd, argc, argv, &o);
 	/* A fabric may also be named behind the word. */
 	if (left == 2 && (strcmp(word, "down") == 0 || strcmp(word, "show") == 0 ||
 			  strcmp(word, "dump") == 0 || strcmp(word, "watch") == 0)) {
@@ -292,7 +281,7 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 				    "'-', '_' and '.'",
 				    name, VB_SUBNET_NAME_MAX - 1);
 	if (strcmp(word, "up") == 0 && left == 2)
-		return fabric_up(cmd, name, argv[optind + 1], foreground, with_manager);
+		return fabric_up(cmd, name, argv[optind + 1], o.foreground, o.with_manager);
 	if (strcmp(word, "down") == 0 && left == 1)
 		return fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
 	if (strcmp(word, "watch") == 0 && left == 1)
@@ -317,10 +306,11 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_fabric = {
     .name = "fabric",
-    .arguments = "[OPTIONS] up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
-		 "[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
-		 "set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
-		 "error NODE PORT COUNTER=N",
+    .arguments =
+	"[OPTIONS] up TOPOLOGY | down | show | dump | watch | set NODE PORT [speed=S] "
+	"[width=W] [enable-speed=S] [enable-width=W] | set NODE description=TEXT | "
+	"set NODE sysimgguid=GUID | link NODE PORT | unlink NODE PORT | "
+	"error NODE PORT COUNTER=N | route TOPOLOGY [-R ENGINE] [-o DIR] [-- OPENSM-OPTIONS]",
     .text = "InfiniBand subnets on this host, which a subnet manager configures.",
     .options = options,
     .run = run_fabric,

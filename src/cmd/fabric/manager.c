@@ -17,6 +17,7 @@
 
 #define PROGRAM "opensm"
 #define EXIT_NO_PROGRAM 127
+#define ARGS_MAX 96
 
 /* It is in /usr/sbin, which may be missing in the PATH of a user. */
 static void path_extend(void)
@@ -80,14 +81,19 @@ bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const st
 	return true;
 }
 
-static void manager_exec(const struct vb_manager *m, const char *name, pid_t fabric)
+static void manager_exec(const struct vb_manager *m, const char *name, pid_t fabric,
+			 const char *const *more)
 {
 	char log[sizeof m->folder + 16];
 	/* -d 2: each line of its log is there at once, not with the next error. */
-	const char *argv[] = {"verbena", "run", "--fabric", name, "--node", m->node, "--",
-			      PROGRAM,   "-e",  "-d",       "2",  "-f",     log,     NULL};
+	const char *argv[ARGS_MAX + 1] = {"verbena", "run", "--fabric", name, "--node",
+					  m->node,   "--",  PROGRAM,    "-e", "-d",
+					  "2",       "-f",  log};
+	size_t n = 13;
 	sigset_t none;
 
+	for (; *more && n < ARGS_MAX; more++)
+		argv[n++] = *more;
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != fabric)
 		return;
@@ -105,12 +111,12 @@ static void manager_exec(const struct vb_manager *m, const char *name, pid_t fab
 	(void)execv("/proc/self/exe", (char **)(uintptr_t)argv);
 }
 
-void vb_manager_start(struct vb_manager *m, const char *name)
+void vb_manager_start(struct vb_manager *m, const char *name, const char *const *more)
 {
 	pid_t fabric = getpid(), pid = fork();
 
 	if (pid == 0) {
-		manager_exec(m, name, fabric);
+		manager_exec(m, name, fabric, more);
 		_exit(EXIT_NO_PROGRAM);
 	}
 	m->pid = pid > 0 ? pid : 0;

@@ -17,8 +17,9 @@ struct vb_manager {
 /* Finds the program and a node, and makes the folder. False: the user was told why not. */
 bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const struct vb_topo *topo);
 
-/* Starts it, from the process that runs fabric @name, which it does not outlive. */
-void vb_manager_start(struct vb_manager *m, const char *name);
+/* Starts it for fabric @name, with @more of its options (ends with a NULL); it does not outlive the
+ * process that calls. */
+void vb_manager_start(struct vb_manager *m, const char *name, const char *const *more);
 
 /* Ends it, and removes its files. */
 void vb_manager_end(struct vb_manager *m);

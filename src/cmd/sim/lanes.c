@@ -12,6 +12,15 @@ static uint32_t node_of(const struct vb_scenario_run *run, uint32_t port)
 	return port & 1 ? l->b : l->a;
 }
 
+/* The number of the node, or the name that its file gives it. */
+static void print_node(FILE *f, const struct vb_scenario_run *run, uint32_t port)
+{
+	if (run->fabric)
+		fputs(vb_fabric_name(run->fabric, node_of(run, port)), f);
+	else
+		fprintf(f, "%u", node_of(run, port));
+}
+
 bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t size)
 {
 	vb_time at;
@@ -26,11 +35,13 @@ bool vb_sim_deadlock_text(const struct vb_scenario_run *run, char *text, size_t 
 	if (!f)
 		return false;
 	fprintf(f, "at %.1f us: ", (double)at / 1e3);
-	for (uint32_t i = 0; i < shown; i++)
-		fprintf(f, "%u lane %u -> ", node_of(run, d->lane[i].hop), d->lane[i].vl);
+	for (uint32_t i = 0; i < shown; i++) {
+		print_node(f, run, d->lane[i].hop);
+		fprintf(f, " lane %u -> ", d->lane[i].vl);
+	}
 	if (shown < d->cnt)
 		fprintf(f, "(%u more) -> ", d->cnt - shown);
-	fprintf(f, "%u", node_of(run, d->lane[0].hop));
+	print_node(f, run, d->lane[0].hop);
 	fclose(f);
 	text[size - 1] = 0;
 	return true;

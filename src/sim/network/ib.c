@@ -83,6 +83,7 @@ static uint32_t ports_max(const struct vb_sim *s)
 
 static void switches_create(struct vb_sim *s)
 {
+	const struct vb_sim_ib_routes *routes = s->cfg.ib.routes;
 	struct vb_sim_ib *ib = s->ib;
 	struct vb_ib_end *e = ib->end + s->host_cnt;
 	uint32_t lids = VB_SIM_LID + s->host_cnt;
@@ -93,7 +94,7 @@ static void switches_create(struct vb_sim *s)
 		for (uint32_t p = 0; p < ports; p++)
 			end_create(s, &e[p], s->sw[i].port[p]);
 		vb_ib_switch_init(&ib->sw[i], e, ports);
-		ib->sw[i].sl2vl = ib->sl2vl;
+		ib->sw[i].sl2vl = routes && routes->sl2vl ? routes->sl2vl[i] : ib->sl2vl;
 		ib->sw[i].forward = (struct vb_lid_forward){.unicast = ib->lft + (size_t)i * lids,
 							    .unicast_cap = (uint16_t)lids,
 							    .unicast_top = (uint16_t)(lids - 1)};
@@ -148,6 +149,10 @@ int vb_sim_ib_create(struct vb_sim *s)
 	for (size_t i = 0; i < most * most; i++)
 		map_fill(&ib->sl2vl[i], &s->cfg.ib);
 	s->nics.sl2vl = ib->sl2vl;
+	if (s->cfg.ib.routes && s->cfg.ib.routes->host_sl2vl) {
+		s->nics.sl2vl = s->cfg.ib.routes->host_sl2vl;
+		s->nics.sl2vl_step = 1;
+	}
 	for (uint32_t i = 0; i < s->host_cnt; i++) {
 		end_create(s, &ib->end[i], s->host[i].port);
 		vb_nic_set_infiniband(&s->host[i], &ib->end[i]);

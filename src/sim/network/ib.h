@@ -16,11 +16,23 @@ enum vb_sim_routing {
 	VB_SIM_LAYERS,  /* shortest ways; each gets a service level in which no ways form a ring */
 };
 
+#define VB_SIM_ANY_SL 0xffu
+
+/* Ways and lanes from outside, as a subnet manager has set them. Ports have their numbers in the
+ * switch, from 0. Each array but the first may be NULL. */
+struct vb_sim_ib_routes {
+	const uint8_t *out; /* [switch * hosts + host]: port + 1, or VB_PORT_NONE */
+	const uint8_t *sl;  /* [from * hosts + to]: VB_SIM_ANY_SL: the flow's own */
+	const struct vb_sl2vl *const *sl2vl; /* of each switch: [input * ports + output] */
+	const struct vb_sl2vl *host_sl2vl;   /* of each host */
+};
+
 struct vb_sim_ib_config {
 	bool is_used;
-	uint32_t routing;       /* enum vb_sim_routing */
-	uint32_t lanes;         /* data lanes of each link: 1, 2, 4, 8 or 15 */
-	uint32_t lane_bytes;    /* buffer of a lane at each input */
+	const struct vb_sim_ib_routes *routes; /* as long as the simulation; NULL: by routing */
+	uint32_t routing;                      /* enum vb_sim_routing */
+	uint32_t lanes;                        /* data lanes of each link: 1, 2, 4, 8 or 15 */
+	uint32_t lane_bytes;                   /* buffer of a lane at each input */
 	uint32_t flow_loss_ppm; /* flow control packets that are lost, of a million */
 	uint8_t hoq_life;       /* of a switch's lane: 4.096 us * 2^n; above 19: no limit */
 	uint8_t stall_count;    /* packets dropped in a row that stall a lane; 0: none do */

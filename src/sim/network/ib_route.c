@@ -278,13 +278,24 @@ static int layers_create(struct routing *r)
 	return err;
 }
 
+/* They are what they are: nobody makes others when a link changes. */
+static void routes_take(struct vb_sim *s, const struct vb_sim_ib_routes *routes)
+{
+	for (uint32_t at = 0; at < s->switch_cnt; at++)
+		for (uint32_t i = 0; i < s->host_cnt; i++)
+			s->ib->sw[at].forward.unicast[VB_SIM_LID + i] =
+			    routes->out[(size_t)at * s->host_cnt + i];
+}
+
 int vb_sim_ib_route(struct vb_sim *s)
 {
 	size_t n = s->switch_cnt;
 	struct routing r = {.s = s};
 	int err = -ENOMEM;
 
-	if (n == 0)
+	if (s->cfg.ib.routes)
+		routes_take(s, s->cfg.ib.routes);
+	if (n == 0 || s->cfg.ib.routes)
 		return 0;
 	r.dist = vb_sim_alloc(s, n * sizeof *r.dist);
 	r.down = vb_sim_alloc(s, n * sizeof *r.down);

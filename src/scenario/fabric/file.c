@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Texts of files, see file.h. */
+#include "scenario/fabric/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void *zeroed_alloc(void *ctx, size_t size)
+{
+	(void)ctx;
+	return calloc(1, size);
+}
+
+static void plain_free(void *ctx, void *p)
+{
+	(void)ctx;
+	free(p);
+}
+
+static char *stream_read(FILE *f, size_t max, size_t *len)
+{
+	char *text = NULL, *more;
+	size_t cap = 0, n;
+
+	do {
+		cap = cap ? 2 * cap : 65536;
+		more = realloc(text, cap);
+		if (!more)
+			break;
+		text = more;
+		n = fread(text + *len, 1, cap - *len, f);
+		*len += n;
+	} while (*len == cap && *len <= max);
+	if (more && !ferror(f) && *len <= max)
+		return text;
+	if (*len > max)
+		errno = EFBIG;
+	free(text);
+	return NULL;
+}
+
+char *vb_fabric_read_text(const char *path, size_t max, size_t *len)
+{
+	FILE *f = fopen(path, "re");
+	struct stat st;
+	char *text = NULL;
+
+	*len = 0;
+	if (!f)
+		return NULL;
+	if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode))
+		errno = EISDIR;
+	else
+		text = stream_read(f, max, len);
+	fclose(f);
+	return text;
+}
+
+int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, size_t why_size)
+{
+	const struct vb_topo_config config = {
+	    .alloc = zeroed_alloc, .free = plain_free, .file = arg};
+	char *text;
+	size_t len;
+	int rc;
+
+	snprintf(why, why_size, "no memory");
+	if (access(arg, R_OK) && vb_topo_is_shape(arg))
+		return vb_topo_shape(topo, &config, arg, why, why_size);
+	text = vb_fabric_read_text(arg, VB_TOPO_TEXT_MAX, &len);
+	if (!text) {
+		rc = -errno;
+		snprintf(why, why_size, "'%s': %s", arg, strerror(-rc));
+		return rc;
+	}
+	rc = vb_topo_parse(topo, &config, text, len, why, why_size);
+	free(text);
+	return rc;
+}
