@@ -181,8 +181,53 @@ static int ib_refuse(const struct part *p, int err)
 	    "49000 hosts at most, and for layers as many lanes as there are layers");
 }
 
+/* One more entry of the table of a host. */
+static int pkey_add(const struct vb_scenario_run *run, const struct part *p, uint16_t *table,
+		    uint32_t host, uint16_t pkey)
+{
+	uint32_t i = 0;
+
+	if (host >= run->topo.host_cnt)
+		return refuse(p, -EINVAL, "has host %u: there are 0 to %u", host,
+			      run->topo.host_cnt - 1);
+	table += (size_t)host * VB_SIM_PKEYS;
+	while (i < VB_SIM_PKEYS && table[i])
+		i++;
+	if (i == VB_SIM_PKEYS)
+		return refuse(p, -EINVAL, "is one too many for host %u: it is in %u others", host,
+			      VB_SIM_PKEYS);
+	table[i] = pkey;
+	return 0;
+}
+
+/* The P_Key tables of hosts, to be freed; those that no partition lists are in the default one. */
+static int pkeys_make(const struct vb_scenario_run *run, const struct vb_scenario *sc,
+		      struct part *p, uint16_t **out)
+{
+	uint16_t *table = calloc(run->topo.host_cnt, VB_SIM_PKEYS * sizeof *table);
+	int bad = table ? 0 : no_memory(p, -ENOMEM);
+
+	p->name = "partition";
+	for (uint32_t i = 0; !bad && i < sc->partition_cnt; i++) {
+		const struct vb_scenario_partition *part = &sc->partition[i];
+
+		p->number = i + 1;
+		p->at = part->place;
+		for (uint32_t k = 0; !bad && k < part->member_cnt; k++)
+			bad = pkey_add(run, p, table, part->member[k], part->pkey);
+		for (uint32_t k = 0; !bad && k < part->limited_cnt; k++)
+			bad = pkey_add(run, p, table, part->limited[k], part->pkey & 0x7fff);
+	}
+	for (uint32_t i = 0; !bad && i < run->topo.host_cnt; i++)
+		if (table[i * VB_SIM_PKEYS] == 0)
+			table[i * VB_SIM_PKEYS] = VB_PKEY_DEFAULT;
+	p->number = 0;
+	*out = table;
+	return bad;
+}
+
 static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
-		    const struct vb_scenario_watch *watch, uint64_t *kept)
+		    const struct vb_scenario_watch *watch, const uint16_t *pkey, uint64_t *kept)
 {
 	struct vb_sim_config c = {
 	    .seed = sc->seed,
@@ -202,6 +247,7 @@ static int sim_make(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	    .memory = run->memory,
 	};
 
+	c.ib.pkey = pkey;
 	c.hca.limits.rd_atomic = 128;
 	if (watch) {
 		c.trace_mask = watch->trace_mask;
@@ -318,6 +364,7 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 		     const struct vb_scenario_watch *watch, struct part *p)
 {
 	struct vb_load_config load = sc->load;
+	uint16_t *pkey = NULL;
 	uint64_t kept;
 	int err;
 
@@ -337,13 +384,18 @@ static int make_part(struct vb_scenario_run *run, const struct vb_scenario *sc,
 	p->at = sc->ib_at;
 	p->name = "routes";
 	err = sc->routes[0] ? routes_make(run, sc, p) : 0;
-	if (err)
+	if (!err && sc->partition_cnt)
+		err = pkeys_make(run, sc, p, &pkey);
+	if (err) {
+		free(pkey);
 		return err;
+	}
 	p->at = sc->topology_at;
 	if (sc->switch_at.line)
 		p->at = sc->switch_at;
 	p->name = "switch";
-	err = sim_make(run, sc, watch, &kept);
+	err = sim_make(run, sc, watch, pkey, &kept);
+	free(pkey);
 	if (err && sc->link_kind) {
 		p->at = sc->ib_at.line ? sc->ib_at : sc->topology_at;
 		p->name = "infiniband";

@@ -2,8 +2,11 @@
 /* What a scenario file says of InfiniBand, and what does not go with it. */
 #include "scenario/reader.h"
 #include "scenario/scenario.h"
+#include "wire/pkey.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define IN(type, field) offsetof(struct type, field)
@@ -38,6 +41,86 @@ static const struct key sl_keys[] = {
     BY_NUMBER(15, 14), {.name = NULL},
 };
 
+/* A list of hosts. */
+static int read_hosts(struct reader *r, const yaml_node_t *node, uint32_t *host, uint32_t *cnt)
+{
+	if (node->type != YAML_SEQUENCE_NODE)
+		return reader_fail(r, node, "members are a list of hosts, as [0, 1]");
+	for (const yaml_node_item_t *i = node->data.sequence.items.start;
+	     i < node->data.sequence.items.top; i++) {
+		const yaml_node_t *item = yaml_document_get_node(r->doc, *i);
+		const char *text = reader_text(item);
+		char more;
+
+		if (*cnt == VB_SCENARIO_MEMBERS_MAX)
+			return reader_fail(r, item, "a partition lists at most %d hosts",
+					   VB_SCENARIO_MEMBERS_MAX);
+		if (!text || sscanf(text, "%7" SCNu32 "%c", &host[*cnt], &more) != 1)
+			return reader_fail(r, item, "a member is the number of a host");
+		++*cnt;
+	}
+	return 0;
+}
+
+static int read_members(struct reader *r, const yaml_node_t *node, void *at)
+{
+	struct vb_scenario_partition *p = at;
+
+	return read_hosts(r, node, p->member, &p->member_cnt);
+}
+
+static int read_limited(struct reader *r, const yaml_node_t *node, void *at)
+{
+	struct vb_scenario_partition *p = at;
+
+	return read_hosts(r, node, p->limited, &p->limited_cnt);
+}
+
+/* 15 bits, written as P_Keys are: the highest one says nothing here. */
+static int read_pkey(struct reader *r, const yaml_node_t *node, void *at)
+{
+	const char *text = reader_text(node);
+	uint32_t pkey;
+	char more;
+
+	if (!text || sscanf(text, "0x%5" SCNx32 "%c", &pkey, &more) != 1 || pkey > 0xffff ||
+	    !vb_pkey_is_valid((uint16_t)pkey))
+		return reader_fail(r, node, "pkey is 0x0001 to 0x7fff, with or without 0x8000");
+	*(uint16_t *)at = (uint16_t)(pkey | 0x8000);
+	return 0;
+}
+
+static const struct key partition_keys[] = {
+    {.name = "pkey",
+     .kind = KEY_CALL,
+     .offset = IN(vb_scenario_partition, pkey),
+     .read = read_pkey},
+    {.name = "members", .kind = KEY_CALL, .offset = 0, .read = read_members},
+    {.name = "limited", .kind = KEY_CALL, .offset = 0, .read = read_limited},
+    {.name = NULL},
+};
+
+static int read_partition(struct reader *r, const yaml_node_t *node, void *base)
+{
+	struct vb_scenario *sc = base;
+	struct vb_scenario_partition *p = &sc->partition[sc->partition_cnt];
+	int bad;
+
+	if (sc->partition_cnt == VB_SCENARIO_PARTITIONS_MAX)
+		return reader_fail(r, node, "there are at most %d partitions",
+				   VB_SCENARIO_PARTITIONS_MAX);
+	sc->partition_cnt++;
+	p->place.line = (uint32_t)node->start_mark.line + 1;
+	p->place.column = (uint32_t)node->start_mark.column + 1;
+	bad = reader_map(r, node, partition_keys, p);
+	return bad || p->pkey ? bad : reader_fail(r, node, "a partition has a pkey");
+}
+
+static int read_partitions(struct reader *r, const yaml_node_t *node, void *at)
+{
+	return reader_list(r, node, at, read_partition);
+}
+
 const struct key vb_scenario_infiniband_keys[] = {
     NAMED(IN(vb_scenario, ib.lanes), "lanes", lane_counts),
     NAMED(IN(vb_scenario, ib.routing), "routing", routings),
@@ -58,6 +141,7 @@ const struct key vb_scenario_infiniband_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario, ib.weight[VB_ARB_LOW]),
      .map = arbitration_keys},
+    {.name = "partitions", .kind = KEY_CALL, .offset = 0, .read = read_partitions},
     {.name = "sl", .kind = KEY_MAP, .offset = IN(vb_scenario, lane_of_sl), .map = sl_keys},
     {.name = NULL},
 };

@@ -14,6 +14,8 @@
 
 #define VB_SCENARIO_PATH 512
 #define VB_SCENARIO_FAULTS_MAX 64
+#define VB_SCENARIO_PARTITIONS_MAX 64
+#define VB_SCENARIO_MEMBERS_MAX 256 /* of a partition, as a file lists them */
 #define VB_SCENARIO_LINKS_MAX 64
 
 enum vb_scenario_shape {
@@ -46,6 +48,15 @@ struct vb_scenario_fault {
 	struct vb_scenario_place place;
 	uint32_t host, link; /* UINT32_MAX: not this one; both: every cable */
 	struct vb_fault_spec spec;
+};
+
+/* Hosts in a partition; they are in the default one only where that is listed. */
+struct vb_scenario_partition {
+	struct vb_scenario_place place;
+	uint16_t pkey; /* with the bit of full members */
+	uint32_t member_cnt, limited_cnt;
+	uint32_t member[VB_SCENARIO_MEMBERS_MAX]; /* hosts */
+	uint32_t limited[VB_SCENARIO_MEMBERS_MAX];
 };
 
 /* A cable that is taken apart, and joined again. */
@@ -85,6 +96,8 @@ struct vb_scenario {
 	struct vb_scenario_place pattern_at[VB_LOAD_PATTERNS_MAX];
 	struct vb_scenario_fault fault[VB_SCENARIO_FAULTS_MAX];
 	struct vb_scenario_link link[VB_SCENARIO_LINKS_MAX];
+	uint32_t partition_cnt;
+	struct vb_scenario_partition partition[VB_SCENARIO_PARTITIONS_MAX];
 	struct vb_scenario_record record;
 };
 

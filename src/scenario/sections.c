@@ -109,7 +109,9 @@ static const struct key switch_keys[] = {
 };
 
 static const struct key_name link_names[] = {{"ethernet", 0}, {"infiniband", 1}, {NULL, 0}};
-static const struct key_name transports[] = {{"rc", VB_QPT_RC}, {"uc", VB_QPT_UC}, {NULL, 0}};
+static const struct key_name transports[] = {{"rc", VB_QPT_RC},  {"uc", VB_QPT_UC},
+					     {"ud", VB_QPT_UD},  {"xrc", VB_QPT_XRC_INI},
+					     {"dc", VB_QPT_DCI}, {NULL, 0}};
 static const struct key_name mtus[] = {
     {"256", VB_MTU_256},   {"512", VB_MTU_512},   {"1024", VB_MTU_1024},
     {"2048", VB_MTU_2048}, {"4096", VB_MTU_4096}, {NULL, 0},

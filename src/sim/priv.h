@@ -36,6 +36,7 @@ struct vb_sim_ib {
 	struct vb_ib_hop *hop;
 	uint32_t hop_cnt;
 	uint8_t *layer;   /* service levels, by [source * switch_cnt + destination]; NULL: 0 */
+	uint16_t *pkey;   /* tables of hosts; NULL: nobody has said any */
 	uint8_t *scratch; /* of deadlock.h */
 	struct vb_deadlock deadlock;
 	vb_time deadlock_at; /* VB_NEVER: there was none */

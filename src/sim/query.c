@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What can be asked of a simulation. See sim.h. */
 #include "sim/priv.h"
+#include "wire/pkey.h"
 
 struct vb_gid vb_sim_gid(uint32_t host)
 {
@@ -59,6 +60,21 @@ struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, 
 				.dlid = (uint16_t)(VB_SIM_LID + to),
 				.port = 1,
 				.sl = sl};
+}
+
+uint16_t vb_sim_pkey_index(const struct vb_sim *s, uint32_t from, uint32_t to)
+{
+	const uint16_t *all = s->ib ? s->ib->pkey : NULL;
+	const uint16_t *pkey, *peer;
+
+	if (!all)
+		return 0;
+	pkey = all + (size_t)from * VB_SIM_PKEYS;
+	peer = all + (size_t)to * VB_SIM_PKEYS;
+	for (uint16_t i = 0; i < VB_SIM_PKEYS; i++)
+		if (vb_pkey_passes(peer, VB_SIM_PKEYS, pkey[i]))
+			return i;
+	return 0;
 }
 
 vb_time vb_sim_now(const struct vb_sim *s)

@@ -46,6 +46,7 @@ int vb_sim_create(struct vb_sim **out, const struct vb_sim_config *cfg)
 		return err;
 	}
 	s->cfg.topo = NULL; /* the caller's */
+	s->cfg.ib.pkey = NULL;
 	*out = s;
 	return 0;
 }

@@ -105,6 +105,8 @@ uint32_t vb_sim_receiver(const struct vb_path *path);
  */
 struct vb_path vb_sim_route(const struct vb_sim *s, uint32_t from, uint32_t to, uint16_t udp_sport,
 			    uint8_t traffic_class);
+/* The entry of the P_Key table of @from whose partition @to is in, too; 0: there is none such. */
+uint16_t vb_sim_pkey_index(const struct vb_sim *s, uint32_t from, uint32_t to);
 /* Always that of RoCE. */
 struct vb_path vb_sim_path(uint32_t from, uint32_t to, uint16_t udp_sport, uint8_t traffic_class);
 

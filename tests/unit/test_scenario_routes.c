@@ -283,6 +283,92 @@ static void ring__by_tables_of_opensm(void **state)
 	assert_int_equal(lanes, 8);
 }
 
+static void file_write(const char *folder, const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void file_remove(const char *folder, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	assert_int_equal(remove(path), 0);
+}
+
+#define SAME(vl) vl " " vl " " vl " " vl " " vl " " vl " " vl " " vl " "
+#define MAP(vl) SAME(vl) SAME(vl) "\n"
+
+/* Two hosts at two switches: the service level of the path, and lanes by host, by input and by
+ * output, each of which is another one. */
+static void lanes__are_those_of_the_tables(void **state)
+{
+	static const char *const names[] = {"net", "opensm-lfts.dump", "opensm-sl2vl.dump",
+					    "opensm.psl", "s.yaml"};
+	static struct vb_scenario sc;
+	char folder[] = "/tmp/verbena-routes.XXXXXX", path[64], err[512] = "";
+	struct vb_scenario_run run;
+	/* By cable, from X to Y; they come in the order of the switches. */
+	static const uint32_t port[] = {2, 0, 5}, lane[] = {5, 1, 4};
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	file_write(folder, names[0],
+		   "Switch 4 \"A\"\n[1] \"B\"[1]\n[2] \"X\"[1]\n\nSwitch 4 \"B\"\n[2] \"Y\"[1]\n\n"
+		   "Ca 1 \"X\"\n\nCa 1 \"Y\"\n");
+	file_write(folder, names[1],
+		   "Unicast lids of switch Lid 1 guid 0x7662000000010000 ('A'):\n"
+		   "0x0003 002 # portguid 0x7662000000010201\n0x0004 001 # portguid "
+		   "0x7662000000010301\n"
+		   "Unicast lids of switch Lid 2 guid 0x7662000000010100 ('B'):\n"
+		   "0x0003 001 # portguid 0x7662000000010201\n0x0004 002 # portguid "
+		   "0x7662000000010301\n");
+	file_write(folder, names[2],
+		   "Switch 0x7662000000010000\n1 2 : " MAP("6") "2 1 : 7 7 7 1 " SAME(
+		       "7") "7 7 7 "
+			    "7\nSwitch 0x7662000000010100\n1 2 : 7 7 7 4 " SAME(
+				"7") "7 7 7 7\n"
+				     "2 1 : " MAP(
+					 "6") "Channel Adapter 0x7662000000010201\n0 0 : 7 7 7 "
+					      "5 " SAME("7") "7 7 7 7\nChannel Adapter "
+							     "0x7662000000010301\n0 0 : " MAP("2"));
+	file_write(folder, names[3], "0x7662000000010200 4 3\n0x7662000000010300 3 0\n");
+	file_write(folder, names[4],
+		   "link: infiniband\ninfiniband: {lanes: 8, routes: .}\ntopology: {file: net}\n"
+		   "transport: {type: uc}\nworkload: {shape: single, bytes: 10kB}\n");
+	snprintf(path, sizeof path, "%s/%s", folder, names[4]);
+	f = fopen(path, "r");
+	if (vb_scenario_read(&sc, f, path, err, sizeof err) ||
+	    vb_scenario_open(&run, &sc, NULL, err, sizeof err))
+		fail_msg("%s", err);
+	fclose(f);
+	assert_int_equal(vb_sim_run(run.sim, VB_NEVER), 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		struct vb_sim_ib_stats st;
+
+		assert_true(vb_sim_ib_port_stats(run.sim, i, &st));
+		for (uint32_t vl = 0; vl < 8; vl++) {
+			bool used = false;
+
+			for (uint32_t k = 0; k < 3; k++)
+				used |= port[k] == i && lane[k] == vl;
+			assert_int_equal(st.lane[vl].tx_pkts > 0, used);
+		}
+	}
+	vb_scenario_close(&run);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		file_remove(folder, names[i]);
+	assert_int_equal(remove(folder), 0);
+}
+
 /* What a scenario says about its files. */
 static void scenario__refuses_files_that_do_not_fit(void **state)
 {
@@ -351,6 +437,7 @@ int main(void)
 	    cmocka_unit_test(maps__have_a_row_for_each_pair_of_ports),
 	    cmocka_unit_test_teardown(levels__are_of_paths, fabric_close),
 	    cmocka_unit_test(ring__by_tables_of_opensm),
+	    cmocka_unit_test(lanes__are_those_of_the_tables),
 	    cmocka_unit_test(scenario__refuses_files_that_do_not_fit),
 	    cmocka_unit_test_teardown(routes__take_lanes, fabric_close),
 	};

@@ -10,20 +10,61 @@
 	(VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE | VB_ACCESS_REMOTE_READ |                  \
 	 VB_ACCESS_REMOTE_ATOMIC)
 
-static int side_create(struct vb_load *l, struct vb_load_side *s, uint32_t host)
+/* What the end of a connection is: @side 0 sends. */
+static enum vb_qp_type type_of(const struct vb_load *l, uint32_t side)
 {
+	if (l->cfg.type == VB_QPT_XRC_INI)
+		return side ? VB_QPT_XRC_TGT : VB_QPT_XRC_INI;
+	if (l->cfg.type == VB_QPT_DCI)
+		return side ? VB_QPT_DCT : VB_QPT_DCI;
+	return l->cfg.type;
+}
+
+/* Targets take what they receive from an SRQ. */
+static int srq_create(struct vb_load *l, struct vb_load_side *s, uint32_t host)
+{
+	const struct vb_srq_cap cap = {l->cfg.depth, 1};
+	int err;
+
+	if (l->cfg.type == VB_QPT_DCI)
+		return vb_srq_create(vb_sim_pd(l->sim, host), cap.wr_max, cap.sge_max, 0, NULL,
+				     &s->srq);
+	err = vb_xrcd_create(vb_sim_hca(l->sim, host), &s->xrcd);
+	return err ? err
+		   : vb_xrc_srq_create(vb_sim_pd(l->sim, host), s->xrcd, vb_sim_cq(l->sim, host),
+				       &cap, NULL, &s->srq);
+}
+
+static int qp_create(struct vb_load *l, struct vb_load_side *s, uint32_t host, uint32_t side)
+{
+	struct vb_cq *cq = vb_sim_cq(l->sim, host);
+	enum vb_qp_type type = type_of(l, side);
+	bool is_target = type == VB_QPT_XRC_TGT || type == VB_QPT_DCT;
+	bool receives = type != VB_QPT_XRC_INI && type != VB_QPT_DCI && !is_target;
 	struct vb_qp_init init = {
-	    .type = l->cfg.type,
-	    .send_cq = vb_sim_cq(l->sim, host),
-	    .recv_cq = vb_sim_cq(l->sim, host),
-	    .cap = {.max_send_wr = l->cfg.depth,
-		    .max_recv_wr = l->cfg.depth,
-		    .max_send_sge = 1,
-		    .max_recv_sge = 1},
+	    .type = type,
+	    .send_cq = type == VB_QPT_XRC_TGT ? NULL : cq,
+	    .recv_cq = receives || type == VB_QPT_DCT ? cq : NULL,
+	    .cap = {.max_send_wr = is_target ? 0 : l->cfg.depth,
+		    .max_recv_wr = receives ? l->cfg.depth : 0,
+		    .max_send_sge = !is_target,
+		    .max_recv_sge = receives},
+	    .dc.key = type == VB_QPT_DCT ? VB_LOAD_DC_KEY : 0,
 	};
-	struct vb_mr_attr attr = {.length = (uint64_t)l->cfg.depth * l->cfg.message_bytes,
+	int err = is_target ? srq_create(l, s, host) : 0;
+
+	init.srq = type == VB_QPT_DCT ? s->srq : NULL;
+	init.xrcd = s->xrcd;
+	return err ? err
+		   : vb_qp_create(type == VB_QPT_XRC_TGT ? NULL : vb_sim_pd(l->sim, host), &init,
+				  &s->qp);
+}
+
+static int side_create(struct vb_load *l, struct vb_load_side *s, uint32_t host, uint32_t side)
+{
+	struct vb_mr_attr attr = {.length = (uint64_t)l->cfg.depth * vb_load_slot_bytes(l),
 				  .access = ACCESS};
-	int err = vb_qp_create(vb_sim_pd(l->sim, host), &init, &s->qp);
+	int err = qp_create(l, s, host, side);
 
 	if (err || l->mr)
 		return err;
@@ -34,15 +75,38 @@ static int side_create(struct vb_load *l, struct vb_load_side *s, uint32_t host)
 	return vb_mr_create(vb_sim_pd(l->sim, host), &attr, &s->mr);
 }
 
+#define INIT_RC (VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS)
+#define INIT_UD (VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_QKEY)
+#define RTR_UC (VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN)
+#define RTR_RC (RTR_UC | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER)
+#define RTS_UC (VB_QP_STATE | VB_QP_SQ_PSN)
+#define RTS_RC (RTS_UC | VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC)
+
+/* What each type is told on its way up; rts 0: it does not go there. IBA 11.2.5.2 */
+static const struct {
+	enum vb_qp_type type;
+	uint32_t init, rtr, rts;
+} ways_up[] = {
+    {VB_QPT_RC, INIT_RC, RTR_RC, RTS_RC},
+    {VB_QPT_UC, INIT_RC, RTR_UC, RTS_UC},
+    {VB_QPT_UD, INIT_UD, VB_QP_STATE, RTS_UC},
+    {VB_QPT_XRC_INI, INIT_RC, RTR_UC, RTS_RC},
+    {VB_QPT_XRC_TGT, INIT_RC, RTR_RC, RTS_UC | VB_QP_TIMEOUT},
+    {VB_QPT_DCI, INIT_RC, VB_QP_STATE | VB_QP_PATH_MTU, RTS_RC},
+    {VB_QPT_DCT, INIT_RC, VB_QP_STATE | VB_QP_PATH_MTU | VB_QP_AV | VB_QP_MIN_RNR_TIMER, 0},
+};
+
 static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t side, uint16_t sport)
 {
 	const struct vb_load_config *cfg = &l->cfg;
 	struct vb_qp *qp = c->side[side].qp;
 	vb_time now = vb_sim_now(l->sim);
-	uint32_t from = side ? c->dst : c->src, to = side ? c->src : c->dst;
+	uint32_t from = side ? c->dst : c->src, to = side ? c->src : c->dst, way = 0;
 	struct vb_qp_attr a = {
 	    .qp_state = VB_QPS_INIT,
 	    .port = 1,
+	    .pkey_index = vb_sim_pkey_index(l->sim, from, to),
+	    .qkey = VB_LOAD_QKEY,
 	    .access = ACCESS,
 	    .path = vb_sim_route(l->sim, from, to, sport, c->traffic_class),
 	    .path_mtu = cfg->mtu,
@@ -54,20 +118,19 @@ static int side_bring_up(struct vb_load *l, struct vb_connection *c, uint32_t si
 	    .retry_cnt = cfg->retry_cnt,
 	    .rnr_retry = cfg->rnr_retry,
 	};
-	uint32_t init = VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS;
-	uint32_t rtr = VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN | VB_QP_RQ_PSN;
-	uint32_t rts = VB_QP_STATE | VB_QP_SQ_PSN;
-	int err = vb_qp_modify(qp, &a, init, now);
+	int err;
 
-	if (cfg->type == VB_QPT_RC) {
-		rtr |= VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER;
-		rts |= VB_QP_TIMEOUT | VB_QP_RETRY_CNT | VB_QP_RNR_RETRY | VB_QP_MAX_QP_RD_ATOMIC;
-	}
+	while (ways_up[way].type != type_of(l, side))
+		way++;
+	/* Datagrams and DC have the path in each work request. */
+	if (side == 0)
+		c->path = a.path;
+	err = vb_qp_modify(qp, &a, ways_up[way].init, now);
 	a.qp_state = VB_QPS_RTR;
 	if (!err)
-		err = vb_qp_modify(qp, &a, rtr, now);
+		err = vb_qp_modify(qp, &a, ways_up[way].rtr, now);
 	a.qp_state = VB_QPS_RTS;
-	return err ? err : vb_qp_modify(qp, &a, rts, now);
+	return err || !ways_up[way].rts ? err : vb_qp_modify(qp, &a, ways_up[way].rts, now);
 }
 
 int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot)
@@ -75,8 +138,8 @@ int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot)
 	const struct vb_connection *c = &l->connection[connection];
 	const struct vb_load_side *s = &c->side[1];
 	struct vb_sge sge = {
-	    .addr = (uint64_t)slot * l->cfg.message_bytes,
-	    .length = l->cfg.message_bytes,
+	    .addr = (uint64_t)slot * vb_load_slot_bytes(l),
+	    .length = vb_load_slot_bytes(l),
 	    .lkey = vb_mr_lkey(s->mr ? s->mr : l->mr[c->dst]),
 	};
 	struct vb_recv_wr wr = {
@@ -85,7 +148,7 @@ int vb_load_post_recv(struct vb_load *l, uint32_t connection, uint32_t slot)
 	    .sge_cnt = 1,
 	};
 
-	return vb_qp_post_recv(s->qp, &wr, vb_sim_now(l->sim));
+	return s->srq ? vb_srq_post(s->srq, &wr) : vb_qp_post_recv(s->qp, &wr, vb_sim_now(l->sim));
 }
 
 int vb_load_repost(struct vb_load *l, uint32_t connection, uint32_t slot, vb_time now)
@@ -147,9 +210,9 @@ static int connection_new(struct vb_load *l, struct vb_flow *f)
 		if (!c->late)
 			return -ENOMEM;
 	}
-	err = side_create(l, &c->side[0], f->src);
+	err = side_create(l, &c->side[0], f->src, 0);
 	if (!err)
-		err = side_create(l, &c->side[1], f->dst);
+		err = side_create(l, &c->side[1], f->dst, 1);
 	for (uint32_t i = 0; !err && i < 2; i++)
 		err = side_bring_up(l, c, i, l->sport);
 	for (uint32_t i = 0; !err && i < l->cfg.depth; i++)

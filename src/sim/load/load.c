@@ -8,6 +8,12 @@
 #include <errno.h>
 #include <string.h>
 
+/* What was sent arrives, and its completion says so. */
+static bool is_reliable(const struct vb_load *l)
+{
+	return l->cfg.type != VB_QPT_UC && l->cfg.type != VB_QPT_UD;
+}
+
 /* Recorded in a flow whose QPs could not be made or refused its work. */
 #define STATUS_NOT_STARTED VB_WC_GENERAL_ERR
 
@@ -55,7 +61,7 @@ uint64_t vb_load_flow_completed(const struct vb_load *l, const struct vb_flow *f
 /* Messages of a connection use the slots of both ends in turn. */
 static uint64_t slot_at(const struct vb_load *l, const struct vb_connection *c, uint32_t k)
 {
-	return (uint64_t)((c->base + k) % l->cfg.depth) * l->cfg.message_bytes;
+	return (uint64_t)((c->base + k) % l->cfg.depth) * vb_load_slot_bytes(l);
 }
 
 static uint8_t *slot_of(const struct vb_load *l, const struct vb_connection *c, int side,
@@ -115,7 +121,17 @@ static int flow_post(struct vb_load *l, uint32_t flow)
 	    .rkey = vb_mr_rkey(l->mr ? l->mr[f->dst] : c->side[1].mr),
 	    .compare_add = 1,
 	};
+	const struct vb_ah ah = {.pd = vb_sim_pd(l->sim, f->src), .path = c->path};
 	uint8_t *from = slot_of(l, c, f->op == VB_LOAD_READ, k);
+
+	if (l->cfg.type == VB_QPT_UD || l->cfg.type == VB_QPT_DCI) {
+		wr.ah = &ah;
+		wr.dqpn = vb_qp_number(c->side[1].qp);
+		wr.qkey = VB_LOAD_QKEY;
+		wr.dc_key = VB_LOAD_DC_KEY;
+	} else if (l->cfg.type == VB_QPT_XRC_INI) {
+		wr.srqn = vb_srq_number(c->side[1].srq);
+	}
 
 	VB_ASSERT_ALL(k < message_cnt(l, f) && f->connection < l->connection_cnt);
 	if (from && f->op != VB_LOAD_ATOMIC)
@@ -178,7 +194,7 @@ static const uint8_t *received_at(const struct vb_load *l, const struct vb_conne
 	const uint8_t *mem = c->side[1].mem;
 
 	VB_ASSERT_ALL(slot < l->cfg.depth);
-	return mem ? mem + (size_t)slot * l->cfg.message_bytes : NULL;
+	return mem ? mem + (size_t)slot * vb_load_slot_bytes(l) : NULL;
 }
 
 static void on_received(struct vb_load *l, struct vb_connection *c, const struct vb_wc *wc,
@@ -186,14 +202,17 @@ static void on_received(struct vb_load *l, struct vb_connection *c, const struct
 {
 	uint32_t slot = (uint32_t)(wc->wr_id >> 32 & 0x7fffffff), flow = c->flow;
 
-	if (wc->status != VB_WC_SUCCESS) {
+	/* A connection of DC that ends gives back what it had taken for a message that comes again.
+	 */
+	if (wc->status != VB_WC_SUCCESS && l->cfg.type != VB_QPT_DCI) {
 		c->broken = true;
 		return;
 	}
-	if (flow != VB_LOAD_NONE && l->flow[flow].op == VB_LOAD_SEND) {
+	if (wc->status == VB_WC_SUCCESS && flow != VB_LOAD_NONE &&
+	    l->flow[flow].op == VB_LOAD_SEND) {
 		struct vb_flow *f = &l->flow[flow];
 
-		if (l->cfg.type == VB_QPT_RC)
+		if (is_reliable(l))
 			slot_check(l, f, f->received, received_at(l, c, slot));
 		if (++f->received == message_cnt(l, f)) {
 			f->delivered = now;
@@ -222,7 +241,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 	if (wc->status != VB_WC_SUCCESS) {
 		c->broken = true;
 		flow_fail(f, wc->status);
-	} else if (l->cfg.type == VB_QPT_RC && f->op != VB_LOAD_SEND) {
+	} else if (is_reliable(l) && f->op != VB_LOAD_SEND) {
 		slot_check(l, f, k, slot_of(l, c, 1, k));
 	}
 	if (f->status == VB_WC_SUCCESS && f->completed < message_cnt(l, f)) {
@@ -230,7 +249,7 @@ static void on_sent(struct vb_load *l, struct vb_connection *c, const struct vb_
 	} else if (f->completed == f->posted) {
 		f->done = now;
 		/* A UC SEND ends here before it arrives there, if it does. */
-		if (l->cfg.type == VB_QPT_RC || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
+		if (is_reliable(l) || f->op != VB_LOAD_SEND || f->delivered != VB_NEVER)
 			vb_load_disconnect(l, f);
 		vb_pattern_on_done(l, flow, now);
 	}
@@ -271,7 +290,7 @@ static int memory_create(struct vb_load *l)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->host_cnt; i++) {
 		struct vb_mr_attr a = {
-		    .length = (uint64_t)l->cfg.depth * l->cfg.message_bytes,
+		    .length = (uint64_t)l->cfg.depth * vb_load_slot_bytes(l),
 		    .access = VB_ACCESS_LOCAL_WRITE | VB_ACCESS_REMOTE_WRITE |
 			      VB_ACCESS_REMOTE_READ | VB_ACCESS_REMOTE_ATOMIC,
 		};
@@ -283,6 +302,12 @@ static int memory_create(struct vb_load *l)
 	return 0;
 }
 
+static bool type_is_good(enum vb_qp_type type)
+{
+	return type == VB_QPT_RC || type == VB_QPT_UC || type == VB_QPT_UD ||
+	       type == VB_QPT_XRC_INI || type == VB_QPT_DCI;
+}
+
 int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_load_config *cfg,
 		   const struct vb_sim_memory *memory)
 {
@@ -291,13 +316,16 @@ int vb_load_create(struct vb_load **out, struct vb_sim *sim, const struct vb_loa
 
 	if (cfg->flows_max == 0 || cfg->connections_max == 0 || cfg->depth == 0 ||
 	    cfg->flows_max >= 1u << 23 || cfg->message_bytes < 8 || cfg->depth > 1024 ||
-	    (cfg->type != VB_QPT_RC && cfg->type != VB_QPT_UC))
+	    !type_is_good(cfg->type))
 		return -EINVAL;
 	l = memory->alloc(memory->ctx, sizeof *l);
 	if (!l)
 		return -ENOMEM;
 	l->sim = sim;
 	l->cfg = *cfg;
+	/* A datagram is a packet. */
+	if (cfg->type == VB_QPT_UD && cfg->message_bytes > vb_mtu_bytes(cfg->mtu))
+		l->cfg.message_bytes = vb_mtu_bytes(cfg->mtu);
 	l->memory = *memory;
 	l->host_cnt = vb_sim_host_cnt(sim);
 
@@ -326,6 +354,10 @@ void vb_load_destroy(struct vb_load *l)
 
 			if (s->qp)
 				(void)vb_qp_destroy(s->qp);
+			if (s->srq)
+				(void)vb_srq_destroy(s->srq);
+			if (s->xrcd)
+				(void)vb_xrcd_destroy(s->xrcd);
 			if (s->mr)
 				(void)vb_mr_destroy(s->mr);
 			if (s->mem)

@@ -46,7 +46,8 @@ struct vb_load_config {
 	uint32_t flows_max, connections_max;
 	uint32_t message_bytes; /* at most so many in one work request; > 0 */
 	uint32_t depth;         /* work requests outstanding per flow, 1...1024 */
-	enum vb_qp_type type;   /* RC or UC; UC has no READs and atomics */
+	enum vb_qp_type type; /* RC, XRC_INI, DCI; UC, without READs and atomics; UD, with SENDs of
+				 a packet each */
 	enum vb_mtu mtu;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic;
 	uint8_t traffic_class;

@@ -36,7 +36,8 @@ static int flow_of(struct vb_load *l, struct vb_load_source *s, uint32_t src, ui
 	};
 
 	/* What waits for arrivals needs to see them. */
-	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG)
+	if (s->p.shape == VB_LOAD_RING || s->p.shape == VB_LOAD_PING_PONG ||
+	    l->cfg.type == VB_QPT_UD)
 		f.op = VB_LOAD_SEND;
 	s->made++;
 	VB_ASSERT_ALL(src != dst && src < l->host_cnt && dst < l->host_cnt);
@@ -163,6 +164,8 @@ const char *vb_load_wrong(const struct vb_load_config *c, const struct vb_load_p
 		return "has a mix with weights that are too large together";
 	if (c->type == VB_QPT_UC && (p->mix[VB_LOAD_READ] || p->mix[VB_LOAD_ATOMIC]))
 		return "mixes READs or atomics in, which UC does not have";
+	if (c->type == VB_QPT_UD && weights > p->mix[VB_LOAD_SEND])
+		return "mixes something else than SENDs in, which UD does not have";
 	switch (p->shape) {
 	case VB_LOAD_SINGLE:
 	case VB_LOAD_PING_PONG:
@@ -252,7 +255,8 @@ int vb_load_add_flow(struct vb_load *l, uint32_t src, uint32_t dst, enum vb_load
 
 	if (src >= l->host_cnt || dst >= l->host_cnt || src == dst || op >= VB_LOAD_OP_CNT ||
 	    start < vb_sim_now(l->sim) ||
-	    (l->cfg.type == VB_QPT_UC && (op == VB_LOAD_READ || op == VB_LOAD_ATOMIC)))
+	    (l->cfg.type == VB_QPT_UC && (op == VB_LOAD_READ || op == VB_LOAD_ATOMIC)) ||
+	    (l->cfg.type == VB_QPT_UD && op != VB_LOAD_SEND))
 		return -EINVAL;
 
 	int err = vb_load_flow_new(l, &f);

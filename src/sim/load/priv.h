@@ -8,13 +8,17 @@
 #include "sim/load/load.h"
 
 #define VB_LOAD_NONE UINT32_MAX
+#define VB_LOAD_QKEY 0x11111111u      /* of datagrams */
+#define VB_LOAD_DC_KEY UINT64_C(0x5d) /* of DC targets */
 #define VB_LOAD_WR_RECV (UINT64_C(1) << 63)
 
 /* One end of a connection. */
 struct vb_load_side {
 	struct vb_qp *qp;
 	struct vb_mr *mr;
-	uint8_t *mem; /* depth slots of message_bytes; NULL: lengths only */
+	struct vb_srq *srq;   /* XRC and DC, at dst */
+	struct vb_xrcd *xrcd; /* XRC, at dst */
+	uint8_t *mem;         /* depth slots of message_bytes; NULL: lengths only */
 };
 
 struct vb_connection {
@@ -27,6 +31,7 @@ struct vb_connection {
 	uint32_t late_first, late_cnt;
 	bool broken;
 	uint8_t traffic_class;
+	struct vb_path path; /* UD and DC: from src to dst */
 };
 
 struct vb_load_source {
@@ -57,6 +62,12 @@ struct vb_load {
 	int failure;
 	uint16_t sport; /* of the next connection */
 };
+
+/* Of a message at either end: a datagram that is received has room for a GRH before it. */
+static inline uint32_t vb_load_slot_bytes(const struct vb_load *l)
+{
+	return l->cfg.message_bytes + (l->cfg.type == VB_QPT_UD ? VB_GRH_LEN : 0);
+}
 
 /* connect.c: a connection for @f, an idle one or a new one. */
 int vb_load_connect(struct vb_load *l, struct vb_flow *f, uint32_t flow);

@@ -144,6 +144,14 @@ int vb_sim_ib_create(struct vb_sim *s)
 	ib->sl2vl = vb_sim_alloc(s, most * most * sizeof *ib->sl2vl);
 	ib->hop = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *ib->hop);
 	ib->scratch = vb_sim_alloc(s, (s->port_cnt + 1) * VB_VL_CNT);
+	if (s->cfg.ib.pkey) {
+		size_t bytes = (size_t)s->host_cnt * VB_SIM_PKEYS * sizeof *ib->pkey;
+
+		ib->pkey = vb_sim_alloc(s, bytes);
+		if (!ib->pkey)
+			return -ENOMEM;
+		memcpy(ib->pkey, s->cfg.ib.pkey, bytes);
+	}
 	if (!ib->end || !ib->sw || !ib->lft || !ib->sl2vl || !ib->hop || !ib->scratch)
 		return -ENOMEM;
 	for (size_t i = 0; i < most * most; i++)
@@ -176,6 +184,7 @@ void vb_sim_ib_destroy(struct vb_sim *s)
 	vb_sim_free(s, ib->hop);
 	vb_sim_free(s, ib->layer);
 	vb_sim_free(s, ib->scratch);
+	vb_sim_free(s, ib->pkey);
 	vb_sim_free(s, ib);
 }
 

@@ -17,6 +17,7 @@ enum vb_sim_routing {
 };
 
 #define VB_SIM_ANY_SL 0xffu
+#define VB_SIM_PKEYS 8u /* of a host */
 
 /* Ways and lanes from outside, as a subnet manager has set them. Ports have their numbers in the
  * switch, from 0. Each array but the first may be NULL. */
@@ -29,6 +30,9 @@ struct vb_sim_ib_routes {
 
 struct vb_sim_ib_config {
 	bool is_used;
+	/* [host * VB_SIM_PKEYS + i]: the tables of hosts, used while it is made; NULL: all are full
+	 * members of the default partition. */
+	const uint16_t *pkey;
 	const struct vb_sim_ib_routes *routes; /* as long as the simulation; NULL: by routing */
 	uint32_t routing;                      /* enum vb_sim_routing */
 	uint32_t lanes;                        /* data lanes of each link: 1, 2, 4, 8 or 15 */

@@ -126,6 +126,9 @@ static int host_create(struct vb_sim *s, uint32_t host)
 	c.alloc = s->cfg.memory.alloc;
 	c.free = s->cfg.memory.free;
 	c.alloc_ctx = s->cfg.memory.ctx;
+	if (s->cfg.ib.pkey)
+		memcpy(c.port[1].pkey, s->cfg.ib.pkey + (size_t)host * VB_SIM_PKEYS,
+		       VB_SIM_PKEYS * sizeof c.port[1].pkey[0]);
 	return vb_nic_init(&s->host[host], &c, s->host[host].port, &s->nics, s->nics.address + host,
 			   s->cfg.cqe);
 }
