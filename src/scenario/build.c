@@ -205,8 +205,11 @@ static int pkeys_make(const struct vb_scenario_run *run, const struct vb_scenari
 		      struct part *p, uint16_t **out)
 {
 	uint16_t *table = calloc(run->topo.host_cnt, VB_SIM_PKEYS * sizeof *table);
-	int bad = table ? 0 : no_memory(p, -ENOMEM);
+	int bad = 0;
 
+	*out = table;
+	if (!table)
+		return no_memory(p, -ENOMEM);
 	p->name = "partition";
 	for (uint32_t i = 0; !bad && i < sc->partition_cnt; i++) {
 		const struct vb_scenario_partition *part = &sc->partition[i];
@@ -222,7 +225,6 @@ static int pkeys_make(const struct vb_scenario_run *run, const struct vb_scenari
 		if (table[i * VB_SIM_PKEYS] == 0)
 			table[i * VB_SIM_PKEYS] = VB_PKEY_DEFAULT;
 	p->number = 0;
-	*out = table;
 	return bad;
 }
 

@@ -315,8 +315,8 @@ static void lanes__are_those_of_the_tables(void **state)
 	static struct vb_scenario sc;
 	char folder[] = "/tmp/verbena-routes.XXXXXX", path[64], err[512] = "";
 	struct vb_scenario_run run;
-	/* By cable, from X to Y; they come in the order of the switches. */
-	static const uint32_t port[] = {2, 0, 5}, lane[] = {5, 1, 4};
+	/* From X to Y and from Y to X; cables come in the order of the switches. */
+	static const uint32_t port[] = {2, 0, 5, 4, 1, 3}, lane[] = {5, 1, 4, 2, 6, 6};
 	FILE *f;
 
 	(void)state;
@@ -343,7 +343,7 @@ static void lanes__are_those_of_the_tables(void **state)
 	file_write(folder, names[3], "0x7662000000010200 4 3\n0x7662000000010300 3 0\n");
 	file_write(folder, names[4],
 		   "link: infiniband\ninfiniband: {lanes: 8, routes: .}\ntopology: {file: net}\n"
-		   "transport: {type: uc}\nworkload: {shape: single, bytes: 10kB}\n");
+		   "transport: {type: uc}\nworkload: {shape: all-to-all, bytes: 10kB}\n");
 	snprintf(path, sizeof path, "%s/%s", folder, names[4]);
 	f = fopen(path, "r");
 	if (vb_scenario_read(&sc, f, path, err, sizeof err) ||
@@ -358,7 +358,7 @@ static void lanes__are_those_of_the_tables(void **state)
 		for (uint32_t vl = 0; vl < 8; vl++) {
 			bool used = false;
 
-			for (uint32_t k = 0; k < 3; k++)
+			for (uint32_t k = 0; k < 6; k++)
 				used |= port[k] == i && lane[k] == vl;
 			assert_int_equal(st.lane[vl].tx_pkts > 0, used);
 		}
