@@ -20,7 +20,7 @@ struct vb_nic_group {
 	uint32_t address, cnt;        /* of NICs: the first address, and how many there are */
 	const struct vb_sl2vl *sl2vl; /* of InfiniBand: of each NIC, or with step 0 of all */
 	uint32_t sl2vl_step;
-	struct vb_nic *first, *last;  /* those whose cores may have something to say */
+	struct vb_nic *first, *last; /* those whose cores may have something to say */
 	struct vb_tx_batch batch;
 };
 
