@@ -216,6 +216,8 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
  * needed, for who has something else to do until then.
  */
 void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len);
+/* The same, some time before: what leads to the QP. */
+void vb_hca_expect_number(const struct vb_hca *h, const uint8_t *bth, size_t len);
 void vb_hca_expect_transmit(const struct vb_hca *h);
 
 /* Packets out: appends to @b what may leave at @now, as far as there is room. Returns b->cnt. */

@@ -19,6 +19,12 @@
 struct vb_frame;
 struct vb_machine;
 
+/* How far ahead a machine expects a frame. */
+enum vb_expect {
+	VB_EXPECT_SOON, /* some machines come before: the tables that lead to what it touches */
+	VB_EXPECT_NEXT, /* what it touches */
+};
+
 struct vb_machine_ops {
 	/* A frame has come in by port number @port. It is the machine's now. */
 	void (*handle_packet)(struct vb_machine *m, uint32_t port, struct vb_frame *f, vb_time now);
@@ -27,9 +33,10 @@ struct vb_machine_ops {
 	/* When to call handle_timeout(); VB_NEVER: there is no need. */
 	vb_time (*poll_timeout)(const struct vb_machine *m);
 	void (*handle_timeout)(struct vb_machine *m, vb_time now);
-	/* @f will come in by @port soon, or if it is NULL a frame will be fetched there: brings
-	 * what that touches into the cache. */
-	void (*expect)(const struct vb_machine *m, uint32_t port, const struct vb_frame *f);
+	/* @f will come in by @port, or if it is NULL a frame will be fetched there: brings what
+	 * that touches into the cache. */
+	void (*expect)(const struct vb_machine *m, uint32_t port, const struct vb_frame *f,
+		       enum vb_expect when);
 };
 
 struct vb_machine {

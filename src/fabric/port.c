@@ -10,6 +10,7 @@
 void vb_port_init(struct vb_port *p, uint64_t rate_bps, struct vb_ready_list *ready)
 {
 	p->rate_bps = rate_bps;
+	p->gap = VB_FRAME_GAP;
 	p->ready.list = ready;
 	p->pull_at = p->due = VB_NEVER;
 }
@@ -124,8 +125,7 @@ struct vb_frame *vb_port_poll_transmit(struct vb_port *p, vb_time now)
 void vb_port_serialise(struct vb_port *p, struct vb_frame *f, vb_time now)
 {
 	/* Exact on average: back to back, the fraction of a nanosecond goes over to the next. */
-	uint32_t gap = p->is_infiniband ? VB_FRAME_IB_GAP : VB_FRAME_GAP;
-	uint64_t time = (f->frame_len + gap) * NS_BITS;
+	uint64_t time = (f->frame_len + p->gap) * NS_BITS;
 
 	VB_ASSERT_ALL(p->rate_bps > 0 && p->carry < p->rate_bps);
 	assert(p->busy_until <= now);

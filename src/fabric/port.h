@@ -75,8 +75,7 @@ struct vb_port {
 	bool at_host : 1;         /* its node is an adapter */
 	bool to_host : 1;         /* the other end's is */
 	bool weighted : 1;        /* there is a schedule, which lies far off */
-	bool is_infiniband : 1;   /* its frames are InfiniBand's: fabric/ib/node/end.h */
-	uint8_t turn;             /* the priority with a weight whose turn it is */
+	uint8_t gap;              /* bytes between two frames */
 
 	uint32_t depth, depth_pkts;
 	vb_time depth_since;
@@ -89,6 +88,7 @@ struct vb_port {
 
 	_Alignas(64) struct vb_lane lane[VB_PRIORITY_CNT];
 	const struct vb_schedule *schedule; /* NULL: strict priority */
+	uint8_t turn;                       /* the priority with a weight whose turn it is */
 	struct vb_rng rng;                  /* RED */
 	vb_time held_since[VB_PRIORITY_CNT];
 };

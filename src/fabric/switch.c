@@ -160,13 +160,14 @@ static void machine_handle_timeout(struct vb_machine *m, vb_time now)
 	vb_switch_handle_timeout(switch_of(m), now);
 }
 
-static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f)
+static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f,
+			   enum vb_expect when)
 {
 	const struct vb_switch *sw = (const struct vb_switch *)m;
 	const struct vb_port *out;
 
 	(void)port;
-	if (!f || f->kind != VB_FRAME_DATA || f->to_group)
+	if (when != VB_EXPECT_NEXT || !f || f->kind != VB_FRAME_DATA || f->to_group)
 		return;
 	out = switch_route(sw, f->to, f->hash);
 	if (out)

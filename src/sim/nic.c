@@ -168,15 +168,18 @@ static void machine_handle_timeout(struct vb_machine *m, vb_time now)
 	vb_nic_handle_timeout(nic_of(m), now);
 }
 
-static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f)
+static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f,
+			   enum vb_expect when)
 {
 	const struct vb_nic *nic = (const struct vb_nic *)m;
 
 	(void)port;
-	if (!f)
-		vb_hca_expect_transmit(nic->hca);
-	else if (f->kind == VB_FRAME_DATA)
+	if (when == VB_EXPECT_SOON && f && f->kind == VB_FRAME_DATA)
+		vb_hca_expect_number(nic->hca, f->bytes, f->hdr_len);
+	else if (f && f->kind == VB_FRAME_DATA)
 		vb_hca_expect_packet(nic->hca, f->bytes, f->hdr_len);
+	else if (!f && when == VB_EXPECT_NEXT)
+		vb_hca_expect_transmit(nic->hca);
 }
 
 static const struct vb_machine_ops nic_ops = {

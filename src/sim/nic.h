@@ -25,7 +25,7 @@ struct vb_nic_group {
 };
 
 struct vb_nic {
-	struct vb_machine machine; /* first: the machine is the NIC */
+	_Alignas(64) struct vb_machine machine; /* first: the machine is the NIC; lines: priv.h */
 	struct vb_hca *hca;
 	struct vb_pd *pd;
 	struct vb_cq *cq;

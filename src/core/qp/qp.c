@@ -43,6 +43,12 @@ static inline void qp_expect(const struct vb_qp *qp, size_t first, size_t end)
 		__builtin_prefetch((const char *)qp + i);
 }
 
+void vb_hca_expect_number(const struct vb_hca *h, const uint8_t *bth, size_t len)
+{
+	if (len >= VB_BTH_LEN && h->qp_cap != 0)
+		__builtin_prefetch(qp_slot(h, vb_hdr_dqpn(bth)));
+}
+
 void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len)
 {
 	if (len < VB_BTH_LEN || h->qp_cap == 0)

@@ -190,12 +190,10 @@ static void pool_init(struct vb_sim *s)
 	};
 }
 
-/* Whatever the allocator aligns to. */
-static struct vb_port *ports_align(void *mem)
+/* Where the first of what is aligned to @align is, whatever the allocator aligns to. */
+static void *memory_align(void *mem, size_t align)
 {
-	size_t align = _Alignof(struct vb_port);
-
-	return mem ? (struct vb_port *)(((uintptr_t)mem + align - 1) / align * align) : NULL;
+	return mem ? (char *)mem + (align - (uintptr_t)mem % align) % align : NULL;
 }
 
 int vb_sim_network_create(struct vb_sim *s)
@@ -207,12 +205,13 @@ int vb_sim_network_create(struct vb_sim *s)
 	s->nics.carry_data = s->cfg.carry_data;
 	s->nics.address = s->cfg.ib.is_used ? VB_SIM_LID : VB_SIM_ADDRESS;
 	s->nics.cnt = s->host_cnt;
-	s->host = vb_sim_alloc(s, s->host_cnt * sizeof *s->host);
+	s->host_mem = vb_sim_alloc(s, (s->host_cnt + 1) * sizeof *s->host);
+	s->host = memory_align(s->host_mem, _Alignof(struct vb_nic));
 	s->sw = vb_sim_alloc(s, (s->switch_cnt + 1) * sizeof *s->sw);
 	s->switch_port = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof(struct vb_port *));
 	s->switch_of = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->switch_of);
 	s->port_mem = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *s->port);
-	s->port = ports_align(s->port_mem);
+	s->port = memory_align(s->port_mem, _Alignof(struct vb_port));
 	if (!s->host || !s->sw || !s->switch_port || !s->switch_of || !s->port)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < s->port_cnt; i++)
@@ -246,7 +245,7 @@ void vb_sim_network_destroy(struct vb_sim *s)
 	vb_sim_free(s, s->hop);
 	vb_sim_free(s, s->tree);
 	vb_sim_free(s, s->change);
-	vb_sim_free(s, s->host);
+	vb_sim_free(s, s->host_mem);
 	vb_sim_free(s, s->sw);
 	vb_sim_free(s, s->switch_port);
 	vb_sim_free(s, s->switch_of);

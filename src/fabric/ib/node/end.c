@@ -11,7 +11,7 @@ void vb_ib_end_init(struct vb_ib_end *e, const struct vb_ib_port_config *c, stru
 {
 	*e = (struct vb_ib_end){.line = line, .pool = pool};
 	vb_ib_port_init(&e->port, c);
-	line->is_infiniband = true;
+	line->gap = VB_FRAME_IB_GAP;
 }
 
 void vb_ib_end_set_link(struct vb_ib_end *e, bool up, vb_time now)

@@ -98,9 +98,10 @@ static void machine_handle_timeout(struct vb_machine *m, vb_time now)
 	(void)m, (void)now;
 }
 
-static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f)
+static void machine_expect(const struct vb_machine *m, uint32_t port, const struct vb_frame *f,
+			   enum vb_expect when)
 {
-	(void)m, (void)port, (void)f;
+	(void)m, (void)port, (void)f, (void)when;
 }
 
 static const struct vb_machine_ops switch_ops = {
