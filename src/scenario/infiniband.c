@@ -121,6 +121,28 @@ static int read_partitions(struct reader *r, const yaml_node_t *node, void *at)
 	return reader_list(r, node, at, read_partition);
 }
 
+/* What marks, and how sources follow. */
+static const struct key congestion_keys[] = {
+    {"threshold", KEY_BYTES32, IN(vb_ib_congestion, threshold), 1, UINT32_MAX, NULL, NULL, NULL},
+    {"marking-rate", KEY_U16, IN(vb_ib_congestion, marking_rate), 0, UINT16_MAX, NULL, NULL, NULL},
+    {"victims", KEY_BOOL, IN(vb_ib_congestion, marks_victims), 0, 0, NULL, NULL, NULL},
+    {"increase", KEY_U16, IN(vb_ib_congestion, increase), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
+    {"limit", KEY_U16, IN(vb_ib_congestion, limit), 1, VB_CCT_LEN - 1, NULL, NULL, NULL},
+    {"timer", KEY_TIME, IN(vb_ib_congestion, timer), 1, VB_SEC, NULL, NULL, NULL},
+    {.name = NULL},
+};
+
+static int read_marks(struct reader *r, const yaml_node_t *node, void *at)
+{
+	struct vb_ib_congestion *c = at;
+
+	*c = (struct vb_ib_congestion){
+	    .threshold = 16384, .increase = 1, .limit = VB_CCT_LEN - 1, .timer = 20 * VB_USEC};
+	for (uint32_t i = 0; i < VB_CCT_LEN; i++)
+		c->cct[i] = (uint16_t)(2u << VB_CCT_SHIFT | i);
+	return reader_map(r, node, congestion_keys, c);
+}
+
 const struct key vb_scenario_infiniband_keys[] = {
     NAMED(IN(vb_scenario, ib.lanes), "lanes", lane_counts),
     NAMED(IN(vb_scenario, ib.routing), "routing", routings),
@@ -141,6 +163,10 @@ const struct key vb_scenario_infiniband_keys[] = {
      .kind = KEY_MAP,
      .offset = IN(vb_scenario, ib.weight[VB_ARB_LOW]),
      .map = arbitration_keys},
+    {.name = "congestion",
+     .kind = KEY_CALL,
+     .offset = IN(vb_scenario, ib.congestion),
+     .read = read_marks},
     {.name = "partitions", .kind = KEY_CALL, .offset = 0, .read = read_partitions},
     {.name = "sl", .kind = KEY_MAP, .offset = IN(vb_scenario, lane_of_sl), .map = sl_keys},
     {.name = NULL},
@@ -203,6 +229,11 @@ int vb_scenario_check_link(struct reader *r, const yaml_node_t *root, struct vb_
 				       ? "switch is of Ethernet; infiniband says what the "
 					 "switches of this link are like"
 				       : "infiniband goes with link: infiniband");
+	if (sc->link_kind && sc->ib.congestion.threshold) {
+		/* Receivers answer each packet with FECN. */
+		sc->cc.np_en = true;
+		sc->cc.np_min_cnp_us = 0;
+	}
 	if (sc->link_kind && congestion && sc->cc.dcqcn_hw_en)
 		return reader_fail(r, congestion,
 				   "congestion takes marks of Ethernet's switches; those of "

@@ -8,8 +8,20 @@
 
 #include "base/assert.h"
 
+/* What the core knows as CE it answers with a CNP, which has BECN. FAB-47 */
+static void marks_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
+{
+	if (vb_ib_has_fecn(f))
+		f->path.traffic_class |= VB_ECN_CE;
+	if (vb_ib_has_becn(f))
+		vb_ib_source_becn(nic->ib->source, nic->ib->congestion, f->path.sl % VB_SL_CNT,
+				  now);
+}
+
 static void packet_take(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 {
+	if (nic->ib->source)
+		marks_take(nic, f, now);
 	vb_nic_frame_take(nic, f, now);
 	vb_ib_end_release(nic->ib, f->prio, f->frame_len, now);
 	vb_frame_pool_give(nic->group->pool, f);
@@ -34,29 +46,56 @@ static void packet_put(struct vb_nic *nic, struct vb_frame *f, vb_time now)
 
 	if (vl < 0) {
 		nic->ib->port.counters.xmit_discards++;
+		nic->staged--;
 		vb_frame_pool_give(nic->group->pool, f);
 		return;
 	}
-	nic->staged++;
 	vb_ib_end_put(nic->ib, f, (uint8_t)vl, now);
 	dropped_take(nic, now);
 }
 
+/* Puts packets whose time has come into their lanes. */
+static void held_put(struct vb_nic *nic, vb_time now)
+{
+	struct vb_frame *f;
+
+	while ((f = vb_ib_source_take(nic->ib->source, nic->ib->congestion, nic->port->rate_bps,
+				      now, &nic->ib->inject_at)) != NULL)
+		packet_put(nic, f, now);
+}
+
+/* From the core into a lane, by way of the source where that delays packets. */
+static void packet_inject(struct vb_nic *nic, struct vb_frame *f, vb_time now)
+{
+	nic->staged++;
+	if (!nic->ib->source) {
+		packet_put(nic, f, now);
+		return;
+	}
+	vb_ib_source_put(nic->ib->source, f);
+	held_put(nic, now);
+}
+
 static struct vb_frame *frame_next(struct vb_nic *nic, vb_time now)
 {
-	struct vb_frame *f = vb_ib_end_poll_transmit(nic->ib, now), *fetched;
+	struct vb_frame *f, *fetched;
 
+	if (nic->ib->source)
+		held_put(nic, now);
+	f = vb_ib_end_poll_transmit(nic->ib, now);
 	while (!f && vb_nic_may_fetch(nic) && nic->ib->port.state == VB_LINK_ACTIVE &&
 	       !nic->group->pool->ran_out) {
 		fetched = vb_nic_fetch(nic, now);
 		if (!fetched)
 			break;
-		packet_put(nic, fetched, now);
+		packet_inject(nic, fetched, now);
 		f = vb_ib_end_poll_transmit(nic->ib, now);
 	}
 	dropped_take(nic, now);
 	if (f && f->kind == VB_FRAME_DATA)
 		nic->staged--;
+	if (nic->ib->source)
+		nic->port->due = vb_time_min(nic->port->due, nic->ib->inject_at);
 	return f;
 }
 

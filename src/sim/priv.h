@@ -36,9 +36,11 @@ struct vb_sim_ib {
 	struct vb_sl2vl *sl2vl; /* the same for all pairs of ports */
 	struct vb_ib_hop *hop;
 	uint32_t hop_cnt;
-	uint8_t *layer;   /* service levels, by [source * switch_cnt + destination]; NULL: 0 */
-	uint16_t *pkey;   /* tables of hosts; NULL: nobody has said any */
-	uint8_t *scratch; /* of deadlock.h */
+	uint8_t *layer; /* service levels, by [source * switch_cnt + destination]; NULL: 0 */
+	struct vb_ib_source *source; /* of hosts, with congestion control */
+	struct vb_ib_marker *marker; /* of the ports of switches, then */
+	uint16_t *pkey;              /* tables of hosts; NULL: nobody has said any */
+	uint8_t *scratch;            /* of deadlock.h */
 	struct vb_deadlock deadlock;
 	vb_time deadlock_at; /* VB_NEVER: there was none */
 };

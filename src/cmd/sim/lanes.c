@@ -61,6 +61,10 @@ bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 		l->overruns += st.counters.buffer_overruns;
 		l->discards += st.counters.xmit_discards;
 		l->flow += st.flow_sent;
+		l->marks += st.marks;
+		l->becns += st.becns;
+		if (st.index_max > l->index_max)
+			l->index_max = st.index_max;
 		l->lane_cnt = st.lane_cnt;
 		l->capacity = st.capacity;
 		for (uint32_t vl = 0; vl < st.lane_cnt; vl++) {
@@ -85,6 +89,11 @@ void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run)
 		" overruns, %" PRIu64 " discarded, %" PRIu64 " flow control packets\n",
 		(double)l.wait_ns / 1e3, (double)l.wait_most_ns / 1e3, l.overruns, l.discards,
 		l.flow);
+	if (l.marks || l.becns)
+		fprintf(f,
+			"congestion     %" PRIu64 " packets with FECN, %" PRIu64
+			" BECN; index at most %u\n",
+			l.marks, l.becns, l.index_max);
 	for (uint32_t vl = 0; vl < l.lane_cnt; vl++)
 		fprintf(f,
 			"  lane %-2u      %" PRIu64 " packets, %" PRIu64

@@ -127,6 +127,33 @@ static bool config_is_good(const struct vb_sim *s)
 	       ports_max(s) <= PORTS_MAX && c->lane_bytes / VB_BLOCK_LEN >= vb_blocks(packet);
 }
 
+static int congestion_create(struct vb_sim *s)
+{
+	struct vb_sim_ib *ib = s->ib;
+
+	ib->source = vb_sim_alloc(s, s->host_cnt * sizeof *ib->source);
+	ib->marker = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *ib->marker);
+	return ib->source && ib->marker ? 0 : -ENOMEM;
+}
+
+/* Sources of hosts, markers of the ports of switches. */
+static void congestion_give(struct vb_sim *s)
+{
+	struct vb_sim_ib *ib = s->ib;
+	struct vb_ib_marker *m = ib->marker;
+
+	for (uint32_t i = 0; ib->source && i < s->host_cnt; i++) {
+		ib->end[i].source = &ib->source[i];
+		ib->end[i].congestion = &s->cfg.ib.congestion;
+		ib->end[i].inject_at = VB_NEVER;
+	}
+	for (uint32_t i = 0; ib->marker && i < s->switch_cnt; i++) {
+		ib->sw[i].congestion = &s->cfg.ib.congestion;
+		ib->sw[i].marker = m;
+		m += ib->sw[i].port_cnt;
+	}
+}
+
 int vb_sim_ib_create(struct vb_sim *s)
 {
 	size_t most = ports_max(s), lids = VB_SIM_LID + s->host_cnt;
@@ -144,6 +171,8 @@ int vb_sim_ib_create(struct vb_sim *s)
 	ib->sl2vl = vb_sim_alloc(s, most * most * sizeof *ib->sl2vl);
 	ib->hop = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *ib->hop);
 	ib->scratch = vb_sim_alloc(s, (s->port_cnt + 1) * VB_VL_CNT);
+	if (s->cfg.ib.congestion.threshold && congestion_create(s))
+		return -ENOMEM;
 	if (s->cfg.ib.pkey) {
 		size_t bytes = (size_t)s->host_cnt * VB_SIM_PKEYS * sizeof *ib->pkey;
 
@@ -167,6 +196,7 @@ int vb_sim_ib_create(struct vb_sim *s)
 	}
 	switches_create(s);
 	hops_create(s);
+	congestion_give(s);
 	vb_eventq_set(&s->events, vb_sim_watch_id(s), WATCH_NS);
 	return vb_sim_ib_route(s);
 }
@@ -185,6 +215,8 @@ void vb_sim_ib_destroy(struct vb_sim *s)
 	vb_sim_free(s, ib->layer);
 	vb_sim_free(s, ib->scratch);
 	vb_sim_free(s, ib->pkey);
+	vb_sim_free(s, ib->source);
+	vb_sim_free(s, ib->marker);
 	vb_sim_free(s, ib);
 }
 
@@ -232,6 +264,14 @@ bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_i
 				       .flow_sent = e->flow_sent,
 				       .lane_cnt = e->port.config.data_cnt,
 				       .capacity = e->port.config.capacity[0]};
+	if (e->source) {
+		st->becns = e->source->becns;
+		st->index_max = e->source->index_max;
+	} else if (s->ib->marker) {
+		const struct vb_ib_switch *sw = &s->ib->sw[s->switch_of[port]];
+
+		st->marks = sw->marker[s->port[port].number].marks;
+	}
 	if (e->port.waits_since != VB_NEVER)
 		st->counters.xmit_wait_ns += vb_time_since(e->port.waits_since, s->now);
 	memcpy(st->lane, e->lane, sizeof st->lane);

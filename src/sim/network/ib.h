@@ -35,6 +35,7 @@ struct vb_sim_ib_config {
 	const uint16_t *pkey;
 	const struct vb_sim_ib_routes *routes; /* as long as the simulation; NULL: by routing */
 	uint32_t routing;                      /* enum vb_sim_routing */
+	struct vb_ib_congestion congestion;    /* threshold 0: there is none */
 	uint32_t lanes;                        /* data lanes of each link: 1, 2, 4, 8 or 15 */
 	uint32_t lane_bytes;                   /* buffer of a lane at each input */
 	uint32_t flow_loss_ppm; /* flow control packets that are lost, of a million */
@@ -49,6 +50,9 @@ struct vb_sim_ib_config {
 struct vb_sim_ib_stats {
 	struct vb_ib_counters counters;
 	uint64_t flow_sent;
+	uint64_t marks; /* FECN; BECN that came, and where the index has been at most */
+	uint64_t becns;
+	uint32_t index_max;
 	uint32_t lane_cnt;
 	uint32_t capacity; /* of a lane's buffer, blocks */
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];

@@ -10,6 +10,7 @@
 #define VB_FABRIC_IB_NODE_END_H
 
 #include "base/rng.h"
+#include "fabric/ib/node/congestion.h"
 #include "fabric/ib/port.h"
 #include "fabric/port.h"
 
@@ -27,7 +28,10 @@ struct vb_ib_end {
 	uint32_t flow_loss_ppm; /* so many of a million do not arrive */
 	uint64_t flow_sent;
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
-	uint32_t hop; /* of a switch: which one of those that deadlock.h looks at */
+	struct vb_ib_source *source; /* of an adapter with congestion control; NULL: it has none */
+	const struct vb_ib_congestion *congestion;
+	vb_time inject_at; /* when the source has a packet for a lane again */
+	uint32_t hop;      /* of a switch: which one of those that deadlock.h looks at */
 };
 
 /* The link is down. Line and pool are there as long as the end. */

@@ -37,6 +37,10 @@ static void packet_forward(struct vb_ib_switch *sw, struct vb_frame *f, uint32_t
 		packet_drop(sw, f, now);
 		return;
 	}
+	if (sw->congestion)
+		vb_ib_marker_pass(
+		    &sw->marker[out], sw->congestion, f, e->line->depth,
+		    vb_credit_may_send(&e->port.lane[vl].tx, vb_blocks(f->frame_len)));
 	vb_ib_end_put(e, f, (uint8_t)vl, now);
 	dropped_take(sw, e, now);
 }

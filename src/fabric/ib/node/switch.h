@@ -9,6 +9,7 @@
 #define VB_FABRIC_IB_NODE_SWITCH_H
 
 #include "fabric/ib/forward.h"
+#include "fabric/ib/node/congestion.h"
 #include "fabric/ib/node/end.h"
 
 struct vb_ib_switch {
@@ -18,6 +19,9 @@ struct vb_ib_switch {
 	struct vb_lid_forward forward;
 	const struct vb_sl2vl *sl2vl; /* of a pair of ports: [input * port_cnt + output] */
 	uint64_t relay_errors;        /* packets without a way */
+	/* Congestion control, NULL: there is none; and of each port what it has marked. */
+	const struct vb_ib_congestion *congestion;
+	struct vb_ib_marker *marker;
 };
 
 /* Makes a switch of @port_cnt ends that are there as long as it; the caller fills the tables. */

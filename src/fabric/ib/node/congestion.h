@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Congestion control of InfiniBand: an output of a switch marks packets with FECN, their receiver
+ * answers with BECN, and the source delays what it injects by a table, in which each BECN leads it
+ * further and a timer back. An output is the root of congestion while it has credits: what waits
+ * for credits is its victim, and is not marked unless that is wanted. IBA A10.2, A10.3; items
+ * FAB-46 to FAB-48
+ */
+#ifndef VB_FABRIC_IB_NODE_CONGESTION_H
+#define VB_FABRIC_IB_NODE_CONGESTION_H
+
+#include "base/time.h"
+#include "fabric/frame.h"
+#include "fabric/ib/lane.h"
+
+#define VB_CCT_LEN 128u
+#define VB_CCT_SHIFT 14 /* of an entry: two bits of shift, then the multiplier */
+
+struct vb_ib_congestion {
+	uint32_t threshold;    /* bytes that wait at an output; 0: nothing is marked */
+	uint16_t marking_rate; /* of those that may be marked one in so many + 1 is */
+	uint16_t increase;     /* of the index, by a BECN */
+	uint16_t limit;        /* of the index, below VB_CCT_LEN */
+	bool marks_victims;
+	vb_dur timer;             /* from one step back to the next */
+	uint16_t cct[VB_CCT_LEN]; /* injection delay: times of the packet * multiplier >> shift */
+};
+
+/* Of an output. */
+struct vb_ib_marker {
+	uint32_t skipped;
+	uint64_t marks;
+};
+
+/* Of an adapter's port, for each service level. */
+struct vb_ib_source {
+	struct vb_ib_source_level {
+		uint16_t index; /* CCTI */
+		vb_time since;  /* the timer's last step */
+		vb_time next_at;
+		struct vb_frame_fifo held;
+	} sl[VB_SL_CNT];
+	uint64_t becns;
+	uint16_t index_max;
+};
+
+/* A packet joins @waiting bytes at an output, which has credits or not: marks it or not. */
+void vb_ib_marker_pass(struct vb_ib_marker *m, const struct vb_ib_congestion *c, struct vb_frame *f,
+		       uint32_t waiting, bool has_credits);
+
+/* A data packet with FECN; one with BECN. */
+bool vb_ib_has_fecn(const struct vb_frame *f);
+bool vb_ib_has_becn(const struct vb_frame *f);
+
+/* A BECN came for a packet of service level @sl. */
+void vb_ib_source_becn(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
+		       vb_time now);
+/* The index of a level now. */
+uint16_t vb_ib_source_index(struct vb_ib_source *s, const struct vb_ib_congestion *c, uint8_t sl,
+			    vb_time now);
+/* A packet is to be injected: it is kept, in order, until it is its time. */
+void vb_ib_source_put(struct vb_ib_source *s, struct vb_frame *f);
+/* The next packet whose time has come; the one behind it has to wait as the index says, at
+ * @rate_bps. NULL: none, *at is when there will be one. */
+struct vb_frame *vb_ib_source_take(struct vb_ib_source *s, const struct vb_ib_congestion *c,
+				   uint64_t rate_bps, vb_time now, vb_time *at);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Congestion control of InfiniBand: which packets are marked, and how a source follows its table.
+ */
+#include "cmocka_env.h"
+#include "fabric/ib/node/congestion.h"
+
+#include <string.h>
+
+#define RATE UINT64_C(8000000000) /* a byte takes 1 ns */
+
+static union {
+	struct vb_frame f;
+	uint8_t room[sizeof(struct vb_frame) + 16];
+} mem;
+
+static bool is_marked(struct vb_ib_marker *m, const struct vb_ib_congestion *c, uint32_t waiting,
+		      bool has_credits)
+{
+	mem.f.bytes[4] = 0;
+	vb_ib_marker_pass(m, c, &mem.f, waiting, has_credits);
+	return vb_ib_has_fecn(&mem.f);
+}
+
+/* FAB-46 */
+static void marker__marks_beyond_its_threshold(void **state)
+{
+	struct vb_ib_congestion c = {.threshold = 1000};
+	struct vb_ib_marker m = {0};
+
+	(void)state;
+	assert_false(is_marked(&m, &c, 1000, true));
+	assert_true(is_marked(&m, &c, 1001, true));
+	/* What waits for credits is a victim. */
+	assert_false(is_marked(&m, &c, 1001, false));
+	c.marks_victims = true;
+	assert_true(is_marked(&m, &c, 1001, false));
+	mem.f.prio = VB_VL_MGMT;
+	assert_false(is_marked(&m, &c, 1001, true));
+	mem.f.prio = 0;
+	c.marking_rate = 2;
+	for (int i = 1; i <= 9; i++)
+		assert_int_equal(is_marked(&m, &c, 5000, true), i % 3 == 0);
+	assert_int_equal(m.marks, 5);
+	c.threshold = 0;
+	assert_false(is_marked(&m, &c, 5000, true));
+}
+
+static const struct vb_ib_congestion by_table = {
+    .increase = 4,
+    .limit = 10,
+    .timer = 100,
+    .cct = {[1] = 1, [2] = 1u << VB_CCT_SHIFT | 3, [4] = 2, [10] = 3u << VB_CCT_SHIFT | 8}};
+
+/* FAB-48 */
+static void source__follows_becns_and_the_timer(void **state)
+{
+	struct vb_ib_source s;
+
+	(void)state;
+	memset(&s, 0, sizeof s);
+	vb_ib_source_becn(&s, &by_table, 3, 1000);
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1000), 4);
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 2, 1000), 0);
+	vb_ib_source_becn(&s, &by_table, 3, 1000);
+	vb_ib_source_becn(&s, &by_table, 3, 1000);
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1099), 10);
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1100), 9);
+	/* A look between two steps loses none of the time. */
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1250), 8);
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 1300), 7);
+	assert_int_equal(vb_ib_source_index(&s, &by_table, 3, 9000), 0);
+	assert_int_equal(s.index_max, 10);
+	assert_int_equal(s.becns, 3);
+}
+
+/* The time from the first packet to the second, at an index; FAB-48 */
+static vb_time gap_at(uint16_t index)
+{
+	static union {
+		struct vb_frame f;
+		uint8_t room[sizeof(struct vb_frame) + 16];
+	} a, b;
+	struct vb_ib_source s;
+	vb_time at;
+
+	memset(&s, 0, sizeof s);
+	s.sl[0].index = index;
+	s.sl[0].since = 1000;
+	a.f.frame_len = b.f.frame_len = 998; /* 1000 ns with its gap */
+	vb_ib_source_put(&s, &a.f);
+	vb_ib_source_put(&s, &b.f);
+	assert_ptr_equal(vb_ib_source_take(&s, &by_table, RATE, 1000, &at), &a.f);
+	if (s.sl[0].next_at > 1000)
+		assert_null(vb_ib_source_take(&s, &by_table, RATE, s.sl[0].next_at - 1, &at));
+	else
+		at = 1000;
+	assert_ptr_equal(vb_ib_source_take(&s, &by_table, RATE, at, &(vb_time){0}), &b.f);
+	return at - 1000;
+}
+
+static void source__delays_by_the_table(void **state)
+{
+	(void)state;
+	assert_int_equal(gap_at(0), 0); /* the line paces */
+	assert_int_equal(gap_at(1), 2000);
+	assert_int_equal(gap_at(2), 2500);
+	assert_int_equal(gap_at(3), 1000); /* an entry without a delay */
+	assert_int_equal(gap_at(4), 3000);
+	assert_int_equal(gap_at(10), 2000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(marker__marks_beyond_its_threshold),
+	    cmocka_unit_test(source__follows_becns_and_the_timer),
+	    cmocka_unit_test(source__delays_by_the_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
