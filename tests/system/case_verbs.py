@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from cases import add, case
-from hosts import Failure
+from hosts import Failure, Skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -212,3 +212,43 @@ assert lib.ibv_wc_status_str(0) == b"success"
 print("ok")
 """
     says_ok(["/usr/bin/python3", "-c", program])(context)
+
+
+def raw_program(context):
+    program = os.path.join(context.build, "tests", "system", "verbs_raw")
+    if not os.path.exists(program):
+        raise Skip("no libmlx5 to link with")
+    return program
+
+
+@case("verbs.raw", seconds=90)
+def raw(context):
+    """Queues that a program writes by itself, linked with rdma-core's libmlx5: docs/mlx5dv.md"""
+    program = raw_program(context)
+    for how in ("raw", "verbs"):
+        out = context.machine.a.run([context.verbena, "run", "--mlx5dv", "--", program, how, "100"], 60)
+        if out.split()[-1:] != ["ok"]:
+            raise Failure(out)
+    # Without the option the devices are not such devices.
+    context.machine.a.run([context.verbena, "run", "--", program, "raw", "1"], 30, status=1)
+
+
+@case("verbs.raw_shown", seconds=60)
+def raw_shown(context):
+    """`verbena explain --wqe` finds the queues, and what was written there."""
+    a = context.machine.a
+    program = a.start([context.verbena, "run", "--mlx5dv", "--", raw_program(context), "hold"], stdin=subprocess.PIPE)
+    program.wait_output(r"^0x[0-9a-f]+$")
+    qpn = re.search(r"^0x[0-9a-f]+$", program.output(), re.M)[0]
+    out = a.run([context.verbena, "explain", "--wqe", qpn])
+    for wanted in ("the program writes into its queues by itself", "the adapter has read up to 3",
+                   r"\[2\] read by the adapter", r"control: index 2, opcode 8 \(RDMA WRITE\)",
+                   r"inline data: inline 1, bytes 8", "doorbell: the program writes on at 3"):
+        if not re.search(wanted, out):
+            raise Failure(f"no {wanted!r} in\n{out}")
+    out = a.run([context.verbena, "explain", "--wqe", "0x99"], status=1)
+    if "verbena run --mlx5dv" not in out:
+        raise Failure(out)
+    program.process.stdin.close()
+    if program.wait(30):
+        raise Failure(program.story())

@@ -10,7 +10,7 @@
 
 #define QPN_MAX 0xffffffu
 
-enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML, OPT_FABRIC };
+enum { OPT_ALL, OPT_CM, OPT_DEVICE, OPT_PID, OPT_JSON, OPT_HTML, OPT_FABRIC, OPT_WQE };
 
 static const struct vb_cmd_option options[] = {
     [OPT_ALL] = {'a', "all", NULL, "all QPs, one line each, QPs with problems first"},
@@ -21,6 +21,7 @@ static const struct vb_cmd_option options[] = {
     [OPT_HTML] = {0, "html", "FILE", "write a page for a browser, with the ladder of each QP"},
     [OPT_FABRIC] = {'F', "fabric", "NAME",
 		    "with --cm: of the nodes of this fabric; --device is a node then"},
+    [OPT_WQE] = {'w', "wqe", NULL, "the QP's queues in its program's memory, as bytes and fields"},
     {0},
 };
 
@@ -28,7 +29,7 @@ struct request {
 	const struct vb_cmd *cmd;
 	const char *device, *html, *fabric;
 	uint32_t qpn, pid; /* 0: any */
-	bool all, cm, json;
+	bool all, cm, json, wqe;
 };
 
 /* A QPN as programs print it: 0x102, or decimal. */
@@ -59,6 +60,7 @@ static int parse_options(struct request *r, int argc, char **argv)
 			r->all |= i == OPT_ALL;
 			r->cm |= i == OPT_CM;
 			r->json |= i == OPT_JSON;
+			r->wqe |= i == OPT_WQE;
 			if (i == OPT_DEVICE)
 				r->device = arg;
 			if (i == OPT_FABRIC)
@@ -78,6 +80,8 @@ static int parse_options(struct request *r, int argc, char **argv)
 	}
 	if (qpn && (r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
+	if (r->wqe && (!qpn || r->all || r->cm || r->json || r->html))
+		return vb_cmd_usage(r->cmd, "--wqe goes with a QPN and nothing else");
 	if (r->fabric && !r->cm)
 		return vb_cmd_usage(r->cmd, "--fabric goes with --cm");
 	if (r->html && (r->cm || r->json))
@@ -226,6 +230,8 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 
 	if (rc)
 		return rc;
+	if (r.wqe)
+		return vb_explain_queues(cmd, r.qpn);
 	rc = r.fabric ? vb_explain_fabric_gather(&c, r.fabric, why, sizeof why)
 		      : vb_explain_gather(&c, r.qpn, why, sizeof why);
 	if (rc == -ENOTCONN)
@@ -242,7 +248,8 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 
 const struct vb_cmd vb_cmd_explain = {
     .name = "explain",
-    .arguments = "[QPN | --all | --cm [-F FABRIC]] [-d NAME] [-p PID] [--json | --html FILE]",
+    .arguments =
+	"[QPN | QPN --wqe | --all | --cm [-F FABRIC]] [-d NAME] [-p PID] [--json | --html FILE]",
     .text = "Says in plain words why a QP or connection is where it is: waiting, stuck, failed.",
     .options = options,
     .run = run_explain,

@@ -44,6 +44,8 @@ void vb_bell_close(struct vb_engine *e, struct vb_bell *b);
 bool vb_bells_look(struct vb_bells *all, vb_time now);
 /* Something came for a program that looks at memory alone: the thread goes on spinning. */
 void vb_bells_note(struct vb_engine *e);
+/* The same, and if it has parked it looks what it is to look for from now on. */
+void vb_bells_wake(struct vb_engine *e);
 
 /* The engine ends: not under the lock. */
 void vb_bells_stop(struct vb_engine *e);

@@ -3,6 +3,8 @@
 #include "node/bell/priv.h"
 #include "node/engine/priv.h"
 
+#include <unistd.h>
+
 /* What no doorbell tells is looked for so often. */
 #define LOOK_NS VB_MSEC
 
@@ -60,6 +62,13 @@ bool vb_bells_look(struct vb_bells *all, vb_time now)
 			all->is_restless |= b->looked(b, now);
 	}
 	return found;
+}
+
+void vb_bells_wake(struct vb_engine *e)
+{
+	vb_bells_note(e);
+	if (e->bells)
+		(void)!write(e->bells->kick_fd, &(uint64_t){1}, sizeof(uint64_t));
 }
 
 void vb_bells_note(struct vb_engine *e)

@@ -17,7 +17,8 @@ struct vb_bells {
 	struct vb_bell **at;       /* by page; NULL: free */
 	uint32_t noted, looked_at; /* see vb_bells_note() */
 	vb_time look_due;
-	bool is_restless; /* some bell may have something of which no doorbell tells */
+	bool is_restless;      /* some bell may have something of which no doorbell tells */
+	vb_time crowded_until; /* the thread's own */
 	pthread_t thread;
 	_Atomic bool stop;
 	int kick_fd;  /* an eventfd: look again */

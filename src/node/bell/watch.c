@@ -12,6 +12,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* It spins for so long after the last doorbell or completion. Waking it costs some 10 us, so that
@@ -20,6 +22,17 @@
 /* Naps, each twice as long as the one before, where pages cannot be protected. */
 #define NAP_MIN_NS (50 * VB_USEC)
 #define NAP_MAX_NS VB_MSEC
+/*
+ * A yield that takes longer than CROWD_YIELD_NS has let somebody run who gives nothing back before
+ * his slice ends: a program's thread that spins on memory, above all. For CROWD_NS it sleeps then
+ * between looks, CROWD_NAP_NS at a time, since a thread that wakes up, and that asks for a short
+ * slice, is run before one that spins.
+ */
+#define CROWD_YIELD_NS (50 * VB_USEC)
+#define CROWD_NS (100 * VB_MSEC)
+#define CROWD_NAP_NS (5 * VB_USEC)
+/* The shortest slice that a kernel gives. */
+#define SLICE_NS (100 * VB_USEC)
 /* How often it looks, parked, for what no doorbell tells. */
 #define RESTLESS_NS (10 * VB_MSEC)
 
@@ -39,6 +52,36 @@ static bool work_once(struct vb_bells *all)
 	return found;
 }
 
+static void let_others_run(struct vb_bells *all, vb_time now)
+{
+	static const struct timespec nap = {0, CROWD_NAP_NS};
+
+	if (now < all->crowded_until) {
+		nanosleep(&nap, NULL);
+		return;
+	}
+	sched_yield();
+	if (vb_clock_now() - now > CROWD_YIELD_NS)
+		all->crowded_until = now + CROWD_NS;
+}
+
+/* As the progress thread asks for one. sched_setattr(2) */
+static void ask_short_slice(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} a = {.size = 0};
+
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) || a.policy != SCHED_OTHER)
+		return;
+	a.runtime = SLICE_NS;
+	(void)syscall(SYS_sched_setattr, 0, &a, 0);
+}
+
 static void spin_on(struct vb_bells *all)
 {
 	vb_time last = vb_clock_now(), now = last;
@@ -50,7 +93,7 @@ static void spin_on(struct vb_bells *all)
 		if (found)
 			last = now;
 		else
-			sched_yield();
+			let_others_run(all, now);
 	}
 }
 
@@ -108,6 +151,9 @@ static void park_watch(struct vb_bells *all)
 
 	vb_lock_take(&e->lock);
 	vb_engine_expect_sleep(e);
+	/* What it is to look for, as of now. */
+	all->look_due = 0;
+	(void)vb_bells_look(all, vb_clock_now());
 	is_restless = all->is_restless;
 	vb_lock_drop(&e->lock);
 	if (all->fault_fd < 0 || !vb_bells_protect(all, high, true)) {
@@ -127,6 +173,7 @@ static void *watch_main(void *arg)
 	struct vb_bells *all = arg;
 
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+	ask_short_slice();
 	while (!atomic_load_explicit(&all->stop, memory_order_relaxed)) {
 		spin_on(all);
 		park_watch(all);

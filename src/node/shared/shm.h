@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define VB_SHM_MAGIC 0x56426e61u
-#define VB_SHM_VERSION 21u
+#define VB_SHM_VERSION 22u
 
 #define VB_DEVICES_MAX VB_HCA_PORTS_MAX /* device i is HCA port i + 1 */
 #define VB_GIDS_MAX 32
@@ -265,6 +265,7 @@ struct vb_slot_shm {
 	uint32_t qpn_next;
 	uint32_t qp_cnt, cq_cnt, mr_cnt;
 	char comm[16];
+	uint64_t queues; /* address of a struct vb_queues there; 0: none */
 	uint64_t own_cc; /* devices whose registers do not hold here: the process has its own
 			  * settings of congestion control, VERBENA_CC */
 	struct vb_counters counters[VB_HCA_PORTS_MAX + 1]; /* by HCA port; entry 0 is unused */

@@ -338,6 +338,7 @@ void vb_slots_release(struct vb_slots *s, uint32_t k)
 	shm->pid = 0;
 	shm->qpn_next = next & QPN_INDEX_MASK;
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;
+	shm->queues = 0;
 	memset(shm->comm, 0, sizeof shm->comm);
 	/* While somebody captures, the last packets of the owner are still to be read. */
 	if (!s->capture)

@@ -113,9 +113,10 @@ int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 	int err = cq->hw ? vb_ring_cq_resize(cq->hw, (uint32_t)cqe)
 			 : -vb_cq_resize(cq->core, (uint32_t)cqe);
 
-	if (err)
+	/* One that a program reads by itself has said why. */
+	if (err && err != EBUSY)
 		(void)vb_ibv_why_core(c, err);
-	else
+	if (!err)
 		ibv->cqe = (int)vb_cq_size(cq->core);
 	vb_ibv_leave(c);
 	return err ? vb_ibv_refuse(c, err, "ibv_resize_cq") : 0;

@@ -47,7 +47,12 @@ static void entry_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc
 	entry_release(entry, vb_cqe_write(&c, owner_of(r, place), entry));
 	if (s && s->srq)
 		vb_ring_srq_put(s->srq, s->counter);
-	if (r->is_raw)
+	if (!r->is_raw)
+		return;
+	/* A QP that is in error now flushes what is posted later, of which no doorbell may tell. */
+	if (wc->status != VB_WC_SUCCESS)
+		vb_bells_wake(vb_ibv_ctx(r->cq->ibv.context)->engine);
+	else
 		vb_bells_note(vb_ibv_ctx(r->cq->ibv.context)->engine);
 }
 
@@ -169,6 +174,7 @@ int vb_ring_cq_widen(struct vb_ring_cq *r, uint32_t entry_bytes)
 		*r = old;
 	else
 		vb_ring_memory_put(old.mem, old.mem_size);
+	vb_ring_show_cq(r);
 	return err;
 }
 
@@ -206,5 +212,6 @@ int vb_ring_cq_resize(struct vb_ring_cq *r, uint32_t cqe)
 		entry_at(r, i)[VB_CQE_BYTES - 1] &= 0xfe;
 	}
 	vb_ring_memory_put(old.mem, old.mem_size);
+	vb_ring_show_cq(r);
 	return 0;
 }

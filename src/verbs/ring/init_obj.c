@@ -39,6 +39,7 @@ static int show_qp(struct ibv_qp *ibv, struct mlx5dv_qp *out)
 	if (err)
 		return err;
 	r->is_raw = true;
+	vb_ring_show(r);
 	out->dbrec = (__be32 *)(void *)r->record;
 	out->sq.buf = r->sq;
 	out->sq.wqe_cnt = r->sq_cnt;

@@ -43,6 +43,8 @@ static void fetch_receives(struct vb_rq_source *s, struct vb_rq *rq)
 			break;
 		r->rq_seen++;
 	}
+	if (r->shown)
+		r->shown->rq_seen = r->rq_seen;
 }
 
 void vb_ring_source_init(struct vb_ring_qp *r)
@@ -68,6 +70,8 @@ int vb_ring_post_recv(struct vb_ring_qp *r, const struct vb_recv_wr *wr, vb_time
 	vb_wqe_write_receive(receive_wqe(r), r->rq_stride, wr->sge, wr->sge_cnt);
 	r->rq_seen++;
 	vb_record_put(r->record, VB_RECORD_RECEIVE, r->rq_seen);
+	if (r->shown)
+		r->shown->rq_seen = r->rq_seen;
 	return 0;
 }
 

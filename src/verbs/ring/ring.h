@@ -12,6 +12,7 @@
 #define VB_VERBS_RING_RING_H
 
 #include "node/bell/bell.h"
+#include "node/shared/queues.h"
 #include "verbs/priv.h"
 #include "wqe/wqe.h"
 
@@ -47,6 +48,7 @@ struct vb_ring_qp {
 	bool is_raw; /* the program writes into it */
 	bool sig_all;
 	struct vb_qp_cap cap;         /* as the program is told */
+	struct vb_queue_entry *shown; /* for who looks on; NULL: it has no place there */
 	struct vb_ring_slot *sq_slot; /* sq_cnt of them, by block */
 	struct vb_ring_slot *rq_slot; /* twice rq_cnt: one may be in use by a message */
 };
@@ -79,6 +81,12 @@ struct vb_ring_srq {
 /* memory.c: zeroed memory that other processes of the user can look at, in whole pages; NULL. */
 void *vb_ring_memory_get(size_t size);
 void vb_ring_memory_put(void *p, size_t size);
+
+/* show.c: tells where the queues are, or that they are somewhere else now; they go; a CQ has moved.
+ */
+void vb_ring_show(struct vb_ring_qp *r);
+void vb_ring_hide(struct vb_ring_qp *r);
+void vb_ring_show_cq(const struct vb_ring_cq *r);
 
 /* The mode is on. */
 bool vb_ring_is_on(void);

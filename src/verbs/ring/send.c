@@ -85,6 +85,13 @@ static bool look_at_queues(struct vb_bell *b, vb_time now)
 	return r->rq && vb_qp_get_state(r->qp->core) == VB_QPS_ERR;
 }
 
+/* The adapter has read up to there. */
+static void note_seen(const struct vb_ring_qp *r)
+{
+	if (r->shown)
+		r->shown->sq_seen = r->sq_seen;
+}
+
 static struct vb_ring_slot *slots_new(uint32_t cnt)
 {
 	return cnt ? calloc(cnt, sizeof(struct vb_ring_slot)) : NULL;
@@ -111,11 +118,13 @@ int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp)
 	r->sq = r->sq_cnt ? r->mem + rq : NULL;
 	r->record = r->mem + rq + sq;
 	vb_ring_source_init(r);
+	vb_ring_show(r);
 	return 0;
 }
 
 void vb_ring_qp_free(struct vb_ring_qp *r, struct vb_engine *e)
 {
+	vb_ring_hide(r);
 	vb_bell_close(e, &r->bell);
 	vb_ring_memory_put(r->mem, r->mem_size);
 	free(r->sq_slot);
@@ -281,6 +290,7 @@ void vb_ring_run_send(struct vb_ring_qp *r, vb_time now)
 			break;
 		any = true;
 	}
+	note_seen(r);
 	if (any)
 		vb_engine_doorbell(vb_ibv_ctx(r->qp->ibv.context)->engine, r->qp->core, now);
 }
@@ -346,5 +356,6 @@ int vb_ring_post_send(struct vb_ring_qp *r, const struct vb_send_wr *wr, vb_time
 		       bytes + (size_t)i * VB_WQE_BLOCK, VB_WQE_BLOCK);
 	r->sq_seen = (uint16_t)(r->sq_seen + blocks);
 	vb_record_put(r->record, VB_RECORD_SEND, r->sq_seen);
+	note_seen(r);
 	return 0;
 }

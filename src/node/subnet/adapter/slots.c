@@ -243,6 +243,7 @@ void vb_subnet_slot_release(struct vb_subnet_daemon *d, struct vb_subnet_conn *c
 	shm->pid = 0;
 	shm->qpn_next = next & QPN_INDEX_MASK;
 	shm->qp_cnt = shm->cq_cnt = shm->mr_cnt = 0;
+	shm->queues = 0;
 	(void)fallocate(a->slot[k].mem_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			offsetof(struct vb_slot_shm, explain), sizeof shm->explain);
 	if (--a->taken_cnt == 0)
