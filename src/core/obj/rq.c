@@ -16,9 +16,10 @@ int vb_rq_init(struct vb_hca *h, struct vb_rq *rq, uint32_t wr_max, uint32_t sge
 {
 	uint32_t size = vb_round_up_pow2(wr_max);
 
-	rq->stride = sizeof(struct vb_rwqe) + sge_max * sizeof(struct vb_sge);
+	VB_ASSERT(sge_max <= UINT16_MAX);
+	rq->stride = (uint32_t)(sizeof(struct vb_rwqe) + sge_max * sizeof(struct vb_sge));
 	rq->wr_max = wr_max;
-	rq->sge_max = sge_max;
+	rq->sge_max = (uint16_t)sge_max;
 	rq->mask = size - 1;
 	rq->head = rq->tail = 0;
 	rq->slots = NULL;

@@ -21,11 +21,12 @@ struct vb_rwqe {
 /* Receive WQEs in posting order, of a QP or an SRQ. */
 struct vb_rq {
 	uint8_t *slots;
-	size_t stride;
-	uint32_t mask, head, tail; /* run freely */
-	uint32_t wr_max, sge_max;
 	struct vb_rq_source *source; /* NULL: receives are posted */
-	bool is_placed;              /* the ring is in memory of the caller */
+	uint32_t stride;
+	uint32_t mask, head, tail; /* run freely */
+	uint32_t wr_max;
+	uint16_t sge_max;
+	bool is_placed; /* the ring is in memory of the caller */
 };
 
 struct vb_srq {
