@@ -92,6 +92,32 @@ def opensm_brings_it_up(context):
         f.end()
 
 
+def has_not_ended(pid):
+    """It runs: one that has ended may be there until somebody waits for it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@case("subnet.ends")
+def a_signal_ends_it(context):
+    """SIGTERM, SIGINT and SIGHUP end the process of a fabric, and its files are gone."""
+    for signal, name in (("TERM", "term"), ("INT", "int"), ("HUP", "hup")):
+        f = Fabric(context, name, "star:hosts=2")
+        pid = f.host.run(["pgrep", "-f", f"fabric --name {name} up"]).split()[0]
+        f.host.run(["kill", f"-{signal}", pid])
+        deadline = time.monotonic() + 10
+        while has_not_ended(pid):
+            need(time.monotonic() < deadline, f"SIG{signal} does not end the fabric '{name}'")
+            time.sleep(0.02)
+        said = f.host.run([context.verbena, "fabric", "show", name], status=1)
+        f = Fabric(context, name, "star:hosts=2")  # nothing of the first one is in its way
+        f.end()
+        need(name in said, said)
+
+
 @case("subnet.diags", seconds=300)
 def diagnostics(context):
     """infiniband-diags, ibping between two nodes, all records of the SA by RMPP, and osmtest. MAD-19, MAD-20"""

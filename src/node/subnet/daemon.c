@@ -101,17 +101,26 @@ static int listen_begin(struct vb_subnet_daemon *d)
 	return watch_begin(d, &d->listen, EPOLLIN);
 }
 
-static int signals_begin(struct vb_subnet_daemon *d)
+/* The signals that end the daemon wait until it serves. */
+static sigset_t signals_block(void)
 {
 	sigset_t set;
-	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return set;
+}
+
+/* In the process that serves: epoll tells of the signals of the process that has added their
+ * descriptor, and that may be the parent of this one. signalfd(2) */
+static int signals_begin(struct vb_subnet_daemon *d)
+{
+	const sigset_t set = signals_block();
+	int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
 	if (fd < 0)
 		return -errno;
 	d->signals = (struct vb_watch){VB_WATCH_SIGNAL, fd};
@@ -160,9 +169,8 @@ int vb_subnet_daemon_open(struct vb_subnet_daemon **out, const char *name,
 		rc = nodes_add(d);
 	if (!rc)
 		rc = cables_join(d);
-	if (!rc)
-		rc = signals_begin(d);
 	if (!rc) {
+		(void)signals_block();
 		*out = d;
 		return 0;
 	}
@@ -402,6 +410,10 @@ static int wait_ms(vb_time due)
 
 int vb_subnet_daemon_serve(struct vb_subnet_daemon *d)
 {
+	int rc = signals_begin(d);
+
+	if (rc)
+		return rc;
 	while (!d->is_ending) {
 		struct epoll_event e[EVENTS];
 		vb_time due = vb_time_min(vb_subnet_due(d), vb_subnet_adapter_due(d));
