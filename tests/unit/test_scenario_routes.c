@@ -153,6 +153,7 @@ static void lfts__what_is_wrong_is_said_with_its_line(void **state)
 	     "an entry is a LID, a port and a port GUID, as in '0x0001 003 # Channel Adapter "
 	     "portguid 0x...'"},
 	    {"Switch\n", 1, "'Switch' is no line of a dump of forwarding tables"},
+	    {"\r\n\033[2J\tX\n", 2, "'?[2J X' is no line of a dump of forwarding tables"},
 	    {TABLE_A, 0, "no table of switch 'B'"},
 	    {HEAD_A "0x0003 001 " TO_X1 HEAD_B "0x0005 004 " TO_Y, 0,
 	     "no table leads to 'X' port 2"},

@@ -40,7 +40,8 @@ __attribute__((format(printf, 2, 3))) static int line_refuse(struct table_reader
 	return -EINVAL;
 }
 
-/* The next line into r->line, cut at its length. False: there is none. */
+/* The next line into r->line, cut at its length; what cannot be printed is '?' there, since a
+ * refusal may show it. False: there is none. */
 static bool line_next(struct table_reader *r)
 {
 	const char *stop;
@@ -56,8 +57,12 @@ static bool line_next(struct table_reader *r)
 		len = sizeof r->line - 1;
 	memcpy(r->line, r->at, len);
 	r->line[len] = 0;
+	if (len > 0 && r->line[len - 1] == '\r')
+		r->line[--len] = 0;
 	for (size_t i = 0; i < len; i++)
-		if (r->line[i] == 0)
+		if (r->line[i] == '\t')
+			r->line[i] = ' ';
+		else if (r->line[i] < ' ' || r->line[i] > '~')
 			r->line[i] = '?';
 	r->at = stop == r->end ? stop : stop + 1;
 	r->err->line++;
