@@ -13,7 +13,8 @@ steps_count()
 {
 	local log=$1 status=$2 line passed=0 failed=0 skipped=0
 
-	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed|^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' \
+	# A program that is tested may print any byte.
+	line=$(grep -aE '^[0-9]+ passed, [0-9]+ failed|^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' \
 		"$log" | tail -n 1)
 	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
 		passed=${BASH_REMATCH[1]} failed=${BASH_REMATCH[2]} skipped=${BASH_REMATCH[4]:-0}
@@ -49,8 +50,8 @@ step()
 	if [ "$status" -ne 0 ]; then
 		steps_failures+=("$name")
 		# Of what ctest prints, not the lines of what went well.
-		grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed |^ +Start +[0-9]+: ' "$log" |
-			tail -n "${steps_tail:-60}" | sed 's/^/    /'
+		grep -avE '^ *[0-9]+/[0-9]+ Test .* Passed |^ +Start +[0-9]+: ' "$log" |
+			tail -n "${steps_tail:-60}" | LC_ALL=C tr -c '[:print:]\n\t' '?' | sed 's/^/    /'
 		echo "    (all of it: $log)"
 	fi
 	return "$status"

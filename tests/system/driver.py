@@ -165,6 +165,7 @@ def main():
     if not os.access(os.path.join(args.build, "verbena"), os.X_OK):
         sys.exit(f"driver.py: {args.build}/verbena is not there: cmake --build --preset release")
     count = {"ok": 0, "FAIL": 0, "skip": 0}
+    failed = []
     machine = Machine()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Whoever starts this in the background of a script has it ignored, and so would all programs.
@@ -179,6 +180,8 @@ def main():
                 verdict, text = run_case(case, context)
                 text = f"{text}\nthe first try failed:\n{first}"
             count[verdict] += 1
+            if verdict == "FAIL":
+                failed.append(case.name)
             if args.v or text:
                 print(f"{verdict:4} {case.name} ({time.monotonic() - start:.1f} s)", flush=True)
                 print("".join(f"    {line}\n" for line in text.splitlines()[:120]), end="", flush=True)
@@ -186,6 +189,8 @@ def main():
                 break
     finally:
         machine.end()
+    if failed:
+        print(f"failed: {' '.join(failed)}")
     print(f"{count['ok']} passed, {count['FAIL']} failed, {count['skip']} skipped")
     return 1 if count["FAIL"] else 0
 
