@@ -137,6 +137,14 @@ def check_symbols(args):
     return sorted(set(bad))
 
 
+def object_symbols(objects):
+    """Yields (object file, kind, symbol) of @objects, by one nm: it takes a quarter of a second to start."""
+    out = subprocess.run(["nm", "-A", "-P", *objects], capture_output=True, text=True, check=True).stdout
+    for path, row in (line.split(": ", 1) for line in out.splitlines()):
+        symbol, kind = row.split()[:2]
+        yield path, kind, symbol
+
+
 # Files of src/fabric -> the other ones that their functions may call: what a machine is made of.
 MACHINES = {
     "frame": set(), "buffer": set(), "cable": {"frame"}, "port": set(), "eth/pfc": {"frame", "buffer", "port"},
@@ -164,13 +172,10 @@ MACHINES = {
 def check_machines(args):
     """A machine of src/fabric stands alone: it calls only what it is made of."""
     top = os.path.join(args.build or "", "src", "fabric", "CMakeFiles", "vb_fabric.dir")
-    rows = []
-    for folder, _, files in os.walk(top):
-        for name in files:
-            if name.endswith(".c.o"):
-                path = os.path.join(folder, name)
-                out = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
-                rows += [(os.path.relpath(path, top)[:-4], *line.split()[-2:]) for line in out.splitlines()]
+    objects = [os.path.join(folder, name) for folder, _, files in os.walk(top) for name in files
+               if name.endswith(".c.o")]
+    rows = [(os.path.relpath(path, top)[:-4], kind, symbol)
+            for path, kind, symbol in (object_symbols(objects) if objects else [])]
     home = {symbol: name for name, kind, symbol in rows if kind in "TDRBVW"}
     bad = {f"src/fabric/{name}.c calls {symbol} of {home[symbol]}.c" for name, kind, symbol in rows
            if kind == "U" and home.get(symbol, name) not in MACHINES.get(name, set()) | {name}}
@@ -256,13 +261,11 @@ def object_folders(build):
 def calls_between(objects):
     """Object file -> those of @objects whose symbols it needs."""
     defined, needed = {}, {path: set() for path in objects}
-    for path in objects:
-        out = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
-        for row in (line.split() for line in out.splitlines()):
-            if len(row) == 3 and row[1] in "TDRBVW":
-                defined[row[2]] = path
-            elif len(row) == 2 and row[0] == "U":
-                needed[path].add(row[1])
+    for path, kind, symbol in object_symbols(objects):
+        if kind in "TDRBVW":
+            defined[symbol] = path
+        elif kind == "U":
+            needed[path].add(symbol)
     return {path: {defined[s] for s in symbols if s in defined} - {path} for path, symbols in needed.items()}
 
 
@@ -281,8 +284,9 @@ def check_circles(args):
     if not args.build:
         sys.exit("structure.py: this check looks at object files: give a build folder with --build")
     bad, folders = [], object_folders(args.build)
+    all_calls = calls_between([path for objects in folders.values() for path in objects]) if folders else {}
     for folder, objects in folders.items():
-        calls = calls_between(objects)
+        calls = {path: all_calls[path] & set(objects) for path in objects}
         circle = sorted(os.path.basename(path).removesuffix(".o")
                         for path in objects if path in reached_from(path, calls))
         if circle:
