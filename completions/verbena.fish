@@ -13,7 +13,7 @@ end
 
 function __verbena_options
 	verbena (__verbena_command) --help 2>/dev/null |
-		string replace -rf -- '^  (?:-(.), |    )--([A-Za-z_-]+)(?: [^ ]+)?  +(.*)$' '--$2\t$3'
+		string replace -rf -- '^  (?:-(.), |    )--([A-Za-z0-9_-]+)(?: [^ ]+)?  +(.*)$' '--$2\t$3'
 end
 
 # Only what a running broker shows: completion starts none.
@@ -31,7 +31,7 @@ function __verbena_takes
 	set -l option (commandline -opc)[-1]
 	string match -q -- '-*' $option; or return
 	verbena (__verbena_command) --help 2>/dev/null |
-		string replace -rf -- '^  (?:(-.), |    )(--[A-Za-z_-]+) ([^ ]+)  .*$' '$1 $2 $3' |
+		string replace -rf -- '^  (?:(-.), |    )(--[A-Za-z0-9_-]+) ([^ ]+)  .*$' '$1 $2 $3' |
 		while read -d ' ' -l short long takes
 			test "$option" = "$short" -o "$option" = "$long"; and echo $takes
 		end

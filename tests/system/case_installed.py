@@ -166,7 +166,7 @@ def completes(shell):
         if missing or len(commands) < 15:
             raise Failure(f"{missing} are not offered: {out}{err}")
         for command in commands:
-            options = re.findall(r"^  (?:-., |    )(--[a-zA-Z_-]+)", a.run([context.verbena, command, "--help"]), re.M)
+            options = re.findall(r"^  (?:-., |    )(--[a-zA-Z0-9_-]+)", a.run([context.verbena, command, "--help"]), re.M)
             if command == "version":
                 continue
             out, err = completed(context, shell, [command, "--"])
