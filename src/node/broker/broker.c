@@ -287,11 +287,11 @@ static void run_broker(struct vb_broker *b)
 			wait = wait_ms(b, now);
 		n = epoll_wait(b->epoll_fd, ev, EVENTS_MAX, wait);
 
-		now = vb_clock_now();
-
+		/* Each event has its own time: an answer may come within the same round as its
+		 * question. */
 		for (int i = 0; i < n; i++)
-			handle_event(b, ev[i].data.u64, now);
-		handle_timeouts(b, now);
+			handle_event(b, ev[i].data.u64, vb_clock_now());
+		handle_timeouts(b, vb_clock_now());
 		vb_broker_params_show(b);
 	}
 }

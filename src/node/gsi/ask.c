@@ -88,8 +88,8 @@ void vb_asks_begin(struct vb_broker *b, struct vb_conn *c, const struct vb_broke
 	err = ask_send(b, q, now);
 	if (err)
 		ask_end(b, q, err);
-	else
-		vb_gsi_step(vb_broker_cm_gsi(b), now);
+	else /* An answer of this host comes back within this step: later than the question. */
+		vb_gsi_step(vb_broker_cm_gsi(b), vb_clock_now());
 }
 
 /* What a response answers; NULL: nothing that was asked. */
