@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Registers as operators use them: mlxreg's lines, changes while programs run, what survives what."""
+import os
 import re
+import signal
 import subprocess
+import sys
 
 from cases import add, case
 from hosts import Failure
@@ -317,6 +320,50 @@ def _(context):
     if not a.verbena("hca", "status").startswith("stopped"):
         raise Failure(a.verbena("hca", "status"))
     a.verbena("hca", "stop")
+
+
+@case("registers.hca_port_taken")
+def _(context):
+    """An adapter that has no port is not kept; the message names the process that has it."""
+    host = context.machine.host("taken")
+    code = "import socket, time; s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.bind(('::', 4791)); " \
+           "print('bound', flush=True); time.sleep(60)"
+    try:
+        taker = host.start([sys.executable, "-c", code], name="taker")
+        context.wait(lambda: "bound" in taker.output(), 20, "nobody takes the port")
+        p = subprocess.run(host.enter + [context.verbena, "hca", "start"], capture_output=True, text=True, timeout=20)
+        if p.returncode != 1 or not re.search(r"UDP port 4791 is taken by process \d+ \(python", p.stderr):
+            raise Failure(f"exit status {p.returncode}\n{p.stdout}{p.stderr}")
+        expect(host.keeper_pids(), [], "the keepers")
+    finally:
+        context.machine.drop(host)
+
+
+@case("registers.hca_after_end")
+def _(context):
+    """A keeper that has yet to see that its broker was ended has the port: the next start waits for it."""
+    host = context.machine.host("again")
+    try:
+        host.run([context.verbena, "hca", "start"])
+        context.wait(host.keeper_pids, 10, "there is no keeper")
+        keeper, broker = host.keeper_pids()[0], host.broker_pids()[0]
+        os.kill(keeper, signal.SIGSTOP)
+        os.kill(broker, signal.SIGTERM)
+        context.wait(lambda: not host.broker_pids(), 10, "the broker stays")
+        if not host.has_adapter():
+            raise Failure("the keeper does not have the port: nothing is shown")
+        again = host.start([context.verbena, "hca", "start"], name="again")
+        context.wait(host.broker_pids, 10, "no broker is started")
+        os.kill(keeper, signal.SIGCONT)
+        if again.wait(20) != 0:
+            raise Failure(again.output())
+        context.wait(lambda: keeper not in host.keeper_pids(), 10, "the first keeper stays")
+        says = host.run([context.verbena, "hca", "status"])
+        if not re.match(r"running: process \d+, 0 programs, stays", says) or not host.has_adapter():
+            raise Failure(says + host.run(["ss", "-ulnp"]))
+        host.run([context.verbena, "hca", "stop"])
+    finally:
+        context.machine.drop(host)
 
 
 @case("registers.vfs", seconds=60)

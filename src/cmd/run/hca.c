@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPT_VFS };
 
@@ -93,21 +94,41 @@ static int show_status(const struct vb_cmd *cmd)
 	return vb_cmd_finish(cmd);
 }
 
-static int change_adapter(const struct vb_cmd *cmd, bool on, uint32_t vfs)
+/* As a program does it: a broker is started, and waits for a port that another one is about to
+ * leave. */
+static int start_adapter(const struct vb_cmd *cmd, uint32_t vfs)
 {
 	struct vb_broker_observer o;
 	char why[512];
+	int hold = vb_broker_hold(why, sizeof why), rc = 1;
 
-	if (vb_broker_observe(&o, on, why, sizeof why)) {
-		/* To stop what does not run is done. */
-		if (!on)
-			return 0;
+	if (hold < 0) {
 		vb_cmd_error(cmd, "%s", why);
 		return 1;
 	}
+	if (vb_broker_observe(&o, false, why, sizeof why)) {
+		vb_cmd_error(cmd, "%s", why);
+	} else {
+		rc = vb_broker_stay(&o, true, vfs);
+		if (rc)
+			vb_cmd_error(cmd, "the broker does not keep the adapter: %s",
+				     strerror(-rc));
+		vb_broker_observe_end(&o);
+	}
+	close(hold);
+	return rc ? 1 : 0;
+}
 
-	int rc = vb_broker_stay(&o, on, vfs);
+static int stop_adapter(const struct vb_cmd *cmd)
+{
+	struct vb_broker_observer o;
+	char why[512];
+	int rc;
 
+	/* To stop what does not run is done. */
+	if (vb_broker_observe(&o, false, why, sizeof why))
+		return 0;
+	rc = vb_broker_stay(&o, false, 0);
 	vb_broker_observe_end(&o);
 	if (rc)
 		vb_cmd_error(cmd, "the broker does not answer: %s", strerror(-rc));
@@ -142,9 +163,9 @@ static int run_hca(const struct vb_cmd *cmd, int argc, char **argv)
 	if (has_vfs && strcmp(what, "start") != 0)
 		return vb_cmd_usage(cmd, "--vfs is for 'start'");
 	if (strcmp(what, "start") == 0)
-		return change_adapter(cmd, true, (uint32_t)vfs);
+		return start_adapter(cmd, (uint32_t)vfs);
 	if (strcmp(what, "stop") == 0)
-		return change_adapter(cmd, false, 0);
+		return stop_adapter(cmd);
 	if (strcmp(what, "status") == 0)
 		return show_status(cmd);
 	return vb_cmd_usage(cmd, "'%s' is none of start, stop and status", what);

@@ -132,28 +132,34 @@ void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m)
 	access_register(b, m, d->parent ? d->parent - 1 : (uint32_t)i);
 }
 
-void vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt)
+int vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt)
 {
 	static struct vb_adapter_state next;
 	struct vb_adapter_shm *a = vb_slots_adapter(&b->slots);
+	bool has_port = b->slots.fd_store >= 0;
 
+	/* A keeper has the descriptor store, and there is none without the port. */
+	if (on && !has_port) {
+		int rc = vb_slots_start(&b->slots);
+
+		if (rc)
+			return rc;
+	}
 	next = *vb_adapter_state(a);
 	next.is_kept = on;
 	next.vf_cnt = !on ? 0 : vf_cnt < VB_VFS_MAX ? vf_cnt : VB_VFS_MAX;
 	vb_adapter_commit(a, &next);
-	/* A keeper has the descriptor store, and there is none without the port. Whoever has that
-	 * tells the first program. */
-	if (on && b->slots.fd_store < 0 && vb_slots_start(&b->slots) == 0)
+	if (on && !has_port)
 		vb_broker_group_ready(b);
 	else
 		vb_broker_refresh_devices(b);
 	b->keeper_due = on ? 0 : VB_NEVER;
+	return 0;
 }
 
 void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m)
 {
-	vb_broker_set_kept(b, m->slot != 0, m->cnt);
+	m->status = vb_broker_set_kept(b, m->slot != 0, m->cnt);
 	m->op = VB_BROKER_DONE;
-	m->status = 0;
 	m->text[0] = 0;
 }

@@ -150,7 +150,7 @@ static void handle_event(struct vb_broker *b, uint64_t data, vb_time now)
 		b->is_ending = true;
 		/* Programs start the next broker; a keeper alone is not to. */
 		if (b->client_cnt == 0)
-			vb_broker_set_kept(b, false, 0);
+			(void)vb_broker_set_kept(b, false, 0);
 		break;
 	case VB_SOURCE_SINK:
 		drain_sink(b);

@@ -113,7 +113,7 @@ uint32_t vb_broker_qp_index(const struct vb_broker_observer *o, uint32_t qpn);
 uint32_t vb_broker_next_qp(const struct vb_broker_observer *o, uint32_t device, uint32_t from,
 			   uint32_t *qpn);
 /* The adapter stays when no program uses it, with @vf_cnt virtual functions of each device; or, not
- * @on, it no longer does, and has none. */
+ * @on, it no longer does, and has none. -EADDRINUSE: another process has the port. */
 int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt);
 /* What the adapter keeps. */
 const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o);

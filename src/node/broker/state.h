@@ -129,8 +129,10 @@ void vb_broker_tell_tree(struct vb_broker *b);
  */
 void vb_broker_register(struct vb_broker *b, struct vb_broker_msg *m);
 void vb_broker_keep(struct vb_broker *b, struct vb_broker_msg *m);
-/* The adapter stays, with @vf_cnt virtual functions of each device, or no longer does. */
-void vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt);
+/* The adapter stays, with @vf_cnt virtual functions of each device, or no longer does. It gets its
+ * port if it has none; where that fails nothing changes, and the negative errno of vb_slots_start()
+ * is returned. */
+int vb_broker_set_kept(struct vb_broker *b, bool on, uint32_t vf_cnt);
 
 /* params.c: begins; makes the files in a tree that is new; shows what has changed since;
  * takes over what was written to them. */
