@@ -37,8 +37,15 @@ struct vb_frame {
 		struct vb_frame *next;  /* in a FIFO or the pool; NULL: there is none */
 		struct vb_ib_item item; /* in a port of InfiniBand */
 	};
-	uint32_t to;        /* vb_address() of where it goes; InfiniBand: the DLID */
-	uint32_t hash;      /* vb_flow_hash(), for ECMP */
+	union {
+		struct {
+			uint32_t to;   /* vb_address() of where it goes; InfiniBand: the DLID */
+			uint32_t hash; /* vb_flow_hash(), for ECMP */
+		};
+		/* In a switch of InfiniBand, of a packet to a group: the next of those that have
+		 * its room together, in a ring. */
+		struct vb_frame *twin;
+	};
 	uint32_t len;       /* BTH through pad */
 	uint32_t frame_len; /* bytes of the frame */
 	uint32_t in;        /* number of the port by which it came into the switch it is in */
@@ -53,7 +60,10 @@ struct vb_frame {
 		uint8_t in_vl; /* InfiniBand: the lane by which it came into the switch it is in */
 	};
 	uint8_t hdr_len, pad;
-	uint16_t mark; /* what a fault of this cable does to it: enum vb_fault_mark */
+	union {
+		uint16_t mark; /* what a fault of this cable does to it: enum vb_fault_mark */
+		uint16_t out; /* in a switch of InfiniBand: number of the port by which it leaves */
+	};
 	uint32_t icrc; /* with corrupt and bytes: as it was when the packet was sent */
 	/* From here on: a line that switches leave alone. It ends behind an AETH. */
 	struct vb_path path;

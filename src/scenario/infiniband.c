@@ -19,6 +19,12 @@ static const struct key_name lane_counts[] = {{"1", 1}, {"2", 2},   {"4", 4},
 					      {"8", 8}, {"15", 15}, {NULL, 0}};
 static const struct key_name routings[] = {
     {"min-hop", VB_SIM_MIN_HOP}, {"up-down", VB_SIM_UP_DOWN}, {"layers", VB_SIM_LAYERS}, {NULL, 0}};
+/* The words of OpenSM's part_enforce. */
+static const struct key_name enforcements[] = {{"off", VB_SIM_ENFORCE_OFF},
+					       {"in", VB_SIM_ENFORCE_IN},
+					       {"out", VB_SIM_ENFORCE_OUT},
+					       {"both", VB_SIM_ENFORCE_BOTH},
+					       {NULL, 0}};
 
 #define BY_NUMBER(n, max)                                                                          \
 	{                                                                                          \
@@ -167,6 +173,7 @@ const struct key vb_scenario_infiniband_keys[] = {
      .kind = KEY_CALL,
      .offset = IN(vb_scenario, ib.congestion),
      .read = read_marks},
+    NAMED(IN(vb_scenario, ib.enforce), "enforce", enforcements),
     {.name = "partitions", .kind = KEY_CALL, .offset = 0, .read = read_partitions},
     {.name = "sl", .kind = KEY_MAP, .offset = IN(vb_scenario, lane_of_sl), .map = sl_keys},
     {.name = NULL},

@@ -204,8 +204,8 @@ int vb_nic_init(struct vb_nic *nic, const struct vb_hca_config *cfg, struct vb_p
 	};
 	port->owner = &nic->machine;
 	port->number = 0;
-	c.qpn_base = 0;
-	c.qpn_stride = 1;
+	if (!c.qpn_stride)
+		c.qpn_stride = 1;
 	c.qpn_first = 0x11;
 	c.port_cnt = 1;
 	if (c.port[1].pkey[0] == 0)

@@ -40,6 +40,10 @@ struct vb_sim_ib {
 	struct vb_ib_source *source; /* of hosts, with congestion control */
 	struct vb_ib_marker *marker; /* of the ports of switches, then */
 	uint16_t *pkey;              /* tables of hosts; NULL: nobody has said any */
+	struct vb_ib_gate *gate;     /* of the ports of switches, where P_Keys are enforced */
+	struct vb_port_mask *mft;    /* of each switch, VB_SIM_GROUPS entries; NULL: no groups */
+	uint64_t *member;            /* of each host a bit for each group that it has joined */
+	uint64_t groups;             /* that have had members */
 	uint8_t *scratch;            /* of deadlock.h */
 	struct vb_deadlock deadlock;
 	vb_time deadlock_at; /* VB_NEVER: there was none */
@@ -151,6 +155,9 @@ bool vb_sim_ib_is_over(const struct vb_sim *s);
 /* network/ib_route.c: fills the forwarding tables, and once the service levels of layers. -EINVAL:
  * they are more than there are lanes. */
 int vb_sim_ib_route(struct vb_sim *s);
+
+/* network/ib_group.c: fills the multicast tables again, when trees are others. */
+void vb_sim_ib_groups_follow(struct vb_sim *s);
 
 /* network/network.c: what can happen on a cable, or be seen there, takes hooks; NULL: no memory. */
 struct vb_cable_hooks *vb_sim_cable_hooks(struct vb_sim *s, struct vb_port *p);

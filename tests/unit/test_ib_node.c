@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The InfiniBand port over frames, and the switch of such ports, by hand: what is accepted, kept,
- * given back, told and dropped. LNK-19 to LNK-22, FAB-01 */
+ * given back, told and dropped. LNK-19 to LNK-22, LNK-37, FAB-01, FAB-02 */
 #include "cmocka_env.h"
 #include "fabric/ib/node/switch.h"
+#include "wire/be.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,8 @@ struct world {
 	struct vb_ib_switch sw;
 	struct vb_sl2vl map[PORTS * PORTS];
 	uint8_t lft[8];
+	struct vb_port_mask mft[1];
+	struct vb_ib_gate gate[PORTS];
 	vb_time now;
 };
 
@@ -191,6 +194,94 @@ static void switch__drops(void **state)
 	assert_int_equal(w->end[1].port.counters.xmit_discards, 1);
 }
 
+/* The next packet of a port of the switch, which has credits; NULL: there is none. */
+static struct vb_frame *packet_of(struct world *w, uint32_t port)
+{
+	struct vb_frame *f;
+
+	while ((f = vb_ib_switch_poll_transmit(&w->sw, port, w->now)) != NULL &&
+	       f->kind == VB_FRAME_FLOW)
+		vb_frame_pool_give(&w->pool, f);
+	return f;
+}
+
+/* FAB-02: a packet to a group leaves by each port of the entry but the one where it came in. Each
+ * copy waits for credits of its own, and the room of the input is free when the last one is gone,
+ * also where that one is dropped with its link. */
+static void switch__copies_to_a_group(void **state)
+{
+	struct world *w = *state;
+
+	w->mft[0].word[0] = 1 << 1 | 1 << 2 | 1 << 3;
+	w->sw.forward.multicast = w->mft;
+	w->sw.forward.multicast_cap = 1;
+	w->sw.forward.multicast_primary = w->sw.forward.multicast_other = VB_PORT_NONE;
+	for (int lost = 0; lost < 2; lost++) {
+		struct vb_frame *f;
+
+		vb_ib_switch_handle_packet(&w->sw, 0, packet(w, VB_LID_MULTICAST, 0), w->now);
+		assert_int_equal(w->line[0].depth, 0);
+		vb_credit_set_limit(&w->end[1].port.lane[0].tx, (uint16_t)(CAPACITY * (lost + 1)));
+		assert_null(packet_of(w, 2));
+		f = packet_of(w, 1);
+		assert_non_null(f);
+		vb_frame_pool_give(&w->pool, f);
+		assert_null(packet_of(w, 1));
+		assert_int_equal(w->end[0].port.lane[0].rx.used, 17);
+		if (lost) {
+			vb_ib_switch_set_link(&w->sw, 2, false, w->now);
+		} else {
+			vb_credit_set_limit(&w->end[2].port.lane[0].tx, 17);
+			f = packet_of(w, 2);
+			assert_non_null(f);
+			vb_frame_pool_give(&w->pool, f);
+		}
+		assert_int_equal(w->end[0].port.lane[0].rx.used, 0);
+		assert_int_equal(w->pool.used, 0);
+	}
+	vb_ib_switch_handle_packet(&w->sw, 0, packet(w, VB_LID_MULTICAST + 1, 0), w->now);
+	assert_true(w->sw.relay_errors == 1 && w->pool.used == 0);
+}
+
+/* LNK-37: a port bars a P_Key that its end node does not have, in and out, and counts. A limited
+ * member may send its own key, and is not reached by another one's. */
+static void switch__bars_partitions(void **state)
+{
+	static const uint16_t limited[] = {0x0001}, full[] = {0x8001}, other[] = {0x8002};
+	static const struct {
+		const uint16_t *in, *out;
+		uint16_t pkey;
+		uint64_t barred_in, barred_out;
+	} t[] = {
+	    {full, full, 0x8001, 0, 0},    {other, full, 0x8001, 1, 0},
+	    {full, other, 0x8001, 0, 1},   {limited, full, 0x0001, 0, 0},
+	    {full, limited, 0x8001, 0, 0}, {limited, limited, 0x0001, 0, 1},
+	    {limited, full, 0x8001, 1, 0},
+	};
+	struct world *w = *state;
+
+	w->sw.gate = w->gate;
+	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+		struct vb_frame *f = packet(w, 5, 0);
+
+		w->gate[0] =
+		    (struct vb_ib_gate){.pkey = t[i].in, .pkey_cnt = 1, .enforces_in = true};
+		w->gate[1] =
+		    (struct vb_ib_gate){.pkey = t[i].out, .pkey_cnt = 1, .enforces_out = true};
+		be16_put(f->bytes + 2, t[i].pkey);
+		vb_ib_switch_handle_packet(&w->sw, 0, f, w->now);
+		assert_int_equal(w->gate[0].rcv_constraint_errors, t[i].barred_in);
+		assert_int_equal(w->gate[1].xmit_constraint_errors, t[i].barred_out);
+		if (!t[i].barred_in && !t[i].barred_out) {
+			vb_credit_set_limit(&w->end[1].port.lane[0].tx, (uint16_t)(17 * (i + 1)));
+			f = packet_of(w, 1);
+			assert_non_null(f);
+			vb_frame_pool_give(&w->pool, f);
+		}
+		assert_true(w->pool.used == 0 && w->end[0].port.lane[0].rx.used == 0);
+	}
+}
+
 /* LNK-20, LNK-21: a neighbour that sends without credit overruns the buffer, and is counted; what
  * waits is dropped when the link is lost. */
 static void switch__overrun_and_lost_link(void **state)
@@ -229,8 +320,13 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-	    T(flow__lost_heals_within_its_period), T(switch__forwards),  T(switch__drops),
-	    T(switch__overrun_and_lost_link),      T(silence__recovers),
+	    T(flow__lost_heals_within_its_period),
+	    T(switch__forwards),
+	    T(switch__drops),
+	    T(switch__copies_to_a_group),
+	    T(switch__bars_partitions),
+	    T(switch__overrun_and_lost_link),
+	    T(silence__recovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

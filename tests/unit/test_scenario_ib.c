@@ -227,6 +227,37 @@ static void partitions__are_apart(void **state)
 	vb_scenario_close(&run);
 }
 
+/* A switch that enforces them bars what the host would count. LNK-37 */
+static void partitions__are_enforced(void **state)
+{
+	static const char form[] =
+	    "link: infiniband\nuntil: 100ms\ninfiniband:\n  enforce: %s\n  partitions:\n"
+	    "    - {pkey: 0x0001, members: [0]}\n    - {pkey: 0x0002, members: [1]}\n"
+	    "topology: {shape: star, hosts: 2}\ntransport: {type: ud}\n"
+	    "workload: {shape: single, from: 0, to: 1, bytes: 8kB}\n";
+	static const struct {
+		const char *enforce;
+		uint32_t barred, counted; /* packets, at the switch and by the host */
+	} t[] = {{"off", 0, 8}, {"in", 0, 8}, {"out", 8, 0}, {"both", 8, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+		struct vb_scenario_run run;
+		struct vb_sim_ib_stats st;
+		char text[512];
+
+		snprintf(text, sizeof text, form, t[i].enforce);
+		open_text(&run, text);
+		assert_true(vb_sim_ib_port_stats(
+		    run.sim, vb_sim_port_peer(vb_sim_host_port(run.sim, 1)), &st));
+		assert_int_equal(st.xmit_constraint_errors, t[i].barred);
+		assert_int_equal(
+		    vb_sim_counters(run.sim, 1)->v[VB_COUNTER_port_rcv_constraint_errors],
+		    t[i].counted);
+		vb_scenario_close(&run);
+	}
+}
+
 static void read__refuses_partitions(void **state)
 {
 	static const struct {
@@ -307,6 +338,7 @@ int main(void)
 	    cmocka_unit_test(transports__of_flows),
 	    cmocka_unit_test(transports__with_targets),
 	    cmocka_unit_test(partitions__are_apart),
+	    cmocka_unit_test(partitions__are_enforced),
 	    cmocka_unit_test(read__refuses_partitions),
 	    cmocka_unit_test(open__refuses_what_does_not_fit),
 	};

@@ -61,6 +61,8 @@ bool vb_sim_lanes_sum(struct vb_sim_lanes *l, const struct vb_scenario_run *run)
 		l->overruns += st.counters.buffer_overruns;
 		l->discards += st.counters.xmit_discards;
 		l->flow += st.flow_sent;
+		l->barred_in += st.rcv_constraint_errors;
+		l->barred_out += st.xmit_constraint_errors;
 		l->marks += st.marks;
 		l->becns += st.becns;
 		if (st.index_max > l->index_max)
@@ -94,6 +96,11 @@ void vb_sim_print_lanes(FILE *f, const struct vb_scenario_run *run)
 			"congestion     %" PRIu64 " packets with FECN, %" PRIu64
 			" BECN; index at most %u\n",
 			l.marks, l.becns, l.index_max);
+	if (l.barred_in || l.barred_out)
+		fprintf(f,
+			"partitions     switches bar %" PRIu64 " packets that come in, %" PRIu64
+			" that go out\n",
+			l.barred_in, l.barred_out);
 	for (uint32_t vl = 0; vl < l.lane_cnt; vl++)
 		fprintf(f,
 			"  lane %-2u      %" PRIu64 " packets, %" PRIu64

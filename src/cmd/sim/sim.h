@@ -16,7 +16,8 @@ void vb_sim_print(FILE *f, const struct vb_report *r, double seconds);
 struct vb_sim_lanes {
 	uint64_t wait_ns, wait_most_ns; /* for credits; at one port */
 	uint64_t overruns, discards, flow, marks, becns;
-	uint32_t index_max; /* of congestion control */
+	uint64_t barred_in, barred_out; /* packets, by the P_Keys of ports of switches */
+	uint32_t index_max;             /* of congestion control */
 	uint32_t lane_cnt, capacity;
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];
 };

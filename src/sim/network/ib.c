@@ -154,6 +154,37 @@ static void congestion_give(struct vb_sim *s)
 	}
 }
 
+/* P_Keys at the ports of switches that lead to hosts: those of the host. LNK-37 */
+static int gates_create(struct vb_sim *s)
+{
+	struct vb_sim_ib *ib = s->ib;
+	uint32_t enforce = s->cfg.ib.enforce, n = 0;
+
+	if (!ib->pkey || enforce == VB_SIM_ENFORCE_OFF)
+		return 0;
+	ib->gate = vb_sim_alloc(s, (s->port_cnt + 1) * sizeof *ib->gate);
+	if (!ib->gate)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->switch_cnt; i++) {
+		ib->sw[i].gate = &ib->gate[n];
+		for (uint32_t p = 0; p < s->sw[i].port_cnt; p++, n++) {
+			const struct vb_port *port = s->sw[i].port[p];
+			const struct vb_port *far = &s->port[vb_sim_peer(port->id)];
+			uint32_t host;
+
+			if (!port->to_host)
+				continue;
+			host = vb_sim_host_number(s, (const struct vb_nic *)far->owner);
+			ib->gate[n] =
+			    (struct vb_ib_gate){.pkey = ib->pkey + (size_t)host * VB_SIM_PKEYS,
+						.pkey_cnt = VB_SIM_PKEYS,
+						.enforces_in = enforce != VB_SIM_ENFORCE_OUT,
+						.enforces_out = enforce != VB_SIM_ENFORCE_IN};
+		}
+	}
+	return 0;
+}
+
 int vb_sim_ib_create(struct vb_sim *s)
 {
 	size_t most = ports_max(s), lids = VB_SIM_LID + s->host_cnt;
@@ -197,6 +228,8 @@ int vb_sim_ib_create(struct vb_sim *s)
 	switches_create(s);
 	hops_create(s);
 	congestion_give(s);
+	if (gates_create(s))
+		return -ENOMEM;
 	vb_eventq_set(&s->events, vb_sim_watch_id(s), WATCH_NS);
 	return vb_sim_ib_route(s);
 }
@@ -215,6 +248,9 @@ void vb_sim_ib_destroy(struct vb_sim *s)
 	vb_sim_free(s, ib->layer);
 	vb_sim_free(s, ib->scratch);
 	vb_sim_free(s, ib->pkey);
+	vb_sim_free(s, ib->gate);
+	vb_sim_free(s, ib->mft);
+	vb_sim_free(s, ib->member);
 	vb_sim_free(s, ib->source);
 	vb_sim_free(s, ib->marker);
 	vb_sim_free(s, ib);
@@ -253,6 +289,20 @@ bool vb_sim_ib_is_over(const struct vb_sim *s)
 	       s->change_cnt == 0;
 }
 
+static void switch_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st)
+{
+	const struct vb_ib_switch *sw;
+
+	if (s->port[port].at_host)
+		return;
+	sw = &s->ib->sw[s->switch_of[port]];
+	st->relay_errors = sw->relay_errors;
+	if (sw->gate) {
+		st->rcv_constraint_errors = sw->gate[s->port[port].number].rcv_constraint_errors;
+		st->xmit_constraint_errors = sw->gate[s->port[port].number].xmit_constraint_errors;
+	}
+}
+
 bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_ib_stats *st)
 {
 	const struct vb_ib_end *e;
@@ -272,6 +322,7 @@ bool vb_sim_ib_port_stats(const struct vb_sim *s, uint32_t port, struct vb_sim_i
 
 		st->marks = sw->marker[s->port[port].number].marks;
 	}
+	switch_stats(s, port, st);
 	if (e->port.waits_since != VB_NEVER)
 		st->counters.xmit_wait_ns += vb_time_since(e->port.waits_since, s->now);
 	memcpy(st->lane, e->lane, sizeof st->lane);

@@ -17,7 +17,16 @@ enum vb_sim_routing {
 };
 
 #define VB_SIM_ANY_SL 0xffu
-#define VB_SIM_PKEYS 8u /* of a host */
+#define VB_SIM_PKEYS 8u   /* of a host */
+#define VB_SIM_GROUPS 64u /* MLIDs from 0xC000 on */
+
+/* Where ports of switches to hosts enforce the P_Keys of the host, as OpenSM's part_enforce. */
+enum vb_sim_enforce {
+	VB_SIM_ENFORCE_OFF,
+	VB_SIM_ENFORCE_IN,
+	VB_SIM_ENFORCE_OUT,
+	VB_SIM_ENFORCE_BOTH,
+};
 
 /* Ways and lanes from outside, as a subnet manager has set them. Ports have their numbers in the
  * switch, from 0. Each array but the first may be NULL. */
@@ -33,6 +42,7 @@ struct vb_sim_ib_config {
 	/* [host * VB_SIM_PKEYS + i]: the tables of hosts, used while it is made; NULL: all are full
 	 * members of the default partition. */
 	const uint16_t *pkey;
+	uint32_t enforce;                      /* enum vb_sim_enforce, with pkey */
 	const struct vb_sim_ib_routes *routes; /* as long as the simulation; NULL: by routing */
 	uint32_t routing;                      /* enum vb_sim_routing */
 	struct vb_ib_congestion congestion;    /* threshold 0: there is none */
@@ -53,6 +63,9 @@ struct vb_sim_ib_stats {
 	uint64_t marks; /* FECN; BECN that came, and where the index has been at most */
 	uint64_t becns;
 	uint32_t index_max;
+	/* Of a port of a switch: packets that its P_Keys did not let in, or out; packets that came
+	 * in by any port of the switch and had no way. */
+	uint64_t rcv_constraint_errors, xmit_constraint_errors, relay_errors;
 	uint32_t lane_cnt;
 	uint32_t capacity; /* of a lane's buffer, blocks */
 	struct vb_ib_lane_stats lane[VB_VL_DATA_MAX];

@@ -126,6 +126,12 @@ static int host_create(struct vb_sim *s, uint32_t host)
 	c.alloc = s->cfg.memory.alloc;
 	c.free = s->cfg.memory.free;
 	c.alloc_ctx = s->cfg.memory.ctx;
+	/* On a fabric each QP has a number of its own, by which a port knows copies of its own
+	 * packets to groups. FAB-57 */
+	if (s->cfg.ib.is_used) {
+		c.qpn_stride = s->host_cnt;
+		c.qpn_base = host;
+	}
 	if (s->cfg.ib.pkey)
 		memcpy(c.port[1].pkey, s->cfg.ib.pkey + (size_t)host * VB_SIM_PKEYS,
 		       VB_SIM_PKEYS * sizeof c.port[1].pkey[0]);

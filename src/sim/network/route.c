@@ -187,5 +187,9 @@ int vb_sim_routes_follow(struct vb_sim *s)
 	err = sets_create(s, true);
 	if (!err && s->ib)
 		err = vb_sim_ib_route(s);
-	return err ? err : vb_sim_trees_create(s);
+	if (!err)
+		err = vb_sim_trees_create(s);
+	if (!err && s->ib)
+		vb_sim_ib_groups_follow(s);
+	return err;
 }

@@ -33,15 +33,38 @@ static bool lane_waits(const struct vb_ib_hop *h, uint32_t vl)
 	return out->tx.fctbs == in->rx.abr && in->rx.used + vb_blocks(head->len) > in->rx.capacity;
 }
 
-/* Some packet in the buffer of lane @vl at the other end of @h waits in output @port there. */
-static bool output_holds(const struct vb_ib_hop *h, uint32_t vl, uint32_t port, uint32_t out_vl)
+/* Lane @vl of output @port of the switch at the other end of @h. */
+static bool is_alive(const struct search *s, const struct vb_ib_hop *h, uint32_t port, uint32_t vl)
+{
+	uint32_t hop = h->far->end[port].hop;
+
+	return hop == VB_IB_NO_HOP || s->alive[hop * VB_VL_CNT + vl];
+}
+
+/* All copies of a packet to a group are in lanes that are alive: its room becomes free. */
+static bool copies_move(const struct search *s, const struct vb_ib_hop *h, const struct vb_frame *f)
+{
+	const struct vb_frame *t = f;
+
+	if (f->path.dlid < VB_LID_MULTICAST)
+		return true;
+	while ((t = t->twin) != f)
+		if (!is_alive(s, h, t->out, t->item.vl))
+			return false;
+	return true;
+}
+
+/* Some packet in the buffer of lane @vl at the other end of @h waits in output @port there; with
+ * @moves one whose copies are not held up elsewhere. */
+static bool output_holds(const struct search *s, const struct vb_ib_hop *h, uint32_t vl,
+			 uint32_t port, uint32_t out_vl, bool moves)
 {
 	const struct vb_list *queue = &h->far->end[port].port.lane[out_vl].queue;
 
 	for (const struct vb_list *l = queue->next; l != queue; l = l->next) {
 		const struct vb_frame *f = vb_container_of(l, const struct vb_frame, item.node);
 
-		if (f->in == h->far_port && f->in_vl == vl)
+		if (f->in == h->far_port && f->in_vl == vl && (!moves || copies_move(s, h, f)))
 			return true;
 	}
 	return false;
@@ -56,10 +79,10 @@ static bool buffer_moves(const struct search *s, const struct vb_ib_hop *h, uint
 		uint32_t next = h->far->end[port].hop;
 
 		for (uint32_t out_vl = 0; out_vl < VB_VL_DATA_MAX; out_vl++) {
-			bool alive = next == VB_IB_NO_HOP || s->alive[next * VB_VL_CNT + out_vl];
+			bool alive = is_alive(s, h, port, out_vl);
 
 			if ((want_dead && alive) || (!want_dead && !alive) ||
-			    !output_holds(h, vl, port, out_vl))
+			    !output_holds(s, h, vl, port, out_vl, !want_dead))
 				continue;
 			if (want_dead)
 				*want_dead = (struct vb_deadlock_lane){next, (uint8_t)out_vl};

@@ -3,11 +3,34 @@
 #include "fabric/ib/node/switch.h"
 
 #include "base/assert.h"
+#include "wire/pkey.h"
 
-/* It leaves the buffer of its input. */
-static void input_release(struct vb_ib_switch *sw, const struct vb_frame *f, vb_time now)
+#define BTH_PKEY 2 /* byte of the BTH */
+
+static bool is_to_group(const struct vb_frame *f)
+{
+	return f->path.dlid >= VB_LID_MULTICAST;
+}
+
+/* Takes a packet to a group out of the ring of its copies; true: it was the last one. */
+static bool copy_is_last(struct vb_frame *f)
+{
+	struct vb_frame *before = f->twin;
+
+	if (before == f)
+		return true;
+	while (before->twin != f)
+		before = before->twin;
+	before->twin = f->twin;
+	return false;
+}
+
+/* It leaves the buffer of its input, if no copy of it is there. */
+static void input_release(struct vb_ib_switch *sw, struct vb_frame *f, vb_time now)
 {
 	VB_ASSERT_ALL(f->in < sw->port_cnt);
+	if (is_to_group(f) && !copy_is_last(f))
+		return;
 	vb_ib_end_release(&sw->end[f->in], f->in_vl, f->frame_len, now);
 }
 
@@ -25,6 +48,33 @@ static void dropped_take(struct vb_ib_switch *sw, struct vb_ib_end *e, vb_time n
 		packet_drop(sw, f, now);
 }
 
+static uint16_t packet_pkey(const struct vb_frame *f)
+{
+	return (uint16_t)(f->bytes[BTH_PKEY] << 8 | f->bytes[BTH_PKEY + 1]);
+}
+
+/* LNK-37: the port where it came in lets it pass. */
+static bool packet_comes_in(struct vb_ib_switch *sw, const struct vb_frame *f)
+{
+	struct vb_ib_gate *g = sw->gate ? &sw->gate[f->in] : NULL;
+
+	if (!g || !g->enforces_in || vb_pkey_is_member(g->pkey, g->pkey_cnt, packet_pkey(f)))
+		return true;
+	g->rcv_constraint_errors++;
+	return false;
+}
+
+/* ... and the one by which it leaves. */
+static bool packet_goes_out(struct vb_ib_switch *sw, const struct vb_frame *f, uint32_t out)
+{
+	struct vb_ib_gate *g = sw->gate ? &sw->gate[out] : NULL;
+
+	if (!g || !g->enforces_out || vb_pkey_passes(g->pkey, g->pkey_cnt, packet_pkey(f)))
+		return true;
+	g->xmit_constraint_errors++;
+	return false;
+}
+
 /* Out by port @out, unless the map of both ports has no lane for its service level. */
 static void packet_forward(struct vb_ib_switch *sw, struct vb_frame *f, uint32_t out, vb_time now)
 {
@@ -32,17 +82,56 @@ static void packet_forward(struct vb_ib_switch *sw, struct vb_frame *f, uint32_t
 	int vl = vb_sl2vl_lane(&sw->sl2vl[f->in * sw->port_cnt + out], f->path.sl,
 			       e->port.config.data_cnt);
 
+	if (!packet_goes_out(sw, f, out)) {
+		packet_drop(sw, f, now);
+		return;
+	}
 	if (vl < 0) {
 		e->port.counters.xmit_discards++;
 		packet_drop(sw, f, now);
 		return;
 	}
-	if (sw->congestion)
+	f->out = (uint16_t)out;
+	/* Nobody answers what goes to many. */
+	if (sw->congestion && !is_to_group(f))
 		vb_ib_marker_pass(
 		    &sw->marker[out], sw->congestion, f, e->line->depth,
 		    vb_credit_may_send(&e->port.lane[vl].tx, vb_blocks(f->frame_len)));
 	vb_ib_end_put(e, f, (uint8_t)vl, now);
 	dropped_take(sw, e, now);
+}
+
+/* A copy for each port of the table but the one where it came in. FAB-02 */
+static void packet_spread(struct vb_ib_switch *sw, struct vb_frame *f, vb_time now)
+{
+	struct vb_frame *copy, *next;
+	struct vb_port_mask mask;
+	uint32_t out = VB_PORT_NONE;
+
+	f->twin = f;
+	(void)vb_lid_forward_multicast(&sw->forward, f->path.dlid, (uint8_t)(f->in + 1), &mask);
+	/* All are made before the first one can be dropped, and the room with it. */
+	for (uint32_t i = sw->port_cnt; i-- > 0;) {
+		if (!vb_port_mask_has(&mask, (uint8_t)(i + 1)))
+			continue;
+		copy = out == VB_PORT_NONE ? f : vb_frame_copy(sw->end[f->in].pool, f);
+		out = i;
+		if (!copy)
+			continue;
+		copy->out = (uint16_t)i;
+		if (copy != f)
+			f->twin = copy;
+	}
+	if (out == VB_PORT_NONE) {
+		sw->relay_errors++;
+		packet_drop(sw, f, now);
+		return;
+	}
+	for (copy = f->twin; copy != f; copy = next) {
+		next = copy->twin;
+		packet_forward(sw, copy, copy->out, now);
+	}
+	packet_forward(sw, f, f->out, now);
 }
 
 void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct vb_frame *f,
@@ -55,6 +144,14 @@ void vb_ib_switch_handle_packet(struct vb_ib_switch *sw, uint32_t port, struct v
 		return;
 	f->in = port;
 	f->in_vl = f->prio;
+	if (!packet_comes_in(sw, f)) {
+		packet_drop(sw, f, now);
+		return;
+	}
+	if (is_to_group(f)) {
+		packet_spread(sw, f, now);
+		return;
+	}
 	out = vb_lid_forward_unicast(&sw->forward, f->path.dlid, (uint8_t)(port + 1));
 	if (out == 0 || out > sw->port_cnt) {
 		sw->relay_errors++;

@@ -3,7 +3,9 @@
  * An InfiniBand switch as a machine: a packet stays in the buffer of the lane by which it came in
  * until it has left by the port that the forwarding table names, in the lane that the map of both
  * ports gives to its service level. It drops nothing for want of room: without room there is no
- * credit, and its neighbour waits. IBA 18.2; items FAB-01, LNK-21, LNK-22, LNK-27, LNK-28
+ * credit, and its neighbour waits. A packet to a group is copied to the ports of the multicast
+ * table; each copy waits for credits of its own, and the room is free when the last one has left.
+ * IBA 18.2; items FAB-01, FAB-02, LNK-21, LNK-22, LNK-27, LNK-28, LNK-37
  */
 #ifndef VB_FABRIC_IB_NODE_SWITCH_H
 #define VB_FABRIC_IB_NODE_SWITCH_H
@@ -11,6 +13,15 @@
 #include "fabric/ib/forward.h"
 #include "fabric/ib/node/congestion.h"
 #include "fabric/ib/node/end.h"
+
+/* Which P_Keys a port lets pass: those of a table that a subnet manager makes like that of the end
+ * node behind it. IBA 10.9.3, 18.2.4.2 */
+struct vb_ib_gate {
+	const uint16_t *pkey; /* the table; NULL: packets with any P_Key pass */
+	uint32_t pkey_cnt;
+	bool enforces_in, enforces_out;
+	uint64_t rcv_constraint_errors, xmit_constraint_errors; /* packets that did not pass */
+};
 
 struct vb_ib_switch {
 	struct vb_machine machine; /* first: the machine is the switch */
@@ -22,6 +33,7 @@ struct vb_ib_switch {
 	/* Congestion control, NULL: there is none; and of each port what it has marked. */
 	const struct vb_ib_congestion *congestion;
 	struct vb_ib_marker *marker;
+	struct vb_ib_gate *gate; /* of each port; NULL: there is none */
 };
 
 /* Makes a switch of @port_cnt ends that are there as long as it; the caller fills the tables. */
