@@ -346,18 +346,21 @@ bool vb_sim_step(struct vb_sim *s)
 
 int vb_sim_run(struct vb_sim *s, vb_time until)
 {
+	vb_time next;
+
 	s->stop = false;
 	s->looks = looks_needed(s);
 	hosts_settle(s);
 	while (!s->pool.ran_out && !s->stop) {
-		vb_time next = vb_eventq_next(&s->events);
-
+		next = vb_eventq_next(&s->events);
 		if (next > until || is_over(s, next))
 			break;
 		event_run(s);
 	}
-	if (!s->pool.ran_out && !s->stop && until != VB_NEVER && s->now < until)
-		s->now = until;
+	/* Of a run that is over there may be events left: time does not pass them. */
+	next = vb_time_min(vb_eventq_next(&s->events), until);
+	if (!s->pool.ran_out && !s->stop && until != VB_NEVER && s->now < next)
+		s->now = next;
 	return s->pool.ran_out ? -ENOMEM : 0;
 }
 
