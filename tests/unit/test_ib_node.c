@@ -24,6 +24,7 @@ struct world {
 	uint8_t lft[8];
 	struct vb_port_mask mft[1];
 	struct vb_ib_gate gate[PORTS];
+	struct vb_ib_marker marker[PORTS];
 	vb_time now;
 };
 
@@ -243,6 +244,24 @@ static void switch__copies_to_a_group(void **state)
 	assert_true(w->sw.relay_errors == 1 && w->pool.used == 0);
 }
 
+/* What goes to many has no FECN, which each receiver would answer; what goes to one has. */
+static void switch__marks_no_copies(void **state)
+{
+	static const struct vb_ib_congestion congestion = {.threshold = 1, .marks_victims = true};
+	struct world *w = *state;
+
+	w->mft[0].word[0] = 1 << 2;
+	w->sw.forward.multicast = w->mft;
+	w->sw.forward.multicast_cap = 1;
+	w->sw.congestion = &congestion;
+	w->sw.marker = w->marker;
+	vb_ib_switch_handle_packet(&w->sw, 0, packet(w, VB_LID_MULTICAST, 0), w->now);
+	vb_ib_switch_handle_packet(&w->sw, 0, packet(w, VB_LID_MULTICAST, 0), w->now);
+	assert_int_equal(w->marker[1].marks, 0);
+	vb_ib_switch_handle_packet(&w->sw, 2, packet(w, 5, 0), w->now);
+	assert_int_equal(w->marker[1].marks, 1);
+}
+
 /* LNK-37: a port bars a P_Key that its end node does not have, in and out, and counts. A limited
  * member may send its own key, and is not reached by another one's. */
 static void switch__bars_partitions(void **state)
@@ -324,6 +343,7 @@ int main(void)
 	    T(switch__forwards),
 	    T(switch__drops),
 	    T(switch__copies_to_a_group),
+	    T(switch__marks_no_copies),
 	    T(switch__bars_partitions),
 	    T(switch__overrun_and_lost_link),
 	    T(silence__recovers),

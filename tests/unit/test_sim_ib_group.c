@@ -165,6 +165,8 @@ static void group__has_only_branches_with_members(void **state)
 	world_open(w, &c, 5);
 	assert_int_equal(vb_sim_join(w->net.sim, VB_SIM_GROUPS, 0), -EINVAL);
 	assert_int_equal(vb_sim_join(w->net.sim, 0, 12), -EINVAL);
+	/* A member of another group is none of this one. */
+	assert_int_equal(vb_sim_join(w->net.sim, 7, 8), 0);
 	host_join(w, 3, 5);
 	host_join(w, 5, 5);
 	send_to_group(w, 3, 5, 100, 0);
