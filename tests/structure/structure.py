@@ -153,7 +153,7 @@ MACHINES = {
     "ib/port": {"ib/arbiter", "ib/credit", "ib/lane", "ib/link_state"},
     "ib/node/end": {"frame", "port", "ib/port"}, "ib/node/deadlock": set(),
     "ib/node/congestion": set(),
-    "ib/node/switch": {"ib/credit", "ib/forward", "ib/lane", "ib/node/congestion", "ib/node/end"},
+    "ib/node/switch": {"frame", "ib/credit", "ib/forward", "ib/lane", "ib/node/congestion", "ib/node/end"},
     # No machines, but text and shapes of which a fabric is made.
     "topology/build": {"topology/say"}, "topology/guid": {"topology/build", "topology/sort"},
     "topology/find": {"topology/lex"},

@@ -17,6 +17,7 @@ static bool copy_is_last(struct vb_frame *f)
 {
 	struct vb_frame *before = f->twin;
 
+	VB_ASSERT_ALL(before && before->in == f->in && before->in_vl == f->in_vl);
 	if (before == f)
 		return true;
 	while (before->twin != f)
@@ -129,6 +130,7 @@ static void packet_spread(struct vb_ib_switch *sw, struct vb_frame *f, vb_time n
 	}
 	for (copy = f->twin; copy != f; copy = next) {
 		next = copy->twin;
+		VB_ASSERT_ALL(copy->out != f->out && copy->out < sw->port_cnt);
 		packet_forward(sw, copy, copy->out, now);
 	}
 	packet_forward(sw, f, f->out, now);
