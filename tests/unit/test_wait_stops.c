@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 
 #define BOUND_MS 12000
+#define ROUNDS_MAX 20
 #define SEND_ONE UINT32_MAX
 
 enum arrival { PACKET, REQUEST, TIMER, ARRIVALS };
@@ -222,6 +223,21 @@ static void await_all(enum vb_wait_step step, enum arrival what)
 				 to_send, failed, to_fail);
 }
 
+/* The thread parks when it is outrun once more, and looks on after the next packet. On a busy
+ * machine it would take a thousand packets until it does so by itself. */
+static void lead_to(enum vb_wait_step step)
+{
+	struct vb_engine *e = vb_engine_borrow();
+
+	vb_engine_lock(e);
+	if (step == VB_STEP_THREAD_PARKS && e->wait.outrun < VB_WAIT_OUTRUN_MAX)
+		e->wait.outrun = VB_WAIT_OUTRUN_MAX - 1;
+	if (step == VB_STEP_THREAD_LOOKS_ON)
+		e->wait.look_on_skip = e->wait.look_on_in_vain = 0;
+	vb_engine_unlock(e);
+	vb_engine_release(e);
+}
+
 /* Has threads pass their steps until one stops at @step, and lets @what come there. */
 static void stop_at(enum vb_wait_step step, enum arrival what)
 {
@@ -229,10 +245,11 @@ static void stop_at(enum vb_wait_step step, enum arrival what)
 	bool stopped = false;
 
 	atomic_store(&armed_step, (int)step);
-	/* The thread parks when it was outrun often enough, and looks on now and then. */
+	/* Whether a program that polls outruns the thread is for the kernel to say. */
 	for (int i = 0; i < 40 && !stopped; i++) {
 		if (i == 3 && (was == AWAY || step > VB_STEP_THREAD_LOOKS_ON))
 			break;
+		lead_to(step);
 		have_packet_sent();
 		for (int k = 0; k < 10 && !stopped; k++) {
 			usleep(300);
@@ -256,6 +273,16 @@ static void stop_at(enum vb_wait_step step, enum arrival what)
 	slow_down(1);
 	if (stopped && what == TIMER)
 		renew_lost();
+}
+
+/* The first step at which no thread was stopped; VB_STEPS: there is none. */
+static enum vb_wait_step first_missing(bool by_shm)
+{
+	int step = 0;
+
+	while (step < VB_STEPS && (was_reached[step] || (step == VB_STEP_THREAD_NAPS && !by_shm)))
+		step++;
+	return (enum vb_wait_step)step;
 }
 
 static void run_all(bool by_shm)
@@ -289,7 +316,8 @@ static void run_all(bool by_shm)
 	verbs_timeout = 8;
 	renew_lost();
 	assert_int_equal(pthread_create(&program, NULL, run_program, NULL), 0);
-	for (int round = 0; round < 3; round++)
+	for (int round = 0; round < 3 || (round < ROUNDS_MAX && first_missing(by_shm) != VB_STEPS);
+	     round++)
 		for (int h = 0; h < HABITS; h++) {
 			atomic_store(&habit, h);
 			for (int step = 0; step < VB_STEPS; step++)
@@ -308,9 +336,10 @@ static void run_all(bool by_shm)
 
 static void check_reached(bool by_shm)
 {
-	for (int step = 0; step < VB_STEPS; step++)
-		if (!was_reached[step] && (by_shm || step != VB_STEP_THREAD_NAPS))
-			fail_msg("no thread was stopped where the %s", step_names[step]);
+	enum vb_wait_step step = first_missing(by_shm);
+
+	if (step != VB_STEPS)
+		fail_msg("no thread was stopped where the %s", step_names[step]);
 }
 
 static void wakeups__none_is_lost_udp(void **state)

@@ -88,32 +88,48 @@ int vb_verbena_path(char *path, size_t size)
 struct spawn {
 	const char *path;
 	char **env;
-	int out; /* the broker's stdout */
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
 	int rc;
 };
 
+/* Allocates nothing: it shares the program's heap, of which another thread may hold the lock for as
+ * long as this one's parent waits, as the leak check of a sanitizer does. */
 static int spawn_child(void *arg)
 {
 	struct spawn *s = arg;
 	char name[] = "verbena", command[] = "broker";
 	char *argv[] = {name, command, NULL};
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	sigset_t none;
 	pid_t pid;
 
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&files, s->out, STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setsigmask(&attr, &none);
-	s->rc = posix_spawn(&pid, s->path, &files, &attr, argv, s->env);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&files);
+	s->rc = posix_spawn(&pid, s->path, &s->files, &s->attr, argv, s->env);
 	return 0;
+}
+
+/* The broker's stdout is @out, and it is in a session of its own. An errno, or 0. */
+static int fill_spawn(struct spawn *s, int out)
+{
+	sigset_t none;
+	int rc;
+
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&s->files);
+	posix_spawnattr_init(&s->attr);
+	rc = posix_spawn_file_actions_addopen(&s->files, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+	if (!rc)
+		rc = posix_spawn_file_actions_adddup2(&s->files, out, STDOUT_FILENO);
+	if (!rc)
+		rc = posix_spawn_file_actions_addopen(&s->files, STDERR_FILENO, "/dev/null", O_RDWR,
+						      0);
+	posix_spawnattr_setflags(&s->attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setsigmask(&s->attr, &none);
+	return rc;
+}
+
+static void free_spawn(struct spawn *s)
+{
+	posix_spawnattr_destroy(&s->attr);
+	posix_spawn_file_actions_destroy(&s->files);
 }
 
 /* The environment without LD_PRELOAD: the broker is not to be preloaded into. */
@@ -147,6 +163,19 @@ static int spawn_detached(struct spawn *s)
 		;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	munmap(stack, STACK_BYTES);
+	return rc;
+}
+
+static int start_broker(const char *path, int out)
+{
+	struct spawn s = {.path = path, .env = broker_env()};
+	int rc = s.env ? -fill_spawn(&s, out) : -ENOMEM;
+
+	if (!rc)
+		rc = spawn_detached(&s);
+	if (s.env)
+		free_spawn(&s);
+	free(s.env);
 	return rc;
 }
 
@@ -206,15 +235,12 @@ int vb_broker_spawn(int timeout_ms, char *why, size_t why_size)
 	if (pipe2(fd, O_CLOEXEC))
 		return vb_error_hint(why, why_size, -errno, "cannot start the broker");
 	/* Above stdio: the program may have closed its own. */
-	struct spawn s = {.path = path,
-			  .env = broker_env(),
-			  .out = fcntl(fd[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1)};
-	int rc = s.out < 0 ? -errno : s.env ? spawn_detached(&s) : -ENOMEM;
+	int out = fcntl(fd[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int rc = out < 0 ? -errno : start_broker(path, out);
 
-	free(s.env);
 	close(fd[1]);
-	if (s.out >= 0)
-		close(s.out);
+	if (out >= 0)
+		close(out);
 	if (rc)
 		rc = vb_error_hint(why, why_size, rc, "cannot start the broker %s", path);
 	else
