@@ -160,8 +160,9 @@ uint32_t vb_wqe_write(const struct vb_wqe_queue *q, const struct vb_send_wr *wr,
 		VB_WQE_DS_MAX * VB_WQE_UNIT)
 		return 0;
 	write_control(q, wr, index, add_segment(&w, VB_CTRL_BYTES));
-	/* How a region's keys change is not in these bytes: wqe.h. */
-	if (wr->opcode != VB_WR_LOCAL_INV && wr->opcode != VB_WR_BIND_MW) {
+	/* How a region's keys change is not in these bytes: wqe.h. A NOP has no others. */
+	if (wr->opcode != VB_WR_LOCAL_INV && wr->opcode != VB_WR_BIND_MW &&
+	    wr->opcode != VB_WR_NOP) {
 		write_address(q, wr, av, &w);
 		write_remote(wr, &w);
 		write_data(wr, length, &w);

@@ -227,6 +227,9 @@ bool vb_wqe_read(const struct vb_wqe_queue *q, const uint8_t *wqe, uint32_t bloc
 		out->fault = VB_WQE_FAULT_OPCODE;
 		return false;
 	}
+	/* Whatever stands behind a NOP's control segment. */
+	if (out->opcode == VB_WQE_NOP)
+		return true;
 	out->fault = read_address(q, &r, out);
 	if (!out->fault)
 		out->fault = read_remote(&r, &out->wr);

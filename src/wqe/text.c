@@ -146,8 +146,6 @@ const char *vb_wqe_opcode_text(uint32_t opcode)
 		return text;
 #include "wqe/opcode.def"
 #undef WQE_OPCODE
-	case VB_WQE_NOP:
-		return "NOP";
 	case VB_WQE_LOCAL_INVAL:
 		return "local invalidate";
 	case VB_WQE_UMR:
@@ -221,6 +219,8 @@ size_t vb_wqe_show_send(enum vb_qp_type type, const uint8_t *wqe, uint32_t block
 		end = blocks * VB_WQE_BLOCK;
 	segments_of(type, opcode, behind);
 	add_segment(&p, VB_SEGMENT_CTRL, wqe, 0, VB_CTRL_BYTES);
+	if (opcode == VB_WQE_NOP)
+		return p.at;
 	for (uint32_t i = 0; behind[i] != VB_SEGMENT_CNT; i++) {
 		uint32_t bytes = bytes_of(behind[i]);
 

@@ -24,7 +24,6 @@ enum vb_wqe_opcode {
 #define WQE_OPCODE(name, number, work, text) VB_WQE_##name = (number),
 #include "wqe/opcode.def"
 #undef WQE_OPCODE
-	VB_WQE_NOP = 0x00,
 	/* What these do is not in their bytes here: verbs alone post them. */
 	VB_WQE_LOCAL_INVAL = 0x1b,
 	VB_WQE_UMR = 0x25,

@@ -40,6 +40,16 @@ static inline void raw_pair(struct raw_end *a, struct raw_end *b)
 	raw_show(b);
 }
 
+static inline void raw_ends(struct raw_end *a, struct raw_end *b, enum ibv_qp_type type)
+{
+	*a = *b = (struct raw_end){.at = 0};
+	a->end = end_new(type, NULL, NULL);
+	b->end = end_new(type, NULL, NULL);
+	verbs_connect(a->end.qp, b->end.qp, false);
+	raw_show(a);
+	raw_show(b);
+}
+
 static inline void raw_free(struct raw_end *a, struct raw_end *b)
 {
 	ends_free(&a->end, &b->end);

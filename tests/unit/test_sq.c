@@ -39,9 +39,9 @@ static void post_send__operations(void **state)
 		enum vb_qp_type type;
 		uint32_t ops; /* by enum vb_wr_opcode */
 	} t[] = {
-	    {VB_QPT_RC, 0x3ff | 1 << 15},
-	    {VB_QPT_UC, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8},
-	    {VB_QPT_UD, 1 << 2 | 1 << 3},
+	    {VB_QPT_RC, 0x3ff | 1 << 15 | 1 << 16},
+	    {VB_QPT_UC, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 7 | 1 << 8 | 1 << 16},
+	    {VB_QPT_UD, 1 << 2 | 1 << 3 | 1 << 16},
 	};
 
 	(void)state;

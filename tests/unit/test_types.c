@@ -73,6 +73,7 @@ static const struct {
     ROW(VB_WR_LOCAL_INV, 7),
     ROW(VB_WR_BIND_MW, 8),
     ROW(VB_WR_SEND_INV, 9),
+    ROW(VB_WR_NOP, 16), /* of no verb */
     /* IBT-62 */
     ROW(VB_QPT_RC, 2),
     ROW(VB_QPT_UC, 3),

@@ -12,16 +12,6 @@
 
 static struct raw_end a, b;
 
-static void raw_ends(enum ibv_qp_type type)
-{
-	a = b = (struct raw_end){.at = 0};
-	a.end = end_new(type, NULL, NULL);
-	b.end = end_new(type, NULL, NULL);
-	verbs_connect(a.end.qp, b.end.qp, false);
-	raw_show(&a);
-	raw_show(&b);
-}
-
 /* The segment of an address handle, as mlx5dv_init_obj() shows it. */
 static struct mlx5_wqe_av av_of(struct ibv_ah *ah)
 {
@@ -51,7 +41,7 @@ static void test_ud(void **state)
 	struct mlx5_cqe64 e;
 
 	(void)state;
-	raw_ends(IBV_QPT_UD);
+	raw_ends(&a, &b, IBV_QPT_UD);
 	av = av_of(ah);
 	assert_memory_equal(av.rgid, attr.grh.dgid.raw, 16);
 	assert_int_equal(av.hop_limit, 64);
@@ -81,7 +71,7 @@ static void test_ud(void **state)
 static void test_uc(void **state)
 {
 	(void)state;
-	raw_ends(IBV_QPT_UC);
+	raw_ends(&a, &b, IBV_QPT_UC);
 	raw_receive(&b, 200000, 100);
 	raw_begin(&a);
 	raw_remote(&a, 300000);
@@ -324,7 +314,7 @@ static void test_overrun(void **state)
 	struct ibv_async_event event;
 
 	(void)state;
-	raw_ends(IBV_QPT_RC);
+	raw_ends(&a, &b, IBV_QPT_RC);
 	for (uint32_t i = 0; i <= a.cq.cqe_cnt; i++) {
 		raw_begin(&a);
 		raw_remote(&a, 100000);
@@ -462,6 +452,9 @@ static void test_xrc(void **state)
 	assert_int_equal(be16toh(e.wqe_counter), index);
 	assert_int_equal(be32toh(e.srqn_uidx), srq->handle);
 	assert_memory_equal(buf + 200000, "to an SRQ", 9);
+	raw_begin(&a);
+	raw_post(&a, MLX5_OPCODE_NOP, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 1);
 	assert_int_equal(ibv_destroy_qp(target), 0);
 	end_free(&a.end);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
@@ -536,6 +529,20 @@ static void test_dc(void **state)
 	raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
 	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
 	assert_memory_equal(buf + 100000, "connected", 9);
+	/* A NOP names no target, and is not in the way of what goes to one. */
+	for (int round = 0; round < 20; round++) {
+		uint16_t at = a.sent;
+
+		raw_begin(&a);
+		raw_post(&a, MLX5_OPCODE_NOP, SIGNALED, 0);
+		raw_send_to(&a, av, dct->qp_num);
+		raw_remote(&a, 100000);
+		raw_inline(&a, &round, sizeof round);
+		raw_post(&a, MLX5_OPCODE_RDMA_WRITE, SIGNALED, 0);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, at);
+		(void)raw_next_of(&a, MLX5_CQE_REQ, (uint16_t)(at + 1));
+		assert_memory_equal(buf + 100000, &round, sizeof round);
+	}
 	assert_int_equal(ibv_destroy_qp(dct), 0);
 	assert_int_equal(ibv_destroy_qp(a.end.qp), 0);
 	assert_int_equal(ibv_destroy_cq(cq), 0);

@@ -312,7 +312,7 @@ static void test_faults(void **state)
 	assert_int_equal(fault_of(&rc, 1, 5), VB_WQE_FAULT_DS);
 	write_ours();
 	for (unsigned op = 0; op < 256; op++) {
-		bool known = op == 1 || (op >= 8 && op <= 0xb) || (op >= 0x10 && op <= 0x12);
+		bool known = op <= 1 || (op >= 8 && op <= 0xb) || (op >= 0x10 && op <= 0x12);
 		enum vb_wqe_fault f;
 
 		vb_wqe_put(ours, VB_CTRL_OPCODE, op);
@@ -493,6 +493,11 @@ static void test_words(void **state)
 	assert_non_null(strstr(page, "data: bytes 8, L_Key 0x00000007"));
 	memset(small, 'x', sizeof small);
 	assert_true(vb_wqe_show_send(VB_QPT_RC, ours, 1, small, 20) < 20);
+	/* Of a NOP nothing but its control segment is anything. */
+	vb_wqe_put(ours, VB_CTRL_OPCODE, MLX5_OPCODE_NOP);
+	(void)vb_wqe_show_send(VB_QPT_RC, ours, 1, page, sizeof page);
+	assert_non_null(strstr(page, "(NOP)"));
+	assert_null(strstr(page, "data"));
 	assert_int_equal(small[20], 'x');
 	memset(ours, 0xff, sizeof ours);
 	for (uint32_t i = 0; i <= 16; i++)

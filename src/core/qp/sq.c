@@ -119,7 +119,7 @@ int vb_qp_send_check(const struct vb_qp *qp, const struct vb_send_wr *wr)
 			return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_INLINE, .value = wr_length(wr),
 					 .bound = qp->sq.inline_max);
 	}
-	if (!qp->ops->is_connected && !wr->ah)
+	if (!qp->ops->is_connected && !wr->ah && !(work_of(wr)->traits & VB_WORK_LOCAL))
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_NO_AH);
 	if (work_of(wr)->traits & VB_WORK_NO_SGES && wr->sge_cnt)
 		return VB_REFUSE(h, -EINVAL, VB_REFUSAL_WR_FLUSH, .value = wr->sge_cnt);
@@ -132,6 +132,8 @@ static enum vb_wc_status wr_status(const struct vb_qp *qp, const struct vb_send_
 {
 	if (qp->ops->req && qp->ops->req->is_bad(qp, wr->dc_stream))
 		return VB_WC_WR_FLUSH_ERR;
+	if (work_of(wr)->traits & VB_WORK_LOCAL)
+		return VB_WC_SUCCESS;
 	if (!qp->ops->is_connected && wr->ah->pd != qp->pd)
 		return VB_WC_LOC_QP_OP_ERR;
 	/* IBA 9.4.5, 11.6.2, A19.4.2 */

@@ -148,7 +148,7 @@ VB_COLD static void req_run_local(struct vb_qp *qp, struct vb_swqe *w)
 	if (!(w->flags & VB_SWQE_RAN)) {
 		if (w->opcode == VB_WR_BIND_MW)
 			w->status = (uint8_t)run_bind(qp, w);
-		else if (vb_mw_invalidate(qp->pd, qp->qpn, w->imm))
+		else if (w->opcode == VB_WR_LOCAL_INV && vb_mw_invalidate(qp->pd, qp->qpn, w->imm))
 			w->status = VB_WC_MW_BIND_ERR; /* any memory management error. 11.6.2 */
 		w->flags |= VB_SWQE_RAN;
 	}
