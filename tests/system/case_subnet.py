@@ -101,6 +101,24 @@ def has_not_ended(pid):
         return False
 
 
+@case("subnet.again")
+def files_of_an_ended_fabric(context):
+    """A program that has outlived a fabric is in nobody's way at the next one of that name."""
+    f = Fabric(context, "again", "star:hosts=2")
+    hold = ("import os, time\nfds = [os.open('/dev/infiniband/umad0', os.O_RDWR) for _ in range(20)]\n"
+            "print('open', flush=True)\ntime.sleep(60)")
+    p = f.host.start(f.at("H-0000", "/usr/bin/python3", "-c", hold))
+    try:
+        p.wait_output("open")
+        f.end()
+        f = Fabric(context, "again", "star:hosts=2")
+        f.run("H-0000", "smpquery", "-D", "nodeinfo", "0")
+        f.run("H-0001", "smpquery", "-D", "nodeinfo", "0")
+    finally:
+        p.end()
+        f.end()
+
+
 @case("subnet.ends")
 def a_signal_ends_it(context):
     """SIGTERM, SIGINT and SIGHUP end the process of a fabric, and its files are gone."""

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,8 +83,21 @@ void vb_subnet_file_close(struct vb_subnet_daemon *d, struct vb_subnet_file *f)
 	user_leave(u);
 }
 
+/* Names a file. All processes of the host share the names of sockets that are made of it
+ * (files/umad/umad.c): a program of a fabric that has ended may have some still, and nobody is to
+ * guess the next one. */
+static int token_draw(uint64_t *token)
+{
+	do {
+		if (getrandom(token, sizeof *token, 0) != (ssize_t)sizeof *token)
+			return -EIO;
+	} while (*token == 0); /* no file's */
+	return 0;
+}
+
 /* The pair of a new file: the program's end comes back. */
-static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int number)
+static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int number,
+		      uint64_t token)
 {
 	struct vb_subnet_file *f = calloc(1, sizeof *f);
 	int pair[2];
@@ -109,7 +123,7 @@ static int file_begin(struct vb_subnet_daemon *d, struct vb_subnet_user *u, int 
 	}
 	f->user = u;
 	f->number = number;
-	f->token = ++d->token;
+	f->token = token;
 	vb_list_append(&u->files, &f->node);
 	if (number >= 0)
 		vb_subnet_page_enter(d, f);
@@ -141,11 +155,11 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 	u = user_find(d, (struct vb_subnet_place){seat->index, (uint8_t)port});
 	if (!u)
 		return -ENOMEM;
-	rc = is_issm && issm_is_open(u) ? -EAGAIN : 0;
+	rc = is_issm && issm_is_open(u) ? -EAGAIN : token_draw(&answer->token);
 	if (!rc && !is_issm)
 		rc = number = vb_agents_file_open(u->agents);
 	if (rc >= 0)
-		rc = file_begin(d, u, number);
+		rc = file_begin(d, u, number, answer->token);
 	if (rc < 0) {
 		if (number >= 0)
 			vb_agents_file_close(u->agents, number);
@@ -153,7 +167,6 @@ int vb_subnet_file_open(struct vb_subnet_daemon *d, struct vb_subnet_seat *seat,
 		return rc;
 	}
 	back->fd[back->cnt++] = rc;
-	answer->token = d->token;
 	if (is_issm)
 		vb_subnet_set_manager(&d->subnet, u->at, true, vb_clock_now());
 	else

@@ -92,7 +92,6 @@ struct vb_subnet_daemon {
 	int epoll_fd;
 	int base_fd, root_fd; /* where the trees are; -1: nowhere */
 	char root[192], root_name[64];
-	uint64_t token;
 	struct vb_subnet_page *pages;
 	bool page_used[VB_SUBNET_PAGES];
 	int pages_fd;
