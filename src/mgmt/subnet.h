@@ -157,7 +157,7 @@ void vb_subnet_link_error(struct vb_subnet *s, struct vb_subnet_place at, uint16
 			  vb_time now);
 
 /* Makes the answer of a MAD that nobody at its receiver takes: false when there is none. MAD-08 */
-bool vb_subnet_refuse(struct vb_subnet_mad *m);
+bool vb_subnet_refuse(struct vb_subnet *s, struct vb_subnet_mad *m);
 
 /* A trap that a node sends now. */
 bool vb_subnet_poll_trap(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now);

@@ -30,13 +30,20 @@ static inline uint16_t vb_pkey_index(const uint16_t *table, uint32_t cnt, uint16
 	return 0;
 }
 
-/* One of the @cnt entries at @table lets a packet with @pkey pass. IBA 10.9.3 */
+/* The first of the @cnt entries at @table that lets a packet with @pkey pass, by which an answer
+ * goes back; @cnt: none does. IBA 10.9.3 */
+static inline uint32_t vb_pkey_entry(const uint16_t *table, uint32_t cnt, uint16_t pkey)
+{
+	uint32_t i = 0;
+
+	while (i < cnt && !vb_pkey_matches(pkey, table[i]))
+		i++;
+	return i;
+}
+
 static inline bool vb_pkey_passes(const uint16_t *table, uint32_t cnt, uint16_t pkey)
 {
-	for (uint32_t i = 0; i < cnt; i++)
-		if (vb_pkey_matches(pkey, table[i]))
-			return true;
-	return false;
+	return vb_pkey_entry(table, cnt, pkey) < cnt;
 }
 
 /*

@@ -23,6 +23,7 @@ from hosts import Failure, Skip
 TESTED = re.compile(r"<!-- (tested|prints) -->\n+```(?:sh)?\n(.*?)\n```", re.S)
 PAGES = {"quick_start": ("quick-start.md", ()), "ci": ("examples/ci-of-a-library.md", ("rping", "make")),
          "failed_qp": ("examples/why-did-my-qp-fail.md", ("cc",)),
+         "subnet": ("examples/first-subnet.md", ("opensm", "ibqueryerrors", "ib_send_bw")),
          "congestion": ("examples/first-congestion-experiment.md", ())}
 
 

@@ -235,19 +235,19 @@ static void nobody__refuses(void **state)
 	configure();
 	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_GET, 0x10, LID(HOST_B));
 	assert_true(vb_subnet_send(&net, &m, now));
-	assert_true(vb_subnet_refuse(&m));
+	assert_true(vb_subnet_refuse(&net, &m));
 	assert_true(vb_subnet_carry(&net, &m, now));
 	vb_mad_hdr_parse(&h, m.mad);
 	assert_true(m.at.node == HOST_A && h.method == VB_MAD_METHOD_GET_RESP);
 	assert_true(h.status == VB_MAD_STATUS_UNSUPPORTED && h.tid == 7);
 	make_by_lid(CLASS_VENDOR, VB_MAD_METHOD_SEND, 0x10, LID(HOST_B));
-	assert_false(vb_subnet_refuse(&m));
+	assert_false(vb_subnet_refuse(&net, &m));
 
 	/* SMInfo is the manager's, so the agent leaves it. FAB-28 */
 	make_directed(VB_MAD_METHOD_GET, VB_SMP_SM_INFO, 0, to_switch_b, 2);
 	assert_true(vb_subnet_send(&net, &m, now));
 	assert_int_equal(m.at.node, SWITCH_B);
-	assert_true(vb_subnet_refuse(&m));
+	assert_true(vb_subnet_refuse(&net, &m));
 	assert_true(vb_subnet_carry(&net, &m, now));
 	assert_int_equal(answer_status(), VB_MAD_STATUS_UNSUPPORTED);
 }

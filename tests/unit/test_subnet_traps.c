@@ -238,6 +238,42 @@ static void pkey__at_an_end_node(void **state)
 	assert_int_equal(info_of(HOST_B, 2)->pkey_violations, 0xffff);
 }
 
+/* Gets the P_Key of the answer of HOST_B's own agent, or of its refusal; 0: there is none. */
+static uint16_t answer_pkey(uint8_t mgmt_class, uint16_t asked)
+{
+	make_by_lid(mgmt_class, VB_MAD_METHOD_GET, 0x12, LID(HOST_B));
+	m.pkey = asked;
+	m.qkey = VB_MAD_QKEY;
+	if (!vb_subnet_send(&net, &m, now))
+		return 0;
+	if (mgmt_class == CLASS_VENDOR)
+		assert_true(vb_subnet_refuse(&net, &m) && vb_subnet_carry(&net, &m, now));
+	assert_int_equal(m.at.node, HOST_A);
+	return m.pkey;
+}
+
+/* FAB-36: an answer has a P_Key of whoever answers, that which let the question in. */
+static void pkey__of_an_answer(void **state)
+{
+	uint16_t *pkey = net.node[HOST_B].sma.port[2].pkey;
+
+	(void)state;
+	configure();
+	for (int i = 0; i < 2; i++) {
+		uint8_t mgmt_class = i ? CLASS_VENDOR : VB_MAD_CLASS_PERF;
+
+		pkey[0] = 0xffff;
+		pkey[1] = 0;
+		assert_int_equal(answer_pkey(mgmt_class, 0xffff), 0xffff);
+		pkey[0] = 0x7fff;
+		assert_int_equal(answer_pkey(mgmt_class, 0xffff), 0x7fff);
+		assert_int_equal(answer_pkey(mgmt_class, 0x7fff), 0);
+		/* Of two that are of the partition one lets a limited member in. */
+		pkey[1] = 0xffff;
+		assert_int_equal(answer_pkey(mgmt_class, 0x7fff), 0xffff);
+	}
+}
+
 /* FAB-36, FAB-38 */
 static void qkey__of_qp1(void **state)
 {
@@ -402,12 +438,12 @@ static void flow_silence__is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(unplug__raises_a_trap), T(traps__need_a_manager),
-	    T(manager__is_told),      T(mkey__refusal_raises_a_trap),
-	    T(set__changes_are_told), T(pkey__at_an_end_node),
-	    T(qkey__of_qp1),          T(pkey__at_a_switch),
-	    T(errors__of_a_link),     T(local_changes__are_told),
-	    T(flow_silence__is_told),
+	    T(unplug__raises_a_trap),   T(traps__need_a_manager),
+	    T(manager__is_told),        T(mkey__refusal_raises_a_trap),
+	    T(set__changes_are_told),   T(pkey__at_an_end_node),
+	    T(pkey__of_an_answer),      T(qkey__of_qp1),
+	    T(pkey__at_a_switch),       T(errors__of_a_link),
+	    T(local_changes__are_told), T(flow_silence__is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

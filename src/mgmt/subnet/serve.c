@@ -8,6 +8,7 @@
 
 #include "wire/be.h"
 #include "wire/ib/lrh.h"
+#include "wire/pkey.h"
 
 #include <string.h>
 
@@ -25,13 +26,18 @@
 #define MKEY_DIRECTED 0x80
 #define MKEY_TRUNCATED 0x40
 
-/* The answer goes to where the question came from. */
-static void turn_back(struct vb_subnet_mad *m)
+/* The answer goes to where the question came from, with the P_Key of the port that let it in: that
+ * of a full member who asks is not one of a limited member that answers. IBA 10.9.3 */
+static void turn_back(struct vb_subnet *s, struct vb_subnet_mad *m)
 {
+	const uint16_t *pkeys = vb_subnet_sma_port(s, m->at)->pkey;
+	uint32_t entry = vb_pkey_entry(pkeys, VB_SUBNET_PKEYS, m->pkey);
 	uint16_t lid = m->slid;
 	uint32_t qp = m->src_qp;
 	uint8_t gid[16];
 
+	if (!m->on_qp0 && entry < VB_SUBNET_PKEYS)
+		m->pkey = pkeys[entry];
 	m->slid = m->dlid;
 	m->dlid = lid;
 	m->src_qp = m->dst_qp;
@@ -47,7 +53,7 @@ static void turn_mad_back(struct vb_subnet *s, struct vb_subnet_mad *m)
 	struct vb_smp_route r;
 	struct vb_mad_hdr h;
 
-	turn_back(m);
+	turn_back(s, m);
 	vb_mad_hdr_parse(&h, m->mad);
 	if (h.mgmt_class != VB_MAD_CLASS_SUBN_DIRECTED)
 		return;
@@ -148,7 +154,7 @@ bool vb_subnet_send(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now)
 	return vb_subnet_carry(s, m, now);
 }
 
-bool vb_subnet_refuse(struct vb_subnet_mad *m)
+bool vb_subnet_refuse(struct vb_subnet *s, struct vb_subnet_mad *m)
 {
 	struct vb_mad_hdr h;
 	struct vb_smp_route r;
@@ -167,6 +173,6 @@ bool vb_subnet_refuse(struct vb_subnet_mad *m)
 		r.status = VB_MAD_STATUS_UNSUPPORTED;
 		vb_smp_route_emit(&r, m->mad);
 	}
-	turn_back(m);
+	turn_back(s, m);
 	return true;
 }

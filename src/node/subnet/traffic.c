@@ -62,6 +62,7 @@ static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m,
 {
 	struct vb_subnet_user *u = user_at(d, m->at);
 	const struct vb_sma_port *p = vb_subnet_sma_port(&d->subnet, m->at);
+	uint32_t entry = vb_pkey_entry(p->pkey, VB_SUBNET_PKEYS, m->pkey);
 	struct vb_mad_addr from = {
 	    .qpn = m->src_qp,
 	    .qkey = m->qkey,
@@ -72,7 +73,7 @@ static bool hand_over(struct vb_subnet_daemon *d, const struct vb_subnet_mad *m,
 	    .hop_limit = m->hop_limit,
 	    .traffic_class = m->traffic_class,
 	    .flow_label = m->flow_label,
-	    .pkey_index = m->on_qp0 ? 0 : vb_pkey_index(p->pkey, VB_SUBNET_PKEYS, m->pkey),
+	    .pkey_index = m->on_qp0 || entry == VB_SUBNET_PKEYS ? 0 : (uint16_t)entry,
 	};
 
 	if (vb_subnet_cm_take(d, m, now))
@@ -90,7 +91,7 @@ static void send_packet(struct vb_subnet_daemon *d, struct vb_subnet_mad *m, vb_
 		return;
 	if (hand_over(d, m, now))
 		return;
-	if (vb_subnet_refuse(m) && vb_subnet_carry(&d->subnet, m, now))
+	if (vb_subnet_refuse(&d->subnet, m) && vb_subnet_carry(&d->subnet, m, now))
 		(void)hand_over(d, m, now);
 }
 
