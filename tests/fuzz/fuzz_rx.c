@@ -268,7 +268,7 @@ static void step_post_send(struct world *w, struct input *in)
 	struct vb_ah ah = {.pd = w->pd, .path = world_path()};
 	struct vb_send_wr wr = {.wr_id = w->wr_cnt, .sge = sge, .ah = &ah, .qkey = 0x11111111};
 
-	wr.opcode = (enum vb_wr_opcode)(take8(in) % VB_WR_CNT);
+	wr.opcode = (enum vb_wr_opcode)(take8(in) % VB_WR_NOP);
 	if (wr.opcode == VB_WR_BIND_MW)
 		wr.opcode = VB_WR_SEND;
 	/* Inline data would be read from any address: not for a fuzzer to choose. */

@@ -93,9 +93,11 @@ static int post_one(struct vb_ibv_qp *qp, const struct ibv_send_wr *wr, vb_time 
 				   "send_flags 0x%x has bits that are not known "
 				   "(ibv_post_send(3))",
 				   wr->send_flags);
+	/* Above it are those that bytes in a queue alone ask for. */
 	if (wr->opcode > IBV_WR_ATOMIC_WRITE)
-		return -VB_IBV_WHY(EINVAL, "opcode %d is none of ibv_wr_opcode (ibv_post_send(3))",
-				   (int)wr->opcode);
+		return -VB_IBV_WHY(EINVAL,
+				   "opcode %u is none that QPs of its type have (ibv_post_send(3))",
+				   (unsigned)wr->opcode);
 	/* Windows of type 1 have a verb of their own. IBA o10-37.2.34 */
 	if (wr->opcode == IBV_WR_BIND_MW && qp->ibv.qp_type != IBV_QPT_UD &&
 	    (!wr->bind_mw.mw || wr->bind_mw.mw->type != IBV_MW_TYPE_2))

@@ -306,7 +306,7 @@ static void make_dc(uint32_t kind, uint32_t *a, const struct mood *m, struct vb_
 		a[DCPOST_DCT] = vb_rng_below(r, m->dcts);
 		a[DCPOST_OP] = ops[vb_rng_below(r, 8)];
 		if (chance(r, m->defects))
-			a[DCPOST_OP] = vb_rng_below(r, VB_WR_CNT);
+			a[DCPOST_OP] = vb_rng_below(r, VB_WR_NOP);
 		a[DCPOST_LEN] = random_len(r);
 		a[DCPOST_CNT] = chance(r, 70) ? 1 : range(r, 2, 8);
 		a[DCPOST_FLAGS] = vb_rng_below(r, 16);
