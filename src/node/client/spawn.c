@@ -93,8 +93,8 @@ struct spawn {
 	int rc;
 };
 
-/* Allocates nothing: it shares the program's heap, of which another thread may hold the lock for as
- * long as this one's parent waits, as the leak check of a sanitizer does. */
+/* The child allocates nothing, because it shares the program's heap. Another thread may hold the
+ * heap's lock until the child's parent runs again: the leak check of a sanitizer does. */
 static int spawn_child(void *arg)
 {
 	struct spawn *s = arg;
