@@ -97,7 +97,9 @@ void vb_wait_unreplied(struct vb_wait *w, bool was_held, vb_time now)
 vb_time vb_wait_due(const struct vb_wait *w, const struct vb_wait_work *work, vb_time now,
 		    vb_dur leeway)
 {
-	vb_time due = vb_time_min(vb_time_after(work->timer, leeway), work->other);
+	/* Timers wait while an answer is held: what would stop them may travel with it. */
+	vb_time timer = w->held == VB_HELD_ANSWER ? VB_NEVER : vb_time_after(work->timer, leeway);
+	vb_time due = vb_time_min(timer, work->other);
 
 	if (due <= now || work->is_full)
 		return due;

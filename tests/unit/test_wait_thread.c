@@ -48,6 +48,9 @@ static void due__what_is_held_and_what_is_not(void **state)
 	w.held_since = now;
 	w.held = VB_HELD_ANSWER;
 	assert_int_equal(vb_wait_due(&w, &work, now, 0), now + VB_WAIT_REPLY_HOLD_NS);
+	work.timer = now - 1; /* nobody fires it before the answer has left */
+	assert_int_equal(vb_wait_due(&w, &work, now, 0), now + VB_WAIT_REPLY_HOLD_NS);
+	work.timer = VB_NEVER;
 	w.held = VB_HELD_REQUESTS;
 	assert_int_equal(vb_wait_due(&w, &work, now, 0), now + VB_WAIT_HELD_MAX_NS);
 	work.timer = now - 1;

@@ -12,6 +12,7 @@
 #include "node/broker/broker.h"
 #include "node/client/dial.h"
 #include "node/cm/page/page.h"
+#include "node/engine/engine.h"
 #include "node/host/clock.h"
 #include "node/host/pace.h"
 #include "node/subnet/client.h"
@@ -392,9 +393,10 @@ static int call_by_page(const struct vb_cm_call *call, struct vb_cm_answer *answ
 
 int vb_cm_call(const struct vb_cm_call *call, int fd, struct vb_cm_answer *answer)
 {
-	int rc =
-	    session.page && fd < 0 ? call_by_page(call, answer) : call_by_socket(call, fd, answer);
+	int rc;
 
+	vb_engine_send_held();
+	rc = session.page && fd < 0 ? call_by_page(call, answer) : call_by_socket(call, fd, answer);
 	if (rc == -ECONNRESET)
 		rc = -EPIPE;
 	if (rc == -EPIPE)

@@ -131,6 +131,21 @@ static void exit_flush(void)
 	}
 }
 
+void vb_engine_send_held(void)
+{
+	struct vb_engine *e;
+
+	if (pthread_mutex_trylock(&process.mutex))
+		return;
+	e = process.engine;
+	/* Who holds the lock is at work with the queues, and sends what is left by itself. */
+	if (e && vb_engine_is_alive(e) && vb_lock_try(&e->lock)) {
+		vb_engine_send_rest(e);
+		vb_lock_drop(&e->lock);
+	}
+	pthread_mutex_unlock(&process.mutex);
+}
+
 static void process_register(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);

@@ -60,6 +60,14 @@ void vb_engine_progress(struct vb_engine *e);
  */
 void vb_engine_flush(struct vb_engine *e);
 
+/*
+ * The program turns to something else than its queues, as a call of RDMA CM: what waits for company
+ * leaves now, above all the acknowledgement of the message that it has just seen. Else that would
+ * be late by the time in which a reply is expected, and the peer may still wait for it when this
+ * program's next connection arrives there. Does nothing in a process that has no engine.
+ */
+void vb_engine_send_held(void);
+
 /* Takes over settings of the adapter that have changed. */
 void vb_engine_adopt(struct vb_engine *e);
 /* ... and the device table, if it has a new generation: before a QP changes. */
