@@ -68,9 +68,11 @@ int main(int argc, char **argv)
 	}
 	bench_peer_end(peer);
 	qsort(t, rounds, sizeof *t, compare);
+
+	uint64_t median = t[rounds / 2], late = t[rounds * 99 / 100];
+
 	printf("min %.2f typical %.2f average %.2f 99%% %.2f us\n", (double)t[0] / 2000,
-	       (double)t[rounds / 2] / 2000, (double)sum / (double)rounds / 2000,
-	       (double)t[rounds * 99 / 100] / 2000);
+	       (double)median / 2000, (double)sum / (double)rounds / 2000, (double)late / 2000);
 	free(t);
 	return 0;
 }
