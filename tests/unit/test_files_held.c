@@ -46,7 +46,7 @@ static enum vb_wait_held what_is_held(struct vb_engine *e)
 	return held;
 }
 
-/* Not at any price: who has the lock is at work with the queues. */
+/* Not at any price: the thread that has the lock is at work with the queues. */
 static void send_held__waits_for_nobody(void **state)
 {
 	struct vb_engine *e;

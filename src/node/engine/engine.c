@@ -138,7 +138,8 @@ void vb_engine_send_held(void)
 	if (pthread_mutex_trylock(&process.mutex))
 		return;
 	e = process.engine;
-	/* Who holds the lock is at work with the queues, and sends what is left by itself. */
+	/* The thread that holds the lock is at work with the queues, and sends what is left itself.
+	 */
 	if (e && vb_engine_is_alive(e) && vb_lock_try(&e->lock)) {
 		vb_engine_send_rest(e);
 		vb_lock_drop(&e->lock);
