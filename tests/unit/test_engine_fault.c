@@ -6,21 +6,6 @@
 #include "engine_peer.h"
 #include "verbs_env.h"
 
-static int setup(void **state)
-{
-	(void)state;
-	verbs_start_broker();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	kill(verbs_broker, SIGKILL);
-	waitpid(verbs_broker, NULL, 0);
-	return 0;
-}
-
 /* The rules that a program was started with hold until somebody sets others for the device. */
 static void faults__set_later_replace_own(void **state)
 {
@@ -81,8 +66,8 @@ static void faults__log_names_the_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(faults__set_later_replace_own, setup, teardown),
-	    cmocka_unit_test_setup_teardown(faults__log_names_the_process, setup, teardown),
+	    VERBS_BROKER_TEST(faults__set_later_replace_own),
+	    VERBS_BROKER_TEST(faults__log_names_the_process),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -79,8 +79,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	kill(verbs_broker, SIGKILL);
-	waitpid(verbs_broker, NULL, 0);
+	verbs_stop_broker();
 	return 0;
 }
 

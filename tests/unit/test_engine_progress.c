@@ -10,21 +10,6 @@
 #include <dirent.h>
 #include <sys/syscall.h>
 
-static int setup(void **state)
-{
-	(void)state;
-	verbs_start_broker();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	kill(verbs_broker, SIGKILL);
-	waitpid(verbs_broker, NULL, 0);
-	return 0;
-}
-
 /* The progress thread hears the broker at once: here nothing else would make it look. */
 static void progress_thread__hears_the_broker(void **state)
 {
@@ -186,11 +171,10 @@ static void progress_thread__gives_back_rings_of_the_dead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(progress_thread__hears_the_broker, setup, teardown),
-	    cmocka_unit_test_setup_teardown(progress_thread__has_a_short_slice, setup, teardown),
-	    cmocka_unit_test_setup_teardown(acquire__the_socket_is_the_links, setup, teardown),
-	    cmocka_unit_test_setup_teardown(progress_thread__gives_back_rings_of_the_dead, setup,
-					    teardown),
+	    VERBS_BROKER_TEST(progress_thread__hears_the_broker),
+	    VERBS_BROKER_TEST(progress_thread__has_a_short_slice),
+	    VERBS_BROKER_TEST(acquire__the_socket_is_the_links),
+	    VERBS_BROKER_TEST(progress_thread__gives_back_rings_of_the_dead),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -12,21 +12,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static int setup(void **state)
-{
-	(void)state;
-	verbs_start_broker();
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	kill(verbs_broker, SIGKILL);
-	waitpid(verbs_broker, NULL, 0);
-	return 0;
-}
-
 /* For an hour. */
 static void hold_answer(struct vb_engine *e)
 {
@@ -86,8 +71,8 @@ static void cm_call__sends_what_is_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(send_held__waits_for_nobody, setup, teardown),
-	    cmocka_unit_test_setup_teardown(cm_call__sends_what_is_held, setup, teardown),
+	    VERBS_BROKER_TEST(send_held__waits_for_nobody),
+	    VERBS_BROKER_TEST(cm_call__sends_what_is_held),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -330,8 +330,7 @@ static void run_all(bool by_shm)
 	pthread_join(program, NULL);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	kill(verbs_broker, SIGKILL);
-	waitpid(verbs_broker, NULL, 0);
+	verbs_stop_broker();
 }
 
 static void check_reached(bool by_shm)

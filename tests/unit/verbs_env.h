@@ -54,6 +54,27 @@ static inline void verbs_start_broker(void)
 	}
 }
 
+static inline void verbs_stop_broker(void)
+{
+	kill(verbs_broker, SIGKILL);
+	waitpid(verbs_broker, NULL, 0);
+}
+
+/* A broker leaves when its last client does: a test that opens no device has one of its own. */
+static inline int verbs_broker_setup(void **state)
+{
+	(void)state;
+	verbs_start_broker();
+	return 0;
+}
+
+static inline int verbs_broker_teardown(void **state)
+{
+	(void)state;
+	verbs_stop_broker();
+	return 0;
+}
+
 static inline int verbs_open(void **state)
 {
 	struct ibv_device **list;
@@ -81,8 +102,7 @@ static inline int verbs_close(void **state)
 	if (ctx)
 		assert_int_equal(ibv_close_device(ctx), 0);
 	ctx = NULL;
-	kill(verbs_broker, SIGKILL);
-	waitpid(verbs_broker, NULL, 0);
+	verbs_stop_broker();
 	return 0;
 }
 
@@ -278,5 +298,7 @@ static inline void post_send(struct ibv_qp *qp, struct ibv_send_wr wr, size_t of
 	} while (0)
 
 #define VERBS_TEST(f) cmocka_unit_test_setup_teardown(f, verbs_open, verbs_close)
+#define VERBS_BROKER_TEST(f)                                                                       \
+	cmocka_unit_test_setup_teardown(f, verbs_broker_setup, verbs_broker_teardown)
 
 #endif
