@@ -96,9 +96,10 @@ struct vb_hca_config {
 	uint32_t gso_bytes;
 	/*
 	 * True while it is known that the receiver of QP @dqpn at @path has not read yet what was
-	 * sent to it last: an ACK timer that fires starts over then, at no cost. NULL: never known.
+	 * sent to it last, or has not got to its answer: an ACK timer that fires starts over then,
+	 * at no cost. NULL: never known.
 	 */
-	bool (*unread)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+	bool (*unanswered)(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 	void *receiver_ctx; /* of all three */
 	/*
 	 * Makes @len bytes at @p, of a region with ON_DEMAND, fit to be read or (@write) written:

@@ -3,8 +3,9 @@
  * How full the receive sockets of one host are. UDP over loopback drops what a receiver cannot
  * take; an adapter's own link would have paused the sender instead. So the processes of a host
  * share one entry per receive socket: senders add what they sent there, the receiver adds what it
- * took, and who sends looks at the difference first. Entries are only a hint: a lost packet, a
- * stale or a hostile value costs speed or packets, never memory.
+ * took, and who sends looks at the difference first. It also adds what it has answered: nobody
+ * misses an ACK of a process that has not had a processor since. Entries are only a hint: a lost
+ * packet, a stale or a hostile value costs speed or packets, never memory.
  */
 #ifndef VB_LINK_FLOW_H
 #define VB_LINK_FLOW_H
@@ -15,8 +16,9 @@
 struct vb_flow {
 	uint64_t sent; /* bytes, each datagram counted with VB_FLOW_OVERHEAD */
 	uint8_t rsv0[56];
-	uint64_t taken; /* the same of what the receiver has read */
-	uint8_t rsv1[56];
+	uint64_t taken;    /* the same of what the receiver has read */
+	uint64_t answered; /* @taken when the receiver last owed nobody an answer */
+	uint8_t rsv1[48];
 };
 _Static_assert(sizeof(struct vb_flow) == 128, "shared between processes");
 
@@ -61,6 +63,13 @@ static inline void vb_flow_empty(struct vb_flow *f)
 
 	if (f->taken != sent)
 		__atomic_store_n(&f->taken, sent, __ATOMIC_RELAXED);
+}
+
+/* The receiver has sent the answers to all that it has read, or owed none. */
+static inline void vb_flow_answered(struct vb_flow *f)
+{
+	if (f->answered != f->taken)
+		__atomic_store_n(&f->answered, f->taken, __ATOMIC_RELAXED);
 }
 
 /* Bytes that waited in the socket when it had @taken so many. */

@@ -3,6 +3,7 @@
  * program that polls in vain does on a oversubscribed machine. */
 #include "core/share/migration.h"
 #include "core_env.h"
+#include "link/flow.h"
 #include "node/engine/priv.h"
 #include "node/host/pace.h"
 
@@ -36,8 +37,10 @@ static uint32_t link_recv(struct vb_link *l, struct vb_rx *rx, uint32_t cnt, vb_
 
 	(void)l, (void)now;
 	looks = engine.looks;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		rx[i] = (struct vb_rx){.path = &path};
+		vb_flow_taken(&memory.flow[0], 0);
+	}
 	rx_cnt -= n;
 	return n;
 }
@@ -74,6 +77,8 @@ static int setup(void **state)
 	link = vb_link_before(NULL, &ops);
 	engine.link = &link;
 	engine.broker.host = &memory.host;
+	memset(memory.flow, 0, sizeof memory.flow);
+	engine.broker.flow = memory.flow;
 	vb_wait_init(&engine.wait, 1, false);
 	engine.adopts = true;
 	engine.mail.fd = -1;
@@ -144,6 +149,40 @@ static void step__timers_wait_for_an_answer_that_is_held(void **state)
 	assert_int_equal(sent_cnt, 2);
 	vb_engine_step(&engine, env.now);
 	assert_int_equal(sent_cnt, 3);
+}
+
+/* Bytes that were read and not answered, as the other processes of this host see it. */
+static uint64_t unanswered_bytes(void)
+{
+	return memory.flow[0].taken - memory.flow[0].answered;
+}
+
+/* Others count on an answer from when it has left: not while it is held, or the link is full. */
+static void step__tells_others_what_is_answered(void **state)
+{
+	struct vb_qp *qp = env_rts(&env, VB_QPT_RC, 2, 0x123);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 2; i++) {
+		rx_cnt = 1;
+		vb_engine_step(&engine, env.now); /* there was nothing to answer */
+		assert_int_equal(memory.flow[0].taken, i * VB_FLOW_OVERHEAD);
+		assert_int_equal(unanswered_bytes(), 0);
+	}
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	engine.wait.reply_score = VB_WAIT_REPLY_SCORE_MIN;
+	rx_cnt = 1;
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(engine.wait.held, VB_HELD_ANSWER);
+	assert_int_equal(unanswered_bytes(), VB_FLOW_OVERHEAD);
+	link_is_full = true;
+	vb_engine_send_rest(&engine);
+	assert_int_equal(unanswered_bytes(), VB_FLOW_OVERHEAD);
+	link_is_full = false;
+	env.now += VB_MSEC;
+	vb_engine_step(&engine, env.now);
+	assert_int_equal(sent_cnt, 1);
+	assert_int_equal(unanswered_bytes(), 0);
 }
 
 /* What a full link did not take is due again after a pause, also when nobody else does anything:
@@ -454,6 +493,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(step__timers_wait_once_for_what_was_late_too, setup,
 					    teardown),
+	    cmocka_unit_test_setup_teardown(step__tells_others_what_is_answered, setup, teardown),
 	    cmocka_unit_test_setup_teardown(step__timers_wait_for_an_answer_that_is_held, setup,
 					    teardown),
 	    cmocka_unit_test_setup_teardown(step__full_link_is_offered_it_again, setup, teardown),

@@ -57,6 +57,7 @@ static int setup(void **state)
 	engine.hca = env.hca;
 	engine.link = &link;
 	engine.broker.host = &memory.host;
+	engine.broker.flow = memory.flow;
 	vb_wait_init(&engine.wait, 1, false);
 	engine.adopts = true;
 	engine.mail.fd = -1;

@@ -345,38 +345,47 @@ static void size_flow__follows_the_receive_buffer(void **state)
 	close(fd);
 }
 
-/* What a receiver of this host has not read yet is known, unless nobody reads at all. */
-static void unread__until_read(void **state)
+/* Whether a receiver of this host has answered what was sent to it is known, unless it does nothing
+ * at all. */
+static void unanswered__until_answered(void **state)
 {
 	const struct vb_path far = {.port = 1};
 	vb_time now = VB_SEC;
 
 	(void)state;
 	engine_begin(&(struct vb_flow_limits){100000, 100000, 10000, 10000});
-	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+	assert_false(vb_engine_unanswered(&e, &here, 0x105, now));
 	vb_flow_sending(&flow[5], 3000); /* somebody else's */
-	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+	assert_false(vb_engine_unanswered(&e, &here, 0x105, now));
 	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) > 4096);
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 3000);
-	assert_true(vb_engine_unread(&e, &here, 0x105, now));
-	assert_false(vb_engine_unread(&e, &far, 0x105, now));
+	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
+	assert_false(vb_engine_unanswered(&e, &far, 0x105, now));
 	vb_flow_taken(&flow[5], 3000);
+	vb_flow_answered(&flow[5]);
 	now += 499 * VB_MSEC;
-	assert_true(vb_engine_unread(&e, &here, 0x105, now));
+	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
 	now += 499 * VB_MSEC;
-	assert_true(vb_engine_unread(&e, &here, 0x105, now));
+	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
 	now += 2 * VB_MSEC;
-	assert_false(vb_engine_unread(&e, &here, 0x105, now)); /* stopped, or gone */
+	assert_false(vb_engine_unanswered(&e, &here, 0x105, now)); /* stopped, or gone */
 	/* A resend, which asks for room, does not begin its time anew. */
 	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) > 4096);
 	now += VB_MSEC;
-	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+	assert_false(vb_engine_unanswered(&e, &here, 0x105, now));
+	/* Read, and its process lost the processor before it answered. */
+	e.flow_own[5].last = vb_flow_sending(&flow[5], 3000);
 	vb_flow_taken(&flow[5], 3000);
-	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+	vb_flow_answered(&flow[5]);
+	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
+	vb_flow_taken(&flow[5], 3000);
+	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
+	vb_flow_answered(&flow[5]);
+	assert_false(vb_engine_unanswered(&e, &here, 0x105, now));
 }
 
 /* A process that is gone is not waited for, nor is one that never was. */
-static void unread__not_where_nobody_is(void **state)
+static void unanswered__not_where_nobody_is(void **state)
 {
 	vb_time now = VB_SEC;
 
@@ -385,13 +394,13 @@ static void unread__not_where_nobody_is(void **state)
 	assert_true(vb_engine_rx_credit(&e, &here, 0x105, now) > 4096);
 	e.flow_own[5].last = vb_flow_sending(&flow[5], 200000);
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), 0);
-	assert_true(vb_engine_unread(&e, &here, 0x105, now));
+	assert_true(vb_engine_unanswered(&e, &here, 0x105, now));
 	host.is_taken[5] = false;
 	assert_int_equal(vb_engine_rx_credit(&e, &here, 0x105, now), UINT32_MAX);
-	assert_false(vb_engine_unread(&e, &here, 0x105, now));
+	assert_false(vb_engine_unanswered(&e, &here, 0x105, now));
 }
 
-static bool test_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+static bool test_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	(void)path, (void)now;
 	assert_int_equal(dqpn, 77);
@@ -413,7 +422,7 @@ static void room__full_receiver_costs_no_retry(void **state)
 	(void)state;
 	env_config(&env);
 	env.cfg.rx_credit = test_room;
-	env.cfg.unread = test_unread;
+	env.cfg.unanswered = test_unanswered;
 	env.cfg.receiver_ctx = &room;
 	env_open(&env, 16);
 	qp = env_rts(&env, VB_QPT_RC, 2, 77);
@@ -430,7 +439,7 @@ static void room__full_receiver_costs_no_retry(void **state)
 	room = UINT32_MAX;
 	vb_hca_handle_timeout(env.hca, env.now + VB_RX_CREDIT_RETRY_NS);
 	assert_int_equal(env_tx(&env, &b), 6);
-	room = UINT32_MAX - 1; /* enough, and not read yet */
+	room = UINT32_MAX - 1; /* enough, and not answered yet */
 	env.now += timeout;
 	vb_hca_handle_timeout(env.hca, env.now);
 	assert_int_equal(env_tx(&env, &b), 0);
@@ -468,8 +477,8 @@ int main(void)
 	    cmocka_unit_test(room__full_receiver_costs_no_retry),
 	    cmocka_unit_test(room__a_share_where_others_are),
 	    cmocka_unit_test(size_flow__follows_the_receive_buffer),
-	    cmocka_unit_test(unread__until_read),
-	    cmocka_unit_test(unread__not_where_nobody_is),
+	    cmocka_unit_test(unanswered__until_answered),
+	    cmocka_unit_test(unanswered__not_where_nobody_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static bool receiver_lags(const struct vb_qp *qp, vb_time now)
 		return true;
 	if (qp->ops->req)
 		path = qp->ops->req->receiver(qp, &dqpn);
-	return cfg->unread && path && cfg->unread(cfg->receiver_ctx, path, dqpn, now);
+	return cfg->unanswered && path && cfg->unanswered(cfg->receiver_ctx, path, dqpn, now);
 }
 
 void vb_req_on_timer(struct vb_qp *qp, enum vb_timer t, vb_time now)

@@ -372,7 +372,7 @@ static int open_hca(struct vb_engine *e, uint32_t window)
 	    .read_piece_bytes = window / 2,
 	    .find_home = vb_engine_find_home,
 	    .rx_credit = vb_engine_rx_credit,
-	    .unread = vb_engine_unread,
+	    .unanswered = vb_engine_unanswered,
 	    .receiver_ctx = e,
 	    .page_in = vb_engine_page_in,
 	    .guard = vb_guard_run,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the receive sockets and rings of this host can take, and what they have been read of: the
- * core's callbacks find_home, rx_credit and unread. See link/flow.h and vb_link_rx_credit().
+ * core's callbacks find_home, rx_credit and unanswered. See link/flow.h and vb_link_rx_credit().
  */
 #include "link/flow.h"
 #include "node/engine/priv.h"
@@ -12,7 +12,7 @@
 #define STUCK_NS (100 * VB_MSEC)
 /* ... and that its ACKs are not missed. On a busy machine a process may well not run for the
  * former. */
-#define UNREAD_MAX_NS (500 * VB_MSEC)
+#define UNANSWERED_MAX_NS (500 * VB_MSEC)
 
 /* Of a receive buffer: a part that is full at once, whoever else sends, is in the caches. */
 #define ALONE_MAX (512u << 10)
@@ -75,24 +75,24 @@ static bool is_local(struct vb_engine *e, const struct vb_path *path, uint8_t sl
 		__atomic_load_n(&e->broker.host->is_taken[slot], __ATOMIC_RELAXED));
 }
 
-bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
+bool vb_engine_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now)
 {
 	struct vb_engine *e = ctx;
 	uint8_t slot = vb_slot_of_qpn(dqpn);
 	struct vb_flow_watch *w = &e->watch[slot];
-	uint64_t taken = __atomic_load_n(&e->broker.flow[slot].taken, __ATOMIC_RELAXED);
+	uint64_t answered = __atomic_load_n(&e->broker.flow[slot].answered, __ATOMIC_RELAXED);
 
 	if (!is_local(e, path, slot))
 		return false;
-	if ((int64_t)(e->flow_own[slot].last - taken) <= 0) {
-		w->unread_since = 0;
+	if ((int64_t)(e->flow_own[slot].last - answered) <= 0) {
+		w->unanswered_since = 0;
 		return false;
 	}
 	/* Resends, which go to a receiver that stands as well, do not begin its time anew. */
-	if (w->unread_since && taken == w->unread_taken)
-		return now - w->unread_since <= UNREAD_MAX_NS;
-	w->unread_taken = taken;
-	w->unread_since = now;
+	if (w->unanswered_since && answered == w->unanswered_at)
+		return now - w->unanswered_since <= UNANSWERED_MAX_NS;
+	w->unanswered_at = answered;
+	w->unanswered_since = now;
 	return true;
 }
 

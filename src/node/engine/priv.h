@@ -113,9 +113,9 @@ struct vb_flow_watch {
 	uint64_t taken;
 	uint64_t own_read; /* of flow_own.bytes, what was read when last all of it was */
 	vb_time since;
-	/* What it had read when an ACK was first missed, and when that was; 0: none is. */
-	uint64_t unread_taken;
-	vb_time unread_since;
+	/* What it had answered when an ACK was first missed, and when that was; 0: none is. */
+	uint64_t unanswered_at;
+	vb_time unanswered_since;
 };
 
 /* Whose settings a port follows, and which change of them. */
@@ -249,7 +249,7 @@ uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
 /* The core's callbacks find_home, rx_credit and unread; @ctx is the engine. */
 uint16_t vb_engine_find_home(void *ctx, const struct vb_path *path);
 uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
-bool vb_engine_unread(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
+bool vb_engine_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 
 /* engine.c: vb_broker_check(), which may fork; not under the lock. */
 void vb_engine_check_broker(struct vb_engine *e);

@@ -43,6 +43,14 @@ static bool flush_backlog(struct vb_engine *e, vb_time now)
 	return vb_backlog_is_empty(l);
 }
 
+/* All that could leave has left: who waits on this host for an answer of ours may count from now
+ * on. */
+static void note_answered(struct vb_engine *e)
+{
+	if (vb_backlog_is_empty(&e->backlog))
+		vb_flow_answered(&e->broker.flow[e->broker.slot]);
+}
+
 /* Sends what there is; returns how many packets that were. */
 static uint32_t transmit_packets(struct vb_engine *e, vb_time now)
 {
@@ -71,6 +79,7 @@ static uint32_t transmit_packets(struct vb_engine *e, vb_time now)
 			break;
 		}
 	}
+	note_answered(e);
 	/* Sending may have found errors: completions, QP events. */
 	deliver_events(e);
 	return cnt;
@@ -132,6 +141,7 @@ uint32_t vb_engine_step(struct vb_engine *e, vb_time now)
 	e->step_end = cnt >= STREAM_PKTS ? vb_clock_now() : now;
 	if (!vb_hca_has_transmit(e->hca) && vb_backlog_is_empty(&e->backlog)) {
 		vb_wait_sent(&e->wait);
+		note_answered(e);
 	} else if (!vb_backlog_is_empty(&e->backlog) ||
 		   !vb_wait_holds(&e->wait, cnt != 0, e->step_end)) {
 		bool was_held = e->wait.held == VB_HELD_ANSWER;
