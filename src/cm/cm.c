@@ -121,7 +121,7 @@ static void unmatched_message(struct vb_cm *cm, const struct vb_path *path,
 
 	if (m->attr == VB_CM_DREQ)
 		vb_cm_send_stray(cm, path, 0, &drep);
-	else
+	else if (m->attr != VB_CM_REJ || !vb_cm_early_forget(cm, path, m->local_id))
 		cm->cnt.rx_unmatched++;
 }
 
@@ -171,7 +171,7 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 		return;
 	}
 	if (m.attr == VB_CM_SIDR_REQ) {
-		vb_cm_on_sidr_req(cm, path, &m);
+		vb_cm_on_sidr_req(cm, path, &m, now);
 		return;
 	}
 	/* The ID of a SIDR request is the requester's, in the answer too. */

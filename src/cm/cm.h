@@ -64,6 +64,9 @@ struct vb_cm_config {
 	 * so on. 0: not inside the wait. CMP-08 allows to repeat earlier than the kernel does.
 	 */
 	vb_dur early_resend_ns;
+	/* A request for a service that nobody listens for waits so long before it is refused, at
+	 * most 32 at a time. 0: it is refused at once. */
+	vb_dur listen_wait_ns;
 	/* Whether a local port answers for this GID. NULL: those that packets came for do. */
 	bool (*gid_is_local)(void *ctx, const struct vb_gid *gid);
 	void *gid_ctx;

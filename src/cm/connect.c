@@ -221,8 +221,11 @@ void vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_
 	}
 	if (!refusal && stale_refuse(cm, path, m, VB_CM_ABOUT_REQ, r->ca_guid, r->qpn, now))
 		return;
-	if (!refusal && !listener)
+	if (!refusal && !listener) {
+		if (vb_cm_early_keep(cm, path, m, now))
+			return;
 		refusal = VB_CM_REJ_INVALID_SERVICE_ID;
+	}
 	if (refusal) {
 		vb_cm_reject_stray(cm, path, m, VB_CM_ABOUT_REQ, refusal);
 		return;

@@ -13,6 +13,9 @@
 /* Answers to messages that belong to no connection wait here until they are taken. */
 #define VB_CM_STRAYS 64
 
+/* Requests that may wait for a listener. One more is refused at once. */
+#define VB_CM_EARLY 32
+
 /* How connections are found. Each index has chains of its own. */
 enum vb_cm_index {
 	VB_CM_BY_ID,         /* the local communication ID */
@@ -79,6 +82,13 @@ struct vb_cm_stray {
 	enum vb_cm_attr attr;
 };
 
+/* A request that waits for its listener. */
+struct vb_cm_early {
+	struct vb_path path;
+	struct vb_cm_msg msg; /* REQ or SIDR_REQ */
+	vb_time due;          /* 0: somebody listens now */
+};
+
 /* The last answer to requests of one kind: when it came, and when the latest request that has been
  * answered was first sent. */
 struct vb_cm_heard {
@@ -95,6 +105,8 @@ struct vb_cm {
 	struct vb_list all, tx, events;
 	struct vb_cm_stray stray[VB_CM_STRAYS];
 	uint32_t stray_first, stray_cnt;
+	struct vb_cm_early early[VB_CM_EARLY];
+	uint32_t early_cnt;
 	struct vb_cm_counters cnt;
 	struct vb_cm_port_counters *port_cnt;
 	struct vb_cm_heard heard[VB_CM_MSGS]; /* by vb_cm_counter() of the request */
@@ -180,7 +192,8 @@ void vb_cm_on_dreq(struct vb_cm_conn *c, const struct vb_path *path, const struc
 		   vb_time now);
 void vb_cm_on_drep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
 		   vb_time now);
-void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
+void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+		       vb_time now);
 void vb_cm_on_sidr_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
 /* It has sent its REP. */
 bool vb_cm_waits_for_rtu(const struct vb_cm_conn *c);
@@ -190,7 +203,21 @@ void vb_cm_reject_stray(struct vb_cm *cm, const struct vb_path *path, const stru
 /* Sends a REJ for @c. */
 void vb_cm_reject_send(struct vb_cm_conn *c, enum vb_cm_about about, uint16_t reason,
 		       const struct vb_cm_private *info, const struct vb_cm_private *p);
+/* Answers a SIDR_REQ of a service that nobody offers. */
+void vb_cm_sidr_refuse(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
 /* Sends a DREQ, which is repeated as a REQ is. */
 void vb_cm_dreq_send(struct vb_cm_conn *c, const struct vb_cm_private *p, vb_time now);
+
+/* early.c */
+/* Keeps the request @m, for which nobody listens, for a while. False: it is to be refused now. */
+bool vb_cm_early_keep(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+		      vb_time now);
+/* Its sender, which has sent @path, gives up what it began by the ID @id. False: nothing waits. */
+bool vb_cm_early_forget(struct vb_cm *cm, const struct vb_path *path, uint32_t id);
+/* Somebody listens: what waits for that is due now. */
+void vb_cm_early_hear(struct vb_cm *cm, uint64_t service_id);
+vb_time vb_cm_early_due(const struct vb_cm *cm);
+/* Gives requests that are due to their listener, or refuses them. */
+void vb_cm_early_timeout(struct vb_cm *cm, vb_time now);
 
 #endif

@@ -48,7 +48,15 @@ static struct vb_cm_msg sidr_answer(const struct vb_cm_msg *req, enum vb_cm_sidr
 	return m;
 }
 
-void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m)
+void vb_cm_sidr_refuse(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m)
+{
+	struct vb_cm_msg rep = sidr_answer(m, VB_CM_SIDR_UNSUPPORTED);
+
+	vb_cm_send_stray(cm, path, m->sidr_req.pkey, &rep);
+}
+
+void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+		       vb_time now)
 {
 	struct vb_cm_conn *listener = vb_cm_find(cm, VB_CM_BY_SERVICE, 0, m->sidr_req.service_id);
 	const struct vb_path back = vb_path_back(path);
@@ -60,9 +68,8 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 		return;
 	}
 	if (!listener) {
-		struct vb_cm_msg rep = sidr_answer(m, VB_CM_SIDR_UNSUPPORTED);
-
-		vb_cm_send_stray(cm, path, m->sidr_req.pkey, &rep);
+		if (!vb_cm_early_keep(cm, path, m, now))
+			vb_cm_sidr_refuse(cm, path, m);
 		return;
 	}
 	if (vb_cm_conn_create(cm, NULL, &c)) {

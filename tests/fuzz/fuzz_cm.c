@@ -45,6 +45,7 @@ static void world_open(struct fuzz_world *w)
 					 .hi_tid = 1,
 					 .ack_delay = 15,
 					 .early_resend_ns = 100 * VB_MSEC,
+					 .listen_wait_ns = 20 * VB_MSEC,
 					 .alloc = counted_alloc,
 					 .free = counted_free,
 					 .alloc_ctx = w};

@@ -94,6 +94,7 @@ static void cm_world_open(struct cm_world *w, uint64_t seed)
 					   .conns = CONNS,
 					   .ack_delay = 15,
 					   .early_resend_ns = early[draw(w, 3)],
+					   .listen_wait_ns = draw(w, 2) * 20 * VB_MSEC,
 					   .alloc = end_alloc,
 					   .free = end_free,
 					   .alloc_ctx = e};
