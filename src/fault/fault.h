@@ -31,20 +31,16 @@
 #define VB_FAULT_ONE UINT32_C(1000000000) /* probabilities are in parts per billion */
 
 enum vb_fault_kind {
-	VB_FAULT_LOSS,
-	VB_FAULT_BURST, /* Gilbert-Elliott: a good and a bad state, each with a loss of its own */
-	VB_FAULT_REORDER,
-	VB_FAULT_DUPLICATE,
-	VB_FAULT_DELAY,
-	VB_FAULT_CORRUPT,
-	VB_FAULT_ECN,
-	VB_FAULT_BLACKOUT,
-	VB_FAULT_QUEUE, /* a bottleneck: what comes waits for what came before */
+#define KIND(name, word, loses) VB_FAULT_##name,
+#include "fault/kind.def"
+#undef KIND
 	VB_FAULT_KIND_CNT
 };
 
 /* "loss", "burst", ... */
 const char *vb_fault_kind_name(enum vb_fault_kind kind);
+/* Whether its packets do not get to the receiver's transport. */
+bool vb_fault_kind_loses(enum vb_fault_kind kind);
 
 /* What has become of a packet, for captures: bits (1 << enum vb_fault_kind), and these. */
 enum vb_fault_mark {

@@ -20,12 +20,25 @@ struct parser {
 };
 
 static const char *const kind_name[VB_FAULT_KIND_CNT] = {
-    "loss", "burst", "reorder", "dup", "delay", "corrupt", "ecn", "blackout", "queue",
+#define KIND(name, word, loses) [VB_FAULT_##name] = (word),
+#include "fault/kind.def"
+#undef KIND
 };
 
 const char *vb_fault_kind_name(enum vb_fault_kind kind)
 {
 	return kind_name[kind];
+}
+
+bool vb_fault_kind_loses(enum vb_fault_kind kind)
+{
+	static const bool loses_packets[VB_FAULT_KIND_CNT] = {
+#define KIND(name, word, loses) [VB_FAULT_##name] = (loses),
+#include "fault/kind.def"
+#undef KIND
+	};
+
+	return loses_packets[kind];
 }
 
 static int fail_at(struct parser *p, const char *at, const char *what)

@@ -385,6 +385,35 @@ static void filter__mads(void **state)
 	assert_int_equal(vb_fault_parse("loss=1:op=MA", &spec, &err), -EINVAL);
 }
 
+/* The table says of a kind what its rules do. */
+static void kind__that_loses_packets(void **state)
+{
+	static const char *const always[VB_FAULT_KIND_CNT] = {
+	    [VB_FAULT_LOSS] = "loss=1",
+	    [VB_FAULT_BURST] = "burst=1/1e-9/1/1",
+	    [VB_FAULT_REORDER] = "reorder=1/20us",
+	    [VB_FAULT_DUPLICATE] = "dup=1",
+	    [VB_FAULT_DELAY] = "delay=20us",
+	    [VB_FAULT_CORRUPT] = "corrupt=1",
+	    [VB_FAULT_ECN] = "ecn=1",
+	    [VB_FAULT_BLACKOUT] = "blackout=1s/1s",
+	    [VB_FAULT_QUEUE] = "queue=1Gbps/2ms",
+	};
+
+	(void)state;
+	for (int kind = 0; kind < VB_FAULT_KIND_CNT; kind++) {
+		assert_non_null(always[kind]);
+
+		struct vb_fault f = start(always[kind]);
+		struct vb_fault_fate fate = judge(&f, RC_SEND_ONLY, 1, 1500 * VB_MSEC);
+
+		/* A queue hits what it drops, or marks. */
+		assert_int_equal(fate.hits, kind == VB_FAULT_QUEUE ? 0 : 1u << kind);
+		assert_int_equal(fate.drop || fate.corrupt,
+				 vb_fault_kind_loses((enum vb_fault_kind)kind));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +429,7 @@ int main(void)
 	    cmocka_unit_test(rule__added_moves_no_other),
 	    cmocka_unit_test(queue__is_a_bottleneck),
 	    cmocka_unit_test(corrupt__changes_one_to_three_bits),
+	    cmocka_unit_test(kind__that_loses_packets),
 	};
 
 	return cmocka_run_group_tests_name("fault", tests, NULL, NULL);

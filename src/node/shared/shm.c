@@ -60,8 +60,7 @@ uint64_t vb_fault_status_losses(struct vb_fault_status *st)
 	if (vb_fault_parse(st->rules.text, &spec, &err))
 		return 0;
 	for (uint32_t i = 0; i < spec.rule_cnt; i++)
-		if (spec.rule[i].kind == VB_FAULT_LOSS || spec.rule[i].kind == VB_FAULT_BURST ||
-		    spec.rule[i].kind == VB_FAULT_BLACKOUT || spec.rule[i].kind == VB_FAULT_CORRUPT)
+		if (vb_fault_kind_loses(spec.rule[i].kind))
 			losses += st->hits[i];
 	return losses;
 }
