@@ -285,8 +285,12 @@ static void take_done(const struct ibv_wc *wc)
 		break;
 	case ADDED:
 	case SWAPPED:
-		if (mem.result[s.done % DEPTH] != n)
+		if (mem.result[s.done % DEPTH] != n) {
+			fprintf(stderr, "%s: %" PRIu64 "\n",
+				s.post[s.done % DEPTH].kind == ADDED ? "added" : "swapped",
+				mem.result[s.done % DEPTH]);
 			wrong("result of atomic", n);
+		}
 		break;
 	default:
 		break;

@@ -64,8 +64,10 @@ static void priority__that_is_held_lets_others_pass(void **state)
 	assert_true(vb_port_hold(&w.port, 3, false, 60));
 	assert_ptr_equal(w.ready.first, &w.port);
 	assert_ptr_equal(vb_port_poll_transmit(&w.port, 60), high);
+	assert_true(vb_port_hold(&w.port, 3, true, 70));
+	assert_true(vb_port_hold(&w.port, 3, false, 80));
 	vb_port_stats_at(&w.port, 100, &st);
-	assert_int_equal(st.paused_ns, 50);
+	assert_int_equal(st.paused_ns, 60);
 	assert_int_equal(st.byte_ns,
 			 (uint64_t)low->frame_len * 20 + (uint64_t)high->frame_len * 60);
 	assert_int_equal(st.pkt_ns, 80);

@@ -250,6 +250,10 @@ static void forward__multicast(void **state)
 	assert_true(vb_lid_forward_multicast(&f, 0xc001, 2, &out));
 	assert_int_equal(out.word[0], 1 << 5);
 	assert_int_equal(out.word[15], 0);
+	/* The top itself has its entry. */
+	f.multicast_top = 0xc001;
+	assert_true(vb_lid_forward_multicast(&f, 0xc001, 2, &out));
+	assert_int_equal(out.word[0], 0x0012);
 }
 
 int main(void)
