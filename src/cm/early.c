@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Requests that come before their listener. A program that ends one connection and listens for the
- * next one, as perftest's servers do, is a moment behind a client that does not wait for it. What a
- * kernel's connection manager does takes the client longer than that moment; here a request would
- * be refused. So one without a listener waits, a short while (vb_cm_config.listen_wait_ns), and is
+ * next one, as perftest's servers do, is a moment behind a client that does not wait for it. With
+ * a kernel's connection manager the client takes longer than that moment; here its request would be
+ * refused. So one without a listener waits, a short while (vb_cm_config.listen_wait_ns), and is
  * refused then. CMP-17, CMP-24
  */
 #include "base/assert.h"
@@ -97,12 +97,13 @@ static void early_end(struct vb_cm *cm, const struct vb_cm_early *e, vb_time now
 void vb_cm_early_timeout(struct vb_cm *cm, vb_time now)
 {
 	for (uint32_t i = 0; i < cm->early_cnt;) {
-		struct vb_cm_early e = cm->early[i];
+		struct vb_cm_early e;
 
-		if (e.due > now) {
+		if (cm->early[i].due > now) {
 			i++;
 			continue;
 		}
+		e = cm->early[i];
 		early_remove(cm, i);
 		early_end(cm, &e, now);
 	}

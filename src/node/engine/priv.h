@@ -113,7 +113,8 @@ struct vb_flow_watch {
 	uint64_t taken;
 	uint64_t own_read; /* of flow_own.bytes, what was read when last all of it was */
 	vb_time since;
-	/* What it had answered when an ACK was first missed, and when that was; 0: none is. */
+	/* The count of what it had answered when we first missed an ACK of it, and the time of
+	 * that; 0: we miss none. */
 	uint64_t unanswered_at;
 	vb_time unanswered_since;
 };
@@ -246,7 +247,7 @@ void vb_engine_tap(void *ctx, const struct vb_link_tap *t);
 /* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
  * to have as well. Returns the bytes that may be in flight towards one peer of any host. */
 uint32_t vb_engine_size_flow(struct vb_engine *e, int rx_fd);
-/* The core's callbacks find_home, rx_credit and unread; @ctx is the engine. */
+/* The core's callbacks find_home, rx_credit and unanswered; @ctx is the engine. */
 uint16_t vb_engine_find_home(void *ctx, const struct vb_path *path);
 uint32_t vb_engine_rx_credit(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);
 bool vb_engine_unanswered(void *ctx, const struct vb_path *path, uint32_t dqpn, vb_time now);

@@ -43,8 +43,8 @@ static bool flush_backlog(struct vb_engine *e, vb_time now)
 	return vb_backlog_is_empty(l);
 }
 
-/* All that could leave has left: who waits on this host for an answer of ours may count from now
- * on. */
+/* All that could leave has left: a process of this host that waits for our answer may count its
+ * time from now on. */
 static void note_answered(struct vb_engine *e)
 {
 	if (vb_backlog_is_empty(&e->backlog))
