@@ -121,7 +121,7 @@ static void unmatched_message(struct vb_cm *cm, const struct vb_path *path,
 
 	if (m->attr == VB_CM_DREQ)
 		vb_cm_send_stray(cm, path, 0, &drep);
-	else if (m->attr != VB_CM_REJ || !vb_cm_early_forget(cm, path, m->local_id))
+	else if (m->attr != VB_CM_REJ || !vb_cm_park_forget(&cm->park, path, m->local_id))
 		cm->cnt.rx_unmatched++;
 }
 
@@ -155,6 +155,56 @@ static void conn_message_take(struct vb_cm_conn *c, const struct vb_path *path,
 	}
 }
 
+static bool is_first_message(const struct vb_cm_msg *m)
+{
+	return m->attr == VB_CM_REQ || m->attr == VB_CM_SIDR_REQ;
+}
+
+/* A message that begins something. False: nobody listens for it. */
+static bool first_message_take(struct vb_cm *cm, const struct vb_path *path,
+			       const struct vb_cm_msg *m, vb_time now)
+{
+	return m->attr == VB_CM_REQ ? vb_cm_on_req(cm, path, m, now)
+				    : vb_cm_on_sidr_req(cm, path, m);
+}
+
+static void first_message_refuse(struct vb_cm *cm, const struct vb_path *path,
+				 const struct vb_cm_msg *m)
+{
+	if (m->attr == VB_CM_REQ)
+		vb_cm_reject_stray(cm, path, m, VB_CM_ABOUT_REQ, VB_CM_REJ_INVALID_SERVICE_ID);
+	else
+		vb_cm_sidr_refuse(cm, path, m);
+}
+
+/* Lets a message wait for its listener. False: it is to be refused now. */
+static bool park_message(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+			 vb_time now)
+{
+	if (!cm->cfg.listen_wait_ns)
+		return false;
+	if (vb_cm_park_has(&cm->park, path, m->local_id)) {
+		vb_cm_port_of(cm, path)->rx_duplicates[vb_cm_counter(m->attr)]++;
+		return true;
+	}
+	return vb_cm_park_add(&cm->park, path, m, vb_time_after(now, cm->cfg.listen_wait_ns));
+}
+
+void vb_cm_handle_timeout(struct vb_cm *cm, vb_time now)
+{
+	struct vb_cm_parked p;
+
+	vb_cm_requests_timeout(cm, now);
+	while (vb_cm_park_take(&cm->park, &p, now))
+		if (!first_message_take(cm, &p.path, &p.msg, now))
+			first_message_refuse(cm, &p.path, &p.msg);
+}
+
+vb_time vb_cm_poll_timeout(const struct vb_cm *cm)
+{
+	return vb_time_min(vb_heap_due(&cm->timers), vb_cm_park_due(&cm->park));
+}
+
 void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_t mad[VB_MAD_LEN],
 		      vb_time now)
 {
@@ -166,12 +216,9 @@ void vb_cm_handle_mad(struct vb_cm *cm, const struct vb_path *path, const uint8_
 		return;
 	}
 	vb_cm_port_of(cm, path)->rx_msgs[vb_cm_counter(m.attr)]++;
-	if (m.attr == VB_CM_REQ) {
-		vb_cm_on_req(cm, path, &m, now);
-		return;
-	}
-	if (m.attr == VB_CM_SIDR_REQ) {
-		vb_cm_on_sidr_req(cm, path, &m, now);
+	if (is_first_message(&m)) {
+		if (!first_message_take(cm, path, &m, now) && !park_message(cm, path, &m, now))
+			first_message_refuse(cm, path, &m);
 		return;
 	}
 	/* The ID of a SIDR request is the requester's, in the answer too. */

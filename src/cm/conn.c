@@ -135,7 +135,7 @@ int vb_cm_listen(struct vb_cm_conn *c, uint64_t service_id)
 	VB_ASSERT_ALL(!c->request_due && !c->answer_due);
 	c->service_id = service_id;
 	vb_cm_index_add(c, VB_CM_BY_SERVICE, 0, service_id);
-	vb_cm_early_hear(c->cm, service_id);
+	vb_cm_park_hear(&c->cm->park, service_id);
 	return 0;
 }
 

@@ -207,7 +207,7 @@ static struct vb_cm_qp passive_qp(const struct vb_cm_req *r, const struct vb_pat
 				 .remote_srq = r->srq};
 }
 
-void vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+bool vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
 		  vb_time now)
 {
 	const struct vb_cm_req *r = &m->req;
@@ -217,22 +217,19 @@ void vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_
 
 	if (c) {
 		req_duplicate(c);
-		return;
-	}
-	if (!refusal && stale_refuse(cm, path, m, VB_CM_ABOUT_REQ, r->ca_guid, r->qpn, now))
-		return;
-	if (!refusal && !listener) {
-		if (vb_cm_early_keep(cm, path, m, now))
-			return;
-		refusal = VB_CM_REJ_INVALID_SERVICE_ID;
+		return true;
 	}
 	if (refusal) {
 		vb_cm_reject_stray(cm, path, m, VB_CM_ABOUT_REQ, refusal);
-		return;
+		return true;
 	}
+	if (stale_refuse(cm, path, m, VB_CM_ABOUT_REQ, r->ca_guid, r->qpn, now))
+		return true;
+	if (!listener)
+		return false;
 	if (vb_cm_conn_create(cm, NULL, &c)) {
 		cm->cnt.rx_no_room++;
-		return;
+		return true;
 	}
 	c->tid = m->tid;
 	c->service_id = r->service_id;
@@ -241,10 +238,11 @@ void vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_
 	c->wait_ns = vb_cm_span(r->local_cm_timeout);
 	if (vb_cm_event_message(c, listener, path, m)) {
 		vb_cm_conn_free(c);
-		return;
+		return true;
 	}
 	peer_learn(c, m->local_id, r->ca_guid, r->qpn);
 	vb_cm_state_set(c, VB_CM_STATE_REQ_RCVD);
+	return true;
 }
 
 int vb_cm_delay(struct vb_cm_conn *c, uint8_t service_timeout)

@@ -7,14 +7,12 @@
 #include "base/list.h"
 #include "base/rng.h"
 #include "cm/cm.h"
+#include "cm/park/park.h"
 
 #include <assert.h>
 
 /* Answers to messages that belong to no connection wait here until they are taken. */
 #define VB_CM_STRAYS 64
-
-/* Requests that may wait for a listener. One more is refused at once. */
-#define VB_CM_EARLY 32
 
 /* How connections are found. Each index has chains of its own. */
 enum vb_cm_index {
@@ -82,13 +80,6 @@ struct vb_cm_stray {
 	enum vb_cm_attr attr;
 };
 
-/* A request that waits for its listener. */
-struct vb_cm_early {
-	struct vb_path path;
-	struct vb_cm_msg msg; /* REQ or SIDR_REQ */
-	vb_time due;          /* 0: somebody listens now */
-};
-
 /* The last answer to requests of one kind: when it came, and when the latest request that has been
  * answered was first sent. */
 struct vb_cm_heard {
@@ -105,8 +96,7 @@ struct vb_cm {
 	struct vb_list all, tx, events;
 	struct vb_cm_stray stray[VB_CM_STRAYS];
 	uint32_t stray_first, stray_cnt;
-	struct vb_cm_early early[VB_CM_EARLY];
-	uint32_t early_cnt;
+	struct vb_cm_park park;
 	struct vb_cm_counters cnt;
 	struct vb_cm_port_counters *port_cnt;
 	struct vb_cm_heard heard[VB_CM_MSGS]; /* by vb_cm_counter() of the request */
@@ -164,6 +154,8 @@ void vb_cm_answer_again(struct vb_cm_conn *c);
 void vb_cm_stop_request(struct vb_cm_conn *c);
 /* A message of its peer has come for @c. */
 void vb_cm_hear(struct vb_cm_conn *c, vb_time now);
+/* Sends again, or gives up, what was not answered in its time. */
+void vb_cm_requests_timeout(struct vb_cm *cm, vb_time now);
 /* The peer asks for patience: the wait that runs is @wait long, from @now on. CMP-12 */
 void vb_cm_extend_wait(struct vb_cm_conn *c, vb_dur wait, vb_time now);
 /* Sends a message that belongs to no connection back along the way that @path came. */
@@ -179,8 +171,9 @@ int vb_cm_event_message(struct vb_cm_conn *c, struct vb_cm_conn *listener,
 void vb_cm_event_raise(struct vb_cm_conn *c, enum vb_cm_event_kind kind);
 void vb_cm_events_drop(struct vb_cm_conn *c);
 
-/* connect.c, disconnect.c, reject.c, sidr.c: one for each message that comes. */
-void vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
+/* connect.c, disconnect.c, reject.c, sidr.c: one for each message that comes. A REQ and a SIDR_REQ
+ * return false when nobody listens for them; then nothing has happened. */
+bool vb_cm_on_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
 		  vb_time now);
 void vb_cm_on_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
 		  vb_time now);
@@ -192,8 +185,7 @@ void vb_cm_on_dreq(struct vb_cm_conn *c, const struct vb_path *path, const struc
 		   vb_time now);
 void vb_cm_on_drep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m,
 		   vb_time now);
-void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
-		       vb_time now);
+bool vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
 void vb_cm_on_sidr_rep(struct vb_cm_conn *c, const struct vb_path *path, const struct vb_cm_msg *m);
 /* It has sent its REP. */
 bool vb_cm_waits_for_rtu(const struct vb_cm_conn *c);
@@ -203,21 +195,9 @@ void vb_cm_reject_stray(struct vb_cm *cm, const struct vb_path *path, const stru
 /* Sends a REJ for @c. */
 void vb_cm_reject_send(struct vb_cm_conn *c, enum vb_cm_about about, uint16_t reason,
 		       const struct vb_cm_private *info, const struct vb_cm_private *p);
-/* Answers a SIDR_REQ of a service that nobody offers. */
+/* Answers a SIDR_REQ of a service that nobody listens for. */
 void vb_cm_sidr_refuse(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m);
 /* Sends a DREQ, which is repeated as a REQ is. */
 void vb_cm_dreq_send(struct vb_cm_conn *c, const struct vb_cm_private *p, vb_time now);
-
-/* early.c */
-/* Keeps the request @m, for which nobody listens, for a while. False: it is to be refused now. */
-bool vb_cm_early_keep(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
-		      vb_time now);
-/* Its sender, which has sent @path, gives up what it began by the ID @id. False: nothing waits. */
-bool vb_cm_early_forget(struct vb_cm *cm, const struct vb_path *path, uint32_t id);
-/* Somebody listens: what waits for that is due now. */
-void vb_cm_early_hear(struct vb_cm *cm, uint64_t service_id);
-vb_time vb_cm_early_due(const struct vb_cm *cm);
-/* Gives requests that are due to their listener, or refuses them. */
-void vb_cm_early_timeout(struct vb_cm *cm, vb_time now);
 
 #endif

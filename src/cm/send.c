@@ -223,14 +223,8 @@ static void conn_timeout(struct vb_cm_conn *c, vb_time now)
 	queue_tx(c);
 }
 
-void vb_cm_handle_timeout(struct vb_cm *cm, vb_time now)
+void vb_cm_requests_timeout(struct vb_cm *cm, vb_time now)
 {
 	while (vb_heap_due(&cm->timers) <= now)
 		conn_timeout(vb_container_of(cm->timers.node[1], struct vb_cm_conn, timer), now);
-	vb_cm_early_timeout(cm, now);
-}
-
-vb_time vb_cm_poll_timeout(const struct vb_cm *cm)
-{
-	return vb_time_min(vb_heap_due(&cm->timers), vb_cm_early_due(cm));
 }

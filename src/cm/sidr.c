@@ -55,8 +55,7 @@ void vb_cm_sidr_refuse(struct vb_cm *cm, const struct vb_path *path, const struc
 	vb_cm_send_stray(cm, path, m->sidr_req.pkey, &rep);
 }
 
-void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m,
-		       vb_time now)
+bool vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struct vb_cm_msg *m)
 {
 	struct vb_cm_conn *listener = vb_cm_find(cm, VB_CM_BY_SERVICE, 0, m->sidr_req.service_id);
 	const struct vb_path back = vb_path_back(path);
@@ -65,16 +64,13 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 
 	if (c) {
 		vb_cm_port_of(cm, path)->rx_duplicates[vb_cm_counter(VB_CM_SIDR_REQ)]++;
-		return;
+		return true;
 	}
-	if (!listener) {
-		if (!vb_cm_early_keep(cm, path, m, now))
-			vb_cm_sidr_refuse(cm, path, m);
-		return;
-	}
+	if (!listener)
+		return false;
 	if (vb_cm_conn_create(cm, NULL, &c)) {
 		cm->cnt.rx_no_room++;
-		return;
+		return true;
 	}
 	c->tid = m->tid;
 	c->remote_id = m->local_id;
@@ -83,10 +79,11 @@ void vb_cm_on_sidr_req(struct vb_cm *cm, const struct vb_path *path, const struc
 	c->qp.pkey = m->sidr_req.pkey;
 	if (vb_cm_event_message(c, listener, path, m)) {
 		vb_cm_conn_free(c);
-		return;
+		return true;
 	}
 	vb_cm_index_add(c, VB_CM_BY_REMOTE_ID, from, m->local_id);
 	vb_cm_state_set(c, VB_CM_STATE_SIDR_REQ_RCVD);
+	return true;
 }
 
 int vb_cm_sidr_reply(struct vb_cm_conn *c, const struct vb_cm_sidr_reply *r)
