@@ -272,6 +272,85 @@ static void shared_counter__loses_nothing(void **state)
 	world_close(&w);
 }
 
+#define PAUSE (32 * VB_MSEC)
+#define FAR 0x5000u
+
+/* A sender whose counter has stood still in 8 pauses. */
+static uint16_t open_steady(struct world *w, void **state)
+{
+	world_open(w, *state);
+	return send_row(w, 0x100, 9, PAUSE);
+}
+
+/* After a pause, however long, one packet with a far identification is a damaged one; two in order
+ * are another program's, whose counter is not known to stand still. */
+static void steady_counter__far_is_believed_in_order(void **state)
+{
+	struct world w;
+	uint16_t id = open_steady(&w, state);
+
+	for (uint32_t i = 0; i < 4; i++) {
+		w.now += (4 * i + 1) * VB_SEC;
+		assert_false(takes(&w, (uint16_t)(id + FAR * (i % 2 + 1))));
+		w.now += VB_SEC;
+		id = send_row(&w, id, 1, 0);
+	}
+	/* One ahead that a counter of rdma_rxe would have reached, and one that is very late. */
+	assert_false(takes(&w, (uint16_t)(id + 65)));
+	assert_true(takes(&w, (uint16_t)(id + 64)));
+	w.now += VB_MSEC;
+	assert_false(takes(&w, (uint16_t)(id - 900)));
+	w.now += VB_SEC;
+	assert_false(takes(&w, (uint16_t)(id + FAR)));
+	id = send_row(&w, (uint16_t)(id + FAR + 1), 1, 0);
+	w.now += VB_SEC;
+	assert_true(takes(&w, (uint16_t)(id + FAR)));
+	world_close(&w);
+}
+
+/* Pauses that are too short for a kernel's tick, or too few, show nothing; nor does what was heard
+ * long ago. */
+static void steady_counter__has_to_be_seen(void **state)
+{
+	struct world w;
+	uint16_t id;
+
+	world_open(&w, *state);
+	id = send_row(&w, 0x100, 8, PAUSE);
+	id = send_row(&w, id, 20, PAUSE - 1);
+	w.now += VB_SEC;
+	assert_true(takes(&w, (uint16_t)(id + FAR)));
+	world_close(&w);
+
+	id = open_steady(&w, state);
+	w.now += 20 * VB_SEC;
+	assert_true(takes(&w, (uint16_t)(id + FAR)));
+	world_close(&w);
+}
+
+/* A packet that was lost before a pause weighs 4 pauses, and no more than 16 are on record. */
+static void steady_counter__bears_some_losses(void **state)
+{
+	struct world w;
+	uint16_t id = open_steady(&w, state);
+
+	id = send_row(&w, id, 100, PAUSE);
+	for (uint32_t i = 0; i < 2; i++) {
+		id = send_row(&w, (uint16_t)(id + 1), 1, PAUSE);
+		w.now += VB_SEC;
+		assert_false(takes(&w, (uint16_t)(id + FAR * (i + 1))));
+	}
+	/* Lost in the middle of its work it weighs nothing. */
+	id = send_row(&w, id, 1, 0);
+	id = send_row(&w, (uint16_t)(id + 1), 1, VB_USEC);
+	w.now += VB_SEC;
+	assert_false(takes(&w, (uint16_t)(id + FAR)));
+	id = send_row(&w, (uint16_t)(id + 1), 1, PAUSE);
+	w.now += VB_SEC;
+	assert_true(takes(&w, (uint16_t)(id - FAR)));
+	world_close(&w);
+}
+
 /* Several source ports with counters of their own, one of them with DF off; and each of them comes
  * back after a restart with another identification. */
 static void restart__loses_nothing(void **state)
@@ -411,11 +490,19 @@ static void many_senders__all_heard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(random_icrcs__none_taken),  T(chosen_error__never_taken),
-	    T(order__loses_nothing),      T(shared_counter__loses_nothing),
-	    T(restart__loses_nothing),    T(two_counters__both_heard),
-	    T(restart__loses_nothing),    T(two_counters__pass_zero),
-	    T(spoofed__shuts_nobody_out), T(spoofed_fragments__lose_nothing),
+	    T(random_icrcs__none_taken),
+	    T(chosen_error__never_taken),
+	    T(order__loses_nothing),
+	    T(shared_counter__loses_nothing),
+	    T(steady_counter__far_is_believed_in_order),
+	    T(steady_counter__has_to_be_seen),
+	    T(steady_counter__bears_some_losses),
+	    T(restart__loses_nothing),
+	    T(two_counters__both_heard),
+	    T(restart__loses_nothing),
+	    T(two_counters__pass_zero),
+	    T(spoofed__shuts_nobody_out),
+	    T(spoofed_fragments__lose_nothing),
 	    T(many_senders__all_heard),
 	};
 
