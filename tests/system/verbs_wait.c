@@ -38,6 +38,7 @@ static uint8_t buf[64];
 static const char *call;
 static int epoll_fd, other[2]; /* a pipe that is waited for, too */
 static sigjmp_buf away;
+static sigset_t given; /* the mask of calls that take one: SIGWINCH */
 
 static void open_end(bool has_channel)
 {
@@ -113,7 +114,7 @@ static int wait_poll(int timeout_ms, bool of_epoll)
 {
 	struct pollfd p[] = {{of_epoll ? epoll_fd : channel->fd, POLLIN, 0}, {other[0], POLLIN, 0}};
 	const struct timespec t = {timeout_ms / 1000, timeout_ms % 1000 * 1000000l};
-	int n = strcmp(call, "ppoll") == 0 ? ppoll(p, 2, &t, NULL) : poll(p, 2, timeout_ms);
+	int n = strcmp(call, "ppoll") == 0 ? ppoll(p, 2, &t, &given) : poll(p, 2, timeout_ms);
 
 	return n < 0 ? n : (p[0].revents ? 1 : 0) + (p[1].revents ? 2 : 0);
 }
@@ -130,7 +131,7 @@ static int wait_select(int timeout_ms)
 	FD_ZERO(&set);
 	FD_SET(channel->fd, &set);
 	FD_SET(other[0], &set);
-	n = is_p ? pselect(most + 1, &set, NULL, NULL, &t, NULL)
+	n = is_p ? pselect(most + 1, &set, NULL, NULL, &t, &given)
 		 : select(most + 1, &set, NULL, NULL, &tv);
 	NEED(is_p || n < 0 || (tv.tv_sec * 1000 + tv.tv_usec / 1000 <= timeout_ms));
 	return n < 0 ? n
@@ -144,14 +145,23 @@ static int wait_epoll(int timeout_ms)
 	int n, saw = 0;
 
 	if (strcmp(call, "epoll_pwait") == 0)
-		n = epoll_pwait(epoll_fd, ev, 2, timeout_ms, NULL);
+		n = epoll_pwait(epoll_fd, ev, 2, timeout_ms, &given);
 	else if (strcmp(call, "epoll_pwait2") == 0)
-		n = epoll_pwait2(epoll_fd, ev, 2, &t, NULL);
+		n = epoll_pwait2(epoll_fd, ev, 2, &t, &given);
 	else
 		n = epoll_wait(epoll_fd, ev, 2, timeout_ms);
 	for (int i = 0; i < n; i++)
 		saw |= (int)ev[i].data.u32;
 	return n < 0 ? n : saw;
+}
+
+/* The mask that a call was given is that of its wait alone. */
+static bool mask_is_own(void)
+{
+	sigset_t mask;
+
+	NEED(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0);
+	return !sigismember(&mask, SIGWINCH);
 }
 
 /* 1: the channel is ready, 2: the pipe, 3: both, 0: neither in time, -1: interrupted. */
@@ -165,6 +175,7 @@ static int wait_ready(int timeout_ms)
 		saw = wait_poll(timeout_ms, strcmp(call, "poll_epoll") == 0);
 	else
 		saw = wait_epoll(timeout_ms);
+	NEED(mask_is_own());
 	NEED(saw >= 0 || errno == EINTR);
 	return saw;
 }
@@ -356,6 +367,7 @@ int main(int argc, char **argv)
 
 	NEED(argc == 2);
 	call = argv[1];
+	NEED(sigemptyset(&given) == 0 && sigaddset(&given, SIGWINCH) == 0);
 	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, sock) == 0);
 	child = fork();
 	NEED(child >= 0);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -102,13 +103,13 @@ static void *sleep_once(void *rc)
 	return NULL;
 }
 
-static pthread_t start_sleeper(int *rc)
+static pthread_t start_sleeper_by(void *(*sleep_by)(void *rc), int *rc)
 {
 	pthread_t t;
 	bool parked = false;
 
 	*rc = -1;
-	assert_int_equal(pthread_create(&t, NULL, sleep_once, rc), 0);
+	assert_int_equal(pthread_create(&t, NULL, sleep_by, rc), 0);
 	while (!parked) {
 		usleep(1000);
 		vb_engine_lock(&engine);
@@ -117,6 +118,52 @@ static pthread_t start_sleeper(int *rc)
 	}
 	usleep(20000); /* it is in the kernel by then, nearly always; if not, it has less to do */
 	return t;
+}
+
+static pthread_t start_sleeper(int *rc)
+{
+	return start_sleeper_by(sleep_once, rc);
+}
+
+static void handle_signal(int sig)
+{
+	(void)sig;
+}
+
+static void *sleep_with_one_blocked(void *rc)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &one, NULL), 0);
+	return sleep_once(rc);
+}
+
+/* Of two signals the thread has blocked one, whose handler would end the sleep; that of the other
+ * does not. */
+static void sleep__blocked_signals_do_not_end(void **state)
+{
+	struct sigaction ends = {.sa_handler = handle_signal};
+	struct sigaction goes_on = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, old[2];
+	pthread_t t;
+	int rc;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &ends, &old[0]), 0);
+	assert_int_equal(sigaction(SIGUSR2, &goes_on, &old[1]), 0);
+	t = start_sleeper_by(sleep_with_one_blocked, &rc);
+	assert_int_equal(pthread_kill(t, SIGUSR1), 0);
+	assert_int_equal(pthread_kill(t, SIGUSR2), 0);
+	usleep(50000);
+	vb_engine_lock(&engine);
+	assert_int_equal(engine.wait.sleeper, VB_SLEEPER_PARKED);
+	vb_engine_unlock(&engine);
+	send_packet();
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+	sigaction(SIGUSR1, &old[0], NULL);
+	sigaction(SIGUSR2, &old[1], NULL);
 }
 
 static void *send_one(void *arg)
@@ -350,6 +397,7 @@ int main(void)
 	    SLEEP_TEST(sleep__hears_of_an_event_that_others_found),
 	    SLEEP_TEST(sleep__one_thread_at_a_time),
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
+	    SLEEP_TEST(sleep__blocked_signals_do_not_end),
 	    SLEEP_TEST(park__not_while_the_link_holds_packets),
 	    SLEEP_TEST(park__until_something_is_due),
 	    SLEEP_TEST(park__woken_by_two_at_once),

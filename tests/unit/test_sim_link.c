@@ -101,11 +101,46 @@ static void flow__goes_on_when_its_cable_is_back(void **state)
 	net_close(&n);
 }
 
+/* A switch had paused a host when the cable between them went. The host that is back knows nothing
+ * of it: the switch says so again before its memory is full, and loses nothing for want of room. */
+static void switch__pauses_a_host_that_is_back(void **state)
+{
+	struct vb_cable cable = net_cable(100, 1000);
+	struct vb_sim_config c = net_config();
+	struct vb_port_stats before, after;
+	struct vb_load *l;
+	struct net n;
+
+	(void)state;
+	c.sw.buffer.lossless = 1;
+	c.sw.buffer.xoff_bytes = 32768;
+	assert_int_equal(vb_sim_topo_dumbbell(&n.topo, &net_memory, 2, 2, &cable, &cable), 0);
+	net_open(&n, &c);
+	assert_int_equal(vb_load_create(&l, n.sim, &load_config, &net_memory), 0);
+	assert_int_equal(vb_load_add_flow(l, 0, 2, VB_LOAD_SEND, 8 << 20, 0), 0);
+	assert_int_equal(vb_load_add_flow(l, 1, 3, VB_LOAD_SEND, 8 << 20, 0), 0);
+	assert_int_equal(vb_sim_run(n.sim, 100 * VB_USEC), 0);
+	vb_sim_port_stats(n.sim, 1, &before); /* the switch's end of cable 0 */
+	assert_true(before.pauses_sent > 0);
+	assert_int_equal(vb_sim_plan_link(n.sim, 0, false, 100 * VB_USEC), 0);
+	assert_int_equal(vb_sim_plan_link(n.sim, 0, true, 103 * VB_USEC), 0);
+	assert_int_equal(vb_sim_run(n.sim, VB_NEVER), 0);
+	vb_sim_port_stats(n.sim, 1, &after);
+	assert_true(after.pauses_sent > before.pauses_sent);
+	for (uint32_t port = 0; port < 10; port++) {
+		vb_sim_port_stats(n.sim, port, &after);
+		assert_int_equal(after.drops, 0);
+	}
+	vb_load_destroy(l);
+	net_close(&n);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(routes__follow_a_cable_that_goes_down),
 	    cmocka_unit_test(flow__goes_on_when_its_cable_is_back),
+	    cmocka_unit_test(switch__pauses_a_host_that_is_back),
 	};
 
 	return cmocka_run_group_tests_name("sim_link", tests, NULL, NULL);
