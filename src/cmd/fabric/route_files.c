@@ -50,18 +50,6 @@ char *vb_route_file_read(const char *folder, const char *name, size_t max)
 	return whole;
 }
 
-static void *zeroed_alloc(void *ctx, size_t size)
-{
-	(void)ctx;
-	return calloc(1, size);
-}
-
-static void plain_free(void *ctx, void *p)
-{
-	(void)ctx;
-	free(p);
-}
-
 static int text_sink(void *ctx, const char *text, size_t len)
 {
 	return fwrite(text, 1, len, ctx) == len ? 0 : -EIO;
@@ -85,8 +73,8 @@ static char *topology_text(const struct vb_topo *topo, size_t *len)
 /* The fabric as the simulator sees it, with its tables. */
 static int fabric_read(const struct vb_route_files *f, struct vb_fabric *fabric)
 {
-	const struct vb_topo_config config = {.alloc = zeroed_alloc, .free = plain_free};
-	const struct vb_sim_memory memory = {zeroed_alloc, plain_free, NULL};
+	const struct vb_topo_config config = {.alloc = vb_topology_alloc, .free = vb_topology_free};
+	const struct vb_sim_memory memory = {vb_topology_alloc, vb_topology_free, NULL};
 	const struct vb_cable cable = {.rate_bps = 0};
 	struct vb_fabric_error err = {.line = 0};
 	struct vb_sim_topo links = {.link = NULL};

@@ -263,6 +263,15 @@ static void send_missing(struct vb_qp *qp, struct vb_egress *out, vb_time now)
 		vb_egress_passed(out, qp, now);
 }
 
+static void begin_transmit(struct vb_qp *qp, bool limited, vb_time now)
+{
+	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
+				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
+		vb_req_open_window(qp, now);
+	qp->req.slow = limited && vb_rate_asks_ack(qp);
+	qp->req.block = VB_BLOCK_STATE;
+}
+
 bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_time now)
 {
 	const struct vb_req_hooks *hooks = qp->ops->req;
@@ -271,11 +280,7 @@ bool vb_req_transmit(struct vb_qp *qp, struct vb_tx_batch *b, uint32_t stop, vb_
 	struct vb_egress out = vb_egress_begin(b, stop, is_plain);
 	bool limited = vb_rate_is_limited(qp);
 
-	if (qp->ops->is_acked && (qp->req.window.idle_since != VB_NEVER ||
-				  qp->req.window.epoch != vb_qp_rules(qp)->epoch))
-		vb_req_open_window(qp, now);
-	qp->req.slow = limited && vb_rate_asks_ack(qp);
-	qp->req.block = VB_BLOCK_STATE;
+	begin_transmit(qp, limited, now);
 	while ((qp->state == VB_QPS_RTS || qp->state == VB_QPS_SQD) &&
 	       qp->req.state == VB_REQ_ACTIVE) {
 		if (hooks && hooks->is_due(qp)) {

@@ -31,8 +31,6 @@
 #define CROWD_YIELD_NS (50 * VB_USEC)
 #define CROWD_NS (100 * VB_MSEC)
 #define CROWD_NAP_NS (5 * VB_USEC)
-/* The shortest slice that a kernel gives. */
-#define SLICE_NS (100 * VB_USEC)
 /* How often it looks, parked, for what no doorbell tells. */
 #define RESTLESS_NS (10 * VB_MSEC)
 
@@ -63,23 +61,6 @@ static void let_others_run(struct vb_bells *all, vb_time now)
 	sched_yield();
 	if (vb_clock_now() - now > CROWD_YIELD_NS)
 		all->crowded_until = now + CROWD_NS;
-}
-
-/* As the progress thread asks for one. sched_setattr(2) */
-static void ask_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} a = {.size = 0};
-
-	if (syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) || a.policy != SCHED_OTHER)
-		return;
-	a.runtime = SLICE_NS;
-	(void)syscall(SYS_sched_setattr, 0, &a, 0);
 }
 
 static void spin_on(struct vb_bells *all)
@@ -173,7 +154,7 @@ static void *watch_main(void *arg)
 	struct vb_bells *all = arg;
 
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-	ask_short_slice();
+	vb_progress_thread_shorten_slice();
 	while (!atomic_load_explicit(&all->stop, memory_order_relaxed)) {
 		spin_on(all);
 		park_watch(all);

@@ -358,6 +358,13 @@ void vb_progress_thread_watch_mail(struct vb_engine *e);
 void vb_progress_thread_notice(struct vb_engine *e, vb_time now);
 /* Another thread will wait at the wakeup endpoint: the thread does not do so by a nap any more. */
 void vb_progress_thread_yield_wakeup(struct vb_engine *e);
+/*
+ * Gives the calling thread a short slice: it runs for some microseconds at a time, and should run
+ * soon. Else a thread that computes keeps the processor until its own slice has passed, a
+ * millisecond or more. Kernels before 6.12 take no notice of it, and let a woken thread run sooner.
+ * sched_setattr(2)
+ */
+void vb_progress_thread_shorten_slice(void);
 /* Wakes the thread, as src/wait/ said. */
 void vb_progress_thread_kick(struct vb_engine *e);
 

@@ -277,13 +277,7 @@ static bool wait_once(struct vb_engine *e)
 	return packet;
 }
 
-/*
- * A thread that runs for some microseconds at a time, and should run soon, says so by a short
- * slice: else one that computes keeps the processor until its own slice has passed, a millisecond
- * or more. Kernels before 6.12 take no notice of it, and let a woken thread run sooner.
- * sched_setattr(2)
- */
-static void shorten_slice(void)
+void vb_progress_thread_shorten_slice(void)
 {
 	struct {
 		uint32_t size, policy;
@@ -305,7 +299,7 @@ static void *progress_thread_main(void *arg)
 
 	/* The default slack of 50 us would double the short waits. */
 	prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
-	shorten_slice();
+	vb_progress_thread_shorten_slice();
 	vb_lock_take(&e->lock);
 	while (!e->progress_thread.stop) {
 		bool packet = wait_once(e);

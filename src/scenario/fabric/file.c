@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void *zeroed_alloc(void *ctx, size_t size)
+void *vb_topology_alloc(void *ctx, size_t size)
 {
 	(void)ctx;
 	return calloc(1, size);
 }
 
-static void plain_free(void *ctx, void *p)
+void vb_topology_free(void *ctx, void *p)
 {
 	(void)ctx;
 	free(p);
@@ -63,7 +63,7 @@ char *vb_fabric_read_text(const char *path, size_t max, size_t *len)
 int vb_fabric_read_topology(struct vb_topo *topo, const char *arg, char *why, size_t why_size)
 {
 	const struct vb_topo_config config = {
-	    .alloc = zeroed_alloc, .free = plain_free, .file = arg};
+	    .alloc = vb_topology_alloc, .free = vb_topology_free, .file = arg};
 	char *text;
 	size_t len;
 	int rc;

@@ -5,6 +5,10 @@
 
 #include "fabric/topology/topology.h"
 
+/* Zeroed memory of the heap, for whatever takes such functions. */
+void *vb_topology_alloc(void *ctx, size_t size);
+void vb_topology_free(void *ctx, void *p);
+
 /* Reads all of @path, at most @max bytes; to be freed. NULL with errno. */
 char *vb_fabric_read_text(const char *path, size_t max, size_t *len);
 
