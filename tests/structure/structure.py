@@ -484,14 +484,15 @@ def check_operations(_):
     return links.called_operations(read("src/link/link.h"), files)
 
 
-def build_planted(args, root):
-    """Compiles the sources of src/trace/ in @root as CMake does: their objects, and the archive of them."""
-    objects = os.path.join(root, "build/src/trace/CMakeFiles/vb_trace.dir")
+def build_planted(args, root, folder):
+    """Compiles the sources of src/@folder/ in @root as CMake does: their objects, and the archive of them."""
+    sources = os.path.join(root, "src", folder)
+    objects = os.path.join(root, f"build/src/{folder}/CMakeFiles/vb_{folder}.dir")
     os.makedirs(objects)
-    for name in sorted(os.listdir(os.path.join(root, "src/trace"))):
-        subprocess.run([args.cc, "-c", os.path.join(root, "src/trace", name), "-o", os.path.join(objects, name + ".o")],
+    for name in sorted(os.listdir(sources)):
+        subprocess.run([args.cc, "-c", os.path.join(sources, name), "-o", os.path.join(objects, name + ".o")],
                        check=True)
-    subprocess.run(["ar", "qc", os.path.join(root, "build/src/trace/libvb_trace.a")] +
+    subprocess.run(["ar", "qc", os.path.join(root, f"build/src/{folder}/libvb_{folder}.a")] +
                    [os.path.join(objects, name) for name in os.listdir(objects)], check=True)
 
 
@@ -505,8 +506,8 @@ def check_rules(args):
                 with open(os.path.join(tree.root, path), "w", encoding="utf-8") as f:
                     f.write(text)
             planted = argparse.Namespace(cc=args.cc, cxx=args.cxx, sanitized=False, build=os.path.join(tree.root, "build"))
-            if check in ("circles", "symbols", "globals"):
-                build_planted(args, tree.root)
+            if check in ("circles", "symbols", "globals", "machines"):
+                build_planted(args, tree.root, next(iter(files)).split("/")[1])
             said = CHECKS[check](planted)
             if not any(complaint in line for line in said):
                 bad.append(f"{check}: not found: {complaint}; it says {said}")
