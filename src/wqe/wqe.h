@@ -134,12 +134,39 @@ uint8_t vb_cqe_syndrome(enum vb_wc_status status);
 const char *vb_cqe_kind_text(uint32_t kind);
 const char *vb_cqe_syndrome_text(uint32_t syndrome);
 
-/* In words, for who looks at queues: the segments of @bytes as lines in @to, each a run of bytes
- * and its fields. Returns the length, less than @size. */
 const char *vb_wqe_opcode_text(uint32_t opcode);
-size_t vb_wqe_show_send(enum vb_qp_type type, const uint8_t *wqe, uint32_t blocks, char *to,
-			size_t size);
-size_t vb_wqe_show_receive(const uint8_t *wqe, size_t bytes, bool is_srq, char *to, size_t size);
-size_t vb_cqe_show(const uint8_t *cqe, char *to, size_t size);
+
+/* A field, for who looks at queues. */
+struct vb_wqe_shown {
+	const char *name;
+	const char *word; /* what the number stands for; NULL: for itself */
+	uint64_t value;
+	uint8_t hex_digits; /* of a number that names something, or is an address; 0: it counts */
+};
+
+/* Is told of each segment, @bytes bytes at @s, byte @from of the WQE or entry, and then of its
+ * fields; what is 0 and says nothing is left out. */
+struct vb_wqe_visitor {
+	void *ctx;
+	void (*segment)(void *ctx, const char *name, const uint8_t *s, uint32_t from,
+			uint32_t bytes);
+	void (*field)(void *ctx, const struct vb_wqe_shown *f);
+};
+void vb_wqe_walk_send(enum vb_qp_type type, const uint8_t *wqe, uint32_t blocks,
+		      const struct vb_wqe_visitor *v);
+void vb_wqe_walk_receive(const uint8_t *wqe, size_t bytes, bool is_srq,
+			 const struct vb_wqe_visitor *v);
+void vb_cqe_walk(const uint8_t *cqe, const struct vb_wqe_visitor *v);
+
+/* A visitor that writes lines, each a run of bytes and its fields; what has no room is left out. */
+struct vb_wqe_page {
+	struct vb_wqe_visitor visitor;
+	char *to;
+	size_t at, size;
+	const char *between; /* the name of a segment, or a field, and the next field */
+};
+void vb_wqe_page_begin(struct vb_wqe_page *p, char *to, size_t size);
+/* Returns the length of the text, less than its size. */
+size_t vb_wqe_page_end(struct vb_wqe_page *p);
 
 #endif

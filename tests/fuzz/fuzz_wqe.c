@@ -87,9 +87,13 @@ static void show(const struct world *w, unsigned q, const uint8_t *wqe, uint32_t
 {
 	char text[512];
 
-	require(vb_wqe_show_send(w->type[q], wqe, blocks, text, sizeof text) < sizeof text);
-	require(vb_wqe_show_receive(wqe, blocks * 64, blocks & 1, text, sizeof text) < sizeof text);
-	require(vb_cqe_show(wqe, text, sizeof text) < sizeof text);
+	struct vb_wqe_page page;
+
+	vb_wqe_page_begin(&page, text, sizeof text);
+	vb_wqe_walk_send(w->type[q], wqe, blocks, &page.visitor);
+	vb_wqe_walk_receive(wqe, blocks * 64, blocks & 1, &page.visitor);
+	vb_cqe_walk(wqe, &page.visitor);
+	require(vb_wqe_page_end(&page) < sizeof text);
 }
 
 static void take_wqe(struct world *w, struct fuzz_input *in)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of our own over rdma-core's libraries with the adapter preloaded."""
+import json
 import os
 import re
 import subprocess
@@ -233,6 +234,26 @@ def raw(context):
     context.machine.a.run([context.verbena, "run", "--", program, "raw", "1"], 30, status=1)
 
 
+def show_json(shown, qpn):
+    """What `explain --wqe --json` says of three WRITEs with inline data, whose completions were read."""
+    send, receive, entries = shown["queues"]
+    if (shown["qpn"], shown["raw"], send["doorbell_record"], send["adapter_read"]) != (qpn, True, 3, 3):
+        raise Failure(shown)
+    if [(e["index"], e["state"]) for e in send["elements"]] != [(i, "read by the adapter") for i in range(3)]:
+        raise Failure(send)
+    control, remote, data = send["elements"][2]["segments"]
+    names = [(s["at"], s["name"], len(s["bytes"])) for s in (control, remote, data)]
+    if names != [(0, "control", 32), (16, "remote address", 32), (32, "inline data", 32)]:
+        raise Failure(names)
+    fields = {f["name"]: f for f in control["fields"]}
+    if fields["QPN"]["value"] != f"0x{qpn:06x}" or fields["opcode"] != {"name": "opcode", "value": 8, "word": "RDMA WRITE"}:
+        raise Failure(fields)
+    if receive["name"] != "Receive queue" or receive["elements"] or not entries["copied"]:
+        raise Failure((receive, entries))
+    if entries["name"] != "Completion queue of sends" or {e["state"] for e in entries["elements"]} - {"read"}:
+        raise Failure(entries)
+
+
 @case("verbs.raw_shown", seconds=60)
 def raw_shown(context):
     """`verbena explain --wqe` finds the queues, and what was written there."""
@@ -246,6 +267,7 @@ def raw_shown(context):
                    r"inline data: inline 1, bytes 8", "doorbell: the program writes on at 3"):
         if not re.search(wanted, out):
             raise Failure(f"no {wanted!r} in\n{out}")
+    show_json(json.loads(a.run([context.verbena, "explain", "--wqe", qpn, "--json"])), int(qpn, 16))
     out = a.run([context.verbena, "explain", "--wqe", "0x99"], status=1)
     if "verbena run --mlx5dv" not in out:
         raise Failure(out)

@@ -479,32 +479,52 @@ static void test_syndromes(void **state)
 		assert_int_equal(vb_cqe_syndrome(rows[i].status), rows[i].syndrome);
 }
 
+static struct vb_wqe_page words;
+
+/* A send WQE of ours in words. Returns their length. */
+static size_t show_ours(enum vb_qp_type type, uint32_t blocks, char *to, size_t size)
+{
+	vb_wqe_page_begin(&words, to, size);
+	vb_wqe_walk_send(type, ours, blocks, &words.visitor);
+	return vb_wqe_page_end(&words);
+}
+
 /* Bytes and fields, and nothing beyond what there is room for. */
 static void test_words(void **state)
 {
 	char page[4096], small[40];
+	size_t len;
 
 	(void)state;
 	write_ours();
-	assert_true(vb_wqe_show_send(VB_QPT_RC, ours, 1, page, sizeof page) < sizeof page);
+	assert_true(show_ours(VB_QPT_RC, 1, page, sizeof page) < sizeof page);
 	assert_non_null(strstr(page, "000  00000508 12345603 00000008 00000000  control: index 5"));
 	assert_non_null(strstr(page, "opcode 8 (RDMA WRITE)"));
 	assert_non_null(strstr(page, "address 0x0000000000002000, R_Key 0x00000008"));
+	assert_non_null(strstr(page, "completion mode 2\n    010  "));
 	assert_non_null(strstr(page, "data: bytes 8, L_Key 0x00000007"));
+	assert_int_equal(page[strlen(page) - 1], '\n');
 	memset(small, 'x', sizeof small);
-	assert_true(vb_wqe_show_send(VB_QPT_RC, ours, 1, small, 20) < 20);
+	assert_true(show_ours(VB_QPT_RC, 1, small, 20) < 20);
 	/* Of a NOP nothing but its control segment is anything. */
 	vb_wqe_put(ours, VB_CTRL_OPCODE, MLX5_OPCODE_NOP);
-	(void)vb_wqe_show_send(VB_QPT_RC, ours, 1, page, sizeof page);
+	(void)show_ours(VB_QPT_RC, 1, page, sizeof page);
 	assert_non_null(strstr(page, "(NOP)"));
 	assert_null(strstr(page, "data"));
 	assert_int_equal(small[20], 'x');
 	memset(ours, 0xff, sizeof ours);
 	for (uint32_t i = 0; i <= 16; i++)
-		(void)vb_wqe_show_send(VB_QPT_DCI, ours, i ? i : 1, page, sizeof page);
-	(void)vb_cqe_show(ours, page, sizeof page);
-	(void)vb_wqe_show_receive(ours, 64, true, page, sizeof page);
+		(void)show_ours(VB_QPT_DCI, i ? i : 1, page, sizeof page);
+	vb_wqe_page_begin(&words, page, sizeof page);
+	vb_cqe_walk(ours, &words.visitor);
+	vb_wqe_walk_receive(ours, 64, true, &words.visitor);
+	len = vb_wqe_page_end(&words);
+	assert_int_equal(len, strlen(page));
 	assert_non_null(strstr(page, "next WQE 65535"));
+	/* Each segment is a line, and nothing else is. */
+	vb_wqe_page_begin(&words, page, sizeof page);
+	assert_int_equal(vb_wqe_page_end(&words), 0);
+	assert_string_equal(page, "");
 }
 
 int main(void)

@@ -77,7 +77,7 @@ void vb_explain_cm_sort(struct vb_qp_cases *c);
 
 /* queues.c: shows the queues of QP @qpn as they are in its program's memory. Returns an exit
  * status. */
-int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn);
+int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json);
 
 /* How @k stands, for tables: the view, or else how it was when the history ended. */
 static inline const struct vb_qp_view *vb_case_view(const struct vb_qp_case *k)

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `verbena explain --wqe`: the queues of a QP as they are in the memory of its program, as bytes
- * and as fields. The program runs meanwhile, so what is shown may change while it is read; and all
- * of it is the program's word: every place is checked before it is looked at.
+ * `verbena explain --wqe`: the queues of a QP are copied from the memory of its program. The
+ * program runs meanwhile, so what is shown may change while it is read; and all of it is the
+ * program's word: every place is checked before it is looked at.
  */
-#include "node/shared/queues.h"
+#include "cmd/explain/queues.h"
 #include "cmd/explain/explain.h"
 #include "node/host/remote_memory.h"
-#include "wqe/wqe.h"
+#include "node/shared/queues.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Of what is done, the last ones. */
 #define DONE_MAX 8u
-#define TEXT_MAX 16384u
 #define CNT_MAX (1u << 23)
 
 struct viewer {
 	pid_t pid;
 	struct vb_queue_entry q; /* a copy */
-	char text[TEXT_MAX];
+	struct vb_queues_view to;
 };
 
 /* @len bytes of the process at @addr, copied; ends by free(). NULL: they are not to be had. */
@@ -63,37 +61,68 @@ static bool begins_at(const struct viewer *v, const uint8_t *sq, uint16_t index)
 	return vb_wqe_get(c, VB_CTRL_INDEX) == index && vb_wqe_get(c, VB_CTRL_QPN) == v->q.qpn;
 }
 
-static void show_send_wqe(struct viewer *v, const uint8_t *sq, uint16_t index, const char *where)
+/* One more element of @q, whose @len bytes the caller fills; NULL: no memory. */
+static struct vb_queue_element *element_add(struct vb_queue_view *q, uint32_t index, bool is_new,
+					    uint32_t len)
 {
-	uint8_t wqe[VB_WQE_BYTES_MAX];
-	uint32_t mask = v->q.sq_cnt - 1, blocks = vb_wqe_blocks(sq + (size_t)(index & mask) * 64);
+	uint32_t n = q->element_cnt;
+	struct vb_queue_element *e;
 
-	for (uint32_t i = 0; i < blocks; i++)
-		memcpy(wqe + (size_t)i * VB_WQE_BLOCK,
-		       sq + (size_t)((index + i) & mask) * VB_WQE_BLOCK, VB_WQE_BLOCK);
-	(void)vb_wqe_show_send((enum vb_qp_type)v->q.type, wqe, blocks, v->text, sizeof v->text);
-	printf("  [%u] %s\n%s", index, where, v->text);
+	/* Twice as many each time that a power of two is full. */
+	if ((n & (n - 1)) == 0) {
+		e = realloc(q->element, (n ? 2 * (size_t)n : 1) * sizeof *e);
+		if (!e)
+			return NULL;
+		q->element = e;
+	}
+	e = &q->element[n];
+	*e = (struct vb_queue_element){
+	    .index = index, .is_new = is_new, .len = len, .bytes = malloc(len)};
+	if (!e->bytes)
+		return NULL;
+	q->element_cnt++;
+	return e;
 }
 
-static void show_send(struct viewer *v)
+static struct vb_queue_view *queue_add(struct viewer *v, enum vb_queue_kind kind, const char *name)
 {
-	uint16_t posted = (uint16_t)record_at(v, v->q.record, 1), seen = v->q.sq_seen, first;
+	struct vb_queue_view *q = &v->to.queue[v->to.queue_cnt++];
+
+	*q = (struct vb_queue_view){.kind = kind, .name = name};
+	return q;
+}
+
+static void add_send_wqe(const struct viewer *v, struct vb_queue_view *q, const uint8_t *sq,
+			 uint16_t index, bool is_new)
+{
+	uint32_t mask = v->q.sq_cnt - 1;
+	uint32_t blocks = vb_wqe_blocks(sq + (size_t)(index & mask) * VB_WQE_BLOCK);
+	struct vb_queue_element *e = element_add(q, index, is_new, blocks * VB_WQE_BLOCK);
+
+	for (uint32_t i = 0; e && i < blocks; i++)
+		memcpy(e->bytes + (size_t)i * VB_WQE_BLOCK,
+		       sq + (size_t)((index + i) & mask) * VB_WQE_BLOCK, VB_WQE_BLOCK);
+}
+
+static void gather_send(struct viewer *v)
+{
+	uint16_t posted = (uint16_t)record_at(v, v->q.record, 1), seen = v->q.sq_seen, first = seen;
 	uint32_t pending = (uint16_t)(posted - seen), done = 0;
+	struct vb_queue_view *q;
 	uint8_t *sq;
 
 	if (!v->q.sq)
 		return;
+	q = queue_add(v, VB_QUEUE_SEND, "Send queue");
+	q->cnt = v->q.sq_cnt;
+	q->stride = VB_WQE_BLOCK;
+	q->record = posted;
+	q->seen = seen;
 	sq =
 	    is_pow2(v->q.sq_cnt) ? copy_of(v, v->q.sq, (uint64_t)v->q.sq_cnt * VB_WQE_BLOCK) : NULL;
-	printf(
-	    "Send queue: %u blocks of 64 bytes; the doorbell record says %u, the adapter has read "
-	    "up to %u\n",
-	    v->q.sq_cnt, posted, seen);
-	if (!sq) {
-		printf("  (its memory is not to be had)\n");
+	q->is_copied = sq != NULL;
+	if (!sq)
 		return;
-	}
-	first = seen;
 	for (uint32_t back = 1; back <= v->q.sq_cnt && back <= 0xffff && done < DONE_MAX; back++)
 		if (begins_at(v, sq, (uint16_t)(seen - back))) {
 			first = (uint16_t)(seen - back);
@@ -101,86 +130,121 @@ static void show_send(struct viewer *v)
 		}
 	for (uint16_t i = first; i != seen; i++)
 		if (begins_at(v, sq, i))
-			show_send_wqe(v, sq, i, "read by the adapter");
-	printf("  ---- the adapter reads on at %u ----\n", seen);
+			add_send_wqe(v, q, sq, i, false);
 	for (uint32_t n = 0; n < pending && pending <= v->q.sq_cnt;) {
 		uint16_t i = (uint16_t)(seen + n);
 
-		show_send_wqe(v, sq, i, "posted");
-		n += vb_wqe_blocks(sq + (size_t)(i & (v->q.sq_cnt - 1)) * 64);
+		add_send_wqe(v, q, sq, i, true);
+		n += vb_wqe_blocks(sq + (size_t)(i & (v->q.sq_cnt - 1)) * VB_WQE_BLOCK);
 	}
-	printf("  ---- doorbell: the program writes on at %u ----\n", posted);
 	free(sq);
 }
 
-static void show_receive(struct viewer *v)
+/* Copies a queue of @cnt elements of @stride bytes at @addr; NULL: it is none. */
+static uint8_t *copy_queue(const struct viewer *v, struct vb_queue_view *q, uint64_t addr,
+			   uint32_t cnt, uint32_t stride)
+{
+	uint8_t *all =
+	    is_pow2(cnt) && is_pow2(stride) ? copy_of(v, addr, (uint64_t)cnt * stride) : NULL;
+
+	q->cnt = cnt;
+	q->stride = stride;
+	q->is_copied = all != NULL;
+	return all;
+}
+
+static void add_copy(struct vb_queue_view *q, uint32_t index, bool is_new, const uint8_t *from,
+		     uint32_t len)
+{
+	struct vb_queue_element *e = element_add(q, index, is_new, len);
+
+	if (e)
+		memcpy(e->bytes, from, len);
+}
+
+static void gather_receive(struct viewer *v)
 {
 	uint16_t posted = (uint16_t)record_at(v, v->q.record, 0), seen = v->q.rq_seen;
 	uint32_t waits = (uint16_t)(posted - seen);
+	struct vb_queue_view *q;
 	uint8_t *rq;
 
 	if (!v->q.rq)
 		return;
-	rq = is_pow2(v->q.rq_cnt) && is_pow2(v->q.rq_stride)
-		 ? copy_of(v, v->q.rq, (uint64_t)v->q.rq_cnt * v->q.rq_stride)
-		 : NULL;
-	printf(
-	    "Receive queue: %u WQEs of %u bytes; the doorbell record says %u, the adapter has read "
-	    "%u\n",
-	    v->q.rq_cnt, v->q.rq_stride, posted, seen);
-	for (uint32_t i = 0; rq && i < waits + DONE_MAX && i < v->q.rq_cnt; i++) {
+	q = queue_add(v, VB_QUEUE_RECEIVE, "Receive queue");
+	q->record = posted;
+	q->seen = seen;
+	rq = copy_queue(v, q, v->q.rq, v->q.rq_cnt, v->q.rq_stride);
+	for (uint32_t i = 0; rq && i < waits + DONE_MAX && i < q->cnt; i++) {
 		uint16_t index = (uint16_t)(posted - 1 - i);
 
 		if (index == 0xffff)
 			break;
-		(void)vb_wqe_show_receive(rq + (size_t)(index & (v->q.rq_cnt - 1)) * v->q.rq_stride,
-					  v->q.rq_stride, false, v->text, sizeof v->text);
-		printf("  [%u] %s\n%s", index, i < waits ? "posted" : "read by the adapter",
-		       v->text);
+		add_copy(q, index, i < waits, rq + (size_t)(index & (q->cnt - 1)) * q->stride,
+			 q->stride);
 	}
 	free(rq);
 }
 
-static void show_srq(struct viewer *v)
+static void gather_srq(struct viewer *v)
 {
+	struct vb_queue_view *q;
 	uint8_t *srq;
 
 	if (!v->q.srq || !is_pow2(v->q.srq_cnt) || !is_pow2(v->q.srq_stride))
 		return;
-	srq = copy_of(v, v->q.srq, (uint64_t)v->q.srq_cnt * v->q.srq_stride);
-	printf("Shared receive queue: %u WQEs of %u bytes; the doorbell record says %u\n",
-	       v->q.srq_cnt, v->q.srq_stride, record_at(v, v->q.srq_record, 0));
-	for (uint32_t i = 0; srq && i < v->q.srq_cnt && i < 2 * DONE_MAX; i++) {
-		(void)vb_wqe_show_receive(srq + (size_t)i * v->q.srq_stride, v->q.srq_stride, true,
-					  v->text, sizeof v->text);
-		printf("  [%u]\n%s", i, v->text);
-	}
+	q = queue_add(v, VB_QUEUE_SRQ, "Shared receive queue");
+	q->record = record_at(v, v->q.srq_record, 0);
+	srq = copy_queue(v, q, v->q.srq, v->q.srq_cnt, v->q.srq_stride);
+	for (uint32_t i = 0; srq && i < q->cnt && i < 2 * DONE_MAX; i++)
+		add_copy(q, i, false, srq + (size_t)i * q->stride, q->stride);
 	free(srq);
 }
 
-static void show_entries(struct viewer *v, const struct vb_queue_cq *cq, const char *name)
+static void gather_entries(struct viewer *v, const struct vb_queue_cq *cq, const char *name)
 {
 	uint32_t read = record_at(v, cq->record, 0), from = read > DONE_MAX ? read - DONE_MAX : 0;
+	struct vb_queue_view *q;
 	uint8_t *entries;
 
 	if (!cq->entries || !is_pow2(cq->cnt) || (cq->entry_bytes != 64 && cq->entry_bytes != 128))
 		return;
-	entries = copy_of(v, cq->entries, (uint64_t)cq->cnt * cq->entry_bytes);
-	printf("%s: %u entries of %u bytes; the doorbell record says that %u were read\n", name,
-	       cq->cnt, cq->entry_bytes, read);
+	q = queue_add(v, VB_QUEUE_ENTRIES, name);
+	q->record = read;
+	entries = copy_queue(v, q, cq->entries, cq->cnt, cq->entry_bytes);
 	for (uint32_t i = from; entries && i - read < cq->cnt + DONE_MAX; i++) {
 		const uint8_t *e = entries + (size_t)(i & (cq->cnt - 1)) * cq->entry_bytes +
 				   cq->entry_bytes - VB_CQE_BYTES;
 
-		if (i == read)
-			printf("  ---- the program reads on at %u ----\n", read);
 		if (i >= read && (vb_wqe_get(e, VB_CQE_OPCODE) == VB_CQE_INVALID ||
 				  vb_wqe_get(e, VB_CQE_OWNER) != (i & cq->cnt ? 1 : 0)))
 			break;
-		(void)vb_cqe_show(e, v->text, sizeof v->text);
-		printf("  [%u] %s\n%s", i, i < read ? "read" : "to be read", v->text);
+		add_copy(q, i, i >= read, e, VB_CQE_BYTES);
 	}
 	free(entries);
+}
+
+static void gather_all(struct viewer *v)
+{
+	v->to.qpn = v->q.qpn;
+	v->to.pid = v->pid;
+	v->to.is_raw = v->q.is_raw;
+	v->to.type = (enum vb_qp_type)v->q.type;
+	gather_send(v);
+	gather_receive(v);
+	gather_srq(v);
+	gather_entries(v, &v->q.send_cq, "Completion queue of sends");
+	if (v->q.recv_cq.entries != v->q.send_cq.entries)
+		gather_entries(v, &v->q.recv_cq, "Completion queue of receives");
+}
+
+static void free_all(struct viewer *v)
+{
+	for (uint32_t i = 0; i < v->to.queue_cnt; i++) {
+		for (uint32_t k = 0; k < v->to.queue[i].element_cnt; k++)
+			free(v->to.queue[i].element[k].bytes);
+		free(v->to.queue[i].element);
+	}
 }
 
 /* The queues of QP @qpn in the table at @addr. */
@@ -198,7 +262,7 @@ static bool find_queues(struct viewer *v, uint64_t addr, uint32_t qpn)
 	return found;
 }
 
-int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn)
+int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json)
 {
 	static struct vb_broker_observer o;
 	static struct viewer v;
@@ -225,14 +289,8 @@ int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn)
 			     qpn);
 		return 1;
 	}
-	printf("QP 0x%06x of process %d: %s\n", qpn, (int)v.pid,
-	       v.q.is_raw ? "the program writes into its queues by itself"
-			  : "verbs write into its queues");
-	show_send(&v);
-	show_receive(&v);
-	show_srq(&v);
-	show_entries(&v, &v.q.send_cq, "Completion queue of sends");
-	if (v.q.recv_cq.entries != v.q.send_cq.entries)
-		show_entries(&v, &v.q.recv_cq, "Completion queue of receives");
+	gather_all(&v);
+	(json ? vb_queues_show_json : vb_queues_show_text)(stdout, &v.to);
+	free_all(&v);
 	return vb_cmd_finish(cmd);
 }
