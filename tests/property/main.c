@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Property tests: `property [--seed N] [--runs N | --messages N] [--verbose]`. Each run makes a
- * world from its seed, works in it under faults, heals it, and demands that everything posted
- * completes, with the bytes that a reference executor says. A failure prints the seed that repeats
- * it.
+ * Property tests: `property [--seed N] [--runs N | --messages N] [--atomics N] [--verbose]`. Each
+ * run makes a world from its seed, works in it under faults, heals it, and demands that everything
+ * posted completes, with the bytes that a reference executor says. A failure prints the seed that
+ * repeats it. With --atomics, only runs of so many requests of each of two ends that count by
+ * atomics.
  */
 #include "scenarios.h"
 
@@ -27,7 +28,7 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
 	uint64_t seed = 1, runs = 200, messages = 0, completions = 0, connections = 0, told = 0,
-		 answered = 0, i = 0;
+		 answered = 0, requests = 0, atomics = 0, gave_up = 0, i = 0;
 	bool verbose = false;
 
 	for (int k = 1; k < argc; k++) {
@@ -37,13 +38,25 @@ int main(int argc, char **argv)
 			seed = number(argv[++k]);
 		} else if (strcmp(argv[k], "--runs") == 0 && k + 1 < argc) {
 			runs = number(argv[++k]);
+		} else if (strcmp(argv[k], "--atomics") == 0 && k + 1 < argc) {
+			requests = number(argv[++k]);
 		} else if (strcmp(argv[k], "--messages") == 0 && k + 1 < argc) {
 			messages = number(argv[++k]);
 		} else {
-			fprintf(stderr, "usage: property [--seed N] [--runs N | --messages N] "
-					"[--verbose]\n");
+			fprintf(
+			    stderr,
+			    "usage: property [--seed N] [--runs N | --messages N] [--atomics N] "
+			    "[--verbose]\n");
 			return 2;
 		}
+	}
+	if (requests) {
+		for (; i < runs; i++)
+			completions += atomics_run(seed + i, requests, &atomics, &gave_up);
+		printf("%llu runs from seed %llu, %llu atomics, %llu completions, %llu gave up\n",
+		       (unsigned long long)i, (unsigned long long)seed, (unsigned long long)atomics,
+		       (unsigned long long)completions, (unsigned long long)gave_up);
+		return 0;
 	}
 	if (seed == 1)
 		completions += masks_run_all();
@@ -56,6 +69,7 @@ int main(int argc, char **argv)
 		connections += connections_run(seed + i);
 		told += programs_run(seed + i);
 		completions += resend_run(seed + i);
+		completions += atomics_run(seed + i, 300, &atomics, &gave_up);
 		answered += messages_run(seed + i);
 	}
 	printf("%llu runs from seed %llu, %llu completions, %llu connections, "

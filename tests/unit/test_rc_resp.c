@@ -146,6 +146,27 @@ static void resources__repeat_atomics_to_their_depth(void **state)
 	env_close(&env);
 }
 
+/* A PSN comes again after 2^24 packets, among which there may be few atomics: the answer is that of
+ * the newest. */
+static void resources__newest_of_one_psn(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 7, 4);
+	env.mem[0] = 100;
+	for (uint64_t n = 100; n < 102; n++) {
+		qp->resp.epsn.v = 7; /* as after 2^24 WRITEs */
+		assert_int_equal(request(qp, VB_OP_FETCH_ADD, 7, 0), VB_VERDICT_OK);
+		assert_int_equal(answer().atomic_orig, n);
+	}
+	assert_int_equal(request(qp, VB_OP_FETCH_ADD, 7, 0), VB_VERDICT_DUPLICATE);
+	assert_int_equal(answer().atomic_orig, 101);
+	assert_int_equal(env.mem[0], 102);
+	env_close(&env);
+}
+
 /* One more than granted, before the first is answered, is refused; after it, it is not. */
 static void resources__more_than_granted(void **state)
 {
@@ -541,6 +562,7 @@ int main(void)
 	    cmocka_unit_test(msn__wraps),
 	    cmocka_unit_test(psn__classes),
 	    cmocka_unit_test(resources__repeat_atomics_to_their_depth),
+	    cmocka_unit_test(resources__newest_of_one_psn),
 	    cmocka_unit_test(resources__more_than_granted),
 	    cmocka_unit_test(resources__depth_changes),
 	    cmocka_unit_test(resources__repetition_gives_way),

@@ -281,7 +281,8 @@ enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_
 
 struct vb_resource *vb_resp_resource(struct vb_responder *resp, struct vb_psn psn)
 {
-	for (uint32_t i = 0; i < resp->res_cnt; i++) {
+	/* The newest first: a resource that is 2^24 packets older may have the same PSN. */
+	for (uint32_t i = resp->res_cnt; i-- > 0;) {
 		struct vb_resource *r = res_at(resp, i);
 
 		if (vb_psn_span(r->first, psn) < r->pkts)
