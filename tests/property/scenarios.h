@@ -18,8 +18,8 @@ uint64_t connections_run(uint64_t seed);
 /* Programs that write any commands to two RDMA connection managers: programs.c. Returns how many of
  * their ids were told how connecting ended. */
 uint64_t programs_run(uint64_t seed);
-/* Two ends that count in each other's memory by @requests requests each: atomics.c. Adds the atomics
- * that were posted, and whether a QP gave up, which ends a run. */
+/* Two ends that count in each other's memory by @requests requests each: atomics.c. Adds the
+ * atomics that were posted, and whether a QP gave up, which ends a run. */
 uint64_t atomics_run(uint64_t seed, uint64_t requests, uint64_t *atomics, uint64_t *gave_up);
 /* A connection whose resends are watched: resend.c. */
 uint64_t resend_run(uint64_t seed);

@@ -123,11 +123,11 @@ struct vb_udp_sender {
 	struct vb_gid gid;
 	uint16_t port;
 	uint8_t track_cnt;
-	uint8_t steady; /* pauses that its counter did not advance in; fewer for one that it did */
 	bool has_stray;
 	uint16_t stray_apart;         /* from the track, bit by bit */
 	struct vb_udp_track track[2]; /* the one heard last first; a sender may have two counters */
 	struct vb_udp_track stray;    /* the last identification that was not believed */
+	vb_time skipped;              /* its counter last seemed to skip numbers; 0: never */
 };
 
 #define VB_UDP_SENDER_SETS 64 /* power of two */
@@ -314,12 +314,6 @@ static inline uint16_t vb_udp_sender_next(const struct vb_udp_sender *s)
 /* The first GSO batch of a stranger began with @id. */
 VB_COLD void vb_udp_sender_begin(struct vb_udp_sender *s, uint16_t id, vb_time now);
 
-/* A pause of a sender, in which a counter that advances by itself would have. */
-#define VB_UDP_PAUSE_NS (32 * VB_MSEC)
-
-/* Pauses that its counter did not advance in, and a sender is steady. */
-#define VB_UDP_STEADY 8
-
 /* A GSO batch began with the expected identification, @id. */
 static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_time now)
 {
@@ -329,8 +323,6 @@ static inline void vb_udp_sender_heard(struct vb_udp_sender *s, uint16_t id, vb_
 		vb_udp_sender_begin(s, id, now);
 		return;
 	}
-	if (vb_time_since(t->heard, now) >= VB_UDP_PAUSE_NS && s->steady < 2 * VB_UDP_STEADY)
-		s->steady++;
 	t->id = id;
 	t->frag = VB_IPV4_DF;
 	t->run += t->run < UINT8_MAX;

@@ -6,7 +6,7 @@
  * counts the datagrams of a connected socket; those of rdma_rxe by a counter that all datagrams
  * between two addresses share, and that also advances by chance, by up to one for each tick that
  * passed; others send the same one always. A row of expected identifications makes a sender
- * predictable, and pauses in which its counter stood still make it steady.
+ * predictable, and one whose numbers follow each other is not believed to skip many by one packet.
  *
  * Anybody can send packets with a right ICRC in the name of another, so nothing that one packet
  * says shuts a sender out: it has two tracks, and two packets in order that were not believed are
@@ -30,11 +30,8 @@
 #define ADVANCE_NS VB_USEC
 #define ANYWHERE_NS (65536 * ADVANCE_NS)
 
-/* After so long a pause a steady sender may be another program. */
-#define GONE_NS (20 * VB_SEC)
-
-/* One packet that was lost before a pause counts as so many pauses. */
-#define UNSTEADY_STEP 4
+/* A sender whose counter has skipped numbers may do so again for so long. */
+#define SKIPS_NS (60 * VB_SEC)
 
 /* What waited in the socket has come in the time since that was empty, of which so much counts. */
 #define WAITED_MAX_NS (8 * VB_MSEC)
@@ -71,16 +68,9 @@ static bool is_predictable(const struct vb_udp_sender *s)
 	return s->track[0].run >= PREDICTABLE || s->track[1].run >= PREDICTABLE;
 }
 
-static bool is_steady(const struct vb_udp_sender *s, vb_time now)
+static bool has_skipped(const struct vb_udp_sender *s, vb_time now)
 {
-	return s->steady >= VB_UDP_STEADY && vb_time_since(s->track[0].heard, now) < GONE_NS;
-}
-
-/* After a pause its counter is somewhere else than it was. */
-static void count_unsteady(struct vb_udp_sender *s, vb_time now)
-{
-	if (vb_time_since(s->track[0].heard, now) >= VB_UDP_PAUSE_NS)
-		s->steady -= s->steady < UNSTEADY_STEP ? s->steady : UNSTEADY_STEP;
+	return s->skipped && vb_time_since(s->skipped, now) < SKIPS_NS;
 }
 
 /* Track @i goes on with @id. */
@@ -108,7 +98,6 @@ static void track_begin(struct vb_udp_sender *s, uint16_t id, uint16_t frag, vb_
 	s->track[1] = s->track[0];
 	s->track[0] = (struct vb_udp_track){.id = id, .frag = frag, .step = 1, .heard = now};
 	s->track[1].run = 0;
-	s->steady = 0;
 	s->track_cnt = s->track_cnt < 2 ? s->track_cnt + 1 : 2;
 	s->has_stray = false;
 }
@@ -140,14 +129,20 @@ static vb_dur time_unheard(const struct vb_udp_sender *s, const struct vb_udp_he
 	return heard > waited ? heard : waited;
 }
 
-/* The counter may have come to @id in @unheard, or have been there shortly before. */
+/*
+ * The counter may have come to @id in @unheard, or have been there shortly before. One such packet
+ * alone may be a damaged one; two within a minute show a counter that other packets advance, too.
+ */
 static bool track_reach(struct vb_udp_sender *s, uint16_t id, vb_dur unheard, vb_time now)
 {
 	struct vb_udp_track *t = &s->track[0];
 	uint16_t ahead = (uint16_t)(id - next_of(t));
-	bool is_late = (uint16_t)-ahead <= LATE;
+	bool is_late = (uint16_t)-ahead <= LATE, skips = has_skipped(s, now);
 
 	if (!is_late && ahead > NEAR + unheard / ADVANCE_NS)
+		return false;
+	s->skipped = now;
+	if (!skips)
 		return false;
 	if (!is_late)
 		t->id = id;
@@ -180,19 +175,20 @@ static bool confirms_stray(struct vb_udp_sender *s, uint16_t id, uint16_t frag, 
 bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
 			    const struct vb_udp_heard *h)
 {
-	bool needs_next = is_doubtful(h->doubt, h->now) || is_steady(s, h->now), is_live;
+	bool is_doubted = is_doubtful(h->doubt, h->now), is_live;
 	int near = track_near(s, id, frag);
 
 	if (near >= 0) {
-		count_unsteady(s, h->now);
+		if ((int16_t)(uint16_t)(id - s->track[near].id) > 1)
+			s->skipped = h->now;
 		track_follow(s, (uint32_t)near, id, h->now);
 		return true;
 	}
 	is_live = is_predictable(s) && vb_time_since(s->track[0].heard, h->now) < ANYWHERE_NS;
-	if (is_live && !needs_next && frag == s->track[0].frag &&
+	if (is_live && !is_doubted && frag == s->track[0].frag &&
 	    track_reach(s, id, time_unheard(s, h), h->now))
 		return true;
-	if ((is_live || needs_next) && !confirms_stray(s, id, frag, is_live, h->now))
+	if ((is_live || is_doubted) && !confirms_stray(s, id, frag, is_live, h->now))
 		return false;
 	track_begin(s, id, frag, h->now);
 	return true;
