@@ -115,7 +115,7 @@ MUTANTS = (
     ("page_read_for_written", "core/obj/mem.c", "(size_t)(len < most ? len : most), write);",
      "(size_t)(len < most ? len : most), false);", "guard status"),
     ("xrc_srq_destroyed_held", "core/xrc/domain.c", "\t\t\tvb_xrc_let_go(qp);", "\t\t\t;", "crash status once stuck call"),
-    ("xrc_srq_destroyed_found", "core/xrc/domain.c", "*srq_slot(h, srq->number) = NULL;", ";", "crash status once call"),
+    ("xrc_srq_destroyed_found", "core/xrc/domain.c", "*srq_slot(h, srq->number) = NULL;", ";", "crash status once call endless"),
     ("srq_destroyed_in_use", "core/obj/rq.c", "if (srq->refs)\n\t\treturn -EBUSY;", "", "call crash"),
     ("domain_destroyed_in_use", "core/share/domain.c", "if (!is_abandoned(x))\n\t\treturn -EBUSY;", "", "call crash"),
 )
