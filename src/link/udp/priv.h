@@ -127,7 +127,7 @@ struct vb_udp_sender {
 	uint16_t stray_apart;         /* from the track, bit by bit */
 	struct vb_udp_track track[2]; /* the one heard last first; a sender may have two counters */
 	struct vb_udp_track stray;    /* the last identification that was not believed */
-	vb_time skipped;              /* its counter last seemed to skip numbers; 0: never */
+	vb_time skipped;              /* its counter last seemed to skip many numbers; 0: never */
 };
 
 #define VB_UDP_SENDER_SETS 64 /* power of two */

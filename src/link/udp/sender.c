@@ -6,7 +6,7 @@
  * counts the datagrams of a connected socket; those of rdma_rxe by a counter that all datagrams
  * between two addresses share, and that also advances by chance, by up to one for each tick that
  * passed; others send the same one always. A row of expected identifications makes a sender
- * predictable, and one whose numbers follow each other is not believed to skip many by one packet.
+ * predictable, and it is not believed to skip many by one packet.
  *
  * Anybody can send packets with a right ICRC in the name of another, so nothing that one packet
  * says shuts a sender out: it has two tracks, and two packets in order that were not believed are
@@ -30,7 +30,7 @@
 #define ADVANCE_NS VB_USEC
 #define ANYWHERE_NS (65536 * ADVANCE_NS)
 
-/* A sender whose counter has skipped numbers may do so again for so long. */
+/* A sender whose counter has skipped many numbers may do so again for so long. */
 #define SKIPS_NS (60 * VB_SEC)
 
 /* What waited in the socket has come in the time since that was empty, of which so much counts. */
@@ -179,8 +179,6 @@ bool vb_udp_sender_believes(struct vb_udp_sender *s, uint16_t id, uint16_t frag,
 	int near = track_near(s, id, frag);
 
 	if (near >= 0) {
-		if ((int16_t)(uint16_t)(id - s->track[near].id) > 1)
-			s->skipped = h->now;
 		track_follow(s, (uint32_t)near, id, h->now);
 		return true;
 	}
