@@ -25,7 +25,7 @@ packages_image=(buildah podman crun mmdebstrap uidmap iproute2 git)
 # shellcheck disable=SC2034
 packages_site=(mkdocs)
 # shellcheck disable=SC2034
-packages_bench=(iperf3 python3 g++ libns3-dev bpftrace valgrind)
+packages_bench=(iperf3 python3 g++ libns3-dev bpftrace valgrind librdmacm-dev)
 
 packages_missing()
 {
