@@ -58,7 +58,7 @@ static void visit_segment(const struct vb_wqe_visitor *v, enum vb_wqe_segment se
 			continue;
 		shown.value = vb_wqe_get(s, i);
 		shown.word = word_of(i, shown.value);
-		/* What is 0 says nothing, but for what always means something. */
+		/* A field of 0 says nothing, but for those that always mean something. */
 		if (shown.value == 0 && !shown.word && i != VB_CTRL_INDEX && i != VB_CQE_OWNER &&
 		    i != VB_CQE_COUNTER)
 			continue;

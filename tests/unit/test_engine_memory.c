@@ -64,7 +64,7 @@ static void large__is_there(void **state)
 
 	(void)state;
 	if (!area_map(&a, 2 * pages * page))
-		skip(); /* the kernel was told to promise no more than it has */
+		skip(); /* vm.overcommit_memory is 2: the kernel promises no more than it has */
 	check_area(&a);
 }
 

@@ -27,7 +27,7 @@ struct vb_queue_view {
 	uint32_t cnt, stride; /* elements, or blocks, and their bytes */
 	uint32_t record;      /* the doorbell record: posted, or entries read */
 	uint32_t seen;        /* the adapter has read so far; not of SRQs and entries */
-	bool is_copied;       /* its memory was to be had */
+	bool is_copied;       /* its memory could be read */
 	/* In the order of indices, of receives the last posted first; what is new comes behind what
 	 * is not, or of receives before it. */
 	struct vb_queue_element *element;

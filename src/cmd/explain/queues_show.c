@@ -35,7 +35,7 @@ static void show_head(FILE *f, const struct vb_queue_view *q)
 		break;
 	}
 	if (!q->is_copied)
-		fprintf(f, "  (its memory is not to be had)\n");
+		fprintf(f, "  (its memory cannot be read)\n");
 }
 
 /* Between what is done and what is not. */
@@ -146,7 +146,7 @@ static void json_segment(void *ctx, const char *name, const uint8_t *s, uint32_t
 	j->fields = 0;
 }
 
-/* Numbers of 64 bits are more than a reader of JSON need take: those of many digits are texts. */
+/* A reader of JSON need not take numbers of 64 bits: hexadecimal ones are texts. */
 static void json_field(void *ctx, const struct vb_wqe_shown *field)
 {
 	struct json_segments *j = ctx;
