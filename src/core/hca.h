@@ -279,7 +279,7 @@ int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, v
 /*
  * Memory windows of type 1 or 2, unbound. They are bound by a BIND_MW work request: rkey is the
  * window's present key, imm the L_Key of the region, remote_addr and swap the range (0 bytes
- * unbind one of type 1), compare_add the rights (set of enum vb_access) << 32 | the new key byte.
+ * unbind one of type 1), compare_add the rights (set of enum vb_access) << 32 | vb_mw_bind_key().
  * With ZERO_BASED, type 2 only, the peer's addresses begin at 0.
  */
 int vb_mw_create(struct vb_pd *pd, uint8_t type, struct vb_mw **out);

@@ -213,6 +213,14 @@ struct vb_send_wr {
 	uint16_t dc_stream;     /* DCI */
 };
 
+/* The lower half of a BIND_MW's compare_add: the type that the window has to have, 0 for any, and
+ * the new byte of its key. */
+static inline uint32_t vb_mw_bind_key(uint8_t type, uint8_t key_byte)
+{
+	return (uint32_t)type << 8 | key_byte;
+}
+#define VB_MW_BIND_TYPE(compare_add) ((uint8_t)((compare_add) >> 8))
+
 struct vb_recv_wr {
 	uint64_t wr_id;
 	const struct vb_sge *sge;

@@ -10,7 +10,7 @@ static const uint8_t opcode_of[VB_WR_CNT] = {
 #define WQE_OPCODE(name, number, work, text) [VB_WR_##work] = (number),
 #include "wqe/opcode.def"
 #undef WQE_OPCODE
-    [VB_WR_LOCAL_INV] = VB_WQE_LOCAL_INVAL,
+    [VB_WR_LOCAL_INV] = VB_WQE_UMR,
     [VB_WR_BIND_MW] = VB_WQE_UMR,
 };
 
@@ -48,13 +48,22 @@ static uint32_t inline_segment_bytes(uint32_t length)
 	return (VB_INLINE_BYTES + length + VB_WQE_UNIT - 1) & ~(VB_WQE_UNIT - 1);
 }
 
+/* Drivers reckon with a bind in each place of such queues. */
+static bool has_windows(enum vb_qp_type type)
+{
+	return type == VB_QPT_RC || type == VB_QPT_UC || type == VB_QPT_XRC_INI;
+}
+
 uint32_t vb_wqe_send_bytes(enum vb_qp_type type, uint32_t sges, uint32_t inline_bytes)
 {
 	uint32_t data = sges * VB_DATA_BYTES, in = inline_segment_bytes(inline_bytes);
 	/* An atomic has one SGE at most. */
-	uint32_t fixed = VB_CTRL_BYTES + address_bytes(type) +
-			 (type == VB_QPT_UD ? 0 : VB_RADDR_BYTES + VB_ATOMIC_BYTES);
-	uint32_t all = fixed + (data > in ? data : in);
+	uint32_t op = type == VB_QPT_UD ? 0 : VB_RADDR_BYTES + VB_ATOMIC_BYTES;
+	uint32_t all;
+
+	if (has_windows(type))
+		op = VB_UMR_BYTES + VB_MKEY_BYTES + VB_KLM_BYTES;
+	all = VB_CTRL_BYTES + address_bytes(type) + op + (data > in ? data : in);
 
 	return (all + VB_WQE_BLOCK - 1) & ~(VB_WQE_BLOCK - 1);
 }
@@ -71,6 +80,8 @@ static void write_control(const struct vb_wqe_queue *q, const struct vb_send_wr 
 	vb_wqe_put(s, VB_CTRL_SOLICIT, wr->flags & VB_SEND_SOLICITED ? 1 : 0);
 	if (wr->opcode == VB_WR_SEND_INV || wr->opcode == VB_WR_LOCAL_INV)
 		vb_wqe_put(s, VB_CTRL_IMM, wr->inv_rkey);
+	else if (wr->opcode == VB_WR_BIND_MW)
+		vb_wqe_put(s, VB_CTRL_IMM, wr->rkey);
 	else if (wr->opcode == VB_WR_SEND_IMM || wr->opcode == VB_WR_RDMA_WRITE_IMM)
 		memcpy(s + vb_wqe_place[VB_CTRL_IMM].at, &wr->imm, sizeof wr->imm);
 }
@@ -160,9 +171,9 @@ uint32_t vb_wqe_write(const struct vb_wqe_queue *q, const struct vb_send_wr *wr,
 		VB_WQE_DS_MAX * VB_WQE_UNIT)
 		return 0;
 	write_control(q, wr, index, add_segment(&w, VB_CTRL_BYTES));
-	/* How a region's keys change is not in these bytes: wqe.h. A NOP has no others. */
-	if (wr->opcode != VB_WR_LOCAL_INV && wr->opcode != VB_WR_BIND_MW &&
-	    wr->opcode != VB_WR_NOP) {
+	if (wr->opcode == VB_WR_LOCAL_INV || wr->opcode == VB_WR_BIND_MW) {
+		vb_umr_put(q, wr, add_segment(&w, vb_umr_bytes(wr)));
+	} else if (wr->opcode != VB_WR_NOP) {
 		write_address(q, wr, av, &w);
 		write_remote(wr, &w);
 		write_data(wr, length, &w);

@@ -32,6 +32,7 @@ const char *vb_wqe_fault_text(enum vb_wqe_fault fault)
 	    [VB_WQE_FAULT_INLINE] = "inline data are longer than the WQE",
 	    [VB_WQE_FAULT_SIGNATURE] = "its signature does not go with its bytes",
 	    [VB_WQE_FAULT_AV] = "its address leads nowhere",
+	    [VB_WQE_FAULT_UMR] = "it changes a memory key as no window is changed",
 	    [VB_WQE_FAULT_RING] = "the doorbell is further than the queue is long",
 	};
 
@@ -223,6 +224,10 @@ bool vb_wqe_read(const struct vb_wqe_queue *q, const uint8_t *wqe, uint32_t bloc
 		return false;
 	r.left = (uint32_t)vb_wqe_get(wqe, VB_CTRL_DS) * VB_WQE_UNIT - VB_CTRL_BYTES;
 	read_flags(q, wqe, &out->wr);
+	if (out->opcode == VB_WQE_UMR) {
+		out->fault = vb_umr_get(q, r.at, r.left, &out->wr);
+		return out->fault == VB_WQE_GOOD;
+	}
 	if (!work_of[out->opcode].is_known) {
 		out->fault = VB_WQE_FAULT_OPCODE;
 		return false;

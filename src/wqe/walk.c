@@ -24,8 +24,8 @@ static const char *const field_text[VB_WQE_FIELD_CNT] = {
 /* Numbers that name something, or are addresses, are hexadecimal to everybody. */
 static bool is_hex(const struct vb_wqe_place *f, enum vb_wqe_field field)
 {
-	return f->bits >= 20 && field != VB_DATA_LENGTH && field != VB_CQE_LENGTH &&
-	       field != VB_CQE_TIME;
+	return f->bits >= 20 && field != VB_DATA_LENGTH && field != VB_KLM_LENGTH &&
+	       field != VB_MKEY_LENGTH && field != VB_CQE_LENGTH && field != VB_CQE_TIME;
 }
 
 static const char *word_of(enum vb_wqe_field field, uint64_t v)
@@ -75,10 +75,8 @@ const char *vb_wqe_opcode_text(uint32_t opcode)
 		return text;
 #include "wqe/opcode.def"
 #undef WQE_OPCODE
-	case VB_WQE_LOCAL_INVAL:
-		return "local invalidate";
 	case VB_WQE_UMR:
-		return "memory window bind";
+		return "UMR, of a memory window";
 	default:
 		return "unknown";
 	}
@@ -89,6 +87,13 @@ static void segments_of(enum vb_qp_type type, uint32_t opcode, enum vb_wqe_segme
 {
 	uint32_t n = 0;
 
+	if (opcode == VB_WQE_UMR) {
+		to[n++] = VB_SEGMENT_UMR;
+		to[n++] = VB_SEGMENT_MKEY;
+		to[n++] = VB_SEGMENT_KLM;
+		to[n] = VB_SEGMENT_CNT;
+		return;
+	}
 	if (type == VB_QPT_UD || type == VB_QPT_DCI)
 		to[n++] = VB_SEGMENT_AV;
 	if (type == VB_QPT_XRC_INI)

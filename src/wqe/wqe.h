@@ -24,8 +24,7 @@ enum vb_wqe_opcode {
 #define WQE_OPCODE(name, number, work, text) VB_WQE_##name = (number),
 #include "wqe/opcode.def"
 #undef WQE_OPCODE
-	/* What these do is not in their bytes here: verbs alone post them. */
-	VB_WQE_LOCAL_INVAL = 0x1b,
+	/* Binds, unbinds or invalidates a memory window: window.c. MLX5_OPCODE_UMR */
 	VB_WQE_UMR = 0x25,
 };
 
@@ -44,6 +43,7 @@ enum vb_wqe_fault {
 	VB_WQE_FAULT_INLINE,    /* inline data longer than the WQE */
 	VB_WQE_FAULT_SIGNATURE, /* the bytes do not go with it */
 	VB_WQE_FAULT_AV,        /* an address that leads nowhere */
+	VB_WQE_FAULT_UMR,       /* the change of a memory key is none that windows have */
 	VB_WQE_FAULT_RING,      /* more posted than the queue has room for */
 	VB_WQE_FAULT_CNT
 };
@@ -99,6 +99,13 @@ uint32_t vb_wqe_send_bytes(enum vb_qp_type type, uint32_t sges, uint32_t inline_
  */
 uint32_t vb_wqe_write(const struct vb_wqe_queue *q, const struct vb_send_wr *wr,
 		      const struct vb_av *av, uint16_t index, uint8_t *to);
+/* The segments behind the control segment of a UMR WQE: those that @wr, BIND_MW or LOCAL_INV, has,
+ * and @wr from @bytes bytes of them; wr->inv_rkey is the key that the control segment names. */
+uint32_t vb_umr_bytes(const struct vb_send_wr *wr);
+void vb_umr_put(const struct vb_wqe_queue *q, const struct vb_send_wr *wr, uint8_t *to);
+enum vb_wqe_fault vb_umr_get(const struct vb_wqe_queue *q, const uint8_t *from, uint32_t bytes,
+			     struct vb_send_wr *wr);
+
 /* The signature of @len bytes, in which it stands itself as 0. */
 uint8_t vb_wqe_signature(const uint8_t *p, size_t len);
 

@@ -93,6 +93,36 @@ static inline void raw_inline(struct raw_end *r, const void *data, uint32_t len)
 	memcpy(s + 1, data, len);
 }
 
+/* What binds a window of type @type to @range, or frees it: a range of no bytes. */
+static inline void raw_window(struct raw_end *r, int type, uint8_t key, const struct ibv_sge *range,
+			      uint8_t access)
+{
+	struct mlx5_wqe_umr_ctrl_seg *umr = raw_add(r, sizeof *umr);
+	struct mlx5_wqe_mkey_context_seg *mkey = raw_add(r, sizeof *mkey);
+	struct mlx5_wqe_umr_klm_seg *klm;
+	uint64_t mask = MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY |
+			(type == IBV_MW_TYPE_2 ? MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN : 0u);
+	bool of_qp = type == IBV_MW_TYPE_2 && range->length;
+
+	umr->flags = MLX5_WQE_UMR_CTRL_FLAG_INLINE | MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET;
+	umr->mkey_mask = htobe64(mask);
+	mkey->qpn_mkey = htobe32((of_qp ? r->end.qp->qp_num << 8 : 0xffffff00) | key);
+	if (!range->length) {
+		mkey->free = MLX5_WQE_MKEY_CONTEXT_FREE;
+		return;
+	}
+	umr->klm_octowords = htobe16(4);
+	umr->mkey_mask = htobe64(mask | MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN |
+				 MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR |
+				 0xfu * MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE);
+	mkey->access_flags = access;
+	mkey->start_addr = htobe64(range->addr);
+	mkey->len = htobe64(range->length);
+	klm = raw_add(r, 64);
+	*klm = (struct mlx5_wqe_umr_klm_seg){htobe32(range->length), htobe32(range->lkey),
+					     htobe64(range->addr)};
+}
+
 /* Copies what is built to its place in the queue, which goes round, with the control segment. */
 static inline void raw_put(struct raw_end *r, uint8_t opcode, uint8_t flags, uint32_t imm)
 {

@@ -14,10 +14,12 @@
 #define REGION 4096u
 #define GROUND 0x5a
 #define STEPS 4 /* of a pair */
+#define WINDOWS 4
 
 static struct raw_end a, b;
 static struct vb_rng rng;
 static struct ibv_mr *region;
+static struct ibv_mw *window[WINDOWS];
 static uint64_t seconds = 3, seed;
 static uint64_t wqe_cnt, good_cnt, pair_cnt;
 
@@ -45,11 +47,17 @@ static uint32_t draw_length(void)
 	return draw(bound[draw(5)]);
 }
 
+/* The region's, or a window's with one of the keys that it may have. */
+static uint32_t draw_rkey(void)
+{
+	return draw(3) ? region->rkey : (window[draw(WINDOWS)]->rkey & ~0xffu) | draw(4);
+}
+
 /* A unit of 16 bytes as a remote address, as a data segment, as inline data, or as it is. */
 static void put_right(uint8_t *unit)
 {
 	struct mlx5_wqe_raddr_seg raddr = {.raddr = htobe64(draw_address()),
-					   .rkey = htobe32(region->rkey)};
+					   .rkey = htobe32(draw_rkey())};
 	uint32_t in = htobe32(MLX5_INLINE_SEG | draw(80));
 
 	switch (draw(4)) {
@@ -81,6 +89,21 @@ static void put_good(struct raw_end *r)
 			    (uintptr_t)buf + GUARD + draw(REGION / 2));
 	raw_put(r, draw(2) ? MLX5_OPCODE_RDMA_WRITE : MLX5_OPCODE_RDMA_READ,
 		MLX5_WQE_CTRL_CQ_UPDATE, 0);
+}
+
+/* Binds or frees a window, in the region or a little beside it; one byte of four such may be
+ * anything. */
+static void put_window(struct raw_end *r)
+{
+	struct ibv_mw *mw = window[draw(WINDOWS)];
+	struct ibv_sge range = {draw_address(), draw(3) ? 1 + draw(300) : 0, region->lkey};
+
+	raw_begin(r);
+	raw_window(r, mw->type, (uint8_t)draw(4), &range, (uint8_t)(draw(16) << 3));
+	if (draw(4) == 0)
+		r->wqe[16 + draw(r->at - 16)] = (uint8_t)draw(256);
+	raw_put(r, MLX5_OPCODE_UMR, MLX5_WQE_CTRL_CQ_UPDATE,
+		htobe32((mw->rkey & ~0xffu) | draw(4)));
 }
 
 static void put_any(struct raw_end *r)
@@ -166,10 +189,18 @@ static void run_pair(void)
 		for (uint32_t i = 1 + draw(6); i > 0; i--) {
 			struct raw_end *r = draw(4) ? &a : &b;
 
-			if (draw(2))
+			switch (draw(5)) {
+			case 0:
+			case 1:
 				put_good(r);
-			else
+				break;
+			case 2:
+			case 3:
 				put_any(r);
+				break;
+			default:
+				put_window(r);
+			}
 			wqe_cnt++;
 		}
 		ring_any(&a);
@@ -210,6 +241,10 @@ static void test_any_bytes(void **state)
 	memset(buf, GROUND, 2 * GUARD + REGION);
 	region = ibv_reg_mr(pd, buf + GUARD, REGION, ALL_ACCESS);
 	assert_non_null(region);
+	for (int i = 0; i < WINDOWS; i++) {
+		window[i] = ibv_alloc_mw(pd, i % 2 ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1);
+		assert_non_null(window[i]);
+	}
 	while (now_us() < until) {
 		run_pair();
 		if (pair_cnt % 16 == 0)
@@ -220,6 +255,8 @@ static void test_any_bytes(void **state)
 	       (unsigned long long)wqe_cnt, (unsigned long long)good_cnt);
 	/* Bytes that are always refused test nothing. */
 	assert_true(good_cnt > 0);
+	for (int i = 0; i < WINDOWS; i++)
+		assert_int_equal(ibv_dealloc_mw(window[i]), 0);
 	assert_int_equal(ibv_dereg_mr(region), 0);
 }
 

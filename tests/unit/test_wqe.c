@@ -312,7 +312,8 @@ static void test_faults(void **state)
 	assert_int_equal(fault_of(&rc, 1, 5), VB_WQE_FAULT_DS);
 	write_ours();
 	for (unsigned op = 0; op < 256; op++) {
-		bool known = op <= 1 || (op >= 8 && op <= 0xb) || (op >= 0x10 && op <= 0x12);
+		bool known = op <= 1 || (op >= 8 && op <= 0xb) || (op >= 0x10 && op <= 0x12) ||
+			     op == VB_WQE_UMR;
 		enum vb_wqe_fault f;
 
 		vb_wqe_put(ours, VB_CTRL_OPCODE, op);

@@ -95,6 +95,8 @@ enum vb_wc_status vb_mw_bind(struct vb_pd *pd, uint32_t qpn, const struct vb_mw_
 
 	struct vb_mw *mw = vb_container_of(k, struct vb_mw, key);
 
+	if (bind->type && bind->type != mw->type)
+		return VB_WC_MW_BIND_ERR;
 	/* A type 2 window is bound once and ends by invalidation, not by an empty bind:
 	 * o10-37.2.30, o10-37.2.40. One of type 1 has the addresses of its region: o10-36.2.2. */
 	if (mw->type == 2 ? mw->mr || !len : (access & VB_ACCESS_ZERO_BASED) != 0)

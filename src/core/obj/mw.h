@@ -21,12 +21,12 @@ struct vb_mw {
 };
 
 /* What a bind asks for: the window by the index of @rkey, the region by its L_Key, the range (0
- * bytes unbind), the rights and the new key byte. */
+ * bytes unbind), the rights, the type that it has to have, 0 for any, and the new key byte. */
 struct vb_mw_bind {
 	uint32_t rkey, lkey;
 	uint64_t addr, length;
 	uint32_t access; /* set of enum vb_access */
-	uint8_t key_byte;
+	uint8_t type, key_byte;
 };
 
 /* Binds a window of @pd through the QP with number @qpn. SUCCESS, or MW_BIND_ERR and nothing has

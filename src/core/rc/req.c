@@ -137,6 +137,7 @@ VB_COLD static enum vb_wc_status run_bind(struct vb_qp *qp, const struct vb_swqe
 				  .addr = w->remote_addr,
 				  .length = w->swap,
 				  .access = (uint32_t)(w->compare_add >> 32),
+				  .type = VB_MW_BIND_TYPE(w->compare_add),
 				  .key_byte = (uint8_t)w->compare_add};
 
 	return vb_mw_bind(qp->pd, qp->qpn, &bind);

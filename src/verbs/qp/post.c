@@ -22,7 +22,8 @@ void vb_ibv_bind_wr(struct vb_send_wr *w, const struct ibv_mw *mw, uint32_t rkey
 	w->imm = info->mr ? info->mr->lkey : 0;
 	w->remote_addr = info->addr;
 	w->swap = info->length;
-	w->compare_add = (uint64_t)info->mw_access_flags << 32 | (rkey & 0xff);
+	w->compare_add = (uint64_t)info->mw_access_flags << 32 |
+			 vb_mw_bind_key((uint8_t)mw->type, (uint8_t)rkey);
 }
 
 void vb_ibv_bound(struct ibv_mw *mw, uint32_t rkey)

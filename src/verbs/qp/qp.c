@@ -145,15 +145,12 @@ static struct vb_ibv_qp *qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	}
 	if (vb_ring_is_on()) {
 		qp->hw = calloc(1, sizeof *qp->hw);
-		if (!qp->hw) {
-			vb_object_free(qp);
-			return vb_ibv_null(ENOMEM);
-		}
-		vb_ring_qp_plan(qp->hw, &core, init);
+		err = qp->hw ? vb_ring_qp_plan(qp->hw, &core, init) : ENOMEM;
 	}
 	vb_ibv_qp_show(qp, pd->context, init);
 	qp->ibv.pd = pd;
-	err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
+	if (!err)
+		err = qp_create_core(vb_ibv_ctx(pd->context), qp, pd, &core);
 
 	if (err) {
 		free(qp->hw);

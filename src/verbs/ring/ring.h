@@ -92,8 +92,9 @@ void vb_ring_show_cq(const struct vb_ring_cq *r);
 bool vb_ring_is_on(void);
 
 /* send.c */
-/* Sets what of @core the queues need, before the core's QP is made. */
-void vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp_init_attr *init);
+/* Sets what of @core the queues need, before the core's QP is made. 0; or EINVAL: the send queue is
+ * too long. */
+int vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp_init_attr *init);
 /* After it was made. 0 or an errno. */
 int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp);
 void vb_ring_qp_free(struct vb_ring_qp *r, struct vb_engine *e);

@@ -18,29 +18,52 @@ bool vb_ring_is_on(void)
 	return v > 0;
 }
 
-static bool has_send(enum vb_qp_type type)
+/* Indices have 16 bits, and a full queue must not look like an empty one. */
+#define BLOCKS_MAX 32768u
+
+/* What is more than the adapter has is for the core to refuse. */
+static bool plans_send(const struct vb_qp_init *core)
 {
-	return type != VB_QPT_DCT && type != VB_QPT_XRC_TGT;
+	const struct vb_limits *most = &vb_limits_default;
+	const struct vb_qp_cap *cap = &core->cap;
+
+	return core->type != VB_QPT_DCT && core->type != VB_QPT_XRC_TGT && cap->max_send_wr &&
+	       cap->max_send_wr <= most->qp_wr && cap->max_send_sge <= most->sge &&
+	       cap->max_inline_data <= most->inline_bytes;
 }
 
-void vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp_init_attr *init)
+static int plan_send(struct vb_ring_qp *r, struct vb_qp_init *core)
 {
 	struct vb_qp_cap *cap = &core->cap;
 	uint32_t most = vb_limits_default.qp_wr;
+	uint32_t bytes = vb_wqe_send_bytes(core->type, cap->max_send_sge ? cap->max_send_sge : 1,
+					   cap->max_inline_data);
+	uint32_t blocks = cap->max_send_wr * (bytes / VB_WQE_BLOCK);
 
-	if (has_send(core->type) && cap->max_send_wr && cap->max_send_wr <= most) {
-		uint32_t bytes = vb_wqe_send_bytes(
-		    core->type, cap->max_send_sge ? cap->max_send_sge : 1, cap->max_inline_data);
+	if (blocks > BLOCKS_MAX)
+		return VB_IBV_WHY(EINVAL,
+				  "max_send_wr %u needs %u blocks of 64 bytes, and a send queue in "
+				  "the program's memory has %u at most",
+				  cap->max_send_wr, blocks, BLOCKS_MAX);
+	r->wr_max = cap->max_send_wr;
+	r->sq_cnt = vb_ring_pow2(blocks);
+	r->wr_deep = r->sq_cnt < most ? r->sq_cnt : most;
+	cap->max_send_wr = r->wr_deep;
+	if (cap->max_send_sge < VB_RING_SGES)
+		cap->max_send_sge = VB_RING_SGES;
+	if (cap->max_inline_data < VB_RING_INLINE)
+		cap->max_inline_data = VB_RING_INLINE;
+	return 0;
+}
 
-		r->wr_max = cap->max_send_wr;
-		r->sq_cnt = vb_ring_pow2(r->wr_max * (bytes / VB_WQE_BLOCK));
-		r->wr_deep = r->sq_cnt < most ? r->sq_cnt : most;
-		cap->max_send_wr = r->wr_deep;
-		if (cap->max_send_sge < VB_RING_SGES)
-			cap->max_send_sge = VB_RING_SGES;
-		if (cap->max_inline_data < VB_RING_INLINE)
-			cap->max_inline_data = VB_RING_INLINE;
-	}
+int vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_qp_init_attr *init)
+{
+	struct vb_qp_cap *cap = &core->cap;
+	uint32_t most = vb_limits_default.qp_wr;
+	int err = plans_send(core) ? plan_send(r, core) : 0;
+
+	if (err)
+		return err;
 	if (!core->srq && core->recv_cq && cap->max_recv_wr && cap->max_recv_wr <= most) {
 		uint32_t sges = cap->max_recv_sge ? cap->max_recv_sge : 1;
 		uint32_t most_sges = vb_limits_default.sge;
@@ -64,6 +87,7 @@ void vb_ring_qp_plan(struct vb_ring_qp *r, struct vb_qp_init *core, struct ibv_q
 	/* A WQE says by itself whether it has an entry. */
 	r->sig_all = core->sq_sig_all;
 	core->sq_sig_all = false;
+	return 0;
 }
 
 static void run_bell(struct vb_bell *b, uint64_t value, vb_time now)
