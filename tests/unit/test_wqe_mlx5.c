@@ -28,9 +28,11 @@ static const struct send_vector sends[] = {
 #define SEND_VECTOR(type, opcode, data, way, flags, index, is_signed, bytes)                       \
 	{VB_QPT_##type, VB_WR_##opcode, data, way, flags, index, is_signed, bytes},
 #define RECEIVE_VECTOR(data, room, bytes)
+#define WINDOW_VECTOR(number, index, bytes)
 #include "../data/mlx5/vectors.h"
 #undef SEND_VECTOR
 #undef RECEIVE_VECTOR
+#undef WINDOW_VECTOR
 };
 
 static const struct {
@@ -40,9 +42,25 @@ static const struct {
 } receives[] = {
 #define SEND_VECTOR(type, opcode, data, way, flags, index, is_signed, bytes)
 #define RECEIVE_VECTOR(data, room, bytes) {data, room, bytes},
+#define WINDOW_VECTOR(number, index, bytes)
 #include "../data/mlx5/vectors.h"
 #undef SEND_VECTOR
 #undef RECEIVE_VECTOR
+#undef WINDOW_VECTOR
+};
+
+static const struct {
+	uint32_t number; /* of mlx5_windows */
+	uint16_t index;
+	const char *bytes;
+} windows[] = {
+#define SEND_VECTOR(type, opcode, data, way, flags, index, is_signed, bytes)
+#define RECEIVE_VECTOR(data, room, bytes)
+#define WINDOW_VECTOR(number, index, bytes) {number, index, bytes},
+#include "../data/mlx5/vectors.h"
+#undef SEND_VECTOR
+#undef RECEIVE_VECTOR
+#undef WINDOW_VECTOR
 };
 
 static uint8_t text[MLX5_LONG_BYTES];
@@ -175,6 +193,54 @@ static void wqe__is_the_providers(void **state)
 	assert_true(cnt >= 60);
 }
 
+static struct vb_send_wr bind_of(const struct mlx5_window *w)
+{
+	struct vb_send_wr wr = {.opcode = w->type ? VB_WR_BIND_MW : VB_WR_LOCAL_INV,
+				.flags = VB_SEND_SIGNALED,
+				.inv_rkey = w->type ? MLX5_RKEY : MLX5_INV_RKEY};
+
+	if (!w->type)
+		return wr;
+	wr.rkey = MLX5_RKEY;
+	wr.imm = w->length ? MLX5_WINDOW_LKEY : 0;
+	wr.remote_addr = w->length ? MLX5_START : 0;
+	wr.swap = w->length;
+	wr.compare_add =
+	    (uint64_t)w->access << 32 | vb_mw_bind_key((uint8_t)w->type, (uint8_t)MLX5_NEW_RKEY);
+	return wr;
+}
+
+/* Memory windows, whatever stands where the provider writes nothing. */
+static void window__is_the_providers(void **state)
+{
+	static _Alignas(16) uint8_t ours[VB_WQE_BYTES_MAX], theirs[VB_WQE_BYTES_MAX];
+	const struct vb_wqe_queue q = {VB_QPT_RC, MLX5_QPN, false};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+		struct vb_send_wr wr = bind_of(&mlx5_windows[windows[i].number]);
+		uint32_t blocks = (uint32_t)strlen(windows[i].bytes) / 2 / VB_WQE_BLOCK;
+
+		assert_int_equal(vb_wqe_write(&q, &wr, NULL, windows[i].index, ours), blocks);
+		check_bytes(windows[i].bytes, ours);
+		for (unsigned ground = 0; ground < 256; ground++) {
+			struct vb_wqe_send got;
+
+			(void)vector_bytes(windows[i].bytes, (uint8_t)ground, theirs);
+			assert_true(vb_wqe_read(&q, theirs, blocks, windows[i].index, &got));
+			assert_int_equal(got.wr.opcode, wr.opcode);
+			assert_int_equal(got.wr.inv_rkey, wr.inv_rkey);
+			assert_int_equal(got.wr.rkey, wr.rkey);
+			assert_int_equal(got.wr.remote_addr, wr.remote_addr);
+			assert_int_equal(got.wr.swap, wr.swap);
+			assert_int_equal(got.wr.compare_add, wr.compare_add);
+			if (wr.opcode == VB_WR_BIND_MW)
+				assert_int_equal(got.wr.imm, wr.imm);
+		}
+	}
+	assert_true(sizeof windows / sizeof windows[0] >= 12);
+}
+
 /* IBT-43 */
 static void receive__is_the_providers(void **state)
 {
@@ -198,6 +264,7 @@ static void receive__is_the_providers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(wqe__is_the_providers),
+					   cmocka_unit_test(window__is_the_providers),
 					   cmocka_unit_test(receive__is_the_providers)};
 
 	for (size_t i = 0; i < sizeof text; i++)

@@ -298,6 +298,64 @@ static void record_type(enum ibv_qp_type type, bool is_signed)
 		}
 }
 
+static void post_window(const struct mlx5_window *w, bool is_new)
+{
+	struct ibv_mr region = {.lkey = MLX5_WINDOW_LKEY};
+	struct ibv_mw mw = {.type = (enum ibv_mw_type)w->type, .rkey = MLX5_RKEY};
+	struct ibv_qp_ex *x = &qp.verbs_qp.qp_ex;
+	struct ibv_send_wr *bad, wr = {.opcode = w->type ? IBV_WR_BIND_MW : IBV_WR_LOCAL_INV,
+				       .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_mw_bind_info info = {.mr = &region,
+					.addr = w->length ? MLX5_START : 0,
+					.length = w->length,
+					.mw_access_flags = w->access};
+
+	if (!w->type)
+		wr.invalidate_rkey = MLX5_INV_RKEY;
+	wr.bind_mw.mw = &mw;
+	wr.bind_mw.rkey = MLX5_NEW_RKEY;
+	wr.bind_mw.bind_info = info;
+	/* Binds are fenced off from what follows; here each begins anew. */
+	qp.fm_cache = 0;
+	if (!is_new) {
+		if (mlx5_post_send(qp.ibv_qp, &wr, &bad))
+			exit(6);
+		return;
+	}
+	ibv_wr_start(x);
+	x->wr_flags = IBV_SEND_SIGNALED;
+	if (w->type)
+		ibv_wr_bind_mw(x, &mw, MLX5_NEW_RKEY, &info);
+	else
+		ibv_wr_local_inv(x, MLX5_INV_RKEY);
+	if (ibv_wr_complete(x))
+		exit(7);
+}
+
+static void record_windows(void)
+{
+	make_qp(IBV_QPT_RC, false);
+	for (size_t i = 0; i < WORDS(mlx5_windows) * 2; i++) {
+		const struct mlx5_window *w = &mlx5_windows[i / 2];
+		uint16_t index = (uint16_t)(0xffe8 + 3 * i);
+		uint8_t *ctrl = ring + index % BLOCKS * MLX5_SEND_WQE_BB;
+
+		/* ibv_wr_bind_mw() is for windows of type 2. */
+		if (i % 2 && w->type == 1)
+			continue;
+		for (int round = 0; round < 2; round++) {
+			memcpy(other, ring, sizeof ring);
+			memset(ring, round ? 0xee : 0x11, sizeof ring);
+			qp.sq.cur_post = index;
+			post_window(w, i % 2);
+		}
+		printf("WINDOW_VECTOR(%zu, 0x%04x,\n              ", i / 2, index);
+		print_bytes(ring, other, (uint32_t)(ctrl - ring),
+			    (be32toh(((struct mlx5_wqe_ctrl_seg *)ctrl)->qpn_ds) & 0x3f) * 16,
+			    sizeof ring);
+	}
+}
+
 static void record_receives(bool of_srq)
 {
 	static uint64_t wrid[4];
@@ -345,8 +403,8 @@ int main(void)
 	       "recorded it:\n"
 	       " * SEND_VECTOR(type, opcode, data, address, ibv_send_flags, index, signed, bytes) "
 	       "and\n"
-	       " * RECEIVE_VECTOR(data, bytes of the WQE, bytes). The provider leaves bytes .. as "
-	       "they are.\n"
+	       " * RECEIVE_VECTOR(data, bytes of the WQE, bytes) and WINDOW_VECTOR(number, index, "
+	       "bytes). The\n * provider leaves bytes .. as they are.\n"
 	       " */\n/* clang-format off */\n");
 	pd.context = &context.ibv_ctx.context;
 	for (size_t i = 0; i < sizeof text; i++)
@@ -360,6 +418,7 @@ int main(void)
 	record_type(IBV_QPT_UD, false);
 	record_type(IBV_QPT_XRC_SEND, false);
 	record_type(IBV_QPT_DRIVER, false);
+	record_windows();
 	record_receives(false);
 	record_receives(true);
 	return 0;

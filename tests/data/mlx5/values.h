@@ -41,6 +41,18 @@ static const struct mlx5_sge mlx5_sges[3] = {
 #define MLX5_SHORT_BYTES 12u
 #define MLX5_LONG_BYTES 77u
 
+/* Memory windows that are bound, or lose their range (no bytes), or are invalidated (type 0). */
+#define MLX5_NEW_RKEY 0xdeadbea5u
+#define MLX5_START UINT64_C(0x1122334455667788)
+#define MLX5_WINDOW_LKEY 0xcafe00u
+struct mlx5_window {
+	uint32_t type, length, access; /* of ibv_access_flags */
+};
+static const struct mlx5_window mlx5_windows[] = {
+    {0, 0, 0},          {1, 0, 0},    {1, 4096, 2}, {1, 0x7fff0001, 4}, {2, 4096, 2},
+    {2, 0x7fff0001, 4}, {2, 4096, 8}, {2, 1, 0x2e}, {2, 4096, 0},
+};
+
 enum mlx5_way { TO_SUBNET, TO_ROUTER, TO_ROCE };
 
 #endif
