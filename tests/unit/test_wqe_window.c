@@ -191,6 +191,31 @@ static void umr__of_no_window(void **state)
 	assert_int_equal(fault_of(3), VB_WQE_FAULT_UMR);
 }
 
+/* In words: what changes of the key, and the range where there is one. */
+static void window__is_shown(void **state)
+{
+	static struct vb_wqe_page page;
+	char text[2048];
+
+	(void)state;
+	vb_wqe_page_begin(&page, text, sizeof text);
+	vb_wqe_walk_send(VB_QPT_XRC_INI, theirs,
+			 build_theirs(&(struct window){2, 4096, IBV_ACCESS_REMOTE_WRITE}, 5) / 64,
+			 &page.visitor);
+	(void)vb_wqe_page_end(&page);
+	assert_non_null(strstr(text, "UMR control: ranges in the WQE 1, only if free 1,"));
+	assert_non_null(strstr(text, "memory key: remote WRITE 1, QPN 0x123456, key byte 165, "
+				     "start 0x1122334455667788, bytes 4096\n"));
+	assert_non_null(
+	    strstr(text, "  range: bytes 4096, L_Key 0x00cafe00, address 0x1122334455667788\n"));
+	vb_wqe_page_begin(&page, text, sizeof text);
+	vb_wqe_walk_send(VB_QPT_RC, theirs, build_theirs(&(struct window){.type = 0}, 5) / 64,
+			 &page.visitor);
+	(void)vb_wqe_page_end(&page);
+	assert_non_null(strstr(text, "memory key: free 1, QPN 0xffffff\n"));
+	assert_null(strstr(text, "range:"));
+}
+
 /* A place of a queue has room for a bind, where there are windows. */
 static void queue__has_room_for_a_bind(void **state)
 {
@@ -204,9 +229,9 @@ static void queue__has_room_for_a_bind(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(window__is_the_providers),
-					   cmocka_unit_test(umr__of_no_window),
-					   cmocka_unit_test(queue__has_room_for_a_bind)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(window__is_the_providers), cmocka_unit_test(umr__of_no_window),
+	    cmocka_unit_test(window__is_shown), cmocka_unit_test(queue__has_room_for_a_bind)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
