@@ -84,9 +84,9 @@ def run_mckey(interop, server_at, version, _options):
                      lambda server: wait_member(interop, server_at, server))
 
 
-def refuse_ipv6_group(interop, _server_at, _version, _options):
+def refuse_ipv6_group(interop, _server_at, _version, options):
     """The guest's kernel has no multicast groups of IPv6 for RoCEv2: 524, ENOTSUPP."""
-    p = interop.rig.on_guest(["mckey", "-m", GROUP[6], "-b", GUEST[6], "-C", "1"])
+    p = interop.rig.on_guest(["mckey", *options, "-m", GROUP[6], "-b", GUEST[6], "-C", "1"])
     status = p.wait(45)
     if status == 0 or "524" not in p.output():
         raise Failure(f"exit status {status}\n{p.story()}")
@@ -104,4 +104,5 @@ def cases(short):
                      for name in PROGRAMS if version == 4 or name not in ONLY_IPV4]
             if version == 4:
                 made.append((f"connect.mckey.{tag}", server, run_mckey, version, None))
-    return made + [("connect.mckey.ipv6.refused", "guest", refuse_ipv6_group, 6, None)]
+    return made + [(f"connect.mckey.ipv6.refused_{role}", "guest", refuse_ipv6_group, 6, options)
+                   for role, options in (("receiver", ()), ("sender", ("-s",)))]

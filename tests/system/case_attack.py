@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What anybody on the network can send who knows no QPN, PSN or key: forged ICMP messages."""
+"""What anybody on the network can do who knows no QPN, PSN or key: forged ICMP messages, and keys that he would guess."""
 import os
 import re
 import signal
@@ -123,3 +123,14 @@ def _(context):
     if len(seen) < 1000 or checked < len(seen) or bad or not all(df for _, _, df in seen):
         raise Failure(f"{len(seen)} packets, {checked} ICRCs checked, {len(bad)} of them wrong, "
                       f"{sum(not df for _, _, df in seen)} without DF")
+
+
+@case("attack.keys_of_each_process")
+def _(context):
+    """Each process draws its own keys: who knows those of one, a peer for instance, knows none of another's."""
+    keys = []
+    for _ in range(2):
+        _, client = pair.run(context.places["lo4"], "ib_write_bw", ["-F", "-n", "10"])
+        keys += re.findall(r"RKey (0x[0-9a-f]+)", client)
+    if len(keys) != 4 or len(set(keys)) != 4:
+        raise Failure(f"the keys of two pairs of processes: {' '.join(keys)}")

@@ -10,6 +10,7 @@ import time
 
 from cases import case
 from hosts import Failure, Skip
+import pair
 
 # The server's and the client's arguments: S is the server's address, P the port, F what asks for the family.
 PROGRAMS = {
@@ -28,6 +29,7 @@ PROGRAMS = {
 ONLY_IPV4 = ("write_bw", "send_ud", "qps16", "atomic")
 # The rest of perftest. -z takes RDMA CM to exchange what the QPs need, which are the program's own.
 PERFTEST = {
+    "read_bw": "ib_read_bw -R -F -n 100",
     "read_lat": "ib_read_lat -R -F -n 100",
     "write_lat": "ib_write_lat -R -F -n 100",
     "send_bw": "ib_send_bw -R -F -n 100",
@@ -35,9 +37,13 @@ PERFTEST = {
     "send_lat_ud": "ib_send_lat -R -F -c UD -n 100",
     "write_qps16": "ib_write_bw -R -F -q 16 -n 50",
     "send_qps16": "ib_send_bw -R -F -q 16 -n 50",
+    "atomic_qps16": "ib_atomic_bw -R -F -q 16 -n 50",
     "write_bw_z": "ib_write_bw -z -F -n 100",
+    "write_lat_z": "ib_write_lat -z -F -n 100",
+    "read_bw_z": "ib_read_bw -z -F -n 100",
     "read_lat_z": "ib_read_lat -z -F -n 100",
     "send_bw_z": "ib_send_bw -z -F -n 100",
+    "send_lat_z": "ib_send_lat -z -F -n 100",
     "atomic_z": "ib_atomic_bw -z -F -n 100",
 }
 # Servers that serve for ever.
@@ -160,6 +166,8 @@ for program, pair_of_lines in PROGRAMS.items():
         if spot.endswith("4") or program not in ONLY_IPV4:
             connects(program, pair_of_lines, spot, "udp")
     connects(program, pair_of_lines, "lo4", "shm")
+    if program not in ONLY_IPV4:
+        connects(program, pair_of_lines, "lo6", "shm")
 for program, start in PERFTEST.items():
     for spot, how in (("net4", "udp"), ("lo4", "shm")):
         connects(program, (f"{start} -p P", f"{start} -p P S"), spot, how)
@@ -366,6 +374,26 @@ def _(context):
     finally:
         client.end()
         server.end()
+
+
+@case("cm.device_removal", seconds=60)
+def _(context):
+    """The interface under a connection goes: the programs on it are told that their device did."""
+    m = context.machine
+    m.two()
+    c, d = m.host("c"), m.host("d")
+    try:
+        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
+        place = pair.Place("removed", context, pair.Side(d, "veth9", "10.8.0.2", "10.8.0.2"),
+                           pair.Side(c, "veth9", "10.8.0.1", "10.8.0.1"))
+        server, client = pinging(place, d.pick_port())
+        d.run(["ip", "link", "del", "veth9"])
+        for side in (server, client):
+            side.wait_output("RDMA_CM_EVENT_DEVICE_REMOVAL|cma detected device removal", seconds=10)
+            side.end()
+    finally:
+        m.drop(c)
+        m.drop(d)
 
 
 @case("cm.rstream_by_gid", seconds=60)

@@ -9,7 +9,7 @@ from case_cm import argv, begin_server, connects, need, place_of, run_client, ru
 from cases import case
 from hosts import Skip
 
-PLACES = (("lo4", "udp"), ("lo6", "udp"), ("net4", "udp"), ("net6", "udp"), ("lo4", "shm"))
+PLACES = (("lo4", "udp"), ("lo6", "udp"), ("net4", "udp"), ("net6", "udp"), ("lo4", "shm"), ("lo6", "shm"))
 
 
 def suffix(where, link):
@@ -22,22 +22,22 @@ for program in ("rstream", "riostream"):
         connects(program, lines, spot, how)
 
 
-def sizes(program, waits, link):
-    @case(f"cm.{program}.{waits}_sizes.{link}", seconds=60)
+def sizes(program, waits, where, link):
+    @case(f"cm.{program}.{waits}_sizes.{suffix(where, link)}", seconds=60)
     def _(context):
         """Messages that are sent inline, in one packet, in several, in several turns of the buffers: verified.
 
         The end of the peer may come with its last bytes; a program that polls then takes the hang-up for an error."""
         for size, count in ((1, 50), (64, 50), (3000, 20), (65536, 10), (1500000, 4)):
-            tail = f"S -S {size} -C {count} -I 2 -T {waits} -T v -p P"
-            run_pair(place_of(context, "lo4"), (f"{program} -b {tail}", f"{program} -s {tail}"), {"VERBENA_LINK": link},
+            tail = f"S -S {size} -C {count} -I 2 -T {waits} -T v -p P F"
+            run_pair(place_of(context, where), (f"{program} -b {tail}", f"{program} -s {tail}"), {"VERBENA_LINK": link},
                      good=(0, 16) if waits == "a" else (0,))
 
 
 for program in ("rstream", "riostream"):
     for kind in "abn":
-        for how in ("udp", "shm"):
-            sizes(program, kind, how)
+        for spot, how in (("lo4", "udp"), ("net6", "udp"), ("lo4", "shm")):
+            sizes(program, kind, spot, how)
 
 
 def copies(where, link):
@@ -102,17 +102,17 @@ def _(context):
 ALL_SIZES = sorted(2 ** n * m // 2 for n in range(6, 23) for m in (2, 3))
 
 
-def all_sizes(link):
-    @case(f"cm.rstream.all.{link}", seconds=100)
+def all_sizes(where, link):
+    @case(f"cm.rstream.all.{suffix(where, link)}", seconds=100)
     def _(context):
         """Every size of rstream's own list, with the data verified."""
         for size in ALL_SIZES:
-            tail = f"S -S {size} -C 4 -I 1 -T v -p P"
-            run_pair(place_of(context, "lo4"), (f"rstream -b {tail}", f"rstream -s {tail}"), {"VERBENA_LINK": link})
+            tail = f"S -S {size} -C 4 -I 1 -T v -p P F"
+            run_pair(place_of(context, where), (f"rstream -b {tail}", f"rstream -s {tail}"), {"VERBENA_LINK": link})
 
 
-for how in ("udp", "shm"):
-    all_sizes(how)
+for spot, how in (("lo4", "udp"), ("net6", "udp"), ("lo4", "shm")):
+    all_sizes(spot, how)
 
 
 @case("cm.udpong.refused", seconds=60)
@@ -143,5 +143,4 @@ def echoes(where, link):
 
 
 for spot, how in PLACES:
-    if spot.endswith("4"):
-        echoes(spot, how)
+    echoes(spot, how)

@@ -35,6 +35,8 @@
 
 static char device[64], type_file[256], text[64];
 static volatile int flags_read = O_RDONLY;
+/* Lengths that a compiler does not know call the fortified forms. */
+static volatile size_t text_len = sizeof text - 1, path_len = PATH_MAX - 1;
 
 static int is_type(const char *s)
 {
@@ -47,7 +49,7 @@ static int reads_type(int fd)
 
 	memset(text, 0, sizeof text);
 	need(fd >= 0);
-	n = read(fd, text, sizeof text - 1);
+	n = read(fd, text, text_len);
 	close(fd);
 	return n > 0 && is_type(text);
 }
@@ -177,13 +179,17 @@ static void resolve_names(void)
 	char path[PATH_MAX], link[PATH_MAX], up[PATH_MAX];
 	struct stat st;
 	ssize_t n;
+	int dir = open(CLASS, O_RDONLY | O_DIRECTORY);
 
 	snprintf(path, sizeof path, CLASS "/%s", device);
-	n = readlink(path, link, sizeof link - 1);
+	n = readlink(path, link, path_len);
 	need(n > 0);
 	link[n] = 0;
 	need(strstr(link, "/pci5642:") && strstr(link, device));
-	need(readlinkat(AT_FDCWD, path, link, sizeof link) == n);
+	need(readlinkat(AT_FDCWD, path, link, path_len) == n);
+	memset(link, 0, sizeof link);
+	need(dir >= 0 && readlinkat(dir, device, link, path_len) == n && strstr(link, device));
+	close(dir);
 	snprintf(path, sizeof path, CLASS "/%s/../../local_cpulist", device);
 	need(stat(path, &st) == 0);
 	snprintf(path, sizeof path, CLASS "/%s/../..", device);

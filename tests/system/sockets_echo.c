@@ -5,7 +5,7 @@
  *
  *   sockets_echo server|client ADDRESS PORT      says "ok"
  */
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +39,9 @@ static void exchange_parts(int sock)
 	}
 }
 
-static void run_client(int sock, const struct sockaddr_in *to)
+static void run_client(int sock, const struct addrinfo *to)
 {
-	if (connect(sock, (const struct sockaddr *)to, sizeof *to))
+	if (connect(sock, to->ai_addr, to->ai_addrlen))
 		fail_with("connect");
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (size_t i = 0; i < sizeof sent; i++)
@@ -55,14 +55,14 @@ static void run_client(int sock, const struct sockaddr_in *to)
 	shutdown(sock, SHUT_RDWR);
 }
 
-static void run_server(int sock, const struct sockaddr_in *at)
+static void run_server(int sock, const struct addrinfo *at)
 {
 	const int on = 1;
 	ssize_t n;
 	int peer;
 
 	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(sock, (const struct sockaddr *)at, sizeof *at) || listen(sock, 1))
+	if (bind(sock, at->ai_addr, at->ai_addrlen) || listen(sock, 1))
 		fail_with("listen");
 	puts("listens");
 	fflush(stdout);
@@ -77,17 +77,21 @@ static void run_server(int sock, const struct sockaddr_in *at)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET};
-	int sock = socket(AF_INET, SOCK_STREAM, 0);
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *at;
+	int sock;
 
-	if (argc != 4 || sock < 0 || inet_pton(AF_INET, argv[2], &at.sin_addr) != 1)
+	if (argc != 4 || getaddrinfo(argv[2], argv[3], &hints, &at))
 		return 2;
-	at.sin_port = htons((uint16_t)strtoul(argv[3], NULL, 10));
+	sock = socket(at->ai_family, SOCK_STREAM, 0);
+	if (sock < 0)
+		fail_with("socket");
 	if (strcmp(argv[1], "server") == 0)
-		run_server(sock, &at);
+		run_server(sock, at);
 	else
-		run_client(sock, &at);
+		run_client(sock, at);
 	close(sock);
+	freeaddrinfo(at);
 	puts("ok");
 	return 0;
 }

@@ -446,82 +446,6 @@ static void destroy__each_of_many(void **state)
 		assert_int_equal(i % 2 ? ah_free(p[i]) : mr_free(p[i]), ENOENT);
 }
 
-#define NOT_FOUND(call)                                                                            \
-	do {                                                                                       \
-		errno = 0;                                                                         \
-		assert_int_equal(call, ENOENT);                                                    \
-		assert_int_equal(errno, ENOENT);                                                   \
-	} while (0)
-#define NONE_FOUND(call)                                                                           \
-	do {                                                                                       \
-		errno = 0;                                                                         \
-		assert_null(call);                                                                 \
-		assert_int_equal(errno, ENOENT);                                                   \
-	} while (0)
-
-/* A kernel looks the handle up in the table of the context that the call is for. */
-static void calls__look_at_handles(void **state)
-{
-	struct ibv_context *other = ibv_open_device(ctx->device);
-	struct ibv_pd *p = ibv_alloc_pd(ctx), *far = ibv_alloc_pd(other);
-	struct ibv_cq *far_cq = ibv_create_cq(other, 4, NULL, NULL, 0);
-	struct ibv_qp_init_attr init = {
-	    .recv_cq = far_cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
-	struct ibv_mr *m = ibv_reg_mr(p, buf, 64, 0);
-	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	const union ibv_gid group = {.raw = {0xff, 0x0e, [15] = 7}};
-	struct ibv_qp *qp;
-
-	(void)state;
-	cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
-	init.send_cq = cq;
-	NONE_FOUND(ibv_create_qp(p, &init));
-	init.recv_cq = cq;
-	NONE_FOUND(ibv_create_qp(far, &init));
-	qp = ibv_create_qp(p, &init);
-	p->context = other;
-	NOT_FOUND(ibv_dealloc_pd(p));
-	NONE_FOUND(ibv_reg_mr(p, buf, 64, 0));
-	NONE_FOUND(ibv_alloc_mw(p, IBV_MW_TYPE_1));
-	p->context = ctx;
-	p->handle ^= 1u << 20;
-	NOT_FOUND(ibv_dealloc_pd(p));
-	NONE_FOUND(ibv_reg_mr(p, buf, 64, 0));
-	p->handle ^= 1u << 20;
-	qp->handle++;
-	NOT_FOUND(ibv_modify_qp(qp, &attr, IBV_QP_STATE));
-	NOT_FOUND(ibv_query_qp(qp, &attr, 0, &init));
-	NOT_FOUND(ibv_attach_mcast(qp, &group, 0));
-	NOT_FOUND(ibv_detach_mcast(qp, &group, 0));
-	NOT_FOUND(ibv_destroy_qp(qp));
-	qp->handle--;
-	cq->context = other;
-	NOT_FOUND(ibv_resize_cq(cq, 8));
-	NOT_FOUND(ibv_destroy_cq(cq));
-	cq->context = ctx;
-	m->handle++;
-	NOT_FOUND(ibv_dereg_mr(m));
-	m->handle--;
-	errno = 0;
-	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_PD, far, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
-	assert_int_equal(errno, ENOENT);
-	/* What is as it was is found, and what is right leaves errno alone. */
-	errno = EXDEV;
-	assert_int_equal(ibv_destroy_qp(qp), 0);
-	assert_int_equal(ibv_dereg_mr(m), 0);
-	assert_int_equal(ibv_destroy_cq(cq), 0);
-	assert_int_equal(ibv_destroy_cq(far_cq), 0);
-	assert_int_equal(ibv_dealloc_pd(far), 0);
-	m = ibv_reg_mr(p, buf, 64, IBV_ACCESS_LOCAL_WRITE);
-	assert_int_equal(errno, EXDEV);
-	assert_int_equal(ibv_dealloc_pd(p), EBUSY);
-	assert_int_equal(errno, EBUSY); /* for perror() */
-	assert_int_equal(ibv_dereg_mr(m), 0);
-	assert_int_equal(ibv_dealloc_pd(p), 0);
-	assert_int_equal(ibv_close_device(other), 0);
-}
-
 /* A context that closes gives its device memory back, which is all there is of it. */
 static void close_device__gives_device_memory_back(void **state)
 {
@@ -572,7 +496,6 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(handles__of_what_is_gone, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(destroy__what_is_not_there, open_lifetime, verbs_close),
 	    cmocka_unit_test_setup_teardown(destroy__each_of_many, open_lifetime, verbs_close),
-	    VERBS_TEST(calls__look_at_handles),
 	    VERBS_TEST(close_device__gives_device_memory_back),
 	    VERBS_TEST(close_device__leaves_no_descriptors),
 	};
