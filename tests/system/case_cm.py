@@ -279,8 +279,8 @@ CONNECTS_64 = ("stdbuf -oL ucmatose -b S -c 64 -C 4000 -S 64 -p P",
                "stdbuf -oL ucmatose -s S -c 64 -C 4000 -S 64 -p P")
 
 
-def survives_broker(where, link):
-    @case(f"cm.kill9_broker.{where}.{link}", seconds=240)
+def survives_broker(where, link, side="server"):
+    @case(f"cm.kill9_broker.{where}.{link}{'' if side == 'server' else '.' + side}", seconds=240)
     def _(context):
         """The broker dies in the middle of 64 connections: no event, and they end well later.
 
@@ -294,7 +294,7 @@ def survives_broker(where, link):
         client = place.client.host.start(argv(place, CONNECTS_64[1], port), name="ucmatose client", env=env)
         try:
             client.wait_output("receiving data transfers", seconds=20)
-            kill_broker(place.server.host)
+            kill_broker(getattr(place, side).host)
             need(client.status() is None, f"the broker was killed too late\n{client.story()}")
             for p in (client, server):
                 need(ends_well(p, 100), told(place, server, client))
@@ -306,6 +306,7 @@ def survives_broker(where, link):
 
 for spot, by in (("lo4", "udp"), ("net4", "udp"), ("lo4", "shm")):
     survives_broker(spot, by)
+survives_broker("net4", "udp", "client")
 
 
 @case("cm.kill9_broker.connecting", seconds=240)
