@@ -162,6 +162,41 @@ static void qp_attr__of_both_sides(void **state)
 	assert_int_equal(as.timeout, 17); /* CMP-10 with a lifetime of 16 */
 }
 
+/* UC, by the port space that leaves the type to the program: the REQ says so, and QPs of it have no
+ * attributes of reads, retries and timers. CMP-41 */
+static void uc__by_the_space_of_any_type(void **state)
+{
+	const uint8_t uc = 3;
+	uint32_t listener = ucma_listener(&net, server, VB_UCMA_PS_IB, uc, true),
+		 active = ucma_routed(&net, client, 0x200, VB_UCMA_PS_IB, uc, true), passive;
+	struct vb_ucma_event_reply ev;
+
+	(void)state;
+	assert_int_equal(ucma_connect(&net, client, active, 0x41, "hello"), 0);
+	assert_int_equal(net.last.req.transport, VB_CM_TRANSPORT_UC);
+	ev = ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST);
+	passive = ev.id;
+	assert_int_equal(ev.conn.qp_num, 0x41);
+	assert_int_equal(ucma_accept(&net, server, passive, 0x300, 0x42, ""), 0);
+	(void)ucma_event(&net, client, VB_UCMA_EV_CONNECT_RESPONSE);
+	for (int i = 0; i < 2; i++) {
+		struct vb_ucma_qp_attr rtr = i ? qp_attr(client, active, 2)
+					       : qp_attr(server, passive, 2),
+				       rts = i ? qp_attr(client, active, 3)
+					       : qp_attr(server, passive, 3);
+
+		assert_int_equal(rtr.mask, 1 << 0 | 1 << 7 | 1 << 8 | 1 << 12 | 1 << 20);
+		assert_int_equal(rtr.dest_qp_num, i ? 0x42 : 0x41);
+		assert_int_equal(rts.mask, 1 << 0 | 1 << 16);
+	}
+	assert_int_equal(ucma_ready(&net, client, active), 0);
+	(void)ucma_event(&net, server, VB_UCMA_EV_ESTABLISHED);
+	(void)ucma_destroy(&net, client, active);
+	(void)ucma_event(&net, server, VB_UCMA_EV_DISCONNECTED);
+	(void)ucma_destroy(&net, server, passive);
+	(void)ucma_destroy(&net, server, listener);
+}
+
 /* CMP-28: the bytes in front of the private data. CMP-43: the path. */
 static void req__ip_header_and_path(void **state)
 {
@@ -407,6 +442,7 @@ int main(void)
 	    T(rc__over_ipv4),
 	    T(rc__over_ipv6),
 	    T(qp_attr__of_both_sides),
+	    T(uc__by_the_space_of_any_type),
 	    T(req__ip_header_and_path),
 	    T(ud__by_sidr),
 	    T(ece__in_events),
