@@ -6,7 +6,7 @@
  */
 #include "wqe/wqe.h"
 
-/* What a UMR changes of a key: MLX5_WQE_UMR_CTRL_MKEY_MASK_... */
+/* The parts of a key that a UMR changes: MLX5_WQE_UMR_CTRL_MKEY_MASK_... */
 #define MASK_LENGTH (UINT64_C(1) << 0)
 #define MASK_START (UINT64_C(1) << 6)
 #define MASK_KEY (UINT64_C(1) << 13)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What anybody on the network can do who knows no QPN, PSN or key: forged ICMP messages, and keys that he would guess."""
+"""Attacks of a stranger on the network, who knows no QPN, PSN or key: forged ICMP messages, and keys that he would guess."""
 import os
 import re
 import signal

@@ -93,7 +93,8 @@ static inline void raw_inline(struct raw_end *r, const void *data, uint32_t len)
 	memcpy(s + 1, data, len);
 }
 
-/* What binds a window of type @type to @range, or frees it: a range of no bytes. */
+/* Adds the segments that bind a window of type @type to @range, or free it if @range has no bytes.
+ */
 static inline void raw_window(struct raw_end *r, int type, uint8_t key, const struct ibv_sge *range,
 			      uint8_t access)
 {

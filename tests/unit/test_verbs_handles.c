@@ -68,7 +68,7 @@ static void calls__look_at_handles(void **state)
 	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_PD, far, NULL, 0, 0),
 			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(errno, ENOENT);
-	/* What is as it was is found, and what is right leaves errno alone. */
+	/* An object that is as it was is found, and a call that succeeds leaves errno alone. */
 	errno = EXDEV;
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_dereg_mr(m), 0);

@@ -95,8 +95,8 @@ static void test_rights(void **state)
 	raw_free(&a, &b);
 }
 
-/* What is not to be had ends in an error, and the window stays free: bytes of the other type, a key
- * that names no window, an invalidation of a window that is not bound. */
+/* A bind that is refused ends in an error, and the window stays free: bytes of the other type, a
+ * key that names no window, an invalidation of a window that is not bound. */
 static void test_refused(void **state)
 {
 	(void)state;
@@ -118,7 +118,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* What a UMR does for keys that windows are not is no work of this adapter. */
+/* A UMR for a key that is no window's is at fault: the adapter has no such keys. */
 static void test_other_umr(void **state)
 {
 	struct mlx5_wqe_umr_ctrl_seg *umr = (void *)(a.wqe + 16);

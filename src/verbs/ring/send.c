@@ -21,7 +21,7 @@ bool vb_ring_is_on(void)
 /* Indices have 16 bits, and a full queue must not look like an empty one. */
 #define BLOCKS_MAX 32768u
 
-/* What is more than the adapter has is for the core to refuse. */
+/* A queue is planned if it is within the limits of the adapter; the core refuses any other. */
 static bool plans_send(const struct vb_qp_init *core)
 {
 	const struct vb_limits *most = &vb_limits_default;
