@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page of traffic: HTML, CSS and JavaScript of src/export/report as one text in
- * two halves. Between them goes the data, as JSON without a '<'. The page asks for nothing else and
- * can be read from a file.
+ * Pages for a browser: HTML, CSS and JavaScript as one text in two halves. Between them goes the
+ * data, as JSON without a '<'. A page asks for nothing else and can be read from a file.
  */
 #ifndef VB_EXPORT_PAGE_H
 #define VB_EXPORT_PAGE_H
 
-/* UTF-8, ending with 0. */
+/* UTF-8, ending with 0. Traffic: src/export/report, cmd/page. */
 extern const unsigned char vb_page_head[], vb_page_tail[];
+/* The queues of a QP: src/export/queues, cmd/explain/queues.h. */
+extern const unsigned char vb_queues_page_head[], vb_queues_page_tail[];
 
 #endif

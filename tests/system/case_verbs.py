@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 
+import browser
 from cases import add, case
 from hosts import Failure, Skip
 
@@ -250,8 +251,35 @@ def show_json(shown, qpn):
         raise Failure(fields)
     if receive["name"] != "Receive queue" or receive["elements"] or not entries["copied"]:
         raise Failure((receive, entries))
-    if entries["name"] != "Completion queue of sends" or {e["state"] for e in entries["elements"]} - {"read"}:
+    if entries["name"] != "Completion queue of sends" or {e["state"] for e in entries["elements"]} != {"read"}:
         raise Failure(entries)
+
+
+def step_through(path):
+    """What the page of the same queues shows while a reader goes from element to element."""
+    with browser.Browser(1100, 900) as b:
+        b.open(path)
+        words = "return document.getElementById('words').textContent"
+        seen = [b.run(words)]
+        for move in ("#next", "#last", "#back", "#first"):
+            b.click(move)
+            seen.append(b.run(words))
+        for key, wanted in (("right", 1), ("end", 2), ("left", 3), ("home", 4)):
+            b.press("body", browser.KEY[key])
+            if b.run(words) != seen[wanted]:
+                raise Failure(f"{key}: {b.run(words)}")
+        ends = [re.fullmatch(r"(.*), index (\d+): (.*) \((\d+) of 4\)", text).groups() for text in seen]
+        send, entry = "Send queue", "Completion queue of sends"
+        if ends != [(send, "0", "read by the adapter", "1"), (send, "1", "read by the adapter", "2"), (entry, "0", "read", "4"),
+                    (send, "2", "read by the adapter", "3"), (send, "0", "read by the adapter", "1")]:
+            raise Failure(seen)
+        text = b.run("return document.body.innerText")
+        for wanted in ("adapter reads on at 3", "doorbell: program writes on at 3", "program reads on at 1", "8 (RDMA WRITE)",
+                       "remote address"):
+            if wanted not in text:
+                raise Failure(f"no {wanted!r} in\n{text}")
+        if b.errors():
+            raise Failure(b.errors())
 
 
 @case("verbs.raw_shown", seconds=60)
@@ -268,6 +296,13 @@ def raw_shown(context):
         if not re.search(wanted, out):
             raise Failure(f"no {wanted!r} in\n{out}")
     show_json(json.loads(a.run([context.verbena, "explain", "--wqe", qpn, "--json"])), int(qpn, 16))
+    page = os.path.join(context.machine.folder, "queues.html")
+    a.run([context.verbena, "explain", "--wqe", qpn, "--html", page])
+    if browser.is_there():
+        step_through(page)
+    out = a.run([context.verbena, "explain", "--wqe", qpn, "--html", "/nowhere/x.html"], status=1)
+    if "cannot write /nowhere/x.html" not in out:
+        raise Failure(out)
     out = a.run([context.verbena, "explain", "--wqe", "0x99"], status=1)
     if "verbena run --mlx5dv" not in out:
         raise Failure(out)

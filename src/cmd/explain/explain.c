@@ -80,8 +80,8 @@ static int parse_options(struct request *r, int argc, char **argv)
 	}
 	if (qpn && (r->all || r->cm))
 		return vb_cmd_usage(r->cmd, "either a QPN or --%s", r->cm ? "cm" : "all");
-	if (r->wqe && (!qpn || r->all || r->cm || r->html))
-		return vb_cmd_usage(r->cmd, "--wqe goes with a QPN, and --json");
+	if (r->wqe && (!qpn || r->all || r->cm))
+		return vb_cmd_usage(r->cmd, "--wqe goes with a QPN, and --json or --html");
 	if (r->fabric && !r->cm)
 		return vb_cmd_usage(r->cmd, "--fabric goes with --cm");
 	if (r->html && (r->cm || r->json))
@@ -231,7 +231,7 @@ static int run_explain(const struct vb_cmd *cmd, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (r.wqe)
-		return vb_explain_queues(cmd, r.qpn, r.json);
+		return vb_explain_queues(cmd, r.qpn, r.json, r.html);
 	rc = r.fabric ? vb_explain_fabric_gather(&c, r.fabric, why, sizeof why)
 		      : vb_explain_gather(&c, r.qpn, why, sizeof why);
 	if (rc == -ENOTCONN)

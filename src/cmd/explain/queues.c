@@ -212,7 +212,7 @@ static void gather_entries(struct viewer *v, const struct vb_queue_cq *cq, const
 	q = queue_add(v, VB_QUEUE_ENTRIES, name);
 	q->record = read;
 	entries = copy_queue(v, q, cq->entries, cq->cnt, cq->entry_bytes);
-	for (uint32_t i = from; entries && i - read < cq->cnt + DONE_MAX; i++) {
+	for (uint32_t i = from; entries && i < read + cq->cnt; i++) {
 		const uint8_t *e = entries + (size_t)(i & (cq->cnt - 1)) * cq->entry_bytes +
 				   cq->entry_bytes - VB_CQE_BYTES;
 
@@ -262,12 +262,31 @@ static bool find_queues(struct viewer *v, uint64_t addr, uint32_t qpn)
 	return found;
 }
 
-int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json)
+/* As text, as JSON, or as the page @html. Returns an exit code. */
+static int show_queues(const struct vb_cmd *cmd, const struct vb_queues_view *v, bool json,
+		       const char *html)
+{
+	int err;
+
+	if (!html) {
+		(json ? vb_queues_show_json : vb_queues_show_text)(stdout, v);
+		return vb_cmd_finish(cmd);
+	}
+	err = vb_queues_show_page(html, v);
+	if (err) {
+		vb_cmd_error(cmd, "cannot write %s: %s", html, strerror(-err));
+		return 1;
+	}
+	return 0;
+}
+
+int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json, const char *html)
 {
 	static struct vb_broker_observer o;
 	static struct viewer v;
 	char why[512];
 	bool found = false;
+	int rc;
 
 	if (vb_broker_observe(&o, false, why, sizeof why) || vb_broker_observe_slots(&o)) {
 		vb_cmd_error(cmd, "no program uses the adapter now");
@@ -290,7 +309,7 @@ int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json)
 		return 1;
 	}
 	gather_all(&v);
-	(json ? vb_queues_show_json : vb_queues_show_text)(stdout, &v.to);
+	rc = show_queues(cmd, &v.to, json, html);
 	free_all(&v);
-	return vb_cmd_finish(cmd);
+	return rc;
 }

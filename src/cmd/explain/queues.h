@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queues of a QP, copied from the memory of its program (queues.c), to be shown as text or as
- * JSON (queues_show.c). docs/mlx5dv.md
+ * The queues of a QP, copied from the memory of its program (queues.c), to be shown as text, as
+ * JSON, or as a page for a browser (queues_show.c). docs/mlx5dv.md
  */
 #ifndef VB_CMD_EXPLAIN_QUEUES_H
 #define VB_CMD_EXPLAIN_QUEUES_H
@@ -47,5 +47,7 @@ struct vb_queues_view {
 
 void vb_queues_show_text(FILE *f, const struct vb_queues_view *v);
 void vb_queues_show_json(FILE *f, const struct vb_queues_view *v);
+/* Writes the page to @path. 0 or a negative errno. */
+int vb_queues_show_page(const char *path, const struct vb_queues_view *v);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `verbena explain --wqe`: the queues of a QP as text, with the places where the program writes on
- * and the adapter reads on, and as JSON. */
+ * and the adapter reads on, as JSON, and as a page for a browser. */
 #include "cmd/explain/queues.h"
 
 #include "cmd/json.h"
+#include "cmd/whole_file.h"
+#include "export/page.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #define TEXT_MAX 16384u
@@ -204,4 +207,17 @@ void vb_queues_show_json(FILE *f, const struct vb_queues_view *v)
 		json_queue(f, v, &v->queue[i]);
 	}
 	fputs("]}\n", f);
+}
+
+int vb_queues_show_page(const char *path, const struct vb_queues_view *v)
+{
+	struct vb_whole_file w;
+	int err = vb_whole_file_begin(&w, path);
+
+	if (err)
+		return err;
+	fputs((const char *)vb_queues_page_head, w.f);
+	vb_queues_show_json(w.f, v);
+	fputs((const char *)vb_queues_page_tail, w.f);
+	return vb_whole_file_end(&w, ferror(w.f) ? -EIO : 0);
 }

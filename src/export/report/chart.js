@@ -14,16 +14,6 @@ function draw(parent, name, attributes, text) {
 	return e;
 }
 
-function element(parent, name, text, className) {
-	const e = document.createElement(name);
-	if (text)
-		e.textContent = text;
-	if (className)
-		e.className = className;
-	parent.append(e);
-	return e;
-}
-
 /* Multiples of 1, 2 or 5 times a power of ten. */
 function ticks(lo, hi, count) {
 	const raw = (hi - lo) / count, unit = 10 ** Math.floor(Math.log10(raw)), m = raw / unit;
