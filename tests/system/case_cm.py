@@ -380,21 +380,13 @@ def _(context):
 @case("cm.device_removal", seconds=60)
 def _(context):
     """The interface under a connection goes: the programs on it are told that their device did."""
-    m = context.machine
-    m.two()
-    c, d = m.host("c"), m.host("d")
-    try:
-        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
-        place = pair.Place("removed", context, pair.Side(d, "veth9", "10.8.0.2", "10.8.0.2"),
-                           pair.Side(c, "veth9", "10.8.0.1", "10.8.0.1"))
-        server, client = pinging(place, d.pick_port())
-        d.run(["ip", "link", "del", "veth9"])
+    with pair.spare(context) as place:
+        far = place.server.host
+        server, client = pinging(place, far.pick_port())
+        far.run(["ip", "link", "del", "veth9"])
         for side in (server, client):
             side.wait_output("RDMA_CM_EVENT_DEVICE_REMOVAL|cma detected device removal", seconds=10)
             side.end()
-    finally:
-        m.drop(c)
-        m.drop(d)
 
 
 @case("cm.rstream_by_gid", seconds=60)

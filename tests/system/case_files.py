@@ -8,6 +8,7 @@ import tempfile
 
 from cases import add, case
 from hosts import Failure, Skip
+import pair
 
 LISTING = """
 import os, stat
@@ -123,11 +124,8 @@ def files_attributes(context):
 @case("files.values_are_live")
 def files_values_are_live(context):
     """A program that is there reads in sysfs that its port goes down, comes back, and gets another address."""
-    m = context.machine
-    m.two()
-    c, d = m.host("c"), m.host("d")
-    try:
-        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
+    with pair.spare(context) as place:
+        c, d = place.client.host, place.server.host
         port = f"/sys/class/infiniband/{c.device(context.verbena, 'veth9')}/ports/1"
         reader = c.start([context.verbena, "run", "--", "sh", "-c",
                           f"while sleep 0.1; do cat {port}/state {port}/gids/* | sort -u; done"])
@@ -139,9 +137,6 @@ def files_values_are_live(context):
         c.run(["ip", "addr", "add", "10.8.0.77/24", "dev", "veth9"])
         reader.wait_output("0000:0000:0000:0000:0000:ffff:0a08:004d", 15)
         reader.end()
-    finally:
-        m.drop(c)
-        m.drop(d)
 
 
 @case("files.diags")

@@ -76,11 +76,8 @@ def _(context):
 
 @case("list.ibv_asyncwatch")
 def _(context):
-    m = context.machine
-    m.two()
-    c, d = m.host("c"), m.host("d")
-    try:
-        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
+    with pair.spare(context) as place:
+        c, d = place.client.host, place.server.host
         device = c.device(context.verbena, "veth9")
         watch = c.start([context.verbena, "run", "--", "stdbuf", "-oL", "ibv_asyncwatch", "-d", device])
         watch.wait_output("async event FD")
@@ -88,9 +85,6 @@ def _(context):
         watch.wait_output(r"event_type.*\(10\)", 15)
         d.run(["ip", "link", "set", "veth9", "up"])
         watch.wait_output(r"event_type.*\(9\)", 15)
-    finally:
-        m.drop(c)
-        m.drop(d)
 
 
 add_pingpongs()

@@ -212,23 +212,15 @@ def _(context):
 @case("robust.cable_pulled")
 def _(context):
     """The cable is pulled for a moment: RC goes on where it was."""
-    m = context.machine
-    m.two()
-    c, d = m.host("c"), m.host("d")
-    try:
-        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
-        where = pair.Place("pulled", context, pair.Side(d, "veth9", "10.8.0.2", "10.8.0.2"),
-                           pair.Side(c, "veth9", "10.8.0.1", "10.8.0.1"))
+    with pair.spare(context) as where:
+        far = where.server.host
         server, client = pair.start(where, "ib_write_bw", ["-F", "-D", "3", "-u", "18"])
         client.wait_output("BW average", 10)
         # Only the far end goes down: addresses stay, packets vanish.
-        d.run(["ip", "link", "set", "veth9", "down"])
+        far.run(["ip", "link", "set", "veth9", "down"])
         time.sleep(0.3)
-        d.run(["ip", "link", "set", "veth9", "up"])
+        far.run(["ip", "link", "set", "veth9", "up"])
         pair.finish(server, client, 25)
-    finally:
-        m.drop(c)
-        m.drop(d)
 
 
 @contextlib.contextmanager

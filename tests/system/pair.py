@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a program that talks to itself: a server on one host, a client on another."""
+import contextlib
+
 from hosts import Failure, Host
 
 
@@ -18,6 +20,20 @@ class Place:
         self.name, self.verbena, self.server, self.client = name, context.verbena, server, client
         # stdbuf: what a program has said is known while it runs.
         self.run = [*context.sanitizer, context.verbena, "run", "--", "stdbuf", "-oL"]
+
+
+@contextlib.contextmanager
+def spare(context):
+    """Two hosts beside those of all others, with a cable between them that may be pulled: the place on it."""
+    m = context.machine
+    m.two()
+    c, d = m.host("c"), m.host("d")
+    try:
+        m.cable(c, d, "veth9", ("10.8.0.1/24",), ("10.8.0.2/24",))
+        yield Place("spare", context, Side(d, "veth9", "10.8.0.2", "10.8.0.2"), Side(c, "veth9", "10.8.0.1", "10.8.0.1"))
+    finally:
+        m.drop(c)
+        m.drop(d)
 
 
 def places(context):
