@@ -4,6 +4,10 @@ cmake_minimum_required(VERSION 3.22)
 # are files with commas between them that are put in, all in FROM.
 #   cmake -DNAME=page -DFROM=src/export -DPAGE=report/page.html -DSTYLES=... -DSCRIPTS=... -DTO=page.c -P cmake/page.cmake
 file(READ ${FROM}/${PAGE} page)
+# The head, without the licence that stands in front of it.
+file(READ ${FROM}/report/head.html head)
+string(REGEX REPLACE "^[^\n]*\n@HEAD@" "@HEAD@" page "${page}")
+string(REPLACE "@HEAD@" "${head}" page "${page}")
 foreach(kind STYLE SCRIPT)
   string(REPLACE "," ";" parts "${${kind}S}")
   set(text "")

@@ -31,7 +31,7 @@ static const struct {
 };
 #define RIGHTS_CNT (sizeof rights / sizeof rights[0])
 
-/* A window that gets a range, and does not lose the one that it has. */
+/* The work request gives its window a range; others take the range away. */
 static bool has_range(const struct vb_send_wr *wr)
 {
 	return wr->opcode == VB_WR_BIND_MW && wr->swap != 0;
@@ -92,7 +92,7 @@ void vb_umr_put(const struct vb_wqe_queue *q, const struct vb_send_wr *wr, uint8
 	vb_wqe_put(klm, VB_KLM_ADDR, wr->remote_addr);
 }
 
-/* The range, where it is one that a window can have. */
+/* Reads the range into @wr. A range that no window can have is a fault. */
 static enum vb_wqe_fault read_range(const uint8_t *mkey, const uint8_t *klm, struct vb_send_wr *wr)
 {
 	uint64_t start = vb_wqe_get(mkey, VB_MKEY_START);
