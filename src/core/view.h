@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a QP stands, in one plain struct without pointers, for who explains it: what it waits for,
- * where its timers are, what is in its queues. Taking a view changes nothing and costs nothing to
- * who takes none.
+ * How a QP stands, in one plain struct without pointers, for readers that explain it: what it waits
+ * for, where its timers are, what is in its queues. Taking a view changes nothing and costs nothing
+ * where none is taken.
  */
 #ifndef VB_CORE_VIEW_H
 #define VB_CORE_VIEW_H

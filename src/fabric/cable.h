@@ -4,7 +4,7 @@
  * the other one, in the order of arrival. Frames take the time of propagation; faults and the MTU
  * are the cable's, and what they take away never arrives.
  *
- * A plain cable loses nothing. What can go wrong, and who looks, is in the hooks.
+ * A plain cable loses nothing. Faults and observers are in the hooks.
  */
 #ifndef VB_FABRIC_CABLE_H
 #define VB_FABRIC_CABLE_H

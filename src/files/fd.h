@@ -54,8 +54,8 @@ int vb_fd_enter_opened(int fd, const struct vb_fd *f, int flags);
 enum vb_fd_kind vb_fd_get(int fd, struct vb_fd *f);
 
 void vb_fd_set_session(int fd, uint32_t session);
-/* Whether the entry of @fd is still channel @token, for who has had it by vb_fd_get() a moment ago:
- * only the table is asked. */
+/* Whether the entry of @fd is still channel @token, for a caller that has had it by vb_fd_get() a
+ * moment ago: only the table is asked. */
 bool vb_fd_is_still(int fd, uint64_t token);
 
 /*

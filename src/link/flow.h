@@ -3,7 +3,7 @@
  * How full the receive sockets of one host are. UDP over loopback drops what a receiver cannot
  * take; an adapter's own link would have paused the sender instead. So the processes of a host
  * share one entry per receive socket: senders add what they sent there, the receiver adds what it
- * took, and who sends looks at the difference first. It also adds what it has answered: nobody
+ * took, and senders look at the difference first. It also adds what it has answered: nobody
  * misses an ACK of a process that has not had a processor since. Entries are only a hint: a lost
  * packet, a stale or a hostile value costs speed or packets, never memory.
  */

@@ -66,8 +66,9 @@ int vb_agents_reserve(struct vb_agents *a, const struct vb_agent_request *r);
 int vb_agents_write(struct vb_agents *a, int file, const struct vb_mad_message *m);
 
 /*
- * What a message contradicts by itself, written by an agent that was registered by @r at port @port
- * of @node: -EINVAL or -ENOMEM as above, or 0. Of @r the version of RMPP counts, and who does it.
+ * Checks that a message does not contradict itself, written by an agent that was registered by @r
+ * at port @port of @node: -EINVAL or -ENOMEM as above, or 0. Of @r only the version of RMPP counts,
+ * and whether the kernel does it.
  */
 int vb_agent_check(const struct vb_agent_request *r, const struct vb_smi_node *node, uint8_t port,
 		   const struct vb_mad_message *m);

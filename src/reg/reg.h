@@ -27,7 +27,7 @@ enum vb_reg_access {
 /* The name --show_reg and the documentation have for it. */
 const char *vb_reg_access_name(uint8_t access);
 
-/* What a value counts, for who shows it. */
+/* The unit of a value, for readers that show it. */
 enum vb_reg_unit { VB_REG_PLAIN, VB_REG_RATE, VB_REG_RATE_Q8 /* of rate units, 1/256 of them */ };
 
 #define VB_REG_NO_SELECT 0xff

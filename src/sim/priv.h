@@ -137,7 +137,7 @@ static inline uint32_t vb_sim_links_id(const struct vb_sim *s)
 	return s->host_cnt + s->port_cnt + 1;
 }
 
-/* The machine number of who looks for deadlocks. */
+/* The machine number of the search for deadlocks. */
 static inline uint32_t vb_sim_watch_id(const struct vb_sim *s)
 {
 	return vb_sim_links_id(s) + 1;

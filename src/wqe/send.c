@@ -32,7 +32,7 @@ const char *vb_wqe_fault_text(enum vb_wqe_fault fault)
 	    [VB_WQE_FAULT_INLINE] = "inline data are longer than the WQE",
 	    [VB_WQE_FAULT_SIGNATURE] = "its signature does not go with its bytes",
 	    [VB_WQE_FAULT_AV] = "its address leads nowhere",
-	    [VB_WQE_FAULT_UMR] = "it changes a memory key as no window is changed",
+	    [VB_WQE_FAULT_UMR] = "it neither binds, unbinds nor invalidates a memory window",
 	    [VB_WQE_FAULT_RING] = "the doorbell is further than the queue is long",
 	};
 

@@ -471,7 +471,7 @@ static void mask__blocks(void **state)
 	env_close(&env);
 }
 
-/* CC-46: software's rate holds at once, also for who waits. */
+/* CC-46: software's rate holds at once, also for a QP that waits. */
 static void rate__by_software(void **state)
 {
 	struct vb_cc_settings s = {.hw_rate_throttle_en = true,

@@ -219,7 +219,7 @@ static void listeners__of_both_kinds(void **state)
 	by_ip = ucma_routed(&net, client, 0x201, VB_UCMA_PS_TCP, 2, true);
 	assert_int_equal(ucma_connect(&net, client, by_ip, 0x43, "hello"), 0);
 	ev = ucma_event(&net, server, VB_UCMA_EV_CONNECT_REQUEST);
-	/* The header is private data to who does not know it. */
+	/* The header is private data to a program that does not know it. */
 	assert_int_equal(ev.conn.private_data_len, 92);
 	assert_int_equal(ev.conn.private_data[1], 0x40);
 	assert_int_equal(ev.conn.private_data[36], 'h');

@@ -2,7 +2,7 @@
 /*
  * Memory windows as bytes: what src/wqe writes for a bind, an unbind and an invalidation is what a
  * program writes with the structures of mlx5dv.h, as rdma-core's mlx5 provider fills them; what it
- * reads is what they say; and a UMR that is nothing for a window is a fault.
+ * reads is what they say; and a UMR that does nothing that windows have is a fault.
  */
 #include "cmocka_env.h"
 #include "wqe/wqe.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The folder of a sweep: files appear whole, so that who looks sees a result or none. See sweep.h.
+/* The folder of a sweep: files appear whole, so that a reader sees a result or none. See sweep.h.
  */
 #include "cmd/sweep/sweep.h"
 #include "cmd/whole_file.h"

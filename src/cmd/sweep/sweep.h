@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The parts of `verbena sweep`: the command (sweep.c), which points there are (plan.c), the folder
- * (store.c), one point (point.c) and its result (result.c), who runs what (work.c), table (table.c)
+ * (store.c), one point (point.c) and its result (result.c), the workers (work.c), table (table.c)
  * and plot (plot.c).
  *
  * A sweep is a folder: scenario.yaml and plan.txt say what is swept, points/N.json is the result of

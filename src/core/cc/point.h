@@ -58,7 +58,7 @@ bool vb_cc_asks(const struct vb_qp *qp);
 void vb_cc_sent(struct vb_qp *qp, const struct vb_tx *tx, vb_time now);
 
 /* A CNP for the QP arrived @from there and has passed the checks of any packet. SOURCE: an
- * initiator is not connected to who sent it. */
+ * initiator is not connected to its sender. */
 VB_COLD enum vb_verdict vb_cc_take_cnp(struct vb_qp *qp, const struct vb_path *from, vb_time now);
 
 /* A packet with CE for the QP arrived and has passed the checks of any packet. */

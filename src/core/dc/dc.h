@@ -90,7 +90,8 @@ struct vb_dct {
 	uint64_t key;
 	uint32_t recent; /* entry that the last packet was for */
 	struct vb_dct_entry entry[VB_DCT_CONTEXTS];
-	/* Responders, in no table; the one more only says no to who gets none of the others. */
+	/* Responders, in no table; the one more only says no to initiators that get none of the
+	 * others. */
 	struct vb_qp *context[VB_DCT_CONTEXTS + 1];
 };
 

@@ -170,7 +170,8 @@ static void context_begin(struct vb_qp *c, const struct vb_hdr *hdr, const struc
 	vb_qp_set_state(c, VB_QPS_RTR, now);
 }
 
-/* Says no to the connect, and keeps nothing of who asked: that costs the others nothing. */
+/* Says no to the connect, and keeps nothing of the initiator that asked: that costs the others
+ * nothing. */
 static void say_no(struct vb_qp *qp, uint8_t syndrome, const struct vb_hdr *hdr,
 		   const struct vb_rx *rx, vb_time now)
 {

@@ -3,8 +3,8 @@
  * Completion queues: a ring of completions, arming, moderation, overrun. IBA 10.8.2, 11.4.2
  *
  * An overrun loses completions, so the verbs cannot go on as if nothing had happened: the CQ raises
- * CQ_ERR, and who adds a completion learns that its QP, or every QP on the CQ, has to end; polling
- * reports the overrun after what was queued. IBA 9.9.3.1 class G, 11.6.3.3
+ * CQ_ERR, and the caller that adds a completion learns that its QP, or every QP on the CQ, has to
+ * end; polling reports the overrun after what was queued. IBA 9.9.3.1 class G, 11.6.3.3
  */
 #include "core/obj/cq.h"
 

@@ -81,7 +81,7 @@ struct vb_transport_ops {
 	void (*gone)(struct vb_xrcd *x);
 	/* An async event: false when nobody here has the QP. */
 	bool (*raise)(struct vb_qp *qp, enum vb_async ev);
-	/* A CNP, in place of congestion control; whether a channel is with who sent it @from there.
+	/* A CNP, in place of congestion control; whether a channel is with its sender @from there.
 	 */
 	enum vb_verdict (*on_cnp)(struct vb_qp *qp, const struct vb_hdr *hdr,
 				  const struct vb_rx *rx, vb_time now);

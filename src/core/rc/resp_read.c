@@ -244,8 +244,8 @@ static bool flush_is_valid(uint32_t flush)
 
 /*
  * What was written before it in PSN order is in the memory of the host already, so nothing is left
- * to do but to say so; that a region is persistent is the promise of who registered it. The answer
- * is that of an ATOMIC WRITE. IBA A19.4.1; facts B.2
+ * to do but to say so; that a region is persistent is the promise of the program that registered
+ * it. The answer is that of an ATOMIC WRITE. IBA A19.4.1; facts B.2
  */
 enum vb_verdict vb_resp_flush(struct vb_qp *qp, const struct vb_hdr *hdr, uint8_t *syndrome)
 {

@@ -70,7 +70,7 @@ enum vb_rto_move {
 	VB_RTO_MOVE_CNT
 };
 
-/* Of a move in a few words, for who shows TIMER_MOVED events. */
+/* Of a move in a few words, for readers that show TIMER_MOVED events. */
 const char *vb_rto_move_text(enum vb_rto_move move);
 
 /* Starts over with the QP's attributes; @rng is the QP's own stream. */

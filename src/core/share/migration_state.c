@@ -116,8 +116,9 @@ int vb_xrc_state_take(struct vb_qp *qp, const struct vb_xrc_state *from, size_t 
 	resp->ack_psn = vb_psn(from->ack_psn);
 	resp->dropped = vb_psn(from->dropped);
 	take_resources(resp, from);
-	/* The receive WQE of a message stays with who took it, until the state comes back there.
-	 * Where it should be and is not, its SRQ has gone: no SRQ goes on with this message. */
+	/* The receive WQE of a message stays with the process that took it, until the state comes
+	 * back there. Where it should be and is not, its SRQ has gone: no SRQ goes on with this
+	 * message. */
 	if (resp->msg == VB_MSG_SEND && !resp->rwqe_held &&
 	    (resp->srqn - qp->hca->cfg.qpn_base) % qp->hca->cfg.qpn_stride == 0)
 		resp->srqn = 0;

@@ -89,7 +89,7 @@ static inline uint64_t vb_ib_barred(uint16_t slid, uint16_t dlid, uint16_t pkey,
 	return (uint64_t)slid << 48 | (uint64_t)dlid << 32 | (uint64_t)pkey << 16 | sl;
 }
 
-/* What becomes of a packet, and who counts it. */
+/* The fate of a packet, and the port that counts it. */
 enum vb_ib_fate {
 	VB_IB_ARRIVES,      /* at @at */
 	VB_IB_LOST,         /* nobody counts it: it came to an adapter with another LID */

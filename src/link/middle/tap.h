@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shows packets that no socket has carried to who captures (struct vb_link_tap), as they are, or
+ * Shows packets that no socket has carried to a capture (struct vb_link_tap), as they are, or
  * would have been, on the wire: UDP ports, ICRC and all. The ICRC is computed here, and nowhere
  * else for such packets. IBA 7.8.1
  */

@@ -337,7 +337,7 @@ static void set_capture(struct vb_broker *b, struct vb_conn *c, bool on)
 		vb_conn_end(b, (uint32_t)(c - b->conn));
 }
 
-/* The text has been checked by who sent it; a wrong one is refused all the same. */
+/* Its sender has checked the text; a wrong one is refused all the same. */
 static int fault_check(const struct vb_broker_msg *m)
 {
 	struct vb_fault_spec spec;

@@ -21,7 +21,7 @@
  * that has ended too, or is stopped for longer, has taken them. */
 #define HOLD_NS VB_SEC
 
-/* Bytes that wait in the pair of @fd for who reads at its other end. */
+/* Bytes that wait in the pair of @fd for the reader at its other end. */
 static uint32_t pair_bytes(int fd)
 {
 	int queued = 0;

@@ -35,7 +35,8 @@ void vb_broker_cm_follow(struct vb_broker *b, const struct vb_device *before);
 
 /* Random: no other broker has it. */
 uint64_t vb_broker_cm_number(const struct vb_broker *b);
-/* The memory of versions, which goes to who is given a command connection; -1: there is none. */
+/* The memory of versions, which goes to each process that is given a command connection; -1: there
+ * is none. */
 int vb_broker_cm_versions(const struct vb_broker *b);
 /* A call on the command connection @c. False: the connection is to be ended. */
 bool vb_broker_cm_call(struct vb_broker *b, struct vb_conn *c, vb_time now);

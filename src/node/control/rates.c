@@ -22,7 +22,7 @@ static bool is_same(const struct vb_qp_sample *a, const struct vb_qp_sample *b)
 
 static void write_sample(struct vb_rates_shm *to, const struct vb_qp_sample *s)
 {
-	/* What is overwritten may be read only by who sees that it is. */
+	/* Only a reader that sees that it is overwritten may read an entry meanwhile. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	to->entry[to->cnt & (VB_RATES - 1)] = *s;
 	__atomic_store_n(&to->cnt, to->cnt + 1, __ATOMIC_RELEASE);

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The engine of this process, and who may change it. */
+/* The engine of this process, and the lock of those that change it. */
 static struct {
 	pthread_mutex_t mutex;
 	struct vb_engine *engine;

@@ -241,7 +241,7 @@ VB_COLD void vb_engine_look_at_rates(struct vb_engine *e, vb_time now);
 /* ... and what a CNP made of QP @qpn, while somebody captures. */
 VB_COLD void vb_engine_note_cnp(struct vb_engine *e, uint32_t qpn, vb_time now);
 
-/* engine.c: shows a packet to who captures; @ctx is the engine. */
+/* engine.c: shows a packet to those that capture; @ctx is the engine. */
 void vb_engine_tap(void *ctx, const struct vb_link_tap *t);
 
 /* flow.c: sets e->flow by the receive buffer of @rx_fd, which others of this host are taken
@@ -327,8 +327,9 @@ enum vb_sleep_saw {
 
 int vb_sleeper_open(struct vb_engine *e);
 void vb_sleeper_close(struct vb_engine *e);
-/* An epoll instance in *epoll_fd that shows packets, to who waits for it in the order in which they
- * were made: the first alone. 0 or a negative errno; the descriptor is to be closed in any case. */
+/* An epoll instance in *epoll_fd that shows packets, to threads that wait for it in the order in
+ * which they were made: the first alone. 0 or a negative errno; the descriptor is to be closed in
+ * any case. */
 int vb_sleeper_watch_link(struct vb_engine *e, int *epoll_fd);
 /* @fd is one more that it shows, as @what. With EPOLLONESHOT: once more, also if it was before. */
 int vb_sleeper_watch_fd(int epoll_fd, int fd, uint32_t events, enum vb_sleep_saw what);

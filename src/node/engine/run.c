@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One step of the engine: receive, fire timeouts, deliver events, send. Steps are taken by the
- * program's calls, which are here, and by threads that wait (node/wait/). What leaves now, what
- * waits for company, and who has to be woken, is for src/wait/ to say.
+ * program's calls, which are here, and by threads that wait (node/wait/). src/wait/ says
+ * which packets leave now, which wait for company, and which threads have to be woken.
  */
 #include "node/bell/bell.h"
 #include "node/control/probe.h"

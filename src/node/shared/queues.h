@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the queues of a process are that are as hardware has them (verbs/ring/), for who looks at
- * them from outside: a table in memory of the process that another one can map. Addresses are the
- * process's. Everything here is the process's word.
+ * Where the queues of a process are that are as hardware has them (verbs/ring/), for a reader that
+ * looks at them from outside: a table in memory of the process that another one can map. Addresses
+ * are the process's. Everything here is the process's word.
  */
 #ifndef VB_NODE_SHARED_QUEUES_H
 #define VB_NODE_SHARED_QUEUES_H

@@ -4,7 +4,7 @@
  * and /dev/infiniband, for the devices of this host, with the kernel's file names and formats.
  * Plain files in a folder that only this user may enter; the tree is replaced as a whole when the
  * device table changes, and the counter files are rewritten in place. The folder's name can be
- * foreseen, and who takes it before us keeps it: then the folder has another name.
+ * foreseen, and a user who takes it before us keeps it: then the folder has another name.
  */
 #ifndef VB_NODE_SYSFS_SYSFS_H
 #define VB_NODE_SYSFS_SYSFS_H

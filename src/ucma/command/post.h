@@ -24,7 +24,7 @@ struct vb_ucma_post {
  * refused. */
 bool vb_ucma_post_parse(const void *bytes, uint32_t len, struct vb_ucma_post *out);
 
-/* The commands, 1 << cmd each, that are granted to who takes event @ev of @f. */
+/* The commands, 1 << cmd each, that are granted to the taker of event @ev of @f. */
 uint32_t vb_ucma_post_grants(struct vb_ucma_file *f, const struct vb_ucma_event_reply *ev);
 
 /* The posted command @p of @f failed with @err, a negative errno. The program has an event of it,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See journal.h. The processor's order of writes is that of the program for who maps the same
- * pages later; the stores of `declared` keep the compiler to it. */
+/* See journal.h. The processor's order of writes is that of the program for a process that maps the
+ * same pages later; the stores of `declared` keep the compiler to it. */
 #include "ucma/keep/journal.h"
 
 #include <assert.h>

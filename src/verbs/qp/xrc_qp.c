@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Target QPs of XRC: they belong to a domain, not to who made them. Each handle, from
+ * Target QPs of XRC: they belong to a domain, not to the process that made them. Each handle, from
  * ibv_create_qp_ex() or ibv_open_qp(), is as good as the other, and the QP goes with the last. One
  * of another process lives there, and here is a handle of it (core/share/open.h), which is asked
  * for what only the target knows. ibv_open_qp(3); IBT-22

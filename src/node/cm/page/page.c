@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls by shared memory, see page.h. Each side writes what it has to say and then reads whether
- * the other one looks, with a full fence between the two; and who is about to sleep says so first
- * and looks again then. So one of the two sees the other.
+ * the other one looks, with a full fence between the two; and a side that is about to sleep says so
+ * first and looks again then. So one of the two sees the other.
  */
 #include "node/cm/page/page.h"
 
