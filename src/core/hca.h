@@ -214,7 +214,7 @@ enum vb_verdict vb_hca_handle_packet(struct vb_hca *h, const struct vb_rx *rx, v
 /*
  * Hints that change nothing: a packet that begins with the @len bytes at @bth is about to be
  * handled, or vb_hca_poll_transmit() about to be called. They bring into the cache what will be
- * needed, for who has something else to do until then.
+ * needed, for a caller that has something else to do until then.
  */
 void vb_hca_expect_packet(const struct vb_hca *h, const uint8_t *bth, size_t len);
 /* The same, some time before: what leads to the QP. */
@@ -275,6 +275,13 @@ uint32_t vb_mr_rkey(const struct vb_mr *mr);
  * @write; -EINVAL: not on demand, or no region.
  */
 int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, void **p);
+/*
+ * Copies the first @len bytes of what was written to the SGEs. 0; -EACCES: a key, PD, bound or
+ * right is wrong; -EMSGSIZE: they are shorter; -EFAULT: the memory is gone, or the region has no
+ * bytes.
+ */
+int vb_mem_read_back(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, void *to,
+		     uint32_t len);
 
 /*
  * Memory windows of type 1 or 2, unbound. They are bound by a BIND_MW work request: rkey is the

@@ -83,10 +83,22 @@ static void write_received(const struct vb_cqe *c, uint8_t *to)
 	vb_wqe_put(to, VB_CQE_PATH_BITS, wc->dlid_path_bits);
 }
 
+/* Of entries without such data the bytes have another meaning, to datagrams alone. */
+static uint32_t write_data(const struct vb_cqe *c, uint8_t *to)
+{
+	if (!c->data)
+		return 0;
+	VB_ASSERT(c->wc->byte_len <= c->data_max && c->data_max <= VB_CQE_BYTES);
+	VB_ASSERT(!c->is_datagram);
+	memcpy(c->data_max > VB_CQE_DATA ? to - VB_CQE_BYTES : to, c->data, c->wc->byte_len);
+	return c->data_max / VB_CQE_DATA;
+}
+
 uint8_t vb_cqe_write(const struct vb_cqe *c, uint32_t owner, uint8_t *to)
 {
 	const struct vb_wc *wc = c->wc;
 	enum vb_cqe_kind kind = kind_of(c);
+	uint32_t scatter;
 
 	VB_ASSERT(owner <= 1);
 	/* The last byte says whose the entry is, and changes last. */
@@ -104,5 +116,6 @@ uint8_t vb_cqe_write(const struct vb_cqe *c, uint32_t owner, uint8_t *to)
 		if (!c->is_send)
 			write_received(c, to);
 	}
-	return (uint8_t)((unsigned)kind << 4 | (c->solicited ? 2u : 0) | owner);
+	scatter = write_data(c, to);
+	return (uint8_t)((unsigned)kind << 4 | scatter << 2 | (c->solicited ? 2u : 0) | owner);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues segment by segment and field by field, for who shows them. Without trust: what is shown
- * may be half written.
+ * Queues segment by segment and field by field, for readers that show them. Without trust: what is
+ * shown may be half written.
  */
 #include "wqe/wqe.h"
 
@@ -45,16 +45,17 @@ static const char *word_of(enum vb_wqe_field field, uint64_t v)
 	}
 }
 
-/* @s as segment number @segment, which is at byte @from of the WQE. */
-static void visit_segment(const struct vb_wqe_visitor *v, enum vb_wqe_segment segment,
-			  const uint8_t *s, uint32_t from, uint32_t bytes)
+/* @s as segment number @segment, which is at byte @from of the WQE, without its first @skip bytes.
+ */
+static void visit_behind(const struct vb_wqe_visitor *v, enum vb_wqe_segment segment,
+			 const uint8_t *s, uint32_t from, uint32_t skip, uint32_t bytes)
 {
-	v->segment(v->ctx, segment_text[segment], s, from, bytes);
+	v->segment(v->ctx, segment_text[segment], s + skip, from + skip, bytes - skip);
 	for (enum vb_wqe_field i = 0; i < VB_WQE_FIELD_CNT; i++) {
 		const struct vb_wqe_place *f = &vb_wqe_place[i];
 		struct vb_wqe_shown shown = {.name = field_text[i]};
 
-		if (f->segment != segment || f->at + f->bytes > bytes)
+		if (f->segment != segment || f->at < skip || f->at + f->bytes > bytes)
 			continue;
 		shown.value = vb_wqe_get(s, i);
 		shown.word = word_of(i, shown.value);
@@ -65,6 +66,12 @@ static void visit_segment(const struct vb_wqe_visitor *v, enum vb_wqe_segment se
 		shown.hex_digits = is_hex(f, i) ? (uint8_t)((f->bits + 3u) / 4) : 0;
 		v->field(v->ctx, &shown);
 	}
+}
+
+static void visit_segment(const struct vb_wqe_visitor *v, enum vb_wqe_segment segment,
+			  const uint8_t *s, uint32_t from, uint32_t bytes)
+{
+	visit_behind(v, segment, s, from, 0, bytes);
 }
 
 const char *vb_wqe_opcode_text(uint32_t opcode)
@@ -181,10 +188,19 @@ void vb_wqe_walk_receive(const uint8_t *wqe, size_t bytes, bool is_srq,
 	}
 }
 
-void vb_cqe_walk(const uint8_t *cqe, const struct vb_wqe_visitor *v)
+void vb_cqe_walk(const uint8_t *entry, uint32_t bytes, const struct vb_wqe_visitor *v)
 {
+	uint32_t from = bytes - VB_CQE_BYTES, skip = 0;
+	const uint8_t *cqe = entry + from;
 	uint32_t kind = (uint32_t)vb_wqe_get(cqe, VB_CQE_OPCODE);
 	bool failed = kind == VB_CQE_REQUEST_ERROR || kind == VB_CQE_RECEIVE_ERROR;
+	uint64_t scatter = vb_wqe_get(cqe, VB_CQE_SCATTER);
 
-	visit_segment(v, failed ? VB_SEGMENT_ERROR : VB_SEGMENT_CQE, cqe, 0, VB_CQE_BYTES);
+	if (scatter == 1) {
+		skip = VB_CQE_DATA;
+		visit_segment(v, VB_SEGMENT_PAYLOAD, cqe, from, skip);
+	} else if (scatter && from) {
+		visit_segment(v, VB_SEGMENT_PAYLOAD, entry, 0, from);
+	}
+	visit_behind(v, failed ? VB_SEGMENT_ERROR : VB_SEGMENT_CQE, cqe, from, skip, VB_CQE_BYTES);
 }

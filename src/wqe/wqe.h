@@ -18,6 +18,7 @@
 #define VB_WQE_DS_MAX 63u /* 6 bits of DS are used by adapters */
 #define VB_WQE_BYTES_MAX (16u * VB_WQE_BLOCK) /* VB_WQE_DS_MAX units in whole blocks */
 #define VB_WQE_SGES_MAX 62u
+#define VB_CQE_DATA 32u        /* of an entry of 64 bytes; all in front of one of 128 */
 #define VB_WQE_LKEY_END 0x100u /* ends the list of a receive WQE: MLX5_INVALID_LKEY */
 
 enum vb_wqe_opcode {
@@ -134,6 +135,10 @@ struct vb_cqe {
 	bool is_send, solicited;
 	bool is_datagram; /* names its sender and the P_Key */
 	uint32_t srqn;    /* 0: none */
+	/* NULL, or the wc->byte_len bytes that came, and how many an entry of this size has room
+	 * for: 32, which are its first ones, or 64, which stand in front of it. */
+	const uint8_t *data;
+	uint32_t data_max;
 };
 /* Writes the 64 bytes but for the last one, which it returns: whoever sees that has all others. */
 uint8_t vb_cqe_write(const struct vb_cqe *c, uint32_t owner, uint8_t *to);
@@ -143,7 +148,7 @@ const char *vb_cqe_syndrome_text(uint32_t syndrome);
 
 const char *vb_wqe_opcode_text(uint32_t opcode);
 
-/* A field, for who looks at queues. */
+/* A field, for readers of queues. */
 struct vb_wqe_shown {
 	const char *name;
 	const char *word; /* what the number stands for; NULL: for itself */
@@ -163,7 +168,8 @@ void vb_wqe_walk_send(enum vb_qp_type type, const uint8_t *wqe, uint32_t blocks,
 		      const struct vb_wqe_visitor *v);
 void vb_wqe_walk_receive(const uint8_t *wqe, size_t bytes, bool is_srq,
 			 const struct vb_wqe_visitor *v);
-void vb_cqe_walk(const uint8_t *cqe, const struct vb_wqe_visitor *v);
+/* An entry of @bytes bytes, 64 or 128. */
+void vb_cqe_walk(const uint8_t *entry, uint32_t bytes, const struct vb_wqe_visitor *v);
 
 /* A visitor that writes lines, each a run of bytes and its fields; what has no room is left out. */
 struct vb_wqe_page {

@@ -92,7 +92,7 @@ static void show(const struct world *w, unsigned q, const uint8_t *wqe, uint32_t
 	vb_wqe_page_begin(&page, text, sizeof text);
 	vb_wqe_walk_send(w->type[q], wqe, blocks, &page.visitor);
 	vb_wqe_walk_receive(wqe, blocks * 64, blocks & 1, &page.visitor);
-	vb_cqe_walk(wqe, &page.visitor);
+	vb_cqe_walk(wqe, blocks > 1 ? 128 : 64, &page.visitor);
 	require(vb_wqe_page_end(&page) < sizeof text);
 }
 

@@ -348,7 +348,7 @@ static const struct row {
     R(devx, EOPNOTSUPP, "flags 0x1 and comp_mask 0x0 are not 0: the adapter has no DEVX"),
     R(dc_mask, EOPNOTSUPP,
       "comp_mask of mlx5's attributes is 0x4: the adapter has DC, with or without DCI_STREAMS, "
-      "alone"),
+      "and QP_CREATE_FLAGS"),
     R(dc_type, EINVAL, "dc_type 7 is neither DCT nor DCI"),
     R(dct_streams, EINVAL, "dc_type is DCT, and streams are a DCI's"),
     R(dci_streams, EINVAL, "log_num_concurent 99 is larger than "),

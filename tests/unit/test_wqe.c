@@ -490,6 +490,40 @@ static size_t show_ours(enum vb_qp_type type, uint32_t blocks, char *to, size_t 
 	return vb_wqe_page_end(&words);
 }
 
+/* Payload in an entry: its own segment, and fields that would lie in it are not shown. */
+static void payload_is_shown(void)
+{
+	struct vb_wc wc = {.opcode = VB_WC_RECV, .byte_len = 5, .qpn = QPN};
+	struct vb_cqe c = {.wc = &wc, .data = (const uint8_t *)"bytes", .data_max = VB_CQE_DATA};
+	char page[4096];
+
+	memset(ours, 0xff, 128);
+	ours[127] = vb_cqe_write(&c, 0, ours + 64);
+	assert_memory_equal(ours + 64, "bytes", 5);
+	assert_int_equal(ours[127], MLX5_CQE_RESP_SEND << 4 | MLX5_INLINE_SCATTER_32);
+	assert_int_equal(ours[0], 0xff);
+	ours[64 + 27] = 7;
+	vb_wqe_page_begin(&words, page, sizeof page);
+	vb_cqe_walk(ours + 64, 64, &words.visitor);
+	(void)vb_wqe_page_end(&words);
+	assert_non_null(strstr(page, "000  62797465 73000000 00000000 00000000"));
+	assert_non_null(strstr(page, "  payload:"));
+	assert_non_null(strstr(page, "020  "));
+	assert_non_null(strstr(page, "data in the entry 1"));
+	assert_null(strstr(page, "sender"));
+	c.data_max = VB_CQE_BYTES;
+	ours[127] = vb_cqe_write(&c, 1, ours + 64);
+	assert_memory_equal(ours, "bytes\xff", 6);
+	assert_int_equal(ours[64], 0);
+	assert_int_equal(ours[127], MLX5_CQE_RESP_SEND << 4 | MLX5_INLINE_SCATTER_64 | 1);
+	vb_wqe_page_begin(&words, page, sizeof page);
+	vb_cqe_walk(ours, 128, &words.visitor);
+	(void)vb_wqe_page_end(&words);
+	assert_non_null(strstr(page, "000  62797465 73ffffff"));
+	assert_non_null(strstr(page, "040  00000000"));
+	assert_non_null(strstr(page, "data in the entry 2"));
+}
+
 /* Bytes and fields, and nothing beyond what there is room for. */
 static void test_words(void **state)
 {
@@ -517,11 +551,12 @@ static void test_words(void **state)
 	for (uint32_t i = 0; i <= 16; i++)
 		(void)show_ours(VB_QPT_DCI, i ? i : 1, page, sizeof page);
 	vb_wqe_page_begin(&words, page, sizeof page);
-	vb_cqe_walk(ours, &words.visitor);
+	vb_cqe_walk(ours, VB_CQE_BYTES, &words.visitor);
 	vb_wqe_walk_receive(ours, 64, true, &words.visitor);
 	len = vb_wqe_page_end(&words);
 	assert_int_equal(len, strlen(page));
 	assert_non_null(strstr(page, "next WQE 65535"));
+	payload_is_shown();
 	/* Each segment is a line, and nothing else is. */
 	vb_wqe_page_begin(&words, page, sizeof page);
 	assert_int_equal(vb_wqe_page_end(&words), 0);

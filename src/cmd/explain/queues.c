@@ -213,13 +213,13 @@ static void gather_entries(struct viewer *v, const struct vb_queue_cq *cq, const
 	q->record = read;
 	entries = copy_queue(v, q, cq->entries, cq->cnt, cq->entry_bytes);
 	for (uint32_t i = from; entries && i < read + cq->cnt; i++) {
-		const uint8_t *e = entries + (size_t)(i & (cq->cnt - 1)) * cq->entry_bytes +
-				   cq->entry_bytes - VB_CQE_BYTES;
+		const uint8_t *entry = entries + (size_t)(i & (cq->cnt - 1)) * cq->entry_bytes;
+		const uint8_t *e = entry + cq->entry_bytes - VB_CQE_BYTES;
 
 		if (i >= read && (vb_wqe_get(e, VB_CQE_OPCODE) == VB_CQE_INVALID ||
 				  vb_wqe_get(e, VB_CQE_OWNER) != (i & cq->cnt ? 1 : 0)))
 			break;
-		add_copy(q, i, i >= read, e, VB_CQE_BYTES);
+		add_copy(q, i, i >= read, entry, cq->entry_bytes);
 	}
 	free(entries);
 }

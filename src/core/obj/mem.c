@@ -171,7 +171,7 @@ int vb_mr_locate(const struct vb_pd *pd, const struct vb_sge *sge, bool write, v
 	return 0;
 }
 
-/* Notes for who wants to know why; no access is the answer. */
+/* Notes why there is no access, and answers with none. */
 VB_COLD static const struct vb_mr *deny_access(struct vb_denial *d, enum vb_denial_check check,
 					       uint64_t by)
 {
@@ -342,6 +342,22 @@ int vb_mem_scatter(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sg
 			return -EFAULT;
 		if (from)
 			from += seg[i].len;
+	}
+	return cnt < 0 ? cnt : 0;
+}
+
+int vb_mem_read_back(const struct vb_pd *pd, const struct vb_sge *sge, uint32_t sge_cnt, void *to,
+		     uint32_t len)
+{
+	struct vb_seg seg[VB_TX_BATCH_SEGS];
+	int cnt =
+	    vb_mem_gather(pd, sge, sge_cnt, 0, len, VB_ACCESS_LOCAL_WRITE, seg, VB_TX_BATCH_SEGS);
+	uint8_t *at = to;
+
+	for (int i = 0; i < cnt; i++) {
+		if (!seg[i].p || vb_mem_write(pd->hca, at, seg[i].p, seg[i].len))
+			return -EFAULT;
+		at += seg[i].len;
 	}
 	return cnt < 0 ? cnt : 0;
 }

@@ -154,34 +154,56 @@ static struct ibv_qp *dc_create(struct ibv_context *context, struct ibv_qp_init_
 	return &qp->ibv;
 }
 
+static uint32_t create_flags(const struct mlx5dv_qp_init_attr *mlx5)
+{
+	return mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS ? mlx5->create_flags : 0;
+}
+
+static int create_check(const struct mlx5dv_qp_init_attr *mlx5)
+{
+	const uint64_t dc = MLX5DV_QP_INIT_ATTR_MASK_DC;
+	const uint64_t known =
+	    dc | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS | MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
+	const uint32_t scatter =
+	    MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+	uint32_t flags = create_flags(mlx5);
+
+	if (mlx5->comp_mask & ~known ||
+	    (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS && !(mlx5->comp_mask & dc)))
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "comp_mask of mlx5's attributes is 0x%" PRIx64
+				  ": the adapter has DC, with or without DCI_STREAMS, and "
+				  "QP_CREATE_FLAGS",
+				  mlx5->comp_mask);
+	if (flags & ~scatter)
+		return VB_IBV_WHY(EOPNOTSUPP,
+				  "create_flags have 0x%x, which the adapter does not know",
+				  flags & ~scatter);
+	if (flags == scatter)
+		return VB_IBV_WHY(
+		    EINVAL, "create_flags 0x%x allow payload in entries and forbid it", flags);
+	return 0;
+}
+
 struct ibv_qp *mlx5dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				struct mlx5dv_qp_init_attr *mlx5)
 {
-	const uint64_t known = MLX5DV_QP_INIT_ATTR_MASK_DC | MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS |
-			       MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
-	/* No payload is ever in a completion. */
-	const uint32_t scatter =
-	    MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
+	struct ibv_qp *qp;
+	struct vb_ring_qp *r;
+	int err;
 
 	if (!mlx5 || !mlx5->comp_mask)
 		return vb_ibv_create_qp_ex(context, attr);
-	if (!(mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC) || mlx5->comp_mask & ~known)
-		return VB_IBV_REFUSE_NULL(
-		    NULL,
-		    VB_IBV_WHY(EOPNOTSUPP,
-			       "comp_mask of mlx5's attributes is 0x%" PRIx64
-			       ": the adapter has DC, with or without DCI_STREAMS, alone",
-			       mlx5->comp_mask),
-		    "mlx5dv_create_qp");
-	if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
-	    mlx5->create_flags & ~scatter)
-		return VB_IBV_REFUSE_NULL(NULL,
-					  VB_IBV_WHY(EOPNOTSUPP,
-						     "create_flags have 0x%x, which the adapter "
-						     "does not know",
-						     mlx5->create_flags & ~scatter),
-					  "mlx5dv_create_qp");
-	return dc_create(context, attr, mlx5);
+	err = create_check(mlx5);
+	if (err)
+		return VB_IBV_REFUSE_NULL(NULL, err, "mlx5dv_create_qp");
+	if (mlx5->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_DC)
+		return dc_create(context, attr, mlx5);
+	qp = vb_ibv_create_qp_ex(context, attr);
+	r = qp ? ((struct vb_ibv_qp *)qp)->hw : NULL;
+	if (r)
+		vb_ring_scatter_plan(r, create_flags(mlx5));
+	return qp;
 }
 
 struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *ex)

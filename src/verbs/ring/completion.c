@@ -11,11 +11,15 @@
 #define PLACE_MASK 0xffffffu     /* bits of a place that records and doorbells have */
 #define ARM_SOLICITED (1u << 24) /* MLX5_CQ_DB_REQ_NOT_SOL */
 
+static uint8_t *entry_begin(const struct vb_ring_cq *r, uint32_t place)
+{
+	return r->mem + (size_t)(place & (r->cnt - 1)) * r->entry_bytes;
+}
+
 /* The 64 bytes of an entry that are the same in both sizes. */
 static uint8_t *entry_at(const struct vb_ring_cq *r, uint32_t place)
 {
-	return r->mem + (size_t)(place & (r->cnt - 1)) * r->entry_bytes + r->entry_bytes -
-	       VB_CQE_BYTES;
+	return entry_begin(r, place) + r->entry_bytes - VB_CQE_BYTES;
 }
 
 static uint32_t owner_of(const struct vb_ring_cq *r, uint32_t place)
@@ -34,8 +38,11 @@ static void entry_added(struct vb_cq_mirror *m, uint32_t place, struct vb_wc *wc
 	struct vb_ring_slot *s = (struct vb_ring_slot *)(uintptr_t)wc->wr_id;
 	struct vb_cqe c = {.wc = wc, .solicited = solicited};
 	uint8_t *entry = entry_at(r, place);
+	uint8_t data[VB_CQE_BYTES];
 
 	if (s) {
+		c.data_max = r->entry_bytes > VB_CQE_BYTES ? VB_CQE_BYTES : VB_CQE_DATA;
+		c.data = vb_ring_scatter_get(s, wc, data, c.data_max) ? data : NULL;
 		c.counter = s->counter;
 		c.is_send = s->is_send;
 		c.work = s->work;
@@ -77,7 +84,7 @@ static void entry_moved(struct vb_cq_mirror *m, uint32_t from, uint32_t to)
 	const uint8_t *old = entry_at(r, from);
 	uint8_t last = old[VB_CQE_BYTES - 1];
 
-	memcpy(entry_at(r, to), old, VB_CQE_BYTES - 1);
+	memcpy(entry_begin(r, to), entry_begin(r, from), r->entry_bytes - 1);
 	entry_release(entry_at(r, to), (uint8_t)((last & ~1u) | owner_of(r, to)));
 }
 
@@ -208,7 +215,7 @@ int vb_ring_cq_resize(struct vb_ring_cq *r, uint32_t cqe)
 	}
 	/* The core counts places from 0 again. */
 	for (uint32_t i = 0; i < cnt; i++) {
-		memcpy(entry_at(r, i), entry_at(&old, head + i), VB_CQE_BYTES);
+		memcpy(entry_begin(r, i), entry_begin(&old, head + i), r->entry_bytes);
 		entry_at(r, i)[VB_CQE_BYTES - 1] &= 0xfe;
 	}
 	vb_ring_memory_put(old.mem, old.mem_size);

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SRQ_STRIDE_MAX 1024u
-#define STRIDE_MAX 1024u
-
 static struct vb_ring_slot *receive_slot(struct vb_ring_qp *r)
 {
 	struct vb_ring_slot *s = &r->rq_slot[r->rq_seen & (2 * r->rq_cnt - 1)];
@@ -20,9 +17,9 @@ static struct vb_ring_slot *receive_slot(struct vb_ring_qp *r)
 	return s;
 }
 
-static uint8_t *receive_wqe(const struct vb_ring_qp *r)
+uint8_t *vb_ring_receive_wqe(const struct vb_ring_qp *r, uint32_t index)
 {
-	return r->rq + (size_t)(r->rq_seen & (r->rq_cnt - 1)) * r->rq_stride;
+	return r->rq + (size_t)(index & (r->rq_cnt - 1)) * r->rq_stride;
 }
 
 static void fetch_receives(struct vb_rq_source *s, struct vb_rq *rq)
@@ -30,15 +27,14 @@ static void fetch_receives(struct vb_rq_source *s, struct vb_rq *rq)
 	struct vb_ring_qp *r = vb_container_of(s, struct vb_ring_qp, source);
 	uint16_t posted = (uint16_t)vb_record_get(r->record, VB_RECORD_RECEIVE);
 	struct vb_sge sge[VB_RING_SGES];
-	uint8_t copy[STRIDE_MAX];
+	uint8_t copy[VB_RING_RECEIVE_BYTES];
 
 	/* More than the queue holds: the oldest are overwritten, and what is there is taken. */
 	while (r->rq_seen != posted) {
 		struct vb_recv_wr wr = {.wr_id = (uintptr_t)receive_slot(r), .sge = sge};
-		uint32_t bytes = r->rq_stride < STRIDE_MAX ? r->rq_stride : STRIDE_MAX;
 
-		memcpy(copy, receive_wqe(r), bytes);
-		wr.sge_cnt = vb_wqe_read_receive(copy, bytes, sge, r->rq_sges);
+		memcpy(copy, vb_ring_receive_wqe(r, r->rq_seen), r->rq_stride);
+		wr.sge_cnt = vb_wqe_read_receive(copy, r->rq_stride, sge, r->rq_sges);
 		if (!vb_rq_fetched(rq, &wr))
 			break;
 		r->rq_seen++;
@@ -67,7 +63,8 @@ int vb_ring_post_recv(struct vb_ring_qp *r, const struct vb_recv_wr *wr, vb_time
 	err = vb_qp_post_recv(r->qp->core, &mine, now);
 	if (err)
 		return err;
-	vb_wqe_write_receive(receive_wqe(r), r->rq_stride, wr->sge, wr->sge_cnt);
+	vb_wqe_write_receive(vb_ring_receive_wqe(r, r->rq_seen), r->rq_stride, wr->sge,
+			     wr->sge_cnt);
 	r->rq_seen++;
 	vb_record_put(r->record, VB_RECORD_RECEIVE, r->rq_seen);
 	if (r->shown)
@@ -75,7 +72,7 @@ int vb_ring_post_recv(struct vb_ring_qp *r, const struct vb_recv_wr *wr, vb_time
 	return 0;
 }
 
-static uint8_t *srq_wqe(const struct vb_ring_srq *r, uint32_t index)
+uint8_t *vb_ring_srq_wqe(const struct vb_ring_srq *r, uint32_t index)
 {
 	return r->mem + (size_t)(index & (r->cnt - 1)) * r->stride;
 }
@@ -94,12 +91,12 @@ static void fetch_shared(struct vb_rq_source *s, struct vb_rq *rq)
 	struct vb_ring_srq *r = vb_container_of(s, struct vb_ring_srq, source);
 	uint16_t posted = (uint16_t)vb_record_get(r->record, 0);
 	struct vb_sge sge[VB_RING_SGES];
-	uint8_t copy[SRQ_STRIDE_MAX];
+	uint8_t copy[VB_RING_RECEIVE_BYTES];
 
 	while (r->seen != posted) {
 		struct vb_recv_wr wr = {.wr_id = (uintptr_t)srq_slot(r, r->next), .sge = sge};
 
-		memcpy(copy, srq_wqe(r, r->next), r->stride);
+		memcpy(copy, vb_ring_srq_wqe(r, r->next), r->stride);
 		wr.sge_cnt = vb_wqe_read_receive(copy + VB_NEXT_BYTES, r->stride - VB_NEXT_BYTES,
 						 sge, VB_RING_SGES);
 		if (!vb_rq_fetched(rq, &wr))
@@ -124,12 +121,12 @@ int vb_ring_srq_make(struct vb_ibv_srq *srq, uint32_t sge_max)
 	r->mem_size = (size_t)r->cnt * r->stride + VB_RECORD_BYTES;
 	r->mem = vb_ring_memory_get(r->mem_size);
 	r->slot = calloc(r->cnt, sizeof *r->slot);
-	if (!r->mem || !r->slot || r->stride > SRQ_STRIDE_MAX)
+	if (!r->mem || !r->slot || r->stride > VB_RING_RECEIVE_BYTES)
 		return ENOMEM;
 	r->record = r->mem + (size_t)r->cnt * r->stride;
 	r->tail = r->cnt - 1;
 	for (uint32_t i = 0; i < r->cnt; i++)
-		vb_wqe_put(srq_wqe(r, i), VB_NEXT_INDEX, (i + 1) & (r->cnt - 1));
+		vb_wqe_put(vb_ring_srq_wqe(r, i), VB_NEXT_INDEX, (i + 1) & (r->cnt - 1));
 	r->source.fetch = fetch_shared;
 	vb_srq_set_source(srq->core, &r->source);
 	return 0;
@@ -158,9 +155,10 @@ int vb_ring_post_srq(struct vb_ring_srq *r, const struct vb_recv_wr *wr)
 	if (err)
 		return err;
 	slot->wr_id = wr->wr_id;
-	vb_wqe_write_receive(srq_wqe(r, index) + VB_NEXT_BYTES, r->stride - VB_NEXT_BYTES, wr->sge,
-			     wr->sge_cnt);
-	r->next = r->head = (uint32_t)vb_wqe_get(srq_wqe(r, index), VB_NEXT_INDEX) & (r->cnt - 1);
+	vb_wqe_write_receive(vb_ring_srq_wqe(r, index) + VB_NEXT_BYTES, r->stride - VB_NEXT_BYTES,
+			     wr->sge, wr->sge_cnt);
+	r->next = r->head =
+	    (uint32_t)vb_wqe_get(vb_ring_srq_wqe(r, index), VB_NEXT_INDEX) & (r->cnt - 1);
 	r->seen++;
 	vb_record_put(r->record, 0, r->seen);
 	return 0;
@@ -170,6 +168,6 @@ void vb_ring_srq_put(struct vb_ring_srq *r, uint16_t index)
 {
 	if (r->is_raw)
 		return;
-	vb_wqe_put(srq_wqe(r, r->tail), VB_NEXT_INDEX, index);
+	vb_wqe_put(vb_ring_srq_wqe(r, r->tail), VB_NEXT_INDEX, index);
 	r->tail = index;
 }

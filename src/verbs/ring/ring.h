@@ -19,6 +19,8 @@
 /* Beyond what a program asks for, every queue takes WQEs with so much. */
 #define VB_RING_SGES 32u
 #define VB_RING_INLINE 512u
+/* The longest receive WQE, also of an SRQ. */
+#define VB_RING_RECEIVE_BYTES 1024u
 
 struct vb_ring_srq;
 
@@ -47,8 +49,9 @@ struct vb_ring_qp {
 	uint16_t sq_seen, rq_seen;
 	bool is_raw; /* the program writes into it */
 	bool sig_all;
-	struct vb_qp_cap cap;         /* as the program is told */
-	struct vb_queue_entry *shown; /* for who looks on; NULL: it has no place there */
+	bool scatters_receives, scatters_reads; /* entries have the payload, if it is short */
+	struct vb_qp_cap cap;                   /* as the program is told */
+	struct vb_queue_entry *shown; /* for a reader outside; NULL: it has no place there */
 	struct vb_ring_slot *sq_slot; /* sq_cnt of them, by block */
 	struct vb_ring_slot *rq_slot; /* twice rq_cnt: one may be in use by a message */
 };
@@ -107,17 +110,29 @@ int vb_ring_check_send(const struct vb_ring_qp *r, const struct vb_send_wr *wr);
 uint32_t vb_ring_send_room(const struct vb_ring_qp *r);
 /* Executes what the doorbell record says is posted. */
 void vb_ring_run_send(struct vb_ring_qp *r, vb_time now);
+/* Copies @blocks of the queue from place @index on: it goes round. */
+void vb_ring_copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to);
 /* A path as a datagram segment has it. */
 struct vb_av vb_ring_av(struct vb_ibv_context *c, const struct vb_path *path);
 
 /* receive.c */
+uint8_t *vb_ring_receive_wqe(const struct vb_ring_qp *r, uint32_t index);
 void vb_ring_source_init(struct vb_ring_qp *r);
 int vb_ring_post_recv(struct vb_ring_qp *r, const struct vb_recv_wr *wr, vb_time now);
+uint8_t *vb_ring_srq_wqe(const struct vb_ring_srq *r, uint32_t index);
 int vb_ring_srq_make(struct vb_ibv_srq *srq, uint32_t sge_max);
 void vb_ring_srq_free(struct vb_ring_srq *r);
 int vb_ring_post_srq(struct vb_ring_srq *r, const struct vb_recv_wr *wr);
 /* WQE @index is done, and verbs may have it again. */
 void vb_ring_srq_put(struct vb_ring_srq *r, uint16_t index);
+
+/* scatter.c */
+/* Which entries have payload, by the create_flags of mlx5dv_create_qp(3). */
+void vb_ring_scatter_plan(struct vb_ring_qp *r, uint32_t create_flags);
+/* Copies the payload of @wc, of the WQE of @s, to @to if it is for an entry that has room for @max
+ * bytes. False: the entry has none. */
+bool vb_ring_scatter_get(const struct vb_ring_slot *s, const struct vb_wc *wc, uint8_t *to,
+			 uint32_t max);
 
 /* completion.c */
 /* Entries are of 64 bytes; or, before there are any, of 128. 0 or an errno. */

@@ -2,6 +2,8 @@
 /* Send queues in a program's memory: from doorbells to work requests of the core. IBT-38...42 */
 #include "verbs/ring/ring.h"
 
+#include "base/assert.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +133,7 @@ int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp)
 					 .is_signed = getenv("MLX5_QP_SIGNATURE") != NULL};
 	r->bell.rung = run_bell;
 	r->bell.looked = look_at_queues;
+	VB_ASSERT(r->rq_stride <= VB_RING_RECEIVE_BYTES);
 	rq = (rq + VB_WQE_BLOCK - 1) & ~(size_t)(VB_WQE_BLOCK - 1);
 	r->mem_size = rq + sq + VB_RECORD_BYTES;
 	r->mem = vb_ring_memory_get(r->mem_size);
@@ -141,6 +144,7 @@ int vb_ring_qp_make(struct vb_ring_qp *r, struct vb_ibv_qp *qp)
 	r->rq = r->rq_cnt ? r->mem : NULL;
 	r->sq = r->sq_cnt ? r->mem + rq : NULL;
 	r->record = r->mem + rq + sq;
+	vb_ring_scatter_plan(r, 0);
 	vb_ring_source_init(r);
 	vb_ring_show(r);
 	return 0;
@@ -177,8 +181,7 @@ static struct vb_ring_slot *slot_of(const struct vb_ring_qp *r, uint8_t work)
 	return s;
 }
 
-/* Copies @blocks of the queue from place @index on: it goes round. */
-static void copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to)
+void vb_ring_copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to)
 {
 	for (uint32_t i = 0; i < blocks; i++)
 		memcpy(to + (size_t)i * VB_WQE_BLOCK,
@@ -260,12 +263,12 @@ static int take_wqe(struct vb_ring_qp *r, uint32_t pending, vb_time now)
 	bool is_bad;
 	int err = 0;
 
-	copy_blocks(r, r->sq_seen, 1, copy);
+	vb_ring_copy_blocks(r, r->sq_seen, 1, copy);
 	blocks = vb_wqe_blocks(copy);
 	/* Longer than what is posted, or than the queue: what is there is not the program's WQE. */
 	if (blocks > pending || blocks > r->sq_cnt)
 		blocks = 1;
-	copy_blocks(r, (uint16_t)(r->sq_seen + 1), blocks - 1, copy + VB_WQE_BLOCK);
+	vb_ring_copy_blocks(r, (uint16_t)(r->sq_seen + 1), blocks - 1, copy + VB_WQE_BLOCK);
 	is_bad = !vb_wqe_read(&r->queue, copy, blocks, r->sq_seen, &w) ||
 		 (w.has_av && !find_path(r, &w, &ah));
 	if (!is_bad) {
