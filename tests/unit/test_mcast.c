@@ -116,6 +116,11 @@ static void deliver__by_mlid_to_all_but_the_sender(void **state)
 	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
 	(void)env_wc(&env, 2, VB_WC_SUCCESS);
 	env_no_wc(&env);
+	/* LNK-06: without a GRH nobody is meant, whatever the MLID. */
+	path.dgid = (struct vb_gid){{0}};
+	assert_int_equal(env_recv(&env, b, 3, 100), 0);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_QPN);
+	env_no_wc(&env);
 	env_close(&env);
 }
 

@@ -332,6 +332,36 @@ static void loss__heals(void **state)
 	close_all(&f);
 }
 
+/*
+ * What a cable damages is counted at its other end, by a switch as by an adapter, answered by
+ * nobody and never sent on: switches here have a packet as a whole before they look where it goes,
+ * so that no output has to end one that is bad. LNK-10, LNK-40
+ */
+static void damage__ends_at_the_first_port(void **state)
+{
+	struct vb_sim_config c = ib_config(2, 16384, VB_SIM_LAYERS);
+	struct vb_sim_ib_stats host, sw;
+	struct vb_fault_spec spec;
+	struct vb_fault_error err;
+	struct fixture f = {.load = NULL};
+	uint32_t port;
+
+	(void)state;
+	c.carry_data = true;
+	open_ring(&f, &c, 4);
+	port = vb_sim_host_port(f.net.sim, 0);
+	assert_int_equal(vb_fault_parse("corrupt=2e-2", &spec, &err), 0);
+	assert_int_equal(vb_sim_set_cable_fault(f.net.sim, port / 2, &spec), 0);
+	add_all_to_all(&f, 200000);
+	run_to_the_end(&f);
+	assert_true(vb_sim_ib_port_stats(f.net.sim, port, &host));
+	assert_true(vb_sim_ib_port_stats(f.net.sim, vb_sim_port_peer(port), &sw));
+	assert_true(host.counters.rcv_errors > 0 && sw.counters.rcv_errors > 0);
+	assert_true(SUM(&f, rcv_errors) == host.counters.rcv_errors + sw.counters.rcv_errors);
+	assert_int_equal(vb_load_damaged(f.load), 0);
+	close_all(&f);
+}
+
 /* The cycle is the ring, once around, in one direction. */
 static void assert_is_ring(const struct fixture *f, const struct vb_deadlock *d)
 {
@@ -496,6 +526,7 @@ int main(void)
 	    cmocka_unit_test(arbitration__follows_the_weights),
 	    cmocka_unit_test(arbitration__serves_the_high_table_first),
 	    cmocka_unit_test(loss__heals),
+	    cmocka_unit_test(damage__ends_at_the_first_port),
 	    cmocka_unit_test(ring__deadlocks_by_shortest_ways),
 	    cmocka_unit_test(life__ends_a_deadlock),
 	    cmocka_unit_test(sl__without_a_lane),

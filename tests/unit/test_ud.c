@@ -112,7 +112,8 @@ static void completion__tells_of_the_datagram(void **state)
 	env_close(&env);
 }
 
-/* InfiniBand: LIDs and what LMC leaves of them; a GRH, or 40 bytes that stay as they were. */
+/* InfiniBand: LIDs and what LMC leaves of them; a GRH, or 40 bytes that stay as they were. LNK-06
+ */
 static void completion__tells_of_lids(void **state)
 {
 	(void)state;
