@@ -228,6 +228,32 @@ static void scatter__all_or_nothing(void **state)
 	env_close(&env);
 }
 
+/* What was written is read back where it may be written; a region without bytes has none. */
+static void read_back__needs_bytes(void **state)
+{
+	struct vb_mr_attr none = {.kind = VB_MR_NULL, .access = VB_ACCESS_LOCAL_WRITE};
+	struct vb_mr *mr, *fixed, *empty;
+	uint8_t to[8] = {0};
+
+	(void)state;
+	setup();
+	mr = mr_new(env.pd, 1000, 100, VB_ACCESS_LOCAL_WRITE);
+	fixed = mr_new(env.pd, 1000, 100, 0);
+	assert_int_equal(vb_mr_create(env.pd, &none, &empty), 0);
+	memcpy(env.mem, "0123456789", 10);
+
+	struct vb_sge sge[] = {{1004, 3, vb_mr_lkey(mr)}, {1000, 3, vb_mr_lkey(mr)}};
+
+	assert_int_equal(vb_mem_read_back(env.pd, sge, 2, to, 5), 0);
+	assert_memory_equal(to, "45601\0", 6);
+	assert_int_equal(vb_mem_read_back(env.pd, sge, 2, to, 7), -EMSGSIZE);
+	sge[1].lkey = vb_mr_lkey(fixed);
+	assert_int_equal(vb_mem_read_back(env.pd, sge, 2, to, 5), -EACCES);
+	sge[1].lkey = vb_mr_lkey(empty);
+	assert_int_equal(vb_mem_read_back(env.pd, sge, 2, to, 5), -EFAULT);
+	env_close(&env);
+}
+
 /* Keys of memory that its owner has taken back name nothing, whatever is asked of them. */
 static void access__taken_back(void **state)
 {
@@ -409,6 +435,7 @@ int main(void)
 	    cmocka_unit_test(scatter__all_or_nothing),
 	    cmocka_unit_test(pd_destroy__in_use),
 	    cmocka_unit_test(access__taken_back),
+	    cmocka_unit_test(read_back__needs_bytes),
 	    cmocka_unit_test(access__pages_in_for_writing),
 	    cmocka_unit_test(touch__each_page),
 	};

@@ -425,6 +425,24 @@ static void close_device__with_qps_of_dc(void **state)
 	(void)initiator(2);
 }
 
+/* Other QPs, with a word about entries that only mlx5's own queues heed. */
+static void create__flags_without_queues(void **state)
+{
+	struct ibv_qp_init_attr_ex attr;
+	struct mlx5dv_qp_init_attr dv = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+					 .create_flags = MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE};
+	struct ibv_qp *qp;
+
+	(void)state;
+	open_all();
+	attr = plain_dct();
+	attr.qp_type = IBV_QPT_RC;
+	qp = mlx5dv_create_qp(ctx, &attr, &dv);
+	assert_non_null(qp);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +453,7 @@ int main(void)
 	    VERBS_TEST(dci__streams_side_by_side),
 	    VERBS_TEST(close_device__with_qps_of_dc),
 	    VERBS_TEST(create__refused),
+	    VERBS_TEST(create__flags_without_queues),
 	    VERBS_TEST(post__refused),
 	};
 

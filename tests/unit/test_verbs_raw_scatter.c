@@ -8,6 +8,7 @@
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 #define NO_FLAGS 0u
 #define RECEIVED 200000u
+#define SECOND 2000u /* from the first SGE of a receive to its second one */
 
 static struct raw_end a, b;
 
@@ -19,12 +20,8 @@ struct kind {
 	struct ibv_srq *srq;
 };
 
-static struct raw_end kind_new(const struct kind *k)
+static struct raw_end kind_on(const struct kind *k, struct ibv_cq *cq)
 {
-	struct ibv_cq_init_attr_ex cq_attr = {.cqe = 16};
-	struct mlx5dv_cq_init_attr cq_dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
-					    .cqe_size = k->entry_bytes ? k->entry_bytes : 64};
-	struct ibv_cq *cq = ibv_cq_ex_to_cq(mlx5dv_create_cq(ctx, &cq_attr, &cq_dv));
 	struct ibv_qp_init_attr_ex attr = {
 	    .cap = {.max_send_wr = 16, .max_send_sge = 2, .max_recv_wr = 16, .max_recv_sge = 2},
 	    .qp_type = k->type,
@@ -43,6 +40,17 @@ static struct raw_end kind_new(const struct kind *k)
 	return r;
 }
 
+static struct raw_end kind_new(const struct kind *k)
+{
+	struct ibv_cq_init_attr_ex attr = {.cqe = 16};
+	struct mlx5dv_cq_init_attr dv = {.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+					 .cqe_size = k->entry_bytes ? k->entry_bytes : 64};
+	struct ibv_cq_ex *cq = mlx5dv_create_cq(ctx, &attr, &dv);
+
+	assert_non_null(cq);
+	return kind_on(k, ibv_cq_ex_to_cq(cq));
+}
+
 static void kinds_new(const struct kind *k)
 {
 	a = kind_new(k);
@@ -52,16 +60,19 @@ static void kinds_new(const struct kind *k)
 	raw_show(&b);
 }
 
-/* A receive of two SGEs, of which the first has @first bytes. */
-static void receive_in_two(struct raw_end *r, uint32_t first)
+/* A receive of two SGEs, of which the first has @first bytes. Returns where it begins: every one
+ * elsewhere. */
+static size_t receive_in_two(struct raw_end *r, uint32_t first)
 {
+	size_t at = RECEIVED + 2 * SECOND * (r->received % 8);
 	uint8_t *wqe =
 	    (uint8_t *)r->qp.rq.buf + (r->received & (r->qp.rq.wqe_cnt - 1)) * r->qp.rq.stride;
 
-	mlx5dv_set_data_seg((void *)wqe, first, mr->lkey, (uintptr_t)buf + RECEIVED);
-	mlx5dv_set_data_seg((void *)(wqe + 16), 1000, mr->lkey, (uintptr_t)buf + RECEIVED + 2000);
+	mlx5dv_set_data_seg((void *)wqe, first, mr->lkey, (uintptr_t)buf + at);
+	mlx5dv_set_data_seg((void *)(wqe + 16), 1000, mr->lkey, (uintptr_t)buf + at + SECOND);
 	r->received++;
 	__atomic_store_n(&r->qp.dbrec[0], htobe32(r->received), __ATOMIC_RELEASE);
+	return at;
 }
 
 static struct mlx5_cqe64 send_to_b(const void *data, uint32_t len, uint8_t opcode)
@@ -95,10 +106,11 @@ static void message_is(uint32_t len, uint32_t scatter)
 {
 	uint8_t data[80];
 	struct mlx5_cqe64 e;
+	size_t at;
 
 	for (uint32_t i = 0; i < sizeof data; i++)
 		data[i] = (uint8_t)(len + i);
-	receive_in_two(&b, 5);
+	at = receive_in_two(&b, 5);
 	e = send_to_b(data, len, MLX5_OPCODE_SEND);
 	assert_int_equal(scatter_of(&e), scatter);
 	assert_int_equal(be32toh(e.byte_cnt), len);
@@ -107,9 +119,9 @@ static void message_is(uint32_t len, uint32_t scatter)
 	else if (scatter)
 		assert_memory_equal(last_entry(&b) - 64, data, len);
 	/* The memory of the receive has it in any case. */
-	assert_memory_equal(buf + RECEIVED, data, len < 5 ? len : 5);
+	assert_memory_equal(buf + at, data, len < 5 ? len : 5);
 	if (len > 5)
-		assert_memory_equal(buf + RECEIVED + 2000, data + 5, len - 5);
+		assert_memory_equal(buf + at + SECOND, data + 5, len - 5);
 }
 
 static void messages_are(const struct kind *k, uint32_t most, uint32_t scatter)
@@ -120,15 +132,15 @@ static void messages_are(const struct kind *k, uint32_t most, uint32_t scatter)
 	message_is(1, scatter);
 	message_is(most, scatter);
 	message_is(most + 1, 0);
-	receive_in_two(&b, 5);
+	(void)receive_in_two(&b, 5);
 	e = send_to_b("four", 4, MLX5_OPCODE_SEND_IMM);
 	assert_int_equal(scatter_of(&e), scatter);
 	assert_int_equal(be32toh(e.imm_inval_pkey), 7);
 	/* A message without a byte, and one whose bytes are elsewhere. */
-	receive_in_two(&b, 5);
+	(void)receive_in_two(&b, 5);
 	e = send_to_b("", 0, MLX5_OPCODE_SEND);
 	assert_int_equal(scatter_of(&e), 0);
-	receive_in_two(&b, 5);
+	(void)receive_in_two(&b, 5);
 	raw_begin(&a);
 	raw_remote(&a, 300000);
 	raw_inline(&a, "elsewhere", 9);
@@ -174,8 +186,12 @@ static void test_forbidden(void **state)
 
 static void test_flags_refused(void **state)
 {
-	struct ibv_qp_init_attr_ex attr = {
-	    .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
+	struct ibv_cq *cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex attr = {.qp_type = IBV_QPT_RC,
+					   .send_cq = cq,
+					   .recv_cq = cq,
+					   .comp_mask = IBV_QP_INIT_ATTR_PD,
+					   .pd = pd};
 	struct mlx5dv_qp_init_attr dv = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
 					 .create_flags = MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE |
 							 MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE};
@@ -192,19 +208,25 @@ static void test_flags_refused(void **state)
 	errno = 0;
 	assert_null(mlx5dv_create_qp(ctx, &attr, &dv));
 	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-static struct mlx5_cqe64 read_of(uint32_t len)
+/* The last of its SGEs is in a second block. */
+static struct mlx5_cqe64 read_of(uint32_t len, uint32_t rkey, uint8_t kind)
 {
 	uint16_t at = a.sent;
+	struct mlx5_wqe_raddr_seg *s;
 
 	memset(buf, 0, 100);
 	raw_begin(&a);
-	raw_remote(&a, 100000);
+	s = raw_add(&a, sizeof *s);
+	s->raddr = htobe64((uintptr_t)buf + 100000);
+	s->rkey = htobe32(rkey);
 	raw_data(&a, 0, 3);
-	raw_data(&a, 50, len - 3);
+	raw_data(&a, 10, 1);
+	raw_data(&a, 20, len - 4);
 	raw_post(&a, MLX5_OPCODE_RDMA_READ, SIGNALED, 0);
-	return raw_next_of(&a, MLX5_CQE_REQ, at);
+	return raw_next_of(&a, kind, at);
 }
 
 static struct mlx5_cqe64 fetch_add(void)
@@ -231,14 +253,15 @@ static void answers_are(const struct kind *k, uint32_t most, uint32_t scatter)
 	for (uint32_t i = 0; i < 100; i++)
 		buf[100000 + i] = (uint8_t)(i + 1);
 	for (int round = 0; round < 20; round++) {
-		e = read_of(most);
+		e = read_of(most, mr->rkey, MLX5_CQE_REQ);
 		at = scatter == MLX5_INLINE_SCATTER_64 ? last_entry(&a) - 64 : (uint8_t *)&e;
 		assert_int_equal(scatter_of(&e), scatter);
 		if (scatter)
 			assert_memory_equal(at, buf + 100000, most);
 		assert_memory_equal(buf, buf + 100000, 3);
-		assert_memory_equal(buf + 50, buf + 100003, most - 3);
-		e = read_of(most + 1);
+		assert_memory_equal(buf + 10, buf + 100003, 1);
+		assert_memory_equal(buf + 20, buf + 100004, most - 4);
+		e = read_of(most + 1, mr->rkey, MLX5_CQE_REQ);
 		assert_int_equal(scatter_of(&e), 0);
 		e = fetch_add();
 		at = scatter == MLX5_INLINE_SCATTER_64 ? last_entry(&a) - 64 : (uint8_t *)&e;
@@ -247,6 +270,9 @@ static void answers_are(const struct kind *k, uint32_t most, uint32_t scatter)
 			assert_memory_equal(at, buf + 8192, 8);
 		assert_int_equal(*(uint64_t *)(void *)(buf + 8192), UINT64_C(0x0123456789abcdef));
 	}
+	/* One that fails has brought nothing. */
+	e = read_of(most, mr->rkey ^ 0x100, MLX5_CQE_REQ_ERR);
+	assert_int_equal(scatter_of(&e), 0);
 	raw_free(&a, &b);
 }
 
@@ -313,6 +339,42 @@ static void test_nothing_there(void **state)
 	assert_int_equal(ibv_dereg_mr(none), 0);
 }
 
+/* A message of 9 bytes from @from, which waits until it has arrived. */
+static void say(struct raw_end *from, const char *text)
+{
+	memcpy(buf, text, 9);
+	post_send(from->end.qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 9);
+	assert_int_equal(wc_next(from->end.cq).status, IBV_WC_SUCCESS);
+}
+
+/* Entries that move, as the CQ grows or as a QP of older ones goes, keep their payload. */
+static void test_entries_move(void **state)
+{
+	const struct kind k = {.type = IBV_QPT_RC, .entry_bytes = 128};
+	struct raw_end other = kind_new(&k), on_same;
+	struct mlx5dv_obj obj = {.cq = {NULL, &b.cq}};
+
+	(void)state;
+	a = kind_new(&k);
+	b = kind_new(&k);
+	on_same = kind_on(&k, b.end.cq);
+	verbs_connect(a.end.qp, b.end.qp, false);
+	verbs_connect(other.end.qp, on_same.end.qp, false);
+	post_recv(b.end.qp, 1, RECEIVED, 100);
+	post_recv(on_same.end.qp, 2, RECEIVED, 100);
+	say(&a, "the first");
+	say(&other, "the other");
+	assert_int_equal(ibv_resize_cq(b.end.cq, 40), 0);
+	assert_int_equal(ibv_destroy_qp(b.end.qp), 0);
+	obj.cq.in = b.end.cq;
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+	b.end.qp = on_same.end.qp;
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	assert_memory_equal(last_entry(&b) - 64, "the other", 9);
+	raw_free(&a, &b);
+	end_free(&other.end);
+}
+
 /* A datagram's entry needs those bytes for its sender. */
 static void test_datagram(void **state)
 {
@@ -324,7 +386,7 @@ static void test_datagram(void **state)
 
 	(void)state;
 	kinds_new(&(struct kind){.type = IBV_QPT_UD, .entry_bytes = 128});
-	receive_in_two(&b, 5);
+	(void)receive_in_two(&b, 5);
 	wr.wr.ud.remote_qpn = b.end.qp->qp_num;
 	post_send(a.end.qp, wr, 0, 8);
 	e = raw_next(&b);
@@ -340,7 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_messages),      RAW_TEST(test_messages_wide), RAW_TEST(test_forbidden),
 	    RAW_TEST(test_flags_refused), RAW_TEST(test_answers),       RAW_TEST(test_srq),
-	    RAW_TEST(test_nothing_there), RAW_TEST(test_datagram),
+	    RAW_TEST(test_nothing_there), RAW_TEST(test_datagram),      RAW_TEST(test_entries_move),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -511,6 +511,7 @@ static void payload_is_shown(void)
 	assert_non_null(strstr(page, "020  "));
 	assert_non_null(strstr(page, "data in the entry 1"));
 	assert_null(strstr(page, "sender"));
+	assert_null(strstr(strstr(page, "    000  ") + 1, "    000  "));
 	c.data_max = VB_CQE_BYTES;
 	ours[127] = vb_cqe_write(&c, 1, ours + 64);
 	assert_memory_equal(ours, "bytes\xff", 6);
@@ -522,6 +523,11 @@ static void payload_is_shown(void)
 	assert_non_null(strstr(page, "000  62797465 73ffffff"));
 	assert_non_null(strstr(page, "040  00000000"));
 	assert_non_null(strstr(page, "data in the entry 2"));
+	/* A word of a program's that cannot be. */
+	vb_wqe_page_begin(&words, page, sizeof page);
+	vb_cqe_walk(ours + 64, 64, &words.visitor);
+	(void)vb_wqe_page_end(&words);
+	assert_null(strstr(page, "payload"));
 }
 
 /* Bytes and fields, and nothing beyond what there is room for. */
