@@ -10,7 +10,7 @@ packages_build=("${packages_user[@]}" g++ libcmocka-dev librsvg2-dev)
 # shellcheck disable=SC2034
 packages_demo=(ibverbs-utils perftest iproute2 util-linux tshark)
 # shellcheck disable=SC2034
-packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags opensm ibutils rdmacm-utils strace)
+packages_run=(ibverbs-utils perftest iproute2 util-linux tshark infiniband-diags opensm ibutils srptools rdmacm-utils strace)
 # shellcheck disable=SC2034
 packages_check=(clang clang-format clang-tidy libclang-rt-dev shellcheck python3 tcpdump procps
 	chromium chromium-driver python3-pyverbs mandoc openmpi-bin nftables gdb

@@ -62,14 +62,24 @@ static bool enabled_set(struct vb_port_info *p, const struct vb_port_info *want)
 	return true;
 }
 
-/* LIDs, and what else belongs to a port with one. FAB-22, FAB-39 */
-static bool lid_set(struct vb_port_info *p, const struct vb_port_info *want)
+/* The base port 0 of a switch has one LID, whatever it is told; the enhanced one is like other
+ * ports. FAB-05 */
+static bool port_has_lmc(const struct vb_sma_request *r)
 {
+	return !vb_sma_is_switch(r->node) || r->node->sw.enhanced_port0;
+}
+
+/* LIDs, and what else belongs to a port with one. FAB-22, FAB-39 */
+static bool lid_set(const struct vb_sma_request *r, struct vb_port_info *p,
+		    const struct vb_port_info *want)
+{
+	uint8_t lmc = port_has_lmc(r) ? want->lmc : 0;
+
 	if (!lid_is_good(want->lid) || !lid_is_good(want->sm_lid) ||
-	    (want->lid & ((1u << want->lmc) - 1)) != 0)
+	    (want->lid & ((1u << lmc) - 1)) != 0)
 		return false;
 	p->lid = want->lid;
-	p->lmc = want->lmc;
+	p->lmc = lmc;
 	p->sm_lid = want->sm_lid;
 	p->sm_sl = want->sm_sl;
 	p->mkey = want->mkey;
@@ -166,7 +176,7 @@ static bool port_info_set(struct vb_sma_request *r, int port)
 	struct vb_port_info want = {0}, next = p->info;
 
 	vb_port_info_parse(&want, r->mad);
-	if (port_has_lid(r, port) && !lid_set(&next, &want))
+	if (port_has_lid(r, port) && !lid_set(r, &next, &want))
 		return false;
 	if (p->link != NULL && (!link_set(&next, &want) || !enabled_set(&next, &want) ||
 				!state_set(r, p, &want, false)))

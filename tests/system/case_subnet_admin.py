@@ -2,10 +2,12 @@
 """Programs that talk with the subnet administrator of an InfiniBand fabric: services, and reports of traps."""
 import os
 import re
+import shutil
 import subprocess
 
-from case_subnet import Fabric, need
+from case_subnet import Fabric, lid_of, need
 from cases import case
+from hosts import Skip
 
 MGID = "ff120000000000000000000000a5a5a5"
 
@@ -73,5 +75,24 @@ def reports(context):
         f.host.run([*cable, "unlink", "H-0003", "1"])
         listener.does("quiet 3", "quiet")
         other.does("quiet 0", "quiet")
+    finally:
+        f.end()
+
+
+@case("subnet.devices", seconds=120)
+def devices(context):
+    """No node has units of input and output: SRP's tools end well, and a program that asks is told. FAB-49"""
+    if not shutil.which("ibsrpdm"):
+        raise Skip("srptools are not installed")
+    f = Fabric(context, "devices", "star:hosts=3")
+    try:
+        f.manage()
+        f.await_log("SUBNET UP")
+        asker, lid = Listener(f, "H-0001"), lid_of(f, "H-0002")
+        for mgmt_class, attribute in ((0x06, 0x10), (0x06, 0x11), (0x06, 0x12), (0x05, 0x10), (0x06, 0x01), (0x30, 0x10)):
+            asker.does(f"get {mgmt_class} {attribute} {lid}", "status 0xc")
+        need(not f.run("H-0001", "ibsrpdm", "-c", "-d", "/dev/infiniband/umad0").strip(), "ibsrpdm finds targets")
+        text = f.run("H-0001", "sh", "-c", "srp_daemon -o -c -a -n -V -i verbena0 -p 1 2>&1")
+        need("capability query" in text and "id_ext" not in text, text)
     finally:
         f.end()

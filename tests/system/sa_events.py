@@ -2,8 +2,8 @@
 """A program that asks the subnet administrator for reports of traps, by libibumad: says what comes.
 
 Reads commands, a word a line: "subscribe TRAP", "unsubscribe TRAP", "await" for the next report, which it answers,
-"ignore" for the next one, which it leaves as it is, "quiet SECONDS", in which none may come, and "join MGID" and "leave
-MGID", which make a group and end it. IBA 13.4.8, 15.2.5
+"ignore" for the next one, which it leaves as it is, "quiet SECONDS", in which none may come, "join MGID" and "leave
+MGID", which make a group and end it, and "get CLASS ATTRIBUTE LID", which asks another agent. IBA 13.4.8, 15.2.5
 """
 import ctypes
 import struct
@@ -13,7 +13,7 @@ import time
 UMAD = ctypes.CDLL("libibumad.so.3")
 UMAD.umad_get_mad.restype = ctypes.c_void_p
 SA_CLASS, SA_VERSION, RMPP = 3, 2, 1
-SET, REPORT, DELETE, REPORT_RESP = 0x02, 0x06, 0x15, 0x86
+GET, SET, REPORT, DELETE, REPORT_RESP = 0x01, 0x02, 0x06, 0x15, 0x86
 NOTICE, INFORM_INFO, MCMEMBER_RECORD = 0x0002, 0x0003, 0x0038
 HEADER = ">BBBBHHQHHI"  # base version, class, its version, method, status, -, transaction, attribute, -, modifier
 MASK_AT, DATA_AT = 48, 56  # behind the header of RMPP and in that of the SA
@@ -38,12 +38,12 @@ class Administrator:
         with open("/sys/class/infiniband/verbena0/ports/1/sm_lid", encoding="ascii") as f:
             self.lid = int(f.read(), 16)
 
-    def send(self, mad, timeout_ms, retries):
+    def send(self, mad, timeout_ms, retries, agent=None, lid=None):
         buf = ctypes.create_string_buffer(self.size + 256)
         ctypes.memmove(UMAD.umad_get_mad(buf), mad, len(mad))
-        UMAD.umad_set_addr(buf, self.lid, 1, 0, QKEY)
+        UMAD.umad_set_addr(buf, self.lid if lid is None else lid, 1, 0, QKEY)
         UMAD.umad_set_pkey(buf, 0)
-        if UMAD.umad_send(self.port, self.agent, buf, 256, timeout_ms, retries):
+        if UMAD.umad_send(self.port, self.agent if agent is None else agent, buf, 256, timeout_ms, retries):
             sys.exit("umad_send fails")
 
     def receive(self, seconds):
@@ -69,6 +69,16 @@ class Administrator:
             if header[3] != REPORT:
                 return header[4]
             self.reports.append((header, mad))
+
+    def get(self, mgmt_class, attribute, lid):
+        """The status that the agent of a class at @lid answers with."""
+        self.transaction += 1
+        agent = UMAD.umad_register(self.port, mgmt_class, 1, 0, None)
+        mad = struct.pack(HEADER, 1, mgmt_class, 1, GET, 0, 0, self.transaction, attribute, 0, 0)
+        self.send(mad.ljust(256, b"\0"), 1000, 1, agent, lid)
+        header, _ = self.receive(10) or sys.exit("nobody answers")
+        UMAD.umad_unregister(self.port, agent)
+        return header[4]
 
     def inform(self, trap, subscribe):
         # Any LID, generic traps of any type; QP 1, and producers of any kind. IBA 13.4.8.3
@@ -108,6 +118,8 @@ def main():
             said = f"{word}d, status {sa.inform(int(value[0]), word == 'subscribe'):#x}"
         elif word in ("join", "leave"):
             said = f"{word}, status {sa.member(value[0], word == 'join'):#x}"
+        elif word == "get":
+            said = f"status {sa.get(*(int(v, 0) for v in value)):#x}"
         elif word in ("await", "ignore"):
             said = sa.report(60, word == "await") or "nothing came"
         else:

@@ -29,6 +29,31 @@ static void sma__port_info_get(void **state)
 	assert_int_equal(get(VB_SMP_PORT_INFO, 5, 2), VB_SMP_BAD_FIELD);
 }
 
+/* FAB-05: port 0 of a switch has its LID, and no other port has one; LMC is for the enhanced one.
+ */
+static void sma__port_0_of_a_switch(void **state)
+{
+	struct vb_port_info p = good_port();
+
+	(void)state;
+	node_begin(VB_NODE_SWITCH, 4);
+	p.lid = 9;
+	p.lmc = 3;
+	assert_int_equal(set_port(&p, 0), VB_SMP_GOOD);
+	assert_int_equal(port_info().lid, 9);
+	assert_int_equal(port_info().lmc, 0);
+	assert_int_equal(port_info().state, VB_LINK_ACTIVE);
+	p.lid = 24;
+	assert_int_equal(set_port(&p, 4), VB_SMP_GOOD);
+	assert_int_equal(port_info().lid, 0);
+	assert_int_equal(port_info().lmc, 0);
+	node.sw.enhanced_port0 = 1;
+	assert_int_equal(set_port(&p, 0), VB_SMP_GOOD);
+	assert_int_equal(port_info().lmc, 3);
+	p.lid = 9;
+	assert_int_equal(set_port(&p, 0), VB_SMP_BAD_FIELD);
+}
+
 /* FAB-22, FAB-23, FAB-24, FAB-39: LIDs, the manager, keys, events. */
 static void sma__port_info_set_lids(void **state)
 {
@@ -202,9 +227,8 @@ static void sma__port_info_set_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(sma__port_info_get),
-	    cmocka_unit_test(sma__port_info_set_lids),
-	    cmocka_unit_test(sma__port_info_set_state),
+	    cmocka_unit_test(sma__port_info_get),      cmocka_unit_test(sma__port_0_of_a_switch),
+	    cmocka_unit_test(sma__port_info_set_lids), cmocka_unit_test(sma__port_info_set_state),
 	    cmocka_unit_test(sma__port_info_set_link),
 	};
 

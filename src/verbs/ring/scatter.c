@@ -83,13 +83,9 @@ bool vb_ring_scatter_get(const struct vb_ring_slot *s, const struct vb_wc *wc, u
 			 uint32_t max)
 {
 	struct vb_ring_qp *r;
-	enum vb_qp_type type;
 
 	/* Completions of a target of XRC have no QP: it belongs to a domain. */
 	if (wc->status != VB_WC_SUCCESS || !wc->byte_len || wc->byte_len > max || !wc->qp)
-		return false;
-	type = vb_qp_get_type(wc->qp);
-	if (type != VB_QPT_RC && type != VB_QPT_UC)
 		return false;
 	r = ((struct vb_ibv_qp *)vb_qp_owner(wc->qp))->hw;
 	if (s->is_send)
