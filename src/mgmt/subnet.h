@@ -11,6 +11,7 @@
 #define VB_MGMT_SUBNET_H
 
 #include "base/list.h"
+#include "mgmt/cca.h"
 #include "mgmt/pma.h"
 #include "mgmt/sma.h"
 #include "mgmt/trap.h"
@@ -44,6 +45,7 @@ struct vb_subnet_node {
 	struct vb_lid_forward forward; /* of switches */
 	struct vb_subnet_port *port;   /* by number; the first one is not used */
 	struct vb_pma_node pma;
+	struct vb_cca_node cca;
 	struct vb_traps traps;
 	struct vb_list waits;   /* among those with a deadline */
 	struct vb_list changed; /* among those that vb_subnet_poll_change() tells of */

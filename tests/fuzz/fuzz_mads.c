@@ -2,12 +2,14 @@
 /*
  * Any MADs from the wire to a port whose agents have requests outstanding and messages of many MADs
  * under way, and any writes, reads, registrations and ends of programs; what is no agent's to the
- * agent of performance management. The memory stays within its limit, and is all given back.
+ * agents of performance management and of congestion control. The memory stays within its limit,
+ * and is all given back.
  *
  * Input: steps: a byte for the kind and what the kind needs (absent bytes are 0).
  */
 #include "input.h"
 #include "mgmt/agents.h"
+#include "mgmt/cca.h"
 #include "mgmt/pma.h"
 #include "wire/mad/rmpp.h"
 #include "wire/mad/smp.h"
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #define FILES 2
+#define SWITCH_PORTS 36
 #define MEMORY_MAX (256u << 10)
 #define OUI 0x001405
 #define MESSAGE_MAX 4096
@@ -27,6 +30,8 @@ struct world {
 	int file[FILES];
 	struct vb_ib_port link;
 	struct vb_pma_port port[2];
+	struct vb_cca_port cca_port[2];
+	struct vb_ibcc_port_setting sw_port[SWITCH_PORTS + 1];
 	size_t blocks;
 	vb_time now;
 	struct fuzz_input in;
@@ -86,6 +91,20 @@ static struct vb_mad_addr addr_make(struct world *w)
 				    .gid = {b & 32 ? 0xff : 0xfe, b >> 6}};
 }
 
+/* To the agent of a switch or of an adapter. */
+static void cca_step(struct world *w, const uint8_t from[VB_MAD_LEN])
+{
+	bool is_switch = from[VB_MAD_HDR_LEN] & 1; /* of the key */
+	struct vb_cca_node node = {.port = w->cca_port,
+				   .sw_port = is_switch ? w->sw_port : NULL,
+				   .port_cnt = is_switch ? SWITCH_PORTS : 1};
+	uint8_t mad[VB_MAD_LEN];
+
+	memcpy(mad, from, sizeof mad);
+	(void)vb_cca_handle(&node, mad, 1, w->now);
+	require(w->cca_port[1].limit < VB_CCA_BLOCKS * VB_IBCC_ENTRIES);
+}
+
 static void wire_step(struct world *w, bool raw)
 {
 	static const uint8_t oui[] = {0x00, 0x14, 0x05};
@@ -104,6 +123,7 @@ static void wire_step(struct world *w, bool raw)
 	if (!vb_agents_handle(w->agents, from.qpn == 0, &from, mad, w->now)) {
 		struct vb_pma_node node = {.port = w->port, .port_cnt = 1};
 
+		cca_step(w, mad);
 		(void)vb_pma_handle(&node, mad);
 	}
 }

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 from case_subnet import Fabric, lid_of, need
 from cases import case
@@ -94,5 +95,76 @@ def devices(context):
         need(not f.run("H-0001", "ibsrpdm", "-c", "-d", "/dev/infiniband/umad0").strip(), "ibsrpdm finds targets")
         text = f.run("H-0001", "sh", "-c", "srp_daemon -o -c -a -n -V -i verbena0 -p 1 2>&1")
         need("capability query" in text and "id_ext" not in text, text)
+    finally:
+        f.end()
+
+
+CONGESTION = """congestion_control TRUE
+cc_sw_cong_setting_control_map 0x1f
+cc_sw_cong_setting_victim_mask 0x000000000000000000000000000000000000000000000000000000000000001e
+cc_sw_cong_setting_credit_mask 0x0
+cc_sw_cong_setting_threshold 0x0c
+cc_sw_cong_setting_packet_size 8
+cc_sw_cong_setting_marking_rate 3
+cc_ca_cong_setting_port_control 0x1
+cc_ca_cong_setting_control_map 0x2
+cc_ca_cong_setting_ccti_timer 1 150
+cc_ca_cong_setting_ccti_increase 1 2
+cc_ca_cong_setting_trigger_threshold 1 9
+cc_ca_cong_setting_ccti_min 1 1
+cc_cct 0:0,0:1,1:7
+"""
+
+
+def values(text):
+    """Names and values of what ibccquery prints; of a name that comes again the values are a list's."""
+    found = {}
+    for name, value in re.findall(r"^(\w+):\.+(.*)$", text, re.M):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+@case("subnet.congestion", seconds=120)
+def congestion(context):
+    """OpenSM sets congestion control of switches and adapters, ibccquery reads it, and ibccconfig changes it. FAB-45"""
+    f = Fabric(context, "congestion", "star:hosts=3")
+    config = os.path.join(context.machine.folder, "congestion.conf")
+    try:
+        with open(config, "w", encoding="utf-8") as out:
+            out.write(CONGESTION)
+        f.manage("H-0000", "-F", config)
+        f.await_log("SUBNET UP")
+        adapter, switch = str(lid_of(f, "H-0002")), "2"
+
+        def query(what, lid, *options):
+            return values(f.run("H-0001", "ibccquery", *options, what, lid))
+
+        def await_query(what, lid, name, index, value):
+            deadline = time.monotonic() + 20
+            while query(what, lid)[name][index] != value:
+                need(time.monotonic() < deadline, query(what, lid))
+                time.sleep(0.1)
+
+        await_query("SS", switch, "Marking_Rate", 0, "3")
+        got = query("SS", switch)
+        need([got[k] for k in ("Control_Map", "Threshold", "Packet_Size")] == [["0x0000001f"], ["0x0c"], ["8"]], got)
+        need(got["Victim_Mask"][0].strip("0").upper() == "1E", got)
+        await_query("CS", adapter, "CCTI_Timer", 1, "150")
+        got = query("CS", adapter)
+        need([got[k][1] for k in ("CCTI_Increase", "Trigger_Threshold", "CCTI_Min")] == ["2", "9", "1"], got)
+        need(got["CCTI_Timer"][0] == "0" and got["Port_Control"] == ["0x0001"], got)
+        await_query("CT", adapter, "CCTI_Limit", 0, "2")
+        got = query("CT", adapter)
+        need((got["CCT_Shift"][2], got["CCT_Multiplier"][2]) == ("1", "7"), got)
+        # A port of the switch, by hand; then a key, without which nothing changes any more.
+        f.run("H-0001", "ibccconfig", "SP", switch, "2", "1", "0", "5", "8", "77")
+        got = query("SP", switch)
+        need(got["Cong_Parm_Marking_Rate"][1:3] == ["0", "77"] and got["Valid"][2] == "1", got)
+        f.run("H-0001", "ibccconfig", "CK", adapter, "0x77", "1", "0", "0")
+        f.run("H-0001", "sh", "-c", f"! ibccquery -t 100 -c 0x76 CS {adapter} 2>/dev/null")
+        f.run("H-0001", "sh", "-c", f"! ibccconfig -t 100 CT {adapter} 1 0 0:0 2>/dev/null")
+        got = query("CK", adapter, "-c", "0x77")
+        need(got["CC_KeyProtectBit"] == ["1"] and int(got["CC_KeyViolations"][0]) >= 2, got)
+        need(query("CT", adapter, "-c", "0x77")["CCTI_Limit"] == ["2"], "a wrong key has changed the table")
     finally:
         f.end()

@@ -130,13 +130,16 @@ static bool serve_mad(struct vb_subnet *s, struct vb_subnet_mad *m, vb_time now,
 
 	vb_mad_hdr_parse(&h, m->mad);
 	asks = h.method == VB_MAD_METHOD_GET || h.method == VB_MAD_METHOD_SET;
-	*is_taken = m->on_qp0
-			? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == METHOD_TRAP_REPRESS)
-			: asks && h.mgmt_class == VB_MAD_CLASS_PERF;
+	*is_taken =
+	    m->on_qp0
+		? h.attr_id != VB_SMP_SM_INFO && (asks || h.method == METHOD_TRAP_REPRESS)
+		: asks && (h.mgmt_class == VB_MAD_CLASS_PERF || h.mgmt_class == VB_MAD_CLASS_IBCC);
 	if (!*is_taken)
 		return false;
 	if (m->on_qp0)
 		return serve_smp(s, m, now);
+	if (h.mgmt_class == VB_MAD_CLASS_IBCC)
+		return vb_cca_handle(&s->node[m->at.node].cca, m->mad, m->at.port, now);
 	if (s->count)
 		s->count(s->count_ctx, m->at.node);
 	return vb_pma_handle(&s->node[m->at.node].pma, m->mad);

@@ -58,6 +58,8 @@ static void node_free(struct vb_subnet *s, struct vb_subnet_node *n)
 	s->free(s->alloc_ctx, n->sma.port);
 	s->free(s->alloc_ctx, n->port);
 	s->free(s->alloc_ctx, n->pma.port);
+	s->free(s->alloc_ctx, n->cca.port);
+	s->free(s->alloc_ctx, n->cca.sw_port);
 	s->free(s->alloc_ctx, n->forward.unicast);
 	s->free(s->alloc_ctx, n->forward.multicast);
 }
@@ -161,6 +163,26 @@ static bool node_ports(struct vb_subnet *s, struct vb_subnet_node *n,
 	return true;
 }
 
+/* The congestion control agent: a switch has settings of its own port, and of how each other marks.
+ */
+static bool cca_begin(struct vb_subnet *s, struct vb_subnet_node *n,
+		      const struct vb_subnet_node_config *c)
+{
+	bool is_switch = c->type == VB_NODE_SWITCH;
+	size_t ports = c->port_cnt + 1u, own = is_switch ? 1 : ports;
+
+	n->cca = (struct vb_cca_node){.port = s->alloc(s->alloc_ctx, own * sizeof *n->cca.port),
+				      .port_cnt = c->port_cnt,
+				      .resp_time = RESP_TIME};
+	if (is_switch)
+		n->cca.sw_port = s->alloc(s->alloc_ctx, ports * sizeof *n->cca.sw_port);
+	if (!n->cca.port || (is_switch && !n->cca.sw_port))
+		return false;
+	for (size_t i = 0; i < own; i++)
+		n->cca.port[i].lease_ends = VB_NEVER;
+	return true;
+}
+
 int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c)
 {
 	struct vb_subnet_node *n = &s->node[s->node_cnt];
@@ -193,7 +215,7 @@ int vb_subnet_add(struct vb_subnet *s, const struct vb_subnet_node_config *c)
 	for (size_t i = 0; i < sizeof n->sma.description && c->description[i]; i++)
 		n->sma.description[i] = (uint8_t)c->description[i];
 	if (!n->sma.port || !n->port || !n->pma.port || !node_ports(s, n, c) ||
-	    (c->type == VB_NODE_SWITCH && !switch_tables(s, n))) {
+	    !cca_begin(s, n, c) || (c->type == VB_NODE_SWITCH && !switch_tables(s, n))) {
 		node_free(s, n);
 		return -ENOMEM;
 	}

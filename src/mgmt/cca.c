@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The congestion control agent, see cca.h. IBA A10.4.3 */
+#include "mgmt/cca.h"
+
+#include "base/assert.h"
+#include "wire/mad/pma.h"
+#include "wire/mad/smp.h"
+
+#include <string.h>
+
+#define TICK_NS 1024 /* of time stamps */
+#define TABLE_LEN (VB_CCA_BLOCKS * VB_IBCC_ENTRIES)
+
+/* A request on its way through the agent. */
+struct request {
+	struct vb_cca_node *node;
+	struct vb_cca_port *port;
+	uint8_t *mad;
+	uint32_t mod;
+	bool set;
+	vb_time now;
+};
+
+static bool is_switch(const struct vb_cca_node *n)
+{
+	return n->sw_port != NULL;
+}
+
+static uint16_t class_answer(struct request *r)
+{
+	const struct vb_class_port_info info = {.base_version = VB_MAD_BASE_VERSION,
+						.class_version = VB_IBCC_CLASS_VERSION,
+						.resp_time = r->node->resp_time};
+
+	vb_class_port_info_emit(&info, r->mad);
+	return VB_SMP_GOOD;
+}
+
+static uint16_t info_answer(struct request *r)
+{
+	const struct vb_ibcc_info info = {.table_cap = is_switch(r->node) ? 0 : VB_CCA_BLOCKS};
+
+	vb_ibcc_info_emit(&info, r->mad);
+	return VB_SMP_GOOD;
+}
+
+static uint16_t key_answer(struct request *r)
+{
+	struct vb_ibcc_key_info *k = &r->port->key, want;
+
+	if (r->set) {
+		vb_ibcc_key_info_parse(&want, r->mad);
+		k->key = want.key;
+		k->protect = want.protect;
+		k->lease = want.lease;
+		if (want.violations == 0)
+			k->violations = 0;
+	}
+	vb_ibcc_key_info_emit(k, r->mad);
+	return VB_SMP_GOOD;
+}
+
+/* Nothing on a live fabric is congested: there are no events. */
+static uint16_t log_answer(struct request *r)
+{
+	const struct vb_ibcc_log log = {.type = is_switch(r->node) ? VB_IBCC_LOG_OF_SWITCH
+								   : VB_IBCC_LOG_OF_CA,
+					.now = (uint32_t)(r->now / TICK_NS)};
+
+	memset(r->mad + VB_IBCC_LOG_AT, 0, VB_MAD_LEN - VB_IBCC_LOG_AT);
+	vb_ibcc_log_emit(&log, r->mad);
+	return VB_SMP_GOOD;
+}
+
+/* The control map names the fields that a Set means. */
+static void switch_setting_set(struct vb_ibcc_switch_setting *to,
+			       const struct vb_ibcc_switch_setting *want)
+{
+	to->control_map = want->control_map;
+	if (want->control_map & VB_IBCC_VICTIMS)
+		memcpy(to->victims, want->victims, sizeof to->victims);
+	if (want->control_map & VB_IBCC_CREDITS)
+		memcpy(to->credits, want->credits, sizeof to->credits);
+	if (want->control_map & VB_IBCC_THRESHOLD) {
+		to->threshold = want->threshold;
+		to->packet_size = want->packet_size;
+	}
+	if (want->control_map & VB_IBCC_STARVATION) {
+		to->starvation = want->starvation;
+		to->return_delay = want->return_delay;
+	}
+	if (want->control_map & VB_IBCC_MARKING_RATE)
+		to->marking_rate = want->marking_rate;
+}
+
+static uint16_t switch_answer(struct request *r)
+{
+	struct vb_ibcc_switch_setting want;
+
+	if (r->set) {
+		vb_ibcc_switch_setting_parse(&want, r->mad);
+		switch_setting_set(&r->node->sw, &want);
+		memset(r->mad + VB_IBCC_DATA_AT, 0, VB_MAD_LEN - VB_IBCC_DATA_AT);
+	}
+	vb_ibcc_switch_setting_emit(&r->node->sw, r->mad);
+	return VB_SMP_GOOD;
+}
+
+/* The modifier names a block of ports; those that the switch lacks read as 0. */
+static uint16_t ports_answer(struct request *r)
+{
+	uint32_t first = r->mod * VB_IBCC_PORTS, cnt;
+	struct vb_ibcc_ports block = {0};
+
+	VB_ASSERT(is_switch(r->node));
+	if (r->mod > r->node->port_cnt / VB_IBCC_PORTS)
+		return VB_SMP_BAD_FIELD;
+	cnt = r->node->port_cnt + 1u - first;
+	cnt = cnt < VB_IBCC_PORTS ? cnt : VB_IBCC_PORTS;
+	if (r->set) {
+		vb_ibcc_ports_parse(&block, r->mad);
+		memcpy(&r->node->sw_port[first], block.port, cnt * sizeof block.port[0]);
+		block = (struct vb_ibcc_ports){0};
+	}
+	memcpy(block.port, &r->node->sw_port[first], cnt * sizeof block.port[0]);
+	vb_ibcc_ports_emit(&block, r->mad);
+	return VB_SMP_GOOD;
+}
+
+static uint16_t ca_answer(struct request *r)
+{
+	struct vb_ibcc_ca_setting *s = &r->port->ca, want;
+
+	if (r->set) {
+		vb_ibcc_ca_setting_parse(&want, r->mad);
+		s->port_control = want.port_control;
+		s->control_map = want.control_map;
+		for (uint32_t i = 0; i < VB_IBCC_LEVELS; i++)
+			if (want.control_map >> i & 1)
+				s->level[i] = want.level[i];
+	}
+	vb_ibcc_ca_setting_emit(s, r->mad);
+	return VB_SMP_GOOD;
+}
+
+/* The modifier names a block of entries. */
+static uint16_t table_answer(struct request *r)
+{
+	struct vb_cca_port *p = r->port;
+	struct vb_ibcc_table t;
+
+	if (r->mod >= VB_CCA_BLOCKS)
+		return VB_SMP_BAD_FIELD;
+	if (r->set) {
+		vb_ibcc_table_parse(&t, r->mad);
+		if (t.limit >= TABLE_LEN)
+			return VB_SMP_BAD_FIELD;
+		p->limit = t.limit;
+		memcpy(&p->entry[r->mod * VB_IBCC_ENTRIES], t.entry, sizeof t.entry);
+	}
+	VB_ASSERT(p->limit < TABLE_LEN);
+	t.limit = p->limit;
+	memcpy(t.entry, &p->entry[r->mod * VB_IBCC_ENTRIES], sizeof t.entry);
+	vb_ibcc_table_emit(&t, r->mad);
+	return VB_SMP_GOOD;
+}
+
+static uint16_t time_answer(struct request *r)
+{
+	vb_ibcc_timestamp_emit((uint32_t)(r->now / TICK_NS), r->mad);
+	return VB_SMP_GOOD;
+}
+
+enum { SETTABLE = 1, OF_SWITCHES = 2, OF_CAS = 4 };
+
+static const struct {
+	uint16_t attr;
+	uint8_t flags;
+	uint16_t (*answer)(struct request *r);
+} attributes[] = {
+    {VB_IBCC_CLASS_PORT_INFO, 0, class_answer},
+    {VB_IBCC_INFO, 0, info_answer},
+    {VB_IBCC_KEY_INFO, SETTABLE, key_answer},
+    {VB_IBCC_LOG, 0, log_answer},
+    {VB_IBCC_SWITCH_SETTING, SETTABLE | OF_SWITCHES, switch_answer},
+    {VB_IBCC_PORT_SETTING, SETTABLE | OF_SWITCHES, ports_answer},
+    {VB_IBCC_CA_SETTING, SETTABLE | OF_CAS, ca_answer},
+    {VB_IBCC_TABLE, SETTABLE | OF_CAS, table_answer},
+    {VB_IBCC_TIMESTAMP, 0, time_answer},
+};
+
+static uint16_t attribute_answer(struct request *r, uint16_t attr)
+{
+	for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+		uint8_t flags = attributes[i].flags;
+
+		if (attributes[i].attr != attr)
+			continue;
+		if ((r->set && !(flags & SETTABLE)) ||
+		    (flags & (is_switch(r->node) ? OF_CAS : OF_SWITCHES)))
+			break;
+		/* An answer to Get has nothing of the question. */
+		if (!r->set)
+			memset(r->mad + VB_IBCC_DATA_AT, 0, VB_MAD_LEN - VB_IBCC_DATA_AT);
+		return attributes[i].answer(r);
+	}
+	return VB_SMP_BAD_METHOD_ATTR;
+}
+
+/* As with the M_Key: a wrong key is counted, and begins the lease, which a right one ends. */
+static bool key_check(struct request *r)
+{
+	struct vb_cca_port *p = r->port;
+	vb_dur lease = p->key.lease * VB_SEC;
+
+	if (p->lease_ends <= r->now)
+		p->key.protect = 0;
+	if (p->key.key == 0 || p->key.key == vb_ibcc_key(r->mad)) {
+		p->lease_ends = VB_NEVER;
+		return true;
+	}
+	if (!r->set && !p->key.protect)
+		return true;
+	if (p->key.violations < UINT16_MAX)
+		p->key.violations++;
+	if (lease && p->lease_ends == VB_NEVER)
+		p->lease_ends = vb_time_after(r->now, lease);
+	return false;
+}
+
+bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in_port, vb_time now)
+{
+	struct request r = {.node = node,
+			    .port = &node->port[is_switch(node) ? 0 : in_port],
+			    .mad = mad,
+			    .now = now};
+	struct vb_mad_hdr h;
+
+	VB_ASSERT_ALL(in_port <= node->port_cnt);
+	vb_mad_hdr_parse(&h, mad);
+	r.set = h.method == VB_MAD_METHOD_SET;
+	r.mod = h.attr_mod;
+	if ((!r.set && h.method != VB_MAD_METHOD_GET) || !key_check(&r))
+		return false;
+	h.status = h.class_version == VB_IBCC_CLASS_VERSION ? attribute_answer(&r, h.attr_id)
+							    : VB_SMP_BAD_VERSION;
+	h.method = VB_MAD_METHOD_GET_RESP;
+	vb_mad_hdr_emit(&h, mad);
+	return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The congestion control agent of a node: keeps what a manager sets, of a switch how its outputs
+ * mark, of each port of an adapter how it slows down, and guards it by the CC_Key. The settings
+ * have no effect on the data of a live fabric, which waits for nothing; in simulations a scenario
+ * gives them (fabric/ib/node/congestion.h). IBA A10.4; item FAB-45
+ */
+#ifndef VB_MGMT_CCA_H
+#define VB_MGMT_CCA_H
+
+#include "base/time.h"
+#include "wire/mad/subnet/congestion.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VB_CCA_BLOCKS 2u /* of the table of an adapter's port */
+
+struct vb_cca_port {
+	struct vb_ibcc_key_info key;
+	vb_time lease_ends; /* of key.protect; VB_NEVER: no countdown */
+	struct vb_ibcc_ca_setting ca;
+	uint16_t limit, entry[VB_CCA_BLOCKS * VB_IBCC_ENTRIES];
+};
+
+struct vb_cca_node {
+	struct vb_cca_port *port; /* by number; of a switch there is port 0 alone */
+	struct vb_ibcc_switch_setting sw;
+	struct vb_ibcc_port_setting *sw_port; /* of a switch, by number; else NULL */
+	uint8_t port_cnt;
+	uint8_t resp_time; /* 4.096 us * 2^n */
+};
+
+/*
+ * Answers a MAD of VB_MAD_CLASS_IBCC that came in at port @in_port. True: it is the answer now.
+ * False: there is none, since it is neither Get nor Set, or has a wrong key, which is counted.
+ */
+bool vb_cca_handle(struct vb_cca_node *node, uint8_t mad[VB_MAD_LEN], uint8_t in_port, vb_time now);
+
+#endif
