@@ -234,6 +234,21 @@ def writes(context):
         f.end()
 
 
+@case("subnet.files", seconds=60)
+def open_files(context):
+    """An open umad0 as a file: reads, polls, ioctls, and its agents after dup, fork, SCM_RIGHTS and kill -9.
+    MAD-05, MAD-14, MAD-16, MAD-23"""
+    f = Fabric(context, "files", "star:hosts=2")
+    try:
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "umad_files.py")
+        text = f.run("H-0001", "python3", script)
+        need(text.splitlines() == ["ioctl ENOTTY ENOTTY ENOTTY ('EINVAL', 1) ('EINVAL', 0)",
+                                   "read EAGAIN EINVAL EINVAL 320 EAGAIN EINTR True", "poll out in+out out",
+                                   "copies 11 0 13 0", "killed registered EINVAL registered"], text)
+    finally:
+        f.end()
+
+
 @case("subnet.words", seconds=60)
 def wrong_words(context):
     """Each mistake on the command line is named."""

@@ -84,4 +84,5 @@ def main():
     os.close(fd)
 
 
-main()
+if __name__ == "__main__":
+    main()
