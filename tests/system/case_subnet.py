@@ -245,8 +245,12 @@ def open_files(context):
         need(text.splitlines() == ["ioctl ENOTTY ENOTTY ENOTTY ('EINVAL', 1) ('EINVAL', 0)",
                                    "read EAGAIN EINVAL EINVAL 320 EAGAIN EINTR True", "poll out in+out out",
                                    "copies 11 0 13 0", "killed registered EINVAL registered"], text)
+        # To a file that is open the end of the fabric is the end of its device.
+        p = f.host.start(f.at("H-0001", "/usr/bin/python3", script, "gone"))
+        p.wait_output("^open$")
     finally:
         f.end()
+    p.wait_output("^EIO EIO EPIPE ENOENT$", 20)
 
 
 @case("subnet.words", seconds=60)

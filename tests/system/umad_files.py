@@ -10,9 +10,10 @@ import select
 import signal
 import socket
 import struct
+import sys
 import time
 
-from umad_calls import HEADER, MAD, PERMISSIVE, REGISTER_AGENT2, header, register, smp
+from umad_calls import HEADER, MAD, PERMISSIVE, REGISTER_AGENT2, header, refused, register, smp
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 GET_MASK = 1 << 1
@@ -140,9 +141,22 @@ def killed():
     return [*got, said]
 
 
+def gone(fd, agent):
+    """What a file answers whose fabric ends meanwhile."""
+    print("open", flush=True)
+    p = select.poll()
+    p.register(fd, select.POLLIN)
+    p.poll(30000)
+    return [read(fd, HEADER + MAD), refused(fd, header(agent, PERMISSIVE, 0, 5000) + smp(2)), register_vendor(fd)[0],
+            call(LIBC.open, b"/dev/infiniband/umad0", os.O_RDWR)]
+
+
 def main():
     fd = os.open("/dev/infiniband/umad0", os.O_RDWR)
     agent = register(fd, 0, 0x81)
+    if sys.argv[1:] == ["gone"]:
+        print(*gone(fd, agent))
+        return
     print("ioctl", *ioctls(fd))
     print("read", *reads(fd, agent))
     print("poll", *polls(fd, agent))

@@ -313,6 +313,9 @@ int vb_umad_ioctl(const struct vb_fd *f, unsigned long request, void *arg)
 		memcpy(call.body, arg, call.len);
 	if (!rc)
 		rc = vb_umad_call(&call, -1, &answer, NULL);
+	/* The fabric has ended: to a program its device is gone. MAD-16 */
+	if (rc == -EIO && call.number != VB_UMAD_UNREGISTER_AGENT)
+		rc = -EPIPE;
 	if (answer.len && answer.len <= call.len)
 		memcpy(arg, answer.body, answer.len);
 	if (!rc)
