@@ -168,3 +168,33 @@ def congestion(context):
         need(query("CT", adapter, "-c", "0x77")["CCTI_Limit"] == ["2"], "a wrong key has changed the table")
     finally:
         f.end()
+
+
+BAD_MANAGER = """#!/bin/sh
+for word; do
+    case $last in -f) echo "x ERR 5: it cannot begin" >"$word"; esac
+    last=$word
+done
+exit 1
+"""
+
+
+@case("subnet.beside", seconds=60)
+def beside(context):
+    """`up --sm` returns when the subnet is up; where OpenSM ends at once it says why, and there is no fabric."""
+    f = Fabric(context, "beside", "fat-tree:k=4", "--sm")
+    try:
+        shown = f.host.run([context.verbena, "fabric", "show", "beside"])
+        need(re.findall(r"^ +\d+ (\w+) ", shown, re.M) == ["ACTIVE"] * 96, shown)
+    finally:
+        f.end()
+    folder = os.path.join(context.machine.folder, "bad-manager")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "opensm"), "w", encoding="utf-8") as out:
+        out.write(BAD_MANAGER)
+    os.chmod(os.path.join(folder, "opensm"), 0o755)
+    up = [context.verbena, "fabric", "--name", "beside", "--sm", "up", "star:hosts=2"]
+    text = f.host.run(up, status=1, env={"PATH": f"{folder}:{os.environ['PATH']}"})
+    need("OpenSM has ended" in text and "ERR 5: it cannot begin" in text, text)
+    text = f.host.run([context.verbena, "fabric", "show", "beside"], status=1)
+    need("no fabric 'beside' runs" in text, text)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `verbena fabric`: InfiniBand subnets on this host. `up` starts a process that runs the fabric
- * and returns when programs can reach it; the other words are calls to that process.
+ * and returns when programs can reach it, and with --sm when they can talk; the other words are
+ * calls to that process.
  */
 #include "cmd/cmd.h"
 #include "cmd/fabric/manager.h"
@@ -24,13 +25,16 @@
 #define OUT_DEFAULT "routes"
 #define PARTS_MAX 4
 #define EXIT_FAILED 1
+/* How long OpenSM may take for a subnet, before `up` says that it is late. */
+#define MANAGER_WAIT_S 60
+#define MANAGER_NODES_PER_S 50
 
 enum { OPT_NAME, OPT_FOREGROUND, OPT_SM, OPT_ENGINE, OPT_OUT };
 
 static const struct vb_cmd_option options[] = {
     [OPT_NAME] = {'n', "name", "NAME", "of the fabric (" NAME_DEFAULT ")"},
     [OPT_FOREGROUND] = {'f', "foreground", NULL, "up: run it here, until Ctrl-C"},
-    [OPT_SM] = {'s', "sm", NULL, "up: with OpenSM at the first host, until the fabric ends"},
+    [OPT_SM] = {'s', "sm", NULL, "up: with OpenSM at the first host, and wait for the subnet"},
     [OPT_ENGINE] = {'R', "engine", "ENGINE", "route: OpenSM's routing engine (minhop)"},
     [OPT_OUT] = {'o', "out", "DIR", "route: the folder of the files (" OUT_DEFAULT ")"},
     {0},
@@ -80,48 +84,6 @@ static int serve_fabric(struct vb_subnet_daemon *d, struct vb_manager *m, const 
 	return rc ? EXIT_FAILED : 0;
 }
 
-static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground,
-		     bool with_manager)
-{
-	struct vb_manager manager;
-	struct vb_topo topo;
-	struct vb_subnet_daemon *d;
-	char why[256];
-	pid_t pid;
-	int rc;
-
-	if (topology_read(cmd, arg, &topo))
-		return EXIT_FAILED;
-	if (vb_subnet_daemon_open(&d, name, &topo, why, sizeof why)) {
-		vb_cmd_error(cmd, "%s", why);
-		vb_topo_free(&topo);
-		return EXIT_FAILED;
-	}
-	if (with_manager && !vb_manager_prepare(&manager, cmd, &topo)) {
-		vb_subnet_daemon_close(d);
-		vb_topo_free(&topo);
-		return EXIT_FAILED;
-	}
-	printf("fabric %s: %u nodes, %u cables\n", name, topo.node_cnt, topo.link_cnt);
-	if (with_manager)
-		printf("OpenSM at %s, log %s/opensm.log\n", manager.node, manager.folder);
-	fflush(stdout);
-	pid = foreground ? 0 : fork();
-	if (pid < 0) {
-		vb_cmd_error(cmd, "fork: %s", strerror(errno));
-		vb_subnet_daemon_close(d);
-		return EXIT_FAILED;
-	}
-	/* Its socket takes connections since it was made, so it can be reached from here on. */
-	if (pid > 0)
-		_exit(0);
-	if (!foreground)
-		detach_self();
-	rc = serve_fabric(d, with_manager ? &manager : NULL, name);
-	vb_topo_free(&topo);
-	return rc;
-}
-
 static int copy_output(const struct vb_cmd *cmd, int fd)
 {
 	char buf[65536];
@@ -165,6 +127,71 @@ static int fabric_ask(const struct vb_cmd *cmd, const char *name, enum vb_subnet
 	vb_fds_close(&fds);
 	close(sock);
 	return rc ? EXIT_FAILED : 0;
+}
+
+/* The first process of `up --sm`: it is there until programs can begin, or ends what cannot. */
+static int await_manager(const struct vb_cmd *cmd, const char *name, const struct vb_manager *m,
+			 uint32_t nodes)
+{
+	int rc;
+
+	close(m->alive[1]);
+	rc = vb_manager_await(m, MANAGER_WAIT_S + nodes / MANAGER_NODES_PER_S);
+	if (!rc) {
+		printf("the subnet is up\n");
+		return vb_cmd_finish(cmd);
+	}
+	vb_cmd_error(cmd, rc == -ECHILD
+			      ? "OpenSM has ended, and so does the fabric; its log says:"
+			      : "OpenSM has not brought the subnet up yet; its log says:");
+	vb_manager_print_errors(m);
+	if (rc == -ECHILD)
+		(void)fabric_ask(cmd, name, VB_SUBNET_DOWN, "");
+	return EXIT_FAILED;
+}
+
+static int fabric_up(const struct vb_cmd *cmd, const char *name, const char *arg, bool foreground,
+		     bool with_manager)
+{
+	struct vb_manager manager;
+	struct vb_topo topo;
+	struct vb_subnet_daemon *d;
+	char why[256];
+	pid_t pid;
+	int rc;
+
+	if (topology_read(cmd, arg, &topo))
+		return EXIT_FAILED;
+	if (vb_subnet_daemon_open(&d, name, &topo, why, sizeof why)) {
+		vb_cmd_error(cmd, "%s", why);
+		vb_topo_free(&topo);
+		return EXIT_FAILED;
+	}
+	if (with_manager && !vb_manager_prepare(&manager, cmd, &topo)) {
+		vb_subnet_daemon_close(d);
+		vb_topo_free(&topo);
+		return EXIT_FAILED;
+	}
+	printf("fabric %s: %u nodes, %u cables\n", name, topo.node_cnt, topo.link_cnt);
+	if (with_manager)
+		printf("OpenSM at %s, log %s/opensm.log\n", manager.node, manager.folder);
+	fflush(stdout);
+	if (with_manager && !foreground && pipe2(manager.alive, O_CLOEXEC))
+		manager.alive[0] = manager.alive[1] = -1;
+	pid = foreground ? 0 : fork();
+	if (pid < 0) {
+		vb_cmd_error(cmd, "fork: %s", strerror(errno));
+		vb_subnet_daemon_close(d);
+		return EXIT_FAILED;
+	}
+	/* Its socket takes connections since it was made, so it can be reached from here on. */
+	if (pid > 0)
+		_exit(with_manager ? await_manager(cmd, name, &manager, topo.node_cnt) : 0);
+	if (!foreground)
+		detach_self();
+	rc = serve_fabric(d, with_manager ? &manager : NULL, name);
+	vb_topo_free(&topo);
+	return rc;
 }
 
 /* Lines of what happens, until the fabric ends. */

@@ -2,11 +2,13 @@
 /* The subnet manager beside a fabric, see manager.h. opensm(8), prctl(2) */
 #include "cmd/fabric/manager.h"
 
+#include "cmd/fabric/route_files.h"
 #include "wire/mad/smp.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,10 @@
 
 #define PROGRAM "opensm"
 #define EXIT_NO_PROGRAM 127
+#define LOG "opensm.log"
+#define LOG_MAX (64u << 20) /* bytes */
+#define STEP_MS 50          /* from one look at its log to the next */
+#define ERRORS_MAX 5
 #define ARGS_MAX 96
 
 /* It is in /usr/sbin, which may be missing in the PATH of a user. */
@@ -61,7 +67,7 @@ bool vb_manager_prepare(struct vb_manager *m, const struct vb_cmd *cmd, const st
 {
 	const struct vb_topo_node *n = node_choose(topo);
 
-	*m = (struct vb_manager){.folder = "/tmp/verbena-opensm.XXXXXX"};
+	*m = (struct vb_manager){.folder = "/tmp/verbena-opensm.XXXXXX", .alive = {-1, -1}};
 	path_extend();
 	if (!program_is_there()) {
 		vb_cmd_error(cmd,
@@ -99,7 +105,9 @@ static void manager_exec(const struct vb_manager *m, const char *name, pid_t fab
 		return;
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	snprintf(log, sizeof log, "%s/opensm.log", m->folder);
+	if (m->alive[1] >= 0)
+		(void)fcntl(m->alive[1], F_SETFD, 0);
+	snprintf(log, sizeof log, "%s/" LOG, m->folder);
 	(void)setenv("OSM_TMP_DIR", m->folder, 1);
 	(void)setenv("OSM_CACHE_DIR", m->folder, 1);
 	int null = open("/dev/null", O_RDWR);
@@ -120,6 +128,54 @@ void vb_manager_start(struct vb_manager *m, const char *name, const char *const 
 		_exit(EXIT_NO_PROGRAM);
 	}
 	m->pid = pid > 0 ? pid : 0;
+	if (m->alive[1] >= 0)
+		close(m->alive[1]);
+	m->alive[1] = -1;
+}
+
+static bool log_says(const struct vb_manager *m, const char *text)
+{
+	char *log = vb_route_file_read(m->folder, LOG, LOG_MAX);
+	bool found = log && strstr(log, text);
+
+	free(log);
+	return found;
+}
+
+int vb_manager_await(const struct vb_manager *m, uint32_t seconds)
+{
+	struct pollfd end = {.fd = m->alive[0], .events = POLLIN};
+
+	for (uint32_t i = 0; i < seconds * (1000 / STEP_MS); i++) {
+		bool has_ended = poll(&end, 1, STEP_MS) > 0;
+
+		if (log_says(m, "SUBNET UP"))
+			return 0;
+		if (has_ended)
+			return -ECHILD;
+	}
+	return -ETIMEDOUT;
+}
+
+void vb_manager_print_errors(const struct vb_manager *m)
+{
+	char *log = vb_route_file_read(m->folder, LOG, LOG_MAX);
+	const char *line = log ? log : "";
+
+	for (unsigned shown = 0; *line && shown < ERRORS_MAX;) {
+		size_t len = strcspn(line, "\n");
+		const char *found = memmem(line, len, "ERR", 3);
+
+		/* The engine says why in a line of its own. */
+		if (!found)
+			found = memmem(line, len, "] 0x01 -> ", 10);
+		if (found && !memmem(line, len, "'no_fallback'", 13)) {
+			fprintf(stderr, "  %.*s\n", (int)len, line);
+			shown++;
+		}
+		line += len + (line[len] == '\n');
+	}
+	free(log);
 }
 
 void vb_manager_end(struct vb_manager *m)

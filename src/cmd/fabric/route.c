@@ -83,26 +83,6 @@ static pid_t fabric_start(struct vb_subnet_daemon *d)
 	_exit(0);
 }
 
-/* The lines of OpenSM's log that say what is wrong, to stderr. */
-static void print_errors(const char *log)
-{
-	const char *line = log;
-
-	for (unsigned shown = 0; *line && shown < 5;) {
-		size_t len = strcspn(line, "\n");
-		const char *found = memmem(line, len, "ERR", 3);
-
-		/* The engine says why in a line of its own. */
-		if (!found)
-			found = memmem(line, len, "] 0x01 -> ", 10);
-		if (found && !memmem(line, len, "'no_fallback'", 13)) {
-			fprintf(stderr, "  %.*s\n", (int)len, line);
-			shown++;
-		}
-		line += len + (line[len] == '\n');
-	}
-}
-
 static bool manager_has_ended(struct routing_run *w)
 {
 	if (w->manager.pid && waitpid(w->manager.pid, NULL, WNOHANG) != w->manager.pid)
@@ -132,7 +112,7 @@ static int manager_await(struct routing_run *w)
 		if (has_ended || (is_up && !by_engine) || (log && strstr(log, NO_ROUTES))) {
 			vb_cmd_error(w->cmd,
 				     "OpenSM made no routes by '%s'; its log says:", w->r->engine);
-			print_errors(log ? log : "");
+			vb_manager_print_errors(&w->manager);
 			free(log);
 			return -ENOENT;
 		}
