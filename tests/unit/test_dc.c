@@ -165,6 +165,27 @@ static void dci__wrong_key(void **state)
 	}
 }
 
+/* The view of an initiator with streams is that of the stream with the oldest work. */
+static void view__of_the_oldest_stream(void **state)
+{
+	struct vb_qp *dct, *dci;
+	struct vb_qp_view view;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	for (uint16_t stream = 3; stream >= 1; stream--)
+		assert_int_equal(
+		    post(dci, 10u + stream, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, stream),
+		    0);
+	assert_true(vb_hca_view(env.hca, vb_qp_number(dci), env.now, &view));
+	assert_int_equal(view.posted, 1);
+	assert_int_equal(view.wr_id, 13);
+	assert_int_equal(view.qpn, vb_qp_number(dci));
+	env_close(&env);
+}
+
 /* Connections are numbered anew by every initiator, also by one that has another's QPN. */
 static void dci__connections_differ(void **state)
 {
@@ -568,6 +589,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(dc__one_initiator_two_targets_half),
+	    cmocka_unit_test(view__of_the_oldest_stream),
 	    cmocka_unit_test(dc__one_initiator_two_targets_full),
 	    cmocka_unit_test(dci__wrong_key),
 	    cmocka_unit_test(dci__connections_differ),

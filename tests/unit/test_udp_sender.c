@@ -500,18 +500,35 @@ static void many_senders__all_heard(void **state)
 	world_close(&w);
 }
 
+/* A sender is an address and a port: one of another port is a stranger, in the same set too. */
+static void find__by_address_and_port(void **state)
+{
+	static struct vb_udp_senders t;
+	struct vb_path p = {.udp_sport = 1000, .sgid = {{[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}}};
+	struct vb_udp_sender *first;
+
+	(void)state;
+	assert_ptr_equal(vb_udp_sender_find(&t, &p), &t.stranger);
+	first = vb_udp_sender_keep(&t, &p);
+	assert_ptr_equal(vb_udp_sender_find(&t, &p), first);
+	p.udp_sport += VB_UDP_SENDER_SETS;
+	assert_ptr_equal(vb_udp_sender_find(&t, &p), &t.stranger);
+	assert_int_equal(t.stranger.port, p.udp_sport);
+	p.udp_sport -= VB_UDP_SENDER_SETS;
+	p.sgid.b[14] ^= 1;
+	assert_ptr_equal(vb_udp_sender_find(&t, &p), &t.stranger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    T(random_icrcs__none_taken),   T(chosen_error__never_taken),
 	    T(order__loses_nothing),       T(shared_counter__loses_next_to_nothing),
 	    T(orderly_counter__needs_two), T(orderly_counter__damaged_atomic_is_refused),
-	    T(orderly_counter__skips),
-
-	    T(restart__loses_nothing),     T(two_counters__both_heard),
+	    T(orderly_counter__skips),     T(two_counters__both_heard),
 	    T(restart__loses_nothing),     T(two_counters__pass_zero),
 	    T(spoofed__shuts_nobody_out),  T(spoofed_fragments__lose_nothing),
-	    T(many_senders__all_heard),
+	    T(many_senders__all_heard),    cmocka_unit_test(find__by_address_and_port),
 	};
 
 	if (!netns_enter()) {

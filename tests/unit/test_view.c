@@ -72,11 +72,34 @@ static void acked_once__by_the_first_acknowledgement(void **state)
 	env_close(&env);
 }
 
+/* Credits, of a queue that waits for some: how many more messages the peer takes. */
+static void credits__up_to_the_limit(void **state)
+{
+	static const struct {
+		bool is_limited;
+		int limit; /* from the first message that is not sent on */
+		uint32_t credits;
+	} rows[] = {{true, -1, 0}, {true, 0, 1}, {true, 2, 3}, {false, 2, 0}};
+	struct vb_qp *qp = ready();
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_SEND, 8), 0);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		qp->req.credit_limited = rows[i].is_limited;
+		qp->req.rsn_limit = vb_sq_at(&qp->sq, qp->sq.nxt)->rsn + (uint32_t)rows[i].limit;
+		assert_int_equal(view_of(qp).credit_limited, rows[i].is_limited);
+		assert_int_equal(view_of(qp).credits, rows[i].credits);
+	}
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(psns__have_24_bits),
 	    cmocka_unit_test(acked_once__by_the_first_acknowledgement),
+	    cmocka_unit_test(credits__up_to_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,27 @@ static void state__travels_whole(void **state)
 	world_close();
 }
 
+/* A NAK that was owed where the state comes from is sent where it goes to. */
+static void state__owes_a_nak(void **state)
+{
+	static struct vb_xrc_state s;
+	struct vb_tx_batch b;
+	struct vb_responder *r;
+
+	(void)state;
+	world_open();
+	r = &w.tgt->resp;
+	vb_resp_owe_nak(r, VB_RESP_REFUSES, VB_NAK_PSN_SEQ);
+	vb_xrc_state_put(w.tgt, &s);
+	r->state = VB_RESP_IN_ORDER;
+	r->nak_syndrome = 0;
+	assert_int_equal(vb_hca_poll_transmit(w.tgt->hca, &b, 1), 0);
+	assert_int_equal(vb_xrc_state_take(w.tgt, &s, sizeof s, 1), 0);
+	assert_true(vb_resp_owes_nak(r));
+	assert_int_equal(vb_hca_poll_transmit(w.tgt->hca, &b, 1), 1);
+	world_close();
+}
+
 /* What was answered is answered again there as it was: requests that are repeated find it. */
 static void state__keeps_what_was_answered(void **state)
 {
@@ -110,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(state__travels_whole),
+	    cmocka_unit_test(state__owes_a_nak),
 	    cmocka_unit_test(state__keeps_what_was_answered),
 	};
 
