@@ -60,9 +60,12 @@ static void *be_broker(void *arg)
 		answer.status = (int32_t)n;
 		answer.len = 5;
 		memcpy(answer.body, call.body, 5);
+		/* Read ahead, from the next multiple of 8 on. */
+		answer.ahead_len = 6;
+		memcpy(answer.body + 8, call.body, 6);
 		park(&rng);
 		if (vb_cm_page_give(&page, served, &answer,
-				    offsetof(struct vb_cm_answer, body) + 5))
+				    offsetof(struct vb_cm_answer, body) + 8 + 6))
 			(void)send(sock[1], &kick, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	}
 	return arg;
@@ -104,6 +107,8 @@ static void call__always_answered(void **state)
 		}
 		assert_int_equal(answer.status, n);
 		assert_memory_equal(answer.body, call.body, 5);
+		assert_int_equal(answer.ahead_len, 6);
+		assert_memory_equal(answer.body + 8, call.body, 6);
 		park(&rng);
 	}
 	pthread_join(t, NULL);

@@ -99,6 +99,8 @@ static void publish__place_of_the_device(void **state)
 	assert_file("infiniband_mad/abi_version", "5\n");
 	assert_file("misc/rdma_cm/abi_version", "4\n");
 	assert_file("misc/rdma_cm/dev", "10:122\n");
+	/* The folder is /sys and /sys/class in one. */
+	assert_file("class/misc/rdma_cm/dev", "10:122\n");
 	assert_file("infiniband/verbena0/ports/1/cm_tx_msgs/req", "0\n");
 	assert_file("infiniband/verbena0/ports/1/cm_rx_duplicates/sidr_rep", "0\n");
 }

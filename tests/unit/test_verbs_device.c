@@ -285,6 +285,26 @@ static void close_device__takes_what_is_left(void **state)
 	/* verbs_close() closes the device with all of it. */
 }
 
+/* The numbers of objects, which others of the host see, are those of objects that are there: also
+ * when each is destroyed by itself. */
+static void destroy__objects_are_counted_out(void **state)
+{
+	const struct vb_slot_shm *slot = vb_engine_slot(vb_ibv_ctx(ctx)->engine);
+	const uint32_t qps = slot->qp_cnt, cqs = slot->cq_cnt, mrs = slot->mr_cnt;
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_mr *m = ibv_reg_mr(pd, buf, 64, 0);
+
+	(void)state;
+	assert_int_equal(slot->qp_cnt, qps + 1);
+	assert_int_equal(slot->cq_cnt, cqs + 1);
+	assert_int_equal(slot->mr_cnt, mrs + 1);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	end_free(&e);
+	assert_int_equal(slot->qp_cnt, qps);
+	assert_int_equal(slot->cq_cnt, cqs);
+	assert_int_equal(slot->mr_cnt, mrs);
+}
+
 /* The numbers of objects, which others of the host see, are those of objects that are there. */
 static void close_device__objects_are_counted_out(void **state)
 {
@@ -329,6 +349,7 @@ int main(void)
 	    VERBS_TEST(open_device__descriptors),
 	    VERBS_TEST(close_device__takes_what_is_left),
 	    VERBS_TEST(close_device__objects_are_counted_out),
+	    VERBS_TEST(destroy__objects_are_counted_out),
 	    cmocka_unit_test_setup(device_list__without_broker_is_null, verbs_open),
 	};
 

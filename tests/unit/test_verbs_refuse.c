@@ -78,6 +78,37 @@ static struct vb_qp_entry entry_of(uint32_t qpn)
 	return e;
 }
 
+/* An adapter that asks is told the PSN that the QP expects, which is not the one that it sends. */
+static void entry__of_both_psns(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+				.ah_attr = verbs_ah_attr(false),
+				.path_mtu = IBV_MTU_1024,
+				.dest_qp_num = e.qp->qp_num,
+				.rq_psn = 0x123456,
+				.sq_psn = 0x654321,
+				.timeout = 14,
+				.retry_cnt = 7,
+				.rnr_retry = 7};
+
+	(void)state;
+	to_init(e.qp);
+	assert_int_equal(ibv_modify_qp(e.qp, &a,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+			 0);
+	a.qp_state = IBV_QPS_RTS;
+	assert_int_equal(ibv_modify_qp(e.qp, &a,
+				       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+					   IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+	assert_int_equal(entry_of(e.qp->qp_num).rq_psn, 0x123456);
+	end_free(&e);
+}
+
 /* A QP that was reset, or has gone, keeps to whom it was connected, for adapters that ask. */
 static void entry__of_a_qp_that_has_gone(void **state)
 {
@@ -485,6 +516,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    VERBS_TEST(kept__once),
 	    VERBS_TEST(entry__of_a_qp_that_has_gone),
+	    VERBS_TEST(entry__of_both_psns),
 	    VERBS_TEST(modify_qp__each_mistake),
 	    VERBS_TEST(create_qp__each_cap),
 	    VERBS_TEST(create_ah__gid_index),
