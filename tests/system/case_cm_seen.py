@@ -6,9 +6,8 @@ import os
 import subprocess
 import time
 
-import os
-
-from case_cm import argv, need, place_of, start_server
+import pair
+from case_cm import argv, listens, need, place_of, start_server
 from cases import case
 
 GROUPS = ("cm_tx_msgs", "cm_tx_retries", "cm_rx_msgs", "cm_rx_duplicates")
@@ -241,3 +240,24 @@ def _(context):
         need(said["sent"] > 16 and said["gone"], str(said))
         says(said, f"Unreachable: REQ to {listener} was sent {said['sent']} times in ")
     lose_requests(context, check)
+
+
+def link_local(side):
+    """The link-local address of a side, with the scope that a program has to say."""
+    out = json.loads(side.host.run(["ip", "-j", "-6", "addr", "show", "dev", side.ifname, "scope", "link"]))
+    return out[0]["addr_info"][0]["local"]
+
+
+@case("cm.link_local")
+def over_link_local(context):
+    """A connection between link-local addresses, which mean nothing without the port that they are of."""
+    with pair.spare(context) as place:
+        address = link_local(place.server)
+        server = place.server.host.start([*place.run, "rping", "-s", "-a", f"{address}%veth9", "-C", "3"])
+        end = time.monotonic() + 20
+        while not listens(place, server.pid):
+            need(server.status() is None and time.monotonic() < end, server.story())
+            time.sleep(0.05)
+        out = place.client.host.run([*place.run, "rping", "-c", "-a", f"{address}%veth9", "-C", "3", "-v"])
+        need(out.count("ping data") == 3, out)
+        server.wait(10)

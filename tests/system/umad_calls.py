@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import select
+import signal
 import socket
 import struct
 import sys
@@ -80,8 +81,14 @@ def main():
     reset = bytearray(MAD)
     struct.pack_into("!BBBBHHQHHI", reset, 0, 1, 4, 1, 2, 0, 0, 9, 0x12, 0, 0)
     struct.pack_into("!BBH", reset, 64, 0, 1, 0xFFFF)
-    os.write(fd, header(b, int(sys.argv[1]), 1, 0) + bytes(reset))
-    os.close(fd)
+    # The process of the fabric sees the write and the close at once.
+    fabric = int(sys.argv[2])
+    os.kill(fabric, signal.SIGSTOP)
+    try:
+        os.write(fd, header(b, int(sys.argv[1]), 1, 0) + bytes(reset))
+        os.close(fd)
+    finally:
+        os.kill(fabric, signal.SIGCONT)
 
 
 if __name__ == "__main__":

@@ -82,11 +82,7 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, in
 		if (is == shown[i])
 			continue;
 		snprintf(text, sizeof text, "%" PRIu64 "\n", is);
-		/* One that was cleared is shorter. */
-		if (is < shown[i])
-			vb_file_put(dir, files[i].name, "%s", text);
-		else
-			vb_file_rewrite(dir, files[i].name, text);
+		vb_file_rewrite(dir, files[i].name, text);
 		shown[i] = is;
 	}
 }
