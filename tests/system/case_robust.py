@@ -261,6 +261,23 @@ def _(context):
                 raise Failure(f"with {limit} descriptors: {p.story()}")
 
 
+@case("robust.broker_descriptors")
+def _(context):
+    """A broker takes as many descriptors as its hard limit allows: it has some for every process of the host."""
+    with lone_host(context) as c:
+        c.run(["prlimit", "--nofile=300:5000", context.verbena, "run", "--", "ibv_devinfo"])
+        for pid in c.pids():
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+                if f.read().split("\0")[:2] != ["verbena", "broker"]:
+                    continue
+            with open(f"/proc/{pid}/limits", encoding="ascii") as f:
+                found = re.search(r"^Max open files +(\d+) +(\d+)", f.read(), re.M)
+            if found.groups() != ("5000", "5000"):
+                raise Failure(found[0])
+            return
+        raise Failure("no broker runs")
+
+
 REMEDY = r"^verbena: (.+); .*\('ulimit -\w+'\)$"
 
 

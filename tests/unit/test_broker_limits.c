@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/un.h>
@@ -255,6 +256,33 @@ static void broker__survives_garbage(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* Descriptors that come with a message that takes none do not stay: their other end hears of it. */
+static void descriptors__that_nobody_asked_for(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct vb_broker_msg m;
+
+	(void)state;
+	for (uint32_t op = 0; op < 12; op++) {
+		int fd = raw_connect(), pipes[2];
+		struct vb_fds fds = {.cnt = 1};
+		struct pollfd p;
+
+		assert_int_equal(pipe(pipes), 0);
+		fds.fd[0] = pipes[1];
+		vb_broker_msg_init(&m, (enum vb_broker_op)op);
+		m.slot = c.slot;
+		assert_int_equal(vb_fds_send(fd, &m, sizeof m, &fds), 0);
+		close(pipes[1]);
+		p = (struct pollfd){.fd = pipes[0], .events = POLLIN};
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		assert_int_equal(p.revents, POLLHUP);
+		close(pipes[0]);
+		close(fd);
+	}
+	vb_broker_disconnect(&c);
+}
+
 /* After the death of a broker a slot is given back to the process that has it, and to no other. */
 static void reattach__another_process_for_an_orphan(void **state)
 {
@@ -392,6 +420,7 @@ int main(void)
 	    cmocka_unit_test(connect__port_taken),
 	    cmocka_unit_test(connect__welcome_without_memory),
 	    cmocka_unit_test(broker__survives_garbage),
+	    cmocka_unit_test(descriptors__that_nobody_asked_for),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),
 	    cmocka_unit_test(fault__of_a_device_beyond_the_table),
 	    cmocka_unit_test(keep__answers_for_itself),
