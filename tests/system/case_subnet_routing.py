@@ -4,10 +4,12 @@ PerfMgr: what the agents of `verbena fabric` answer to all of them."""
 import os
 import re
 import shutil
+import signal
+import time
 
 from cases import case
 from case_subnet import Fabric, lid_of, need
-from hosts import Skip
+from hosts import Failure, Skip
 
 # The torus has its seed at the first switch, with links in all four directions as it has four switches a row.
 TORUS = """torus 4 4 1
@@ -90,3 +92,14 @@ def service_levels(context):
         need(len(re.findall("Getting stats for node", log)) >= 96 and "ERR 54" not in log, log[-2000:])
     finally:
         f.end()
+
+
+@case("subnet.route_stopped", seconds=60)
+def stopped(context):
+    """Ctrl-C, which a terminal sends to each process of `verbena fabric route`, ends all of them."""
+    host, folder = context.machine.a, os.path.join(context.machine.folder, "stopped")
+    p = host.start([context.verbena, "fabric", "route", "clos:leaves=32,spines=16,hosts=16", "-R", "dfsssp", "-o", folder])
+    time.sleep(1)
+    os.killpg(p.pid, signal.SIGINT)
+    if p.wait(20) == 0 or "stopped" not in p.output() or os.path.exists(folder):
+        raise Failure(p.story())

@@ -98,6 +98,8 @@ static void calls__look_at_all_handles(void **state)
 	struct ibv_ah_attr ah = {.is_global = 1,
 				 .port_num = 1,
 				 .grh = {.dgid = {.raw = {[10] = 0xff, 0xff, 127, 0, 0, 1}}}};
+	struct ibv_cq_init_attr_ex cq_attr = {.cqe = 4};
+	struct ibv_comp_channel *far = ibv_create_comp_channel(other);
 	struct ibv_pd *p = ibv_alloc_pd(ctx);
 	struct ibv_srq *srq = ibv_create_srq(p, &srq_init);
 	struct ibv_dm *dm = ibv_alloc_dm(ctx, &dm_attr);
@@ -122,6 +124,12 @@ static void calls__look_at_all_handles(void **state)
 	NONE_FOUND(ibv_reg_dm_mr(p, dm, 0, 64, IBV_ACCESS_ZERO_BASED));
 	NOT_FOUND(ibv_advise_mr(p, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 	p->handle ^= 1u << 20;
+	/* A channel of another context, and one that has gone. */
+	cq_attr.channel = far;
+	NONE_FOUND(ibv_create_cq(ctx, 4, NULL, far, 0));
+	NONE_FOUND(ibv_create_cq_ex(ctx, &cq_attr));
+	assert_int_equal(ibv_destroy_comp_channel(far), 0);
+	NONE_FOUND(ibv_create_cq(other, 4, NULL, far, 0));
 	xrcd->context = other;
 	NOT_FOUND(ibv_close_xrcd(xrcd));
 	xrcd->context = ctx;

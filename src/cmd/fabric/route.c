@@ -77,6 +77,8 @@ static pid_t fabric_start(struct vb_subnet_daemon *d)
 		return pid;
 	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Ctrl-C is for its parent, which ends it. */
+	(void)setpgid(0, 0);
 	if (getppid() == parent)
 		(void)vb_subnet_daemon_serve(d);
 	vb_subnet_daemon_close(d);
@@ -165,8 +167,12 @@ static void fabric_end(struct routing_run *w)
 	static struct vb_subnet_call call;
 	struct vb_subnet_answer answer;
 	char why[256];
-	int sock = vb_subnet_dial(w->name, why, sizeof why);
+	int sock;
 
+	/* This process has its socket as well: where it has ended nobody would answer. */
+	if (waitpid(w->fabric, NULL, WNOHANG) != 0)
+		return;
+	sock = vb_subnet_dial(w->name, why, sizeof why);
 	if (sock >= 0) {
 		vb_subnet_call_text(&call, VB_SUBNET_DOWN, "");
 		(void)vb_subnet_ask(sock, &call, -1, &answer, NULL);

@@ -13,8 +13,13 @@
 /* A queue that is never empty still lets the engine work, once in so many polls. */
 #define POLLS_PER_PROGRESS 16u
 
-static int cq_check(const struct ibv_context *context, int cqe, int comp_vector)
+static int cq_check(const struct ibv_context *context, int cqe,
+		    const struct ibv_comp_channel *channel, int comp_vector)
 {
+	int err = channel ? vb_ibv_check_plain_in(channel, VB_OBJECT_CHANNEL, context) : 0;
+
+	if (err)
+		return err;
 	if (cqe <= 0)
 		return VB_IBV_WHY(EINVAL, "cqe %d is not above 0 (ibv_create_cq(3))", cqe);
 	if (comp_vector < 0 || comp_vector >= context->num_comp_vectors)
@@ -29,7 +34,7 @@ struct vb_ibv_cq *vb_ibv_cq_create(struct ibv_context *context, int cqe, void *c
 {
 	struct vb_ibv_context *c = vb_ibv_ctx(context);
 
-	int err = cq_check(context, cqe, comp_vector);
+	int err = cq_check(context, cqe, channel, comp_vector);
 
 	if (err)
 		return VB_IBV_REFUSE_NULL(c, err, "ibv_create_cq");
