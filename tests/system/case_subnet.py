@@ -260,7 +260,9 @@ def open_files(context):
 def wrong_words(context):
     """Each mistake on the command line is named."""
     a, v = context.machine.a, context.verbena
-    for argv, status, text in ((["fabric"], 2, "up, down"), (["fabric", "up"], 2, "arguments"),
+    for argv, status, text in ((["fabric"], 2, "up, down"), (["fabric", "up"], 2, "'up' goes with a topology, and not with 0 arguments"),
+                               (["fabric", "frob"], 2, "there is no word 'frob'"),
+                               (["fabric", "unlink", "S-0000"], 2, "a node and a port"),
                                (["fabric", "--name", "a/b", "show"], 2, "no name of a fabric"),
                                (["fabric", "show", "nothing"], 1, "no fabric 'nothing' runs"),
                                (["fabric", "up", "fat-tree:k=3"], 1, "k is even"),

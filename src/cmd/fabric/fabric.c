@@ -281,6 +281,29 @@ static int fabric_route(const struct vb_cmd *cmd, int argc, char **argv, struct 
 	return rc;
 }
 
+/* A word that is not known, or that goes with other arguments. */
+static int refuse_word(const struct vb_cmd *cmd, const char *word, int args)
+{
+	static const struct {
+		const char *word, *arguments;
+	} words[] = {{"up", "a topology"},
+		     {"down", "no argument, or the name of a fabric"},
+		     {"show", "no argument, or the name of a fabric"},
+		     {"dump", "no argument, or the name of a fabric"},
+		     {"watch", "no argument, or the name of a fabric"},
+		     {"route", "a topology"},
+		     {"link", "a node and a port"},
+		     {"unlink", "a node and a port"},
+		     {"error", "a node, a port and COUNTER=N"},
+		     {"set", "a node, a port and one or two attributes"}};
+
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (strcmp(word, words[i].word) == 0)
+			return vb_cmd_usage(cmd, "'%s' goes with %s, and not with %d argument%s",
+					    word, words[i].arguments, args, args == 1 ? "" : "s");
+	return vb_cmd_usage(cmd, "there is no word '%s'", word);
+}
+
 static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 {
 	struct fabric_options o = {.name = NAME_DEFAULT, .engine = "minhop", .out = OUT_DEFAULT};
@@ -327,8 +350,7 @@ static int run_fabric(const struct vb_cmd *cmd, int argc, char **argv)
 	if (strcmp(word, "error") == 0 && left == 4)
 		return fabric_change(cmd, name, word, argv[optind + 1], argv[optind + 2],
 				     argv[optind + 3]);
-	return vb_cmd_usage(cmd, "'%s' does not go with %d arguments, or is no word", word,
-			    left - 1);
+	return refuse_word(cmd, word, left - 1);
 }
 
 const struct vb_cmd vb_cmd_fabric = {
