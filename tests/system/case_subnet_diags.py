@@ -114,6 +114,10 @@ def reported_errors(context):
         need(field(f.run("H-0000", "perfquery", lid, "1"), "SymbolErrorCounter") == "9", "perfquery")
         text = f.run("H-0000", "sh", "-c", "ibqueryerrors --threshold-file /dev/null; true")
         need("[SymbolErrorCounter == 9]" in text, text)
+        # Those at whose threshold a node sends a trap.
+        for name, trap in (("LocalLinkIntegrityErrors", 129), ("ExcessiveBufferOverrunErrors", 130)):
+            a.run([v, "fabric", "-n", "errors", "error", "H-0001", "1", f"{name}=1"])
+            f.await_log(f"num:{trap}", log=f.managed)
         for words, said in ((("H-0001", "1", "Nothing=1"), "no counter of errors"), (("H-0001", "1", "VL15Dropped"), "COUNTER=N"),
                             (("H-0001", "2", "VL15Dropped=1"), "ports 1 to 1"), (("H-0001", "1", "VL15Dropped=x"), "COUNTER=N"),
                             (("H-0001", "1", "VL15Dropped=1x"), "no number")):

@@ -64,6 +64,8 @@ static void flush__behind_a_write(void **state)
 	assert_int_equal(env_wc(&env, 2, VB_WC_SUCCESS).opcode, VB_WC_FLUSH);
 	assert_memory_equal(memory + 16, env.mem, 8);
 	env_no_wc(&env);
+	/* Each was a message. IBA 9.7.5.1.2 */
+	assert_int_equal(qp[1]->resp.msn, 2);
 
 	/* One packet without payload, however long the range. */
 	assert_int_equal(post_flush(3, VB_FLUSH_PERSISTENT | VB_FLUSH_MR, 32, UINT32_MAX), 0);

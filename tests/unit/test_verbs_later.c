@@ -7,6 +7,7 @@
 #include "verbs/later.h"
 #include "verbs_env.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #define assert_refused(call, err)                                                                  \
@@ -113,6 +114,26 @@ static void reg_mr_ex__all_kinds(void **state)
 	close(fd);
 }
 
+/* The processor of a handle is one that the thread may run on, and not only one that is there. */
+static void processor__is_one_of_the_thread(void)
+{
+	unsigned cpu = (unsigned)sched_getcpu();
+	cpu_set_t before, one;
+	struct ibv_dmah *d;
+
+	assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+	assert_refused(
+	    alloc_dmah((struct vb_dmah_init_attr){.comp_mask = VB_DMAH_CPU_ID, .cpu_id = cpu ^ 1}),
+	    EINVAL);
+	d = alloc_dmah((struct vb_dmah_init_attr){.comp_mask = VB_DMAH_CPU_ID, .cpu_id = cpu});
+	assert_non_null(d);
+	assert_int_equal(ibv_dealloc_dmah(d), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 /* A handle is checked, goes into regions of its context, and stays while one of them is there. */
 static void dmah__kept(void **state)
 {
@@ -143,6 +164,7 @@ static void dmah__kept(void **state)
 	assert_refused(
 	    alloc_dmah((struct vb_dmah_init_attr){.comp_mask = VB_DMAH_CPU_ID, .cpu_id = 100000}),
 	    EINVAL);
+	processor__is_one_of_the_thread();
 	assert_refused(alloc_dmah((struct vb_dmah_init_attr){.comp_mask = 1 << 7}), EOPNOTSUPP);
 }
 

@@ -5,6 +5,8 @@
  */
 #include "raw_env.h"
 
+#include <inttypes.h>
+
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 
 static struct raw_end a, b;
@@ -376,13 +378,43 @@ static void test_idle(void **state)
 	raw_free(&a, &b);
 }
 
+/* Whether the mapping that @p is in has a flag of proc(5)'s VmFlags. */
+static bool mapping_has(const void *p, const char *flag)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	uintptr_t from, to;
+	bool is_ours = false, found = false;
+	char line[4096];
+
+	assert_non_null(f);
+	while (!found && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2)
+			is_ours = (uintptr_t)p >= from && (uintptr_t)p < to;
+		else if (is_ours && strncmp(line, "VmFlags:", 8) == 0)
+			found = strstr(line, flag) != NULL;
+	}
+	fclose(f);
+	return found;
+}
+
+/* A child that is forked has no queues: it would write into those of its parent. */
+static void test_not_of_a_child(void **state)
+{
+	(void)state;
+	raw_pair(&a, &b);
+	assert_true(mapping_has(a.qp.sq.buf, " dc"));
+	assert_true(mapping_has(a.cq.buf, " dc"));
+	assert_false(mapping_has(&a, " dc"));
+	raw_free(&a, &b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    RAW_TEST(test_write),   RAW_TEST(test_send),  RAW_TEST(test_read_and_atomics),
 	    RAW_TEST(test_wrap),    RAW_TEST(test_full),  RAW_TEST(test_bad),
 	    RAW_TEST(test_refused), RAW_TEST(test_early), RAW_TEST(test_mixed),
-	    RAW_TEST(test_reset),   RAW_TEST(test_idle),
+	    RAW_TEST(test_reset),   RAW_TEST(test_idle),  RAW_TEST(test_not_of_a_child),
 	};
 
 	VERBS_MAIN_OR_SKIP();
