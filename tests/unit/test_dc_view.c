@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* DC: what is shown of an initiator with streams, and what a target takes over from a request.
+ * docs/dc.md */
+#include "dc_env.h"
+
+#include "core/view.h"
+
+#define CONN 0x50001u
+
+/* The view of an initiator with streams is that of the stream with the oldest work. */
+static void view__of_the_oldest_stream(void **state)
+{
+	struct vb_qp *dct, *dci;
+	struct vb_qp_view view;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	dci = initiator((struct vb_dc_init){.log_streams = 2, .log_errored = 2});
+	for (uint16_t stream = 3; stream >= 1; stream--)
+		assert_int_equal(
+		    post(dci, 10u + stream, VB_WR_RDMA_WRITE, 8, vb_qp_number(dct), KEY, stream),
+		    0);
+	assert_true(vb_hca_view(env.hca, vb_qp_number(dci), env.now, &view));
+	assert_int_equal(view.posted, 1);
+	assert_int_equal(view.wr_id, 13);
+	assert_int_equal(view.qpn, vb_qp_number(dci));
+	env_close(&env);
+}
+
+/* InfiniBand: a target answers with the service level of the request. docs/dc.md */
+static void target__answers_by_the_level_of_the_request(void **state)
+{
+	struct vb_path path = {.port = 1, .slid = 7, .dlid = 9, .sl = 5};
+	struct vb_hdr h = {
+	    .opcode = VB_OPCODE_DC_CONNECT,
+	    .pkey = VB_PKEY_DEFAULT,
+	    .psn = vb_psn(100),
+	    .dc = {
+		.sqpn = 0x77, .connection = CONN, .key = KEY, .first = vb_psn(100), .full = true}};
+	uint8_t pkt[VB_HDR_MAX] = {0};
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	assert_int_not_equal(dct->attr.path.sl, path.sl);
+	h.dqpn = vb_qp_number(dct);
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt);
+	assert_int_equal(vb_hca_handle_packet(env.hca, &rx, env.now), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->sl, 5);
+	assert_int_equal(b.pkt[0].path->dlid, 7);
+	assert_int_equal(b.pkt[0].path->slid, 9);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(view__of_the_oldest_stream),
+	    cmocka_unit_test(target__answers_by_the_level_of_the_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
