@@ -119,3 +119,11 @@ void vb_ring_memory_put(void *p, size_t size)
 	close(c->fd);
 	free(c);
 }
+
+void vb_ring_copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to)
+{
+	for (uint32_t i = 0; i < blocks; i++)
+		memcpy(to + (size_t)i * VB_WQE_BLOCK,
+		       r->sq + (size_t)((index + i) & (r->sq_cnt - 1)) * VB_WQE_BLOCK,
+		       VB_WQE_BLOCK);
+}

@@ -84,6 +84,8 @@ struct vb_ring_srq {
 /* memory.c: zeroed memory that other processes of the user can look at, in whole pages; NULL. */
 void *vb_ring_memory_get(size_t size);
 void vb_ring_memory_put(void *p, size_t size);
+/* Copies @blocks of the send queue from place @index on: it goes round. */
+void vb_ring_copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to);
 
 /* show.c: tells where the queues are, or that they are somewhere else now; they go; a CQ has moved.
  */
@@ -110,8 +112,6 @@ int vb_ring_check_send(const struct vb_ring_qp *r, const struct vb_send_wr *wr);
 uint32_t vb_ring_send_room(const struct vb_ring_qp *r);
 /* Executes what the doorbell record says is posted. */
 void vb_ring_run_send(struct vb_ring_qp *r, vb_time now);
-/* Copies @blocks of the queue from place @index on: it goes round. */
-void vb_ring_copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to);
 /* A path as a datagram segment has it. */
 struct vb_av vb_ring_av(struct vb_ibv_context *c, const struct vb_path *path);
 

@@ -181,14 +181,6 @@ static struct vb_ring_slot *slot_of(const struct vb_ring_qp *r, uint8_t work)
 	return s;
 }
 
-void vb_ring_copy_blocks(const struct vb_ring_qp *r, uint16_t index, uint32_t blocks, uint8_t *to)
-{
-	for (uint32_t i = 0; i < blocks; i++)
-		memcpy(to + (size_t)i * VB_WQE_BLOCK,
-		       r->sq + (size_t)((index + i) & (r->sq_cnt - 1)) * VB_WQE_BLOCK,
-		       VB_WQE_BLOCK);
-}
-
 /* Where the segment of @w leads. False: nowhere. */
 static bool find_path(struct vb_ring_qp *r, const struct vb_wqe_send *w, struct vb_ah *ah)
 {

@@ -100,11 +100,13 @@ void vb_ibcc_key_info_parse(struct vb_ibcc_key_info *k, const uint8_t mad[VB_MAD
 
 void vb_ibcc_key_info_emit(const struct vb_ibcc_key_info *k, uint8_t mad[VB_MAD_LEN])
 {
+	assert(k->protect <= 1);
 	vb_mad_fields_write(key_fields, CNT(key_fields), k, mad);
 }
 
 void vb_ibcc_log_emit(const struct vb_ibcc_log *l, uint8_t mad[VB_MAD_LEN])
 {
+	assert(l->type == VB_IBCC_LOG_OF_SWITCH || l->type == VB_IBCC_LOG_OF_CA);
 	if (l->type == VB_IBCC_LOG_OF_SWITCH)
 		vb_mad_fields_write(switch_log_fields, CNT(switch_log_fields), l, mad);
 	else
