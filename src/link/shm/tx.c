@@ -15,7 +15,7 @@
 
 /* A ring is full for new requests when so much of it waits; the rest is for answers. */
 #define FULL_BYTES (VB_RING_BYTES / 4 * 3)
-/* What UDP would send with, see udp/priv.h; and a port for callers that ask for none. IBA A17.4.5.1
+/* As UDP would send it, see udp/priv.h; and a port for callers that ask for none. IBA A17.4.5.1
  */
 #define HOP_LIMIT 64
 #define UDP_SPORT 0xc000

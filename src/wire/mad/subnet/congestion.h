@@ -43,7 +43,7 @@ struct vb_ibcc_key_info {
 
 enum vb_ibcc_log_type { VB_IBCC_LOG_OF_SWITCH = 1, VB_IBCC_LOG_OF_CA = 2 };
 
-/* What of a log every node has; events follow it. */
+/* The part of a log that every node has; events follow it. */
 struct vb_ibcc_log {
 	uint8_t type, flags;
 	uint16_t events;
