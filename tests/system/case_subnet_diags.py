@@ -158,7 +158,7 @@ def tables(context):
         f.end()
 
 
-@case("subnet.again", seconds=120)
+@case("subnet.fixed_point", seconds=120)
 def output_fed_back(context):
     """What ibnetdiscover prints is a topology, of which it prints the same again."""
     first = Fabric(context, "first", "fat-tree:k=4")

@@ -14,6 +14,7 @@ CASES = []
 
 def add(name, run, seconds=30, is_long=False):
     """Adds a case; run(context) raises Failure or Skip."""
+    assert all(c.name != name for c in CASES), f"two cases are called {name}"
     CASES.append(Case(name, run, seconds, is_long))
 
 
