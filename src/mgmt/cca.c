@@ -100,7 +100,6 @@ static uint16_t switch_answer(struct request *r)
 	if (r->set) {
 		vb_ibcc_switch_setting_parse(&want, r->mad);
 		switch_setting_set(&r->node->sw, &want);
-		memset(r->mad + VB_IBCC_DATA_AT, 0, VB_MAD_LEN - VB_IBCC_DATA_AT);
 	}
 	vb_ibcc_switch_setting_emit(&r->node->sw, r->mad);
 	return VB_SMP_GOOD;

@@ -133,9 +133,14 @@ void vb_manager_start(struct vb_manager *m, const char *name, const char *const 
 	m->alive[1] = -1;
 }
 
+char *vb_manager_log(const struct vb_manager *m)
+{
+	return vb_route_file_read(m->folder, LOG, LOG_MAX);
+}
+
 static bool log_says(const struct vb_manager *m, const char *text)
 {
-	char *log = vb_route_file_read(m->folder, LOG, LOG_MAX);
+	char *log = vb_manager_log(m);
 	bool found = log && strstr(log, text);
 
 	free(log);
@@ -159,7 +164,7 @@ int vb_manager_await(const struct vb_manager *m, uint32_t seconds)
 
 void vb_manager_print_errors(const struct vb_manager *m)
 {
-	char *log = vb_route_file_read(m->folder, LOG, LOG_MAX);
+	char *log = vb_manager_log(m);
 	const char *line = log ? log : "";
 
 	for (unsigned shown = 0; *line && shown < ERRORS_MAX;) {

@@ -12,8 +12,9 @@ struct vb_manager {
 	char folder[64]; /* of its log and its files */
 	char node[80];   /* where it is */
 	pid_t pid;       /* 0: it does not run */
-	/* Both ends of a pipe that is closed when OpenSM ends, -1: nobody waits. The one that
-	 * starts it closes [0], the one that waits [1]. */
+	/* A pipe whose writing end OpenSM keeps open until it ends; -1: nobody waits for that. The
+	 * process that starts OpenSM closes its own writing end, alive[1], then; the process that
+	 * waits closes alive[1] before it waits. */
 	int alive[2];
 };
 
@@ -27,6 +28,9 @@ void vb_manager_start(struct vb_manager *m, const char *name, const char *const 
 /* Waits until it has brought the subnet up, @seconds at most. 0; -ECHILD: it has ended; -ETIMEDOUT.
  */
 int vb_manager_await(const struct vb_manager *m, uint32_t seconds);
+
+/* The text of its log, to be freed; NULL: it cannot be read. */
+char *vb_manager_log(const struct vb_manager *m);
 
 /* The lines of its log that say what is wrong, to stderr. */
 void vb_manager_print_errors(const struct vb_manager *m);

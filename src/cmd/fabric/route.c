@@ -24,10 +24,9 @@
 #include <unistd.h>
 
 #define EXIT_FAILED 1
-#define WAIT_S 600         /* for OpenSM */
-#define WAIT_STEP_MS 20    /* from one look at its log to the next */
-#define END_STEPS 250      /* as long as it has to end */
-#define LOG_MAX (64 << 20) /* bytes */
+#define WAIT_S 600      /* for OpenSM */
+#define WAIT_STEP_MS 20 /* from one look at its log to the next */
+#define END_STEPS 250   /* as long as it has to end */
 #define ARGS_MAX 64u
 #define NO_ROUTES "No routing engine able to" /* its engine cannot do it */
 
@@ -102,7 +101,7 @@ static int manager_await(struct routing_run *w)
 		 w->r->engine);
 	for (unsigned i = 0; !is_stopped && i < WAIT_S * 1000 / WAIT_STEP_MS; i++) {
 		bool has_ended = manager_has_ended(w);
-		char *log = vb_route_file_read(w->manager.folder, "opensm.log", LOG_MAX);
+		char *log = vb_manager_log(&w->manager);
 		bool is_up = log && strstr(log, "SUBNET UP"), by_engine;
 
 		by_engine = is_up && strstr(log, configured);

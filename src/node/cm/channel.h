@@ -22,7 +22,7 @@ struct vb_channel {
 	struct vb_ucma_file *file;
 	uint32_t room;   /* events that the pair has room for */
 	bool waits_room; /* the loop says when there is some again */
-	bool is_shared;  /* a process that did not open it goes on with it, or the same anew */
+	bool is_shared;  /* a process has attached to it, after one has opened it */
 	/* A process takes events back: none is given out meanwhile. NULL with is_held: a broker
 	 * that was killed asked it to, and it asks again here by the call hold_serial. */
 	const void *holder;
