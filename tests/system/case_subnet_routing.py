@@ -60,6 +60,7 @@ def loops_of_credits(context):
         try:
             f.manage("H-0000", "-R", f"{engine},no_fallback", "-D", "0x43")
             f.await_log("SUBNET UP")
+            f.finish_managers()
             text = f.host.run(["sh", "-c", f"cd {folder} && ibdmchk -s opensm-subnet.lst -f opensm.fdbs -m opensm.mcfdbs "
                                            "2>&1; true"])
             need(("credit loops in routing" in text) == found and ("no credit loops found" in text) != found, text[-1500:])
