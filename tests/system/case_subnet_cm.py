@@ -171,6 +171,8 @@ def what_has_no_way(context):
         refused(f, SERVER_IP, "RDMA_CM_EVENT_REJECTED, error 8")
         refused(f, "10.1.0.9", "rdma_resolve_addr: Network is unreachable")
         refused(f, "10.2.0.2", "rdma_resolve_addr: Network is unreachable")
+        # An address of another node is not to be bound here.
+        refused(f, SERVER_IP, "rdma_bind_addr: Cannot assign requested address", "rping", "-s", "-a")
         # The manager has no record of such a port.
         refused(f, "fe80::1234", "RDMA_CM_EVENT_ROUTE_ERROR, error: -22", "ucmatose", "-f", "gid", "-c", "1", "-s")
         # Its port refuses the question when no manager is there, and nobody hears it behind a cable that is pulled.

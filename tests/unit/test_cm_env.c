@@ -7,7 +7,9 @@
 #include "netns.h"
 #include "node/cm/env.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ipv6.h>
 
 static struct vb_host_memory memory;
 static struct vb_broker broker;
@@ -64,11 +66,55 @@ static void route__from_where_the_program_says(void **state)
 	assert_int_equal(env.route(env.ctx, &from, &to, &l), -ENODEV);
 }
 
+/* An address that this host has not got, and one of an interface that is no device. CMP-38 */
+static void local__errors(void **state)
+{
+	struct vb_ucma_env env = vb_cm_env(&broker);
+	struct vb_ucma_addr a = address(9);
+	struct vb_ucma_local l;
+
+	(void)state;
+	broker.slots.host = &memory.host;
+	assert_int_equal(env.local(env.ctx, &a, &l), -ENODEV);
+	a.gid.b[12] = 9;
+	assert_int_equal(env.local(env.ctx, &a, &l), -EADDRNOTAVAIL);
+}
+
+/* A link-local address has its interface, which is the scope of the one it is reached from. RFC
+ * 4007
+ */
+static void route__from_a_link_local_address(void **state)
+{
+	struct vb_ucma_env env = vb_cm_env(&broker);
+	struct in6_ifreq r = {.ifr6_prefixlen = 64, .ifr6_ifindex = 1};
+	struct vb_device *d = &memory.host.device[0];
+	struct vb_ucma_addr to = {.family = AF_INET6, .scope = 1}, any = {.family = AF_INET6};
+	struct vb_ucma_local l;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_int_equal(inet_pton(AF_INET6, "fe80::1", to.gid.b), 1);
+	memcpy(&r.ifr6_addr, to.gid.b, 16);
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &r), 0);
+	close(fd);
+	memory.host.device_cnt = 1;
+	d->ifindex = 1;
+	d->gid[2].type = VB_GID_IPV6;
+	d->gid[2].gid = to.gid;
+	broker.slots.host = &memory.host;
+	assert_int_equal(env.route(env.ctx, &any, &to, &l), 0);
+	assert_true(vb_gid_eq(&any.gid, &to.gid));
+	assert_int_equal(any.scope, 1);
+	assert_int_equal(l.gid_index, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(ports__are_those_of_the_host),
 	    cmocka_unit_test(route__from_where_the_program_says),
+	    cmocka_unit_test(local__errors),
+	    cmocka_unit_test(route__from_a_link_local_address),
 	};
 
 	if (!netns_enter()) {

@@ -66,26 +66,6 @@ static void local_fill(struct vb_ucma_local *out, const struct vb_host_shm *host
 				      .gid = d->gid[gid].gid};
 }
 
-static int local_find(void *ctx, const struct vb_ucma_addr *a, struct vb_ucma_local *out)
-{
-	const struct vb_broker *b = ctx;
-	const struct vb_host_shm *host = b->slots.host;
-
-	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < host->device_cnt; i++) {
-		const struct vb_device *d = &host->device[i];
-
-		if (!d->ifindex || d->parent || (a->scope && a->scope != d->ifindex))
-			continue;
-		for (uint32_t k = 0; k < VB_GIDS_MAX; k++) {
-			if (d->gid[k].type == VB_GID_NONE || !vb_gid_eq(&d->gid[k].gid, &a->gid))
-				continue;
-			local_fill(out, host, i, k);
-			return 0;
-		}
-	}
-	return -EADDRNOTAVAIL;
-}
-
 union name {
 	struct sockaddr sa;
 	struct sockaddr_in in;
@@ -106,6 +86,39 @@ static socklen_t name_of(const struct vb_ucma_addr *a, uint16_t port, union name
 	n->in6.sin6_scope_id = a->scope;
 	memcpy(&n->in6.sin6_addr, a->gid.b, 16);
 	return sizeof n->in6;
+}
+
+/* Whether an interface of this host has the address @a, be it that of a device or not. */
+static bool host_has(const struct vb_ucma_addr *a)
+{
+	union name n;
+	socklen_t len = name_of(a, 0, &n);
+	int fd = socket(n.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool has = fd >= 0 && bind(fd, &n.sa, len) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+static int local_find(void *ctx, const struct vb_ucma_addr *a, struct vb_ucma_local *out)
+{
+	const struct vb_broker *b = ctx;
+	const struct vb_host_shm *host = b->slots.host;
+
+	for (uint32_t i = 0; i < VB_DEVICES_MAX && i < host->device_cnt; i++) {
+		const struct vb_device *d = &host->device[i];
+
+		if (!d->ifindex || d->parent || (a->scope && a->scope != d->ifindex))
+			continue;
+		for (uint32_t k = 0; k < VB_GIDS_MAX; k++) {
+			if (d->gid[k].type == VB_GID_NONE || !vb_gid_eq(&d->gid[k].gid, &a->gid))
+				continue;
+			local_fill(out, host, i, k);
+			return 0;
+		}
+	}
+	return host_has(a) ? -ENODEV : -EADDRNOTAVAIL;
 }
 
 /* The source address of @fd, which is connected. */

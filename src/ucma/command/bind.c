@@ -115,8 +115,11 @@ int vb_ucma_bind(struct vb_ucma_id *id, const struct vb_ucma_addr *a)
 		return -EINVAL;
 	if (a->family == 0)
 		return -EAFNOSUPPORT;
-	if (!vb_ucma_addr_is_any(a) && env->local(env->ctx, a, &at))
-		return -ENODEV;
+	if (!vb_ucma_addr_is_any(a))
+		err = env->local(env->ctx, a, &at);
+	/* A GID is a device's, or nobody's. CMP-38 */
+	if (err)
+		return a->family == VB_UCMA_AF_IB ? -ENODEV : err;
 	if (port && port < LOW_PORTS && !env->may_bind_low(env->ctx))
 		return -EACCES;
 	id->space = port_space(id, a);
