@@ -65,6 +65,12 @@ bool vb_output_is_json(void)
 	return output.json;
 }
 
+/* The name of a verb, or a pattern of names, without the "ibv_" that most have. */
+static const char *name_within(const char *verb)
+{
+	return strncmp(verb, "ibv_", 4) == 0 ? verb + 4 : verb;
+}
+
 /* Whether one of the patterns, with commas between them, is for @name. */
 static bool matches_any(const char *patterns, const char *name)
 {
@@ -74,7 +80,7 @@ static bool matches_any(const char *patterns, const char *name)
 		size_t n = strcspn(p, ",");
 
 		snprintf(one, sizeof one, "%.*s", (int)n, p);
-		if (fnmatch(one, name, 0) == 0)
+		if (fnmatch(name_within(one), name, 0) == 0)
 			return true;
 		p += n;
 	}
@@ -91,8 +97,7 @@ bool vb_output_wants(const char *verb)
 		return false;
 	if (!p)
 		return true;
-	if (strncmp(verb, "ibv_", 4) == 0)
-		verb += 4;
+	verb = name_within(verb);
 	return *p == '!' ? !matches_any(p + 1, verb) : matches_any(p, verb);
 }
 

@@ -44,6 +44,11 @@ __attribute__((format(printf, 2, 3))) int vb_cmd_usage(const struct vb_cmd *cmd,
 __attribute__((format(printf, 2, 3))) void vb_cmd_error(const struct vb_cmd *cmd, const char *fmt,
 							...);
 
+/* After a change while no program uses the adapter. */
+#define VB_CMD_SHORT_LIFE                                                                          \
+	"no program uses the adapter, which ends with its settings in 2 s; 'verbena hca start' "   \
+	"keeps it"
+
 /* Reads a decimal number min ... max. Returns false when @text is none. */
 bool vb_cmd_number(const char *text, double min, double max, double *out);
 

@@ -50,6 +50,14 @@ static int unknown_command(const char *name)
 	return VB_EXIT_USAGE;
 }
 
+static int run_command(const char *name, int argc, char **argv)
+{
+	for (size_t i = 0; i < COMMAND_CNT; i++)
+		if (strcmp(name, commands[i]->name) == 0)
+			return commands[i]->run(commands[i], argc, argv);
+	return unknown_command(name);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -59,14 +67,14 @@ int main(int argc, char **argv)
 		print_help(stderr);
 		return VB_EXIT_USAGE;
 	}
+	/* As git(1) has it. */
+	if (strcmp(name, "help") == 0 && argc > 2)
+		return run_command(argv[2], 2, (char *[]){argv[2], (char[]){"--help"}, NULL});
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_help(stdout);
 		return fflush(stdout) ? 1 : 0;
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
 		name = vb_cmd_version.name;
-	for (size_t i = 0; i < COMMAND_CNT; i++)
-		if (strcmp(name, commands[i]->name) == 0)
-			return commands[i]->run(commands[i], argc - 1, argv + 1);
-	return unknown_command(name);
+	return run_command(name, argc - 1, argv + 1);
 }

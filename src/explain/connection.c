@@ -80,6 +80,14 @@ static void say_sent(const struct vb_ucma_view *v, vb_time now, struct vb_lines 
 		vb_line_more(l, ", first %s ago", vb_word_ns(vb_time_since(v->since, now)).s);
 }
 
+static void advise_silence(const struct vb_ucma_view *v, struct vb_explanation *out)
+{
+	vb_line(&out->advice,
+		"No answer came at all: see whether %s is up, whether an adapter runs there (a "
+		"program that listens has one), and whether a firewall drops UDP port 4791.",
+		vb_word_gid(&v->dst.gid).s);
+}
+
 static void say_wait(const struct vb_ucma_view *v, vb_time now, struct vb_explanation *out)
 {
 	out->rank = v->sent > 1 ? VB_RANK_STUCK : VB_RANK_WAITING;
@@ -91,11 +99,7 @@ static void say_wait(const struct vb_ucma_view *v, vb_time now, struct vb_explan
 			     vb_word_ns(v->next - now).s);
 	vb_line_more(&out->what, ".");
 	if (v->sent > 1)
-		vb_line(&out->advice,
-			"No answer came at all: see whether %s is up, whether an adapter runs "
-			"there (a program that listens has one), and whether a firewall drops UDP "
-			"port 4791.",
-			vb_word_gid(&v->dst.gid).s);
+		advise_silence(v, out);
 }
 
 /* What a REJ comes from and what can be done, as the table has it. */
@@ -180,6 +184,11 @@ static void say_given_up(const struct vb_ucma_view *v, vb_time now, struct vb_ex
 		vb_line_more(&out->what, ": %s to %s had no answer yet, ", request_name(v),
 			     vb_word_addr(&v->dst).s);
 		say_sent(v, now, &out->what);
+		/* Before the first one is sent again it is only impatience. */
+		if (v->sent > 1) {
+			out->rank = VB_RANK_FAILED;
+			advise_silence(v, out);
+		}
 	}
 	vb_line_more(&out->what, ".");
 }

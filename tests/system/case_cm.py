@@ -155,8 +155,8 @@ def run_pair(place, lines, env=None, seconds=40, good=(0,), attempts=20):
     return run_pair(place, lines, env, seconds, good, attempts - 1)
 
 
-def connects(name, lines, where, link):
-    @case(f"cm.{name}.{where}{'' if link == 'udp' else '.' + link}", seconds=60)
+def connects(name, lines, where, link, is_long=False):
+    @case(f"cm.{name}.{where}{'' if link == 'udp' else '.' + link}", seconds=60, is_long=is_long)
     def _(context):
         run_pair(place_of(context, where), lines, {"VERBENA_LINK": link})
 
@@ -169,12 +169,12 @@ for program, pair_of_lines in PROGRAMS.items():
     if program not in ONLY_IPV4:
         connects(program, pair_of_lines, "lo6", "shm")
 for program, start in PERFTEST.items():
-    for spot, how in (("net4", "udp"), ("lo4", "shm")):
-        connects(program, (f"{start} -p P", f"{start} -p P S"), spot, how)
+    for spot, how in (("net4", "udp"), ("lo4", "shm"), ("lo4", "udp")):
+        connects(program, (f"{start} -p P", f"{start} -p P S"), spot, how, is_long=(spot, how) == ("lo4", "udp"))
 
 
-def thousand(where, link):
-    @case(f"cm.cmtime.{where}{'' if link == 'udp' else '.' + link}", seconds=60)
+def thousand(where, link, is_long=False):
+    @case(f"cm.cmtime.{where}{'' if link == 'udp' else '.' + link}", seconds=60, is_long=is_long)
     def _(context):
         """A thousand connections at a time: each step of each one ends, and none is refused."""
         out = run_pair(place_of(context, where), ("cmtime -b S -p P", "cmtime -s S -c 1000 -p P"),
@@ -185,10 +185,11 @@ def thousand(where, link):
 for spot in ("lo4", "lo6", "net4", "net6"):
     thousand(spot, "udp")
 thousand("lo4", "shm")
+thousand("lo6", "shm", is_long=True)
 
 
-def persistent(where, link):
-    @case(f"cm.rping_persistent.{where}{'' if link == 'udp' else '.' + link}", seconds=90)
+def persistent(where, link, is_long=False):
+    @case(f"cm.rping_persistent.{where}{'' if link == 'udp' else '.' + link}", seconds=90, is_long=is_long)
     def _(context):
         """rping -P serves 64 clients, many at a time. They come one by one: it remembers one request at a time."""
         place, env = place_of(context, where), {"VERBENA_LINK": link}
@@ -213,6 +214,8 @@ def persistent(where, link):
 for spot in ("lo4", "net4", "net6"):
     persistent(spot, "udp")
 persistent("lo4", "shm")
+for how in ("udp", "shm"):
+    persistent("lo6", how, is_long=True)
 
 
 def pinging(place, port):

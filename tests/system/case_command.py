@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -16,6 +17,7 @@ import pair
 WRONG = (
     ("no_command", [], 2, None),
     ("unknown_command", ["fly"], 2, "no command 'fly'"),
+    ("unknown_help", ["help", "fly"], 2, "no command 'fly'"),
     ("near_command", ["expalin"], 2, "no command 'expalin'; did you mean 'explain'"),
     ("near_beginning", ["dev"], 2, "no command 'dev'; did you mean 'devices'"),
     ("near_internal", ["brokers"], 2, "no command 'brokers'; see"),
@@ -58,11 +60,33 @@ def _(context):
     for command in ("run", "devices", "counters", "capture", "doctor"):
         if not re.search(rf"^  {command}\b", out, re.M):
             raise Failure(f"--help has no '{command}'\n{out}")
+    if a.run([context.verbena, "help", "devices"]) != a.run([context.verbena, "devices", "--help"]):
+        raise Failure("'verbena help devices' is not 'verbena devices --help'")
         if "Usage:" not in a.run([context.verbena, command, "--help"]):
             raise Failure(f"{command} --help has no usage")
     said = {a.run([context.verbena, version]) for version in ("version", "--version", "-V")}
     if len(said) != 1 or not re.match(r"verbena \d+\.\d+\.\d+$", said.pop()):
         raise Failure("no version, or several")
+
+
+@case("command.stopped_broker", seconds=60)
+def _(context):
+    """Who looks while the broker is stopped is told so, with its process, long before a program would give up."""
+    host, v = context.machine.host("still"), context.verbena
+    try:
+        host.run([v, "hca", "start"])
+        (pid,) = host.broker_pids()
+        os.kill(pid, signal.SIGSTOP)
+        for command in (["counters"], ["fault", "list"]):
+            p = subprocess.run([*host.enter, v, *command], capture_output=True, text=True, timeout=20,
+                               stdin=subprocess.DEVNULL)
+            if p.returncode != 1 or f"the broker, process {pid}, is stopped: continue it by 'kill -CONT {pid}'" not in p.stderr:
+                raise Failure(f"{command}: exit status {p.returncode}\n{p.stdout}{p.stderr}")
+        os.kill(pid, signal.SIGCONT)
+        host.run([v, "counters"])
+        host.run([v, "hca", "stop"])
+    finally:
+        context.machine.drop(host)
 
 
 @case("command.run_passes_status_on")

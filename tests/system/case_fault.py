@@ -6,6 +6,7 @@ import re
 import subprocess
 
 from cases import add, case
+from case_registers import ACCL
 from hosts import Failure
 
 KINDS = {"loss": "loss=1%", "burst": "burst=0.5%/30%", "reorder": "reorder=2%/50us", "dup": "dup=3%",
@@ -26,6 +27,32 @@ def survives(rules):
 
 for name, rules in KINDS.items():
     add(f"fault.survives.{name}", survives(rules), 80)
+
+
+@case("fault.short_life", 60)
+def _(context):
+    """Rules and settings for nobody end with the adapter, and those who make them are told."""
+    host = context.machine.host("alone")
+    v = context.verbena
+    try:
+        def told(*argv):
+            p = subprocess.run([*host.enter, "sh", "-c", f"{v} devices >/dev/null && exec {v} $0 \"$@\"", *argv],
+                               capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+            if p.returncode:
+                raise Failure(f"{argv}: exit status {p.returncode}\n{p.stdout}{p.stderr}")
+            return "no program uses the adapter, which ends with its settings in 2 s" in p.stderr
+
+        device = ["-d", host.device(v, "lo")]
+        changes = (["fault", "set", "loss=1%"], ["csr", "write", *device, "dcqcn_hw_en=1"],
+                   ["reg", *device, *ACCL, "--set", "roce_tx_window_en=0x1", "--yes"])
+        if not all(told(*argv) for argv in changes) or told("fault", "clear") or told("fault", "list"):
+            raise Failure("a change for nobody is made in silence, or what changes nothing is not")
+        host.run([v, "hca", "start"])
+        if any(told(*argv) for argv in changes):
+            raise Failure("an adapter that stays is said to end")
+        host.run([v, "hca", "stop"])
+    finally:
+        context.machine.drop(host)
 
 
 @case("fault.blackout_is_retry_exceeded", 60)

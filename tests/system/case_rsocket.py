@@ -10,6 +10,8 @@ from cases import case
 from hosts import Skip
 
 PLACES = (("lo4", "udp"), ("lo6", "udp"), ("net4", "udp"), ("net6", "udp"), ("lo4", "shm"), ("lo6", "shm"))
+# Where what takes long runs each time; at the other places it is a long case.
+FEW_PLACES = (("lo4", "udp"), ("net6", "udp"), ("lo4", "shm"))
 
 
 def suffix(where, link):
@@ -23,7 +25,7 @@ for program in ("rstream", "riostream"):
 
 
 def sizes(program, waits, where, link):
-    @case(f"cm.{program}.{waits}_sizes.{suffix(where, link)}", seconds=60)
+    @case(f"cm.{program}.{waits}_sizes.{suffix(where, link)}", seconds=60, is_long=(where, link) not in FEW_PLACES)
     def _(context):
         """Messages that are sent inline, in one packet, in several, in several turns of the buffers: verified.
 
@@ -36,7 +38,7 @@ def sizes(program, waits, where, link):
 
 for program in ("rstream", "riostream"):
     for kind in "abn":
-        for spot, how in (("lo4", "udp"), ("net6", "udp"), ("lo4", "shm")):
+        for spot, how in PLACES:
             sizes(program, kind, spot, how)
 
 
@@ -103,7 +105,7 @@ ALL_SIZES = sorted(2 ** n * m // 2 for n in range(6, 23) for m in (2, 3))
 
 
 def all_sizes(where, link):
-    @case(f"cm.rstream.all.{suffix(where, link)}", seconds=100)
+    @case(f"cm.rstream.all.{suffix(where, link)}", seconds=100, is_long=(where, link) not in FEW_PLACES)
     def _(context):
         """Every size of rstream's own list, with the data verified."""
         for size in ALL_SIZES:
@@ -111,7 +113,7 @@ def all_sizes(where, link):
             run_pair(place_of(context, where), (f"rstream -b {tail}", f"rstream -s {tail}"), {"VERBENA_LINK": link})
 
 
-for spot, how in (("lo4", "udp"), ("net6", "udp"), ("lo4", "shm")):
+for spot, how in PLACES:
     all_sizes(spot, how)
 
 

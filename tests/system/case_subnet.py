@@ -144,6 +144,20 @@ def a_signal_ends_it(context):
         need(name in said, said)
 
 
+@case("subnet.killed", seconds=60)
+def its_manager_goes_with_it(context):
+    """Nothing runs on of a fabric whose process is killed, and the name is free."""
+    f = Fabric(context, "killed", "star:hosts=2", "--sm")
+    log = f.managed
+    try:
+        f.host.run(["pkill", "-KILL", "-f", "fabric --name killed --sm up"])
+        context.wait(lambda: not f.host.run(["pgrep", "-f", log], status=None), 10, "OpenSM runs on")
+        f = Fabric(context, "killed", "star:hosts=2")
+    finally:
+        f.end()
+        shutil.rmtree(os.path.dirname(log))
+
+
 @case("subnet.diags", seconds=300)
 def diagnostics(context):
     """infiniband-diags, ibping between two nodes, all records of the SA by RMPP, and osmtest. MAD-19, MAD-20"""

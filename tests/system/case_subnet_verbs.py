@@ -333,3 +333,42 @@ def paths_by_path_bits(context):
         need([(n, bits) for n, _, bits, _ in got[157:]] == [(2048, 1)] * 20, str(got[157:]))
     finally:
         f.end()
+
+
+TWO_PORTS = """Switch 4 "S-1"
+Ca 1 "H-0000"
+[1] "S-1"[1]
+Ca 2 "H-0001"
+[1] "S-1"[2]
+[2] "S-1"[3]
+Ca 1 "H-0002"
+[1] "S-1"[4]
+"""
+
+
+@case("subnet.verbs.two_ports", seconds=120)
+def each_port_has_its_own(context):
+    """A node with two ports: data by either, agents that hear what comes to their port alone, and a third is refused."""
+    topology = os.path.join(context.machine.folder, "two.net")
+    with open(topology, "w", encoding="ascii") as file:
+        file.write(TWO_PORTS)
+    f = begin(context, "two", topology)
+    try:
+        lids = [f.run(SERVER, "cat", f"/sys/class/infiniband/verbena0/ports/{port}/lid").strip() for port in (1, 2)]
+        need(lids[0] != lids[1], str(lids))
+        server, client = start(f, "ibv_rc_pingpong", server_options=("-i", "2"))
+        for p in (client, server):
+            need(p.wait(60) == 0, client.story() + server.story())
+        need(f"LID 0x{int(lids[1], 16):04x}" in server.output(), server.output())
+        responders = [f.host.start(f.at(SERVER, "ibping", "-S", "-P", str(port))) for port in (1, 2)]
+        for lid in lids:
+            f.run(CLIENT, "sh", "-c", f"until ibping -c 1 -t 200 {lid}; do :; done")
+        responders[0].end()
+        out = f.run(CLIENT, "ibping", "-c", "2", "-t", "200", lids[0], status=None)
+        need("2 packets transmitted, 0 received" in out, out)
+        need("2 packets transmitted, 2 received" in f.run(CLIENT, "ibping", "-c", "2", "-t", "2000", lids[1]), "port 2")
+        said = f.run(SERVER, "env", "VERBENA_LOG=1", "/usr/bin/python3", "-c", "from pyverbs.device import Context\n"
+                     "try:\n    Context(name='verbena0').query_port(3)\nexcept Exception as e:\n    print(e)")
+        need("port_num is 3, and the device has the ports 1 to 2" in said, said)
+    finally:
+        f.end()

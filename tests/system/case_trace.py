@@ -205,7 +205,7 @@ devices = ctypes.cast(verbs.ibv_get_device_list(None), ctypes.POINTER(pointer))
 context = pointer(verbs.ibv_open_device(pointer(devices[0])))
 print("made", verbs.ibv_create_cq(context, 1 << 30, None, None, 0), "errno", ctypes.get_errno())
 """
-    out = context.machine.a.run([*context.sanitizer, context.verbena, "trace", "-e", "create_cq", "--", "python3", "-c", script])
+    out = context.machine.a.run([*context.sanitizer, context.verbena, "trace", "-e", "ibv_create_cq", "--", "python3", "-c", script])
     need(re.search(r"ibv_create_cq\(context=ctx1, cqe=1073741824, channel=NULL, comp_vector=0\) = NULL EINVAL \(cqe ", out) and
          "made None errno 22" in out, out)
 

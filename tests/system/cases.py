@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The table of cases: a name, what it runs, and how long it may take.
 
-A long case waits for a time that programs cannot change. It runs where it is asked for, by its name or by --long."""
+A long case waits for a time that programs cannot change, or runs a program at one place more. It runs where it is asked for,
+by its name or by --long."""
 
 
 class Case:

@@ -152,7 +152,7 @@ def main():
     parser.add_argument("--build", default=os.path.join(SOURCE, "build", "release"))
     parser.add_argument("--sanitizer", choices=("address", "thread"))
     parser.add_argument("--again", action="store_true", help="one more try for a case that fails")
-    parser.add_argument("--long", action="store_true", help="the cases that wait for more than a minute as well")
+    parser.add_argument("--long", action="store_true", help="the long cases as well")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only cases whose name matches one of the patterns")

@@ -185,6 +185,20 @@ static void given_up__while_it_waits(void **state)
 	assert_int_equal(views(0), 1);
 }
 
+/* A program that gives up after a request had to be sent again has failed to connect. */
+static void given_up__without_an_answer(void **state)
+{
+	uint32_t id;
+
+	(void)state;
+	net.lose = 1;
+	id = connecting();
+	ucma_advance(&net, 10 * VB_SEC);
+	ucma_destroy(&net, client, id);
+	expect(0, VB_RANK_FAILED, "given-up", "had no answer yet, sent 3 times");
+	assert_non_null(strstr(why.advice.text[0], "whether 10.0.0.2 is up"));
+}
+
 /* A thousand that end well push out no failure, and what is kept is bounded. */
 static void past__is_bounded(void **state)
 {
@@ -232,8 +246,8 @@ int main(void)
 	    T(listener__its_backlog),    T(request__waits_for_an_answer),
 	    T(request__is_rejected),     T(request__is_refused_by_the_program),
 	    T(sidr__is_refused),         T(connection__from_request_to_end),
-	    T(given_up__while_it_waits), T(past__is_bounded),
-	    T(words__of_any_bytes),
+	    T(given_up__while_it_waits), T(given_up__without_an_answer),
+	    T(past__is_bounded),         T(words__of_any_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,8 +288,10 @@ int vb_explain_queues(const struct vb_cmd *cmd, uint32_t qpn, bool json, const c
 	bool found = false;
 	int rc;
 
-	if (vb_broker_observe(&o, false, why, sizeof why) || vb_broker_observe_slots(&o)) {
-		vb_cmd_error(cmd, "no program uses the adapter now");
+	rc = vb_broker_observe(&o, false, why, sizeof why);
+	if (rc || vb_broker_observe_slots(&o)) {
+		vb_cmd_error(cmd, "%s",
+			     rc && rc != -ECONNREFUSED ? why : "no program uses the adapter now");
 		return 1;
 	}
 	for (uint32_t k = VB_SLOT_FIRST; k < VB_SLOT_CNT && !found; k++) {

@@ -100,7 +100,8 @@ static void manager_exec(const struct vb_manager *m, const char *name, pid_t fab
 
 	for (; *more && n < ARGS_MAX; more++)
 		argv[n++] = *more;
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	/* Without its fabric OpenSM reports errors without end, and SIGTERM does not end that. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != fabric)
 		return;
 	sigemptyset(&none);

@@ -151,6 +151,8 @@ static int set_rules(struct view *v, const char *spec, bool add)
 	for (uint32_t i = 0; i < VB_DEVICES_MAX && !rc; i++)
 		if (is_meant(v, i))
 			rc = set_device(v, i, spec, add);
+	if (!rc && spec[0] && !vb_broker_is_used(&v->o))
+		vb_cmd_error(v->cmd, "%s", VB_CMD_SHORT_LIFE);
 	return rc;
 }
 
@@ -294,9 +296,13 @@ static int run_fault(const struct vb_cmd *cmd, int argc, char **argv)
 	if (rc)
 		return rc;
 	/* Rules live in the broker, which lives as long as somebody uses it. */
-	if (vb_broker_observe(&v.o, false, why, sizeof why)) {
-		vb_cmd_error(cmd, "no program uses the adapter now; for one to come, use "
-				  "'verbena run --fault'");
+	rc = vb_broker_observe(&v.o, false, why, sizeof why);
+	if (rc) {
+		vb_cmd_error(cmd, "%s",
+			     rc == -ECONNREFUSED
+				 ? "no program uses the adapter now; for one to come, "
+				   "use 'verbena run --fault'"
+				 : why);
 		return 1;
 	}
 	vb_host_read(v.o.host, &v.host);

@@ -116,7 +116,7 @@ static void show_words(struct vb_ping *p)
 	}
 	if (!p->answered)
 		return;
-	printf("round trip: %s at least, %s half of them, %s at most\n", vb_word_ns(p->shortest).s,
+	printf("round trip: %s at least, %s median, %s at most\n", vb_word_ns(p->shortest).s,
 	       vb_word_ns(median_of(p)).s, vb_word_ns(p->longest).s);
 	show_adapter(&p->r);
 	show_mtu(p);

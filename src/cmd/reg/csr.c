@@ -198,22 +198,6 @@ static int add_write(struct vb_csr_tool *t, const char *arg)
 	return vb_cmd_usage(t->cmd, "more than %d writes at once", VB_BROKER_WORDS_MAX);
 }
 
-/* Settings end with the adapter. */
-static void warn_short_life(struct vb_csr_tool *t)
-{
-	uint32_t kept = 0;
-
-	(void)vb_adapter_read(vb_broker_adapter(&t->o), offsetof(struct vb_adapter_state, is_kept),
-			      sizeof kept, &kept);
-	if (kept || vb_broker_observe_slots(&t->o))
-		return;
-	for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++)
-		if (t->o.slot[i] && t->o.slot[i]->pid)
-			return;
-	vb_cmd_error(t->cmd, "no program uses the adapter, which ends with its settings in 2 s; "
-			     "'verbena hca start' keeps it");
-}
-
 /* Writes as one request, so global ones take effect together. */
 static int write_items(struct vb_csr_tool *t, int argc, char **argv)
 {
@@ -224,8 +208,8 @@ static int write_items(struct vb_csr_tool *t, int argc, char **argv)
 		rc = add_write(t, argv[i]);
 	if (!rc)
 		rc = vb_csr_send(t);
-	if (!rc && t->req.access[0].at < VB_CSR_QP_BASE)
-		warn_short_life(t);
+	if (!rc && t->req.access[0].at < VB_CSR_QP_BASE && !vb_broker_is_used(&t->o))
+		vb_cmd_error(t->cmd, "%s", VB_CMD_SHORT_LIFE);
 	return rc;
 }
 
@@ -404,8 +388,8 @@ static int perform_params(struct vb_csr_tool *t, int argc, char **argv)
 	if (rc || sets == 0)
 		return rc ? rc : show_params(t, argc, argv);
 	rc = vb_csr_send(t);
-	if (!rc)
-		warn_short_life(t);
+	if (!rc && !vb_broker_is_used(&t->o))
+		vb_cmd_error(t->cmd, "%s", VB_CMD_SHORT_LIFE);
 	return rc;
 }
 

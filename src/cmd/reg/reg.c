@@ -216,23 +216,6 @@ static bool user_agreed(const struct request *r)
 	return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
 }
 
-/* Settings end with the adapter. */
-static void warn_short_life(struct vb_broker_observer *o)
-{
-	uint32_t kept = 0;
-
-	(void)vb_adapter_read(vb_broker_adapter(o), offsetof(struct vb_adapter_state, is_kept),
-			      sizeof kept, &kept);
-	if (kept)
-		return;
-	if (vb_broker_observe_slots(o) == 0)
-		for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++)
-			if (o->slot[i] && o->slot[i]->pid)
-				return;
-	vb_reg_warning("no program uses the adapter, which ends with its settings in 2 s; "
-		       "'verbena hca start' keeps it");
-}
-
 static int get_register(const struct request *r, struct vb_broker_observer *o, uint8_t *image)
 {
 	int rc = apply_text(r, r->indexes, true, image);
@@ -273,7 +256,8 @@ static int set_register(const struct request *r, struct vb_broker_observer *o, u
 		return rc;
 	if (r->id == vb_reg_roce_accl.id)
 		vb_reg_warn_profile(image);
-	warn_short_life(o);
+	if (!vb_broker_is_used(o))
+		vb_reg_warning("%s", VB_CMD_SHORT_LIFE);
 	return 0;
 }
 

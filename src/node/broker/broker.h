@@ -117,6 +117,8 @@ uint32_t vb_broker_next_qp(const struct vb_broker_observer *o, uint32_t device, 
 int vb_broker_stay(struct vb_broker_observer *o, bool on, uint32_t vf_cnt);
 /* What the adapter keeps. */
 const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *o);
+/* Whether a program has the adapter, or it stays without one: if not, all settings end soon. */
+bool vb_broker_is_used(struct vb_broker_observer *o);
 /* Gives device @device (as host->device counts) the rules @text; empty: none. -E2BIG, -EINVAL: the
  * text is too long, or says nothing that vb_fault_parse() knows. */
 int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed);

@@ -9,6 +9,7 @@
 #include "node/host/clock.h"
 #include "node/host/error_hints.h"
 #include "node/host/name_owner.h"
+#include "node/host/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 
 #define SPAWN_MS 30000
 #define PAUSE_MS_MAX 256 /* after nine attempts, half a second */
+#define LOOK_NS (2 * VB_SEC)
 
 /* Anybody can take a name in the abstract namespace, and listen there or not. True: somebody else
  * has, and @why says who. */
@@ -105,13 +107,42 @@ int vb_broker_await(int sock, struct vb_broker_msg *m, struct vb_fds *fds, vb_ti
 	}
 }
 
-static void explain_failure(int rc, char *why, size_t why_size)
+/* The process that listens at the other end of @sock; 0: it is not seen from here. */
+static pid_t peer_pid(int sock)
+{
+	struct ucred cred = {.pid = 0};
+	socklen_t len = sizeof cred;
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) ? 0 : cred.pid;
+}
+
+/* Waits for the answer to @ask. A program has patience with a broker that is stopped, which may be
+ * in a debugger; a user who only looks is told at once. */
+static int await_answer(int sock, const struct vb_broker_msg *ask, struct vb_broker_msg *m,
+			struct vb_fds *fds, vb_time deadline)
+{
+	vb_time soon = vb_time_min(deadline, vb_clock_now() + LOOK_NS);
+	bool only_looks = ask->op == VB_BROKER_OBSERVER;
+	int rc = vb_broker_await(sock, m, fds, only_looks ? soon : deadline);
+
+	if (rc == -ETIMEDOUT && only_looks && !vb_process_is_stopped(peer_pid(sock)))
+		rc = vb_broker_await(sock, m, fds, deadline);
+	return rc;
+}
+
+/* @pid is the broker, or 0. */
+static void explain_failure(int rc, pid_t pid, char *why, size_t why_size)
 {
 	if (rc == -EPROTO)
 		snprintf(
 		    why, why_size,
 		    "the broker is of another version of verbena; it ends when the programs that "
 		    "use it have ended");
+	else if (rc == -ETIMEDOUT && pid && vb_process_is_stopped(pid))
+		snprintf(why, why_size,
+			 "the broker, process %d, is stopped: continue it by 'kill -CONT %d', or "
+			 "end it",
+			 (int)pid, (int)pid);
 	else if (rc == -ETIMEDOUT)
 		snprintf(why, why_size, "the broker does not answer");
 	else
@@ -155,6 +186,7 @@ int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char
 
 	while (vb_clock_now() < deadline) {
 		int sock = reach_broker(start, &pause_ms, why, why_size), rc;
+		pid_t pid;
 
 		if (sock == -EAGAIN)
 			continue;
@@ -162,9 +194,10 @@ int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char
 			return sock;
 		rc = vb_fds_send(sock, &ask, sizeof ask, NULL);
 		if (!rc)
-			rc = vb_broker_await(sock, m, fds, deadline);
+			rc = await_answer(sock, &ask, m, fds, deadline);
 		if (!rc && m->status == 0)
 			return sock;
+		pid = peer_pid(sock);
 		close(sock);
 		if (!rc) {
 			vb_fds_close(fds);
@@ -172,10 +205,10 @@ int vb_broker_dial(struct vb_broker_msg *m, struct vb_fds *fds, bool start, char
 			return m->status < 0 ? m->status : -EPROTO;
 		}
 		if (rc != -ECONNRESET && rc != -EPIPE) {
-			explain_failure(rc, why, why_size);
+			explain_failure(rc, pid, why, why_size);
 			return rc;
 		}
 	}
-	explain_failure(-ETIMEDOUT, why, why_size);
+	explain_failure(-ETIMEDOUT, 0, why, why_size);
 	return -ETIMEDOUT;
 }

@@ -203,6 +203,20 @@ const struct vb_adapter_shm *vb_broker_adapter(const struct vb_broker_observer *
 	return &((const struct vb_host_memory *)o->host)->adapter;
 }
 
+bool vb_broker_is_used(struct vb_broker_observer *o)
+{
+	uint32_t kept = 0;
+
+	(void)vb_adapter_read(vb_broker_adapter(o), offsetof(struct vb_adapter_state, is_kept),
+			      sizeof kept, &kept);
+	if (kept || vb_broker_observe_slots(o))
+		return true; /* where nothing is known, too */
+	for (int i = VB_SLOT_FIRST; i < VB_SLOT_CNT; i++)
+		if (o->slot[i] && o->slot[i]->pid)
+			return true;
+	return false;
+}
+
 int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed)
 {
 	struct vb_broker_msg m;
