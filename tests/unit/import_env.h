@@ -8,6 +8,8 @@
 #ifndef VB_TESTS_UNIT_IMPORT_ENV_H
 #define VB_TESTS_UNIT_IMPORT_ENV_H
 
+#include "verbs/memory/export.h"
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
@@ -119,6 +121,14 @@ static inline void be_exporter(int talk, struct story *s)
 		case 'f':
 			CHECK(ibv_dereg_mr(kept[DEVICE]) == 0 && ibv_free_dm(kept_dm) == 0);
 			break;
+		case 'm': { /* its table says that a memfd is device memory */
+			struct vb_export_table *t = vb_ibv_ctx(ctx)->file->table;
+			struct vb_export_entry e = {.addr = s->at[MEMFD], .length = 4096};
+
+			vb_export_drop(t, VB_EXPORT_DM, s->dm);
+			CHECK(vb_export_put(t, VB_EXPORT_DM, s->dm, &e));
+			break;
+		}
 		case 't':
 			CHECK(ftruncate(memfd, 0) == 0);
 			break;

@@ -93,6 +93,26 @@ static inline void raw_inline(struct raw_end *r, const void *data, uint32_t len)
 	memcpy(s + 1, data, len);
 }
 
+/* The segment of an address handle, as mlx5dv_init_obj() shows it. */
+static inline struct mlx5_wqe_av av_of(struct ibv_ah *ah)
+{
+	struct mlx5dv_ah out;
+	struct mlx5dv_obj obj = {.ah = {ah, &out}};
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), 0);
+	return *out.av;
+}
+
+static inline void raw_send_to(struct raw_end *r, struct mlx5_wqe_av av, uint32_t qpn)
+{
+	struct mlx5_wqe_datagram_seg *s;
+
+	raw_begin(r);
+	s = raw_add(r, sizeof *s);
+	av.dqp_dct = htobe32(qpn | MLX5_EXTENDED_UD_AV);
+	s->av = av;
+}
+
 /* Adds the segments that bind a window of type @type to @range, or free it if @range has no bytes.
  */
 static inline void raw_window(struct raw_end *r, int type, uint8_t key, const struct ibv_sge *range,

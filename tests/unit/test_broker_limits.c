@@ -316,6 +316,25 @@ static void reattach__another_process_for_an_orphan(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* A program that had a slot from the earlier broker, and ends before it hears of the new one, does
+ * not keep that one. */
+static void broker_ends__after_those_that_never_came(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	struct child ch = child_start(NULL);
+	pid_t old = (pid_t)c.host->broker_pid, pid;
+
+	(void)state;
+	assert_int_equal(child_wait(&ch).rc, 0);
+	assert_int_equal(kill(ch.pid, SIGSTOP), 0);
+	broker_kill(&c);
+	await_broker(&c, 1, old);
+	pid = (pid_t)c.host->broker_pid;
+	child_end(&ch, true);
+	vb_broker_disconnect(&c);
+	assert_true(process_ends(pid));
+}
+
 /* Fault rules for a device behind the last that the table has place for change nothing. */
 static void fault__of_a_device_beyond_the_table(void **state)
 {
@@ -422,6 +441,7 @@ int main(void)
 	    cmocka_unit_test(broker__survives_garbage),
 	    cmocka_unit_test(descriptors__that_nobody_asked_for),
 	    cmocka_unit_test(reattach__another_process_for_an_orphan),
+	    cmocka_unit_test(broker_ends__after_those_that_never_came),
 	    cmocka_unit_test(fault__of_a_device_beyond_the_table),
 	    cmocka_unit_test(keep__answers_for_itself),
 	    cmocka_unit_test(fault__longer_than_there_is_room),

@@ -98,6 +98,43 @@ static void walk__finds_channels_that_are_open(void **state)
 	}
 }
 
+/* The next broker knows how much is in each store. */
+static void walk__counts_the_items(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		add_channel(i);
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), 1);
+	assert_int_equal(m->item_cnt[0], 0);
+	vb_cm_memory_walk(m, on_channel, NULL);
+	assert_int_equal(m->item_cnt[0], 3);
+}
+
+/* The next broker finishes a change that was declared, and forgets one that was only written down.
+ */
+static void open__finishes_what_was_declared(void **state)
+{
+	struct vb_journal *j;
+	uint64_t serial = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		add_channel(i);
+	vb_cm_memory_hold(m, 2, true, 5);
+	j = &m->kept->journal;
+	__atomic_store_n(&j->declared, j->used, __ATOMIC_RELEASE);
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), 1);
+	assert_true(vb_cm_memory_is_held(m, 2, &serial));
+	assert_int_equal(serial, 5);
+	vb_cm_memory_hold(m, 1, true, 6);
+	vb_cm_memory_close(m);
+	assert_int_equal(vb_cm_memory_open(m, slots), 1);
+	vb_journal_commit(&m->kept->journal, m->kept);
+	assert_false(vb_cm_memory_is_held(m, 1, &serial));
+}
+
 /* A store that cannot be kept is none: the next channel makes another. */
 static void add__store_that_is_not_kept(void **state)
 {
@@ -239,6 +276,8 @@ int main(void)
 	    T(open__of_another_version),
 	    T(add__store_that_is_not_kept),
 	    T(walk__finds_channels_that_are_open),
+	    T(walk__counts_the_items),
+	    T(open__finishes_what_was_declared),
 	    T(store__with_a_message_that_is_no_item),
 	    T(store__is_sifted),
 	    T(store__at_descriptor_0),

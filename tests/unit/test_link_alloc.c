@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory runs out where links are opened and groups joined, at each place where one asks for some:
- * the call says ENOMEM, keeps no descriptor and no memory, and succeeds when it is made again. The
- * linker leads the calls of this program's own code to the functions here (ld(1) --wrap).
+ * Memory, or descriptors, run out where links are opened and groups joined, at each place where one
+ * asks for some: the call says so, keeps no descriptor and no memory, and succeeds when it is made
+ * again. The linker leads the calls of this program's own code to the functions here (ld(1)
+ * --wrap).
  */
 #include "shm_world.h"
 
 #include "link/middle/fault.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 /* Calls since the count began, and the call that fails; 0: none. */
 static uint32_t calls, fail_at;
@@ -83,6 +85,43 @@ static void open__shm(void **state)
 	munmap(wakeup, VB_SHM_SLOTS * sizeof *wakeup);
 }
 
+/* With one descriptor more each time the link opens at last, and until then it leaves none. */
+static void open__shm_without_descriptors(void **state)
+{
+	struct vb_link_config cfg = {.slot = SLOT, .port_of = shm_port_of};
+	const struct vb_link_config below = {.rx_fd = rx_socket(AF_INET6), .port_of = port_of};
+	struct vb_wakeup *wakeup = mmap(NULL, VB_SHM_SLOTS * sizeof *wakeup, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct rlimit was, few;
+	struct vb_link *l;
+	unsigned before, failed = 0;
+	int rc;
+
+	(void)state;
+	assert_ptr_not_equal(wakeup, MAP_FAILED);
+	cfg.wakeup = wakeup;
+	assert_int_equal(vb_udp_open(&cfg.lower, &below), 0);
+	before = descriptors_of(getpid());
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	few.rlim_cur = (rlim_t)dup(0); /* the first number that is free */
+	close((int)few.rlim_cur);
+	for (;;) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		rc = vb_shm_open(&l, &cfg);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+		few.rlim_cur++;
+		if (rc == 0)
+			break;
+		assert_int_equal(rc, -EMFILE);
+		assert_int_equal(descriptors_of(getpid()), before);
+		failed++;
+	}
+	assert_int_equal(failed, 2);
+	l->ops->close(l);
+	munmap(wakeup, VB_SHM_SLOTS * sizeof *wakeup);
+}
+
 static int open_fault(struct vb_link **out, const struct vb_link_config *cfg)
 {
 	const struct vb_fault_link_config fault = {.lower = cfg->lower};
@@ -132,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(open__udp),
 	    cmocka_unit_test(open__shm),
+	    cmocka_unit_test(open__shm_without_descriptors),
 	    cmocka_unit_test(open__fault),
 	    cmocka_unit_test(join__each_place),
 	};

@@ -114,6 +114,26 @@ static void send__endpoint_stays_full(void **state)
 	close(stranger);
 }
 
+/* A datagram that is longer than any message is none, and the next one is heard. */
+static void receive__too_long(void **state)
+{
+	uint8_t in[64], out[32] = {0};
+	struct iovec part = {in, sizeof in};
+	uint64_t token, at;
+	int fd = vb_wakeup_open(&token), from = vb_wakeup_open(&at);
+
+	(void)state;
+	memset(in, 7, sizeof in);
+	assert_int_equal(vb_wakeup_send(from, token, &part, 1), 0);
+	assert_int_equal(vb_wakeup_receive(fd, out, sizeof out), 0);
+	assert_int_equal(vb_wakeup_send(from, token, &part, 1), 0);
+	part.iov_len = 5;
+	assert_int_equal(vb_wakeup_send(from, token, &part, 1), 0);
+	assert_int_equal(vb_wakeup_receive(fd, out, sizeof out), 5);
+	close(from);
+	close(fd);
+}
+
 static uint32_t open_fds_of_this_process(void)
 {
 	uint32_t cnt = 0;
@@ -167,7 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    S(wakeup__rubbish_is_thrown_away),   S(wakeup__brings_one_descriptor),
 	    S(send__endpoint_is_full),           S(send__endpoint_stays_full),
-	    S(wakeup__descriptors_without_need),
+	    S(wakeup__descriptors_without_need), S(receive__too_long),
 	};
 
 	if (!netns_enter()) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Devices, contexts, and what they say of themselves. */
+#include "descriptors.h"
+#include "link/memory.h"
 #include "verbs/priv.h"
 #include "verbs_env.h"
 
@@ -58,6 +60,59 @@ static void device_list__without_broker_is_null(void **state)
 	assert_int_equal(cnt, 0);
 	assert_true(errno != 0);
 	unsetenv("VERBENA_BIN");
+}
+
+/* A device that cannot be opened leaves no descriptor: with one more each time it opens at last. */
+static void open_device__without_descriptors(void **state)
+{
+	const unsigned before = descriptors_of(getpid());
+	struct ibv_context *other = NULL;
+	struct rlimit was, few;
+	unsigned failed = 0;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = was;
+	few.rlim_cur = (rlim_t)dup(0); /* the first number that is free */
+	close((int)few.rlim_cur);
+	while (!other) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		errno = 0;
+		other = ibv_open_device(ctx->device);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+		few.rlim_cur++;
+		if (other)
+			break;
+		assert_int_equal(errno, EMFILE);
+		assert_int_equal(descriptors_of(getpid()), before);
+		failed++;
+	}
+	assert_uint_in_range(failed, 2, 8);
+	assert_int_equal(ibv_close_device(other), 0);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* What only the broker may change is mapped so that a stray store of the program faults. */
+static void open_device__broker_state_is_read_only(void **state)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	uint32_t seen[2] = {0}; /* read-only, writable */
+	unsigned long from, to;
+	char line[512], rights[8];
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		if (!strstr(line, "memfd:" VB_MEMORY_HOST) ||
+		    sscanf(line, "%lx-%lx %7s", &from, &to, rights) != 3)
+			continue;
+		if (rights[1] != 'w')
+			assert_true(to - from >= offsetof(struct vb_host_memory, flow));
+		seen[rights[1] == 'w']++;
+	}
+	fclose(f);
+	assert_int_equal(seen[0], 1);
+	assert_int_equal(seen[1], 1);
 }
 
 static void query_device__tells_the_limits(void **state)
@@ -347,6 +402,8 @@ int main(void)
 	    VERBS_TEST(gid__none_beyond_the_table),
 	    VERBS_TEST(unsupported__says_so),
 	    VERBS_TEST(open_device__descriptors),
+	    VERBS_TEST(open_device__without_descriptors),
+	    VERBS_TEST(open_device__broker_state_is_read_only),
 	    VERBS_TEST(close_device__takes_what_is_left),
 	    VERBS_TEST(close_device__objects_are_counted_out),
 	    VERBS_TEST(destroy__objects_are_counted_out),

@@ -317,6 +317,18 @@ static void import__exporter_closes_the_device(void **state)
 	close(fd);
 }
 
+/* Memory that its process can make shorter is none of an adapter, whatever the table says. */
+static void import_dm__that_may_shrink(void **state)
+{
+	struct pair p = pair_new();
+
+	(void)state;
+	tell('m');
+	assert_null(ibv_import_dm(p.context, ex->story->dm));
+	assert_int_equal(errno, EINVAL);
+	pair_free(&p);
+}
+
 static void refused(int fd, int err)
 {
 	errno = 0;
@@ -469,6 +481,7 @@ int main(void)
 	    IMPORT_TEST(import_mr__refused),
 	    IMPORT_TEST(import_mr__where_this_process_may_only_read),
 	    IMPORT_TEST(import_dm__of_another_process),
+	    IMPORT_TEST(import_dm__that_may_shrink),
 	    IMPORT_TEST(import__exporter_is_killed),
 	    IMPORT_TEST(import__exporter_closes_the_device),
 	    IMPORT_TEST(import_device__of_anything_else),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queues that a program writes by itself, of every kind: datagrams by an address vector, UC, shared
- * receive queues, XRC and DC, entries of 128 bytes, CQs that are armed by a store, signatures.
+ * Queues that a program writes by itself, of every kind but datagrams: UC, shared receive queues,
+ * XRC and DC, entries of 128 bytes, CQs that are armed by a store, signatures.
  */
 #include "raw_env.h"
 
@@ -11,62 +11,6 @@
 #define DC_KEY UINT64_C(0xfedcba9876543210)
 
 static struct raw_end a, b;
-
-/* The segment of an address handle, as mlx5dv_init_obj() shows it. */
-static struct mlx5_wqe_av av_of(struct ibv_ah *ah)
-{
-	struct mlx5dv_ah out;
-	struct mlx5dv_obj obj = {.ah = {ah, &out}};
-
-	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_AH), 0);
-	return *out.av;
-}
-
-static void raw_send_to(struct raw_end *r, struct mlx5_wqe_av av, uint32_t qpn)
-{
-	struct mlx5_wqe_datagram_seg *s;
-
-	raw_begin(r);
-	s = raw_add(r, sizeof *s);
-	av.dqp_dct = htobe32(qpn | MLX5_EXTENDED_UD_AV);
-	s->av = av;
-}
-
-/* IBT-38: the datagram segment; IBT-43: room for the GRH */
-static void test_ud(void **state)
-{
-	struct ibv_ah_attr attr = verbs_ah_attr(false);
-	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
-	struct mlx5_wqe_av av;
-	struct mlx5_cqe64 e;
-
-	(void)state;
-	raw_ends(&a, &b, IBV_QPT_UD);
-	av = av_of(ah);
-	assert_memory_equal(av.rgid, attr.grh.dgid.raw, 16);
-	assert_int_equal(av.hop_limit, 64);
-	av.key.qkey.qkey = htobe32(0x11111111);
-	raw_receive(&b, 200000, 140);
-	raw_send_to(&a, av, b.end.qp->qp_num);
-	raw_inline(&a, "datagram", 8);
-	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
-	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
-	e = raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
-	assert_int_equal(be32toh(e.byte_cnt), 48);
-	assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
-	assert_int_equal(be32toh(e.flags_rqpn) >> 28 & 3, 1);
-	assert_memory_equal(buf + 200040, "datagram", 8);
-	/* An address that leads nowhere: of a GID index that is empty. */
-	raw_send_to(&a, av, b.end.qp->qp_num);
-	((struct mlx5_wqe_datagram_seg *)(void *)(a.wqe + 16))->av.grh_gid_fl = htobe32(200u << 20);
-	raw_inline(&a, "nowhere", 7);
-	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
-	e = raw_next_of(&a, MLX5_CQE_REQ_ERR, 2);
-	assert_int_equal(((struct mlx5_err_cqe *)(void *)&e)->syndrome,
-			 MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
-	assert_int_equal(ibv_destroy_ah(ah), 0);
-	raw_free(&a, &b);
-}
 
 static void test_uc(void **state)
 {
@@ -579,10 +523,10 @@ static void test_objects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RAW_TEST(test_ud),         RAW_TEST(test_uc),        RAW_TEST(test_srq),
-	    RAW_TEST(test_srq_broken), RAW_TEST(test_arm),       RAW_TEST(test_wide_entries),
-	    RAW_TEST(test_overrun),    RAW_TEST(test_signature), RAW_TEST(test_xrc),
-	    RAW_TEST(test_dc),         RAW_TEST(test_objects),
+	    RAW_TEST(test_uc),        RAW_TEST(test_srq),          RAW_TEST(test_srq_broken),
+	    RAW_TEST(test_arm),       RAW_TEST(test_wide_entries), RAW_TEST(test_overrun),
+	    RAW_TEST(test_signature), RAW_TEST(test_xrc),          RAW_TEST(test_dc),
+	    RAW_TEST(test_objects),
 	};
 
 	VERBS_MAIN_OR_SKIP();

@@ -3,6 +3,8 @@
  * Why verbs refuse: each mistake has its words, kept for `verbena explain` and printed where
  * VERBENA_LOG is set. ibv_modify_qp(3), ibv_create_qp(3), ibv_create_ah(3); IBA 11.2.5.2
  */
+#include "verbs/priv.h"
+#include "verbs/refuse.h"
 #include "verbs_env.h"
 
 #include <fcntl.h>
@@ -430,6 +432,15 @@ static void kept__no_reason_of_another(void **state)
 	assert_null(strstr(kept(0).text, "REMOTE"));
 }
 
+/* Where nothing is known but the error, its own text is the reason. */
+static void kept__no_reason(void **state)
+{
+	(void)state;
+	(void)vb_ibv_why_core(vb_ibv_ctx(ctx), ENOMEM);
+	assert_int_equal(vb_ibv_refuse(vb_ibv_ctx(ctx), ENOMEM, "ibv_x"), ENOMEM);
+	kept_is(ENOMEM, "ibv_x: Cannot allocate memory");
+}
+
 /* The same words in a row are one entry; there are at most VB_REFUSED_CNT. */
 static void kept__counted_and_bounded(void **state)
 {
@@ -526,6 +537,7 @@ int main(void)
 	    VERBS_TEST(post__each_mistake),
 	    VERBS_TEST(destroy__what_is_in_use),
 	    VERBS_TEST(post__full_queue),
+	    VERBS_TEST(kept__no_reason),
 	    VERBS_TEST(kept__no_reason_of_another),
 	    VERBS_TEST(kept__counted_and_bounded),
 	    VERBS_TEST(log__when_asked_for),

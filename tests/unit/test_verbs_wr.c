@@ -79,6 +79,11 @@ static void set_inline_data_list__one_after_another(void **state)
 	write_begin();
 	ibv_wr_set_inline_data_list(x, 4, list);
 	assert_int_equal(ibv_wr_complete(x), EINVAL);
+	/* The one that is too much is not even read. */
+	list[3].addr = (void *)8;
+	write_begin();
+	ibv_wr_set_inline_data_list(x, 4, list);
+	assert_int_equal(ibv_wr_complete(x), EINVAL);
 }
 
 /* So do the bytes of SGEs. */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagrams that a program writes by itself, by an address vector: where it leads, and with which
+ * priority. IBT-38, IBT-43 */
+#include "raw_env.h"
+
+#define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
+
+static struct raw_end a, b;
+
+/* Whether a socket of this process sends with @priority. socket(7) */
+static bool priority_is_used(int priority)
+{
+	for (int fd = 0; fd < 1024; fd++) {
+		int is = -1;
+		socklen_t len = sizeof is;
+
+		if (getsockopt(fd, SOL_SOCKET, SO_PRIORITY, &is, &len) == 0 && is == priority)
+			return true;
+	}
+	return false;
+}
+
+/* The service level of an address is the priority in its segment: the upper three of four bits. */
+static void test_ud_priority(void **state)
+{
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah;
+	struct mlx5_wqe_av av;
+
+	(void)state;
+	attr.sl = 3;
+	ah = ibv_create_ah(pd, &attr);
+	raw_ends(&a, &b, IBV_QPT_UD);
+	av = av_of(ah);
+	av.key.qkey.qkey = htobe32(0x11111111);
+	assert_int_equal(av.stat_rate_sl & 0xf, 3 << 1);
+	assert_false(priority_is_used(3));
+	raw_receive(&b, 200000, 140);
+	raw_send_to(&a, av, b.end.qp->qp_num);
+	raw_inline(&a, "datagram", 8);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	assert_true(priority_is_used(3));
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	raw_free(&a, &b);
+}
+
+/* IBT-38: the datagram segment; IBT-43: room for the GRH */
+static void test_ud(void **state)
+{
+	struct ibv_ah_attr attr = verbs_ah_attr(false);
+	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
+	struct mlx5_wqe_av av;
+	struct mlx5_cqe64 e;
+
+	(void)state;
+	raw_ends(&a, &b, IBV_QPT_UD);
+	av = av_of(ah);
+	assert_memory_equal(av.rgid, attr.grh.dgid.raw, 16);
+	assert_int_equal(av.hop_limit, 64);
+	av.key.qkey.qkey = htobe32(0x11111111);
+	raw_receive(&b, 200000, 140);
+	raw_send_to(&a, av, b.end.qp->qp_num);
+	raw_inline(&a, "datagram", 8);
+	raw_post(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 0);
+	e = raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
+	assert_int_equal(be32toh(e.byte_cnt), 48);
+	assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
+	assert_int_equal(be32toh(e.flags_rqpn) >> 28 & 3, 1);
+	assert_memory_equal(buf + 200040, "datagram", 8);
+	/* An address that leads nowhere: of a GID index that is empty. */
+	raw_send_to(&a, av, b.end.qp->qp_num);
+	((struct mlx5_wqe_datagram_seg *)(void *)(a.wqe + 16))->av.grh_gid_fl = htobe32(200u << 20);
+	raw_inline(&a, "nowhere", 7);
+	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
+	e = raw_next_of(&a, MLX5_CQE_REQ_ERR, 2);
+	assert_int_equal(((struct mlx5_err_cqe *)(void *)&e)->syndrome,
+			 MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	assert_int_equal(ibv_destroy_ah(ah), 0);
+	raw_free(&a, &b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    RAW_TEST(test_ud),
+	    RAW_TEST(test_ud_priority),
+	};
+
+	VERBS_MAIN_OR_SKIP();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
