@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/ipv6.h>
+#include <poll.h>
 
 static struct vb_host_memory memory;
 static struct vb_broker broker;
@@ -80,23 +81,34 @@ static void local__errors(void **state)
 	assert_int_equal(env.local(env.ctx, &a, &l), -EADDRNOTAVAIL);
 }
 
-/* A link-local address has its interface, which is the scope of the one it is reached from. RFC
- * 4007
- */
+/* Gives "lo" the address @a, which is there a moment later: not before is it to be bound. */
+static void add_address(const struct vb_gid *a)
+{
+	struct in6_ifreq r = {.ifr6_prefixlen = 64, .ifr6_ifindex = 1};
+	struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_scope_id = 1};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&r.ifr6_addr, a->b, 16);
+	memcpy(&sa.sin6_addr, a->b, 16);
+	assert_int_equal(ioctl(fd, SIOCSIFADDR, &r), 0);
+	for (int ms = 0; bind(fd, (struct sockaddr *)&sa, sizeof sa); ms++) {
+		assert_true(ms < 20000);
+		(void)poll(NULL, 0, 1);
+	}
+	close(fd);
+}
+
+/* The interface of a link-local address is that of the one it is reached from. RFC 4007, 6 */
 static void route__from_a_link_local_address(void **state)
 {
 	struct vb_ucma_env env = vb_cm_env(&broker);
-	struct in6_ifreq r = {.ifr6_prefixlen = 64, .ifr6_ifindex = 1};
 	struct vb_device *d = &memory.host.device[0];
 	struct vb_ucma_addr to = {.family = AF_INET6, .scope = 1}, any = {.family = AF_INET6};
 	struct vb_ucma_local l;
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	(void)state;
 	assert_int_equal(inet_pton(AF_INET6, "fe80::1", to.gid.b), 1);
-	memcpy(&r.ifr6_addr, to.gid.b, 16);
-	assert_int_equal(ioctl(fd, SIOCSIFADDR, &r), 0);
-	close(fd);
+	add_address(&to.gid);
 	memory.host.device_cnt = 1;
 	d->ifindex = 1;
 	d->gid[2].type = VB_GID_IPV6;
