@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The reaction point when its settings change while it runs, and at the edges of its rules: what
+ * was due before, what is pending, and what a reset keeps. docs/congestion-control.md
+ */
+#include "cmocka_env.h"
+#include "core/cc/cc.h"
+#include "core/cc/dfx.h"
+
+/* 256 MHz: a window is 4 us. Nothing happens by itself. */
+static struct vb_cc_settings quiet(void)
+{
+	return (struct vb_cc_settings){
+	    .dcqcn_hw_en = true,
+	    .cc_clk_hz = 256000000,
+	    .dcqcn_max_rate = 60000,
+	    .dcqcn_min_rate = 1,
+	    .dcqcn_alpha_rate_shift = 1,
+	    .dcqcn_fr_threshold = 5,
+	    .alpha_frac_bits = 10,
+	    .initial_alpha = 512,
+	    .initial_rate = 40960,
+	};
+}
+
+/* Increases that were due before the change happen, by the settings of then. */
+static void adopt__what_was_due_is_done_before(void **state)
+{
+	struct vb_cc_settings old = quiet(), now;
+	struct vb_cc cc = {0};
+
+	(void)state;
+	old.dcqcn_nocnp_timer_th = 10;
+	now = old;
+	now.dcqcn_nocnp_timer_th = 60000;
+	vb_cc_reset(&cc, &old, 0);
+	vb_cc_on_cnp(&cc, &old, 0);
+	assert_int_equal(vb_cc_current_rate(&cc), 30720);
+	vb_cc_adopt(&cc, &old, &now, 10 * VB_USEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 35840);
+	assert_int_equal(cc.cc_rate, 35840);
+}
+
+/* What is timed begins anew, by the new settings. CC-24, CC-43 */
+static void adopt__periods_are_the_new_ones(void **state)
+{
+	struct vb_cc_settings old = quiet(), now;
+	struct vb_cc cc = {0};
+
+	(void)state;
+	old.dcqcn_nocnp_timer_th = 1000;
+	old.dcqcn_alpha_timer_th = 2000;
+	now = old;
+	now.dcqcn_nocnp_timer_th = 30;
+	now.dcqcn_alpha_timer_th = 40;
+	vb_cc_reset(&cc, &old, 0);
+	assert_int_equal(cc.nocnp_at, 1000 * VB_USEC);
+	assert_int_equal(cc.alpha_at, 2000 * VB_USEC);
+	vb_cc_adopt(&cc, &old, &now, 100 * VB_USEC);
+	assert_int_equal(cc.nocnp_at, 130 * VB_USEC);
+	assert_int_equal(cc.alpha_at, 140 * VB_USEC);
+	now.dcqcn_nocnp_timer_th = now.dcqcn_alpha_timer_th = 0;
+	vb_cc_adopt(&cc, &old, &now, 110 * VB_USEC);
+	assert_int_equal(cc.nocnp_at, VB_NEVER);
+	assert_int_equal(cc.alpha_at, VB_NEVER);
+}
+
+static struct vb_cc_settings periodic(void)
+{
+	struct vb_cc_settings s = quiet();
+
+	s.cut_mode = VB_CC_CUT_PERIODIC;
+	s.dcqcn_rx_cnp_merge_period = 50;
+	return s;
+}
+
+/* A cut that waits for the end of its period is not made once the algorithm was off. CC-46 */
+static void adopt__off_ends_a_pending_cut(void **state)
+{
+	struct vb_cc_settings s = periodic(), off;
+	struct vb_cc cc = {0};
+
+	(void)state;
+	off = s;
+	off.dcqcn_hw_en = false;
+	off.hw_rate_throttle_en = off.speed_limiter_en = true;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_cnp(&cc, &s, 10 * VB_USEC);
+	vb_cc_adopt(&cc, &s, &off, 20 * VB_USEC);
+	vb_cc_adopt(&cc, &off, &s, 30 * VB_USEC);
+	vb_cc_on_time(&cc, &s, VB_SEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 40960);
+}
+
+/* Alpha decays up to the moment of a periodic cut, not only of the CNP. CC-09, CC-24 */
+static void cut__at_the_end_of_a_period_has_the_alpha_of_then(void **state)
+{
+	struct vb_cc_settings s = periodic();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.dcqcn_upd_alpha_g = 512; /* a half each time */
+	s.dcqcn_alpha_timer_th = 40;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_cnp(&cc, &s, 1 * VB_USEC);
+	vb_cc_on_time(&cc, &s, 60 * VB_USEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 35840); /* by 256 / 1024 / 2 */
+}
+
+/* Software that ends the merge period ends what waits for its end; one that sets it does not. */
+static void set_merge__zero_ends_a_pending_cut(void **state)
+{
+	struct vb_cc_settings s = periodic();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_cnp(&cc, &s, 10 * VB_USEC);
+	vb_cc_set_merge(&cc, &s, 0, 20 * VB_USEC);
+	vb_cc_on_time(&cc, &s, VB_SEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 40960);
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_cnp(&cc, &s, 10 * VB_USEC);
+	vb_cc_set_merge(&cc, &s, 5, 20 * VB_USEC);
+	vb_cc_on_time(&cc, &s, 25 * VB_USEC - 1);
+	assert_int_equal(vb_cc_current_rate(&cc), 40960);
+	vb_cc_on_time(&cc, &s, 25 * VB_USEC);
+	assert_int_equal(vb_cc_current_rate(&cc), 30720);
+}
+
+/* CC-16: a CNP that is merged holds off the increase by time, and the cut begins to count bytes
+ * anew. */
+static void cnp__merged_holds_off_the_timer(void **state)
+{
+	struct vb_cc_settings s = quiet();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.dcqcn_rx_cnp_merge_period = 50;
+	s.dcqcn_nocnp_timer_th = 40;
+	s.dcqcn_byte_cnt_th = 1000;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_sent(&cc, &s, 999, 0);
+	vb_cc_on_cnp(&cc, &s, 0);
+	assert_int_equal(cc.nocnp_at, 40 * VB_USEC);
+	vb_cc_on_cnp(&cc, &s, 30 * VB_USEC);
+	assert_int_equal(cc.nocnp_at, 70 * VB_USEC);
+	vb_cc_on_sent(&cc, &s, 999, 31 * VB_USEC);
+	assert_int_equal(cc.bc, 0);
+	vb_cc_on_sent(&cc, &s, 1, 32 * VB_USEC);
+	assert_int_equal(cc.bc, 1);
+}
+
+/* A minimum above the maximum holds, also for what software writes. CC-60 */
+static void rates__minimum_above_the_maximum(void **state)
+{
+	struct vb_cc_settings s = quiet();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.initial_rate = 0;
+	s.dcqcn_max_rate = 100;
+	s.dcqcn_min_rate = 200;
+	vb_cc_reset(&cc, &s, 0);
+	assert_int_equal(cc.cc_rate, 200);
+	vb_cc_set_rate(&cc, &s, 300, 0);
+	assert_int_equal(cc.cc_rate, 200);
+	vb_cc_set_current(&cc, &s, 300, 0, 0);
+	assert_int_equal(vb_cc_current_rate(&cc), 200);
+	assert_int_equal(vb_cc_target_rate(&cc), 200);
+	/* No maximum at all is the least rate there is. */
+	s.dcqcn_max_rate = s.dcqcn_min_rate = 0;
+	vb_cc_reset(&cc, &s, 0);
+	assert_int_equal(cc.cc_rate, 1);
+}
+
+/* A pause as long as inactivity_th is one; a nanosecond less is none. */
+static void flow__begins_anew_at_the_threshold(void **state)
+{
+	struct vb_cc_settings s = quiet();
+	struct vb_cc cc = {0};
+
+	(void)state;
+	s.inactivity_th = 1000;
+	for (int early = 0; early < 2; early++) {
+		vb_cc_reset(&cc, &s, 0);
+		vb_cc_on_sent(&cc, &s, 1000, 0);
+		vb_cc_on_cnp(&cc, &s, 1);
+		vb_cc_on_flow(&cc, &s, VB_MSEC - (unsigned)early);
+		assert_int_equal(vb_cc_current_rate(&cc), early ? 30720 : 40960);
+	}
+}
+
+/* CC-50: the recorder is the QP's: it records on when the QP begins again. */
+static void reset__keeps_the_recorder(void **state)
+{
+	static struct vb_dfx d;
+	struct vb_cc_settings s = quiet();
+	struct vb_cc cc = {.dfx = &d};
+
+	(void)state;
+	vb_dfx_start(&d);
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_on_cnp(&cc, &s, VB_USEC);
+	vb_cc_reset(&cc, &s, 2 * VB_USEC);
+	vb_cc_on_cnp(&cc, &s, 3 * VB_USEC);
+	assert_int_equal(d.decreases, 2);
+}
+
+/* CC-54: counts stop at their most, of events one by one too. */
+static void window__counts_saturate(void **state)
+{
+	static struct vb_dfx d;
+
+	(void)state;
+	vb_dfx_start(&d);
+	for (unsigned i = 0; i < 65540; i++)
+		vb_dfx_record(&d, VB_DFX_DECREASE, 1, i);
+	assert_int_equal(d.decreases, UINT16_MAX);
+	assert_int_equal(d.overflow, 65540 - VB_DFX_ENTRIES);
+}
+
+/* REG-09: a burst in bytes, where one is given, holds instead of the one in nanoseconds. */
+static void burst__in_bytes_holds(void **state)
+{
+	struct vb_cc_settings s = {
+	    .hw_rate_throttle_en = true,
+	    .speed_limiter_en = true,
+	    .cc_clk_hz = 256000000,
+	    .dcqcn_max_rate = VB_CC_RATE_MAX,
+	    .limiter_burst_ns = 1000000,
+	};
+	struct vb_cc cc = {0};
+	uint32_t sent = 0;
+
+	(void)state;
+	s.limiter_burst_bytes = 5000;
+	vb_cc_reset(&cc, &s, 0);
+	vb_cc_set_rate(&cc, &s, 4000, 0); /* a byte each ns */
+	for (; vb_cc_send_at(&cc, &s, VB_SEC) <= VB_SEC; sent++)
+		vb_cc_on_sent(&cc, &s, 1000, VB_SEC);
+	assert_int_equal(sent, 6); /* the account may be overdrawn by one */
+	/* Who waits does so for half of it. */
+	assert_int_equal(vb_cc_send_at(&cc, &s, VB_SEC), VB_SEC + 1000 + 2500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(adopt__what_was_due_is_done_before),
+	    cmocka_unit_test(adopt__periods_are_the_new_ones),
+	    cmocka_unit_test(adopt__off_ends_a_pending_cut),
+	    cmocka_unit_test(cut__at_the_end_of_a_period_has_the_alpha_of_then),
+	    cmocka_unit_test(set_merge__zero_ends_a_pending_cut),
+	    cmocka_unit_test(cnp__merged_holds_off_the_timer),
+	    cmocka_unit_test(rates__minimum_above_the_maximum),
+	    cmocka_unit_test(flow__begins_anew_at_the_threshold),
+	    cmocka_unit_test(reset__keeps_the_recorder),
+	    cmocka_unit_test(window__counts_saturate),
+	    cmocka_unit_test(burst__in_bytes_holds),
+	};
+
+	return cmocka_run_group_tests_name("cc_adopt", tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The contexts of a DC target: by what it tells initiators apart, who makes place for another one,
+ * and that whoever gets a context finds nothing of the one before in it. docs/dc.md; IBT-25
+ */
+#include "dc_env.h"
+
+#define CONN 0x50001u
+#define QPN 0x77u
+
+/* A packet of initiator QPN with @h that comes by @path. */
+static enum vb_verdict arrive(struct vb_qp *dct, struct vb_hdr h, const struct vb_path *path,
+			      uint32_t len)
+{
+	uint8_t pkt[VB_HDR_MAX + 64] = {0};
+	struct vb_rx rx = {.pkt = pkt, .path = path};
+
+	h.dqpn = vb_qp_number(dct);
+	h.pkey = VB_PKEY_DEFAULT;
+	h.dc.sqpn = h.dc.qpn = QPN;
+	rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt) + len;
+	return vb_hca_handle_packet(env.hca, &rx, env.now);
+}
+
+static enum vb_verdict connect(struct vb_qp *dct, const struct vb_path *path, uint32_t connection)
+{
+	return arrive(dct,
+		      (struct vb_hdr){.opcode = VB_OPCODE_DC_CONNECT,
+				      .dc = {.connection = connection, .key = KEY}},
+		      path, 0);
+}
+
+/* A request for 8 bytes with the first PSN of the connection. */
+static enum vb_verdict ask(struct vb_qp *dct, const struct vb_path *path, uint32_t connection,
+			   uint8_t op)
+{
+	struct vb_hdr h = {.opcode = (uint8_t)(VB_TRANSPORT_DC | op),
+			   .ack_req = true,
+			   .reth = {.va = ENV_IOVA, .rkey = vb_mr_rkey(env.mr), .len = 8},
+			   .dc.connection = connection};
+
+	return arrive(dct, h, path, op == VB_OP_WRITE_ONLY ? 8 : 0);
+}
+
+static struct vb_path from_host(uint8_t host)
+{
+	struct vb_path path = env_path(1);
+
+	path.sgid = env_gid(host);
+	return path;
+}
+
+/* InfiniBand: numbers of QPs are those of a port, and a port of several LIDs has a connection at
+ * each of them. */
+static void dct__lids_tell_connections_apart(void **state)
+{
+	const struct vb_path path = {.port = 1, .slid = 7, .dlid = 9};
+	struct vb_path other = path, elsewhere = path;
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	other.slid = 8;
+	elsewhere.dlid = 10;
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_DUPLICATE);
+	assert_int_equal(connect(dct, &other, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &elsewhere, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_SOURCE);
+	assert_int_equal(ask(dct, &path, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->dlid, 7);
+	assert_int_equal(ask(dct, &other, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->dlid, 8);
+	env_close(&env);
+}
+
+/* Who has disconnected makes place before anybody who was only silent, however long. */
+static void dct__who_has_left_goes_first(void **state)
+{
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	for (uint8_t i = 0; i < VB_DCT_CONTEXTS; i++) {
+		struct vb_path path = from_host((uint8_t)(2 + i));
+
+		assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+		env.now++;
+	}
+	env.now += 2 * VB_DCT_IDLE;
+
+	struct vb_path silent = from_host(2), left = from_host(2 + 40), next = from_host(200);
+	struct vb_hdr bye = {
+	    .opcode = VB_OPCODE_DC_CONNECT, .solicited = true, .dc.connection = CONN};
+
+	assert_int_equal(arrive(dct, bye, &left, 0), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &next, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &silent, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	env_close(&env);
+}
+
+/* A READ that the connection before has not been answered is none of the next one's. */
+static void dct__next_connection_has_all_resources(void **state)
+{
+	struct vb_path path = from_host(2);
+	struct vb_qp *dct;
+
+	(void)state;
+	setup();
+	dct = target(KEY);
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &path, CONN, VB_OP_READ_REQUEST), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &path, CONN + 1), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &path, CONN + 1, VB_OP_READ_REQUEST), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).dc.connection, CONN + 1);
+	env_close(&env);
+}
+
+/* Nor is a notification of congestion that the one before was owed. CC-04 */
+static void dct__next_connection_is_owed_no_cnp(void **state)
+{
+	struct vb_path path = from_host(2), marked = path;
+	struct vb_qp *dct;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env_open(&env, 64);
+	assert_int_equal(vb_srq_create(env.pd, 256, 4, 0, NULL, &srq), 0);
+	dct = target(KEY);
+	marked.traffic_class = VB_ECN_CE;
+	assert_int_equal(connect(dct, &path, CONN), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &marked, CONN, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	assert_int_equal(connect(dct, &path, CONN + 1), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &path, CONN + 1, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_TRANSPORT_DC | VB_OP_ACK);
+	/* Its own mark draws one at once, and the interval is its own. */
+	assert_int_equal(connect(dct, &path, CONN + 2), VB_VERDICT_OK);
+	assert_int_equal(ask(dct, &marked, CONN + 2, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_OPCODE_CNP);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(dct__lids_tell_connections_apart),
+	    cmocka_unit_test(dct__who_has_left_goes_first),
+	    cmocka_unit_test(dct__next_connection_has_all_resources),
+	    cmocka_unit_test(dct__next_connection_is_owed_no_cnp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A responder that adapters of one host share, at the edges: what waits and how much of it, what
+ * is said once, who may say what, and what nobody has any more. core/share/migration.h, open.h;
+ * IBT-22
+ */
+#include "core/share/open.h"
+#include "xrc_env.h"
+
+static void settle(void)
+{
+	bool did;
+
+	do {
+		did = false;
+		for (uint32_t i = INI; i < HOSTS; i++)
+			did |= !w.gone[i] && host_step(i, w.env[i].now);
+	} while (did);
+}
+
+static void open_begin(struct vb_xrc_ask *a, uint32_t host)
+{
+	*a = (struct vb_xrc_ask){.opens = true};
+	vb_xrc_ask_begin(a, w.xrcd[host], w.tgt->qpn);
+	vb_xrc_ask_again(a);
+}
+
+static struct vb_qp *open_end(struct vb_xrc_ask *a)
+{
+	struct vb_qp *qp;
+
+	settle();
+	assert_int_equal(a->err, 0);
+	assert_int_equal(vb_xrc_handle_create(a, &qp), 0);
+	vb_xrc_ask_end(a);
+	vb_qp_set_owner(qp, &w.tgt);
+	return qp;
+}
+
+static struct vb_qp *open_at(uint32_t host)
+{
+	struct vb_xrc_ask a;
+
+	open_begin(&a, host);
+	return open_end(&a);
+}
+
+/* The owner has answered LEFT, which has not heard it yet. */
+static void open_half(struct vb_xrc_ask *a)
+{
+	open_begin(a, LEFT);
+	while (!w.said[VB_XRC_ANSWER])
+		(void)host_step(OWNER, 1);
+}
+
+/* Events of the time from the answer to the handle are the handle's, each of them. */
+static void open_qp__events_while_it_opens(void **state)
+{
+	struct vb_xrc_ask a;
+
+	(void)state;
+	world_open();
+	open_half(&a);
+	vb_qp_raise(w.tgt, VB_ASYNC_QP_REQ_ERR);
+	(void)vb_xrc_run(w.env[OWNER].hca, 1);
+	vb_qp_raise(w.tgt, VB_ASYNC_QP_ACCESS_ERR);
+	(void)vb_xrc_run(w.env[OWNER].hca, 1);
+	(void)open_end(&a);
+	settle();
+	(void)host_step(LEFT, 1);
+	assert_int_equal(w.events[LEFT], 1u << VB_ASYNC_QP_REQ_ERR | 1u << VB_ASYNC_QP_ACCESS_ERR);
+	world_close();
+}
+
+/* Who is asked whether it has the target open, while it opens it, does not say no. */
+static void open_qp__probed_while_it_opens(void **state)
+{
+	struct vb_xrc_ask a;
+	struct vb_qp *left;
+
+	(void)state;
+	world_open();
+	open_half(&a);
+	vb_xrc_probe(w.env[OWNER].hca, 1);
+	assert_int_equal(w.said[VB_XRC_STILL], 1);
+	left = open_end(&a);
+	assert_int_equal(w.said[VB_XRC_CLOSE], 0);
+	assert_int_equal(vb_qp_destroy(w.tgt), 0);
+	assert_int_equal(w.env[OWNER].hca->qp_cnt, 1);
+	assert_int_equal(vb_qp_destroy(left), 0);
+	settle();
+	assert_int_equal(w.env[OWNER].hca->qp_cnt, 0);
+	world_close();
+}
+
+/* However often it has asked, one that closes its handle has the target open no more. */
+static void close__of_one_that_asked_often(void **state)
+{
+	struct vb_xrc_ask a = {.opens = false};
+	struct vb_qp *left;
+
+	(void)state;
+	world_open();
+	left = open_at(LEFT);
+	vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+	vb_xrc_ask_again(&a);
+	settle();
+	vb_xrc_ask_end(&a);
+	vb_xrc_probe(w.env[LEFT].hca, 1);
+	settle();
+	assert_int_equal(w.said[VB_XRC_HOLD], 1);
+	assert_int_equal(vb_qp_destroy(left), 0);
+	settle();
+	assert_int_equal(vb_qp_destroy(w.tgt), 0);
+	assert_int_equal(w.env[OWNER].hca->qp_cnt, 0);
+	world_close();
+}
+
+/* A handle whose target has ended says that it is there no more, and nothing when it goes. */
+static void probe__of_a_handle_that_has_ended(void **state)
+{
+	struct vb_qp *left;
+
+	(void)state;
+	world_open();
+	left = open_at(LEFT);
+	w.gone[OWNER] = true;
+	vb_xrc_probe(w.env[LEFT].hca, 1);
+	settle();
+	assert_int_equal(w.events[LEFT], 1u << VB_ASYNC_QP_FATAL);
+	w.gone[OWNER] = false;
+	memset(w.said, 0, sizeof w.said);
+	vb_xrc_probe(w.env[LEFT].hca, 2);
+	assert_int_equal(w.said[VB_XRC_HOLD], 0);
+	assert_int_equal(vb_qp_destroy(left), 0);
+	assert_int_equal(w.said[VB_XRC_CLOSE], 0);
+	settle();
+	world_close();
+}
+
+/* Only its owner says what happens to a target. */
+static void event__from_another_adapter(void **state)
+{
+	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .events = 1u << VB_ASYNC_QP_REQ_ERR};
+
+	(void)state;
+	world_open();
+	(void)open_at(LEFT);
+	m.qpn = w.tgt->qpn;
+	m.name = w.xrcd[OWNER]->name;
+	for (uint32_t from = RIGHT; from >= OWNER; from--) {
+		m.kind = VB_XRC_EVENT;
+		(void)vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + from, &m, sizeof m, 1);
+		(void)host_step(LEFT, 1);
+		assert_int_equal(w.events[LEFT], from == OWNER ? 1u << VB_ASYNC_QP_REQ_ERR : 0);
+	}
+	world_close();
+}
+
+/* What its maker was not told of before it gave the target up, nobody is told when he, or another,
+ * has it again. */
+static void outlives__without_old_events(void **state)
+{
+	struct vb_event ev;
+
+	(void)state;
+	world_open();
+	(void)open_at(LEFT);
+	vb_qp_raise(w.tgt, VB_ASYNC_QP_REQ_ERR);
+	assert_int_equal(vb_qp_destroy(w.tgt), 0);
+	vb_qp_raise(w.tgt, VB_ASYNC_QP_FATAL); /* nobody here has it */
+	assert_false(vb_hca_poll_event(w.env[OWNER].hca, &ev));
+	vb_qp_set_owner(w.tgt, &w.tgt);
+	vb_qp_raise(w.tgt, VB_ASYNC_QP_ACCESS_ERR);
+	env_event(&w.env[OWNER], VB_EVENT_ASYNC_QP, VB_ASYNC_QP_ACCESS_ERR);
+	assert_false(vb_hca_poll_event(w.env[OWNER].hca, &ev));
+	settle();
+	world_close();
+}
+
+/* A request of the initiator, number @psn from where it is, to the SRQ of LEFT. */
+static enum vb_verdict arrive(uint32_t psn)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY,
+			   .dqpn = w.tgt->qpn,
+			   .psn = vb_psn_add(w.ini->req.psn_post, psn),
+			   .xrc_srqn = vb_srq_number(w.srq[LEFT])};
+
+	return env_rx(&w.env[OWNER], 1, &h, 8);
+}
+
+/* Of one target no more than VB_XRC_KEPT_MAX packets wait: more are lost, as on the way. */
+static void keep__up_to_its_bound(void **state)
+{
+	(void)state;
+	world_open_migrated();
+	w.room = 1;
+	for (uint32_t i = 0; i <= VB_XRC_KEPT_MAX; i++) /* one has room in the queue */
+		assert_int_equal(arrive(i), VB_VERDICT_OK);
+	assert_int_equal(w.tgt->mig->cnt, VB_XRC_KEPT_MAX);
+	assert_int_equal(arrive(VB_XRC_KEPT_MAX + 1), VB_VERDICT_RESOURCE);
+	assert_int_equal(w.tgt->mig->cnt, VB_XRC_KEPT_MAX);
+	world_close();
+}
+
+/* What is due when the state leaves is said where it goes to, and only there. */
+static void migrate__takes_along_what_is_due(void **state)
+{
+	struct vb_tx_batch b;
+
+	(void)state;
+	world_open();
+	post_srq(LEFT, 0, 1);
+	w.tgt->resp.ack_due = true;
+	w.tgt->resp.ack_psn = vb_psn_prev(w.tgt->resp.epsn);
+	vb_sched_activate(w.tgt);
+	assert_int_equal(arrive(0), VB_VERDICT_OK);
+	assert_true(w.tgt->mig->is_migrated);
+	assert_int_equal(env_tx(&w.env[OWNER], &b), 0);
+	world_close();
+}
+
+/* The state comes home: LEFT has a holder without it. */
+static void bring_home(void)
+{
+	for (int i = 0; i < 2; i++) {
+		vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+		world_run(VB_NEVER);
+	}
+	assert_false(w.tgt->mig->is_migrated);
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 1);
+}
+
+/* A holder that was not told of the end hears of it when it says that it is there. */
+static void reset__is_not_heard_of(void **state)
+{
+	struct vb_qp_attr a = env_attr(1, 0);
+
+	(void)state;
+	world_open_migrated();
+	bring_home();
+	w.room = 0;
+	assert_int_equal(env_modify(&w.env[OWNER], w.tgt, &a, VB_QPS_RESET), 0);
+	w.room = 4;
+	world_run(VB_NEVER);
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 1);
+	vb_xrc_probe(w.env[LEFT].hca, w.env[LEFT].now);
+	world_run(VB_NEVER);
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 0);
+	world_close();
+}
+
+/* A holder is what the target is now: rights that it has lost are gone there too. */
+static void migrate__with_fewer_rights(void **state)
+{
+	const uint32_t rtr = VB_QP_STATE | VB_QP_AV | VB_QP_PATH_MTU | VB_QP_DEST_QPN |
+			     VB_QP_RQ_PSN | VB_QP_MAX_DEST_RD_ATOMIC | VB_QP_MIN_RNR_TIMER;
+	struct vb_qp_attr a;
+
+	(void)state;
+	world_open_migrated();
+	bring_home();
+	a = w.tgt->attr;
+	w.room = 0; /* the holder hears of nothing */
+	assert_int_equal(env_modify(&w.env[OWNER], w.tgt, &a, VB_QPS_RESET), 0);
+	w.room = 4;
+	a.access &= ~(uint32_t)VB_ACCESS_REMOTE_WRITE;
+	a.rq_psn = w.ini->req.psn_post.v;
+	assert_int_equal(env_modify(&w.env[OWNER], w.tgt, &a, VB_QPS_INIT), 0);
+	a.qp_state = VB_QPS_RTR;
+	assert_int_equal(vb_qp_modify(w.tgt, &a, rtr, 0), 0);
+	post(LEFT, VB_WR_RDMA_WRITE, 0, 1, 8);
+	world_run(VB_NEVER);
+	assert_int_equal(done_cnt(VB_WC_REM_INV_REQ_ERR), 1);
+	world_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(open_qp__events_while_it_opens),
+	    cmocka_unit_test(open_qp__probed_while_it_opens),
+	    cmocka_unit_test(close__of_one_that_asked_often),
+	    cmocka_unit_test(probe__of_a_handle_that_has_ended),
+	    cmocka_unit_test(event__from_another_adapter),
+	    cmocka_unit_test(outlives__without_old_events),
+	    cmocka_unit_test(keep__up_to_its_bound),
+	    cmocka_unit_test(migrate__takes_along_what_is_due),
+	    cmocka_unit_test(reset__is_not_heard_of),
+	    cmocka_unit_test(migrate__with_fewer_rights),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
