@@ -95,9 +95,9 @@ static void packet__too_short_of_a_write(void **state)
 							    .rkey = vb_mr_rkey(env.mr),
 							    .va = ENV_IOVA,
 							    .dma_len = 2048,
-							    .payload = 512}),
+							    .payload = 256}),
 			 VB_VERDICT_INVALID_REQUEST);
-	expect_denial("RDMA WRITE: a packet amid the message carries 512 bytes less than the path "
+	expect_denial("RDMA WRITE: a packet amid the message carries 768 bytes less than the path "
 		      "MTU of the QP, 1024 bytes.");
 }
 
