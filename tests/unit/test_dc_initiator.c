@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A DC initiator and a peer that this test plays: whose answers count, how long it waits, what its
+ * streams leave to each other, and what a reset forgets. docs/dc.md; IBT-25
+ */
+#include "dc_env.h"
+
+#define DCTN 0x30u
+
+/* The answer of the target to what @qp, an initiator or a channel of it, has sent last. */
+static enum vb_verdict answer(const struct vb_qp *qp, uint32_t psn, uint8_t syndrome, uint32_t from)
+{
+	struct vb_hdr h = {
+	    .opcode = VB_TRANSPORT_DC | VB_OP_ACK,
+	    .dqpn = qp->qpn,
+	    .psn = vb_psn(psn),
+	    .aeth.syndrome = syndrome,
+	    .dc = {.channel = qp->dc_channel, .sqpn = from, .connection = qp->dc_connection}};
+
+	return env_rx(&env, 1, &h, 0);
+}
+
+#define ACK (VB_SYNDROME_ACK | VB_CREDIT_UNLIMITED)
+
+static int write8(struct vb_qp *qp, uint64_t wr_id, uint16_t stream)
+{
+	return post(qp, wr_id, VB_WR_RDMA_WRITE, 8, DCTN, KEY, stream);
+}
+
+/* A target has room for so many READs; more wait, whatever the initiator may have under way. */
+static void dci__reads_that_a_target_has_room_for(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.limits.rd_atomic = 64;
+	env_open(&env, 64);
+	dci = initiator((struct vb_dc_init){0});
+	dci->attr.max_rd_atomic = 64;
+	for (uint32_t i = 0; i < VB_DCT_RESOURCES + 4; i++)
+		assert_int_equal(post(dci, i, VB_WR_RDMA_READ, 8, DCTN, KEY, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 1 + VB_DCT_RESOURCES); /* the connect, too */
+	env_close(&env);
+}
+
+/* What another target of the same host says is no answer. */
+static void dci__hears_only_its_target(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){0});
+	assert_int_equal(write8(dci, 1, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(answer(dci, 0, ACK, DCTN + 1), VB_VERDICT_SOURCE);
+	env_no_wc(&env);
+	assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	env_close(&env);
+}
+
+/* Full handshake: the request that leaves when the connect was answered has all of its time. */
+static void dci__request_waits_its_own_time(void **state)
+{
+	struct vb_qp *dci;
+	vb_dur timeout;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.full_handshake = true});
+	assert_int_equal(write8(dci, 1, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	timeout = dci->timer[VB_TIMER_ACK];
+	env.now = timeout / 2;
+	(void)answer(dci, 0xffffff, ACK, DCTN);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(dci->timer[VB_TIMER_ACK], timeout / 2 + timeout);
+	env_close(&env);
+}
+
+/* A stream that was in error when the QP was reset is in none. */
+static void reset__ends_errors_of_streams(void **state)
+{
+	struct vb_qp_attr a = env_attr(1, 0);
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	assert_int_equal(write8(dci, 1, 5), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(answer(vb_qp_channel(dci, 1), 0, VB_NAK_REMOTE_ACCESS, DCTN),
+			 VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_REM_ACCESS_ERR);
+	assert_true(vb_dci_is_bad(dci, 5));
+	assert_int_equal(env_modify(&env, dci, &a, VB_QPS_RESET), 0);
+	assert_false(vb_dci_is_bad(dci, 5));
+	assert_int_equal(vb_dci_reset_stream(dci, 5), -EINVAL);
+	env_close(&env);
+}
+
+static uint32_t failures;
+
+static void note_event(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	failures += ev->id == VB_TRACE_FAILED;
+}
+
+/* What is flushed behind the failure of its stream is no failure of its own: a trace tells of one.
+ */
+static void stream__fails_once(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_FAILED, .emit = note_event};
+	env_open(&env, 64);
+	failures = 0;
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(write8(dci, i, 0), 0);
+	(void)env_tx(&env, &b);
+	(void)answer(dci, 0, VB_NAK_REMOTE_ACCESS, DCTN);
+	while (env_tx(&env, &b))
+		;
+	(void)env_wc(&env, 0, VB_WC_REM_ACCESS_ERR);
+	(void)env_wc(&env, 1, VB_WC_WR_FLUSH_ERR);
+	(void)env_wc(&env, 2, VB_WC_WR_FLUSH_ERR);
+	assert_int_equal(failures, 1);
+	env_close(&env);
+}
+
+/* Work that fails before it has a PSN leaves the connection as it is: no target misses anything. */
+static void stream__fails_without_a_packet(void **state)
+{
+	struct vb_ah ah = {.path = env_path(1)};
+	struct vb_send_wr wr = {
+	    .wr_id = 2, .opcode = VB_WR_SEND, .ah = &ah, .dqpn = DCTN, .dc_key = KEY};
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_pd_create(env.hca, &ah.pd), 0); /* not the QP's */
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	assert_int_equal(write8(dci, 1, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+	(void)env_wc(&env, 1, VB_WC_SUCCESS);
+	assert_int_equal(vb_qp_post_send(dci, &wr, env.now), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	(void)env_wc(&env, 2, VB_WC_LOC_QP_OP_ERR);
+	assert_int_equal(vb_dci_reset_stream(dci, 0), 0);
+	assert_int_equal(write8(dci, 3, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 1); /* and no connect */
+	env_close(&env);
+}
+
+/* A stream that has only its oldest work in a channel that is another's stays there, though there
+ * is an empty channel by now: that is its order. */
+static void stream__stays_where_its_oldest_work_is(void **state)
+{
+	struct vb_qp *dci, *other;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 2});
+	other = vb_qp_channel(dci, 1);
+	for (uint16_t stream = 0; stream < 3; stream++) /* the third is a guest of the first */
+		assert_int_equal(write8(dci, stream, stream), 0);
+	assert_int_equal(dci->sq.tail - dci->sq.head, 2);
+	(void)env_tx(&env, &b);
+	assert_int_equal(answer(dci, 0, ACK, DCTN), VB_VERDICT_OK);
+	assert_int_equal(answer(other, 0, ACK, DCTN), VB_VERDICT_OK);
+	assert_int_equal(dci->sq.tail - dci->sq.head, 1);
+	assert_int_equal(other->sq.tail - other->sq.head, 0);
+	assert_int_equal(write8(dci, 3, 2), 0);
+	assert_int_equal(dci->sq.tail - dci->sq.head, 2);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(dci__reads_that_a_target_has_room_for),
+	    cmocka_unit_test(dci__hears_only_its_target),
+	    cmocka_unit_test(dci__request_waits_its_own_time),
+	    cmocka_unit_test(reset__ends_errors_of_streams),
+	    cmocka_unit_test(stream__fails_once),
+	    cmocka_unit_test(stream__fails_without_a_packet),
+	    cmocka_unit_test(stream__stays_where_its_oldest_work_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
