@@ -24,13 +24,14 @@ static struct vb_qp *start(void)
 	return rts(FIRST, FIRST, 4);
 }
 
-/* A NAK with a report: of @extent PSNs from FIRST on, @cnt runs are missing. */
-static void report(struct vb_qp *qp, uint32_t extent, const struct run *run, uint32_t cnt)
+/* A NAK with a report: of @extent PSNs from FIRST + @at on, @cnt runs are missing. */
+static void report_from(struct vb_qp *qp, uint32_t at, uint32_t extent, const struct run *run,
+			uint32_t cnt)
 {
 	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
 			   .dqpn = vb_qp_number(qp),
 			   .pkey = VB_PKEY_DEFAULT,
-			   .psn = vb_psn(FIRST),
+			   .psn = vb_psn(FIRST + at),
 			   .selective = true,
 			   .aeth.syndrome = VB_NAK_PSN_SEQ};
 	struct vb_path path = env_path(2);
@@ -47,6 +48,11 @@ static void report(struct vb_qp *qp, uint32_t extent, const struct run *run, uin
 	struct vb_rx rx = {.pkt = pkt, .len = len, .avail = len, .path = &path};
 
 	(void)vb_hca_handle_packet(env.hca, &rx, env.now);
+}
+
+static void report(struct vb_qp *qp, uint32_t extent, const struct run *run, uint32_t cnt)
+{
+	report_from(qp, 0, extent, run, cnt);
 }
 
 /* A requester whose message of PKTS packets has left, to a peer that speaks selective repeat. */
@@ -225,6 +231,142 @@ static void keep__ends_with_the_window(void **state)
 	env_close(&env);
 }
 
+/* What a responder keeps it keeps once, however often it comes. */
+static void keep__once(void **state)
+{
+	struct vb_qp *qp = start();
+	uint32_t room;
+
+	(void)state;
+	arrives(qp, 2, false);
+	room = env.hca->sr_pool.free_cnt;
+	arrives(qp, 2, false);
+	assert_int_equal(qp->sr->kept_cnt, 1);
+	assert_int_equal(env.hca->sr_pool.free_cnt, room);
+	env_close(&env);
+}
+
+/* A READ takes the PSNs of its answer: what came with one of them before it was no request. */
+static void keep__nothing_amid_a_read(void **state)
+{
+	struct vb_qp *qp = start();
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(FIRST),
+			   .selective = true};
+
+	(void)state;
+	arrives(qp, 1, false);
+	arrives(qp, 2, false);
+	assert_int_equal(qp->sr->kept_cnt, 2);
+	h.reth.va = ENV_IOVA;
+	h.reth.rkey = vb_mr_rkey(env.mr);
+	h.reth.len = 3 * MTU;
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	assert_int_equal(qp->sr->kept_cnt, 0);
+	env_close(&env);
+}
+
+/* A gap that is closed at its beginning before it was reported: the rest of it is, and what comes
+ * behind it is kept as ever. */
+static void gap__closed_at_its_beginning(void **state)
+{
+	struct vb_qp *qp = start();
+	struct vb_hdr h;
+
+	(void)state;
+	arrives(qp, 2, false);
+	arrives(qp, 0, false);
+	arrives(qp, 4, false);
+	assert_int_equal(qp->sr->kept_cnt, 2);
+	h = answer();
+	assert_int_equal(h.aeth.syndrome, VB_NAK_PSN_SEQ);
+	assert_int_equal(h.psn.v, vb_psn(FIRST + 1).v);
+	env_close(&env);
+	/* So it is when nothing comes behind it. */
+	qp = start();
+	arrives(qp, 2, false);
+	arrives(qp, 0, false);
+	h = answer();
+	assert_int_equal(h.aeth.syndrome, VB_NAK_PSN_SEQ);
+	assert_int_equal(h.psn.v, vb_psn(FIRST + 1).v);
+	env_close(&env);
+}
+
+/* The wait begins with the first report of a gap and with no later one: should nothing come of what
+ * is sent again, the timer fires. */
+static void report__later_ones_do_not_renew_the_wait(void **state)
+{
+	const struct run run[] = {{0, 1}, {3, 1}};
+	struct vb_qp *qp = requester();
+	vb_time due;
+
+	(void)state;
+	env.now = VB_MSEC;
+	report(qp, 2, run, 1);
+	assert_sent((const uint32_t[]){0}, 1);
+	due = qp->timer[VB_TIMER_ACK];
+	assert_true(due > VB_MSEC + 67 * VB_MSEC);
+	env.now = 2 * VB_MSEC;
+	report(qp, PKTS, run, 2);
+	assert_sent((const uint32_t[]){3}, 1);
+	assert_int_equal(qp->timer[VB_TIMER_ACK], due);
+	env_close(&env);
+}
+
+/* More is missing than there is room for: the rest goes when there is, and what is known already is
+ * not sent once more with it. */
+static void report__of_more_than_there_is_room_for(void **state)
+{
+	struct vb_mr_attr attr = {.length = 1 << 20, .access = ENV_ACCESS};
+	struct vb_sge sge = {0, (VB_SR_HOLES + 36) * MTU, 0};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
+	const struct run all = {0, VB_SR_HOLES + 36}, rest = {0, 10 + 36};
+	struct vb_qp *qp = requester();
+	struct vb_mr *wide;
+	uint32_t sent = 0;
+
+	(void)state;
+	report_from(qp, PKTS, 0, NULL, 0);
+	assert_int_equal(vb_mr_create(env.pd, &attr, &wide), 0);
+	sge.lkey = vb_mr_lkey(wide);
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	while (env_tx(&env, &b))
+		sent += b.cnt;
+	assert_int_equal(sent, VB_SR_HOLES + 36);
+	report_from(qp, PKTS, VB_SR_HOLES + 36, &all, 1);
+	for (sent = 0; env_tx(&env, &b); sent += b.cnt)
+		continue;
+	assert_int_equal(sent, VB_SR_HOLES);
+	/* All but the last ten of them have arrived. */
+	report_from(qp, PKTS + VB_SR_HOLES - 10, 10 + 36, &rest, 1);
+	assert_true(env_tx(&env, &b) > 0);
+	assert_int_equal(env_hdr(&b.pkt[0]).psn.v, vb_psn(FIRST + PKTS + VB_SR_HOLES).v);
+	for (sent = b.cnt; env_tx(&env, &b); sent += b.cnt)
+		continue;
+	assert_int_equal(sent, 36);
+	env_close(&env);
+}
+
+/* The rate of a QP is that of what it sends again, too. ibv_modify_qp_rate_limit(3) */
+static void report__what_is_sent_again_is_paced(void **state)
+{
+	const struct run run[] = {{0, 1}, {3, 2}};
+	struct vb_qp *qp = requester();
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, 8000, 1, env.now), 0); /* 1 us a byte */
+	report(qp, PKTS, run, 2);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_sent((const uint32_t[]){i ? 2 + i : 0}, 1);
+		assert_sent(NULL, 0);
+		env.now += 1200 * VB_USEC;
+		vb_hca_handle_timeout(env.hca, env.now);
+	}
+	assert_sent(NULL, 0);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +376,12 @@ int main(void)
 	    cmocka_unit_test(gap__is_reported_again_to_who_asks),
 	    cmocka_unit_test(gap__packet_longer_than_any),
 	    cmocka_unit_test(keep__ends_with_the_window),
+	    cmocka_unit_test(keep__once),
+	    cmocka_unit_test(keep__nothing_amid_a_read),
+	    cmocka_unit_test(gap__closed_at_its_beginning),
+	    cmocka_unit_test(report__later_ones_do_not_renew_the_wait),
+	    cmocka_unit_test(report__of_more_than_there_is_room_for),
+	    cmocka_unit_test(report__what_is_sent_again_is_paced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

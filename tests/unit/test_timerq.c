@@ -122,6 +122,24 @@ static void timerq__equal_deadlines(void **state)
 	env_close(&env);
 }
 
+/* Deadlines that run while the queue grows for more QPs run on. */
+static void timerq__grows(void **state)
+{
+	(void)state;
+	setup();
+	for (uint32_t i = 0; i < QPS; i++) {
+		qp[i] = env_rts(&env, VB_QPT_UC, 2, 0x21);
+		vb_timer_set(qp[i], VB_TIMER_RX_CREDIT, 1000 + i);
+		assert_int_equal(env.hca->heap[1].key, 1000);
+	}
+	for (uint32_t i = 0; i < QPS; i++) {
+		assert_int_equal(vb_hca_poll_timeout(env.hca), 1000 + i);
+		vb_hca_handle_timeout(env.hca, 1000 + i);
+		assert_int_equal(qp[i]->timer[VB_TIMER_RX_CREDIT], VB_NEVER);
+	}
+	env_close(&env);
+}
+
 /* The QP is gone; its deadlines are too. */
 static void timerq__destroyed(void **state)
 {
@@ -254,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(timerq__against_a_model),
 	    cmocka_unit_test(timerq__equal_deadlines),
+	    cmocka_unit_test(timerq__grows),
 	    cmocka_unit_test(timerq__destroyed),
 	    cmocka_unit_test(ack_timeout__every_exponent),
 	    cmocka_unit_test(ack_timeout__retries),

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Recovery and pacing at a QP, rules that a single loss or setting shows: what is counted and
+ * traced, what is bounded, and who is woken. REG-07, REG-34; docs/adaptive-retransmission.md
+ */
+#include "core/selective/selective.h"
+#include "rc_env.h"
+
+static struct vb_trace_event moved;
+
+static void note_event(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	moved = *ev;
+}
+
+/* The ACK timer of @qp fires, and what it sends again leaves. */
+static void time_out(struct vb_qp *qp)
+{
+	env.now = qp->timer[VB_TIMER_ACK];
+	assert_true(env.now != VB_NEVER);
+	vb_hca_handle_timeout(env.hca, env.now);
+	(void)env_tx(&env, &b);
+}
+
+static void acked(struct vb_qp *qp, uint32_t psn, uint8_t syndrome)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(psn),
+			   .aeth.syndrome = syndrome};
+
+	(void)env_rx(&env, 2, &h, 0);
+}
+
+/* A trace of the ladder says from which step to which. */
+static void timer_moved__from_and_to(void **state)
+{
+	struct vb_qp *qp;
+	uint8_t from;
+
+	(void)state;
+	env_config(&env);
+	vb_recovery_set_lossy(&env.cfg.recovery);
+	env.cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_TIMER_MOVED, .emit = note_event};
+	env_open(&env, 64);
+	qp = rts(0, 0, 4);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 8), 0);
+	(void)env_tx(&env, &b);
+	do {
+		from = qp->rto.cur_exp;
+		time_out(qp);
+	} while (qp->rto.cur_exp == from);
+	assert_int_equal(moved.arg[1], from);
+	assert_int_equal(moved.arg[2], qp->rto.cur_exp);
+	env_close(&env);
+}
+
+/* Timeouts are counted in a row: a word of the peer ends the row. */
+static void timeouts__end_with_progress(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(env_send(&env, qp, i, VB_WR_RDMA_WRITE, 8), 0);
+	(void)env_tx(&env, &b);
+	time_out(qp);
+	time_out(qp);
+	assert_int_equal(qp->rto.timeout_cnt, 2);
+	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 2);
+	assert_int_equal(env.counters.v[VB_COUNTER_roce_adp_retrans], 0); /* it is the fixed one */
+	acked(qp, 0, 31);
+	assert_int_equal(qp->rto.timeout_cnt, 0);
+	env_close(&env);
+}
+
+/* A loss while the QP ramps up begins the ramp again: that is one restart more and no transition.
+ * REG-34 */
+static void slow_restart__amid_a_ramp(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery =
+	    (struct vb_recovery){.roce_slow_restart_en = true, .slow_restart_bytes = 2048};
+	env_open(&env, 64);
+	qp = rts(0, 0, 4);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 4096), 0);
+	assert_int_equal(env_tx(&env, &b), 4);
+	for (uint64_t n = 1; n <= 2; n++) {
+		time_out(qp);
+		assert_int_equal(b.cnt, 2);
+		assert_int_equal(env.counters.v[VB_COUNTER_roce_slow_restart], n);
+		assert_int_equal(env.counters.v[VB_COUNTER_roce_slow_restart_trans], 1);
+	}
+	env_close(&env);
+}
+
+/* Behind a hole a peer keeps VB_SR_WINDOW packets: no more are in flight. */
+static void selective__as_much_as_the_peer_keeps(void **state)
+{
+	struct vb_mr_attr attr = {.length = 1 << 24, .access = ENV_ACCESS};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_sge sge = {0, 5000 * 256, 0};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
+	struct vb_mr *wide;
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery.selective_repeat_forced_en = true;
+	env_open(&env, 64);
+	assert_int_equal(vb_mr_create(env.pd, &attr, &wide), 0);
+	sge.lkey = vb_mr_lkey(wide);
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	a.path_mtu = VB_MTU_256;
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	assert_non_null(qp->sr);
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	while (env_tx(&env, &b))
+		;
+	assert_int_equal(vb_qp_unacked(qp), VB_SR_WINDOW);
+	env_close(&env);
+}
+
+/* Source ports of RoCEv2 begin with 0xc000: a path that has that one is spread, one below is not.
+ * REG-07 (adaptive_routing_forced_en) */
+static void spread__from_the_first_port_on(void **state)
+{
+	(void)state;
+	for (uint16_t port = 0xbfff; port <= 0xc000; port++) {
+		struct vb_qp_attr a = env_attr(2, 0x21);
+		struct vb_qp *qp;
+
+		env_config(&env);
+		env.cfg.recovery.adaptive_routing_forced_en = true;
+		env_open(&env, 16);
+		a.path.udp_sport = port;
+		qp = env_qp(&env, VB_QPT_RC, NULL);
+		env_up(&env, qp, &a, VB_QPS_RTS);
+		assert_int_equal(qp->cc.spread != NULL, port == 0xc000);
+		env_close(&env);
+	}
+}
+
+/* What the limiter held back goes on at once when the limiter is switched off. */
+static void set_cc__wakes_who_was_held_back(void **state)
+{
+	struct vb_cc_settings off = {0};
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(10000000));
+	env_open(&env, 64);
+	qp = rts(0, 0, 4);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(env_send(&env, qp, i, VB_WR_RDMA_WRITE, 4096), 0);
+	while (env_tx(&env, &b))
+		;
+	assert_true(vb_qp_unacked(qp) < 16);
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 1, &off, env.now), 0);
+	while (env_tx(&env, &b))
+		;
+	assert_int_equal(vb_qp_unacked(qp), 16);
+	env_close(&env);
+}
+
+static uint16_t home_now;
+
+static uint16_t find_home(void *ctx, const struct vb_path *path)
+{
+	(void)ctx;
+	(void)path;
+	return home_now;
+}
+
+/* Addresses of the host have changed: whoever may send or answer learns where its peer is now, and
+ * so do the packets that congestion may mark. */
+static void find_homes__of_all_that_are_connected(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *rtr, *sends;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env.cfg.find_home = find_home;
+	env_open(&env, 16);
+	home_now = 5;
+	rtr = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, rtr, &a, VB_QPS_RTR);
+	sends = rts(0, 0, 4);
+	home_now = 6;
+	vb_hca_find_homes(env.hca);
+	assert_int_equal(rtr->attr.path.home, 6);
+	assert_int_equal(env_send(&env, sends, 1, VB_WR_RDMA_WRITE, 8), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(b.pkt[0].path->traffic_class & VB_ECN_MASK, VB_ECN_ECT0);
+	assert_int_equal(b.pkt[0].path->home, 6);
+	env_close(&env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(timer_moved__from_and_to),
+	    cmocka_unit_test(timeouts__end_with_progress),
+	    cmocka_unit_test(slow_restart__amid_a_ramp),
+	    cmocka_unit_test(selective__as_much_as_the_peer_keeps),
+	    cmocka_unit_test(spread__from_the_first_port_on),
+	    cmocka_unit_test(set_cc__wakes_who_was_held_back),
+	    cmocka_unit_test(find_homes__of_all_that_are_connected),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
