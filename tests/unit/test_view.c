@@ -94,12 +94,104 @@ static void credits__up_to_the_limit(void **state)
 	env_close(&env);
 }
 
+/* Either CQ of a QP may be the one that has overrun. */
+static void overrun__of_either_cq(void **state)
+{
+	(void)state;
+	for (int recv = 0; recv < 2; recv++) {
+		struct vb_qp *qp = ready();
+		struct vb_cq *other;
+
+		assert_int_equal(vb_cq_create(env.hca, 4, NULL, &other), 0);
+		assert_false(view_of(qp).cq_overrun);
+		other->overrun = true;
+		*(recv ? &qp->recv_cq : &qp->send_cq) = other;
+		assert_true(view_of(qp).cq_overrun);
+		*(recv ? &qp->recv_cq : &qp->send_cq) = env.cq;
+		env_close(&env);
+	}
+}
+
+/* What a QP waits for, the nearest first: its state, an RNR timer, its turn, an answer. */
+static void wait__is_for_the_nearest(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_qp_view v;
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	v = view_of(qp);
+	assert_int_equal(vb_view_wait(&v), VB_WAIT_TURN);
+	v.is_rnr_wait = true;
+	assert_int_equal(vb_view_wait(&v), VB_WAIT_RNR);
+	v.state = VB_QPS_RTR;
+	assert_int_equal(vb_view_wait(&v), VB_WAIT_STATE);
+	(void)env_tx(&env, &b);
+	v = view_of(qp);
+	assert_int_equal(vb_view_wait(&v), VB_WAIT_ACK);
+	env_close(&env);
+}
+
+/* Once all that was sent is acknowledged an SQD QP drains no more. */
+static void draining__until_the_last_acknowledgement(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_hdr ack = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .dqpn = vb_qp_number(qp),
+			     .psn = vb_psn(SQ_PSN),
+			     .aeth.syndrome = 31};
+	struct vb_qp_attr a = env_attr(2, 0x21);
+
+	(void)state;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_SQD), 0);
+	assert_true(view_of(qp).is_draining);
+	(void)env_rx(&env, 2, &ack, 0);
+	assert_false(view_of(qp).is_draining);
+	env_close(&env);
+}
+
+/* The wait of an ACK timer is that of the clock, pauses of this process included. */
+static void since__is_by_the_clock(void **state)
+{
+	struct vb_qp *qp = ready();
+
+	(void)state;
+	vb_hca_add_gap(env.hca, VB_SEC);
+	env.now = 5 * VB_SEC;
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 8), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(view_of(qp).rto.since, 5 * VB_SEC);
+	env_close(&env);
+}
+
+/* The rate that congestion control allows, in bits a second. */
+static void rate__of_congestion_control(void **state)
+{
+	struct vb_cc_settings s;
+	struct vb_qp *qp;
+
+	(void)state;
+	vb_cc_settings_paper(&s, UINT64_C(40000000000));
+	qp = ready();
+	assert_int_equal(view_of(qp).rate_bps, 0);
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 1, &s, 0), 0);
+	assert_int_equal(view_of(qp).rate_bps, UINT64_C(40000000000));
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(psns__have_24_bits),
 	    cmocka_unit_test(acked_once__by_the_first_acknowledgement),
 	    cmocka_unit_test(credits__up_to_the_limit),
+	    cmocka_unit_test(overrun__of_either_cq),
+	    cmocka_unit_test(wait__is_for_the_nearest),
+	    cmocka_unit_test(draining__until_the_last_acknowledgement),
+	    cmocka_unit_test(since__is_by_the_clock),
+	    cmocka_unit_test(rate__of_congestion_control),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
