@@ -69,6 +69,20 @@ static void rates__follow_clock(void **state)
 	assert_int_equal(s.dcqcn_rate_ai_q8, 2621);
 }
 
+/* A rate that is there at all is at least one unit, and at most as many as a register holds; the
+ * units 0 and 1 are no rates and stay what they are, whatever the clock. */
+static void rates__at_their_ends(void **state)
+{
+	struct vb_cc_settings s = read_good("dcqcn_min_rate=1kbps,dcqcn_max_rate=2Tbps");
+
+	(void)state;
+	assert_int_equal(s.dcqcn_min_rate, 1);
+	assert_int_equal(s.dcqcn_max_rate, VB_CC_RATE_MAX);
+	s = read_good("cc_clk_hz=1000000");
+	assert_int_equal(s.dcqcn_min_rate, 1);
+	assert_int_equal(s.initial_rate, 0);
+}
+
 static void fault__names_item(void **state)
 {
 	static const struct {
@@ -89,6 +103,9 @@ static void fault__names_item(void **state)
 	    {"dcqcn_max_rate=1Pbps", "dcqcn_max_rate=1Pbps", "must be at most 65535 units"},
 	    {"dcqcn_max_rate=99999999999999999999Tbps", "dcqcn_max_rate=99999999999999999999Tbps",
 	     "must be at most 65535 units"},
+	    {"dcqcn_max_rate=2001Gbps", "dcqcn_max_rate=2001Gbps", "must be at most 65535 units"},
+	    {"dcqcn_max_rate=0.9bps", "dcqcn_max_rate=0.9bps", "must be at most 65535 units"},
+	    {"dcqcn_max_rate=0Gbps", "dcqcn_max_rate=0Gbps", "must be at most 65535 units"},
 	    {"dcqcn_max_rate=70000", "dcqcn_max_rate=70000", "must be at most 65535 units"},
 	    {"cut_mode=never", "cut_mode=never", "must be at-once or periodic"},
 	    {"cc_clk_hz=5", "cc_clk_hz=5", "must be 1 MHz to 4 GHz"},
@@ -131,8 +148,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(presets__are_the_schemes), cmocka_unit_test(fields__override),
-	    cmocka_unit_test(rates__follow_clock),      cmocka_unit_test(fault__names_item),
-	    cmocka_unit_test(fields__are_members),
+	    cmocka_unit_test(rates__follow_clock),      cmocka_unit_test(rates__at_their_ends),
+	    cmocka_unit_test(fault__names_item),        cmocka_unit_test(fields__are_members),
 	};
 
 	return cmocka_run_group_tests_name("cc_text", tests, NULL, NULL);
