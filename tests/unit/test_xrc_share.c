@@ -275,6 +275,150 @@ static void migrate__with_fewer_rights(void **state)
 	world_close();
 }
 
+/* A handle is what was heard of its target last. */
+static void ask__tells_the_handle(void **state)
+{
+	struct vb_xrc_ask a = {.opens = false};
+	struct vb_qp_attr attr = env_attr(1, 0);
+	struct vb_qp *left;
+
+	(void)state;
+	world_open();
+	left = open_at(LEFT);
+	assert_int_equal(env_modify(&w.env[OWNER], w.tgt, &attr, VB_QPS_RESET), 0);
+	vb_qp_query(left, &attr);
+	assert_int_equal(attr.qp_state, VB_QPS_RTR);
+	vb_xrc_ask_begin(&a, w.xrcd[LEFT], w.tgt->qpn);
+	vb_xrc_ask_again(&a);
+	settle();
+	vb_xrc_ask_end(&a);
+	vb_qp_query(left, &attr);
+	assert_int_equal(attr.qp_state, VB_QPS_RESET);
+	world_close();
+}
+
+/* A question that is late, of before the one that was carried out last, changes nothing. */
+static void ask__of_before_the_last_one(void **state)
+{
+	const uint32_t init = VB_QP_STATE | VB_QP_PKEY_INDEX | VB_QP_PORT | VB_QP_ACCESS_FLAGS;
+	struct vb_xrc_ask first = {.mask = init}, second;
+	struct vb_qp_attr attr = env_attr(1, 0);
+
+	(void)state;
+	world_open();
+	(void)open_at(LEFT);
+	assert_int_equal(env_modify(&w.env[OWNER], w.tgt, &attr, VB_QPS_RESET), 0);
+	first.attr = w.tgt->attr;
+	first.attr.port = 1;
+	first.attr.qp_state = VB_QPS_INIT;
+	second = first;
+	first.attr.access = VB_ACCESS_REMOTE_READ;
+	second.attr.access = VB_ACCESS_REMOTE_WRITE;
+	vb_xrc_ask_begin(&first, w.xrcd[LEFT], w.tgt->qpn);
+	vb_xrc_ask_begin(&second, w.xrcd[LEFT], w.tgt->qpn);
+	vb_xrc_ask_again(&second);
+	settle();
+	assert_int_equal(second.err, 0);
+	vb_xrc_ask_again(&first);
+	settle();
+	assert_int_equal(w.tgt->attr.access, VB_ACCESS_REMOTE_WRITE);
+	vb_xrc_ask_end(&first);
+	vb_xrc_ask_end(&second);
+	world_close();
+}
+
+/* That a target is over is told once, however often it is said. */
+static void over__is_told_once(void **state)
+{
+	struct vb_xrc_msg m = {.magic = VB_XRC_MAGIC, .kind = VB_XRC_OVER};
+
+	(void)state;
+	world_open();
+	(void)open_at(LEFT);
+	m.qpn = w.tgt->qpn;
+	m.name = w.xrcd[OWNER]->name;
+	for (int i = 0; i < 2; i++) {
+		w.events[LEFT] = 0;
+		(void)vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m, sizeof m, 1);
+		(void)host_step(LEFT, 1);
+		assert_int_equal(w.events[LEFT], i ? 0 : 1u << VB_ASYNC_QP_FATAL);
+	}
+	m.name = (struct vb_xrcd_name){0}; /* of no domain */
+	assert_int_equal(vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m, sizeof m, 1),
+			 -EPROTO);
+	world_close();
+}
+
+/* The message by which the state came to LEFT, once more, as one of the next migration. */
+static struct migration_msg *once_more(struct vb_xrc_msg **head)
+{
+	static struct migration_msg again;
+
+	world_open_migrated();
+	again = w.queue[LEFT][0];
+	*head = (struct vb_xrc_msg *)(void *)again.bytes;
+	assert_int_equal((*head)->kind, VB_XRC_MIGRATE);
+	(*head)->serial++;
+	return &again;
+}
+
+static int take_at_left(const struct migration_msg *m)
+{
+	return vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, m->bytes, m->len, 1);
+}
+
+/* Each target has a holder of its own, also where one adapter owns both. */
+static void holder__of_one_target(void **state)
+{
+	struct vb_xrc_msg *head;
+	struct migration_msg *m = once_more(&head);
+
+	(void)state;
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 1);
+	head->qpn += 256;
+	assert_int_equal(take_at_left(m), 0);
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 2);
+	world_close();
+}
+
+/* The state of a responder that has ended does not come: who sends one is told so, and nothing is
+ * left of it. */
+static void migrate__of_one_that_has_ended(void **state)
+{
+	struct vb_xrc_msg *head;
+	struct migration_msg *m = once_more(&head);
+
+	(void)state;
+	((struct vb_xrc_state *)(void *)(head + 1))->state = VB_QPS_ERR;
+	assert_int_equal(take_at_left(m), -EPROTO);
+	assert_int_equal(w.said[VB_XRC_GONE], 1);
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 0);
+	world_close();
+}
+
+/* A message whose receive has gone with its SRQ does not go on with another one's. */
+static void migrate__amid_a_message_without_its_receive(void **state)
+{
+	struct vb_xrc_msg *head;
+	struct migration_msg *m = once_more(&head);
+	struct vb_xrc_state *s = (struct vb_xrc_state *)(void *)(head + 1);
+	struct vb_wc wc;
+
+	(void)state;
+	while (vb_cq_poll(w.env[LEFT].cq, &wc, 1))
+		continue;
+	assert_int_equal(vb_qp_get_state(w.tgt), VB_QPS_RTR);
+	s->msg = VB_MSG_SEND;
+	s->srqn = vb_srq_number(w.srq[LEFT]);
+	*((uint8_t *)(head + 1) + head->state_len) = VB_TRANSPORT_XRC | VB_OP_SEND_LAST;
+	(void)take_at_left(m);
+	assert_int_equal(vb_cq_poll(w.env[LEFT].cq, &wc, 1), 0);
+	assert_int_equal(
+	    vb_qp_get_state(vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target)),
+	    VB_QPS_ERR);
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +432,12 @@ int main(void)
 	    cmocka_unit_test(migrate__takes_along_what_is_due),
 	    cmocka_unit_test(reset__is_not_heard_of),
 	    cmocka_unit_test(migrate__with_fewer_rights),
+	    cmocka_unit_test(ask__tells_the_handle),
+	    cmocka_unit_test(ask__of_before_the_last_one),
+	    cmocka_unit_test(over__is_told_once),
+	    cmocka_unit_test(holder__of_one_target),
+	    cmocka_unit_test(migrate__of_one_that_has_ended),
+	    cmocka_unit_test(migrate__amid_a_message_without_its_receive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
