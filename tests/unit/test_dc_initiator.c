@@ -44,6 +44,23 @@ static void dci__reads_that_a_target_has_room_for(void **state)
 	env_close(&env);
 }
 
+/* Connections of one initiator are counted in the low half of their numbers; the high half, by
+ * which a target knows who made them, stays. docs/dc.md */
+static void dci__connections_wrap(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){0});
+	dci->dc_connection = 0x5ffff;
+	assert_int_equal(write8(dci, 1, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 2);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_OPCODE_DC_CONNECT);
+	assert_int_equal(env_hdr(&b.pkt[0]).dc.connection, 0x50000);
+	env_close(&env);
+}
+
 /* What another target of the same host says is no answer. */
 static void dci__hears_only_its_target(void **state)
 {
@@ -187,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(dci__reads_that_a_target_has_room_for),
+	    cmocka_unit_test(dci__connections_wrap),
 	    cmocka_unit_test(dci__hears_only_its_target),
 	    cmocka_unit_test(dci__request_waits_its_own_time),
 	    cmocka_unit_test(reset__ends_errors_of_streams),

@@ -128,6 +128,54 @@ static void selective__as_much_as_the_peer_keeps(void **state)
 	env_close(&env);
 }
 
+/* A retry count of its own that a QP was given by register stays when its program sets timeout and
+ * retry_cnt. REG-18 */
+static void modify__keeps_the_extended_count(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTR);
+	vb_rto_set_extended(&qp->rto, vb_qp_rules(qp), 5);
+	assert_int_equal(env_modify(&env, qp, &a, VB_QPS_RTS), 0);
+	assert_int_equal(qp->rto.attr_extended, 5);
+	env_close(&env);
+}
+
+/* A window that is switched on finds no account of what was asked before: it begins one with what
+ * is not acknowledged, and the quarter of it that follows asks as ever. */
+static void window__switched_on_between_messages(void **state)
+{
+	struct vb_recovery on = {.roce_tx_window_en = true, .tx_window_bytes = 64 * 1024};
+	struct vb_mr_attr attr = {.length = 1 << 20, .access = ENV_ACCESS};
+	struct vb_sge sge = {0, 100 * 1024, 0};
+	struct vb_send_wr wr = {.sge = &sge, .sge_cnt = 1, .opcode = VB_WR_RDMA_WRITE};
+	struct vb_mr *wide;
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery = (struct vb_recovery){0};
+	env_open(&env, 64);
+	assert_int_equal(vb_mr_create(env.pd, &attr, &wide), 0);
+	sge.lkey = vb_mr_lkey(wide);
+	qp = rts(0, 0, 4);
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	while (env_tx(&env, &b))
+		;
+	acked(qp, 99, 31);
+	assert_int_equal(vb_hca_set_port_recovery(env.hca, 1, &on), 0);
+	sge.length = 16 * 1024;
+	assert_int_equal(vb_qp_post_send(qp, &wr, 0), 0);
+	assert_true(env_tx(&env, &b) > 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).psn.v, 100);
+	assert_false(env_hdr(&b.pkt[0]).ack_req);
+	env_close(&env);
+}
+
 /* Source ports of RoCEv2 begin with 0xc000: a path that has that one is spread, one below is not.
  * REG-07 (adaptive_routing_forced_en) */
 static void spread__from_the_first_port_on(void **state)
@@ -213,6 +261,8 @@ int main(void)
 	    cmocka_unit_test(timeouts__end_with_progress),
 	    cmocka_unit_test(slow_restart__amid_a_ramp),
 	    cmocka_unit_test(selective__as_much_as_the_peer_keeps),
+	    cmocka_unit_test(modify__keeps_the_extended_count),
+	    cmocka_unit_test(window__switched_on_between_messages),
 	    cmocka_unit_test(spread__from_the_first_port_on),
 	    cmocka_unit_test(set_cc__wakes_who_was_held_back),
 	    cmocka_unit_test(find_homes__of_all_that_are_connected),

@@ -94,6 +94,36 @@ static void credits__up_to_the_limit(void **state)
 	env_close(&env);
 }
 
+static struct vb_trace_event seen[4];
+static uint32_t seen_cnt;
+
+static void note_event(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	assert_true(seen_cnt < 4);
+	seen[seen_cnt++] = *ev;
+}
+
+/* A trace has each change of state, from which and to which. */
+static void state_trace__from_and_to(void **state)
+{
+	struct vb_qp_attr a = env_attr(2, 0x21);
+
+	(void)state;
+	env_config(&env);
+	env.cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_QP_STATE, .emit = note_event};
+	env_open(&env, 64);
+	seen_cnt = 0;
+	env_up(&env, env_qp(&env, VB_QPT_RC, NULL), &a, VB_QPS_RTS);
+	assert_int_equal(seen_cnt, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(seen[i].arg[0], VB_QPS_RESET + i);
+		assert_int_equal(seen[i].arg[1], VB_QPS_RESET + i + 1);
+	}
+	env_close(&env);
+}
+
 /* Either CQ of a QP may be the one that has overrun. */
 static void overrun__of_either_cq(void **state)
 {
@@ -187,6 +217,7 @@ int main(void)
 	    cmocka_unit_test(psns__have_24_bits),
 	    cmocka_unit_test(acked_once__by_the_first_acknowledgement),
 	    cmocka_unit_test(credits__up_to_the_limit),
+	    cmocka_unit_test(state_trace__from_and_to),
 	    cmocka_unit_test(overrun__of_either_cq),
 	    cmocka_unit_test(wait__is_for_the_nearest),
 	    cmocka_unit_test(draining__until_the_last_acknowledgement),
