@@ -41,7 +41,7 @@ static void adopt__what_was_due_is_done_before(void **state)
 	assert_int_equal(cc.cc_rate, 35840);
 }
 
-/* What is timed begins anew, by the new settings. CC-24, CC-43 */
+/* What is timed begins anew, by the new settings. CC-24 */
 static void adopt__periods_are_the_new_ones(void **state)
 {
 	struct vb_cc_settings old = quiet(), now;
@@ -191,7 +191,7 @@ static void flow__begins_anew_at_the_threshold(void **state)
 	}
 }
 
-/* CC-50: the recorder is the QP's: it records on when the QP begins again. */
+/* The recorder is the QP's: it records on when the QP begins again. */
 static void reset__keeps_the_recorder(void **state)
 {
 	static struct vb_dfx d;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recovery and pacing at a QP, rules that a single loss or setting shows: what is counted and
- * traced, what is bounded, and who is woken. REG-07, REG-34; docs/adaptive-retransmission.md
+ * traced, what is bounded, and who is woken. REG-07; docs/adaptive-retransmission.md
  */
 #include "core/selective/selective.h"
 #include "rc_env.h"
@@ -79,7 +79,7 @@ static void timeouts__end_with_progress(void **state)
 }
 
 /* A loss while the QP ramps up begins the ramp again: that is one restart more and no transition.
- * REG-34 */
+ * REG-07 */
 static void slow_restart__amid_a_ramp(void **state)
 {
 	struct vb_qp *qp;
