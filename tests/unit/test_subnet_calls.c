@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections to the process of a fabric: which calls it takes, and who is at which node.
+ * node/subnet/call.h */
+#include "subnet_process_env.h"
+
+#include "node/cm/call.h"
+
+#include <stddef.h>
+
+static bool exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* Sends @len bytes of a call of @op; the status of its answer, -EPIPE: the connection has ended. */
+static int raw_ask(uint32_t version, enum vb_subnet_op op, uint32_t len, size_t sent, char last)
+{
+	int sock = fabric_dial(), rc;
+	ssize_t n;
+
+	memset(&call, 'x', sizeof call);
+	call.version = version;
+	call.op = op;
+	call.len = len;
+	if (len)
+		call.body[len - 1] = (uint8_t)last;
+	assert_int_equal(vb_fds_send(sock, &call, sent, NULL), 0);
+	fabric_turn();
+	n = recv(sock, &answer, sizeof answer, MSG_DONTWAIT);
+	rc = n <= 0 ? -EPIPE : answer.status;
+	close(sock);
+	return rc;
+}
+
+/* A call that is cut, of another version, or whose text has no end, ends the connection. */
+static void calls__that_are_not_whole_end_the_connection(void **state)
+{
+	const uint32_t good = VB_SUBNET_CALL_VERSION;
+	const size_t head = VB_SUBNET_CALL_HEADER, room = sizeof call.text;
+
+	(void)state;
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 5, head + 5, 0), -EINVAL);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 5, head + 5, 'x'), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 5, head + 4, 0), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 5, head + 6, 0), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 0, head, 0), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, (uint32_t)room, head + room, 0), -EINVAL);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, (uint32_t)room + 1, head + room + 1, 0),
+			 -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_ATTACH, 5, head + 5, 'x'), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_ADAPTER, 5, head + 5, 'x'), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_CM, 5, head + 5, 'x'), -EPIPE);
+	assert_int_equal(raw_ask(good + 1, VB_SUBNET_COMMAND, 5, head + 5, 0), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_COMMAND, 0, head - 1, 0), -EPIPE);
+	assert_int_equal(raw_ask(good, VB_SUBNET_WATCH + 1, 0, head, 0), -ENOSYS);
+}
+
+/* What is about a node needs one. */
+static void calls__need_a_node(void **state)
+{
+	int sock = fabric_dial();
+
+	(void)state;
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_UMAD_OPEN, "", NULL), -EINVAL);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ISSM_OPEN, "", NULL), -EINVAL);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ADAPTER, "me", NULL), -EINVAL);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_CM, "me", NULL), -EINVAL);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ATTACH, "H-C", NULL), -ENOENT);
+	assert_non_null(strstr(answer.text, "no node 'H-C'"));
+	assert_non_null(strstr(answer.text, fabric_name));
+	close(sock);
+}
+
+/* The tree of a node is there from its first connection to its last; another call of ATTACH takes
+ * the connection to the other node. */
+static void trees__are_there_while_somebody_is_at_the_node(void **state)
+{
+	char a[256], b[256];
+	int one = fabric_attach("H-A"), two, before;
+
+	(void)state;
+	snprintf(a, sizeof a, "%s", answer.text);
+	assert_true(exists(a));
+	two = fabric_attach("H-A");
+	assert_string_equal(answer.text, a);
+	assert_int_equal(fabric_ask(two, VB_SUBNET_ATTACH, "H-B", NULL), 0);
+	snprintf(b, sizeof b, "%s", answer.text);
+	assert_string_not_equal(a, b);
+	assert_true(exists(a) && exists(b));
+	close(one);
+	fabric_turn();
+	assert_false(exists(a));
+	assert_true(exists(b));
+	assert_int_equal(fabric_ask(two, VB_SUBNET_ATTACH, "H-A", NULL), 0);
+	assert_true(exists(a));
+	assert_false(exists(b));
+	/* To the node where it is already. */
+	assert_int_equal(fabric_ask(two, VB_SUBNET_ATTACH, "H-A", NULL), 0);
+	assert_true(exists(a));
+	before = fd_cnt();
+	close(two);
+	fabric_turn();
+	assert_false(exists(a));
+	assert_true(vb_list_is_empty(&fabric->seats));
+	assert_true(fd_cnt() < before);
+}
+
+/* An adapter is that of one node, and there is one of each connection; a switch has none. */
+static void adapters__are_one_of_a_connection(void **state)
+{
+	struct vb_fds fds;
+	int sock = fabric_attach("H-A"), at_switch = fabric_attach("S-A");
+
+	(void)state;
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ADAPTER, "me", &fds), 0);
+	assert_int_equal(fds.cnt, VB_SUBNET_FD_CNT);
+	vb_fds_close(&fds);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ADAPTER, "me", NULL), -EINVAL);
+	assert_int_equal(fabric->adapter->taken_cnt, 1);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_CM, "me", NULL), -EINVAL);
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_ATTACH, "H-B", NULL), -EBUSY);
+	assert_int_equal(fabric_ask(at_switch, VB_SUBNET_ADAPTER, "me", NULL), -ENODEV);
+	assert_non_null(strstr(answer.text, "'S-A' is a switch"));
+	assert_int_equal(fabric_ask(at_switch, VB_SUBNET_CM, "me", NULL), -ENODEV);
+	close(at_switch);
+	close(sock);
+	fabric_turn();
+	assert_int_equal(fabric->adapter->taken_cnt, 0);
+}
+
+/* What is no call of the connection manager ends the connection. */
+static void connections_of_cm__end_by_what_is_no_call(void **state)
+{
+	static struct vb_cm_call cut;
+	char byte;
+	int sock = fabric_attach("H-A");
+
+	(void)state;
+	assert_int_equal(fabric_ask(sock, VB_SUBNET_CM, "me", NULL), 0);
+	assert_int_equal(send(sock, &cut, offsetof(struct vb_cm_call, body) - 1, 0),
+			 offsetof(struct vb_cm_call, body) - 1);
+	fabric_turn();
+	assert_int_equal(recv(sock, &byte, 1, MSG_DONTWAIT), 0);
+	close(sock);
+	assert_true(vb_list_is_empty(&fabric->seats));
+}
+
+/* Each node has a connection manager of its own, and one. */
+static void connection_managers__are_one_of_a_node(void **state)
+{
+	int a = fabric_attach("H-A"), b = fabric_attach("H-B"), more = fabric_attach("H-A");
+	struct vb_subnet_cm *cm;
+
+	(void)state;
+	assert_int_equal(fabric_ask(a, VB_SUBNET_CM, "me", NULL), 0);
+	assert_int_equal(fabric_ask(b, VB_SUBNET_CM, "me", NULL), 0);
+	assert_int_equal(fabric_ask(more, VB_SUBNET_CM, "me", NULL), 0);
+	cm = vb_subnet_cm_find(fabric, HOST_A);
+	assert_non_null(cm);
+	assert_int_equal(cm->index, HOST_A);
+	assert_ptr_equal(cm, vb_subnet_cm_at(fabric, HOST_A));
+	assert_int_equal(vb_subnet_cm_find(fabric, HOST_B)->index, HOST_B);
+	assert_null(vb_subnet_cm_find(fabric, SWITCH_A));
+	close(a);
+	close(b);
+	close(more);
+}
+
+/* The name of a fabric is taken while it runs, and is free again afterwards. */
+static void names__are_of_one_fabric(void **state)
+{
+	struct vb_subnet_daemon *second;
+	int before = fd_cnt();
+
+	(void)state;
+	assert_int_equal(
+	    vb_subnet_daemon_open(&second, fabric_name, &topo, fabric_why, sizeof fabric_why),
+	    -EADDRINUSE);
+	assert_non_null(strstr(fabric_why, "runs already"));
+	assert_non_null(strstr(fabric_why, fabric_name));
+	assert_int_equal(fd_cnt(), before);
+	close(fabric_control);
+	vb_subnet_daemon_close(fabric);
+	assert_int_equal(
+	    vb_subnet_daemon_open(&fabric, fabric_name, &topo, fabric_why, sizeof fabric_why), 0);
+	fabric_control = fabric_dial();
+}
+
+/* Nodes are as the topology has them. FAB-18 */
+static void nodes__are_those_of_the_topology(void **state)
+{
+	(void)state;
+	assert_int_equal(fabric->subnet.node_cnt, NODES);
+	assert_int_equal(fabric->subnet.node[HOST_B].sma.info.system_guid, 0x5a);
+	for (uint32_t i = 0; i < NODES; i++) {
+		const struct vb_node_info *is = &fabric->subnet.node[i].sma.info;
+		const struct vb_topo_node *n = &topo.node[i];
+
+		assert_int_equal(is->type, n->type);
+		assert_int_equal(is->port_cnt, n->port_cnt);
+		assert_int_equal(is->node_guid, n->node_guid);
+		assert_int_equal(is->system_guid, n->system_guid);
+		assert_int_equal(is->vendor_id, n->vendor_id);
+		assert_int_equal(is->device_id, n->device_id);
+		for (uint8_t p = i < HOST_A ? 0 : 1; p <= (i < HOST_A ? 0 : n->port_cnt); p++)
+			assert_int_equal(fabric->subnet.node[i].sma.port[p].guid[0],
+					 n->port[p].guid);
+		for (uint8_t p = 1; p <= n->port_cnt; p++)
+			assert_int_equal(fabric->subnet.node[i].port[p].has_cable,
+					 n->port[p].peer != VB_TOPO_NO_PEER);
+	}
+	assert_int_equal(fabric->subnet.node[HOST_B].port[2].peer.node, SWITCH_B);
+	assert_int_equal(fabric->subnet.node[HOST_B].port[2].peer.port, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(calls__that_are_not_whole_end_the_connection),
+	    T(calls__need_a_node),
+	    T(trees__are_there_while_somebody_is_at_the_node),
+	    T(adapters__are_one_of_a_connection),
+	    T(connections_of_cm__end_by_what_is_no_call),
+	    T(connection_managers__are_one_of_a_node),
+	    T(names__are_of_one_fabric),
+	    T(nodes__are_those_of_the_topology),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
