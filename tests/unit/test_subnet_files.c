@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Open umad and issm files at the nodes of a fabric, as its process has them, and what MADs bring
+ * from one to another. MAD-02 to MAD-05, MAD-08, MAD-11, MAD-12, MAD-17, MAD-23 */
+#include "subnet_process_env.h"
+
+#include "wire/mad/rmpp.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+
+#define CLASS 0x09 /* vendors', without an OUI */
+#define CLASS_SA 0x03
+#define CLASS_OUI 0x30 /* vendors', with an OUI and RMPP */
+
+/* The end of an open file that a program has. */
+struct file {
+	int sock, fd;
+	uint64_t token;
+	struct vb_subnet_page *page; /* NULL: it has none */
+};
+
+static int open_ask(int sock, enum vb_subnet_op op, uint32_t port, struct vb_fds *fds)
+{
+	vb_subnet_call_text(&call, op, "");
+	call.number = port;
+	return fabric_ask_with(sock, -1, fds);
+}
+
+static struct file file_open(int sock, enum vb_subnet_op op, uint32_t port)
+{
+	struct vb_fds fds;
+
+	assert_int_equal(open_ask(sock, op, port, &fds), 0);
+	assert_int_equal(fds.cnt, op == VB_SUBNET_UMAD_OPEN ? 2 : 1);
+	if (fds.cnt == 2)
+		close(fds.fd[1]);
+	return (struct file){.sock = sock,
+			     .fd = fds.fd[0],
+			     .token = answer.token,
+			     .page = answer.page ? &fabric->pages[answer.page - 1] : NULL};
+}
+
+/* An ioctl with @len bytes of @argument. */
+static int ioctl_ask(const struct file *f, uint32_t request, const void *argument, uint32_t len)
+{
+	memset(&call, 0, VB_SUBNET_CALL_HEADER);
+	call.op = VB_SUBNET_UMAD_IOCTL;
+	call.token = f->token;
+	call.number = request;
+	call.len = len;
+	memcpy(call.body, argument, len);
+	return fabric_ask_with(f->sock, -1, NULL);
+}
+
+static int number_of(int rc)
+{
+	uint32_t id;
+
+	memcpy(&id, answer.body, sizeof id);
+	return rc ? rc : (int)id;
+}
+
+/* REGISTER_AGENT of QP @qpn for Gets of a class: the agent's number, or a negative errno. */
+static int register_agent(const struct file *f, uint8_t qpn, uint8_t mgmt_class)
+{
+	uint8_t reg[VB_UMAD_REG_LEN] = {[20] = qpn, [21] = mgmt_class, [22] = 1};
+	const uint64_t methods = 1u << VB_MAD_METHOD_GET;
+
+	memcpy(reg + 4, &methods, sizeof methods);
+	return number_of(ioctl_ask(f, VB_UMAD_REGISTER_AGENT, reg, sizeof reg));
+}
+
+/* REGISTER_AGENT2 of QP 1. */
+static int register_agent2(const struct file *f, uint8_t mgmt_class, uint8_t rmpp, uint32_t flags)
+{
+	uint8_t reg[VB_UMAD_REG2_LEN] = {[8] = mgmt_class, [9] = 1, [36] = rmpp};
+	const uint64_t methods = 1u << VB_MAD_METHOD_GET;
+	const uint32_t qpn = 1, oui = mgmt_class >= CLASS_OUI;
+
+	memcpy(reg + 4, &qpn, sizeof qpn);
+	memcpy(reg + 12, &flags, sizeof flags);
+	memcpy(reg + 16, &methods, sizeof methods);
+	memcpy(reg + 32, &oui, sizeof oui);
+	return number_of(ioctl_ask(f, VB_UMAD_REGISTER_AGENT2, reg, sizeof reg));
+}
+
+static uint32_t timeout_ms; /* of what is written; 0: no answer is wanted */
+
+/* The bytes of a write of a Get of @mgmt_class to @to by the first agent. Their number. */
+static uint32_t write_make(uint8_t buf[VB_SUBNET_WRITE_MAX], const struct vb_mad_addr *to,
+			   uint8_t mgmt_class, uint16_t attr, uint64_t tid, uint32_t hdr_len)
+{
+	const struct vb_mad_hdr h = {.base_version = VB_MAD_BASE_VERSION,
+				     .mgmt_class = mgmt_class,
+				     .class_version = 1,
+				     .method = VB_MAD_METHOD_GET,
+				     .tid = tid,
+				     .attr_id = attr};
+	uint8_t mad[VB_MAD_LEN] = {0};
+	const struct vb_mad_message m = {
+	    .timeout_ms = timeout_ms, .len = VB_MAD_LEN, .addr = *to, .mad = mad};
+
+	vb_mad_hdr_emit(&h, mad);
+	vb_umad_write_emit(&m, buf, hdr_len);
+	return hdr_len + VB_MAD_LEN;
+}
+
+static int write_ask(const struct file *f, const struct vb_mad_addr *to, uint8_t mgmt_class,
+		     uint16_t attr, uint64_t tid)
+{
+	memset(&call, 0, VB_SUBNET_CALL_HEADER);
+	call.op = VB_SUBNET_UMAD_WRITE;
+	call.token = f->token;
+	call.len = write_make(call.body, to, mgmt_class, attr, tid, f->page->hdr_len);
+	return fabric_ask_with(f->sock, -1, NULL);
+}
+
+/* The next message of the file, whose bytes stay until the next call. False: there is none. */
+static bool message_read(const struct file *f, struct vb_mad_message *m)
+{
+	static uint8_t buf[sizeof(struct vb_subnet_prefix) + VB_SUBNET_INLINE_MAX];
+	struct vb_subnet_prefix prefix;
+	ssize_t n = recv(f->fd, buf, sizeof buf, MSG_DONTWAIT);
+
+	if (n < 0)
+		return false;
+	memcpy(&prefix, buf, sizeof prefix);
+	assert_int_equal((size_t)n, sizeof prefix + prefix.len);
+	assert_int_equal(vb_umad_write_parse(m, buf + sizeof prefix, prefix.len, prefix.hdr_len),
+			 0);
+	return true;
+}
+
+static const struct vb_mad_addr to_host_b = {
+    .qpn = 1, .qkey = VB_MAD_QKEY, .lid = LID(HOST_B), .sl = 1};
+
+/* A file of HOST_A that sends, and one of HOST_B that receives Gets of CLASS. */
+static struct file sender, receiver;
+
+static int pair_begin(void **state)
+{
+	(void)fabric_begin(state);
+	fabric_configure();
+	timeout_ms = 0;
+	sender = file_open(fabric_attach("H-A"), VB_SUBNET_UMAD_OPEN, 1);
+	assert_int_equal(ioctl_ask(&sender, VB_UMAD_ENABLE_PKEY, "", 0), 0);
+	assert_int_equal(register_agent(&sender, 1, 0), 0);
+	receiver = file_open(fabric_attach("H-B"), VB_SUBNET_UMAD_OPEN, 2);
+	assert_int_equal(ioctl_ask(&receiver, VB_UMAD_ENABLE_PKEY, "", 0), 0);
+	assert_int_equal(register_agent(&receiver, 1, CLASS), 0);
+	return 0;
+}
+
+static int pair_end(void **state)
+{
+	close(sender.fd);
+	close(sender.sock);
+	close(receiver.fd);
+	close(receiver.sock);
+	return fabric_end(state);
+}
+
+/* A CA has a file for each port, a switch one for port 0. MAD-01 */
+static void files__are_of_ports_that_there_are(void **state)
+{
+	int a = fabric_attach("H-A"), s = fabric_attach("S-A");
+	struct vb_fds fds;
+
+	(void)state;
+	for (uint32_t port = 0; port <= 3; port++) {
+		bool is_there = port == 1 || port == 2;
+
+		assert_int_equal(open_ask(a, VB_SUBNET_UMAD_OPEN, port, &fds),
+				 is_there ? 0 : -ENOENT);
+		vb_fds_close(&fds);
+		assert_int_equal(open_ask(s, VB_SUBNET_UMAD_OPEN, port, &fds),
+				 port == 0 ? 0 : -ENOENT);
+		vb_fds_close(&fds);
+	}
+	assert_int_equal(open_ask(s, VB_SUBNET_ISSM_OPEN, 1, NULL), -ENOENT);
+	close(a);
+	close(s);
+	fabric_turn();
+	assert_true(vb_list_is_empty(&fabric->users));
+}
+
+/* issm is open once, its port is a manager's as long as that, and its end is noticed. MAD-17 */
+static void issm__is_of_one_program_until_it_closes(void **state)
+{
+	int sock = fabric_attach("H-A"), before = fd_cnt();
+	struct file f = file_open(sock, VB_SUBNET_ISSM_OPEN, 1), umad;
+
+	(void)state;
+	assert_null(f.page);
+	assert_true(info_of(HOST_A, 1)->cap_mask & VB_CAP_IS_SM);
+	assert_false(info_of(HOST_A, 2)->cap_mask & VB_CAP_IS_SM);
+	assert_int_equal(open_ask(sock, VB_SUBNET_ISSM_OPEN, 1, NULL), -EAGAIN);
+	/* It is no umad file, of which there may be more. */
+	assert_int_equal(register_agent(&f, 1, CLASS), -EIO);
+	umad = file_open(sock, VB_SUBNET_UMAD_OPEN, 1);
+	close(umad.fd);
+	fabric_turn();
+	assert_true(info_of(HOST_A, 1)->cap_mask & VB_CAP_IS_SM);
+	close(f.fd);
+	fabric_turn();
+	assert_false(info_of(HOST_A, 1)->cap_mask & VB_CAP_IS_SM);
+	assert_int_equal(fd_cnt(), before);
+	f = file_open(sock, VB_SUBNET_ISSM_OPEN, 1);
+	close(f.fd);
+	close(sock);
+}
+
+/* The names of files cannot be guessed from each other. */
+static void tokens__are_random(void **state)
+{
+	int sock = fabric_attach("H-A"), fd[4];
+	uint64_t token[4], all = 0;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct file f = file_open(sock, VB_SUBNET_UMAD_OPEN, 1);
+
+		fd[i] = f.fd;
+		token[i] = f.token;
+		all |= f.token;
+		for (int k = 0; k < i; k++)
+			assert_true(token[k] != token[i]);
+	}
+	assert_true(all >> 32);
+	for (int i = 0; i < 4; i++)
+		close(fd[i]);
+	close(sock);
+}
+
+/* Each ioctl has one length of argument, and is of an open file. */
+static void ioctls__are_checked(void **state)
+{
+	struct file f = file_open(fabric_attach("H-A"), VB_SUBNET_UMAD_OPEN, 1), none = f;
+	const uint8_t zero[VB_UMAD_REG2_LEN + 1] = {0};
+	uint32_t id = 0;
+
+	(void)state;
+	none.token = 0;
+	assert_int_equal(ioctl_ask(&none, VB_UMAD_ENABLE_PKEY, "", 0), -EIO);
+	none.token = f.token + 1;
+	assert_int_equal(ioctl_ask(&none, VB_UMAD_ENABLE_PKEY, "", 0), -EIO);
+	assert_int_equal(ioctl_ask(&f, VB_UMAD_ENABLE_PKEY + 1, "", 0), -ENOTTY);
+	for (int d = -1; d <= 1; d += 2) {
+		assert_int_equal(
+		    ioctl_ask(&f, VB_UMAD_REGISTER_AGENT, zero, (uint32_t)(VB_UMAD_REG_LEN + d)),
+		    -EINVAL);
+		assert_int_equal(
+		    ioctl_ask(&f, VB_UMAD_REGISTER_AGENT2, zero, (uint32_t)(VB_UMAD_REG2_LEN + d)),
+		    -EINVAL);
+		assert_int_equal(
+		    ioctl_ask(&f, VB_UMAD_UNREGISTER_AGENT, zero, (uint32_t)((int)sizeof id + d)),
+		    -EINVAL);
+	}
+	assert_int_equal(ioctl_ask(&f, VB_UMAD_UNREGISTER_AGENT, &id, sizeof id), -EINVAL);
+	assert_int_equal(register_agent(&f, 1, CLASS), 0);
+	assert_int_equal(answer.len, VB_UMAD_REG_LEN);
+	assert_int_equal(register_agent2(&f, CLASS + 1, 0, 0), 1);
+	assert_int_equal(answer.len, VB_UMAD_REG2_LEN);
+	assert_int_equal(register_agent(&f, 1, CLASS), -EINVAL); /* one has it */
+	assert_int_equal(ioctl_ask(&f, VB_UMAD_ENABLE_PKEY, "", 0), -EINVAL);
+	assert_int_equal(ioctl_ask(&f, VB_UMAD_UNREGISTER_AGENT, &id, sizeof id), 0);
+	assert_int_equal(register_agent(&f, 1, CLASS), 0);
+	close(f.fd);
+	close(f.sock);
+}
+
+/* The page of a file says what it is, and which agents it has. MAD-11 */
+static void pages__show_the_file(void **state)
+{
+	struct file f = file_open(fabric_attach("H-B"), VB_SUBNET_UMAD_OPEN, 2), s;
+	uint32_t id;
+
+	(void)state;
+	assert_true(f.page->token == f.token);
+	assert_int_equal(f.page->port, 2);
+	assert_int_equal(f.page->port_cnt, 2);
+	assert_false(f.page->is_switch);
+	assert_int_equal(f.page->hdr_len, VB_UMAD_HDR_LEN_OLD);
+	assert_int_equal(ioctl_ask(&f, VB_UMAD_ENABLE_PKEY, "", 0), 0);
+	assert_int_equal(f.page->hdr_len, VB_UMAD_HDR_LEN);
+	assert_int_equal(f.page->agents, 0);
+	assert_int_equal(register_agent(&f, 1, CLASS), 0);
+	assert_int_equal(register_agent2(&f, CLASS_SA, 1, 0), 1);
+	assert_int_equal(register_agent2(&f, CLASS_OUI, 1, 1), 2);
+	assert_int_equal(f.page->agents, 7);
+	assert_int_equal(f.page->with_rmpp, 6);
+	assert_int_equal(f.page->user_rmpp, 4);
+	id = 1;
+	assert_int_equal(ioctl_ask(&f, VB_UMAD_UNREGISTER_AGENT, &id, sizeof id), 0);
+	assert_int_equal(f.page->agents, 5);
+	/* Another agent of this number, of another kind. */
+	assert_int_equal(register_agent2(&f, CLASS + 1, 0, 0), 1);
+	assert_int_equal(f.page->agents, 7);
+	assert_int_equal(f.page->with_rmpp, 4);
+	s = file_open(fabric_attach("S-A"), VB_SUBNET_UMAD_OPEN, 0);
+	assert_int_equal(s.page->port, 0);
+	assert_int_equal(s.page->port_cnt, 4);
+	assert_true(s.page->is_switch);
+	/* The second form of registering has the long header. MAD-03 */
+	assert_int_equal(s.page->hdr_len, VB_UMAD_HDR_LEN_OLD);
+	assert_int_equal(register_agent2(&s, CLASS, 0, 0), 0);
+	assert_int_equal(s.page->hdr_len, VB_UMAD_HDR_LEN);
+	close(s.fd);
+	close(s.sock);
+	close(f.fd);
+	close(f.sock);
+}
+
+/* The page of a file that is closed is no file's, and begins empty for the next one. */
+static void pages__are_free_after_the_file(void **state)
+{
+	int sock = fabric_attach("H-A");
+	struct file f = file_open(sock, VB_SUBNET_UMAD_OPEN, 1), next;
+
+	(void)state;
+	assert_int_equal(register_agent2(&f, CLASS, 0, 0), 0);
+	f.page->outstanding[3] = 1; /* of a program that was killed before it sent */
+	close(f.fd);
+	fabric_turn();
+	assert_true(f.page->token == 0);
+	next = file_open(sock, VB_SUBNET_UMAD_OPEN, 1);
+	assert_ptr_equal(next.page, f.page);
+	assert_true(next.page->token == next.token);
+	assert_int_equal(next.page->agents, 0);
+	assert_int_equal(next.page->outstanding[3], 0);
+	assert_int_equal(next.page->hdr_len, VB_UMAD_HDR_LEN_OLD);
+	close(next.fd);
+	close(sock);
+}
+
+/* A MAD has the address that its sender wrote, and of its receiver's port what stands for it there.
+ * MAD-02, MAD-12 */
+static void mads__bring_the_address_along(void **state)
+{
+	struct vb_sma_port *a = vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1)),
+			   *b = vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2));
+	struct vb_mad_addr to = to_host_b;
+	struct vb_mad_message m;
+	uint8_t gid[16];
+
+	(void)state;
+	a->pkey[1] = b->pkey[3] = 0x8001;
+	a->guid[1] = 0xabcd;
+	a->info.lmc = 1;
+	b->info.lid = 0x20;
+	b->info.lmc = 2;
+	fabric->subnet.node[SWITCH_A].forward.unicast[0x22] = 2;
+	fabric->subnet.node[SWITCH_B].forward.unicast[0x22] = 1;
+	to.lid = 0x22;
+	to.path_bits = 3; /* the highest is beyond the LMC */
+	to.pkey_index = 1;
+	to.has_grh = true;
+	to.gid_index = 1;
+	to.hop_limit = 7;
+	to.traffic_class = 0x55;
+	to.flow_label = 0x12345;
+	vb_sma_gid(b, 0, to.gid);
+	assert_int_equal(write_ask(&sender, &to, CLASS, 1, 7), 0);
+	assert_true(message_read(&receiver, &m));
+	assert_int_equal(m.addr.qpn, 1);
+	assert_int_equal(m.addr.qkey, VB_MAD_QKEY);
+	assert_int_equal(m.addr.lid, LID(HOST_A) | 1);
+	assert_int_equal(m.addr.sl, 1);
+	assert_int_equal(m.addr.path_bits, 2);
+	assert_int_equal(m.addr.pkey_index, 3);
+	assert_true(m.addr.has_grh);
+	vb_sma_gid(a, 1, gid);
+	assert_memory_equal(m.addr.gid, gid, sizeof gid);
+	assert_int_equal(m.addr.hop_limit, 7);
+	assert_int_equal(m.addr.traffic_class, 0x55);
+	assert_int_equal(m.addr.flow_label, 0x12345);
+	/* Without a GRH, and with an index that is none. */
+	to.has_grh = false;
+	to.pkey_index = VB_SUBNET_PKEYS;
+	to.path_bits = 0;
+	assert_int_equal(write_ask(&sender, &to, CLASS, 1, 8), 0);
+	assert_true(message_read(&receiver, &m));
+	assert_false(m.addr.has_grh);
+	assert_int_equal(m.addr.lid, LID(HOST_A));
+	assert_int_equal(m.addr.pkey_index, 0);
+	/* The Q_Key is that of QP 1, whatever the program writes. */
+	to.qkey = 5;
+	assert_int_equal(write_ask(&sender, &to, CLASS, 1, 9), 0);
+	assert_true(message_read(&receiver, &m));
+	assert_int_equal(m.addr.qkey, VB_MAD_QKEY);
+}
+
+/* QP 0 has no Q_Key; of what comes there SMInfo is the programs'. MAD-08 */
+static void smps__have_no_q_key(void **state)
+{
+	const struct vb_mad_addr to = {.qpn = 0, .lid = LID(HOST_B)};
+	struct vb_mad_message m;
+	struct file f = file_open(sender.sock, VB_SUBNET_UMAD_OPEN, 1);
+
+	(void)state;
+	assert_int_equal(register_agent(&f, 0, 0), 0);
+	assert_int_equal(register_agent(&receiver, 0, VB_MAD_CLASS_SUBN_LID), 1);
+	assert_int_equal(write_ask(&f, &to, VB_MAD_CLASS_SUBN_LID, 0x20, 7), 0);
+	assert_true(message_read(&receiver, &m));
+	assert_int_equal(m.agent, 1);
+	assert_int_equal(m.addr.qpn, 0);
+	assert_int_equal(m.addr.qkey, 0);
+	assert_int_equal(m.addr.lid, LID(HOST_A));
+	/* What is the node's own does not come to them. */
+	assert_int_equal(write_ask(&f, &to, VB_MAD_CLASS_SUBN_LID, 0x11, 8), 0);
+	assert_false(message_read(&receiver, &m));
+	close(f.fd);
+}
+
+/* A Get that nobody takes is answered so. MAD-08 */
+static void mads__that_nobody_takes_are_refused(void **state)
+{
+	struct vb_mad_message m;
+	struct vb_mad_hdr h;
+
+	(void)state;
+	timeout_ms = 60000;
+	assert_int_equal(write_ask(&sender, &to_host_b, CLASS + 1, 1, 7), 0);
+	assert_false(message_read(&receiver, &m));
+	assert_true(message_read(&sender, &m));
+	vb_mad_hdr_parse(&h, m.mad);
+	assert_int_equal(h.method, VB_MAD_METHOD_GET_RESP);
+	assert_int_equal(h.status, VB_MAD_STATUS_UNSUPPORTED);
+	assert_int_equal(m.addr.lid, LID(HOST_B));
+	/* One of another QP than 1 is lost. */
+	struct vb_mad_addr to = to_host_b;
+
+	to.qpn = 2;
+	assert_int_equal(write_ask(&sender, &to, CLASS, 1, 8), 0);
+	assert_false(message_read(&receiver, &m));
+	assert_false(message_read(&sender, &m));
+}
+
+/* A write without an answer leaves, is not counted any more, and leaves too when the file is closed
+ * just behind it. MAD-11, MAD-23 */
+static void writes__without_an_answer_leave(void **state)
+{
+	uint8_t buf[VB_SUBNET_WRITE_MAX];
+	uint32_t len = write_make(buf, &to_host_b, CLASS, 1, 7, VB_UMAD_HDR_LEN), *counter;
+	struct vb_mad_message m;
+
+	(void)state;
+	assert_true(vb_subnet_page_claim(sender.page, sender.token, buf, len, &counter));
+	assert_int_equal(*counter, 1);
+	assert_int_equal(send(sender.fd, buf, len, 0), len);
+	fabric_turn();
+	assert_true(message_read(&receiver, &m));
+	assert_int_equal(*counter, 0);
+	/* More than are taken at once. */
+	for (uint64_t tid = 100; tid < 170; tid++) {
+		(void)write_make(buf, &to_host_b, CLASS, 1, tid, VB_UMAD_HDR_LEN);
+		assert_int_equal(send(sender.fd, buf, len, MSG_DONTWAIT), len);
+	}
+	close(sender.fd);
+	fabric_turn();
+	for (int i = 0; i < 70; i++)
+		assert_true(message_read(&receiver, &m));
+	assert_false(message_read(&receiver, &m));
+	sender.fd = -1;
+}
+
+/* A message that comes as memory is one like any other; what is no memory is refused. */
+static void writes__come_as_memory(void **state)
+{
+	uint8_t buf[VB_SUBNET_WRITE_MAX];
+	uint32_t len = write_make(buf, &to_host_b, CLASS, 1, 7, VB_UMAD_HDR_LEN);
+	int memory = memfd_create("message", MFD_CLOEXEC), pipes[2], before = fd_cnt();
+	struct vb_mad_message m;
+
+	(void)state;
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	memset(&call, 0, VB_SUBNET_CALL_HEADER);
+	call.op = VB_SUBNET_UMAD_WRITE;
+	call.token = sender.token;
+	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), -EINVAL); /* empty */
+	assert_int_equal(fabric_ask_with(sender.sock, pipes[0], NULL), -EINVAL);
+	assert_int_equal(write(memory, buf, len), len);
+	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), 0);
+	assert_true(message_read(&receiver, &m));
+	assert_int_equal(m.len, VB_MAD_LEN);
+	assert_int_equal(ftruncate(memory, VB_SUBNET_MESSAGE_MAX + 1), 0);
+	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), -EINVAL);
+	call.token = sender.token + 1;
+	assert_int_equal(fabric_ask_with(sender.sock, memory, NULL), -EIO);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_int_equal(fd_cnt(), before);
+	close(memory);
+}
+
+/* What does not go into the socket of a file waits there until its program reads, and the loop
+ * hears of that. */
+static void messages__wait_for_a_reader(void **state)
+{
+	struct vb_subnet_file *f = vb_subnet_file_of(fabric, receiver.token);
+	struct pollfd loop = {.fd = fabric->epoll_fd, .events = POLLIN};
+	int cnt = 0, least = 1;
+	struct vb_mad_message m;
+
+	(void)state;
+	/* As little as there can be. */
+	assert_int_equal(setsockopt(f->watch.fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
+	for (uint64_t tid = 0; tid < 60; tid++)
+		assert_int_equal(write_ask(&sender, &to_host_b, CLASS, 1, tid), 0);
+	assert_true(f->is_full);
+	assert_int_equal(poll(&loop, 1, 0), 0);
+	for (int turns = 0; cnt < 60 && turns < 60; turns++) {
+		while (message_read(&receiver, &m)) {
+			struct vb_mad_hdr h;
+
+			vb_mad_hdr_parse(&h, m.mad);
+			assert_int_equal((uint32_t)h.tid, cnt++);
+		}
+		if (f->is_full)
+			assert_int_equal(poll(&loop, 1, 0), 1);
+		fabric_turn();
+	}
+	assert_int_equal(cnt, 60);
+	assert_false(f->is_full);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(files__are_of_ports_that_there_are),
+	    T(issm__is_of_one_program_until_it_closes),
+	    T(tokens__are_random),
+	    T(ioctls__are_checked),
+	    T(pages__show_the_file),
+	    T(pages__are_free_after_the_file),
+	    cmocka_unit_test_setup_teardown(mads__bring_the_address_along, pair_begin, pair_end),
+	    cmocka_unit_test_setup_teardown(smps__have_no_q_key, pair_begin, pair_end),
+	    cmocka_unit_test_setup_teardown(mads__that_nobody_takes_are_refused, pair_begin,
+					    pair_end),
+	    cmocka_unit_test_setup_teardown(writes__without_an_answer_leave, pair_begin, pair_end),
+	    cmocka_unit_test_setup_teardown(writes__come_as_memory, pair_begin, pair_end),
+	    cmocka_unit_test_setup_teardown(messages__wait_for_a_reader, pair_begin, pair_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
