@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program's side of the adapter at a node of a fabric, whose process runs in another thread here.
+ * node/subnet/adapter/attach.h */
+#include "subnet_process_env.h"
+
+#include "link/ib/ib.h"
+#include "node/subnet/adapter/attach.h"
+
+#include <pthread.h>
+
+static pthread_t thread;
+static bool is_served;
+
+static void *serve(void *ctx)
+{
+	(void)ctx;
+	assert_int_equal(vb_subnet_daemon_serve(fabric), 0);
+	return NULL;
+}
+
+static int serve_begin(void **state)
+{
+	(void)fabric_begin(state);
+	fabric_configure();
+	setenv("VERBENA_FABRIC", fabric_name, 1);
+	setenv("VERBENA_NODE", "H-B", 1);
+	is_served = pthread_create(&thread, NULL, serve, NULL) == 0;
+	assert_true(is_served);
+	return 0;
+}
+
+/* Ends the fabric as "verbena fabric down" does. */
+static void serve_stop(void)
+{
+	int sock;
+
+	if (!is_served)
+		return;
+	is_served = false;
+	sock = fabric_dial();
+	call = (struct vb_subnet_call){.op = VB_SUBNET_DOWN};
+	assert_int_equal(vb_subnet_ask(sock, &call, -1, &answer, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	close(sock);
+	close(fabric_control);
+	vb_subnet_daemon_close(fabric);
+	vb_topo_free(&topo);
+}
+
+static int serve_end(void **state)
+{
+	(void)state;
+	serve_stop();
+	unsetenv("VERBENA_FABRIC");
+	unsetenv("VERBENA_NODE");
+	return 0;
+}
+
+static struct vb_broker_client client(void)
+{
+	struct vb_broker_client c;
+
+	if (vb_broker_connect(&c, fabric_why, sizeof fabric_why))
+		fail_msg("%s", fabric_why);
+	return c;
+}
+
+/* Whether this process may write where @p points, as /proc/self/maps has it. */
+static bool is_writable(const void *p)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	char line[512], mode[5];
+	bool found = false;
+
+	assert_non_null(f);
+	while (!found && fgets(line, sizeof line, f))
+		found = sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 &&
+			from <= (unsigned long)p && (unsigned long)p < to;
+	fclose(f);
+	assert_true(found);
+	return mode[1] == 'w';
+}
+
+/* The slot, the table of the node, which is for reading alone, and what all nodes share. */
+static void clients__map_what_is_theirs(void **state)
+{
+	struct vb_broker_client a = client(), b = client();
+
+	(void)state;
+	assert_true(vb_subnet_is_wanted());
+	assert_int_equal(a.slot, VB_SLOT_FIRST);
+	assert_int_equal(b.slot, VB_SLOT_FIRST + 1);
+	assert_int_equal(a.shm->slot, a.slot);
+	assert_int_equal(a.host->device_cnt, 2);
+	assert_int_equal(a.host->device[1].ib.number, 2);
+	assert_false(is_writable(a.host));
+	assert_true(is_writable(a.shm) && is_writable(a.flow) && is_writable(a.bell));
+	assert_false(is_writable(a.fabric->map));
+	assert_true(is_writable(a.fabric->routes));
+	/* One memory for the packets of all nodes. */
+	a.wakeup[a.slot].rings = 77;
+	assert_int_equal(b.wakeup[a.slot].rings, 77);
+	a.mailbox[a.slot].sent = 78;
+	assert_int_equal(b.mailbox[a.slot].sent, 78);
+	a.queue_idle[1] = 79;
+	assert_true(b.queue_idle[1] == 79);
+	assert_int_equal(a.fabric->port[1], a.host->device[0].ib.map_port);
+	assert_int_equal(a.fabric->port[2], a.host->device[1].ib.map_port);
+	assert_int_equal(a.fabric->port[3], VB_IB_NOWHERE);
+	assert_int_equal(vb_broker_check(&a), 0);
+	vb_broker_disconnect(&a);
+	vb_broker_disconnect(&b);
+}
+
+/* The end of a fabric is the end of its device, and each program sees that it has changed. */
+static void clients__lose_the_device_with_the_fabric(void **state)
+{
+	struct vb_broker_client a = client(), b = client();
+	uint32_t generation = a.host->generation;
+
+	(void)state;
+	assert_true(a.host->device[1].gid[0].type != 0);
+	serve_stop();
+	assert_int_equal(vb_broker_check(&a), -ENOTCONN);
+	assert_int_equal(a.sock, -1);
+	assert_int_equal(b.host->device_cnt, 0);
+	assert_int_equal(b.host->generation, generation + 1);
+	for (int i = 0; i < 2; i++) {
+		const struct vb_device *d = &b.host->device[i];
+		static const struct vb_device_ib none;
+		static const uint8_t no_gid[16];
+
+		assert_int_equal(d->ifindex, 0);
+		assert_int_equal(d->is_up, 0);
+		assert_memory_equal(&d->ib, &none, sizeof none);
+		assert_memory_equal(d->gid[0].gid.b, no_gid, sizeof no_gid);
+	}
+	/* The second one to notice has nothing to say. */
+	assert_int_equal(vb_broker_check(&b), -ENOTCONN);
+	assert_int_equal(vb_broker_check(&b), -ENOTCONN);
+	assert_int_equal(b.host->generation, generation + 1);
+	vb_broker_disconnect(&a);
+	vb_broker_disconnect(&b);
+}
+
+/* Why there is no adapter. */
+static void clients__are_told_why_they_get_none(void **state)
+{
+	struct vb_broker_client c;
+	int before = fd_cnt();
+
+	(void)state;
+	setenv("VERBENA_NODE", "S-A", 1);
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -ENODEV);
+	assert_non_null(strstr(fabric_why, "'S-A' is a switch"));
+	setenv("VERBENA_NODE", "H-C", 1);
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -ENOENT);
+	assert_non_null(strstr(fabric_why, "no node 'H-C'"));
+	setenv("VERBENA_FABRIC", "a/b", 1);
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -EINVAL);
+	setenv("VERBENA_FABRIC", fabric_name, 1);
+	serve_stop();
+	assert_int_equal(vb_broker_connect(&c, fabric_why, sizeof fabric_why), -ECONNREFUSED);
+	assert_non_null(strstr(fabric_why, "'verbena fabric up' starts one"));
+	/* What the process of the fabric had is closed. */
+	assert_true(fd_cnt() < before);
+	setenv("VERBENA_FABRIC", "", 1);
+	assert_false(vb_subnet_is_wanted());
+}
+
+#define S(f) cmocka_unit_test_setup_teardown(f, serve_begin, serve_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    S(clients__map_what_is_theirs),
+	    S(clients__lose_the_device_with_the_fabric),
+	    S(clients__are_told_why_they_get_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
