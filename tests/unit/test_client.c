@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients and observers beside a broker of the test's own, which says what no broker of this
+ * version says: what is wrong is refused, and nothing of it stays. node/client/msg.h,
+ * node/broker/broker.h */
+#include "broker_env.h"
+#include "descriptors.h"
+#include "link/memory.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+
+static int pair[2];
+
+static int pair_begin(void **state)
+{
+	(void)state;
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+}
+
+static int pair_end(void **state)
+{
+	(void)state;
+	close(pair[0]);
+	close(pair[1]);
+	return 0;
+}
+
+/* Sends @len bytes of @m with two descriptors, of which nothing stays here. */
+static void message_send(const void *m, size_t len)
+{
+	struct vb_fds fds = {.cnt = 2};
+
+	assert_int_equal(pipe2(fds.fd, O_CLOEXEC), 0);
+	assert_int_equal(vb_fds_send(pair[1], m, len, &fds), 0);
+	vb_fds_close(&fds);
+}
+
+/* What is no message of this version is refused, with the descriptors that came along. */
+static void message__of_another_version(void **state)
+{
+	static struct {
+		struct vb_broker_msg m;
+		uint8_t more;
+	} longer;
+	struct vb_broker_msg m, wrong[2];
+	unsigned before = descriptors_of(getpid());
+	struct vb_fds fds;
+
+	(void)state;
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	wrong[0] = wrong[1] = longer.m = m;
+	wrong[0].magic++;
+	wrong[1].version++;
+	for (int i = 0; i < 2; i++) {
+		message_send(&wrong[i], sizeof wrong[i]);
+		assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), -EPROTO);
+	}
+	message_send(&longer, offsetof(struct vb_broker_msg, text) - 1);
+	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), -EPROTO);
+	message_send(&longer, sizeof m - 1);
+	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), -EPROTO);
+	assert_int_equal(descriptors_of(getpid()), before);
+	/* A whole one brings them. */
+	message_send(&longer.m, sizeof m);
+	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), 1);
+	assert_int_equal(fds.cnt, 2);
+	assert_int_equal(descriptors_of(getpid()), before + 2);
+	assert_int_equal(fcntl(fds.fd[0], F_GETFD), FD_CLOEXEC);
+	vb_fds_close(&fds);
+	assert_int_equal(fds.cnt, 0);
+	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, MSG_DONTWAIT), -EAGAIN);
+	close(pair[1]);
+	pair[1] = -1;
+	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), 0);
+}
+
+/* Whatever comes, texts have an end. */
+static void message__texts_end(void **state)
+{
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+
+	(void)state;
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	memset(m.text, 'x', sizeof m.text);
+	memset(m.comm, 'x', sizeof m.comm);
+	assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, NULL), 0);
+	assert_int_equal(vb_broker_msg_recv(pair[0], &m, &fds, 0), 1);
+	assert_int_equal(strlen(m.text), sizeof m.text - 1);
+	assert_int_equal(strlen(m.comm), sizeof m.comm - 1);
+}
+
+/* A broker that has ended is one reason, whichever question meets it. */
+static void question__to_a_broker_that_has_ended(void **state)
+{
+	struct vb_broker_observer o = {.sock = pair[0]};
+	struct vb_broker_ask ask = {.len = 256};
+	struct vb_broker_reg reg = {.id = 0};
+	struct vb_broker_csr csr = {.cnt = 1};
+	uint32_t tag;
+	int status;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe_check(&o), 0);
+	assert_int_equal(vb_broker_ask_take(&o, &tag, &ask, &status), -EAGAIN);
+	close(pair[1]);
+	pair[1] = -1;
+	assert_int_equal(vb_broker_ask_begin(&o, 1, &ask), -ECONNRESET);
+	assert_int_equal(vb_broker_ask_take(&o, &tag, &ask, &status), -ECONNRESET);
+	assert_int_equal(vb_broker_capture(&o, true), -ECONNRESET);
+	assert_int_equal(vb_broker_stay(&o, true, 0), -ECONNRESET);
+	assert_int_equal(vb_broker_access(&o, &reg, broker_why, sizeof broker_why), -ECONNRESET);
+	assert_int_equal(vb_broker_csr_access(&o, &csr, broker_why, sizeof broker_why),
+			 -ECONNRESET);
+	assert_int_equal(vb_broker_observe_check(&o), -ECONNRESET);
+}
+
+/* An answer with the slots @slot, as many descriptors as @fd_cnt, and @more behind it. */
+static void slots_send(const uint8_t slot[2], uint32_t fd_cnt, uint32_t more)
+{
+	struct vb_fds fds = {.cnt = fd_cnt};
+	struct vb_broker_msg m;
+
+	vb_broker_msg_init(&m, VB_BROKER_SLOTS);
+	m.cnt = 2;
+	m.more = more;
+	memcpy(m.slots, slot, 2);
+	for (uint32_t i = 0; i < fd_cnt; i++)
+		fds.fd[i] = vb_memory_create(VB_MEMORY_SLOT, sizeof(struct vb_slot_shm));
+	assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, &fds), 0);
+	vb_fds_close(&fds);
+}
+
+/* There is a descriptor for each slot, in as many messages as it takes; a slot keeps the memory
+ * that it has. */
+static void slots__come_with_their_memory(void **state)
+{
+	struct vb_broker_observer o = {.sock = pair[0]};
+	unsigned before = descriptors_of(getpid());
+	const struct vb_slot_shm *had;
+	struct vb_broker_msg m;
+
+	(void)state;
+	slots_send((const uint8_t[]){2, 3}, 2, 1);
+	slots_send((const uint8_t[]){3, 254}, 2, 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	assert_true(o.slot[2] && o.slot[3] && o.slot[254] && !o.slot[4]);
+	had = o.slot[3];
+	slots_send((const uint8_t[]){3, 4}, 2, 0);
+	assert_int_equal(vb_broker_observe_slots(&o), 0);
+	assert_ptr_equal(o.slot[3], had);
+	assert_non_null(o.slot[4]);
+	slots_send((const uint8_t[]){5, 6}, 1, 0);
+	assert_int_equal(vb_broker_observe_slots(&o), -EPROTO);
+	slots_send((const uint8_t[]){5, 6}, 3, 0);
+	assert_int_equal(vb_broker_observe_slots(&o), -EPROTO);
+	vb_broker_msg_init(&m, VB_BROKER_DONE);
+	assert_int_equal(vb_fds_send(pair[1], &m, sizeof m, NULL), 0);
+	assert_int_equal(vb_broker_observe_slots(&o), -EPROTO);
+	assert_true(!o.slot[5] && !o.slot[6]);
+	assert_int_equal(descriptors_of(getpid()), before);
+	vb_broker_observe_end(&o);
+	pair[0] = -1;
+}
+
+/* What of QPs lies where in host memory: by their index, from 1 on. */
+static void index__of_qps(void **state)
+{
+	static struct vb_host_memory mem;
+	const struct vb_broker_observer o = {.sock = -1, .host = &mem.host};
+	uint32_t qpn;
+
+	(void)state;
+	mem.qp_index[0] = 2u << 24 | 0x111;
+	mem.qp_index[6] = 1u << 24 | 0x222;
+	mem.qp_index[VB_CSR_QPS - 1] = 3u << 24 | 0x333;
+	mem.host.device[2].parent = 1; /* a function of the first one */
+	assert_int_equal(vb_broker_qp_index(&o, 0x111), 1);
+	assert_int_equal(vb_broker_qp_index(&o, 0x222), 7);
+	assert_int_equal(vb_broker_qp_index(&o, 0x333), VB_CSR_QPS);
+	assert_int_equal(vb_broker_qp_index(&o, 0x444), 0);
+	assert_int_equal(vb_broker_qp_index(&o, 0), 0);
+	assert_int_equal(vb_broker_next_qp(&o, 0, 1, &qpn), 7);
+	assert_int_equal(qpn, 0x222);
+	assert_int_equal(vb_broker_next_qp(&o, 0, 8, &qpn), VB_CSR_QPS);
+	assert_int_equal(qpn, 0x333);
+	assert_int_equal(vb_broker_next_qp(&o, 1, 1, &qpn), 1);
+	assert_int_equal(vb_broker_next_qp(&o, 1, 2, &qpn), 0);
+	assert_int_equal(vb_broker_next_qp(&o, 0, VB_CSR_QPS + 1, &qpn), 0);
+}
+
+/* The broker of the test: its thread welcomes one client or observer with what the test says. */
+struct welcome {
+	int listener;
+	uint32_t slot_version, host_version;
+	uint32_t fd_cnt; /* of a client's four, or of an observer's one */
+	bool is_observer;
+};
+
+static void *welcome(void *ctx)
+{
+	const struct welcome *w = ctx;
+	struct vb_fds fds, back = {.cnt = w->fd_cnt};
+	struct vb_broker_msg m;
+	int fd = accept(w->listener, NULL, NULL), pipes[2];
+	const struct timeval patience = {.tv_sec = BROKER_PATIENCE_MS / 1000};
+	struct vb_host_memory *host;
+	struct vb_slot_shm *slot;
+	void *p;
+
+	if (fd < 0 || pipe2(pipes, O_CLOEXEC) || vb_broker_msg_recv(fd, &m, &fds, 0) != 1)
+		return NULL;
+	vb_broker_msg_init(&m, VB_BROKER_WELCOME);
+	m.slot = VB_SLOT_FIRST;
+	back.fd[VB_WELCOME_RX] = pipes[0];
+	back.fd[VB_WELCOME_FD_STORE] = pipes[1];
+	back.fd[VB_WELCOME_SLOT] = vb_memory_create(VB_MEMORY_SLOT, sizeof *slot);
+	back.fd[VB_WELCOME_HOST] = vb_memory_create(VB_MEMORY_HOST, sizeof *host);
+	if (!vb_memory_map(back.fd[VB_WELCOME_SLOT], sizeof *slot, true, &p)) {
+		slot = p;
+		slot->version = w->slot_version;
+		vb_memory_unmap(p, sizeof *slot);
+	}
+	if (!vb_memory_map(back.fd[VB_WELCOME_HOST], sizeof *host, true, &p)) {
+		host = p;
+		host->host.version = w->host_version;
+		vb_memory_unmap(p, sizeof *host);
+	}
+	(void)vb_fds_send(fd, &m, sizeof m, &back);
+	back.cnt = VB_WELCOME_CNT;
+	vb_fds_close(&back);
+	/* Until the other side has looked at it. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	(void)vb_broker_msg_recv(fd, &m, &fds, 0);
+	close(fd);
+	return NULL;
+}
+
+/* Connects to a broker that welcomes as @w says. */
+static int connected(struct welcome *w, struct vb_broker_client *c)
+{
+	struct vb_broker_observer o;
+	struct sockaddr_un a;
+	socklen_t len = vb_broker_address(&a, geteuid());
+	unsigned before = descriptors_of(getpid());
+	pthread_t thread;
+	int rc;
+
+	w->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(w->listener, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(listen(w->listener, 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, welcome, w), 0);
+	if (w->is_observer)
+		rc = vb_broker_observe(&o, false, broker_why, sizeof broker_why);
+	else
+		rc = vb_broker_connect(c, broker_why, sizeof broker_why);
+	if (!rc) {
+		assert_false(w->is_observer);
+		(void)shutdown(c->sock, SHUT_WR);
+	}
+	/* One that is not taken is closed, so that the broker hears of it. */
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	close(w->listener);
+	if (rc)
+		assert_int_equal(descriptors_of(getpid()), before);
+	return rc;
+}
+
+/* Memory of another version, or as much of it as is missing, is not used, and nothing stays. */
+static void welcome__of_another_version(void **state)
+{
+	struct welcome w = {.slot_version = VB_SHM_VERSION,
+			    .host_version = VB_SHM_VERSION,
+			    .fd_cnt = VB_WELCOME_CNT};
+	struct vb_broker_client c;
+
+	(void)state;
+	w.slot_version++;
+	assert_int_equal(connected(&w, &c), -EPROTO);
+	w.slot_version--;
+	w.host_version++;
+	assert_int_equal(connected(&w, &c), -EPROTO);
+	w.host_version--;
+	for (w.fd_cnt = 0; w.fd_cnt < VB_WELCOME_CNT; w.fd_cnt++)
+		assert_int_equal(connected(&w, &c), -EPROTO);
+	w.is_observer = true;
+	w.fd_cnt = 0;
+	assert_int_equal(connected(&w, &c), -EPROTO);
+	w.fd_cnt = 2;
+	assert_int_equal(connected(&w, &c), -EPROTO);
+	w.fd_cnt = 1; /* a pipe */
+	assert_int_equal(connected(&w, &c), -EINVAL);
+}
+
+/* Whether this process may write where @p points, as /proc/self/maps has it. */
+static bool is_writable(const void *p)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long from, to;
+	char line[512], mode[5];
+	bool found = false;
+
+	assert_non_null(f);
+	while (!found && fgets(line, sizeof line, f))
+		found = sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 &&
+			from <= (unsigned long)p && (unsigned long)p < to;
+	fclose(f);
+	assert_true(found);
+	return mode[1] == 'w';
+}
+
+/* The device table is for reading alone; what clients tell each other is for all. */
+static void welcome__host_memory_is_for_reading(void **state)
+{
+	struct welcome w = {.slot_version = VB_SHM_VERSION,
+			    .host_version = VB_SHM_VERSION,
+			    .fd_cnt = VB_WELCOME_CNT};
+	struct vb_broker_client c;
+	const struct vb_host_memory *m;
+
+	(void)state;
+	assert_int_equal(connected(&w, &c), 0);
+	assert_int_equal(c.slot, VB_SLOT_FIRST);
+	m = (const struct vb_host_memory *)c.host;
+	assert_false(is_writable(c.host));
+	assert_false(is_writable(&m->past));
+	assert_true(is_writable(c.shm) && is_writable(c.flow));
+	assert_ptr_equal(c.flow, m->flow);
+	assert_ptr_equal(c.bell, m->bell);
+	assert_ptr_equal(c.queue_idle, m->queue_idle);
+	assert_ptr_equal(c.wakeup, m->wakeup);
+	assert_ptr_equal(c.mailbox, m->mailbox);
+	vb_broker_abandon(&c);
+}
+
+#define P(f) cmocka_unit_test_setup_teardown(f, pair_begin, pair_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    P(message__of_another_version),
+	    P(message__texts_end),
+	    P(question__to_a_broker_that_has_ended),
+	    P(slots__come_with_their_memory),
+	    cmocka_unit_test(index__of_qps),
+	    cmocka_unit_test(welcome__of_another_version),
+	    cmocka_unit_test(welcome__host_memory_is_for_reading),
+	};
+
+	if (!netns_enter()) {
+		fprintf(stderr, "no network namespace of our own here: tests not run\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
