@@ -5,6 +5,7 @@
  */
 #include "broker_env.h"
 #include "node/shared/adapter.h"
+#include "reg/csr/cc_names.h"
 #include "reg/file.h"
 #include "reg/text.h"
 
@@ -102,6 +103,44 @@ static void histogram__of_all_functions_until_reset(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* Has the histogram count one function; less than 0: all of them. */
+static int count_function(int vhca)
+{
+	struct vb_broker_reg r = reg_of(&vb_reg_adp_histogram_config, place_of(false));
+	struct vb_reg_text_fault fault;
+	char text[64];
+
+	snprintf(text, sizeof text, "vhca_id_valid=%d,vhca_id=%d", vhca >= 0, vhca < 0 ? 0 : vhca);
+	assert_int_equal(
+	    vb_reg_text_apply(&vb_reg_adp_histogram_config, text, false, r.image, &fault), 0);
+	r.method = VB_BROKER_REG_SET;
+	return vb_broker_access(&o, &r, broker_why, sizeof broker_why);
+}
+
+/* One function of the device, of its own timers alone; and no function of another one. */
+static void histogram__of_one_function(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	uint32_t pf = place_of(false), vf = place_of(true);
+
+	(void)state;
+	assert_int_equal(count_function((int)vf), 0);
+	c.shm->fired[pf + 1].slot[12] += 2;
+	c.shm->fired[vf + 1].slot[12] += 3;
+	assert_int_equal(timers(), 3);
+	assert_int_equal(count_function((int)pf), 0);
+	assert_int_equal(timers(), 0);
+	c.shm->fired[pf + 1].slot[12] += 4;
+	c.shm->fired[vf + 1].slot[12] += 5;
+	assert_int_equal(timers(), 4);
+	assert_int_equal(count_function(VB_DEVICES_MAX - 1), -EINVAL);
+	assert_int_equal(timers(), 4);
+	assert_int_equal(count_function(-1), 0);
+	c.shm->fired[vf + 1].slot[12]++;
+	assert_int_equal(timers(), 1);
+	vb_broker_disconnect(&c);
+}
+
 static void set_burst(const char *text)
 {
 	struct vb_broker_reg r = reg_of(&vb_reg_roce_accl, place_of(false));
@@ -180,6 +219,35 @@ static void set__begins_an_epoch(void **state)
 	assert_int_equal(vb_adapter_state(a)->pf[place_of(false)].cc_epoch, was + 2);
 }
 
+static uint64_t ai_rate(uint32_t pf)
+{
+	return vb_cc_name_find("rp_ai_rate", 10)
+	    ->get(&vb_adapter_state(vb_broker_adapter(&o))->pf[pf].reg.cc);
+}
+
+/* The broker hears of what is written to the files of settings while it waits. CC-29 */
+static void files__are_heard_of(void **state)
+{
+	uint32_t pf = place_of(false);
+	uint64_t was = ai_rate(pf);
+	char path[512];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/class/infiniband/%s/cc_params/rp_ai_rate",
+		 o.host->sysfs_path, o.host->device[pf].name);
+	for (uint64_t next = was + 1; next >= was; next--) {
+		FILE *f = fopen(path, "we");
+		int ms = 0;
+
+		assert_non_null(f);
+		fprintf(f, "%llu\n", (unsigned long long)next);
+		assert_int_equal(fclose(f), 0);
+		for (; ai_rate(pf) != next && ms < BROKER_PATIENCE_MS; ms++)
+			(void)poll(NULL, 0, 1);
+		assert_true(ai_rate(pf) == next);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +255,8 @@ int main(void)
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(histogram__of_all_functions_until_reset,
 					    observe_with_function, observe_end),
+	    cmocka_unit_test_setup_teardown(histogram__of_one_function, observe_with_function,
+					    observe_end),
 	    cmocka_unit_test_setup_teardown(reset__begins_an_epoch, observe_with_function,
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(access__of_no_device, observe_with_function,
@@ -194,6 +264,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(stay__functions_of_what_does_not, observe_with_function,
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(set__begins_an_epoch, observe_with_function,
+					    observe_end),
+	    cmocka_unit_test_setup_teardown(files__are_heard_of, observe_with_function,
 					    observe_end),
 	    cmocka_unit_test(access__the_broker_is_gone),
 	};

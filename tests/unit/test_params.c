@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The settings of congestion control as files in the broker's tree: what they show, and what
+ * becomes of what is written to them. CC-29 */
+#include "cmocka_env.h"
+#include "descriptors.h"
+#include "node/broker/state.h"
+#include "reg/csr/cc_names.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define DEBUGFS "infiniband/verbena0/cc_params/"
+#define ECN "net/eth0/ecn/"
+
+static char base[] = "/tmp/verbena-test-XXXXXX";
+static struct vb_host_memory mem;
+static struct vb_broker b;
+static uint32_t epoch;
+
+/* A device, and a virtual function of it. */
+static int setup(void **state)
+{
+	static struct vb_counters total[VB_HCA_PORTS_MAX + 1];
+
+	(void)state;
+	memset(&mem, 0, sizeof mem);
+	memset(&b, 0, sizeof b);
+	b.slots.host = &mem.host;
+	vb_adapter_init(&mem.adapter);
+	mem.host.device_cnt = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vb_device *d = &mem.host.device[i];
+
+		d->ifindex = 2;
+		d->speed_mbps = 25000;
+		d->parent = i; /* the second is the first one's */
+		snprintf(d->name, sizeof d->name, "verbena%u", i);
+		snprintf(d->ifname, sizeof d->ifname, "eth0");
+	}
+	setenv("XDG_RUNTIME_DIR", base, 1);
+	vb_sysfs_init(&b.sysfs);
+	assert_int_equal(vb_sysfs_publish(&b.sysfs, &mem.host, total, NULL), 0);
+	b.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(vb_broker_params_start(&b), 0);
+	vb_broker_params_publish(&b);
+	epoch = vb_adapter_state(&mem.adapter)->pf[0].cc_epoch;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close(b.params.fd);
+	close(b.epoll_fd);
+	vb_sysfs_remove(&b.sysfs);
+	return 0;
+}
+
+static const char *path_of(const char *name)
+{
+	static char path[512];
+
+	snprintf(path, sizeof path, "%s/class/%s", b.sysfs.root, name);
+	return path;
+}
+
+/* What the file says; UINT64_MAX: there is none. */
+static uint64_t shown(const char *name)
+{
+	char text[32] = "";
+	FILE *f = fopen(path_of(name), "re");
+
+	if (!f)
+		return UINT64_MAX;
+	(void)!fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	return strtoull(text, NULL, 10);
+}
+
+/* Writes @text as a shell does, and lets the broker see it. */
+static void put(const char *name, const char *text)
+{
+	FILE *f = fopen(path_of(name), "we");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	vb_broker_params_handle(&b);
+}
+
+static const struct vb_cc_settings *settings(void)
+{
+	return &vb_adapter_state(&mem.adapter)->pf[0].reg.cc;
+}
+
+static uint64_t value(const char *name)
+{
+	return vb_cc_name_find(name, strlen(name))->get(settings());
+}
+
+/* Each setting is in the folders where the table has it, and in no other. */
+static void files__show_what_holds(void **state)
+{
+	char name[128];
+	unsigned cnt = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < vb_cc_name_cnt; i++) {
+		const struct vb_cc_name *n = &vb_cc_names[i];
+
+		if (n->debugfs) {
+			snprintf(name, sizeof name, DEBUGFS "%s", n->debugfs);
+			assert_true(shown(name) == n->get(settings()));
+			cnt++;
+		}
+		if (n->sysfs) {
+			snprintf(name, sizeof name, ECN "%s", n->sysfs);
+			assert_true(shown(name) == n->get(settings()));
+			cnt++;
+		}
+	}
+	assert_true(cnt > vb_cc_name_cnt);
+	assert_true(shown(ECN "roce_np/rpg_ai_rate") == UINT64_MAX);
+	assert_true(shown(ECN "roce_rp/min_time_between_cnps") == UINT64_MAX);
+	assert_true(shown("infiniband/verbena1/cc_params/rp_ai_rate") == UINT64_MAX);
+}
+
+/* A number is taken over, shows in all places, and begins an epoch. */
+static void files__take_a_number(void **state)
+{
+	uint64_t is = value("rp_ai_rate");
+	char text[32];
+
+	(void)state;
+	snprintf(text, sizeof text, "%" PRIu64 "\n", is + 1);
+	put(DEBUGFS "rp_ai_rate", text);
+	assert_true(value("rp_ai_rate") == is + 1);
+	assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is + 1);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 1);
+	snprintf(text, sizeof text, "0x%" PRIx64, is + 2);
+	put(ECN "roce_rp/rpg_ai_rate", text);
+	assert_true(value("rp_ai_rate") == is + 2);
+	assert_true(shown(DEBUGFS "rp_ai_rate") == is + 2);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch + 2);
+	is = value("np_min_time_between_cnps");
+	snprintf(text, sizeof text, "%" PRIu64 "\n", is + 1);
+	put(ECN "roce_np/min_time_between_cnps", text);
+	assert_true(value("np_min_time_between_cnps") == is + 1);
+	/* As often as somebody writes. */
+	snprintf(text, sizeof text, "%" PRIu64 "\n", is);
+	put(ECN "roce_np/min_time_between_cnps", text);
+	assert_true(value("np_min_time_between_cnps") == is);
+}
+
+/* What is no number, or none that there can be, is put back. */
+static void files__put_back_what_is_refused(void **state)
+{
+	static const char *const wrong[] = {
+	    "", "x", "-1", " 5", "5x", "18446744073709551616", "+5", "5 6", "18446744073709551615"};
+	uint64_t is = value("rp_ai_rate");
+	unsigned before = descriptors_of(getpid());
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		put(DEBUGFS "rp_ai_rate", wrong[i]);
+		assert_true(value("rp_ai_rate") == is);
+		assert_true(shown(DEBUGFS "rp_ai_rate") == is);
+		assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is);
+	}
+	/* What is no file of a setting, and one that is in the other folder. */
+	put(DEBUGFS "other", "5");
+	put(ECN "roce_np/rpg_ai_rate", "5");
+	assert_true(value("rp_ai_rate") == is);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* A change by other means shows once the generation is another one. */
+static void files__follow_registers(void **state)
+{
+	static struct vb_adapter_state next;
+	uint64_t is = value("rp_ai_rate");
+	const char *rule;
+
+	(void)state;
+	next = *vb_adapter_state(&mem.adapter);
+	assert_int_equal(
+	    vb_cc_name_set(vb_cc_name_find("rp_ai_rate", 10), &next.pf[0].reg.cc, is + 1, 0, &rule),
+	    0);
+	vb_adapter_commit(&mem.adapter, &next);
+	vb_broker_params_show(&b);
+	assert_true(shown(DEBUGFS "rp_ai_rate") == is + 1);
+	assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is + 1);
+	/* What the broker shows itself is nobody's change. */
+	vb_broker_params_handle(&b);
+	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch);
+	/* A tree that was made anew has them again, and takes changes. */
+	vb_broker_params_publish(&b);
+	put(DEBUGFS "rp_ai_rate", "7");
+	assert_true(value("rp_ai_rate") == 7);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(files__show_what_holds),
+	    T(files__take_a_number),
+	    T(files__put_back_what_is_refused),
+	    T(files__follow_registers),
+	};
+
+	if (!mkdtemp(base))
+		return 1;
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	(void)rmdir(base);
+	return rc;
+}
