@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Directories of small text files in a base that others use, too. node/sysfs/dir.h */
+#include "cmocka_env.h"
+#include "descriptors.h"
+#include "node/sysfs/dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char base[] = "/tmp/verbena-test-XXXXXX";
+static int at;
+static unsigned before;
+
+/* What happens just before a folder is locked; the link option of this test sees to it. */
+static void (*before_lock)(void);
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation)
+{
+	void (*hook)(void) = before_lock;
+
+	before_lock = NULL;
+	if (hook)
+		hook();
+	return __real_flock(fd, operation);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	at = vb_dir_open_base(base);
+	before = descriptors_of(getpid());
+	return at < 0;
+}
+
+/* All that a test has opened is closed. */
+static int teardown(void **state)
+{
+	bool is_tidy = descriptors_of(getpid()) == before;
+
+	(void)state;
+	vb_dir_empty(at);
+	close(at);
+	return !is_tidy;
+}
+
+static void file_make(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static bool is_there(const char *name)
+{
+	struct stat st;
+
+	return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Where everybody may rename what is not theirs nobody is safe. */
+static void base__is_safe_from_others(void **state)
+{
+	char path[64];
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/open", base);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(chmod(path, 0777), 0);
+	assert_int_equal(vb_dir_open_base(path), -EPERM);
+	assert_int_equal(chmod(path, 0770), 0);
+	assert_int_equal(vb_dir_open_base(path), -EPERM);
+	assert_int_equal(chmod(path, S_ISVTX | 0777), 0);
+	int fd = vb_dir_open_base(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(path, sizeof path, "%s/none", base);
+	assert_int_equal(vb_dir_open_base(path), -ENOENT);
+}
+
+/* A claim is one process's, for as long as it is open, and nobody else may enter. */
+static void claim__is_of_one_process(void **state)
+{
+	int fd = vb_dir_claim(at, "ours");
+	struct stat st;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_int_equal(vb_dir_claim(at, "ours"), -EWOULDBLOCK);
+	close(fd);
+	/* What an earlier one has left is taken over, and closed to others. */
+	assert_int_equal(fchmodat(at, "ours", 0755, 0), 0);
+	fd = vb_dir_claim(at, "ours");
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	close(fd);
+}
+
+/* No folder, or a way to another one: both are left alone. */
+static void claim__leaves_what_is_no_folder(void **state)
+{
+	(void)state;
+	file_make(at, "file");
+	assert_int_equal(symlinkat("/tmp", at, "link"), 0);
+	assert_int_equal(vb_dir_claim(at, "file"), -ENOTDIR);
+	assert_true(vb_dir_claim(at, "link") < 0);
+	assert_true(vb_dir_open(at, "link") < 0);
+	assert_true(is_there("file") && is_there("link"));
+	/* One that others may have written to. */
+	assert_int_equal(mkdirat(at, "theirs", 0700), 0);
+	assert_int_equal(fchmodat(at, "theirs", 0770, 0), 0);
+	assert_int_equal(vb_dir_claim(at, "theirs"), -EPERM);
+}
+
+static void sweep_away(void)
+{
+	vb_dir_remove(at, "ours");
+}
+
+static void replace_it(void)
+{
+	vb_dir_remove(at, "ours");
+	assert_int_equal(mkdirat(at, "ours", 0700), 0);
+}
+
+/* Another process of this user may sweep a folder away before it is locked: then it is not the
+ * claimed one, wherever its descriptor leads. */
+static void claim__of_what_is_swept_away_meanwhile(void **state)
+{
+	void (*const hooks[])(void) = {sweep_away, replace_it};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++) {
+		struct stat by_name, claimed;
+		int fd;
+
+		before_lock = hooks[i];
+		fd = vb_dir_claim(at, "ours");
+		assert_true(fd >= 0);
+		assert_null(before_lock);
+		assert_int_equal(fstatat(at, "ours", &by_name, 0), 0);
+		assert_int_equal(fstat(fd, &claimed), 0);
+		assert_int_equal(by_name.st_ino, claimed.st_ino);
+		assert_int_equal(vb_dir_claim(at, "ours"), -EWOULDBLOCK);
+		close(fd);
+	}
+}
+
+/* A path goes part by part, and a part that is too long is no other, shorter one. */
+static void walk__goes_part_by_part(void **state)
+{
+	char path[300] = "a/";
+	int fd = vb_dir_walk(at, "a/b/c", true);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	fd = vb_dir_walk(at, "a/b/c/", false);
+	assert_true(fd >= 0);
+	close(fd);
+	fd = vb_dir_walk(at, "", false);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(vb_dir_walk(at, "a/x/c", false), -ENOENT);
+	assert_int_equal(vb_dir_walk(-1, "a", false), -EBADF);
+	memset(path + 2, 'n', sizeof path - 3);
+	path[sizeof path - 1] = 0;
+	assert_int_equal(vb_dir_walk(at, path, true), -ENAMETOOLONG);
+	assert_int_equal(vb_dir_walk(at, path, false), -ENAMETOOLONG);
+	int a = vb_dir_open(at, "a");
+
+	vb_dir_empty(a);
+	/* Nothing of it was made. */
+	assert_int_equal(unlinkat(at, "a", AT_REMOVEDIR), 0);
+	close(a);
+}
+
+/* Only a regular file is opened, nothing is waited for, and what is refused is closed. */
+static void file__is_a_regular_one(void **state)
+{
+	(void)state;
+	file_make(at, "file");
+	assert_int_equal(mkfifoat(at, "fifo", 0600), 0);
+	assert_int_equal(mkdirat(at, "dir", 0700), 0);
+	assert_int_equal(symlinkat("file", at, "link"), 0);
+	int fd = vb_file_open(at, "file", O_RDONLY);
+
+	assert_true(fd >= 0);
+	close(fd);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(vb_file_open(at, "fifo", O_RDONLY), -EINVAL);
+		assert_int_equal(vb_file_open(at, "dir", O_RDONLY), -EINVAL);
+		assert_int_equal(vb_file_open(at, "link", O_RDONLY), -ELOOP);
+		assert_int_equal(vb_file_open(at, "none", O_RDONLY), -ENOENT);
+	}
+}
+
+/* Text replaces all that there was; a file is rewritten where it is there, and not made. */
+static void file__has_the_last_text(void **state)
+{
+	char text[16] = "";
+
+	(void)state;
+	vb_file_put(at, "file", "%d\n", 123456);
+	vb_file_put(at, "file", "%d\n", 7);
+	int fd = openat(at, "file", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(pread(fd, text, sizeof text, 0), 2);
+	assert_string_equal(text, "7\n");
+	vb_file_rewrite(at, "file", "123\n");
+	assert_int_equal(pread(fd, text, sizeof text, 0), 4);
+	vb_file_rewrite(at, "file", "8\n");
+	assert_int_equal(pread(fd, text, sizeof text, 0), 2);
+	assert_int_equal(text[0], '8');
+	close(fd);
+	vb_file_rewrite(at, "none", "1\n");
+	assert_false(is_there("none"));
+	vb_file_put(-1, "none", "1\n");
+}
+
+/* The fresh folder is there under the name, and nothing else of the two. */
+static void replace__leaves_one_folder(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int fd = vb_dir_make(at, "fresh");
+
+		file_make(fd, i ? "second" : "first");
+		close(fd);
+		assert_int_equal(vb_dir_replace(at, "fresh", "name"), 0);
+		assert_false(is_there("fresh"));
+		assert_true(is_there(i ? "name/second" : "name/first"));
+		assert_false(is_there(i ? "name/first" : "name/second"));
+	}
+}
+
+/* What has the prefix and no owner goes, with all below. */
+static void sweep__takes_what_nobody_has(void **state)
+{
+	int owned = vb_dir_claim(at, "x-owned"), fd = vb_dir_walk(at, "x-stale/a/b", true);
+
+	(void)state;
+	file_make(fd, "file");
+	close(fd);
+	assert_int_equal(mkdirat(at, "x-keep", 0700), 0);
+	assert_int_equal(mkdirat(at, "y-other", 0700), 0);
+	file_make(at, "x-file");
+	vb_dir_sweep(at, "x-", "x-keep");
+	assert_false(is_there("x-stale"));
+	assert_true(is_there("x-owned") && is_there("x-keep") && is_there("y-other"));
+	assert_true(is_there("x-file"));
+	close(owned);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    T(base__is_safe_from_others),       T(claim__is_of_one_process),
+	    T(claim__leaves_what_is_no_folder), T(claim__of_what_is_swept_away_meanwhile),
+	    T(walk__goes_part_by_part),         T(file__is_a_regular_one),
+	    T(file__has_the_last_text),         T(replace__leaves_one_folder),
+	    T(sweep__takes_what_nobody_has),
+	};
+
+	if (!mkdtemp(base))
+		return 1;
+	int rc = cmocka_run_group_tests(tests, NULL, NULL);
+
+	(void)rmdir(base);
+	return rc;
+}
