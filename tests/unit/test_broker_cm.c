@@ -6,6 +6,7 @@
 #include "broker_cm_env.h"
 #include "descriptors.h"
 #include "link/memory.h"
+#include "node/cm/view.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -110,6 +111,49 @@ static void channel__of_two_processes(void **state)
 	call_send(&second, &c, NULL);
 	assert_int_equal(second.answer.status, -ENOENT);
 	program_end(&second);
+}
+
+/* Whose id @id is, as an observer is told. */
+static uint32_t user_of(uint32_t id)
+{
+	static struct vb_cm_table table;
+	struct vb_broker_observer o;
+	uint32_t pid = 0;
+
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_connections(&o, &table), 0);
+	assert_true(table.cnt > 0 && table.total >= table.cnt);
+	for (uint32_t i = 0; i < table.cnt; i++)
+		if (table.view[i].number == id && !table.view[i].is_gone)
+			pid = table.view[i].pid;
+	vb_broker_observe_end(&o);
+	return pid;
+}
+
+/* A channel that was handed on is of the process that uses it, for those who look on. */
+static void channel__is_of_who_uses_it(void **state)
+{
+	struct program p, other;
+	uint32_t id;
+	pid_t pid;
+
+	(void)state;
+	program_start(&p);
+	id = resolve_begin(&p);
+	assert_int_equal(user_of(id), getpid());
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		other = (struct program){.channel = p.channel};
+		program_dial(&other);
+		(void)id_new(&other);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(user_of(id), pid);
+	(void)id_new(&p);
+	assert_int_equal(user_of(id), getpid());
+	program_end(&p);
 }
 
 /* Makes an event wait: the address of a new id, which it returns, is found at once. */
@@ -437,6 +481,7 @@ int main(void)
 	    cmocka_unit_test(program__that_has_gone),
 	    cmocka_unit_test(answer__brings_others_along),
 	    cmocka_unit_test(channel__of_two_processes),
+	    cmocka_unit_test(channel__is_of_who_uses_it),
 	    cmocka_unit_test(events__go_with_their_id),
 	    cmocka_unit_test(events__come_back),
 	    cmocka_unit_test(events__nobody_takes_back),

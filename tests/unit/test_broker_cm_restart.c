@@ -92,6 +92,29 @@ static void connection__goes_on(void **state)
 	program_end(&other);
 }
 
+/* Nor does a broker that is told to end take channels and connections along. */
+static void connection__goes_on_after_a_signal(void **state)
+{
+	struct program server, other;
+	struct vb_ucma_disconnect d;
+	pid_t pid = broker_pid();
+
+	(void)state;
+	program_start(&server);
+	program_start(&other);
+	(void)listener_new(&server);
+	d.id = connect_begin(&other);
+	(void)connect_finish(&server, &other, d.id);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	assert_true(process_ends(pid));
+	program_again(&server);
+	program_again(&other);
+	assert_int_equal(command(&other, VB_UCMA_DISCONNECT, &d, sizeof d, NULL, 0), 8 + sizeof d);
+	(void)event(&server, VB_UCMA_EV_DISCONNECTED);
+	program_end(&server);
+	program_end(&other);
+}
+
 /* Events that lie in the pair stay there, no more, no fewer, and are counted. */
 static void events__wait_on(void **state)
 {
@@ -543,6 +566,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(connection__goes_on, setup, teardown),
+	    cmocka_unit_test_setup_teardown(connection__goes_on_after_a_signal, setup, teardown),
 	    cmocka_unit_test_setup_teardown(events__wait_on, setup, teardown),
 	    cmocka_unit_test_setup_teardown(events__come_back_to_another, setup, teardown),
 	    cmocka_unit_test_setup_teardown(post__is_carried_out_once, setup, teardown),

@@ -31,6 +31,11 @@ static void ports__are_those_of_the_host(void **state)
 	vb_cm_env_ports(&first, &last);
 	assert_int_equal(first, 40000);
 	assert_int_equal(last, 40001);
+	/* At its narrowest. */
+	netns_write(RANGE, "40001 40001");
+	vb_cm_env_ports(&first, &last);
+	assert_int_equal(first, 40001);
+	assert_int_equal(last, 40001);
 }
 
 static struct vb_ucma_addr address(uint8_t last)

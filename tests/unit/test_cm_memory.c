@@ -158,6 +158,61 @@ static int count_items(void *ctx, const struct vb_fd_store_item *item, struct vb
 	return 0;
 }
 
+/* A new channel has nothing of the one before it in its place, and one that is closed keeps
+ * nothing.
+ */
+static void add__begins_afresh(void **state)
+{
+	struct vb_cm_answer a = {.status = 24, .len = 4};
+	uint64_t serial;
+
+	(void)state;
+	add_channel(1);
+	/* A call without a serial is a new one each time. */
+	assert_null(vb_cm_memory_answer(m, 1, 0));
+	vb_cm_memory_put_answer(m, 1, 7, &a);
+	vb_journal_commit(&m->kept->journal, m->kept);
+	assert_int_equal(vb_cm_memory_answer(m, 1, 7)->status, 24);
+	assert_null(vb_cm_memory_answer(m, 1, 8));
+	assert_null(vb_cm_memory_answer(m, 0, 7));
+	vb_cm_memory_hold(m, 1, true, 55);
+	vb_journal_commit(&m->kept->journal, m->kept);
+	assert_true(vb_cm_memory_is_held(m, 1, &serial));
+	assert_int_equal(serial, 55);
+	assert_false(vb_cm_memory_is_held(m, 0, &serial));
+	vb_cm_memory_remove(m, 1);
+	add_channel(1);
+	assert_null(vb_cm_memory_answer(m, 1, 7));
+	assert_null(vb_cm_memory_answer(m, 1, 0));
+	assert_false(vb_cm_memory_is_held(m, 1, &serial));
+	vb_cm_memory_hold(m, 1, true, 56);
+	vb_cm_memory_hold(m, 1, false, 0);
+	vb_journal_commit(&m->kept->journal, m->kept);
+	assert_false(vb_cm_memory_is_held(m, 1, &serial));
+	vb_cm_memory_remove(m, 1);
+	vb_cm_memory_put_answer(m, 1, 9, &a);
+	vb_cm_memory_hold(m, 1, true, 57);
+	vb_journal_commit(&m->kept->journal, m->kept);
+	assert_null(vb_cm_memory_answer(m, 1, 9));
+	assert_false(vb_cm_memory_is_held(m, 1, &serial));
+}
+
+/* Whatever came and went before, the channels that are open are found. */
+static void add__after_many_that_have_gone(void **state)
+{
+	(void)state;
+	add_channel(3);
+	for (int i = 0; i < 2000; i++) {
+		add_channel(2);
+		vb_cm_memory_remove(m, 2);
+	}
+	add_channel(0);
+	vb_cm_memory_walk(m, on_channel, NULL);
+	assert_int_equal(seen[0], 1);
+	assert_int_equal(seen[2], 0);
+	assert_int_equal(seen[3], 1);
+}
+
 /* Whoever has the store can send to it; what is no item ends the walk. */
 static void store__with_a_message_that_is_no_item(void **state)
 {
@@ -275,6 +330,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    T(open__of_another_version),
 	    T(add__store_that_is_not_kept),
+	    T(add__begins_afresh),
+	    T(add__after_many_that_have_gone),
 	    T(walk__finds_channels_that_are_open),
 	    T(walk__counts_the_items),
 	    T(open__finishes_what_was_declared),
