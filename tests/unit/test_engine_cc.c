@@ -231,6 +231,73 @@ static void mark__sees_the_socket(void **state)
 	assert_int_equal(marked(VB_ECN_ECT0, 11000), PKTS);
 }
 
+static struct vb_host_memory mem;
+
+/* The settings of physical function @pf: what tells them apart. The broker begins no epoch. */
+static void registers_write(uint32_t pf, uint8_t cnp_us, uint8_t ack_timeout)
+{
+	static struct vb_adapter_state next;
+
+	next = *vb_adapter_state(&mem.adapter);
+	vb_cc_settings_paper(&next.pf[pf].reg.cc, UINT64_C(10000000000));
+	next.pf[pf].reg.cc.np_min_cnp_us = cnp_us;
+	next.pf[pf].reg.recovery.min_ack_timeout = ack_timeout;
+	vb_adapter_commit(&mem.adapter, &next);
+}
+
+static void epochs_begin(uint32_t pf)
+{
+	static struct vb_adapter_state next;
+
+	next = *vb_adapter_state(&mem.adapter);
+	next.pf[pf].cc_epoch++;
+	next.pf[pf].recovery_epoch++;
+	vb_adapter_commit(&mem.adapter, &next);
+}
+
+static void assert_adopted(uint8_t port, uint8_t cnp_us, uint8_t ack_timeout)
+{
+	vb_engine_adopt(&engine);
+	assert_int_equal(vb_hca_cc(engine.hca, port)->np_min_cnp_us, cnp_us);
+	assert_int_equal(vb_hca_recovery(engine.hca, port)->min_ack_timeout, ack_timeout);
+}
+
+/* A port has the settings of its physical function, and others from the next epoch of that on, or
+ * when another one is behind it. */
+static void adopt__of_the_physical_function(void **state)
+{
+	(void)state;
+	memset(&mem, 0, sizeof mem);
+	vb_adapter_init(&mem.adapter);
+	engine.broker.host = &mem.host;
+	engine.devices.device[1].parent = 1;
+	registers_write(0, 3, 13);
+	registers_write(2, 5, 15);
+	assert_adopted(1, 3, 13);
+	assert_adopted(2, 3, 13);
+	assert_adopted(3, 5, 15);
+	assert_true(engine.cc.marks);
+	/* Within an epoch nothing changes; another one is of its function alone. */
+	registers_write(0, 4, 14);
+	assert_adopted(1, 3, 13);
+	epochs_begin(2);
+	assert_adopted(1, 3, 13);
+	epochs_begin(0);
+	assert_adopted(1, 4, 14);
+	assert_adopted(2, 4, 14);
+	assert_adopted(3, 5, 15);
+	/* In the place of a function another one has come, of another device; the epochs are equal.
+	 */
+	engine.devices.device[1].parent = 3;
+	registers_write(4, 9, 19);
+	assert_adopted(2, 5, 15);
+	/* The program's own settings hold until somebody writes to the device's. */
+	__atomic_store_n(&engine.broker.shm->own_cc, 7, __ATOMIC_RELAXED);
+	epochs_begin(0);
+	assert_adopted(1, 4, 14);
+	assert_int_equal(engine.broker.shm->own_cc, 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +307,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(mark__follows_the_queue, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__by_the_port, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mark__sees_the_socket, setup, teardown),
+	    cmocka_unit_test_setup_teardown(adopt__of_the_physical_function, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("engine_cc", tests, NULL, NULL);

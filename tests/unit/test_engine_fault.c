@@ -32,6 +32,32 @@ static void faults__set_later_replace_own(void **state)
 	vb_engine_release(e);
 }
 
+/* The same rules with another seed hit other packets: they are others. */
+static void faults__another_seed_is_another_rule(void **state)
+{
+	struct vb_broker_observer o;
+	struct vb_engine *e;
+	char why[256];
+
+	(void)state;
+	assert_int_equal(vb_engine_acquire(&e, why, sizeof why), 0);
+	assert_int_equal(vb_broker_observe(&o, false, why, sizeof why), 0);
+	for (uint64_t seed = 7; seed < 9; seed++) {
+		bool is_set = false;
+
+		assert_int_equal(vb_broker_fault(&o, 0, "dup=0.001", seed), 0);
+		for (int i = 0; i < 2000 && !is_set; i++) {
+			usleep(10000);
+			vb_engine_lock(e);
+			is_set = vb_engine_slot(e)->fault[0].rules.seed == seed;
+			vb_engine_unlock(e);
+		}
+		assert_true(is_set);
+	}
+	vb_broker_observe_end(&o);
+	vb_engine_release(e);
+}
+
 /* The log of faults says whose packet it was. */
 static void faults__log_names_the_process(void **state)
 {
@@ -67,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    VERBS_BROKER_TEST(faults__set_later_replace_own),
+	    VERBS_BROKER_TEST(faults__another_seed_is_another_rule),
 	    VERBS_BROKER_TEST(faults__log_names_the_process),
 	};
 

@@ -189,6 +189,56 @@ static void recorder__a_look_keeps_it(void **state)
 	assert_int_equal(vb_dfx_event_of(m.csr.access[0].word), VB_CSR_DFX_NONE);
 }
 
+/* A write of some bits reads the others first, and takes no entry away by that. CC-31 */
+static void recorder__a_write_keeps_it(void **state)
+{
+	struct vb_qp *qp = controlled_qp();
+	static struct vb_broker_msg m;
+	struct vb_cc_access at;
+
+	(void)state;
+	assert_int_equal(vb_qp_cc_make_recorder(qp), 0);
+	vb_qp_cc_open(qp, &at);
+	vb_dfx_start(at.ctl->dfx);
+	for (uint16_t i = 1; i <= 3; i++)
+		vb_dfx_put(at.ctl->dfx, VB_DFX_DECREASE, i, i * VB_MSEC);
+	memset(&m, 0, sizeof m);
+	m.csr.method = VB_BROKER_CSR_WRITE;
+	m.csr.qpn = vb_qp_number(qp);
+	m.csr.cnt = 1;
+	m.csr.access[0].at = VB_CSR_DFX_INFO;
+	m.csr.access[0].mask = 0xffff;
+	vb_engine_serve_csr(&engine, &m);
+	ask(&m, qp, VB_BROKER_CSR_LOOK);
+	for (uint16_t i = 1; i <= 3; i++)
+		assert_int_equal(vb_dfx_rate_of(m.csr.access[i - 1].word), i);
+}
+
+/* What is no register of a QP is refused by its number, and so is a QP that there is not. */
+static void access__of_what_there_is_not(void **state)
+{
+	struct vb_qp *qp = controlled_qp();
+	static struct vb_broker_msg m;
+
+	(void)state;
+	m.csr.method = VB_BROKER_CSR_READ;
+	m.csr.qpn = vb_qp_number(qp);
+	m.csr.cnt = 3;
+	m.csr.access[0].at = m.csr.access[1].at = VB_CSR_DFX_INFO;
+	m.csr.access[2].at = 0x200218; /* a global one */
+	vb_engine_serve_csr(&engine, &m);
+	assert_int_equal(m.status, -EINVAL);
+	assert_int_equal(m.csr.failed, 2);
+	assert_non_null(strstr(m.text, "0x200218: there is no register"));
+	m.csr.cnt = 2;
+	vb_engine_serve_csr(&engine, &m);
+	assert_int_equal(m.status, 0);
+	assert_string_equal(m.text, "");
+	m.csr.qpn++;
+	vb_engine_serve_csr(&engine, &m);
+	assert_int_equal(m.status, -ENXIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +249,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(look__of_a_qp_without_control, setup, teardown),
 	    cmocka_unit_test_setup_teardown(ring__the_oldest_go, setup, teardown),
 	    cmocka_unit_test_setup_teardown(recorder__a_look_keeps_it, setup, teardown),
+	    cmocka_unit_test_setup_teardown(recorder__a_write_keeps_it, setup, teardown),
+	    cmocka_unit_test_setup_teardown(access__of_what_there_is_not, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
