@@ -346,6 +346,31 @@ static void broker_killed__new_client_comes_first(void **state)
 	child_end(&old, false);
 }
 
+/* An observer that came to a broker before the survivors has memory that nobody writes any more
+ * once these have brought theirs: its connection ends, and the next one has the right memory. */
+static void broker_killed__observer_comes_first(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	pid_t old = (pid_t)c.host->broker_pid;
+	struct vb_broker_observer o;
+
+	(void)state;
+	broker_kill(&c);
+	assert_int_equal(vb_broker_observe(&o, true, broker_why, sizeof broker_why), 0);
+	assert_int_not_equal(o.host->broker_pid, old);
+	assert_false(o.host->is_taken[c.slot]);
+	await_broker(&c, 1, old);
+	struct pollfd p = {.fd = o.sock, .events = POLLIN};
+
+	assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
+	assert_int_equal(vb_broker_observe_check(&o), -ECONNRESET);
+	vb_broker_observe_end(&o);
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_true(o.host->is_taken[c.slot]);
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&c);
+}
+
 static void broker_killed__with_a_client(void **state)
 {
 	struct vb_broker_client c[2] = {client_connect(), {0}};
@@ -492,6 +517,7 @@ int main(void)
 	    cmocka_unit_test(client_killed__its_child_lives_on),
 	    cmocka_unit_test(broker_killed__steering_and_slots_stay),
 	    cmocka_unit_test(broker_killed__new_client_comes_first),
+	    cmocka_unit_test(broker_killed__observer_comes_first),
 	    cmocka_unit_test(broker_killed__with_a_client),
 	    cmocka_unit_test(all_killed__nothing_stays),
 	    cmocka_unit_test(broker__ends_after_its_last_client),

@@ -225,6 +225,12 @@ static void denial__goes_along(void **state)
 	assert_memory_equal(q.denial, ev.arg, sizeof q.denial);
 	assert_int_equal(q.denial_age, VB_SEC);
 	expect_nothing(PEER + 1, QPN);
+	/* That of one which goes on is nobody's reason. */
+	for (uint32_t state_of = VB_QP_HISTORY_RECOVERED; state_of < VB_QP_HISTORY_FAILED;
+	     state_of++) {
+		vb_qp_histories_find(&shm->explain.histories, QPN)->state = state_of;
+		assert_int_equal(answer_to(PEER, QPN).denial[0], 0);
+	}
 
 	memset(&shm->explain, 0, sizeof shm->explain);
 	assert_int_equal(answer_to(PEER, QPN).denial[0], 0);

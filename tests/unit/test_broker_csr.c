@@ -193,6 +193,40 @@ static void become_mortal(struct vb_broker_client *c)
 	table_of(c)[0] = 1u << 24 | 0x100 | c->slot;
 }
 
+/* Takes requests and answers none. */
+static void become_silent(struct vb_broker_client *c)
+{
+	table_of(c)[0] = 1u << 24 | 0x100 | c->slot;
+}
+
+/* While a client has a request of an observer in hand there is no second one, which nobody could
+ * tell the answer of; each draws one answer. */
+static void qp__one_request_at_once(void **state)
+{
+	struct child ch = child_start(become_silent);
+	struct pollfd p = {.fd = o.sock, .events = POLLIN};
+	struct vb_broker_msg m;
+	struct vb_fds fds;
+
+	(void)state;
+	assert_int_equal(child_wait(&ch).rc, 0);
+	begin(VB_BROKER_CSR_READ);
+	add(OF_QP(1), 0);
+	for (int i = 0; i < 2; i++) {
+		vb_broker_msg_init(&m, VB_BROKER_CSR);
+		m.csr = req;
+		assert_int_equal(vb_fds_send(o.sock, &m, sizeof m, NULL), 0);
+	}
+	assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
+	assert_int_equal(vb_broker_msg_recv(o.sock, &m, &fds, 0), 1);
+	assert_int_equal(m.status, -EPROTO);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	child_end(&ch, true);
+	assert_int_equal(poll(&p, 1, BROKER_PATIENCE_MS), 1);
+	assert_int_equal(vb_broker_msg_recv(o.sock, &m, &fds, 0), 1);
+	assert_int_equal(m.status, -ENXIO);
+}
+
 static void qp__ends_with_the_request_in_hand(void **state)
 {
 	struct child ch = child_start(become_mortal);
@@ -215,6 +249,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(request__that_is_wrong_is_refused, observe,
 					    observe_end),
 	    cmocka_unit_test_setup_teardown(qp__is_asked_in_its_process, observe, observe_end),
+	    cmocka_unit_test_setup_teardown(qp__one_request_at_once, observe, observe_end),
 	    cmocka_unit_test_setup_teardown(qp__ends_with_the_request_in_hand, observe,
 					    observe_end),
 	};

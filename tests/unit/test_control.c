@@ -4,6 +4,7 @@
 #include "verbena/verbena.h"
 
 #include <linux/futex.h>
+#include <linux/ipv6.h>
 #include <sys/time.h>
 
 static void version__of_header_and_library(void **state)
@@ -36,6 +37,53 @@ static void devices__loopback(void **state)
 	assert_memory_equal(dev[0].gid[1], localhost, 16);
 	verbena_close(v);
 	verbena_close(NULL);
+}
+
+/* Gives "lo" the addresses 2001:db8::1 to 2001:db8::@cnt, or takes them away. */
+static void change_addresses(uint8_t cnt, bool add)
+{
+	struct in6_ifreq r = {.ifr6_prefixlen = 128, .ifr6_ifindex = (int)if_nametoindex("lo")};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(inet_pton(AF_INET6, "2001:db8::", &r.ifr6_addr), 1);
+	for (uint8_t i = 1; i <= cnt; i++) {
+		r.ifr6_addr.s6_addr[15] = i;
+		assert_int_equal(ioctl(fd, add ? SIOCSIFADDR : SIOCDIFADDR, &r), 0);
+	}
+	close(fd);
+}
+
+/* A device is all that its entry of the table says, up to the last of its addresses. */
+static void devices__as_the_table_has_them(void **state)
+{
+	static const uint8_t none[16];
+	struct verbena_device dev[1];
+	struct vb_broker_observer o;
+	struct verbena *v;
+
+	(void)state;
+	change_addresses(VB_GIDS_MAX, true);
+	assert_int_equal(verbena_open(&v, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	for (int ms = 0; o.host->device[0].gid[VB_GIDS_MAX - 1].type == 0; ms++) {
+		assert_true(ms < BROKER_PATIENCE_MS);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(verbena_devices(v, dev, 1), 1);
+
+	const struct vb_device *d = &o.host->device[0];
+
+	assert_int_equal(dev[0].ifindex, if_nametoindex("lo"));
+	assert_int_not_equal(dev[0].guid, 0);
+	assert_true(dev[0].guid == d->guid);
+	assert_int_equal(dev[0].netdev_mtu, d->netdev_mtu);
+	assert_int_equal(dev[0].speed_mbps, d->speed_mbps);
+	for (int k = 0; k < VB_GIDS_MAX; k++)
+		assert_memory_equal(dev[0].gid[k], d->gid[k].gid.b, 16);
+	assert_memory_not_equal(dev[0].gid[VB_GIDS_MAX - 1], none, 16);
+	vb_broker_observe_end(&o);
+	verbena_close(v);
+	change_addresses(VB_GIDS_MAX, false);
 }
 
 static uint64_t value(struct verbena *v, const char *name)
@@ -210,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(version__of_header_and_library),
 	    cmocka_unit_test(devices__loopback),
+	    cmocka_unit_test(devices__as_the_table_has_them),
 	    cmocka_unit_test(counters__live_and_past),
 	    cmocka_unit_test(totals__of_every_port),
 	    cmocka_unit_test(cnp__wakes_who_waits),

@@ -3,8 +3,10 @@
  * once, with what the kernel said of their way. */
 #include "cmocka_env.h"
 #include "node/broker/past.h"
+#include "node/host/clock.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct vb_gid to = {.b = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 7}};
@@ -76,11 +78,135 @@ static void take__with_the_faults_of_its_port(void **state)
 	assert_string_equal(p->history[3].fault.rules.text, "");
 }
 
+#define SLOT 7u
+
+static struct vb_host_memory mem;
+static struct vb_slot_shm shm;
+static struct vb_slots slots;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&mem, 0, sizeof mem);
+	memset(&shm, 0, sizeof shm);
+	shm.pid = 77;
+	shm.slot = SLOT;
+	snprintf(shm.comm, sizeof shm.comm, "gone");
+	slots.host = &mem.host;
+	slots.slot[SLOT].shm = &shm;
+	return 0;
+}
+
+static struct vb_qp_history *history(uint32_t qpn, enum vb_qp_history_state is, vb_time at)
+{
+	struct vb_qp_history *h = vb_qp_histories_new(&shm.explain.histories, qpn);
+
+	assert_non_null(h);
+	h->state = is;
+	h->qpn = qpn;
+	h->at = at;
+	return h;
+}
+
+static const struct vb_past_qp *kept(uint32_t i)
+{
+	return &mem.past.history[i];
+}
+
+/* Trouble that has not ended well, the newest first, with whose it was. */
+static void take__what_did_not_end_well(void **state)
+{
+	vb_time begin = vb_clock_now();
+
+	(void)state;
+	history(0x101, VB_QP_HISTORY_FAILED, 10);
+	history(0x102, VB_QP_HISTORY_OPEN, 30);
+	history(0x103, VB_QP_HISTORY_RECOVERED, 40);
+	history(0x104, VB_QP_HISTORY_FAILED, 20);
+	vb_past_take(&slots, SLOT);
+	assert_int_equal(mem.past.next, 3);
+	assert_int_equal(kept(0)->history.qpn, 0x102);
+	assert_int_equal(kept(1)->history.qpn, 0x104);
+	assert_int_equal(kept(2)->history.qpn, 0x101);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_true(kept(i)->ended >= begin);
+		assert_int_equal(kept(i)->pid, 77);
+		assert_int_equal(kept(i)->slot, SLOT);
+		assert_string_equal(kept(i)->comm, "gone");
+	}
+	assert_true(kept(3)->ended == 0);
+	assert_true(vb_past_until(&mem.past) == kept(0)->ended + VB_PAST_NS);
+}
+
+/* What sending met is told of the address that the QP had, and faults of the port that it had. */
+static void take__the_error_of_its_own_peer(void **state)
+{
+	struct vb_qp_history *h = history(0x101, VB_QP_HISTORY_FAILED, 10);
+	struct vb_explain_shm *e = &shm.explain;
+
+	(void)state;
+	h->view.attr.path.dgid.b[15] = 9;
+	h->view.attr.port = 2;
+	e->error[0] = (struct vb_send_error){.gid = {{[15] = 8}}, .err = 101, .cnt = 1};
+	e->error[1] = (struct vb_send_error){.gid = {{[15] = 9}}, .err = 0, .cnt = 2};
+	e->error[VB_SEND_ERRORS - 1] =
+	    (struct vb_send_error){.gid = {{[15] = 9}}, .err = 113, .cnt = 3};
+	snprintf(shm.fault[1].rules.text, sizeof shm.fault[1].rules.text, "drop 1/7");
+	vb_past_take(&slots, SLOT);
+	assert_int_equal(kept(0)->error.err, 113);
+	assert_int_equal(kept(0)->error.cnt, 3);
+	assert_string_equal(kept(0)->fault.rules.text, "drop 1/7");
+	/* One that had no trouble with its peer, at a port that there is not. */
+	memset(&e->histories, 0, sizeof e->histories);
+	h = history(0x102, VB_QP_HISTORY_FAILED, 10);
+	h->view.attr.path.dgid.b[15] = 7;
+	h->view.attr.port = VB_DEVICES_MAX + 1;
+	vb_past_take(&slots, SLOT);
+	assert_int_equal(kept(1)->history.qpn, 0x102);
+	assert_int_equal(kept(1)->error.err, 0);
+	assert_string_equal(kept(1)->fault.rules.text, "");
+}
+
+/* So many of one process, and so many in all, of which the oldest go. */
+static void take__so_many_and_no_more(void **state)
+{
+	enum { PROCESSES = VB_PAST_QPS / VB_PAST_PER_PROCESS + 1 };
+
+	(void)state;
+	for (uint32_t i = 0; i < VB_PAST_PER_PROCESS + 8; i++)
+		history(0x105 + (i << 8), VB_QP_HISTORY_FAILED, 10 + i);
+	vb_past_take(&slots, SLOT);
+	assert_int_equal(mem.past.next, VB_PAST_PER_PROCESS);
+	assert_int_equal(kept(0)->history.qpn, 0x105 + ((VB_PAST_PER_PROCESS + 7) << 8));
+	assert_int_equal(kept(VB_PAST_PER_PROCESS - 1)->history.qpn, 0x905);
+	assert_true(kept(VB_PAST_PER_PROCESS)->ended == 0);
+	for (uint32_t k = 1; k < PROCESSES; k++) {
+		shm.pid = 77 + k;
+		vb_past_take(&slots, SLOT);
+	}
+	assert_int_equal(mem.past.next, VB_PAST_PER_PROCESS);
+	assert_int_equal(kept(0)->pid, 77 + PROCESSES - 1);
+	assert_int_equal(kept(VB_PAST_PER_PROCESS)->pid, 78);
+	assert_int_equal(kept(VB_PAST_QPS - 1)->pid, 77 + PROCESSES - 2);
+}
+
+static void take__nothing(void **state)
+{
+	(void)state;
+	vb_past_take(&slots, SLOT);
+	assert_int_equal(mem.past.next, 0);
+	assert_true(vb_past_until(&mem.past) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(take__each_once_with_its_error),
 	    cmocka_unit_test(take__with_the_faults_of_its_port),
+	    cmocka_unit_test_setup(take__what_did_not_end_well, setup),
+	    cmocka_unit_test_setup(take__the_error_of_its_own_peer, setup),
+	    cmocka_unit_test_setup(take__so_many_and_no_more, setup),
+	    cmocka_unit_test_setup(take__nothing, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
