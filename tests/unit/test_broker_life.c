@@ -267,6 +267,53 @@ static void end__with_a_program_keeps_the_adapter(void **state)
 	vb_broker_disconnect(&c);
 }
 
+/* The keeper of the broker @broker; 0: there is none. */
+static pid_t keeper_of(pid_t broker)
+{
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *d = opendir("/proc");
+
+	assert_non_null(d);
+	while (!found && (entry = readdir(d))) {
+		char path[300], comm[32];
+		int pid, parent;
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%d (%31[^)]) %*c %d", &pid, comm, &parent) == 3 &&
+		    (pid_t)parent == broker && strcmp(comm, "verbena-keeper") == 0)
+			found = (pid_t)pid;
+		fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+/* There is a keeper while the adapter is kept, and no longer. */
+static void keeper__is_there_while_the_adapter_is_kept(void **state)
+{
+	struct vb_broker_client c = client_connect();
+	pid_t broker = (pid_t)c.host->broker_pid, keeper = 0;
+	struct vb_broker_observer o;
+
+	(void)state;
+	assert_int_equal(vb_broker_observe(&o, false, broker_why, sizeof broker_why), 0);
+	assert_int_equal(vb_broker_stay(&o, true, 0), 0);
+	for (int ms = 0; !keeper && ms < BROKER_PATIENCE_MS; ms += 10) {
+		keeper = keeper_of(broker);
+		(void)poll(NULL, 0, 10);
+	}
+	assert_int_not_equal(keeper, 0);
+	assert_int_equal(vb_broker_stay(&o, false, 0), 0);
+	assert_true(process_ends(keeper));
+	vb_broker_observe_end(&o);
+	vb_broker_disconnect(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +325,7 @@ int main(void)
 	    cmocka_unit_test_teardown(rest__again_after_each_client, end_broker),
 	    cmocka_unit_test(end__by_each_signal),
 	    cmocka_unit_test(end__with_a_program_keeps_the_adapter),
+	    cmocka_unit_test_teardown(keeper__is_there_while_the_adapter_is_kept, end_broker),
 	};
 
 	if (!netns_enter()) {
