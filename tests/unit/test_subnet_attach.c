@@ -9,12 +9,13 @@
 #include <pthread.h>
 
 static pthread_t thread;
+static int serve_rc;
 static bool is_served;
 
-static void *serve(void *ctx)
+/* Without cmocka, whose jump back is to the other thread. */
+static void *serve(void *rc)
 {
-	(void)ctx;
-	assert_int_equal(vb_subnet_daemon_serve(fabric), 0);
+	*(int *)rc = vb_subnet_daemon_serve(fabric);
 	return NULL;
 }
 
@@ -24,7 +25,7 @@ static int serve_begin(void **state)
 	fabric_configure();
 	setenv("VERBENA_FABRIC", fabric_name, 1);
 	setenv("VERBENA_NODE", "H-B", 1);
-	is_served = pthread_create(&thread, NULL, serve, NULL) == 0;
+	is_served = pthread_create(&thread, NULL, serve, &serve_rc) == 0;
 	assert_true(is_served);
 	return 0;
 }
@@ -41,6 +42,7 @@ static void serve_stop(void)
 	call = (struct vb_subnet_call){.op = VB_SUBNET_DOWN};
 	assert_int_equal(vb_subnet_ask(sock, &call, -1, &answer, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(serve_rc, 0);
 	close(sock);
 	close(fabric_control);
 	vb_subnet_daemon_close(fabric);

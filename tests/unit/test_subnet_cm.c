@@ -3,7 +3,11 @@
  * FAB-56, CMP-50 */
 #include "subnet_process_env.h"
 
+#include "node/cm/call.h"
 #include "ucma/abi.h"
+#include "wire/mad/cm.h"
+
+#include <sys/mman.h>
 
 static struct vb_subnet_cm *cm;
 static struct vb_ucma_env env;
@@ -155,6 +159,141 @@ static void ports__are_as_the_manager_set_them(void **state)
 	assert_int_equal(env.ib_port(env.ctx, 3, &port), -ENODEV);
 }
 
+static struct vb_ucma_file *file; /* of the one channel of HOST_B */
+
+static int command(uint32_t cmd, const void *body, uint16_t len, uint32_t *number)
+{
+	const struct vb_ucma_hdr h = {cmd, len, sizeof(struct vb_ucma_number_reply)};
+	uint8_t bytes[VB_CM_CALL_BODY], reply[VB_UCMA_REPLY_MAX] = {0};
+	struct vb_ucma_command c = {.bytes = bytes, .len = (uint32_t)sizeof h + len};
+	uint32_t reply_len;
+	int rc;
+
+	memcpy(bytes, &h, sizeof h);
+	memcpy(bytes + sizeof h, body, len);
+	rc = vb_ucma_command(file, &c, reply, &reply_len, vb_clock_now());
+	memcpy(number, reply, sizeof *number);
+	return rc;
+}
+
+/* The records for those who look on are of each id, with its node, as it is now: what a program has
+ * taken out of the pair, of which it does not say so, is taken. */
+static void connections__are_as_they_are_now(void **state)
+{
+	struct vb_ucma_create_id id = {.ps = VB_UCMA_PS_TCP};
+	struct vb_ucma_resolve_addr to = {.timeout_ms = 1000, .dst_size = 16};
+	int pair[2], text = memfd_create("records", MFD_CLOEXEC);
+	struct vb_subnet_connection seen[2];
+	struct vb_cm_answer event;
+	uint64_t token;
+	uint32_t none;
+
+	(void)state;
+	fabric_configure();
+	assert_non_null(vb_subnet_cm_at(fabric, HOST_A)); /* without ids */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(vb_channel_open(&cm->host, pair[1], &token), 0);
+	file = vb_channel_find(&cm->host, token)->file;
+	assert_int_equal(command(VB_UCMA_CREATE_ID, &id, sizeof id, &to.id), 8 + sizeof id);
+	to.dst[0] = AF_INET;
+	memcpy(to.dst + 4, (uint8_t[4]){10, 0, 0, 1}, 4);
+	assert_int_equal(command(VB_UCMA_RESOLVE_ADDR, &to, sizeof to, &none), 8 + sizeof to);
+	vb_cm_tell(&cm->host);
+	assert_int_equal(recv(pair[0], &event, sizeof event, MSG_DONTWAIT), VB_CM_EVENT_LEN);
+	assert_int_equal(vb_ucma_events_out(file), 1);
+	assert_int_equal(
+	    vb_subnet_command(fabric, "connections", text, fabric_why, sizeof fabric_why), 0);
+	assert_int_equal(vb_ucma_events_out(file), 0);
+	assert_int_equal(pread(text, seen, sizeof seen, 0), sizeof seen[0]);
+	assert_string_equal(seen[0].node, "H-B");
+	assert_int_equal(seen[0].view.number, to.id);
+	assert_int_equal(seen[0].view.hca_port, 2);
+	close(text);
+	close(pair[0]);
+}
+
+/* A DREQ of a connection that nobody knows, as it arrives at HOST_B. */
+static struct vb_subnet_mad stray_dreq(void)
+{
+	const struct vb_cm_msg msg = {
+	    .tid = 7, .attr = VB_CM_DREQ, .local_id = 1, .remote_id = 2, .dreq = {.remote_qpn = 3}};
+	struct vb_subnet_mad m = {.at = place(HOST_B, 2),
+				  .has_grh = true,
+				  .sl = 3,
+				  .slid = LID(HOST_A),
+				  .dlid = LID(HOST_B),
+				  .src_qp = 1,
+				  .dst_qp = 1,
+				  .qkey = VB_MAD_QKEY,
+				  .pkey = 0xffff,
+				  .hop_limit = 9,
+				  .traffic_class = 0x44,
+				  .flow_label = 0x12345};
+
+	vb_cm_msg_emit(&msg, m.mad);
+	memcpy(m.sgid, by_gid(HOST_A, 1, 0).gid.b, sizeof m.sgid);
+	memcpy(m.dgid, by_gid(HOST_B, 2, 0).gid.b, sizeof m.dgid);
+	return m;
+}
+
+/* A message is answered on the way that it came by, from QP 1 to QP 1. */
+static void messages__are_answered_where_they_came_from(void **state)
+{
+	struct vb_subnet_mad m = stray_dreq(), out;
+	struct vb_cm_msg said;
+
+	(void)state;
+	fabric_configure();
+	vb_subnet_sma_port(&fabric->subnet, place(HOST_B, 2))->pkey[0] = 0x8005;
+	assert_true(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	assert_true(vb_subnet_cm_transmit(cm, &out));
+	assert_int_equal(vb_cm_msg_parse(&said, out.mad), 0);
+	assert_int_equal(said.attr, VB_CM_DREP);
+	assert_int_equal(said.tid, 7);
+	assert_int_equal(out.at.node, HOST_B);
+	assert_int_equal(out.at.port, 2);
+	assert_false(out.on_qp0);
+	assert_int_equal(out.src_qp, 1);
+	assert_int_equal(out.dst_qp, 1);
+	assert_int_equal(out.qkey, VB_MAD_QKEY);
+	assert_int_equal(out.pkey, 0x8005);
+	assert_int_equal(out.slid, LID(HOST_B));
+	assert_int_equal(out.dlid, LID(HOST_A));
+	assert_int_equal(out.sl, 3);
+	assert_true(out.has_grh);
+	assert_memory_equal(out.sgid, m.dgid, sizeof out.sgid);
+	assert_memory_equal(out.dgid, m.sgid, sizeof out.dgid);
+	assert_int_equal(out.traffic_class, 0x44);
+	assert_false(vb_subnet_cm_transmit(cm, &out));
+	m.has_grh = false;
+	assert_true(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	assert_true(vb_subnet_cm_transmit(cm, &out));
+	assert_false(out.has_grh);
+	assert_int_equal(out.dlid, LID(HOST_A));
+}
+
+/* Messages of connections are the node's, whether it has programs or not; others are not, nor are
+ * those at a switch. */
+static void messages__of_connections_are_the_nodes(void **state)
+{
+	struct vb_subnet_mad m = stray_dreq();
+
+	(void)state;
+	m.on_qp0 = true;
+	assert_false(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	m.on_qp0 = false;
+	m.at = place(SWITCH_A, 0);
+	assert_false(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	assert_null(vb_subnet_cm_find(fabric, SWITCH_A));
+	m.at = place(HOST_A, 1);
+	m.mad[1] = 0x03; /* what nobody has asked the administrator for */
+	assert_false(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	assert_null(vb_subnet_cm_find(fabric, HOST_A));
+	m.mad[1] = VB_MAD_CLASS_CM;
+	assert_true(vb_subnet_cm_take(fabric, &m, vb_clock_now()));
+	assert_non_null(vb_subnet_cm_find(fabric, HOST_A));
+}
+
 #define N(f) cmocka_unit_test_setup_teardown(f, node_begin, fabric_end)
 
 int main(void)
@@ -165,6 +304,9 @@ int main(void)
 	    N(routes__begin_at_a_port_that_carries_data),
 	    N(routes__find_the_gid_of_an_address),
 	    N(ports__are_as_the_manager_set_them),
+	    N(connections__are_as_they_are_now),
+	    N(messages__are_answered_where_they_came_from),
+	    N(messages__of_connections_are_the_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
