@@ -294,6 +294,34 @@ static void messages__of_connections_are_the_nodes(void **state)
 	assert_non_null(vb_subnet_cm_find(fabric, HOST_A));
 }
 
+/* A request that comes before its listener waits a while, and is refused then. CMP-17 */
+static void requests__wait_for_a_listener(void **state)
+{
+	const struct vb_cm_msg msg = {.tid = 9,
+				      .attr = VB_CM_SIDR_REQ,
+				      .local_id = 5,
+				      .sidr_req = {.service_id = 0x1061d2f, .pkey = 0xffff}};
+	struct vb_subnet_mad m = stray_dreq(), out;
+	vb_time start = vb_clock_now(), due;
+	struct vb_cm_msg said;
+
+	(void)state;
+	fabric_configure();
+	vb_cm_msg_emit(&msg, m.mad);
+	assert_true(vb_subnet_cm_take(fabric, &m, start));
+	assert_false(vb_subnet_cm_transmit(cm, &out));
+	due = vb_ucma_poll_timeout(cm->host.ucma);
+	assert_true(due > start && due != VB_NEVER);
+	vb_ucma_handle_timeout(cm->host.ucma, due - 1);
+	assert_false(vb_subnet_cm_transmit(cm, &out));
+	vb_ucma_handle_timeout(cm->host.ucma, due);
+	assert_true(vb_subnet_cm_transmit(cm, &out));
+	assert_int_equal(vb_cm_msg_parse(&said, out.mad), 0);
+	assert_int_equal(said.attr, VB_CM_SIDR_REP);
+	assert_int_equal(said.sidr_rep.status, VB_CM_SIDR_UNSUPPORTED);
+	assert_int_equal(out.dlid, LID(HOST_A));
+}
+
 #define N(f) cmocka_unit_test_setup_teardown(f, node_begin, fabric_end)
 
 int main(void)
@@ -307,6 +335,7 @@ int main(void)
 	    N(connections__are_as_they_are_now),
 	    N(messages__are_answered_where_they_came_from),
 	    N(messages__of_connections_are_the_nodes),
+	    N(requests__wait_for_a_listener),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
