@@ -123,6 +123,93 @@ static void publish__device_nodes(void **state)
 	assert_node("uverbs0", makedev(231, 192));
 }
 
+/* All that a driver's folder has, of each device by its number. */
+static void publish__what_drivers_show(void **state)
+{
+	static const struct {
+		const char *name, *text;
+	} files[] = {
+	    {"infiniband/verbena0/node_desc", "verbena0 on eth0\n"},
+	    {"infiniband/verbena0/fw_ver", TEST_VERSION "\n"},
+	    {"infiniband/verbena0/hca_type", "verbena\n"},
+	    {"infiniband/verbena0/board_id", "verbena\n"},
+	    {"infiniband/verbena0/hw_rev", "0x0\n"},
+	    {"infiniband/verbena0/uevent", "NAME=verbena0\n"},
+	    {"infiniband/verbena0/ports/1/cap_mask", "0x04000000\n"}, /* GIDs are addresses */
+	    {"infiniband/verbena0/subsystem/verbena0/node_type", "1: CA\n"},
+	    {"infiniband_verbs/uverbs0/abi_version", "1\n"},
+	    {"infiniband_verbs/uverbs0/subsystem/uverbs0/ibdev", "verbena0\n"},
+	    {"infiniband_verbs/uverbs0/uevent",
+	     "MAJOR=231\nMINOR=192\nDEVNAME=infiniband/uverbs0\nDEVMODE=0666\n"},
+	    {"misc/rdma_cm/uevent",
+	     "MAJOR=10\nMINOR=122\nDEVNAME=infiniband/rdma_cm\nDEVMODE=0666\n"},
+	    {"infiniband/verbena0/device/vendor", "0x0000\n"},
+	    {"infiniband/verbena0/device/device", "0x0000\n"},
+	    {"infiniband/verbena0/device/subsystem_vendor", "0x0000\n"},
+	    {"infiniband/verbena0/device/subsystem_device", "0x0000\n"},
+	    {"infiniband/verbena0/device/revision", "0x00\n"},
+	    {"infiniband/verbena0/device/uevent",
+	     "DRIVER=verbena\nPCI_CLASS=20700\nPCI_SLOT_NAME=5642:01:00.0\n"},
+	    {"infiniband/verbena0/device/net/eth0/mtu", "1500\n"},
+	    {"infiniband/verbena0/device/net/eth0/dev_id", "0x0\n"},
+	    {"infiniband/verbena0/device/net/eth0/dev_port", "0\n"},
+	    {"infiniband/verbena0/device/net/eth0/operstate", "up\n"},
+	    {"infiniband/verbena0/device/net/eth0/address", "02:00:5e:10:20:30\n"},
+	    /* The second device has the second place of each. */
+	    {"infiniband/verbena1/node_guid", "0000:0000:0000:0009\n"},
+	    {"infiniband/verbena1/device/net/eth1/operstate", "down\n"},
+	    {"infiniband_verbs/uverbs1/ibdev", "verbena1\n"},
+	    {"infiniband_verbs/uverbs1/dev", "231:193\n"},
+	    {"../devices/pci5642:02/5642:02:00.0/net/eth1/ifindex", "3\n"},
+	};
+	struct vb_device *d = host.device;
+	unsigned before = descriptors_of(getpid());
+	char path[512], link[64] = "";
+
+	(void)state;
+	memcpy(d[0].mac, (uint8_t[]){2, 0, 0x5e, 0x10, 0x20, 0x30}, 6);
+	d[1] = (struct vb_device){.name = "verbena1", .ifname = "eth1", .ifindex = 3, .guid = 9};
+	host.device_cnt = 2;
+	assert_int_equal(vb_sysfs_publish(&tree, &host, total, NULL), 0);
+	assert_int_equal(descriptors_of(getpid()), before);
+	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+		assert_file(files[i].name, files[i].text);
+	assert_null(content("infiniband/verbena2/node_type"));
+	assert_node("uverbs1", makedev(231, 193));
+	/* Where the bus is, by its name alone. */
+	snprintf(path, sizeof path, "%s/class/infiniband/verbena0/device/subsystem", tree.root);
+	assert_true(readlink(path, link, sizeof link - 1) > 0);
+	assert_string_equal(strrchr(link, '/'), "/pci");
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+/* Counters that an Ethernet link cannot have are there, for tools that expect them. */
+static void publish__counters_without_a_source(void **state)
+{
+	static const char *const names[] = {"VL15_dropped",
+					    "excessive_buffer_overrun_errors",
+					    "link_downed",
+					    "link_error_recovery",
+					    "local_link_integrity_errors",
+					    "port_rcv_remote_physical_errors",
+					    "port_rcv_switch_relay_errors",
+					    "symbol_error"};
+	char name[128];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		snprintf(name, sizeof name, "infiniband/verbena0/ports/1/counters/%s", names[i]);
+		assert_file(name, "0\n");
+	}
+	assert_file("infiniband/verbena0/ports/1/hw_counters/lifespan", "1000\n");
+	for (int i = 0; i < VB_COUNTER_CNT; i++) {
+		snprintf(name, sizeof name, "infiniband/verbena0/ports/1/%s/%s",
+			 vb_counter_info[i].file == VB_COUNTER_HW ? "hw_counters" : "counters",
+			 vb_counter_info[i].name);
+		assert_file(name, "0\n");
+	}
+}
+
 static void publish__port_files(void **state)
 {
 	(void)state;
@@ -301,6 +388,10 @@ static void remove__leaves_nothing(void **state)
 	(void)state;
 	vb_sysfs_remove(&tree);
 	assert_int_equal(stat(tree.root, &st), -1);
+	/* Once: what is closed may be another file's by now. */
+	assert_int_equal(tree.root_fd, -1);
+	assert_int_equal(tree.base_fd, -1);
+	vb_sysfs_remove(&tree);
 }
 
 int main(void)
@@ -309,6 +400,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(publish__device_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__place_of_the_device, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__device_nodes, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__what_drivers_show, setup, teardown),
+	    cmocka_unit_test_setup_teardown(publish__counters_without_a_source, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__port_files, setup, teardown),
 	    cmocka_unit_test_setup_teardown(publish__gids, setup, teardown),
 	    cmocka_unit_test_setup_teardown(counters__rewritten_in_place, setup, teardown),
