@@ -315,6 +315,46 @@ static void commands__report_errors(void **state)
 	assert_non_null(strstr(fabric_why, "'H-A' is not ACTIVE"));
 }
 
+/* The trap that a node sends now; 0: none does. */
+static uint16_t trap_sent(uint32_t *node)
+{
+	struct vb_subnet_mad m;
+	struct vb_notice n;
+
+	if (!vb_subnet_poll_trap(&fabric->subnet, &m, vb_clock_now()))
+		return 0;
+	vb_notice_parse(&n, m.mad);
+	*node = m.at.node;
+	return n.trap;
+}
+
+/* Errors beyond a port's threshold, and a silent neighbour, reach the manager. FAB-33, LNK-20 */
+static void commands__report_errors_to_the_manager(void **state)
+{
+	uint32_t node = NODES;
+
+	(void)state;
+	fabric_configure();
+	info_of(HOST_A, 1)->local_errors = info_of(HOST_A, 1)->overrun_errors = 1;
+	assert_int_equal(command("error H-A 1 LocalLinkIntegrityErrors=0"), 0);
+	assert_int_equal(command("error H-A 1 PortRcvErrors=1"), 0);
+	assert_int_equal(trap_sent(&node), 0);
+	assert_int_equal(command("error H-A 1 LocalLinkIntegrityErrors=1"), 0);
+	assert_int_equal(trap_sent(&node), VB_TRAP_LINK_INTEGRITY);
+	assert_int_equal(node, HOST_A);
+	assert_int_equal(command("error H-B 2 ExcessiveBufferOverrunErrors=1"), 0);
+	assert_int_equal(trap_sent(&node), 0); /* its threshold turns it off */
+	info_of(HOST_B, 2)->overrun_errors = 1;
+	assert_int_equal(command("error H-B 2 ExcessiveBufferOverrunErrors=1"), 0);
+	assert_int_equal(trap_sent(&node), VB_TRAP_BUFFER_OVERRUN);
+	assert_int_equal(node, HOST_B);
+	assert_int_equal(command("error S-A 1 flowcontrolsilence=0"), 0);
+	assert_int_equal(trap_sent(&node), 0);
+	assert_int_equal(command("error S-A 1 flowcontrolsilence=1"), 0);
+	assert_int_equal(trap_sent(&node), VB_TRAP_FLOW_WATCHDOG);
+	assert_int_equal(node, SWITCH_A);
+}
+
 /* The next lines of a watcher; "" when there are none. */
 static const char *lines_of(int sock)
 {
@@ -430,6 +470,7 @@ int main(void)
 	    T(commands__set_what_a_port_has_enabled),
 	    T(commands__set_what_a_node_is_called),
 	    T(commands__report_errors),
+	    T(commands__report_errors_to_the_manager),
 	    T(watchers__hear_of_all_ports),
 	    T(watchers__are_told_of_lost_lines),
 	};
