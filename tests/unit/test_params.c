@@ -17,7 +17,7 @@
 #define DEBUGFS "infiniband/verbena0/cc_params/"
 #define ECN "net/eth0/ecn/"
 
-static char base[] = "/tmp/verbena-test-XXXXXX";
+static char base[] = "/dev/shm/verbena-test-XXXXXX";
 static struct vb_host_memory mem;
 static struct vb_broker b;
 static uint32_t epoch;

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char base[] = "/tmp/verbena-test-XXXXXX";
+static char base[] = "/dev/shm/verbena-test-XXXXXX";
 static struct vb_sysfs tree;
 static struct vb_host_shm host;
 static struct vb_counters total[VB_HCA_PORTS_MAX + 1];

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char base[] = "/tmp/verbena-test-XXXXXX";
+static char base[] = "/dev/shm/verbena-test-XXXXXX";
 static int at;
 static unsigned before;
 
