@@ -203,6 +203,31 @@ static void keep__up_to_its_bound(void **state)
 	world_close();
 }
 
+/* The state is asked back once for a packet that is for another adapter, also where the packet
+ * finds no place to wait: it comes again. */
+static void recall__without_a_place_for_the_packet(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY};
+	struct vb_xrc_pool *pool;
+
+	(void)state;
+	world_open_migrated();
+	pool = w.env[OWNER].hca->xrc_pool;
+	assert_int_equal(pool->free, 0);
+	pool->used = VB_XRC_POOL; /* by other targets */
+	h.dqpn = w.tgt->qpn;
+	h.psn = w.ini->req.psn_post;
+	h.xrc_srqn = vb_srq_number(w.srq[RIGHT]);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(env_rx(&w.env[OWNER], 1, &h, 8), VB_VERDICT_RESOURCE);
+		assert_int_equal(w.said[VB_XRC_RECALL], 1);
+	}
+	pool->used = 0;
+	world_run(VB_NEVER);
+	assert_false(w.tgt->mig->is_migrated);
+	world_close();
+}
+
 /* What is due when the state leaves is said where it goes to, and only there. */
 static void migrate__takes_along_what_is_due(void **state)
 {
@@ -419,6 +444,78 @@ static void migrate__amid_a_message_without_its_receive(void **state)
 	world_close();
 }
 
+/* A state that finds no room in the queue goes when there is some. */
+static void migrate__when_there_is_room(void **state)
+{
+	(void)state;
+	world_open();
+	post_srq(LEFT, 0, 1);
+	w.room = 0;
+	assert_int_equal(arrive(0), VB_VERDICT_OK);
+	assert_false(w.tgt->mig->is_migrated);
+	assert_true(vb_xrc_waits(w.env[OWNER].hca));
+	w.room = 4;
+	world_run(VB_NEVER);
+	assert_int_equal(vb_cq_tail(w.env[LEFT].cq), 1);
+	world_close();
+}
+
+/* A holder whose owner has gone ends: there is nobody to give the state back to. */
+static void give_back__to_nobody(void **state)
+{
+	(void)state;
+	world_open_migrated();
+	w.gone[OWNER] = true;
+	vb_xrc_give_back(w.env[LEFT].hca, 1);
+	assert_int_equal(w.env[LEFT].hca->qp_cnt, 0);
+	w.gone[OWNER] = false;
+	world_close();
+}
+
+/* A packet of an earlier migration is not carried out, and its sender is told. */
+static void packet__of_an_earlier_migration(void **state)
+{
+	static struct {
+		struct vb_xrc_msg head;
+		uint8_t pkt[VB_HDR_MAX + 8];
+	} m;
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_XRC | VB_OP_SEND_ONLY, .pkey = VB_PKEY_DEFAULT};
+	struct vb_qp *holder;
+
+	(void)state;
+	world_open_migrated();
+	post_srq(LEFT, 1, 2);
+	holder = vb_container_of(w.xrcd[LEFT]->targets.next, struct vb_qp, target);
+	h.dqpn = w.tgt->qpn;
+	h.psn = holder->resp.epsn;
+	h.xrc_srqn = vb_srq_number(w.srq[LEFT]);
+	m.head = (struct vb_xrc_msg){.magic = VB_XRC_MAGIC,
+				     .kind = VB_XRC_PACKET,
+				     .qpn = w.tgt->qpn,
+				     .serial = w.tgt->mig->serial - 1,
+				     .name = w.xrcd[LEFT]->name};
+	m.head.pkt_len = (uint32_t)vb_hdr_emit(&h, m.pkt) + 8;
+	assert_int_equal(vb_xrc_take_message(w.env[LEFT].hca, FIRST_SLOT + OWNER, &m,
+					     sizeof m.head + m.head.pkt_len, 1),
+			 0);
+	assert_true(vb_psn_eq(holder->resp.epsn, h.psn));
+	assert_int_equal(w.said[VB_XRC_GONE], 1);
+	world_close();
+}
+
+/* Of events others hear of those that concern all who have the target open. */
+static void event__that_is_not_told(void **state)
+{
+	(void)state;
+	world_open();
+	(void)open_at(LEFT);
+	vb_qp_raise(w.tgt, VB_ASYNC_SQ_DRAINED);
+	(void)vb_xrc_run(w.env[OWNER].hca, 1);
+	assert_int_equal(w.said[VB_XRC_EVENT], 0);
+	settle();
+	world_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +526,7 @@ int main(void)
 	    cmocka_unit_test(event__from_another_adapter),
 	    cmocka_unit_test(outlives__without_old_events),
 	    cmocka_unit_test(keep__up_to_its_bound),
+	    cmocka_unit_test(recall__without_a_place_for_the_packet),
 	    cmocka_unit_test(migrate__takes_along_what_is_due),
 	    cmocka_unit_test(reset__is_not_heard_of),
 	    cmocka_unit_test(migrate__with_fewer_rights),
@@ -438,6 +536,10 @@ int main(void)
 	    cmocka_unit_test(holder__of_one_target),
 	    cmocka_unit_test(migrate__of_one_that_has_ended),
 	    cmocka_unit_test(migrate__amid_a_message_without_its_receive),
+	    cmocka_unit_test(migrate__when_there_is_room),
+	    cmocka_unit_test(give_back__to_nobody),
+	    cmocka_unit_test(packet__of_an_earlier_migration),
+	    cmocka_unit_test(event__that_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
