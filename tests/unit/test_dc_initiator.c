@@ -200,6 +200,65 @@ static void stream__stays_where_its_oldest_work_is(void **state)
 	env_close(&env);
 }
 
+/* The target that says that a later request finds no receive has taken the connect: what comes
+ * again is the request, without it. */
+static void dci__rnr_of_a_later_request(void **state)
+{
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){0});
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(post(dci, i, VB_WR_SEND, 8, DCTN, KEY, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 3);
+	assert_int_equal(answer(dci, 1, VB_SYNDROME_RNR | 1, DCTN), VB_VERDICT_OK);
+	(void)env_wc(&env, 0, VB_WC_SUCCESS);
+	env.now = dci->timer[VB_TIMER_RNR];
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_int_equal(env_tx(&env, &b), 1);
+	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_TRANSPORT_DC | VB_OP_SEND_ONLY);
+	env_close(&env);
+}
+
+/* Each channel of each initiator has an allowance of its own of what may be under way. */
+static void dci__allowances_are_not_shared(void **state)
+{
+	struct vb_qp *dci[2], *qp[4];
+
+	(void)state;
+	env_config(&env);
+	env.cfg.qpn_stride = 256; /* numbers differ in their middle byte */
+	env_open(&env, 64);
+	for (int i = 0; i < 2; i++) {
+		dci[i] = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 1});
+		for (uint32_t k = 0; k < 2; k++)
+			qp[2 * i + (int)k] = vb_qp_channel(dci[i], k);
+	}
+	for (int i = 0; i < 4; i++) {
+		for (int k = 0; k < i; k++)
+			assert_ptr_not_equal(qp[i]->peer, qp[k]->peer);
+	}
+	env_close(&env);
+}
+
+/* A retry count by register is that of all channels. REG-18 */
+static void cc_close__of_all_channels(void **state)
+{
+	struct vb_cc_access at;
+	struct vb_qp *dci;
+
+	(void)state;
+	setup();
+	dci = initiator((struct vb_dc_init){.log_streams = 1, .log_errored = 1});
+	vb_qp_cc_open(dci, &at);
+	at.extended_retry_count = 9;
+	vb_qp_cc_close(dci, &at);
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(vb_qp_channel(dci, i)->rto.attr_extended, 9);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +270,9 @@ int main(void)
 	    cmocka_unit_test(stream__fails_once),
 	    cmocka_unit_test(stream__fails_without_a_packet),
 	    cmocka_unit_test(stream__stays_where_its_oldest_work_is),
+	    cmocka_unit_test(dci__rnr_of_a_later_request),
+	    cmocka_unit_test(dci__allowances_are_not_shared),
+	    cmocka_unit_test(cc_close__of_all_channels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
