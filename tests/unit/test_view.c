@@ -211,6 +211,103 @@ static void rate__of_congestion_control(void **state)
 	env_close(&env);
 }
 
+/* What is under way in both directions. */
+static void under_way__in_both_directions(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_READ_REQUEST,
+			   .dqpn = vb_qp_number(qp),
+			   .psn = vb_psn(RQ_PSN),
+			   .reth = {.va = ENV_IOVA, .len = 8}};
+	struct vb_hdr ack = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .dqpn = vb_qp_number(qp),
+			     .psn = vb_psn(SQ_PSN),
+			     .aeth.syndrome = 31};
+
+	(void)state;
+	assert_false(view_of(qp).owes_responses);
+	h.reth.rkey = vb_mr_rkey(env.mr);
+	assert_int_equal(env_rx(&env, 2, &h, 0), VB_VERDICT_OK);
+	assert_true(view_of(qp).owes_responses);
+	(void)env_tx(&env, &b);
+	assert_false(view_of(qp).owes_responses);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 3000), 0);
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_RDMA_READ, 8), 0);
+	assert_int_equal(env_send(&env, qp, 3, VB_WR_RDMA_READ, 8), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(view_of(qp).acked, 0);
+	assert_int_equal(view_of(qp).rd_out, 2);
+	(void)env_rx(&env, 2, &ack, 0);
+	assert_int_equal(view_of(qp).acked, 1);
+	env_close(&env);
+}
+
+/* When an RNR timer ends, and that a ramp is under way. */
+static void waits__of_a_requester(void **state)
+{
+	struct vb_recovery set = {.roce_slow_restart_en = true, .slow_restart_bytes = 1024};
+	struct vb_qp *qp = ready();
+	struct vb_hdr rnr = {.opcode = VB_TRANSPORT_RC | VB_OP_ACK,
+			     .dqpn = vb_qp_number(qp),
+			     .psn = vb_psn(SQ_PSN),
+			     .aeth.syndrome = VB_SYNDROME_RNR | 14};
+	struct vb_qp_view v;
+
+	(void)state;
+	assert_int_equal(vb_hca_set_port_recovery(env.hca, 1, &set), 0);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_SEND, 3000), 0);
+	(void)env_tx(&env, &b);
+	assert_false(view_of(qp).is_ramping);
+	(void)env_rx(&env, 2, &rnr, 0);
+	v = view_of(qp);
+	assert_true(v.is_rnr_wait);
+	assert_int_equal(v.rnr_at, vb_rnr_timer_ns(14));
+	env.now = v.rnr_at;
+	vb_hca_handle_timeout(env.hca, env.now);
+	(void)env_tx(&env, &b);
+	env.now = view_of(qp).ack_at;
+	vb_hca_handle_timeout(env.hca, env.now);
+	assert_true(view_of(qp).is_ramping);
+	env_close(&env);
+}
+
+/* A sample has what congestion control makes of a QP. */
+static void sample__of_congestion_control(void **state)
+{
+	struct vb_cc_settings s;
+	struct vb_qp_sample is;
+	struct vb_qp *qp;
+
+	(void)state;
+	vb_cc_settings_paper(&s, UINT64_C(40000000000));
+	qp = ready();
+	assert_int_equal(vb_hca_set_port_cc(env.hca, 1, &s, 0), 0);
+	(void)vb_cc_on_cnp(&qp->cc.ctl, &s, 0);
+	assert_true(vb_hca_sample(env.hca, vb_qp_number(qp), 0, &is));
+	assert_int_equal(is.rate, qp->cc.ctl.cc_rate);
+	assert_int_equal(is.target, vb_cc_target_rate(&qp->cc.ctl));
+	assert_int_equal(is.alpha, vb_cc_alpha(&qp->cc.ctl));
+	assert_true(is.rate < is.target && is.alpha > 0);
+	assert_int_equal(is.clk_hz, s.cc_clk_hz);
+	env_close(&env);
+}
+
+/* When a QP with a rate may send on. */
+static void waits__for_its_rate(void **state)
+{
+	struct vb_qp *qp = ready();
+	struct vb_qp_view v;
+
+	(void)state;
+	assert_int_equal(vb_qp_set_rate(qp, 8000, 1, 0), 0); /* 1 us a byte */
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 3000), 0);
+	assert_int_equal(env_tx(&env, &b), 1);
+	v = view_of(qp);
+	assert_int_equal(v.pace_at, vb_tx_wire_len(&b.pkt[0]) * VB_USEC);
+	assert_int_equal(v.rate_bps, 8000000);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +320,10 @@ int main(void)
 	    cmocka_unit_test(draining__until_the_last_acknowledgement),
 	    cmocka_unit_test(since__is_by_the_clock),
 	    cmocka_unit_test(rate__of_congestion_control),
+	    cmocka_unit_test(under_way__in_both_directions),
+	    cmocka_unit_test(waits__of_a_requester),
+	    cmocka_unit_test(sample__of_congestion_control),
+	    cmocka_unit_test(waits__for_its_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
