@@ -254,6 +254,131 @@ static void find_homes__of_all_that_are_connected(void **state)
 	env_close(&env);
 }
 
+/* CNPs that one turn has no room for leave in the next one. CC-04 */
+static void cnps__more_than_a_turn(void **state)
+{
+	struct vb_path path = env_path(1);
+	uint8_t pkt[VB_HDR_MAX + 8] = {0};
+	struct vb_rx rx = {.pkt = pkt, .path = &path};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY,
+			   .pkey = VB_PKEY_DEFAULT,
+			   .reth = {.va = ENV_IOVA, .len = 8}};
+	uint32_t sent = 0;
+
+	(void)state;
+	env_config(&env);
+	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
+	env.cfg.cc.np_min_cnp_us = 0; /* one for each mark */
+	env_open(&env, 64);
+	h.dqpn = vb_qp_number(rts(0, 0, 4));
+	h.reth.rkey = vb_mr_rkey(env.mr);
+	path.sgid = env_gid(2);
+	path.traffic_class = VB_ECN_CE;
+	for (uint32_t i = 0; i < 3 * VB_QUANTUM_PKTS; i++) {
+		h.psn = vb_psn(i);
+		rx.len = rx.avail = (uint32_t)vb_hdr_emit(&h, pkt) + 8;
+		assert_int_equal(vb_hca_handle_packet(env.hca, &rx, 0), VB_VERDICT_OK);
+	}
+	while (env_tx(&env, &b)) {
+		for (uint32_t i = 0; i < b.cnt; i++)
+			sent += b.pkt[i].hdr[0] == VB_OPCODE_CNP;
+	}
+	assert_int_equal(sent, 3 * VB_QUANTUM_PKTS);
+	env_close(&env);
+}
+
+static uint32_t ramps[2];
+
+static void note_ramp(void *ctx, const struct vb_trace_event *ev)
+{
+	(void)ctx;
+	ramps[0] += ev->arg[0] == VB_RAMP_LOSS;
+	ramps[1] += ev->arg[0] == VB_RAMP_IDLE;
+}
+
+/* A ramp after a loss and one after a pause are traced, each as what it is; the one after a pause
+ * begins an account of what was asked, though there was no window before. */
+static void slow_restart__is_traced(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery = (struct vb_recovery){.roce_slow_restart_en = true,
+						.roce_slow_restart_idle_en = true,
+						.slow_restart_bytes = 2048,
+						.tx_window_bytes = 1 << 20,
+						.idle_restart_ns = VB_MSEC};
+	env.cfg.trace =
+	    (struct vb_trace){.mask = UINT64_C(1) << VB_TRACE_SLOW_RESTART, .emit = note_ramp};
+	env_open(&env, 64);
+	memset(ramps, 0, sizeof ramps);
+	qp = rts(0, 0, 4);
+	assert_int_equal(env_send(&env, qp, 1, VB_WR_RDMA_WRITE, 4096), 0);
+	(void)env_tx(&env, &b);
+	assert_int_equal(ramps[0] + ramps[1], 0);
+	time_out(qp);
+	assert_true(ramps[0] == 1 && ramps[1] == 0);
+	acked(qp, 3, 31);
+	env.now += VB_SEC;
+	assert_int_equal(env_send(&env, qp, 2, VB_WR_RDMA_WRITE, 4096), 0);
+	(void)env_tx(&env, &b);
+	assert_true(ramps[0] == 1 && ramps[1] == 1);
+	env_close(&env);
+}
+
+/* What a register of a QP was set to is the QP's when it is closed. */
+static void cc_close__writes_back(void **state)
+{
+	struct vb_cc_access at;
+	struct vb_qp *qp;
+
+	(void)state;
+	setup();
+	qp = rts(0, 0, 4);
+	vb_qp_cc_open(qp, &at);
+	assert_false(at.sq_arb_mask);
+	at.sq_arb_mask = true;
+	at.extended_retry_count = 9;
+	vb_qp_cc_close(qp, &at);
+	assert_true(qp->cc.sq_arb_mask);
+	assert_int_equal(qp->rto.attr_extended, 9);
+	env_close(&env);
+}
+
+/* A ramp after a pause finds no account of what was asked either, where no window was before it. */
+static void slow_restart__after_a_pause_begins_an_account(void **state)
+{
+	struct vb_qp *qp;
+
+	(void)state;
+	env_config(&env);
+	env.cfg.recovery = (struct vb_recovery){.roce_slow_restart_en = true,
+						.roce_slow_restart_idle_en = true,
+						.slow_restart_bytes = 32 * 256,
+						.tx_window_bytes = 1 << 20,
+						.idle_restart_ns = VB_MSEC};
+	env_open(&env, 64);
+
+	struct vb_qp_attr a = env_attr(2, 0x21);
+
+	a.path_mtu = VB_MTU_256;
+	qp = env_qp(&env, VB_QPT_RC, NULL);
+	env_up(&env, qp, &a, VB_QPS_RTS);
+	for (uint64_t i = 0; i < 4; i++) {
+		assert_int_equal(env_send(&env, qp, i, VB_WR_RDMA_WRITE, 4096), 0);
+		while (env_tx(&env, &b))
+			;
+		acked(qp, 16 * (uint32_t)i + 15, 31);
+	}
+	env.now += VB_SEC;
+	assert_int_equal(env_send(&env, qp, 4, VB_WR_RDMA_WRITE, 4096), 0);
+	assert_true(env_tx(&env, &b) > 0);
+	assert_int_equal(qp->req.window.pkts, 32);
+	assert_false(env_hdr(&b.pkt[0]).ack_req);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +391,10 @@ int main(void)
 	    cmocka_unit_test(spread__from_the_first_port_on),
 	    cmocka_unit_test(set_cc__wakes_who_was_held_back),
 	    cmocka_unit_test(find_homes__of_all_that_are_connected),
+	    cmocka_unit_test(cnps__more_than_a_turn),
+	    cmocka_unit_test(slow_restart__is_traced),
+	    cmocka_unit_test(cc_close__writes_back),
+	    cmocka_unit_test(slow_restart__after_a_pause_begins_an_account),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
