@@ -70,6 +70,8 @@ static void bad_key__each_kind(void **state)
 	assert_int_equal(arrive(ud, datagram(VB_PKEY_DEFAULT, ENV_QKEY), &path), VB_VERDICT_OK);
 	assert_int_equal(keys.pkey.seq, 2);
 	assert_int_equal(keys.qkey.seq, 2);
+	assert_int_equal(env.counters.v[VB_COUNTER_port_rcv_constraint_errors], 1);
+	assert_int_equal(env.counters.v[VB_COUNTER_qkey_viol_cntr], 1);
 	env_close(&env);
 }
 

@@ -377,6 +377,32 @@ static void xrc_target__goes_without_completions(void **state)
 	env_close(&env);
 }
 
+static uint32_t looked;
+
+static int look(void (*f)(void *arg), void *arg)
+{
+	(void)f;
+	(void)arg;
+	looked++;
+	return 0;
+}
+
+/* Of no bytes nothing is looked at. */
+static void touch__of_nothing(void **state)
+{
+	(void)state;
+	env_config(&env);
+	env.cfg.guard = look;
+	env_open(&env, 16);
+	looked = 0;
+	assert_int_equal(vb_mem_touch(env.hca, env.mem, 0), 0);
+	assert_int_equal(vb_mem_touch(env.hca, NULL, 8), 0);
+	assert_int_equal(looked, 0);
+	assert_int_equal(vb_mem_touch(env.hca, env.mem, 1), 0);
+	assert_int_equal(looked, 1);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +421,7 @@ int main(void)
 	    cmocka_unit_test(mcast__group_that_took_nobody),
 	    cmocka_unit_test(comp_cntr__counts_and_is_held),
 	    cmocka_unit_test(xrc_target__goes_without_completions),
+	    cmocka_unit_test(touch__of_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

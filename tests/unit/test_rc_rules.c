@@ -3,6 +3,7 @@
  * RC, rules that one packet or one work request shows: what is in a header and in a completion,
  * what draws no answer, what an error is called, and what a send queue takes. IBA 9.7, 9.9.3, 11.6
  */
+#include "core/refusal.h"
 #include "rc_env.h"
 
 static bool memory_is_gone;
@@ -330,6 +331,62 @@ static void uc__rest_of_a_refused_message(void **state)
 	env_close(&env);
 }
 
+/* A state that there is none of is refused as that, and not as one that the QP is not in. */
+static void modify__cur_state_that_is_none(void **state)
+{
+	struct vb_qp_attr a = {.cur_qp_state = (enum vb_qp_state)VB_QPS_CNT};
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_qp_modify(rts(0, 0, 4), &a, VB_QP_CUR_STATE, 0), -EINVAL);
+	assert_int_equal(env.hca->refusal.rule, VB_REFUSAL_NO_STATE);
+	assert_string_equal(env.hca->refusal.name, "cur_qp_state");
+	env_close(&env);
+}
+
+/* UC counts what comes out of sequence, UD what is longer than its receive. */
+static void uc_and_ud__count_what_they_drop(void **state)
+{
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_UC | VB_OP_SEND_LAST, .psn = vb_psn(5)};
+	struct vb_qp *ud;
+
+	(void)state;
+	setup();
+	h.dqpn = vb_qp_number(env_rts(&env, VB_QPT_UC, 2, 0x21));
+	assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_PSN);
+	assert_int_equal(env.counters.v[VB_COUNTER_out_of_sequence], 1);
+	ud = env_rts(&env, VB_QPT_UD, 2, 0);
+	assert_int_equal(env_recv(&env, ud, 1, 47), 0); /* 40 of them are the GRH's */
+	h = (struct vb_hdr){.opcode = VB_TRANSPORT_UD | VB_OP_SEND_ONLY,
+			    .dqpn = vb_qp_number(ud),
+			    .deth.qkey = ENV_QKEY};
+	assert_int_equal(env_rx(&env, 2, &h, 8), VB_VERDICT_LENGTH);
+	assert_int_equal(env.counters.v[VB_COUNTER_resp_local_length_error], 1);
+	env_close(&env);
+}
+
+/* A work request that binds a window of type 2 binds no other. IBA 10.6.7.2.2 */
+static void bind__of_another_type(void **state)
+{
+	struct vb_send_wr wr = {.wr_id = 2,
+				.opcode = VB_WR_BIND_MW,
+				.flags = VB_SEND_SIGNALED,
+				.remote_addr = ENV_IOVA,
+				.swap = 8,
+				.compare_add = (uint64_t)VB_ACCESS_REMOTE_READ << 32 | 2 << 8 | 7};
+	struct vb_mw *mw;
+
+	(void)state;
+	setup();
+	assert_int_equal(vb_mw_create(env.pd, 1, &mw), 0);
+	wr.rkey = vb_mw_rkey(mw);
+	wr.imm = vb_mr_lkey(env.mr);
+	assert_int_equal(vb_qp_post_send(rts(0, 0, 4), &wr, 0), 0);
+	assert_int_equal(env_tx(&env, &b), 0);
+	(void)env_wc(&env, 2, VB_WC_MW_BIND_ERR);
+	env_close(&env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +405,9 @@ int main(void)
 	    cmocka_unit_test(post_failed__until_full),
 	    cmocka_unit_test(read__in_pieces_below_the_mtu),
 	    cmocka_unit_test(uc__rest_of_a_refused_message),
+	    cmocka_unit_test(modify__cur_state_that_is_none),
+	    cmocka_unit_test(uc_and_ud__count_what_they_drop),
+	    cmocka_unit_test(bind__of_another_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
