@@ -90,6 +90,22 @@ static void reader__tells_what_it_lost(void **state)
 	assert_int_equal(reader.lost, 5000);
 }
 
+/* What was written before it came is not lost to a reader that starts now. */
+static void reader__that_starts_now_loses_what_comes(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= 10; i++)
+		put_packet(i, 100);
+	vb_ring_reader_init(&reader, &ring, false);
+	put_packet(11, 100);
+	assert_true(vb_ring_reader_peek(&reader));
+	vb_ring_reader_pop(&reader);
+	for (uint64_t i = 12; i < 5012; i++)
+		put_packet(i, 4000);
+	assert_false(vb_ring_reader_peek(&reader));
+	assert_int_equal(reader.lost, 5000);
+}
+
 /* A record that says of its packet that it is longer than its own place is not read. */
 static void reader__packet_longer_than_its_record(void **state)
 {
@@ -135,6 +151,7 @@ int main(void)
 	    cmocka_unit_test_setup(reader__starts_now, setup),
 	    cmocka_unit_test_setup(reader__follows_around_the_end, setup),
 	    cmocka_unit_test_setup(reader__tells_what_it_lost, setup),
+	    cmocka_unit_test_setup(reader__that_starts_now_loses_what_comes, setup),
 	    cmocka_unit_test_setup(reader__packet_longer_than_its_record, setup),
 	    cmocka_unit_test_setup(reader__survives_nonsense, setup),
 	};
