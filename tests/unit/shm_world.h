@@ -110,4 +110,18 @@ static inline uint32_t recv_all(struct fixture *f, uint32_t portion)
 	return k;
 }
 
+/* How many rings this process has mapped. proc(5) */
+static inline unsigned ring_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	unsigned cnt = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		cnt += strstr(line, "memfd:" VB_MEMORY_RING) != NULL;
+	fclose(f);
+	return cnt;
+}
+
 #endif

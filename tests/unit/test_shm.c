@@ -315,20 +315,6 @@ static void send__slot_has_a_new_owner(void **state)
 	close(fd);
 }
 
-/* How many rings this process has mapped. proc(5) */
-static unsigned ring_maps(void)
-{
-	FILE *f = fopen("/proc/self/maps", "re");
-	char line[512];
-	unsigned cnt = 0;
-
-	assert_non_null(f);
-	while (fgets(line, sizeof line, f))
-		cnt += strstr(line, "memfd:" VB_MEMORY_RING) != NULL;
-	fclose(f);
-	return cnt;
-}
-
 /* The rings that others write into go with the link, as its own do. */
 static void close__unmaps_the_rings(void **state)
 {

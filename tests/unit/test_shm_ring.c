@@ -303,6 +303,29 @@ static void take__payload_longer_than_any(void **state)
 	assert_true(f->rx.is_broken);
 }
 
+/* Nor has any packet less than a BTH, or more pad than fills a word. */
+static void take__headers_and_pad_of_no_packet(void **state)
+{
+	static const struct {
+		uint32_t at; /* behind where the packet says how long it is */
+		uint8_t value;
+	} wrong[] = {{4, VB_BTH_LEN - 1}, {4, VB_HDR_MAX + 1}, {5, VB_PAD_MAX + 1}};
+	struct fixture *f = *state;
+	struct vb_ring_way way;
+	struct vb_rx rx;
+
+	for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		f->tx = (struct vb_ring_tx){.mem = f->tx.mem};
+		f->rx = (struct vb_ring_rx){.mem = f->rx.mem};
+		make(f, 0, 64);
+		assert_int_equal(vb_ring_put(&f->tx, &f->way, f->pkt, 1, 0), 1);
+		assert_true(vb_ring_begin(&f->rx, &way));
+		f->tx.mem[VB_RING_HEAD_BYTES + f->rx.at + wrong[i].at] = wrong[i].value;
+		assert_false(vb_ring_take(&f->rx, &rx, f->copy));
+		assert_true(f->rx.is_broken);
+	}
+}
+
 /* Nor is a packet read that ends behind its GSO batch. */
 static void take__packet_longer_than_its_batch(void **state)
 {
@@ -395,6 +418,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(put__reader_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__writer_lies, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__payload_longer_than_any, setup, teardown),
+	    cmocka_unit_test_setup_teardown(take__headers_and_pad_of_no_packet, setup, teardown),
 	    cmocka_unit_test_setup_teardown(take__packet_longer_than_its_batch, setup, teardown),
 	    cmocka_unit_test(map__only_what_cannot_shrink),
 	    cmocka_unit_test_setup_teardown(begin__not_more_than_the_ring_holds, setup, teardown),

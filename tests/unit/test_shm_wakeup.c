@@ -182,12 +182,33 @@ static void wakeup__descriptors_without_need(void **state)
 	close(fd);
 }
 
+/* Mail brings no descriptors: those that come with it are closed, and it is read all the same. */
+static void mail__brings_no_descriptors(void **state)
+{
+	uint64_t token, at;
+	int fd = vb_wakeup_open(&token), sender = vb_wakeup_open(&at);
+	struct vb_wakeup_msg k;
+	uint32_t before = open_fds_of_this_process();
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(vb_wakeup_notify(sender, token, VB_WAKEUP_RING, OTHER, at, fd), 0);
+		assert_int_equal(vb_wakeup_receive(fd, &k, sizeof k), sizeof k);
+		assert_int_equal(k.token, at);
+		assert_int_equal(open_fds_of_this_process(), before);
+	}
+	assert_int_equal(vb_wakeup_receive(fd, &k, sizeof k), 0);
+	close(sender);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    S(wakeup__rubbish_is_thrown_away),   S(wakeup__brings_one_descriptor),
 	    S(send__endpoint_is_full),           S(send__endpoint_stays_full),
 	    S(wakeup__descriptors_without_need), S(receive__too_long),
+	    S(mail__brings_no_descriptors),
 	};
 
 	if (!netns_enter()) {
