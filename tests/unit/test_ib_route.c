@@ -315,6 +315,9 @@ static void counters__have_a_place_for_each_end(void **state)
 	assert_int_equal(counters(T1)->relay_errors, 7);
 	assert_int_equal(counters(S1)->rcv_constraint, 8);
 	assert_int_equal(counters(T2)->xmit_constraint, 9);
+	/* FAB-36: a trap tells of the last packet that was barred. */
+	assert_int_equal(counters(S1)->barred, vb_ib_barred(LID_A, LID_B, 0x8002, 3));
+	assert_int_equal(counters(T2)->barred, vb_ib_barred(LID_A, LID_B, 0x8002, 3));
 	assert_int_equal(counters(A1)->xmit_packets, 5 + 6 + 7 + 8 + 9);
 	assert_int_equal(counters(S1)->rcv_packets, 5 + 6 + 7 + 8 + 9);
 	assert_int_equal(counters(S2)->xmit_packets, 6 + 7 + 9);
@@ -446,6 +449,24 @@ static void tree__of_a_port_that_is_down_has_no_branch(void **state)
 	assert_int_equal(copies_at(grow_tree(), A1, VB_IB_SENT_NOT), 1);
 }
 
+/* What went by a tree is counted on its ways, though the map has other ones since. */
+static void trees__are_counted_where_they_went(void **state)
+{
+	(void)state;
+	key.dlid = GROUP;
+	ports_of_group(0, 1 << 2);
+	for (uint32_t i = 0; i < 10; i++) {
+		ports_of_group(1, i % 2 ? 0 : 1 << 2);
+		map->generation += 2;
+		vb_ib_tree_count(own, vb_ib_tree_get(map, own, &key), 1, 100);
+	}
+	assert_true(vb_ib_routes_add_up(map, own, false));
+	assert_int_equal(counters(T1)->multicast_rcv, 10);
+	assert_int_equal(counters(T1)->relay_errors, 5);
+	assert_int_equal(counters(B1)->multicast_rcv, 5);
+	assert_int_equal(counters(B1)->rcv_data, 500);
+}
+
 /* What has come through to the link below: packets that arrive, copies of those of a group. */
 static struct {
 	uint32_t sent, copied;
@@ -511,6 +532,24 @@ static void link__asks_for_each_p_key(void **state)
 	l->ops->close(l);
 }
 
+/* Below a port there is nobody: each packet that comes there is a discard. */
+static void nowhere__discards_each_packet(void **state)
+{
+	static struct vb_tx_batch batch = {.cnt = 3};
+	struct vb_counters c = {{0}};
+	const struct vb_link_config cfg = {.counters = {[1] = &c}};
+	const struct vb_path path = {.port = 1};
+	struct vb_link *l;
+
+	(void)state;
+	assert_int_equal(vb_nowhere_open(&l, &cfg), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		batch.pkt[i].path = &path;
+	assert_int_equal(l->ops->send(l, &batch, 1, 0), 2);
+	assert_int_equal(c.v[VB_COUNTER_port_xmit_discards], 2);
+	l->ops->close(l);
+}
+
 static void map__is_known_by_its_layout(void **state)
 {
 	(void)state;
@@ -546,7 +585,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(tree__in_a_circle_ends, begin, end),
 	    cmocka_unit_test_setup_teardown(tree__ends_where_partitions_bar_it, begin, end),
 	    cmocka_unit_test_setup_teardown(tree__of_a_port_that_is_down_has_no_branch, begin, end),
+	    cmocka_unit_test_setup_teardown(trees__are_counted_where_they_went, begin, end),
 	    cmocka_unit_test_setup_teardown(link__asks_for_each_p_key, begin, end),
+	    cmocka_unit_test(nowhere__discards_each_packet),
 	    cmocka_unit_test_setup_teardown(map__is_known_by_its_layout, begin, end),
 	};
 
