@@ -113,6 +113,44 @@ static void connect__ipv6(void **state)
 	assert_int_equal(name.sin6_port, htons(VB_ROCE_PORT));
 }
 
+/* What leaves by a connected socket has the flow label of the path that it was opened for, and that
+ * of another one where it differs. RFC 6437 */
+static void connect__has_the_flow_label(void **state)
+{
+	static const uint32_t labels[] = {0x12345, 0x54321, 0, 0x12345};
+	struct fixture *f = *state;
+
+	f->path6.udp_sport = SPORT;
+	for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
+		f->path6.flow_label = labels[i];
+		clear(f);
+		add(f, &f->path6, 64, 1);
+		assert_int_equal(send_all(f), 1);
+		check_arrival(f, 1);
+	}
+	assert_true(vb_udp_sock_find(&f->udp->socks, &f->path6)->is_connected);
+}
+
+/* A group, and an address that means something on its own link alone, are reached by an interface,
+ * which each send says: no socket is connected there. */
+static void connect__not_where_the_interface_matters(void **state)
+{
+	static const char *const address[] = {"ff12::7", "fe80::7", "::ffff:239.1.2.3"};
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		struct vb_path p = i < 2 ? f->path6 : f->path4;
+		const struct vb_udp_sock *s;
+
+		p.udp_sport = SPORT;
+		p.dgid = gid(address[i]);
+		s = vb_udp_sock_find(&f->udp->socks, &p);
+		assert_non_null(s);
+		assert_true(s->is_bound);
+		assert_false(s->is_connected);
+	}
+}
+
 static const char *const hops_file[] = {"/proc/sys/net/ipv4/ip_default_ttl",
 					"/proc/sys/net/ipv6/conf/lo/hop_limit"};
 
@@ -145,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    T(connect__knows_the_identification), T(relearn__behind_another_time_stamp),
 	    T(relearn__where_no_way_leads),       T(connect__ipv6),
+	    T(connect__has_the_flow_label),       T(connect__not_where_the_interface_matters),
 	    T(hop_limit__is_the_paths),
 	};
 

@@ -66,13 +66,39 @@ static void send__batch_ends_at_another_qp(void **state)
 	assert_int_equal(recv_some(f, rx, 4), 2);
 }
 
+/* A packet that is damaged on the way has its place in its GSO batch: those behind it are known by
+ * the identifications that they were sent with. */
+static void recv__damaged_between_others(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_tx_fate fate[5] = {[2] = {.damage = 1}};
+	struct vb_rx rx[5];
+
+	for (uint32_t k = 0; k < 5; k++)
+		add(f, &f->path4, 64, 1);
+	/* Until the sender is known. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(send_all(f), 5);
+		assert_int_equal(recv_some(f, rx, 5), 5);
+	}
+	memset(&f->counters, 0, sizeof f->counters);
+	f->batch.fate = fate;
+	assert_int_equal(send_all(f), 5);
+	assert_int_equal(recv_some(f, rx, 5), 4);
+	for (uint32_t k = 0; k < 4; k++)
+		check_packet(f, &rx[k], k < 2 ? k : k + 1);
+	assert_int_equal(counter(f, VB_COUNTER_rx_icrc_encapsulated), 1);
+	assert_int_equal(counter(f, VB_COUNTER_rx_ip_id_solved), 0);
+	assert_int_equal(counter(f, VB_COUNTER_rx_ip_id_refused), 0);
+	f->batch.fate = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    T(send__batch_is_one_receive),
-	    T(send__longest_batch),
-	    T(send__shorter_packets_between),
-	    T(send__batch_ends_at_another_qp),
+	    T(send__batch_is_one_receive),    T(send__longest_batch),
+	    T(send__shorter_packets_between), T(send__batch_ends_at_another_qp),
+	    T(recv__damaged_between_others),
 	};
 
 	if (!netns_enter()) {

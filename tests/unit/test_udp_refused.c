@@ -112,6 +112,61 @@ static void icmp__costs_no_datagram(void **state)
 	close(fd);
 }
 
+static struct {
+	uint32_t cnt;
+	int err;
+} told;
+
+static void on_refused(void *ctx, const struct vb_gid *to, int err)
+{
+	(void)ctx, (void)to;
+	told.cnt++;
+	told.err = err;
+}
+
+static void set_lo_mtu(int mtu)
+{
+	struct ifreq ifr = {.ifr_name = "lo", .ifr_mtu = mtu};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(ioctl(fd, SIOCSIFMTU, &ifr), 0);
+	close(fd);
+}
+
+/* A packet that the kernel refuses each time, from a connected socket: it is told of once, and its
+ * receiver is told of no bytes that are not on their way. */
+static void refused__is_told_once(void **state)
+{
+	struct fixture *f = *state;
+	static struct vb_flow flow[256];
+	static struct vb_flow_own own[256];
+
+	f->udp->cfg.refused = on_refused;
+	f->udp->cfg.flow = flow;
+	f->udp->cfg.own = own;
+	for (size_t v = 0; v < FAMILIES; v++) {
+		struct vb_path *p = path_of(f, families[v]);
+
+		p->udp_sport = 0xc203;
+		(void)vb_udp_sock_find(&f->udp->socks, p);
+		set_lo_mtu(1500);
+		for (uint32_t cnt = 1; cnt <= 2; cnt++) {
+			clear(f);
+			memset(&told, 0, sizeof told);
+			for (uint32_t k = 0; k < cnt; k++)
+				add(f, p, 4096, 1);
+			assert_int_equal(send_all(f), cnt);
+			assert_int_equal(counter(f, VB_COUNTER_port_xmit_discards), cnt);
+			assert_int_equal(told.cnt, cnt);
+			assert_int_equal(told.err, EMSGSIZE);
+			assert_int_equal(flow[0].sent, 0);
+			assert_int_equal(own[0].bytes, 0);
+		}
+		set_lo_mtu(65536);
+	}
+	f->udp->cfg.flow = NULL;
+}
+
 /* socket(AF_INET6) of this process is EAFNOSUPPORT from now on, as it is where IPv6 is switched off
  * at boot. */
 static bool take_ipv6_away(void)
@@ -164,6 +219,7 @@ int main(void)
 	    T(full__waits),
 	    T(flow_label__leased_by_another),
 	    cmocka_unit_test_setup_teardown(icmp__costs_no_datagram, setup_ipv4, teardown),
+	    T(refused__is_told_once),
 	    cmocka_unit_test(host_without_ipv6__has_ipv4),
 	};
 
