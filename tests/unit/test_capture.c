@@ -47,6 +47,50 @@ static void tap_received__has_its_mark(void **state)
 	assert_int_equal(tapped_mark, 5);
 }
 
+static struct vb_link_tap tapped;
+
+static void note_tap(void *ctx, const struct vb_link_tap *t)
+{
+	(void)ctx;
+	tapped = *t;
+}
+
+static void check_envelope(const struct vb_path *p, bool sent)
+{
+	assert_memory_equal(&tapped.udp.src, &p->sgid, sizeof p->sgid);
+	assert_memory_equal(&tapped.udp.dst, &p->dgid, sizeof p->dgid);
+	assert_int_equal(tapped.udp.sport, p->udp_sport);
+	assert_int_equal(tapped.udp.dport, VB_ROCE_PORT);
+	assert_int_equal(tapped.udp.ip_id, 0);
+	assert_int_equal(tapped.udp.ip_frag, 0x4000); /* DF, as what UDP sends */
+	assert_int_equal(tapped.flow_label, p->flow_label);
+	assert_int_equal(tapped.port, p->port);
+	assert_int_equal(tapped.traffic_class, p->traffic_class);
+	assert_int_equal(tapped.hop_limit, p->hop_limit);
+	assert_int_equal(tapped.sent, sent);
+}
+
+/* A packet that has not been in a datagram has the headers that its path says. */
+static void tap__has_the_envelope_of_the_path(void **state)
+{
+	static const struct vb_path path = {.sgid.b = {[10] = 0xff, 0xff, 1, 2, 3, 4},
+					    .dgid.b = {[10] = 0xff, 0xff, 5, 6, 7, 8},
+					    .flow_label = 0x12345,
+					    .udp_sport = 0xc123,
+					    .port = 3,
+					    .traffic_class = 0xb9,
+					    .hop_limit = 17};
+	static const uint8_t pkt[VB_BTH_LEN + 8];
+	const struct vb_rx rx = {.pkt = pkt, .len = sizeof pkt, .avail = sizeof pkt, .path = &path};
+	const struct vb_tx tx = {.path = &path, .hdr_len = VB_BTH_LEN};
+
+	(void)state;
+	vb_tap_received(note_tap, NULL, &rx, 0);
+	check_envelope(&path, false);
+	vb_tap_sent(note_tap, NULL, &tx, 0);
+	check_envelope(&path, true);
+}
+
 static void write__record(void **state)
 {
 	struct vb_capture_ring *ring = *state;
@@ -132,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(tap_received__has_its_mark),
+	    cmocka_unit_test(tap__has_the_envelope_of_the_path),
 	    cmocka_unit_test_setup_teardown(write__record, setup, teardown),
 	    cmocka_unit_test_setup_teardown(write__longest, setup, teardown),
 	    cmocka_unit_test_setup_teardown(write__around_the_end, setup, teardown),
