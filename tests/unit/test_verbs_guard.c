@@ -5,6 +5,7 @@
  * SIGBUS stay the program's. Over UDP and through shared memory.
  */
 #include "deny.h"
+#include "link/guard.h"
 #include "verbs_env.h"
 
 #include <setjmp.h>
@@ -274,6 +275,81 @@ static void handler__is_the_programs(void **state)
 	fault_once();
 }
 
+/* Handlers of SIGBUS are the program's as well, who may have one in place of the adapter's: memory
+ * that is cut off is no matter of its own when the adapter meets it. */
+static void handler__of_sigbus_is_the_programs(void **state)
+{
+	const struct sigaction act = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
+	struct sigaction was, is;
+
+	(void)state;
+	fault_once(); /* the adapter has its handlers by now */
+	assert_int_equal(sigaction(SIGBUS, &act, &was), 0);
+	seen = 0;
+	gone_new();
+	ends_new(&a, &b);
+	gone_go(CUT_OFF);
+	assert_int_equal(run(IBV_WR_RDMA_WRITE, buf, LEN, mr->lkey, gone.p, gone.mr->rkey),
+			 IBV_WC_REM_OP_ERR);
+	expect_fatal();
+	assert_int_equal(seen, 0);
+	if (sigsetjmp(back, 1) == 0)
+		*(volatile uint8_t *)(gone.p + PAGE) = 1;
+	assert_int_equal(seen, 1);
+	assert_ptr_equal(seen_at, gone.p + PAGE);
+	assert_int_equal(sigaction(SIGBUS, &was, &is), 0);
+	assert_true(is.sa_sigaction == on_signal);
+	ends_free(&a, &b);
+	gone_free();
+}
+
+static void trespass_on_signal(int sig)
+{
+	(void)sig;
+	*(volatile uint8_t *)forbidden() = 1;
+}
+
+static void interrupted(void *arg)
+{
+	(void)arg;
+	raise(SIGUSR2);
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* A handler of the program's, on a stack of its own, interrupts the adapter's access to registered
+ * memory. What it does wrong is its own fault, and not that of the access. sigaltstack(2) */
+static void handler__on_another_stack(void **state)
+{
+	const struct sigaction usr2 = {.sa_handler = trespass_on_signal, .sa_flags = SA_ONSTACK};
+	const struct sigaction segv = {.sa_sigaction = on_signal,
+				       .sa_flags = SA_SIGINFO | SA_NODEFER};
+	const size_t size = 256 * PAGE;
+	struct sigaction was, was2;
+	stack_t own = {.ss_size = size}, old;
+
+	(void)state;
+	own.ss_sp = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(own.ss_sp != MAP_FAILED);
+	fault_once(); /* the adapter has its handlers by now */
+	assert_int_equal(sigaltstack(&own, &old), 0);
+	assert_int_equal(sigaction(SIGUSR2, &usr2, &was2), 0);
+	assert_int_equal(sigaction(SIGSEGV, &segv, &was), 0);
+	seen = 0;
+	if (sigsetjmp(back, 1) == 0)
+		(void)vb_guard_run(interrupted, NULL);
+	assert_int_equal(seen, 1);
+	assert_ptr_equal(seen_at, forbidden());
+	assert_int_equal(vb_guard_run(nothing, NULL), 0);
+	assert_int_equal(sigaction(SIGSEGV, &was, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR2, &was2, NULL), 0);
+	assert_int_equal(sigaltstack(&old, NULL), 0);
+	munmap(own.ss_sp, size);
+}
+
 /* By default, and when somebody sends it, the signal ends the process. */
 static void default__ends_the_process(void **state)
 {
@@ -295,6 +371,24 @@ static void default__ends_the_process(void **state)
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), SIGSEGV);
 	}
+}
+
+/* A signal that is ignored and was sent, and is no fault, is ignored. */
+static void ignored__when_it_is_sent(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	fault_once();
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGSEGV, SIG_IGN);
+		kill(getpid(), SIGSEGV);
+		_exit(3);
+	}
+	status = child_status(pid);
+	assert_int_equal(status, 3);
 }
 
 /* An action that the kernel refuses is refused, with the reason of the kernel. sigaction(2) */
@@ -328,7 +422,10 @@ int main(int argc, char **argv)
 	    VERBS_TEST(source__is_a_local_protection_error),
 	    VERBS_TEST(receive__is_an_error_at_both_ends),
 	    VERBS_TEST(handler__is_the_programs),
+	    VERBS_TEST(handler__of_sigbus_is_the_programs),
+	    VERBS_TEST(handler__on_another_stack),
 	    VERBS_TEST(default__ends_the_process),
+	    VERBS_TEST(ignored__when_it_is_sent),
 	    VERBS_TEST(handler__that_the_kernel_refuses),
 	};
 	int failed;
