@@ -4,6 +4,7 @@
  * processes talk RC through it, and one of them dies, forks, sleeps or does not poll.
  */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "engine_peer.h"
 #include "netns.h"
 #include "node/broker/broker.h"
@@ -531,12 +532,16 @@ static void acquire__without_broker_says_why(void **state)
 {
 	struct vb_engine *e;
 	char why[256] = "";
+	unsigned before;
 
 	(void)state;
 	kill(broker, SIGKILL);
 	waitpid(broker, NULL, 0);
 	setenv("VERBENA_BIN", "/nonexistent", 1);
+	before = descriptors_of(getpid());
 	assert_true(vb_engine_acquire(&e, why, sizeof why) < 0);
+	/* What was not opened is not closed either. */
+	assert_int_equal(descriptors_of(getpid()), before);
 	unsetenv("VERBENA_BIN");
 	assert_true(why[0] != 0);
 	assert_null(strchr(why, '\n'));

@@ -3,11 +3,16 @@
  * The progress thread of an engine whose program does nothing: it hears the broker, and gives back
  * what processes that are gone have left. With a real broker, in a network namespace of its own.
  */
+#include "deny.h"
+#include "descriptors.h"
 #include "engine_peer.h"
 #include "node/engine/priv.h"
 #include "verbs_env.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 /* The progress thread hears the broker at once: here nothing else would make it look. */
@@ -168,9 +173,59 @@ static void progress_thread__gives_back_rings_of_the_dead(void **state)
 	close(sock);
 }
 
+/* No thread can be made any more, whichever call the C library makes. clone(2) */
+static bool deny_threads(void)
+{
+	return deny_call(SYS_clone3, 1, UINT32_MAX, ENOSYS) &&
+	       deny_call(SYS_clone, 0, CLONE_THREAD, EAGAIN);
+}
+
+/* There is no memory for a stack. */
+static bool deny_stacks(void)
+{
+	return deny_call(SYS_mmap, 3, MAP_STACK, ENOMEM);
+}
+
+/* In a child: an engine where @deny took something away. Its exit status: 0, that @word explained
+ * it; 77: nothing can be taken away here. */
+static int acquire_denied(bool (*deny)(void), const char *word)
+{
+	pid_t pid = fork();
+	struct vb_engine *e;
+	char why[256] = "";
+	unsigned before;
+
+	if (pid)
+		return child_status(pid);
+	before = descriptors_of(getpid());
+	if (!deny())
+		_exit(77);
+	if (vb_engine_acquire(&e, why, sizeof why) != -ENOMEM)
+		_exit(1);
+	if (!strstr(why, "cannot set up the progress thread") || !strstr(why, word))
+		_exit(2);
+	_exit(descriptors_of(getpid()) == before ? 0 : 3);
+}
+
+/* The progress thread is not to be had: the program hears of what there is too little, threads or
+ * memory for a stack, which pthread_create(3) does not tell apart. */
+static void progress_thread__is_not_to_be_had(void **state)
+{
+	int threads = acquire_denied(deny_threads, "too many threads");
+	int stacks = acquire_denied(deny_stacks, "memory");
+
+	(void)state;
+	if (threads == 77 || stacks == 77)
+		skip(); /* a kernel that lets no process deny itself system calls */
+	assert_int_equal(threads, 0);
+	assert_int_equal(stacks, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    /* First: the C library keeps stacks of threads that have ended. */
+	    VERBS_BROKER_TEST(progress_thread__is_not_to_be_had),
 	    VERBS_BROKER_TEST(progress_thread__hears_the_broker),
 	    VERBS_BROKER_TEST(progress_thread__has_a_short_slice),
 	    VERBS_BROKER_TEST(acquire__the_socket_is_the_links),
