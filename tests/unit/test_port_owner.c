@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who has UDP port 4791: one's own adapter, which is waited for, or somebody else, who is named. */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "link/memory.h"
 #include "netns.h"
 #include "node/host/port_owner.h"
@@ -35,35 +36,52 @@ static void adopted__by_ones_own(void **state)
 	}
 }
 
-/* Of the processes that have the port, those with the memory of a slot are clients of an adapter;
- * other shared memory makes none. */
+/* A socket on the port, of one family. */
+static int port_socket(int family)
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(VB_ROCE_PORT)};
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, family == AF_INET ? (struct sockaddr *)&in : (void *)&in6,
+			      family == AF_INET ? sizeof in : sizeof in6),
+			 0);
+	return fd;
+}
+
+/* Of the processes that have the port, by a socket of either family, those with the memory of a
+ * slot are clients of an adapter; other shared memory makes none. Looking leaves nothing open. */
 static void owners__clients_have_a_slot(void **state)
 {
 	static const struct {
 		const char *name;
 		bool is_client;
-	} c[] = {{"other", false}, {VB_MEMORY_SLOT, true}};
-	struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(VB_ROCE_PORT)};
+		int family;
+	} c[] = {{"other", false, AF_INET6},
+		 {VB_MEMORY_SLOT, true, AF_INET6},
+		 {VB_MEMORY_SLOT, true, AF_INET}};
 	struct vb_port_owner o[4];
-	int sock;
 
 	(void)state;
 	if (!netns_enter())
 		skip();
-	sock = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(sock, (struct sockaddr *)&a, sizeof a), 0);
-	for (size_t i = 0; i < 2; i++) {
-		int fd = vb_memory_create(c[i].name, 4096);
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		int sock = port_socket(c[i].family), fd = vb_memory_create(c[i].name, 4096);
+		unsigned before;
 		void *p;
 
 		assert_int_equal(vb_memory_map(fd, 4096, false, &p), 0);
+		before = descriptors_of(getpid());
 		assert_int_equal(vb_port_owners(o, 4), 1);
+		assert_int_equal(descriptors_of(getpid()), before);
 		assert_int_equal(o[0].pid, getpid());
+		assert_int_equal(o[0].uid, geteuid());
 		assert_int_equal(o[0].is_client, c[i].is_client);
+		assert_string_equal(o[0].comm, "test_port_owner");
 		vb_memory_unmap(p, 4096);
 		close(fd);
+		close(sock);
 	}
-	close(sock);
 }
 
 static void explain__names_the_owner(void **state)

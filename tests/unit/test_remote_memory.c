@@ -5,10 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +116,65 @@ static void map__reason_is_of_the_object(void **state)
 	owner_end();
 }
 
+/* Of the child: maps a file of a file system that it alone has, at @root, and closes it. */
+static uint8_t *map_private_file(const char *root)
+{
+	char path[64];
+	uint8_t *at;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/memory", root);
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", root, "tmpfs", 0, NULL))
+		return NULL;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, SIZE))
+		return NULL;
+	at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	at[7] = 'z';
+	return at;
+}
+
+/* A file that is only where its process is, and that it has closed, is had by the path that the
+ * process knows it by. proc(5) /proc/PID/root */
+static void map__as_the_process_sees_it(void **state)
+{
+	char root[] = "/tmp/verbena-test-XXXXXX";
+	struct vb_remote_memory m = {0};
+	int pair[2];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(pipe(pair), 0);
+	memfd = -1;
+	owner.pid = fork();
+	assert_true(owner.pid >= 0);
+	if (owner.pid == 0) {
+		uint8_t *at = map_private_file(root);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(pair[1], &at, sizeof at) != sizeof at)
+			_exit(1);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(pair[0], &owner.at, sizeof owner.at), sizeof owner.at);
+	close(pair[0]);
+	close(pair[1]);
+	if (owner.at) {
+		assert_int_equal(
+		    vb_remote_memory_map(owner.pid, (uintptr_t)owner.at, SIZE, true, &m), 0);
+		assert_int_equal(m.at[7], 'z');
+		assert_true(m.may_shrink);
+		vb_remote_memory_unmap(&m);
+	}
+	owner_end();
+	rmdir(root);
+	if (!owner.at)
+		skip(); /* who may not mount */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +182,7 @@ int main(void)
 	    cmocka_unit_test(map__no_access_there),
 	    cmocka_unit_test(map__writable_there),
 	    cmocka_unit_test(map__reason_is_of_the_object),
+	    cmocka_unit_test(map__as_the_process_sees_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
