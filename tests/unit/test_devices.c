@@ -451,13 +451,18 @@ static void update__virtual_functions(void **state)
 				assert_int_equal(host.device[i].guid == d->guid, i == named(name));
 		}
 	/* A new address is theirs at once; a place that others leave stays empty. */
-	int kept = named("verbena1v1");
+	int kept = named("verbena1v1"), gone = named("verbena1v2");
 
+	vb_count_add(&host.past[kept + 1], VB_COUNTER_port_xmit_packets, 7);
+	vb_count_add(&host.past[gone + 1], VB_COUNTER_port_xmit_packets, 5);
 	add_addr(3, 9, true, false);
 	assert_true(vb_devices_update(&host, &net, 1));
 	assert_int_equal(named("verbena1v1"), kept);
 	assert_int_equal(host.device[kept].gid[2].type, VB_GID_IPV4);
 	assert_int_equal(named("verbena1v2"), -1);
+	/* What was counted goes with its function. */
+	assert_int_equal(host.past[kept + 1].v[VB_COUNTER_port_xmit_packets], 7);
+	assert_int_equal(host.past[gone + 1].v[VB_COUNTER_port_xmit_packets], 0);
 	/* No more than there is room for: 2 devices and 7 each. */
 	assert_true(vb_devices_update(&host, &net, 8));
 	assert_int_equal(host.device_cnt, VB_DEVICES_MAX);

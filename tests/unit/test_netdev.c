@@ -6,6 +6,7 @@
 #include "node/netdev/netdev.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -75,12 +76,81 @@ static void addr__is_tentative_first(void **state)
 	assert_int_equal(system("ip link del vb0"), 0);
 }
 
+static const struct vb_netdev *device(const char *name)
+{
+	assert_int_equal(vb_netdev_read(&net), 0);
+	for (uint32_t i = 0; i < net.dev_cnt; i++)
+		if (strcmp(net.dev[i].name, name) == 0)
+			return &net.dev[i];
+	return NULL;
+}
+
+/* What is told of a device follows it: whether it is up, has a carrier, its MTU, its MAC, and
+ * whether it will have a link-local address. */
+static void link__is_told_as_it_is(void **state)
+{
+	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 7};
+	const struct vb_netdev *d;
+
+	(void)state;
+	if (system("ip link add vb0 address 02:00:00:00:00:07 mtu 4200 type veth peer name vb1 "
+		   "2>/dev/null"))
+		skip();
+	d = device("vb0");
+	assert_non_null(d);
+	assert_false(d->is_up || d->has_carrier || d->is_loopback);
+	assert_int_equal(d->ifindex, if_nametoindex("vb0"));
+	assert_int_equal(d->mtu, 4200);
+	assert_memory_equal(d->mac, mac, sizeof mac);
+	assert_true(d->wants_link_local);
+	assert_int_equal(system("ip link set vb0 up"), 0);
+	d = device("vb0");
+	assert_true(d->is_up && !d->has_carrier);
+	assert_int_equal(system("ip link set vb1 up"), 0);
+	d = device("vb0");
+	assert_true(d->is_up && d->has_carrier);
+	assert_int_equal(system("ip link set vb0 addrgenmode none"), 0);
+	assert_false(device("vb0")->wants_link_local);
+	assert_int_equal(system("ip link set vb0 addrgenmode eui64"), 0);
+	assert_true(device("vb0")->wants_link_local);
+	netns_write("/proc/sys/net/ipv6/conf/vb0/disable_ipv6", "1");
+	assert_false(device("vb0")->wants_link_local);
+	assert_int_equal(system("ip link del vb0"), 0);
+	assert_null(device("vb0"));
+}
+
+/* A change of devices or addresses of either family is told to who has subscribed, once. */
+static void subscribe__tells_of_changes(void **state)
+{
+	static const char *const change[] = {
+	    "ip addr add 10.82.0.1/24 dev lo", "ip addr del 10.82.0.1/24 dev lo",
+	    "ip -6 addr add 2001:db8::9/64 dev lo", "ip link set lo mtu 60000"};
+	int sock = vb_netdev_subscribe();
+	struct pollfd p = {sock, POLLIN, 0};
+
+	(void)state;
+	assert_true(sock >= 0);
+	vb_netdev_drain(sock);
+	for (size_t i = 0; i < sizeof change / sizeof change[0]; i++) {
+		assert_int_equal(poll(&p, 1, 0), 0);
+		if (system(change[i]))
+			skip();
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		vb_netdev_drain(sock);
+	}
+	assert_int_equal(system("ip -6 addr del 2001:db8::9/64 dev lo"), 0);
+	assert_int_equal(system("ip link set lo mtu 65536"), 0);
+	close(sock);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(addr__of_the_loopback),
 	    cmocka_unit_test(addr__of_a_point_to_point_device),
 	    cmocka_unit_test(addr__is_tentative_first),
+	    cmocka_unit_test(link__is_told_as_it_is),
+	    cmocka_unit_test(subscribe__tells_of_changes),
 	};
 
 	if (!netns_enter()) {

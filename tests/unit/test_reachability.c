@@ -2,6 +2,7 @@
 /* The way to an address as the kernel knows it, with the addresses of "lo" in a network namespace
  * of the test's own. */
 #include "cmocka_env.h"
+#include "descriptors.h"
 #include "netns.h"
 #include "node/netdev/reachability.h"
 
@@ -10,6 +11,7 @@
 #include <linux/ipv6.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <stdlib.h>
 
 /* Gives "lo" the address fe80::1/64, and fails the test where that cannot be. */
 static void add_link_local(uint32_t ifindex)
@@ -52,63 +54,74 @@ static void route__there_is_one_or_none(void **state)
 	assert_int_equal(route_to("::ffff:192.0.2.1", lo), ENETUNREACH);
 }
 
-static struct vb_gid neighbour_address(uint8_t last)
+/* Has the kernel know neighbour @to of "vb0", in @state. rtnetlink(7) RTM_NEWNEIGH */
+static void set_neighbour(const struct vb_gid *to, uint16_t state)
 {
-	return (struct vb_gid){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
-}
-
-/* Has the kernel know a neighbour of "lo" in @state, without asking it. rtnetlink(7) */
-static void add_neighbour(uint8_t last, uint16_t state)
-{
+	bool is_ipv4 = vb_gid_is_ipv4(to);
+	size_t len = is_ipv4 ? 4 : 16;
 	struct {
 		struct nlmsghdr nh;
 		struct ndmsg nd;
 		struct rtattr dst;
-		struct vb_gid address;
-		struct rtattr mac;
-		uint8_t bytes[8];
-	} q = {.nh = {.nlmsg_len = sizeof q - 2,
+		uint8_t addr[16];
+		struct rtattr lladdr;
+		uint8_t mac[8];
+	} m = {.nh = {.nlmsg_len = sizeof m,
 		      .nlmsg_type = RTM_NEWNEIGH,
 		      .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE},
-	       .nd = {.ndm_family = AF_INET6, .ndm_ifindex = 1, .ndm_state = state},
-	       .dst = {RTA_LENGTH(16), NDA_DST},
-	       .address = neighbour_address(last),
-	       .mac = {RTA_LENGTH(6), NDA_LLADDR},
-	       .bytes = {2, 0, 0, 0, 0, last}};
+	       .nd = {.ndm_family = is_ipv4 ? AF_INET : AF_INET6,
+		      .ndm_ifindex = (int)if_nametoindex("vb0"),
+		      .ndm_state = state},
+	       .dst = {.rta_type = NDA_DST}};
+	struct rtattr *lladdr = (struct rtattr *)(void *)(m.addr + len);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	struct {
 		struct nlmsghdr nh;
-		struct nlmsgerr e;
+		struct nlmsgerr err;
+		uint8_t more[256];
 	} answer;
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
-	assert_int_equal(send(fd, &q, q.nh.nlmsg_len, 0), q.nh.nlmsg_len);
-	assert_true(recv(fd, &answer, sizeof answer, 0) >= (ssize_t)sizeof answer.nh + 4);
+	m.dst.rta_len = (unsigned short)RTA_LENGTH(len);
+	memcpy(m.addr, to->b + 16 - len, len);
+	*lladdr = (struct rtattr){.rta_type = NDA_LLADDR, .rta_len = RTA_LENGTH(6)};
+	m.nh.nlmsg_len = (uint32_t)((uint8_t *)lladdr - (uint8_t *)&m + RTA_SPACE(6));
+	assert_int_equal(send(fd, &m, m.nh.nlmsg_len, 0), m.nh.nlmsg_len);
+	assert_true(recv(fd, &answer, sizeof answer, 0) > 0);
 	assert_int_equal(answer.nh.nlmsg_type, NLMSG_ERROR);
-	assert_int_equal(answer.e.error, 0);
+	assert_int_equal(answer.err.error, 0);
 	close(fd);
 }
 
-static enum vb_neighbour neighbour(uint8_t last)
+/* Who does not answer, or has not yet, is silent; who has is resolved; of others nothing is known.
+ * Asking leaves nothing open. */
+static void neighbour__is_what_the_kernel_knows(void **state)
 {
-	struct vb_gid to = neighbour_address(last);
+	static const struct {
+		uint16_t state;
+		enum vb_neighbour is;
+	} row[] = {{NUD_INCOMPLETE, VB_NEIGHBOUR_SILENT},
+		   {NUD_FAILED, VB_NEIGHBOUR_SILENT},
+		   {NUD_STALE, VB_NEIGHBOUR_RESOLVED},
+		   {NUD_PERMANENT, VB_NEIGHBOUR_RESOLVED}};
+	static const char *const address[] = {"::ffff:192.0.2.7", "2001:db8::7"};
+	unsigned before = descriptors_of(getpid());
+	struct vb_gid to;
 
-	return vb_reachability_neighbour(&to);
-}
-
-/* One that was asked and does not answer is silent, whether the kernel still asks or has given up.
- */
-static void neighbour__of_each_state(void **state)
-{
 	(void)state;
-	add_neighbour(1, NUD_REACHABLE);
-	add_neighbour(2, NUD_STALE);
-	add_neighbour(3, NUD_FAILED);
-	add_neighbour(4, NUD_INCOMPLETE);
-	assert_int_equal(neighbour(1), VB_NEIGHBOUR_RESOLVED);
-	assert_int_equal(neighbour(2), VB_NEIGHBOUR_RESOLVED);
-	assert_int_equal(neighbour(3), VB_NEIGHBOUR_SILENT);
-	assert_int_equal(neighbour(4), VB_NEIGHBOUR_SILENT);
-	assert_int_equal(neighbour(5), VB_NEIGHBOUR_UNKNOWN);
+	if (system("ip link add vb0 type veth peer name vb1 2>/dev/null && ip link set vb0 up"))
+		skip();
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(inet_pton(AF_INET6, address[i], to.b), 1);
+		assert_int_equal(vb_reachability_neighbour(&to), VB_NEIGHBOUR_UNKNOWN);
+		for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
+			set_neighbour(&to, row[k].state);
+			assert_int_equal(vb_reachability_neighbour(&to), row[k].is);
+		}
+		to.b[15]++;
+		assert_int_equal(vb_reachability_neighbour(&to), VB_NEIGHBOUR_UNKNOWN);
+	}
+	assert_int_equal(descriptors_of(getpid()), before);
+	assert_int_equal(system("ip link del vb0"), 0);
 }
 
 int main(void)
@@ -116,7 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(route__link_local_is_of_its_interface),
 	    cmocka_unit_test(route__there_is_one_or_none),
-	    cmocka_unit_test(neighbour__of_each_state),
+	    cmocka_unit_test(neighbour__is_what_the_kernel_knows),
 	};
 
 	if (!netns_enter()) {
