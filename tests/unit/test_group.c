@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 static int takes_groups(int fd)
 {
@@ -120,6 +121,103 @@ static void init__without_memory(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A datagram to the slot, as a packet to one of its QPs. */
+static void send_to_slot(uint8_t slot)
+{
+	const struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+					.sin6_port = htons(VB_ROCE_PORT),
+					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	const uint8_t bth[12] = {[7] = slot};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(sendto(fd, bth, sizeof bth, 0, (const struct sockaddr *)&to, sizeof to),
+			 sizeof bth);
+	close(fd);
+}
+
+/* What came for an owner, however much, is not there for the next one. */
+static void quiet__drops_all_that_came(void **state)
+{
+	struct vb_group g;
+	char byte;
+
+	(void)state;
+	vb_group_init(&g);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(vb_group_grow(&g), 0);
+	for (int again = 0; again < 2; again++) {
+		vb_group_open(&g, 2);
+		for (int i = 0; i < 5; i++)
+			send_to_slot(2);
+		assert_int_equal(recv(g.fd[2], &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+		if (!again)
+			vb_group_quiet(&g, 2);
+	}
+	vb_group_open(&g, 2);
+	assert_int_equal(recv(g.fd[2], &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(errno, EAGAIN);
+	vb_group_close(&g);
+}
+
+static int receive_buffer(int fd)
+{
+	int size = 0;
+	socklen_t len = sizeof size;
+
+	(void)getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len);
+	return size;
+}
+
+/* Who may not have more than net.core.rmem_max has as much as that. socket(7) SO_RCVBUFFORCE */
+static void open__without_the_privilege(void **state)
+{
+	struct vb_group g;
+	pid_t pid;
+	int status;
+
+	(void)state;
+	vb_group_init(&g);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(vb_group_grow(&g), 0);
+	pid = fork();
+	if (pid == 0) {
+		int quiet = receive_buffer(g.fd[2]);
+
+		if (!deny_call(SYS_setsockopt, 2, SO_RCVBUFFORCE & ~1u, EPERM))
+			_exit(77);
+		vb_group_open(&g, 2);
+		_exit(receive_buffer(g.fd[2]) >= 8 * quiet ? 0 : 1);
+	}
+	status = child_status(pid);
+	vb_group_close(&g);
+	if (status == 77)
+		skip(); /* a kernel that lets no process deny itself system calls */
+	assert_int_equal(status, 0);
+}
+
+/* A slot of which the descriptor store has not heard would be missing for the next broker. */
+static void take__without_a_store(void **state)
+{
+	static struct vb_slots slots;
+	int store;
+
+	(void)state;
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+
+	const uint32_t cnt = slots.group.cnt;
+	const unsigned open = descriptors_of(getpid());
+
+	store = slots.fd_store;
+	slots.fd_store = -1;
+	assert_int_equal(vb_slots_take(&slots, getpid(), "test"), -EBADF);
+	slots.fd_store = store;
+	assert_int_equal(slots.group.cnt, cnt);
+	assert_int_equal(descriptors_of(getpid()), open);
+	assert_int_equal(vb_slots_take(&slots, getpid(), "test"), VB_SLOT_FIRST);
+	vb_slots_close(&slots);
+}
+
 struct items {
 	int cnt;
 	struct vb_fd_store_item item[VB_SLOT_CNT];
@@ -167,6 +265,64 @@ static void adopt__slots_without_gaps(void **state)
 	vb_slots_close(&slots);
 }
 
+/* A store without the slots of the broker itself is not one that a broker has left. */
+static void adopt__the_brokers_own_slots_as_well(void **state)
+{
+	static struct vb_slots slots, next;
+	static struct items all;
+
+	(void)state;
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+	assert_int_equal(vb_fd_store_walk(slots.fd_store, take_item, &all), 0);
+	assert_int_equal(vb_slots_init(&next), 0);
+	assert_int_equal(all.cnt, 1 + VB_SLOT_FIRST); /* host memory, and these */
+	for (int cnt = 0; cnt <= all.cnt; cnt++) {
+		int store = vb_fd_store_create();
+
+		for (int i = 0; i < cnt; i++)
+			assert_int_equal(
+			    vb_fd_store_put(store, all.item[i].kind, all.item[i].slot, &all.fds[i]),
+			    0);
+		assert_int_equal(vb_slots_adopt(&next, store), cnt < all.cnt ? -EINVAL : 0);
+	}
+	for (int i = 0; i < all.cnt; i++)
+		vb_fds_close(&all.fds[i]);
+	vb_slots_close(&next);
+	vb_slots_close(&slots);
+}
+
+static uint64_t blocks_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return (uint64_t)st.st_blocks;
+}
+
+/* Nobody writes into the capture ring of a slot without an owner. Its pages go back when nobody
+ * captures any more, and not before: the last packets are still to be read. */
+static void release__ring_of_a_capture(void **state)
+{
+	static struct vb_slots slots;
+	uint64_t before;
+	int k;
+
+	(void)state;
+	assert_int_equal(vb_slots_init(&slots), 0);
+	assert_int_equal(vb_slots_start(&slots), 0);
+	k = vb_slots_take(&slots, getpid(), "test");
+	vb_slots_capture(&slots, true);
+	memset(slots.slot[k].shm->capture.data, 1, VB_CAPTURE_RING_BYTES);
+	before = blocks_of(slots.slot[k].mem_fd);
+	vb_slots_release(&slots, (uint32_t)k);
+	assert_int_equal(slots.slot[k].shm->capture.data[0], 1);
+	vb_slots_capture(&slots, false);
+	assert_int_equal(slots.slot[k].shm->capture.data[0], 0);
+	assert_true(blocks_of(slots.slot[k].mem_fd) + VB_CAPTURE_RING_BYTES / 512 / 2 < before);
+	vb_slots_close(&slots);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +331,11 @@ int main(void)
 	    cmocka_unit_test(take__without_descriptors),
 	    cmocka_unit_test(init__without_memory),
 	    cmocka_unit_test(adopt__slots_without_gaps),
+	    cmocka_unit_test(quiet__drops_all_that_came),
+	    cmocka_unit_test(open__without_the_privilege),
+	    cmocka_unit_test(take__without_a_store),
+	    cmocka_unit_test(adopt__the_brokers_own_slots_as_well),
+	    cmocka_unit_test(release__ring_of_a_capture),
 	};
 
 	if (!netns_enter()) {
