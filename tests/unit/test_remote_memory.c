@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,42 +117,70 @@ static void map__reason_is_of_the_object(void **state)
 	owner_end();
 }
 
-/* Of the child: maps a file of a file system that it alone has, at @root, and closes it. */
-static uint8_t *map_private_file(const char *root)
+/* Of the child: a file system that it alone has, at @root, with the file "memory". */
+static int open_private_file(const char *root)
 {
 	char path[64];
-	uint8_t *at;
 	int fd;
 
 	snprintf(path, sizeof path, "%s/memory", root);
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", root, "tmpfs", 0, NULL))
-		return NULL;
+		return -1;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0 || ftruncate(fd, SIZE))
-		return NULL;
-	at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
+	return fd >= 0 && ftruncate(fd, SIZE) == 0 ? fd : -1;
+}
+
+static uint8_t *map_file(int fd)
+{
+	uint8_t *at = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
 	at[7] = 'z';
 	return at;
 }
 
-/* A file that is only where its process is, and that it has closed, is had by the path that the
- * process knows it by. proc(5) /proc/PID/root */
-static void map__as_the_process_sees_it(void **state)
+/* It is mapped, and closed. */
+static uint8_t *map_and_close(const char *root)
+{
+	int fd = open_private_file(root);
+	uint8_t *at = fd < 0 ? NULL : map_file(fd);
+
+	close(fd);
+	return at;
+}
+
+/* It is unlinked, and there are two descriptors of it, the first by a mount that is read-only. */
+static uint8_t *map_and_unlink(const char *root)
+{
+	char path[64], ro[64];
+	int fd = open_private_file(root), first = dup(0);
+
+	snprintf(ro, sizeof ro, "%s/ro", root);
+	if (fd < 0 || mkdir(ro, 0700) || mount(root, ro, NULL, MS_BIND, NULL) ||
+	    mount(NULL, ro, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL))
+		return NULL;
+	/* The kernel lists them by their numbers. */
+	snprintf(path, sizeof path, "%s/ro/memory", root);
+	if (dup2(fd, 100) != 100 || dup2(open(path, O_RDONLY), first) != first)
+		return NULL;
+	close(fd);
+	snprintf(path, sizeof path, "%s/memory", root);
+	return unlink(path) ? NULL : map_file(100);
+}
+
+static void check_private(uint8_t *(*map)(const char *root))
 {
 	char root[] = "/tmp/verbena-test-XXXXXX";
 	struct vb_remote_memory m = {0};
 	int pair[2];
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(pipe(pair), 0);
 	memfd = -1;
 	owner.pid = fork();
 	assert_true(owner.pid >= 0);
 	if (owner.pid == 0) {
-		uint8_t *at = map_private_file(root);
+		uint8_t *at = map(root);
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (write(pair[1], &at, sizeof at) != sizeof at)
@@ -175,6 +204,22 @@ static void map__as_the_process_sees_it(void **state)
 		skip(); /* who may not mount */
 }
 
+/* A file that is only where its process is, and that it has closed, is had by the path that the
+ * process knows it by. proc(5) /proc/PID/root */
+static void map__as_the_process_sees_it(void **state)
+{
+	(void)state;
+	check_private(map_and_close);
+}
+
+/* Of several descriptors one is enough: another that does not give what is asked for does not
+ * matter. */
+static void map__by_any_descriptor(void **state)
+{
+	(void)state;
+	check_private(map_and_unlink);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +228,7 @@ int main(void)
 	    cmocka_unit_test(map__writable_there),
 	    cmocka_unit_test(map__reason_is_of_the_object),
 	    cmocka_unit_test(map__as_the_process_sees_it),
+	    cmocka_unit_test(map__by_any_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
