@@ -166,6 +166,34 @@ static void sleep__blocked_signals_do_not_end(void **state)
 	sigaction(SIGUSR2, &old[1], NULL);
 }
 
+/* Signals that were shown to a sleeper are shown to nobody afterwards: who sleeps next may have
+ * blocked others, for which nobody is to wake. signalfd(2) */
+static void sleep__hides_signals_when_it_ends(void **state)
+{
+	struct sigaction ends = {.sa_handler = handle_signal};
+	struct sigaction goes_on = {.sa_handler = handle_signal, .sa_flags = SA_RESTART}, old[2];
+	struct pollfd p = {engine.sleeper.signal_fd, POLLIN, 0};
+	sigset_t two, was;
+	int rc;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &ends, &old[0]), 0);
+	assert_int_equal(sigaction(SIGUSR2, &goes_on, &old[1]), 0);
+	pthread_t t = start_sleeper(&rc);
+
+	send_packet();
+	pthread_join(t, NULL);
+	assert_int_equal(rc, 0);
+	sigemptyset(&two);
+	sigaddset(&two, SIGUSR2);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &two, &was), 0);
+	assert_int_equal(pthread_kill(pthread_self(), SIGUSR2), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &was, NULL), 0);
+	sigaction(SIGUSR1, &old[0], NULL);
+	sigaction(SIGUSR2, &old[1], NULL);
+}
+
 static void *send_one(void *arg)
 {
 	usleep(10000);
@@ -207,6 +235,50 @@ static void sleep__leaves_packets_to_the_thread(void **state)
 	assert_false(thread_hears(0));
 	send_packet();
 	assert_true(thread_hears(1000));
+}
+
+static bool is_parked, has_hidden;
+
+static void link_park(struct vb_link *l, bool on)
+{
+	(void)l;
+	is_parked = on;
+}
+
+static bool link_has_packets(const struct vb_link *l)
+{
+	bool has = has_hidden;
+
+	(void)l;
+	has_hidden = false;
+	return has;
+}
+
+/* On a link that tells of packets only to who has said that it waits, a sleeper that goes says so
+ * for the progress thread, if that waits for descriptors; what came before is taken. */
+static void sleep__leaves_the_link_parked_for_the_thread(void **state)
+{
+	static const struct vb_link_ops ops = {.name = "silent",
+					       .recv = link_recv,
+					       .fd = link_fd,
+					       .park = link_park,
+					       .has_packets = link_has_packets};
+
+	(void)state;
+	engine.link->ops = &ops;
+	vb_engine_lock(&engine);
+	for (int i = 0; i < 4; i++) {
+		bool waits = i & 1;
+
+		engine.progress_thread.wakeup = waits ? VB_WAKEUP_DESCRIPTORS : VB_WAKEUP_NONE;
+		is_parked = false;
+		assert_true(vb_sleeper_take(&engine, NULL, 0));
+		has_hidden = i & 2;
+		vb_sleeper_give(&engine);
+		assert_int_equal(is_parked, waits);
+		assert_int_equal(has_hidden, (i & 2) && !waits);
+	}
+	vb_engine_unlock(&engine);
 }
 
 /* A packet that is not its event does not end the sleep. */
@@ -398,6 +470,8 @@ int main(void)
 	    SLEEP_TEST(sleep__one_thread_at_a_time),
 	    SLEEP_TEST(sleep__what_it_leaves_is_told),
 	    SLEEP_TEST(sleep__blocked_signals_do_not_end),
+	    SLEEP_TEST(sleep__hides_signals_when_it_ends),
+	    SLEEP_TEST(sleep__leaves_the_link_parked_for_the_thread),
 	    SLEEP_TEST(park__not_while_the_link_holds_packets),
 	    SLEEP_TEST(park__until_something_is_due),
 	    SLEEP_TEST(park__woken_by_two_at_once),
