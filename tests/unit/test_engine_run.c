@@ -479,6 +479,79 @@ static void mail__more_than_a_step_takes(void **state)
 	mail_close();
 }
 
+static struct vb_xrc_ask ask;
+
+/* The process that is asked does not hear it, but for the third time. */
+static int lose_two_questions(void *ctx, uint32_t peer, const void *msg, size_t len)
+{
+	(void)ctx, (void)msg, (void)len;
+	assert_int_equal(peer, 3);
+	if (++mail.answers == 3)
+		ask.err = -ENOENT;
+	return 0;
+}
+
+/* A question that is lost is asked again, while there is no answer. */
+static void mail__asks_again(void **state)
+{
+	const struct vb_xrcd_name name = {1, 77};
+	struct vb_xrcd *x;
+
+	(void)state;
+	env.cfg.qpn_base = 2;
+	env.cfg.qpn_stride = VB_SLOT_CNT;
+	mail_open();
+	env_close(&env);
+	env.cfg.xrc_send = lose_two_questions;
+	env_open(&env, 16);
+	engine.hca = env.hca;
+	assert_int_equal(vb_xrcd_create(engine.hca, &x), 0);
+	vb_xrcd_share(x, &name);
+	vb_engine_lock(&engine);
+	ask = (struct vb_xrc_ask){.opens = true};
+	assert_int_equal(vb_engine_ask_target(&engine, x, 0x703, &ask), -ENOENT);
+	vb_engine_unlock(&engine);
+	assert_int_equal(mail.answers, 3);
+	assert_int_equal(vb_xrcd_destroy(x), 0);
+	mail_close();
+}
+
+static void count_changes(void *ctx)
+{
+	++*(uint32_t *)ctx;
+}
+
+/* The table of devices has changed: a virtual function follows the settings of the parent that it
+ * has now, and the program hears of the change, once. */
+static void reload__follows_the_parent(void **state)
+{
+	uint32_t changes = 0;
+	const struct vb_engine_sink sink = {.port_change = count_changes, .ctx = &changes};
+
+	(void)state;
+	env_close(&env);
+	env.cfg.port_cnt = VB_DEVICES_MAX;
+	env_open(&env, 16);
+	engine.hca = env.hca;
+	engine.adopts = false;
+	vb_adapter_init(&memory.adapter);
+	vb_engine_set_sink(&engine, &sink);
+	memory.host.device_cnt = 3;
+	for (uint32_t i = 0; i < 3; i++)
+		memory.host.device[i].ifindex = 2 + i;
+	for (uint32_t parent = 0; parent < 2; parent++) {
+		memory.host.device[2].parent = parent + 1;
+		memory.host.generation++;
+		for (int again = 0; again < 2; again++) {
+			vb_engine_reload(&engine);
+			assert_int_equal(changes, parent + 1);
+			assert_int_equal(engine.adopted[2].pf, parent);
+			assert_int_equal(engine.adopted[1].pf, 1);
+		}
+	}
+	memset(&memory.host, 0, sizeof memory.host);
+}
+
 /* Times grow on a slow machine, and not without a bound. */
 static void slowness__within_bounds(void **state)
 {
@@ -516,6 +589,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(doorbell__of_a_burst, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__of_a_slots_last_owner, setup, teardown),
 	    cmocka_unit_test_setup_teardown(mail__more_than_a_step_takes, setup, teardown),
+	    cmocka_unit_test_setup_teardown(mail__asks_again, setup, teardown),
+	    cmocka_unit_test_setup_teardown(reload__follows_the_parent, setup, teardown),
 	    cmocka_unit_test(slowness__within_bounds),
 	};
 
