@@ -312,6 +312,7 @@ static void release__ring_of_a_capture(void **state)
 	assert_int_equal(vb_slots_init(&slots), 0);
 	assert_int_equal(vb_slots_start(&slots), 0);
 	k = vb_slots_take(&slots, getpid(), "test");
+	slots.slot[k].shm->rates.cnt = 5;
 	vb_slots_capture(&slots, true);
 	memset(slots.slot[k].shm->capture.data, 1, VB_CAPTURE_RING_BYTES);
 	before = blocks_of(slots.slot[k].mem_fd);
@@ -320,6 +321,10 @@ static void release__ring_of_a_capture(void **state)
 	vb_slots_capture(&slots, false);
 	assert_int_equal(slots.slot[k].shm->capture.data[0], 0);
 	assert_true(blocks_of(slots.slot[k].mem_fd) + VB_CAPTURE_RING_BYTES / 512 / 2 < before);
+	/* Its next owner begins anew. */
+	assert_int_equal(vb_slots_take(&slots, getpid(), "next"), k);
+	assert_int_equal(slots.slot[k].shm->rates.cnt, 0);
+	assert_string_equal(slots.slot[k].shm->comm, "next");
 	vb_slots_close(&slots);
 }
 
