@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The descriptor store: items come back in order, with their descriptors, as often as somebody
+ * looks, until they are taken out. node/store/fd_store.h, unix(7) */
+#include "cmocka_env.h"
+#include "descriptors.h"
+#include "node/client/msg.h"
+#include "node/store/fd_store.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ITEMS 6u
+
+static struct {
+	uint32_t cnt, end_at;
+	struct vb_fd_store_item item[2 * ITEMS];
+	uint64_t value[2 * ITEMS]; /* of the eventfd that each has */
+} walked;
+
+/* Reads the eventfd, and puts its value back: all its descriptors are of one. */
+static uint64_t value_of(int fd)
+{
+	uint64_t v = 0;
+
+	assert_int_equal(read(fd, &v, sizeof v), sizeof v);
+	assert_int_equal(write(fd, &v, sizeof v), sizeof v);
+	return v;
+}
+
+static int note_item(void *ctx, const struct vb_fd_store_item *item, struct vb_fds *fds)
+{
+	(void)ctx;
+	assert_true(walked.cnt < 2 * ITEMS);
+	assert_int_equal(fds->cnt, 1);
+	walked.item[walked.cnt] = *item;
+	walked.value[walked.cnt++] = value_of(fds->fd[0]);
+	vb_fds_close(fds);
+	return walked.cnt == walked.end_at ? -ECANCELED : 0;
+}
+
+static int walk(int store)
+{
+	memset(walked.item, 0, sizeof walked.item);
+	walked.cnt = 0;
+	return vb_fd_store_walk(store, note_item, NULL);
+}
+
+/* A store with channels 0, 1, 2 ..., whose eventfds have the values 10, 11, 12 ... */
+static int store_new(void)
+{
+	int store = vb_fd_store_create();
+
+	assert_true(store >= 0);
+	walked.end_at = 0;
+	for (uint32_t i = 0; i < ITEMS; i++) {
+		int fd = eventfd(10 + i, EFD_CLOEXEC | EFD_NONBLOCK);
+
+		assert_int_equal(vb_fd_store_put_channel(store, i, 1000 + i, fd), 0);
+		close(fd);
+	}
+	return store;
+}
+
+static void check_item(uint32_t at, uint32_t index)
+{
+	assert_int_equal(walked.item[at].kind, VB_FD_STORE_CHANNEL);
+	assert_int_equal(walked.item[at].slot, index);
+	assert_int_equal(walked.item[at].token, 1000 + index);
+	assert_int_equal(walked.value[at], 10 + index);
+}
+
+/* Whoever looks finds all of them, in the order in which they were put, and takes none away. */
+static void walk__leaves_what_is_there(void **state)
+{
+	unsigned before = descriptors_of(getpid());
+	int store = store_new();
+
+	(void)state;
+	for (int again = 0; again < 3; again++) {
+		assert_int_equal(walk(store), 0);
+		assert_int_equal(walked.cnt, ITEMS);
+		for (uint32_t i = 0; i < ITEMS; i++)
+			check_item(i, i);
+	}
+	close(store);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* Who has seen enough is asked no more, and the next one finds all of them. */
+static void walk__ends_when_told(void **state)
+{
+	int store = store_new();
+
+	(void)state;
+	walked.end_at = 2;
+	assert_int_equal(walk(store), -ECANCELED);
+	assert_int_equal(walked.cnt, 2);
+	walked.end_at = 0;
+	assert_int_equal(walk(store), 0);
+	assert_int_equal(walked.cnt, ITEMS);
+	close(store);
+}
+
+static bool is_odd(void *ctx, const struct vb_fd_store_item *item)
+{
+	++*(uint32_t *)ctx;
+	return item->slot % 2;
+}
+
+/* Of the oldest ones those that stay stand behind the others then, and the rest is gone. */
+static void sift__takes_out_what_does_not_stay(void **state)
+{
+	static const uint32_t left[] = {4, 5, 1, 3};
+	unsigned before = descriptors_of(getpid());
+	int store = store_new();
+	uint32_t asked = 0;
+
+	(void)state;
+	assert_int_equal(vb_fd_store_sift(store, 4, is_odd, &asked), 0);
+	assert_int_equal(asked, 4);
+	assert_int_equal(walk(store), 0);
+	assert_int_equal(walked.cnt, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		check_item(i, left[i]);
+	/* There are no more than four. */
+	assert_int_equal(vb_fd_store_sift(store, 100, is_odd, &asked), 0);
+	close(store);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+/* What is no store, or holds what nobody has put there, is not believed, and nothing of it is kept.
+ */
+static void walk__of_something_else(void **state)
+{
+	unsigned before = descriptors_of(getpid());
+	int udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), store = vb_fd_store_create();
+	struct vb_fd_store_item item = {.magic = 1, .kind = VB_FD_STORE_CHANNEL};
+	const struct vb_fds fds = {.cnt = 1, .fd = {udp}};
+
+	(void)state;
+	walked.end_at = 0;
+	assert_int_equal(walk(udp), -EINVAL);
+	assert_int_equal(walk(-1), -EINVAL);
+	assert_int_equal(vb_fds_send(store, &item, sizeof item, &fds), 0);
+	assert_int_equal(walk(store), -EINVAL);
+	assert_int_equal(walked.cnt, 0);
+	close(store);
+	store = vb_fd_store_create();
+	assert_int_equal(vb_fds_send(store, &item, sizeof item - 1, &fds), 0);
+	assert_int_equal(walk(store), -EINVAL);
+	close(store);
+	close(udp);
+	assert_int_equal(descriptors_of(getpid()), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(walk__leaves_what_is_there),
+	    cmocka_unit_test(walk__ends_when_told),
+	    cmocka_unit_test(sift__takes_out_what_does_not_stay),
+	    cmocka_unit_test(walk__of_something_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
