@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PAGE 4096u
 #define NODES 3u
@@ -160,6 +161,187 @@ static void join__from_the_first_to_the_last(void **state)
 	l->ops->close(l);
 }
 
+/* Two nodes, and a cable between their ports: the sender's and the other one's. */
+enum { NEAR_PORT = 1, FAR_PORT = 3, GROUP = VB_LID_MULTICAST + 5, LID_FAR = 7 };
+
+static int begin_cable(void **state)
+{
+	begin(state);
+	for (uint32_t n = 0; n < 2; n++) {
+		vb_ib_map_nodes(map)[n] =
+		    (struct vb_ib_map_node){.first_port = 2 * n, .port_cnt = 1};
+		vb_ib_map_ports(map)[2 * n + 1] =
+		    (struct vb_ib_map_port){.node = n,
+					    .peer = n ? NEAR_PORT : FAR_PORT,
+					    .lid = n ? LID_FAR : 1,
+					    .number = 1,
+					    .may_send = 1,
+					    .may_receive = 1,
+					    .mtu = 5,
+					    .lane_cnt = 1};
+	}
+	for (uint32_t k = 0; k < VB_IB_SLOTS; k++)
+		vb_ib_map_routes(map, k)->node = VB_IB_NOWHERE;
+	return 0;
+}
+
+/* The link below: what it was given, and the room that the processes have. */
+static struct {
+	uint32_t sent, takes, copies, room;
+	struct vb_link_copy whom[4];
+} below;
+
+static uint32_t below_send(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from,
+			   vb_time now)
+{
+	uint32_t n = b->cnt - from < below.takes ? b->cnt - from : below.takes;
+
+	(void)l, (void)now;
+	below.sent += n;
+	return n;
+}
+
+static void below_copy(struct vb_link *l, const struct vb_tx_batch *b, uint32_t from, uint32_t to,
+		       struct vb_link_copy whom, vb_time now)
+{
+	(void)l, (void)b, (void)now;
+	assert_int_equal(to - from, 3);
+	assert_true(below.copies < 4);
+	below.whom[below.copies++] = whom;
+}
+
+static bool below_rx_credit(struct vb_link *l, uint32_t dqpn, vb_time now, uint32_t *credit)
+{
+	(void)l, (void)now;
+	*credit = dqpn == 9 ? below.room : 4096;
+	return true;
+}
+
+static void below_close(struct vb_link *l)
+{
+	(void)l;
+}
+
+static const struct vb_link_ops below_ops = {.name = "below",
+					     .send = below_send,
+					     .copy = below_copy,
+					     .rx_credit = below_rx_credit,
+					     .close = below_close};
+
+/* The process of slot @k is at node @node, and listens to the group or not. */
+static void process_at(uint32_t k, uint32_t node, bool is_member)
+{
+	struct vb_ib_routes *r = vb_ib_map_routes(map, k);
+
+	r->node = node;
+	r->group[(GROUP - VB_LID_MULTICAST) / 64] = (uint64_t)is_member
+						    << (GROUP - VB_LID_MULTICAST) % 64;
+}
+
+static struct vb_link *open_port(struct vb_link *lower)
+{
+	static struct vb_ib_link_config fabric;
+	const struct vb_link_config cfg = {.lower = lower, .fabric = &fabric};
+	struct vb_link *l;
+
+	fabric = (struct vb_ib_link_config){
+	    .map = map, .routes = vb_ib_map_routes(map, 5), .port = {[1] = NEAR_PORT}};
+	memset(&below, 0, sizeof below);
+	below.takes = UINT32_MAX;
+	*lower = vb_link_before(NULL, &below_ops);
+	assert_int_equal(vb_ib_link_open(&l, &cfg), 0);
+	return l;
+}
+
+/* Three packets of @path to slot 9. */
+static const struct vb_tx_batch *three_packets(const struct vb_path *path)
+{
+	static struct vb_tx_batch b;
+
+	b.cnt = 3;
+	for (uint32_t i = 0; i < 3; i++)
+		b.pkt[i] = (struct vb_tx){
+		    .path = path, .hdr_len = 12, .hdr = {[2] = 0xff, [3] = 0xff, [7] = 9}};
+	return &b;
+}
+
+static uint64_t sent_by_port(void)
+{
+	assert_true(vb_ib_routes_add_up(map, vb_ib_map_routes(map, 5), false));
+	return vb_ib_map_counters(map)[NEAR_PORT].xmit_packets;
+}
+
+/* Packets to a group are copied to each member at a port that they reach, the sender's own node
+ * included; and wait until every one of those has room: links of InfiniBand lose nothing. FAB-57 */
+static void send__to_all_members_or_none(void **state)
+{
+	const struct vb_path path = {.port = 1, .dlid = GROUP};
+	struct vb_link lower, *l = open_port(&lower);
+
+	(void)state;
+	process_at(5, 0, false);
+	process_at(6, 0, true);
+	process_at(9, 1, true);
+	process_at(10, 1, false);
+	process_at(11, 2, true); /* where no packet comes */
+	assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 0);
+	assert_int_equal(below.copies, 0);
+	assert_int_equal(sent_by_port(), 0);
+	below.room = 1;
+	assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 3);
+	assert_int_equal(below.copies, 2);
+	assert_int_equal(below.whom[0].slot, 6);
+	assert_int_equal(below.whom[1].slot, 9);
+	assert_int_equal(below.whom[0].port, 1);
+	assert_int_equal(below.whom[1].port, 1);
+	assert_int_equal(below.sent, 0);
+	assert_int_equal(sent_by_port(), 3);
+	/* A member that goes to another node is not found where it was. */
+	process_at(9, 2, true);
+	assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 3);
+	assert_int_equal(below.copies, 3);
+	assert_int_equal(below.whom[2].slot, 6);
+	l->ops->close(l);
+}
+
+/* A packet comes to the process that has its QP, if that is at the node where it arrives; it is
+ * counted when it has left, and only then. */
+static void send__to_the_process_that_has_the_qp(void **state)
+{
+	const struct vb_path path = {.port = 1, .dlid = LID_FAR};
+	struct vb_link lower, *l = open_port(&lower);
+
+	(void)state;
+	process_at(9, 2, false); /* not there: as if it were lost */
+	assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 3);
+	assert_int_equal(below.sent, 0);
+	assert_int_equal(sent_by_port(), 3);
+	process_at(9, 1, false);
+	below.takes = 1;
+	assert_int_equal(l->ops->send(l, three_packets(&path), 0, 0), 1);
+	assert_int_equal(below.sent, 1);
+	assert_int_equal(sent_by_port(), 4);
+	below.takes = 3;
+	assert_int_equal(l->ops->send(l, three_packets(&path), 1, 0), 2);
+	assert_int_equal(below.sent, 3);
+	assert_int_equal(sent_by_port(), 6);
+	l->ops->close(l);
+}
+
+/* A process that was killed while it changed the map leaves it so; packets go on by what there is.
+ */
+static void route__of_a_map_left_half_written(void **state)
+{
+	const struct vb_ib_key key = {.port = NEAR_PORT, .dlid = LID_FAR, .pkey = 0xffff, .mtu = 1};
+	const struct vb_ib_route *r;
+
+	(void)state;
+	map->generation = 3;
+	r = vb_ib_route_get(map, vb_ib_map_routes(map, 5), &key);
+	assert_int_equal(r->fate, VB_IB_ARRIVES);
+	assert_int_equal(r->at, FAR_PORT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +349,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(is_whole__by_every_number, begin, end),
 	    cmocka_unit_test_setup_teardown(add_up__beside_a_program_with_the_lock, begin, end),
 	    cmocka_unit_test_setup_teardown(join__from_the_first_to_the_last, begin, end),
+	    cmocka_unit_test_setup_teardown(send__to_all_members_or_none, begin_cable, end),
+	    cmocka_unit_test_setup_teardown(send__to_the_process_that_has_the_qp, begin_cable, end),
+	    cmocka_unit_test_setup_teardown(route__of_a_map_left_half_written, begin_cable, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
