@@ -18,7 +18,8 @@ static void sender_open(struct sender *s)
 {
 	void *mem;
 
-	*s = (struct sender){.fd = vb_wakeup_open(&s->token)};
+	memset(s, 0, sizeof *s);
+	s->fd = vb_wakeup_open(&s->token);
 	s->mem_fd = vb_memory_create(VB_MEMORY_RING, VB_RING_HEAD_BYTES + VB_RING_BYTES);
 	assert_int_equal(vb_memory_map_ring(s->mem_fd, VB_RING_HEAD_BYTES, VB_RING_BYTES, &mem), 0);
 	s->ring.mem = mem;
@@ -57,6 +58,29 @@ static void recv__one_ring_of_a_process(void **state)
 	assert_int_equal(vb_shm_of(w.shm)->source_cnt, 1);
 	sender_close(&s);
 	assert_int_equal(ring_maps(), maps + 2); /* both halves of it */
+}
+
+/* A slot has two owners at most whose packets are still to be read: this one and the last. */
+static void recv__two_rings_of_a_slot(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way = {.path = f->path4, .ifindex = 1};
+	struct vb_rx rx[8];
+	struct sender s[3];
+
+	add_for(f, SLOT, 20);
+	for (int i = 0; i < 3; i++) {
+		sender_open(&s[i]);
+		assert_int_equal(vb_ring_put(&s[i].ring, &way, f->batch.pkt, 1, 0), 1);
+		assert_int_equal(vb_wakeup_notify(s[i].fd, w.wakeup[SLOT].token, VB_WAKEUP_RING,
+						  OTHER, s[i].token, s[i].mem_fd),
+				 0);
+		w.wakeup[SLOT].rings++;
+	}
+	assert_int_equal(recv_some(f, rx, 8), 2);
+	assert_int_equal(recv_some(f, rx, 8), 0);
+	for (int i = 0; i < 3; i++)
+		sender_close(&s[i]);
 }
 
 /* What no writer writes is a receive error of the port, and that ring is given up. */
@@ -239,6 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    S(recv__one_ring_of_a_process),
+	    S(recv__two_rings_of_a_slot),
 	    S(recv__a_broken_ring_is_an_error),
 	    S(sweep__gives_up_the_ring_to_who_is_gone),
 	    S(nap__is_all_that_is_ended),

@@ -166,6 +166,41 @@ static void begin__not_before_the_first_word_is_written(void **state)
 	read_batch(f, 1);
 }
 
+/* Where packets came from is what the writer says, but for bits that no packet has. */
+static void begin__has_the_way_of_the_writer(void **state)
+{
+	struct fixture *f = *state;
+	struct vb_ring_way way, was = f->way;
+
+	was.path.slid = 0x1234;
+	was.path.dlid = 0xc056;
+	was.path.sl = 7;
+	for (int wild = 0; wild < 2; wild++) {
+		struct vb_ring_way put = was;
+
+		f->tx = (struct vb_ring_tx){.mem = f->tx.mem};
+		f->rx = (struct vb_ring_rx){.mem = f->rx.mem};
+		make(f, 0, 64);
+		if (wild) {
+			put.path.flow_label |= 0xfff00000;
+			put.path.sl |= 0xf0;
+		}
+		assert_int_equal(vb_ring_put(&f->tx, &put, f->pkt, 1, 0), 1);
+		memset(&way, 0xff, sizeof way);
+		assert_true(vb_ring_begin(&f->rx, &way));
+		assert_int_equal(way.ifindex, was.ifindex);
+		assert_memory_equal(&way.path.sgid, &was.path.sgid, 16);
+		assert_memory_equal(&way.path.dgid, &was.path.dgid, 16);
+		assert_int_equal(way.path.flow_label, was.path.flow_label);
+		assert_int_equal(way.path.udp_sport, was.path.udp_sport);
+		assert_int_equal(way.path.slid, was.path.slid);
+		assert_int_equal(way.path.dlid, was.path.dlid);
+		assert_int_equal(way.path.sl, was.path.sl);
+		assert_int_equal(way.path.traffic_class, was.path.traffic_class);
+		assert_int_equal(way.path.hop_limit, was.path.hop_limit);
+	}
+}
+
 static void put__full_until_given_back(void **state)
 {
 	struct fixture *f = *state;
@@ -412,6 +447,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(put__one_path_to_a_batch, setup, teardown),
 	    cmocka_unit_test_setup_teardown(begin__not_before_the_first_word_is_written, setup,
 					    teardown),
+	    cmocka_unit_test_setup_teardown(begin__has_the_way_of_the_writer, setup, teardown),
 	    cmocka_unit_test_setup_teardown(put__full_until_given_back, setup, teardown),
 	    cmocka_unit_test_setup_teardown(put__full_ring_keeps_its_first_batch, setup, teardown),
 	    cmocka_unit_test_setup_teardown(is_stuck__only_while_full_and_unmoved, setup, teardown),

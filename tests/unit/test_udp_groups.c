@@ -130,14 +130,14 @@ static void join__more_than_one_socket_takes(void **state)
 	int rc;
 
 	netns_write("/proc/sys/net/ipv4/igmp_max_memberships", "4");
-	while (f->udp->holder_cnt < 3) {
+	while (cnt < 12) {
 		g.b[15] = (uint8_t)++cnt;
 		rc = vb_link_join(f->link, 1, &g, 0);
 		if (rc == -ENODEV)
 			skip(); /* this "lo" has no groups of IPv4 */
 		assert_int_equal(rc, 0);
-		assert_uint_in_range(cnt, 1, 200);
 	}
+	assert_int_equal(f->udp->holder_cnt, 3);
 	/* Of the first socket, which is full. */
 	g.b[15] = 1;
 	vb_link_leave(f->link, 1, &g, 0);
