@@ -123,18 +123,20 @@ static void take__what_did_not_end_well(void **state)
 	history(0x102, VB_QP_HISTORY_OPEN, 30);
 	history(0x103, VB_QP_HISTORY_RECOVERED, 40);
 	history(0x104, VB_QP_HISTORY_FAILED, 20);
+	history(0x105, VB_QP_HISTORY_FAILED, 20);
 	vb_past_take(&slots, SLOT);
-	assert_int_equal(mem.past.next, 3);
+	assert_int_equal(mem.past.next, 4);
 	assert_int_equal(kept(0)->history.qpn, 0x102);
 	assert_int_equal(kept(1)->history.qpn, 0x104);
-	assert_int_equal(kept(2)->history.qpn, 0x101);
-	for (uint32_t i = 0; i < 3; i++) {
+	assert_int_equal(kept(2)->history.qpn, 0x105);
+	assert_int_equal(kept(3)->history.qpn, 0x101);
+	for (uint32_t i = 0; i < 4; i++) {
 		assert_true(kept(i)->ended >= begin);
 		assert_int_equal(kept(i)->pid, 77);
 		assert_int_equal(kept(i)->slot, SLOT);
 		assert_string_equal(kept(i)->comm, "gone");
 	}
-	assert_true(kept(3)->ended == 0);
+	assert_true(kept(4)->ended == 0);
 	assert_true(vb_past_until(&mem.past) == kept(0)->ended + VB_PAST_NS);
 }
 

@@ -7,6 +7,10 @@
 #include "deny.h"
 #include "descriptors.h"
 #include "raw_env.h"
+#include "wire/hdr.h"
+#include "wire/icrc.h"
+#include "wire/opcode.h"
+#include "wire/pkey.h"
 
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 
@@ -81,6 +85,77 @@ static void test_flushes_without_a_doorbell(void **state)
 	raw_free(&a, &b);
 }
 
+/* A WRITE with a key that nobody has, as the peer of QP @dqpn sends it from ::1. */
+static void forge_write(uint32_t dqpn)
+{
+	const struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+					.sin6_port = htons(VB_ROCE_PORT),
+					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY,
+			   .dqpn = dqpn,
+			   .pkey = VB_PKEY_DEFAULT};
+	struct vb_icrc_udp u = {.src = {{[15] = 1}}, .dst = {{[15] = 1}}, .dport = VB_ROCE_PORT};
+	uint8_t pkt[VB_HDR_MAX + VB_ICRC_LEN];
+	struct sockaddr_in6 name = {0};
+	socklen_t name_len = sizeof name;
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint32_t len, crc;
+
+	h.psn = vb_psn(0xfffffe);
+	h.reth.rkey = ~mr->rkey;
+	h.reth.len = 4;
+	len = (uint32_t)vb_hdr_emit(&h, pkt);
+	memset(pkt + len, 0, 4);
+	len += 4;
+	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof to), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &name_len), 0);
+	u.sport = ntohs(name.sin6_port);
+	crc = vb_icrc_headers(vb_icrc_start(&u, len + VB_ICRC_LEN), pkt, VB_BTH_LEN);
+	vb_icrc_finish(vb_icrc_bytes(crc, pkt + VB_BTH_LEN, len - VB_BTH_LEN), pkt + len);
+	assert_int_equal(send(fd, pkt, len + VB_ICRC_LEN, 0), len + VB_ICRC_LEN);
+	close(fd);
+}
+
+/* A peer's request that is refused puts a QP into error without any completion. */
+static void test_flushes_after_a_refusal(void **state)
+{
+	struct ibv_async_event ev;
+
+	(void)state;
+	a = b = (struct raw_end){.at = 0};
+	a.end = end_new(IBV_QPT_RC, NULL, NULL);
+	b.end = end_new(IBV_QPT_RC, NULL, NULL);
+	verbs_connect(a.end.qp, b.end.qp, true);
+	raw_show(&a);
+	raw_show(&b);
+	usleep(30000); /* long enough for the thread to rest; nothing hangs on it */
+	forge_write(b.end.qp->qp_num);
+	assert_int_equal(ibv_get_async_event(ctx, &ev), 0);
+	assert_int_equal(ev.event_type, IBV_EVENT_QP_ACCESS_ERR);
+	assert_ptr_equal(ev.element.qp, b.end.qp);
+	ibv_ack_async_event(&ev);
+	usleep(30000);
+	raw_receive(&b, 200000, 100);
+	expect_flushed(&b);
+	raw_free(&a, &b);
+}
+
+/* So does the program, while nothing is outstanding. */
+static void test_flushes_after_the_programs_word(void **state)
+{
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+
+	(void)state;
+	raw_pair(&a, &b);
+	write_from(&a, 0);
+	usleep(30000);
+	assert_int_equal(ibv_modify_qp(b.end.qp, &err, IBV_QP_STATE), 0);
+	usleep(30000);
+	raw_receive(&b, 200000, 100);
+	expect_flushed(&b);
+	raw_free(&a, &b);
+}
+
 /* What the thread has open goes with the adapter. */
 static void test_leaves_no_descriptors(void **state)
 {
@@ -96,11 +171,52 @@ static void test_leaves_no_descriptors(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
+/* How many descriptors of this process the kernel calls @name. proc(5) */
+static unsigned descriptors_named(const char *name)
+{
+	char path[64], to[256];
+	unsigned cnt = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		n = readlink(path, to, sizeof to - 1);
+		to[n > 0 ? n : 0] = 0;
+		cnt += strstr(to, name) != NULL;
+	}
+	return cnt;
+}
+
+/* The eventfds and userfaultfds that a child of this process has; each has its own exit status. */
+static int descriptors_of_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit((int)(descriptors_named("eventfd") + 8 * descriptors_named("userfaultfd")));
+	return child_status(pid);
+}
+
+/* A child has neither the adapter nor what its thread waits at: stores of the parent's would be
+ * held up for as long as the child lives. */
+static void test_child_has_none(void **state)
+{
+	int before = descriptors_of_child();
+
+	(void)state;
+	raw_pair(&a, &b);
+	write_from(&a, 0);
+	assert_int_equal(descriptors_of_child(), before);
+	raw_free(&a, &b);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {RAW_TEST(test_wakes_by_every_page),
-					   RAW_TEST(test_flushes_without_a_doorbell),
-					   cmocka_unit_test(test_leaves_no_descriptors)};
+	const struct CMUnitTest tests[] = {
+	    RAW_TEST(test_wakes_by_every_page),     RAW_TEST(test_flushes_without_a_doorbell),
+	    RAW_TEST(test_flushes_after_a_refusal), RAW_TEST(test_flushes_after_the_programs_word),
+	    RAW_TEST(test_child_has_none),          cmocka_unit_test(test_leaves_no_descriptors)};
 	int failed;
 
 	VERBS_MAIN_OR_SKIP();

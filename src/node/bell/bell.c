@@ -9,14 +9,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void bells_free(struct vb_bells *all)
+static void descriptors_close(const struct vb_bells *all)
 {
-	if (all->pages)
-		munmap(all->pages, (size_t)BELLS_MAX * VB_BELL_PAGE);
 	if (all->kick_fd >= 0)
 		close(all->kick_fd);
 	if (all->fault_fd >= 0)
 		close(all->fault_fd);
+}
+
+static void bells_free(struct vb_bells *all)
+{
+	if (all->pages)
+		munmap(all->pages, (size_t)BELLS_MAX * VB_BELL_PAGE);
+	descriptors_close(all);
 	free(all->at);
 	free(all);
 }
@@ -52,6 +57,12 @@ static int bells_new(struct vb_engine *e)
 	}
 	e->bells = all;
 	return 0;
+}
+
+void vb_bells_abandon(const struct vb_engine *e)
+{
+	if (e->bells)
+		descriptors_close(e->bells);
 }
 
 static void kick_watch(const struct vb_bells *all)

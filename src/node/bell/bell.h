@@ -47,6 +47,9 @@ void vb_bells_note(struct vb_engine *e);
 /* The same, and if it has parked it looks what it is to look for from now on. */
 void vb_bells_wake(struct vb_engine *e);
 
+/* In a forked child: closes what it inherited. The thread and the pages stayed with the parent. */
+void vb_bells_abandon(const struct vb_engine *e);
+
 /* The engine ends: not under the lock. */
 void vb_bells_stop(struct vb_engine *e);
 

@@ -38,8 +38,9 @@ static void take_history(struct vb_past *p, const struct vb_slot_shm *shm,
 		(void)vb_fault_status_read(shm, port - 1, &to->fault);
 }
 
-/* The number of the newest history older than @before that did not end well, or VB_QP_HISTORIES. */
-static uint32_t newest_history(const struct vb_explain_shm *shm, vb_time before)
+/* The number of the newest history that did not end well of those older than @before, or as old and
+ * behind number @last; or VB_QP_HISTORIES. */
+static uint32_t newest_history(const struct vb_explain_shm *shm, vb_time before, uint32_t last)
 {
 	uint32_t best = VB_QP_HISTORIES;
 
@@ -47,7 +48,7 @@ static uint32_t newest_history(const struct vb_explain_shm *shm, vb_time before)
 		const struct vb_qp_history *t = vb_qp_histories_at(&shm->histories, i);
 
 		if (!t || (t->state != VB_QP_HISTORY_FAILED && t->state != VB_QP_HISTORY_OPEN) ||
-		    t->at >= before)
+		    t->at > before || (t->at == before && i <= last))
 			continue;
 		if (best == VB_QP_HISTORIES || t->at > shm->histories.history[best].at)
 			best = i;
@@ -59,10 +60,10 @@ void vb_past_take(struct vb_slots *s, uint32_t k)
 {
 	const struct vb_slot_shm *shm = s->slot[k].shm;
 	vb_time now = vb_clock_now(), before = VB_NEVER;
+	uint32_t i = VB_QP_HISTORIES;
 
 	for (uint32_t n = 0; n < VB_PAST_PER_PROCESS; n++) {
-		uint32_t i = newest_history(&shm->explain, before);
-
+		i = newest_history(&shm->explain, before, i);
 		if (i == VB_QP_HISTORIES)
 			return;
 		before = shm->explain.histories.history[i].at;

@@ -49,6 +49,14 @@ int vb_broker_observe(struct vb_broker_observer *o, bool start, char *why, size_
 	return 0;
 }
 
+/* A broker that has gone is the same whether it is met by sending or by receiving. */
+static int request_send(struct vb_broker_observer *o, const struct vb_broker_msg *m)
+{
+	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
+
+	return rc == -EPIPE ? -ECONNRESET : rc;
+}
+
 static int take_slots(struct vb_broker_observer *o, const struct vb_broker_msg *m,
 		      const struct vb_fds *fds)
 {
@@ -71,7 +79,7 @@ int vb_broker_observe_slots(struct vb_broker_observer *o)
 	vb_time deadline = vb_clock_now() + VB_BROKER_PATIENCE_NS;
 
 	vb_broker_msg_init(&m, VB_BROKER_GET_SLOTS);
-	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	int rc = request_send(o, &m);
 	do {
 		struct vb_fds fds = {.cnt = 0};
 
@@ -88,12 +96,12 @@ int vb_broker_observe_slots(struct vb_broker_observer *o)
 static int ask_broker(struct vb_broker_observer *o, struct vb_broker_msg *m, vb_dur patience)
 {
 	struct vb_fds fds = {.cnt = 0};
-	int rc = vb_fds_send(o->sock, m, sizeof *m, NULL);
+	int rc = request_send(o, m);
 
 	if (!rc)
 		rc = vb_broker_await(o->sock, m, &fds, vb_clock_now() + patience);
 	vb_fds_close(&fds);
-	return rc == -EPIPE ? -ECONNRESET : rc;
+	return rc;
 }
 
 int vb_broker_capture(struct vb_broker_observer *o, bool on)
@@ -220,7 +228,6 @@ bool vb_broker_is_used(struct vb_broker_observer *o)
 int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *text, uint64_t seed)
 {
 	struct vb_broker_msg m;
-	struct vb_fds fds = {.cnt = 0};
 
 	if (strlen(text) >= VB_FAULT_TEXT_MAX)
 		return -E2BIG;
@@ -228,10 +235,8 @@ int vb_broker_fault(struct vb_broker_observer *o, uint32_t device, const char *t
 	m.slot = device;
 	m.seed = seed;
 	snprintf(m.text, sizeof m.text, "%s", text);
-	int rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
-	if (!rc)
-		rc = vb_broker_await(o->sock, &m, &fds, vb_clock_now() + VB_BROKER_PATIENCE_NS);
-	vb_fds_close(&fds);
+	int rc = ask_broker(o, &m, VB_BROKER_PATIENCE_NS);
+
 	return rc ? rc : m.status;
 }
 
@@ -279,7 +284,7 @@ int vb_broker_connections(struct vb_broker_observer *o, struct vb_cm_table *to)
 	int rc;
 
 	vb_broker_msg_init(&m, VB_BROKER_CONNECTIONS);
-	rc = vb_fds_send(o->sock, &m, sizeof m, NULL);
+	rc = request_send(o, &m);
 	if (!rc)
 		rc = vb_broker_await(o->sock, &m, &fds, vb_clock_now() + VB_BROKER_PATIENCE_NS);
 	if (!rc)
@@ -317,7 +322,9 @@ int vb_broker_observe_check(struct vb_broker_observer *o)
 {
 	char byte;
 
-	return recv(o->sock, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ? -ECONNRESET : 0;
+	ssize_t n = recv(o->sock, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	return n == 0 || (n < 0 && errno == ECONNRESET) ? -ECONNRESET : 0;
 }
 
 static void totals_once(const struct vb_broker_observer *o, struct vb_counters *total)

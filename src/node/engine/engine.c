@@ -104,6 +104,7 @@ static void fork_child(void)
 	close(e->progress_thread.kick_fd);
 	close(e->progress_thread.epoll_fd);
 	vb_sleeper_close(e);
+	vb_bells_abandon(e);
 	if (e->mail.fd >= 0)
 		close(e->mail.fd);
 	e->link->ops->close(e->link);

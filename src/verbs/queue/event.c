@@ -3,6 +3,7 @@
  * Events on their way from the engine to the application: the engine's sink, async events, and the
  * rule that an object outlives the events that the application has not acknowledged.
  */
+#include "node/bell/bell.h"
 #include "node/wait/watch.h"
 #include "verbs/priv.h"
 
@@ -52,6 +53,9 @@ static void on_event(void *ctx, const struct vb_event *ev)
 					  bit, 0);
 			handle = vb_container_of(handle->handles.next, struct vb_ibv_qp, handles);
 		} while (handle != qp);
+		/* It may be in error without a completion that tells the doorbells' thread. */
+		if (qp->hw)
+			vb_bells_wake(vb_ibv_ctx(qp->ibv.context)->engine);
 		break;
 	}
 	case VB_EVENT_ASYNC_SRQ: {

@@ -163,7 +163,9 @@ void vb_ring_qp_free(struct vb_ring_qp *r, struct vb_engine *e)
 void vb_ring_qp_modified(struct vb_ring_qp *r, vb_time now)
 {
 	if (vb_qp_get_state(r->qp->core) != VB_QPS_RESET) {
-		(void)look_at_queues(&r->bell, now);
+		/* Of receives that a QP in error is to flush no doorbell may tell. */
+		if (look_at_queues(&r->bell, now))
+			vb_bells_wake(vb_ibv_ctx(r->qp->ibv.context)->engine);
 		return;
 	}
 	r->sq_seen = r->rq_seen = 0;

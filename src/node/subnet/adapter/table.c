@@ -70,7 +70,7 @@ static void port_write(struct vb_subnet_daemon *d, struct vb_subnet_place at, st
 	dev->ib.port_cnt = n->port_cnt < VB_DEVICES_MAX ? n->port_cnt : VB_DEVICES_MAX;
 	dev->ib.reregisters = reregisters;
 	dev->ib.map_port = vb_subnet_map_port(d->adapter, at);
-	dev->ib.system_guid = n->system_guid;
+	dev->ib.system_guid = d->subnet.node[at.node].sma.info.system_guid;
 	snprintf(dev->name, sizeof dev->name, "verbena0");
 	dev->ifindex = 1; /* the entry is in use */
 	dev->active_mtu = p->info.neighbor_mtu;
