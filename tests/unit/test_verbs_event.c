@@ -140,6 +140,31 @@ static void modify_cq__events_wait_for_more(void **state)
 	assert_int_equal(ibv_modify_cq(b.cq, &m), EINVAL);
 }
 
+/* What waited for more is told as soon as nothing is to wait. */
+static void modify_cq__off_tells_what_waited(void **state)
+{
+	struct ibv_modify_cq_attr m = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+				       .moderate = {.cq_count = 100, .cq_period = UINT16_MAX}};
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	set_nonblocking(channel->fd);
+	for (uint16_t cnt = 0; cnt < 3; cnt++) {
+		m.moderate.cq_count = 100;
+		assert_int_equal(ibv_modify_cq(b.cq, &m), 0);
+		assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
+		message(0);
+		assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+		m.moderate.cq_count = cnt & 1;
+		assert_int_equal(ibv_modify_cq(b.cq, &m), 0);
+		assert_int_equal(ibv_get_cq_event(channel, &cq, &context), 0);
+		assert_ptr_equal(cq, b.cq);
+		ibv_ack_cq_events(cq, 1);
+		assert_int_equal(wc_next(b.cq).status, IBV_WC_SUCCESS);
+	}
+}
+
 static void get_cq_event__nonblocking(void **state)
 {
 	struct ibv_cq *cq;
@@ -509,13 +534,47 @@ static void cq_ex__wall_clock(void **state)
 	end_free(&c);
 }
 
+/* As long as a CQ with a channel is armed, threads that wait for descriptors make progress; and no
+ * longer: neither after its event, nor when it has gone. */
+static void req_notify__is_counted_until_the_event(void **state)
+{
+	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
+	struct verbs_end e = end_new(IBV_QPT_RC, ch, NULL),
+			 silent = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+	struct ibv_cq *cq;
+	void *context;
+
+	(void)state;
+	assert_int_equal(vb_watch_armed, 0);
+	assert_int_equal(ibv_req_notify_cq(silent.cq, 0), 0);
+	assert_int_equal(vb_watch_armed, 0); /* nobody waits for it */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_req_notify_cq(e.cq, 0), 0);
+	assert_int_equal(vb_watch_armed, 1);
+	to_init(e.qp);
+	post_recv(e.qp, 1, 0, 8);
+	assert_int_equal(ibv_modify_qp(e.qp, &err, IBV_QP_STATE), 0);
+	assert_int_equal(ibv_get_cq_event(ch, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(vb_watch_armed, 0);
+	assert_int_equal(ibv_req_notify_cq(e.cq, 0), 0);
+	assert_int_equal(vb_watch_armed, 1);
+	end_free(&e);
+	assert_int_equal(vb_watch_armed, 0);
+	end_free(&silent);
+	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		VERBS_TEST(req_notify__is_counted_until_the_event),
 		PAIR_TEST(channel__is_known_by_its_descriptor),
 		PAIR_TEST(cq_event__one_for_each_arm),
 		PAIR_TEST(cq_event__solicited_only),
 		PAIR_TEST(modify_cq__events_wait_for_more),
+		PAIR_TEST(modify_cq__off_tells_what_waited),
 		PAIR_TEST(get_cq_event__nonblocking),
 		PAIR_TEST(get_cq_event__interrupted),
 #if !defined(__SANITIZE_THREAD__) /* which puts a handler off while its thread waits */
