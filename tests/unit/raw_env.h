@@ -9,6 +9,7 @@
 #include "verbs_env.h"
 
 #include <infiniband/mlx5dv.h>
+#include <poll.h>
 
 struct raw_end {
 	struct verbs_end end;
@@ -221,6 +222,31 @@ static inline struct mlx5_cqe64 raw_next_of(struct raw_end *r, uint8_t kind, uin
 	assert_int_equal(be16toh(e.wqe_counter), counter);
 	assert_int_equal(be32toh(e.sop_drop_qpn) & 0xffffff, r->end.qp->qp_num);
 	return e;
+}
+
+/* Arms the CQ as a program does it: the doorbell record, then the doorbell. */
+static inline void raw_arm(struct raw_end *r, uint32_t what, uint32_t sn)
+{
+	uint32_t word = (sn & 3) << 28 | what | (r->read & 0xffffff);
+	uint64_t bell = htobe64((uint64_t)word << 32 | r->cq.cqn);
+
+	r->cq.dbrec[1] = htobe32(word);
+	__atomic_store_n((uint64_t *)(void *)((uint8_t *)r->cq.cq_uar + MLX5_CQ_DOORBELL), bell,
+			 __ATOMIC_RELEASE);
+}
+
+static inline bool raw_has_event(struct ibv_comp_channel *ch, struct ibv_cq *cq, int patience_ms)
+{
+	struct pollfd p = {ch->fd, POLLIN, 0};
+	struct ibv_cq *got;
+	void *context;
+
+	if (poll(&p, 1, patience_ms) <= 0)
+		return false;
+	assert_int_equal(ibv_get_cq_event(ch, &got, &context), 0);
+	assert_ptr_equal(got, cq);
+	ibv_ack_cq_events(cq, 1);
+	return true;
 }
 
 /* With queues as hardware has them. */

@@ -5,8 +5,6 @@
  */
 #include "raw_env.h"
 
-#include <poll.h>
-
 #define SIGNALED MLX5_WQE_CTRL_CQ_UPDATE
 #define DC_KEY UINT64_C(0xfedcba9876543210)
 
@@ -148,31 +146,6 @@ static void test_srq_broken(void **state)
 	assert_int_equal(ibv_destroy_srq(srq), 0);
 }
 
-/* Arms the CQ as a program does it: the doorbell record, then the doorbell. */
-static void arm(struct raw_end *r, uint32_t what, uint32_t sn)
-{
-	uint32_t word = (sn & 3) << 28 | what | (r->read & 0xffffff);
-	uint64_t bell = htobe64((uint64_t)word << 32 | r->cq.cqn);
-
-	r->cq.dbrec[1] = htobe32(word);
-	__atomic_store_n((uint64_t *)(void *)((uint8_t *)r->cq.cq_uar + MLX5_CQ_DOORBELL), bell,
-			 __ATOMIC_RELEASE);
-}
-
-static bool has_event(struct ibv_comp_channel *ch, struct ibv_cq *cq, int patience_ms)
-{
-	struct pollfd p = {ch->fd, POLLIN, 0};
-	struct ibv_cq *got;
-	void *context;
-
-	if (poll(&p, 1, patience_ms) <= 0)
-		return false;
-	assert_int_equal(ibv_get_cq_event(ch, &got, &context), 0);
-	assert_ptr_equal(got, cq);
-	ibv_ack_cq_events(cq, 1);
-	return true;
-}
-
 static void send_to_b(uint8_t flags)
 {
 	uint16_t at = a.sent;
@@ -197,23 +170,23 @@ static void test_arm(void **state)
 	raw_show(&b);
 	/* Not armed: no event. */
 	send_to_b(0);
-	assert_false(has_event(ch, b.end.cq, 20));
+	assert_false(raw_has_event(ch, b.end.cq, 20));
 	/* Armed as of before that entry: at once. */
-	arm(&b, MLX5_CQ_DB_REQ_NOT, 0);
-	assert_true(has_event(ch, b.end.cq, 5000));
+	raw_arm(&b, MLX5_CQ_DB_REQ_NOT, 0);
+	assert_true(raw_has_event(ch, b.end.cq, 5000));
 	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 0);
 	/* Armed as of now: for the next one. */
-	arm(&b, MLX5_CQ_DB_REQ_NOT, 1);
-	assert_false(has_event(ch, b.end.cq, 20));
+	raw_arm(&b, MLX5_CQ_DB_REQ_NOT, 1);
+	assert_false(raw_has_event(ch, b.end.cq, 20));
 	send_to_b(0);
-	assert_true(has_event(ch, b.end.cq, 5000));
+	assert_true(raw_has_event(ch, b.end.cq, 5000));
 	(void)raw_next_of(&b, MLX5_CQE_RESP_SEND, 1);
 	/* For solicited ones alone. */
-	arm(&b, MLX5_CQ_DB_REQ_NOT_SOL, 2);
+	raw_arm(&b, MLX5_CQ_DB_REQ_NOT_SOL, 2);
 	send_to_b(0);
-	assert_false(has_event(ch, b.end.cq, 20));
+	assert_false(raw_has_event(ch, b.end.cq, 20));
 	send_to_b(MLX5_WQE_CTRL_SOLICITED);
-	assert_true(has_event(ch, b.end.cq, 5000));
+	assert_true(raw_has_event(ch, b.end.cq, 5000));
 	raw_free(&a, &b);
 	assert_int_equal(ibv_destroy_comp_channel(ch), 0);
 }

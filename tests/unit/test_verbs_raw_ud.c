@@ -70,12 +70,18 @@ static void test_ud(void **state)
 	assert_int_equal(be32toh(e.flags_rqpn) & 0xffffff, a.end.qp->qp_num);
 	assert_int_equal(be32toh(e.flags_rqpn) >> 28 & 3, 1);
 	assert_memory_equal(buf + 200040, "datagram", 8);
-	/* An address that leads nowhere: of a GID index that is empty. */
+	/* An address that leads nowhere, of a GID index that is empty, behind a good one. */
+	raw_receive(&b, 200000, 140);
+	raw_receive(&b, 200000, 140);
+	raw_send_to(&a, av, b.end.qp->qp_num);
+	raw_inline(&a, "datagram", 8);
+	raw_put(&a, MLX5_OPCODE_SEND, SIGNALED, 0);
 	raw_send_to(&a, av, b.end.qp->qp_num);
 	((struct mlx5_wqe_datagram_seg *)(void *)(a.wqe + 16))->av.grh_gid_fl = htobe32(200u << 20);
 	raw_inline(&a, "nowhere", 7);
 	raw_post(&a, MLX5_OPCODE_SEND, 0, 0);
-	e = raw_next_of(&a, MLX5_CQE_REQ_ERR, 2);
+	(void)raw_next_of(&a, MLX5_CQE_REQ, 2);
+	e = raw_next_of(&a, MLX5_CQE_REQ_ERR, 4);
 	assert_int_equal(((struct mlx5_err_cqe *)(void *)&e)->syndrome,
 			 MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
