@@ -149,6 +149,126 @@ static void query_device__tells_the_limits(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+/* Each number is the limit that is enforced. ibv_query_device(3) */
+static void query_device__each_limit(void **state)
+{
+	const struct vb_limits *l = &vb_limits_default;
+	struct ibv_device_attr a;
+
+	(void)state;
+	assert_int_equal(ibv_query_device(ctx, &a), 0);
+	assert_string_equal(a.fw_ver, TEST_VERSION);
+	assert_true(a.max_mr_size == l->mr_size);
+	assert_true(a.page_size_cap == ~UINT64_C(0xfff));
+	assert_int_equal(a.vendor_id, 0xffffff);
+	assert_int_equal(a.vendor_part_id, 0);
+	assert_int_equal(a.hw_ver, 0);
+	assert_int_equal(a.max_qp, l->qp);
+	assert_int_equal(a.max_qp_wr, l->qp_wr);
+	assert_int_equal(a.max_sge, l->sge);
+	assert_int_equal(a.max_sge_rd, l->sge_rd);
+	assert_int_equal(a.max_cq, l->cq);
+	assert_int_equal(a.max_cqe, l->cqe);
+	assert_int_equal(a.max_mr, l->mr);
+	assert_int_equal(a.max_pd, l->pd);
+	assert_int_equal(a.max_qp_rd_atom, l->rd_atomic);
+	assert_int_equal(a.max_qp_init_rd_atom, l->rd_atomic);
+	assert_int_equal(a.max_res_rd_atom, l->rd_atomic * l->qp);
+	assert_int_equal(a.max_mw, l->mw);
+	assert_int_equal(a.max_ah, INT32_MAX);
+	assert_int_equal(a.max_srq, l->srq);
+	assert_int_equal(a.max_srq_wr, l->srq_wr);
+	assert_int_equal(a.max_srq_sge, l->sge);
+	assert_int_equal(a.max_mcast_grp, l->mcast_grp);
+	assert_int_equal(a.max_mcast_qp_attach, l->mcast_qp);
+	assert_int_equal(a.max_total_mcast_qp_attach, l->mcast_grp * l->mcast_qp);
+	assert_int_equal(a.max_pkeys, VB_PKEYS_MAX);
+	assert_int_equal(a.local_ca_ack_delay, 15);
+	/* What there is none of. */
+	assert_int_equal(a.max_ee + a.max_rdd + a.max_raw_ipv6_qp + a.max_raw_ethy_qp + a.max_fmr,
+			 0);
+	assert_int_equal(a.max_ee_rd_atom + a.max_ee_init_rd_atom, 0);
+}
+
+/* What can be had beyond the first version, each capability by its bit. ibv_query_device_ex(3) */
+static void query_device__each_capability(void **state)
+{
+	const uint32_t ud = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
+		       uc = ud | IBV_ODP_SUPPORT_WRITE,
+		       rc = uc | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC,
+		       flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+			       IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+			       IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+			       IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	struct verbs_context *v = verbs_get_ctx(ctx);
+	struct ibv_query_device_ex_input wrong = {.comp_mask = 1}, none = {0};
+	struct ibv_device_attr_ex a;
+	uint8_t *end = (uint8_t *)&a + sizeof a.orig_attr;
+
+	(void)state;
+	assert_int_equal(v->query_device_ex(ctx, &none, &a, sizeof a), 0);
+	assert_int_equal(a.orig_attr.device_cap_flags, flags);
+	/* FLUSH_GLOBAL and ATOMIC_WRITE of the kernel's headers */
+	assert_true(a.device_cap_flags_ex == (flags | UINT64_C(1) << 38 | UINT64_C(1) << 40));
+	assert_int_equal(a.hca_core_clock, 1000000);
+	assert_int_equal(a.odp_caps.per_transport_caps.rc_odp_caps, rc);
+	assert_int_equal(a.odp_caps.per_transport_caps.uc_odp_caps, uc);
+	assert_int_equal(a.odp_caps.per_transport_caps.ud_odp_caps, ud);
+	assert_int_equal(a.xrc_odp_caps, rc);
+	assert_int_equal(a.packet_pacing_caps.qp_rate_limit_min, 1000);
+	assert_int_equal(a.packet_pacing_caps.qp_rate_limit_max, 400000000);
+	assert_int_equal(a.packet_pacing_caps.supported_qpts, 1u << IBV_QPT_RC | 1u << IBV_QPT_UC |
+								  1u << IBV_QPT_UD |
+								  1u << IBV_QPT_XRC_SEND);
+	assert_int_equal(a.cq_mod_caps.max_cq_count, UINT16_MAX);
+	assert_int_equal(a.cq_mod_caps.max_cq_period, UINT16_MAX);
+	assert_true(a.max_dm_size == VB_DM_SIZE);
+	assert_int_equal(a.phys_port_cnt_ex, 1);
+	/* An old program's structure is shorter, a later one's longer. */
+	memset(&a, 0xaa, sizeof a);
+	assert_int_equal(v->query_device_ex(ctx, NULL, &a, sizeof a.orig_attr), 0);
+	assert_int_equal(a.orig_attr.max_sge, vb_limits_default.sge);
+	assert_int_equal(*end, 0xaa);
+	assert_int_equal(v->query_device_ex(ctx, NULL, &a, sizeof a.orig_attr - 1), EINVAL);
+	assert_int_equal(v->query_device_ex(ctx, &wrong, &a, sizeof a), EINVAL);
+}
+
+/* The clock of completions, and which of the values that were asked for there are.
+ * ibv_query_rt_values_ex(3) */
+static void query_rt_values__clock(void **state)
+{
+	struct ibv_values_ex v = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, later = v,
+			     none = {.raw_clock.tv_nsec = 7};
+
+	(void)state;
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &v), 0);
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &later), 0);
+	assert_int_equal(v.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+	assert_int_equal(v.raw_clock.tv_sec, 0);
+	assert_true(v.raw_clock.tv_nsec > 0 && later.raw_clock.tv_nsec >= v.raw_clock.tv_nsec);
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &none), 0);
+	assert_int_equal(none.raw_clock.tv_nsec, 7);
+	v.comp_mask = IBV_VALUES_MASK_RAW_CLOCK | 1 << 6;
+	assert_int_equal(ibv_query_rt_values_ex(ctx, &v), EINVAL);
+	assert_int_equal(v.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+}
+
+/* One vector, and what a context says of its device. */
+static void open_device__what_the_context_has(void **state)
+{
+	struct ibv_cq *cq;
+
+	(void)state;
+	assert_int_equal(ctx->num_comp_vectors, 1);
+	cq = ibv_create_cq(ctx, 1, NULL, NULL, ctx->num_comp_vectors - 1);
+	assert_non_null(cq);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+	assert_null(ibv_create_cq(ctx, 1, NULL, NULL, -1));
+	assert_int_equal(errno, EINVAL);
+	assert_true(ctx->async_fd != ctx->cmd_fd);
+	assert_ptr_equal(vb_ibv_ctx(ctx)->dev, ctx->device);
+}
+
 static void query_port__is_ethernet_and_active(void **state)
 {
 	struct ibv_port_attr a;
@@ -218,6 +338,47 @@ static void gid__none_beyond_the_table(void **state)
 	assert_int_equal(ibv_query_gid(ctx, 1, port.gid_tbl_len, &gid), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(ibv_query_gid_ex(ctx, 1, (uint32_t)port.gid_tbl_len, &e, 0), EINVAL);
+}
+
+/* Of rdma-core's own header. */
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index, int *type);
+
+/* What ibv_devinfo asks; a structure of another version holds less of an entry, or more. */
+static void gid__types_and_sizes(void **state)
+{
+	struct {
+		struct ibv_gid_entry e[2];
+		uint8_t behind[16];
+	} to;
+	struct ibv_port_attr port;
+	int type = 7;
+	__be16 pkey;
+
+	(void)state;
+	assert_int_equal(ibv_query_port(ctx, 1, &port), 0);
+	assert_int_equal(ibv_query_gid_type(ctx, 1, 0, &type), 0);
+	assert_int_equal(type, 1);
+	assert_int_equal(ibv_query_gid_type(ctx, 1, (unsigned)port.gid_tbl_len - 1, &type), 0);
+	errno = 0;
+	assert_int_equal(ibv_query_gid_type(ctx, 1, (unsigned)port.gid_tbl_len, &type), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(ibv_query_gid_type(ctx, 2, 0, &type), -1);
+	memset(&to, 0xaa, sizeof to);
+	assert_int_equal(_ibv_query_gid_ex(ctx, 1, 0, to.e, 0, sizeof to.e[0] - 4), 0);
+	assert_int_equal(to.e[0].port_num, 1);
+	assert_int_equal(to.e[0].ndev_ifindex, 0xaaaaaaaa);
+	assert_int_equal(_ibv_query_gid_ex(ctx, 1, 0, to.e, 0, sizeof to.e), 0);
+	assert_true(to.e[0].ndev_ifindex != 0 && to.e[1].port_num == 0);
+	assert_int_equal(to.behind[0], 0xaa);
+	memset(&to, 0xaa, sizeof to);
+	assert_int_equal(_ibv_query_gid_table(ctx, to.e, 0, 0, sizeof to.e[0]), -EINVAL);
+	assert_int_equal(to.e[0].port_num, 0xaaaaaaaa);
+	/* The full member's P_Key is the first. */
+	assert_int_equal(ibv_query_pkey(ctx, 1, 0, &pkey), 0);
+	assert_int_equal(pkey, 0xffff);
+	assert_int_equal(ibv_get_pkey_index(ctx, 1, pkey), 0);
+	assert_int_equal(ibv_query_pkey(ctx, 1, port.pkey_tbl_len - 1, &pkey), 0);
+	assert_int_equal(ibv_query_pkey(ctx, 1, port.pkey_tbl_len, &pkey), -1);
 }
 
 /* The symbol of old programs: nothing behind the first structure's end is written. */
@@ -394,12 +555,17 @@ int main(void)
 	    cmocka_unit_test(sysfs_path__without_broker),
 	    VERBS_TEST(device_list__describes_lo),
 	    VERBS_TEST(query_device__tells_the_limits),
+	    VERBS_TEST(query_device__each_limit),
+	    VERBS_TEST(query_device__each_capability),
+	    VERBS_TEST(query_rt_values__clock),
+	    VERBS_TEST(open_device__what_the_context_has),
 	    VERBS_TEST(query_port__is_ethernet_and_active),
 	    VERBS_TEST(query_port__speed_and_width),
 	    VERBS_TEST(query_port__violations_stay_at_their_end),
 	    VERBS_TEST(query_port__old_symbol_writes_no_more_than_the_old_structure),
 	    VERBS_TEST(gid__table_and_entries_agree),
 	    VERBS_TEST(gid__none_beyond_the_table),
+	    VERBS_TEST(gid__types_and_sizes),
 	    VERBS_TEST(unsupported__says_so),
 	    VERBS_TEST(open_device__descriptors),
 	    VERBS_TEST(open_device__without_descriptors),

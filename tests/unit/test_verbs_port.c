@@ -153,6 +153,22 @@ static struct ibv_context *open_second(void)
 	return c;
 }
 
+/* Each device has a GUID and names of its own, and both contexts say which. IBT-98 */
+static void assert_second(struct ibv_context *second)
+{
+	struct ibv_device_attr a;
+
+	assert_true(ibv_get_device_guid(second->device) != ibv_get_device_guid(ctx->device));
+	assert_int_equal(ibv_query_device(second, &a), 0);
+	assert_true(a.node_guid == ibv_get_device_guid(second->device));
+	assert_true(a.sys_image_guid == a.node_guid);
+	assert_string_equal(ibv_get_device_name(second->device), "verbena1");
+	assert_string_equal(second->device->dev_name, "uverbs1");
+	assert_non_null(strstr(second->device->dev_path, "/infiniband_verbs/uverbs1"));
+	assert_non_null(strstr(second->device->ibdev_path, "/infiniband/verbena1"));
+	assert_int_equal(ibv_get_device_index(second->device), 1);
+}
+
 /* A network interface comes and goes, and with it a device. */
 static void async__device_comes_and_goes(void **state)
 {
@@ -167,6 +183,7 @@ static void async__device_comes_and_goes(void **state)
 		   "ip link set vb0 up && ip addr add 10.78.0.1/24 dev vb0"))
 		skip(); /* a kernel without such interfaces */
 	second = open_second();
+	assert_second(second);
 	assert_int_equal(system("ip link del vb0"), 0);
 	for (;;) {
 		assert_int_equal(ibv_get_async_event(second, &e), 0);
