@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 /* A file that stands for a domain. */
 static int file_new(void)
@@ -160,6 +162,112 @@ static void open_xrcd__flags(void **state)
 	assert_null(open_xrcd(ctx, fd, 0));
 	assert_int_equal(ibv_close_xrcd(anon), 0);
 	close(fd), close(twin), close(other);
+}
+
+/* A context takes its domains along when it closes: their files have none any more, and those of
+ * others stay. */
+static void close_device__takes_domains_along(void **state)
+{
+	struct ibv_context *other = ibv_open_device(ctx->device);
+	int fd = file_new(), both = file_new();
+	struct ibv_xrcd *x, *y;
+
+	(void)state;
+	assert_non_null(open_xrcd(other, fd, O_CREAT));
+	assert_non_null(open_xrcd(other, both, O_CREAT));
+	assert_non_null(open_xrcd(other, -1, O_CREAT));
+	x = open_xrcd(ctx, both, 0);
+	assert_non_null(x);
+	assert_int_equal(ibv_close_device(other), 0);
+	assert_null(open_xrcd(ctx, fd, 0));
+	assert_int_equal(errno, EAGAIN);
+	y = open_xrcd(ctx, both, 0);
+	assert_non_null(y);
+	assert_int_equal(ibv_close_xrcd(y), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
+	assert_null(open_xrcd(ctx, both, 0));
+	close(fd), close(both);
+}
+
+/* The first file of a file system that has just been made; its number is that of the first of
+ * another one. -1: none may be mounted. */
+static int first_file(const char *folder)
+{
+	char path[80];
+
+	snprintf(path, sizeof path, "%s/domain", folder);
+	if (mount("none", folder, "tmpfs", 0, NULL))
+		return -1;
+
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+	return fd;
+}
+
+/* Files of two file systems may have one number, and are two domains. */
+static void open_xrcd__of_two_file_systems(void **state)
+{
+	char folder[] = "/tmp/verbena-xrcd-XXXXXX";
+	struct ibv_xrcd *a, *b;
+	struct stat one, two;
+	int fd[2];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	fd[0] = first_file(folder);
+	fd[1] = fd[0] < 0 ? -1 : first_file(folder);
+	rmdir(folder);
+	if (fd[0] < 0)
+		skip(); /* no file systems of our own to be had */
+	assert_int_equal(fstat(fd[0], &one), 0);
+	assert_int_equal(fstat(fd[1], &two), 0);
+	if (one.st_ino != two.st_ino)
+		skip(); /* a kernel that numbers them through */
+	assert_true(one.st_dev != two.st_dev);
+	a = open_xrcd(ctx, fd[0], O_CREAT | O_EXCL);
+	assert_non_null(a);
+	b = open_xrcd(ctx, fd[1], O_CREAT | O_EXCL);
+	assert_non_null(b);
+	assert_int_equal(ibv_close_xrcd(a), 0);
+	assert_int_equal(ibv_close_xrcd(b), 0);
+	close(fd[0]), close(fd[1]);
+}
+
+/* Each of the three says which QP is meant, and what else is asked for is not known. */
+static void open_qp__each_attribute(void **state)
+{
+	const uint32_t all = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+	struct ibv_xrcd *x = open_xrcd(ctx, -1, O_CREAT);
+	struct ibv_qp *tgt = target_new(x), *qp;
+	struct ibv_qp_open_attr attr = {
+	    .qp_num = tgt->qp_num, .xrcd = x, .qp_context = &attr, .qp_type = IBV_QPT_XRC_RECV};
+
+	(void)state;
+	for (uint32_t bit = 1; bit <= all; bit <<= 1) {
+		if (!(all & bit))
+			continue;
+		attr.comp_mask = all & ~bit;
+		errno = 0;
+		assert_null(ibv_open_qp(ctx, &attr));
+		assert_int_equal(errno, EINVAL);
+	}
+	attr.comp_mask = all | IBV_QP_OPEN_ATTR_RESERVED;
+	assert_null(ibv_open_qp(ctx, &attr));
+	assert_int_equal(errno, EOPNOTSUPP);
+	attr.comp_mask = all;
+	qp = ibv_open_qp(ctx, &attr);
+	assert_non_null(qp);
+	assert_null(qp->qp_context);
+	assert_int_equal(ibv_close_xrcd(x), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	attr.comp_mask |= IBV_QP_OPEN_ATTR_CONTEXT;
+	qp = ibv_open_qp(ctx, &attr);
+	assert_ptr_equal(qp->qp_context, &attr);
+	assert_int_equal(ibv_destroy_qp(tgt), 0);
+	assert_int_equal(ibv_close_xrcd(x), EBUSY);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_close_xrcd(x), 0);
 }
 
 /* Another process that has the domain open counts; killed, it does not. */
@@ -461,6 +569,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		VERBS_TEST(open_xrcd__flags),
+		VERBS_TEST(close_device__takes_domains_along),
+		VERBS_TEST(open_xrcd__of_two_file_systems),
+		VERBS_TEST(open_qp__each_attribute),
 		VERBS_TEST(open_xrcd__of_another_process),
 		VERBS_TEST(target__serves_every_srq_of_the_domain),
 		VERBS_TEST(open_qp__outlives_the_creator),
@@ -472,5 +583,7 @@ int main(void)
 	};
 
 	VERBS_MAIN_OR_SKIP();
+	if (unshare(CLONE_NEWNS) == 0) /* what is mounted is nobody else's */
+		(void)mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
