@@ -101,12 +101,125 @@ static void set_sge_list__one_after_another(void **state)
 	assert_int_equal(buf[TO + 33], 0);
 }
 
+/* As many as the queue has and no more. */
+static void set_sge_list__number(void **state)
+{
+	struct ibv_sge list[40];
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	uint32_t most;
+
+	(void)state;
+	assert_int_equal(ibv_query_qp(a.qp, &attr, IBV_QP_CAP, &init), 0);
+	most = init.cap.max_send_sge;
+	assert_true(most >= 3 && most < 40);
+	for (uint32_t i = 0; i < 40; i++)
+		list[i] = sge_at(100 * i, 1);
+	write_begin();
+	ibv_wr_set_sge_list(x, most, list);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+	for (uint32_t i = 0; i < most; i++)
+		assert_int_equal(buf[TO + i], buf[100 * i]);
+	write_begin();
+	ibv_wr_set_sge_list(x, most + 1, list);
+	assert_int_equal(ibv_wr_complete(x), EINVAL);
+	/* Of no bytes. */
+	write_begin();
+	ibv_wr_set_sge_list(x, 0, NULL);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+}
+
+/* Writes @cnt times a byte, as one batch. */
+static int write_batch(struct ibv_qp_ex *ex, uint32_t cnt)
+{
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	for (uint32_t i = 0; i < cnt; i++) {
+		ex->wr_id = i;
+		ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)buf + TO + i);
+		ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)buf + 3 * i, 1);
+	}
+	return ibv_wr_complete(ex);
+}
+
+/* A batch is as large as the queue at most, whatever that is, and of a larger one nothing is
+ * posted. */
+static void wr_complete__as_many_as_the_queue_has(void **state)
+{
+	static const uint32_t sizes[] = {1, 4, 5, 9, 33};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+		struct ibv_cq *cq = ibv_create_cq(ctx, 128, NULL, NULL, 0);
+		struct ibv_qp_init_attr_ex init = {
+		    .cap = {.max_send_wr = sizes[k], .max_send_sge = 1},
+		    .qp_type = IBV_QPT_RC,
+		    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		    .pd = pd,
+		    .send_cq = cq,
+		    .recv_cq = cq,
+		};
+		struct ibv_qp *qp = ibv_create_qp_ex(ctx, &init);
+		uint32_t most = init.cap.max_send_wr;
+		struct ibv_wc wc;
+
+		assert_non_null(qp);
+		to_init(qp);
+		to_rts(qp, qp->qp_num, false);
+		assert_int_equal(write_batch(ibv_qp_to_qp_ex(qp), most + 1), ENOMEM);
+		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
+		assert_int_equal(write_batch(ibv_qp_to_qp_ex(qp), most), 0);
+		for (uint32_t i = 0; i < most; i++) {
+			wc = wc_next(cq);
+			assert_int_equal(wc.status, IBV_WC_SUCCESS);
+			assert_int_equal(wc.wr_id, i);
+			assert_int_equal(buf[TO + i], buf[3 * i]);
+		}
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+		assert_int_equal(ibv_destroy_cq(cq), 0);
+	}
+}
+
+/* What was begun is forgotten, with the mistakes in it. */
+static void wr_abort__posts_nothing(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	write_begin();
+	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)buf, 8);
+	ibv_wr_abort(x);
+	ibv_wr_start(x);
+	x->wr_flags = 1 << 20;
+	ibv_wr_rdma_write(x, mr->rkey, (uintptr_t)buf + TO);
+	ibv_wr_abort(x);
+	ibv_wr_start(x);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(ibv_poll_cq(a.cq, 1, &wc), 0);
+	assert_int_equal(buf[TO], 0);
+	/* A setter means the request before it, and there is none. */
+	ibv_wr_start(x);
+	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)buf, 8);
+	assert_int_equal(ibv_wr_complete(x), EINVAL);
+	write_begin();
+	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)buf, 8);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
+}
+
+#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(set_inline_data_list__one_after_another, open_pair,
-					    close_pair),
-	    cmocka_unit_test_setup_teardown(set_sge_list__one_after_another, open_pair, close_pair),
+	    PAIR_TEST(set_inline_data_list__one_after_another),
+	    PAIR_TEST(set_sge_list__one_after_another),
+	    PAIR_TEST(set_sge_list__number),
+	    PAIR_TEST(wr_complete__as_many_as_the_queue_has),
+	    PAIR_TEST(wr_abort__posts_nothing),
 	};
 
 	VERBS_MAIN_OR_SKIP();
