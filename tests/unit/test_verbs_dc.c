@@ -188,10 +188,27 @@ static void device__says_it_is_mlx5_where_wanted(void **state)
 	assert_int_equal(dv.comp_mask,
 			 MLX5DV_CONTEXT_MASK_DC_ODP_CAPS | MLX5DV_CONTEXT_MASK_DCI_STREAMS);
 	assert_int_equal(dv.dci_streams_caps.max_log_num_concurent, 4);
+	assert_int_equal(dv.dci_streams_caps.max_log_num_errored, 8);
+	assert_int_equal(dv.dc_odp_caps, IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |
+					     IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+					     IBV_ODP_SUPPORT_SRQ_RECV);
 	assert_int_equal(dv.flags, 0);
+	/* What nobody has asked for is not told. */
+	memset(&dv, 0xee, sizeof dv);
+	dv.comp_mask = MLX5DV_CONTEXT_MASK_DCI_STREAMS | MLX5DV_CONTEXT_MASK_SWP;
+	assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
+	assert_int_equal(dv.comp_mask, MLX5DV_CONTEXT_MASK_DCI_STREAMS);
+	assert_int_equal(dv.dci_streams_caps.max_log_num_concurent, 4);
+	assert_int_equal(dv.dc_odp_caps, 0);
+	assert_int_equal(dv.version, 0);
 	errno = 0;
 	assert_null(mlx5dv_open_device(ctx->device, &devx));
 	assert_int_equal(errno, EOPNOTSUPP);
+	devx = (struct mlx5dv_context_attr){.comp_mask = 1};
+	assert_null(mlx5dv_open_device(ctx->device, &devx));
+	c = mlx5dv_open_device(ctx->device, NULL);
+	assert_non_null(c);
+	assert_int_equal(ibv_close_device(c), 0);
 	c = mlx5dv_open_device(ctx->device, &none);
 	assert_non_null(c);
 	assert_int_equal(ibv_close_device(c), 0);
@@ -393,6 +410,91 @@ static void create__refused(void **state)
 	close_all();
 }
 
+static uint32_t asked;
+
+static void *ring_alloc(struct ibv_pd *of, void *context, size_t size, size_t alignment,
+			uint64_t type)
+{
+	(void)of, (void)context, (void)alignment, (void)type;
+	assert_true(size > 0);
+	asked++;
+	return IBV_ALLOCATOR_USE_DEFAULT;
+}
+
+static void ring_free(struct ibv_pd *of, void *context, void *p, uint64_t type)
+{
+	(void)of, (void)context, (void)p, (void)type;
+}
+
+/* The allocator of a parent domain is not asked for what a target has not.
+ * ibv_alloc_parent_domain(3) */
+static void create__in_a_parent_domain(void **state)
+{
+	struct ibv_parent_domain_init_attr init = {.comp_mask =
+						       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS,
+						   .alloc = ring_alloc,
+						   .free = ring_free};
+	struct mlx5dv_qp_init_attr t = dv_attr(MLX5DV_DCTYPE_DCT), i = dv_attr(MLX5DV_DCTYPE_DCI);
+	struct ibv_qp_init_attr_ex dct, dci;
+	struct ibv_qp *qp;
+
+	(void)state;
+	open_all();
+	init.pd = pd;
+	dct = plain_dct(), dci = plain_dci();
+	dct.pd = dci.pd = ibv_alloc_parent_domain(ctx, &init);
+	assert_non_null(dct.pd);
+	qp = mlx5dv_create_qp(ctx, &dct, &t);
+	assert_non_null(qp);
+	assert_int_equal(asked, 0);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	qp = mlx5dv_create_qp(ctx, &dci, &i);
+	assert_non_null(qp);
+	assert_int_equal(asked, 1);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_dealloc_pd(dct.pd), 0);
+	close_all();
+}
+
+/* A target has no queues of its own, whatever is asked for; an initiator has none for receives. */
+static void create__queues_that_there_are(void **state)
+{
+	struct ibv_qp_init_attr_ex dct, dci;
+	struct mlx5dv_qp_init_attr t = dv_attr(MLX5DV_DCTYPE_DCT), i = dv_attr(MLX5DV_DCTYPE_DCI);
+	const struct ibv_qp_cap none = {0};
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+
+	(void)state;
+	open_all();
+	dct = plain_dct(), dci = plain_dci();
+	dct.cap = (struct ibv_qp_cap){8, 8, 2, 2, 16};
+	qp = mlx5dv_create_qp(ctx, &dct, &t);
+	assert_non_null(qp);
+	assert_memory_equal(&dct.cap, &none, sizeof none);
+	assert_int_equal(ibv_query_qp(qp, &attr, IBV_QP_CAP, &init), 0);
+	assert_memory_equal(&init.cap, &none, sizeof none);
+	assert_ptr_equal(init.srq, srq);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	dci.cap.max_recv_wr = dci.cap.max_recv_sge = 3;
+	qp = mlx5dv_create_qp(ctx, &dci, &i);
+	assert_non_null(qp);
+	assert_true(dci.cap.max_recv_wr == 0 && dci.cap.max_recv_sge == 0);
+	assert_true(dci.cap.max_send_wr >= 16 && dci.cap.max_inline_data >= 64);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	/* The numbers of streams that there are, and no more. mlx5dv_query_device(3) */
+	i.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
+	i.dc_init_attr.dci_streams.log_num_concurent = 4;
+	i.dc_init_attr.dci_streams.log_num_errored = 4;
+	dci = plain_dci();
+	qp = mlx5dv_create_qp(ctx, &dci, &i);
+	assert_non_null(qp);
+	assert_int_equal(mlx5dv_dci_stream_id_reset(qp, 16), EINVAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	close_all();
+}
+
 /* Of what the verbs have for all QPs, DC has not all. */
 static void post__refused(void **state)
 {
@@ -453,6 +555,8 @@ int main(void)
 	    VERBS_TEST(dci__streams_side_by_side),
 	    VERBS_TEST(close_device__with_qps_of_dc),
 	    VERBS_TEST(create__refused),
+	    VERBS_TEST(create__queues_that_there_are),
+	    VERBS_TEST(create__in_a_parent_domain),
 	    VERBS_TEST(create__flags_without_queues),
 	    VERBS_TEST(post__refused),
 	};
