@@ -3,6 +3,7 @@
  * What stands around a PD: thread and parent domains with their allocators, device memory, and
  * imports of a device, its PDs, regions and device memory.
  */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <unistd.h>
@@ -148,10 +149,21 @@ static void parent_domain__its_memory_is_used(void **state)
 	assert_int_equal(ibv_dealloc_pd(domain), 0);
 }
 
+static int cq_error(struct ibv_pd *domain)
+{
+	struct ibv_cq_init_attr_ex attr = {
+	    .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = domain};
+
+	errno = 0;
+	assert_null(ibv_create_cq_ex(ctx, &attr));
+	return errno;
+}
+
 static void parent_domain__no_memory(void **state)
 {
 	struct ibv_parent_domain_init_attr attr = with_allocators();
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = 16, .max_sge = 1}};
+	struct ibv_qp_init_attr qp = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
 	struct ibv_pd *domain;
 
 	(void)state;
@@ -160,6 +172,13 @@ static void parent_domain__no_memory(void **state)
 	assert_non_null(domain);
 	assert_null(ibv_create_srq(domain, &srq));
 	assert_int_equal(errno, ENOMEM);
+	/* Nothing is left of what was made before: neither is in use. */
+	assert_int_equal(cq_error(domain), ENOMEM);
+	qp.send_cq = qp.recv_cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
+	errno = 0;
+	assert_null(ibv_create_qp(domain, &qp));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ibv_destroy_cq(qp.send_cq), 0);
 	assert_int_equal(ibv_dealloc_pd(domain), 0);
 }
 
@@ -188,16 +207,6 @@ static int domain_error(struct ibv_pd *of, struct ibv_td *td)
 
 	errno = 0;
 	assert_null(ibv_alloc_parent_domain(ctx, &attr));
-	return errno;
-}
-
-static int cq_error(struct ibv_pd *domain)
-{
-	struct ibv_cq_init_attr_ex attr = {
-	    .cqe = 1, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = domain};
-
-	errno = 0;
-	assert_null(ibv_create_cq_ex(ctx, &attr));
 	return errno;
 }
 
@@ -296,6 +305,57 @@ static void dm__copies_and_limits(void **state)
 	assert_null(ibv_alloc_dm(ctx, &attr));
 	attr = (struct ibv_alloc_dm_attr){.length = 4, .comp_mask = 1};
 	assert_null(ibv_alloc_dm(ctx, &attr));
+	assert_int_equal(errno, EINVAL);
+}
+
+static const uint8_t *place_of(const struct ibv_dm *dm)
+{
+	return ((const struct vb_ibv_dm *)dm)->mem->p;
+}
+
+static struct ibv_dm *dm_new(size_t length, uint32_t log_align)
+{
+	struct ibv_alloc_dm_attr attr = {.length = length, .log_align_req = log_align};
+	struct ibv_dm *dm = ibv_alloc_dm(ctx, &attr);
+
+	assert_non_null(dm);
+	assert_int_equal((uintptr_t)place_of(dm) % (1u << (log_align < 6 ? 6 : log_align)), 0);
+	return dm;
+}
+
+/* Each gets the first part that is free, at least at the alignment that was asked for. */
+static void dm__where_it_lies(void **state)
+{
+	struct ibv_dm *a = dm_new(100, 0), *b = dm_new(8192, 12), *c = dm_new(1, 0), *d, *e;
+	struct ibv_alloc_dm_attr pages = {.length = 64, .log_align_req = 13};
+	const uint8_t *base = place_of(a);
+
+	(void)state;
+	assert_ptr_equal(place_of(b), base + 4096);
+	/* In front of b, where 100 bytes take two lines. */
+	assert_ptr_equal(place_of(c), base + 128);
+	d = dm_new(4096 - 192, 0);
+	assert_ptr_equal(place_of(d), base + 192);
+	/* There is no room for one byte more. */
+	e = dm_new(1, 0);
+	assert_ptr_equal(place_of(e), base + 4096 + 8192);
+	assert_int_equal(ibv_free_dm(d), 0);
+	d = dm_new(4096 - 192 + 4, 0);
+	assert_ptr_equal(place_of(d), base + 4096 + 8192 + 64);
+	assert_int_equal(ibv_free_dm(b), 0);
+	b = dm_new(4096, 12);
+	assert_ptr_equal(place_of(b), base + 4096);
+	assert_int_equal(ibv_free_dm(a), 0);
+	a = dm_new(64, 7);
+	assert_ptr_equal(place_of(a), base);
+	assert_int_equal(ibv_free_dm(a), 0);
+	assert_int_equal(ibv_free_dm(b), 0);
+	assert_int_equal(ibv_free_dm(c), 0);
+	assert_int_equal(ibv_free_dm(d), 0);
+	assert_int_equal(ibv_free_dm(e), 0);
+	/* Pages are the most. */
+	errno = 0;
+	assert_null(ibv_alloc_dm(ctx, &pages));
 	assert_int_equal(errno, EINVAL);
 }
 
@@ -429,7 +489,6 @@ static void import__objects_of_a_duplicated_descriptor(void **state)
 	ctx = c2;
 }
 
-/* Two contexts have the keys of an imported region: neither moves it away from the other. */
 /* Of contexts on one descriptor each finds the PDs that the others have made. */
 static void import__pd_of_each_context(void **state)
 {
@@ -455,6 +514,7 @@ static void import__pd_of_each_context(void **state)
 	assert_int_equal(ibv_close_device(c[2]), 0);
 }
 
+/* Two contexts have the keys of an imported region: neither moves it away from the other. */
 static void import__shared_region_is_not_moved(void **state)
 {
 	struct ibv_context *c2 = ibv_import_device(dup(ctx->cmd_fd));
@@ -511,6 +571,7 @@ int main(void)
 	    VERBS_TEST(parent_domain__of_objects_that_are_not_there),
 	    VERBS_TEST(thread_domain__busy_while_used),
 	    VERBS_TEST(dm__copies_and_limits),
+	    VERBS_TEST(dm__where_it_lies),
 	    VERBS_TEST(dm__new_is_zero),
 	    VERBS_TEST(import__region_of_device_memory),
 	    VERBS_TEST(dm__region_is_read_and_written),

@@ -7,6 +7,7 @@
 #include "verbs/refuse.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 /* Two QPs of this adapter in an imported PD, which stands for the first one's peer as well. */
 struct pair {
@@ -470,11 +471,50 @@ static void export_open__without_descriptors(void **state)
 	assert_null(table);
 }
 
+/* A process that may make no file of that size exports nothing, and says so when somebody asks. Its
+ * device has a descriptor all the same, of its own and closed by exec(). docs/verbs.md */
+static void open_device__where_files_are_small(void **state)
+{
+	const struct rlimit small = {4096, RLIM_INFINITY};
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct vb_export_table *table;
+	struct ibv_context *c;
+	struct rlimit was;
+	struct stat a, b;
+	int fd;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	c = ibv_open_device(list[0]);
+	fd = vb_export_open(1, &table);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	ibv_free_device_list(list);
+	assert_non_null(c);
+	assert_true(fd >= 0);
+	assert_null(table);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(fcntl(c->cmd_fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(fstat(fd, &a), 0);
+	assert_int_equal(fstat(c->cmd_fd, &b), 0);
+	assert_true(a.st_ino != b.st_ino);
+	close(fd);
+	/* In the process it is as good as any. */
+	pd = ibv_alloc_pd(c);
+	mr = ibv_reg_mr(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+	assert_int_equal(ibv_close_device(c), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(drop__of_a_handle_without_a_place),
 	    cmocka_unit_test(export_open__without_descriptors),
+	    VERBS_BROKER_TEST(open_device__where_files_are_small),
 	    IMPORT_TEST(import_mr__of_shared_memory),
 	    IMPORT_TEST(import_mr__key_ends_for_the_peer),
 	    IMPORT_TEST(import_mr__of_files),

@@ -196,11 +196,21 @@ static void buf__registered(void **state)
 	assert_refused(ibv_reg_buf_mr(other, b, p, 8192, 0), EINVAL);
 	assert_refused(ibv_reg_buf_mr(pd, b, p + 1, 8192, 0), EINVAL);
 	assert_refused(ibv_reg_buf_mr(pd, b, p - 1, 8, 0), EINVAL);
+	assert_refused(ibv_reg_buf_mr(pd, b, p + 1025, 0, 0), EINVAL);
+	assert_refused(ibv_reg_buf_mr(NULL, b, p, 8, 0), ENOENT);
 	assert_refused_fd(ibv_export_buf_dmabuf_fd(b), ENODATA);
 	assert_refused(ibv_alloc_buf(pd, 0, &c), EINVAL);
 	assert_refused(ibv_alloc_buf(pd, SIZE_MAX / 2, &c), ENOMEM);
 	ibv_free_buf(b);
 	assert_refused(ibv_reg_buf_mr(pd, b, p, 8192, 0), ENOENT);
+	ibv_free_buf(b);
+	/* It ends where was asked, though its last page goes on. */
+	p = ibv_alloc_buf(pd, 5000, &b);
+	assert_non_null(p);
+	assert_refused(ibv_reg_buf_mr(pd, b, p, 5001, 0), EINVAL);
+	region = ibv_reg_buf_mr(pd, b, p, 5000, 0);
+	assert_non_null(region);
+	assert_int_equal(ibv_dereg_mr(region), 0);
 	ibv_free_buf(b);
 	assert_int_equal(ibv_dealloc_pd(other), 0);
 }
@@ -308,7 +318,8 @@ static void comp_cntr__wrong_attachments_refused(void **state)
 	struct verbs_end a = end_new(IBV_QPT_RC, NULL, NULL), b = end_new(IBV_QPT_UD, NULL, NULL);
 	struct ibv_comp_cntr *one = create_cntr(VB_CNTR_WRS), *other = create_cntr(VB_CNTR_WRS);
 	struct vb_comp_cntr_caps caps;
-	struct vb_comp_cntr_init_attr flags = {.flags = 1};
+	struct vb_comp_cntr_init_attr flags = {.flags = 1}, mask = {.comp_mask = 1};
+	struct vb_qp_attach_comp_cntr_attr unknown = {.comp_mask = 1, .op_mask = VB_CNTR_OP_SEND};
 
 	(void)state;
 	assert_int_equal(
@@ -321,11 +332,16 @@ static void comp_cntr__wrong_attachments_refused(void **state)
 	assert_int_equal(attach_cntr(a.qp, other, VB_CNTR_OP_WRITE), 0);
 	assert_int_equal(attach_cntr(b.qp, other, VB_CNTR_OP_REMOTE_WRITE), EOPNOTSUPP);
 	assert_int_equal(attach_cntr(b.qp, other, 0), EOPNOTSUPP);
+	assert_int_equal(ibv_qp_attach_comp_cntr(
+			     b.qp, other, (struct ibv_qp_attach_comp_cntr_attr *)(void *)&unknown),
+			 EOPNOTSUPP);
 	to_init(b.qp);
 	assert_int_equal(attach_cntr(b.qp, other, VB_CNTR_OP_SEND), 0);
 	to_rts(b.qp, 0, false);
 	assert_int_equal(attach_cntr(b.qp, one, VB_CNTR_OP_RECV), EINVAL);
 	assert_refused(create_cntr(2), EOPNOTSUPP);
+	assert_refused(ibv_create_comp_cntr(ctx, (struct ibv_comp_cntr_init_attr *)(void *)&mask),
+		       EOPNOTSUPP);
 	assert_refused(ibv_create_comp_cntr(ctx, (struct ibv_comp_cntr_init_attr *)(void *)&flags),
 		       EOPNOTSUPP);
 	end_free(&a);

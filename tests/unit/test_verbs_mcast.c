@@ -223,6 +223,32 @@ static void mcast__refused(void **state)
 	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
 }
 
+/* A QP is in no group that the host does not join: here for want of a descriptor. */
+static void mcast__host_does_not_join(void **state)
+{
+	struct verbs_end e = ud_new();
+	struct rlimit old, few;
+	int last = dup(0);
+
+	(void)state;
+	close(last);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = (struct rlimit){(rlim_t)last, old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(ibv_attach_mcast(e.qp, &group, 0), EMFILE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_false(host_is_member());
+	assert_int_equal(ibv_detach_mcast(e.qp, &group, 0), EINVAL);
+	/* Twice is once. */
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(ibv_attach_mcast(e.qp, &group, 0), 0);
+	assert_true(host_is_member());
+	assert_int_equal(ibv_detach_mcast(e.qp, &group, 0), 0);
+	assert_false(host_is_member());
+	assert_int_equal(ibv_detach_mcast(e.qp, &group, 0), EINVAL);
+	end_free(&e);
+}
+
 /* Groups of a fabric have a LID, from the first multicast LID to the last. IBA 4.1.1 */
 static void mcast__lids_of_a_fabric(void **state)
 {
@@ -351,6 +377,7 @@ int main(void)
 		VERBS_TEST(mcast__to_the_members_of_a_process),
 		VERBS_TEST(mcast__of_the_interface_alone),
 		VERBS_TEST(mcast__refused),
+		VERBS_TEST(mcast__host_does_not_join),
 		VERBS_TEST(mcast__lids_of_a_fabric),
 		VERBS_TEST(mcast__many_groups_few_descriptors),
 #if !defined(__SANITIZE_THREAD__)

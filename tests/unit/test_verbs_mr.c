@@ -235,6 +235,33 @@ static void rereg_mr__refused(void **state)
 	assert_int_equal(ibv_dereg_mr(m), 0);
 }
 
+/* An argument that no flag names is not looked at. ibv_rereg_mr(3) */
+static void rereg_mr__of_what_flags_say(void **state)
+{
+	struct ibv_pd *own = ibv_alloc_pd(ctx), *other = ibv_alloc_pd(ctx);
+	struct ibv_mr *m = ibv_reg_mr(own, buf, 4096, IBV_ACCESS_LOCAL_WRITE);
+
+	(void)state;
+	assert_int_equal(
+	    ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_ACCESS, other, buf + 64, 8, IBV_ACCESS_REMOTE_READ),
+	    0);
+	assert_ptr_equal(m->pd, own);
+	assert_ptr_equal(m->addr, buf);
+	assert_int_equal(m->length, 4096);
+	assert_int_equal(ibv_dealloc_pd(own), EBUSY);
+	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_TRANSLATION, other, buf + 64, 8, 0),
+			 0);
+	assert_ptr_equal(m->pd, own);
+	assert_ptr_equal(m->addr, buf + 64);
+	assert_int_equal(m->length, 8);
+	assert_int_equal(ibv_rereg_mr(m, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0), 0);
+	assert_ptr_equal(m->pd, other);
+	assert_int_equal(ibv_dealloc_pd(own), 0);
+	assert_int_equal(ibv_dealloc_pd(other), EBUSY);
+	assert_int_equal(ibv_dereg_mr(m), 0);
+	assert_int_equal(ibv_dealloc_pd(other), 0);
+}
+
 static void dealloc_pd__in_use(void **state)
 {
 	struct ibv_pd *other = ibv_alloc_pd(ctx);
@@ -386,6 +413,7 @@ int main(void)
 	    VERBS_TEST(rereg_mr__changes_what_is_asked),
 	    VERBS_TEST(rereg_mr__rights_and_pd_keep_the_keys),
 	    VERBS_TEST(rereg_mr__refused),
+	    VERBS_TEST(rereg_mr__of_what_flags_say),
 	    VERBS_TEST(dealloc_pd__in_use),
 	    VERBS_TEST(mw__type_1_is_bound_and_written_through),
 	    VERBS_TEST(mw__bound_the_wrong_way),
