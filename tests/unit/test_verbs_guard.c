@@ -350,6 +350,46 @@ static void handler__on_another_stack(void **state)
 	munmap(own.ss_sp, size);
 }
 
+/* Of <signal.h> as older standards have it. */
+void (*bsd_signal(int sig, void (*handler)(int)))(int);
+void (*__sysv_signal(int sig, void (*handler)(int)))(int);
+
+/* signal() and its kin differ in what they ask for; that is the same for the two signals that the
+ * adapter has handlers of and for others, which the C library answers. signal(2), bsd_signal(3),
+ * sysv_signal(3) */
+static void handler__of_each_call(void **state)
+{
+	const int bsd = SA_RESTART, sysv = (int)SA_RESETHAND | SA_NODEFER;
+	const struct {
+		void (*(*call)(int, void (*)(int)))(int);
+		int flags;
+	} calls[] = {{signal, bsd}, {bsd_signal, bsd}, {sysv_signal, sysv}, {__sysv_signal, sysv}};
+	const int sigs[] = {SIGSEGV, SIGBUS, SIGUSR1};
+	struct sigaction was, now;
+
+	(void)state;
+	fault_once();
+	for (size_t k = 0; k < 3; k++) {
+		assert_int_equal(sigaction(sigs[k], NULL, &was), 0);
+		for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+			assert_true(calls[i].call(sigs[k], on_signal_alone) != SIG_ERR);
+			assert_int_equal(sigaction(sigs[k], NULL, &now), 0);
+			assert_true(now.sa_handler == on_signal_alone);
+			assert_int_equal(now.sa_flags & (bsd | sysv | SA_SIGINFO), calls[i].flags);
+			assert_int_equal(sigismember(&now.sa_mask, SIGUSR2), 0);
+			/* What was there before. */
+			assert_true(calls[i].call(sigs[k], SIG_IGN) == on_signal_alone);
+			assert_true(calls[i].call(sigs[k], SIG_DFL) == SIG_IGN);
+			errno = 0;
+			assert_true(calls[i].call(sigs[k], SIG_ERR) == SIG_ERR);
+			assert_int_equal(errno, EINVAL);
+			assert_true(calls[i].call(sigs[k], SIG_DFL) == SIG_DFL);
+		}
+		assert_int_equal(sigaction(sigs[k], &was, NULL), 0);
+	}
+	fault_once();
+}
+
 /* By default, and when somebody sends it, the signal ends the process. */
 static void default__ends_the_process(void **state)
 {
@@ -424,6 +464,7 @@ int main(int argc, char **argv)
 	    VERBS_TEST(handler__is_the_programs),
 	    VERBS_TEST(handler__of_sigbus_is_the_programs),
 	    VERBS_TEST(handler__on_another_stack),
+	    VERBS_TEST(handler__of_each_call),
 	    VERBS_TEST(default__ends_the_process),
 	    VERBS_TEST(ignored__when_it_is_sent),
 	    VERBS_TEST(handler__that_the_kernel_refuses),

@@ -3,6 +3,7 @@
  * Many threads on the same objects, as the manual pages allow: posting to one QP, one SRQ, polling
  * one CQ or each its own. Every request completes once. What races is for the thread sanitizer.
  */
+#include "verbs/priv.h"
 #include "verbs_env.h"
 
 #include <pthread.h>
@@ -257,6 +258,60 @@ static void threads__query_beside_modify(void **state)
 	end_free(&e);
 }
 
+/* Whether another thread could start to poll. */
+static bool is_free(struct ibv_cq_ex *ex)
+{
+	struct vb_ibv_cq *cq = (struct vb_ibv_cq *)ex;
+
+	if (pthread_mutex_trylock(&cq->poll_mutex))
+		return false;
+	pthread_mutex_unlock(&cq->poll_mutex);
+	return true;
+}
+
+/* From a start that found something to its end a CQ is its thread's, unless the program has
+ * promised to come with one thread alone. ibv_create_cq_ex(3) */
+static void start_poll__is_one_threads(void **state)
+{
+	struct ibv_poll_cq_attr none = {0}, wrong = {.comp_mask = 1};
+	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
+
+	(void)state;
+	for (int single = 0; single < 2; single++) {
+		struct ibv_cq_init_attr_ex attr = {
+		    .cqe = 8,
+		    .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		    .flags = single ? IBV_CREATE_CQ_ATTR_SINGLE_THREADED : 0};
+		struct ibv_cq_ex *ex = ibv_create_cq_ex(ctx, &attr);
+		struct ibv_cq *cq = ibv_cq_ex_to_cq(ex);
+		struct ibv_qp_init_attr init = {
+		    .send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+		struct ibv_qp *qp = ibv_create_qp(pd, &init);
+
+		assert_int_equal(ibv_start_poll(ex, &none), ENOENT);
+		assert_true(is_free(ex));
+		assert_int_equal(ibv_start_poll(ex, &wrong), EINVAL);
+		assert_true(is_free(ex));
+		to_init(qp);
+		for (uint64_t i = 0; i < 3; i++)
+			post_recv(qp, i + 7, 0, 8);
+		assert_int_equal(ibv_modify_qp(qp, &err, IBV_QP_STATE), 0);
+		for (uint64_t i = 0; i < 2; i++) {
+			assert_int_equal(ibv_start_poll(ex, &none), 0);
+			assert_int_equal(is_free(ex), single);
+			assert_int_equal(ex->wr_id, i ? 9 : 7);
+			assert_int_equal(ex->status, IBV_WC_WR_FLUSH_ERR);
+			assert_int_equal(ibv_next_poll(ex), i ? ENOENT : 0);
+			assert_int_equal(ex->wr_id, i ? 9 : 8);
+			assert_int_equal(is_free(ex), single);
+			ibv_end_poll(ex);
+			assert_true(is_free(ex));
+		}
+		assert_int_equal(ibv_destroy_qp(qp), 0);
+		assert_int_equal(ibv_destroy_cq(cq), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +320,7 @@ int main(void)
 	    VERBS_TEST(threads__one_srq),
 	    VERBS_TEST(threads__batches_of_one_qp),
 	    VERBS_TEST(threads__query_beside_modify),
+	    VERBS_TEST(start_poll__is_one_threads),
 	};
 
 	VERBS_MAIN_OR_SKIP();
