@@ -72,8 +72,7 @@ static void create_qp__all_signaled(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Which operations of ibv_wr_*() a QP may be asked for depends on its transport. IBA 9.4.1.1.3,
- * tables 45, 46 */
+/* Which operations of ibv_wr_*() a QP may be asked for depends on its transport. IBA 9.4.1.1.3 */
 static void create_qp_ex__operations_of_each_type(void **state)
 {
 	const uint64_t sends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,

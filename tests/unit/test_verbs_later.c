@@ -5,6 +5,7 @@
  * each reports errors, and look at nothing that they are given.
  */
 #include "verbs/later.h"
+#include "verbs/refuse.h"
 #include "verbs_env.h"
 
 #include <sched.h>
@@ -329,9 +330,11 @@ static void comp_cntr__wrong_attachments_refused(void **state)
 	assert_int_equal(caps.supported_qp_attach_ops, 1 | 2 | 4 | 16);
 	assert_int_equal(attach_cntr(a.qp, one, VB_CNTR_OP_SEND | VB_CNTR_OP_RECV), 0);
 	assert_int_equal(attach_cntr(a.qp, other, VB_CNTR_OP_WRITE | VB_CNTR_OP_RECV), EBUSY);
+	assert_non_null(strstr(verbena_refusal(), "work that another counter counts"));
 	assert_int_equal(attach_cntr(a.qp, other, VB_CNTR_OP_WRITE), 0);
 	assert_int_equal(attach_cntr(b.qp, other, VB_CNTR_OP_REMOTE_WRITE), EOPNOTSUPP);
 	assert_int_equal(attach_cntr(b.qp, other, 0), EOPNOTSUPP);
+	assert_non_null(strstr(verbena_refusal(), "counted are SEND, RECV"));
 	assert_int_equal(ibv_qp_attach_comp_cntr(
 			     b.qp, other, (struct ibv_qp_attach_comp_cntr_attr *)(void *)&unknown),
 			 EOPNOTSUPP);
@@ -339,6 +342,7 @@ static void comp_cntr__wrong_attachments_refused(void **state)
 	assert_int_equal(attach_cntr(b.qp, other, VB_CNTR_OP_SEND), 0);
 	to_rts(b.qp, 0, false);
 	assert_int_equal(attach_cntr(b.qp, one, VB_CNTR_OP_RECV), EINVAL);
+	assert_non_null(strstr(verbena_refusal(), "the QP is in state 3"));
 	assert_refused(create_cntr(2), EOPNOTSUPP);
 	assert_refused(ibv_create_comp_cntr(ctx, (struct ibv_comp_cntr_init_attr *)(void *)&mask),
 		       EOPNOTSUPP);
