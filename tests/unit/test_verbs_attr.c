@@ -203,6 +203,30 @@ static void modify_qp__source_port_of_a_connection(void **state)
 	}
 }
 
+/* A path that is set by itself is one to the QP that it was connected to. */
+static void modify_qp__source_port_of_another_path(void **state)
+{
+	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_SQD}, q;
+	struct ibv_qp_init_attr init;
+	struct vb_qp_attr core;
+
+	(void)state;
+	to_init(e.qp);
+	to_rts(e.qp, 0x4321, false);
+	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_STATE), 0);
+	do {
+		assert_int_equal(ibv_query_qp(e.qp, &q, IBV_QP_STATE, &init), 0);
+		assert_true(patience_left());
+	} while (q.sq_draining);
+	a = (struct ibv_qp_attr){.ah_attr = verbs_ah_attr(true), .dest_qp_num = 0x9999};
+	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_AV), 0);
+	vb_qp_query(((struct vb_ibv_qp *)e.qp)->core, &core);
+	assert_int_equal(core.dest_qpn, 0x4321);
+	assert_int_equal(core.path.udp_sport, vb_udp_sport(0, e.qp->qp_num, 0x4321));
+	end_free(&e);
+}
+
 static const struct vb_path *path_of(const struct ibv_ah *ah)
 {
 	return &((const struct vb_ibv_ah *)ah)->core.path;
@@ -391,6 +415,7 @@ int main(void)
 	    VERBS_TEST(modify_qp__path_migration),
 	    VERBS_TEST(modify_qp__of_datagrams),
 	    VERBS_TEST(modify_qp__source_port_of_a_connection),
+	    VERBS_TEST(modify_qp__source_port_of_another_path),
 	    VERBS_TEST(create_ah__each_field_of_a_global_path),
 	    VERBS_TEST(create_ah__lids),
 	    VERBS_TEST(static_rate__each),

@@ -117,6 +117,8 @@ static void parent_domain__its_memory_becomes_zero(void **state)
 	struct ibv_pd *domain = ibv_alloc_parent_domain(ctx, &attr);
 	struct ibv_srq_init_attr srq_attr = {.attr = {.max_wr = 16, .max_sge = 1}};
 	struct ibv_srq *srq = ibv_create_srq(domain, &srq_attr);
+	struct ibv_cq_init_attr_ex cq_attr = {.cqe = 64, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD};
+	struct ibv_cq_ex *cq;
 
 	(void)state;
 	assert_non_null(srq);
@@ -124,6 +126,12 @@ static void parent_domain__its_memory_becomes_zero(void **state)
 	for (size_t i = 0; i < asked.size; i++)
 		assert_int_equal(asked.last[i], 0);
 	assert_int_equal(ibv_destroy_srq(srq), 0);
+	cq_attr.parent_domain = domain;
+	cq = ibv_create_cq_ex(ctx, &cq_attr);
+	assert_non_null(cq);
+	for (size_t i = 0; i < asked.size; i++)
+		assert_int_equal(asked.last[i], 0);
+	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	assert_int_equal(ibv_dealloc_pd(domain), 0);
 }
 

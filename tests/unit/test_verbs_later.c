@@ -91,6 +91,17 @@ static void reg_mr_ex__all_kinds(void **state)
 	write_to(region, 0x10008);
 	assert_int_equal(mapped[4096 / 8 + 1], 0x5a5a5a5a5a5a5a5a);
 	assert_int_equal(ibv_dereg_mr(region), 0);
+	/* Without an address of its own it begins at the offset. ibv_reg_mr_ex(3) */
+	region = reg_ex(
+	    (struct vb_mr_init_attr){.comp_mask = VB_MR_FD | VB_MR_FD_OFFSET,
+				     .fd = fd,
+				     .fd_offset = 4096,
+				     .length = 4096,
+				     .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE});
+	assert_non_null(region);
+	write_to(region, 4096 + 16);
+	assert_int_equal(mapped[4096 / 8 + 2], 0x5a5a5a5a5a5a5a5a);
+	assert_int_equal(ibv_dereg_mr(region), 0);
 	assert_int_equal(munmap(mapped, 8192), 0);
 
 	assert_refused(reg_ex((struct vb_mr_init_attr){.comp_mask = 0, .length = 8}), EINVAL);

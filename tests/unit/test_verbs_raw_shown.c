@@ -239,6 +239,56 @@ static void send__all_signaled(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
+static int write_batch(struct ibv_qp_ex *ex, uint32_t cnt)
+{
+	ibv_wr_start(ex);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	for (uint32_t i = 0; i < cnt; i++) {
+		ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)buf + 64);
+		ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)buf, 8);
+	}
+	return ibv_wr_complete(ex);
+}
+
+/* A batch has as much room as the program was told of, whatever the queue in memory has; and as
+ * much inline data. */
+static void send__as_much_as_was_told(void **state)
+{
+	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
+	struct ibv_qp_init_attr_ex init = {
+	    .cap = {.max_send_wr = 5, .max_send_sge = 1},
+	    .qp_type = IBV_QPT_RC,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	    .pd = pd,
+	    .send_cq = cq,
+	    .recv_cq = cq,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &init);
+	struct ibv_sge sge = sge_at(0, init.cap.max_inline_data + 1);
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+				 .wr.rdma = {(uintptr_t)buf + 65536, mr->rkey}},
+			   *bad;
+
+	(void)state;
+	assert_non_null(qp);
+	to_init(qp);
+	to_rts(qp, qp->qp_num, false);
+	assert_int_equal(write_batch(ibv_qp_to_qp_ex(qp), init.cap.max_send_wr + 1), ENOMEM);
+	assert_int_equal(write_batch(ibv_qp_to_qp_ex(qp), init.cap.max_send_wr), 0);
+	for (uint32_t i = 0; i < init.cap.max_send_wr; i++)
+		assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), EINVAL);
+	sge.length--;
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
 /* Entries of an adapter are of 64 or 128 bytes, and a program is told of which. */
 static void create_cq__sizes_of_entries(void **state)
 {
@@ -377,6 +427,7 @@ int main(void)
 	    RAW_TEST(receive__verbs_after_program),
 	    RAW_TEST(srq__verbs_and_program),
 	    RAW_TEST(send__all_signaled),
+	    RAW_TEST(send__as_much_as_was_told),
 	    RAW_TEST(create_cq__sizes_of_entries),
 	    RAW_TEST(init_obj__of_what_is_not_known),
 	    RAW_TEST(table__tells_where_queues_are),

@@ -17,7 +17,8 @@ static int open_pair(void **state)
 	    .cap = {.max_send_wr = 8, .max_send_sge = 3, .max_inline_data = ROOM},
 	    .qp_type = IBV_QPT_RC,
 	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+			      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD,
 	};
 
 	verbs_open(state);
@@ -131,6 +132,27 @@ static void set_sge_list__number(void **state)
 	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
 }
 
+/* What is compared, what is put there instead, and what is added. */
+static void atomics__operands_in_their_places(void **state)
+{
+	uint64_t *there = (uint64_t *)(void *)(buf + TO), *was = (uint64_t *)(void *)(buf + 8192);
+
+	(void)state;
+	*there = 5;
+	ibv_wr_start(x);
+	x->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_cmp_swp(x, mr->rkey, (uintptr_t)there, 5, 9);
+	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)was, 8);
+	ibv_wr_atomic_fetch_add(x, mr->rkey, (uintptr_t)there, 100);
+	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)(was + 1), 8);
+	assert_int_equal(ibv_wr_complete(x), 0);
+	assert_int_equal(wc_next(a.cq).opcode, IBV_WC_COMP_SWAP);
+	assert_int_equal(wc_next(a.cq).opcode, IBV_WC_FETCH_ADD);
+	assert_int_equal(was[0], 5);
+	assert_int_equal(was[1], 9);
+	assert_int_equal(*there, 109);
+}
+
 /* Writes @cnt times a byte, as one batch. */
 static int write_batch(struct ibv_qp_ex *ex, uint32_t cnt)
 {
@@ -220,6 +242,7 @@ int main(void)
 	    PAIR_TEST(set_sge_list__number),
 	    PAIR_TEST(wr_complete__as_many_as_the_queue_has),
 	    PAIR_TEST(wr_abort__posts_nothing),
+	    PAIR_TEST(atomics__operands_in_their_places),
 	};
 
 	VERBS_MAIN_OR_SKIP();

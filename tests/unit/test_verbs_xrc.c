@@ -531,6 +531,10 @@ static void target__shows_the_pd(void **state)
 	assert_int_equal(ibv_dealloc_pd(own), 0);
 	assert_int_equal(ibv_destroy_qp(with), 0);
 	assert_int_equal(ibv_destroy_qp(without), 0);
+	attr.comp_mask = IBV_QP_INIT_ATTR_XRCD; /* which does not name it */
+	without = ibv_create_qp_ex(ctx, &attr);
+	assert_null(without->pd);
+	assert_int_equal(ibv_destroy_qp(without), 0);
 	assert_int_equal(ibv_close_xrcd(x), 0);
 }
 
