@@ -194,6 +194,28 @@ static void srq__verbs_and_program(void **state)
 	}
 }
 
+/* An SRQ takes as many receives as the program was told of, and no more; its list in memory has one
+ * place more than that. */
+static void srq__as_many_as_was_told(void **state)
+{
+	static const uint32_t sizes[] = {1, 7, 8, 9, 64};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+		struct ibv_srq_init_attr init = {.attr = {.max_wr = sizes[k], .max_sge = 1}};
+		struct ibv_srq *srq = ibv_create_srq(pd, &init);
+		struct ibv_sge sge = sge_at(0, 8);
+		struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad = NULL;
+
+		assert_non_null(srq);
+		for (uint32_t i = 0; i < init.attr.max_wr; i++)
+			assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), 0);
+		assert_int_equal(ibv_post_srq_recv(srq, &wr, &bad), ENOMEM);
+		assert_ptr_equal(bad, &wr);
+		assert_int_equal(ibv_destroy_srq(srq), 0);
+	}
+}
+
 /* A receive that the program has written comes before one that it posts by a verb afterwards. */
 static void receive__verbs_after_program(void **state)
 {
@@ -265,7 +287,7 @@ static void send__as_much_as_was_told(void **state)
 	    .recv_cq = cq,
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(ctx, &init);
-	struct ibv_sge sge = sge_at(0, init.cap.max_inline_data + 1);
+	struct ibv_sge sge = sge_at(0, init.cap.max_inline_data + 1), list[40];
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_RDMA_WRITE,
@@ -283,6 +305,16 @@ static void send__as_much_as_was_told(void **state)
 		assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), EINVAL);
 	sge.length--;
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
+	assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
+	for (uint32_t i = 0; i < 40; i++)
+		list[i] = sge_at(i, 1);
+	wr.sg_list = list;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.num_sge = (int)init.cap.max_send_sge + 1;
+	assert_true(wr.num_sge <= 40);
+	assert_int_equal(ibv_post_send(qp, &wr, &bad), EINVAL);
+	wr.num_sge--;
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
 	assert_int_equal(wc_next(cq).status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
@@ -420,17 +452,12 @@ static void table__tells_where_queues_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    RAW_TEST(cq__entries_are_invalid_at_first),
-	    RAW_TEST(arm__what_has_come),
-	    RAW_TEST(arm__solicited_and_errors),
-	    RAW_TEST(receive__flushed_in_error),
-	    RAW_TEST(receive__verbs_after_program),
-	    RAW_TEST(srq__verbs_and_program),
-	    RAW_TEST(send__all_signaled),
-	    RAW_TEST(send__as_much_as_was_told),
-	    RAW_TEST(create_cq__sizes_of_entries),
-	    RAW_TEST(init_obj__of_what_is_not_known),
-	    RAW_TEST(table__tells_where_queues_are),
+	    RAW_TEST(cq__entries_are_invalid_at_first), RAW_TEST(arm__what_has_come),
+	    RAW_TEST(arm__solicited_and_errors),        RAW_TEST(receive__flushed_in_error),
+	    RAW_TEST(receive__verbs_after_program),     RAW_TEST(srq__verbs_and_program),
+	    RAW_TEST(srq__as_many_as_was_told),         RAW_TEST(send__all_signaled),
+	    RAW_TEST(send__as_much_as_was_told),        RAW_TEST(create_cq__sizes_of_entries),
+	    RAW_TEST(init_obj__of_what_is_not_known),   RAW_TEST(table__tells_where_queues_are),
 	};
 
 	VERBS_MAIN_OR_SKIP();
