@@ -91,17 +91,6 @@ static void reg_mr_ex__all_kinds(void **state)
 	write_to(region, 0x10008);
 	assert_int_equal(mapped[4096 / 8 + 1], 0x5a5a5a5a5a5a5a5a);
 	assert_int_equal(ibv_dereg_mr(region), 0);
-	/* Without an address of its own it begins at the offset. ibv_reg_mr_ex(3) */
-	region = reg_ex(
-	    (struct vb_mr_init_attr){.comp_mask = VB_MR_FD | VB_MR_FD_OFFSET,
-				     .fd = fd,
-				     .fd_offset = 4096,
-				     .length = 4096,
-				     .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE});
-	assert_non_null(region);
-	write_to(region, 4096 + 16);
-	assert_int_equal(mapped[4096 / 8 + 2], 0x5a5a5a5a5a5a5a5a);
-	assert_int_equal(ibv_dereg_mr(region), 0);
 	assert_int_equal(munmap(mapped, 8192), 0);
 
 	assert_refused(reg_ex((struct vb_mr_init_attr){.comp_mask = 0, .length = 8}), EINVAL);
@@ -123,6 +112,34 @@ static void reg_mr_ex__all_kinds(void **state)
 						       .length = 8,
 						       .access = IBV_ACCESS_REMOTE_WRITE}),
 		       EINVAL);
+	close(fd);
+}
+
+/* A region of a descriptor that has no address of its own begins at the offset. ibv_reg_mr_ex(3) */
+static void reg_mr_ex__begins_at_the_offset(void **state)
+{
+	int fd = memfd_create("later", 0);
+	struct ibv_mr *region;
+	uint64_t *mapped;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 8192), 0);
+	mapped = mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mapped, MAP_FAILED);
+	memset(buf, 0x5a, 8);
+	for (uint64_t offset = 0; offset < 8192; offset += 4096) {
+		region = reg_ex((struct vb_mr_init_attr){
+		    .comp_mask = VB_MR_FD | (offset ? VB_MR_FD_OFFSET : 0),
+		    .fd = fd,
+		    .fd_offset = 4096,
+		    .length = 4096,
+		    .access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE});
+		assert_non_null(region);
+		write_to(region, offset + 16);
+		assert_int_equal(mapped[offset / 8 + 2], 0x5a5a5a5a5a5a5a5a);
+		assert_int_equal(ibv_dereg_mr(region), 0);
+	}
+	assert_int_equal(munmap(mapped, 8192), 0);
 	close(fd);
 }
 
@@ -370,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(reg_mr_ex__all_kinds),
+	    cmocka_unit_test(reg_mr_ex__begins_at_the_offset),
 	    cmocka_unit_test(dmah__kept),
 	    cmocka_unit_test(buf__registered),
 	    cmocka_unit_test(port_speed__of_the_link),
