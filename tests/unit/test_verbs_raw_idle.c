@@ -91,9 +91,8 @@ static void forge_write(uint32_t dqpn)
 	const struct sockaddr_in6 to = {.sin6_family = AF_INET6,
 					.sin6_port = htons(VB_ROCE_PORT),
 					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	struct vb_hdr h = {.opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY,
-			   .dqpn = dqpn,
-			   .pkey = VB_PKEY_DEFAULT};
+	struct vb_hdr h = {
+	    .opcode = VB_TRANSPORT_RC | VB_OP_WRITE_ONLY, .dqpn = dqpn, .pkey = VB_PKEY_DEFAULT};
 	struct vb_icrc_udp u = {.src = {{[15] = 1}}, .dst = {{[15] = 1}}, .dport = VB_ROCE_PORT};
 	uint8_t pkt[VB_HDR_MAX + VB_ICRC_LEN];
 	struct sockaddr_in6 name = {0};
