@@ -87,6 +87,17 @@ for name in ("files_calls", "files_calls_fortified", "files_channel"):
     add(f"files.{name.removeprefix('files_')}", own(name))
 
 
+@case("files.high_numbers")
+def files_high_numbers(context):
+    """A channel gets no number above the table's 65,536, and a stranger's file that has one is left alone."""
+    out = context.machine.a.run([context.verbena, "run", "--", os.path.join(context.build, "tests", "system", "files_channel"),
+                                 "high"])
+    if "no descriptor of that number here" in out:
+        raise Skip("the hard limit of descriptors is below 70,000 (RLIMIT_NOFILE)")
+    if out.split()[-1:] != ["ok"]:
+        raise Failure(out)
+
+
 def run(context, *argv, **more):
     if not shutil.which(argv[0]):
         raise Skip(f"{argv[0]} is not installed")

@@ -2,6 +2,7 @@
 /* Devices, contexts, and what they say of themselves. */
 #include "descriptors.h"
 #include "link/memory.h"
+#include "node/wait/watch.h"
 #include "verbs/priv.h"
 #include "verbs_env.h"
 
@@ -549,6 +550,22 @@ static void close_device__objects_are_counted_out(void **state)
 	assert_int_equal(slot->mr_cnt, mrs);
 }
 
+/* An armed CQ that is left to the device is waited for no more. */
+static void close_device__ends_the_wait_for_events(void **state)
+{
+	const uint32_t armed = vb_watch_armed;
+	struct ibv_context *other = ibv_open_device(ctx->device);
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(other);
+	struct ibv_cq *cq = ibv_create_cq(other, 4, NULL, channel, 0);
+
+	(void)state;
+	assert_non_null(cq);
+	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
+	assert_int_equal(vb_watch_armed, armed + 1);
+	assert_int_equal(ibv_close_device(other), 0);
+	assert_int_equal(vb_watch_armed, armed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,6 +589,7 @@ int main(void)
 	    VERBS_TEST(open_device__broker_state_is_read_only),
 	    VERBS_TEST(close_device__takes_what_is_left),
 	    VERBS_TEST(close_device__objects_are_counted_out),
+	    VERBS_TEST(close_device__ends_the_wait_for_events),
 	    VERBS_TEST(destroy__objects_are_counted_out),
 	    cmocka_unit_test_setup(device_list__without_broker_is_null, verbs_open),
 	};

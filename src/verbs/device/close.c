@@ -65,6 +65,7 @@ static int destroy_queues(struct vb_ibv_file *f, struct vb_engine *e)
 	while ((cq = TAKE(f, cqs, struct vb_ibv_cq))) {
 		err |= vb_cq_destroy(cq->core);
 		vb_ring_cq_free(cq->hw, e);
+		vb_ibv_cq_watch(cq, false);
 		slot->cq_cnt--;
 		if (cq->parent)
 			vb_ibv_pd_drop(cq->parent);
