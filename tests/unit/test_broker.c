@@ -346,8 +346,8 @@ static void broker_killed__new_client_comes_first(void **state)
 	child_end(&old, false);
 }
 
-/* An observer that came to a broker before the survivors has memory that nobody writes any more
- * once these have brought theirs: its connection ends, and the next one has the right memory. */
+/* An observer comes before the survivors. Once they bring their memory nobody writes the
+ * observer's: its connection ends, and its next connection has the right memory. */
 static void broker_killed__observer_comes_first(void **state)
 {
 	struct vb_broker_client c = client_connect();

@@ -113,7 +113,7 @@ static void channel__of_two_processes(void **state)
 	program_end(&second);
 }
 
-/* Whose id @id is, as an observer is told. */
+/* The pid of @id, as an observer sees it. */
 static uint32_t user_of(uint32_t id)
 {
 	static struct vb_cm_table table;
@@ -130,7 +130,7 @@ static uint32_t user_of(uint32_t id)
 	return pid;
 }
 
-/* A channel that was handed on is of the process that uses it, for those who look on. */
+/* An observer sees a channel that was handed on at the process that uses it. */
 static void channel__is_of_who_uses_it(void **state)
 {
 	struct program p, other;

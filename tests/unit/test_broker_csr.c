@@ -199,8 +199,8 @@ static void become_silent(struct vb_broker_client *c)
 	table_of(c)[0] = 1u << 24 | 0x100 | c->slot;
 }
 
-/* While a client has a request of an observer in hand there is no second one, which nobody could
- * tell the answer of; each draws one answer. */
+/* A client with an observer's request in hand gets no second request: nobody could tell the answers
+ * apart. Each request draws one answer. */
 static void qp__one_request_at_once(void **state)
 {
 	struct child ch = child_start(become_silent);

@@ -316,8 +316,8 @@ static void reattach__another_process_for_an_orphan(void **state)
 	vb_broker_disconnect(&c);
 }
 
-/* A program that had a slot from the earlier broker, and ends before it hears of the new one, does
- * not keep that one. */
+/* A program has a slot of the last broker, and dies before it hears of the new broker. It does not
+ * keep the new one. */
 static void broker_ends__after_those_that_never_came(void **state)
 {
 	struct vb_broker_client c = client_connect();

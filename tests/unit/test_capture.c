@@ -62,7 +62,7 @@ static void check_envelope(const struct vb_path *p, bool sent)
 	assert_int_equal(tapped.udp.sport, p->udp_sport);
 	assert_int_equal(tapped.udp.dport, VB_ROCE_PORT);
 	assert_int_equal(tapped.udp.ip_id, 0);
-	assert_int_equal(tapped.udp.ip_frag, 0x4000); /* DF, as what UDP sends */
+	assert_int_equal(tapped.udp.ip_frag, 0x4000); /* DF, as in UDP packets */
 	assert_int_equal(tapped.flow_label, p->flow_label);
 	assert_int_equal(tapped.port, p->port);
 	assert_int_equal(tapped.traffic_class, p->traffic_class);
@@ -70,7 +70,7 @@ static void check_envelope(const struct vb_path *p, bool sent)
 	assert_int_equal(tapped.sent, sent);
 }
 
-/* A packet that has not been in a datagram has the headers that its path says. */
+/* A packet that was in no datagram has the headers that its path says. */
 static void tap__has_the_envelope_of_the_path(void **state)
 {
 	static const struct vb_path path = {.sgid.b = {[10] = 0xff, 0xff, 1, 2, 3, 4},

@@ -69,8 +69,8 @@ static void rates__follow_clock(void **state)
 	assert_int_equal(s.dcqcn_rate_ai_q8, 2621);
 }
 
-/* A rate that is there at all is at least one unit, and at most as many as a register holds; the
- * units 0 and 1 are no rates and stay what they are, whatever the clock. */
+/* A rate above 0 has at least one unit, and at most as many as a register holds. The units 0 and 1
+ * are no rates: they do not depend on the clock. */
 static void rates__at_their_ends(void **state)
 {
 	struct vb_cc_settings s = read_good("dcqcn_min_rate=1kbps,dcqcn_max_rate=2Tbps");

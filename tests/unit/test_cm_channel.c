@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels of the connection manager, with a loop of the test's own: which one a call is for, how
- * many events lie in a pair, and who may take them back. node/cm/call.h; CMP-34, CMP-45
+ * Channels of the connection manager, with a loop of the test's own: the channel of a call, the
+ * events in a pair, and the process that takes them back. node/cm/call.h; CMP-34, CMP-45
  */
 #include "cmocka_env.h"
 #include "descriptors.h"
@@ -18,7 +18,7 @@ static struct vb_cm_host cm;
 static struct vb_cm_call call;
 static struct vb_cm_answer answer;
 static vb_time now;
-/* What the loop was asked for last. */
+/* The last request to the loop. */
 static struct {
 	int err, fd, watch_cnt, unwatch_cnt, room_cnt;
 	uint32_t index;
@@ -171,7 +171,7 @@ static uint32_t event_take(const struct program *p, uint64_t *number)
 	return r.id;
 }
 
-/* Calls are for a channel that is open, and have what they need. */
+/* Calls need an open channel and the right arguments. */
 static void calls__need_a_channel(void **state)
 {
 	struct program p;
@@ -202,7 +202,7 @@ static void calls__need_a_channel(void **state)
 	close(p.fd);
 }
 
-/* There are 4096; the last one is as good as the others. */
+/* There are 4096 channels; the last works as any other. */
 static void channels__up_to_the_last(void **state)
 {
 	static struct vb_channel other = {.token = 2};
@@ -225,7 +225,7 @@ static void channels__up_to_the_last(void **state)
 	assert_int_equal(served(&p, 0, &fds), -ENFILE);
 	assert_int_equal(fds.cnt, 1); /* the caller's still */
 	memset(cm.channel, 0, (VB_CM_CHANNELS_MAX - 1) * sizeof cm.channel[0]);
-	/* One that the loop does not take is none. */
+	/* A channel the loop refuses is not kept. */
 	loop.err = -ENOMEM;
 	assert_int_equal(served(&p, 0, &fds), -ENOMEM);
 	assert_int_equal(fds.cnt, 1);
@@ -234,7 +234,7 @@ static void channels__up_to_the_last(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 	close(pair[0]);
 	close(pair[1]);
-	/* Its end is seen by its index, is not looked at any more, and the token names none. */
+	/* The loop reports a channel's end by index: the watch ends, its token is void. */
 	close(p.fd);
 	vb_channel_event(&cm, VB_CM_CHANNELS_MAX, now);
 	vb_channel_event(&cm, VB_CM_CHANNELS_MAX - 1, now);
@@ -244,8 +244,8 @@ static void channels__up_to_the_last(void **state)
 	vb_channel_event(&cm, VB_CM_CHANNELS_MAX - 1, now);
 }
 
-/* Events that a pair has no room for wait in their order until the program has taken some, of which
- * the loop tells. */
+/* Events that a pair has no room for wait in order until the program takes some; the loop tells of
+ * the room. */
 static void events__wait_for_room(void **state)
 {
 	enum { EVENTS = 40 };
@@ -269,7 +269,7 @@ static void events__wait_for_room(void **state)
 			last = number;
 		}
 		assert_true(at > before);
-		/* Who writes past the library is not heard. */
+		/* Writes past the library are ignored. */
 		assert_int_equal(send(p.fd, &byte, 1, 0), 1);
 		vb_channel_event(&cm, 0, now);
 		vb_channel_event(&cm, 0, now);
@@ -279,7 +279,7 @@ static void events__wait_for_room(void **state)
 	close(p.fd);
 }
 
-/* Takes all that lies in the pair, and makes the call in @call again with the numbers. */
+/* Takes all events from the pair, and makes the call in @call again with the numbers. */
 static int events_return(const struct program *p, int fd)
 {
 	struct vb_cm_answer a;
@@ -290,8 +290,8 @@ static int events_return(const struct program *p, int fd)
 	return served(p, call.len + call.extra_len, NULL);
 }
 
-/* While one process takes the events of an id back nobody gets any, and no other does the same;
- * those of other ids come again. */
+/* While one process takes back an id's events, no process gets events or takes any back; other ids'
+ * events come again. */
 static void events__are_taken_back_by_one(void **state)
 {
 	struct program p, q = {.who = {&q, 78, "other"}};
@@ -330,7 +330,7 @@ static void events__go_on_without_who_took_them_back(void **state)
 	d = (struct vb_ucma_destroy_id){.id = first};
 	assert_int_equal(command(&p, 0, VB_UCMA_DESTROY_ID, &d, sizeof d, 4), -EINPROGRESS);
 	second = event_make(&p);
-	vb_channels_release(&cm, &q); /* another one */
+	vb_channels_release(&cm, &q); /* q, not p */
 	assert_int_equal(event_take(&p, &number), first);
 	assert_int_equal(event_take(&p, &number), UINT32_MAX);
 	vb_channels_release(&cm, &p);
@@ -339,8 +339,8 @@ static void events__go_on_without_who_took_them_back(void **state)
 	close(p.fd);
 }
 
-/* An id that goes to another channel takes its events along: they are taken back from the one that
- * it leaves. */
+/* An id that goes to another channel takes its events along: they leave the pair of the old
+ * channel. */
 static void events__go_with_their_id(void **state)
 {
 	struct program from, to;

@@ -98,7 +98,7 @@ static void walk__finds_channels_that_are_open(void **state)
 	}
 }
 
-/* The next broker knows how much is in each store. */
+/* The next broker counts the items in each store. */
 static void walk__counts_the_items(void **state)
 {
 	(void)state;
@@ -111,8 +111,7 @@ static void walk__counts_the_items(void **state)
 	assert_int_equal(m->item_cnt[0], 3);
 }
 
-/* The next broker finishes a change that was declared, and forgets one that was only written down.
- */
+/* The next broker finishes a declared change, and forgets a change that was only written down. */
 static void open__finishes_what_was_declared(void **state)
 {
 	struct vb_journal *j;
@@ -158,9 +157,8 @@ static int count_items(void *ctx, const struct vb_fd_store_item *item, struct vb
 	return 0;
 }
 
-/* A new channel has nothing of the one before it in its place, and one that is closed keeps
- * nothing.
- */
+/* A new channel has nothing of the last channel in its place, and a closed channel keeps
+ * nothing. */
 static void add__begins_afresh(void **state)
 {
 	struct vb_cm_answer a = {.status = 24, .len = 4};
@@ -168,7 +166,7 @@ static void add__begins_afresh(void **state)
 
 	(void)state;
 	add_channel(1);
-	/* A call without a serial is a new one each time. */
+	/* A call without a serial is new each time. */
 	assert_null(vb_cm_memory_answer(m, 1, 0));
 	vb_cm_memory_put_answer(m, 1, 7, &a);
 	vb_journal_commit(&m->kept->journal, m->kept);
@@ -197,7 +195,7 @@ static void add__begins_afresh(void **state)
 	assert_false(vb_cm_memory_is_held(m, 1, &serial));
 }
 
-/* Whatever came and went before, the channels that are open are found. */
+/* A walk finds the open channels after any number of closed ones. */
 static void add__after_many_that_have_gone(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contexts of a DC target: by what it tells initiators apart, who makes place for another one,
- * and that whoever gets a context finds nothing of the one before in it. docs/dc.md; IBT-25
+ * The contexts of a DC target: it tells initiators apart, an initiator makes room for another, and
+ * a new initiator finds nothing of the last one in its context. docs/dc.md; IBT-25
  */
 #include "dc_env.h"
 
@@ -50,8 +50,8 @@ static struct vb_path from_host(uint8_t host)
 	return path;
 }
 
-/* InfiniBand: numbers of QPs are those of a port, and a port of several LIDs has a connection at
- * each of them. */
+/* InfiniBand: QP numbers belong to a port, and a port of several LIDs has a connection at each
+ * LID. */
 static void dct__lids_tell_connections_apart(void **state)
 {
 	const struct vb_path path = {.port = 1, .slid = 7, .dlid = 9};
@@ -76,7 +76,7 @@ static void dct__lids_tell_connections_apart(void **state)
 	env_close(&env);
 }
 
-/* Who has disconnected makes place before anybody who was only silent, however long. */
+/* A disconnected initiator makes room before one that was silent, however long. */
 static void dct__who_has_left_goes_first(void **state)
 {
 	struct vb_qp *dct;
@@ -102,7 +102,7 @@ static void dct__who_has_left_goes_first(void **state)
 	env_close(&env);
 }
 
-/* A READ that the connection before has not been answered is none of the next one's. */
+/* An unanswered READ of one connection takes nothing from the next connection. */
 static void dct__next_connection_has_all_resources(void **state)
 {
 	struct vb_path path = from_host(2);
@@ -120,7 +120,7 @@ static void dct__next_connection_has_all_resources(void **state)
 	env_close(&env);
 }
 
-/* Nor is a notification of congestion that the one before was owed. CC-04 */
+/* A CNP owed to one connection is not sent to the next. CC-04 */
 static void dct__next_connection_is_owed_no_cnp(void **state)
 {
 	struct vb_path path = from_host(2), marked = path;
@@ -139,7 +139,7 @@ static void dct__next_connection_is_owed_no_cnp(void **state)
 	assert_int_equal(ask(dct, &path, CONN + 1, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
 	assert_int_equal(env_tx(&env, &b), 1);
 	assert_int_equal(env_hdr(&b.pkt[0]).opcode, VB_TRANSPORT_DC | VB_OP_ACK);
-	/* Its own mark draws one at once, and the interval is its own. */
+	/* Its own mark draws a CNP at once: the interval is its own. */
 	assert_int_equal(connect(dct, &path, CONN + 2), VB_VERDICT_OK);
 	assert_int_equal(ask(dct, &marked, CONN + 2, VB_OP_WRITE_ONLY), VB_VERDICT_OK);
 	assert_int_equal(env_tx(&env, &b), 2);

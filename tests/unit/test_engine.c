@@ -540,7 +540,7 @@ static void acquire__without_broker_says_why(void **state)
 	setenv("VERBENA_BIN", "/nonexistent", 1);
 	before = descriptors_of(getpid());
 	assert_true(vb_engine_acquire(&e, why, sizeof why) < 0);
-	/* What was not opened is not closed either. */
+	/* A descriptor never opened is not closed. */
 	assert_int_equal(descriptors_of(getpid()), before);
 	unsetenv("VERBENA_BIN");
 	assert_true(why[0] != 0);

@@ -32,7 +32,7 @@ static void faults__set_later_replace_own(void **state)
 	vb_engine_release(e);
 }
 
-/* The same rules with another seed hit other packets: they are others. */
+/* Rules with another seed are other rules: they hit other packets. */
 static void faults__another_seed_is_another_rule(void **state)
 {
 	struct vb_broker_observer o;

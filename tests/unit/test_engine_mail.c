@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mailbox of a process with a shared XRC domain: who finds it, who is told, and that it goes.
+/* The mailbox of a process with a shared XRC domain: its token, its messages, and its end.
  * node/engine/mail.c */
 #include "core_env.h"
 #include "descriptors.h"
@@ -47,8 +47,8 @@ static bool is_readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* There is one mailbox for all domains of a process. Its token is shown to others while it is
- * there, and the progress thread hears of what comes. */
+/* All domains of a process share one mailbox. Others see its token while it exists, and the
+ * progress thread hears of its messages. */
 static void mailbox__is_shown_while_it_is_there(void **state)
 {
 	unsigned before = descriptors_of(getpid());
@@ -84,8 +84,8 @@ static void mailbox__is_shown_while_it_is_there(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* A message is counted where it went, and only then. Nobody has mail for itself, for who has no
- * mailbox, or for who cannot be. */
+/* A message counts at its receiver, once sent. Nobody sends to itself, to a process without a
+ * mailbox or to a wrong slot. */
 static void send__to_who_has_a_mailbox(void **state)
 {
 	const char msg[8] = "message";
@@ -104,7 +104,7 @@ static void send__to_who_has_a_mailbox(void **state)
 	assert_int_equal(vb_engine_send_xrc(&engine, VB_SLOT_CNT + PEER, msg, sizeof msg),
 			 -ECONNREFUSED);
 	assert_int_equal(memory.mailbox[PEER].sent, 0);
-	/* Until its queue is full: then it is tried again later. */
+	/* The queue gets full: a later attempt may succeed. */
 	while (vb_engine_send_xrc(&engine, PEER, msg, sizeof msg) == 0)
 		assert_int_equal(memory.mailbox[PEER].sent, ++cnt);
 	assert_true(cnt > 0);
@@ -115,7 +115,7 @@ static void send__to_who_has_a_mailbox(void **state)
 
 		assert_true(len > sizeof msg);
 		assert_memory_equal(got + len - sizeof msg, msg, sizeof msg);
-		assert_int_equal(got[0], OWN); /* of whom, and... */
+		assert_int_equal(got[0], OWN); /* the sender */
 		assert_memory_equal(got + 8, &engine.mail.token, sizeof engine.mail.token);
 	}
 	close(peer);

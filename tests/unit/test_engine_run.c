@@ -481,7 +481,7 @@ static void mail__more_than_a_step_takes(void **state)
 
 static struct vb_xrc_ask ask;
 
-/* The process that is asked does not hear it, but for the third time. */
+/* The asked process hears only the third question. */
 static int lose_two_questions(void *ctx, uint32_t peer, const void *msg, size_t len)
 {
 	(void)ctx, (void)msg, (void)len;
@@ -491,7 +491,7 @@ static int lose_two_questions(void *ctx, uint32_t peer, const void *msg, size_t 
 	return 0;
 }
 
-/* A question that is lost is asked again, while there is no answer. */
+/* A lost question is asked again until an answer comes. */
 static void mail__asks_again(void **state)
 {
 	const struct vb_xrcd_name name = {1, 77};
@@ -521,8 +521,8 @@ static void count_changes(void *ctx)
 	++*(uint32_t *)ctx;
 }
 
-/* The table of devices has changed: a virtual function follows the settings of the parent that it
- * has now, and the program hears of the change, once. */
+/* The table of devices has changed: a virtual function follows the settings of its new parent, and
+ * the program hears of the change once. */
 static void reload__follows_the_parent(void **state)
 {
 	uint32_t changes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a user is told when files, memory or threads are short: the reason, and which limit to
- * raise. node/host/error_hints.h, errno(3), getrlimit(2) */
+/* Hints to a user when files, memory or threads are short: the reason, and the limit to raise.
+ * node/host/error_hints.h, errno(3), getrlimit(2) */
 #include "cmocka_env.h"
 #include "node/host/error_hints.h"
 
@@ -34,7 +34,7 @@ static void check_limited(int err, int resource, rlim_t cur, const char *remedy)
 	assert_int_equal(setrlimit(resource, &was), 0);
 }
 
-/* Up to the hard limit the user raises the soft one; above it takes more. */
+/* The hint names the soft limit, or the hard limit once that is reached. */
 static void files__by_the_limit_that_holds(void **state)
 {
 	static const int errs[] = {EMFILE, ETOOMANYREFS};
@@ -86,7 +86,7 @@ static void others__are_told_as_they_are(void **state)
 	check_hint(EPROTO, NULL);
 }
 
-/* Of what does not fit the beginning is there, and it ends where the room ends. */
+/* A text that does not fit is cut where the room ends. */
 static void text__longer_than_its_room(void **state)
 {
 	char little[16];

@@ -135,7 +135,7 @@ static void send_to_slot(uint8_t slot)
 	close(fd);
 }
 
-/* What came for an owner, however much, is not there for the next one. */
+/* The next owner finds no packets of the last owner, however many. */
 static void quiet__drops_all_that_came(void **state)
 {
 	struct vb_group g;
@@ -168,7 +168,7 @@ static int receive_buffer(int fd)
 	return size;
 }
 
-/* Who may not have more than net.core.rmem_max has as much as that. socket(7) SO_RCVBUFFORCE */
+/* A process that may not exceed net.core.rmem_max gets that much. socket(7) SO_RCVBUFFORCE */
 static void open__without_the_privilege(void **state)
 {
 	struct vb_group g;
@@ -191,11 +191,11 @@ static void open__without_the_privilege(void **state)
 	status = child_status(pid);
 	vb_group_close(&g);
 	if (status == 77)
-		skip(); /* a kernel that lets no process deny itself system calls */
+		skip(); /* this kernel lets no process deny itself system calls */
 	assert_int_equal(status, 0);
 }
 
-/* A slot of which the descriptor store has not heard would be missing for the next broker. */
+/* A slot that the descriptor store lacks is not given: the next broker would not know it. */
 static void take__without_a_store(void **state)
 {
 	static struct vb_slots slots;
@@ -265,7 +265,7 @@ static void adopt__slots_without_gaps(void **state)
 	vb_slots_close(&slots);
 }
 
-/* A store without the slots of the broker itself is not one that a broker has left. */
+/* A store without the broker's own slots is refused: no broker left it. */
 static void adopt__the_brokers_own_slots_as_well(void **state)
 {
 	static struct vb_slots slots, next;
@@ -276,7 +276,7 @@ static void adopt__the_brokers_own_slots_as_well(void **state)
 	assert_int_equal(vb_slots_start(&slots), 0);
 	assert_int_equal(vb_fd_store_walk(slots.fd_store, take_item, &all), 0);
 	assert_int_equal(vb_slots_init(&next), 0);
-	assert_int_equal(all.cnt, 1 + VB_SLOT_FIRST); /* host memory, and these */
+	assert_int_equal(all.cnt, 1 + VB_SLOT_FIRST); /* host memory, own slots */
 	for (int cnt = 0; cnt <= all.cnt; cnt++) {
 		int store = vb_fd_store_create();
 
@@ -292,8 +292,8 @@ static void adopt__the_brokers_own_slots_as_well(void **state)
 	vb_slots_close(&slots);
 }
 
-/* QPNs that an owner may have used are not used again soon: where it says how far it came, from
- * there on; else some are left out. The next broker knows no less. */
+/* A slot's QPNs are not reused soon: the next owner begins where the last one says it stopped, else
+ * some numbers further on. The next broker does the same. */
 static void release__leaves_out_numbers(void **state)
 {
 	static struct vb_slots slots, next;
@@ -341,8 +341,8 @@ static uint64_t blocks_of(int fd)
 	return (uint64_t)st.st_blocks;
 }
 
-/* Nobody writes into the capture ring of a slot without an owner. Its pages go back when nobody
- * captures any more, and not before: the last packets are still to be read. */
+/* Nobody writes into the capture ring of a slot without an owner. Its pages go back only when the
+ * capture ends: its last packets are still unread. */
 static void release__ring_of_a_capture(void **state)
 {
 	static struct vb_slots slots;
@@ -362,7 +362,7 @@ static void release__ring_of_a_capture(void **state)
 	vb_slots_capture(&slots, false);
 	assert_int_equal(slots.slot[k].shm->capture.data[0], 0);
 	assert_true(blocks_of(slots.slot[k].mem_fd) + VB_CAPTURE_RING_BYTES / 512 / 2 < before);
-	/* Its next owner begins anew. */
+	/* The next owner begins at 0. */
 	assert_int_equal(vb_slots_take(&slots, getpid(), "next"), k);
 	assert_int_equal(slots.slot[k].shm->rates.cnt, 0);
 	assert_string_equal(slots.slot[k].shm->comm, "next");

@@ -113,7 +113,7 @@ static const struct vb_past_qp *kept(uint32_t i)
 	return &mem.past.history[i];
 }
 
-/* Trouble that has not ended well, the newest first, with whose it was. */
+/* Trouble that did not end well is kept, newest first, with its owner. */
 static void take__what_did_not_end_well(void **state)
 {
 	vb_time begin = vb_clock_now();
@@ -140,7 +140,7 @@ static void take__what_did_not_end_well(void **state)
 	assert_true(vb_past_until(&mem.past) == kept(0)->ended + VB_PAST_NS);
 }
 
-/* What sending met is told of the address that the QP had, and faults of the port that it had. */
+/* A history has the send error of its QP's own address, and the faults of its QP's own port. */
 static void take__the_error_of_its_own_peer(void **state)
 {
 	struct vb_qp_history *h = history(0x101, VB_QP_HISTORY_FAILED, 10);
@@ -158,7 +158,7 @@ static void take__the_error_of_its_own_peer(void **state)
 	assert_int_equal(kept(0)->error.err, 113);
 	assert_int_equal(kept(0)->error.cnt, 3);
 	assert_string_equal(kept(0)->fault.rules.text, "drop 1/7");
-	/* One that had no trouble with its peer, at a port that there is not. */
+	/* A QP without send errors, at a port that does not exist. */
 	memset(&e->histories, 0, sizeof e->histories);
 	h = history(0x102, VB_QP_HISTORY_FAILED, 10);
 	h->view.attr.path.dgid.b[15] = 7;
@@ -169,7 +169,7 @@ static void take__the_error_of_its_own_peer(void **state)
 	assert_string_equal(kept(1)->fault.rules.text, "");
 }
 
-/* So many of one process, and so many in all, of which the oldest go. */
+/* Histories of a process and of all are bounded: the oldest go. */
 static void take__so_many_and_no_more(void **state)
 {
 	enum { PROCESSES = VB_PAST_QPS / VB_PAST_PER_PROCESS + 1 };

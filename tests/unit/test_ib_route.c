@@ -449,7 +449,7 @@ static void tree__of_a_port_that_is_down_has_no_branch(void **state)
 	assert_int_equal(copies_at(grow_tree(), A1, VB_IB_SENT_NOT), 1);
 }
 
-/* What went by a tree is counted on its ways, though the map has other ones since. */
+/* Packets count on the ways of their tree, though the map has other ways since. */
 static void trees__are_counted_where_they_went(void **state)
 {
 	(void)state;
@@ -532,7 +532,7 @@ static void link__asks_for_each_p_key(void **state)
 	l->ops->close(l);
 }
 
-/* Below a port there is nobody: each packet that comes there is a discard. */
+/* A link to nowhere has no receiver: each packet to it is a discard. */
 static void nowhere__discards_each_packet(void **state)
 {
 	static struct vb_tx_batch batch = {.cnt = 3};

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A process that has room for some of the descriptors alone gets none, and an error. unix(7) */
+/* A process with room for only some of the descriptors gets none, and an error. unix(7) */
 static void fds_recv__without_descriptors(void **state)
 {
 	const struct vb_fds three = {.cnt = 3, .fd = {0, 0, 0}};

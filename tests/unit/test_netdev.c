@@ -85,8 +85,8 @@ static const struct vb_netdev *device(const char *name)
 	return NULL;
 }
 
-/* What is told of a device follows it: whether it is up, has a carrier, its MTU, its MAC, and
- * whether it will have a link-local address. */
+/* A device's record follows it: whether it is up, has a carrier, its MTU, its MAC, and whether it
+ * will have a link-local address. */
 static void link__is_told_as_it_is(void **state)
 {
 	static const uint8_t mac[6] = {2, 0, 0, 0, 0, 7};
@@ -119,7 +119,7 @@ static void link__is_told_as_it_is(void **state)
 	assert_null(device("vb0"));
 }
 
-/* A change of devices or addresses of either family is told to who has subscribed, once. */
+/* A subscriber hears once of each change of devices or addresses of either family. */
 static void subscribe__tells_of_changes(void **state)
 {
 	static const char *const change[] = {

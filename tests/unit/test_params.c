@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The settings of congestion control as files in the broker's tree: what they show, and what
- * becomes of what is written to them. CC-29 */
+/* The settings of congestion control as files in the broker's tree: what they show, and how they
+ * take writes. CC-29 */
 #include "cmocka_env.h"
 #include "descriptors.h"
 #include "node/broker/state.h"
@@ -69,7 +69,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* What the file says; UINT64_MAX: there is none. */
+/* The number in the file; UINT64_MAX: no file. */
 static uint64_t shown(const char *name)
 {
 	char text[32] = "";
@@ -151,13 +151,13 @@ static void files__take_a_number(void **state)
 	snprintf(text, sizeof text, "%" PRIu64 "\n", is + 1);
 	put(ECN "roce_np/min_time_between_cnps", text);
 	assert_true(value("np_min_time_between_cnps") == is + 1);
-	/* As often as somebody writes. */
+	/* A second write works too. */
 	snprintf(text, sizeof text, "%" PRIu64 "\n", is);
 	put(ECN "roce_np/min_time_between_cnps", text);
 	assert_true(value("np_min_time_between_cnps") == is);
 }
 
-/* What is no number, or none that there can be, is put back. */
+/* A write that is no valid number restores the old one. */
 static void files__put_back_what_is_refused(void **state)
 {
 	static const char *const wrong[] = {
@@ -172,7 +172,7 @@ static void files__put_back_what_is_refused(void **state)
 		assert_true(shown(DEBUGFS "rp_ai_rate") == is);
 		assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is);
 	}
-	/* What is no file of a setting, and one that is in the other folder. */
+	/* A file of no setting, and one of the other folder. */
 	put(DEBUGFS "other", "5");
 	put(ECN "roce_np/rpg_ai_rate", "5");
 	assert_true(value("rp_ai_rate") == is);
@@ -180,7 +180,7 @@ static void files__put_back_what_is_refused(void **state)
 	assert_int_equal(descriptors_of(getpid()), before);
 }
 
-/* A change by other means shows once the generation is another one. */
+/* A change by other means shows with the new generation. */
 static void files__follow_registers(void **state)
 {
 	static struct vb_adapter_state next;
@@ -196,10 +196,10 @@ static void files__follow_registers(void **state)
 	vb_broker_params_show(&b);
 	assert_true(shown(DEBUGFS "rp_ai_rate") == is + 1);
 	assert_true(shown(ECN "roce_rp/rpg_ai_rate") == is + 1);
-	/* What the broker shows itself is nobody's change. */
+	/* The broker's own writes are no change. */
 	vb_broker_params_handle(&b);
 	assert_int_equal(vb_adapter_state(&mem.adapter)->pf[0].cc_epoch, epoch);
-	/* A tree that was made anew has them again, and takes changes. */
+	/* A tree made again has the files, and takes changes. */
 	vb_broker_params_publish(&b);
 	put(DEBUGFS "rp_ai_rate", "7");
 	assert_true(value("rp_ai_rate") == 7);

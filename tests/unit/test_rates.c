@@ -189,7 +189,7 @@ static void recorder__a_look_keeps_it(void **state)
 	assert_int_equal(vb_dfx_event_of(m.csr.access[0].word), VB_CSR_DFX_NONE);
 }
 
-/* A write of some bits reads the others first, and takes no entry away by that. CC-31 */
+/* A write of some bits reads the others first; that takes no entry away. CC-31 */
 static void recorder__a_write_keeps_it(void **state)
 {
 	struct vb_qp *qp = controlled_qp();
@@ -214,7 +214,7 @@ static void recorder__a_write_keeps_it(void **state)
 		assert_int_equal(vb_dfx_rate_of(m.csr.access[i - 1].word), i);
 }
 
-/* What is no register of a QP is refused by its number, and so is a QP that there is not. */
+/* A number that is no register of a QP is refused and named; an unknown QP is refused. */
 static void access__of_what_there_is_not(void **state)
 {
 	struct vb_qp *qp = controlled_qp();
@@ -225,7 +225,7 @@ static void access__of_what_there_is_not(void **state)
 	m.csr.qpn = vb_qp_number(qp);
 	m.csr.cnt = 3;
 	m.csr.access[0].at = m.csr.access[1].at = VB_CSR_DFX_INFO;
-	m.csr.access[2].at = 0x200218; /* a global one */
+	m.csr.access[2].at = 0x200218; /* not a QP's */
 	vb_engine_serve_csr(&engine, &m);
 	assert_int_equal(m.status, -EINVAL);
 	assert_int_equal(m.csr.failed, 2);

@@ -92,7 +92,7 @@ static void set_neighbour(const struct vb_gid *to, uint16_t state)
 	close(fd);
 }
 
-/* Who does not answer, or has not yet, is silent; who has is resolved; of others nothing is known.
+/* A neighbour without an answer is silent, one with an answer is resolved, any other is unknown.
  * Asking leaves nothing open. */
 static void neighbour__is_what_the_kernel_knows(void **state)
 {

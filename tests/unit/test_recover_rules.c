@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recovery and pacing at a QP, rules that a single loss or setting shows: what is counted and
- * traced, what is bounded, and who is woken. REG-07; docs/adaptive-retransmission.md
+ * Recovery and pacing at a QP, by rules that a single loss or setting shows: counters, traces,
+ * bounds and wakeups. REG-07; docs/adaptive-retransmission.md
  */
 #include "core/selective/selective.h"
 #include "rc_env.h"
@@ -14,7 +14,7 @@ static void note_event(void *ctx, const struct vb_trace_event *ev)
 	moved = *ev;
 }
 
-/* The ACK timer of @qp fires, and what it sends again leaves. */
+/* Fires the ACK timer of @qp, and sends its packets again. */
 static void time_out(struct vb_qp *qp)
 {
 	env.now = qp->timer[VB_TIMER_ACK];
@@ -33,7 +33,7 @@ static void acked(struct vb_qp *qp, uint32_t psn, uint8_t syndrome)
 	(void)env_rx(&env, 2, &h, 0);
 }
 
-/* A trace of the ladder says from which step to which. */
+/* A trace of the ladder has the old and the new step. */
 static void timer_moved__from_and_to(void **state)
 {
 	struct vb_qp *qp;
@@ -57,7 +57,7 @@ static void timer_moved__from_and_to(void **state)
 	env_close(&env);
 }
 
-/* Timeouts are counted in a row: a word of the peer ends the row. */
+/* Timeouts are counted in a row: an ACK of the peer ends the row. */
 static void timeouts__end_with_progress(void **state)
 {
 	struct vb_qp *qp;
@@ -72,7 +72,7 @@ static void timeouts__end_with_progress(void **state)
 	time_out(qp);
 	assert_int_equal(qp->rto.timeout_cnt, 2);
 	assert_int_equal(env.counters.v[VB_COUNTER_local_ack_timeout_err], 2);
-	assert_int_equal(env.counters.v[VB_COUNTER_roce_adp_retrans], 0); /* it is the fixed one */
+	assert_int_equal(env.counters.v[VB_COUNTER_roce_adp_retrans], 0); /* the timer is fixed */
 	acked(qp, 0, 31);
 	assert_int_equal(qp->rto.timeout_cnt, 0);
 	env_close(&env);
@@ -101,7 +101,7 @@ static void slow_restart__amid_a_ramp(void **state)
 	env_close(&env);
 }
 
-/* Behind a hole a peer keeps VB_SR_WINDOW packets: no more are in flight. */
+/* A peer keeps VB_SR_WINDOW packets behind a hole: no more are in flight. */
 static void selective__as_much_as_the_peer_keeps(void **state)
 {
 	struct vb_mr_attr attr = {.length = 1 << 24, .access = ENV_ACCESS};
@@ -128,8 +128,8 @@ static void selective__as_much_as_the_peer_keeps(void **state)
 	env_close(&env);
 }
 
-/* A retry count of its own that a QP was given by register stays when its program sets timeout and
- * retry_cnt. REG-18 */
+/* A QP's own retry count, set by register, stays when its program sets timeout and retry_cnt.
+ * REG-18 */
 static void modify__keeps_the_extended_count(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21);
@@ -145,8 +145,8 @@ static void modify__keeps_the_extended_count(void **state)
 	env_close(&env);
 }
 
-/* A window that is switched on finds no account of what was asked before: it begins one with what
- * is not acknowledged, and the quarter of it that follows asks as ever. */
+/* A window that is switched on knows of no earlier ACK requests: it counts from the first
+ * unacknowledged packet, and asks after a quarter as ever. */
 static void window__switched_on_between_messages(void **state)
 {
 	struct vb_recovery on = {.roce_tx_window_en = true, .tx_window_bytes = 64 * 1024};
@@ -176,7 +176,7 @@ static void window__switched_on_between_messages(void **state)
 	env_close(&env);
 }
 
-/* Source ports of RoCEv2 begin with 0xc000: a path that has that one is spread, one below is not.
+/* RoCEv2 source ports begin with 0xc000: a path with that port is spread, a path below is not.
  * REG-07 (adaptive_routing_forced_en) */
 static void spread__from_the_first_port_on(void **state)
 {
@@ -196,7 +196,7 @@ static void spread__from_the_first_port_on(void **state)
 	}
 }
 
-/* What the limiter held back goes on at once when the limiter is switched off. */
+/* Packets that the limiter held back leave at once when it is switched off. */
 static void set_cc__wakes_who_was_held_back(void **state)
 {
 	struct vb_cc_settings off = {0};
@@ -228,8 +228,8 @@ static uint16_t find_home(void *ctx, const struct vb_path *path)
 	return home_now;
 }
 
-/* Addresses of the host have changed: whoever may send or answer learns where its peer is now, and
- * so do the packets that congestion may mark. */
+/* Addresses of the host have changed: each QP that may send or answer finds its peer's home again,
+ * also for packets that congestion may mark. */
 static void find_homes__of_all_that_are_connected(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21);
@@ -254,7 +254,7 @@ static void find_homes__of_all_that_are_connected(void **state)
 	env_close(&env);
 }
 
-/* CNPs that one turn has no room for leave in the next one. CC-04 */
+/* CNPs beyond one quantum leave in the next one. CC-04 */
 static void cnps__more_than_a_turn(void **state)
 {
 	struct vb_path path = env_path(1);
@@ -268,7 +268,7 @@ static void cnps__more_than_a_turn(void **state)
 	(void)state;
 	env_config(&env);
 	vb_cc_settings_paper(&env.cfg.cc, UINT64_C(40000000000));
-	env.cfg.cc.np_min_cnp_us = 0; /* one for each mark */
+	env.cfg.cc.np_min_cnp_us = 0; /* a CNP per mark */
 	env_open(&env, 64);
 	h.dqpn = vb_qp_number(rts(0, 0, 4));
 	h.reth.rkey = vb_mr_rkey(env.mr);
@@ -296,8 +296,7 @@ static void note_ramp(void *ctx, const struct vb_trace_event *ev)
 	ramps[1] += ev->arg[0] == VB_RAMP_IDLE;
 }
 
-/* A ramp after a loss and one after a pause are traced, each as what it is; the one after a pause
- * begins an account of what was asked, though there was no window before. */
+/* A ramp after a loss and a ramp after a pause are traced, each with its cause. */
 static void slow_restart__is_traced(void **state)
 {
 	struct vb_qp *qp;
@@ -327,7 +326,7 @@ static void slow_restart__is_traced(void **state)
 	env_close(&env);
 }
 
-/* What a register of a QP was set to is the QP's when it is closed. */
+/* A QP takes its register values when the access closes. */
 static void cc_close__writes_back(void **state)
 {
 	struct vb_cc_access at;
@@ -346,7 +345,7 @@ static void cc_close__writes_back(void **state)
 	env_close(&env);
 }
 
-/* A ramp after a pause finds no account of what was asked either, where no window was before it. */
+/* A ramp after a pause counts from the unacknowledged packets too, if no window was before it. */
 static void slow_restart__after_a_pause_begins_an_account(void **state)
 {
 	struct vb_qp *qp;

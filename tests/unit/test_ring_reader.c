@@ -90,7 +90,7 @@ static void reader__tells_what_it_lost(void **state)
 	assert_int_equal(reader.lost, 5000);
 }
 
-/* What was written before it came is not lost to a reader that starts now. */
+/* A reader that starts now does not count earlier packets as lost. */
 static void reader__that_starts_now_loses_what_comes(void **state)
 {
 	(void)state;

@@ -166,7 +166,7 @@ static void begin__not_before_the_first_word_is_written(void **state)
 	read_batch(f, 1);
 }
 
-/* Where packets came from is what the writer says, but for bits that no packet has. */
+/* The reader gets the path that the writer says, without bits that no packet has. */
 static void begin__has_the_way_of_the_writer(void **state)
 {
 	struct fixture *f = *state;
@@ -338,11 +338,11 @@ static void take__payload_longer_than_any(void **state)
 	assert_true(f->rx.is_broken);
 }
 
-/* Nor has any packet less than a BTH, or more pad than fills a word. */
+/* Headers of a wrong length and pad beyond a word break the ring. */
 static void take__headers_and_pad_of_no_packet(void **state)
 {
 	static const struct {
-		uint32_t at; /* behind where the packet says how long it is */
+		uint32_t at; /* offset behind the packet's length */
 		uint8_t value;
 	} wrong[] = {{4, VB_BTH_LEN - 1}, {4, VB_HDR_MAX + 1}, {5, VB_PAD_MAX + 1}};
 	struct fixture *f = *state;

@@ -47,7 +47,7 @@ static const struct vb_subnet_seat *seat_of(uint32_t node)
 	return NULL;
 }
 
-/* A slot says whose it is and at which node. */
+/* A slot names its program and its node. */
 static void slots__are_of_a_program(void **state)
 {
 	struct program a = program_at("H-A"), b = program_at("H-B");
@@ -70,7 +70,7 @@ static void slots__are_of_a_program(void **state)
 	assert_true(fabric->adapter->due == VB_NEVER);
 }
 
-/* QPNs of one fabric are not those of the one before it, nor those of the last owner of a slot. */
+/* QPNs of the last fabric and of a slot's last owner are not reused. */
 static void slots__begin_with_other_qpns(void **state)
 {
 	struct program p[4];
@@ -82,13 +82,13 @@ static void slots__begin_with_other_qpns(void **state)
 		all |= slot_of(&p[i])->shm->qpn_next;
 	}
 	assert_true(all != 0); /* random numbers of 16 bits */
-	/* One that does not say how far it came. */
+	/* This owner reports no last QPN. */
 	first = slot_of(&p[0])->shm->qpn_next;
 	program_end(&p[0]);
 	p[0] = program_at("H-A");
 	assert_int_equal(p[0].slot, VB_SLOT_FIRST);
 	assert_int_equal(slot_of(&p[0])->shm->qpn_next, (first + 2048) & 0xffff);
-	/* One that does. */
+	/* This one does. */
 	slot_of(&p[0])->shm->qpn_next = 0x10003;
 	program_end(&p[0]);
 	p[0] = program_at("H-A");
@@ -97,7 +97,7 @@ static void slots__begin_with_other_qpns(void **state)
 		program_end(&p[i]);
 }
 
-/* Nothing of the owner before is the next one's. */
+/* The next owner gets nothing of the last. */
 static void slots__are_empty_for_the_next_owner(void **state)
 {
 	struct program p = program_at("H-A");
@@ -133,7 +133,7 @@ static void slots__are_empty_for_the_next_owner(void **state)
 	program_end(&p);
 }
 
-/* There are 253. */
+/* 253 slots. */
 static void slots__run_out(void **state)
 {
 	struct program p = program_at("H-A");
@@ -151,8 +151,8 @@ static void slots__run_out(void **state)
 	program_end(&p);
 }
 
-/* What the QPs of a program did not take is counted once, for its port, up to the end of the field.
- * FAB-37; IBA 14.2.5.6 */
+/* Packets that a program's QPs refuse count once, at its port, up to the field's maximum. FAB-37;
+ * IBA 14.2.5.6 */
 static void violations__count_once_at_their_port(void **state)
 {
 	struct program p = program_at("H-A"), other;
@@ -173,12 +173,12 @@ static void violations__count_once_at_their_port(void **state)
 	vb_subnet_count(fabric, HOST_A);
 	assert_int_equal(info_of(HOST_A, 2)->pkey_violations, 5);
 	assert_int_equal(info_of(HOST_A, 2)->qkey_violations, 6);
-	/* Those of another node are not asked for. */
+	/* Other nodes' violations do not count. */
 	other = program_at("H-B");
 	slot_of(&other)->shm->counters[2].v[VB_COUNTER_qkey_viol_cntr] = 1;
 	vb_subnet_count(fabric, HOST_A);
 	assert_int_equal(info_of(HOST_B, 2)->qkey_violations, 0);
-	/* The last ones of a program count when it ends; the next one begins at 0. */
+	/* A program's last violations count at its end; the next begins at 0. */
 	*qkey = 7;
 	program_end(&p);
 	assert_int_equal(info_of(HOST_A, 2)->qkey_violations, 7);
@@ -196,7 +196,7 @@ static void violations__count_once_at_their_port(void **state)
 	program_end(&other);
 }
 
-/* The table of a node has what the manager set of each of its ports. */
+/* A node's table has the manager's settings of each of its ports. */
 static void tables__show_what_a_manager_sets(void **state)
 {
 	static struct vb_host_shm table;
@@ -253,7 +253,7 @@ static void tables__show_what_a_manager_sets(void **state)
 	memset(gid, 0, sizeof gid);
 	assert_memory_equal(d->gid[2].gid.b, gid, sizeof gid);
 	assert_int_equal(d->gid[2].type, 0);
-	/* The same again changes nothing; to register again is a change by itself. */
+	/* An equal write changes nothing; a reregistration is always a change. */
 	assert_false(vb_subnet_table_write(fabric, HOST_B, VB_SMA_LID, &table));
 	assert_int_equal(table.generation, 1);
 	assert_true(vb_subnet_table_write(fabric, HOST_B, VB_SMA_REREGISTER, &table));
@@ -288,7 +288,7 @@ static struct vb_ib_map_port *map_port(uint32_t node, uint8_t port)
 	    fabric->adapter->map)[vb_subnet_map_port(fabric->adapter, place(node, port))];
 }
 
-/* The map has all nodes and cables, and of each switch tables of its own. */
+/* The map has all nodes and cables, and separate tables of each switch. */
 static void maps__have_nodes_and_cables(void **state)
 {
 	struct program p = program_at("H-A");
@@ -324,7 +324,7 @@ static void maps__have_nodes_and_cables(void **state)
 	program_end(&p);
 }
 
-/* The map has what the manager set, and another generation only then. */
+/* The map follows the manager; only a change gives a new generation. */
 static void maps__follow_the_manager(void **state)
 {
 	struct program p = program_at("H-A");
@@ -339,7 +339,7 @@ static void maps__follow_the_manager(void **state)
 	fabric_configure();
 	s->info.enforce_in = 1;
 	s->pkey[2] = 0x8003;
-	s->info.lid = 0x55; /* no LID of a port of a switch counts but that of port 0 */
+	s->info.lid = 0x55; /* only port 0 of a switch has a LID that counts */
 	h->info.lmc = 2;
 	h->info.neighbor_mtu = 4;
 	h->info.enforce_in = h->info.enforce_out = 1; /* adapters do not */
@@ -376,7 +376,7 @@ static void maps__follow_the_manager(void **state)
 	program_end(&p);
 }
 
-/* What programs sent is in the counters of the ports on the way, once. IBA 16.1.3.5 */
+/* The ports on the way count the packets of programs, once. IBA 16.1.3.5 */
 static void counters__take_what_programs_sent(void **state)
 {
 	struct program p = program_at("H-A");
@@ -411,7 +411,7 @@ static void counters__take_what_programs_sent(void **state)
 	assert_int_equal(pma->rcv_constraint_errors, 9);
 	assert_int_equal(pma->multicast_xmit_packets, 10);
 	assert_int_equal(pma->multicast_rcv_packets, 11);
-	/* Once a second while there are programs, of all nodes. */
+	/* All nodes count once a second while programs exist. */
 	c->xmit_data = 20;
 	vb_subnet_adapter_step(fabric, fabric->adapter->due - 1);
 	assert_int_equal(is->xmit_data - was.xmit_data, 1);
@@ -423,7 +423,7 @@ static void counters__take_what_programs_sent(void **state)
 	program_end(&p);
 }
 
-/* Files of counters are of each port of each node where there are programs. LNK-38 */
+/* Each port of each node with programs has its files of counters. LNK-38 */
 static void counter_files__are_of_each_port_of_each_node(void **state)
 {
 	static const char file[] = "class/infiniband/verbena0/ports/%d/counters/port_rcv_errors";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to the process of a fabric: which calls it takes, and who is at which node.
+/* Connections to the process of a fabric: the calls that it takes, and their nodes.
  * node/subnet/call.h */
 #include "subnet_process_env.h"
 
@@ -12,7 +12,7 @@ static bool exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* Sends @len bytes of a call of @op; the status of its answer, -EPIPE: the connection has ended. */
+/* Sends @sent bytes of a call of @op and @len. The answer's status, -EPIPE: the connection ends. */
 static int raw_ask(uint32_t version, enum vb_subnet_op op, uint32_t len, size_t sent, char last)
 {
 	int sock = fabric_dial(), rc;
@@ -55,7 +55,7 @@ static void calls__that_are_not_whole_end_the_connection(void **state)
 	assert_int_equal(raw_ask(good, VB_SUBNET_WATCH + 1, 0, head, 0), -ENOSYS);
 }
 
-/* What is about a node needs one. */
+/* Calls about a node need one. */
 static void calls__need_a_node(void **state)
 {
 	int sock = fabric_dial();
@@ -71,8 +71,8 @@ static void calls__need_a_node(void **state)
 	close(sock);
 }
 
-/* The tree of a node is there from its first connection to its last; another call of ATTACH takes
- * the connection to the other node. */
+/* A node's tree exists from its first connection to its last; another ATTACH moves the connection
+ * to the other node. */
 static void trees__are_there_while_somebody_is_at_the_node(void **state)
 {
 	char a[256], b[256];
@@ -94,7 +94,7 @@ static void trees__are_there_while_somebody_is_at_the_node(void **state)
 	assert_int_equal(fabric_ask(two, VB_SUBNET_ATTACH, "H-A", NULL), 0);
 	assert_true(exists(a));
 	assert_false(exists(b));
-	/* To the node where it is already. */
+	/* ATTACH to its present node. */
 	assert_int_equal(fabric_ask(two, VB_SUBNET_ATTACH, "H-A", NULL), 0);
 	assert_true(exists(a));
 	before = fd_cnt();
@@ -105,7 +105,7 @@ static void trees__are_there_while_somebody_is_at_the_node(void **state)
 	assert_true(fd_cnt() < before);
 }
 
-/* An adapter is that of one node, and there is one of each connection; a switch has none. */
+/* A connection has one adapter, that of one node; a switch has none. */
 static void adapters__are_one_of_a_connection(void **state)
 {
 	struct vb_fds fds;
@@ -128,7 +128,7 @@ static void adapters__are_one_of_a_connection(void **state)
 	assert_int_equal(fabric->adapter->taken_cnt, 0);
 }
 
-/* What is no call of the connection manager ends the connection. */
+/* A message that is no CM call ends the connection. */
 static void connections_of_cm__end_by_what_is_no_call(void **state)
 {
 	static struct vb_cm_call cut;
@@ -145,7 +145,7 @@ static void connections_of_cm__end_by_what_is_no_call(void **state)
 	assert_true(vb_list_is_empty(&fabric->seats));
 }
 
-/* Each node has a connection manager of its own, and one. */
+/* Each node has one connection manager of its own. */
 static void connection_managers__are_one_of_a_node(void **state)
 {
 	int a = fabric_attach("H-A"), b = fabric_attach("H-B"), more = fabric_attach("H-A");

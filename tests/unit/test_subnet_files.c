@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Open umad and issm files at the nodes of a fabric, as its process has them, and what MADs bring
- * from one to another. MAD-02 to MAD-05, MAD-08, MAD-11, MAD-12, MAD-17, MAD-23 */
+/* Open umad and issm files at the nodes of a fabric, as its process has them, and the MADs between
+ * them. MAD-02 to MAD-05, MAD-08, MAD-11, MAD-12, MAD-17, MAD-23 */
 #include "subnet_process_env.h"
 
 #include "wire/mad/rmpp.h"
@@ -12,7 +12,7 @@
 #define CLASS_SA 0x03
 #define CLASS_OUI 0x30 /* vendors', with an OUI and RMPP */
 
-/* The end of an open file that a program has. */
+/* A program's end of an open file. */
 struct file {
 	int sock, fd;
 	uint64_t token;
@@ -84,9 +84,9 @@ static int register_agent2(const struct file *f, uint8_t mgmt_class, uint8_t rmp
 	return number_of(ioctl_ask(f, VB_UMAD_REGISTER_AGENT2, reg, sizeof reg));
 }
 
-static uint32_t timeout_ms; /* of what is written; 0: no answer is wanted */
+static uint32_t timeout_ms; /* of a write; 0: no answer is wanted */
 
-/* The bytes of a write of a Get of @mgmt_class to @to by the first agent. Their number. */
+/* Makes the first agent's write of a Get of @mgmt_class to @to. Returns its length. */
 static uint32_t write_make(uint8_t buf[VB_SUBNET_WRITE_MAX], const struct vb_mad_addr *to,
 			   uint8_t mgmt_class, uint16_t attr, uint64_t tid, uint32_t hdr_len)
 {
@@ -184,7 +184,7 @@ static void files__are_of_ports_that_there_are(void **state)
 	assert_true(vb_list_is_empty(&fabric->users));
 }
 
-/* issm is open once, its port is a manager's as long as that, and its end is noticed. MAD-17 */
+/* issm opens once, its port has a manager meanwhile, and its close is noticed. MAD-17 */
 static void issm__is_of_one_program_until_it_closes(void **state)
 {
 	int sock = fabric_attach("H-A"), before = fd_cnt();
@@ -195,7 +195,7 @@ static void issm__is_of_one_program_until_it_closes(void **state)
 	assert_true(info_of(HOST_A, 1)->cap_mask & VB_CAP_IS_SM);
 	assert_false(info_of(HOST_A, 2)->cap_mask & VB_CAP_IS_SM);
 	assert_int_equal(open_ask(sock, VB_SUBNET_ISSM_OPEN, 1, NULL), -EAGAIN);
-	/* It is no umad file, of which there may be more. */
+	/* issm is no umad file, and umad files can open. */
 	assert_int_equal(register_agent(&f, 1, CLASS), -EIO);
 	umad = file_open(sock, VB_SUBNET_UMAD_OPEN, 1);
 	close(umad.fd);
@@ -210,7 +210,7 @@ static void issm__is_of_one_program_until_it_closes(void **state)
 	close(sock);
 }
 
-/* The names of files cannot be guessed from each other. */
+/* A file's token cannot be guessed from another's. */
 static void tokens__are_random(void **state)
 {
 	int sock = fabric_attach("H-A"), fd[4];
@@ -232,7 +232,7 @@ static void tokens__are_random(void **state)
 	close(sock);
 }
 
-/* Each ioctl has one length of argument, and is of an open file. */
+/* Each ioctl needs an open file and its length of argument. */
 static void ioctls__are_checked(void **state)
 {
 	struct file f = file_open(fabric_attach("H-A"), VB_SUBNET_UMAD_OPEN, 1), none = f;
@@ -261,7 +261,7 @@ static void ioctls__are_checked(void **state)
 	assert_int_equal(answer.len, VB_UMAD_REG_LEN);
 	assert_int_equal(register_agent2(&f, CLASS + 1, 0, 0), 1);
 	assert_int_equal(answer.len, VB_UMAD_REG2_LEN);
-	assert_int_equal(register_agent(&f, 1, CLASS), -EINVAL); /* one has it */
+	assert_int_equal(register_agent(&f, 1, CLASS), -EINVAL); /* in use */
 	assert_int_equal(ioctl_ask(&f, VB_UMAD_ENABLE_PKEY, "", 0), -EINVAL);
 	assert_int_equal(ioctl_ask(&f, VB_UMAD_UNREGISTER_AGENT, &id, sizeof id), 0);
 	assert_int_equal(register_agent(&f, 1, CLASS), 0);
@@ -269,7 +269,7 @@ static void ioctls__are_checked(void **state)
 	close(f.sock);
 }
 
-/* The page of a file says what it is, and which agents it has. MAD-11 */
+/* A file's page shows its kind, its port and its agents. MAD-11 */
 static void pages__show_the_file(void **state)
 {
 	struct file f = file_open(fabric_attach("H-B"), VB_SUBNET_UMAD_OPEN, 2), s;
@@ -293,7 +293,7 @@ static void pages__show_the_file(void **state)
 	id = 1;
 	assert_int_equal(ioctl_ask(&f, VB_UMAD_UNREGISTER_AGENT, &id, sizeof id), 0);
 	assert_int_equal(f.page->agents, 5);
-	/* Another agent of this number, of another kind. */
+	/* Agent 1 again, of another kind. */
 	assert_int_equal(register_agent2(&f, CLASS + 1, 0, 0), 1);
 	assert_int_equal(f.page->agents, 7);
 	assert_int_equal(f.page->with_rmpp, 4);
@@ -301,7 +301,7 @@ static void pages__show_the_file(void **state)
 	assert_int_equal(s.page->port, 0);
 	assert_int_equal(s.page->port_cnt, 4);
 	assert_true(s.page->is_switch);
-	/* The second form of registering has the long header. MAD-03 */
+	/* REGISTER_AGENT2 sets the long header. MAD-03 */
 	assert_int_equal(s.page->hdr_len, VB_UMAD_HDR_LEN_OLD);
 	assert_int_equal(register_agent2(&s, CLASS, 0, 0), 0);
 	assert_int_equal(s.page->hdr_len, VB_UMAD_HDR_LEN);
@@ -311,7 +311,7 @@ static void pages__show_the_file(void **state)
 	close(f.sock);
 }
 
-/* The page of a file that is closed is no file's, and begins empty for the next one. */
+/* The page of a closed file is free, and begins empty for the next file. */
 static void pages__are_free_after_the_file(void **state)
 {
 	int sock = fabric_attach("H-A");
@@ -333,8 +333,8 @@ static void pages__are_free_after_the_file(void **state)
 	close(sock);
 }
 
-/* A MAD has the address that its sender wrote, and of its receiver's port what stands for it there.
- * MAD-02, MAD-12 */
+/* A MAD has its sender's address, with the path bits and indices of its receiver's port. MAD-02,
+ * MAD-12 */
 static void mads__bring_the_address_along(void **state)
 {
 	struct vb_sma_port *a = vb_subnet_sma_port(&fabric->subnet, place(HOST_A, 1)),
@@ -374,7 +374,7 @@ static void mads__bring_the_address_along(void **state)
 	assert_int_equal(m.addr.hop_limit, 7);
 	assert_int_equal(m.addr.traffic_class, 0x55);
 	assert_int_equal(m.addr.flow_label, 0x12345);
-	/* Without a GRH, and with an index that is none. */
+	/* No GRH, and an invalid P_Key index. */
 	to.has_grh = false;
 	to.pkey_index = VB_SUBNET_PKEYS;
 	to.path_bits = 0;
@@ -390,7 +390,7 @@ static void mads__bring_the_address_along(void **state)
 	assert_int_equal(m.addr.qkey, VB_MAD_QKEY);
 }
 
-/* QP 0 has no Q_Key; of what comes there SMInfo is the programs'. MAD-08 */
+/* QP 0 has no Q_Key; its SMInfo goes to programs. MAD-08 */
 static void smps__have_no_q_key(void **state)
 {
 	const struct vb_mad_addr to = {.qpn = 0, .lid = LID(HOST_B)};
@@ -406,13 +406,13 @@ static void smps__have_no_q_key(void **state)
 	assert_int_equal(m.addr.qpn, 0);
 	assert_int_equal(m.addr.qkey, 0);
 	assert_int_equal(m.addr.lid, LID(HOST_A));
-	/* What is the node's own does not come to them. */
+	/* NodeInfo is the node's: no program gets it. */
 	assert_int_equal(write_ask(&f, &to, VB_MAD_CLASS_SUBN_LID, 0x11, 8), 0);
 	assert_false(message_read(&receiver, &m));
 	close(f.fd);
 }
 
-/* A Get that nobody takes is answered so. MAD-08 */
+/* A Get that nobody takes is refused. MAD-08 */
 static void mads__that_nobody_takes_are_refused(void **state)
 {
 	struct vb_mad_message m;
@@ -427,7 +427,7 @@ static void mads__that_nobody_takes_are_refused(void **state)
 	assert_int_equal(h.method, VB_MAD_METHOD_GET_RESP);
 	assert_int_equal(h.status, VB_MAD_STATUS_UNSUPPORTED);
 	assert_int_equal(m.addr.lid, LID(HOST_B));
-	/* One of another QP than 1 is lost. */
+	/* A Get to another QP is lost. */
 	struct vb_mad_addr to = to_host_b;
 
 	to.qpn = 2;
@@ -436,8 +436,8 @@ static void mads__that_nobody_takes_are_refused(void **state)
 	assert_false(message_read(&sender, &m));
 }
 
-/* A write without an answer leaves, is not counted any more, and leaves too when the file is closed
- * just behind it. MAD-11, MAD-23 */
+/* A write that wants no answer leaves and counts no more; it leaves even if its file closes right
+ * after. MAD-11, MAD-23 */
 static void writes__without_an_answer_leave(void **state)
 {
 	uint8_t buf[VB_SUBNET_WRITE_MAX];
@@ -451,7 +451,7 @@ static void writes__without_an_answer_leave(void **state)
 	fabric_turn();
 	assert_true(message_read(&receiver, &m));
 	assert_int_equal(*counter, 0);
-	/* More than are taken at once. */
+	/* More than one turn takes. */
 	for (uint64_t tid = 100; tid < 170; tid++) {
 		(void)write_make(buf, &to_host_b, CLASS, 1, tid, VB_UMAD_HDR_LEN);
 		assert_int_equal(send(sender.fd, buf, len, MSG_DONTWAIT), len);
@@ -464,7 +464,7 @@ static void writes__without_an_answer_leave(void **state)
 	sender.fd = -1;
 }
 
-/* A message that comes as memory is one like any other; what is no memory is refused. */
+/* A message may come as memory; any other descriptor is refused. */
 static void writes__come_as_memory(void **state)
 {
 	uint8_t buf[VB_SUBNET_WRITE_MAX];
@@ -493,8 +493,8 @@ static void writes__come_as_memory(void **state)
 	close(memory);
 }
 
-/* What does not go into the socket of a file waits there until its program reads, and the loop
- * hears of that. */
+/* Messages that a file's socket has no room for wait until its program reads; the loop hears of
+ * it. */
 static void messages__wait_for_a_reader(void **state)
 {
 	struct vb_subnet_file *f = vb_subnet_file_of(fabric, receiver.token);
@@ -503,7 +503,7 @@ static void messages__wait_for_a_reader(void **state)
 	struct vb_mad_message m;
 
 	(void)state;
-	/* As little as there can be. */
+	/* The smallest buffer. */
 	assert_int_equal(setsockopt(f->watch.fd, SOL_SOCKET, SO_SNDBUF, &least, sizeof least), 0);
 	for (uint64_t tid = 0; tid < 60; tid++)
 		assert_int_equal(write_ask(&sender, &to_host_b, CLASS, 1, tid), 0);

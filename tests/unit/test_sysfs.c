@@ -123,7 +123,7 @@ static void publish__device_nodes(void **state)
 	assert_node("uverbs0", makedev(231, 192));
 }
 
-/* All that a driver's folder has, of each device by its number. */
+/* Each device has all files of a driver's folder. */
 static void publish__what_drivers_show(void **state)
 {
 	static const struct {
@@ -155,7 +155,7 @@ static void publish__what_drivers_show(void **state)
 	    {"infiniband/verbena0/device/net/eth0/dev_port", "0\n"},
 	    {"infiniband/verbena0/device/net/eth0/operstate", "up\n"},
 	    {"infiniband/verbena0/device/net/eth0/address", "02:00:5e:10:20:30\n"},
-	    /* The second device has the second place of each. */
+	    /* The second device has each second number. */
 	    {"infiniband/verbena1/node_guid", "0000:0000:0000:0009\n"},
 	    {"infiniband/verbena1/device/net/eth1/operstate", "down\n"},
 	    {"infiniband_verbs/uverbs1/ibdev", "verbena1\n"},
@@ -176,7 +176,7 @@ static void publish__what_drivers_show(void **state)
 		assert_file(files[i].name, files[i].text);
 	assert_null(content("infiniband/verbena2/node_type"));
 	assert_node("uverbs1", makedev(231, 193));
-	/* Where the bus is, by its name alone. */
+	/* The bus link, by its name alone. */
 	snprintf(path, sizeof path, "%s/class/infiniband/verbena0/device/subsystem", tree.root);
 	assert_true(readlink(path, link, sizeof link - 1) > 0);
 	assert_string_equal(strrchr(link, '/'), "/pci");
@@ -388,7 +388,7 @@ static void remove__leaves_nothing(void **state)
 	(void)state;
 	vb_sysfs_remove(&tree);
 	assert_int_equal(stat(tree.root, &st), -1);
-	/* Once: what is closed may be another file's by now. */
+	/* It closes once: the number may be reused by now. */
 	assert_int_equal(tree.root_fd, -1);
 	assert_int_equal(tree.base_fd, -1);
 	vb_sysfs_remove(&tree);

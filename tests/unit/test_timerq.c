@@ -122,7 +122,7 @@ static void timerq__equal_deadlines(void **state)
 	env_close(&env);
 }
 
-/* Deadlines that run while the queue grows for more QPs run on. */
+/* Deadlines keep running while the queue grows for more QPs. */
 static void timerq__grows(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups of the UDP link: the kernel is a member of a group from the first time that it
- * is joined until it is left as often. link/udp/mcast.c, /proc/net/igmp6, ipv6(7)
+ * Multicast groups of the UDP link: the kernel is a member of a group from the first join to the
+ * last leave. link/udp/mcast.c, /proc/net/igmp6, ipv6(7)
  */
 #include "udp_world.h"
 
@@ -47,7 +47,7 @@ static void leave(struct fixture *f, int i)
 	vb_link_leave(f->link, 1, &g, 0);
 }
 
-/* Of several groups that one socket holds each is left for itself, and not with the last. */
+/* Each of a socket's groups is left by itself, not with the last. */
 static void leave__one_of_several(void **state)
 {
 	struct fixture *f = *state;
@@ -64,7 +64,7 @@ static void leave__one_of_several(void **state)
 	}
 }
 
-/* A group that was joined twice is left when it is left twice. */
+/* A group that was joined twice is left by the second leave. */
 static void leave__as_often_as_joined(void **state)
 {
 	struct fixture *f = *state;
@@ -99,7 +99,7 @@ static void join__takes_packets_of_groups(void **state)
 	}
 }
 
-/* A process that has no descriptor left is no member, and hears of it. */
+/* A process without a free descriptor is no member, and gets EMFILE. */
 static void join__without_descriptors(void **state)
 {
 	struct fixture *f = *state;
@@ -120,8 +120,8 @@ static void join__without_descriptors(void **state)
 	leave(f, 0);
 }
 
-/* The kernel limits the groups of one socket: more are held by another one, and a place that
- * becomes free is used again. ip(7) igmp_max_memberships */
+/* The kernel limits the groups of one socket: another socket holds more, and a freed place is used
+ * again. ip(7) igmp_max_memberships */
 static void join__more_than_one_socket_takes(void **state)
 {
 	struct fixture *f = *state;
@@ -138,12 +138,12 @@ static void join__more_than_one_socket_takes(void **state)
 		assert_int_equal(rc, 0);
 	}
 	assert_int_equal(f->udp->holder_cnt, 3);
-	/* Of the first socket, which is full. */
+	/* A group of the first, full socket. */
 	g.b[15] = 1;
 	vb_link_leave(f->link, 1, &g, 0);
 	assert_int_equal(vb_link_join(f->link, 1, &g, 0), 0);
 	assert_int_equal(f->udp->holder_cnt, 3);
-	/* A socket goes with the last of its groups. */
+	/* A socket goes with its last group. */
 	for (uint32_t i = 1; i <= cnt; i++) {
 		g.b[15] = (uint8_t)i;
 		vb_link_leave(f->link, 1, &g, 0);

@@ -133,8 +133,8 @@ static void set_lo_mtu(int mtu)
 	close(fd);
 }
 
-/* A packet that the kernel refuses each time, from a connected socket: it is told of once, and its
- * receiver is told of no bytes that are not on their way. */
+/* A connected socket reports once a packet that the kernel refuses each time; the receiver's bytes
+ * under way do not count it. */
 static void refused__is_told_once(void **state)
 {
 	struct fixture *f = *state;

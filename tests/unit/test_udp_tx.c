@@ -425,7 +425,7 @@ static void send__nowhere_to_go(void **state)
 	no_route6.dgid = gid("2001:db8::1");
 	foreign.sgid = gid("::ffff:203.0.113.1");
 	foreign6.sgid = gid("2001:db8::1");
-	mixed.dgid = gid("2001:db8::7f00:1"); /* which ends as 127.0.0.1 does */
+	mixed.dgid = gid("2001:db8::7f00:1"); /* ends as 127.0.0.1 does */
 	add(f, &no_route, 64, 1);
 	add(f, &no_route6, 64, 1);
 	add(f, &foreign, 64, 1);

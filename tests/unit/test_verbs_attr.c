@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Attributes of QPs and of paths, each with a value of its own, from the program to the core and
- * back: what one stands for is not another's. ibv_modify_qp(3), ibv_create_ah(3); IBA 11.2.2.1
+ * back: none takes another's place. ibv_modify_qp(3), ibv_create_ah(3); IBA 11.2.2.1
  */
 #include "verbs/priv.h"
 #include "verbs_env.h"
 
-/* Capacities are those that ibv_create_qp() gave, each told in its place. */
+/* A query shows each capacity that ibv_create_qp() gave, in its place. */
 static void query_qp__each_capacity(void **state)
 {
 	struct ibv_cq *cq = ibv_create_cq(ctx, 8, NULL, NULL, 0),
@@ -37,7 +37,7 @@ static void query_qp__each_capacity(void **state)
 	assert_int_equal(ibv_destroy_cq(other), 0);
 }
 
-/* Each request of such a QP completes: whichever number but 0 says so. */
+/* Any sq_sig_all but 0 makes each request complete. */
 static void create_qp__all_signaled(void **state)
 {
 	struct ibv_cq *cq = ibv_create_cq(ctx, 8, NULL, NULL, 0);
@@ -72,7 +72,7 @@ static void create_qp__all_signaled(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Which operations of ibv_wr_*() a QP may be asked for depends on its transport. IBA 9.4.1.1.3 */
+/* A QP's transport decides its operations of ibv_wr_*(). IBA 9.4.1.1.3 */
 static void create_qp_ex__operations_of_each_type(void **state)
 {
 	const uint64_t sends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
@@ -122,7 +122,7 @@ static void create_qp_ex__operations_of_each_type(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* There is one path: it has migrated, and nothing else can be asked for. docs/verbs.md */
+/* There is one path, in state MIGRATED; any other request is refused. docs/verbs.md */
 static void modify_qp__path_migration(void **state)
 {
 	static const struct {
@@ -145,7 +145,7 @@ static void modify_qp__path_migration(void **state)
 	end_free(&e);
 }
 
-/* A datagram QP has a Q_Key and a PSN; how the send queue drains is told. */
+/* A query of a datagram QP shows its Q_Key, PSN, port and state SQD. */
 static void modify_qp__of_datagrams(void **state)
 {
 	struct verbs_end e = end_new(IBV_QPT_UD, NULL, NULL);
@@ -168,7 +168,7 @@ static void modify_qp__of_datagrams(void **state)
 	assert_int_equal(q.qkey, 0x5555aaaa);
 	assert_int_equal(q.sq_psn, 0x345678);
 	assert_int_equal(q.port_num, 1);
-	/* The state that the caller takes the QP to be in is one it has to be in. */
+	/* The QP must be in the state that the caller names as current. */
 	a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_RTR};
 	assert_int_equal(ibv_modify_qp(e.qp, &a, IBV_QP_STATE | IBV_QP_CUR_STATE), EINVAL);
 	a.cur_qp_state = IBV_QPS_SQD;
@@ -176,8 +176,8 @@ static void modify_qp__of_datagrams(void **state)
 	end_free(&e);
 }
 
-/* All packets of a connection take one way: its UDP source port is from the flow label if there is
- * one, else from both numbers. facts B.1 */
+/* All packets of a connection take one way: its UDP source port is from the flow label, or from
+ * both QPNs if there is none. facts B.1 */
 static void modify_qp__source_port_of_a_connection(void **state)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
@@ -203,7 +203,7 @@ static void modify_qp__source_port_of_a_connection(void **state)
 	}
 }
 
-/* A path that is set by itself is one to the QP that it was connected to. */
+/* A path that is set by itself leads to the connected QP. */
 static void modify_qp__source_port_of_another_path(void **state)
 {
 	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
@@ -232,7 +232,7 @@ static const struct vb_path *path_of(const struct ibv_ah *ah)
 	return &((const struct vb_ibv_ah *)ah)->core.path;
 }
 
-/* Bits that a field does not have are not the next field's. IBA 8.3 */
+/* Bits beyond a field do not reach the next field. IBA 8.3 */
 static void create_ah__each_field_of_a_global_path(void **state)
 {
 	struct ibv_ah_attr a = verbs_ah_attr(true);
@@ -266,8 +266,8 @@ static void create_ah__each_field_of_a_global_path(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* In a fabric: LIDs from 1 to the last of a group, that of a group with its GID alone; of the path
- * bits as many as the port has. IBA 4.1.1, 4.1.3, 8.3 */
+/* In a fabric, LIDs go from 1 to the last multicast LID. A group's LID needs its GID. The port's
+ * LMC bounds the path bits. IBA 4.1.1, 4.1.3, 8.3 */
 static void create_ah__lids(void **state)
 {
 	static const struct {
@@ -320,7 +320,7 @@ static void create_ah__lids(void **state)
 	c->is_ib = false;
 }
 
-/* What a static rate means, 1000 bits a second: 0 where the port is no faster. IBA 9.11.1 */
+/* A static rate in 1000 bits a second: 0 where the port is no faster. IBA 9.11.1 */
 static void static_rate__each(void **state)
 {
 	static const struct {
@@ -351,8 +351,8 @@ static void static_rate__each(void **state)
 	c->table[0].speed_mbps = 0;
 }
 
-/* IPv4 is told from the middle of an IPv6 header by its version and its checksum; in a fabric a
- * message may come without a header, and goes back by the LID. IBA A17.4.5.1, 11.2.2.1 */
+/* Version and checksum tell an IPv4 header from the middle of an IPv6 header. In a fabric a message
+ * may have no header: its answer goes by the LID. IBA A17.4.5.1, 11.2.2.1 */
 static void init_ah_from_wc__of_each_kind(void **state)
 {
 	struct ibv_wc wc = {.wc_flags = IBV_WC_GRH, .slid = 7, .sl = 5, .dlid_path_bits = 3};
@@ -377,7 +377,7 @@ static void init_ah_from_wc__of_each_kind(void **state)
 	assert_int_equal(attr.grh.flow_label, 0);
 	assert_int_equal(attr.grh.hop_limit, 255);
 	assert_true(attr.dlid == 7 && attr.sl == 5 && attr.src_path_bits == 3);
-	/* The checksum is that of another header; the version is; nobody here has the address. */
+	/* Refused: a wrong checksum, a wrong version, an address that nobody here has. */
 	grh[31] ^= 1;
 	assert_int_equal(ibv_init_ah_from_wc(ctx, 1, &wc, (struct ibv_grh *)(void *)grh, &attr),
 			 -1);

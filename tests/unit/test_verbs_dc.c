@@ -193,7 +193,7 @@ static void device__says_it_is_mlx5_where_wanted(void **state)
 					     IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
 					     IBV_ODP_SUPPORT_SRQ_RECV);
 	assert_int_equal(dv.flags, 0);
-	/* What nobody has asked for is not told. */
+	/* Fields that nobody asked for are 0. */
 	memset(&dv, 0xee, sizeof dv);
 	dv.comp_mask = MLX5DV_CONTEXT_MASK_DCI_STREAMS | MLX5DV_CONTEXT_MASK_SWP;
 	assert_int_equal(mlx5dv_query_device(ctx, &dv), 0);
@@ -426,7 +426,7 @@ static void ring_free(struct ibv_pd *of, void *context, void *p, uint64_t type)
 	(void)of, (void)context, (void)p, (void)type;
 }
 
-/* The allocator of a parent domain is not asked for what a target has not.
+/* A target has no queues: the allocator of a parent domain is not called.
  * ibv_alloc_parent_domain(3) */
 static void create__in_a_parent_domain(void **state)
 {
@@ -456,7 +456,7 @@ static void create__in_a_parent_domain(void **state)
 	close_all();
 }
 
-/* A target has no queues of its own, whatever is asked for; an initiator has none for receives. */
+/* A target has no queues, even if asked for; an initiator has no queue for receives. */
 static void create__queues_that_there_are(void **state)
 {
 	struct ibv_qp_init_attr_ex dct, dci;
@@ -483,7 +483,7 @@ static void create__queues_that_there_are(void **state)
 	assert_true(dci.cap.max_recv_wr == 0 && dci.cap.max_recv_sge == 0);
 	assert_true(dci.cap.max_send_wr >= 16 && dci.cap.max_inline_data >= 64);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
-	/* The numbers of streams that there are, and no more. mlx5dv_query_device(3) */
+	/* A DCI of 16 streams has no stream 16. mlx5dv_query_device(3) */
 	i.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_DCI_STREAMS;
 	i.dc_init_attr.dci_streams.log_num_concurent = 4;
 	i.dc_init_attr.dci_streams.log_num_errored = 4;

@@ -180,7 +180,7 @@ static void parent_domain__no_memory(void **state)
 	assert_non_null(domain);
 	assert_null(ibv_create_srq(domain, &srq));
 	assert_int_equal(errno, ENOMEM);
-	/* Nothing is left of what was made before: neither is in use. */
+	/* A failed creation leaves the CQ and the domain unused. */
 	assert_int_equal(cq_error(domain), ENOMEM);
 	qp.send_cq = qp.recv_cq = ibv_create_cq(ctx, 4, NULL, NULL, 0);
 	errno = 0;
@@ -331,7 +331,7 @@ static struct ibv_dm *dm_new(size_t length, uint32_t log_align)
 	return dm;
 }
 
-/* Each gets the first part that is free, at least at the alignment that was asked for. */
+/* Each allocation gets the first free part, at the alignment it asked for at least. */
 static void dm__where_it_lies(void **state)
 {
 	struct ibv_dm *a = dm_new(100, 0), *b = dm_new(8192, 12), *c = dm_new(1, 0), *d, *e;
@@ -340,11 +340,11 @@ static void dm__where_it_lies(void **state)
 
 	(void)state;
 	assert_ptr_equal(place_of(b), base + 4096);
-	/* In front of b, where 100 bytes take two lines. */
+	/* In front of b: a takes two cache lines. */
 	assert_ptr_equal(place_of(c), base + 128);
 	d = dm_new(4096 - 192, 0);
 	assert_ptr_equal(place_of(d), base + 192);
-	/* There is no room for one byte more. */
+	/* The gap in front of b is full. */
 	e = dm_new(1, 0);
 	assert_ptr_equal(place_of(e), base + 4096 + 8192);
 	assert_int_equal(ibv_free_dm(d), 0);
@@ -361,7 +361,7 @@ static void dm__where_it_lies(void **state)
 	assert_int_equal(ibv_free_dm(c), 0);
 	assert_int_equal(ibv_free_dm(d), 0);
 	assert_int_equal(ibv_free_dm(e), 0);
-	/* Pages are the most. */
+	/* Limit: one page. */
 	errno = 0;
 	assert_null(ibv_alloc_dm(ctx, &pages));
 	assert_int_equal(errno, EINVAL);

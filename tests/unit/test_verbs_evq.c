@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Event queues by themselves: what is in them, in which order it comes out, and when the descriptor
- * shows it. ibv_get_cq_event(3), ibv_get_async_event(3) */
+/* Event queues by themselves: their events, the order of events, and when the descriptor shows
+ * them. ibv_get_cq_event(3), ibv_get_async_event(3) */
 #include "cmocka_env.h"
 #include "verbs/queue/evq.h"
 
@@ -75,7 +75,7 @@ static void take__objects_by_turns(void **state)
 	assert_empty();
 }
 
-/* Each kind of event of an object is there once until it is taken, or until it is so no more. */
+/* Each kind of event of an object is there once until it is taken or its opposite comes. */
 static void push_async__once_and_cleared(void **state)
 {
 	(void)state;
@@ -87,7 +87,7 @@ static void push_async__once_and_cleared(void **state)
 	assert_empty();
 	vb_evq_push_async(&q, &b, 1u << 5, 0);
 	assert_next(&b, 5);
-	/* Of a port that goes down and up only the last is told. */
+	/* A port that goes down and up has only the last event. */
 	vb_evq_push_async(&q, &a, 1u << 9, 1u << 10);
 	vb_evq_push_async(&q, &a, 1u << 10, 1u << 9);
 	assert_next(&a, 10);
@@ -104,7 +104,7 @@ static void remove__takes_events_along(void **state)
 	assert_next(&a, 2);
 	assert_next(&b, -1);
 	assert_next(&a, -1);
-	/* What was delivered is to be acknowledged. */
+	/* Delivered events await acknowledgement. */
 	assert_int_equal(vb_evq_remove(&q, &a), 2);
 	assert_empty();
 	assert_int_equal(vb_evq_remove(&q, &b), 1);
@@ -116,8 +116,8 @@ static void remove__takes_events_along(void **state)
 	assert_empty();
 }
 
-/* While somebody takes events as they come, the descriptor shows none of them; what is left then is
- * shown, when the last has gone. */
+/* While a thread waits, the descriptor shows no event; it shows the events left when the last
+ * waiter has gone. */
 static void end_wait__shows_what_is_left(void **state)
 {
 	uint32_t seq;
@@ -159,7 +159,7 @@ static void *push_when_awaited(void *arg)
 	return NULL;
 }
 
-/* Whoever waits is woken; where the program does not want to wait, nobody does. */
+/* A waiter is woken; where the program does not want to wait, no call waits. */
 static void await__is_woken(void **state)
 {
 	struct vb_evq_item item;
@@ -195,6 +195,6 @@ int main(void)
 	    QUEUE_TEST(await__is_woken),
 	};
 
-	alarm(60); /* one that nobody wakes waits for ever */
+	alarm(60); /* a lost wakeup would hang for ever */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,7 +318,7 @@ static void import__exporter_closes_the_device(void **state)
 	close(fd);
 }
 
-/* Memory that its process can make shorter is none of an adapter, whatever the table says. */
+/* Memory that its process can shrink is no device memory, whatever the table says. */
 static void import_dm__that_may_shrink(void **state)
 {
 	struct pair p = pair_new();
@@ -471,8 +471,8 @@ static void export_open__without_descriptors(void **state)
 	assert_null(table);
 }
 
-/* A process that may make no file of that size exports nothing, and says so when somebody asks. Its
- * device has a descriptor all the same, of its own and closed by exec(). docs/verbs.md */
+/* A process that may make no file of that size exports nothing. Its device has a descriptor all the
+ * same, of its own and closed by exec(). docs/verbs.md */
 static void open_device__where_files_are_small(void **state)
 {
 	const struct rlimit small = {4096, RLIM_INFINITY};
@@ -500,7 +500,7 @@ static void open_device__where_files_are_small(void **state)
 	assert_int_equal(fstat(c->cmd_fd, &b), 0);
 	assert_true(a.st_ino != b.st_ino);
 	close(fd);
-	/* In the process it is as good as any. */
+	/* The device works in its process. */
 	pd = ibv_alloc_pd(c);
 	mr = ibv_reg_mr(pd, buf, 64, IBV_ACCESS_LOCAL_WRITE);
 	assert_non_null(mr);

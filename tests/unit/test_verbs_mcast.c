@@ -223,7 +223,7 @@ static void mcast__refused(void **state)
 	assert_int_equal(ibv_attach_mcast(ud.qp, &group, 0), 0);
 }
 
-/* A QP is in no group that the host does not join: here for want of a descriptor. */
+/* A QP is in no group that the host cannot join, here for want of a descriptor. */
 static void mcast__host_does_not_join(void **state)
 {
 	struct verbs_end e = ud_new();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The set of objects by itself: each pointer is of the kind and has the name that it was given,
- * also among very many, when others come and go around it, and when memory has been given out
- * again. A pointer that is none of them is told without a look behind it.
+ * The set of objects by itself: each pointer has the kind and the name that it was given, also
+ * among very many, when others come and go around it, and when memory is reused. A foreign pointer
+ * is recognised without a read behind it.
  */
 #include "cmocka_env.h"
 #include "verbs/object.h"
@@ -52,7 +52,7 @@ static void is__of_many_that_come_and_go(void **state)
 	(void)state;
 	for (size_t i = 0; i < MANY; i++)
 		object_new(i);
-	/* Of each three one goes: those behind it in the set are found still. */
+	/* One object of each three goes: the set still finds the others. */
 	for (size_t round = 0; round < 3; round++) {
 		for (size_t i = round; i < MANY; i += 3) {
 			void *gone = object[i];

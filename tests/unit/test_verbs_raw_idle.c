@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that looks at doorbells, when there is nothing to do: a store to any page wakes it,
- * and what no doorbell tells is found all the same. Where pages can be protected, and where they
- * cannot and it takes naps. userfaultfd(2), node/bell/bell.h
+ * The thread that looks at doorbells, at rest: a store to any page wakes it, and it also finds work
+ * that no doorbell announces. Pages are protected, or they cannot be and the thread takes naps.
+ * userfaultfd(2), node/bell/bell.h
  */
 #include "deny.h"
 #include "descriptors.h"
@@ -31,7 +31,7 @@ static void test_wakes_by_every_page(void **state)
 	(void)state;
 	raw_pair(&a, &b);
 	for (uint16_t i = 0; i < 4; i++) {
-		usleep(20000); /* long enough for it to rest; nothing hangs on it */
+		usleep(20000); /* lets it rest; no result depends on it */
 		write_from(&b, i);
 		usleep(20000);
 		write_from(&a, i);
@@ -62,8 +62,8 @@ static void expect_flushed(struct raw_end *r)
 			 MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
 }
 
-/* A receive that is posted to a QP in error is flushed, IBA 10.3.1.7. No doorbell tells of it: it
- * is looked for, right after the last doorbell and for as long as the QP is in error. */
+/* A receive posted to a QP in error is flushed, IBA 10.3.1.7. No doorbell announces it: the thread
+ * looks for it from the last doorbell on, while the QP is in error. */
 static void test_flushes_without_a_doorbell(void **state)
 {
 	struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
@@ -73,7 +73,7 @@ static void test_flushes_without_a_doorbell(void **state)
 	for (int round = 0; round < 20; round++) {
 		write_by_a_wrong_key(&a);
 		for (int i = 0; i < 3; i++) {
-			usleep(round ? 300 : 30000); /* nothing hangs on it */
+			usleep(round ? 300 : 30000); /* any time will do */
 			raw_receive(&a, 200000, 100);
 			expect_flushed(&a);
 		}
@@ -127,7 +127,7 @@ static void test_flushes_after_a_refusal(void **state)
 	verbs_connect(a.end.qp, b.end.qp, true);
 	raw_show(&a);
 	raw_show(&b);
-	usleep(30000); /* long enough for the thread to rest; nothing hangs on it */
+	usleep(30000); /* lets the thread rest; no result depends on it */
 	forge_write(b.end.qp->qp_num);
 	assert_int_equal(ibv_get_async_event(ctx, &ev), 0);
 	assert_int_equal(ev.event_type, IBV_EVENT_QP_ACCESS_ERR);
@@ -139,7 +139,7 @@ static void test_flushes_after_a_refusal(void **state)
 	raw_free(&a, &b);
 }
 
-/* So does the program, while nothing is outstanding. */
+/* The program does so too, with nothing outstanding. */
 static void test_flushes_after_the_programs_word(void **state)
 {
 	struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
@@ -155,7 +155,7 @@ static void test_flushes_after_the_programs_word(void **state)
 	raw_free(&a, &b);
 }
 
-/* What the thread has open goes with the adapter. */
+/* The thread's descriptors go with the adapter. */
 static void test_leaves_no_descriptors(void **state)
 {
 	unsigned before;
@@ -187,7 +187,7 @@ static unsigned descriptors_named(const char *name)
 	return cnt;
 }
 
-/* The eventfds and userfaultfds that a child of this process has; each has its own exit status. */
+/* The eventfds and userfaultfds of a child of this process, as its exit status. */
 static int descriptors_of_child(void)
 {
 	pid_t pid = fork();
@@ -197,8 +197,8 @@ static int descriptors_of_child(void)
 	return child_status(pid);
 }
 
-/* A child has neither the adapter nor what its thread waits at: stores of the parent's would be
- * held up for as long as the child lives. */
+/* A child has neither the adapter nor its thread's descriptors: they would hold up the parent's
+ * stores while the child lives. */
 static void test_child_has_none(void **state)
 {
 	int before = descriptors_of_child();

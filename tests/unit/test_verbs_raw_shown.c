@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What mlx5dv_init_obj(3) shows of queues, and what the adapter makes of it at the edges: arming a
- * CQ for what has come already, receives that verbs and the program post by turns, and the table in
- * which `verbena explain --wqe` finds the queues.
+ * Queues as mlx5dv_init_obj(3) shows them, and the adapter's use of them at the edges: arming a CQ
+ * with entries in it, receives that verbs and the program post by turns, and the table in which
+ * `verbena explain --wqe` finds the queues.
  */
 #include "verbs/priv.h"
 #include "verbs/ring/ring.h"
@@ -18,8 +18,7 @@ static struct vb_ring_cq *ring_of(const struct raw_end *r)
 	return ((struct vb_ibv_cq *)r->end.cq)->hw;
 }
 
-/* Nothing is in a queue that nobody has written to: each entry says so, after a change of its size
- * too. */
+/* Each entry of a CQ that nobody has written to is invalid, also after a change of its size. */
 static void cq__entries_are_invalid_at_first(void **state)
 {
 	(void)state;
@@ -37,7 +36,7 @@ static void cq__entries_are_invalid_at_first(void **state)
 	}
 }
 
-/* WRITEs until the CQ of a has @cnt entries that nobody has said to have read. */
+/* Posts WRITEs until the CQ of a has @cnt entries, none marked as read. */
 static void fill(uint32_t cnt)
 {
 	for (uint32_t i = 0; i < cnt; i++) {
@@ -51,7 +50,7 @@ static void fill(uint32_t cnt)
 	}
 }
 
-/* Which entries behind the one that the program has got to are an event at once. */
+/* Arming a CQ gives an event at once for entries that the program has not read. */
 static void arm__what_has_come(void **state)
 {
 	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
@@ -63,15 +62,15 @@ static void arm__what_has_come(void **state)
 	verbs_connect(a.end.qp, b.end.qp, false);
 	raw_show(&a);
 	raw_show(&b);
-	/* All that there is room for. */
+	/* Fills the whole CQ. */
 	fill(a.cq.cqe_cnt);
 	a.read = 0;
 	raw_arm(&a, MLX5_CQ_DB_REQ_NOT, 0);
 	assert_true(raw_has_event(ch, a.end.cq, 5000));
-	/* None of them was asked for by the peer. */
+	/* None of them is solicited. */
 	raw_arm(&a, MLX5_CQ_DB_REQ_NOT_SOL, 1);
 	assert_false(raw_has_event(ch, a.end.cq, 20));
-	/* Places that are not there yet are no entries. */
+	/* An index beyond the entries gives no event. */
 	a.read = a.cq.cqe_cnt + 1;
 	raw_arm(&a, MLX5_CQ_DB_REQ_NOT, 2);
 	assert_false(raw_has_event(ch, a.end.cq, 20));
@@ -86,8 +85,7 @@ static void to_error(struct ibv_qp *qp)
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
 }
 
-/* Errors are events for whoever waits for solicited ones, of requests and of receives.
- * IBA 11.4.2.2 */
+/* An error of a request or a receive is an event for solicited arming too. IBA 11.4.2.2 */
 static void arm__solicited_and_errors(void **state)
 {
 	struct ibv_comp_channel *ch = ibv_create_comp_channel(ctx);
@@ -135,7 +133,7 @@ static void receive__flushed_in_error(void **state)
 	raw_free(&a, &b);
 }
 
-/* The program's next receive, at the place that it was shown, in a list through the WQEs. */
+/* Writes the program's next receive at s->head, in the list through the WQEs. */
 static void srq_write(const struct mlx5dv_srq *s, uint16_t posted, size_t off)
 {
 	struct mlx5_wqe_srq_next_seg *next = (void *)((uint8_t *)s->buf + s->head * s->stride);
@@ -153,8 +151,8 @@ static void send_byte(struct ibv_qp *qp, uint8_t byte)
 	post_send(qp, (struct ibv_send_wr){.opcode = IBV_WR_SEND}, 0, 1);
 }
 
-/* Verbs post two receives and the program one behind them: each message goes to its own, also where
- * the number of receives goes round. */
+/* Verbs post two receives, then the program one: each message goes to its own receive, also where
+ * their number wraps. */
 static void srq__verbs_and_program(void **state)
 {
 	struct ibv_srq_init_attr init = {.attr = {.max_wr = 7, .max_sge = 1}};
@@ -169,7 +167,7 @@ static void srq__verbs_and_program(void **state)
 		struct mlx5dv_obj obj = {.srq = {srq, &s}};
 
 		verbs_connect(from.qp, to.qp, false);
-		if (round) { /* as after so many receives */
+		if (round) { /* as after 65533 receives */
 			r->seen = UINT16_MAX - 2;
 			vb_record_put(r->record, 0, r->seen);
 		}
@@ -194,8 +192,8 @@ static void srq__verbs_and_program(void **state)
 	}
 }
 
-/* An SRQ takes as many receives as the program was told of, and no more; its list in memory has one
- * place more than that. */
+/* An SRQ takes the number of receives that the program was told; its list in memory has one place
+ * more. */
 static void srq__as_many_as_was_told(void **state)
 {
 	static const uint32_t sizes[] = {1, 7, 8, 9, 64};
@@ -216,7 +214,7 @@ static void srq__as_many_as_was_told(void **state)
 	}
 }
 
-/* A receive that the program has written comes before one that it posts by a verb afterwards. */
+/* A receive that the program wrote comes before a receive that a verb posts later. */
 static void receive__verbs_after_program(void **state)
 {
 	(void)state;
@@ -233,7 +231,7 @@ static void receive__verbs_after_program(void **state)
 	raw_free(&a, &b);
 }
 
-/* Requests of a QP that signals all complete, whoever posts them. */
+/* With sq_sig_all a request without a signal flag completes. */
 static void send__all_signaled(void **state)
 {
 	struct ibv_cq *cq = ibv_create_cq(ctx, 8, NULL, NULL, 0);
@@ -272,8 +270,8 @@ static int write_batch(struct ibv_qp_ex *ex, uint32_t cnt)
 	return ibv_wr_complete(ex);
 }
 
-/* A batch has as much room as the program was told of, whatever the queue in memory has; and as
- * much inline data. */
+/* A QP takes the requests, inline bytes and SGEs that the program was told of, whatever its memory
+ * has. */
 static void send__as_much_as_was_told(void **state)
 {
 	struct ibv_cq *cq = ibv_create_cq(ctx, 64, NULL, NULL, 0);
@@ -321,7 +319,7 @@ static void send__as_much_as_was_told(void **state)
 	assert_int_equal(ibv_destroy_cq(cq), 0);
 }
 
-/* Entries of an adapter are of 64 or 128 bytes, and a program is told of which. */
+/* CQ entries have 64 or 128 bytes, and the program sees which. */
 static void create_cq__sizes_of_entries(void **state)
 {
 	static const struct {
@@ -362,7 +360,7 @@ static void create_cq__sizes_of_entries(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-/* One type that is not known among those that are is a mistake, and nothing is shown. */
+/* One unknown type among known types is a mistake, and nothing is shown. */
 static void init_obj__of_what_is_not_known(void **state)
 {
 	struct verbs_end e = end_new(IBV_QPT_RC, NULL, NULL);
@@ -393,7 +391,7 @@ static const struct vb_queue_entry *table_entry(uint32_t qpn)
 	return NULL;
 }
 
-/* The table has each QP from its creation to its end, and its queues where they are. */
+/* The table has each QP while it exists, with the addresses of its queues. */
 static void table__tells_where_queues_are(void **state)
 {
 	const struct vb_queue_entry *e, *other;
@@ -428,7 +426,7 @@ static void table__tells_where_queues_are(void **state)
 	assert_int_equal(ibv_destroy_qp(a.end.qp), 0);
 	assert_null(table_entry(qpn));
 	assert_non_null(table_entry(b.end.qp->qp_num));
-	/* One that completes elsewhere than it receives. */
+	/* A QP with different CQs to send and receive. */
 	assert_int_equal(ibv_destroy_cq(a.end.cq), 0);
 	a.end.cq = ibv_create_cq(ctx, 16, NULL, NULL, 0);
 	struct ibv_qp_init_attr init = {.send_cq = b.end.cq,

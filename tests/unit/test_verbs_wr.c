@@ -80,7 +80,7 @@ static void set_inline_data_list__one_after_another(void **state)
 	write_begin();
 	ibv_wr_set_inline_data_list(x, 4, list);
 	assert_int_equal(ibv_wr_complete(x), EINVAL);
-	/* The one that is too much is not even read. */
+	/* The excess piece is not even read. */
 	list[3].addr = (void *)8;
 	write_begin();
 	ibv_wr_set_inline_data_list(x, 4, list);
@@ -102,7 +102,7 @@ static void set_sge_list__one_after_another(void **state)
 	assert_int_equal(buf[TO + 33], 0);
 }
 
-/* As many as the queue has and no more. */
+/* A list has up to max_send_sge SGEs. */
 static void set_sge_list__number(void **state)
 {
 	struct ibv_sge list[40];
@@ -125,14 +125,14 @@ static void set_sge_list__number(void **state)
 	write_begin();
 	ibv_wr_set_sge_list(x, most + 1, list);
 	assert_int_equal(ibv_wr_complete(x), EINVAL);
-	/* Of no bytes. */
+	/* Zero SGEs. */
 	write_begin();
 	ibv_wr_set_sge_list(x, 0, NULL);
 	assert_int_equal(ibv_wr_complete(x), 0);
 	assert_int_equal(wc_next(a.cq).status, IBV_WC_SUCCESS);
 }
 
-/* What is compared, what is put there instead, and what is added. */
+/* Operands to compare, to swap and to add have their places. */
 static void atomics__operands_in_their_places(void **state)
 {
 	uint64_t *there = (uint64_t *)(void *)(buf + TO), *was = (uint64_t *)(void *)(buf + 8192);
@@ -153,7 +153,7 @@ static void atomics__operands_in_their_places(void **state)
 	assert_int_equal(*there, 109);
 }
 
-/* Writes @cnt times a byte, as one batch. */
+/* Writes @cnt single bytes as one batch. */
 static int write_batch(struct ibv_qp_ex *ex, uint32_t cnt)
 {
 	ibv_wr_start(ex);
@@ -166,8 +166,7 @@ static int write_batch(struct ibv_qp_ex *ex, uint32_t cnt)
 	return ibv_wr_complete(ex);
 }
 
-/* A batch is as large as the queue at most, whatever that is, and of a larger one nothing is
- * posted. */
+/* A batch is at most as large as the queue, of any size; a larger batch posts nothing. */
 static void wr_complete__as_many_as_the_queue_has(void **state)
 {
 	static const uint32_t sizes[] = {1, 4, 5, 9, 33};
@@ -205,7 +204,7 @@ static void wr_complete__as_many_as_the_queue_has(void **state)
 	}
 }
 
-/* What was begun is forgotten, with the mistakes in it. */
+/* An abort drops the requests, with their mistakes. */
 static void wr_abort__posts_nothing(void **state)
 {
 	struct ibv_wc wc;
@@ -222,7 +221,7 @@ static void wr_abort__posts_nothing(void **state)
 	assert_int_equal(ibv_wr_complete(x), 0);
 	assert_int_equal(ibv_poll_cq(a.cq, 1, &wc), 0);
 	assert_int_equal(buf[TO], 0);
-	/* A setter means the request before it, and there is none. */
+	/* A setter needs a request before it: there is none. */
 	ibv_wr_start(x);
 	ibv_wr_set_sge(x, mr->lkey, (uintptr_t)buf, 8);
 	assert_int_equal(ibv_wr_complete(x), EINVAL);

@@ -104,7 +104,7 @@ static void note_event(void *ctx, const struct vb_trace_event *ev)
 	seen[seen_cnt++] = *ev;
 }
 
-/* A trace has each change of state, from which and to which. */
+/* A trace has each change of state, with old and new state. */
 static void state_trace__from_and_to(void **state)
 {
 	struct vb_qp_attr a = env_attr(2, 0x21);
@@ -124,7 +124,7 @@ static void state_trace__from_and_to(void **state)
 	env_close(&env);
 }
 
-/* Either CQ of a QP may be the one that has overrun. */
+/* A view shows an overrun of either CQ of a QP. */
 static void overrun__of_either_cq(void **state)
 {
 	(void)state;
@@ -142,7 +142,7 @@ static void overrun__of_either_cq(void **state)
 	}
 }
 
-/* What a QP waits for, the nearest first: its state, an RNR timer, its turn, an answer. */
+/* A QP waits for the nearest of: its state, an RNR timer, its turn, an answer. */
 static void wait__is_for_the_nearest(void **state)
 {
 	struct vb_qp *qp = ready();
@@ -162,7 +162,7 @@ static void wait__is_for_the_nearest(void **state)
 	env_close(&env);
 }
 
-/* Once all that was sent is acknowledged an SQD QP drains no more. */
+/* An SQD QP drains until all its packets are acknowledged. */
 static void draining__until_the_last_acknowledgement(void **state)
 {
 	struct vb_qp *qp = ready();
@@ -182,7 +182,7 @@ static void draining__until_the_last_acknowledgement(void **state)
 	env_close(&env);
 }
 
-/* The wait of an ACK timer is that of the clock, pauses of this process included. */
+/* A view has an ACK timer's start by the clock, pauses of this process included. */
 static void since__is_by_the_clock(void **state)
 {
 	struct vb_qp *qp = ready();
@@ -211,7 +211,7 @@ static void rate__of_congestion_control(void **state)
 	env_close(&env);
 }
 
-/* What is under way in both directions. */
+/* A view shows work in both directions. */
 static void under_way__in_both_directions(void **state)
 {
 	struct vb_qp *qp = ready();
@@ -242,7 +242,7 @@ static void under_way__in_both_directions(void **state)
 	env_close(&env);
 }
 
-/* When an RNR timer ends, and that a ramp is under way. */
+/* A view shows an RNR timer's end and a ramp. */
 static void waits__of_a_requester(void **state)
 {
 	struct vb_recovery set = {.roce_slow_restart_en = true, .slow_restart_bytes = 1024};
@@ -271,7 +271,7 @@ static void waits__of_a_requester(void **state)
 	env_close(&env);
 }
 
-/* A sample has what congestion control makes of a QP. */
+/* A sample has a QP's rate, target, alpha and clock. */
 static void sample__of_congestion_control(void **state)
 {
 	struct vb_cc_settings s;
@@ -292,7 +292,7 @@ static void sample__of_congestion_control(void **state)
 	env_close(&env);
 }
 
-/* When a QP with a rate may send on. */
+/* A paced QP shows when it may send. */
 static void waits__for_its_rate(void **state)
 {
 	struct vb_qp *qp = ready();
